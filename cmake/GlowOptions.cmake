@@ -1,0 +1,36 @@
+# Compiler and linker flags that every target of this project gets, and where outputs go.
+
+set(CMAKE_C_STANDARD 17)
+set(CMAKE_C_STANDARD_REQUIRED ON)
+set(CMAKE_C_EXTENSIONS OFF)
+set(CMAKE_C_VISIBILITY_PRESET hidden)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON) # the static libraries are also parts of libglow
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
+set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
+
+# Generated headers and sources; a folder's generated files keep its path below it.
+set(GLOW_GEN_DIR ${PROJECT_BINARY_DIR}/gen)
+file(MAKE_DIRECTORY ${GLOW_GEN_DIR})
+
+include_directories(${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/lib ${GLOW_GEN_DIR})
+add_compile_definitions(_GNU_SOURCE)
+add_compile_options(-Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wwrite-strings
+                    -ffp-contract=off)
+if(GLOW_WERROR)
+  add_compile_options(-Werror)
+endif()
+
+if(GLOW_FUZZ)
+  if(NOT CMAKE_C_COMPILER_ID MATCHES "Clang")
+    message(FATAL_ERROR "GLOW_FUZZ needs clang: configure with -DCMAKE_C_COMPILER=clang-19")
+  endif()
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
+if(GLOW_SANITIZE OR GLOW_FUZZ)
+  set(sanitize -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_compile_options(${sanitize})
+  add_link_options(${sanitize})
+endif()

@@ -1,0 +1,65 @@
+/* Command lines from one table per tool: parsing, --help, --version, "did you mean".
+ *
+ * Any option takes one dash or two. `--name=value` and `--name value` are the same for options
+ * with a value. `@file` reads arguments from a file, one per line. `--` ends options. A lone "-"
+ * is a positional argument. Options may be given in any order; those marked REPEAT collect, of the
+ * others the last one counts. --help and --version belong to every tool. */
+#ifndef GLOW_SUPPORT_CMDLINE_H
+#define GLOW_SUPPORT_CMDLINE_H
+
+#include "support/context.h"
+
+typedef enum GlowOptKind {
+  GLOW_OPT_FLAG,     /* bool * */
+  GLOW_OPT_STRING,   /* const char ** */
+  GLOW_OPT_INT,      /* int64_t *, range-checked with min and max unless both are 0 */
+  GLOW_OPT_DOUBLE,   /* double * */
+  GLOW_OPT_REPEAT,   /* GlowStrList *: every value in order */
+  GLOW_OPT_OPTIONAL, /* const char **: "" if given without =value; never takes the next argument */
+  GLOW_OPT_CALL      /* called in order; false means that the value is wrong. Takes a value if the
+                        placeholder is not NULL, only as =value if it starts with '[' */
+} GlowOptKind;
+
+typedef GLOW_VEC(const char *) GlowStrList;
+
+typedef struct GlowOption {
+  const char *name;  /* without dashes */
+  const char *value; /* placeholder for help such as "FILE"; NULL for flags */
+  const char *help;  /* one line */
+  GlowOptKind kind;
+  void *target;
+  int64_t min, max;                                              /* GLOW_OPT_INT */
+  bool (*call)(void *user, const char *name, const char *value); /* GLOW_OPT_CALL */
+  bool two_dashes; /* how help and the man page write it: --input, but -o and -passes */
+} GlowOption;
+
+typedef struct GlowCommand {
+  const char *name;     /* glow-opt */
+  const char *overview; /* one line */
+  const char *usage;    /* "[options] [FILE]" */
+  const GlowOption *options;
+  size_t noptions;
+  /* Called for an option that the table does not have (passes are options of glow-opt). Returns
+   * true if it took it; false after an error of its own, or for "unknown option". May be NULL. */
+  bool (*unknown)(void *user, const char *name, const char *value);
+  const char *const *unknown_names; /* their names, for "did you mean" */
+  size_t nunknown_names;
+  void *user;
+  size_t min_positional, max_positional;
+} GlowCommand;
+
+/* Parses argv. Returns GLOW_OK with *exit_now false, GLOW_OK with *exit_now true after --help or
+ * --version were printed to stdout, or GLOW_BAD_USAGE after a diagnostic. `positional` receives
+ * the rest. */
+GlowStatus glow_cmdline_parse(GlowContext *ctx, const GlowCommand *cmd, int argc, char **argv,
+                              GlowStrList *positional, bool *exit_now);
+
+/* The exit status of a tool: 0, 1, 2 or 3. Prints "out of memory" for NO_MEMORY. */
+int glow_exit_status(const char *tool, GlowStatus status);
+
+/* Runs a tool's main: creates a context, protects body, maps the status. Flushes stdout and turns
+ * a write error into exit status 1. */
+int glow_tool_main(const char *tool, int argc, char **argv,
+                   GlowStatus (*body)(GlowContext *ctx, int argc, char **argv));
+
+#endif

@@ -1,0 +1,67 @@
+/* The inside of a context: memory, strings, diagnostics, and the one way out of a deep call.
+ *
+ * note [running out of memory]: arenas and glow_malloc never return NULL. When malloc fails they
+ * call glow_throw, which runs the deferred releases of the innermost glow_protect and longjmps to
+ * it. Every public entry is one glow_protect. A call into a foreign library that can call back
+ * into us (libspng, libjpeg, LLVM) must not be crossed by a throw: its callbacks use plain malloc
+ * and report failure through the library's own means. The one exception is yajl, which cannot
+ * report a failed allocation: its frames hold nothing but memory of an arena (json.c), so a throw
+ * through them leaks nothing. */
+#ifndef GLOW_SUPPORT_CONTEXT_H
+#define GLOW_SUPPORT_CONTEXT_H
+
+#include "glow/context.h"
+#include "support/arena.h"
+#include "support/str.h"
+
+/* A release that runs if a throw leaves the enclosing glow_protect. Lives in the caller's frame. */
+typedef struct GlowDefer {
+  void (*release)(void *arg);
+  void *arg;
+  struct GlowDefer *outer;
+} GlowDefer;
+
+typedef struct GlowTry GlowTry; /* one active glow_protect; private to context.c */
+typedef struct GlowSource GlowSource;
+
+struct GlowContext {
+  GlowArena *arenas; /* every live arena, released with the context */
+  GlowArena *arena;  /* what lives as long as the context */
+  struct GlowStrEntry *strings;
+  struct GlowTypeEntry *types;          /* lib/tensor: interned types */
+  struct GlowLayoutEntry *layouts;      /* lib/tensor: interned layouts */
+  struct GlowBlob *blobs;               /* lib/tensor: files mapped and heap blobs, newest first */
+  void (*release_blobs)(GlowContext *); /* set by the first blob */
+  GlowTry *innermost;
+  GlowDefer *defers;
+  GlowSource *sources; /* texts that diagnostics may quote, newest first */
+  GlowDiagnosticFn diagnostic_fn;
+  void *diagnostic_user;
+  unsigned errors, error_limit; /* error_limit 0: no limit */
+  bool too_many_errors;         /* set when error_limit was reached; parsers stop */
+  int color;                    /* -1 decide by terminal and NO_COLOR, 0 off, 1 on */
+  bool remarks;                 /* whether remarks reach the diagnostic function */
+  bool drop_notes;              /* the last diagnostic was dropped, so its notes are too */
+};
+
+/* Runs body(ctx, arg). Returns GLOW_OK, or the status that was thrown. Nests. */
+GlowStatus glow_protect(GlowContext *ctx, void (*body)(GlowContext *ctx, void *arg), void *arg);
+
+/* Leaves the innermost glow_protect with `status`. NO_MEMORY reports nothing by itself: the outer
+ * caller says "out of memory". Outside any glow_protect it is a bug; it then traps. */
+_Noreturn void glow_throw(GlowContext *ctx, GlowStatus status);
+
+/* Registers `d`; pop it in reverse order. glow_defer_pop runs the release if `run`. */
+void glow_defer_push(GlowContext *ctx, GlowDefer *d, void (*release)(void *), void *arg);
+void glow_defer_pop(GlowContext *ctx, GlowDefer *d, bool run);
+
+/* malloc family that throws instead of returning NULL. Free with free(). glow_malloc zeroes. */
+void *glow_malloc(GlowContext *ctx, size_t bytes);
+void *glow_realloc(GlowContext *ctx, void *old, size_t bytes);
+
+/* Reports an internal error and throws GLOW_INTERNAL. For invariants that no input can break. */
+_Noreturn void glow_internal_error(GlowContext *ctx, const char *file, int line, const char *what);
+#define GLOW_CHECK(ctx, cond, what)                                                                \
+  ((cond) ? (void)0 : glow_internal_error((ctx), __FILE__, __LINE__, (what)))
+
+#endif

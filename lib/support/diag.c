@@ -1,0 +1,185 @@
+/* Diagnostics: counting and limiting, and the default sink that quotes the line with a caret.
+ *
+ * A quoted line is clipped to a window round the column, so a diagnostic about a text that is one
+ * line of megabytes stays small. Control bytes never reach the terminal. */
+#include "support/diag.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "support/text.h"
+
+GlowSource *glow_source_add(GlowContext *ctx, const char *name, const char *text, size_t size) {
+  GlowSource *s = GLOW_NEW(ctx->arena, GlowSource);
+  s->name = glow_str(ctx, name);
+  s->text = text;
+  s->size = size;
+  s->next = ctx->sources;
+  ctx->sources = s;
+  return s;
+}
+
+GlowLoc glow_loc_file(GlowContext *ctx, const char *file) {
+  return (GlowLoc){.file = glow_str(ctx, file)};
+}
+
+static void emit(GlowContext *ctx, const GlowDiagnostic *d) {
+  if (ctx->diagnostic_fn)
+    ctx->diagnostic_fn(ctx->diagnostic_user, d);
+  else
+    glow_diag_print(ctx, d);
+}
+
+/* Whether a diagnostic of this severity passes. The first error beyond the limit says so instead.
+ */
+static bool admit(GlowContext *ctx, GlowSeverity severity) {
+  if (severity == GLOW_NOTE)
+    return !ctx->drop_notes && !ctx->too_many_errors;
+  ctx->drop_notes = true;
+  if (ctx->too_many_errors || (severity == GLOW_REMARK && !ctx->remarks))
+    return false;
+  if (severity == GLOW_ERROR) {
+    if (ctx->error_limit && ctx->errors >= ctx->error_limit) {
+      char message[80];
+      snprintf(message, sizeof message, "too many errors, stopping (-error-limit=%u)",
+               ctx->error_limit);
+      ctx->too_many_errors = true;
+      emit(ctx, &(GlowDiagnostic){.severity = GLOW_ERROR, .message = message});
+      return false;
+    }
+    ++ctx->errors;
+  }
+  ctx->drop_notes = false;
+  return true;
+}
+
+void glow_diag(GlowContext *ctx, GlowSeverity severity, GlowLoc loc, const char *format, ...) {
+  if (!admit(ctx, severity))
+    return;
+  GlowText message;
+  GlowDefer release;
+  glow_text_init(&message, ctx);
+  glow_defer_push(ctx, &release, glow_text_release_fn, &message);
+  va_list args;
+  va_start(args, format);
+  glow_text_vprintf(&message, format, args);
+  va_end(args);
+  emit(ctx, &(GlowDiagnostic){severity, loc, glow_text_cstr(&message)});
+  glow_defer_pop(ctx, &release, true);
+}
+
+/* The bytes of one line of a source, without its newline. */
+typedef struct Line {
+  const char *text;
+  size_t size;
+} Line;
+
+static bool find_line(const GlowSource *source, uint32_t number, Line *line) {
+  const char *s = source->text, *end = s + source->size;
+  for (uint32_t i = 1; i < number; ++i) {
+    s = s < end ? memchr(s, '\n', (size_t)(end - s)) : NULL;
+    if (!s)
+      return false;
+    ++s;
+  }
+  const char *newline = s < end ? memchr(s, '\n', (size_t)(end - s)) : NULL;
+  line->text = s;
+  line->size = (size_t)((newline ? newline : end) - s);
+  if (line->size && s[line->size - 1] == '\r')
+    --line->size;
+  return true;
+}
+
+static bool is_continuation(char c) { return ((unsigned char)c & 0xc0) == 0x80; }
+static bool is_control(char c) { return (unsigned char)c < 0x20 || c == 0x7f; }
+
+/* Text from a file or a message; only tabs of a quoted line may stay. */
+static void put_printable(GlowText *t, const char *s, size_t size, bool tabs) {
+  for (size_t i = 0; i < size; ++i)
+    glow_text_putc(t, is_control(s[i]) && !(tabs && s[i] == '\t') ? '?' : s[i]);
+}
+
+enum { WINDOW = 120 };
+
+/* The line, or WINDOW bytes of it round the column, and a caret below the column. */
+static void put_quote(GlowText *t, Line line, uint32_t col, const char *caret, const char *plain) {
+  size_t at = col ? col - 1 : 0;
+  if (at > line.size)
+    at = line.size;
+  size_t start = 0, end = line.size;
+  if (line.size > WINDOW) {
+    start = at > WINDOW / 2 ? at - WINDOW / 2 : 0;
+    if (start + WINDOW > line.size)
+      start = line.size - WINDOW;
+    end = start + WINDOW;
+    while (start < at && is_continuation(line.text[start]))
+      ++start;
+    while (end > at && end < line.size && is_continuation(line.text[end]))
+      --end;
+  }
+  if (start > 0)
+    glow_text_puts(t, "...");
+  put_printable(t, line.text + start, end - start, true);
+  glow_text_puts(t, end < line.size ? "...\n" : "\n");
+  if (col == 0)
+    return;
+  if (start > 0)
+    glow_text_puts(t, "   ");
+  for (size_t i = start; i < at; ++i)
+    if (!is_continuation(line.text[i]))
+      glow_text_putc(t, line.text[i] == '\t' ? '\t' : ' ');
+  glow_text_printf(t, "%s^%s\n", caret, plain);
+}
+
+static bool use_color(const GlowContext *ctx) {
+  if (ctx->color >= 0)
+    return ctx->color != 0;
+  const char *no_color = getenv("NO_COLOR");
+  return isatty(STDERR_FILENO) && !(no_color && no_color[0]);
+}
+
+/* `file:line:col: node 'N': ` as far as the parts are known. */
+static void put_place(GlowText *t, const GlowLoc *loc) {
+  if (loc->file) {
+    put_printable(t, loc->file, strlen(loc->file), false);
+    if (loc->line)
+      glow_text_printf(t, ":%u", loc->line);
+    if (loc->line && loc->col)
+      glow_text_printf(t, ":%u", loc->col);
+    glow_text_puts(t, ": ");
+  }
+  if (loc->node) {
+    glow_text_puts(t, "node '");
+    put_printable(t, loc->node, strlen(loc->node), false);
+    glow_text_puts(t, "': ");
+  }
+}
+
+void glow_diag_print(GlowContext *ctx, const GlowDiagnostic *d) {
+  static const char *const names[] = {"error", "warning", "note", "remark"};
+  static const char *const colors[] = {"\033[1;31m", "\033[1;35m", "\033[1;36m", "\033[1;34m"};
+  bool color = use_color(ctx);
+  const char *on = color ? colors[d->severity] : "", *off = color ? "\033[0m" : "";
+
+  GlowText t;
+  GlowDefer release;
+  glow_text_init(&t, ctx);
+  glow_defer_push(ctx, &release, glow_text_release_fn, &t);
+  put_place(&t, &d->loc);
+  glow_text_printf(&t, "%s%s:%s ", on, names[d->severity], off);
+  put_printable(&t, d->message, strlen(d->message), false);
+  glow_text_putc(&t, '\n');
+  if (d->loc.file && d->loc.line) {
+    const GlowSource *source = ctx->sources;
+    while (source && strcmp(source->name, d->loc.file) != 0)
+      source = source->next;
+    Line line;
+    if (source && find_line(source, d->loc.line, &line))
+      put_quote(&t, line, d->loc.col, color ? "\033[1;32m" : "", off);
+  }
+  fflush(stdout); /* keeps the order of a terminal that shows both */
+  fwrite(t.data, 1, t.size, stderr);
+  glow_defer_pop(ctx, &release, true);
+}

@@ -1,0 +1,45 @@
+/* Located diagnostics: `file:line:col: error: message`, the line quoted and clipped, a caret.
+ *
+ * Errors are counted and reported as they are found; a caller goes on with the next statement.
+ * The first error beyond ctx->error_limit is replaced by "too many errors", ctx->too_many_errors is
+ * set, and whatever follows is dropped. */
+#ifndef GLOW_SUPPORT_DIAG_H
+#define GLOW_SUPPORT_DIAG_H
+
+#include "support/context.h"
+
+/* A text that diagnostics quote. `name` is what messages print for it (a path or "<stdin>"). */
+struct GlowSource {
+  GlowStr name;
+  const char *text; /* text[size] is NUL */
+  size_t size;
+  GlowSource *next;
+};
+
+/* Registers a text for caret lines. `text` must outlive the context's last diagnostic about it. */
+GlowSource *glow_source_add(GlowContext *ctx, const char *name, const char *text, size_t size);
+
+void glow_diag(GlowContext *ctx, GlowSeverity severity, GlowLoc loc, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+#define glow_error(ctx, loc, ...) glow_diag((ctx), GLOW_ERROR, (loc), __VA_ARGS__)
+#define glow_warning(ctx, loc, ...) glow_diag((ctx), GLOW_WARNING, (loc), __VA_ARGS__)
+#define glow_note(ctx, loc, ...) glow_diag((ctx), GLOW_NOTE, (loc), __VA_ARGS__)
+#define glow_remark(ctx, loc, ...) glow_diag((ctx), GLOW_REMARK, (loc), __VA_ARGS__)
+
+#define GLOW_NOWHERE ((GlowLoc){0})
+GlowLoc glow_loc_file(GlowContext *ctx, const char *file);
+
+/* The default sink: prints to stderr with a caret line when the source is known. */
+void glow_diag_print(GlowContext *ctx, const GlowDiagnostic *d);
+
+/* --verify-diagnostics: compares what is reported with comments `; expected-error {{text}}`
+ * (error, warning, note, remark; then optional -re for a POSIX extended regular expression, and @+N
+ * @-N @above @below @unknown) in `source`. The text is any part of the message. A diagnostic
+ * without a line in this source is @unknown. begin redirects the context's diagnostics; end
+ * restores them, prints what is missing or unexpected with its line, and returns true if the sets
+ * were equal. */
+typedef struct GlowExpectations GlowExpectations;
+GlowExpectations *glow_expect_begin(GlowContext *ctx, const GlowSource *source);
+bool glow_expect_end(GlowExpectations *e);
+
+#endif

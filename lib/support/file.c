@@ -1,0 +1,298 @@
+/* Files. Input is mapped where it can be; output goes to a temporary file beside its place, which
+ * is renamed when complete, so that a reader sees the old file or the whole new one.
+ *
+ * A mapped file that another process truncates raises SIGBUS, as with any mapping. */
+#include "support/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "support/diag.h"
+
+/* Reports `cannot VERB PATH: REASON`; a place that is the path itself need not name it again. */
+static bool fail(GlowContext *ctx, GlowLoc loc, const char *verb, const char *path,
+                 const char *reason) {
+  if (loc.file || loc.node)
+    glow_error(ctx, loc, "cannot %s '%s': %s", verb, path, reason);
+  else
+    glow_error(ctx, glow_loc_file(ctx, path), "cannot %s: %s", verb, reason);
+  return false;
+}
+
+static bool fail_errno(GlowContext *ctx, GlowLoc loc, const char *verb, const char *path,
+                       int code) {
+  char buf[128];
+  return fail(ctx, loc, verb, path, strerror_r(code, buf, sizeof buf));
+}
+
+static void close_fd(void *fd) { close(*(int *)fd); }
+
+static void close_input(void *in) { glow_input_close(in); }
+
+/* Reads fd to its end into in->heap. */
+static int read_all(GlowContext *ctx, int fd, GlowInput *in) {
+  size_t capacity = 0;
+  GlowDefer release;
+  glow_defer_push(ctx, &release, close_input, in);
+  int code = 0;
+  for (;;) {
+    if (capacity - in->size < 2) { /* one byte stays for the NUL */
+      capacity = capacity ? 2 * capacity : 1 << 16;
+      in->heap = glow_realloc(ctx, in->heap, capacity);
+      in->data = in->heap;
+    }
+    ssize_t n = read(fd, (char *)in->heap + in->size, capacity - in->size - 1);
+    if (n < 0 && errno == EINTR)
+      continue;
+    if (n <= 0) {
+      code = n < 0 ? errno : 0;
+      break;
+    }
+    in->size += (size_t)n;
+  }
+  ((char *)in->heap)[in->size] = '\0';
+  glow_defer_pop(ctx, &release, code != 0);
+  return code;
+}
+
+/* Maps a regular file with at least one zero byte after it: anonymous pages are reserved first and
+ * the file is put over their beginning. Returns 0 or an errno. */
+static int map_file(int fd, size_t size, GlowInput *in) {
+  size_t page = (size_t)sysconf(_SC_PAGESIZE);
+  if (size > SIZE_MAX / 2)
+    return EFBIG;
+  size_t reserved = size / page * page + page;
+  void *base = mmap(NULL, reserved, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (base == MAP_FAILED)
+    return errno;
+  if (mmap(base, size, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 0) == MAP_FAILED) {
+    int code = errno;
+    munmap(base, reserved);
+    return code;
+  }
+  in->data = in->map = base;
+  in->map_size = reserved;
+  in->size = size;
+  return 0;
+}
+
+static bool read_stdin(GlowContext *ctx, GlowLoc loc, GlowInput *in) {
+  *in = (GlowInput){.name = "<stdin>"};
+  int code = read_all(ctx, STDIN_FILENO, in);
+  return code == 0 || fail_errno(ctx, loc, "read", in->name, code);
+}
+
+/* Fills *in from an open descriptor. */
+static bool load(GlowContext *ctx, const char *path, bool regular, GlowLoc loc, int fd,
+                 GlowInput *in) {
+  struct stat st;
+  if (fstat(fd, &st) != 0)
+    return fail_errno(ctx, loc, "open", path, errno);
+  if (S_ISDIR(st.st_mode))
+    return fail_errno(ctx, loc, "open", path, EISDIR);
+  if (regular && !S_ISREG(st.st_mode))
+    return fail(ctx, loc, "open", path, "not a regular file");
+  if (S_ISREG(st.st_mode)) {
+    in->device = (uint64_t)st.st_dev;
+    in->inode = (uint64_t)st.st_ino;
+  }
+  /* Files of size 0 may have content (/proc), and some file systems cannot map. */
+  if (S_ISREG(st.st_mode) && st.st_size > 0) {
+    int code = map_file(fd, (size_t)st.st_size, in);
+    if (code != ENODEV)
+      return code == 0 || fail_errno(ctx, loc, "map", path, code);
+  }
+  int code = read_all(ctx, fd, in);
+  return code == 0 || fail_errno(ctx, loc, "read", path, code);
+}
+
+bool glow_input_open(GlowContext *ctx, const char *path, bool regular, GlowLoc loc, GlowInput *in) {
+  if (strcmp(path, "-") == 0)
+    return read_stdin(ctx, loc, in);
+  *in = (GlowInput){.name = glow_str(ctx, path)};
+  /* O_NONBLOCK: opening a FIFO without a writer must not hang where it is refused anyway. */
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | (regular ? O_NONBLOCK : 0));
+  if (fd < 0)
+    return fail_errno(ctx, loc, "open", path, errno);
+  GlowDefer release;
+  glow_defer_push(ctx, &release, close_fd, &fd);
+  bool ok = load(ctx, path, regular, loc, fd, in);
+  glow_defer_pop(ctx, &release, true);
+  return ok;
+}
+
+void glow_input_close(GlowInput *in) {
+  if (in->map)
+    munmap(in->map, in->map_size);
+  free(in->heap);
+  in->map = in->heap = NULL;
+  in->data = NULL;
+  in->size = 0;
+}
+
+/* Writes all parts. Returns 0 or an errno. */
+static int write_parts(int fd, const GlowBytes *parts, size_t nparts) {
+  for (size_t i = 0; i < nparts; ++i) {
+    const char *p = parts[i].data;
+    size_t left = parts[i].size;
+    while (left) {
+      ssize_t n = write(fd, p, left);
+      if (n < 0 && errno == EINTR)
+        continue;
+      if (n < 0)
+        return errno;
+      p += n;
+      left -= (size_t)n;
+    }
+  }
+  return 0;
+}
+
+static int write_and_close(int fd, const GlowBytes *parts, size_t nparts) {
+  int code = write_parts(fd, parts, nparts);
+  if (close(fd) != 0 && code == 0)
+    code = errno;
+  return code;
+}
+
+/* Creates `DIR/.NAME.PID-N`, a name that nothing has yet, and keeps it in `name`. */
+static int create_beside(const char *path, char *name, size_t size) {
+  const char *base = glow_path_base(path);
+  for (unsigned n = 0; n < 1000; ++n) {
+    int length = snprintf(name, size, "%.*s.%.200s.%ld-%u", (int)(base - path), path, base,
+                          (long)getpid(), n);
+    if (length < 0 || (size_t)length >= size) {
+      errno = ENAMETOOLONG;
+      return -1;
+    }
+    int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd >= 0 || errno != EEXIST)
+      return fd;
+  }
+  return -1;
+}
+
+/* Replaces a regular file, or creates it. `old` describes the file that is there, if any. */
+static int replace(const char *path, const struct stat *old, const GlowBytes *parts,
+                   size_t nparts) {
+  char real[PATH_MAX], temporary[PATH_MAX];
+  if (old && realpath(path, real)) /* a link stays, what it names is replaced */
+    path = real;
+  int fd = create_beside(path, temporary, sizeof temporary);
+  if (fd < 0)
+    return errno;
+  if (old)
+    (void)!fchmod(fd, old->st_mode & 0777);
+  int code = write_and_close(fd, parts, nparts);
+  if (code == 0 && rename(temporary, path) != 0)
+    code = errno;
+  if (code != 0)
+    unlink(temporary);
+  return code;
+}
+
+bool glow_output_write(GlowContext *ctx, const char *path, const GlowBytes *parts, size_t nparts) {
+  int code;
+  struct stat st;
+  if (!path || strcmp(path, "-") == 0) {
+    path = "<stdout>";
+    code = fflush(stdout) == 0 ? write_parts(STDOUT_FILENO, parts, nparts) : errno;
+  } else if (stat(path, &st) != 0) {
+    code = replace(path, NULL, parts, nparts);
+  } else if (S_ISREG(st.st_mode)) {
+    code = replace(path, &st, parts, nparts);
+  } else { /* a device or a FIFO is written to; a folder fails here */
+    int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    code = fd < 0 ? errno : write_and_close(fd, parts, nparts);
+  }
+  return code == 0 || fail_errno(ctx, GLOW_NOWHERE, "write", path, code);
+}
+
+const char *glow_path_base(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash ? slash + 1 : path;
+}
+
+GlowStr glow_path_dir(GlowContext *ctx, const char *path) {
+  const char *slash = strrchr(path, '/');
+  if (!slash)
+    return glow_str(ctx, ".");
+  while (slash > path && slash[-1] == '/')
+    --slash;
+  return slash == path ? glow_str(ctx, "/") : glow_str_n(ctx, path, (size_t)(slash - path));
+}
+
+GlowStr glow_path_join(GlowContext *ctx, const char *dir, const char *rel) {
+  if (rel[0] == '/' || dir[0] == '\0' || strcmp(dir, ".") == 0)
+    return glow_str(ctx, rel);
+  const char *separator = dir[strlen(dir) - 1] == '/' ? "" : "/";
+  return glow_str_printf(ctx, "%s%s%s", dir, separator, rel);
+}
+
+/* Appends the components of `path` to the absolute `out` of *size bytes, resolving . and .. by
+ * name alone: links are not followed, so that text which names a file keeps naming it. */
+static void normalize(char *out, size_t *size, const char *path) {
+  while (*path) {
+    size_t n = strcspn(path, "/");
+    if (n == 2 && path[0] == '.' && path[1] == '.') {
+      while (*size > 0 && out[--*size] != '/') {
+      }
+    } else if (n > 0 && !(n == 1 && path[0] == '.')) {
+      out[(*size)++] = '/';
+      memcpy(out + *size, path, n);
+      *size += n;
+    }
+    path += n + (path[n] == '/');
+  }
+}
+
+GlowStr glow_path_absolute(GlowContext *ctx, const char *path) {
+  char cwd[PATH_MAX];
+  if (path[0] == '/' || !getcwd(cwd, sizeof cwd))
+    cwd[0] = '\0';
+  size_t size = 0, n = strlen(cwd), m = strlen(path);
+  char *out = glow_malloc(ctx, n + m + 3);
+  GlowDefer release;
+  glow_defer_push(ctx, &release, free, out);
+  normalize(out, &size, cwd);
+  normalize(out, &size, path);
+  GlowStr result = size ? glow_str_n(ctx, out, size) : glow_str(ctx, "/");
+  glow_defer_pop(ctx, &release, true);
+  return result;
+}
+
+GlowStr glow_path_relative(GlowContext *ctx, const char *path, const char *dir) {
+  const char *to = glow_path_absolute(ctx, path), *from = glow_path_absolute(ctx, dir);
+  if (strcmp(from, "/") == 0)
+    from = "";
+  /* The common part ends at a separator of both. */
+  size_t common = 0;
+  for (size_t i = 0;; ++i) {
+    bool ends = (to[i] == '/' || !to[i]) && (from[i] == '/' || !from[i]);
+    if (ends)
+      common = i;
+    if (to[i] != from[i] || !to[i])
+      break;
+  }
+  size_t up = 0;
+  for (const char *s = from + common; *s; ++s)
+    up += *s == '/';
+  const char *rest = to + common + (to[common] == '/');
+  char *out = glow_malloc(ctx, 3 * up + strlen(rest) + 2), *p = out;
+  GlowDefer release;
+  glow_defer_push(ctx, &release, free, out);
+  for (; up; --up)
+    p = stpcpy(p, "../");
+  p = stpcpy(p, rest);
+  if (!*rest && p > out)
+    --p; /* "../.." rather than "../../" */
+  GlowStr result = p > out ? glow_str_n(ctx, out, (size_t)(p - out)) : glow_str(ctx, ".");
+  glow_defer_pop(ctx, &release, true);
+  return result;
+}
