@@ -1,0 +1,42 @@
+/* The interpreter: one table of kernels, two walkers.
+ *
+ * The graph walker keeps values on the heap and lets extents be unknown until run time; it also
+ * evaluates eval constants and folds constants. The program walker runs instructions on planned
+ * memory. docs/Numerics says what every kernel computes, to the bit. */
+#ifndef GLOW_BACKEND_INTERP_INTERP_H
+#define GLOW_BACKEND_INTERP_INTERP_H
+
+#include "ir/ir.h"
+
+/* Named values for one run: inputs for placeholders (and function parameters), and what comes out. */
+typedef struct GlowBinding {
+  GlowStr name;
+  GlowTensor *tensor; /* inputs: borrowed from the caller. outputs: owned by the bindings */
+} GlowBinding;
+typedef GLOW_VEC(GlowBinding) GlowBindings;
+
+typedef struct GlowRunOptions {
+  /* Called after each node with its results (graph walker): numerical bisection, tracing. */
+  void (*trace)(void *user, const GlowNode *n, GlowTensor *const *results);
+  void *trace_user;
+  void (*progress)(void *user, uint64_t done, uint64_t total);
+  void *progress_user;
+} GlowRunOptions;
+
+/* Runs a func (graph walker) or program (program walker). Every placeholder that is read must be
+ * in `inputs`, with a type that fits its declaration; errors are diagnostics. On success `outputs`
+ * holds each placeholder that was written, in declaration order, then the function's results by
+ * position as "0", "1", ... Variables that were saved are updated for the next run in
+ * storage->cached. */
+GlowStatus glow_interp_run(GlowFunction *f, const GlowBindings *inputs, GlowBindings *outputs, const GlowRunOptions *options);
+
+/* The value of a storage: its initializer, evaluated and kept in storage->cached where that costs
+ * anything. Borrowed; valid until the module is destroyed or a variable is saved. NULL after a
+ * diagnostic. */
+const GlowTensor *glow_storage_value(GlowStorage *s);
+
+/* Evaluates one pure node whose operands are known. results[i] are new tensors owned by the
+ * caller. Returns false after a diagnostic, or silently if `quiet`. For constant folding. */
+bool glow_interp_eval_node(GlowNode *n, const GlowTensor *const *operands, GlowTensor **results, bool quiet);
+
+#endif

@@ -1,0 +1,38 @@
+/* Shape inference: one hook per operator that has no simple rule, used three times: when a node is
+ * built or verified (types may be open), when an instruction is verified, and at run time with
+ * exact types and known operand values to size the results of data-dependent operators. */
+#ifndef GLOW_IR_INFER_H
+#define GLOW_IR_INFER_H
+
+#include "ir/ir.h"
+
+typedef struct GlowInfer {
+  GlowContext *ctx;
+  const GlowOpDesc *desc;
+  const void *members;
+  GlowLoc loc;
+  uint32_t nin, nout;
+  const GlowType *const *in;        /* NULL entries: absent operands */
+  const GlowTensor *const *known;   /* values known now, NULL entries if not; may itself be NULL */
+  const GlowType **out;             /* to fill; an entry left NULL: free, the annotation decides */
+  const GlowNode *node;             /* for regions; NULL at run time of operators without regions */
+  const GlowType *const *claims;    /* annotations, or NULL */
+  bool runtime;                     /* all types exact; a value that is still unknown is an error */
+} GlowInfer;
+
+/* Hooks: bool glow_infer_<op>(GlowInfer *in), declared by the generated header. They return false
+ * after a diagnostic at in->loc; glow_infer_error prefixes the operator's name. */
+bool glow_infer_run(GlowInfer *in);
+bool glow_infer_error(const GlowInfer *in, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Helpers for hooks. */
+const GlowType *glow_infer_broadcast(GlowInfer *in, const GlowType *const *types, uint32_t count, const char **error);
+/* The i-th operand's known integer values (any integer kind), or NULL; *count is set. Lives in the
+ * context's arena. */
+const int64_t *glow_infer_ints(const GlowInfer *in, uint32_t i, uint32_t *count);
+/* axis in [-rank, rank) made non-negative; reports and returns false otherwise. */
+bool glow_infer_axis(const GlowInfer *in, int64_t axis, uint32_t rank, uint32_t *result);
+
+/* Verify hooks: bool glow_verify_<op>(const GlowNode *n): reports at glow_node_loc(n). */
+
+#endif

@@ -1,0 +1,347 @@
+/* The IR: one form in memory for both levels.
+ *
+ *   GlowModule
+ *     storage   placeholder, variable, constant: @name
+ *     function  func (graph level), program (instruction level), gradient (a declaration)
+ *       block   ordered list of nodes; list order = text order = execution order
+ *         node  operands (uses), results (values), regions (blocks), members, a predicate
+ *
+ * A value knows its uses (intrusive lists), so replacing it is O(uses). Ids grow and order
+ * everything that needs an order; hash tables are never iterated. Nodes of a program are called
+ * instructions: their first `nouts` operands are buffers they write. Everything lives in the
+ * module's arena and goes with the module. */
+#ifndef GLOW_IR_IR_H
+#define GLOW_IR_IR_H
+
+#include "ops/op.h"
+#include "support/diag.h"
+#include "tensor/blob.h"
+#include "tensor/tensor.h"
+
+typedef struct GlowModule GlowModule;
+typedef struct GlowStorage GlowStorage;
+typedef struct GlowFunction GlowFunction;
+typedef struct GlowBlock GlowBlock;
+typedef struct GlowNode GlowNode;
+typedef struct GlowValue GlowValue;
+typedef struct GlowUse GlowUse;
+
+typedef enum GlowLevel { GLOW_LEVEL_GRAPH, GLOW_LEVEL_PROGRAM } GlowLevel;
+typedef enum GlowQual { GLOW_QUAL_NONE, GLOW_QUAL_IN, GLOW_QUAL_OUT, GLOW_QUAL_INOUT } GlowQual;
+
+typedef enum GlowValueKind {
+  GLOW_VALUE_RESULT, /* of a node; also of alloc and tensorview */
+  GLOW_VALUE_PARAM,  /* of a block */
+  GLOW_VALUE_STORAGE
+} GlowValueKind;
+
+struct GlowValue {
+  GlowValueKind kind;
+  uint32_t id;
+  uint32_t index;       /* which result or parameter */
+  const GlowType *type; /* never NULL; the error type after a reported error */
+  GlowStr name;         /* without sigil; NULL for an unused result printed as `_` or not yet named */
+  GlowUse *uses;        /* head of the list of uses */
+  union {
+    GlowNode *node;
+    GlowBlock *block;
+    GlowStorage *storage;
+  } def;
+};
+
+struct GlowUse {
+  GlowValue *value; /* NULL: `none` */
+  GlowNode *user;
+  GlowUse *next, *prev; /* other uses of value */
+  GlowQual qual;        /* instructions only */
+};
+
+/* What `loc(...)` says: where a node came from before it was text. */
+typedef struct GlowOrigin {
+  GlowStr file;
+  GlowStr name;       /* loc("file":"name"); NULL for loc("file":line:col) */
+  uint32_t line, col;
+} GlowOrigin;
+
+struct GlowNode {
+  GlowOp op;
+  uint32_t id;
+  GlowBlock *block; /* NULL while detached */
+  GlowNode *prev, *next;
+  uint32_t noperands; /* graph: inputs. instructions: nouts outputs, then inputs, then extras */
+  uint32_t nouts;     /* instructions only, else 0 */
+  uint32_t nextra;    /* operands after the inputs that the epilogue or stack body consumes */
+  uint32_t nresults, nregions;
+  GlowUse *operands;
+  GlowUse pred;         /* value NULL: none */
+  GlowValue *results;   /* an array; addresses are stable */
+  GlowBlock **regions;  /* index = region port of the op, NULL if absent; then epilogue/body last */
+  void *members;        /* the generated struct of op, or NULL if it has none */
+  GlowOrigin *origin;   /* NULL: none */
+  GlowLoc src;          /* where this node's text stands; line 0 if it was not parsed */
+  void *scratch;        /* for the running pass; garbage between passes */
+  uint32_t order;       /* position in a pre-order walk; valid after glow_function_number */
+};
+
+typedef enum GlowBlockOwner { GLOW_BLOCK_FUNCTION, GLOW_BLOCK_REGION, GLOW_BLOCK_EVAL } GlowBlockOwner;
+
+struct GlowBlock {
+  GlowBlockOwner owner;
+  union {
+    GlowFunction *function;
+    GlowNode *node;
+    GlowStorage *storage;
+  } of;
+  GlowLevel level;
+  bool scalar;          /* ^r(...) = { }: a scalar body in node syntax; captures nothing */
+  GlowStr label;        /* region name without ^: "then", "body", "epilogue" */
+  GlowNode *first, *last; /* the last one is a terminator, if the block has one */
+  uint32_t nparams;
+  GlowValue **params;
+  struct GlowNames *names; /* of the function, eval block or scalar body it belongs to */
+  GlowModule *module;
+};
+
+typedef enum GlowStorageClass { GLOW_PLACEHOLDER, GLOW_VARIABLE, GLOW_CONSTANT } GlowStorageClass;
+typedef enum GlowInitKind {
+  GLOW_INIT_NONE, GLOW_INIT_SPLAT, GLOW_INIT_LIST, GLOW_INIT_RANDOM, GLOW_INIT_RESOURCE,
+  GLOW_INIT_EVAL, GLOW_INIT_PAYLOAD,
+  GLOW_INIT_ELIDED /* printed for reading only; parses, verifies, refuses to run */
+} GlowInitKind;
+
+typedef struct GlowInit {
+  GlowInitKind kind;
+  GlowScalar splat;
+  const GlowTensor *tensor; /* LIST, and RESOURCE and PAYLOAD once resolved (borrowed) */
+  GlowRandom random;
+  GlowStr file, key;        /* RESOURCE: file as written; RESOURCE and PAYLOAD: key */
+  GlowBlock *eval;
+} GlowInit;
+
+struct GlowStorage {
+  GlowValue value; /* kind GLOW_VALUE_STORAGE; its name, type and uses */
+  GlowStorageClass cls;
+  GlowInit init;
+  GlowOrigin *origin;
+  GlowLoc src;
+  GlowStorage *prev, *next;
+  GlowModule *module;
+  GlowTensor *cached; /* value computed by the interpreter for eval/random; owned; may be NULL */
+};
+
+typedef enum GlowFunctionKind { GLOW_FUNC, GLOW_PROGRAM, GLOW_GRADIENT } GlowFunctionKind;
+
+/* What a gradient declaration names: a parameter or storage by name, or a result by index. */
+typedef struct GlowGradientRef {
+  GlowStr name;   /* NULL: by index */
+  bool is_storage;
+  uint32_t index;
+} GlowGradientRef;
+
+struct GlowFunction {
+  GlowFunctionKind kind;
+  GlowStr name;
+  GlowBlock *body;           /* params included; GRADIENT: no nodes until -grad gives it some */
+  bool has_results;          /* a signature `-> (...)` was written */
+  uint32_t nresults;
+  const GlowType **results;
+  GlowStr device;            /* with {device = "..."}; NULL if absent */
+  int64_t arena, align;      /* with {arena = n, align = n}; -1 if absent */
+  bool inline_always;        /* with {inline = true} */
+  /* GRADIENT */
+  GlowStr primal;
+  GlowGradientRef *from, *wrt, *keeping;
+  uint32_t nfrom, nwrt, nkeeping;
+  bool seedable;
+  GlowLoc src;
+  GlowFunction *prev, *next;
+  GlowModule *module;
+};
+
+struct GlowModule {
+  GlowContext *ctx;
+  GlowArena *arena;
+  GlowStr name;    /* NULL if there is no module line */
+  int64_t version; /* -1 if absent */
+  GlowStr target, base, producer;
+  GlowStorage *first_storage, *last_storage;
+  GlowFunction *first_function, *last_function;
+  struct GlowNames *names;      /* storage */
+  struct GlowNames *functions;  /* functions by name */
+  uint32_t next_id;
+  GlowStr path_dir; /* folder that relative resource paths start from */
+  bool elided;
+};
+
+/* ---- Modules ------------------------------------------------------------------------------ */
+GlowModule *glow_module_create(GlowContext *ctx, GlowStr name);
+void glow_module_destroy(GlowModule *m);
+/* A deep copy in the same context: same names, new ids. */
+GlowModule *glow_module_clone(const GlowModule *m);
+GlowStorage *glow_module_storage(const GlowModule *m, GlowStr name);   /* NULL if none */
+GlowFunction *glow_module_function(const GlowModule *m, GlowStr name); /* NULL if none */
+/* --entry: the function called `name`, or the only func/program. NULL after a diagnostic. */
+GlowFunction *glow_module_entry(const GlowModule *m, const char *name);
+bool glow_module_has_level(const GlowModule *m, GlowLevel level);
+
+/* ---- Storage and functions ----------------------------------------------------------------- */
+/* Appends. The name is made unique by a numbered suffix if it is taken. */
+GlowStorage *glow_storage_create(GlowModule *m, GlowStorageClass cls, GlowStr name, const GlowType *type, GlowInit init);
+/* Moves s to stand before `before` (NULL: last): an eval block may only use earlier storage. */
+void glow_storage_move(GlowStorage *s, GlowStorage *before);
+void glow_storage_remove(GlowStorage *s); /* must be unused */
+GlowFunction *glow_function_create(GlowModule *m, GlowFunctionKind kind, GlowStr name);
+void glow_function_remove(GlowFunction *f);
+/* Replaces `old` in the module's list by `new` (a program takes the place of its func). */
+void glow_function_replace(GlowFunction *old_one, GlowFunction *new_one);
+/* Numbers nodes (order) in pre-order over all regions; returns how many. */
+uint32_t glow_function_number(GlowFunction *f);
+
+/* ---- Blocks and values ---------------------------------------------------------------------- */
+/* A new block; a region or eval block is attached by whoever creates its node or storage. `names`
+ * of the enclosing function for control regions; NULL makes a name space of its own. */
+GlowBlock *glow_block_create(GlowModule *m, GlowLevel level, struct GlowNames *names, GlowStr label);
+GlowValue *glow_block_add_param(GlowBlock *b, GlowStr name, const GlowType *type);
+/* The terminator's operands: what the block yields or returns. NULL if it has no terminator. */
+GlowNode *glow_block_terminator(const GlowBlock *b);
+GlowFunction *glow_block_function(const GlowBlock *b); /* NULL inside an eval initializer */
+GlowBlock *glow_block_parent(const GlowBlock *b);      /* the enclosing block of a region, or NULL */
+/* Calls fn for each node in b and its regions, a node before its regions; fn may remove or replace
+ * the node it is given. Stops when fn returns false. */
+bool glow_block_walk(GlowBlock *b, bool (*fn)(GlowNode *node, void *arg), void *arg);
+
+void glow_value_replace_uses(GlowValue *old_one, GlowValue *new_one); /* names stay */
+/* Gives the value a name: `wanted`, or it with a numbered suffix that replaces an old one. NULL
+ * picks the next free number. */
+void glow_value_set_name(GlowValue *v, GlowStr wanted);
+uint32_t glow_value_use_count(const GlowValue *v);
+GlowBlock *glow_value_block(const GlowValue *v); /* where it is defined; NULL for storage */
+GlowLoc glow_value_loc(const GlowValue *v);
+void glow_use_set(GlowUse *use, GlowValue *value); /* moves the use to another value or none */
+
+/* The value of a storage as compile-time data if it may be read during inference: splat, list,
+ * integer resource and payload up to GLOW_MAX_FOLDED_BYTES; never eval. NULL otherwise. The tensor
+ * lives as long as the context. */
+const GlowTensor *glow_value_known(const GlowValue *v);
+
+/* ---- Nodes ----------------------------------------------------------------------------------- */
+typedef struct GlowBuilder {
+  GlowModule *module;
+  GlowBlock *block;
+  GlowNode *before;   /* insert before this node; NULL: at the end (before a terminator) */
+  GlowLoc src;        /* given to new nodes */
+  GlowOrigin *origin;
+  GlowValue *pred;
+} GlowBuilder;
+
+/* A builder that inserts before `n` and gives new nodes its location, origin and predicate. */
+GlowBuilder glow_builder_before(GlowNode *n);
+GlowBuilder glow_builder_at_end(GlowBlock *b);
+
+typedef struct GlowNodeSpec {
+  GlowOp op;
+  GlowValue *const *ins; /* NULL entries: none */
+  uint32_t nins;
+  GlowValue *const *outs; /* instructions: buffers written; NULL entries: none */
+  uint32_t nouts;
+  GlowValue *const *extras;
+  uint32_t nextra;
+  const void *members; /* NULL: the defaults; copied; arrays inside must live in the module's arena (glow_array_*) */
+  GlowBlock *const *regions;
+  uint32_t nregions;
+  uint32_t nresults;            /* results wanted; 0: those that are neither optional nor variadic */
+  const GlowType *const *types; /* claims, NULL or NULL entries: inferred */
+  const GlowStr *names;         /* of the results; NULL: numbered. An entry NULL: `_` if `discard` */
+  bool discard_unnamed;
+} GlowNodeSpec;
+
+/* Creates and inserts a node: checks counts, infers and checks result types. Returns NULL after a
+ * diagnostic at builder->src (or origin) if the operands, members or claims do not fit. */
+GlowNode *glow_node_create(GlowBuilder *b, const GlowNodeSpec *spec);
+/* Shorthands: inputs from an array, members (may be NULL), result 0 named `name` (may be NULL). */
+GlowNode *glow_build(GlowBuilder *b, GlowOp op, GlowValue *const *ins, uint32_t nins, const void *members, GlowStr name);
+GlowValue *glow_build1(GlowBuilder *b, GlowOp op, GlowValue *x, const void *members, GlowStr name);
+GlowValue *glow_build2(GlowBuilder *b, GlowOp op, GlowValue *x, GlowValue *y, const void *members, GlowStr name);
+/* Instruction with nouts outputs, nins inputs, no regions. */
+GlowNode *glow_build_instr(GlowBuilder *b, GlowOp op, GlowValue *const *outs, uint32_t nouts, GlowValue *const *ins, uint32_t nins, const void *members);
+GlowNode *glow_build_terminator(GlowBlock *b, GlowOp op, GlowValue *const *values, uint32_t count);
+
+/* Member arrays for a spec. */
+GlowArray glow_array_u32(GlowModule *m, const uint32_t *data, uint32_t count);
+GlowArray glow_array_i64(GlowModule *m, const int64_t *data, uint32_t count);
+
+/* Copies n (with regions) to the builder's place; operands are mapped through `map` where it has
+ * an entry (captured values otherwise); results get entries. See GlowMap. */
+typedef struct GlowMap GlowMap;
+GlowMap *glow_map_create(GlowArena *arena);
+void glow_map_set(GlowMap *m, const void *key, void *value);
+void *glow_map_get(const GlowMap *m, const void *key); /* NULL if absent */
+GlowNode *glow_node_clone(GlowBuilder *b, const GlowNode *n, GlowMap *map);
+
+/* Members of an operator, compared and hashed field by field (arrays by content). The hash depends
+ * on no address. */
+bool glow_members_equal(const GlowOpDesc *d, const void *a, const void *b);
+uint64_t glow_members_hash(const GlowOpDesc *d, const void *members);
+
+/* Computes the signature of a gradient declaration from its clauses, or checks the one it has. The
+ * clauses (primal, from, wrt, ...) must be set; the primal may be declared later in the module.
+ * False after a diagnostic. */
+bool glow_gradient_signature(GlowFunction *g);
+
+/* Removes a node whose results have no uses. */
+void glow_node_remove(GlowNode *n);
+/* Replaces every result of n by values[i]; moves n's names to new results that have only generated
+ * names; copies origin and src to the defining nodes that have none; removes n. */
+void glow_node_replace(GlowNode *n, GlowValue *const *values, uint32_t count);
+void glow_node_move_before(GlowNode *n, GlowNode *before);
+GlowNode *glow_next_in_walk(GlowNode *n);
+
+static inline const GlowOpDesc *glow_node_desc(const GlowNode *n) { return &glow_op_desc[n->op]; }
+/* The value at input port index i (variadic ones continue), at either level; NULL if none. */
+static inline uint32_t glow_node_nins(const GlowNode *n) { return n->noperands - n->nouts - n->nextra; }
+static inline GlowValue *glow_node_in(const GlowNode *n, uint32_t i) {
+  return i < glow_node_nins(n) ? n->operands[n->nouts + i].value : NULL;
+}
+/* The value that output port i defines (node) or the buffer it writes (instruction). */
+static inline bool glow_node_is_instr(const GlowNode *n) {
+  return n->block && n->block->level == GLOW_LEVEL_PROGRAM;
+}
+static inline GlowValue *glow_node_out(const GlowNode *n, uint32_t i) {
+  return n->nouts ? (i < n->nouts ? n->operands[i].value : NULL)
+                  : (i < n->nresults ? (GlowValue *)&n->results[i] : NULL);
+}
+GlowBlock *glow_node_region(const GlowNode *n, const char *label); /* NULL if absent */
+GlowBlock *glow_node_epilogue(const GlowNode *n);                  /* ^epilogue or scalar ^body */
+/* Best place for a message about n: its text, else the origin. */
+GlowLoc glow_node_loc(const GlowNode *n);
+bool glow_node_is(const GlowNode *n, GlowOp op);
+/* The node that defines v if it is of operator op, else NULL. */
+GlowNode *glow_value_def(const GlowValue *v, GlowOp op);
+
+/* ---- Text ------------------------------------------------------------------------------------- */
+/* Parses a text: `data[size]` must be NUL; data must outlive the context (payload borrows it).
+ * Resolves resources relative to the module's base or `name`'s folder. Reports errors and goes on;
+ * returns NULL if there was any. Does not verify. */
+GlowModule *glow_module_parse(GlowContext *ctx, const char *name, const char *data, size_t size);
+/* True if the bytes look like one of our texts rather than a binary format. */
+bool glow_text_is_module(const char *data, size_t size);
+
+typedef struct GlowPrintOptions {
+  const char *relative_to; /* folder that resource paths are made relative to; NULL: absolute with base */
+  bool elide_constants;
+  bool no_payload;         /* dumps on stderr: leave the payload bytes out (the text says so) */
+} GlowPrintOptions;
+void glow_module_print(const GlowModule *m, GlowText *out, const GlowPrintOptions *options);
+void glow_node_print(const GlowNode *n, GlowText *out); /* one node on one line, for messages */
+/* True if printing will append payload bytes. */
+bool glow_module_has_payload(const GlowModule *m);
+
+/* ---- Verifier ---------------------------------------------------------------------------------- */
+/* Checks every rule of LangRef; reports all violations. Returns true if there was none. */
+bool glow_module_verify(GlowModule *m);
+/* parse(print(m)) == m: prints, parses, prints again, compares; reports the first difference. */
+bool glow_module_verify_roundtrip(GlowModule *m);
+/* Structural equality used by it and by tests: same text, same bits of constants. */
+bool glow_module_equal(const GlowModule *a, const GlowModule *b);
+
+#endif

@@ -1,0 +1,160 @@
+/* What every operator description becomes: GlowOpDesc, one row per operator, generated from
+ * the .ops files here by glow-tblgen into gen/ops/ops.h (enumerators, member structs, port numbers) and
+ * gen/ops/ops.c (the table). Passes ask this table; they never list operators to classify them.
+ *
+ * One row serves the node (Convolution) and the instruction (convolution). As a node, operands are
+ * the `in` ports in order; results are the `out` ports. As an instruction, operands are the `out`
+ * ports (@out, or @inout for `inout` ports), then the `in` ports, then epilogue extras. */
+#ifndef GLOW_OPS_DESC_H
+#define GLOW_OPS_DESC_H
+
+#include "ops/kind.h"
+#include "support/str.h"
+
+/* Traits: the closed list. TRAIT(enumerator, spelling in .ops, sentence). */
+#define GLOW_TRAITS(TRAIT)                                                                         \
+  TRAIT(PURE, "pure", "The results depend on the operands and members only; no other effect.")     \
+  TRAIT(READS, "reads", "Reads state besides its operands.")                                       \
+  TRAIT(WRITES, "writes", "Writes state: must not be removed or duplicated.")                      \
+  TRAIT(CONTROL, "control", "Runs regions or ends a block.")                                       \
+  TRAIT(ELEMENTWISE, "elementwise", "Each element of the result depends on the same element of "   \
+                                    "the operands, after broadcasting.")                           \
+  TRAIT(COMMUTATIVE, "commutative", "The first two operands may be swapped.")                      \
+  TRAIT(TERMINATOR, "terminator", "Ends a block.")                                                 \
+  TRAIT(MOVEMENT, "movement", "Copies elements without computing on them; any element kind.")      \
+  TRAIT(ANY_LAYOUT, "layout(any)", "Works on any layout as long as all operands have the same.")   \
+  TRAIT(ASSIGN_LAYOUT, "layout(assign)", "Has kernels for blocked layouts; assign-layouts picks.") \
+  TRAIT(NODE_ONLY, "node", "Exists in graphs only.")                                               \
+  TRAIT(INSTR_ONLY, "instruction", "Exists in programs only.")                                     \
+  TRAIT(SYNTAX, "syntax", "Has its own syntax in the text (alloc, dealloc, tensorview, yield).")   \
+  TRAIT(HEAP, "heap", "Makes sequences, optionals or strings: its kernel may use the heap.")       \
+  TRAIT(DYNAMIC, "dynamic", "Result extents depend on the values of operands.")                    \
+  TRAIT(RANDOM, "random", "Draws random numbers from a state operand.")                            \
+  TRAIT(LOWERED, "lower", "Defined by its lowering rule; has no kernel of its own.")
+
+typedef enum GlowTraitBit {
+#define TRAIT(e, s, d) GLOW_TRAIT_BIT_##e,
+  GLOW_TRAITS(TRAIT)
+#undef TRAIT
+} GlowTraitBit;
+typedef uint32_t GlowTraits;
+#define GLOW_HAS(desc, TRAIT) (((desc)->traits >> GLOW_TRAIT_BIT_##TRAIT) & 1u)
+
+typedef enum GlowPortFlag {
+  GLOW_PORT_OPTIONAL = 1, /* may be `none` (inputs) or `_` (outputs) */
+  GLOW_PORT_VARIADIC = 2, /* zero or more; the last port of its side */
+  GLOW_PORT_INOUT = 4,    /* instructions: read and written */
+  GLOW_PORT_STRIDED = 8   /* the kernel accepts a tensorview with strides here */
+} GlowPortFlag;
+
+/* What a port's type must be: a type variable (same kind, and for `elementwise` operators the same
+ * quantization class, wherever it appears), or a fixed kind, or anything. */
+typedef enum GlowPortTypeKind {
+  GLOW_PORT_ANY,  /* `any`: tensor, sequence, optional */
+  GLOW_PORT_VAR,  /* `T`: a tensor whose kind is in the variable's set */
+  GLOW_PORT_KIND, /* `i64`, `bool<>`: a tensor of this kind; rank 0 if written with <> */
+  GLOW_PORT_SEQ,  /* `seq` */
+  GLOW_PORT_OPT   /* `opt` */
+} GlowPortTypeKind;
+
+typedef struct GlowPort {
+  const char *name;
+  uint8_t flags;
+  uint8_t type;   /* GlowPortTypeKind */
+  uint8_t var;    /* GLOW_PORT_VAR: index into GlowOpDesc.vars; GLOW_PORT_KIND: the GlowKind */
+  uint8_t scalar; /* GLOW_PORT_KIND with <>: rank 0 */
+} GlowPort;
+
+typedef struct GlowTypeVar {
+  const char *name;
+  GlowKindSet kinds;
+} GlowTypeVar;
+
+/* Members: attributes of a node, typed fields of its generated struct. Scalars are stored as the C
+ * type below; an array is a GlowArray of them; GLOW_MEMBER_STR is GlowStr; TYPE a const GlowType *;
+ * SYMBOL the GlowStr name of a function; SCALAR a GlowScalar; ENUM an int of a generated enum. */
+typedef enum GlowMemberType {
+  GLOW_MEMBER_BOOL,   /* bool */
+  GLOW_MEMBER_U32,    /* uint32_t */
+  GLOW_MEMBER_I64,    /* int64_t */
+  GLOW_MEMBER_FLOAT,  /* float */
+  GLOW_MEMBER_STR,    /* GlowStr */
+  GLOW_MEMBER_KIND,   /* GlowKind */
+  GLOW_MEMBER_TYPE,   /* const GlowType * */
+  GLOW_MEMBER_SYMBOL, /* GlowStr */
+  GLOW_MEMBER_SCALAR, /* GlowScalar */
+  GLOW_MEMBER_ENUM    /* int */
+} GlowMemberType;
+
+/* One number that may be an integer of 64 bits or a floating point value. */
+typedef struct GlowScalar {
+  bool is_int;
+  int64_t i; /* valid if is_int; a u64 over INT64_MAX wraps */
+  double f;  /* always valid: the value rounded to double */
+} GlowScalar;
+
+typedef struct GlowArray {
+  uint32_t count;
+  const void *data; /* in the module's arena; immutable */
+} GlowArray;
+#define glow_array_at(a, T, i) (((const T *)(a).data)[i])
+
+typedef struct GlowEnumDesc {
+  const char *name;
+  const char *const *values;
+  uint32_t count;
+} GlowEnumDesc;
+
+typedef struct GlowMember {
+  const char *name, *doc;
+  uint8_t type; /* GlowMemberType */
+  bool array;
+  bool instr_only;       /* `imember` */
+  bool required;         /* no default: must be given */
+  uint16_t offset;       /* in the member struct */
+  const GlowEnumDesc *enumeration;
+  const void *initial;   /* the default: points at a value of the C type (a GlowArray if array) */
+} GlowMember;
+
+typedef struct GlowRegionPort {
+  const char *name;
+  bool optional;
+} GlowRegionPort;
+
+typedef struct GlowInplace {
+  uint8_t out, in; /* port indices: out may share the buffer of in */
+} GlowInplace;
+
+typedef enum GlowInferRule {
+  GLOW_INFER_SAME,      /* every result has the type of input `infer_arg` */
+  GLOW_INFER_BROADCAST, /* result 0: kind of input 0, dims broadcast over all inputs */
+  GLOW_INFER_FREE,      /* the annotation says */
+  GLOW_INFER_NONE,      /* no results */
+  GLOW_INFER_HOOK       /* glow_infer_<op> */
+} GlowInferRule;
+
+typedef struct GlowOpDesc {
+  const char *node;  /* "Convolution" */
+  const char *instr; /* "convolution" */
+  const char *doc;
+  const GlowPort *in, *out;
+  uint8_t nin, nout;
+  const GlowTypeVar *vars;
+  uint8_t nvars;
+  const GlowMember *members;
+  uint8_t nmembers;
+  uint16_t member_size;
+  const void *member_defaults; /* a member struct with every default filled in; NULL if size 0 */
+  const GlowRegionPort *regions;
+  uint8_t nregions;
+  const GlowInplace *inplace;
+  uint8_t ninplace;
+  int8_t epilogue;  /* output port that an ^epilogue body may transform, or -1 */
+  bool body;        /* takes a scalar ^body (stack) */
+  uint8_t infer;    /* GlowInferRule */
+  uint8_t infer_arg;
+  bool has_verify, has_fold, has_lower, has_grad, has_scratch, has_scalar, has_irgen;
+  GlowTraits traits;
+} GlowOpDesc;
+
+#endif

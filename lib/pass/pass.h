@@ -1,0 +1,128 @@
+/* Passes: one table (passes.def), one runner.
+ *
+ * A pass is a file with one function `bool glow_pass_<name>(GlowPassRun *run)` and a row in
+ * passes.def. GRAPH passes are called once per func, PROGRAM passes once per program, MODULE
+ * passes once. It returns false after a diagnostic. `-name='key=value;flag'` sets its options.
+ * docs/HowTo-add-a-pass.md shows one from the file to its test. */
+#ifndef GLOW_PASS_PASS_H
+#define GLOW_PASS_PASS_H
+
+#include "ir/ir.h"
+
+typedef enum GlowPassLevel { GLOW_PASS_GRAPH, GLOW_PASS_PROGRAM, GLOW_PASS_MODULE } GlowPassLevel;
+
+/* What a pass may do to numbers; docs/Numerics.md defines the classes. */
+typedef enum GlowPassClass {
+  GLOW_PASS_EXACT,
+  GLOW_PASS_BOUNDED,
+  GLOW_PASS_REQUESTED,
+  GLOW_PASS_UNSAFE
+} GlowPassClass;
+
+/* Predicates that a pass may need; checked by the runner before it runs.
+ * NEED(enumerator, name, what holds, what to do if it does not). */
+#define GLOW_NEEDS(NEED)                                                                           \
+  NEED(BOUND, "bound", "no symbolic dimension is left", "run -bind or -bind-input first")          \
+  NEED(INLINED, "inlined", "no Call is left", "its callee has to be inlined first")                \
+  NEED(LOWERED, "lowered", "no operator with a lowering rule is left", "run -lower first")         \
+  NEED(MATERIALIZED, "materialized", "no eval constant is left", "run -materialize first")         \
+  NEED(PLANNED, "planned", "every alloc has an offset", "run -plan-memory first")
+
+typedef enum GlowNeedBit {
+#define NEED(e, name, holds, hint) GLOW_NEED_BIT_##e,
+  GLOW_NEEDS(NEED)
+#undef NEED
+      GLOW_NEED_COUNT
+} GlowNeedBit;
+typedef uint32_t GlowNeeds; /* bit GLOW_NEED_BIT_x: needs x */
+
+typedef struct GlowPassRun GlowPassRun;
+
+typedef struct GlowPassOption {
+  const char *name;  /* "*": any name */
+  const char *value; /* placeholder for help; NULL: a flag */
+  const char *doc;
+} GlowPassOption;
+
+typedef struct GlowPass {
+  const char *name; /* kebab-case */
+  GlowPassLevel level;
+  GlowPassClass cls;
+  bool (*run)(GlowPassRun *run);
+  const char *doc; /* one line */
+  GlowNeeds needs;
+  const GlowPassOption *options; /* ends with an entry without name */
+} GlowPass;
+
+#define PASS(name, function, ...) bool glow_pass_##function(GlowPassRun *run);
+#include "pass/passes.def"
+#undef PASS
+
+extern const GlowPass glow_passes[];
+extern const uint32_t glow_npasses;
+const GlowPass *glow_pass_find(const char *name); /* NULL if there is none */
+/* The table for people: passes by level with class, needs and options, then named pipelines. */
+void glow_passes_print(GlowText *out);
+const char *glow_pass_level_name(GlowPassLevel level);
+const char *glow_pass_class_name(GlowPassClass cls);
+
+/* Checks one need over the whole module. With `report`, says at the first place that breaks it
+ * what `who` needs and what to do. */
+bool glow_need_holds(GlowModule *m, GlowNeedBit need, const char *who, bool report);
+
+struct GlowPassRun {
+  GlowContext *ctx;
+  GlowModule *module;
+  GlowFunction *function; /* NULL for module passes */
+  const GlowPass *pass;
+  GlowArena *arena; /* released after the pass */
+  const char *const *option_names, *const *option_values;
+  uint32_t noptions;
+  uint64_t changes;          /* rewrites made: glow_pass_changed */
+  bool exact;                /* -exact: leave out bounded rewrites */
+  struct GlowSideFile **side; /* see glow_pass_side_file */
+};
+const char *glow_pass_option(const GlowPassRun *run, const char *name); /* NULL if not given; "" for flags */
+/* The option as an integer; reports a value that is none and sets *ok to false. */
+int64_t glow_pass_option_int(const GlowPassRun *run, const char *name, int64_t initial, bool *ok);
+/* Call for each rewrite; counts, and emits a remark at n if format is not NULL. */
+void glow_pass_changed(GlowPassRun *run, const GlowNode *n, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* A remark that is no rewrite: why something was not done, or a figure. */
+void glow_pass_remark(GlowPassRun *run, GlowLoc loc, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* A text that becomes a file when the whole pipeline has succeeded, and never otherwise. */
+GlowText *glow_pass_side_file(GlowPassRun *run, const char *path);
+
+/* A parsed pipeline: passes with options, fixpoint(...) groups, and names of pipelines that are
+ * expanded once the level of the module is known. Lives in the context. */
+typedef struct GlowPipeline GlowPipeline;
+GlowPipeline *glow_pipeline_create(GlowContext *ctx);
+/* Parses 'lower,fixpoint(cse,dce),fold-bn<k=v;flag>,O1'. Diagnostics have a caret inside the text,
+ * which they call -passes, and a "did you mean"; NULL then. */
+GlowPipeline *glow_pipeline_parse(GlowContext *ctx, const char *text);
+/* Adds one pass with its options as after -name= ("k=v;flag", NULL: none). False after a
+ * diagnostic. */
+bool glow_pipeline_add(GlowPipeline *p, const GlowPass *pass, const char *options);
+void glow_pipeline_append(GlowPipeline *p, const GlowPipeline *other);
+bool glow_pipeline_is_empty(const GlowPipeline *p);
+/* True and the pass if a bounded pass is named; -O pipelines do not count. */
+const GlowPass *glow_pipeline_bounded(const GlowPipeline *p);
+/* -O0 to -O2 as text for a level, for example "lower,dce"; exact leaves bounded passes out. */
+GlowPipeline *glow_pipeline_default(GlowContext *ctx, GlowLevel level, int optimization, bool exact);
+/* Replaces O0 to O2 by what they stand for, given the levels that m has where they are reached. */
+GlowPipeline *glow_pipeline_resolve(const GlowPipeline *p, const GlowModule *m, bool exact);
+void glow_pipeline_print(const GlowPipeline *p, GlowText *out);
+
+typedef struct GlowRunnerOptions {
+  bool verify_each;                       /* default on in tools */
+  const char *print_before, *print_after; /* comma lists of pass names, or NULL */
+  bool print_before_all, print_after_all;
+  bool time_passes;
+  bool exact;
+  bool print_pipeline; /* what is run, on stderr */
+} GlowRunnerOptions;
+/* Runs the pipeline on the module. Stops at the first failure (after diagnostics). */
+GlowStatus glow_pipeline_run(GlowModule *m, const GlowPipeline *p, const GlowRunnerOptions *o);
+
+#endif

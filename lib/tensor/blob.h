@@ -1,0 +1,62 @@
+/* Blobs: immutable bytes that belong to the context, and the two file formats that weights come
+ * from. A file is mapped once per context and indexed by key; nothing is read until it is used. */
+#ifndef GLOW_TENSOR_BLOB_H
+#define GLOW_TENSOR_BLOB_H
+
+#include "support/file.h"
+#include "tensor/tensor.h"
+
+typedef struct GlowBlob GlowBlob;
+typedef struct GlowBlobEntry {
+  GlowStr key;
+  GlowKind kind;
+  uint32_t rank;
+  int64_t dims[GLOW_MAX_RANK];
+  const void *data; /* any alignment */
+  size_t bytes;
+} GlowBlobEntry;
+
+struct GlowBlob {
+  GlowStr path; /* absolute path; NULL for payloads */
+  GlowInput input;
+  void *heap; /* owned bytes of a payload built in memory */
+  const GlowBlobEntry *entries;
+  uint32_t nentries, capacity;
+  struct GlowBlobIndex *index;                                        /* by key */
+  bool (*onnx_reader)(GlowContext *ctx, GlowBlob *blob, GlowLoc loc); /* see blob.c */
+  GlowBlob *next;
+};
+
+/* Opens (or finds) the weight file at `path`: safetensors, or ONNX through the reader that
+ * lib/import/onnx registers with glow_blob_set_onnx_reader. Must be a regular file. NULL after a
+ * diagnostic at loc. */
+GlowBlob *glow_blob_open(GlowContext *ctx, const char *path, GlowLoc loc);
+/* A blob over bytes in safetensors format (the payload of a text); borrowed, must outlive ctx. */
+GlowBlob *glow_blob_from_safetensors(GlowContext *ctx, const char *name, const void *data,
+                                     size_t size, GlowLoc loc);
+const GlowBlobEntry *glow_blob_find(const GlowBlob *blob, GlowStr key);
+
+/* Reads the index of an ONNX file: every initializer and constant with raw data, by its key. Set
+ * by tools that link the importer, so that lib/tensor does not depend on it. */
+typedef bool (*GlowOnnxIndexFn)(GlowContext *ctx, GlowBlob *blob, GlowLoc loc);
+void glow_blob_set_onnx_reader(GlowContext *ctx, GlowOnnxIndexFn fn);
+/* For such readers: adds an entry (copied). Returns false, and changes nothing, if the blob already
+ * has its key. */
+bool glow_blob_add(GlowContext *ctx, GlowBlob *blob, const GlowBlobEntry *entry);
+
+/* Reads the header at the start of blob->input into entries. Returns false after a diagnostic at
+ * loc that begins with `name`. */
+bool glow_safetensors_index(GlowContext *ctx, GlowBlob *blob, const char *name, GlowLoc loc);
+
+/* Writes tensors as safetensors: a header, padded with spaces so that the data start at a multiple
+ * of 64 bytes from the start of `out` as it is given, then the data in order without gaps (the
+ * format has none). Every type must be one that the format can hold; blocked layouts are written
+ * plain. */
+bool glow_safetensors_can_hold(const GlowType *type);
+typedef struct GlowNamedTensor {
+  GlowStr name;
+  const GlowTensor *tensor;
+} GlowNamedTensor;
+void glow_safetensors_write(GlowText *out, const GlowNamedTensor *tensors, uint32_t count);
+
+#endif

@@ -1,0 +1,38 @@
+/* Tensors in files that users bring: .npy, and pictures. ONNX's .pb lives in lib/import/onnx. */
+#ifndef GLOW_TENSOR_FORMATS_H
+#define GLOW_TENSOR_FORMATS_H
+
+#include "tensor/tensor.h"
+
+/* NumPy's format, versions 1 to 3, C order, little-endian (big-endian and Fortran order are
+ * refused with a message). `name` is for messages. Returns NULL after a diagnostic. */
+GlowTensor *glow_npy_read(GlowContext *ctx, const char *name, const void *data, size_t size);
+bool glow_npy_can_hold(const GlowType *type);
+void glow_npy_write(GlowText *out, const GlowTensor *t);
+
+/* How a picture becomes a tensor: crop, resize, channels, then value = (sample - mean[c]) / std[c].
+ * Samples are 0..255 of PNG and JPEG (16 bits are reduced to 8, transparency is dropped), and what
+ * the file says, up to 65535, of PNM: they are not scaled by its maxval. */
+typedef struct GlowImageOptions {
+  uint32_t width, height; /* 0: as the file is; else resized bilinearly (after the crop) */
+  double crop;            /* centre square of this fraction of the short side; 0: none */
+  double mean[3], std[3]; /* by channel of the result before bgr swaps them; std 0 means 1 */
+  bool nhwc;              /* layout of the result, else NCHW */
+  bool bgr;               /* channel order, else RGB */
+  int channels;           /* 0: as the file has; 1 grey or 3 */
+} GlowImageOptions;
+
+typedef enum GlowImageFormat {
+  GLOW_IMAGE_NONE,
+  GLOW_IMAGE_PNG,
+  GLOW_IMAGE_JPEG,
+  GLOW_IMAGE_PNM /* P2, P3, P5, P6 */
+} GlowImageFormat;
+GlowImageFormat glow_image_format(const void *data, size_t size); /* by content */
+
+/* Decodes into a tensor float<1 x C x H x W> or <1 x H x W x C>. More than GLOW_MAX_PIXELS are
+ * refused before anything of their size is allocated. NULL after a diagnostic. */
+GlowTensor *glow_image_read(GlowContext *ctx, const char *name, const void *data, size_t size,
+                            const GlowImageOptions *o);
+
+#endif

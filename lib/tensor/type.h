@@ -1,0 +1,139 @@
+/* Types: immutable, interned in the context (equal types have equal pointers).
+ *
+ *   float<8 x ..24 x $N x ?>          tensor: exact, at most, symbol, unknown
+ *   float<*>                          tensor of unknown rank
+ *   i8[S:0.041 O:-128]<1 x 112>       quantized
+ *   float<8 x 64 x 56 x 56 | NCHW16c> with a physical layout
+ *   seq<float<?>, 16>  opt<i64<>>     sequence (at most 16 elements), optional */
+#ifndef GLOW_TENSOR_TYPE_H
+#define GLOW_TENSOR_TYPE_H
+
+#include "ops/kind.h"
+#include "support/context.h"
+#include "support/diag.h"
+#include "support/limits.h"
+#include "support/text.h"
+
+typedef enum GlowDimKind {
+  GLOW_DIM_EXACT,
+  GLOW_DIM_BOUND,
+  GLOW_DIM_SYMBOL,
+  GLOW_DIM_UNKNOWN
+} GlowDimKind;
+
+typedef struct GlowDim {
+  GlowDimKind kind;
+  int64_t size;   /* EXACT: the extent; BOUND: the largest extent */
+  GlowStr symbol; /* SYMBOL: its name without $ */
+} GlowDim;
+#define GLOW_EXACT(n) ((GlowDim){GLOW_DIM_EXACT, (n), NULL})
+#define GLOW_BOUND(n) ((GlowDim){GLOW_DIM_BOUND, (n), NULL})
+#define GLOW_UNKNOWN ((GlowDim){GLOW_DIM_UNKNOWN, 0, NULL})
+
+/* A physical layout over logical dimensions. Its text has one capital letter per logical axis in
+ * logical order, then inner blocks such as 16c: NCHW16c is stored [N][C/16][H][W][16]. Physical
+ * axes are the logical axes in order (blocked ones divided, rounded up), then the blocks from
+ * left to right, innermost last. Padding lanes hold zeros. The product of the block sizes is at
+ * most GLOW_MAX_BLOCK. */
+#define GLOW_MAX_BLOCK 65536
+typedef struct GlowLayout {
+  GlowStr text;
+  uint8_t rank; /* logical rank */
+  uint8_t nblocks;
+  struct {
+    uint8_t axis;
+    uint32_t size;
+  } blocks[4];
+} GlowLayout;
+
+typedef enum GlowTypeClass {
+  GLOW_TYPE_TENSOR,
+  GLOW_TYPE_SEQ,
+  GLOW_TYPE_OPT,
+  GLOW_TYPE_ERROR
+} GlowTypeClass;
+
+typedef struct GlowType GlowType;
+struct GlowType {
+  GlowTypeClass cls;
+  /* tensors */
+  GlowKind kind;
+  bool quantized, unranked;
+  float scale; /* quantized: real = (stored - offset) * scale */
+  int32_t offset;
+  uint32_t rank;
+  const GlowLayout *layout; /* NULL: plain row-major */
+  /* sequences and optionals */
+  const GlowType *elem;
+  int64_t max_count; /* SEQ: at most so many, or -1 */
+  uint32_t id;       /* order of creation: a stable key */
+  GlowDim dims[GLOW_MAX_RANK];
+};
+
+/* Constructors. Extents are checked before (glow_type_check_dims); these only intern. */
+const GlowType *glow_type_tensor(GlowContext *ctx, GlowKind kind, uint32_t rank,
+                                 const GlowDim *dims);
+const GlowType *glow_type_exact(GlowContext *ctx, GlowKind kind, uint32_t rank,
+                                const int64_t *dims);
+const GlowType *glow_type_scalar(GlowContext *ctx, GlowKind kind); /* rank 0 */
+const GlowType *glow_type_unranked(GlowContext *ctx, GlowKind kind);
+const GlowType *glow_type_seq(GlowContext *ctx, const GlowType *elem, int64_t max_count);
+const GlowType *glow_type_opt(GlowContext *ctx, const GlowType *elem);
+const GlowType *glow_type_error(GlowContext *ctx); /* suppresses follow-up errors */
+/* The same type with one thing changed. */
+const GlowType *glow_type_with_kind(GlowContext *ctx, const GlowType *t,
+                                    GlowKind kind); /* drops quantization */
+const GlowType *glow_type_with_dims(GlowContext *ctx, const GlowType *t, uint32_t rank,
+                                    const GlowDim *dims); /* drops layout */
+const GlowType *glow_type_with_layout(GlowContext *ctx, const GlowType *t,
+                                      const GlowLayout *layout);
+const GlowType *glow_type_with_quant(GlowContext *ctx, const GlowType *t, bool quantized,
+                                     float scale, int32_t offset);
+
+/* Rank within GLOW_MAX_RANK, extents >= 0, product of (non-zero) extents <= GLOW_MAX_ELEMENTS.
+ * Returns NULL or a message without location. The one place that multiplies extents. */
+const char *glow_type_check_dims(GlowKind kind, uint32_t rank, const GlowDim *dims);
+
+/* Layouts: NULL and *error set to a message if the text is malformed or does not fit `rank`. */
+const GlowLayout *glow_layout_parse(GlowContext *ctx, const char *text, size_t length,
+                                    uint32_t rank, const char **error);
+/* Physical extents for logical ones; returns the physical rank (rank + nblocks). */
+uint32_t glow_layout_physical(const GlowLayout *layout, uint32_t rank, const int64_t *dims,
+                              int64_t *physical);
+
+/* Where element i (row-major over logical extents) of a static tensor type stands in memory, in
+ * elements. */
+int64_t glow_type_physical_index(const GlowType *t, int64_t i);
+
+/* Questions. "static": tensor, ranked, every extent exact. "bounded": every extent exact or
+ * bounded. */
+static inline bool glow_type_is_tensor(const GlowType *t) { return t->cls == GLOW_TYPE_TENSOR; }
+bool glow_type_is_static(const GlowType *t);
+bool glow_type_is_bounded(const GlowType *t);
+bool glow_type_has_symbols(const GlowType *t); /* anywhere inside */
+/* Elements (bounds count as extents) of a bounded tensor type, logical; and physical bytes with
+ * layout padding, bit kinds packed and rounded up. -1 if the type is not bounded. */
+int64_t glow_type_elements(const GlowType *t);
+int64_t glow_type_bytes(const GlowType *t);
+
+/* Claims: how `claimed` relates to what inference proved. A symbol says more than `?` and less
+ * than an extent or a bound. A layout is a decision, not a claim: where inference proves none, the
+ * annotation's does not count; any other difference of layouts contradicts. */
+typedef enum GlowFit {
+  GLOW_FIT_EQUAL,    /* same type, up to such a layout */
+  GLOW_FIT_NARROWER, /* claimed is a claim: consistent, says more */
+  GLOW_FIT_WIDER,    /* claimed says less: legal */
+  GLOW_FIT_CONTRADICTS
+} GlowFit;
+GlowFit glow_type_fit(const GlowType *claimed, const GlowType *proved);
+/* The narrowest type that both agree with (per extent the more exact), or NULL if they contradict.
+ * Of a layout and none it keeps the layout. */
+const GlowType *glow_type_meet(GlowContext *ctx, const GlowType *a, const GlowType *b);
+/* The widest: extents that differ become bounds or unknown. NULL if kinds or classes differ. */
+const GlowType *glow_type_join(GlowContext *ctx, const GlowType *a, const GlowType *b);
+
+/* Text. glow_type_str lives in the context's arena: for messages. */
+void glow_type_print(GlowText *out, const GlowType *t);
+const char *glow_type_str(GlowContext *ctx, const GlowType *t);
+
+#endif
