@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+"""Runs every case of the models in the given folders through every stage of the toolchain.
+
+A folder holds case.json (the model, its cases, their inputs and reference outputs with tolerances,
+and what the outputs mean), as written from ONNX Runtime's results. Each case runs from .onnx, from
+.gg, from .gir, through the pipe of tools, and at -O0, -O1 and -O2. Prints a line per model and
+`N passed, N failed`; exit status 77 if no folder holds a case.
+"""
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+STAGES = ("onnx", "gg", "gir", "pipe", "O0", "O1", "O2")
+
+
+def sh(command):
+    return subprocess.run(["bash", "-c", "set -o pipefail; " + command], capture_output=True, text=True)
+
+
+def quote(text):
+    return "'" + text.replace("'", "'\\''") + "'"
+
+
+class Model:
+    def __init__(self, folder, tools, scratch, extra):
+        self.folder, self.tools, self.scratch, self.extra = folder, tools, scratch, extra
+        with open(os.path.join(folder, "case.json")) as f:
+            self.spec = json.load(f)
+        self.model = os.path.join(folder, self.spec["model"])
+
+    def tool(self, name):
+        return quote(os.path.join(self.tools, name))
+
+    def binds(self, case):
+        """-bind-input for every input, so that one text serves one shape."""
+        return " ".join("-bind-input=" + quote(i["name"] + "=" + "x".join(map(str, i["shape"])))
+                        for i in case["inputs"])
+
+    def command(self, case, stage):
+        inputs = " ".join("--input " + quote(i["name"] + "=" + os.path.join(self.folder, i["file"]))
+                          for i in case["inputs"])
+        expect = "".join(" --expect " + quote(o["name"] + "=" + os.path.join(self.folder, o["file"]))
+                         for o in case["outputs"])
+        tolerance = case["outputs"][0]["tolerance"]
+        run = (f"{self.tool('glow-run')} {{}} {inputs} {expect} --rtol {tolerance['rtol']} "
+               f"--atol {tolerance['atol']} --output-dir {quote(self.scratch)} {self.extra}")
+        imported = f"{self.tool('glow-import')} {quote(self.model)} {self.binds(case)}"
+        gg, gir = (quote(os.path.join(self.scratch, "model." + s)) for s in ("gg", "gir"))
+        return {
+            "onnx": run.format(quote(self.model)),
+            "gg": f"{imported} -o {gg} && " + run.format(gg),
+            "gir": f"{imported} | {self.tool('glow-opt')} -lower -fold-bn | {self.tool('glow-irgen')} -o {gir}"
+                   f" && {run.format(gir)}",
+            "pipe": f"{imported} | {self.tool('glow-opt')} -lower -fold-bn | {self.tool('glow-irgen')} | "
+                    f"{self.tool('glow-opt')} - | {run.format('-')}",
+        }.get(stage) or run.format(f"{quote(self.model)} -{stage}")
+
+    def means(self, case):
+        """Whether the outputs of the last run mean what the case says: the best class of each row."""
+        expected = case["expected"]
+        want = expected.get("top1")
+        if want is None:
+            return True
+        want = want if isinstance(want, list) else [want]
+        name = "".join(c if c.isalnum() or c in "_.-" else "_" for c in case["outputs"][0]["name"])
+        rows = read_npy(os.path.join(self.scratch, name + ".npy"))
+        return [max(range(len(r)), key=r.__getitem__) for r in rows] == want
+
+    def run(self):
+        passed, failed = 0, []
+        for case in self.spec["cases"]:
+            for stage in STAGES:
+                result = sh(self.command(case, stage))
+                if result.returncode == 0 and self.means(case):
+                    passed += 1
+                else:
+                    failed.append(f"{self.spec['name']}/{case['id']} from {stage}: status "
+                                  f"{result.returncode}\n{result.stdout[-2000:]}{result.stderr[-2000:]}")
+        return passed, failed
+
+
+def read_npy(path):
+    """A two-dimensional float32 .npy as lists of rows; the standard library is enough for that."""
+    import ast
+    import struct
+    with open(path, "rb") as f:
+        data = f.read()
+    length = struct.unpack("<H", data[8:10])[0]
+    header = ast.literal_eval(data[10:10 + length].decode())
+    rows, columns = header["shape"]
+    values = struct.unpack(f"<{rows * columns}f", data[10 + length:])
+    return [values[i * columns:(i + 1) * columns] for i in range(rows)]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tools", required=True, help="folder of the built tools")
+    parser.add_argument("--run-options", default="", help="further options for glow-run")
+    parser.add_argument("folders", nargs="+", help="folders with case.json, or folders of such folders")
+    options = parser.parse_args()
+    folders = []
+    for folder in options.folders:
+        if os.path.exists(os.path.join(folder, "case.json")):
+            folders.append(folder)
+        elif os.path.isdir(folder):
+            folders += [os.path.join(folder, d) for d in sorted(os.listdir(folder))
+                        if os.path.exists(os.path.join(folder, d, "case.json"))]
+    if not folders:
+        print("skipped: no models in", *options.folders)
+        return 77
+    passed = failed = 0
+    for folder in folders:
+        with tempfile.TemporaryDirectory() as scratch:
+            model = Model(folder, os.path.abspath(options.tools), scratch, options.run_options)
+            ok, bad = model.run()
+        passed += ok
+        failed += len(bad)
+        print(f"{model.spec['name']}: {ok} of {ok + len(bad)}")
+        for message in bad:
+            print("FAILED", message)
+    print(f"{passed} passed, {failed} failed")
+    return failed != 0
+
+
+sys.exit(main())
