@@ -1,5 +1,5 @@
 # Installs the public library: headers, libglow, glow.pc for pkg-config, and a CMake package that
-# exports Glow::glow. Tools install themselves (glow_tool).
+# exports glow::glow. Tools install themselves (glow_tool).
 
 if(TARGET glow)
   include(CMakePackageConfigHelpers)
@@ -20,7 +20,7 @@ if(TARGET glow)
   configure_file(${CMAKE_CURRENT_LIST_DIR}/glow.pc.in ${PROJECT_BINARY_DIR}/glow.pc @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/glow.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
-  install(EXPORT glowTargets NAMESPACE Glow:: DESTINATION ${glow_cmake_dir})
+  install(EXPORT glowTargets NAMESPACE glow:: DESTINATION ${glow_cmake_dir})
   configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/glowConfig.cmake.in
                                 ${PROJECT_BINARY_DIR}/glowConfig.cmake
                                 INSTALL_DESTINATION ${glow_cmake_dir})

@@ -15,7 +15,8 @@ set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
 set(GLOW_GEN_DIR ${PROJECT_BINARY_DIR}/gen)
 file(MAKE_DIRECTORY ${GLOW_GEN_DIR})
 
-include_directories(${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/lib ${GLOW_GEN_DIR})
+include_directories(${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/lib ${GLOW_GEN_DIR}
+                    ${PROJECT_SOURCE_DIR})
 add_compile_definitions(_GNU_SOURCE)
 add_compile_options(-Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wwrite-strings
                     -ffp-contract=off)
@@ -27,10 +28,17 @@ if(GLOW_FUZZ)
   if(NOT CMAKE_C_COMPILER_ID MATCHES "Clang")
     message(FATAL_ERROR "GLOW_FUZZ needs clang: configure with -DCMAKE_C_COMPILER=clang-19")
   endif()
-  add_compile_options(-fsanitize=fuzzer-no-link)
+  add_compile_options(-fsanitize=fuzzer-no-link -fprofile-instr-generate -fcoverage-mapping)
+  add_link_options(-fprofile-instr-generate)
 endif()
 if(GLOW_SANITIZE OR GLOW_FUZZ)
   set(sanitize -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_compile_options(${sanitize})
   add_link_options(${sanitize})
+endif()
+
+# A fault in every reader's bounds check, for the test that the fuzz targets find it.
+option(GLOW_PLANT_OFF_BY_ONE "Break the bounds checks of all readers by one, to test the fuzzers" OFF)
+if(GLOW_PLANT_OFF_BY_ONE)
+  add_compile_definitions(GLOW_OFF_BY_ONE=1)
 endif()

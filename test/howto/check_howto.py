@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""Applies the worked examples of docs/HowTo-add-an-operator.md and docs/HowTo-add-a-pass.md.
+
+A fenced block whose first line is a comment that names a file is a change to a copy of the tree:
+
+    ; lib/ops/elementwise.ops: append        the block is added at the end of the file
+    /* lib/transforms/graph/x.c */           the block is the whole new file
+    # lib/import/onnx/onnx.map: after Tanh   the block is added behind the first line that starts so
+
+The copy is built once without the changes, then with all of them, once, and the lit tests that the
+pages add must pass; without the changes they must fail.
+"""
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+PAGES = ("docs/HowTo-add-an-operator.md", "docs/HowTo-add-a-pass.md")
+NAME = re.compile(r"^\s*(?:/\*|;|#|//)\s*([\w./-]+\.[a-z]+)(?::\s*(append|after\s+(.*?)))?\s*(?:\*/)?\s*$")
+
+
+def changes(page):
+    block, inside = [], False
+    for line in open(page, encoding="utf-8").read().split("\n"):
+        if line.startswith("```"):
+            if inside and block:
+                match = NAME.match(block[0])
+                if match:
+                    yield match.group(1), match.group(2), match.group(3), block
+            block, inside = [], not inside
+        elif inside:
+            block.append(line)
+
+
+def apply(root, path, how, anchor, block):
+    target = os.path.join(root, path)
+    if not how:
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        body = block
+    else:
+        lines = open(target, encoding="utf-8").read().rstrip("\n").split("\n")
+        at = len(lines)
+        if how.startswith("after"):
+            at = next(i for i, l in enumerate(lines) if l.startswith(anchor)) + 1
+        body = lines[:at] + block[1:] + lines[at:]
+    with open(target, "w", encoding="utf-8") as f:
+        f.write("\n".join(body) + "\n")
+
+
+def run(command, **more):
+    return subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **more)
+
+
+def build(root, folder):
+    configure = run(["cmake", "-G", "Ninja", "-S", root, "-B", folder, "-DGLOW_ENABLE_LLVM=OFF",
+                     "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_C_FLAGS_RELEASE=-O0"])
+    if configure.returncode:
+        sys.exit(configure.stdout)
+    result = run(["ninja", "-C", folder, "glow-opt", "glow-irgen", "glow-import", "glow-run"])
+    if result.returncode:
+        sys.exit(result.stdout[-6000:])
+    return result.stdout.count("\n[") + result.stdout.startswith("[")
+
+
+def lit(folder, tests):
+    lit_py = next(p for p in ("/usr/lib/llvm-19/build/utils/lit/lit.py",) if os.path.exists(p))
+    return run([sys.executable, lit_py, "-sv"] + [os.path.join(folder, t) for t in tests])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--source", required=True)
+    parser.add_argument("--scratch", required=True)
+    options = parser.parse_args()
+    root, folder = os.path.join(options.scratch, "src"), os.path.join(options.scratch, "build")
+    shutil.rmtree(options.scratch, ignore_errors=True)
+    keep = ("CMakeLists.txt", "cmake", "include", "lib", "tools", "utils", "test", "examples", "docs", "LICENSE",
+            "README.md")
+    os.makedirs(root)
+    for name in keep:
+        source = os.path.join(options.source, name)
+        if os.path.isdir(source):
+            shutil.copytree(source, os.path.join(root, name), symlinks=True)
+        elif os.path.exists(source):
+            shutil.copy2(source, os.path.join(root, name))
+    before = build(root, folder)
+    tests = []
+    for page in PAGES:
+        for path, how, anchor, block in changes(os.path.join(options.source, page)):
+            apply(root, path, how, anchor, block)
+            print(f"{page}: {path} {how or 'new'}")
+            if path.startswith("test/"):
+                tests.append(path)
+    if len(tests) < 2 or lit(folder, tests).returncode == 0:
+        sys.exit("the tests that the pages add must fail before the build")
+    after = build(root, folder)
+    result = lit(folder, tests)
+    print(result.stdout)
+    print(f"{before} build steps for the tree, {after} for both changes")
+    print(f"{len(tests) if not result.returncode else 0} passed, {len(tests) if result.returncode else 0} failed")
+    shutil.rmtree(options.scratch, ignore_errors=True)
+    return result.returncode != 0
+
+
+sys.exit(main())

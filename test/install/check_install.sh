@@ -1,0 +1,18 @@
+#!/bin/sh
+# check_install.sh SOURCE BUILD: installs into a scratch prefix, then builds and runs a consumer twice, by
+# find_package and by pkg-config, and runs an installed tool.
+set -eu
+source=$1 build=$2
+scratch=$build/test/install
+rm -rf "$scratch"
+mkdir -p "$scratch/src"
+cmake --install "$build" --prefix "$scratch/prefix" >"$scratch/install.log"
+sed "s|@PROJECT_SOURCE_DIR@|$source|" "$source/test/install/CMakeLists.txt.in" >"$scratch/src/CMakeLists.txt"
+cmake -G Ninja -S "$scratch/src" -B "$scratch/build" -DCMAKE_PREFIX_PATH="$scratch/prefix" >"$scratch/configure.log"
+cmake --build "$scratch/build" >"$scratch/build.log"
+"$scratch/build/consumer"
+PKG_CONFIG_PATH=$(dirname "$(find "$scratch/prefix" -name glow.pc)")
+export PKG_CONFIG_PATH
+cc -o "$scratch/consumer" "$source/test/install/consumer.c" $(pkg-config --cflags --libs glow)
+LD_LIBRARY_PATH=$(pkg-config --variable=libdir glow) "$scratch/consumer"
+printf 'declare {\n}\n' | "$scratch/prefix/bin/glow-opt" -

@@ -1,0 +1,37 @@
+"""The lit configuration: tools on PATH, substitutions, features. See docs/HowTo-write-tests.md."""
+import os
+import shutil
+
+import lit.formats
+
+config.name = "Glow"
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.suffixes = [".gg", ".gir", ".test"]
+config.excludes = ["Inputs", "models", "unit", "fuzz"]
+config.test_source_root = os.path.dirname(__file__)
+config.test_exec_root = os.path.join(config.glow_obj_root, "test")
+
+path = [config.glow_tools_dir, config.llvm_tools_dir, config.environment["PATH"]]
+config.environment["PATH"] = os.pathsep.join(path)
+config.environment["FILECHECK_OPTS"] = "--enable-var-scope"
+for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "XDG_CACHE_HOME"):
+    if name in os.environ:
+        config.environment[name] = os.environ[name]
+
+config.substitutions += [
+    ("%python", config.python),
+    ("%src", config.glow_src_root),
+    ("%obj", config.glow_obj_root),
+    ("%onnx_data", "/usr/share/libonnx-testdata/data"),
+    ("%models", config.glow_models),
+]
+for feature, there in {
+    "llvm": config.glow_enable_llvm,
+    "asan": config.glow_sanitize,
+    "models": os.path.isdir(config.glow_models),
+    "onnx-data": os.path.isdir("/usr/share/libonnx-testdata/data"),
+    "x86": os.uname().machine == "x86_64",
+}.items():
+    if there:
+        config.available_features.add(feature)
+lit_config.maxIndividualTestTime = 300 if shutil.which("python3") and config.has_psutil else 0

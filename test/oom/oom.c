@@ -1,0 +1,166 @@
+/* A failing allocator at malloc's level: fails each allocation in turn while a small model goes
+ * through import, print, parse, passes, irgen and a run, in one process. Every failure must end in a
+ * status, never in a crash, and must leave no memory behind once the context is destroyed. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "import/onnx/onnx.h"
+#include "import/onnx/pb.h"
+#include "pass/pass.h"
+#include "runtime/session.h"
+
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t count, size_t size);
+void *__libc_realloc(void *old, size_t size);
+void *__libc_memalign(size_t alignment, size_t size);
+void __libc_free(void *p);
+
+static long countdown = -1; /* allocations until one fails; negative: never */
+static bool fired;
+static long live;
+
+static bool fails(void) {
+  if (countdown < 0 || countdown-- > 0)
+    return false;
+  countdown = -1;
+  fired = true;
+  errno = ENOMEM;
+  return true;
+}
+
+void *malloc(size_t size) {
+  void *p = fails() ? NULL : __libc_malloc(size);
+  live += p != NULL;
+  return p;
+}
+void *calloc(size_t count, size_t size) {
+  void *p = fails() ? NULL : __libc_calloc(count, size);
+  live += p != NULL;
+  return p;
+}
+void *realloc(void *old, size_t size) {
+  if (size && fails())
+    return NULL;
+  void *p = __libc_realloc(old, size);
+  live += (p != NULL) - (old != NULL);
+  return p;
+}
+int posix_memalign(void **result, size_t alignment, size_t size) {
+  *result = fails() ? NULL : __libc_memalign(alignment, size);
+  live += *result != NULL;
+  return *result ? 0 : ENOMEM;
+}
+void *aligned_alloc(size_t alignment, size_t size) {
+  void *p = NULL;
+  return posix_memalign(&p, alignment, size) ? NULL : p;
+}
+void free(void *p) {
+  live -= p != NULL;
+  __libc_free(p);
+}
+
+typedef struct Case {
+  const char *dir;
+  GlowInput model;
+  GlowStatus status;
+} Case;
+
+static void silent(void *user, const GlowDiagnostic *d) {
+  (void)user;
+  (void)d;
+}
+
+/* Text and back, as two tools would pass it on. */
+static GlowModule *through_text(GlowContext *ctx, GlowModule *m, GlowText *text) {
+  glow_text_init(text, ctx);
+  glow_module_print(m, text, &(GlowPrintOptions){0});
+  const char *data = glow_text_cstr(text);
+  return glow_module_parse(ctx, "pipe", data, text->size);
+}
+
+static void whole_line(GlowContext *ctx, void *arg) {
+  Case *c = arg;
+  c->status = GLOW_BAD_INPUT;
+  glow_onnx_register(ctx);
+  GlowModule *m = glow_onnx_import(ctx, &c->model, &(GlowOnnxOptions){.quiet = true});
+  if (!m || !glow_module_verify(m))
+    return;
+  GlowText text = {0}, text2 = {0};
+  GlowDefer defer, defer2, defer3;
+  glow_defer_push(ctx, &defer, glow_text_release_fn, &text);
+  glow_defer_push(ctx, &defer2, glow_text_release_fn, &text2);
+  m = through_text(ctx, m, &text);
+  GlowPipeline *p = m ? glow_pipeline_parse(ctx, "constant-fold,lower,fold-bn,dce,irgen,plan-memory") : NULL;
+  if (p && glow_pipeline_run(m, p, &(GlowRunnerOptions){.verify_each = true}) == GLOW_OK &&
+      (m = through_text(ctx, m, &text2))) {
+    GlowSession s = {.ctx = ctx, .module = m};
+    glow_defer_push(ctx, &defer3, (void (*)(void *))glow_session_close, &s);
+    s.entry = glow_module_entry(m, NULL);
+    const char *input = glow_arena_printf(ctx->arena, "%s/test_data_set_0/input_0.pb", c->dir);
+    if (s.entry && glow_session_add_input(&s, input, NULL) == GLOW_OK)
+      c->status = glow_session_run(&s, NULL, &(GlowRunOptions){0});
+    glow_defer_pop(ctx, &defer3, true);
+  }
+  glow_defer_pop(ctx, &defer2, true);
+  glow_defer_pop(ctx, &defer, true);
+}
+
+/* One run; the status is what a tool would exit with. */
+static GlowStatus attempt(Case *c, long fail_at) {
+  fired = false;
+  countdown = fail_at;
+  GlowContext *ctx = glow_context_create();
+  GlowStatus status = GLOW_NO_MEMORY;
+  if (ctx) {
+    glow_context_set_diagnostic_fn(ctx, silent, NULL);
+    status = glow_protect(ctx, whole_line, c);
+    countdown = -1;
+    glow_context_destroy(ctx);
+    if (status == GLOW_OK)
+      status = c->status;
+  }
+  countdown = -1;
+  return status;
+}
+
+static bool sweep(Case *c, long *total) {
+  for (long n = 0;; n++) {
+    long before = live;
+    GlowStatus status = attempt(c, n);
+    if (live != before) {
+      printf("%s: allocation %ld failed: %ld blocks left behind\n", c->dir, n, live - before);
+      return false;
+    }
+    if (!fired) {
+      *total += n;
+      printf("%s: %ld allocations, each failed once; then status %d\n", c->dir, n, status);
+      return status == GLOW_OK && n > 20;
+    }
+    if (status == GLOW_INTERNAL) {
+      printf("%s: allocation %ld failed: internal error\n", c->dir, n);
+      return false;
+    }
+  }
+}
+
+int main(int argc, char **argv) {
+  setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
+  printf("allocation failures in turn\n"); /* stdio's own buffer is allocated here */
+  long total = 0;
+  int failed = 0;
+  for (int i = 1; i < argc; i++) {
+    Case c = {.dir = argv[i]};
+    GlowContext *ctx = glow_context_create();
+    char path[4096];
+    snprintf(path, sizeof path, "%s/model.onnx", argv[i]);
+    if (!ctx || !glow_input_open(ctx, path, true, GLOW_NOWHERE, &c.model))
+      return 1;
+    failed += !sweep(&c, &total);
+    glow_input_close(&c.model);
+    glow_context_destroy(ctx);
+  }
+  printf("%d passed, %d failed\n", argc - 1 - failed, failed);
+  return failed || total == 0;
+}
