@@ -31,6 +31,7 @@ struct GlowContext {
   struct GlowTypeEntry *types;          /* lib/tensor: interned types */
   struct GlowLayoutEntry *layouts;      /* lib/tensor: interned layouts */
   struct GlowBlob *blobs;               /* lib/tensor: files mapped and heap blobs, newest first */
+  bool (*onnx_index)(GlowContext *, struct GlowBlob *, GlowLoc); /* set by lib/import/onnx, or NULL */
   void (*release_blobs)(GlowContext *); /* set by the first blob */
   GlowTry *innermost;
   GlowDefer *defers;

@@ -22,8 +22,7 @@ struct GlowBlob {
   void *heap; /* owned bytes of a payload built in memory */
   const GlowBlobEntry *entries;
   uint32_t nentries, capacity;
-  struct GlowBlobIndex *index;                                        /* by key */
-  bool (*onnx_reader)(GlowContext *ctx, GlowBlob *blob, GlowLoc loc); /* see blob.c */
+  struct GlowBlobIndex *index; /* by key */
   GlowBlob *next;
 };
 

@@ -1,0 +1,194 @@
+/* Tensors: making and freeing them, and access by logical index. The bits of an element are
+ * element.c's business, its place in a blocked layout is layout.c's. */
+#include "tensor/tensor.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tensor/element.h"
+
+enum { ALIGNMENT = 64 };
+
+static bool is_string(const GlowTensor *t) {
+  return glow_type_is_tensor(t->type) && t->type->kind == GLOW_KIND_STRING;
+}
+
+/* ---- Lifetime ----------------------------------------------------------------------------------
+ */
+
+GlowTensor *glow_tensor_create(GlowContext *ctx, const GlowType *type) {
+  int64_t bytes = 0;
+  if (glow_type_is_tensor(type)) {
+    GLOW_CHECK(ctx, glow_type_is_static(type), "a tensor of a type that is not static");
+    bytes = glow_type_bytes(type);
+    GLOW_CHECK(ctx, bytes >= 0, "a tensor of an impossible size");
+  }
+  GlowTensor *t = calloc(1, sizeof *t);
+  size_t rounded = ((size_t)bytes + ALIGNMENT) / ALIGNMENT * ALIGNMENT; /* never 0 */
+  void *data = aligned_alloc(ALIGNMENT, rounded);
+  if (!t || !data) {
+    free(t);
+    free(data);
+    glow_throw(ctx, GLOW_NO_MEMORY);
+  }
+  memset(data, 0, rounded);
+  t->type = type;
+  t->data = data;
+  t->bytes = (size_t)bytes;
+  t->owned = true;
+  return t;
+}
+
+GlowTensor *glow_tensor_borrow(GlowContext *ctx, const GlowType *type, const void *data,
+                               size_t bytes) {
+  GLOW_CHECK(ctx, glow_type_is_static(type), "a borrowed tensor of a type that is not static");
+  int64_t needed = glow_type_bytes(type);
+  GLOW_CHECK(ctx, needed >= 0 && (uint64_t)needed <= bytes, "a borrowed tensor of too few bytes");
+  GlowTensor *t = glow_malloc(ctx, sizeof *t);
+  t->type = type;
+  t->data = (void *)(uintptr_t)data; /* never written: owned is false */
+  t->bytes = (size_t)needed;
+  return t;
+}
+
+static GlowString load_string(const void *data, int64_t i) {
+  GlowString s;
+  memcpy(&s, (const char *)data + (size_t)i * sizeof s, sizeof s);
+  return s;
+}
+
+GlowTensor *glow_tensor_copy(GlowContext *ctx, const GlowTensor *t) {
+  GlowTensor *copy = glow_tensor_create(ctx, t->type);
+  GlowDefer defer;
+  glow_defer_push(ctx, &defer, glow_tensor_free_fn, copy);
+  for (uint32_t i = 0; i < t->count; i++)
+    glow_tensor_append(ctx, copy, glow_tensor_copy(ctx, t->items[i]));
+  if (is_string(t)) {
+    for (int64_t i = 0; i < glow_tensor_elements(t); i++) {
+      GlowString s = glow_tensor_get_string(t, i);
+      glow_tensor_set_string(ctx, copy, i, s.data, s.length);
+    }
+  } else if (t->bytes) {
+    memcpy(copy->data, t->data, t->bytes);
+  }
+  glow_defer_pop(ctx, &defer, false);
+  return copy;
+}
+
+/* One element from t to plain, at logical index i; kinds of any size but strings. */
+static void copy_element(GlowTensor *plain, const GlowTensor *t, int64_t i) {
+  GlowKind kind = t->type->kind;
+  int64_t at = glow_type_physical_index(t->type, i);
+  size_t bytes = glow_kind_info[kind].bits / 8;
+  if (bytes)
+    memcpy((char *)plain->data + (size_t)i * bytes, (char *)t->data + (size_t)at * bytes, bytes);
+  else
+    glow_element_set_bits(kind, plain->data, i, glow_element_bits(kind, t->data, at));
+}
+
+GlowTensor *glow_tensor_plain(GlowContext *ctx, const GlowTensor *t) {
+  if (!glow_type_is_tensor(t->type) || !t->type->layout)
+    return glow_tensor_copy(ctx, t);
+  GlowTensor *plain = glow_tensor_create(ctx, glow_type_with_layout(ctx, t->type, NULL));
+  GlowDefer defer;
+  glow_defer_push(ctx, &defer, glow_tensor_free_fn, plain);
+  int64_t n = glow_tensor_elements(t);
+  for (int64_t i = 0; i < n; i++) {
+    if (is_string(t)) {
+      GlowString s = glow_tensor_get_string(t, i);
+      glow_tensor_set_string(ctx, plain, i, s.data, s.length);
+    } else {
+      copy_element(plain, t, i);
+    }
+  }
+  glow_defer_pop(ctx, &defer, false);
+  return plain;
+}
+
+void glow_tensor_free(GlowTensor *t) {
+  if (!t)
+    return;
+  for (uint32_t i = 0; i < t->count; i++)
+    glow_tensor_free(t->items[i]);
+  free(t->items);
+  if (t->owned) {
+    if (is_string(t))
+      for (size_t i = 0; i < t->bytes / sizeof(GlowString); i++)
+        free(load_string(t->data, (int64_t)i).data);
+    free(t->data);
+  }
+  free(t);
+}
+
+void glow_tensor_free_fn(void *t) { glow_tensor_free(t); }
+
+void glow_tensor_append(GlowContext *ctx, GlowTensor *seq, GlowTensor *item) {
+  /* Capacity is the next power of two of count: grow when count is one. */
+  if ((seq->count & (seq->count - 1)) == 0) {
+    size_t capacity = seq->count ? (size_t)seq->count * 2 : 1;
+    GlowTensor **items = NULL;
+    if (seq->count < UINT32_MAX / 2)
+      items = realloc(seq->items, capacity * sizeof(GlowTensor *));
+    if (!items) {
+      glow_tensor_free(item);
+      glow_throw(ctx, GLOW_NO_MEMORY);
+    }
+    seq->items = items;
+  }
+  seq->items[seq->count++] = item;
+}
+
+void glow_tensor_set_string(GlowContext *ctx, GlowTensor *t, int64_t index, const char *s,
+                            size_t n) {
+  char *copy = glow_malloc(ctx, n + 1); /* a NUL behind it, for debuggers */
+  if (n)
+    memcpy(copy, s, n);
+  int64_t at = glow_type_physical_index(t->type, index);
+  free(load_string(t->data, at).data);
+  GlowString string = {copy, n};
+  memcpy((char *)t->data + (size_t)at * sizeof string, &string, sizeof string);
+}
+
+/* ---- Elements ----------------------------------------------------------------------------------
+ */
+
+int64_t glow_tensor_elements(const GlowTensor *t) {
+  return glow_type_is_tensor(t->type) ? glow_type_elements(t->type) : t->count;
+}
+
+GlowString glow_tensor_get_string(const GlowTensor *t, int64_t i) {
+  return load_string(t->data, glow_type_physical_index(t->type, i));
+}
+
+GlowScalar glow_tensor_get(const GlowTensor *t, int64_t i) {
+  return glow_element_get(t->type->kind, t->data, glow_type_physical_index(t->type, i));
+}
+
+double glow_tensor_get_double(const GlowTensor *t, int64_t i) { return glow_tensor_get(t, i).f; }
+
+int64_t glow_tensor_get_int(const GlowTensor *t, int64_t i) {
+  GlowScalar v = glow_tensor_get(t, i);
+  return v.is_int ? v.i : (int64_t)glow_element_encode(GLOW_KIND_I64, v);
+}
+
+void glow_tensor_set(GlowTensor *t, int64_t i, GlowScalar v) {
+  glow_element_set(t->type->kind, t->data, glow_type_physical_index(t->type, i), v);
+}
+
+void glow_tensor_fill(GlowTensor *t, GlowScalar v) {
+  int64_t n = glow_tensor_elements(t);
+  size_t size = glow_kind_info[t->type->kind].bits / 8;
+  if (n == 0 || is_string(t))
+    return;
+  if (t->type->layout || size == 0) { /* padding stays zero */
+    for (int64_t i = 0; i < n; i++)
+      glow_tensor_set(t, i, v);
+    return;
+  }
+  glow_tensor_set(t, 0, v);
+  for (size_t done = size; done < t->bytes;) { /* doubles what is there */
+    size_t step = done < t->bytes - done ? done : t->bytes - done;
+    memcpy((char *)t->data + done, t->data, step);
+    done += step;
+  }
+}
