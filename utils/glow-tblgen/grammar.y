@@ -1,0 +1,137 @@
+// The grammar of operator descriptions, and of onnx.map at its end. A declaration names other things by word only; check.c
+// resolves them. Every keyword is an ordinary word where no keyword can stand.
+%name OpsParse
+%token_prefix T_
+%token_type { Name }
+%extra_context { Parser *p }
+%start_symbol root
+%stack_size 64
+%include {
+#include "parse.h"
+#include "tblgen/grammar.h"
+}
+%syntax_error { parse_syntax_error(p, yymajor, TOKEN); }
+%stack_overflow { p->failed = true; }
+
+%fallback ID KINDS ENUM OP INSTR IN OUT INOUT REGION TYPES MEMBER IMEMBER TRAITS INFER VERIFY
+             SCRATCH GRAD LOWER IRGEN FOLD DOMAIN NEWEST HOOK UNSUPPORTED.
+
+%type ids { Names }
+%type flags { uint8_t }
+%type array { bool }
+%type initial { Lit }
+%type lit { Lit }
+%type lits { Lits }
+%type doc { Name }
+%type call { Call }
+%type calls { Calls }
+%type opt { bool }
+%type versions { Names }
+%type target { OnnxRow }
+%type attrs { Attrs }
+%type attr_list { Attrs }
+%type attr { Attr }
+
+root ::= file.
+root ::= MAP map.
+file ::= .
+file ::= file decl.
+
+decl ::= KINDS ID(N) EQ ids(L).                { parse_kinds(p, N, L); }
+decl ::= ENUM ID(N) LB ids(L) RB.              { parse_enum(p, N, L); }
+decl ::= head LB clauses RB.                   { p->op = NULL; }
+head ::= OP ID(N) STRING(D).                   { parse_op_begin(p, N, D, false); }
+head ::= INSTR ID(N) STRING(D).                { parse_op_begin(p, N, D, true); }
+
+clauses ::= .
+clauses ::= clauses clause.
+clause ::= in ports.
+clause ::= out ports.
+clause ::= REGION(K) regions.                  { parse_clause(p, CLAUSE_REGION, K); }
+clause ::= TYPES ID(N) LP ids(L) RP.           {
+  VarDecl v = {N, L, 0};
+  glow_vec_push(p->file->arena, &p->op->vars, v);
+}
+clause ::= member members.
+clause ::= imember members.
+clause ::= TRAITS(K) calls(L).                 { parse_clause(p, CLAUSE_TRAITS, K); p->op->traits_list = L; }
+clause ::= INFER(K) call(C).                   { parse_clause(p, CLAUSE_INFER, K); p->op->infer = C; }
+clause ::= VERIFY(K) calls(L).                 { parse_clause(p, CLAUSE_VERIFY, K); p->op->verify = L; }
+clause ::= SCRATCH(K) ID(N).                   { parse_clause(p, CLAUSE_SCRATCH, K); p->op->scratch = N; }
+clause ::= CODE(C).                            { parse_clause(p, CLAUSE_SCALAR, C); p->op->scalar = C; }
+clause ::= GRAD(K) grads.                      { parse_clause(p, CLAUSE_GRAD, K); }
+clause ::= LOWER(K) ID(N).                     { parse_clause(p, CLAUSE_LOWER, K); p->op->lower = N; }
+clause ::= IRGEN(K) ID(N).                     { parse_clause(p, CLAUSE_IRGEN, K); p->op->irgen = N; }
+clause ::= FOLD(K) ID(N).                      { parse_clause(p, CLAUSE_FOLD, K); p->op->fold = N; }
+
+in ::= IN(K).                                  { parse_clause(p, CLAUSE_IN, K); p->ports = &p->op->in; }
+out ::= OUT(K).                                { parse_clause(p, CLAUSE_OUT, K); p->ports = &p->op->out; }
+ports ::= port.
+ports ::= ports COMMA port.
+port ::= ID(N) COLON ID(T) flags(F).           { parse_port(p, N, T, false, F); }
+port ::= ID(N) COLON ID(T) SHAPE flags(F).     { parse_port(p, N, T, true, F); }
+flags(F) ::= .                                 { F = 0; }
+flags(F) ::= QMARK.                            { F = GLOW_PORT_OPTIONAL; }
+flags(F) ::= STAR.                             { F = GLOW_PORT_VARIADIC; }
+flags(F) ::= INOUT.                            { F = GLOW_PORT_INOUT; }
+
+regions ::= region.
+regions ::= regions COMMA region.
+region ::= ID(N) opt(O).                       {
+  RegionDecl r = {N, O};
+  glow_vec_push(p->file->arena, &p->op->regions, r);
+}
+opt(O) ::= .                                   { O = false; }
+opt(O) ::= QMARK.                              { O = true; }
+
+member ::= MEMBER(K).                          { parse_clause(p, CLAUSE_MEMBER, K); p->instr_only = false; }
+imember ::= IMEMBER(K).                        { parse_clause(p, CLAUSE_IMEMBER, K); p->instr_only = true; }
+members ::= one_member.
+members ::= members COMMA one_member.
+one_member ::= ID(N) COLON ID(T) array(A) initial(I) doc(D). { parse_member(p, N, T, A, I, D); }
+array(A) ::= .                                 { A = false; }
+array(A) ::= LS RS.                            { A = true; }
+initial(I) ::= .                               { I = (Lit){0}; }
+initial(I) ::= EQ lit(L).                      { I = L; }
+initial(I) ::= EQ LS(B) RS.                    { I = parse_lit(LIT_LIST, B); }
+initial(I) ::= EQ LS(B) lits(L) RS.            { I = parse_lit(LIT_LIST, B); I.items = L; }
+doc(D) ::= .                                   { D = (Name){0}; }
+doc(D) ::= STRING(S).                          { D = S; }
+lit(L) ::= INT(T).                             { L = parse_lit(LIT_INT, T); }
+lit(L) ::= FLOAT(T).                           { L = parse_lit(LIT_FLOAT, T); }
+lit(L) ::= STRING(T).                          { L = parse_lit(LIT_STRING, T); }
+lit(L) ::= ID(T).                              { L = parse_lit(LIT_NAME, T); }
+lits(L) ::= lit(I).                            { L = (Lits){0}; glow_vec_push(p->file->arena, &L, I); }
+lits(L) ::= lits(M) COMMA lit(I).              { L = M; glow_vec_push(p->file->arena, &L, I); }
+
+grads ::= grad.
+grads ::= grads COMMA grad.
+grad ::= ID(N) ID(H).                          {
+  if (strcmp(H.text, "hook"))
+    glow_error(p->file->ctx, H.loc, "expected 'hook' after the name of an input");
+  glow_vec_push(p->file->arena, &p->op->grads, N);
+}
+
+calls(L) ::= call(C).                          { L = (Calls){0}; glow_vec_push(p->file->arena, &L, C); }
+calls(L) ::= calls(M) COMMA call(C).           { L = M; glow_vec_push(p->file->arena, &L, C); }
+call(C) ::= ID(N).                             { C = (Call){N, {0}}; }
+call(C) ::= ID(N) LP ids(L) RP.                { C = (Call){N, L}; }
+ids(L) ::= ID(N).                              { L = (Names){0}; glow_vec_push(p->file->arena, &L, N); }
+ids(L) ::= ids(M) COMMA ID(N).                 { L = M; glow_vec_push(p->file->arena, &L, N); }
+
+// onnx.map, after a token that the lexer never gives: see lib/import/onnx/map.h.
+map ::= .
+map ::= map row.
+row ::= DOMAIN STRING(D) NEWEST INT(V).        { parse_domain(p, D, V); }
+row ::= ID(N) versions(V) EQ target(T).        { parse_row(p, N, V, T); }
+versions(L) ::= INT(N).                        { L = (Names){0}; glow_vec_push(p->file->arena, &L, N); }
+versions(L) ::= versions(M) COMMA INT(N).      { L = M; glow_vec_push(p->file->arena, &L, N); }
+target(T) ::= ID(N) attrs(A).                  { T = (OnnxRow){.node = N, .attrs = A}; }
+target(T) ::= HOOK ID(N).                      { T = (OnnxRow){.hook = N}; }
+target(T) ::= UNSUPPORTED STRING(S).           { T = (OnnxRow){.why = S}; }
+attrs(L) ::= .                                 { L = (Attrs){0}; }
+attrs(L) ::= LB attr_list(A) RB.               { L = A; }
+attr_list(L) ::= attr(A).                      { L = (Attrs){0}; glow_vec_push(p->file->arena, &L, A); }
+attr_list(L) ::= attr_list(M) COMMA attr(A).   { L = M; glow_vec_push(p->file->arena, &L, A); }
+attr(A) ::= ID(N).                             { A = (Attr){N, N}; }
+attr(A) ::= ID(N) EQ ID(O).                    { A = (Attr){N, O}; }

@@ -1,0 +1,84 @@
+/* The lexer of .ops and onnx.map: a token each time it is called. `scalar {` swallows C code up to
+ * the matching brace. Nothing is copied; positions count bytes from 1. */
+#include "parse.h"
+
+#include "tblgen/grammar.h"
+
+static int code_token(Lexer *lx) {
+  /* The cursor stands behind the opening brace. Strings and comments are not special: bodies are
+   * one line of arithmetic. */
+  int depth = 1;
+  while (lx->cursor < lx->limit) {
+    char c = *lx->cursor++;
+    depth += c == '{' ? 1 : c == '}' ? -1 : 0;
+    if (depth == 0)
+      return T_CODE;
+  }
+  return LEX_OPEN_CODE;
+}
+
+int lexer_next(Lexer *lx) {
+  const char *marker;
+  for (;;) {
+    lx->token = lx->cursor;
+    /*!re2c
+      re2c:define:YYCTYPE = "unsigned char";
+      re2c:define:YYCURSOR = lx->cursor;
+      re2c:define:YYLIMIT = lx->limit;
+      re2c:define:YYMARKER = marker;
+      re2c:yyfill:enable = 0;
+      re2c:eof = 0;
+
+      id = [A-Za-z_][A-Za-z0-9_]*;
+      int = "-"? [0-9]+;
+      float = "-"? [0-9]+ ("." [0-9]+ ([eE] [+-]? [0-9]+)? | [eE] [+-]? [0-9]+);
+      space = [ \t\r];
+
+      space+        { continue; }
+      "\n"          { lexer_newline(lx); continue; }
+      ";" [^\n\x00]* { continue; }
+      "scalar" space* "{" { return code_token(lx); }
+      "kinds"       { return T_KINDS; }
+      "enum"        { return T_ENUM; }
+      "op"          { return T_OP; }
+      "instr"       { return T_INSTR; }
+      "in"          { return T_IN; }
+      "out"         { return T_OUT; }
+      "inout"       { return T_INOUT; }
+      "region"      { return T_REGION; }
+      "types"       { return T_TYPES; }
+      "member"      { return T_MEMBER; }
+      "imember"     { return T_IMEMBER; }
+      "traits"      { return T_TRAITS; }
+      "infer"       { return T_INFER; }
+      "verify"      { return T_VERIFY; }
+      "scratch"     { return T_SCRATCH; }
+      "grad"        { return T_GRAD; }
+      "lower"       { return T_LOWER; }
+      "irgen"       { return T_IRGEN; }
+      "fold"        { return T_FOLD; }
+      "domain"      { return T_DOMAIN; }
+      "newest"      { return T_NEWEST; }
+      "hook"        { return T_HOOK; }
+      "unsupported" { return T_UNSUPPORTED; }
+      id            { return T_ID; }
+      int           { return T_INT; }
+      float         { return T_FLOAT; }
+      ["] ([^"\\\n\x00] | "\\" [^\n\x00])* ["] { return T_STRING; }
+      "{"           { return T_LB; }
+      "}"           { return T_RB; }
+      "("           { return T_LP; }
+      ")"           { return T_RP; }
+      "["           { return T_LS; }
+      "]"           { return T_RS; }
+      "<>"          { return T_SHAPE; }
+      ":"           { return T_COLON; }
+      ","           { return T_COMMA; }
+      "="           { return T_EQ; }
+      "?"           { return T_QMARK; }
+      "*"           { return T_STAR; }
+      $             { return 0; }
+      *             { return LEX_BAD; }
+    */
+  }
+}

@@ -1,0 +1,43 @@
+/* Between the lexer, the grammar and parse.c. */
+#ifndef GLOW_TBLGEN_PARSE_H
+#define GLOW_TBLGEN_PARSE_H
+
+#include "tblgen.h"
+
+typedef struct Lexer {
+  const char *cursor, *limit, *token, *line_start;
+  uint32_t line;
+} Lexer;
+
+/* What lexer_next returns besides tokens (0 is the end). */
+enum { LEX_BAD = -1, LEX_OPEN_CODE = -2 };
+int lexer_next(Lexer *lx);
+static inline void lexer_newline(Lexer *lx) {
+  lx->line++;
+  lx->line_start = lx->cursor;
+}
+
+typedef struct Parser {
+  OpFile *file;
+  const GlowSource *source;
+  Lexer lx;
+  OpDecl *op;   /* the block being read */
+  Ports *ports; /* of the clause being read */
+  bool instr_only; /* members of the clause being read */
+  bool map;        /* the text is onnx.map, not .ops */
+  bool failed;  /* a syntax error: skip to the next declaration */
+} Parser;
+
+/* Actions of the grammar. */
+void parse_kinds(Parser *p, Name name, Names parts);
+void parse_enum(Parser *p, Name name, Names values);
+void parse_op_begin(Parser *p, Name name, Name doc, bool is_instr);
+void parse_clause(Parser *p, Clause clause, Name at);
+void parse_port(Parser *p, Name name, Name type, bool scalar, uint8_t flags);
+void parse_member(Parser *p, Name name, Name type, bool array, Lit initial, Name doc);
+void parse_domain(Parser *p, Name name, Name newest);
+void parse_row(Parser *p, Name op, Names versions, OnnxRow target);
+Lit parse_lit(LitKind kind, Name text);
+void parse_syntax_error(Parser *p, int token, Name at);
+
+#endif

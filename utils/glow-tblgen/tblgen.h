@@ -1,0 +1,173 @@
+/* glow-tblgen: what it reads (.ops operator descriptions, onnx.map) as data, and its generators.
+ *
+ * Reading happens in two steps: the parser builds declarations that hold names with their places;
+ * ops_check resolves the names, so that declarations may stand in any order. Generators only run on
+ * input without errors and never report any. */
+#ifndef GLOW_TBLGEN_H
+#define GLOW_TBLGEN_H
+
+#include "ops/desc.h"
+#include "support/diag.h"
+#include "support/text.h"
+
+/* A word of the input and where it stands. */
+typedef struct Name {
+  GlowStr text;
+  GlowLoc loc;
+} Name;
+typedef GLOW_VEC(Name) Names;
+
+typedef enum LitKind { LIT_ABSENT, LIT_INT, LIT_FLOAT, LIT_STRING, LIT_NAME, LIT_LIST } LitKind;
+typedef struct Lit Lit;
+typedef GLOW_VEC(Lit) Lits;
+struct Lit {
+  LitKind kind;
+  Name text; /* as written; of a string: its value */
+  Lits items;
+};
+
+/* `inplace(Z, X)`, or a lone word. */
+typedef struct Call {
+  Name name;
+  Names args;
+} Call;
+typedef GLOW_VEC(Call) Calls;
+
+typedef struct KindsDecl {
+  Name name;
+  Names parts;
+  GlowKindSet set; /* after check */
+} KindsDecl;
+
+typedef struct EnumDecl {
+  Name name;
+  Names values;
+} EnumDecl;
+
+typedef struct PortDecl {
+  Name name, type;
+  bool scalar;   /* written kind<> */
+  uint8_t flags; /* GlowPortFlag */
+  uint8_t type_kind, var; /* after check: as in GlowPort */
+} PortDecl;
+typedef GLOW_VEC(PortDecl) Ports;
+
+typedef struct VarDecl {
+  Name name;
+  Names parts;
+  GlowKindSet set; /* after check */
+} VarDecl;
+
+typedef struct MemberDecl {
+  Name name, type;
+  bool array, instr_only;
+  Lit initial;
+  GlowStr doc; /* "" if none */
+  /* after check */
+  GlowMemberType member_type;
+  const EnumDecl *enumeration;
+  GlowStr field; /* the name in C */
+} MemberDecl;
+
+typedef struct RegionDecl {
+  Name name;
+  bool optional;
+} RegionDecl;
+
+typedef struct OpDecl {
+  Name name;
+  GlowStr doc;
+  bool is_instr; /* an `instr` block: there is no node */
+  Ports in, out;
+  GLOW_VEC(VarDecl) vars;
+  GLOW_VEC(MemberDecl) members;
+  GLOW_VEC(RegionDecl) regions;
+  Calls traits_list, verify;
+  Call infer;
+  Name scalar; /* the body without its braces; text NULL if there is none */
+  Names grads;
+  Name lower, irgen, fold, scratch; /* the word after each; text NULL if absent */
+  GlowLoc clause_loc[16];           /* where each kind of clause stood first, by its number */
+  /* after check */
+  GlowStr camel, snake, upper; /* MaxPool max_pool MAX_POOL */
+  GlowTraits traits;
+  GlowInferRule rule;
+  uint8_t rule_arg;
+  int8_t epilogue;
+  bool body, verify_hook;
+  GLOW_VEC(GlowInplace) inplace;
+  GLOW_VEC(GlowInplace) same_kind; /* verify same_kind(A, B); numbers count outputs, then inputs */
+} OpDecl;
+
+/* ---- onnx.map ---------------------------------------------------------------------------------- */
+
+typedef struct OnnxDomain {
+  Name name, newest;
+} OnnxDomain;
+
+typedef struct Attr {
+  Name member, attribute;
+} Attr;
+typedef GLOW_VEC(Attr) Attrs;
+
+typedef struct OnnxRow {
+  GlowStr domain;
+  Name op;
+  Names versions;
+  Name node, hook, why; /* exactly one has a text */
+  Attrs attrs;
+  const OpDecl *target; /* of node, after check */
+} OnnxRow;
+
+typedef struct OpFile {
+  GlowContext *ctx;
+  GlowArena *arena;
+  GLOW_VEC(KindsDecl *) kinds;
+  GLOW_VEC(EnumDecl *) enums;
+  GLOW_VEC(OpDecl *) ops;
+  GLOW_VEC(OnnxDomain) domains;
+  GLOW_VEC(OnnxRow *) rows;
+} OpFile;
+
+#define HAS(op, TRAIT) (((op)->traits >> GLOW_TRAIT_BIT_##TRAIT) & 1u)
+
+/* Clauses that an operator may have once. */
+typedef enum Clause {
+  CLAUSE_IN, CLAUSE_OUT, CLAUSE_REGION, CLAUSE_MEMBER, CLAUSE_IMEMBER, CLAUSE_TRAITS, CLAUSE_INFER,
+  CLAUSE_VERIFY, CLAUSE_SCRATCH, CLAUSE_SCALAR, CLAUSE_GRAD, CLAUSE_LOWER, CLAUSE_IRGEN,
+  CLAUSE_FOLD, CLAUSE_COUNT
+} Clause;
+
+/* parse.c: adds the declarations of one text, .ops or (`map`) onnx.map; errors are reported. */
+void ops_parse(OpFile *file, const GlowSource *source, bool map);
+/* check.c: resolves everything; reports errors. */
+void ops_check(OpFile *file);
+/* onnx.c: the same for the rows of onnx.map, after ops_check. */
+void onnx_check(OpFile *file);
+
+/* names.c */
+GlowStr name_snake(GlowContext *ctx, const char *camel); /* MaxPool -> max_pool */
+GlowStr name_upper(GlowContext *ctx, const char *snake);
+GlowStr name_camel(GlowContext *ctx, const char *snake); /* expect_shape -> ExpectShape */
+GlowStr name_field(GlowContext *ctx, const char *name);  /* `_` added to what C reserves */
+/* "; did you mean 'x'?" or "". */
+const char *did_you_mean(GlowContext *ctx, const char *word, const char *const *all, size_t count);
+
+/* Kinds that the descriptions may name. */
+extern const char *const kind_names[GLOW_KIND_COUNT];
+extern const char *const kind_enums[GLOW_KIND_COUNT];
+GlowKind kind_find(const char *name);
+
+/* Generators: each writes one file. */
+typedef void Generator(const OpFile *file, GlowText *out);
+Generator gen_header, gen_table, gen_infer, gen_infer_header, gen_lower, gen_lower_header;
+Generator gen_irgen, gen_irgen_header, gen_fold, gen_fold_header, gen_kernels, gen_kernels_header;
+Generator gen_values_header, gen_scalar, gen_elementwise, gen_vector, gen_docs, gen_keywords;
+Generator gen_onnx, gen_onnx_header, gen_onnx_docs;
+
+/* One line that says that the file is generated. */
+void gen_head(GlowText *out, const char *what);
+/* The C type of a member's element. */
+const char *member_c_type(GlowMemberType type);
+
+#endif
