@@ -20,19 +20,32 @@ typedef struct GlowInfer {
   bool runtime;                     /* all types exact; a value that is still unknown is an error */
 } GlowInfer;
 
-/* Hooks: bool glow_infer_<op>(GlowInfer *in), declared by the generated header. They return false
- * after a diagnostic at in->loc; glow_infer_error prefixes the operator's name. */
-bool glow_infer_run(GlowInfer *in);
-bool glow_infer_error(const GlowInfer *in, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Hooks: bool glow_infer_<op>(GlowInfer *in), declared by the generated ops/infer.h. They return
+ * false after a diagnostic at in->loc. */
 
-/* Helpers for hooks. */
-const GlowType *glow_infer_broadcast(GlowInfer *in, const GlowType *const *types, uint32_t count, const char **error);
-/* The i-th operand's known integer values (any integer kind), or NULL; *count is set. Lives in the
- * context's arena. */
+/* Infers by the operator's rule or hook. A quantized result of an operator that computes takes
+ * scale and offset from its claim. At run time out entries are bounded tensor types (exact but for
+ * DYNAMIC operators); the claim stands in where the operator leaves its result free. */
+bool glow_infer_run(GlowInfer *in);
+/* Reports with the operator's name in front; returns false. */
+bool glow_infer_error(const GlowInfer *in, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* The type of types[0]'s kind over the dims of all types (NULL entries are skipped), as NumPy
+ * broadcasts. Returns NULL and sets *error if that is impossible. */
+const GlowType *glow_infer_broadcast(GlowInfer *in, const GlowType *const *types, uint32_t count,
+                                     const char **error);
+/* The i-th operand's known integer values (any integer kind), or NULL; *count is set. They are the
+ * tensor's own memory, or live in the context's arena. */
 const int64_t *glow_infer_ints(const GlowInfer *in, uint32_t i, uint32_t *count);
 /* axis in [-rank, rank) made non-negative; reports and returns false otherwise. */
 bool glow_infer_axis(const GlowInfer *in, int64_t axis, uint32_t rank, uint32_t *result);
 
-/* Verify hooks: bool glow_verify_<op>(const GlowNode *n): reports at glow_node_loc(n). */
+/* Verify hooks: bool glow_verify_<op>(const GlowNode *n): called after inference succeeded; they
+ * report at glow_node_loc(n), with the operator's name in front. */
+bool glow_verify_error(const GlowNode *n, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* `verify same_kind(A, B)`: true if either value is absent. */
+bool glow_verify_same_kind(const GlowNode *n, const GlowValue *a, const GlowValue *b);
 
 #endif

@@ -26,6 +26,8 @@ typedef struct GlowNode GlowNode;
 typedef struct GlowValue GlowValue;
 typedef struct GlowUse GlowUse;
 
+#define GLOW_IR_VERSION 1 /* of the language; `version = 1` in texts */
+
 typedef enum GlowLevel { GLOW_LEVEL_GRAPH, GLOW_LEVEL_PROGRAM } GlowLevel;
 typedef enum GlowQual { GLOW_QUAL_NONE, GLOW_QUAL_IN, GLOW_QUAL_OUT, GLOW_QUAL_INOUT } GlowQual;
 

@@ -1,0 +1,112 @@
+/* Verification of instructions that only programs have: views, stacks, run-time checks. */
+#include "ir/infer/hooks.h"
+
+/* The physical extents of a tensor type whose extents have sizes. */
+static uint32_t physical(const GlowType *t, int64_t *extents) {
+  int64_t dims[GLOW_MAX_RANK] = {0};
+  for (uint32_t i = 0; i < t->rank; i++)
+    dims[i] = t->dims[i].size;
+  if (t->layout)
+    return glow_layout_physical(t->layout, t->rank, dims, extents);
+  memcpy(extents, dims, sizeof dims);
+  return t->rank;
+}
+
+static int64_t product(const int64_t *extents, uint32_t rank) {
+  int64_t n = 1;
+  for (uint32_t i = 0; i < rank; i++)
+    if (__builtin_mul_overflow(n, extents[i], &n))
+      return INT64_MAX;
+  return n;
+}
+
+/* One past the last element that a view reaches, counted from its offset; -1 on overflow. */
+static int64_t view_end(const int64_t *extents, uint32_t rank, GlowArray strides) {
+  if (strides.count == 0)
+    return product(extents, rank);
+  int64_t last = 0;
+  for (uint32_t i = 0; i < rank; i++) {
+    int64_t far;
+    if (extents[i] == 0)
+      return 0;
+    if (__builtin_mul_overflow(extents[i] - 1, glow_array_at(strides, int64_t, i), &far) ||
+        __builtin_add_overflow(last, far, &last))
+      return -1;
+  }
+  return last + 1;
+}
+
+bool glow_verify_tensorview(const GlowNode *n) {
+  const GlowTensorviewMembers *m = n->members;
+  GlowContext *ctx = n->block->module->ctx;
+  const GlowType *base = glow_node_in(n, 0)->type, *view = n->results[0].type;
+  int64_t extents[GLOW_MAX_RANK + 4], whole[GLOW_MAX_RANK + 4], end;
+  if (!glow_type_is_tensor(base) || !glow_type_is_tensor(view) || base->kind != view->kind ||
+      base->quantized != view->quantized)
+    return glow_verify_error(n, "%s cannot be viewed as %s", glow_type_str(ctx, base),
+                             glow_type_str(ctx, view));
+  if (!glow_type_is_bounded(base) || !glow_type_is_bounded(view))
+    return true;
+  uint32_t rank = physical(view, extents), base_rank = physical(base, whole);
+  if (m->strides.count && m->strides.count != rank)
+    return glow_verify_error(n, "%u strides for %u physical axes", m->strides.count, rank);
+  for (uint32_t i = 0; i < m->strides.count; i++)
+    if (glow_array_at(m->strides, int64_t, i) < 0)
+      return glow_verify_error(n, "stride %u is negative", i);
+  end = view_end(extents, rank, m->strides);
+  if (m->offset < 0 || end < 0 || __builtin_add_overflow(end, m->offset, &end) ||
+      end > product(whole, base_rank))
+    return glow_verify_error(n, "the view ends outside its base of type %s",
+                             glow_type_str(ctx, base));
+  return true;
+}
+
+/* Every input of a stack broadcasts to the outputs, which have one shape. */
+bool glow_verify_stack(const GlowNode *n) {
+  GlowContext *ctx = n->block->module->ctx;
+  const GlowType *y = n->nouts ? glow_node_out(n, 0)->type : NULL;
+  if (!y)
+    return glow_verify_error(n, "it writes nothing");
+  for (uint32_t i = 0; i < n->noperands; i++) {
+    const GlowType *t = n->operands[i].value ? n->operands[i].value->type : NULL;
+    if (!t || !glow_type_is_tensor(t))
+      return glow_verify_error(n, "operand %u must be a tensor", i);
+    bool fits = y->unranked || t->unranked || (i < n->nouts ? t->rank == y->rank : t->rank <= y->rank);
+    for (uint32_t k = 0; fits && !y->unranked && k < t->rank; k++) {
+      GlowDim d = t->dims[k], to = y->dims[k + y->rank - t->rank], both;
+      fits = glow_dim_meet(d, to, &both) || (i >= n->nouts && glow_dim_is_exact(d, 1));
+    }
+    if (!fits)
+      return glow_verify_error(n, "operand %u has type %s, which does not fit %s", i,
+                               glow_type_str(ctx, t), glow_type_str(ctx, y));
+  }
+  return true;
+}
+
+bool glow_verify_expect_shape(const GlowNode *n) {
+  const GlowExpectShapeMembers *m = n->members;
+  const GlowType *x = glow_node_in(n, 0)->type;
+  if (glow_type_is_tensor(x) && !x->unranked && m->dims.count != x->rank)
+    return glow_verify_error(n, "dims has %u values, X has %u axes", m->dims.count, x->rank);
+  for (uint32_t i = 0; i < m->dims.count; i++)
+    if (glow_array_at(m->dims, int64_t, i) < -1)
+      return glow_verify_error(n, "extent %u is %lld", i,
+                               (long long)glow_array_at(m->dims, int64_t, i));
+  return true;
+}
+
+bool glow_verify_append(const GlowNode *n) {
+  GlowContext *ctx = n->block->module->ctx;
+  const GlowType *x = glow_node_in(n, GLOW_APPEND_IN_X)->type, *y = glow_node_out(n, 0)->type;
+  if (x->unranked || y->unranked)
+    return true;
+  bool fits = y->rank == x->rank + 1;
+  for (uint32_t i = 0; fits && i < x->rank; i++) {
+    GlowDim both;
+    fits = glow_dim_meet(x->dims[i], y->dims[i + 1], &both);
+  }
+  if (fits)
+    return true;
+  return glow_verify_error(n, "a slice of type %s does not fit %s", glow_type_str(ctx, x),
+                           glow_type_str(ctx, y));
+}

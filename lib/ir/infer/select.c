@@ -1,0 +1,111 @@
+/* Inference of operators that select elements: NonZero, Compress, TopK, ArgMax. Definitions as
+ * ONNX's. */
+#include "ir/infer/hooks.h"
+
+/* The product of all extents. */
+static GlowDim elements(const GlowType *t) {
+  GlowDim n = GLOW_EXACT(1);
+  if (t->unranked)
+    return GLOW_UNKNOWN;
+  for (uint32_t i = 0; i < t->rank; i++)
+    n = glow_dim_mul(n, t->dims[i]);
+  return n;
+}
+
+/* A scalar has no axes, so its result has no rows (unlike NumPy's). */
+bool glow_infer_non_zero(GlowInfer *in) {
+  const GlowType *x = in->in[GLOW_NON_ZERO_IN_X], *base = glow_type_scalar(in->ctx, GLOW_KIND_I64);
+  GlowDim dims[2] = {x->unranked ? GLOW_BOUND(GLOW_MAX_RANK) : GLOW_EXACT(x->rank),
+                     glow_dim_part(elements(x))};
+  return glow_infer_set(in, 0, base, 2, dims);
+}
+
+/* At most one result for each element of Cond; the exact number if its values are known. */
+static GlowDim chosen(const GlowInfer *in, GlowDim whole) {
+  const GlowTensor *cond = glow_infer_known(in, GLOW_COMPRESS_IN_COND);
+  const GlowType *t = in->in[GLOW_COMPRESS_IN_COND];
+  GlowDim length = t->unranked || t->rank != 1 ? GLOW_UNKNOWN : t->dims[0];
+  if (cond && whole.kind == GLOW_DIM_EXACT) {
+    int64_t n = glow_tensor_elements(cond), count = 0;
+    for (int64_t i = 0; i < n && i < whole.size; i++)
+      count += glow_tensor_get_int(cond, i) != 0;
+    return GLOW_EXACT(count);
+  }
+  if (glow_dim_has_size(length) && (!glow_dim_has_size(whole) || length.size < whole.size))
+    whole = length;
+  return glow_dim_part(whole);
+}
+
+bool glow_infer_compress(GlowInfer *in) {
+  const GlowCompressMembers *m = in->members;
+  const GlowType *x = in->in[GLOW_COMPRESS_IN_X], *cond = in->in[GLOW_COMPRESS_IN_COND];
+  if (!cond->unranked && cond->rank != 1)
+    return glow_infer_error(in, "Cond must have rank 1, but has type %s",
+                            glow_type_str(in->ctx, cond));
+  GlowDim dims[GLOW_MAX_RANK];
+  if (m->flat) {
+    dims[0] = chosen(in, elements(x));
+    return glow_infer_set(in, 0, x, 1, dims);
+  }
+  uint32_t axis;
+  if (x->unranked)
+    return glow_infer_set_unknown(in, 0, x, -1);
+  if (!glow_infer_axis(in, m->axis, x->rank, &axis))
+    return false;
+  memcpy(dims, x->dims, sizeof dims);
+  dims[axis] = chosen(in, dims[axis]);
+  return glow_infer_set(in, 0, x, x->rank, dims);
+}
+
+/* ---- TopK -------------------------------------------------------------------------------------- */
+
+bool glow_infer_top_k(GlowInfer *in) {
+  const GlowTopKMembers *m = in->members;
+  const GlowType *x = in->in[GLOW_TOP_K_IN_X], *indices = glow_type_scalar(in->ctx, GLOW_KIND_I64);
+  if (x->unranked)
+    return glow_infer_set_unknown(in, 0, x, -1) && glow_infer_set_unknown(in, 1, indices, -1);
+  uint32_t axis, count;
+  if (!glow_infer_axis(in, m->axis, x->rank, &axis))
+    return false;
+  GlowDim dims[GLOW_MAX_RANK], k = GLOW_EXACT(m->k);
+  memcpy(dims, x->dims, sizeof dims);
+  if (glow_infer_in(in, GLOW_TOP_K_IN_K)) {
+    int64_t length = glow_infer_list_length(in, GLOW_TOP_K_IN_K);
+    if (length >= 0 && length != 1)
+      return glow_infer_error(in, "K has %lld values, not 1", (long long)length);
+    const int64_t *values = glow_infer_ints(in, GLOW_TOP_K_IN_K, &count);
+    if (values && values[0] < 0)
+      return glow_infer_error(in, "k is %lld", (long long)values[0]);
+    k = values ? GLOW_EXACT(values[0]) : glow_dim_part(dims[axis]);
+  }
+  if (k.kind == GLOW_DIM_EXACT && glow_dim_has_size(dims[axis]) && k.size > dims[axis].size)
+    return glow_infer_error(in, "k is %lld, but axis %u has extent %s", (long long)k.size, axis,
+                            glow_dim_str(in->ctx, dims[axis]));
+  dims[axis] = k;
+  return glow_infer_set(in, GLOW_TOP_K_OUT_VALUES, x, x->rank, dims) &&
+         glow_infer_set(in, GLOW_TOP_K_OUT_INDICES, indices, x->rank, dims);
+}
+
+bool glow_verify_top_k(const GlowNode *n) {
+  const GlowTopKMembers *m = n->members;
+  if (m->k && glow_node_in(n, GLOW_TOP_K_IN_K))
+    return glow_verify_error(n, "k is given as a member and as an operand");
+  return true;
+}
+
+bool glow_infer_arg_max(GlowInfer *in) {
+  const GlowArgMaxMembers *m = in->members;
+  const GlowType *x = in->in[GLOW_ARG_MAX_IN_X], *base = glow_type_scalar(in->ctx, GLOW_KIND_I64);
+  if (x->unranked)
+    return glow_infer_set_unknown(in, 0, base, -1);
+  uint32_t axis, rank = 0;
+  if (!glow_infer_axis(in, m->axis, x->rank, &axis))
+    return false;
+  if (glow_dim_is_exact(x->dims[axis], 0))
+    return glow_infer_error(in, "axis %u has no elements", axis);
+  GlowDim dims[GLOW_MAX_RANK];
+  for (uint32_t i = 0; i < x->rank; i++)
+    if (i != axis || m->keep)
+      dims[rank++] = i == axis ? GLOW_EXACT(1) : x->dims[i];
+  return glow_infer_set(in, 0, base, rank, dims);
+}

@@ -1,0 +1,236 @@
+/* Inference and verification of operators that slide a window: convolution and pooling of any
+ * spatial rank, in the logical order NCHW or NHWC. Extents as ONNX's:
+ *   out = floor or ceil((in + pads - ((kernel - 1) * dilation + 1)) / stride) + 1
+ * and with ceil no window may start in the padding at the end. */
+#include "ir/infer/hooks.h"
+
+typedef struct Window {
+  uint32_t spatial; /* number of spatial axes */
+  uint32_t first;   /* the first of them */
+  uint32_t channel; /* the channel axis */
+  GlowArray strides, pads, dilations;
+  bool ceil;
+} Window;
+
+static Window window_of(const GlowType *x, int layout) {
+  bool nhwc = layout == GLOW_LAYOUT_NHWC;
+  return (Window){.spatial = x->rank - 2, .first = nhwc ? 1 : 2, .channel = nhwc ? x->rank - 1 : 1};
+}
+
+static int64_t entry(GlowArray a, uint32_t i, int64_t initial) {
+  return a.count ? glow_array_at(a, uint32_t, i) : initial;
+}
+
+static bool check_list(const GlowInfer *in, const char *name, GlowArray a, uint32_t count,
+                       bool positive) {
+  if (a.count && a.count != count)
+    return glow_infer_error(in, "%s has %u values, expected %u", name, a.count, count);
+  for (uint32_t i = 0; positive && i < a.count; i++)
+    if (glow_array_at(a, uint32_t, i) == 0)
+      return glow_infer_error(in, "%s must be positive", name);
+  return true;
+}
+
+static bool check_window(const GlowInfer *in, const Window *w) {
+  return check_list(in, "strides", w->strides, w->spatial, true) &&
+         check_list(in, "dilations", w->dilations, w->spatial, true) &&
+         check_list(in, "pads", w->pads, 2 * w->spatial, false);
+}
+
+/* How many windows fit into an exact extent. All values are below 2^33, or 2^40 for size and
+ * kernel, so that only the product can overflow. -1: the window does not fit. */
+static int64_t count_windows(const Window *w, uint32_t i, int64_t size, int64_t kernel) {
+  int64_t stride = entry(w->strides, i, 1), dilation = entry(w->dilations, i, 1), reach;
+  int64_t begin = entry(w->pads, i, 0), end = entry(w->pads, w->spatial + i, 0);
+  if (__builtin_mul_overflow(kernel - 1, dilation, &reach))
+    return -1;
+  int64_t room = size + begin + end;
+  if (reach >= room)
+    return -1;
+  room -= reach + 1;
+  int64_t count = room / stride + 1;
+  if (w->ceil && room % stride && count * stride < size + begin)
+    count++;
+  return count;
+}
+
+/* Spatial axis i of the result. */
+static bool slide(const GlowInfer *in, const Window *w, uint32_t i, GlowDim size, GlowDim kernel,
+                  GlowDim *result) {
+  *result = GLOW_UNKNOWN;
+  if (kernel.kind != GLOW_DIM_EXACT)
+    return true;
+  if (kernel.size == 0)
+    return glow_infer_error(in, "the window is empty along spatial axis %u", i);
+  if (!glow_dim_has_size(size)) {
+    int64_t pads = entry(w->pads, i, 0) + entry(w->pads, w->spatial + i, 0), reach;
+    bool same = entry(w->strides, i, 1) == 1 &&
+                !__builtin_mul_overflow(kernel.size - 1, entry(w->dilations, i, 1), &reach) &&
+                reach == pads;
+    *result = same ? size : GLOW_UNKNOWN;
+    return true;
+  }
+  int64_t count = count_windows(w, i, size.size, kernel.size);
+  if (count < 0)
+    return glow_infer_error(in, "a window of %lld with its dilation is larger than spatial axis %u,"
+                                " which has extent %s before padding",
+                            (long long)kernel.size, i, glow_dim_str(in->ctx, size));
+  *result = size.kind == GLOW_DIM_EXACT ? GLOW_EXACT(count) : GLOW_BOUND(count);
+  return true;
+}
+
+/* ---- Convolution ------------------------------------------------------------------------------- */
+
+static bool check_channels(const GlowInfer *in, GlowDim x, GlowDim w, GlowDim filters,
+                           uint32_t group) {
+  if (x.kind == GLOW_DIM_EXACT && w.kind == GLOW_DIM_EXACT &&
+      (x.size % group || x.size / group != w.size))
+    return glow_infer_error(in, "X has %lld channels, but W takes %lld in each of %u group%s",
+                            (long long)x.size, (long long)w.size, group, group == 1 ? "" : "s");
+  if (filters.kind == GLOW_DIM_EXACT && filters.size % group)
+    return glow_infer_error(in, "%lld filters cannot be divided into %u groups",
+                            (long long)filters.size, group);
+  return true;
+}
+
+bool glow_infer_convolution(GlowInfer *in) {
+  const GlowConvolutionMembers *m = in->members;
+  const GlowType *x = in->in[GLOW_CONVOLUTION_IN_X], *f = in->in[GLOW_CONVOLUTION_IN_W];
+  const GlowType *bias = glow_infer_in(in, GLOW_CONVOLUTION_IN_B);
+  if (x->unranked || f->unranked) {
+    int64_t rank = x->unranked ? (int64_t)f->rank : x->rank;
+    rank = x->unranked && f->unranked ? -1 : rank;
+    return glow_infer_set_unknown(in, 0, x, rank);
+  }
+  if (x->rank < 3 || x->rank != f->rank)
+    return glow_infer_error(in, "X has rank %u and W rank %u; they must be the same and at least 3",
+                            x->rank, f->rank);
+  if (m->group == 0)
+    return glow_infer_error(in, "group is 0");
+  Window w = window_of(x, m->layout);
+  w.strides = m->strides;
+  w.pads = m->pads;
+  w.dilations = m->dilations;
+  GlowDim dims[GLOW_MAX_RANK], filters = f->dims[0];
+  if (!check_window(in, &w) ||
+      !check_channels(in, x->dims[w.channel], f->dims[w.channel], filters, m->group))
+    return false;
+  if (bias && !bias->unranked &&
+      (bias->rank != 1 || !glow_dim_meet(filters, bias->dims[0], &filters)))
+    return glow_infer_error(in, "B has type %s, expected %s elements",
+                            glow_type_str(in->ctx, bias), glow_dim_str(in->ctx, f->dims[0]));
+  dims[0] = x->dims[0];
+  dims[w.channel] = filters;
+  for (uint32_t i = 0; i < w.spatial; i++)
+    if (!slide(in, &w, i, x->dims[w.first + i], f->dims[w.first + i], &dims[w.first + i]))
+      return false;
+  return glow_infer_set(in, 0, x, x->rank, dims);
+}
+
+/* What is on the instruction only. */
+bool glow_verify_convolution(const GlowNode *n) {
+  const GlowConvolutionMembers *m = n->members;
+  if (m->shards == 0)
+    return glow_verify_error(n, "shards is 0");
+  for (uint32_t i = 0; i < m->tile.count; i++)
+    if (glow_array_at(m->tile, uint32_t, i) == 0)
+      return glow_verify_error(n, "tile %u is 0", i);
+  return true;
+}
+
+/* ---- Pooling ----------------------------------------------------------------------------------- */
+
+/* The dims of a pooling result. */
+static bool pool(const GlowInfer *in, const GlowType *x, const Window *w, GlowArray kernels,
+                 GlowDim *dims) {
+  if (x->rank < 3)
+    return glow_infer_error(in, "X must have rank 3 at least, but has type %s",
+                            glow_type_str(in->ctx, x));
+  if (kernels.count != w->spatial)
+    return glow_infer_error(in, "kernels has %u values, expected %u", kernels.count, w->spatial);
+  if (!check_window(in, w))
+    return false;
+  memcpy(dims, x->dims, sizeof x->dims);
+  for (uint32_t i = 0; i < w->spatial; i++) {
+    GlowDim kernel = GLOW_EXACT(glow_array_at(kernels, uint32_t, i));
+    if (!slide(in, w, i, x->dims[w->first + i], kernel, &dims[w->first + i]))
+      return false;
+  }
+  return true;
+}
+
+bool glow_infer_max_pool(GlowInfer *in) {
+  const GlowMaxPoolMembers *m = in->members;
+  const GlowType *x = in->in[GLOW_MAX_POOL_IN_X], *index = glow_type_scalar(in->ctx, GLOW_KIND_I64);
+  GlowDim dims[GLOW_MAX_RANK];
+  if (x->unranked)
+    return glow_infer_set_unknown(in, 0, x, -1) && glow_infer_set_unknown(in, 1, index, -1);
+  Window w = window_of(x, m->layout);
+  w.strides = m->strides;
+  w.pads = m->pads;
+  w.dilations = m->dilations;
+  w.ceil = m->ceil;
+  return pool(in, x, &w, m->kernels, dims) &&
+         glow_infer_set(in, GLOW_MAX_POOL_OUT_Y, x, x->rank, dims) &&
+         glow_infer_set(in, GLOW_MAX_POOL_OUT_ARGMAX, index, x->rank, dims);
+}
+
+bool glow_infer_average_pool(GlowInfer *in) {
+  const GlowAveragePoolMembers *m = in->members;
+  const GlowType *x = in->in[GLOW_AVERAGE_POOL_IN_X];
+  GlowDim dims[GLOW_MAX_RANK];
+  if (x->unranked)
+    return glow_infer_set_unknown(in, 0, x, -1);
+  Window w = window_of(x, m->layout);
+  w.strides = m->strides;
+  w.pads = m->pads;
+  w.dilations = m->dilations;
+  w.ceil = m->ceil;
+  return pool(in, x, &w, m->kernels, dims) && glow_infer_set(in, 0, x, x->rank, dims);
+}
+
+/* A window that lies in the padding as a whole has no result. */
+static bool check_padding(const GlowNode *n, GlowArray kernels, GlowArray pads, GlowArray dilations) {
+  for (uint32_t i = 0; kernels.count && i < pads.count; i++) {
+    uint32_t axis = i % kernels.count;
+    int64_t reach = ((int64_t)glow_array_at(kernels, uint32_t, axis) - 1) * entry(dilations, axis, 1);
+    if (glow_array_at(pads, uint32_t, i) > reach)
+      return glow_verify_error(n, "pads %u is as large as the window", i);
+  }
+  return true;
+}
+
+bool glow_verify_max_pool(const GlowNode *n) {
+  const GlowMaxPoolMembers *m = n->members;
+  return check_padding(n, m->kernels, m->pads, m->dilations);
+}
+
+bool glow_verify_average_pool(const GlowNode *n) {
+  const GlowAveragePoolMembers *m = n->members;
+  return check_padding(n, m->kernels, m->pads, m->dilations);
+}
+
+static bool global_pool(GlowInfer *in, int layout) {
+  const GlowType *x = in->in[0];
+  if (x->unranked)
+    return glow_infer_set_unknown(in, 0, x, -1);
+  if (x->rank < 2)
+    return glow_infer_error(in, "X must have rank 2 at least, but has type %s",
+                            glow_type_str(in->ctx, x));
+  Window w = window_of(x, layout);
+  GlowDim dims[GLOW_MAX_RANK];
+  memcpy(dims, x->dims, sizeof dims);
+  for (uint32_t i = 0; i < w.spatial; i++)
+    dims[w.first + i] = GLOW_EXACT(1);
+  return glow_infer_set(in, 0, x, x->rank, dims);
+}
+
+bool glow_infer_global_average_pool(GlowInfer *in) {
+  const GlowGlobalAveragePoolMembers *m = in->members;
+  return global_pool(in, m->layout);
+}
+
+bool glow_infer_global_max_pool(GlowInfer *in) {
+  const GlowGlobalMaxPoolMembers *m = in->members;
+  return global_pool(in, m->layout);
+}

@@ -1,0 +1,88 @@
+/* The inside of lib/ir: name spaces, raw nodes, and the checks that builder, parser and verifier
+ * share. */
+#ifndef GLOW_IR_IR_INTERNAL_H
+#define GLOW_IR_IR_INTERNAL_H
+
+#include "ir/infer.h"
+#include "ir/ir.h"
+
+/* ---- Name spaces ----------------------------------------------------------------------------- */
+/* A function, eval block or scalar body has one; so have a module's storage and its functions. */
+typedef struct GlowNames GlowNames;
+GlowNames *glow_names_create(GlowArena *arena);
+void *glow_names_find(const GlowNames *names, GlowStr name); /* NULL if free */
+/* Takes `name` for `owner`; false if it is taken. */
+bool glow_names_add(GlowNames *names, GlowStr name, void *owner);
+/* Takes `wanted`, or it with a numbered suffix in place of an old one; NULL: the next number. */
+GlowStr glow_names_add_unique(GlowNames *names, GlowStr wanted, void *owner);
+/* Makes the name free again if it belongs to `owner`. */
+void glow_names_remove(GlowNames *names, GlowStr name, const void *owner);
+/* The taken name nearest to `word`, or NULL. */
+GlowStr glow_names_nearest(const GlowNames *names, const char *word);
+
+/* The name space that a value's name lives in; NULL if its node is detached. */
+GlowNames *glow_value_names(const GlowValue *v);
+
+/* ---- Raw nodes ------------------------------------------------------------------------------- */
+typedef struct GlowNodeShape {
+  uint32_t nouts, nins, nextra, nresults, nregions;
+} GlowNodeShape;
+/* A detached node: operands `none`, results of the error type and without names, members copied
+ * from the operator's defaults. */
+GlowNode *glow_node_new(GlowModule *m, GlowOp op, GlowNodeShape shape);
+void glow_node_insert(GlowNode *n, GlowBlock *b, GlowNode *before); /* before NULL: last */
+void glow_node_unlink(GlowNode *n);
+void glow_node_attach_region(GlowNode *n, uint32_t index, GlowBlock *region);
+/* How many region slots a node of `d` needs: its ports, then one for ^epilogue or scalar ^body. */
+uint32_t glow_op_region_slots(const GlowOpDesc *d, bool scalar_body);
+/* Slot of a region called `label`, or UINT32_MAX. */
+uint32_t glow_op_region_slot(const GlowOpDesc *d, const char *label, bool scalar_body);
+/* The label of the scalar body that an instruction of `d` may have, or NULL. */
+const char *glow_op_scalar_label(const GlowOpDesc *d);
+/* Input count without `none` for optional ports at the end, which says nothing. */
+uint32_t glow_trim_inputs(const GlowOpDesc *d, GlowValue *const *ins, uint32_t count);
+
+/* ---- Checks ---------------------------------------------------------------------------------- */
+/* Operand, result and region counts and the types of operands against the operator's ports.
+ * Reports; an operand of the error type fails without a report. */
+bool glow_node_check(const GlowNode *n);
+/* Result types from shape inference; an entry stays NULL where the operator leaves it free. */
+bool glow_node_infer(const GlowNode *n, const GlowType **types);
+/* Whether the operator's own verify hook accepts n; reports if not. */
+bool glow_node_check_hook(const GlowNode *n);
+/* Infers n's results, checks them against its claims (results[i].type, where `claimed`), and sets
+ * the types. Reports; results then have the error type. */
+bool glow_node_resolve(GlowNode *n, const bool *claimed);
+/* The buffers that instruction n writes against inferred types, up to layout and bounds. Reports. */
+bool glow_instr_check_outputs(const GlowNode *n);
+/* Whether a port of an operator takes values of type t. */
+bool glow_port_accepts(const GlowOpDesc *d, const GlowPort *port, const GlowType *t);
+bool glow_type_is_error(const GlowType *t);
+/* True if any operand of n has the error type: its consequences are not reported. */
+bool glow_node_has_error(const GlowNode *n);
+
+/* After an error about n: where v is defined. */
+void glow_note_value(const GlowNode *n, const GlowValue *v);
+
+/* ---- Members --------------------------------------------------------------------------------- */
+size_t glow_member_size(const GlowMember *m);
+bool glow_member_is_default(const GlowMember *m, const void *members);
+void glow_member_copy(GlowArena *arena, const GlowMember *m, void *to, const void *from);
+
+/* ---- Verifier --------------------------------------------------------------------------------- */
+/* What programs may do with buffers (verify_program.c). Sets *ok to false after a report. */
+void glow_verify_buffers(GlowFunction *f, bool *ok);
+/* Whether planned offsets keep live buffers apart (verify_plan.c). */
+void glow_verify_plan(GlowFunction *f, bool *ok);
+
+/* ---- Initializers ---------------------------------------------------------------------------- */
+/* A tensor that borrows `data`, in the context's arena: lives as long as the context. */
+GlowTensor *glow_tensor_in_context(GlowContext *ctx, const GlowType *type, const void *data, size_t bytes);
+bool glow_init_equal(const GlowStorage *a, const GlowStorage *b);
+/* How weight files hold a tensor of this static type: its physical extents, or plain bytes where
+ * safetensors has no such kind. */
+const GlowType *glow_type_in_file(GlowContext *ctx, const GlowType *type);
+/* The absolute path of a resource. */
+GlowStr glow_resource_path(const GlowModule *m, GlowStr file);
+
+#endif

@@ -1,0 +1,184 @@
+/* Modules, their storage and their functions: creation, look-up, order. */
+#include <string.h>
+
+#include "ir/ir_internal.h"
+
+GlowModule *glow_module_create(GlowContext *ctx, GlowStr name) {
+  GlowArena *arena = glow_arena_create(ctx);
+  GlowModule *m = GLOW_NEW(arena, GlowModule);
+  m->ctx = ctx;
+  m->arena = arena;
+  m->name = name;
+  m->version = -1;
+  m->names = glow_names_create(arena);
+  m->functions = glow_names_create(arena);
+  m->path_dir = glow_str(ctx, ".");
+  return m;
+}
+
+void glow_module_destroy(GlowModule *m) {
+  if (!m)
+    return;
+  for (GlowStorage *s = m->first_storage; s; s = s->next) {
+    glow_tensor_free(s->cached);
+    s->cached = NULL;
+  }
+  glow_arena_destroy(m->arena);
+}
+
+GlowStorage *glow_module_storage(const GlowModule *m, GlowStr name) {
+  return glow_names_find(m->names, name);
+}
+
+GlowFunction *glow_module_function(const GlowModule *m, GlowStr name) {
+  return glow_names_find(m->functions, name);
+}
+
+GlowFunction *glow_module_entry(const GlowModule *m, const char *name) {
+  if (name) {
+    GlowFunction *f = glow_module_function(m, glow_str(m->ctx, name));
+    if (f && f->kind != GLOW_GRADIENT)
+      return f;
+    GlowStr near = f ? NULL : glow_names_nearest(m->functions, name);
+    if (f)
+      glow_error(m->ctx, f->src, "'@%s' is a gradient declaration without a body; run -grad", name);
+    else if (near)
+      glow_error(m->ctx, GLOW_NOWHERE, "no function '@%s'; did you mean '@%s'?", name, near);
+    else
+      glow_error(m->ctx, GLOW_NOWHERE, "no function '@%s'", name);
+    return NULL;
+  }
+  GlowFunction *found = NULL;
+  for (GlowFunction *f = m->first_function; f; f = f->next) {
+    if (f->kind == GLOW_GRADIENT)
+      continue;
+    if (found) {
+      glow_error(m->ctx, f->src, "the module has several functions; choose one with --entry");
+      glow_note(m->ctx, found->src, "one is '@%s'", found->name);
+      glow_note(m->ctx, f->src, "another is '@%s'", f->name);
+      return NULL;
+    }
+    found = f;
+  }
+  if (!found)
+    glow_error(m->ctx, GLOW_NOWHERE, "the module has no function to run");
+  return found;
+}
+
+bool glow_module_has_level(const GlowModule *m, GlowLevel level) {
+  for (const GlowFunction *f = m->first_function; f; f = f->next)
+    if ((f->kind == GLOW_PROGRAM) == (level == GLOW_LEVEL_PROGRAM))
+      return true;
+  return false;
+}
+
+/* ---- Storage ---------------------------------------------------------------------------------- */
+static void link_storage(GlowStorage *s, GlowStorage *before) {
+  GlowModule *m = s->module;
+  s->next = before;
+  s->prev = before ? before->prev : m->last_storage;
+  *(s->prev ? &s->prev->next : &m->first_storage) = s;
+  *(before ? &before->prev : &m->last_storage) = s;
+}
+
+static void unlink_storage(GlowStorage *s) {
+  GlowModule *m = s->module;
+  *(s->prev ? &s->prev->next : &m->first_storage) = s->next;
+  *(s->next ? &s->next->prev : &m->last_storage) = s->prev;
+  s->prev = s->next = NULL;
+}
+
+GlowStorage *glow_storage_create(GlowModule *m, GlowStorageClass cls, GlowStr name,
+                                 const GlowType *type, GlowInit init) {
+  GlowStorage *s = GLOW_NEW(m->arena, GlowStorage);
+  s->value = (GlowValue){.kind = GLOW_VALUE_STORAGE, .id = m->next_id++, .type = type};
+  s->value.def.storage = s;
+  s->value.name = glow_names_add_unique(m->names, name, s);
+  s->cls = cls;
+  s->init = init;
+  s->module = m;
+  if (init.eval) {
+    init.eval->owner = GLOW_BLOCK_EVAL;
+    init.eval->of.storage = s;
+  }
+  link_storage(s, NULL);
+  return s;
+}
+
+void glow_storage_move(GlowStorage *s, GlowStorage *before) {
+  if (s == before)
+    return;
+  unlink_storage(s);
+  link_storage(s, before);
+}
+
+void glow_storage_remove(GlowStorage *s) {
+  GLOW_CHECK(s->module->ctx, !s->value.uses, "removed storage is in use");
+  if (s->init.eval)
+    while (s->init.eval->last)
+      glow_node_remove(s->init.eval->last);
+  glow_names_remove(s->module->names, s->value.name, s);
+  unlink_storage(s);
+  glow_tensor_free(s->cached);
+  s->cached = NULL;
+}
+
+/* ---- Functions -------------------------------------------------------------------------------- */
+static void link_function(GlowFunction *f, GlowFunction *before) {
+  GlowModule *m = f->module;
+  f->next = before;
+  f->prev = before ? before->prev : m->last_function;
+  *(f->prev ? &f->prev->next : &m->first_function) = f;
+  *(before ? &before->prev : &m->last_function) = f;
+}
+
+static void unlink_function(GlowFunction *f) {
+  GlowModule *m = f->module;
+  *(f->prev ? &f->prev->next : &m->first_function) = f->next;
+  *(f->next ? &f->next->prev : &m->last_function) = f->prev;
+  f->prev = f->next = NULL;
+}
+
+GlowFunction *glow_function_create(GlowModule *m, GlowFunctionKind kind, GlowStr name) {
+  GlowFunction *f = GLOW_NEW(m->arena, GlowFunction);
+  f->kind = kind;
+  f->module = m;
+  f->arena = f->align = -1;
+  GlowLevel level = kind == GLOW_PROGRAM ? GLOW_LEVEL_PROGRAM : GLOW_LEVEL_GRAPH;
+  f->body = glow_block_create(m, level, NULL, NULL);
+  f->body->owner = GLOW_BLOCK_FUNCTION;
+  f->body->of.function = f;
+  f->name = glow_names_add_unique(m->functions, name, f);
+  link_function(f, NULL);
+  return f;
+}
+
+static void release_body(GlowFunction *f) {
+  while (f->body->last)
+    glow_node_remove(f->body->last);
+}
+
+void glow_function_remove(GlowFunction *f) {
+  release_body(f);
+  glow_names_remove(f->module->functions, f->name, f);
+  unlink_function(f);
+}
+
+void glow_function_replace(GlowFunction *old_one, GlowFunction *new_one) {
+  GlowNames *functions = old_one->module->functions;
+  GlowStr name = old_one->name;
+  unlink_function(new_one);
+  link_function(new_one, old_one);
+  glow_function_remove(old_one);
+  if (new_one->name != name) {
+    glow_names_remove(functions, new_one->name, new_one);
+    new_one->name = glow_names_add_unique(functions, name, new_one);
+  }
+}
+
+uint32_t glow_function_number(GlowFunction *f) {
+  uint32_t count = 0;
+  for (GlowNode *n = f->body->first; n; n = glow_next_in_walk(n))
+    n->order = count++;
+  return count;
+}

@@ -1,0 +1,237 @@
+/* The inside of the parser: tokens, the state that grammar actions share, and the actions.
+ *
+ * Actions build the IR directly. What a statement collects before its node exists (result names,
+ * operands, attribute values, types) lies in growing arrays that the node's head consumes, so
+ * nothing is allocated per token. Types are inferred in a second walk (parse_resolve.c), when every
+ * function's signature is known. */
+#ifndef GLOW_IR_PARSE_INTERNAL_H
+#define GLOW_IR_PARSE_INTERNAL_H
+
+#include "ir/ir_internal.h"
+
+typedef struct GlowParser GlowParser;
+
+typedef struct GlowToken {
+  uint32_t offset, length;
+  uint32_t line, col;
+  int32_t braces; /* open '{' up to and with this token */
+  bool fresh;     /* the first token on its line */
+  bool closed;    /* SHAPE: '>' was found */
+} GlowToken;
+
+enum { GLOW_TOK_EOF = 0 };
+#define GLOW_PARSE_MAX_TEXT (UINT32_MAX - (1u << 24))
+
+typedef struct GlowLexer {
+  GlowParser *parser;
+  size_t cursor;
+  uint32_t line, line_start;
+  int braces;   /* open '{' so far */
+  int previous; /* kind of the last token */
+  bool fresh;
+} GlowLexer;
+
+void glow_lexer_init(GlowLexer *l, GlowParser *p);
+int glow_lexer_next(GlowLexer *l, GlowToken *t);
+/* The kind of a word: a keyword, an element kind, an operator (CamelCase) or an identifier. */
+int glow_lexer_word(const char *s, size_t length);
+
+/* An attribute value, in a flat array: a LIST is followed by its items up to index `end`. */
+typedef enum GlowValueTag {
+  GLOW_TAG_KEY, GLOW_TAG_INT, GLOW_TAG_FLOAT, GLOW_TAG_STRING, GLOW_TAG_BOOL, GLOW_TAG_WORD,
+  GLOW_TAG_KIND, GLOW_TAG_GLOBAL, GLOW_TAG_TYPE, GLOW_TAG_LIST
+} GlowValueTag;
+typedef struct GlowItem {
+  uint32_t offset;
+  uint32_t tag : 8, length : 24; /* TYPE: index into parser->list_types */
+  uint32_t end;                  /* LIST: index behind its last item */
+} GlowItem;
+
+typedef struct GlowOperandText {
+  GlowValue *value; /* NULL: none */
+  GlowQual qual;
+} GlowOperandText;
+
+typedef struct GlowParamText {
+  GlowToken name;
+  const GlowType *type;
+} GlowParamText;
+
+typedef struct GlowListText {
+  GlowToken token;
+  uint32_t index;
+} GlowListText;
+
+typedef enum GlowOpening {
+  GLOW_OPEN_FUNCTION,
+  GLOW_OPEN_EVAL,
+  GLOW_OPEN_REGION,
+  GLOW_OPEN_SCALAR /* ^r(...) = { } */
+} GlowOpening;
+
+/* An open block, or a declare section (block NULL). Its statements' result names begin at `names` in
+ * the parser's array. `node` is the one whose regions are being read. */
+typedef struct GlowScope {
+  GlowBlock *block;
+  int braces; /* the lexer's count inside */
+  uint32_t names;
+  GlowNode *node;
+  GlowToken open;
+} GlowScope;
+
+struct GlowParser {
+  GlowContext *ctx;
+  GlowArena *arena; /* scratch: goes when parsing ends */
+  GlowModule *module;
+  void *grammar;
+  GlowStr file;
+  const char *text;
+  size_t size;
+  GlowLexer lexer;
+  GlowToken last; /* the token before the one at hand, for messages */
+  bool panic;     /* skip to the next statement */
+  bool recovered; /* from a syntax error: blocks may lack what was skipped */
+  bool fatal;     /* stop */
+  bool no_memory; /* lemon's stack could not grow */
+  uint32_t list_depth, type_depth;
+
+  GLOW_VEC(GlowScope) scopes; /* innermost last; empty at the top level */
+  GLOW_VEC(GlowItem) items;
+  GLOW_VEC(const GlowType *) types;
+  GLOW_VEC(const GlowType *) list_types; /* types that are attribute values */
+  GLOW_VEC(GlowOperandText) operands;
+  GLOW_VEC(GlowToken) names;
+  GLOW_VEC(GlowParamText) params;
+  GLOW_VEC(GlowGradientRef) refs;
+  GlowToken anchor; /* where the items at hand begin */
+
+  /* What the next '{' opens. */
+  GlowFunction *function;
+  GlowToken label;
+  /* Parts of the statement at hand. */
+  GlowValue *pred;
+  GlowOrigin *origin;
+  bool has_results; /* a signature's -> (...) */
+  GlowFunction clauses; /* of a gradient declaration */
+  GlowInit init;
+  GlowToken init_token; /* where the initializer starts */
+  int64_t at;
+  GlowValue *error_value; /* stands for what could not be resolved */
+  uint64_t payload_at, payload_size; /* of the bytes behind the text; 0 if there are none */
+};
+
+/* ---- Messages --------------------------------------------------------------------------------- */
+GlowLoc glow_parse_loc(const GlowParser *p, const GlowToken *t);
+void glow_parse_error(GlowParser *p, const GlowToken *t, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Also stops the parse: for limits, whose consequences nobody wants to read. */
+void glow_parse_fatal(GlowParser *p, const GlowToken *t, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Called by the generated parser: `expected` are the token kinds that could stand here. */
+void glow_parse_syntax_error(GlowParser *p, int kind, const GlowToken *t, const int *expected,
+                             int count);
+/* A token that spells an item, for messages: its position is counted from the last statement. */
+GlowToken glow_item_token(const GlowParser *p, const GlowItem *item);
+
+/* ---- Names, strings, numbers ------------------------------------------------------------------ */
+static inline const char *glow_token_text(const GlowParser *p, const GlowToken *t) {
+  return p->text + t->offset;
+}
+/* The name behind a sigil, unquoted; NULL after a message. */
+GlowStr glow_parse_name(GlowParser *p, const GlowToken *t);
+/* A string literal's bytes in scratch memory; *length may exceed strlen. NULL after a message. */
+char *glow_parse_bytes(GlowParser *p, const GlowToken *t, size_t *length);
+GlowStr glow_parse_string(GlowParser *p, const GlowToken *t); /* without NUL */
+GlowStr glow_parse_word(GlowParser *p, const GlowToken *t);
+typedef struct GlowInteger {
+  bool negative, overflow;
+  uint64_t magnitude;
+} GlowInteger;
+GlowInteger glow_parse_integer(const GlowParser *p, const GlowToken *t);
+/* An INT token in [low, high]; reports `what` and returns false otherwise. */
+bool glow_parse_i64(GlowParser *p, const GlowToken *t, int64_t low, int64_t high, const char *what,
+                    int64_t *value);
+
+/* ---- Types (parse_type.c) ---------------------------------------------------------------------- */
+typedef struct GlowQuantText {
+  bool present, bad;
+  float scale;
+  int32_t offset;
+} GlowQuantText;
+GlowQuantText glow_parse_quant(GlowParser *p, const GlowToken *s, const GlowToken *scale,
+                               const GlowToken *o, const GlowToken *offset);
+const GlowType *glow_parse_tensor_type(GlowParser *p, const GlowToken *kind, GlowQuantText quant,
+                                       const GlowToken *shape);
+void glow_parse_type_open(GlowParser *p, const GlowToken *t);
+const GlowType *glow_parse_seq_type(GlowParser *p, const GlowType *elem, const GlowToken *count);
+const GlowType *glow_parse_opt_type(GlowParser *p, const GlowType *elem);
+
+/* ---- Attribute values (parse_value.c) ---------------------------------------------------------- */
+void glow_parse_item(GlowParser *p, GlowValueTag tag, const GlowToken *t);
+void glow_parse_type_item(GlowParser *p, const GlowType *type);
+uint32_t glow_parse_list_open(GlowParser *p, const GlowToken *t);
+void glow_parse_list_close(GlowParser *p, uint32_t open);
+/* Stores the collected `key = value` pairs into the struct at `members`. `whose` is for messages;
+ * `instr` admits imembers. Checks duplicates and required ones. */
+bool glow_parse_members(GlowParser *p, const char *whose, const GlowToken *at,
+                        const GlowMember *table, uint32_t count, void *members, bool instr);
+/* Drops them, where the statement is given up. */
+void glow_parse_drop_items(GlowParser *p);
+/* A number or boolean; `single` rounds a decimal once, to float. Reports. */
+bool glow_item_scalar(GlowParser *p, const GlowItem *item, bool single, GlowScalar *value);
+
+/* ---- Storage (parse_init.c) --------------------------------------------------------------------- */
+void glow_parse_init_value(GlowParser *p, const GlowToken *t); /* a lone value or list */
+void glow_parse_init_splat(GlowParser *p, const GlowToken *t);
+void glow_parse_init_random(GlowParser *p, const GlowToken *t);
+void glow_parse_init_resource(GlowParser *p, const GlowToken *t, const GlowToken *file,
+                              const GlowToken *key);
+void glow_parse_init_payload(GlowParser *p, const GlowToken *t, const GlowToken *key);
+void glow_parse_init_elided(GlowParser *p, const GlowToken *t);
+void glow_parse_init_eval(GlowParser *p, const GlowToken *t, GlowBlock *block);
+void glow_parse_storage(GlowParser *p, GlowStorageClass cls, const GlowToken *name,
+                        const GlowType *type, bool has_init);
+/* After the last item: gives payload storage its bytes. */
+void glow_parse_payload(GlowParser *p);
+
+/* ---- Items, blocks and nodes (parse_build.c) ---------------------------------------------------- */
+void glow_parse_header(GlowParser *p, const GlowToken *t, const GlowToken *name);
+void glow_parse_param(GlowParser *p, const GlowToken *name, const GlowType *type);
+void glow_parse_function(GlowParser *p, GlowFunctionKind kind, const GlowToken *name);
+void glow_parse_function_results(GlowParser *p);
+void glow_parse_with(GlowParser *p, const GlowToken *t);
+void glow_parse_gradient(GlowParser *p, const GlowToken *name, const GlowToken *primal);
+void glow_parse_gradient_ref(GlowParser *p, const GlowToken *t, char sigil);
+void glow_parse_gradient_clause(GlowParser *p, const GlowToken *t, char clause);
+void glow_parse_open_section(GlowParser *p, const GlowToken *t);
+void glow_parse_open_block(GlowParser *p, const GlowToken *t, GlowOpening opening);
+/* Closes the innermost block or section and returns its block. */
+GlowBlock *glow_parse_close(GlowParser *p);
+void glow_parse_sync(GlowParser *p); /* after an error: drops what the statement collected */
+void glow_parse_result_name(GlowParser *p, const GlowToken *t);
+GlowValue *glow_parse_ref(GlowParser *p, const GlowToken *t, char sigil);
+void glow_parse_operand(GlowParser *p, const GlowToken *qual, GlowValue *value);
+void glow_parse_origin(GlowParser *p, const GlowToken *file, const GlowToken *name,
+                       const GlowToken *line, const GlowToken *col);
+void glow_parse_node(GlowParser *p, const GlowToken *start, const GlowToken *op, bool instr);
+void glow_parse_node_end(GlowParser *p);
+void glow_parse_node_abandon(GlowParser *p);
+void glow_parse_region(GlowParser *p, const GlowToken *label);
+void glow_parse_terminator(GlowParser *p, const GlowToken *t, GlowOp op);
+void glow_parse_alloc(GlowParser *p, const GlowToken *name, const GlowType *type);
+void glow_parse_view(GlowParser *p, const GlowToken *name, const GlowToken *t, GlowValue *base,
+                     const GlowType *type);
+void glow_parse_dealloc(GlowParser *p, const GlowToken *t, GlowValue *buffer);
+
+/* ---- Types of nodes (parse_resolve.c) ----------------------------------------------------------- */
+void glow_parse_resolve(GlowParser *p);
+
+/* ---- The generated parser ------------------------------------------------------------------------ */
+void *glow_grammarAlloc(void *(*alloc)(size_t), GlowParser *p);
+void glow_grammarFree(void *grammar, void (*release)(void *));
+void glow_grammar(void *grammar, int kind, GlowToken token);
+int glow_grammarFallback(int kind);
+/* Reports errors at once again (lemon is silent for three tokens after one). */
+void glow_grammar_recovered(void *grammar);
+
+#endif
