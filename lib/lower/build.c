@@ -1,0 +1,63 @@
+/* What lowering rules build more than once. */
+#include "lower/lower.h"
+
+static GlowValue *make_list(GlowModule *m, const GlowNode *n, const char *what, const int64_t *values,
+                            uint32_t rank, uint32_t count) {
+  const char *base = n->nresults && n->results[0].name ? n->results[0].name : "c";
+  int64_t dims[] = {count};
+  GlowTensor *t = GLOW_NEW(m->ctx->arena, GlowTensor);
+  t->type = glow_type_exact(m->ctx, GLOW_KIND_I64, rank, dims);
+  t->bytes = count * sizeof *values;
+  t->data = glow_arena_copy(m->ctx->arena, values, t->bytes);
+  GlowInit init = {.kind = GLOW_INIT_LIST, .tensor = t};
+  GlowStr name = glow_str_printf(m->ctx, "%s.%s", base, what);
+  return &glow_storage_create(m, GLOW_CONSTANT, name, t->type, init)->value;
+}
+
+GlowValue *glow_constant_ints(GlowModule *m, const GlowNode *n, const char *what,
+                              const int64_t *values, uint32_t count) {
+  return make_list(m, n, what, values, 1, count);
+}
+
+GlowValue *glow_constant_int(GlowModule *m, const GlowNode *n, const char *what, int64_t value) {
+  return make_list(m, n, what, &value, 0, 1);
+}
+
+/* The number with the fewest digits that rounds to the same float: what a person would write. */
+static double shorten(double v) {
+  char text[48], *end;
+  glow_format_float(text, (float)v);
+  return glow_parse_double(text, &end);
+}
+
+GlowValue *glow_build_scalar(GlowBuilder *b, GlowKind kind, double v) {
+  GlowContext *ctx = b->module->ctx;
+  if (kind != GLOW_KIND_DOUBLE && (double)(float)v == v)
+    v = shorten(v);
+  const GlowType *type = glow_type_scalar(ctx, kind);
+  GlowSplatMembers members = {.value = {.f = v}};
+  GlowNodeSpec spec = {.op = GLOW_OP_SPLAT, .members = &members, .types = &type};
+  GlowNode *n = glow_node_create(b, &spec);
+  return n ? &n->results[0] : NULL;
+}
+
+GlowValue *glow_build_reshape(GlowBuilder *b, const GlowNode *n, GlowValue *x, uint32_t rank,
+                              const GlowDim *dims) {
+  int64_t shape[GLOW_MAX_RANK];
+  uint32_t open = 0;
+  GlowReshapeMembers members = {.allow_zero = false};
+  for (uint32_t i = 0; i < rank; ++i) {
+    bool exact = dims[i].kind == GLOW_DIM_EXACT;
+    shape[i] = exact ? dims[i].size : -1;
+    open += !exact;
+    members.allow_zero |= exact && dims[i].size == 0;
+  }
+  if (open > 1 || (open && members.allow_zero))
+    return NULL;
+  GlowValue *to = glow_constant_ints(b->module, n, "shape", shape, rank);
+  return glow_build2(b, GLOW_OP_RESHAPE, x, to, &members, NULL);
+}
+
+GlowValue *glow_build_reduce(GlowBuilder *b, GlowOp op, GlowValue *x, GlowValue *axes) {
+  return glow_build2(b, op, x, axes, NULL, NULL);
+}

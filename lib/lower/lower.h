@@ -1,0 +1,27 @@
+/* Lowering: an operator with the trait `lower` is defined by its rule, one file each here.
+ *
+ *   bool glow_lower_<op>(GlowBuilder *b, const GlowNode *n, GlowValue **results)
+ *
+ * The rule builds at b what n means and fills results[i] for each result of n. It runs in the pass
+ * -lower and in the interpreter, which has no kernels for such operators. It returns false without
+ * a diagnostic if extents that it needs are not known (in the interpreter they always are), and
+ * false after one if a node could not be built. Rules are algebra: constants that they need are
+ * Splat nodes and integer lists. */
+#ifndef GLOW_LOWER_LOWER_H
+#define GLOW_LOWER_LOWER_H
+
+#include "ir/ir.h"
+
+/* A new constant i64<count> of the module, called NAME.what after n's first result. */
+GlowValue *glow_constant_ints(GlowModule *m, const GlowNode *n, const char *what,
+                              const int64_t *values, uint32_t count);
+GlowValue *glow_constant_int(GlowModule *m, const GlowNode *n, const char *what, int64_t value); /* i64<> */
+/* Splat() {value = v} : kind<>. */
+GlowValue *glow_build_scalar(GlowBuilder *b, GlowKind kind, double v);
+/* Reshape of x to `dims`; one extent may be open. NULL if more are, or a node is refused. */
+GlowValue *glow_build_reshape(GlowBuilder *b, const GlowNode *n, GlowValue *x, uint32_t rank,
+                              const GlowDim *dims);
+/* ReduceMax, ReduceSum, ... of x over one axis, which stays with extent 1. */
+GlowValue *glow_build_reduce(GlowBuilder *b, GlowOp op, GlowValue *x, GlowValue *axes);
+
+#endif

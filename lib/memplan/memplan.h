@@ -1,0 +1,26 @@
+/* Static memory planning: offsets for buffers whose lifetimes are known, so that buffers that live
+ * at the same time do not overlap and the arena is small. */
+#ifndef GLOW_MEMPLAN_MEMPLAN_H
+#define GLOW_MEMPLAN_MEMPLAN_H
+
+#include "support/arena.h"
+
+/* A buffer lives at the times start, ..., end - 1. Sizes and offsets are bytes. */
+typedef struct GlowPlanBuffer {
+  int64_t size; /* >= 0 */
+  uint32_t start, end;
+  int64_t offset; /* the result */
+} GlowPlanBuffer;
+
+/* Fills in every offset, a multiple of align (a power of two), and returns the size of the arena,
+ * or -1 if that is over INT64_MAX. Largest buffers first, each into the tightest gap among those
+ * placed before. The result depends on the array alone. */
+int64_t glow_memplan_greedy(GlowArena *scratch, GlowPlanBuffer *buffers, uint32_t count,
+                            int64_t align);
+
+/* No plan can be smaller: the most bytes that are alive at one time, from lifetimes and sizes
+ * alone. -1 if that is over INT64_MAX. */
+int64_t glow_memplan_lower_bound(GlowArena *scratch, const GlowPlanBuffer *buffers, uint32_t count,
+                                 int64_t align);
+
+#endif

@@ -1,0 +1,142 @@
+/* The pass table, made from passes.def, and what passes call while they run. */
+#include "pass/pass.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include "pass/pass_internal.h"
+
+enum {
+  NEED_NOTHING = 0,
+#define NEED(e, name, holds, hint) NEED_##e = 1 << GLOW_NEED_BIT_##e,
+  GLOW_NEEDS(NEED)
+#undef NEED
+};
+
+#define NO_OPTIONS
+#define OPTION(name, value, doc) {name, value, doc},
+#define PASS(name, fn, level, cls, needs, options, doc)                                            \
+  static const GlowPassOption options_of_##fn[] = {options{NULL, NULL, NULL}};
+#include "pass/passes.def"
+#undef PASS
+
+const GlowPass glow_passes[] = {
+#define PASS(name, fn, level, cls, needs, options, doc)                                            \
+  {name, GLOW_PASS_##level, GLOW_PASS_##cls, glow_pass_##fn, doc, needs, options_of_##fn},
+#include "pass/passes.def"
+#undef PASS
+};
+const uint32_t glow_npasses = sizeof glow_passes / sizeof *glow_passes;
+
+const GlowPass *glow_pass_find(const char *name) {
+  for (uint32_t i = 0; i < glow_npasses; ++i)
+    if (strcmp(glow_passes[i].name, name) == 0)
+      return &glow_passes[i];
+  return NULL;
+}
+
+const char *glow_pass_level_name(GlowPassLevel level) {
+  static const char *const names[] = {"graph", "program", "module"};
+  return names[level];
+}
+
+const char *glow_pass_class_name(GlowPassClass cls) {
+  static const char *const names[] = {"exact", "bounded", "requested", "unsafe"};
+  return names[cls];
+}
+
+static void print_pass(const GlowPass *p, GlowText *out) {
+  glow_text_printf(out, "  %s\n      %s.\n      class: %s", p->name, p->doc,
+                   glow_pass_class_name(p->cls));
+  static const char *const need_names[] = {
+#define NEED(e, name, holds, hint) name,
+      GLOW_NEEDS(NEED)
+#undef NEED
+  };
+  const char *separator = "; needs: ";
+  for (uint32_t i = 0; i < GLOW_NEED_COUNT; ++i)
+    if (p->needs >> i & 1) {
+      glow_text_printf(out, "%s%s", separator, need_names[i]);
+      separator = ", ";
+    }
+  glow_text_putc(out, '\n');
+  for (const GlowPassOption *o = p->options; o->name; ++o)
+    glow_text_printf(out, "      %s%s%s: %s\n", strcmp(o->name, "*") == 0 ? "NAME" : o->name,
+                     o->value ? "=" : "", o->value ? o->value : "", o->doc);
+}
+
+void glow_passes_print(GlowText *out) {
+  static const GlowPassLevel order[] = {GLOW_PASS_MODULE, GLOW_PASS_GRAPH, GLOW_PASS_PROGRAM};
+  for (uint32_t l = 0; l < sizeof order / sizeof *order; ++l) {
+    glow_text_printf(out, "%s passes:\n", glow_pass_level_name(order[l]));
+    for (uint32_t i = 0; i < glow_npasses; ++i)
+      if (glow_passes[i].level == order[l])
+        print_pass(&glow_passes[i], out);
+    glow_text_putc(out, '\n');
+  }
+  glow_pipelines_print(out);
+}
+
+/* ---- While a pass runs ----------------------------------------------------------------------- */
+
+const char *glow_pass_option(const GlowPassRun *run, const char *name) {
+  for (uint32_t i = run->noptions; i-- > 0;)
+    if (strcmp(run->option_names[i], name) == 0)
+      return run->option_values[i];
+  return NULL;
+}
+
+int64_t glow_pass_option_int(const GlowPassRun *run, const char *name, int64_t initial, bool *ok) {
+  const char *text = glow_pass_option(run, name);
+  if (!text)
+    return initial;
+  char *end;
+  errno = 0;
+  long long value = strtoll(text, &end, 10);
+  if (end == text || *end || errno) {
+    glow_error(run->ctx, GLOW_NOWHERE, "option '%s' of pass '%s' needs an integer, not '%s'", name,
+               run->pass->name, text);
+    *ok = false;
+    return initial;
+  }
+  return value;
+}
+
+static void remark(GlowPassRun *run, GlowLoc loc, const char *format, va_list args) {
+  if (!run->ctx->remarks)
+    return;
+  GlowText t;
+  GlowDefer release;
+  glow_text_init(&t, run->ctx);
+  glow_defer_push(run->ctx, &release, glow_text_release_fn, &t);
+  glow_text_vprintf(&t, format, args);
+  glow_remark(run->ctx, loc, "%s: %s", run->pass->name, glow_text_cstr(&t));
+  glow_defer_pop(run->ctx, &release, true);
+}
+
+void glow_pass_changed(GlowPassRun *run, const GlowNode *n, const char *format, ...) {
+  ++run->changes;
+  if (!format)
+    return;
+  va_list args;
+  va_start(args, format);
+  remark(run, n ? glow_node_loc(n) : GLOW_NOWHERE, format, args);
+  va_end(args);
+}
+
+void glow_pass_remark(GlowPassRun *run, GlowLoc loc, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  remark(run, loc, format, args);
+  va_end(args);
+}
+
+GlowText *glow_pass_side_file(GlowPassRun *run, const char *path) {
+  GlowSideFile *f = GLOW_NEW(run->ctx->arena, GlowSideFile);
+  f->path = glow_str(run->ctx, path);
+  f->next = *run->side;
+  *run->side = f;
+  glow_text_init(&f->text, run->ctx);
+  return &f->text;
+}

@@ -1,0 +1,31 @@
+/* The named pipelines. This table is the whole order of compilation:
+ *
+ *   model -> bind -> O0, O1 or O2 on graphs -> irgen -> O0, O1 or O2 on programs -> code
+ *
+ * -O0 does what irgen needs and nothing else. -O1 folds, lowers and merges once. -O2 repeats that
+ * until nothing changes. Passes of class "bounded" are left out under -exact. */
+#include "pass/pass_internal.h"
+
+static const char *const graph_pipelines[] = {
+    "lower",
+    "fold-bn,lower,simplify-reshape,simplify-transpose,fold-bn,constant-fold,merge-pad,dce",
+    "fixpoint(constant-fold,fold-bn,merge-pad,simplify-reshape,simplify-transpose,dce),lower,"
+    "fixpoint(constant-fold,fold-bn,merge-pad,simplify-reshape,simplify-transpose,dce)",
+};
+
+static const char *const program_pipelines[] = {
+    "plan-memory",
+    "fuse-epilogue,stack,share-buffers,delete-dead-allocs,plan-memory",
+    "fuse-epilogue,stack,fixpoint(share-buffers,delete-dead-allocs),plan-memory",
+};
+
+const char *glow_pipeline_text(GlowLevel level, int optimization) {
+  return (level == GLOW_LEVEL_GRAPH ? graph_pipelines : program_pipelines)[optimization];
+}
+
+void glow_pipelines_print(GlowText *out) {
+  glow_text_puts(out, "named pipelines:\n");
+  for (int i = 0; i < 3; ++i)
+    glow_text_printf(out, "  O%d on graphs\n      %s\n  O%d on programs\n      %s\n", i,
+                     graph_pipelines[i], i, program_pipelines[i]);
+}

@@ -1,0 +1,171 @@
+/* Constant values: finding them, and turning what computes them into eval initializers. */
+#include "transforms/transforms.h"
+
+struct GlowConstness {
+  GlowArena *arena;
+  GlowMap *known; /* node to one of the marks below */
+};
+
+/* What the map holds; addresses only. */
+static char yes_mark, no_mark;
+
+GlowConstness *glow_constness_create(GlowArena *arena) {
+  GlowConstness *c = GLOW_NEW(arena, GlowConstness);
+  c->arena = arena;
+  c->known = glow_map_create(arena);
+  return c;
+}
+
+bool glow_node_is_foldable(const GlowNode *n) {
+  const GlowOpDesc *d = glow_node_desc(n);
+  return GLOW_HAS(d, PURE) && !GLOW_HAS(d, RANDOM) && !n->nregions && !n->pred.value &&
+         n->nresults > 0;
+}
+
+typedef GLOW_VEC(GlowNode *) NodeVec;
+
+static bool is_constant_leaf(const GlowValue *v) {
+  return v->kind == GLOW_VALUE_STORAGE && v->def.storage->cls == GLOW_CONSTANT;
+}
+
+/* Decides n if all its operands are decided; otherwise pushes the first that is not. */
+static const char *decide(GlowConstness *c, GlowNode *n, NodeVec *stack) {
+  if (!glow_node_is_foldable(n))
+    return &no_mark;
+  for (uint32_t i = 0; i < n->noperands; ++i) {
+    const GlowValue *v = n->operands[i].value;
+    if (!v || is_constant_leaf(v))
+      continue;
+    if (v->kind != GLOW_VALUE_RESULT)
+      return &no_mark;
+    const char *mark = glow_map_get(c->known, v->def.node);
+    if (mark == &no_mark)
+      return &no_mark;
+    if (!mark) {
+      glow_vec_push(c->arena, stack, v->def.node);
+      return NULL;
+    }
+  }
+  return &yes_mark;
+}
+
+bool glow_constness_of(GlowConstness *c, const GlowValue *v) {
+  if (v->kind != GLOW_VALUE_RESULT)
+    return is_constant_leaf(v);
+  NodeVec stack = {0};
+  glow_vec_push(c->arena, &stack, v->def.node);
+  while (stack.count) {
+    GlowNode *n = stack.data[stack.count - 1];
+    const char *mark = glow_map_get(c->known, n);
+    if (!mark)
+      mark = decide(c, n, &stack);
+    if (mark) {
+      glow_map_set(c->known, n, (void *)(uintptr_t)mark);
+      --stack.count;
+    }
+  }
+  return glow_map_get(c->known, v->def.node) == &yes_mark;
+}
+
+/* ---- Eval initializers ------------------------------------------------------------------------ */
+
+GlowEval glow_eval_create(GlowModule *m, GlowArena *arena, const GlowNode *for_node) {
+  GlowBlock *b = glow_block_create(m, GLOW_LEVEL_GRAPH, NULL, NULL);
+  b->owner = GLOW_BLOCK_EVAL;
+  GlowEval e = {.module = m, .arena = arena, .map = glow_map_create(arena)};
+  e.builder = glow_builder_at_end(b);
+  e.builder.origin = for_node->origin;
+  return e;
+}
+
+/* Names that are only numbers are numbered anew, which keeps them short. */
+static void renumber(GlowNode *n) {
+  for (uint32_t i = 0; i < n->nresults; ++i) {
+    GlowStr name = n->results[i].name;
+    if (name && strspn(name, "0123456789.") == glow_str_length(name))
+      glow_value_set_name(&n->results[i], NULL);
+  }
+}
+
+/* Pushes the first operand of n that has no copy yet. False if there is none. */
+static bool push_uncopied(GlowEval *e, const GlowNode *n, NodeVec *stack) {
+  for (uint32_t i = 0; i < n->noperands; ++i) {
+    const GlowValue *v = n->operands[i].value;
+    if (v && v->kind == GLOW_VALUE_RESULT && !glow_map_get(e->map, v)) {
+      glow_vec_push(e->arena, stack, v->def.node);
+      return true;
+    }
+  }
+  return false;
+}
+
+GlowValue *glow_eval_copy(GlowEval *e, GlowValue *v) {
+  if (v->kind == GLOW_VALUE_STORAGE)
+    return v;
+  NodeVec stack = {0};
+  glow_vec_push(e->arena, &stack, v->def.node);
+  while (stack.count) {
+    GlowNode *n = stack.data[stack.count - 1];
+    if (!glow_map_get(e->map, &n->results[0])) {
+      if (push_uncopied(e, n, &stack))
+        continue;
+      renumber(glow_node_clone(&e->builder, n, e->map));
+    }
+    --stack.count;
+  }
+  return glow_map_get(e->map, v);
+}
+
+GlowStorage *glow_eval_finish(GlowEval *e, GlowValue *v, GlowStr name) {
+  GlowBlock *b = e->builder.block;
+  glow_build_terminator(b, GLOW_OP_YIELD, &v, 1);
+  GlowInit init = {.kind = GLOW_INIT_EVAL, .eval = b};
+  GlowStorage *s = glow_storage_create(e->module, GLOW_CONSTANT, name, v->type, init);
+  s->origin = e->builder.origin;
+  return s;
+}
+
+/* ---- Lists ------------------------------------------------------------------------------------ */
+
+GlowStorage *glow_constant_list(GlowModule *m, GlowStr name, const GlowTensor *t) {
+  GlowTensor *copy = GLOW_NEW(m->ctx->arena, GlowTensor);
+  copy->type = t->type;
+  copy->bytes = t->bytes;
+  copy->data = glow_arena_copy(m->ctx->arena, t->data, t->bytes);
+  GlowInit init = {.kind = GLOW_INIT_LIST, .tensor = copy};
+  return glow_storage_create(m, GLOW_CONSTANT, name, t->type, init);
+}
+
+static bool same_scalar(GlowScalar a, GlowScalar b) {
+  return a.is_int == b.is_int &&
+         (a.is_int ? a.i == b.i : memcmp(&a.f, &b.f, sizeof a.f) == 0);
+}
+
+bool glow_value_splat(const GlowValue *v, GlowScalar *value) {
+  const GlowNode *n = glow_value_def(v, GLOW_OP_SPLAT);
+  if (n) {
+    *value = ((const GlowSplatMembers *)n->members)->value;
+    return true;
+  }
+  if (!is_constant_leaf(v))
+    return false;
+  const GlowInit *init = &v->def.storage->init;
+  if (init->kind == GLOW_INIT_SPLAT) {
+    *value = init->splat;
+    return true;
+  }
+  bool readable = init->kind == GLOW_INIT_LIST || init->kind == GLOW_INIT_RESOURCE ||
+                  init->kind == GLOW_INIT_PAYLOAD;
+  const GlowTensor *t = init->tensor;
+  if (!readable || !t || t->bytes > GLOW_MAX_FOLDED_BYTES || !glow_type_is_static(t->type) ||
+      t->type->kind == GLOW_KIND_STRING)
+    return false;
+  int64_t count = glow_tensor_elements(t);
+  if (count == 0)
+    return false;
+  *value = glow_tensor_get(t, 0);
+  for (int64_t i = 1; i < count; ++i)
+    if (!same_scalar(*value, glow_tensor_get(t, i)))
+      return false;
+  return true;
+}

@@ -1,0 +1,36 @@
+/* Removing nodes that have become useless. */
+#include "transforms/transforms.h"
+
+static bool is_dead(const GlowNode *n) {
+  if (!n->block || !GLOW_HAS(glow_node_desc(n), PURE) || glow_node_is_instr(n))
+    return false;
+  for (uint32_t i = 0; i < n->nresults; ++i)
+    if (n->results[i].uses)
+      return false;
+  return true;
+}
+
+void glow_remove_dead(GlowNode *n) {
+  if (!is_dead(n))
+    return;
+  GlowArena *arena = glow_arena_create(n->block->module->ctx);
+  GLOW_VEC(GlowNode *) work = {0};
+  GlowMap *queued = glow_map_create(arena);
+  glow_vec_push(arena, &work, n);
+  while (work.count) {
+    GlowNode *dead = work.data[--work.count];
+    uint32_t count = dead->noperands;
+    GlowNode **defs = GLOW_NEW_ARRAY(arena, GlowNode *, count);
+    for (uint32_t i = 0; i < count; ++i) {
+      const GlowValue *v = dead->operands[i].value;
+      defs[i] = v && v->kind == GLOW_VALUE_RESULT ? v->def.node : NULL;
+    }
+    glow_node_remove(dead);
+    for (uint32_t i = 0; i < count; ++i)
+      if (defs[i] && is_dead(defs[i]) && !glow_map_get(queued, defs[i])) {
+        glow_map_set(queued, defs[i], defs[i]);
+        glow_vec_push(arena, &work, defs[i]);
+      }
+  }
+  glow_arena_destroy(arena);
+}

@@ -1,0 +1,239 @@
+/* Constant folding, in one walk in text order:
+ *
+ *   1. types are inferred again, since operands before may have become constants;
+ *   2. fold hooks answer from types alone (Shape, Size);
+ *   3. integers and booleans of up to 1 KB are evaluated by the interpreter and become lists,
+ *      which inference reads: the shape arithmetic of models disappears here;
+ *   4. other constant values that something not constant uses become `eval` constants, whose body
+ *      is a copy of the nodes that computed them. No arithmetic on tensors happens here.
+ *
+ * Steps 1 to 3 alone are what -lower starts with (glow_fold_small_integers). An If on a constant
+ * condition becomes the region that runs. */
+#include "backend/interp/interp.h"
+#include "ops/fold.h"
+#include "pass/pass.h"
+#include "transforms/transforms.h"
+
+typedef struct Fold {
+  GlowModule *module;
+  GlowContext *ctx;
+  GlowArena *arena;
+  uint64_t *changes;
+  bool changed;
+} Fold;
+
+static bool is_small_integer(const GlowType *t) {
+  return glow_type_is_static(t) && (glow_kind_is_integer(t->kind) || t->kind == GLOW_KIND_BOOL) &&
+         !t->quantized && glow_type_bytes(t) <= GLOW_MAX_FOLDED_BYTES;
+}
+
+static void replaced(Fold *f, GlowNode *n, GlowValue *const *values) {
+  for (uint32_t i = 0; i < n->nresults; ++i)
+    glow_value_replace_uses(&n->results[i], values[i]);
+  glow_remove_dead(n);
+  ++*f->changes;
+}
+
+static bool try_hook(Fold *f, GlowNode *n) {
+  if (!glow_fold_hooks[n->op] || n->pred.value)
+    return false;
+  GlowBuilder b = glow_builder_before(n);
+  GlowValue **values = GLOW_NEW_ARRAY(f->arena, GlowValue *, n->nresults);
+  if (!glow_fold_hooks[n->op](&b, n, values))
+    return false;
+  replaced(f, n, values);
+  return true;
+}
+
+/* ---- Small integers --------------------------------------------------------------------------- */
+
+/* A splat of a known type as a tensor; NULL if n is none. */
+static const GlowTensor *splat_tensor(Fold *f, const GlowNode *n) {
+  const GlowType *t = n->results[0].type;
+  if (n->op != GLOW_OP_SPLAT || !is_small_integer(t))
+    return NULL;
+  GlowTensor *value = GLOW_NEW(f->arena, GlowTensor);
+  value->type = t;
+  value->bytes = (size_t)glow_type_bytes(t);
+  value->data = glow_arena_alloc(f->arena, value->bytes);
+  glow_tensor_fill(value, ((const GlowSplatMembers *)n->members)->value);
+  return value;
+}
+
+/* The known operands of n; NULL if one is unknown. A result may depend on floats only through
+ * what is small, such as the cast of a scalar. */
+static const GlowTensor **known_operands(Fold *f, const GlowNode *n) {
+  const GlowTensor **known = GLOW_NEW_ARRAY(f->arena, const GlowTensor *, n->noperands + 1);
+  for (uint32_t i = 0; i < n->noperands; ++i) {
+    const GlowValue *v = n->operands[i].value;
+    if (!v)
+      continue;
+    known[i] = glow_value_known(v);
+    if (!known[i] && v->kind == GLOW_VALUE_RESULT)
+      known[i] = splat_tensor(f, v->def.node);
+    if (!known[i])
+      return NULL;
+  }
+  return known;
+}
+
+/* Whether evaluating n gives integers that are small, as far as types say so now. */
+static bool may_give_small_integers(const GlowNode *n) {
+  for (uint32_t i = 0; i < n->nresults; ++i) {
+    const GlowType *t = n->results[i].type;
+    if (!glow_type_is_tensor(t) || t->quantized ||
+        !(glow_kind_is_integer(t->kind) || t->kind == GLOW_KIND_BOOL))
+      return false;
+    int64_t bytes = glow_type_bytes(t);
+    if (bytes > GLOW_MAX_FOLDED_BYTES || (bytes < 0 && !GLOW_HAS(glow_node_desc(n), DYNAMIC)))
+      return false;
+  }
+  return true;
+}
+
+static void free_tensors(GlowTensor **tensors, uint32_t count) {
+  for (uint32_t i = 0; i < count; ++i)
+    glow_tensor_free(tensors[i]);
+}
+
+static bool try_evaluate(Fold *f, GlowNode *n) {
+  if (!glow_node_is_foldable(n) || !may_give_small_integers(n))
+    return false;
+  const GlowTensor *const *known = known_operands(f, n);
+  if (!known)
+    return false;
+  GlowTensor **results = GLOW_NEW_ARRAY(f->arena, GlowTensor *, n->nresults);
+  if (!glow_interp_eval_node(n, known, results, true))
+    return false;
+  bool small = true;
+  for (uint32_t i = 0; i < n->nresults; ++i)
+    small &= is_small_integer(results[i]->type);
+  if (small) {
+    GlowValue **values = GLOW_NEW_ARRAY(f->arena, GlowValue *, n->nresults);
+    for (uint32_t i = 0; i < n->nresults; ++i)
+      if (n->results[i].uses)
+        values[i] = &glow_constant_list(f->module, n->results[i].name, results[i])->value;
+    replaced(f, n, values);
+  }
+  free_tensors(results, n->nresults);
+  return small;
+}
+
+/* ---- Control flow ----------------------------------------------------------------------------- */
+
+/* Moves the nodes of the region that runs before the If. */
+static bool try_if(Fold *f, GlowNode *n) {
+  if (n->op != GLOW_OP_IF || n->pred.value)
+    return false;
+  const GlowTensor *cond = glow_value_known(glow_node_in(n, GLOW_IF_IN_COND));
+  if (!cond || glow_tensor_elements(cond) != 1)
+    return false;
+  GlowBlock *taken = glow_node_region(n, glow_tensor_get_int(cond, 0) ? "then" : "else");
+  GlowNode *end = glow_block_terminator(taken);
+  while (taken->first != end)
+    glow_node_move_before(taken->first, n);
+  GlowValue **values = GLOW_NEW_ARRAY(f->arena, GlowValue *, n->nresults);
+  for (uint32_t i = 0; i < n->nresults; ++i)
+    values[i] = end->operands[i].value;
+  glow_node_replace(n, values, n->nresults);
+  ++*f->changes;
+  return true;
+}
+
+static bool fold_block(Fold *f, GlowBlock *b) {
+  for (GlowNode *n = b->first, *next, *prev; n; n = next) {
+    prev = n->prev;
+    next = n->next;
+    if (try_if(f, n)) { /* go on with the nodes that were moved */
+      next = prev ? prev->next : b->first;
+      continue;
+    }
+    for (uint32_t i = 0; i < n->nregions; ++i)
+      if (n->regions[i] && !n->regions[i]->scalar && !fold_block(f, n->regions[i]))
+        return false;
+    if (!glow_reinfer_node(n, &f->changed))
+      return false;
+    if (!try_hook(f, n))
+      try_evaluate(f, n);
+  }
+  return true;
+}
+
+bool glow_fold_small_integers(GlowFunction *function, GlowArena *arena, uint64_t *changes) {
+  GlowModule *m = function->module;
+  Fold f = {.module = m, .ctx = m->ctx, .arena = arena, .changes = changes};
+  if (!fold_block(&f, function->body))
+    return false;
+  *changes += f.changed;
+  return true;
+}
+
+/* ---- Everything else: eval constants ---------------------------------------------------------- */
+
+typedef struct Outline {
+  GlowPassRun *run;
+  GlowConstness *constness;
+  GLOW_VEC(GlowNode *) dead; /* nodes whose results were replaced */
+} Outline;
+
+/* Whether something that is not itself constant uses v. */
+static bool has_variable_use(Outline *o, const GlowValue *v) {
+  for (const GlowUse *u = v->uses; u; u = u->next) {
+    const GlowNode *user = u->user;
+    if (u == &user->pred || !glow_node_is_foldable(user) || !user->nresults ||
+        !glow_constness_of(o->constness, &user->results[0]))
+      return true;
+  }
+  return false;
+}
+
+/* Splat stays a node where it is a scalar: a literal. */
+static bool is_literal(const GlowNode *n) {
+  return n->op == GLOW_OP_SPLAT && glow_type_elements(n->results[0].type) == 1;
+}
+
+static bool outline_value(Outline *o, GlowValue *v) {
+  GlowPassRun *run = o->run;
+  GlowNode *n = v->def.node;
+  GlowStorage *s;
+  if (n->op == GLOW_OP_SPLAT) {
+    GlowInit init = {.kind = GLOW_INIT_SPLAT,
+                     .splat = ((const GlowSplatMembers *)n->members)->value};
+    s = glow_storage_create(run->module, GLOW_CONSTANT, v->name, v->type, init);
+    s->origin = n->origin;
+  } else {
+    GlowEval e = glow_eval_create(run->module, run->arena, n);
+    GlowValue *copy = glow_eval_copy(&e, v);
+    if (!copy)
+      return false;
+    s = glow_eval_finish(&e, copy, v->name);
+  }
+  glow_value_replace_uses(v, &s->value);
+  glow_vec_push(run->arena, &o->dead, n);
+  glow_pass_changed(run, n, "%%%s becomes constant @%s", v->name, s->value.name);
+  return true;
+}
+
+static bool outline_node(GlowNode *n, void *arg) {
+  Outline *o = arg;
+  if (!glow_node_is_foldable(n) || is_literal(n) || !glow_constness_of(o->constness, &n->results[0]))
+    return true;
+  for (uint32_t i = 0; i < n->nresults; ++i) {
+    GlowValue *v = &n->results[i];
+    bool wanted = glow_type_is_static(v->type) && v->type->kind != GLOW_KIND_STRING && v->uses;
+    if (wanted && has_variable_use(o, v) && !outline_value(o, v))
+      return false;
+  }
+  return true;
+}
+
+bool glow_pass_constant_fold(GlowPassRun *run) {
+  if (!glow_fold_small_integers(run->function, run->arena, &run->changes))
+    return false;
+  Outline o = {.run = run, .constness = glow_constness_create(run->arena)};
+  if (!glow_block_walk(run->function->body, outline_node, &o))
+    return false;
+  for (uint32_t i = 0; i < o.dead.count; ++i)
+    glow_remove_dead(o.dead.data[i]);
+  return true;
+}

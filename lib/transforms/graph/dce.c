@@ -1,0 +1,255 @@
+/* Aggressive dead code elimination: whatever is not needed by an effect goes.
+ *
+ * Roots are nodes that write or stop the program, and what functions return. Needed is what a
+ * needed node reads; a node with regions needs of their results what is used of its own. Constants
+ * and variables without uses go too. Placeholders are the interface and stay; so do functions, any
+ * of which may be the entry, unless entry=NAME says which one is. */
+#include "pass/pass.h"
+#include "transforms/transforms.h"
+
+typedef struct Dce {
+  GlowPassRun *run;
+  GlowMap *needed; /* nodes */
+  GLOW_VEC(GlowNode *) work;
+} Dce;
+
+static void need_node(Dce *d, GlowNode *n) {
+  if (glow_map_get(d->needed, n))
+    return;
+  glow_map_set(d->needed, n, n);
+  glow_vec_push(d->run->arena, &d->work, n);
+}
+
+static void need_value(Dce *d, const GlowValue *v) {
+  if (!v)
+    return;
+  if (v->kind == GLOW_VALUE_RESULT)
+    need_node(d, v->def.node);
+  else if (v->kind == GLOW_VALUE_PARAM && v->def.block->owner == GLOW_BLOCK_REGION)
+    need_node(d, v->def.block->of.node);
+}
+
+/* An effect by itself: everything that is not pure, but control flow only if something inside is. */
+static bool is_root(const GlowNode *n) {
+  const GlowOpDesc *d = glow_node_desc(n);
+  if (GLOW_HAS(d, TERMINATOR))
+    return n->block->owner != GLOW_BLOCK_REGION;
+  return GLOW_HAS(d, WRITES) || (GLOW_HAS(d, CONTROL) && !d->nregions && n->op != GLOW_OP_CALL);
+}
+
+static bool mark_root(GlowNode *n, void *arg) {
+  if (is_root(n))
+    need_node(arg, n);
+  return true;
+}
+
+static void propagate(Dce *d) {
+  while (d->work.count) {
+    GlowNode *n = d->work.data[--d->work.count];
+    for (uint32_t i = 0; i < n->noperands; ++i)
+      need_value(d, n->operands[i].value);
+    need_value(d, n->pred.value);
+    for (uint32_t i = 0; i < n->nregions; ++i)
+      if (n->regions[i] && glow_block_terminator(n->regions[i]))
+        need_node(d, glow_block_terminator(n->regions[i]));
+    if (n->block->owner == GLOW_BLOCK_REGION)
+      need_node(d, n->block->of.node);
+  }
+}
+
+/* Removes from the end, so that uses go before definitions. */
+static void sweep(Dce *d, GlowBlock *b) {
+  for (GlowNode *n = b->last, *prev; n; n = prev) {
+    prev = n->prev;
+    if (glow_map_get(d->needed, n)) {
+      for (uint32_t i = 0; i < n->nregions; ++i)
+        if (n->regions[i] && !n->regions[i]->scalar)
+          sweep(d, n->regions[i]);
+      continue;
+    }
+    glow_pass_changed(d->run, n, "deleted %s", glow_node_desc(n)->node);
+    glow_node_remove(n);
+  }
+}
+
+/* ---- Results of regions ----------------------------------------------------------------------- */
+
+/* Ends a region with fewer values: those of its terminator where keep[first + i], and all before
+ * `first`. */
+static void shrink_yield(GlowPassRun *run, GlowBlock *region, uint32_t first, const bool *keep) {
+  GlowNode *end = glow_block_terminator(region);
+  GlowValue **kept = GLOW_NEW_ARRAY(run->arena, GlowValue *, end->noperands);
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < end->noperands; ++i)
+    if (i < first || keep[i - first])
+      kept[count++] = end->operands[i].value;
+  GlowLoc src = end->src;
+  glow_node_remove(end);
+  glow_build_terminator(region, GLOW_OP_YIELD, kept, count)->src = src;
+}
+
+/* Rebuilds a node with regions without the results that keep[] leaves out. The first `first`
+ * values that its regions yield are no results (a Loop's condition). */
+static bool drop_results(GlowPassRun *run, GlowNode *n, const bool *keep, uint32_t first) {
+  uint32_t kept = 0;
+  GlowValue **ins = GLOW_NEW_ARRAY(run->arena, GlowValue *, n->noperands);
+  const GlowType **types = GLOW_NEW_ARRAY(run->arena, const GlowType *, n->nresults);
+  GlowBlock **regions = GLOW_NEW_ARRAY(run->arena, GlowBlock *, n->nregions);
+  GlowStr *names = GLOW_NEW_ARRAY(run->arena, GlowStr, n->nresults);
+  for (uint32_t i = 0; i < n->noperands; ++i)
+    ins[i] = n->operands[i].value;
+  for (uint32_t i = 0; i < n->nresults; ++i)
+    if (keep[i])
+      types[kept++] = n->results[i].type;
+  for (uint32_t i = 0; i < n->nregions; ++i) {
+    regions[i] = n->regions[i];
+    n->regions[i] = NULL;
+    shrink_yield(run, regions[i], first, keep);
+  }
+  GlowBuilder b = glow_builder_before(n);
+  GlowNodeSpec spec = {.op = n->op,
+                       .ins = ins,
+                       .nins = n->noperands,
+                       .members = n->members,
+                       .regions = regions,
+                       .nregions = n->nregions,
+                       .nresults = kept,
+                       .types = types,
+                       .names = names,
+                       .discard_unnamed = true};
+  GlowNode *fresh = glow_node_create(&b, &spec);
+  if (!fresh)
+    return false;
+  for (uint32_t i = 0, k = 0; i < n->nresults; ++i) {
+    if (!keep[i])
+      continue;
+    GlowValue *old = &n->results[i], *value = &fresh->results[k++];
+    GlowStr name = old->name;
+    glow_value_replace_uses(old, value);
+    if (name) {
+      glow_value_set_name(old, NULL);
+      glow_value_set_name(value, name);
+    }
+  }
+  glow_pass_changed(run, fresh, "dropped %u results of %s", n->nresults - kept,
+                    glow_node_desc(n)->node);
+  glow_node_remove(n);
+  return true;
+}
+
+/* An If may lose any result that is unused, a Loop those that it stacks. A node that is left
+ * without results is dead as a whole, which the sweep finds. */
+static bool drop_unused_results(GlowPassRun *run, GlowNode *n) {
+  bool loop = n->op == GLOW_OP_LOOP;
+  if ((n->op != GLOW_OP_IF && !loop) || n->pred.value)
+    return true;
+  uint32_t carried = loop && n->noperands > 2 ? n->noperands - 2 : 0, unused = 0;
+  bool *keep = GLOW_NEW_ARRAY(run->arena, bool, n->nresults);
+  for (uint32_t i = 0; i < n->nresults; ++i) {
+    keep[i] = i < carried || n->results[i].uses;
+    unused += !keep[i];
+  }
+  if (unused == 0 || unused == n->nresults)
+    return true;
+  return drop_results(run, n, keep, loop ? 1 : 0);
+}
+
+static bool drop_in_block(GlowPassRun *run, GlowBlock *b) {
+  for (GlowNode *n = b->first, *next; n; n = next) {
+    next = n->next;
+    for (uint32_t i = 0; i < n->nregions; ++i)
+      if (n->regions[i] && !n->regions[i]->scalar && !drop_in_block(run, n->regions[i]))
+        return false;
+    if (!drop_unused_results(run, n))
+      return false;
+  }
+  return true;
+}
+
+/* ---- Functions and storage -------------------------------------------------------------------- */
+
+static bool mark_callees(GlowNode *n, void *arg) {
+  GlowMap *reached = arg;
+  if (n->op == GLOW_OP_CALL) {
+    GlowStr callee = ((const GlowCallMembers *)n->members)->callee;
+    GlowFunction *f = glow_module_function(n->block->module, callee);
+    if (f && !glow_map_get(reached, f)) {
+      glow_map_set(reached, f, f);
+      glow_block_walk(f->body, mark_callees, reached);
+    }
+  }
+  return true;
+}
+
+/* -dce='entry=main': functions that main does not call are deleted. */
+static bool sweep_functions(GlowPassRun *run, const char *entry) {
+  GlowFunction *f = glow_module_entry(run->module, entry);
+  if (!f)
+    return false;
+  GlowMap *reached = glow_map_create(run->arena);
+  glow_map_set(reached, f, f);
+  glow_block_walk(f->body, mark_callees, reached);
+  for (GlowFunction *g = run->module->first_function, *next; g; g = next) {
+    next = g->next;
+    if (glow_map_get(reached, g) || g->kind == GLOW_GRADIENT)
+      continue;
+    bool is_primal = false;
+    for (GlowFunction *h = run->module->first_function; h; h = h->next)
+      is_primal |= h->kind == GLOW_GRADIENT && h->primal == g->name;
+    if (is_primal)
+      continue;
+    glow_pass_changed(run, NULL, "deleted @%s", g->name);
+    while (g->body->last)
+      glow_node_remove(g->body->last);
+    glow_function_remove(g);
+  }
+  return true;
+}
+
+static bool names_storage(const GlowGradientRef *refs, uint32_t count, GlowStr name) {
+  for (uint32_t i = 0; i < count; ++i)
+    if (refs[i].is_storage && refs[i].name == name)
+      return true;
+  return false;
+}
+
+static bool gradient_needs(const GlowModule *m, GlowStr name) {
+  for (const GlowFunction *f = m->first_function; f; f = f->next)
+    if (names_storage(f->from, f->nfrom, name) || names_storage(f->wrt, f->nwrt, name) ||
+        names_storage(f->keeping, f->nkeeping, name))
+      return true;
+  return false;
+}
+
+/* From the end, since an eval initializer uses what stands before it. */
+static void sweep_storage(GlowPassRun *run) {
+  for (GlowStorage *s = run->module->last_storage, *prev; s; s = prev) {
+    prev = s->prev;
+    if (s->cls == GLOW_PLACEHOLDER || s->value.uses || gradient_needs(run->module, s->value.name))
+      continue;
+    glow_pass_changed(run, NULL, "deleted @%s", s->value.name);
+    glow_storage_remove(s);
+  }
+}
+
+bool glow_pass_dce(GlowPassRun *run) {
+  const char *entry = glow_pass_option(run, "entry");
+  if (entry && !sweep_functions(run, entry))
+    return false;
+  for (GlowFunction *f = run->module->first_function; f; f = f->next) {
+    if (f->kind != GLOW_FUNC)
+      continue;
+    uint64_t before;
+    do {
+      before = run->changes;
+      Dce d = {.run = run, .needed = glow_map_create(run->arena)};
+      glow_block_walk(f->body, mark_root, &d);
+      propagate(&d);
+      sweep(&d, f->body);
+      if (!drop_in_block(run, f->body))
+        return false;
+    } while (run->changes != before);
+  }
+  sweep_storage(run);
+  return true;
+}

@@ -1,0 +1,34 @@
+/* Lowering: every operator that is defined by a rule of lib/lower is replaced by what the rule
+ * builds. Rules need extents, so integer arithmetic on constants is folded first. An operator whose
+ * extents stay open is left as it is, with a remark. */
+#include "ops/lower.h"
+#include "pass/pass.h"
+#include "transforms/transforms.h"
+
+static bool lower_node(GlowNode *n, void *arg) {
+  GlowPassRun *run = arg;
+  const GlowOpDesc *d = glow_node_desc(n);
+  if (!GLOW_HAS(d, LOWERED))
+    return true;
+  unsigned errors = glow_context_error_count(run->ctx);
+  GlowBuilder b = glow_builder_before(n);
+  GlowNode *before = n->prev;
+  GlowValue **results = GLOW_NEW_ARRAY(run->arena, GlowValue *, n->nresults);
+  if (glow_lower_hooks[n->op](&b, n, results)) {
+    glow_pass_changed(run, n, "lowered %s", d->node);
+    glow_node_replace(n, results, n->nresults);
+    return true;
+  }
+  if (glow_context_error_count(run->ctx) != errors)
+    return false;
+  while (n->prev != before)
+    glow_node_remove(n->prev);
+  glow_pass_remark(run, glow_node_loc(n), "%s stays: its extents are not known", d->node);
+  return true;
+}
+
+bool glow_pass_lower(GlowPassRun *run) {
+  if (!glow_fold_small_integers(run->function, run->arena, &run->changes))
+    return false;
+  return glow_block_walk(run->function->body, lower_node, run);
+}

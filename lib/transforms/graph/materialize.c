@@ -1,0 +1,55 @@
+/* Evaluating eval constants: the interpreter computes them, and they become payload, which travels
+ * with the text, or with file=F.safetensors references into a new file. That file is written when
+ * the whole pipeline has succeeded. Constants that only others were made from are left to -dce. */
+#include "backend/interp/interp.h"
+#include "pass/pass.h"
+#include "tensor/blob.h"
+#include "transforms/transforms.h"
+
+static void drop_eval(GlowStorage *s) {
+  GlowBlock *b = s->init.eval;
+  while (b->last)
+    glow_node_remove(b->last);
+}
+
+/* The value of s as bytes that live as long as the context. */
+static const GlowTensor *keep(GlowContext *ctx, const GlowTensor *t) {
+  GlowTensor *copy = GLOW_NEW(ctx->arena, GlowTensor);
+  *copy = *t;
+  copy->owned = false;
+  copy->data = glow_arena_copy(ctx->arena, t->data, t->bytes);
+  return copy;
+}
+
+static bool materialize(GlowPassRun *run, GlowStorage *s, GlowStr file) {
+  const GlowTensor *value = glow_storage_value(s);
+  if (!value)
+    return false;
+  value = keep(run->ctx, value);
+  drop_eval(s);
+  s->init = (GlowInit){.kind = file ? GLOW_INIT_RESOURCE : GLOW_INIT_PAYLOAD,
+                       .tensor = value,
+                       .file = file,
+                       .key = s->value.name};
+  glow_tensor_free(s->cached);
+  s->cached = NULL;
+  glow_pass_changed(run, NULL, "evaluated @%s", s->value.name);
+  return true;
+}
+
+bool glow_pass_materialize(GlowPassRun *run) {
+  const char *path = glow_pass_option(run, "file");
+  GlowStr file = path ? glow_path_absolute(run->ctx, path) : NULL;
+  GLOW_VEC(GlowNamedTensor) tensors = {0};
+  for (GlowStorage *s = run->module->first_storage; s; s = s->next) {
+    if (s->init.kind != GLOW_INIT_EVAL)
+      continue;
+    if (!materialize(run, s, file))
+      return false;
+    GlowNamedTensor named = {s->value.name, s->init.tensor};
+    glow_vec_push(run->arena, &tensors, named);
+  }
+  if (file)
+    glow_safetensors_write(glow_pass_side_file(run, file), tensors.data, tensors.count);
+  return true;
+}

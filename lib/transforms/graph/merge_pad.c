@@ -1,0 +1,125 @@
+/* Merging padding into what follows: Pad whose amounts are constants and lie on spatial axes, all
+ * >= 0, with the value that the window operator assumes outside its input anyway:
+ *
+ *   +0                    Convolution; AveragePool that counts padding, or has none of its own
+ *   the smallest value    MaxPool without Argmax (its indices would change)
+ *
+ * The Pad goes if nothing else uses it. Exact: a tap outside takes part as +0, and a chain of sums
+ * that starts at +0 never is -0. */
+#include "pass/pass.h"
+#include "transforms/transforms.h"
+
+#include <math.h>
+
+/* What the pass needs to know about a window operator. */
+typedef struct Window {
+  int layout;
+  GlowArray *pads;          /* begins, then ends, of the spatial axes; empty: zeros */
+  const GlowArray *kernels; /* NULL: Convolution */
+} Window;
+
+static bool is_smallest(const GlowType *t, GlowScalar v) {
+  if (glow_kind_is_float(t->kind))
+    return isinf(v.f) && v.f < 0;
+  uint32_t bits = glow_kind_info[t->kind].bits;
+  if (glow_kind_info[t->kind].cls == GLOW_CLASS_UINT)
+    return v.is_int && v.i == 0;
+  return v.is_int && bits <= 64 && v.i == -1 - (int64_t)((UINT64_C(1) << (bits - 1)) - 1);
+}
+
+static bool is_plus_zero(GlowScalar v) { return v.is_int ? v.i == 0 : v.f == 0 && !signbit(v.f); }
+
+/* The operator that the pass may merge into, or false. `pad` fills with `fill`. */
+static bool find_window(GlowNode *n, const GlowNode *pad, GlowScalar fill, Window *w) {
+  if (n->op == GLOW_OP_CONVOLUTION && is_plus_zero(fill)) {
+    GlowConvolutionMembers *m = n->members;
+    *w = (Window){m->layout, &m->pads, NULL};
+    return true;
+  }
+  if (n->op == GLOW_OP_AVERAGE_POOL && is_plus_zero(fill)) {
+    GlowAveragePoolMembers *m = n->members;
+    bool padded = false;
+    for (uint32_t i = 0; i < m->pads.count; ++i)
+      padded |= glow_array_at(m->pads, uint32_t, i) != 0;
+    *w = (Window){m->layout, &m->pads, &m->kernels};
+    return !m->ceil && (m->count_include_pad || !padded);
+  }
+  if (n->op == GLOW_OP_MAX_POOL && is_smallest(pad->results[0].type, fill)) {
+    GlowMaxPoolMembers *m = n->members;
+    *w = (Window){m->layout, &m->pads, &m->kernels};
+    return n->nresults == 1;
+  }
+  return false;
+}
+
+/* The amounts of a Pad for each axis of its input, begins then ends. False if they are not known. */
+static bool pad_amounts(const GlowNode *pad, uint32_t rank, int64_t *amounts) {
+  const GlowTensor *pads = glow_value_known(glow_node_in(pad, GLOW_PAD_IN_PADS));
+  const GlowValue *axes_value = glow_node_in(pad, GLOW_PAD_IN_AXES);
+  const GlowTensor *axes = axes_value ? glow_value_known(axes_value) : NULL;
+  if (!pads || (axes_value && !axes))
+    return false;
+  int64_t count = axes ? glow_tensor_elements(axes) : rank;
+  if (glow_tensor_elements(pads) != 2 * count)
+    return false;
+  memset(amounts, 0, 2 * rank * sizeof *amounts);
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t axis = axes ? glow_tensor_get_int(axes, i) : i;
+    axis += axis < 0 ? rank : 0;
+    if (axis < 0 || axis >= rank)
+      return false;
+    amounts[axis] = glow_tensor_get_int(pads, i);
+    amounts[rank + axis] = glow_tensor_get_int(pads, count + i);
+  }
+  return true;
+}
+
+/* The window's padding with that of the Pad added. False if it would not be legal. */
+static bool sum_pads(const Window *w, uint32_t rank, const int64_t *amounts, uint32_t *sums) {
+  uint32_t spatial = rank - 2, first = w->layout == GLOW_LAYOUT_NHWC ? 1 : 2;
+  for (uint32_t axis = 0; axis < rank; ++axis) {
+    bool is_spatial = axis >= first && axis < first + spatial;
+    if (!is_spatial && (amounts[axis] || amounts[rank + axis]))
+      return false;
+  }
+  for (uint32_t i = 0; i < 2 * spatial; ++i) {
+    uint32_t k = i % spatial;
+    int64_t sum = amounts[(i < spatial ? 0 : rank) + first + k];
+    if (sum < 0)
+      return false;
+    sum += w->pads->count ? glow_array_at(*w->pads, uint32_t, i) : 0;
+    if (sum > INT32_MAX || (w->kernels && sum >= glow_array_at(*w->kernels, uint32_t, k)))
+      return false;
+    sums[i] = (uint32_t)sum;
+  }
+  return true;
+}
+
+static bool merge(GlowNode *n, void *arg) {
+  GlowPassRun *run = arg;
+  GlowNode *pad = n->noperands ? glow_value_def(glow_node_in(n, 0), GLOW_OP_PAD) : NULL;
+  if (!pad || pad->pred.value != n->pred.value)
+    return true;
+  GlowValue *x = glow_node_in(pad, GLOW_PAD_IN_X), *fill_value = glow_node_in(pad, GLOW_PAD_IN_VALUE);
+  GlowScalar fill = {.f = 0};
+  int64_t amounts[2 * GLOW_MAX_RANK];
+  uint32_t sums[2 * GLOW_MAX_RANK], rank = x->type->rank;
+  Window w;
+  if (((const GlowPadMembers *)pad->members)->mode != GLOW_PAD_MODE_CONSTANT ||
+      (fill_value && !glow_value_splat(fill_value, &fill)) || !find_window(n, pad, fill, &w) ||
+      x->type->unranked || rank < 3 || !pad_amounts(pad, rank, amounts) ||
+      !sum_pads(&w, rank, amounts, sums))
+    return true;
+  *w.pads = glow_array_u32(run->module, sums, 2 * (rank - 2));
+  if (n->op == GLOW_OP_AVERAGE_POOL)
+    ((GlowAveragePoolMembers *)n->members)->count_include_pad = true;
+  glow_pass_changed(run, n, "merged Pad '%%%s' into %s", pad->results[0].name,
+                    glow_node_desc(n)->node);
+  glow_use_set(&n->operands[0], x);
+  glow_remove_dead(pad);
+  return true;
+}
+
+bool glow_pass_merge_pad(GlowPassRun *run) {
+  return glow_block_walk(run->function->body, merge, run);
+}

@@ -1,0 +1,94 @@
+/* Chains of Transpose.
+ *
+ *   Transpose(x) by the identity           -> x
+ *   Transpose(Transpose(x))                -> Transpose(x) by the product of both
+ *   Transpose that only moves axes of      -> Reshape(x)
+ *   extent 1
+ */
+#include "pass/pass.h"
+#include "transforms/transforms.h"
+
+typedef struct Perm {
+  uint32_t rank, axis[GLOW_MAX_RANK];
+} Perm;
+
+static bool read_perm(const GlowNode *n, Perm *p) {
+  const GlowTransposeMembers *m = n->members;
+  const GlowType *t = n->results[0].type;
+  if (!glow_type_is_tensor(t) || t->unranked)
+    return false;
+  p->rank = t->rank;
+  for (uint32_t i = 0; i < t->rank; ++i)
+    p->axis[i] = m->perm.count ? glow_array_at(m->perm, uint32_t, i) : t->rank - 1 - i;
+  return true;
+}
+
+static bool is_identity(const Perm *p) {
+  for (uint32_t i = 0; i < p->rank; ++i)
+    if (p->axis[i] != i)
+      return false;
+  return true;
+}
+
+/* Whether the axes that are not of extent 1 keep their order, which moves no data. */
+static bool moves_nothing(const Perm *p, const GlowType *x) {
+  int64_t last = -1;
+  if (!glow_type_is_static(x))
+    return false;
+  for (uint32_t i = 0; i < p->rank; ++i) {
+    if (x->dims[p->axis[i]].size == 1)
+      continue;
+    if ((int64_t)p->axis[i] < last)
+      return false;
+    last = p->axis[i];
+  }
+  return true;
+}
+
+/* One step for n; false if there is nothing to do. */
+static bool rewrite(GlowPassRun *run, GlowNode *n) {
+  GlowValue *x = glow_node_in(n, 0);
+  GlowNode *inner = glow_value_def(x, GLOW_OP_TRANSPOSE);
+  Perm p, q;
+  if (!read_perm(n, &p))
+    return false;
+  if (is_identity(&p)) {
+    glow_pass_changed(run, n, "dropped a Transpose that moves nothing");
+    glow_value_replace_uses(&n->results[0], x);
+    glow_remove_dead(n);
+    return true;
+  }
+  GlowBuilder b = glow_builder_before(n);
+  GlowValue *y = NULL;
+  if (inner && inner->pred.value == n->pred.value && read_perm(inner, &q)) {
+    uint32_t product[GLOW_MAX_RANK];
+    for (uint32_t i = 0; i < p.rank; ++i)
+      product[i] = q.axis[p.axis[i]];
+    GlowTransposeMembers members = {.perm = glow_array_u32(run->module, product, p.rank)};
+    glow_pass_changed(run, n, "merged two Transposes");
+    y = glow_build1(&b, GLOW_OP_TRANSPOSE, glow_node_in(inner, 0), &members, NULL);
+  } else if (moves_nothing(&p, x->type)) {
+    glow_pass_changed(run, n, "Transpose becomes Reshape");
+    y = glow_build_reshape(&b, n, x, n->results[0].type->rank, n->results[0].type->dims);
+  }
+  if (!y)
+    return false;
+  glow_node_replace(n, &y, 1);
+  if (inner)
+    glow_remove_dead(inner);
+  if (y->def.node->op == GLOW_OP_TRANSPOSE)
+    rewrite(run, y->def.node);
+  return true;
+}
+
+static bool simplify(GlowNode *n, void *arg) {
+  if (n->op == GLOW_OP_TRANSPOSE)
+    rewrite(arg, n);
+  return true;
+}
+
+bool glow_pass_simplify_transpose(GlowPassRun *run) {
+  unsigned errors = glow_context_error_count(run->ctx);
+  glow_block_walk(run->function->body, simplify, run);
+  return glow_context_error_count(run->ctx) == errors;
+}

@@ -1,0 +1,184 @@
+/* What program passes ask about buffers. */
+#include "transforms/programs.h"
+
+GlowValue *glow_buffer_base(GlowValue *v) {
+  for (GlowNode *n; (n = glow_value_def(v, GLOW_OP_TENSORVIEW));)
+    v = glow_node_in(n, 0);
+  return v;
+}
+
+int64_t glow_buffer_bytes(const GlowType *t) {
+  int64_t bytes = glow_type_bytes(t);
+  if (bytes < 0 || glow_type_is_static(t))
+    return bytes;
+  return ((bytes + 7) & ~INT64_C(7)) + 8 * (int64_t)t->rank;
+}
+
+bool glow_buffer_is_plain_alloc(const GlowValue *v) {
+  return glow_value_def(v, GLOW_OP_ALLOC) != NULL;
+}
+
+GlowNode *glow_buffer_dealloc(const GlowValue *alloc) {
+  for (const GlowUse *u = alloc->uses; u; u = u->next)
+    if (u->user->op == GLOW_OP_DEALLOC)
+      return u->user;
+  return NULL;
+}
+
+void glow_buffer_end_after(GlowValue *base, GlowNode *n) {
+  GlowNode *alloc = glow_value_def(base, GLOW_OP_ALLOC);
+  GlowNode *end = alloc ? glow_buffer_dealloc(base) : NULL;
+  if (!end)
+    return;
+  while (n->block != alloc->block)
+    n = n->block->of.node;
+  if (end->order > n->order)
+    return;
+  GlowBuilder b = {.module = n->block->module, .block = n->block, .before = n->next};
+  b.src = end->src;
+  GlowNode *moved = glow_build(&b, GLOW_OP_DEALLOC, &base, 1, NULL, NULL);
+  moved->order = n->order;
+  glow_node_remove(end);
+}
+
+GlowBufferUses glow_buffer_uses(GlowValue *alloc) {
+  GlowBufferUses found = {0};
+  for (GlowUse *u = alloc->uses; u; u = u->next) {
+    GlowNode *n = u->user;
+    if (n->op == GLOW_OP_DEALLOC)
+      continue;
+    bool simple = glow_node_is_instr(n) && n->op != GLOW_OP_TENSORVIEW && u != &n->pred;
+    if (simple && u->qual == GLOW_QUAL_OUT && !found.writer)
+      found.writer = u;
+    else if (simple && u->qual == GLOW_QUAL_IN && !found.reader)
+      found.reader = u;
+    else
+      found.others = true;
+  }
+  return found;
+}
+
+/* ---- Moving work from one place to another ---------------------------------------------------- */
+
+/* Whether n, or something inside it, writes a buffer with that base. */
+static bool writes(const GlowNode *n, const GlowValue *base) {
+  for (uint32_t i = 0; i < n->noperands; ++i)
+    if (n->operands[i].qual != GLOW_QUAL_IN && n->operands[i].value && i < n->nouts &&
+        glow_buffer_base(n->operands[i].value) == base)
+      return true;
+  for (uint32_t i = 0; i < n->nregions; ++i) {
+    const GlowBlock *b = n->regions[i];
+    for (const GlowNode *inner = b && !b->scalar ? b->first : NULL; inner; inner = inner->next)
+      if (writes(inner, base))
+        return true;
+  }
+  return false;
+}
+
+bool glow_instr_can_move_down(const GlowNode *n, const GlowNode *to) {
+  for (const GlowNode *at = n->next; at != to; at = at->next) {
+    if (!at)
+      return false;
+    for (uint32_t i = n->nouts; i < n->noperands; ++i)
+      if (n->operands[i].value && writes(at, glow_buffer_base(n->operands[i].value)))
+        return false;
+  }
+  return true;
+}
+
+void glow_instr_keep_inputs(const GlowNode *n, GlowNode *to) {
+  for (uint32_t i = n->nouts; i < n->noperands; ++i)
+    if (n->operands[i].value)
+      glow_buffer_end_after(glow_buffer_base(n->operands[i].value), to);
+  if (n->pred.value)
+    glow_buffer_end_after(glow_buffer_base(n->pred.value), to);
+}
+
+/* ---- Scalar bodies ---------------------------------------------------------------------------- */
+
+static const GlowType *element_type(GlowContext *ctx, const GlowType *t) {
+  return glow_type_scalar(ctx, t->kind);
+}
+
+bool glow_scalar_can_hold(const GlowNode *n) {
+  const GlowOpDesc *d = glow_node_desc(n);
+  if (!GLOW_HAS(d, ELEMENTWISE) || n->nouts != 1 || (!d->has_scalar && !d->body))
+    return false;
+  for (uint32_t i = 0; i < n->noperands; ++i) {
+    const GlowValue *v = n->operands[i].value;
+    if (v && (v->type->quantized || !glow_type_is_static(v->type) || v->type->layout))
+      return false;
+  }
+  return true;
+}
+
+const GlowNode *glow_buffer_literal(GlowValue *v) {
+  if (v->type->rank != 0 || !glow_buffer_is_plain_alloc(v))
+    return NULL;
+  const GlowNode *splat = NULL;
+  for (const GlowUse *u = v->uses; u; u = u->next) {
+    if (u->qual == GLOW_QUAL_IN || u->user->op == GLOW_OP_DEALLOC)
+      continue;
+    if (splat || u->user->op != GLOW_OP_SPLAT || u->user->pred.value)
+      return NULL;
+    splat = u->user;
+  }
+  return splat;
+}
+
+/* The value of buffer v inside body: a literal, or a parameter, one for each buffer. */
+static GlowValue *scalar_input(GlowScalarBody *s, GlowValue *v) {
+  GlowContext *ctx = s->body->module->ctx;
+  const GlowNode *literal = glow_buffer_literal(v);
+  if (literal) {
+    const GlowType *type = element_type(ctx, v->type);
+    GlowBuilder b = glow_builder_at_end(s->body);
+    GlowNodeSpec spec = {.op = GLOW_OP_SPLAT, .members = literal->members, .types = &type};
+    GlowNode *n = glow_node_create(&b, &spec);
+    return n ? &n->results[0] : NULL;
+  }
+  for (uint32_t i = 0; i < s->inputs.count; ++i)
+    if (s->inputs.data[i] == v)
+      return s->body->params[s->first_param + i];
+  glow_vec_push(s->arena, &s->inputs, v);
+  return glow_block_add_param(s->body, NULL, element_type(ctx, v->type));
+}
+
+GlowScalarBody glow_scalar_begin(GlowModule *m, GlowArena *arena, const char *label) {
+  GlowScalarBody s = {.arena = arena};
+  s.body = glow_block_create(m, GLOW_LEVEL_GRAPH, NULL, glow_str(m->ctx, label));
+  s.body->scalar = true;
+  return s;
+}
+
+GlowValue *glow_scalar_inline(GlowScalarBody *s, const GlowBlock *body, GlowValue *const *args) {
+  GlowMap *map = glow_map_create(s->arena);
+  GlowBuilder b = glow_builder_at_end(s->body);
+  for (uint32_t i = 0; i < body->nparams; ++i)
+    glow_map_set(map, body->params[i], args[i]);
+  const GlowNode *end = glow_block_terminator(body);
+  for (const GlowNode *n = body->first; n != end; n = n->next)
+    if (!glow_node_clone(&b, n, map))
+      return NULL;
+  GlowValue *v = end->operands[0].value, *mapped = glow_map_get(map, v);
+  return mapped ? mapped : v;
+}
+
+GlowValue *glow_scalar_apply(GlowScalarBody *s, const GlowNode *n, const GlowValue *from,
+                             GlowValue *value) {
+  uint32_t nins = glow_node_nins(n);
+  GlowValue **args = GLOW_NEW_ARRAY(s->arena, GlowValue *, nins);
+  for (uint32_t i = 0; i < nins; ++i) {
+    GlowValue *v = glow_node_in(n, i);
+    args[i] = !v ? NULL : v == from ? value : scalar_input(s, v);
+    if (v && !args[i])
+      return NULL;
+  }
+  if (glow_node_desc(n)->body)
+    return glow_scalar_inline(s, glow_node_epilogue(n), args);
+  GlowBuilder b = glow_builder_at_end(s->body);
+  b.src = n->src;
+  b.origin = n->origin;
+  GlowNode *scalar = glow_build(&b, n->op, args, nins, n->members, NULL);
+  return scalar ? &scalar->results[0] : NULL;
+}

@@ -1,0 +1,109 @@
+/* Epilogues: an element-wise instruction that alone reads the result of a contraction is applied
+ * while the contraction writes it.
+ *
+ *   convolution @out %t, ..;  add @out %u, @in %t, @in %skip;  relu @out %y, @in %u
+ *     becomes   convolution @out %y, .., @in %skip ^epilogue(%acc, %s) = { Add, Relu }
+ *
+ * The contraction moves down to the instruction, so nothing in between may write what it reads. */
+#include "transforms/programs.h"
+
+/* The buffer that the epilogue would make disappear, if n is the only reader of a contraction. */
+static GlowNode *find_contraction(const GlowNode *n, GlowValue **link) {
+  const GlowValue *out = n->operands[0].value;
+  for (uint32_t i = n->nouts; i < n->noperands; ++i) {
+    GlowValue *v = n->operands[i].value;
+    if (!v || !glow_buffer_is_plain_alloc(v) || v->type->rank != out->type->rank ||
+        memcmp(v->type->dims, out->type->dims, out->type->rank * sizeof *out->type->dims) != 0)
+      continue;
+    GlowBufferUses uses = glow_buffer_uses(v);
+    if (uses.others || !uses.writer || !uses.reader)
+      continue;
+    GlowNode *c = uses.writer->user;
+    if (glow_node_desc(c)->epilogue != 0 || c->nouts != 1 || c->block != n->block ||
+        c->pred.value != n->pred.value || !glow_instr_can_move_down(c, n))
+      continue;
+    *link = v;
+    return c;
+  }
+  return NULL;
+}
+
+/* The start of the new body: the accumulator, then what the old epilogue does to it. */
+static GlowValue *begin_body(GlowScalarBody *s, const GlowNode *c, const GlowType *acc) {
+  const GlowBlock *old = glow_node_epilogue(c);
+  GlowContext *ctx = s->body->module->ctx;
+  GlowValue **args = GLOW_NEW_ARRAY(s->arena, GlowValue *, 1 + c->nextra);
+  args[0] = glow_block_add_param(s->body, glow_str(ctx, "acc"), glow_type_scalar(ctx, acc->kind));
+  s->first_param = 1;
+  for (uint32_t i = 0; i < c->nextra; ++i) {
+    GlowValue *extra = c->operands[c->noperands - c->nextra + i].value;
+    args[1 + i] = glow_block_add_param(s->body, NULL, glow_type_scalar(ctx, extra->type->kind));
+    glow_vec_push(s->arena, &s->inputs, extra);
+  }
+  return old ? glow_scalar_inline(s, old, args) : args[0];
+}
+
+static GlowNode *fuse(GlowPassRun *run, GlowNode *c, GlowNode *n, GlowValue *link) {
+  GlowScalarBody s = glow_scalar_begin(run->module, run->arena, "epilogue");
+  const GlowBlock *old = glow_node_epilogue(c);
+  const GlowType *acc = old ? old->params[0]->type : link->type;
+  GlowValue *v = begin_body(&s, c, acc);
+  v = v ? glow_scalar_apply(&s, n, link, v) : NULL;
+  if (!v)
+    return NULL;
+  glow_build_terminator(s.body, GLOW_OP_YIELD, &v, 1);
+  uint32_t nregions = glow_node_desc(c)->nregions, nins = glow_node_nins(c);
+  GlowBlock **regions = GLOW_NEW_ARRAY(run->arena, GlowBlock *, nregions + 1);
+  GlowValue **ins = GLOW_NEW_ARRAY(run->arena, GlowValue *, nins);
+  regions[nregions] = s.body;
+  for (uint32_t i = 0; i < nins; ++i)
+    ins[i] = glow_node_in(c, i);
+  GlowBuilder b = glow_builder_before(n);
+  b.src = c->src;
+  b.origin = c->origin;
+  GlowNodeSpec spec = {.op = c->op,
+                       .outs = &n->operands[0].value,
+                       .nouts = 1,
+                       .ins = ins,
+                       .nins = nins,
+                       .extras = s.inputs.data,
+                       .nextra = s.inputs.count,
+                       .members = c->members,
+                       .regions = regions,
+                       .nregions = nregions + 1};
+  GlowNode *fused = glow_node_create(&b, &spec);
+  if (!fused)
+    return NULL;
+  fused->order = n->order;
+  glow_instr_keep_inputs(c, fused);
+  glow_pass_changed(run, n, "moved %s into the epilogue of %s", glow_node_desc(n)->instr,
+                    glow_node_desc(c)->instr);
+  glow_node_remove(n);
+  glow_node_remove(c);
+  glow_node_remove(glow_buffer_dealloc(link));
+  glow_node_remove(link->def.node);
+  return fused;
+}
+
+static bool fuse_block(GlowPassRun *run, GlowBlock *b) {
+  for (GlowNode *n = b->first, *next; n; n = next) {
+    next = n->next;
+    for (uint32_t i = 0; i < n->nregions; ++i)
+      if (n->regions[i] && !n->regions[i]->scalar && !fuse_block(run, n->regions[i]))
+        return false;
+    GlowValue *link;
+    GlowNode *c = glow_scalar_can_hold(n) ? find_contraction(n, &link) : NULL;
+    if (!c)
+      continue;
+    GlowNode *fused = fuse(run, c, n, link);
+    if (!fused)
+      return false;
+    next = fused->next;
+  }
+  return true;
+}
+
+bool glow_pass_fuse_epilogue(GlowPassRun *run) {
+  glow_function_number(run->function);
+  return fuse_block(run, run->function->body);
+}

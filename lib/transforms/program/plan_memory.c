@@ -1,0 +1,65 @@
+/* The memory plan: every alloc gets an offset in one arena (lib/memplan), and the program says how
+ * large the arena is and how it must be aligned. A remark compares the plan with its lower bound. */
+#include "memplan/memplan.h"
+#include "transforms/programs.h"
+
+typedef struct Plan {
+  GlowPassRun *run;
+  GLOW_VEC(GlowNode *) allocs;
+  GLOW_VEC(GlowPlanBuffer) buffers;
+  bool ok;
+} Plan;
+
+static bool collect(GlowNode *n, void *arg) {
+  Plan *p = arg;
+  if (n->op != GLOW_OP_ALLOC)
+    return true;
+  const GlowNode *end = glow_buffer_dealloc(&n->results[0]);
+  GlowPlanBuffer b = {.size = glow_buffer_bytes(n->results[0].type), .start = n->order};
+  GLOW_CHECK(p->run->ctx, end && b.size >= 0, "an alloc without an end or a size");
+  b.end = end->order;
+  glow_vec_push(p->run->arena, &p->allocs, n);
+  glow_vec_push(p->run->arena, &p->buffers, b);
+  return true;
+}
+
+static bool read_align(GlowPassRun *run, int64_t *align) {
+  bool ok = true;
+  *align = glow_pass_option_int(run, "align", 64, &ok);
+  if (!ok)
+    return false;
+  if (*align >= 1 && *align <= 1 << 20 && (*align & (*align - 1)) == 0)
+    return true;
+  glow_error(run->ctx, GLOW_NOWHERE, "plan-memory: align=%lld is not a power of two up to %d",
+             (long long)*align, 1 << 20);
+  return false;
+}
+
+bool glow_pass_plan_memory(GlowPassRun *run) {
+  GlowFunction *f = run->function;
+  Plan p = {.run = run};
+  int64_t align;
+  if (!read_align(run, &align))
+    return false;
+  glow_function_number(f);
+  glow_block_walk(f->body, collect, &p);
+  int64_t bytes = glow_memplan_greedy(run->arena, p.buffers.data, p.buffers.count, align);
+  int64_t bound = glow_memplan_lower_bound(run->arena, p.buffers.data, p.buffers.count, align);
+  if (bytes < 0 || bound < 0) {
+    glow_error(run->ctx, f->src, "plan-memory: @%s needs more than 2^63 bytes", f->name);
+    return false;
+  }
+  for (uint32_t i = 0; i < p.allocs.count; ++i) {
+    GlowAllocMembers *m = p.allocs.data[i]->members;
+    if (m->at == p.buffers.data[i].offset)
+      continue;
+    m->at = p.buffers.data[i].offset;
+    glow_pass_changed(run, NULL, NULL);
+  }
+  f->arena = bytes;
+  f->align = align;
+  glow_pass_remark(run, f->src, "@%s: bytes %lld, lower bound %lld, ratio %.3f", f->name,
+                   (long long)bytes, (long long)bound,
+                   bound ? (double)bytes / (double)bound : 1.0);
+  return true;
+}

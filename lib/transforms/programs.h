@@ -1,0 +1,48 @@
+/* What passes on programs share: who uses a buffer, moving instructions, scalar bodies. */
+#ifndef GLOW_TRANSFORMS_PROGRAMS_H
+#define GLOW_TRANSFORMS_PROGRAMS_H
+
+#include "pass/pass.h"
+#include "transforms/transforms.h"
+
+/* ---- Buffers ---------------------------------------------------------------------------------- */
+bool glow_buffer_is_plain_alloc(const GlowValue *v);
+GlowNode *glow_buffer_dealloc(const GlowValue *alloc); /* NULL if it has none */
+/* Lets the buffer live until after n, which is numbered (glow_function_number). */
+void glow_buffer_end_after(GlowValue *base, GlowNode *n);
+
+/* The uses of an alloc besides its dealloc. */
+typedef struct GlowBufferUses {
+  GlowUse *writer; /* the only @out use; others is set if there are more */
+  GlowUse *reader; /* the only @in use */
+  bool others;     /* any use besides these: views, @inout, predicates */
+} GlowBufferUses;
+GlowBufferUses glow_buffer_uses(GlowValue *alloc);
+
+/* ---- Moving ----------------------------------------------------------------------------------- */
+/* Whether n, which stands before `to` in the same block, would read the same values there. */
+bool glow_instr_can_move_down(const GlowNode *n, const GlowNode *to);
+/* Lets all buffers that n reads live until after `to`. */
+void glow_instr_keep_inputs(const GlowNode *n, GlowNode *to);
+
+/* ---- Scalar bodies ---------------------------------------------------------------------------- */
+/* A body under construction; parameters from first_param on stand for `inputs`, one each. */
+typedef struct GlowScalarBody {
+  GlowBlock *body;
+  GlowArena *arena;
+  uint32_t first_param;
+  GLOW_VEC(GlowValue *) inputs; /* buffers */
+} GlowScalarBody;
+/* Whether n can become part of a body: element-wise, one output, plain static types. */
+bool glow_scalar_can_hold(const GlowNode *n);
+/* The splat instruction that alone fills a buffer of rank 0: a literal. NULL if there is none. */
+const GlowNode *glow_buffer_literal(GlowValue *v);
+GlowScalarBody glow_scalar_begin(GlowModule *m, GlowArena *arena, const char *label);
+/* Appends the nodes of another body with one yield; its parameters are args. */
+GlowValue *glow_scalar_inline(GlowScalarBody *s, const GlowBlock *body, GlowValue *const *args);
+/* Appends what instruction n computes; its operand `from` is `value` already, others become
+ * parameters or literals. NULL after a diagnostic. */
+GlowValue *glow_scalar_apply(GlowScalarBody *s, const GlowNode *n, const GlowValue *from,
+                             GlowValue *value);
+
+#endif

@@ -1,0 +1,62 @@
+/* What several passes share: types that get narrower, values that are constants, and constants
+ * that are made. */
+#ifndef GLOW_TRANSFORMS_TRANSFORMS_H
+#define GLOW_TRANSFORMS_TRANSFORMS_H
+
+#include "ir/infer.h"
+#include "ir/ir.h"
+#include "lower/lower.h"
+
+/* ---- Types (reinfer.c) ------------------------------------------------------------------------ */
+/* Infers n's results again and narrows their types; a claim that inference now contradicts is an
+ * error at n. Regions are not entered. *changed is set if a type became narrower. */
+bool glow_reinfer_node(GlowNode *n, bool *changed);
+/* All nodes of a block in order, regions before the node that has them. */
+bool glow_reinfer_block(GlowBlock *b, bool *changed);
+
+/* ---- Constants (constants.c) ------------------------------------------------------------------ */
+/* Which values can be computed before the program runs: constants, and results of pure nodes on
+ * them. Remembers what it found; make a new one after changing operands. */
+typedef struct GlowConstness GlowConstness;
+GlowConstness *glow_constness_create(GlowArena *arena);
+bool glow_constness_of(GlowConstness *c, const GlowValue *v);
+/* True if n is pure, draws no random numbers and has no regions and no predicate. */
+bool glow_node_is_foldable(const GlowNode *n);
+
+/* An eval initializer under construction. */
+typedef struct GlowEval {
+  GlowModule *module;
+  GlowBuilder builder; /* appends to the eval block */
+  GlowMap *map;        /* values of functions to their copies in the block */
+  GlowArena *arena;
+} GlowEval;
+GlowEval glow_eval_create(GlowModule *m, GlowArena *arena, const GlowNode *for_node);
+/* The copy of a constant value (see glow_constness_of), with all that computes it; storage stands
+ * for itself. */
+GlowValue *glow_eval_copy(GlowEval *e, GlowValue *v);
+/* Ends the block with `v` and makes it a constant called `name` (or NAME.n). */
+GlowStorage *glow_eval_finish(GlowEval *e, GlowValue *v, GlowStr name);
+
+/* A constant with the elements of t (copied) as a list. */
+GlowStorage *glow_constant_list(GlowModule *m, GlowStr name, const GlowTensor *t);
+/* The constant's one value if all its elements are the same and are known now. */
+bool glow_value_splat(const GlowValue *v, GlowScalar *value);
+
+/* ---- Dead code (dead.c) ------------------------------------------------------------------------ */
+/* Removes n if it is pure and unused, then what only it used, upwards. Nothing if n is removed
+ * already. */
+void glow_remove_dead(GlowNode *n);
+
+/* ---- Folding (graph/constant_fold.c) ---------------------------------------------------------- */
+/* Evaluates what is computed from known small integers and booleans, narrows types by it, and
+ * calls fold hooks, over a whole function. *changes counts the nodes folded. */
+bool glow_fold_small_integers(GlowFunction *f, GlowArena *arena, uint64_t *changes);
+
+/* ---- Programs (program/buffers.c) ------------------------------------------------------------- */
+/* The alloc, storage or parameter behind a buffer, through views. */
+GlowValue *glow_buffer_base(GlowValue *v);
+/* The bytes that an alloc of this type takes: those of its bounds, plus one i64 for each dimension
+ * if an extent is only bounded. -1 if the type is not bounded. */
+int64_t glow_buffer_bytes(const GlowType *t);
+
+#endif

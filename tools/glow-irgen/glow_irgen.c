@@ -1,0 +1,23 @@
+/* glow-irgen: turns every func of a text into a program. It is glow-opt with the pipeline irgen. */
+#include "driver.h"
+
+static GlowStatus run(GlowContext *ctx, int argc, char **argv) {
+  GlowDriver d = glow_driver_create(ctx, "glow-irgen");
+  const GlowOption options[] = {GLOW_DRIVER_OPTIONS(d)};
+  GlowCommand command = {.name = "glow-irgen",
+                         .overview = "turns the funcs of a text into programs: buffers and "
+                                     "instructions",
+                         .usage = "[options] [FILE]",
+                         .options = options,
+                         .noptions = sizeof options / sizeof *options,
+                         .max_positional = 1};
+  GlowStrList files;
+  bool exit_now;
+  GlowStatus status = glow_cmdline_parse(ctx, &command, argc, argv, &files, &exit_now);
+  if (status != GLOW_OK || exit_now)
+    return status;
+  glow_pipeline_add(d.pipeline, glow_pass_find("irgen"), NULL);
+  return glow_driver_run(&d, files.count ? files.data[0] : NULL);
+}
+
+int main(int argc, char **argv) { return glow_tool_main("glow-irgen", argc, argv, run); }

@@ -1,0 +1,55 @@
+/* What glow-opt and glow-irgen share: one text in, a pipeline, one text out. */
+#ifndef GLOW_TOOLS_GLOW_OPT_DRIVER_H
+#define GLOW_TOOLS_GLOW_OPT_DRIVER_H
+
+#include "pass/pass.h"
+#include "support/cmdline.h"
+
+typedef struct GlowDriver {
+  const char *tool;
+  GlowContext *ctx;
+  GlowPipeline *pipeline;
+  GlowRunnerOptions runner;
+  const char *output;  /* NULL or "-": stdout */
+  const char *verify_each;
+  bool verify_roundtrip, verify_diagnostics, split_input;
+  bool elide_constants, remarks;
+  int64_t error_limit;
+} GlowDriver;
+
+/* The options that both have: GLOW_DRIVER_OPTIONS(d) in a table, for a GlowDriver d. */
+#define GLOW_DRIVER_OPTIONS(d)                                                                     \
+  {.name = "o", .value = "FILE", .help = "Write to FILE instead of stdout",                        \
+   .kind = GLOW_OPT_STRING, .target = &(d).output},                                                \
+  {.name = "verify-each", .value = "[=0]", .help = "Verify after each pass (on; =0 turns it off)", \
+   .kind = GLOW_OPT_OPTIONAL, .target = &(d).verify_each},                                         \
+  {.name = "verify-roundtrip", .help = "Check that the result prints and parses to itself",        \
+   .kind = GLOW_OPT_FLAG, .target = &(d).verify_roundtrip, .two_dashes = true},                    \
+  {.name = "verify-diagnostics",                                                                   \
+   .help = "Check the diagnostics against '; expected-error {{...}}' comments",                    \
+   .kind = GLOW_OPT_FLAG, .target = &(d).verify_diagnostics, .two_dashes = true},                  \
+  {.name = "split-input-file", .help = "Treat each part between lines '; -----' as a module",      \
+   .kind = GLOW_OPT_FLAG, .target = &(d).split_input, .two_dashes = true},                         \
+  {.name = "print-before", .value = "PASSES", .help = "Dump before these passes, to stderr",       \
+   .kind = GLOW_OPT_STRING, .target = &(d).runner.print_before},                                   \
+  {.name = "print-after", .value = "PASSES", .help = "Dump after these passes, to stderr",         \
+   .kind = GLOW_OPT_STRING, .target = &(d).runner.print_after},                                    \
+  {.name = "print-before-all", .help = "Dump before each pass",                                    \
+   .kind = GLOW_OPT_FLAG, .target = &(d).runner.print_before_all},                                 \
+  {.name = "print-after-all", .help = "Dump after each pass",                                      \
+   .kind = GLOW_OPT_FLAG, .target = &(d).runner.print_after_all},                                  \
+  {.name = "time-passes", .help = "Print how long each pass took, to stderr",                      \
+   .kind = GLOW_OPT_FLAG, .target = &(d).runner.time_passes},                                      \
+  {.name = "remarks", .help = "Show what passes did, and what they left",                          \
+   .kind = GLOW_OPT_FLAG, .target = &(d).remarks},                                                 \
+  {.name = "elide-constants", .help = "Leave values of constants out: for reading only",           \
+   .kind = GLOW_OPT_FLAG, .target = &(d).elide_constants},                                         \
+  {.name = "error-limit", .value = "N", .help = "Stop after N errors (20; 0: never)",              \
+   .kind = GLOW_OPT_INT, .target = &(d).error_limit, .min = 0, .max = INT32_MAX}
+
+/* Fields that are not zero to begin with. */
+GlowDriver glow_driver_create(GlowContext *ctx, const char *tool);
+/* Reads `path` ("-" or NULL: stdin), runs the pipeline, writes. */
+GlowStatus glow_driver_run(GlowDriver *d, const char *path);
+
+#endif

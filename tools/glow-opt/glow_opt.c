@@ -1,0 +1,113 @@
+/* glow-opt: reads a text of either level, runs passes, prints it. Every pass is an option. */
+#include <stdio.h>
+
+#include "driver.h"
+
+typedef struct Opt {
+  GlowDriver driver;
+  const char *passes;
+  bool any_pass; /* as an option of its own */
+  bool bad;      /* an option of a pass was wrong; reported */
+  bool print_passes;
+} Opt;
+
+/* -lower, -fold-bn='k=v;flag'. */
+static bool take_pass(void *user, const char *name, const char *value) {
+  Opt *o = user;
+  const GlowPass *pass = glow_pass_find(name);
+  if (!pass)
+    return false;
+  o->any_pass = true;
+  o->bad |= !glow_pipeline_add(o->driver.pipeline, pass, value);
+  return true;
+}
+
+/* -O0, -O1, -O2 stand in the order of passes. */
+static bool take_level(void *user, const char *name, const char *value) {
+  (void)value;
+  Opt *o = user;
+  o->any_pass = true;
+  glow_pipeline_append(o->driver.pipeline, glow_pipeline_parse(o->driver.ctx, name));
+  return true;
+}
+
+static GlowStatus usage(const Opt *o, const char *message) {
+  glow_error(o->driver.ctx, glow_loc_file(o->driver.ctx, "glow-opt"), "%s", message);
+  return GLOW_BAD_USAGE;
+}
+
+/* -passes, and what cannot go together. */
+static GlowStatus finish_pipeline(Opt *o) {
+  GlowDriver *d = &o->driver;
+  if (o->bad)
+    return GLOW_BAD_USAGE;
+  if (o->passes && o->any_pass)
+    return usage(o, "passes are given by -passes or as options, not both");
+  if (o->passes) {
+    d->pipeline = glow_pipeline_parse(d->ctx, o->passes);
+    if (!d->pipeline)
+      return GLOW_BAD_USAGE;
+  }
+  const GlowPass *bounded = glow_pipeline_bounded(d->pipeline);
+  if (d->runner.exact && bounded)
+    return usage(o, glow_str_printf(d->ctx, "pass '%s' may change rounding: it cannot be used "
+                                            "with -exact", bounded->name));
+  return GLOW_OK;
+}
+
+static GlowStatus print_passes(GlowContext *ctx) {
+  GlowText t;
+  GlowDefer release;
+  glow_text_init(&t, ctx);
+  glow_defer_push(ctx, &release, glow_text_release_fn, &t);
+  glow_passes_print(&t);
+  fwrite(t.data, 1, t.size, stdout);
+  glow_defer_pop(ctx, &release, true);
+  return GLOW_OK;
+}
+
+static GlowStatus run(GlowContext *ctx, int argc, char **argv) {
+  Opt o = {.driver = glow_driver_create(ctx, "glow-opt")};
+  const GlowOption options[] = {
+      GLOW_DRIVER_OPTIONS(o.driver),
+      {.name = "passes", .value = "PIPELINE", .help = "Run these: 'lower,fixpoint(fold-bn,dce)'",
+       .kind = GLOW_OPT_STRING, .target = &o.passes},
+      {.name = "O0", .help = "What irgen needs, for graphs; a memory plan, for programs",
+       .kind = GLOW_OPT_CALL, .call = take_level},
+      {.name = "O1", .help = "Optimize once", .kind = GLOW_OPT_CALL, .call = take_level},
+      {.name = "O2", .help = "Optimize until nothing changes", .kind = GLOW_OPT_CALL,
+       .call = take_level},
+      {.name = "exact", .help = "Leave out passes that may change rounding",
+       .kind = GLOW_OPT_FLAG, .target = &o.driver.runner.exact},
+      {.name = "print-pipeline", .help = "Print the passes that run, to stderr",
+       .kind = GLOW_OPT_FLAG, .target = &o.driver.runner.print_pipeline},
+      {.name = "print-passes", .help = "List the passes, each of which is an option, and exit",
+       .kind = GLOW_OPT_FLAG, .target = &o.print_passes},
+  };
+  const char **names = GLOW_NEW_ARRAY(ctx->arena, const char *, glow_npasses);
+  for (uint32_t i = 0; i < glow_npasses; ++i)
+    names[i] = glow_passes[i].name;
+  GlowCommand command = {
+      .name = "glow-opt",
+      .overview = "reads a text of a graph or program, runs passes on it and prints it",
+      .usage = "[options] [-PASS[=OPTIONS]]... [FILE]",
+      .options = options,
+      .noptions = sizeof options / sizeof *options,
+      .unknown = take_pass,
+      .unknown_names = names,
+      .nunknown_names = glow_npasses,
+      .user = &o,
+      .max_positional = 1};
+  GlowStrList files;
+  bool exit_now;
+  GlowStatus status = glow_cmdline_parse(ctx, &command, argc, argv, &files, &exit_now);
+  if (status != GLOW_OK || exit_now)
+    return status;
+  if (o.print_passes)
+    return print_passes(ctx);
+  status = finish_pipeline(&o);
+  return status == GLOW_OK ? glow_driver_run(&o.driver, files.count ? files.data[0] : NULL)
+                           : status;
+}
+
+int main(int argc, char **argv) { return glow_tool_main("glow-opt", argc, argv, run); }
