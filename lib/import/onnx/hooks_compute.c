@@ -1,0 +1,331 @@
+/* Contractions, pooling, normalization, reductions and selection. */
+#include <string.h>
+
+#include "import/onnx/hooks.h"
+#include "import/onnx/importer.h"
+
+static bool is_ranked(const GlowValue *v) {
+  return glow_type_is_tensor(v->type) && !v->type->unranked;
+}
+
+/* ---- Windows ---------------------------------------------------------------------------------- */
+
+typedef struct Window {
+  GlowArray kernel, strides, pads, dilations; /* uint32_t, empty: default */
+} Window;
+
+static uint32_t at_or(GlowArray a, uint32_t i, uint32_t initial) {
+  return i < a.count ? glow_array_at(a, uint32_t, i) : initial;
+}
+
+/* Pads for auto_pad = SAME_*: ceil(extent / stride) results, the odd element behind or before. */
+static bool same_pads(GlowOnnxNode *n, const GlowType *x, bool lower, Window *w) {
+  uint32_t pads[2 * GLOW_MAX_RANK], spatial = w->kernel.count;
+  if (x->unranked || x->rank != spatial + 2)
+    return glow_onnx_unsupported(n, "auto_pad for an operand of unknown or other rank");
+  for (uint32_t i = 0; i < spatial; ++i) {
+    GlowDim d = x->dims[i + 2];
+    int64_t stride = at_or(w->strides, i, 1), dilation = at_or(w->dilations, i, 1);
+    if (d.kind != GLOW_DIM_EXACT)
+      return glow_onnx_unsupported(n, "auto_pad with open dimensions; -bind or -bind-input them");
+    if (stride < 1)
+      return glow_onnx_fail(n, "a stride is 0");
+    int64_t window = (at_or(w->kernel, i, 1) - (int64_t)1) * dilation + 1;
+    int64_t outs = (d.size + stride - 1) / stride;
+    int64_t total = (outs - 1) * stride + window - d.size;
+    total = total < 0 || outs == 0 ? 0 : total;
+    if (total > INT32_MAX)
+      return glow_onnx_fail(n, "the padding is too large");
+    pads[i] = (uint32_t)(lower ? total - total / 2 : total / 2);
+    pads[i + spatial] = (uint32_t)total - pads[i];
+  }
+  w->pads = glow_array_u32(n->im->m, pads, 2 * spatial);
+  return true;
+}
+
+/* strides, pads, dilations and auto_pad; w->kernel is set before. */
+static bool read_window(GlowOnnxNode *n, const GlowType *x, Window *w) {
+  GlowStr mode = NULL;
+  if (!glow_onnx_u32s(n, "strides", &w->strides) || !glow_onnx_u32s(n, "dilations", &w->dilations) ||
+      !glow_onnx_string(n, "auto_pad", &mode))
+    return false;
+  if (!mode || !*mode || strcmp(mode, "NOTSET") == 0)
+    return glow_onnx_u32s(n, "pads", &w->pads);
+  glow_onnx_ignore(n, "pads");
+  if (strcmp(mode, "VALID") == 0)
+    return true;
+  if (strcmp(mode, "SAME_UPPER") == 0 || strcmp(mode, "SAME_LOWER") == 0)
+    return same_pads(n, x, strcmp(mode, "SAME_LOWER") == 0, w);
+  return glow_onnx_fail(n, "attribute 'auto_pad' is '%s'", mode);
+}
+
+/* The kernel's extents: W's, which kernel_shape must repeat if it is given. */
+static bool conv_kernel(GlowOnnxNode *n, const GlowType *w, GlowArray *kernel) {
+  if (!glow_onnx_u32s(n, "kernel_shape", kernel) || w->unranked)
+    return glow_onnx_has(n, "kernel_shape") || glow_onnx_fail(n, "the filter has no rank");
+  if (w->rank < 2 || (kernel->count && kernel->count != w->rank - 2))
+    return glow_onnx_fail(n, "the filter is %s, but kernel_shape has %u extents",
+                          glow_type_str(n->im->ctx, w), kernel->count);
+  uint32_t extents[GLOW_MAX_RANK] = {0};
+  for (uint32_t i = 0; i + 2 < w->rank; ++i) {
+    GlowDim d = w->dims[i + 2];
+    bool exact = d.kind == GLOW_DIM_EXACT && d.size <= INT32_MAX;
+    if (exact && kernel->count && glow_array_at(*kernel, uint32_t, i) != d.size)
+      return glow_onnx_fail(n, "the filter is %s, but kernel_shape has %u",
+                            glow_type_str(n->im->ctx, w), glow_array_at(*kernel, uint32_t, i));
+    extents[i] = exact ? (uint32_t)d.size : at_or(*kernel, i, 1);
+  }
+  *kernel = glow_array_u32(n->im->m, extents, w->rank - 2);
+  return true;
+}
+
+bool glow_onnx_conv(GlowOnnxNode *n) {
+  Window w = {0};
+  int64_t group = 1;
+  if (!glow_onnx_check_ins(n, 2, 3) || !glow_onnx_int(n, "group", &group))
+    return false;
+  if (!glow_type_is_tensor(n->ins[0]->type) || !glow_type_is_tensor(n->ins[1]->type))
+    return glow_onnx_fail(n, "operands must be tensors");
+  if (group < 1 || group > INT32_MAX)
+    return glow_onnx_fail(n, "attribute 'group' is %lld", (long long)group);
+  if (!conv_kernel(n, n->ins[1]->type, &w.kernel) || !read_window(n, n->ins[0]->type, &w))
+    return false;
+  GlowConvolutionMembers m = {.layout = GLOW_LAYOUT_NCHW,
+                              .group = (uint32_t)group,
+                              .strides = w.strides,
+                              .pads = w.pads,
+                              .dilations = w.dilations,
+                              .strategy = GLOW_CONV_STRATEGY_DIRECT,
+                              .shards = 1};
+  return glow_onnx_finish(n, GLOW_OP_CONVOLUTION, n->ins, n->nins, &m, NULL, 0);
+}
+
+static bool pool_window(GlowOnnxNode *n, Window *w, bool *ceil) {
+  if (!glow_onnx_check_ins(n, 1, 1))
+    return false;
+  if (!glow_type_is_tensor(n->ins[0]->type))
+    return glow_onnx_fail(n, "operand 0 must be a tensor");
+  if (!glow_onnx_has(n, "kernel_shape"))
+    return glow_onnx_fail(n, "attribute 'kernel_shape' is missing");
+  return glow_onnx_u32s(n, "kernel_shape", &w->kernel) &&
+         read_window(n, n->ins[0]->type, w) && glow_onnx_bool(n, "ceil_mode", ceil);
+}
+
+bool glow_onnx_max_pool(GlowOnnxNode *n) {
+  Window w = {0};
+  GlowMaxPoolMembers m = {.layout = GLOW_LAYOUT_NCHW};
+  if (!pool_window(n, &w, &m.ceil) || !glow_onnx_bool(n, "storage_order", &m.column_major))
+    return false;
+  m.kernels = w.kernel;
+  m.strides = w.strides;
+  m.pads = w.pads;
+  m.dilations = w.dilations;
+  return glow_onnx_finish(n, GLOW_OP_MAX_POOL, n->ins, 1, &m, NULL, 0);
+}
+
+bool glow_onnx_average_pool(GlowOnnxNode *n) {
+  Window w = {0};
+  GlowAveragePoolMembers m = {.layout = GLOW_LAYOUT_NCHW};
+  if (!pool_window(n, &w, &m.ceil) ||
+      !glow_onnx_bool(n, "count_include_pad", &m.count_include_pad))
+    return false;
+  m.kernels = w.kernel;
+  m.strides = w.strides;
+  m.pads = w.pads;
+  m.dilations = w.dilations;
+  return glow_onnx_finish(n, GLOW_OP_AVERAGE_POOL, n->ins, 1, &m, NULL, 0);
+}
+
+/* ---- Normalization ---------------------------------------------------------------------------- */
+
+bool glow_onnx_batch_normalization(GlowOnnxNode *n) {
+  GlowBatchNormalizationMembers m = {.epsilon = 1e-5f};
+  bool training = false, test = n->version >= 7, spatial = true;
+  if (!glow_onnx_check_ins(n, 5, 5) || !glow_onnx_float(n, "epsilon", &m.epsilon) ||
+      !glow_onnx_bool(n, "training_mode", &training) || !glow_onnx_bool(n, "is_test", &test) ||
+      !glow_onnx_bool(n, "spatial", &spatial))
+    return false;
+  glow_onnx_ignore(n, "momentum");
+  if (training || !test || n->nouts > 1)
+    return glow_onnx_unsupported(n, "training mode");
+  if (!spatial)
+    return glow_onnx_unsupported(n, "attribute 'spatial' = 0");
+  return glow_onnx_finish(n, GLOW_OP_BATCH_NORMALIZATION, n->ins, 5, &m, NULL, 0);
+}
+
+/* Softmax and LogSoftmax before operator set 13: over a matrix that is split at `axis`. */
+bool glow_onnx_softmax_matrix(GlowOnnxNode *n) {
+  int64_t axis = 1;
+  if (!glow_onnx_check_ins(n, 1, 1) || !glow_onnx_int(n, "axis", &axis))
+    return false;
+  GlowOp op = strcmp(n->op, "Softmax") == 0 ? GLOW_OP_SOFTMAX : GLOW_OP_LOG_SOFTMAX;
+  GlowSoftmaxMembers last = {.axis = -1};
+  GlowLogSoftmaxMembers log_last = {.axis = -1};
+  const void *members = op == GLOW_OP_SOFTMAX ? (const void *)&last : &log_last;
+  GlowValue *x = n->ins[0];
+  if (is_ranked(x) && (axis == -1 || axis == (int64_t)x->type->rank - 1))
+    return glow_onnx_finish1(n, op, x, members);
+  GlowValue *shape = glow_onnx_emit1(n, GLOW_OP_SHAPE, x, NULL);
+  GlowValue *matrix = glow_onnx_emit1(n, GLOW_OP_FLATTEN, x, &(GlowFlattenMembers){.axis = axis});
+  return glow_onnx_finish2(n, GLOW_OP_RESHAPE, glow_onnx_emit1(n, op, matrix, members), shape,
+                           &(GlowReshapeMembers){.allow_zero = true});
+}
+
+/* ---- Gemm ------------------------------------------------------------------------------------- */
+
+static GlowValue *transposed(GlowOnnxNode *n, GlowValue *v, bool yes) {
+  if (!yes)
+    return v;
+  GlowTransposeMembers m = {.perm = glow_array_u32(n->im->m, (uint32_t[]){1, 0}, 2)};
+  return glow_onnx_emit1(n, GLOW_OP_TRANSPOSE, v, &m);
+}
+
+static GlowValue *scaled(GlowOnnxNode *n, const char *tag, GlowValue *v, float factor) {
+  if (!v || factor == 1.0f)
+    return v;
+  return glow_onnx_emit2(n, GLOW_OP_MUL, v,
+                         glow_onnx_make_scalar(n, tag, v->type->kind, (double)factor), NULL);
+}
+
+/* alpha * A' * B' + beta * C: FullyConnected in the common case, otherwise a node for each part. */
+bool glow_onnx_gemm(GlowOnnxNode *n) {
+  bool trans_a = false, trans_b = false;
+  float alpha = 1, beta = 1;
+  if (!glow_onnx_check_ins(n, 2, 3) || !glow_onnx_bool(n, "transA", &trans_a) ||
+      !glow_onnx_bool(n, "transB", &trans_b) || !glow_onnx_float(n, "alpha", &alpha) ||
+      !glow_onnx_float(n, "beta", &beta))
+    return false;
+  glow_onnx_ignore(n, "broadcast"); /* before 7 it allowed what is always allowed now */
+  GlowValue *c = n->nins > 2 ? n->ins[2] : NULL;
+  if (!glow_type_is_tensor(n->ins[0]->type))
+    return glow_onnx_fail(n, "operand 0 must be a tensor");
+  GlowKind kind = n->ins[0]->type->kind;
+  if (!glow_kind_is_float(kind) && (alpha != 1 || (c && beta != 1)))
+    return glow_onnx_unsupported(n, "integer operands with alpha or beta");
+  GlowValue *a = transposed(n, n->ins[0], trans_a), *b = transposed(n, n->ins[1], trans_b);
+  if (!a || !b)
+    return false;
+  bool plain = alpha == 1 && beta == 1 && glow_kind_is_float(kind);
+  if (plain && c && is_ranked(c) && c->type->rank == 1)
+    return glow_onnx_finish(n, GLOW_OP_FULLY_CONNECTED, (GlowValue *[]){a, b, c}, 3, NULL, NULL, 0);
+  if (alpha == 1 && !c)
+    return glow_onnx_finish2(n, GLOW_OP_MAT_MUL, a, b, NULL);
+  GlowValue *product = glow_onnx_emit2(n, GLOW_OP_MAT_MUL, a, b, NULL);
+  if (!c)
+    return product && glow_onnx_finish2(n, GLOW_OP_MUL, product,
+                                        glow_onnx_make_scalar(n, "alpha", kind, (double)alpha),
+                                        NULL);
+  return glow_onnx_finish2(n, GLOW_OP_ADD, scaled(n, "alpha", product, alpha),
+                           scaled(n, "beta", c, beta), NULL);
+}
+
+/* ---- Reductions ------------------------------------------------------------------------------- */
+
+/* What stands before and after the reduction proper. */
+typedef struct Reduction {
+  const char *name;
+  GlowOp before, reduce, after; /* GLOW_OP_IDENTITY: nothing; before MUL: the square */
+} Reduction;
+
+static const Reduction reductions[] = {
+    {"ReduceSum", GLOW_OP_IDENTITY, GLOW_OP_REDUCE_SUM, GLOW_OP_IDENTITY},
+    {"ReduceMean", GLOW_OP_IDENTITY, GLOW_OP_REDUCE_MEAN, GLOW_OP_IDENTITY},
+    {"ReduceMax", GLOW_OP_IDENTITY, GLOW_OP_REDUCE_MAX, GLOW_OP_IDENTITY},
+    {"ReduceMin", GLOW_OP_IDENTITY, GLOW_OP_REDUCE_MIN, GLOW_OP_IDENTITY},
+    {"ReduceProd", GLOW_OP_IDENTITY, GLOW_OP_REDUCE_PROD, GLOW_OP_IDENTITY},
+    {"ReduceL1", GLOW_OP_ABS, GLOW_OP_REDUCE_SUM, GLOW_OP_IDENTITY},
+    {"ReduceL2", GLOW_OP_MUL, GLOW_OP_REDUCE_SUM, GLOW_OP_SQRT},
+    {"ReduceSumSquare", GLOW_OP_MUL, GLOW_OP_REDUCE_SUM, GLOW_OP_IDENTITY},
+    {"ReduceLogSum", GLOW_OP_IDENTITY, GLOW_OP_REDUCE_SUM, GLOW_OP_LOG},
+};
+
+static const Reduction *find_reduction(const char *name) {
+  for (size_t i = 0; i < sizeof reductions / sizeof *reductions; ++i)
+    if (strcmp(reductions[i].name, name) == 0)
+      return &reductions[i];
+  return NULL;
+}
+
+/* The axes: an attribute before operator set 18 (13 for ReduceSum), then operand 1. NULL: all. */
+static bool reduction_axes(GlowOnnxNode *n, GlowValue **axes) {
+  GlowArray list = {0};
+  *axes = n->nins > 1 ? n->ins[1] : NULL;
+  if (!glow_onnx_has(n, "axes"))
+    return true;
+  if (*axes)
+    return glow_onnx_fail(n, "axes are given as attribute and as operand");
+  if (!glow_onnx_ints(n, "axes", &list))
+    return false;
+  if (list.count)
+    *axes = glow_onnx_make_ints(n, "axes", list.data, list.count);
+  return true;
+}
+
+bool glow_onnx_reduce(GlowOnnxNode *n) {
+  const Reduction *r = find_reduction(n->op);
+  const GlowOpDesc *d = &glow_op_desc[r->reduce];
+  char *members = glow_arena_copy(n->im->arena, d->member_defaults, d->member_size);
+  GlowValue *axes, *x = n->nins ? n->ins[0] : NULL;
+  if (!glow_onnx_check_ins(n, 1, 2) || !reduction_axes(n, &axes) ||
+      !glow_onnx_bool(n, "keepdims", (bool *)(members + glow_op_member(d, "keep")->offset)) ||
+      !glow_onnx_bool(n, "noop_with_empty_axes",
+                      (bool *)(members + glow_op_member(d, "noop")->offset)))
+    return false;
+  if (r->before == GLOW_OP_MUL)
+    x = glow_onnx_emit2(n, GLOW_OP_MUL, x, x, NULL);
+  else if (r->before != GLOW_OP_IDENTITY)
+    x = glow_onnx_emit1(n, r->before, x, NULL);
+  if (!x)
+    return false;
+  GlowValue *ins[] = {x, axes};
+  if (r->after == GLOW_OP_IDENTITY)
+    return glow_onnx_finish(n, r->reduce, ins, 2, members, NULL, 0);
+  return glow_onnx_finish1(n, r->after, glow_onnx_emit(n, r->reduce, ins, 2, members), NULL);
+}
+
+/* ---- Selection -------------------------------------------------------------------------------- */
+
+/* x in reverse order, exactly: -x for floats, -1 - x or the largest number minus x for integers. */
+static GlowValue *reversed(GlowOnnxNode *n, GlowValue *x) {
+  GlowKind kind = x->type->kind;
+  const GlowKindInfo *info = &glow_kind_info[kind];
+  if (info->cls == GLOW_CLASS_FLOAT)
+    return glow_onnx_emit1(n, GLOW_OP_NEG, x, NULL);
+  GlowScalar top = {.is_int = true, .i = -1, .f = -1};
+  if (info->cls == GLOW_CLASS_UINT) {
+    top.f = info->bits == 64 ? 18446744073709551616.0 : (double)((UINT64_C(1) << info->bits) - 1);
+    top.i = info->bits == 64 ? -1 : (int64_t)((UINT64_C(1) << info->bits) - 1);
+  }
+  GlowValue *c = glow_onnx_make_splat(n, "top", glow_type_scalar(n->im->ctx, kind), top);
+  return glow_onnx_emit2(n, GLOW_OP_SUB, c, x, NULL);
+}
+
+bool glow_onnx_arg_min(GlowOnnxNode *n) {
+  GlowArgMaxMembers m = {.axis = 0, .keep = true, .last = false};
+  if (!glow_onnx_check_ins(n, 1, 1) || !glow_onnx_int(n, "axis", &m.axis) ||
+      !glow_onnx_bool(n, "keepdims", &m.keep) || !glow_onnx_bool(n, "select_last_index", &m.last))
+    return false;
+  if (!glow_type_is_tensor(n->ins[0]->type))
+    return glow_onnx_fail(n, "operand 0 must be a tensor");
+  return glow_onnx_finish1(n, GLOW_OP_ARG_MAX, reversed(n, n->ins[0]), &m);
+}
+
+bool glow_onnx_top_k(GlowOnnxNode *n) {
+  GlowTopKMembers m = {.k = 0, .axis = -1, .largest = true, .sorted = true};
+  int64_t k = 0;
+  bool operand = n->version >= 10;
+  if (!glow_onnx_check_ins(n, operand ? 2 : 1, operand ? 2 : 1) || !glow_onnx_int(n, "k", &k) ||
+      !glow_onnx_int(n, "axis", &m.axis) || !glow_onnx_bool(n, "largest", &m.largest) ||
+      !glow_onnx_bool(n, "sorted", &m.sorted))
+    return false;
+  if (k < 0 || k > INT32_MAX)
+    return glow_onnx_fail(n, "attribute 'k' is %lld", (long long)k);
+  m.k = (uint32_t)k;
+  return glow_onnx_finish(n, GLOW_OP_TOP_K, n->ins, n->nins, &m, NULL, 0);
+}
+
+bool glow_onnx_compress(GlowOnnxNode *n) {
+  GlowCompressMembers m = {.axis = 0, .flat = !glow_onnx_has(n, "axis")};
+  return glow_onnx_check_ins(n, 2, 2) && glow_onnx_int(n, "axis", &m.axis) &&
+         glow_onnx_finish2(n, GLOW_OP_COMPRESS, n->ins[0], n->ins[1], &m);
+}

@@ -1,0 +1,209 @@
+/* The inside of the importer: what its files share, and what hooks use.
+ *
+ * A graph is read in a scope, which maps the model's value names to values. Subgraphs become
+ * regions whose scopes lie in the outer one; model-local functions are inlined, each call in a
+ * scope of its own. A node whose operands failed is skipped and its results are failed too, so that
+ * one mistake gives one message. */
+#ifndef GLOW_IMPORT_ONNX_IMPORTER_H
+#define GLOW_IMPORT_ONNX_IMPORTER_H
+
+#include "import/onnx/index.h"
+#include "import/onnx/map.h"
+#include "import/onnx/onnx.h"
+
+typedef struct GlowOnnxScope GlowOnnxScope;
+
+/* A dimension that the model leaves open. */
+typedef struct GlowOnnxSymbol {
+  GlowStr symbol; /* its name here */
+  GlowStr model;  /* what the model calls it; NULL if nothing */
+  GlowDim bound;  /* kind GLOW_DIM_SYMBOL: not bound */
+} GlowOnnxSymbol;
+
+/* One kind of thing that is not supported, for the report at the end. */
+typedef struct GlowOnnxGap {
+  GlowStr domain, op, why, first; /* first: label of the first node */
+  unsigned version;               /* 0: not known */
+  size_t count;
+} GlowOnnxGap;
+
+typedef struct GlowOnnxSave {
+  GlowValue *value, *storage;
+} GlowOnnxSave;
+
+typedef struct GlowOnnxImporter {
+  GlowContext *ctx;
+  GlowWireFile file;
+  GlowArena *arena; /* released after the import */
+  GlowModule *m;
+  GlowFunction *func;
+  GlowBlob *blob; /* of the model file; NULL for a model from a pipe */
+  bool quiet;
+  GlowOnnxModel model;
+  GlowMap *functions;  /* "domain:name:overload" -> GlowOnnxFunction */
+  GlowMap *visited;    /* functions that the survey has seen, as keys */
+  GlowMap *rows;       /* operator name -> index of its first row, plus 1 */
+  uint32_t *next_row;  /* the next row of the same name, plus 1 */
+  GlowMap *gap_index;  /* key of a gap -> its index, plus 1 */
+  GLOW_VEC(GlowOnnxGap) gaps;
+  GLOW_VEC(GlowOnnxSymbol) symbols;
+  GLOW_VEC(GlowOnnxSave) saves; /* of random states, at the end of the function */
+  GlowMap *outputs;    /* names of the graph's outputs, as keys */
+  GlowMap *claims;     /* names of the graph's outputs -> declared types, or NULL */
+  uint32_t nrandom;
+  uint32_t ninlined;   /* nodes from function bodies */
+  bool closed_inputs;  /* no input has an open dimension */
+} GlowOnnxImporter;
+
+struct GlowOnnxScope {
+  GlowOnnxScope *outer; /* whose values may be used; NULL for the graph and for function bodies */
+  GlowMap *values;      /* name -> GlowValue, &glow_onnx_failed or &glow_onnx_absent */
+  GlowMap *opsets;      /* domain -> version */
+  GlowBlock *block;
+  const GlowWireList *nodes; /* of this graph or function body */
+  GlowStr path;         /* prefix of the keys of its tensors */
+  GlowStr prefix;       /* of value names and locations: the calls that led here, "call/" */
+  const GlowOnnxNode *call; /* the node whose function body this is, or NULL */
+  const GlowOnnxFunction *function;
+  unsigned regions, calls; /* nesting */
+};
+extern GlowValue glow_onnx_failed; /* a value whose node failed */
+extern GlowValue glow_onnx_absent; /* an optional input of a function that is not given */
+
+/* An attribute, after references to attributes of the calling node are resolved. */
+typedef struct GlowOnnxAttr {
+  GlowStr name;
+  GlowWireSpan span;    /* of its AttributeProto */
+  GlowOnnxScope *scope; /* where names in its graph are looked up */
+  GlowStr path;         /* node label and attribute, for keys of tensors in its graph */
+  bool used;
+} GlowOnnxAttr;
+
+struct GlowOnnxNode {
+  GlowOnnxImporter *im;
+  GlowOnnxScope *scope;
+  const GlowOnnxRow *row;
+  GlowOnnxNodeProto proto;
+  GlowStr op, domain;
+  GlowStr label;    /* its name or OP_N, after the calls that led here */
+  uint16_t version; /* of the operator's definition in force */
+  GlowLoc loc;
+  GlowBuilder b;
+  uint32_t nins, nouts; /* without absent ones at the end */
+  GlowValue **ins;      /* NULL: absent */
+  GlowStr *outs;        /* names for the module; NULL: not wanted */
+  GlowValue **results;  /* to fill by the rule, for every outs that is not NULL */
+  uint32_t nattrs;
+  GlowOnnxAttr *attrs;
+};
+
+/* ---- Types (types.c) ---------------------------------------------------------------------------- */
+/* A TypeProto as a type; open dimensions are `?`, a shape that is not given means any rank. NULL
+ * after a diagnostic that begins with `what`. */
+const GlowType *glow_onnx_read_type(GlowOnnxImporter *im, GlowWireSpan span, GlowLoc loc,
+                                    const char *what);
+/* The types of the model's inputs: open dimensions of tensors become symbols, bound as the options
+ * say. `names` and `types` (TypeProtos) have `count` entries; failed ones stay NULL. */
+void glow_onnx_input_types(GlowOnnxImporter *im, const GlowOnnxOptions *o, const GlowStr *names,
+                           const GlowWireSpan *protos, uint32_t count, const GlowType **types);
+
+/* ---- Graphs and nodes (graph.c, node.c) ----------------------------------------------------------- */
+/* Reads the whole graph into im->func. */
+void glow_onnx_main_graph(GlowOnnxImporter *im, const GlowOnnxOptions *o);
+/* Makes the initializers of a graph constants. */
+void glow_onnx_initializers(GlowOnnxImporter *im, GlowOnnxScope *scope,
+                            const GlowOnnxGraph *graph);
+/* Reads the nodes of a list in order. */
+void glow_onnx_nodes(GlowOnnxImporter *im, GlowOnnxScope *scope, const GlowWireList *nodes);
+GlowOnnxScope *glow_onnx_scope(GlowOnnxImporter *im, GlowOnnxScope *outer);
+/* The value called `name` here or further out; NULL if there is none. */
+GlowValue *glow_onnx_find(const GlowOnnxScope *scope, GlowStr name);
+/* Gives a name to a value; false after a diagnostic if the scope has it already. */
+bool glow_onnx_define(GlowOnnxImporter *im, GlowOnnxScope *scope, GlowStr name, GlowValue *v,
+                      GlowLoc loc);
+/* A constant from a TensorProto; `name` is the storage's, `key` the tensor's name for resources. */
+GlowValue *glow_onnx_constant_from(GlowOnnxImporter *im, GlowOnnxScope *scope, GlowWireSpan tensor,
+                                   GlowStr name, GlowLoc loc, const char *what);
+/* Reads one node. */
+void glow_onnx_node(GlowOnnxImporter *im, GlowOnnxScope *scope, GlowWireSpan span, uint32_t index);
+
+/* The row for an operator under the opsets of a scope, and the version of its definition. NULL if
+ * it has none; then *why says why. */
+const GlowOnnxRow *glow_onnx_row(GlowOnnxImporter *im, const GlowMap *opsets, GlowStr domain,
+                                 GlowStr op, uint16_t *version, GlowStr *why);
+const GlowOnnxFunction *glow_onnx_local_function(GlowOnnxImporter *im, GlowStr domain, GlowStr name,
+                                                 GlowStr overload);
+GlowMap *glow_onnx_opsets(GlowOnnxImporter *im, const GlowWireList *imports, GlowLoc loc);
+GlowStr glow_onnx_domain(GlowOnnxImporter *im, GlowWireSpan domain); /* "" for ai.onnx */
+void glow_onnx_gap(GlowOnnxImporter *im, GlowOnnxGap gap);
+void glow_onnx_report_gaps(GlowOnnxImporter *im);
+/* Finds every operator that the table does not support, subgraphs and functions included. */
+void glow_onnx_survey(GlowOnnxImporter *im, const GlowMap *opsets, const GlowWireList *nodes,
+                      GlowStr prefix);
+
+/* ---- For hooks (node.c) --------------------------------------------------------------------------- */
+/* What n needs is not supported: it joins the report at the end of the import. Returns false. */
+bool glow_onnx_unsupported(GlowOnnxNode *n, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Reports an error at n and returns false. */
+bool glow_onnx_fail(GlowOnnxNode *n, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Whether n has at least `least` operands, none of these absent, and at most `most`. */
+bool glow_onnx_check_ins(GlowOnnxNode *n, uint32_t least, uint32_t most);
+
+/* Attributes. Each marks the attribute as used; what no rule uses is an error in the end. False
+ * after a diagnostic if it has another type; an attribute that is absent leaves *value as it is. */
+bool glow_onnx_has(GlowOnnxNode *n, const char *name);
+bool glow_onnx_int(GlowOnnxNode *n, const char *name, int64_t *value);
+bool glow_onnx_bool(GlowOnnxNode *n, const char *name, bool *value);
+bool glow_onnx_float(GlowOnnxNode *n, const char *name, float *value);
+bool glow_onnx_string(GlowOnnxNode *n, const char *name, GlowStr *value);
+bool glow_onnx_enum(GlowOnnxNode *n, const GlowEnumDesc *e, const char *name, int *value);
+bool glow_onnx_kind(GlowOnnxNode *n, const char *name, GlowKind *value);
+/* Arrays live in the module's arena. */
+bool glow_onnx_ints(GlowOnnxNode *n, const char *name, GlowArray *value);    /* int64_t */
+bool glow_onnx_u32s(GlowOnnxNode *n, const char *name, GlowArray *value);    /* uint32_t */
+bool glow_onnx_strings(GlowOnnxNode *n, const char *name, GlowArray *value); /* GlowStr */
+bool glow_onnx_floats(GlowOnnxNode *n, const char *name, GlowArray *value);  /* float */
+/* A graph, tensor or type: its span, and for graphs the attribute; both NULL or 0 if absent. */
+bool glow_onnx_attribute(GlowOnnxNode *n, const char *name, GlowOnnxAttrType type,
+                         GlowOnnxAttribute *a, GlowOnnxAttr **attr);
+void glow_onnx_ignore(GlowOnnxNode *n, const char *name); /* known, and of no consequence here */
+
+/* Nodes. An operand may be NULL, for none; trailing ones are dropped, i32 operands of i64 ports are
+ * cast and those of scalar ports reshaped. NULL or false after a diagnostic. */
+/* An intermediate node; result 0. */
+GlowValue *glow_onnx_emit(GlowOnnxNode *n, GlowOp op, GlowValue *const *ins, uint32_t nins,
+                          const void *members);
+GlowValue *glow_onnx_emit1(GlowOnnxNode *n, GlowOp op, GlowValue *x, const void *members);
+GlowValue *glow_onnx_emit2(GlowOnnxNode *n, GlowOp op, GlowValue *x, GlowValue *y,
+                           const void *members);
+/* The node that gives n's results their names. `regions` as its operator has them, or NULL. */
+bool glow_onnx_finish(GlowOnnxNode *n, GlowOp op, GlowValue *const *ins, uint32_t nins,
+                      const void *members, GlowBlock *const *regions, uint32_t nregions);
+/* A node whose result 0 is n's result `index`. */
+bool glow_onnx_result(GlowOnnxNode *n, uint32_t index, GlowOp op, GlowValue *const *ins,
+                      uint32_t nins, const void *members);
+bool glow_onnx_finish1(GlowOnnxNode *n, GlowOp op, GlowValue *x, const void *members);
+bool glow_onnx_finish2(GlowOnnxNode *n, GlowOp op, GlowValue *x, GlowValue *y, const void *members);
+
+/* Constants, named after n's first result and `tag`. */
+GlowValue *glow_onnx_make_ints(GlowOnnxNode *n, const char *tag, const int64_t *values,
+                               uint32_t count);
+GlowValue *glow_onnx_make_scalar(GlowOnnxNode *n, const char *tag, GlowKind kind, double value);
+GlowValue *glow_onnx_make_splat(GlowOnnxNode *n, const char *tag, const GlowType *type,
+                                GlowScalar value);
+/* A constant with the data of `t`, which lives in the module's arena, as n's only result. */
+bool glow_onnx_constant_result(GlowOnnxNode *n, const GlowTensor *t);
+/* The name of something that belongs to n: "result.tag". */
+GlowStr glow_onnx_part_name(const GlowOnnxNode *n, const char *tag);
+/* v as rank 0, by a Reshape if need be. */
+GlowValue *glow_onnx_rank0(GlowOnnxNode *n, GlowValue *v);
+/* v as element kind `kind`, by a Cast if need be. */
+GlowValue *glow_onnx_cast_to(GlowOnnxNode *n, GlowValue *v, GlowKind kind);
+
+/* A variable u64<2> for the state of a random node, saved from `next` at the end. The key comes
+ * from the seed, or from the number of the node among its kind. */
+GlowValue *glow_onnx_random_state(GlowOnnxNode *n, bool seeded, uint64_t seed);
+void glow_onnx_random_save(GlowOnnxNode *n, GlowValue *state, GlowValue *next);
+
+#endif

@@ -1,0 +1,44 @@
+/* Reading ONNX: models, and the .pb files of its test data.
+ *
+ * A model is only data: the reader is bounded in depth, time and memory, external data cannot leave
+ * the model's folder, and whatever is wrong is reported with a byte offset or a node's name. */
+#ifndef GLOW_IMPORT_ONNX_ONNX_H
+#define GLOW_IMPORT_ONNX_ONNX_H
+
+#include "ir/ir.h"
+
+typedef struct GlowOnnxOptions {
+  /* "N=8" or "N=..64": dimensions that the model calls N */
+  const char *const *binds;
+  uint32_t nbinds;
+  /* "image=1x3x224x224": the shape of one input; ..N, as in types, for a bound */
+  const char *const *bind_inputs;
+  uint32_t nbind_inputs;
+  bool quiet; /* no notes */
+} GlowOnnxOptions;
+
+/* Whether the bytes look like a serialized model rather than a text or another format. */
+bool glow_onnx_is_model(const char *data, size_t size);
+
+/* Reads a model as a module with one func at graph level. Weights of a model in a regular file
+ * stay there, as resources; those of any other input become payload, and then `in` must stay open
+ * as long as the module is used. `o` may be NULL. Returns NULL after diagnostics, which name
+ * everything that is wrong or unsupported. The module is not verified. */
+GlowModule *glow_onnx_import(GlowContext *ctx, const GlowInput *in, const GlowOnnxOptions *o);
+
+/* Lets texts of this context refer to tensors in .onnx files. */
+void glow_onnx_register(GlowContext *ctx);
+/* The reader of ONNX files that it registers. */
+bool glow_onnx_index(GlowContext *ctx, GlowBlob *blob, GlowLoc loc);
+
+/* Reads a TensorProto, SequenceProto or OptionalProto, as `declared` says; NULL stands for any
+ * tensor. A tensor has the exact type of its data, of the kind that was declared; a sequence or an
+ * optional has the declared type. Bits of 16-bit integers are taken as they are where bfloat16 is
+ * declared. `name` is for messages. The caller frees the result. NULL after a diagnostic. */
+GlowTensor *glow_pb_read(GlowContext *ctx, const char *name, const char *data, size_t size,
+                                const GlowType *declared);
+
+/* Appends t as a message of one of the three types; `name` is stored in it. */
+void glow_pb_write(GlowText *out, const GlowTensor *t, GlowStr name);
+
+#endif

@@ -1,0 +1,367 @@
+/* Types of the model: TypeProto, open dimensions as symbols, and what binds them.
+ *
+ * A dimension without a name, or with one that is no identifier, gets a generated one: $d0, $d1 and
+ * so on. Placeholders for "no name" (?, -1, None, the empty string) are different dimensions
+ * wherever they stand; any other name is one dimension throughout the model. */
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "import/onnx/importer.h"
+
+/* A dimension as the model has it. */
+static bool read_dim(GlowOnnxImporter *im, GlowWireSpan span, GlowLoc loc, const char *what,
+                     GlowDim *dim, GlowStr *name) {
+  GlowOnnxDim d;
+  glow_wire_read(&im->file, &glow_onnx_msg_dim, span, &d);
+  *dim = GLOW_UNKNOWN;
+  *name = d.param.at ? glow_wire_str(&im->file, d.param) : NULL;
+  if (d.value.has && d.value.v < -1) {
+    glow_error(im->ctx, loc, "%s has a dimension of %lld", what, (long long)d.value.v);
+    return false;
+  }
+  if (d.value.has && d.value.v >= 0)
+    *dim = GLOW_EXACT(d.value.v);
+  else if (d.value.has)
+    *name = glow_str(im->ctx, "-1");
+  return true;
+}
+
+/* A tensor type; names[i] is what the model calls open dimension i, or NULL. */
+static const GlowType *read_tensor_type(GlowOnnxImporter *im, GlowWireSpan span, GlowLoc loc,
+                                        const char *what, GlowStr *names) {
+  GlowOnnxTensorType t;
+  glow_wire_read(&im->file, &glow_onnx_msg_tensor_type, span, &t);
+  GlowKind kind = t.elem_type.v > 0 && t.elem_type.v < 1000
+                      ? glow_kind_from_onnx((int)t.elem_type.v)
+                      : GLOW_KIND_COUNT;
+  if (kind == GLOW_KIND_COUNT) {
+    glow_error(im->ctx, loc, "%s has the unknown element type %lld", what,
+               (long long)t.elem_type.v);
+    return NULL;
+  }
+  if (!t.shape.at)
+    return glow_type_unranked(im->ctx, kind);
+  GlowOnnxShape shape;
+  glow_wire_read(&im->file, &glow_onnx_msg_shape, t.shape, &shape);
+  if (shape.dims.count > GLOW_MAX_RANK) {
+    glow_error(im->ctx, loc, "%s has %u dimensions, more than %d", what, shape.dims.count,
+               GLOW_MAX_RANK);
+    return NULL;
+  }
+  GlowDim dims[GLOW_MAX_RANK];
+  GlowWireIter i = {0};
+  while (glow_wire_each(&im->file, &shape.dims, &i))
+    if (!read_dim(im, i.span, loc, what, &dims[i.index], &names[i.index]))
+      return NULL;
+  const char *bad = glow_type_check_dims(kind, shape.dims.count, dims);
+  if (bad) {
+    glow_error(im->ctx, loc, "%s: %s", what, bad);
+    return NULL;
+  }
+  return glow_type_tensor(im->ctx, kind, shape.dims.count, dims);
+}
+
+static const GlowType *read_type(GlowOnnxImporter *im, GlowWireSpan span, GlowLoc loc,
+                                 const char *what, GlowStr *names, unsigned depth) {
+  GlowOnnxType t;
+  glow_wire_read(&im->file, &glow_onnx_msg_type, span, &t);
+  if (t.tensor.at)
+    return read_tensor_type(im, t.tensor, loc, what, names);
+  bool is_seq = t.sequence.at != 0;
+  if (is_seq || t.optional.at) {
+    GlowStr inner[GLOW_MAX_RANK];
+    GlowOnnxElemType e;
+    glow_wire_read(&im->file, &glow_onnx_msg_elem_type, is_seq ? t.sequence : t.optional, &e);
+    if (!e.elem.at || depth == GLOW_MAX_TYPE_DEPTH) {
+      glow_error(im->ctx, loc, e.elem.at ? "%s: the type is nested too deeply"
+                                         : "%s: the type of the elements is missing", what);
+      return NULL;
+    }
+    const GlowType *elem = read_type(im, e.elem, loc, what, inner, depth + 1);
+    return !elem    ? NULL
+           : is_seq ? glow_type_seq(im->ctx, elem, -1)
+                    : glow_type_opt(im->ctx, elem);
+  }
+  if (t.map.at || t.sparse_tensor.at || t.opaque.at)
+    glow_error(im->ctx, loc, "unsupported: %s is a %s", what,
+               t.map.at             ? "map"
+               : t.sparse_tensor.at ? "sparse tensor"
+                                    : "opaque type");
+  else
+    glow_error(im->ctx, loc, "%s has no type", what);
+  return NULL;
+}
+
+const GlowType *glow_onnx_read_type(GlowOnnxImporter *im, GlowWireSpan span, GlowLoc loc,
+                                    const char *what) {
+  GlowStr names[GLOW_MAX_RANK];
+  return read_type(im, span, loc, what, names, 1);
+}
+
+/* ---- Symbols ---------------------------------------------------------------------------------- */
+
+static bool is_identifier(const char *s) {
+  if (!isalpha((unsigned char)*s) && *s != '_')
+    return false;
+  for (; *s; ++s)
+    if ((*s & 0x80) || (!isalnum((unsigned char)*s) && *s != '_'))
+      return false;
+  return true;
+}
+
+static bool is_anonymous(const char *s) {
+  static const char *const placeholders[] = {"", "?", "-1", "None"};
+  for (size_t i = 0; i < sizeof placeholders / sizeof *placeholders; ++i)
+    if (strcmp(s, placeholders[i]) == 0)
+      return true;
+  return false;
+}
+
+static GlowOnnxSymbol *find_symbol(GlowOnnxImporter *im, const char *symbol) {
+  for (uint32_t i = 0; i < im->symbols.count; ++i)
+    if (strcmp(im->symbols.data[i].symbol, symbol) == 0)
+      return &im->symbols.data[i];
+  return NULL;
+}
+
+static GlowStr generate_name(GlowOnnxImporter *im, uint32_t *next) {
+  for (;;) {
+    GlowStr name = glow_str_printf(im->ctx, "d%u", (*next)++);
+    if (!find_symbol(im, name))
+      return name;
+  }
+}
+
+/* The symbol for a dimension that the model calls `name`, or NULL. */
+static GlowStr symbol_for(GlowOnnxImporter *im, GlowStr name, uint32_t *next) {
+  if (name && !is_anonymous(name))
+    for (uint32_t i = 0; i < im->symbols.count; ++i)
+      if (im->symbols.data[i].model == name)
+        return im->symbols.data[i].symbol;
+  GlowOnnxSymbol s = {.model = name, .bound = {.kind = GLOW_DIM_SYMBOL}};
+  s.symbol = name && is_identifier(name) && !is_anonymous(name) ? name : generate_name(im, next);
+  glow_vec_push(im->arena, &im->symbols, s);
+  return s.symbol;
+}
+
+/* What stands in the model for the open dimensions of one input. */
+typedef struct Open {
+  const GlowType *type; /* with symbols */
+  GlowStr names[GLOW_MAX_RANK];
+} Open;
+
+static const GlowType *with_symbols(GlowOnnxImporter *im, Open *open, uint32_t *next) {
+  const GlowType *t = open->type;
+  if (!t || !glow_type_is_tensor(t) || t->unranked)
+    return t;
+  GlowDim dims[GLOW_MAX_RANK];
+  for (uint32_t i = 0; i < t->rank; ++i)
+    dims[i] = t->dims[i].kind == GLOW_DIM_EXACT
+                  ? t->dims[i]
+                  : (GlowDim){GLOW_DIM_SYMBOL, 0, symbol_for(im, open->names[i], next)};
+  return glow_type_with_dims(im->ctx, t, t->rank, dims);
+}
+
+/* ---- Binding ------------------------------------------------------------------------------------ */
+
+/* "8" or "..8" up to `end`. */
+static bool parse_extent(const char *text, const char *end, GlowDim *dim) {
+  bool bound = end - text > 2 && text[0] == '.' && text[1] == '.';
+  text += bound ? 2 : 0;
+  int64_t value = 0;
+  if (text == end)
+    return false;
+  for (; text < end; ++text) {
+    if (*text < '0' || *text > '9' || value > GLOW_MAX_ELEMENTS)
+      return false;
+    value = value * 10 + (*text - '0');
+  }
+  *dim = bound ? GLOW_BOUND(value) : GLOW_EXACT(value);
+  return value <= GLOW_MAX_ELEMENTS;
+}
+
+static bool parse_shape(const char *text, GlowDim *dims, uint32_t *rank) {
+  *rank = 0;
+  if (!*text)
+    return true;
+  for (;;) {
+    const char *end = strchr(text, 'x');
+    if (*rank == GLOW_MAX_RANK ||
+        !parse_extent(text, end ? end : text + strlen(text), &dims[(*rank)++]))
+      return false;
+    if (!end)
+      return true;
+    text = end + 1;
+  }
+}
+
+bool glow_onnx_bind_valid(const char *text) {
+  GlowDim dim;
+  const char *equals = strrchr(text, '=');
+  return equals && equals != text && parse_extent(equals + 1, text + strlen(text), &dim);
+}
+
+bool glow_onnx_bind_input_valid(const char *text) {
+  GlowDim dims[GLOW_MAX_RANK];
+  uint32_t rank;
+  const char *equals = strrchr(text, '=');
+  return equals && equals != text && parse_shape(equals + 1, dims, &rank);
+}
+
+static bool same_dim(GlowDim a, GlowDim b) { return a.kind == b.kind && a.size == b.size; }
+
+static bool bind_symbol(GlowOnnxImporter *im, GlowOnnxSymbol *s, GlowDim dim, const char *option) {
+  if (s->bound.kind != GLOW_DIM_SYMBOL && !same_dim(s->bound, dim)) {
+    glow_error(im->ctx, GLOW_NOWHERE, "%s: $%s is already bound to %s%lld", option, s->symbol,
+               s->bound.kind == GLOW_DIM_BOUND ? ".." : "", (long long)s->bound.size);
+    return false;
+  }
+  s->bound = dim;
+  return true;
+}
+
+/* -bind='N=8'; N is the model's name or ours, with or without $. */
+static void apply_bind(GlowOnnxImporter *im, const char *text) {
+  GlowDim dim;
+  const char *equals = strrchr(text, '=');
+  if (!glow_onnx_bind_valid(text)) {
+    glow_error(im->ctx, GLOW_NOWHERE, "-bind='%s': expected NAME=EXTENT or NAME=..EXTENT", text);
+    return;
+  }
+  parse_extent(equals + 1, text + strlen(text), &dim);
+  if (*text == '$')
+    ++text;
+  GlowStr name = glow_str_n(im->ctx, text, (size_t)(equals - text));
+  GlowOnnxSymbol *s = find_symbol(im, name);
+  for (uint32_t i = 0; !s && i < im->symbols.count; ++i)
+    if (im->symbols.data[i].model == name && !is_anonymous(name))
+      s = &im->symbols.data[i];
+  if (s) {
+    bind_symbol(im, s, dim, "-bind");
+    return;
+  }
+  const char **all = GLOW_NEW_ARRAY(im->arena, const char *, im->symbols.count);
+  for (uint32_t i = 0; i < im->symbols.count; ++i)
+    all[i] = im->symbols.data[i].symbol;
+  const char *near = glow_nearest(name, all, im->symbols.count);
+  glow_error(im->ctx, GLOW_NOWHERE, "-bind: the model has no open dimension '%s'%s%s%s", name,
+             near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+}
+
+/* The shape of one input: open dimensions are bound, others must agree. */
+static void bind_shape(GlowOnnxImporter *im, Open *open, GlowStr name, const GlowDim *dims,
+                       uint32_t rank) {
+  const GlowType *t = open->type;
+  if (!t)
+    return;
+  if (glow_type_is_tensor(t) && t->unranked) {
+    const char *bad = glow_type_check_dims(t->kind, rank, dims);
+    if (bad)
+      glow_error(im->ctx, GLOW_NOWHERE, "-bind-input: %s: %s", name, bad);
+    else
+      open->type = glow_type_tensor(im->ctx, t->kind, rank, dims);
+    return;
+  }
+  bool ok = glow_type_is_tensor(t) && t->rank == rank;
+  for (uint32_t i = 0; ok && i < rank; ++i) {
+    if (t->dims[i].kind == GLOW_DIM_SYMBOL)
+      ok = bind_symbol(im, find_symbol(im, t->dims[i].symbol), dims[i], "-bind-input");
+    else
+      ok = same_dim(t->dims[i], dims[i]);
+  }
+  if (!ok)
+    glow_error(im->ctx, GLOW_NOWHERE, "-bind-input: the shape does not fit '%s', which is %s", name,
+               glow_type_str(im->ctx, t));
+}
+
+static void apply_bind_input(GlowOnnxImporter *im, const char *text, const GlowStr *names,
+                             Open *opens, uint32_t count) {
+  GlowDim dims[GLOW_MAX_RANK];
+  uint32_t rank;
+  const char *equals = strrchr(text, '=');
+  if (!glow_onnx_bind_input_valid(text)) {
+    glow_error(im->ctx, GLOW_NOWHERE, "-bind-input='%s': expected NAME=1x3x224x224", text);
+    return;
+  }
+  parse_shape(equals + 1, dims, &rank);
+  GlowStr name = glow_str_n(im->ctx, text, (size_t)(equals - text));
+  for (uint32_t i = 0; i < count; ++i)
+    if (names[i] == name) {
+      bind_shape(im, &opens[i], name, dims, rank);
+      return;
+    }
+  const char *near = glow_nearest(name, names, count);
+  glow_error(im->ctx, GLOW_NOWHERE, "-bind-input: the model has no input '%s'%s%s%s", name,
+             near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+}
+
+/* The type with every symbol that is bound replaced. */
+static const GlowType *substitute(GlowOnnxImporter *im, const GlowType *t, GlowStr name) {
+  if (!t || !glow_type_is_tensor(t) || t->unranked)
+    return t;
+  GlowDim dims[GLOW_MAX_RANK];
+  for (uint32_t i = 0; i < t->rank; ++i) {
+    dims[i] = t->dims[i];
+    if (dims[i].kind == GLOW_DIM_SYMBOL) {
+      const GlowOnnxSymbol *s = find_symbol(im, dims[i].symbol);
+      if (s->bound.kind != GLOW_DIM_SYMBOL)
+        dims[i] = s->bound;
+    }
+  }
+  const char *bad = glow_type_check_dims(t->kind, t->rank, dims);
+  if (!bad)
+    return glow_type_with_dims(im->ctx, t, t->rank, dims);
+  glow_error(im->ctx, glow_loc_file(im->ctx, im->file.name), "input '%s': %s", name, bad);
+  return NULL;
+}
+
+/* Tells what stays open in one input, under both names, and which option closes it. */
+static void note_open(GlowOnnxImporter *im, GlowStr name, const Open *open, const GlowType *t) {
+  GlowLoc loc = glow_loc_file(im->ctx, im->file.name);
+  if (glow_type_is_tensor(t) && t->unranked) {
+    glow_note(im->ctx, loc, "input '%s' has no shape; -bind-input='%s=...' gives it one", name,
+              name);
+    return;
+  }
+  GlowStr list = NULL;
+  for (uint32_t i = 0; glow_type_is_tensor(t) && i < t->rank; ++i) {
+    if (t->dims[i].kind != GLOW_DIM_SYMBOL)
+      continue;
+    GlowStr symbol = t->dims[i].symbol, model = open->names[i];
+    GlowStr item = model == symbol ? glow_str_printf(im->ctx, "$%s", symbol)
+                   : model ? glow_str_printf(im->ctx, "$%s ('%s' in the model)", symbol, model)
+                           : glow_str_printf(im->ctx, "$%s (no name in the model)", symbol);
+    list = list ? glow_str_printf(im->ctx, "%s, %s", list, item) : item;
+  }
+  if (list)
+    glow_note(im->ctx, loc,
+              "input '%s' has open dimensions: %s; -bind='NAME=EXTENT' or -bind-input='%s=...' "
+              "closes them", name, list, name);
+}
+
+void glow_onnx_input_types(GlowOnnxImporter *im, const GlowOnnxOptions *o, const GlowStr *names,
+                           const GlowWireSpan *protos, uint32_t count, const GlowType **types) {
+  Open *opens = GLOW_NEW_ARRAY(im->arena, Open, count);
+  uint32_t next = 0;
+  GlowLoc loc = glow_loc_file(im->ctx, im->file.name);
+  for (uint32_t i = 0; i < count && !im->ctx->too_many_errors; ++i) {
+    const char *what = glow_str_printf(im->ctx, "input '%s'", names[i]);
+    if (protos[i].at)
+      opens[i].type = read_type(im, protos[i], loc, what, opens[i].names, 1);
+    else
+      glow_error(im->ctx, loc, "%s has no type", what);
+  }
+  for (uint32_t i = 0; i < count; ++i)
+    opens[i].type = with_symbols(im, &opens[i], &next);
+  for (uint32_t i = 0; o && i < o->nbinds; ++i)
+    apply_bind(im, o->binds[i]);
+  for (uint32_t i = 0; o && i < o->nbind_inputs; ++i)
+    apply_bind_input(im, o->bind_inputs[i], names, opens, count);
+  for (uint32_t i = 0; i < count; ++i) {
+    types[i] = substitute(im, opens[i].type, names[i]);
+    if (types[i] && !im->quiet)
+      note_open(im, names[i], &opens[i], types[i]);
+  }
+}
