@@ -1,0 +1,264 @@
+/* From the instructions of a program to the work that code generation emits.
+ *
+ * Layouts, strategies, tiles and offsets are read from the text and not decided here; an instruction
+ * without a tile gets the default of glow_cpu_conv_tile, a program without offsets a plan. */
+#include "backend/cpu/select.h"
+
+#include "memplan/memplan.h"
+
+#define ALIGN 64
+
+/* ---- Views -------------------------------------------------------------------------------------- */
+
+static bool fail(GlowSelect *s, const char *why) {
+  s->why = why;
+  return false;
+}
+
+static int64_t element_bytes(const GlowType *t) { return glow_kind_info[t->kind].bits / 8; }
+
+static bool is_supported_type(GlowSelect *s, const GlowType *t) {
+  if (!glow_type_is_tensor(t) || !glow_type_is_static(t))
+    return fail(s, "its extents are not known before it runs");
+  if (t->kind == GLOW_KIND_STRING || glow_kind_info[t->kind].bits % 8)
+    return fail(s, "its elements are not whole bytes");
+  return true;
+}
+
+/* Physical axes of a type, and strides of a dense buffer of it. */
+static void dense_view(const GlowType *t, GlowView *view) {
+  int64_t dims[GLOW_MAX_RANK];
+  for (uint32_t i = 0; i < t->rank; i++)
+    dims[i] = t->dims[i].size;
+  view->type = t;
+  view->rank = glow_layout_physical(t->layout, t->rank, dims, view->dims);
+  int64_t stride = 1;
+  for (uint32_t i = view->rank; i > 0; i--) {
+    view->strides[i - 1] = stride;
+    stride *= view->dims[i - 1];
+  }
+}
+
+/* Bytes from the first to the last element. */
+static int64_t span_bytes(const GlowView *view) {
+  int64_t last = 0;
+  for (uint32_t i = 0; i < view->rank; i++) {
+    if (!view->dims[i])
+      return 0;
+    last += (view->dims[i] - 1) * view->strides[i];
+  }
+  return (last + 1) * element_bytes(view->type);
+}
+
+bool glow_select_view(GlowSelect *s, const GlowValue *v, GlowView *view) {
+  if (!is_supported_type(s, v->type))
+    return false;
+  dense_view(v->type, view);
+  const GlowNode *tv = glow_value_def(v, GLOW_OP_TENSORVIEW);
+  if (!tv) {
+    const GlowPlace *place = glow_map_get(s->places, v);
+    if (!place)
+      return fail(s, "an operand is neither a buffer nor storage");
+    view->place = *place;
+    return true;
+  }
+  const GlowTensorviewMembers *m = tv->members;
+  GlowView base;
+  if (!glow_select_view(s, glow_node_in(tv, 0), &base))
+    return false;
+  for (uint32_t i = 0; i < view->rank && i < m->strides.count; i++)
+    view->strides[i] = glow_array_at(m->strides, int64_t, i);
+  view->place = base.place;
+  view->place.offset += m->offset * element_bytes(v->type);
+  view->place.bytes = span_bytes(view);
+  return true;
+}
+
+/* ---- Operands of bodies ------------------------------------------------------------------------- */
+
+/* The block of a logical axis, or -1. */
+static int block_of(const GlowType *t, uint32_t axis) {
+  for (uint32_t i = 0; t->layout && i < t->layout->nblocks; i++) {
+    if (t->layout->blocks[i].axis == axis)
+      return (int)i;
+  }
+  return -1;
+}
+
+bool glow_select_operand(GlowSelect *s, const GlowView *to, const GlowView *from, int64_t *stride,
+                         int64_t *channels) {
+  const GlowType *tt = to->type, *ft = from->type;
+  *channels = 0;
+  for (uint32_t i = 0; i < to->rank; i++)
+    stride[i] = 0;
+  if (ft->rank > tt->rank)
+    return fail(s, "an operand has more axes than the result");
+  for (uint32_t a = 0; a < ft->rank; a++) {
+    uint32_t axis = a + tt->rank - ft->rank;
+    int tb = block_of(tt, axis), fb = block_of(ft, a);
+    if (ft->dims[a].size == 1 && tt->dims[axis].size != 1)
+      continue; /* broadcast */
+    if (ft->dims[a].size != tt->dims[axis].size)
+      return fail(s, "an operand does not broadcast");
+    if (fb < 0 && tb >= 0) {
+      /* A plain axis under a blocked one: whole blocks of consecutive elements. */
+      int64_t block = tt->layout->blocks[tb].size;
+      stride[axis] = from->strides[a] * block;
+      stride[tt->rank + (uint32_t)tb] = from->strides[a];
+      *channels = tt->dims[axis].size % block ? tt->dims[axis].size : 0;
+      continue;
+    }
+    if ((fb < 0) != (tb < 0) ||
+        (tb >= 0 && ft->layout->blocks[fb].size != tt->layout->blocks[tb].size))
+      return fail(s, "an operand has another layout than the result");
+    stride[axis] = from->strides[a];
+    if (tb >= 0)
+      stride[tt->rank + (uint32_t)tb] = from->strides[ft->rank + (uint32_t)fb];
+  }
+  return true;
+}
+
+/* ---- The plan ----------------------------------------------------------------------------------- */
+
+static bool select_instruction(GlowSelect *s, const GlowNode *n) {
+  switch (n->op) {
+  case GLOW_OP_ALLOC:
+  case GLOW_OP_DEALLOC:
+  case GLOW_OP_TENSORVIEW:
+    return true;
+  case GLOW_OP_CONVOLUTION:
+    return glow_select_conv(s, n);
+  case GLOW_OP_COPY:
+  case GLOW_OP_RELAYOUT:
+    return glow_select_move(s, n);
+  default:
+    if (n->op == GLOW_OP_STACK || glow_node_desc(n)->has_scalar)
+      return glow_select_stack(s, n);
+    return fail(s, "there is no kernel for it yet");
+  }
+}
+
+/* Places of storage, in order of declaration, and which of them are read and written. */
+static void place_storage(GlowSelect *s, GlowFunction *f, GlowCpuPlan *plan) {
+  uint32_t count = 0;
+  for (GlowStorage *g = f->module->first_storage; g; g = g->next)
+    count++;
+  plan->storage = GLOW_NEW_ARRAY(s->arena, GlowStorage *, count);
+  plan->reads = GLOW_NEW_ARRAY(s->arena, bool, count);
+  plan->writes = GLOW_NEW_ARRAY(s->arena, bool, count);
+  for (GlowStorage *g = f->module->first_storage; g; g = g->next) {
+    GlowPlace place = {(int32_t)plan->nstorage, 0, glow_type_bytes(g->value.type)};
+    glow_map_set(s->places, &g->value, glow_arena_copy(s->arena, &place, sizeof place));
+    plan->storage[plan->nstorage++] = g;
+  }
+}
+
+static const GlowValue *base_of(const GlowValue *v) {
+  const GlowNode *tv;
+  while ((tv = glow_value_def(v, GLOW_OP_TENSORVIEW)))
+    v = glow_node_in(tv, 0);
+  return v;
+}
+
+static void note_access(GlowSelect *s, const GlowNode *n, GlowCpuPlan *plan) {
+  if (n->op == GLOW_OP_TENSORVIEW)
+    return;
+  for (uint32_t i = 0; i < n->noperands; i++) {
+    const GlowUse *use = &n->operands[i];
+    const GlowPlace *place = use->value ? glow_map_get(s->places, base_of(use->value)) : NULL;
+    if (!place || place->storage < 0)
+      continue;
+    plan->writes[place->storage] |= use->qual == GLOW_QUAL_OUT || use->qual == GLOW_QUAL_INOUT;
+    plan->reads[place->storage] |= use->qual == GLOW_QUAL_IN || use->qual == GLOW_QUAL_INOUT;
+  }
+}
+
+typedef GLOW_VEC(GlowPlanBuffer) Buffers;
+
+/* Lifetimes of the allocs at the top level, by position; `allocs` in the same order. */
+static void collect_allocs(GlowSelect *s, GlowFunction *f, Buffers *buffers, GlowMap *index_of) {
+  uint32_t time = 0;
+  for (GlowNode *n = f->body->first; n; n = n->next, time++) {
+    if (n->op == GLOW_OP_ALLOC) {
+      int64_t bytes = glow_type_bytes(n->results[0].type);
+      GlowPlanBuffer b = {.size = bytes < 0 ? 0 : bytes, .start = time, .end = UINT32_MAX};
+      b.offset = ((const GlowAllocMembers *)n->members)->at;
+      glow_map_set(index_of, &n->results[0], (void *)(uintptr_t)(buffers->count + 1));
+      glow_vec_push(s->arena, buffers, b);
+    } else if (n->op == GLOW_OP_DEALLOC) {
+      uintptr_t i = (uintptr_t)glow_map_get(index_of, glow_node_in(n, 0));
+      if (i)
+        buffers->data[i - 1].end = time + 1;
+    }
+  }
+}
+
+/* Offsets as the text has them if it has them all, else a plan of our own. */
+static bool place_allocs(GlowSelect *s, GlowFunction *f, GlowCpuPlan *plan) {
+  Buffers buffers = {0};
+  GlowMap *index_of = glow_map_create(s->arena);
+  collect_allocs(s, f, &buffers, index_of);
+  bool planned = true;
+  int64_t size = 0;
+  for (uint32_t i = 0; i < buffers.count; i++) {
+    const GlowPlanBuffer *b = &buffers.data[i];
+    planned = planned && b->offset >= 0;
+    size = b->offset + b->size > size ? b->offset + b->size : size;
+  }
+  plan->align = f->align > ALIGN ? f->align : ALIGN;
+  if (!planned)
+    size = glow_memplan_greedy(s->arena, buffers.data, buffers.count, plan->align);
+  plan->arena = planned && f->arena > size ? f->arena : size;
+  for (GlowNode *n = f->body->first; n; n = n->next) {
+    if (n->op != GLOW_OP_ALLOC)
+      continue;
+    const GlowPlanBuffer *b =
+        &buffers.data[(uintptr_t)glow_map_get(index_of, &n->results[0]) - 1];
+    GlowPlace place = {-1, b->offset, b->size};
+    glow_map_set(s->places, &n->results[0], glow_arena_copy(s->arena, &place, sizeof place));
+  }
+  return size >= 0;
+}
+
+typedef struct Refusal {
+  const GlowNode *node;
+  const char *why;
+} Refusal;
+typedef GLOW_VEC(Refusal) Refusals;
+
+static void report(GlowSelect *s, const GlowFunction *f, const Refusals *refusals) {
+  glow_error(s->ctx, f->src, "program @%s cannot be compiled for %s: unsupported instructions (%u)",
+             f->name, s->isa->name, refusals->count);
+  for (uint32_t i = 0; i < refusals->count; i++) {
+    const Refusal *r = &refusals->data[i];
+    glow_note(s->ctx, glow_node_loc(r->node), "unsupported '%s': %s",
+              glow_node_desc(r->node)->instr, r->why);
+  }
+}
+
+bool glow_cpu_plan(GlowArena *arena, GlowFunction *f, const GlowIsa *isa, GlowCpuPlan *plan) {
+  GlowSelect s = {.ctx = f->module->ctx, .arena = arena, .isa = isa};
+  s.places = glow_map_create(arena);
+  *plan = (GlowCpuPlan){0};
+  place_storage(&s, f, plan);
+  if (!place_allocs(&s, f, plan)) {
+    glow_error(s.ctx, f->src, "the buffers of program @%s do not fit into memory", f->name);
+    return false;
+  }
+  Refusals refusals = {0};
+  for (GlowNode *n = f->body->first; n; n = n->next) {
+    if (select_instruction(&s, n)) {
+      note_access(&s, n, plan);
+      continue;
+    }
+    Refusal r = {n, s.why};
+    glow_vec_push(arena, &refusals, r);
+  }
+  if (refusals.count) {
+    report(&s, f, &refusals);
+    return false;
+  }
+  plan->work = s.work.data;
+  plan->count = s.work.count;
+  return true;
+}

@@ -1,0 +1,47 @@
+/* Selecting work for instructions; shared by the files of this folder. */
+#ifndef GLOW_BACKEND_CPU_SELECT_H
+#define GLOW_BACKEND_CPU_SELECT_H
+
+#include "backend/cpu/cpu.h"
+
+#define GLOW_VIEW_RANK (GLOW_MAX_RANK + 4)
+
+/* A buffer, or a part of one, as an instruction sees it: physical axes with strides in elements. */
+typedef struct GlowView {
+  const GlowType *type;
+  GlowPlace place; /* from the first element to the last */
+  uint32_t rank;   /* physical */
+  int64_t dims[GLOW_VIEW_RANK], strides[GLOW_VIEW_RANK];
+} GlowView;
+
+typedef GLOW_VEC(GlowWork) GlowWorkList;
+
+/* State of one selection. */
+typedef struct GlowSelect {
+  GlowContext *ctx;
+  GlowArena *arena;
+  const GlowIsa *isa;
+  GlowWorkList work;
+  GlowMap *places; /* GlowValue of an alloc or a storage -> GlowPlace */
+  const char *why; /* set by a selection that fails: what it cannot do */
+} GlowSelect;
+
+/* Fills in the view of a value. False, with s->why, if its type is not static or its elements are
+ * not whole bytes. */
+bool glow_select_view(GlowSelect *s, const GlowValue *v, GlowView *view);
+
+/* Selections: append work, or return false with s->why. */
+bool glow_select_conv(GlowSelect *s, const GlowNode *n);
+bool glow_select_move(GlowSelect *s, const GlowNode *n);
+bool glow_select_stack(GlowSelect *s, const GlowNode *n);
+
+/* Appends zeros into the padding lanes of a blocked buffer. */
+bool glow_select_zero_padding(GlowSelect *s, const GlowNode *n, const GlowView *to);
+
+/* An operand that is read along the physical axes of `to`, with broadcasting: fills in place, stride
+ * (one for each physical axis of `to`, at most GLOW_VIEW_RANK) and the number of channels that may
+ * be read, 0 if whole blocks are there. False, with s->why, if that takes another layout. */
+bool glow_select_operand(GlowSelect *s, const GlowView *to, const GlowView *from, int64_t *stride,
+                         int64_t *channels);
+
+#endif

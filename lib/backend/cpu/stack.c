@@ -1,0 +1,127 @@
+/* Stacks and single element-wise instructions: one loop nest over the physical elements of the
+ * results. Axes that are one loop for every operand are merged, so that most become one. */
+#include "backend/cpu/select.h"
+
+#include <string.h>
+
+static bool fail(GlowSelect *s, const char *why) {
+  s->why = why;
+  return false;
+}
+
+/* Strides of every operand (outputs first) along the physical axes of output 0. */
+typedef struct Nest {
+  uint32_t rank, noperands;
+  int64_t dims[GLOW_VIEW_RANK];
+  int64_t (*strides)[GLOW_VIEW_RANK];
+} Nest;
+
+static bool can_merge(const Nest *nest, uint32_t outer, uint32_t inner) {
+  for (uint32_t i = 0; i < nest->noperands; i++) {
+    if (nest->strides[i][outer] != nest->strides[i][inner] * nest->dims[inner])
+      return false;
+  }
+  return true;
+}
+
+static void move_axis(Nest *nest, uint32_t to, uint32_t from) {
+  nest->dims[to] = nest->dims[from];
+  for (uint32_t i = 0; i < nest->noperands; i++)
+    nest->strides[i][to] = nest->strides[i][from];
+}
+
+/* Drops axes of extent 1 and merges neighbours. */
+static void merge(Nest *nest) {
+  uint32_t kept = 0;
+  for (uint32_t a = 0; a < nest->rank; a++) {
+    if (nest->dims[a] == 1)
+      continue;
+    if (kept && can_merge(nest, kept - 1, a)) {
+      int64_t n = nest->dims[kept - 1] * nest->dims[a];
+      move_axis(nest, kept - 1, a);
+      nest->dims[kept - 1] = n;
+    } else {
+      move_axis(nest, kept++, a);
+    }
+  }
+  nest->rank = kept;
+}
+
+static bool finish(GlowSelect *s, GlowWork *w, const Nest *nest) {
+  if (nest->rank > GLOW_STACK_DIMS)
+    return fail(s, "it has too many axes");
+  uint32_t skip = GLOW_STACK_DIMS - nest->rank;
+  for (uint32_t d = 0; d < GLOW_STACK_DIMS; d++) {
+    w->params.stack.n[d] = d < skip ? 1 : nest->dims[d - skip];
+    for (uint32_t i = 0; i < w->noperands; i++)
+      w->operands[i].stride[d] = d < skip ? 0 : nest->strides[i][d - skip];
+  }
+  for (uint32_t i = 0; i < w->noperands; i++) {
+    int64_t last = w->operands[i].stride[GLOW_STACK_DIMS - 1];
+    if (nest->rank && last != 1 && (last != 0 || i < w->nouts))
+      return fail(s, "an operand is not contiguous");
+    if (!nest->rank)
+      w->operands[i].stride[GLOW_STACK_DIMS - 1] = 1; /* one element */
+  }
+  return true;
+}
+
+/* The buffers that a stack or element-wise instruction touches; absent inputs are left out. */
+static uint32_t gather(const GlowNode *n, const GlowValue **values) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < n->noperands; i++) {
+    if (n->operands[i].value)
+      values[count++] = n->operands[i].value;
+  }
+  return count;
+}
+
+bool glow_select_stack(GlowSelect *s, const GlowNode *n) {
+  GlowWork w = {.kind = GLOW_WORK_STACK, .node = n, .nouts = n->nouts};
+  const GlowNode *culprit = NULL;
+  if (n->op == GLOW_OP_STACK)
+    w.body.block = glow_node_epilogue(n);
+  else
+    w.body.node = n;
+  if (!glow_codegen_has_body(&w.body, &culprit))
+    return fail(s, culprit == n ? "it is not of float"
+                                : glow_arena_printf(s->arena, "its body has '%s', which is not "
+                                                              "element-wise or not of float",
+                                                    glow_node_desc(culprit)->node));
+  const GlowValue **values = GLOW_NEW_ARRAY(s->arena, const GlowValue *, n->noperands);
+  w.noperands = gather(n, values);
+  w.operands = GLOW_NEW_ARRAY(s->arena, GlowOperand, w.noperands);
+  Nest nest = {.noperands = w.noperands};
+  nest.strides = glow_arena_array(s->arena, w.noperands, sizeof *nest.strides);
+  GlowView to;
+  if (!glow_select_view(s, values[0], &to))
+    return false;
+  nest.rank = to.rank;
+  memcpy(nest.dims, to.dims, sizeof nest.dims);
+  for (uint32_t i = 0; i < w.noperands; i++) {
+    GlowView v;
+    int64_t channels;
+    if (!glow_select_view(s, values[i], &v) ||
+        !glow_select_operand(s, &to, &v, nest.strides[i], &channels))
+      return false;
+    if (v.type->kind != GLOW_KIND_FLOAT || v.type->quantized)
+      return fail(s, "an operand is not of float");
+    if (channels)
+      return fail(s, "an operand is not padded to whole blocks");
+    w.operands[i].place = v.place;
+  }
+  for (uint32_t a = 0; a < nest.rank; a++) {
+    if (!nest.dims[a])
+      return true; /* no elements */
+  }
+  merge(&nest);
+  if (!finish(s, &w, &nest))
+    return false;
+  glow_vec_push(s->arena, &s->work, w);
+  for (uint32_t i = 0; i < w.nouts; i++) {
+    GlowView v;
+    if (!glow_select_view(s, values[i], &v) || !glow_select_zero_padding(s, n, &v))
+      return false;
+  }
+  return true;
+}

@@ -1,0 +1,99 @@
+/* The public steps: emit, link, optimize, generate, load. */
+#include <string.h>
+#include <time.h>
+
+#include "codegen/blobs.h"
+#include "codegen/emit.h"
+#include "codegen/jit.h"
+
+/* This thread's time, so that a busy machine does not count. */
+static double seconds(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Adds what passed since *since to *sum. */
+static void lap(double *since, double *sum) {
+  double now = seconds();
+  *sum += now - *since;
+  *since = now;
+}
+
+static bool link_kernels(GlowEmitter *e, const GlowCodegenOptions *o) {
+  bool ok = true;
+  if (o->kernels)
+    ok = glow_llvm_link(&e->l, o->kernels, o->kernels_size, "kernels");
+  for (size_t i = 0; ok && i < glow_nbitcode; i++) {
+    const GlowBitcode *b = &glow_bitcode[i];
+    if (&glow_isa[b->isa] == o->isa && !(o->kernels && strcmp(b->name, "conv") == 0))
+      ok = glow_llvm_link(&e->l, b->data, (size_t)(b->end - b->data), b->name);
+  }
+  return ok;
+}
+
+/* Opens e->l and leaves an optimized module in it; on failure e->l is closed. */
+static bool build(GlowEmitter *e, GlowContext *ctx, const GlowWork *work, uint32_t count,
+                  const GlowCodegenOptions *o, GlowCodegenTimes *times) {
+  double since = seconds();
+  e->arena = glow_arena_create(ctx);
+  if (!glow_llvm_open(&e->l, ctx, o->isa)) {
+    glow_arena_destroy(e->arena);
+    return false;
+  }
+  glow_emit_program(e, work, count);
+  glow_arena_destroy(e->arena);
+  lap(&since, &times->emit);
+  bool ok = link_kernels(e, o);
+  lap(&since, &times->link);
+  ok = ok && glow_llvm_optimize(&e->l, GLOW_CODE_ENTRY);
+  lap(&since, &times->optimize);
+  if (!ok)
+    glow_llvm_close(&e->l);
+  return ok;
+}
+
+GlowCode *glow_codegen_compile(GlowContext *ctx, const GlowWork *work, uint32_t count,
+                               const GlowCodegenOptions *o, GlowCodegenTimes *times) {
+  GlowCodegenTimes unused;
+  times = times ? times : &unused;
+  *times = (GlowCodegenTimes){0};
+  GlowEmitter e = {0};
+  if (!build(&e, ctx, work, count, o, times))
+    return NULL;
+  double since = seconds();
+  LLVMMemoryBufferRef object = glow_llvm_generate(&e.l, LLVMObjectFile);
+  lap(&since, &times->generate);
+  GlowCode *code = object ? glow_jit_load(ctx, object, GLOW_CODE_ENTRY) : NULL;
+  lap(&since, &times->load);
+  glow_llvm_close(&e.l);
+  return code;
+}
+
+bool glow_codegen_emit_asm(GlowContext *ctx, const GlowWork *work, uint32_t count,
+                           const GlowCodegenOptions *o, GlowText *out) {
+  GlowCodegenTimes times = {0};
+  GlowEmitter e = {0};
+  if (!build(&e, ctx, work, count, o, &times))
+    return false;
+  LLVMMemoryBufferRef text = glow_llvm_generate(&e.l, LLVMAssemblyFile);
+  if (text) {
+    glow_text_bytes(out, LLVMGetBufferStart(text), LLVMGetBufferSize(text));
+    LLVMDisposeMemoryBuffer(text);
+  }
+  glow_llvm_close(&e.l);
+  return text != NULL;
+}
+
+bool glow_codegen_emit_ir(GlowContext *ctx, const GlowWork *work, uint32_t count,
+                          const GlowCodegenOptions *o, GlowText *out) {
+  GlowCodegenTimes times = {0};
+  GlowEmitter e = {0};
+  if (!build(&e, ctx, work, count, o, &times))
+    return false;
+  char *text = LLVMPrintModuleToString(e.l.module);
+  glow_text_puts(out, text);
+  LLVMDisposeMessage(text);
+  glow_llvm_close(&e.l);
+  return true;
+}

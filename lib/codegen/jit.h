@@ -1,0 +1,11 @@
+/* Objects as code in memory, through ORC. */
+#ifndef GLOW_CODEGEN_JIT_H
+#define GLOW_CODEGEN_JIT_H
+
+#include "codegen/codegen.h"
+#include "codegen/llvm.h"
+
+/* Loads an object file (taken) and finds the function `entry`. NULL after a diagnostic. */
+GlowCode *glow_jit_load(GlowContext *ctx, LLVMMemoryBufferRef object, const char *entry);
+
+#endif

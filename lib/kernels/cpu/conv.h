@@ -1,0 +1,30 @@
+/* Parameters of the convolution kernels: written by the backend, read by the kernels as constants.
+ *
+ * Every field is int64_t, so that code generation can turn the struct into a constant array of i64
+ * without a table of its fields. Strides count floats. Activations are blocked by 16 channels:
+ * [N][C/16][H][W][16]; filters are [O/ob][I/16][KH][KW][16][ob]. */
+#ifndef GLOW_KERNELS_CPU_CONV_H
+#define GLOW_KERNELS_CPU_CONV_H
+
+#include <stdint.h>
+
+#define GLOW_CONV_BLOCK 16    /* channels in a block of an activation */
+#define GLOW_CONV_MAX_ROWS 4  /* rows of a tile */
+
+typedef struct GlowConvParams {
+  int64_t rows;                   /* output rows of all images: N * OH */
+  int64_t oh, ow, oc;             /* output extents */
+  int64_t ih, iw, ic;             /* input extents */
+  int64_t kh, kw, sh, sw, dh, dw; /* window, strides, dilations */
+  int64_t pt, pl;                 /* padding above and to the left */
+  int64_t xn, xc, xh, xw;         /* strides of the input: image, channel block, row, pixel */
+  int64_t yn, yc, yh, yw;         /* strides of the output */
+  int64_t ob;                     /* output channels in a block of the filter */
+  int64_t bias;                   /* whether there is a bias */
+  int64_t band;                   /* output rows that share one pass over the filter */
+  int64_t tile_rows, tile_cols;   /* output pixels of the full tile */
+  int64_t narrow;                 /* the last `narrow` tiles of a row are one pixel narrower */
+  int64_t left, right;            /* leftmost, rightmost pixels of a tile that may need padding */
+} GlowConvParams;
+
+#endif

@@ -1,0 +1,164 @@
+/* Direct convolution over blocked activations.
+ *
+ * A tile of output pixels by output vectors stays in registers while one FMA chain per output runs
+ * from the bias over (ic/16, kh, kw, ic%16); see docs/Numerics. Each step loads the filter vectors
+ * and broadcasts one input per pixel. Everything but the pointers is constant once a wrapper has
+ * been specialized, so displacements fold into addresses and unused paths vanish.
+ *
+ * Padding needs neither a copy of the input nor code of its own: a row of taps outside of the input
+ * reads from a row of zeros, and each of the few pixels at the left and right of a tile that may
+ * reach outside has a pointer of its own. A tile may span up to GLOW_CONV_MAX_ROWS output rows, also
+ * of different images, so that narrow maps fill it. */
+#ifndef GLOW_KERNELS_CPU_CONV_TILE_H
+#define GLOW_KERNELS_CPU_CONV_TILE_H
+
+#include "conv.h"
+#include "vector.h"
+
+/* What a convolution reads and writes. */
+typedef struct GlowConvPtrs {
+  float *y;
+  const float *x, *w, *bias, *zeros;
+  void *const *env; /* the epilogue's other operands */
+} GlowConvPtrs;
+
+/* A tile specialized for one convolution: its first output row of all images, first column, and block
+ * of the filter. */
+typedef void GlowConvTileFn(float *y, const float *x, const float *w, const float *bias,
+                            const float *zeros, void *const *env, int64_t row, int64_t col,
+                            int64_t group);
+
+INLINE GlowVec bias_at(const GlowConvParams *s, const float *bias, int64_t c) {
+  GlowVec zero = {0};
+  if (!s->bias)
+    return zero;
+  return s->oc % GLOW_CONV_BLOCK == 0 || c + GLOW_VL <= s->oc ? vec_load(bias + c)
+                                                           : vec_load_first(bias + c, s->oc - c);
+}
+
+/* One input channel: mr * nr FMAs. The fence emits nothing: it keeps the loads of the next step from
+ * being scheduled into this one, for which there is no register left. */
+INLINE void step(int mr, int nr, GlowVec acc[GLOW_TILE_PIXELS][GLOW_TILE_VECTORS], const float *const *pixel,
+                 const float *w, int64_t k) {
+  GlowVec f[GLOW_TILE_VECTORS];
+  __atomic_signal_fence(__ATOMIC_SEQ_CST);
+  UNROLL for (int j = 0; j < nr; j++) f[j] = vec_load(w + j * GLOW_VL);
+  UNROLL for (int i = 0; i < mr; i++) {
+    GlowVec v = vec_splat(pixel[i][k]);
+    UNROLL for (int j = 0; j < nr; j++) acc[i][j] = vec_fma(v, f[j], acc[i][j]);
+  }
+}
+
+/* The channels of one block at one tap. */
+INLINE void tap(int mr, int nr, const GlowConvParams *s, GlowVec acc[GLOW_TILE_PIXELS][GLOW_TILE_VECTORS],
+                const float *const *pixel, const float *w, int64_t channels) {
+  if (s->ic % GLOW_CONV_BLOCK == 0) {
+    ROLLED for (int64_t k = 0; k < GLOW_CONV_BLOCK; k += 4) {
+      UNROLL for (int u = 0; u < 4; u++) step(mr, nr, acc, pixel, w + (k + u) * s->ob, k + u);
+    }
+  } else {
+    ROLLED for (int64_t k = 0; k < channels; k++) step(mr, nr, acc, pixel, w + k * s->ob, k);
+  }
+}
+
+/* Row r of a tile: an image, and the first row of the input under the window (may be negative). */
+typedef struct GlowConvRow {
+  int64_t n, h;
+} GlowConvRow;
+
+INLINE int64_t row_of(int i, int64_t cols) {
+  return (i >= cols) + (i >= 2 * cols) + (i >= 3 * cols);
+}
+INLINE const float *pick(int64_t r, const float *const p[GLOW_CONV_MAX_ROWS]) {
+  return r == 0 ? p[0] : r == 1 ? p[1] : r == 2 ? p[2] : p[3];
+}
+
+INLINE void store(int mr, int nr, const GlowConvParams *s, const GlowConvPtrs *t, int64_t row,
+                  int64_t col, int64_t group, GlowVec acc[GLOW_TILE_PIXELS][GLOW_TILE_VECTORS],
+                  GlowEpilogueFn *epilogue) {
+  UNROLL for (int i = 0; i < mr; i++) {
+    int64_t up = row_of(i, s->tile_cols), r = row + up, n = r / s->oh, h = r % s->oh;
+    int64_t w = col + i - up * s->tile_cols;
+    UNROLL for (int j = 0; j < nr; j++) {
+      int64_t c = group * s->ob + j * GLOW_VL;
+      float *y = t->y + n * s->yn + c / GLOW_CONV_BLOCK * s->yc + h * s->yh + w * s->yw +
+                 c % GLOW_CONV_BLOCK;
+      GlowVec v = epilogue(acc[i][j], t->env, n, c, h, w);
+      if (s->oc % GLOW_CONV_BLOCK && c + GLOW_VL > s->oc)
+        v = vec_first(v, s->oc - c);
+      vec_store(y, v);
+    }
+  }
+}
+
+/* mr pixels by nr vectors. mr is tile_rows * tile_cols, or less in a narrow or last tile. */
+INLINE void tile(int mr, int nr, const GlowConvParams *params, const GlowConvPtrs *t, int64_t row,
+                 int64_t col, int64_t group, GlowEpilogueFn *epilogue) {
+  const GlowConvParams s = *params;
+  const int64_t cols = mr < s.tile_cols ? mr : s.tile_cols, left = col * s.sw - s.pl;
+  GlowVec acc[GLOW_TILE_PIXELS][GLOW_TILE_VECTORS];
+  UNROLL for (int j = 0; j < nr; j++) {
+    GlowVec b = bias_at(&s, t->bias, group * s.ob + j * GLOW_VL);
+    UNROLL for (int i = 0; i < mr; i++) acc[i][j] = b;
+  }
+  const float *image[GLOW_CONV_MAX_ROWS];
+  int64_t top[GLOW_CONV_MAX_ROWS];
+  UNROLL for (int r = 0; r < GLOW_CONV_MAX_ROWS; r++) {
+    image[r] = t->x + (row + r) / s.oh * s.xn + left * s.xw;
+    top[r] = (row + r) % s.oh * s.sh - s.pt;
+  }
+  const float *w = t->w + group * ((s.ic + 15) / 16 * s.kh * s.kw * 16 * s.ob);
+  ROLLED for (int64_t c = 0; c < s.ic; c += GLOW_CONV_BLOCK) {
+    ROLLED for (int64_t kh = 0; kh < s.kh; kh++) {
+      ROLLED for (int64_t kw = 0; kw < s.kw; kw++) {
+        const float *tap_row[GLOW_CONV_MAX_ROWS], *pixel[GLOW_TILE_PIXELS];
+        UNROLL for (int r = 0; r < GLOW_CONV_MAX_ROWS; r++) {
+          int64_t h = top[r] + kh * s.dh;
+          tap_row[r] = (uint64_t)h < (uint64_t)s.ih
+                           ? image[r] + c / GLOW_CONV_BLOCK * s.xc + h * s.xh + kw * s.dw * s.xw
+                           : t->zeros;
+        }
+        UNROLL for (int i = 0; i < mr; i++) {
+          int64_t r = row_of(i, cols), at = i - r * cols;
+          int64_t x = left + at * s.sw + kw * s.dw;
+          pixel[i] = pick(r, tap_row) + at * s.sw * s.xw;
+          if (at < s.left || at >= cols - s.right)
+            pixel[i] = (uint64_t)x < (uint64_t)s.iw ? pixel[i] : t->zeros;
+        }
+        tap(mr, nr, &s, acc, pixel, w, s.ic - c < GLOW_CONV_BLOCK ? s.ic - c : GLOW_CONV_BLOCK);
+        w += GLOW_CONV_BLOCK * s.ob;
+      }
+    }
+  }
+  store(mr, nr, &s, t, row, col, group, acc, epilogue);
+}
+
+/* All tiles. `full` and `small` are specialized tiles; small is narrower, or has the rows that are
+ * left over. The _odd ones serve a last group of which only one vector exists. Unused ones may be
+ * null. Loops: bands of rows that share one pass over the filter; groups of output channels, so that
+ * a group's filter stays in cache; rows; columns. */
+INLINE void all_tiles(const GlowConvParams *params, GlowConvTileFn *full, GlowConvTileFn *small,
+                     GlowConvTileFn *full_odd, GlowConvTileFn *small_odd, float *y, const float *x,
+                     const float *w, const float *bias, const float *zeros, void *const *env) {
+  const GlowConvParams s = *params;
+  const int64_t groups = (s.oc + s.ob - 1) / s.ob;
+  const bool odd = s.ob > GLOW_CONV_BLOCK && s.oc - (groups - 1) * s.ob <= GLOW_CONV_BLOCK;
+  ROLLED for (int64_t r0 = 0; r0 < s.rows; r0 += s.band) {
+    int64_t r1 = r0 + s.band < s.rows ? r0 + s.band : s.rows;
+    ROLLED for (int64_t g = 0; g < groups; g++) {
+      bool last = odd && g == groups - 1;
+      ROLLED for (int64_t r = r0; r < r1; r += s.tile_rows) {
+        int64_t col = 0, wide = s.tile_cols;
+        bool rest = s.rows % s.tile_rows && r + s.tile_rows > s.rows;
+        ROLLED while (col < s.ow) {
+          bool slim = rest || (s.narrow && col >= s.ow - s.narrow * (wide - 1));
+          GlowConvTileFn *fn = last ? slim ? small_odd : full_odd : slim ? small : full;
+          fn(y, x, w, bias, zeros, env, r, col, g);
+          col += slim && !rest ? wide - 1 : wide;
+        }
+      }
+    }
+  }
+}
+
+#endif

@@ -1,0 +1,19 @@
+/* Loops of element-wise instructions: a register of elements per step, then one masked step. */
+#include "stack.h"
+#include "vector.h"
+
+/* Computes one vector of results at the given place: loads every operand there, runs the scalar
+ * body on all lanes, stores. The rest function does it for the last n % GLOW_VL elements. */
+typedef void GlowStackFn(void *const *env, int64_t i0, int64_t i1, int64_t i2, int64_t i3,
+                         int64_t i4, int64_t i5);
+
+#define LOOP(d) ROLLED for (int64_t i##d = 0; i##d < p->n[d]; i##d++)
+
+void glow_stack(const GlowStackParams *p, GlowStackFn *step, GlowStackFn *rest, void *const *env) {
+  const int64_t whole = p->n[5] / GLOW_VL * GLOW_VL;
+  LOOP(0) LOOP(1) LOOP(2) LOOP(3) LOOP(4) {
+    ROLLED for (int64_t i5 = 0; i5 < whole; i5 += GLOW_VL) step(env, i0, i1, i2, i3, i4, i5);
+    if (p->n[5] > whole)
+      rest(env, i0, i1, i2, i3, i4, whole);
+  }
+}

@@ -1,0 +1,52 @@
+/* Vector types of the target, and how an epilogue sees a place of the output.
+ *
+ * Kernels are freestanding: no libc, nothing but clang's own headers. GLOW_VL (floats in a register),
+ * GLOW_TILE_PIXELS and GLOW_TILE_VECTORS come from the row of isa.def. All floating point is explicit: fma is written
+ * as fma, nothing is contracted, so every target computes the same bits. */
+#ifndef GLOW_KERNELS_CPU_VECTOR_H
+#define GLOW_KERNELS_CPU_VECTOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#if !defined(GLOW_VL) || !defined(GLOW_TILE_PIXELS) || !defined(GLOW_TILE_VECTORS)
+#error "the columns of isa.def must be given as macros"
+#endif
+
+#define INLINE static inline __attribute__((always_inline))
+#define UNROLL _Pragma("clang loop unroll(full)")
+#define ROLLED _Pragma("clang loop unroll(disable) vectorize(disable)")
+
+/* One register of floats; memory need not be aligned. */
+typedef float GlowVec __attribute__((vector_size(GLOW_VL * 4), aligned(4)));
+typedef int32_t GlowVecI __attribute__((vector_size(GLOW_VL * 4), aligned(4)));
+
+/* Transforms a vector of results that is about to be stored at image n, first channel c, pixel
+ * (h, w). env points to the epilogue's other operands. */
+typedef GlowVec GlowEpilogueFn(GlowVec acc, void *const *env, int64_t n, int64_t c, int64_t h,
+                               int64_t w);
+
+INLINE GlowVec vec_splat(float s) {
+  GlowVec v;
+  UNROLL for (int l = 0; l < GLOW_VL; l++) v[l] = s;
+  return v;
+}
+INLINE GlowVec vec_load(const float *p) { return *(const GlowVec *)p; }
+INLINE void vec_store(float *p, GlowVec v) { *(GlowVec *)p = v; }
+INLINE GlowVec vec_fma(GlowVec a, GlowVec b, GlowVec c) { return __builtin_elementwise_fma(a, b, c); }
+
+/* v with +0 in the lanes from `count` on. */
+INLINE GlowVec vec_first(GlowVec v, int64_t count) {
+  GlowVecI lanes;
+  UNROLL for (int l = 0; l < GLOW_VL; l++) lanes[l] = l < count ? -1 : 0;
+  return (GlowVec)((GlowVecI)v & lanes);
+}
+/* The first `count` floats at p, then zeros; reads nothing else. */
+INLINE GlowVec vec_load_first(const float *p, int64_t count) {
+  float v[GLOW_VL] = {0};
+  ROLLED for (int64_t l = 0; l < count && l < GLOW_VL; l++) v[l] = p[l];
+  return vec_load(v);
+}
+
+#endif

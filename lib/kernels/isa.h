@@ -1,0 +1,33 @@
+/* The machines of isa.def, and which of them this host can run. No LLVM needed. */
+#ifndef GLOW_KERNELS_ISA_H
+#define GLOW_KERNELS_ISA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum GlowIsaId {
+#define ISA(id, ...) GLOW_ISA_##id,
+#include "kernels/isa.def"
+#undef ISA
+  GLOW_ISA_COUNT
+} GlowIsaId;
+
+/* One row; see isa.def for the columns. */
+typedef struct GlowIsa {
+  const char *name, *triple, *cpu, *arch;
+  uint32_t vl, tile_pixels, tile_vectors;
+  const char *filter, *features;
+  int64_t l2;
+} GlowIsa;
+
+extern const GlowIsa glow_isa[GLOW_ISA_COUNT];
+
+/* The row called `name`, or NULL. */
+const GlowIsa *glow_isa_find(const char *name);
+/* Whether this host has everything that the row needs. */
+bool glow_isa_runs_here(const GlowIsa *isa);
+/* The last row that this host can run, or NULL. */
+const GlowIsa *glow_isa_host(void);
+
+#endif

@@ -1,0 +1,148 @@
+/* What scalar bodies of operators may call, for every element kind: MIN MAX ABS DIV MOD FMOD POW
+ * SQRT EXP LOG TANH SIGMOID ERF FLOOR CEIL RINT SHL SHR.
+ *
+ * Freestanding, one body for all backends; docs/Numerics defines each to the bit. float16 and
+ * bfloat16 are computed in float by the caller. Integers wrap (compile with -fwrapv). The macros
+ * choose by the type of their first argument. */
+#ifndef GLOW_KERNELS_MATH_H
+#define GLOW_KERNELS_MATH_H
+
+#include "kernels/math_double.h"
+#include "kernels/math_float.h"
+
+/* M(suffix, type, unsigned type). */
+#define GLOW_MATH_SIGNED(M)                                                                        \
+  M(i8, int8_t, uint8_t) M(i16, int16_t, uint16_t) M(i32, int32_t, uint32_t)                       \
+  M(i64, int64_t, uint64_t)
+#define GLOW_MATH_UNSIGNED(M)                                                                      \
+  M(u8, uint8_t, uint8_t) M(u16, uint16_t, uint16_t) M(u32, uint32_t, uint32_t)                    \
+  M(u64, uint64_t, uint64_t)
+
+/* IEEE 754-2019 maximum and minimum: NaN if either is, and -0 below +0. */
+static inline float glow_max_f(float x, float y) {
+  float both = glow_from_bits32(glow_bits32(x) & glow_bits32(y));
+  return x > y || x != x ? x : x == y ? both : y;
+}
+static inline float glow_min_f(float x, float y) {
+  float both = glow_from_bits32(glow_bits32(x) | glow_bits32(y));
+  return x < y || x != x ? x : x == y ? both : y;
+}
+static inline double glow_max_d(double x, double y) {
+  double both = glow_from_bits64(glow_bits64(x) & glow_bits64(y));
+  return x > y || x != x ? x : x == y ? both : y;
+}
+static inline double glow_min_d(double x, double y) {
+  double both = glow_from_bits64(glow_bits64(x) | glow_bits64(y));
+  return x < y || x != x ? x : x == y ? both : y;
+}
+static inline float glow_pow_f(float x, float y) { return glow_powf(x, y); }
+static inline double glow_pow_d(double x, double y) { return glow_pow(x, y); }
+static inline float glow_div_f(float x, float y) { return x / y; }
+static inline double glow_div_d(double x, double y) { return x / y; }
+
+/* The exact remainder with the sign of x: C's fmod. Long division, one bit of the quotient at a
+ * time; exponents differ by at most 2100. */
+static inline double glow_fmod_d(double x, double y) {
+  double a = glow_fabs(x), b = glow_fabs(y);
+  if (!(a < __builtin_inf()) || !(b > 0))
+    return __builtin_nan("");
+  if (a < b)
+    return x;
+  int ea, eb;
+  uint64_t ma = glow_double_mantissa(a, &ea), mb = glow_double_mantissa(b, &eb);
+  for (; ea > eb; ea--) {
+    ma = ma >= mb ? ma - mb : ma;
+    ma <<= 1;
+  }
+  ma = ma >= mb ? ma % mb : ma;
+  double r = ma ? glow_wide_round((GlowWide){0, ma}, eb, 0) : 0.0;
+  return glow_copysign(r, x);
+}
+static inline double glow_mod_d(double x, double y) {
+  double r = glow_fmod_d(x, y);
+  return r == 0 ? glow_copysign(r, y) : (r < 0) != (y < 0) ? r + y : r;
+}
+static inline float glow_fmod_f(float x, float y) { return (float)glow_fmod_d(x, y); }
+static inline float glow_mod_f(float x, float y) {
+  float r = glow_fmod_f(x, y);
+  return r == 0 ? glow_copysignf(r, y) : (r < 0) != (y < 0) ? r + y : r;
+}
+
+/* A double as an integer: truncated, saturated, NaN to 0. The limits are exact powers of two. */
+static inline int64_t glow_trunc_i64(double v) {
+  if (!(v > -0x1p63))
+    return v == v ? INT64_MIN : 0;
+  return v < 0x1p63 ? (int64_t)v : INT64_MAX;
+}
+static inline uint64_t glow_trunc_u64(double v) {
+  return !(v > 0) ? 0 : v < 0x1p64 ? (uint64_t)v : UINT64_MAX;
+}
+static inline uint64_t glow_square_up(uint64_t x, uint64_t y) {
+  uint64_t r = 1;
+  for (; y; y >>= 1, x *= x)
+    r *= y & 1 ? x : 1;
+  return r;
+}
+
+#define GLOW_MATH_ORDER(s, T, U)                                                                   \
+  static inline T glow_max_##s(T x, T y) { return x > y ? x : y; }                                 \
+  static inline T glow_min_##s(T x, T y) { return x < y ? x : y; }                                 \
+  static inline T glow_shl_##s(T x, T y) {                                                         \
+    return (T)((U)y < 8 * sizeof(T) ? (uint64_t)x << y : 0);                                       \
+  }                                                                                                \
+  static inline T glow_shr_##s(T x, T y) { return (T)((U)y < 8 * sizeof(T) ? x >> y : 0); }
+#define GLOW_MATH_SIGNED_BODY(s, T, U)                                                             \
+  static inline T glow_abs_##s(T x) { return (T)(x < 0 ? (U)0 - (U)x : (U)x); }                    \
+  static inline T glow_div_##s(T x, T y) {                                                         \
+    T q = (T)(x / (y == 0 || y == -1 ? 1 : y));                                                    \
+    return y == 0 ? 0 : y == -1 ? (T)((U)0 - (U)x) : q;                                            \
+  }                                                                                                \
+  static inline T glow_fmod_##s(T x, T y) { return (T)(y == 0 || y == -1 ? 0 : x % y); }           \
+  static inline T glow_mod_##s(T x, T y) {                                                         \
+    T r = glow_fmod_##s(x, y);                                                                     \
+    return (T)(r != 0 && (r < 0) != (y < 0) ? r + y : r);                                          \
+  }                                                                                                \
+  static inline T glow_pow_##s(T x, T y) {                                                         \
+    if (y < 0)                                                                                     \
+      return (T)(x == 1 ? 1 : x == -1 ? (y & 1 ? -1 : 1) : 0);                                     \
+    return (T)glow_square_up((uint64_t)x, (uint64_t)y);                                              \
+  }
+#define GLOW_MATH_UNSIGNED_BODY(s, T, U)                                                           \
+  static inline T glow_abs_##s(T x) { return x; }                                                  \
+  static inline T glow_div_##s(T x, T y) { return (T)(y ? x / y : 0); }                            \
+  static inline T glow_fmod_##s(T x, T y) { return (T)(y ? x % y : 0); }                           \
+  static inline T glow_mod_##s(T x, T y) { return (T)(y ? x % y : 0); }                            \
+  static inline T glow_pow_##s(T x, T y) { return (T)glow_square_up(x, y); }
+
+GLOW_MATH_SIGNED(GLOW_MATH_ORDER)
+GLOW_MATH_UNSIGNED(GLOW_MATH_ORDER)
+GLOW_MATH_SIGNED(GLOW_MATH_SIGNED_BODY)
+GLOW_MATH_UNSIGNED(GLOW_MATH_UNSIGNED_BODY)
+
+#define GLOW_MATH_INTEGERS(f)                                                                      \
+  int8_t : f##_i8, int16_t : f##_i16, int32_t : f##_i32, int64_t : f##_i64, uint8_t : f##_u8,      \
+           uint16_t : f##_u16, uint32_t : f##_u32, uint64_t : f##_u64
+#define GLOW_MATH_ANY(x, f) _Generic((x), float : f##_f, double : f##_d, GLOW_MATH_INTEGERS(f))
+#define GLOW_MATH_REAL(x, fn) _Generic((x), float : fn##f, double : fn)
+
+#define MAX(x, y) GLOW_MATH_ANY(x, glow_max)(x, y)
+#define MIN(x, y) GLOW_MATH_ANY(x, glow_min)(x, y)
+#define DIV(x, y) GLOW_MATH_ANY(x, glow_div)(x, y)
+#define MOD(x, y) GLOW_MATH_ANY(x, glow_mod)(x, y)
+#define FMOD(x, y) GLOW_MATH_ANY(x, glow_fmod)(x, y)
+#define ABS(x) _Generic((x), float : glow_fabsf, double : glow_fabs, GLOW_MATH_INTEGERS(glow_abs))(x)
+#define SHL(x, y) _Generic((x), GLOW_MATH_INTEGERS(glow_shl))(x, y)
+#define SHR(x, y) _Generic((x), GLOW_MATH_INTEGERS(glow_shr))(x, y)
+#define SQRT(x) GLOW_MATH_REAL(x, glow_sqrt)(x)
+#define EXP(x) GLOW_MATH_REAL(x, glow_exp)(x)
+#define LOG(x) GLOW_MATH_REAL(x, glow_log)(x)
+#define TANH(x) GLOW_MATH_REAL(x, glow_tanh)(x)
+#define SIGMOID(x) GLOW_MATH_REAL(x, glow_sigmoid)(x)
+#define ERF(x) GLOW_MATH_REAL(x, glow_erf)(x)
+#define FLOOR(x) GLOW_MATH_REAL(x, glow_floor)(x)
+#define CEIL(x) GLOW_MATH_REAL(x, glow_ceil)(x)
+#define RINT(x) GLOW_MATH_REAL(x, glow_rint)(x)
+/* Both of one kind: integers by squaring, a negative exponent giving the truncated quotient. */
+#define POW(x, y) GLOW_MATH_ANY(x, glow_pow)(x, y)
+
+#endif

@@ -1,0 +1,220 @@
+/* Functions of double, in the same forms as math_float.h with longer polynomials, and Pow for both
+ * kinds. docs/Numerics has the measured errors. */
+#ifndef GLOW_KERNELS_MATH_DOUBLE_H
+#define GLOW_KERNELS_MATH_DOUBLE_H
+
+#include "kernels/fma.h"
+
+#define GLOW_LOG2E 0x1.71547652b82fep+0
+#define GLOW_LN2_HI 0x1.62e42fefa39efp-1
+#define GLOW_LN2_LO 0x1.abc9e3b39803fp-56
+#define GLOW_LN2_TOP 0x1.62e42fefa38p-1 /* 42 bits: its product with an exponent is exact */
+#define GLOW_LN2_REST 0x1.ef35793c7673p-45
+#define GLOW_MAGIC 0x1.8p52
+#define GLOW_POLY(p, x, c) (p) = glow_fma((p), (x), (c))
+
+static inline double glow_fabs(double x) { return __builtin_fabs(x); }
+static inline double glow_copysign(double x, double sign) { return __builtin_copysign(x, sign); }
+static inline double glow_sqrt(double x) { return __builtin_sqrt(x); }
+
+static inline double glow_rint(double x) {
+  double a = glow_fabs(x), r = (a + 0x1p52) - 0x1p52;
+  return a < 0x1p52 ? glow_copysign(r, x) : x;
+}
+static inline double glow_floor(double x) {
+  double r = glow_rint(x);
+  return glow_copysign(r > x ? r - 1.0 : r, x);
+}
+static inline double glow_ceil(double x) {
+  double r = glow_rint(x);
+  return glow_copysign(r < x ? r + 1.0 : r, x);
+}
+
+static inline double glow_exp2i(int64_t k) { return glow_from_bits64((uint64_t)(k + 1023) << 52); }
+
+/* e^(x + rest); rest is far below x. */
+static inline double glow_exp_sum(double x, double rest) {
+  double t = x > 710.0 ? 710.0 : x;
+  t = t < -746.0 ? -746.0 : t;
+  double shifted = glow_fma(t, GLOW_LOG2E, GLOW_MAGIC), n = shifted - GLOW_MAGIC;
+  double r = glow_fma(n, -GLOW_LN2_HI, t) + glow_fma(n, -GLOW_LN2_LO, rest);
+  double p = 0x1.1eda2348163a9p-29;
+  GLOW_POLY(p, r, 0x1.af6e6f7ffdf6dp-26);
+  GLOW_POLY(p, r, 0x1.27e54073c8e37p-22);
+  GLOW_POLY(p, r, 0x1.71ddee7c6ce86p-19);
+  GLOW_POLY(p, r, 0x1.a01a0177038d6p-16);
+  GLOW_POLY(p, r, 0x1.a01a01b44138bp-13);
+  GLOW_POLY(p, r, 0x1.6c16c16c1fa71p-10);
+  GLOW_POLY(p, r, 0x1.111111110ea01p-7);
+  GLOW_POLY(p, r, 0x1.5555555555541p-5);
+  GLOW_POLY(p, r, 0x1.555555555555cp-3);
+  GLOW_POLY(p, r, 0.5);
+  p = glow_fma(p * r, r, r) + 1.0;
+  int64_t k = (int64_t)(glow_bits64(shifted) - glow_bits64(GLOW_MAGIC));
+  k = x == x ? k : 0;
+  int64_t half = k >> 1;
+  p = p * glow_exp2i(half) * glow_exp2i(k - half);
+  return x == x ? p : x;
+}
+static inline double glow_exp(double x) { return glow_exp_sum(x, 0.0); }
+
+/* x = 2^e m with m in [sqrt 1/2, sqrt 2); x is positive and finite. */
+static inline double glow_split(double x, double *e) {
+  double tiny = x < 0x1p-1022 ? 1.0 : 0.0;
+  uint64_t u = glow_bits64(tiny != 0.0 ? x * 0x1p52 : x);
+  int64_t k = (int64_t)(u - UINT64_C(0x3fe6a09e667f3bcd)) >> 52;
+  *e = (double)k - tiny * 52.0;
+  return glow_from_bits64(u - ((uint64_t)k << 52));
+}
+
+/* With s = f / (2 + f): log(1 + f) = 2 s + s R(s^2) = f - (f^2/2 - s (f^2/2 + R)). */
+static inline double glow_log(double x) {
+  double n, f = glow_split(x, &n) - 1.0, s = f / (2.0 + f), z = s * s, half = 0.5 * f * f;
+  double p = 0x1.10229aa3becabp-3;
+  GLOW_POLY(p, z, 0x1.0f4a2eb3df603p-3);
+  GLOW_POLY(p, z, 0x1.3b215857be237p-3);
+  GLOW_POLY(p, z, 0x1.745cdb789e524p-3);
+  GLOW_POLY(p, z, 0x1.c71c725c5861ap-3);
+  GLOW_POLY(p, z, 0x1.249249242ee3ep-2);
+  GLOW_POLY(p, z, 0x1.9999999999d59p-2);
+  GLOW_POLY(p, z, 0x1.5555555555555p-1);
+  p = glow_fma(s, glow_fma(p, z, half), n * GLOW_LN2_REST);
+  p = glow_fma(n, GLOW_LN2_TOP, f - (half - p));
+  const double inf = __builtin_inf();
+  p = x == inf || x != x ? x : p;
+  p = x == 0 ? -inf : p;
+  return x < 0 ? __builtin_nan("") : p;
+}
+
+static inline double glow_tanh(double x) {
+  double a = glow_fabs(x), z = x * x;
+  double p = 0x1.4fce8c05988bap-17;
+  GLOW_POLY(p, z, -0x1.99e7086f288bp-17);
+  GLOW_POLY(p, z, -0x1.0c2480ab557ep-16);
+  GLOW_POLY(p, z, 0x1.6695bac4b77b2p-14);
+  GLOW_POLY(p, z, -0x1.ede872bc690c6p-13);
+  GLOW_POLY(p, z, 0x1.34f1115c7b83dp-11);
+  GLOW_POLY(p, z, -0x1.7d9bf54127f21p-10);
+  GLOW_POLY(p, z, 0x1.d6d37475d699cp-9);
+  GLOW_POLY(p, z, -0x1.226e33e68e58dp-7);
+  GLOW_POLY(p, z, 0x1.664f487b5c8e8p-6);
+  GLOW_POLY(p, z, -0x1.ba1ba1ba06c21p-5);
+  GLOW_POLY(p, z, 0x1.1111111111036p-3);
+  GLOW_POLY(p, z, -0x1.5555555555555p-2);
+  double large = 1.0 - 2.0 / (glow_exp(2.0 * a) + 1.0);
+  return a > 0.55 ? glow_copysign(large, x) : glow_fma(p * z, x, x);
+}
+
+/* As glow_sigmoidf. */
+static inline double glow_sigmoid(double x) {
+  double e = glow_exp(-glow_fabs(x)), d = 1.0 + e, lost = e - (d - 1.0);
+  double q = (x < 0 ? e : 1.0) / d, inverse = x < 0 ? 1.0 - q : q;
+  return glow_fma(-q * lost, inverse, q);
+}
+
+static inline double glow_erf_small(double x) {
+  double z = x * x, p = -0x1.8919932d5f12p-40;
+  GLOW_POLY(p, z, 0x1.55f764b9cc9c8p-34);
+  GLOW_POLY(p, z, -0x1.4ed6782f1081cp-30);
+  GLOW_POLY(p, z, 0x1.fe2d8f9c48988p-27);
+  GLOW_POLY(p, z, -0x1.5fb23523ac937p-23);
+  GLOW_POLY(p, z, 0x1.b9f0561f70d49p-20);
+  GLOW_POLY(p, z, -0x1.f4d33f62bcc31p-17);
+  GLOW_POLY(p, z, 0x1.f9a334b26a782p-14);
+  GLOW_POLY(p, z, -0x1.c02db48c8b34ap-11);
+  GLOW_POLY(p, z, 0x1.565bcd1211b7bp-8);
+  GLOW_POLY(p, z, -0x1.b82ce312a72b9p-6);
+  GLOW_POLY(p, z, 0x1.ce2f21a043504p-4);
+  GLOW_POLY(p, z, -0x1.812746b0379fcp-2);
+  GLOW_POLY(p, z, 0x1.06eba8214db69p-3);
+  return glow_fma(p, x, x);
+}
+/* 1 - erf(t) for 1 <= t <= 6, accurate to an ULP of 1. */
+static inline double glow_erfc_large(double t) {
+  double q = -0x1.9522dba0ac963p-46;
+  GLOW_POLY(q, t, 0x1.5e87a672f9a33p-40);
+  GLOW_POLY(q, t, -0x1.1f2e44dc44ec8p-35);
+  GLOW_POLY(q, t, 0x1.285bf7ac8e32bp-31);
+  GLOW_POLY(q, t, -0x1.b01a2acfaa56dp-28);
+  GLOW_POLY(q, t, 0x1.d8e13b8cca465p-25);
+  GLOW_POLY(q, t, -0x1.925f3df108c69p-22);
+  GLOW_POLY(q, t, 0x1.0f8758eecce6ep-19);
+  GLOW_POLY(q, t, -0x1.24ad1f807c8ffp-17);
+  GLOW_POLY(q, t, 0x1.f38c34ae204b2p-16);
+  GLOW_POLY(q, t, -0x1.44cdb21a17016p-14);
+  GLOW_POLY(q, t, 0x1.1a5748f1e2ed2p-13);
+  GLOW_POLY(q, t, -0x1.eade98a3204a3p-15);
+  GLOW_POLY(q, t, -0x1.09df8f5f155fbp-11);
+  GLOW_POLY(q, t, 0x1.ab4bae25ad8e6p-10);
+  GLOW_POLY(q, t, -0x1.5e49fa4e0bdabp-13);
+  GLOW_POLY(q, t, -0x1.39be56e453896p-6);
+  GLOW_POLY(q, t, 0x1.a4fd12a1a64b9p-4);
+  GLOW_POLY(q, t, 0x1.45f2c1e00f23ep-1);
+  GLOW_POLY(q, t, 0x1.20dd7abae0345p0);
+  GLOW_POLY(q, t, -0x1.ca3f93f9d0995p-26);
+  return glow_exp(-q);
+}
+static inline double glow_erf(double x) {
+  double a = glow_fabs(x), t = a > 6.0 ? 6.0 : a;
+  return a > 1.0 ? glow_copysign(1.0 - glow_erfc_large(t), x) : glow_erf_small(x);
+}
+
+/* ---- Pow -------------------------------------------------------------------------------------- */
+
+/* log(x) as a sum of two doubles, to about 64 bits. x is positive, finite and not 0. */
+static inline double glow_log_sum(double x, double *rest) {
+  double n, m = glow_split(x, &n), f = m - 1.0, d = m + 1.0, dl = m - (d - 1.0);
+  double s = f / d, sl = (glow_fma(-s, d, f) - s * dl) / d;
+  double z = s * s, zl = glow_fma(s, s, -z) + 2.0 * s * sl;
+  double p = 0x1.db0085dca5aedp-4;
+  GLOW_POLY(p, z, 0x1.e010f75334d2ep-4);
+  GLOW_POLY(p, z, 0x1.1115782a1e51ep-3);
+  GLOW_POLY(p, z, 0x1.3b13a91c9308ap-3);
+  GLOW_POLY(p, z, 0x1.745d173e6b058p-3);
+  GLOW_POLY(p, z, 0x1.c71c71c74aee7p-3);
+  GLOW_POLY(p, z, 0x1.2492492492302p-2);
+  GLOW_POLY(p, z, 0x1.999999999999ap-2);
+  const double c = 0x1.5555555555555p-1, cl = 0x1.5555555555555p-55; /* 2/3 */
+  double cube = s * z, cubel = glow_fma(s, z, -cube) + s * zl + sl * z;
+  double t = c * cube, tl = glow_fma(c, cube, -t) + c * cubel + cl * cube;
+  double a = n * GLOW_LN2_TOP, b = 2.0 * s, h = a + b, l = b - (h - a);
+  l += glow_fma(n, GLOW_LN2_REST, 2.0 * sl);
+  double g = h + t;
+  l += t - (g - h);
+  l += tl + cube * z * p;
+  double sum = g + l;
+  *rest = l - (sum - g);
+  return sum;
+}
+
+/* a^y for a >= 0; neither is NaN, y is not 0. */
+static inline double glow_pow_magnitude(double a, double y) {
+  const double inf = __builtin_inf();
+  if (a == 1.0)
+    return 1.0;
+  if (a == 0.0 || a == inf)
+    return (a == 0.0) == (y < 0) ? inf : 0.0;
+  if (y == inf || y == -inf)
+    return (a > 1.0) == (y > 0) ? inf : 0.0;
+  double rest, l = glow_log_sum(a, &rest), p = y * l;
+  return glow_exp_sum(p, glow_fabs(p) < 1000.0 ? glow_fma(y, l, -p) + y * rest : 0.0);
+}
+
+static inline double glow_pow(double x, double y) {
+  if (y == 0.0 || x == 1.0)
+    return 1.0;
+  if (x != x || y != y)
+    return x + y;
+  double a = glow_fabs(x), size = glow_fabs(y);
+  int whole = size >= 0x1p53 || glow_rint(y) == y;
+  int odd = whole && size < 0x1p53 && glow_rint(0.5 * y) != 0.5 * y;
+  if (x < 0 && !whole && a < __builtin_inf() && size < __builtin_inf())
+    return __builtin_nan("");
+  double r = glow_pow_magnitude(a, y);
+  return odd ? glow_copysign(r, x) : r;
+}
+
+/* Computed in double, so the only error that matters is the final rounding. */
+static inline float glow_powf(float x, float y) { return (float)glow_pow((double)x, (double)y); }
+
+#endif

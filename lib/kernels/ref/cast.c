@@ -1,0 +1,240 @@
+/* Cast between all kinds of numbers, and the four operators of quantization.
+ *
+ * Elements travel in rows of 64 as double or 64-bit integers, whichever holds the source exactly,
+ * so that every conversion rounds once. */
+#include "kernels/ref/ref.h"
+
+enum { ROW = 64 };
+
+typedef struct GlowCastRow {
+  GlowRowClass cls; /* never FLOAT: floats travel as double */
+  double real[ROW];
+  int64_t integer[ROW]; /* UINT: the bits of a u64 */
+} GlowCastRow;
+
+static void load_row(const GlowBuf *b, int64_t at, int64_t n, GlowCastRow *row) {
+  float v[ROW];
+  row->cls = glow_ref_class(b);
+  switch (row->cls) {
+  case GLOW_ROW_INT:
+  case GLOW_ROW_UINT:
+    glow_load_int(b, at, 1, n, row->integer);
+    return;
+  case GLOW_ROW_DOUBLE:
+    glow_load_double(b, at, 1, n, row->real);
+    return;
+  case GLOW_ROW_FLOAT:
+    glow_load_float(b, at, 1, n, v);
+    for (int64_t i = 0; i < n; i++)
+      row->real[i] = (double)v[i];
+    row->cls = GLOW_ROW_DOUBLE;
+  }
+}
+
+/* An integer as a double that rounds to every narrower kind as the integer itself would: exact up
+ * to 53 bits, beyond rounded to odd. */
+static double odd_double(int64_t v, bool is_unsigned) {
+  uint64_t a = is_unsigned || v >= 0 ? (uint64_t)v : (uint64_t)0 - (uint64_t)v;
+  if (a >> 53)
+    a = (a >> 11 | ((a & 0x7ff) != 0)) << 11;
+  return is_unsigned || v >= 0 ? (double)a : -(double)a;
+}
+
+static double row_real(const GlowCastRow *row, int64_t i) {
+  return row->cls == GLOW_ROW_DOUBLE ? row->real[i]
+                                     : odd_double(row->integer[i], row->cls == GLOW_ROW_UINT);
+}
+
+/* Truncates and saturates to the integers of a kind; NaN is 0. */
+static int64_t saturated(double v, GlowRowClass cls, uint32_t bits) {
+  if (cls == GLOW_ROW_UINT) {
+    uint64_t high = ~UINT64_C(0) >> (64 - bits), u = glow_trunc_u64(v);
+    return (int64_t)(u > high ? high : u);
+  }
+  int64_t high = (int64_t)(~UINT64_C(0) >> (65 - bits)), s = glow_trunc_i64(v);
+  return s > high ? high : s < -high - 1 ? -high - 1 : s;
+}
+
+static void store_integers(GlowBuf *b, int64_t at, int64_t n, const GlowCastRow *row) {
+  int64_t v[ROW];
+  GlowRowClass cls = glow_ref_class(b);
+  for (int64_t i = 0; i < n; i++) {
+    if (row->cls != GLOW_ROW_DOUBLE)
+      v[i] = row->integer[i];
+    else if (b->kind == GLOW_KIND_BOOL)
+      v[i] = row->real[i] != 0;
+    else
+      v[i] = saturated(row->real[i], cls, glow_ref_bits(b->kind));
+  }
+  glow_store_int(b, at, 1, n, v);
+}
+
+static void store_floats(GlowBuf *b, int64_t at, int64_t n, const GlowCastRow *row) {
+  for (int64_t i = 0; i < n; i++) {
+    double v = row_real(row, i);
+    if (b->kind == GLOW_KIND_FLOAT16) {
+      ((uint16_t *)b->data)[at + i] = glow_half_from_double(v);
+    } else if (b->kind == GLOW_KIND_BFLOAT16) {
+      ((uint16_t *)b->data)[at + i] = glow_bfloat_from_double(v);
+    } else {
+      float f = b->kind == GLOW_KIND_FLOAT ? (float)v : glow_float_odd(v);
+      glow_store_float(b, at + i, 1, 1, &f);
+    }
+  }
+}
+
+static void store_row(GlowBuf *b, int64_t at, int64_t n, const GlowCastRow *row) {
+  switch (glow_ref_class(b)) {
+  case GLOW_ROW_INT:
+  case GLOW_ROW_UINT:
+    store_integers(b, at, n, row);
+    return;
+  case GLOW_ROW_DOUBLE:
+    for (int64_t i = 0; i < n; i++) {
+      double v = row->cls == GLOW_ROW_DOUBLE ? row->real[i]
+                 : row->cls == GLOW_ROW_UINT ? (double)(uint64_t)row->integer[i]
+                                             : (double)row->integer[i];
+      glow_store_double(b, at + i, 1, 1, &v);
+    }
+    return;
+  case GLOW_ROW_FLOAT:
+    store_floats(b, at, n, row);
+  }
+}
+
+/* The extent of the physical buffer: layouts are the same on both sides, padding lanes are zero. */
+static int64_t physical_elements(const GlowBuf *b) {
+  int64_t dims[GLOW_MAX_PHYSICAL], strides[GLOW_MAX_PHYSICAL], n = 1;
+  uint32_t rank = glow_ref_physical(b, dims, strides);
+  for (uint32_t a = 0; a < rank; a++)
+    n *= dims[a];
+  return n;
+}
+
+static bool computes_in_float(GlowKind k) {
+  return k == GLOW_KIND_FLOAT || k == GLOW_KIND_FLOAT16 || k == GLOW_KIND_BFLOAT16;
+}
+
+GlowRunError glow_kernel_cast(GlowCall *call) {
+  const GlowBuf *in = &call->in[0];
+  GlowBuf *out = &call->out[0];
+  if (in->kind == GLOW_KIND_STRING || out->kind == GLOW_KIND_STRING)
+    return GLOW_RUN_UNSUPPORTED;
+  int64_t total = physical_elements(in);
+  if (in->kind == out->kind)
+    return glow_kernel_identity(call);
+  if (in->kind == GLOW_KIND_COMPLEX64 || in->kind == GLOW_KIND_COMPLEX128 ||
+      out->kind == GLOW_KIND_COMPLEX64 || out->kind == GLOW_KIND_COMPLEX128)
+    return GLOW_RUN_UNSUPPORTED;
+  bool direct = computes_in_float(in->kind) && computes_in_float(out->kind);
+  for (int64_t at = 0; at < total; at += ROW) {
+    int64_t n = total - at < ROW ? total - at : ROW;
+    if (direct) {
+      float v[ROW];
+      glow_load_float(in, at, 1, n, v);
+      glow_store_float(out, at, 1, n, v);
+    } else {
+      GlowCastRow row;
+      load_row(in, at, n, &row);
+      store_row(out, at, n, &row);
+    }
+  }
+  return GLOW_RUN_OK;
+}
+
+/* Quantized elements to and from double, without rounding to float in between. */
+static void quantize_doubles(GlowBuf *out, int64_t at, int64_t n, const double *v) {
+  GlowBuf plain = *out;
+  plain.quantized = false;
+  for (int64_t i = 0; i < n; i++) {
+    int64_t q = glow_quantize_double(out, v[i]);
+    glow_store_int(&plain, at + i, 1, 1, &q);
+  }
+}
+static void dequantize_doubles(const GlowBuf *in, int64_t at, int64_t n, double *v) {
+  GlowBuf plain = *in;
+  int64_t q[ROW];
+  plain.quantized = false;
+  glow_load_int(&plain, at, 1, n, q);
+  for (int64_t i = 0; i < n; i++)
+    v[i] = (double)(q[i] - in->offset) * (double)in->scale;
+}
+
+static GlowRunError convert_all(GlowBuf *out, const GlowBuf *in) {
+  int64_t total = physical_elements(in);
+  for (int64_t at = 0; at < total; at += ROW) {
+    int64_t n = total - at < ROW ? total - at : ROW;
+    float v[ROW];
+    double d[ROW];
+    if (in->kind == GLOW_KIND_DOUBLE) {
+      glow_load_double(in, at, 1, n, d);
+      quantize_doubles(out, at, n, d);
+    } else if (out->kind == GLOW_KIND_DOUBLE) {
+      dequantize_doubles(in, at, n, d);
+      glow_store_double(out, at, 1, n, d);
+    } else {
+      glow_load_float(in, at, 1, n, v);
+      glow_store_float(out, at, 1, n, v);
+    }
+  }
+  glow_ref_clear_padding(out);
+  return GLOW_RUN_OK;
+}
+
+GlowRunError glow_kernel_quantize(GlowCall *call) {
+  return convert_all(&call->out[0], &call->in[0]);
+}
+GlowRunError glow_kernel_dequantize(GlowCall *call) {
+  return convert_all(&call->out[0], &call->in[0]);
+}
+
+/* A scale and zero point for each slice of an axis, or for the whole tensor. */
+static GlowRunError per_slice(GlowCall *call, int64_t axis, bool quantize) {
+  const GlowBuf *x = &call->in[0], *scale = &call->in[1], *zero = &call->in[2];
+  GlowBuf *y = &call->out[0];
+  int64_t inner = 1, slices = 1, total = glow_buf_elements(x);
+  if (glow_buf_elements(scale) != 1) {
+    uint32_t a = (uint32_t)(axis < 0 ? axis + x->rank : axis);
+    slices = x->dims[a];
+    for (uint32_t i = a + 1; i < x->rank; i++)
+      inner *= x->dims[i];
+    if (glow_buf_elements(scale) != slices) {
+      call->detail = glow_buf_elements(scale);
+      return GLOW_RUN_SHAPE;
+    }
+  } else {
+    inner = total;
+  }
+  GlowBuf q = quantize ? *y : *x;
+  q.quantized = true;
+  for (int64_t at = 0, k = 0; at < total; k++) {
+    int64_t s = k % slices, end = at + inner;
+    float f;
+    glow_load_float(scale, s, 1, 1, &f);
+    q.scale = f;
+    q.offset = glow_buf_present(zero) ? (int32_t)glow_ref_int(zero, s) : 0;
+    for (; at < end; at += ROW < end - at ? ROW : end - at) {
+      int64_t n = end - at < ROW ? end - at : ROW;
+      float v[ROW];
+      int64_t integers[ROW];
+      if (quantize && x->kind == GLOW_KIND_I32) {
+        glow_load_int(x, at, 1, n, integers);
+        for (int64_t i = 0; i < n; i++)
+          v[i] = (float)integers[i];
+      } else {
+        glow_load_float(quantize ? x : &q, at, 1, n, v);
+      }
+      glow_store_float(quantize ? &q : y, at, 1, n, v);
+    }
+  }
+  return GLOW_RUN_OK;
+}
+
+GlowRunError glow_kernel_quantize_linear(GlowCall *call) {
+  const GlowQuantizeLinearMembers *m = call->members;
+  return per_slice(call, m->axis, true);
+}
+GlowRunError glow_kernel_dequantize_linear(GlowCall *call) {
+  const GlowDequantizeLinearMembers *m = call->members;
+  return per_slice(call, m->axis, false);
+}

@@ -1,0 +1,48 @@
+/* Convolution of any spatial rank, with groups, strides, pads and dilations, in any layout.
+ *
+ * Input and filter are packed into scratch in the compute type: the input of one image and group as
+ * [place][channel] with its padding as real zeros, the filter as [panel][k][16 output channels]
+ * with k in contract order (ic/16, taps ascending, ic%16). Then every output is one chain of fused
+ * multiply-adds that starts at the bias, 6 places by 16 channels at a time. A depthwise
+ * convolution has one channel a group, so there the 16 lanes are groups. */
+#include "kernels/ref/conv_plan.h"
+#include "kernels/ref/tile.h"
+
+_Static_assert((int)GLOW_CONV_LANES == (int)GLOW_TILE_COLUMNS, "a tile is one panel wide");
+
+#define T float
+#define NAME(x) x##_float
+#define LOAD_RUN glow_run_load_float
+#define LOAD glow_load_float
+#define STORE glow_store_float
+#include "kernels/ref/conv_body.inc"
+
+#define T double
+#define NAME(x) x##_double
+#define LOAD_RUN glow_run_load_double
+#define LOAD glow_load_double
+#define STORE glow_store_double
+#include "kernels/ref/conv_body.inc"
+
+GlowRunError glow_kernel_convolution(GlowCall *call) {
+  GlowConvPlan p = glow_conv_plan(call);
+  char *scratch = call->scratch;
+  int64_t *taps = (int64_t *)(scratch + p.taps_at);
+  for (int64_t t = 0; t < p.taps; t++) {
+    int64_t place = 0, scale = 1, rest = t;
+    for (uint32_t i = p.spatial; i-- > 0; rest /= p.kernel[i]) {
+      place += rest % p.kernel[i] * p.dilation[i] * scale;
+      scale *= p.padded[i];
+    }
+    taps[t] = place * p.width;
+  }
+  if (p.y->nblocks)
+    glow_ref_clear(p.y);
+  if (p.outputs == 0)
+    return GLOW_RUN_OK;
+  if (p.depthwise)
+    (p.wide ? depthwise_double : depthwise_float)(&p, scratch, taps);
+  else
+    (p.wide ? grouped_double : grouped_float)(&p, scratch, taps);
+  return GLOW_RUN_OK;
+}

@@ -1,0 +1,270 @@
+/* Operators that move elements without computing: boxes copied from one place to another. */
+#include "kernels/ref/ref.h"
+
+/* The same elements in row-major order, or the same layout: both are dense here. */
+static void copy_all(GlowBuf *out, const GlowBuf *in) {
+  int64_t dims[GLOW_MAX_PHYSICAL], strides[GLOW_MAX_PHYSICAL], n = 1;
+  uint32_t rank = glow_ref_physical(in, dims, strides);
+  for (uint32_t a = 0; a < rank; a++)
+    n *= dims[a];
+  size_t bytes = (size_t)((n * glow_ref_bits(in->kind) + 7) / 8);
+  if (bytes && out->data != in->data)
+    __builtin_memmove(out->data, in->data, bytes);
+}
+
+GlowRunError glow_kernel_identity(GlowCall *call) {
+  copy_all(&call->out[0], &call->in[0]);
+  return GLOW_RUN_OK;
+}
+
+GlowRunError glow_kernel_reshape(GlowCall *call) {
+  if (glow_buf_elements(&call->in[0]) != glow_buf_elements(&call->out[0])) {
+    call->detail = glow_buf_elements(&call->out[0]);
+    return GLOW_RUN_SHAPE;
+  }
+  copy_all(&call->out[0], &call->in[0]);
+  return GLOW_RUN_OK;
+}
+
+/* Same logical extents, strided on both sides; blocks where both have the same ones. */
+GlowRunError glow_kernel_copy(GlowCall *call) {
+  const GlowBuf *in = &call->in[0];
+  GlowBuf *out = &call->out[0];
+  GlowBoxCopy c = {.dst = out->data, .src = in->data, .bits = glow_ref_bits(in->kind)};
+  c.rank = glow_ref_physical(in, c.dims, c.src_strides);
+  glow_ref_physical(out, c.dims, c.dst_strides);
+  glow_box_copy(&c);
+  return GLOW_RUN_OK;
+}
+
+GlowRunError glow_kernel_relayout(GlowCall *call) {
+  const GlowBuf *in = &call->in[0];
+  GlowBuf *out = &call->out[0];
+  uint32_t last = out->rank - 1;
+  if (out->nblocks)
+    glow_ref_clear(out);
+  if (glow_buf_elements(out) == 0)
+    return GLOW_RUN_OK;
+  if (out->rank == 0)
+    return glow_kernel_copy(call);
+  bool plain = !glow_axis_blocked(in, last) && !glow_axis_blocked(out, last);
+  GlowBoxCopy c = {.dst = out->data, .src = in->data, .bits = glow_ref_bits(in->kind), .rank = 1};
+  c.dims[0] = plain ? out->dims[last] : 1;
+  c.dst_strides[0] = out->strides[last];
+  c.src_strides[0] = in->strides[last];
+  int64_t index[GLOW_MAX_RANK] = {0};
+  do {
+    for (int64_t i = 0; i < out->dims[last]; i += c.dims[0]) {
+      index[last] = i;
+      c.dst_offset = glow_index_offset(out, index);
+      c.src_offset = glow_index_offset(in, index);
+      glow_box_copy(&c);
+    }
+    index[last] = 0;
+  } while (glow_next_index(last, out->dims, index));
+  return GLOW_RUN_OK;
+}
+
+GlowRunError glow_kernel_transpose(GlowCall *call) {
+  const GlowTransposeMembers *m = call->members;
+  const GlowBuf *in = &call->in[0], *out = &call->out[0];
+  GlowBoxCopy c = glow_box_of(out, in, out);
+  for (uint32_t a = 0; a < out->rank; a++) {
+    uint32_t from = m->perm.count ? glow_array_at(m->perm, uint32_t, a) : out->rank - 1 - a;
+    c.src_strides[a] = in->strides[from];
+  }
+  glow_box_copy(&c);
+  return GLOW_RUN_OK;
+}
+
+static uint32_t axis_of(int64_t axis, uint32_t rank) {
+  return (uint32_t)(axis < 0 ? axis + rank : axis);
+}
+
+GlowRunError glow_kernel_concat(GlowCall *call) {
+  const GlowConcatMembers *m = call->members;
+  const GlowBuf *out = &call->out[0];
+  uint32_t axis = axis_of(m->axis, out->rank);
+  int64_t done = 0;
+  for (uint32_t i = 0; i < call->nin; i++) {
+    GlowBoxCopy c = glow_box_of(out, &call->in[i], &call->in[i]);
+    c.dst_offset = done * out->strides[axis];
+    glow_box_copy(&c);
+    done += call->in[i].dims[axis];
+  }
+  return GLOW_RUN_OK;
+}
+
+GlowRunError glow_kernel_split(GlowCall *call) {
+  const GlowSplitMembers *m = call->members;
+  const GlowBuf *in = &call->in[0];
+  uint32_t axis = axis_of(m->axis, in->rank);
+  int64_t done = 0;
+  for (uint32_t i = 0; i < call->nout; i++) {
+    if (!glow_buf_present(&call->out[i]))
+      continue;
+    GlowBoxCopy c = glow_box_of(&call->out[i], in, &call->out[i]);
+    c.src_offset = done * in->strides[axis];
+    glow_box_copy(&c);
+    done += call->out[i].dims[axis];
+  }
+  return GLOW_RUN_OK;
+}
+
+/* The axis that entry i of an optional list of axes names; without a list, axis i. */
+static uint32_t listed_axis(const GlowBuf *axes, int64_t i, uint32_t rank) {
+  return glow_buf_present(axes) ? axis_of(glow_ref_int(axes, i), rank) : (uint32_t)i;
+}
+
+GlowRunError glow_kernel_slice(GlowCall *call) {
+  const GlowBuf *in = &call->in[0], *starts = &call->in[1], *axes = &call->in[3];
+  const GlowBuf *steps = &call->in[4], *out = &call->out[0];
+  GlowBoxCopy c = glow_box_of(out, in, out);
+  if (glow_buf_elements(out) == 0)
+    return GLOW_RUN_OK;
+  for (int64_t i = 0; i < glow_buf_elements(starts); i++) {
+    uint32_t a = listed_axis(axes, i, in->rank);
+    int64_t start = glow_ref_int(starts, i), n = in->dims[a];
+    int64_t step = glow_buf_present(steps) ? glow_ref_int(steps, i) : 1;
+    start = start < 0 ? start + n : start;
+    start = start < 0 ? 0 : start > n ? n : start;
+    start = step < 0 && start > n - 1 ? n - 1 : start;
+    c.src_offset += start * in->strides[a];
+    c.src_strides[a] = step * in->strides[a];
+  }
+  glow_box_copy(&c);
+  return GLOW_RUN_OK;
+}
+
+/* The index in [0, n) that stands at place i for a mode; i is outside. */
+static int64_t reflected(int64_t i, int64_t n, int mode) {
+  if (mode == GLOW_PAD_MODE_EDGE)
+    return i < 0 ? 0 : n - 1;
+  int64_t period = mode == GLOW_PAD_MODE_WRAP ? n : 2 * (n - 1);
+  if (period == 0)
+    return 0;
+  i = i % period < 0 ? i % period + period : i % period;
+  return i < n ? i : period - i;
+}
+
+/* Modes other than constant, one element after the other. */
+static void pad_mapped(const GlowBuf *out, const GlowBuf *in, const int64_t *begin, int mode) {
+  GlowBoxCopy c = {.dst = out->data, .src = in->data, .bits = glow_ref_bits(in->kind)};
+  int64_t index[GLOW_MAX_RANK] = {0};
+  do {
+    c.dst_offset = c.src_offset = 0;
+    for (uint32_t a = 0; a < out->rank; a++) {
+      int64_t i = index[a] - begin[a];
+      i = i < 0 || i >= in->dims[a] ? reflected(i, in->dims[a], mode) : i;
+      c.src_offset += i * in->strides[a];
+      c.dst_offset += index[a] * out->strides[a];
+    }
+    glow_box_copy(&c);
+  } while (glow_next_index(out->rank, out->dims, index));
+}
+
+GlowRunError glow_kernel_pad(GlowCall *call) {
+  const GlowPadMembers *m = call->members;
+  const GlowBuf *in = &call->in[0], *pads = &call->in[1], *axes = &call->in[3];
+  const GlowBuf *out = &call->out[0];
+  int64_t begin[GLOW_MAX_RANK] = {0}, n = glow_buf_elements(pads) / 2;
+  for (int64_t i = 0; i < n; i++)
+    begin[listed_axis(axes, i, in->rank)] = glow_ref_int(pads, i);
+  if (glow_buf_elements(out) == 0)
+    return GLOW_RUN_OK;
+  if (m->mode != GLOW_PAD_MODE_CONSTANT) {
+    if (glow_buf_elements(in) == 0)
+      return GLOW_RUN_SHAPE;
+    pad_mapped(out, in, begin, m->mode);
+    return GLOW_RUN_OK;
+  }
+  static const uint64_t zero[2] = {0, 0};
+  GlowBoxCopy fill = glow_box_of(out, in, out);
+  fill.src = glow_buf_present(&call->in[2]) ? call->in[2].data : zero;
+  __builtin_memset(fill.src_strides, 0, sizeof fill.src_strides);
+  glow_box_copy(&fill);
+  GlowBoxCopy c = glow_box_of(out, in, in);
+  for (uint32_t a = 0; a < in->rank; a++) {
+    int64_t first = begin[a] < 0 ? -begin[a] : 0, last = out->dims[a] - begin[a];
+    last = last < in->dims[a] ? last : in->dims[a];
+    c.dims[a] = last > first ? last - first : 0;
+    c.src_offset += first * in->strides[a];
+    c.dst_offset += (first + begin[a]) * out->strides[a];
+  }
+  glow_box_copy(&c);
+  return GLOW_RUN_OK;
+}
+
+GlowRunError glow_kernel_expand(GlowCall *call) {
+  const GlowBuf *in = &call->in[0], *out = &call->out[0];
+  GlowBoxCopy c = glow_box_of(out, in, out);
+  uint32_t lead = out->rank - in->rank;
+  for (uint32_t a = 0; a < out->rank; a++) {
+    bool repeats = a < lead || in->dims[a - lead] == 1;
+    c.src_strides[a] = repeats ? 0 : in->strides[a - lead];
+  }
+  glow_box_copy(&c);
+  return GLOW_RUN_OK;
+}
+
+/* Every axis of the result is two: which copy, and where in it. */
+GlowRunError glow_kernel_tile(GlowCall *call) {
+  const GlowBuf *in = &call->in[0], *out = &call->out[0];
+  GlowBoxCopy c = glow_box_of(out, in, in);
+  if (glow_buf_elements(out) == 0 || glow_buf_elements(in) == 0)
+    return GLOW_RUN_OK;
+  int64_t copies[GLOW_MAX_RANK], index[GLOW_MAX_RANK] = {0};
+  for (uint32_t a = 0; a < in->rank; a++)
+    copies[a] = out->dims[a] / in->dims[a];
+  do {
+    c.dst_offset = 0;
+    for (uint32_t a = 0; a < in->rank; a++)
+      c.dst_offset += index[a] * in->dims[a] * out->strides[a];
+    glow_box_copy(&c);
+  } while (glow_next_index(in->rank, copies, index));
+  return GLOW_RUN_OK;
+}
+
+GlowRunError glow_kernel_gather(GlowCall *call) {
+  const GlowGatherMembers *m = call->members;
+  const GlowBuf *in = &call->in[0], *which = &call->in[1], *out = &call->out[0];
+  uint32_t axis = axis_of(m->axis, in->rank);
+  /* One index: a box of the axes of X around `axis`; in the result those of Indices lie between. */
+  GlowBoxCopy c = {.dst = out->data, .src = in->data, .bits = glow_ref_bits(in->kind)};
+  for (uint32_t a = 0; a < in->rank; a++)
+    if (a != axis) {
+      c.dims[c.rank] = in->dims[a];
+      c.src_strides[c.rank] = in->strides[a];
+      c.dst_strides[c.rank++] = out->strides[a < axis ? a : a - 1 + which->rank];
+    }
+  int64_t step = 1; /* Indices flattened: the stride of its last axis in the result */
+  for (uint32_t a = axis + 1; a < in->rank; a++)
+    step *= in->dims[a];
+  for (int64_t i = 0, n = glow_buf_elements(which); i < n; i++) {
+    int64_t v = glow_ref_int(which, i), at = v < 0 ? v + in->dims[axis] : v;
+    if (at < 0 || at >= in->dims[axis]) {
+      call->detail = v;
+      return GLOW_RUN_INDEX;
+    }
+    c.src_offset = at * in->strides[axis];
+    c.dst_offset = i * step;
+    glow_box_copy(&c);
+  }
+  return GLOW_RUN_OK;
+}
+
+GlowRunError glow_kernel_append(GlowCall *call) {
+  const GlowBuf *in = &call->in[0];
+  GlowBuf *out = &call->out[0];
+  int64_t at = glow_ref_int(&call->in[1], 0);
+  if (at < 0 || at >= out->dims[0]) {
+    call->detail = at;
+    return GLOW_RUN_TRIP;
+  }
+  GlowBoxCopy c = glow_box_of(out, in, in);
+  for (uint32_t a = 0; a < in->rank; a++)
+    c.dst_strides[a] = out->strides[a + 1];
+  c.dst_offset = at * out->strides[0];
+  glow_box_copy(&c);
+  return GLOW_RUN_OK;
+}

@@ -1,0 +1,298 @@
+/* Rows, addresses and copies: see ref.h. */
+#include "kernels/ref/ref.h"
+
+static const struct {
+  uint8_t bits, cls;
+} kind_rows[GLOW_KIND_COUNT] = {
+#define KIND(e, name, bits, cls, onnx, npy, st) {bits, GLOW_CLASS_##cls},
+#include "ops/kinds.def"
+#undef KIND
+};
+
+uint32_t glow_ref_bits(GlowKind kind) { return kind_rows[kind].bits; }
+
+GlowRowClass glow_ref_class(const GlowBuf *b) {
+  if (b->quantized)
+    return GLOW_ROW_FLOAT;
+  switch ((GlowKindClass)kind_rows[b->kind].cls) {
+  case GLOW_CLASS_SINT:
+    return GLOW_ROW_INT;
+  case GLOW_CLASS_UINT:
+  case GLOW_CLASS_BOOL:
+    return GLOW_ROW_UINT;
+  default:
+    return b->kind == GLOW_KIND_DOUBLE ? GLOW_ROW_DOUBLE : GLOW_ROW_FLOAT;
+  }
+}
+
+/* ---- Addresses -------------------------------------------------------------------------------- */
+
+uint32_t glow_ref_physical(const GlowBuf *b, int64_t *dims, int64_t *strides) {
+  uint32_t rank = b->rank;
+  for (uint32_t a = 0; a < rank; a++) {
+    dims[a] = b->dims[a];
+    strides[a] = b->strides[a];
+  }
+  for (uint32_t k = 0; k < b->nblocks; k++) {
+    dims[rank + k] = b->block_size[k];
+    strides[rank + k] = b->block_stride[k];
+  }
+  for (uint32_t k = b->nblocks; k-- > 0;) {
+    int64_t *d = &dims[b->block_axis[k]];
+    *d = (*d + b->block_size[k] - 1) / b->block_size[k];
+  }
+  return rank + b->nblocks;
+}
+
+bool glow_ref_dense(const GlowBuf *b) {
+  int64_t expected = 1;
+  if (b->nblocks)
+    return false;
+  for (uint32_t a = b->rank; a-- > 0;) {
+    if (b->dims[a] != 1 && b->strides[a] != expected)
+      return false;
+    expected *= b->dims[a];
+  }
+  return true;
+}
+
+/* ---- Rows ------------------------------------------------------------------------------------- */
+
+/* An integer of 1, 2 or 4 bits; low bits first. */
+static int64_t small_int(const uint8_t *p, int64_t i, uint32_t bits, bool is_signed) {
+  int64_t bit = i * bits;
+  int v = p[bit >> 3] >> (bit & 7) & ((1 << bits) - 1);
+  return is_signed && v >> (bits - 1) ? v - (1 << bits) : v;
+}
+static void set_small(uint8_t *p, int64_t i, uint32_t bits, uint32_t v) {
+  int64_t bit = i * bits;
+  uint32_t mask = ((1u << bits) - 1u) << (bit & 7);
+  p[bit >> 3] = (uint8_t)((p[bit >> 3] & ~mask) | (v << (bit & 7) & mask));
+}
+
+#define EACH for (int64_t i = 0; i < n; i++)
+#define LOAD(KIND, T)                                                                              \
+  case GLOW_KIND_##KIND: {                                                                         \
+    const T *p = (const T *)b->data + offset;                                                      \
+    if (stride == 1)                                                                               \
+      EACH out[i] = p[i];                                                                          \
+    else                                                                                           \
+      EACH out[i] = p[i * stride];                                                                 \
+    return;                                                                                        \
+  }
+
+void glow_load_int(const GlowBuf *b, int64_t offset, int64_t stride, int64_t n, int64_t *out) {
+  switch (b->kind) {
+    LOAD(I8, int8_t)
+    LOAD(I16, int16_t)
+    LOAD(I32, int32_t)
+    LOAD(I64, int64_t)
+    LOAD(U8, uint8_t)
+    LOAD(U16, uint16_t)
+    LOAD(U32, uint32_t)
+  case GLOW_KIND_U64: {
+    const uint64_t *p = (const uint64_t *)b->data + offset;
+    EACH out[i] = (int64_t)p[i * stride];
+    return;
+  }
+  case GLOW_KIND_BOOL: {
+    const uint8_t *p = (const uint8_t *)b->data + offset;
+    EACH out[i] = p[i * stride] != 0;
+    return;
+  }
+  default: {
+    bool is_signed = kind_rows[b->kind].cls == GLOW_CLASS_SINT;
+    uint32_t bits = kind_rows[b->kind].bits;
+    EACH out[i] = small_int(b->data, offset + i * stride, bits, is_signed);
+  }
+  }
+}
+
+/* The table entry of a kind of at most 8 bits; NULL for float8e8m0. */
+static const GlowSmallFloat *small_format(GlowKind kind) {
+  switch (kind) {
+  case GLOW_KIND_FLOAT8E4M3FN:
+    return &glow_float8e4m3fn;
+  case GLOW_KIND_FLOAT8E4M3FNUZ:
+    return &glow_float8e4m3fnuz;
+  case GLOW_KIND_FLOAT8E5M2:
+    return &glow_float8e5m2;
+  case GLOW_KIND_FLOAT8E5M2FNUZ:
+    return &glow_float8e5m2fnuz;
+  case GLOW_KIND_FLOAT4E2M1:
+    return &glow_float4e2m1;
+  default:
+    return NULL;
+  }
+}
+
+static void load_small_float(const GlowBuf *b, int64_t offset, int64_t stride, int64_t n,
+                             float *out) {
+  const GlowSmallFloat *f = small_format(b->kind);
+  const uint8_t *p = b->data;
+  EACH {
+    int64_t at = offset + i * stride;
+    if (b->kind == GLOW_KIND_FLOAT4E2M1)
+      out[i] = glow_small_to_float(f, (uint8_t)small_int(p, at, 4, false));
+    else
+      out[i] = f ? glow_small_to_float(f, p[at]) : glow_e8m0_to_float(p[at]);
+  }
+}
+
+static void load_quantized(const GlowBuf *b, int64_t offset, int64_t stride, int64_t n,
+                           float *out) {
+  GlowBuf plain = *b;
+  plain.quantized = false;
+  for (int64_t done = 0; done < n;) {
+    int64_t v[64], m = n - done < 64 ? n - done : 64;
+    glow_load_int(&plain, offset + done * stride, stride, m, v);
+    for (int64_t i = 0; i < m; i++)
+      out[done + i] = (float)(v[i] - b->offset) * b->scale;
+    done += m;
+  }
+}
+
+void glow_load_float(const GlowBuf *b, int64_t offset, int64_t stride, int64_t n, float *out) {
+  if (b->quantized) {
+    load_quantized(b, offset, stride, n, out);
+    return;
+  }
+  switch (b->kind) {
+    LOAD(FLOAT, float)
+  case GLOW_KIND_FLOAT16: {
+    const uint16_t *p = (const uint16_t *)b->data + offset;
+    EACH out[i] = glow_half_to_float(p[i * stride]);
+    return;
+  }
+  case GLOW_KIND_BFLOAT16: {
+    const uint16_t *p = (const uint16_t *)b->data + offset;
+    EACH out[i] = glow_bfloat_to_float(p[i * stride]);
+    return;
+  }
+  default:
+    load_small_float(b, offset, stride, n, out);
+  }
+}
+
+void glow_load_double(const GlowBuf *b, int64_t offset, int64_t stride, int64_t n, double *out) {
+  const double *p = (const double *)b->data + offset;
+  EACH out[i] = p[i * stride];
+}
+
+#define STORE(KIND, T)                                                                             \
+  case GLOW_KIND_##KIND: {                                                                         \
+    T *p = (T *)b->data + offset;                                                                  \
+    if (stride == 1)                                                                               \
+      EACH p[i] = (T)in[i];                                                                        \
+    else                                                                                           \
+      EACH p[i * stride] = (T)in[i];                                                               \
+    return;                                                                                        \
+  }
+
+void glow_store_int(GlowBuf *b, int64_t offset, int64_t stride, int64_t n, const int64_t *in) {
+  switch (b->kind) {
+    STORE(I8, int8_t)
+    STORE(I16, int16_t)
+    STORE(I32, int32_t)
+    STORE(I64, int64_t)
+    STORE(U8, uint8_t)
+    STORE(U16, uint16_t)
+    STORE(U32, uint32_t)
+    STORE(U64, uint64_t)
+  case GLOW_KIND_BOOL: {
+    uint8_t *p = (uint8_t *)b->data + offset;
+    EACH p[i * stride] = in[i] != 0;
+    return;
+  }
+  default:
+    EACH set_small(b->data, offset + i * stride, kind_rows[b->kind].bits, (uint32_t)in[i]);
+  }
+}
+
+/* Adds the offset to a rounded quotient and clamps. NaN counts as 0. */
+static int64_t clamp_quantized(const GlowBuf *b, double q) {
+  uint32_t bits = kind_rows[b->kind].bits;
+  bool is_signed = kind_rows[b->kind].cls == GLOW_CLASS_SINT;
+  int64_t low = is_signed ? -(INT64_C(1) << (bits - 1)) : 0;
+  int64_t high = low + (INT64_C(1) << bits) - 1;
+  /* Far beyond every kind, but safe to convert. */
+  q = q < -0x1p40 ? -0x1p40 : q > 0x1p40 ? 0x1p40 : q;
+  int64_t r = (q == q ? (int64_t)q : 0) + b->offset;
+  return r < low ? low : r > high ? high : r;
+}
+int64_t glow_quantize(const GlowBuf *b, float v) {
+  return clamp_quantized(b, (double)glow_rintf(v / b->scale));
+}
+int64_t glow_quantize_double(const GlowBuf *b, double v) {
+  return clamp_quantized(b, glow_rint(v / (double)b->scale));
+}
+
+static void store_small_float(GlowBuf *b, int64_t offset, int64_t stride, int64_t n,
+                              const float *in) {
+  const GlowSmallFloat *f = small_format(b->kind);
+  uint8_t *p = b->data;
+  EACH {
+    int64_t at = offset + i * stride;
+    if (b->kind == GLOW_KIND_FLOAT4E2M1)
+      set_small(p, at, 4, glow_small_from_float(f, in[i], true));
+    else
+      p[at] = f ? glow_small_from_float(f, in[i], true) : glow_e8m0_from_float(in[i], true);
+  }
+}
+
+static void store_quantized(GlowBuf *b, int64_t offset, int64_t stride, int64_t n,
+                            const float *in) {
+  GlowBuf plain = *b;
+  plain.quantized = false;
+  EACH {
+    int64_t q = glow_quantize(b, in[i]);
+    glow_store_int(&plain, offset + i * stride, 1, 1, &q);
+  }
+}
+
+void glow_store_float(GlowBuf *b, int64_t offset, int64_t stride, int64_t n, const float *in) {
+  if (b->quantized) {
+    store_quantized(b, offset, stride, n, in);
+    return;
+  }
+  switch (b->kind) {
+    STORE(FLOAT, float)
+  case GLOW_KIND_FLOAT16: {
+    uint16_t *p = (uint16_t *)b->data + offset;
+    EACH p[i * stride] = glow_half_from_float(in[i]);
+    return;
+  }
+  case GLOW_KIND_BFLOAT16: {
+    uint16_t *p = (uint16_t *)b->data + offset;
+    EACH p[i * stride] = glow_bfloat_from_float(in[i]);
+    return;
+  }
+  default:
+    store_small_float(b, offset, stride, n, in);
+  }
+}
+
+void glow_store_double(GlowBuf *b, int64_t offset, int64_t stride, int64_t n, const double *in) {
+  double *p = (double *)b->data + offset;
+  EACH p[i * stride] = in[i];
+}
+
+void glow_run_load_float(const GlowRun *r, int64_t n, float *out) {
+  if (!glow_axis_blocked(r->buf, r->axis)) {
+    int64_t stride = r->buf->strides[r->axis];
+    glow_load_float(r->buf, r->offset + r->start * stride, stride, n, out);
+    return;
+  }
+  EACH glow_load_float(r->buf, r->offset + glow_axis_offset(r->buf, r->axis, r->start + i), 1, 1,
+                       &out[i]);
+}
+void glow_run_load_double(const GlowRun *r, int64_t n, double *out) {
+  EACH glow_load_double(r->buf, r->offset + glow_axis_offset(r->buf, r->axis, r->start + i), 1, 1,
+                        &out[i]);
+}
+
+int64_t glow_ref_int(const GlowBuf *b, int64_t i) {
+  int64_t v;
+  glow_load_int(b, i, 1, 1, &v);
+  return v;
+}

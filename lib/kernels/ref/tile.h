@@ -1,0 +1,94 @@
+/* The inner loops of contractions: a few rows times 16 columns, one fused multiply-add chain for
+ * each output, in the order of docs/Numerics. Shared by Convolution and MatMul. */
+#ifndef GLOW_KERNELS_REF_TILE_H
+#define GLOW_KERNELS_REF_TILE_H
+
+#include "kernels/fma.h"
+
+enum { GLOW_TILE_ROWS = 6, GLOW_TILE_COLUMNS = 16 };
+
+/* out[i][l] = start[l] + sum over k of a[i][k] * w[k * step + l], where k runs over `nparts` parts
+ * of `length` elements; part j of row i begins at a[i] + parts[j]. w holds all parts in turn. */
+#define GLOW_TILE_PARAMS(T)                                                                        \
+  const T *const *a, const int64_t *parts, int64_t nparts, int64_t length, const T **w, T *out
+
+/* Continues the chains that stand in out, which has GLOW_TILE_ROWS rows of 16; *w moves on. */
+static inline void glow_tile_float(GLOW_TILE_PARAMS(float)) {
+  GlowVec8 acc[GLOW_TILE_ROWS][2];
+  GlowVec8 *rows = (GlowVec8 *)out;
+  const float *v = *w;
+#pragma GCC unroll 6
+  for (int i = 0; i < GLOW_TILE_ROWS; i++) {
+    acc[i][0] = rows[2 * i];
+    acc[i][1] = rows[2 * i + 1];
+  }
+  for (int64_t j = 0; j < nparts; j++) {
+    const int64_t at = parts[j];
+    for (int64_t k = 0; k < length; k++, v += GLOW_TILE_COLUMNS) {
+      const GlowVec8 w0 = *(const GlowVec8 *)v, w1 = *(const GlowVec8 *)(v + 8);
+#pragma GCC unroll 6
+      for (int i = 0; i < GLOW_TILE_ROWS; i++) {
+        const float s = a[i][at + k];
+        const GlowVec8 x = {s, s, s, s, s, s, s, s};
+        glow_vec8_fma(&acc[i][0], &x, &w0);
+        glow_vec8_fma(&acc[i][1], &x, &w1);
+      }
+    }
+  }
+#pragma GCC unroll 6
+  for (int i = 0; i < GLOW_TILE_ROWS; i++) {
+    rows[2 * i] = acc[i][0];
+    rows[2 * i + 1] = acc[i][1];
+  }
+  *w = v;
+}
+
+static inline void glow_tile_double(GLOW_TILE_PARAMS(double)) {
+  const double *v = *w;
+  for (int64_t j = 0; j < nparts; j++)
+    for (int64_t k = 0; k < length; k++, v += GLOW_TILE_COLUMNS)
+      for (int i = 0; i < GLOW_TILE_ROWS; i++)
+        for (int l = 0; l < GLOW_TILE_COLUMNS; l++)
+          out[i * GLOW_TILE_COLUMNS + l] =
+              glow_fma(a[i][parts[j] + k], v[l], out[i * GLOW_TILE_COLUMNS + l]);
+  *w = v;
+}
+
+/* The same where lanes do not mix: out[i][l] += a[i][parts[j] + l] * w[j * step + l]. */
+#define GLOW_LANES_PARAMS(T)                                                                       \
+  const T *const *a, const int64_t *parts, int64_t nparts, int64_t step, const T *w, T *out
+
+static inline void glow_lanes_float(GLOW_LANES_PARAMS(float)) {
+  GlowVec8 acc[GLOW_TILE_ROWS][2];
+  GlowVec8 *rows = (GlowVec8 *)out;
+#pragma GCC unroll 6
+  for (int i = 0; i < GLOW_TILE_ROWS; i++) {
+    acc[i][0] = rows[2 * i];
+    acc[i][1] = rows[2 * i + 1];
+  }
+  for (int64_t j = 0; j < nparts; j++) {
+    const float *v = w + j * step;
+    const GlowVec8 w0 = *(const GlowVec8 *)v, w1 = *(const GlowVec8 *)(v + 8);
+#pragma GCC unroll 6
+    for (int i = 0; i < GLOW_TILE_ROWS; i++) {
+      const float *x = a[i] + parts[j];
+      glow_vec8_fma(&acc[i][0], (const GlowVec8 *)x, &w0);
+      glow_vec8_fma(&acc[i][1], (const GlowVec8 *)(x + 8), &w1);
+    }
+  }
+#pragma GCC unroll 6
+  for (int i = 0; i < GLOW_TILE_ROWS; i++) {
+    rows[2 * i] = acc[i][0];
+    rows[2 * i + 1] = acc[i][1];
+  }
+}
+
+static inline void glow_lanes_double(GLOW_LANES_PARAMS(double)) {
+  for (int64_t j = 0; j < nparts; j++)
+    for (int i = 0; i < GLOW_TILE_ROWS; i++)
+      for (int l = 0; l < GLOW_TILE_COLUMNS; l++)
+        out[i * GLOW_TILE_COLUMNS + l] = glow_fma(a[i][parts[j] + l], w[j * step + l],
+                                                  out[i * GLOW_TILE_COLUMNS + l]);
+}
+
+#endif
