@@ -1,0 +1,103 @@
+/* The public C API over the libraries: each function is one glow_protect, so that exhausted memory
+ * becomes a status. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "glow/module.h"
+#include "import/onnx/onnx.h"
+#include "pass/pass.h"
+#include "runtime/session.h"
+
+typedef struct Request {
+  const char *name, *text;
+  size_t size;
+  GlowModule *module;
+  char *copy;
+  GlowStatus status;
+} Request;
+
+/* The status of a protected call, or of the request it ran. */
+static GlowStatus finish(GlowStatus thrown, const Request *r) {
+  return thrown == GLOW_OK ? r->status : thrown;
+}
+
+static void load(GlowContext *ctx, void *arg) {
+  Request *r = arg;
+  GlowSession s;
+  r->status = glow_session_open(&s, ctx, r->name, &(GlowLoadOptions){0});
+  r->module = s.module;
+}
+
+GlowStatus glow_module_load(GlowContext *ctx, const char *path, GlowModule **module) {
+  Request r = {.name = path};
+  GlowStatus status = finish(glow_protect(ctx, load, &r), &r);
+  *module = status == GLOW_OK ? r.module : NULL;
+  return status;
+}
+
+static void load_text(GlowContext *ctx, void *arg) {
+  Request *r = arg;
+  glow_onnx_register(ctx);
+  char *copy = glow_arena_alloc(ctx->arena, r->size + 1);
+  memcpy(copy, r->text, r->size);
+  r->module = glow_module_parse(ctx, r->name, copy, r->size);
+  r->status = r->module && glow_module_verify(r->module) ? GLOW_OK : GLOW_BAD_INPUT;
+}
+
+GlowStatus glow_module_load_text(GlowContext *ctx, const char *name, const char *text, size_t size,
+                                 GlowModule **module) {
+  Request r = {.name = name, .text = text, .size = size};
+  GlowStatus status = finish(glow_protect(ctx, load_text, &r), &r);
+  *module = status == GLOW_OK ? r.module : NULL;
+  return status;
+}
+
+static void run_passes(GlowContext *ctx, void *arg) {
+  Request *r = arg;
+  GlowPipeline *p = glow_pipeline_parse(ctx, r->text);
+  r->status = p ? glow_pipeline_run(r->module, p, &(GlowRunnerOptions){.verify_each = true})
+                : GLOW_BAD_USAGE;
+}
+
+GlowStatus glow_module_run_passes(GlowModule *module, const char *pipeline) {
+  Request r = {.text = pipeline, .module = module};
+  return finish(glow_protect(module->ctx, run_passes, &r), &r);
+}
+
+static void check(GlowContext *ctx, void *arg) {
+  (void)ctx;
+  Request *r = arg;
+  r->status = glow_module_verify(r->module) ? GLOW_OK : GLOW_BAD_INPUT;
+}
+
+GlowStatus glow_module_check(GlowModule *module) {
+  Request r = {.module = module};
+  return finish(glow_protect(module->ctx, check, &r), &r);
+}
+
+static void to_text(GlowContext *ctx, void *arg) {
+  Request *r = arg;
+  GlowText text;
+  GlowDefer defer;
+  glow_text_init(&text, ctx);
+  glow_defer_push(ctx, &defer, glow_text_release_fn, &text);
+  glow_module_print(r->module, &text, &(GlowPrintOptions){0});
+  r->copy = glow_malloc(ctx, text.size + 1);
+  memcpy(r->copy, text.data, text.size);
+  r->size = text.size;
+  r->status = GLOW_OK;
+  glow_defer_pop(ctx, &defer, true);
+}
+
+GlowStatus glow_module_to_text(GlowModule *module, char **text, size_t *size) {
+  Request r = {.module = module};
+  GlowStatus status = finish(glow_protect(module->ctx, to_text, &r), &r);
+  *text = r.copy;
+  *size = r.size;
+  return status;
+}
+
+void glow_module_release(GlowModule *module) {
+  if (module)
+    glow_module_destroy(module);
+}

@@ -1,0 +1,69 @@
+/* Sessions: a model from any stage, its inputs from files, one run, its outputs. What glow-run and
+ * the test drivers share; nothing here knows about command lines. */
+#ifndef GLOW_RUNTIME_SESSION_H
+#define GLOW_RUNTIME_SESSION_H
+
+#include "backend/interp/interp.h"
+#include "pass/pass.h"
+#include "tensor/formats.h"
+
+/* Runs programs; the CPU backend has the same contract as glow_interp_run. */
+typedef GlowStatus (*GlowBackendFn)(GlowFunction *f, const GlowBindings *inputs,
+                                    GlowBindings *outputs, const GlowRunOptions *options);
+
+typedef struct GlowSession {
+  GlowContext *ctx;
+  GlowInput file;       /* stays open: the module may borrow from it */
+  GlowModule *module;
+  GlowFunction *entry;
+  GlowBindings inputs;  /* owned tensors */
+  GlowBindings outputs; /* owned tensors, after glow_session_run */
+} GlowSession;
+
+/* How a model is loaded. */
+typedef struct GlowLoadOptions {
+  const char *entry;          /* function to run; NULL: the only one */
+  const char *const *binds;   /* 'N=8' */
+  uint32_t nbinds;
+} GlowLoadOptions;
+
+/* Opens .onnx, .gg or .gir (or "-"), recognised by content, and verifies it. Inputs that were
+ * added before loading are only used by glow_session_bind. BAD_INPUT or IO after a diagnostic. */
+GlowStatus glow_session_load(GlowSession *s, GlowContext *ctx, const char *path,
+                             const GlowLoadOptions *options);
+/* The same without choosing an entry. */
+GlowStatus glow_session_open(GlowSession *s, GlowContext *ctx, const char *path,
+                             const GlowLoadOptions *options);
+void glow_session_close(GlowSession *s);
+
+/* Adds an input: NAME=SOURCE, or SOURCE alone when the model has one input. SOURCE is a file
+ * (.npy, .pb, PNG, JPEG, PGM or PPM, recognised by content; anything else is raw bytes in the
+ * input's type), `splat:VALUE`, or `random:SEED` (floats uniform in [0, 1), integers 0 to 9). */
+GlowStatus glow_session_add_input(GlowSession *s, const char *spec, const GlowImageOptions *image);
+/* Reads the file of one named value as glow_session_add_input does. NULL after a diagnostic. */
+GlowTensor *glow_session_read(GlowSession *s, const char *path, const GlowType *declared,
+                              const GlowImageOptions *image);
+
+/* Binds open dimensions by `binds` and by the shapes of the inputs that were added. */
+GlowStatus glow_session_bind(GlowSession *s, const GlowLoadOptions *options);
+
+/* Runs -O<level> on the module and, on graphs, irgen; level < 0 leaves it as it is. */
+GlowStatus glow_session_optimize(GlowSession *s, int level, bool exact);
+
+GlowStatus glow_session_run(GlowSession *s, GlowBackendFn backend, const GlowRunOptions *options);
+
+/* The declared type of an input (placeholder that is read, or parameter) or output; NULL if the
+ * entry has none of that name. */
+const GlowType *glow_session_input_type(const GlowSession *s, GlowStr name);
+const GlowType *glow_session_output_type(const GlowSession *s, GlowStr name);
+/* Placeholders in declaration order that the entry reads, or writes: names, into the context. */
+typedef GLOW_VEC(GlowStr) GlowNameList;
+void glow_session_names(const GlowSession *s, bool written, GlowNameList *names);
+
+GlowTensor *glow_bindings_find(const GlowBindings *b, GlowStr name);
+
+/* NAME.npy (or NAME.pb for what .npy cannot hold) in `dir` for each output; characters outside
+ * [A-Za-z0-9_.-] of names become '_'. */
+GlowStatus glow_session_write_outputs(GlowSession *s, const char *dir);
+
+#endif

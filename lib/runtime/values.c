@@ -1,0 +1,189 @@
+/* Inputs from files and outputs to files: formats are recognised by content, never by suffix. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "import/onnx/onnx.h"
+#include "runtime/session.h"
+#include "support/file.h"
+
+static bool ends_with(const char *s, const char *suffix) {
+  size_t n = strlen(s), m = strlen(suffix);
+  return n >= m && !strcmp(s + n - m, suffix);
+}
+
+static GlowTensor *read_raw(GlowContext *ctx, const GlowInput *in, const GlowType *declared) {
+  GlowLoc at = glow_loc_file(ctx, in->name);
+  if (!declared || !glow_type_is_static(declared) || declared->kind == GLOW_KIND_STRING) {
+    glow_error(ctx, at, "not a .npy, .pb, PNG, JPEG or PNM file, and raw bytes need an input of "
+                        "static shape%s%s",
+               declared ? ", not " : "", declared ? glow_type_str(ctx, declared) : "");
+    return NULL;
+  }
+  int64_t want = glow_type_bytes(declared);
+  if ((uint64_t)want != in->size) {
+    glow_error(ctx, at, "raw input has %zu bytes, but %s needs %lld", in->size,
+               glow_type_str(ctx, declared), (long long)want);
+    return NULL;
+  }
+  GlowTensor *t = glow_tensor_create(ctx, declared);
+  memcpy(t->data, in->data, in->size);
+  return t;
+}
+
+/* An image has the rank and channels that the input asks for: grey for one channel. */
+static GlowTensor *read_image(GlowContext *ctx, const GlowInput *in, const GlowType *declared,
+                              const GlowImageOptions *image) {
+  GlowImageOptions o = image ? *image : (GlowImageOptions){.std = {1, 1, 1}};
+  if (declared && declared->cls == GLOW_TYPE_TENSOR && declared->rank == 4) {
+    const GlowDim *c = &declared->dims[o.nhwc ? 3 : 1];
+    const GlowDim *h = &declared->dims[o.nhwc ? 1 : 2], *w = &declared->dims[o.nhwc ? 2 : 3];
+    if (!o.channels && c->kind == GLOW_DIM_EXACT)
+      o.channels = (int)(c->size == 1 || c->size == 3 ? c->size : 0);
+    if (!o.height && !o.width && h->kind == GLOW_DIM_EXACT && w->kind == GLOW_DIM_EXACT) {
+      o.height = (uint32_t)h->size;
+      o.width = (uint32_t)w->size;
+    }
+  }
+  return glow_image_read(ctx, in->name, in->data, in->size, &o);
+}
+
+static GlowTensor *decode(GlowContext *ctx, const GlowInput *in, const char *path,
+                          const GlowType *declared, const GlowImageOptions *image) {
+  if (in->size >= 6 && !memcmp(in->data, "\x93NUMPY", 6))
+    return glow_npy_read(ctx, in->name, in->data, in->size);
+  if (glow_image_format(in->data, in->size) != GLOW_IMAGE_NONE)
+    return read_image(ctx, in, declared, image);
+  if (ends_with(path, ".pb"))
+    return glow_pb_read(ctx, in->name, in->data, in->size, declared);
+  if (ends_with(path, ".npy")) /* an empty or damaged one: let its reader say so */
+    return glow_npy_read(ctx, in->name, in->data, in->size);
+  return read_raw(ctx, in, declared);
+}
+
+GlowTensor *glow_session_read(GlowSession *s, const char *path, const GlowType *declared,
+                              const GlowImageOptions *image) {
+  GlowInput in;
+  if (!glow_input_open(s->ctx, path, false, GLOW_NOWHERE, &in))
+    return NULL;
+  GlowTensor *t = decode(s->ctx, &in, path, declared, image);
+  GlowTensor *own = t && !t->owned ? glow_tensor_copy(s->ctx, t) : t;
+  if (own != t)
+    glow_tensor_free(t);
+  glow_input_close(&in);
+  return own;
+}
+
+/* splat:VALUE and random:SEED. */
+static GlowTensor *generate(GlowSession *s, const char *spec, GlowStr name, const GlowType *type) {
+  GlowContext *ctx = s->ctx;
+  bool random = !strncmp(spec, "random:", 7);
+  const char *text = spec + (random ? 7 : 6);
+  char *end;
+  double value = glow_parse_double(text, &end);
+  if (end == text || *end) {
+    glow_error(ctx, GLOW_NOWHERE, "input '%s': '%s' is not a number", name, text);
+    return NULL;
+  }
+  if (!type || !glow_type_is_static(type)) {
+    glow_error(ctx, GLOW_NOWHERE, "input '%s': %s needs a static shape, not %s; bind it first", name,
+               spec, type ? glow_type_str(ctx, type) : "none");
+    return NULL;
+  }
+  GlowTensor *t = glow_tensor_create(ctx, type);
+  if (random) {
+    bool floats = glow_kind_is_float(type->kind);
+    GlowTensor *f = floats ? t
+                           : glow_tensor_create(ctx, glow_type_with_kind(ctx, type, GLOW_KIND_DOUBLE));
+    glow_tensor_fill_random(f, &(GlowRandom){.kind = GLOW_RANDOM_UNIFORM, .low = 0,
+                                             .high = floats ? 1 : 10, .seed = (uint64_t)value});
+    for (int64_t i = 0; !floats && i < glow_tensor_elements(t); i++) {
+      int64_t v = (int64_t)glow_tensor_get_double(f, i);
+      glow_tensor_set(t, i, (GlowScalar){true, v, (double)v});
+    }
+    if (f != t)
+      glow_tensor_free(f);
+  } else {
+    bool whole = value == (double)(int64_t)value && !glow_kind_is_float(type->kind);
+    glow_tensor_fill(t, (GlowScalar){whole, whole ? (int64_t)value : 0, value});
+  }
+  return t;
+}
+
+/* Splits NAME=SOURCE; the name is the longest prefix before a '=' that names an input. */
+static const char *split_spec(GlowSession *s, const char *spec, GlowStr *name) {
+  for (const char *eq = strchr(spec, '='); eq; eq = strchr(eq + 1, '=')) {
+    GlowStr candidate = glow_str_n(s->ctx, spec, (size_t)(eq - spec));
+    if (glow_session_input_type(s, candidate)) {
+      *name = candidate;
+      return eq + 1;
+    }
+  }
+  GlowNameList names = {0};
+  glow_session_names(s, false, &names);
+  if (names.count == 1 && !strchr(spec, '=')) {
+    *name = names.data[0];
+    return spec;
+  }
+  const char *eq = strchr(spec, '=');
+  const char *wanted = eq ? glow_str_n(s->ctx, spec, (size_t)(eq - spec)) : NULL;
+  const char *near = wanted ? glow_nearest(wanted, (const char *const *)names.data, names.count) : NULL;
+  if (wanted)
+    glow_error(s->ctx, GLOW_NOWHERE, "the model has no input '%s'%s%s%s", wanted,
+               near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+  else
+    glow_error(s->ctx, GLOW_NOWHERE, "the model has %u inputs; say which: --input NAME=%s",
+               names.count, spec);
+  for (uint32_t i = 0; i < names.count && i < 16; i++)
+    glow_note(s->ctx, GLOW_NOWHERE, "input '%s' is %s", names.data[i],
+              glow_type_str(s->ctx, glow_session_input_type(s, names.data[i])));
+  return NULL;
+}
+
+GlowStatus glow_session_add_input(GlowSession *s, const char *spec, const GlowImageOptions *image) {
+  GlowStr name = NULL;
+  const char *source = split_spec(s, spec, &name);
+  if (!source)
+    return GLOW_BAD_INPUT;
+  if (glow_bindings_find(&s->inputs, name)) {
+    glow_error(s->ctx, GLOW_NOWHERE, "input '%s' is given twice", name);
+    return GLOW_BAD_INPUT;
+  }
+  const GlowType *type = glow_session_input_type(s, name);
+  bool generated = !strncmp(source, "splat:", 6) || !strncmp(source, "random:", 7);
+  GlowTensor *t = generated ? generate(s, source, name, type) : glow_session_read(s, source, type, image);
+  if (!t)
+    return GLOW_BAD_INPUT;
+  glow_vec_push(s->ctx->arena, &s->inputs, ((GlowBinding){name, t}));
+  return GLOW_OK;
+}
+
+static char *output_path(GlowContext *ctx, const char *dir, GlowStr name, const char *suffix) {
+  char *safe = glow_arena_copy(ctx->arena, name, strlen(name) + 1);
+  for (char *c = safe; *c; c++)
+    if (!strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-", *c))
+      *c = '_';
+  return glow_arena_printf(ctx->arena, "%s/%s%s", dir, safe, suffix);
+}
+
+GlowStatus glow_session_write_outputs(GlowSession *s, const char *dir) {
+  mkdir(dir, 0777); /* a failure shows when the first file is written */
+  for (uint32_t i = 0; i < s->outputs.count; i++) {
+    const GlowBinding *b = &s->outputs.data[i];
+    bool npy = glow_npy_can_hold(b->tensor->type);
+    GlowText text;
+    GlowDefer defer;
+    glow_text_init(&text, s->ctx);
+    glow_defer_push(s->ctx, &defer, glow_text_release_fn, &text);
+    if (npy)
+      glow_npy_write(&text, b->tensor);
+    else
+      glow_pb_write(&text, b->tensor, b->name);
+    bool ok = glow_output_write(s->ctx, output_path(s->ctx, dir, b->name, npy ? ".npy" : ".pb"),
+                                &(GlowBytes){text.data, text.size}, 1);
+    glow_defer_pop(s->ctx, &defer, true);
+    if (!ok)
+      return GLOW_IO;
+  }
+  return GLOW_OK;
+}

@@ -1,0 +1,29 @@
+/* What the files of glow-run share: the command line's values, and what is done with outputs. */
+#ifndef GLOW_TOOLS_GLOW_RUN_H
+#define GLOW_TOOLS_GLOW_RUN_H
+
+#include "runtime/session.h"
+#include "support/cmdline.h"
+
+typedef struct GlowRunCommand {
+  GlowStrList inputs, expects, binds;
+  const char *output_dir, *labels, *test_data, *backend, *entry;
+  const char *image_size, *mean, *std, *image_layout, *channel_order;
+  double crop, rtol, atol;
+  int64_t top_k, error_limit;
+  bool softmax, exact;
+  int level; /* -O, or -1 */
+  GlowImageOptions image;
+} GlowRunCommand;
+
+/* --expect [NAME=]FILE: compares and prints a report for each. BAD_INPUT if one does not hold. */
+GlowStatus glow_run_expect(GlowSession *s, const GlowRunCommand *c);
+/* --softmax, --labels, --top-k: a line for each of the best classes. */
+GlowStatus glow_run_classes(GlowSession *s, const GlowRunCommand *c);
+/* Without any other use of the outputs: their values, or a summary of large ones. */
+GlowStatus glow_run_print(GlowSession *s);
+/* --test-data DIR: input_N.pb in the order of the inputs, output_N.pb compared with the outputs. */
+GlowStatus glow_run_add_test_inputs(GlowSession *s, const char *dir);
+GlowStatus glow_run_check_test_outputs(GlowSession *s, const GlowRunCommand *c);
+
+#endif
