@@ -25,6 +25,8 @@ config.substitutions += [
     ("%onnx_data", "/usr/share/libonnx-testdata/data"),
     ("%models", config.glow_models),
 ]
+if config.glow_sanitize:
+    config.environment["GLOW_UNBOUNDED"] = "1"
 for feature, there in {
     "llvm": config.glow_enable_llvm,
     "asan": config.glow_sanitize,
