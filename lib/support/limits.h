@@ -5,6 +5,7 @@
 #define GLOW_MAX_RANK 8
 #define GLOW_MAX_REGION_DEPTH 64 /* nested regions, in text and in models */
 #define GLOW_MAX_LIST_DEPTH 16   /* nested [ ] */
+#define GLOW_MAX_LIST_ITEMS (1 << 20)     /* values in the lists of one statement */
 #define GLOW_MAX_TYPE_DEPTH 8    /* seq<opt<...>> */
 #define GLOW_MAX_ELEMENTS (INT64_C(1) << 40)
 #define GLOW_MAX_NAME 4096 /* bytes in one name */

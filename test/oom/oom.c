@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "import/onnx/onnx.h"
-#include "import/onnx/pb.h"
 #include "pass/pass.h"
 #include "runtime/session.h"
 
