@@ -114,7 +114,7 @@ static void judge(Runner *r, const char *name, bool all) {
   Listed *listed = find_listed(r, name);
   if (!listed && !all)
     return;
-  char dir[512];
+  char dir[1100];
   snprintf(dir, sizeof dir, "%s/%s", r->data, name);
   r->first_error[0] = 0;
   CaseRun run = {.runner = r, .dir = dir, .shape_only = listed && listed->shape_only};
@@ -147,7 +147,7 @@ static void judge_folder(Runner *r, const char *folder, bool all) {
   int n = scandir(path, &entries, is_case, alphasort);
   Runner before = *r;
   for (int i = 0; i < n; i++) {
-    char name[512];
+    char name[320];
     snprintf(name, sizeof name, "%s/%s", folder, entries[i]->d_name);
     judge(r, name, all);
     free(entries[i]);

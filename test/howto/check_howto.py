@@ -5,7 +5,8 @@ A fenced block whose first line is a comment that names a file is a change to a 
 
     ; lib/ops/elementwise.ops: append        the block is added at the end of the file
     /* lib/transforms/graph/x.c */           the block is the whole new file
-    # lib/import/onnx/onnx.map: after Tanh   the block is added behind the first line that starts so
+    ; lib/x.map: after Tanh                  the block is added behind the first line that starts so
+    ; lib/x.map: replace Softsign            the block takes the place of the first line that starts so
 
 The copy is built once without the changes, then with all of them, once, and the lit tests that the
 pages add must pass; without the changes they must fail.
@@ -18,7 +19,7 @@ import subprocess
 import sys
 
 PAGES = ("docs/HowTo-add-an-operator.md", "docs/HowTo-add-a-pass.md")
-NAME = re.compile(r"^\s*(?:/\*|;|#|//)\s*([\w./-]+\.[a-z]+)(?::\s*(append|after\s+(.*?)))?\s*(?:\*/)?\s*$")
+NAME = re.compile(r"^\s*(?:/\*|;|#|//)\s*([\w./-]+\.[a-z]+)(?::\s*(append|(?:after|replace)\s+(.*?)))?\s*(?:\*/)?\s*$")
 
 
 def changes(page):
@@ -41,10 +42,12 @@ def apply(root, path, how, anchor, block):
         body = block
     else:
         lines = open(target, encoding="utf-8").read().rstrip("\n").split("\n")
-        at = len(lines)
-        if how.startswith("after"):
-            at = next(i for i, l in enumerate(lines) if l.startswith(anchor)) + 1
-        body = lines[:at] + block[1:] + lines[at:]
+        start = end = len(lines)
+        if anchor:
+            start = next(i for i, l in enumerate(lines) if l.startswith(anchor))
+            end = start + 1
+            start += how.startswith("after")
+        body = lines[:start] + block[1:] + lines[end:]
     with open(target, "w", encoding="utf-8") as f:
         f.write("\n".join(body) + "\n")
 

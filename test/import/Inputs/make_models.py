@@ -1,0 +1,327 @@
+#!/usr/bin/env python3
+"""Writes the models of the import tests into a folder: small ones, put together byte by byte.
+
+Messages are bytes; `f(number, value)` is one field of one, by the type of the value. The names of
+the fields are in onnx.proto of ONNX."""
+import os
+import struct
+import sys
+
+
+def varint(v):
+    v &= (1 << 64) - 1
+    out = b""
+    while v >= 0x80:
+        out += bytes([v & 0x7F | 0x80])
+        v >>= 7
+    return out + bytes([v])
+
+
+def f(number, value):
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    if isinstance(value, float):
+        return varint(number << 3 | 5) + struct.pack("<f", value)
+    if isinstance(value, str):
+        value = value.encode()
+    return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+FLOAT, U8, I8, I32, I64, STRING, BOOL, HALF = 1, 2, 3, 6, 7, 8, 9, 10
+
+
+class Tensor(bytes):
+    pass
+
+
+class Graph(bytes):
+    pass
+
+
+class Type(bytes):
+    pass
+
+
+def tensor(name, kind, dims, raw=None, fields=b""):
+    return Tensor(b"".join(f(1, d) for d in dims) + f(2, kind) + (f(9, raw) if raw is not None else b"")
+                  + fields + (f(8, name) if name else b""))
+
+
+def floats(name, dims, values):
+    return tensor(name, FLOAT, dims, struct.pack(f"<{len(values)}f", *values))
+
+
+def ints(name, dims, values):
+    return tensor(name, I64, dims, struct.pack(f"<{len(values)}q", *values))
+
+
+def external(name, dims, **entries):
+    return tensor(name, FLOAT, dims, fields=b"".join(f(13, f(1, k) + f(2, v)) for k, v in entries.items()) + f(14, 1))
+
+
+def type_of(kind, dims=None):
+    """A tensor type; a dim is a number, a name, or None."""
+    if dims is None:
+        return Type(f(1, f(1, kind)))
+    dim = lambda d: b"" if d is None else f(1, d) if isinstance(d, int) else f(2, d)
+    return Type(f(1, f(1, kind) + f(2, b"".join(f(1, dim(d)) for d in dims))))
+
+
+def value(name, kind=None, dims=None):
+    return f(1, name) + (b"" if kind is None else f(2, type_of(kind, dims)))
+
+
+def attr(name, v):
+    """An attribute, by the type of the value; ("ref", x) refers to the function's attribute x."""
+    head = f(1, name)
+    if isinstance(v, tuple):
+        return head + f(21, v[1]) + f(20, 2)
+    if isinstance(v, Tensor):
+        return head + f(5, v) + f(20, 4)
+    if isinstance(v, Graph):
+        return head + f(6, v) + f(20, 5)
+    if isinstance(v, Type):
+        return head + f(14, v) + f(20, 13)
+    if isinstance(v, float):
+        return head + f(2, v) + f(20, 1)
+    if isinstance(v, int):
+        return head + f(3, v) + f(20, 2)
+    if isinstance(v, str):
+        return head + f(4, v) + f(20, 3)
+    if v and isinstance(v[0], float):
+        return head + b"".join(f(7, x) for x in v) + f(20, 6)
+    if v and isinstance(v[0], str):
+        return head + b"".join(f(9, x) for x in v) + f(20, 8)
+    return head + f(8, b"".join(varint(x) for x in v)) + f(20, 7)  # packed
+
+
+def node(op, ins, outs, name="", domain="", **attrs):
+    return (b"".join(f(1, x) for x in ins.split(",") if ins) + b"".join(f(2, x) for x in outs.split(",") if outs)
+            + (f(3, name) if name else b"") + f(4, op) + b"".join(f(5, attr(k, v)) for k, v in attrs.items())
+            + (f(7, domain) if domain else b""))
+
+
+def graph(nodes, ins=(), outs=(), inits=(), name="g"):
+    return Graph(b"".join(f(1, n) for n in nodes) + f(2, name) + b"".join(f(5, t) for t in inits)
+                 + b"".join(f(11, v) for v in ins) + b"".join(f(12, v) for v in outs))
+
+
+def function(name, domain, ins, outs, nodes, attrs=(), defaults=(), opset=17):
+    return (f(1, name) + b"".join(f(4, x) for x in ins) + b"".join(f(5, x) for x in outs)
+            + b"".join(f(6, x) for x in attrs) + b"".join(f(7, n) for n in nodes) + f(9, f(2, opset))
+            + f(10, domain) + b"".join(f(11, d) for d in defaults))
+
+
+def model(g, opset=17, functions=(), more=b"", imports=()):
+    sets = [f(2, opset)] + [f(1, d) + f(2, v) for d, v in imports]
+    return (f(1, 8) + f(2, "test") + f(7, g) + b"".join(f(8, s) for s in sets) + more
+            + b"".join(f(25, x) for x in functions))
+
+
+X = value("x", FLOAT, [2])
+Y = value("y", FLOAT, [2])
+
+
+def one(n, opset=17, ins=(X,), outs=(Y,), inits=(), **more):
+    return model(graph([n] if isinstance(n, bytes) else n, ins, outs, inits), opset, **more)
+
+
+def make_basic(w):
+    big = floats("big", [64], [float(i) for i in range(64)])
+    typed = tensor("typed", FLOAT, [40], fields=f(4, struct.pack("<40f", *range(40))))
+    half = tensor("half", HALF, [2], fields=f(5, 0x3C00) + f(5, 0xC000))
+    small = ints("small", [2], [1, -1])
+    text = tensor("text", STRING, [2], fields=f(6, b"a\x00b") + f(6, "\u00e9"))
+    nodes = [node("Relu", "x", "r", "first"), node("Add", "r,big", "s"), node("Identity", "typed", "t"),
+             node("Identity", "half", "h"), node("Identity", "text", "e"),
+             node("Reshape", "s,small", "y", "re shape"),
+             node("Constant", "", "c", value=floats("", [48], [0.5] * 48)), node("Identity", "c", "k"),
+             node("Constant", "", "q", value_ints=[3, 4])]
+    w("basic", model(graph(nodes, [value("x", FLOAT, [64]), value("big", FLOAT, [64])],
+                           [value(n) for n in ("y", "t", "h", "e", "k", "q")], [big, typed, half, small, text],
+                           name="basic graph")))
+
+
+def make_bind(w):
+    g = graph([node("Relu", "a", "ra"), node("Relu", "b", "rb"), node("Relu", "c", "rc"), node("Relu", "u", "ru")],
+              [value("a", FLOAT, ["N", "batch size", 3]), value("b", FLOAT, ["?", None, "N"]),
+               value("c", FLOAT, [-1, "batch size"]), value("u", FLOAT)],
+              [value("ra", FLOAT, ["M", 7, 3]), value("rb"), value("rc"), value("ru")])
+    w("bind", model(g))
+    w("claim", one(node("NonZero", "x", "y"), outs=[value("y", I64, [1, 2])]))
+    w("claim-wrong", one(node("Relu", "x", "y"), outs=[value("y", FLOAT, [3])]))
+
+
+def make_control(w):
+    yes = graph([node("Add", "x,k", "t")], outs=[value("t")], inits=[floats("k", [2], [1.0, 2.0])])
+    no = graph([node("Constant", "", "k", value=floats("", [64], [1.0] * 64)), node("ReduceSum", "k", "s", keepdims=0),
+                node("Mul", "x,s", "n")], outs=[value("n")])
+    w("if", one([node("Cast", "f", "c", to=BOOL), node("If", "c", "y", "choose", then_branch=yes, else_branch=no)],
+                ins=[X, value("f", FLOAT, [1])]))
+    body = graph([node("Identity", "ci", "co"), node("Add", "v,x", "vo"), node("Unsqueeze", "vo,ax", "s"),
+                  node("Cast", "i", "fi", to=FLOAT)],
+                 [value("i", I64, [1]), value("ci", BOOL, []), value("v", FLOAT, [2])],
+                 [value("co"), value("vo"), value("s"), value("fi")], [ints("ax", [1], [0])])
+    w("loop", one(node("Loop", "n,,x", "y,a,b", body=body), ins=[X, value("n", I64, [1])],
+                  outs=[value("y"), value("a"), value("b")]))
+    scan = graph([node("Add", "s,e", "so"), node("Identity", "so", "o")],
+                 [value("s", FLOAT), value("e")], [value("so"), value("o")])
+    w("scan", one(node("Scan", "x,z", "y,p", num_scan_inputs=1, scan_input_axes=[1], scan_input_directions=[1], body=scan),
+                  ins=[X, value("z", FLOAT, [2, 5])], outs=[value("y"), value("p")]))
+    w("random", one([node("RandomUniformLike", "x", "u", seed=7.0, high=2.0), node("RandomUniform", "", "v", shape=[2], dtype=HALF),
+                     node("Add", "x,u", "y")], outs=[Y, value("v")]))
+    inside = graph([node("RandomUniformLike", "x", "t")], outs=[value("t")])
+    w("random-if", one([node("If", "c", "y", then_branch=inside, else_branch=inside)], ins=[X, value("c", BOOL, [])]))
+
+
+def make_functions(w):
+    scale = function("scale", "local", ["p", "q"], ["r"],
+                     [node("Constant", "", "f", value_float=("ref", "by")), node("Mul", "p,f", "m"),
+                      node("Sum", "m,q", "r")], attrs=["by"], defaults=[attr("by", 3.0)])
+    twice = function("twice", "local", ["p"], ["r"],
+                     [node("scale", "p,p", "a", "inner", domain="local", by=("ref", "by")),
+                      node("scale", "a,p", "r", domain="local")], attrs=["by"])
+    loc = [("local", 1)]
+    w("functions", one([node("twice", "x", "a", "call", domain="local", by=0.5), node("scale", "a,x", "y", domain="local")],
+                       functions=[scale, twice], imports=loc))
+    again = function("again", "local", ["p"], ["r"], [node("again", "p", "r", domain="local")])
+    w("function-recursive", one(node("again", "x", "y", domain="local"), functions=[again], imports=loc))
+    doubling = [function(f"f{i}", "local", ["p"], ["r"],
+                         [node(f"f{i + 1}", "p", "a", domain="local"), node(f"f{i + 1}", "a", "r", domain="local")])
+                for i in range(28)] + [function("f28", "local", ["p"], ["r"], [node("Relu", "p", "r")])]
+    w("function-bomb", one(node("f0", "x", "y", domain="local"), functions=doubling, imports=loc))
+
+
+def make_old(w):
+    a = value("a", FLOAT, [2, 3, 4, 5])
+    nodes = [node("Add", "a,b", "s", broadcast=1, axis=1), node("Clip", "s", "c", min=-1.0, max=1.0),
+             node("Pad", "c", "p", pads=[0, 0, 1, 1, 0, 0, 1, 1], value=2.0), node("Slice", "p", "l", axes=[2], starts=[1], ends=[-1]),
+             node("Squeeze", "l1", "q", axes=[0]), node("Unsqueeze", "q", "u", axes=[0]), node("Split", "a", "d,e", axis=1, split=[1, 2]),
+             node("Softmax", "a", "m", axis=1), node("PRelu", "a,b", "r"), node("ReduceMean", "a", "n", axes=[1], keepdims=0),
+             node("Dropout", "a", "o", is_test=1, ratio=0.5), node("Max", "a,r,m", "x3"), node("Gemm", "g,h,i", "k", transB=1, alpha=0.5, broadcast=1),
+             node("BatchNormalization", "a,b,b,b,b", "bn", is_test=1, epsilon=0.001), node("TopK", "g", "tv,ti", k=2)]
+    w("old-6", model(graph(nodes[:-1], [a, value("b", FLOAT, [3]), value("l1", FLOAT, [1, 7]), value("g", FLOAT, [4, 3]), value("h", FLOAT, [5, 3]), value("i", FLOAT, [5])],
+                           [value(n) for n in ("l", "u", "d", "e", "n", "o", "x3", "k", "bn")]), 6))
+    w("topk-1", one(node("TopK", "g", "tv,ti", k=2), 9, ins=[value("g", FLOAT, [4, 3])], outs=[value("tv"), value("ti")]))
+
+
+def make_operators(w):
+    img = value("x", FLOAT, [1, 2, 5, 7])
+    nodes = [node("Conv", "x,w", "c", strides=[2, 2], auto_pad="SAME_UPPER", kernel_shape=[3, 3]),
+             node("MaxPool", "x", "m,mi", kernel_shape=[2, 2], strides=[2, 2], auto_pad="SAME_LOWER", ceil_mode=1),
+             node("AveragePool", "x", "a", kernel_shape=[3, 3], pads=[1, 1, 1, 1], count_include_pad=1),
+             node("HardSwish", "x", "h"), node("ArgMin", "x", "am", axis=1, keepdims=0), node("ArgMin", "b8", "ab", axis=0),
+             node("ReduceL2", "x,ax", "l2", keepdims=0), node("Mean", "x,h", "me"), node("Slice", "x,i32,e32", "sl"),
+             node("Split", "x", "s0,,s2", axis=3, num_outputs=3), node("BitShift", "b8,b8", "bs", direction="RIGHT"),
+             node("QuantizeLinear", "x,sc,zp", "ql", axis=1), node("DequantizeLinear", "ql,sc,zp", "dq"),
+             node("CastLike", "x,b8", "cl"), node("Compress", "x,cond", "cm"), node("Mod", "b8,b8", "md", fmod=1),
+             node("Clip", "x,,mx", "cp"), node("Shape", "x", "sh", start=1), node("Gemm", "g,h2", "gm", transA=1, alpha=2.0)]
+    w("operators", model(graph(nodes, [img, value("b8", U8, [4]), value("g", FLOAT, [3, 2]), value("h2", FLOAT, [3, 4])],
+                               [value(n) for n in "c m mi a am ab l2 me sl s0 s2 bs dq cl cm md cp sh gm".split()],
+                               [floats("w", [4, 2, 3, 3], [0.0] * 72), ints("ax", [1], [2]), tensor("i32", I32, [1], b"\1\0\0\0"),
+                                tensor("e32", I32, [1], b"\2\0\0\0"), floats("sc", [], [0.5]), tensor("zp", I8, [], b"\3"),
+                                tensor("cond", BOOL, [3], b"\1\0\1"), floats("mx", [], [6.0])]), 18))
+
+
+def make_unsupported(w):
+    inner = graph([node("Einsum", "x", "t", "deep", equation="i->i")], outs=[value("t")])
+    nodes = [node("Einsum", "x", "a", "e1", equation="i->i"), node("If", "c", "b", then_branch=inner, else_branch=inner),
+             node("Frobnicate", "x", "d"), node("Gelu", "x", "e", "g1", domain="com.microsoft"), node("Relu", "a", "y"),
+             node("BatchNormalization", "x,x,x,x,x", "bn,mean,var", "bn1", training_mode=1), node("Trilu", "x", "tr", bogus=1),
+             node("Relu", "x", "at", "r1", bogus=1), node("Sqrt", "d", "sq")]
+    w("unsupported", one(nodes, ins=[X, value("c", BOOL, [])]))
+    w("opset-99", one(node("Relu", "x", "y"), 99))
+    w("opset-none", f(1, 8) + f(7, graph([node("Relu", "x", "y")], [X], [Y])))
+    w("newer", one([node("Relu", "x", "r"), node("Reshape", "r,s", "y")], 25, inits=[ints("s", [1], [2])]))
+    w("too-old", one(node("Where", "c,x,x", "y"), 8, ins=[X, value("c", BOOL, [2])]))
+    w("sparse", model(graph([node("Relu", "x", "y")], [X], [Y]) + f(15, b"")))
+    w("map", one(node("Relu", "x", "y"), ins=[f(1, "x") + f(2, f(5, b""))]))
+
+
+def make_wrong(w):
+    """Models that are wrong in one way each."""
+    relu = node("Relu", "x", "y", "n")
+    good = one(relu)
+    w("wire-type", f(1, 8) + f(7, 5))
+    w("group", f(1, 8) + b"\x0b")
+    w("varint", f(1, 8) + b"\x38" + b"\xff" * 11)
+    w("length", f(1, 8) + varint(7 << 3 | 2) + varint(1 << 62))
+    w("field-zero", b"\x00\x00")
+    w("in-node", f(1, 8) + f(7, f(1, f(1, "x") + f(3, "broken") + varint(5 << 3 | 0) + b"\x01")))
+    w("name-utf8", one(node("Relu", "x", "y").replace(b"\x01y", b"\x01\xff")))
+    w("name-nul", one(node("Relu", "x", "y").replace(b"\x01y", b"\x01\x00")))
+    w("name-long", one(node("Relu", "x", "y" * 5000)))
+    w("no-graph", f(1, 8) + f(8, f(2, 17)))
+    w("truncated", good[:-3])
+    w("cycle", one([node("Add", "x,b", "a", "p"), node("Relu", "a", "b", "q"), node("Relu", "b", "y")]))
+    w("undefined", one([node("Add", "x,nothing", "y", "n"), node("Add", "x,gone", "z", "m"), node("Relu", "y", "k")]))
+    w("output-missing", one(relu, outs=[Y, value("z", FLOAT, [2])]))
+    w("duplicate-value", one([relu, node("Neg", "x", "y", "other")]))
+    w("duplicate-init", one(relu, inits=[floats("w", [1], [1.0]), floats("w", [1], [2.0])]))
+    w("duplicate-input", one(relu, ins=[X, X]))
+    w("duplicate-output", one(relu, outs=[Y, Y]))
+    w("duplicate-attr", one(f(1, "x") + f(2, "y") + f(4, "Flatten") + f(5, attr("axis", 1)) * 2))
+    w("dim-negative", one(relu, ins=[value("x", FLOAT, [-5])]))
+    w("dim-huge", one(relu, ins=[value("x", FLOAT, [1 << 30, 1 << 30])]))
+    w("rank-9", one(relu, ins=[value("x", FLOAT, [1] * 9)]))
+    w("init-negative", one(relu, inits=[tensor("w", FLOAT, [-2], b"")]))
+    w("init-short", one(relu, inits=[tensor("w", FLOAT, [3], b"\0" * 8)]))
+    w("init-typed", one(relu, inits=[tensor("w", FLOAT, [3], fields=f(4, b"\0" * 8))]))
+    w("init-field", one(relu, inits=[tensor("w", FLOAT, [1], fields=f(7, 1))]))
+    w("init-type", one(relu, inits=[tensor("w", 77, [1], b"\0")]))
+    w("init-declared", one(relu, ins=[X, value("w", FLOAT, [3])], inits=[floats("w", [1], [1.0])]))
+    w("init-string", one(relu, inits=[tensor("w", STRING, [1], b"abc")]))
+    w("no-type", one(relu, ins=[value("x")]))
+    w("mismatch", one([node("Add", "x,z", "y", "sum")], ins=[X, value("z", FLOAT, [3])]))
+    w("kind-mismatch", one([node("Add", "x,z", "y", "sum")], ins=[X, value("z", I64, [2])]))
+    w("attr-type", one(node("Flatten", "x", "y", "n", axis=1.5)))
+    w("attr-missing", one(node("Concat", "x,x", "y", "n")))
+    w("operands", one(node("Relu", "x,x", "y", "n")))
+    deep = graph([node("Relu", "x", "t")], outs=[value("t")])
+    for _ in range(70):
+        deep = graph([node("If", "c", "t", then_branch=deep, else_branch=deep)] if len(deep) < 4000
+                     else [node("If", "c", "t", then_branch=deep, else_branch=graph([], outs=[value("x")]))], outs=[value("t")])
+    w("deep", one(node("If", "c", "y", then_branch=deep, else_branch=graph([], outs=[value("x")])), ins=[X, value("c", BOOL, [])]))
+
+
+def make_external(w, folder):
+    os.makedirs(os.path.join(folder, "ext", "sub"), exist_ok=True)
+    with open(os.path.join(folder, "outside.bin"), "wb") as out:
+        out.write(b"\0" * 400)
+    with open(os.path.join(folder, "ext", "sub", "data.bin"), "wb") as out:
+        out.write(struct.pack("<100f", *range(100)))
+    for link, target in (("link.bin", "../outside.bin"), ("inner.bin", "sub/data.bin")):
+        path = os.path.join(folder, "ext", link)
+        if not os.path.islink(path):
+            os.symlink(target, path)
+    fifo = os.path.join(folder, "ext", "fifo.bin")
+    if not os.path.exists(fifo):
+        os.mkfifo(fifo)
+    cases = {"good": dict(location="sub/data.bin", offset="40", length="160"), "inner": dict(location="inner.bin"),
+             "parent": dict(location="../outside.bin"), "hidden": dict(location="sub/../../outside.bin"),
+             "absolute": dict(location=os.path.join(os.path.abspath(folder), "outside.bin")), "link": dict(location="link.bin"),
+             "fifo": dict(location="fifo.bin"), "beyond": dict(location="sub/data.bin", offset="300"),
+             "folder": dict(location="sub"), "missing": dict(location="none.bin"), "length": dict(location="sub/data.bin", length="8"),
+             "number": dict(location="sub/data.bin", offset="-4"), "nowhere": dict(offset="0")}
+    for name, entries in cases.items():
+        w("ext/" + name, one(node("Add", "x,w", "y"), ins=[value("x", FLOAT, [40])], outs=[value("y")],
+                             inits=[external("w", [40], **entries)]))
+
+
+def main():
+    folder = sys.argv[1]
+    os.makedirs(folder, exist_ok=True)
+
+    def write(name, data):
+        path = os.path.join(folder, name + ".onnx")
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as out:
+            out.write(data)
+
+    for make in (make_basic, make_bind, make_control, make_functions, make_old, make_operators, make_unsupported, make_wrong):
+        make(write)
+    make_external(write, folder)
+    write("empty", b"")
+
+
+main()
