@@ -1,5 +1,5 @@
-/* Scalar bodies as vector code: each node is a call of glow_vector_<operator>, which the library has
- * as vector code already. */
+/* Scalar bodies as vector code: each node is a call of glow_vector_<operator>, which the library
+ * has as vector code already. */
 #include <string.h>
 
 #include "codegen/emit.h"
@@ -38,11 +38,13 @@ bool glow_codegen_has_body(const GlowBody *body, const GlowNode **culprit) {
 /* The members that scalar bodies can read, in the layout of the struct; pointers are left out. */
 static void *plain_members(GlowArena *arena, const GlowNode *n) {
   const GlowOpDesc *d = glow_node_desc(n);
-  static const uint8_t sizes[] = {
-      [GLOW_MEMBER_BOOL] = sizeof(bool),     [GLOW_MEMBER_U32] = sizeof(uint32_t),
-      [GLOW_MEMBER_I64] = sizeof(int64_t),   [GLOW_MEMBER_FLOAT] = sizeof(float),
-      [GLOW_MEMBER_KIND] = sizeof(GlowKind), [GLOW_MEMBER_ENUM] = sizeof(int),
-      [GLOW_MEMBER_SCALAR] = 0};
+  static const uint8_t sizes[] = {[GLOW_MEMBER_BOOL] = sizeof(bool),
+                                  [GLOW_MEMBER_U32] = sizeof(uint32_t),
+                                  [GLOW_MEMBER_I64] = sizeof(int64_t),
+                                  [GLOW_MEMBER_FLOAT] = sizeof(float),
+                                  [GLOW_MEMBER_KIND] = sizeof(GlowKind),
+                                  [GLOW_MEMBER_ENUM] = sizeof(int),
+                                  [GLOW_MEMBER_SCALAR] = 0};
   char *bytes = glow_arena_alloc(arena, d->member_size);
   for (uint32_t i = 0; i < d->nmembers; i++) {
     const GlowMember *m = &d->members[i];

@@ -1,9 +1,9 @@
 /* Code generation: from a list of work that a backend makes of a program to machine code.
  *
- * A backend decides (layouts, tiles, places in memory); this library emits. Each piece of work is one
- * kernel of lib/kernels/cpu with parameters that become constants. Equal pieces share their code. No
- * type of LLVM appears here. LLVM ends the process when it runs out of memory or finds an error of
- * its own; everything else is a diagnostic. */
+ * A backend decides (layouts, tiles, places in memory); this library emits. Each piece of work is
+ * one kernel of lib/kernels/cpu with parameters that become constants. Equal pieces share their
+ * code. No type of LLVM appears here. LLVM ends the process when it runs out of memory or finds an
+ * error of its own; everything else is a diagnostic. */
 #ifndef GLOW_CODEGEN_CODEGEN_H
 #define GLOW_CODEGEN_CODEGEN_H
 
@@ -37,10 +37,10 @@ typedef struct GlowBody {
 } GlowBody;
 
 typedef enum GlowWorkKind {
-  GLOW_WORK_CONV,  /* to = convolution of from; the body is the epilogue, or empty */
-  GLOW_WORK_MOVE,  /* to = from */
-  GLOW_WORK_ZERO,  /* to = 0 */
-  GLOW_WORK_STACK  /* operands[0, nouts) = body(the other operands) */
+  GLOW_WORK_CONV, /* to = convolution of from; the body is the epilogue, or empty */
+  GLOW_WORK_MOVE, /* to = from */
+  GLOW_WORK_ZERO, /* to = 0 */
+  GLOW_WORK_STACK /* operands[0, nouts) = body(the other operands) */
 } GlowWorkKind;
 
 typedef struct GlowWork {

@@ -1,16 +1,17 @@
 /* From work to an LLVM module.
  *
- * The entry computes the address of every operand (a constant offset into the arena or a buffer) and
- * calls one wrapper per piece of work; equal pieces share a wrapper. A wrapper calls a kernel of the
- * library with a pointer to a constant struct of parameters and is inlined with it, so the loads of
- * the parameters fold. What a kernel calls back (tiles, epilogues, bodies of stacks) is handed to it
- * as a constant function pointer and becomes a direct call. */
+ * The entry computes the address of every operand (a constant offset into the arena or a buffer)
+ * and calls one wrapper per piece of work; equal pieces share a wrapper. A wrapper calls a kernel
+ * of the library with a pointer to a constant struct of parameters and is inlined with it, so the
+ * loads of the parameters fold. What a kernel calls back (tiles, epilogues, bodies of stacks) is
+ * handed to it as a constant function pointer and becomes a direct call. */
 #include "codegen/emit.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* ---- Helpers ------------------------------------------------------------------------------------ */
+/* ---- Helpers ------------------------------------------------------------------------------------
+ */
 
 LLVMValueRef glow_emit_i64(GlowEmitter *e, int64_t v) {
   return LLVMConstInt(e->l.i64, (unsigned long long)v, 1);
@@ -39,15 +40,13 @@ LLVMValueRef glow_emit_kernel_call(GlowEmitter *e, const char *name, LLVMTypeRef
   LLVMValueRef kernel = LLVMGetNamedFunction(e->l.module, name);
   if (!kernel)
     kernel = LLVMAddFunction(e->l.module, name, type);
-  LLVMValueRef call =
-      LLVMBuildCall2(e->l.builder, type, kernel, (LLVMValueRef *)args, count, "");
+  LLVMValueRef call = LLVMBuildCall2(e->l.builder, type, kernel, (LLVMValueRef *)args, count, "");
   LLVMAddCallSiteAttribute(call, GLOW_LLVM_FUNCTION, glow_llvm_attribute(&e->l, "alwaysinline"));
   return call;
 }
 
 LLVMValueRef glow_emit_constant(GlowEmitter *e, const void *data, size_t bytes) {
-  LLVMValueRef init =
-      LLVMConstStringInContext2(e->l.llvm, data, bytes, 1 /* no terminating NUL */);
+  LLVMValueRef init = LLVMConstStringInContext2(e->l.llvm, data, bytes, 1 /* no terminating NUL */);
   LLVMValueRef global = LLVMAddGlobal(e->l.module, LLVMTypeOf(init), "");
   LLVMSetInitializer(global, init);
   LLVMSetGlobalConstant(global, 1);
@@ -67,7 +66,8 @@ static LLVMValueRef zero_floats(GlowEmitter *e, int64_t count) {
   return global;
 }
 
-/* ---- Operands of bodies ------------------------------------------------------------------------- */
+/* ---- Operands of bodies -------------------------------------------------------------------------
+ */
 
 /* Lanes below `count`, a value that may vary. */
 static LLVMValueRef lane_mask(GlowEmitter *e, LLVMValueRef count) {
@@ -131,20 +131,20 @@ static LLVMValueRef operand_address(GlowEmitter *e, const GlowOperand *o, uint32
   return LLVMBuildInBoundsGEP2(b, e->l.f32, base, &offset, 1, "");
 }
 
-static LLVMValueRef load_operand(GlowEmitter *e, const GlowOperand *o, LLVMValueRef at,
-                                 bool broadcast, LLVMValueRef mask) {
+static LLVMValueRef load_operand(GlowEmitter *e, LLVMValueRef at, bool broadcast,
+                                 LLVMValueRef mask) {
   LLVMBuilderRef b = e->l.builder;
-  (void)o;
   if (!broadcast)
     return load_vector(e, at, mask);
   LLVMValueRef v = LLVMBuildLoad2(b, e->l.f32, at, "");
-  LLVMValueRef one = LLVMBuildInsertElement(b, LLVMGetUndef(e->l.vec), v,
-                                            LLVMConstInt(e->l.i32, 0, 0), "");
+  LLVMValueRef one =
+      LLVMBuildInsertElement(b, LLVMGetUndef(e->l.vec), v, LLVMConstInt(e->l.i32, 0, 0), "");
   LLVMValueRef zeros = LLVMConstNull(LLVMVectorType(e->l.i32, e->l.isa->vl));
   return LLVMBuildShuffleVector(b, one, LLVMGetUndef(e->l.vec), zeros, "");
 }
 
-/* ---- Convolution -------------------------------------------------------------------------------- */
+/* ---- Convolution --------------------------------------------------------------------------------
+ */
 
 /* GlowEpilogueFn of lib/kernels/cpu/vector.h. */
 static LLVMValueRef emit_epilogue(GlowEmitter *e, const GlowWork *w) {
@@ -167,7 +167,7 @@ static LLVMValueRef emit_epilogue(GlowEmitter *e, const GlowWork *w) {
     LLVMValueRef mask = NULL, at = operand_address(e, o, i, env, place, 5);
     if (o->stride[4] && o->channels % e->l.isa->vl)
       mask = lane_mask(e, LLVMBuildSub(b, glow_emit_i64(e, o->channels), channel, ""));
-    params[i + 1] = load_operand(e, o, at, !o->stride[4], mask);
+    params[i + 1] = load_operand(e, at, !o->stride[4], mask);
   }
   LLVMValueRef result;
   glow_emit_body(e, &w->body, params, &result);
@@ -176,7 +176,7 @@ static LLVMValueRef emit_epilogue(GlowEmitter *e, const GlowWork *w) {
 }
 
 /* One tile size with the parameters and the epilogue of a convolution: GlowConvTileFn. */
-static LLVMValueRef emit_tile(GlowEmitter *e, int64_t pixels, int64_t vectors, LLVMValueRef params,
+static LLVMValueRef emit_tile(GlowEmitter *e, const int64_t size[3], LLVMValueRef params,
                               LLVMValueRef epilogue, uint32_t noalias) {
   LLVMTypeRef p = e->l.ptr, i64 = e->l.i64;
   LLVMTypeRef types[] = {p, p, p, p, p, p, p, p, i64, i64, i64};
@@ -190,7 +190,7 @@ static LLVMValueRef emit_tile(GlowEmitter *e, int64_t pixels, int64_t vectors, L
   for (uint32_t i = 0; i < 9; i++)
     args[i + 2] = LLVMGetParam(f, i);
   char name[64];
-  snprintf(name, sizeof name, "glow_conv_tile_%dx%d", (int)pixels, (int)vectors);
+  snprintf(name, sizeof name, "glow_conv_tile_%dx%dx%d", (int)size[0], (int)size[1], (int)size[2]);
   glow_emit_kernel_call(e, name, e->l.void_type, types, args, 11);
   LLVMBuildRetVoid(e->l.builder);
   return f;
@@ -225,12 +225,13 @@ static LLVMValueRef emit_conv(GlowEmitter *e, const GlowWork *w, uint32_t noalia
   int64_t groups = (p->oc + p->ob - 1) / p->ob, vectors = p->ob / e->l.isa->vl;
   int64_t left = p->oc - (groups - 1) * p->ob;
   bool odd = p->ob > GLOW_CONV_BLOCK && left <= GLOW_CONV_BLOCK;
-  int64_t pixels = p->tile_rows * p->tile_cols;
-  int64_t small = p->narrow ? p->tile_cols - 1 : p->rows % p->tile_rows * p->tile_cols;
+  int64_t rest = p->rows % p->tile_rows;
   for (int i = 0; i < 4; i++) {
-    int64_t size = i % 2 ? small : pixels, v = i < 2 ? vectors : GLOW_CONV_BLOCK / e->l.isa->vl;
-    if (size && (i < 2 ? groups > odd : odd))
-      tiles[i] = emit_tile(e, size, v, params, epilogue, noalias);
+    bool small = i % 2;
+    int64_t size[] = {small && rest ? rest : p->tile_rows, p->tile_cols - (small && p->narrow),
+                      i < 2 ? vectors : GLOW_CONV_BLOCK / e->l.isa->vl};
+    if ((!small || rest || p->narrow) && (i < 2 ? groups > odd : odd))
+      tiles[i] = emit_tile(e, size, params, epilogue, noalias);
   }
   LLVMTypeRef types[11];
   for (uint32_t i = 0; i < 11; i++)
@@ -240,8 +241,8 @@ static LLVMValueRef emit_conv(GlowEmitter *e, const GlowWork *w, uint32_t noalia
   for (uint32_t i = 0; i < 4 + w->noperands; i++)
     ptrs[i] = e->l.ptr;
   LLVMValueRef f = glow_emit_function(e, "convolution", e->l.void_type, ptrs, 4 + w->noperands);
-  LLVMValueRef zeros = reads_padding(p) ? zero_floats(e, (p->tile_cols - 1) * p->sw * p->xw + 16)
-                                        : null;
+  LLVMValueRef zeros =
+      reads_padding(p) ? zero_floats(e, (p->tile_cols - 1) * p->sw * p->xw + 16) : null;
   LLVMValueRef args[11] = {params,
                            tiles[0],
                            tiles[1],
@@ -258,7 +259,8 @@ static LLVMValueRef emit_conv(GlowEmitter *e, const GlowWork *w, uint32_t noalia
   return f;
 }
 
-/* ---- Stacks and moves --------------------------------------------------------------------------- */
+/* ---- Stacks and moves ---------------------------------------------------------------------------
+ */
 
 /* GlowStackFn of lib/kernels/cpu/stack.c: one vector, or the last `lanes` elements. */
 static LLVMValueRef emit_step(GlowEmitter *e, const GlowWork *w, uint32_t lanes) {
@@ -280,7 +282,7 @@ static LLVMValueRef emit_step(GlowEmitter *e, const GlowWork *w, uint32_t lanes)
     at[i] = operand_address(e, &w->operands[i], i, LLVMGetParam(f, 0), place, GLOW_STACK_DIMS);
   for (uint32_t i = 0; i < nins; i++) {
     const GlowOperand *o = &w->operands[w->nouts + i];
-    in[i] = load_operand(e, o, at[w->nouts + i], !o->stride[GLOW_STACK_DIMS - 1], mask);
+    in[i] = load_operand(e, at[w->nouts + i], !o->stride[GLOW_STACK_DIMS - 1], mask);
   }
   glow_emit_body(e, &w->body, in, out);
   for (uint32_t i = 0; i < w->nouts; i++)
@@ -310,8 +312,7 @@ static LLVMValueRef emit_move(GlowEmitter *e, const GlowWork *w) {
   bool move = w->kind == GLOW_WORK_MOVE;
   uint32_t count = move ? 2 : 1;
   LLVMTypeRef types[] = {e->l.ptr, e->l.ptr, e->l.ptr};
-  LLVMValueRef f =
-      glow_emit_function(e, move ? "move" : "zero", e->l.void_type, types, count);
+  LLVMValueRef f = glow_emit_function(e, move ? "move" : "zero", e->l.void_type, types, count);
   LLVMValueRef args[3] = {glow_emit_constant(e, &w->params.move, sizeof w->params.move),
                           LLVMGetParam(f, 0)};
   if (move)
@@ -322,7 +323,8 @@ static LLVMValueRef emit_move(GlowEmitter *e, const GlowWork *w) {
   return f;
 }
 
-/* ---- The program -------------------------------------------------------------------------------- */
+/* ---- The program --------------------------------------------------------------------------------
+ */
 
 static bool disjoint(const GlowPlace *a, const GlowPlace *b) {
   return a->storage != b->storage || a->offset + a->bytes <= b->offset ||

@@ -1,5 +1,5 @@
-/* An LLJIT per program, with the RTDyld layer: it is the one that debuggers and perf can be attached
- * to through the C API. It only links: the object was made before. */
+/* An LLJIT per program, with the RTDyld layer: it is the one that debuggers and perf can be
+ * attached to through the C API. It only links: the object was made before. */
 #include "codegen/jit.h"
 
 #include <stdlib.h>

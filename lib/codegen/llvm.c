@@ -7,19 +7,19 @@
 
 #include "support/text.h"
 
-/* no-verify-fixpoint: without it the pass, when named in a text, ends the process where one round was
- * not enough. */
+/* no-verify-fixpoint: without it the pass, when named in a text, ends the process where one round
+ * was not enough. */
 #define COMBINE "instcombine<no-verify-fixpoint>"
 #define SIMPLIFY "sroa,early-cse<memssa>," COMBINE ",simplifycfg"
 
-/* What a specialized kernel needs, in the order of its life. Inlining brings the constants in (twice:
- * epilogues are called by tiles); then scalar replacement, constant folding and simplified control
- * flow leave straight loops; then invariants are hoisted and loops of one step go. There is no
- * vectorizer and no unroller: hot loops are written as they should be. A third of the time of
+/* What a specialized kernel needs, in the order of its life. Inlining brings the constants in
+ * (twice: epilogues are called by tiles); then scalar replacement, constant folding and simplified
+ * control flow leave straight loops; then invariants are hoisted and loops of one step go. There is
+ * no vectorizer and no unroller: hot loops are written as they should be. A third of the time of
  * default<O3>, and better code: GVN and the schedule that follows from O3's unrolling spill. */
 #define PIPELINE                                                                                   \
   "always-inline,always-inline,globaldce,function(" SIMPLIFY "," SIMPLIFY                          \
-  ",loop-mssa(loop-rotate,licm),loop(indvars,loop-deletion)," COMBINE                             \
+  ",loop-mssa(loop-rotate,licm),loop(indvars,loop-deletion)," COMBINE                              \
   ",early-cse<memssa>,simplifycfg)"
 
 bool glow_llvm_error(GlowContext *ctx, LLVMErrorRef error, const char *what) {
@@ -83,8 +83,7 @@ static bool open_machine(GlowLlvm *l) {
   if (LLVMGetTargetFromTriple(l->isa->triple, &target, &message))
     return glow_llvm_message(l->ctx, true, message, l->isa->triple);
   l->machine = LLVMCreateTargetMachine(target, l->isa->triple, l->isa->cpu, "",
-                                       LLVMCodeGenLevelDefault, LLVMRelocPIC,
-                                       LLVMCodeModelDefault);
+                                       LLVMCodeGenLevelDefault, LLVMRelocPIC, LLVMCodeModelDefault);
   if (!l->machine) {
     glow_error(l->ctx, GLOW_NOWHERE, "LLVM has no target machine for %s", l->isa->name);
     return false;

@@ -71,6 +71,9 @@ static bool check_counts(const GlowNode *n) {
   for (uint32_t i = 0; i < n->nouts; ++i)
     if (!check_present(n, glow_op_out_port(d, i), n->operands[i].value, "@out operand"))
       return false;
+  for (uint32_t i = n->noperands - n->nextra; i < n->noperands; ++i)
+    if (!n->operands[i].value)
+      return glow_verify_error(n, "operand %u is none, but a parameter of ^epilogue stands for it", i);
   return true;
 }
 

@@ -15,7 +15,10 @@
 %start_symbol file
 %stack_size 0
 %include {
-#define NDEBUG
+#ifndef NDEBUG
+#define NDEBUG /* lemon asserts its own invariants only */
+#endif
+#include <stdlib.h>
 #include "ir/parse_internal.h"
 }
 %code {

@@ -12,12 +12,12 @@ typedef struct GlowInfer {
   const void *members;
   GlowLoc loc;
   uint32_t nin, nout;
-  const GlowType *const *in;        /* NULL entries: absent operands */
-  const GlowTensor *const *known;   /* values known now, NULL entries if not; may itself be NULL */
-  const GlowType **out;             /* to fill; an entry left NULL: free, the annotation decides */
-  const GlowNode *node;             /* for regions; NULL at run time of operators without regions */
-  const GlowType *const *claims;    /* annotations, or NULL */
-  bool runtime;                     /* all types exact; a value that is still unknown is an error */
+  const GlowType *const *in;      /* NULL entries: absent operands */
+  const GlowTensor *const *known; /* values known now, NULL entries if not; may itself be NULL */
+  const GlowType **out;           /* to fill; an entry left NULL: free, the annotation decides */
+  const GlowNode *node;           /* for regions; NULL at run time of operators without regions */
+  const GlowType *const *claims;  /* annotations, or NULL */
+  bool runtime;                   /* all types exact; a value that is still unknown is an error */
 } GlowInfer;
 
 /* Hooks: bool glow_infer_<op>(GlowInfer *in), declared by the generated ops/infer.h. They return

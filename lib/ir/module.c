@@ -88,6 +88,14 @@ static void unlink_storage(GlowStorage *s) {
   s->prev = s->next = NULL;
 }
 
+/* A splat of floats is no integer, whoever made it: texts and comparisons see one form. */
+static GlowInit normal_form(GlowInit init, const GlowType *type) {
+  if (init.kind == GLOW_INIT_SPLAT && glow_type_is_tensor(type) &&
+      (glow_kind_is_float(type->kind) || glow_kind_info[type->kind].cls == GLOW_CLASS_COMPLEX))
+    init.splat.is_int = false;
+  return init;
+}
+
 GlowStorage *glow_storage_create(GlowModule *m, GlowStorageClass cls, GlowStr name,
                                  const GlowType *type, GlowInit init) {
   GlowStorage *s = GLOW_NEW(m->arena, GlowStorage);
@@ -95,7 +103,7 @@ GlowStorage *glow_storage_create(GlowModule *m, GlowStorageClass cls, GlowStr na
   s->value.def.storage = s;
   s->value.name = glow_names_add_unique(m->names, name, s);
   s->cls = cls;
-  s->init = init;
+  s->init = normal_form(init, type);
   s->module = m;
   if (init.eval) {
     init.eval->owner = GLOW_BLOCK_EVAL;

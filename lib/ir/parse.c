@@ -163,10 +163,16 @@ static int useful(const int *expected, int count, int *kinds) {
 void glow_parse_syntax_error(GlowParser *p, int kind, const GlowToken *t, const int *expected,
                              int count) {
   p->panic = p->recovered = true;
-  if (kind == GLOW_TOK_BAD)
-    return; /* the lexer has said why */
+  if (kind == GLOW_TOK_BAD || (p->error_at && p->error_at == t->offset + 1))
+    return; /* the lexer has said why, or this token was reported before recovery tried it again */
+  p->error_at = t->offset + 1;
   int kinds[64];
   int n = useful(expected, count < 64 ? count : 64, kinds);
+  if (kind == GLOW_TOK_QUAL && n == 1 && kinds[0] == GLOW_TOK_GLOBAL) {
+    glow_parse_error(p, t, "'%.*s' is reserved; as a name it is written @\"%.*s\"", (int)t->length,
+                     glow_token_text(p, t), (int)t->length - 1, glow_token_text(p, t) + 1);
+    return;
+  }
   GlowText text;
   GlowDefer release;
   glow_text_init(&text, p->ctx);
@@ -396,7 +402,7 @@ static void find_payload(GlowParser *p, GlowToken *t) {
   GlowInteger size = glow_parse_integer(p, &number);
   uint64_t left = p->size - (t->offset + (uint64_t)t->length);
   if (size.overflow || size.magnitude != left) {
-    glow_parse_error(p, &number, "the payload has %llu bytes, but the text says %.*s",
+    glow_parse_fatal(p, &number, "the payload has %llu bytes, but the text says %.*s",
                      (unsigned long long)left, (int)number.length, glow_token_text(p, &number));
     return;
   }
@@ -414,7 +420,7 @@ static void drive(GlowParser *p) {
       glow_parse_error(p, &t, "the text is empty: expected a module");
       return;
     }
-    if (kind == GLOW_TOK_TAIL && p->scopes.count == 0) {
+    if (kind == GLOW_TOK_TAIL && p->lexer.braces == 0) {
       find_payload(p, &t);
       kind = GLOW_TOK_EOF;
     } else if (kind == GLOW_TOK_TAIL) {
@@ -479,8 +485,8 @@ bool glow_text_is_module(const char *data, size_t size) {
     data += 3;
     size -= 3;
   }
-  if (size > 64)
-    size = 64;
+  if (size > 8)
+    size = 8; /* binary formats show what they are by then */
   for (size_t i = 0; i < size; ++i) {
     unsigned char c = (unsigned char)data[i];
     if ((c < 0x20 && c != '\n' && c != '\r' && c != '\t') || c == 0x7f)

@@ -83,6 +83,7 @@ static GlowBlock *make_region(GlowParser *p, bool scalar) {
   GlowBlock *b = glow_block_create(p->module, scalar ? GLOW_LEVEL_GRAPH : outer->level,
                                    scalar ? NULL : outer->names, label);
   b->scalar = scalar;
+  b->owner = GLOW_BLOCK_REGION;
   if (!n)
     return b;
   const GlowOpDesc *d = glow_node_desc(n);
@@ -295,8 +296,7 @@ static GlowNodeShape operand_shape(GlowParser *p, const GlowOpDesc *d) {
   while (shape.nouts < count && p->operands.data[shape.nouts].qual > GLOW_QUAL_IN)
     ++shape.nouts;
   uint32_t nins = count - shape.nouts;
-  const GlowOperandText *in = p->operands.data + shape.nouts;
-  while (nins && nins <= d->nin && !in[nins - 1].value &&
+  while (nins && nins <= d->nin && !p->operands.data[shape.nouts + nins - 1].value &&
          (d->in[nins - 1].flags & GLOW_PORT_OPTIONAL))
     --nins;
   shape.nins = nins;

@@ -88,6 +88,7 @@ struct GlowParser {
   const char *text;
   size_t size;
   GlowLexer lexer;
+  uint32_t error_at; /* offset of the last syntax error, plus 1 */
   GlowToken last; /* the token before the one at hand, for messages */
   bool panic;     /* skip to the next statement */
   bool recovered; /* from a syntax error: blocks may lack what was skipped */

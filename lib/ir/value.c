@@ -43,7 +43,7 @@ GlowLoc glow_value_loc(const GlowValue *v) {
   case GLOW_VALUE_PARAM:
     if (v->def.block->owner == GLOW_BLOCK_REGION && v->def.block->of.node)
       return glow_node_loc(v->def.block->of.node);
-    if (v->def.block->owner == GLOW_BLOCK_FUNCTION)
+    if (v->def.block->owner == GLOW_BLOCK_FUNCTION && v->def.block->of.function)
       return v->def.block->of.function->src;
     return GLOW_NOWHERE;
   case GLOW_VALUE_STORAGE:

@@ -9,8 +9,8 @@
 
 /* Starts a region of the program and sends instructions into it. */
 static GlowBlock *open_region(GlowIrgen *g, const GlowBlock *region, GlowBuilder *outer) {
-  GlowBlock *b = glow_block_create(g->module, GLOW_LEVEL_PROGRAM, g->program->body->names,
-                                   region->label);
+  GlowBlock *b =
+      glow_block_create(g->module, GLOW_LEVEL_PROGRAM, g->program->body->names, region->label);
   *outer = g->b;
   g->b = glow_builder_at_end(b);
   return b;
@@ -33,10 +33,12 @@ static bool build_control(GlowIrgen *g, const GlowNode *n, GlowValue *const *ins
   return ok;
 }
 
-/* ---- If --------------------------------------------------------------------------------------- */
+/* ---- If ---------------------------------------------------------------------------------------
+ */
 
 /* One region, which leaves its values in the buffers of n's results. */
-static bool emit_branch(GlowIrgen *g, const GlowNode *n, const GlowBlock *region, GlowBlock **made) {
+static bool emit_branch(GlowIrgen *g, const GlowNode *n, const GlowBlock *region,
+                        GlowBlock **made) {
   GlowBuilder outer;
   const GlowNode *end = glow_block_terminator(region);
   *made = open_region(g, region, &outer);
@@ -73,7 +75,8 @@ bool glow_irgen_if(GlowIrgen *g, const GlowNode *n) {
   return build_control(g, n, &cond, 1, regions);
 }
 
-/* ---- Loop ------------------------------------------------------------------------------------- */
+/* ---- Loop -------------------------------------------------------------------------------------
+ */
 
 /* A Loop on its way: body parameters are iteration, condition, carried values; the body yields
  * condition, carried values, values to stack. */
@@ -109,12 +112,18 @@ static bool make_state(GlowIrgen *g, Loop *l) {
   return true;
 }
 
+/* A stack has a bound even if the number of its slices is known, since it begins empty. */
 static void make_stacks(GlowIrgen *g, Loop *l) {
   l->stacks = GLOW_NEW_ARRAY(g->arena, GlowValue *, l->nstacked);
   for (uint32_t i = 0; i < l->nstacked; ++i) {
     const GlowValue *v = &l->n->results[l->ncarried + i];
-    if (v->uses)
-      l->stacks[i] = glow_irgen_alloc(g, v, v->type);
+    GlowDim dims[GLOW_MAX_RANK];
+    if (!v->uses)
+      continue;
+    memcpy(dims, v->type->dims, v->type->rank * sizeof *dims);
+    dims[0] = GLOW_BOUND(dims[0].size);
+    const GlowType *type = glow_type_with_dims(g->ctx, v->type, v->type->rank, dims);
+    l->stacks[i] = glow_irgen_alloc(g, v, type);
   }
 }
 
@@ -171,10 +180,13 @@ bool glow_irgen_loop(GlowIrgen *g, const GlowNode *n) {
   if (!make_state(g, &l) || !emit_body(g, &l, &made))
     return false;
   GlowValue *ins[] = {glow_irgen_get(g, glow_node_in(n, GLOW_LOOP_IN_TRIP)), l.state[0]};
-  if (!build_control(g, n, ins, 2, &made))
+  const GlowType **proved = GLOW_NEW_ARRAY(g->arena, const GlowType *, n->nresults);
+  if (!build_control(g, n, ins, 2, &made) || !glow_irgen_infer(g, n, proved))
     return false;
-  for (uint32_t i = 0; i < n->nresults; ++i)
-    glow_irgen_set(g, &n->results[i],
-                   i < l.ncarried ? l.state[1 + i] : l.stacks[i - l.ncarried]);
+  for (uint32_t i = 0; i < n->nresults; ++i) {
+    GlowValue *buffer = i < l.ncarried ? l.state[1 + i] : l.stacks[i - l.ncarried];
+    if (n->results[i].uses && !glow_irgen_finish(g, &n->results[i], buffer, proved[i]))
+      return false;
+  }
   return true;
 }

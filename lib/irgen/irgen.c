@@ -61,10 +61,10 @@ bool glow_irgen_copy(GlowIrgen *g, GlowValue *to, GlowValue *from) {
   return glow_build_instr(&g->b, GLOW_OP_COPY, &to, 1, &from, 1, NULL) != NULL;
 }
 
-/* ---- Most nodes ------------------------------------------------------------------------------- */
+/* ---- Most nodes -------------------------------------------------------------------------------
+ */
 
-/* Types that inference proves for the results of n; NULL entries where it leaves them free. */
-static bool proved_types(GlowIrgen *g, const GlowNode *n, const GlowType **out) {
+bool glow_irgen_infer(GlowIrgen *g, const GlowNode *n, const GlowType **out) {
   const GlowType **in = GLOW_NEW_ARRAY(g->arena, const GlowType *, n->noperands);
   const GlowTensor **known = GLOW_NEW_ARRAY(g->arena, const GlowTensor *, n->noperands);
   const GlowType **claims = GLOW_NEW_ARRAY(g->arena, const GlowType *, n->nresults);
@@ -110,18 +110,21 @@ static GlowValue *result_buffer(GlowIrgen *g, const GlowValue *v, const GlowType
   return glow_irgen_alloc(g, v, type);
 }
 
-/* After the instruction: checks the claim that v's buffer has other extents than its type says. */
-static bool check_claim(GlowIrgen *g, const GlowValue *v, GlowValue *buffer) {
-  GlowValue *value = buffer;
-  if (buffer->type != v->type) {
+bool glow_irgen_finish(GlowIrgen *g, const GlowValue *v, GlowValue *buffer,
+                       const GlowType *proved) {
+  if (buffer->type == v->type) {
+    glow_irgen_set(g, v, buffer);
+    return true;
+  }
+  if (checked_type(g, v->type, proved) != v->type) {
     int64_t dims[GLOW_MAX_RANK];
     for (uint32_t i = 0; i < v->type->rank; ++i)
       dims[i] = v->type->dims[i].size;
     GlowExpectShapeMembers members = {.dims = glow_array_i64(g->module, dims, v->type->rank)};
     if (!glow_build_instr(&g->b, GLOW_OP_EXPECT_SHAPE, NULL, 0, &buffer, 1, &members))
       return false;
-    value = glow_irgen_view(g, v, buffer, v->type);
   }
+  GlowValue *value = glow_irgen_view(g, v, buffer, v->type);
   glow_irgen_set(g, v, value);
   return value != NULL;
 }
@@ -132,7 +135,7 @@ bool glow_irgen_default(GlowIrgen *g, const GlowNode *n) {
   GlowValue **ins = GLOW_NEW_ARRAY(g->arena, GlowValue *, nins);
   GlowValue **outs = GLOW_NEW_ARRAY(g->arena, GlowValue *, nouts);
   const GlowType **proved = GLOW_NEW_ARRAY(g->arena, const GlowType *, nouts);
-  if (!proved_types(g, n, proved))
+  if (!glow_irgen_infer(g, n, proved))
     return false;
   for (uint32_t i = 0; i < nins; ++i)
     ins[i] = glow_irgen_get(g, n->operands[i].value);
@@ -148,13 +151,17 @@ bool glow_irgen_default(GlowIrgen *g, const GlowNode *n) {
   bool ok = glow_build_instr(&g->b, n->op, outs, nouts, ins, nins, n->members) != NULL;
   g->b.pred = NULL;
   for (uint32_t i = 0; i < nouts && ok; ++i)
-    ok = !outs[i] || check_claim(g, &n->results[i], outs[i]);
+    ok = !outs[i] || glow_irgen_finish(g, &n->results[i], outs[i], proved[i]);
   return ok;
 }
 
+static void set_place(GlowIrgen *g, const GlowNode *at) {
+  g->b.src = at->src;
+  g->b.origin = at->origin;
+}
+
 static bool emit_node(GlowIrgen *g, const GlowNode *n) {
-  g->b.src = n->src;
-  g->b.origin = n->origin;
+  set_place(g, n);
   if (n->op == GLOW_OP_SAVE)
     return true; /* at the end */
   if (n->op == GLOW_OP_IDENTITY && n->results[0].type == glow_node_in(n, 0)->type) {
@@ -175,7 +182,8 @@ bool glow_irgen_block(GlowIrgen *g, const GlowBlock *b) {
   return true;
 }
 
-/* ---- Saves ------------------------------------------------------------------------------------ */
+/* ---- Saves ------------------------------------------------------------------------------------
+ */
 
 /* One value that a storage has at exit. */
 typedef struct Saved {
@@ -216,10 +224,10 @@ static void find_saved(GlowIrgen *g, SavedVec *saved) {
   }
 }
 
-/* Whether a storage is written by one of the saves: copies must not read it late. */
-static bool is_saved(const SavedVec *saved, const GlowValue *storage) {
+/* Whether one of the copies at the end writes a storage: the others must not read it then. */
+static bool is_overwritten(const GlowIrgen *g, const SavedVec *saved, const GlowValue *storage) {
   for (uint32_t i = 0; i < saved->count; ++i)
-    if (saved->data[i].storage == storage)
+    if (saved->data[i].storage == storage && glow_irgen_get(g, saved->data[i].value) != storage)
       return true;
   return false;
 }
@@ -229,26 +237,24 @@ static bool emit_saves(GlowIrgen *g, const SavedVec *saved) {
   for (uint32_t i = 0; i < saved->count; ++i) {
     const Saved *s = &saved->data[i];
     from[i] = glow_irgen_get(g, s->value);
-    const GlowValue *base = glow_buffer_base(from[i]);
-    if (from[i] == s->storage || base->kind != GLOW_VALUE_STORAGE || !is_saved(saved, base))
+    if (from[i] == s->storage || !is_overwritten(g, saved, glow_buffer_base(from[i])))
       continue;
-    g->b.src = s->at->src;
-    g->b.origin = s->at->origin;
+    set_place(g, s->at);
     GlowValue *old = glow_irgen_alloc(g, NULL, from[i]->type);
     if (!glow_irgen_copy(g, old, from[i]))
       return false;
     from[i] = old;
   }
   for (uint32_t i = 0; i < saved->count; ++i) {
-    g->b.src = saved->data[i].at->src;
-    g->b.origin = saved->data[i].at->origin;
+    set_place(g, saved->data[i].at);
     if (from[i] != saved->data[i].storage && !glow_irgen_copy(g, saved->data[i].storage, from[i]))
       return false;
   }
   return true;
 }
 
-/* ---- Functions -------------------------------------------------------------------------------- */
+/* ---- Functions --------------------------------------------------------------------------------
+ */
 
 static void make_inputs(GlowIrgen *g) {
   for (uint32_t i = 0; i < g->func->body->nparams; ++i) {

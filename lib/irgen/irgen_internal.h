@@ -16,9 +16,9 @@ struct GlowIrgen {
   GlowModule *module;
   GlowArena *arena;
   GlowFunction *func, *program;
-  GlowBuilder b;     /* where instructions go */
-  GlowMap *buffers;  /* values of the func to their buffers */
-  GlowMap *targets;  /* values to the buffer that they should be computed into */
+  GlowBuilder b;    /* where instructions go */
+  GlowMap *buffers; /* values of the func to their buffers */
+  GlowMap *targets; /* values to the buffer that they should be computed into */
 };
 
 /* The buffer of a value; storage is its own. NULL for NULL. */
@@ -29,6 +29,11 @@ GlowValue *glow_irgen_alloc(GlowIrgen *g, const GlowValue *like, const GlowType 
 /* The dense view of a buffer under another type of as many elements. NULL after a diagnostic. */
 GlowValue *glow_irgen_view(GlowIrgen *g, const GlowValue *like, GlowValue *base,
                            const GlowType *type);
+/* Types that inference proves for the results of n; NULL entries where it leaves them free. */
+bool glow_irgen_infer(GlowIrgen *g, const GlowNode *n, const GlowType **proved);
+/* After the instruction that fills v's buffer: where the buffer has other extents than v's type
+ * says, v becomes a view of it, after `expect_shape` if v's type is a claim. */
+bool glow_irgen_finish(GlowIrgen *g, const GlowValue *v, GlowValue *buffer, const GlowType *proved);
 bool glow_irgen_copy(GlowIrgen *g, GlowValue *to, GlowValue *from);
 /* Makes the instruction of n's name, with allocs for its results: the rule for most nodes. */
 bool glow_irgen_default(GlowIrgen *g, const GlowNode *n);

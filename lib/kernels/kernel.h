@@ -53,6 +53,12 @@ typedef struct GlowCall {
  * call->out[i].dims below the bounds it was given and writes packed by the lowered extents.
  * Scratch: size_t glow_scratch_<op>(const GlowCall *call). */
 
+/* A loop over one row of an element-wise operator: p[0] is the result, p[1..] the inputs, strides in
+ * elements in the same order (0: one value for the whole row), bit i of present says whether input
+ * i is there. */
+typedef void (*GlowRowFn)(void *const *p, const int64_t *strides, int64_t n, const void *members,
+                          uint32_t present);
+
 static inline bool glow_buf_present(const GlowBuf *b) { return b->kind != GLOW_KIND_COUNT; }
 static inline int64_t glow_buf_elements(const GlowBuf *b) {
   int64_t n = 1;

@@ -6,7 +6,8 @@
 #include "lower/lower.h"
 #include "ops/lower.h"
 
-/* The shape [C, 1, ...] that broadcasts along axis 1 of a tensor of that rank, or NULL if [C] does. */
+/* The shape [C, 1, ...] that broadcasts along axis 1 of a tensor of that rank, or NULL if [C] does.
+ */
 static GlowValue *channel_shape(GlowBuilder *b, const GlowNode *n, const GlowType *x,
                                 const GlowType *scale) {
   int64_t shape[GLOW_MAX_RANK];

@@ -1,8 +1,8 @@
 /* What lowering rules build more than once. */
 #include "lower/lower.h"
 
-static GlowValue *make_list(GlowModule *m, const GlowNode *n, const char *what, const int64_t *values,
-                            uint32_t rank, uint32_t count) {
+static GlowValue *make_list(GlowModule *m, const GlowNode *n, const char *what,
+                            const int64_t *values, uint32_t rank, uint32_t count) {
   const char *base = n->nresults && n->results[0].name ? n->results[0].name : "c";
   int64_t dims[] = {count};
   GlowTensor *t = GLOW_NEW(m->ctx->arena, GlowTensor);

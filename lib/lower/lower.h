@@ -15,7 +15,8 @@
 /* A new constant i64<count> of the module, called NAME.what after n's first result. */
 GlowValue *glow_constant_ints(GlowModule *m, const GlowNode *n, const char *what,
                               const int64_t *values, uint32_t count);
-GlowValue *glow_constant_int(GlowModule *m, const GlowNode *n, const char *what, int64_t value); /* i64<> */
+GlowValue *glow_constant_int(GlowModule *m, const GlowNode *n, const char *what,
+                             int64_t value); /* i64<> */
 /* Splat() {value = v} : kind<>. */
 GlowValue *glow_build_scalar(GlowBuilder *b, GlowKind kind, double v);
 /* Reshape of x to `dims`; one extent may be open. NULL if more are, or a node is refused. */

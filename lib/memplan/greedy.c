@@ -1,5 +1,7 @@
 /* Greedy by size: sort by size, largest first, and put each buffer into the tightest gap that the
- * buffers placed before and alive at the same time leave; on top of them if there is none.
+ * buffers placed before and alive at the same time leave; on top of them if there is none. Chains
+ * of buffers of one size pack better in the order of their beginnings, so that order is tried as
+ * well, and the smaller of both plans counts.
  *
  * Who lives together is found by one sweep over time, so the cost follows the number of pairs that
  * meet, not the square of the number of buffers. */
@@ -80,6 +82,28 @@ static int64_t best_gap(Span *spans, uint32_t count, int64_t size, int64_t align
   return best >= 0 ? best : top;
 }
 
+/* Places the buffers in the given order; returns where the last one ends. */
+static int64_t place(Node *nodes, Node *const *order, uint32_t count, Span *spans, int64_t align) {
+  int64_t arena = 0;
+  for (uint32_t i = 0; i < count; ++i)
+    order[i]->placed = false;
+  for (uint32_t i = 0; i < count; ++i) {
+    Node *n = order[i];
+    uint32_t nspans = 0;
+    for (uint32_t k = 0; k < n->meets.count; ++k) {
+      const Node *other = &nodes[n->meets.data[k]];
+      if (other->placed)
+        spans[nspans++] =
+            (Span){other->buffer->offset, other->buffer->offset + other->buffer->size};
+    }
+    n->buffer->offset = best_gap(spans, nspans, n->buffer->size, align);
+    n->placed = true;
+    int64_t top = n->buffer->offset + n->buffer->size;
+    arena = top > arena ? top : arena;
+  }
+  return arena;
+}
+
 int64_t glow_memplan_greedy(GlowArena *scratch, GlowPlanBuffer *buffers, uint32_t count,
                             int64_t align) {
   Node *nodes = GLOW_NEW_ARRAY(scratch, Node, count);
@@ -96,25 +120,19 @@ int64_t glow_memplan_greedy(GlowArena *scratch, GlowPlanBuffer *buffers, uint32_
         __builtin_add_overflow(total, align, &total))
       return -1;
   }
-  find_meetings(scratch, nodes, order, live);
+  Span *spans = GLOW_NEW_ARRAY(scratch, Span, live);
+  find_meetings(scratch, nodes, order, live); /* leaves them in the order of their beginnings */
+  int64_t by_time = place(nodes, order, live, spans, align);
+  int64_t *offsets = GLOW_NEW_ARRAY(scratch, int64_t, live);
+  Node **timed = glow_arena_copy(scratch, order, live * sizeof *order);
+  for (uint32_t i = 0; i < live; ++i)
+    offsets[i] = timed[i]->buffer->offset;
   if (live)
     qsort(order, live, sizeof *order, by_size);
-
-  int64_t arena = 0;
-  Span *spans = GLOW_NEW_ARRAY(scratch, Span, live);
-  for (uint32_t i = 0; i < live; ++i) {
-    Node *n = order[i];
-    uint32_t nspans = 0;
-    for (uint32_t k = 0; k < n->meets.count; ++k) {
-      const Node *other = &nodes[n->meets.data[k]];
-      if (other->placed)
-        spans[nspans++] =
-            (Span){other->buffer->offset, other->buffer->offset + other->buffer->size};
-    }
-    n->buffer->offset = best_gap(spans, nspans, n->buffer->size, align);
-    n->placed = true;
-    int64_t top = n->buffer->offset + n->buffer->size;
-    arena = top > arena ? top : arena;
-  }
-  return arena;
+  int64_t arena = place(nodes, order, live, spans, align);
+  if (arena <= by_time)
+    return arena;
+  for (uint32_t i = 0; i < live; ++i)
+    timed[i]->buffer->offset = offsets[i];
+  return by_time;
 }

@@ -14,7 +14,7 @@ typedef struct GlowPlanBuffer {
 
 /* Fills in every offset, a multiple of align (a power of two), and returns the size of the arena,
  * or -1 if that is over INT64_MAX. Largest buffers first, each into the tightest gap among those
- * placed before. The result depends on the array alone. */
+ * placed before (greedy.c). The result depends on the array alone. */
 int64_t glow_memplan_greedy(GlowArena *scratch, GlowPlanBuffer *buffers, uint32_t count,
                             int64_t align);
 

@@ -1,6 +1,6 @@
 /* What every operator description becomes: GlowOpDesc, one row per operator, generated from
- * the .ops files here by glow-tblgen into gen/ops/ops.h (enumerators, member structs, port numbers) and
- * gen/ops/ops.c (the table). Passes ask this table; they never list operators to classify them.
+ * the .ops files here by glow-tblgen into gen/ops/ops.h (enumerators, member structs, port numbers)
+ * and gen/ops/ops.c (the table). Passes ask this table; they never list operators to classify them.
  *
  * One row serves the node (Convolution) and the instruction (convolution). As a node, operands are
  * the `in` ports in order; results are the `out` ports. As an instruction, operands are the `out`
@@ -17,8 +17,9 @@
   TRAIT(READS, "reads", "Reads state besides its operands.")                                       \
   TRAIT(WRITES, "writes", "Writes state: must not be removed or duplicated.")                      \
   TRAIT(CONTROL, "control", "Runs regions or ends a block.")                                       \
-  TRAIT(ELEMENTWISE, "elementwise", "Each element of the result depends on the same element of "   \
-                                    "the operands, after broadcasting.")                           \
+  TRAIT(ELEMENTWISE, "elementwise",                                                                \
+        "Each element of the result depends on the same element of "                               \
+        "the operands, after broadcasting.")                                                       \
   TRAIT(COMMUTATIVE, "commutative", "The first two operands may be swapped.")                      \
   TRAIT(TERMINATOR, "terminator", "Ends a block.")                                                 \
   TRAIT(MOVEMENT, "movement", "Copies elements without computing on them; any element kind.")      \
@@ -109,11 +110,11 @@ typedef struct GlowMember {
   const char *name, *doc;
   uint8_t type; /* GlowMemberType */
   bool array;
-  bool instr_only;       /* `imember` */
-  bool required;         /* no default: must be given */
-  uint16_t offset;       /* in the member struct */
+  bool instr_only; /* `imember` */
+  bool required;   /* no default: must be given */
+  uint16_t offset; /* in the member struct */
   const GlowEnumDesc *enumeration;
-  const void *initial;   /* the default: points at a value of the C type (a GlowArray if array) */
+  const void *initial; /* the default: points at a value of the C type (a GlowArray if array) */
 } GlowMember;
 
 typedef struct GlowRegionPort {
@@ -149,9 +150,9 @@ typedef struct GlowOpDesc {
   uint8_t nregions;
   const GlowInplace *inplace;
   uint8_t ninplace;
-  int8_t epilogue;  /* output port that an ^epilogue body may transform, or -1 */
-  bool body;        /* takes a scalar ^body (stack) */
-  uint8_t infer;    /* GlowInferRule */
+  int8_t epilogue; /* output port that an ^epilogue body may transform, or -1 */
+  bool body;       /* takes a scalar ^body (stack) */
+  uint8_t infer;   /* GlowInferRule */
   uint8_t infer_arg;
   bool has_verify, has_fold, has_lower, has_grad, has_scratch, has_scalar, has_irgen;
   GlowTraits traits;

@@ -1,5 +1,5 @@
-/* Operators: the descriptions of desc.h and what glow-tblgen makes of the .ops files here. This is the
- * header to include. */
+/* Operators: the descriptions of desc.h, and what glow-tblgen makes of the .ops files here. This is
+ * the header to include. */
 #ifndef GLOW_OPS_OP_H
 #define GLOW_OPS_OP_H
 
@@ -14,7 +14,7 @@ GlowOp glow_op_from_instr_name(const char *name, size_t length);
 /* The member called `name`, or NULL. */
 const GlowMember *glow_op_member(const GlowOpDesc *desc, const char *name);
 
-/* True if the operator has a fixed number of inputs/outputs at least `n`... see port flags. */
+/* The port of the i-th input or output: a variadic port, the last one, continues. NULL beyond. */
 static inline const GlowPort *glow_op_in_port(const GlowOpDesc *d, uint32_t i) {
   return i < d->nin ? &d->in[i] : (d->nin && (d->in[d->nin - 1].flags & GLOW_PORT_VARIADIC))
                                       ? &d->in[d->nin - 1]

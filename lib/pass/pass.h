@@ -78,11 +78,12 @@ struct GlowPassRun {
   GlowArena *arena; /* released after the pass */
   const char *const *option_names, *const *option_values;
   uint32_t noptions;
-  uint64_t changes;          /* rewrites made: glow_pass_changed */
-  bool exact;                /* -exact: leave out bounded rewrites */
+  uint64_t changes;           /* rewrites made: glow_pass_changed */
+  bool exact;                 /* -exact: leave out bounded rewrites */
   struct GlowSideFile **side; /* see glow_pass_side_file */
 };
-const char *glow_pass_option(const GlowPassRun *run, const char *name); /* NULL if not given; "" for flags */
+const char *glow_pass_option(const GlowPassRun *run,
+                             const char *name); /* NULL if not given; "" for flags */
 /* The option as an integer; reports a value that is none and sets *ok to false. */
 int64_t glow_pass_option_int(const GlowPassRun *run, const char *name, int64_t initial, bool *ok);
 /* Call for each rewrite; counts, and emits a remark at n if format is not NULL. */
@@ -109,7 +110,8 @@ bool glow_pipeline_is_empty(const GlowPipeline *p);
 /* True and the pass if a bounded pass is named; -O pipelines do not count. */
 const GlowPass *glow_pipeline_bounded(const GlowPipeline *p);
 /* -O0 to -O2 as text for a level, for example "lower,dce"; exact leaves bounded passes out. */
-GlowPipeline *glow_pipeline_default(GlowContext *ctx, GlowLevel level, int optimization, bool exact);
+GlowPipeline *glow_pipeline_default(GlowContext *ctx, GlowLevel level, int optimization,
+                                    bool exact);
 /* Replaces O0 to O2 by what they stand for, given the levels that m has where they are reached. */
 GlowPipeline *glow_pipeline_resolve(const GlowPipeline *p, const GlowModule *m, bool exact);
 void glow_pipeline_print(const GlowPipeline *p, GlowText *out);

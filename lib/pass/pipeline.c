@@ -64,7 +64,8 @@ static size_t name_length(const char *s) {
   return n;
 }
 
-/* ---- Options ---------------------------------------------------------------------------------- */
+/* ---- Options ----------------------------------------------------------------------------------
+ */
 
 static const GlowPassOption *find_option(const GlowPass *pass, const char *key) {
   for (const GlowPassOption *o = pass->options; o->name; ++o)
@@ -177,7 +178,8 @@ bool glow_pipeline_add(GlowPipeline *pipeline, const GlowPass *pass, const char 
   return true;
 }
 
-/* ---- Items ------------------------------------------------------------------------------------ */
+/* ---- Items ------------------------------------------------------------------------------------
+ */
 
 static bool unknown_pass(Parser *p, const char *start, size_t length) {
   const char **names = GLOW_NEW_ARRAY(p->ctx->arena, const char *, glow_npasses + 1);
@@ -265,7 +267,8 @@ static bool parse_items(Parser *p, GlowPipelineItem **first, GlowPipelineItem **
 GlowPipeline *glow_pipeline_parse(GlowContext *ctx, const char *text) {
   GlowPipeline *pipeline = glow_pipeline_create(ctx);
   text = glow_str(ctx, text); /* diagnostics quote it later */
-  Parser p = {.ctx = ctx, .name = glow_str(ctx, "-passes"), .text = text, .at = text, .closing = '>'};
+  Parser p = {
+      .ctx = ctx, .name = glow_str(ctx, "-passes"), .text = text, .at = text, .closing = '>'};
   glow_source_add(ctx, p.name, text, strlen(text));
   skip_spaces(&p);
   if (!*p.at)
@@ -279,7 +282,8 @@ GlowPipeline *glow_pipeline_parse(GlowContext *ctx, const char *text) {
   return pipeline;
 }
 
-/* ---- Whole pipelines -------------------------------------------------------------------------- */
+/* ---- Whole pipelines --------------------------------------------------------------------------
+ */
 
 static GlowPipelineItem *copy_item(GlowContext *ctx, const GlowPipelineItem *item) {
   GlowPipelineItem *copy = glow_arena_copy(ctx->arena, item, sizeof *item);

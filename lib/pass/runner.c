@@ -25,13 +25,14 @@ typedef struct Runner {
   GlowContext *ctx;
   const GlowRunnerOptions *options;
   GlowSideFile *side;
-  uint64_t changes;  /* made by the pass that ran last */
-  PassTime *times;   /* one for each row of the table, then the verifier */
+  uint64_t changes; /* made by the pass that ran last */
+  PassTime *times;  /* one for each row of the table, then the verifier */
   Seconds start;
   bool broken; /* a pass left a module that does not verify */
 } Runner;
 
-/* ---- Dumps ------------------------------------------------------------------------------------ */
+/* ---- Dumps ------------------------------------------------------------------------------------
+ */
 
 /* The functions that a pass works on, as "(@main, @f)"; nothing for module passes. */
 static void put_functions(const Runner *r, const GlowPass *pass, GlowText *out) {
@@ -88,7 +89,8 @@ static bool check_list(GlowContext *ctx, const char *option, const char *list) {
   return true;
 }
 
-/* ---- Times ------------------------------------------------------------------------------------ */
+/* ---- Times ------------------------------------------------------------------------------------
+ */
 
 static Seconds now(void) {
   struct timespec t;
@@ -129,7 +131,8 @@ static void print_times(Runner *r) {
   fprintf(stderr, "; %8.4f 100.0%%  %8.4f        total\n", total, user);
 }
 
-/* ---- Running ---------------------------------------------------------------------------------- */
+/* ---- Running ----------------------------------------------------------------------------------
+ */
 
 /* GRAPH and PROGRAM passes must have something to work on. */
 static bool level_occurs(const Runner *r, const GlowPass *pass) {

@@ -67,7 +67,8 @@ bool glow_constness_of(GlowConstness *c, const GlowValue *v) {
   return glow_map_get(c->known, v->def.node) == &yes_mark;
 }
 
-/* ---- Eval initializers ------------------------------------------------------------------------ */
+/* ---- Eval initializers ------------------------------------------------------------------------
+ */
 
 GlowEval glow_eval_create(GlowModule *m, GlowArena *arena, const GlowNode *for_node) {
   GlowBlock *b = glow_block_create(m, GLOW_LEVEL_GRAPH, NULL, NULL);
@@ -78,8 +79,7 @@ GlowEval glow_eval_create(GlowModule *m, GlowArena *arena, const GlowNode *for_n
   return e;
 }
 
-/* Names that are only numbers are numbered anew, which keeps them short. */
-static void renumber(GlowNode *n) {
+void glow_node_renumber(GlowNode *n) {
   for (uint32_t i = 0; i < n->nresults; ++i) {
     GlowStr name = n->results[i].name;
     if (name && strspn(name, "0123456789.") == glow_str_length(name))
@@ -109,7 +109,7 @@ GlowValue *glow_eval_copy(GlowEval *e, GlowValue *v) {
     if (!glow_map_get(e->map, &n->results[0])) {
       if (push_uncopied(e, n, &stack))
         continue;
-      renumber(glow_node_clone(&e->builder, n, e->map));
+      glow_node_renumber(glow_node_clone(&e->builder, n, e->map));
     }
     --stack.count;
   }
@@ -125,7 +125,8 @@ GlowStorage *glow_eval_finish(GlowEval *e, GlowValue *v, GlowStr name) {
   return s;
 }
 
-/* ---- Lists ------------------------------------------------------------------------------------ */
+/* ---- Lists ------------------------------------------------------------------------------------
+ */
 
 GlowStorage *glow_constant_list(GlowModule *m, GlowStr name, const GlowTensor *t) {
   GlowTensor *copy = GLOW_NEW(m->ctx->arena, GlowTensor);
@@ -137,8 +138,7 @@ GlowStorage *glow_constant_list(GlowModule *m, GlowStr name, const GlowTensor *t
 }
 
 static bool same_scalar(GlowScalar a, GlowScalar b) {
-  return a.is_int == b.is_int &&
-         (a.is_int ? a.i == b.i : memcmp(&a.f, &b.f, sizeof a.f) == 0);
+  return a.is_int == b.is_int && (a.is_int ? a.i == b.i : memcmp(&a.f, &b.f, sizeof a.f) == 0);
 }
 
 bool glow_value_splat(const GlowValue *v, GlowScalar *value) {

@@ -32,7 +32,8 @@ static bool narrow_results(GlowNode *n, const GlowType *const *out, bool *change
 
 /* A placeholder that is only written takes the type of what it receives. */
 static void narrow_saved(GlowNode *n, bool *changed) {
-  GlowValue *value = glow_node_in(n, GLOW_SAVE_IN_VALUE), *to = glow_node_in(n, GLOW_SAVE_IN_STORAGE);
+  GlowValue *value = glow_node_in(n, GLOW_SAVE_IN_VALUE),
+            *to = glow_node_in(n, GLOW_SAVE_IN_STORAGE);
   if (!value || !to || to->kind != GLOW_VALUE_STORAGE || value->type == to->type ||
       to->def.storage->cls != GLOW_PLACEHOLDER || to->uses->next)
     return;

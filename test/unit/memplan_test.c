@@ -8,7 +8,9 @@
 
 static unsigned failures;
 #define EXPECT(cond, ...)                                                                          \
-  ((cond) ? (void)0 : (void)(++failures, printf("%s:%d: ", __FILE__, __LINE__), printf(__VA_ARGS__), putchar('\n')))
+  ((cond) ? (void)0                                                                                \
+          : (void)(++failures, printf("%s:%d: ", __FILE__, __LINE__), printf(__VA_ARGS__),         \
+                   putchar('\n')))
 
 static uint32_t state = 12345;
 static uint32_t draw(uint32_t below) {

@@ -10,13 +10,14 @@ typedef struct GlowDriver {
   GlowContext *ctx;
   GlowPipeline *pipeline;
   GlowRunnerOptions runner;
-  const char *output;  /* NULL or "-": stdout */
+  const char *output; /* NULL or "-": stdout */
   const char *verify_each;
   bool verify_roundtrip, verify_diagnostics, split_input;
   bool elide_constants, remarks;
   int64_t error_limit;
 } GlowDriver;
 
+/* clang-format off */
 /* The options that both have: GLOW_DRIVER_OPTIONS(d) in a table, for a GlowDriver d. */
 #define GLOW_DRIVER_OPTIONS(d)                                                                     \
   {.name = "o", .value = "FILE", .help = "Write to FILE instead of stdout",                        \
@@ -46,6 +47,8 @@ typedef struct GlowDriver {
    .kind = GLOW_OPT_FLAG, .target = &(d).elide_constants},                                         \
   {.name = "error-limit", .value = "N", .help = "Stop after N errors (20; 0: never)",              \
    .kind = GLOW_OPT_INT, .target = &(d).error_limit, .min = 0, .max = INT32_MAX}
+
+/* clang-format on */
 
 /* Fields that are not zero to begin with. */
 GlowDriver glow_driver_create(GlowContext *ctx, const char *tool);

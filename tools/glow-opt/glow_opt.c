@@ -50,8 +50,10 @@ static GlowStatus finish_pipeline(Opt *o) {
   }
   const GlowPass *bounded = glow_pipeline_bounded(d->pipeline);
   if (d->runner.exact && bounded)
-    return usage(o, glow_str_printf(d->ctx, "pass '%s' may change rounding: it cannot be used "
-                                            "with -exact", bounded->name));
+    return usage(o, glow_str_printf(d->ctx,
+                                    "pass '%s' may change rounding: it cannot be used "
+                                    "with -exact",
+                                    bounded->name));
   return GLOW_OK;
 }
 
@@ -68,6 +70,7 @@ static GlowStatus print_passes(GlowContext *ctx) {
 
 static GlowStatus run(GlowContext *ctx, int argc, char **argv) {
   Opt o = {.driver = glow_driver_create(ctx, "glow-opt")};
+  /* clang-format off */
   const GlowOption options[] = {
       GLOW_DRIVER_OPTIONS(o.driver),
       {.name = "passes", .value = "PIPELINE", .help = "Run these: 'lower,fixpoint(fold-bn,dce)'",
@@ -84,20 +87,21 @@ static GlowStatus run(GlowContext *ctx, int argc, char **argv) {
       {.name = "print-passes", .help = "List the passes, each of which is an option, and exit",
        .kind = GLOW_OPT_FLAG, .target = &o.print_passes},
   };
+  /* clang-format on */
   const char **names = GLOW_NEW_ARRAY(ctx->arena, const char *, glow_npasses);
   for (uint32_t i = 0; i < glow_npasses; ++i)
     names[i] = glow_passes[i].name;
-  GlowCommand command = {
-      .name = "glow-opt",
-      .overview = "reads a text of a graph or program, runs passes on it and prints it",
-      .usage = "[options] [-PASS[=OPTIONS]]... [FILE]",
-      .options = options,
-      .noptions = sizeof options / sizeof *options,
-      .unknown = take_pass,
-      .unknown_names = names,
-      .nunknown_names = glow_npasses,
-      .user = &o,
-      .max_positional = 1};
+  GlowCommand command = {.name = "glow-opt",
+                         .overview =
+                             "reads a text of a graph or program, runs passes on it and prints it",
+                         .usage = "[options] [-PASS[=OPTIONS]]... [FILE]",
+                         .options = options,
+                         .noptions = sizeof options / sizeof *options,
+                         .unknown = take_pass,
+                         .unknown_names = names,
+                         .nunknown_names = glow_npasses,
+                         .user = &o,
+                         .max_positional = 1};
   GlowStrList files;
   bool exit_now;
   GlowStatus status = glow_cmdline_parse(ctx, &command, argc, argv, &files, &exit_now);

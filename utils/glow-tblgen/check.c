@@ -11,11 +11,11 @@ enum { NTRAITS = sizeof trait_names / sizeof *trait_names };
 
 #define BIT(trait) (UINT32_C(1) << GLOW_TRAIT_BIT_##trait)
 
-static const char *const member_type_names[] = {"bool", "u32",    "i64",  "float",
-                                                "str",  "kind",   "type", "symbol",
-                                                "scalar"};
+static const char *const member_type_names[] = {"bool", "u32",  "i64",    "float", "str",
+                                                "kind", "type", "symbol", "scalar"};
 
-/* ---- Kinds ------------------------------------------------------------------------------------- */
+/* ---- Kinds -------------------------------------------------------------------------------------
+ */
 
 static void unknown_kind(const OpFile *file, Name n) {
   GLOW_VEC(const char *) all = {0};
@@ -79,7 +79,8 @@ static void check_enums(OpFile *file) {
   }
 }
 
-/* ---- Ports ------------------------------------------------------------------------------------- */
+/* ---- Ports -------------------------------------------------------------------------------------
+ */
 
 static int port_index(const Ports *ports, GlowStr name) {
   for (uint32_t i = 0; i < ports->count; i++)
@@ -101,8 +102,10 @@ static int find_port(const OpFile *file, const OpDecl *op, Name n, bool in, bool
   for (uint32_t k = 0; out && k < op->out.count; k++)
     glow_vec_push(file->arena, &all, op->out.data[k].name.text);
   glow_error(file->ctx, n.loc, "'%s' has no %s '%s'%s", op->name.text,
-             in && out ? "port" : in ? "input" : "output", n.text,
-             did_you_mean(file->ctx, n.text, all.data, all.count));
+             in && out ? "port"
+             : in      ? "input"
+                       : "output",
+             n.text, did_you_mean(file->ctx, n.text, all.data, all.count));
   return -1;
 }
 
@@ -176,7 +179,8 @@ static void check_ports(const OpFile *file, OpDecl *op) {
   check_side(file, op, &op->out, true);
 }
 
-/* ---- Members ----------------------------------------------------------------------------------- */
+/* ---- Members -----------------------------------------------------------------------------------
+ */
 
 static bool lit_fits(const MemberDecl *m, const Lit *lit) {
   const char *s = lit->text.text;
@@ -251,7 +255,8 @@ static void check_member(const OpFile *file, const OpDecl *op, MemberDecl *m) {
              did_you_mean(file->ctx, m->type.text, all.data, all.count));
 }
 
-/* ---- Traits ------------------------------------------------------------------------------------ */
+/* ---- Traits ------------------------------------------------------------------------------------
+ */
 
 static bool want_args(const OpFile *file, const Call *c, uint32_t count) {
   if (c->args.count == count)
@@ -330,10 +335,12 @@ static void check_traits(const OpFile *file, OpDecl *op) {
     glow_error(file->ctx, op->name.loc, "'%s' cannot be both node and instruction only",
                op->name.text);
   if (HAS(op, LOWERED) != (op->lower.text != NULL))
-    glow_error(file->ctx, op->name.loc, "the trait 'lower' and the clause 'lower hook' go together");
+    glow_error(file->ctx, op->name.loc,
+               "the trait 'lower' and the clause 'lower hook' go together");
 }
 
-/* ---- Rules ------------------------------------------------------------------------------------- */
+/* ---- Rules -------------------------------------------------------------------------------------
+ */
 
 static void check_infer(const OpFile *file, OpDecl *op) {
   static const char *const rules[] = {"same", "broadcast", "free", "none", "hook"};

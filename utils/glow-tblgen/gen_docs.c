@@ -89,7 +89,10 @@ static void instr_form(const OpDecl *op, GlowText *out) {
     const Ports *ports = side ? &op->in : &op->out;
     for (uint32_t i = 0; i < ports->count; i++) {
       bool inout = ports->data[i].flags & GLOW_PORT_INOUT;
-      glow_text_printf(out, "%s@%s %s%s", comma, inout ? "inout" : side ? "in" : "out",
+      glow_text_printf(out, "%s@%s %s%s", comma,
+                       inout  ? "inout"
+                       : side ? "in"
+                              : "out",
                        ports->data[i].name.text,
                        ports->data[i].flags & GLOW_PORT_VARIADIC ? "..." : "");
       comma = ", ";
@@ -121,9 +124,10 @@ static void docs_op(const OpDecl *op, GlowText *out) {
 }
 
 void gen_docs(const OpFile *file, GlowText *out) {
-  glow_text_puts(out, "# Operators\n\nMade from the operator descriptions. Node names are written in "
-                      "CamelCase, instructions in\nsnake_case. `?` marks what may be absent, `*` "
-                      "zero or more.\n\n| trait | meaning |\n|---|---|\n");
+  glow_text_puts(out,
+                 "# Operators\n\nMade from the operator descriptions. Node names are written in "
+                 "CamelCase, instructions in\nsnake_case. `?` marks what may be absent, `*` "
+                 "zero or more.\n\n| trait | meaning |\n|---|---|\n");
 #define TRAIT(e, s, d) glow_text_printf(out, "| %s | %s |\n", s, d);
   GLOW_TRAITS(TRAIT)
 #undef TRAIT

@@ -50,7 +50,8 @@ static void guard(GlowText *out, const char *name) {
   glow_text_printf(out, "#ifndef GLOW_OPS_%s_H\n#define GLOW_OPS_%s_H\n\n", name, name);
 }
 
-/* ---- Inference and verification ---------------------------------------------------------------- */
+/* ---- Inference and verification ----------------------------------------------------------------
+ */
 
 void gen_infer_header(const OpFile *file, GlowText *out) {
   gen_head(out, "Inference and verification hooks.");
@@ -94,7 +95,8 @@ void gen_infer(const OpFile *file, GlowText *out) {
         "verify_", out);
 }
 
-/* ---- Rewrites ---------------------------------------------------------------------------------- */
+/* ---- Rewrites ----------------------------------------------------------------------------------
+ */
 
 void gen_lower_header(const OpFile *file, GlowText *out) {
   gen_head(out, "Lowering rules.");
@@ -120,10 +122,10 @@ void gen_fold_header(const OpFile *file, GlowText *out) {
   gen_head(out, "Folding hooks: operators whose results are known from types.");
   guard(out, "FOLD");
   glow_text_puts(
-      out,
-      "#include \"ir/ir.h\"\n\n"
-      "/* Builds values that replace n at the builder's place. False: not now; nothing was built. */\n"
-      "typedef bool GlowFoldFn(GlowBuilder *b, const GlowNode *n, GlowValue **results);\n\n");
+      out, "#include \"ir/ir.h\"\n\n"
+           "/* Builds values that replace n at the builder's place. False: not now; nothing was "
+           "built. */\n"
+           "typedef bool GlowFoldFn(GlowBuilder *b, const GlowNode *n, GlowValue **results);\n\n");
   prototypes(file, fold_hook, "bool ", "glow_fold_",
              "GlowBuilder *b, const GlowNode *n, GlowValue **results", out);
   glow_text_puts(out, "\nextern GlowFoldFn *const glow_fold_hooks[GLOW_OP_COUNT];\n\n#endif\n");
@@ -138,11 +140,10 @@ void gen_fold(const OpFile *file, GlowText *out) {
 void gen_irgen_header(const OpFile *file, GlowText *out) {
   gen_head(out, "IRGen hooks: nodes that do not become the instruction of their name.");
   guard(out, "IRGEN");
-  glow_text_puts(out,
-                 "#include \"ir/ir.h\"\n\n"
-                 "typedef struct GlowIrgen GlowIrgen; /* the state of lib/irgen */\n"
-                 "/* Emits instructions for n. False after a diagnostic. */\n"
-                 "typedef bool GlowIrgenFn(GlowIrgen *g, const GlowNode *n);\n\n");
+  glow_text_puts(out, "#include \"ir/ir.h\"\n\n"
+                      "typedef struct GlowIrgen GlowIrgen; /* the state of lib/irgen */\n"
+                      "/* Emits instructions for n. False after a diagnostic. */\n"
+                      "typedef bool GlowIrgenFn(GlowIrgen *g, const GlowNode *n);\n\n");
   prototypes(file, irgen_hook, "bool ", "glow_irgen_", "GlowIrgen *g, const GlowNode *n", out);
   glow_text_puts(out, "\nextern GlowIrgenFn *const glow_irgen_hooks[GLOW_OP_COUNT];\n\n#endif\n");
 }
@@ -153,7 +154,8 @@ void gen_irgen(const OpFile *file, GlowText *out) {
   table(file, irgen_hook, "GlowIrgenFn *const glow_irgen_hooks[GLOW_OP_COUNT]", "glow_irgen_", out);
 }
 
-/* ---- Kernels ----------------------------------------------------------------------------------- */
+/* ---- Kernels -----------------------------------------------------------------------------------
+ */
 
 /* Freestanding: kernels include it. */
 void gen_kernels_header(const OpFile *file, GlowText *out) {

@@ -102,8 +102,8 @@ static void scalar_function(const OpFile *file, const OpDecl *op, int k, GlowTex
   for (uint32_t i = 0; i < op->members.count; i++) {
     const MemberDecl *m = &op->members.data[i];
     if (has_word(body, m->name.text))
-      glow_text_printf(out, "  const %s %s = m->%s;\n", member_c_type(m->member_type),
-                       m->name.text, m->field);
+      glow_text_printf(out, "  const %s %s = m->%s;\n", member_c_type(m->member_type), m->name.text,
+                       m->field);
   }
   const char *name = lower_case(file, result->name.text);
   glow_text_printf(out, "  %s %s;\n  %s\n  return %s;\n}\n", type, name, body, name);
@@ -113,8 +113,10 @@ void gen_scalar(const OpFile *file, GlowText *out) {
   gen_head(out, "Scalar bodies of element-wise operators, freestanding.");
   glow_text_puts(
       out,
-      "/* glow_scalar_<instruction>_<kind>(members, operands...); after an optional operand stands\n"
-      " * whether it is there. 16-bit floats and quantized elements use the float function. Compile\n"
+      "/* glow_scalar_<instruction>_<kind>(members, operands...); after an optional operand "
+      "stands\n"
+      " * whether it is there. 16-bit floats and quantized elements use the float function. "
+      "Compile\n"
       " * with -fwrapv and -ffp-contract=off. */\n"
       "#ifndef GLOW_OPS_SCALAR_H\n#define GLOW_OPS_SCALAR_H\n\n"
       "#include \"kernels/math.h\"\n#include \"ops/ops.h\"\n\n"
@@ -133,16 +135,20 @@ void gen_scalar(const OpFile *file, GlowText *out) {
   glow_text_puts(out, "\n#pragma GCC diagnostic pop\n\n#endif\n");
 }
 
-/* ---- Rows -------------------------------------------------------------------------------------- */
+/* ---- Rows --------------------------------------------------------------------------------------
+ */
 
-/* One element of input i: from memory with its stride, or from the local that holds a constant. */
+/* One element of input i: from the local that holds a constant, or from memory with its stride. */
 static void row_operand(const OpFile *file, const OpDecl *op, uint32_t i, int k, GlowText *out) {
   const PortDecl *p = &op->in.data[i];
   int row = port_row(p, k);
   const char *name = lower_case(file, p->name.text);
-  glow_text_printf(out, ",\n                  s%u ? %s(%s[i * s%u]) : %s0", i + 1, kinds[row].load,
-                   name, i + 1, name);
-  if (p->flags & GLOW_PORT_OPTIONAL)
+  bool optional = p->flags & GLOW_PORT_OPTIONAL;
+  glow_text_printf(out, ",\n        GLOW_IS_ZERO(s%u) ? %s0 : ", i + 1, name);
+  if (optional)
+    glow_text_printf(out, "!has_%s ? 0 : ", name);
+  glow_text_printf(out, "%s(%s[i * s%u])", kinds[row].load, name, i + 1);
+  if (optional)
     glow_text_printf(out, ", has_%s", name);
 }
 
@@ -174,8 +180,8 @@ static void row_loop(const OpFile *file, const OpDecl *op, int k, GlowText *out)
       glow_text_printf(out, "  const bool has_%s = present >> %u & 1u;\n", name, i);
       has = glow_arena_printf(file->arena, "!has_%s || ", name);
     }
-    glow_text_printf(out, "  const %s %s0 = %ss%u ? 0 : %s(%s[0]);\n", kinds[row].compute, name, has,
-                     i + 1, kinds[row].load, name);
+    glow_text_printf(out, "  const %s %s0 = %s!GLOW_IS_ZERO(s%u) ? 0 : %s(%s[0]);\n",
+                     kinds[row].compute, name, has, i + 1, kinds[row].load, name);
   }
   glow_text_printf(out,
                    "  GLOW_IVDEP\n  for (int64_t i = 0; i < n; i++)\n"
@@ -225,15 +231,21 @@ void gen_elementwise(const OpFile *file, GlowText *out) {
   gen_head(out, "Loops over rows for element-wise operators.");
   glow_text_puts(
       out,
-      "/* glow_row_<instruction>_<kind>(p, s, n, members, present): p[0] is the result, p[1..] the\n"
-      " * inputs, s their strides in elements (0: one value for the whole row; an absent input has\n"
+      "/* glow_row_<instruction>_<kind>(p, s, n, members, present): p[0] is the result, p[1..] "
+      "the\n"
+      " * inputs, s their strides in elements (0: one value for the whole row; an absent input "
+      "has\n"
       " * stride 0), bit i of present says whether input i is there. A result may stand where an\n"
-      " * input does, element on element. The table is keyed by the kind of the first type variable;\n"
+      " * input does, element on element. The table is keyed by the kind of the first type "
+      "variable;\n"
       " * inputs of another variable (Pow's exponent) are given in that kind's compute type and\n"
       " * storage. */\n"
       "#include \"kernels/half.h\"\n#include \"ops/scalar.h\"\n\n"
       "#define GLOW_INLINE static inline __attribute__((always_inline))\n"
+      "/* A stride that is known to be 0 where the loop is inlined. */\n"
+      "#define GLOW_IS_ZERO(s) (__builtin_constant_p(s) && (s) == 0)\n"
       "#ifdef __clang__\n"
+      "#pragma clang diagnostic ignored \"-Wpass-failed\" /* not every body can be vectorized */\n"
       "#define GLOW_IVDEP _Pragma(\"clang loop vectorize(assume_safety)\")\n"
       "#else\n#define GLOW_IVDEP _Pragma(\"GCC ivdep\")\n#endif\n\n");
   for (uint32_t i = 0; i < file->ops.count; i++)
@@ -241,7 +253,8 @@ void gen_elementwise(const OpFile *file, GlowText *out) {
       if (file->ops.data[i]->scalar.text &&
           (row_kinds(file->ops.data[i]) & GLOW_KIND_BIT(kinds[k].kind)))
         row_function(file, file->ops.data[i], k, out);
-  glow_text_puts(out, "\nconst GlowRowFn glow_elementwise_rows[GLOW_OP_COUNT][GLOW_KIND_COUNT] = {\n");
+  glow_text_puts(out,
+                 "\nconst GlowRowFn glow_elementwise_rows[GLOW_OP_COUNT][GLOW_KIND_COUNT] = {\n");
   for (uint32_t i = 0; i < file->ops.count; i++) {
     const OpDecl *op = file->ops.data[i];
     if (!op->scalar.text)

@@ -1,7 +1,7 @@
 /* vector.inc: element-wise operators of float on one register of lanes, for the kernels that become
- * bitcode (lib/kernels/cpu/vector_ops.c). Each is a loop over the scalar body, which clang turns into
- * vector code when the kernels are built, so that nothing is left to vectorize when a program is
- * compiled. Operators with an operand or result of another kind have none. */
+ * bitcode (lib/kernels/cpu/vector_ops.c). Each is a loop over the scalar body, which clang turns
+ * into vector code when the kernels are built, so that nothing is left to vectorize when a program
+ * is compiled. Operators with an operand or result of another kind have none. */
 #include "tblgen.h"
 
 static bool is_float(const Ports *ports) {
@@ -38,8 +38,9 @@ static void vector_function(const OpDecl *op, GlowText *out) {
   glow_text_puts(out, ";\n");
   for (uint32_t i = 0; i < op->in.count; i++)
     glow_text_printf(out, "  __builtin_memcpy(x%u, &v%u, sizeof x%u);\n", i, i, i);
-  glow_text_printf(out, "  GLOW_LANES for (int l = 0; l < GLOW_VL; l++)\n"
-                        "    r[l] = glow_scalar_%s_float(m",
+  glow_text_printf(out,
+                   "  GLOW_LANES for (int l = 0; l < GLOW_VL; l++)\n"
+                   "    r[l] = glow_scalar_%s_float(m",
                    op->snake);
   for (uint32_t i = 0; i < op->in.count; i++) {
     glow_text_printf(out, ", x%u[l]", i);

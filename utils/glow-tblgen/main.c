@@ -1,5 +1,5 @@
-/* glow-tblgen: compiles operator descriptions (the .ops files of lib/ops) into C, documentation and keyword
- * lists. Links glow_support only, since everything else is made from its output. */
+/* glow-tblgen: compiles operator descriptions (the .ops files of lib/ops) into C, documentation and
+ * keyword lists. Links glow_support only, since everything else is made from its output. */
 #include "support/cmdline.h"
 #include "support/file.h"
 #include "tblgen.h"
@@ -80,8 +80,16 @@ static GlowStatus generate(const OpFile *file, Generator *generator, const char 
 static GlowStatus run(GlowContext *ctx, int argc, char **argv) {
   Options o = {.ctx = ctx};
   const GlowOption options[] = {
-      {.name = "gen", .value = "WHAT", .help = "what to generate", .kind = GLOW_OPT_STRING, .target = &o.gen},
-      {.name = "o", .value = "FILE", .help = "where to write it (default: standard output)", .kind = GLOW_OPT_STRING, .target = &o.output},
+      {.name = "gen",
+       .value = "WHAT",
+       .help = "what to generate",
+       .kind = GLOW_OPT_STRING,
+       .target = &o.gen},
+      {.name = "o",
+       .value = "FILE",
+       .help = "where to write it (default: standard output)",
+       .kind = GLOW_OPT_STRING,
+       .target = &o.output},
   };
   const GlowCommand cmd = {.name = "glow-tblgen",
                            .overview = "Compiles operator descriptions",

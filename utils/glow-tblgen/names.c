@@ -53,11 +53,11 @@ GlowStr name_camel(GlowContext *ctx, const char *snake) {
 
 GlowStr name_field(GlowContext *ctx, const char *name) {
   static const char *const reserved[] = {
-      "auto",     "break",  "case",   "char",   "const",    "continue", "default",  "do",
-      "double",   "else",   "enum",   "extern", "float",    "for",      "goto",     "if",
-      "inline",   "int",    "long",   "register", "restrict", "return", "short",    "signed",
-      "sizeof",   "static", "struct", "switch", "typedef",  "union",    "unsigned", "void",
-      "volatile", "while",  "bool",   "true",   "false"};
+      "auto",     "break",  "case",   "char",     "const",    "continue", "default",  "do",
+      "double",   "else",   "enum",   "extern",   "float",    "for",      "goto",     "if",
+      "inline",   "int",    "long",   "register", "restrict", "return",   "short",    "signed",
+      "sizeof",   "static", "struct", "switch",   "typedef",  "union",    "unsigned", "void",
+      "volatile", "while",  "bool",   "true",     "false"};
   for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
     if (strcmp(name, reserved[i]) == 0)
       return glow_str_printf(ctx, "%s_", name);

@@ -5,7 +5,8 @@
 
 #include "tblgen.h"
 
-/* ---- Check ------------------------------------------------------------------------------------- */
+/* ---- Check -------------------------------------------------------------------------------------
+ */
 
 static void check_target(const OpFile *file, OnnxRow *row) {
   GLOW_VEC(const char *) all = {0};
@@ -53,7 +54,8 @@ static void check_versions(const OpFile *file, uint32_t index) {
         continue;
       for (uint32_t w = 0; w < other->versions.count; w++)
         if (other->versions.data[w].text == v.text) {
-          glow_error(file->ctx, v.loc, "version %s of '%s' has a row already", v.text, row->op.text);
+          glow_error(file->ctx, v.loc, "version %s of '%s' has a row already", v.text,
+                     row->op.text);
           glow_note(file->ctx, other->versions.data[w].loc, "it is here");
         }
     }
@@ -72,7 +74,8 @@ void onnx_check(OpFile *file) {
   }
 }
 
-/* ---- Generate ---------------------------------------------------------------------------------- */
+/* ---- Generate ----------------------------------------------------------------------------------
+ */
 
 void gen_onnx_header(const OpFile *file, GlowText *out) {
   gen_head(out, "Hooks of the ONNX importer.");
@@ -109,8 +112,9 @@ static void row_entry(const OnnxRow *row, uint32_t index, GlowText *out) {
   glow_text_printf(out, ", .op = \"%s\", .versions = versions_%u, .nversions = %u, ", row->op.text,
                    index, row->versions.count);
   if (row->hook.text) {
-    glow_text_printf(out, ".rule = GLOW_ONNX_HOOK, .node = GLOW_OP_COUNT, .hook = glow_onnx_%s, "
-                          ".hook_name = \"%s\"",
+    glow_text_printf(out,
+                     ".rule = GLOW_ONNX_HOOK, .node = GLOW_OP_COUNT, .hook = glow_onnx_%s, "
+                     ".hook_name = \"%s\"",
                      row->hook.text, row->hook.text);
   } else if (row->why.text) {
     glow_text_puts(out, ".rule = GLOW_ONNX_UNSUPPORTED, .node = GLOW_OP_COUNT, .why = ");

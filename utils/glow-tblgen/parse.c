@@ -12,8 +12,8 @@ void OpsParseInit(void *parser, Parser *p);
 void OpsParse(void *parser, int token, Name value);
 
 static GlowLoc here(const Parser *p) {
-  return (GlowLoc){p->source->name, p->lx.line,
-                   (uint32_t)(p->lx.token - p->lx.line_start) + 1, NULL};
+  return (GlowLoc){p->source->name, p->lx.line, (uint32_t)(p->lx.token - p->lx.line_start) + 1,
+                   NULL};
 }
 
 /* The value of a token: its text; of a string what it stands for; of code what is in its braces. */
@@ -132,7 +132,8 @@ void ops_parse(OpFile *file, const GlowSource *source, bool map) {
   glow_defer_pop(file->ctx, &defer, true);
 }
 
-/* ---- Actions ----------------------------------------------------------------------------------- */
+/* ---- Actions -----------------------------------------------------------------------------------
+ */
 
 void parse_kinds(Parser *p, Name name, Names parts) {
   KindsDecl *d = GLOW_NEW(p->file->arena, KindsDecl);
@@ -156,9 +157,9 @@ void parse_op_begin(Parser *p, Name name, Name doc, bool is_instr) {
 }
 
 void parse_clause(Parser *p, Clause clause, Name at) {
-  static const char *const words[CLAUSE_COUNT] = {
-      "in",      "out",    "region", "member", "imember", "traits", "infer",
-      "verify", "scratch", "scalar", "grad",   "lower",  "irgen",   "fold"};
+  static const char *const words[CLAUSE_COUNT] = {"in",     "out",   "region", "member",  "imember",
+                                                  "traits", "infer", "verify", "scratch", "scalar",
+                                                  "grad",   "lower", "irgen",  "fold"};
   GlowLoc *first = &p->op->clause_loc[clause];
   if (first->line) {
     glow_error(p->file->ctx, at.loc, "'%s' has a second '%s' clause", p->op->name.text,

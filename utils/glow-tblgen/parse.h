@@ -21,11 +21,11 @@ typedef struct Parser {
   OpFile *file;
   const GlowSource *source;
   Lexer lx;
-  OpDecl *op;   /* the block being read */
-  Ports *ports; /* of the clause being read */
+  OpDecl *op;      /* the block being read */
+  Ports *ports;    /* of the clause being read */
   bool instr_only; /* members of the clause being read */
   bool map;        /* the text is onnx.map, not .ops */
-  bool failed;  /* a syntax error: skip to the next declaration */
+  bool failed;     /* a syntax error: skip to the next declaration */
 } Parser;
 
 /* Actions of the grammar. */

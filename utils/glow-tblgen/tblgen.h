@@ -46,8 +46,8 @@ typedef struct EnumDecl {
 
 typedef struct PortDecl {
   Name name, type;
-  bool scalar;   /* written kind<> */
-  uint8_t flags; /* GlowPortFlag */
+  bool scalar;            /* written kind<> */
+  uint8_t flags;          /* GlowPortFlag */
   uint8_t type_kind, var; /* after check: as in GlowPort */
 } PortDecl;
 typedef GLOW_VEC(PortDecl) Ports;
@@ -99,7 +99,8 @@ typedef struct OpDecl {
   GLOW_VEC(GlowInplace) same_kind; /* verify same_kind(A, B); numbers count outputs, then inputs */
 } OpDecl;
 
-/* ---- onnx.map ---------------------------------------------------------------------------------- */
+/* ---- onnx.map ----------------------------------------------------------------------------------
+ */
 
 typedef struct OnnxDomain {
   Name name, newest;
@@ -133,9 +134,21 @@ typedef struct OpFile {
 
 /* Clauses that an operator may have once. */
 typedef enum Clause {
-  CLAUSE_IN, CLAUSE_OUT, CLAUSE_REGION, CLAUSE_MEMBER, CLAUSE_IMEMBER, CLAUSE_TRAITS, CLAUSE_INFER,
-  CLAUSE_VERIFY, CLAUSE_SCRATCH, CLAUSE_SCALAR, CLAUSE_GRAD, CLAUSE_LOWER, CLAUSE_IRGEN,
-  CLAUSE_FOLD, CLAUSE_COUNT
+  CLAUSE_IN,
+  CLAUSE_OUT,
+  CLAUSE_REGION,
+  CLAUSE_MEMBER,
+  CLAUSE_IMEMBER,
+  CLAUSE_TRAITS,
+  CLAUSE_INFER,
+  CLAUSE_VERIFY,
+  CLAUSE_SCRATCH,
+  CLAUSE_SCALAR,
+  CLAUSE_GRAD,
+  CLAUSE_LOWER,
+  CLAUSE_IRGEN,
+  CLAUSE_FOLD,
+  CLAUSE_COUNT
 } Clause;
 
 /* parse.c: adds the declarations of one text, .ops or (`map`) onnx.map; errors are reported. */

@@ -1,7 +1,7 @@
 /* Convolutions over NCHW16c with packed filters.
  *
- * A 1x1 convolution with stride 1 and no padding sees each image as one row. The rest is reading the
- * instruction into GlowConvParams, and two rules: the tile and the band. */
+ * A 1x1 convolution with stride 1 and no padding sees each image as one row. The rest is reading
+ * the instruction into GlowConvParams, and two rules: the tile and the band. */
 #include "backend/cpu/select.h"
 
 #include <string.h>
@@ -15,8 +15,8 @@ static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t div_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /* Full tiles of one row if the row is long enough: as few as cover it, all of about the same width.
- * A row that fills less than half of the registers shares the tile with others, as long as there are
- * general registers for a pointer to each row and to each pixel at an edge: 8. */
+ * A row that fills less than half of the registers shares the tile with others, as long as there
+ * are general registers for a pointer to each row and to each pixel at an edge: 8. */
 void glow_cpu_conv_tile(const GlowIsa *isa, int64_t ow, int64_t rows, int64_t edges,
                         int64_t *tile_rows, int64_t *tile_cols) {
   int64_t pixels = isa->tile_pixels;
@@ -76,6 +76,11 @@ static bool read_operands(GlowSelect *s, const GlowNode *n, Conv *c) {
                                      s->isa->filter, s->isa->name));
   if (c->x.strides[4] != 1 || c->y.strides[4] != 1)
     return fail(s, "the channels of a block are not contiguous");
+  const GlowType *x = c->x.type, *w = c->w.type, *y = c->y.type;
+  if (x->dims[0].size != y->dims[0].size || x->dims[1].size != w->dims[1].size ||
+      y->dims[1].size != w->dims[0].size ||
+      (bias && (c->b.rank != 1 || c->b.dims[0] != y->dims[1].size || c->b.strides[0] != 1)))
+    return fail(s, "its operands do not fit each other");
   return true;
 }
 
@@ -115,8 +120,9 @@ static bool read_epilogue(GlowSelect *s, const GlowNode *n, const Conv *c, GlowW
   w->body.block = glow_node_epilogue(n);
   const GlowNode *culprit = NULL;
   if (!glow_codegen_has_body(&w->body, &culprit))
-    return fail(s, glow_arena_printf(s->arena, "its epilogue has '%s', which is not element-wise "
-                                               "or not of float",
+    return fail(s, glow_arena_printf(s->arena,
+                                     "its epilogue has '%s', which is not element-wise "
+                                     "or not of float",
                                      glow_node_desc(culprit)->node));
   if (n->nextra > GLOW_MAX_RANK)
     return fail(s, "its epilogue has too many operands");
@@ -139,9 +145,12 @@ static bool read_epilogue(GlowSelect *s, const GlowNode *n, const Conv *c, GlowW
   return true;
 }
 
-/* Each image as one row, if that is all the same to the kernel. */
-static void flatten(GlowWork *w) {
+/* Each image as one row, if that is all the same to the kernel. Not if full tiles cover its rows
+ * anyway and it is larger than the cache: rows make bands. */
+static void flatten(const GlowIsa *isa, GlowWork *w) {
   GlowConvParams *p = &w->params.conv;
+  if (p->ow % isa->tile_pixels == 0 && p->xn * 4 > isa->l2 / 2)
+    return;
   bool pointwise = p->kh == 1 && p->kw == 1 && p->sh == 1 && p->sw == 1 && p->pt == 0 &&
                    p->pl == 0 && p->oh == p->ih && p->ow == p->iw;
   bool dense = p->xh == p->iw * p->xw && p->yh == p->ow * p->yw;
@@ -175,8 +184,9 @@ static bool choose_tile(GlowSelect *s, const Conv *c, GlowConvParams *p) {
         p->tile_rows * p->tile_cols > most || p->tile_rows > GLOW_CONV_MAX_ROWS ||
         p->tile_cols > p->ow || (p->tile_rows > 1 && p->tile_cols != p->ow) ||
         div_up(p->ow, p->tile_cols) * (p->tile_cols - 1) > p->ow)
-      return fail(s, glow_arena_printf(s->arena, "no kernel of %s has its tile: rows and columns "
-                                                 "of at most %u output pixels that cover a row",
+      return fail(s, glow_arena_printf(s->arena,
+                                       "no kernel of %s has its tile: rows and columns "
+                                       "of at most %u output pixels that cover a row",
                                        s->isa->name, s->isa->tile_pixels));
   } else {
     glow_cpu_conv_tile(s->isa, p->ow, p->rows, p->left + p->right, &p->tile_rows, &p->tile_cols);
@@ -185,6 +195,9 @@ static bool choose_tile(GlowSelect *s, const Conv *c, GlowConvParams *p) {
   p->left = min64(p->left, p->tile_cols);
   p->right = min64(p->right, p->tile_cols);
   p->band = band_rows(s->isa, p);
+  /* Channel blocks are far apart, so the machine does not see the next tile of a 1x1 coming. */
+  if (p->kh == 1 && p->kw == 1 && p->xn * 4 > s->isa->l2)
+    p->fetch = p->tile_cols * p->sw * p->xw;
   return true;
 }
 
@@ -197,7 +210,7 @@ bool glow_select_conv(GlowSelect *s, const GlowNode *n) {
   read_params(s, &c, p);
   if (!p->rows || !p->ow || !p->oc)
     return true; /* no elements */
-  flatten(&w);
+  flatten(s->isa, &w);
   count_edges(p);
   if (!choose_tile(s, &c, p))
     return false;

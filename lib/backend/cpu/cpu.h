@@ -12,9 +12,9 @@
 /* A compiled program. Borrows the function, which must not change while it is in use. */
 typedef struct GlowCpuProgram GlowCpuProgram;
 
-/* Compiles a program (kind GLOW_PROGRAM) for its module's target, or for this host if there is none.
- * NULL after diagnostics: the target is unknown or this host lacks it, or there are instructions
- * that cannot be compiled. times may be NULL. */
+/* Compiles a program (kind GLOW_PROGRAM) for its module's target, or for this host if there is
+ * none. NULL after diagnostics: the target is unknown or this host lacks it, or there are
+ * instructions that cannot be compiled. times may be NULL. */
 GlowCpuProgram *glow_cpu_compile(GlowFunction *program, GlowCodegenTimes *times);
 void glow_cpu_destroy(GlowCpuProgram *p); /* NULL is ignored */
 
@@ -23,8 +23,9 @@ void glow_cpu_destroy(GlowCpuProgram *p); /* NULL is ignored */
  * were written keep their value for the next run. */
 GlowStatus glow_cpu_execute(GlowCpuProgram *p, const GlowBindings *inputs, GlowBindings *outputs);
 
-/* Compiles, runs once and forgets. */
-GlowStatus glow_cpu_run(GlowFunction *program, const GlowBindings *inputs, GlowBindings *outputs);
+/* Compiles, runs once and forgets. Of the options only progress is used, at the end. */
+GlowStatus glow_cpu_run(GlowFunction *program, const GlowBindings *inputs, GlowBindings *outputs,
+                        const GlowRunOptions *options);
 
 /* The row that a program of this module is compiled for. NULL after a diagnostic at loc. */
 const GlowIsa *glow_cpu_target(const GlowModule *m, GlowLoc loc);
@@ -36,7 +37,7 @@ typedef struct GlowCpuPlan {
   GlowStorage **storage; /* in the order of their indices in places */
   bool *reads, *writes;  /* of each storage */
   uint32_t nstorage;
-  int64_t arena, align;  /* bytes of the arena, and its alignment */
+  int64_t arena, align; /* bytes of the arena, and its alignment */
 } GlowCpuPlan;
 
 /* Selects the work of a program for a machine. All memory comes from `arena`. False after one error
@@ -44,8 +45,8 @@ typedef struct GlowCpuPlan {
 bool glow_cpu_plan(GlowArena *arena, GlowFunction *program, const GlowIsa *isa, GlowCpuPlan *plan);
 
 /* The register tile of a convolution when the instruction does not say: how many output rows and
- * columns, for `ow` columns, `rows` rows of all images, and `edges` pixels of a row of the tile that
- * may need padding. */
+ * columns, for `ow` columns, `rows` rows of all images, and `edges` pixels of a row of the tile
+ * that may need padding. */
 void glow_cpu_conv_tile(const GlowIsa *isa, int64_t ow, int64_t rows, int64_t edges,
                         int64_t *tile_rows, int64_t *tile_cols);
 

@@ -172,7 +172,10 @@ bool glow_select_zero_padding(GlowSelect *s, const GlowNode *n, const GlowView *
         b.to += extent / block * to->strides[p] * bytes;
       else if (p == inner)
         b.to += extent % block * to->strides[p] * bytes;
-      push(&b, p == axis ? 1 : p == inner ? block - extent % block : to->dims[p],
+      push(&b,
+           p == axis    ? 1
+           : p == inner ? block - extent % block
+                        : to->dims[p],
            to->strides[p] * bytes, to->strides[p] * bytes);
     }
     if (!append(s, n, &b, to, NULL))

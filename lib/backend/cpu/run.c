@@ -58,7 +58,8 @@ void glow_cpu_destroy(GlowCpuProgram *p) {
 
 static void destroy_fn(void *p) { glow_cpu_destroy(p); }
 
-/* ---- One run ------------------------------------------------------------------------------------ */
+/* ---- One run ------------------------------------------------------------------------------------
+ */
 
 /* The buffers of one run. Tensors that the run writes are its own until they are handed out. */
 typedef struct Run {
@@ -172,7 +173,8 @@ GlowStatus glow_cpu_execute(GlowCpuProgram *p, const GlowBindings *inputs, GlowB
   return status;
 }
 
-GlowStatus glow_cpu_run(GlowFunction *program, const GlowBindings *inputs, GlowBindings *outputs) {
+GlowStatus glow_cpu_run(GlowFunction *program, const GlowBindings *inputs, GlowBindings *outputs,
+                        const GlowRunOptions *options) {
   GlowContext *ctx = program->module->ctx;
   GlowCpuProgram *p = glow_cpu_compile(program, NULL);
   if (!p)
@@ -181,5 +183,7 @@ GlowStatus glow_cpu_run(GlowFunction *program, const GlowBindings *inputs, GlowB
   glow_defer_push(ctx, &defer, destroy_fn, p);
   GlowStatus status = glow_cpu_execute(p, inputs, outputs);
   glow_defer_pop(ctx, &defer, true);
+  if (status == GLOW_OK && options && options->progress)
+    options->progress(options->progress_user, 1, 1);
   return status;
 }

@@ -1,14 +1,16 @@
 /* From the instructions of a program to the work that code generation emits.
  *
- * Layouts, strategies, tiles and offsets are read from the text and not decided here; an instruction
- * without a tile gets the default of glow_cpu_conv_tile, a program without offsets a plan. */
+ * Layouts, strategies, tiles and offsets are read from the text and not decided here; an
+ * instruction without a tile gets the default of glow_cpu_conv_tile, a program without offsets a
+ * plan. */
 #include "backend/cpu/select.h"
 
 #include "memplan/memplan.h"
 
 #define ALIGN 64
 
-/* ---- Views -------------------------------------------------------------------------------------- */
+/* ---- Views --------------------------------------------------------------------------------------
+ */
 
 static bool fail(GlowSelect *s, const char *why) {
   s->why = why;
@@ -74,7 +76,8 @@ bool glow_select_view(GlowSelect *s, const GlowValue *v, GlowView *view) {
   return true;
 }
 
-/* ---- Operands of bodies ------------------------------------------------------------------------- */
+/* ---- Operands of bodies -------------------------------------------------------------------------
+ */
 
 /* The block of a logical axis, or -1. */
 static int block_of(const GlowType *t, uint32_t axis) {
@@ -118,7 +121,8 @@ bool glow_select_operand(GlowSelect *s, const GlowView *to, const GlowView *from
   return true;
 }
 
-/* ---- The plan ----------------------------------------------------------------------------------- */
+/* ---- The plan -----------------------------------------------------------------------------------
+ */
 
 static bool select_instruction(GlowSelect *s, const GlowNode *n) {
   switch (n->op) {
@@ -212,8 +216,7 @@ static bool place_allocs(GlowSelect *s, GlowFunction *f, GlowCpuPlan *plan) {
   for (GlowNode *n = f->body->first; n; n = n->next) {
     if (n->op != GLOW_OP_ALLOC)
       continue;
-    const GlowPlanBuffer *b =
-        &buffers.data[(uintptr_t)glow_map_get(index_of, &n->results[0]) - 1];
+    const GlowPlanBuffer *b = &buffers.data[(uintptr_t)glow_map_get(index_of, &n->results[0]) - 1];
     GlowPlace place = {-1, b->offset, b->size};
     glow_map_set(s->places, &n->results[0], glow_arena_copy(s->arena, &place, sizeof place));
   }

@@ -38,9 +38,10 @@ bool glow_select_stack(GlowSelect *s, const GlowNode *n);
 /* Appends zeros into the padding lanes of a blocked buffer. */
 bool glow_select_zero_padding(GlowSelect *s, const GlowNode *n, const GlowView *to);
 
-/* An operand that is read along the physical axes of `to`, with broadcasting: fills in place, stride
- * (one for each physical axis of `to`, at most GLOW_VIEW_RANK) and the number of channels that may
- * be read, 0 if whole blocks are there. False, with s->why, if that takes another layout. */
+/* An operand that is read along the physical axes of `to`, with broadcasting: fills in place,
+ * stride (one for each physical axis of `to`, at most GLOW_VIEW_RANK) and the number of channels
+ * that may be read, 0 if whole blocks are there. False, with s->why, if that takes another layout.
+ */
 bool glow_select_operand(GlowSelect *s, const GlowView *to, const GlowView *from, int64_t *stride,
                          int64_t *channels);
 

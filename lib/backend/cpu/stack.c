@@ -85,8 +85,9 @@ bool glow_select_stack(GlowSelect *s, const GlowNode *n) {
     w.body.node = n;
   if (!glow_codegen_has_body(&w.body, &culprit))
     return fail(s, culprit == n ? "it is not of float"
-                                : glow_arena_printf(s->arena, "its body has '%s', which is not "
-                                                              "element-wise or not of float",
+                                : glow_arena_printf(s->arena,
+                                                    "its body has '%s', which is not "
+                                                    "element-wise or not of float",
                                                     glow_node_desc(culprit)->node));
   const GlowValue **values = GLOW_NEW_ARRAY(s->arena, const GlowValue *, n->noperands);
   w.noperands = gather(n, values);

@@ -73,15 +73,13 @@ static GlowInit choose_init(GlowOnnxImporter *im, const GlowOnnxTensorInfo *info
     if (entry && entry->data == info->raw)
       return (GlowInit){.kind = GLOW_INIT_RESOURCE,
                         .tensor = borrow(im, info),
-                        .file = glow_str(im->ctx, im->blob->input.name),
+                        .file = glow_str(im->ctx, glow_path_base(im->blob->input.name)),
                         .key = key};
   }
   const GlowTensor *t = info->where == GLOW_ONNX_DATA_RAW
                             ? borrow(im, info)
                             : glow_onnx_tensor_in_arena(&im->file, info, im->m->arena);
-  return (GlowInit){.kind = glow_safetensors_can_hold(info->type) ? GLOW_INIT_PAYLOAD
-                                                                  : GLOW_INIT_LIST,
-                    .tensor = t};
+  return (GlowInit){.kind = GLOW_INIT_PAYLOAD, .tensor = t};
 }
 
 /* External data become raw data. */
@@ -289,6 +287,7 @@ void glow_onnx_main_graph(GlowOnnxImporter *im, const GlowOnnxOptions *o) {
   glow_wire_read(&im->file, &glow_onnx_msg_graph, im->model.graph, &graph);
   GlowOnnxScope *scope = glow_onnx_scope(im, NULL);
   scope->block = im->func->body;
+  scope->region = &im->top;
   scope->opsets = glow_onnx_opsets(im, &im->model.opset_import,
                                    glow_loc_file(im->ctx, im->file.name));
   if (!scope->opsets)
@@ -297,6 +296,7 @@ void glow_onnx_main_graph(GlowOnnxImporter *im, const GlowOnnxOptions *o) {
   Ports outputs = read_ports(im, &graph.outputs, "an output");
   for (uint32_t i = 0; i < outputs.count; ++i)
     glow_map_set(im->outputs, outputs.data[i].name, im);
+  glow_onnx_index_functions(im);
   glow_onnx_survey(im, scope->opsets, &graph.nodes, scope->prefix);
   glow_onnx_initializers(im, scope, &graph);
   GlowStorage *first_constant = im->m->first_storage;
@@ -310,9 +310,11 @@ void glow_onnx_main_graph(GlowOnnxImporter *im, const GlowOnnxOptions *o) {
       first_constant = first_constant->next;
   make_outputs(im, scope, &outputs, first_constant);
   GlowBuilder b = glow_builder_at_end(im->func->body);
-  for (uint32_t i = 0; i < im->saves.count; ++i)
-    glow_node_create(&b, &(GlowNodeSpec){.op = GLOW_OP_SAVE,
-                                         .ins = (GlowValue *[]){im->saves.data[i].value,
-                                                                im->saves.data[i].storage},
-                                         .nins = 2});
+  for (uint32_t i = 0; i < im->top.states.count; ++i) {
+    const GlowOnnxState *s = &im->top.states.data[i];
+    if (s->next)
+      glow_node_create(&b, &(GlowNodeSpec){.op = GLOW_OP_SAVE,
+                                           .ins = (GlowValue *[]){s->next, &s->variable->value},
+                                           .nins = 2});
+  }
 }

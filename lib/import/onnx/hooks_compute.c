@@ -165,7 +165,7 @@ bool glow_onnx_softmax_matrix(GlowOnnxNode *n) {
   GlowValue *x = n->ins[0];
   if (is_ranked(x) && (axis == -1 || axis == (int64_t)x->type->rank - 1))
     return glow_onnx_finish1(n, op, x, members);
-  GlowValue *shape = glow_onnx_emit1(n, GLOW_OP_SHAPE, x, NULL);
+  GlowValue *shape = glow_onnx_shape_of(n, x);
   GlowValue *matrix = glow_onnx_emit1(n, GLOW_OP_FLATTEN, x, &(GlowFlattenMembers){.axis = axis});
   return glow_onnx_finish2(n, GLOW_OP_RESHAPE, glow_onnx_emit1(n, op, matrix, members), shape,
                            &(GlowReshapeMembers){.allow_zero = true});

@@ -181,7 +181,7 @@ static bool keep_all(GlowOnnxNode *n, GlowKind mask) {
     return false;
   if (n->nouts < 2)
     return true;
-  GlowValue *shape = glow_onnx_emit1(n, GLOW_OP_SHAPE, x, NULL);
+  GlowValue *shape = glow_onnx_shape_of(n, x);
   bool is_float = glow_kind_is_float(mask);
   GlowConstantOfShapeMembers m = {.value = {.is_int = !is_float, .i = !is_float, .f = 1},
                                   .kind = mask};
@@ -207,11 +207,12 @@ static GlowValue *uniform_like(GlowOnnxNode *n, GlowValue *x) {
   bool seeded = glow_onnx_has(n, "seed");
   if (!glow_onnx_int(n, "seed", &seed))
     return NULL;
-  GlowValue *state = glow_onnx_random_state(n, seeded, (uint64_t)seed);
+  GlowStorage *state = glow_onnx_random_state(n, seeded, (uint64_t)seed);
   GlowRandomUniformMembers m = {.low = 0, .high = 1, .kind = GLOW_KIND_FLOAT};
-  GlowValue *u = glow_onnx_emit2(n, GLOW_OP_RANDOM_UNIFORM, x, state, &m);
+  GlowValue *u =
+      glow_onnx_emit2(n, GLOW_OP_RANDOM_UNIFORM, x, glow_onnx_random_read(n, state), &m);
   if (u)
-    glow_onnx_random_save(n, state, &u->def.node->results[1]);
+    glow_onnx_random_write(n, state, &u->def.node->results[1]);
   return u;
 }
 

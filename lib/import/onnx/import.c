@@ -81,6 +81,7 @@ static void run(GlowOnnxImporter *im, const GlowInput *in, const GlowOnnxOptions
   im->m = glow_module_create(ctx, module_name(im));
   GlowDefer release;
   glow_defer_push(ctx, &release, release_module, &im->m);
+  im->m->path_dir = glow_path_dir(ctx, in->name); /* resources are named relative to it */
   im->func = glow_function_create(im->m, GLOW_FUNC, glow_str(ctx, "main"));
   glow_onnx_main_graph(im, o);
   glow_onnx_report_gaps(im);

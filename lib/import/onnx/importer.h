@@ -27,9 +27,27 @@ typedef struct GlowOnnxGap {
   size_t count;
 } GlowOnnxGap;
 
-typedef struct GlowOnnxSave {
-  GlowValue *value, *storage;
-} GlowOnnxSave;
+/* The state of a random node on its way through a region: the variable, what the region reads of it
+ * and hands on, and what flows into the region. At the top level only variable and next count. */
+typedef struct GlowOnnxState {
+  GlowStorage *variable;
+  GlowValue *outer, *in, *next;
+} GlowOnnxState;
+
+typedef enum GlowOnnxRegionKind {
+  GLOW_ONNX_REGION_TOP,
+  GLOW_ONNX_REGION_BRANCH, /* of If: reads outer values */
+  GLOW_ONNX_REGION_LOOP,   /* gets states as parameters behind its own */
+  GLOW_ONNX_REGION_SCAN    /* has no room for states */
+} GlowOnnxRegionKind;
+
+/* A region under construction; the function's body is the outermost one. */
+typedef struct GlowOnnxRegion {
+  struct GlowOnnxRegion *outer;
+  GlowOnnxRegionKind kind;
+  GlowBlock *block;
+  GLOW_VEC(GlowOnnxState) states;
+} GlowOnnxRegion;
 
 typedef struct GlowOnnxImporter {
   GlowContext *ctx;
@@ -47,11 +65,11 @@ typedef struct GlowOnnxImporter {
   GlowMap *gap_index;  /* key of a gap -> its index, plus 1 */
   GLOW_VEC(GlowOnnxGap) gaps;
   GLOW_VEC(GlowOnnxSymbol) symbols;
-  GLOW_VEC(GlowOnnxSave) saves; /* of random states, at the end of the function */
+  GlowOnnxRegion top;  /* its states are saved at the end of the function */
   GlowMap *outputs;    /* names of the graph's outputs, as keys */
   GlowMap *claims;     /* names of the graph's outputs -> declared types, or NULL */
   uint32_t nrandom;
-  uint32_t ninlined;   /* nodes from function bodies */
+  size_t inlined_cost; /* of nodes from function bodies, in bytes */
   bool closed_inputs;  /* no input has an open dimension */
 } GlowOnnxImporter;
 
@@ -65,6 +83,7 @@ struct GlowOnnxScope {
   GlowStr prefix;       /* of value names and locations: the calls that led here, "call/" */
   const GlowOnnxNode *call; /* the node whose function body this is, or NULL */
   const GlowOnnxFunction *function;
+  GlowOnnxRegion *region;  /* the innermost one around */
   unsigned regions, calls; /* nesting */
 };
 extern GlowValue glow_onnx_failed; /* a value whose node failed */
@@ -131,6 +150,7 @@ void glow_onnx_node(GlowOnnxImporter *im, GlowOnnxScope *scope, GlowWireSpan spa
  * it has none; then *why says why. */
 const GlowOnnxRow *glow_onnx_row(GlowOnnxImporter *im, const GlowMap *opsets, GlowStr domain,
                                  GlowStr op, uint16_t *version, GlowStr *why);
+void glow_onnx_index_functions(GlowOnnxImporter *im);
 const GlowOnnxFunction *glow_onnx_local_function(GlowOnnxImporter *im, GlowStr domain, GlowStr name,
                                                  GlowStr overload);
 GlowMap *glow_onnx_opsets(GlowOnnxImporter *im, const GlowWireList *imports, GlowLoc loc);
@@ -194,6 +214,8 @@ GlowValue *glow_onnx_make_splat(GlowOnnxNode *n, const char *tag, const GlowType
                                 GlowScalar value);
 /* A constant with the data of `t`, which lives in the module's arena, as n's only result. */
 bool glow_onnx_constant_result(GlowOnnxNode *n, const GlowTensor *t);
+/* The extents of v: a constant where they are known. */
+GlowValue *glow_onnx_shape_of(GlowOnnxNode *n, GlowValue *v);
 /* The name of something that belongs to n: "result.tag". */
 GlowStr glow_onnx_part_name(const GlowOnnxNode *n, const char *tag);
 /* v as rank 0, by a Reshape if need be. */
@@ -201,9 +223,21 @@ GlowValue *glow_onnx_rank0(GlowOnnxNode *n, GlowValue *v);
 /* v as element kind `kind`, by a Cast if need be. */
 GlowValue *glow_onnx_cast_to(GlowOnnxNode *n, GlowValue *v, GlowKind kind);
 
-/* A variable u64<2> for the state of a random node, saved from `next` at the end. The key comes
- * from the seed, or from the number of the node among its kind. */
-GlowValue *glow_onnx_random_state(GlowOnnxNode *n, bool seeded, uint64_t seed);
-void glow_onnx_random_save(GlowOnnxNode *n, GlowValue *state, GlowValue *next);
+/* ---- Random numbers (hooks_random.c) ---------------------------------------------------------------- */
+/* A new variable u64<2> for the state of a random node. The key comes from the seed, or from the
+ * number of the node among its kind. */
+GlowStorage *glow_onnx_random_state(GlowOnnxNode *n, bool seeded, uint64_t seed);
+/* The state as n reads it: the variable, or what carries it into n's region. NULL after a
+ * diagnostic. */
+GlowValue *glow_onnx_random_read(GlowOnnxNode *n, GlowStorage *variable);
+/* What n leaves: it is carried out of n's regions and saved at the end. */
+void glow_onnx_random_write(GlowOnnxNode *n, GlowStorage *variable, GlowValue *next);
+/* glow_onnx_finish for a node with regions: the states that they carry become results number `at`
+ * and following, and go on from there. */
+bool glow_onnx_finish_regions(GlowOnnxNode *n, GlowOp op, GlowValue *const *ins, uint32_t nins,
+                              const void *members, GlowBlock *const *regions, uint32_t nregions,
+                              uint32_t at, const GlowOnnxRegion *r);
+/* The state of `variable` in a region, or NULL. */
+GlowOnnxState *glow_onnx_region_state(const GlowOnnxRegion *r, const GlowStorage *variable);
 
 #endif

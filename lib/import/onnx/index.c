@@ -32,6 +32,10 @@ static void ignore(void *user, const GlowDiagnostic *d) { (void)user, (void)d; }
 /* glow_onnx_tensor_info without diagnostics. */
 static bool quiet_info(Index *ix, GlowWireSpan span, GlowOnnxTensorInfo *info) {
   GlowContext *ctx = ix->file.ctx;
+  GlowOnnxTensor t;
+  glow_wire_read(&ix->file, &glow_onnx_msg_tensor, span, &t);
+  if (!t.raw_data.at && t.data_location.v != 1)
+    return false; /* typed fields have no place in a file */
   GlowDiagnosticFn fn = ctx->diagnostic_fn;
   void *user = ctx->diagnostic_user;
   unsigned errors = ctx->errors;
@@ -57,6 +61,11 @@ static void add_tensor(Index *ix, GlowWireSpan span, GlowStr path, GlowStr name)
                      .bytes = info.bytes};
   for (uint32_t i = 0; i < e.rank; ++i)
     e.dims[i] = info.type->dims[i].size;
+  if (!glow_kind_info[e.kind].safetensors) { /* kinds that files hold as bytes */
+    e.kind = GLOW_KIND_U8;
+    e.rank = 1;
+    e.dims[0] = (int64_t)info.bytes;
+  }
   if (info.where == GLOW_ONNX_DATA_EXTERNAL)
     e.data = glow_onnx_external_data(&ix->file, &info, ix->path, ix->loc,
                                 glow_str_printf(ctx, "tensor '%s'", e.key));

@@ -251,6 +251,23 @@ GlowValue *glow_onnx_cast_to(GlowOnnxNode *n, GlowValue *v, GlowKind kind) {
   return glow_onnx_emit1(n, GLOW_OP_CAST, v, &(GlowCastMembers){.to = kind});
 }
 
+/* 32-bit integers as 64-bit ones: constants at once, so that inference can read them. */
+static GlowValue *widened(GlowOnnxNode *n, GlowValue *v) {
+  const GlowTensor *known = glow_value_known(v);
+  if (!known)
+    return glow_onnx_cast_to(n, v, GLOW_KIND_I64);
+  GlowTensor *t = GLOW_NEW(n->im->m->arena, GlowTensor);
+  t->type = glow_type_with_kind(n->im->ctx, known->type, GLOW_KIND_I64);
+  t->bytes = (size_t)glow_type_bytes(t->type);
+  t->data = glow_arena_alloc(n->im->m->arena, t->bytes);
+  for (int64_t i = 0; i < glow_tensor_elements(known); ++i)
+    ((int64_t *)t->data)[i] = glow_tensor_get_int(known, i);
+  GlowStr name = v->name ? glow_str_printf(n->im->ctx, "%.4000s.i64", v->name)
+                         : glow_onnx_part_name(n, "i64");
+  return &glow_storage_create(n->im->m, GLOW_CONSTANT, name, t->type,
+                              (GlowInit){.kind = GLOW_INIT_LIST, .tensor = t})->value;
+}
+
 /* What the port of an operator wants: i64 for ONNX's int32 indices, rank 0 for scalars that models
  * store as one-element vectors. */
 static GlowValue *fit_port(GlowOnnxNode *n, GlowOp op, uint32_t i, GlowValue *v) {
@@ -258,7 +275,7 @@ static GlowValue *fit_port(GlowOnnxNode *n, GlowOp op, uint32_t i, GlowValue *v)
   if (!v || !port || port->type != GLOW_PORT_KIND || !glow_type_is_tensor(v->type))
     return v;
   if (port->var == GLOW_KIND_I64 && v->type->kind == GLOW_KIND_I32)
-    v = glow_onnx_cast_to(n, v, GLOW_KIND_I64);
+    v = widened(n, v);
   return port->scalar ? glow_onnx_rank0(n, v) : v;
 }
 
@@ -326,7 +343,7 @@ static bool count_results(GlowOnnxNode *n, const GlowOpDesc *d, uint32_t *count)
 
 bool glow_onnx_finish(GlowOnnxNode *n, GlowOp op, GlowValue *const *ins, uint32_t nins,
                       const void *members, GlowBlock *const *regions, uint32_t nregions) {
-  uint32_t count;
+  uint32_t count = 0;
   if (!count_results(n, &glow_op_desc[op], &count))
     return false;
   GlowStr *names = GLOW_NEW_ARRAY(n->im->arena, GlowStr, count);
@@ -380,6 +397,15 @@ GlowValue *glow_onnx_make_ints(GlowOnnxNode *n, const char *tag, const int64_t *
   return &s->value;
 }
 
+GlowValue *glow_onnx_shape_of(GlowOnnxNode *n, GlowValue *v) {
+  if (!glow_type_is_static(v->type))
+    return glow_onnx_emit1(n, GLOW_OP_SHAPE, v, NULL);
+  int64_t dims[GLOW_MAX_RANK];
+  for (uint32_t i = 0; i < v->type->rank; ++i)
+    dims[i] = v->type->dims[i].size;
+  return glow_onnx_make_ints(n, "shape", dims, v->type->rank);
+}
+
 GlowValue *glow_onnx_make_splat(GlowOnnxNode *n, const char *tag, const GlowType *type,
                                 GlowScalar value) {
   GlowStorage *s = glow_storage_create(n->im->m, GLOW_CONSTANT, glow_onnx_part_name(n, tag), type,
@@ -398,7 +424,7 @@ bool glow_onnx_constant_result(GlowOnnxNode *n, const GlowTensor *t) {
   GlowInit init = {.kind = GLOW_INIT_LIST, .tensor = t};
   size_t limit = glow_kind_is_integer(t->type->kind) ? GLOW_MAX_FOLDED_BYTES
                                                      : GLOW_MAX_INLINE_BYTES;
-  if (t->bytes > limit && glow_safetensors_can_hold(t->type))
+  if (t->bytes > limit && t->type->kind != GLOW_KIND_STRING)
     init.kind = GLOW_INIT_PAYLOAD;
   GlowStr name = n->outs[0];
   if (glow_map_get(n->im->outputs, name))
@@ -409,27 +435,6 @@ bool glow_onnx_constant_result(GlowOnnxNode *n, const GlowTensor *t) {
   s->origin = n->b.origin;
   n->results[0] = &s->value;
   return true;
-}
-
-GlowValue *glow_onnx_random_state(GlowOnnxNode *n, bool seeded, uint64_t seed) {
-  uint64_t state[2] = {seeded ? seed : n->im->nrandom, 0};
-  ++n->im->nrandom;
-  if (n->scope->regions) {
-    glow_onnx_unsupported(n, "random numbers inside a subgraph");
-    return NULL;
-  }
-  GlowTensor *t = GLOW_NEW(n->im->m->arena, GlowTensor);
-  t->type = glow_type_exact(n->im->ctx, GLOW_KIND_U64, 1, &(int64_t){2});
-  t->bytes = sizeof state;
-  t->data = glow_arena_copy(n->im->m->arena, state, sizeof state);
-  GlowStorage *s = glow_storage_create(n->im->m, GLOW_VARIABLE, glow_onnx_part_name(n, "state"), t->type,
-                                       (GlowInit){.kind = GLOW_INIT_LIST, .tensor = t});
-  s->origin = n->b.origin;
-  return &s->value;
-}
-
-void glow_onnx_random_save(GlowOnnxNode *n, GlowValue *state, GlowValue *next) {
-  glow_vec_push(n->im->arena, &n->im->saves, ((GlowOnnxSave){next, state}));
 }
 
 /* ---- Direct rules ----------------------------------------------------------------------------- */
@@ -478,7 +483,9 @@ static bool run_direct(GlowOnnxNode *n) {
 
 /* ---- Calls of model-local functions --------------------------------------------------------------- */
 
-enum { MAX_CALLS = 32, MAX_INLINED = 1 << 20 };
+/* Functions that call others twice double with each level. What an inlined node takes in memory is
+ * about NODE_COST and some copies of its path; the sum may be BASE_COST and four times the file. */
+enum { MAX_CALLS = 32, NODE_COST = 1024, BASE_COST = 32 << 20 };
 
 static bool calls_itself(const GlowOnnxNode *n, const GlowOnnxFunction *function) {
   for (const GlowOnnxScope *s = n->scope; s; s = s->call ? s->call->scope : s->outer)
@@ -529,12 +536,13 @@ static bool run_call(GlowOnnxNode *n, const GlowOnnxFunction *function) {
     return glow_onnx_fail(n, "the function calls itself");
   if (n->scope->calls == MAX_CALLS)
     return glow_onnx_fail(n, "functions are nested more than %d deep", MAX_CALLS);
-  im->ninlined += function->nodes.count;
-  if (function->nodes.count > MAX_INLINED || im->ninlined > MAX_INLINED)
-    return glow_onnx_fail(n, "the model's functions have more than %d nodes when they are inlined",
-                          MAX_INLINED);
+  size_t cost = NODE_COST + 4 * glow_str_length(n->label);
+  im->inlined_cost += cost * function->nodes.count;
+  if (im->inlined_cost > BASE_COST + 4 * im->file.size)
+    return glow_onnx_fail(n, "the model's functions are too large when they are inlined");
   GlowOnnxScope *scope = glow_onnx_scope(im, NULL);
   scope->block = n->scope->block;
+  scope->region = n->scope->region;
   scope->regions = n->scope->regions;
   scope->calls = n->scope->calls + 1;
   scope->call = n;

@@ -17,6 +17,10 @@ typedef struct GlowOnnxOptions {
   bool quiet; /* no notes */
 } GlowOnnxOptions;
 
+/* Whether the text of an option is well formed. */
+bool glow_onnx_bind_valid(const char *text);
+bool glow_onnx_bind_input_valid(const char *text);
+
 /* Whether the bytes look like a serialized model rather than a text or another format. */
 bool glow_onnx_is_model(const char *data, size_t size);
 

@@ -89,7 +89,7 @@ static GlowStr function_key(GlowOnnxImporter *im, GlowStr domain, GlowStr name, 
   return glow_str_printf(im->ctx, "%s:%s:%s", domain, name, overload);
 }
 
-static void index_functions(GlowOnnxImporter *im) {
+void glow_onnx_index_functions(GlowOnnxImporter *im) {
   im->functions = glow_map_create(im->arena);
   im->visited = glow_map_create(im->arena);
   GlowLoc loc = glow_loc_file(im->ctx, im->file.name);
@@ -111,8 +111,6 @@ static void index_functions(GlowOnnxImporter *im) {
 
 const GlowOnnxFunction *glow_onnx_local_function(GlowOnnxImporter *im, GlowStr domain, GlowStr name,
                                                  GlowStr overload) {
-  if (!im->functions)
-    index_functions(im);
   return im->model.functions.count
              ? glow_map_get(im->functions, function_key(im, domain, name, overload))
              : NULL;

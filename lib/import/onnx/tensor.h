@@ -4,7 +4,7 @@
 
 #include "import/onnx/proto.h"
 #include "support/diag.h"
-#include "tensor/tensor.h"
+#include "tensor/blob.h"
 
 typedef enum GlowOnnxData {
   GLOW_ONNX_DATA_RAW,      /* raw_data: little-endian, as tensors are in memory */

@@ -28,9 +28,10 @@ static bool read_dim(GlowOnnxImporter *im, GlowWireSpan span, GlowLoc loc, const
   return true;
 }
 
-/* A tensor type; names[i] is what the model calls open dimension i, or NULL. */
+/* A tensor type; names[i] is what the model calls open dimension i, or NULL. Of an element of a
+ * sequence or optional, models write an empty shape for "any" as often as for rank 0. */
 static const GlowType *read_tensor_type(GlowOnnxImporter *im, GlowWireSpan span, GlowLoc loc,
-                                        const char *what, GlowStr *names) {
+                                        const char *what, GlowStr *names, bool element) {
   GlowOnnxTensorType t;
   glow_wire_read(&im->file, &glow_onnx_msg_tensor_type, span, &t);
   GlowKind kind = t.elem_type.v > 0 && t.elem_type.v < 1000
@@ -45,6 +46,8 @@ static const GlowType *read_tensor_type(GlowOnnxImporter *im, GlowWireSpan span,
     return glow_type_unranked(im->ctx, kind);
   GlowOnnxShape shape;
   glow_wire_read(&im->file, &glow_onnx_msg_shape, t.shape, &shape);
+  if (element && shape.dims.count == 0)
+    return glow_type_unranked(im->ctx, kind);
   if (shape.dims.count > GLOW_MAX_RANK) {
     glow_error(im->ctx, loc, "%s has %u dimensions, more than %d", what, shape.dims.count,
                GLOW_MAX_RANK);
@@ -68,7 +71,7 @@ static const GlowType *read_type(GlowOnnxImporter *im, GlowWireSpan span, GlowLo
   GlowOnnxType t;
   glow_wire_read(&im->file, &glow_onnx_msg_type, span, &t);
   if (t.tensor.at)
-    return read_tensor_type(im, t.tensor, loc, what, names);
+    return read_tensor_type(im, t.tensor, loc, what, names, depth > 1);
   bool is_seq = t.sequence.at != 0;
   if (is_seq || t.optional.at) {
     GlowStr inner[GLOW_MAX_RANK];

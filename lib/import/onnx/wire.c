@@ -112,13 +112,15 @@ static size_t index_of(const GlowWireFile *f, const Frame *frame) {
   return index;
 }
 
+enum { SHOWN = 6 }; /* levels of a path that messages show, from the inside */
+
 /* ModelProto.graph.node[3].attribute[0] */
-static void put_path(GlowText *t, const GlowWireFile *f, const Frame *frame) {
-  if (!frame->outer) {
-    glow_text_puts(t, frame->message->name);
+static void put_path(GlowText *t, const GlowWireFile *f, const Frame *frame, unsigned level) {
+  if (!frame->outer || level == SHOWN) {
+    glow_text_puts(t, frame->outer ? ".." : frame->message->name);
     return;
   }
-  put_path(t, f, frame->outer);
+  put_path(t, f, frame->outer, level + 1);
   glow_text_printf(t, ".%s", frame->via->name);
   if (is_list(frame->via->kind))
     glow_text_printf(t, "[%zu]", index_of(f, frame));
@@ -145,7 +147,7 @@ static bool fail(const GlowWireFile *f, const Frame *frame, size_t at, const cha
   GlowDefer release;
   glow_text_init(&path, f->ctx);
   glow_defer_push(f->ctx, &release, glow_text_release_fn, &path);
-  put_path(&path, f, frame);
+  put_path(&path, f, frame, 0);
   GlowLoc loc = {.file = f->name, .node = node_name(f, frame)};
   glow_error(f->ctx, loc, "at byte %zu: in %s%s%s: %s", at, glow_text_cstr(&path),
              field ? ", field " : "", field ? field : "", why);
@@ -256,7 +258,7 @@ static void read_into(const GlowWireFile *f, const GlowWireField *field, const R
   case GLOW_WIRE_MESSAGE: *(GlowWireSpan *)member = raw->span; break;
   default: {
     GlowWireList *list = member;
-    if (!list->at) {
+    if (!list->number) {
       list->at = raw->at;
       list->number = field->number;
       list->item_size = wire_of(field->kind) == WIRE_FIXED32   ? 4

@@ -34,7 +34,7 @@ typedef struct GlowWireFloat {
 } GlowWireFloat;
 
 /* A repeated field: items lie between offsets `at` (the first tag) and `end`, mixed with other
- * fields. For numbers, packed or not, count is the number of values. */
+ * fields. For numbers, packed or not, count is the number of values. number is 0 if it is absent. */
 typedef struct GlowWireList {
   size_t at, end;
   uint32_t number;

@@ -2,6 +2,9 @@
  * yield its results; an instruction's write outer buffers and yield nothing. */
 #include "ir/infer/hooks.h"
 
+/* Inference has nothing to say: an instruction has no results, and at run time the regions tell. */
+static bool no_results(const GlowInfer *in) { return !in->node || glow_node_is_instr(in->node); }
+
 static uint32_t yield_count(const GlowBlock *b) {
   const GlowNode *end = glow_block_terminator(b);
   return end ? end->noperands : 0;
@@ -30,17 +33,20 @@ static bool check_param(const GlowNode *n, const GlowBlock *b, uint32_t i, const
 }
 
 static bool check_is(const GlowNode *n, const GlowType *t, GlowKind kind, const char *what) {
-  if (t && glow_type_is_tensor(t) && t->kind == kind && !t->quantized && (t->unranked || t->rank == 0))
+  if (t && glow_type_is_tensor(t) && t->kind == kind && !t->quantized &&
+      (t->unranked || t->rank == 0))
     return true;
   return glow_verify_error(n, "%s must have type %s<>", what, glow_kind_info[kind].name);
 }
 
-/* ---- If ---------------------------------------------------------------------------------------- */
+/* ---- If ----------------------------------------------------------------------------------------
+ */
 
 bool glow_infer_if(GlowInfer *in) {
-  if (!in->node)
+  if (no_results(in))
     return true;
-  const GlowBlock *yes = glow_node_region(in->node, "then"), *no = glow_node_region(in->node, "else");
+  const GlowBlock *yes = glow_node_region(in->node, "then"),
+                  *no = glow_node_region(in->node, "else");
   if (yield_count(yes) != in->nout || yield_count(no) != in->nout)
     return glow_infer_error(in, "^then yields %u and ^else %u values, for %u result%s",
                             yield_count(yes), yield_count(no), in->nout, in->nout == 1 ? "" : "s");
@@ -68,7 +74,8 @@ bool glow_verify_if(const GlowNode *n) {
   return true;
 }
 
-/* ---- Loop -------------------------------------------------------------------------------------- */
+/* ---- Loop --------------------------------------------------------------------------------------
+ */
 
 /* Whether the body keeps its condition true and the loop starts. */
 static bool always_goes_on(const GlowInfer *in, const GlowBlock *body) {
@@ -97,7 +104,8 @@ static GlowDim trip_count(const GlowInfer *in, const GlowBlock *body) {
 }
 
 /* Result i: `elem` with a new axis of extent `d` at `axis`. */
-static bool stack_slices(GlowInfer *in, uint32_t i, const GlowType *elem, uint32_t axis, GlowDim d) {
+static bool stack_slices(GlowInfer *in, uint32_t i, const GlowType *elem, uint32_t axis,
+                         GlowDim d) {
   if (!glow_type_is_tensor(elem))
     return glow_infer_error(in, "result %u would stack values of type %s", i,
                             glow_type_str(in->ctx, elem));
@@ -120,13 +128,14 @@ static bool carry(GlowInfer *in, uint32_t i, const GlowType *init, const GlowTyp
 }
 
 bool glow_infer_loop(GlowInfer *in) {
-  if (!in->node)
+  if (no_results(in))
     return true;
   const GlowBlock *body = glow_node_region(in->node, "body");
   uint32_t carried = in->nin > GLOW_LOOP_IN_INIT ? in->nin - GLOW_LOOP_IN_INIT : 0;
   if (in->nout < carried || yield_count(body) != in->nout + 1)
-    return glow_infer_error(in, "^body yields %u values for a condition, %u carried values and %u "
-                                "results in all",
+    return glow_infer_error(in,
+                            "^body yields %u values for a condition, %u carried values and %u "
+                            "results in all",
                             yield_count(body), carried, in->nout);
   for (uint32_t i = 0; i < carried; i++)
     if (!carry(in, i, in->in[GLOW_LOOP_IN_INIT + i], yield_type(body, i + 1)))
@@ -144,18 +153,22 @@ bool glow_infer_loop(GlowInfer *in) {
 
 static bool verify_loop_instr(const GlowNode *n, const GlowBlock *body) {
   if (body->nparams != 1)
-    return glow_verify_error(n, "^body has %u parameters, expected 1: the iteration", body->nparams);
-  return check_is(n, body->params[0]->type, GLOW_KIND_I64, "the iteration") && check_no_yield(n, body);
+    return glow_verify_error(n, "^body has %u parameters, expected 1: the iteration",
+                             body->nparams);
+  return check_is(n, body->params[0]->type, GLOW_KIND_I64, "the iteration") &&
+         check_no_yield(n, body);
 }
 
 bool glow_verify_loop(const GlowNode *n) {
   const GlowBlock *body = glow_node_region(n, "body");
   if (glow_node_is_instr(n))
     return verify_loop_instr(n, body);
-  uint32_t nins = glow_node_nins(n), carried = nins > GLOW_LOOP_IN_INIT ? nins - GLOW_LOOP_IN_INIT : 0;
+  uint32_t nins = glow_node_nins(n),
+           carried = nins > GLOW_LOOP_IN_INIT ? nins - GLOW_LOOP_IN_INIT : 0;
   if (body->nparams != carried + 2)
-    return glow_verify_error(n, "^body has %u parameters, expected %u: iteration, condition and "
-                                "carried values",
+    return glow_verify_error(n,
+                             "^body has %u parameters, expected %u: iteration, condition and "
+                             "carried values",
                              body->nparams, carried + 2);
   if (!check_is(n, body->params[0]->type, GLOW_KIND_I64, "the iteration") ||
       !check_is(n, body->params[1]->type, GLOW_KIND_BOOL, "the condition") ||
@@ -170,7 +183,8 @@ bool glow_verify_loop(const GlowNode *n) {
   return true;
 }
 
-/* ---- Scan -------------------------------------------------------------------------------------- */
+/* ---- Scan --------------------------------------------------------------------------------------
+ */
 
 static bool check_counts(const GlowInfer *in, const GlowScanMembers *m, const GlowBlock *body,
                          uint32_t *states) {
@@ -179,14 +193,16 @@ static bool check_counts(const GlowInfer *in, const GlowScanMembers *m, const Gl
   *states = in->nin - m->num_scan;
   uint32_t stacked = in->nout - *states;
   if (in->nout < *states || yield_count(body) != in->nout || body->nparams != in->nin)
-    return glow_infer_error(in, "^body takes %u values and yields %u, for %u operands and %u results",
+    return glow_infer_error(in,
+                            "^body takes %u values and yields %u, for %u operands and %u results",
                             body->nparams, yield_count(body), in->nin, in->nout);
   const GlowArray lists[] = {m->in_axes, m->in_reverse, m->out_axes, m->out_reverse};
   static const char *const names[] = {"in_axes", "in_reverse", "out_axes", "out_reverse"};
   for (int i = 0; i < 4; i++) {
     uint32_t expected = i < 2 ? m->num_scan : stacked;
     if (lists[i].count && lists[i].count != expected)
-      return glow_infer_error(in, "%s has %u values, expected %u", names[i], lists[i].count, expected);
+      return glow_infer_error(in, "%s has %u values, expected %u", names[i], lists[i].count,
+                              expected);
   }
   return true;
 }
@@ -214,7 +230,7 @@ static bool scan_length(const GlowInfer *in, const GlowScanMembers *m, uint32_t 
 
 bool glow_infer_scan(GlowInfer *in) {
   const GlowScanMembers *m = in->members;
-  if (!in->node)
+  if (no_results(in))
     return true;
   const GlowBlock *body = glow_node_region(in->node, "body");
   uint32_t states = 0;
@@ -267,7 +283,8 @@ bool glow_verify_scan(const GlowNode *n) {
   return true;
 }
 
-/* ---- Call and Save ----------------------------------------------------------------------------- */
+/* ---- Call and Save -----------------------------------------------------------------------------
+ */
 
 static uint32_t result_count(const GlowFunction *f) {
   const GlowNode *end = f->body ? glow_block_terminator(f->body) : NULL;
@@ -277,12 +294,13 @@ static uint32_t result_count(const GlowFunction *f) {
 /* A function that is not there yet (a text may refer forward) leaves the results free. */
 bool glow_infer_call(GlowInfer *in) {
   const GlowCallMembers *m = in->members;
-  const GlowFunction *f = in->node ? glow_module_function(in->node->block->module, m->callee) : NULL;
+  const GlowFunction *f =
+      in->node ? glow_module_function(in->node->block->module, m->callee) : NULL;
   const GlowNode *end = f && f->body ? glow_block_terminator(f->body) : NULL;
   if (!f || result_count(f) != in->nout)
     return true;
   for (uint32_t i = 0; i < in->nout; i++)
-    in->out[i] = f->has_results             ? f->results[i]
+    in->out[i] = f->has_results           ? f->results[i]
                  : end->operands[i].value ? end->operands[i].value->type
                                           : NULL;
   return true;

@@ -32,8 +32,8 @@ bool glow_verify_quantize(const GlowNode *n) {
   GlowContext *ctx = n->block->module->ctx;
   const GlowType *x = glow_node_in(n, GLOW_QUANTIZE_IN_X)->type;
   const GlowType *y = glow_node_out(n, GLOW_QUANTIZE_OUT_Y)->type;
-  const GlowType *expected =
-      glow_type_with_quant(ctx, glow_type_with_kind(ctx, x, y->kind), y->quantized, y->scale, y->offset);
+  const GlowType *expected = glow_type_with_quant(ctx, glow_type_with_kind(ctx, x, y->kind),
+                                                  y->quantized, y->scale, y->offset);
   if (glow_type_fit(y, expected) != GLOW_FIT_CONTRADICTS)
     return true;
   return glow_verify_error(n, "X has type %s, but the result %s", glow_type_str(ctx, x),
@@ -48,7 +48,8 @@ bool glow_infer_dequantize(GlowInfer *in) {
   return with_kind(in, in->in[GLOW_DEQUANTIZE_IN_X], m->to);
 }
 
-/* ---- QuantizeLinear, DequantizeLinear ---------------------------------------------------------- */
+/* ---- QuantizeLinear, DequantizeLinear ----------------------------------------------------------
+ */
 
 bool glow_infer_quantize_linear(GlowInfer *in) {
   const GlowQuantizeLinearMembers *m = in->members;
@@ -95,7 +96,8 @@ bool glow_verify_quantize_linear(const GlowNode *n) {
 bool glow_verify_dequantize_linear(const GlowNode *n) {
   const GlowDequantizeLinearMembers *m = n->members;
   const GlowType *x = glow_node_in(n, GLOW_DEQUANTIZE_LINEAR_IN_X)->type;
-  return check_parameter(n, "Scale", glow_node_in(n, GLOW_DEQUANTIZE_LINEAR_IN_SCALE), x, m->axis) &&
+  return check_parameter(n, "Scale", glow_node_in(n, GLOW_DEQUANTIZE_LINEAR_IN_SCALE), x,
+                         m->axis) &&
          check_parameter(n, "ZeroPoint", glow_node_in(n, GLOW_DEQUANTIZE_LINEAR_IN_ZERO_POINT), x,
                          m->axis);
 }

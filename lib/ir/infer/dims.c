@@ -57,7 +57,8 @@ bool glow_dim_meet(GlowDim a, GlowDim b, GlowDim *result) {
     return true;
   if (a.kind == GLOW_DIM_BOUND)
     result->size = a.size < b.size ? a.size : b.size;
-  return a.kind == GLOW_DIM_BOUND || (b.kind == GLOW_DIM_BOUND ? a.size <= b.size : a.size == b.size);
+  return a.kind == GLOW_DIM_BOUND ||
+         (b.kind == GLOW_DIM_BOUND ? a.size <= b.size : a.size == b.size);
 }
 
 /* An extent of 1 gives way; any other exact extent wins over what is not known, since that must be

@@ -6,7 +6,8 @@
 #include "ir/infer.h"
 #include "ops/infer.h"
 
-/* ---- Dims: results are as exact as can be proved ----------------------------------------------- */
+/* ---- Dims: results are as exact as can be proved -----------------------------------------------
+ */
 
 static inline bool glow_dim_is_exact(GlowDim d, int64_t size) {
   return d.kind == GLOW_DIM_EXACT && d.size == size;
@@ -27,7 +28,8 @@ bool glow_dim_meet(GlowDim a, GlowDim b, GlowDim *result);
 bool glow_dim_broadcast(GlowDim a, GlowDim b, GlowDim *result);
 const char *glow_dim_str(GlowContext *ctx, GlowDim d);
 
-/* ---- Types ------------------------------------------------------------------------------------- */
+/* ---- Types -------------------------------------------------------------------------------------
+ */
 
 static inline bool glow_type_is_ranked(const GlowType *t) {
   return t->cls == GLOW_TYPE_TENSOR && !t->unranked;
@@ -35,7 +37,8 @@ static inline bool glow_type_is_ranked(const GlowType *t) {
 /* t without its rank: kind and quantization stay. */
 const GlowType *glow_type_without_rank(GlowContext *ctx, const GlowType *t);
 
-/* ---- Operands and results ---------------------------------------------------------------------- */
+/* ---- Operands and results ----------------------------------------------------------------------
+ */
 
 static inline const GlowType *glow_infer_in(const GlowInfer *in, uint32_t i) {
   return i < in->nin ? in->in[i] : NULL;

@@ -4,9 +4,11 @@
 
 #include "ir/infer/hooks.h"
 
-/* ---- Messages ---------------------------------------------------------------------------------- */
+/* ---- Messages ----------------------------------------------------------------------------------
+ */
 
-static void report(GlowContext *ctx, GlowLoc loc, const char *op, const char *format, va_list args) {
+static void report(GlowContext *ctx, GlowLoc loc, const char *op, const char *format,
+                   va_list args) {
   GlowText t;
   GlowDefer release;
   glow_text_init(&t, ctx);
@@ -46,12 +48,14 @@ bool glow_verify_same_kind(const GlowNode *n, const GlowValue *a, const GlowValu
                            glow_type_str(ctx, a->type), glow_type_str(ctx, b->type));
 }
 
-/* ---- Operands ---------------------------------------------------------------------------------- */
+/* ---- Operands ----------------------------------------------------------------------------------
+ */
 
 const int64_t *glow_infer_ints(const GlowInfer *in, uint32_t i, uint32_t *count) {
   const GlowTensor *t = glow_infer_known(in, i);
   *count = 0;
-  if (!t || !glow_type_is_tensor(t->type) || t->type->rank > 1 || !glow_kind_is_integer(t->type->kind))
+  if (!t || !glow_type_is_tensor(t->type) || t->type->rank > 1 ||
+      !glow_kind_is_integer(t->type->kind))
     return NULL;
   int64_t n = glow_tensor_elements(t);
   if (n < 0 || n > UINT32_MAX)
@@ -96,7 +100,8 @@ bool glow_infer_axes(const GlowInfer *in, const int64_t *axes, uint32_t count, u
   return true;
 }
 
-/* ---- Results ----------------------------------------------------------------------------------- */
+/* ---- Results -----------------------------------------------------------------------------------
+ */
 
 const GlowType *glow_type_without_rank(GlowContext *ctx, const GlowType *t) {
   const GlowType *r = glow_type_unranked(ctx, t->kind);
@@ -138,10 +143,12 @@ bool glow_infer_set_unknown(GlowInfer *in, uint32_t i, const GlowType *base, int
   return glow_infer_set(in, i, base, (uint32_t)rank, dims);
 }
 
-/* ---- Broadcast --------------------------------------------------------------------------------- */
+/* ---- Broadcast ---------------------------------------------------------------------------------
+ */
 
 /* The one layout of all types of full rank, or NULL: smaller operands repeat along every block. */
-static const GlowLayout *common_layout(const GlowType *const *types, uint32_t count, uint32_t rank) {
+static const GlowLayout *common_layout(const GlowType *const *types, uint32_t count,
+                                       uint32_t rank) {
   const GlowLayout *layout = NULL;
   for (uint32_t i = 0; i < count; i++) {
     const GlowType *t = types[i];
@@ -178,9 +185,9 @@ const GlowType *glow_infer_broadcast(GlowInfer *in, const GlowType *const *types
       GlowDim d = t->dims[k + t->rank - rank], before = dims[k];
       if (glow_dim_broadcast(before, d, &dims[k]))
         continue;
-      *error = glow_arena_printf(
-          in->ctx->arena, "shapes do not broadcast: extents %lld and %lld of axis %d",
-          (long long)before.size, (long long)d.size, (int)k - (int)rank);
+      *error = glow_arena_printf(in->ctx->arena,
+                                 "shapes do not broadcast: extents %lld and %lld of axis %d",
+                                 (long long)before.size, (long long)d.size, (int)k - (int)rank);
       return NULL;
     }
   }
@@ -193,7 +200,8 @@ const GlowType *glow_infer_broadcast(GlowInfer *in, const GlowType *const *types
   return glow_type_with_layout(in->ctx, t, common_layout(types, count, rank));
 }
 
-/* ---- Running ----------------------------------------------------------------------------------- */
+/* ---- Running -----------------------------------------------------------------------------------
+ */
 
 static bool broadcast_rule(GlowInfer *in) {
   const char *error = NULL;

@@ -2,8 +2,8 @@
  * Softmax. MatMul is NumPy's. */
 #include "ir/infer/hooks.h"
 
-/* The product's dims: batch axes broadcast, then rows of A (unless a vector), columns of B (unless a
- * vector). Both are ranked. */
+/* The product's dims: batch axes broadcast, then rows of A (unless a vector), columns of B (unless
+ * a vector). Both are ranked. */
 static bool product(const GlowInfer *in, const GlowType *a, const GlowType *b, GlowDim *dims,
                     uint32_t *rank) {
   if (a->rank == 0 || b->rank == 0)
@@ -60,7 +60,8 @@ bool glow_infer_fully_connected(GlowInfer *in) {
   return glow_infer_set(in, 0, x, rank, dims);
 }
 
-/* ---- Normalization ----------------------------------------------------------------------------- */
+/* ---- Normalization -----------------------------------------------------------------------------
+ */
 
 bool glow_verify_batch_normalization(const GlowNode *n) {
   GlowContext *ctx = n->block->module->ctx;

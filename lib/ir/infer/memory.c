@@ -71,7 +71,8 @@ bool glow_verify_stack(const GlowNode *n) {
     const GlowType *t = n->operands[i].value ? n->operands[i].value->type : NULL;
     if (!t || !glow_type_is_tensor(t))
       return glow_verify_error(n, "operand %u must be a tensor", i);
-    bool fits = y->unranked || t->unranked || (i < n->nouts ? t->rank == y->rank : t->rank <= y->rank);
+    bool fits =
+        y->unranked || t->unranked || (i < n->nouts ? t->rank == y->rank : t->rank <= y->rank);
     for (uint32_t k = 0; fits && !y->unranked && k < t->rank; k++) {
       GlowDim d = t->dims[k], to = y->dims[k + y->rank - t->rank], both;
       fits = glow_dim_meet(d, to, &both) || (i >= n->nouts && glow_dim_is_exact(d, 1));

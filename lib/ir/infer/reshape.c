@@ -2,7 +2,8 @@
  * Unsqueeze, Transpose. Definitions as ONNX's, Reshape of version 14. */
 #include "ir/infer/hooks.h"
 
-/* ---- Reshape ----------------------------------------------------------------------------------- */
+/* ---- Reshape -----------------------------------------------------------------------------------
+ */
 
 /* The product of what is left of X's extents after those that the result copies: a number, times
  * extents that are not exact. */
@@ -121,7 +122,8 @@ bool glow_infer_flatten(GlowInfer *in) {
   if (x->unranked)
     return glow_infer_set_unknown(in, 0, x, 2);
   if (m->axis < -(int64_t)x->rank || m->axis > (int64_t)x->rank)
-    return glow_infer_error(in, "axis %lld is out of range for rank %u", (long long)m->axis, x->rank);
+    return glow_infer_error(in, "axis %lld is out of range for rank %u", (long long)m->axis,
+                            x->rank);
   uint32_t axis = (uint32_t)(m->axis < 0 ? m->axis + x->rank : m->axis);
   GlowDim dims[2] = {GLOW_EXACT(1), GLOW_EXACT(1)};
   for (uint32_t i = 0; i < x->rank; i++)
@@ -129,7 +131,8 @@ bool glow_infer_flatten(GlowInfer *in) {
   return glow_infer_set(in, 0, x, 2, dims);
 }
 
-/* ---- Squeeze, Unsqueeze ------------------------------------------------------------------------ */
+/* ---- Squeeze, Unsqueeze ------------------------------------------------------------------------
+ */
 
 /* Without Axes every extent of 1 goes; one that may be 1 leaves the rank unknown. */
 static bool squeeze_all(GlowInfer *in, const GlowType *x) {
@@ -190,7 +193,8 @@ bool glow_infer_unsqueeze(GlowInfer *in) {
   return glow_infer_set(in, 0, x, rank, dims);
 }
 
-/* ---- Transpose --------------------------------------------------------------------------------- */
+/* ---- Transpose ---------------------------------------------------------------------------------
+ */
 
 bool glow_infer_transpose(GlowInfer *in) {
   const GlowTransposeMembers *m = in->members;

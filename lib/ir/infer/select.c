@@ -57,7 +57,8 @@ bool glow_infer_compress(GlowInfer *in) {
   return glow_infer_set(in, 0, x, x->rank, dims);
 }
 
-/* ---- TopK -------------------------------------------------------------------------------------- */
+/* ---- TopK --------------------------------------------------------------------------------------
+ */
 
 bool glow_infer_top_k(GlowInfer *in) {
   const GlowTopKMembers *m = in->members;

@@ -61,7 +61,8 @@ bool glow_infer_sequence_length(GlowInfer *in) {
   return true;
 }
 
-/* ---- Sequences of pieces ----------------------------------------------------------------------- */
+/* ---- Sequences of pieces -----------------------------------------------------------------------
+ */
 
 typedef struct Pieces {
   GlowDim extent;
@@ -148,7 +149,8 @@ bool glow_infer_concat_from_sequence(GlowInfer *in) {
   return glow_infer_set(in, 0, elem, rank, dims);
 }
 
-/* ---- Optionals, strings ------------------------------------------------------------------------ */
+/* ---- Optionals, strings ------------------------------------------------------------------------
+ */
 
 bool glow_infer_optional(GlowInfer *in) {
   const GlowOptionalMembers *m = in->members;
@@ -188,25 +190,27 @@ bool glow_infer_string_normalizer(GlowInfer *in) {
                             glow_type_str(in->ctx, x));
   GlowDim dims[2] = {GLOW_EXACT(1), GLOW_EXACT(1)}, last = x->dims[x->rank - 1];
   bool keeps_all = m->stopwords.count == 0 && !(glow_dim_has_size(last) && last.size == 0);
-  dims[x->rank - 1] = keeps_all                  ? last
+  dims[x->rank - 1] = keeps_all                 ? last
                       : glow_dim_has_size(last) ? GLOW_BOUND(last.size > 1 ? last.size : 1)
                                                 : GLOW_UNKNOWN;
   return glow_infer_set(in, 0, x, x->rank, dims);
 }
 
-/* ---- Random numbers ---------------------------------------------------------------------------- */
+/* ---- Random numbers ----------------------------------------------------------------------------
+ */
 
 /* The numbers have the shape of `like`; the next state is another state. */
 static bool random_like(GlowInfer *in, const GlowType *like, const GlowType *state, GlowKind kind) {
   if (!glow_type_is_tensor(like))
     return glow_infer_error(in, "the shape is that of a tensor, not of %s",
                             glow_type_str(in->ctx, like));
-  if (!state->unranked && (state->rank != 1 || (state->dims[0].kind == GLOW_DIM_EXACT &&
-                                                state->dims[0].size != 2)))
+  if (!state->unranked &&
+      (state->rank != 1 || (state->dims[0].kind == GLOW_DIM_EXACT && state->dims[0].size != 2)))
     return glow_infer_error(in, "State must have type u64<2>, but has %s",
                             glow_type_str(in->ctx, state));
   if (!glow_kind_is_float(kind) && kind != GLOW_KIND_BOOL && !glow_kind_is_integer(kind))
-    return glow_infer_error(in, "there are no random numbers of kind %s", glow_kind_info[kind].name);
+    return glow_infer_error(in, "there are no random numbers of kind %s",
+                            glow_kind_info[kind].name);
   glow_infer_put(in, 0, glow_type_with_kind(in->ctx, like, kind));
   int64_t two = 2;
   glow_infer_put(in, 1, glow_type_exact(in->ctx, GLOW_KIND_U64, 1, &two));
@@ -218,8 +222,8 @@ bool glow_infer_random_uniform(GlowInfer *in) {
   if (!glow_kind_is_float(m->kind))
     return glow_infer_error(in, "kind is %s, which is no floating point kind",
                             glow_kind_info[m->kind].name);
-  return random_like(in, in->in[GLOW_RANDOM_UNIFORM_IN_LIKE],
-                     in->in[GLOW_RANDOM_UNIFORM_IN_STATE], m->kind);
+  return random_like(in, in->in[GLOW_RANDOM_UNIFORM_IN_LIKE], in->in[GLOW_RANDOM_UNIFORM_IN_STATE],
+                     m->kind);
 }
 
 bool glow_infer_bernoulli(GlowInfer *in) {

@@ -5,7 +5,8 @@
 #include "ir/infer/hooks.h"
 
 /* A known list of extents as dims. */
-static bool read_extents(const GlowInfer *in, const int64_t *values, uint32_t count, GlowDim *dims) {
+static bool read_extents(const GlowInfer *in, const int64_t *values, uint32_t count,
+                         GlowDim *dims) {
   if (count > GLOW_MAX_RANK)
     return glow_infer_error(in, "the shape has %u axes; at most %d are possible", count,
                             GLOW_MAX_RANK);
@@ -105,10 +106,13 @@ bool glow_infer_constant_of_shape(GlowInfer *in) {
   return read_extents(in, shape, count, dims) && glow_infer_set(in, 0, base, count, dims);
 }
 
-/* ---- Range ------------------------------------------------------------------------------------- */
+/* ---- Range -------------------------------------------------------------------------------------
+ */
 
-/* max(ceil((limit - start) / delta), 0). Integers are computed exactly; -1: too many or no number. */
-static int64_t range_count(const GlowTensor *start, const GlowTensor *limit, const GlowTensor *delta) {
+/* max(ceil((limit - start) / delta), 0). Integers are computed exactly; -1: too many or no number.
+ */
+static int64_t range_count(const GlowTensor *start, const GlowTensor *limit,
+                           const GlowTensor *delta) {
   if (glow_kind_is_integer(start->type->kind)) {
     __int128 span = (__int128)glow_tensor_get_int(limit, 0) - glow_tensor_get_int(start, 0);
     __int128 step = glow_tensor_get_int(delta, 0);

@@ -72,14 +72,16 @@ static bool slide(const GlowInfer *in, const Window *w, uint32_t i, GlowDim size
   }
   int64_t count = count_windows(w, i, size.size, kernel.size);
   if (count < 0)
-    return glow_infer_error(in, "a window of %lld with its dilation is larger than spatial axis %u,"
-                                " which has extent %s before padding",
+    return glow_infer_error(in,
+                            "a window of %lld with its dilation is larger than spatial axis %u,"
+                            " which has extent %s before padding",
                             (long long)kernel.size, i, glow_dim_str(in->ctx, size));
   *result = size.kind == GLOW_DIM_EXACT ? GLOW_EXACT(count) : GLOW_BOUND(count);
   return true;
 }
 
-/* ---- Convolution ------------------------------------------------------------------------------- */
+/* ---- Convolution -------------------------------------------------------------------------------
+ */
 
 static bool check_channels(const GlowInfer *in, GlowDim x, GlowDim w, GlowDim filters,
                            uint32_t group) {
@@ -117,8 +119,8 @@ bool glow_infer_convolution(GlowInfer *in) {
     return false;
   if (bias && !bias->unranked &&
       (bias->rank != 1 || !glow_dim_meet(filters, bias->dims[0], &filters)))
-    return glow_infer_error(in, "B has type %s, expected %s elements",
-                            glow_type_str(in->ctx, bias), glow_dim_str(in->ctx, f->dims[0]));
+    return glow_infer_error(in, "B has type %s, expected %s elements", glow_type_str(in->ctx, bias),
+                            glow_dim_str(in->ctx, f->dims[0]));
   dims[0] = x->dims[0];
   dims[w.channel] = filters;
   for (uint32_t i = 0; i < w.spatial; i++)
@@ -138,7 +140,8 @@ bool glow_verify_convolution(const GlowNode *n) {
   return true;
 }
 
-/* ---- Pooling ----------------------------------------------------------------------------------- */
+/* ---- Pooling -----------------------------------------------------------------------------------
+ */
 
 /* The dims of a pooling result. */
 static bool pool(const GlowInfer *in, const GlowType *x, const Window *w, GlowArray kernels,
@@ -190,10 +193,12 @@ bool glow_infer_average_pool(GlowInfer *in) {
 }
 
 /* A window that lies in the padding as a whole has no result. */
-static bool check_padding(const GlowNode *n, GlowArray kernels, GlowArray pads, GlowArray dilations) {
+static bool check_padding(const GlowNode *n, GlowArray kernels, GlowArray pads,
+                          GlowArray dilations) {
   for (uint32_t i = 0; kernels.count && i < pads.count; i++) {
     uint32_t axis = i % kernels.count;
-    int64_t reach = ((int64_t)glow_array_at(kernels, uint32_t, axis) - 1) * entry(dilations, axis, 1);
+    int64_t reach =
+        ((int64_t)glow_array_at(kernels, uint32_t, axis) - 1) * entry(dilations, axis, 1);
     if (glow_array_at(pads, uint32_t, i) > reach)
       return glow_verify_error(n, "pads %u is as large as the window", i);
   }

@@ -4,19 +4,35 @@
  * the convolution's epilogue, and hands the wrappers to glow_conv. */
 #include "conv_tile.h"
 
-#define TILE(mr, nr)                                                                               \
-  void glow_conv_tile_##mr##x##nr(const GlowConvParams *params, GlowEpilogueFn *epilogue,          \
-                                  float *y, const float *x, const float *w, const float *bias,     \
-                                  const float *zeros, void *const *env, int64_t row, int64_t col,  \
-                                  int64_t group) {                                                 \
+#define TILE(rows, cols, vectors)                                                                  \
+  void glow_conv_tile_##rows##x##cols##x##vectors(                                                 \
+      const GlowConvParams *params, GlowEpilogueFn *epilogue, float *y, const float *x,            \
+      const float *w, const float *bias, const float *zeros, void *const *env, int64_t row,        \
+      int64_t col, int64_t group) {                                                                \
     GlowConvPtrs ptrs = {y, x, w, bias, zeros, env};                                               \
-    tile(mr, nr, params, &ptrs, row, col, group, epilogue);                                 \
+    tile(rows, cols, vectors, params, &ptrs, row, col, group, epilogue);                           \
   }
-#define TILES(mr) TILE(mr, 1) TILE(mr, 2)
-TILES(1) TILES(2) TILES(3) TILES(4) TILES(5) TILES(6)
-#if GLOW_TILE_PIXELS >= 14
-TILES(7) TILES(8) TILES(9) TILES(10) TILES(11) TILES(12) TILES(13) TILES(14)
+
+/* A filter block of two channel blocks can be half empty. */
+#if GLOW_TILE_VECTORS * GLOW_VL > GLOW_CONV_BLOCK
+#define TILES(rows, cols) TILE(rows, cols, 1) TILE(rows, cols, 2)
+#else
+#define TILES(rows, cols) TILE(rows, cols, 2)
 #endif
+
+/* clang-format off */
+#if defined(GLOW_TEST_TILE) /* does not fit the registers: a test looks for its spills */
+TILE(1, 7, 4)
+#else
+TILES(1, 1) TILES(1, 2) TILES(1, 3) TILES(1, 4) TILES(1, 5) TILES(1, 6)
+TILES(2, 1) TILES(2, 2) TILES(2, 3) TILES(3, 1) TILES(3, 2) TILES(4, 1)
+#if GLOW_TILE_PIXELS >= 14
+TILES(1, 7) TILES(1, 8) TILES(1, 9) TILES(1, 10) TILES(1, 11) TILES(1, 12) TILES(1, 13)
+TILES(1, 14) TILES(2, 4) TILES(2, 5) TILES(2, 6) TILES(2, 7) TILES(3, 3) TILES(3, 4)
+TILES(4, 2) TILES(4, 3)
+#endif
+#endif
+/* clang-format on */
 
 void glow_conv(const GlowConvParams *params, GlowConvTileFn *full, GlowConvTileFn *small,
                GlowConvTileFn *full_odd, GlowConvTileFn *small_odd, float *y, const float *x,

@@ -8,8 +8,8 @@
 
 #include <stdint.h>
 
-#define GLOW_CONV_BLOCK 16    /* channels in a block of an activation */
-#define GLOW_CONV_MAX_ROWS 4  /* rows of a tile */
+#define GLOW_CONV_BLOCK 16   /* channels in a block of an activation */
+#define GLOW_CONV_MAX_ROWS 4 /* rows of a tile */
 
 typedef struct GlowConvParams {
   int64_t rows;                   /* output rows of all images: N * OH */
@@ -24,6 +24,7 @@ typedef struct GlowConvParams {
   int64_t band;                   /* output rows that share one pass over the filter */
   int64_t tile_rows, tile_cols;   /* output pixels of the full tile */
   int64_t narrow;                 /* the last `narrow` tiles of a row are one pixel narrower */
+  int64_t fetch;                  /* floats from a pixel to the one to fetch early, or 0 */
   int64_t left, right;            /* leftmost, rightmost pixels of a tile that may need padding */
 } GlowConvParams;
 

@@ -7,8 +7,8 @@
  *
  * Padding needs neither a copy of the input nor code of its own: a row of taps outside of the input
  * reads from a row of zeros, and each of the few pixels at the left and right of a tile that may
- * reach outside has a pointer of its own. A tile may span up to GLOW_CONV_MAX_ROWS output rows, also
- * of different images, so that narrow maps fill it. */
+ * reach outside has a pointer of its own. A tile may span up to GLOW_CONV_MAX_ROWS output rows,
+ * also of different images, so that narrow maps fill it. */
 #ifndef GLOW_KERNELS_CPU_CONV_TILE_H
 #define GLOW_KERNELS_CPU_CONV_TILE_H
 
@@ -22,8 +22,8 @@ typedef struct GlowConvPtrs {
   void *const *env; /* the epilogue's other operands */
 } GlowConvPtrs;
 
-/* A tile specialized for one convolution: its first output row of all images, first column, and block
- * of the filter. */
+/* A tile specialized for one convolution: its first output row of all images, first column, and
+ * block of the filter. */
 typedef void GlowConvTileFn(float *y, const float *x, const float *w, const float *bias,
                             const float *zeros, void *const *env, int64_t row, int64_t col,
                             int64_t group);
@@ -33,13 +33,13 @@ INLINE GlowVec bias_at(const GlowConvParams *s, const float *bias, int64_t c) {
   if (!s->bias)
     return zero;
   return s->oc % GLOW_CONV_BLOCK == 0 || c + GLOW_VL <= s->oc ? vec_load(bias + c)
-                                                           : vec_load_first(bias + c, s->oc - c);
+                                                              : vec_load_first(bias + c, s->oc - c);
 }
 
-/* One input channel: mr * nr FMAs. The fence emits nothing: it keeps the loads of the next step from
- * being scheduled into this one, for which there is no register left. */
-INLINE void step(int mr, int nr, GlowVec acc[GLOW_TILE_PIXELS][GLOW_TILE_VECTORS], const float *const *pixel,
-                 const float *w, int64_t k) {
+/* One input channel: mr * nr FMAs. The fence emits nothing: it keeps the loads of the next step
+ * from being scheduled into this one, for which there is no register left. */
+INLINE void step(int mr, int nr, GlowVec acc[GLOW_TILE_PIXELS][GLOW_TILE_VECTORS],
+                 const float *const *pixel, const float *w, int64_t k) {
   GlowVec f[GLOW_TILE_VECTORS];
   __atomic_signal_fence(__ATOMIC_SEQ_CST);
   UNROLL for (int j = 0; j < nr; j++) f[j] = vec_load(w + j * GLOW_VL);
@@ -50,8 +50,9 @@ INLINE void step(int mr, int nr, GlowVec acc[GLOW_TILE_PIXELS][GLOW_TILE_VECTORS
 }
 
 /* The channels of one block at one tap. */
-INLINE void tap(int mr, int nr, const GlowConvParams *s, GlowVec acc[GLOW_TILE_PIXELS][GLOW_TILE_VECTORS],
-                const float *const *pixel, const float *w, int64_t channels) {
+INLINE void tap(int mr, int nr, const GlowConvParams *s,
+                GlowVec acc[GLOW_TILE_PIXELS][GLOW_TILE_VECTORS], const float *const *pixel,
+                const float *w, int64_t channels) {
   if (s->ic % GLOW_CONV_BLOCK == 0) {
     ROLLED for (int64_t k = 0; k < GLOW_CONV_BLOCK; k += 4) {
       UNROLL for (int u = 0; u < 4; u++) step(mr, nr, acc, pixel, w + (k + u) * s->ob, k + u);
@@ -61,85 +62,81 @@ INLINE void tap(int mr, int nr, const GlowConvParams *s, GlowVec acc[GLOW_TILE_P
   }
 }
 
-/* Row r of a tile: an image, and the first row of the input under the window (may be negative). */
+/* A row of a tile: image and row of the output. */
 typedef struct GlowConvRow {
   int64_t n, h;
 } GlowConvRow;
 
-INLINE int64_t row_of(int i, int64_t cols) {
-  return (i >= cols) + (i >= 2 * cols) + (i >= 3 * cols);
-}
-INLINE const float *pick(int64_t r, const float *const p[GLOW_CONV_MAX_ROWS]) {
-  return r == 0 ? p[0] : r == 1 ? p[1] : r == 2 ? p[2] : p[3];
-}
-
-INLINE void store(int mr, int nr, const GlowConvParams *s, const GlowConvPtrs *t, int64_t row,
-                  int64_t col, int64_t group, GlowVec acc[GLOW_TILE_PIXELS][GLOW_TILE_VECTORS],
-                  GlowEpilogueFn *epilogue) {
-  UNROLL for (int i = 0; i < mr; i++) {
-    int64_t up = row_of(i, s->tile_cols), r = row + up, n = r / s->oh, h = r % s->oh;
-    int64_t w = col + i - up * s->tile_cols;
-    UNROLL for (int j = 0; j < nr; j++) {
-      int64_t c = group * s->ob + j * GLOW_VL;
-      float *y = t->y + n * s->yn + c / GLOW_CONV_BLOCK * s->yc + h * s->yh + w * s->yw +
+INLINE void store(int rows, int cols, int nr, const GlowConvParams *s, const GlowConvPtrs *t,
+                  const GlowConvRow *row, int64_t col, int64_t group,
+                  GlowVec acc[GLOW_TILE_PIXELS][GLOW_TILE_VECTORS], GlowEpilogueFn *epilogue) {
+  UNROLL for (int j = 0; j < nr; j++) {
+    int64_t c = group * s->ob + j * GLOW_VL;
+    UNROLL for (int r = 0; r < rows; r++) {
+      int64_t n = row[r].n, h = row[r].h;
+      float *y = t->y + n * s->yn + c / GLOW_CONV_BLOCK * s->yc + h * s->yh + col * s->yw +
                  c % GLOW_CONV_BLOCK;
-      GlowVec v = epilogue(acc[i][j], t->env, n, c, h, w);
-      if (s->oc % GLOW_CONV_BLOCK && c + GLOW_VL > s->oc)
-        v = vec_first(v, s->oc - c);
-      vec_store(y, v);
+      UNROLL for (int i = 0; i < cols; i++) {
+        GlowVec v = epilogue(acc[r * cols + i][j], t->env, n, c, h, col + i);
+        if (s->oc % GLOW_CONV_BLOCK && c + GLOW_VL > s->oc)
+          v = vec_first(v, s->oc - c);
+        vec_store(y + i * s->yw, v);
+      }
     }
   }
 }
 
-/* mr pixels by nr vectors. mr is tile_rows * tile_cols, or less in a narrow or last tile. */
-INLINE void tile(int mr, int nr, const GlowConvParams *params, const GlowConvPtrs *t, int64_t row,
-                 int64_t col, int64_t group, GlowEpilogueFn *epilogue) {
+/* rows by cols pixels by nr vectors, all literals. Addresses outside of the input are computed but not
+ * used; -fwrapv makes that defined. */
+INLINE void tile(int rows, int cols, int nr, const GlowConvParams *params, const GlowConvPtrs *t,
+                 int64_t row, int64_t col, int64_t group, GlowEpilogueFn *epilogue) {
   const GlowConvParams s = *params;
-  const int64_t cols = mr < s.tile_cols ? mr : s.tile_cols, left = col * s.sw - s.pl;
+  const int64_t left = col * s.sw - s.pl;
+  GlowConvRow place[GLOW_CONV_MAX_ROWS];
   GlowVec acc[GLOW_TILE_PIXELS][GLOW_TILE_VECTORS];
   UNROLL for (int j = 0; j < nr; j++) {
     GlowVec b = bias_at(&s, t->bias, group * s.ob + j * GLOW_VL);
-    UNROLL for (int i = 0; i < mr; i++) acc[i][j] = b;
+    UNROLL for (int i = 0; i < rows * cols; i++) acc[i][j] = b;
   }
-  const float *image[GLOW_CONV_MAX_ROWS];
-  int64_t top[GLOW_CONV_MAX_ROWS];
-  UNROLL for (int r = 0; r < GLOW_CONV_MAX_ROWS; r++) {
-    image[r] = t->x + (row + r) / s.oh * s.xn + left * s.xw;
-    top[r] = (row + r) % s.oh * s.sh - s.pt;
+  UNROLL for (int r = 0; r < rows; r++) {
+    place[r] = (GlowConvRow){(row + r) / s.oh, (row + r) % s.oh};
   }
   const float *w = t->w + group * ((s.ic + 15) / 16 * s.kh * s.kw * 16 * s.ob);
   ROLLED for (int64_t c = 0; c < s.ic; c += GLOW_CONV_BLOCK) {
     ROLLED for (int64_t kh = 0; kh < s.kh; kh++) {
       ROLLED for (int64_t kw = 0; kw < s.kw; kw++) {
-        const float *tap_row[GLOW_CONV_MAX_ROWS], *pixel[GLOW_TILE_PIXELS];
-        UNROLL for (int r = 0; r < GLOW_CONV_MAX_ROWS; r++) {
-          int64_t h = top[r] + kh * s.dh;
-          tap_row[r] = (uint64_t)h < (uint64_t)s.ih
-                           ? image[r] + c / GLOW_CONV_BLOCK * s.xc + h * s.xh + kw * s.dw * s.xw
-                           : t->zeros;
+        const float *pixel[GLOW_TILE_PIXELS];
+        UNROLL for (int r = 0; r < rows; r++) {
+          int64_t h = place[r].h * s.sh - s.pt + kh * s.dh;
+          const float *p = t->x + place[r].n * s.xn + c / GLOW_CONV_BLOCK * s.xc + h * s.xh +
+                           (left + kw * s.dw) * s.xw;
+          p = (uint64_t)h < (uint64_t)s.ih ? p : t->zeros;
+          UNROLL for (int i = 0; i < cols; i++) {
+            int64_t x = left + i * s.sw + kw * s.dw;
+            const float *q = p + i * s.sw * s.xw;
+            bool edge = i < s.left || i >= cols - s.right;
+            pixel[r * cols + i] = edge && (uint64_t)x >= (uint64_t)s.iw ? t->zeros : q;
+          }
         }
-        UNROLL for (int i = 0; i < mr; i++) {
-          int64_t r = row_of(i, cols), at = i - r * cols;
-          int64_t x = left + at * s.sw + kw * s.dw;
-          pixel[i] = pick(r, tap_row) + at * s.sw * s.xw;
-          if (at < s.left || at >= cols - s.right)
-            pixel[i] = (uint64_t)x < (uint64_t)s.iw ? pixel[i] : t->zeros;
+        if (s.fetch && group == 0) {
+          UNROLL for (int i = 0; i < cols; i++) __builtin_prefetch(pixel[i] + s.fetch, 0, 2);
         }
-        tap(mr, nr, &s, acc, pixel, w, s.ic - c < GLOW_CONV_BLOCK ? s.ic - c : GLOW_CONV_BLOCK);
+        tap(rows * cols, nr, &s, acc, pixel, w,
+            s.ic - c < GLOW_CONV_BLOCK ? s.ic - c : GLOW_CONV_BLOCK);
         w += GLOW_CONV_BLOCK * s.ob;
       }
     }
   }
-  store(mr, nr, &s, t, row, col, group, acc, epilogue);
+  store(rows, cols, nr, &s, t, place, col, group, acc, epilogue);
 }
 
 /* All tiles. `full` and `small` are specialized tiles; small is narrower, or has the rows that are
  * left over. The _odd ones serve a last group of which only one vector exists. Unused ones may be
- * null. Loops: bands of rows that share one pass over the filter; groups of output channels, so that
- * a group's filter stays in cache; rows; columns. */
+ * null. Loops: bands of rows that share one pass over the filter; groups of output channels, so
+ * that a group's filter stays in cache; rows; columns. */
 INLINE void all_tiles(const GlowConvParams *params, GlowConvTileFn *full, GlowConvTileFn *small,
-                     GlowConvTileFn *full_odd, GlowConvTileFn *small_odd, float *y, const float *x,
-                     const float *w, const float *bias, const float *zeros, void *const *env) {
+                      GlowConvTileFn *full_odd, GlowConvTileFn *small_odd, float *y, const float *x,
+                      const float *w, const float *bias, const float *zeros, void *const *env) {
   const GlowConvParams s = *params;
   const int64_t groups = (s.oc + s.ob - 1) / s.ob;
   const bool odd = s.ob > GLOW_CONV_BLOCK && s.oc - (groups - 1) * s.ob <= GLOW_CONV_BLOCK;

@@ -10,11 +10,15 @@
    i6 * (s)[6] + i7 * (s)[7])
 
 void glow_move(const GlowMoveParams *p, char *restrict to, const char *restrict from) {
-  LOOP(0) LOOP(1) LOOP(2) LOOP(3) LOOP(4) LOOP(5) LOOP(6) LOOP(7)
-    __builtin_memcpy(to + PLACE(p->to), from + PLACE(p->from), (size_t)p->run);
+  LOOP(0)
+  LOOP(1)
+  LOOP(2) LOOP(3) LOOP(4) LOOP(5) LOOP(6) LOOP(7)
+      __builtin_memcpy(to + PLACE(p->to), from + PLACE(p->from), (size_t)p->run);
 }
 
 void glow_zero(const GlowMoveParams *p, char *to) {
-  LOOP(0) LOOP(1) LOOP(2) LOOP(3) LOOP(4) LOOP(5) LOOP(6) LOOP(7)
-    __builtin_memset(to + PLACE(p->to), 0, (size_t)p->run);
+  LOOP(0)
+  LOOP(1)
+  LOOP(2) LOOP(3) LOOP(4) LOOP(5) LOOP(6) LOOP(7)
+      __builtin_memset(to + PLACE(p->to), 0, (size_t)p->run);
 }

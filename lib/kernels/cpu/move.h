@@ -6,8 +6,8 @@
 
 #define GLOW_MOVE_DIMS 8
 
-/* A box of elements: extents from the outermost loop inward, unused ones 1 and first, and the strides
- * of both sides in bytes. Each innermost step moves `run` contiguous bytes. */
+/* A box of elements: extents from the outermost loop inward, unused ones 1 and first, and the
+ * strides of both sides in bytes. Each innermost step moves `run` contiguous bytes. */
 typedef struct GlowMoveParams {
   int64_t n[GLOW_MOVE_DIMS];
   int64_t to[GLOW_MOVE_DIMS], from[GLOW_MOVE_DIMS];

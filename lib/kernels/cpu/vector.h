@@ -1,8 +1,9 @@
 /* Vector types of the target, and how an epilogue sees a place of the output.
  *
- * Kernels are freestanding: no libc, nothing but clang's own headers. GLOW_VL (floats in a register),
- * GLOW_TILE_PIXELS and GLOW_TILE_VECTORS come from the row of isa.def. All floating point is explicit: fma is written
- * as fma, nothing is contracted, so every target computes the same bits. */
+ * Kernels are freestanding: no libc, nothing but clang's own headers. GLOW_VL (floats in a
+ * register), GLOW_TILE_PIXELS and GLOW_TILE_VECTORS come from the row of isa.def. All floating
+ * point is explicit: fma is written as fma, nothing is contracted, so every target computes the
+ * same bits. */
 #ifndef GLOW_KERNELS_CPU_VECTOR_H
 #define GLOW_KERNELS_CPU_VECTOR_H
 
@@ -34,13 +35,14 @@ INLINE GlowVec vec_splat(float s) {
 }
 INLINE GlowVec vec_load(const float *p) { return *(const GlowVec *)p; }
 INLINE void vec_store(float *p, GlowVec v) { *(GlowVec *)p = v; }
-INLINE GlowVec vec_fma(GlowVec a, GlowVec b, GlowVec c) { return __builtin_elementwise_fma(a, b, c); }
+INLINE GlowVec vec_fma(GlowVec a, GlowVec b, GlowVec c) {
+  return __builtin_elementwise_fma(a, b, c);
+}
 
 /* v with +0 in the lanes from `count` on. */
 INLINE GlowVec vec_first(GlowVec v, int64_t count) {
-  GlowVecI lanes;
-  UNROLL for (int l = 0; l < GLOW_VL; l++) lanes[l] = l < count ? -1 : 0;
-  return (GlowVec)((GlowVecI)v & lanes);
+  static const int32_t lanes[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  return (GlowVec)((GlowVecI)v & (*(const GlowVecI *)lanes < (int32_t)count));
 }
 /* The first `count` floats at p, then zeros; reads nothing else. */
 INLINE GlowVec vec_load_first(const float *p, int64_t count) {

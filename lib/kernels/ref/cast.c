@@ -55,6 +55,20 @@ static int64_t saturated(double v, GlowRowClass cls, uint32_t bits) {
   return s > high ? high : s < -high - 1 ? -high - 1 : s;
 }
 
+void glow_ref_store_number(GlowBuf *b, int64_t at, double v) {
+  GlowRowClass cls = glow_ref_class(b);
+  if (cls == GLOW_ROW_DOUBLE) {
+    glow_store_double(b, at, 1, 1, &v);
+  } else if (cls == GLOW_ROW_FLOAT) {
+    bool direct = b->kind == GLOW_KIND_FLOAT || b->quantized;
+    float f = direct ? (float)v : glow_float_odd(v);
+    glow_store_float(b, at, 1, 1, &f);
+  } else {
+    int64_t i = b->kind == GLOW_KIND_BOOL ? v != 0 : saturated(v, cls, glow_ref_bits(b->kind));
+    glow_store_int(b, at, 1, 1, &i);
+  }
+}
+
 static void store_integers(GlowBuf *b, int64_t at, int64_t n, const GlowCastRow *row) {
   int64_t v[ROW];
   GlowRowClass cls = glow_ref_class(b);

@@ -1,23 +1,6 @@
 /* Constants, ranges, and what is known from a shape. */
 #include "kernels/ref/ref.h"
 
-void glow_ref_store_number(GlowBuf *b, int64_t at, double v) {
-  float f = glow_float_odd(v);
-  int64_t i = glow_ref_class(b) == GLOW_ROW_UINT ? (int64_t)glow_trunc_u64(v) : glow_trunc_i64(v);
-  switch (glow_ref_class(b)) {
-  case GLOW_ROW_FLOAT:
-    f = b->kind == GLOW_KIND_FLOAT ? (float)v : f;
-    glow_store_float(b, at, 1, 1, &f);
-    return;
-  case GLOW_ROW_DOUBLE:
-    glow_store_double(b, at, 1, 1, &v);
-    return;
-  case GLOW_ROW_INT:
-  case GLOW_ROW_UINT:
-    glow_store_int(b, at, 1, 1, &i);
-  }
-}
-
 /* Every element, then zero in the padding lanes. */
 static void fill(GlowBuf *out, GlowScalar value) {
   if (glow_buf_elements(out) == 0)

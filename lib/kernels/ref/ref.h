@@ -88,7 +88,7 @@ void glow_run_load_double(const GlowRun *r, int64_t n, double *out);
 int64_t glow_quantize(const GlowBuf *b, float v);
 int64_t glow_quantize_double(const GlowBuf *b, double v);
 
-/* A number as one element of any kind: rounded, or truncated and saturated to 64 bits. */
+/* A number as one element of any kind: rounded, or truncated and saturated. */
 void glow_ref_store_number(GlowBuf *b, int64_t at, double v);
 /* Integer operands (i32 or i64, any stride): element i. */
 int64_t glow_ref_int(const GlowBuf *b, int64_t i);

@@ -27,7 +27,8 @@ bool glow_fold_shape(GlowBuilder *b, const GlowNode *n, GlowValue **results) {
   if (!exact_dims(glow_node_in(n, 0), dims, &rank))
     return false;
   uint32_t start = clamp_axis(members->start, rank), end = clamp_axis(members->end, rank);
-  results[0] = glow_constant_ints(b->module, n, "value", dims + start, end > start ? end - start : 0);
+  results[0] =
+      glow_constant_ints(b->module, n, "value", dims + start, end > start ? end - start : 0);
   return true;
 }
 

@@ -25,7 +25,8 @@ typedef struct Bind {
   GLOW_VEC(Symbol) symbols; /* every symbol of the module, in order of appearance */
 } Bind;
 
-/* ---- Every type of a module ------------------------------------------------------------------- */
+/* ---- Every type of a module -------------------------------------------------------------------
+ */
 
 typedef const GlowType *TypeFn(Bind *b, const GlowType *t);
 
@@ -93,8 +94,8 @@ static const GlowType *substitute(Bind *b, const GlowType *t) {
     return glow_type_opt(b->ctx, substitute(b, t->elem));
   GlowDim dims[GLOW_MAX_RANK];
   for (uint32_t i = 0; i < t->rank; ++i)
-    dims[i] = t->dims[i].kind == GLOW_DIM_SYMBOL ? find_symbol(b, t->dims[i].symbol)->dim
-                                                 : t->dims[i];
+    dims[i] =
+        t->dims[i].kind == GLOW_DIM_SYMBOL ? find_symbol(b, t->dims[i].symbol)->dim : t->dims[i];
   const char *error = glow_type_check_dims(t->kind, t->rank, dims);
   if (error) {
     glow_error(b->ctx, GLOW_NOWHERE, "%s: binding %s: %s", b->run->pass->name,
@@ -105,7 +106,8 @@ static const GlowType *substitute(Bind *b, const GlowType *t) {
   return t->layout ? glow_type_with_layout(b->ctx, bound, t->layout) : bound;
 }
 
-/* ---- What to bind ----------------------------------------------------------------------------- */
+/* ---- What to bind -----------------------------------------------------------------------------
+ */
 
 /* One extent: 8 or ..64. */
 static bool parse_dim(const char **at, GlowDim *dim) {

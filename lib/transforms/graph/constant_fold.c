@@ -3,7 +3,8 @@
  *   1. types are inferred again, since operands before may have become constants;
  *   2. fold hooks answer from types alone (Shape, Size);
  *   3. integers and booleans of up to 1 KB are evaluated by the interpreter and become lists,
- *      which inference reads: the shape arithmetic of models disappears here;
+ *      which inference reads: the shape arithmetic of models disappears here. Floats of that size
+ *      are evaluated too, since integers may come from them, but stay nodes;
  *   4. other constant values that something not constant uses become `eval` constants, whose body
  *      is a copy of the nodes that computed them. No arithmetic on tensors happens here.
  *
@@ -18,13 +19,19 @@ typedef struct Fold {
   GlowModule *module;
   GlowContext *ctx;
   GlowArena *arena;
+  GlowMap *floats; /* results that were evaluated and stay nodes, to their tensors */
   uint64_t *changes;
   bool changed;
 } Fold;
 
-static bool is_small_integer(const GlowType *t) {
-  return glow_type_is_static(t) && (glow_kind_is_integer(t->kind) || t->kind == GLOW_KIND_BOOL) &&
-         !t->quantized && glow_type_bytes(t) <= GLOW_MAX_FOLDED_BYTES;
+static bool is_integer(const GlowType *t) {
+  return glow_kind_is_integer(t->kind) || t->kind == GLOW_KIND_BOOL;
+}
+
+static bool is_small(const GlowType *t) {
+  return glow_type_is_static(t) && !t->quantized &&
+         (is_integer(t) || glow_kind_is_float(t->kind)) &&
+         glow_type_bytes(t) <= GLOW_MAX_FOLDED_BYTES;
 }
 
 static void replaced(Fold *f, GlowNode *n, GlowValue *const *values) {
@@ -45,23 +52,10 @@ static bool try_hook(Fold *f, GlowNode *n) {
   return true;
 }
 
-/* ---- Small integers --------------------------------------------------------------------------- */
+/* ---- Small integers ---------------------------------------------------------------------------
+ */
 
-/* A splat of a known type as a tensor; NULL if n is none. */
-static const GlowTensor *splat_tensor(Fold *f, const GlowNode *n) {
-  const GlowType *t = n->results[0].type;
-  if (n->op != GLOW_OP_SPLAT || !is_small_integer(t))
-    return NULL;
-  GlowTensor *value = GLOW_NEW(f->arena, GlowTensor);
-  value->type = t;
-  value->bytes = (size_t)glow_type_bytes(t);
-  value->data = glow_arena_alloc(f->arena, value->bytes);
-  glow_tensor_fill(value, ((const GlowSplatMembers *)n->members)->value);
-  return value;
-}
-
-/* The known operands of n; NULL if one is unknown. A result may depend on floats only through
- * what is small, such as the cast of a scalar. */
+/* The operands of n; NULL if one is unknown. */
 static const GlowTensor **known_operands(Fold *f, const GlowNode *n) {
   const GlowTensor **known = GLOW_NEW_ARRAY(f->arena, const GlowTensor *, n->noperands + 1);
   for (uint32_t i = 0; i < n->noperands; ++i) {
@@ -69,20 +63,19 @@ static const GlowTensor **known_operands(Fold *f, const GlowNode *n) {
     if (!v)
       continue;
     known[i] = glow_value_known(v);
-    if (!known[i] && v->kind == GLOW_VALUE_RESULT)
-      known[i] = splat_tensor(f, v->def.node);
+    if (!known[i])
+      known[i] = glow_map_get(f->floats, v);
     if (!known[i])
       return NULL;
   }
   return known;
 }
 
-/* Whether evaluating n gives integers that are small, as far as types say so now. */
-static bool may_give_small_integers(const GlowNode *n) {
+/* Whether the results of n are small, as far as types say so before it is evaluated. */
+static bool may_be_small(const GlowNode *n) {
   for (uint32_t i = 0; i < n->nresults; ++i) {
     const GlowType *t = n->results[i].type;
-    if (!glow_type_is_tensor(t) || t->quantized ||
-        !(glow_kind_is_integer(t->kind) || t->kind == GLOW_KIND_BOOL))
+    if (!glow_type_is_tensor(t) || t->quantized || (!is_integer(t) && !glow_kind_is_float(t->kind)))
       return false;
     int64_t bytes = glow_type_bytes(t);
     if (bytes > GLOW_MAX_FOLDED_BYTES || (bytes < 0 && !GLOW_HAS(glow_node_desc(n), DYNAMIC)))
@@ -91,35 +84,49 @@ static bool may_give_small_integers(const GlowNode *n) {
   return true;
 }
 
-static void free_tensors(GlowTensor **tensors, uint32_t count) {
-  for (uint32_t i = 0; i < count; ++i)
-    glow_tensor_free(tensors[i]);
+/* A copy that lives as long as the pass. */
+static const GlowTensor *remember(Fold *f, const GlowTensor *t) {
+  GlowTensor *copy = glow_arena_copy(f->arena, t, sizeof *t);
+  copy->owned = false;
+  copy->data = glow_arena_copy(f->arena, t->data, t->bytes);
+  return copy;
 }
 
-static bool try_evaluate(Fold *f, GlowNode *n) {
-  if (!glow_node_is_foldable(n) || !may_give_small_integers(n))
-    return false;
+/* Takes what n evaluated to: integers replace it. A node that gives both kinds stays. */
+static void take_results(Fold *f, GlowNode *n, GlowTensor *const *results) {
+  bool small = true, integers = true;
+  for (uint32_t i = 0; i < n->nresults; ++i) {
+    small &= is_small(results[i]->type);
+    integers &= is_integer(results[i]->type);
+  }
+  GlowValue **values = GLOW_NEW_ARRAY(f->arena, GlowValue *, n->nresults);
+  for (uint32_t i = 0; small && i < n->nresults; ++i) {
+    GlowValue *v = &n->results[i];
+    if (!integers)
+      glow_map_set(f->floats, v, (void *)(uintptr_t)remember(f, results[i]));
+    else if (v->uses)
+      values[i] = &glow_constant_list(f->module, v->name, results[i])->value;
+  }
+  if (small && integers)
+    replaced(f, n, values);
+}
+
+static void try_evaluate(Fold *f, GlowNode *n) {
+  if (!glow_node_is_foldable(n) || !may_be_small(n))
+    return;
   const GlowTensor *const *known = known_operands(f, n);
   if (!known)
-    return false;
+    return;
   GlowTensor **results = GLOW_NEW_ARRAY(f->arena, GlowTensor *, n->nresults);
   if (!glow_interp_eval_node(n, known, results, true))
-    return false;
-  bool small = true;
+    return;
+  take_results(f, n, results);
   for (uint32_t i = 0; i < n->nresults; ++i)
-    small &= is_small_integer(results[i]->type);
-  if (small) {
-    GlowValue **values = GLOW_NEW_ARRAY(f->arena, GlowValue *, n->nresults);
-    for (uint32_t i = 0; i < n->nresults; ++i)
-      if (n->results[i].uses)
-        values[i] = &glow_constant_list(f->module, n->results[i].name, results[i])->value;
-    replaced(f, n, values);
-  }
-  free_tensors(results, n->nresults);
-  return small;
+    glow_tensor_free(results[i]);
 }
 
-/* ---- Control flow ----------------------------------------------------------------------------- */
+/* ---- Control flow -----------------------------------------------------------------------------
+ */
 
 /* Moves the nodes of the region that runs before the If. */
 static bool try_if(Fold *f, GlowNode *n) {
@@ -162,13 +169,15 @@ static bool fold_block(Fold *f, GlowBlock *b) {
 bool glow_fold_small_integers(GlowFunction *function, GlowArena *arena, uint64_t *changes) {
   GlowModule *m = function->module;
   Fold f = {.module = m, .ctx = m->ctx, .arena = arena, .changes = changes};
+  f.floats = glow_map_create(arena);
   if (!fold_block(&f, function->body))
     return false;
   *changes += f.changed;
   return true;
 }
 
-/* ---- Everything else: eval constants ---------------------------------------------------------- */
+/* ---- Everything else: eval constants ----------------------------------------------------------
+ */
 
 typedef struct Outline {
   GlowPassRun *run;
@@ -216,7 +225,8 @@ static bool outline_value(Outline *o, GlowValue *v) {
 
 static bool outline_node(GlowNode *n, void *arg) {
   Outline *o = arg;
-  if (!glow_node_is_foldable(n) || is_literal(n) || !glow_constness_of(o->constness, &n->results[0]))
+  if (!glow_node_is_foldable(n) || is_literal(n) ||
+      !glow_constness_of(o->constness, &n->results[0]))
     return true;
   for (uint32_t i = 0; i < n->nresults; ++i) {
     GlowValue *v = &n->results[i];

@@ -29,7 +29,8 @@ static void need_value(Dce *d, const GlowValue *v) {
     need_node(d, v->def.block->of.node);
 }
 
-/* An effect by itself: everything that is not pure, but control flow only if something inside is. */
+/* An effect by itself: everything that is not pure, but control flow only if something inside is.
+ */
 static bool is_root(const GlowNode *n) {
   const GlowOpDesc *d = glow_node_desc(n);
   if (GLOW_HAS(d, TERMINATOR))
@@ -72,7 +73,8 @@ static void sweep(Dce *d, GlowBlock *b) {
   }
 }
 
-/* ---- Results of regions ----------------------------------------------------------------------- */
+/* ---- Results of regions -----------------------------------------------------------------------
+ */
 
 /* Ends a region with fewer values: those of its terminator where keep[first + i], and all before
  * `first`. */
@@ -166,42 +168,50 @@ static bool drop_in_block(GlowPassRun *run, GlowBlock *b) {
   return true;
 }
 
-/* ---- Functions and storage -------------------------------------------------------------------- */
+/* ---- Functions and storage --------------------------------------------------------------------
+ */
 
-static bool mark_callees(GlowNode *n, void *arg) {
-  GlowMap *reached = arg;
-  if (n->op == GLOW_OP_CALL) {
-    GlowStr callee = ((const GlowCallMembers *)n->members)->callee;
-    GlowFunction *f = glow_module_function(n->block->module, callee);
-    if (f && !glow_map_get(reached, f)) {
-      glow_map_set(reached, f, f);
-      glow_block_walk(f->body, mark_callees, reached);
-    }
-  }
+typedef struct Reached {
+  GlowArena *arena;
+  GlowMap *functions;
+  GLOW_VEC(GlowFunction *) work;
+} Reached;
+
+static void reach(Reached *r, GlowFunction *f) {
+  if (!f || glow_map_get(r->functions, f))
+    return;
+  glow_map_set(r->functions, f, f);
+  glow_vec_push(r->arena, &r->work, f);
+}
+
+static bool reach_callee(GlowNode *n, void *arg) {
+  if (n->op == GLOW_OP_CALL)
+    reach(arg,
+          glow_module_function(n->block->module, ((const GlowCallMembers *)n->members)->callee));
   return true;
 }
 
-/* -dce='entry=main': functions that main does not call are deleted. */
+/* -dce='entry=main': functions that main does not call are deleted, but not those that a gradient
+ * is declared of. */
 static bool sweep_functions(GlowPassRun *run, const char *entry) {
-  GlowFunction *f = glow_module_entry(run->module, entry);
-  if (!f)
+  Reached r = {.arena = run->arena, .functions = glow_map_create(run->arena)};
+  GlowFunction *main_function = glow_module_entry(run->module, entry);
+  if (!main_function)
     return false;
-  GlowMap *reached = glow_map_create(run->arena);
-  glow_map_set(reached, f, f);
-  glow_block_walk(f->body, mark_callees, reached);
-  for (GlowFunction *g = run->module->first_function, *next; g; g = next) {
-    next = g->next;
-    if (glow_map_get(reached, g) || g->kind == GLOW_GRADIENT)
+  reach(&r, main_function);
+  for (GlowFunction *f = run->module->first_function; f; f = f->next)
+    if (f->kind == GLOW_GRADIENT)
+      reach(&r, glow_module_function(run->module, f->primal));
+  while (r.work.count)
+    glow_block_walk(r.work.data[--r.work.count]->body, reach_callee, &r);
+  for (GlowFunction *f = run->module->first_function, *next; f; f = next) {
+    next = f->next;
+    if (f->kind == GLOW_GRADIENT || glow_map_get(r.functions, f))
       continue;
-    bool is_primal = false;
-    for (GlowFunction *h = run->module->first_function; h; h = h->next)
-      is_primal |= h->kind == GLOW_GRADIENT && h->primal == g->name;
-    if (is_primal)
-      continue;
-    glow_pass_changed(run, NULL, "deleted @%s", g->name);
-    while (g->body->last)
-      glow_node_remove(g->body->last);
-    glow_function_remove(g);
+    glow_pass_changed(run, NULL, "deleted @%s", f->name);
+    while (f->body->last)
+      glow_node_remove(f->body->last);
+    glow_function_remove(f);
   }
   return true;
 }

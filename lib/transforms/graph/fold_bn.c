@@ -76,8 +76,8 @@ static bool accept_batch_norm(Context *ctx, const Chain *c, const GlowNode *n, c
     return false;
   for (uint32_t i = 1; i < glow_node_nins(n); ++i) {
     const GlowValue *v = glow_node_in(n, i);
-    if (!glow_type_is_static(v->type) || v->type->rank != 1 || v->type->dims[0].size != c->channels ||
-        !glow_constness_of(ctx->constness, v))
+    if (!glow_type_is_static(v->type) || v->type->rank != 1 ||
+        v->type->dims[0].size != c->channels || !glow_constness_of(ctx->constness, v))
       return false;
   }
   return true;
@@ -98,14 +98,15 @@ static void collect(Context *ctx, Chain *c) {
   }
 }
 
-/* ---- New weights ------------------------------------------------------------------------------ */
+/* ---- New weights ------------------------------------------------------------------------------
+ */
 
 /* One of the two eval blocks that are being written. */
 typedef struct Weights {
   const Chain *chain;
   GlowEval eval;
-  GlowValue *value;  /* so far; NULL: a bias of zero */
-  uint32_t rank;     /* of the result; its axis 0 are the channels */
+  GlowValue *value;     /* so far; NULL: a bias of zero */
+  uint32_t rank;        /* of the result; its axis 0 are the channels */
   GlowValue *shapes[2]; /* [1, 1, ...] and [channels, 1, ...] of that rank; NULL: not needed yet */
 } Weights;
 
@@ -159,8 +160,7 @@ static bool fold_batch_norm(Weights *w, const GlowNode *n, bool bias) {
     w->value = shift(w, GLOW_OP_SUB, copy_input(w, n, GLOW_BATCH_NORMALIZATION_IN_MEAN));
   w->value = build(w, GLOW_OP_MUL, w->value, factor);
   if (bias)
-    w->value =
-        build(w, GLOW_OP_ADD, w->value, copy_input(w, n, GLOW_BATCH_NORMALIZATION_IN_BIAS));
+    w->value = build(w, GLOW_OP_ADD, w->value, copy_input(w, n, GLOW_BATCH_NORMALIZATION_IN_BIAS));
   return w->value != NULL;
 }
 
@@ -186,7 +186,8 @@ static bool fold_weights(Context *ctx, const Chain *c, uint32_t port, GlowValue 
   bool bias = port == GLOW_CONVOLUTION_IN_B;
   GlowModule *m = ctx->run->module;
   GlowValue *old = glow_node_in(c->conv, port);
-  Weights w = {.chain = c, .rank = bias ? 1 : glow_node_in(c->conv, GLOW_CONVOLUTION_IN_W)->type->rank};
+  Weights w = {.chain = c,
+               .rank = bias ? 1 : glow_node_in(c->conv, GLOW_CONVOLUTION_IN_W)->type->rank};
   w.eval = glow_eval_create(m, ctx->run->arena, c->conv);
   w.value = old ? glow_eval_copy(&w.eval, old) : NULL;
   for (uint32_t i = 0; i < c->steps.count; ++i)
@@ -198,8 +199,8 @@ static bool fold_weights(Context *ctx, const Chain *c, uint32_t port, GlowValue 
   if (glow_type_elements(w.value->type) != glow_type_elements(old ? old->type : w.value->type) ||
       (bias && (w.value->type->rank != 1 || w.value->type->dims[0].size != c->channels))) {
     int64_t channels[] = {c->channels};
-    w.value = build(&w, GLOW_OP_EXPAND, w.value,
-                    glow_constant_ints(m, c->conv, "shape", channels, 1));
+    w.value =
+        build(&w, GLOW_OP_EXPAND, w.value, glow_constant_ints(m, c->conv, "shape", channels, 1));
     if (!w.value)
       return false;
   }
@@ -208,7 +209,8 @@ static bool fold_weights(Context *ctx, const Chain *c, uint32_t port, GlowValue 
   return true;
 }
 
-/* ---- The rewrite ------------------------------------------------------------------------------ */
+/* ---- The rewrite ------------------------------------------------------------------------------
+ */
 
 static bool rewrite(Context *ctx, const Chain *c) {
   GlowValue *ins[] = {glow_node_in(c->conv, GLOW_CONVOLUTION_IN_X), NULL, NULL};
@@ -231,10 +233,7 @@ static bool rewrite(Context *ctx, const Chain *c) {
   return true;
 }
 
-static bool fold_conv(GlowNode *n, void *arg) {
-  Context *ctx = arg;
-  if (n->op != GLOW_OP_CONVOLUTION)
-    return true;
+static bool fold_conv(Context *ctx, GlowNode *n) {
   const GlowValue *w = glow_node_in(n, GLOW_CONVOLUTION_IN_W);
   const GlowValue *bias = glow_node_in(n, GLOW_CONVOLUTION_IN_B);
   const GlowType *type = n->results[0].type;
@@ -247,12 +246,27 @@ static bool fold_conv(GlowNode *n, void *arg) {
              .axis = last ? type->rank - 1 : 1,
              .type = type};
   collect(ctx, &c);
-  if (c.steps.count == 0)
-    return true;
-  return rewrite(ctx, &c);
+  return c.steps.count == 0 || rewrite(ctx, &c);
+}
+
+typedef struct Convs {
+  GlowArena *arena;
+  GLOW_VEC(GlowNode *) all;
+} Convs;
+
+static bool find_conv(GlowNode *n, void *arg) {
+  Convs *convs = arg;
+  if (n->op == GLOW_OP_CONVOLUTION)
+    glow_vec_push(convs->arena, &convs->all, n);
+  return true;
 }
 
 bool glow_pass_fold_bn(GlowPassRun *run) {
   Context ctx = {.run = run, .constness = glow_constness_create(run->arena)};
-  return glow_block_walk(run->function->body, fold_conv, &ctx);
+  Convs convs = {.arena = run->arena};
+  glow_block_walk(run->function->body, find_conv, &convs); /* a rewrite removes what follows */
+  for (uint32_t i = 0; i < convs.all.count; ++i)
+    if (!fold_conv(&ctx, convs.all.data[i]))
+      return false;
+  return true;
 }

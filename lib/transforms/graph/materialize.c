@@ -1,6 +1,7 @@
 /* Evaluating eval constants: the interpreter computes them, and they become payload, which travels
- * with the text, or with file=F.safetensors references into a new file. That file is written when
- * the whole pipeline has succeeded. Constants that only others were made from are left to -dce. */
+ * with the text, or with file=F.safetensors references into a new file; small ones become lists.
+ * The file is written when the whole pipeline has succeeded. Constants that only others were made
+ * from are left to -dce. */
 #include "backend/interp/interp.h"
 #include "pass/pass.h"
 #include "tensor/blob.h"
@@ -27,10 +28,13 @@ static bool materialize(GlowPassRun *run, GlowStorage *s, GlowStr file) {
     return false;
   value = keep(run->ctx, value);
   drop_eval(s);
-  s->init = (GlowInit){.kind = file ? GLOW_INIT_RESOURCE : GLOW_INIT_PAYLOAD,
-                       .tensor = value,
-                       .file = file,
-                       .key = s->value.name};
+  if (value->bytes <= GLOW_MAX_INLINE_BYTES)
+    s->init = (GlowInit){.kind = GLOW_INIT_LIST, .tensor = value};
+  else
+    s->init = (GlowInit){.kind = file ? GLOW_INIT_RESOURCE : GLOW_INIT_PAYLOAD,
+                         .tensor = value,
+                         .file = file,
+                         .key = s->value.name};
   glow_tensor_free(s->cached);
   s->cached = NULL;
   glow_pass_changed(run, NULL, "evaluated @%s", s->value.name);
@@ -47,7 +51,8 @@ bool glow_pass_materialize(GlowPassRun *run) {
     if (!materialize(run, s, file))
       return false;
     GlowNamedTensor named = {s->value.name, s->init.tensor};
-    glow_vec_push(run->arena, &tensors, named);
+    if (s->init.kind != GLOW_INIT_LIST)
+      glow_vec_push(run->arena, &tensors, named);
   }
   if (file)
     glow_safetensors_write(glow_pass_side_file(run, file), tensors.data, tensors.count);

@@ -52,7 +52,8 @@ static bool find_window(GlowNode *n, const GlowNode *pad, GlowScalar fill, Windo
   return false;
 }
 
-/* The amounts of a Pad for each axis of its input, begins then ends. False if they are not known. */
+/* The amounts of a Pad for each axis of its input, begins then ends. False if they are not known.
+ */
 static bool pad_amounts(const GlowNode *pad, uint32_t rank, int64_t *amounts) {
   const GlowTensor *pads = glow_value_known(glow_node_in(pad, GLOW_PAD_IN_PADS));
   const GlowValue *axes_value = glow_node_in(pad, GLOW_PAD_IN_AXES);
@@ -100,7 +101,8 @@ static bool merge(GlowNode *n, void *arg) {
   GlowNode *pad = n->noperands ? glow_value_def(glow_node_in(n, 0), GLOW_OP_PAD) : NULL;
   if (!pad || pad->pred.value != n->pred.value)
     return true;
-  GlowValue *x = glow_node_in(pad, GLOW_PAD_IN_X), *fill_value = glow_node_in(pad, GLOW_PAD_IN_VALUE);
+  GlowValue *x = glow_node_in(pad, GLOW_PAD_IN_X),
+            *fill_value = glow_node_in(pad, GLOW_PAD_IN_VALUE);
   GlowScalar fill = {.f = 0};
   int64_t amounts[2 * GLOW_MAX_RANK];
   uint32_t sums[2 * GLOW_MAX_RANK], rank = x->type->rank;

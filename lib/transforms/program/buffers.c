@@ -52,13 +52,28 @@ GlowBufferUses glow_buffer_uses(GlowValue *alloc) {
       found.writer = u;
     else if (simple && u->qual == GLOW_QUAL_IN && !found.reader)
       found.reader = u;
-    else
+    else {
       found.others = true;
+      break;
+    }
   }
   return found;
 }
 
-/* ---- Moving work from one place to another ---------------------------------------------------- */
+static bool forget_offset(GlowNode *n, void *arg) {
+  (void)arg;
+  if (n->op == GLOW_OP_ALLOC)
+    ((GlowAllocMembers *)n->members)->at = -1;
+  return true;
+}
+
+void glow_program_drop_plan(GlowFunction *program) {
+  glow_block_walk(program->body, forget_offset, NULL);
+  program->arena = program->align = -1;
+}
+
+/* ---- Moving work from one place to another ----------------------------------------------------
+ */
 
 /* Whether n, or something inside it, writes a buffer with that base. */
 static bool writes(const GlowNode *n, const GlowValue *base) {
@@ -75,9 +90,12 @@ static bool writes(const GlowNode *n, const GlowValue *base) {
   return false;
 }
 
+enum { MAX_DISTANCE = 4096 }; /* instructions: keeps the search linear in the program */
+
 bool glow_instr_can_move_down(const GlowNode *n, const GlowNode *to) {
+  uint32_t distance = 0;
   for (const GlowNode *at = n->next; at != to; at = at->next) {
-    if (!at)
+    if (!at || ++distance > MAX_DISTANCE)
       return false;
     for (uint32_t i = n->nouts; i < n->noperands; ++i)
       if (n->operands[i].value && writes(at, glow_buffer_base(n->operands[i].value)))
@@ -94,7 +112,8 @@ void glow_instr_keep_inputs(const GlowNode *n, GlowNode *to) {
     glow_buffer_end_after(glow_buffer_base(n->pred.value), to);
 }
 
-/* ---- Scalar bodies ---------------------------------------------------------------------------- */
+/* ---- Scalar bodies ----------------------------------------------------------------------------
+ */
 
 static const GlowType *element_type(GlowContext *ctx, const GlowType *t) {
   return glow_type_scalar(ctx, t->kind);
@@ -158,8 +177,7 @@ GlowValue *glow_scalar_inline(GlowScalarBody *s, const GlowBlock *body, GlowValu
     glow_map_set(map, body->params[i], args[i]);
   const GlowNode *end = glow_block_terminator(body);
   for (const GlowNode *n = body->first; n != end; n = n->next)
-    if (!glow_node_clone(&b, n, map))
-      return NULL;
+    glow_node_renumber(glow_node_clone(&b, n, map));
   GlowValue *v = end->operands[0].value, *mapped = glow_map_get(map, v);
   return mapped ? mapped : v;
 }

@@ -3,21 +3,30 @@
  * walk finds what becomes dead on the way. */
 #include "transforms/programs.h"
 
-/* Whether buffer v is read: as input, as @inout, through a view, or as a predicate. */
-static bool is_read(const GlowValue *v) {
-  for (const GlowUse *u = v->uses; u; u = u->next) {
-    const GlowNode *n = u->user;
-    if (n->op == GLOW_OP_DEALLOC)
-      continue;
-    if (n->op == GLOW_OP_TENSORVIEW ? is_read(&n->results[0]) : u->qual != GLOW_QUAL_OUT)
-      return true;
-    if (n->op != GLOW_OP_TENSORVIEW && !GLOW_HAS(glow_node_desc(n), PURE))
-      return true;
-  }
+/* Whether a use reads a buffer: as input, as @inout, as a predicate, or in an instruction that must
+ * stay anyway. Views and deallocs do not. */
+static bool reads(const GlowUse *u) {
+  const GlowNode *n = u->user;
+  if (n->op == GLOW_OP_DEALLOC || n->op == GLOW_OP_TENSORVIEW)
+    return false;
+  return u->qual != GLOW_QUAL_OUT || !GLOW_HAS(glow_node_desc(n), PURE);
+}
+
+/* Whether the buffer is read, or a view of it. */
+static bool is_read(GlowArena *arena, const GlowValue *buffer) {
+  GLOW_VEC(const GlowValue *) work = {0};
+  glow_vec_push(arena, &work, buffer);
+  while (work.count)
+    for (const GlowUse *u = work.data[--work.count]->uses; u; u = u->next) {
+      if (reads(u))
+        return true;
+      if (u->user->op == GLOW_OP_TENSORVIEW)
+        glow_vec_push(arena, &work, &u->user->results[0]);
+    }
   return false;
 }
 
-static bool is_dead(const GlowNode *n) {
+static bool is_dead(GlowArena *arena, const GlowNode *n) {
   const GlowOpDesc *d = glow_node_desc(n);
   if (n->op == GLOW_OP_TENSORVIEW)
     return !n->results[0].uses;
@@ -32,7 +41,7 @@ static bool is_dead(const GlowNode *n) {
   for (uint32_t i = 0; i < n->nouts; ++i) {
     GlowValue *v = n->operands[i].value;
     GlowValue *base = v ? glow_buffer_base(v) : NULL;
-    if (base && (!glow_buffer_is_plain_alloc(base) || is_read(base)))
+    if (base && (!glow_buffer_is_plain_alloc(base) || is_read(arena, base)))
       return false;
   }
   return true;
@@ -55,7 +64,7 @@ static void delete_in_block(GlowPassRun *run, GlowBlock *b) {
         delete_in_block(run, n->regions[i]);
     prev = n->prev;
     bool dead_alloc = is_dead_alloc(n);
-    if (!dead_alloc && !is_dead(n))
+    if (!dead_alloc && !is_dead(run->arena, n))
       continue;
     glow_pass_changed(run, n, "deleted %s", glow_node_desc(n)->instr);
     if (dead_alloc && n->results[0].uses)

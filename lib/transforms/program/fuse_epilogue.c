@@ -52,7 +52,8 @@ static GlowNode *fuse(GlowPassRun *run, GlowNode *c, GlowNode *n, GlowValue *lin
   if (!v)
     return NULL;
   glow_build_terminator(s.body, GLOW_OP_YIELD, &v, 1);
-  uint32_t nregions = glow_node_desc(c)->nregions, nins = glow_node_nins(c);
+  uint32_t nregions = glow_node_desc(c)->nregions;
+  uint32_t nins = s.inputs.count ? glow_node_desc(c)->nin : glow_node_nins(c); /* `none` counts */
   GlowBlock **regions = GLOW_NEW_ARRAY(run->arena, GlowBlock *, nregions + 1);
   GlowValue **ins = GLOW_NEW_ARRAY(run->arena, GlowValue *, nins);
   regions[nregions] = s.body;
@@ -105,5 +106,8 @@ static bool fuse_block(GlowPassRun *run, GlowBlock *b) {
 
 bool glow_pass_fuse_epilogue(GlowPassRun *run) {
   glow_function_number(run->function);
-  return fuse_block(run, run->function->body);
+  bool ok = fuse_block(run, run->function->body);
+  if (run->changes)
+    glow_program_drop_plan(run->function);
+  return ok;
 }

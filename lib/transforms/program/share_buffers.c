@@ -6,55 +6,63 @@
  * after it. The output's alloc goes; the input lives as long as it did. */
 #include "transforms/programs.h"
 
-/* The positions between which the buffer or a view of it is touched. */
-typedef struct Extent {
-  uint32_t first, last;
-} Extent;
-
-static void extend(Extent *e, const GlowValue *v, const GlowBlock *b) {
-  for (const GlowUse *u = v->uses; u; u = u->next) {
-    GlowNode *n = u->user;
-    if (n->op == GLOW_OP_DEALLOC)
-      continue;
-    if (n->op == GLOW_OP_TENSORVIEW)
-      extend(e, &n->results[0], b);
-    while (n->block != b)
-      n = n->block->of.node;
-    e->first = n->order < e->first ? n->order : e->first;
-    e->last = n->order > e->last ? n->order : e->last;
-  }
+/* Whether the buffer or a view of it is touched by a node of block b (or inside one) before the
+ * position `order`, or after it. Later uses come first in a list of uses, so asking for uses after
+ * a position usually ends at once. */
+static bool is_touched(GlowArena *arena, const GlowValue *buffer, const GlowBlock *b,
+                       uint32_t order, bool after) {
+  GLOW_VEC(const GlowValue *) work = {0};
+  glow_vec_push(arena, &work, buffer);
+  while (work.count)
+    for (const GlowUse *u = work.data[--work.count]->uses; u; u = u->next) {
+      const GlowNode *n = u->user;
+      if (n->op == GLOW_OP_TENSORVIEW)
+        glow_vec_push(arena, &work, &n->results[0]);
+      if (n->op == GLOW_OP_DEALLOC || n->op == GLOW_OP_TENSORVIEW)
+        continue;
+      while (n->block != b)
+        n = n->block->of.node;
+      if (after ? n->order > order : n->order < order)
+        return true;
+    }
+  return false;
 }
 
 static bool is_local_alloc(const GlowValue *v, const GlowNode *n) {
   return glow_buffer_is_plain_alloc(v) && v->def.node->block == n->block;
 }
 
+/* Whether output `out` may be computed in the buffer of input `in`: the operator says so, a body
+ * reads each element before it writes it, or it is a copy, which then does nothing. */
+static bool is_pair(const GlowNode *n, uint32_t out, uint32_t in) {
+  const GlowOpDesc *d = glow_node_desc(n);
+  if (in >= glow_node_nins(n))
+    return false;
+  bool found = n->op == GLOW_OP_COPY || d->body;
+  for (uint32_t k = 0; k < d->ninplace; ++k)
+    found |= d->inplace[k].out == out && d->inplace[k].in == in;
+  return found && glow_node_in(n, in) && glow_node_in(n, in)->type == n->operands[out].value->type;
+}
+
 /* Every operand of n that stands for `base` must be in place with output `out`. */
 static bool all_inplace(const GlowNode *n, uint32_t out, const GlowValue *base) {
-  const GlowOpDesc *d = glow_node_desc(n);
   for (uint32_t i = n->nouts; i < n->noperands; ++i) {
-    if (!n->operands[i].value || glow_buffer_base(n->operands[i].value) != base)
-      continue;
-    bool found = n->op == GLOW_OP_COPY;
-    for (uint32_t k = 0; k < d->ninplace; ++k)
-      found |= d->inplace[k].out == out && d->inplace[k].in + n->nouts == i;
-    if (!found || n->operands[i].value->type != n->operands[out].value->type)
+    const GlowUse *use = &n->operands[i];
+    if (use->value && glow_buffer_base(use->value) == base && !is_pair(n, out, i - n->nouts))
       return false;
   }
   return !n->pred.value || glow_buffer_base(n->pred.value) != base;
 }
 
-static bool can_share(const GlowNode *n, uint32_t out, GlowValue *in) {
+static bool can_share(GlowArena *arena, const GlowNode *n, uint32_t out, GlowValue *in) {
   GlowValue *to = n->operands[out].value, *base = glow_buffer_base(in);
   if (!to || !is_local_alloc(to, n) || !is_local_alloc(base, n) || to == base ||
       in->type != to->type || !glow_type_is_static(to->type) || !all_inplace(n, out, base))
     return false;
   if (in != base && glow_type_bytes(base->type) != glow_type_bytes(in->type))
     return false;
-  Extent written = {UINT32_MAX, 0}, read = {UINT32_MAX, 0};
-  extend(&written, to, n->block);
-  extend(&read, base, n->block);
-  return written.first == n->order && read.last == n->order;
+  return !is_touched(arena, base, n->block, n->order, true) &&
+         !is_touched(arena, to, n->block, n->order, false);
 }
 
 /* `to` becomes another name for `in`, and its lifetime that of in's base. */
@@ -66,34 +74,36 @@ static void share(GlowPassRun *run, GlowNode *n, GlowValue *to, GlowValue *in) {
   glow_value_replace_uses(to, in);
   glow_pass_changed(run, n, "%%%s shares the buffer of %%%s", to->name, base->name);
   glow_node_remove(alloc);
-  if (n->op == GLOW_OP_COPY)
-    glow_node_remove(n);
+}
+
+/* Shares the buffer of the first input that allows it. */
+static bool share_output(GlowPassRun *run, GlowNode *n, uint32_t out) {
+  for (uint32_t in = 0; n->operands[out].value && in < glow_node_nins(n); ++in)
+    if (is_pair(n, out, in) && can_share(run->arena, n, out, glow_node_in(n, in))) {
+      share(run, n, n->operands[out].value, glow_node_in(n, in));
+      return true;
+    }
+  return false;
 }
 
 static void share_block(GlowPassRun *run, GlowBlock *b) {
   for (GlowNode *n = b->first, *next; n; n = next) {
-    next = n->next;
+    bool shared = false;
     for (uint32_t i = 0; i < n->nregions; ++i)
       if (n->regions[i] && !n->regions[i]->scalar)
         share_block(run, n->regions[i]);
-    const GlowOpDesc *d = glow_node_desc(n);
-    if (n->op == GLOW_OP_COPY) {
-      if (can_share(n, 0, n->operands[1].value))
-        share(run, n, n->operands[0].value, n->operands[1].value);
-      continue;
-    }
-    for (uint32_t k = 0; k < d->ninplace; ++k) {
-      GlowValue *in = glow_node_in(n, d->inplace[k].in);
-      if (d->inplace[k].out < n->nouts && in && can_share(n, d->inplace[k].out, in)) {
-        share(run, n, n->operands[d->inplace[k].out].value, in);
-        break;
-      }
-    }
+    for (uint32_t out = 0; out < n->nouts; ++out)
+      shared |= share_output(run, n, out);
+    next = n->next;
+    if (shared && n->op == GLOW_OP_COPY)
+      glow_node_remove(n);
   }
 }
 
 bool glow_pass_share_buffers(GlowPassRun *run) {
   glow_function_number(run->function);
   share_block(run, run->function->body);
+  if (run->changes)
+    glow_program_drop_plan(run->function);
   return true;
 }

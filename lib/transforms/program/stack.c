@@ -76,5 +76,8 @@ static bool stack_block(GlowPassRun *run, GlowBlock *b) {
 
 bool glow_pass_stack(GlowPassRun *run) {
   glow_function_number(run->function);
-  return stack_block(run, run->function->body);
+  bool ok = stack_block(run, run->function->body);
+  if (run->changes)
+    glow_program_drop_plan(run->function);
+  return ok;
 }

@@ -36,7 +36,7 @@ def safetensors(header, data=b""):
 
 def jpeg(height, width):
     frame = struct.pack(">BHHB", 8, height, width, 1) + b"\x01\x11\x00"
-    return b"\xff\xd8\xff\xc0" + struct.pack(">H", len(frame) + 2) + frame + b"\xff\xd9"
+    return b"\xff\xd8\xff\xc0" + struct.pack(">H", len(frame) + 2) + frame + b"\xff\xda\x00\x08\x01\x01\x00\x00\x3f\x00\xff\xd9"
 
 
 def descr(shape, kind="<f4", order="False"):

@@ -17,7 +17,7 @@ FILES = {
     "negative.gg": lambda: b"declare {\n  placeholder @x : float<-1>\n}\n",
     "rank.gg": lambda: b"declare {\n  placeholder @x : float<1x1x1x1x1x1x1x1x1>\n}\n",
     "name.gg": lambda: b"declare {\n  placeholder @" + b"a" * 5000 + b" : float<2>\n}\n",
-    "comment.gg": lambda: b";" + b" x" * 2000000,
+    "comment.gg": lambda: b";" + b" x" * 2000000 + b"\ndeclare {\n}\n",
     "string.gg": lambda: b'module "' + b"a" * 4000000,
     "payload.gg": lambda: b"declare {\n  constant @c : float<2> = payload(\"c\")\n}\npayload 99999999\nabc",
     "errors.gg": lambda: HEAD + b"  %a = Reluu(@x) : float<2>\n" * 1000 + b"}\n",

@@ -1,0 +1,271 @@
+/* glow-bench-codegen [seconds]: for some convolutions, the time that LLVM takes, the time that
+ * clang -O3 takes for the same kernel with the same constants, and the speed of the code in percent
+ * of the FMA peak.
+ *
+ * Other load makes wall time worthless, so the speed is a ratio: each call stands between two FMA
+ * bursts, and counts only if they agree within 3 %. Compile times are CPU times, medians of 9. */
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "backend/cpu/cpu.h"
+#include "peak.h"
+#include "support/text.h"
+
+extern char **environ;
+
+enum { REPEATS = 9, MAX_SAMPLES = 20000 };
+
+typedef struct Case {
+  const char *name;
+  int size, ic, oc, kernel, stride;
+  int goal; /* percent of the peak */
+} Case;
+
+static const Case cases[] = {
+    {"3x3 64@56", 56, 64, 64, 3, 1, 85},          {"1x1 2048-512@7", 7, 2048, 512, 1, 1, 75},
+    {"3x3 64@56 stride 2", 56, 64, 64, 3, 2, 70}, {"3x3 256@14", 14, 256, 256, 3, 1, 85},
+    {"3x3 512@7", 7, 512, 512, 3, 1, 75},         {"3x3 256@14 stride 2", 14, 256, 256, 3, 2, 70},
+    {"1x1 1024-256@14", 14, 1024, 256, 1, 1, 85}, {"1x1 256-64@56", 56, 256, 64, 1, 1, 85},
+};
+
+static int by_value(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return x < y ? -1 : x > y;
+}
+static double median(double *v, size_t n) {
+  qsort(v, n, sizeof *v, by_value);
+  return v[n / 2];
+}
+
+/* A program of one convolution with a bias, a residual and Relu. */
+static void write_program(GlowText *t, const Case *c, const GlowIsa *isa) {
+  int pad = (c->kernel - 1) / 2, out = (c->size + 2 * pad - c->kernel) / c->stride + 1;
+  glow_text_printf(t, "module \"bench\" {target = \"%s\"}\ndeclare {\n", isa->name);
+  glow_text_printf(t, "  placeholder @x : float<1 x %d x %d x %d | NCHW16c>\n", c->ic, c->size,
+                   c->size);
+  glow_text_printf(t, "  placeholder @skip : float<1 x %d x %d x %d | NCHW16c>\n", c->oc, out, out);
+  glow_text_printf(t, "  placeholder @w : float<%d x %d x %d x %d | %s>\n", c->oc, c->ic, c->kernel,
+                   c->kernel, isa->filter);
+  glow_text_printf(t, "  placeholder @b : float<%d>\n", c->oc);
+  glow_text_printf(t, "  placeholder @y : float<1 x %d x %d x %d | NCHW16c>\n}\n", c->oc, out, out);
+  glow_text_puts(t, "program @conv {\n  convolution @out @y, @in @x, @in @w, @in @b, @in @skip {");
+  glow_text_printf(t, "strides = [%d, %d], pads = [%d, %d, %d, %d]}\n", c->stride, c->stride, pad,
+                   pad, pad, pad);
+  glow_text_puts(t, "    ^epilogue(%acc : float<>, %s : float<>) = {\n"
+                    "      %0 = Add(%acc, %s) : float<>\n      %1 = Relu(%0) : float<>\n"
+                    "      yield %1\n    }\n}\n");
+}
+
+/* ---- clang on the same kernel
+ * --------------------------------------------------------------------- */
+
+static void write_c(FILE *f, const GlowConvParams *p) {
+  const int64_t *fields = (const int64_t *)p;
+  fprintf(f, "#include \"kernels/cpu/conv_tile.h\"\n"
+             "static const GlowConvParams params = {");
+  for (size_t i = 0; i < sizeof *p / sizeof *fields; i++)
+    fprintf(f, "%lld,", (long long)fields[i]);
+  fprintf(f,
+          "};\n"
+          "INLINE GlowVec epilogue(GlowVec acc, void *const *env, int64_t n, int64_t c,"
+          " int64_t h, int64_t w) {\n"
+          "  const float *skip = (const float *)env[0] + n * %lld + c / 16 * %lld + h * %lld +"
+          " w * 16 + c %% 16;\n"
+          "  GlowVec r = acc + vec_load(skip), z = {0};\n"
+          "  return (GlowVec)(~(r < z) & (GlowVecI)r);\n}\n",
+          (long long)p->yn, (long long)p->yc, (long long)p->yh);
+  const char *names[] = {"full", "small"};
+  int64_t rest = p->rows % p->tile_rows;
+  bool small = rest || p->narrow;
+  for (int i = 0; i < 1 + small; i++)
+    fprintf(f,
+            "__attribute__((noinline)) static void %s(float *restrict y, const float *restrict x,"
+            " const float *restrict w, const float *bias, const float *zeros, void *const *env,"
+            " int64_t row, int64_t col, int64_t group) {\n"
+            "  GlowConvPtrs p = {y, x, w, bias, zeros, env};\n"
+            "  tile(%lld, %lld, GLOW_TILE_VECTORS, &params, &p, row, col, group, epilogue);\n}\n",
+            names[i], (long long)(i && rest ? rest : p->tile_rows),
+            (long long)(p->tile_cols - (i && p->narrow)));
+  fprintf(f,
+          "static const float zeros[4096];\n"
+          "void run(float *y, const float *x, const float *w, const float *b, void *const *env) {\n"
+          "  all_tiles(&params, full, %s, 0, 0, y, x, w, b, zeros, env);\n}\n",
+          small ? "small" : "0");
+}
+
+/* Seconds of user and system time of one clang -O3 -c; negative if it fails. */
+static double run_clang(const char *source, const GlowIsa *isa) {
+  char vl[32], pixels[40], vectors[40], march[40];
+  snprintf(vl, sizeof vl, "-DGLOW_VL=%u", isa->vl);
+  snprintf(pixels, sizeof pixels, "-DGLOW_TILE_PIXELS=%u", isa->tile_pixels);
+  snprintf(vectors, sizeof vectors, "-DGLOW_TILE_VECTORS=%u", isa->tile_vectors);
+  snprintf(march, sizeof march, "-march=%s", isa->cpu);
+  const char *argv[] = {GLOW_CLANG,
+                        "-O3",
+                        "-c",
+                        march,
+                        "-mprefer-vector-width=512",
+                        "-std=c17",
+                        "-ffreestanding",
+                        "-ffp-contract=off",
+                        "-fno-math-errno",
+                        "-fwrapv",
+                        "-I" GLOW_LIB_DIR,
+                        vl,
+                        pixels,
+                        vectors,
+                        "-o",
+                        "/dev/null",
+                        source,
+                        NULL};
+  pid_t pid;
+  if (posix_spawn(&pid, GLOW_CLANG, NULL, NULL, (char *const *)argv, environ))
+    return -1;
+  int status;
+  struct rusage use;
+  if (wait4(pid, &status, 0, &use) != pid || status != 0)
+    return -1;
+  return (double)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) +
+         1e-6 * (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec);
+}
+
+/* Writes the kernel of p as C to a temporary file whose name replaces the X's of `path`. */
+static bool write_source(char *path, const GlowConvParams *p) {
+  int fd = mkstemps(path, 2);
+  FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
+  if (!f)
+    return false;
+  write_c(f, p);
+  return fclose(f) == 0;
+}
+
+/* Compile times, in turns so that a change of the machine's speed meets both: medians of our total,
+ * of its passes, of clang, and of our total over clang's. Returns the last code, or NULL. */
+typedef struct CompileTimes {
+  double total, optimize, clang, ratio;
+} CompileTimes;
+
+static GlowCode *compile(GlowContext *ctx, const GlowCpuPlan *plan, const GlowIsa *isa,
+                         CompileTimes *times) {
+  char source[] = "/tmp/glow-bench-XXXXXX.c";
+  if (!write_source(source, &plan->work[0].params.conv))
+    return NULL;
+  GlowCodegenOptions options = {.isa = isa};
+  double total[REPEATS], optimize[REPEATS], clang[REPEATS], ratio[REPEATS];
+  GlowCode *code = NULL;
+  for (int i = 0; i < REPEATS; i++) {
+    GlowCodegenTimes t;
+    glow_code_destroy(code);
+    code = glow_codegen_compile(ctx, plan->work, plan->count, &options, &t);
+    clang[i] = run_clang(source, isa);
+    if (!code || clang[i] < 0)
+      break;
+    total[i] = t.emit + t.link + t.optimize + t.generate;
+    optimize[i] = t.optimize;
+    ratio[i] = total[i] / clang[i];
+    if (i == REPEATS - 1)
+      *times = (CompileTimes){median(total, REPEATS), median(optimize, REPEATS),
+                              median(clang, REPEATS), median(ratio, REPEATS)};
+  }
+  unlink(source);
+  return code;
+}
+
+/* ---- Running
+ * -------------------------------------------------------------------------------------- */
+
+static void fill(float *p, int64_t n, uint32_t seed) {
+  for (int64_t i = 0; i < n; i++) {
+    seed = seed * 1664525u + 1013904223u;
+    p[i] = (float)(int)(seed >> 16) * 0x1p-16f - 0.5f;
+  }
+}
+
+/* The median of flop/s over that of the bursts around each call; *count samples were good. */
+static double measure(GlowEntryFn *entry, void **storage, const GlowIsa *isa, double flops,
+                      double limit, size_t *count) {
+  double *ratio = malloc(MAX_SAMPLES * sizeof *ratio), start = bench_now();
+  size_t n = 0;
+  entry(NULL, storage);
+  while (n < MAX_SAMPLES && bench_now() - start < limit) {
+    double before = bench_fma_burst(isa), t = bench_now();
+    entry(NULL, storage);
+    t = bench_now() - t;
+    double after = bench_fma_burst(isa), agree = before / after;
+    if (agree > 0.97 && agree < 1.03)
+      ratio[n++] = flops / t / (0.5 * (before + after));
+  }
+  double r = n ? median(ratio, n) : 0;
+  free(ratio);
+  *count = n;
+  return r;
+}
+
+static bool run_case(GlowContext *ctx, const Case *c, const GlowIsa *isa, double limit) {
+  GlowText text;
+  glow_text_init(&text, ctx);
+  write_program(&text, c, isa);
+  size_t size = text.size;
+  GlowModule *m = glow_module_parse(ctx, "bench", glow_text_cstr(&text), size);
+  GlowFunction *f = m ? glow_module_entry(m, NULL) : NULL;
+  GlowCpuPlan plan;
+  if (!f || !glow_cpu_plan(ctx->arena, f, isa, &plan))
+    return false;
+  CompileTimes times = {0};
+  GlowCode *code = compile(ctx, &plan, isa, &times);
+  if (!code)
+    return false;
+  void *storage[8] = {0};
+  for (uint32_t i = 0; i < plan.nstorage; i++) {
+    int64_t bytes = glow_type_bytes(plan.storage[i]->value.type);
+    storage[i] = aligned_alloc(64, (size_t)(bytes + 63) / 64 * 64);
+    fill(storage[i], bytes / 4, i + 1);
+  }
+  const GlowConvParams *p = &plan.work[0].params.conv;
+  double flops = 2.0 * (double)(p->rows * p->ow) * (double)(p->oc * p->ic * p->kh * p->kw);
+  size_t samples;
+  double speed = measure(glow_code_entry(code), storage, isa, flops, limit, &samples);
+  printf("%-20s %2dx%-2d %7.1f %7.1f %8.1f %6.2f %8.1f %6d %8zu\n", c->name, (int)p->tile_rows,
+         (int)p->tile_cols, times.total * 1e3, times.optimize * 1e3, times.clang * 1e3, times.ratio,
+         speed * 100, c->goal, samples);
+  fflush(stdout);
+  for (uint32_t i = 0; i < plan.nstorage; i++)
+    free(storage[i]);
+  glow_code_destroy(code);
+  glow_text_release(&text);
+  return true;
+}
+
+int main(int argc, char **argv) {
+  double limit = argc > 1 ? atof(argv[1]) : 2.0;
+  char name[256];
+  bench_cpu_name(name, sizeof name);
+  for (size_t k = 0; k < GLOW_ISA_COUNT; k++) {
+    const GlowIsa *isa = &glow_isa[k];
+    if (!glow_isa_runs_here(isa))
+      continue;
+    double best = 0;
+    for (int i = 0; i < 200; i++) {
+      double b = bench_fma_burst(isa);
+      best = b > best ? b : best;
+    }
+    printf("%s on %s: FMA peak %.1f GFLOP/s; %s\n", isa->name, name, best * 1e-9, isa->features);
+    printf("%-20s %5s %7s %7s %8s %6s %8s %6s %8s\n", "", "tile", "LLVM", "passes", "clang-O3",
+           "ratio", "of peak", "goal", "samples");
+    printf("%-20s %5s %7s %7s %8s %6s %8s %6s\n", "convolution", "", "ms", "ms", "ms", "", "%",
+           "%");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+      GlowContext *ctx = glow_context_create();
+      if (!ctx || !run_case(ctx, &cases[i], isa, limit))
+        return 1;
+      glow_context_destroy(ctx);
+    }
+  }
+  return 0;
+}

@@ -1,0 +1,208 @@
+/* The inside of the interpreter: rows of buffers, running one operator, and the state of a walk. */
+#ifndef GLOW_BACKEND_INTERP_INTERP_INTERNAL_H
+#define GLOW_BACKEND_INTERP_INTERP_INTERNAL_H
+
+#include <string.h>
+
+#include "backend/interp/interp.h"
+#include "backend/interp/kernel_table.h"
+#include "kernels/ref/ref.h"
+
+/* ---- Buffers (buf.c) ---------------------------------------------------------------------------- */
+
+GlowBuf glow_buf_absent(void);
+/* A dense buffer of a static tensor type (bounds count as extents) in its layout. */
+GlowBuf glow_buf_of(const GlowType *t, const void *data);
+/* Sets the strides of a plain buffer to row-major over its dims. */
+void glow_buf_pack(GlowBuf *b);
+
+enum { GLOW_ROW_BLOCK = 512, GLOW_ROW_OPERANDS = 64 };
+
+/* Visits the index space of bufs[0] in rows of at most GLOW_ROW_BLOCK elements; the other buffers
+ * are broadcast to it. After each next, buffer i's row starts at offset[i] with stride step[i]. */
+typedef struct GlowRowLoop {
+  GlowBuf *const *bufs;
+  uint32_t count, rank;
+  bool blocked, started;
+  int64_t dims[GLOW_MAX_RANK], index[GLOW_MAX_RANK];
+  int64_t strides[GLOW_ROW_OPERANDS][GLOW_MAX_RANK];
+  int64_t n, offset[GLOW_ROW_OPERANDS], step[GLOW_ROW_OPERANDS];
+} GlowRowLoop;
+/* False if there is nothing to visit. At most GLOW_ROW_OPERANDS buffers. */
+bool glow_row_loop_init(GlowRowLoop *l, GlowBuf *const *bufs, uint32_t count);
+bool glow_row_loop_next(GlowRowLoop *l);
+
+/* ---- Element-wise operators (elementwise.c) and scalar bodies (body.c) --------------------------- */
+
+/* A row of elements in memory: of a kind, with a stride of 0 or more elements. */
+typedef struct GlowRow {
+  const GlowBuf *buf; /* kind and quantization */
+  int64_t offset, step;
+} GlowRow;
+
+/* rows[0] = op(rows[1..]): n <= GLOW_ROW_BLOCK elements. Rows of absent operands have absent
+ * buffers. False if there is no loop for these kinds. */
+bool glow_elementwise_row(const GlowKernels *k, GlowOp op, const void *members, const GlowRow *rows,
+                          uint32_t nin, int64_t n);
+/* out = op(in...) with broadcasting; padding lanes of out become zero. */
+bool glow_elementwise(const GlowKernels *k, GlowOp op, const void *members, GlowBuf *out,
+                      GlowBuf *in, uint32_t nin);
+
+/* Runs a scalar body over the index space of outs[0]: parameters are ins in order, yields go to
+ * outs. ins may name buffers of outs: an epilogue's first parameter is what it overwrites. False if
+ * an operator has no place in a scalar body. */
+bool glow_body_run(GlowContext *ctx, const GlowKernels *k, const GlowBlock *block, GlowBuf *outs,
+                   uint32_t nouts, GlowBuf *const *ins, uint32_t nins);
+
+/* ---- One operator (exec.c) ------------------------------------------------------------------------ */
+
+/* Memory that kernels ask for; grows, and is used again. */
+typedef struct GlowScratch {
+  void *data;
+  size_t size;
+} GlowScratch;
+void glow_scratch_release(void *scratch); /* a GlowDefer release */
+void *glow_scratch_get(GlowContext *ctx, GlowScratch *s, size_t bytes);
+
+/* Reports an error of n's kernel, with the operand that it is about where that is known. */
+void glow_report_run_error(const GlowNode *n, GlowRunError e, const GlowCall *call);
+/* Reports at n: "Op '%result': message". */
+void glow_run_error(const GlowNode *n, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* The types of n's results for operands at hand (NULL: absent): bounded tensor types, exact but for
+ * DYNAMIC operators. False after a diagnostic; a result that contradicts its claim is one. */
+bool glow_exec_types(const GlowNode *n, const GlowTensor *const *in, const GlowType **out);
+/* Runs n's kernel or scalar loop on buffers, then its epilogue. False after a diagnostic. */
+bool glow_exec_kernel(const GlowNode *n, const GlowKernels *k, GlowCall *call, GlowScratch *scratch);
+/* Computes the results of a node that is neither lowered nor a value kernel's: new tensors. */
+bool glow_exec_node(const GlowNode *n, const GlowKernels *k, const GlowTensor *const *in,
+                    GlowTensor **out, GlowScratch *scratch);
+/* A tensor whose data is aligned to its elements: t itself, or *copy, which the caller frees. */
+const GlowTensor *glow_tensor_aligned(GlowContext *ctx, const GlowTensor *t, GlowTensor **copy);
+/* Strings that a kernel moved into t belong to other tensors: makes copies of them t's own. */
+void glow_tensor_own_strings(GlowContext *ctx, GlowTensor *t);
+/* Elements [start, start + count) along an axis, which goes unless `keep`. New. */
+GlowTensor *glow_tensor_part(GlowContext *ctx, const GlowTensor *x, int64_t axis, int64_t start,
+                             int64_t count, bool keep);
+/* Tensors (at least one) one after the other along an axis, or stacked along a new one. New; NULL
+ * after a diagnostic at n. */
+GlowTensor *glow_tensors_join(const GlowNode *n, GlowTensor *const *parts, uint32_t count,
+                              int64_t axis, bool new_axis);
+/* Cast to or from string. */
+bool glow_cast_strings(const GlowNode *n, const GlowTensor *in, GlowTensor *out);
+
+/* ---- Storage during a run (storage.c) ------------------------------------------------------------ */
+
+/* What a run has in a storage: a bound input (borrowed) or what was written (owned). Indexed by
+ * the id of the storage's value; tensor NULL: its initial value. */
+typedef struct GlowCell {
+  GlowTensor *tensor;
+  bool owned, written;
+} GlowCell;
+typedef struct GlowCells {
+  GlowCell *cells;
+  uint32_t count;
+} GlowCells;
+void glow_cells_begin(GlowContext *ctx, GlowCells *c, const GlowModule *m);
+void glow_cells_end(void *cells); /* a GlowDefer release */
+/* The value of s now. Borrowed; NULL after a diagnostic. `c` may be NULL: initial values. */
+const GlowTensor *glow_cells_read(GlowCells *c, GlowStorage *s);
+/* Takes t. Returns the value it replaces if that was owned, else NULL. */
+GlowTensor *glow_cells_write(GlowCells *c, const GlowStorage *s, GlowTensor *t);
+
+/* ---- Walks over graphs (graph.c) ----------------------------------------------------------------- */
+
+/* A value while it is needed. */
+typedef struct GlowSlot {
+  GlowTensor *tensor;
+  bool owned;
+  const GlowNode *last;      /* the node after which it is not needed */
+  struct GlowSlot *next_dying, *next;
+} GlowSlot;
+
+/* A storage with a value: saved and waiting for the end of the function, or what a caller still
+ * sees after a callee saved. */
+typedef struct GlowSaved {
+  GlowStorage *storage;
+  GlowTensor *tensor; /* owned; NULL: the initial value */
+  bool owned;
+  struct GlowSaved *next;
+} GlowSaved;
+
+/* A function that is running. Reads see the values at entry. */
+typedef struct GlowFrame {
+  GlowSaved *pending, *entry;
+  struct GlowFrame *caller;
+} GlowFrame;
+
+typedef struct GlowWalk {
+  GlowContext *ctx;
+  const GlowKernels *kernels;
+  const GlowRunOptions *options; /* may be NULL */
+  GlowCells *cells;              /* NULL in initializers */
+  GlowScratch *scratch;
+  GlowArena *arena;
+  uint32_t depth;                /* functions and loop bodies around this one */
+  GlowFrame *frame;              /* NULL in initializers */
+  GlowMap *values;               /* value to its slot; NULL until there is one */
+  GlowMap *deaths;               /* node to the first slot that is not needed after it */
+  GlowSlot *slots;               /* all of them */
+  GlowMap *rules;                /* node to its GlowLowered (lowered.c), or NULL */
+  struct GlowLowered *lowered;   /* all of them */
+  uint64_t done, total;          /* progress */
+} GlowWalk;
+
+/* A walk over blocks of m; `scratch` is shared with the walks around it. Release with
+ * glow_walk_end, also through a GlowDefer. */
+void glow_walk_begin(GlowWalk *w, GlowModule *m, GlowScratch *scratch);
+void glow_walk_end(void *walk);
+/* Orders the nodes of a block and its regions: needed once before it runs. */
+void glow_walk_number(GlowBlock *b);
+/* Gives a parameter or result its value; takes it if owned. */
+void glow_walk_set(GlowWalk *w, const GlowValue *v, GlowTensor *t, bool owned);
+/* The value of v, which must have one. Borrowed; NULL after a diagnostic. */
+const GlowTensor *glow_walk_get(GlowWalk *w, const GlowValue *v);
+/* Runs b; results[i] are new tensors, the values of its terminator. On failure, which has been
+ * reported, results are NULL. */
+bool glow_walk_block(GlowWalk *w, GlowBlock *b, GlowTensor **results);
+/* The same for a function's body with arguments (borrowed); Saves take effect at its end. */
+bool glow_walk_function(GlowWalk *w, GlowFunction *f, GlowTensor *const *args,
+                        GlowTensor **results, const GlowNode *call);
+/* One node with its operands at hand (NULL: absent): results are new. False after a diagnostic. */
+bool glow_walk_op(GlowWalk *w, const GlowNode *n, const GlowTensor *const *in, GlowTensor **out);
+/* One more level of functions or loop bodies; false after a diagnostic at n. */
+bool glow_walk_enter(GlowWalk *w, const GlowNode *n);
+
+/* Tensors that are freed together. */
+typedef struct GlowTensorList {
+  GlowTensor **data;
+  uint32_t count;
+  GlowDefer defer;
+} GlowTensorList;
+/* `count` places, NULL at first, in memory of their own; freed with what they hold by end, or by a
+ * throw. */
+void glow_tensor_list_begin(GlowContext *ctx, GlowTensorList *l, uint32_t count);
+void glow_tensor_list_end(GlowContext *ctx, GlowTensorList *l);
+
+/* A node whose operator has a lowering rule (lowered.c). */
+bool glow_walk_lowered(GlowWalk *w, const GlowNode *n, const GlowTensor *const *in,
+                       GlowTensor **out);
+void glow_lowered_release(GlowWalk *w);
+
+/* ---- Runs as a whole (run.c, program.c) ---------------------------------------------------------- */
+
+/* IEEE defaults: rounding to nearest, denormals kept. Restores what was, at the pop. */
+typedef struct GlowFloatMode {
+  GlowDefer defer;
+  char saved[64];
+} GlowFloatMode;
+void glow_float_mode_enter(GlowContext *ctx, GlowFloatMode *m);
+void glow_float_mode_leave(GlowContext *ctx, GlowFloatMode *m);
+
+/* Runs a program; what it writes is left in cells. False after a diagnostic. */
+bool glow_program_run(GlowFunction *f, GlowCells *cells, const GlowRunOptions *options);
+/* The share of a run that n is, in elements touched. */
+uint64_t glow_node_weight(const GlowNode *n);
+
+#endif

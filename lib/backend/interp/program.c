@@ -1,0 +1,438 @@
+/* The walker over programs: instructions on buffers, in the arena that plan-memory laid out, or
+ * each alloc on the heap where a program is not planned. A bounded buffer (`..n`) has the room of
+ * its bounds and is packed by its extents, which are kept beside it. */
+#include "backend/interp/interp_internal.h"
+
+#include <stdlib.h>
+
+#include "ir/infer.h"
+
+typedef struct Buffer {
+  void *data;
+  const GlowType *type;
+  int64_t dims[GLOW_MAX_RANK];  /* extents now; those of the type where it is exact */
+  GlowArray strides;            /* of a strided view, one for each physical axis */
+  struct Buffer *base;          /* of a view */
+  GlowTensor *tensor;           /* of a storage */
+  void *heap;                   /* owned memory of an alloc */
+  struct Buffer *next;          /* every buffer of the run */
+} Buffer;
+
+typedef struct Program {
+  GlowContext *ctx;
+  GlowFunction *function;
+  const GlowKernels *kernels;
+  const GlowRunOptions *options;
+  GlowCells *cells;
+  GlowArena *arena;
+  GlowMap *buffers;
+  Buffer *all;
+  GlowScratch scratch;
+  char *memory; /* the planned arena, or NULL */
+  uint64_t done, total;
+} Program;
+
+static bool run_block(Program *p, GlowBlock *b);
+
+static void release(void *program) {
+  Program *p = program;
+  for (Buffer *b = p->all; b; b = b->next)
+    free(b->heap);
+  free(p->memory);
+  glow_scratch_release(&p->scratch);
+  glow_arena_destroy(p->arena);
+}
+
+/* ---- Buffers --------------------------------------------------------------------------------------- */
+
+static void *aligned_memory(Program *p, int64_t bytes) {
+  void *m = aligned_alloc(64, glow_align64((size_t)bytes + 1));
+  if (!m)
+    glow_throw(p->ctx, GLOW_NO_MEMORY);
+  return m;
+}
+
+static Buffer *buffer_for(Program *p, const GlowValue *v) {
+  Buffer *b = glow_map_get(p->buffers, v);
+  if (!b) {
+    b = GLOW_NEW(p->arena, Buffer);
+    b->next = p->all;
+    p->all = b;
+    glow_map_set(p->buffers, v, b);
+  }
+  b->type = v->type;
+  return b;
+}
+
+/* Extents before anything was written: a bounded axis has none. */
+static void reset_dims(Buffer *b) {
+  for (uint32_t a = 0; a < b->type->rank; a++)
+    b->dims[a] = b->type->dims[a].kind == GLOW_DIM_EXACT ? b->type->dims[a].size : 0;
+}
+
+static void run_alloc(Program *p, const GlowNode *n) {
+  const GlowAllocMembers *m = n->members;
+  Buffer *b = buffer_for(p, &n->results[0]);
+  reset_dims(b);
+  if (p->memory && m->at >= 0) {
+    b->data = p->memory + m->at;
+    return;
+  }
+  free(b->heap);
+  b->heap = NULL;
+  b->heap = b->data = aligned_memory(p, glow_type_bytes(b->type));
+}
+
+static Buffer *buffer_of(Program *p, const GlowValue *v);
+
+static void run_view(Program *p, const GlowNode *n) {
+  const GlowTensorviewMembers *m = n->members;
+  Buffer *base = buffer_of(p, glow_node_in(n, 0)), *b = buffer_for(p, &n->results[0]);
+  uint32_t bits = glow_kind_info[b->type->kind].bits;
+  b->base = base;
+  b->strides = m->strides;
+  b->data = (char *)base->data + m->offset * bits / 8;
+  for (uint32_t a = 0; a < b->type->rank; a++) {
+    bool exact = b->type->dims[a].kind == GLOW_DIM_EXACT;
+    bool same = base->type->rank == b->type->rank;
+    b->dims[a] = exact || !same ? b->type->dims[a].size : base->dims[a];
+  }
+}
+
+static void dims_of_tensor(Buffer *b, const GlowTensor *t) {
+  for (uint32_t a = 0; a < t->type->rank; a++)
+    b->dims[a] = t->type->dims[a].size;
+}
+
+/* A tensor of the room that a storage needs. */
+static GlowTensor *storage_tensor(Program *p, const GlowStorage *s) {
+  GlowDim dims[GLOW_MAX_RANK];
+  const GlowType *t = s->value.type;
+  for (uint32_t a = 0; a < t->rank; a++)
+    dims[a] = GLOW_EXACT(t->dims[a].size);
+  const GlowType *room = glow_type_with_layout(
+      p->ctx, glow_type_with_dims(p->ctx, t, t->rank, dims), t->layout);
+  return glow_tensor_create(p->ctx, room);
+}
+
+/* A storage as a buffer. Before its first write, what it holds is copied to memory of the run. */
+static Buffer *storage_buffer(Program *p, GlowStorage *s, bool write) {
+  Buffer *b = buffer_for(p, &s->value);
+  GlowCell *cell = &p->cells->cells[s->value.id];
+  if (!b->tensor) {
+    bool unset = s->cls == GLOW_PLACEHOLDER && !cell->tensor;
+    const GlowTensor *t = unset ? NULL : glow_cells_read(p->cells, s);
+    GlowTensor *copy = NULL;
+    if (unset && !write)
+      glow_error(p->ctx, s->src, "'@%s' is read, but no value is given", s->value.name);
+    if (!t && !(unset && write))
+      return NULL;
+    if (t && !write)
+      t = glow_tensor_aligned(p->ctx, t, &copy);
+    if (copy)
+      *cell = (GlowCell){.tensor = copy, .owned = true, .written = cell->written};
+    b->tensor = (GlowTensor *)(uintptr_t)t;
+    reset_dims(b);
+    if (t)
+      dims_of_tensor(b, t);
+  }
+  if (write && !cell->written) {
+    GlowTensor *own = storage_tensor(p, s);
+    if (b->tensor)
+      memcpy(own->data, b->tensor->data, b->tensor->bytes);
+    if (cell->owned)
+      glow_tensor_free(cell->tensor);
+    *cell = (GlowCell){.tensor = own, .owned = true, .written = true};
+    b->tensor = own;
+  }
+  b->data = b->tensor->data;
+  return b;
+}
+
+static Buffer *buffer_of(Program *p, const GlowValue *v) {
+  if (v->kind == GLOW_VALUE_STORAGE)
+    return storage_buffer(p, v->def.storage, false);
+  Buffer *b = glow_map_get(p->buffers, v);
+  GLOW_CHECK(p->ctx, b && b->data, "a buffer is used before its alloc");
+  return b;
+}
+static Buffer *written_buffer(Program *p, GlowValue *v) {
+  /* A view of a storage: the storage moves to memory of the run, and the view with it. */
+  if (v->kind == GLOW_VALUE_STORAGE)
+    return storage_buffer(p, v->def.storage, true);
+  const GlowNode *view = glow_value_def(v, GLOW_OP_TENSORVIEW);
+  if (view && written_buffer(p, glow_node_in(view, 0)))
+    run_view(p, view);
+  return buffer_of(p, v);
+}
+
+/* The type of a buffer now. */
+static const GlowType *type_now(Program *p, const Buffer *b) {
+  GlowDim dims[GLOW_MAX_RANK];
+  if (glow_type_is_static(b->type))
+    return b->type;
+  for (uint32_t a = 0; a < b->type->rank; a++)
+    dims[a] = GLOW_EXACT(b->dims[a]);
+  return glow_type_with_layout(p->ctx, glow_type_with_dims(p->ctx, b->type, b->type->rank, dims),
+                               b->type->layout);
+}
+
+static GlowBuf kernel_buf(Program *p, const Buffer *b) {
+  GlowBuf k = glow_buf_of(type_now(p, b), b->data);
+  for (uint32_t a = 0; a < b->strides.count; a++) {
+    int64_t stride = glow_array_at(b->strides, int64_t, a);
+    if (a < k.rank)
+      k.strides[a] = stride;
+    else
+      k.block_stride[a - k.rank] = stride;
+  }
+  return k;
+}
+
+/* ---- Extents that are known at run time ------------------------------------------------------------ */
+
+static bool all_static(const GlowNode *n) {
+  for (uint32_t i = 0; i < n->noperands; i++)
+    if (n->operands[i].value && !glow_type_is_static(n->operands[i].value->type))
+      return false;
+  return true;
+}
+
+/* Results of a stack: the extents of its inputs, broadcast. */
+static bool stack_types(GlowInfer *infer) {
+  const char *error = NULL;
+  const GlowType *t = glow_infer_broadcast(infer, infer->in, infer->nin, &error);
+  if (!t)
+    return glow_infer_error(infer, "%s", error);
+  for (uint32_t i = 0; i < infer->nout; i++)
+    infer->out[i] = t;
+  return true;
+}
+
+/* Sets the extents of what n writes, from the types and values of its operands. */
+static bool set_extents(Program *p, const GlowNode *n, Buffer *const *operands) {
+  uint32_t nins = glow_node_nins(n);
+  GlowArena *arena = glow_arena_create(p->ctx);
+  const GlowType **in = GLOW_NEW_ARRAY(arena, const GlowType *, nins + 1);
+  const GlowType **out = GLOW_NEW_ARRAY(arena, const GlowType *, n->nouts + 1);
+  const GlowType **claims = GLOW_NEW_ARRAY(arena, const GlowType *, n->nouts + 1);
+  GlowTensor *values = GLOW_NEW_ARRAY(arena, GlowTensor, nins + 1);
+  const GlowTensor **known = GLOW_NEW_ARRAY(arena, const GlowTensor *, nins + 1);
+  for (uint32_t i = 0; i < nins; i++) {
+    const Buffer *b = operands[n->nouts + i];
+    in[i] = b ? type_now(p, b) : NULL;
+    if (!b || b->strides.count)
+      continue;
+    values[i] = (GlowTensor){.type = in[i], .data = b->data, .bytes = (size_t)glow_type_bytes(in[i])};
+    known[i] = &values[i];
+  }
+  for (uint32_t i = 0; i < n->nouts; i++)
+    claims[i] = operands[i] ? operands[i]->type : NULL;
+  GlowInfer infer = {.ctx = p->ctx, .desc = glow_node_desc(n), .members = n->members,
+                     .loc = glow_node_loc(n), .nin = nins, .nout = n->nouts, .in = in,
+                     .known = known, .out = out, .node = n, .claims = claims, .runtime = true};
+  bool ok = glow_node_desc(n)->body ? stack_types(&infer) : glow_infer_run(&infer);
+  for (uint32_t i = 0; ok && i < n->nouts; i++) {
+    Buffer *b = operands[i];
+    if (!b || !out[i] || out[i]->rank != b->type->rank)
+      continue;
+    for (uint32_t a = 0; ok && a < b->type->rank; a++) {
+      GlowDim room = b->type->dims[a];
+      int64_t size = out[i]->dims[a].size;
+      bool fits = room.kind == GLOW_DIM_EXACT && out[i]->dims[a].kind == GLOW_DIM_EXACT
+                      ? size == room.size
+                      : out[i]->dims[a].kind != GLOW_DIM_EXACT || size <= room.size;
+      if (!fits)
+        glow_run_error(n, "extent %lld of axis %u does not fit %s", (long long)size, a,
+                       glow_type_str(p->ctx, b->type));
+      ok = fits;
+      b->dims[a] = size < room.size ? size : room.size;
+    }
+  }
+  glow_arena_destroy(arena);
+  return ok;
+}
+
+/* ---- Instructions ---------------------------------------------------------------------------------- */
+
+static bool run_expect_shape(Program *p, const GlowNode *n) {
+  const GlowExpectShapeMembers *m = n->members;
+  const Buffer *b = buffer_of(p, glow_node_in(n, 0));
+  for (uint32_t a = 0; b && a < m->dims.count; a++) {
+    int64_t want = glow_array_at(m->dims, int64_t, a);
+    if (want >= 0 && b->dims[a] != want) {
+      glow_run_error(n, "extent %lld of axis %u breaks the claim that it is %lld",
+                     (long long)b->dims[a], a, (long long)want);
+      return false;
+    }
+  }
+  return b != NULL;
+}
+
+/* Y holds Index slices of the shape of X before; its first extent grows by one. */
+static bool before_append(const GlowNode *n, Buffer *y, const Buffer *x, int64_t index) {
+  if (index < 0 || index >= y->type->dims[0].size) {
+    glow_run_error(n, "Index is %lld, beyond the bound of the buffer: the loop ran past its bound",
+                   (long long)index);
+    return false;
+  }
+  for (uint32_t a = 0; a < x->type->rank; a++) {
+    if (index > 0 && y->dims[a + 1] != x->dims[a]) {
+      glow_run_error(n, "a slice has extent %lld along axis %u, the ones before %lld",
+                     (long long)x->dims[a], a, (long long)y->dims[a + 1]);
+      return false;
+    }
+    y->dims[a + 1] = x->dims[a];
+  }
+  if (y->type->dims[0].kind != GLOW_DIM_EXACT)
+    y->dims[0] = index + 1;
+  return true;
+}
+
+/* The buffers of n's operands, in order; NULL entries: absent. NULL after a diagnostic. */
+static bool operand_buffers(Program *p, const GlowNode *n, Buffer **operands) {
+  for (uint32_t i = 0; i < n->noperands; i++) {
+    GlowUse *u = &n->operands[i];
+    bool writes = u->qual == GLOW_QUAL_OUT || u->qual == GLOW_QUAL_INOUT;
+    operands[i] = !u->value ? NULL : writes ? written_buffer(p, u->value) : buffer_of(p, u->value);
+    if (u->value && !operands[i])
+      return false;
+  }
+  return true;
+}
+
+static bool call_kernel(Program *p, const GlowNode *n, Buffer **operands) {
+  const GlowOpDesc *d = glow_node_desc(n);
+  GlowArena *arena = glow_arena_create(p->ctx);
+  GlowCall call = {.nin = glow_node_nins(n), .nout = n->nouts};
+  call.in = GLOW_NEW_ARRAY(arena, GlowBuf, call.nin + n->nextra + d->nin + 1);
+  call.out = GLOW_NEW_ARRAY(arena, GlowBuf, call.nout + d->nout + 1);
+  for (uint32_t i = 0; i < call.nin + n->nextra + d->nin; i++) {
+    const Buffer *b = i < call.nin + n->nextra ? operands[n->nouts + i] : NULL;
+    call.in[i] = b ? kernel_buf(p, b) : glow_buf_absent();
+  }
+  for (uint32_t i = 0; i < call.nout + d->nout; i++)
+    call.out[i] = i < call.nout && operands[i] ? kernel_buf(p, operands[i]) : glow_buf_absent();
+  bool ok = glow_exec_kernel(n, p->kernels, &call, &p->scratch);
+  for (uint32_t i = 0; ok && i < call.nout; i++)
+    if (operands[i] && !glow_type_is_static(operands[i]->type))
+      memcpy(operands[i]->dims, call.out[i].dims, sizeof operands[i]->dims);
+  glow_arena_destroy(arena);
+  return ok;
+}
+
+static bool run_plain(Program *p, const GlowNode *n) {
+  Buffer **operands = glow_malloc(p->ctx, (n->noperands + 1) * sizeof *operands);
+  GlowDefer defer;
+  glow_defer_push(p->ctx, &defer, free, operands);
+  bool ok = operand_buffers(p, n, operands);
+  if (ok && n->op == GLOW_OP_APPEND) {
+    GlowBuf index = kernel_buf(p, operands[2]);
+    ok = before_append(n, operands[0], operands[1], glow_ref_int(&index, 0));
+  } else if (ok && !all_static(n)) {
+    ok = set_extents(p, n, operands);
+  }
+  ok = ok && call_kernel(p, n, operands);
+  glow_defer_pop(p->ctx, &defer, true);
+  return ok;
+}
+
+/* ---- Control --------------------------------------------------------------------------------------- */
+
+static int64_t read_int(Program *p, const GlowValue *v) {
+  GlowBuf b = kernel_buf(p, buffer_of(p, v));
+  return glow_ref_int(&b, 0);
+}
+
+static bool run_if(Program *p, const GlowNode *n) {
+  bool yes = read_int(p, glow_node_in(n, GLOW_IF_IN_COND)) != 0;
+  GlowBlock *b = glow_node_region(n, yes ? "then" : "else");
+  return !b || run_block(p, b);
+}
+
+static bool run_loop(Program *p, const GlowNode *n) {
+  const GlowValue *trip = glow_node_in(n, GLOW_LOOP_IN_TRIP);
+  const GlowValue *cond = glow_node_in(n, GLOW_LOOP_IN_COND);
+  GlowBlock *body = glow_node_region(n, "body");
+  int64_t limit = trip ? read_int(p, trip) : INT64_MAX;
+  Buffer *iteration = body->nparams ? buffer_for(p, body->params[0]) : NULL;
+  int64_t *count = glow_arena_alloc(p->arena, sizeof *count);
+  if (iteration)
+    iteration->data = count;
+  for (*count = 0; *count < limit && (!cond || read_int(p, cond)); ++*count)
+    if (!run_block(p, body))
+      return false;
+  return true;
+}
+
+static bool run_instruction(Program *p, GlowNode *n) {
+  switch (n->op) {
+  case GLOW_OP_ALLOC:
+    run_alloc(p, n);
+    return true;
+  case GLOW_OP_DEALLOC: {
+    Buffer *b = glow_map_get(p->buffers, glow_node_in(n, 0));
+    free(b->heap);
+    b->heap = b->data = NULL;
+    return true;
+  }
+  case GLOW_OP_TENSORVIEW:
+    if (!buffer_of(p, glow_node_in(n, 0)) && !written_buffer(p, glow_node_in(n, 0)))
+      return false;
+    run_view(p, n);
+    return true;
+  case GLOW_OP_EXPECT_SHAPE:
+    return run_expect_shape(p, n);
+  case GLOW_OP_IF:
+    return run_if(p, n);
+  case GLOW_OP_LOOP:
+    return run_loop(p, n);
+  default:
+    return run_plain(p, n);
+  }
+}
+
+static bool run_block(Program *p, GlowBlock *b) {
+  for (GlowNode *n = b->first; n; n = n->next) {
+    if (!run_instruction(p, n))
+      return false;
+    if (p->options && p->options->progress && b == p->function->body) {
+      p->done += glow_node_weight(n);
+      p->options->progress(p->options->progress_user, p->done, p->total);
+    }
+  }
+  return true;
+}
+
+/* ---- Programs -------------------------------------------------------------------------------------- */
+
+/* Tensors of bounded storage take the extents that were written. */
+static void finish_storage(Program *p) {
+  for (GlowStorage *s = p->function->module->first_storage; s; s = s->next) {
+    GlowCell *c = &p->cells->cells[s->value.id];
+    const Buffer *b = glow_map_get(p->buffers, &s->value);
+    if (!c->written || !b || glow_type_is_static(s->value.type))
+      continue;
+    c->tensor->type = type_now(p, b);
+    c->tensor->bytes = (size_t)glow_type_bytes(c->tensor->type);
+  }
+}
+
+bool glow_program_run(GlowFunction *f, GlowCells *cells, const GlowRunOptions *options) {
+  GlowContext *ctx = f->module->ctx;
+  GlowDefer defer;
+  Program p = {.ctx = ctx, .function = f, .kernels = glow_kernels_best(), .options = options};
+  p.cells = cells;
+  p.arena = glow_arena_create(ctx);
+  glow_defer_push(ctx, &defer, release, &p);
+  p.buffers = glow_map_create(p.arena);
+  for (const GlowNode *n = f->body->first; n; n = n->next)
+    p.total += glow_node_weight(n);
+  if (f->arena >= 0)
+    p.memory = aligned_memory(&p, f->arena);
+  bool ok = run_block(&p, f->body);
+  if (ok)
+    finish_storage(&p);
+  glow_defer_pop(ctx, &defer, true);
+  return ok;
+}
