@@ -66,7 +66,8 @@ typedef struct Worst {
 static void judge(Worst *w, mpfr_t exact, double got, double x, double y, int digits, long emin) {
   w->samples++;
   double error;
-  double nearest = digits == 24 ? (double)mpfr_get_flt(exact, MPFR_RNDN) : mpfr_get_d(exact, MPFR_RNDN);
+  double nearest =
+      digits == 24 ? (double)mpfr_get_flt(exact, MPFR_RNDN) : mpfr_get_d(exact, MPFR_RNDN);
   if (nearest != nearest || nearest - nearest != 0 || got != got || got - got != 0) {
     error = nearest == got || (nearest != nearest && got != got) ? 0 : __builtin_inf();
   } else {

@@ -24,7 +24,8 @@ bool glow_node_has_error(const GlowNode *n) {
   return n->pred.value && glow_type_is_error(n->pred.value->type);
 }
 
-/* ---- Counts ----------------------------------------------------------------------------------- */
+/* ---- Counts -----------------------------------------------------------------------------------
+ */
 /* Ports before the last required one; those behind may be left out. */
 static uint32_t required_count(const GlowPort *ports, uint32_t count) {
   uint32_t n = 0;
@@ -41,9 +42,11 @@ static bool check_count(const GlowNode *n, const GlowPort *ports, uint32_t nport
   if (count >= least && (open || count <= nports))
     return true;
   if (open)
-    return glow_verify_error(n, "expected at least %u %s%s, found %u", least, what, least == 1 ? "" : "s", count);
+    return glow_verify_error(n, "expected at least %u %s%s, found %u", least, what,
+                             least == 1 ? "" : "s", count);
   if (least == nports)
-    return glow_verify_error(n, "expected %u %s%s, found %u", least, what, least == 1 ? "" : "s", count);
+    return glow_verify_error(n, "expected %u %s%s, found %u", least, what, least == 1 ? "" : "s",
+                             count);
   return glow_verify_error(n, "expected %u to %u %ss, found %u", least, nports, what, count);
 }
 
@@ -73,11 +76,13 @@ static bool check_counts(const GlowNode *n) {
       return false;
   for (uint32_t i = n->noperands - n->nextra; i < n->noperands; ++i)
     if (!n->operands[i].value)
-      return glow_verify_error(n, "operand %u is none, but a parameter of ^epilogue stands for it", i);
+      return glow_verify_error(n, "operand %u is none, but a parameter of ^epilogue stands for it",
+                               i);
   return true;
 }
 
-/* ---- Regions ---------------------------------------------------------------------------------- */
+/* ---- Regions ----------------------------------------------------------------------------------
+ */
 static bool check_regions(const GlowNode *n) {
   const GlowOpDesc *d = glow_node_desc(n);
   bool instr = glow_node_is_instr(n);
@@ -100,19 +105,21 @@ static bool check_regions(const GlowNode *n) {
     return glow_verify_error(n, "^%s must end with yield", body->label);
   if (glow_block_terminator(body)->noperands != n->nouts)
     return glow_verify_error(n, "^%s yields %u value%s for %u @out operand%s", body->label,
-                glow_block_terminator(body)->noperands,
-                glow_block_terminator(body)->noperands == 1 ? "" : "s", n->nouts,
-                n->nouts == 1 ? "" : "s");
+                             glow_block_terminator(body)->noperands,
+                             glow_block_terminator(body)->noperands == 1 ? "" : "s", n->nouts,
+                             n->nouts == 1 ? "" : "s");
   uint32_t bound = d->body ? glow_node_nins(n) : n->nouts + n->nextra;
   if (body->nparams != bound)
-    return glow_verify_error(n, "^%s has %u parameter%s, expected %u: %s", body->label, body->nparams,
-                body->nparams == 1 ? "" : "s", bound,
-                d->body ? "one for each @in operand"
-                        : "one for each @out operand, then one for each extra operand");
+    return glow_verify_error(n, "^%s has %u parameter%s, expected %u: %s", body->label,
+                             body->nparams, body->nparams == 1 ? "" : "s", bound,
+                             d->body
+                                 ? "one for each @in operand"
+                                 : "one for each @out operand, then one for each extra operand");
   return true;
 }
 
-/* ---- Types ------------------------------------------------------------------------------------ */
+/* ---- Types ------------------------------------------------------------------------------------
+ */
 static bool in_set(GlowKindSet set, const GlowType *t) {
   return t->quantized ? (set & GLOW_KINDS_QUANTIZED) != 0 : (set & GLOW_KIND_BIT(t->kind)) != 0;
 }
@@ -172,7 +179,7 @@ static bool report_port(const GlowNode *n, const GlowPort *port, const GlowValue
   glow_defer_push(ctx, &release, glow_text_release_fn, &t);
   describe_port(&t, glow_node_desc(n), port);
   glow_verify_error(n, "%s has type %s, expected %s", port->name, glow_type_str(ctx, v->type),
-       glow_text_cstr(&t));
+                    glow_text_cstr(&t));
   glow_defer_pop(ctx, &release, true);
   glow_note_value(n, v);
   return false;
@@ -195,8 +202,8 @@ static bool check_type(const GlowNode *n, const GlowPort *port, const GlowValue 
   if (same)
     return true;
   GlowContext *ctx = n->block->module->ctx;
-  glow_verify_error(n, "%s has type %s, but %s has %s: they must have the same element kind", port->name,
-       glow_type_str(ctx, v->type), b->port, glow_type_str(ctx, b->type));
+  glow_verify_error(n, "%s has type %s, but %s has %s: they must have the same element kind",
+                    port->name, glow_type_str(ctx, v->type), b->port, glow_type_str(ctx, b->type));
   glow_note_value(n, v);
   if (b->value != v)
     glow_note_value(n, b->value);
@@ -208,7 +215,8 @@ enum { MAX_VARS = 8 };
 static bool check_types(const GlowNode *n, bool results) {
   const GlowOpDesc *d = glow_node_desc(n);
   Binding bindings[MAX_VARS] = {{0}};
-  GLOW_CHECK(n->block->module->ctx, d->nvars <= MAX_VARS, "an operator has too many type variables");
+  GLOW_CHECK(n->block->module->ctx, d->nvars <= MAX_VARS,
+             "an operator has too many type variables");
   for (uint32_t i = 0; i < glow_node_nins(n); ++i) {
     const GlowValue *v = glow_node_in(n, i);
     if (v && !check_type(n, glow_op_in_port(d, i), v, bindings))
@@ -230,7 +238,8 @@ bool glow_node_check(const GlowNode *n) {
   return check_counts(n) && check_regions(n) && !glow_node_has_error(n) && check_types(n, false);
 }
 
-/* ---- Inference -------------------------------------------------------------------------------- */
+/* ---- Inference --------------------------------------------------------------------------------
+ */
 /* Room for the arrays of one inference: on the stack for all but very wide nodes. */
 typedef struct InferRoom {
   const GlowType *small_types[3 * 16];
@@ -290,15 +299,15 @@ static bool settle(GlowNode *n, uint32_t i, bool claimed, const GlowType *proved
   const char *port = glow_op_out_port(glow_node_desc(n), i)->name;
   if (!claimed) {
     if (!proved)
-      return glow_verify_error(n, "the type of result %s must be written: it does not follow from the operands",
-                  port);
+      return glow_verify_error(
+          n, "the type of result %s must be written: it does not follow from the operands", port);
     v->type = proved;
     return true;
   }
   if (!proved || glow_type_fit(v->type, proved) != GLOW_FIT_CONTRADICTS)
     return true;
-  glow_verify_error(n, "result %s is written as %s, but inference gives %s", port, glow_type_str(ctx, v->type),
-       glow_type_str(ctx, proved));
+  glow_verify_error(n, "result %s is written as %s, but inference gives %s", port,
+                    glow_type_str(ctx, v->type), glow_type_str(ctx, proved));
   for (uint32_t k = 0; k < n->noperands; ++k)
     if (n->operands[k].value) {
       glow_note_value(n, n->operands[k].value);
@@ -333,7 +342,8 @@ bool glow_node_resolve(GlowNode *n, const bool *claimed) {
   return ok;
 }
 
-/* ---- Instructions ----------------------------------------------------------------------------- */
+/* ---- Instructions -----------------------------------------------------------------------------
+ */
 static const GlowType *without_layout(GlowContext *ctx, const GlowType *t) {
   return glow_type_is_tensor(t) && t->layout ? glow_type_with_layout(ctx, t, NULL) : t;
 }
@@ -351,8 +361,9 @@ static bool check_output(const GlowNode *n, uint32_t i, const GlowType *proved) 
                                 have->scale, have->offset);
   if (glow_type_fit(have, want) != GLOW_FIT_CONTRADICTS)
     return true;
-  glow_verify_error(n, "@out %s has type %s, but inference gives %s", glow_op_out_port(glow_node_desc(n), i)->name,
-       glow_type_str(ctx, v->type), glow_type_str(ctx, proved));
+  glow_verify_error(n, "@out %s has type %s, but inference gives %s",
+                    glow_op_out_port(glow_node_desc(n), i)->name, glow_type_str(ctx, v->type),
+                    glow_type_str(ctx, proved));
   glow_note_value(n, v);
   return false;
 }

@@ -83,7 +83,8 @@ static bool same_storage(Pairing *p, const GlowStorage *a, const GlowStorage *b)
   return !a->init.eval || same_block(p, a->init.eval, b->init.eval);
 }
 
-static bool same_refs(const GlowGradientRef *a, uint32_t na, const GlowGradientRef *b, uint32_t nb) {
+static bool same_refs(const GlowGradientRef *a, uint32_t na, const GlowGradientRef *b,
+                      uint32_t nb) {
   if (na != nb)
     return false;
   for (uint32_t i = 0; i < na; ++i)

@@ -26,9 +26,9 @@ static const GlowType *type_of(const GlowFunction *g, const GlowFunction *primal
   if (!ref->name) {
     if (ref->index < primal->nresults)
       return primal->results[ref->index];
-    glow_error(g->module->ctx, g->src, "gradient @%s: @%s has %u result%s, so there is no result %u",
-               g->name, primal->name, primal->nresults, primal->nresults == 1 ? "" : "s",
-               ref->index);
+    glow_error(g->module->ctx, g->src,
+               "gradient @%s: @%s has %u result%s, so there is no result %u", g->name, primal->name,
+               primal->nresults, primal->nresults == 1 ? "" : "s", ref->index);
     return NULL;
   }
   if (ref->is_storage) {
@@ -57,9 +57,10 @@ static bool collect(const GlowFunction *g, const GlowFunction *primal, const Glo
     if (!types[i])
       return false;
     if (clause && !is_float(types[i])) {
-      glow_error(g->module->ctx, g->src, "gradient @%s: '%s' names a value of type %s; "
-                 "expected a floating-point tensor", g->name, clause,
-                 glow_type_str(g->module->ctx, types[i]));
+      glow_error(g->module->ctx, g->src,
+                 "gradient @%s: '%s' names a value of type %s; "
+                 "expected a floating-point tensor",
+                 g->name, clause, glow_type_str(g->module->ctx, types[i]));
       return false;
     }
   }

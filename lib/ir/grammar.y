@@ -82,7 +82,10 @@ init ::= EVAL(T) evalopen(B) stmts term RBRACE. {
   glow_parse_init_eval(p, &T, glow_parse_close(p));
 }
 %type evalopen {int}
-evalopen(A) ::= LBRACE(T).                    { A = 0; glow_parse_open_block(p, &T, GLOW_OPEN_EVAL); }
+evalopen(A) ::= LBRACE(T). {
+  A = 0;
+  glow_parse_open_block(p, &T, GLOW_OPEN_EVAL);
+}
 %destructor evalopen { (void)$$; glow_parse_close(p); }
 
 /* ---- Functions ---- */
@@ -93,7 +96,10 @@ item ::= proghead funcopen(B) istmts RBRACE.     { (void)B; glow_parse_close(p);
 proghead ::= progsig with.
 progsig ::= PROGRAM GLOBAL(N) sig.            { glow_parse_function(p, GLOW_PROGRAM, &N); }
 %type funcopen {int}
-funcopen(A) ::= LBRACE(T).                    { A = 0; glow_parse_open_block(p, &T, GLOW_OPEN_FUNCTION); }
+funcopen(A) ::= LBRACE(T). {
+  A = 0;
+  glow_parse_open_block(p, &T, GLOW_OPEN_FUNCTION);
+}
 %destructor funcopen { (void)$$; glow_parse_close(p); }
 item ::= GRADIENT GLOBAL(N) gsig OF GLOBAL(P) clauses. { glow_parse_gradient(p, &N, &P); }
 
@@ -161,8 +167,12 @@ ref(A) ::= GLOBAL(T).                         { A = glow_parse_ref(p, &T, '@'); 
 pred ::= .
 pred ::= PRED ref(V).                         { p->pred = V; }
 loc ::= .
-loc ::= LOC LPAREN STRING(F) COLON STRING(N) RPAREN.       { glow_parse_origin(p, &F, &N, NULL, NULL); }
-loc ::= LOC LPAREN STRING(F) COLON INT(L) COLON INT(C) RPAREN. { glow_parse_origin(p, &F, NULL, &L, &C); }
+loc ::= LOC LPAREN STRING(F) COLON STRING(N) RPAREN. {
+  glow_parse_origin(p, &F, &N, NULL, NULL);
+}
+loc ::= LOC LPAREN STRING(F) COLON INT(L) COLON INT(C) RPAREN. {
+  glow_parse_origin(p, &F, NULL, &L, &C);
+}
 term ::= .
 term ::= YIELD(T) operands0 loc.              { glow_parse_terminator(p, &T, GLOW_OP_YIELD); }
 term ::= RETURN(T) operands0 loc.             { glow_parse_terminator(p, &T, GLOW_OP_RETURN); }
@@ -173,7 +183,10 @@ regionhead ::= REGION(T) regsig.              { glow_parse_region(p, &T); }
 regsig ::= .
 regsig ::= LPAREN params RPAREN.
 %type regionopen {int}
-regionopen(A) ::= LBRACE(T).                  { A = 0; glow_parse_open_block(p, &T, GLOW_OPEN_REGION); }
+regionopen(A) ::= LBRACE(T). {
+  A = 0;
+  glow_parse_open_block(p, &T, GLOW_OPEN_REGION);
+}
 %destructor regionopen { (void)$$; glow_parse_close(p); }
 
 /* ---- Instruction level ---- */
@@ -193,13 +206,18 @@ ioperands ::= ioperands COMMA ioperand.
 ioperand ::= QUAL(Q) ref(V).                  { glow_parse_operand(p, &Q, V); }
 ioperand ::= QUAL(Q) NONE.                    { glow_parse_operand(p, &Q, NULL); }
 at ::= .
-at ::= AT INT(T).                             { glow_parse_i64(p, &T, 0, INT64_MAX, "offset", &p->at); }
+at ::= AT INT(T). {
+  glow_parse_i64(p, &T, 0, INT64_MAX, "offset", &p->at);
+}
 iregions ::= .
 iregions ::= iregions iregion.
 iregion ::= regionhead regionopen(B) istmts RBRACE. { (void)B; glow_parse_close(p); }
 iregion ::= regionhead EQ scalaropen(B) stmts term RBRACE. { (void)B; glow_parse_close(p); }
 %type scalaropen {int}
-scalaropen(A) ::= LBRACE(T).                  { A = 0; glow_parse_open_block(p, &T, GLOW_OPEN_SCALAR); }
+scalaropen(A) ::= LBRACE(T). {
+  A = 0;
+  glow_parse_open_block(p, &T, GLOW_OPEN_SCALAR);
+}
 %destructor scalaropen { (void)$$; glow_parse_close(p); }
 
 /* ---- Types and attributes ---- */
@@ -232,7 +250,10 @@ value ::= list.
 list(A) ::= listopen(L) RBRACK.               { A = L.token; glow_parse_list_close(p, L.index); }
 list(A) ::= listopen(L) values RBRACK.        { A = L.token; glow_parse_list_close(p, L.index); }
 %type listopen {GlowListText}
-listopen(A) ::= LBRACK(T).                    { A.token = T; A.index = glow_parse_list_open(p, &T); }
+listopen(A) ::= LBRACK(T). {
+  A.token = T;
+  A.index = glow_parse_list_open(p, &T);
+}
 values ::= value.
 values ::= values COMMA value.
 %type scalar {GlowToken}

@@ -42,8 +42,8 @@ struct GlowValue {
   uint32_t id;
   uint32_t index;       /* which result or parameter */
   const GlowType *type; /* never NULL; the error type after a reported error */
-  GlowStr name;         /* without sigil; NULL for an unused result printed as `_` or not yet named */
-  GlowUse *uses;        /* head of the list of uses */
+  GlowStr name;  /* without sigil; NULL for an unused result printed as `_` or not yet named */
+  GlowUse *uses; /* head of the list of uses */
   union {
     GlowNode *node;
     GlowBlock *block;
@@ -61,7 +61,7 @@ struct GlowUse {
 /* What `loc(...)` says: where a node came from before it was text. */
 typedef struct GlowOrigin {
   GlowStr file;
-  GlowStr name;       /* loc("file":"name"); NULL for loc("file":line:col) */
+  GlowStr name; /* loc("file":"name"); NULL for loc("file":line:col) */
   uint32_t line, col;
 } GlowOrigin;
 
@@ -75,17 +75,21 @@ struct GlowNode {
   uint32_t nextra;    /* operands after the inputs that the epilogue or stack body consumes */
   uint32_t nresults, nregions;
   GlowUse *operands;
-  GlowUse pred;         /* value NULL: none */
-  GlowValue *results;   /* an array; addresses are stable */
-  GlowBlock **regions;  /* index = region port of the op, NULL if absent; then epilogue/body last */
-  void *members;        /* the generated struct of op, or NULL if it has none */
-  GlowOrigin *origin;   /* NULL: none */
-  GlowLoc src;          /* where this node's text stands; line 0 if it was not parsed */
-  void *scratch;        /* for the running pass; garbage between passes */
-  uint32_t order;       /* position in a pre-order walk; valid after glow_function_number */
+  GlowUse pred;        /* value NULL: none */
+  GlowValue *results;  /* an array; addresses are stable */
+  GlowBlock **regions; /* index = region port of the op, NULL if absent; then epilogue/body last */
+  void *members;       /* the generated struct of op, or NULL if it has none */
+  GlowOrigin *origin;  /* NULL: none */
+  GlowLoc src;         /* where this node's text stands; line 0 if it was not parsed */
+  void *scratch;       /* for the running pass; garbage between passes */
+  uint32_t order;      /* position in a pre-order walk; valid after glow_function_number */
 };
 
-typedef enum GlowBlockOwner { GLOW_BLOCK_FUNCTION, GLOW_BLOCK_REGION, GLOW_BLOCK_EVAL } GlowBlockOwner;
+typedef enum GlowBlockOwner {
+  GLOW_BLOCK_FUNCTION,
+  GLOW_BLOCK_REGION,
+  GLOW_BLOCK_EVAL
+} GlowBlockOwner;
 
 struct GlowBlock {
   GlowBlockOwner owner;
@@ -95,8 +99,8 @@ struct GlowBlock {
     GlowStorage *storage;
   } of;
   GlowLevel level;
-  bool scalar;          /* ^r(...) = { }: a scalar body in node syntax; captures nothing */
-  GlowStr label;        /* region name without ^: "then", "body", "epilogue" */
+  bool scalar;            /* ^r(...) = { }: a scalar body in node syntax; captures nothing */
+  GlowStr label;          /* region name without ^: "then", "body", "epilogue" */
   GlowNode *first, *last; /* the last one is a terminator, if the block has one */
   uint32_t nparams;
   GlowValue **params;
@@ -106,8 +110,13 @@ struct GlowBlock {
 
 typedef enum GlowStorageClass { GLOW_PLACEHOLDER, GLOW_VARIABLE, GLOW_CONSTANT } GlowStorageClass;
 typedef enum GlowInitKind {
-  GLOW_INIT_NONE, GLOW_INIT_SPLAT, GLOW_INIT_LIST, GLOW_INIT_RANDOM, GLOW_INIT_RESOURCE,
-  GLOW_INIT_EVAL, GLOW_INIT_PAYLOAD,
+  GLOW_INIT_NONE,
+  GLOW_INIT_SPLAT,
+  GLOW_INIT_LIST,
+  GLOW_INIT_RANDOM,
+  GLOW_INIT_RESOURCE,
+  GLOW_INIT_EVAL,
+  GLOW_INIT_PAYLOAD,
   GLOW_INIT_ELIDED /* printed for reading only; parses, verifies, refuses to run */
 } GlowInitKind;
 
@@ -116,7 +125,7 @@ typedef struct GlowInit {
   GlowScalar splat;
   const GlowTensor *tensor; /* LIST, and RESOURCE and PAYLOAD once resolved (borrowed) */
   GlowRandom random;
-  GlowStr file, key;        /* RESOURCE: file as written; RESOURCE and PAYLOAD: key */
+  GlowStr file, key; /* RESOURCE: file as written; RESOURCE and PAYLOAD: key */
   GlowBlock *eval;
 } GlowInit;
 
@@ -135,7 +144,7 @@ typedef enum GlowFunctionKind { GLOW_FUNC, GLOW_PROGRAM, GLOW_GRADIENT } GlowFun
 
 /* What a gradient declaration names: a parameter or storage by name, or a result by index. */
 typedef struct GlowGradientRef {
-  GlowStr name;   /* NULL: by index */
+  GlowStr name; /* NULL: by index */
   bool is_storage;
   uint32_t index;
 } GlowGradientRef;
@@ -143,13 +152,13 @@ typedef struct GlowGradientRef {
 struct GlowFunction {
   GlowFunctionKind kind;
   GlowStr name;
-  GlowBlock *body;           /* params included; GRADIENT: no nodes until -grad gives it some */
-  bool has_results;          /* a signature `-> (...)` was written */
+  GlowBlock *body;  /* params included; GRADIENT: no nodes until -grad gives it some */
+  bool has_results; /* a signature `-> (...)` was written */
   uint32_t nresults;
   const GlowType **results;
-  GlowStr device;            /* with {device = "..."}; NULL if absent */
-  int64_t arena, align;      /* with {arena = n, align = n}; -1 if absent */
-  bool inline_always;        /* with {inline = true} */
+  GlowStr device;       /* with {device = "..."}; NULL if absent */
+  int64_t arena, align; /* with {arena = n, align = n}; -1 if absent */
+  bool inline_always;   /* with {inline = true} */
   /* GRADIENT */
   GlowStr primal;
   GlowGradientRef *from, *wrt, *keeping;
@@ -163,13 +172,14 @@ struct GlowFunction {
 struct GlowModule {
   GlowContext *ctx;
   GlowArena *arena;
+  GlowModule *older, *newer; /* other modules of the context */
   GlowStr name;    /* NULL if there is no module line */
   int64_t version; /* -1 if absent */
   GlowStr target, base, producer;
   GlowStorage *first_storage, *last_storage;
   GlowFunction *first_function, *last_function;
-  struct GlowNames *names;      /* storage */
-  struct GlowNames *functions;  /* functions by name */
+  struct GlowNames *names;     /* storage */
+  struct GlowNames *functions; /* functions by name */
   uint32_t next_id;
   GlowStr path_dir; /* folder that relative resource paths start from */
   bool elided;
@@ -188,7 +198,8 @@ bool glow_module_has_level(const GlowModule *m, GlowLevel level);
 
 /* ---- Storage and functions ----------------------------------------------------------------- */
 /* Appends. The name is made unique by a numbered suffix if it is taken. */
-GlowStorage *glow_storage_create(GlowModule *m, GlowStorageClass cls, GlowStr name, const GlowType *type, GlowInit init);
+GlowStorage *glow_storage_create(GlowModule *m, GlowStorageClass cls, GlowStr name,
+                                 const GlowType *type, GlowInit init);
 /* Moves s to stand before `before` (NULL: last): an eval block may only use earlier storage. */
 void glow_storage_move(GlowStorage *s, GlowStorage *before);
 void glow_storage_remove(GlowStorage *s); /* must be unused */
@@ -202,12 +213,13 @@ uint32_t glow_function_number(GlowFunction *f);
 /* ---- Blocks and values ---------------------------------------------------------------------- */
 /* A new block; a region or eval block is attached by whoever creates its node or storage. `names`
  * of the enclosing function for control regions; NULL makes a name space of its own. */
-GlowBlock *glow_block_create(GlowModule *m, GlowLevel level, struct GlowNames *names, GlowStr label);
+GlowBlock *glow_block_create(GlowModule *m, GlowLevel level, struct GlowNames *names,
+                             GlowStr label);
 GlowValue *glow_block_add_param(GlowBlock *b, GlowStr name, const GlowType *type);
 /* The terminator's operands: what the block yields or returns. NULL if it has no terminator. */
 GlowNode *glow_block_terminator(const GlowBlock *b);
 GlowFunction *glow_block_function(const GlowBlock *b); /* NULL inside an eval initializer */
-GlowBlock *glow_block_parent(const GlowBlock *b);      /* the enclosing block of a region, or NULL */
+GlowBlock *glow_block_parent(const GlowBlock *b); /* the enclosing block of a region, or NULL */
 /* Calls fn for each node in b and its regions, a node before its regions; fn may remove or replace
  * the node it is given. Stops when fn returns false. */
 bool glow_block_walk(GlowBlock *b, bool (*fn)(GlowNode *node, void *arg), void *arg);
@@ -230,8 +242,8 @@ const GlowTensor *glow_value_known(const GlowValue *v);
 typedef struct GlowBuilder {
   GlowModule *module;
   GlowBlock *block;
-  GlowNode *before;   /* insert before this node; NULL: at the end (before a terminator) */
-  GlowLoc src;        /* given to new nodes */
+  GlowNode *before; /* insert before this node; NULL: at the end (before a terminator) */
+  GlowLoc src;      /* given to new nodes */
   GlowOrigin *origin;
   GlowValue *pred;
 } GlowBuilder;
@@ -248,12 +260,13 @@ typedef struct GlowNodeSpec {
   uint32_t nouts;
   GlowValue *const *extras;
   uint32_t nextra;
-  const void *members; /* NULL: the defaults; copied; arrays inside must live in the module's arena (glow_array_*) */
+  const void *members; /* NULL: the defaults; copied; arrays inside must live in the module's arena
+                          (glow_array_*) */
   GlowBlock *const *regions;
   uint32_t nregions;
-  uint32_t nresults;            /* results wanted; 0: those that are neither optional nor variadic */
+  uint32_t nresults; /* results wanted; 0: those that are neither optional nor variadic */
   const GlowType *const *types; /* claims, NULL or NULL entries: inferred */
-  const GlowStr *names;         /* of the results; NULL: numbered. An entry NULL: `_` if `discard` */
+  const GlowStr *names; /* of the results; NULL: numbered. An entry NULL: `_` if `discard` */
   bool discard_unnamed;
 } GlowNodeSpec;
 
@@ -261,11 +274,14 @@ typedef struct GlowNodeSpec {
  * diagnostic at builder->src (or origin) if the operands, members or claims do not fit. */
 GlowNode *glow_node_create(GlowBuilder *b, const GlowNodeSpec *spec);
 /* Shorthands: inputs from an array, members (may be NULL), result 0 named `name` (may be NULL). */
-GlowNode *glow_build(GlowBuilder *b, GlowOp op, GlowValue *const *ins, uint32_t nins, const void *members, GlowStr name);
+GlowNode *glow_build(GlowBuilder *b, GlowOp op, GlowValue *const *ins, uint32_t nins,
+                     const void *members, GlowStr name);
 GlowValue *glow_build1(GlowBuilder *b, GlowOp op, GlowValue *x, const void *members, GlowStr name);
-GlowValue *glow_build2(GlowBuilder *b, GlowOp op, GlowValue *x, GlowValue *y, const void *members, GlowStr name);
+GlowValue *glow_build2(GlowBuilder *b, GlowOp op, GlowValue *x, GlowValue *y, const void *members,
+                       GlowStr name);
 /* Instruction with nouts outputs, nins inputs, no regions. */
-GlowNode *glow_build_instr(GlowBuilder *b, GlowOp op, GlowValue *const *outs, uint32_t nouts, GlowValue *const *ins, uint32_t nins, const void *members);
+GlowNode *glow_build_instr(GlowBuilder *b, GlowOp op, GlowValue *const *outs, uint32_t nouts,
+                           GlowValue *const *ins, uint32_t nins, const void *members);
 GlowNode *glow_build_terminator(GlowBlock *b, GlowOp op, GlowValue *const *values, uint32_t count);
 
 /* Member arrays for a spec. */
@@ -300,7 +316,9 @@ GlowNode *glow_next_in_walk(GlowNode *n);
 
 static inline const GlowOpDesc *glow_node_desc(const GlowNode *n) { return &glow_op_desc[n->op]; }
 /* The value at input port index i (variadic ones continue), at either level; NULL if none. */
-static inline uint32_t glow_node_nins(const GlowNode *n) { return n->noperands - n->nouts - n->nextra; }
+static inline uint32_t glow_node_nins(const GlowNode *n) {
+  return n->noperands - n->nouts - n->nextra;
+}
 static inline GlowValue *glow_node_in(const GlowNode *n, uint32_t i) {
   return i < glow_node_nins(n) ? n->operands[n->nouts + i].value : NULL;
 }
@@ -320,7 +338,8 @@ bool glow_node_is(const GlowNode *n, GlowOp op);
 /* The node that defines v if it is of operator op, else NULL. */
 GlowNode *glow_value_def(const GlowValue *v, GlowOp op);
 
-/* ---- Text ------------------------------------------------------------------------------------- */
+/* ---- Text -------------------------------------------------------------------------------------
+ */
 /* Parses a text: `data[size]` must be NUL; data must outlive the context (payload borrows it).
  * Resolves resources relative to the module's base or `name`'s folder. Reports errors and goes on;
  * returns NULL if there was any. Does not verify. */
@@ -329,16 +348,18 @@ GlowModule *glow_module_parse(GlowContext *ctx, const char *name, const char *da
 bool glow_text_is_module(const char *data, size_t size);
 
 typedef struct GlowPrintOptions {
-  const char *relative_to; /* folder that resource paths are made relative to; NULL: absolute with base */
+  const char
+      *relative_to; /* folder that resource paths are made relative to; NULL: absolute with base */
   bool elide_constants;
-  bool no_payload;         /* dumps on stderr: leave the payload bytes out (the text says so) */
+  bool no_payload; /* dumps on stderr: leave the payload bytes out (the text says so) */
 } GlowPrintOptions;
 void glow_module_print(const GlowModule *m, GlowText *out, const GlowPrintOptions *options);
 void glow_node_print(const GlowNode *n, GlowText *out); /* one node on one line, for messages */
 /* True if printing will append payload bytes. */
 bool glow_module_has_payload(const GlowModule *m);
 
-/* ---- Verifier ---------------------------------------------------------------------------------- */
+/* ---- Verifier ----------------------------------------------------------------------------------
+ */
 /* Checks every rule of LangRef; reports all violations. Returns true if there was none. */
 bool glow_module_verify(GlowModule *m);
 /* parse(print(m)) == m: prints, parses, prints again, compares; reports the first difference. */

@@ -53,7 +53,8 @@ bool glow_node_check_hook(const GlowNode *n);
 /* Infers n's results, checks them against its claims (results[i].type, where `claimed`), and sets
  * the types. Reports; results then have the error type. */
 bool glow_node_resolve(GlowNode *n, const bool *claimed);
-/* The buffers that instruction n writes against inferred types, up to layout and bounds. Reports. */
+/* The buffers that instruction n writes against inferred types, up to layout and bounds. Reports.
+ */
 bool glow_instr_check_outputs(const GlowNode *n);
 /* Whether a port of an operator takes values of type t. */
 bool glow_port_accepts(const GlowOpDesc *d, const GlowPort *port, const GlowType *t);
@@ -69,7 +70,8 @@ size_t glow_member_size(const GlowMember *m);
 bool glow_member_is_default(const GlowMember *m, const void *members);
 void glow_member_copy(GlowArena *arena, const GlowMember *m, void *to, const void *from);
 
-/* ---- Verifier --------------------------------------------------------------------------------- */
+/* ---- Verifier ---------------------------------------------------------------------------------
+ */
 /* What programs may do with buffers (verify_program.c). Sets *ok to false after a report. */
 void glow_verify_buffers(GlowFunction *f, bool *ok);
 /* Whether planned offsets keep live buffers apart (verify_plan.c). */
@@ -77,7 +79,8 @@ void glow_verify_plan(GlowFunction *f, bool *ok);
 
 /* ---- Initializers ---------------------------------------------------------------------------- */
 /* A tensor that borrows `data`, in the context's arena: lives as long as the context. */
-GlowTensor *glow_tensor_in_context(GlowContext *ctx, const GlowType *type, const void *data, size_t bytes);
+GlowTensor *glow_tensor_in_context(GlowContext *ctx, const GlowType *type, const void *data,
+                                   size_t bytes);
 bool glow_init_equal(const GlowStorage *a, const GlowStorage *b);
 /* How weight files hold a tensor of this static type: its physical extents, or plain bytes where
  * safetensors has no such kind. */

@@ -76,7 +76,7 @@ int glow_lexer_next(GlowLexer *l, GlowToken *t) {
       nan   = "nan" ("(0x" [0-9a-fA-F]+ ")")?;
 
       "\x00" {
-        if ((const char *)start >= end) {
+        if ((const char *)start >= end + GLOW_OFF_BY_ONE) {
           YYCURSOR = start;
           TOKEN(EOF);
         }

@@ -4,10 +4,10 @@
 #include "ir/ir_internal.h"
 
 static const size_t element_sizes[] = {
-    [GLOW_MEMBER_BOOL] = sizeof(bool),       [GLOW_MEMBER_U32] = sizeof(uint32_t),
-    [GLOW_MEMBER_I64] = sizeof(int64_t),     [GLOW_MEMBER_FLOAT] = sizeof(float),
-    [GLOW_MEMBER_STR] = sizeof(GlowStr),     [GLOW_MEMBER_KIND] = sizeof(GlowKind),
-    [GLOW_MEMBER_TYPE] = sizeof(GlowType *), [GLOW_MEMBER_SYMBOL] = sizeof(GlowStr),
+    [GLOW_MEMBER_BOOL] = sizeof(bool),         [GLOW_MEMBER_U32] = sizeof(uint32_t),
+    [GLOW_MEMBER_I64] = sizeof(int64_t),       [GLOW_MEMBER_FLOAT] = sizeof(float),
+    [GLOW_MEMBER_STR] = sizeof(GlowStr),       [GLOW_MEMBER_KIND] = sizeof(GlowKind),
+    [GLOW_MEMBER_TYPE] = sizeof(GlowType *),   [GLOW_MEMBER_SYMBOL] = sizeof(GlowStr),
     [GLOW_MEMBER_SCALAR] = sizeof(GlowScalar), [GLOW_MEMBER_ENUM] = sizeof(int)};
 
 size_t glow_member_size(const GlowMember *m) { return element_sizes[m->type]; }

@@ -3,6 +3,26 @@
 
 #include "ir/ir_internal.h"
 
+/* The context releases what a throw left behind. */
+static void release_modules(GlowContext *ctx) {
+  while (ctx->modules)
+    glow_module_destroy(ctx->modules);
+}
+
+static void link_module(GlowContext *ctx, GlowModule *m) {
+  m->older = ctx->modules;
+  if (m->older)
+    m->older->newer = m;
+  ctx->modules = m;
+  ctx->release_modules = release_modules;
+}
+
+static void unlink_module(GlowContext *ctx, GlowModule *m) {
+  *(m->newer ? &m->newer->older : &ctx->modules) = m->older;
+  if (m->older)
+    m->older->newer = m->newer;
+}
+
 GlowModule *glow_module_create(GlowContext *ctx, GlowStr name) {
   GlowArena *arena = glow_arena_create(ctx);
   GlowModule *m = GLOW_NEW(arena, GlowModule);
@@ -13,6 +33,7 @@ GlowModule *glow_module_create(GlowContext *ctx, GlowStr name) {
   m->names = glow_names_create(arena);
   m->functions = glow_names_create(arena);
   m->path_dir = glow_str(ctx, ".");
+  link_module(ctx, m);
   return m;
 }
 
@@ -23,6 +44,7 @@ void glow_module_destroy(GlowModule *m) {
     glow_tensor_free(s->cached);
     s->cached = NULL;
   }
+  unlink_module(m->ctx, m);
   glow_arena_destroy(m->arena);
 }
 
@@ -72,7 +94,8 @@ bool glow_module_has_level(const GlowModule *m, GlowLevel level) {
   return false;
 }
 
-/* ---- Storage ---------------------------------------------------------------------------------- */
+/* ---- Storage ----------------------------------------------------------------------------------
+ */
 static void link_storage(GlowStorage *s, GlowStorage *before) {
   GlowModule *m = s->module;
   s->next = before;
@@ -131,7 +154,8 @@ void glow_storage_remove(GlowStorage *s) {
   s->cached = NULL;
 }
 
-/* ---- Functions -------------------------------------------------------------------------------- */
+/* ---- Functions --------------------------------------------------------------------------------
+ */
 static void link_function(GlowFunction *f, GlowFunction *before) {
   GlowModule *m = f->module;
   f->next = before;

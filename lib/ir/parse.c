@@ -8,31 +8,47 @@
 #include "ir/parse_internal.h"
 #include "support/file.h"
 
-/* ---- Words ------------------------------------------------------------------------------------ */
+/* ---- Words ------------------------------------------------------------------------------------
+ */
 typedef struct Word {
   const char *text;
   int kind;
 } Word;
 
 /* In the order of strcmp. */
-static const Word keywords[] = {
-    {"alloc", GLOW_TOK_ALLOC},         {"at", GLOW_TOK_AT},
-    {"constant", GLOW_TOK_CONSTANT},   {"dealloc", GLOW_TOK_DEALLOC},
-    {"declare", GLOW_TOK_DECLARE},     {"elided", GLOW_TOK_ELIDED},
-    {"eval", GLOW_TOK_EVAL},           {"false", GLOW_TOK_BOOLEAN},
-    {"from", GLOW_TOK_FROM},           {"func", GLOW_TOK_FUNC},
-    {"gradient", GLOW_TOK_GRADIENT},   {"keeping", GLOW_TOK_KEEPING},
-    {"loc", GLOW_TOK_LOC},             {"module", GLOW_TOK_MODULE},
-    {"none", GLOW_TOK_NONE},           {"of", GLOW_TOK_OF},
-    {"opt", GLOW_TOK_OPT},             {"payload", GLOW_TOK_PAYLOAD},
-    {"placeholder", GLOW_TOK_PLACEHOLDER}, {"pred", GLOW_TOK_PRED},
-    {"program", GLOW_TOK_PROGRAM},     {"random", GLOW_TOK_RANDOM},
-    {"resource", GLOW_TOK_RESOURCE},   {"return", GLOW_TOK_RETURN},
-    {"seedable", GLOW_TOK_SEEDABLE},   {"seq", GLOW_TOK_SEQ},
-    {"splat", GLOW_TOK_SPLAT},         {"tensorview", GLOW_TOK_VIEW},
-    {"true", GLOW_TOK_BOOLEAN},        {"variable", GLOW_TOK_VARIABLE},
-    {"with", GLOW_TOK_WITH},           {"wrt", GLOW_TOK_WRT},
-    {"yield", GLOW_TOK_YIELD}};
+static const Word keywords[] = {{"alloc", GLOW_TOK_ALLOC},
+                                {"at", GLOW_TOK_AT},
+                                {"constant", GLOW_TOK_CONSTANT},
+                                {"dealloc", GLOW_TOK_DEALLOC},
+                                {"declare", GLOW_TOK_DECLARE},
+                                {"elided", GLOW_TOK_ELIDED},
+                                {"eval", GLOW_TOK_EVAL},
+                                {"false", GLOW_TOK_BOOLEAN},
+                                {"from", GLOW_TOK_FROM},
+                                {"func", GLOW_TOK_FUNC},
+                                {"gradient", GLOW_TOK_GRADIENT},
+                                {"keeping", GLOW_TOK_KEEPING},
+                                {"loc", GLOW_TOK_LOC},
+                                {"module", GLOW_TOK_MODULE},
+                                {"none", GLOW_TOK_NONE},
+                                {"of", GLOW_TOK_OF},
+                                {"opt", GLOW_TOK_OPT},
+                                {"payload", GLOW_TOK_PAYLOAD},
+                                {"placeholder", GLOW_TOK_PLACEHOLDER},
+                                {"pred", GLOW_TOK_PRED},
+                                {"program", GLOW_TOK_PROGRAM},
+                                {"random", GLOW_TOK_RANDOM},
+                                {"resource", GLOW_TOK_RESOURCE},
+                                {"return", GLOW_TOK_RETURN},
+                                {"seedable", GLOW_TOK_SEEDABLE},
+                                {"seq", GLOW_TOK_SEQ},
+                                {"splat", GLOW_TOK_SPLAT},
+                                {"tensorview", GLOW_TOK_VIEW},
+                                {"true", GLOW_TOK_BOOLEAN},
+                                {"variable", GLOW_TOK_VARIABLE},
+                                {"with", GLOW_TOK_WITH},
+                                {"wrt", GLOW_TOK_WRT},
+                                {"yield", GLOW_TOK_YIELD}};
 enum { KEYWORDS = sizeof keywords / sizeof *keywords };
 
 int glow_lexer_word(const char *s, size_t length) {
@@ -54,7 +70,8 @@ int glow_lexer_word(const char *s, size_t length) {
   return glow_kind_from_name(s, length) != GLOW_KIND_COUNT ? GLOW_TOK_KIND : GLOW_TOK_IDENT;
 }
 
-/* ---- Messages --------------------------------------------------------------------------------- */
+/* ---- Messages ---------------------------------------------------------------------------------
+ */
 GlowLoc glow_parse_loc(const GlowParser *p, const GlowToken *t) {
   return (GlowLoc){.file = p->file, .line = t->line, .col = t->col};
 }
@@ -89,33 +106,60 @@ void glow_parse_fatal(GlowParser *p, const GlowToken *t, const char *format, ...
 /* How messages call a kind of token. */
 static const char *spelling(int kind) {
   switch (kind) {
-  case GLOW_TOK_EOF: return "the end of the text";
-  case GLOW_TOK_VALUE: return "a value such as %x";
-  case GLOW_TOK_GLOBAL: return "a name such as @x";
-  case GLOW_TOK_REGION: return "a region such as ^body";
-  case GLOW_TOK_IDENT: return "a lower-case name";
-  case GLOW_TOK_OPNAME: return "an operator";
-  case GLOW_TOK_KIND: return "a type";
-  case GLOW_TOK_SHAPE: return "a shape such as <2 x 3>";
-  case GLOW_TOK_QUAL: return "'@in', '@out' or '@inout'";
-  case GLOW_TOK_STRING: return "a string";
-  case GLOW_TOK_INT: return "an integer";
-  case GLOW_TOK_FLOAT: return "a number";
-  case GLOW_TOK_BOOLEAN: return "'true' or 'false'";
-  case GLOW_TOK_UNDERSCORE: return "'_'";
-  case GLOW_TOK_LBRACE: return "'{'";
-  case GLOW_TOK_RBRACE: return "'}'";
-  case GLOW_TOK_LPAREN: return "'('";
-  case GLOW_TOK_RPAREN: return "')'";
-  case GLOW_TOK_LBRACK: return "'['";
-  case GLOW_TOK_RBRACK: return "']'";
-  case GLOW_TOK_LT: return "'<'";
-  case GLOW_TOK_GT: return "'>'";
-  case GLOW_TOK_COMMA: return "','";
-  case GLOW_TOK_COLON: return "':'";
-  case GLOW_TOK_EQ: return "'='";
-  case GLOW_TOK_ARROW: return "'->'";
-  default: return NULL;
+  case GLOW_TOK_EOF:
+    return "the end of the text";
+  case GLOW_TOK_VALUE:
+    return "a value such as %x";
+  case GLOW_TOK_GLOBAL:
+    return "a name such as @x";
+  case GLOW_TOK_REGION:
+    return "a region such as ^body";
+  case GLOW_TOK_IDENT:
+    return "a lower-case name";
+  case GLOW_TOK_OPNAME:
+    return "an operator";
+  case GLOW_TOK_KIND:
+    return "a type";
+  case GLOW_TOK_SHAPE:
+    return "a shape such as <2 x 3>";
+  case GLOW_TOK_QUAL:
+    return "'@in', '@out' or '@inout'";
+  case GLOW_TOK_STRING:
+    return "a string";
+  case GLOW_TOK_INT:
+    return "an integer";
+  case GLOW_TOK_FLOAT:
+    return "a number";
+  case GLOW_TOK_BOOLEAN:
+    return "'true' or 'false'";
+  case GLOW_TOK_UNDERSCORE:
+    return "'_'";
+  case GLOW_TOK_LBRACE:
+    return "'{'";
+  case GLOW_TOK_RBRACE:
+    return "'}'";
+  case GLOW_TOK_LPAREN:
+    return "'('";
+  case GLOW_TOK_RPAREN:
+    return "')'";
+  case GLOW_TOK_LBRACK:
+    return "'['";
+  case GLOW_TOK_RBRACK:
+    return "']'";
+  case GLOW_TOK_LT:
+    return "'<'";
+  case GLOW_TOK_GT:
+    return "'>'";
+  case GLOW_TOK_COMMA:
+    return "','";
+  case GLOW_TOK_COLON:
+    return "':'";
+  case GLOW_TOK_EQ:
+    return "'='";
+  case GLOW_TOK_ARROW:
+    return "'->'";
+  default:
+    return NULL;
   }
 }
 
@@ -154,7 +198,8 @@ static int useful(const int *expected, int count, int *kinds) {
     bool stands_for_name = any_name && k != GLOW_TOK_IDENT &&
                            glow_grammarFallback(k) == GLOW_TOK_IDENT && k != GLOW_TOK_DEALLOC;
     bool at_end = k == GLOW_TOK_EOF; /* goes without saying */
-    if (k != GLOW_TOK_SYNC && k != GLOW_TOK_TAIL && k != GLOW_TOK_BAD && !stands_for_name && !at_end)
+    if (k != GLOW_TOK_SYNC && k != GLOW_TOK_TAIL && k != GLOW_TOK_BAD && !stands_for_name &&
+        !at_end)
       kinds[n++] = k;
   }
   return n;
@@ -204,7 +249,8 @@ void glow_parse_syntax_error(GlowParser *p, int kind, const GlowToken *t, const 
               "this '{' is open");
 }
 
-/* ---- Names, strings, numbers ------------------------------------------------------------------ */
+/* ---- Names, strings, numbers ------------------------------------------------------------------
+ */
 static int hex_digit(char c) {
   if (c >= '0' && c <= '9')
     return c - '0';
@@ -212,7 +258,8 @@ static int hex_digit(char c) {
   return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Decodes the literal text s[0..n) (no quotes) into out; returns the length, or -1 with *bad set. */
+/* Decodes the literal text s[0..n) (no quotes) into out; returns the length, or -1 with *bad set.
+ */
 static ptrdiff_t unescape(const char *s, size_t n, char *out, size_t *bad) {
   size_t length = 0;
   for (size_t i = 0; i < n; ++i) {
@@ -327,7 +374,8 @@ bool glow_parse_i64(GlowParser *p, const GlowToken *t, int64_t low, int64_t high
   return false;
 }
 
-/* ---- The driver ------------------------------------------------------------------------------- */
+/* ---- The driver -------------------------------------------------------------------------------
+ */
 static int inner_braces(const GlowParser *p) {
   return p->scopes.count ? p->scopes.data[p->scopes.count - 1].braces : 0;
 }

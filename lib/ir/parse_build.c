@@ -14,7 +14,8 @@ static bool is_underscore(const GlowParser *p, const GlowToken *t) {
   return *glow_token_text(p, t) == '_';
 }
 
-/* ---- Module header ------------------------------------------------------------------------------ */
+/* ---- Module header ------------------------------------------------------------------------------
+ */
 typedef struct HeaderText {
   int64_t version;
   GlowStr target, base, producer;
@@ -22,11 +23,11 @@ typedef struct HeaderText {
 
 static const int64_t no_int = -1;
 static const GlowStr no_string = NULL;
-#define ROW(T, n, k, d) {.name = #n, .type = GLOW_MEMBER_##k, .offset = offsetof(T, n), .initial = &d}
-static const GlowMember header_members[] = {ROW(HeaderText, version, I64, no_int),
-                                            ROW(HeaderText, target, STR, no_string),
-                                            ROW(HeaderText, base, STR, no_string),
-                                            ROW(HeaderText, producer, STR, no_string)};
+#define ROW(T, n, k, d)                                                                            \
+  { .name = #n, .type = GLOW_MEMBER_##k, .offset = offsetof(T, n), .initial = &d }
+static const GlowMember header_members[] = {
+    ROW(HeaderText, version, I64, no_int), ROW(HeaderText, target, STR, no_string),
+    ROW(HeaderText, base, STR, no_string), ROW(HeaderText, producer, STR, no_string)};
 
 void glow_parse_header(GlowParser *p, const GlowToken *t, const GlowToken *name) {
   GlowModule *m = p->module;
@@ -48,12 +49,10 @@ void glow_parse_header(GlowParser *p, const GlowToken *t, const GlowToken *name)
     m->path_dir = glow_path_join(p->ctx, m->path_dir, h.base);
 }
 
-/* ---- Blocks -------------------------------------------------------------------------------------- */
+/* ---- Blocks
+ * -------------------------------------------------------------------------------------- */
 static void push_scope(GlowParser *p, const GlowToken *t, GlowBlock *block) {
-  GlowScope s = {.block = block,
-                 .braces = t->braces,
-                 .names = p->names.count,
-                 .open = *t};
+  GlowScope s = {.block = block, .braces = t->braces, .names = p->names.count, .open = *t};
   glow_vec_push(p->arena, &p->scopes, s);
 }
 
@@ -127,7 +126,8 @@ GlowBlock *glow_parse_close(GlowParser *p) {
   return b;
 }
 
-/* ---- Names of values ------------------------------------------------------------------------------ */
+/* ---- Names of values
+ * ------------------------------------------------------------------------------ */
 static void define(GlowParser *p, const GlowToken *t, GlowValue *value) {
   GlowNames *names = top(p)->block->names;
   GlowStr name = glow_parse_name(p, t);
@@ -206,7 +206,8 @@ GlowValue *glow_parse_ref(GlowParser *p, const GlowToken *t, char sigil) {
   return p->error_value;
 }
 
-/* ---- Statements ------------------------------------------------------------------------------------ */
+/* ---- Statements
+ * ------------------------------------------------------------------------------------ */
 static void drop_statement(GlowParser *p) {
   glow_parse_drop_items(p);
   p->types.count = 0;
@@ -371,7 +372,8 @@ void glow_parse_terminator(GlowParser *p, const GlowToken *t, GlowOp op) {
   drop_statement(p);
 }
 
-/* ---- alloc, tensorview, dealloc --------------------------------------------------------------------- */
+/* ---- alloc, tensorview, dealloc
+ * --------------------------------------------------------------------- */
 static GlowNode *syntax_node(GlowParser *p, const GlowToken *t, GlowOp op, GlowNodeShape shape) {
   GlowNode *n = glow_node_new(p->module, op, shape);
   n->src = glow_parse_loc(p, t);
@@ -391,8 +393,7 @@ void glow_parse_alloc(GlowParser *p, const GlowToken *name, const GlowType *type
 void glow_parse_view(GlowParser *p, const GlowToken *name, const GlowToken *t, GlowValue *base,
                      const GlowType *type) {
   const GlowOpDesc *d = &glow_op_desc[GLOW_OP_TENSORVIEW];
-  GlowNode *n =
-      syntax_node(p, name, GLOW_OP_TENSORVIEW, (GlowNodeShape){.nins = 1, .nresults = 1});
+  GlowNode *n = syntax_node(p, name, GLOW_OP_TENSORVIEW, (GlowNodeShape){.nins = 1, .nresults = 1});
   glow_use_set(&n->operands[0], base);
   glow_parse_members(p, d->instr, t, d->members, d->nmembers, n->members, true);
   n->results[0].type = type;
@@ -406,7 +407,8 @@ void glow_parse_dealloc(GlowParser *p, const GlowToken *t, GlowValue *buffer) {
   drop_statement(p);
 }
 
-/* ---- Functions --------------------------------------------------------------------------------------- */
+/* ---- Functions
+ * --------------------------------------------------------------------------------------- */
 void glow_parse_param(GlowParser *p, const GlowToken *name, const GlowType *type) {
   GlowParamText param = {*name, type};
   glow_vec_push(p->arena, &p->params, param);
@@ -443,13 +445,13 @@ typedef struct WithText {
 } WithText;
 
 static const bool no = false;
-static const GlowMember with_members[] = {
-    ROW(WithText, arena, I64, no_int), ROW(WithText, align, I64, no_int),
-    ROW(WithText, device, STR, no_string),
-    {.name = "inline",
-     .type = GLOW_MEMBER_BOOL,
-     .offset = offsetof(WithText, inline_always),
-     .initial = &no}};
+static const GlowMember with_members[] = {ROW(WithText, arena, I64, no_int),
+                                          ROW(WithText, align, I64, no_int),
+                                          ROW(WithText, device, STR, no_string),
+                                          {.name = "inline",
+                                           .type = GLOW_MEMBER_BOOL,
+                                           .offset = offsetof(WithText, inline_always),
+                                           .initial = &no}};
 
 void glow_parse_with(GlowParser *p, const GlowToken *t) {
   WithText w = {.arena = -1, .align = -1};
@@ -461,7 +463,8 @@ void glow_parse_with(GlowParser *p, const GlowToken *t) {
   f->inline_always = w.inline_always;
 }
 
-/* ---- Gradient declarations ----------------------------------------------------------------------------- */
+/* ---- Gradient declarations
+ * ----------------------------------------------------------------------------- */
 void glow_parse_gradient_ref(GlowParser *p, const GlowToken *t, char sigil) {
   GlowGradientRef ref = {.is_storage = sigil == '@'};
   int64_t index = 0;

@@ -7,7 +7,8 @@
 #include "ir/parse_internal.h"
 #include "support/file.h"
 
-/* ---- Forms of initializers: kept until the type is known ---------------------------------------- */
+/* ---- Forms of initializers: kept until the type is known ----------------------------------------
+ */
 static void start(GlowParser *p, const GlowToken *t, GlowInitKind kind) {
   p->init.kind = kind;
   p->init_token = *t;
@@ -39,7 +40,8 @@ void glow_parse_init_payload(GlowParser *p, const GlowToken *t, const GlowToken 
   p->init.key = glow_parse_string(p, key);
 }
 
-/* What `random { }` may say. Numbers are scalars so that a seed of 64 bits and a double both fit. */
+/* What `random { }` may say. Numbers are scalars so that a seed of 64 bits and a double both fit.
+ */
 typedef struct RandomText {
   int kind;
   GlowScalar fan, low, high, mean, scale, seed;
@@ -48,7 +50,8 @@ typedef struct RandomText {
 static const char *const random_kinds[] = {"xavier", "uniform", "normal"};
 static const GlowEnumDesc random_enum = {"RandomKind", random_kinds, 3};
 static const GlowScalar absent = {0};
-#define FIELD(n) {.name = #n, .type = GLOW_MEMBER_SCALAR, .offset = offsetof(RandomText, n), .initial = &absent}
+#define FIELD(n)                                                                                   \
+  { .name = #n, .type = GLOW_MEMBER_SCALAR, .offset = offsetof(RandomText, n), .initial = &absent }
 static const GlowMember random_members[] = {{.name = "kind",
                                              .type = GLOW_MEMBER_ENUM,
                                              .required = true,
@@ -119,7 +122,8 @@ void glow_parse_init_random(GlowParser *p, const GlowToken *t) {
     p->init.kind = GLOW_INIT_NONE;
 }
 
-/* ---- Values ----------------------------------------------------------------------------------- */
+/* ---- Values -----------------------------------------------------------------------------------
+ */
 typedef struct Filler {
   GlowParser *p;
   const GlowType *type;
@@ -214,7 +218,8 @@ static bool fill_element(Filler *f, const GlowItem *item) {
     memcpy((char *)f->tensor->data + (size_t)f->next * sizeof exact, &exact, sizeof exact);
   } else {
     glow_tensor_set(f->tensor, f->next, v);
-    if (glow_kind_is_float(k) && isfinite(v.f) && !isfinite(glow_tensor_get_double(f->tensor, f->next)))
+    if (glow_kind_is_float(k) && isfinite(v.f) &&
+        !isfinite(glow_tensor_get_double(f->tensor, f->next)))
       return fail(f->p, item, "the value is out of the range of", glow_kind_info[k].name);
   }
   ++f->next;
@@ -253,8 +258,8 @@ static bool fill_list(GlowParser *p, const GlowType *type) {
   size_t bytes = (size_t)glow_type_bytes(type);
   if (type->layout && bytes > (size_t)elements * 4096)
     return fail(p, item, "most of the elements would be padding in", glow_type_str(ctx, type));
-  Filler f = {p, type, glow_tensor_in_context(ctx, type, glow_arena_alloc(ctx->arena, bytes), bytes),
-              0};
+  Filler f = {p, type,
+              glow_tensor_in_context(ctx, type, glow_arena_alloc(ctx->arena, bytes), bytes), 0};
   bool empty = item->tag == GLOW_TAG_LIST && item->end == 1;
   if (!(elements == 0 && empty) && !fill_axis(&f, item, 0))
     return false;
@@ -271,7 +276,8 @@ static bool fill_splat(GlowParser *p, const GlowType *type) {
   return read_scalar(p, &p->items.data[0], k, &p->init.splat);
 }
 
-/* ---- Weights outside the text ------------------------------------------------------------------ */
+/* ---- Weights outside the text ------------------------------------------------------------------
+ */
 static bool has_type(const GlowBlobEntry *e, const GlowType *t) {
   if (e->kind != t->kind || e->rank != t->rank)
     return false;
@@ -300,7 +306,8 @@ static bool bind_entry(GlowParser *p, const GlowType *type, const GlowBlobEntry 
   return true;
 }
 
-static bool bind_blob(GlowParser *p, const GlowType *type, const GlowBlob *blob, const char *where) {
+static bool bind_blob(GlowParser *p, const GlowType *type, const GlowBlob *blob,
+                      const char *where) {
   const GlowBlobEntry *e = glow_blob_find(blob, p->init.key);
   if (e)
     return bind_entry(p, type, e, where);
@@ -337,10 +344,12 @@ void glow_parse_payload(GlowParser *p) {
   }
 }
 
-/* ---- Declarations ------------------------------------------------------------------------------ */
+/* ---- Declarations ------------------------------------------------------------------------------
+ */
 static bool check_init_type(GlowParser *p, const GlowType *type) {
   if (!glow_type_is_static(type)) {
-    glow_parse_error(p, &p->init_token, "an initializer needs a tensor type with exact extents, not %s",
+    glow_parse_error(p, &p->init_token,
+                     "an initializer needs a tensor type with exact extents, not %s",
                      glow_type_str(p->ctx, type));
     return false;
   }

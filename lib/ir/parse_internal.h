@@ -38,8 +38,16 @@ int glow_lexer_word(const char *s, size_t length);
 
 /* An attribute value, in a flat array: a LIST is followed by its items up to index `end`. */
 typedef enum GlowValueTag {
-  GLOW_TAG_KEY, GLOW_TAG_INT, GLOW_TAG_FLOAT, GLOW_TAG_STRING, GLOW_TAG_BOOL, GLOW_TAG_WORD,
-  GLOW_TAG_KIND, GLOW_TAG_GLOBAL, GLOW_TAG_TYPE, GLOW_TAG_LIST
+  GLOW_TAG_KEY,
+  GLOW_TAG_INT,
+  GLOW_TAG_FLOAT,
+  GLOW_TAG_STRING,
+  GLOW_TAG_BOOL,
+  GLOW_TAG_WORD,
+  GLOW_TAG_KIND,
+  GLOW_TAG_GLOBAL,
+  GLOW_TAG_TYPE,
+  GLOW_TAG_LIST
 } GlowValueTag;
 typedef struct GlowItem {
   uint32_t offset;
@@ -69,8 +77,8 @@ typedef enum GlowOpening {
   GLOW_OPEN_SCALAR /* ^r(...) = { } */
 } GlowOpening;
 
-/* An open block, or a declare section (block NULL). Its statements' result names begin at `names` in
- * the parser's array. `node` is the one whose regions are being read. */
+/* An open block, or a declare section (block NULL). Its statements' result names begin at `names`
+ * in the parser's array. `node` is the one whose regions are being read. */
 typedef struct GlowScope {
   GlowBlock *block;
   int braces; /* the lexer's count inside */
@@ -89,11 +97,11 @@ struct GlowParser {
   size_t size;
   GlowLexer lexer;
   uint32_t error_at; /* offset of the last syntax error, plus 1 */
-  GlowToken last; /* the token before the one at hand, for messages */
-  bool panic;     /* skip to the next statement */
-  bool recovered; /* from a syntax error: blocks may lack what was skipped */
-  bool fatal;     /* stop */
-  bool no_memory; /* lemon's stack could not grow */
+  GlowToken last;    /* the token before the one at hand, for messages */
+  bool panic;        /* skip to the next statement */
+  bool recovered;    /* from a syntax error: blocks may lack what was skipped */
+  bool fatal;        /* stop */
+  bool no_memory;    /* lemon's stack could not grow */
   uint32_t list_depth, type_depth;
 
   GLOW_VEC(GlowScope) scopes; /* innermost last; empty at the top level */
@@ -104,7 +112,8 @@ struct GlowParser {
   GLOW_VEC(GlowToken) names;
   GLOW_VEC(GlowParamText) params;
   GLOW_VEC(GlowGradientRef) refs;
-  GlowToken anchor; /* where the items at hand begin */
+  GlowToken anchor;  /* where the items at hand begin */
+  GlowToken counted; /* the place of the item asked for last: see glow_item_token */
 
   /* What the next '{' opens. */
   GlowFunction *function;
@@ -112,16 +121,17 @@ struct GlowParser {
   /* Parts of the statement at hand. */
   GlowValue *pred;
   GlowOrigin *origin;
-  bool has_results; /* a signature's -> (...) */
+  bool has_results;     /* a signature's -> (...) */
   GlowFunction clauses; /* of a gradient declaration */
   GlowInit init;
   GlowToken init_token; /* where the initializer starts */
   int64_t at;
-  GlowValue *error_value; /* stands for what could not be resolved */
+  GlowValue *error_value;            /* stands for what could not be resolved */
   uint64_t payload_at, payload_size; /* of the bytes behind the text; 0 if there are none */
 };
 
-/* ---- Messages --------------------------------------------------------------------------------- */
+/* ---- Messages ---------------------------------------------------------------------------------
+ */
 GlowLoc glow_parse_loc(const GlowParser *p, const GlowToken *t);
 void glow_parse_error(GlowParser *p, const GlowToken *t, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -131,10 +141,12 @@ void glow_parse_fatal(GlowParser *p, const GlowToken *t, const char *format, ...
 /* Called by the generated parser: `expected` are the token kinds that could stand here. */
 void glow_parse_syntax_error(GlowParser *p, int kind, const GlowToken *t, const int *expected,
                              int count);
-/* A token that spells an item, for messages: its position is counted from the last statement. */
-GlowToken glow_item_token(const GlowParser *p, const GlowItem *item);
+/* The token that spells an item. Its position is counted from the last one asked for, so going
+ * through items in order costs what their text costs. */
+GlowToken glow_item_token(GlowParser *p, const GlowItem *item);
 
-/* ---- Names, strings, numbers ------------------------------------------------------------------ */
+/* ---- Names, strings, numbers ------------------------------------------------------------------
+ */
 static inline const char *glow_token_text(const GlowParser *p, const GlowToken *t) {
   return p->text + t->offset;
 }
@@ -153,7 +165,8 @@ GlowInteger glow_parse_integer(const GlowParser *p, const GlowToken *t);
 bool glow_parse_i64(GlowParser *p, const GlowToken *t, int64_t low, int64_t high, const char *what,
                     int64_t *value);
 
-/* ---- Types (parse_type.c) ---------------------------------------------------------------------- */
+/* ---- Types (parse_type.c) ----------------------------------------------------------------------
+ */
 typedef struct GlowQuantText {
   bool present, bad;
   float scale;
@@ -167,7 +180,8 @@ void glow_parse_type_open(GlowParser *p, const GlowToken *t);
 const GlowType *glow_parse_seq_type(GlowParser *p, const GlowType *elem, const GlowToken *count);
 const GlowType *glow_parse_opt_type(GlowParser *p, const GlowType *elem);
 
-/* ---- Attribute values (parse_value.c) ---------------------------------------------------------- */
+/* ---- Attribute values (parse_value.c) ----------------------------------------------------------
+ */
 void glow_parse_item(GlowParser *p, GlowValueTag tag, const GlowToken *t);
 void glow_parse_type_item(GlowParser *p, const GlowType *type);
 uint32_t glow_parse_list_open(GlowParser *p, const GlowToken *t);
@@ -181,7 +195,8 @@ void glow_parse_drop_items(GlowParser *p);
 /* A number or boolean; `single` rounds a decimal once, to float. Reports. */
 bool glow_item_scalar(GlowParser *p, const GlowItem *item, bool single, GlowScalar *value);
 
-/* ---- Storage (parse_init.c) --------------------------------------------------------------------- */
+/* ---- Storage (parse_init.c) ---------------------------------------------------------------------
+ */
 void glow_parse_init_value(GlowParser *p, const GlowToken *t); /* a lone value or list */
 void glow_parse_init_splat(GlowParser *p, const GlowToken *t);
 void glow_parse_init_random(GlowParser *p, const GlowToken *t);
@@ -195,7 +210,8 @@ void glow_parse_storage(GlowParser *p, GlowStorageClass cls, const GlowToken *na
 /* After the last item: gives payload storage its bytes. */
 void glow_parse_payload(GlowParser *p);
 
-/* ---- Items, blocks and nodes (parse_build.c) ---------------------------------------------------- */
+/* ---- Items, blocks and nodes (parse_build.c) ----------------------------------------------------
+ */
 void glow_parse_header(GlowParser *p, const GlowToken *t, const GlowToken *name);
 void glow_parse_param(GlowParser *p, const GlowToken *name, const GlowType *type);
 void glow_parse_function(GlowParser *p, GlowFunctionKind kind, const GlowToken *name);
@@ -224,10 +240,12 @@ void glow_parse_view(GlowParser *p, const GlowToken *name, const GlowToken *t, G
                      const GlowType *type);
 void glow_parse_dealloc(GlowParser *p, const GlowToken *t, GlowValue *buffer);
 
-/* ---- Types of nodes (parse_resolve.c) ----------------------------------------------------------- */
+/* ---- Types of nodes (parse_resolve.c) -----------------------------------------------------------
+ */
 void glow_parse_resolve(GlowParser *p);
 
-/* ---- The generated parser ------------------------------------------------------------------------ */
+/* ---- The generated parser
+ * ------------------------------------------------------------------------ */
 void *glow_grammarAlloc(void *(*alloc)(size_t), GlowParser *p);
 void glow_grammarFree(void *grammar, void (*release)(void *));
 void glow_grammar(void *grammar, int kind, GlowToken token);

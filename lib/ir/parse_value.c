@@ -8,10 +8,11 @@
 
 enum { MAX_ITEM_LENGTH = (1 << 24) - 1 };
 
-/* ---- Collecting ------------------------------------------------------------------------------- */
+/* ---- Collecting -------------------------------------------------------------------------------
+ */
 static GlowItem *push(GlowParser *p, GlowValueTag tag, const GlowToken *t) {
   if (p->items.count == 0)
-    p->anchor = *t;
+    p->anchor = p->counted = *t;
   if (p->items.count >= GLOW_MAX_LIST_ITEMS)
     glow_parse_fatal(p, t, "a list of more than %d values; put them into a resource",
                      GLOW_MAX_LIST_ITEMS);
@@ -48,20 +49,22 @@ void glow_parse_drop_items(GlowParser *p) {
   p->list_depth = p->type_depth = 0;
 }
 
-GlowToken glow_item_token(const GlowParser *p, const GlowItem *item) {
-  GlowToken t = {.offset = item->offset, .line = p->anchor.line, .col = p->anchor.col};
-  t.length = item->tag == GLOW_TAG_TYPE ? 1 : item->length;
-  for (uint32_t i = p->anchor.offset; i < item->offset; ++i) {
+GlowToken glow_item_token(GlowParser *p, const GlowItem *item) {
+  GlowToken t = item->offset < p->counted.offset ? p->anchor : p->counted;
+  for (; t.offset < item->offset; ++t.offset) {
     ++t.col;
-    if (p->text[i] == '\n') {
+    if (p->text[t.offset] == '\n') {
       ++t.line;
       t.col = 1;
     }
   }
+  p->counted = t;
+  t.length = item->tag == GLOW_TAG_TYPE ? 1 : item->length;
   return t;
 }
 
-/* ---- Scalars ---------------------------------------------------------------------------------- */
+/* ---- Scalars ----------------------------------------------------------------------------------
+ */
 static bool mismatch(GlowParser *p, const GlowItem *item, const char *key, const char *expected) {
   GlowToken t = glow_item_token(p, item);
   if (key)
@@ -110,7 +113,8 @@ bool glow_item_scalar(GlowParser *p, const GlowItem *item, bool single, GlowScal
   return true;
 }
 
-/* ---- Members ---------------------------------------------------------------------------------- */
+/* ---- Members ----------------------------------------------------------------------------------
+ */
 static bool store_word(GlowParser *p, const GlowMember *m, const GlowItem *item, void *to) {
   const GlowEnumDesc *e = m->enumeration;
   const char *s = p->text + item->offset;

@@ -42,7 +42,8 @@ void glow_print_payload(GlowText *out, const GlowModule *m, bool omit) {
     if (s->init.kind != GLOW_INIT_PAYLOAD || !t || glow_map_get(seen, s->init.key))
       continue;
     GlowTensor *plain = GLOW_NEW(scratch, GlowTensor);
-    *plain = (GlowTensor){.type = glow_type_in_file(ctx, t->type), .data = t->data, .bytes = t->bytes};
+    *plain =
+        (GlowTensor){.type = glow_type_in_file(ctx, t->type), .data = t->data, .bytes = t->bytes};
     tensors[count++] = (GlowNamedTensor){s->init.key, plain};
     glow_map_set(seen, s->init.key, plain);
   }

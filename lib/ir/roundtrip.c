@@ -10,7 +10,8 @@ static const char *keep(GlowContext *ctx, GlowText *t) {
 }
 
 /* Reports the first line in which two texts differ. */
-static bool report_difference(GlowContext *ctx, const char *a, size_t na, const char *b, size_t nb) {
+static bool report_difference(GlowContext *ctx, const char *a, size_t na, const char *b,
+                              size_t nb) {
   size_t i = 0, line_start = 0;
   uint32_t line = 1;
   for (; i < na && i < nb && a[i] == b[i]; ++i)

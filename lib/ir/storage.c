@@ -18,8 +18,8 @@ static const GlowTensor *spread(GlowStorage *s) {
   if (!s->init.tensor) {
     GlowContext *ctx = s->module->ctx;
     size_t bytes = (size_t)glow_type_bytes(s->value.type);
-    GlowTensor *t = glow_tensor_in_context(ctx, s->value.type, glow_arena_alloc(ctx->arena, bytes),
-                                           bytes);
+    GlowTensor *t =
+        glow_tensor_in_context(ctx, s->value.type, glow_arena_alloc(ctx->arena, bytes), bytes);
     glow_tensor_fill(t, s->init.splat);
     s->init.tensor = t;
   }
@@ -56,8 +56,9 @@ const GlowType *glow_type_in_file(GlowContext *ctx, const GlowType *type) {
     return glow_type_exact(ctx, type->kind, type->rank, dims);
   uint32_t rank = glow_layout_physical(type->layout, type->rank, dims, physical);
   if (rank > GLOW_MAX_RANK) /* such extents are not worth a rule: one axis */
-    return glow_type_exact(ctx, type->kind, 1,
-                           (int64_t[]){glow_type_bytes(type) * 8 / glow_kind_info[type->kind].bits});
+    return glow_type_exact(
+        ctx, type->kind, 1,
+        (int64_t[]){glow_type_bytes(type) * 8 / glow_kind_info[type->kind].bits});
   return glow_type_exact(ctx, type->kind, rank, physical);
 }
 

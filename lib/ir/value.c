@@ -91,5 +91,5 @@ uint32_t glow_value_use_count(const GlowValue *v) {
 
 GlowNode *glow_value_def(const GlowValue *v, GlowOp op) {
   return v && v->kind == GLOW_VALUE_RESULT && v->def.node && v->def.node->op == op ? v->def.node
-                                                                                     : NULL;
+                                                                                   : NULL;
 }

@@ -12,15 +12,17 @@ typedef struct Verifier {
   GlowModule *module;
   GlowContext *ctx;
   GlowArena *scratch;
-  GlowMap *seen;  /* storage declared so far */
-  GlowMap *saved; /* of the function at hand: storage -> the Save */
+  GlowMap *seen;   /* storage declared so far */
+  GlowMap *saved;  /* of the function at hand: storage -> the Save */
   GlowBlock *eval; /* the eval initializer at hand, or NULL */
+  uint32_t depth;  /* of nested regions */
   bool ok;
 } Verifier;
 
 static bool is_program(const GlowFunction *f) { return f->kind == GLOW_PROGRAM; }
 
-/* ---- Visibility ------------------------------------------------------------------------------------- */
+/* ---- Visibility
+ * ------------------------------------------------------------------------------------- */
 /* The node that stands in `home` and holds n in its regions, or n itself; NULL if home does not
  * enclose n, or only across the border of a name space. */
 static const GlowNode *ancestor_in(const GlowNode *n, const GlowBlock *home) {
@@ -62,7 +64,8 @@ static bool rule_operands_are_visible(Verifier *v, GlowNode *n) {
   return check_operand(v, n, n->pred.value);
 }
 
-/* ---- Nodes ------------------------------------------------------------------------------------------ */
+/* ---- Nodes
+ * ------------------------------------------------------------------------------------------ */
 static bool rule_fits_description(Verifier *v, GlowNode *n) {
   (void)v;
   return glow_node_check(n);
@@ -90,8 +93,8 @@ static bool rule_qualifiers(Verifier *v, GlowNode *n) {
     if (i < n->nouts)
       want = glow_op_out_port(d, i)->flags & GLOW_PORT_INOUT ? GLOW_QUAL_INOUT : GLOW_QUAL_OUT;
     if (n->operands[i].qual != want)
-      return glow_verify_error(n, "operand %u has %s, expected %s", i,
-                               spelled[n->operands[i].qual], spelled[want]);
+      return glow_verify_error(n, "operand %u has %s, expected %s", i, spelled[n->operands[i].qual],
+                               spelled[want]);
   }
   return true;
 }
@@ -135,7 +138,8 @@ static bool rule_save(Verifier *v, GlowNode *n) {
   if (n->op != GLOW_OP_SAVE)
     return true;
   if (n->block->owner != GLOW_BLOCK_FUNCTION)
-    return glow_verify_error(n, "stands inside a region; it belongs to the top level of a function");
+    return glow_verify_error(n,
+                             "stands inside a region; it belongs to the top level of a function");
   const GlowValue *storage = glow_node_in(n, GLOW_SAVE_IN_STORAGE);
   const GlowNode *other = glow_map_get(v->saved, storage);
   if (!other) {
@@ -191,11 +195,19 @@ static bool rule_eval(Verifier *v, GlowNode *n) {
 }
 
 typedef bool NodeRule(Verifier *v, GlowNode *n);
-static NodeRule *const node_rules[] = {
-    rule_operands_are_visible, rule_fits_description, rule_names, rule_qualifiers, rule_types,
-    rule_hook, rule_predicate, rule_eval, rule_save, rule_scalar_body};
+static NodeRule *const node_rules[] = {rule_operands_are_visible,
+                                       rule_fits_description,
+                                       rule_names,
+                                       rule_qualifiers,
+                                       rule_types,
+                                       rule_hook,
+                                       rule_predicate,
+                                       rule_eval,
+                                       rule_save,
+                                       rule_scalar_body};
 
-/* ---- Blocks ------------------------------------------------------------------------------------------ */
+/* ---- Blocks
+ * ------------------------------------------------------------------------------------------ */
 static bool rule_terminators(Verifier *v, GlowBlock *b) {
   (void)v;
   bool ok = true;
@@ -234,12 +246,12 @@ static bool rule_scalar_kinds(Verifier *v, GlowBlock *b) {
     uint32_t at = first || i < n->nouts ? first + i : i - n->nouts + n->noperands - n->nextra;
     bool computed = !glow_node_desc(n)->body && i < n->nouts;
     const GlowValue *o = at < n->noperands ? n->operands[at].value : NULL;
-    if (!o || computed || !glow_type_is_tensor(o->type) || o->type->kind == b->params[i]->type->kind)
+    if (!o || computed || !glow_type_is_tensor(o->type) ||
+        o->type->kind == b->params[i]->type->kind)
       continue;
-    return glow_verify_error(n, "%%%s of ^%s has type %s, but its operand has %s",
-                             b->params[i]->name, b->label,
-                             glow_type_str(v->ctx, b->params[i]->type),
-                             glow_type_str(v->ctx, o->type));
+    return glow_verify_error(
+        n, "%%%s of ^%s has type %s, but its operand has %s", b->params[i]->name, b->label,
+        glow_type_str(v->ctx, b->params[i]->type), glow_type_str(v->ctx, o->type));
   }
   for (uint32_t i = 0; end && i < end->noperands && i < n->nouts; ++i) {
     const GlowValue *y = end->operands[i].value, *o = n->operands[i].value;
@@ -254,14 +266,27 @@ static bool rule_scalar_kinds(Verifier *v, GlowBlock *b) {
 typedef bool BlockRule(Verifier *v, GlowBlock *b);
 static BlockRule *const block_rules[] = {rule_terminators, rule_scalar_params, rule_scalar_kinds};
 
+static void verify_block(Verifier *v, GlowBlock *b);
+
+static void verify_regions(Verifier *v, const GlowNode *n) {
+  if (n->nregions && v->depth >= GLOW_MAX_REGION_DEPTH) {
+    glow_verify_error(n, "regions nest more than %d deep", GLOW_MAX_REGION_DEPTH);
+    v->ok = false;
+    return;
+  }
+  ++v->depth;
+  for (uint32_t i = 0; i < n->nregions; ++i)
+    if (n->regions[i])
+      verify_block(v, n->regions[i]);
+  --v->depth;
+}
+
 static void verify_block(Verifier *v, GlowBlock *b) {
   for (size_t i = 0; i < sizeof block_rules / sizeof *block_rules; ++i)
     if (!block_rules[i](v, b))
       v->ok = false;
   for (GlowNode *n = b->first; n && !v->ctx->too_many_errors; n = n->next) {
-    for (uint32_t i = 0; i < n->nregions; ++i)
-      if (n->regions[i])
-        verify_block(v, n->regions[i]);
+    verify_regions(v, n);
     for (size_t i = 0; i < sizeof node_rules / sizeof *node_rules; ++i)
       if (!node_rules[i](v, n)) {
         v->ok = false;
@@ -276,7 +301,8 @@ static void number(GlowBlock *b) {
     n->order = count++;
 }
 
-/* ---- Storage ------------------------------------------------------------------------------------------ */
+/* ---- Storage
+ * ------------------------------------------------------------------------------------------ */
 static bool storage_error(const Verifier *v, const GlowStorage *s, const char *what) {
   glow_error(v->ctx, glow_value_loc(&s->value), "'@%s' %s", s->value.name, what);
   return false;
@@ -321,10 +347,13 @@ static bool rule_payload_keys(Verifier *v, GlowStorage *s) {
     glow_map_set(v->seen, s->init.key, s);
     return true;
   }
-  if (other->init.tensor->data == s->init.tensor->data || glow_tensor_same_bits(other->init.tensor, s->init.tensor))
+  if (other->init.tensor->data == s->init.tensor->data ||
+      glow_tensor_same_bits(other->init.tensor, s->init.tensor))
     return true;
-  glow_error(v->ctx, glow_value_loc(&s->value), "'@%s' and '@%s' have the payload key \"%s\" for "
-             "different data", other->value.name, s->value.name, s->init.key);
+  glow_error(v->ctx, glow_value_loc(&s->value),
+             "'@%s' and '@%s' have the payload key \"%s\" for "
+             "different data",
+             other->value.name, s->value.name, s->init.key);
   return false;
 }
 
@@ -354,7 +383,8 @@ typedef bool StorageRule(Verifier *v, GlowStorage *s);
 static StorageRule *const storage_rules[] = {rule_initializer, rule_data, rule_payload_keys,
                                              rule_eval_block};
 
-/* ---- Functions ------------------------------------------------------------------------------------------ */
+/* ---- Functions
+ * ------------------------------------------------------------------------------------------ */
 static bool function_error(const Verifier *v, const GlowFunction *f, const char *what) {
   glow_error(v->ctx, f->src, "@%s: %s", f->name, what);
   return false;
@@ -417,7 +447,9 @@ static bool rule_body(Verifier *v, GlowFunction *f) {
 typedef bool FunctionRule(Verifier *v, GlowFunction *f);
 static FunctionRule *const function_rules[] = {rule_signature, rule_with, rule_body};
 
-/* ---- Calls ------------------------------------------------------------------------------------------------ */
+/* ---- Calls
+ * ------------------------------------------------------------------------------------------------
+ */
 /* A depth-first walk over calls with a stack of its own: a chain of calls may be long. */
 typedef struct CallFrame {
   GlowFunction *function;
@@ -461,7 +493,9 @@ static void verify_calls_from(Verifier *v, GlowFunction *f, GlowMap *marks) {
   }
 }
 
-/* ---- Modules ------------------------------------------------------------------------------------------------ */
+/* ---- Modules
+ * ------------------------------------------------------------------------------------------------
+ */
 static void verify_storage(Verifier *v) {
   v->seen = glow_map_create(v->scratch);
   for (GlowStorage *s = v->module->first_storage; s && !v->ctx->too_many_errors; s = s->next) {
@@ -488,7 +522,8 @@ static void verify_functions(Verifier *v) {
 bool glow_module_verify(GlowModule *m) {
   Verifier v = {.module = m, .ctx = m->ctx, .scratch = glow_arena_create(m->ctx), .ok = true};
   if (m->version >= 0 && m->version != GLOW_IR_VERSION) {
-    glow_error(m->ctx, GLOW_NOWHERE, "version %lld of the language is not known; this is version %d",
+    glow_error(m->ctx, GLOW_NOWHERE,
+               "version %lld of the language is not known; this is version %d",
                (long long)m->version, GLOW_IR_VERSION);
     v.ok = false;
   }

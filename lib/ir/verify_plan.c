@@ -19,8 +19,8 @@ typedef struct Plan {
   GlowContext *ctx;
   GlowArena *scratch;
   GLOW_VEC(Planned) all;
-  uint32_t *tree;     /* Fenwick: how many live buffers up to a rank */
-  Planned **by_rank;  /* from 1 */
+  uint32_t *tree;    /* Fenwick: how many live buffers up to a rank */
+  Planned **by_rank; /* from 1 */
   bool *ok;
 } Plan;
 
@@ -88,7 +88,8 @@ static void collect(Plan *p, GlowNode *n) {
   int64_t bytes = glow_type_bytes(n->results[0].type), high;
   const GlowNode *end = dealloc_of(n);
   int64_t align = p->function->align > 0 ? p->function->align : 1;
-  bool inside = bytes >= 0 && !__builtin_add_overflow(at, bytes, &high) && high <= p->function->arena;
+  bool inside =
+      bytes >= 0 && !__builtin_add_overflow(at, bytes, &high) && high <= p->function->arena;
   if (!inside)
     glow_verify_error(n, "'%%%s' at %lld with %lld bytes does not fit the arena of %lld bytes",
                       n->results[0].name, (long long)at, (long long)bytes,

@@ -2,8 +2,8 @@
  *
  * A buffer is an alloc, a storage or a parameter; a tensorview is a place inside one and counts as
  * it. One walk in execution order knows for each alloc whether it has been written and whether it
- * has been given back. Structured control flow keeps that exact: what both regions of an If write is
- * written afterwards; a region that may not run writes nothing for certain. */
+ * has been given back. Structured control flow keeps that exact: what both regions of an If write
+ * is written afterwards; a region that may not run writes nothing for certain. */
 #include <string.h>
 
 #include "ir/ir_internal.h"
@@ -25,7 +25,7 @@ typedef struct Place {
 typedef struct Checker {
   GlowContext *ctx;
   GlowArena *scratch;
-  GlowMap *buffers; /* root value -> Buffer */
+  GlowMap *buffers;           /* root value -> Buffer */
   GLOW_VEC(Buffer *) written; /* in the order of their first write */
   uint32_t marks;
   bool *ok;
@@ -36,7 +36,8 @@ static bool report(Checker *c) {
   return false;
 }
 
-/* ---- Places ---------------------------------------------------------------------------------------- */
+/* ---- Places
+ * ---------------------------------------------------------------------------------------- */
 static int64_t count_elements(const GlowType *t) {
   uint32_t bits = glow_type_is_tensor(t) ? glow_kind_info[t->kind].bits : 0;
   int64_t bytes = bits ? glow_type_bytes(t) : -1;
@@ -87,7 +88,8 @@ static bool overlap(Place a, Place b) {
   return a.root == b.root && a.low < b.high && b.low < a.high;
 }
 
-/* ---- Touching a buffer -------------------------------------------------------------------------------- */
+/* ---- Touching a buffer
+ * -------------------------------------------------------------------------------- */
 static Buffer *buffer_of(const Checker *c, const GlowValue *v) {
   return glow_map_get(c->buffers, place_of(v).root);
 }
@@ -135,7 +137,8 @@ static bool check_write(Checker *c, const GlowNode *n, const GlowValue *v) {
   return check_alive(c, n, v, buffer_of(c, v));
 }
 
-/* ---- In place ------------------------------------------------------------------------------------------- */
+/* ---- In place
+ * ------------------------------------------------------------------------------------------- */
 /* A type variable's port list is short: at most a handful of pairs. */
 static bool may_share(const GlowNode *n, uint32_t out, uint32_t in) {
   const GlowOpDesc *d = glow_node_desc(n);
@@ -165,7 +168,8 @@ static bool same_elements(const GlowValue *a, const GlowValue *b) {
     return true;
   if (!same_shape(a->type, b->type))
     return false;
-  const GlowNode *x = glow_value_def(a, GLOW_OP_TENSORVIEW), *y = glow_value_def(b, GLOW_OP_TENSORVIEW);
+  const GlowNode *x = glow_value_def(a, GLOW_OP_TENSORVIEW),
+                 *y = glow_value_def(b, GLOW_OP_TENSORVIEW);
   GlowArray none = {0};
   GlowArray s = x ? ((const GlowTensorviewMembers *)x->members)->strides : none;
   GlowArray t = y ? ((const GlowTensorviewMembers *)y->members)->strides : none;
@@ -203,7 +207,8 @@ static bool check_overlaps(Checker *c, const GlowNode *n) {
   return true;
 }
 
-/* ---- Strides ---------------------------------------------------------------------------------------------- */
+/* ---- Strides
+ * ---------------------------------------------------------------------------------------------- */
 /* Whether v is a view whose elements do not simply follow each other. */
 static bool is_strided(const GlowValue *v) {
   const GlowNode *view = glow_value_def(v, GLOW_OP_TENSORVIEW);
@@ -217,8 +222,7 @@ static bool check_strides(Checker *c, const GlowNode *n) {
   const GlowOpDesc *d = glow_node_desc(n);
   for (uint32_t i = 0; i < n->noperands - n->nextra; ++i) {
     const GlowValue *v = n->operands[i].value;
-    const GlowPort *port =
-        i < n->nouts ? glow_op_out_port(d, i) : glow_op_in_port(d, i - n->nouts);
+    const GlowPort *port = i < n->nouts ? glow_op_out_port(d, i) : glow_op_in_port(d, i - n->nouts);
     if (!v || (port->flags & GLOW_PORT_STRIDED) || !is_strided(v))
       continue;
     glow_verify_error(n, "%s takes no view with strides", port->name);
@@ -228,7 +232,8 @@ static bool check_strides(Checker *c, const GlowNode *n) {
   return true;
 }
 
-/* ---- Instructions ------------------------------------------------------------------------------------------ */
+/* ---- Instructions
+ * ------------------------------------------------------------------------------------------ */
 static bool add_alloc(Checker *c, GlowNode *n) {
   const GlowType *t = n->results[0].type;
   Buffer *b = GLOW_NEW(c->scratch, Buffer);

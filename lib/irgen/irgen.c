@@ -30,22 +30,9 @@ GlowValue *glow_irgen_alloc(GlowIrgen *g, const GlowValue *like, const GlowType 
   return &n->results[0];
 }
 
-/* Whether v is a view that keeps all its base's elements in their order. */
-static GlowValue *dense_base(GlowValue *v) {
-  for (GlowNode *n; (n = glow_value_def(v, GLOW_OP_TENSORVIEW));) {
-    const GlowTensorviewMembers *m = n->members;
-    GlowValue *base = glow_node_in(n, 0);
-    if (m->offset || m->strides.count ||
-        glow_type_elements(base->type) != glow_type_elements(v->type))
-      break;
-    v = base;
-  }
-  return v;
-}
-
 GlowValue *glow_irgen_view(GlowIrgen *g, const GlowValue *like, GlowValue *base,
                            const GlowType *type) {
-  base = dense_base(base);
+  base = glow_buffer_dense_base(base);
   if (base->type == type)
     return base;
   GlowNodeSpec spec = {.op = GLOW_OP_TENSORVIEW,
@@ -295,6 +282,10 @@ bool glow_pass_irgen(GlowPassRun *run) {
   GLOW_VEC(GlowFunction *) funcs = {0};
   for (GlowFunction *f = run->module->first_function; f; f = f->next) {
     GlowIrgen g = {.ctx = run->ctx, .module = run->module, .func = f};
+    if (f->kind == GLOW_GRADIENT) {
+      glow_error(run->ctx, f->src, "irgen: gradient @%s has no body yet", f->name);
+      ok = false;
+    }
     if (f->kind != GLOW_FUNC)
       continue;
     ok &= glow_irgen_check(&g);

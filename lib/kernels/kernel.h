@@ -13,14 +13,14 @@
 
 /* One operand as a kernel sees it. Extents are logical and exact. Plain layouts have strides in
  * elements per logical axis (row-major unless it is a tensorview on a port marked strided). A
- * blocked layout has nblocks > 0: the physical axes' strides are in pstrides. data is aligned to
+ * blocked layout has nblocks > 0: blocks from left to right, with their strides. data is aligned to
  * its element. An absent operand has data == NULL and kind == GLOW_KIND_COUNT. */
 typedef struct GlowBuf {
   void *data;
   GlowKind kind;
   uint32_t rank;
   int64_t dims[GLOW_MAX_RANK];
-  int64_t strides[GLOW_MAX_RANK];   /* of the (divided) logical axes */
+  int64_t strides[GLOW_MAX_RANK]; /* of the (divided) logical axes */
   uint32_t nblocks;
   uint8_t block_axis[4];
   uint32_t block_size[4];
@@ -45,17 +45,17 @@ typedef struct GlowCall {
   const void *members; /* the operator's generated struct */
   uint32_t nin, nout;
   GlowBuf *in, *out;
-  void *scratch;       /* as many bytes as glow_scratch_<op> asked for, 64-byte aligned */
-  int64_t detail;      /* set with an error: the offending index or extent */
+  void *scratch;  /* as many bytes as glow_scratch_<op> asked for, 64-byte aligned */
+  int64_t detail; /* set with an error: the offending index or extent */
 } GlowCall;
 
 /* Kernels: GlowRunError glow_kernel_<op>(GlowCall *call). A kernel of a DYNAMIC operator may lower
  * call->out[i].dims below the bounds it was given and writes packed by the lowered extents.
  * Scratch: size_t glow_scratch_<op>(const GlowCall *call). */
 
-/* A loop over one row of an element-wise operator: p[0] is the result, p[1..] the inputs, strides in
- * elements in the same order (0: one value for the whole row), bit i of present says whether input
- * i is there. */
+/* A loop over one row of an element-wise operator: p[0] is the result, p[1..] the inputs, strides
+ * in elements in the same order (0: one value for the whole row), bit i of present says whether
+ * input i is there. */
 typedef void (*GlowRowFn)(void *const *p, const int64_t *strides, int64_t n, const void *members,
                           uint32_t present);
 

@@ -12,11 +12,11 @@
 
 /* M(suffix, type, unsigned type). */
 #define GLOW_MATH_SIGNED(M)                                                                        \
-  M(i8, int8_t, uint8_t) M(i16, int16_t, uint16_t) M(i32, int32_t, uint32_t)                       \
-  M(i64, int64_t, uint64_t)
+  M(i8, int8_t, uint8_t)                                                                           \
+  M(i16, int16_t, uint16_t) M(i32, int32_t, uint32_t) M(i64, int64_t, uint64_t)
 #define GLOW_MATH_UNSIGNED(M)                                                                      \
-  M(u8, uint8_t, uint8_t) M(u16, uint16_t, uint16_t) M(u32, uint32_t, uint32_t)                    \
-  M(u64, uint64_t, uint64_t)
+  M(u8, uint8_t, uint8_t)                                                                          \
+  M(u16, uint16_t, uint16_t) M(u32, uint32_t, uint32_t) M(u64, uint64_t, uint64_t)
 
 /* IEEE 754-2019 maximum and minimum: NaN if either is, and -0 below +0. */
 static inline float glow_max_f(float x, float y) {
@@ -105,7 +105,7 @@ static inline uint64_t glow_square_up(uint64_t x, uint64_t y) {
   static inline T glow_pow_##s(T x, T y) {                                                         \
     if (y < 0)                                                                                     \
       return (T)(x == 1 ? 1 : x == -1 ? (y & 1 ? -1 : 1) : 0);                                     \
-    return (T)glow_square_up((uint64_t)x, (uint64_t)y);                                              \
+    return (T)glow_square_up((uint64_t)x, (uint64_t)y);                                            \
   }
 #define GLOW_MATH_UNSIGNED_BODY(s, T, U)                                                           \
   static inline T glow_abs_##s(T x) { return x; }                                                  \
@@ -120,8 +120,14 @@ GLOW_MATH_SIGNED(GLOW_MATH_SIGNED_BODY)
 GLOW_MATH_UNSIGNED(GLOW_MATH_UNSIGNED_BODY)
 
 #define GLOW_MATH_INTEGERS(f)                                                                      \
-  int8_t : f##_i8, int16_t : f##_i16, int32_t : f##_i32, int64_t : f##_i64, uint8_t : f##_u8,      \
-           uint16_t : f##_u16, uint32_t : f##_u32, uint64_t : f##_u64
+  int8_t:                                                                                          \
+  f##_i8, int16_t : f##_i16,                                                                       \
+                    int32_t : f##_i32,                                                             \
+                              int64_t : f##_i64,                                                   \
+                                        uint8_t : f##_u8,                                          \
+                                                  uint16_t : f##_u16,                              \
+                                                             uint32_t : f##_u32,                   \
+                                                                        uint64_t : f##_u64
 #define GLOW_MATH_ANY(x, f) _Generic((x), float : f##_f, double : f##_d, GLOW_MATH_INTEGERS(f))
 #define GLOW_MATH_REAL(x, fn) _Generic((x), float : fn##f, double : fn)
 
@@ -130,7 +136,8 @@ GLOW_MATH_UNSIGNED(GLOW_MATH_UNSIGNED_BODY)
 #define DIV(x, y) GLOW_MATH_ANY(x, glow_div)(x, y)
 #define MOD(x, y) GLOW_MATH_ANY(x, glow_mod)(x, y)
 #define FMOD(x, y) GLOW_MATH_ANY(x, glow_fmod)(x, y)
-#define ABS(x) _Generic((x), float : glow_fabsf, double : glow_fabs, GLOW_MATH_INTEGERS(glow_abs))(x)
+#define ABS(x)                                                                                     \
+  _Generic((x), float : glow_fabsf, double : glow_fabs, GLOW_MATH_INTEGERS(glow_abs))(x)
 #define SHL(x, y) _Generic((x), GLOW_MATH_INTEGERS(glow_shl))(x, y)
 #define SHR(x, y) _Generic((x), GLOW_MATH_INTEGERS(glow_shr))(x, y)
 #define SQRT(x) GLOW_MATH_REAL(x, glow_sqrt)(x)

@@ -102,7 +102,7 @@ static inline double glow_tanh(double x) {
   GLOW_POLY(p, z, 0x1.1111111111036p-3);
   GLOW_POLY(p, z, -0x1.5555555555555p-2);
   double large = 1.0 - 2.0 / (glow_exp(2.0 * a) + 1.0);
-  return a > 0.55 ? glow_copysign(large, x) : glow_fma(p * z, x, x);
+  return glow_copysign(a > 0.55 ? large : glow_fma(p * z, x, x), x);
 }
 
 /* As glow_sigmoidf. */
@@ -159,7 +159,8 @@ static inline double glow_erf(double x) {
   return a > 1.0 ? glow_copysign(1.0 - glow_erfc_large(t), x) : glow_erf_small(x);
 }
 
-/* ---- Pow -------------------------------------------------------------------------------------- */
+/* ---- Pow --------------------------------------------------------------------------------------
+ */
 
 /* log(x) as a sum of two doubles, to about 64 bits. x is positive, finite and not 0. */
 static inline double glow_log_sum(double x, double *rest) {

@@ -15,9 +15,7 @@ static inline float glow_fabsf(float x) { return __builtin_fabsf(x); }
 static inline float glow_copysignf(float x, float sign) { return __builtin_copysignf(x, sign); }
 
 /* 2^k for -126 <= k <= 127. */
-static inline float glow_exp2i_f(int32_t k) {
-  return glow_from_bits32((uint32_t)(k + 127) << 23);
-}
+static inline float glow_exp2i_f(int32_t k) { return glow_from_bits32((uint32_t)(k + 127) << 23); }
 
 /* e^x = 2^k e^r with |r| <= ln 2 / 2. The power is applied in two steps, so that results that
  * overflow or are subnormal round once. */
@@ -78,7 +76,7 @@ static inline float glow_tanhf(float x) {
   p = glow_fmaf(p, z, -0x1.555556p-2f);
   float small = glow_fmaf(p * z, x, x);
   float large = 1.0f - 2.0f / (glow_expf(2.0f * a) + 1.0f);
-  return a > 0.6f ? glow_copysignf(large, x) : small;
+  return glow_copysignf(a > 0.6f ? large : small, x);
 }
 
 /* From e = e^-|x|, so that both tails are accurate; `lost` is what rounding 1 + e cut off. */

@@ -6,11 +6,12 @@
  * until nothing changes. Passes of class "bounded" are left out under -exact. */
 #include "pass/pass_internal.h"
 
+#define O2_ROUND "fixpoint(constant-fold,fold-bn,merge-pad,simplify-reshape,simplify-transpose,dce)"
+
 static const char *const graph_pipelines[] = {
     "lower",
     "fold-bn,lower,simplify-reshape,simplify-transpose,fold-bn,constant-fold,merge-pad,dce",
-    "fixpoint(constant-fold,fold-bn,merge-pad,simplify-reshape,simplify-transpose,dce),lower,"
-    "fixpoint(constant-fold,fold-bn,merge-pad,simplify-reshape,simplify-transpose,dce)",
+    O2_ROUND ",lower," O2_ROUND,
 };
 
 static const char *const program_pipelines[] = {

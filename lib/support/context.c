@@ -36,6 +36,8 @@ GlowContext *glow_context_create(void) {
 void glow_context_destroy(GlowContext *ctx) {
   if (!ctx)
     return;
+  if (ctx->release_modules)
+    ctx->release_modules(ctx);
   if (ctx->release_blobs)
     ctx->release_blobs(ctx);
   while (ctx->arenas)

@@ -33,6 +33,8 @@ struct GlowContext {
   struct GlowBlob *blobs;               /* lib/tensor: files mapped and heap blobs, newest first */
   bool (*onnx_index)(GlowContext *, struct GlowBlob *, GlowLoc); /* set by lib/import/onnx, or NULL */
   void (*release_blobs)(GlowContext *); /* set by the first blob */
+  struct GlowModule *modules;           /* lib/ir: modules that were not destroyed, newest first */
+  void (*release_modules)(GlowContext *); /* set by the first module */
   GlowTry *innermost;
   GlowDefer *defers;
   GlowSource *sources; /* texts that diagnostics may quote, newest first */

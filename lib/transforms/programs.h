@@ -28,6 +28,9 @@ void glow_program_drop_plan(GlowFunction *program);
 /* Whether n would read the same values at `to`, which stands behind it in the same block and not
  * too far away. */
 bool glow_instr_can_move_down(const GlowNode *n, const GlowNode *to);
+/* Whether n reads nothing of the buffer `out` but through `link`. With `body`, it may read `out`
+ * itself, element by element: in place. */
+bool glow_instr_reads_apart(const GlowNode *n, const GlowValue *link, GlowValue *out, bool body);
 /* Lets all buffers that n reads live until after `to`. */
 void glow_instr_keep_inputs(const GlowNode *n, GlowNode *to);
 

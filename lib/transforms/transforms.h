@@ -62,6 +62,8 @@ bool glow_fold_small_integers(GlowFunction *f, GlowArena *arena, uint64_t *chang
  */
 /* The alloc, storage or parameter behind a buffer, through views. */
 GlowValue *glow_buffer_base(GlowValue *v);
+/* The same, but only past views of all elements in their order. */
+GlowValue *glow_buffer_dense_base(GlowValue *v);
 /* The bytes that an alloc of this type takes: those of its bounds, plus one i64 for each dimension
  * if an extent is only bounded. -1 if the type is not bounded. */
 int64_t glow_buffer_bytes(const GlowType *t);

@@ -12,7 +12,8 @@ static unsigned failures;
           : (void)(++failures, printf("%s:%d: ", __FILE__, __LINE__), printf(__VA_ARGS__),         \
                    putchar('\n')))
 
-/* ---- Failing allocations: the n-th from now, and all after it ------------------------------------ */
+/* ---- Failing allocations: the n-th from now, and all after it
+ * ------------------------------------ */
 static long allowed = -1; /* -1: no limit */
 
 void *__real_malloc(size_t size);
@@ -35,7 +36,8 @@ void *__wrap_realloc(void *old, size_t size) {
   return may_allocate() ? __real_realloc(old, size) : NULL;
 }
 
-/* ---- Helpers ---------------------------------------------------------------------------------------- */
+/* ---- Helpers
+ * ---------------------------------------------------------------------------------------- */
 static char last_error[512];
 static unsigned errors;
 
@@ -88,7 +90,8 @@ static const char base_text[] = "declare {\n"
                                 "  Save(%r, @x)\n"
                                 "}\n";
 
-/* ---- Tests ------------------------------------------------------------------------------------------ */
+/* ---- Tests
+ * ------------------------------------------------------------------------------------------ */
 static void test_names(GlowContext *ctx, void *arg) {
   (void)arg;
   GlowModule *m = parse(ctx, base_text);
@@ -125,7 +128,8 @@ static void test_replace(GlowContext *ctx, void *arg) {
   EXPECT(glow_value_use_count(&add->results[0]) == 2, "uses before");
   glow_node_replace(add, &mul, 1);
   EXPECT(!strcmp(mul->name, "a"), "the name moves to the new node, found %s", mul->name);
-  EXPECT(mul->def.node->origin && !strcmp(mul->def.node->origin->name, "Add_0"), "so does the origin");
+  EXPECT(mul->def.node->origin && !strcmp(mul->def.node->origin->name, "Add_0"),
+         "so does the origin");
   EXPECT(glow_value_use_count(mul) == 2, "uses after: %u", glow_value_use_count(mul));
   EXPECT(glow_value_use_count(x) == 2, "uses of @x: %u", glow_value_use_count(x));
   EXPECT(glow_module_verify(m), "%s", last_error);
@@ -191,7 +195,8 @@ static void test_known(GlowContext *ctx, void *arg) {
   const GlowTensor *s = glow_value_known(&glow_module_storage(m, glow_str(ctx, "s"))->value);
   EXPECT(k && glow_tensor_get_int(k, 0) == 3 && glow_tensor_get_int(k, 1) == 2, "a list is known");
   EXPECT(s && glow_tensor_get_int(s, 0) == 6, "a splat is known");
-  EXPECT(!glow_value_known(&glow_module_storage(m, glow_str(ctx, "x"))->value), "a placeholder is not");
+  EXPECT(!glow_value_known(&glow_module_storage(m, glow_str(ctx, "x"))->value),
+         "a placeholder is not");
   EXPECT(!glow_value_known(&node(m, "f", 0)->results[0]), "a result is not");
 }
 
@@ -206,7 +211,8 @@ static void test_clone(GlowContext *ctx, void *arg) {
   GlowArena *scratch = glow_arena_create(ctx);
   GlowBuilder b = glow_builder_before(branch->next);
   GlowNode *copy = glow_node_clone(&b, branch, glow_map_create(scratch));
-  EXPECT(!strcmp(copy->results[0].name, "r.1"), "the copy of %%r is called %s", copy->results[0].name);
+  EXPECT(!strcmp(copy->results[0].name, "r.1"), "the copy of %%r is called %s",
+         copy->results[0].name);
   EXPECT(glow_module_verify(c), "%s", last_error);
   EXPECT(!glow_module_equal(m, c), "a module equals one with a node more");
   glow_node_remove(copy);
@@ -219,17 +225,21 @@ static void test_clone(GlowContext *ctx, void *arg) {
 /* Texts that differ in one thing each. */
 static void test_equal(GlowContext *ctx, void *arg) {
   (void)arg;
-  static const char *const edits[][2] = {
-      {"2.0, 3.0", "2.0, 4.0"},   {"splat(6)", "splat(7)"},     {"@yes : bool<> = true", "@yes : bool<> = false"},
-      {"Relu", "Neg"},            {"\"Add_0\"", "\"Add_1\""},   {"yield %t", "yield %a"},
-      {"Save(%r", "Save(%a"},     {"@x, @w", "@w, @x"},         {"placeholder @x", "placeholder @y"},
-      {"func @f {", "func @g {"}};
+  static const char *const edits[][2] = {{"2.0, 3.0", "2.0, 4.0"},
+                                         {"splat(6)", "splat(7)"},
+                                         {"@yes : bool<> = true", "@yes : bool<> = false"},
+                                         {"Relu", "Neg"},
+                                         {"\"Add_0\"", "\"Add_1\""},
+                                         {"yield %t", "yield %a"},
+                                         {"Save(%r", "Save(%a"},
+                                         {"@x, @w", "@w, @x"},
+                                         {"placeholder @x", "placeholder @y"},
+                                         {"func @f {", "func @g {"}};
   GlowModule *m = parse(ctx, base_text);
   for (size_t i = 0; i < sizeof edits / sizeof *edits; ++i) {
     const char *at = strstr(base_text, edits[i][0]);
-    const char *text =
-        glow_arena_printf(ctx->arena, "%.*s%s%s", (int)(at - base_text), base_text, edits[i][1],
-                          at + strlen(edits[i][0]));
+    const char *text = glow_arena_printf(ctx->arena, "%.*s%s%s", (int)(at - base_text), base_text,
+                                         edits[i][1], at + strlen(edits[i][0]));
     GlowModule *other = parse(ctx, text);
     EXPECT(!other || !glow_module_equal(m, other), "'%s' makes no difference", edits[i][1]);
     EXPECT(other || !strcmp(edits[i][0], "placeholder @x"), "'%s' does not parse: %s", edits[i][1],
@@ -252,10 +262,11 @@ static void test_members(GlowContext *ctx, void *arg) {
 
 static void test_gradient(GlowContext *ctx, void *arg) {
   (void)arg;
-  GlowModule *m = parse(ctx, "func @foo(%x : float<1 x 784>, %w : float<784 x 10>, %b : float<1 x 10>)"
-                             " -> (float<1 x 10>) {\n"
-                             "  %0 = MatMul(%x, %w)\n  %1 = Add(%0, %b)\n  return %1\n}\n"
-                             "gradient @foo_grad of @foo from 0 wrt %w, %b keeping 0 seedable\n");
+  GlowModule *m =
+      parse(ctx, "func @foo(%x : float<1 x 784>, %w : float<784 x 10>, %b : float<1 x 10>)"
+                 " -> (float<1 x 10>) {\n"
+                 "  %0 = MatMul(%x, %w)\n  %1 = Add(%0, %b)\n  return %1\n}\n"
+                 "gradient @foo_grad of @foo from 0 wrt %w, %b keeping 0 seedable\n");
   EXPECT(m != NULL, "%s", last_error);
   const char *expected =
       "gradient @foo_grad(%x : float<1 x 784>, %w : float<784 x 10>, %b : float<1 x 10>, "
@@ -271,9 +282,11 @@ static void test_entry(GlowContext *ctx, void *arg) {
   errors = 0;
   EXPECT(!glow_module_entry(m, NULL) && errors == 1, "two functions and no --entry");
   EXPECT(glow_module_entry(m, "main") == m->first_function, "by name");
-  EXPECT(!glow_module_entry(m, "mian") && strstr(last_error, "did you mean '@main'?"), "%s", last_error);
+  EXPECT(!glow_module_entry(m, "mian") && strstr(last_error, "did you mean '@main'?"), "%s",
+         last_error);
   EXPECT(!glow_module_entry(m, "g") && strstr(last_error, "-grad"), "%s", last_error);
-  EXPECT(glow_module_has_level(m, GLOW_LEVEL_GRAPH) && !glow_module_has_level(m, GLOW_LEVEL_PROGRAM),
+  EXPECT(glow_module_has_level(m, GLOW_LEVEL_GRAPH) &&
+             !glow_module_has_level(m, GLOW_LEVEL_PROGRAM),
          "levels");
 }
 
@@ -287,7 +300,8 @@ static void test_prefixes(GlowContext *ctx, void *arg) {
     errors = 0;
     GlowModule *m = glow_module_parse(ctx, "prefix.gg", copy, n);
     EXPECT(m || errors, "prefix of %zu bytes: no module and no error", n);
-    EXPECT(!m || !glow_module_verify(m) || glow_module_verify_roundtrip(m), "prefix of %zu bytes", n);
+    EXPECT(!m || !glow_module_verify(m) || glow_module_verify_roundtrip(m), "prefix of %zu bytes",
+           n);
   }
 }
 
@@ -318,7 +332,8 @@ static void test_memory(void) {
       EXPECT(n > 20, "only %ld allocations were made", n);
       return;
     }
-    EXPECT(status == GLOW_NO_MEMORY || status == GLOW_OK, "allocation %ld: status %d", n, (int)status);
+    EXPECT(status == GLOW_NO_MEMORY || status == GLOW_OK, "allocation %ld: status %d", n,
+           (int)status);
   }
   EXPECT(false, "allocations never suffice");
 }

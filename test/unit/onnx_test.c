@@ -16,7 +16,7 @@ static unsigned passed, failed;
   ((cond) ? (void)++passed                                                                         \
           : (void)(++failed, printf("%s:%d: failed: %s\n", __FILE__, __LINE__, #cond)))
 
-/* ---- Bytes ------------------------------------------------------------------------------------ */
+/* ---- Bytes ----------------------------------------------------------------------------------- */
 
 typedef struct Bytes {
   unsigned char data[1 << 17];
@@ -165,7 +165,7 @@ static void make_model(void) {
   put_message(&model, 25, &function);
 }
 
-/* ---- One import ------------------------------------------------------------------------------- */
+/* ---- One import ------------------------------------------------------------------------------ */
 
 typedef struct Run {
   const char *data;
@@ -211,7 +211,7 @@ static bool survives(const void *data, size_t size, bool *accepted) {
   return status == GLOW_OK && run.sound && (run.accepted || reported > 0);
 }
 
-/* ---- Mutations -------------------------------------------------------------------------------- */
+/* ---- Mutations ------------------------------------------------------------------------------- */
 
 static uint32_t random_state = 1;
 static uint32_t draw(uint32_t below) {
@@ -285,8 +285,10 @@ static void mutate_file(const char *path, size_t step, unsigned edits) {
 static size_t stride(size_t n) { return getenv("GLOW_UNBOUNDED") ? 4 * n : n; }
 
 static void test_mutations(void) {
-  static const char *const cases[] = {"node/test_if_opt", "node/test_loop13_seq",
-                                      "node/test_scan_sum", "node/test_training_dropout_mask",
+  static const char *const cases[] = {"node/test_if_opt",
+                                      "node/test_loop13_seq",
+                                      "node/test_scan_sum",
+                                      "node/test_training_dropout_mask",
                                       "simple/test_strnorm_model_monday_casesensintive_lower",
                                       "node/test_bernoulli_expanded",
                                       "pytorch-operator/test_operator_addmm"};
@@ -307,7 +309,7 @@ static void test_mutations(void) {
   mutate_file(path, stride(1001), 100);
 }
 
-/* ---- Sizes ------------------------------------------------------------------------------------ */
+/* ---- Sizes ----------------------------------------------------------------------------------- */
 
 /* Messages within messages, each the only field of the outer one. */
 static void test_nesting(void) {
@@ -337,7 +339,7 @@ static void test_empty_messages(void) {
   unsigned char *bytes = malloc(SIZE + 16);
   if (!bytes)
     abort();
-  static const unsigned char top[] = {8, 14, 20, 25};   /* fields of ModelProto */
+  static const unsigned char top[] = {8, 14, 20, 25};             /* fields of ModelProto */
   static const unsigned char in_graph[] = {1, 5, 11, 12, 13, 15}; /* of GraphProto */
   for (unsigned c = 0; c < sizeof top + sizeof in_graph; ++c) {
     size_t start = 0;
@@ -361,7 +363,7 @@ static void test_empty_messages(void) {
   free(bytes);
 }
 
-/* ---- .pb files -------------------------------------------------------------------------------- */
+/* ---- .pb files ------------------------------------------------------------------------------- */
 
 typedef struct PbRun {
   const char *data;
@@ -376,7 +378,8 @@ static const GlowType *sequence_type(GlowContext *ctx) {
 }
 
 static GlowTensor *sequence_value(GlowContext *ctx) {
-  GlowTensor *t = glow_tensor_create(ctx, glow_type_exact(ctx, GLOW_KIND_STRING, 1, (int64_t[]){2}));
+  GlowTensor *t =
+      glow_tensor_create(ctx, glow_type_exact(ctx, GLOW_KIND_STRING, 1, (int64_t[]){2}));
   glow_tensor_set_string(ctx, t, 0, "a\0b", 3);
   glow_tensor_set_string(ctx, t, 1, "", 0);
   GlowTensor *seq = glow_tensor_create(ctx, sequence_type(ctx)->elem);

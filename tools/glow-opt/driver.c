@@ -87,16 +87,25 @@ static GlowStatus print(GlowDriver *d, const GlowModule *m, GlowText *out) {
   return GLOW_OK;
 }
 
-static GlowStatus process(GlowDriver *d, const char *name, Part part, GlowText *out) {
-  GlowModule *m = glow_module_parse(d->ctx, name, part.text, part.size);
-  if (!m || !glow_module_verify(m))
+static GlowStatus transform(GlowDriver *d, GlowModule *m, GlowText *out) {
+  if (!glow_module_verify(m))
     return GLOW_BAD_INPUT;
   GlowStatus status = glow_pipeline_run(m, d->pipeline, &d->runner);
   if (status == GLOW_OK && d->verify_roundtrip && !glow_module_verify_roundtrip(m))
     status = GLOW_INTERNAL;
-  if (status == GLOW_OK)
-    status = print(d, m, out);
-  glow_module_destroy(m);
+  return status == GLOW_OK ? print(d, m, out) : status;
+}
+
+static void destroy_module(void *m) { glow_module_destroy(m); }
+
+static GlowStatus process(GlowDriver *d, const char *name, Part part, GlowText *out) {
+  GlowModule *m = glow_module_parse(d->ctx, name, part.text, part.size);
+  if (!m)
+    return GLOW_BAD_INPUT;
+  GlowDefer destroy;
+  glow_defer_push(d->ctx, &destroy, destroy_module, m);
+  GlowStatus status = transform(d, m, out);
+  glow_defer_pop(d->ctx, &destroy, true);
   return status;
 }
 

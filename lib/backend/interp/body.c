@@ -40,8 +40,8 @@ static bool prepare(GlowArena *arena, const GlowBlock *block, Body *body) {
     glow_map_set(index, block->params[next], &body->values[next]);
   for (const GlowNode *n = block->first; n; n = n->next) {
     bool last = n == glow_block_terminator(block);
-    uint32_t *operands = last ? GLOW_NEW_ARRAY(arena, uint32_t, n->noperands)
-                              : body->steps[body->nsteps].operands;
+    uint32_t *operands =
+        last ? GLOW_NEW_ARRAY(arena, uint32_t, n->noperands) : body->steps[body->nsteps].operands;
     if (!last && n->noperands > MAX_OPERANDS)
       return false;
     for (uint32_t i = 0; i < n->noperands; i++) {
@@ -65,7 +65,8 @@ static bool prepare(GlowArena *arena, const GlowBlock *block, Body *body) {
   return body->yields != NULL;
 }
 
-/* A node without a scalar body of its own, over one-dimensional buffers. Splat gives one element. */
+/* A node without a scalar body of its own, over one-dimensional buffers. Splat gives one element.
+ */
 static bool run_kernel(const GlowKernels *k, const Body *body, BodyStep *s, int64_t n,
                        GlowArena *arena) {
   GlowBuf in[MAX_OPERANDS], out = body->values[s->result].buf;
@@ -99,7 +100,8 @@ static bool run_kernel(const GlowKernels *k, const Body *body, BodyStep *s, int6
     glow_box_copy(&c);
   }
   const GlowKernelRow *row = &k->table[s->node->op];
-  GlowCall call = {.members = s->node->members, .nin = s->noperands, .nout = 1, .in = in, .out = &out};
+  GlowCall call = {
+      .members = s->node->members, .nin = s->noperands, .nout = 1, .in = in, .out = &out};
   return row->kernel && !row->scratch && row->kernel(&call) == GLOW_RUN_OK;
 }
 
@@ -111,8 +113,8 @@ static bool run_step(const GlowKernels *k, const Body *body, BodyStep *s, int64_
     return run_kernel(k, body, s, n, arena);
   rows[0] = body->values[s->result].row;
   for (uint32_t i = 0; i < s->noperands; i++)
-    rows[1 + i] = s->operands[i] == UINT32_MAX ? (GlowRow){&absent, 0, 0}
-                                               : body->values[s->operands[i]].row;
+    rows[1 + i] =
+        s->operands[i] == UINT32_MAX ? (GlowRow){&absent, 0, 0} : body->values[s->operands[i]].row;
   return glow_elementwise_row(k, s->node->op, s->node->members, rows, s->noperands, n);
 }
 

@@ -98,8 +98,7 @@ bool glow_row_loop_init(GlowRowLoop *l, GlowBuf *const *bufs, uint32_t count) {
       continue;
     bool joins = l->rank > 0 && !l->blocked;
     for (uint32_t i = 0; i < count && joins; i++)
-      joins = l->strides[i][l->rank - 1] ==
-              broadcast_stride(bufs[i], a, out->rank) * out->dims[a];
+      joins = l->strides[i][l->rank - 1] == broadcast_stride(bufs[i], a, out->rank) * out->dims[a];
     uint32_t at = joins ? l->rank - 1 : l->rank++;
     l->dims[at] = joins ? l->dims[at] * out->dims[a] : out->dims[a];
     for (uint32_t i = 0; i < count; i++)

@@ -3,7 +3,8 @@
 #include "backend/interp/interp_internal.h"
 #include "ops/values.h"
 
-/* ---- If -------------------------------------------------------------------------------------------- */
+/* ---- If
+ * -------------------------------------------------------------------------------------------- */
 
 static bool truth(const GlowTensor *t) { return glow_tensor_get_int(t, 0) != 0; }
 
@@ -12,7 +13,8 @@ GlowStatus glow_value_if(GlowWalk *w, const GlowNode *n, GlowTensor *const *in, 
   return glow_walk_block(w, b, out) ? GLOW_OK : GLOW_BAD_INPUT;
 }
 
-/* ---- Stacking -------------------------------------------------------------------------------------- */
+/* ---- Stacking
+ * -------------------------------------------------------------------------------------- */
 
 /* An empty list that tensors are appended to; every element becomes a slice of a result. */
 static GlowTensor *new_list(GlowContext *ctx) {
@@ -29,10 +31,12 @@ static GlowTensor *empty_stack(const GlowNode *n, uint32_t result, uint32_t axis
     bool exact = !t->unranked && t->dims[a].kind == GLOW_DIM_EXACT;
     dims[a] = GLOW_EXACT(a == axis || !exact ? 0 : t->dims[a].size);
   }
-  return glow_tensor_create(ctx, glow_type_with_dims(ctx, glow_type_scalar(ctx, t->kind), rank, dims));
+  return glow_tensor_create(ctx,
+                            glow_type_with_dims(ctx, glow_type_scalar(ctx, t->kind), rank, dims));
 }
 
-/* The slices of a list along a new axis, the last one first if `reverse`. NULL after a diagnostic. */
+/* The slices of a list along a new axis, the last one first if `reverse`. NULL after a diagnostic.
+ */
 static GlowTensor *stack_list(const GlowNode *n, uint32_t result, const GlowTensor *list,
                               int64_t axis, bool reverse) {
   if (list->count == 0)
@@ -46,7 +50,8 @@ static GlowTensor *stack_list(const GlowNode *n, uint32_t result, const GlowTens
   return glow_tensors_join(n, list->items, list->count, axis, true);
 }
 
-/* ---- Loop ------------------------------------------------------------------------------------------ */
+/* ---- Loop
+ * ------------------------------------------------------------------------------------------ */
 
 /* What iterations share: state that is carried, and lists of slices. */
 typedef struct Iterations {
@@ -75,8 +80,7 @@ static bool give(GlowWalk *w, Iterations *it, uint32_t i, GlowTensor *t) {
   bool fits = glow_type_fit(p->type, t->type) != GLOW_FIT_CONTRADICTS;
   if (!fits)
     glow_run_error(it->n, "parameter '%s' of ^%s is %s, but its value is %s", p->name,
-                   it->body->label, glow_type_str(w->ctx, p->type),
-                   glow_type_str(w->ctx, t->type));
+                   it->body->label, glow_type_str(w->ctx, p->type), glow_type_str(w->ctx, t->type));
   if (fits)
     glow_walk_set(w, p, t, true);
   else
@@ -148,14 +152,13 @@ GlowStatus glow_value_loop(GlowWalk *w, const GlowNode *n, GlowTensor *const *in
   return ok ? GLOW_OK : GLOW_BAD_INPUT;
 }
 
-/* ---- Scan ------------------------------------------------------------------------------------------ */
+/* ---- Scan
+ * ------------------------------------------------------------------------------------------ */
 
 static int64_t listed(GlowArray a, uint32_t i) {
   return i < a.count ? glow_array_at(a, int64_t, i) : 0;
 }
-static bool flagged(GlowArray a, uint32_t i) {
-  return i < a.count && glow_array_at(a, bool, i);
-}
+static bool flagged(GlowArray a, uint32_t i) { return i < a.count && glow_array_at(a, bool, i); }
 
 /* How often a Scan runs: the extent of its inputs; -1 after a diagnostic. */
 static int64_t scan_length(const GlowNode *n, GlowTensor *const *in, uint32_t nstate) {
@@ -218,7 +221,8 @@ GlowStatus glow_value_scan(GlowWalk *w, const GlowNode *n, GlowTensor *const *in
   return ok ? GLOW_OK : GLOW_BAD_INPUT;
 }
 
-/* ---- Call ------------------------------------------------------------------------------------------ */
+/* ---- Call
+ * ------------------------------------------------------------------------------------------ */
 
 GlowStatus glow_value_call(GlowWalk *w, const GlowNode *n, GlowTensor *const *in,
                            GlowTensor **out) {

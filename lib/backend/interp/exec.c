@@ -7,7 +7,8 @@
 
 #include "ir/infer.h"
 
-/* ---- Messages ------------------------------------------------------------------------------------ */
+/* ---- Messages
+ * ------------------------------------------------------------------------------------ */
 
 static const char *op_name(const GlowNode *n) {
   const GlowOpDesc *d = glow_node_desc(n);
@@ -73,7 +74,8 @@ void glow_report_run_error(const GlowNode *n, GlowRunError e, const GlowCall *ca
   }
 }
 
-/* ---- Types --------------------------------------------------------------------------------------- */
+/* ---- Types
+ * --------------------------------------------------------------------------------------- */
 
 /* The type of result i as inferred, in the layout of the claim; NULL after a diagnostic. */
 static const GlowType *checked(const GlowNode *n, uint32_t i, const GlowType *t) {
@@ -124,7 +126,8 @@ bool glow_exec_types(const GlowNode *n, const GlowTensor *const *in, const GlowT
   return ok;
 }
 
-/* ---- Kernels ------------------------------------------------------------------------------------- */
+/* ---- Kernels
+ * ------------------------------------------------------------------------------------- */
 
 void glow_scratch_release(void *scratch) {
   GlowScratch *s = scratch;
@@ -196,7 +199,8 @@ bool glow_exec_kernel(const GlowNode *n, const GlowKernels *k, GlowCall *call,
   return ok;
 }
 
-/* ---- Nodes ---------------------------------------------------------------------------------------- */
+/* ---- Nodes
+ * ---------------------------------------------------------------------------------------- */
 
 const GlowTensor *glow_tensor_aligned(GlowContext *ctx, const GlowTensor *t, GlowTensor **copy) {
   *copy = NULL;

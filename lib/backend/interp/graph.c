@@ -4,7 +4,8 @@
 
 #include <stdlib.h>
 
-/* ---- Lists of tensors ----------------------------------------------------------------------------- */
+/* ---- Lists of tensors
+ * ----------------------------------------------------------------------------- */
 
 static void release_list(void *list) {
   GlowTensorList *l = list;
@@ -21,7 +22,8 @@ void glow_tensor_list_end(GlowContext *ctx, GlowTensorList *l) {
   glow_defer_pop(ctx, &l->defer, true);
 }
 
-/* ---- Walks ---------------------------------------------------------------------------------------- */
+/* ---- Walks
+ * ---------------------------------------------------------------------------------------- */
 
 void glow_walk_begin(GlowWalk *w, GlowModule *m, GlowScratch *scratch) {
   *w = (GlowWalk){.ctx = m->ctx, .kernels = glow_kernels_best(), .scratch = scratch};
@@ -88,7 +90,8 @@ bool glow_walk_enter(GlowWalk *w, const GlowNode *n) {
   return false;
 }
 
-/* ---- Values ---------------------------------------------------------------------------------------- */
+/* ---- Values
+ * ---------------------------------------------------------------------------------------- */
 
 /* The node of block b that contains n, n itself if it stands there; NULL if none does. */
 static const GlowNode *ancestor_in(const GlowBlock *b, const GlowNode *n) {
@@ -146,7 +149,8 @@ const GlowTensor *glow_walk_get(GlowWalk *w, const GlowValue *v) {
   return s->tensor;
 }
 
-/* ---- Nodes ----------------------------------------------------------------------------------------- */
+/* ---- Nodes
+ * ----------------------------------------------------------------------------------------- */
 
 /* Save takes effect at the end of its function. */
 static bool save(GlowWalk *w, const GlowNode *n, const GlowTensor *value) {
@@ -177,8 +181,7 @@ static bool check_claims(GlowWalk *w, const GlowNode *n, GlowTensor *const *out)
   return true;
 }
 
-bool glow_walk_op(GlowWalk *w, const GlowNode *n, const GlowTensor *const *in,
-                  GlowTensor **out) {
+bool glow_walk_op(GlowWalk *w, const GlowNode *n, const GlowTensor *const *in, GlowTensor **out) {
   const GlowOpDesc *d = glow_node_desc(n);
   const GlowKernelRow *row = &w->kernels->table[n->op];
   if (n->op == GLOW_OP_SAVE)
@@ -276,7 +279,8 @@ bool glow_walk_block(GlowWalk *w, GlowBlock *b, GlowTensor **results) {
   return !end || take_results(w, end, results);
 }
 
-/* ---- Functions ------------------------------------------------------------------------------------- */
+/* ---- Functions
+ * ------------------------------------------------------------------------------------- */
 
 /* Callers go on seeing what they saw: the value that a Save replaces moves to them. */
 static void keep_for_callers(GlowWalk *w, GlowFrame *f, GlowStorage *s, GlowTensor *old) {
@@ -320,8 +324,7 @@ static bool bind_arguments(GlowWalk *w, GlowFunction *f, GlowTensor *const *args
     const GlowValue *p = f->body->params[i];
     if (call && glow_type_fit(p->type, args[i]->type) == GLOW_FIT_CONTRADICTS) {
       glow_run_error(call, "argument %u is %s, but parameter '%s' is %s", i,
-                     glow_type_str(w->ctx, args[i]->type), p->name,
-                     glow_type_str(w->ctx, p->type));
+                     glow_type_str(w->ctx, args[i]->type), p->name, glow_type_str(w->ctx, p->type));
       return false;
     }
     glow_walk_set(w, p, args[i], false);
@@ -329,8 +332,8 @@ static bool bind_arguments(GlowWalk *w, GlowFunction *f, GlowTensor *const *args
   return true;
 }
 
-bool glow_walk_function(GlowWalk *w, GlowFunction *f, GlowTensor *const *args,
-                        GlowTensor **results, const GlowNode *call) {
+bool glow_walk_function(GlowWalk *w, GlowFunction *f, GlowTensor *const *args, GlowTensor **results,
+                        const GlowNode *call) {
   GlowFrame *frame = GLOW_NEW(w->arena, GlowFrame); /* stays valid if a throw leaves us */
   frame->caller = w->frame;
   if (call && !glow_walk_enter(w, call))

@@ -8,7 +8,8 @@
 
 #include "ir/ir.h"
 
-/* Named values for one run: inputs for placeholders (and function parameters), and what comes out. */
+/* Named values for one run: inputs for placeholders (and function parameters), and what comes out.
+ */
 typedef struct GlowBinding {
   GlowStr name;
   GlowTensor *tensor; /* inputs: borrowed from the caller. outputs: owned by the bindings */
@@ -28,7 +29,8 @@ typedef struct GlowRunOptions {
  * holds each placeholder that was written, in declaration order, then the function's results by
  * position as "0", "1", ... Variables that were saved are updated for the next run in
  * storage->cached. */
-GlowStatus glow_interp_run(GlowFunction *f, const GlowBindings *inputs, GlowBindings *outputs, const GlowRunOptions *options);
+GlowStatus glow_interp_run(GlowFunction *f, const GlowBindings *inputs, GlowBindings *outputs,
+                           const GlowRunOptions *options);
 
 /* The value of a storage: its initializer, evaluated and kept in storage->cached where that costs
  * anything. Borrowed; valid until the module is destroyed or a variable is saved. NULL after a
@@ -37,6 +39,7 @@ const GlowTensor *glow_storage_value(GlowStorage *s);
 
 /* Evaluates one pure node whose operands are known. results[i] are new tensors owned by the
  * caller. Returns false after a diagnostic, or silently if `quiet`. For constant folding. */
-bool glow_interp_eval_node(GlowNode *n, const GlowTensor *const *operands, GlowTensor **results, bool quiet);
+bool glow_interp_eval_node(GlowNode *n, const GlowTensor *const *operands, GlowTensor **results,
+                           bool quiet);
 
 #endif

@@ -8,7 +8,8 @@
 #include "backend/interp/kernel_table.h"
 #include "kernels/ref/ref.h"
 
-/* ---- Buffers (buf.c) ---------------------------------------------------------------------------- */
+/* ---- Buffers (buf.c) ----------------------------------------------------------------------------
+ */
 
 GlowBuf glow_buf_absent(void);
 /* A dense buffer of a static tensor type (bounds count as extents) in its layout. */
@@ -32,7 +33,8 @@ typedef struct GlowRowLoop {
 bool glow_row_loop_init(GlowRowLoop *l, GlowBuf *const *bufs, uint32_t count);
 bool glow_row_loop_next(GlowRowLoop *l);
 
-/* ---- Element-wise operators (elementwise.c) and scalar bodies (body.c) --------------------------- */
+/* ---- Element-wise operators (elementwise.c) and scalar bodies (body.c)
+ * --------------------------- */
 
 /* A row of elements in memory: of a kind, with a stride of 0 or more elements. */
 typedef struct GlowRow {
@@ -54,7 +56,8 @@ bool glow_elementwise(const GlowKernels *k, GlowOp op, const void *members, Glow
 bool glow_body_run(GlowContext *ctx, const GlowKernels *k, const GlowBlock *block, GlowBuf *outs,
                    uint32_t nouts, GlowBuf *const *ins, uint32_t nins);
 
-/* ---- One operator (exec.c) ------------------------------------------------------------------------ */
+/* ---- One operator (exec.c)
+ * ------------------------------------------------------------------------ */
 
 /* Memory that kernels ask for; grows, and is used again. */
 typedef struct GlowScratch {
@@ -74,7 +77,8 @@ void glow_run_error(const GlowNode *n, const char *format, ...)
  * DYNAMIC operators. False after a diagnostic; a result that contradicts its claim is one. */
 bool glow_exec_types(const GlowNode *n, const GlowTensor *const *in, const GlowType **out);
 /* Runs n's kernel or scalar loop on buffers, then its epilogue. False after a diagnostic. */
-bool glow_exec_kernel(const GlowNode *n, const GlowKernels *k, GlowCall *call, GlowScratch *scratch);
+bool glow_exec_kernel(const GlowNode *n, const GlowKernels *k, GlowCall *call,
+                      GlowScratch *scratch);
 /* Computes the results of a node that is neither lowered nor a value kernel's: new tensors. */
 bool glow_exec_node(const GlowNode *n, const GlowKernels *k, const GlowTensor *const *in,
                     GlowTensor **out, GlowScratch *scratch);
@@ -92,7 +96,8 @@ GlowTensor *glow_tensors_join(const GlowNode *n, GlowTensor *const *parts, uint3
 /* Cast to or from string. */
 bool glow_cast_strings(const GlowNode *n, const GlowTensor *in, GlowTensor *out);
 
-/* ---- Storage during a run (storage.c) ------------------------------------------------------------ */
+/* ---- Storage during a run (storage.c)
+ * ------------------------------------------------------------ */
 
 /* What a run has in a storage: a bound input (borrowed) or what was written (owned). Indexed by
  * the id of the storage's value; tensor NULL: its initial value. */
@@ -111,13 +116,14 @@ const GlowTensor *glow_cells_read(GlowCells *c, GlowStorage *s);
 /* Takes t. Returns the value it replaces if that was owned, else NULL. */
 GlowTensor *glow_cells_write(GlowCells *c, const GlowStorage *s, GlowTensor *t);
 
-/* ---- Walks over graphs (graph.c) ----------------------------------------------------------------- */
+/* ---- Walks over graphs (graph.c)
+ * ----------------------------------------------------------------- */
 
 /* A value while it is needed. */
 typedef struct GlowSlot {
   GlowTensor *tensor;
   bool owned;
-  const GlowNode *last;      /* the node after which it is not needed */
+  const GlowNode *last; /* the node after which it is not needed */
   struct GlowSlot *next_dying, *next;
 } GlowSlot;
 
@@ -143,14 +149,14 @@ typedef struct GlowWalk {
   GlowCells *cells;              /* NULL in initializers */
   GlowScratch *scratch;
   GlowArena *arena;
-  uint32_t depth;                /* functions and loop bodies around this one */
-  GlowFrame *frame;              /* NULL in initializers */
-  GlowMap *values;               /* value to its slot; NULL until there is one */
-  GlowMap *deaths;               /* node to the first slot that is not needed after it */
-  GlowSlot *slots;               /* all of them */
-  GlowMap *rules;                /* node to its GlowLowered (lowered.c), or NULL */
-  struct GlowLowered *lowered;   /* all of them */
-  uint64_t done, total;          /* progress */
+  uint32_t depth;              /* functions and loop bodies around this one */
+  GlowFrame *frame;            /* NULL in initializers */
+  GlowMap *values;             /* value to its slot; NULL until there is one */
+  GlowMap *deaths;             /* node to the first slot that is not needed after it */
+  GlowSlot *slots;             /* all of them */
+  GlowMap *rules;              /* node to its GlowLowered (lowered.c), or NULL */
+  struct GlowLowered *lowered; /* all of them */
+  uint64_t done, total;        /* progress */
 } GlowWalk;
 
 /* A walk over blocks of m; `scratch` is shared with the walks around it. Release with
@@ -167,8 +173,8 @@ const GlowTensor *glow_walk_get(GlowWalk *w, const GlowValue *v);
  * reported, results are NULL. */
 bool glow_walk_block(GlowWalk *w, GlowBlock *b, GlowTensor **results);
 /* The same for a function's body with arguments (borrowed); Saves take effect at its end. */
-bool glow_walk_function(GlowWalk *w, GlowFunction *f, GlowTensor *const *args,
-                        GlowTensor **results, const GlowNode *call);
+bool glow_walk_function(GlowWalk *w, GlowFunction *f, GlowTensor *const *args, GlowTensor **results,
+                        const GlowNode *call);
 /* One node with its operands at hand (NULL: absent): results are new. False after a diagnostic. */
 bool glow_walk_op(GlowWalk *w, const GlowNode *n, const GlowTensor *const *in, GlowTensor **out);
 /* One more level of functions or loop bodies; false after a diagnostic at n. */
@@ -190,7 +196,8 @@ bool glow_walk_lowered(GlowWalk *w, const GlowNode *n, const GlowTensor *const *
                        GlowTensor **out);
 void glow_lowered_release(GlowWalk *w);
 
-/* ---- Runs as a whole (run.c, program.c) ---------------------------------------------------------- */
+/* ---- Runs as a whole (run.c, program.c)
+ * ---------------------------------------------------------- */
 
 /* IEEE defaults: rounding to nearest, denormals kept. Restores what was, at the pop. */
 typedef struct GlowFloatMode {

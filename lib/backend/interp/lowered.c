@@ -5,9 +5,9 @@
 #include "ops/lower.h"
 
 typedef struct GlowLowered {
-  GlowModule *module;     /* NULL: nothing kept */
+  GlowModule *module; /* NULL: nothing kept */
   GlowFunction *function;
-  GlowTensor *operands;   /* type of each operand; data of those that became constants */
+  GlowTensor *operands; /* type of each operand; data of those that became constants */
   struct GlowLowered *next;
 } GlowLowered;
 
@@ -50,8 +50,9 @@ static GlowValue **operands_of(GlowLowered *l, const GlowNode *n, const GlowTens
       kept->data = glow_arena_copy(m->arena, in[i]->data, in[i]->bytes);
       kept->bytes = in[i]->bytes;
       GlowInit init = {.kind = GLOW_INIT_LIST, .tensor = kept};
-      values[i] = &glow_storage_create(m, GLOW_CONSTANT, glow_str(m->ctx, "operand"), kept->type,
-                                       init)->value;
+      values[i] =
+          &glow_storage_create(m, GLOW_CONSTANT, glow_str(m->ctx, "operand"), kept->type, init)
+               ->value;
     } else {
       values[i] = glow_block_add_param(l->function->body, NULL, kept->type);
     }

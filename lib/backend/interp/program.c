@@ -10,12 +10,12 @@
 typedef struct Buffer {
   void *data;
   const GlowType *type;
-  int64_t dims[GLOW_MAX_RANK];  /* extents now; those of the type where it is exact */
-  GlowArray strides;            /* of a strided view, one for each physical axis */
-  struct Buffer *base;          /* of a view */
-  GlowTensor *tensor;           /* of a storage */
-  void *heap;                   /* owned memory of an alloc */
-  struct Buffer *next;          /* every buffer of the run */
+  int64_t dims[GLOW_MAX_RANK]; /* extents now; those of the type where it is exact */
+  GlowArray strides;           /* of a strided view, one for each physical axis */
+  struct Buffer *base;         /* of a view */
+  GlowTensor *tensor;          /* of a storage */
+  void *heap;                  /* owned memory of an alloc */
+  struct Buffer *next;         /* every buffer of the run */
 } Buffer;
 
 typedef struct Program {
@@ -43,7 +43,8 @@ static void release(void *program) {
   glow_arena_destroy(p->arena);
 }
 
-/* ---- Buffers --------------------------------------------------------------------------------------- */
+/* ---- Buffers
+ * --------------------------------------------------------------------------------------- */
 
 static void *aligned_memory(Program *p, int64_t bytes) {
   void *m = aligned_alloc(64, glow_align64((size_t)bytes + 1));
@@ -110,8 +111,8 @@ static GlowTensor *storage_tensor(Program *p, const GlowStorage *s) {
   const GlowType *t = s->value.type;
   for (uint32_t a = 0; a < t->rank; a++)
     dims[a] = GLOW_EXACT(t->dims[a].size);
-  const GlowType *room = glow_type_with_layout(
-      p->ctx, glow_type_with_dims(p->ctx, t, t->rank, dims), t->layout);
+  const GlowType *room =
+      glow_type_with_layout(p->ctx, glow_type_with_dims(p->ctx, t, t->rank, dims), t->layout);
   return glow_tensor_create(p->ctx, room);
 }
 
@@ -189,7 +190,8 @@ static GlowBuf kernel_buf(Program *p, const Buffer *b) {
   return k;
 }
 
-/* ---- Extents that are known at run time ------------------------------------------------------------ */
+/* ---- Extents that are known at run time
+ * ------------------------------------------------------------ */
 
 static bool all_static(const GlowNode *n) {
   for (uint32_t i = 0; i < n->noperands; i++)
@@ -223,14 +225,24 @@ static bool set_extents(Program *p, const GlowNode *n, Buffer *const *operands) 
     in[i] = b ? type_now(p, b) : NULL;
     if (!b || b->strides.count)
       continue;
-    values[i] = (GlowTensor){.type = in[i], .data = b->data, .bytes = (size_t)glow_type_bytes(in[i])};
+    values[i] =
+        (GlowTensor){.type = in[i], .data = b->data, .bytes = (size_t)glow_type_bytes(in[i])};
     known[i] = &values[i];
   }
   for (uint32_t i = 0; i < n->nouts; i++)
     claims[i] = operands[i] ? operands[i]->type : NULL;
-  GlowInfer infer = {.ctx = p->ctx, .desc = glow_node_desc(n), .members = n->members,
-                     .loc = glow_node_loc(n), .nin = nins, .nout = n->nouts, .in = in,
-                     .known = known, .out = out, .node = n, .claims = claims, .runtime = true};
+  GlowInfer infer = {.ctx = p->ctx,
+                     .desc = glow_node_desc(n),
+                     .members = n->members,
+                     .loc = glow_node_loc(n),
+                     .nin = nins,
+                     .nout = n->nouts,
+                     .in = in,
+                     .known = known,
+                     .out = out,
+                     .node = n,
+                     .claims = claims,
+                     .runtime = true};
   bool ok = glow_node_desc(n)->body ? stack_types(&infer) : glow_infer_run(&infer);
   for (uint32_t i = 0; ok && i < n->nouts; i++) {
     Buffer *b = operands[i];
@@ -253,7 +265,8 @@ static bool set_extents(Program *p, const GlowNode *n, Buffer *const *operands) 
   return ok;
 }
 
-/* ---- Instructions ---------------------------------------------------------------------------------- */
+/* ---- Instructions
+ * ---------------------------------------------------------------------------------- */
 
 static bool run_expect_shape(Program *p, const GlowNode *n) {
   const GlowExpectShapeMembers *m = n->members;
@@ -337,7 +350,8 @@ static bool run_plain(Program *p, const GlowNode *n) {
   return ok;
 }
 
-/* ---- Control --------------------------------------------------------------------------------------- */
+/* ---- Control
+ * --------------------------------------------------------------------------------------- */
 
 static int64_t read_int(Program *p, const GlowValue *v) {
   GlowBuf b = kernel_buf(p, buffer_of(p, v));
@@ -404,7 +418,8 @@ static bool run_block(Program *p, GlowBlock *b) {
   return true;
 }
 
-/* ---- Programs -------------------------------------------------------------------------------------- */
+/* ---- Programs
+ * -------------------------------------------------------------------------------------- */
 
 /* Tensors of bounded storage take the extents that were written. */
 static void finish_storage(Program *p) {

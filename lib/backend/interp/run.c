@@ -5,7 +5,8 @@
 #include <fenv.h>
 #include <stdlib.h>
 
-/* ---- The floating point environment ---------------------------------------------------------------- */
+/* ---- The floating point environment
+ * ---------------------------------------------------------------- */
 
 _Static_assert(sizeof(fenv_t) <= sizeof((GlowFloatMode){0}.saved), "room for the environment");
 
@@ -27,7 +28,8 @@ void glow_float_mode_leave(GlowContext *ctx, GlowFloatMode *m) {
   glow_defer_pop(ctx, &m->defer, true);
 }
 
-/* ---- What a function touches ----------------------------------------------------------------------- */
+/* ---- What a function touches
+ * ----------------------------------------------------------------------- */
 
 typedef struct GlowAccess {
   bool read, written;
@@ -46,7 +48,8 @@ static GlowFunction *callee_of(const GlowModule *m, const GlowNode *n) {
   const GlowOpDesc *d = glow_node_desc(n);
   for (uint32_t i = 0; i < d->nmembers; i++)
     if (d->members[i].type == GLOW_MEMBER_SYMBOL)
-      return glow_module_function(m, *(const GlowStr *)((const char *)n->members + d->members[i].offset));
+      return glow_module_function(
+          m, *(const GlowStr *)((const char *)n->members + d->members[i].offset));
   return NULL;
 }
 
@@ -87,7 +90,8 @@ static void survey(GlowSurvey *s, GlowFunction *f) {
     glow_block_walk(s->functions.data[i]->body, visit, s);
 }
 
-/* ---- Inputs ------------------------------------------------------------------------------------------ */
+/* ---- Inputs
+ * ------------------------------------------------------------------------------------------ */
 
 static GlowTensor *find_input(const GlowBindings *inputs, GlowStr name) {
   for (uint32_t i = 0; inputs && i < inputs->count; i++)
@@ -101,12 +105,11 @@ static GlowTensor *checked_input(GlowContext *ctx, const GlowBindings *inputs, G
                                  const GlowType *declared, GlowLoc loc) {
   GlowTensor *t = find_input(inputs, name);
   if (!t) {
-    glow_error(ctx, loc, "input '%s' of type %s is not given", name,
-               glow_type_str(ctx, declared));
+    glow_error(ctx, loc, "input '%s' of type %s is not given", name, glow_type_str(ctx, declared));
     return NULL;
   }
-  bool fits = t->type->cls == declared->cls &&
-              glow_type_fit(declared, t->type) != GLOW_FIT_CONTRADICTS;
+  bool fits =
+      t->type->cls == declared->cls && glow_type_fit(declared, t->type) != GLOW_FIT_CONTRADICTS;
   if (fits)
     return t;
   glow_error(ctx, loc, "input '%s' is %s, but it is declared as %s", name,
@@ -140,7 +143,8 @@ static bool bind_params(GlowFunction *f, const GlowBindings *inputs, GlowTensor 
   return ok;
 }
 
-/* ---- Outputs ----------------------------------------------------------------------------------------- */
+/* ---- Outputs
+ * ----------------------------------------------------------------------------------------- */
 
 static void add_output(GlowContext *ctx, GlowBindings *outputs, GlowStr name, GlowTensor *t) {
   GlowBinding b = {name, t};
@@ -163,7 +167,8 @@ static void collect(GlowModule *m, GlowCells *cells, GlowBindings *outputs) {
   }
 }
 
-/* ---- Runs -------------------------------------------------------------------------------------------- */
+/* ---- Runs
+ * -------------------------------------------------------------------------------------------- */
 
 typedef struct GlowRunCall {
   GlowFunction *function;
@@ -241,7 +246,8 @@ GlowStatus glow_interp_run(GlowFunction *f, const GlowBindings *inputs, GlowBind
   return status != GLOW_OK || r.ok ? status : GLOW_BAD_INPUT;
 }
 
-/* ---- Single nodes ------------------------------------------------------------------------------------ */
+/* ---- Single nodes
+ * ------------------------------------------------------------------------------------ */
 
 typedef struct Silence {
   GlowContext *ctx;

@@ -2,7 +2,8 @@
 #include "backend/interp/interp_internal.h"
 #include "ops/values.h"
 
-/* ---- Parts of tensors ------------------------------------------------------------------------------ */
+/* ---- Parts of tensors
+ * ------------------------------------------------------------------------------ */
 
 static bool has_strings(const GlowType *t) {
   return glow_type_is_tensor(t) && t->kind == GLOW_KIND_STRING;
@@ -25,7 +26,8 @@ GlowTensor *glow_tensor_part(GlowContext *ctx, const GlowTensor *x, int64_t axis
       dims[rank++] = GLOW_EXACT(i == a ? count : t->dims[i].size);
   GlowTensor *part = glow_tensor_create(ctx, plain_type(ctx, t, rank, dims));
   GlowBuf dst = glow_buf_of(part->type, part->data);
-  GlowBoxCopy c = {.dst = part->data, .src = x->data, .rank = t->rank, .bits = glow_ref_bits(t->kind)};
+  GlowBoxCopy c = {
+      .dst = part->data, .src = x->data, .rank = t->rank, .bits = glow_ref_bits(t->kind)};
   c.src_offset = start * src.strides[a];
   for (uint32_t i = 0, k = 0; i < t->rank; i++) {
     c.dims[i] = i == a ? count : t->dims[i].size;
@@ -97,7 +99,8 @@ GlowTensor *glow_tensors_join(const GlowNode *n, GlowTensor *const *parts, uint3
   return out;
 }
 
-/* ---- Sequences ------------------------------------------------------------------------------------- */
+/* ---- Sequences
+ * ------------------------------------------------------------------------------------- */
 
 /* A sequence or optional of n's result type that will be out[0]. */
 static GlowTensor *new_container(const GlowNode *n, GlowTensor **out) {
@@ -234,7 +237,8 @@ GlowStatus glow_value_concat_from_sequence(GlowWalk *w, const GlowNode *n, GlowT
   return out[0] ? GLOW_OK : GLOW_BAD_INPUT;
 }
 
-/* ---- Optionals ------------------------------------------------------------------------------------- */
+/* ---- Optionals
+ * ------------------------------------------------------------------------------------- */
 
 GlowStatus glow_value_optional(GlowWalk *w, const GlowNode *n, GlowTensor *const *in,
                                GlowTensor **out) {

@@ -16,7 +16,8 @@ static GlowString string_at(const GlowTensor *t, int64_t i) {
   return s;
 }
 
-/* ---- Casts ----------------------------------------------------------------------------------------- */
+/* ---- Casts
+ * ----------------------------------------------------------------------------------------- */
 
 static size_t format_number(char *buf, const GlowTensor *t, int64_t i) {
   const GlowKindInfo *k = &glow_kind_info[t->type->kind];
@@ -70,24 +71,26 @@ bool glow_cast_strings(const GlowNode *n, const GlowTensor *in, GlowTensor *out)
   return true;
 }
 
-/* ---- Case ------------------------------------------------------------------------------------------ */
+/* ---- Case
+ * ------------------------------------------------------------------------------------------ */
 
 /* Capital letters first..last are at this distance below the small ones; with distance 1 they
  * alternate, capital first. */
 static const struct {
   uint16_t first, last, distance;
 } letters[] = {
-    {'A', 'Z', 32},         {0xC0, 0xD6, 32},     {0xD8, 0xDE, 32},     {0x100, 0x12E, 1},
-    {0x132, 0x136, 1},      {0x139, 0x147, 1},    {0x14A, 0x176, 1},    {0x179, 0x17D, 1},
-    {0x391, 0x3A1, 32},     {0x3A3, 0x3AB, 32},   {0x400, 0x40F, 80},   {0x410, 0x42F, 32},
-    {0x460, 0x480, 1},      {0x48A, 0x4BE, 1},    {0x4D0, 0x52E, 1},    {0x1E00, 0x1E94, 1},
+    {'A', 'Z', 32},     {0xC0, 0xD6, 32},   {0xD8, 0xDE, 32},   {0x100, 0x12E, 1},
+    {0x132, 0x136, 1},  {0x139, 0x147, 1},  {0x14A, 0x176, 1},  {0x179, 0x17D, 1},
+    {0x391, 0x3A1, 32}, {0x3A3, 0x3AB, 32}, {0x400, 0x40F, 80}, {0x410, 0x42F, 32},
+    {0x460, 0x480, 1},  {0x48A, 0x4BE, 1},  {0x4D0, 0x52E, 1},  {0x1E00, 0x1E94, 1},
 };
 
 static uint32_t change_case(uint32_t c, int action) {
   for (size_t i = 0; i < sizeof letters / sizeof *letters; i++) {
     uint32_t first = letters[i].first, last = letters[i].last, d = letters[i].distance;
     bool pairs = d == 1;
-    if (action == GLOW_CASE_ACTION_LOWER && c >= first && c <= last && (!pairs || (c - first) % 2 == 0))
+    if (action == GLOW_CASE_ACTION_LOWER && c >= first && c <= last &&
+        (!pairs || (c - first) % 2 == 0))
       return c + d;
     if (action == GLOW_CASE_ACTION_UPPER && c >= first + d && c <= last + d &&
         (!pairs || (c - first) % 2 == 1))
@@ -127,7 +130,8 @@ static void map_case(const GlowString *s, int action, char *out) {
   }
 }
 
-/* ---- StringNormalizer ------------------------------------------------------------------------------ */
+/* ---- StringNormalizer
+ * ------------------------------------------------------------------------------ */
 
 /* Whether s is a stop word; without case, both sides are compared in lower case. */
 static bool is_stopword(const GlowStringNormalizerMembers *m, const GlowString *s, char *a,

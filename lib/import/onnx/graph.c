@@ -43,7 +43,7 @@ void glow_onnx_nodes(GlowOnnxImporter *im, GlowOnnxScope *scope, const GlowWireL
     glow_onnx_node(im, scope, i.span, i.index);
 }
 
-/* ---- Constants -------------------------------------------------------------------------------- */
+/* ---- Constants ------------------------------------------------------------------------------ */
 
 static bool is_small(const GlowOnnxTensorInfo *info) {
   const GlowKindInfo *kind = &glow_kind_info[info->type->kind];
@@ -139,7 +139,7 @@ void glow_onnx_initializers(GlowOnnxImporter *im, GlowOnnxScope *scope,
                "unsupported: %u sparse initializers", graph->sparse_initializers.count);
 }
 
-/* ---- The model's graph ------------------------------------------------------------------------ */
+/* ---- The model's graph ---------------------------------------------------------------------- */
 
 typedef struct Port {
   GlowStr name;
@@ -168,8 +168,7 @@ static Ports read_ports(GlowOnnxImporter *im, const GlowWireList *list, const ch
 static void check_default(GlowOnnxImporter *im, const Port *port, const GlowValue *v) {
   GlowLoc loc = glow_loc_file(im->ctx, im->file.name);
   const char *what = glow_str_printf(im->ctx, "input '%s'", port->name);
-  const GlowType *declared =
-      port->type.at ? glow_onnx_read_type(im, port->type, loc, what) : NULL;
+  const GlowType *declared = port->type.at ? glow_onnx_read_type(im, port->type, loc, what) : NULL;
   if (declared && glow_type_fit(v->type, declared) == GLOW_FIT_CONTRADICTS)
     glow_error(im->ctx, loc, "%s is declared as %s, but its initializer is %s", what,
                glow_type_str(im->ctx, declared), glow_type_str(im->ctx, v->type));
@@ -262,9 +261,8 @@ static void make_output(GlowOnnxImporter *im, const GlowOnnxScope *scope, const 
     glow_note(im->ctx, loc, "output '%s' is called '%s' here: the name is taken", port->name,
               s->value.name);
   GlowBuilder b = glow_builder_at_end(im->func->body);
-  glow_node_create(&b, &(GlowNodeSpec){.op = GLOW_OP_SAVE,
-                                       .ins = (GlowValue *[]){v, &s->value},
-                                       .nins = 2});
+  glow_node_create(
+      &b, &(GlowNodeSpec){.op = GLOW_OP_SAVE, .ins = (GlowValue *[]){v, &s->value}, .nins = 2});
 }
 
 /* Values that an output names must be of this graph, and each output stands once. */
@@ -288,8 +286,8 @@ void glow_onnx_main_graph(GlowOnnxImporter *im, const GlowOnnxOptions *o) {
   GlowOnnxScope *scope = glow_onnx_scope(im, NULL);
   scope->block = im->func->body;
   scope->region = &im->top;
-  scope->opsets = glow_onnx_opsets(im, &im->model.opset_import,
-                                   glow_loc_file(im->ctx, im->file.name));
+  scope->opsets =
+      glow_onnx_opsets(im, &im->model.opset_import, glow_loc_file(im->ctx, im->file.name));
   if (!scope->opsets)
     return;
   Ports inputs = read_ports(im, &graph.inputs, "an input");

@@ -8,7 +8,7 @@ static bool is_ranked(const GlowValue *v) {
   return glow_type_is_tensor(v->type) && !v->type->unranked;
 }
 
-/* ---- Windows ---------------------------------------------------------------------------------- */
+/* ---- Windows -------------------------------------------------------------------------------- */
 
 typedef struct Window {
   GlowArray kernel, strides, pads, dilations; /* uint32_t, empty: default */
@@ -46,8 +46,8 @@ static bool same_pads(GlowOnnxNode *n, const GlowType *x, bool lower, Window *w)
 /* strides, pads, dilations and auto_pad; w->kernel is set before. */
 static bool read_window(GlowOnnxNode *n, const GlowType *x, Window *w) {
   GlowStr mode = NULL;
-  if (!glow_onnx_u32s(n, "strides", &w->strides) || !glow_onnx_u32s(n, "dilations", &w->dilations) ||
-      !glow_onnx_string(n, "auto_pad", &mode))
+  if (!glow_onnx_u32s(n, "strides", &w->strides) ||
+      !glow_onnx_u32s(n, "dilations", &w->dilations) || !glow_onnx_string(n, "auto_pad", &mode))
     return false;
   if (!mode || !*mode || strcmp(mode, "NOTSET") == 0)
     return glow_onnx_u32s(n, "pads", &w->pads);
@@ -107,8 +107,8 @@ static bool pool_window(GlowOnnxNode *n, Window *w, bool *ceil) {
     return glow_onnx_fail(n, "operand 0 must be a tensor");
   if (!glow_onnx_has(n, "kernel_shape"))
     return glow_onnx_fail(n, "attribute 'kernel_shape' is missing");
-  return glow_onnx_u32s(n, "kernel_shape", &w->kernel) &&
-         read_window(n, n->ins[0]->type, w) && glow_onnx_bool(n, "ceil_mode", ceil);
+  return glow_onnx_u32s(n, "kernel_shape", &w->kernel) && read_window(n, n->ins[0]->type, w) &&
+         glow_onnx_bool(n, "ceil_mode", ceil);
 }
 
 bool glow_onnx_max_pool(GlowOnnxNode *n) {
@@ -126,8 +126,7 @@ bool glow_onnx_max_pool(GlowOnnxNode *n) {
 bool glow_onnx_average_pool(GlowOnnxNode *n) {
   Window w = {0};
   GlowAveragePoolMembers m = {.layout = GLOW_LAYOUT_NCHW};
-  if (!pool_window(n, &w, &m.ceil) ||
-      !glow_onnx_bool(n, "count_include_pad", &m.count_include_pad))
+  if (!pool_window(n, &w, &m.ceil) || !glow_onnx_bool(n, "count_include_pad", &m.count_include_pad))
     return false;
   m.kernels = w.kernel;
   m.strides = w.strides;
@@ -136,7 +135,7 @@ bool glow_onnx_average_pool(GlowOnnxNode *n) {
   return glow_onnx_finish(n, GLOW_OP_AVERAGE_POOL, n->ins, 1, &m, NULL, 0);
 }
 
-/* ---- Normalization ---------------------------------------------------------------------------- */
+/* ---- Normalization -------------------------------------------------------------------------- */
 
 bool glow_onnx_batch_normalization(GlowOnnxNode *n) {
   GlowBatchNormalizationMembers m = {.epsilon = 1e-5f};
@@ -171,7 +170,7 @@ bool glow_onnx_softmax_matrix(GlowOnnxNode *n) {
                            &(GlowReshapeMembers){.allow_zero = true});
 }
 
-/* ---- Gemm ------------------------------------------------------------------------------------- */
+/* ---- Gemm ----------------------------------------------------------------------------------- */
 
 static GlowValue *transposed(GlowOnnxNode *n, GlowValue *v, bool yes) {
   if (!yes)
@@ -212,14 +211,14 @@ bool glow_onnx_gemm(GlowOnnxNode *n) {
     return glow_onnx_finish2(n, GLOW_OP_MAT_MUL, a, b, NULL);
   GlowValue *product = glow_onnx_emit2(n, GLOW_OP_MAT_MUL, a, b, NULL);
   if (!c)
-    return product && glow_onnx_finish2(n, GLOW_OP_MUL, product,
-                                        glow_onnx_make_scalar(n, "alpha", kind, (double)alpha),
-                                        NULL);
+    return product &&
+           glow_onnx_finish2(n, GLOW_OP_MUL, product,
+                             glow_onnx_make_scalar(n, "alpha", kind, (double)alpha), NULL);
   return glow_onnx_finish2(n, GLOW_OP_ADD, scaled(n, "alpha", product, alpha),
                            scaled(n, "beta", c, beta), NULL);
 }
 
-/* ---- Reductions ------------------------------------------------------------------------------- */
+/* ---- Reductions ----------------------------------------------------------------------------- */
 
 /* What stands before and after the reduction proper. */
 typedef struct Reduction {
@@ -283,7 +282,7 @@ bool glow_onnx_reduce(GlowOnnxNode *n) {
   return glow_onnx_finish1(n, r->after, glow_onnx_emit(n, r->reduce, ins, 2, members), NULL);
 }
 
-/* ---- Selection -------------------------------------------------------------------------------- */
+/* ---- Selection ------------------------------------------------------------------------------ */
 
 /* x in reverse order, exactly: -x for floats, -1 - x or the largest number minus x for integers. */
 static GlowValue *reversed(GlowOnnxNode *n, GlowValue *x) {

@@ -8,7 +8,7 @@
 #include "import/onnx/hooks.h"
 #include "import/onnx/importer.h"
 
-/* ---- Regions ---------------------------------------------------------------------------------- */
+/* ---- Regions -------------------------------------------------------------------------------- */
 
 typedef struct Region {
   GlowOnnxRegion *r;
@@ -37,8 +37,8 @@ static bool open_region(GlowOnnxNode *n, const char *name, const char *label,
   r->r = GLOW_NEW(im->arena, GlowOnnxRegion);
   r->r->outer = n->scope->region;
   r->r->kind = kind;
-  r->r->block = glow_block_create(im->m, GLOW_LEVEL_GRAPH, im->func->body->names,
-                                  glow_str(im->ctx, label));
+  r->r->block =
+      glow_block_create(im->m, GLOW_LEVEL_GRAPH, im->func->body->names, glow_str(im->ctx, label));
   r->scope = glow_onnx_scope(im, attr->scope);
   r->scope->block = r->r->block;
   r->scope->region = r->r;
@@ -81,8 +81,8 @@ static const GlowType *loosened(GlowContext *ctx, const GlowType *t) {
 /* Adds the subgraph's inputs as parameters. known[i]: see parameter_type; carried[i]: the type of
  * the initial value instead, if nothing is declared. Both may be NULL. Where `known` is rank 0, the
  * parameter is, and a declaration of one element becomes a Reshape. */
-static bool add_parameters(GlowOnnxNode *n, Region *r, uint32_t count,
-                           const GlowType *const *known, const GlowType *const *carried) {
+static bool add_parameters(GlowOnnxNode *n, Region *r, uint32_t count, const GlowType *const *known,
+                           const GlowType *const *carried) {
   GlowOnnxImporter *im = n->im;
   if (r->graph.inputs.count != count)
     return glow_onnx_fail(n, "the subgraph has %u inputs, expected %u", r->graph.inputs.count,
@@ -115,8 +115,8 @@ static bool add_parameters(GlowOnnxNode *n, Region *r, uint32_t count,
     GlowValue *v = glow_block_add_param(
         r->r->block, glow_str_printf(im->ctx, "%s%s", r->scope->prefix, name), t);
     if (vector)
-      v = glow_onnx_emit2(n, GLOW_OP_RESHAPE, v,
-                          glow_onnx_make_ints(n, "shape", (int64_t[]){1}, 1), NULL);
+      v = glow_onnx_emit2(n, GLOW_OP_RESHAPE, v, glow_onnx_make_ints(n, "shape", (int64_t[]){1}, 1),
+                          NULL);
     if (!v || !glow_onnx_define(im, r->scope, name, v, n->loc))
       return false;
   }
@@ -175,7 +175,7 @@ static void end_region(GlowOnnxNode *n, Region *r, uint32_t at) {
   glow_build_terminator(r->r->block, GLOW_OP_YIELD, all, count);
 }
 
-/* ---- If, Loop --------------------------------------------------------------------------------- */
+/* ---- If, Loop ------------------------------------------------------------------------------- */
 
 static bool branch(GlowOnnxNode *n, const char *attr, const char *label, Region *r) {
   if (!open_region(n, attr, label, GLOW_ONNX_REGION_BRANCH, 0, r))
@@ -214,9 +214,9 @@ bool glow_onnx_if(GlowOnnxNode *n) {
   share_states(n, &mine, then_region.r);
   end_region(n, &then_region, count);
   end_region(n, &else_region, count);
-  return glow_onnx_finish_regions(
-      n, GLOW_OP_IF, n->ins, 1, NULL,
-      (GlowBlock *[]){then_region.r->block, else_region.r->block}, 2, count, then_region.r);
+  return glow_onnx_finish_regions(n, GLOW_OP_IF, n->ins, 1, NULL,
+                                  (GlowBlock *[]){then_region.r->block, else_region.r->block}, 2,
+                                  count, then_region.r);
 }
 
 /* Checks that carried operands are there; returns how many there are. */
@@ -272,7 +272,7 @@ bool glow_onnx_loop(GlowOnnxNode *n) {
          unwrap_results(n, &r, carried);
 }
 
-/* ---- Scan ------------------------------------------------------------------------------------- */
+/* ---- Scan ----------------------------------------------------------------------------------- */
 
 /* t without one axis; NULL if it has none such. */
 static const GlowType *slice_type(GlowOnnxNode *n, const GlowType *t, int64_t axis) {
@@ -320,8 +320,7 @@ static bool read_num_scan(GlowOnnxNode *n, uint32_t nins, uint32_t *num) {
 
 /* Builds the body region of a Scan over operands of the types `types`. */
 static bool scan_body(GlowOnnxNode *n, const GlowType *const *types, uint32_t nins,
-                      const GlowScanMembers *m, unsigned extra, uint32_t nouts,
-                      GlowBlock **block) {
+                      const GlowScanMembers *m, unsigned extra, uint32_t nouts, GlowBlock **block) {
   const GlowType **known = GLOW_NEW_ARRAY(n->im->arena, const GlowType *, nins);
   uint32_t states = nins - m->num_scan;
   for (uint32_t i = 0; i < nins; ++i) {
@@ -413,7 +412,7 @@ bool glow_onnx_scan_batch(GlowOnnxNode *n) {
   return ok && glow_onnx_finish(n, GLOW_OP_SCAN, n->ins + 1, count, &outer, &batch, 1);
 }
 
-/* ---- Sequences, optionals, strings -------------------------------------------------------------- */
+/* ---- Sequences, optionals, strings ---------------------------------------------------------- */
 
 bool glow_onnx_sequence_empty(GlowOnnxNode *n) {
   GlowKind kind = GLOW_KIND_FLOAT;

@@ -55,8 +55,8 @@ bool glow_onnx_prelu_channels(GlowOnnxNode *n) {
   GlowValue *x = n->ins[0], *slope = n->ins[1];
   if (!is_ranked(x) || !is_ranked(slope))
     return glow_onnx_unsupported(n, "slopes for operands of unknown rank");
-  bool vector = slope->type->rank == 1 && !(slope->type->dims[0].kind == GLOW_DIM_EXACT &&
-                                            slope->type->dims[0].size == 1);
+  bool vector = slope->type->rank == 1 &&
+                !(slope->type->dims[0].kind == GLOW_DIM_EXACT && slope->type->dims[0].size == 1);
   if (vector && x->type->rank > 2)
     slope = append_axes(n, slope, x->type->rank - 2);
   return glow_onnx_finish2(n, GLOW_OP_PRELU, x, slope, NULL);
@@ -73,7 +73,7 @@ bool glow_onnx_bitshift(GlowOnnxNode *n) {
                            &(GlowBitShiftMembers){.right = right});
 }
 
-/* ---- Casts ------------------------------------------------------------------------------------ */
+/* ---- Casts ---------------------------------------------------------------------------------- */
 
 /* How casts to 8-bit floats treat what is too large: only saturation, the default, is there. */
 static bool check_saturation(GlowOnnxNode *n, GlowKind to) {
@@ -107,7 +107,7 @@ bool glow_onnx_cast_like(GlowOnnxNode *n) {
   return check_saturation(n, m.to) && glow_onnx_finish1(n, GLOW_OP_CAST, n->ins[0], &m);
 }
 
-/* ---- Clip, HardSwish, variadic operators ------------------------------------------------------ */
+/* ---- Clip, HardSwish, variadic operators ---------------------------------------------------- */
 
 /* Clip before operator set 11: limits as attributes, since 6 with the range of float by default. */
 bool glow_onnx_clip_attributes(GlowOnnxNode *n) {
@@ -165,12 +165,12 @@ bool glow_onnx_mean(GlowOnnxNode *n) {
   if (n->nins == 1)
     return glow_onnx_finish1(n, GLOW_OP_IDENTITY, n->ins[0], NULL);
   GlowValue *sum = combine(n, GLOW_OP_ADD, n->nins);
-  return sum && glow_onnx_finish2(n, GLOW_OP_DIV, sum,
-                                  glow_onnx_make_scalar(n, "count", sum->type->kind, n->nins),
-                                  NULL);
+  return sum &&
+         glow_onnx_finish2(n, GLOW_OP_DIV, sum,
+                           glow_onnx_make_scalar(n, "count", sum->type->kind, n->nins), NULL);
 }
 
-/* ---- Dropout ---------------------------------------------------------------------------------- */
+/* ---- Dropout -------------------------------------------------------------------------------- */
 
 /* Without training: X itself, and a mask of ones. */
 static bool keep_all(GlowOnnxNode *n, GlowKind mask) {
@@ -209,8 +209,7 @@ static GlowValue *uniform_like(GlowOnnxNode *n, GlowValue *x) {
     return NULL;
   GlowStorage *state = glow_onnx_random_state(n, seeded, (uint64_t)seed);
   GlowRandomUniformMembers m = {.low = 0, .high = 1, .kind = GLOW_KIND_FLOAT};
-  GlowValue *u =
-      glow_onnx_emit2(n, GLOW_OP_RANDOM_UNIFORM, x, glow_onnx_random_read(n, state), &m);
+  GlowValue *u = glow_onnx_emit2(n, GLOW_OP_RANDOM_UNIFORM, x, glow_onnx_random_read(n, state), &m);
   if (u)
     glow_onnx_random_write(n, state, &u->def.node->results[1]);
   return u;
@@ -265,8 +264,8 @@ bool glow_onnx_dropout(GlowOnnxNode *n) {
   }
   if (n->nouts > 2 || n->nouts == 0)
     return glow_onnx_fail(n, "%u results where there are 1 or 2", n->nouts);
-  ratio = ratio ? glow_onnx_rank0(n, ratio)
-                : glow_onnx_make_scalar(n, "ratio", GLOW_KIND_FLOAT, 0.5);
+  ratio =
+      ratio ? glow_onnx_rank0(n, ratio) : glow_onnx_make_scalar(n, "ratio", GLOW_KIND_FLOAT, 0.5);
   training = is_known ? NULL : glow_onnx_rank0(n, training);
   return ratio && drop(n, x, ratio, training);
 }

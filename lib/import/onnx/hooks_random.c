@@ -10,7 +10,7 @@
 #include "import/onnx/hooks.h"
 #include "import/onnx/importer.h"
 
-/* ---- States ----------------------------------------------------------------------------------- */
+/* ---- States --------------------------------------------------------------------------------- */
 
 GlowStorage *glow_onnx_random_state(GlowOnnxNode *n, bool seeded, uint64_t seed) {
   uint64_t state[2] = {seeded ? seed : n->im->nrandom, 0};
@@ -79,16 +79,13 @@ bool glow_onnx_finish_regions(GlowOnnxNode *n, GlowOp op, GlowValue *const *ins,
   uint32_t nstates = r->states.count, count = n->proto.outputs.count;
   if (!nstates)
     return glow_onnx_finish(n, op, ins, nins, members, regions, nregions);
-  GlowNode *node = glow_node_create(
-      &n->b, &(GlowNodeSpec){.op = op,
-                             .ins = ins,
-                             .nins = nins,
-                             .members = members,
-                             .regions = regions,
-                             .nregions = nregions,
-                             .nresults = count + nstates,
-                             .names = names_with_states(n, count, at, nstates),
-                             .discard_unnamed = true});
+  GlowNode *node = glow_onnx_build(n, op, ins, nins,
+                                   (GlowNodeSpec){.members = members,
+                                                  .regions = regions,
+                                                  .nregions = nregions,
+                                                  .nresults = count + nstates,
+                                                  .names = names_with_states(n, count, at, nstates),
+                                                  .discard_unnamed = true});
   for (uint32_t i = 0; node && i < n->nouts; ++i)
     n->results[i] = &node->results[i < at ? i : i + nstates];
   for (uint32_t i = 0; node && i < nstates; ++i)
@@ -96,7 +93,7 @@ bool glow_onnx_finish_regions(GlowOnnxNode *n, GlowOp op, GlowValue *const *ins,
   return node != NULL;
 }
 
-/* ---- Operators -------------------------------------------------------------------------------- */
+/* ---- Operators ------------------------------------------------------------------------------ */
 
 /* A key from a seed, which ONNX stores as a float: its value if that is an integer, else its
  * bits. */
@@ -164,6 +161,5 @@ bool glow_onnx_bernoulli(GlowOnnxNode *n) {
     return false;
   if (glow_type_is_tensor(n->ins[0]->type))
     m.kind = n->ins[0]->type->kind;
-  return glow_onnx_kind(n, "dtype", &m.kind) &&
-         random_node(n, GLOW_OP_BERNOULLI, n->ins[0], &m);
+  return glow_onnx_kind(n, "dtype", &m.kind) && random_node(n, GLOW_OP_BERNOULLI, n->ins[0], &m);
 }

@@ -4,7 +4,7 @@
 #include "import/onnx/hooks.h"
 #include "import/onnx/importer.h"
 
-/* ---- Constants -------------------------------------------------------------------------------- */
+/* ---- Constants ------------------------------------------------------------------------------ */
 
 static GlowTensor *arena_tensor(GlowOnnxNode *n, GlowKind kind, uint32_t rank, int64_t count,
                                 const void *data) {
@@ -99,7 +99,7 @@ bool glow_onnx_constant_of_shape(GlowOnnxNode *n) {
   return glow_onnx_finish1(n, GLOW_OP_CONSTANT_OF_SHAPE, n->ins[0], &m);
 }
 
-/* ---- Attributes that became operands ---------------------------------------------------------- */
+/* ---- Attributes that became operands -------------------------------------------------------- */
 
 /* The constant for an attribute of integers; NULL if it is absent. False after a diagnostic. */
 static bool ints_operand(GlowOnnxNode *n, const char *name, bool required, GlowValue **v) {
@@ -132,8 +132,8 @@ bool glow_onnx_slice_attributes(GlowOnnxNode *n) {
   GlowValue *starts, *ends, *axes;
   return glow_onnx_check_ins(n, 1, 1) && ints_operand(n, "starts", true, &starts) &&
          ints_operand(n, "ends", true, &ends) && ints_operand(n, "axes", false, &axes) &&
-         glow_onnx_finish(n, GLOW_OP_SLICE, (GlowValue *[]){n->ins[0], starts, ends, axes}, 4,
-                          NULL, NULL, 0);
+         glow_onnx_finish(n, GLOW_OP_SLICE, (GlowValue *[]){n->ins[0], starts, ends, axes}, 4, NULL,
+                          NULL, 0);
 }
 
 bool glow_onnx_pad_attributes(GlowOnnxNode *n) {
@@ -207,7 +207,7 @@ bool glow_onnx_split(GlowOnnxNode *n) {
   return glow_onnx_finish(n, GLOW_OP_SPLIT, (GlowValue *[]){n->ins[0], sizes}, 2, &m, NULL, 0);
 }
 
-/* ---- Quantization ----------------------------------------------------------------------------- */
+/* ---- Quantization --------------------------------------------------------------------------- */
 
 static bool check_quantization(GlowOnnxNode *n) {
   int64_t block = 0, saturate = 1, precision = 0;
@@ -233,8 +233,7 @@ static bool output_kind(GlowOnnxNode *n, GlowKind *kind) {
 
 bool glow_onnx_quantize_linear(GlowOnnxNode *n) {
   GlowQuantizeLinearMembers m = {.axis = 1, .kind = GLOW_KIND_U8};
-  if (!glow_onnx_check_ins(n, 2, 3) || !glow_onnx_int(n, "axis", &m.axis) ||
-      !check_quantization(n))
+  if (!glow_onnx_check_ins(n, 2, 3) || !glow_onnx_int(n, "axis", &m.axis) || !check_quantization(n))
     return false;
   const GlowType *zero = n->nins > 2 ? n->ins[2]->type : NULL;
   if (zero && glow_type_is_tensor(zero))
@@ -249,8 +248,7 @@ bool glow_onnx_quantize_linear(GlowOnnxNode *n) {
 
 bool glow_onnx_dequantize_linear(GlowOnnxNode *n) {
   GlowDequantizeLinearMembers m = {.axis = 1};
-  if (!glow_onnx_check_ins(n, 2, 3) || !glow_onnx_int(n, "axis", &m.axis) ||
-      !check_quantization(n))
+  if (!glow_onnx_check_ins(n, 2, 3) || !glow_onnx_int(n, "axis", &m.axis) || !check_quantization(n))
     return false;
   const GlowType *x = n->ins[0]->type, *scale = n->ins[1]->type;
   if (!glow_type_is_tensor(x) || !glow_type_is_tensor(scale))

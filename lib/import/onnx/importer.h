@@ -58,16 +58,16 @@ typedef struct GlowOnnxImporter {
   GlowBlob *blob; /* of the model file; NULL for a model from a pipe */
   bool quiet;
   GlowOnnxModel model;
-  GlowMap *functions;  /* "domain:name:overload" -> GlowOnnxFunction */
-  GlowMap *visited;    /* functions that the survey has seen, as keys */
-  GlowMap *rows;       /* operator name -> index of its first row, plus 1 */
-  uint32_t *next_row;  /* the next row of the same name, plus 1 */
-  GlowMap *gap_index;  /* key of a gap -> its index, plus 1 */
+  GlowMap *functions; /* "domain:name:overload" -> GlowOnnxFunction */
+  GlowMap *visited;   /* functions that the survey has seen, as keys */
+  GlowMap *rows;      /* operator name -> index of its first row, plus 1 */
+  uint32_t *next_row; /* the next row of the same name, plus 1 */
+  GlowMap *gap_index; /* key of a gap -> its index, plus 1 */
   GLOW_VEC(GlowOnnxGap) gaps;
   GLOW_VEC(GlowOnnxSymbol) symbols;
-  GlowOnnxRegion top;  /* its states are saved at the end of the function */
-  GlowMap *outputs;    /* names of the graph's outputs, as keys */
-  GlowMap *claims;     /* names of the graph's outputs -> declared types, or NULL */
+  GlowOnnxRegion top; /* its states are saved at the end of the function */
+  GlowMap *outputs;   /* names of the graph's outputs, as keys */
+  GlowMap *claims;    /* names of the graph's outputs -> declared types, or NULL */
   uint32_t nrandom;
   size_t inlined_cost; /* of nodes from function bodies, in bytes */
   bool closed_inputs;  /* no input has an open dimension */
@@ -79,9 +79,9 @@ struct GlowOnnxScope {
   GlowMap *opsets;      /* domain -> version */
   GlowBlock *block;
   const GlowWireList *nodes; /* of this graph or function body */
-  GlowStr path;         /* prefix of the keys of its tensors */
-  GlowStr prefix;       /* of value names and locations: the calls that led here, "call/" */
-  const GlowOnnxNode *call; /* the node whose function body this is, or NULL */
+  GlowStr path;              /* prefix of the keys of its tensors */
+  GlowStr prefix;            /* of value names and locations: the calls that led here, "call/" */
+  const GlowOnnxNode *call;  /* the node whose function body this is, or NULL */
   const GlowOnnxFunction *function;
   GlowOnnxRegion *region;  /* the innermost one around */
   unsigned regions, calls; /* nesting */
@@ -116,7 +116,7 @@ struct GlowOnnxNode {
   GlowOnnxAttr *attrs;
 };
 
-/* ---- Types (types.c) ---------------------------------------------------------------------------- */
+/* ---- Types (types.c) ------------------------------------------------------------------------ */
 /* A TypeProto as a type; open dimensions are `?`, a shape that is not given means any rank. NULL
  * after a diagnostic that begins with `what`. */
 const GlowType *glow_onnx_read_type(GlowOnnxImporter *im, GlowWireSpan span, GlowLoc loc,
@@ -126,12 +126,11 @@ const GlowType *glow_onnx_read_type(GlowOnnxImporter *im, GlowWireSpan span, Glo
 void glow_onnx_input_types(GlowOnnxImporter *im, const GlowOnnxOptions *o, const GlowStr *names,
                            const GlowWireSpan *protos, uint32_t count, const GlowType **types);
 
-/* ---- Graphs and nodes (graph.c, node.c) ----------------------------------------------------------- */
+/* ---- Graphs and nodes (graph.c, node.c, survey.c) ------------------------------------------- */
 /* Reads the whole graph into im->func. */
 void glow_onnx_main_graph(GlowOnnxImporter *im, const GlowOnnxOptions *o);
 /* Makes the initializers of a graph constants. */
-void glow_onnx_initializers(GlowOnnxImporter *im, GlowOnnxScope *scope,
-                            const GlowOnnxGraph *graph);
+void glow_onnx_initializers(GlowOnnxImporter *im, GlowOnnxScope *scope, const GlowOnnxGraph *graph);
 /* Reads the nodes of a list in order. */
 void glow_onnx_nodes(GlowOnnxImporter *im, GlowOnnxScope *scope, const GlowWireList *nodes);
 GlowOnnxScope *glow_onnx_scope(GlowOnnxImporter *im, GlowOnnxScope *outer);
@@ -161,7 +160,7 @@ void glow_onnx_report_gaps(GlowOnnxImporter *im);
 void glow_onnx_survey(GlowOnnxImporter *im, const GlowMap *opsets, const GlowWireList *nodes,
                       GlowStr prefix);
 
-/* ---- For hooks (node.c) --------------------------------------------------------------------------- */
+/* ---- For hooks (build.c, attrs.c) ----------------------------------------------------------- */
 /* What n needs is not supported: it joins the report at the end of the import. Returns false. */
 bool glow_onnx_unsupported(GlowOnnxNode *n, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -172,6 +171,7 @@ bool glow_onnx_check_ins(GlowOnnxNode *n, uint32_t least, uint32_t most);
 
 /* Attributes. Each marks the attribute as used; what no rule uses is an error in the end. False
  * after a diagnostic if it has another type; an attribute that is absent leaves *value as it is. */
+GlowOnnxAttr *glow_onnx_find_attr(GlowOnnxNode *n, const char *name); /* NULL if absent; not used */
 bool glow_onnx_has(GlowOnnxNode *n, const char *name);
 bool glow_onnx_int(GlowOnnxNode *n, const char *name, int64_t *value);
 bool glow_onnx_bool(GlowOnnxNode *n, const char *name, bool *value);
@@ -191,6 +191,9 @@ void glow_onnx_ignore(GlowOnnxNode *n, const char *name); /* known, and of no co
 
 /* Nodes. An operand may be NULL, for none; trailing ones are dropped, i32 operands of i64 ports are
  * cast and those of scalar ports reshaped. NULL or false after a diagnostic. */
+/* Any node: op, operands and the rest as in `spec`. */
+GlowNode *glow_onnx_build(GlowOnnxNode *n, GlowOp op, GlowValue *const *ins, uint32_t nins,
+                          GlowNodeSpec spec);
 /* An intermediate node; result 0. */
 GlowValue *glow_onnx_emit(GlowOnnxNode *n, GlowOp op, GlowValue *const *ins, uint32_t nins,
                           const void *members);
@@ -223,7 +226,7 @@ GlowValue *glow_onnx_rank0(GlowOnnxNode *n, GlowValue *v);
 /* v as element kind `kind`, by a Cast if need be. */
 GlowValue *glow_onnx_cast_to(GlowOnnxNode *n, GlowValue *v, GlowKind kind);
 
-/* ---- Random numbers (hooks_random.c) ---------------------------------------------------------------- */
+/* ---- Random numbers (hooks_random.c) -------------------------------------------------------- */
 /* A new variable u64<2> for the state of a random node. The key comes from the seed, or from the
  * number of the node among its kind. */
 GlowStorage *glow_onnx_random_state(GlowOnnxNode *n, bool seeded, uint64_t seed);

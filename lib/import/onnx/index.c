@@ -68,7 +68,7 @@ static void add_tensor(Index *ix, GlowWireSpan span, GlowStr path, GlowStr name)
   }
   if (info.where == GLOW_ONNX_DATA_EXTERNAL)
     e.data = glow_onnx_external_data(&ix->file, &info, ix->path, ix->loc,
-                                glow_str_printf(ctx, "tensor '%s'", e.key));
+                                     glow_str_printf(ctx, "tensor '%s'", e.key));
   if (e.data)
     glow_blob_add(ctx, ix->blob, &e);
 }
@@ -87,7 +87,7 @@ static void add_node(Index *ix, GlowWireSpan span, GlowStr path, uint32_t index)
     if (a.g.at)
       add_graph(ix, a.g,
                 glow_onnx_subgraph_path(f->ctx, path, glow_onnx_node_label(f, &node, index),
-                                   glow_wire_str(f, a.name)));
+                                        glow_wire_str(f, a.name)));
     GlowWireIter out = {0};
     if (a.t.at && glow_wire_is(f, node.op_type, "Constant") && glow_wire_is(f, a.name, "value") &&
         glow_wire_each(f, &node.outputs, &out))
@@ -117,7 +117,8 @@ bool glow_onnx_index(GlowContext *ctx, GlowBlob *blob, GlowLoc loc) {
   if (!loc.file)
     loc = glow_loc_file(ctx, blob->input.name);
   Index ix = {.blob = blob, .path = blob->input.name, .loc = loc};
-  ix.file = (GlowWireFile){ctx, blob->input.name, (const uint8_t *)blob->input.data, blob->input.size};
+  ix.file =
+      (GlowWireFile){ctx, blob->input.name, (const uint8_t *)blob->input.data, blob->input.size};
   GlowWireSpan all = {0, blob->input.size};
   if (!glow_wire_check(&ix.file, &glow_onnx_msg_model, all))
     return false;
@@ -131,7 +132,7 @@ bool glow_onnx_index(GlowContext *ctx, GlowBlob *blob, GlowLoc loc) {
     glow_wire_read(&ix.file, &glow_onnx_msg_function, i.span, &fn);
     add_nodes(&ix, &fn.nodes,
               glow_onnx_function_path(ctx, glow_wire_str(&ix.file, fn.domain),
-                                 glow_wire_str(&ix.file, fn.name)));
+                                      glow_wire_str(&ix.file, fn.name)));
   }
   return true;
 }

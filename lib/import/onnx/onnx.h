@@ -40,7 +40,7 @@ bool glow_onnx_index(GlowContext *ctx, GlowBlob *blob, GlowLoc loc);
  * optional has the declared type. Bits of 16-bit integers are taken as they are where bfloat16 is
  * declared. `name` is for messages. The caller frees the result. NULL after a diagnostic. */
 GlowTensor *glow_pb_read(GlowContext *ctx, const char *name, const char *data, size_t size,
-                                const GlowType *declared);
+                         const GlowType *declared);
 
 /* Appends t as a message of one of the three types; `name` is stored in it. */
 void glow_pb_write(GlowText *out, const GlowTensor *t, GlowStr name);

@@ -5,7 +5,7 @@
 /* Values of SequenceProto.elem_type and OptionalProto.elem_type. */
 enum { ELEM_TENSOR = 1, ELEM_SEQUENCE = 3, ELEM_OPTIONAL = 5 };
 
-/* ---- Reading ---------------------------------------------------------------------------------- */
+/* ---- Reading -------------------------------------------------------------------------------- */
 
 typedef struct Reader {
   GlowWireFile file;
@@ -31,8 +31,8 @@ static GlowTensor *read_tensor(Reader *r, GlowWireSpan span, const GlowType *dec
   }
   GlowKind kind = settle_kind(info.type->kind, declared);
   if (declared && declared->kind != kind) {
-    glow_error(ctx, r->loc, "the tensor is %s, but %s is declared",
-               glow_type_str(ctx, info.type), glow_type_str(ctx, declared));
+    glow_error(ctx, r->loc, "the tensor is %s, but %s is declared", glow_type_str(ctx, info.type),
+               glow_type_str(ctx, declared));
     return NULL;
   }
   GlowTensor *t = glow_tensor_create(ctx, glow_type_with_kind(ctx, info.type, kind));
@@ -94,8 +94,8 @@ static GlowTensor *read_optional(Reader *r, GlowWireSpan span, const GlowType *d
   GlowWireSpan value = o.tensor;
   if (declared->elem->cls != GLOW_TYPE_TENSOR)
     value = declared->elem->cls == GLOW_TYPE_SEQ ? o.sequence : o.optional;
-  bool other = !value.at && (o.tensor.at || o.sequence.at || o.optional.at || o.map.at ||
-                             o.sparse_tensor.at);
+  bool other = !value.at &&
+               (o.tensor.at || o.sequence.at || o.optional.at || o.map.at || o.sparse_tensor.at);
   if (other)
     return mismatch(r, "an optional of something else", declared);
   GlowTensor *item = value.at ? read_value(r, value, declared->elem) : NULL;
@@ -123,14 +123,14 @@ GlowTensor *glow_pb_read(GlowContext *ctx, const char *name, const char *data, s
                          const GlowType *declared) {
   Reader r = {{ctx, name, (const uint8_t *)data, size}, glow_loc_file(ctx, name)};
   bool plain = !declared || declared->cls == GLOW_TYPE_TENSOR;
-  const GlowWireMessage *message = plain                             ? &glow_onnx_msg_tensor
+  const GlowWireMessage *message = plain                            ? &glow_onnx_msg_tensor
                                    : declared->cls == GLOW_TYPE_SEQ ? &glow_onnx_msg_sequence
-                                                                     : &glow_onnx_msg_optional;
+                                                                    : &glow_onnx_msg_optional;
   GlowWireSpan all = {0, size};
   return glow_wire_check(&r.file, message, all) ? read_value(&r, all, declared) : NULL;
 }
 
-/* ---- Writing ---------------------------------------------------------------------------------- */
+/* ---- Writing -------------------------------------------------------------------------------- */
 
 static void put_varint(GlowText *out, uint64_t v) {
   for (; v >= 0x80; v >>= 7)

@@ -5,8 +5,8 @@
 #define F(T, member, number, kind, name, message)                                                  \
   { number, GLOW_WIRE_##kind, offsetof(T, member), name, message }
 #define MESSAGE(variable, T, name, fields, name_field)                                             \
-  const GlowWireMessage variable = {name, fields, sizeof(fields) / sizeof *(fields), sizeof(T),      \
-                                  name_field}
+  const GlowWireMessage variable = {name, fields, sizeof(fields) / sizeof *(fields), sizeof(T),    \
+                                    name_field}
 
 static const GlowWireField entry_fields[] = {
     F(GlowOnnxEntry, key, 1, NAME, "key", NULL),
@@ -92,7 +92,8 @@ static const GlowWireField attribute_fields[] = {
     F(GlowOnnxAttribute, type, 20, INT, "type", NULL),
     F(GlowOnnxAttribute, ref_name, 21, NAME, "ref_attr_name", NULL),
     F(GlowOnnxAttribute, sparse_tensor, 22, MESSAGE, "sparse_tensor", &glow_onnx_msg_sparse_tensor),
-    F(GlowOnnxAttribute, sparse_tensors, 23, MESSAGES, "sparse_tensors", &glow_onnx_msg_sparse_tensor),
+    F(GlowOnnxAttribute, sparse_tensors, 23, MESSAGES, "sparse_tensors",
+      &glow_onnx_msg_sparse_tensor),
 };
 MESSAGE(glow_onnx_msg_attribute, GlowOnnxAttribute, "AttributeProto", attribute_fields, 0);
 
@@ -113,7 +114,8 @@ static const GlowWireField graph_fields[] = {
     F(GlowOnnxGraph, initializers, 5, MESSAGES, "initializer", &glow_onnx_msg_tensor),
     F(GlowOnnxGraph, inputs, 11, MESSAGES, "input", &glow_onnx_msg_value_info),
     F(GlowOnnxGraph, outputs, 12, MESSAGES, "output", &glow_onnx_msg_value_info),
-    F(GlowOnnxGraph, sparse_initializers, 15, MESSAGES, "sparse_initializer", &glow_onnx_msg_sparse_tensor),
+    F(GlowOnnxGraph, sparse_initializers, 15, MESSAGES, "sparse_initializer",
+      &glow_onnx_msg_sparse_tensor),
 };
 MESSAGE(glow_onnx_msg_graph, GlowOnnxGraph, "GraphProto", graph_fields, 0);
 
@@ -131,7 +133,8 @@ static const GlowWireField function_fields[] = {
     F(GlowOnnxFunction, nodes, 7, MESSAGES, "node", &glow_onnx_msg_node),
     F(GlowOnnxFunction, opset_import, 9, MESSAGES, "opset_import", &glow_onnx_msg_opset),
     F(GlowOnnxFunction, domain, 10, NAME, "domain", NULL),
-    F(GlowOnnxFunction, attribute_defaults, 11, MESSAGES, "attribute_proto", &glow_onnx_msg_attribute),
+    F(GlowOnnxFunction, attribute_defaults, 11, MESSAGES, "attribute_proto",
+      &glow_onnx_msg_attribute),
     F(GlowOnnxFunction, overload, 13, NAME, "overload", NULL),
 };
 MESSAGE(glow_onnx_msg_function, GlowOnnxFunction, "FunctionProto", function_fields, 0);
@@ -150,7 +153,8 @@ MESSAGE(glow_onnx_msg_model, GlowOnnxModel, "ModelProto", model_fields, 0);
 static const GlowWireField sequence_fields[] = {
     F(GlowOnnxSequence, elem_type, 2, INT, "elem_type", NULL),
     F(GlowOnnxSequence, tensors, 3, MESSAGES, "tensor_values", &glow_onnx_msg_tensor),
-    F(GlowOnnxSequence, sparse_tensors, 4, MESSAGES, "sparse_tensor_values", &glow_onnx_msg_sparse_tensor),
+    F(GlowOnnxSequence, sparse_tensors, 4, MESSAGES, "sparse_tensor_values",
+      &glow_onnx_msg_sparse_tensor),
     F(GlowOnnxSequence, sequences, 5, MESSAGES, "sequence_values", &glow_onnx_msg_sequence),
     F(GlowOnnxSequence, maps, 6, BYTESES, "map_values", NULL),
     F(GlowOnnxSequence, optionals, 7, MESSAGES, "optional_values", &glow_onnx_msg_optional),
@@ -160,7 +164,8 @@ MESSAGE(glow_onnx_msg_sequence, GlowOnnxSequence, "SequenceProto", sequence_fiel
 static const GlowWireField optional_fields[] = {
     F(GlowOnnxOptional, elem_type, 2, INT, "elem_type", NULL),
     F(GlowOnnxOptional, tensor, 3, MESSAGE, "tensor_value", &glow_onnx_msg_tensor),
-    F(GlowOnnxOptional, sparse_tensor, 4, MESSAGE, "sparse_tensor_value", &glow_onnx_msg_sparse_tensor),
+    F(GlowOnnxOptional, sparse_tensor, 4, MESSAGE, "sparse_tensor_value",
+      &glow_onnx_msg_sparse_tensor),
     F(GlowOnnxOptional, sequence, 5, MESSAGE, "sequence_value", &glow_onnx_msg_sequence),
     F(GlowOnnxOptional, map, 6, BYTES, "map_value", NULL),
     F(GlowOnnxOptional, optional, 7, MESSAGE, "optional_value", &glow_onnx_msg_optional),

@@ -108,8 +108,10 @@ typedef struct GlowOnnxOptional {
   GlowWireSpan tensor, sequence, optional, map, sparse_tensor;
 } GlowOnnxOptional;
 
-extern const GlowWireMessage glow_onnx_msg_model, glow_onnx_msg_opset, glow_onnx_msg_graph, glow_onnx_msg_function, glow_onnx_msg_node,
-    glow_onnx_msg_attribute, glow_onnx_msg_tensor, glow_onnx_msg_entry, glow_onnx_msg_value_info, glow_onnx_msg_type, glow_onnx_msg_tensor_type,
-    glow_onnx_msg_elem_type, glow_onnx_msg_shape, glow_onnx_msg_dim, glow_onnx_msg_sequence, glow_onnx_msg_optional, glow_onnx_msg_sparse_tensor;
+extern const GlowWireMessage glow_onnx_msg_model, glow_onnx_msg_opset, glow_onnx_msg_graph,
+    glow_onnx_msg_function, glow_onnx_msg_node, glow_onnx_msg_attribute, glow_onnx_msg_tensor,
+    glow_onnx_msg_entry, glow_onnx_msg_value_info, glow_onnx_msg_type, glow_onnx_msg_tensor_type,
+    glow_onnx_msg_elem_type, glow_onnx_msg_shape, glow_onnx_msg_dim, glow_onnx_msg_sequence,
+    glow_onnx_msg_optional, glow_onnx_msg_sparse_tensor;
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "import/onnx/importer.h"
 
-/* ---- Operator sets ------------------------------------------------------------------------------ */
+/* ---- Operator sets -------------------------------------------------------------------------- */
 
 GlowStr glow_onnx_domain(GlowOnnxImporter *im, GlowWireSpan domain) {
   return glow_wire_is(&im->file, domain, "ai.onnx") ? glow_str(im->ctx, "")
@@ -47,7 +47,7 @@ GlowMap *glow_onnx_opsets(GlowOnnxImporter *im, const GlowWireList *imports, Glo
   return ok ? opsets : NULL;
 }
 
-/* ---- Rows --------------------------------------------------------------------------------------- */
+/* ---- Rows ----------------------------------------------------------------------------------- */
 
 static void index_rows(GlowOnnxImporter *im) {
   im->rows = glow_map_create(im->arena);
@@ -116,7 +116,7 @@ const GlowOnnxFunction *glow_onnx_local_function(GlowOnnxImporter *im, GlowStr d
              : NULL;
 }
 
-/* ---- What is not supported ------------------------------------------------------------------------ */
+/* ---- What is not supported ------------------------------------------------------------------ */
 
 void glow_onnx_gap(GlowOnnxImporter *im, GlowOnnxGap gap) {
   GlowStr key = glow_str_printf(im->ctx, "%s:%s:%u:%s", gap.domain, gap.op, gap.version, gap.why);
@@ -162,13 +162,12 @@ static void survey_attributes(GlowOnnxImporter *im, const GlowMap *opsets,
 }
 
 /* The body of a local function, once. */
-static void survey_function(GlowOnnxImporter *im, const GlowOnnxFunction *function,
-                            GlowStr label) {
+static void survey_function(GlowOnnxImporter *im, const GlowOnnxFunction *function, GlowStr label) {
   if (glow_map_get(im->visited, function))
     return;
   glow_map_set(im->visited, function, im);
-  const GlowMap *opsets = glow_onnx_opsets(im, &function->opset_import,
-                                           glow_loc_file(im->ctx, im->file.name));
+  const GlowMap *opsets =
+      glow_onnx_opsets(im, &function->opset_import, glow_loc_file(im->ctx, im->file.name));
   if (opsets)
     glow_onnx_survey(im, opsets, &function->nodes, glow_str_printf(im->ctx, "%s/", label));
 }
@@ -183,13 +182,14 @@ void glow_onnx_survey(GlowOnnxImporter *im, const GlowMap *opsets, const GlowWir
     GlowStr domain = glow_onnx_domain(im, node.domain);
     if (!*op)
       continue; /* an error when the node is read */
-    const GlowOnnxFunction *function = glow_onnx_local_function(
-        im, domain, op, glow_wire_str(&im->file, node.overload));
+    const GlowOnnxFunction *function =
+        glow_onnx_local_function(im, domain, op, glow_wire_str(&im->file, node.overload));
     uint16_t version;
-    const GlowOnnxRow *row = function ? NULL : glow_onnx_row(im, opsets, domain, op, &version, &why);
+    const GlowOnnxRow *row =
+        function ? NULL : glow_onnx_row(im, opsets, domain, op, &version, &why);
     if (!row || row->rule == GLOW_ONNX_UNSUPPORTED) {
-      GlowStr label = glow_str_printf(im->ctx, "%s%s", prefix,
-                                      glow_onnx_node_label(&im->file, &node, i.index));
+      GlowStr label =
+          glow_str_printf(im->ctx, "%s%s", prefix, glow_onnx_node_label(&im->file, &node, i.index));
       if (function)
         survey_function(im, function, label);
       else

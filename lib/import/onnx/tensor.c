@@ -9,14 +9,20 @@
 static const GlowWireList *typed_field(const GlowOnnxTensor *t, GlowKind kind) {
   switch (kind) {
   case GLOW_KIND_FLOAT:
-  case GLOW_KIND_COMPLEX64: return &t->float_data;
+  case GLOW_KIND_COMPLEX64:
+    return &t->float_data;
   case GLOW_KIND_DOUBLE:
-  case GLOW_KIND_COMPLEX128: return &t->double_data;
-  case GLOW_KIND_I64: return &t->int64_data;
+  case GLOW_KIND_COMPLEX128:
+    return &t->double_data;
+  case GLOW_KIND_I64:
+    return &t->int64_data;
   case GLOW_KIND_U32:
-  case GLOW_KIND_U64: return &t->uint64_data;
-  case GLOW_KIND_STRING: return &t->string_data;
-  default: return &t->int32_data;
+  case GLOW_KIND_U64:
+    return &t->uint64_data;
+  case GLOW_KIND_STRING:
+    return &t->string_data;
+  default:
+    return &t->int32_data;
   }
 }
 
@@ -30,7 +36,8 @@ static int64_t typed_count(const GlowType *type) {
   return kind->bits < 8 ? glow_type_bytes(type) : elements;
 }
 
-static bool read_type(const GlowWireFile *f, GlowLoc loc, const char *what, GlowOnnxTensorInfo *info) {
+static bool read_type(const GlowWireFile *f, GlowLoc loc, const char *what,
+                      GlowOnnxTensorInfo *info) {
   const GlowOnnxTensor *t = &info->proto;
   GlowKind kind = t->data_type.v > 0 && t->data_type.v < 1000
                       ? glow_kind_from_onnx((int)t->data_type.v)
@@ -59,15 +66,16 @@ static bool read_type(const GlowWireFile *f, GlowLoc loc, const char *what, Glow
   return true;
 }
 
-static bool check_typed(const GlowWireFile *f, GlowLoc loc, const char *what, GlowOnnxTensorInfo *info) {
+static bool check_typed(const GlowWireFile *f, GlowLoc loc, const char *what,
+                        GlowOnnxTensorInfo *info) {
   const GlowOnnxTensor *t = &info->proto;
   const GlowWireList *field = typed_field(t, info->type->kind);
-  const GlowWireList *const all[] = {&t->float_data,  &t->int32_data,  &t->string_data,
-                                   &t->int64_data,  &t->double_data, &t->uint64_data};
+  const GlowWireList *const all[] = {&t->float_data, &t->int32_data,  &t->string_data,
+                                     &t->int64_data, &t->double_data, &t->uint64_data};
   for (size_t i = 0; i < sizeof all / sizeof *all; ++i)
     if (all[i] != field && all[i]->count) {
-      glow_error(f->ctx, loc, "%s: field %u holds data, but not those of %s", what,
-                 all[i]->number, glow_type_str(f->ctx, info->type));
+      glow_error(f->ctx, loc, "%s: field %u holds data, but not those of %s", what, all[i]->number,
+                 glow_type_str(f->ctx, info->type));
       return false;
     }
   if (field->count != typed_count(info->type)) {
@@ -79,7 +87,8 @@ static bool check_typed(const GlowWireFile *f, GlowLoc loc, const char *what, Gl
   return true;
 }
 
-static bool check_raw(const GlowWireFile *f, GlowLoc loc, const char *what, GlowOnnxTensorInfo *info) {
+static bool check_raw(const GlowWireFile *f, GlowLoc loc, const char *what,
+                      GlowOnnxTensorInfo *info) {
   if (info->type->kind == GLOW_KIND_STRING) {
     glow_error(f->ctx, loc, "%s: strings cannot be raw data", what);
     return false;
@@ -95,7 +104,7 @@ static bool check_raw(const GlowWireFile *f, GlowLoc loc, const char *what, Glow
 }
 
 bool glow_onnx_tensor_info(const GlowWireFile *f, GlowWireSpan span, GlowLoc loc, const char *what,
-                      GlowOnnxTensorInfo *info) {
+                           GlowOnnxTensorInfo *info) {
   *info = (GlowOnnxTensorInfo){0};
   glow_wire_read(f, &glow_onnx_msg_tensor, span, &info->proto);
   if (!read_type(f, loc, what, info))
@@ -142,7 +151,7 @@ void glow_onnx_tensor_decode(const GlowWireFile *f, const GlowOnnxTensorInfo *in
 }
 
 const GlowTensor *glow_onnx_tensor_in_arena(const GlowWireFile *f, const GlowOnnxTensorInfo *info,
-                                       GlowArena *arena) {
+                                            GlowArena *arena) {
   GlowTensor *t = GLOW_NEW(arena, GlowTensor);
   t->type = info->type;
   t->bytes = info->bytes;
@@ -160,7 +169,7 @@ const GlowTensor *glow_onnx_tensor_in_arena(const GlowWireFile *f, const GlowOnn
   return t;
 }
 
-/* ---- External data ---------------------------------------------------------------------------- */
+/* ---- External data -------------------------------------------------------------------------- */
 
 typedef struct External {
   GlowStr location;
@@ -177,8 +186,8 @@ static bool parse_number(const char *text, uint64_t *value) {
   return *end == '\0' && errno == 0;
 }
 
-static bool read_external(const GlowWireFile *f, const GlowOnnxTensor *t, GlowLoc loc, const char *what,
-                          External *e) {
+static bool read_external(const GlowWireFile *f, const GlowOnnxTensor *t, GlowLoc loc,
+                          const char *what, External *e) {
   *e = (External){0};
   GlowWireIter i = {0};
   while (glow_wire_each(f, &t->external_data, &i)) {
@@ -261,8 +270,8 @@ static const GlowInput *map_once(GlowContext *ctx, const char *path, GlowLoc loc
   return &blob->input;
 }
 
-const void *glow_onnx_external_data(const GlowWireFile *f, const GlowOnnxTensorInfo *info, const char *path,
-                               GlowLoc loc, const char *what) {
+const void *glow_onnx_external_data(const GlowWireFile *f, const GlowOnnxTensorInfo *info,
+                                    const char *path, GlowLoc loc, const char *what) {
   External e;
   if (!read_external(f, &info->proto, loc, what, &e))
     return NULL;

@@ -23,19 +23,19 @@ typedef struct GlowOnnxTensorInfo {
 /* Reads and checks a TensorProto: type, extents, amount of data. `what` names it in messages
  * ("initializer 'w'"). External data are not looked at. Returns false after a diagnostic. */
 bool glow_onnx_tensor_info(const GlowWireFile *f, GlowWireSpan span, GlowLoc loc, const char *what,
-                      GlowOnnxTensorInfo *info);
+                           GlowOnnxTensorInfo *info);
 
 /* Writes the data of a RAW or TYPED tensor, info->bytes bytes; not for strings. */
 void glow_onnx_tensor_decode(const GlowWireFile *f, const GlowOnnxTensorInfo *info, void *to);
 
 /* A tensor with its data in the arena; not for EXTERNAL. Never freed by itself. */
 const GlowTensor *glow_onnx_tensor_in_arena(const GlowWireFile *f, const GlowOnnxTensorInfo *info,
-                                       GlowArena *arena);
+                                            GlowArena *arena);
 
 /* Finds and maps the external data of a tensor of the model at `path`. Its location is relative to
  * the model's folder and must not leave it; it must be a regular file that holds all of the data.
  * The mapping belongs to the context. NULL after a diagnostic. */
-const void *glow_onnx_external_data(const GlowWireFile *f, const GlowOnnxTensorInfo *info, const char *path,
-                               GlowLoc loc, const char *what);
+const void *glow_onnx_external_data(const GlowWireFile *f, const GlowOnnxTensorInfo *info,
+                                    const char *path, GlowLoc loc, const char *what);
 
 #endif

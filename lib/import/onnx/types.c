@@ -78,14 +78,14 @@ static const GlowType *read_type(GlowOnnxImporter *im, GlowWireSpan span, GlowLo
     GlowOnnxElemType e;
     glow_wire_read(&im->file, &glow_onnx_msg_elem_type, is_seq ? t.sequence : t.optional, &e);
     if (!e.elem.at || depth == GLOW_MAX_TYPE_DEPTH) {
-      glow_error(im->ctx, loc, e.elem.at ? "%s: the type is nested too deeply"
-                                         : "%s: the type of the elements is missing", what);
+      glow_error(im->ctx, loc,
+                 e.elem.at ? "%s: the type is nested too deeply"
+                           : "%s: the type of the elements is missing",
+                 what);
       return NULL;
     }
     const GlowType *elem = read_type(im, e.elem, loc, what, inner, depth + 1);
-    return !elem    ? NULL
-           : is_seq ? glow_type_seq(im->ctx, elem, -1)
-                    : glow_type_opt(im->ctx, elem);
+    return !elem ? NULL : is_seq ? glow_type_seq(im->ctx, elem, -1) : glow_type_opt(im->ctx, elem);
   }
   if (t.map.at || t.sparse_tensor.at || t.opaque.at)
     glow_error(im->ctx, loc, "unsupported: %s is a %s", what,
@@ -103,7 +103,7 @@ const GlowType *glow_onnx_read_type(GlowOnnxImporter *im, GlowWireSpan span, Glo
   return read_type(im, span, loc, what, names, 1);
 }
 
-/* ---- Symbols ---------------------------------------------------------------------------------- */
+/* ---- Symbols -------------------------------------------------------------------------------- */
 
 static bool is_identifier(const char *s) {
   if (!isalpha((unsigned char)*s) && *s != '_')
@@ -167,7 +167,7 @@ static const GlowType *with_symbols(GlowOnnxImporter *im, Open *open, uint32_t *
   return glow_type_with_dims(im->ctx, t, t->rank, dims);
 }
 
-/* ---- Binding ------------------------------------------------------------------------------------ */
+/* ---- Binding -------------------------------------------------------------------------------- */
 
 /* "8" or "..8" up to `end`. */
 static bool parse_extent(const char *text, const char *end, GlowDim *dim) {
@@ -341,7 +341,8 @@ static void note_open(GlowOnnxImporter *im, GlowStr name, const Open *open, cons
   if (list)
     glow_note(im->ctx, loc,
               "input '%s' has open dimensions: %s; -bind='NAME=EXTENT' or -bind-input='%s=...' "
-              "closes them", name, list, name);
+              "closes them",
+              name, list, name);
 }
 
 void glow_onnx_input_types(GlowOnnxImporter *im, const GlowOnnxOptions *o, const GlowStr *names,

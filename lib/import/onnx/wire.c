@@ -12,8 +12,8 @@ enum { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_FIXED32 = 5 };
 typedef struct Raw {
   uint32_t number;
   uint32_t wire;
-  size_t at;      /* of the tag */
-  uint64_t value; /* varint */
+  size_t at;         /* of the tag */
+  uint64_t value;    /* varint */
   GlowWireSpan span; /* the payload, whatever the type */
 } Raw;
 
@@ -52,15 +52,20 @@ static const char *read_field(const uint8_t *data, size_t *pos, size_t end, Raw 
     bad = read_varint(data, pos, end, &raw->value);
     raw->span.size = *pos - raw->span.at;
     return bad;
-  case WIRE_FIXED64: length = 8; break;
-  case WIRE_FIXED32: length = 4; break;
+  case WIRE_FIXED64:
+    length = 8;
+    break;
+  case WIRE_FIXED32:
+    length = 4;
+    break;
   case WIRE_BYTES:
     bad = read_varint(data, pos, end, &length);
     if (bad)
       return bad;
     raw->span.at = *pos;
     break;
-  default: return "the wire type is unknown, or a group";
+  default:
+    return "the wire type is unknown, or a group";
   }
   if (length > end - *pos)
     return "a field runs past the end of its message";
@@ -82,15 +87,19 @@ static bool is_list(GlowWireKind kind) { return kind >= GLOW_WIRE_INTS; }
 static uint32_t wire_of(GlowWireKind kind) {
   switch (kind) {
   case GLOW_WIRE_INT:
-  case GLOW_WIRE_INTS: return WIRE_VARINT;
+  case GLOW_WIRE_INTS:
+    return WIRE_VARINT;
   case GLOW_WIRE_FLOAT:
-  case GLOW_WIRE_FLOATS: return WIRE_FIXED32;
-  case GLOW_WIRE_DOUBLES: return WIRE_FIXED64;
-  default: return WIRE_BYTES;
+  case GLOW_WIRE_FLOATS:
+    return WIRE_FIXED32;
+  case GLOW_WIRE_DOUBLES:
+    return WIRE_FIXED64;
+  default:
+    return WIRE_BYTES;
   }
 }
 
-/* ---- Checking --------------------------------------------------------------------------------- */
+/* ---- Checking ------------------------------------------------------------------------------- */
 
 /* A message that is being checked, and how one got there. */
 typedef struct Frame {
@@ -192,22 +201,27 @@ static bool check_field(const GlowWireFile *f, const Frame *frame, const GlowWir
                         const Raw *raw, unsigned depth) {
   const char *why = NULL;
   size_t bad = 0;
-  bool packed = raw->wire == WIRE_BYTES && wire_of(field->kind) != WIRE_BYTES &&
-                is_list(field->kind);
+  bool packed =
+      raw->wire == WIRE_BYTES && wire_of(field->kind) != WIRE_BYTES && is_list(field->kind);
   if (!packed && raw->wire != wire_of(field->kind))
     return fail(f, frame, raw->at, "wrong wire type", field->name);
   switch ((GlowWireKind)field->kind) {
   case GLOW_WIRE_NAME:
-  case GLOW_WIRE_NAMES: why = check_name(f, raw->span, &bad); break;
+  case GLOW_WIRE_NAMES:
+    why = check_name(f, raw->span, &bad);
+    break;
   case GLOW_WIRE_INTS:
   case GLOW_WIRE_FLOATS:
-  case GLOW_WIRE_DOUBLES: why = packed ? check_packed(f, field, raw->span, &bad) : NULL; break;
+  case GLOW_WIRE_DOUBLES:
+    why = packed ? check_packed(f, field, raw->span, &bad) : NULL;
+    break;
   case GLOW_WIRE_MESSAGE:
   case GLOW_WIRE_MESSAGES:
     if (depth == GLOW_MAX_PROTO_DEPTH)
       return fail(f, frame, raw->at, "messages are nested too deeply", field->name);
     return check_message(f, &(Frame){field->message, raw->span, field, frame}, depth + 1);
-  default: break;
+  default:
+    break;
   }
   return !why || fail(f, frame, raw->span.at + bad, why, field->name);
 }
@@ -230,7 +244,7 @@ bool glow_wire_check(const GlowWireFile *f, const GlowWireMessage *m, GlowWireSp
   return check_message(f, &(Frame){.message = m, .span = span}, 1);
 }
 
-/* ---- Reading ---------------------------------------------------------------------------------- */
+/* ---- Reading -------------------------------------------------------------------------------- */
 
 static uint32_t count_packed(const GlowWireFile *f, const GlowWireField *field, GlowWireSpan s) {
   if (field->kind == GLOW_WIRE_FLOATS)
@@ -246,7 +260,9 @@ static uint32_t count_packed(const GlowWireFile *f, const GlowWireField *field, 
 static void read_into(const GlowWireFile *f, const GlowWireField *field, const Raw *raw, size_t end,
                       void *member) {
   switch ((GlowWireKind)field->kind) {
-  case GLOW_WIRE_INT: *(GlowWireInt *)member = (GlowWireInt){true, (int64_t)raw->value}; break;
+  case GLOW_WIRE_INT:
+    *(GlowWireInt *)member = (GlowWireInt){true, (int64_t)raw->value};
+    break;
   case GLOW_WIRE_FLOAT: {
     GlowWireFloat *v = member;
     v->has = true;
@@ -255,7 +271,9 @@ static void read_into(const GlowWireFile *f, const GlowWireField *field, const R
   }
   case GLOW_WIRE_NAME:
   case GLOW_WIRE_BYTES:
-  case GLOW_WIRE_MESSAGE: *(GlowWireSpan *)member = raw->span; break;
+  case GLOW_WIRE_MESSAGE:
+    *(GlowWireSpan *)member = raw->span;
+    break;
   default: {
     GlowWireList *list = member;
     if (!list->number) {
@@ -325,7 +343,8 @@ bool glow_wire_each_number(const GlowWireFile *f, const GlowWireList *list, Glow
       n->packed_end = raw.span.at + raw.span.size;
       continue;
     }
-    n->value = raw.wire == WIRE_VARINT ? raw.value : read_fixed(f->data + raw.span.at, raw.span.size);
+    n->value =
+        raw.wire == WIRE_VARINT ? raw.value : read_fixed(f->data + raw.span.at, raw.span.size);
     n->next = pos;
     return true;
   }

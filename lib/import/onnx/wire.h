@@ -1,10 +1,10 @@
 /* Protocol buffers without copies: a bounded reader over bytes in memory.
  *
- * Messages are described by tables. glow_wire_check walks everything once, with a limit on depth and
- * without allocation, and reports the first error with its byte offset; after it, reading cannot
- * fail. glow_wire_read fills a struct with one message: scalars (the last one counts), spans of
- * strings and submessages, and lists, which only remember where they begin and how many items they
- * have, so that a file of tiny submessages takes no more memory than itself. */
+ * Messages are described by tables. glow_wire_check walks everything once, with a limit on depth
+ * and without allocation, and reports the first error with its byte offset; after it, reading
+ * cannot fail. glow_wire_read fills a struct with one message: scalars (the last one counts), spans
+ * of strings and submessages, and lists, which only remember where they begin and how many items
+ * they have, so that a file of tiny submessages takes no more memory than itself. */
 #ifndef GLOW_IMPORT_ONNX_WIRE_H
 #define GLOW_IMPORT_ONNX_WIRE_H
 
@@ -34,7 +34,8 @@ typedef struct GlowWireFloat {
 } GlowWireFloat;
 
 /* A repeated field: items lie between offsets `at` (the first tag) and `end`, mixed with other
- * fields. For numbers, packed or not, count is the number of values. number is 0 if it is absent. */
+ * fields. For numbers, packed or not, count is the number of values. number is 0 if it is absent.
+ */
 typedef struct GlowWireList {
   size_t at, end;
   uint32_t number;
@@ -43,17 +44,17 @@ typedef struct GlowWireList {
 } GlowWireList;
 
 typedef enum GlowWireKind {
-  GLOW_WIRE_INT,      /* GlowWireInt: a varint */
-  GLOW_WIRE_FLOAT,    /* GlowWireFloat */
-  GLOW_WIRE_NAME,     /* GlowWireSpan: UTF-8 without NUL, at most GLOW_MAX_NAME bytes */
-  GLOW_WIRE_BYTES,    /* GlowWireSpan */
-  GLOW_WIRE_MESSAGE,  /* GlowWireSpan; given twice, the last one counts */
-  GLOW_WIRE_INTS,     /* GlowWireList of varints */
-  GLOW_WIRE_FLOATS,   /* GlowWireList of 4-byte values */
-  GLOW_WIRE_DOUBLES,  /* GlowWireList of 8-byte values */
-  GLOW_WIRE_NAMES,    /* GlowWireList */
-  GLOW_WIRE_BYTESES,  /* GlowWireList */
-  GLOW_WIRE_MESSAGES  /* GlowWireList */
+  GLOW_WIRE_INT,     /* GlowWireInt: a varint */
+  GLOW_WIRE_FLOAT,   /* GlowWireFloat */
+  GLOW_WIRE_NAME,    /* GlowWireSpan: UTF-8 without NUL, at most GLOW_MAX_NAME bytes */
+  GLOW_WIRE_BYTES,   /* GlowWireSpan */
+  GLOW_WIRE_MESSAGE, /* GlowWireSpan; given twice, the last one counts */
+  GLOW_WIRE_INTS,    /* GlowWireList of varints */
+  GLOW_WIRE_FLOATS,  /* GlowWireList of 4-byte values */
+  GLOW_WIRE_DOUBLES, /* GlowWireList of 8-byte values */
+  GLOW_WIRE_NAMES,   /* GlowWireList */
+  GLOW_WIRE_BYTESES, /* GlowWireList */
+  GLOW_WIRE_MESSAGES /* GlowWireList */
 } GlowWireKind;
 
 typedef struct GlowWireMessage GlowWireMessage;
@@ -68,7 +69,7 @@ struct GlowWireMessage {
   const char *name;
   const GlowWireField *fields;
   uint32_t nfields;
-  uint32_t size;      /* of the struct */
+  uint32_t size;       /* of the struct */
   uint32_t name_field; /* number of the field that names it in messages ("node 'N'"), or 0 */
 };
 
@@ -78,8 +79,8 @@ bool glow_wire_check(const GlowWireFile *f, const GlowWireMessage *m, GlowWireSp
 /* Fills *out, which has m->size bytes, from a checked message. */
 void glow_wire_read(const GlowWireFile *f, const GlowWireMessage *m, GlowWireSpan span, void *out);
 
-/* Steps through a list of names, bytes or messages: `GlowWireIter i = {0}; while (glow_wire_each(...))`.
- * i.index is the item's number. */
+/* Steps through a list of names, bytes or messages: `GlowWireIter i = {0}; while
+ * (glow_wire_each(...))`. i.index is the item's number. */
 typedef struct GlowWireIter {
   size_t next;
   uint32_t index;
@@ -100,7 +101,7 @@ int64_t *glow_wire_ints(const GlowWireFile *f, const GlowWireList *list, GlowAre
 static inline const char *glow_wire_bytes(const GlowWireFile *f, GlowWireSpan s) {
   return (const char *)f->data + s.at;
 }
-GlowStr glow_wire_str(const GlowWireFile *f, GlowWireSpan s);      /* "" if absent */
+GlowStr glow_wire_str(const GlowWireFile *f, GlowWireSpan s); /* "" if absent */
 bool glow_wire_is(const GlowWireFile *f, GlowWireSpan s, const char *text);
 
 #endif

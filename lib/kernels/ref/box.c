@@ -44,7 +44,7 @@ static void copy_run(const GlowBoxCopy *c, int64_t d, int64_t s, int64_t n, int6
   if (ds == 1 && ss == 1 && c->bits >= 8) {
     size_t size = c->bits / 8;
     __builtin_memmove((char *)c->dst + d * (int64_t)size, (const char *)c->src + s * (int64_t)size,
-            (size_t)n * size);
+                      (size_t)n * size);
     return;
   }
   switch (c->bits) {
@@ -77,8 +77,8 @@ void glow_box_copy(const GlowBoxCopy *c) {
       return;
     if (n == 1)
       continue;
-    bool joins = rank && ds[rank - 1] == c->dst_strides[a] * n &&
-                 ss[rank - 1] == c->src_strides[a] * n;
+    bool joins =
+        rank && ds[rank - 1] == c->dst_strides[a] * n && ss[rank - 1] == c->src_strides[a] * n;
     uint32_t at = joins ? rank - 1 : rank++;
     dims[at] = joins ? dims[at] * n : n;
     ds[at] = c->dst_strides[a];

@@ -15,11 +15,11 @@ typedef struct GlowConvPlan {
   int64_t in[GLOW_MAX_RANK], out[GLOW_MAX_RANK], kernel[GLOW_MAX_RANK];
   int64_t stride[GLOW_MAX_RANK], dilation[GLOW_MAX_RANK];
   int64_t before[GLOW_MAX_RANK], padded[GLOW_MAX_RANK]; /* extents of the input with its padding */
-  int64_t taps, places, outputs; /* products of kernel, padded and out */
-  bool depthwise;      /* one input channel for each group: lanes are groups */
-  bool wide;           /* computes in double */
-  int64_t width;       /* channels in one place of the packed input */
-  int64_t panels;      /* groups of 16 lanes in the packed weights of one group */
+  int64_t taps, places, outputs;                        /* products of kernel, padded and out */
+  bool depthwise; /* one input channel for each group: lanes are groups */
+  bool wide;      /* computes in double */
+  int64_t width;  /* channels in one place of the packed input */
+  int64_t panels; /* groups of 16 lanes in the packed weights of one group */
   /* Sizes and places in scratch, in bytes. */
   size_t input_at, weights_at, bias_at, taps_at, total;
 } GlowConvPlan;

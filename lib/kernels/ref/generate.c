@@ -43,7 +43,8 @@ GlowRunError glow_kernel_size(GlowCall *call) {
   return GLOW_RUN_OK;
 }
 
-/* ---- Range ------------------------------------------------------------------------------------- */
+/* ---- Range -------------------------------------------------------------------------------------
+ */
 
 /* Sets the result's extent; SHAPE if it is more than there is room for. */
 static GlowRunError range_extent(GlowCall *call, double count) {

@@ -2,7 +2,8 @@
  *
  * State is u64[2]: key and counter. Element i takes word i % 4 of Philox block counter + i / 4; for
  * double it takes words 2 (i % 2) and the next of block counter + i / 2. A number u in [0, 1) is
- * the upper 24 bits of the word, or 53 bits of the two. The next counter is the first unused one. */
+ * the upper 24 bits of the word, or 53 bits of the two. The next counter is the first unused one.
+ */
 #include "kernels/philox.h"
 #include "kernels/ref/ref.h"
 

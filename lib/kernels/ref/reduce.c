@@ -27,7 +27,8 @@ typedef struct GlowReduce {
   int64_t inner; /* neighbouring results behind the last reduced axis; 0: the lanes rule */
 } GlowReduce;
 
-/* ---- The results of no elements ---------------------------------------------------------------- */
+/* ---- The results of no elements ----------------------------------------------------------------
+ */
 
 static float identity_float(const GlowReduce *r) {
   const float inf = __builtin_inff();
@@ -45,11 +46,13 @@ static int64_t identity_int(const GlowReduce *r) {
                                      : high;
 }
 static uint64_t identity_uint(const GlowReduce *r) {
-  uint64_t high = r->x->kind == GLOW_KIND_BOOL ? 1 : ~UINT64_C(0) >> (64 - glow_ref_bits(r->x->kind));
+  uint64_t high =
+      r->x->kind == GLOW_KIND_BOOL ? 1 : ~UINT64_C(0) >> (64 - glow_ref_bits(r->x->kind));
   return r->op == GLOW_REDUCE_PROD ? 1 : r->op == GLOW_REDUCE_MIN ? high : 0;
 }
 
-/* ---- One body for each compute type ------------------------------------------------------------ */
+/* ---- One body for each compute type ------------------------------------------------------------
+ */
 
 #define PLUS(a, b) ((a) + (b))
 #define TIMES(a, b) ((a) * (b))
@@ -113,7 +116,8 @@ static void store_uint(GlowBuf *b, int64_t at, int64_t stride, int64_t n, const 
 #define DIVIDE(v, n) glow_div_u64(wrapped_unsigned(r->x, v), (uint64_t)(n))
 #include "kernels/ref/reduce_body.inc"
 
-/* ---- Kernels ----------------------------------------------------------------------------------- */
+/* ---- Kernels -----------------------------------------------------------------------------------
+ */
 
 /* Bit a of the result: axis a is reduced. */
 static uint32_t reduced_axes(const GlowCall *call, bool noop) {
@@ -148,7 +152,8 @@ static GlowReduce reduce_of(const GlowCall *call, GlowReduceOp op, uint32_t mask
     }
   }
   /* The last axes are reduced, and nothing else: one run of neighbours. */
-  bool innermost = mask != 0 && last == x->rank && mask >> (x->rank - r.nreduced) << (x->rank - r.nreduced) == mask;
+  bool innermost = mask != 0 && last == x->rank &&
+                   mask >> (x->rank - r.nreduced) << (x->rank - r.nreduced) == mask;
   if (innermost)
     r.inner = 0;
   return r;

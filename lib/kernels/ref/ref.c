@@ -25,7 +25,8 @@ GlowRowClass glow_ref_class(const GlowBuf *b) {
   }
 }
 
-/* ---- Addresses -------------------------------------------------------------------------------- */
+/* ---- Addresses --------------------------------------------------------------------------------
+ */
 
 uint32_t glow_ref_physical(const GlowBuf *b, int64_t *dims, int64_t *strides) {
   uint32_t rank = b->rank;
@@ -56,7 +57,8 @@ bool glow_ref_dense(const GlowBuf *b) {
   return true;
 }
 
-/* ---- Rows ------------------------------------------------------------------------------------- */
+/* ---- Rows -------------------------------------------------------------------------------------
+ */
 
 /* An integer of 1, 2 or 4 bits; low bits first. */
 static int64_t small_int(const uint8_t *p, int64_t i, uint32_t bits, bool is_signed) {

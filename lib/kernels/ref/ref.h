@@ -14,17 +14,24 @@
 
 #define GLOW_MAX_PHYSICAL (GLOW_MAX_RANK + 4)
 
-/* ---- Kinds ------------------------------------------------------------------------------------ */
+/* ---- Kinds ------------------------------------------------------------------------------------
+ */
 
 /* The type that a kind is computed in. */
-typedef enum GlowRowClass { GLOW_ROW_FLOAT, GLOW_ROW_DOUBLE, GLOW_ROW_INT, GLOW_ROW_UINT } GlowRowClass;
+typedef enum GlowRowClass {
+  GLOW_ROW_FLOAT,
+  GLOW_ROW_DOUBLE,
+  GLOW_ROW_INT,
+  GLOW_ROW_UINT
+} GlowRowClass;
 
 uint32_t glow_ref_bits(GlowKind kind);
 /* FLOAT for float, float16, bfloat16, smaller floats and quantized kinds; DOUBLE; INT for signed
  * integers; UINT for unsigned ones and bool. */
 GlowRowClass glow_ref_class(const GlowBuf *b);
 
-/* ---- Addresses -------------------------------------------------------------------------------- */
+/* ---- Addresses --------------------------------------------------------------------------------
+ */
 
 static inline bool glow_axis_blocked(const GlowBuf *b, uint32_t axis) {
   for (uint32_t i = 0; i < b->nblocks; i++)
@@ -69,7 +76,8 @@ typedef struct GlowRun {
   int64_t start; /* first index along the axis */
 } GlowRun;
 
-/* ---- Rows ------------------------------------------------------------------------------------- */
+/* ---- Rows -------------------------------------------------------------------------------------
+ */
 
 /* n elements at data + offset + i * stride, to and from compute types. Quantized elements are
  * (x - offset) * scale as float. Integers widen; stores wrap. Float loads take any kind of class
@@ -93,9 +101,11 @@ void glow_ref_store_number(GlowBuf *b, int64_t at, double v);
 /* Integer operands (i32 or i64, any stride): element i. */
 int64_t glow_ref_int(const GlowBuf *b, int64_t i);
 
-/* ---- Copies ----------------------------------------------------------------------------------- */
+/* ---- Copies -----------------------------------------------------------------------------------
+ */
 
-/* Copies a box of dims, offsets and strides in elements of `bits` bits, which may be less than 8. */
+/* Copies a box of dims, offsets and strides in elements of `bits` bits, which may be less than 8.
+ */
 typedef struct GlowBoxCopy {
   void *dst;
   const void *src;

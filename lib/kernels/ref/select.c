@@ -74,13 +74,15 @@ GlowRunError glow_kernel_arg_max(GlowCall *call) {
   return GLOW_RUN_OK;
 }
 
-/* ---- TopK -------------------------------------------------------------------------------------- */
+/* ---- TopK --------------------------------------------------------------------------------------
+ */
 
 /* Sorts indices by descending key, equal keys by ascending index: bottom-up merges, stable. */
 static void sort_indices(const uint64_t *keys, int64_t *order, int64_t *other, int64_t n) {
   for (int64_t width = 1; width < n; width *= 2) {
     for (int64_t low = 0; low < n; low += 2 * width) {
-      int64_t mid = low + width < n ? low + width : n, high = low + 2 * width < n ? low + 2 * width : n;
+      int64_t mid = low + width < n ? low + width : n,
+              high = low + 2 * width < n ? low + 2 * width : n;
       int64_t i = low, j = mid;
       for (int64_t k = low; k < high; k++) {
         bool left = i < mid && (j >= high || keys[order[i]] >= keys[order[j]]);
@@ -138,7 +140,8 @@ GlowRunError glow_kernel_top_k(GlowCall *call) {
   return GLOW_RUN_OK;
 }
 
-/* ---- NonZero and Compress ---------------------------------------------------------------------- */
+/* ---- NonZero and Compress ----------------------------------------------------------------------
+ */
 
 static bool is_nonzero(const GlowBuf *x, int64_t at) {
   uint64_t key, zero = glow_ref_class(x) == GLOW_ROW_UINT ? 0 : UINT64_C(1) << 63;

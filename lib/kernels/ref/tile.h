@@ -87,8 +87,8 @@ static inline void glow_lanes_double(GLOW_LANES_PARAMS(double)) {
   for (int64_t j = 0; j < nparts; j++)
     for (int i = 0; i < GLOW_TILE_ROWS; i++)
       for (int l = 0; l < GLOW_TILE_COLUMNS; l++)
-        out[i * GLOW_TILE_COLUMNS + l] = glow_fma(a[i][parts[j] + l], w[j * step + l],
-                                                  out[i * GLOW_TILE_COLUMNS + l]);
+        out[i * GLOW_TILE_COLUMNS + l] =
+            glow_fma(a[i][parts[j] + l], w[j * step + l], out[i * GLOW_TILE_COLUMNS + l]);
 }
 
 #endif

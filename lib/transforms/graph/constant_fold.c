@@ -78,7 +78,7 @@ static bool may_be_small(const GlowNode *n) {
     if (!glow_type_is_tensor(t) || t->quantized || (!is_integer(t) && !glow_kind_is_float(t->kind)))
       return false;
     int64_t bytes = glow_type_bytes(t);
-    if (bytes > GLOW_MAX_FOLDED_BYTES || (bytes < 0 && !GLOW_HAS(glow_node_desc(n), DYNAMIC)))
+    if (bytes < 0 || bytes > GLOW_MAX_FOLDED_BYTES)
       return false;
   }
   return true;
@@ -111,18 +111,31 @@ static void take_results(Fold *f, GlowNode *n, GlowTensor *const *results) {
     replaced(f, n, values);
 }
 
+/* The tensors of one evaluation, freed in any case. */
+typedef struct Results {
+  GlowTensor **tensors;
+  uint32_t count;
+} Results;
+
+static void free_results(void *arg) {
+  const Results *r = arg;
+  for (uint32_t i = 0; i < r->count; ++i)
+    glow_tensor_free(r->tensors[i]);
+}
+
 static void try_evaluate(Fold *f, GlowNode *n) {
   if (!glow_node_is_foldable(n) || !may_be_small(n))
     return;
   const GlowTensor *const *known = known_operands(f, n);
   if (!known)
     return;
-  GlowTensor **results = GLOW_NEW_ARRAY(f->arena, GlowTensor *, n->nresults);
-  if (!glow_interp_eval_node(n, known, results, true))
+  Results r = {GLOW_NEW_ARRAY(f->arena, GlowTensor *, n->nresults), n->nresults};
+  if (!glow_interp_eval_node(n, known, r.tensors, true))
     return;
-  take_results(f, n, results);
-  for (uint32_t i = 0; i < n->nresults; ++i)
-    glow_tensor_free(results[i]);
+  GlowDefer release;
+  glow_defer_push(f->ctx, &release, free_results, &r);
+  take_results(f, n, r.tensors);
+  glow_defer_pop(f->ctx, &release, true);
 }
 
 /* ---- Control flow -----------------------------------------------------------------------------

@@ -29,13 +29,24 @@ static void need_value(Dce *d, const GlowValue *v) {
     need_node(d, v->def.block->of.node);
 }
 
-/* An effect by itself: everything that is not pure, but control flow only if something inside is.
- */
+/* Whether a Call may do more than compute its results: the callee saves, or calls others. */
+static bool call_has_effects(const GlowNode *n) {
+  GlowStr callee = ((const GlowCallMembers *)n->members)->callee;
+  const GlowFunction *f = glow_module_function(n->block->module, callee);
+  for (GlowNode *inner = f ? f->body->first : NULL; inner; inner = glow_next_in_walk(inner))
+    if (inner->op == GLOW_OP_CALL || GLOW_HAS(glow_node_desc(inner), WRITES))
+      return true;
+  return false;
+}
+
+/* An effect by itself. Control flow has none but those of what is inside. */
 static bool is_root(const GlowNode *n) {
   const GlowOpDesc *d = glow_node_desc(n);
   if (GLOW_HAS(d, TERMINATOR))
     return n->block->owner != GLOW_BLOCK_REGION;
-  return GLOW_HAS(d, WRITES) || (GLOW_HAS(d, CONTROL) && !d->nregions && n->op != GLOW_OP_CALL);
+  if (n->op == GLOW_OP_CALL)
+    return call_has_effects(n);
+  return GLOW_HAS(d, WRITES) || (GLOW_HAS(d, CONTROL) && !d->nregions);
 }
 
 static bool mark_root(GlowNode *n, void *arg) {

@@ -7,6 +7,18 @@ GlowValue *glow_buffer_base(GlowValue *v) {
   return v;
 }
 
+GlowValue *glow_buffer_dense_base(GlowValue *v) {
+  for (GlowNode *n; (n = glow_value_def(v, GLOW_OP_TENSORVIEW));) {
+    const GlowTensorviewMembers *m = n->members;
+    GlowValue *base = glow_node_in(n, 0);
+    if (m->offset || m->strides.count ||
+        glow_type_elements(base->type) != glow_type_elements(v->type))
+      break;
+    v = base;
+  }
+  return v;
+}
+
 int64_t glow_buffer_bytes(const GlowType *t) {
   int64_t bytes = glow_type_bytes(t);
   if (bytes < 0 || glow_type_is_static(t))
@@ -100,6 +112,16 @@ bool glow_instr_can_move_down(const GlowNode *n, const GlowNode *to) {
     for (uint32_t i = n->nouts; i < n->noperands; ++i)
       if (n->operands[i].value && writes(at, glow_buffer_base(n->operands[i].value)))
         return false;
+  }
+  return true;
+}
+
+bool glow_instr_reads_apart(const GlowNode *n, const GlowValue *link, GlowValue *out, bool body) {
+  const GlowValue *base = glow_buffer_base(out);
+  for (uint32_t i = n->nouts; i < n->noperands; ++i) {
+    GlowValue *v = n->operands[i].value;
+    if (v && v != link && glow_buffer_base(v) == base && !(body && v == out))
+      return false;
   }
   return true;
 }

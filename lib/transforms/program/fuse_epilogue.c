@@ -9,7 +9,7 @@
 
 /* The buffer that the epilogue would make disappear, if n is the only reader of a contraction. */
 static GlowNode *find_contraction(const GlowNode *n, GlowValue **link) {
-  const GlowValue *out = n->operands[0].value;
+  GlowValue *out = n->operands[0].value;
   for (uint32_t i = n->nouts; i < n->noperands; ++i) {
     GlowValue *v = n->operands[i].value;
     if (!v || !glow_buffer_is_plain_alloc(v) || v->type->rank != out->type->rank ||
@@ -20,7 +20,8 @@ static GlowNode *find_contraction(const GlowNode *n, GlowValue **link) {
       continue;
     GlowNode *c = uses.writer->user;
     if (glow_node_desc(c)->epilogue != 0 || c->nouts != 1 || c->block != n->block ||
-        c->pred.value != n->pred.value || !glow_instr_can_move_down(c, n))
+        c->pred.value != n->pred.value || !glow_instr_can_move_down(c, n) ||
+        !glow_instr_reads_apart(c, NULL, out, false) || !glow_instr_reads_apart(n, v, out, false))
       continue;
     *link = v;
     return c;

@@ -18,8 +18,8 @@ static bool is_touched(GlowArena *arena, const GlowValue *buffer, const GlowBloc
       const GlowNode *n = u->user;
       if (n->op == GLOW_OP_TENSORVIEW)
         glow_vec_push(arena, &work, &n->results[0]);
-      if (n->op == GLOW_OP_DEALLOC || n->op == GLOW_OP_TENSORVIEW)
-        continue;
+      if (n->op == GLOW_OP_DEALLOC || (n->op == GLOW_OP_TENSORVIEW && !after))
+        continue; /* to make a view is no access, but the buffer must live */
       while (n->block != b)
         n = n->block->of.node;
       if (after ? n->order > order : n->order < order)
@@ -59,7 +59,7 @@ static bool can_share(GlowArena *arena, const GlowNode *n, uint32_t out, GlowVal
   if (!to || !is_local_alloc(to, n) || !is_local_alloc(base, n) || to == base ||
       in->type != to->type || !glow_type_is_static(to->type) || !all_inplace(n, out, base))
     return false;
-  if (in != base && glow_type_bytes(base->type) != glow_type_bytes(in->type))
+  if (glow_buffer_dense_base(in) != base)
     return false;
   return !is_touched(arena, base, n->block, n->order, true) &&
          !is_touched(arena, to, n->block, n->order, false);

@@ -11,7 +11,7 @@
 
 /* The instruction whose result n reads through a buffer that can disappear, and that buffer. */
 static GlowNode *find_producer(const GlowNode *n, GlowValue **link) {
-  const GlowValue *out = n->operands[0].value;
+  GlowValue *out = n->operands[0].value;
   for (uint32_t i = n->nouts; i < n->noperands; ++i) {
     GlowValue *v = n->operands[i].value;
     if (!v || !glow_buffer_is_plain_alloc(v) || v->type->rank != out->type->rank ||
@@ -22,7 +22,9 @@ static GlowNode *find_producer(const GlowNode *n, GlowValue **link) {
       continue;
     GlowNode *producer = uses.writer->user;
     if (producer->block != n->block || producer->pred.value != n->pred.value ||
-        !glow_scalar_can_hold(producer) || !glow_instr_can_move_down(producer, n))
+        !glow_scalar_can_hold(producer) || !glow_instr_can_move_down(producer, n) ||
+        !glow_instr_reads_apart(producer, NULL, out, true) ||
+        !glow_instr_reads_apart(n, v, out, true))
       continue;
     *link = v;
     return producer;

@@ -171,7 +171,14 @@ def make_control(w):
     w("random", one([node("RandomUniformLike", "x", "u", seed=7.0, high=2.0), node("RandomUniform", "", "v", shape=[2], dtype=HALF),
                      node("Add", "x,u", "y")], outs=[Y, value("v")]))
     inside = graph([node("RandomUniformLike", "x", "t")], outs=[value("t")])
-    w("random-if", one([node("If", "c", "y", then_branch=inside, else_branch=inside)], ins=[X, value("c", BOOL, [])]))
+    outside = graph([node("Identity", "x", "t")], outs=[value("t")])
+    body = graph([node("Identity", "ci", "co"), node("If", "ci", "r", then_branch=outside, else_branch=inside),
+                  node("Add", "v,r", "vo"), node("Identity", "vo", "s")],
+                 [value("i", I64, []), value("ci", BOOL, []), value("v", FLOAT, [2])], [value("co"), value("vo"), value("s")])
+    w("random-loop", one(node("Loop", "n,,x", "y,a", body=body), ins=[X, value("n", I64, [1])], outs=[value("y"), value("a")]))
+    drawn = graph([node("RandomUniformLike", "s", "so"), node("Identity", "e", "o")],
+                  [value("s", FLOAT), value("e")], [value("so"), value("o")])
+    w("random-scan", one(node("Scan", "x,x", "y,p", num_scan_inputs=1, body=drawn), outs=[value("y"), value("p")]))
 
 
 def make_functions(w):
