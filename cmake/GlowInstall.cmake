@@ -17,6 +17,7 @@ if(TARGET glow)
             DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
   endif()
 
+  file(RELATIVE_PATH glow_pc_prefix /p/${CMAKE_INSTALL_LIBDIR}/pkgconfig /p) # the installed tree may move
   configure_file(${CMAKE_CURRENT_LIST_DIR}/glow.pc.in ${PROJECT_BINARY_DIR}/glow.pc @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/glow.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 

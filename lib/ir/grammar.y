@@ -48,7 +48,7 @@ items ::= .
 items ::= items item.
 items ::= items error SYNC.                   { glow_parse_sync(p); }
 
-/* ---- Storage ---- */
+/* ---- Storage --------------------------------------------------------------------------------- */
 item ::= DECLARE section(B) storages RBRACE.  { (void)B; glow_parse_close(p); }
 %type section {int}
 section(A) ::= LBRACE(T).                     { A = 0; glow_parse_open_section(p, &T); }
@@ -88,7 +88,7 @@ evalopen(A) ::= LBRACE(T). {
 }
 %destructor evalopen { (void)$$; glow_parse_close(p); }
 
-/* ---- Functions ---- */
+/* ---- Functions ------------------------------------------------------------------------------- */
 item ::= funchead funcopen(B) stmts term RBRACE. { (void)B; glow_parse_close(p); }
 funchead ::= funcsig with.
 funcsig ::= FUNC GLOBAL(N) sig.               { glow_parse_function(p, GLOW_FUNC, &N); }
@@ -127,7 +127,7 @@ gref ::= INT(T).                              { glow_parse_gradient_ref(p, &T, '
 gref ::= VALUE(T).                            { glow_parse_gradient_ref(p, &T, '%'); }
 gref ::= GLOBAL(T).                           { glow_parse_gradient_ref(p, &T, '@'); }
 
-/* ---- Graph level ---- */
+/* ---- Graph level ----------------------------------------------------------------------------- */
 stmts ::= .
 stmts ::= stmts stmt.
 stmts ::= stmts error SYNC.                   { glow_parse_sync(p); }
@@ -189,7 +189,7 @@ regionopen(A) ::= LBRACE(T). {
 }
 %destructor regionopen { (void)$$; glow_parse_close(p); }
 
-/* ---- Instruction level ---- */
+/* ---- Instruction level ----------------------------------------------------------------------- */
 istmts ::= .
 istmts ::= istmts istmt.
 istmts ::= istmts error SYNC.                 { glow_parse_sync(p); }
@@ -220,7 +220,7 @@ scalaropen(A) ::= LBRACE(T). {
 }
 %destructor scalaropen { (void)$$; glow_parse_close(p); }
 
-/* ---- Types and attributes ---- */
+/* ---- Types and attributes -------------------------------------------------------------------- */
 %type type {const GlowType *}
 type(A) ::= KIND(K) quant(Q) SHAPE(S).        { A = glow_parse_tensor_type(p, &K, Q, &S); }
 type(A) ::= seqopen type(T) GT.               { A = glow_parse_seq_type(p, T, NULL); }

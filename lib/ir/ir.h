@@ -173,8 +173,8 @@ struct GlowModule {
   GlowContext *ctx;
   GlowArena *arena;
   GlowModule *older, *newer; /* other modules of the context */
-  GlowStr name;    /* NULL if there is no module line */
-  int64_t version; /* -1 if absent */
+  GlowStr name;              /* NULL if there is no module line */
+  int64_t version;           /* -1 if absent */
   GlowStr target, base, producer;
   GlowStorage *first_storage, *last_storage;
   GlowFunction *first_function, *last_function;
@@ -185,7 +185,7 @@ struct GlowModule {
   bool elided;
 };
 
-/* ---- Modules ------------------------------------------------------------------------------ */
+/* ---- Modules --------------------------------------------------------------------------------- */
 GlowModule *glow_module_create(GlowContext *ctx, GlowStr name);
 void glow_module_destroy(GlowModule *m);
 /* A deep copy in the same context: same names, new ids. */
@@ -196,7 +196,7 @@ GlowFunction *glow_module_function(const GlowModule *m, GlowStr name); /* NULL i
 GlowFunction *glow_module_entry(const GlowModule *m, const char *name);
 bool glow_module_has_level(const GlowModule *m, GlowLevel level);
 
-/* ---- Storage and functions ----------------------------------------------------------------- */
+/* ---- Storage and functions ------------------------------------------------------------------- */
 /* Appends. The name is made unique by a numbered suffix if it is taken. */
 GlowStorage *glow_storage_create(GlowModule *m, GlowStorageClass cls, GlowStr name,
                                  const GlowType *type, GlowInit init);
@@ -210,7 +210,7 @@ void glow_function_replace(GlowFunction *old_one, GlowFunction *new_one);
 /* Numbers nodes (order) in pre-order over all regions; returns how many. */
 uint32_t glow_function_number(GlowFunction *f);
 
-/* ---- Blocks and values ---------------------------------------------------------------------- */
+/* ---- Blocks and values ----------------------------------------------------------------------- */
 /* A new block; a region or eval block is attached by whoever creates its node or storage. `names`
  * of the enclosing function for control regions; NULL makes a name space of its own. */
 GlowBlock *glow_block_create(GlowModule *m, GlowLevel level, struct GlowNames *names,

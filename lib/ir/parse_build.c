@@ -49,8 +49,7 @@ void glow_parse_header(GlowParser *p, const GlowToken *t, const GlowToken *name)
     m->path_dir = glow_path_join(p->ctx, m->path_dir, h.base);
 }
 
-/* ---- Blocks
- * -------------------------------------------------------------------------------------- */
+/* ---- Blocks ---------------------------------------------------------------------------------- */
 static void push_scope(GlowParser *p, const GlowToken *t, GlowBlock *block) {
   GlowScope s = {.block = block, .braces = t->braces, .names = p->names.count, .open = *t};
   glow_vec_push(p->arena, &p->scopes, s);
@@ -126,8 +125,7 @@ GlowBlock *glow_parse_close(GlowParser *p) {
   return b;
 }
 
-/* ---- Names of values
- * ------------------------------------------------------------------------------ */
+/* ---- Names of values ------------------------------------------------------------------------- */
 static void define(GlowParser *p, const GlowToken *t, GlowValue *value) {
   GlowNames *names = top(p)->block->names;
   GlowStr name = glow_parse_name(p, t);
@@ -206,8 +204,7 @@ GlowValue *glow_parse_ref(GlowParser *p, const GlowToken *t, char sigil) {
   return p->error_value;
 }
 
-/* ---- Statements
- * ------------------------------------------------------------------------------------ */
+/* ---- Statements ------------------------------------------------------------------------------ */
 static void drop_statement(GlowParser *p) {
   glow_parse_drop_items(p);
   p->types.count = 0;
@@ -372,8 +369,7 @@ void glow_parse_terminator(GlowParser *p, const GlowToken *t, GlowOp op) {
   drop_statement(p);
 }
 
-/* ---- alloc, tensorview, dealloc
- * --------------------------------------------------------------------- */
+/* ---- alloc, tensorview, dealloc -------------------------------------------------------------- */
 static GlowNode *syntax_node(GlowParser *p, const GlowToken *t, GlowOp op, GlowNodeShape shape) {
   GlowNode *n = glow_node_new(p->module, op, shape);
   n->src = glow_parse_loc(p, t);
@@ -407,8 +403,7 @@ void glow_parse_dealloc(GlowParser *p, const GlowToken *t, GlowValue *buffer) {
   drop_statement(p);
 }
 
-/* ---- Functions
- * --------------------------------------------------------------------------------------- */
+/* ---- Functions ------------------------------------------------------------------------------- */
 void glow_parse_param(GlowParser *p, const GlowToken *name, const GlowType *type) {
   GlowParamText param = {*name, type};
   glow_vec_push(p->arena, &p->params, param);
@@ -463,8 +458,7 @@ void glow_parse_with(GlowParser *p, const GlowToken *t) {
   f->inline_always = w.inline_always;
 }
 
-/* ---- Gradient declarations
- * ----------------------------------------------------------------------------- */
+/* ---- Gradient declarations ------------------------------------------------------------------- */
 void glow_parse_gradient_ref(GlowParser *p, const GlowToken *t, char sigil) {
   GlowGradientRef ref = {.is_storage = sigil == '@'};
   int64_t index = 0;

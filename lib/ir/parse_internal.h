@@ -244,8 +244,7 @@ void glow_parse_dealloc(GlowParser *p, const GlowToken *t, GlowValue *buffer);
  */
 void glow_parse_resolve(GlowParser *p);
 
-/* ---- The generated parser
- * ------------------------------------------------------------------------ */
+/* ---- The generated parser -------------------------------------------------------------------- */
 void *glow_grammarAlloc(void *(*alloc)(size_t), GlowParser *p);
 void glow_grammarFree(void *grammar, void (*release)(void *));
 void glow_grammar(void *grammar, int kind, GlowToken token);

@@ -11,8 +11,7 @@
 
 #include "support/file.h"
 
-/* ---- Names
- * ---------------------------------------------------------------------------------------- */
+/* ---- Names ----------------------------------------------------------------------------------- */
 static bool is_plain(GlowStr name) {
   if (!*name)
     return false;
@@ -61,8 +60,7 @@ static void indent(GlowText *out, uint32_t depth) {
     glow_text_puts(out, "  ");
 }
 
-/* ---- Members
- * --------------------------------------------------------------------------------------- */
+/* ---- Members --------------------------------------------------------------------------------- */
 void glow_print_scalar(GlowText *out, const GlowScalar *v, bool single) {
   char buf[64];
   size_t n;
@@ -147,8 +145,7 @@ static void print_members(GlowText *out, const GlowNode *n, bool instr) {
     glow_text_putc(out, '}');
 }
 
-/* ---- Nodes
- * ------------------------------------------------------------------------------------------ */
+/* ---- Nodes ----------------------------------------------------------------------------------- */
 static void print_operands(GlowText *out, const GlowNode *n) {
   static const char *const qualifiers[] = {"", "@in ", "@out ", "@inout "};
   for (uint32_t i = 0; i < n->noperands; ++i) {
@@ -288,8 +285,7 @@ void glow_node_print(const GlowNode *n, GlowText *out) {
       glow_text_printf(out, " ^%s {...}", n->regions[i]->label);
 }
 
-/* ---- Storage
- * ----------------------------------------------------------------------------------------- */
+/* ---- Storage --------------------------------------------------------------------------------- */
 static void print_random(GlowText *out, const GlowRandom *r) {
   char a[64], b[64];
   switch (r->kind) {
@@ -378,8 +374,7 @@ static void print_storage(GlowText *out, const GlowStorage *s, const GlowPrintOp
   glow_text_putc(out, '\n');
 }
 
-/* ---- Functions
- * ---------------------------------------------------------------------------------------- */
+/* ---- Functions ------------------------------------------------------------------------------- */
 static void print_function_results(GlowText *out, const GlowFunction *f) {
   glow_text_puts(out, " -> (");
   for (uint32_t i = 0; i < f->nresults; ++i) {
@@ -452,8 +447,7 @@ static void print_function(GlowText *out, const GlowFunction *f) {
   glow_text_putc(out, '\n');
 }
 
-/* ---- Modules
- * -------------------------------------------------------------------------------------------- */
+/* ---- Modules --------------------------------------------------------------------------------- */
 static bool has_resources(const GlowModule *m) {
   for (const GlowStorage *s = m->first_storage; s; s = s->next)
     if (s->init.kind == GLOW_INIT_RESOURCE)

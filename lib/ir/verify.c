@@ -21,8 +21,7 @@ typedef struct Verifier {
 
 static bool is_program(const GlowFunction *f) { return f->kind == GLOW_PROGRAM; }
 
-/* ---- Visibility
- * ------------------------------------------------------------------------------------- */
+/* ---- Visibility ------------------------------------------------------------------------------ */
 /* The node that stands in `home` and holds n in its regions, or n itself; NULL if home does not
  * enclose n, or only across the border of a name space. */
 static const GlowNode *ancestor_in(const GlowNode *n, const GlowBlock *home) {
@@ -64,8 +63,7 @@ static bool rule_operands_are_visible(Verifier *v, GlowNode *n) {
   return check_operand(v, n, n->pred.value);
 }
 
-/* ---- Nodes
- * ------------------------------------------------------------------------------------------ */
+/* ---- Nodes ----------------------------------------------------------------------------------- */
 static bool rule_fits_description(Verifier *v, GlowNode *n) {
   (void)v;
   return glow_node_check(n);
@@ -206,8 +204,7 @@ static NodeRule *const node_rules[] = {rule_operands_are_visible,
                                        rule_save,
                                        rule_scalar_body};
 
-/* ---- Blocks
- * ------------------------------------------------------------------------------------------ */
+/* ---- Blocks ---------------------------------------------------------------------------------- */
 static bool rule_terminators(Verifier *v, GlowBlock *b) {
   (void)v;
   bool ok = true;
@@ -301,8 +298,7 @@ static void number(GlowBlock *b) {
     n->order = count++;
 }
 
-/* ---- Storage
- * ------------------------------------------------------------------------------------------ */
+/* ---- Storage --------------------------------------------------------------------------------- */
 static bool storage_error(const Verifier *v, const GlowStorage *s, const char *what) {
   glow_error(v->ctx, glow_value_loc(&s->value), "'@%s' %s", s->value.name, what);
   return false;
@@ -383,8 +379,7 @@ typedef bool StorageRule(Verifier *v, GlowStorage *s);
 static StorageRule *const storage_rules[] = {rule_initializer, rule_data, rule_payload_keys,
                                              rule_eval_block};
 
-/* ---- Functions
- * ------------------------------------------------------------------------------------------ */
+/* ---- Functions ------------------------------------------------------------------------------- */
 static bool function_error(const Verifier *v, const GlowFunction *f, const char *what) {
   glow_error(v->ctx, f->src, "@%s: %s", f->name, what);
   return false;

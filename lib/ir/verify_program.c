@@ -36,8 +36,7 @@ static bool report(Checker *c) {
   return false;
 }
 
-/* ---- Places
- * ---------------------------------------------------------------------------------------- */
+/* ---- Places ---------------------------------------------------------------------------------- */
 static int64_t count_elements(const GlowType *t) {
   uint32_t bits = glow_type_is_tensor(t) ? glow_kind_info[t->kind].bits : 0;
   int64_t bytes = bits ? glow_type_bytes(t) : -1;
@@ -88,8 +87,7 @@ static bool overlap(Place a, Place b) {
   return a.root == b.root && a.low < b.high && b.low < a.high;
 }
 
-/* ---- Touching a buffer
- * -------------------------------------------------------------------------------- */
+/* ---- Touching a buffer ----------------------------------------------------------------------- */
 static Buffer *buffer_of(const Checker *c, const GlowValue *v) {
   return glow_map_get(c->buffers, place_of(v).root);
 }
@@ -137,8 +135,7 @@ static bool check_write(Checker *c, const GlowNode *n, const GlowValue *v) {
   return check_alive(c, n, v, buffer_of(c, v));
 }
 
-/* ---- In place
- * ------------------------------------------------------------------------------------------- */
+/* ---- In place -------------------------------------------------------------------------------- */
 /* A type variable's port list is short: at most a handful of pairs. */
 static bool may_share(const GlowNode *n, uint32_t out, uint32_t in) {
   const GlowOpDesc *d = glow_node_desc(n);
@@ -207,8 +204,7 @@ static bool check_overlaps(Checker *c, const GlowNode *n) {
   return true;
 }
 
-/* ---- Strides
- * ---------------------------------------------------------------------------------------------- */
+/* ---- Strides --------------------------------------------------------------------------------- */
 /* Whether v is a view whose elements do not simply follow each other. */
 static bool is_strided(const GlowValue *v) {
   const GlowNode *view = glow_value_def(v, GLOW_OP_TENSORVIEW);
@@ -232,8 +228,7 @@ static bool check_strides(Checker *c, const GlowNode *n) {
   return true;
 }
 
-/* ---- Instructions
- * ------------------------------------------------------------------------------------------ */
+/* ---- Instructions ---------------------------------------------------------------------------- */
 static bool add_alloc(Checker *c, GlowNode *n) {
   const GlowType *t = n->results[0].type;
   Buffer *b = GLOW_NEW(c->scratch, Buffer);

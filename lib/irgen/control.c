@@ -33,8 +33,7 @@ static bool build_control(GlowIrgen *g, const GlowNode *n, GlowValue *const *ins
   return ok;
 }
 
-/* ---- If ---------------------------------------------------------------------------------------
- */
+/* ---- If -------------------------------------------------------------------------------------- */
 
 /* One region, which leaves its values in the buffers of n's results. */
 static bool emit_branch(GlowIrgen *g, const GlowNode *n, const GlowBlock *region,
@@ -75,8 +74,7 @@ bool glow_irgen_if(GlowIrgen *g, const GlowNode *n) {
   return build_control(g, n, &cond, 1, regions);
 }
 
-/* ---- Loop -------------------------------------------------------------------------------------
- */
+/* ---- Loop ------------------------------------------------------------------------------------ */
 
 /* A Loop on its way: body parameters are iteration, condition, carried values; the body yields
  * condition, carried values, values to stack. */

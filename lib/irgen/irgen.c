@@ -48,8 +48,7 @@ bool glow_irgen_copy(GlowIrgen *g, GlowValue *to, GlowValue *from) {
   return glow_build_instr(&g->b, GLOW_OP_COPY, &to, 1, &from, 1, NULL) != NULL;
 }
 
-/* ---- Most nodes -------------------------------------------------------------------------------
- */
+/* ---- Most nodes ------------------------------------------------------------------------------ */
 
 bool glow_irgen_infer(GlowIrgen *g, const GlowNode *n, const GlowType **out) {
   const GlowType **in = GLOW_NEW_ARRAY(g->arena, const GlowType *, n->noperands);
@@ -169,8 +168,7 @@ bool glow_irgen_block(GlowIrgen *g, const GlowBlock *b) {
   return true;
 }
 
-/* ---- Saves ------------------------------------------------------------------------------------
- */
+/* ---- Saves ----------------------------------------------------------------------------------- */
 
 /* One value that a storage has at exit. */
 typedef struct Saved {
@@ -240,8 +238,7 @@ static bool emit_saves(GlowIrgen *g, const SavedVec *saved) {
   return true;
 }
 
-/* ---- Functions --------------------------------------------------------------------------------
- */
+/* ---- Functions ------------------------------------------------------------------------------- */
 
 static void make_inputs(GlowIrgen *g) {
   for (uint32_t i = 0; i < g->func->body->nparams; ++i) {

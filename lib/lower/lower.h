@@ -1,4 +1,5 @@
-/* Lowering: an operator with the trait `lower` is defined by its rule, one file each here.
+/* Lowering: an operator with the trait `lower` is defined by its rule, a file for each
+ * family here.
  *
  *   bool glow_lower_<op>(GlowBuilder *b, const GlowNode *n, GlowValue **results)
  *

@@ -64,8 +64,7 @@ static size_t name_length(const char *s) {
   return n;
 }
 
-/* ---- Options ----------------------------------------------------------------------------------
- */
+/* ---- Options --------------------------------------------------------------------------------- */
 
 static const GlowPassOption *find_option(const GlowPass *pass, const char *key) {
   for (const GlowPassOption *o = pass->options; o->name; ++o)
@@ -178,8 +177,7 @@ bool glow_pipeline_add(GlowPipeline *pipeline, const GlowPass *pass, const char 
   return true;
 }
 
-/* ---- Items ------------------------------------------------------------------------------------
- */
+/* ---- Items ----------------------------------------------------------------------------------- */
 
 static bool unknown_pass(Parser *p, const char *start, size_t length) {
   const char **names = GLOW_NEW_ARRAY(p->ctx->arena, const char *, glow_npasses + 1);
@@ -282,8 +280,7 @@ GlowPipeline *glow_pipeline_parse(GlowContext *ctx, const char *text) {
   return pipeline;
 }
 
-/* ---- Whole pipelines --------------------------------------------------------------------------
- */
+/* ---- Whole pipelines ------------------------------------------------------------------------- */
 
 static GlowPipelineItem *copy_item(GlowContext *ctx, const GlowPipelineItem *item) {
   GlowPipelineItem *copy = glow_arena_copy(ctx->arena, item, sizeof *item);

@@ -31,8 +31,7 @@ typedef struct Runner {
   bool broken; /* a pass left a module that does not verify */
 } Runner;
 
-/* ---- Dumps ------------------------------------------------------------------------------------
- */
+/* ---- Dumps ----------------------------------------------------------------------------------- */
 
 /* The functions that a pass works on, as "(@main, @f)"; nothing for module passes. */
 static void put_functions(const Runner *r, const GlowPass *pass, GlowText *out) {
@@ -89,8 +88,7 @@ static bool check_list(GlowContext *ctx, const char *option, const char *list) {
   return true;
 }
 
-/* ---- Times ------------------------------------------------------------------------------------
- */
+/* ---- Times ----------------------------------------------------------------------------------- */
 
 static Seconds now(void) {
   struct timespec t;
@@ -131,8 +129,7 @@ static void print_times(Runner *r) {
   fprintf(stderr, "; %8.4f 100.0%%  %8.4f        total\n", total, user);
 }
 
-/* ---- Running ----------------------------------------------------------------------------------
- */
+/* ---- Running --------------------------------------------------------------------------------- */
 
 /* GRAPH and PROGRAM passes must have something to work on. */
 static bool level_occurs(const Runner *r, const GlowPass *pass) {

@@ -67,8 +67,7 @@ bool glow_constness_of(GlowConstness *c, const GlowValue *v) {
   return glow_map_get(c->known, v->def.node) == &yes_mark;
 }
 
-/* ---- Eval initializers ------------------------------------------------------------------------
- */
+/* ---- Eval initializers ----------------------------------------------------------------------- */
 
 GlowEval glow_eval_create(GlowModule *m, GlowArena *arena, const GlowNode *for_node) {
   GlowBlock *b = glow_block_create(m, GLOW_LEVEL_GRAPH, NULL, NULL);
@@ -125,8 +124,7 @@ GlowStorage *glow_eval_finish(GlowEval *e, GlowValue *v, GlowStr name) {
   return s;
 }
 
-/* ---- Lists ------------------------------------------------------------------------------------
- */
+/* ---- Lists ----------------------------------------------------------------------------------- */
 
 GlowStorage *glow_constant_list(GlowModule *m, GlowStr name, const GlowTensor *t) {
   GlowTensor *copy = GLOW_NEW(m->ctx->arena, GlowTensor);

@@ -5,8 +5,7 @@
 #include "pass/pass.h"
 #include "transforms/transforms.h"
 
-/* ---- Buffers ----------------------------------------------------------------------------------
- */
+/* ---- Buffers --------------------------------------------------------------------------------- */
 bool glow_buffer_is_plain_alloc(const GlowValue *v);
 GlowNode *glow_buffer_dealloc(const GlowValue *alloc); /* NULL if it has none */
 /* Lets the buffer live until after n, which is numbered (glow_function_number). */
@@ -23,8 +22,7 @@ GlowBufferUses glow_buffer_uses(GlowValue *alloc);
 /* Forgets offsets: lifetimes have changed, and a plan has all or none. */
 void glow_program_drop_plan(GlowFunction *program);
 
-/* ---- Moving -----------------------------------------------------------------------------------
- */
+/* ---- Moving ---------------------------------------------------------------------------------- */
 /* Whether n would read the same values at `to`, which stands behind it in the same block and not
  * too far away. */
 bool glow_instr_can_move_down(const GlowNode *n, const GlowNode *to);
@@ -34,8 +32,7 @@ bool glow_instr_reads_apart(const GlowNode *n, const GlowValue *link, GlowValue 
 /* Lets all buffers that n reads live until after `to`. */
 void glow_instr_keep_inputs(const GlowNode *n, GlowNode *to);
 
-/* ---- Scalar bodies ----------------------------------------------------------------------------
- */
+/* ---- Scalar bodies --------------------------------------------------------------------------- */
 /* A body under construction; parameters from first_param on stand for `inputs`, one each. */
 typedef struct GlowScalarBody {
   GlowBlock *body;

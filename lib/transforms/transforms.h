@@ -7,16 +7,14 @@
 #include "ir/ir.h"
 #include "lower/lower.h"
 
-/* ---- Types (reinfer.c) ------------------------------------------------------------------------
- */
+/* ---- Types (reinfer.c) ----------------------------------------------------------------------- */
 /* Infers n's results again and narrows their types; a claim that inference now contradicts is an
  * error at n. Regions are not entered. *changed is set if a type became narrower. */
 bool glow_reinfer_node(GlowNode *n, bool *changed);
 /* All nodes of a block in order, regions before the node that has them. */
 bool glow_reinfer_block(GlowBlock *b, bool *changed);
 
-/* ---- Constants (constants.c) ------------------------------------------------------------------
- */
+/* ---- Constants (constants.c) ----------------------------------------------------------------- */
 /* Which values can be computed before the program runs: constants, and results of pure nodes on
  * them. Remembers what it found; make a new one after changing operands. */
 typedef struct GlowConstness GlowConstness;
@@ -46,20 +44,17 @@ GlowStorage *glow_constant_list(GlowModule *m, GlowStr name, const GlowTensor *t
 /* The constant's one value if all its elements are the same and are known now. */
 bool glow_value_splat(const GlowValue *v, GlowScalar *value);
 
-/* ---- Dead code (dead.c) ------------------------------------------------------------------------
- */
+/* ---- Dead code (dead.c) ---------------------------------------------------------------------- */
 /* Removes n if it is pure and unused, then what only it used, upwards. Nothing if n is removed
  * already. */
 void glow_remove_dead(GlowNode *n);
 
-/* ---- Folding (graph/constant_fold.c) ----------------------------------------------------------
- */
+/* ---- Folding (graph/constant_fold.c) --------------------------------------------------------- */
 /* Evaluates what is computed from known small integers and booleans, narrows types by it, and
  * calls fold hooks, over a whole function. *changes counts the nodes folded. */
 bool glow_fold_small_integers(GlowFunction *f, GlowArena *arena, uint64_t *changes);
 
-/* ---- Programs (program/buffers.c) -------------------------------------------------------------
- */
+/* ---- Programs (program/buffers.c) ------------------------------------------------------------ */
 /* The alloc, storage or parameter behind a buffer, through views. */
 GlowValue *glow_buffer_base(GlowValue *v);
 /* The same, but only past views of all elements in their order. */

@@ -12,8 +12,7 @@ static unsigned failures;
           : (void)(++failures, printf("%s:%d: ", __FILE__, __LINE__), printf(__VA_ARGS__),         \
                    putchar('\n')))
 
-/* ---- Failing allocations: the n-th from now, and all after it
- * ------------------------------------ */
+/* ---- Failing allocations: the n-th from now, and all after it -------------------------------- */
 static long allowed = -1; /* -1: no limit */
 
 void *__real_malloc(size_t size);
@@ -36,8 +35,7 @@ void *__wrap_realloc(void *old, size_t size) {
   return may_allocate() ? __real_realloc(old, size) : NULL;
 }
 
-/* ---- Helpers
- * ---------------------------------------------------------------------------------------- */
+/* ---- Helpers --------------------------------------------------------------------------------- */
 static char last_error[512];
 static unsigned errors;
 
@@ -90,8 +88,7 @@ static const char base_text[] = "declare {\n"
                                 "  Save(%r, @x)\n"
                                 "}\n";
 
-/* ---- Tests
- * ------------------------------------------------------------------------------------------ */
+/* ---- Tests ----------------------------------------------------------------------------------- */
 static void test_names(GlowContext *ctx, void *arg) {
   (void)arg;
   GlowModule *m = parse(ctx, base_text);

@@ -24,8 +24,7 @@ GlowDriver glow_driver_create(GlowContext *ctx, const char *tool) {
   return d;
 }
 
-/* ---- Splitting --------------------------------------------------------------------------------
- */
+/* ---- Splitting ------------------------------------------------------------------------------- */
 
 static bool is_separator(const char *line, size_t length) {
   while (length && (line[length - 1] == '\r' || line[length - 1] == ' '))
@@ -58,8 +57,7 @@ static void split(GlowContext *ctx, const GlowInput *in, PartVec *parts) {
   add_part(ctx, parts, start_line, start, end);
 }
 
-/* ---- One module -------------------------------------------------------------------------------
- */
+/* ---- One module ------------------------------------------------------------------------------ */
 
 static bool is_text(GlowDriver *d, const GlowInput *in) {
   if (glow_text_is_module(in->data, in->size))

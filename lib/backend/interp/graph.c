@@ -115,13 +115,17 @@ void glow_walk_set(GlowWalk *w, const GlowValue *v, GlowTensor *t, bool owned) {
       glow_tensor_free(t);
     return;
   }
+  GlowDefer hold; /* t has no other owner until the slot is ready */
+  glow_defer_push(w->ctx, &hold, glow_tensor_free_fn, owned ? t : NULL);
   GlowSlot *s = slot_of(w, v);
   clear_slot(s);
+  GlowSlot *others = glow_map_get(w->deaths, last);
+  glow_map_set(w->deaths, last, s);
   s->tensor = t;
   s->owned = owned;
   s->last = last;
-  s->next_dying = glow_map_get(w->deaths, last);
-  glow_map_set(w->deaths, last, s);
+  s->next_dying = others;
+  glow_defer_pop(w->ctx, &hold, false);
 }
 
 static void bury(GlowWalk *w, const GlowNode *n) {

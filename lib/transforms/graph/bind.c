@@ -25,8 +25,7 @@ typedef struct Bind {
   GLOW_VEC(Symbol) symbols; /* every symbol of the module, in order of appearance */
 } Bind;
 
-/* ---- Every type of a module -------------------------------------------------------------------
- */
+/* ---- Every type of a module ------------------------------------------------------------------ */
 
 typedef const GlowType *TypeFn(Bind *b, const GlowType *t);
 
@@ -106,8 +105,7 @@ static const GlowType *substitute(Bind *b, const GlowType *t) {
   return t->layout ? glow_type_with_layout(b->ctx, bound, t->layout) : bound;
 }
 
-/* ---- What to bind -----------------------------------------------------------------------------
- */
+/* ---- What to bind ---------------------------------------------------------------------------- */
 
 /* One extent: 8 or ..64. */
 static bool parse_dim(const char **at, GlowDim *dim) {

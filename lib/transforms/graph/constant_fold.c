@@ -52,8 +52,7 @@ static bool try_hook(Fold *f, GlowNode *n) {
   return true;
 }
 
-/* ---- Small integers ---------------------------------------------------------------------------
- */
+/* ---- Small integers -------------------------------------------------------------------------- */
 
 /* The operands of n; NULL if one is unknown. */
 static const GlowTensor **known_operands(Fold *f, const GlowNode *n) {
@@ -138,8 +137,7 @@ static void try_evaluate(Fold *f, GlowNode *n) {
   glow_defer_pop(f->ctx, &release, true);
 }
 
-/* ---- Control flow -----------------------------------------------------------------------------
- */
+/* ---- Control flow ---------------------------------------------------------------------------- */
 
 /* Moves the nodes of the region that runs before the If. */
 static bool try_if(Fold *f, GlowNode *n) {
@@ -189,8 +187,7 @@ bool glow_fold_small_integers(GlowFunction *function, GlowArena *arena, uint64_t
   return true;
 }
 
-/* ---- Everything else: eval constants ----------------------------------------------------------
- */
+/* ---- Everything else: eval constants --------------------------------------------------------- */
 
 typedef struct Outline {
   GlowPassRun *run;

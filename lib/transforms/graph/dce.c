@@ -84,8 +84,7 @@ static void sweep(Dce *d, GlowBlock *b) {
   }
 }
 
-/* ---- Results of regions -----------------------------------------------------------------------
- */
+/* ---- Results of regions ---------------------------------------------------------------------- */
 
 /* Ends a region with fewer values: those of its terminator where keep[first + i], and all before
  * `first`. */
@@ -179,8 +178,7 @@ static bool drop_in_block(GlowPassRun *run, GlowBlock *b) {
   return true;
 }
 
-/* ---- Functions and storage --------------------------------------------------------------------
- */
+/* ---- Functions and storage ------------------------------------------------------------------- */
 
 typedef struct Reached {
   GlowArena *arena;

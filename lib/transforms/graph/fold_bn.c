@@ -98,8 +98,7 @@ static void collect(Context *ctx, Chain *c) {
   }
 }
 
-/* ---- New weights ------------------------------------------------------------------------------
- */
+/* ---- New weights ----------------------------------------------------------------------------- */
 
 /* One of the two eval blocks that are being written. */
 typedef struct Weights {
@@ -209,8 +208,7 @@ static bool fold_weights(Context *ctx, const Chain *c, uint32_t port, GlowValue 
   return true;
 }
 
-/* ---- The rewrite ------------------------------------------------------------------------------
- */
+/* ---- The rewrite ----------------------------------------------------------------------------- */
 
 static bool rewrite(Context *ctx, const Chain *c) {
   GlowValue *ins[] = {glow_node_in(c->conv, GLOW_CONVOLUTION_IN_X), NULL, NULL};

@@ -84,8 +84,7 @@ void glow_program_drop_plan(GlowFunction *program) {
   program->arena = program->align = -1;
 }
 
-/* ---- Moving work from one place to another ----------------------------------------------------
- */
+/* ---- Moving work from one place to another --------------------------------------------------- */
 
 /* Whether n, or something inside it, writes a buffer with that base. */
 static bool writes(const GlowNode *n, const GlowValue *base) {
@@ -134,8 +133,7 @@ void glow_instr_keep_inputs(const GlowNode *n, GlowNode *to) {
     glow_buffer_end_after(glow_buffer_base(n->pred.value), to);
 }
 
-/* ---- Scalar bodies ----------------------------------------------------------------------------
- */
+/* ---- Scalar bodies --------------------------------------------------------------------------- */
 
 static const GlowType *element_type(GlowContext *ctx, const GlowType *t) {
   return glow_type_scalar(ctx, t->kind);
