@@ -27,6 +27,7 @@ GlowStatus glow_session_open(GlowSession *s, GlowContext *ctx, const char *path,
   glow_onnx_register(ctx);
   if (!glow_input_open(ctx, path, false, GLOW_NOWHERE, &s->file))
     return GLOW_IO;
+  glow_blob_hold(ctx, &s->file);
   return load_module(s, options);
 }
 

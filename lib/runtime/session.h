@@ -13,7 +13,7 @@ typedef GlowStatus (*GlowBackendFn)(GlowFunction *f, const GlowBindings *inputs,
 
 typedef struct GlowSession {
   GlowContext *ctx;
-  GlowInput file;       /* stays open: the module may borrow from it */
+  GlowInput file; /* the context closes it: the module may borrow from it */
   GlowModule *module;
   GlowFunction *entry;
   GlowBindings inputs;  /* owned tensors */

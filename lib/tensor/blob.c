@@ -1,8 +1,7 @@
 /* Blobs: weight files of a context, each mapped once and indexed by key.
  *
  * Blobs form a list in the context, which closes them when it is destroyed. A blob's `path` is set
- * when its index is complete, so a file that failed to load is never found again. The reader of
- * ONNX files is remembered in a blob of its own without any bytes. */
+ * when its index is complete, so a file that failed to load is never found again. */
 #include "tensor/blob.h"
 
 #include <stdlib.h>
@@ -31,6 +30,8 @@ static GlowBlob *new_blob(GlowContext *ctx) {
   ctx->release_blobs = release_all;
   return b;
 }
+
+void glow_blob_hold(GlowContext *ctx, const GlowInput *in) { new_blob(ctx)->input = *in; }
 
 void glow_blob_set_onnx_reader(GlowContext *ctx, GlowOnnxIndexFn fn) { ctx->onnx_index = fn; }
 

@@ -167,7 +167,7 @@ static void test_bindings(void) {
       "declare { placeholder @a : float<2>  placeholder @b : float<2>  placeholder @c : i64<>\n"
       "  placeholder @y : float<2>  placeholder @z : float<2>\n"
       "  constant @a.in : float<2> = [1.0, 2.0]  constant @b.in : float<3> = [1.0, 2.0, 3.0] }\n"
-      "func @main {\n"
+      "func @main() -> (float<2>, i64<0>) {\n"
       "  %0 = Add(@a, @b)  %1 = Shape(@c)  Save(%0, @z)  return %0, %1\n"
       "}\n");
   bind(&r, "a");
@@ -178,7 +178,7 @@ static void test_bindings(void) {
   r = begin(
       "declare { placeholder @z : float<1>  placeholder @y : float<1>  placeholder @x : float<1>\n"
       "  constant @x.in : float<1> = [3.0] }\n"
-      "func @main(%p : float<1>) {\n"
+      "func @main(%p : float<1>) -> (float<1>, float<1>) {\n"
       "  %0 = Neg(@x)  %1 = Add(%p, %p)  Save(%1, @y)  Save(%0, @z)  return %0, %1\n"
       "}\n");
   bind(&r, "x");
@@ -197,9 +197,9 @@ static void test_bindings(void) {
 static void test_save(void) {
   Run r =
       begin("declare { variable @v : i64<> = 1  placeholder @old : i64<> }\n"
-            "func @bump { %one = Splat() {value = 1} : i64<>  %n = Add(@v, %one)  Save(%n, @v)\n"
+            "func @bump() -> (i64<>) { %one = Splat() {value = 1} : i64<>  %n = Add(@v, %one)  Save(%n, @v)\n"
             "  %again = Add(@v, @v)  return %again }\n"
-            "func @main { %a = Call() {callee = @bump}  %b = Call() {callee = @bump}\n"
+            "func @main() -> (i64<>, i64<>) { %a = Call() {callee = @bump}  %b = Call() {callee = @bump}\n"
             "  Save(@v, @old)  return %a, %b }\n");
   CHECK(go(&r) == GLOW_OK);
   CHECK(prints(&r, "0", "2") && prints(&r, "1", "4") && prints(&r, "old", "1"));
@@ -213,7 +213,7 @@ static void test_save(void) {
 
 static void test_control(void) {
   EXPECT("declare { constant @n : i64<> = 6  constant @a : i64<> = 0  constant @b : i64<> = 1 }\n"
-         "func @main {\n"
+         "func @main() -> (i64<>, i64<?>) {\n"
          "  %x, %y, %all = Loop(@n, none, @a, @b) : i64<>, i64<>, i64<?>\n"
          "    ^body(%i : i64<>, %go : bool<>, %p : i64<>, %q : i64<>) {\n"
          "      %s = Add(%p, %q)  %five = Splat() {value = 8} : i64<>  %more = Less(%s, %five)\n"
@@ -221,20 +221,20 @@ static void test_control(void) {
          "  return %x, %all }\n",
          "0", "5", "1", "[0, 1, 1, 2, 3]");
   EXPECT("declare { constant @zero : i64<> = 0  constant @a : float<2> = [1.0, 2.0] }\n"
-         "func @main {\n"
+         "func @main() -> (float<2>, i64<2>) {\n"
          "  %x, %all = Loop(@zero, none, @a) : float<2>, float<? x 2>\n"
          "    ^body(%i : i64<>, %go : bool<>, %p : float<2>) { %s = Neg(%p)  yield %go, %s, %p }\n"
          "  %n = Shape(%all)  return %x, %n }\n",
          "0", "[1.0, 2.0]", "1", "[0, 2]");
   EXPECT("declare { constant @s : float<2> = [0.0, 0.0]\n"
          "  constant @x : float<3 x 2> = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]] }\n"
-         "func @main {\n"
+         "func @main() -> (float<2>, float<3 x 2>) {\n"
          "  %sum, %all = Scan(@s, @x) {num_scan = 1, in_reverse = [true], out_reverse = [true]}\n"
          "    ^body(%a : float<2>, %b : float<2>) { %c = Add(%a, %b)  yield %c, %c }\n"
          "  return %sum, %all }\n",
          "0", "[9.0, 12.0]", "1", "[[9.0, 12.0], [8.0, 10.0], [5.0, 6.0]]");
   EXPECT("declare { constant @c : bool<> = false  constant @x : float<1> = [4.0] }\n"
-         "func @main { %k = Sqrt(@x)\n"
+         "func @main() -> (float<?>) { %k = Sqrt(@x)\n"
          "  %r = If(@c) : float<?> ^then { yield @x } ^else { %d = Concat(%k, @x) {axis = 0} yield "
          "%d }\n"
          "  return %r }\n",
@@ -247,11 +247,11 @@ static void test_depth(void) {
   for (int i = 0; i < 70; i++)
     n += (size_t)snprintf(
         text + n, sizeof text - n,
-        "func @f%d(%%x : float<>) { %%y = Call(%%x) {callee = @f%d} : float<>  return %%y }\n", i,
+        "func @f%d(%%x : float<>) -> (float<>) { %%y = Call(%%x) {callee = @f%d} : float<>  return %%y }\n", i,
         i + 1);
   snprintf(text + n, sizeof text - n,
-           "func @f70(%%x : float<>) { %%y = Neg(%%x)  return %%y }\n"
-           "func @main { %%x = Splat() {value = 1.0} : float<>  %%y = Call(%%x) {callee = @f0} : "
+           "func @f70(%%x : float<>) -> (float<>) { %%y = Neg(%%x)  return %%y }\n"
+           "func @main() -> (float<>) { %%x = Splat() {value = 1.0} : float<>  %%y = Call(%%x) {callee = @f0} : "
            "float<>  return %%y }\n");
   fails(text, "nest more than 64 deep", 64);
 }
@@ -262,7 +262,7 @@ static void test_depth(void) {
 static void test_sequences(void) {
   EXPECT("declare { constant @x : float<3 x 2> = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]\n"
          "  constant @sizes : i64<2> = [1, 2]  constant @last : i64<> = -1 }\n"
-         "func @main {\n"
+         "func @main() -> (float<..2 x 2>, i64<>, float<? x 2>) {\n"
          "  %s = SplitToSequence(@x, @sizes) : seq<float<..2 x 2>, 2>\n"
          "  %e = SequenceAt(%s, @last) : float<..2 x 2>\n"
          "  %t = SequenceInsert(%s, %e) : seq<float<..2 x 2>, 3>\n"
@@ -273,19 +273,19 @@ static void test_sequences(void) {
          "0", "[[3.0, 4.0], [5.0, 6.0]]", "1", "3", "2", "[[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]");
   EXPECT("declare { constant @s : string<4> = [\"Monday\", \"tuesday\", \"\xc3\x84rger\", "
          "\"MONDAY\"] }\n"
-         "func @main {\n"
+         "func @main() -> (string<..4>) {\n"
          "  %a = StringNormalizer(@s) {action = upper, stopwords = [\"monday\"]}\n"
          "  return %a }\n",
          "0", "[\"TUESDAY\", \"\xc3\x84RGER\"]");
   EXPECT("declare { constant @x : float<3> = [0.1, -inf, 1e30]  constant @s : string<2> = [\"-7\", "
          "\"2.5\"] }\n"
-         "func @main { %a = Cast(@x) {to = string}  %b = Cast(@s) {to = float}  return %a, %b }\n",
+         "func @main() -> (string<3>, float<2>) { %a = Cast(@x) {to = string}  %b = Cast(@s) {to = float}  return %a, %b }\n",
          "0", "[\"0.1\", \"-inf\", \"1e+30\"]", "1", "[-7.0, 2.5]");
   fails("declare { constant @s : string<1> = [\"seven\"] }\n"
-        "func @main {\n  %b = Cast(@s) {to = float}\n  return %b }\n",
+        "func @main() -> (float<1>) {\n  %b = Cast(@s) {to = float}\n  return %b }\n",
         "element 0 is no number: \"seven\"", 3);
   fails(
-      "func @main {\n  %s = SequenceEmpty() {elem = float<2>}\n  %i = Splat() {value = 0} : i64<>\n"
+      "func @main() -> (float<2>) {\n  %s = SequenceEmpty() {elem = float<2>}\n  %i = Splat() {value = 0} : i64<>\n"
       "  %x = SequenceAt(%s, %i)\n  return %x }\n",
       "the sequence is empty", 4);
 }
@@ -295,12 +295,12 @@ static void test_sequences(void) {
 
 static void test_errors(void) {
   fails("declare { variable @i : i64<2> = [1, 5]  constant @x : float<3> = [1.0, 2.0, 3.0] }\n"
-        "func @main {\n  %picked = Gather(@x, @i)\n  return %picked }\n",
+        "func @main() -> (float<2>) {\n  %picked = Gather(@x, @i)\n  return %picked }\n",
         "Gather 'picked': Indices is out of range: 5", 3);
   fails("declare { variable @s : i64<1> = [3]  constant @x : float<3> = [1.0, 2.0, 3.0] }\n"
-        "func @main {\n  %y = Reshape(@x, @s) : float<2>\n  return %y }\n",
+        "func @main() -> (float<2>) {\n  %y = Reshape(@x, @s) : float<2>\n  return %y }\n",
         "float<3>", 3);
-  fails("declare { constant @x : float<2> = elided }\nfunc @main { %y = Neg(@x)  return %y }\n",
+  fails("declare { constant @x : float<2> = elided }\nfunc @main() -> (float<2>) { %y = Neg(@x)  return %y }\n",
         "left out of this text", 1);
   fails("declare { variable @x : float<4> = [1.0, 0.0, 2.0, 0.0]  placeholder @y : i64<1 x 3> }\n"
         "program @main {\n  %n = alloc i64<1 x ..4>\n  non_zero @out %n, @in @x\n"
@@ -350,7 +350,7 @@ static void test_bodies(void) {
   same_results(
       CONV
       "func @main { %c = Convolution(@x, @w)  %d = Add(%c, @skip)  %e = Relu(%d)  Save(%e, @y) }\n",
-      CONV "program @main { convolution @out @y, @in @x, @in @w, none, @in @skip\n"
+      CONV "program @main { convolution @out @y, @in @x, @in @w, @in none, @in @skip\n"
            "  ^epilogue(%acc : float16<>, %s : float16<>) = { %0 = Add(%acc, %s)  %1 = Relu(%0)  "
            "yield %1 } }\n");
 }
@@ -425,7 +425,7 @@ static void test_broadcast(void) {
 static void test_quantized(void) {
   EXPECT("declare { constant @a : i8[S:0.5 O:10]<4> = [127, -128, 12, 10]\n"
          "  constant @b : i8[S:0.25 O:0]<4> = [1, -100, 3, 1] }\n"
-         "func @main { %y = Add(@a, @b) : i8[S:1.0 O:-2]<4>  return %y }\n",
+         "func @main() -> (i8[S:1.0 O:-2]<4>) { %y = Add(@a, @b) : i8[S:1.0 O:-2]<4>  return %y }\n",
          /* 58.5 + 0.25, -69 - 25, 1 + 0.75, 0 + 0.25 */
          "0", "[57, -96, 0, -2]");
 }
@@ -433,7 +433,7 @@ static void test_quantized(void) {
 static void test_pow(void) {
   EXPECT("declare { constant @i : i32<3> = [2, 3, -2]  constant @f : float<3> = [0.5, 3.0, 31.0]\n"
          "  constant @x : float<2> = [2.0, -8.0]  constant @e : i64<2> = [-1, 3] }\n"
-         "func @main { %a = Pow(@i, @f)  %b = Pow(@x, @e)  return %a, %b }\n",
+         "func @main() -> (i32<3>, float<2>) { %a = Pow(@i, @f)  %b = Pow(@x, @e)  return %a, %b }\n",
          "0", "[1, 27, -2147483648]", "1", "[0.5, -512.0]");
 }
 
@@ -528,7 +528,7 @@ static void test_kernel_sets(void) {
 static void test_float_mode(void) {
   Run r = begin(
       "declare { variable @x : float<2> = [1e-40, 1.0]  variable @e : float<2> = [1e-40, 1e-10] }\n"
-      "func @main { %y = Add(@x, @e)  return %y }\n");
+      "func @main() -> (float<2>) { %y = Add(@x, @e)  return %y }\n");
   CHECK(fesetround(FE_UPWARD) == 0);
   CHECK(go(&r) == GLOW_OK);
   CHECK(fegetround() == FE_UPWARD);
@@ -546,7 +546,7 @@ static void test_chain(void) {
   t += sprintf(t, "declare { constant @c0 : i64<> = 1\n");
   for (int i = 1; i < LINKS; i++)
     t += sprintf(t, "constant @c%d : i64<> = eval { %%0 = Add(@c%d, @c0)  yield %%0 }\n", i, i - 1);
-  sprintf(t, "}\nfunc @main { %%y = Neg(@c%d)  return %%y }\n", LINKS - 1);
+  sprintf(t, "}\nfunc @main() -> (i64<>) { %%y = Neg(@c%d)  return %%y }\n", LINKS - 1);
   EXPECT(text, "0", "-20000");
   free(text);
 }
@@ -554,7 +554,7 @@ static void test_chain(void) {
 static void test_single_nodes(void) {
   Run r = begin(
       "declare { constant @i : i64<> = 9 }\n"
-      "func @main { %x = Splat() {value = 2.0} : float<3>  %y = Gather(%x, @i)  return %y }\n");
+      "func @main() -> (float<>) { %x = Splat() {value = 2.0} : float<3>  %y = Gather(%x, @i)  return %y }\n");
   GlowNode *splat = r.entry->body->first, *gather = splat->next;
   GlowTensor *x = NULL, *y = NULL;
   CHECK(glow_interp_eval_node(splat, NULL, &x, false) && x && glow_tensor_get_double(x, 2) == 2.0);
@@ -573,7 +573,7 @@ static void test_out_of_memory(void) {
   static const char text[] = "declare { constant @n : i64<> = 2  constant @x : float<2 x 3> = "
                              "splat(0.5)  placeholder @y : float<2 x 3>\n"
                              "  constant @e : float<2 x 3> = eval { %0 = Exp(@x)  yield %0 } }\n"
-                             "func @main {\n"
+                             "func @main() -> (float<? x 2 x 3>, seq<float<2 x 3>, 2>) {\n"
                              "  %a, %all = Loop(@n, none, @x) : float<2 x 3>, float<? x 2 x 3>\n"
                              "    ^body(%i : i64<>, %go : bool<>, %p : float<2 x 3>) { %s = "
                              "Softmax(%p)  yield %go, %s, %p }\n"

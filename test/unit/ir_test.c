@@ -185,6 +185,33 @@ static void test_walk(GlowContext *ctx, void *arg) {
   EXPECT(!glow_node_region(node(m, "f", 1), "body"), "no such region");
 }
 
+/* What no text can say, since the parser resolves names as it reads. */
+static void test_dominance(GlowContext *ctx, void *arg) {
+  (void)arg;
+  GlowModule *m = parse(ctx, base_text);
+  GlowNode *add = node(m, "f", 0), *branch = node(m, "f", 1), *save = node(m, "f", 2);
+  GlowBlock *then = glow_node_region(branch, "then");
+  glow_node_move_before(branch, add);
+  EXPECT(!glow_module_verify(m) && strstr(last_error, "uses '%a', which is not defined before it"),
+         "%s", last_error);
+  glow_node_move_before(add, branch);
+  EXPECT(glow_module_verify(m), "%s", last_error);
+  glow_use_set(&save->operands[0], &then->first->results[0]);
+  EXPECT(!glow_module_verify(m) && strstr(last_error, "uses '%t', which is not defined before it"),
+         "a value of a region is used outside: %s", last_error);
+  glow_use_set(&save->operands[0], &branch->results[0]);
+  glow_use_set(&then->first->operands[0], &branch->results[0]);
+  EXPECT(!glow_module_verify(m) && strstr(last_error, "uses '%r', which is not defined before it"),
+         "a region uses a result of its own node: %s", last_error);
+  glow_use_set(&then->first->operands[0], &add->results[0]);
+  EXPECT(glow_module_verify(m), "%s", last_error);
+  GlowStorage *late = glow_storage_create(m, GLOW_CONSTANT, glow_str(ctx, "late"),
+                                          glow_type_scalar(ctx, GLOW_KIND_FLOAT), (GlowInit){0});
+  EXPECT(!glow_module_verify(m) && strstr(last_error, "needs an initializer"), "%s", last_error);
+  glow_storage_remove(late);
+  EXPECT(glow_module_verify(m), "%s", last_error);
+}
+
 static void test_known(GlowContext *ctx, void *arg) {
   (void)arg;
   GlowModule *m = parse(ctx, base_text);
@@ -349,6 +376,7 @@ int main(void) {
   run("replace", test_replace);
   run("builder errors", test_builder_errors);
   run("walk", test_walk);
+  run("dominance", test_dominance);
   run("known", test_known);
   run("clone", test_clone);
   run("equal", test_equal);

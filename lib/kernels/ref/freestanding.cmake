@@ -1,5 +1,6 @@
 # Fails if an object of the reference kernels refers to anything outside them but memcpy, memmove
 # and memset: cmake -DNM=nm -DOBJECTS=a.o;b.o -P freestanding.cmake
+cmake_policy(VERSION 3.25)
 set(defined "memcpy" "memmove" "memset")
 foreach(object IN LISTS OBJECTS)
   execute_process(COMMAND ${NM} -g --defined-only ${object} OUTPUT_VARIABLE out COMMAND_ERROR_IS_FATAL ANY)
