@@ -17,7 +17,8 @@ void glow_note_value(const GlowNode *n, const GlowValue *v) {
     glow_note(n->block->module->ctx, loc, "'%s%s' is defined here", sigil, v->name);
 }
 
-bool glow_node_has_error(const GlowNode *n) {
+/* True if any operand of n has the error type: its consequences are not reported. */
+static bool has_error(const GlowNode *n) {
   for (uint32_t i = 0; i < n->noperands; ++i)
     if (n->operands[i].value && glow_type_is_error(n->operands[i].value->type))
       return true;
@@ -124,7 +125,8 @@ static bool in_set(GlowKindSet set, const GlowType *t) {
   return t->quantized ? (set & GLOW_KINDS_QUANTIZED) != 0 : (set & GLOW_KIND_BIT(t->kind)) != 0;
 }
 
-bool glow_port_accepts(const GlowOpDesc *d, const GlowPort *port, const GlowType *t) {
+/* Whether a port of an operator takes values of type t. */
+static bool port_accepts(const GlowOpDesc *d, const GlowPort *port, const GlowType *t) {
   switch ((GlowPortTypeKind)port->type) {
   case GLOW_PORT_ANY:
     return true;
@@ -188,7 +190,7 @@ static bool report_port(const GlowNode *n, const GlowPort *port, const GlowValue
 static bool check_type(const GlowNode *n, const GlowPort *port, const GlowValue *v,
                        Binding *bindings) {
   const GlowOpDesc *d = glow_node_desc(n);
-  if (!glow_port_accepts(d, port, v->type))
+  if (!port_accepts(d, port, v->type))
     return report_port(n, port, v);
   if (port->type != GLOW_PORT_VAR)
     return true;
@@ -235,7 +237,7 @@ static bool check_types(const GlowNode *n, bool results) {
 }
 
 bool glow_node_check(const GlowNode *n) {
-  return check_counts(n) && check_regions(n) && !glow_node_has_error(n) && check_types(n, false);
+  return check_counts(n) && check_regions(n) && !has_error(n) && check_types(n, false);
 }
 
 /* ---- Inference --------------------------------------------------------------------------------

@@ -27,6 +27,9 @@ typedef struct GlowInfer {
  * scale and offset from its claim. At run time out entries are bounded tensor types (exact but for
  * DYNAMIC operators); the claim stands in where the operator leaves its result free. */
 bool glow_infer_run(GlowInfer *in);
+/* The same for an existing node, from its operands' types and known values and its results' claims;
+ * types has room for all results. */
+bool glow_node_infer(const GlowNode *n, const GlowType **types);
 /* Reports with the operator's name in front; returns false. */
 bool glow_infer_error(const GlowInfer *in, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -30,9 +30,7 @@ typedef struct GlowNodeShape {
 /* A detached node: operands `none`, results of the error type and without names, members copied
  * from the operator's defaults. */
 GlowNode *glow_node_new(GlowModule *m, GlowOp op, GlowNodeShape shape);
-void glow_node_insert(GlowNode *n, GlowBlock *b, GlowNode *before); /* before NULL: last */
-void glow_node_unlink(GlowNode *n);
-void glow_node_attach_region(GlowNode *n, uint32_t index, GlowBlock *region);
+void glow_node_insert(GlowNode *n, GlowBlock *b, GlowNode *before); void glow_node_attach_region(GlowNode *n, uint32_t index, GlowBlock *region);
 /* How many region slots a node of `d` needs: its ports, then one for ^epilogue or scalar ^body. */
 uint32_t glow_op_region_slots(const GlowOpDesc *d, bool scalar_body);
 /* Slot of a region called `label`, or UINT32_MAX. */
@@ -46,8 +44,6 @@ uint32_t glow_trim_inputs(const GlowOpDesc *d, GlowValue *const *ins, uint32_t c
 /* Operand, result and region counts and the types of operands against the operator's ports.
  * Reports; an operand of the error type fails without a report. */
 bool glow_node_check(const GlowNode *n);
-/* Result types from shape inference; an entry stays NULL where the operator leaves it free. */
-bool glow_node_infer(const GlowNode *n, const GlowType **types);
 /* Whether the operator's own verify hook accepts n; reports if not. */
 bool glow_node_check_hook(const GlowNode *n);
 /* Infers n's results, checks them against its claims (results[i].type, where `claimed`), and sets
@@ -56,11 +52,7 @@ bool glow_node_resolve(GlowNode *n, const bool *claimed);
 /* The buffers that instruction n writes against inferred types, up to layout and bounds. Reports.
  */
 bool glow_instr_check_outputs(const GlowNode *n);
-/* Whether a port of an operator takes values of type t. */
-bool glow_port_accepts(const GlowOpDesc *d, const GlowPort *port, const GlowType *t);
 bool glow_type_is_error(const GlowType *t);
-/* True if any operand of n has the error type: its consequences are not reported. */
-bool glow_node_has_error(const GlowNode *n);
 
 /* After an error about n: where v is defined. */
 void glow_note_value(const GlowNode *n, const GlowValue *v);
@@ -85,7 +77,5 @@ bool glow_init_equal(const GlowStorage *a, const GlowStorage *b);
 /* How weight files hold a tensor of this static type: its physical extents, or plain bytes where
  * safetensors has no such kind. */
 const GlowType *glow_type_in_file(GlowContext *ctx, const GlowType *type);
-/* The absolute path of a resource. */
-GlowStr glow_resource_path(const GlowModule *m, GlowStr file);
 
 #endif

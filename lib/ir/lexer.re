@@ -54,7 +54,7 @@ int glow_lexer_next(GlowLexer *l, GlowToken *t) {
   const unsigned char *YYCURSOR = (const unsigned char *)p->text + l->cursor;
   const unsigned char *YYMARKER;
   int kind, previous = l->previous;
-  if (l->cursor > GLOW_PARSE_MAX_TEXT && !p->fatal) {
+  if (l->cursor > GLOW_MAX_TEXT && !p->fatal) {
     start_token(l, t, (const char *)YYCURSOR);
     glow_parse_fatal(p, t, "the text is too long: at most 4 GB before the payload");
   }

@@ -43,7 +43,8 @@ void glow_node_insert(GlowNode *n, GlowBlock *b, GlowNode *before) {
   *(before ? &before->prev : &b->last) = n;
 }
 
-void glow_node_unlink(GlowNode *n) {
+/* before NULL: last */
+static void unlink_node(GlowNode *n) {
   GlowBlock *b = n->block;
   *(n->prev ? &n->prev->next : &b->first) = n->next;
   *(n->next ? &n->next->prev : &b->last) = n->prev;
@@ -92,7 +93,7 @@ static void release(GlowNode *n) {
     while (region->last) {
       GlowNode *inner = region->last;
       release(inner);
-      glow_node_unlink(inner);
+      unlink_node(inner);
     }
     for (uint32_t k = 0; k < region->nparams; ++k)
       glow_names_remove(region->names, region->params[k]->name, region->params[k]);
@@ -110,7 +111,7 @@ void glow_node_remove(GlowNode *n) {
   for (uint32_t i = 0; i < n->nresults; ++i)
     GLOW_CHECK(ctx, !n->results[i].uses, "a removed node is in use");
   release(n);
-  glow_node_unlink(n);
+  unlink_node(n);
 }
 
 /* A name that nobody chose: a number. */
@@ -160,7 +161,7 @@ void glow_node_move_before(GlowNode *n, GlowNode *before) {
   if (n == before || n->next == before)
     return;
   GlowBlock *from = n->block;
-  glow_node_unlink(n);
+  unlink_node(n);
   glow_node_insert(n, before->block, before);
   if (from->names == before->block->names)
     return;

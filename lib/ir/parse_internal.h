@@ -20,7 +20,6 @@ typedef struct GlowToken {
 } GlowToken;
 
 enum { GLOW_TOK_EOF = 0 };
-#define GLOW_PARSE_MAX_TEXT (UINT32_MAX - (1u << 24))
 
 typedef struct GlowLexer {
   GlowParser *parser;

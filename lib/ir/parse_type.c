@@ -70,6 +70,8 @@ static bool read_dim(Shape *h, GlowDim *dim) {
     const char *start = ++h->s;
     while (h->s < h->end && (is_letter(*h->s) || is_digit(*h->s)))
       ++h->s;
+    if (h->s - start > GLOW_MAX_NAME)
+      return bad(h, "the name of a symbol is too long");
     *dim = (GlowDim){GLOW_DIM_SYMBOL, 0, glow_str_n(h->p->ctx, start, (size_t)(h->s - start))};
     return true;
   }

@@ -62,7 +62,8 @@ const GlowType *glow_type_in_file(GlowContext *ctx, const GlowType *type) {
   return glow_type_exact(ctx, type->kind, rank, physical);
 }
 
-GlowStr glow_resource_path(const GlowModule *m, GlowStr file) {
+/* The absolute path of a resource. */
+static GlowStr resource_path(const GlowModule *m, GlowStr file) {
   return glow_path_absolute(m->ctx, glow_path_join(m->ctx, m->path_dir, file));
 }
 
@@ -104,7 +105,7 @@ bool glow_init_equal(const GlowStorage *a, const GlowStorage *b) {
     return same_random(&x->random, &y->random);
   case GLOW_INIT_RESOURCE:
     return x->key == y->key &&
-           glow_resource_path(a->module, x->file) == glow_resource_path(b->module, y->file);
+           resource_path(a->module, x->file) == resource_path(b->module, y->file);
   case GLOW_INIT_PAYLOAD:
     return same_tensor(x->tensor, y->tensor);
   }

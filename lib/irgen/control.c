@@ -4,6 +4,7 @@
  *   Loop   a buffer for each carried value and one for the condition, filled before it. Inside,
  *          the parameters of the body are these buffers; its end copies the next values into them.
  *          A stacked result grows by one `append` for each iteration. */
+#include "ir/infer.h"
 #include "irgen/irgen_internal.h"
 #include "transforms/transforms.h"
 
@@ -179,7 +180,7 @@ bool glow_irgen_loop(GlowIrgen *g, const GlowNode *n) {
     return false;
   GlowValue *ins[] = {glow_irgen_get(g, glow_node_in(n, GLOW_LOOP_IN_TRIP)), l.state[0]};
   const GlowType **proved = GLOW_NEW_ARRAY(g->arena, const GlowType *, n->nresults);
-  if (!build_control(g, n, ins, 2, &made) || !glow_irgen_infer(g, n, proved))
+  if (!build_control(g, n, ins, 2, &made) || !glow_node_infer(n, proved))
     return false;
   for (uint32_t i = 0; i < n->nresults; ++i) {
     GlowValue *buffer = i < l.ncarried ? l.state[1 + i] : l.stacks[i - l.ncarried];

@@ -7,6 +7,7 @@
  *
  * A type that inference does not prove is a claim: the buffer then has bounds, `expect_shape`
  * checks the extents at run time, and what follows uses a view of the claimed type. */
+#include "ir/infer.h"
 #include "irgen/irgen_internal.h"
 #include "transforms/transforms.h"
 
@@ -49,31 +50,6 @@ bool glow_irgen_copy(GlowIrgen *g, GlowValue *to, GlowValue *from) {
 }
 
 /* ---- Most nodes ------------------------------------------------------------------------------ */
-
-bool glow_irgen_infer(GlowIrgen *g, const GlowNode *n, const GlowType **out) {
-  const GlowType **in = GLOW_NEW_ARRAY(g->arena, const GlowType *, n->noperands);
-  const GlowTensor **known = GLOW_NEW_ARRAY(g->arena, const GlowTensor *, n->noperands);
-  const GlowType **claims = GLOW_NEW_ARRAY(g->arena, const GlowType *, n->nresults);
-  for (uint32_t i = 0; i < n->noperands; ++i) {
-    const GlowValue *v = n->operands[i].value;
-    in[i] = v ? v->type : NULL;
-    known[i] = v ? glow_value_known(v) : NULL;
-  }
-  for (uint32_t i = 0; i < n->nresults; ++i)
-    claims[i] = n->results[i].type;
-  GlowInfer infer = {.ctx = g->ctx,
-                     .desc = glow_node_desc(n),
-                     .members = n->members,
-                     .loc = glow_node_loc(n),
-                     .nin = n->noperands,
-                     .nout = n->nresults,
-                     .in = in,
-                     .known = known,
-                     .out = out,
-                     .node = n,
-                     .claims = claims};
-  return glow_infer_run(&infer);
-}
 
 /* The claimed type with a bound wherever an extent is not proved to be exact; `claimed` itself if
  * all are. */
@@ -121,7 +97,7 @@ bool glow_irgen_default(GlowIrgen *g, const GlowNode *n) {
   GlowValue **ins = GLOW_NEW_ARRAY(g->arena, GlowValue *, nins);
   GlowValue **outs = GLOW_NEW_ARRAY(g->arena, GlowValue *, nouts);
   const GlowType **proved = GLOW_NEW_ARRAY(g->arena, const GlowType *, nouts);
-  if (!glow_irgen_infer(g, n, proved))
+  if (!glow_node_infer(n, proved))
     return false;
   for (uint32_t i = 0; i < nins; ++i)
     ins[i] = glow_irgen_get(g, n->operands[i].value);

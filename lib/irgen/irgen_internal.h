@@ -29,8 +29,6 @@ GlowValue *glow_irgen_alloc(GlowIrgen *g, const GlowValue *like, const GlowType 
 /* The dense view of a buffer under another type of as many elements. NULL after a diagnostic. */
 GlowValue *glow_irgen_view(GlowIrgen *g, const GlowValue *like, GlowValue *base,
                            const GlowType *type);
-/* Types that inference proves for the results of n; NULL entries where it leaves them free. */
-bool glow_irgen_infer(GlowIrgen *g, const GlowNode *n, const GlowType **proved);
 /* After the instruction that fills v's buffer: where the buffer has other extents than v's type
  * says, v becomes a view of it, after `expect_shape` if v's type is a claim. */
 bool glow_irgen_finish(GlowIrgen *g, const GlowValue *v, GlowValue *buffer, const GlowType *proved);

@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "ops/kind.h"
+
 static inline uint32_t glow_float_bits(float v) {
   uint32_t u;
   __builtin_memcpy(&u, &v, sizeof u);
@@ -102,6 +104,24 @@ static const GlowSmallFloat glow_float8e4m3fnuz = {4, 3, 8, 0x7f, 0x80, false, t
 static const GlowSmallFloat glow_float8e5m2 = {5, 2, 15, 0x7b, 0x7f, true, false};
 static const GlowSmallFloat glow_float8e5m2fnuz = {5, 2, 16, 0x7f, 0x80, false, true};
 static const GlowSmallFloat glow_float4e2m1 = {2, 1, 1, 0x7, 0xff, false, false};
+
+/* The format of a kind; NULL for float8e8m0, which is a power and nothing else, and other kinds. */
+static inline const GlowSmallFloat *glow_small_format(GlowKind kind) {
+  switch (kind) {
+  case GLOW_KIND_FLOAT8E4M3FN:
+    return &glow_float8e4m3fn;
+  case GLOW_KIND_FLOAT8E4M3FNUZ:
+    return &glow_float8e4m3fnuz;
+  case GLOW_KIND_FLOAT8E5M2:
+    return &glow_float8e5m2;
+  case GLOW_KIND_FLOAT8E5M2FNUZ:
+    return &glow_float8e5m2fnuz;
+  case GLOW_KIND_FLOAT4E2M1:
+    return &glow_float4e2m1;
+  default:
+    return NULL;
+  }
+}
 
 /* 2^e for -149 <= e <= 127. */
 static inline float glow_float_power(int e) {

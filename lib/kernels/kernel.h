@@ -39,8 +39,6 @@ typedef enum GlowRunError {
   GLOW_RUN_UNSUPPORTED /* this combination of kinds has no kernel; never after verification */
 } GlowRunError;
 
-typedef struct GlowEpilogue GlowEpilogue; /* a scalar body bound to buffers; see the walker */
-
 typedef struct GlowCall {
   const void *members; /* the operator's generated struct */
   uint32_t nin, nout;

@@ -14,16 +14,17 @@ GlowOp glow_op_from_instr_name(const char *name, size_t length);
 /* The member called `name`, or NULL. */
 const GlowMember *glow_op_member(const GlowOpDesc *desc, const char *name);
 
-/* The port of the i-th input or output: a variadic port, the last one, continues. NULL beyond. */
+/* The i-th of `count` ports: a variadic port, the last one, continues. NULL beyond. */
+static inline const GlowPort *glow_op_port(const GlowPort *ports, uint32_t count, uint32_t i) {
+  if (i < count)
+    return &ports[i];
+  return count && (ports[count - 1].flags & GLOW_PORT_VARIADIC) ? &ports[count - 1] : NULL;
+}
 static inline const GlowPort *glow_op_in_port(const GlowOpDesc *d, uint32_t i) {
-  return i < d->nin ? &d->in[i] : (d->nin && (d->in[d->nin - 1].flags & GLOW_PORT_VARIADIC))
-                                      ? &d->in[d->nin - 1]
-                                      : NULL;
+  return glow_op_port(d->in, d->nin, i);
 }
 static inline const GlowPort *glow_op_out_port(const GlowOpDesc *d, uint32_t i) {
-  return i < d->nout ? &d->out[i] : (d->nout && (d->out[d->nout - 1].flags & GLOW_PORT_VARIADIC))
-                                        ? &d->out[d->nout - 1]
-                                        : NULL;
+  return glow_op_port(d->out, d->nout, i);
 }
 
 #endif

@@ -36,19 +36,19 @@ const GlowPass *glow_pass_find(const char *name) {
   return NULL;
 }
 
-const char *glow_pass_level_name(GlowPassLevel level) {
+static const char *level_name(GlowPassLevel level) {
   static const char *const names[] = {"graph", "program", "module"};
   return names[level];
 }
 
-const char *glow_pass_class_name(GlowPassClass cls) {
+static const char *class_name(GlowPassClass cls) {
   static const char *const names[] = {"exact", "bounded", "requested", "unsafe"};
   return names[cls];
 }
 
 static void print_pass(const GlowPass *p, GlowText *out) {
   glow_text_printf(out, "  %s\n      %s.\n      class: %s", p->name, p->doc,
-                   glow_pass_class_name(p->cls));
+                   class_name(p->cls));
   static const char *const need_names[] = {
 #define NEED(e, name, holds, hint) name,
       GLOW_NEEDS(NEED)
@@ -69,7 +69,7 @@ static void print_pass(const GlowPass *p, GlowText *out) {
 void glow_passes_print(GlowText *out) {
   static const GlowPassLevel order[] = {GLOW_PASS_MODULE, GLOW_PASS_GRAPH, GLOW_PASS_PROGRAM};
   for (uint32_t l = 0; l < sizeof order / sizeof *order; ++l) {
-    glow_text_printf(out, "%s passes:\n", glow_pass_level_name(order[l]));
+    glow_text_printf(out, "%s passes:\n", level_name(order[l]));
     for (uint32_t i = 0; i < glow_npasses; ++i)
       if (glow_passes[i].level == order[l])
         print_pass(&glow_passes[i], out);

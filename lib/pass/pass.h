@@ -63,8 +63,6 @@ extern const uint32_t glow_npasses;
 const GlowPass *glow_pass_find(const char *name); /* NULL if there is none */
 /* The table for people: passes by level with class, needs and options, then named pipelines. */
 void glow_passes_print(GlowText *out);
-const char *glow_pass_level_name(GlowPassLevel level);
-const char *glow_pass_class_name(GlowPassClass cls);
 
 /* Checks one need over the whole module. With `report`, says at the first place that breaks it
  * what `who` needs and what to do. */
@@ -106,7 +104,6 @@ GlowPipeline *glow_pipeline_parse(GlowContext *ctx, const char *text);
  * diagnostic. */
 bool glow_pipeline_add(GlowPipeline *p, const GlowPass *pass, const char *options);
 void glow_pipeline_append(GlowPipeline *p, const GlowPipeline *other);
-bool glow_pipeline_is_empty(const GlowPipeline *p);
 /* True and the pass if a bounded pass is named; -O pipelines do not count. */
 const GlowPass *glow_pipeline_bounded(const GlowPipeline *p);
 /* -O0 to -O2 as text for a level, for example "lower,dce"; exact leaves bounded passes out. */

@@ -25,8 +25,6 @@ GlowPipeline *glow_pipeline_create(GlowContext *ctx) {
   return p;
 }
 
-bool glow_pipeline_is_empty(const GlowPipeline *p) { return !p->first; }
-
 static void append_item(GlowPipelineItem **first, GlowPipelineItem **last, GlowPipelineItem *item) {
   if (*last)
     (*last)->next = item;
@@ -90,12 +88,12 @@ static bool unknown_option(Parser *p, const GlowPass *pass, GlowStr key, const c
   return false;
 }
 
-/* A value up to ';' or the end of the options, with '\' escapes undone. */
-static GlowStr parse_value(Parser *p) {
+/* Text up to the end of the options or one of `stop`, with '\' escapes undone. */
+static GlowStr parse_escaped(Parser *p, const char *stop) {
   char *buf = glow_arena_alloc(p->ctx->arena, strlen(p->at) + 1);
   size_t n = 0;
-  while (*p->at && *p->at != ';' && *p->at != p->closing) {
-    if (*p->at == '\\' && p->at[1])
+  while (*p->at && *p->at != p->closing && !strchr(stop, *p->at)) {
+    if (*p->at == '\\' && (p->at[1] || GLOW_OFF_BY_ONE))
       ++p->at;
     buf[n++] = *p->at++;
   }
@@ -105,10 +103,7 @@ static GlowStr parse_value(Parser *p) {
 static bool parse_option(Parser *p, GlowPipelineItem *item) {
   skip_spaces(p);
   const char *start = p->at;
-  while (*p->at && *p->at != '=' && *p->at != ';' && *p->at != p->closing &&
-         !isspace((unsigned char)*p->at))
-    ++p->at;
-  GlowStr key = glow_str_n(p->ctx, start, (size_t)(p->at - start));
+  GlowStr key = parse_escaped(p, "=; \t\r\n\v\f");
   skip_spaces(p);
   if (!*key) {
     glow_error(p->ctx, loc_at(p, start), "expected an option of pass '%s'", item->pass->name);
@@ -125,7 +120,7 @@ static bool parse_option(Parser *p, GlowPipelineItem *item) {
                  item->pass->name);
       return false;
     }
-    value = parse_value(p);
+    value = parse_escaped(p, ";");
   }
   if (o->value && !*value) {
     glow_error(p->ctx, loc_at(p, start), "option '%s' of pass '%s' needs a value: %s=%s", key,
@@ -374,16 +369,21 @@ GlowPipeline *glow_pipeline_resolve(const GlowPipeline *p, const GlowModule *m, 
   return out;
 }
 
-static void print_option(const GlowPipelineItem *item, uint32_t i, GlowText *out) {
-  glow_text_printf(out, "%s%s", i ? ";" : "<", item->names[i]);
-  if (!*item->values[i])
-    return;
-  glow_text_putc(out, '=');
-  for (const char *s = item->values[i]; *s; ++s) {
-    if (*s == ';' || *s == '>' || *s == '\\')
+static void print_escaped(GlowText *out, const char *s, const char *special) {
+  for (; *s; ++s) {
+    if (strchr(special, *s))
       glow_text_putc(out, '\\');
     glow_text_putc(out, *s);
   }
+}
+
+static void print_option(const GlowPipelineItem *item, uint32_t i, GlowText *out) {
+  glow_text_putc(out, i ? ';' : '<');
+  print_escaped(out, item->names[i], "\\;>= \t\r\n\v\f");
+  if (!*item->values[i])
+    return;
+  glow_text_putc(out, '=');
+  print_escaped(out, item->values[i], "\\;>");
 }
 
 static void print_items(const GlowPipelineItem *item, GlowText *out) {

@@ -1,6 +1,8 @@
 /* Loading, binding, optimizing and running one model. */
 #include "runtime/session.h"
 
+#include <string.h>
+
 #include "import/onnx/onnx.h"
 #include "support/file.h"
 
@@ -11,14 +13,33 @@ GlowTensor *glow_bindings_find(const GlowBindings *b, GlowStr name) {
   return NULL;
 }
 
+/* Runs a pass that binds, with `options` as they stand between its angle brackets. */
+static GlowStatus run_bind(GlowSession *s, const char *pass, const char *options) {
+  const char *text = glow_arena_printf(s->ctx->arena, "%s<%s>", pass, options);
+  GlowPipeline *p = glow_pipeline_parse(s->ctx, text);
+  return p ? glow_pipeline_run(s->module, p, &(GlowRunnerOptions){.verify_each = true})
+           : GLOW_BAD_INPUT;
+}
+
 static GlowStatus load_module(GlowSession *s, const GlowLoadOptions *options) {
-  if (glow_onnx_is_model(s->file.data, s->file.size)) {
-    GlowOnnxOptions onnx = {.binds = options->binds, .nbinds = options->nbinds, .quiet = true};
-    s->module = glow_onnx_import(s->ctx, &s->file, &onnx);
+  bool onnx = glow_onnx_is_model(s->file.data, s->file.size);
+  if (onnx) {
+    GlowOnnxOptions how = {.binds = options->binds, .nbinds = options->nbinds, .quiet = true};
+    s->module = glow_onnx_import(s->ctx, &s->file, &how);
+  } else if (s->file.size && !glow_text_is_module(s->file.data, s->file.size)) {
+    glow_error(s->ctx, glow_loc_file(s->ctx, s->file.name),
+               "this is neither an ONNX model nor a text of a module");
   } else {
     s->module = glow_module_parse(s->ctx, s->file.name, s->file.data, s->file.size);
   }
-  return s->module && glow_module_verify(s->module) ? GLOW_OK : GLOW_BAD_INPUT;
+  if (!s->module || !glow_module_verify(s->module))
+    return GLOW_BAD_INPUT;
+  if (onnx || !options->nbinds)
+    return GLOW_OK;
+  const char *binds = options->binds[0];
+  for (uint32_t i = 1; i < options->nbinds; i++)
+    binds = glow_arena_printf(s->ctx->arena, "%s;%s", binds, options->binds[i]);
+  return run_bind(s, "bind", binds);
 }
 
 GlowStatus glow_session_open(GlowSession *s, GlowContext *ctx, const char *path,
@@ -54,44 +75,36 @@ void glow_session_close(GlowSession *s) {
   s->module = NULL;
 }
 
-/* 'name=1x3x224x224' for an input whose declared type is open; NULL if there is nothing to say. */
-static const char *shape_bind(GlowSession *s, const GlowBinding *b) {
+/* Appends a name as the text of a pipeline wants it. */
+static void put_escaped(GlowText *text, GlowStr name) {
+  for (const char *c = name; *c; c++)
+    glow_text_printf(text, strchr("\\;=> \t\r\n\v\f", *c) ? "\\%c" : "%c", *c);
+}
+
+/* Appends 'name=1x3x224x224' for an input whose declared type is open. */
+static void put_shape(GlowSession *s, GlowText *text, const GlowBinding *b) {
   const GlowType *declared = glow_session_input_type(s, b->name);
   const GlowType *given = b->tensor->type;
   if (!declared || declared->cls != GLOW_TYPE_TENSOR || given->cls != GLOW_TYPE_TENSOR ||
       glow_type_is_static(declared))
-    return NULL;
-  char *text = glow_arena_printf(s->ctx->arena, "%s=", b->name);
+    return;
+  glow_text_puts(text, text->size ? ";" : "");
+  put_escaped(text, b->name);
+  glow_text_puts(text, given->rank ? "=" : "=scalar");
   for (uint32_t i = 0; i < given->rank; i++)
-    text = glow_arena_printf(s->ctx->arena, "%s%s%lld", text, i ? "x" : "",
-                             (long long)given->dims[i].size);
-  return text;
+    glow_text_printf(text, "%s%lld", i ? "x" : "", (long long)given->dims[i].size);
 }
 
-GlowStatus glow_session_bind(GlowSession *s, const GlowLoadOptions *options) {
+GlowStatus glow_session_bind(GlowSession *s) {
   if (s->entry->kind != GLOW_FUNC)
     return GLOW_OK;
   GlowText text;
   glow_text_init(&text, s->ctx);
   GlowDefer defer;
   glow_defer_push(s->ctx, &defer, glow_text_release_fn, &text);
-  const char *separator = "";
-  for (uint32_t i = 0; i < options->nbinds; i++, separator = ";")
-    glow_text_printf(&text, "%s%s", separator, options->binds[i]);
-  for (uint32_t i = 0; i < s->inputs.count; i++) {
-    const char *bind = shape_bind(s, &s->inputs.data[i]);
-    if (bind) {
-      glow_text_printf(&text, "%s%s", separator, bind);
-      separator = ";";
-    }
-  }
-  GlowStatus status = GLOW_OK;
-  if (text.size) {
-    const char *pass = glow_arena_printf(s->ctx->arena, "bind<%s>", glow_text_cstr(&text));
-    GlowPipeline *p = glow_pipeline_parse(s->ctx, pass);
-    status = p ? glow_pipeline_run(s->module, p, &(GlowRunnerOptions){.verify_each = true})
-               : GLOW_BAD_INPUT;
-  }
+  for (uint32_t i = 0; i < s->inputs.count; i++)
+    put_shape(s, &text, &s->inputs.data[i]);
+  GlowStatus status = text.size ? run_bind(s, "bind-input", glow_text_cstr(&text)) : GLOW_OK;
   glow_defer_pop(s->ctx, &defer, true);
   return status;
 }

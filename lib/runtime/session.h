@@ -27,8 +27,8 @@ typedef struct GlowLoadOptions {
   uint32_t nbinds;
 } GlowLoadOptions;
 
-/* Opens .onnx, .gg or .gir (or "-"), recognised by content, and verifies it. Inputs that were
- * added before loading are only used by glow_session_bind. BAD_INPUT or IO after a diagnostic. */
+/* Opens .onnx, .gg or .gir (or "-"), recognised by content, verifies it and binds the dimensions
+ * that `binds` names. BAD_INPUT or IO after a diagnostic. */
 GlowStatus glow_session_load(GlowSession *s, GlowContext *ctx, const char *path,
                              const GlowLoadOptions *options);
 /* The same without choosing an entry. */
@@ -44,8 +44,8 @@ GlowStatus glow_session_add_input(GlowSession *s, const char *spec, const GlowIm
 GlowTensor *glow_session_read(GlowSession *s, const char *path, const GlowType *declared,
                               const GlowImageOptions *image);
 
-/* Binds open dimensions by `binds` and by the shapes of the inputs that were added. */
-GlowStatus glow_session_bind(GlowSession *s, const GlowLoadOptions *options);
+/* Binds open dimensions by the shapes of the inputs that were added. */
+GlowStatus glow_session_bind(GlowSession *s);
 
 /* Runs -O<level> on the module and, on graphs, irgen; level < 0 leaves it as it is. */
 GlowStatus glow_session_optimize(GlowSession *s, int level, bool exact);

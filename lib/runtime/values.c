@@ -1,4 +1,7 @@
 /* Inputs from files and outputs to files: formats are recognised by content, never by suffix. */
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -6,6 +9,7 @@
 #include "import/onnx/onnx.h"
 #include "runtime/session.h"
 #include "support/file.h"
+#include "tensor/element.h"
 
 static bool ends_with(const char *s, const char *suffix) {
   size_t n = strlen(s), m = strlen(suffix);
@@ -15,8 +19,9 @@ static bool ends_with(const char *s, const char *suffix) {
 static GlowTensor *read_raw(GlowContext *ctx, const GlowInput *in, const GlowType *declared) {
   GlowLoc at = glow_loc_file(ctx, in->name);
   if (!declared || !glow_type_is_static(declared) || declared->kind == GLOW_KIND_STRING) {
-    glow_error(ctx, at, "not a .npy, .pb, PNG, JPEG or PNM file, and raw bytes need an input of "
-                        "static shape%s%s",
+    glow_error(ctx, at,
+               "not a .npy, .pb, PNG, JPEG or PNM file, and raw bytes need an input of "
+               "static shape%s%s",
                declared ? ", not " : "", declared ? glow_type_str(ctx, declared) : "");
     return NULL;
   }
@@ -74,39 +79,67 @@ GlowTensor *glow_session_read(GlowSession *s, const char *path, const GlowType *
   return own;
 }
 
+static void fill_random(GlowContext *ctx, GlowTensor *t, uint64_t seed) {
+  bool floats = glow_kind_is_float(t->type->kind);
+  GlowTensor *f =
+      floats ? t : glow_tensor_create(ctx, glow_type_with_kind(ctx, t->type, GLOW_KIND_DOUBLE));
+  glow_tensor_fill_random(
+      f,
+      &(GlowRandom){.kind = GLOW_RANDOM_UNIFORM, .low = 0, .high = floats ? 1 : 10, .seed = seed});
+  for (int64_t i = 0; !floats && i < glow_tensor_elements(t); i++)
+    glow_tensor_set(t, i, glow_scalar_int((int64_t)glow_tensor_get_double(f, i)));
+  if (f != t)
+    glow_tensor_free(f);
+}
+
+/* Whether every element can hold v: any number for floats, whole ones in range for the rest. */
+static bool value_fits(const GlowType *type, double v) {
+  const GlowKindInfo *info = &glow_kind_info[type->kind];
+  bool bit = info->cls == GLOW_CLASS_BOOL;
+  if (!bit && !glow_kind_is_integer(type->kind))
+    return true;
+  bool is_signed = info->cls == GLOW_CLASS_SINT;
+  double end = ldexp(1, bit ? 1 : (int)info->bits - is_signed); /* the first that is too large */
+  return v >= (is_signed ? -end : 0) && v < end && v == floor(v);
+}
+
+static void fill_splat(GlowTensor *t, double v) {
+  bool floats = !glow_kind_is_integer(t->type->kind) && t->type->kind != GLOW_KIND_BOOL;
+  glow_tensor_fill(t, floats  ? glow_scalar_float(v)
+                      : v < 0 ? glow_scalar_int((int64_t)v)
+                              : glow_scalar_uint((uint64_t)v));
+}
+
 /* splat:VALUE and random:SEED. */
 static GlowTensor *generate(GlowSession *s, const char *spec, GlowStr name, const GlowType *type) {
   GlowContext *ctx = s->ctx;
   bool random = !strncmp(spec, "random:", 7);
-  const char *text = spec + (random ? 7 : 6);
+  const char *text = spec + (random ? 7 : 6), *problem = NULL;
   char *end;
-  double value = glow_parse_double(text, &end);
-  if (end == text || *end) {
-    glow_error(ctx, GLOW_NOWHERE, "input '%s': '%s' is not a number", name, text);
+  errno = 0;
+  uint64_t seed = random && isdigit((unsigned char)*text) ? strtoull(text, &end, 10) : 0;
+  double value = random ? 0 : glow_parse_double(text, &end);
+  if (random ? !isdigit((unsigned char)*text) || *end || errno : end == text || *end) {
+    glow_error(ctx, GLOW_NOWHERE, "input '%s': '%s' is not a %s", name, text,
+               random ? "seed: a number from 0 to 2^64 - 1" : "number");
     return NULL;
   }
-  if (!type || !glow_type_is_static(type)) {
-    glow_error(ctx, GLOW_NOWHERE, "input '%s': %s needs a static shape, not %s; bind it first", name,
-               spec, type ? glow_type_str(ctx, type) : "none");
+  if (type->cls != GLOW_TYPE_TENSOR || type->kind == GLOW_KIND_STRING)
+    problem = "makes tensors of numbers";
+  else if (!glow_type_is_static(type))
+    problem = "needs a static shape; -bind='NAME=EXTENT' closes open dimensions";
+  else if (!random && !value_fits(type, value))
+    problem = "does not fit";
+  if (problem) {
+    glow_error(ctx, GLOW_NOWHERE, "input '%s' is %s: %s %s", name, glow_type_str(ctx, type), spec,
+               problem);
     return NULL;
   }
   GlowTensor *t = glow_tensor_create(ctx, type);
-  if (random) {
-    bool floats = glow_kind_is_float(type->kind);
-    GlowTensor *f = floats ? t
-                           : glow_tensor_create(ctx, glow_type_with_kind(ctx, type, GLOW_KIND_DOUBLE));
-    glow_tensor_fill_random(f, &(GlowRandom){.kind = GLOW_RANDOM_UNIFORM, .low = 0,
-                                             .high = floats ? 1 : 10, .seed = (uint64_t)value});
-    for (int64_t i = 0; !floats && i < glow_tensor_elements(t); i++) {
-      int64_t v = (int64_t)glow_tensor_get_double(f, i);
-      glow_tensor_set(t, i, (GlowScalar){true, v, (double)v});
-    }
-    if (f != t)
-      glow_tensor_free(f);
-  } else {
-    bool whole = value == (double)(int64_t)value && !glow_kind_is_float(type->kind);
-    glow_tensor_fill(t, (GlowScalar){whole, whole ? (int64_t)value : 0, value});
-  }
+  if (random)
+    fill_random(ctx, t, seed);
+  else
+    fill_splat(t, value);
   return t;
 }
 
@@ -127,12 +160,15 @@ static const char *split_spec(GlowSession *s, const char *spec, GlowStr *name) {
   }
   const char *eq = strchr(spec, '=');
   const char *wanted = eq ? glow_str_n(s->ctx, spec, (size_t)(eq - spec)) : NULL;
-  const char *near = wanted ? glow_nearest(wanted, (const char *const *)names.data, names.count) : NULL;
+  const char *near =
+      wanted ? glow_nearest(wanted, (const char *const *)names.data, names.count) : NULL;
   if (wanted)
     glow_error(s->ctx, GLOW_NOWHERE, "the model has no input '%s'%s%s%s", wanted,
                near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
   else
-    glow_error(s->ctx, GLOW_NOWHERE, "the model has %u inputs; say which: --input NAME=%s",
+    glow_error(s->ctx, GLOW_NOWHERE,
+               names.count ? "the model has %u inputs; say which: --input NAME=%s"
+                           : "the model has %u inputs, so there is no place for '%s'",
                names.count, spec);
   for (uint32_t i = 0; i < names.count && i < 16; i++)
     glow_note(s->ctx, GLOW_NOWHERE, "input '%s' is %s", names.data[i],
@@ -151,7 +187,8 @@ GlowStatus glow_session_add_input(GlowSession *s, const char *spec, const GlowIm
   }
   const GlowType *type = glow_session_input_type(s, name);
   bool generated = !strncmp(source, "splat:", 6) || !strncmp(source, "random:", 7);
-  GlowTensor *t = generated ? generate(s, source, name, type) : glow_session_read(s, source, type, image);
+  GlowTensor *t =
+      generated ? generate(s, source, name, type) : glow_session_read(s, source, type, image);
   if (!t)
     return GLOW_BAD_INPUT;
   glow_vec_push(s->ctx->arena, &s->inputs, ((GlowBinding){name, t}));
@@ -166,7 +203,29 @@ static char *output_path(GlowContext *ctx, const char *dir, GlowStr name, const 
   return glow_arena_printf(ctx->arena, "%s/%s%s", dir, safe, suffix);
 }
 
+static char *binding_path(GlowContext *ctx, const char *dir, const GlowBinding *b) {
+  return output_path(ctx, dir, b->name, glow_npy_can_hold(b->tensor->type) ? ".npy" : ".pb");
+}
+
+/* No output replaces the file of another whose name differs only in characters that become '_'. */
+static bool paths_differ(GlowSession *s, const char *dir) {
+  const GlowBinding *b = s->outputs.data;
+  GlowStr *paths = GLOW_NEW_ARRAY(s->ctx->arena, GlowStr, s->outputs.count);
+  for (uint32_t i = 0; i < s->outputs.count; i++) {
+    paths[i] = glow_str(s->ctx, binding_path(s->ctx, dir, &b[i]));
+    for (uint32_t j = 0; j < i; j++)
+      if (paths[i] == paths[j]) {
+        glow_error(s->ctx, GLOW_NOWHERE, "outputs '%s' and '%s' would both be written to '%s'",
+                   b[j].name, b[i].name, paths[i]);
+        return false;
+      }
+  }
+  return true;
+}
+
 GlowStatus glow_session_write_outputs(GlowSession *s, const char *dir) {
+  if (!paths_differ(s, dir))
+    return GLOW_BAD_INPUT;
   mkdir(dir, 0777); /* a failure shows when the first file is written */
   for (uint32_t i = 0; i < s->outputs.count; i++) {
     const GlowBinding *b = &s->outputs.data[i];
@@ -179,7 +238,7 @@ GlowStatus glow_session_write_outputs(GlowSession *s, const char *dir) {
       glow_npy_write(&text, b->tensor);
     else
       glow_pb_write(&text, b->tensor, b->name);
-    bool ok = glow_output_write(s->ctx, output_path(s->ctx, dir, b->name, npy ? ".npy" : ".pb"),
+    bool ok = glow_output_write(s->ctx, binding_path(s->ctx, dir, b),
                                 &(GlowBytes){text.data, text.size}, 1);
     glow_defer_pop(s->ctx, &defer, true);
     if (!ok)

@@ -282,7 +282,8 @@ GlowStatus glow_cmdline_parse(GlowContext *ctx, const GlowCommand *cmd, int argc
   return GLOW_OK;
 }
 
-int glow_exit_status(const char *tool, GlowStatus status) {
+/* The exit status of a tool: 0, 1, 2 or 3. Prints "out of memory" for NO_MEMORY. */
+static int exit_status(const char *tool, GlowStatus status) {
   switch (status) {
   case GLOW_OK:
     return 0;
@@ -323,10 +324,11 @@ static void fill_standard_streams(void) {
 int glow_tool_main(const char *tool, int argc, char **argv,
                    GlowStatus (*body)(GlowContext *ctx, int argc, char **argv)) {
   fill_standard_streams();
-  signal(SIGPIPE, SIG_IGN); /* a closed pipe is a write error like others */
+  signal(SIGPIPE, SIG_IGN); /* a closed pipe is a write error like others, */
+  signal(SIGXFSZ, SIG_IGN); /* and so is the limit on the size of a file */
   GlowContext *ctx = glow_context_create();
   if (!ctx)
-    return glow_exit_status(tool, GLOW_NO_MEMORY);
+    return exit_status(tool, GLOW_NO_MEMORY);
   ToolMain m = {argc, argv, body, GLOW_OK};
   GlowStatus status = glow_protect(ctx, run_body, &m);
   if (status == GLOW_OK)
@@ -341,5 +343,5 @@ int glow_tool_main(const char *tool, int argc, char **argv,
     if (status == GLOW_OK)
       status = GLOW_IO;
   }
-  return glow_exit_status(tool, status);
+  return exit_status(tool, status);
 }

@@ -54,8 +54,6 @@ typedef struct GlowCommand {
 GlowStatus glow_cmdline_parse(GlowContext *ctx, const GlowCommand *cmd, int argc, char **argv,
                               GlowStrList *positional, bool *exit_now);
 
-/* The exit status of a tool: 0, 1, 2 or 3. Prints "out of memory" for NO_MEMORY. */
-int glow_exit_status(const char *tool, GlowStatus status);
 
 /* Runs a tool's main: creates a context, protects body, maps the status. Flushes stdout and turns
  * a write error into exit status 1. */

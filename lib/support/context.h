@@ -4,9 +4,9 @@
  * call glow_throw, which runs the deferred releases of the innermost glow_protect and longjmps to
  * it. Every public entry is one glow_protect. A call into a foreign library that can call back
  * into us (libspng, libjpeg, LLVM) must not be crossed by a throw: its callbacks use plain malloc
- * and report failure through the library's own means. The one exception is yajl, which cannot
- * report a failed allocation: its frames hold nothing but memory of an arena (json.c), so a throw
- * through them leaks nothing. */
+ * and report failure through the library's own means. Two exceptions hold nothing in their frames
+ * that a throw could leak: yajl, which cannot report a failed allocation and gets its memory from an
+ * arena (json.c), and lemon's parsers (see note [parser stack]). */
 #ifndef GLOW_SUPPORT_CONTEXT_H
 #define GLOW_SUPPORT_CONTEXT_H
 

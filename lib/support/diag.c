@@ -95,10 +95,19 @@ static bool find_line(const GlowSource *source, uint32_t number, Line *line) {
 static bool is_continuation(char c) { return ((unsigned char)c & 0xc0) == 0x80; }
 static bool is_control(char c) { return (unsigned char)c < 0x20 || c == 0x7f; }
 
-/* Text from a file or a message; only tabs of a quoted line may stay. */
+/* The bytes of one character; those that are no UTF-8 are characters of their own. */
+static size_t character(const char *s, size_t left) {
+  size_t n = glow_utf8_sequence(s, left);
+  return n ? n : 1;
+}
+
+/* Text from a file or a message; only tabs of a quoted line may stay, and what is no UTF-8 is '?'. */
 static void put_printable(GlowText *t, const char *s, size_t size, bool tabs) {
-  for (size_t i = 0; i < size; ++i)
-    glow_text_putc(t, is_control(s[i]) && !(tabs && s[i] == '\t') ? '?' : s[i]);
+  for (size_t i = 0, n; i < size; i += n) {
+    n = character(s + i, size - i);
+    bool stays = n > 1 || ((unsigned char)s[i] < 0x80 && !is_control(s[i])) || (tabs && s[i] == '\t');
+    glow_text_bytes(t, stays ? s + i : "?", stays ? n : 1);
+  }
 }
 
 enum { WINDOW = 120 };
@@ -127,9 +136,8 @@ static void put_quote(GlowText *t, Line line, uint32_t col, const char *caret, c
     return;
   if (start > 0)
     glow_text_puts(t, "   ");
-  for (size_t i = start; i < at; ++i)
-    if (!is_continuation(line.text[i]))
-      glow_text_putc(t, line.text[i] == '\t' ? '\t' : ' ');
+  for (size_t i = start; i < at; i += character(line.text + i, end - i))
+    glow_text_putc(t, line.text[i] == '\t' ? '\t' : ' ');
   glow_text_printf(t, "%s^%s\n", caret, plain);
 }
 

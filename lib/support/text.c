@@ -74,8 +74,8 @@ const char *glow_text_cstr(GlowText *t) {
   return t->data;
 }
 
-/* Length of the valid UTF-8 sequence at s, or 0. */
-static size_t utf8_sequence(const unsigned char *s, size_t left) {
+size_t glow_utf8_sequence(const char *text, size_t left) {
+  const unsigned char *s = (const unsigned char *)text;
   if (s[0] < 0x80)
     return 1;
   size_t n = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
@@ -92,7 +92,7 @@ static size_t utf8_sequence(const unsigned char *s, size_t left) {
 
 bool glow_utf8_valid(const char *s, size_t length, size_t *bad) {
   for (size_t i = 0; i < length;) {
-    size_t n = utf8_sequence((const unsigned char *)s + i, length - i);
+    size_t n = glow_utf8_sequence(s + i, length - i);
     if (n == 0) {
       if (bad)
         *bad = i;
@@ -107,7 +107,7 @@ void glow_text_quoted(GlowText *t, const char *s, size_t length) {
   const unsigned char *u = (const unsigned char *)s;
   glow_text_putc(t, '"');
   for (size_t i = 0; i < length;) {
-    size_t n = utf8_sequence(u + i, length - i);
+    size_t n = glow_utf8_sequence(s + i, length - i);
     if (u[i] == '"' || u[i] == '\\')
       glow_text_printf(t, "\\%c", u[i]);
     else if (u[i] == '\n' || u[i] == '\t' || u[i] == '\r')

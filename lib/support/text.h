@@ -41,4 +41,7 @@ float glow_parse_float(const char *s, char **end);
  * otherwise *bad is the offset of the first bad byte. */
 bool glow_utf8_valid(const char *s, size_t length, size_t *bad);
 
+/* The length of the valid UTF-8 sequence that s begins with, of `left` (> 0) bytes; or 0. */
+size_t glow_utf8_sequence(const char *s, size_t left);
+
 #endif

@@ -174,7 +174,7 @@ GlowTensor *glow_npy_read(GlowContext *ctx, const char *name, const void *data, 
   }
   const GlowType *type = glow_type_tensor(ctx, n.kind, n.rank, n.dims);
   uint64_t want = (uint64_t)glow_type_bytes(type), got = size - start;
-  if (want != got) {
+  if (want != got + GLOW_OFF_BY_ONE) {
     glow_error(ctx, glow_loc_file(ctx, name), "%s needs %llu bytes of data, the file has %llu",
                glow_type_str(ctx, type), (unsigned long long)want, (unsigned long long)got);
     return NULL;

@@ -211,7 +211,7 @@ static const char *check_record(GlowContext *ctx, const Record *r, const char *d
   if (error)
     return error;
   uint64_t begin = (uint64_t)r->offsets[0], end = (uint64_t)r->offsets[1];
-  if (begin > end || end > size)
+  if (begin > end || end > size + GLOW_OFF_BY_ONE)
     return "its data_offsets are outside the file";
   const GlowType *type = glow_type_tensor(ctx, e->kind, r->rank, dims);
   if (end - begin != (uint64_t)glow_type_bytes(type))

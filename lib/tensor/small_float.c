@@ -3,30 +3,15 @@
 #include "kernels/half.h"
 #include "tensor/element.h"
 
-static const GlowSmallFloat *small_format(GlowKind kind) {
-  switch (kind) {
-  case GLOW_KIND_FLOAT8E4M3FN:
-    return &glow_float8e4m3fn;
-  case GLOW_KIND_FLOAT8E4M3FNUZ:
-    return &glow_float8e4m3fnuz;
-  case GLOW_KIND_FLOAT8E5M2:
-    return &glow_float8e5m2;
-  case GLOW_KIND_FLOAT8E5M2FNUZ:
-    return &glow_float8e5m2fnuz;
-  default:
-    return &glow_float4e2m1;
-  }
-}
-
 float glow_small_float_decode(GlowKind kind, uint8_t bits) {
   if (kind == GLOW_KIND_FLOAT8E8M0)
     return glow_e8m0_to_float(bits);
-  return glow_small_to_float(small_format(kind), bits);
+  return glow_small_to_float(glow_small_format(kind), bits);
 }
 
 uint8_t glow_small_float_encode(GlowKind kind, double v, bool saturate) {
   float f = glow_float_odd(v);
   if (kind == GLOW_KIND_FLOAT8E8M0)
     return glow_e8m0_from_float(f, saturate);
-  return glow_small_from_float(small_format(kind), f, saturate);
+  return glow_small_from_float(glow_small_format(kind), f, saturate);
 }

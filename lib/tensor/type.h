@@ -35,7 +35,6 @@ typedef struct GlowDim {
  * axes are the logical axes in order (blocked ones divided, rounded up), then the blocks from
  * left to right, innermost last. Padding lanes hold zeros. The product of the block sizes is at
  * most GLOW_MAX_BLOCK. */
-#define GLOW_MAX_BLOCK 65536
 typedef struct GlowLayout {
   GlowStr text;
   uint8_t rank; /* logical rank */

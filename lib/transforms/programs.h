@@ -8,8 +8,6 @@
 /* ---- Buffers --------------------------------------------------------------------------------- */
 bool glow_buffer_is_plain_alloc(const GlowValue *v);
 GlowNode *glow_buffer_dealloc(const GlowValue *alloc); /* NULL if it has none */
-/* Lets the buffer live until after n, which is numbered (glow_function_number). */
-void glow_buffer_end_after(GlowValue *base, GlowNode *n);
 
 /* The uses of an alloc besides its dealloc. */
 typedef struct GlowBufferUses {
@@ -29,8 +27,9 @@ bool glow_instr_can_move_down(const GlowNode *n, const GlowNode *to);
 /* Whether n reads nothing of the buffer `out` but through `link`. With `body`, it may read `out`
  * itself, element by element: in place. */
 bool glow_instr_reads_apart(const GlowNode *n, const GlowValue *link, GlowValue *out, bool body);
-/* Lets all buffers that n reads live until after `to`. */
-void glow_instr_keep_inputs(const GlowNode *n, GlowNode *to);
+/* `fused`, which stands before n, does the work of `producer` and of n: both go, and with them the
+ * alloc `link` between them. */
+void glow_instr_replace_pair(GlowNode *producer, GlowNode *n, GlowValue *link, GlowNode *fused);
 
 /* ---- Scalar bodies --------------------------------------------------------------------------- */
 /* A body under construction; parameters from first_param on stand for `inputs`, one each. */
@@ -42,8 +41,6 @@ typedef struct GlowScalarBody {
 } GlowScalarBody;
 /* Whether n can become part of a body: element-wise, one output, plain static types. */
 bool glow_scalar_can_hold(const GlowNode *n);
-/* The splat instruction that alone fills a buffer of rank 0: a literal. NULL if there is none. */
-const GlowNode *glow_buffer_literal(GlowValue *v);
 GlowScalarBody glow_scalar_begin(GlowModule *m, GlowArena *arena, const char *label);
 /* Appends the nodes of another body with one yield; its parameters are args. */
 GlowValue *glow_scalar_inline(GlowScalarBody *s, const GlowBlock *body, GlowValue *const *args);

@@ -45,36 +45,13 @@ static void narrow_saved(GlowNode *n, bool *changed) {
 }
 
 bool glow_reinfer_node(GlowNode *n, bool *changed) {
-  const GlowOpDesc *d = glow_node_desc(n);
   if (n->op == GLOW_OP_SAVE)
     narrow_saved(n, changed);
   if (!n->nresults)
     return true;
-  GlowContext *ctx = n->block->module->ctx;
-  GlowArena *arena = glow_arena_create(ctx);
-  const GlowType **in = GLOW_NEW_ARRAY(arena, const GlowType *, n->noperands);
-  const GlowTensor **known = GLOW_NEW_ARRAY(arena, const GlowTensor *, n->noperands);
+  GlowArena *arena = glow_arena_create(n->block->module->ctx);
   const GlowType **out = GLOW_NEW_ARRAY(arena, const GlowType *, n->nresults);
-  const GlowType **claims = GLOW_NEW_ARRAY(arena, const GlowType *, n->nresults);
-  for (uint32_t i = 0; i < n->noperands; ++i) {
-    const GlowValue *v = n->operands[i].value;
-    in[i] = v ? v->type : NULL;
-    known[i] = v ? glow_value_known(v) : NULL;
-  }
-  for (uint32_t i = 0; i < n->nresults; ++i)
-    claims[i] = n->results[i].type;
-  GlowInfer infer = {.ctx = ctx,
-                     .desc = d,
-                     .members = n->members,
-                     .loc = glow_node_loc(n),
-                     .nin = n->noperands,
-                     .nout = n->nresults,
-                     .in = in,
-                     .known = known,
-                     .out = out,
-                     .node = n,
-                     .claims = claims};
-  bool ok = glow_infer_run(&infer) && narrow_results(n, out, changed);
+  bool ok = glow_node_infer(n, out) && narrow_results(n, out, changed);
   glow_arena_destroy(arena);
   return ok;
 }

@@ -96,7 +96,7 @@ static void run_case(GlowContext *ctx, void *arg) {
   GlowDefer defer;
   glow_defer_push(ctx, &defer, (void (*)(void *))glow_session_close, &s);
   run->verdict = FAILED;
-  if (add_inputs(ctx, &s, run) == GLOW_OK && glow_session_bind(&s, &load) == GLOW_OK &&
+  if (add_inputs(ctx, &s, run) == GLOW_OK && glow_session_bind(&s) == GLOW_OK &&
       glow_session_optimize(&s, run->runner->level, false) == GLOW_OK &&
       glow_session_run(&s, NULL, &(GlowRunOptions){0}) == GLOW_OK && read_outputs(ctx, &s, run))
     run->verdict = PASSED;

@@ -11,4 +11,4 @@ static void body(GlowContext *ctx, void *arg) {
     __builtin_trap();
 }
 
-GLOW_FUZZ_TARGET(true, body)
+GLOW_FUZZ_TARGET(false, body)

@@ -195,12 +195,13 @@ static void test_bindings(void) {
 
 /* Reads see what storage held when their function began. */
 static void test_save(void) {
-  Run r =
-      begin("declare { variable @v : i64<> = 1  placeholder @old : i64<> }\n"
-            "func @bump() -> (i64<>) { %one = Splat() {value = 1} : i64<>  %n = Add(@v, %one)  Save(%n, @v)\n"
-            "  %again = Add(@v, @v)  return %again }\n"
-            "func @main() -> (i64<>, i64<>) { %a = Call() {callee = @bump}  %b = Call() {callee = @bump}\n"
-            "  Save(@v, @old)  return %a, %b }\n");
+  Run r = begin("declare { variable @v : i64<> = 1  placeholder @old : i64<> }\n"
+                "func @bump() -> (i64<>) { %one = Splat() {value = 1} : i64<>  %n = Add(@v, %one)  "
+                "Save(%n, @v)\n"
+                "  %again = Add(@v, @v)  return %again }\n"
+                "func @main() -> (i64<>, i64<>) { %a = Call() {callee = @bump}  %b = Call() "
+                "{callee = @bump}\n"
+                "  Save(@v, @old)  return %a, %b }\n");
   CHECK(go(&r) == GLOW_OK);
   CHECK(prints(&r, "0", "2") && prints(&r, "1", "4") && prints(&r, "old", "1"));
   CHECK(go(&r) == GLOW_OK); /* the variable was kept */
@@ -245,13 +246,14 @@ static void test_depth(void) {
   static char text[16384];
   size_t n = 0;
   for (int i = 0; i < 70; i++)
-    n += (size_t)snprintf(
-        text + n, sizeof text - n,
-        "func @f%d(%%x : float<>) -> (float<>) { %%y = Call(%%x) {callee = @f%d} : float<>  return %%y }\n", i,
-        i + 1);
+    n += (size_t)snprintf(text + n, sizeof text - n,
+                          "func @f%d(%%x : float<>) -> (float<>) { %%y = Call(%%x) {callee = @f%d} "
+                          ": float<>  return %%y }\n",
+                          i, i + 1);
   snprintf(text + n, sizeof text - n,
            "func @f70(%%x : float<>) -> (float<>) { %%y = Neg(%%x)  return %%y }\n"
-           "func @main() -> (float<>) { %%x = Splat() {value = 1.0} : float<>  %%y = Call(%%x) {callee = @f0} : "
+           "func @main() -> (float<>) { %%x = Splat() {value = 1.0} : float<>  %%y = Call(%%x) "
+           "{callee = @f0} : "
            "float<>  return %%y }\n");
   fails(text, "nest more than 64 deep", 64);
 }
@@ -279,15 +281,16 @@ static void test_sequences(void) {
          "0", "[\"TUESDAY\", \"\xc3\x84RGER\"]");
   EXPECT("declare { constant @x : float<3> = [0.1, -inf, 1e30]  constant @s : string<2> = [\"-7\", "
          "\"2.5\"] }\n"
-         "func @main() -> (string<3>, float<2>) { %a = Cast(@x) {to = string}  %b = Cast(@s) {to = float}  return %a, %b }\n",
+         "func @main() -> (string<3>, float<2>) { %a = Cast(@x) {to = string}  %b = Cast(@s) {to = "
+         "float}  return %a, %b }\n",
          "0", "[\"0.1\", \"-inf\", \"1e+30\"]", "1", "[-7.0, 2.5]");
   fails("declare { constant @s : string<1> = [\"seven\"] }\n"
         "func @main() -> (float<1>) {\n  %b = Cast(@s) {to = float}\n  return %b }\n",
         "element 0 is no number: \"seven\"", 3);
-  fails(
-      "func @main() -> (float<2>) {\n  %s = SequenceEmpty() {elem = float<2>}\n  %i = Splat() {value = 0} : i64<>\n"
-      "  %x = SequenceAt(%s, %i)\n  return %x }\n",
-      "the sequence is empty", 4);
+  fails("func @main() -> (float<2>) {\n  %s = SequenceEmpty() {elem = float<2>}\n  %i = Splat() "
+        "{value = 0} : i64<>\n"
+        "  %x = SequenceAt(%s, %i)\n  return %x }\n",
+        "the sequence is empty", 4);
 }
 
 /* ---- Errors at run time
@@ -300,7 +303,12 @@ static void test_errors(void) {
   fails("declare { variable @s : i64<1> = [3]  constant @x : float<3> = [1.0, 2.0, 3.0] }\n"
         "func @main() -> (float<2>) {\n  %y = Reshape(@x, @s) : float<2>\n  return %y }\n",
         "float<3>", 3);
-  fails("declare { constant @x : float<2> = elided }\nfunc @main() -> (float<2>) { %y = Neg(@x)  return %y }\n",
+  fails("declare { variable @x : float<4> = splat(1.0)  variable @k : i64<1> = [3] }\n"
+        "func @main() -> (float<*>) {\n  %m = ConstantOfShape(@k) : float<?>\n"
+        "  %y = Clip(@x, %m)\n  return %y }\n",
+        "extent 3 of Min does not fit", 4);
+  fails("declare { constant @x : float<2> = elided }\nfunc @main() -> (float<2>) { %y = Neg(@x)  "
+        "return %y }\n",
         "left out of this text", 1);
   fails("declare { variable @x : float<4> = [1.0, 0.0, 2.0, 0.0]  placeholder @y : i64<1 x 3> }\n"
         "program @main {\n  %n = alloc i64<1 x ..4>\n  non_zero @out %n, @in @x\n"
@@ -423,18 +431,20 @@ static void test_broadcast(void) {
 
 /* Quantized operands compute in float: dequantize, add, quantize. */
 static void test_quantized(void) {
-  EXPECT("declare { constant @a : i8[S:0.5 O:10]<4> = [127, -128, 12, 10]\n"
-         "  constant @b : i8[S:0.25 O:0]<4> = [1, -100, 3, 1] }\n"
-         "func @main() -> (i8[S:1.0 O:-2]<4>) { %y = Add(@a, @b) : i8[S:1.0 O:-2]<4>  return %y }\n",
-         /* 58.5 + 0.25, -69 - 25, 1 + 0.75, 0 + 0.25 */
-         "0", "[57, -96, 0, -2]");
+  EXPECT(
+      "declare { constant @a : i8[S:0.5 O:10]<4> = [127, -128, 12, 10]\n"
+      "  constant @b : i8[S:0.25 O:0]<4> = [1, -100, 3, 1] }\n"
+      "func @main() -> (i8[S:1.0 O:-2]<4>) { %y = Add(@a, @b) : i8[S:1.0 O:-2]<4>  return %y }\n",
+      /* 58.5 + 0.25, -69 - 25, 1 + 0.75, 0 + 0.25 */
+      "0", "[57, -96, 0, -2]");
 }
 
 static void test_pow(void) {
-  EXPECT("declare { constant @i : i32<3> = [2, 3, -2]  constant @f : float<3> = [0.5, 3.0, 31.0]\n"
-         "  constant @x : float<2> = [2.0, -8.0]  constant @e : i64<2> = [-1, 3] }\n"
-         "func @main() -> (i32<3>, float<2>) { %a = Pow(@i, @f)  %b = Pow(@x, @e)  return %a, %b }\n",
-         "0", "[1, 27, -2147483648]", "1", "[0.5, -512.0]");
+  EXPECT(
+      "declare { constant @i : i32<3> = [2, 3, -2]  constant @f : float<3> = [0.5, 3.0, 31.0]\n"
+      "  constant @x : float<2> = [2.0, -8.0]  constant @e : i64<2> = [-1, 3] }\n"
+      "func @main() -> (i32<3>, float<2>) { %a = Pow(@i, @f)  %b = Pow(@x, @e)  return %a, %b }\n",
+      "0", "[1, 27, -2147483648]", "1", "[0.5, -512.0]");
 }
 
 static void test_softmax(void) {
@@ -522,6 +532,61 @@ static void test_kernel_sets(void) {
   CHECK(different == 0);
 }
 
+static GlowBuf shaped(void *data, GlowKind kind, uint32_t rank, const int64_t *dims) {
+  GlowBuf b = {.data = data, .kind = kind, .rank = rank};
+  memcpy(b.dims, dims, rank * sizeof *dims);
+  glow_buf_pack(&b);
+  return b;
+}
+static void call_row(const GlowKernelRow *row, const void *members, GlowBuf *in, uint32_t nin,
+                     GlowBuf *out) {
+  GlowCall call = {.members = members, .nin = nin, .nout = 1, .in = in, .out = out};
+  if (row->scratch)
+    call.scratch = aligned_alloc(64, glow_align64(row->scratch(&call) + 1));
+  CHECK(row->kernel(&call) == GLOW_RUN_OK);
+  free(call.scratch);
+}
+
+/* The contractions, casts and reductions through both tables. */
+static void test_kernel_tables(void) {
+  enum { C = 21, M = 18, S = 9, O = 4 };
+  static float x[C * S * S], w[M * C * 9], y[2][M * O * O], sum[2][M * C];
+  static uint16_t half[2][C * S * S];
+  int64_t xd[] = {1, C, S, S}, wd[] = {M, C, 3, 3}, yd[] = {1, M, O, O}, sd[] = {M, C, 1, 1};
+  int64_t axes[2] = {2, 3}, two = 2, ad[] = {M, C * 9}, bd[] = {C * 9, S}, cd[] = {M, S};
+  uint32_t strides[2] = {2, 2};
+  for (int i = 0; i < C * S * S; i++)
+    x[i] = (float)(draw() >> 40) * 0x1p-23f - 1;
+  for (int i = 0; i < M * C * 9; i++)
+    w[i] = (float)(draw() >> 40) * 0x1p-23f - 1;
+  GlowConvolutionMembers conv = {.group = 1, .strides = {2, strides}};
+  GlowReduceSumMembers reduce = {.keep = true};
+  for (uint32_t s = 0; s < glow_nkernel_sets; s++) {
+    const GlowKernelRow *t = glow_kernel_sets[s].table;
+    if (!glow_kernel_sets[s].runs_here())
+      continue;
+    GlowBuf in[3] = {shaped(x, GLOW_KIND_FLOAT, 4, xd), shaped(w, GLOW_KIND_FLOAT, 4, wd),
+                     glow_buf_absent()};
+    GlowBuf out = shaped(y[s & 1], GLOW_KIND_FLOAT, 4, yd);
+    call_row(&t[GLOW_OP_CONVOLUTION], &conv, in, 3, &out);
+    in[0] = shaped(w, GLOW_KIND_FLOAT, 4, wd), in[1] = shaped(axes, GLOW_KIND_I64, 1, &two);
+    out = shaped(sum[s & 1], GLOW_KIND_FLOAT, 4, sd);
+    call_row(&t[GLOW_OP_REDUCE_SUM], &reduce, in, 2, &out);
+    in[0] = shaped(x, GLOW_KIND_FLOAT, 4, xd), out = shaped(half[s & 1], GLOW_KIND_FLOAT16, 4, xd);
+    call_row(&t[GLOW_OP_CAST], NULL, in, 1, &out);
+  }
+  CHECK(glow_nkernel_sets == 1 || !glow_kernel_sets[1].runs_here() ||
+        (memcmp(y[0], y[1], sizeof y[0]) == 0 && memcmp(sum[0], sum[1], sizeof sum[0]) == 0 &&
+         memcmp(half[0], half[1], sizeof half[0]) == 0));
+  for (uint32_t s = 0; s < glow_nkernel_sets && glow_kernel_sets[s].runs_here(); s++) {
+    GlowBuf in[2] = {shaped(w, GLOW_KIND_FLOAT, 2, ad), shaped(x, GLOW_KIND_FLOAT, 2, bd)};
+    GlowBuf out = shaped(y[s & 1], GLOW_KIND_FLOAT, 2, cd);
+    call_row(&glow_kernel_sets[s].table[GLOW_OP_MAT_MUL], NULL, in, 2, &out);
+  }
+  CHECK(glow_nkernel_sets == 1 || !glow_kernel_sets[1].runs_here() ||
+        memcmp(y[0], y[1], M * S * sizeof(float)) == 0);
+}
+
 /* ---- The floating point environment
  * -------------------------------------------------------------------- */
 
@@ -552,9 +617,9 @@ static void test_chain(void) {
 }
 
 static void test_single_nodes(void) {
-  Run r = begin(
-      "declare { constant @i : i64<> = 9 }\n"
-      "func @main() -> (float<>) { %x = Splat() {value = 2.0} : float<3>  %y = Gather(%x, @i)  return %y }\n");
+  Run r = begin("declare { constant @i : i64<> = 9 }\n"
+                "func @main() -> (float<>) { %x = Splat() {value = 2.0} : float<3>  %y = "
+                "Gather(%x, @i)  return %y }\n");
   GlowNode *splat = r.entry->body->first, *gather = splat->next;
   GlowTensor *x = NULL, *y = NULL;
   CHECK(glow_interp_eval_node(splat, NULL, &x, false) && x && glow_tensor_get_double(x, 2) == 2.0);
@@ -608,6 +673,7 @@ int main(void) {
   test_pow();
   test_softmax();
   test_kernel_sets();
+  test_kernel_tables();
   test_float_mode();
   test_chain();
   test_single_nodes();

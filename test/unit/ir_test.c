@@ -1,5 +1,5 @@
-/* The IR in memory: building, names, replacing, cloning, comparing, signatures, prefixes of a text,
- * and failing allocations in the parser. What texts can say is tested by test/ir. */
+/* The IR in memory: building, names, replacing, cloning, comparing, signatures, texts cut
+ * off or damaged, and failing allocations in the parser. What texts can say is tested by test/ir. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -314,19 +314,67 @@ static void test_entry(GlowContext *ctx, void *arg) {
          "levels");
 }
 
-/* Every prefix of a text gives an error or a module that survives the round trip. */
-static void test_prefixes(GlowContext *ctx, void *arg) {
-  (void)arg;
+typedef struct Mutant {
+  const char *text;
+  size_t size;
+  bool sound;
+} Mutant;
+
+static void parse_mutant(GlowContext *ctx, void *arg) {
+  Mutant *mutant = arg;
+  char *copy = glow_arena_alloc(ctx->arena, mutant->size + 1);
+  memcpy(copy, mutant->text, mutant->size);
   ctx->error_limit = 0;
-  for (size_t n = 0; n < sizeof base_text; ++n) {
-    char *copy = glow_arena_alloc(ctx->arena, n + 1);
-    memcpy(copy, base_text, n);
-    errors = 0;
-    GlowModule *m = glow_module_parse(ctx, "prefix.gg", copy, n);
-    EXPECT(m || errors, "prefix of %zu bytes: no module and no error", n);
-    EXPECT(!m || !glow_module_verify(m) || glow_module_verify_roundtrip(m), "prefix of %zu bytes",
-           n);
+  errors = 0;
+  GlowModule *m = glow_module_parse(ctx, "mutant.gg", copy, mutant->size);
+  mutant->sound = m ? !glow_module_verify(m) || glow_module_verify_roundtrip(m) : errors > 0;
+  glow_module_destroy(m);
+}
+
+/* True if a text gives errors, or a module that survives the round trip. */
+static bool survives(const char *text, size_t size) {
+  GlowContext *ctx = glow_context_create();
+  Mutant mutant = {.text = text, .size = size};
+  glow_context_set_diagnostic_fn(ctx, collect, NULL);
+  GlowStatus status = glow_protect(ctx, parse_mutant, &mutant);
+  glow_context_destroy(ctx);
+  return status == GLOW_OK && mutant.sound;
+}
+
+/* Every `step`-th prefix of a text, and one bit of every `step`-th byte flipped. */
+static void mutate(const char *name, char *text, size_t size, size_t step) {
+  for (size_t n = 0; n <= size; n += step)
+    EXPECT(survives(text, n), "%s: prefix of %zu bytes", name, n);
+  for (size_t i = 0; i < size; i += step) {
+    char old = text[i];
+    text[i] = (char)(old ^ (1 << i % 8));
+    EXPECT(survives(text, size), "%s: bit %zu of byte %zu", name, i % 8, i);
+    text[i] = old;
   }
+}
+
+/* A file of test/ir. GLOW_UNBOUNDED is set in sanitizer builds, which are slow. */
+static void mutate_file(const char *name, size_t step) {
+  static char text[1 << 16];
+  char path[4096];
+  const char *slash = strrchr(__FILE__, '/');
+  snprintf(path, sizeof path, "%.*s/../ir/%s", slash ? (int)(slash - __FILE__) : 1,
+           slash ? __FILE__ : ".", name);
+  FILE *f = fopen(path, "rb");
+  EXPECT(f != NULL, "cannot open %s", path);
+  if (!f)
+    return;
+  size_t size = fread(text, 1, sizeof text, f);
+  fclose(f);
+  mutate(name, text, size, getenv("GLOW_UNBOUNDED") ? 16 * step : step);
+}
+
+static void test_mutants(void) {
+  char text[sizeof base_text];
+  memcpy(text, base_text, sizeof text);
+  mutate("a graph", text, sizeof text - 1, 1);
+  mutate_file("figure3.gir", 1);
+  mutate_file("every-feature.gg", 7);
 }
 
 static bool parsed_without_memory;
@@ -383,7 +431,7 @@ int main(void) {
   run("members", test_members);
   run("gradient", test_gradient);
   run("entry", test_entry);
-  run("prefixes", test_prefixes);
+  test_mutants();
   test_memory();
   return failures != 0;
 }

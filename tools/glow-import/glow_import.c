@@ -66,6 +66,8 @@ static GlowStatus import_file(GlowContext *ctx, const char *path, const Options 
   GlowStatus status = GLOW_BAD_INPUT;
   if (m && glow_module_verify(m))
     status = write_text(ctx, m, o);
+  else if (!m && !glow_onnx_is_model(in.data, in.size) && glow_text_is_module(in.data, in.size))
+    glow_note(ctx, glow_loc_file(ctx, in.name), "this looks like a text; glow-opt reads texts");
   glow_defer_pop(ctx, &close, true);
   return status;
 }

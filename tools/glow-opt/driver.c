@@ -63,7 +63,9 @@ static bool is_text(GlowDriver *d, const GlowInput *in) {
   if (glow_text_is_module(in->data, in->size))
     return true;
   GlowLoc loc = glow_loc_file(d->ctx, in->name);
-  if (glow_onnx_is_model(in->data, in->size))
+  if (in->size == 0)
+    glow_error(d->ctx, loc, "the file is empty");
+  else if (glow_onnx_is_model(in->data, in->size))
     glow_error(d->ctx, loc, "this is an ONNX model; glow-import makes a text of it");
   else
     glow_error(d->ctx, loc, "this is no text of a module");

@@ -145,7 +145,7 @@ static GlowStatus run_model(GlowContext *ctx, const GlowRunCommand *c, const cha
   if (status == GLOW_OK && c->test_data)
     status = glow_run_add_test_inputs(&s, c->test_data);
   if (status == GLOW_OK)
-    status = glow_session_bind(&s, &load);
+    status = glow_session_bind(&s);
   if (status == GLOW_OK)
     status = run(&s, c);
   if (status == GLOW_OK)

@@ -8,7 +8,18 @@
 
 static bool truth(const GlowTensor *t) { return glow_tensor_get_int(t, 0) != 0; }
 
+/* Conditions and counts may have had no shape in the text. */
+static bool is_single(const GlowNode *n, const char *name, const GlowTensor *t) {
+  if (!t || glow_tensor_elements(t) == 1)
+    return true;
+  glow_run_error(n, "%s must be one value, but it is %s", name,
+                 glow_type_str(n->block->module->ctx, t->type));
+  return false;
+}
+
 GlowStatus glow_value_if(GlowWalk *w, const GlowNode *n, GlowTensor *const *in, GlowTensor **out) {
+  if (!is_single(n, "Cond", in[GLOW_IF_IN_COND]))
+    return GLOW_BAD_INPUT;
   GlowBlock *b = glow_node_region(n, truth(in[GLOW_IF_IN_COND]) ? "then" : "else");
   return glow_walk_block(w, b, out) ? GLOW_OK : GLOW_BAD_INPUT;
 }
@@ -124,7 +135,7 @@ static bool run_loop(GlowWalk *w, Iterations *it, GlowTensor *const *in) {
          give(w, it, 1, scalar_int(w->ctx, GLOW_KIND_BOOL, 1));
     for (uint32_t k = 0; ok && k < it->nstate; k++)
       ok = give(w, it, 2 + k, take(&it->state, k));
-    ok = ok && iterate(w, it, 1);
+    ok = ok && iterate(w, it, 1) && is_single(it->n, "the condition", it->yields.data[0]);
     go = ok && truth(it->yields.data[0]);
     glow_tensor_free(take(&it->yields, 0));
   }
@@ -137,7 +148,8 @@ GlowStatus glow_value_loop(GlowWalk *w, const GlowNode *n, GlowTensor *const *in
   it.nstate = it.body->nparams - 2;
   it.nlists = n->nresults - it.nstate;
   it.nyields = glow_block_terminator(it.body)->noperands;
-  if (!glow_walk_enter(w, n))
+  if (!is_single(n, "Trip", in[GLOW_LOOP_IN_TRIP]) ||
+      !is_single(n, "Cond", in[GLOW_LOOP_IN_COND]) || !glow_walk_enter(w, n))
     return GLOW_BAD_INPUT;
   begin_iterations(w, &it);
   bool ok = run_loop(w, &it, in);

@@ -137,6 +137,8 @@ void glow_scratch_release(void *scratch) {
 
 void *glow_scratch_get(GlowContext *ctx, GlowScratch *s, size_t bytes) {
   if (bytes > s->size) {
+    if (bytes > PTRDIFF_MAX / 2)
+      glow_throw(ctx, GLOW_NO_MEMORY);
     glow_scratch_release(s);
     s->data = aligned_alloc(64, glow_align64(bytes));
     if (!s->data)
@@ -169,6 +171,25 @@ static bool run_stack(const GlowNode *n, const GlowKernels *k, GlowCall *call) {
                        nins);
 }
 
+/* Whether every input repeats to the result. Inference has seen to it but for operands that it
+ * lets be of any shape, such as Clip's limits. */
+static bool broadcasts(const GlowNode *n, const GlowCall *call) {
+  const GlowBuf *out = &call->out[0];
+  for (uint32_t i = 0; i < call->nin; i++) {
+    const GlowBuf *b = &call->in[i];
+    for (uint32_t a = 0; glow_buf_present(b) && a < b->rank; a++) {
+      bool fits = b->dims[a] == 1 ||
+                  (a + out->rank >= b->rank && b->dims[a] == out->dims[a + out->rank - b->rank]);
+      if (fits)
+        continue;
+      glow_run_error(n, "extent %lld of %s does not fit the result", (long long)b->dims[a],
+                     glow_op_in_port(glow_node_desc(n), i)->name);
+      return false;
+    }
+  }
+  return true;
+}
+
 bool glow_exec_kernel(const GlowNode *n, const GlowKernels *k, GlowCall *call,
                       GlowScratch *scratch) {
   GlowContext *ctx = n->block->module->ctx;
@@ -179,6 +200,8 @@ bool glow_exec_kernel(const GlowNode *n, const GlowKernels *k, GlowCall *call,
   if (d->body) {
     ok = run_stack(n, k, call);
   } else if (d->has_scalar) {
+    if (!broadcasts(n, call))
+      return false;
     ok = glow_elementwise(k, n->op, n->members, &call->out[0], call->in, call->nin);
   } else if (row->kernel) {
     if (row->scratch)

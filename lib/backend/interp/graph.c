@@ -224,16 +224,21 @@ static bool run_node(GlowWalk *w, const GlowNode *n) {
   GlowTensorList out;
   const GlowTensor *few[8], **in = few;
   GlowDefer release;
-  bool many = n->noperands > 8, ok = true;
+  uint32_t ports = glow_node_desc(n)->nin, count = n->noperands > ports ? n->noperands : ports;
+  bool many = count > 8, ok = true;
   if (many) {
-    in = glow_malloc(w->ctx, n->noperands * sizeof *in);
+    in = glow_malloc(w->ctx, count * sizeof *in);
     glow_defer_push(w->ctx, &release, free, in);
   }
+  for (uint32_t i = 0; i < count; i++) /* absent ones at the end are not in the text */
+    in[i] = NULL;
   bool saves = GLOW_HAS(glow_node_desc(n), WRITES);
   for (uint32_t i = 0; ok && i < n->noperands; i++) {
     const GlowValue *v = n->operands[i].value;
-    in[i] = v && !(saves && i > 0) ? glow_walk_get(w, v) : NULL;
-    ok = !v || in[i] || saves;
+    if (!v || (saves && i > 0))
+      continue;
+    in[i] = glow_walk_get(w, v);
+    ok = in[i] != NULL;
   }
   glow_tensor_list_begin(w->ctx, &out, n->nresults);
   ok = ok && glow_walk_op(w, n, in, out.data);

@@ -127,6 +127,10 @@ GlowStatus glow_value_sequence_construct(GlowWalk *w, const GlowNode *n, GlowTen
 
 /* A position operand within [-count, limit], non-negative; -1 after a diagnostic. */
 static int64_t position(const GlowNode *n, const GlowTensor *p, uint32_t count, uint32_t limit) {
+  if (glow_tensor_elements(p) != 1) {
+    glow_run_error(n, "Position must be one value");
+    return -1;
+  }
   int64_t at = glow_tensor_get_int(p, 0), i = at < 0 ? at + count : at;
   if (i >= 0 && i <= limit)
     return i;
@@ -206,6 +210,10 @@ GlowStatus glow_value_split_to_sequence(GlowWalk *w, const GlowNode *n, GlowTens
   }
   int64_t extent = t->dims[axis].size, pieces = split ? glow_tensor_elements(split) : 0;
   bool listed = split && split->type->rank == 1;
+  if (split && !listed && pieces != 1) {
+    glow_run_error(n, "Split must be one size or a list of sizes");
+    return GLOW_BAD_INPUT;
+  }
   GlowTensor *s = new_container(n, out);
   for (int64_t i = 0; listed ? i < pieces : done < extent; i++) {
     int64_t size = split ? glow_tensor_get_int(split, listed ? i : 0) : 1;

@@ -16,7 +16,7 @@ bool glow_onnx_fail(GlowOnnxNode *n, const char *format, ...) {
   va_start(args, format);
   glow_text_vprintf(&t, format, args);
   va_end(args);
-  glow_error(n->im->ctx, n->loc, "%s: %s", n->op, glow_text_cstr(&t));
+  glow_error(n->im->ctx, n->loc, "%s%s%s", n->op, *n->op ? ": " : "", glow_text_cstr(&t));
   glow_defer_pop(n->im->ctx, &release, true);
   return false;
 }

@@ -113,7 +113,8 @@ static void add_graph(Index *ix, GlowWireSpan span, GlowStr path) {
   add_nodes(ix, &graph.nodes, path);
 }
 
-bool glow_onnx_index(GlowContext *ctx, GlowBlob *blob, GlowLoc loc) {
+/* The reader of ONNX files that it registers. */
+static bool index_file(GlowContext *ctx, GlowBlob *blob, GlowLoc loc) {
   if (!loc.file)
     loc = glow_loc_file(ctx, blob->input.name);
   Index ix = {.blob = blob, .path = blob->input.name, .loc = loc};
@@ -137,4 +138,4 @@ bool glow_onnx_index(GlowContext *ctx, GlowBlob *blob, GlowLoc loc) {
   return true;
 }
 
-void glow_onnx_register(GlowContext *ctx) { glow_blob_set_onnx_reader(ctx, glow_onnx_index); }
+void glow_onnx_register(GlowContext *ctx) { glow_blob_set_onnx_reader(ctx, index_file); }

@@ -4,8 +4,6 @@
 
 #include "import/onnx/importer.h"
 
-enum { MAX_ATTRIBUTES = 256, MAX_OPERANDS = 1 << 20 };
-
 /* ---- Direct rules --------------------------------------------------------------------------- */
 
 static bool set_u32(GlowOnnxNode *n, const char *attr, uint32_t *value) {
@@ -60,7 +58,7 @@ static bool run_direct(GlowOnnxNode *n) {
 
 /* Functions that call others twice double with each level. What an inlined node takes in memory is
  * about NODE_COST and some copies of its path; the sum may be BASE_COST and four times the file. */
-enum { MAX_CALLS = 32, NODE_COST = 1024, BASE_COST = 32 << 20 };
+enum { NODE_COST = 1024, BASE_COST = 32 << 20 };
 
 static bool calls_itself(const GlowOnnxNode *n, const GlowOnnxFunction *function) {
   for (const GlowOnnxScope *s = n->scope; s; s = s->call ? s->call->scope : s->outer)
@@ -109,8 +107,8 @@ static bool run_call(GlowOnnxNode *n, const GlowOnnxFunction *function) {
   GlowOnnxImporter *im = n->im;
   if (calls_itself(n, function))
     return glow_onnx_fail(n, "the function calls itself");
-  if (n->scope->calls == MAX_CALLS)
-    return glow_onnx_fail(n, "functions are nested more than %d deep", MAX_CALLS);
+  if (n->scope->calls == GLOW_MAX_PROTO_CALLS)
+    return glow_onnx_fail(n, "functions are nested more than %d deep", GLOW_MAX_PROTO_CALLS);
   size_t cost = NODE_COST + 4 * glow_str_length(n->label);
   im->inlined_cost += cost * function->nodes.count;
   if (im->inlined_cost > BASE_COST + 4 * im->file.size)
@@ -167,7 +165,7 @@ static bool resolve_reference(const GlowOnnxImporter *im, const GlowOnnxScope *s
 
 static bool read_attributes(GlowOnnxNode *n, GlowStr local_label) {
   GlowOnnxImporter *im = n->im;
-  if (n->proto.attributes.count > MAX_ATTRIBUTES)
+  if (n->proto.attributes.count > GLOW_MAX_PROTO_ATTRIBUTES)
     return glow_onnx_fail(n, "%u attributes", n->proto.attributes.count);
   n->attrs = GLOW_NEW_ARRAY(im->arena, GlowOnnxAttr, n->proto.attributes.count);
   GlowWireIter i = {0};
@@ -334,8 +332,9 @@ void glow_onnx_node(GlowOnnxImporter *im, GlowOnnxScope *scope, GlowWireSpan spa
     glow_error(im->ctx, glow_loc_file(im->ctx, im->file.name), "the path of a node is too long");
     return;
   }
-  if (n->proto.inputs.count > MAX_OPERANDS || n->proto.outputs.count > MAX_OPERANDS) {
-    glow_onnx_fail(n, "more than %d operands or results", MAX_OPERANDS);
+  if (n->proto.inputs.count > GLOW_MAX_PROTO_OPERANDS ||
+      n->proto.outputs.count > GLOW_MAX_PROTO_OPERANDS) {
+    glow_onnx_fail(n, "more than %d operands or results", GLOW_MAX_PROTO_OPERANDS);
     return;
   }
   bool ok = read_operands(n);

@@ -32,8 +32,6 @@ GlowModule *glow_onnx_import(GlowContext *ctx, const GlowInput *in, const GlowOn
 
 /* Lets texts of this context refer to tensors in .onnx files. */
 void glow_onnx_register(GlowContext *ctx);
-/* The reader of ONNX files that it registers. */
-bool glow_onnx_index(GlowContext *ctx, GlowBlob *blob, GlowLoc loc);
 
 /* Reads a TensorProto, SequenceProto or OptionalProto, as `declared` says; NULL stands for any
  * tensor. A tensor has the exact type of its data, of the kind that was declared; a sequence or an

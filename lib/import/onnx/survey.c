@@ -125,12 +125,16 @@ void glow_onnx_gap(GlowOnnxImporter *im, GlowOnnxGap gap) {
     im->gaps.data[index - 1].count += gap.count;
     return;
   }
+  if (im->gaps.count == GLOW_MAX_GAPS) {
+    im->unlisted += gap.count;
+    return;
+  }
   glow_vec_push(im->arena, &im->gaps, gap);
   glow_map_set(im->gap_index, key, (void *)(uintptr_t)im->gaps.count);
 }
 
 void glow_onnx_report_gaps(GlowOnnxImporter *im) {
-  size_t nodes = 0;
+  size_t nodes = im->unlisted;
   for (uint32_t i = 0; i < im->gaps.count; ++i)
     nodes += im->gaps.data[i].count;
   if (!nodes)
@@ -145,6 +149,9 @@ void glow_onnx_report_gaps(GlowOnnxImporter *im) {
               *g->domain ? "." : "", g->op, version, g->count, g->count == 1 ? "" : "s",
               g->count == 1 ? "called" : "the first", g->first, g->why);
   }
+  if (im->unlisted)
+    glow_note(im->ctx, loc, "unsupported: %zu more node%s of other operators", im->unlisted,
+              im->unlisted == 1 ? "" : "s");
 }
 
 static void survey_attributes(GlowOnnxImporter *im, const GlowMap *opsets,

@@ -67,7 +67,7 @@ static const char *read_field(const uint8_t *data, size_t *pos, size_t end, Raw 
   default:
     return "the wire type is unknown, or a group";
   }
-  if (length > end - *pos)
+  if (length > end - *pos + GLOW_OFF_BY_ONE)
     return "a field runs past the end of its message";
   raw->span.size = (size_t)length;
   *pos += (size_t)length;

@@ -1,7 +1,8 @@
 /* Arithmetic on dims. */
 #include "ir/infer/hooks.h"
 
-bool glow_dim_same(GlowDim a, GlowDim b) {
+/* Certainly the same extent. */
+static bool is_same(GlowDim a, GlowDim b) {
   if (a.kind != b.kind)
     return false;
   return a.kind == GLOW_DIM_EXACT ? a.size == b.size
@@ -74,7 +75,7 @@ bool glow_dim_broadcast(GlowDim a, GlowDim b, GlowDim *result) {
     *result = a.kind == GLOW_DIM_EXACT ? a : b;
   } else if (glow_dim_has_size(a) && glow_dim_has_size(b)) {
     *result = GLOW_BOUND(a.size > b.size ? a.size : b.size);
-  } else if (glow_dim_same(a, b)) {
+  } else if (is_same(a, b)) {
     *result = a;
   }
   return true;

@@ -16,8 +16,6 @@ static inline bool glow_dim_is_exact(GlowDim d, int64_t size) {
 static inline bool glow_dim_has_size(GlowDim d) {
   return d.kind == GLOW_DIM_EXACT || d.kind == GLOW_DIM_BOUND;
 }
-/* Certainly the same extent. */
-bool glow_dim_same(GlowDim a, GlowDim b);
 /* An extent of at most `d`: what is left when an unknown part of an axis stays. */
 GlowDim glow_dim_part(GlowDim d);
 /* Sums and products that overflow become unknown. */
@@ -34,8 +32,6 @@ const char *glow_dim_str(GlowContext *ctx, GlowDim d);
 static inline bool glow_type_is_ranked(const GlowType *t) {
   return t->cls == GLOW_TYPE_TENSOR && !t->unranked;
 }
-/* t without its rank: kind and quantization stay. */
-const GlowType *glow_type_without_rank(GlowContext *ctx, const GlowType *t);
 
 /* ---- Operands and results ----------------------------------------------------------------------
  */

@@ -103,7 +103,7 @@ bool glow_infer_axes(const GlowInfer *in, const int64_t *axes, uint32_t count, u
 /* ---- Results -----------------------------------------------------------------------------------
  */
 
-const GlowType *glow_type_without_rank(GlowContext *ctx, const GlowType *t) {
+static const GlowType *without_rank(GlowContext *ctx, const GlowType *t) {
   const GlowType *r = glow_type_unranked(ctx, t->kind);
   return glow_type_with_quant(ctx, r, t->quantized, t->scale, t->offset);
 }
@@ -135,7 +135,7 @@ bool glow_infer_set_unknown(GlowInfer *in, uint32_t i, const GlowType *base, int
   if (rank > GLOW_MAX_RANK)
     return glow_infer_error(in, "in its result the rank is over %d", GLOW_MAX_RANK);
   if (rank < 0) {
-    glow_infer_put(in, i, glow_type_without_rank(in->ctx, base));
+    glow_infer_put(in, i, without_rank(in->ctx, base));
     return true;
   }
   for (int64_t k = 0; k < rank; k++)
@@ -195,7 +195,7 @@ const GlowType *glow_infer_broadcast(GlowInfer *in, const GlowType *const *types
   if (*error)
     return NULL;
   if (unranked)
-    return glow_type_without_rank(in->ctx, base);
+    return without_rank(in->ctx, base);
   const GlowType *t = glow_type_with_dims(in->ctx, base, rank, dims);
   return glow_type_with_layout(in->ctx, t, common_layout(types, count, rank));
 }

@@ -209,6 +209,8 @@ static GlowRunError per_slice(GlowCall *call, int64_t axis, bool quantize) {
   int64_t inner = 1, slices = 1, total = glow_buf_elements(x);
   if (glow_buf_elements(scale) != 1) {
     uint32_t a = (uint32_t)(axis < 0 ? axis + x->rank : axis);
+    if (a >= x->rank)
+      return GLOW_RUN_SHAPE;
     slices = x->dims[a];
     for (uint32_t i = a + 1; i < x->rank; i++)
       inner *= x->dims[i];
@@ -218,6 +220,10 @@ static GlowRunError per_slice(GlowCall *call, int64_t axis, bool quantize) {
     }
   } else {
     inner = total;
+  }
+  if (glow_buf_present(zero) && glow_buf_elements(zero) != glow_buf_elements(scale)) {
+    call->detail = glow_buf_elements(zero);
+    return GLOW_RUN_SHAPE;
   }
   GlowBuf q = quantize ? *y : *x;
   q.quantized = true;

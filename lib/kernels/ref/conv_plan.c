@@ -24,6 +24,14 @@ static void spatial_axes(GlowConvPlan *p, const GlowConvolutionMembers *m) {
   }
 }
 
+/* Whether the padded input has more elements than there are addresses. */
+static bool too_large(const GlowConvPlan *p) {
+  double places = (double)p->width;
+  for (uint32_t i = 0; i < p->spatial; i++)
+    places *= (double)p->padded[i];
+  return places > 0x1p48;
+}
+
 GlowConvPlan glow_conv_plan(const GlowCall *call) {
   const GlowConvolutionMembers *m = call->members;
   GlowConvPlan p = {.x = &call->in[0], .w = &call->in[1], .b = &call->in[2], .y = &call->out[0]};
@@ -42,6 +50,10 @@ GlowConvPlan glow_conv_plan(const GlowCall *call) {
   p.panels = (lanes + GLOW_CONV_LANES - 1) / GLOW_CONV_LANES;
   p.width = p.depthwise ? p.panels * GLOW_CONV_LANES : p.in_channels;
   size_t size = p.wide ? sizeof(double) : sizeof(float);
+  if (too_large(&p)) {
+    p.total = SIZE_MAX / 4; /* more than can be had: the caller runs out of memory */
+    return p;
+  }
   int64_t terms = p.depthwise ? p.taps * p.out_channels : p.taps * p.in_channels;
   p.weights_at = glow_align64((size_t)(p.places * p.width) * size);
   p.bias_at = p.weights_at + glow_align64((size_t)(terms * p.panels * GLOW_CONV_LANES) * size);

@@ -45,18 +45,6 @@ uint32_t glow_ref_physical(const GlowBuf *b, int64_t *dims, int64_t *strides) {
   return rank + b->nblocks;
 }
 
-bool glow_ref_dense(const GlowBuf *b) {
-  int64_t expected = 1;
-  if (b->nblocks)
-    return false;
-  for (uint32_t a = b->rank; a-- > 0;) {
-    if (b->dims[a] != 1 && b->strides[a] != expected)
-      return false;
-    expected *= b->dims[a];
-  }
-  return true;
-}
-
 /* ---- Rows -------------------------------------------------------------------------------------
  */
 
@@ -110,27 +98,9 @@ void glow_load_int(const GlowBuf *b, int64_t offset, int64_t stride, int64_t n, 
   }
 }
 
-/* The table entry of a kind of at most 8 bits; NULL for float8e8m0. */
-static const GlowSmallFloat *small_format(GlowKind kind) {
-  switch (kind) {
-  case GLOW_KIND_FLOAT8E4M3FN:
-    return &glow_float8e4m3fn;
-  case GLOW_KIND_FLOAT8E4M3FNUZ:
-    return &glow_float8e4m3fnuz;
-  case GLOW_KIND_FLOAT8E5M2:
-    return &glow_float8e5m2;
-  case GLOW_KIND_FLOAT8E5M2FNUZ:
-    return &glow_float8e5m2fnuz;
-  case GLOW_KIND_FLOAT4E2M1:
-    return &glow_float4e2m1;
-  default:
-    return NULL;
-  }
-}
-
 static void load_small_float(const GlowBuf *b, int64_t offset, int64_t stride, int64_t n,
                              float *out) {
-  const GlowSmallFloat *f = small_format(b->kind);
+  const GlowSmallFloat *f = glow_small_format(b->kind);
   const uint8_t *p = b->data;
   EACH {
     int64_t at = offset + i * stride;
@@ -222,7 +192,7 @@ static int64_t clamp_quantized(const GlowBuf *b, double q) {
   int64_t r = (q == q ? (int64_t)q : 0) + b->offset;
   return r < low ? low : r > high ? high : r;
 }
-int64_t glow_quantize(const GlowBuf *b, float v) {
+static int64_t quantize(const GlowBuf *b, float v) {
   return clamp_quantized(b, (double)glow_rintf(v / b->scale));
 }
 int64_t glow_quantize_double(const GlowBuf *b, double v) {
@@ -231,7 +201,7 @@ int64_t glow_quantize_double(const GlowBuf *b, double v) {
 
 static void store_small_float(GlowBuf *b, int64_t offset, int64_t stride, int64_t n,
                               const float *in) {
-  const GlowSmallFloat *f = small_format(b->kind);
+  const GlowSmallFloat *f = glow_small_format(b->kind);
   uint8_t *p = b->data;
   EACH {
     int64_t at = offset + i * stride;
@@ -247,7 +217,7 @@ static void store_quantized(GlowBuf *b, int64_t offset, int64_t stride, int64_t 
   GlowBuf plain = *b;
   plain.quantized = false;
   EACH {
-    int64_t q = glow_quantize(b, in[i]);
+    int64_t q = quantize(b, in[i]);
     glow_store_int(&plain, offset + i * stride, 1, 1, &q);
   }
 }

@@ -66,8 +66,6 @@ static inline bool glow_next_index(uint32_t rank, const int64_t *dims, int64_t *
 }
 /* Physical extents and strides; returns the physical rank. */
 uint32_t glow_ref_physical(const GlowBuf *b, int64_t *dims, int64_t *strides);
-/* Row-major and without blocks. */
-bool glow_ref_dense(const GlowBuf *b);
 /* An unblocked axis of `b`, or a blocked one, as a run of n elements: see the row functions. */
 typedef struct GlowRun {
   const GlowBuf *buf;
@@ -93,7 +91,6 @@ void glow_run_load_float(const GlowRun *r, int64_t n, float *out);
 void glow_run_load_double(const GlowRun *r, int64_t n, double *out);
 
 /* clamp(rne(v / scale) + offset) to the kind of b; NaN gives offset. */
-int64_t glow_quantize(const GlowBuf *b, float v);
 int64_t glow_quantize_double(const GlowBuf *b, double v);
 
 /* A number as one element of any kind: rounded, or truncated and saturated. */

@@ -37,7 +37,8 @@ GlowNode *glow_buffer_dealloc(const GlowValue *alloc) {
   return NULL;
 }
 
-void glow_buffer_end_after(GlowValue *base, GlowNode *n) {
+/* Lets the buffer live until after n, which is numbered (glow_function_number). */
+static void end_after(GlowValue *base, GlowNode *n) {
   GlowNode *alloc = glow_value_def(base, GLOW_OP_ALLOC);
   GlowNode *end = alloc ? glow_buffer_dealloc(base) : NULL;
   if (!end)
@@ -125,12 +126,22 @@ bool glow_instr_reads_apart(const GlowNode *n, const GlowValue *link, GlowValue 
   return true;
 }
 
-void glow_instr_keep_inputs(const GlowNode *n, GlowNode *to) {
+/* Lets all buffers that n reads live until after `to`. */
+static void keep_inputs(const GlowNode *n, GlowNode *to) {
   for (uint32_t i = n->nouts; i < n->noperands; ++i)
     if (n->operands[i].value)
-      glow_buffer_end_after(glow_buffer_base(n->operands[i].value), to);
+      end_after(glow_buffer_base(n->operands[i].value), to);
   if (n->pred.value)
-    glow_buffer_end_after(glow_buffer_base(n->pred.value), to);
+    end_after(glow_buffer_base(n->pred.value), to);
+}
+
+void glow_instr_replace_pair(GlowNode *producer, GlowNode *n, GlowValue *link, GlowNode *fused) {
+  fused->order = n->order;
+  keep_inputs(producer, fused);
+  glow_node_remove(n);
+  glow_node_remove(producer);
+  glow_node_remove(glow_buffer_dealloc(link));
+  glow_node_remove(link->def.node);
 }
 
 /* ---- Scalar bodies --------------------------------------------------------------------------- */
@@ -151,7 +162,8 @@ bool glow_scalar_can_hold(const GlowNode *n) {
   return true;
 }
 
-const GlowNode *glow_buffer_literal(GlowValue *v) {
+/* The splat instruction that alone fills a buffer of rank 0: a literal. NULL if there is none. */
+static const GlowNode *literal_of(GlowValue *v) {
   if (v->type->rank != 0 || !glow_buffer_is_plain_alloc(v))
     return NULL;
   const GlowNode *splat = NULL;
@@ -168,7 +180,7 @@ const GlowNode *glow_buffer_literal(GlowValue *v) {
 /* The value of buffer v inside body: a literal, or a parameter, one for each buffer. */
 static GlowValue *scalar_input(GlowScalarBody *s, GlowValue *v) {
   GlowContext *ctx = s->body->module->ctx;
-  const GlowNode *literal = glow_buffer_literal(v);
+  const GlowNode *literal = literal_of(v);
   if (literal) {
     const GlowType *type = element_type(ctx, v->type);
     GlowBuilder b = glow_builder_at_end(s->body);

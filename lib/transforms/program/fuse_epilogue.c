@@ -76,14 +76,9 @@ static GlowNode *fuse(GlowPassRun *run, GlowNode *c, GlowNode *n, GlowValue *lin
   GlowNode *fused = glow_node_create(&b, &spec);
   if (!fused)
     return NULL;
-  fused->order = n->order;
-  glow_instr_keep_inputs(c, fused);
   glow_pass_changed(run, n, "moved %s into the epilogue of %s", glow_node_desc(n)->instr,
                     glow_node_desc(c)->instr);
-  glow_node_remove(n);
-  glow_node_remove(c);
-  glow_node_remove(glow_buffer_dealloc(link));
-  glow_node_remove(link->def.node);
+  glow_instr_replace_pair(c, n, link, fused);
   return fused;
 }
 

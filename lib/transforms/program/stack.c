@@ -50,14 +50,9 @@ static GlowNode *fuse(GlowPassRun *run, GlowNode *producer, GlowNode *n, GlowVal
   GlowNode *stack = glow_node_create(&b, &spec);
   if (!stack)
     return NULL;
-  stack->order = n->order;
-  glow_instr_keep_inputs(producer, stack);
   glow_pass_changed(run, n, "stacked %s on %s", glow_node_desc(n)->instr,
                     glow_node_desc(producer)->instr);
-  glow_node_remove(n);
-  glow_node_remove(producer);
-  glow_node_remove(glow_buffer_dealloc(link));
-  glow_node_remove(link->def.node);
+  glow_instr_replace_pair(producer, n, link, stack);
   return stack;
 }
 

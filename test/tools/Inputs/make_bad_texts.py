@@ -15,6 +15,8 @@ FILES = {
     "extent.gg": lambda: b"declare {\n  placeholder @x : float<99999999999999999999>\n}\n",
     "product.gg": lambda: b"declare {\n  placeholder @x : float<1099511627776 x 1099511627776>\n}\n",
     "negative.gg": lambda: b"declare {\n  placeholder @x : float<-1>\n}\n",
+    "symbol.gg": lambda: b"declare {\n  placeholder @x : float<$" + b"a" * 4000000 + b">\n}\n",
+    "bytes.gg": lambda: HEAD + b"  %a = Relu(@x) ; \xc0\x80\x1b[31m\n}\n",
     "rank.gg": lambda: b"declare {\n  placeholder @x : float<1x1x1x1x1x1x1x1x1>\n}\n",
     "name.gg": lambda: b"declare {\n  placeholder @" + b"a" * 5000 + b" : float<2>\n}\n",
     "comment.gg": lambda: b";" + b" x" * 2000000 + b"\ndeclare {\n}\n",
