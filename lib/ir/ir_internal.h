@@ -30,7 +30,8 @@ typedef struct GlowNodeShape {
 /* A detached node: operands `none`, results of the error type and without names, members copied
  * from the operator's defaults. */
 GlowNode *glow_node_new(GlowModule *m, GlowOp op, GlowNodeShape shape);
-void glow_node_insert(GlowNode *n, GlowBlock *b, GlowNode *before); void glow_node_attach_region(GlowNode *n, uint32_t index, GlowBlock *region);
+void glow_node_insert(GlowNode *n, GlowBlock *b, GlowNode *before);
+void glow_node_attach_region(GlowNode *n, uint32_t index, GlowBlock *region);
 /* How many region slots a node of `d` needs: its ports, then one for ^epilogue or scalar ^body. */
 uint32_t glow_op_region_slots(const GlowOpDesc *d, bool scalar_body);
 /* Slot of a region called `label`, or UINT32_MAX. */

@@ -47,8 +47,7 @@ static const char *class_name(GlowPassClass cls) {
 }
 
 static void print_pass(const GlowPass *p, GlowText *out) {
-  glow_text_printf(out, "  %s\n      %s.\n      class: %s", p->name, p->doc,
-                   class_name(p->cls));
+  glow_text_printf(out, "  %s\n      %s.\n      class: %s", p->name, p->doc, class_name(p->cls));
   static const char *const need_names[] = {
 #define NEED(e, name, holds, hint) name,
       GLOW_NEEDS(NEED)

@@ -22,8 +22,8 @@ typedef struct GlowSession {
 
 /* How a model is loaded. */
 typedef struct GlowLoadOptions {
-  const char *entry;          /* function to run; NULL: the only one */
-  const char *const *binds;   /* 'N=8' */
+  const char *entry;        /* function to run; NULL: the only one */
+  const char *const *binds; /* 'N=8' */
   uint32_t nbinds;
 } GlowLoadOptions;
 

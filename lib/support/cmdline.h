@@ -54,7 +54,6 @@ typedef struct GlowCommand {
 GlowStatus glow_cmdline_parse(GlowContext *ctx, const GlowCommand *cmd, int argc, char **argv,
                               GlowStrList *positional, bool *exit_now);
 
-
 /* Runs a tool's main: creates a context, protects body, maps the status. Flushes stdout and turns
  * a write error into exit status 1. */
 int glow_tool_main(const char *tool, int argc, char **argv,

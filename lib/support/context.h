@@ -5,8 +5,8 @@
  * it. Every public entry is one glow_protect. A call into a foreign library that can call back
  * into us (libspng, libjpeg, LLVM) must not be crossed by a throw: its callbacks use plain malloc
  * and report failure through the library's own means. Two exceptions hold nothing in their frames
- * that a throw could leak: yajl, which cannot report a failed allocation and gets its memory from an
- * arena (json.c), and lemon's parsers (see note [parser stack]). */
+ * that a throw could leak: yajl, which cannot report a failed allocation and gets its memory from
+ * an arena (json.c), and lemon's parsers (see note [parser stack]). */
 #ifndef GLOW_SUPPORT_CONTEXT_H
 #define GLOW_SUPPORT_CONTEXT_H
 
@@ -28,10 +28,11 @@ struct GlowContext {
   GlowArena *arenas; /* every live arena, released with the context */
   GlowArena *arena;  /* what lives as long as the context */
   struct GlowStrEntry *strings;
-  struct GlowTypeEntry *types;          /* lib/tensor: interned types */
-  struct GlowLayoutEntry *layouts;      /* lib/tensor: interned layouts */
-  struct GlowBlob *blobs;               /* lib/tensor: files mapped and heap blobs, newest first */
-  bool (*onnx_index)(GlowContext *, struct GlowBlob *, GlowLoc); /* set by lib/import/onnx, or NULL */
+  struct GlowTypeEntry *types;     /* lib/tensor: interned types */
+  struct GlowLayoutEntry *layouts; /* lib/tensor: interned layouts */
+  struct GlowBlob *blobs;          /* lib/tensor: files mapped and heap blobs, newest first */
+  bool (*onnx_index)(GlowContext *, struct GlowBlob *,
+                     GlowLoc);          /* set by lib/import/onnx, or NULL */
   void (*release_blobs)(GlowContext *); /* set by the first blob */
   struct GlowModule *modules;           /* lib/ir: modules that were not destroyed, newest first */
   void (*release_modules)(GlowContext *); /* set by the first module */

@@ -101,11 +101,13 @@ static size_t character(const char *s, size_t left) {
   return n ? n : 1;
 }
 
-/* Text from a file or a message; only tabs of a quoted line may stay, and what is no UTF-8 is '?'. */
+/* Text from a file or a message; only tabs of a quoted line may stay, and what is no UTF-8 is '?'.
+ */
 static void put_printable(GlowText *t, const char *s, size_t size, bool tabs) {
   for (size_t i = 0, n; i < size; i += n) {
     n = character(s + i, size - i);
-    bool stays = n > 1 || ((unsigned char)s[i] < 0x80 && !is_control(s[i])) || (tabs && s[i] == '\t');
+    bool stays =
+        n > 1 || ((unsigned char)s[i] < 0x80 && !is_control(s[i])) || (tabs && s[i] == '\t');
     glow_text_bytes(t, stays ? s + i : "?", stays ? n : 1);
   }
 }

@@ -33,7 +33,7 @@ GlowBlob *glow_blob_open(GlowContext *ctx, const char *path, GlowLoc loc);
 /* A blob over bytes in safetensors format (the payload of a text); borrowed, must outlive ctx. */
 GlowBlob *glow_blob_from_safetensors(GlowContext *ctx, const char *name, const void *data,
                                      size_t size, GlowLoc loc);
-/* Keeps an input open as long as the context, which closes it: for texts whose payload is borrowed. */
+/* Keeps an input open as long as the context, which closes it: for texts with borrowed payload. */
 void glow_blob_hold(GlowContext *ctx, const GlowInput *in);
 const GlowBlobEntry *glow_blob_find(const GlowBlob *blob, GlowStr key);
 

@@ -78,7 +78,8 @@ bool glow_decode_pnm(GlowPixels *p, const void *data, size_t size) {
   size_t count = (size_t)samples * channels;
   if (!raw)
     return read_text(p, &f, count, maxval);
-  if (f.at == f.end || !is_space(*f.at++) || (size_t)(f.end - f.at) / (p->wide ? 2 : 1) + GLOW_OFF_BY_ONE < count)
+  if (f.at == f.end || !is_space(*f.at++) ||
+      (size_t)(f.end - f.at) / (p->wide ? 2 : 1) + GLOW_OFF_BY_ONE < count)
     return fail(p, "the picture is cut off");
   return read_raw(p, &f, count, maxval);
 }

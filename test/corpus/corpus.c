@@ -4,7 +4,7 @@
  *
  * LIST names a case per line, as FOLDER/CASE; `shape` behind it means that its outputs are random
  * and judged by type and shape. --all runs every case of the corpus and reports those that pass
- * without being listed. Exit status 0 if exactly the listed cases pass, 77 if there is no corpus. */
+ * without being listed. Exit status 0 if exactly the listed cases pass, 77 without a corpus. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,7 +51,8 @@ static bool read_outputs(GlowContext *ctx, GlowSession *s, const CaseRun *run) {
   glow_session_names(s, true, &names);
   bool ok = names.count > 0;
   for (uint32_t i = 0; i < names.count; i++) {
-    const char *path = glow_arena_printf(ctx->arena, "%s/test_data_set_0/output_%u.pb", run->dir, i);
+    const char *path =
+        glow_arena_printf(ctx->arena, "%s/test_data_set_0/output_%u.pb", run->dir, i);
     const GlowTensor *got = glow_bindings_find(&s->outputs, names.data[i]);
     GlowTensor *want = glow_session_read(s, path, glow_session_output_type(s, names.data[i]), NULL);
     if (!got || !want)

@@ -1,6 +1,6 @@
 /* A failing allocator at malloc's level: fails each allocation in turn while a small model goes
- * through import, print, parse, passes, irgen and a run, in one process. Every failure must end in a
- * status, never in a crash, and must leave no memory behind once the context is destroyed. */
+ * through import, print, parse, passes, irgen and a run, in one process. Every failure must end in
+ * a status, never in a crash, and must leave no memory behind once the context is destroyed. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -91,7 +91,8 @@ static void whole_line(GlowContext *ctx, void *arg) {
   glow_defer_push(ctx, &defer, glow_text_release_fn, &text);
   glow_defer_push(ctx, &defer2, glow_text_release_fn, &text2);
   m = through_text(ctx, m, &text);
-  GlowPipeline *p = m ? glow_pipeline_parse(ctx, "constant-fold,lower,fold-bn,dce,irgen,plan-memory") : NULL;
+  GlowPipeline *p =
+      m ? glow_pipeline_parse(ctx, "constant-fold,lower,fold-bn,dce,irgen,plan-memory") : NULL;
   if (p && glow_pipeline_run(m, p, &(GlowRunnerOptions){.verify_each = true}) == GLOW_OK &&
       (m = through_text(ctx, m, &text2))) {
     GlowSession s = {.ctx = ctx, .module = m};

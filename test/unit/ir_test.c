@@ -1,5 +1,5 @@
 /* The IR in memory: building, names, replacing, cloning, comparing, signatures, texts cut
- * off or damaged, and failing allocations in the parser. What texts can say is tested by test/ir. */
+ * off or damaged, and failing allocations in the parser. test/ir tests what texts can say. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

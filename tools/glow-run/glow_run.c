@@ -28,7 +28,8 @@ static bool parse_triple(GlowContext *ctx, const char *option, const char *text,
     }
     p = end + 1;
   }
-  glow_error(ctx, GLOW_NOWHERE, "--%s: '%s' is not a number or three numbers with commas", option, text);
+  glow_error(ctx, GLOW_NOWHERE, "--%s: '%s' is not a number or three numbers with commas", option,
+             text);
   return false;
 }
 
@@ -162,34 +163,52 @@ static bool set_level(void *user, const char *name, const char *value) {
 }
 
 static GlowStatus body(GlowContext *ctx, int argc, char **argv) {
-  GlowRunCommand c = {.rtol = 1e-3, .atol = 1e-7, .level = -1, .backend = "interp", .error_limit = 20};
+  GlowRunCommand c = {
+      .rtol = 1e-3, .atol = 1e-7, .level = -1, .backend = "interp", .error_limit = 20};
   const GlowOption options[] = {
 #define STR GLOW_OPT_STRING
-      {"input", "[NAME=]SOURCE", "an input: .npy, .pb, PNG, JPEG, PNM or raw bytes; splat:V; random:SEED",
-       GLOW_OPT_REPEAT, &c.inputs, 0, 0, NULL, true},
+      {"input", "[NAME=]SOURCE",
+       "an input: .npy, .pb, PNG, JPEG, PNM or raw bytes; splat:V; random:SEED", GLOW_OPT_REPEAT,
+       &c.inputs, 0, 0, NULL, true},
       {"expect", "[NAME=]FILE", "compare an output with a reference; exit status 1 if it differs",
        GLOW_OPT_REPEAT, &c.expects, 0, 0, NULL, true},
-      {"rtol", "X", "relative tolerance of --expect and --test-data (0.001)", GLOW_OPT_DOUBLE, &c.rtol, 0, 0, NULL, true},
-      {"atol", "X", "absolute tolerance of --expect and --test-data (1e-7)", GLOW_OPT_DOUBLE, &c.atol, 0, 0, NULL, true},
-      {"output-dir", "DIR", "write each output to DIR/NAME.npy, or .pb for what .npy cannot hold", STR, &c.output_dir, 0, 0, NULL, true},
-      {"test-data", "DIR", "take inputs from DIR/input_N.pb and compare with DIR/output_N.pb", STR, &c.test_data, 0, 0, NULL, true},
-      {"softmax", NULL, "turn the first output into probabilities before --top-k", GLOW_OPT_FLAG, &c.softmax, 0, 0, NULL, true},
+      {"rtol", "X", "relative tolerance of --expect and --test-data (0.001)", GLOW_OPT_DOUBLE,
+       &c.rtol, 0, 0, NULL, true},
+      {"atol", "X", "absolute tolerance of --expect and --test-data (1e-7)", GLOW_OPT_DOUBLE,
+       &c.atol, 0, 0, NULL, true},
+      {"output-dir", "DIR", "write each output to DIR/NAME.npy, or .pb for what .npy cannot hold",
+       STR, &c.output_dir, 0, 0, NULL, true},
+      {"test-data", "DIR", "take inputs from DIR/input_N.pb and compare with DIR/output_N.pb", STR,
+       &c.test_data, 0, 0, NULL, true},
+      {"softmax", NULL, "turn the first output into probabilities before --top-k", GLOW_OPT_FLAG,
+       &c.softmax, 0, 0, NULL, true},
       {"labels", "FILE", "names of the classes, one per line", STR, &c.labels, 0, 0, NULL, true},
-      {"top-k", "N", "print the N best classes of the first output", GLOW_OPT_INT, &c.top_k, 1, 1000000, NULL, true},
-      {"backend", "NAME", "interp (default) or cpu: machine code, implies -O2", STR, &c.backend, 0, 0, NULL, true},
-      {"O0", NULL, "lower and generate instructions, then run the program", GLOW_OPT_CALL, NULL, 0, 0, set_level, false},
-      {"O1", NULL, "the same with cheap optimizations", GLOW_OPT_CALL, NULL, 0, 0, set_level, false},
+      {"top-k", "N", "print the N best classes of the first output", GLOW_OPT_INT, &c.top_k, 1,
+       1000000, NULL, true},
+      {"backend", "NAME", "interp (default) or cpu: machine code, implies -O2", STR, &c.backend, 0,
+       0, NULL, true},
+      {"O0", NULL, "lower and generate instructions, then run the program", GLOW_OPT_CALL, NULL, 0,
+       0, set_level, false},
+      {"O1", NULL, "the same with cheap optimizations", GLOW_OPT_CALL, NULL, 0, 0, set_level,
+       false},
       {"O2", NULL, "the same with all optimizations", GLOW_OPT_CALL, NULL, 0, 0, set_level, false},
-      {"exact", NULL, "leave out optimizations that may change rounding", GLOW_OPT_FLAG, &c.exact, 0, 0, NULL, false},
-      {"bind", "N=8", "give an open dimension a size, or a bound with N=..8", GLOW_OPT_REPEAT, &c.binds, 0, 0, NULL, false},
-      {"entry", "NAME", "the function or program to run, if there are several", STR, &c.entry, 0, 0, NULL, true},
-      {"image-size", "WxH", "resize pictures (default: as the input's type says)", STR, &c.image_size, 0, 0, NULL, true},
-      {"crop", "F", "first take the centre square of F times the short side", GLOW_OPT_DOUBLE, &c.crop, 0, 0, NULL, true},
-      {"mean", "M[,M,M]", "subtract from each channel, in units of 0 to 255 (0)", STR, &c.mean, 0, 0, NULL, true},
+      {"exact", NULL, "leave out optimizations that may change rounding", GLOW_OPT_FLAG, &c.exact,
+       0, 0, NULL, false},
+      {"bind", "N=8", "give an open dimension a size, or a bound with N=..8", GLOW_OPT_REPEAT,
+       &c.binds, 0, 0, NULL, false},
+      {"entry", "NAME", "the function or program to run, if there are several", STR, &c.entry, 0, 0,
+       NULL, true},
+      {"image-size", "WxH", "resize pictures (default: as the input's type says)", STR,
+       &c.image_size, 0, 0, NULL, true},
+      {"crop", "F", "first take the centre square of F times the short side", GLOW_OPT_DOUBLE,
+       &c.crop, 0, 0, NULL, true},
+      {"mean", "M[,M,M]", "subtract from each channel, in units of 0 to 255 (0)", STR, &c.mean, 0,
+       0, NULL, true},
       {"std", "S[,S,S]", "then divide each channel by this (1)", STR, &c.std, 0, 0, NULL, true},
       {"image-layout", "LAYOUT", "nchw (default) or nhwc", STR, &c.image_layout, 0, 0, NULL, true},
       {"channel-order", "ORDER", "rgb (default) or bgr", STR, &c.channel_order, 0, 0, NULL, true},
-      {"error-limit", "N", "stop after N errors (20; 0: never)", GLOW_OPT_INT, &c.error_limit, 0, 1000000, NULL, false},
+      {"error-limit", "N", "stop after N errors (20; 0: never)", GLOW_OPT_INT, &c.error_limit, 0,
+       1000000, NULL, false},
 #undef STR
   };
   GlowCommand command = {.name = "glow-run",

@@ -99,7 +99,8 @@ typedef struct Class {
 
 static int by_value(const void *pa, const void *pb) {
   const Class *a = pa, *b = pb;
-  return a->value != b->value ? (a->value < b->value ? 1 : -1) : (a->index > b->index) - (a->index < b->index);
+  return a->value != b->value ? (a->value < b->value ? 1 : -1)
+                              : (a->index > b->index) - (a->index < b->index);
 }
 
 static void softmax(Class *classes, int64_t n) {
@@ -142,7 +143,8 @@ static void print_row(Class *classes, int64_t n, const GlowRunCommand *c, const 
 
 GlowStatus glow_run_classes(GlowSession *s, const GlowRunCommand *c) {
   const GlowTensor *t = s->outputs.count ? s->outputs.data[0].tensor : NULL;
-  if (!t || t->type->cls != GLOW_TYPE_TENSOR || !t->type->rank || t->type->kind == GLOW_KIND_STRING) {
+  if (!t || t->type->cls != GLOW_TYPE_TENSOR || !t->type->rank ||
+      t->type->kind == GLOW_KIND_STRING) {
     glow_error(s->ctx, GLOW_NOWHERE, "--top-k needs a first output that is a tensor of numbers");
     return GLOW_BAD_INPUT;
   }

@@ -58,13 +58,13 @@ typedef struct GlowOnnxImporter {
   GlowBlob *blob; /* of the model file; NULL for a model from a pipe */
   bool quiet;
   GlowOnnxModel model;
-  GlowMap *functions; /* "domain:name:overload" -> GlowOnnxFunction */
-  GlowMap *visited;   /* functions that the survey has seen, as keys */
-  GlowMap *rows;      /* operator name -> index of its first row, plus 1 */
-  uint32_t *next_row; /* the next row of the same name, plus 1 */
-  GlowMap *gap_index; /* key of a gap -> its index, plus 1 */
+  GlowMap *functions;         /* "domain:name:overload" -> GlowOnnxFunction */
+  GlowMap *visited;           /* functions that the survey has seen, as keys */
+  GlowMap *rows;              /* operator name -> index of its first row, plus 1 */
+  uint32_t *next_row;         /* the next row of the same name, plus 1 */
+  GlowMap *gap_index;         /* key of a gap -> its index, plus 1 */
   GLOW_VEC(GlowOnnxGap) gaps; /* at most GLOW_MAX_GAPS */
-  size_t unlisted;            /* nodes of gaps beyond those */
+  size_t unlisted;            /* nodes found once the list is full */
   GLOW_VEC(GlowOnnxSymbol) symbols;
   GlowOnnxRegion top; /* its states are saved at the end of the function */
   GlowMap *outputs;   /* names of the graph's outputs, as keys */

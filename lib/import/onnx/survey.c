@@ -119,14 +119,14 @@ const GlowOnnxFunction *glow_onnx_local_function(GlowOnnxImporter *im, GlowStr d
 /* ---- What is not supported ------------------------------------------------------------------ */
 
 void glow_onnx_gap(GlowOnnxImporter *im, GlowOnnxGap gap) {
+  if (im->gaps.count == GLOW_MAX_GAPS) {
+    im->unlisted += gap.count;
+    return;
+  }
   GlowStr key = glow_str_printf(im->ctx, "%s:%s:%u:%s", gap.domain, gap.op, gap.version, gap.why);
   uintptr_t index = (uintptr_t)glow_map_get(im->gap_index, key);
   if (index) {
     im->gaps.data[index - 1].count += gap.count;
-    return;
-  }
-  if (im->gaps.count == GLOW_MAX_GAPS) {
-    im->unlisted += gap.count;
     return;
   }
   glow_vec_push(im->arena, &im->gaps, gap);
@@ -150,7 +150,7 @@ void glow_onnx_report_gaps(GlowOnnxImporter *im) {
               g->count == 1 ? "called" : "the first", g->first, g->why);
   }
   if (im->unlisted)
-    glow_note(im->ctx, loc, "unsupported: %zu more node%s of other operators", im->unlisted,
+    glow_note(im->ctx, loc, "unsupported: %zu more node%s", im->unlisted,
               im->unlisted == 1 ? "" : "s");
 }
 

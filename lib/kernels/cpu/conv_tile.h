@@ -86,8 +86,8 @@ INLINE void store(int rows, int cols, int nr, const GlowConvParams *s, const Glo
   }
 }
 
-/* rows by cols pixels by nr vectors, all literals. Addresses outside of the input are computed but not
- * used; -fwrapv makes that defined. */
+/* rows by cols pixels by nr vectors, all literals. Addresses outside of the input are computed but
+ * not used; -fwrapv makes that defined. */
 INLINE void tile(int rows, int cols, int nr, const GlowConvParams *params, const GlowConvPtrs *t,
                  int64_t row, int64_t col, int64_t group, GlowEpilogueFn *epilogue) {
   const GlowConvParams s = *params;

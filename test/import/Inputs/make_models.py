@@ -237,6 +237,7 @@ def make_unsupported(w):
              node("BatchNormalization", "x,x,x,x,x", "bn,mean,var", "bn1", training_mode=1), node("Trilu", "x", "tr", bogus=1),
              node("Relu", "x", "at", "r1", bogus=1), node("Sqrt", "d", "sq")]
     w("unsupported", one(nodes, ins=[X, value("c", BOOL, [])]))
+    w("unsupported-many", one([node(f"Foo{i}", "x", f"v{i}") for i in range(1500)]))
     w("opset-99", one(node("Relu", "x", "y"), 99))
     w("opset-none", f(1, 8) + f(7, graph([node("Relu", "x", "y")], [X], [Y])))
     w("newer", one([node("Relu", "x", "r"), node("Reshape", "r,s", "y")], 25, inits=[ints("s", [1], [2])]))
@@ -258,6 +259,7 @@ def make_wrong(w):
     w("name-utf8", one(node("Relu", "x", "y").replace(b"\x01y", b"\x01\xff")))
     w("name-nul", one(node("Relu", "x", "y").replace(b"\x01y", b"\x01\x00")))
     w("name-long", one(node("Relu", "x", "y" * 5000)))
+    w("no-operator", one(node("", "x", "y")))
     w("no-graph", f(1, 8) + f(8, f(2, 17)))
     w("truncated", good[:-3])
     w("cycle", one([node("Add", "x,b", "a", "p"), node("Relu", "a", "b", "q"), node("Relu", "b", "y")]))
