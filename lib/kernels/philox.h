@@ -5,9 +5,10 @@
 
 #include <stdint.h>
 
-static inline void glow_philox_block(uint64_t key, uint64_t counter, uint32_t out[4]) {
-  uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
-  uint32_t c0 = (uint32_t)counter, c1 = (uint32_t)(counter >> 32), c2 = 0, c3 = 0;
+static inline void glow_philox4x32(const uint32_t counter[4], const uint32_t key[2],
+                                   uint32_t out[4]) {
+  uint32_t k0 = key[0], k1 = key[1];
+  uint32_t c0 = counter[0], c1 = counter[1], c2 = counter[2], c3 = counter[3];
   for (int i = 0; i < 10; i++) {
     uint64_t a = (uint64_t)c0 * UINT32_C(0xD2511F53), b = (uint64_t)c2 * UINT32_C(0xCD9E8D57);
     c0 = (uint32_t)(b >> 32) ^ c1 ^ k0;
@@ -18,6 +19,12 @@ static inline void glow_philox_block(uint64_t key, uint64_t counter, uint32_t ou
     k1 += UINT32_C(0xBB67AE85);
   }
   out[0] = c0, out[1] = c1, out[2] = c2, out[3] = c3;
+}
+
+static inline void glow_philox_block(uint64_t key, uint64_t counter, uint32_t out[4]) {
+  uint32_t k[2] = {(uint32_t)key, (uint32_t)(key >> 32)};
+  uint32_t c[4] = {(uint32_t)counter, (uint32_t)(counter >> 32), 0, 0};
+  glow_philox4x32(c, k, out);
 }
 
 #endif

@@ -8,27 +8,8 @@
  * rounds; the logarithm is the series below, without libm. */
 #include <string.h>
 
+#include "kernels/philox.h"
 #include "tensor/element.h"
-
-static void philox_round(uint32_t c[4], const uint32_t k[2]) {
-  uint64_t a = (uint64_t)c[0] * UINT32_C(0xD2511F53);
-  uint64_t b = (uint64_t)c[2] * UINT32_C(0xCD9E8D57);
-  uint32_t c1 = c[1], c3 = c[3];
-  c[0] = (uint32_t)(b >> 32) ^ c1 ^ k[0];
-  c[1] = (uint32_t)b;
-  c[2] = (uint32_t)(a >> 32) ^ c3 ^ k[1];
-  c[3] = (uint32_t)a;
-}
-
-void glow_philox4x32(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]) {
-  uint32_t k[2] = {key[0], key[1]};
-  memcpy(out, counter, 4 * sizeof *out);
-  for (int i = 0; i < 10; i++) {
-    philox_round(out, k);
-    k[0] += UINT32_C(0x9E3779B9);
-    k[1] += UINT32_C(0xBB67AE85);
-  }
-}
 
 /* Natural logarithm of a positive normal number: v = 2^e * m with m in [sqrt(1/2), sqrt(2)), and
  * log m = 2 (s + s^3/3 + s^5/5 + ...) for s = (m - 1) / (m + 1), |s| < 0.172. */
@@ -119,15 +100,11 @@ static double draw(const GlowRandom *r, uint32_t word) {
 }
 
 void glow_tensor_fill_random(GlowTensor *t, const GlowRandom *r) {
-  const uint32_t key[2] = {(uint32_t)r->seed, (uint32_t)(r->seed >> 32)};
   uint32_t words[4] = {0};
   int64_t n = glow_tensor_elements(t);
   for (int64_t i = 0; i < n; i++) {
-    if (i % 4 == 0) {
-      const uint64_t block = (uint64_t)i / 4;
-      const uint32_t counter[4] = {(uint32_t)block, (uint32_t)(block >> 32), 0, 0};
-      glow_philox4x32(counter, key, words);
-    }
+    if (i % 4 == 0)
+      glow_philox_block(r->seed, (uint64_t)i / 4, words);
     glow_tensor_set(t, i, glow_scalar_float(draw(r, words[i % 4])));
   }
 }

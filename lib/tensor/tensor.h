@@ -68,7 +68,6 @@ typedef struct GlowRandom {
   uint64_t seed;
 } GlowRandom;
 void glow_tensor_fill_random(GlowTensor *t, const GlowRandom *r);
-void glow_philox4x32(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);
 
 /* Comparison with a reference: |got - want| <= atol + rtol * |want|; NaN equals NaN; strings and
  * shapes exactly; sequences item by item. */

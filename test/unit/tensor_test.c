@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "kernels/philox.h"
 #include "kernels/half.h"
 #include "tensor/blob.h"
 #include "tensor/formats.h"
