@@ -225,6 +225,10 @@ static GlowStatus body(GlowContext *ctx, int argc, char **argv) {
   if (status != GLOW_OK || exit_now)
     return status;
   ctx->error_limit = (unsigned)c.error_limit;
+  if (!(c.rtol >= 0 && c.atol >= 0)) {
+    glow_error(ctx, GLOW_NOWHERE, "--rtol and --atol must not be negative");
+    return GLOW_BAD_USAGE;
+  }
   if (!parse_image_options(ctx, &c))
     return GLOW_BAD_USAGE;
   return run_model(ctx, &c, positional.data[0]);
