@@ -9,12 +9,7 @@
 #include "backend/cpu/cpu.h"
 #include "support/file.h"
 #include "support/text.h"
-
-static unsigned passed, failed;
-#define EXPECT(cond, ...)                                                                          \
-  ((cond) ? (void)++passed                                                                         \
-          : (void)(++failed, printf("%s:%d: ", __FILE__, __LINE__), printf(__VA_ARGS__),           \
-                   putchar('\n')))
+#include "test/unit/unit.h"
 
 static uint32_t state = 1;
 static uint32_t draw(uint32_t below) {
@@ -504,6 +499,5 @@ int main(int argc, char **argv) {
       check_movement(&glow_isa[k], i);
     }
   }
-  printf("%u passed, %u failed\n", passed, failed);
-  return failed != 0;
+  return unit_finish();
 }

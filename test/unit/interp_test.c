@@ -7,37 +7,8 @@
 #include <string.h>
 
 #include "backend/interp/interp_internal.h"
-
-static unsigned passed, failed;
-
-#define CHECK(cond)                                                                                \
-  ((cond) ? (void)++passed                                                                         \
-          : (void)(++failed, printf("%s:%d: failed: %s\n", __FILE__, __LINE__, #cond)))
-
-/* ---- Failing allocations: the n-th from now, and all after it
- * ------------------------------------ */
-
-static long allowed = -1; /* -1: no limit */
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__real_realloc(void *old, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_realloc(void *old, size_t size);
-
-static bool may_allocate(void) {
-  if (allowed > 0)
-    --allowed;
-  return allowed != 0;
-}
-void *__wrap_malloc(size_t size) { return may_allocate() ? __real_malloc(size) : NULL; }
-void *__wrap_calloc(size_t count, size_t size) {
-  return may_allocate() ? __real_calloc(count, size) : NULL;
-}
-void *__wrap_realloc(void *old, size_t size) {
-  return may_allocate() ? __real_realloc(old, size) : NULL;
-}
+#include "test/unit/failing_malloc.h"
+#include "test/unit/unit.h"
 
 /* ---- Helpers
  * --------------------------------------------------------------------------------------- */
@@ -147,7 +118,7 @@ static void expect(const char *text, const char *const *want) {
     CHECK(prints(&r, want[0], want[1]));
   end(&r);
 }
-#define EXPECT(text, ...) expect(text, (const char *const[]){__VA_ARGS__, NULL})
+#define PRINTS(text, ...) expect(text, (const char *const[]){__VA_ARGS__, NULL})
 
 /* Runs a text that must fail, and looks for a part of the message. */
 static void fails(const char *text, const char *part, unsigned line) {
@@ -213,7 +184,7 @@ static void test_save(void) {
  * ---------------------------------------------------------------------------------- */
 
 static void test_control(void) {
-  EXPECT("declare { constant @n : i64<> = 6  constant @a : i64<> = 0  constant @b : i64<> = 1 }\n"
+  PRINTS("declare { constant @n : i64<> = 6  constant @a : i64<> = 0  constant @b : i64<> = 1 }\n"
          "func @main() -> (i64<>, i64<?>) {\n"
          "  %x, %y, %all = Loop(@n, none, @a, @b) : i64<>, i64<>, i64<?>\n"
          "    ^body(%i : i64<>, %go : bool<>, %p : i64<>, %q : i64<>) {\n"
@@ -221,20 +192,20 @@ static void test_control(void) {
          "      yield %more, %q, %s, %p }\n"
          "  return %x, %all }\n",
          "0", "5", "1", "[0, 1, 1, 2, 3]");
-  EXPECT("declare { constant @zero : i64<> = 0  constant @a : float<2> = [1.0, 2.0] }\n"
+  PRINTS("declare { constant @zero : i64<> = 0  constant @a : float<2> = [1.0, 2.0] }\n"
          "func @main() -> (float<2>, i64<2>) {\n"
          "  %x, %all = Loop(@zero, none, @a) : float<2>, float<? x 2>\n"
          "    ^body(%i : i64<>, %go : bool<>, %p : float<2>) { %s = Neg(%p)  yield %go, %s, %p }\n"
          "  %n = Shape(%all)  return %x, %n }\n",
          "0", "[1.0, 2.0]", "1", "[0, 2]");
-  EXPECT("declare { constant @s : float<2> = [0.0, 0.0]\n"
+  PRINTS("declare { constant @s : float<2> = [0.0, 0.0]\n"
          "  constant @x : float<3 x 2> = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]] }\n"
          "func @main() -> (float<2>, float<3 x 2>) {\n"
          "  %sum, %all = Scan(@s, @x) {num_scan = 1, in_reverse = [true], out_reverse = [true]}\n"
          "    ^body(%a : float<2>, %b : float<2>) { %c = Add(%a, %b)  yield %c, %c }\n"
          "  return %sum, %all }\n",
          "0", "[9.0, 12.0]", "1", "[[9.0, 12.0], [8.0, 10.0], [5.0, 6.0]]");
-  EXPECT("declare { constant @c : bool<> = false  constant @x : float<1> = [4.0] }\n"
+  PRINTS("declare { constant @c : bool<> = false  constant @x : float<1> = [4.0] }\n"
          "func @main() -> (float<?>) { %k = Sqrt(@x)\n"
          "  %r = If(@c) : float<?> ^then { yield @x } ^else { %d = Concat(%k, @x) {axis = 0} yield "
          "%d }\n"
@@ -262,7 +233,7 @@ static void test_depth(void) {
  * ----------------------------------------------------------------- */
 
 static void test_sequences(void) {
-  EXPECT("declare { constant @x : float<3 x 2> = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]\n"
+  PRINTS("declare { constant @x : float<3 x 2> = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]\n"
          "  constant @sizes : i64<2> = [1, 2]  constant @last : i64<> = -1 }\n"
          "func @main() -> (float<..2 x 2>, i64<>, float<? x 2>) {\n"
          "  %s = SplitToSequence(@x, @sizes) : seq<float<..2 x 2>, 2>\n"
@@ -273,13 +244,13 @@ static void test_sequences(void) {
          "  %c = ConcatFromSequence(%u) {axis = 0} : float<? x 2>\n"
          "  return %e, %n, %c }\n",
          "0", "[[3.0, 4.0], [5.0, 6.0]]", "1", "3", "2", "[[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]");
-  EXPECT("declare { constant @s : string<4> = [\"Monday\", \"tuesday\", \"\xc3\x84rger\", "
+  PRINTS("declare { constant @s : string<4> = [\"Monday\", \"tuesday\", \"\xc3\x84rger\", "
          "\"MONDAY\"] }\n"
          "func @main() -> (string<..4>) {\n"
          "  %a = StringNormalizer(@s) {action = upper, stopwords = [\"monday\"]}\n"
          "  return %a }\n",
          "0", "[\"TUESDAY\", \"\xc3\x84RGER\"]");
-  EXPECT("declare { constant @x : float<3> = [0.1, -inf, 1e30]  constant @s : string<2> = [\"-7\", "
+  PRINTS("declare { constant @x : float<3> = [0.1, -inf, 1e30]  constant @s : string<2> = [\"-7\", "
          "\"2.5\"] }\n"
          "func @main() -> (string<3>, float<2>) { %a = Cast(@x) {to = string}  %b = Cast(@s) {to = "
          "float}  return %a, %b }\n",
@@ -385,7 +356,7 @@ static void test_layouts(void) {
 
 /* A planned arena, views with strides, and in-place operators. */
 static void test_programs(void) {
-  EXPECT("declare { variable @x : float<2 x 3> = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]  placeholder "
+  PRINTS("declare { variable @x : float<2 x 3> = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]  placeholder "
          "@y : float<3 x 2> }\n"
          "program @main with {arena = 128, align = 64} {\n"
          "  %a = alloc float<2 x 3> at 64\n"
@@ -396,7 +367,7 @@ static void test_programs(void) {
          "  copy @out @y, @in %v\n"
          "  dealloc %a\n}\n",
          "y", "[[-1.0, -4.0], [-2.0, -5.0], [-3.0, -6.0]]");
-  EXPECT("declare { variable @n : i64<> = 3  placeholder @y : i64<..4> }\n"
+  PRINTS("declare { variable @n : i64<> = 3  placeholder @y : i64<..4> }\n"
          "program @main {\n"
          "  %c = alloc bool<>\n  splat @out %c {value = 1}\n"
          "  loop @in @n, @in %c ^body(%i : i64<>) { append @inout @y, @in %i, @in %i }\n"
@@ -431,7 +402,7 @@ static void test_broadcast(void) {
 
 /* Quantized operands compute in float: dequantize, add, quantize. */
 static void test_quantized(void) {
-  EXPECT(
+  PRINTS(
       "declare { constant @a : i8[S:0.5 O:10]<4> = [127, -128, 12, 10]\n"
       "  constant @b : i8[S:0.25 O:0]<4> = [1, -100, 3, 1] }\n"
       "func @main() -> (i8[S:1.0 O:-2]<4>) { %y = Add(@a, @b) : i8[S:1.0 O:-2]<4>  return %y }\n",
@@ -440,7 +411,7 @@ static void test_quantized(void) {
 }
 
 static void test_pow(void) {
-  EXPECT(
+  PRINTS(
       "declare { constant @i : i32<3> = [2, 3, -2]  constant @f : float<3> = [0.5, 3.0, 31.0]\n"
       "  constant @x : float<2> = [2.0, -8.0]  constant @e : i64<2> = [-1, 3] }\n"
       "func @main() -> (i32<3>, float<2>) { %a = Pow(@i, @f)  %b = Pow(@x, @e)  return %a, %b }\n",
@@ -612,7 +583,7 @@ static void test_chain(void) {
   for (int i = 1; i < LINKS; i++)
     t += sprintf(t, "constant @c%d : i64<> = eval { %%0 = Add(@c%d, @c0)  yield %%0 }\n", i, i - 1);
   sprintf(t, "}\nfunc @main() -> (i64<>) { %%y = Neg(@c%d)  return %%y }\n", LINKS - 1);
-  EXPECT(text, "0", "-20000");
+  PRINTS(text, "0", "-20000");
   free(text);
 }
 
@@ -649,9 +620,9 @@ static void test_out_of_memory(void) {
   GlowStatus status = GLOW_NO_MEMORY;
   for (; status == GLOW_NO_MEMORY && n < 20000; n++) {
     Run r = begin(text);
-    allowed = n + 1;
+    allowance = n;
     status = go(&r);
-    allowed = -1;
+    allowance = -1;
     CHECK(status == GLOW_NO_MEMORY || status == GLOW_OK);
     end(&r);
   }
@@ -678,6 +649,5 @@ int main(void) {
   test_chain();
   test_single_nodes();
   test_out_of_memory();
-  printf("%u passed, %u failed\n", passed, failed);
-  return failed ? 1 : 0;
+  return unit_finish();
 }

@@ -5,35 +5,8 @@
 #include <string.h>
 
 #include "ir/ir.h"
-
-static unsigned failures;
-#define EXPECT(cond, ...)                                                                          \
-  ((cond) ? (void)0                                                                                \
-          : (void)(++failures, printf("%s:%d: ", __FILE__, __LINE__), printf(__VA_ARGS__),         \
-                   putchar('\n')))
-
-/* ---- Failing allocations: the n-th from now, and all after it -------------------------------- */
-static long allowed = -1; /* -1: no limit */
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__real_realloc(void *old, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_realloc(void *old, size_t size);
-
-static bool may_allocate(void) {
-  if (allowed > 0)
-    --allowed;
-  return allowed != 0;
-}
-void *__wrap_malloc(size_t size) { return may_allocate() ? __real_malloc(size) : NULL; }
-void *__wrap_calloc(size_t count, size_t size) {
-  return may_allocate() ? __real_calloc(count, size) : NULL;
-}
-void *__wrap_realloc(void *old, size_t size) {
-  return may_allocate() ? __real_realloc(old, size) : NULL;
-}
+#include "test/unit/failing_malloc.h"
+#include "test/unit/unit.h"
 
 /* ---- Helpers --------------------------------------------------------------------------------- */
 static char last_error[512];
@@ -389,7 +362,8 @@ static void parse_all(GlowContext *ctx, void *arg) {
 static void test_memory(void) {
   for (long n = 1; n < 100000; ++n) {
     parsed_without_memory = false;
-    allowed = n;
+    allowance = n - 1;
+    refused = 0;
     GlowContext *ctx = glow_context_create();
     GlowStatus status = GLOW_NO_MEMORY;
     if (ctx) {
@@ -397,9 +371,8 @@ static void test_memory(void) {
       status = glow_protect(ctx, parse_all, NULL);
     }
     glow_context_destroy(ctx);
-    bool failed = allowed == 0;
-    allowed = -1;
-    if (!failed) {
+    allowance = -1;
+    if (!refused) {
       EXPECT(status == GLOW_OK && parsed_without_memory, "with enough memory it fails");
       EXPECT(n > 20, "only %ld allocations were made", n);
       return;
@@ -433,5 +406,5 @@ int main(void) {
   run("entry", test_entry);
   test_mutants();
   test_memory();
-  return failures != 0;
+  return unit_finish();
 }

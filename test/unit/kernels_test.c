@@ -9,12 +9,7 @@
 #include "kernels/half.h"
 #include "kernels/math.h"
 #include "ops/kernels.h"
-
-static unsigned passed, failed;
-
-#define CHECK(cond)                                                                                \
-  ((cond) ? (void)++passed                                                                         \
-          : (void)(++failed, printf("%s:%d: failed: %s\n", __FILE__, __LINE__, #cond)))
+#include "test/unit/unit.h"
 
 static uint64_t state = 88172645463325252u;
 static uint64_t draw(void) {
@@ -792,6 +787,5 @@ int main(void) {
   test_integers();
   test_fma();
   test_random();
-  printf("%u passed, %u failed\n", passed, failed);
-  return failed ? 1 : 0;
+  return unit_finish();
 }

@@ -5,12 +5,7 @@
 
 #include "memplan/memplan.h"
 #include "support/context.h"
-
-static unsigned failures;
-#define EXPECT(cond, ...)                                                                          \
-  ((cond) ? (void)0                                                                                \
-          : (void)(++failures, printf("%s:%d: ", __FILE__, __LINE__), printf(__VA_ARGS__),         \
-                   putchar('\n')))
+#include "test/unit/unit.h"
 
 static uint32_t state = 12345;
 static uint32_t draw(uint32_t below) {
@@ -118,6 +113,5 @@ int main(void) {
   fixed_cases(arena);
   random_cases(arena);
   glow_context_destroy(ctx);
-  printf(failures ? "%u failures\n" : "ok\n", failures);
-  return failures != 0;
+  return unit_finish();
 }

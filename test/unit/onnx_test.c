@@ -9,12 +9,7 @@
 #include "import/onnx/onnx.h"
 #include "support/diag.h"
 #include "support/file.h"
-
-static unsigned passed, failed;
-
-#define CHECK(cond)                                                                                \
-  ((cond) ? (void)++passed                                                                         \
-          : (void)(++failed, printf("%s:%d: failed: %s\n", __FILE__, __LINE__, #cond)))
+#include "test/unit/unit.h"
 
 /* ---- Bytes ----------------------------------------------------------------------------------- */
 
@@ -464,6 +459,5 @@ int main(void) {
   test_nesting();
   test_empty_messages();
   test_mutations();
-  printf("%u passed, %u failed\n", passed, failed);
-  return failed != 0;
+  return unit_finish();
 }

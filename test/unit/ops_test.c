@@ -4,12 +4,7 @@
 #include <string.h>
 
 #include "ops/op.h"
-
-static unsigned passed, failed;
-#define EXPECT(cond, ...)                                                                          \
-  ((cond) ? (void)++passed                                                                         \
-          : (void)(++failed, printf("%s:%d: ", __FILE__, __LINE__), printf(__VA_ARGS__),           \
-                   putchar('\n')))
+#include "test/unit/unit.h"
 
 static const char *name_of(const GlowOpDesc *d) { return d->node ? d->node : d->instr; }
 
@@ -85,6 +80,5 @@ int main(void) {
   test_lookup();
   test_rows();
   test_values();
-  printf("%u passed, %u failed\n", passed, failed);
-  return failed != 0;
+  return unit_finish();
 }

@@ -12,38 +12,8 @@
 #include "support/file.h"
 #include "support/json.h"
 #include "support/text.h"
-
-static unsigned passed, failed;
-
-#define CHECK(cond)                                                                                \
-  ((cond) ? (void)++passed                                                                         \
-          : (void)(++failed, printf("%s:%d: failed: %s\n", __FILE__, __LINE__, #cond)))
-
-/* Allocations left before one fails; negative: none fails. */
-static long allowance = -1;
-
-static bool may_allocate(void) {
-  if (allowance == 0)
-    return false;
-  if (allowance > 0)
-    --allowance;
-  return true;
-}
-
-void *__real_malloc(size_t bytes);
-void *__real_calloc(size_t count, size_t size);
-void *__real_realloc(void *old, size_t bytes);
-void *__wrap_malloc(size_t bytes);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_realloc(void *old, size_t bytes);
-
-void *__wrap_malloc(size_t bytes) { return may_allocate() ? __real_malloc(bytes) : NULL; }
-void *__wrap_calloc(size_t count, size_t size) {
-  return may_allocate() ? __real_calloc(count, size) : NULL;
-}
-void *__wrap_realloc(void *old, size_t bytes) {
-  return may_allocate() ? __real_realloc(old, bytes) : NULL;
-}
+#include "test/unit/failing_malloc.h"
+#include "test/unit/unit.h"
 
 /* What the diagnostics of a test were, one per line. */
 typedef struct Log {
@@ -638,8 +608,5 @@ int main(void) {
   glow_context_destroy(ctx);
   test_numbers();
   test_failing_allocations();
-  printf("%u passed\n", passed);
-  if (failed)
-    printf("%u failed\n", failed);
-  return failed != 0;
+  return unit_finish();
 }

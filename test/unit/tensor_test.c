@@ -7,42 +7,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "kernels/philox.h"
 #include "kernels/half.h"
+#include "kernels/philox.h"
 #include "tensor/blob.h"
 #include "tensor/formats.h"
-
-static unsigned passed, failed;
-
-#define CHECK(cond)                                                                                \
-  ((cond) ? (void)++passed                                                                         \
-          : (void)(++failed, printf("%s:%d: failed: %s\n", __FILE__, __LINE__, #cond)))
-
-/* Allocations left before one fails; negative: none fails. */
-static long allowance = -1;
-
-static bool may_allocate(void) {
-  if (allowance == 0)
-    return false;
-  if (allowance > 0)
-    --allowance;
-  return true;
-}
-
-void *__real_malloc(size_t bytes);
-void *__real_calloc(size_t count, size_t size);
-void *__real_realloc(void *old, size_t bytes);
-void *__wrap_malloc(size_t bytes);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_realloc(void *old, size_t bytes);
-
-void *__wrap_malloc(size_t bytes) { return may_allocate() ? __real_malloc(bytes) : NULL; }
-void *__wrap_calloc(size_t count, size_t size) {
-  return may_allocate() ? __real_calloc(count, size) : NULL;
-}
-void *__wrap_realloc(void *old, size_t bytes) {
-  return may_allocate() ? __real_realloc(old, bytes) : NULL;
-}
+#include "test/unit/failing_malloc.h"
+#include "test/unit/unit.h"
 
 /* The last diagnostic's text. */
 static char last_message[1024];
@@ -944,6 +914,5 @@ int main(void) {
   CHECK(glow_protect(ctx, run, NULL) == GLOW_OK);
   glow_context_destroy(ctx);
   test_no_memory();
-  printf("%u checks passed, %u failed\n", passed, failed);
-  return failed != 0;
+  return unit_finish();
 }
