@@ -1,6 +1,6 @@
 /* The memory plan: every alloc gets an offset in one arena (lib/memplan), and the program says how
- * large the arena is and how it must be aligned. A remark compares the plan with its lower bound.
- */
+ * large the arena is and how it must be aligned. A remark, or a note on request,
+ * compares the plan with its lower bound. */
 #include "memplan/memplan.h"
 #include "transforms/programs.h"
 
@@ -59,7 +59,12 @@ bool glow_pass_plan_memory(GlowPassRun *run) {
   }
   f->arena = bytes;
   f->align = align;
-  glow_pass_remark(run, f->src, "@%s: bytes %lld, lower bound %lld, ratio %.3f", f->name,
-                   (long long)bytes, (long long)bound, bound ? (double)bytes / (double)bound : 1.0);
+  const char *figures = glow_arena_printf(
+      run->arena, "@%s: bytes %lld, lower bound %lld, ratio %.3f", f->name, (long long)bytes,
+      (long long)bound, bound ? (double)bytes / (double)bound : 1.0);
+  if (glow_pass_option(run, "print"))
+    glow_note(run->ctx, f->src, "plan-memory: %s", figures);
+  else
+    glow_pass_remark(run, f->src, "%s", figures);
   return true;
 }
