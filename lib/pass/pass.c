@@ -77,6 +77,14 @@ void glow_passes_print(GlowText *out) {
   glow_pipelines_print(out);
 }
 
+const char *glow_pass_nearest(GlowContext *ctx, const char *name) {
+  const char **names = GLOW_NEW_ARRAY(ctx->arena, const char *, glow_npasses + 1);
+  for (uint32_t i = 0; i < glow_npasses; ++i)
+    names[i] = glow_passes[i].name;
+  names[glow_npasses] = "fixpoint";
+  return glow_nearest(name, names, glow_npasses + 1);
+}
+
 /* ---- While a pass runs ----------------------------------------------------------------------- */
 
 const char *glow_pass_option(const GlowPassRun *run, const char *name) {

@@ -60,7 +60,9 @@ typedef struct GlowPass {
 
 extern const GlowPass glow_passes[];
 extern const uint32_t glow_npasses;
-const GlowPass *glow_pass_find(const char *name); /* NULL if there is none */
+const GlowPass *glow_pass_find(const char *name);
+/* What the writer of an unknown name in a pipeline may have meant; NULL if nothing is near. */
+const char *glow_pass_nearest(GlowContext *ctx, const char *name); /* NULL if there is none */
 /* The table for people: passes by level with class, needs and options, then named pipelines. */
 void glow_passes_print(GlowText *out);
 

@@ -175,12 +175,8 @@ bool glow_pipeline_add(GlowPipeline *pipeline, const GlowPass *pass, const char 
 /* ---- Items ----------------------------------------------------------------------------------- */
 
 static bool unknown_pass(Parser *p, const char *start, size_t length) {
-  const char **names = GLOW_NEW_ARRAY(p->ctx->arena, const char *, glow_npasses + 1);
-  for (uint32_t i = 0; i < glow_npasses; ++i)
-    names[i] = glow_passes[i].name;
-  names[glow_npasses] = "fixpoint";
   GlowStr name = glow_str_n(p->ctx, start, length);
-  const char *near = glow_nearest(name, names, glow_npasses + 1);
+  const char *near = glow_pass_nearest(p->ctx, name);
   glow_error(p->ctx, loc_at(p, start), "unknown pass '%s'%s%s%s", name,
              near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
   return false;

@@ -80,7 +80,9 @@ static bool check_list(GlowContext *ctx, const char *option, const char *list) {
     size_t length = strcspn(s, ",");
     GlowStr name = glow_str_n(ctx, s, length);
     if (!glow_pass_find(name)) {
-      glow_error(ctx, GLOW_NOWHERE, "-%s: unknown pass '%s'", option, name);
+      const char *near = glow_pass_nearest(ctx, name);
+      glow_error(ctx, GLOW_NOWHERE, "-%s: unknown pass '%s'%s%s%s", option, name,
+                 near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
       return false;
     }
     s += length + (s[length] == ',');
