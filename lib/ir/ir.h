@@ -354,7 +354,6 @@ typedef struct GlowPrintOptions {
   bool no_payload; /* dumps on stderr: leave the payload bytes out (the text says so) */
 } GlowPrintOptions;
 void glow_module_print(const GlowModule *m, GlowText *out, const GlowPrintOptions *options);
-void glow_node_print(const GlowNode *n, GlowText *out); /* one node on one line, for messages */
 /* True if printing will append payload bytes. */
 bool glow_module_has_payload(const GlowModule *m);
 

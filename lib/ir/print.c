@@ -278,13 +278,6 @@ static void print_block(GlowText *out, const GlowBlock *b, uint32_t depth) {
   glow_text_putc(out, '}');
 }
 
-void glow_node_print(const GlowNode *n, GlowText *out) {
-  print_statement(out, n);
-  for (uint32_t i = 0; i < n->nregions; ++i)
-    if (n->regions[i])
-      glow_text_printf(out, " ^%s {...}", n->regions[i]->label);
-}
-
 /* ---- Storage --------------------------------------------------------------------------------- */
 static void print_random(GlowText *out, const GlowRandom *r) {
   char a[64], b[64];

@@ -8,6 +8,8 @@
 
 #include <stdint.h>
 
+#include "kernels/bits.h"
+
 #if defined(__FMA__) || defined(__ARM_FEATURE_FMA) || defined(__FP_FAST_FMAF) ||                   \
     (defined(__riscv_flen) && __riscv_flen >= 64)
 #define GLOW_HAS_FMA 1
@@ -15,38 +17,17 @@
 #define GLOW_HAS_FMA 0
 #endif
 
-static inline uint32_t glow_bits32(float v) {
-  uint32_t u;
-  __builtin_memcpy(&u, &v, sizeof u);
-  return u;
-}
-static inline float glow_from_bits32(uint32_t u) {
-  float v;
-  __builtin_memcpy(&v, &u, sizeof v);
-  return v;
-}
-static inline uint64_t glow_bits64(double v) {
-  uint64_t u;
-  __builtin_memcpy(&u, &v, sizeof u);
-  return u;
-}
-static inline double glow_from_bits64(uint64_t u) {
-  double v;
-  __builtin_memcpy(&v, &u, sizeof v);
-  return v;
-}
-
 /* The product of two floats is exact in double. Their sum with c is rounded to odd (truncated, and
  * the last bit set if anything was cut off); double has more than twice the digits of float plus
  * two, so rounding that to float is the correct rounding of the exact value. */
 static inline float glow_fmaf_soft(float a, float b, float c) {
   double p = (double)a * (double)b, z = (double)c, s = p + z;
   double t = s - p, error = (p - (s - t)) + (z - t);
-  uint64_t u = glow_bits64(s);
+  uint64_t u = glow_double_bits(s);
   int inexact = error > 0 || error < 0, outwards = (error > 0) == (s > 0);
   if (inexact && (u & 1) == 0)
     u += outwards ? UINT64_C(1) : ~UINT64_C(0);
-  return (float)glow_from_bits64(u);
+  return (float)glow_double_from_bits(u);
 }
 
 /* ---- double, in integers ----------------------------------------------------------------------
@@ -107,7 +88,7 @@ static inline double glow_wide_round(GlowWide w, int exponent, uint64_t sign) {
     bits = UINT64_C(0x7ff) << 52;
   else if (bits >> 52)
     bits += (uint64_t)(biased - 1) << 52;
-  return glow_from_bits64(sign | bits);
+  return glow_double_from_bits(sign | bits);
 }
 
 /* The mantissa with its hidden bit, as a number whose highest bit is bit 125 of w, and its
@@ -118,7 +99,7 @@ static inline GlowWide glow_wide_normal(GlowWide w, int *exponent) {
   return glow_wide_left(w, up);
 }
 static inline uint64_t glow_double_mantissa(double v, int *exponent) {
-  uint64_t u = glow_bits64(v), m = u & ((UINT64_C(1) << 52) - 1);
+  uint64_t u = glow_double_bits(v), m = u & ((UINT64_C(1) << 52) - 1);
   int e = (int)(u >> 52 & 0x7ff);
   *exponent = (e ? e : 1) - 1075;
   return e ? m | UINT64_C(1) << 52 : m;
@@ -140,7 +121,7 @@ static inline double glow_fma_soft(double a, double b, double c) {
   GlowWide p = glow_wide_normal(glow_wide_product(ma, mb), &ep);
   GlowWide z = glow_wide_normal((GlowWide){0, mc}, &ec);
   uint64_t top = UINT64_C(1) << 63;
-  uint64_t sp = (glow_bits64(a) ^ glow_bits64(b)) & top, sc = glow_bits64(c) & top;
+  uint64_t sp = (glow_double_bits(a) ^ glow_double_bits(b)) & top, sc = glow_double_bits(c) & top;
   int e = ep > ec ? ep : ec;
   p = glow_wide_right(p, e - ep);
   z = glow_wide_right(z, e - ec);

@@ -11,19 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "kernels/bits.h"
 #include "ops/kind.h"
-
-static inline uint32_t glow_float_bits(float v) {
-  uint32_t u;
-  __builtin_memcpy(&u, &v, sizeof u);
-  return u;
-}
-
-static inline float glow_float_from_bits(uint32_t u) {
-  float v;
-  __builtin_memcpy(&v, &u, sizeof v);
-  return v;
-}
 
 /* ---- float16: 1 sign, 5 exponent, 10 mantissa bits --------------------------------------------
  */

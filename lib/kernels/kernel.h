@@ -1,5 +1,5 @@
 /* The interface between a walker and a reference kernel. Freestanding: reference kernels include
- * this, kernels/half.h and kernels/math.h only, call nothing but memcpy, memmove and memset, and
+ * this, the other headers of kernels/ and nothing else, call nothing but memcpy, memmove and memset, and
  * never allocate (scratch is passed in). */
 #ifndef GLOW_KERNELS_KERNEL_H
 #define GLOW_KERNELS_KERNEL_H

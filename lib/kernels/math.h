@@ -20,19 +20,19 @@
 
 /* IEEE 754-2019 maximum and minimum: NaN if either is, and -0 below +0. */
 static inline float glow_max_f(float x, float y) {
-  float both = glow_from_bits32(glow_bits32(x) & glow_bits32(y));
+  float both = glow_float_from_bits(glow_float_bits(x) & glow_float_bits(y));
   return x > y || x != x ? x : x == y ? both : y;
 }
 static inline float glow_min_f(float x, float y) {
-  float both = glow_from_bits32(glow_bits32(x) | glow_bits32(y));
+  float both = glow_float_from_bits(glow_float_bits(x) | glow_float_bits(y));
   return x < y || x != x ? x : x == y ? both : y;
 }
 static inline double glow_max_d(double x, double y) {
-  double both = glow_from_bits64(glow_bits64(x) & glow_bits64(y));
+  double both = glow_double_from_bits(glow_double_bits(x) & glow_double_bits(y));
   return x > y || x != x ? x : x == y ? both : y;
 }
 static inline double glow_min_d(double x, double y) {
-  double both = glow_from_bits64(glow_bits64(x) | glow_bits64(y));
+  double both = glow_double_from_bits(glow_double_bits(x) | glow_double_bits(y));
   return x < y || x != x ? x : x == y ? both : y;
 }
 static inline float glow_pow_f(float x, float y) { return glow_powf(x, y); }

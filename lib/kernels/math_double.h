@@ -30,7 +30,9 @@ static inline double glow_ceil(double x) {
   return glow_copysign(r < x ? r + 1.0 : r, x);
 }
 
-static inline double glow_exp2i(int64_t k) { return glow_from_bits64((uint64_t)(k + 1023) << 52); }
+static inline double glow_exp2i(int64_t k) {
+  return glow_double_from_bits((uint64_t)(k + 1023) << 52);
+}
 
 /* e^(x + rest); rest is far below x. */
 static inline double glow_exp_sum(double x, double rest) {
@@ -50,7 +52,7 @@ static inline double glow_exp_sum(double x, double rest) {
   GLOW_POLY(p, r, 0x1.555555555555cp-3);
   GLOW_POLY(p, r, 0.5);
   p = glow_fma(p * r, r, r) + 1.0;
-  int64_t k = (int64_t)(glow_bits64(shifted) - glow_bits64(GLOW_MAGIC));
+  int64_t k = (int64_t)(glow_double_bits(shifted) - glow_double_bits(GLOW_MAGIC));
   k = x == x ? k : 0;
   int64_t half = k >> 1;
   p = p * glow_exp2i(half) * glow_exp2i(k - half);
@@ -61,10 +63,10 @@ static inline double glow_exp(double x) { return glow_exp_sum(x, 0.0); }
 /* x = 2^e m with m in [sqrt 1/2, sqrt 2); x is positive and finite. */
 static inline double glow_split(double x, double *e) {
   double tiny = x < 0x1p-1022 ? 1.0 : 0.0;
-  uint64_t u = glow_bits64(tiny != 0.0 ? x * 0x1p52 : x);
+  uint64_t u = glow_double_bits(tiny != 0.0 ? x * 0x1p52 : x);
   int64_t k = (int64_t)(u - UINT64_C(0x3fe6a09e667f3bcd)) >> 52;
   *e = (double)k - tiny * 52.0;
-  return glow_from_bits64(u - ((uint64_t)k << 52));
+  return glow_double_from_bits(u - ((uint64_t)k << 52));
 }
 
 /* With s = f / (2 + f): log(1 + f) = 2 s + s R(s^2) = f - (f^2/2 - s (f^2/2 + R)). */

@@ -15,7 +15,9 @@ static inline float glow_fabsf(float x) { return __builtin_fabsf(x); }
 static inline float glow_copysignf(float x, float sign) { return __builtin_copysignf(x, sign); }
 
 /* 2^k for -126 <= k <= 127. */
-static inline float glow_exp2i_f(int32_t k) { return glow_from_bits32((uint32_t)(k + 127) << 23); }
+static inline float glow_exp2i_f(int32_t k) {
+  return glow_float_from_bits((uint32_t)(k + 127) << 23);
+}
 
 /* e^x = 2^k e^r with |r| <= ln 2 / 2. The power is applied in two steps, so that results that
  * overflow or are subnormal round once. */
@@ -31,7 +33,7 @@ static inline float glow_expf(float x) {
   p = glow_fmaf(p, r, 0x1.555552p-3f);
   p = glow_fmaf(p, r, 0.5f);
   p = glow_fmaf(p * r, r, r) + 1.0f;
-  int32_t k = (int32_t)(glow_bits32(shifted) - glow_bits32(GLOW_MAGIC_F));
+  int32_t k = (int32_t)(glow_float_bits(shifted) - glow_float_bits(GLOW_MAGIC_F));
   k = x == x ? k : 0;
   int32_t half = k >> 1;
   p = p * glow_exp2i_f(half) * glow_exp2i_f(k - half);
@@ -42,9 +44,9 @@ static inline float glow_expf(float x) {
 static inline float glow_logf(float x) {
   float tiny = x < 0x1p-126f ? 1.0f : 0.0f;
   float y = tiny != 0.0f ? x * 0x1p23f : x;
-  uint32_t u = glow_bits32(y);
+  uint32_t u = glow_float_bits(y);
   int32_t e = (int32_t)(u - 0x3f3504f3u) >> 23;
-  float f = glow_from_bits32(u - ((uint32_t)e << 23)) - 1.0f;
+  float f = glow_float_from_bits(u - ((uint32_t)e << 23)) - 1.0f;
   float n = (float)e - tiny * 23.0f, square = f * f;
   float p = -0x1.194f14p-4f;
   p = glow_fmaf(p, f, 0x1.bf6cdp-4f);

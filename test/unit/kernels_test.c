@@ -737,7 +737,7 @@ static void test_fma(void) {
     }
     for (int k = 0; k < 3; k++) {
       memcpy(&d[k], &u[k], 8);
-      f[k] = i & 1 ? (float)d[k] : glow_from_bits32((uint32_t)(u[k] >> 32));
+      f[k] = i & 1 ? (float)d[k] : glow_float_from_bits((uint32_t)(u[k] >> 32));
     }
     float a = glow_fmaf_soft(f[0], f[1], f[2]), b = fmaf(f[0], f[1], f[2]);
     double c = glow_fma_soft(d[0], d[1], d[2]), e = fma(d[0], d[1], d[2]);

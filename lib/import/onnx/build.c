@@ -7,36 +7,38 @@
 
 /* ---- Messages ------------------------------------------------------------------------------- */
 
-bool glow_onnx_fail(GlowOnnxNode *n, const char *format, ...) {
+/* The formatted text, in the context. */
+static GlowStr message(const GlowOnnxNode *n, const char *format, va_list args) {
   GlowText t;
   GlowDefer release;
   glow_text_init(&t, n->im->ctx);
   glow_defer_push(n->im->ctx, &release, glow_text_release_fn, &t);
+  glow_text_vprintf(&t, format, args);
+  GlowStr s = glow_str(n->im->ctx, glow_text_cstr(&t));
+  glow_defer_pop(n->im->ctx, &release, true);
+  return s;
+}
+
+bool glow_onnx_fail(GlowOnnxNode *n, const char *format, ...) {
   va_list args;
   va_start(args, format);
-  glow_text_vprintf(&t, format, args);
+  GlowStr text = message(n, format, args);
   va_end(args);
-  glow_error(n->im->ctx, n->loc, "%s%s%s", n->op, *n->op ? ": " : "", glow_text_cstr(&t));
-  glow_defer_pop(n->im->ctx, &release, true);
+  glow_error(n->im->ctx, n->loc, "%s%s%s", n->op, *n->op ? ": " : "", text);
   return false;
 }
 
 bool glow_onnx_unsupported(GlowOnnxNode *n, const char *format, ...) {
-  GlowText t;
-  GlowDefer release;
-  glow_text_init(&t, n->im->ctx);
-  glow_defer_push(n->im->ctx, &release, glow_text_release_fn, &t);
   va_list args;
   va_start(args, format);
-  glow_text_vprintf(&t, format, args);
+  GlowStr why = message(n, format, args);
   va_end(args);
   glow_onnx_gap(n->im, (GlowOnnxGap){.domain = n->domain,
                                      .op = n->op,
                                      .version = n->version,
-                                     .why = glow_str(n->im->ctx, glow_text_cstr(&t)),
+                                     .why = why,
                                      .first = n->label,
                                      .count = 1});
-  glow_defer_pop(n->im->ctx, &release, true);
   return false;
 }
 

@@ -5,7 +5,7 @@
 #include "kernels/ref/ref.h"
 
 static uint64_t real_key(double v) {
-  uint64_t u = glow_bits64(v), top = UINT64_C(1) << 63;
+  uint64_t u = glow_double_bits(v), top = UINT64_C(1) << 63;
   if (v != v)
     return UINT64_MAX;
   return v == 0 ? top : u & top ? ~u : u | top;
