@@ -1,6 +1,6 @@
 /* The interface between a walker and a reference kernel. Freestanding: reference kernels include
- * this, the other headers of kernels/ and nothing else, call nothing but memcpy, memmove and memset, and
- * never allocate (scratch is passed in). */
+ * headers of kernels/ and nothing else, call nothing but memcpy, memmove and memset, and never
+ * allocate (scratch is passed in). */
 #ifndef GLOW_KERNELS_KERNEL_H
 #define GLOW_KERNELS_KERNEL_H
 
