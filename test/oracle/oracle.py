@@ -1,0 +1,492 @@
+"""Compares operators with oracles: numpy in double precision, written independently of the kernels.
+
+    oracle.py --tools BUILD/bin [--op NAME]... [--cases N] [--seed N] [--keep DIR] [--planted]
+
+Each file beside this one holds a family. An oracle is a generator of cases:
+
+    @oracle("Softplus")
+    def softplus(g):
+        for kind in FLOATS:
+            x = g.tensor(kind, g.shape())          # specials are in it: ±0, NaN, inf, denormals, ties
+            yield Case([x], [Result(kind, np.logaddexp(0, x.wide()))], ulps=2)
+
+A Case is one node `%r... = OP(inputs) {members}`. An input is a Tensor (given at run time), a
+Tensor with .const() (an inline constant), or None (absent). A Result is a kind and the expected
+values, in double or better; `scale` is S of docs/Numerics, the expression over absolute values, where
+the error of a sum is judged by c*u*S. Integers, booleans and strings are compared exactly, and so
+is everything with ulps=0. Each case runs on the graph walker and, unless graph_only, as a program
+(-O0), which must give the same bits. Case(..., error="regex") must be refused with exit status 1 and
+a message that matches. An oracle is called --cases times with another random state.
+
+--planted changes one element of every expectation; then every operator must be reported.
+
+Kinds that .npy cannot hold travel as wider ones between two Casts; strings are inline."""
+import argparse
+import concurrent.futures
+import glob
+import importlib
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+FLOATS = ["float", "double", "float16", "bfloat16"]
+SINTS = ["i8", "i16", "i32", "i64"]
+UINTS = ["u8", "u16", "u32", "u64"]
+INTS = SINTS + UINTS
+NUMS = FLOATS + INTS
+DATA = NUMS + ["bool"]
+DTYPE = {"float": np.float32, "double": np.float64, "float16": np.float16, "bool": np.bool_,
+         "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64, "u8": np.uint8,
+         "u16": np.uint16, "u32": np.uint32, "u64": np.uint64, "complex64": np.complex64,
+         "complex128": np.complex128, "string": object}
+# Kinds without a numpy type: the kind that carries them, and for floats exponent and mantissa bits,
+# bias and largest finite value.
+CARRIED = {"bfloat16": "float", "float8e4m3fn": "float", "float8e4m3fnuz": "float",
+           "float8e5m2": "float", "float8e5m2fnuz": "float", "i4": "i8", "u4": "u8", "i2": "i8",
+           "u2": "u8"}
+SMALL = {"bfloat16": (8, 7, 127, 3.3895313892515355e38), "float8e4m3fn": (4, 3, 7, 448.0),
+         "float8e4m3fnuz": (4, 3, 8, 240.0), "float8e5m2": (5, 2, 15, 57344.0),
+         "float8e5m2fnuz": (5, 2, 16, 57344.0)}
+MANTISSA = {"float": 23, "double": 52, "float16": 10, "bfloat16": 7, "float8e4m3fn": 3,
+            "float8e4m3fnuz": 3, "float8e5m2": 2, "float8e5m2fnuz": 2}
+LEAST = {"float": 2.0**-149, "double": 2.0**-1074, "float16": 2.0**-24, "bfloat16": 2.0**-133,
+         "float8e4m3fn": 2.0**-9, "float8e4m3fnuz": 2.0**-10, "float8e5m2": 2.0**-16,
+         "float8e5m2fnuz": 2.0**-17}
+BITS = {"i4": (-8, 7), "u4": (0, 15), "i2": (-2, 1), "u2": (0, 3)}
+
+
+def is_float(kind):
+    return kind in MANTISSA
+
+
+def limits(kind):
+    """The smallest and largest value of an integer kind."""
+    if kind in BITS:
+        return BITS[kind]
+    info = np.iinfo(DTYPE[kind])
+    return int(info.min), int(info.max)
+
+
+def largest(kind):
+    """The largest finite value of a floating-point kind."""
+    return SMALL[kind][3] if kind in SMALL else float(np.finfo(DTYPE[kind]).max)
+
+
+def round_to(kind, values):
+    """`values` (double) rounded to nearest even in `kind`, as the array that carries the kind."""
+    if kind not in SMALL:
+        with np.errstate(over="ignore"):
+            return np.asarray(values).astype(DTYPE[kind])
+    _, mantissa, bias, top = SMALL[kind]
+    v = np.asarray(values, np.float64)
+    finite = np.isfinite(v)
+    _, exponent = np.frexp(np.where(finite, v, 0))
+    step = np.ldexp(1.0, np.maximum(exponent - 1, 1 - bias) - mantissa)
+    r = np.where(finite, np.rint(np.where(finite, v, 0) / step) * step, v)
+    over = np.nan if kind != "bfloat16" and kind != "float8e5m2" else np.inf
+    r = np.where(np.abs(r) > top, np.copysign(over, r), r)
+    return r.astype(np.float32)
+
+
+class Tensor:
+    """A value of an element kind; `data` is its numpy array (of the carrying kind)."""
+
+    def __init__(self, kind, data, constant=False):
+        self.kind = kind
+        if kind in SMALL:
+            data = round_to(kind, data)
+        self.data = np.asarray(data, dtype=DTYPE[CARRIED.get(kind, kind)])
+        self.constant = constant
+
+    shape = property(lambda self: self.data.shape)
+
+    def const(self):
+        return Tensor(self.kind, self.data, constant=True)
+
+    def wide(self):
+        """The values as double, double itself as long double; integers as Python's, exactly."""
+        if self.kind == "double":
+            return self.data.astype(np.longdouble)
+        if is_float(self.kind):
+            return self.data.astype(np.float64)
+        return self.data
+
+
+class Result:
+    """What a result must be; `claim` is the shape in the text where it is not the expected one."""
+
+    def __init__(self, kind, values, scale=None, claim=None):
+        self.kind, self.values, self.scale = kind, np.asarray(values), scale
+        self.claim = claim
+
+
+class Case:
+    """One node, or `body` lines of text around `{inputs}`, with what it must give; see above."""
+
+    def __init__(self, inputs, results=(), members="", ulps=None, error=None, graph_only=False,
+                 annotate=False, run_args=()):
+        self.inputs, self.results, self.members = inputs, list(results), members
+        self.ulps, self.error, self.graph_only = ulps, error, graph_only
+        self.annotate = annotate  # the node's result types must be written (infer says "free")
+        self.run_args = list(run_args)
+
+
+class Random:
+    """Shapes and values of one round."""
+
+    def __init__(self, seed):
+        self.rng = np.random.default_rng(seed)
+        self.round = seed[-1] if isinstance(seed, (list, tuple)) else seed
+
+    def integer(self, low, high):
+        """Uniform in [low, high]."""
+        return int(self.rng.integers(low, high + 1))
+
+    def pick(self, choices):
+        return choices[self.integer(0, len(choices) - 1)]
+
+    def shape(self, low=0, high=4, extent=5, zero=True):
+        """A shape of rank low to high; one in eight has an extent of 0 where `zero` allows."""
+        dims = [self.integer(1, extent) for _ in range(self.integer(low, high))]
+        if zero and dims and self.integer(0, 7) == 0:
+            dims[self.integer(0, len(dims) - 1)] = 0
+        return tuple(dims)
+
+    def broadcast_pair(self, **kw):
+        """Two shapes that broadcast."""
+        full = self.shape(**kw)
+        def weaken(s):
+            s = tuple(1 if self.integer(0, 3) == 0 else d for d in s)
+            return s[self.integer(0, len(s)):] if self.integer(0, 2) == 0 and s else s
+        return (weaken(full), full) if self.integer(0, 1) else (full, weaken(full))
+
+    def tensor(self, kind, shape=None, special=True, low=None, high=None):
+        """Random values: floats with special ones among them unless bounded, integers with their
+        extremes."""
+        shape = self.shape() if shape is None else tuple(shape)
+        n = int(np.prod(shape, dtype=np.int64))
+        if kind == "bool":
+            return Tensor(kind, self.rng.integers(0, 2, shape).astype(bool))
+        if kind == "string":
+            words = ["", "a", "B", "Glow", "ß", "Ünï", "x y", "1.5", "z" * 20]
+            return Tensor(kind, np.array([self.pick(words) for _ in range(n)], object).reshape(shape))
+        if is_float(kind):
+            return Tensor(kind, self._floats(kind, n, special, low, high).reshape(shape))
+        if kind.startswith("complex"):
+            return Tensor(kind, (self.rng.normal(size=n) + 1j * self.rng.normal(size=n)).reshape(shape))
+        lo, hi = limits(kind)
+        if low is not None:
+            return Tensor(kind, self.rng.integers(low, high, n, endpoint=True).reshape(shape))
+        values = [self.pick([lo, hi, 0, 1, max(lo, -1)]) if special and self.integer(0, 3) == 0
+                  else self.integer(max(lo, -100), min(hi, 100)) for _ in range(n)]
+        return Tensor(kind, np.array(values, dtype=DTYPE[CARRIED.get(kind, kind)]).reshape(shape))
+
+    def _floats(self, kind, n, special, low, high):
+        if low is not None:
+            return self.rng.uniform(low, high, n)
+        v = self.rng.normal(size=n) * 2.0 ** self.rng.integers(-3, 4, n)
+        if special:
+            least, top = LEAST[kind], largest(kind)
+            tiny = 2.0 ** -(2 ** 3 - 2) if kind.startswith("float8") else least * 2.0 ** MANTISSA[kind]
+            rare = [0.0, -0.0, np.nan, np.inf, -np.inf, least, -least, tiny, -tiny * 0.5, top, -top,
+                    0.5, 1.5, 2.5, -0.5, -1.5, 1.0, -1.0]
+            for i in range(n):
+                if self.integer(0, 3) == 0:
+                    v[i] = self.pick(rare)
+        return v
+
+    def ints(self, values, kind="i64"):
+        """A run-time tensor or an inline constant of these integers, by chance."""
+        t = Tensor(kind, np.array(values, dtype=np.int64))
+        return t.const() if self.integer(0, 1) else t
+
+
+ORACLES = {}
+
+
+def oracle(*ops):
+    """Registers a generator of cases for operators; it is called as f(g), or f(g, op) for several."""
+    def register(f):
+        for op in ops:
+            assert op not in ORACLES, op
+            ORACLES[op] = f if len(ops) == 1 else (lambda g, op=op: f(g, op))
+        return f
+    return register
+
+
+# ---- the text of a case --------------------------------------------------------------------------
+
+
+def shape_text(shape):
+    return "<" + " x ".join(str(d) for d in shape) + ">"
+
+
+def literal(kind, v):
+    if kind == "string":
+        return '"' + "".join(c if 32 <= ord(c) and c not in '"\\' else "\\x%02x" % ord(c)
+                             for c in v) + '"'
+    if kind == "bool":
+        return "true" if v else "false"
+    if not is_float(kind):
+        return str(int(v))
+    if np.isnan(v):
+        return "nan"
+    if np.isinf(v):
+        return "-inf" if v < 0 else "inf"
+    return repr(float(v))
+
+
+def list_text(kind, a):
+    if a.ndim == 0:
+        return literal(kind, a[()])
+    return "[" + ", ".join(list_text(kind, x) for x in a) + "]"
+
+
+def initializer(t):
+    if t.data.size == 0:
+        return "[]"
+    return list_text(t.kind, t.data)
+
+
+def module_text(op, case):
+    """The module of a case, and the names of the inputs that are given at run time."""
+    declare, body, operands, given = [], [], [], []
+    for i, t in enumerate(case.inputs):
+        if t is None:
+            operands.append("none")
+            continue
+        carrier = CARRIED.get(t.kind, t.kind)
+        if t.constant or t.kind == "string":
+            declare.append(f"constant @x{i} : {t.kind}{shape_text(t.shape)} = {initializer(t)}")
+            operands.append(f"@x{i}")
+            continue
+        declare.append(f"placeholder @x{i} : {carrier}{shape_text(t.shape)}")
+        given.append((f"x{i}", t))
+        operands.append(f"@x{i}")
+        if carrier != t.kind:
+            body.append(f"%c{i} = Cast(@x{i}) {{to = {t.kind}}} : {t.kind}{shape_text(t.shape)}")
+            operands[-1] = f"%c{i}"
+    types, saves = [], []
+    for i, r in enumerate(case.results):
+        carrier = CARRIED.get(r.kind, r.kind)
+        shape = r.claim or shape_text(r.values.shape)
+        types.append(r.kind + shape)
+        declare.append(f"placeholder @y{i} : {carrier}{shape}")
+        if carrier != r.kind:
+            saves.append(f"%d{i} = Cast(%r{i}) {{to = {carrier}}} : {carrier}{shape}")
+        saves.append(f"Save(%{'d' if carrier != r.kind else 'r'}{i}, @y{i})")
+    names = ", ".join(f"%r{i}" for i in range(max(1, len(case.results))))
+    note = " : " + ", ".join(types) if case.annotate else ""
+    members = f" {{{case.members}}}" if case.members else ""
+    body.append(f"{names} = {op}({', '.join(operands)}){members}{note}")
+    lines = ["declare {"] + ["  " + d for d in declare] + ["}", "func @main {"]
+    return "\n".join(lines + ["  " + b for b in body + saves] + ["}", ""]), given
+
+
+# ---- running and judging -------------------------------------------------------------------------
+
+
+def read_strings(path):
+    """The string_data (field 6) and dims (field 1) of a TensorProto."""
+    data, at, dims, out = open(path, "rb").read(), 0, [], []
+
+    def varint():
+        nonlocal at
+        v = shift = 0
+        while True:
+            b = data[at]
+            at += 1
+            v |= (b & 127) << shift
+            shift += 7
+            if b < 128:
+                return v
+    while at < len(data):
+        tag = varint()
+        if tag & 7 == 0:
+            v = varint()
+            if tag >> 3 == 1:
+                dims.append(v)
+            continue
+        n = varint()
+        payload, at = data[at:at + n], at + n
+        if tag >> 3 == 6:
+            out.append(payload.decode())
+        elif tag >> 3 == 1:
+            save, data, at = (data, at), payload, 0
+            while at < len(data):
+                dims.append(varint())
+            data, at = save
+    return np.array(out, object).reshape(dims)
+
+
+def read_result(folder, i, kind):
+    if kind == "string":
+        return read_strings(os.path.join(folder, f"y{i}.pb"))
+    return np.load(os.path.join(folder, f"y{i}.npy"))
+
+
+def differences(case, r, got):
+    """None, or what is wrong with the first wrong element."""
+    if got.shape != r.values.shape:
+        return f"shape {got.shape}, expected {r.values.shape}"
+    if not is_float(r.kind) or case.ulps == 0:
+        want = r.values if not is_float(r.kind) else round_to(r.kind, r.values)
+        same = np.asarray(got == want)
+        if is_float(r.kind):
+            # Exact: the sign of zero counts too.
+            same = (same & (np.signbit(got) == np.signbit(want))) | (np.isnan(got) & np.isnan(want))
+        elif r.kind.startswith("complex"):
+            same |= np.isnan(got) & np.isnan(want)
+        bad = np.argwhere(~same)
+    else:
+        c = 2 if case.ulps is None else case.ulps
+        want, u = r.values, 2.0 ** -(MANTISSA[r.kind] + 1)
+        have = got.astype(np.longdouble if r.kind == "double" else np.float64)
+        with np.errstate(all="ignore"):
+            scale = np.abs(want) if r.scale is None else np.maximum(np.abs(want), r.scale)
+            # c ulps: an ulp is up to 2 u |x|; below the normal range it is the least denormal.
+            slack = np.maximum(2 * c * u * scale, c * LEAST[r.kind])
+            ok = np.abs(have - want) <= slack
+            ok |= (np.isnan(have) & np.isnan(want)) | (have == want)
+            top = largest(r.kind)
+            ok |= np.isinf(have) & (np.sign(have) == np.sign(want)) & (np.abs(want) >= top - slack)
+        bad = np.argwhere(~np.broadcast_to(ok, got.shape))
+    if not len(bad):
+        return None
+    at = tuple(bad[0])
+    return f"{len(bad)} of {got.size} elements differ, first at {list(map(int, at))}: " \
+           f"got {got[at]!r}, expected {want[at]!r}"
+
+
+def run_tool(options, folder, module, given, out, level):
+    command = [os.path.join(options.tools, "glow-run"), module, "--output-dir", out] + level
+    for name, _ in given:
+        command += ["--input", f"{name}={folder}/{name}.npy"]
+    return subprocess.run(command, capture_output=True, text=True, errors="replace")
+
+
+def plant(case):
+    """Makes the first expectation that has elements wrong; false if the case has none."""
+    for r in case.results:
+        if r.values.size and not case.error:
+            values = r.values.copy().reshape(-1)
+            v = values[0]
+            if r.kind == "string":
+                values[0] = v + "!"
+            elif r.kind == "bool":
+                values[0] = not v
+            elif not is_float(r.kind):
+                values[0] = v + 1 if v == 0 else 0
+            else:
+                values[0] = 1.0 if not np.isfinite(v) or v == 0 else -v
+            r.values = values.reshape(r.values.shape)
+            return True
+    return False
+
+
+def check_case(options, op, case, label):
+    """None, or a message: what is wrong with the case and where its files are."""
+    if options.planted and not plant(case):
+        return None
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = scratch
+        if options.keep:
+            folder = os.path.join(options.keep, label.replace(" ", "-"))
+            os.makedirs(folder, exist_ok=True)
+        text, given = module_text(op, case)
+        module = os.path.join(folder, "case.gg")
+        with open(module, "w", encoding="utf-8") as f:
+            f.write(text)
+        for name, t in given:
+            np.save(os.path.join(folder, name + ".npy"), t.data)
+        problem = judge(options, case, folder, module, given)
+        return problem and f"{label}: {problem}\n{text}"
+
+
+def judge(options, case, folder, module, given):
+    graph = os.path.join(folder, "graph")
+    os.makedirs(graph, exist_ok=True)
+    run = run_tool(options, folder, module, given, graph, case.run_args)
+    if case.error:
+        if run.returncode != 1 or not re.search(case.error, run.stdout + run.stderr):
+            return f"exit status {run.returncode}, expected an error like /{case.error}/: {run.stderr}"
+        return None
+    if run.returncode:
+        return f"exit status {run.returncode}: {run.stderr}"
+    results = [read_result(graph, i, r.kind) for i, r in enumerate(case.results)]
+    for i, r in enumerate(case.results):
+        wrong = differences(case, r, results[i])
+        if wrong:
+            return f"result {i} ({r.kind}): {wrong}"
+    if case.graph_only or any(r.kind == "string" for r in case.results):
+        return None
+    program = os.path.join(folder, "program")
+    os.makedirs(program, exist_ok=True)
+    run = run_tool(options, folder, module, given, program, ["-O0"] + case.run_args)
+    if run.returncode:
+        return f"as a program: exit status {run.returncode}: {run.stderr}"
+    for i, r in enumerate(case.results):
+        other = read_result(program, i, r.kind)
+        if other.shape != results[i].shape or not np.array_equal(
+                other, results[i], equal_nan=is_float(r.kind) or r.kind.startswith("complex")):
+            return f"result {i}: graph and program differ"
+    return None
+
+
+def check_operator(options, op):
+    """The number of cases and the messages of those that are wrong."""
+    problems, count = [], 0
+    for k in range(options.cases):
+        seed = [options.seed, *op.encode(), k]
+        with np.errstate(all="ignore"):
+            for j, case in enumerate(ORACLES[op](Random(seed))):
+                problem = check_case(options, op, case, f"{op} round {k} case {j}")
+                count += 1
+                if problem:
+                    problems.append(problem)
+                if len(problems) >= 3:
+                    return count, problems
+    return count, problems
+
+
+def main():
+    parser = argparse.ArgumentParser(description="compare operators with oracles in numpy")
+    parser.add_argument("--tools", required=True, help="folder of glow-run")
+    parser.add_argument("--op", action="append", help="only this operator; may be repeated")
+    parser.add_argument("--cases", type=int, default=3, help="rounds per operator")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--keep", help="keep each case's files below this folder")
+    parser.add_argument("--planted", action="store_true", help="expect every oracle to complain")
+    options = parser.parse_args()
+    here = os.path.dirname(os.path.abspath(__file__))
+    sys.path.insert(0, here)
+    sys.modules["oracle"] = sys.modules["__main__"]  # one registry, whoever imports it
+    for path in sorted(glob.glob(os.path.join(here, "*.py"))):
+        name = os.path.splitext(os.path.basename(path))[0]
+        if name != "oracle":
+            importlib.import_module(name)
+    unknown = [op for op in options.op or [] if op not in ORACLES]
+    if unknown:
+        parser.error("no oracle for " + ", ".join(unknown))
+    ops = sorted(options.op or ORACLES)
+    failed = cases = 0
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for op, (count, problems) in zip(ops, pool.map(lambda o: check_operator(options, o), ops)):
+            cases += count
+            if count == 0:
+                problems = [f"{op}: its oracle yields no case"]
+            if options.planted:
+                problems = [] if problems else [f"{op}: a wrong expectation went unnoticed"]
+            if problems:
+                failed += 1
+                print(f"{op}: wrong\n" + "\n".join(problems), flush=True)
+    print(f"{len(ops)} operators, {cases} cases, {failed} operators wrong")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
