@@ -161,6 +161,15 @@ static inline double glow_erf(double x) {
   return a > 1.0 ? glow_copysign(1.0 - glow_erfc_large(t), x) : glow_erf_small(x);
 }
 
+/* x times the distribution function of the normal distribution. */
+static inline double glow_gelu(double x) {
+  return 0.5 * x * (1.0 + glow_erf(x * 0x1.6a09e667f3bcdp-1));
+}
+/* The same with (1 + tanh u) / 2 = sigmoid(2 u) for it, u = sqrt(2 / pi) (x + 0.044715 x^3). */
+static inline double glow_gelu_tanh(double x) {
+  return x * glow_sigmoid(0x1.9884533d43651p+0 * x * glow_fma(0.044715 * x, x, 1.0));
+}
+
 /* ---- Pow --------------------------------------------------------------------------------------
  */
 

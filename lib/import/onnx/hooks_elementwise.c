@@ -107,7 +107,7 @@ bool glow_onnx_cast_like(GlowOnnxNode *n) {
   return check_saturation(n, m.to) && glow_onnx_finish1(n, GLOW_OP_CAST, n->ins[0], &m);
 }
 
-/* ---- Clip, HardSwish, variadic operators ---------------------------------------------------- */
+/* ---- Clip, variadic operators --------------------------------------------------------------- */
 
 /* Clip before operator set 11: limits as attributes, since 6 with the range of float by default. */
 bool glow_onnx_clip_attributes(GlowOnnxNode *n) {
@@ -127,14 +127,6 @@ bool glow_onnx_clip_attributes(GlowOnnxNode *n) {
   GlowValue *ins[] = {x, has_low ? glow_onnx_make_scalar(n, "min", kind, (double)low) : NULL,
                       has_high ? glow_onnx_make_scalar(n, "max", kind, (double)high) : NULL};
   return glow_onnx_finish(n, GLOW_OP_CLIP, ins, 3, NULL, NULL, 0);
-}
-
-bool glow_onnx_hard_swish(GlowOnnxNode *n) {
-  if (!glow_onnx_check_ins(n, 1, 1))
-    return false;
-  GlowHardSigmoidMembers m = {.alpha = 1.0f / 6.0f, .beta = 0.5f};
-  return glow_onnx_finish2(n, GLOW_OP_MUL, n->ins[0],
-                           glow_onnx_emit1(n, GLOW_OP_HARD_SIGMOID, n->ins[0], &m), NULL);
 }
 
 /* All operands but the last one combined from the left; NULL after a diagnostic. */
