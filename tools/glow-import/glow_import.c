@@ -1,13 +1,16 @@
 /* glow-import: turns an ONNX model into the text of a module. Weights stay in the model's file; the
  * text refers to them by name. */
+#include <string.h>
 #include <unistd.h>
 
 #include "import/onnx/onnx.h"
 #include "support/cmdline.h"
 #include "support/file.h"
+#include "tools/glow-import/preflight.h"
 
 typedef struct Options {
   const char *output;
+  const char *preflight; /* NULL: import; else text, json or "" */
   GlowStrList binds, bind_inputs;
   int64_t error_limit;
   bool quiet;
@@ -27,6 +30,11 @@ static bool check_options(GlowContext *ctx, const Options *o) {
       glow_error(ctx, loc, "-bind-input='%s': expected NAME=1x3x224x224", o->bind_inputs.data[i]);
       ok = false;
     }
+  if (o->preflight && *o->preflight && strcmp(o->preflight, "text") != 0 &&
+      strcmp(o->preflight, "json") != 0) {
+    glow_error(ctx, loc, "--preflight=%s: expected text or json", o->preflight);
+    ok = false;
+  }
   return ok;
 }
 
@@ -62,8 +70,13 @@ static GlowStatus import_file(GlowContext *ctx, const char *path, const Options 
                              .bind_inputs = o->bind_inputs.data,
                              .nbind_inputs = o->bind_inputs.count,
                              .quiet = o->quiet};
-  GlowModule *m = glow_onnx_import(ctx, &in, &options);
   GlowStatus status = GLOW_BAD_INPUT;
+  GlowModule *m = NULL;
+  if (o->preflight)
+    status =
+        glow_import_preflight(ctx, &in, &options, o->output, strcmp(o->preflight, "json") == 0);
+  else
+    m = glow_onnx_import(ctx, &in, &options);
   if (m && glow_module_verify(m))
     status = write_text(ctx, m, o);
   else if (!m && !glow_onnx_is_model(in.data, in.size) && glow_text_is_module(in.data, in.size))
@@ -97,6 +110,13 @@ static GlowStatus run(GlowContext *ctx, int argc, char **argv) {
        .target = &o.error_limit,
        .min = 0,
        .max = INT32_MAX},
+      {.name = "preflight",
+       .value = "FORMAT",
+       .help = "instead of a module, write a report as text or json: operators and how they are "
+               "supported, open dimensions, element types, parameters, cost",
+       .kind = GLOW_OPT_OPTIONAL,
+       .target = &o.preflight,
+       .two_dashes = true},
       {.name = "quiet",
        .help = "leave out notes",
        .kind = GLOW_OPT_FLAG,

@@ -404,6 +404,7 @@ static void check_rules(const OpFile *file, OpDecl *op) {
   want_word(file, op->lower, "hook", NULL);
   want_word(file, op->fold, "hook", NULL);
   want_word(file, op->scratch, "hook", NULL);
+  want_word(file, op->macs, "hook", NULL);
   want_word(file, op->irgen, "hook", "auto");
   for (uint32_t i = 0; i < op->grads.count; i++)
     find_port(file, op, op->grads.data[i], true, false);

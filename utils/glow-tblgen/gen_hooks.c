@@ -13,6 +13,7 @@ static bool fold_hook(const OpDecl *op) { return op->fold.text != NULL; }
 static bool irgen_hook(const OpDecl *op) {
   return op->irgen.text && strcmp(op->irgen.text, "hook") == 0;
 }
+static bool macs_hook(const OpDecl *op) { return op->macs.text != NULL; }
 static bool scratch_hook(const OpDecl *op) { return op->scratch.text != NULL; }
 
 /* Makes its results itself: on the heap, or by running regions or functions. */
@@ -59,8 +60,10 @@ void gen_infer_header(const OpFile *file, GlowText *out) {
   glow_text_puts(out, "#include \"ir/infer.h\"\n\n");
   prototypes(file, infer_hook, "bool ", "glow_infer_", "GlowInfer *in", out);
   prototypes(file, verify_hook, "bool ", "glow_verify_", "const GlowNode *n", out);
+  prototypes(file, macs_hook, "int64_t ", "glow_macs_", "const GlowNode *n", out);
   glow_text_puts(out, "\nextern bool (*const glow_infer_hooks[GLOW_OP_COUNT])(GlowInfer *in);\n"
                       "extern bool (*const glow_verify_hooks[GLOW_OP_COUNT])(const GlowNode *n);\n"
+                      "extern int64_t (*const glow_macs_hooks[GLOW_OP_COUNT])(const GlowNode *n);\n"
                       "\n#endif\n");
 }
 
@@ -93,6 +96,8 @@ void gen_infer(const OpFile *file, GlowText *out) {
         "glow_infer_", out);
   table(file, verify_any, "bool (*const glow_verify_hooks[GLOW_OP_COUNT])(const GlowNode *)",
         "verify_", out);
+  table(file, macs_hook, "int64_t (*const glow_macs_hooks[GLOW_OP_COUNT])(const GlowNode *)",
+        "glow_macs_", out);
 }
 
 /* ---- Rewrites ----------------------------------------------------------------------------------

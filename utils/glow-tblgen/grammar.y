@@ -14,7 +14,7 @@
 %stack_overflow { p->failed = true; }
 
 %fallback ID KINDS ENUM OP INSTR IN OUT INOUT REGION TYPES MEMBER IMEMBER TRAITS INFER VERIFY
-             SCRATCH GRAD LOWER IRGEN FOLD DOMAIN NEWEST HOOK UNSUPPORTED.
+             SCRATCH MACS GRAD LOWER IRGEN FOLD DOMAIN NEWEST HOOK UNSUPPORTED.
 
 %type ids { Names }
 %type flags { uint8_t }
@@ -58,6 +58,7 @@ clause ::= TRAITS(K) calls(L).                 { parse_clause(p, CLAUSE_TRAITS, 
 clause ::= INFER(K) call(C).                   { parse_clause(p, CLAUSE_INFER, K); p->op->infer = C; }
 clause ::= VERIFY(K) calls(L).                 { parse_clause(p, CLAUSE_VERIFY, K); p->op->verify = L; }
 clause ::= SCRATCH(K) ID(N).                   { parse_clause(p, CLAUSE_SCRATCH, K); p->op->scratch = N; }
+clause ::= MACS(K) ID(N).                      { parse_clause(p, CLAUSE_MACS, K); p->op->macs = N; }
 clause ::= CODE(C).                            { parse_clause(p, CLAUSE_SCALAR, C); p->op->scalar = C; }
 clause ::= GRAD(K) grads.                      { parse_clause(p, CLAUSE_GRAD, K); }
 clause ::= LOWER(K) ID(N).                     { parse_clause(p, CLAUSE_LOWER, K); p->op->lower = N; }

@@ -53,6 +53,7 @@ int lexer_next(Lexer *lx) {
       "infer"       { return T_INFER; }
       "verify"      { return T_VERIFY; }
       "scratch"     { return T_SCRATCH; }
+      "macs"        { return T_MACS; }
       "grad"        { return T_GRAD; }
       "lower"       { return T_LOWER; }
       "irgen"       { return T_IRGEN; }

@@ -86,7 +86,7 @@ typedef struct OpDecl {
   Call infer;
   Name scalar; /* the body without its braces; text NULL if there is none */
   Names grads;
-  Name lower, irgen, fold, scratch; /* the word after each; text NULL if absent */
+  Name lower, irgen, fold, scratch, macs; /* the word after each; text NULL if absent */
   GlowLoc clause_loc[16];           /* where each kind of clause stood first, by its number */
   /* after check */
   GlowStr camel, snake, upper; /* MaxPool max_pool MAX_POOL */
@@ -143,6 +143,7 @@ typedef enum Clause {
   CLAUSE_INFER,
   CLAUSE_VERIFY,
   CLAUSE_SCRATCH,
+  CLAUSE_MACS,
   CLAUSE_SCALAR,
   CLAUSE_GRAD,
   CLAUSE_LOWER,

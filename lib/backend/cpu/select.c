@@ -5,6 +5,7 @@
  * plan. */
 #include "backend/cpu/select.h"
 
+#include "backend/cpu/native.h"
 #include "memplan/memplan.h"
 
 #define ALIGN 64
@@ -130,13 +131,13 @@ static bool select_instruction(GlowSelect *s, const GlowNode *n) {
   case GLOW_OP_DEALLOC:
   case GLOW_OP_TENSORVIEW:
     return true;
-  case GLOW_OP_CONVOLUTION:
-    return glow_select_conv(s, n);
-  case GLOW_OP_COPY:
-  case GLOW_OP_RELAYOUT:
-    return glow_select_move(s, n);
+#define NATIVE(e, select)                                                                          \
+  case GLOW_OP_##e:                                                                                \
+    return glow_select_##select(s, n);
+    GLOW_CPU_NATIVE(NATIVE)
+#undef NATIVE
   default:
-    if (n->op == GLOW_OP_STACK || glow_node_desc(n)->has_scalar)
+    if (glow_node_desc(n)->has_scalar)
       return glow_select_stack(s, n);
     return fail(s, "there is no kernel for it yet");
   }

@@ -84,7 +84,10 @@ static void run(GlowOnnxImporter *im, const GlowInput *in, const GlowOnnxOptions
   im->m->path_dir = glow_path_dir(ctx, in->name); /* resources are named relative to it */
   im->func = glow_function_create(im->m, GLOW_FUNC, glow_str(ctx, "main"));
   glow_onnx_main_graph(im, o);
-  glow_onnx_report_gaps(im);
+  if (im->uses)
+    glow_onnx_note_gaps(im);
+  else
+    glow_onnx_report_gaps(im);
   glow_defer_pop(ctx, &release, false);
   if (ctx->errors == before)
     return;
@@ -93,11 +96,17 @@ static void run(GlowOnnxImporter *im, const GlowInput *in, const GlowOnnxOptions
 }
 
 GlowModule *glow_onnx_import(GlowContext *ctx, const GlowInput *in, const GlowOnnxOptions *o) {
-  GlowOnnxImporter im = {.ctx = ctx, .quiet = o && o->quiet};
+  return glow_onnx_preflight(ctx, in, o, NULL);
+}
+
+GlowModule *glow_onnx_preflight(GlowContext *ctx, const GlowInput *in, const GlowOnnxOptions *o,
+                                GlowOnnxUses *uses) {
+  GlowOnnxImporter im = {.ctx = ctx, .quiet = o && o->quiet, .uses = uses};
   im.arena = glow_arena_create(ctx);
   GlowDefer release;
   glow_defer_push(ctx, &release, release_arena, im.arena);
   im.gap_index = glow_map_create(im.arena);
+  im.use_index = glow_map_create(im.arena);
   im.outputs = glow_map_create(im.arena);
   run(&im, in, o);
   glow_defer_pop(ctx, &release, true);

@@ -72,6 +72,8 @@ typedef struct GlowOnnxImporter {
   uint32_t nrandom;
   size_t inlined_cost; /* of nodes from function bodies, in bytes */
   bool closed_inputs;  /* no input has an open dimension */
+  GlowOnnxUses *uses;  /* of a pre-flight report, or NULL */
+  GlowMap *use_index;  /* "domain:op:version" -> GlowOnnxUse */
 } GlowOnnxImporter;
 
 struct GlowOnnxScope {
@@ -156,6 +158,11 @@ const GlowOnnxFunction *glow_onnx_local_function(GlowOnnxImporter *im, GlowStr d
 GlowMap *glow_onnx_opsets(GlowOnnxImporter *im, const GlowWireList *imports, GlowLoc loc);
 GlowStr glow_onnx_domain(GlowOnnxImporter *im, GlowWireSpan domain); /* "" for ai.onnx */
 void glow_onnx_gap(GlowOnnxImporter *im, GlowOnnxGap gap);
+/* For a pre-flight report: counts a node; notes what the nodes behind `last` in n's block are. */
+void glow_onnx_count_use(GlowOnnxImporter *im, GlowStr domain, GlowStr op, unsigned version);
+void glow_onnx_note_built(GlowOnnxNode *n, const GlowNode *last);
+/* Moves what is not supported from the list of gaps to the report. */
+void glow_onnx_note_gaps(GlowOnnxImporter *im);
 void glow_onnx_report_gaps(GlowOnnxImporter *im);
 /* Finds every operator that the table does not support, subgraphs and functions included. */
 void glow_onnx_survey(GlowOnnxImporter *im, const GlowMap *opsets, const GlowWireList *nodes,

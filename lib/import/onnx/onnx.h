@@ -30,6 +30,39 @@ bool glow_onnx_is_model(const char *data, size_t size);
  * everything that is wrong or unsupported. The module is not verified. */
 GlowModule *glow_onnx_import(GlowContext *ctx, const GlowInput *in, const GlowOnnxOptions *o);
 
+/* How an operator of a model will run. */
+typedef enum GlowOnnxSupport {
+  GLOW_ONNX_NATIVE,    /* machine kernels, views, copies, or constants */
+  GLOW_ONNX_LOWERED,   /* by rules: other operators stand for it */
+  GLOW_ONNX_REFERENCE, /* at least in part by reference kernels */
+  GLOW_ONNX_NOT_SUPPORTED
+} GlowOnnxSupport;
+
+/* One operator under one definition; strings live in the context. */
+typedef struct GlowOnnxUse {
+  GlowStr domain, op;
+  unsigned version; /* of the definition in force; 0: not known */
+  size_t count;     /* of nodes, subgraphs included, bodies of the model's functions once */
+  size_t unread;    /* of these, nodes that cannot be read */
+  GlowStr why;      /* if any cannot: the first reason */
+  GlowStr first;    /* and the first such node */
+  uint8_t built[(GLOW_OP_COUNT + 7) / 8]; /* operators of the nodes that it became */
+} GlowOnnxUse;
+
+/* What a model asks for. */
+typedef struct GlowOnnxUses {
+  GLOW_VEC(GlowOnnxUse *) list; /* in order of first use */
+  size_t unread;
+} GlowOnnxUses;
+
+GlowOnnxSupport glow_onnx_support(const GlowOnnxUse *use);
+
+/* Reads a model like glow_onnx_import, and fills in `uses`. What is not supported is no error here:
+ * its results stay undefined, and so do outputs that need them. NULL after a diagnostic, which
+ * means that the model is malformed. */
+GlowModule *glow_onnx_preflight(GlowContext *ctx, const GlowInput *in, const GlowOnnxOptions *o,
+                                GlowOnnxUses *uses);
+
 /* Lets texts of this context refer to tensors in .onnx files. */
 void glow_onnx_register(GlowContext *ctx);
 

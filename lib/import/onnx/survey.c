@@ -194,6 +194,7 @@ void glow_onnx_survey(GlowOnnxImporter *im, const GlowMap *opsets, const GlowWir
     uint16_t version;
     const GlowOnnxRow *row =
         function ? NULL : glow_onnx_row(im, opsets, domain, op, &version, &why);
+    glow_onnx_count_use(im, domain, op, function ? 0 : version);
     if (!row || row->rule == GLOW_ONNX_UNSUPPORTED) {
       GlowStr label =
           glow_str_printf(im->ctx, "%s%s", prefix, glow_onnx_node_label(&im->file, &node, i.index));

@@ -1,0 +1,59 @@
+/* The pre-flight report: which operators a model uses and what became of each. The survey counts
+ * nodes, the reader notes what it built for them, gaps say what could not be read. */
+#include "backend/cpu/native.h"
+#include "import/onnx/importer.h"
+
+static GlowOnnxUse *find_use(GlowOnnxImporter *im, GlowStr domain, GlowStr op, unsigned version) {
+  GlowStr key = glow_str_printf(im->ctx, "%s:%s:%u", domain, op, version);
+  GlowOnnxUse *use = glow_map_get(im->use_index, key);
+  if (use)
+    return use;
+  use = GLOW_NEW(im->ctx->arena, GlowOnnxUse);
+  *use = (GlowOnnxUse){.domain = domain, .op = op, .version = version};
+  glow_map_set(im->use_index, key, use);
+  glow_vec_push(im->ctx->arena, &im->uses->list, use);
+  return use;
+}
+
+void glow_onnx_count_use(GlowOnnxImporter *im, GlowStr domain, GlowStr op, unsigned version) {
+  if (im->uses)
+    find_use(im, domain, op, version)->count++;
+}
+
+void glow_onnx_note_built(GlowOnnxNode *n, const GlowNode *last) {
+  if (!n->im->uses)
+    return;
+  GlowOnnxUse *use = find_use(n->im, n->domain, n->op, n->version);
+  for (const GlowNode *m = last ? last->next : n->b.block->first; m; m = m->next)
+    use->built[m->op / 8] |= (uint8_t)(1u << m->op % 8);
+}
+
+void glow_onnx_note_gaps(GlowOnnxImporter *im) {
+  for (uint32_t i = 0; i < im->gaps.count; ++i) {
+    const GlowOnnxGap *gap = &im->gaps.data[i];
+    GlowOnnxUse *use = find_use(im, gap->domain, gap->op, gap->version);
+    if (!use->why) {
+      use->why = gap->why;
+      use->first = gap->first;
+    }
+    use->unread += gap->count;
+    im->uses->unread += gap->count;
+  }
+  im->uses->unread += im->unlisted;
+}
+
+GlowOnnxSupport glow_onnx_support(const GlowOnnxUse *use) {
+  if (use->unread)
+    return GLOW_ONNX_NOT_SUPPORTED;
+  GlowOnnxSupport worst = GLOW_ONNX_NATIVE;
+  for (GlowOp op = 0; op < GLOW_OP_COUNT; ++op) {
+    if (!(use->built[op / 8] >> op % 8 & 1))
+      continue;
+    const GlowOpDesc *d = &glow_op_desc[op];
+    GlowOnnxSupport support = d->has_lower             ? GLOW_ONNX_LOWERED
+                              : glow_cpu_is_native(op) ? GLOW_ONNX_NATIVE
+                                                       : GLOW_ONNX_REFERENCE;
+    worst = support > worst ? support : worst;
+  }
+  return worst;
+}

@@ -1,0 +1,84 @@
+/* Costs: a sum over the nodes, and a sweep over the lifetimes of their results. */
+#include "ir/cost.h"
+
+#include "ops/infer.h"
+
+typedef struct Sweep {
+  GlowCost cost;
+  uint32_t count; /* of nodes */
+  int64_t *delta; /* bytes that begin to live at a position, minus those that end before it */
+} Sweep;
+
+/* The position of the last node inside n; positions count all nodes in pre-order. */
+static uint32_t end_of(const Sweep *s, const GlowNode *n) {
+  return n->next ? n->next->order - 1 : n->nregions ? s->count - 1 : n->order;
+}
+
+/* A value that is used in a region of a later node lives until that node is done. */
+static uint32_t last_use(const Sweep *s, const GlowValue *v) {
+  const GlowBlock *home = glow_value_block(v);
+  uint32_t last = v->def.node->order;
+  for (const GlowUse *u = v->uses; u; u = u->next) {
+    const GlowNode *user = u->user;
+    while (user->block != home && user->block->owner == GLOW_BLOCK_REGION)
+      user = user->block->of.node;
+    uint32_t at = user == u->user ? user->order : end_of(s, user);
+    if (at > last)
+      last = at;
+  }
+  return last;
+}
+
+/* Whether n computes on constants alone, which is done before any run. scratch of such nodes is
+ * set; definitions are visited before uses. */
+static bool is_constant(GlowNode *n) {
+  bool constant = GLOW_HAS(glow_node_desc(n), PURE) && !n->nregions && n->noperands;
+  for (uint32_t i = 0; i < n->noperands && constant; ++i) {
+    const GlowValue *v = n->operands[i].value;
+    constant = !v || (v->kind == GLOW_VALUE_STORAGE && v->def.storage->cls == GLOW_CONSTANT) ||
+               (v->kind == GLOW_VALUE_RESULT && v->def.node->scratch == v->def.node);
+  }
+  n->scratch = constant ? n : NULL;
+  return constant;
+}
+
+static bool visit(GlowNode *n, void *arg) {
+  Sweep *s = arg;
+  if (is_constant(n))
+    return true;
+  int64_t macs = glow_macs_hooks[n->op] ? glow_macs_hooks[n->op](n) : 0;
+  if (macs < 0 || __builtin_add_overflow(s->cost.macs, macs, &macs))
+    s->cost.open = true;
+  else
+    s->cost.macs = macs;
+  for (uint32_t i = 0; i < n->nresults; ++i) {
+    const GlowValue *v = &n->results[i];
+    if (!glow_type_is_tensor(v->type) || !glow_type_is_static(v->type)) {
+      s->cost.open = true;
+      continue;
+    }
+    int64_t bytes = glow_type_bytes(v->type);
+    s->delta[n->order] += bytes;
+    s->delta[last_use(s, v) + 1] -= bytes;
+  }
+  return true;
+}
+
+static void release_arena(void *arena) { glow_arena_destroy(arena); }
+
+GlowCost glow_function_cost(GlowFunction *f) {
+  uint32_t count = glow_function_number(f);
+  GlowArena *scratch = glow_arena_create(f->module->ctx);
+  GlowDefer release;
+  glow_defer_push(f->module->ctx, &release, release_arena, scratch);
+  Sweep s = {.count = count, .delta = GLOW_NEW_ARRAY(scratch, int64_t, (size_t)count + 2)};
+  glow_block_walk(f->body, visit, &s);
+  int64_t alive = 0;
+  for (uint32_t i = 0; i <= count; ++i) {
+    alive += s.delta[i];
+    if (alive > s.cost.peak_bytes)
+      s.cost.peak_bytes = alive;
+  }
+  glow_defer_pop(f->module->ctx, &release, true);
+  return s.cost;
+}

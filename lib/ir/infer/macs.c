@@ -1,0 +1,25 @@
+/* Multiply-accumulates of contractions: elements of the result times the terms of each. */
+#include "ir/infer/hooks.h"
+
+static bool is_known(const GlowValue *v) { return v && glow_type_is_static(v->type); }
+
+/* a * b, or -1 if either is unknown or the product is over INT64_MAX. */
+static int64_t times(int64_t a, int64_t b) {
+  int64_t product;
+  return a < 0 || b < 0 || __builtin_mul_overflow(a, b, &product) ? -1 : product;
+}
+
+/* Each output sums over the filter of its channel: all extents of W but the first. */
+int64_t glow_macs_convolution(const GlowNode *n) {
+  const GlowValue *w = glow_node_in(n, GLOW_CONVOLUTION_IN_W), *y = glow_node_out(n, 0);
+  if (!is_known(w) || !is_known(y) || w->type->dims[0].size == 0)
+    return is_known(w) && is_known(y) ? 0 : -1;
+  return times(glow_type_elements(y->type), glow_type_elements(w->type) / w->type->dims[0].size);
+}
+
+int64_t glow_macs_mat_mul(const GlowNode *n) {
+  const GlowValue *a = glow_node_in(n, GLOW_MAT_MUL_IN_A), *c = glow_node_out(n, 0);
+  if (!is_known(a) || !is_known(c))
+    return -1;
+  return times(glow_type_elements(c->type), a->type->dims[a->type->rank - 1].size);
+}
