@@ -8,10 +8,14 @@
 
 #define O2_ROUND "fixpoint(constant-fold,fold-bn,merge-pad,simplify-reshape,simplify-transpose,dce)"
 
+/* Operators in what spells them, before lowering spells them out again. */
+#define RECOGNIZE "recognize-softmax,recognize-logsumexp,recognize-leaky-relu"
+
 static const char *const graph_pipelines[] = {
     "lower",
-    "fold-bn,lower,simplify-reshape,simplify-transpose,fold-bn,constant-fold,merge-pad,dce",
-    O2_ROUND ",lower," O2_ROUND,
+    "constant-fold," RECOGNIZE
+    ",fold-bn,lower,simplify-reshape,simplify-transpose,fold-bn,constant-fold,merge-pad,dce",
+    O2_ROUND "," RECOGNIZE ",lower," O2_ROUND,
 };
 
 static const char *const program_pipelines[] = {

@@ -1,4 +1,4 @@
-/* Removing nodes that have become useless. */
+/* Removing nodes that have become useless; single uses. */
 #include "transforms/transforms.h"
 
 static bool is_dead(const GlowNode *n) {
@@ -33,4 +33,8 @@ void glow_remove_dead(GlowNode *n) {
       }
   }
   glow_arena_destroy(arena);
+}
+
+GlowNode *glow_only_user(const GlowValue *v) {
+  return v->uses && !v->uses->next && v->uses != &v->uses->user->pred ? v->uses->user : NULL;
 }

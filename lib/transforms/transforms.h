@@ -44,10 +44,12 @@ GlowStorage *glow_constant_list(GlowModule *m, GlowStr name, const GlowTensor *t
 /* The constant's one value if all its elements are the same and are known now. */
 bool glow_value_splat(const GlowValue *v, GlowScalar *value);
 
-/* ---- Dead code (dead.c) ---------------------------------------------------------------------- */
+/* ---- Uses and dead code (dead.c) ------------------------------------------------------------- */
 /* Removes n if it is pure and unused, then what only it used, upwards. Nothing if n is removed
  * already. */
 void glow_remove_dead(GlowNode *n);
+/* The node that is the only use of v, as an operand; NULL if there are others. */
+GlowNode *glow_only_user(const GlowValue *v);
 
 /* ---- Folding (graph/constant_fold.c) --------------------------------------------------------- */
 /* Evaluates what is computed from known small integers and booleans, narrows types by it, and

@@ -35,11 +35,6 @@ typedef struct Context {
   GlowConstness *constness;
 } Context;
 
-/* The node that is the only use of v; NULL if there are others. */
-static GlowNode *only_user(const GlowValue *v) {
-  return v->uses && !v->uses->next && v->uses != &v->uses->user->pred ? v->uses->user : NULL;
-}
-
 /* Whether a constant of type t, broadcast with the result, has one value for each channel or one
  * for all, and does not change the result's shape. */
 static bool is_per_channel(const Chain *c, const GlowType *t) {
@@ -86,7 +81,7 @@ static bool accept_batch_norm(Context *ctx, const Chain *c, const GlowNode *n, c
 /* The steps behind a convolution whose weights are constants. */
 static void collect(Context *ctx, Chain *c) {
   GlowValue *y = &c->conv->results[0];
-  for (GlowNode *n; (n = only_user(y)); y = &n->results[0]) {
+  for (GlowNode *n; (n = glow_only_user(y)); y = &n->results[0]) {
     Step step = {.node = n};
     bool accepted = n->op == GLOW_OP_BATCH_NORMALIZATION ? accept_batch_norm(ctx, c, n, y)
                     : is_affine(n)                       ? accept_affine(ctx, c, n, y, &step)
