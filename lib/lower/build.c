@@ -61,3 +61,17 @@ GlowValue *glow_build_reshape(GlowBuilder *b, const GlowNode *n, GlowValue *x, u
 GlowValue *glow_build_reduce(GlowBuilder *b, GlowOp op, GlowValue *x, GlowValue *axes) {
   return glow_build2(b, op, x, axes, NULL, NULL);
 }
+
+GlowValue *glow_then1(GlowBuilder *b, GlowOp op, GlowValue *x, const void *members) {
+  return x ? glow_build1(b, op, x, members, NULL) : NULL;
+}
+
+GlowValue *glow_then2(GlowBuilder *b, GlowOp op, GlowValue *x, GlowValue *y) {
+  return x && y ? glow_build2(b, op, x, y, NULL, NULL) : NULL;
+}
+
+GlowValue *glow_then_cast(GlowBuilder *b, GlowValue *x, GlowKind kind) {
+  if (!x || x->type->kind == kind)
+    return x;
+  return glow_build1(b, GLOW_OP_CAST, x, &(GlowCastMembers){.to = kind}, NULL);
+}

@@ -23,6 +23,11 @@ GlowValue *glow_build_scalar(GlowBuilder *b, GlowKind kind, double v);
 /* Reshape of x to `dims`; one extent may be open. NULL if more are, or a node is refused. */
 GlowValue *glow_build_reshape(GlowBuilder *b, const GlowNode *n, GlowValue *x, uint32_t rank,
                               const GlowDim *dims);
+/* op(x) and op(x, y), result 0; NULL if an operand is NULL because a node before was refused. */
+GlowValue *glow_then1(GlowBuilder *b, GlowOp op, GlowValue *x, const void *members);
+GlowValue *glow_then2(GlowBuilder *b, GlowOp op, GlowValue *x, GlowValue *y);
+/* x as elements of `kind`: x itself, or a Cast. NULL if x is. */
+GlowValue *glow_then_cast(GlowBuilder *b, GlowValue *x, GlowKind kind);
 /* ReduceMax, ReduceSum, ... of x over one axis, which stays with extent 1. */
 GlowValue *glow_build_reduce(GlowBuilder *b, GlowOp op, GlowValue *x, GlowValue *axes);
 

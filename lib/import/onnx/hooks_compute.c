@@ -1,4 +1,4 @@
-/* Contractions, pooling, normalization, reductions and selection. */
+/* Contractions, pooling, reductions and selection. */
 #include <string.h>
 
 #include "import/onnx/hooks.h"
@@ -133,41 +133,6 @@ bool glow_onnx_average_pool(GlowOnnxNode *n) {
   m.pads = w.pads;
   m.dilations = w.dilations;
   return glow_onnx_finish(n, GLOW_OP_AVERAGE_POOL, n->ins, 1, &m, NULL, 0);
-}
-
-/* ---- Normalization -------------------------------------------------------------------------- */
-
-bool glow_onnx_batch_normalization(GlowOnnxNode *n) {
-  GlowBatchNormalizationMembers m = {.epsilon = 1e-5f};
-  bool training = false, test = n->version >= 7, spatial = true;
-  if (!glow_onnx_check_ins(n, 5, 5) || !glow_onnx_float(n, "epsilon", &m.epsilon) ||
-      !glow_onnx_bool(n, "training_mode", &training) || !glow_onnx_bool(n, "is_test", &test) ||
-      !glow_onnx_bool(n, "spatial", &spatial))
-    return false;
-  glow_onnx_ignore(n, "momentum");
-  if (training || !test || n->nouts > 1)
-    return glow_onnx_unsupported(n, "training mode");
-  if (!spatial)
-    return glow_onnx_unsupported(n, "attribute 'spatial' = 0");
-  return glow_onnx_finish(n, GLOW_OP_BATCH_NORMALIZATION, n->ins, 5, &m, NULL, 0);
-}
-
-/* Softmax and LogSoftmax before operator set 13: over a matrix that is split at `axis`. */
-bool glow_onnx_softmax_matrix(GlowOnnxNode *n) {
-  int64_t axis = 1;
-  if (!glow_onnx_check_ins(n, 1, 1) || !glow_onnx_int(n, "axis", &axis))
-    return false;
-  GlowOp op = strcmp(n->op, "Softmax") == 0 ? GLOW_OP_SOFTMAX : GLOW_OP_LOG_SOFTMAX;
-  GlowSoftmaxMembers last = {.axis = -1};
-  GlowLogSoftmaxMembers log_last = {.axis = -1};
-  const void *members = op == GLOW_OP_SOFTMAX ? (const void *)&last : &log_last;
-  GlowValue *x = n->ins[0];
-  if (is_ranked(x) && (axis == -1 || axis == (int64_t)x->type->rank - 1))
-    return glow_onnx_finish1(n, op, x, members);
-  GlowValue *shape = glow_onnx_shape_of(n, x);
-  GlowValue *matrix = glow_onnx_emit1(n, GLOW_OP_FLATTEN, x, &(GlowFlattenMembers){.axis = axis});
-  return glow_onnx_finish2(n, GLOW_OP_RESHAPE, glow_onnx_emit1(n, op, matrix, members), shape,
-                           &(GlowReshapeMembers){.allow_zero = true});
 }
 
 /* ---- Gemm ----------------------------------------------------------------------------------- */

@@ -1,5 +1,4 @@
-/* Inference of matrix products and of normalization: MatMul, FullyConnected, BatchNormalization,
- * Softmax. MatMul is NumPy's. */
+/* Inference of matrix products: MatMul, which is NumPy's, and FullyConnected. */
 #include "ir/infer/hooks.h"
 
 /* The product's dims: batch axes broadcast, then rows of A (unless a vector), columns of B (unless
@@ -58,42 +57,4 @@ bool glow_infer_fully_connected(GlowInfer *in) {
     dims[i + rank - b->rank] = sum;
   }
   return glow_infer_set(in, 0, x, rank, dims);
-}
-
-/* ---- Normalization -----------------------------------------------------------------------------
- */
-
-bool glow_verify_batch_normalization(const GlowNode *n) {
-  GlowContext *ctx = n->block->module->ctx;
-  const GlowType *x = glow_node_in(n, GLOW_BATCH_NORMALIZATION_IN_X)->type;
-  GlowDim channels = x->unranked || x->rank < 2 ? GLOW_UNKNOWN : x->dims[1];
-  if (!x->unranked && x->rank < 2)
-    return glow_verify_error(n, "X must have rank 2 at least, but has type %s",
-                             glow_type_str(ctx, x));
-  for (uint32_t i = GLOW_BATCH_NORMALIZATION_IN_SCALE; i <= GLOW_BATCH_NORMALIZATION_IN_VAR; i++) {
-    const GlowType *t = glow_node_in(n, i)->type;
-    if (t->unranked || (t->rank == 1 && glow_dim_meet(channels, t->dims[0], &channels)))
-      continue;
-    return glow_verify_error(n, "%s has type %s, expected %s elements: one for each channel",
-                             glow_node_desc(n)->in[i].name, glow_type_str(ctx, t),
-                             glow_dim_str(ctx, channels));
-  }
-  return true;
-}
-
-static bool check_softmax_axis(const GlowNode *n, int64_t axis) {
-  const GlowType *x = glow_node_in(n, 0)->type;
-  if (x->unranked || (axis >= -(int64_t)x->rank && axis < (int64_t)x->rank))
-    return true;
-  return glow_verify_error(n, "axis %lld is out of range for rank %u", (long long)axis, x->rank);
-}
-
-bool glow_verify_softmax(const GlowNode *n) {
-  const GlowSoftmaxMembers *m = n->members;
-  return check_softmax_axis(n, m->axis);
-}
-
-bool glow_verify_log_softmax(const GlowNode *n) {
-  const GlowLogSoftmaxMembers *m = n->members;
-  return check_softmax_axis(n, m->axis);
 }

@@ -1,9 +1,21 @@
 /* Lowering: every operator that is defined by a rule of lib/lower is replaced by what the rule
- * builds. Rules need extents, so integer arithmetic on constants is folded first. An operator whose
- * extents stay open is left as it is, with a remark. */
+ * builds, in which such operators may stand again. Rules need extents, so integer arithmetic on
+ * constants is folded first. An operator whose extents stay open is left as it is, with a remark. */
 #include "ops/lower.h"
 #include "pass/pass.h"
 #include "transforms/transforms.h"
+
+static bool lower_node(GlowNode *n, void *arg);
+
+/* What a rule built: the nodes behind `before` (NULL: from the start of the block) up to `end`. */
+static bool lower_built(GlowBlock *block, GlowNode *before, const GlowNode *end, void *arg) {
+  for (GlowNode *n = before ? before->next : block->first, *next; n != end; n = next) {
+    next = n->next;
+    if (!lower_node(n, arg))
+      return false;
+  }
+  return true;
+}
 
 static bool lower_node(GlowNode *n, void *arg) {
   GlowPassRun *run = arg;
@@ -12,12 +24,13 @@ static bool lower_node(GlowNode *n, void *arg) {
     return true;
   unsigned errors = glow_context_error_count(run->ctx);
   GlowBuilder b = glow_builder_before(n);
-  GlowNode *before = n->prev;
+  GlowBlock *block = n->block;
+  GlowNode *before = n->prev, *end = n->next;
   GlowValue **results = GLOW_NEW_ARRAY(run->arena, GlowValue *, n->nresults);
   if (glow_lower_hooks[n->op](&b, n, results)) {
     glow_pass_changed(run, n, "lowered %s", d->node);
     glow_node_replace(n, results, n->nresults);
-    return true;
+    return lower_built(block, before, end, arg);
   }
   if (glow_context_error_count(run->ctx) != errors)
     return false;

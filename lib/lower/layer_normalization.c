@@ -1,0 +1,61 @@
+/* LayerNormalization over the axes from `axis` on, in kind stash_type (ONNX, version 17):
+ *
+ *   D = X - ReduceMean(X),  S = Sqrt(ReduceMean(D * D) + epsilon)
+ *   Y = D / S * Scale + Bias,  Mean = ReduceMean(X),  InvStdDev = Reciprocal(S)
+ *
+ * RMSNormalization (version 23) is X / Sqrt(ReduceMean(X * X) + epsilon) * Scale. Quotients are
+ * cast back to X's kind before Scale and Bias are applied. */
+#include "lower/lower.h"
+#include "ops/lower.h"
+
+static GlowValue *axes_from(GlowBuilder *b, const GlowNode *n, int64_t axis, uint32_t rank) {
+  int64_t axes[GLOW_MAX_RANK];
+  uint32_t count = 0;
+  for (int64_t i = axis < 0 ? axis + rank : axis; i < rank; ++i)
+    axes[count++] = i;
+  return glow_constant_ints(b->module, n, "axes", axes, count);
+}
+
+/* Sqrt(ReduceMean(x * x) + epsilon). */
+static GlowValue *deviation(GlowBuilder *b, GlowValue *x, GlowValue *axes, float epsilon) {
+  GlowValue *mean = glow_then2(b, GLOW_OP_REDUCE_MEAN, glow_then2(b, GLOW_OP_MUL, x, x), axes);
+  GlowValue *small = mean ? glow_build_scalar(b, mean->type->kind, (double)epsilon) : NULL;
+  return glow_then1(b, GLOW_OP_SQRT, glow_then2(b, GLOW_OP_ADD, mean, small), NULL);
+}
+
+bool glow_lower_layer_normalization(GlowBuilder *b, const GlowNode *n, GlowValue **results) {
+  const GlowLayerNormalizationMembers *m = n->members;
+  GlowValue *x = glow_node_in(n, GLOW_LAYER_NORMALIZATION_IN_X);
+  GlowValue *scale = glow_node_in(n, GLOW_LAYER_NORMALIZATION_IN_SCALE);
+  GlowValue *bias = glow_node_in(n, GLOW_LAYER_NORMALIZATION_IN_BIAS);
+  if (x->type->unranked)
+    return false;
+  GlowValue *axes = axes_from(b, n, m->axis, x->type->rank);
+  GlowValue *wide = glow_then_cast(b, x, m->stash_type);
+  GlowValue *mean = glow_then2(b, GLOW_OP_REDUCE_MEAN, wide, axes);
+  GlowValue *d = glow_then2(b, GLOW_OP_SUB, wide, mean);
+  GlowValue *s = deviation(b, d, axes, m->epsilon);
+  GlowValue *y = glow_then_cast(b, glow_then2(b, GLOW_OP_DIV, d, s), x->type->kind);
+  y = scale ? glow_then2(b, GLOW_OP_MUL, y, scale) : y;
+  results[0] = bias ? glow_then2(b, GLOW_OP_ADD, y, bias) : y;
+  if (n->nresults > GLOW_LAYER_NORMALIZATION_OUT_MEAN)
+    results[GLOW_LAYER_NORMALIZATION_OUT_MEAN] = mean;
+  if (n->nresults > GLOW_LAYER_NORMALIZATION_OUT_INV_STD_DEV)
+    results[GLOW_LAYER_NORMALIZATION_OUT_INV_STD_DEV] = glow_then1(b, GLOW_OP_RECIPROCAL, s, NULL);
+  return results[0] && results[n->nresults - 1];
+}
+
+bool glow_lower_rms_normalization(GlowBuilder *b, const GlowNode *n, GlowValue **results) {
+  const GlowRMSNormalizationMembers *m = n->members;
+  GlowValue *x = glow_node_in(n, GLOW_RMS_NORMALIZATION_IN_X);
+  GlowValue *scale = glow_node_in(n, GLOW_RMS_NORMALIZATION_IN_SCALE);
+  if (x->type->unranked)
+    return false;
+  GlowValue *axes = axes_from(b, n, m->axis, x->type->rank);
+  GlowValue *wide = glow_then_cast(b, x, m->stash_type);
+  GlowValue *y = glow_then2(b, GLOW_OP_DIV, wide, deviation(b, wide, axes, m->epsilon));
+  y = glow_then_cast(b, y, x->type->kind);
+  results[0] =
+      scale ? glow_then2(b, GLOW_OP_MUL, glow_then_cast(b, y, scale->type->kind), scale) : y;
+  return results[0] != NULL;
+}
