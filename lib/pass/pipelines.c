@@ -6,7 +6,11 @@
  * until nothing changes. Passes of class "bounded" are left out under -exact. */
 #include "pass/pass_internal.h"
 
-#define O2_ROUND "fixpoint(constant-fold,fold-bn,merge-pad,simplify-reshape,simplify-transpose,dce)"
+/* Small rewrites of single nodes. */
+#define SIMPLIFY "algebraic,simplify-clip,simplify-cast,eliminate-noop"
+/* Shapes and movement. */
+#define MOVE "merge-pad,simplify-reshape,simplify-transpose"
+#define O2_ROUND "fixpoint(constant-fold," SIMPLIFY ",cse,fold-bn," MOVE ",dce)"
 
 /* Operators in what spells them, before lowering spells them out again. */
 #define RECOGNIZE "recognize-softmax,recognize-logsumexp,recognize-leaky-relu"
@@ -14,7 +18,8 @@
 static const char *const graph_pipelines[] = {
     "lower",
     "constant-fold," RECOGNIZE
-    ",fold-bn,lower,simplify-reshape,simplify-transpose,fold-bn,constant-fold,merge-pad,dce",
+    ",fold-bn,lower,simplify-reshape,simplify-transpose,fold-bn,constant-fold," SIMPLIFY
+    ",merge-pad,cse,dce",
     O2_ROUND "," RECOGNIZE ",lower," O2_ROUND,
 };
 

@@ -135,10 +135,6 @@ GlowStorage *glow_constant_list(GlowModule *m, GlowStr name, const GlowTensor *t
   return glow_storage_create(m, GLOW_CONSTANT, name, t->type, init);
 }
 
-static bool same_scalar(GlowScalar a, GlowScalar b) {
-  return a.is_int == b.is_int && (a.is_int ? a.i == b.i : memcmp(&a.f, &b.f, sizeof a.f) == 0);
-}
-
 bool glow_value_splat(const GlowValue *v, GlowScalar *value) {
   const GlowNode *n = glow_value_def(v, GLOW_OP_SPLAT);
   if (n) {
@@ -163,7 +159,7 @@ bool glow_value_splat(const GlowValue *v, GlowScalar *value) {
     return false;
   *value = glow_tensor_get(t, 0);
   for (int64_t i = 1; i < count; ++i)
-    if (!same_scalar(*value, glow_tensor_get(t, i)))
+    if (!glow_scalar_same(*value, glow_tensor_get(t, i)))
       return false;
   return true;
 }

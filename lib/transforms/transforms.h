@@ -51,6 +51,20 @@ void glow_remove_dead(GlowNode *n);
 /* The node that is the only use of v, as an operand; NULL if there are others. */
 GlowNode *glow_only_user(const GlowValue *v);
 
+/* ---- Effects and equality (effects.c) -------------------------------------------------------- */
+/* Whether a Call may do more than compute its results: the callee saves, or calls others. */
+bool glow_call_has_effects(const GlowNode *n);
+/* Whether anything in n's regions does. */
+bool glow_regions_write(const GlowNode *n);
+/* Whether a gradient declaration names the storage. */
+bool glow_gradient_names(const GlowModule *m, GlowStr storage);
+bool glow_scalar_same(GlowScalar a, GlowScalar b);
+/* Whether both have the same operator, members, operands and predicate, regions included, in which
+ * values correspond by their definitions. Types of the nodes' own results may differ. */
+bool glow_node_computes_same(const GlowNode *a, const GlowNode *b);
+/* The same for blocks, parameters and terminators included. */
+bool glow_blocks_compute_same(GlowBlock *a, GlowBlock *b);
+
 /* ---- Folding (graph/constant_fold.c) --------------------------------------------------------- */
 /* Evaluates what is computed from known small integers and booleans, narrows types by it, and
  * calls fold hooks, over a whole function. *changes counts the nodes folded. */

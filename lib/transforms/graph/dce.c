@@ -29,23 +29,13 @@ static void need_value(Dce *d, const GlowValue *v) {
     need_node(d, v->def.block->of.node);
 }
 
-/* Whether a Call may do more than compute its results: the callee saves, or calls others. */
-static bool call_has_effects(const GlowNode *n) {
-  GlowStr callee = ((const GlowCallMembers *)n->members)->callee;
-  const GlowFunction *f = glow_module_function(n->block->module, callee);
-  for (GlowNode *inner = f ? f->body->first : NULL; inner; inner = glow_next_in_walk(inner))
-    if (inner->op == GLOW_OP_CALL || GLOW_HAS(glow_node_desc(inner), WRITES))
-      return true;
-  return false;
-}
-
 /* An effect by itself. Control flow has none but those of what is inside. */
 static bool is_root(const GlowNode *n) {
   const GlowOpDesc *d = glow_node_desc(n);
   if (GLOW_HAS(d, TERMINATOR))
     return n->block->owner != GLOW_BLOCK_REGION;
   if (n->op == GLOW_OP_CALL)
-    return call_has_effects(n);
+    return glow_call_has_effects(n);
   return GLOW_HAS(d, WRITES) || (GLOW_HAS(d, CONTROL) && !d->nregions);
 }
 
@@ -225,26 +215,12 @@ static bool sweep_functions(GlowPassRun *run, const char *entry) {
   return true;
 }
 
-static bool names_storage(const GlowGradientRef *refs, uint32_t count, GlowStr name) {
-  for (uint32_t i = 0; i < count; ++i)
-    if (refs[i].is_storage && refs[i].name == name)
-      return true;
-  return false;
-}
-
-static bool gradient_needs(const GlowModule *m, GlowStr name) {
-  for (const GlowFunction *f = m->first_function; f; f = f->next)
-    if (names_storage(f->from, f->nfrom, name) || names_storage(f->wrt, f->nwrt, name) ||
-        names_storage(f->keeping, f->nkeeping, name))
-      return true;
-  return false;
-}
-
 /* From the end, since an eval initializer uses what stands before it. */
 static void sweep_storage(GlowPassRun *run) {
   for (GlowStorage *s = run->module->last_storage, *prev; s; s = prev) {
     prev = s->prev;
-    if (s->cls == GLOW_PLACEHOLDER || s->value.uses || gradient_needs(run->module, s->value.name))
+    if (s->cls == GLOW_PLACEHOLDER || s->value.uses ||
+        glow_gradient_names(run->module, s->value.name))
       continue;
     glow_pass_changed(run, NULL, "deleted @%s", s->value.name);
     glow_storage_remove(s);

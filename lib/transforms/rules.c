@@ -1,0 +1,121 @@
+/* The driver of rewrite rules, and the questions that their patterns ask. */
+#include "transforms/rules.h"
+
+#include <math.h>
+
+void glow_replace_by(GlowPassRun *run, GlowNode *n, GlowValue *by, const char *what) {
+  glow_pass_changed(run, n, "%s", what);
+  uint32_t count = n->noperands;
+  GlowNode **defs = GLOW_NEW_ARRAY(run->arena, GlowNode *, count);
+  for (uint32_t i = 0; i < count; ++i) {
+    const GlowValue *v = n->operands[i].value;
+    defs[i] = v && v->kind == GLOW_VALUE_RESULT ? v->def.node : NULL;
+  }
+  glow_node_replace(n, &by, 1);
+  for (uint32_t i = 0; i < count; ++i)
+    if (defs[i])
+      glow_remove_dead(defs[i]);
+}
+
+static bool says_no_less(const GlowType *by, const GlowType *than) {
+  if (by == than)
+    return true;
+  if (glow_type_is_tensor(by) && glow_type_is_tensor(than) && by->layout != than->layout)
+    return false;
+  GlowFit fit = glow_type_fit(by, than);
+  return fit == GLOW_FIT_EQUAL || fit == GLOW_FIT_NARROWER;
+}
+
+/* The first rule that applies to n: the node that it built, n itself if it was changed in place,
+ * NULL if n is gone or nothing applies. */
+static GlowNode *apply_first(GlowPassRun *run, GlowNode *n, const GlowRule *rules, uint32_t count) {
+  for (uint32_t i = 0; i < count; ++i) {
+    if (rules[i].op != n->op)
+      continue;
+    uint32_t first_new = run->module->next_id;
+    GlowValue *by = rules[i].apply(run, n);
+    if (!by)
+      continue;
+    if (by == &n->results[0]) {
+      glow_pass_changed(run, n, "%s", rules[i].what);
+      continue;
+    }
+    bool built = by->kind == GLOW_VALUE_RESULT && by->def.node->id >= first_new;
+    if (says_no_less(by->type, n->results[0].type)) {
+      glow_replace_by(run, n, by, rules[i].what);
+      return built ? by->def.node : NULL;
+    }
+    if (built)
+      glow_remove_dead(by->def.node);
+  }
+  return NULL;
+}
+
+typedef struct Rules {
+  GlowPassRun *run;
+  const GlowRule *rules;
+  uint32_t count;
+} Rules;
+
+static bool visit(GlowNode *n, void *arg) {
+  const Rules *r = arg;
+  while (n && n->nresults == 1)
+    n = apply_first(r->run, n, r->rules, r->count);
+  return true;
+}
+
+bool glow_rules_run(GlowPassRun *run, const GlowRule *rules, uint32_t count) {
+  unsigned errors = glow_context_error_count(run->ctx);
+  glow_block_walk(run->function->body, visit, &(Rules){run, rules, count});
+  return glow_context_error_count(run->ctx) == errors;
+}
+
+/* ---- Questions ------------------------------------------------------------------------------- */
+
+GlowNode *glow_match(const GlowValue *v, GlowOp op, const GlowNode *user) {
+  GlowNode *n = glow_value_def(v, op);
+  return n && n->pred.value == user->pred.value ? n : NULL;
+}
+
+bool glow_value_is_all(const GlowValue *v, double want) {
+  GlowScalar s;
+  if (!v || !glow_type_is_tensor(v->type) || v->type->quantized || !glow_value_splat(v, &s))
+    return false;
+  if (glow_kind_is_float(v->type->kind))
+    return s.f == want && !signbit(s.f) == !signbit(want);
+  return s.is_int ? s.i == (int64_t)want : s.f == want;
+}
+
+bool glow_value_is_constant(const GlowValue *v) {
+  if (v->kind == GLOW_VALUE_STORAGE)
+    return v->def.storage->cls == GLOW_CONSTANT;
+  return glow_value_def(v, GLOW_OP_SPLAT) != NULL;
+}
+
+bool glow_value_has_one_use(const GlowValue *v) { return v->uses && !v->uses->next; }
+
+GlowValue *glow_splat_like(GlowNode *n, double value) {
+  const GlowType *t = n->results[0].type;
+  bool integer = !glow_kind_is_float(t->kind);
+  if (!glow_type_is_static(t) || t->quantized || t->layout)
+    return NULL;
+  GlowBuilder b = glow_builder_before(n);
+  GlowSplatMembers members = {.value = {.is_int = integer, .i = (int64_t)value, .f = value}};
+  GlowNodeSpec spec = {.op = GLOW_OP_SPLAT, .members = &members, .types = &t};
+  GlowNode *splat = glow_node_create(&b, &spec);
+  return splat ? &splat->results[0] : NULL;
+}
+
+const int64_t *glow_known_ints(GlowPassRun *run, const GlowNode *n, uint32_t operand,
+                               uint32_t *count) {
+  const GlowValue *v = glow_node_in(n, operand);
+  const GlowTensor *t = v ? glow_value_known(v) : NULL;
+  *count = 0;
+  if (!t || !glow_kind_is_integer(t->type->kind))
+    return NULL;
+  *count = (uint32_t)glow_tensor_elements(t);
+  int64_t *ints = GLOW_NEW_ARRAY(run->arena, int64_t, *count + 1);
+  for (uint32_t i = 0; i < *count; ++i)
+    ints[i] = glow_tensor_get_int(t, i);
+  return ints;
+}
