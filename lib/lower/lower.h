@@ -20,6 +20,11 @@ GlowValue *glow_constant_int(GlowModule *m, const GlowNode *n, const char *what,
                              int64_t value); /* i64<> */
 /* Splat() {value = v} : kind<>. */
 GlowValue *glow_build_scalar(GlowBuilder *b, GlowKind kind, double v);
+/* A node whose operands, none of them optional, may be NULL because an earlier step failed: then so
+ * is the result. A rule of many steps checks once, at its end. */
+GlowValue *glow_step1(GlowBuilder *b, GlowOp op, GlowValue *x, const void *members);
+GlowValue *glow_step2(GlowBuilder *b, GlowOp op, GlowValue *x, GlowValue *y, const void *members);
+GlowValue *glow_step3(GlowBuilder *b, GlowOp op, GlowValue *x, GlowValue *y, GlowValue *z);
 /* Reshape of x to `dims`; one extent may be open. NULL if more are, or a node is refused. */
 GlowValue *glow_build_reshape(GlowBuilder *b, const GlowNode *n, GlowValue *x, uint32_t rank,
                               const GlowDim *dims);

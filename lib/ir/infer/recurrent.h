@@ -1,0 +1,29 @@
+/* What inference and lowering share about recurrent cells: RNN, GRU and LSTM read as one struct. */
+#ifndef GLOW_IR_INFER_RECURRENT_H
+#define GLOW_IR_INFER_RECURRENT_H
+
+#include "ir/ir.h"
+
+typedef struct GlowRecurrent {
+  GlowOp op;
+  uint32_t gates;      /* per cell: how many times `hidden` W and R have along axis 1 */
+  uint32_t functions;  /* activations of one direction */
+  uint32_t directions; /* 1, or 2 if bidirectional */
+  int direction;       /* GLOW_DIRECTION_* */
+  GlowArray activations, alpha, beta;
+  float clip; /* 0: none */
+  bool batch_first, linear_before_reset, input_forget;
+} GlowRecurrent;
+
+GlowRecurrent glow_recurrent_of(const GlowOpDesc *d, const void *members);
+
+/* An activation and its parameters: what `alpha` and `beta` say, or the default. */
+typedef struct GlowCellFunction {
+  int function; /* GLOW_CELL_FUNCTION_* */
+  float alpha, beta;
+} GlowCellFunction;
+/* Number `index` over all directions. alpha and beta are handed out in order to those that take
+ * one. */
+GlowCellFunction glow_recurrent_function(const GlowRecurrent *r, uint32_t index);
+
+#endif
