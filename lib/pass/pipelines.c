@@ -12,15 +12,16 @@
 #define MOVE "merge-pad,simplify-reshape,simplify-transpose"
 #define O2_ROUND "fixpoint(constant-fold," SIMPLIFY ",cse,fold-bn," MOVE ",dce)"
 
-/* Operators in what spells them, before lowering spells them out again. */
-#define RECOGNIZE "recognize-softmax,recognize-logsumexp,recognize-leaky-relu"
+/* Operators in what spells them: before anything moves into neighbours, or is lowered. */
+#define RECOGNIZE                                                                                  \
+  "constant-fold,cse,recognize-softmax,recognize-logsumexp,recognize-leaky-relu,recognize-gelu,"   \
+  "recognize-activation,fold-mul-add"
 
 static const char *const graph_pipelines[] = {
     "lower",
-    "constant-fold," RECOGNIZE
-    ",fold-bn,lower,simplify-reshape,simplify-transpose,fold-bn,constant-fold," SIMPLIFY
-    ",merge-pad,cse,dce",
-    O2_ROUND "," RECOGNIZE ",lower," O2_ROUND,
+    RECOGNIZE ",fold-bn,lower,simplify-reshape,simplify-transpose,fold-bn,constant-fold," SIMPLIFY
+              ",merge-pad,cse,dce",
+    RECOGNIZE ",merge-matmul," O2_ROUND ",lower," O2_ROUND,
 };
 
 static const char *const program_pipelines[] = {

@@ -1,11 +1,12 @@
-/* Folding affine steps into the convolution before.
+/* Folding affine steps into the contraction before.
  *
  *   y = Convolution(x, W, B)  ->  step  ->  step ...      becomes      y = Convolution(x, W', B')
  *
- * A step is BatchNormalization with constant parameters, or what lowering makes of it: Sub, Div,
- * Mul, Add of a constant with one value for each channel (or one for all), where the value before
- * has no other use. W must be constant, B constant or absent. W' and B' are `eval` constants, which
- * say in text how they come from the old ones:
+ * and likewise for FullyConnected, and for MatMul, whose B' is an Add behind it. A step is
+ * BatchNormalization with constant parameters, or what lowering makes of it: Sub, Div, Mul, Add of
+ * a constant with one value for each channel (of a product: each column; or one for all), where the
+ * value before has no other use. W must be constant, B constant or absent. W' and B' are `eval`
+ * constants, which say in text how they come from the old ones:
  *
  *   BatchNormalization   f = Scale / Sqrt(Var + epsilon),  W' = W * f,  B' = (B - Mean) * f + Bias
  *   Mul s, Div s         W' = W * s,  B' = B * s           (or /)
@@ -21,14 +22,17 @@ typedef struct Step {
   GlowValue *constant; /* NULL: BatchNormalization */
 } Step;
 
-/* A convolution and the steps that follow it. */
+/* A contraction and the steps that follow it. */
 typedef struct Chain {
   GlowNode *conv;
+  uint32_t w_axis; /* of the channels in its weights, port 1 */
   GLOW_VEC(Step) steps;
   int64_t channels;
   uint32_t axis; /* of the channels in its result */
   const GlowType *type;
 } Chain;
+
+enum { WEIGHTS = 1, BIAS = 2 }; /* ports, of all contractions here */
 
 typedef struct Context {
   GlowPassRun *run;
@@ -100,8 +104,8 @@ typedef struct Weights {
   const Chain *chain;
   GlowEval eval;
   GlowValue *value;     /* so far; NULL: a bias of zero */
-  uint32_t rank;        /* of the result; its axis 0 are the channels */
-  GlowValue *shapes[2]; /* [1, 1, ...] and [channels, 1, ...] of that rank; NULL: not needed yet */
+  uint32_t rank, axis;  /* of the result; where its channels are */
+  GlowValue *shapes[2]; /* of that rank, all 1, and with the channels; NULL: not needed yet */
 } Weights;
 
 static GlowValue *build(Weights *w, GlowOp op, GlowValue *a, GlowValue *b) {
@@ -113,10 +117,10 @@ static GlowValue *along_channels(Weights *w, GlowValue *v) {
   if (!v || v->type->rank == 0)
     return v;
   bool vector = glow_type_elements(v->type) != 1;
-  int64_t shape[GLOW_MAX_RANK] = {vector ? w->chain->channels : 1};
+  int64_t shape[GLOW_MAX_RANK];
   bool fits = v->type->rank == w->rank;
-  for (uint32_t i = 1; i < w->rank; ++i)
-    shape[i] = 1;
+  for (uint32_t i = 0; i < w->rank; ++i)
+    shape[i] = vector && i == w->axis ? w->chain->channels : 1;
   for (uint32_t i = 0; fits && i < w->rank; ++i)
     fits = v->type->dims[i].size == shape[i];
   if (fits)
@@ -172,16 +176,17 @@ static bool fold_step(Weights *w, const Step *step, bool bias) {
 
 static GlowStr folded_name(GlowContext *ctx, const GlowValue *v, const char *fallback) {
   return v && v->name ? glow_str_printf(ctx, "%s.folded", v->name)
-                      : glow_str_printf(ctx, "%s.bias", fallback ? fallback : "conv");
+                      : glow_str_printf(ctx, "%s.bias", fallback ? fallback : "sum");
 }
 
 /* W' or B' as a constant; *result stays NULL for a bias of zero. False after a diagnostic. */
 static bool fold_weights(Context *ctx, const Chain *c, uint32_t port, GlowValue **result) {
-  bool bias = port == GLOW_CONVOLUTION_IN_B;
+  bool bias = port == BIAS;
   GlowModule *m = ctx->run->module;
   GlowValue *old = glow_node_in(c->conv, port);
   Weights w = {.chain = c,
-               .rank = bias ? 1 : glow_node_in(c->conv, GLOW_CONVOLUTION_IN_W)->type->rank};
+               .rank = bias ? 1 : glow_node_in(c->conv, WEIGHTS)->type->rank,
+               .axis = bias ? 0 : c->w_axis};
   w.eval = glow_eval_create(m, ctx->run->arena, c->conv);
   w.value = old ? glow_eval_copy(&w.eval, old) : NULL;
   for (uint32_t i = 0; i < c->steps.count; ++i)
@@ -205,17 +210,24 @@ static bool fold_weights(Context *ctx, const Chain *c, uint32_t port, GlowValue 
 
 /* ---- The rewrite ----------------------------------------------------------------------------- */
 
-static bool rewrite(Context *ctx, const Chain *c) {
-  GlowValue *ins[] = {glow_node_in(c->conv, GLOW_CONVOLUTION_IN_X), NULL, NULL};
-  if (!fold_weights(ctx, c, GLOW_CONVOLUTION_IN_W, &ins[GLOW_CONVOLUTION_IN_W]) ||
-      !fold_weights(ctx, c, GLOW_CONVOLUTION_IN_B, &ins[GLOW_CONVOLUTION_IN_B]))
-    return false;
+/* The contraction with new operands; MatMul has its bias added behind. NULL after a diagnostic. */
+static GlowValue *build_contraction(const Chain *c, GlowValue *const *ins) {
   GlowBuilder b = glow_builder_before(c->conv);
-  GlowNode *fresh = glow_build(&b, GLOW_OP_CONVOLUTION, ins, 3, c->conv->members, NULL);
-  if (!fresh)
+  bool product = c->conv->op == GLOW_OP_MAT_MUL;
+  GlowNode *fresh = glow_build(&b, c->conv->op, ins, product ? 2 : 3, c->conv->members, NULL);
+  if (!fresh || !product || !ins[BIAS])
+    return fresh ? &fresh->results[0] : NULL;
+  return glow_build2(&b, GLOW_OP_ADD, &fresh->results[0], ins[BIAS], NULL, NULL);
+}
+
+static bool rewrite(Context *ctx, const Chain *c) {
+  GlowValue *ins[] = {glow_node_in(c->conv, 0), NULL, NULL};
+  if (!fold_weights(ctx, c, WEIGHTS, &ins[WEIGHTS]) || !fold_weights(ctx, c, BIAS, &ins[BIAS]))
+    return false;
+  GlowValue *y = build_contraction(c, ins);
+  if (!y)
     return false;
   uint32_t last = c->steps.count - 1;
-  GlowValue *y = &fresh->results[0];
   glow_pass_changed(ctx->run, c->conv, "folded %u step%s into %%%s", c->steps.count,
                     last ? "s" : "", c->conv->results[0].name);
   glow_value_replace_uses(&c->steps.data[last].node->results[0], y);
@@ -226,20 +238,47 @@ static bool rewrite(Context *ctx, const Chain *c) {
   return true;
 }
 
-static bool fold_conv(Context *ctx, GlowNode *n) {
-  const GlowValue *w = glow_node_in(n, GLOW_CONVOLUTION_IN_W);
-  const GlowValue *bias = glow_node_in(n, GLOW_CONVOLUTION_IN_B);
-  const GlowType *type = n->results[0].type;
-  if (type->unranked || !glow_type_is_static(w->type) || !glow_constness_of(ctx->constness, w) ||
-      (bias && !glow_constness_of(ctx->constness, bias)))
+/* Finds where the channels are. False if the pass knows no way with the operator. */
+static bool describe(GlowNode *n, Chain *c) {
+  const GlowType *type = n->results[0].type, *w = glow_node_in(n, WEIGHTS)->type;
+  if (type->unranked || !glow_type_is_static(w))
+    return false;
+  *c = (Chain){.conv = n, .type = type};
+  if (n->op == GLOW_OP_CONVOLUTION) {
+    bool last = ((const GlowConvolutionMembers *)n->members)->layout == GLOW_LAYOUT_NHWC;
+    c->axis = last ? type->rank - 1 : 1;
+  } else if (w->rank == 2 && type->rank > 0) { /* a product with one matrix */
+    c->axis = type->rank - 1;
+    c->w_axis = 1;
+  } else {
+    return false;
+  }
+  c->channels = w->dims[c->w_axis].size;
+  return true;
+}
+
+/* Whether a bias is absent, or constant with one value for each channel. */
+static bool accept_bias(Context *ctx, const Chain *c) {
+  const GlowValue *b = glow_node_in(c->conv, BIAS);
+  return !b || (glow_constness_of(ctx->constness, b) && glow_type_is_static(b->type) &&
+                b->type->rank == 1 && b->type->dims[0].size == c->channels);
+}
+
+/* One addition behind MatMul is as good as it gets. */
+static bool is_worthwhile(const Chain *c) {
+  bool added =
+      c->steps.count == 1 && c->steps.data[0].constant &&
+      (c->steps.data[0].node->op == GLOW_OP_ADD || c->steps.data[0].node->op == GLOW_OP_SUB);
+  return c->steps.count > 0 && !(c->conv->op == GLOW_OP_MAT_MUL && added);
+}
+
+static bool fold_contraction(Context *ctx, GlowNode *n) {
+  Chain c;
+  if (!describe(n, &c) || !glow_constness_of(ctx->constness, glow_node_in(n, WEIGHTS)) ||
+      !accept_bias(ctx, &c))
     return true;
-  bool last = ((const GlowConvolutionMembers *)n->members)->layout == GLOW_LAYOUT_NHWC;
-  Chain c = {.conv = n,
-             .channels = w->type->dims[0].size,
-             .axis = last ? type->rank - 1 : 1,
-             .type = type};
   collect(ctx, &c);
-  return c.steps.count == 0 || rewrite(ctx, &c);
+  return !is_worthwhile(&c) || rewrite(ctx, &c);
 }
 
 typedef struct Convs {
@@ -247,9 +286,10 @@ typedef struct Convs {
   GLOW_VEC(GlowNode *) all;
 } Convs;
 
-static bool find_conv(GlowNode *n, void *arg) {
+static bool find_contraction(GlowNode *n, void *arg) {
   Convs *convs = arg;
-  if (n->op == GLOW_OP_CONVOLUTION)
+  if (n->op == GLOW_OP_CONVOLUTION || n->op == GLOW_OP_FULLY_CONNECTED ||
+      (n->op == GLOW_OP_MAT_MUL && glow_kind_is_float(n->results[0].type->kind)))
     glow_vec_push(convs->arena, &convs->all, n);
   return true;
 }
@@ -257,9 +297,10 @@ static bool find_conv(GlowNode *n, void *arg) {
 bool glow_pass_fold_bn(GlowPassRun *run) {
   Context ctx = {.run = run, .constness = glow_constness_create(run->arena)};
   Convs convs = {.arena = run->arena};
-  glow_block_walk(run->function->body, find_conv, &convs); /* a rewrite removes what follows */
+  glow_block_walk(run->function->body, find_contraction,
+                  &convs); /* a rewrite removes what follows */
   for (uint32_t i = 0; i < convs.all.count; ++i)
-    if (!fold_conv(&ctx, convs.all.data[i]))
+    if (!fold_contraction(&ctx, convs.all.data[i]))
       return false;
   return true;
 }
