@@ -79,25 +79,55 @@ static bool conv_kernel(GlowOnnxNode *n, const GlowType *w, GlowArray *kernel) {
   return true;
 }
 
+/* The attributes of a convolution of x with the filter w. */
+static bool conv_window(GlowOnnxNode *n, const GlowType *x, const GlowType *w, Window *window,
+                        uint32_t *group) {
+  int64_t count = 1;
+  if (!glow_onnx_int(n, "group", &count))
+    return false;
+  if (!glow_type_is_tensor(x) || !glow_type_is_tensor(w))
+    return glow_onnx_fail(n, "operands must be tensors");
+  if (count < 1 || count > INT32_MAX)
+    return glow_onnx_fail(n, "attribute 'group' is %lld", (long long)count);
+  *group = (uint32_t)count;
+  return conv_kernel(n, w, &window->kernel) && read_window(n, x, window);
+}
+
 bool glow_onnx_conv(GlowOnnxNode *n) {
   Window w = {0};
-  int64_t group = 1;
-  if (!glow_onnx_check_ins(n, 2, 3) || !glow_onnx_int(n, "group", &group))
+  GlowConvolutionMembers m = {
+      .layout = GLOW_LAYOUT_NCHW, .strategy = GLOW_CONV_STRATEGY_DIRECT, .shards = 1};
+  if (!glow_onnx_check_ins(n, 2, 3) ||
+      !conv_window(n, n->ins[0]->type, n->ins[1]->type, &w, &m.group))
     return false;
-  if (!glow_type_is_tensor(n->ins[0]->type) || !glow_type_is_tensor(n->ins[1]->type))
-    return glow_onnx_fail(n, "operands must be tensors");
-  if (group < 1 || group > INT32_MAX)
-    return glow_onnx_fail(n, "attribute 'group' is %lld", (long long)group);
-  if (!conv_kernel(n, n->ins[1]->type, &w.kernel) || !read_window(n, n->ins[0]->type, &w))
-    return false;
-  GlowConvolutionMembers m = {.layout = GLOW_LAYOUT_NCHW,
-                              .group = (uint32_t)group,
-                              .strides = w.strides,
-                              .pads = w.pads,
-                              .dilations = w.dilations,
-                              .strategy = GLOW_CONV_STRATEGY_DIRECT,
-                              .shards = 1};
+  m.strides = w.strides;
+  m.pads = w.pads;
+  m.dilations = w.dilations;
   return glow_onnx_finish(n, GLOW_OP_CONVOLUTION, n->ins, n->nins, &m, NULL, 0);
+}
+
+bool glow_onnx_conv_integer(GlowOnnxNode *n) {
+  Window w = {0};
+  GlowConvIntegerMembers m = {0};
+  if (!glow_onnx_check_ins(n, 2, 4) ||
+      !conv_window(n, n->ins[0]->type, n->ins[1]->type, &w, &m.group))
+    return false;
+  m.strides = w.strides;
+  m.pads = w.pads;
+  m.dilations = w.dilations;
+  return glow_onnx_finish(n, GLOW_OP_CONV_INTEGER, n->ins, n->nins, &m, NULL, 0);
+}
+
+bool glow_onnx_qlinear_conv(GlowOnnxNode *n) {
+  Window w = {0};
+  GlowQLinearConvMembers m = {0};
+  if (!glow_onnx_check_ins(n, 8, 9) ||
+      !conv_window(n, n->ins[0]->type, n->ins[3]->type, &w, &m.group))
+    return false;
+  m.strides = w.strides;
+  m.pads = w.pads;
+  m.dilations = w.dilations;
+  return glow_onnx_finish(n, GLOW_OP_QLINEAR_CONV, n->ins, n->nins, &m, NULL, 0);
 }
 
 static bool pool_window(GlowOnnxNode *n, Window *w, bool *ceil) {

@@ -56,6 +56,11 @@ bool glow_infer_set(GlowInfer *in, uint32_t i, const GlowType *base, uint32_t ra
 /* The same with every extent unknown. */
 bool glow_infer_set_unknown(GlowInfer *in, uint32_t i, const GlowType *base, int64_t rank);
 
+/* The dims of a matrix product as NumPy defines it: batch axes broadcast, then rows of a (unless a
+ * vector), columns of b (unless a vector). Both are ranked. */
+bool glow_infer_product(const GlowInfer *in, const GlowType *a, const GlowType *b, GlowDim *dims,
+                        uint32_t *rank);
+
 /* Axes of an operand list, made non-negative and checked for range and repetition, as a bit set. */
 bool glow_infer_axes(const GlowInfer *in, const int64_t *axes, uint32_t count, uint32_t rank,
                      uint32_t *set);

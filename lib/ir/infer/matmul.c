@@ -1,10 +1,8 @@
 /* Inference of matrix products: MatMul, which is NumPy's, and FullyConnected. */
 #include "ir/infer/hooks.h"
 
-/* The product's dims: batch axes broadcast, then rows of A (unless a vector), columns of B (unless
- * a vector). Both are ranked. */
-static bool product(const GlowInfer *in, const GlowType *a, const GlowType *b, GlowDim *dims,
-                    uint32_t *rank) {
+bool glow_infer_product(const GlowInfer *in, const GlowType *a, const GlowType *b, GlowDim *dims,
+                        uint32_t *rank) {
   if (a->rank == 0 || b->rank == 0)
     return glow_infer_error(in, "%s has rank 0", a->rank ? "B" : "A");
   uint32_t abatch = a->rank > 2 ? a->rank - 2 : 0, bbatch = b->rank > 2 ? b->rank - 2 : 0;
@@ -34,7 +32,7 @@ bool glow_infer_mat_mul(GlowInfer *in) {
   uint32_t rank;
   if (a->unranked || b->unranked)
     return glow_infer_set_unknown(in, 0, a, -1);
-  return product(in, a, b, dims, &rank) && glow_infer_set(in, 0, a, rank, dims);
+  return glow_infer_product(in, a, b, dims, &rank) && glow_infer_set(in, 0, a, rank, dims);
 }
 
 bool glow_infer_fully_connected(GlowInfer *in) {
@@ -44,7 +42,7 @@ bool glow_infer_fully_connected(GlowInfer *in) {
   uint32_t rank;
   if (x->unranked || w->unranked)
     return glow_infer_set_unknown(in, 0, x, -1);
-  if (!product(in, x, w, dims, &rank))
+  if (!glow_infer_product(in, x, w, dims, &rank))
     return false;
   for (uint32_t i = 0; b && !b->unranked && i < b->rank; i++) {
     GlowDim d = b->dims[i], sum;

@@ -95,27 +95,27 @@ static bool check_channels(const GlowInfer *in, GlowDim x, GlowDim w, GlowDim fi
   return true;
 }
 
-bool glow_infer_convolution(GlowInfer *in) {
-  const GlowConvolutionMembers *m = in->members;
-  const GlowType *x = in->in[GLOW_CONVOLUTION_IN_X], *f = in->in[GLOW_CONVOLUTION_IN_W];
-  const GlowType *bias = glow_infer_in(in, GLOW_CONVOLUTION_IN_B);
+/* The result of sliding f over x: elements like those of `base`. w has its lists and nothing else.
+ */
+static bool convolve(GlowInfer *in, const GlowType *x, const GlowType *f, const GlowType *bias,
+                     const Window *lists, int layout, uint32_t group, const GlowType *base) {
   if (x->unranked || f->unranked) {
     int64_t rank = x->unranked ? (int64_t)f->rank : x->rank;
     rank = x->unranked && f->unranked ? -1 : rank;
-    return glow_infer_set_unknown(in, 0, x, rank);
+    return glow_infer_set_unknown(in, 0, base, rank);
   }
   if (x->rank < 3 || x->rank != f->rank)
     return glow_infer_error(in, "X has rank %u and W rank %u; they must be the same and at least 3",
                             x->rank, f->rank);
-  if (m->group == 0)
+  if (group == 0)
     return glow_infer_error(in, "group is 0");
-  Window w = window_of(x, m->layout);
-  w.strides = m->strides;
-  w.pads = m->pads;
-  w.dilations = m->dilations;
+  Window w = window_of(x, layout);
+  w.strides = lists->strides;
+  w.pads = lists->pads;
+  w.dilations = lists->dilations;
   GlowDim dims[GLOW_MAX_RANK], filters = f->dims[0];
   if (!check_window(in, &w) ||
-      !check_channels(in, x->dims[w.channel], f->dims[w.channel], filters, m->group))
+      !check_channels(in, x->dims[w.channel], f->dims[w.channel], filters, group))
     return false;
   if (bias && !bias->unranked &&
       (bias->rank != 1 || !glow_dim_meet(filters, bias->dims[0], &filters)))
@@ -126,7 +126,31 @@ bool glow_infer_convolution(GlowInfer *in) {
   for (uint32_t i = 0; i < w.spatial; i++)
     if (!slide(in, &w, i, x->dims[w.first + i], f->dims[w.first + i], &dims[w.first + i]))
       return false;
-  return glow_infer_set(in, 0, x, x->rank, dims);
+  return glow_infer_set(in, 0, base, x->rank, dims);
+}
+
+bool glow_infer_convolution(GlowInfer *in) {
+  const GlowConvolutionMembers *m = in->members;
+  const GlowType *x = in->in[GLOW_CONVOLUTION_IN_X];
+  Window w = {.strides = m->strides, .pads = m->pads, .dilations = m->dilations};
+  return convolve(in, x, in->in[GLOW_CONVOLUTION_IN_W], glow_infer_in(in, GLOW_CONVOLUTION_IN_B),
+                  &w, m->layout, m->group, x);
+}
+
+bool glow_infer_conv_integer(GlowInfer *in) {
+  const GlowConvIntegerMembers *m = in->members;
+  Window w = {.strides = m->strides, .pads = m->pads, .dilations = m->dilations};
+  return convolve(in, in->in[GLOW_CONV_INTEGER_IN_X], in->in[GLOW_CONV_INTEGER_IN_W], NULL, &w,
+                  GLOW_LAYOUT_NCHW, m->group, glow_type_scalar(in->ctx, GLOW_KIND_I32));
+}
+
+bool glow_infer_qlinear_conv(GlowInfer *in) {
+  const GlowQLinearConvMembers *m = in->members;
+  GlowKind kind = in->in[GLOW_QLINEAR_CONV_IN_YZERO]->kind;
+  Window w = {.strides = m->strides, .pads = m->pads, .dilations = m->dilations};
+  return convolve(in, in->in[GLOW_QLINEAR_CONV_IN_X], in->in[GLOW_QLINEAR_CONV_IN_W],
+                  glow_infer_in(in, GLOW_QLINEAR_CONV_IN_B), &w, GLOW_LAYOUT_NCHW, m->group,
+                  glow_type_scalar(in->ctx, kind));
 }
 
 /* What is on the instruction only. */

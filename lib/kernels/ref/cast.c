@@ -1,4 +1,4 @@
-/* Cast between all kinds of numbers, and the four operators of quantization.
+/* Cast between all kinds of numbers, Quantize and Dequantize.
  *
  * Elements travel in rows of 64 as double or 64-bit integers, whichever holds the source exactly,
  * so that every conversion rounds once. */
@@ -200,61 +200,4 @@ GlowRunError glow_kernel_quantize(GlowCall *call) {
 }
 GlowRunError glow_kernel_dequantize(GlowCall *call) {
   return convert_all(&call->out[0], &call->in[0]);
-}
-
-/* A scale and zero point for each slice of an axis, or for the whole tensor. */
-static GlowRunError per_slice(GlowCall *call, int64_t axis, bool quantize) {
-  const GlowBuf *x = &call->in[0], *scale = &call->in[1], *zero = &call->in[2];
-  GlowBuf *y = &call->out[0];
-  int64_t inner = 1, slices = 1, total = glow_buf_elements(x);
-  if (glow_buf_elements(scale) != 1) {
-    uint32_t a = (uint32_t)(axis < 0 ? axis + x->rank : axis);
-    if (a >= x->rank)
-      return GLOW_RUN_SHAPE;
-    slices = x->dims[a];
-    for (uint32_t i = a + 1; i < x->rank; i++)
-      inner *= x->dims[i];
-    if (glow_buf_elements(scale) != slices) {
-      call->detail = glow_buf_elements(scale);
-      return GLOW_RUN_SHAPE;
-    }
-  } else {
-    inner = total;
-  }
-  if (glow_buf_present(zero) && glow_buf_elements(zero) != glow_buf_elements(scale)) {
-    call->detail = glow_buf_elements(zero);
-    return GLOW_RUN_SHAPE;
-  }
-  GlowBuf q = quantize ? *y : *x;
-  q.quantized = true;
-  for (int64_t at = 0, k = 0; at < total; k++) {
-    int64_t s = k % slices, end = at + inner;
-    float f;
-    glow_load_float(scale, s, 1, 1, &f);
-    q.scale = f;
-    q.offset = glow_buf_present(zero) ? (int32_t)glow_ref_int(zero, s) : 0;
-    for (; at < end; at += ROW < end - at ? ROW : end - at) {
-      int64_t n = end - at < ROW ? end - at : ROW;
-      float v[ROW];
-      int64_t integers[ROW];
-      if (quantize && x->kind == GLOW_KIND_I32) {
-        glow_load_int(x, at, 1, n, integers);
-        for (int64_t i = 0; i < n; i++)
-          v[i] = (float)integers[i];
-      } else {
-        glow_load_float(quantize ? x : &q, at, 1, n, v);
-      }
-      glow_store_float(quantize ? &q : y, at, 1, n, v);
-    }
-  }
-  return GLOW_RUN_OK;
-}
-
-GlowRunError glow_kernel_quantize_linear(GlowCall *call) {
-  const GlowQuantizeLinearMembers *m = call->members;
-  return per_slice(call, m->axis, true);
-}
-GlowRunError glow_kernel_dequantize_linear(GlowCall *call) {
-  const GlowDequantizeLinearMembers *m = call->members;
-  return per_slice(call, m->axis, false);
 }

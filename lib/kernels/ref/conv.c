@@ -21,7 +21,22 @@ _Static_assert((int)GLOW_CONV_LANES == (int)GLOW_TILE_COLUMNS, "a tile is one pa
 #define NAME(x) x##_double
 #define LOAD_RUN glow_run_load_double
 #define LOAD glow_load_double
-#define STORE glow_store_double
+#include "kernels/ref/conv_body.inc"
+
+static void load_i32(const GlowBuf *b, int64_t offset, int64_t stride, int64_t n, int32_t *out) {
+  const int32_t *p = (const int32_t *)b->data + offset;
+  for (int64_t i = 0; i < n; i++)
+    out[i] = p[i * stride];
+}
+static void run_load_i32(const GlowRun *r, int64_t n, int32_t *out) {
+  for (int64_t i = 0; i < n; i++)
+    load_i32(r->buf, r->offset + glow_axis_offset(r->buf, r->axis, r->start + i), 1, 1, &out[i]);
+}
+
+#define T int32_t
+#define NAME(x) x##_i32
+#define LOAD_RUN run_load_i32
+#define LOAD load_i32
 #include "kernels/ref/conv_body.inc"
 
 GlowRunError glow_kernel_convolution(GlowCall *call) {
@@ -40,9 +55,15 @@ GlowRunError glow_kernel_convolution(GlowCall *call) {
     glow_ref_clear(p.y);
   if (p.outputs == 0)
     return GLOW_RUN_OK;
-  if (p.depthwise)
-    (p.wide ? depthwise_double : depthwise_float)(&p, scratch, taps);
-  else
-    (p.wide ? grouped_double : grouped_float)(&p, scratch, taps);
+  switch (p.x->kind) {
+  case GLOW_KIND_DOUBLE:
+    (p.depthwise ? depthwise_double : grouped_double)(&p, scratch, taps);
+    break;
+  case GLOW_KIND_I32:
+    (p.depthwise ? depthwise_i32 : grouped_i32)(&p, scratch, taps);
+    break;
+  default:
+    (p.depthwise ? depthwise_float : grouped_float)(&p, scratch, taps);
+  }
   return GLOW_RUN_OK;
 }

@@ -181,26 +181,25 @@ void glow_store_int(GlowBuf *b, int64_t offset, int64_t stride, int64_t n, const
   }
 }
 
-/* Adds the offset to a rounded quotient and clamps. NaN counts as 0. */
-static int64_t clamp_quantized(const GlowBuf *b, double q) {
-  uint32_t bits = kind_rows[b->kind].bits;
-  bool is_signed = kind_rows[b->kind].cls == GLOW_CLASS_SINT;
+int64_t glow_ref_clamped(GlowKind kind, double q, int64_t offset) {
+  uint32_t bits = kind_rows[kind].bits;
+  bool is_signed = kind_rows[kind].cls == GLOW_CLASS_SINT;
   int64_t low = is_signed ? -(INT64_C(1) << (bits - 1)) : 0;
   int64_t high = low + (INT64_C(1) << bits) - 1;
   /* Far beyond every kind, but safe to convert. */
   q = q < -0x1p40 ? -0x1p40 : q > 0x1p40 ? 0x1p40 : q;
-  int64_t r = (q == q ? (int64_t)q : 0) + b->offset;
+  int64_t r = (q == q ? (int64_t)q : 0) + offset;
   return r < low ? low : r > high ? high : r;
 }
 static int64_t quantize(const GlowBuf *b, float v) {
-  return clamp_quantized(b, (double)glow_rintf(v / b->scale));
+  return glow_ref_clamped(b->kind, (double)glow_rintf(v / b->scale), b->offset);
 }
 int64_t glow_quantize_double(const GlowBuf *b, double v) {
-  return clamp_quantized(b, glow_rint(v / (double)b->scale));
+  return glow_ref_clamped(b->kind, glow_rint(v / (double)b->scale), b->offset);
 }
 
 static void store_small_float(GlowBuf *b, int64_t offset, int64_t stride, int64_t n,
-                              const float *in) {
+                              const float *in, bool saturate) {
   const GlowSmallFloat *f = glow_small_format(b->kind);
   uint8_t *p = b->data;
   EACH {
@@ -208,8 +207,11 @@ static void store_small_float(GlowBuf *b, int64_t offset, int64_t stride, int64_
     if (b->kind == GLOW_KIND_FLOAT4E2M1)
       set_small(p, at, 4, glow_small_from_float(f, in[i], true));
     else
-      p[at] = f ? glow_small_from_float(f, in[i], true) : glow_e8m0_from_float(in[i], true);
+      p[at] = f ? glow_small_from_float(f, in[i], saturate) : glow_e8m0_from_float(in[i], true);
   }
+}
+void glow_ref_store_small(GlowBuf *b, int64_t at, int64_t n, const float *in, bool saturate) {
+  store_small_float(b, at, 1, n, in, saturate);
 }
 
 static void store_quantized(GlowBuf *b, int64_t offset, int64_t stride, int64_t n,
@@ -240,7 +242,7 @@ void glow_store_float(GlowBuf *b, int64_t offset, int64_t stride, int64_t n, con
     return;
   }
   default:
-    store_small_float(b, offset, stride, n, in);
+    store_small_float(b, offset, stride, n, in, true);
   }
 }
 

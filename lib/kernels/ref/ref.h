@@ -90,6 +90,12 @@ void glow_store_int(GlowBuf *b, int64_t offset, int64_t stride, int64_t n, const
 void glow_run_load_float(const GlowRun *r, int64_t n, float *out);
 void glow_run_load_double(const GlowRun *r, int64_t n, double *out);
 
+/* n floats as an 8- or 4-bit floating point kind; without `saturate`, what is too large for one of
+ * 8 bits becomes infinity or NaN. */
+void glow_ref_store_small(GlowBuf *b, int64_t at, int64_t n, const float *in, bool saturate);
+
+/* A rounded quotient and an offset, clamped to an integer kind; NaN counts as 0. */
+int64_t glow_ref_clamped(GlowKind kind, double q, int64_t offset);
 /* clamp(rne(v / scale) + offset) to the kind of b; NaN gives offset. */
 int64_t glow_quantize_double(const GlowBuf *b, double v);
 

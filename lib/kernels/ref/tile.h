@@ -43,16 +43,21 @@ static inline void glow_tile_float(GLOW_TILE_PARAMS(float)) {
   *w = v;
 }
 
-static inline void glow_tile_double(GLOW_TILE_PARAMS(double)) {
-  const double *v = *w;
-  for (int64_t j = 0; j < nparts; j++)
-    for (int64_t k = 0; k < length; k++, v += GLOW_TILE_COLUMNS)
-      for (int i = 0; i < GLOW_TILE_ROWS; i++)
-        for (int l = 0; l < GLOW_TILE_COLUMNS; l++)
-          out[i * GLOW_TILE_COLUMNS + l] =
-              glow_fma(a[i][parts[j] + k], v[l], out[i * GLOW_TILE_COLUMNS + l]);
-  *w = v;
-}
+/* The same one element at a time. */
+#define GLOW_TILE_PLAIN(NAME, T, ADD)                                                              \
+  static inline void NAME(GLOW_TILE_PARAMS(T)) {                                                   \
+    const T *v = *w;                                                                               \
+    for (int64_t j = 0; j < nparts; j++)                                                           \
+      for (int64_t k = 0; k < length; k++, v += GLOW_TILE_COLUMNS)                                 \
+        for (int i = 0; i < GLOW_TILE_ROWS; i++)                                                   \
+          for (int l = 0; l < GLOW_TILE_COLUMNS; l++)                                              \
+            out[i * GLOW_TILE_COLUMNS + l] =                                                       \
+                ADD(a[i][parts[j] + k], v[l], out[i * GLOW_TILE_COLUMNS + l]);                     \
+    *w = v;                                                                                        \
+  }
+#define GLOW_WRAPPING_ADD(x, y, z) (int32_t)((uint32_t)(z) + (uint32_t)(x) * (uint32_t)(y))
+GLOW_TILE_PLAIN(glow_tile_double, double, glow_fma)
+GLOW_TILE_PLAIN(glow_tile_i32, int32_t, GLOW_WRAPPING_ADD)
 
 /* The same where lanes do not mix: out[i][l] += a[i][parts[j] + l] * w[j * step + l]. */
 #define GLOW_LANES_PARAMS(T)                                                                       \
@@ -83,12 +88,15 @@ static inline void glow_lanes_float(GLOW_LANES_PARAMS(float)) {
   }
 }
 
-static inline void glow_lanes_double(GLOW_LANES_PARAMS(double)) {
-  for (int64_t j = 0; j < nparts; j++)
-    for (int i = 0; i < GLOW_TILE_ROWS; i++)
-      for (int l = 0; l < GLOW_TILE_COLUMNS; l++)
-        out[i * GLOW_TILE_COLUMNS + l] =
-            glow_fma(a[i][parts[j] + l], w[j * step + l], out[i * GLOW_TILE_COLUMNS + l]);
-}
+#define GLOW_LANES_PLAIN(NAME, T, ADD)                                                             \
+  static inline void NAME(GLOW_LANES_PARAMS(T)) {                                                  \
+    for (int64_t j = 0; j < nparts; j++)                                                           \
+      for (int i = 0; i < GLOW_TILE_ROWS; i++)                                                     \
+        for (int l = 0; l < GLOW_TILE_COLUMNS; l++)                                                \
+          out[i * GLOW_TILE_COLUMNS + l] =                                                         \
+              ADD(a[i][parts[j] + l], w[j * step + l], out[i * GLOW_TILE_COLUMNS + l]);            \
+  }
+GLOW_LANES_PLAIN(glow_lanes_double, double, glow_fma)
+GLOW_LANES_PLAIN(glow_lanes_i32, int32_t, GLOW_WRAPPING_ADD)
 
 #endif

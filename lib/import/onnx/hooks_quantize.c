@@ -1,0 +1,71 @@
+/* QuantizeLinear and DequantizeLinear of all operator sets.
+ *
+ * Here the division is in the kind of the scale, and what is dequantized has it. So a `precision`
+ * and scales of kinds that nothing is computed in (i32, float8e8m0) become a Cast of the scale, and
+ * an `output_dtype` of DequantizeLinear unlike the scale a Cast of the result. */
+#include "import/onnx/hooks.h"
+#include "import/onnx/importer.h"
+
+static bool is_compute_kind(GlowKind k) {
+  return k == GLOW_KIND_FLOAT || k == GLOW_KIND_FLOAT16 || k == GLOW_KIND_BFLOAT16;
+}
+
+/* An attribute that is an element kind or 0, which stands for "as usual". */
+static bool optional_kind(GlowOnnxNode *n, const char *name, GlowKind *kind) {
+  int64_t number = 0;
+  if (!glow_onnx_int(n, name, &number))
+    return false;
+  return number == 0 || glow_onnx_kind(n, name, kind);
+}
+
+/* Reads axis and block size, and copies the operands to ins. */
+static bool read_operands(GlowOnnxNode *n, int64_t *axis, int64_t *block, GlowValue **ins) {
+  if (!glow_onnx_check_ins(n, 2, 3) || !glow_onnx_int(n, "axis", axis) ||
+      !glow_onnx_int(n, "block_size", block))
+    return false;
+  for (uint32_t i = 0; i < n->nins; ++i) {
+    if (n->ins[i] && !glow_type_is_tensor(n->ins[i]->type))
+      return glow_onnx_fail(n, "operands must be tensors");
+    ins[i] = n->ins[i];
+  }
+  return true;
+}
+
+bool glow_onnx_quantize_linear(GlowOnnxNode *n) {
+  GlowQuantizeLinearMembers m = {.axis = 1, .kind = GLOW_KIND_U8, .saturate = true};
+  GlowValue *ins[3] = {NULL};
+  if (!read_operands(n, &m.axis, &m.block, ins) || !glow_onnx_bool(n, "saturate", &m.saturate))
+    return false;
+  GlowKind scale = ins[1]->type->kind, zero = ins[2] ? ins[2]->type->kind : GLOW_KIND_U8;
+  GlowKind precision = is_compute_kind(scale) ? scale : GLOW_KIND_FLOAT;
+  m.kind = zero;
+  if (!optional_kind(n, "precision", &precision) || !optional_kind(n, "output_dtype", &m.kind))
+    return false;
+  if (!is_compute_kind(precision))
+    return glow_onnx_unsupported(n, "attribute 'precision': %s", glow_kind_info[precision].name);
+  if (ins[2] && m.kind != zero)
+    return glow_onnx_fail(n, "output_dtype is %s, but the zero point %s",
+                          glow_kind_info[m.kind].name, glow_kind_info[zero].name);
+  ins[1] = glow_onnx_cast_to(n, ins[1], precision);
+  return ins[1] && glow_onnx_finish(n, GLOW_OP_QUANTIZE_LINEAR, ins, 3, &m, NULL, 0);
+}
+
+bool glow_onnx_dequantize_linear(GlowOnnxNode *n) {
+  GlowDequantizeLinearMembers m = {.axis = 1};
+  GlowValue *ins[3] = {NULL};
+  if (!read_operands(n, &m.axis, &m.block, ins))
+    return false;
+  GlowKind kind = ins[1]->type->kind;
+  if (!optional_kind(n, "output_dtype", &kind))
+    return false;
+  if (kind == ins[1]->type->kind)
+    return glow_onnx_finish(n, GLOW_OP_DEQUANTIZE_LINEAR, ins, 3, &m, NULL, 0);
+  ins[1] = glow_onnx_cast_to(n, ins[1], GLOW_KIND_FLOAT);
+  if (!ins[1])
+    return false;
+  if (kind == GLOW_KIND_FLOAT)
+    return glow_onnx_finish(n, GLOW_OP_DEQUANTIZE_LINEAR, ins, 3, &m, NULL, 0);
+  return glow_onnx_finish1(n, GLOW_OP_CAST,
+                           glow_onnx_emit(n, GLOW_OP_DEQUANTIZE_LINEAR, ins, 3, &m),
+                           &(GlowCastMembers){.to = kind});
+}

@@ -1,0 +1,202 @@
+/* Inference and verification of ONNX's quantized operators: QuantizeLinear and its kin, and the
+ * products of quantized tensors, whose scales and zero points are operands. */
+#include "ir/infer/hooks.h"
+
+static bool wrong_type(const GlowNode *n, const char *name, const GlowType *t,
+                       const char *expected) {
+  return glow_verify_error(n, "%s has type %s, expected %s", name,
+                           glow_type_str(n->block->module->ctx, t), expected);
+}
+
+/* ---- QuantizeLinear, DequantizeLinear ----------------------------------------------------------
+ */
+
+bool glow_infer_quantize_linear(GlowInfer *in) {
+  const GlowQuantizeLinearMembers *m = in->members;
+  const GlowType *zero = glow_infer_in(in, GLOW_QUANTIZE_LINEAR_IN_ZERO_POINT);
+  const GlowPort *port = &in->desc->in[GLOW_QUANTIZE_LINEAR_IN_ZERO_POINT];
+  GlowKind kind = zero ? zero->kind : m->kind;
+  if (!(in->desc->vars[port->var].kinds & GLOW_KIND_BIT(kind)))
+    return glow_infer_error(in, "kind is %s, which is nothing to quantize to",
+                            glow_kind_info[kind].name);
+  const GlowType *x = in->in[GLOW_QUANTIZE_LINEAR_IN_X];
+  glow_infer_put(in, 0, glow_type_with_kind(in->ctx, x, kind));
+  return true;
+}
+
+bool glow_infer_dequantize_linear(GlowInfer *in) {
+  GlowKind kind = in->in[GLOW_DEQUANTIZE_LINEAR_IN_SCALE]->kind;
+  const GlowType *x = in->in[GLOW_DEQUANTIZE_LINEAR_IN_X];
+  glow_infer_put(in, 0, glow_type_with_kind(in->ctx, x, kind));
+  return true;
+}
+
+/* A parameter has X's shape, but for the axis: there it has one extent for each block. */
+static bool check_blocks(const GlowNode *n, const char *name, const GlowType *t, const GlowType *x,
+                         uint32_t axis, int64_t block) {
+  GlowContext *ctx = n->block->module->ctx;
+  bool fits = t->unranked || t->rank == x->rank;
+  for (uint32_t i = 0; fits && !t->unranked && i < t->rank; i++) {
+    GlowDim d = x->dims[i], same;
+    if (i == axis)
+      d = d.kind == GLOW_DIM_EXACT ? GLOW_EXACT((d.size + block - 1) / block) : GLOW_UNKNOWN;
+    fits = glow_dim_meet(t->dims[i], d, &same);
+  }
+  return fits ||
+         glow_verify_error(n, "%s has type %s, which is not that of blocks of %lld in %s", name,
+                           glow_type_str(ctx, t), (long long)block, glow_type_str(ctx, x));
+}
+
+/* A parameter is one number, or a list as long as X is along the axis. */
+static bool check_slices(const GlowNode *n, const char *name, const GlowType *t, const GlowType *x,
+                         int64_t axis) {
+  GlowContext *ctx = n->block->module->ctx;
+  GlowDim same;
+  if (t->unranked || t->rank == 0)
+    return true;
+  if (t->rank > 1)
+    return glow_verify_error(n, "%s must have rank 0 or 1, but has type %s", name,
+                             glow_type_str(ctx, t));
+  if (glow_dim_is_exact(t->dims[0], 1) || x->unranked)
+    return true;
+  if (axis < -(int64_t)x->rank || axis >= (int64_t)x->rank)
+    return glow_verify_error(n, "axis %lld is out of range for rank %u", (long long)axis, x->rank);
+  if (glow_dim_meet(t->dims[0], x->dims[axis < 0 ? axis + x->rank : axis], &same))
+    return true;
+  return glow_verify_error(n, "%s has type %s, but X %s", name, glow_type_str(ctx, t),
+                           glow_type_str(ctx, x));
+}
+
+static bool check_parameters(const GlowNode *n, int64_t axis, int64_t block) {
+  const GlowType *x = glow_node_in(n, 0)->type;
+  if (block < 0 || block > INT32_MAX)
+    return glow_verify_error(n, "block is %lld", (long long)block);
+  if (block && !x->unranked && (axis < -(int64_t)x->rank || axis >= (int64_t)x->rank))
+    return glow_verify_error(n, "axis %lld is out of range for rank %u", (long long)axis, x->rank);
+  for (uint32_t i = 1; i <= 2; i++) {
+    const GlowValue *v = glow_node_in(n, i);
+    const char *name = glow_node_desc(n)->in[i].name;
+    bool ok = true;
+    if (v && block && !x->unranked)
+      ok = check_blocks(n, name, v->type, x, (uint32_t)(axis < 0 ? axis + x->rank : axis), block);
+    else if (v && !block)
+      ok = check_slices(n, name, v->type, x, axis);
+    if (!ok)
+      return false;
+  }
+  return true;
+}
+
+bool glow_verify_quantize_linear(const GlowNode *n) {
+  const GlowQuantizeLinearMembers *m = n->members;
+  return check_parameters(n, m->axis, m->block);
+}
+
+bool glow_verify_dequantize_linear(const GlowNode *n) {
+  const GlowDequantizeLinearMembers *m = n->members;
+  return check_parameters(n, m->axis, m->block);
+}
+
+bool glow_infer_dynamic_quantize_linear(GlowInfer *in) {
+  const GlowType *x = in->in[0];
+  glow_infer_put(in, 0, glow_type_with_kind(in->ctx, x, GLOW_KIND_U8));
+  glow_infer_put(in, 1, glow_type_scalar(in->ctx, x->kind));
+  glow_infer_put(in, 2, glow_type_scalar(in->ctx, GLOW_KIND_U8));
+  return true;
+}
+
+/* ---- Products ----------------------------------------------------------------------------------
+ */
+
+static bool product(GlowInfer *in, const GlowType *a, const GlowType *b, GlowKind kind) {
+  const GlowType *base = glow_type_scalar(in->ctx, kind);
+  GlowDim dims[GLOW_MAX_RANK];
+  uint32_t rank;
+  if (a->unranked || b->unranked)
+    return glow_infer_set_unknown(in, 0, base, -1);
+  return glow_infer_product(in, a, b, dims, &rank) && glow_infer_set(in, 0, base, rank, dims);
+}
+
+bool glow_infer_mat_mul_integer(GlowInfer *in) {
+  return product(in, in->in[GLOW_MAT_MUL_INTEGER_IN_A], in->in[GLOW_MAT_MUL_INTEGER_IN_B],
+                 GLOW_KIND_I32);
+}
+
+bool glow_infer_qlinear_mat_mul(GlowInfer *in) {
+  return product(in, in->in[GLOW_QLINEAR_MAT_MUL_IN_A], in->in[GLOW_QLINEAR_MAT_MUL_IN_B],
+                 in->in[GLOW_QLINEAR_MAT_MUL_IN_YZERO]->kind);
+}
+
+/* A parameter of an operand of a product is one number, a list of one for each row of A (or column
+ * of B), or that for each matrix: the operand's shape with the summed axis 1. */
+static bool check_lines(const GlowNode *n, uint32_t parameter, uint32_t operand, bool rows) {
+  const GlowValue *v = glow_node_in(n, parameter);
+  const GlowType *t = v ? v->type : NULL, *x = glow_node_in(n, operand)->type;
+  const char *name = glow_node_desc(n)->in[parameter].name;
+  const char *expected =
+      rows ? "one number, or one for each row" : "one number, or one for each column";
+  GlowDim same;
+  if (!t || t->unranked || t->rank == 0 || x->unranked)
+    return true;
+  if (t->rank == 1 && glow_dim_is_exact(t->dims[0], 1))
+    return true;
+  if (x->rank < 2 || (t->rank != 1 && t->rank != x->rank))
+    return wrong_type(n, name, t, expected);
+  if (t->rank == 1)
+    return glow_dim_meet(t->dims[0], x->dims[rows ? x->rank - 2 : x->rank - 1], &same) ||
+           wrong_type(n, name, t, expected);
+  for (uint32_t i = 0; i < x->rank; i++) {
+    bool summed = i == (rows ? x->rank - 1 : x->rank - 2);
+    if (!glow_dim_meet(t->dims[i], summed ? GLOW_EXACT(1) : x->dims[i], &same))
+      return wrong_type(n, name, t, expected);
+  }
+  return true;
+}
+
+static bool check_one(const GlowNode *n, uint32_t i) {
+  const GlowValue *v = glow_node_in(n, i);
+  GlowDim same;
+  if (!v || v->type->unranked || v->type->rank == 0 ||
+      (v->type->rank == 1 && glow_dim_meet(v->type->dims[0], GLOW_EXACT(1), &same)))
+    return true;
+  return wrong_type(n, glow_node_desc(n)->in[i].name, v->type, "one number");
+}
+
+/* One number, or one for each filter of W. */
+static bool check_filters(const GlowNode *n, uint32_t parameter, uint32_t w) {
+  const GlowValue *v = glow_node_in(n, parameter);
+  const GlowType *t = v ? v->type : NULL, *f = glow_node_in(n, w)->type;
+  GlowDim same;
+  if (!t || t->unranked || t->rank == 0 || (t->rank == 1 && glow_dim_is_exact(t->dims[0], 1)))
+    return true;
+  if (t->rank == 1 && (f->unranked || glow_dim_meet(t->dims[0], f->dims[0], &same)))
+    return true;
+  return wrong_type(n, glow_node_desc(n)->in[parameter].name, t,
+                    "one number, or one for each filter");
+}
+
+bool glow_verify_mat_mul_integer(const GlowNode *n) {
+  return check_lines(n, GLOW_MAT_MUL_INTEGER_IN_AZERO, GLOW_MAT_MUL_INTEGER_IN_A, true) &&
+         check_lines(n, GLOW_MAT_MUL_INTEGER_IN_BZERO, GLOW_MAT_MUL_INTEGER_IN_B, false);
+}
+
+bool glow_verify_qlinear_mat_mul(const GlowNode *n) {
+  return check_lines(n, GLOW_QLINEAR_MAT_MUL_IN_ASCALE, GLOW_QLINEAR_MAT_MUL_IN_A, true) &&
+         check_lines(n, GLOW_QLINEAR_MAT_MUL_IN_AZERO, GLOW_QLINEAR_MAT_MUL_IN_A, true) &&
+         check_lines(n, GLOW_QLINEAR_MAT_MUL_IN_BSCALE, GLOW_QLINEAR_MAT_MUL_IN_B, false) &&
+         check_lines(n, GLOW_QLINEAR_MAT_MUL_IN_BZERO, GLOW_QLINEAR_MAT_MUL_IN_B, false) &&
+         check_one(n, GLOW_QLINEAR_MAT_MUL_IN_YSCALE) &&
+         check_one(n, GLOW_QLINEAR_MAT_MUL_IN_YZERO);
+}
+
+bool glow_verify_conv_integer(const GlowNode *n) {
+  return check_one(n, GLOW_CONV_INTEGER_IN_XZERO) &&
+         check_filters(n, GLOW_CONV_INTEGER_IN_WZERO, GLOW_CONV_INTEGER_IN_W);
+}
+
+bool glow_verify_qlinear_conv(const GlowNode *n) {
+  return check_one(n, GLOW_QLINEAR_CONV_IN_XSCALE) && check_one(n, GLOW_QLINEAR_CONV_IN_XZERO) &&
+         check_filters(n, GLOW_QLINEAR_CONV_IN_WSCALE, GLOW_QLINEAR_CONV_IN_W) &&
+         check_filters(n, GLOW_QLINEAR_CONV_IN_WZERO, GLOW_QLINEAR_CONV_IN_W) &&
+         check_one(n, GLOW_QLINEAR_CONV_IN_YSCALE) && check_one(n, GLOW_QLINEAR_CONV_IN_YZERO);
+}

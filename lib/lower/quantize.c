@@ -1,0 +1,183 @@
+/* Products of quantized tensors are products of i32 (float for 8-bit floats) once zero points are
+ * subtracted, so padding is the zero point of X:
+ *
+ *   MatMulInteger  = MatMul(i32(A) - AZero', i32(B) - BZero)
+ *   ConvInteger    = Convolution(i32(X) - XZero, i32(W) - WZero')
+ *   QLinearMatMul  = QuantizeLinear(float(product) * (AScale' * BScale), YScale, YZero)
+ *   QLinearConv    = the same of the convolution with B as its bias
+ *
+ * where ' stands along rows or filters: a list gets further axes of extent 1. */
+#include "lower/lower.h"
+#include "ops/lower.h"
+
+static GlowValue *cast(GlowBuilder *b, GlowValue *v, GlowKind to) {
+  if (!v || v->type->kind == to)
+    return v;
+  return glow_build1(b, GLOW_OP_CAST, v, &(GlowCastMembers){.to = to}, NULL);
+}
+
+static GlowValue *binary(GlowBuilder *b, GlowOp op, GlowValue *x, GlowValue *y) {
+  return x && y ? glow_build2(b, op, x, y, NULL, NULL) : NULL;
+}
+
+/* A parameter so that it broadcasts over an operand or product: a list of one becomes a number, one
+ * of more gets `behind` axes of extent 1 behind it. */
+static GlowValue *aligned(GlowBuilder *b, const GlowNode *n, GlowValue *v, uint32_t behind) {
+  if (!v || v->type->unranked || v->type->rank != 1)
+    return v;
+  GlowDim dims[GLOW_MAX_RANK] = {v->type->dims[0]};
+  bool one = dims[0].kind == GLOW_DIM_EXACT && dims[0].size == 1;
+  if (!one && behind == 0)
+    return v;
+  for (uint32_t i = 1; i <= behind; i++)
+    dims[i] = GLOW_EXACT(1);
+  return glow_build_reshape(b, n, v, one ? 0 : 1 + behind, dims);
+}
+
+/* x - zero in `kind`; zero is an operand's and may be NULL. */
+static GlowValue *centered(GlowBuilder *b, const GlowNode *n, GlowKind kind, GlowValue *x,
+                           GlowValue *zero, uint32_t behind) {
+  GlowValue *wide = cast(b, x, kind);
+  return zero ? binary(b, GLOW_OP_SUB, wide, cast(b, aligned(b, n, zero, behind), kind)) : wide;
+}
+
+/* Axes of extent 1 that a list for each filter needs to stand along axis 1; -1 if it is open. */
+static int filter_axes(const GlowValue *w) {
+  return w->type->unranked || w->type->rank < 2 ? -1 : (int)w->type->rank - 2;
+}
+
+/* ---- Products -------------------------------------------------------------------------------- */
+
+static GlowValue *product(GlowBuilder *b, const GlowNode *n, GlowKind kind, GlowValue *x,
+                          GlowValue *y, GlowValue *xzero, GlowValue *yzero) {
+  return binary(b, GLOW_OP_MAT_MUL, centered(b, n, kind, x, xzero, 1),
+                centered(b, n, kind, y, yzero, 0));
+}
+
+static GlowValue *convolution(GlowBuilder *b, const GlowNode *n, GlowValue *x, GlowValue *w,
+                              GlowValue *xzero, GlowValue *wzero, GlowValue *bias,
+                              GlowConvolutionMembers m) {
+  int axes = filter_axes(w);
+  if (axes < 0)
+    return NULL;
+  m.layout = GLOW_LAYOUT_NCHW;
+  m.strategy = GLOW_CONV_STRATEGY_DIRECT;
+  m.shards = 1;
+  /* W's filters are its axis 0, behind which all of its axes follow. */
+  GlowValue *ins[] = {centered(b, n, GLOW_KIND_I32, x, xzero, 0),
+                      centered(b, n, GLOW_KIND_I32, w, wzero, (uint32_t)axes + 1), bias};
+  GlowNode *conv =
+      ins[0] && ins[1] ? glow_build(b, GLOW_OP_CONVOLUTION, ins, bias ? 3 : 2, &m, NULL) : NULL;
+  return conv ? &conv->results[0] : NULL;
+}
+
+bool glow_lower_mat_mul_integer(GlowBuilder *b, const GlowNode *n, GlowValue **results) {
+  results[0] = product(b, n, GLOW_KIND_I32, glow_node_in(n, GLOW_MAT_MUL_INTEGER_IN_A),
+                       glow_node_in(n, GLOW_MAT_MUL_INTEGER_IN_B),
+                       glow_node_in(n, GLOW_MAT_MUL_INTEGER_IN_AZERO),
+                       glow_node_in(n, GLOW_MAT_MUL_INTEGER_IN_BZERO));
+  return results[0] != NULL;
+}
+
+bool glow_lower_conv_integer(GlowBuilder *b, const GlowNode *n, GlowValue **results) {
+  const GlowConvIntegerMembers *m = n->members;
+  GlowConvolutionMembers conv = {
+      .group = m->group, .strides = m->strides, .pads = m->pads, .dilations = m->dilations};
+  results[0] = convolution(b, n, glow_node_in(n, GLOW_CONV_INTEGER_IN_X),
+                           glow_node_in(n, GLOW_CONV_INTEGER_IN_W),
+                           glow_node_in(n, GLOW_CONV_INTEGER_IN_XZERO),
+                           glow_node_in(n, GLOW_CONV_INTEGER_IN_WZERO), NULL, conv);
+  return results[0] != NULL;
+}
+
+/* ---- Products that are quantized again ------------------------------------------------------- */
+
+static GlowValue *requantized(GlowBuilder *b, const GlowNode *n, GlowValue *sum, GlowValue *scale,
+                              GlowValue *yscale, GlowValue *yzero) {
+  GlowQuantizeLinearMembers m =
+      *(const GlowQuantizeLinearMembers *)glow_op_desc[GLOW_OP_QUANTIZE_LINEAR].member_defaults;
+  GlowValue *ins[] = {binary(b, GLOW_OP_MUL, cast(b, sum, GLOW_KIND_FLOAT), scale),
+                      cast(b, aligned(b, n, yscale, 0), GLOW_KIND_FLOAT), aligned(b, n, yzero, 0)};
+  if (!ins[0] || !ins[1] || !ins[2])
+    return NULL;
+  m.kind = yzero->type->kind;
+  GlowNode *q = glow_build(b, GLOW_OP_QUANTIZE_LINEAR, ins, 3, &m, NULL);
+  return q ? &q->results[0] : NULL;
+}
+
+/* The scales of both operands, for products along `behind` further axes behind x's. */
+static GlowValue *both_scales(GlowBuilder *b, const GlowNode *n, GlowValue *x, uint32_t behind_x,
+                              GlowValue *y, uint32_t behind_y) {
+  return binary(b, GLOW_OP_MUL, cast(b, aligned(b, n, x, behind_x), GLOW_KIND_FLOAT),
+                cast(b, aligned(b, n, y, behind_y), GLOW_KIND_FLOAT));
+}
+
+bool glow_lower_qlinear_mat_mul(GlowBuilder *b, const GlowNode *n, GlowValue **results) {
+  GlowValue *x = glow_node_in(n, GLOW_QLINEAR_MAT_MUL_IN_A);
+  GlowValue *y = glow_node_in(n, GLOW_QLINEAR_MAT_MUL_IN_B);
+  bool integers = glow_kind_is_integer(x->type->kind) && glow_kind_is_integer(y->type->kind);
+  GlowValue *sum = product(b, n, integers ? GLOW_KIND_I32 : GLOW_KIND_FLOAT, x, y,
+                           glow_node_in(n, GLOW_QLINEAR_MAT_MUL_IN_AZERO),
+                           glow_node_in(n, GLOW_QLINEAR_MAT_MUL_IN_BZERO));
+  bool vector = !y->type->unranked && y->type->rank == 1; /* the product's rows are its last axis */
+  GlowValue *scale = sum ? both_scales(b, n, glow_node_in(n, GLOW_QLINEAR_MAT_MUL_IN_ASCALE),
+                                       !vector, glow_node_in(n, GLOW_QLINEAR_MAT_MUL_IN_BSCALE), 0)
+                         : NULL;
+  results[0] = scale
+                   ? requantized(b, n, sum, scale, glow_node_in(n, GLOW_QLINEAR_MAT_MUL_IN_YSCALE),
+                                 glow_node_in(n, GLOW_QLINEAR_MAT_MUL_IN_YZERO))
+                   : NULL;
+  return results[0] != NULL;
+}
+
+bool glow_lower_qlinear_conv(GlowBuilder *b, const GlowNode *n, GlowValue **results) {
+  const GlowQLinearConvMembers *m = n->members;
+  GlowConvolutionMembers conv = {
+      .group = m->group, .strides = m->strides, .pads = m->pads, .dilations = m->dilations};
+  GlowValue *w = glow_node_in(n, GLOW_QLINEAR_CONV_IN_W);
+  GlowValue *sum = convolution(
+      b, n, glow_node_in(n, GLOW_QLINEAR_CONV_IN_X), w, glow_node_in(n, GLOW_QLINEAR_CONV_IN_XZERO),
+      glow_node_in(n, GLOW_QLINEAR_CONV_IN_WZERO), glow_node_in(n, GLOW_QLINEAR_CONV_IN_B), conv);
+  GlowValue *scale =
+      sum ? both_scales(b, n, glow_node_in(n, GLOW_QLINEAR_CONV_IN_XSCALE), 0,
+                        glow_node_in(n, GLOW_QLINEAR_CONV_IN_WSCALE), (uint32_t)filter_axes(w))
+          : NULL;
+  results[0] = scale ? requantized(b, n, sum, scale, glow_node_in(n, GLOW_QLINEAR_CONV_IN_YSCALE),
+                                   glow_node_in(n, GLOW_QLINEAR_CONV_IN_YZERO))
+                     : NULL;
+  return results[0] != NULL;
+}
+
+/* ---- DynamicQuantizeLinear --------------------------------------------------------------------
+ */
+
+static GlowValue *reduced(GlowBuilder *b, GlowOp op, GlowValue *x) {
+  /* All reductions have the same members. */
+  GlowReduceMaxMembers all = {.keep = false, .noop = false};
+  return glow_build1(b, op, x, &all, NULL);
+}
+
+/* The range of X widened to 0 becomes 0 to 255, as the function in ONNX's definition has it:
+ *   scale = (max - min) / 255, zero = u8(round(clip(0 - min / scale, 0, 255))) */
+bool glow_lower_dynamic_quantize_linear(GlowBuilder *b, const GlowNode *n, GlowValue **results) {
+  GlowValue *x = glow_node_in(n, 0);
+  GlowValue *none = glow_build_scalar(b, GLOW_KIND_FLOAT, 0);
+  GlowValue *top = glow_build_scalar(b, GLOW_KIND_FLOAT, 255);
+  if (!none || !top)
+    return false;
+  GlowValue *min = binary(b, GLOW_OP_MIN, reduced(b, GLOW_OP_REDUCE_MIN, x), none);
+  GlowValue *max = binary(b, GLOW_OP_MAX, reduced(b, GLOW_OP_REDUCE_MAX, x), none);
+  GlowValue *scale = binary(b, GLOW_OP_DIV, binary(b, GLOW_OP_SUB, max, min), top);
+  GlowValue *zero = binary(b, GLOW_OP_SUB, none, binary(b, GLOW_OP_DIV, min, scale));
+  GlowNode *clip =
+      zero ? glow_build(b, GLOW_OP_CLIP, (GlowValue *[]){zero, none, top}, 3, NULL, NULL) : NULL;
+  GlowValue *rounded = clip ? glow_build1(b, GLOW_OP_ROUND, &clip->results[0], NULL, NULL) : NULL;
+  zero = rounded ? cast(b, rounded, GLOW_KIND_U8) : NULL;
+  GlowNode *y = zero ? glow_build(b, GLOW_OP_QUANTIZE_LINEAR, (GlowValue *[]){x, scale, zero}, 3,
+                                  glow_op_desc[GLOW_OP_QUANTIZE_LINEAR].member_defaults, NULL)
+                     : NULL;
+  results[0] = y ? &y->results[0] : NULL;
+  results[1] = scale;
+  results[2] = zero;
+  return y != NULL;
+}

@@ -1,0 +1,216 @@
+"""Oracles of the quantized operators. Integers are Python's, so that sums wrap only where the text
+says so; divisions and products of scales are done in float, as the definitions have it."""
+import numpy as np
+
+from oracle import Case, Result, Tensor, limits, oracle, round_to
+
+NARROW = ["i8", "u8", "i16", "u16", "i4", "u4", "i2", "u2"]
+FLOAT8 = ["float8e4m3fn", "float8e5m2"]
+BYTES = ["i8", "u8"]
+
+
+def spread(values, shape, axis, block):
+    """Parameters as an array that broadcasts over `shape`."""
+    values = np.asarray(values)
+    if values.size == 1 and not block:
+        return values.reshape([1] * len(shape))
+    if not block:
+        return values.reshape([-1 if i == axis else 1 for i in range(len(shape))])
+    return np.repeat(values, block, axis=axis)[tuple(slice(0, d) for d in shape)]
+
+
+def parameters(g, kind, shape, scale_kind="float"):
+    """A scale and a zero point for one of the three granularities, axis and block."""
+    axis = g.integer(0, len(shape) - 1) if shape else 0
+    how = g.pick(["tensor", "axis", "block"]) if shape else "tensor"
+    block = g.integer(1, 3) if how == "block" else 0
+    dims = () if how == "tensor" else (shape[axis],)
+    if how == "block":
+        dims = tuple(-(-d // block) if i == axis else d for i, d in enumerate(shape))
+    scale = g.tensor(scale_kind, dims, low=0.01, high=2.0)
+    lo, hi = limits(kind) if kind not in FLOAT8 else (0, 0)
+    zero = g.tensor(kind, dims, low=lo, high=hi)
+    return scale, zero, axis, block
+
+
+def narrow(kind, v):
+    return round_to(kind, np.asarray(v, np.float64)).astype(np.float64)
+
+
+def quantized(kind, x, scale, zero, precision="float"):
+    """clamp(rint(x / scale) + zero), the quotient in `precision`; NaN counts as 0."""
+    q = np.rint(narrow(precision, narrow(precision, x) / scale))
+    lo, hi = limits(kind)
+    q = np.where(np.isnan(q), 0, np.clip(q, -2.0**40, 2.0**40))
+    return np.clip(q + zero, lo, hi).astype(np.int64)
+
+
+@oracle("QuantizeLinear")
+def quantize_linear(g):
+    for kind in NARROW:
+        precision = g.pick(["float", "float16", "bfloat16"])
+        x = g.tensor(g.pick(["float", "float16", "bfloat16", "i32"]), g.shape(low=1, zero=False))
+        scale, zero, axis, block = parameters(g, kind, x.shape, precision)
+        s, z = (spread(p.wide(), x.shape, axis, block).astype(np.float64) for p in (scale, zero))
+        wide = narrow("float", x.wide().astype(np.float64))
+        want = quantized(kind, wide, s, z, precision)
+        members = f"axis = {axis}, block = {block}"
+        yield Case([x, scale, zero], [Result(kind, want)], members=members)
+        want = quantized(kind, wide, s, 0, precision)
+        yield Case([x, scale], [Result(kind, want)], members=members + f", kind = {kind}")
+    for kind in FLOAT8:
+        # Without `saturate`, as Cast's: infinity or NaN.
+        x = g.tensor("float", g.shape(low=1, zero=False))
+        scale, zero, axis, block = parameters(g, kind, x.shape)
+        q = narrow("float", x.wide() / spread(scale.wide(), x.shape, axis, block))
+        members = f"axis = {axis}, block = {block}, saturate = false"
+        # -0 + 0 is +0
+        yield Case([x, scale, zero], [Result(kind, round_to(kind, q + 0.0))], members=members, ulps=0)
+    yield Case([x, Tensor("float", [1.0] * (x.shape[0] + 1))], members="axis = 0", error="Scale")
+    yield Case([x, Tensor("float", 1.0), Tensor("i8", 0)], members="block = -1", error="block is -1")
+
+
+@oracle("DequantizeLinear")
+def dequantize_linear(g):
+    for kind in NARROW + FLOAT8 + ["i32"]:
+        x = g.tensor(kind, g.shape(low=1, zero=False), special=kind not in FLOAT8)  # the Cast saturates
+        to = g.pick(["float", "float16", "bfloat16"])
+        scale, zero, axis, block = parameters(g, kind, x.shape, to)
+        s, z = (spread(p.wide(), x.shape, axis, block).astype(np.float64) for p in (scale, zero))
+        difference = narrow("float", x.wide().astype(np.float64) - z)
+        want = narrow("float", difference * s)
+        yield Case([x, scale, zero], [Result(to, want)], members=f"axis = {axis}, block = {block}",
+                   ulps=0)
+    yield Case([Tensor("u8", [1, 2]), Tensor("float", 1.0), Tensor("i8", 0)], error="ZeroPoint")
+
+
+@oracle("DynamicQuantizeLinear")
+def dynamic_quantize_linear(g):
+    x = g.tensor("float", g.shape(zero=False), low=-3, high=3)
+    for data in (x.data, np.abs(x.data), -np.abs(x.data), np.zeros_like(x.data)):
+        low, high = np.minimum(data.min(), np.float32(0)), np.maximum(data.max(), np.float32(0))
+        scale = (high - low) / np.float32(255)
+        zero = np.rint(np.clip(np.float32(0) - low / scale, 0, 255))
+        zero = 0 if np.isnan(zero) else int(zero)
+        want = quantized("u8", data.astype(np.float64), scale, zero)
+        yield Case([Tensor("float", data)],
+                   [Result("u8", want), Result("float", scale), Result("u8", np.array(zero))], ulps=0)
+
+
+def matrices(g):
+    batch = [g.integer(1, 3) for _ in range(g.integer(0, 2))]
+    m, k, n = (g.integer(1, 5) for _ in range(3))
+    return (*batch, m, k), (*(batch if g.integer(0, 1) else []), k, n)
+
+
+def lines(g, kind, shape, summed, **kw):
+    """One number, one for each row or column, or that for each matrix."""
+    line = shape[-1] if summed == -2 else shape[-2]
+    full = tuple(1 if i - len(shape) == summed else d for i, d in enumerate(shape))
+    dims = g.pick([(), (1,), (line,), full])
+    t = g.tensor(kind, dims, **kw)
+    wide = t.wide()
+    return t, wide.reshape(-1, 1) if dims == (line,) and line > 1 and summed == -1 else wide
+
+
+def wrapped(v):
+    return (v.astype(object) + 2**31) % 2**32 - 2**31
+
+
+@oracle("MatMulInteger")
+def mat_mul_integer(g):
+    for a_kind in BYTES:
+        for b_kind in BYTES:
+            a_shape, b_shape = matrices(g)
+            a, b = g.tensor(a_kind, a_shape), g.tensor(b_kind, b_shape)
+            azero, az = lines(g, a_kind, a_shape, -1)
+            bzero, bz = lines(g, b_kind, b_shape, -2)
+            want = (a.data.astype(np.int64) - az) @ (b.data.astype(np.int64) - bz)
+            yield Case([a, b, azero, bzero], [Result("i32", want)])
+            yield Case([a, b], [Result("i32", a.data.astype(np.int64) @ b.data.astype(np.int64))])
+    vector = g.tensor("u8", (a_shape[-1],))
+    yield Case([a, vector], [Result("i32", a.data.astype(np.int64) @ vector.data.astype(np.int64))])
+    yield Case([a, b, None, Tensor(b_kind, [1] * (b_shape[-1] + 1))], error="BZero")
+    yield Case([a, b, Tensor("u8" if a_kind == "i8" else "i8", 1)], error="AZero")
+
+
+@oracle("QLinearMatMul")
+def qlinear_mat_mul(g):
+    for kind in BYTES:
+        a_shape, b_shape = matrices(g)
+        a, b = g.tensor(g.pick(BYTES), a_shape), g.tensor(g.pick(BYTES), b_shape)
+        scale_kind = g.pick(["float", "float16", "bfloat16"])
+        azero, az = lines(g, a.kind, a_shape, -1)
+        bzero, bz = lines(g, b.kind, b_shape, -2)
+        ascale, s = lines(g, scale_kind, a_shape, -1, low=0.01, high=1)
+        bscale, t = lines(g, scale_kind, b_shape, -2, low=0.01, high=1)
+        yscale = g.tensor(scale_kind, (), low=0.1, high=10)
+        yzero = g.tensor(kind, ())
+        total = (a.data.astype(np.int64) - az) @ (b.data.astype(np.int64) - bz)
+        product = narrow("float", narrow("float", total) * narrow("float", s * t))
+        want = quantized(kind, product, yscale.wide(), yzero.wide().astype(np.int64))
+        yield Case([a, ascale, azero, b, bscale, bzero, yscale, yzero], [Result(kind, want)])
+    two = Tensor(scale_kind, [1.0, 2.0])
+    yield Case([a, ascale, azero, b, bscale, bzero, two, yzero], error="YScale has type")
+
+
+def convolution(x, w, group, stride, pad):
+    """2-D, with exact integers; `x` is padded with 0."""
+    x = np.pad(x.astype(np.int64), [(0, 0), (0, 0), (pad, pad), (pad, pad)])
+    w = w.astype(np.int64)
+    n, c, h, wd = x.shape
+    o, ci, kh, kw = w.shape
+    y = np.zeros((n, o, (h - kh) // stride + 1, (wd - kw) // stride + 1), np.int64)
+    for f in range(o):
+        first = f // (o // group) * ci
+        for i in range(y.shape[2]):
+            for j in range(y.shape[3]):
+                box = x[:, first:first + ci, i * stride:i * stride + kh, j * stride:j * stride + kw]
+                y[:, f, i, j] = (box * w[f]).sum((1, 2, 3))
+    return y
+
+
+def windows(g):
+    group, ci, o = g.pick([1, 1, 2, 3]), g.pick([1, 2, 17]), g.pick([1, 2, 18])
+    k = g.integer(1, 3)
+    return (g.integer(1, 2), group * ci, g.integer(k, 6), g.integer(k, 6)), \
+        (group * o, ci, k, k), group, g.integer(1, 2), g.integer(0, k - 1)
+
+
+@oracle("ConvInteger")
+def conv_integer(g):
+    for x_kind in BYTES:
+        xs, ws, group, stride, pad = windows(g)
+        x, w = g.tensor(x_kind, xs), g.tensor(g.pick(BYTES), ws)
+        members = f"group = {group}, strides = [{stride}, {stride}], pads = [{pad}, {pad}, {pad}, {pad}]"
+        xzero = g.tensor(x_kind, g.pick([(), (1,)]))
+        wzero = g.tensor(w.kind, g.pick([(), (1,), (ws[0],)]))
+        want = convolution(x.data.astype(np.int64) - xzero.data,
+                           w.data.astype(np.int64) - wzero.data.reshape(-1, 1, 1, 1), group, stride, pad)
+        yield Case([x, w, xzero, wzero], [Result("i32", want)], members=members)
+        yield Case([x, w], [Result("i32", convolution(x.data, w.data, group, stride, pad))],
+                   members=members)
+    yield Case([x, w, Tensor(x_kind, [1, 2])], members=members, error="XZero has type")
+
+
+@oracle("QLinearConv")
+def qlinear_conv(g):
+    for kind in BYTES:
+        xs, ws, group, stride, pad = windows(g)
+        x, w = g.tensor(g.pick(BYTES), xs), g.tensor(g.pick(BYTES), ws)
+        members = f"group = {group}, strides = [{stride}, {stride}], pads = [{pad}, {pad}, {pad}, {pad}]"
+        per = g.pick([(), (ws[0],)])
+        xzero, wzero, yzero = g.tensor(x.kind, ()), g.tensor(w.kind, per), g.tensor(kind, ())
+        xscale, wscale = g.tensor("float", (), low=0.01, high=1), g.tensor("float", per, low=0.01, high=1)
+        yscale, bias = g.tensor("float", (), low=0.1, high=10), g.tensor("i32", (ws[0],), low=-9, high=9)
+        total = convolution(x.data.astype(np.int64) - xzero.data,
+                            w.data.astype(np.int64) - wzero.data.reshape(-1, 1, 1, 1), group, stride, pad)
+        total = total + bias.data.reshape(1, -1, 1, 1)
+        scale = narrow("float", xscale.wide() * wscale.wide()).reshape(1, -1, 1, 1)
+        want = quantized(kind, narrow("float", narrow("float", total) * scale), yscale.wide(),
+                         yzero.wide().astype(np.int64))
+        yield Case([x, xscale, xzero, w, wscale, wzero, yscale, yzero, bias], [Result(kind, want)],
+                   members=members)
+    wrong = Tensor("float", [1.0] * (ws[0] + 1))
+    yield Case([x, xscale, xzero, w, wrong, wzero, yscale, yzero], members=members,
+               error="WScale has type")
