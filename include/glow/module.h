@@ -22,7 +22,7 @@ GLOW_API GlowStatus glow_module_load_text(GlowContext *ctx, const char *name, co
 /* Runs passes: a pipeline string such as "lower,fixpoint(dce),fold-bn", or "O2". */
 GLOW_API GlowStatus glow_module_run_passes(GlowModule *module, const char *pipeline);
 
-/* Checks every rule of the language reference. */
+/* Checks every rule of the language reference; fails also if building it failed (build.h). */
 GLOW_API GlowStatus glow_module_check(GlowModule *module);
 
 /* Prints the canonical text, payload included. On GLOW_OK *text has *size bytes and a NUL behind

@@ -67,7 +67,7 @@ GlowStatus glow_module_run_passes(GlowModule *module, const char *pipeline) {
 static void check(GlowContext *ctx, void *arg) {
   (void)ctx;
   Request *r = arg;
-  r->status = glow_module_verify(r->module) ? GLOW_OK : GLOW_BAD_INPUT;
+  r->status = !r->module->broken && glow_module_verify(r->module) ? GLOW_OK : GLOW_BAD_INPUT;
 }
 
 GlowStatus glow_module_check(GlowModule *module) {

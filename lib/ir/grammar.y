@@ -34,9 +34,13 @@ void glow_grammar_recovered(void *grammar) { ((yyParser *)grammar)->yyerrcnt = -
 %stack_overflow { p->no_memory = true; }
 %fallback IDENT PLACEHOLDER VARIABLE CONSTANT SPLAT RANDOM RESOURCE EVAL PAYLOAD ELIDED OF FROM WRT
   KEEPING SEEDABLE YIELD RETURN NONE PRED LOC WITH AT ALLOC VIEW DEALLOC SEQ OPT BOOLEAN.
-%token TAIL BAD.
+%token TAIL BAD FRAGMENT.
 
 file ::= header items.
+/* Pieces that parse_fragment.c asks for; no text contains the first token. */
+file ::= FRAGMENT COLON type(T).              { p->fragment_type = T; }
+file ::= FRAGMENT EQ init.
+file ::= FRAGMENT LBRACE attrlist RBRACE.
 
 header ::= .
 header ::= MODULE(T) modname(N) attrs.        { glow_parse_header(p, &T, N.length ? &N : NULL); }

@@ -183,6 +183,7 @@ struct GlowModule {
   uint32_t next_id;
   GlowStr path_dir; /* folder that relative resource paths start from */
   bool elided;
+  bool broken; /* a call of the public builder failed */
 };
 
 /* ---- Modules --------------------------------------------------------------------------------- */
@@ -346,6 +347,20 @@ GlowNode *glow_value_def(const GlowValue *v, GlowOp op);
 GlowModule *glow_module_parse(GlowContext *ctx, const char *name, const char *data, size_t size);
 /* True if the bytes look like one of our texts rather than a binary format. */
 bool glow_text_is_module(const char *data, size_t size);
+
+/* The operator, or instruction, whose name is near `word`; NULL if none is. */
+const char *glow_op_nearest(const char *word, bool instr);
+
+/* Pieces of text for callers that build modules by hand; `what` is what diagnostics call them. The
+ * text is copied. A type; NULL after a diagnostic. */
+const GlowType *glow_type_parse(GlowModule *m, const char *what, const char *text);
+/* What stands behind `=` of a variable or constant of this type, but for eval and payload. */
+bool glow_init_parse(GlowModule *m, const char *what, const char *text, const GlowType *type,
+                     GlowInit *init);
+/* What stands between the braces of a node or instruction, on top of the defaults that `members`
+ * holds; arrays live in the module's arena. */
+bool glow_members_parse(GlowModule *m, const char *what, GlowOp op, bool instr, const char *text,
+                        void *members);
 
 typedef struct GlowPrintOptions {
   const char

@@ -405,7 +405,7 @@ static bool is_sync(GlowParser *p, int kind, const GlowToken *t) {
          (t->fresh && p->lexer.braces == inside && starts_statement(kind));
 }
 
-static void feed(GlowParser *p, int kind, const GlowToken *t) {
+void glow_parse_feed(GlowParser *p, int kind, const GlowToken *t) {
   glow_grammar(p->grammar, kind, *t);
   if (p->no_memory)
     glow_throw(p->ctx, GLOW_NO_MEMORY);
@@ -415,11 +415,11 @@ static void feed(GlowParser *p, int kind, const GlowToken *t) {
  * closed. */
 static void resume(GlowParser *p, int kind, const GlowToken *t) {
   p->panic = false;
-  feed(p, GLOW_TOK_SYNC, t);
+  glow_parse_feed(p, GLOW_TOK_SYNC, t);
   glow_grammar_recovered(p->grammar);
   if (starts_item(kind))
     for (uint32_t open = p->scopes.count; open > 0 && !p->panic; --open)
-      feed(p, GLOW_TOK_RBRACE, t);
+      glow_parse_feed(p, GLOW_TOK_RBRACE, t);
 }
 
 static void feed_or_skip(GlowParser *p, int kind, const GlowToken *t) {
@@ -430,12 +430,12 @@ static void feed_or_skip(GlowParser *p, int kind, const GlowToken *t) {
     resume(p, kind, t);
     resumed = true;
   }
-  feed(p, kind, t);
+  glow_parse_feed(p, kind, t);
   /* The token that was not expected may itself start the next statement. */
   if (p->panic && !resumed && kind != GLOW_TOK_EOF && is_sync(p, kind, t)) {
     resume(p, kind, t);
     if (!p->panic)
-      feed(p, kind, t);
+      glow_parse_feed(p, kind, t);
   }
 }
 
@@ -482,14 +482,14 @@ static void drive(GlowParser *p) {
   }
 }
 
-static void free_grammar(void *grammar) { glow_grammarFree(grammar, free); }
+void glow_parse_free_grammar(void *grammar) { glow_grammarFree(grammar, free); }
 
 static void parse(GlowParser *p) {
   GlowDefer release;
   p->grammar = glow_grammarAlloc(malloc, p);
   if (!p->grammar)
     glow_throw(p->ctx, GLOW_NO_MEMORY);
-  glow_defer_push(p->ctx, &release, free_grammar, p->grammar);
+  glow_defer_push(p->ctx, &release, glow_parse_free_grammar, p->grammar);
   drive(p);
   glow_defer_pop(p->ctx, &release, true);
 }
@@ -500,9 +500,8 @@ static void make_error_value(GlowParser *p) {
       glow_block_add_param(nowhere, glow_str(p->ctx, "error"), glow_type_error(p->ctx));
 }
 
-GlowModule *glow_module_parse(GlowContext *ctx, const char *name, const char *data, size_t size) {
-  unsigned before = ctx->errors;
-  GlowArena *arena = glow_arena_create(ctx);
+GlowParser *glow_parser_create(GlowContext *ctx, GlowArena *arena, const char *name,
+                               const char *data, size_t size) {
   GlowParser *p = GLOW_NEW(arena, GlowParser);
   p->ctx = ctx;
   p->arena = arena;
@@ -510,11 +509,18 @@ GlowModule *glow_module_parse(GlowContext *ctx, const char *name, const char *da
   p->size = size;
   p->file = glow_str(ctx, name);
   p->at = -1;
+  glow_source_add(ctx, name, data, size);
+  glow_lexer_init(&p->lexer, p);
+  return p;
+}
+
+GlowModule *glow_module_parse(GlowContext *ctx, const char *name, const char *data, size_t size) {
+  unsigned before = ctx->errors;
+  GlowArena *arena = glow_arena_create(ctx);
+  GlowParser *p = glow_parser_create(ctx, arena, name, data, size);
   p->module = glow_module_create(ctx, NULL);
   p->module->path_dir = glow_path_dir(ctx, name);
-  glow_source_add(ctx, name, data, size);
   make_error_value(p);
-  glow_lexer_init(&p->lexer, p);
   parse(p);
   if (!p->fatal) {
     glow_parse_payload(p);

@@ -255,13 +255,7 @@ void glow_parse_origin(GlowParser *p, const GlowToken *file, const GlowToken *na
     p->origin = o;
 }
 
-static GlowOp find_op(GlowParser *p, const GlowToken *t, bool instr) {
-  const char *s = glow_token_text(p, t);
-  GlowOp op = instr ? glow_op_from_instr_name(s, t->length) : glow_op_from_node_name(s, t->length);
-  if (op != GLOW_OP_COUNT && GLOW_HAS(&glow_op_desc[op], SYNTAX))
-    op = GLOW_OP_COUNT; /* yield and its like have words of their own */
-  if (op != GLOW_OP_COUNT)
-    return op;
+const char *glow_op_nearest(const char *word, bool instr) {
   const char *names[GLOW_OP_COUNT];
   size_t n = 0;
   for (uint32_t i = 0; i < GLOW_OP_COUNT; ++i) {
@@ -270,8 +264,18 @@ static GlowOp find_op(GlowParser *p, const GlowToken *t, bool instr) {
     if (name && !GLOW_HAS(d, SYNTAX))
       names[n++] = name;
   }
+  return glow_nearest(word, names, n);
+}
+
+static GlowOp find_op(GlowParser *p, const GlowToken *t, bool instr) {
+  const char *s = glow_token_text(p, t);
+  GlowOp op = instr ? glow_op_from_instr_name(s, t->length) : glow_op_from_node_name(s, t->length);
+  if (op != GLOW_OP_COUNT && GLOW_HAS(&glow_op_desc[op], SYNTAX))
+    op = GLOW_OP_COUNT; /* yield and its like have words of their own */
+  if (op != GLOW_OP_COUNT)
+    return op;
   GlowStr word = glow_parse_word(p, t);
-  const char *near = word ? glow_nearest(word, names, n) : NULL;
+  const char *near = word ? glow_op_nearest(word, instr) : NULL;
   const char *what = instr ? "instruction" : "operator";
   if (near)
     glow_parse_error(p, t, "unknown %s '%s'; did you mean '%s'?", what, word, near);

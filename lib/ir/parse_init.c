@@ -368,7 +368,7 @@ static bool check_init_type(GlowParser *p, const GlowType *type) {
   return true;
 }
 
-static bool finish_init(GlowParser *p, const GlowType *type) {
+bool glow_parse_finish_init(GlowParser *p, const GlowType *type) {
   if (p->init.kind == GLOW_INIT_NONE || glow_type_is_error(type))
     return false;
   if (!check_init_type(p, type))
@@ -391,7 +391,7 @@ void glow_parse_storage(GlowParser *p, GlowStorageClass cls, const GlowToken *na
   GlowStorage *old = wanted ? glow_module_storage(p->module, wanted) : NULL;
   if (has_init && cls == GLOW_PLACEHOLDER)
     glow_parse_error(p, &p->init_token, "a placeholder has no initializer: the caller binds it");
-  else if (has_init && !finish_init(p, type) && p->init.kind != GLOW_INIT_PAYLOAD)
+  else if (has_init && !glow_parse_finish_init(p, type) && p->init.kind != GLOW_INIT_PAYLOAD)
     p->init.kind = GLOW_INIT_NONE;
   if (old) {
     glow_parse_error(p, name, "'@%s' is declared twice", wanted);

@@ -126,8 +126,16 @@ struct GlowParser {
   GlowToken init_token; /* where the initializer starts */
   int64_t at;
   GlowValue *error_value;            /* stands for what could not be resolved */
+  const GlowType *fragment_type;    /* of a fragment that is a type */
   uint64_t payload_at, payload_size; /* of the bytes behind the text; 0 if there are none */
 };
+
+/* A parser for a text that the context now quotes; its scratch memory is `arena`. */
+GlowParser *glow_parser_create(GlowContext *ctx, GlowArena *arena, const char *name,
+                               const char *data, size_t size);
+/* Gives the generated parser a token. */
+void glow_parse_feed(GlowParser *p, int kind, const GlowToken *t);
+void glow_parse_free_grammar(void *grammar); /* a GlowDefer release */
 
 /* ---- Messages ---------------------------------------------------------------------------------
  */
@@ -206,6 +214,8 @@ void glow_parse_init_elided(GlowParser *p, const GlowToken *t);
 void glow_parse_init_eval(GlowParser *p, const GlowToken *t, GlowBlock *block);
 void glow_parse_storage(GlowParser *p, GlowStorageClass cls, const GlowToken *name,
                         const GlowType *type, bool has_init);
+/* Completes the initializer at hand for a value of this type. */
+bool glow_parse_finish_init(GlowParser *p, const GlowType *type);
 /* After the last item: gives payload storage its bytes. */
 void glow_parse_payload(GlowParser *p);
 

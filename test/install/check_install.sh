@@ -1,6 +1,7 @@
 #!/bin/sh
-# check_install.sh SOURCE BUILD: installs into a scratch prefix, then builds and runs a consumer twice, by
-# find_package and by pkg-config, and runs an installed tool.
+# check_install.sh SOURCE BUILD: installs into a scratch prefix, then builds and runs a consumer and the example
+# build-lenet twice, by find_package and by pkg-config, and runs an installed tool. What build-lenet prints is
+# the canonical text of Figure 3.
 set -eu
 source=$1 build=$2
 scratch=$build/test/install
@@ -15,4 +16,8 @@ PKG_CONFIG_PATH=$(dirname "$(find "$scratch/prefix" -name glow.pc)")
 export PKG_CONFIG_PATH
 cc -o "$scratch/consumer" "$source/test/install/consumer.c" $(pkg-config --cflags --libs glow)
 LD_LIBRARY_PATH=$(pkg-config --variable=libdir glow) "$scratch/consumer"
+cc -o "$scratch/build-lenet" "$source/examples/build-lenet/build-lenet.c" $(pkg-config --cflags --libs glow)
+"$scratch/prefix/bin/glow-opt" "$source/test/ir/figure3.gir" >"$scratch/figure3.gir"
+"$scratch/build/build-lenet" | diff - "$scratch/figure3.gir"
+LD_LIBRARY_PATH=$(pkg-config --variable=libdir glow) "$scratch/build-lenet" | diff - "$scratch/figure3.gir"
 printf 'declare {\n}\n' | "$scratch/prefix/bin/glow-opt" -
