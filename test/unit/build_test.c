@@ -100,7 +100,7 @@ static const Mistake mistakes[] = {
      .initializer = "resource(\"/no/file.safetensors\", \"w\")",
      .message = "/no/file"},
     {.type = "i64<2>",
-     .initializer = "random {kind = normal, mean = 0.0, stddev = 1.0, seed = 1}",
+     .initializer = "random {kind = normal, mean = 0.0, scale = 1.0, seed = 1}",
      .message = "floating-point"},
     {.op = "Rely", .message = "did you mean 'Relu'?"},
     {.op = "Relu", .members = "bogus = 1", .message = "has no 'bogus'"},
