@@ -9,7 +9,8 @@
 /* Small rewrites of single nodes. */
 #define SIMPLIFY "algebraic,simplify-clip,simplify-cast,eliminate-noop"
 /* Shapes and movement. */
-#define MOVE "merge-pad,simplify-reshape,simplify-transpose"
+#define MOVE                                                                                       \
+  "gather-constant,merge-slice,merge-concat,merge-pad,simplify-reshape,simplify-transpose"
 #define O2_ROUND "fixpoint(constant-fold," SIMPLIFY ",cse,fold-bn," MOVE ",dce)"
 
 /* Operators in what spells them: before anything moves into neighbours, or is lowered. */
@@ -20,7 +21,7 @@
 static const char *const graph_pipelines[] = {
     "lower",
     RECOGNIZE ",fold-bn,lower,simplify-reshape,simplify-transpose,fold-bn,constant-fold," SIMPLIFY
-              ",merge-pad,cse,dce",
+              "," MOVE ",cse,dce",
     RECOGNIZE ",merge-matmul," O2_ROUND ",lower," O2_ROUND,
 };
 

@@ -4,10 +4,9 @@
  *   +0                    Convolution; AveragePool that counts padding, or has none of its own
  *   the smallest value    MaxPool without Argmax (its indices would change)
  *
- * The Pad goes if nothing else uses it. Exact: a tap outside takes part as +0, and a chain of sums
- * that starts at +0 never is -0. */
-#include "pass/pass.h"
-#include "transforms/transforms.h"
+ * and merging a Pad into the Pad after it. The Pad goes if nothing else uses it. Exact: a tap
+ * outside takes part as +0, and a chain of sums that starts at +0 never is -0. */
+#include "transforms/rules.h"
 
 #include <math.h>
 
@@ -96,8 +95,40 @@ static bool sum_pads(const Window *w, uint32_t rank, const int64_t *amounts, uin
   return true;
 }
 
+/* Pad(Pad(x)) with the same fill -> Pad(x), if neither crops. */
+static bool merge_pads(GlowPassRun *run, GlowNode *n) {
+  const GlowNode *inner = glow_value_def(glow_node_in(n, GLOW_PAD_IN_X), GLOW_OP_PAD);
+  int64_t amounts[2 * GLOW_MAX_RANK], more[2 * GLOW_MAX_RANK];
+  GlowScalar fill = {.f = 0}, other = {.f = 0};
+  if (!inner || inner->pred.value != n->pred.value)
+    return false;
+  GlowValue *x = glow_node_in(inner, GLOW_PAD_IN_X), *v = glow_node_in(n, GLOW_PAD_IN_VALUE),
+            *w = glow_node_in(inner, GLOW_PAD_IN_VALUE);
+  uint32_t rank = x->type->rank;
+  if (((const GlowPadMembers *)n->members)->mode != GLOW_PAD_MODE_CONSTANT ||
+      ((const GlowPadMembers *)inner->members)->mode != GLOW_PAD_MODE_CONSTANT ||
+      x->type->unranked || (v && !glow_value_splat(v, &fill)) ||
+      (w && !glow_value_splat(w, &other)) || fill.f != other.f ||
+      signbit(fill.f) != signbit(other.f) || fill.i != other.i || !pad_amounts(n, rank, amounts) ||
+      !pad_amounts(inner, rank, more))
+    return false;
+  for (uint32_t i = 0; i < 2 * rank; ++i)
+    if (amounts[i] < 0 || more[i] < 0 || __builtin_add_overflow(amounts[i], more[i], &amounts[i]))
+      return false;
+  GlowBuilder b = glow_builder_before(n);
+  GlowValue *ins[] = {x, glow_constant_ints(run->module, n, "pads", amounts, 2 * rank), v ? v : w};
+  GlowNode *both = glow_build(&b, GLOW_OP_PAD, ins, 3, NULL, NULL);
+  if (both)
+    glow_replace_by(run, n, &both->results[0], "merged two Pads");
+  return both != NULL;
+}
+
 static bool merge(GlowNode *n, void *arg) {
   GlowPassRun *run = arg;
+  if (n->op == GLOW_OP_PAD) {
+    merge_pads(run, n);
+    return true;
+  }
   GlowNode *pad = n->noperands ? glow_value_def(glow_node_in(n, 0), GLOW_OP_PAD) : NULL;
   if (!pad || pad->pred.value != n->pred.value)
     return true;

@@ -1,0 +1,135 @@
+/* Pieces of values: reading Slice and Split, writing Slice. */
+#include "transforms/pieces.h"
+
+GlowPiece glow_piece_whole(GlowValue *v) {
+  GlowPiece p = {.source = v, .rank = v->type->rank};
+  for (uint32_t i = 0; i < p.rank; ++i) {
+    p.step[i] = 1;
+    p.size[i] = v->type->dims[i].size;
+  }
+  return p;
+}
+
+bool glow_piece_is_whole_along(const GlowPiece *p, uint32_t k) {
+  int64_t extent = p->source->type->dims[k].size;
+  return p->size[k] == extent && (extent <= 1 || (p->start[k] == 0 && p->step[k] == 1));
+}
+
+bool glow_piece_is_whole(const GlowPiece *p) {
+  for (uint32_t i = 0; i < p->rank; ++i)
+    if (!glow_piece_is_whole_along(p, i))
+      return false;
+  return true;
+}
+
+/* ---- Reading --------------------------------------------------------------------------------- */
+
+/* A list of known integers of any kind; absent lists are empty. */
+typedef struct Ints {
+  const GlowTensor *t;
+  int64_t count;
+} Ints;
+
+static bool read_ints(const GlowNode *n, uint32_t operand, Ints *list) {
+  const GlowValue *v = glow_node_in(n, operand);
+  *list = (Ints){0};
+  if (!v)
+    return true;
+  list->t = glow_value_known(v);
+  if (list->t)
+    list->count = glow_tensor_elements(list->t);
+  return list->t != NULL;
+}
+
+static int64_t clamp(int64_t v, int64_t low, int64_t high) {
+  return v < low ? low : v > high ? high : v;
+}
+
+/* The first element of a Slice of an axis, with ONNX's rules; the count comes from the type. */
+static int64_t first_element(int64_t start, int64_t step, int64_t extent) {
+  if (start < 0)
+    start = start < -extent ? (step > 0 ? 0 : -1) : start + extent;
+  return step > 0 ? clamp(start, 0, extent) : clamp(start, -1, extent - 1);
+}
+
+static bool read_slice(const GlowNode *n, GlowPiece *p) {
+  Ints starts, axes, steps;
+  if (!read_ints(n, GLOW_SLICE_IN_STARTS, &starts) || !read_ints(n, GLOW_SLICE_IN_AXES, &axes) ||
+      !read_ints(n, GLOW_SLICE_IN_STEPS, &steps) || !starts.t ||
+      !glow_value_known(glow_node_in(n, GLOW_SLICE_IN_ENDS)))
+    return false;
+  const GlowType *t = n->results[0].type;
+  for (int64_t i = 0; i < starts.count; ++i) {
+    int64_t axis = axes.t ? glow_tensor_get_int(axes.t, i) : i;
+    uint32_t k = (uint32_t)(axis < 0 ? axis + p->rank : axis);
+    p->step[k] = steps.t ? glow_tensor_get_int(steps.t, i) : 1;
+    p->start[k] = first_element(glow_tensor_get_int(starts.t, i), p->step[k], p->size[k]);
+    p->size[k] = t->dims[k].size;
+  }
+  return true;
+}
+
+static bool read_split(const GlowNode *n, const GlowValue *v, GlowPiece *p) {
+  int64_t axis = ((const GlowSplitMembers *)n->members)->axis;
+  uint32_t k = (uint32_t)(axis < 0 ? axis + p->rank : axis);
+  int64_t start = 0;
+  for (uint32_t i = 0; i < v->index; ++i) {
+    if (!glow_type_is_static(n->results[i].type))
+      return false;
+    start += n->results[i].type->dims[k].size;
+  }
+  p->start[k] = start;
+  p->size[k] = v->type->dims[k].size;
+  return true;
+}
+
+bool glow_piece_of(const GlowValue *v, const GlowNode *user, GlowPiece *p) {
+  GlowNode *n = v->kind == GLOW_VALUE_RESULT ? v->def.node : NULL;
+  if (!n || (n->op != GLOW_OP_SLICE && n->op != GLOW_OP_SPLIT) ||
+      n->pred.value != user->pred.value || !glow_type_is_static(v->type))
+    return false;
+  GlowValue *x = glow_node_in(n, 0);
+  if (!glow_type_is_static(x->type) || x->type->layout || v->type->layout)
+    return false;
+  *p = glow_piece_whole(x);
+  return n->op == GLOW_OP_SLICE ? read_slice(n, p) : read_split(n, v, p);
+}
+
+/* ---- Writing --------------------------------------------------------------------------------- */
+
+/* Where a Slice ends behind the last element; before the first one it has to say so by a number
+ * that stays negative. */
+static int64_t end_of(const GlowPiece *p, uint32_t k) {
+  int64_t last = p->start[k] + (p->size[k] - 1) * p->step[k];
+  if (p->size[k] == 0)
+    return p->start[k];
+  if (p->step[k] > 0)
+    return last + 1;
+  return last > 0 ? last - 1 : INT64_MIN;
+}
+
+GlowValue *glow_piece_build(GlowBuilder *b, const GlowNode *n, const GlowPiece *p) {
+  int64_t starts[GLOW_MAX_RANK], ends[GLOW_MAX_RANK], axes[GLOW_MAX_RANK], steps[GLOW_MAX_RANK];
+  uint32_t count = 0;
+  bool has_steps = false;
+  for (uint32_t k = 0; k < p->rank; ++k) {
+    if (glow_piece_is_whole_along(p, k))
+      continue;
+    bool empty = p->size[k] == 0;
+    starts[count] = empty ? 0 : p->start[k];
+    ends[count] = empty ? 0 : end_of(p, k);
+    axes[count] = k;
+    steps[count] = empty ? 1 : p->step[k];
+    has_steps |= steps[count] != 1;
+    ++count;
+  }
+  if (count == 0)
+    return p->source;
+  GlowModule *m = b->module;
+  GlowValue *ins[] = {p->source, glow_constant_ints(m, n, "starts", starts, count),
+                      glow_constant_ints(m, n, "ends", ends, count),
+                      glow_constant_ints(m, n, "axes", axes, count),
+                      has_steps ? glow_constant_ints(m, n, "steps", steps, count) : NULL};
+  GlowNode *slice = glow_build(b, GLOW_OP_SLICE, ins, has_steps ? 5 : 4, NULL, NULL);
+  return slice ? &slice->results[0] : NULL;
+}

@@ -1,0 +1,26 @@
+/* Pieces: boxes of another value that Slice and Split cut out, in one form. */
+#ifndef GLOW_TRANSFORMS_PIECES_H
+#define GLOW_TRANSFORMS_PIECES_H
+
+#include "transforms/transforms.h"
+
+/* Element i along an axis of the piece is element start + i * step of the source. */
+typedef struct GlowPiece {
+  GlowValue *source; /* of a static type */
+  uint32_t rank;
+  int64_t start[GLOW_MAX_RANK], step[GLOW_MAX_RANK], size[GLOW_MAX_RANK];
+} GlowPiece;
+
+/* All of v, which has a static type. */
+GlowPiece glow_piece_whole(GlowValue *v);
+/* What v is a piece of, if a Slice or a Split with the predicate of `user` defines it and all its
+ * amounts are known. */
+bool glow_piece_of(const GlowValue *v, const GlowNode *user, GlowPiece *p);
+/* Whether p takes every element of its source, or along axis k, in order. */
+bool glow_piece_is_whole(const GlowPiece *p);
+bool glow_piece_is_whole_along(const GlowPiece *p, uint32_t k);
+/* The Slice that cuts p out, with constants named after `n`; the source itself if p is all of it.
+ * NULL after a diagnostic. */
+GlowValue *glow_piece_build(GlowBuilder *b, const GlowNode *n, const GlowPiece *p);
+
+#endif
