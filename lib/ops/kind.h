@@ -22,6 +22,12 @@ typedef enum GlowKindClass {
   GLOW_CLASS_STRING
 } GlowKindClass;
 
+/* An element of kind string. */
+typedef struct GlowString {
+  char *data; /* not NUL-terminated; owned by the tensor if the tensor owns its data */
+  size_t length;
+} GlowString;
+
 typedef struct GlowKindInfo {
   const char *name;
   uint32_t bits; /* in memory; a string element is a GlowString (pointer, length) */

@@ -10,11 +10,6 @@
 #include "ops/desc.h"
 #include "tensor/type.h"
 
-typedef struct GlowString {
-  char *data; /* not NUL-terminated; owned by the tensor if the tensor owns its data */
-  size_t length;
-} GlowString;
-
 typedef struct GlowTensor GlowTensor;
 struct GlowTensor {
   const GlowType *type; /* static tensor type; or SEQ, OPT of any precision */

@@ -23,15 +23,15 @@ bool glow_onnx_batch_normalization(GlowOnnxNode *n) {
   return glow_onnx_finish(n, GLOW_OP_BATCH_NORMALIZATION, n->ins, 5, &m, NULL, 0);
 }
 
-/* Softmax and LogSoftmax before operator set 13: over a matrix that is split at `axis`. */
+/* Softmax, LogSoftmax and Hardmax before operator set 13: over a matrix that is split at `axis`. */
 bool glow_onnx_softmax_matrix(GlowOnnxNode *n) {
   int64_t axis = 1;
   if (!glow_onnx_check_ins(n, 1, 1) || !glow_onnx_int(n, "axis", &axis))
     return false;
-  GlowOp op = strcmp(n->op, "Softmax") == 0 ? GLOW_OP_SOFTMAX : GLOW_OP_LOG_SOFTMAX;
-  GlowSoftmaxMembers last = {.axis = -1};
-  GlowLogSoftmaxMembers log_last = {.axis = -1};
-  const void *members = op == GLOW_OP_SOFTMAX ? (const void *)&last : &log_last;
+  GlowOp op = strcmp(n->op, "Softmax") == 0   ? GLOW_OP_SOFTMAX
+              : strcmp(n->op, "Hardmax") == 0 ? GLOW_OP_HARDMAX
+                                              : GLOW_OP_LOG_SOFTMAX;
+  const void *members = glow_op_desc[op].member_defaults; /* axis = -1 */
   GlowValue *x = n->ins[0];
   if (is_ranked(x) && (axis == -1 || axis == (int64_t)x->type->rank - 1))
     return glow_onnx_finish1(n, op, x, members);

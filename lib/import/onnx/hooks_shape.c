@@ -159,15 +159,52 @@ bool glow_onnx_concat_default(GlowOnnxNode *n) {
          glow_onnx_finish(n, GLOW_OP_CONCAT, n->ins, n->nins, &m, NULL, 0);
 }
 
-/* Range since operator set 27 sums half-precision numbers in the type that stash_type says. */
+/* Range since operator set 27 computes 16-bit floats in the type that stash_type says. */
 bool glow_onnx_range(GlowOnnxNode *n) {
+  GlowKind stash = GLOW_KIND_FLOAT;
+  if (!glow_onnx_check_ins(n, 3, 3) || !glow_onnx_kind(n, "stash_type", &stash))
+    return false;
+  const GlowType *t = n->ins[0]->type;
+  if (!glow_type_is_tensor(t) || (t->kind != GLOW_KIND_FLOAT16 && t->kind != GLOW_KIND_BFLOAT16))
+    return glow_onnx_finish(n, GLOW_OP_RANGE, n->ins, 3, NULL, NULL, 0);
+  if (stash != GLOW_KIND_FLOAT && stash != GLOW_KIND_DOUBLE)
+    return glow_onnx_fail(n, "attribute 'stash_type' is neither float nor double");
+  GlowValue *ins[3];
+  for (int i = 0; i < 3; ++i)
+    if (!(ins[i] = glow_onnx_cast_to(n, n->ins[i], stash)))
+      return false;
+  return glow_onnx_finish1(n, GLOW_OP_CAST, glow_onnx_emit(n, GLOW_OP_RANGE, ins, 3, NULL),
+                           &(GlowCastMembers){.to = t->kind});
+}
+
+/* EyeLike has the element type of X unless `dtype` says another. */
+bool glow_onnx_eye_like(GlowOnnxNode *n) {
+  GlowEyeLikeMembers m = {.k = 0, .kind = GLOW_KIND_FLOAT};
+  if (!glow_onnx_check_ins(n, 1, 1) || !glow_onnx_int(n, "k", &m.k))
+    return false;
+  if (glow_type_is_tensor(n->ins[0]->type))
+    m.kind = n->ins[0]->type->kind;
+  return glow_onnx_kind(n, "dtype", &m.kind) &&
+         glow_onnx_finish1(n, GLOW_OP_EYE_LIKE, n->ins[0], &m);
+}
+
+/* Tile before operator set 6: so many copies along one axis, both numbers in the type of X. */
+bool glow_onnx_tile_axis(GlowOnnxNode *n) {
   if (!glow_onnx_check_ins(n, 3, 3))
     return false;
-  glow_onnx_ignore(n, "stash_type");
   const GlowType *t = n->ins[0]->type;
-  if (glow_type_is_tensor(t) && (t->kind == GLOW_KIND_FLOAT16 || t->kind == GLOW_KIND_BFLOAT16))
-    return glow_onnx_unsupported(n, "ranges of %s", glow_kind_info[t->kind].name);
-  return glow_onnx_finish(n, GLOW_OP_RANGE, n->ins, 3, NULL, NULL, 0);
+  if (!glow_type_is_tensor(t) || t->unranked)
+    return glow_onnx_unsupported(n, "an operand of unknown rank");
+  const int64_t ones[GLOW_MAX_RANK] = {1, 1, 1, 1, 1, 1, 1, 1};
+  GlowValue *ins[3] = {glow_onnx_make_ints(n, "repeats", ones, t->rank)};
+  GlowValue *one = glow_onnx_make_ints(n, "one", ones, 1);
+  for (int i = 1; i < 3; ++i) {
+    GlowValue *number = glow_onnx_cast_to(n, n->ins[3 - i], GLOW_KIND_I64);
+    if (!(ins[i] = glow_onnx_emit2(n, GLOW_OP_RESHAPE, number, one, NULL)))
+      return false;
+  }
+  GlowValue *repeats = glow_onnx_emit(n, GLOW_OP_SCATTER_ELEMENTS, ins, 3, NULL);
+  return glow_onnx_finish2(n, GLOW_OP_TILE, n->ins[0], repeats, NULL);
 }
 
 /* Sizes for num_outputs pieces, the last of which may be smaller. NULL if they are all equal. */

@@ -1,4 +1,5 @@
-/* Inference of reductions over axes; as ONNX's of version 18, Axes an operand. */
+/* Inference of reductions over axes, as ONNX's of version 18, Axes an operand; and of scans along
+ * an axis. */
 #include "ir/infer/hooks.h"
 
 /* An axis that may or may not be reduced. */
@@ -60,3 +61,16 @@ bool glow_infer_reduce_prod(GlowInfer *in) {
   const GlowReduceProdMembers *m = in->members;
   return reduce(in, m->keep, m->noop);
 }
+
+/* ---- Scans -------------------------------------------------------------------------------------
+ */
+
+static bool scan(GlowInfer *in) {
+  const GlowType *x = in->in[0];
+  uint32_t count, axis;
+  const int64_t *axes = glow_infer_ints(in, 1, &count);
+  glow_infer_put(in, 0, x);
+  return x->unranked || !axes || glow_infer_axis(in, axes[0], x->rank, &axis);
+}
+bool glow_infer_cum_sum(GlowInfer *in) { return scan(in); }
+bool glow_infer_cum_prod(GlowInfer *in) { return scan(in); }

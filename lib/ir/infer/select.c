@@ -1,5 +1,5 @@
-/* Inference of operators that select elements: NonZero, Compress, TopK, ArgMax. Definitions as
- * ONNX's. */
+/* Inference of operators that select elements: NonZero, Compress, TopK, ArgMax, Unique, OneHot.
+ * Definitions as ONNX's. */
 #include "ir/infer/hooks.h"
 
 /* The product of all extents. */
@@ -109,4 +109,72 @@ bool glow_infer_arg_max(GlowInfer *in) {
     if (i != axis || m->keep)
       dims[rank++] = i == axis ? GLOW_EXACT(1) : x->dims[i];
   return glow_infer_set(in, 0, base, rank, dims);
+}
+
+/* ---- Unique ------------------------------------------------------------------------------------
+ */
+
+bool glow_infer_unique(GlowInfer *in) {
+  const GlowUniqueMembers *m = in->members;
+  const GlowType *x = in->in[GLOW_UNIQUE_IN_X], *list = glow_type_scalar(in->ctx, GLOW_KIND_I64);
+  GlowDim dims[GLOW_MAX_RANK], whole;
+  uint32_t axis = 0, rank = m->flat ? 1 : x->rank;
+  if (m->flat) {
+    whole = elements(x);
+  } else if (x->unranked) {
+    whole = GLOW_UNKNOWN;
+  } else {
+    if (!glow_infer_axis(in, m->axis, x->rank, &axis))
+      return false;
+    whole = x->dims[axis];
+    memcpy(dims, x->dims, sizeof dims);
+  }
+  GlowDim found = glow_dim_is_exact(whole, 1) ? whole : glow_dim_part(whole);
+  dims[axis] = found;
+  if (!m->flat && x->unranked)
+    glow_infer_set_unknown(in, GLOW_UNIQUE_OUT_Y, x, -1);
+  else if (!glow_infer_set(in, GLOW_UNIQUE_OUT_Y, x, rank, dims))
+    return false;
+  return glow_infer_set(in, GLOW_UNIQUE_OUT_INDICES, list, 1, &found) &&
+         glow_infer_set(in, GLOW_UNIQUE_OUT_INVERSE, list, 1, &whole) &&
+         glow_infer_set(in, GLOW_UNIQUE_OUT_COUNTS, list, 1, &found);
+}
+
+/* ---- OneHot ------------------------------------------------------------------------------------
+ */
+
+/* The extent that Depth says. */
+static bool read_depth(const GlowInfer *in, GlowDim *depth) {
+  uint32_t count;
+  int64_t length = glow_infer_list_length(in, GLOW_ONE_HOT_IN_DEPTH);
+  const GlowType *t = in->in[GLOW_ONE_HOT_IN_DEPTH];
+  *depth = GLOW_UNKNOWN;
+  if ((!t->unranked && t->rank > 1) || (length >= 0 && length != 1))
+    return glow_infer_error(in, "Depth must have one element, but has type %s",
+                            glow_type_str(in->ctx, t));
+  const int64_t *values = glow_infer_ints(in, GLOW_ONE_HOT_IN_DEPTH, &count);
+  if (!values || count != 1)
+    return true;
+  *depth = GLOW_EXACT(values[0]);
+  return values[0] >= 0 || glow_infer_error(in, "Depth is %lld", (long long)values[0]);
+}
+
+bool glow_infer_one_hot(GlowInfer *in) {
+  const GlowOneHotMembers *m = in->members;
+  const GlowType *indices = in->in[GLOW_ONE_HOT_IN_INDICES];
+  const GlowType *values = in->in[GLOW_ONE_HOT_IN_VALUES];
+  GlowDim dims[GLOW_MAX_RANK + 1], two;
+  if (!values->unranked &&
+      (values->rank != 1 || !glow_dim_meet(values->dims[0], GLOW_EXACT(2), &two)))
+    return glow_infer_error(in, "Values must be two values, but has type %s",
+                            glow_type_str(in->ctx, values));
+  if (indices->unranked)
+    return read_depth(in, dims) && glow_infer_set_unknown(in, 0, values, -1);
+  uint32_t axis, rank = indices->rank + 1;
+  if (!glow_infer_axis(in, m->axis, rank, &axis) || !read_depth(in, &dims[axis]))
+    return false;
+  for (uint32_t i = 0, k = 0; i < rank; i++)
+    if (i != axis)
+      dims[i] = indices->dims[k++];
+  return glow_infer_set(in, 0, values, rank, dims);
 }

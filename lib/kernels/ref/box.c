@@ -111,6 +111,16 @@ GlowBoxCopy glow_box_of(const GlowBuf *dst, const GlowBuf *src, const GlowBuf *d
   return c;
 }
 
+void glow_ref_copy_all(GlowBuf *out, const GlowBuf *in) {
+  int64_t dims[GLOW_MAX_PHYSICAL], strides[GLOW_MAX_PHYSICAL], n = 1;
+  uint32_t rank = glow_ref_physical(in, dims, strides);
+  for (uint32_t a = 0; a < rank; a++)
+    n *= dims[a];
+  size_t bytes = (size_t)((n * glow_ref_bits(in->kind) + 7) / 8);
+  if (bytes && out->data != in->data)
+    __builtin_memmove(out->data, in->data, bytes);
+}
+
 void glow_ref_clear(GlowBuf *b) {
   static const Unit128 zero = {0, 0};
   GlowBoxCopy c = {.dst = b->data, .src = &zero, .bits = glow_ref_bits(b->kind)};

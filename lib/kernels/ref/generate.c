@@ -43,6 +43,61 @@ GlowRunError glow_kernel_size(GlowCall *call) {
   return GLOW_RUN_OK;
 }
 
+GlowRunError glow_kernel_eye_like(GlowCall *call) {
+  const GlowEyeLikeMembers *m = call->members;
+  GlowBuf *out = &call->out[0];
+  int64_t rows = out->dims[0], columns = out->dims[1];
+  if (glow_buf_elements(out) == 0)
+    return GLOW_RUN_OK;
+  glow_ref_clear(out);
+  int64_t k = m->k < -rows ? -rows : m->k > columns ? columns : m->k;
+  for (int64_t i = k < 0 ? -k : 0; i < rows && i + k < columns; i++)
+    glow_ref_store_number(out, i * columns + i + k, 1);
+  return GLOW_RUN_OK;
+}
+
+/* ---- OneHot ------------------------------------------------------------------------------------
+ */
+
+/* Element i as an index: truncated; beyond every extent if it does not fit. */
+static int64_t index_of(const GlowBuf *b, int64_t i) {
+  float f;
+  double d;
+  switch (glow_ref_class(b)) {
+  case GLOW_ROW_FLOAT:
+    glow_load_float(b, i, 1, 1, &f);
+    return glow_trunc_i64((double)f);
+  case GLOW_ROW_DOUBLE:
+    glow_load_double(b, i, 1, 1, &d);
+    return glow_trunc_i64(d);
+  case GLOW_ROW_INT:
+    return glow_ref_int(b, i);
+  case GLOW_ROW_UINT:
+    break;
+  }
+  int64_t v = glow_ref_int(b, i);
+  return v < 0 ? INT64_MAX : v;
+}
+
+GlowRunError glow_kernel_one_hot(GlowCall *call) {
+  const GlowOneHotMembers *m = call->members;
+  const GlowBuf *indices = &call->in[0], *values = &call->in[2], *out = &call->out[0];
+  uint32_t axis = glow_ref_axis(m->axis, out->rank);
+  int64_t depth = out->dims[axis], given = index_of(&call->in[1], 0);
+  if (given != depth) {
+    call->detail = given;
+    return GLOW_RUN_SHAPE;
+  }
+  int64_t inner = glow_ref_extent(indices, axis, indices->rank);
+  glow_ref_move(out, 0, values, 0, glow_buf_elements(out), 0);
+  for (int64_t i = 0, n = glow_buf_elements(indices); i < n; i++) {
+    int64_t v = index_of(indices, i), at = v < 0 ? v + depth : v;
+    if (at >= 0 && at < depth)
+      glow_ref_move(out, (i / inner * depth + at) * inner + i % inner, values, 1, 1, 1);
+  }
+  return GLOW_RUN_OK;
+}
+
 /* ---- Range -------------------------------------------------------------------------------------
  */
 

@@ -1,19 +1,8 @@
 /* Operators that move elements without computing: boxes copied from one place to another. */
 #include "kernels/ref/ref.h"
 
-/* The same elements in row-major order, or the same layout: both are dense here. */
-static void copy_all(GlowBuf *out, const GlowBuf *in) {
-  int64_t dims[GLOW_MAX_PHYSICAL], strides[GLOW_MAX_PHYSICAL], n = 1;
-  uint32_t rank = glow_ref_physical(in, dims, strides);
-  for (uint32_t a = 0; a < rank; a++)
-    n *= dims[a];
-  size_t bytes = (size_t)((n * glow_ref_bits(in->kind) + 7) / 8);
-  if (bytes && out->data != in->data)
-    __builtin_memmove(out->data, in->data, bytes);
-}
-
 GlowRunError glow_kernel_identity(GlowCall *call) {
-  copy_all(&call->out[0], &call->in[0]);
+  glow_ref_copy_all(&call->out[0], &call->in[0]);
   return GLOW_RUN_OK;
 }
 
@@ -22,7 +11,7 @@ GlowRunError glow_kernel_reshape(GlowCall *call) {
     call->detail = glow_buf_elements(&call->out[0]);
     return GLOW_RUN_SHAPE;
   }
-  copy_all(&call->out[0], &call->in[0]);
+  glow_ref_copy_all(&call->out[0], &call->in[0]);
   return GLOW_RUN_OK;
 }
 
@@ -77,14 +66,10 @@ GlowRunError glow_kernel_transpose(GlowCall *call) {
   return GLOW_RUN_OK;
 }
 
-static uint32_t axis_of(int64_t axis, uint32_t rank) {
-  return (uint32_t)(axis < 0 ? axis + rank : axis);
-}
-
 GlowRunError glow_kernel_concat(GlowCall *call) {
   const GlowConcatMembers *m = call->members;
   const GlowBuf *out = &call->out[0];
-  uint32_t axis = axis_of(m->axis, out->rank);
+  uint32_t axis = glow_ref_axis(m->axis, out->rank);
   int64_t done = 0;
   for (uint32_t i = 0; i < call->nin; i++) {
     GlowBoxCopy c = glow_box_of(out, &call->in[i], &call->in[i]);
@@ -98,7 +83,7 @@ GlowRunError glow_kernel_concat(GlowCall *call) {
 GlowRunError glow_kernel_split(GlowCall *call) {
   const GlowSplitMembers *m = call->members;
   const GlowBuf *in = &call->in[0];
-  uint32_t axis = axis_of(m->axis, in->rank);
+  uint32_t axis = glow_ref_axis(m->axis, in->rank);
   int64_t done = 0;
   for (uint32_t i = 0; i < call->nout; i++) {
     if (!glow_buf_present(&call->out[i]))
@@ -113,7 +98,7 @@ GlowRunError glow_kernel_split(GlowCall *call) {
 
 /* The axis that entry i of an optional list of axes names; without a list, axis i. */
 static uint32_t listed_axis(const GlowBuf *axes, int64_t i, uint32_t rank) {
-  return glow_buf_present(axes) ? axis_of(glow_ref_int(axes, i), rank) : (uint32_t)i;
+  return glow_buf_present(axes) ? glow_ref_axis(glow_ref_int(axes, i), rank) : (uint32_t)i;
 }
 
 GlowRunError glow_kernel_slice(GlowCall *call) {
@@ -228,7 +213,7 @@ GlowRunError glow_kernel_tile(GlowCall *call) {
 GlowRunError glow_kernel_gather(GlowCall *call) {
   const GlowGatherMembers *m = call->members;
   const GlowBuf *in = &call->in[0], *which = &call->in[1], *out = &call->out[0];
-  uint32_t axis = axis_of(m->axis, in->rank);
+  uint32_t axis = glow_ref_axis(m->axis, in->rank);
   /* One index: a box of the axes of X around `axis`; in the result those of Indices lie between. */
   GlowBoxCopy c = {.dst = out->data, .src = in->data, .bits = glow_ref_bits(in->kind)};
   for (uint32_t a = 0; a < in->rank; a++)
@@ -241,11 +226,9 @@ GlowRunError glow_kernel_gather(GlowCall *call) {
   for (uint32_t a = axis + 1; a < in->rank; a++)
     step *= in->dims[a];
   for (int64_t i = 0, n = glow_buf_elements(which); i < n; i++) {
-    int64_t v = glow_ref_int(which, i), at = v < 0 ? v + in->dims[axis] : v;
-    if (at < 0 || at >= in->dims[axis]) {
-      call->detail = v;
+    int64_t at = glow_ref_index(call, which, i, in->dims[axis]);
+    if (at < 0)
       return GLOW_RUN_INDEX;
-    }
     c.src_offset = at * in->strides[axis];
     c.dst_offset = i * step;
     glow_box_copy(&c);
@@ -266,5 +249,24 @@ GlowRunError glow_kernel_append(GlowCall *call) {
     c.dst_strides[a] = out->strides[a + 1];
   c.dst_offset = at * out->strides[0];
   glow_box_copy(&c);
+  return GLOW_RUN_OK;
+}
+
+/* Row r of each matrix keeps the columns from r + k on, or those up to it. */
+GlowRunError glow_kernel_trilu(GlowCall *call) {
+  const GlowTriluMembers *m = call->members;
+  static const uint64_t zero[2] = {0, 0};
+  const GlowBuf *in = &call->in[0], *out = &call->out[0], *which = &call->in[1];
+  int64_t rows = in->dims[in->rank - 2], columns = in->dims[in->rank - 1];
+  int64_t k = glow_buf_present(which) ? glow_ref_int(which, 0) : 0;
+  k = k < -rows ? -rows : k > columns ? columns : k;
+  const GlowBuf zeros = {.data = (void *)(uintptr_t)zero, .kind = in->kind};
+  for (int64_t i = 0, n = glow_ref_extent(in, 0, in->rank - 1); i < n; i++) {
+    int64_t at = i * columns, split = i % rows + k + (m->upper ? 0 : 1);
+    split = split < 0 ? 0 : split > columns ? columns : split;
+    int64_t kept = m->upper ? split : 0, first = m->upper ? 0 : split;
+    glow_ref_move(out, at + kept, in, at + kept, m->upper ? columns - split : split, 1);
+    glow_ref_move(out, at + first, &zeros, 0, m->upper ? split : columns - split, 0);
+  }
   return GLOW_RUN_OK;
 }

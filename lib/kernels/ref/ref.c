@@ -270,3 +270,11 @@ int64_t glow_ref_int(const GlowBuf *b, int64_t i) {
   glow_load_int(b, i, 1, 1, &v);
   return v;
 }
+
+int64_t glow_ref_index(GlowCall *call, const GlowBuf *indices, int64_t i, int64_t n) {
+  int64_t v = glow_ref_int(indices, i), at = v < 0 ? v + n : v;
+  if (at >= 0 && at < n)
+    return at;
+  call->detail = v;
+  return -1;
+}

@@ -103,6 +103,20 @@ int64_t glow_quantize_double(const GlowBuf *b, double v);
 void glow_ref_store_number(GlowBuf *b, int64_t at, double v);
 /* Integer operands (i32 or i64, any stride): element i. */
 int64_t glow_ref_int(const GlowBuf *b, int64_t i);
+/* `axis` counted from the end if it is negative. */
+static inline uint32_t glow_ref_axis(int64_t axis, uint32_t rank) {
+  return (uint32_t)(axis < 0 ? axis + rank : axis);
+}
+/* Entry i of an operand of indices into an axis of extent n, counted from the end if negative. -1,
+ * and call->detail set, if it is out of range. */
+int64_t glow_ref_index(GlowCall *call, const GlowBuf *indices, int64_t i, int64_t n);
+/* The product of the extents of axes [first, last). */
+static inline int64_t glow_ref_extent(const GlowBuf *b, uint32_t first, uint32_t last) {
+  int64_t n = 1;
+  for (uint32_t a = first; a < last; a++)
+    n *= b->dims[a];
+  return n;
+}
 
 /* ---- Copies -----------------------------------------------------------------------------------
  */
@@ -119,6 +133,19 @@ typedef struct GlowBoxCopy {
 void glow_box_copy(const GlowBoxCopy *c);
 /* A copy between buffers with the logical dims of `dims_of` and the strides of both (plain). */
 GlowBoxCopy glow_box_of(const GlowBuf *dst, const GlowBuf *src, const GlowBuf *dims_of);
+/* n neighbouring elements from offset `s` to offset `d`; `step` 0 repeats the first one. */
+static inline void glow_ref_move(const GlowBuf *dst, int64_t d, const GlowBuf *src, int64_t s,
+                                 int64_t n, int64_t step) {
+  GlowBoxCopy c = {.dst = dst->data, .src = src->data, .dst_offset = d, .src_offset = s};
+  c.rank = 1;
+  c.bits = glow_ref_bits(dst->kind);
+  c.dims[0] = n;
+  c.dst_strides[0] = 1;
+  c.src_strides[0] = step;
+  glow_box_copy(&c);
+}
+/* The same elements in the same order, or in the same layout, as another dense buffer. */
+void glow_ref_copy_all(GlowBuf *out, const GlowBuf *in);
 /* Sets every element of the physical extents, padding lanes included, to zero bits. */
 void glow_ref_clear(GlowBuf *b);
 /* Sets the padding lanes alone to zero bits, after something wrote them. */

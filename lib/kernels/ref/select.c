@@ -1,59 +1,11 @@
-/* Selection: ArgMax, TopK, NonZero, Compress.
- *
- * Elements are compared as 64-bit keys whose unsigned order is the order of the contract: NaN above
- * +inf, -0 equal to +0. Equal keys keep the order of their indices. */
-#include "kernels/ref/ref.h"
-
-static uint64_t real_key(double v) {
-  uint64_t u = glow_double_bits(v), top = UINT64_C(1) << 63;
-  if (v != v)
-    return UINT64_MAX;
-  return v == 0 ? top : u & top ? ~u : u | top;
-}
-
-/* The keys of n elements from an offset on. Quantization keeps the order of stored integers. */
-static void load_keys(const GlowBuf *b, int64_t at, int64_t stride, int64_t n, uint64_t *keys) {
-  GlowBuf plain = *b;
-  plain.quantized = false;
-  GlowRowClass cls = glow_ref_class(&plain);
-  for (int64_t i = 0; i < n; i++) {
-    int64_t from = at + i * stride, v;
-    double d;
-    float f;
-    if (cls >= GLOW_ROW_INT) {
-      glow_load_int(&plain, from, 1, 1, &v);
-      keys[i] = (uint64_t)v ^ (cls == GLOW_ROW_INT ? UINT64_C(1) << 63 : 0);
-    } else if (cls == GLOW_ROW_DOUBLE) {
-      glow_load_double(&plain, from, 1, 1, &d);
-      keys[i] = real_key(d);
-    } else {
-      glow_load_float(&plain, from, 1, 1, &f);
-      keys[i] = real_key((double)f);
-    }
-  }
-}
-
-static uint32_t axis_of(int64_t axis, uint32_t rank) {
-  return (uint32_t)(axis < 0 ? axis + rank : axis);
-}
-
-/* Visits the lines of X along an axis: the other axes in row-major order. */
-typedef struct GlowLines {
-  uint32_t axis;
-  int64_t index[GLOW_MAX_RANK], dims[GLOW_MAX_RANK];
-} GlowLines;
-static GlowLines lines_of(const GlowBuf *x, uint32_t axis) {
-  GlowLines l = {.axis = axis};
-  for (uint32_t a = 0; a < x->rank; a++)
-    l.dims[a] = a == axis ? 1 : x->dims[a];
-  return l;
-}
+/* Selection: ArgMax, TopK, NonZero, Compress. Equal keys keep the order of their indices. */
+#include "kernels/ref/order.h"
 
 GlowRunError glow_kernel_arg_max(GlowCall *call) {
   const GlowArgMaxMembers *m = call->members;
   const GlowBuf *x = &call->in[0];
-  uint32_t axis = axis_of(m->axis, x->rank);
-  GlowLines l = lines_of(x, axis);
+  uint32_t axis = glow_ref_axis(m->axis, x->rank);
+  GlowLines l = glow_lines_of(x, axis);
   int64_t to = 0;
   if (glow_buf_elements(&call->out[0]) == 0)
     return GLOW_RUN_OK;
@@ -63,7 +15,7 @@ GlowRunError glow_kernel_arg_max(GlowCall *call) {
     int64_t at = glow_index_offset(x, l.index), best = 0, n = x->rank ? x->dims[axis] : 1;
     uint64_t top = 0, key;
     for (int64_t i = 0; i < n; i++) {
-      load_keys(x, at + (x->rank ? i * x->strides[axis] : 0), 1, 1, &key);
+      glow_load_keys(x, at + (x->rank ? i * x->strides[axis] : 0), 1, 1, &key);
       if (i == 0 || key > top || (m->last && key == top)) {
         top = key;
         best = i;
@@ -77,27 +29,14 @@ GlowRunError glow_kernel_arg_max(GlowCall *call) {
 /* ---- TopK --------------------------------------------------------------------------------------
  */
 
-/* Sorts indices by descending key, equal keys by ascending index: bottom-up merges, stable. */
-static void sort_indices(const uint64_t *keys, int64_t *order, int64_t *other, int64_t n) {
-  for (int64_t width = 1; width < n; width *= 2) {
-    for (int64_t low = 0; low < n; low += 2 * width) {
-      int64_t mid = low + width < n ? low + width : n,
-              high = low + 2 * width < n ? low + 2 * width : n;
-      int64_t i = low, j = mid;
-      for (int64_t k = low; k < high; k++) {
-        bool left = i < mid && (j >= high || keys[order[i]] >= keys[order[j]]);
-        other[k] = left ? order[i++] : order[j++];
-      }
-    }
-    for (int64_t k = 0; k < n; k++)
-      order[k] = other[k];
-  }
+static bool key_follows(const void *keys, int64_t i, int64_t j) {
+  return ((const uint64_t *)keys)[i] < ((const uint64_t *)keys)[j];
 }
 
 size_t glow_scratch_top_k(const GlowCall *call) {
   const GlowTopKMembers *m = call->members;
   const GlowBuf *x = &call->in[0];
-  size_t n = x->rank ? (size_t)x->dims[axis_of(m->axis, x->rank)] : 1;
+  size_t n = x->rank ? (size_t)x->dims[glow_ref_axis(m->axis, x->rank)] : 1;
   return 3 * n * sizeof(uint64_t);
 }
 
@@ -105,7 +44,7 @@ GlowRunError glow_kernel_top_k(GlowCall *call) {
   const GlowTopKMembers *m = call->members;
   const GlowBuf *x = &call->in[0];
   GlowBuf *values = &call->out[0], *indices = &call->out[1];
-  uint32_t axis = axis_of(m->axis, x->rank);
+  uint32_t axis = glow_ref_axis(m->axis, x->rank);
   bool want_values = glow_buf_present(values);
   bool want_indices = call->nout > 1 && glow_buf_present(indices);
   const GlowBuf *shape = want_values ? values : indices;
@@ -118,16 +57,16 @@ GlowRunError glow_kernel_top_k(GlowCall *call) {
   }
   uint64_t *keys = call->scratch;
   int64_t *order = (int64_t *)keys + n, *other = order + n;
-  GlowLines l = lines_of(x, axis);
+  GlowLines l = glow_lines_of(x, axis);
   GlowBoxCopy one = {.dst = values->data, .src = x->data, .bits = glow_ref_bits(x->kind)};
   do {
     int64_t at = glow_index_offset(x, l.index), to = glow_index_offset(shape, l.index);
-    load_keys(x, at, x->strides[axis], n, keys);
+    glow_load_keys(x, at, x->strides[axis], n, keys);
     for (int64_t i = 0; i < n; i++) {
       keys[i] = m->largest ? keys[i] : ~keys[i];
       order[i] = i;
     }
-    sort_indices(keys, order, other, n);
+    glow_sort_indices(order, other, n, key_follows, keys);
     for (int64_t i = 0; i < k; i++) {
       one.dst_offset = to + i * shape->strides[axis];
       one.src_offset = at + order[i] * x->strides[axis];
@@ -143,9 +82,17 @@ GlowRunError glow_kernel_top_k(GlowCall *call) {
 /* ---- NonZero and Compress ----------------------------------------------------------------------
  */
 
+/* A string is zero if it is empty, a complex number if both parts are. */
 static bool is_nonzero(const GlowBuf *x, int64_t at) {
+  if (x->kind == GLOW_KIND_STRING)
+    return ((const GlowString *)x->data)[at].length != 0;
+  if (x->kind == GLOW_KIND_COMPLEX64 || x->kind == GLOW_KIND_COMPLEX128) {
+    GlowBuf part = *x;
+    part.kind = x->kind == GLOW_KIND_COMPLEX64 ? GLOW_KIND_FLOAT : GLOW_KIND_DOUBLE;
+    return is_nonzero(&part, 2 * at) || is_nonzero(&part, 2 * at + 1);
+  }
   uint64_t key, zero = glow_ref_class(x) == GLOW_ROW_UINT ? 0 : UINT64_C(1) << 63;
-  load_keys(x, at, 1, 1, &key);
+  glow_load_keys(x, at, 1, 1, &key);
   return key != zero;
 }
 
@@ -175,7 +122,7 @@ GlowRunError glow_kernel_compress(GlowCall *call) {
   const GlowCompressMembers *m = call->members;
   const GlowBuf *x = &call->in[0], *cond = &call->in[1];
   GlowBuf *y = &call->out[0];
-  uint32_t axis = m->flat ? 0 : axis_of(m->axis, x->rank);
+  uint32_t axis = m->flat ? 0 : glow_ref_axis(m->axis, x->rank);
   int64_t n = m->flat ? glow_buf_elements(x) : x->dims[axis], count = 0;
   int64_t given = glow_buf_elements(cond) < n ? glow_buf_elements(cond) : n;
   for (int64_t i = 0; i < given; i++)
