@@ -241,8 +241,8 @@ def literal(kind, v):
 
 
 def list_text(kind, a):
-    if a.ndim == 0:
-        return literal(kind, a[()])
+    if np.ndim(a) == 0:
+        return literal(kind, a[()] if isinstance(a, np.ndarray) else a)
     return "[" + ", ".join(list_text(kind, x) for x in a) + "]"
 
 

@@ -101,7 +101,8 @@ bool glow_infer_gather_nd(GlowInfer *in) {
   const GlowGatherNDMembers *m = in->members;
   const GlowType *x = in->in[GLOW_GATHER_ND_IN_X], *indices = in->in[GLOW_GATHER_ND_IN_INDICES];
   uint32_t batches = m->batch_dims;
-  if ((!x->unranked && batches > x->rank) || (!indices->unranked && batches >= indices->rank))
+  if ((!x->unranked && batches > x->rank) ||
+      (!indices->unranked && batches && batches >= indices->rank))
     return glow_infer_error(in, "batch_dims is %u, but X is %s and Indices %s", batches,
                             glow_type_str(in->ctx, x), glow_type_str(in->ctx, indices));
   int64_t length = vector_length(in, x, indices, batches);

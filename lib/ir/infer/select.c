@@ -1,5 +1,5 @@
-/* Inference of operators that select elements: NonZero, Compress, TopK, ArgMax, Unique, OneHot.
- * Definitions as ONNX's. */
+/* Inference of operators that select elements: NonZero, Compress, TopK, ArgMax, Unique, OneHot,
+ * Hardmax. Definitions as ONNX's. */
 #include "ir/infer/hooks.h"
 
 /* The product of all extents. */
@@ -177,4 +177,12 @@ bool glow_infer_one_hot(GlowInfer *in) {
     if (i != axis)
       dims[i] = indices->dims[k++];
   return glow_infer_set(in, 0, values, rank, dims);
+}
+
+bool glow_infer_hardmax(GlowInfer *in) {
+  const GlowHardmaxMembers *m = in->members;
+  const GlowType *x = in->in[GLOW_HARDMAX_IN_X];
+  uint32_t axis;
+  glow_infer_put(in, 0, x);
+  return x->unranked || glow_infer_axis(in, m->axis, x->rank, &axis);
 }
