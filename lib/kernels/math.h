@@ -1,14 +1,15 @@
-/* What scalar bodies of operators may call, for every element kind: MIN MAX ABS DIV MOD FMOD POW
- * SQRT EXP LOG TANH SIGMOID ERF FLOOR CEIL RINT SHL SHR.
+/* What scalar bodies of operators may call: the macros at the end, which choose by the type of
+ * their first argument.
  *
  * Freestanding, one body for all backends; docs/Numerics defines each to the bit. float16 and
- * bfloat16 are computed in float by the caller. Integers wrap (compile with -fwrapv). The macros
- * choose by the type of their first argument. */
+ * bfloat16 are computed in float by the caller. Integers wrap (compile with -fwrapv). */
 #ifndef GLOW_KERNELS_MATH_H
 #define GLOW_KERNELS_MATH_H
 
 #include "kernels/math_double.h"
 #include "kernels/math_float.h"
+#include "kernels/math_gated.h"
+#include "kernels/math_trig.h"
 
 /* M(suffix, type, unsigned type). */
 #define GLOW_MATH_SIGNED(M)                                                                        \
@@ -90,7 +91,10 @@ static inline uint64_t glow_square_up(uint64_t x, uint64_t y) {
   static inline T glow_shl_##s(T x, T y) {                                                         \
     return (T)((U)y < 8 * sizeof(T) ? (uint64_t)x << y : 0);                                       \
   }                                                                                                \
-  static inline T glow_shr_##s(T x, T y) { return (T)((U)y < 8 * sizeof(T) ? x >> y : 0); }
+  static inline T glow_shr_##s(T x, T y) {                                                         \
+    const U bits = 8 * sizeof(T);                                                                  \
+    return (T)((U)y < bits ? x >> y : x >> (bits - 1) >> 1);                                       \
+  }
 #define GLOW_MATH_SIGNED_BODY(s, T, U)                                                             \
   static inline T glow_abs_##s(T x) { return (T)(x < 0 ? (U)0 - (U)x : (U)x); }                    \
   static inline T glow_div_##s(T x, T y) {                                                         \
@@ -119,6 +123,28 @@ GLOW_MATH_UNSIGNED(GLOW_MATH_ORDER)
 GLOW_MATH_SIGNED(GLOW_MATH_SIGNED_BODY)
 GLOW_MATH_UNSIGNED(GLOW_MATH_UNSIGNED_BODY)
 
+/* Shrink; integers in double, cast to their kind, so a bias of 0 keeps them where they are exact.
+ */
+static inline double glow_shrink_d(double x, float lambd, float bias) {
+  return x < -(double)lambd ? x + (double)bias : x > (double)lambd ? x - (double)bias : 0.0;
+}
+static inline float glow_shrink_f(float x, float lambd, float bias) {
+  return x < -lambd ? x + bias : x > lambd ? x - bias : 0.0f;
+}
+#define GLOW_MATH_SHRINK_SIGNED(s, T, U)                                                           \
+  static inline T glow_shrink_##s(T x, float lambd, float bias) {                                  \
+    const int64_t high = (int64_t)((U)-1 >> 1);                                                    \
+    int64_t r = glow_trunc_i64(glow_shrink_d((double)x, lambd, bias));                             \
+    return (T)(r > high ? high : r < -high - 1 ? -high - 1 : r);                                   \
+  }
+#define GLOW_MATH_SHRINK_UNSIGNED(s, T, U)                                                         \
+  static inline T glow_shrink_##s(T x, float lambd, float bias) {                                  \
+    uint64_t r = glow_trunc_u64(glow_shrink_d((double)x, lambd, bias));                            \
+    return (T)(r > (U)-1 ? (U)-1 : r);                                                             \
+  }
+GLOW_MATH_SIGNED(GLOW_MATH_SHRINK_SIGNED)
+GLOW_MATH_UNSIGNED(GLOW_MATH_SHRINK_UNSIGNED)
+
 #define GLOW_MATH_INTEGERS(f)                                                                      \
   int8_t:                                                                                          \
   f##_i8, int16_t : f##_i16,                                                                       \
@@ -140,12 +166,27 @@ GLOW_MATH_UNSIGNED(GLOW_MATH_UNSIGNED_BODY)
   _Generic((x), float : glow_fabsf, double : glow_fabs, GLOW_MATH_INTEGERS(glow_abs))(x)
 #define SHL(x, y) _Generic((x), GLOW_MATH_INTEGERS(glow_shl))(x, y)
 #define SHR(x, y) _Generic((x), GLOW_MATH_INTEGERS(glow_shr))(x, y)
+#define SHRINK(x, lambd, bias) GLOW_MATH_ANY(x, glow_shrink)(x, lambd, bias)
 #define SQRT(x) GLOW_MATH_REAL(x, glow_sqrt)(x)
 #define EXP(x) GLOW_MATH_REAL(x, glow_exp)(x)
 #define LOG(x) GLOW_MATH_REAL(x, glow_log)(x)
 #define TANH(x) GLOW_MATH_REAL(x, glow_tanh)(x)
 #define SIGMOID(x) GLOW_MATH_REAL(x, glow_sigmoid)(x)
 #define ERF(x) GLOW_MATH_REAL(x, glow_erf)(x)
+#define EXPM1(x) GLOW_MATH_REAL(x, glow_expm1)(x)
+#define SIN(x) GLOW_MATH_REAL(x, glow_sin)(x)
+#define COS(x) GLOW_MATH_REAL(x, glow_cos)(x)
+#define TAN(x) GLOW_MATH_REAL(x, glow_tan)(x)
+#define ASIN(x) GLOW_MATH_REAL(x, glow_asin)(x)
+#define ACOS(x) GLOW_MATH_REAL(x, glow_acos)(x)
+#define ATAN(x) GLOW_MATH_REAL(x, glow_atan)(x)
+#define SINH(x) GLOW_MATH_REAL(x, glow_sinh)(x)
+#define COSH(x) GLOW_MATH_REAL(x, glow_cosh)(x)
+#define ASINH(x) GLOW_MATH_REAL(x, glow_asinh)(x)
+#define ACOSH(x) GLOW_MATH_REAL(x, glow_acosh)(x)
+#define ATANH(x) GLOW_MATH_REAL(x, glow_atanh)(x)
+#define SOFTPLUS(x) GLOW_MATH_REAL(x, glow_softplus)(x)
+#define MISH(x) GLOW_MATH_REAL(x, glow_mish)(x)
 #define GELU(x) GLOW_MATH_REAL(x, glow_gelu)(x)
 #define GELU_TANH(x) GLOW_MATH_REAL(x, glow_gelu_tanh)(x)
 #define FLOOR(x) GLOW_MATH_REAL(x, glow_floor)(x)

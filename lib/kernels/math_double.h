@@ -3,6 +3,8 @@
 #ifndef GLOW_KERNELS_MATH_DOUBLE_H
 #define GLOW_KERNELS_MATH_DOUBLE_H
 
+#include <stdbool.h>
+
 #include "kernels/fma.h"
 
 #define GLOW_LOG2E 0x1.71547652b82fep+0
@@ -34,12 +36,10 @@ static inline double glow_exp2i(int64_t k) {
   return glow_double_from_bits((uint64_t)(k + 1023) << 52);
 }
 
-/* e^(x + rest); rest is far below x. */
-static inline double glow_exp_sum(double x, double rest) {
-  double t = x > 710.0 ? 710.0 : x;
-  t = t < -746.0 ? -746.0 : t;
-  double shifted = glow_fma(t, GLOW_LOG2E, GLOW_MAGIC), n = shifted - GLOW_MAGIC;
-  double r = glow_fma(n, -GLOW_LN2_HI, t) + glow_fma(n, -GLOW_LN2_LO, rest);
+/* e^r - 1 for x + rest = k ln 2 + r with |r| <= ln 2 / 2; rest is far below x, |x| below 1500. */
+static inline double glow_exp_part(double x, double rest, int64_t *k) {
+  double shifted = glow_fma(x, GLOW_LOG2E, GLOW_MAGIC), n = shifted - GLOW_MAGIC;
+  double r = glow_fma(n, -GLOW_LN2_HI, x) + glow_fma(n, -GLOW_LN2_LO, rest);
   double p = 0x1.1eda2348163a9p-29;
   GLOW_POLY(p, r, 0x1.af6e6f7ffdf6dp-26);
   GLOW_POLY(p, r, 0x1.27e54073c8e37p-22);
@@ -51,14 +51,36 @@ static inline double glow_exp_sum(double x, double rest) {
   GLOW_POLY(p, r, 0x1.5555555555541p-5);
   GLOW_POLY(p, r, 0x1.555555555555cp-3);
   GLOW_POLY(p, r, 0.5);
-  p = glow_fma(p * r, r, r) + 1.0;
-  int64_t k = (int64_t)(glow_double_bits(shifted) - glow_double_bits(GLOW_MAGIC));
-  k = x == x ? k : 0;
+  int64_t n_bits = (int64_t)(glow_double_bits(shifted) - glow_double_bits(GLOW_MAGIC));
+  *k = x == x ? n_bits : 0;
+  return glow_fma(p * r, r, r);
+}
+
+/* p 2^k in two steps, so that results that overflow or are subnormal round once. */
+static inline double glow_scale(double p, int64_t k) {
   int64_t half = k >> 1;
-  p = p * glow_exp2i(half) * glow_exp2i(k - half);
-  return x == x ? p : x;
+  return p * glow_exp2i(half) * glow_exp2i(k - half);
+}
+
+/* e^(x + rest); rest is far below x. */
+static inline double glow_exp_sum(double x, double rest) {
+  int64_t k;
+  double t = x > 710.0 ? 710.0 : x;
+  t = t < -746.0 ? -746.0 : t;
+  double p = glow_exp_part(t, rest, &k) + 1.0;
+  return x == x ? glow_scale(p, k) : x;
 }
 static inline double glow_exp(double x) { return glow_exp_sum(x, 0.0); }
+
+/* e^x - 1. Below -64 it is -1; above 40 the 1 does not matter. */
+static inline double glow_expm1(double x) {
+  int64_t k;
+  double t = x > 710.0 ? 710.0 : x;
+  t = t < -64.0 ? -64.0 : t;
+  double p = glow_exp_part(t, 0.0, &k), power = glow_exp2i(k > 60 ? 60 : k);
+  double r = t > 40.0 ? glow_scale(p + 1.0, k) : glow_fma(power, p, power - 1.0);
+  return x == x && x != 0 ? r : x;
+}
 
 /* x = 2^e m with m in [sqrt 1/2, sqrt 2); x is positive and finite. */
 static inline double glow_split(double x, double *e) {
@@ -69,9 +91,10 @@ static inline double glow_split(double x, double *e) {
   return glow_double_from_bits(u - ((uint64_t)k << 52));
 }
 
-/* With s = f / (2 + f): log(1 + f) = 2 s + s R(s^2) = f - (f^2/2 - s (f^2/2 + R)). */
-static inline double glow_log(double x) {
-  double n, f = glow_split(x, &n) - 1.0, s = f / (2.0 + f), z = s * s, half = 0.5 * f * f;
+/* n ln 2 + log(1 + f) + rest for f in [sqrt 1/2 - 1, sqrt 2 - 1]. With s = f / (2 + f):
+ * log(1 + f) = 2 s + s R(s^2) = f - (f^2/2 - s (f^2/2 + R)). */
+static inline double glow_log_part(double n, double f, double rest) {
+  double s = f / (2.0 + f), z = s * s, half = 0.5 * f * f;
   double p = 0x1.10229aa3becabp-3;
   GLOW_POLY(p, z, 0x1.0f4a2eb3df603p-3);
   GLOW_POLY(p, z, 0x1.3b215857be237p-3);
@@ -80,12 +103,27 @@ static inline double glow_log(double x) {
   GLOW_POLY(p, z, 0x1.249249242ee3ep-2);
   GLOW_POLY(p, z, 0x1.9999999999d59p-2);
   GLOW_POLY(p, z, 0x1.5555555555555p-1);
-  p = glow_fma(s, glow_fma(p, z, half), n * GLOW_LN2_REST);
-  p = glow_fma(n, GLOW_LN2_TOP, f - (half - p));
+  p = glow_fma(s, glow_fma(p, z, half), glow_fma(n, GLOW_LN2_REST, rest));
+  return glow_fma(n, GLOW_LN2_TOP, f - (half - p));
+}
+
+static inline double glow_log(double x) {
   const double inf = __builtin_inf();
+  double n, m = glow_split(x, &n), p = glow_log_part(n, m - 1.0, 0.0);
   p = x == inf || x != x ? x : p;
   p = x == 0 ? -inf : p;
   return x < 0 ? __builtin_nan("") : p;
+}
+
+/* log(1 + x): what rounding 1 + x cut off is added relative to it. */
+static inline double glow_log1p(double x) {
+  const double inf = __builtin_inf();
+  double u = 1.0 + x, lost = x - (u - 1.0), n, m = glow_split(u, &n);
+  bool small = x > -0x1.2p-2 && x < 0x1.ap-2;
+  double p = glow_log_part(small ? 0.0 : n, small ? x : m - 1.0, small ? 0.0 : lost / u);
+  p = x == inf || x != x || x == 0 ? x : p;
+  p = x == -1.0 ? -inf : p;
+  return x < -1.0 ? __builtin_nan("") : p;
 }
 
 static inline double glow_tanh(double x) {
@@ -159,15 +197,6 @@ static inline double glow_erfc_large(double t) {
 static inline double glow_erf(double x) {
   double a = glow_fabs(x), t = a > 6.0 ? 6.0 : a;
   return a > 1.0 ? glow_copysign(1.0 - glow_erfc_large(t), x) : glow_erf_small(x);
-}
-
-/* x times the distribution function of the normal distribution. */
-static inline double glow_gelu(double x) {
-  return 0.5 * x * (1.0 + glow_erf(x * 0x1.6a09e667f3bcdp-1));
-}
-/* The same with (1 + tanh u) / 2 = sigmoid(2 u) for it, u = sqrt(2 / pi) (x + 0.044715 x^3). */
-static inline double glow_gelu_tanh(double x) {
-  return x * glow_sigmoid(0x1.9884533d43651p+0 * x * glow_fma(0.044715 * x, x, 1.0));
 }
 
 /* ---- Pow --------------------------------------------------------------------------------------

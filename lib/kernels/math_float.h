@@ -4,7 +4,7 @@
 #ifndef GLOW_KERNELS_MATH_FLOAT_H
 #define GLOW_KERNELS_MATH_FLOAT_H
 
-#include "kernels/math_double.h"
+#include "kernels/fma.h"
 
 #define GLOW_LOG2E_F 0x1.715476p+0f
 #define GLOW_LN2_HI_F 0x1.62e43p-1f
@@ -109,10 +109,6 @@ static inline float glow_erff(float x) {
   float large = glow_copysignf(1.0f - glow_expf(-q), x);
   return a > 0.921875f ? large : glow_fmaf(p, x, x);
 }
-
-/* Computed in double: a sum with erf or tanh cancels below zero. */
-static inline float glow_geluf(float x) { return (float)glow_gelu((double)x); }
-static inline float glow_gelu_tanhf(float x) { return (float)glow_gelu_tanh((double)x); }
 
 static inline float glow_sqrtf(float x) { return __builtin_sqrtf(x); }
 

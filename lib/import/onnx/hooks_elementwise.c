@@ -62,6 +62,13 @@ bool glow_onnx_prelu_channels(GlowOnnxNode *n) {
   return glow_onnx_finish2(n, GLOW_OP_PRELU, x, slope, NULL);
 }
 
+/* Selu before operator set 6: defaults of five digits. */
+bool glow_onnx_selu_rounded(GlowOnnxNode *n) {
+  GlowSeluMembers m = {.alpha = 1.6732f, .gamma = 1.0507f};
+  return glow_onnx_check_ins(n, 1, 1) && glow_onnx_float(n, "alpha", &m.alpha) &&
+         glow_onnx_float(n, "gamma", &m.gamma) && glow_onnx_finish1(n, GLOW_OP_SELU, n->ins[0], &m);
+}
+
 bool glow_onnx_bitshift(GlowOnnxNode *n) {
   GlowStr direction = NULL;
   if (!glow_onnx_check_ins(n, 2, 2) || !glow_onnx_string(n, "direction", &direction))

@@ -25,6 +25,11 @@ bool glow_infer_is_nan(GlowInfer *in) {
   return true;
 }
 
+bool glow_infer_is_inf(GlowInfer *in) {
+  glow_infer_put(in, 0, glow_type_with_kind(in->ctx, in->in[GLOW_IS_INF_IN_X], GLOW_KIND_BOOL));
+  return true;
+}
+
 bool glow_infer_where(GlowInfer *in) {
   const GlowType *x = in->in[GLOW_WHERE_IN_X];
   return broadcast_as(in, x, x->kind);
@@ -42,4 +47,13 @@ bool glow_verify_clip(const GlowNode *n) {
                                  glow_type_str(ctx, v->type));
   }
   return true;
+}
+
+bool glow_verify_swi_glu(const GlowNode *n) {
+  GlowContext *ctx = n->block->module->ctx;
+  const GlowType *a = glow_node_in(n, 0)->type, *b = glow_node_in(n, 1)->type;
+  if (glow_type_fit(a, b) != GLOW_FIT_CONTRADICTS)
+    return true;
+  return glow_verify_error(n, "A has type %s, but B %s; they must have one shape",
+                           glow_type_str(ctx, a), glow_type_str(ctx, b));
 }
