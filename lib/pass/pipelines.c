@@ -15,8 +15,9 @@
 
 /* Operators in what spells them: before anything moves into neighbours, or is lowered. */
 #define RECOGNIZE                                                                                  \
-  "constant-fold,cse,recognize-softmax,recognize-logsumexp,recognize-leaky-relu,recognize-gelu,"   \
-  "recognize-activation,fold-mul-add"
+  "constant-fold,cse,recognize-softmax,recognize-logsumexp,recognize-layer-norm,"                  \
+  "recognize-rms-norm,fold-layer-norm,recognize-leaky-relu,recognize-gelu,recognize-activation,"   \
+  "fold-mul-add"
 
 static const char *const graph_pipelines[] = {
     "lower",

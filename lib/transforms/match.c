@@ -328,7 +328,8 @@ static bool find_root(GlowNode *n, void *arg) {
 /* Whether formula i was found at n and replaced. */
 static bool try_formula(Recognizer *r, uint32_t i, GlowNode *n) {
   GlowMatch m = {.root = n, .constness = r->constness};
-  if (!match_node(&m, r->parts[i], &n->results[0], NULL))
+  Goal goal = {.part = r->parts[i], .value = &n->results[0]};
+  if (!solve(&m, &goal))
     return false;
   GlowBuilder b = glow_builder_before(n);
   GlowValue *y = r->formulas[i].build(&b, &m);
@@ -393,4 +394,20 @@ bool glow_reduced_axes(const GlowNode *n, uint32_t *mask) {
 
 int64_t glow_single_axis(uint32_t mask) {
   return mask && !(mask & (mask - 1)) ? __builtin_ctz(mask) : -1;
+}
+
+bool glow_stands_along(const GlowValue *v, const GlowType *x, int64_t axis) {
+  if (!v)
+    return true;
+  const GlowType *t = v->type;
+  if (!glow_type_is_static(t) || t->rank > x->rank || t->kind != x->kind)
+    return false;
+  for (uint32_t i = 0; i < t->rank; ++i) {
+    uint32_t at = i + x->rank - t->rank;
+    GlowDim d = x->dims[at];
+    bool same = d.kind == GLOW_DIM_EXACT && d.size == t->dims[i].size && at >= axis;
+    if (t->dims[i].size != 1 && !same)
+      return false;
+  }
+  return true;
 }

@@ -67,5 +67,7 @@ bool glow_values_equal(const GlowValue *a, const GlowValue *b);
 bool glow_reduced_axes(const GlowNode *n, uint32_t *mask);
 /* The axis if the mask has one; -1 otherwise. */
 int64_t glow_single_axis(uint32_t mask);
+/* Whether v is absent, or broadcasts to x along its axes from `axis` on alone and has its kind. */
+bool glow_stands_along(const GlowValue *v, const GlowType *x, int64_t axis);
 
 #endif
