@@ -19,7 +19,7 @@ GlowValue *glow_block_add_param(GlowBlock *b, GlowStr name, const GlowType *type
   v->type = type;
   v->def.block = b;
   v->name = glow_names_add_unique(b->names, name, v);
-  if ((b->nparams & (b->nparams - 1)) == 0) { /* full at each power of two */
+  if ((b->nparams & (b->nparams - 1)) == 0) { /* may be full at each power of two */
     uint32_t capacity = b->nparams ? 2 * b->nparams : 1;
     GlowValue **grown = GLOW_NEW_ARRAY(arena, GlowValue *, capacity);
     if (b->nparams)
@@ -28,6 +28,16 @@ GlowValue *glow_block_add_param(GlowBlock *b, GlowStr name, const GlowType *type
   }
   b->params[b->nparams++] = v;
   return v;
+}
+
+void glow_block_remove_param(GlowBlock *b, uint32_t i) {
+  GlowValue *v = b->params[i];
+  GLOW_CHECK(b->module->ctx, !v->uses, "a removed parameter is in use");
+  glow_names_remove(b->names, v->name, v);
+  for (--b->nparams; i < b->nparams; ++i) {
+    b->params[i] = b->params[i + 1];
+    b->params[i]->index = i;
+  }
 }
 
 GlowNode *glow_block_terminator(const GlowBlock *b) {

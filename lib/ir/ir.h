@@ -217,6 +217,7 @@ uint32_t glow_function_number(GlowFunction *f);
 GlowBlock *glow_block_create(GlowModule *m, GlowLevel level, struct GlowNames *names,
                              GlowStr label);
 GlowValue *glow_block_add_param(GlowBlock *b, GlowStr name, const GlowType *type);
+void glow_block_remove_param(GlowBlock *b, uint32_t i); /* must be unused */
 /* The terminator's operands: what the block yields or returns. NULL if it has no terminator. */
 GlowNode *glow_block_terminator(const GlowBlock *b);
 GlowFunction *glow_block_function(const GlowBlock *b); /* NULL inside an eval initializer */

@@ -20,10 +20,11 @@
   "fold-mul-add"
 
 static const char *const graph_pipelines[] = {
-    "lower",
-    RECOGNIZE ",fold-bn,lower,simplify-reshape,simplify-transpose,fold-bn,constant-fold," SIMPLIFY
-              "," MOVE ",cse,dce",
-    RECOGNIZE ",merge-matmul," O2_ROUND ",lower," O2_ROUND,
+    "inline,lower",
+    "inline," RECOGNIZE
+    ",fold-bn,lower,simplify-reshape,simplify-transpose,fold-bn,constant-fold," SIMPLIFY "," MOVE
+    ",cse,dce",
+    "inline," RECOGNIZE ",merge-matmul," O2_ROUND ",lower," O2_ROUND,
 };
 
 static const char *const program_pipelines[] = {
