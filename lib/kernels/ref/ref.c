@@ -151,6 +151,26 @@ void glow_load_double(const GlowBuf *b, int64_t offset, int64_t stride, int64_t 
   EACH out[i] = p[i * stride];
 }
 
+void glow_load_real(const GlowBuf *b, int64_t offset, int64_t stride, int64_t n, double *out) {
+  GlowRowClass cls = glow_ref_class(b);
+  if (cls == GLOW_ROW_DOUBLE) {
+    glow_load_double(b, offset, stride, n, out);
+    return;
+  }
+  for (int64_t done = 0; done < n; done += 64) {
+    int64_t v[64], m = n - done < 64 ? n - done : 64, at = offset + done * stride;
+    float f[64];
+    if (cls == GLOW_ROW_FLOAT)
+      glow_load_float(b, at, stride, m, f);
+    else
+      glow_load_int(b, at, stride, m, v);
+    for (int64_t i = 0; i < m; i++)
+      out[done + i] = cls == GLOW_ROW_FLOAT  ? (double)f[i]
+                      : cls == GLOW_ROW_UINT ? (double)(uint64_t)v[i]
+                                             : (double)v[i];
+  }
+}
+
 #define STORE(KIND, T)                                                                             \
   case GLOW_KIND_##KIND: {                                                                         \
     T *p = (T *)b->data + offset;                                                                  \

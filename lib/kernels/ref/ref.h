@@ -86,6 +86,8 @@ void glow_load_int(const GlowBuf *b, int64_t offset, int64_t stride, int64_t n, 
 void glow_store_float(GlowBuf *b, int64_t offset, int64_t stride, int64_t n, const float *in);
 void glow_store_double(GlowBuf *b, int64_t offset, int64_t stride, int64_t n, const double *in);
 void glow_store_int(GlowBuf *b, int64_t offset, int64_t stride, int64_t n, const int64_t *in);
+/* Elements of any numeric kind as double: integers beyond 2^53 are rounded. */
+void glow_load_real(const GlowBuf *b, int64_t offset, int64_t stride, int64_t n, double *out);
 /* The same along a run. */
 void glow_run_load_float(const GlowRun *r, int64_t n, float *out);
 void glow_run_load_double(const GlowRun *r, int64_t n, double *out);
