@@ -75,6 +75,17 @@ GlowTensor *glow_tensor_copy(GlowContext *ctx, const GlowTensor *t) {
   return copy;
 }
 
+GlowTensor *glow_tensor_in_arena(GlowArena *arena, const GlowTensor *t) {
+  GlowTensor *copy = glow_arena_copy(arena, t, sizeof *t);
+  copy->owned = false;
+  copy->data = glow_arena_copy(arena, t->data, t->bytes);
+  for (int64_t i = 0; is_string(t) && i < glow_tensor_elements(t); i++) {
+    GlowString *s = (GlowString *)copy->data + i;
+    s->data = glow_arena_copy(arena, s->data, s->length);
+  }
+  return copy;
+}
+
 /* One element from t to plain, at logical index i; kinds of any size but strings. */
 static void copy_element(GlowTensor *plain, const GlowTensor *t, int64_t i) {
   GlowKind kind = t->type->kind;

@@ -26,6 +26,8 @@ GlowTensor *glow_tensor_create(GlowContext *ctx, const GlowType *type);
 GlowTensor *glow_tensor_borrow(GlowContext *ctx, const GlowType *type, const void *data,
                                size_t bytes);
 GlowTensor *glow_tensor_copy(GlowContext *ctx, const GlowTensor *t);
+/* A copy of a tensor of a static type whose data, strings included, lie in an arena. */
+GlowTensor *glow_tensor_in_arena(GlowArena *arena, const GlowTensor *t);
 /* The same values in the plain layout; sequences and optionals are copied as they are. */
 GlowTensor *glow_tensor_plain(GlowContext *ctx, const GlowTensor *t);
 void glow_tensor_free(GlowTensor *t);

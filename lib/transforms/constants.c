@@ -127,11 +127,7 @@ GlowStorage *glow_eval_finish(GlowEval *e, GlowValue *v, GlowStr name) {
 /* ---- Lists ----------------------------------------------------------------------------------- */
 
 GlowStorage *glow_constant_list(GlowModule *m, GlowStr name, const GlowTensor *t) {
-  GlowTensor *copy = GLOW_NEW(m->ctx->arena, GlowTensor);
-  copy->type = t->type;
-  copy->bytes = t->bytes;
-  copy->data = glow_arena_copy(m->ctx->arena, t->data, t->bytes);
-  GlowInit init = {.kind = GLOW_INIT_LIST, .tensor = copy};
+  GlowInit init = {.kind = GLOW_INIT_LIST, .tensor = glow_tensor_in_arena(m->ctx->arena, t)};
   return glow_storage_create(m, GLOW_CONSTANT, name, t->type, init);
 }
 

@@ -137,7 +137,7 @@ def one_hot(g):
         for i in np.ndindex(*want.shape):
             v = int(where.data[i[:at] + i[at + 1:]])  # towards 0
             want[i] = values.data[int(v == i[at] or v + depth == i[at])]
-        depth_kind = g.pick(["i64", "i32", "u8"])
+        depth_kind = g.pick(["i64", "i32", "u8", "float", "double"])
         yield Case([where, Tensor(depth_kind, depth).const(), values], [Result(value_kind, want)],
                    members=f"axis = {axis}", ulps=0)
         dims = ["%d" % d for d in want.shape]

@@ -90,6 +90,20 @@ static void store_as(const GlowRow *r, int64_t n, GlowKind from, const RowMemory
 /* ---- Rows and buffers ---------------------------------------------------------------------------
  */
 
+/* Where of elements that nothing computes with: strings, complex numbers, packed and small kinds.
+ */
+static bool pick_row(const GlowRow *rows, uint32_t nin, int64_t n) {
+  if (nin != 3)
+    return false;
+  for (int64_t i = 0; i < n; i++) {
+    const GlowRow *from =
+        glow_ref_int(rows[1].buf, rows[1].offset + i * rows[1].step) ? &rows[2] : &rows[3];
+    glow_ref_move(rows[0].buf, rows[0].offset + i * rows[0].step, from->buf,
+                  from->offset + i * from->step, 1, 1);
+  }
+  return true;
+}
+
 static void *row_address(const GlowRow *r) {
   return (char *)r->buf->data + r->offset * (int64_t)(glow_ref_bits(r->buf->kind) / 8);
 }
@@ -106,7 +120,7 @@ bool glow_elementwise_row(const GlowKernels *k, GlowOp op, const void *members, 
   GlowKind kind = compute_kind(d, rows, nin);
   GlowRowFn loop = kind < GLOW_KIND_COUNT ? k->rows[op][kind] : NULL;
   if (!loop)
-    return false;
+    return op == GLOW_OP_WHERE && pick_row(rows, nin, n);
   for (uint32_t i = 0; i < d->nin; i++) {
     const GlowRow *r = &rows[1 + i];
     bool is_there = i < nin && glow_buf_present(r->buf);

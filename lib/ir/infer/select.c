@@ -145,18 +145,18 @@ bool glow_infer_unique(GlowInfer *in) {
 
 /* The extent that Depth says. */
 static bool read_depth(const GlowInfer *in, GlowDim *depth) {
-  uint32_t count;
   int64_t length = glow_infer_list_length(in, GLOW_ONE_HOT_IN_DEPTH);
   const GlowType *t = in->in[GLOW_ONE_HOT_IN_DEPTH];
   *depth = GLOW_UNKNOWN;
   if ((!t->unranked && t->rank > 1) || (length >= 0 && length != 1))
     return glow_infer_error(in, "Depth must have one element, but has type %s",
                             glow_type_str(in->ctx, t));
-  const int64_t *values = glow_infer_ints(in, GLOW_ONE_HOT_IN_DEPTH, &count);
-  if (!values || count != 1)
+  const GlowTensor *known = glow_infer_known(in, GLOW_ONE_HOT_IN_DEPTH);
+  if (!known || glow_tensor_elements(known) != 1)
     return true;
-  *depth = GLOW_EXACT(values[0]);
-  return values[0] >= 0 || glow_infer_error(in, "Depth is %lld", (long long)values[0]);
+  int64_t value = glow_tensor_get_int(known, 0);
+  *depth = GLOW_EXACT(value);
+  return value >= 0 || glow_infer_error(in, "Depth is %lld", (long long)value);
 }
 
 bool glow_infer_one_hot(GlowInfer *in) {

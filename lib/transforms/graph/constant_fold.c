@@ -83,14 +83,6 @@ static bool may_be_small(const GlowNode *n) {
   return true;
 }
 
-/* A copy that lives as long as the pass. */
-static const GlowTensor *remember(Fold *f, const GlowTensor *t) {
-  GlowTensor *copy = glow_arena_copy(f->arena, t, sizeof *t);
-  copy->owned = false;
-  copy->data = glow_arena_copy(f->arena, t->data, t->bytes);
-  return copy;
-}
-
 /* Takes what n evaluated to: integers replace it. A node that gives both kinds stays. */
 static void take_results(Fold *f, GlowNode *n, GlowTensor *const *results) {
   bool small = true, integers = true;
@@ -102,7 +94,7 @@ static void take_results(Fold *f, GlowNode *n, GlowTensor *const *results) {
   for (uint32_t i = 0; small && i < n->nresults; ++i) {
     GlowValue *v = &n->results[i];
     if (!integers)
-      glow_map_set(f->floats, v, (void *)(uintptr_t)remember(f, results[i]));
+      glow_map_set(f->floats, v, glow_tensor_in_arena(f->arena, results[i]));
     else if (v->uses)
       values[i] = &glow_constant_list(f->module, v->name, results[i])->value;
   }

@@ -1,5 +1,6 @@
 /* Evaluating eval constants: the interpreter computes them, and they become payload, which travels
- * with the text, or with file=F.safetensors references into a new file; small ones become lists.
+ * with the text, or with file=F.safetensors references into a new file; small ones and
+ * strings become lists.
  * The file is written when the whole pipeline has succeeded. Constants that only others were made
  * from are left to -dce. */
 #include "backend/interp/interp.h"
@@ -13,22 +14,13 @@ static void drop_eval(GlowStorage *s) {
     glow_node_remove(b->last);
 }
 
-/* The value of s as bytes that live as long as the context. */
-static const GlowTensor *keep(GlowContext *ctx, const GlowTensor *t) {
-  GlowTensor *copy = GLOW_NEW(ctx->arena, GlowTensor);
-  *copy = *t;
-  copy->owned = false;
-  copy->data = glow_arena_copy(ctx->arena, t->data, t->bytes);
-  return copy;
-}
-
 static bool materialize(GlowPassRun *run, GlowStorage *s, GlowStr file) {
   const GlowTensor *value = glow_storage_value(s);
   if (!value)
     return false;
-  value = keep(run->ctx, value);
+  value = glow_tensor_in_arena(run->ctx->arena, value);
   drop_eval(s);
-  if (value->bytes <= GLOW_MAX_INLINE_BYTES)
+  if (value->bytes <= GLOW_MAX_INLINE_BYTES || value->type->kind == GLOW_KIND_STRING)
     s->init = (GlowInit){.kind = GLOW_INIT_LIST, .tensor = value};
   else
     s->init = (GlowInit){.kind = file ? GLOW_INIT_RESOURCE : GLOW_INIT_PAYLOAD,
