@@ -38,7 +38,10 @@ static GlowValue *aligned(GlowBuilder *b, const GlowNode *n, GlowValue *v, uint3
 static GlowValue *centered(GlowBuilder *b, const GlowNode *n, GlowKind kind, GlowValue *x,
                            GlowValue *zero, uint32_t behind) {
   GlowValue *wide = cast(b, x, kind);
-  return zero ? binary(b, GLOW_OP_SUB, wide, cast(b, aligned(b, n, zero, behind), kind)) : wide;
+  if (!zero)
+    return wide;
+  GlowValue *offset = cast(b, aligned(b, n, zero, behind), kind);
+  return binary(b, GLOW_OP_SUB, wide, offset);
 }
 
 /* Axes of extent 1 that a list for each filter needs to stand along axis 1; -1 if it is open. */
@@ -50,8 +53,9 @@ static int filter_axes(const GlowValue *w) {
 
 static GlowValue *product(GlowBuilder *b, const GlowNode *n, GlowKind kind, GlowValue *x,
                           GlowValue *y, GlowValue *xzero, GlowValue *yzero) {
-  return binary(b, GLOW_OP_MAT_MUL, centered(b, n, kind, x, xzero, 1),
-                centered(b, n, kind, y, yzero, 0));
+  GlowValue *rows = centered(b, n, kind, x, xzero, 1);
+  GlowValue *columns = centered(b, n, kind, y, yzero, 0);
+  return binary(b, GLOW_OP_MAT_MUL, rows, columns);
 }
 
 static GlowValue *convolution(GlowBuilder *b, const GlowNode *n, GlowValue *x, GlowValue *w,
@@ -64,8 +68,9 @@ static GlowValue *convolution(GlowBuilder *b, const GlowNode *n, GlowValue *x, G
   m.strategy = GLOW_CONV_STRATEGY_DIRECT;
   m.shards = 1;
   /* W's filters are its axis 0, behind which all of its axes follow. */
-  GlowValue *ins[] = {centered(b, n, GLOW_KIND_I32, x, xzero, 0),
-                      centered(b, n, GLOW_KIND_I32, w, wzero, (uint32_t)axes + 1), bias};
+  GlowValue *ins[] = {NULL, NULL, bias};
+  ins[0] = centered(b, n, GLOW_KIND_I32, x, xzero, 0);
+  ins[1] = centered(b, n, GLOW_KIND_I32, w, wzero, (uint32_t)axes + 1);
   GlowNode *conv =
       ins[0] && ins[1] ? glow_build(b, GLOW_OP_CONVOLUTION, ins, bias ? 3 : 2, &m, NULL) : NULL;
   return conv ? &conv->results[0] : NULL;
@@ -96,8 +101,10 @@ static GlowValue *requantized(GlowBuilder *b, const GlowNode *n, GlowValue *sum,
                               GlowValue *yscale, GlowValue *yzero) {
   GlowQuantizeLinearMembers m =
       *(const GlowQuantizeLinearMembers *)glow_op_desc[GLOW_OP_QUANTIZE_LINEAR].member_defaults;
-  GlowValue *ins[] = {binary(b, GLOW_OP_MUL, cast(b, sum, GLOW_KIND_FLOAT), scale),
-                      cast(b, aligned(b, n, yscale, 0), GLOW_KIND_FLOAT), aligned(b, n, yzero, 0)};
+  GlowValue *ins[3];
+  ins[0] = binary(b, GLOW_OP_MUL, cast(b, sum, GLOW_KIND_FLOAT), scale);
+  ins[1] = cast(b, aligned(b, n, yscale, 0), GLOW_KIND_FLOAT);
+  ins[2] = aligned(b, n, yzero, 0);
   if (!ins[0] || !ins[1] || !ins[2])
     return NULL;
   m.kind = yzero->type->kind;
@@ -108,8 +115,9 @@ static GlowValue *requantized(GlowBuilder *b, const GlowNode *n, GlowValue *sum,
 /* The scales of both operands, for products along `behind` further axes behind x's. */
 static GlowValue *both_scales(GlowBuilder *b, const GlowNode *n, GlowValue *x, uint32_t behind_x,
                               GlowValue *y, uint32_t behind_y) {
-  return binary(b, GLOW_OP_MUL, cast(b, aligned(b, n, x, behind_x), GLOW_KIND_FLOAT),
-                cast(b, aligned(b, n, y, behind_y), GLOW_KIND_FLOAT));
+  GlowValue *first = cast(b, aligned(b, n, x, behind_x), GLOW_KIND_FLOAT);
+  GlowValue *second = cast(b, aligned(b, n, y, behind_y), GLOW_KIND_FLOAT);
+  return binary(b, GLOW_OP_MUL, first, second);
 }
 
 bool glow_lower_qlinear_mat_mul(GlowBuilder *b, const GlowNode *n, GlowValue **results) {

@@ -99,7 +99,7 @@ static void c_literal(const OpFile *file, const MemberDecl *m, const Lit *lit, G
     glow_text_puts(out, s);
     return;
   case GLOW_MEMBER_I64:
-    glow_text_printf(out, "INT64_C(%s)", s);
+    glow_text_printf(out, strcmp(s, "-9223372036854775808") ? "INT64_C(%s)" : "INT64_MIN", s);
     return;
   case GLOW_MEMBER_FLOAT:
     glow_text_printf(out, lit->kind == LIT_FLOAT ? "%sf" : "%s", s);

@@ -1,188 +1,17 @@
-/* Control flow, sequences, optionals, strings.
- *
- * A subgraph becomes a region in a scope inside the one of its node, so that it captures outer
- * values by name. Types of its parameters come from the operands where the operator fixes them, and
- * from the subgraph's own declarations for what a loop carries, whose shape may change. */
+/* Control flow: If, Loop and Scan. */
 #include <string.h>
 
 #include "import/onnx/hooks.h"
-#include "import/onnx/importer.h"
-
-/* ---- Regions -------------------------------------------------------------------------------- */
-
-typedef struct Region {
-  GlowOnnxRegion *r;
-  GlowOnnxGraph graph;
-  GlowOnnxScope *scope;
-  GlowBuilder saved; /* n's own builder while the region's is in use */
-  GlowValue **yields;
-  uint32_t nyields;
-  bool *wrapped; /* of a loop: outputs that were made optionals */
-} Region;
-
-/* Opens the region for the graph in attribute `name`, `extra` levels deeper than n itself. From
- * here to close_region or leave_region what n builds goes into the region. */
-static bool open_region(GlowOnnxNode *n, const char *name, const char *label,
-                        GlowOnnxRegionKind kind, unsigned extra, Region *r) {
-  GlowOnnxImporter *im = n->im;
-  GlowOnnxAttribute a;
-  GlowOnnxAttr *attr;
-  if (!glow_onnx_attribute(n, name, GLOW_ONNX_ATTR_GRAPH, &a, &attr))
-    return false;
-  if (!attr || !a.g.at)
-    return glow_onnx_fail(n, "attribute '%s' is missing", name);
-  if (n->scope->regions + extra >= GLOW_MAX_REGION_DEPTH)
-    return glow_onnx_fail(n, "subgraphs are nested more than %d deep", GLOW_MAX_REGION_DEPTH);
-  glow_wire_read(&im->file, &glow_onnx_msg_graph, a.g, &r->graph);
-  r->r = GLOW_NEW(im->arena, GlowOnnxRegion);
-  r->r->outer = n->scope->region;
-  r->r->kind = kind;
-  r->r->block =
-      glow_block_create(im->m, GLOW_LEVEL_GRAPH, im->func->body->names, glow_str(im->ctx, label));
-  r->scope = glow_onnx_scope(im, attr->scope);
-  r->scope->block = r->r->block;
-  r->scope->region = r->r;
-  r->scope->regions = n->scope->regions + 1 + extra;
-  r->scope->path = attr->path ? attr->path : glow_str(im->ctx, "");
-  r->saved = n->b;
-  n->b.block = r->r->block;
-  n->b.before = NULL;
-  return true;
-}
-
-static bool leave_region(GlowOnnxNode *n, const Region *r) {
-  n->b = r->saved;
-  return false;
-}
-
-/* The type of a parameter: what is declared, narrowed by what is `known` of it. */
-static const GlowType *parameter_type(GlowOnnxNode *n, GlowWireSpan declared, const GlowType *known,
-                                      const char *what) {
-  const GlowType *t = declared.at ? glow_onnx_read_type(n->im, declared, n->loc, what) : known;
-  if (!t || t == known || !known)
-    return t;
-  const GlowType *both = glow_type_meet(n->im->ctx, t, known);
-  if (!both)
-    glow_onnx_fail(n, "%s is declared as %s, but it is %s", what, glow_type_str(n->im->ctx, t),
-                   glow_type_str(n->im->ctx, known));
-  return both;
-}
-
-/* t with every extent open: what is known of a carried value whose type is not declared. */
-static const GlowType *loosened(GlowContext *ctx, const GlowType *t) {
-  if (!glow_type_is_tensor(t) || t->unranked)
-    return t;
-  GlowDim dims[GLOW_MAX_RANK];
-  for (uint32_t i = 0; i < t->rank; ++i)
-    dims[i] = GLOW_UNKNOWN;
-  return glow_type_with_dims(ctx, t, t->rank, dims);
-}
-
-/* Adds the subgraph's inputs as parameters. known[i]: see parameter_type; carried[i]: the type of
- * the initial value instead, if nothing is declared. Both may be NULL. Where `known` is rank 0, the
- * parameter is, and a declaration of one element becomes a Reshape. */
-static bool add_parameters(GlowOnnxNode *n, Region *r, uint32_t count, const GlowType *const *known,
-                           const GlowType *const *carried) {
-  GlowOnnxImporter *im = n->im;
-  if (r->graph.inputs.count != count)
-    return glow_onnx_fail(n, "the subgraph has %u inputs, expected %u", r->graph.inputs.count,
-                          count);
-  GlowWireIter i = {0};
-  while (glow_wire_each(&im->file, &r->graph.inputs, &i)) {
-    GlowOnnxValueInfo info;
-    glow_wire_read(&im->file, &glow_onnx_msg_value_info, i.span, &info);
-    GlowStr name = glow_wire_str(&im->file, info.name);
-    const char *what = glow_str_printf(im->ctx, "the subgraph's input '%s'", name);
-    if (!*name)
-      return glow_onnx_fail(n, "an input of the subgraph has no name");
-    const GlowType *t = NULL;
-    bool scalar = known && known[i.index] && glow_type_is_tensor(known[i.index]) &&
-                  !known[i.index]->unranked && known[i.index]->rank == 0;
-    const GlowType *declared =
-        scalar && info.type.at ? glow_onnx_read_type(im, info.type, n->loc, what) : NULL;
-    bool vector = declared && glow_type_is_tensor(declared) && !declared->unranked &&
-                  declared->rank == 1 && declared->kind == known[i.index]->kind;
-    if (vector)
-      t = known[i.index];
-    else if (known && known[i.index])
-      t = parameter_type(n, info.type, known[i.index], what);
-    else
-      t = parameter_type(n, info.type, NULL, what);
-    if (!t && !info.type.at && carried && carried[i.index])
-      t = loosened(im->ctx, carried[i.index]);
-    if (!t)
-      return info.type.at ? false : glow_onnx_fail(n, "%s has no type", what);
-    GlowValue *v = glow_block_add_param(
-        r->r->block, glow_str_printf(im->ctx, "%s%s", r->scope->prefix, name), t);
-    if (vector)
-      v = glow_onnx_emit2(n, GLOW_OP_RESHAPE, v, glow_onnx_make_ints(n, "shape", (int64_t[]){1}, 1),
-                          NULL);
-    if (!v || !glow_onnx_define(im, r->scope, name, v, n->loc))
-      return false;
-  }
-  return true;
-}
-
-/* v as an optional, if the parameter that it goes to is one: a loop may start with an optional and
- * go on with what one holds. */
-static GlowValue *wrapped(GlowOnnxNode *n, const GlowBlock *block, uint32_t param, GlowValue *v) {
-  bool wrap = v && param < block->nparams && block->params[param]->type->cls == GLOW_TYPE_OPT &&
-              v->type->cls != GLOW_TYPE_OPT;
-  return wrap ? glow_onnx_emit1(n, GLOW_OP_OPTIONAL, v, NULL) : v;
-}
-
-/* Reads the subgraph's nodes and finds its outputs, which end_region is to yield. Of a loop, the
- * first output is made rank 0 and output i goes to parameter i + 1. */
-static bool close_region(GlowOnnxNode *n, Region *r, uint32_t count, bool loop) {
-  GlowOnnxImporter *im = n->im;
-  if (r->graph.outputs.count != count)
-    return glow_onnx_fail(n, "the subgraph has %u outputs, expected %u", r->graph.outputs.count,
-                          count);
-  glow_onnx_initializers(im, r->scope, &r->graph);
-  glow_onnx_nodes(im, r->scope, &r->graph.nodes);
-  GlowValue **yields = r->yields = GLOW_NEW_ARRAY(im->arena, GlowValue *, count);
-  r->nyields = count;
-  r->wrapped = GLOW_NEW_ARRAY(im->arena, bool, count);
-  GlowWireIter i = {0};
-  while (glow_wire_each(&im->file, &r->graph.outputs, &i)) {
-    GlowOnnxValueInfo info;
-    glow_wire_read(&im->file, &glow_onnx_msg_value_info, i.span, &info);
-    GlowStr name = glow_wire_str(&im->file, info.name);
-    GlowValue *v = glow_onnx_find(r->scope, name);
-    if (!v || v == &glow_onnx_absent)
-      return glow_onnx_fail(n, "the subgraph's output '%s' is not computed", name);
-    if (v == &glow_onnx_failed)
-      return false;
-    yields[i.index] = !loop          ? v
-                      : i.index == 0 ? glow_onnx_rank0(n, v)
-                                     : wrapped(n, r->r->block, i.index + 1, v);
-    r->wrapped[i.index] = loop && i.index > 0 && yields[i.index] != v;
-    if (!yields[i.index])
-      return false;
-  }
-  n->b = r->saved;
-  return true;
-}
-
-/* Ends the region: it yields its outputs with the random states before output `at`. */
-static void end_region(GlowOnnxNode *n, Region *r, uint32_t at) {
-  uint32_t nstates = r->r->states.count, count = r->nyields + nstates;
-  GlowValue **all = GLOW_NEW_ARRAY(n->im->arena, GlowValue *, count);
-  for (uint32_t i = 0; i < r->nyields; ++i)
-    all[i < at ? i : i + nstates] = r->yields[i];
-  for (uint32_t i = 0; i < nstates; ++i)
-    all[at + i] = r->r->states.data[i].next;
-  glow_build_terminator(r->r->block, GLOW_OP_YIELD, all, count);
-}
+#include "import/onnx/subgraph.h"
 
 /* ---- If, Loop ------------------------------------------------------------------------------- */
 
-static bool branch(GlowOnnxNode *n, const char *attr, const char *label, Region *r) {
-  if (!open_region(n, attr, label, GLOW_ONNX_REGION_BRANCH, 0, r))
+static bool branch(GlowOnnxNode *n, const char *attr, const char *label, GlowOnnxSubgraph *r) {
+  if (!glow_onnx_open_region(n, attr, label, GLOW_ONNX_REGION_BRANCH, 0, r))
     return false;
-  return (add_parameters(n, r, 0, NULL, NULL) &&
-          close_region(n, r, n->proto.outputs.count, false)) ||
-         leave_region(n, r);
+  return (glow_onnx_add_parameters(n, r, 0, NULL, NULL) &&
+          glow_onnx_close_region(n, r, n->proto.outputs.count, false)) ||
+         glow_onnx_leave_region(n, r);
 }
 
 /* Random states that `from` changes pass through `to` unchanged. */
@@ -196,7 +25,7 @@ static void share_states(GlowOnnxNode *n, const GlowOnnxRegion *from, GlowOnnxRe
 }
 
 bool glow_onnx_if(GlowOnnxNode *n) {
-  Region then_region, else_region;
+  GlowOnnxSubgraph then_region, else_region;
   uint32_t count = n->proto.outputs.count;
   if (!glow_onnx_check_ins(n, 1, 1))
     return false;
@@ -212,8 +41,8 @@ bool glow_onnx_if(GlowOnnxNode *n) {
   for (uint32_t i = 0; i < mine.states.count; ++i)
     glow_vec_push(n->im->arena, &else_region.r->states, mine.states.data[i]);
   share_states(n, &mine, then_region.r);
-  end_region(n, &then_region, count);
-  end_region(n, &else_region, count);
+  glow_onnx_end_region(n, &then_region, count);
+  glow_onnx_end_region(n, &else_region, count);
   return glow_onnx_finish_regions(n, GLOW_OP_IF, n->ins, 1, NULL,
                                   (GlowBlock *[]){then_region.r->block, else_region.r->block}, 2,
                                   count, then_region.r);
@@ -228,8 +57,9 @@ static bool count_carried(GlowOnnxNode *n, uint32_t first, uint32_t *count) {
   return true;
 }
 
-/* Carried values that close_region made optionals: what the last one holds is n's result. */
-static bool unwrap_results(GlowOnnxNode *n, const Region *r, uint32_t carried) {
+/* Carried values that glow_onnx_close_region made optionals: what the last one holds is n's result.
+ */
+static bool unwrap_results(GlowOnnxNode *n, const GlowOnnxSubgraph *r, uint32_t carried) {
   for (uint32_t i = 0; i < carried && i < n->nouts; ++i) {
     if (!n->outs[i] || !r->wrapped[i + 1])
       continue;
@@ -252,15 +82,15 @@ bool glow_onnx_loop(GlowOnnxNode *n) {
   known[1] = glow_type_scalar(ctx, GLOW_KIND_BOOL);
   for (uint32_t i = 0; i < carried; ++i)
     initial[i + 2] = n->ins[i + 2]->type;
-  Region r;
-  if (!open_region(n, "body", "body", GLOW_ONNX_REGION_LOOP, 0, &r))
+  GlowOnnxSubgraph r;
+  if (!glow_onnx_open_region(n, "body", "body", GLOW_ONNX_REGION_LOOP, 0, &r))
     return false;
-  if (!add_parameters(n, &r, carried + 2, known, initial) ||
-      !close_region(n, &r, n->proto.outputs.count + 1, true))
-    return leave_region(n, &r);
+  if (!glow_onnx_add_parameters(n, &r, carried + 2, known, initial) ||
+      !glow_onnx_close_region(n, &r, n->proto.outputs.count + 1, true))
+    return glow_onnx_leave_region(n, &r);
   if (carried > n->proto.outputs.count)
     return glow_onnx_fail(n, "%u results for %u carried values", n->proto.outputs.count, carried);
-  end_region(n, &r, carried + 1);
+  glow_onnx_end_region(n, &r, carried + 1);
   uint32_t nins = 2 + carried, nstates = r.r->states.count;
   GlowValue **ins = GLOW_NEW_ARRAY(n->im->arena, GlowValue *, nins + nstates);
   for (uint32_t i = 0; i < nins && i < n->nins; ++i)
@@ -330,12 +160,13 @@ static bool scan_body(GlowOnnxNode *n, const GlowType *const *types, uint32_t ni
     if (!known[i])
       return false;
   }
-  Region r;
-  if (!open_region(n, "body", "body", GLOW_ONNX_REGION_SCAN, extra, &r))
+  GlowOnnxSubgraph r;
+  if (!glow_onnx_open_region(n, "body", "body", GLOW_ONNX_REGION_SCAN, extra, &r))
     return false;
-  if (!add_parameters(n, &r, nins, known, NULL) || !close_region(n, &r, nouts, false))
-    return leave_region(n, &r);
-  end_region(n, &r, nouts);
+  if (!glow_onnx_add_parameters(n, &r, nins, known, NULL) ||
+      !glow_onnx_close_region(n, &r, nouts, false))
+    return glow_onnx_leave_region(n, &r);
+  glow_onnx_end_region(n, &r, nouts);
   *block = r.r->block;
   return true;
 }
@@ -410,52 +241,4 @@ bool glow_onnx_scan_batch(GlowOnnxNode *n) {
   n->b = saved;
   GlowScanMembers outer = {.num_scan = count};
   return ok && glow_onnx_finish(n, GLOW_OP_SCAN, n->ins + 1, count, &outer, &batch, 1);
-}
-
-/* ---- Sequences, optionals, strings ---------------------------------------------------------- */
-
-bool glow_onnx_sequence_empty(GlowOnnxNode *n) {
-  GlowKind kind = GLOW_KIND_FLOAT;
-  if (!glow_onnx_kind(n, "dtype", &kind))
-    return false;
-  GlowSequenceEmptyMembers m = {.elem = glow_type_unranked(n->im->ctx, kind)};
-  return glow_onnx_finish(n, GLOW_OP_SEQUENCE_EMPTY, NULL, 0, &m, NULL, 0);
-}
-
-bool glow_onnx_optional(GlowOnnxNode *n) {
-  GlowOptionalMembers m = {0};
-  GlowOnnxAttribute a;
-  GlowOnnxAttr *attr;
-  if (!glow_onnx_attribute(n, "type", GLOW_ONNX_ATTR_TYPE, &a, &attr))
-    return false;
-  if (attr) {
-    m.elem = glow_onnx_read_type(n->im, a.tp, n->loc, "attribute 'type'");
-    if (!m.elem)
-      return false;
-  }
-  if (!attr && n->nins == 0)
-    return glow_onnx_fail(n, "neither an operand nor a type");
-  return glow_onnx_finish(n, GLOW_OP_OPTIONAL, n->ins, n->nins, &m, NULL, 0);
-}
-
-bool glow_onnx_optional_has_element(GlowOnnxNode *n) {
-  if (n->nins)
-    return glow_onnx_finish(n, GLOW_OP_OPTIONAL_HAS_ELEMENT, n->ins, n->nins, NULL, NULL, 0);
-  if (n->nouts != 1)
-    return glow_onnx_fail(n, "%u results where there is 1", n->nouts);
-  n->results[0] = glow_onnx_make_scalar(n, "absent", GLOW_KIND_BOOL, 0);
-  return true;
-}
-
-bool glow_onnx_string_normalizer(GlowOnnxNode *n) {
-  GlowStringNormalizerMembers m = {.action = GLOW_CASE_ACTION_NONE};
-  GlowStr locale = NULL;
-  if (!glow_onnx_check_ins(n, 1, 1) ||
-      !glow_onnx_enum(n, &glow_enum_case_action, "case_change_action", &m.action) ||
-      !glow_onnx_bool(n, "is_case_sensitive", &m.case_sensitive) ||
-      !glow_onnx_strings(n, "stopwords", &m.stopwords) || !glow_onnx_string(n, "locale", &locale))
-    return false;
-  if (locale && *locale && strncmp(locale, "en_US", 5) != 0 && strcmp(locale, "C") != 0)
-    return glow_onnx_unsupported(n, "locale '%s'", locale);
-  return glow_onnx_finish1(n, GLOW_OP_STRING_NORMALIZER, n->ins[0], &m);
 }

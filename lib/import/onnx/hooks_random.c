@@ -131,28 +131,58 @@ static bool random_node(GlowOnnxNode *n, GlowOp op, GlowValue *x, const void *me
   return true;
 }
 
-/* RandomUniform, whose shape is an attribute, and RandomUniformLike. */
-bool glow_onnx_random_uniform(GlowOnnxNode *n) {
-  GlowRandomUniformMembers m = {.low = 0, .high = 1, .kind = GLOW_KIND_FLOAT};
-  bool like = strcmp(n->op, "RandomUniformLike") == 0;
-  if (!glow_onnx_check_ins(n, like, like))
-    return false;
-  if (like && glow_type_is_tensor(n->ins[0]->type))
-    m.kind = n->ins[0]->type->kind;
+/* The operand whose shape the numbers get: n's own, or zeros of the shape in an attribute; and the
+ * kind of the numbers, which defaults to the operand's or to float. */
+static GlowValue *shape_source(GlowOnnxNode *n, bool like, GlowKind *kind) {
   GlowArray shape = {0};
-  if (!glow_onnx_float(n, "low", &m.low) || !glow_onnx_float(n, "high", &m.high) ||
-      !glow_onnx_kind(n, "dtype", &m.kind) || !glow_onnx_ints(n, "shape", &shape))
-    return false;
-  if (!glow_kind_is_float(m.kind))
-    return glow_onnx_fail(n, "random numbers of %s", glow_kind_info[m.kind].name);
+  *kind = GLOW_KIND_FLOAT;
+  if (!glow_onnx_check_ins(n, like, like))
+    return NULL;
+  if (like && glow_type_is_tensor(n->ins[0]->type))
+    *kind = n->ins[0]->type->kind;
+  if (!glow_onnx_kind(n, "dtype", kind) || !glow_onnx_ints(n, "shape", &shape))
+    return NULL;
+  if (!glow_kind_is_float(*kind)) {
+    glow_onnx_fail(n, "random numbers of %s", glow_kind_info[*kind].name);
+    return NULL;
+  }
   if (like)
-    return random_node(n, GLOW_OP_RANDOM_UNIFORM, n->ins[0], &m);
-  if (!glow_onnx_has(n, "shape"))
-    return glow_onnx_fail(n, "attribute 'shape' is missing");
+    return n->ins[0];
+  if (!glow_onnx_has(n, "shape")) {
+    glow_onnx_fail(n, "attribute 'shape' is missing");
+    return NULL;
+  }
   GlowConstantOfShapeMembers zeros = {.value = {0}, .kind = GLOW_KIND_FLOAT};
   GlowValue *extents = glow_onnx_make_ints(n, "shape", shape.data, shape.count);
-  return random_node(n, GLOW_OP_RANDOM_UNIFORM,
-                     glow_onnx_emit1(n, GLOW_OP_CONSTANT_OF_SHAPE, extents, &zeros), &m);
+  return glow_onnx_emit1(n, GLOW_OP_CONSTANT_OF_SHAPE, extents, &zeros);
+}
+
+/* RandomUniform, whose shape is an attribute, and RandomUniformLike. */
+bool glow_onnx_random_uniform(GlowOnnxNode *n) {
+  GlowRandomUniformMembers m = {.low = 0, .high = 1};
+  GlowValue *like = shape_source(n, strcmp(n->op, "RandomUniformLike") == 0, &m.kind);
+  return like && glow_onnx_float(n, "low", &m.low) && glow_onnx_float(n, "high", &m.high) &&
+         random_node(n, GLOW_OP_RANDOM_UNIFORM, like, &m);
+}
+
+/* RandomNormal and RandomNormalLike. */
+bool glow_onnx_random_normal(GlowOnnxNode *n) {
+  GlowRandomNormalMembers m = {.mean = 0, .scale = 1};
+  GlowValue *like = shape_source(n, strcmp(n->op, "RandomNormalLike") == 0, &m.kind);
+  return like && glow_onnx_float(n, "mean", &m.mean) && glow_onnx_float(n, "scale", &m.scale) &&
+         random_node(n, GLOW_OP_RANDOM_NORMAL, like, &m);
+}
+
+bool glow_onnx_multinomial(GlowOnnxNode *n) {
+  GlowMultinomialMembers m = {.kind = GLOW_KIND_I32};
+  int64_t samples = 1;
+  if (!glow_onnx_check_ins(n, 1, 1) || !glow_onnx_kind(n, "dtype", &m.kind) ||
+      !glow_onnx_int(n, "sample_size", &samples))
+    return false;
+  if (samples < 0 || samples > INT32_MAX)
+    return glow_onnx_fail(n, "attribute 'sample_size' is %lld", (long long)samples);
+  m.samples = (uint32_t)samples;
+  return random_node(n, GLOW_OP_MULTINOMIAL, n->ins[0], &m);
 }
 
 bool glow_onnx_bernoulli(GlowOnnxNode *n) {

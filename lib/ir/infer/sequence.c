@@ -1,5 +1,4 @@
-/* Inference of operators on sequences, optionals and strings, and of random numbers. Definitions as
- * ONNX's. A sequence type says how many elements it has at most, where that is known. */
+/* Inference of operators on sequences, optionals and strings. Definitions as ONNX's. A sequence type says how many elements it has at most, where that is known. */
 #include "ir/infer/hooks.h"
 
 bool glow_infer_sequence_empty(GlowInfer *in) {
@@ -194,39 +193,4 @@ bool glow_infer_string_normalizer(GlowInfer *in) {
                       : glow_dim_has_size(last) ? GLOW_BOUND(last.size > 1 ? last.size : 1)
                                                 : GLOW_UNKNOWN;
   return glow_infer_set(in, 0, x, x->rank, dims);
-}
-
-/* ---- Random numbers ----------------------------------------------------------------------------
- */
-
-/* The numbers have the shape of `like`; the next state is another state. */
-static bool random_like(GlowInfer *in, const GlowType *like, const GlowType *state, GlowKind kind) {
-  if (!glow_type_is_tensor(like))
-    return glow_infer_error(in, "the shape is that of a tensor, not of %s",
-                            glow_type_str(in->ctx, like));
-  if (!state->unranked &&
-      (state->rank != 1 || (state->dims[0].kind == GLOW_DIM_EXACT && state->dims[0].size != 2)))
-    return glow_infer_error(in, "State must have type u64<2>, but has %s",
-                            glow_type_str(in->ctx, state));
-  if (!glow_kind_is_float(kind) && kind != GLOW_KIND_BOOL && !glow_kind_is_integer(kind))
-    return glow_infer_error(in, "there are no random numbers of kind %s",
-                            glow_kind_info[kind].name);
-  glow_infer_put(in, 0, glow_type_with_kind(in->ctx, like, kind));
-  int64_t two = 2;
-  glow_infer_put(in, 1, glow_type_exact(in->ctx, GLOW_KIND_U64, 1, &two));
-  return true;
-}
-
-bool glow_infer_random_uniform(GlowInfer *in) {
-  const GlowRandomUniformMembers *m = in->members;
-  if (!glow_kind_is_float(m->kind))
-    return glow_infer_error(in, "kind is %s, which is no floating point kind",
-                            glow_kind_info[m->kind].name);
-  return random_like(in, in->in[GLOW_RANDOM_UNIFORM_IN_LIKE], in->in[GLOW_RANDOM_UNIFORM_IN_STATE],
-                     m->kind);
-}
-
-bool glow_infer_bernoulli(GlowInfer *in) {
-  const GlowBernoulliMembers *m = in->members;
-  return random_like(in, in->in[GLOW_BERNOULLI_IN_X], in->in[GLOW_BERNOULLI_IN_STATE], m->kind);
 }

@@ -317,6 +317,49 @@ def make_external(w, folder):
                              inits=[external("w", [40], **entries)]))
 
 
+def make_families(w):
+    """Training, quantization, random numbers and SequenceMap."""
+    training = "ai.onnx.preview.training"
+    r, t = floats("r", [], [0.5]), ints("t", [], [0])
+    step = lambda ins, outs, op="Momentum", **more: node(
+        op, "r,t," + ins, outs, "step", training, **({"alpha": 0.5, "beta": 2.0, "mode": "nesterov",
+                                                      "norm_coefficient": 0.25} | more))
+    both = [value(v, FLOAT, [2]) for v in "xgv"]
+    trained = lambda n: one(n, ins=both, inits=[r, t], imports=[(training, 1)])
+    w("momentum", trained(step("x,g,v", "y,v1")))
+    w("ragged", trained(step("x,g,v,x", "y")))
+    w("steps", trained(step("x,g,v", "y,v1,v2")))
+    w("mode", trained(step("x,g,v", "y", mode="sideways")))
+    w("no-mode", trained(node("Momentum", "r,t,x,g,v", "y", "step", training)))
+
+    s16, s32, e8 = (tensor(n, k, [1], d) for n, k, d in (
+        ("s16", HALF, b"\0\x3c"), ("s32", FLOAT, struct.pack("<f", 0.5)), ("e8", 24, b"\x80")))
+    zero = tensor("z", U8, [1], b"\3")
+    quantized = lambda nodes, ins=(X,): one(nodes, 24, ins, inits=[s16, s32, e8, zero])
+    w("quantize", quantized([
+        node("QuantizeLinear", "x,s16", "a", precision=1), node("QuantizeLinear", "x,e8", "b", output_dtype=22),
+        node("QuantizeLinear", "x,s32", "c", output_dtype=17, saturate=0),
+        node("DequantizeLinear", "a,s32", "d", output_dtype=10), node("DequantizeLinear", "a,e8", "e", output_dtype=1),
+        node("DequantizeLinear", "a,s16,z", "f", axis=0, block_size=2), node("Identity", "x", "y")]))
+    w("output-dtype", quantized(node("QuantizeLinear", "x,s32,z", "y", "q", output_dtype=3)))
+    w("precision", quantized(node("QuantizeLinear", "x,s32,z", "y", "q", precision=11)))
+
+    w("random-more", one([node("RandomNormalLike", "x", "n", mean=2.0, scale=3.0, seed=7.0),
+                     node("RandomNormal", "", "m", shape=[3], dtype=11), node("Unsqueeze", "x,ax", "p"),
+                     node("Multinomial", "p", "k", sample_size=4, dtype=7), node("Identity", "n", "y")],
+                    inits=[ints("ax", [1], [0])]))
+    w("samples", one(node("Multinomial", "x", "y", "m", sample_size=-1)))
+
+    sub = graph([node("RandomUniformLike", "e", "u"), node("Add", "e,u", "q"), node("Add", "q,t", "o")],
+                [value("e", FLOAT, [2]), value("t", FLOAT, [2])], [value("o", FLOAT, [2])])
+    seq = [node("SequenceConstruct", "x,x", "s")]
+    w("sequence-map", one(seq + [node("SequenceMap", "s,x", "r", "map", body=sub),
+                                 node("ConcatFromSequence", "r", "y", axis=0)],
+                            outs=[value("y", FLOAT, [4])]))
+    w("map-inputs", one(seq + [node("SequenceMap", "s", "y", "map", body=sub)]))
+    w("map-tensor", one([node("SequenceMap", "x,x", "y", "map", body=sub)]))
+
+
 def main():
     folder = sys.argv[1]
     os.makedirs(folder, exist_ok=True)
@@ -327,7 +370,7 @@ def main():
         with open(path, "wb") as out:
             out.write(data)
 
-    for make in (make_basic, make_bind, make_control, make_functions, make_old, make_operators, make_unsupported, make_wrong):
+    for make in (make_basic, make_bind, make_control, make_families, make_functions, make_old, make_operators, make_unsupported, make_wrong):
         make(write)
     make_external(write, folder)
     write("empty", b"")
