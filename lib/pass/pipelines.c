@@ -11,7 +11,8 @@
 /* Shapes and movement. */
 #define MOVE                                                                                       \
   "gather-constant,merge-slice,merge-concat,merge-pad,simplify-reshape,simplify-transpose"
-#define O2_ROUND "fixpoint(constant-fold," SIMPLIFY ",cse,fold-bn," MOVE ",dce)"
+#define O2_ROUND                                                                                   \
+  "fixpoint(constant-fold,simplify-control,hoist-invariant," SIMPLIFY ",cse,fold-bn," MOVE ",dce)"
 
 /* Operators in what spells them: before anything moves into neighbours, or is lowered. */
 #define RECOGNIZE                                                                                  \

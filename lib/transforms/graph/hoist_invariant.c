@@ -1,0 +1,99 @@
+/* Nodes of Loop and Scan bodies that depend on nothing of the body move in front of it.
+ *
+ * Only what cannot fail moves out of a body that may not run: element-wise nodes whose operands
+ * have known extents. Out of one that is known to run, every pure node does. Literals stay where
+ * they are used, unless they are needed outside. */
+#include "transforms/rules.h"
+
+/* Whether block b lies in `region`, at any depth. */
+static bool lies_in(const GlowBlock *b, const GlowBlock *region) {
+  for (; b; b = glow_block_parent(b))
+    if (b == region)
+      return true;
+  return false;
+}
+
+static bool is_literal(const GlowValue *v) {
+  const GlowNode *n = glow_value_def(v, GLOW_OP_SPLAT);
+  return n && !n->pred.value;
+}
+
+/* Whether v is there before the loop, or is a literal that can be. */
+static bool is_outside(const GlowValue *v, const GlowBlock *body) {
+  const GlowBlock *home = v ? glow_value_block(v) : NULL;
+  return !home || is_literal(v) || !lies_in(home, body);
+}
+
+static bool cannot_fail(const GlowNode *n) {
+  if (!GLOW_HAS(glow_node_desc(n), ELEMENTWISE) || !glow_type_is_static(n->results[0].type))
+    return false;
+  for (uint32_t i = 0; i < n->noperands; ++i)
+    if (n->operands[i].value && !glow_type_is_static(n->operands[i].value->type))
+      return false;
+  return true;
+}
+
+/* Whether the body certainly runs: only a known, positive count of a Loop that starts, or the
+ * extent of what is scanned, says so. */
+static bool runs(const GlowNode *loop) {
+  if (loop->op == GLOW_OP_SCAN) {
+    const GlowScanMembers *m = loop->members;
+    const GlowType *t = glow_node_in(loop, loop->noperands - m->num_scan)->type;
+    return glow_type_is_static(t) && glow_type_elements(t) > 0;
+  }
+  const GlowValue *trip = glow_node_in(loop, GLOW_LOOP_IN_TRIP);
+  const GlowTensor *count = trip ? glow_value_known(trip) : NULL;
+  bool positive =
+      !trip || (count && glow_tensor_elements(count) == 1 && glow_tensor_get_int(count, 0) > 0);
+  const GlowValue *cond = glow_node_in(loop, GLOW_LOOP_IN_COND);
+  return positive && (!cond || glow_value_is_all(cond, 1.0));
+}
+
+static bool may_move(const GlowNode *n, const GlowNode *loop, bool certain) {
+  const GlowBlock *body = loop->regions[0];
+  if (!GLOW_HAS(glow_node_desc(n), PURE) || n->nregions || n->nresults == 0 ||
+      n->op == GLOW_OP_SPLAT || !is_outside(n->pred.value, body) || (!certain && !cannot_fail(n)))
+    return false;
+  bool all_literals = true;
+  for (uint32_t i = 0; i < n->noperands; ++i) {
+    const GlowValue *v = n->operands[i].value;
+    if (v && !is_outside(v, body))
+      return false;
+    all_literals &= !v || is_literal(v);
+  }
+  return !all_literals;
+}
+
+static void move_out(GlowPassRun *run, GlowNode *n, GlowNode *loop) {
+  for (uint32_t i = 0; i < n->noperands; ++i) {
+    GlowNode *literal = glow_value_def(n->operands[i].value, GLOW_OP_SPLAT);
+    if (literal && lies_in(literal->block, loop->regions[0]))
+      glow_node_move_before(literal, loop);
+  }
+  glow_pass_changed(run, n, "moved %s out of %s", glow_node_desc(n)->node,
+                    glow_node_desc(loop)->node);
+  glow_node_move_before(n, loop);
+}
+
+/* Inner loops first, so that what leaves them can go on outwards. */
+static void hoist_in(GlowPassRun *run, GlowBlock *b) {
+  for (GlowNode *n = b->first; n; n = n->next)
+    for (uint32_t i = 0; i < n->nregions; ++i) {
+      if (!n->regions[i] || n->regions[i]->scalar)
+        continue;
+      hoist_in(run, n->regions[i]);
+      if ((n->op != GLOW_OP_LOOP && n->op != GLOW_OP_SCAN) || n->pred.value)
+        continue;
+      bool certain = runs(n);
+      for (GlowNode *inner = n->regions[i]->first, *next; inner; inner = next) {
+        next = inner->next;
+        if (may_move(inner, n, certain))
+          move_out(run, inner, n);
+      }
+    }
+}
+
+bool glow_pass_hoist_invariant(GlowPassRun *run) {
+  hoist_in(run, run->function->body);
+  return true;
+}
