@@ -35,7 +35,8 @@ GlowValue *glow_build_scalar(GlowBuilder *b, GlowKind kind, double v) {
   if (kind != GLOW_KIND_DOUBLE && (double)(float)v == v)
     v = shorten(v);
   const GlowType *type = glow_type_scalar(ctx, kind);
-  GlowSplatMembers members = {.value = {.f = v}};
+  bool whole = glow_kind_is_integer(kind);
+  GlowSplatMembers members = {.value = {.is_int = whole, .i = whole ? (int64_t)v : 0, .f = v}};
   GlowNodeSpec spec = {.op = GLOW_OP_SPLAT, .members = &members, .types = &type};
   GlowNode *n = glow_node_create(b, &spec);
   return n ? &n->results[0] : NULL;

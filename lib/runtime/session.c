@@ -109,6 +109,13 @@ GlowStatus glow_session_bind(GlowSession *s) {
   return status;
 }
 
+GlowStatus glow_session_lower_all(GlowSession *s) {
+  GlowRunnerOptions runner = {.verify_each = true};
+  return glow_module_has_level(s->module, GLOW_LEVEL_GRAPH)
+             ? glow_pipeline_run(s->module, glow_pipeline_parse(s->ctx, "lower<all>,dce"), &runner)
+             : GLOW_OK;
+}
+
 GlowStatus glow_session_optimize(GlowSession *s, int level, bool exact) {
   if (level < 0)
     return GLOW_OK;

@@ -50,6 +50,9 @@ GlowStatus glow_session_bind(GlowSession *s);
 /* Runs -O<level> on the module and, on graphs, irgen; level < 0 leaves it as it is. */
 GlowStatus glow_session_optimize(GlowSession *s, int level, bool exact);
 
+/* Lowers a graph to primitives. */
+GlowStatus glow_session_lower_all(GlowSession *s);
+
 GlowStatus glow_session_run(GlowSession *s, GlowBackendFn backend, const GlowRunOptions *options);
 
 /* The declared type of an input (placeholder that is read, or parameter) or output; NULL if the

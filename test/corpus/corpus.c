@@ -1,10 +1,10 @@
 /* Runs cases of the ONNX conformance corpus through the code of glow-run, in one process.
  *
- *   glow-onnx-corpus [--data DIR] [--all] [--verbose] [--level N] LIST
+ *   glow-onnx-corpus [--data DIR] [--all] [--verbose] [--level N] [--primitives] LIST
  *
  * LIST names a case per line, as FOLDER/CASE; `shape` behind it means that its outputs are random
  * and judged by type and shape. --all runs every case of the corpus and reports those that pass
- * without being listed. Exit status 0 if exactly the listed cases pass, 77 without a corpus. */
+ * without being listed. --primitives lowers each graph to primitives and runs nothing else. Exit status 0 if exactly the listed cases pass, 77 without a corpus. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ typedef struct Runner {
   const char *data;
   Listed *listed;
   size_t nlisted;
-  bool verbose;
+  bool verbose, primitives;
   int level;
   char first_error[512]; /* of the case that runs */
   unsigned passed, failed, unsupported;
@@ -94,12 +94,14 @@ static void run_case(GlowContext *ctx, void *arg) {
     run->verdict = strstr(run->runner->first_error, "unsupported") ? UNSUPPORTED : FAILED;
     return;
   }
+  GlowRunOptions options = {.primitives = run->runner->primitives};
   GlowDefer defer;
   glow_defer_push(ctx, &defer, (void (*)(void *))glow_session_close, &s);
   run->verdict = FAILED;
   if (add_inputs(ctx, &s, run) == GLOW_OK && glow_session_bind(&s) == GLOW_OK &&
+      (!run->runner->primitives || glow_session_lower_all(&s) == GLOW_OK) &&
       glow_session_optimize(&s, run->runner->level, false) == GLOW_OK &&
-      glow_session_run(&s, NULL, &(GlowRunOptions){0}) == GLOW_OK && read_outputs(ctx, &s, run))
+      glow_session_run(&s, NULL, &options) == GLOW_OK && read_outputs(ctx, &s, run))
     run->verdict = PASSED;
   glow_defer_pop(ctx, &defer, true);
 }
@@ -186,6 +188,8 @@ int main(int argc, char **argv) {
       r.data = argv[++i];
     else if (!strcmp(argv[i], "--level") && i + 1 < argc)
       r.level = atoi(argv[++i]);
+    else if (!strcmp(argv[i], "--primitives"))
+      r.primitives = true;
     else if (!strcmp(argv[i], "--all"))
       all = true;
     else if (!strcmp(argv[i], "--verbose"))

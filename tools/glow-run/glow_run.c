@@ -106,11 +106,13 @@ static GlowStatus run(GlowSession *s, const GlowRunCommand *c) {
     return GLOW_BAD_USAGE;
   }
   int level = c->level < 0 && backend && s->entry->kind == GLOW_FUNC ? 2 : c->level;
-  GlowStatus status = glow_session_optimize(s, level, c->exact);
+  GlowStatus status = c->primitives ? glow_session_lower_all(s) : GLOW_OK;
+  if (status == GLOW_OK)
+    status = glow_session_optimize(s, level, c->exact);
   if (status != GLOW_OK)
     return status;
   Progress progress = {.start = seconds()};
-  GlowRunOptions options = {0};
+  GlowRunOptions options = {.primitives = c->primitives};
   if (isatty(2)) {
     options.progress = show_progress;
     options.progress_user = &progress;
@@ -194,6 +196,9 @@ static GlowStatus body(GlowContext *ctx, int argc, char **argv) {
       {"O2", NULL, "the same with all optimizations", GLOW_OPT_CALL, NULL, 0, 0, set_level, false},
       {"exact", NULL, "leave out optimizations that may change rounding", GLOW_OPT_FLAG, &c.exact,
        0, 0, NULL, false},
+      {"primitives", NULL,
+       "first lower to primitives (-lower=all), and refuse to run anything else", GLOW_OPT_FLAG,
+       &c.primitives, 0, 0, NULL, true},
       {"bind", "N=8", "give an open dimension a size, or a bound with N=..8", GLOW_OPT_REPEAT,
        &c.binds, 0, 0, NULL, false},
       {"entry", "NAME", "the function or program to run, if there are several", STR, &c.entry, 0, 0,

@@ -11,7 +11,7 @@ typedef struct GlowRunCommand {
   const char *image_size, *mean, *std, *image_layout, *channel_order;
   double crop, rtol, atol;
   int64_t top_k, error_limit;
-  bool softmax, exact;
+  bool softmax, primitives, exact;
   int level; /* -O, or -1 */
   GlowImageOptions image;
 } GlowRunCommand;

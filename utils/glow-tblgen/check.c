@@ -334,7 +334,7 @@ static void check_traits(const OpFile *file, OpDecl *op) {
   if (HAS(op, NODE_ONLY) && HAS(op, INSTR_ONLY))
     glow_error(file->ctx, op->name.loc, "'%s' cannot be both node and instruction only",
                op->name.text);
-  if (HAS(op, LOWERED) != (op->lower.text != NULL))
+  if (HAS(op, LOWERED) && !op->lower.text)
     glow_error(file->ctx, op->name.loc,
                "the trait 'lower' and the clause 'lower hook' go together");
 }

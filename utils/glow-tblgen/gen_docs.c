@@ -1,4 +1,5 @@
-/* Ops.md: the reference page of operators; keywords: one word per line for editors. */
+/* Ops.md: the reference page of operators; Primitives.md: those that `-lower=all` leaves; keywords:
+ * one word per line for editors. */
 #include "tblgen.h"
 
 static void kind_list(GlowKindSet set, GlowText *out) {
@@ -149,4 +150,45 @@ void gen_keywords(const OpFile *file, GlowText *out) {
   }
   for (int i = 0; i < GLOW_KIND_COUNT; i++)
     glow_text_printf(out, "%s\n", kind_names[i]);
+}
+
+/* An instruction that no rule replaces. Those with syntax of their own are not counted. */
+static bool is_primitive(const OpDecl *op) {
+  return !op->lower.text && !op->expanded && !HAS(op, NODE_ONLY) && !HAS(op, SYNTAX);
+}
+
+/* Operators without an instruction that no rule replaces: on sequences, optionals, strings. */
+static bool is_value_operator(const OpDecl *op) {
+  return !op->lower.text && !op->expanded && HAS(op, NODE_ONLY) && HAS(op, HEAP);
+}
+
+static void primitive_rows(const OpFile *file, bool (*filter)(const OpDecl *), GlowText *out) {
+  glow_text_puts(out, "| operator | instruction | what |\n|---|---|---|\n");
+  for (uint32_t i = 0; i < file->ops.count; i++) {
+    const OpDecl *op = file->ops.data[i];
+    if (filter(op))
+      glow_text_printf(out, "| %s | %s | %s |\n", op->is_instr ? "" : op->camel,
+                       HAS(op, NODE_ONLY) ? "" : op->snake, op->doc);
+  }
+}
+
+void gen_primitives(const OpFile *file, GlowText *out) {
+  uint32_t primitives = 0, values = 0, operators = 0;
+  for (uint32_t i = 0; i < file->ops.count; i++) {
+    primitives += is_primitive(file->ops.data[i]);
+    values += is_value_operator(file->ops.data[i]);
+    operators += !file->ops.data[i]->is_instr;
+  }
+  glow_text_printf(out,
+                   "# Primitives\n\nMade from the operator descriptions. With `-lower=all` the %u "
+                   "operators come down to %u instructions, on which\na backend can start "
+                   "(HowTo-add-a-backend), besides alloc, dealloc, tensorview and the ends of "
+                   "regions.\n\n",
+                   operators, primitives);
+  primitive_rows(file, is_primitive, out);
+  glow_text_printf(out,
+                   "\nSequences, optionals and strings are values of the graph interpreter alone, "
+                   "with %u operators that are no instructions:\n\n",
+                   values);
+  primitive_rows(file, is_value_operator, out);
 }

@@ -239,9 +239,10 @@ static void table_row(const OpDecl *op, GlowText *out) {
   glow_text_printf(out,
                    "      .epilogue = %d, .body = %d, .infer = GLOW_INFER_%s, .infer_arg = %u,\n",
                    op->epilogue, op->body, rules[op->rule], op->rule_arg);
-  glow_text_printf(
-      out, "      .has_verify = %d, .has_fold = %d, .has_lower = %d, .has_grad = %d,\n",
-      op->verify.count > 0, op->fold.text != NULL, op->lower.text != NULL, op->grads.count > 0);
+  glow_text_printf(out,
+                   "      .has_verify = %d, .has_fold = %d, .has_lower = %d, .has_grad = %d,\n",
+                   op->verify.count > 0, op->fold.text != NULL,
+                   op->lower.text != NULL || op->expanded, op->grads.count > 0);
   glow_text_printf(out, "      .has_scratch = %d, .has_scalar = %d, .has_irgen = %d,\n",
                    op->scratch.text != NULL, op->scalar.text != NULL,
                    op->irgen.text && strcmp(op->irgen.text, "hook") == 0);

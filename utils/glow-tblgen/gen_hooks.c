@@ -9,6 +9,7 @@ static bool infer_hook(const OpDecl *op) { return op->rule == GLOW_INFER_HOOK; }
 static bool verify_hook(const OpDecl *op) { return op->verify_hook; }
 static bool verify_any(const OpDecl *op) { return op->verify_hook || op->same_kind.count; }
 static bool lower_hook(const OpDecl *op) { return op->lower.text != NULL; }
+static bool expanded(const OpDecl *op) { return op->expanded; }
 static bool fold_hook(const OpDecl *op) { return op->fold.text != NULL; }
 static bool irgen_hook(const OpDecl *op) {
   return op->irgen.text && strcmp(op->irgen.text, "hook") == 0;
@@ -33,9 +34,8 @@ static void prototypes(const OpFile *file, Filter *filter, const char *result, c
       glow_text_printf(out, "%s%s%s(%s);\n", result, stem, file->ops.data[i]->snake, params);
 }
 
-static void table(const OpFile *file, Filter *filter, const char *declaration, const char *stem,
-                  GlowText *out) {
-  glow_text_printf(out, "\n%s = {\n", declaration);
+/* Designated initializers; false if there is none. */
+static bool rows(const OpFile *file, Filter *filter, const char *stem, GlowText *out) {
   bool any = false;
   for (uint32_t i = 0; i < file->ops.count; i++) {
     const OpDecl *op = file->ops.data[i];
@@ -44,7 +44,13 @@ static void table(const OpFile *file, Filter *filter, const char *declaration, c
       any = true;
     }
   }
-  glow_text_puts(out, any ? "};\n" : "    0};\n");
+  return any;
+}
+
+static void table(const OpFile *file, Filter *filter, const char *declaration, const char *stem,
+                  GlowText *out) {
+  glow_text_printf(out, "\n%s = {\n", declaration);
+  glow_text_puts(out, rows(file, filter, stem, out) ? "};\n" : "    0};\n");
 }
 
 static void guard(GlowText *out, const char *name) {
@@ -119,8 +125,14 @@ void gen_lower_header(const OpFile *file, GlowText *out) {
 
 void gen_lower(const OpFile *file, GlowText *out) {
   gen_head(out, "Lowering rules.");
-  glow_text_puts(out, "#include \"ops/lower.h\"\n");
-  table(file, lower_hook, "GlowLowerFn *const glow_lower_hooks[GLOW_OP_COUNT]", "glow_lower_", out);
+  glow_text_puts(out, "#include \"ops/lower.h\"\n#include \"lower/expand.h\"\n");
+  for (uint32_t i = 0; i < file->ops.count; i++)
+    if (file->ops.data[i]->expanded)
+      expand_rule(file, file->ops.data[i], out);
+  glow_text_puts(out, "\nGlowLowerFn *const glow_lower_hooks[GLOW_OP_COUNT] = {\n");
+  rows(file, lower_hook, "glow_lower_", out);
+  rows(file, expanded, "expand_", out);
+  glow_text_puts(out, "};\n");
 }
 
 void gen_fold_header(const OpFile *file, GlowText *out) {

@@ -26,6 +26,7 @@ static const struct {
     {"vector", gen_vector},
     {"docs", gen_docs},
     {"keywords", gen_keywords},
+    {"primitives", gen_primitives},
     {"onnx", gen_onnx},
     {"onnx-header", gen_onnx_header},
     {"onnx-docs", gen_onnx_docs},
@@ -116,6 +117,8 @@ static GlowStatus run(GlowContext *ctx, int argc, char **argv) {
     onnx_check(&file);
   if (ctx->errors)
     return GLOW_BAD_INPUT;
+  for (uint32_t i = 0; i < file.ops.count; i++)
+    file.ops.data[i]->expanded = expand_rule(&file, file.ops.data[i], NULL);
   return generate(&file, generator, o.output);
 }
 

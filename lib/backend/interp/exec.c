@@ -25,6 +25,13 @@ static GlowStr result_name(const GlowNode *n) {
   return NULL;
 }
 
+bool glow_run_primitive(const GlowNode *n) {
+  if (!glow_node_desc(n)->has_lower)
+    return true;
+  glow_run_error(n, "is no primitive, and only primitives may run");
+  return false;
+}
+
 void glow_run_error(const GlowNode *n, const char *format, ...) {
   GlowContext *ctx = n->block->module->ctx;
   GlowStr name = result_name(n);

@@ -188,6 +188,8 @@ static bool check_claims(GlowWalk *w, const GlowNode *n, GlowTensor *const *out)
 bool glow_walk_op(GlowWalk *w, const GlowNode *n, const GlowTensor *const *in, GlowTensor **out) {
   const GlowOpDesc *d = glow_node_desc(n);
   const GlowKernelRow *row = &w->kernels->table[n->op];
+  if (w->options && w->options->primitives && !glow_run_primitive(n))
+    return false;
   if (n->op == GLOW_OP_SAVE)
     return save(w, n, in[0]);
   if (row->value)

@@ -22,6 +22,7 @@ typedef struct GlowRunOptions {
   void *trace_user;
   void (*progress)(void *user, uint64_t done, uint64_t total);
   void *progress_user;
+  bool primitives; /* refuse every operator that has a lowering rule: what -lower=all leaves */
 } GlowRunOptions;
 
 /* Runs a func (graph walker) or program (program walker). Every placeholder that is read must be

@@ -69,6 +69,8 @@ void *glow_scratch_get(GlowContext *ctx, GlowScratch *s, size_t bytes);
 
 /* Reports an error of n's kernel, with the operand that it is about where that is known. */
 void glow_report_run_error(const GlowNode *n, GlowRunError e, const GlowCall *call);
+/* False after a diagnostic if rules replace n's operator: see GlowRunOptions.primitives. */
+bool glow_run_primitive(const GlowNode *n);
 /* Reports at n: "Op '%result': message". */
 void glow_run_error(const GlowNode *n, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

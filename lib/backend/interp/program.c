@@ -335,6 +335,8 @@ static bool call_kernel(Program *p, const GlowNode *n, Buffer **operands) {
 }
 
 static bool run_plain(Program *p, const GlowNode *n) {
+  if (p->options && p->options->primitives && !glow_run_primitive(n))
+    return false;
   Buffer **operands = glow_malloc(p->ctx, (n->noperands + 1) * sizeof *operands);
   GlowDefer defer;
   glow_defer_push(p->ctx, &defer, free, operands);

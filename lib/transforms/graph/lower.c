@@ -1,9 +1,17 @@
 /* Lowering: every operator that is defined by a rule of lib/lower is replaced by what the rule
  * builds, in which such operators may stand again. Rules need extents, so integer arithmetic on
- * constants is folded first. An operator whose extents stay open is left as it is, with a remark. */
+ * constants is folded first. An operator whose extents stay open is left as it is, with a remark.
+ *
+ * With `all`, operators that have kernels are replaced too wherever there is a rule that gives the
+ * same bits, which leaves the primitives (the generated page Primitives lists them). */
 #include "ops/lower.h"
 #include "pass/pass.h"
 #include "transforms/transforms.h"
+
+typedef struct Lower {
+  GlowPassRun *run;
+  bool all;
+} Lower;
 
 static bool lower_node(GlowNode *n, void *arg);
 
@@ -18,9 +26,10 @@ static bool lower_built(GlowBlock *block, GlowNode *before, const GlowNode *end,
 }
 
 static bool lower_node(GlowNode *n, void *arg) {
-  GlowPassRun *run = arg;
+  const Lower *l = arg;
+  GlowPassRun *run = l->run;
   const GlowOpDesc *d = glow_node_desc(n);
-  if (!GLOW_HAS(d, LOWERED))
+  if (!GLOW_HAS(d, LOWERED) && !(l->all && d->has_lower))
     return true;
   unsigned errors = glow_context_error_count(run->ctx);
   GlowBuilder b = glow_builder_before(n);
@@ -43,5 +52,6 @@ static bool lower_node(GlowNode *n, void *arg) {
 bool glow_pass_lower(GlowPassRun *run) {
   if (!glow_fold_small_integers(run->function, run->arena, &run->changes))
     return false;
-  return glow_block_walk(run->function->body, lower_node, run);
+  Lower l = {run, glow_pass_option(run, "all") != NULL};
+  return glow_block_walk(run->function->body, lower_node, &l);
 }
