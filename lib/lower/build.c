@@ -89,3 +89,20 @@ GlowValue *glow_then_cast(GlowBuilder *b, GlowValue *x, GlowKind kind) {
     return x;
   return glow_build1(b, GLOW_OP_CAST, x, &(GlowCastMembers){.to = kind}, NULL);
 }
+
+GlowValue *glow_along_channels(GlowBuilder *b, const GlowNode *n, GlowValue *v, uint32_t rank) {
+  GlowDim dims[GLOW_MAX_RANK];
+  if (!v || rank <= 2)
+    return v;
+  dims[0] = v->type->dims[0];
+  for (uint32_t i = 1; i < rank - 1; ++i)
+    dims[i] = GLOW_EXACT(1);
+  return glow_build_reshape(b, n, v, rank - 1, dims);
+}
+
+GlowValue *glow_build_deviation(GlowBuilder *b, GlowValue *x, GlowValue *axes, double epsilon) {
+  GlowValue *mean = glow_then2(b, GLOW_OP_REDUCE_MEAN, glow_then2(b, GLOW_OP_MUL, x, x), axes);
+  if (mean && epsilon != 0)
+    mean = glow_then2(b, GLOW_OP_ADD, mean, glow_build_scalar(b, mean->type->kind, epsilon));
+  return glow_then1(b, GLOW_OP_SQRT, mean, NULL);
+}

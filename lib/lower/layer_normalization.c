@@ -16,13 +16,6 @@ static GlowValue *axes_from(GlowBuilder *b, const GlowNode *n, int64_t axis, uin
   return glow_constant_ints(b->module, n, "axes", axes, count);
 }
 
-/* Sqrt(ReduceMean(x * x) + epsilon). */
-static GlowValue *deviation(GlowBuilder *b, GlowValue *x, GlowValue *axes, float epsilon) {
-  GlowValue *mean = glow_then2(b, GLOW_OP_REDUCE_MEAN, glow_then2(b, GLOW_OP_MUL, x, x), axes);
-  GlowValue *small = mean ? glow_build_scalar(b, mean->type->kind, (double)epsilon) : NULL;
-  return glow_then1(b, GLOW_OP_SQRT, glow_then2(b, GLOW_OP_ADD, mean, small), NULL);
-}
-
 bool glow_lower_layer_normalization(GlowBuilder *b, const GlowNode *n, GlowValue **results) {
   const GlowLayerNormalizationMembers *m = n->members;
   GlowValue *x = glow_node_in(n, GLOW_LAYER_NORMALIZATION_IN_X);
@@ -34,7 +27,7 @@ bool glow_lower_layer_normalization(GlowBuilder *b, const GlowNode *n, GlowValue
   GlowValue *wide = glow_then_cast(b, x, m->stash_type);
   GlowValue *mean = glow_then2(b, GLOW_OP_REDUCE_MEAN, wide, axes);
   GlowValue *d = glow_then2(b, GLOW_OP_SUB, wide, mean);
-  GlowValue *s = deviation(b, d, axes, m->epsilon);
+  GlowValue *s = glow_build_deviation(b, d, axes, (double)m->epsilon);
   GlowValue *y = glow_then_cast(b, glow_then2(b, GLOW_OP_DIV, d, s), x->type->kind);
   y = scale ? glow_then2(b, GLOW_OP_MUL, y, scale) : y;
   results[0] = bias ? glow_then2(b, GLOW_OP_ADD, y, bias) : y;
@@ -53,7 +46,8 @@ bool glow_lower_rms_normalization(GlowBuilder *b, const GlowNode *n, GlowValue *
     return false;
   GlowValue *axes = axes_from(b, n, m->axis, x->type->rank);
   GlowValue *wide = glow_then_cast(b, x, m->stash_type);
-  GlowValue *y = glow_then2(b, GLOW_OP_DIV, wide, deviation(b, wide, axes, m->epsilon));
+  GlowValue *y =
+      glow_then2(b, GLOW_OP_DIV, wide, glow_build_deviation(b, wide, axes, (double)m->epsilon));
   y = glow_then_cast(b, y, x->type->kind);
   results[0] =
       scale ? glow_then2(b, GLOW_OP_MUL, glow_then_cast(b, y, scale->type->kind), scale) : y;

@@ -33,6 +33,14 @@ GlowValue *glow_then1(GlowBuilder *b, GlowOp op, GlowValue *x, const void *membe
 GlowValue *glow_then2(GlowBuilder *b, GlowOp op, GlowValue *x, GlowValue *y);
 /* x as elements of `kind`: x itself, or a Cast. NULL if x is. */
 GlowValue *glow_then_cast(GlowBuilder *b, GlowValue *x, GlowKind kind);
+/* The kind in which rules sum what may not fit into 16 bits: float for these, else `kind`. */
+static inline GlowKind glow_sum_kind(GlowKind kind) {
+  return kind == GLOW_KIND_FLOAT16 || kind == GLOW_KIND_BFLOAT16 ? GLOW_KIND_FLOAT : kind;
+}
+/* v [C] as [C, 1, ...], which broadcasts along axis 1 of a tensor of that rank. NULL if v is. */
+GlowValue *glow_along_channels(GlowBuilder *b, const GlowNode *n, GlowValue *v, uint32_t rank);
+/* Sqrt(ReduceMean(x * x) + epsilon) over axes, which stay with extent 1. NULL if x is. */
+GlowValue *glow_build_deviation(GlowBuilder *b, GlowValue *x, GlowValue *axes, double epsilon);
 /* ReduceMax, ReduceSum, ... of x over one axis, which stays with extent 1. */
 GlowValue *glow_build_reduce(GlowBuilder *b, GlowOp op, GlowValue *x, GlowValue *axes);
 

@@ -1,7 +1,11 @@
 """Oracles of normalization, softmax and attention."""
+import warnings
+
 import numpy as np
 
 from oracle import FLOATS, Case, Result, Tensor, oracle
+
+warnings.filterwarnings("ignore", message="Mean of empty slice")
 
 
 def moderate(g, kind, shape, special=True):
@@ -240,3 +244,116 @@ def attention(g):
     yield Case([t(1, 2, 3, 4)] * 3 + [t(3, 5)], y, error="Mask has type .* does not broadcast")
     yield Case([t(1, 2, 3, 4)] * 3 + [None, t(1, 2, 3, 4)], y, error="together or not at all")
     yield Case([t(1, 2, 3, 4)] * 3, y, members="scale = -1.0", error="scale must be")
+
+
+# ---- groups and windows ----------------------------------------------------------------------------
+
+
+def standardized(v, axes, epsilon):
+    """(v - mean) / sqrt(variance + epsilon), and S of that."""
+    with np.errstate(all="ignore"):
+        mean = v.mean(axes, keepdims=True)
+        s = np.sqrt(((v - mean)**2).mean(axes, keepdims=True) + epsilon)
+        top = np.abs(v).max(axes, keepdims=True, initial=0)
+        norm = (v - mean) / s
+        return norm, (1 + np.abs(norm)) * top / s + np.abs(norm)
+
+
+def scale_and_bias(g, kind, channels, rank):
+    """Two operands or None, and both as arrays that broadcast along axis 1."""
+    given = [g.tensor(kind, (channels,), low=-2.0, high=2.0) if g.integer(0, 3) else None
+             for _ in range(2)]
+    along = lambda t: t if np.isscalar(t) else t.reshape((channels,) + (1,) * (rank - 2))
+    return given, along(wide(given[0], 1.0)), along(wide(given[1], 0.0))
+
+
+@oracle("InstanceNormalization")
+def instance_normalization(g):
+    for kind in FLOATS:
+        shape = g.shape(low=2, high=5)
+        x = moderate(g, kind, shape)
+        given, scale, bias = scale_and_bias(g, kind, shape[1], len(shape))
+        norm, size = standardized(x.wide().reshape(shape + (1,)), tuple(range(2, len(shape) + 1)),
+                                  np.float32(1e-3))
+        norm, size = norm.reshape(shape), size.reshape(shape)
+        yield Case([x] + given, [Result(kind, norm * scale + bias,
+                                        scale=size * np.abs(scale) + np.abs(bias))],
+                   members="epsilon = 1e-3", ulps=4)
+    x = Tensor("float", np.zeros((2, 3, 4)))
+    yield Case([x, Tensor("float", np.zeros(4))], [Result("float", x.data)],
+               error="expected 3 elements: one for each channel")
+
+
+@oracle("GroupNormalization")
+def group_normalization(g):
+    for kind in FLOATS:
+        groups, each = g.integer(1, 3), g.integer(1, 3)
+        shape = (g.integer(0, 2), groups * each) + g.shape(low=0, high=2)
+        stash = "double" if kind == "double" else "float"
+        x = moderate(g, kind, shape)
+        given, scale, bias = scale_and_bias(g, kind, shape[1], len(shape))
+        rest = (shape[0], groups, int(np.prod(shape[1:])) // groups)
+        norm, size = standardized(x.wide().reshape(rest), (2,), np.float32(1e-3))
+        norm, size = norm.reshape(shape), size.reshape(shape)
+        yield Case([x] + given, [Result(kind, norm * scale + bias,
+                                        scale=size * np.abs(scale) + np.abs(bias))],
+                   members=f"num_groups = {groups}, epsilon = 1e-3, stash_type = {stash}", ulps=4)
+    x = Tensor("float", np.zeros((2, 3, 4)))
+    for n, why in ((2, "3 channels cannot be divided into 2 groups"), (0, "num_groups is 0")):
+        yield Case([x], [Result("float", x.data)], members=f"num_groups = {n}", error=why)
+
+
+@oracle("MeanVarianceNormalization")
+def mean_variance_normalization(g):
+    for kind in FLOATS:
+        shape = g.shape(low=1, high=4, extent=6, zero=False)
+        axes = sorted(set(g.integer(0, len(shape) - 1) for _ in range(g.integer(1, len(shape)))))
+        x = moderate(g, kind, shape)
+        if any(shape[a] == 1 for a in axes):
+            continue  # 0 / 1e-9 or a rounding error above it
+        with np.errstate(all="ignore"):
+            v = x.wide()
+            mean = v.mean(tuple(axes), keepdims=True)
+            s = np.sqrt(((v - mean)**2).mean(tuple(axes), keepdims=True)) + 1e-9
+            top = np.abs(v).max(tuple(axes), keepdims=True)
+            norm = (v - mean) / s
+            size = (1 + np.abs(norm)) * top / s + np.abs(norm)
+        yield Case([x], [Result(kind, norm, scale=size)], members=f"axes = {axes}", ulps=4)
+    x = Tensor("float", np.zeros((2, 3)))
+    for axes, why in (([2], "axis 2 is out of range"), ([0, -2], "named twice")):
+        yield Case([x], [Result("float", x.data)], members=f"axes = {axes}", error=why)
+
+
+@oracle("LpNormalization")
+def lp_normalization(g):
+    for kind in FLOATS:
+        x = moderate(g, kind, g.shape(low=1, high=4))
+        if x.data.size and g.integer(0, 3) == 0:
+            x.data[:1] = 0
+        axis, p = g.integer(-len(x.shape), len(x.shape) - 1), g.integer(1, 2)
+        with np.errstate(all="ignore"):
+            v = x.wide()
+            n = np.abs(v).sum(axis, keepdims=True) if p == 1 else \
+                np.sqrt((v**2).sum(axis, keepdims=True))
+            y = v / np.where(n == 0, 1, n)
+        yield Case([x], [Result(kind, y)], members=f"axis = {axis}, p = {p}", ulps=5)
+    x = Tensor("float", np.zeros((2, 3)))
+    yield Case([x], [Result("float", x.data)], members="p = 3", error="p is 3, expected 1 or 2")
+    yield Case([x], [Result("float", x.data)], members="axis = 2", error="axis 2 is out of range")
+
+
+@oracle("LRN")
+def lrn(g):
+    for kind in FLOATS:
+        shape = g.shape(low=2, high=5)
+        x = moderate(g, kind, shape, special=False)
+        size, alpha, beta, bias = g.integer(1, 6), 0.5, g.pick([0.75, 0.5, 1.0]), 1.5
+        v, square = x.wide(), np.zeros(shape, x.wide().dtype)
+        for c in range(shape[1]):
+            first = max(0, c - (size - 1) // 2)
+            square[:, c] = (v[:, first:c + (size - 1) - (size - 1) // 2 + 1]**2).sum(1)
+        y = v / (bias + alpha / size * square)**beta
+        yield Case([x], [Result(kind, y)],
+                   members=f"size = {size}, alpha = {alpha}, beta = {beta}, bias = {bias}", ulps=8)
+    x = Tensor("float", np.zeros((2, 3)))
+    yield Case([x], [Result("float", x.data)], members="size = 0", error="size is 0")

@@ -8,19 +8,174 @@ static bool is_ranked(const GlowValue *v) {
   return glow_type_is_tensor(v->type) && !v->type->unranked;
 }
 
-bool glow_onnx_batch_normalization(GlowOnnxNode *n) {
-  GlowBatchNormalizationMembers m = {.epsilon = 1e-5f};
-  bool training = false, test = n->version >= 7, spatial = true;
-  if (!glow_onnx_check_ins(n, 5, 5) || !glow_onnx_float(n, "epsilon", &m.epsilon) ||
-      !glow_onnx_bool(n, "training_mode", &training) || !glow_onnx_bool(n, "is_test", &test) ||
-      !glow_onnx_bool(n, "spatial", &spatial))
+/* ---- Batch normalization -------------------------------------------------------------------- */
+
+typedef struct BatchNorm {
+  GlowValue *ins[5]; /* X, Scale, Bias, Mean, Var */
+  bool training, spatial;
+  float momentum;
+  GlowBatchNormalizationMembers members;
+} BatchNorm;
+
+static bool read_batch_norm(GlowOnnxNode *n, BatchNorm *bn) {
+  bool test = n->version >= 7 && n->nouts <= 1;
+  if (!glow_onnx_check_ins(n, 5, 5) || !glow_onnx_float(n, "epsilon", &bn->members.epsilon) ||
+      !glow_onnx_float(n, "momentum", &bn->momentum) || !glow_onnx_bool(n, "is_test", &test) ||
+      !glow_onnx_bool(n, "spatial", &bn->spatial))
     return false;
-  glow_onnx_ignore(n, "momentum");
-  if (training || !test || n->nouts > 1)
-    return glow_onnx_unsupported(n, "training mode");
-  if (!spatial)
-    return glow_onnx_unsupported(n, "attribute 'spatial' = 0");
-  return glow_onnx_finish(n, GLOW_OP_BATCH_NORMALIZATION, n->ins, 5, &m, NULL, 0);
+  bn->training = !test;
+  if (n->version >= 14) {
+    bn->training = false;
+    if (!glow_onnx_bool(n, "training_mode", &bn->training))
+      return false;
+  }
+  if (!bn->training && n->nouts > 1)
+    return glow_onnx_fail(n, "%u results, of which all but the first need training mode", n->nouts);
+  memcpy(bn->ins, n->ins, sizeof bn->ins);
+  for (uint32_t i = 0; i < 5; ++i)
+    if (!glow_type_is_tensor(bn->ins[i]->type) || !glow_kind_is_float(bn->ins[i]->type->kind))
+      return glow_onnx_fail(n, "operand %u must be a tensor of floats", i);
+  return true;
+}
+
+/* All operands in the widest kind among them. */
+static void widen(GlowOnnxNode *n, BatchNorm *bn) {
+  GlowKind kind = bn->ins[0]->type->kind;
+  for (uint32_t i = 1; i < 5; ++i)
+    if (bn->ins[i]->type->kind != kind)
+      kind = kind == GLOW_KIND_DOUBLE || bn->ins[i]->type->kind == GLOW_KIND_DOUBLE
+                 ? GLOW_KIND_DOUBLE
+                 : GLOW_KIND_FLOAT;
+  for (uint32_t i = 0; i < 5; ++i)
+    bn->ins[i] = glow_onnx_cast_to(n, bn->ins[i], kind);
+}
+
+/* The mean of each channel. */
+static GlowValue *channel_mean(GlowOnnxNode *n, GlowValue *x, bool keep) {
+  int64_t axes[GLOW_MAX_RANK] = {0};
+  for (uint32_t i = 2; x && i < x->type->rank; ++i)
+    axes[i - 1] = i;
+  GlowReduceMeanMembers m = {.keep = keep};
+  return x ? glow_onnx_emit2(n, GLOW_OP_REDUCE_MEAN, x,
+                             glow_onnx_make_ints(n, "axes", axes, x->type->rank - 1), &m)
+           : NULL;
+}
+
+/* Result `index`: old * momentum + new * (1 - momentum). */
+static bool running(GlowOnnxNode *n, const BatchNorm *bn, uint32_t index, GlowValue *old,
+                    GlowValue *current) {
+  if (n->nouts <= index || !n->outs[index])
+    return true;
+  GlowKind kind = old->type->kind, result = n->ins[index + 2]->type->kind;
+  GlowValue *keep = glow_onnx_make_scalar(n, "momentum", kind, (double)bn->momentum);
+  GlowValue *take = glow_onnx_make_scalar(n, "rest", kind, 1 - (double)bn->momentum);
+  GlowValue *kept = glow_onnx_emit2(n, GLOW_OP_MUL, old, keep, NULL);
+  GlowValue *taken = glow_onnx_emit2(n, GLOW_OP_MUL, current, take, NULL);
+  if (!kept || !taken)
+    return false;
+  if (kind == result)
+    return glow_onnx_result(n, index, GLOW_OP_ADD, (GlowValue *[]){kept, taken}, 2, NULL);
+  GlowValue *sum = glow_onnx_emit2(n, GLOW_OP_ADD, kept, taken, NULL);
+  return sum && glow_onnx_result(n, index, GLOW_OP_CAST, &sum, 1, &(GlowCastMembers){.to = result});
+}
+
+/* A result that was given for the gradient, before version 14: the statistics themselves. */
+static bool saved(GlowOnnxNode *n, uint32_t index, GlowValue *v) {
+  return n->nouts <= index || !n->outs[index] ||
+         glow_onnx_result(n, index, GLOW_OP_IDENTITY, &v, 1, NULL);
+}
+
+/* Mean and variance of the batch take the place of the operands, which flow into the results. */
+static bool train(GlowOnnxNode *n, BatchNorm *bn) {
+  GlowValue *x = bn->ins[0];
+  if (!is_ranked(x) || x->type->rank < 2)
+    return glow_onnx_unsupported(n, "training with an operand of unknown rank, or below 2");
+  GlowKind kind = x->type->kind;
+  if (kind == GLOW_KIND_FLOAT16 || kind == GLOW_KIND_BFLOAT16)
+    for (uint32_t i = 0; i < 5; ++i) /* sums of squares overflow */
+      bn->ins[i] = glow_onnx_cast_to(n, bn->ins[i], GLOW_KIND_FLOAT);
+  x = bn->ins[0];
+  GlowValue *d = glow_onnx_emit2(n, GLOW_OP_SUB, x, channel_mean(n, x, true), NULL);
+  GlowValue *mean = channel_mean(n, x, false);
+  GlowValue *var = channel_mean(n, glow_onnx_emit2(n, GLOW_OP_MUL, d, d, NULL), false);
+  if (!mean || !var || !running(n, bn, 1, bn->ins[3], mean) || !running(n, bn, 2, bn->ins[4], var))
+    return false;
+  bn->ins[3] = mean;
+  bn->ins[4] = var;
+  return n->version >= 14 || (saved(n, 3, mean) && saved(n, 4, var));
+}
+
+/* Y from operands that may have been cast or reshaped. */
+static bool finish_batch_norm(GlowOnnxNode *n, const BatchNorm *bn, GlowValue *shape) {
+  GlowKind kind = n->ins[0]->type->kind;
+  GlowReshapeMembers exact = {.allow_zero = true};
+  if (!shape && bn->ins[0]->type->kind == kind)
+    return glow_onnx_result(n, 0, GLOW_OP_BATCH_NORMALIZATION, bn->ins, 5, &bn->members);
+  GlowValue *y = glow_onnx_emit(n, GLOW_OP_BATCH_NORMALIZATION, bn->ins, 5, &bn->members);
+  if (!y || !shape)
+    return y && glow_onnx_result(n, 0, GLOW_OP_CAST, &y, 1, &(GlowCastMembers){.to = kind});
+  y = glow_onnx_cast_to(n, y, kind);
+  return y && glow_onnx_result(n, 0, GLOW_OP_RESHAPE, (GlowValue *[]){y, shape}, 2, &exact);
+}
+
+bool glow_onnx_batch_normalization(GlowOnnxNode *n) {
+  BatchNorm bn = {.spatial = true, .momentum = 0.9f, .members = {.epsilon = 1e-5f}};
+  if (!read_batch_norm(n, &bn))
+    return false;
+  if (bn.training && !bn.spatial)
+    return glow_onnx_unsupported(n, "training mode with attribute 'spatial' = 0");
+  widen(n, &bn);
+  GlowValue *shape = NULL;
+  bool vector = bn.ins[0] && is_ranked(bn.ins[0]) && bn.ins[0]->type->rank == 1;
+  if (!bn.spatial || vector) { /* each feature is a channel; of a vector, all are in one */
+    const int64_t column[] = {-1, 1}, all[] = {-1};
+    shape = glow_onnx_shape_of(n, bn.ins[0]);
+    bn.ins[0] =
+        vector ? glow_onnx_emit2(n, GLOW_OP_RESHAPE, bn.ins[0],
+                                 glow_onnx_make_ints(n, "column", column, 2), NULL)
+               : glow_onnx_emit1(n, GLOW_OP_FLATTEN, bn.ins[0], &(GlowFlattenMembers){.axis = 1});
+    for (uint32_t i = 1; i < 5; ++i)
+      bn.ins[i] = glow_onnx_emit2(n, GLOW_OP_RESHAPE, bn.ins[i],
+                                  glow_onnx_make_ints(n, "all", all, 1), NULL);
+  }
+  for (uint32_t i = 0; i < 5; ++i)
+    if (!bn.ins[i])
+      return false;
+  return (!bn.training || train(n, &bn)) && finish_batch_norm(n, &bn, shape);
+}
+
+/* ---- Groups and axes ------------------------------------------------------------------------ */
+
+/* [groups] as [channels]: each element for all channels of its group. */
+static GlowValue *for_channels(GlowOnnxNode *n, GlowValue *v, int64_t groups, int64_t each) {
+  GlowValue *column = glow_onnx_make_ints(n, "column", (const int64_t[]){groups, 1}, 2);
+  GlowValue *matrix = glow_onnx_make_ints(n, "matrix", (const int64_t[]){groups, each}, 2);
+  GlowValue *all = glow_onnx_make_ints(n, "all", (const int64_t[]){-1}, 1);
+  v = glow_onnx_emit2(n, GLOW_OP_RESHAPE, v, column, NULL);
+  v = glow_onnx_emit2(n, GLOW_OP_EXPAND, v, matrix, NULL);
+  return glow_onnx_emit2(n, GLOW_OP_RESHAPE, v, all, NULL);
+}
+
+/* Version 18: Scale and Bias have an element for each group. */
+bool glow_onnx_group_normalization(GlowOnnxNode *n) {
+  int64_t groups = 0;
+  GlowGroupNormalizationMembers m = {.epsilon = 1e-5f, .stash_type = GLOW_KIND_FLOAT};
+  if (!glow_onnx_check_ins(n, 3, 3) || !glow_onnx_int(n, "num_groups", &groups) ||
+      !glow_onnx_float(n, "epsilon", &m.epsilon))
+    return false;
+  GlowValue *x = n->ins[0];
+  if (!is_ranked(x) || x->type->rank < 2 || x->type->dims[1].kind != GLOW_DIM_EXACT)
+    return glow_onnx_unsupported(n, "an unknown number of channels");
+  int64_t channels = x->type->dims[1].size;
+  if (groups < 1 || groups > INT32_MAX || channels % groups)
+    return glow_onnx_fail(n, "%lld groups do not divide %lld channels", (long long)groups,
+                          (long long)channels);
+  m.num_groups = (uint32_t)groups;
+  if (x->type->kind == GLOW_KIND_DOUBLE)
+    m.stash_type = GLOW_KIND_DOUBLE;
+  GlowValue *ins[] = {x, for_channels(n, n->ins[1], groups, channels / groups),
+                      for_channels(n, n->ins[2], groups, channels / groups)};
+  return ins[1] && ins[2] && glow_onnx_finish(n, GLOW_OP_GROUP_NORMALIZATION, ins, 3, &m, NULL, 0);
 }
 
 /* Softmax, LogSoftmax and Hardmax before operator set 13: over a matrix that is split at `axis`. */

@@ -231,10 +231,10 @@ def make_operators(w):
 
 
 def make_unsupported(w):
-    inner = graph([node("Einsum", "x", "t", "deep", equation="i->i")], outs=[value("t")])
-    nodes = [node("Einsum", "x", "a", "e1", equation="i->i"), node("If", "c", "b", then_branch=inner, else_branch=inner),
+    inner = graph([node("ImageDecoder", "x", "t", "deep")], outs=[value("t")])
+    nodes = [node("ImageDecoder", "x", "a", "e1"), node("If", "c", "b", then_branch=inner, else_branch=inner),
              node("Frobnicate", "x", "d"), node("Gelu", "x", "e", "g1", domain="com.microsoft"), node("Relu", "a", "y"),
-             node("BatchNormalization", "x,x,x,x,x", "bn,mean,var", "bn1", training_mode=1), node("ImageDecoder", "x", "tr", bogus=1),
+             node("MaxPool", "x", "mp", "p1", kernel_shape=[2], auto_pad="SAME_UPPER"),
              node("Relu", "x", "at", "r1", bogus=1), node("Sqrt", "d", "sq")]
     w("unsupported", one(nodes, 20, ins=[X, value("c", BOOL, [])]))
     w("unsupported-many", one([node(f"Foo{i}", "x", f"v{i}") for i in range(1500)]))

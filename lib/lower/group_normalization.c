@@ -1,0 +1,97 @@
+/* Normalization of groups of elements by their mean and deviation:
+ *
+ *   InstanceNormalization  D / Sqrt(ReduceMean(D * D) + epsilon) * Scale' + Bias' over axes 2, 3,
+ * ... GroupNormalization     the same over [batch, groups, the rest] MeanVarianceNormalization  D /
+ * (Sqrt(ReduceMean(D * D)) + 1e-9)
+ *
+ * with D = X - ReduceMean(X). 16-bit floats are computed in float (GroupNormalization: in kind
+ * stash_type) up to the quotient. ' stands along axis 1. */
+#include "lower/lower.h"
+#include "ops/lower.h"
+
+/* D / deviation in x's kind. */
+static GlowValue *normalized(GlowBuilder *b, GlowValue *x, GlowValue *axes, double epsilon) {
+  GlowValue *d = glow_then2(b, GLOW_OP_SUB, x, glow_then2(b, GLOW_OP_REDUCE_MEAN, x, axes));
+  return glow_then2(b, GLOW_OP_DIV, d, glow_build_deviation(b, d, axes, epsilon));
+}
+
+static GlowValue *axes_from(GlowBuilder *b, const GlowNode *n, uint32_t first, uint32_t rank) {
+  int64_t axes[GLOW_MAX_RANK];
+  uint32_t count = 0;
+  for (uint32_t i = first; i < rank; ++i)
+    axes[count++] = i;
+  return glow_constant_ints(b->module, n, "axes", axes, count);
+}
+
+/* y * scale + bias along axis 1, where they are given. */
+static GlowValue *scaled(GlowBuilder *b, const GlowNode *n, GlowValue *y, GlowValue *scale,
+                         GlowValue *bias) {
+  uint32_t rank = y ? y->type->rank : 0;
+  if ((scale && scale->type->unranked) || (bias && bias->type->unranked))
+    return NULL;
+  y = scale ? glow_then2(b, GLOW_OP_MUL, y, glow_along_channels(b, n, scale, rank)) : y;
+  return bias ? glow_then2(b, GLOW_OP_ADD, y, glow_along_channels(b, n, bias, rank)) : y;
+}
+
+bool glow_lower_instance_normalization(GlowBuilder *b, const GlowNode *n, GlowValue **results) {
+  const GlowInstanceNormalizationMembers *m = n->members;
+  GlowValue *x = glow_node_in(n, GLOW_INSTANCE_NORMALIZATION_IN_X);
+  if (x->type->unranked)
+    return false;
+  GlowKind kind = x->type->kind;
+  /* Without spatial axes each element is its own mean; an empty list would mean all axes. */
+  GlowDim dims[GLOW_MAX_RANK];
+  memcpy(dims, x->type->dims, sizeof dims);
+  uint32_t rank = x->type->rank;
+  bool flat = rank == 2;
+  if (flat) {
+    dims[rank++] = GLOW_EXACT(1);
+    x = glow_build_reshape(b, n, x, rank, dims);
+  }
+  GlowValue *y = x ? normalized(b, glow_then_cast(b, x, glow_sum_kind(kind)),
+                                axes_from(b, n, 2, rank), (double)m->epsilon)
+                   : NULL;
+  y = glow_then_cast(b, y, kind);
+  y = y && flat ? glow_build_reshape(b, n, y, 2, dims) : y;
+  results[0] = scaled(b, n, y, glow_node_in(n, GLOW_INSTANCE_NORMALIZATION_IN_SCALE),
+                      glow_node_in(n, GLOW_INSTANCE_NORMALIZATION_IN_BIAS));
+  return results[0] != NULL;
+}
+
+bool glow_lower_group_normalization(GlowBuilder *b, const GlowNode *n, GlowValue **results) {
+  const GlowGroupNormalizationMembers *m = n->members;
+  GlowValue *x = glow_node_in(n, GLOW_GROUP_NORMALIZATION_IN_X);
+  const GlowType *t = x->type;
+  if (t->unranked)
+    return false;
+  int64_t rest = 1;
+  for (uint32_t i = 1; i < t->rank; ++i) {
+    if (t->dims[i].kind != GLOW_DIM_EXACT)
+      return false;
+    rest *= t->dims[i].size;
+  }
+  GlowDim groups[] = {t->dims[0], GLOW_EXACT(m->num_groups), GLOW_EXACT(rest / m->num_groups)};
+  GlowValue *y = glow_build_reshape(b, n, glow_then_cast(b, x, m->stash_type), 3, groups);
+  y = y ? normalized(b, y, axes_from(b, n, 2, 3), (double)m->epsilon) : NULL;
+  y = glow_then_cast(b, y, t->kind);
+  y = y ? glow_build_reshape(b, n, y, t->rank, t->dims) : NULL;
+  results[0] = scaled(b, n, y, glow_node_in(n, GLOW_GROUP_NORMALIZATION_IN_SCALE),
+                      glow_node_in(n, GLOW_GROUP_NORMALIZATION_IN_BIAS));
+  return results[0] != NULL;
+}
+
+bool glow_lower_mean_variance_normalization(GlowBuilder *b, const GlowNode *n,
+                                            GlowValue **results) {
+  const GlowMeanVarianceNormalizationMembers *m = n->members;
+  GlowValue *x = glow_node_in(n, GLOW_MEAN_VARIANCE_NORMALIZATION_IN_X);
+  GlowKind kind = x->type->kind;
+  const int64_t none = 0, *list = m->axes.count ? m->axes.data : &none;
+  GlowValue *axes = glow_constant_ints(b->module, n, "axes", list, m->axes.count);
+  GlowValue *wide = glow_then_cast(b, x, glow_sum_kind(kind));
+  GlowValue *d = glow_then2(b, GLOW_OP_SUB, wide, glow_then2(b, GLOW_OP_REDUCE_MEAN, wide, axes));
+  GlowValue *s = glow_build_deviation(b, d, axes, 0);
+  GlowValue *small = glow_build_scalar(b, glow_sum_kind(kind), 1e-9);
+  GlowValue *y = glow_then2(b, GLOW_OP_DIV, d, glow_then2(b, GLOW_OP_ADD, s, small));
+  results[0] = glow_then_cast(b, y, kind);
+  return results[0] != NULL;
+}
