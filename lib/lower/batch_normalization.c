@@ -6,29 +6,46 @@
 #include "lower/lower.h"
 #include "ops/lower.h"
 
+/* The shape [C, 1, ...] that broadcasts along axis 1 of a tensor of that rank, or NULL if [C] does.
+ */
+static GlowValue *channel_shape(GlowBuilder *b, const GlowNode *n, const GlowType *x,
+                                const GlowType *scale) {
+  int64_t shape[GLOW_MAX_RANK];
+  if (x->rank <= 2)
+    return NULL;
+  shape[0] = scale->dims[0].kind == GLOW_DIM_EXACT ? scale->dims[0].size : -1;
+  for (uint32_t i = 1; i < x->rank - 1; ++i)
+    shape[i] = 1;
+  return glow_constant_ints(b->module, n, "shape", shape, x->rank - 1);
+}
+
+static GlowValue *along_channels(GlowBuilder *b, GlowValue *v, GlowValue *shape) {
+  GlowReshapeMembers members = {.allow_zero = v && v->type->dims[0].size == 0};
+  return v && shape ? glow_build2(b, GLOW_OP_RESHAPE, v, shape, &members, NULL) : v;
+}
+
+/* op(x, y'), or NULL if one before failed. */
+static GlowValue *step(GlowBuilder *b, GlowOp op, GlowValue *x, GlowValue *y, GlowValue *shape) {
+  y = along_channels(b, y, shape);
+  return x && y ? glow_build2(b, op, x, y, NULL, NULL) : NULL;
+}
+
 bool glow_lower_batch_normalization(GlowBuilder *b, const GlowNode *n, GlowValue **results) {
   const GlowBatchNormalizationMembers *members = n->members;
-  static const struct {
-    GlowOp op;
-    uint32_t operand;
-  } steps[] = {{GLOW_OP_SUB, GLOW_BATCH_NORMALIZATION_IN_MEAN},
-               {GLOW_OP_DIV, GLOW_BATCH_NORMALIZATION_IN_VAR},
-               {GLOW_OP_MUL, GLOW_BATCH_NORMALIZATION_IN_SCALE},
-               {GLOW_OP_ADD, GLOW_BATCH_NORMALIZATION_IN_BIAS}};
-  GlowValue *y = glow_node_in(n, GLOW_BATCH_NORMALIZATION_IN_X);
-  uint32_t rank = y->type->rank;
-  if (y->type->unranked)
+  GlowValue *x = glow_node_in(n, GLOW_BATCH_NORMALIZATION_IN_X);
+  GlowValue *var = glow_node_in(n, GLOW_BATCH_NORMALIZATION_IN_VAR);
+  const GlowType *scale = glow_node_in(n, GLOW_BATCH_NORMALIZATION_IN_SCALE)->type;
+  if (x->type->unranked || var->type->unranked || scale->unranked || scale->rank != 1)
     return false;
-  for (uint32_t i = 0; i < 4; ++i) {
-    GlowValue *v = glow_node_in(n, steps[i].operand);
-    if (v->type->unranked)
-      return false;
-    if (steps[i].op == GLOW_OP_DIV) {
-      GlowValue *epsilon = glow_build_scalar(b, v->type->kind, (double)members->epsilon);
-      v = glow_then1(b, GLOW_OP_SQRT, glow_then2(b, GLOW_OP_ADD, v, epsilon), NULL);
-    }
-    y = glow_then2(b, steps[i].op, y, glow_along_channels(b, n, v, rank));
-  }
+  GlowValue *shape = channel_shape(b, n, x->type, scale);
+  GlowValue *epsilon = glow_build_scalar(b, var->type->kind, members->epsilon);
+  GlowValue *sum = epsilon ? glow_build2(b, GLOW_OP_ADD, var, epsilon, NULL, NULL) : NULL;
+  GlowValue *deviation = sum ? glow_build1(b, GLOW_OP_SQRT, sum, NULL, NULL) : NULL;
+
+  GlowValue *y = step(b, GLOW_OP_SUB, x, glow_node_in(n, GLOW_BATCH_NORMALIZATION_IN_MEAN), shape);
+  y = step(b, GLOW_OP_DIV, y, deviation, shape);
+  y = step(b, GLOW_OP_MUL, y, glow_node_in(n, GLOW_BATCH_NORMALIZATION_IN_SCALE), shape);
+  y = step(b, GLOW_OP_ADD, y, glow_node_in(n, GLOW_BATCH_NORMALIZATION_IN_BIAS), shape);
   results[0] = y;
   return y != NULL;
 }
