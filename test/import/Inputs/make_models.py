@@ -360,6 +360,33 @@ def make_families(w):
     w("map-tensor", one([node("SequenceMap", "x,x", "y", "map", body=sub)]))
 
 
+def make_movement(w):
+    """Old and new forms of movement, reductions and selection."""
+    x, m = floats("x", [2], [1.0, 2.0]), floats("m", [2, 2], [1.0, 2.0, 3.0, 4.0])
+    fixed = lambda nodes, opset, inits, outs: model(graph(nodes, [], [value(o) for o in outs.split()], inits), opset)
+    w("tile-1", fixed([node("Tile", "m,three,axis", "y")], 5,
+                      [m, floats("three", [1], [3.0]), floats("axis", [1], [-1.0])], "y"))
+    w("tile-axis", fixed([node("Tile", "m,three,axis", "y", "t")], 5,
+                         [m, floats("three", [1], [3.0]), floats("axis", [1], [2.0])], "y"))
+    inf = float("inf")
+    w("log-sum-exp", fixed([node("ReduceLogSumExp", "e", "y", axes=[1], keepdims=0)], 13,
+                           [floats("e", [5, 2], [-inf, -inf, inf, 0.0, 1e4, -1e4, inf, -inf, -0.0, -inf])], "y"))
+    w("integer-root", fixed([node("ReduceL2", "n", "y", axes=[0], keepdims=0)], 13, [ints("n", [2], [3, -4])], "y"))
+    w("half-range", fixed([node("Range", "a,b,c", "y")], 27,
+                          [tensor(n, HALF, [], d) for n, d in (("a", b"\0\x3c"), ("b", b"\0\x44"), ("c", b"\0\x3c"))], "y"))
+    w("stash", fixed([node("Range", "a,a,a", "y", "r", stash_type=6)], 27, [tensor("a", HALF, [], b"\0\x3c")], "y"))
+    w("movement-forms", fixed(
+        [node("EyeLike", "m", "e"), node("EyeLike", "m", "f", k=-1, dtype=9), node("Unique", "m", "u"),
+         node("Unique", "m", "v,,,c", axis=1, sorted=0), node("Hardmax", "m", "h"), node("CumSum", "m,i32", "s", reverse=1),
+         node("ScatterElements", "x,j,x", "p", axis=-1), node("GatherND", "m,j2", "g", batch_dims=1),
+         node("SpaceToDepth", "d", "q", blocksize=2)], 15,
+        [x, m, tensor("i32", I32, [1], b"\1\0\0\0"), ints("j", [2], [1, 0]), ints("j2", [2, 1], [1, 0]),
+         floats("d", [1, 1, 2, 2], [1.0] * 4)], "e f u v c h s p g q"))
+    w("movement-old", fixed([node("Hardmax", "d", "h"), node("Scatter", "x,j,x", "p", axis=0), node("DepthToSpace", "d", "q", blocksize=2),
+                             node("GatherND", "x,j2", "g")], 11,
+                            [x, ints("j", [2], [1, 0]), ints("j2", [2, 1], [1, 0]), floats("d", [1, 4, 1, 1], [1.0] * 4)], "h p q g"))
+
+
 def main():
     folder = sys.argv[1]
     os.makedirs(folder, exist_ok=True)
@@ -370,7 +397,7 @@ def main():
         with open(path, "wb") as out:
             out.write(data)
 
-    for make in (make_basic, make_bind, make_control, make_families, make_functions, make_old, make_operators, make_unsupported, make_wrong):
+    for make in (make_basic, make_bind, make_control, make_families, make_functions, make_movement, make_old, make_operators, make_unsupported, make_wrong):
         make(write)
     make_external(write, folder)
     write("empty", b"")
