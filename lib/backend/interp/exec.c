@@ -155,11 +155,33 @@ void *glow_scratch_get(GlowContext *ctx, GlowScratch *s, size_t bytes) {
   return s->data;
 }
 
-/* The epilogue of n over the output that it transforms; its operands follow the inputs. */
-static bool run_epilogue(const GlowNode *n, const GlowKernels *k, GlowCall *call) {
+/* Elements that the memory of b spans. */
+static size_t buf_span(const GlowBuf *b) {
+  int64_t last = 0;
+  for (uint32_t a = 0; a < b->rank; a++)
+    last += b->dims[a] > 0 ? (b->dims[a] - 1) * b->strides[a] : 0;
+  for (uint32_t i = 0; i < b->nblocks; i++)
+    last += (b->block_size[i] - 1) * b->block_stride[i];
+  return (size_t)last + 1;
+}
+
+/* Where the kernel of n leaves what its epilogue starts from: the output itself, or memory of its
+ * own (to free) if the epilogue changes the element kind. */
+static void *begin_epilogue(const GlowNode *n, GlowBuf *y) {
+  GlowKind kind = glow_node_epilogue(n)->params[0]->type->kind;
+  if (kind == y->kind)
+    return NULL;
+  y->kind = kind;
+  y->quantized = false;
+  y->data = glow_malloc(n->block->module->ctx, buf_span(y) * (glow_kind_info[kind].bits / 8));
+  return y->data;
+}
+
+/* The epilogue of n over what its kernel left in acc; its operands follow the inputs. */
+static bool run_epilogue(const GlowNode *n, const GlowKernels *k, GlowCall *call, GlowBuf *acc) {
   const GlowBlock *body = glow_node_epilogue(n);
   GlowBuf *y = &call->out[glow_node_desc(n)->epilogue];
-  GlowBuf *ins[GLOW_ROW_OPERANDS] = {y};
+  GlowBuf *ins[GLOW_ROW_OPERANDS] = {acc};
   if (n->nextra + 1 > GLOW_ROW_OPERANDS)
     return false;
   for (uint32_t i = 0; i < n->nextra; i++)
@@ -197,11 +219,34 @@ static bool broadcasts(const GlowNode *n, const GlowCall *call) {
   return true;
 }
 
+/* The kernel, then the epilogue if there is one. */
+static GlowRunError run_kernel(const GlowNode *n, const GlowKernels *k, GlowCall *call,
+                               GlowScratch *scratch) {
+  GlowContext *ctx = n->block->module->ctx;
+  const GlowKernelRow *row = &k->table[n->op];
+  bool epilogue = glow_node_epilogue(n);
+  GlowBuf *y = epilogue ? &call->out[glow_node_desc(n)->epilogue] : NULL;
+  GlowBuf kept = y ? *y : (GlowBuf){0};
+  GlowDefer release;
+  if (row->scratch)
+    call->scratch = glow_scratch_get(ctx, scratch, row->scratch(call));
+  glow_defer_push(ctx, &release, free, y ? begin_epilogue(n, y) : NULL);
+  GlowRunError e = row->kernel(call);
+  if (y) {
+    GlowBuf acc = *y;
+    bool apart = acc.data != kept.data;
+    if (apart)
+      *y = kept;
+    if (e == GLOW_RUN_OK && !run_epilogue(n, k, call, apart ? &acc : y))
+      e = GLOW_RUN_UNSUPPORTED;
+  }
+  glow_defer_pop(ctx, &release, true);
+  return e;
+}
+
 bool glow_exec_kernel(const GlowNode *n, const GlowKernels *k, GlowCall *call,
                       GlowScratch *scratch) {
-  GlowContext *ctx = n->block->module->ctx;
   const GlowOpDesc *d = glow_node_desc(n);
-  const GlowKernelRow *row = &k->table[n->op];
   bool ok;
   call->members = n->members;
   if (d->body) {
@@ -210,20 +255,14 @@ bool glow_exec_kernel(const GlowNode *n, const GlowKernels *k, GlowCall *call,
     if (!broadcasts(n, call))
       return false;
     ok = glow_elementwise(k, n->op, n->members, &call->out[0], call->in, call->nin);
-  } else if (row->kernel) {
-    if (row->scratch)
-      call->scratch = glow_scratch_get(ctx, scratch, row->scratch(call));
-    GlowRunError e = row->kernel(call);
-    if (e != GLOW_RUN_OK) {
+  } else if (k->table[n->op].kernel) {
+    GlowRunError e = run_kernel(n, k, call, scratch);
+    if (e != GLOW_RUN_OK)
       glow_report_run_error(n, e, call);
-      return false;
-    }
-    ok = true;
+    return e == GLOW_RUN_OK;
   } else {
     ok = false;
   }
-  if (ok && !d->body && glow_node_epilogue(n))
-    ok = run_epilogue(n, k, call);
   if (!ok)
     glow_report_run_error(n, GLOW_RUN_UNSUPPORTED, call);
   return ok;
