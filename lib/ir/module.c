@@ -111,11 +111,15 @@ static void unlink_storage(GlowStorage *s) {
   s->prev = s->next = NULL;
 }
 
-/* A splat of floats is no integer, whoever made it: texts and comparisons see one form. */
-static GlowInit normal_form(GlowInit init, const GlowType *type) {
-  if (init.kind == GLOW_INIT_SPLAT && glow_type_is_tensor(type) &&
-      (glow_kind_is_float(type->kind) || glow_kind_info[type->kind].cls == GLOW_CLASS_COMPLEX))
-    init.splat.is_int = false;
+/* A splat is an element of its type, rounded as its text will be, whoever made it: texts and
+ * comparisons see one form. */
+static GlowInit normal_form(GlowContext *ctx, GlowInit init, const GlowType *type) {
+  if (init.kind != GLOW_INIT_SPLAT || !glow_type_is_tensor(type) || type->kind == GLOW_KIND_STRING)
+    return init;
+  GlowTensor *one = glow_tensor_create(ctx, glow_type_scalar(ctx, type->kind));
+  glow_tensor_set(one, 0, init.splat);
+  init.splat = glow_tensor_get(one, 0);
+  glow_tensor_free(one);
   return init;
 }
 
@@ -126,7 +130,7 @@ GlowStorage *glow_storage_create(GlowModule *m, GlowStorageClass cls, GlowStr na
   s->value.def.storage = s;
   s->value.name = glow_names_add_unique(m->names, name, s);
   s->cls = cls;
-  s->init = normal_form(init, type);
+  s->init = normal_form(m->ctx, init, type);
   s->module = m;
   if (init.eval) {
     init.eval->owner = GLOW_BLOCK_EVAL;

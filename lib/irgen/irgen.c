@@ -160,6 +160,13 @@ static bool used_once(const GlowIrgen *g, const GlowValue *storage) {
   return uses <= 1;
 }
 
+/* A constant that passes made may have the name of a result, which callers go by; it moves. */
+static void free_name(GlowIrgen *g, GlowStr name) {
+  GlowStorage *s = glow_module_storage(g->module, name);
+  if (s && s->cls == GLOW_CONSTANT)
+    glow_value_set_name(&s->value, glow_str_printf(g->ctx, "c%s", name));
+}
+
 /* Saves at the top level, then results as placeholders 0, 1, ... */
 static void find_saved(GlowIrgen *g, SavedVec *saved) {
   for (GlowNode *n = g->func->body->first; n; n = n->next) {
@@ -170,6 +177,7 @@ static void find_saved(GlowIrgen *g, SavedVec *saved) {
     for (uint32_t i = 0; n->op == GLOW_OP_RETURN && i < n->noperands; ++i) {
       GlowStr name = glow_str_printf(g->ctx, "%u", i);
       GlowValue *v = n->operands[i].value;
+      free_name(g, name);
       GlowStorage *p =
           glow_storage_create(g->module, GLOW_PLACEHOLDER, name, v->type, (GlowInit){0});
       Saved s = {v, &p->value, n};

@@ -1,6 +1,7 @@
 /* Tensors as text: nested lists of numbers, each in the shortest digits that read back to the same
  * bits of its own kind. Complex numbers are lists of two, strings are quoted, an optional prints
  * its item or `none`. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -9,6 +10,8 @@
 /* The shortest decimal that rounds to the same bits of a kind narrower than float. The digits come
  * from printf; whatever the locale's decimal point, it stands between first and second digit. */
 static size_t format_narrow(char *buf, GlowKind kind, uint64_t bits, double v) {
+  if (v != v && glow_element_encode(kind, glow_scalar_float((double)NAN)) == bits)
+    return glow_format_float(buf, NAN); /* kinds with one NaN may decode it with a sign */
   if (v != v || v - v != 0)
     return glow_format_float(buf, (float)v);
   for (int digits = 1; digits <= 9; digits++) {

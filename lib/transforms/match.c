@@ -170,7 +170,7 @@ bool glow_value_number(const GlowValue *v, double *number) {
   int64_t count = t ? glow_tensor_elements(t) : 0;
   for (int64_t i = 0; i < count; ++i) {
     double element = glow_tensor_get_double(t, i);
-    if (i && element != *number)
+    if (i && (element != *number || signbit(element) != signbit(*number)))
       return false;
     *number = element;
   }

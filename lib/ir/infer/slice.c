@@ -234,6 +234,10 @@ bool glow_infer_pad(GlowInfer *in) {
   uint32_t npads, naxes = x->rank;
   const int64_t *pads = glow_infer_ints(in, GLOW_PAD_IN_PADS, &npads), *axes = NULL;
   bool has_axes = glow_infer_in(in, GLOW_PAD_IN_AXES) != NULL;
+  const GlowType *value = glow_infer_in(in, GLOW_PAD_IN_VALUE);
+  if (value && glow_type_is_static(value) && glow_type_elements(value) != 1)
+    return glow_infer_error(in, "Value is %s, but has to be one element",
+                            glow_type_str(in->ctx, value));
   if (has_axes)
     axes = glow_infer_ints(in, GLOW_PAD_IN_AXES, &naxes);
   if (x->unranked)
