@@ -21,9 +21,11 @@ enum {
 #include "pass/passes.def"
 #undef PASS
 
+/* The class of a row and its bound: BOUNDED(k, c) in the table is c = k * K + c. */
+#define GLOW_PASS_BOUNDED(per_term, constant) GLOW_PASS_BOUNDED, .bound = {per_term, constant}
 const GlowPass glow_passes[] = {
 #define PASS(name, fn, level, cls, needs, options, doc)                                            \
-  {name, GLOW_PASS_##level, GLOW_PASS_##cls, glow_pass_##fn, doc, needs, options_of_##fn},
+  {name, GLOW_PASS_##level, GLOW_PASS_##cls, .run = glow_pass_##fn, doc, needs, options_of_##fn},
 #include "pass/passes.def"
 #undef PASS
 };

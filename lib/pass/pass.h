@@ -44,10 +44,17 @@ typedef struct GlowPassOption {
   const char *doc;
 } GlowPassOption;
 
+/* The bound of a BOUNDED pass: c = per_term * K + constant, where K is the number of products or
+ * terms that the rewritten value adds up (docs/Numerics.md). */
+typedef struct GlowPassBound {
+  double per_term, constant;
+} GlowPassBound;
+
 typedef struct GlowPass {
   const char *name; /* kebab-case */
   GlowPassLevel level;
   GlowPassClass cls;
+  GlowPassBound bound; /* BOUNDED: what the row states */
   bool (*run)(GlowPassRun *run);
   const char *doc; /* one line */
   GlowNeeds needs;
@@ -122,6 +129,7 @@ typedef struct GlowRunnerOptions {
   bool time_passes;
   bool exact;
   bool print_pipeline; /* what is run, on stderr */
+  uint64_t *changes;   /* gets the number of rewrites; may be NULL */
 } GlowRunnerOptions;
 /* Runs the pipeline on the module. Stops at the first failure (after diagnostics). */
 GlowStatus glow_pipeline_run(GlowModule *m, const GlowPipeline *p, const GlowRunnerOptions *o);

@@ -291,6 +291,8 @@ GlowStatus glow_pipeline_run(GlowModule *m, const GlowPipeline *p, const GlowRun
   else if (!write_side_files(&r))
     status = GLOW_IO;
   glow_defer_pop(ctx, &release, true);
+  if (o->changes)
+    *o->changes = r.changes;
   if (o->time_passes)
     print_times(&r);
   return status;
