@@ -1,0 +1,69 @@
+/* See compare.h. */
+#include "test/random/compare.h"
+
+static void add_variables(GlowModule *m, GlowBindings *outputs) {
+  for (GlowStorage *s = m->first_storage; s; s = s->next) {
+    if (s->cls != GLOW_VARIABLE || !s->cached)
+      continue;
+    GlowTensor *t = glow_tensor_copy(m->ctx, s->cached);
+    GlowStr name = glow_str_printf(m->ctx, "@%s", s->value.name);
+    glow_vec_push(m->ctx->arena, outputs, ((GlowBinding){name, t}));
+  }
+}
+
+/* A loop of a pattern may run for ever on random inputs. */
+enum { MAX_STEPS = 100000 };
+
+static void count_step(void *steps, const GlowNode *n, GlowTensor *const *results) {
+  (void)results;
+  if (++*(uint32_t *)steps > MAX_STEPS)
+    glow_throw(n->block->module->ctx, GLOW_BAD_INPUT);
+}
+
+GlowStatus glow_run_copy(const GlowModule *m, GlowStr name, const GlowBindings *inputs,
+                         GlowBindings *outputs) {
+  GlowModule *copy = glow_module_clone(m);
+  uint32_t steps = 0;
+  GlowRunOptions options = {.trace = count_step, .trace_user = &steps};
+  GlowStatus status = glow_interp_run(glow_module_function(copy, name), inputs, outputs, &options);
+  if (status == GLOW_OK)
+    add_variables(copy, outputs);
+  glow_module_destroy(copy);
+  return status;
+}
+
+static const GlowTensor *find(const GlowBindings *b, GlowStr name) {
+  for (uint32_t i = 0; i < b->count; ++i)
+    if (b->data[i].name == name)
+      return b->data[i].tensor;
+  return NULL;
+}
+
+static const char *describe(GlowContext *ctx, GlowStr name, const GlowTensor *want,
+                            const GlowTensor *got) {
+  GlowText t;
+  glow_text_init(&t, ctx);
+  GlowCompare c = glow_tensor_compare(ctx, got, want, 0, 0);
+  if (c.mismatch)
+    glow_text_printf(&t, "output %s: %s", name, c.mismatch);
+  else
+    glow_compare_print(&t, name, want, &c);
+  const char *message = glow_str(ctx, glow_text_cstr(&t));
+  glow_text_release(&t);
+  return message;
+}
+
+const char *glow_outputs_differ(GlowContext *ctx, const GlowBindings *want,
+                                const GlowBindings *got) {
+  for (uint32_t i = 0; i < want->count; ++i) {
+    GlowStr name = want->data[i].name;
+    const GlowTensor *t = find(got, name);
+    if (!t && name[0] == '@') /* a variable that is not read any more */
+      continue;
+    if (!t)
+      return glow_str_printf(ctx, "output %s is missing", name);
+    if (!glow_tensor_same_bits(want->data[i].tensor, t))
+      return describe(ctx, name, want->data[i].tensor, t);
+  }
+  return NULL;
+}

@@ -1,0 +1,16 @@
+/* Running a function on given inputs and comparing what two runs gave. */
+#ifndef GLOW_TEST_RANDOM_COMPARE_H
+#define GLOW_TEST_RANDOM_COMPARE_H
+
+#include "test/random/random_graph.h"
+
+/* Runs `name` in a copy of m, so that variables start anew; outputs get the variables' values as
+ * well, under their names with @. Owned by the caller: glow_random_release. */
+GlowStatus glow_run_copy(const GlowModule *m, GlowStr name, const GlowBindings *inputs,
+                         GlowBindings *outputs);
+
+/* NULL if both hold the same bits under the same names (two NaNs are equal), else what differs. */
+const char *glow_outputs_differ(GlowContext *ctx, const GlowBindings *want,
+                                const GlowBindings *got);
+
+#endif

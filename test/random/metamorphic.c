@@ -1,0 +1,146 @@
+/* Metamorphic tests of the pass table.
+ *
+ *   glow-metamorphic [--seeds N] [--seed S] [--pass NAME] [--verbose] [TEST_FOLDER]
+ *
+ * Each seed makes a module: every other one at random, the others from the texts below TEST_FOLDER,
+ * which hold what passes look for, with random changes. Every row of the table that is exact or
+ * bounded rewrites a copy, after what it needs; the copy must verify, print to a text that reads
+ * back, and compute what the module did: the same bits, or within the bound that the row states.
+ * So must the named pipelines down to programs. A pass that never rewrote anything fails the run,
+ * because nothing was tested then. */
+#include <dirent.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "test/random/trial.h"
+
+enum { SECONDS_PER_SEED = 120 };
+
+static const GlowSubject pipelines[] = {
+    {.name = "-O0", .level = "O0"},
+    {.name = "-O1 -exact", .level = "O1"},
+    {.name = "-O2 -exact", .level = "O2"},
+};
+enum { NPIPELINES = sizeof pipelines / sizeof *pipelines };
+
+static GlowTester tester;
+
+/* A crash or an endless loop says where it was. */
+static void on_signal(int number) {
+  char text[256];
+  int n = snprintf(text, sizeof text, "FAILED seed %llu (%s), %s: signal %d\n",
+                   (unsigned long long)tester.seed, tester.source ? tester.source : "",
+                   tester.stage ? tester.stage : "", number);
+  if (n > 0 && write(1, text, (size_t)n) < 0)
+    _exit(3);
+  _exit(1);
+}
+
+static void add_subject(GlowSubject s) {
+  tester.subjects = realloc(tester.subjects, (tester.nsubjects + 1) * sizeof s);
+  if (!tester.subjects)
+    exit(1);
+  tester.subjects[tester.nsubjects++] = s;
+}
+
+static void add_subjects(void) {
+  for (uint32_t i = 0; i < glow_npasses; ++i) {
+    const GlowPass *p = &glow_passes[i];
+    if (p->cls == GLOW_PASS_EXACT || p->cls == GLOW_PASS_BOUNDED)
+      add_subject((GlowSubject){.name = p->name, .pass = p});
+  }
+  for (int i = 0; i < NPIPELINES; ++i)
+    add_subject(pipelines[i]);
+}
+
+/* ---- Patterns -------------------------------------------------------------------------------- */
+
+static int is_file(const struct dirent *d) { return d->d_name[0] != '.'; }
+
+/* The tests of passes come first and again, so that they are half of all. */
+static void add_patterns(const char *folder, const char *below) {
+  char path[1024];
+  struct dirent **entries;
+  snprintf(path, sizeof path, "%s/%s", folder, below);
+  int n = scandir(path, &entries, is_file, alphasort);
+  for (int i = 0; i < n; ++i) {
+    const char *dot = strrchr(entries[i]->d_name, '.');
+    if (dot && (!strcmp(dot, ".gg") || !strcmp(dot, ".gir"))) {
+      snprintf(path, sizeof path, "%s/%s/%s", folder, below, entries[i]->d_name);
+      tester.patterns = realloc(tester.patterns, (tester.npatterns + 1) * sizeof *tester.patterns);
+      if (!tester.patterns)
+        exit(1);
+      tester.patterns[tester.npatterns++] = strdup(path);
+    }
+    free(entries[i]);
+  }
+  if (n >= 0)
+    free(entries);
+}
+
+/* ---- The report ------------------------------------------------------------------------------ */
+
+static unsigned report(bool whole) {
+  unsigned idle = 0;
+  printf("%-28s %8s %9s %8s %8s\n", "pass", "modules", "rewrites", "judged", "skipped");
+  for (uint32_t i = 0; i < tester.nsubjects; ++i) {
+    const GlowSubject *s = &tester.subjects[i];
+    bool bounded = s->pass && s->pass->cls == GLOW_PASS_BOUNDED;
+    bool never = !tester.only && whole && (bounded ? !s->judged : !s->modules);
+    printf("%-28s %8u %9llu %8u %8u%s\n", s->name, s->modules, (unsigned long long)s->rewrites,
+           s->judged, s->skipped, never ? "  FAILED: nothing to test it on" : "");
+    idle += never;
+  }
+  printf("%u modules (%u do not run), %u seeds without one\n", tester.modules, tester.unrunnable,
+         tester.refused);
+  printf("%u passes tested, %u failures, %u passes without a rewrite\n", tester.nsubjects,
+         tester.failed, idle);
+  return tester.failed + idle;
+}
+
+static int usage(void) {
+  fprintf(stderr, "usage: glow-metamorphic [--seeds N] [--seed S] [--pass NAME] [--verbose] "
+                  "[TEST_FOLDER]\n");
+  return 2;
+}
+
+int main(int argc, char **argv) {
+  const char *folder = NULL;
+  uint64_t seeds = 400, first = 0;
+  bool whole = true;
+  for (int i = 1; i < argc; ++i) {
+    bool more = i + 1 < argc;
+    if (!strcmp(argv[i], "--seeds") && more) {
+      seeds = strtoull(argv[++i], NULL, 10);
+    } else if (!strcmp(argv[i], "--seed") && more) {
+      first = strtoull(argv[++i], NULL, 10);
+      seeds = 1;
+      whole = false;
+    } else if (!strcmp(argv[i], "--pass") && more) {
+      tester.only = argv[++i];
+    } else if (!strcmp(argv[i], "--verbose")) {
+      tester.verbose = true;
+    } else if (argv[i][0] == '-' || folder) {
+      return usage();
+    } else {
+      folder = argv[i];
+    }
+  }
+  static const char *const below[] = {"transforms", "ops", "transforms", "lower", "irgen"};
+  for (size_t i = 0; folder && i < sizeof below / sizeof *below; ++i)
+    add_patterns(folder, below[i]);
+  add_subjects();
+  signal(SIGSEGV, on_signal);
+  signal(SIGFPE, on_signal);
+  signal(SIGABRT, on_signal);
+  signal(SIGALRM, on_signal);
+  for (tester.seed = first; tester.seed < first + seeds; ++tester.seed) {
+    alarm(SECONDS_PER_SEED);
+    glow_trial(&tester);
+  }
+  return report(whole) != 0;
+}

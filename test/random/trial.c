@@ -1,0 +1,291 @@
+/* See trial.h. */
+#include "test/random/trial.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "support/file.h"
+#include "test/random/bound.h"
+
+typedef struct Trial {
+  GlowTester *tester;
+  GlowContext *ctx;
+  GlowModule *module;
+  /* The function that is tested, and what it computes: by the graph walker, or by the program
+   * walker for texts of programs. */
+  GlowStr name;
+  bool runs;
+  GlowBindings inputs, outputs;
+} Trial;
+
+static void note_error(void *user, const GlowDiagnostic *d) {
+  GlowTester *t = user;
+  if (d->severity == GLOW_ERROR && !t->error[0])
+    snprintf(t->error, sizeof t->error, "%s", d->message);
+}
+
+void glow_trial_fail(GlowTester *t, GlowSubject *s, const GlowModule *before, const char *why) {
+  ++s->failed;
+  ++t->failed;
+  printf("FAILED %s, seed %llu (%s): %s%s%s\n", s->name, (unsigned long long)t->seed, t->source,
+         why, t->error[0] ? ": " : "", t->error);
+  printf("  again: glow-metamorphic --seed %llu --pass '%s' TEST_FOLDER\n",
+         (unsigned long long)t->seed, s->name);
+  GlowText text;
+  glow_text_init(&text, before->ctx);
+  glow_module_print(before, &text, &(GlowPrintOptions){.no_payload = true});
+  printf("%s\n", glow_text_cstr(&text));
+  glow_text_release(&text);
+}
+
+/* ---- The module ------------------------------------------------------------------------------ */
+
+static bool called(const GlowModule *m, GlowStr name) {
+  for (GlowFunction *f = m->first_function; f; f = f->next)
+    for (GlowNode *n = f->body->first; n; n = glow_next_in_walk(n))
+      if (n->op == GLOW_OP_CALL && ((const GlowCallMembers *)n->members)->callee == name)
+        return true;
+  return false;
+}
+
+/* Leaves f and what it calls, since results of programs share their names with other functions'. */
+static void remove_others(GlowModule *m, const GlowFunction *keep) {
+  for (bool again = true; again;) {
+    again = false;
+    for (GlowFunction *f = m->first_function, *next; f; f = next) {
+      next = f->next;
+      if (f == keep || called(m, f->name))
+        continue;
+      glow_function_remove(f);
+      again = true;
+    }
+  }
+}
+
+/* One of the functions that nothing calls; NULL if there is none. */
+static GlowFunction *choose_function(GlowModule *m, GlowChoice *choice) {
+  GlowFunction *kept = NULL;
+  uint32_t count = 0;
+  for (GlowFunction *f = m->first_function; f; f = f->next) {
+    if (f->kind == GLOW_GRADIENT)
+      return NULL;
+    if (!called(m, f->name) && glow_choose(choice, ++count) == 0)
+      kept = f;
+  }
+  return kept;
+}
+
+static GlowModule *read_pattern(Trial *t, const char *path) {
+  GlowInput file;
+  if (!glow_input_open(t->ctx, path, false, GLOW_NOWHERE, &file))
+    return NULL;
+  glow_blob_hold(t->ctx, &file);
+  GlowModule *m = glow_text_is_module(file.data, file.size)
+                      ? glow_module_parse(t->ctx, path, file.data, file.size)
+                      : NULL;
+  if (!m || m->elided || !glow_module_verify(m) ||
+      !glow_need_holds(m, GLOW_NEED_BIT_BOUND, "", false))
+    return NULL;
+  return m;
+}
+
+/* Every third pattern stays as it is; a change that makes it invalid is taken back. */
+static GlowModule *changed_pattern(Trial *t, GlowModule *original, GlowChoice *choice) {
+  GlowFunction *f = choose_function(original, choice);
+  if (!f)
+    return NULL;
+  t->name = f->name;
+  remove_others(original, f);
+  if (f->kind != GLOW_FUNC || glow_choose(choice, 3) == 0)
+    return original;
+  GlowModule *m = glow_module_clone(original);
+  return glow_random_mutate(glow_module_function(m, t->name), choice) ? m : original;
+}
+
+static GlowModule *make_module(Trial *t, GlowChoice *choice) {
+  GlowTester *tester = t->tester;
+  tester->source = "random";
+  t->name = glow_str(t->ctx, "main");
+  if (tester->seed % 2 == 0 || !tester->npatterns) {
+    GlowText text;
+    glow_text_init(&text, t->ctx);
+    GlowModule *m = glow_random_module(t->ctx, choice, &text);
+    if (!m) {
+      ++tester->failed;
+      printf("FAILED seed %llu: the builder made what the verifier refuses: %s\n%s\n",
+             (unsigned long long)tester->seed, tester->error, glow_text_cstr(&text));
+    }
+    glow_text_release(&text);
+    if (m)
+      remove_others(m, glow_module_function(m, t->name));
+    return m;
+  }
+  tester->source = tester->patterns[tester->seed / 2 % tester->npatterns];
+  GlowModule *m = read_pattern(t, tester->source);
+  return m ? changed_pattern(t, m, choice) : NULL;
+}
+
+/* ---- One subject ----------------------------------------------------------------------------- */
+
+static GlowStatus run_text(GlowModule *m, const char *text, uint64_t *changes) {
+  GlowRunnerOptions options = {.verify_each = true, .exact = true, .changes = changes};
+  GlowPipeline *p = glow_pipeline_parse(m->ctx, text);
+  return p ? glow_pipeline_run(m, p, &options) : GLOW_BAD_USAGE;
+}
+
+/* What makes programs: functions that are not called any more would not be. */
+static const char *to_programs(const Trial *t, const char *level) {
+  return glow_str_printf(t->ctx, "%s,dce,dce<entry=%s>,irgen", level, t->name);
+}
+
+static bool ensure(GlowModule *m, GlowNeedBit need, const char *pass) {
+  return glow_need_holds(m, need, "", false) ||
+         (glow_pass_find(pass) && run_text(m, pass, NULL) == GLOW_OK &&
+          glow_need_holds(m, need, "", false));
+}
+
+/* Makes true what the pass needs, with exact passes. False if that is not possible: what cannot
+ * become a program is refused by irgen. */
+static bool prepare(Trial *t, GlowModule *m, const GlowPass *pass, GlowChoice *choice) {
+  static const char *const makers[GLOW_NEED_COUNT] = {[GLOW_NEED_BIT_INLINED] = "inline",
+                                                      [GLOW_NEED_BIT_LOWERED] = "lower",
+                                                      [GLOW_NEED_BIT_MATERIALIZED] = "materialize",
+                                                      [GLOW_NEED_BIT_PLANNED] = "plan-memory"};
+  bool graphs = glow_module_has_level(m, GLOW_LEVEL_GRAPH);
+  if (pass->level == GLOW_PASS_GRAPH && !graphs)
+    return false;
+  uint32_t more = glow_choose(choice, 4);
+  if (pass->level == GLOW_PASS_GRAPH && more == 0 && run_text(m, "O1", NULL) != GLOW_OK)
+    return false;
+  if (pass->level == GLOW_PASS_PROGRAM && graphs &&
+      run_text(m, to_programs(t, more & 1 ? "O1" : "O0"), NULL) != GLOW_OK)
+    return false;
+  if (pass->level == GLOW_PASS_PROGRAM && more & 2)
+    for (int i = 0; i < 2; ++i) {
+      const GlowPass *other = &glow_passes[glow_choose(choice, glow_npasses)];
+      if (other->level == GLOW_PASS_PROGRAM && other->cls == GLOW_PASS_EXACT && !other->needs &&
+          strcmp(other->name, "plan-memory") && run_text(m, other->name, NULL) != GLOW_OK)
+        return false;
+    }
+  for (int bit = 0; bit < GLOW_NEED_COUNT; ++bit)
+    if (pass->needs >> bit & 1 && makers[bit] && !ensure(m, (GlowNeedBit)bit, makers[bit]))
+      return false;
+  return true;
+}
+
+static const char *compare_exact(Trial *t, const GlowModule *after) {
+  GlowBindings got = {0};
+  if (!t->runs)
+    return NULL;
+  if (!glow_module_function(after, t->name))
+    return "the function is gone";
+  const char *why = "it does not run any more";
+  if (glow_run_copy(after, t->name, &t->inputs, &got) == GLOW_OK)
+    why = glow_outputs_differ(t->ctx, &t->outputs, &got);
+  glow_random_release(&got);
+  return why;
+}
+
+static const char *judge(Trial *t, GlowSubject *s, GlowModule *before, GlowModule *after) {
+  t->tester->error[0] = 0;
+  if (!glow_module_verify_roundtrip(after))
+    return "its text does not read back";
+  bool bounded = s->pass && s->pass->cls == GLOW_PASS_BOUNDED;
+  if (!bounded || !t->runs)
+    return compare_exact(t, after);
+  return glow_bound_check(before, after, t->name, &t->inputs, s->pass, &s->judged);
+}
+
+static void run_subject(Trial *t, GlowSubject *s, GlowModule *before, GlowModule *after) {
+  uint64_t changes = 0;
+  t->tester->error[0] = 0;
+  GlowRunnerOptions options = {.verify_each = true,
+                               .exact = !s->pass || s->pass->cls != GLOW_PASS_BOUNDED};
+  options.changes = &changes;
+  const char *text = s->pass ? s->pass->name : s->level;
+  if (!s->pass && glow_module_has_level(after, GLOW_LEVEL_GRAPH))
+    text = glow_str_printf(t->ctx, "%s,%s", to_programs(t, s->level), s->level);
+  GlowPipeline *p = glow_pipeline_parse(t->ctx, text);
+  GlowStatus status = p ? glow_pipeline_run(after, p, &options) : GLOW_BAD_USAGE;
+  bool may_refuse = !t->runs || !s->pass || s->pass->run == glow_pass_irgen;
+  if (status == GLOW_BAD_INPUT && may_refuse) {
+    ++s->skipped;
+    return;
+  }
+  if (status != GLOW_OK) {
+    glow_trial_fail(t->tester, s, before, "the pass failed");
+    return;
+  }
+  bool changed = changes || !glow_module_equal(before, after);
+  if (!changed)
+    return;
+  ++s->modules;
+  s->rewrites += changes;
+  const char *why = judge(t, s, before, after);
+  if (why)
+    glow_trial_fail(t->tester, s, before, why);
+}
+
+static void test_subject(Trial *t, GlowSubject *s) {
+  t->tester->stage = s->name;
+  GlowModule *before = glow_module_clone(t->module);
+  GlowChoice choice = glow_choice_seed(t->tester->seed * 1000003);
+  if (s->pass && !prepare(t, before, s->pass, &choice)) {
+    ++s->skipped;
+  } else {
+    GlowModule *after = glow_module_clone(before);
+    run_subject(t, s, before, after);
+    glow_module_destroy(after);
+  }
+  glow_module_destroy(before);
+}
+
+/* ---- One seed -------------------------------------------------------------------------------- */
+
+static void run_trial(GlowContext *ctx, void *arg) {
+  GlowTester *tester = arg;
+  Trial t = {.tester = tester, .ctx = ctx};
+  GlowChoice choice = glow_choice_seed(tester->seed);
+  tester->stage = "making the module";
+  t.module = make_module(&t, &choice);
+  if (!t.module) {
+    ++tester->refused;
+    return;
+  }
+  ++tester->modules;
+  tester->error[0] = 0;
+  tester->stage = "round trip";
+  GlowSubject text = {.name = "round trip"};
+  if (!glow_module_verify_roundtrip(t.module))
+    glow_trial_fail(tester, &text, t.module, "the text does not read back");
+  tester->stage = "running the module";
+  GlowFunction *f = glow_module_function(t.module, t.name);
+  t.runs = glow_random_inputs(f, &choice, &t.inputs) &&
+           glow_run_copy(t.module, t.name, &t.inputs, &t.outputs) == GLOW_OK;
+  if (!t.runs && tester->verbose)
+    printf("seed %llu (%s) does not run: %s\n", (unsigned long long)tester->seed, tester->source,
+           tester->error);
+  tester->unrunnable += !t.runs;
+  for (uint32_t i = 0; i < tester->nsubjects; ++i)
+    if (!tester->only || !strcmp(tester->only, tester->subjects[i].name))
+      test_subject(&t, &tester->subjects[i]);
+  glow_random_release(&t.inputs);
+  glow_random_release(&t.outputs);
+}
+
+void glow_trial(GlowTester *t) {
+  GlowContext *ctx = glow_context_create();
+  if (!ctx)
+    exit(1);
+  t->error[0] = 0;
+  ctx->error_limit = 0;
+  glow_context_set_diagnostic_fn(ctx, note_error, t);
+  GlowStatus status = glow_protect(ctx, run_trial, t);
+  if (status != GLOW_OK) {
+    ++t->failed;
+    printf("FAILED seed %llu (%s), %s: %s\n", (unsigned long long)t->seed, t->source, t->stage,
+           status == GLOW_INTERNAL ? "internal error" : "out of memory");
+    printf("  %s\n", t->error);
+  }
+  glow_context_destroy(ctx);
+}
