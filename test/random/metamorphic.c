@@ -110,7 +110,7 @@ static int usage(void) {
 
 int main(int argc, char **argv) {
   const char *folder = NULL;
-  uint64_t seeds = 400, first = 0;
+  uint64_t seeds = 3000, first = 0;
   bool whole = true;
   for (int i = 1; i < argc; ++i) {
     bool more = i + 1 < argc;

@@ -170,6 +170,7 @@ static bool prepare(Trial *t, GlowModule *m, const GlowPass *pass, GlowChoice *c
   for (int bit = 0; bit < GLOW_NEED_COUNT; ++bit)
     if (pass->needs >> bit & 1 && makers[bit] && !ensure(m, (GlowNeedBit)bit, makers[bit]))
       return false;
+  remove_others(m, glow_module_function(m, t->name));
   return true;
 }
 
@@ -207,7 +208,8 @@ static void run_subject(Trial *t, GlowSubject *s, GlowModule *before, GlowModule
     text = glow_str_printf(t->ctx, "%s,%s", to_programs(t, s->level), s->level);
   GlowPipeline *p = glow_pipeline_parse(t->ctx, text);
   GlowStatus status = p ? glow_pipeline_run(after, p, &options) : GLOW_BAD_USAGE;
-  bool may_refuse = !t->runs || !s->pass || s->pass->run == glow_pass_irgen;
+  bool may_refuse = !t->runs || !s->pass || s->pass->run == glow_pass_irgen ||
+                    s->pass->run == glow_pass_materialize; /* of what is never run, too */
   if (status == GLOW_BAD_INPUT && may_refuse) {
     ++s->skipped;
     return;
