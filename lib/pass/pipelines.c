@@ -12,7 +12,8 @@
 #define MOVE                                                                                       \
   "gather-constant,merge-slice,merge-concat,merge-pad,simplify-reshape,simplify-transpose"
 #define O2_ROUND                                                                                   \
-  "fixpoint(constant-fold,simplify-control,hoist-invariant," SIMPLIFY ",cse,fold-bn," MOVE ",dce)"
+  "fixpoint(constant-fold,simplify-control,hoist-invariant," SIMPLIFY                              \
+  ",cse,fold-bn,fold-input," MOVE ",dce)"
 
 /* Operators in what spells them: before anything moves into neighbours, or is lowered. */
 #define RECOGNIZE                                                                                  \
@@ -23,8 +24,8 @@
 static const char *const graph_pipelines[] = {
     "inline,lower",
     "inline," RECOGNIZE
-    ",fold-bn,lower,simplify-reshape,simplify-transpose,fold-bn,constant-fold," SIMPLIFY "," MOVE
-    ",cse,dce",
+    ",fold-bn,lower,simplify-reshape,simplify-transpose,fold-bn,fold-input,constant-fold," SIMPLIFY
+    "," MOVE ",cse,dce",
     "inline," RECOGNIZE ",merge-matmul," O2_ROUND ",lower," O2_ROUND,
 };
 

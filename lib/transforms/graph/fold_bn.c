@@ -15,7 +15,7 @@
  * Bounded: each step replaces at most two roundings of the result by one of each weight and one of
  * the bias, so c = K + 8 for K products per output (docs/Numerics.md). */
 #include "pass/pass.h"
-#include "transforms/transforms.h"
+#include "transforms/contraction.h"
 
 typedef struct Step {
   GlowNode *node;
@@ -24,39 +24,15 @@ typedef struct Step {
 
 /* A contraction and the steps that follow it. */
 typedef struct Chain {
-  GlowNode *conv;
-  uint32_t w_axis; /* of the channels in its weights, port 1 */
+  GlowContraction of;
   GLOW_VEC(Step) steps;
-  int64_t channels;
-  uint32_t axis; /* of the channels in its result */
-  const GlowType *type;
+  const GlowType *type; /* of its result */
 } Chain;
-
-enum { WEIGHTS = 1, BIAS = 2 }; /* ports, of all contractions here */
 
 typedef struct Context {
   GlowPassRun *run;
   GlowConstness *constness;
 } Context;
-
-/* Whether a constant of type t, broadcast with the result, has one value for each channel or one
- * for all, and does not change the result's shape. */
-static bool is_per_channel(const Chain *c, const GlowType *t) {
-  if (!glow_type_is_static(t) || t->rank > c->type->rank)
-    return false;
-  for (uint32_t i = 0; i < t->rank; ++i) {
-    uint32_t axis = c->type->rank - t->rank + i;
-    int64_t size = t->dims[i].size;
-    if (size != 1 && !(axis == c->axis && size == c->channels))
-      return false;
-  }
-  return true;
-}
-
-static bool is_affine(const GlowNode *n) {
-  return n->op == GLOW_OP_ADD || n->op == GLOW_OP_SUB || n->op == GLOW_OP_MUL ||
-         n->op == GLOW_OP_DIV;
-}
 
 static bool accept_affine(Context *ctx, const Chain *c, const GlowNode *n, const GlowValue *y,
                           Step *step) {
@@ -64,19 +40,20 @@ static bool accept_affine(Context *ctx, const Chain *c, const GlowNode *n, const
   if (!first && !GLOW_HAS(glow_node_desc(n), COMMUTATIVE))
     return false;
   GlowValue *other = glow_node_in(n, first ? 1 : 0);
-  if (other == y || !is_per_channel(c, other->type) || !glow_constness_of(ctx->constness, other))
+  if (other == y || !glow_constness_of(ctx->constness, other) ||
+      !glow_is_per_channel(other->type, c->type->rank, c->of.y_axis, c->of.out))
     return false;
   step->constant = other;
   return true;
 }
 
 static bool accept_batch_norm(Context *ctx, const Chain *c, const GlowNode *n, const GlowValue *y) {
-  if (glow_node_in(n, GLOW_BATCH_NORMALIZATION_IN_X) != y || c->axis != 1)
+  if (glow_node_in(n, GLOW_BATCH_NORMALIZATION_IN_X) != y || c->of.y_axis != 1)
     return false;
   for (uint32_t i = 1; i < glow_node_nins(n); ++i) {
     const GlowValue *v = glow_node_in(n, i);
-    if (!glow_type_is_static(v->type) || v->type->rank != 1 ||
-        v->type->dims[0].size != c->channels || !glow_constness_of(ctx->constness, v))
+    if (!glow_type_is_static(v->type) || v->type->rank != 1 || v->type->dims[0].size != c->of.out ||
+        !glow_constness_of(ctx->constness, v))
       return false;
   }
   return true;
@@ -84,13 +61,13 @@ static bool accept_batch_norm(Context *ctx, const Chain *c, const GlowNode *n, c
 
 /* The steps behind a convolution whose weights are constants. */
 static void collect(Context *ctx, Chain *c) {
-  GlowValue *y = &c->conv->results[0];
+  GlowValue *y = &c->of.node->results[0];
   for (GlowNode *n; (n = glow_only_user(y)); y = &n->results[0]) {
     Step step = {.node = n};
     bool accepted = n->op == GLOW_OP_BATCH_NORMALIZATION ? accept_batch_norm(ctx, c, n, y)
-                    : is_affine(n)                       ? accept_affine(ctx, c, n, y, &step)
+                    : glow_is_affine(n)                  ? accept_affine(ctx, c, n, y, &step)
                                                          : false;
-    if (!accepted || n->pred.value != c->conv->pred.value || n->block != c->conv->block ||
+    if (!accepted || n->pred.value != c->of.node->pred.value || n->block != c->of.node->block ||
         n->results[0].type->kind != c->type->kind)
       return;
     glow_vec_push(ctx->run->arena, &c->steps, step);
@@ -120,14 +97,14 @@ static GlowValue *along_channels(Weights *w, GlowValue *v) {
   int64_t shape[GLOW_MAX_RANK];
   bool fits = v->type->rank == w->rank;
   for (uint32_t i = 0; i < w->rank; ++i)
-    shape[i] = vector && i == w->axis ? w->chain->channels : 1;
+    shape[i] = vector && i == w->axis ? w->chain->of.out : 1;
   for (uint32_t i = 0; fits && i < w->rank; ++i)
     fits = v->type->dims[i].size == shape[i];
   if (fits)
     return v;
   GlowValue **to = &w->shapes[vector];
   if (!*to)
-    *to = glow_constant_ints(w->eval.module, w->chain->conv, "shape", shape, w->rank);
+    *to = glow_constant_ints(w->eval.module, w->chain->of.node, "shape", shape, w->rank);
   return build(w, GLOW_OP_RESHAPE, v, *to);
 }
 
@@ -181,13 +158,13 @@ static GlowStr folded_name(GlowContext *ctx, const GlowValue *v, const char *fal
 
 /* W' or B' as a constant; *result stays NULL for a bias of zero. False after a diagnostic. */
 static bool fold_weights(Context *ctx, const Chain *c, uint32_t port, GlowValue **result) {
-  bool bias = port == BIAS;
+  bool bias = port == GLOW_CONTRACTION_B;
   GlowModule *m = ctx->run->module;
-  GlowValue *old = glow_node_in(c->conv, port);
+  GlowValue *old = glow_node_in(c->of.node, port);
   Weights w = {.chain = c,
-               .rank = bias ? 1 : glow_node_in(c->conv, WEIGHTS)->type->rank,
-               .axis = bias ? 0 : c->w_axis};
-  w.eval = glow_eval_create(m, ctx->run->arena, c->conv);
+               .rank = bias ? 1 : glow_node_in(c->of.node, GLOW_CONTRACTION_W)->type->rank,
+               .axis = bias ? 0 : c->of.w_out};
+  w.eval = glow_eval_create(m, ctx->run->arena, c->of.node);
   w.value = old ? glow_eval_copy(&w.eval, old) : NULL;
   for (uint32_t i = 0; i < c->steps.count; ++i)
     if (!fold_step(&w, &c->steps.data[i], bias))
@@ -196,72 +173,37 @@ static bool fold_weights(Context *ctx, const Chain *c, uint32_t port, GlowValue 
   if (!w.value)
     return true;
   if (glow_type_elements(w.value->type) != glow_type_elements(old ? old->type : w.value->type) ||
-      (bias && (w.value->type->rank != 1 || w.value->type->dims[0].size != c->channels))) {
-    int64_t channels[] = {c->channels};
+      (bias && (w.value->type->rank != 1 || w.value->type->dims[0].size != c->of.out))) {
+    int64_t channels[] = {c->of.out};
     w.value =
-        build(&w, GLOW_OP_EXPAND, w.value, glow_constant_ints(m, c->conv, "shape", channels, 1));
+        build(&w, GLOW_OP_EXPAND, w.value, glow_constant_ints(m, c->of.node, "shape", channels, 1));
     if (!w.value)
       return false;
   }
-  GlowStr name = folded_name(m->ctx, old, c->conv->results[0].name);
+  GlowStr name = folded_name(m->ctx, old, c->of.node->results[0].name);
   *result = &glow_eval_finish(&w.eval, w.value, name)->value;
   return true;
 }
 
 /* ---- The rewrite ----------------------------------------------------------------------------- */
 
-/* The contraction with new operands; MatMul has its bias added behind. NULL after a diagnostic. */
-static GlowValue *build_contraction(const Chain *c, GlowValue *const *ins) {
-  GlowBuilder b = glow_builder_before(c->conv);
-  bool product = c->conv->op == GLOW_OP_MAT_MUL;
-  GlowNode *fresh = glow_build(&b, c->conv->op, ins, product ? 2 : 3, c->conv->members, NULL);
-  if (!fresh || !product || !ins[BIAS])
-    return fresh ? &fresh->results[0] : NULL;
-  return glow_build2(&b, GLOW_OP_ADD, &fresh->results[0], ins[BIAS], NULL, NULL);
-}
-
 static bool rewrite(Context *ctx, const Chain *c) {
-  GlowValue *ins[] = {glow_node_in(c->conv, 0), NULL, NULL};
-  if (!fold_weights(ctx, c, WEIGHTS, &ins[WEIGHTS]) || !fold_weights(ctx, c, BIAS, &ins[BIAS]))
+  GlowValue *ins[] = {glow_node_in(c->of.node, 0), NULL, NULL};
+  if (!fold_weights(ctx, c, GLOW_CONTRACTION_W, &ins[1]) ||
+      !fold_weights(ctx, c, GLOW_CONTRACTION_B, &ins[2]))
     return false;
-  GlowValue *y = build_contraction(c, ins);
+  GlowValue *y = glow_contraction_build(&c->of, ins);
   if (!y)
     return false;
   uint32_t last = c->steps.count - 1;
-  glow_pass_changed(ctx->run, c->conv, "folded %u step%s into %%%s", c->steps.count,
-                    last ? "s" : "", c->conv->results[0].name);
+  glow_pass_changed(ctx->run, c->of.node, "folded %u step%s into %%%s", c->steps.count,
+                    last ? "s" : "", c->of.node->results[0].name);
   glow_value_replace_uses(&c->steps.data[last].node->results[0], y);
-  glow_value_replace_uses(&c->conv->results[0], y); /* only by the first step, which goes */
+  glow_value_replace_uses(&c->of.node->results[0], y); /* only by the first step, which goes */
   for (uint32_t i = c->steps.count; i-- > 0;)
     glow_node_remove(c->steps.data[i].node);
-  glow_node_replace(c->conv, &y, 1);
+  glow_node_replace(c->of.node, &y, 1);
   return true;
-}
-
-/* Finds where the channels are. False if the pass knows no way with the operator. */
-static bool describe(GlowNode *n, Chain *c) {
-  const GlowType *type = n->results[0].type, *w = glow_node_in(n, WEIGHTS)->type;
-  if (type->unranked || !glow_type_is_static(w))
-    return false;
-  *c = (Chain){.conv = n, .type = type};
-  if (n->op == GLOW_OP_CONVOLUTION) {
-    bool last = ((const GlowConvolutionMembers *)n->members)->layout == GLOW_LAYOUT_NHWC;
-    c->axis = last ? type->rank - 1 : 1;
-  } else if (w->rank == 2 && type->rank > 0) { /* a product with one matrix */
-    c->axis = type->rank - 1;
-    c->w_axis = 1;
-  } else {
-    return false;
-  }
-  c->channels = w->dims[c->w_axis].size;
-  return true;
-}
-
-/* Whether a bias is absent, or constant with one value for each channel. */
-static bool accept_bias(Context *ctx, const Chain *c) {
-  const GlowValue *b = glow_node_in(c->conv, BIAS);
-  return !b || (glow_constness_of(ctx->constness, b) && glow_type_is_static(b->type) &&
-                b->type->rank == 1 && b->type->dims[0].size == c->channels);
 }
 
 /* One addition behind MatMul is as good as it gets. */
@@ -269,38 +211,34 @@ static bool is_worthwhile(const Chain *c) {
   bool added =
       c->steps.count == 1 && c->steps.data[0].constant &&
       (c->steps.data[0].node->op == GLOW_OP_ADD || c->steps.data[0].node->op == GLOW_OP_SUB);
-  return c->steps.count > 0 && !(c->conv->op == GLOW_OP_MAT_MUL && added);
+  return c->steps.count > 0 && !(c->of.node->op == GLOW_OP_MAT_MUL && added);
 }
 
-static bool fold_contraction(Context *ctx, GlowNode *n) {
-  Chain c;
-  if (!describe(n, &c) || !glow_constness_of(ctx->constness, glow_node_in(n, WEIGHTS)) ||
-      !accept_bias(ctx, &c))
-    return true;
-  collect(ctx, &c);
-  return !is_worthwhile(&c) || rewrite(ctx, &c);
-}
-
-typedef struct Convs {
+typedef struct Found {
   GlowArena *arena;
-  GLOW_VEC(GlowNode *) all;
-} Convs;
+  GLOW_VEC(Chain) chains;
+} Found;
 
 static bool find_contraction(GlowNode *n, void *arg) {
-  Convs *convs = arg;
-  if (n->op == GLOW_OP_CONVOLUTION || n->op == GLOW_OP_FULLY_CONNECTED ||
-      (n->op == GLOW_OP_MAT_MUL && glow_kind_is_float(n->results[0].type->kind)))
-    glow_vec_push(convs->arena, &convs->all, n);
+  Found *found = arg;
+  Chain c = {.type = n->nresults ? n->results[0].type : NULL};
+  if (glow_contraction_describe(n, &c.of))
+    glow_vec_push(found->arena, &found->chains, c);
   return true;
 }
 
 bool glow_pass_fold_bn(GlowPassRun *run) {
   Context ctx = {.run = run, .constness = glow_constness_create(run->arena)};
-  Convs convs = {.arena = run->arena};
+  Found found = {.arena = run->arena};
   glow_block_walk(run->function->body, find_contraction,
-                  &convs); /* a rewrite removes what follows */
-  for (uint32_t i = 0; i < convs.all.count; ++i)
-    if (!fold_contraction(&ctx, convs.all.data[i]))
+                  &found); /* a rewrite removes what follows */
+  for (uint32_t i = 0; i < found.chains.count; ++i) {
+    Chain *c = &found.chains.data[i];
+    if (!glow_contraction_is_constant(&c->of, ctx.constness))
+      continue;
+    collect(&ctx, c);
+    if (is_worthwhile(c) && !rewrite(&ctx, c))
       return false;
+  }
   return true;
 }

@@ -3,6 +3,7 @@
  *   HardSwish     x * HardSigmoid(x) with 1/6 and 1/2; x * min(max(x + 3, 0), 6) / 6
  *   HardSigmoid   min(max(a * x + b, 0), 1); min(max(x + b, 0), l) / l
  *   Swish         x * Sigmoid(a * x); x / (1 + Exp(-x))
+ *   Mish          x * Tanh(Softplus(x))
  *   PRelu         Relu(x) - s * Relu(-x), as Keras writes it, s constant
  *
  * Bounded: a spelling rounds at most six times where the operator does, c = 16 covers both with
@@ -120,6 +121,14 @@ static const GlowFormula swishes[] = {
     {"Mul(x, Reciprocal(Add(Exp(Neg(x)), 1)))", build_swish},
 };
 
+/* ---- Mish ------------------------------------------------------------------------------------ */
+
+static GlowValue *build_mish(GlowBuilder *b, const GlowMatch *m) {
+  return glow_build1(b, GLOW_OP_MISH, glow_match_value(m, 'x'), NULL, NULL);
+}
+
+static const GlowFormula mish[] = {{"Mul(x, Tanh(Softplus(x)))", build_mish}};
+
 /* ---- PRelu ----------------------------------------------------------------------------------- */
 
 static GlowValue *build_prelu(GlowBuilder *b, const GlowMatch *m) {
@@ -150,5 +159,5 @@ static const GlowFormula prelu[] = {
 bool glow_pass_recognize_activation(GlowPassRun *run) {
   return RECOGNIZE(run, "HardSwish", hard_swish) && RECOGNIZE(run, "HardSigmoid", hard_sigmoids) &&
          RECOGNIZE(run, "HardSwish", hard_swish) && RECOGNIZE(run, "Swish", swishes) &&
-         RECOGNIZE(run, "PRelu", prelu);
+         RECOGNIZE(run, "Mish", mish) && RECOGNIZE(run, "PRelu", prelu);
 }

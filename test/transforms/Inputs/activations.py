@@ -14,6 +14,7 @@ OTHERS = {
     "hardsigmoid": lambda x: min(max(x + 3, 0), 6) / 6,
     "swish": lambda x: x / (1 + math.exp(-x)),
     "quick": lambda x: x / (1 + math.exp(-1.702 * x)),
+    "mish": lambda x: x * math.tanh(math.log1p(math.exp(x))),
     "prelu": lambda x: x if x >= 0 else 0.25 * x,
 }
 
