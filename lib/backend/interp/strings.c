@@ -1,6 +1,6 @@
-/* Strings: casts to and from numbers, and StringNormalizer. Case mapping comes from the table
- * below, never from a locale; it covers the Latin, Greek and Cyrillic letters whose two cases are
- * single code points at a fixed distance. */
+/* Strings: casts to and from numbers, StringNormalizer, StringConcat, StringSplit. Case mapping
+ * comes from the table below, never from a locale; it covers the Latin, Greek and Cyrillic letters
+ * whose two cases are single code points at a fixed distance. */
 #include "backend/interp/interp_internal.h"
 #include "ops/values.h"
 
@@ -186,5 +186,119 @@ GlowStatus glow_value_string_normalizer(GlowWalk *w, const GlowNode *n, GlowTens
     glow_tensor_set_string(w->ctx, out[0], k++, a, s.length);
   }
   glow_arena_destroy(arena);
+  return GLOW_OK;
+}
+
+/* ---- StringConcat, StringSplit
+ * --------------------------------------------------------------------- */
+
+/* The offset in t, which broadcasts to `rank` axes, of an element of the result. */
+static int64_t broadcast_offset(const GlowTensor *t, uint32_t rank, const int64_t *index) {
+  int64_t offset = 0;
+  for (uint32_t i = 0; i < t->type->rank; i++) {
+    int64_t extent = t->type->dims[i].size;
+    offset = offset * extent + (extent == 1 ? 0 : index[rank - t->type->rank + i]);
+  }
+  return offset;
+}
+
+GlowStatus glow_value_string_concat(GlowWalk *w, const GlowNode *n, GlowTensor *const *in,
+                                    GlowTensor **out) {
+  const GlowType *type;
+  int64_t dims[GLOW_MAX_RANK], index[GLOW_MAX_RANK] = {0};
+  if (!glow_exec_types(n, (const GlowTensor *const *)in, &type))
+    return GLOW_BAD_INPUT;
+  out[0] = glow_tensor_create(w->ctx, type);
+  for (uint32_t i = 0; i < type->rank; i++)
+    dims[i] = type->dims[i].size;
+  int64_t total = glow_tensor_elements(out[0]);
+  for (int64_t i = 0; i < total; i++) {
+    GlowString x = string_at(in[0], broadcast_offset(in[0], type->rank, index));
+    GlowString y = string_at(in[1], broadcast_offset(in[1], type->rank, index));
+    GlowText t;
+    GlowDefer release;
+    glow_text_init(&t, w->ctx);
+    glow_defer_push(w->ctx, &release, glow_text_release_fn, &t);
+    glow_text_bytes(&t, x.data, x.length);
+    glow_text_bytes(&t, y.data, y.length);
+    glow_tensor_set_string(w->ctx, out[0], i, glow_text_cstr(&t), x.length + y.length);
+    glow_defer_pop(w->ctx, &release, true);
+    glow_next_index(type->rank, dims, index);
+  }
+  return GLOW_OK;
+}
+
+static bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+
+/* Cuts the next part off *s; false if nothing is left, which with a delimiter is so behind the last
+ * part, and without one behind the last that is not white space. `last`: no more cuts. */
+static bool next_part(GlowString *s, bool *ended, const GlowString *delimiter, bool last,
+                      GlowString *part) {
+  size_t length = 0, skip;
+  bool spaces = delimiter->length == 0;
+  while (spaces && s->length && is_space(*s->data)) {
+    s->data++;
+    s->length--;
+  }
+  if (*ended || (spaces && s->length == 0))
+    return false;
+  if (last) {
+    length = s->length;
+  } else if (spaces) {
+    while (length < s->length && !is_space(s->data[length]))
+      length++;
+  } else {
+    while (length < s->length && (s->length - length < delimiter->length ||
+                                  memcmp(s->data + length, delimiter->data, delimiter->length)))
+      length++;
+  }
+  *part = (GlowString){s->data, length};
+  *ended = length == s->length;
+  skip = *ended || spaces ? length : length + delimiter->length;
+  s->data += skip;
+  s->length -= skip;
+  return true;
+}
+
+/* Calls for all parts of element i; returns how many there are. Stores them behind `at`, if y. */
+static int64_t split_element(GlowContext *ctx, const GlowStringSplitMembers *m, GlowString s,
+                             GlowTensor *y, int64_t at) {
+  GlowString delimiter = {(char *)(uintptr_t)m->delimiter, glow_str_length(m->delimiter)}, part;
+  bool ended = false;
+  int64_t count = 0;
+  while (next_part(&s, &ended, &delimiter, m->maxsplit >= 0 && count == m->maxsplit, &part)) {
+    if (y)
+      glow_tensor_set_string(ctx, y, at + count, part.data, part.length);
+    count++;
+  }
+  return count;
+}
+
+GlowStatus glow_value_string_split(GlowWalk *w, const GlowNode *n, GlowTensor *const *in,
+                                   GlowTensor **out) {
+  const GlowStringSplitMembers *m = n->members;
+  const GlowTensor *x = in[0];
+  const GlowType *t = x->type;
+  int64_t total = glow_tensor_elements(x), most = 0;
+  GlowDim dims[GLOW_MAX_RANK];
+  memcpy(dims, t->dims, sizeof *dims * t->rank);
+  out[1] = glow_tensor_create(w->ctx, glow_type_with_kind(w->ctx, t, GLOW_KIND_I64));
+  for (int64_t i = 0; i < total; i++) {
+    int64_t count = split_element(w->ctx, m, string_at(x, i), NULL, 0);
+    glow_tensor_set(out[1], i, (GlowScalar){.is_int = true, .i = count});
+    most = count > most ? count : most;
+  }
+  dims[t->rank] = GLOW_EXACT(most);
+  const char *error = glow_type_check_dims(GLOW_KIND_STRING, t->rank + 1, dims);
+  if (error) {
+    glow_run_error(n, "in its result %s", error);
+    return GLOW_BAD_INPUT;
+  }
+  out[0] = glow_tensor_create(w->ctx, glow_type_with_dims(w->ctx, t, t->rank + 1, dims));
+  for (int64_t i = 0; i < total; i++) {
+    int64_t count = split_element(w->ctx, m, string_at(x, i), out[0], i * most);
+    for (; count < most; count++)
+      glow_tensor_set_string(w->ctx, out[0], i * most + count, "", 0);
+  }
   return GLOW_OK;
 }

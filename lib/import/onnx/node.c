@@ -28,7 +28,7 @@ static bool set_member(GlowOnnxNode *n, const GlowMember *m, const char *attr, v
   case GLOW_MEMBER_I64:
     return m->array ? glow_onnx_ints(n, attr, at) : glow_onnx_int(n, attr, at);
   case GLOW_MEMBER_FLOAT:
-    return glow_onnx_float(n, attr, at);
+    return m->array ? glow_onnx_floats(n, attr, at) : glow_onnx_float(n, attr, at);
   case GLOW_MEMBER_STR:
     return m->array ? glow_onnx_strings(n, attr, at) : glow_onnx_string(n, attr, at);
   case GLOW_MEMBER_KIND:

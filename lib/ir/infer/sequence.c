@@ -1,4 +1,5 @@
-/* Inference of operators on sequences, optionals and strings. Definitions as ONNX's. A sequence type says how many elements it has at most, where that is known. */
+/* Inference of operators on sequences and optionals. Definitions as ONNX's. A sequence type says
+ * how many elements it has at most, where that is known. */
 #include "ir/infer/hooks.h"
 
 bool glow_infer_sequence_empty(GlowInfer *in) {
@@ -148,7 +149,7 @@ bool glow_infer_concat_from_sequence(GlowInfer *in) {
   return glow_infer_set(in, 0, elem, rank, dims);
 }
 
-/* ---- Optionals, strings ------------------------------------------------------------------------
+/* ---- Optionals ---------------------------------------------------------------------------------
  */
 
 bool glow_infer_optional(GlowInfer *in) {
@@ -175,22 +176,4 @@ bool glow_infer_optional_get_element(GlowInfer *in) {
   const GlowType *x = in->in[GLOW_OPTIONAL_GET_ELEMENT_IN_X];
   glow_infer_put(in, 0, x->cls == GLOW_TYPE_OPT ? x->elem : x);
   return true;
-}
-
-/* [C] or [1, C]; stop words go, and one empty string stands for none left. */
-bool glow_infer_string_normalizer(GlowInfer *in) {
-  const GlowStringNormalizerMembers *m = in->members;
-  const GlowType *x = in->in[GLOW_STRING_NORMALIZER_IN_X];
-  if (x->unranked)
-    return glow_infer_set_unknown(in, 0, x, -1);
-  if (x->rank < 1 || x->rank > 2 ||
-      (x->rank == 2 && x->dims[0].kind == GLOW_DIM_EXACT && x->dims[0].size != 1))
-    return glow_infer_error(in, "X must have shape <C> or <1 x C>, but has type %s",
-                            glow_type_str(in->ctx, x));
-  GlowDim dims[2] = {GLOW_EXACT(1), GLOW_EXACT(1)}, last = x->dims[x->rank - 1];
-  bool keeps_all = m->stopwords.count == 0 && !(glow_dim_has_size(last) && last.size == 0);
-  dims[x->rank - 1] = keeps_all                 ? last
-                      : glow_dim_has_size(last) ? GLOW_BOUND(last.size > 1 ? last.size : 1)
-                                                : GLOW_UNKNOWN;
-  return glow_infer_set(in, 0, x, x->rank, dims);
 }
