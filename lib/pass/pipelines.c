@@ -7,10 +7,11 @@
 #include "pass/pass_internal.h"
 
 /* Small rewrites of single nodes. */
-#define SIMPLIFY "algebraic,simplify-clip,simplify-cast,eliminate-noop"
+#define SIMPLIFY "fold-splat,algebraic,simplify-clip,simplify-cast,eliminate-noop"
 /* Shapes and movement. */
 #define MOVE                                                                                       \
-  "gather-constant,merge-slice,merge-concat,merge-pad,simplify-reshape,simplify-transpose"
+  "gather-constant,merge-slice,merge-concat,merge-pad,sink-transpose,simplify-transpose,"          \
+  "sink-reshape,simplify-reshape"
 #define O2_ROUND                                                                                   \
   "fixpoint(constant-fold,simplify-control,hoist-invariant," SIMPLIFY                              \
   ",cse,fold-bn,fold-input," MOVE ",dce)"

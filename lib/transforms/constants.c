@@ -3,6 +3,7 @@
 
 struct GlowConstness {
   GlowArena *arena;
+  int64_t limit;  /* see glow_constness_limit */
   GlowMap *known; /* node to one of the marks below */
 };
 
@@ -13,8 +14,11 @@ GlowConstness *glow_constness_create(GlowArena *arena) {
   GlowConstness *c = GLOW_NEW(arena, GlowConstness);
   c->arena = arena;
   c->known = glow_map_create(arena);
+  c->limit = INT64_MAX;
   return c;
 }
+
+void glow_constness_limit(GlowConstness *c, int64_t bytes) { c->limit = bytes; }
 
 bool glow_node_is_foldable(const GlowNode *n) {
   const GlowOpDesc *d = glow_node_desc(n);
@@ -28,9 +32,33 @@ static bool is_constant_leaf(const GlowValue *v) {
   return v->kind == GLOW_VALUE_STORAGE && v->def.storage->cls == GLOW_CONSTANT;
 }
 
+/* The elements that a module holds for a value: a splat is one number. */
+static int64_t stored_elements(const GlowValue *v) {
+  bool splat = glow_value_def(v, GLOW_OP_SPLAT) ||
+               (is_constant_leaf(v) && v->def.storage->init.kind == GLOW_INIT_SPLAT);
+  return splat ? 1 : glow_type_elements(v->type);
+}
+
+/* Whether evaluating n would repeat elements and make the module larger by more than the limit. */
+static bool grows(const GlowConstness *c, const GlowNode *n) {
+  if (n->op == GLOW_OP_SPLAT || c->limit == INT64_MAX)
+    return false;
+  int64_t before = 0;
+  for (uint32_t i = 0; i < n->noperands; ++i)
+    if (n->operands[i].value && glow_type_is_tensor(n->operands[i].value->type))
+      before += stored_elements(n->operands[i].value);
+  for (uint32_t i = 0; i < n->nresults; ++i) {
+    const GlowType *t = n->results[i].type;
+    int64_t elements = glow_type_is_tensor(t) ? glow_type_elements(t) : 0;
+    if (elements > before && (elements - before) * glow_kind_info[t->kind].bits / 8 > c->limit)
+      return true;
+  }
+  return false;
+}
+
 /* Decides n if all its operands are decided; otherwise pushes the first that is not. */
 static const char *decide(GlowConstness *c, GlowNode *n, NodeVec *stack) {
-  if (!glow_node_is_foldable(n))
+  if (!glow_node_is_foldable(n) || grows(c, n))
     return &no_mark;
   for (uint32_t i = 0; i < n->noperands; ++i) {
     const GlowValue *v = n->operands[i].value;

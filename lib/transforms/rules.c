@@ -92,6 +92,11 @@ bool glow_value_is_constant(const GlowValue *v) {
   return glow_value_def(v, GLOW_OP_SPLAT) != NULL;
 }
 
+bool glow_op_moves(GlowOp op, const GlowType *t) {
+  GlowKindSet kinds = glow_op_desc[op].vars[0].kinds;
+  return (kinds & (t->quantized ? GLOW_KINDS_QUANTIZED : GLOW_KIND_BIT(t->kind))) != 0;
+}
+
 bool glow_value_has_one_use(const GlowValue *v) { return v->uses && !v->uses->next; }
 
 GlowValue *glow_splat_like(GlowNode *n, double value) {

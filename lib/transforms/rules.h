@@ -31,6 +31,8 @@ GlowNode *glow_match(const GlowValue *v, GlowOp op, const GlowNode *user);
 bool glow_value_is_all(const GlowValue *v, double want);
 /* Whether v is constant storage or a Splat. */
 bool glow_value_is_constant(const GlowValue *v);
+/* Whether a movement operator (Transpose, Reshape) takes values of type t. */
+bool glow_op_moves(GlowOp op, const GlowType *t);
 bool glow_value_has_one_use(const GlowValue *v);
 /* A Splat of n's result type. */
 GlowValue *glow_splat_like(GlowNode *n, double value);

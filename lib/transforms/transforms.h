@@ -19,6 +19,9 @@ bool glow_reinfer_block(GlowBlock *b, bool *changed);
  * them. Remembers what it found; make a new one after changing operands. */
 typedef struct GlowConstness GlowConstness;
 GlowConstness *glow_constness_create(GlowArena *arena);
+/* Nodes that repeat elements, so that a result has more of them than all operands by this many
+ * bytes, do not count. */
+void glow_constness_limit(GlowConstness *c, int64_t bytes);
 bool glow_constness_of(GlowConstness *c, const GlowValue *v);
 /* True if n is pure, draws no random numbers and has no regions and no predicate. */
 bool glow_node_is_foldable(const GlowNode *n);

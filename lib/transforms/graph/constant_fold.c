@@ -8,8 +8,9 @@
  *   4. other constant values that something not constant uses become `eval` constants, whose body
  *      is a copy of the nodes that computed them. No arithmetic on tensors happens here.
  *
- * Steps 1 to 3 alone are what -lower starts with (glow_fold_small_integers). An If on a constant
- * condition becomes the region that runs. */
+ * Nodes such as Expand and Tile that repeat elements, by more than growth=BYTES (65536) in all,
+ * stay, with what depends on them. Steps 1 to 3 alone are what -lower starts with
+ * (glow_fold_small_integers). An If on a constant condition becomes the region that runs. */
 #include "backend/interp/interp.h"
 #include "ops/fold.h"
 #include "pass/pass.h"
@@ -187,6 +188,8 @@ typedef struct Outline {
   GLOW_VEC(GlowNode *) dead; /* nodes whose results were replaced */
 } Outline;
 
+enum { DEFAULT_GROWTH = 1 << 16 };
+
 /* Whether something that is not itself constant uses v. */
 static bool has_variable_use(Outline *o, const GlowValue *v) {
   for (const GlowUse *u = v->uses; u; u = u->next) {
@@ -242,7 +245,12 @@ static bool outline_node(GlowNode *n, void *arg) {
 bool glow_pass_constant_fold(GlowPassRun *run) {
   if (!glow_fold_small_integers(run->function, run->arena, &run->changes))
     return false;
+  bool ok = true;
+  int64_t limit = glow_pass_option_int(run, "growth", DEFAULT_GROWTH, &ok);
+  if (!ok)
+    return false;
   Outline o = {.run = run, .constness = glow_constness_create(run->arena)};
+  glow_constness_limit(o.constness, limit);
   if (!glow_block_walk(run->function->body, outline_node, &o))
     return false;
   for (uint32_t i = 0; i < o.dead.count; ++i)

@@ -1,0 +1,92 @@
+/* Reshapes move below element-wise nodes, so that these follow what computes their operand at once,
+ * and Reshapes meet:
+ *
+ *   f(Reshape(x), c)            -> Reshape(f(x, c)), where c broadcasts along last axes that
+ *                                  both shapes have
+ *   f(Reshape(x), Reshape(y))   -> Reshape(f(x, y)), x and y of one shape
+ *
+ * A Reshape moves only if the node is its one user. */
+#include "transforms/rules.h"
+
+static bool is_elementwise(const GlowNode *n) {
+  const GlowOpDesc *d = glow_node_desc(n);
+  return (GLOW_HAS(d, ELEMENTWISE) || n->op == GLOW_OP_CAST || n->op == GLOW_OP_QUANTIZE ||
+          n->op == GLOW_OP_DEQUANTIZE) &&
+         !GLOW_HAS(d, RANDOM) && n->nresults == 1 && !n->nregions;
+}
+
+static bool same_dims(const GlowType *a, const GlowType *b) {
+  return a->rank == b->rank && memcmp(a->dims, b->dims, a->rank * sizeof *a->dims) == 0;
+}
+
+/* Whether v broadcasts along axes that t and `from` have in common at their ends. */
+static bool broadcasts_alike(const GlowType *v, const GlowType *t, const GlowType *from) {
+  if (v->rank > t->rank || v->rank > from->rank)
+    return false;
+  for (uint32_t i = 1; i <= v->rank; ++i)
+    if (t->dims[t->rank - i].size != from->dims[from->rank - i].size)
+      return false;
+  return true;
+}
+
+/* The shape that all operands but those that broadcast are reshaped from. */
+static const GlowType *common_source(const GlowNode *n) {
+  const GlowType *t = n->results[0].type, *from = NULL;
+  for (uint32_t i = 0; i < n->noperands; ++i) {
+    const GlowValue *v = glow_node_in(n, i);
+    if (!v)
+      continue;
+    if (!glow_type_is_static(v->type) || v->type->layout)
+      return NULL;
+    const GlowNode *reshape = glow_match(v, GLOW_OP_RESHAPE, n);
+    const GlowType *x = reshape ? glow_node_in(reshape, 0)->type : NULL;
+    if (!reshape || !same_dims(v->type, t))
+      continue;
+    if (!glow_type_is_static(x) || x->layout || !glow_value_has_one_use(v) ||
+        (from && !same_dims(from, x)))
+      return NULL;
+    from = x;
+  }
+  return from;
+}
+
+/* The operand of the node above the Reshape; NULL if there is none. */
+static GlowValue *operand_above(const GlowNode *n, uint32_t i, const GlowType *from) {
+  GlowValue *v = glow_node_in(n, i);
+  const GlowType *t = n->results[0].type;
+  const GlowNode *reshape = glow_match(v, GLOW_OP_RESHAPE, n);
+  if (reshape && same_dims(v->type, t))
+    return glow_node_in(reshape, 0);
+  return broadcasts_alike(v->type, t, from) ? v : NULL;
+}
+
+static bool sink(GlowNode *n, void *arg) {
+  GlowPassRun *run = arg;
+  const GlowType *t = n->results[0].type, *from;
+  if (!is_elementwise(n) || !glow_type_is_static(t) || t->layout ||
+      !glow_op_moves(GLOW_OP_RESHAPE, t) || !(from = common_source(n)))
+    return true;
+  GlowValue **ins = GLOW_NEW_ARRAY(run->arena, GlowValue *, n->noperands);
+  for (uint32_t i = 0; i < n->noperands; ++i) {
+    ins[i] = glow_node_in(n, i) ? operand_above(n, i, from) : NULL;
+    if (glow_node_in(n, i) && !ins[i])
+      return true;
+  }
+  const GlowType *above_type = glow_type_with_dims(run->ctx, t, from->rank, from->dims);
+  GlowBuilder b = glow_builder_before(n);
+  GlowNodeSpec spec = {
+      .op = n->op, .ins = ins, .nins = n->noperands, .members = n->members, .types = &above_type};
+  GlowNode *above = glow_node_create(&b, &spec);
+  GlowValue *below = above ? glow_build_reshape(&b, n, &above->results[0], t->rank, t->dims) : NULL;
+  if (below)
+    glow_replace_by(run, n, below, "moved a Reshape down");
+  return true;
+}
+
+static bool visit(GlowNode *n, void *arg) { return n->nresults != 1 || sink(n, arg); }
+
+bool glow_pass_sink_reshape(GlowPassRun *run) {
+  unsigned errors = glow_context_error_count(run->ctx);
+  glow_block_walk(run->function->body, visit, run);
+  return glow_context_error_count(run->ctx) == errors;
+}
