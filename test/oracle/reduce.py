@@ -25,6 +25,14 @@ def kind_dtype(kind):
     return {"i": "int", "u": "uint"}[kind[0]] + kind[1:]
 
 
+def numbers(g, kind, shape):
+    """Numbers whose sums and products do not overflow on the way, some of them special."""
+    x = g.tensor(kind, shape, special=not is_float(kind))
+    if is_float(kind) and x.data.size:
+        x.data.reshape(-1)[g.integer(0, x.data.size - 1)] = g.pick([np.nan, np.inf, -np.inf, -0.0, 1.0, 1.0])
+    return x
+
+
 def bool_text(b):
     return str(bool(b)).lower()
 
@@ -65,7 +73,7 @@ def reduce_extreme(g, op):
 @oracle("ReduceSum", "ReduceMean", "ReduceProd")
 def reduce_sum(g, op):
     for kind in [g.pick(FLOATS), "float", g.pick(INTS)]:
-        x = g.tensor(kind, g.shape(extent=7), special=kind != "float" and g.integer(0, 1))
+        x = numbers(g, kind, g.shape(extent=3 if op == "ReduceProd" else 7))
         axes, reduced = axes_of(g, x.data.ndim)
         keep = g.integer(0, 1)
         v = x.wide() if is_float(kind) else x.data.astype(object)
@@ -99,7 +107,7 @@ def reduce_sum(g, op):
 def scans(g, op):
     f, first = (np.add, 0) if op == "CumSum" else (np.multiply, 1)
     for kind in [g.pick(FLOATS), "float", g.pick(INTS)]:
-        x = g.tensor(kind, g.shape(low=1, extent=6), special=kind != "float")
+        x = numbers(g, kind, g.shape(low=1, extent=6))
         axis, exclusive, reverse = g.integer(0, x.data.ndim - 1), g.integer(0, 1), g.integer(0, 1)
         v = x.wide() if is_float(kind) else x.data.astype(object)
         v = np.moveaxis(v, axis, 0)[::-1 if reverse else 1]

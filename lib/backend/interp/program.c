@@ -200,6 +200,19 @@ static bool all_static(const GlowNode *n) {
   return true;
 }
 
+/* Whether n reads a list at run time, which may ask for other extents than the text promises. */
+static bool reads_list(const GlowNode *n) {
+  const GlowOpDesc *d = glow_node_desc(n);
+  for (uint32_t i = 0; i < glow_node_nins(n); i++) {
+    const GlowPort *port = glow_op_in_port(d, i);
+    const GlowValue *v = glow_node_in(n, i);
+    if (v && port && port->type == GLOW_PORT_KIND && port->var == GLOW_KIND_I64 &&
+        !glow_value_known(v))
+      return true;
+  }
+  return false;
+}
+
 /* Results of a stack: the extents of its inputs, broadcast. */
 static bool stack_types(GlowInfer *infer) {
   const char *error = NULL;
@@ -246,8 +259,12 @@ static bool set_extents(Program *p, const GlowNode *n, Buffer *const *operands) 
   bool ok = glow_node_desc(n)->body ? stack_types(&infer) : glow_infer_run(&infer);
   for (uint32_t i = 0; ok && i < n->nouts; i++) {
     Buffer *b = operands[i];
-    if (!b || !out[i] || out[i]->rank != b->type->rank)
+    if (!b || !out[i])
       continue;
+    ok = out[i]->rank == b->type->rank;
+    if (!ok)
+      glow_run_error(n, "the result has rank %u, which does not fit %s", out[i]->rank,
+                     glow_type_str(p->ctx, b->type));
     for (uint32_t a = 0; ok && a < b->type->rank; a++) {
       GlowDim room = b->type->dims[a];
       int64_t size = out[i]->dims[a].size;
@@ -344,7 +361,7 @@ static bool run_plain(Program *p, const GlowNode *n) {
   if (ok && n->op == GLOW_OP_APPEND) {
     GlowBuf index = kernel_buf(p, operands[2]);
     ok = before_append(n, operands[0], operands[1], glow_ref_int(&index, 0));
-  } else if (ok && !all_static(n)) {
+  } else if (ok && (!all_static(n) || reads_list(n))) {
     ok = set_extents(p, n, operands);
   }
   ok = ok && call_kernel(p, n, operands);
