@@ -142,7 +142,7 @@ static const Function functions[] = {
     {"Acosh", glow_acoshf, glow_acosh, mpfr_acosh, near_one, 4},
     {"Atanh", glow_atanhf, glow_atanh, mpfr_atanh, near_one, 4},
     {"Softplus", glow_softplusf, glow_softplus, exact_softplus, near_overflow, 4},
-    {"Mish", glow_mishf, glow_mish, exact_mish, near_overflow, 4},
+    {"Mish", glow_mishf, glow_mish, exact_mish, near_overflow, 6},
     {"Gelu", glow_geluf, glow_gelu, exact_gelu, moderate, 8},
     {"Gelu tanh", glow_gelu_tanhf, glow_gelu_tanh, exact_gelu_tanh, moderate, 4},
     {"Sqrt", glow_sqrtf, glow_sqrt, mpfr_sqrt, near_one, 0.5},
