@@ -12,13 +12,16 @@
 #define MOVE                                                                                       \
   "gather-constant,merge-slice,merge-concat,merge-pad,sink-transpose,simplify-transpose,"          \
   "sink-reshape,simplify-reshape"
+/* Convolutions that become smaller, or fewer. */
+#define CONVOLVE "small-conv,crop-filter,group-conv"
 #define O2_ROUND                                                                                   \
   "fixpoint(constant-fold,simplify-control,hoist-invariant," SIMPLIFY                              \
-  ",cse,fold-bn,fold-input," MOVE ",dce)"
+  ",cse,fold-bn,fold-input," CONVOLVE "," MOVE ",dce)"
 
 /* Operators in what spells them: before anything moves into neighbours, or is lowered. */
 #define RECOGNIZE                                                                                  \
-  "constant-fold,cse,recognize-softmax,recognize-logsumexp,recognize-layer-norm,"                  \
+  "constant-fold,cse,simplify-transpose,dilate-conv,recognize-softmax,recognize-logsumexp,"        \
+  "recognize-layer-norm,"                                                                          \
   "recognize-rms-norm,fold-layer-norm,recognize-leaky-relu,recognize-gelu,recognize-activation,"   \
   "fold-mul-add"
 
@@ -26,7 +29,7 @@ static const char *const graph_pipelines[] = {
     "inline,lower",
     "inline," RECOGNIZE
     ",fold-bn,lower,simplify-reshape,simplify-transpose,fold-bn,fold-input,constant-fold," SIMPLIFY
-    "," MOVE ",cse,dce",
+    "," CONVOLVE "," MOVE ",cse,dce",
     "inline," RECOGNIZE ",merge-matmul," O2_ROUND ",lower," O2_ROUND,
 };
 
