@@ -42,19 +42,6 @@ GlowValue *glow_build_scalar(GlowBuilder *b, GlowKind kind, double v) {
   return n ? &n->results[0] : NULL;
 }
 
-GlowValue *glow_step1(GlowBuilder *b, GlowOp op, GlowValue *x, const void *members) {
-  return x ? glow_build1(b, op, x, members, NULL) : NULL;
-}
-
-GlowValue *glow_step2(GlowBuilder *b, GlowOp op, GlowValue *x, GlowValue *y, const void *members) {
-  return x && y ? glow_build2(b, op, x, y, members, NULL) : NULL;
-}
-
-GlowValue *glow_step3(GlowBuilder *b, GlowOp op, GlowValue *x, GlowValue *y, GlowValue *z) {
-  GlowNode *n = x && y && z ? glow_build(b, op, (GlowValue *[]){x, y, z}, 3, NULL, NULL) : NULL;
-  return n ? &n->results[0] : NULL;
-}
-
 GlowValue *glow_build_reshape(GlowBuilder *b, const GlowNode *n, GlowValue *x, uint32_t rank,
                               const GlowDim *dims) {
   int64_t shape[GLOW_MAX_RANK];
@@ -82,6 +69,19 @@ GlowValue *glow_then1(GlowBuilder *b, GlowOp op, GlowValue *x, const void *membe
 
 GlowValue *glow_then2(GlowBuilder *b, GlowOp op, GlowValue *x, GlowValue *y) {
   return x && y ? glow_build2(b, op, x, y, NULL, NULL) : NULL;
+}
+
+GlowValue *glow_then(GlowBuilder *b, GlowOp op, GlowValue *const *ins, uint32_t count,
+                     const void *members) {
+  for (uint32_t i = 0; i < count; ++i)
+    if (!ins[i])
+      return NULL;
+  GlowNode *n = glow_build(b, op, ins, count, members, NULL);
+  return n ? &n->results[0] : NULL;
+}
+
+GlowValue *glow_then3(GlowBuilder *b, GlowOp op, GlowValue *x, GlowValue *y, GlowValue *z) {
+  return glow_then(b, op, (GlowValue *[]){x, y, z}, 3, NULL);
 }
 
 GlowValue *glow_then_cast(GlowBuilder *b, GlowValue *x, GlowKind kind) {

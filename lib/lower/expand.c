@@ -45,15 +45,15 @@ GlowValue *glow_expand_bool(GlowExpand *e, bool v) {
 }
 
 GlowValue *glow_expand_1(GlowExpand *e, GlowOp op, GlowValue *x) {
-  return glow_step1(e->b, op, x, NULL);
+  return glow_then1(e->b, op, x, NULL);
 }
 
 GlowValue *glow_expand_2(GlowExpand *e, GlowOp op, GlowValue *x, GlowValue *y) {
-  return glow_step2(e->b, op, x, y, NULL);
+  return glow_then2(e->b, op, x, y);
 }
 
 GlowValue *glow_expand_3(GlowExpand *e, GlowOp op, GlowValue *x, GlowValue *y, GlowValue *z) {
-  return glow_step3(e->b, op, x, y, z);
+  return glow_then3(e->b, op, x, y, z);
 }
 
 /* ---- Comparisons and logic ----------------------------------------------------------------------

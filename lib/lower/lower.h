@@ -20,17 +20,15 @@ GlowValue *glow_constant_int(GlowModule *m, const GlowNode *n, const char *what,
                              int64_t value); /* i64<> */
 /* Splat() {value = v} : kind<>. */
 GlowValue *glow_build_scalar(GlowBuilder *b, GlowKind kind, double v);
-/* A node whose operands, none of them optional, may be NULL because an earlier step failed: then so
- * is the result. A rule of many steps checks once, at its end. */
-GlowValue *glow_step1(GlowBuilder *b, GlowOp op, GlowValue *x, const void *members);
-GlowValue *glow_step2(GlowBuilder *b, GlowOp op, GlowValue *x, GlowValue *y, const void *members);
-GlowValue *glow_step3(GlowBuilder *b, GlowOp op, GlowValue *x, GlowValue *y, GlowValue *z);
 /* Reshape of x to `dims`; one extent may be open. NULL if more are, or a node is refused. */
 GlowValue *glow_build_reshape(GlowBuilder *b, const GlowNode *n, GlowValue *x, uint32_t rank,
                               const GlowDim *dims);
-/* op(x) and op(x, y), result 0; NULL if an operand is NULL because a node before was refused. */
+/* op(x), op(x, y), ..., result 0; NULL if an operand is NULL because a node before was refused. */
 GlowValue *glow_then1(GlowBuilder *b, GlowOp op, GlowValue *x, const void *members);
 GlowValue *glow_then2(GlowBuilder *b, GlowOp op, GlowValue *x, GlowValue *y);
+GlowValue *glow_then3(GlowBuilder *b, GlowOp op, GlowValue *x, GlowValue *y, GlowValue *z);
+GlowValue *glow_then(GlowBuilder *b, GlowOp op, GlowValue *const *ins, uint32_t count,
+                     const void *members);
 /* x as elements of `kind`: x itself, or a Cast. NULL if x is. */
 GlowValue *glow_then_cast(GlowBuilder *b, GlowValue *x, GlowKind kind);
 /* The kind in which rules sum what may not fit into 16 bits: float for these, else `kind`. */

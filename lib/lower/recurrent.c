@@ -14,10 +14,6 @@
 /* ---- Pieces ------------------------------------------------------------------------------------
  */
 
-static GlowValue *operand(const GlowCellRule *r, uint32_t port) {
-  return port < glow_node_nins(r->n) ? glow_node_in(r->n, port) : NULL;
-}
-
 static GlowValue *ints(const GlowCellRule *r, const char *what, const int64_t *values,
                        uint32_t count) {
   return glow_constant_ints(r->b->module, r->n, what, values, count);
@@ -26,13 +22,13 @@ static GlowValue *ints(const GlowCellRule *r, const char *what, const int64_t *v
 static GlowValue *permuted(const GlowCellRule *r, GlowValue *v, const uint32_t *perm,
                            uint32_t rank) {
   GlowTransposeMembers m = {.perm = glow_array_u32(r->b->module, perm, rank)};
-  return glow_step1(r->b, GLOW_OP_TRANSPOSE, v, &m);
+  return glow_then1(r->b, GLOW_OP_TRANSPOSE, v, &m);
 }
 
 /* Slice `index` of axis 0. */
 static GlowValue *at(const GlowCellRule *r, GlowValue *v, uint32_t index) {
   GlowValue *i = glow_constant_int(r->b->module, r->n, "direction", index);
-  return glow_step2(r->b, GLOW_OP_GATHER, v, i, NULL);
+  return glow_then2(r->b, GLOW_OP_GATHER, v, i);
 }
 
 bool glow_cell_cut(const GlowCellRule *r, GlowBuilder *b, GlowValue *v, const int64_t *multiples,
@@ -68,7 +64,7 @@ static GlowValue *reversed(const GlowCellRule *r, GlowValue *v) {
 }
 
 static GlowValue *range(const GlowCellRule *r, GlowValue *limit) {
-  return glow_step3(r->b, GLOW_OP_RANGE, glow_constant_int(r->b->module, r->n, "first", 0), limit,
+  return glow_then3(r->b, GLOW_OP_RANGE, glow_constant_int(r->b->module, r->n, "first", 0), limit,
                     glow_constant_int(r->b->module, r->n, "step", 1));
 }
 
@@ -77,21 +73,18 @@ static GlowValue *range(const GlowCellRule *r, GlowValue *limit) {
 static GlowValue *running_steps(const GlowCellRule *r, GlowValue *lengths) {
   GlowBuilder *b = r->b;
   GlowModule *m = b->module;
-  if (lengths->type->kind != GLOW_KIND_I64)
-    lengths = glow_step1(b, GLOW_OP_CAST, lengths, &(GlowCastMembers){.to = GLOW_KIND_I64});
+  lengths = glow_then_cast(b, lengths, GLOW_KIND_I64);
   GlowValue *beyond =
       r->steps.kind == GLOW_DIM_EXACT
           ? glow_constant_int(m, r->n, "beyond", r->steps.size + 1)
-          : glow_step2(b, GLOW_OP_ADD, r->trip, glow_constant_int(m, r->n, "one", 1), NULL);
-  GlowValue *negative =
-      glow_step2(b, GLOW_OP_LESS, lengths, glow_constant_int(m, r->n, "zero", 0), NULL);
-  GlowValue *index = glow_step3(b, GLOW_OP_WHERE, negative, beyond, lengths);
-  GlowValue *checked = glow_step2(b, GLOW_OP_GATHER, range(r, beyond), index, NULL);
+          : glow_then2(b, GLOW_OP_ADD, r->trip, glow_constant_int(m, r->n, "one", 1));
+  GlowValue *negative = glow_then2(b, GLOW_OP_LESS, lengths, glow_constant_int(m, r->n, "zero", 0));
+  GlowValue *index = glow_then3(b, GLOW_OP_WHERE, negative, beyond, lengths);
+  GlowValue *checked = glow_then2(b, GLOW_OP_GATHER, range(r, beyond), index);
   static const int64_t column[] = {0, 1}, last[] = {0, 0, 1};
-  GlowValue *step =
-      glow_step2(b, GLOW_OP_RESHAPE, range(r, r->trip), ints(r, "column", column, 2), NULL);
-  GlowValue *runs = glow_step2(b, GLOW_OP_LESS, step, checked, NULL);
-  return glow_step2(b, GLOW_OP_RESHAPE, runs, ints(r, "column", last, 3), NULL);
+  GlowValue *step = glow_then2(b, GLOW_OP_RESHAPE, range(r, r->trip), ints(r, "column", column, 2));
+  GlowValue *runs = glow_then2(b, GLOW_OP_LESS, step, checked);
+  return glow_then2(b, GLOW_OP_RESHAPE, runs, ints(r, "column", last, 3));
 }
 
 /* ---- Before the loop ---------------------------------------------------------------------------
@@ -115,10 +108,10 @@ static bool begin(GlowCellRule *r, GlowBuilder *b, const GlowNode *n) {
     r->trip = glow_constant_int(b->module, n, "steps", r->steps.size);
   } else {
     static const int64_t none = 0;
-    GlowValue *shape = glow_step1(b, GLOW_OP_SHAPE, r->x, &(GlowShapeMembers){.end = 1});
-    r->trip = glow_step2(b, GLOW_OP_RESHAPE, shape, ints(r, "scalar", &none, 0), NULL);
+    GlowValue *shape = glow_then1(b, GLOW_OP_SHAPE, r->x, &(GlowShapeMembers){.end = 1});
+    r->trip = glow_then2(b, GLOW_OP_RESHAPE, shape, ints(r, "scalar", &none, 0));
   }
-  GlowValue *lengths = operand(r, GLOW_LSTM_IN_LENGTHS);
+  GlowValue *lengths = glow_node_in(r->n, GLOW_LSTM_IN_LENGTHS);
   if (lengths)
     r->running = running_steps(r, lengths);
   return r->trip && (!lengths || r->running);
@@ -133,9 +126,10 @@ static GlowValue *zeros(const GlowCellRule *r) {
   GlowNodeSpec spec = {.op = GLOW_OP_SPLAT, .members = &splat, .types = &type};
   GlowValue *shape = NULL;
   if (r->batch.kind != GLOW_DIM_EXACT) {
-    shape = glow_step1(r->b, GLOW_OP_SHAPE, r->x, &(GlowShapeMembers){.start = 1, .end = 2});
-    shape = glow_step2(r->b, GLOW_OP_CONCAT, shape, ints(r, "hidden", &r->hidden, 1),
-                       &(GlowConcatMembers){.axis = 0});
+    shape = glow_then1(r->b, GLOW_OP_SHAPE, r->x, &(GlowShapeMembers){.start = 1, .end = 2});
+    shape =
+        glow_then(r->b, GLOW_OP_CONCAT, (GlowValue *[]){shape, ints(r, "hidden", &r->hidden, 1)}, 2,
+                  &(GlowConcatMembers){.axis = 0});
     if (!shape)
       return NULL;
     spec.op = GLOW_OP_CONSTANT_OF_SHAPE;
@@ -148,7 +142,7 @@ static GlowValue *zeros(const GlowCellRule *r) {
 }
 
 static GlowValue *initial(const GlowCellRule *r, uint32_t port, uint32_t direction) {
-  GlowValue *v = operand(r, port);
+  GlowValue *v = glow_node_in(r->n, port);
   if (!v)
     return zeros(r);
   if (r->r.batch_first)
@@ -158,7 +152,7 @@ static GlowValue *initial(const GlowCellRule *r, uint32_t port, uint32_t directi
 
 /* What is added to P, and for GRU Rb of the hidden gate. False if a step failed. */
 static bool biases(const GlowCellRule *r, GlowCellWeights *w, GlowValue **bias) {
-  GlowValue *b = operand(r, GLOW_LSTM_IN_B), *half[2], *of_w[2], *of_r[2];
+  GlowValue *b = glow_node_in(r->n, GLOW_LSTM_IN_B), *half[2], *of_w[2], *of_r[2];
   *bias = NULL;
   if (!b)
     return true;
@@ -166,15 +160,16 @@ static bool biases(const GlowCellRule *r, GlowCellWeights *w, GlowValue **bias) 
   if (!glow_cell_cut(r, r->b, at(r, b, w->direction), (int64_t[]){gates, gates}, 2, half))
     return false;
   if (!r->r.linear_before_reset) {
-    *bias = glow_step2(r->b, GLOW_OP_ADD, half[0], half[1], NULL);
+    *bias = glow_then2(r->b, GLOW_OP_ADD, half[0], half[1]);
     return *bias != NULL;
   }
   if (!glow_cell_cut(r, r->b, half[0], (int64_t[]){2, 1}, 2, of_w) ||
       !glow_cell_cut(r, r->b, half[1], (int64_t[]){2, 1}, 2, of_r))
     return false;
   w->rb_h = of_r[1];
-  *bias = glow_step2(r->b, GLOW_OP_CONCAT, glow_step2(r->b, GLOW_OP_ADD, of_w[0], of_r[0], NULL),
-                     of_w[1], &(GlowConcatMembers){.axis = 0});
+  *bias = glow_then(r->b, GLOW_OP_CONCAT,
+                    (GlowValue *[]){glow_then2(r->b, GLOW_OP_ADD, of_w[0], of_r[0]), of_w[1]}, 2,
+                    &(GlowConcatMembers){.axis = 0});
   return *bias != NULL;
 }
 
@@ -182,16 +177,16 @@ static bool read_weights(const GlowCellRule *r, uint32_t direction, bool reverse
                          GlowCellWeights *w) {
   static const uint32_t swap[] = {1, 0};
   *w = (GlowCellWeights){.direction = direction};
-  GlowValue *bias, *pieces[2], *p = operand(r, GLOW_LSTM_IN_P);
+  GlowValue *bias, *pieces[2], *p = glow_node_in(r->n, GLOW_LSTM_IN_P);
   GlowValue *x = reverse ? reversed(r, r->x) : r->x;
-  GlowValue *wt = permuted(r, at(r, operand(r, GLOW_LSTM_IN_W), direction), swap, 2);
-  w->input = glow_step2(r->b, GLOW_OP_MAT_MUL, x, wt, NULL);
+  GlowValue *wt = permuted(r, at(r, glow_node_in(r->n, GLOW_LSTM_IN_W), direction), swap, 2);
+  w->input = glow_then2(r->b, GLOW_OP_MAT_MUL, x, wt);
   if (!biases(r, w, &bias))
     return false;
   if (bias)
-    w->input = glow_step2(r->b, GLOW_OP_ADD, w->input, bias, NULL);
+    w->input = glow_then2(r->b, GLOW_OP_ADD, w->input, bias);
   w->running = reverse ? reversed(r, r->running) : r->running;
-  w->r = permuted(r, at(r, operand(r, GLOW_LSTM_IN_R), direction), swap, 2);
+  w->r = permuted(r, at(r, glow_node_in(r->n, GLOW_LSTM_IN_R), direction), swap, 2);
   if (r->r.op == GLOW_OP_GRU) {
     if (!glow_cell_cut(r, r->b, w->r, (int64_t[]){2, 1}, 2, pieces))
       return false;
@@ -213,14 +208,14 @@ static bool build_body(const GlowCellRule *r, GlowBlock *body, const GlowCellWei
   in.pred = r->b->pred;
   bool lstm = r->r.op == GLOW_OP_LSTM;
   GlowCellState s = {body->params[2], lstm ? body->params[3] : NULL};
-  GlowValue *p = glow_step2(b, GLOW_OP_GATHER, w->input, body->params[0], NULL);
+  GlowValue *p = glow_then2(b, GLOW_OP_GATHER, w->input, body->params[0]);
   GlowCellState next = glow_cell_step(r, b, w, p, s);
   GlowValue *y = next.h;
   if (w->running) {
-    GlowValue *runs = glow_step2(b, GLOW_OP_GATHER, w->running, body->params[0], NULL);
-    y = glow_step3(b, GLOW_OP_WHERE, runs, y, glow_build_scalar(b, r->kind, 0.0));
-    next.h = glow_step3(b, GLOW_OP_WHERE, runs, next.h, s.h);
-    next.c = lstm ? glow_step3(b, GLOW_OP_WHERE, runs, next.c, s.c) : NULL;
+    GlowValue *runs = glow_then2(b, GLOW_OP_GATHER, w->running, body->params[0]);
+    y = glow_then3(b, GLOW_OP_WHERE, runs, y, glow_build_scalar(b, r->kind, 0.0));
+    next.h = glow_then3(b, GLOW_OP_WHERE, runs, next.h, s.h);
+    next.c = lstm ? glow_then3(b, GLOW_OP_WHERE, runs, next.c, s.c) : NULL;
   }
   if (!y || !next.h || (lstm && !next.c))
     return false;
@@ -282,8 +277,8 @@ static GlowValue *collect(const GlowCellRule *r, GlowValue *const *values, uint3
   }
   all = pieces[0];
   if (r->r.directions == 2)
-    all =
-        glow_step2(r->b, GLOW_OP_CONCAT, pieces[0], pieces[1], &(GlowConcatMembers){.axis = axis});
+    all = glow_then(r->b, GLOW_OP_CONCAT, (GlowValue *[]){pieces[0], pieces[1]}, 2,
+                    &(GlowConcatMembers){.axis = axis});
   return r->r.batch_first ? permuted(r, all, perm, rank) : all;
 }
 

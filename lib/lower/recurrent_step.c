@@ -9,20 +9,20 @@ static GlowValue *scalar(GlowBuilder *b, const GlowValue *x, float v) {
 }
 
 static GlowValue *affine(GlowBuilder *b, GlowValue *x, const GlowCellFunction *f) {
-  GlowValue *y = glow_step2(b, GLOW_OP_MUL, scalar(b, x, f->alpha), x, NULL);
-  return glow_step2(b, GLOW_OP_ADD, y, scalar(b, x, f->beta), NULL);
+  GlowValue *y = glow_then2(b, GLOW_OP_MUL, scalar(b, x, f->alpha), x);
+  return glow_then2(b, GLOW_OP_ADD, y, scalar(b, x, f->beta));
 }
 
 /* Unlike the operator of that name, alpha itself stays. */
 static GlowValue *thresholded_relu(GlowBuilder *b, GlowValue *x, float alpha) {
-  GlowValue *above = glow_step2(b, GLOW_OP_GREATER_OR_EQUAL, x, scalar(b, x, alpha), NULL);
-  return glow_step3(b, GLOW_OP_WHERE, above, x, scalar(b, x, 0.0f));
+  GlowValue *above = glow_then2(b, GLOW_OP_GREATER_OR_EQUAL, x, scalar(b, x, alpha));
+  return glow_then3(b, GLOW_OP_WHERE, above, x, scalar(b, x, 0.0f));
 }
 
 static GlowValue *scaled_tanh(GlowBuilder *b, GlowValue *x, const GlowCellFunction *f) {
-  GlowValue *y = glow_step2(b, GLOW_OP_MUL, scalar(b, x, f->beta), x, NULL);
-  y = glow_step1(b, GLOW_OP_TANH, y, NULL);
-  return glow_step2(b, GLOW_OP_MUL, scalar(b, x, f->alpha), y, NULL);
+  GlowValue *y = glow_then2(b, GLOW_OP_MUL, scalar(b, x, f->beta), x);
+  y = glow_then1(b, GLOW_OP_TANH, y, NULL);
+  return glow_then2(b, GLOW_OP_MUL, scalar(b, x, f->alpha), y);
 }
 
 static GlowValue *cell_function(GlowBuilder *b, GlowValue *x, GlowCellFunction f) {
@@ -30,22 +30,28 @@ static GlowValue *cell_function(GlowBuilder *b, GlowValue *x, GlowCellFunction f
     return NULL;
   switch ((GlowEnumCellFunction)f.function) {
   case GLOW_CELL_FUNCTION_RELU:
-    return glow_step1(b, GLOW_OP_RELU, x, NULL);
+    return glow_then1(b, GLOW_OP_RELU, x, NULL);
   case GLOW_CELL_FUNCTION_TANH:
-    return glow_step1(b, GLOW_OP_TANH, x, NULL);
+    return glow_then1(b, GLOW_OP_TANH, x, NULL);
   case GLOW_CELL_FUNCTION_SIGMOID:
-    return glow_step1(b, GLOW_OP_SIGMOID, x, NULL);
+    return glow_then1(b, GLOW_OP_SIGMOID, x, NULL);
   case GLOW_CELL_FUNCTION_AFFINE:
     return affine(b, x, &f);
   case GLOW_CELL_FUNCTION_LEAKYRELU:
-    return glow_step1(b, GLOW_OP_LEAKY_RELU, x, &(GlowLeakyReluMembers){.alpha = f.alpha});
+    return glow_then1(b, GLOW_OP_LEAKY_RELU, x, &(GlowLeakyReluMembers){.alpha = f.alpha});
   case GLOW_CELL_FUNCTION_THRESHOLDEDRELU:
     return thresholded_relu(b, x, f.alpha);
   case GLOW_CELL_FUNCTION_SCALEDTANH:
     return scaled_tanh(b, x, &f);
   case GLOW_CELL_FUNCTION_HARDSIGMOID:
-    return glow_step1(b, GLOW_OP_HARD_SIGMOID, x,
+    return glow_then1(b, GLOW_OP_HARD_SIGMOID, x,
                       &(GlowHardSigmoidMembers){.alpha = f.alpha, .beta = f.beta});
+  case GLOW_CELL_FUNCTION_ELU:
+    return glow_then1(b, GLOW_OP_ELU, x, &(GlowEluMembers){.alpha = f.alpha});
+  case GLOW_CELL_FUNCTION_SOFTSIGN:
+    return glow_then1(b, GLOW_OP_SOFTSIGN, x, NULL);
+  case GLOW_CELL_FUNCTION_SOFTPLUS:
+    return glow_then1(b, GLOW_OP_SOFTPLUS, x, NULL);
   }
   return NULL;
 }
@@ -58,25 +64,25 @@ static GlowValue *activate(const GlowCellRule *r, GlowBuilder *b, const GlowCell
                            uint32_t index, GlowValue *v) {
   bool is_gate = index < 2;
   if (is_gate && r->r.clip > 0)
-    v = glow_step3(b, GLOW_OP_CLIP, v, glow_build_scalar(b, r->kind, -(double)r->r.clip),
+    v = glow_then3(b, GLOW_OP_CLIP, v, glow_build_scalar(b, r->kind, -(double)r->r.clip),
                    glow_build_scalar(b, r->kind, (double)r->r.clip));
   return cell_function(b, v, glow_recurrent_function(&r->r, w->direction * r->r.functions + index));
 }
 
 static GlowValue *one_minus(const GlowCellRule *r, GlowBuilder *b, GlowValue *v) {
-  return glow_step2(b, GLOW_OP_SUB, glow_build_scalar(b, r->kind, 1.0), v, NULL);
+  return glow_then2(b, GLOW_OP_SUB, glow_build_scalar(b, r->kind, 1.0), v);
 }
 
 static GlowValue *mul(GlowBuilder *b, GlowValue *x, GlowValue *y) {
-  return glow_step2(b, GLOW_OP_MUL, x, y, NULL);
+  return glow_then2(b, GLOW_OP_MUL, x, y);
 }
 
 static GlowValue *add(GlowBuilder *b, GlowValue *x, GlowValue *y) {
-  return glow_step2(b, GLOW_OP_ADD, x, y, NULL);
+  return glow_then2(b, GLOW_OP_ADD, x, y);
 }
 
 static GlowValue *product(GlowBuilder *b, GlowValue *x, GlowValue *y) {
-  return glow_step2(b, GLOW_OP_MAT_MUL, x, y, NULL);
+  return glow_then2(b, GLOW_OP_MAT_MUL, x, y);
 }
 
 static GlowCellState rnn_step(const GlowCellRule *r, GlowBuilder *b, const GlowCellWeights *w,

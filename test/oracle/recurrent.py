@@ -18,6 +18,9 @@ FUNCTIONS = {
     "ThresholdedRelu": (lambda v, a, b: np.where(v >= a, v, 0), 1.0, None),
     "ScaledTanh": (lambda v, a, b: a * np.tanh(b * v), 1.0, 1.0),
     "HardSigmoid": (lambda v, a, b: np.clip(a * v + b, 0, 1), float(np.float32(0.2)), 0.5),
+    "Elu": (lambda v, a, b: np.where(v >= 0, v, a * np.expm1(v)), 1.0, None),
+    "Softsign": (lambda v, a, b: v / (1 + np.abs(v)), None, None),
+    "Softplus": (lambda v, a, b: np.log1p(np.exp(v)), None, None),
 }
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 DEFAULTS = {"RNN": ["Tanh"], "GRU": ["Sigmoid", "Tanh"], "LSTM": ["Sigmoid", "Tanh", "Tanh"]}

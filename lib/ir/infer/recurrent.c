@@ -48,6 +48,8 @@ static const struct {
     [GLOW_CELL_FUNCTION_THRESHOLDEDRELU] = {true, false, 1.0f, 0.0f},
     [GLOW_CELL_FUNCTION_SCALEDTANH] = {true, true, 1.0f, 1.0f},
     [GLOW_CELL_FUNCTION_HARDSIGMOID] = {true, true, 0.2f, 0.5f},
+    [GLOW_CELL_FUNCTION_ELU] = {true, false, 1.0f, 0.0f},
+    [GLOW_CELL_FUNCTION_SOFTPLUS] = {false, false, 0.0f, 0.0f},
 };
 
 static int function_at(const GlowRecurrent *r, uint32_t index) {

@@ -1,0 +1,183 @@
+/* Windows, filter banks, and transforms of frames.
+ *
+ *   CosineWindow     a0 - a1 Cos(t) + a2 Cos(2 t), t = 2 pi i / N for sample i; N is Size, or one
+ * less for a symmetric window MelWeightMatrix  for filter j with its bins left, center and right: 1
+ * at the center, a straight line to 0 on both sides STFT             DFT(Mul(frames, Window)),
+ * where Gather takes the frames
+ *
+ * The first two are computed in double and rounded by a Cast. */
+#include "lower/lower.h"
+#include "ops/lower.h"
+
+static GlowValue *number(GlowBuilder *b, double v) {
+  return glow_build_scalar(b, GLOW_KIND_DOUBLE, v);
+}
+
+static GlowValue *integer(GlowBuilder *b, const GlowNode *n, const char *what, int64_t v) {
+  return glow_constant_int(b->module, n, what, v);
+}
+
+static GlowValue *real(GlowBuilder *b, GlowValue *v) {
+  return glow_then_cast(b, v, GLOW_KIND_DOUBLE);
+}
+
+/* 0, 1, ..., limit - 1. */
+static GlowValue *count_to(GlowBuilder *b, const GlowNode *n, GlowValue *limit) {
+  return glow_then3(b, GLOW_OP_RANGE, integer(b, n, "zero", 0), limit, integer(b, n, "one", 1));
+}
+
+/* v / divisor + more, a constant where v is, so that extents that follow from it are known. */
+static GlowValue *derived(GlowBuilder *b, const GlowNode *n, const char *what, GlowValue *v,
+                          int64_t divisor, int64_t more) {
+  const GlowTensor *known = glow_value_known(v);
+  if (known)
+    return integer(b, n, what, glow_tensor_get_int(known, 0) / divisor + more);
+  if (divisor != 1)
+    v = glow_then2(b, GLOW_OP_DIV, v, integer(b, n, "divisor", divisor));
+  return glow_then2(b, GLOW_OP_ADD, v, integer(b, n, "more", more));
+}
+
+static GlowValue *shaped(GlowBuilder *b, const GlowNode *n, GlowValue *v, const int64_t *shape,
+                         uint32_t rank) {
+  return glow_then2(b, GLOW_OP_RESHAPE, v, glow_constant_ints(b->module, n, "shape", shape, rank));
+}
+
+/* ---- Windows -----------------------------------------------------------------------------------
+ */
+
+/* a * Cos(turns * t). */
+static GlowValue *wave(GlowBuilder *b, double a, double turns, GlowValue *t) {
+  GlowValue *cosine =
+      glow_then1(b, GLOW_OP_COS, glow_then2(b, GLOW_OP_MUL, number(b, turns), t), NULL);
+  return glow_then2(b, GLOW_OP_MUL, number(b, a), cosine);
+}
+
+bool glow_lower_cosine_window(GlowBuilder *b, const GlowNode *n, GlowValue **results) {
+  static const double coefficients[][3] = {[GLOW_WINDOW_SHAPE_HANN] = {0.5, 0.5, 0},
+                                           [GLOW_WINDOW_SHAPE_HAMMING] = {25.0 / 46, 21.0 / 46, 0},
+                                           [GLOW_WINDOW_SHAPE_BLACKMAN] = {0.42, 0.5, 0.08}};
+  const double two_pi = 0x1.921fb54442d18p2;
+  const GlowCosineWindowMembers *m = n->members;
+  const double *a = coefficients[m->shape];
+  GlowValue *size = glow_node_in(n, GLOW_COSINE_WINDOW_IN_SIZE), *period = size;
+  GlowValue *one = integer(b, n, "one", 1);
+  if (!m->periodic)
+    period = glow_then2(b, GLOW_OP_MAX, glow_then2(b, GLOW_OP_SUB, size, one), one);
+  GlowValue *t = glow_then2(b, GLOW_OP_MUL, real(b, count_to(b, n, size)), number(b, two_pi));
+  t = glow_then2(b, GLOW_OP_DIV, t, real(b, period));
+  GlowValue *y = glow_then2(b, GLOW_OP_SUB, number(b, a[0]), wave(b, a[1], 1, t));
+  if (a[2] != 0)
+    y = glow_then2(b, GLOW_OP_ADD, y, wave(b, a[2], 2, t));
+  results[0] = glow_then_cast(b, y, m->kind);
+  return results[0] != NULL;
+}
+
+/* ---- MelWeightMatrix ---------------------------------------------------------------------------
+ */
+
+/* log(1 + f / 700): mel up to a factor. */
+static GlowValue *to_mel(GlowBuilder *b, const GlowNode *n, GlowValue *hertz) {
+  static const int64_t none = 0;
+  GlowValue *f = glow_then2(b, GLOW_OP_DIV, shaped(b, n, real(b, hertz), &none, 0), number(b, 700));
+  return glow_then1(b, GLOW_OP_LOG, glow_then2(b, GLOW_OP_ADD, number(b, 1), f), NULL);
+}
+
+/* The bins of all edges, one more at each end than filters. */
+static GlowValue *edge_bins(GlowBuilder *b, const GlowNode *n, GlowValue *filters) {
+  GlowValue *low = to_mel(b, n, glow_node_in(n, GLOW_MEL_WEIGHT_MATRIX_IN_LOW));
+  GlowValue *high = to_mel(b, n, glow_node_in(n, GLOW_MEL_WEIGHT_MATRIX_IN_HIGH));
+  GlowValue *length = real(b, glow_node_in(n, GLOW_MEL_WEIGHT_MATRIX_IN_LENGTH));
+  GlowValue *rate = real(b, glow_node_in(n, GLOW_MEL_WEIGHT_MATRIX_IN_RATE));
+  GlowValue *edges = derived(b, n, "edges", filters, 1, 2);
+  GlowValue *step =
+      glow_then2(b, GLOW_OP_DIV, glow_then2(b, GLOW_OP_SUB, high, low), real(b, edges));
+  GlowValue *mel = glow_then2(b, GLOW_OP_MUL, real(b, count_to(b, n, edges)), step);
+  mel = glow_then1(b, GLOW_OP_EXP, glow_then2(b, GLOW_OP_ADD, mel, low), NULL);
+  GlowValue *hertz =
+      glow_then2(b, GLOW_OP_MUL, number(b, 700), glow_then2(b, GLOW_OP_SUB, mel, number(b, 1)));
+  GlowValue *bin = glow_then2(b, GLOW_OP_ADD, length, number(b, 1));
+  bin = glow_then2(b, GLOW_OP_DIV, glow_then2(b, GLOW_OP_MUL, bin, hertz), rate);
+  return glow_then1(b, GLOW_OP_FLOOR, bin, NULL);
+}
+
+/* (to - from) / (over - from), and whether low <= place < high. */
+static GlowValue *slope(GlowBuilder *b, GlowValue *to, GlowValue *from, GlowValue *over) {
+  return glow_then2(b, GLOW_OP_DIV, glow_then2(b, GLOW_OP_SUB, to, from),
+                    glow_then2(b, GLOW_OP_SUB, over, from));
+}
+
+static GlowValue *between(GlowBuilder *b, GlowValue *low, GlowValue *place, GlowValue *high) {
+  return glow_then2(b, GLOW_OP_AND, glow_then2(b, GLOW_OP_LESS_OR_EQUAL, low, place),
+                    glow_then2(b, GLOW_OP_LESS, place, high));
+}
+
+bool glow_lower_mel_weight_matrix(GlowBuilder *b, const GlowNode *n, GlowValue **results) {
+  static const int64_t column[] = {-1, 1};
+  const GlowMelWeightMatrixMembers *m = n->members;
+  GlowValue *filters = glow_node_in(n, GLOW_MEL_WEIGHT_MATRIX_IN_FILTERS);
+  GlowValue *length = glow_node_in(n, GLOW_MEL_WEIGHT_MATRIX_IN_LENGTH);
+  GlowValue *edges = edge_bins(b, n, filters), *edge[3];
+  for (int64_t i = 0; i < 3; i++) {
+    GlowValue *which = count_to(b, n, filters);
+    which = glow_then2(b, GLOW_OP_ADD, which, integer(b, n, "edge", i));
+    edge[i] = glow_then2(b, GLOW_OP_GATHER, edges, which);
+  }
+  GlowValue *rows = derived(b, n, "rows", length, 2, 1);
+  GlowValue *place = shaped(b, n, real(b, count_to(b, n, rows)), column, 2);
+  GlowValue *left = between(b, edge[0], place, edge[1]);
+  GlowValue *right = between(b, edge[1], place, edge[2]);
+  GlowValue *up = slope(b, place, edge[0], edge[1]), *down = slope(b, place, edge[2], edge[1]);
+  GlowValue *y = glow_then3(b, GLOW_OP_WHERE, right, down, number(b, 0));
+  y = glow_then3(b, GLOW_OP_WHERE, left, up, y);
+  y = glow_then3(b, GLOW_OP_WHERE, glow_then2(b, GLOW_OP_EQUAL, place, edge[1]), number(b, 1), y);
+  results[0] = glow_then_cast(b, y, m->kind);
+  return results[0] != NULL;
+}
+
+/* ---- STFT --------------------------------------------------------------------------------------
+ */
+
+/* The extent of axis 0 or 1, i64<>. */
+static GlowValue *extent(GlowBuilder *b, const GlowNode *n, GlowValue *v, uint32_t axis) {
+  static const int64_t none = 0;
+  const GlowType *t = v->type;
+  if (!t->unranked && t->dims[axis].kind == GLOW_DIM_EXACT)
+    return integer(b, n, "extent", t->dims[axis].size);
+  GlowShapeMembers m = {.start = axis, .end = axis + 1};
+  return shaped(b, n, glow_then1(b, GLOW_OP_SHAPE, v, &m), &none, 0);
+}
+
+/* (samples - length) / step + 1, a constant if they are. */
+static GlowValue *frame_count(GlowBuilder *b, const GlowNode *n, GlowValue *samples,
+                              GlowValue *length, GlowValue *step) {
+  if (!samples || !length)
+    return NULL;
+  const GlowTensor *s = glow_value_known(samples), *l = glow_value_known(length);
+  const GlowTensor *d = glow_value_known(step);
+  if (s && l && d && glow_tensor_get_int(d, 0) > 0)
+    return integer(
+        b, n, "frames",
+        (glow_tensor_get_int(s, 0) - glow_tensor_get_int(l, 0)) / glow_tensor_get_int(d, 0) + 1);
+  GlowValue *steps = glow_then2(b, GLOW_OP_DIV, glow_then2(b, GLOW_OP_SUB, samples, length), step);
+  return glow_then2(b, GLOW_OP_ADD, steps, integer(b, n, "one", 1));
+}
+
+bool glow_lower_stft(GlowBuilder *b, const GlowNode *n, GlowValue **results) {
+  static const int64_t column[] = {-1, 1};
+  const GlowSTFTMembers *m = n->members;
+  GlowValue *x = glow_node_in(n, GLOW_STFT_IN_X), *step = glow_node_in(n, GLOW_STFT_IN_STEP);
+  GlowValue *window = glow_node_in(n, GLOW_STFT_IN_WINDOW);
+  GlowValue *length = glow_node_in(n, GLOW_STFT_IN_LENGTH), *samples = extent(b, n, x, 1);
+  if (!length)
+    length = window ? extent(b, n, window, 0) : samples;
+  GlowValue *frames = frame_count(b, n, samples, length, step);
+  GlowValue *first = glow_then2(b, GLOW_OP_MUL, frames ? count_to(b, n, frames) : NULL, step);
+  GlowValue *index = glow_then2(b, GLOW_OP_ADD, shaped(b, n, first, column, 2),
+                                length ? count_to(b, n, length) : NULL);
+  GlowGatherMembers gather = {.axis = 1};
+  GlowValue *y = glow_then(b, GLOW_OP_GATHER, (GlowValue *[]){x, index}, 2, &gather);
+  if (window)
+    y = glow_then2(b, GLOW_OP_MUL, y, shaped(b, n, window, column, 2));
+  results[0] = glow_then1(b, GLOW_OP_DFT, y, &(GlowDFTMembers){.axis = 2, .onesided = m->onesided});
+  return results[0] != NULL;
+}
