@@ -10,6 +10,7 @@
 #include "kernels/math_float.h"
 #include "kernels/math_gated.h"
 #include "kernels/math_trig.h"
+#include "ops/kind.h"
 
 /* M(suffix, type, unsigned type). */
 #define GLOW_MATH_SIGNED(M)                                                                        \
@@ -83,6 +84,20 @@ static inline uint64_t glow_square_up(uint64_t x, uint64_t y) {
   for (; y; y >>= 1, x *= x)
     r *= y & 1 ? x : 1;
   return r;
+}
+
+#define GLOW_MATH_EQUAL(s, T, U)                                                                   \
+  static inline bool glow_equal_##s(T x, T y) { return x == y; }
+GLOW_MATH_SIGNED(GLOW_MATH_EQUAL)
+GLOW_MATH_UNSIGNED(GLOW_MATH_EQUAL)
+GLOW_MATH_EQUAL(f, float, )
+GLOW_MATH_EQUAL(d, double, )
+GLOW_MATH_EQUAL(bool, bool, )
+static inline bool glow_equal_string(GlowString x, GlowString y) {
+  size_t i = 0;
+  while (i < x.length && i < y.length && x.data[i] == y.data[i])
+    i++;
+  return i == x.length && i == y.length;
 }
 
 #define GLOW_MATH_ORDER(s, T, U)                                                                   \
@@ -164,6 +179,12 @@ GLOW_MATH_UNSIGNED(GLOW_MATH_SHRINK_UNSIGNED)
 #define FMOD(x, y) GLOW_MATH_ANY(x, glow_fmod)(x, y)
 #define ABS(x)                                                                                     \
   _Generic((x), float : glow_fabsf, double : glow_fabs, GLOW_MATH_INTEGERS(glow_abs))(x)
+#define EQUAL(x, y)                                                                                \
+  _Generic((x), bool                                                                               \
+           : glow_equal_bool, GlowString                                                           \
+           : glow_equal_string, float                                                              \
+           : glow_equal_f, double                                                                  \
+           : glow_equal_d, GLOW_MATH_INTEGERS(glow_equal))(x, y)
 #define SHL(x, y) _Generic((x), GLOW_MATH_INTEGERS(glow_shl))(x, y)
 #define SHR(x, y) _Generic((x), GLOW_MATH_INTEGERS(glow_shr))(x, y)
 #define SHRINK(x, lambd, bias) GLOW_MATH_ANY(x, glow_shrink)(x, lambd, bias)

@@ -28,8 +28,9 @@ static const struct {
     {GLOW_KIND_U32, "uint32_t", "uint32_t", "", "", false},
     {GLOW_KIND_U64, "uint64_t", "uint64_t", "", "", false},
     {GLOW_KIND_BOOL, "bool", "uint8_t", "", "", false},
+    {GLOW_KIND_STRING, "GlowString", "GlowString", "", "", false},
 };
-enum { NKINDS = sizeof kinds / sizeof *kinds, BOOL_ROW = NKINDS - 1 };
+enum { NKINDS = sizeof kinds / sizeof *kinds };
 
 /* Whether kind row k computes through another row's scalar function. */
 static int compute_row(int k) {
@@ -146,7 +147,7 @@ static void row_operand(const OpFile *file, const OpDecl *op, uint32_t i, int k,
   bool optional = p->flags & GLOW_PORT_OPTIONAL;
   glow_text_printf(out, ",\n        GLOW_IS_ZERO(s%u) ? %s0 : ", i + 1, name);
   if (optional)
-    glow_text_printf(out, "!has_%s ? 0 : ", name);
+    glow_text_printf(out, "!has_%s ? %s0 : ", name, name);
   glow_text_printf(out, "%s(%s[i * s%u])", kinds[row].load, name, i + 1);
   if (optional)
     glow_text_printf(out, ", has_%s", name);
@@ -180,8 +181,9 @@ static void row_loop(const OpFile *file, const OpDecl *op, int k, GlowText *out)
       glow_text_printf(out, "  const bool has_%s = present >> %u & 1u;\n", name, i);
       has = glow_arena_printf(file->arena, "!has_%s || ", name);
     }
-    glow_text_printf(out, "  const %s %s0 = %s!GLOW_IS_ZERO(s%u) ? 0 : %s(%s[0]);\n",
-                     kinds[row].compute, name, has, i + 1, kinds[row].load, name);
+    glow_text_printf(out, "  const %s %s0 = %s!GLOW_IS_ZERO(s%u) ? (%s){0} : %s(%s[0]);\n",
+                     kinds[row].compute, name, has, i + 1, kinds[row].compute, kinds[row].load,
+                     name);
   }
   glow_text_printf(out,
                    "  GLOW_IVDEP\n  for (int64_t i = 0; i < n; i++)\n"

@@ -105,6 +105,53 @@ bool glow_onnx_cast(GlowOnnxNode *n) {
          glow_onnx_finish1(n, GLOW_OP_CAST, n->ins[0], &m);
 }
 
+/* Cast of operator set 1 names the kind as TensorProto.DataType spells it. */
+bool glow_onnx_cast_named(GlowOnnxNode *n) {
+  static const struct {
+    const char *name;
+    GlowKind kind;
+  } names[] = {
+      {"FLOAT", GLOW_KIND_FLOAT}, {"DOUBLE", GLOW_KIND_DOUBLE}, {"FLOAT16", GLOW_KIND_FLOAT16},
+      {"INT8", GLOW_KIND_I8},     {"INT16", GLOW_KIND_I16},     {"INT32", GLOW_KIND_I32},
+      {"INT64", GLOW_KIND_I64},   {"UINT8", GLOW_KIND_U8},      {"UINT16", GLOW_KIND_U16},
+      {"UINT32", GLOW_KIND_U32},  {"UINT64", GLOW_KIND_U64},    {"BOOL", GLOW_KIND_BOOL},
+  };
+  GlowStr to = NULL;
+  if (!glow_onnx_check_ins(n, 1, 1) || !glow_onnx_string(n, "to", &to))
+    return false;
+  for (size_t i = 0; to && i < sizeof names / sizeof *names; i++)
+    if (strcmp(names[i].name, to) == 0)
+      return glow_onnx_finish1(n, GLOW_OP_CAST, n->ins[0], &(GlowCastMembers){.to = names[i].kind});
+  return to ? glow_onnx_fail(n, "attribute 'to' is no element type: %s", to)
+            : glow_onnx_fail(n, "attribute 'to' is missing");
+}
+
+bool glow_onnx_bit_cast(GlowOnnxNode *n) {
+  GlowBitCastMembers m = {0};
+  if (!glow_onnx_check_ins(n, 1, 1))
+    return false;
+  if (!glow_onnx_has(n, "to"))
+    return glow_onnx_fail(n, "attribute 'to' is missing");
+  return glow_onnx_kind(n, "to", &m.to) && glow_onnx_finish1(n, GLOW_OP_BIT_CAST, n->ins[0], &m);
+}
+
+/* Kinds of 8 bits are widened, which keeps NaN and infinities. */
+static GlowValue *without_float8(GlowOnnxNode *n, GlowValue *x) {
+  bool small = glow_type_is_tensor(x->type) && glow_kind_is_float(x->type->kind) &&
+               glow_kind_info[x->type->kind].bits <= 8;
+  return small ? glow_onnx_cast_to(n, x, GLOW_KIND_FLOAT) : x;
+}
+bool glow_onnx_is_nan(GlowOnnxNode *n) {
+  return glow_onnx_check_ins(n, 1, 1) &&
+         glow_onnx_finish1(n, GLOW_OP_IS_NAN, without_float8(n, n->ins[0]), NULL);
+}
+bool glow_onnx_is_inf(GlowOnnxNode *n) {
+  GlowIsInfMembers m = {.negative = true, .positive = true};
+  return glow_onnx_check_ins(n, 1, 1) && glow_onnx_bool(n, "detect_negative", &m.negative) &&
+         glow_onnx_bool(n, "detect_positive", &m.positive) &&
+         glow_onnx_finish1(n, GLOW_OP_IS_INF, without_float8(n, n->ins[0]), &m);
+}
+
 bool glow_onnx_cast_like(GlowOnnxNode *n) {
   if (!glow_onnx_check_ins(n, 2, 2))
     return false;

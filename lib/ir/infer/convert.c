@@ -22,6 +22,20 @@ bool glow_verify_cast(const GlowNode *n) {
   return true;
 }
 
+bool glow_infer_bit_cast(GlowInfer *in) {
+  const GlowBitCastMembers *m = in->members;
+  return with_kind(in, in->in[GLOW_BIT_CAST_IN_X], m->to);
+}
+
+bool glow_verify_bit_cast(const GlowNode *n) {
+  const GlowBitCastMembers *m = n->members;
+  const GlowKindInfo *from = &glow_kind_info[glow_node_in(n, GLOW_BIT_CAST_IN_X)->type->kind];
+  const GlowKindInfo *to = &glow_kind_info[m->to];
+  if (from->bits == to->bits && to->cls != GLOW_CLASS_STRING)
+    return true;
+  return glow_verify_error(n, "the bits of %s are no %s", from->name, to->name);
+}
+
 /* The layout is a parameter of the operator, so the claim says it; without one it is plain. */
 bool glow_infer_relayout(GlowInfer *in) {
   glow_infer_put(in, 0, glow_type_with_layout(in->ctx, in->in[GLOW_RELAYOUT_IN_X], NULL));

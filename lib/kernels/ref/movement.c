@@ -6,6 +6,16 @@ GlowRunError glow_kernel_identity(GlowCall *call) {
   return GLOW_RUN_OK;
 }
 
+/* Bits of bool other than 0 and 1 would be no value of it. */
+GlowRunError glow_kernel_bit_cast(GlowCall *call) {
+  uint8_t *p = call->out[0].data;
+  glow_ref_copy_all(&call->out[0], &call->in[0]);
+  for (int64_t i = 0; call->out[0].kind == GLOW_KIND_BOOL && i < glow_buf_elements(&call->out[0]);
+       i++)
+    p[i] = p[i] != 0;
+  return GLOW_RUN_OK;
+}
+
 GlowRunError glow_kernel_reshape(GlowCall *call) {
   if (glow_buf_elements(&call->in[0]) != glow_buf_elements(&call->out[0])) {
     call->detail = glow_buf_elements(&call->out[0]);
