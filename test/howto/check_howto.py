@@ -6,7 +6,7 @@ A fenced block whose first line is a comment that names a file is a change to a 
     ; lib/ops/elementwise.ops: append        the block is added at the end of the file
     /* lib/transforms/graph/x.c */           the block is the whole new file
     ; lib/x.map: after Tanh                  the block is added behind the first line that starts so
-    ; lib/x.map: replace Softsign            the block takes the place of the first line that starts so
+    ; lib/x.map: replace Relu                the block takes the place of the first line that starts so
 
 The copy is built once without the changes, then with all of them, once, and the lit tests that the
 pages add must pass; without the changes they must fail.

@@ -230,6 +230,25 @@ def make_operators(w):
                                 tensor("cond", BOOL, [3], b"\1\0\1"), floats("mx", [], [6.0])]), 18))
 
 
+def make_elementwise(w):
+    nodes = [node("Gelu", "x", "ge", approximate="tanh"), node("HardSwish", "x", "hs"), node("IsNaN", "f8", "nn"),
+             node("IsInf", "f8", "ni", detect_negative=0), node("IsInf", "x", "xi"), node("BitCast", "x", "bc", to=I32),
+             node("Mod", "x,x", "mo", fmod=1), node("BitShift", "bc,bc", "sh", direction="RIGHT"),
+             node("SwiGLU", "x,x", "sg", alpha=2.0), node("Equal", "t,t", "eq")]
+    w("elementwise", one(nodes, 28, ins=[X, value("f8", 19, [2]), value("t", STRING, [2])],
+                         outs=[value(n) for n in "ge hs nn ni xi mo sh sg eq".split()]))
+    old = [node("Cast", "x", "ca", to="INT16"), node("Selu", "x", "se", gamma=2.0, consumed_inputs=[0]),
+           node("Elu", "x", "el", alpha=0.5, consumed_inputs=[0])]
+    w("elementwise-1", one(old, 1, outs=[value(n) for n in "ca se el".split()]))
+    w("gelu-form", one(node("Gelu", "x", "y", "n", approximate="fast"), 20))
+    w("cast-name", one(node("Cast", "x", "y", "n", to="FLOAT128"), 1))
+    w("cast-none", one(node("Cast", "x", "y", "n"), 1))
+    w("bits", one(node("BitCast", "x", "y", "n", to=I64), 26, outs=[value("y")]))
+    w("shift-direction", one(node("BitShift", "b,b", "y", "n", direction="UP"), 11, ins=[value("b", U8, [2])], outs=[value("y")]))
+    w("gate-shapes", one(node("SwiGLU", "x,z", "y", "n"), 28, ins=[X, value("z", FLOAT, [1])]))
+    w("angle-kind", one(node("Sin", "i", "y", "n"), 7, ins=[value("i", I64, [2])], outs=[value("y")]))
+
+
 def make_unsupported(w):
     inner = graph([node("ImageDecoder", "x", "t", "deep")], outs=[value("t")])
     nodes = [node("ImageDecoder", "x", "a", "e1"), node("If", "c", "b", then_branch=inner, else_branch=inner),
@@ -397,10 +416,11 @@ def main():
         with open(path, "wb") as out:
             out.write(data)
 
-    for make in (make_basic, make_bind, make_control, make_families, make_functions, make_movement, make_old, make_operators, make_unsupported, make_wrong):
+    for make in (make_basic, make_bind, make_control, make_elementwise, make_families, make_functions, make_movement, make_old, make_operators, make_unsupported, make_wrong):
         make(write)
     make_external(write, folder)
     write("empty", b"")
 
 
-main()
+if __name__ == "__main__":
+    main()
