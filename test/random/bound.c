@@ -376,10 +376,24 @@ static const GlowNode *node_before(const Judge *j, const GlowNode *n) {
                                                                                  : NULL;
 }
 
-/* Which old value v stands for: what its users used before, else the one of its name; NULL if there
- * is none. A pass may give the result of a chain the name of its first value. */
+/* Whether the node that was n has operands of the same names. */
+static bool same_operands(const GlowNode *was, const GlowNode *n) {
+  for (uint32_t i = 0; i < n->noperands; ++i) {
+    const GlowValue *a = was->operands[i].value, *b = n->operands[i].value;
+    if ((a ? a->name : NULL) != (b ? b->name : NULL))
+      return false;
+  }
+  return true;
+}
+
+/* Which old value v stands for: the one of its name if its node is as it was, else what its users
+ * used before, else the one of its name; NULL if there is none. A pass may give the result of a
+ * chain the name of its first value. */
 static GlowStr meaning(const Judge *j, const GlowValue *v) {
   GlowStr found = NULL;
+  const GlowNode *def = v->kind == GLOW_VALUE_RESULT ? node_before(j, v->def.node) : NULL;
+  if (def && same_operands(def, v->def.node))
+    return v->name;
   for (const GlowUse *u = v->uses; u; u = u->next) {
     const GlowNode *was = u->user->block->owner == GLOW_BLOCK_FUNCTION && u != &u->user->pred
                               ? node_before(j, u->user)

@@ -24,6 +24,14 @@ static void note_error(void *user, const GlowDiagnostic *d) {
     snprintf(t->error, sizeof t->error, "%s", d->message);
 }
 
+static void print_module(const GlowModule *m) {
+  GlowText text;
+  glow_text_init(&text, m->ctx);
+  glow_module_print(m, &text, &(GlowPrintOptions){.no_payload = true});
+  printf("%s\n", glow_text_cstr(&text));
+  glow_text_release(&text);
+}
+
 void glow_trial_fail(GlowTester *t, GlowSubject *s, const GlowModule *before, const char *why) {
   ++s->failed;
   ++t->failed;
@@ -31,11 +39,7 @@ void glow_trial_fail(GlowTester *t, GlowSubject *s, const GlowModule *before, co
          why, t->error[0] ? ": " : "", t->error);
   printf("  again: glow-metamorphic --seed %llu --pass '%s' TEST_FOLDER\n",
          (unsigned long long)t->seed, s->name);
-  GlowText text;
-  glow_text_init(&text, before->ctx);
-  glow_module_print(before, &text, &(GlowPrintOptions){.no_payload = true});
-  printf("%s\n", glow_text_cstr(&text));
-  glow_text_release(&text);
+  print_module(before);
 }
 
 /* ---- The module ------------------------------------------------------------------------------ */
@@ -230,12 +234,14 @@ static void run_subject(Trial *t, GlowSubject *s, GlowModule *before, GlowModule
 
 static void test_subject(Trial *t, GlowSubject *s) {
   t->tester->stage = s->name;
+  t->tester->before = t->module;
   GlowModule *before = glow_module_clone(t->module);
   GlowChoice choice = glow_choice_seed(t->tester->seed * 1000003);
   if (s->pass && !prepare(t, before, s->pass, &choice)) {
     ++s->skipped;
   } else {
     GlowModule *after = glow_module_clone(before);
+    t->tester->before = before;
     run_subject(t, s, before, after);
     glow_module_destroy(after);
   }
@@ -280,6 +286,7 @@ void glow_trial(GlowTester *t) {
   if (!ctx)
     exit(1);
   t->error[0] = 0;
+  t->before = NULL;
   ctx->error_limit = 0;
   glow_context_set_diagnostic_fn(ctx, note_error, t);
   GlowStatus status = glow_protect(ctx, run_trial, t);
@@ -288,6 +295,8 @@ void glow_trial(GlowTester *t) {
     printf("FAILED seed %llu (%s), %s: %s\n", (unsigned long long)t->seed, t->source, t->stage,
            status == GLOW_INTERNAL ? "internal error" : "out of memory");
     printf("  %s\n", t->error);
+    if (status == GLOW_INTERNAL && t->before)
+      print_module(t->before);
   }
   glow_context_destroy(ctx);
 }

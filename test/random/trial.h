@@ -28,6 +28,7 @@ typedef struct GlowTester {
   /* Of the seed that runs: */
   uint64_t seed;
   const char *source, *stage; /* pattern or "random"; what is going on */
+  const GlowModule *before;   /* what the subject rewrites; NULL before there is one */
   char error[512];            /* the first diagnostic since it was cleared */
 } GlowTester;
 

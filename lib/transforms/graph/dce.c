@@ -142,21 +142,37 @@ static void propagate(Dce *d) {
 
 /* ---- Sweeping -------------------------------------------------------------------------------- */
 
+static bool slot_is_needed(const Dce *d, const GlowNode *n, const Slot *s) {
+  return glow_map_get(d->needed, &n->results[s->result]) ||
+         (s->param >= 0 && glow_map_get(d->needed, n->regions[0]->params[s->param]));
+}
+
+/* Slots that are not needed carry and yield nothing from here on; drop_slots removes them. */
+static void cut_slots(Dce *d, GlowNode *n) {
+  for (uint32_t i = 0; i < n->nresults; ++i) {
+    Slot s = slot_of(n, i);
+    if (slot_is_needed(d, n, &s))
+      continue;
+    if (s.operand >= 0)
+      glow_use_set(&n->operands[s.operand], NULL);
+    for (uint32_t r = 0; r < n->nregions; ++r)
+      glow_use_set(&glow_block_terminator(n->regions[r])->operands[s.yield], NULL);
+  }
+}
+
 /* Cuts what is not needed off from its operands, so that uses and definitions may go in any order.
  */
 static bool cut_off(GlowNode *n, void *arg) {
   Dce *d = arg;
-  if (glow_map_get(d->needed, n))
+  if (glow_map_get(d->needed, n)) {
+    if (has_slots(n))
+      cut_slots(d, n);
     return true;
+  }
   for (uint32_t i = 0; i < n->noperands; ++i)
     glow_use_set(&n->operands[i], NULL);
   glow_use_set(&n->pred, NULL);
   return true;
-}
-
-static bool slot_is_needed(const Dce *d, const GlowNode *n, const Slot *s) {
-  return glow_map_get(d->needed, &n->results[s->result]) ||
-         (s->param >= 0 && glow_map_get(d->needed, n->regions[0]->params[s->param]));
 }
 
 /* Ends each region without the values of slots that are not kept, and drops their parameters. */

@@ -204,6 +204,9 @@ static GlowValue *stack(Unroll *u, uint32_t i) {
   return all ? &all->results[0] : NULL;
 }
 
+/* Slice, Reshape and Concat are not for quantized elements. */
+static bool can_move(const GlowType *t) { return glow_type_is_static(t) && !t->quantized; }
+
 /* Whether copies of the body can take the place of n: what is cut or stacked has known extents, and
  * what is carried the type of its result. */
 static bool can_unroll(const Control *c, const GlowNode *n, int64_t trips, uint32_t carried) {
@@ -215,10 +218,10 @@ static bool can_unroll(const Control *c, const GlowNode *n, int64_t trips, uint3
       (trips > 1 && nodes * trips > c->nodes))
     return false;
   for (uint32_t i = carried; i < n->nresults; ++i)
-    if (!glow_type_is_static(n->results[i].type) || trips == 0)
+    if (!can_move(n->results[i].type) || trips == 0)
       return false;
-  for (uint32_t i = 0; n->op == GLOW_OP_SCAN && i < n->noperands; ++i)
-    if (!glow_type_is_static(glow_node_in(n, i)->type))
+  for (uint32_t i = carried; n->op == GLOW_OP_SCAN && i < n->noperands; ++i)
+    if (!can_move(glow_node_in(n, i)->type))
       return false;
   return true;
 }
