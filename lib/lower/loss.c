@@ -7,17 +7,6 @@
 #include "lower/lower.h"
 #include "ops/lower.h"
 
-static GlowValue *binary(GlowBuilder *b, GlowOp op, GlowValue *x, GlowValue *y) {
-  return x && y ? glow_build2(b, op, x, y, NULL, NULL) : NULL;
-}
-
-static GlowValue *where(GlowBuilder *b, GlowValue *cond, GlowValue *x, GlowValue *y) {
-  if (!cond || !x || !y)
-    return NULL;
-  GlowNode *n = glow_build(b, GLOW_OP_WHERE, (GlowValue *[]){cond, x, y}, 3, NULL, NULL);
-  return n ? &n->results[0] : NULL;
-}
-
 typedef struct Loss {
   GlowBuilder *b;
   const GlowNode *n;
@@ -33,17 +22,16 @@ static bool find_classes(Loss *l, GlowValue *target, int64_t ignore) {
   if (count.kind != GLOW_DIM_EXACT)
     return false;
   GlowValue *none = glow_constant_int(b->module, l->n, "zero", 0);
-  if (target->type->kind != GLOW_KIND_I64)
-    target = glow_build1(b, GLOW_OP_CAST, target, &(GlowCastMembers){.to = GLOW_KIND_I64}, NULL);
+  target = glow_then_cast(b, target, GLOW_KIND_I64);
   if (ignore != INT64_MIN) {
     GlowValue *index = glow_constant_int(b->module, l->n, "ignore", ignore);
-    l->ignored = binary(b, GLOW_OP_EQUAL, target, index);
-    target = where(b, l->ignored, none, target);
+    l->ignored = glow_then2(b, GLOW_OP_EQUAL, target, index);
+    target = glow_step3(b, GLOW_OP_WHERE, l->ignored, none, target);
   }
   GlowValue *end = glow_constant_int(b->module, l->n, "classes", count.size);
-  GlowValue *below = binary(b, GLOW_OP_LESS, target, none);
-  GlowValue *outside = binary(b, GLOW_OP_SUB, target, end);
-  l->classes = where(b, below, outside, target);
+  GlowValue *below = glow_then2(b, GLOW_OP_LESS, target, none);
+  GlowValue *outside = glow_then2(b, GLOW_OP_SUB, target, end);
+  l->classes = glow_step3(b, GLOW_OP_WHERE, below, outside, target);
   return l->classes != NULL;
 }
 
@@ -51,10 +39,10 @@ static bool find_classes(Loss *l, GlowValue *target, int64_t ignore) {
 static GlowValue *unweighted(const Loss *l) {
   GlowBuilder *b = l->b;
   GlowValue *axis = glow_constant_ints(b->module, l->n, "axis", (int64_t[]){1}, 1);
-  GlowValue *index = binary(b, GLOW_OP_UNSQUEEZE, l->classes, axis);
+  GlowValue *index = glow_then2(b, GLOW_OP_UNSQUEEZE, l->classes, axis);
   GlowGatherElementsMembers m = {.axis = 1};
   GlowValue *picked = index ? glow_build2(b, GLOW_OP_GATHER_ELEMENTS, l->x, index, &m, NULL) : NULL;
-  GlowValue *plain = binary(b, GLOW_OP_SQUEEZE, picked, axis);
+  GlowValue *plain = glow_then2(b, GLOW_OP_SQUEEZE, picked, axis);
   return plain ? glow_build1(b, GLOW_OP_NEG, plain, NULL, NULL) : NULL;
 }
 
@@ -69,7 +57,7 @@ static GlowValue *weights(const Loss *l, bool *none) {
                     NULL);
   else
     w = glow_build_scalar(l->b, l->x->type->kind, 1);
-  return l->ignored ? where(l->b, l->ignored, l->zero, w) : w;
+  return l->ignored ? glow_step3(l->b, GLOW_OP_WHERE, l->ignored, l->zero, w) : w;
 }
 
 static GlowValue *reduced(GlowBuilder *b, GlowOp op, GlowValue *x) {
@@ -89,9 +77,9 @@ static GlowValue *build_loss(Loss *l, GlowValue *target, int reduction, int64_t 
   if (!loss || (!unit && !w))
     return NULL;
   if (l->weight)
-    loss = binary(b, GLOW_OP_MUL, loss, w);
+    loss = glow_then2(b, GLOW_OP_MUL, loss, w);
   if (l->ignored)
-    loss = where(b, l->ignored, l->zero, loss);
+    loss = glow_step3(b, GLOW_OP_WHERE, l->ignored, l->zero, loss);
   if (reduction == GLOW_LOSS_REDUCTION_NONE)
     return loss;
   if (reduction == GLOW_LOSS_REDUCTION_MEAN && unit)
@@ -100,7 +88,7 @@ static GlowValue *build_loss(Loss *l, GlowValue *target, int reduction, int64_t 
   if (reduction == GLOW_LOSS_REDUCTION_SUM)
     return sum;
   GlowValue *total = reduced(b, GLOW_OP_REDUCE_SUM, w);
-  return binary(b, GLOW_OP_DIV, sum, total);
+  return glow_then2(b, GLOW_OP_DIV, sum, total);
 }
 
 bool glow_lower_negative_log_likelihood_loss(GlowBuilder *b, const GlowNode *n,

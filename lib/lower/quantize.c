@@ -10,16 +10,6 @@
 #include "lower/lower.h"
 #include "ops/lower.h"
 
-static GlowValue *cast(GlowBuilder *b, GlowValue *v, GlowKind to) {
-  if (!v || v->type->kind == to)
-    return v;
-  return glow_build1(b, GLOW_OP_CAST, v, &(GlowCastMembers){.to = to}, NULL);
-}
-
-static GlowValue *binary(GlowBuilder *b, GlowOp op, GlowValue *x, GlowValue *y) {
-  return x && y ? glow_build2(b, op, x, y, NULL, NULL) : NULL;
-}
-
 /* A parameter so that it broadcasts over an operand or product: a list of one becomes a number, one
  * of more gets `behind` axes of extent 1 behind it. */
 static GlowValue *aligned(GlowBuilder *b, const GlowNode *n, GlowValue *v, uint32_t behind) {
@@ -37,11 +27,11 @@ static GlowValue *aligned(GlowBuilder *b, const GlowNode *n, GlowValue *v, uint3
 /* x - zero in `kind`; zero is an operand's and may be NULL. */
 static GlowValue *centered(GlowBuilder *b, const GlowNode *n, GlowKind kind, GlowValue *x,
                            GlowValue *zero, uint32_t behind) {
-  GlowValue *wide = cast(b, x, kind);
+  GlowValue *wide = glow_then_cast(b, x, kind);
   if (!zero)
     return wide;
-  GlowValue *offset = cast(b, aligned(b, n, zero, behind), kind);
-  return binary(b, GLOW_OP_SUB, wide, offset);
+  GlowValue *offset = glow_then_cast(b, aligned(b, n, zero, behind), kind);
+  return glow_then2(b, GLOW_OP_SUB, wide, offset);
 }
 
 /* Axes of extent 1 that a list for each filter needs to stand along axis 1; -1 if it is open. */
@@ -55,7 +45,7 @@ static GlowValue *product(GlowBuilder *b, const GlowNode *n, GlowKind kind, Glow
                           GlowValue *y, GlowValue *xzero, GlowValue *yzero) {
   GlowValue *rows = centered(b, n, kind, x, xzero, 1);
   GlowValue *columns = centered(b, n, kind, y, yzero, 0);
-  return binary(b, GLOW_OP_MAT_MUL, rows, columns);
+  return glow_then2(b, GLOW_OP_MAT_MUL, rows, columns);
 }
 
 static GlowValue *convolution(GlowBuilder *b, const GlowNode *n, GlowValue *x, GlowValue *w,
@@ -102,8 +92,8 @@ static GlowValue *requantized(GlowBuilder *b, const GlowNode *n, GlowValue *sum,
   GlowQuantizeLinearMembers m =
       *(const GlowQuantizeLinearMembers *)glow_op_desc[GLOW_OP_QUANTIZE_LINEAR].member_defaults;
   GlowValue *ins[3];
-  ins[0] = binary(b, GLOW_OP_MUL, cast(b, sum, GLOW_KIND_FLOAT), scale);
-  ins[1] = cast(b, aligned(b, n, yscale, 0), GLOW_KIND_FLOAT);
+  ins[0] = glow_then2(b, GLOW_OP_MUL, glow_then_cast(b, sum, GLOW_KIND_FLOAT), scale);
+  ins[1] = glow_then_cast(b, aligned(b, n, yscale, 0), GLOW_KIND_FLOAT);
   ins[2] = aligned(b, n, yzero, 0);
   if (!ins[0] || !ins[1] || !ins[2])
     return NULL;
@@ -115,9 +105,9 @@ static GlowValue *requantized(GlowBuilder *b, const GlowNode *n, GlowValue *sum,
 /* The scales of both operands, for products along `behind` further axes behind x's. */
 static GlowValue *both_scales(GlowBuilder *b, const GlowNode *n, GlowValue *x, uint32_t behind_x,
                               GlowValue *y, uint32_t behind_y) {
-  GlowValue *first = cast(b, aligned(b, n, x, behind_x), GLOW_KIND_FLOAT);
-  GlowValue *second = cast(b, aligned(b, n, y, behind_y), GLOW_KIND_FLOAT);
-  return binary(b, GLOW_OP_MUL, first, second);
+  GlowValue *first = glow_then_cast(b, aligned(b, n, x, behind_x), GLOW_KIND_FLOAT);
+  GlowValue *second = glow_then_cast(b, aligned(b, n, y, behind_y), GLOW_KIND_FLOAT);
+  return glow_then2(b, GLOW_OP_MUL, first, second);
 }
 
 bool glow_lower_qlinear_mat_mul(GlowBuilder *b, const GlowNode *n, GlowValue **results) {
@@ -173,14 +163,14 @@ bool glow_lower_dynamic_quantize_linear(GlowBuilder *b, const GlowNode *n, GlowV
   GlowValue *top = glow_build_scalar(b, GLOW_KIND_FLOAT, 255);
   if (!none || !top)
     return false;
-  GlowValue *min = binary(b, GLOW_OP_MIN, reduced(b, GLOW_OP_REDUCE_MIN, x), none);
-  GlowValue *max = binary(b, GLOW_OP_MAX, reduced(b, GLOW_OP_REDUCE_MAX, x), none);
-  GlowValue *scale = binary(b, GLOW_OP_DIV, binary(b, GLOW_OP_SUB, max, min), top);
-  GlowValue *zero = binary(b, GLOW_OP_SUB, none, binary(b, GLOW_OP_DIV, min, scale));
+  GlowValue *min = glow_then2(b, GLOW_OP_MIN, reduced(b, GLOW_OP_REDUCE_MIN, x), none);
+  GlowValue *max = glow_then2(b, GLOW_OP_MAX, reduced(b, GLOW_OP_REDUCE_MAX, x), none);
+  GlowValue *scale = glow_then2(b, GLOW_OP_DIV, glow_then2(b, GLOW_OP_SUB, max, min), top);
+  GlowValue *zero = glow_then2(b, GLOW_OP_SUB, none, glow_then2(b, GLOW_OP_DIV, min, scale));
   GlowNode *clip =
       zero ? glow_build(b, GLOW_OP_CLIP, (GlowValue *[]){zero, none, top}, 3, NULL, NULL) : NULL;
   GlowValue *rounded = clip ? glow_build1(b, GLOW_OP_ROUND, &clip->results[0], NULL, NULL) : NULL;
-  zero = rounded ? cast(b, rounded, GLOW_KIND_U8) : NULL;
+  zero = rounded ? glow_then_cast(b, rounded, GLOW_KIND_U8) : NULL;
   GlowNode *y = zero ? glow_build(b, GLOW_OP_QUANTIZE_LINEAR, (GlowValue *[]){x, scale, zero}, 3,
                                   glow_op_desc[GLOW_OP_QUANTIZE_LINEAR].member_defaults, NULL)
                      : NULL;

@@ -154,7 +154,8 @@ typedef struct GlowOpDesc {
   bool body;       /* takes a scalar ^body (stack) */
   uint8_t infer;   /* GlowInferRule */
   uint8_t infer_arg;
-  bool has_verify, has_fold, has_lower, has_grad, has_scratch, has_scalar, has_irgen;
+  bool has_verify, has_fold, has_lower, has_scratch, has_scalar, has_irgen;
+  uint32_t grad; /* bit i: operand i has a gradient rule */
   GlowTraits traits;
 } GlowOpDesc;
 

@@ -216,6 +216,16 @@ static void row_array(GlowText *out, const char *field, const char *counter, con
                      count);
 }
 
+/* The operands with a gradient rule, one bit each. */
+static uint32_t grad_ports(const OpDecl *op) {
+  uint32_t set = 0;
+  for (uint32_t i = 0; i < op->grads.count; i++)
+    for (uint32_t k = 0; k < op->in.count; k++)
+      if (strcmp(op->in.data[k].name.text, op->grads.data[i].text) == 0)
+        set |= UINT32_C(1) << k;
+  return set;
+}
+
 static void table_row(const OpDecl *op, GlowText *out) {
   static const char *const rules[] = {"SAME", "BROADCAST", "FREE", "NONE", "HOOK"};
   glow_text_printf(out, "    [GLOW_OP_%s] = {\n", op->upper);
@@ -239,10 +249,9 @@ static void table_row(const OpDecl *op, GlowText *out) {
   glow_text_printf(out,
                    "      .epilogue = %d, .body = %d, .infer = GLOW_INFER_%s, .infer_arg = %u,\n",
                    op->epilogue, op->body, rules[op->rule], op->rule_arg);
-  glow_text_printf(out,
-                   "      .has_verify = %d, .has_fold = %d, .has_lower = %d, .has_grad = %d,\n",
+  glow_text_printf(out, "      .has_verify = %d, .has_fold = %d, .has_lower = %d, .grad = 0x%x,\n",
                    op->verify.count > 0, op->fold.text != NULL,
-                   op->lower.text != NULL || op->expanded, op->grads.count > 0);
+                   op->lower.text != NULL || op->expanded, grad_ports(op));
   glow_text_printf(out, "      .has_scratch = %d, .has_scalar = %d, .has_irgen = %d,\n",
                    op->scratch.text != NULL, op->scalar.text != NULL,
                    op->irgen.text && strcmp(op->irgen.text, "hook") == 0);

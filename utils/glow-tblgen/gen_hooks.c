@@ -14,6 +14,7 @@ static bool fold_hook(const OpDecl *op) { return op->fold.text != NULL; }
 static bool irgen_hook(const OpDecl *op) {
   return op->irgen.text && strcmp(op->irgen.text, "hook") == 0;
 }
+static bool grad_hook(const OpDecl *op) { return op->grads.count > 0; }
 static bool macs_hook(const OpDecl *op) { return op->macs.text != NULL; }
 static bool scratch_hook(const OpDecl *op) { return op->scratch.text != NULL; }
 
@@ -133,6 +134,22 @@ void gen_lower(const OpFile *file, GlowText *out) {
   rows(file, lower_hook, "glow_lower_", out);
   rows(file, expanded, "expand_", out);
   glow_text_puts(out, "};\n");
+}
+
+void gen_grad_header(const OpFile *file, GlowText *out) {
+  gen_head(out, "Gradient rules.");
+  guard(out, "GRAD");
+  glow_text_puts(out, "#include \"ir/ir.h\"\n\n"
+                      "typedef struct GlowGrad GlowGrad; /* autodiff/autodiff.h */\n"
+                      "typedef bool GlowGradFn(GlowGrad *g);\n\n");
+  prototypes(file, grad_hook, "bool ", "glow_grad_", "GlowGrad *g", out);
+  glow_text_puts(out, "\nextern GlowGradFn *const glow_grad_hooks[GLOW_OP_COUNT];\n\n#endif\n");
+}
+
+void gen_grad(const OpFile *file, GlowText *out) {
+  gen_head(out, "Gradient rules.");
+  glow_text_puts(out, "#include \"ops/grad.h\"\n");
+  table(file, grad_hook, "GlowGradFn *const glow_grad_hooks[GLOW_OP_COUNT]", "glow_grad_", out);
 }
 
 void gen_fold_header(const OpFile *file, GlowText *out) {

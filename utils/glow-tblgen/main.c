@@ -14,6 +14,8 @@ static const struct {
     {"infer-header", gen_infer_header},
     {"lower", gen_lower},
     {"lower-header", gen_lower_header},
+    {"grad", gen_grad},
+    {"grad-header", gen_grad_header},
     {"irgen", gen_irgen},
     {"irgen-header", gen_irgen_header},
     {"fold", gen_fold},

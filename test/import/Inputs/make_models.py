@@ -345,6 +345,16 @@ def make_families(w):
                                                       "norm_coefficient": 0.25} | more))
     both = [value(v, FLOAT, [2]) for v in "xgv"]
     trained = lambda n: one(n, ins=both, inits=[r, t], imports=[(training, 1)])
+    dual = dict(imports=[(training, 1)])
+    slope = lambda ins="x", **more: node("Gradient", ins, "y", "slope", training, **({"xs": ["x"], "y": "t"} | more))
+    w("gradient", one([node("Mul", "x,x", "t"), slope()], **dual))
+    w("gradient-rule", one([node("Softmax", "x", "t"), slope()], **dual))
+    w("gradient-kind", one([node("Cast", "x", "t", to=I64), slope()], **dual))
+    w("gradient-undefined", one(slope(y="nothing"), **dual))
+    w("gradient-other", one([node("Mul", "x,x", "t"), node("Neg", "x", "u"), slope("u")], **dual))
+    w("gradient-if", one([node("Cast", "x", "c", to=BOOL), node("ReduceMax", "c", "d", keepdims=0), node(
+        "If", "d", "t", "branch", then_branch=graph([node("Neg", "x", "u")], outs=[value("u", FLOAT, [2])]),
+        else_branch=graph([node("Exp", "x", "v")], outs=[value("v", FLOAT, [2])])), slope()], opset=20, **dual))
     w("momentum", trained(step("x,g,v", "y,v1")))
     w("ragged", trained(step("x,g,v,x", "y")))
     w("steps", trained(step("x,g,v", "y,v1,v2")))

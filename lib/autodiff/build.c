@@ -1,0 +1,35 @@
+/* What gradient rules build more than once. */
+#include "autodiff/autodiff.h"
+#include "lower/lower.h"
+
+static bool is_one(GlowDim d) { return d.kind == GLOW_DIM_EXACT && d.size == 1; }
+
+static bool is_same(GlowDim a, GlowDim b) {
+  return a.kind == b.kind && ((a.kind == GLOW_DIM_EXACT && a.size == b.size) ||
+                              (a.kind == GLOW_DIM_SYMBOL && a.symbol == b.symbol));
+}
+
+GlowValue *glow_grad_sum_to(const GlowGrad *g, GlowValue *v, uint32_t rank, const GlowDim *dims) {
+  int64_t axes[GLOW_MAX_RANK];
+  uint32_t count = 0;
+  if (!v || v->type->unranked || v->type->rank < rank)
+    return NULL;
+  uint32_t more = v->type->rank - rank;
+  for (uint32_t i = 0; i < v->type->rank; i++) {
+    bool kept = i >= more && is_same(v->type->dims[i], dims[i - more]);
+    if (!kept && i >= more && !is_one(dims[i - more]))
+      return NULL;
+    if (!kept)
+      axes[count++] = i;
+  }
+  if (count)
+    v = glow_build_reduce(g->b, GLOW_OP_REDUCE_SUM, v,
+                          glow_constant_ints(g->b->module, g->n, "repeated", axes, count));
+  return v && more ? glow_build_reshape(g->b, g->n, v, rank, dims) : v;
+}
+
+bool glow_grad_set(GlowGrad *g, uint32_t i, GlowValue *v) {
+  const GlowType *t = glow_node_in(g->n, i)->type;
+  g->dx[i] = t->unranked ? NULL : glow_grad_sum_to(g, v, t->rank, t->dims);
+  return g->dx[i] != NULL;
+}

@@ -1,0 +1,88 @@
+"""check_gradient.py FOLDER: models with a Gradient node, in double; their results against central
+differences of the same function in numpy."""
+import os
+import subprocess
+import sys
+
+import numpy as np
+
+from make_models import graph, model, node, tensor, value
+
+DOUBLE, TRAINING = 11, "ai.onnx.preview.training"
+sigmoid = lambda x: 1 / (1 + np.exp(-x))
+A, B = (2, 3), (3,)
+# name: nodes from a, b, c to y; the function; the shapes; the names to differentiate by
+CASES = {
+    "add": ([node("Add", "a,b", "y")], lambda a, b: a + b, (A, B)),
+    "sub": ([node("Sub", "b,a", "y")], lambda a, b: b - a, (A, B)),
+    "mul": ([node("Mul", "a,b", "y")], lambda a, b: a * b, ((2, 1, 4), (3, 1))),
+    "div": ([node("Div", "a,b", "y")], lambda a, b: a / b, (A, (2, 1))),
+    "max": ([node("Max", "a,b", "y")], np.maximum, (A, B)),
+    "min": ([node("Min", "a,b", "y")], np.minimum, (A, B)),
+    "neg": ([node("Neg", "a", "y")], lambda a: -a, (A,)),
+    "sqrt": ([node("Mul", "a,a", "s"), node("Sqrt", "s", "y")], np.abs, (A,)),
+    "exp": ([node("Exp", "a", "y")], np.exp, (A,)),
+    "log": ([node("Exp", "a", "e"), node("Add", "e,e", "f"), node("Log", "f", "y")],
+            lambda a: np.log(2 * np.exp(a)), (A,)),
+    "tanh": ([node("Tanh", "a", "y")], np.tanh, (A,)),
+    "sigmoid": ([node("Sigmoid", "a", "y")], sigmoid, (A,)),
+    "relu": ([node("Relu", "a", "y")], lambda a: np.maximum(a, 0), ((5, 4),)),
+    "clip": ([node("Clip", "a,low,high", "y")], lambda a: np.clip(a, -0.5, 0.75), ((5, 4),)),
+    "clip-below": ([node("Clip", "a,low", "y")], lambda a: np.maximum(a, -0.5), ((5, 4),)),
+    "matmul": ([node("MatMul", "a,b", "y")], np.matmul, (A, (3, 4))),
+    "matmul-batch": ([node("MatMul", "a,b", "y")], np.matmul, ((2, 1, 2, 3), (5, 3, 4))),
+    "matmul-row": ([node("MatMul", "a,b", "y")], np.matmul, ((3,), (2, 3, 4))),
+    "matmul-column": ([node("MatMul", "a,b", "y")], np.matmul, ((2, 4, 3), (3,))),
+    "matmul-dot": ([node("MatMul", "a,b", "y")], np.dot, ((3,), (3,))),
+    # A value with several users, and one on the way that does not depend on a.
+    "layers": ([node("MatMul", "a,b", "h"), node("Add", "h,c", "i"), node("Tanh", "i", "j"),
+                node("Exp", "c", "k"), node("Mul", "j,k", "l"), node("Sub", "l,h", "y")],
+               lambda a, b, c: np.tanh(a @ b + c) * np.exp(c) - a @ b, (A, (3, 4), (4,))),
+    "independent": ([node("Exp", "b", "y"), node("Neg", "a", "unused")], lambda a, b: np.exp(b), (A, B)),
+}
+
+
+def differences(f, values, i, step=1e-5):
+    """The derivatives of f's sum by values[i]."""
+    out = np.empty(values[i].shape)
+    for at in np.ndindex(out.shape):
+        both = []
+        for sign in (1, -1):
+            moved = [v.copy() for v in values]
+            moved[i][at] += sign * step
+            both.append(f(*moved).sum())
+        out[at] = (both[0] - both[1]) / (2 * step)
+    return out
+
+
+def check(name, nodes, f, shapes, folder, rng):
+    names = "abc"[:len(shapes)]
+    values = [rng.normal(size=s) for s in shapes]
+    outs = ["d" + n for n in names]
+    nodes = nodes + [node("Gradient", ",".join(names), ",".join(outs), domain=TRAINING,
+                          xs=list(names), y="y")]
+    limits = [tensor(n, DOUBLE, [], np.float64(v).tobytes()) for n, v in (("low", -0.5), ("high", 0.75))]
+    g = graph(nodes, [value(n, DOUBLE, s) for n, s in zip(names, shapes)],
+              [value(o, DOUBLE, s) for o, s in zip(outs, shapes)], limits)
+    path = os.path.join(folder, f"check-{name}")
+    os.makedirs(path, exist_ok=True)
+    command = ["glow-run", path + "/model.onnx", "--output-dir", path]
+    with open(path + "/model.onnx", "wb") as out:
+        out.write(model(g, imports=[(TRAINING, 1)]))
+    for n, v in zip(names, values):
+        np.save(f"{path}/{n}.npy", v)
+        command += ["--input", f"{n}={path}/{n}.npy"]
+    run = subprocess.run(command, capture_output=True, text=True)
+    if run.returncode:
+        return f"{name}: status {run.returncode}: {run.stderr}"
+    for i, o in enumerate(outs):
+        got, want = np.load(f"{path}/{o}.npy"), differences(f, values, i)
+        if got.shape != want.shape or not np.allclose(got, want, rtol=1e-6, atol=1e-7):
+            return f"{name}: {o} is\n{got}\nthe differences are\n{want}"
+    return None
+
+
+rng = np.random.default_rng(4)
+wrong = [p for p in (check(name, *case, sys.argv[1], rng) for name, case in CASES.items()) if p]
+print("\n".join(wrong) or f"{len(CASES)} functions")
+sys.exit(bool(wrong))
