@@ -79,18 +79,22 @@ static bool conv_kernel(GlowOnnxNode *n, const GlowType *w, GlowArray *kernel) {
   return true;
 }
 
-/* The attributes of a convolution of x with the filter w. */
-static bool conv_window(GlowOnnxNode *n, const GlowType *x, const GlowType *w, Window *window,
-                        uint32_t *group) {
+static bool read_group(GlowOnnxNode *n, uint32_t *group) {
   int64_t count = 1;
   if (!glow_onnx_int(n, "group", &count))
     return false;
-  if (!glow_type_is_tensor(x) || !glow_type_is_tensor(w))
-    return glow_onnx_fail(n, "operands must be tensors");
   if (count < 1 || count > INT32_MAX)
     return glow_onnx_fail(n, "attribute 'group' is %lld", (long long)count);
   *group = (uint32_t)count;
-  return conv_kernel(n, w, &window->kernel) && read_window(n, x, window);
+  return true;
+}
+
+/* The attributes of a convolution of x with the filter w. */
+static bool conv_window(GlowOnnxNode *n, const GlowType *x, const GlowType *w, Window *window,
+                        uint32_t *group) {
+  if (!glow_type_is_tensor(x) || !glow_type_is_tensor(w))
+    return glow_onnx_fail(n, "operands must be tensors");
+  return read_group(n, group) && conv_kernel(n, w, &window->kernel) && read_window(n, x, window);
 }
 
 bool glow_onnx_conv(GlowOnnxNode *n) {
@@ -129,6 +133,89 @@ bool glow_onnx_qlinear_conv(GlowOnnxNode *n) {
   m.dilations = w.dilations;
   return glow_onnx_finish(n, GLOW_OP_QLINEAR_CONV, n->ins, n->nins, &m, NULL, 0);
 }
+
+/* ---- Transposed convolution ----------------------------------------------------------------- */
+
+/* Pads that give axis i the extent `want`: the odd element behind or before. What is missing beyond
+ * all pads is output padding. */
+static bool fit_axis(GlowOnnxNode *n, const GlowType *x, const Window *w, uint32_t i, int64_t want,
+                     bool upper, uint32_t *pads, uint32_t *extra) {
+  uint32_t spatial = w->kernel.count;
+  if (x->dims[i + 2].kind != GLOW_DIM_EXACT || x->dims[i + 2].size > INT32_MAX)
+    return glow_onnx_unsupported(n, "output_shape or auto_pad with open dimensions; -bind them");
+  double in = (double)x->dims[i + 2].size, reach = (double)at_or(w->kernel, i, 1) - 1;
+  double all = (in - 1) * (double)at_or(w->strides, i, 1) +
+               reach * (double)at_or(w->dilations, i, 1) + 1 + (double)extra[i];
+  double total = all - (double)want; /* where it is not exact, it is too large */
+  if (want < 0 || total > INT32_MAX || total < -(double)INT32_MAX)
+    return glow_onnx_fail(n, "the padding along spatial axis %u is too large", i);
+  pads[i] = pads[i + spatial] = 0;
+  if (total < 0) {
+    extra[i] -= (uint32_t)(int64_t)total;
+    return true;
+  }
+  uint32_t half = (uint32_t)total / 2;
+  pads[i] = upper ? half : (uint32_t)total - half;
+  pads[i + spatial] = (uint32_t)total - pads[i];
+  return true;
+}
+
+/* pads and output_padding from output_shape, which may have extents for batch and channels in
+ * front, or from auto_pad, where extents grow by the strides. */
+static bool fit_transposed(GlowOnnxNode *n, Window *w, GlowArray shape, bool upper,
+                           GlowArray *output_padding) {
+  const GlowType *x = n->ins[0]->type;
+  uint32_t spatial = w->kernel.count, pads[2 * GLOW_MAX_RANK], extra[GLOW_MAX_RANK];
+  if (x->unranked || x->rank != spatial + 2)
+    return glow_onnx_unsupported(n, "output_shape or auto_pad for an operand of unknown rank");
+  if (shape.count && shape.count != spatial && shape.count != spatial + 2)
+    return glow_onnx_fail(n, "attribute 'output_shape' has %u extents, expected %u", shape.count,
+                          spatial);
+  for (uint32_t i = 0; i < spatial; ++i) {
+    int64_t want = 0, stride = at_or(w->strides, i, 1);
+    extra[i] = at_or(*output_padding, i, 0);
+    if (shape.count)
+      want = glow_array_at(shape, int64_t, shape.count - spatial + i);
+    else if (x->dims[i + 2].kind == GLOW_DIM_EXACT &&
+             __builtin_mul_overflow(x->dims[i + 2].size, stride, &want))
+      return glow_onnx_fail(n, "the result is too large along spatial axis %u", i);
+    if (!fit_axis(n, x, w, i, want, upper, pads, extra))
+      return false;
+  }
+  w->pads = glow_array_u32(n->im->m, pads, 2 * spatial);
+  *output_padding = glow_array_u32(n->im->m, extra, spatial);
+  return true;
+}
+
+bool glow_onnx_conv_transpose(GlowOnnxNode *n) {
+  Window w = {0};
+  GlowArray shape = {0};
+  GlowStr mode = NULL;
+  GlowConvTransposeMembers m = {.layout = GLOW_LAYOUT_NCHW};
+  if (!glow_onnx_check_ins(n, 2, 3) || !read_group(n, &m.group) ||
+      !glow_type_is_tensor(n->ins[0]->type) || !glow_type_is_tensor(n->ins[1]->type) ||
+      !conv_kernel(n, n->ins[1]->type, &w.kernel) || !glow_onnx_u32s(n, "strides", &w.strides) ||
+      !glow_onnx_u32s(n, "dilations", &w.dilations) ||
+      !glow_onnx_u32s(n, "output_padding", &m.output_padding) ||
+      !glow_onnx_ints(n, "output_shape", &shape) || !glow_onnx_string(n, "auto_pad", &mode))
+    return false;
+  mode = mode && *mode ? mode : "NOTSET";
+  bool upper = strcmp(mode, "SAME_UPPER") == 0, same = upper || strcmp(mode, "SAME_LOWER") == 0;
+  if (!same && strcmp(mode, "NOTSET") != 0 && strcmp(mode, "VALID") != 0)
+    return glow_onnx_fail(n, "attribute 'auto_pad' is '%s'", mode);
+  if (same || shape.count || strcmp(mode, "VALID") == 0)
+    glow_onnx_ignore(n, "pads");
+  else if (!glow_onnx_u32s(n, "pads", &w.pads))
+    return false;
+  if ((same || shape.count) && !fit_transposed(n, &w, shape, upper, &m.output_padding))
+    return false;
+  m.strides = w.strides;
+  m.pads = w.pads;
+  m.dilations = w.dilations;
+  return glow_onnx_finish(n, GLOW_OP_CONV_TRANSPOSE, n->ins, n->nins, &m, NULL, 0);
+}
+
+/* ---- Pooling -------------------------------------------------------------------------------- */
 
 static bool pool_window(GlowOnnxNode *n, Window *w, bool *ceil) {
   if (!glow_onnx_check_ins(n, 1, 1))

@@ -17,6 +17,15 @@ int64_t glow_macs_convolution(const GlowNode *n) {
   return times(glow_type_elements(y->type), glow_type_elements(w->type) / w->type->dims[0].size);
 }
 
+/* Each input meets the filters of its group: all extents of W but the first. */
+int64_t glow_macs_conv_transpose(const GlowNode *n) {
+  const GlowValue *x = glow_node_in(n, GLOW_CONV_TRANSPOSE_IN_X);
+  const GlowValue *w = glow_node_in(n, GLOW_CONV_TRANSPOSE_IN_W);
+  if (!is_known(x) || !is_known(w) || w->type->dims[0].size == 0)
+    return is_known(x) && is_known(w) ? 0 : -1;
+  return times(glow_type_elements(x->type), glow_type_elements(w->type) / w->type->dims[0].size);
+}
+
 int64_t glow_macs_mat_mul(const GlowNode *n) {
   const GlowValue *a = glow_node_in(n, GLOW_MAT_MUL_IN_A), *c = glow_node_out(n, 0);
   if (!is_known(a) || !is_known(c))

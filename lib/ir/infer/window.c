@@ -2,24 +2,7 @@
  * spatial rank, in the logical order NCHW or NHWC. Extents as ONNX's:
  *   out = floor or ceil((in + pads - ((kernel - 1) * dilation + 1)) / stride) + 1
  * and with ceil no window may start in the padding at the end. */
-#include "ir/infer/hooks.h"
-
-typedef struct Window {
-  uint32_t spatial; /* number of spatial axes */
-  uint32_t first;   /* the first of them */
-  uint32_t channel; /* the channel axis */
-  GlowArray strides, pads, dilations;
-  bool ceil;
-} Window;
-
-static Window window_of(const GlowType *x, int layout) {
-  bool nhwc = layout == GLOW_LAYOUT_NHWC;
-  return (Window){.spatial = x->rank - 2, .first = nhwc ? 1 : 2, .channel = nhwc ? x->rank - 1 : 1};
-}
-
-static int64_t entry(GlowArray a, uint32_t i, int64_t initial) {
-  return a.count ? glow_array_at(a, uint32_t, i) : initial;
-}
+#include "ir/infer/window.h"
 
 static bool check_list(const GlowInfer *in, const char *name, GlowArray a, uint32_t count,
                        bool positive) {
@@ -31,7 +14,7 @@ static bool check_list(const GlowInfer *in, const char *name, GlowArray a, uint3
   return true;
 }
 
-static bool check_window(const GlowInfer *in, const Window *w) {
+bool glow_infer_window(const GlowInfer *in, const Window *w) {
   return check_list(in, "strides", w->strides, w->spatial, true) &&
          check_list(in, "dilations", w->dilations, w->spatial, true) &&
          check_list(in, "pads", w->pads, 2 * w->spatial, false);
@@ -114,7 +97,7 @@ static bool convolve(GlowInfer *in, const GlowType *x, const GlowType *f, const 
   w.pads = lists->pads;
   w.dilations = lists->dilations;
   GlowDim dims[GLOW_MAX_RANK], filters = f->dims[0];
-  if (!check_window(in, &w) ||
+  if (!glow_infer_window(in, &w) ||
       !check_channels(in, x->dims[w.channel], f->dims[w.channel], filters, group))
     return false;
   if (bias && !bias->unranked &&
@@ -175,7 +158,7 @@ static bool pool(const GlowInfer *in, const GlowType *x, const Window *w, GlowAr
                             glow_type_str(in->ctx, x));
   if (kernels.count != w->spatial)
     return glow_infer_error(in, "kernels has %u values, expected %u", kernels.count, w->spatial);
-  if (!check_window(in, w))
+  if (!glow_infer_window(in, w))
     return false;
   memcpy(dims, x->dims, sizeof x->dims);
   for (uint32_t i = 0; i < w->spatial; i++) {

@@ -1,0 +1,28 @@
+/* What inference of operators with a sliding window shares: see window.c. */
+#ifndef GLOW_IR_INFER_WINDOW_H
+#define GLOW_IR_INFER_WINDOW_H
+
+#include "ir/infer/hooks.h"
+
+typedef struct Window {
+  uint32_t spatial; /* number of spatial axes */
+  uint32_t first;   /* the first of them */
+  uint32_t channel; /* the channel axis */
+  GlowArray strides, pads, dilations;
+  bool ceil;
+} Window;
+
+static inline Window window_of(const GlowType *x, int layout) {
+  bool nhwc = layout == GLOW_LAYOUT_NHWC;
+  return (Window){.spatial = x->rank - 2, .first = nhwc ? 1 : 2, .channel = nhwc ? x->rank - 1 : 1};
+}
+
+static inline int64_t entry(GlowArray a, uint32_t i, int64_t initial) {
+  return a.count ? glow_array_at(a, uint32_t, i) : initial;
+}
+
+/* Whether strides, dilations and pads have as many values as there are axes, none of them 0 that
+ * must not be. */
+bool glow_infer_window(const GlowInfer *in, const Window *w);
+
+#endif

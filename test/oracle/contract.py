@@ -1,0 +1,266 @@
+"""Oracles of contractions and pooling: loops over windows in double, and numpy's einsum."""
+import itertools
+
+import numpy as np
+
+from oracle import FLOATS, INTS, Case, Result, Tensor, limits, oracle
+
+NUMS = FLOATS + INTS
+
+
+def values(g, kind, shape, special=True):
+    """Moderate values; for floats now and then a zero of either sign, NaN or an infinity."""
+    if kind in INTS:
+        return g.tensor(kind, shape)
+    t = g.tensor(kind, shape, low=-2.0, high=2.0)
+    if special and t.data.size and g.integer(0, 5) == 0:
+        t.data.reshape(-1)[g.integer(0, t.data.size - 1)] = g.pick([0.0, -0.0, np.nan, np.inf])
+    return t
+
+
+def wrap(kind, v):
+    """Integers of any size, wrapped to the kind."""
+    low, high = limits(kind)
+    span = high - low + 1
+    return np.vectorize(lambda x: (int(x) - low) % span + low, otypes=[object])(v) if v.size else v
+
+
+def wide(t):
+    """Floats in a wider kind; integers in one that wraps at 64 bits."""
+    return t.data.astype(np.int64) if t.kind in INTS else t.wide()
+
+
+def contraction(kind, f, *operands):
+    """Result of f (multilinear) and S, the same over absolute values."""
+    with np.errstate(all="ignore"):
+        y = np.asarray(f(*(wide(t) for t in operands)))
+        if kind in INTS:
+            return Result(kind, wrap(kind, y).astype(np.int64 if kind != "u64" else np.uint64))
+        size = f(*(np.nan_to_num(np.abs(t.wide()), posinf=0) for t in operands))
+    return Result(kind, y, scale=size)
+
+
+# ---- products ------------------------------------------------------------------------------------
+
+
+def matmul_shapes(g):
+    m, k, n = g.integer(0, 9), g.integer(0, 40), g.integer(0, 20)
+    if g.integer(0, 3) == 0:
+        return ((k,), (k, n)) if g.integer(0, 1) else ((m, k), (k,))
+    batch, full = g.broadcast_pair(low=0, high=2, extent=3)
+    return batch + (m, k), full + (k, n)
+
+
+@oracle("MatMul")
+def mat_mul(g):
+    for kind in FLOATS + [g.pick(INTS), g.pick(INTS)]:
+        a, b = (values(g, kind, s) for s in matmul_shapes(g))
+        yield Case([a, b], [contraction(kind, np.matmul, a, b)], ulps=8)
+    t = lambda *s: Tensor("float", np.zeros(s))
+    yield Case([t(2, 3), t(2, 3)], error="A has 3 columns, but B 2 rows")
+    yield Case([t(), t(2)], error="A has rank 0")
+
+
+@oracle("FullyConnected")
+def fully_connected(g):
+    for kind in FLOATS:
+        m, k, n = g.integer(0, 9), g.integer(0, 40), g.integer(1, 20)
+        x, w, b = (values(g, kind, s) for s in ((m, k), (k, n), (n,)))
+        with np.errstate(all="ignore"):
+            r = contraction(kind, np.matmul, x, w)
+            yield Case([x, w, b], [Result(kind, r.values + b.wide(), scale=np.nan_to_num(
+                r.scale + np.abs(b.wide()), posinf=0))], ulps=8)
+    t = lambda *s: Tensor("float", np.zeros(s))
+    yield Case([t(2, 3), t(3, 4), t(3)], error="B has type")
+
+
+def random_equation(g):
+    """Terms of a few labels, their extents, and a result."""
+    letters = [g.pick("ijkABz") for _ in range(4)]
+    extent = {c: g.integer(0 if g.integer(0, 9) == 0 else 1, 4) for c in "ijkABz"}
+    terms = [[g.pick(letters) for _ in range(g.integer(0, 3))] for _ in range(g.integer(1, 3))]
+    dots = [g.integer(1, 3) for _ in range(g.integer(0, 2))]
+    return letters, extent, terms, dots
+
+
+@oracle("Einsum")
+def einsum(g):
+    for kind in FLOATS + [g.pick(INTS)]:
+        _, extent, terms, dots = random_equation(g)
+        with_dots = [bool(dots) and g.integer(0, 1) for _ in terms]
+        operands = []
+        for term, d in zip(terms, with_dots):
+            lead = [1 if g.integer(0, 3) == 0 else e for e in dots] if d else []
+            # Sums are taken apart, so that infinities may become NaN elsewhere.
+            operands.append(values(g, kind, lead + [extent[c] for c in term], special=False))
+        text = ",".join(("..." if d else "") + "".join(t) for t, d in zip(terms, with_dots))
+        names = sorted(set(sum(terms, [])))
+        if g.integer(0, 2):
+            g.rng.shuffle(names)
+            names = names[:g.integer(0, len(names))]
+            text += "->" + ("..." if any(with_dots) else "") + "".join(names)
+        f = lambda *a: np.einsum(text, *a)
+        yield Case(operands, [contraction(kind, f, *operands)], ulps=12,
+                   members=f'equation = "{text}"')
+    t = lambda *s: Tensor("float", np.zeros(s))
+    for equation, ops, why in (("ij->ijk", [t(2, 3)], "names 'k', which no operand has"),
+                               ("ij->ii", [t(2, 3)], "names 'i' twice"),
+                               ("i", [t(2, 3)], "term 0 has 1 labels, but operand 0 has rank 2"),
+                               ("ij,jk", [t(2, 3)], "more terms than the 1 operands"),
+                               ("ij,jk", [t(2, 3), t(2, 3)], "extent 2 for a label that has 3"),
+                               ("ii", [t(2, 3)], "extents 2 and 3 for the same label"),
+                               ("i1", [t(2, 3)], "'1' is no label"),
+                               ("ij-", [t(2, 3)], "a '-' without '>'")):
+        yield Case(ops, members=f'equation = "{equation}"', error=why)
+
+
+# ---- windows -------------------------------------------------------------------------------------
+
+
+class Window:
+    """Extents of a convolution or pool over `rank` spatial axes; pads stay below the window."""
+
+    def __init__(self, g, rank, largest=6):
+        self.rank = rank
+        self.size = [g.integer(1, largest) for _ in range(rank)]
+        self.kernel = [g.integer(1, 3) for _ in range(rank)]
+        self.stride = [g.integer(1, 3) for _ in range(rank)]
+        self.dilation = [g.pick([1, 1, 2]) for _ in range(rank)]
+        self.reach = [(k - 1) * d + 1 for k, d in zip(self.kernel, self.dilation)]
+        self.pads = [[g.integer(0, r - 1) for r in self.reach] for _ in range(2)]
+        for i in range(rank):  # the window fits
+            lack = self.reach[i] - self.size[i] - self.pads[0][i] - self.pads[1][i]
+            self.size[i] += max(0, lack)
+
+    def out(self, ceil=False):
+        counts = []
+        for n, r, s, a, b in zip(self.size, self.reach, self.stride, *self.pads):
+            room = n + a + b - r
+            count = room // s + 1
+            if ceil and room % s and count * s < n + a:
+                count += 1
+            counts.append(count)
+        return counts
+
+    def taps(self):
+        return itertools.product(*(range(k) for k in self.kernel))
+
+    def at(self, place, tap):
+        """The index that a tap of the window at `place` reads, and whether it is inside."""
+        index = tuple(o * s + k * d - p for o, s, k, d, p in
+                      zip(place, self.stride, tap, self.dilation, self.pads[0]))
+        return index, all(0 <= i < n for i, n in zip(index, self.size))
+
+    def members(self):
+        return f"strides = {self.stride}, dilations = {self.dilation}, " \
+               f"pads = {self.pads[0] + self.pads[1]}"
+
+
+def to_channels_last(a):
+    return np.moveaxis(a, 1, -1).copy()
+
+
+def shaped(kind, r, nhwc):
+    """A Result of [batch, channels, ...] in the logical order of the case."""
+    if not nhwc:
+        return r
+    return Result(kind, to_channels_last(r.values),
+                  scale=None if r.scale is None else to_channels_last(r.scale))
+
+
+def given(t, nhwc):
+    return Tensor(t.kind, to_channels_last(t.data)) if nhwc else t
+
+
+def convolve(x, w, b, window, group):
+    """Convolution of arrays [batch, channels, ...]; padding takes part as zeros."""
+    out = window.out()
+    y = np.zeros((x.shape[0], w.shape[0], *out), x.dtype)
+    each, filters = x.shape[1] // group, w.shape[0] // group
+    for place in itertools.product(*(range(n) for n in out)):
+        for tap in window.taps():
+            index, inside = window.at(place, tap)
+            for k in range(group):
+                f = slice(k * filters, (k + 1) * filters)
+                v = x[(slice(None), slice(k * each, (k + 1) * each)) + index] if inside else \
+                    np.zeros((x.shape[0], each), x.dtype)
+                # Products one by one: a matrix product may lose NaN.
+                y[(slice(None), f) + place] += (
+                    v[:, None, :] * w[(f, slice(None)) + tap][None]).sum(-1)
+    return y if b is None else y + b.reshape((-1,) + (1,) * window.rank)
+
+
+@oracle("Convolution")
+def convolution(g):
+    for kind in FLOATS:
+        window, nhwc = Window(g, g.integer(1, 3), 5), g.integer(0, 1)
+        group, each, filters = g.pick([1, 1, 2, 3]), g.pick([1, 2, 19]), g.integer(1, 3)
+        x = values(g, kind, (g.integer(0, 2), group * each, *window.size))
+        w = values(g, kind, (group * filters, each, *window.kernel))
+        b = values(g, kind, (group * filters,)) if g.integer(0, 1) else None
+        f = lambda *a: convolve(a[0], a[1], a[2] if b else None, window, group)
+        r = contraction(kind, f, *([x, w] + ([b] if b else [])))
+        members = window.members() + f", group = {group}" + (", layout = NHWC" if nhwc else "")
+        yield Case([given(x, nhwc), given(w, nhwc), b], [shaped(kind, r, nhwc)], members=members,
+                   ulps=12)
+    t = lambda *s: Tensor("float", np.zeros(s))
+    for x, w, members, why in (
+            (t(1, 4, 5), t(2, 4, 3), "strides = [0]", "strides must be positive"),
+            (t(1, 4, 5), t(2, 3, 3), "", "X has 4 channels, but W takes 3"),
+            (t(1, 4, 5), t(3, 2, 3), "group = 2", "3 filters cannot be divided into 2 groups"),
+            (t(1, 4, 5), t(2, 4, 6), "", "is larger than spatial axis 0"),
+            (t(1, 4, 5), t(2, 4, 0), "", "the window is empty"),
+            (t(1, 4, 5), t(2, 4, 3), "pads = [1]", "pads has 1 values, expected 2"),
+            (t(1, 4, 5), t(2, 4, 3), "group = 0", "group is 0"),
+            (t(1, 4), t(2, 4), "", "at least 3")):
+        yield Case([x, w], members=members, error=why)
+
+
+def scatter(x, w, b, window, group, extra):
+    """Transposed convolution: each input adds its filter to the result."""
+    n, out = x.shape[0], [(i - 1) * s + r + e - p - q for i, s, r, e, p, q in
+                          zip(window.size, window.stride, window.reach, extra, *window.pads)]
+    filters, each = w.shape[1], x.shape[1] // group
+    y = np.zeros((n, group * filters, *out), x.dtype)
+    for place in itertools.product(*(range(i) for i in window.size)):
+        for tap in window.taps():
+            to = tuple(i * s + k * d - p for i, s, k, d, p in
+                       zip(place, window.stride, tap, window.dilation, window.pads[0]))
+            if not all(0 <= t < o for t, o in zip(to, out)):
+                continue
+            for k in range(group):
+                c = slice(k * each, (k + 1) * each)
+                y[(slice(None), slice(k * filters, (k + 1) * filters)) + to] += (
+                    x[(slice(None), c) + place][:, :, None] * w[(c, slice(None)) + tap][None]).sum(1)
+    return y if b is None else y + b.reshape((-1,) + (1,) * window.rank)
+
+
+@oracle("ConvTranspose")
+def conv_transpose(g):
+    for kind in FLOATS:
+        window, nhwc = Window(g, g.integer(1, 3), 9), g.integer(0, 1)
+        extra = [g.integer(0, s) for s in window.stride]
+        for i, s in enumerate(window.size):  # pads do not take everything
+            room = (s - 1) * window.stride[i] + window.reach[i] + extra[i]
+            if window.pads[0][i] + window.pads[1][i] > room:
+                window.pads[1][i] = 0
+        group, each, filters = g.pick([1, 1, 2, 3]), g.pick([1, 2, 19]), g.pick([1, 2, 18])
+        x = values(g, kind, (g.integer(0, 2), group * each, *window.size))
+        w = values(g, kind, (group * each, filters, *window.kernel))
+        b = values(g, kind, (group * filters,)) if g.integer(0, 1) else None
+        f = lambda *a: scatter(a[0], a[1], a[2] if b else None, window, group, extra)
+        r = contraction(kind, f, *([x, w] + ([b] if b else [])))
+        members = window.members() + f", group = {group}, output_padding = {extra}" + \
+            (", layout = NHWC" if nhwc else "")
+        yield Case([given(x, nhwc), given(w, nhwc), b], [shaped(kind, r, nhwc)], members=members,
+                   ulps=12)
+    t = lambda *s: Tensor("float", np.zeros(s))
+    for x, w, members, why in (
+            (t(1, 4, 5), t(4, 2, 3), "strides = [0]", "strides must be positive"),
+            (t(1, 4, 5), t(3, 2, 3), "", "X has 4 channels, but W takes 3"),
+            (t(1, 3, 5), t(3, 2, 3), "group = 2", "3 channels cannot be divided into 2 groups"),
+            (t(1, 4, 5), t(4, 2, 0), "", "the window is empty"),
+            (t(1, 4, 5), t(4, 2, 3), "pads = [4, 4]", "pads are larger than the result"),
+            (t(1, 4, 5), t(4, 2, 3), "output_padding = [1, 1]", "2 values, expected 1"),
+            (t(1, 4, 5, 5), t(4, 2, 3, 3), "strides = [4294967295, 4294967295]", "in its result")):
+        yield Case([x, w], members=members, error=why)
