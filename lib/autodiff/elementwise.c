@@ -23,7 +23,7 @@ static GlowValue *number(const GlowGrad *g, double v) {
 /* The derivative where cond holds, else 0; or the other way round. */
 static GlowValue *chosen(const GlowGrad *g, GlowValue *cond, bool where_true) {
   GlowValue *zero = number(g, 0);
-  return glow_step3(g->b, GLOW_OP_WHERE, cond, where_true ? g->dy[0] : zero,
+  return glow_then3(g->b, GLOW_OP_WHERE, cond, where_true ? g->dy[0] : zero,
                     where_true ? zero : g->dy[0]);
 }
 

@@ -26,12 +26,12 @@ static bool find_classes(Loss *l, GlowValue *target, int64_t ignore) {
   if (ignore != INT64_MIN) {
     GlowValue *index = glow_constant_int(b->module, l->n, "ignore", ignore);
     l->ignored = glow_then2(b, GLOW_OP_EQUAL, target, index);
-    target = glow_step3(b, GLOW_OP_WHERE, l->ignored, none, target);
+    target = glow_then3(b, GLOW_OP_WHERE, l->ignored, none, target);
   }
   GlowValue *end = glow_constant_int(b->module, l->n, "classes", count.size);
   GlowValue *below = glow_then2(b, GLOW_OP_LESS, target, none);
   GlowValue *outside = glow_then2(b, GLOW_OP_SUB, target, end);
-  l->classes = glow_step3(b, GLOW_OP_WHERE, below, outside, target);
+  l->classes = glow_then3(b, GLOW_OP_WHERE, below, outside, target);
   return l->classes != NULL;
 }
 
@@ -57,7 +57,7 @@ static GlowValue *weights(const Loss *l, bool *none) {
                     NULL);
   else
     w = glow_build_scalar(l->b, l->x->type->kind, 1);
-  return l->ignored ? glow_step3(l->b, GLOW_OP_WHERE, l->ignored, l->zero, w) : w;
+  return l->ignored ? glow_then3(l->b, GLOW_OP_WHERE, l->ignored, l->zero, w) : w;
 }
 
 static GlowValue *reduced(GlowBuilder *b, GlowOp op, GlowValue *x) {
@@ -79,7 +79,7 @@ static GlowValue *build_loss(Loss *l, GlowValue *target, int reduction, int64_t 
   if (l->weight)
     loss = glow_then2(b, GLOW_OP_MUL, loss, w);
   if (l->ignored)
-    loss = glow_step3(b, GLOW_OP_WHERE, l->ignored, l->zero, loss);
+    loss = glow_then3(b, GLOW_OP_WHERE, l->ignored, l->zero, loss);
   if (reduction == GLOW_LOSS_REDUCTION_NONE)
     return loss;
   if (reduction == GLOW_LOSS_REDUCTION_MEAN && unit)
