@@ -6,7 +6,7 @@
  * W]}
  *
  * The second is exact up to -0 (the pool's chain starts at +0); the first takes a chain in place of
- * 16 lanes and a tree. Bound: c = 2 H W, of the mean of absolute values. */
+ * 16 lanes and a tree. Bound: c = 2 H W + 2. */
 #include "transforms/rules.h"
 
 /* The first of two neighbouring axes that are all that is reduced; -1 otherwise. */

@@ -204,8 +204,11 @@ static GlowValue *stack(Unroll *u, uint32_t i) {
   return all ? &all->results[0] : NULL;
 }
 
-/* Slice, Reshape and Concat are not for quantized elements. */
-static bool can_move(const GlowType *t) { return glow_type_is_static(t) && !t->quantized; }
+/* Whether values of this type can be cut and stacked. */
+static bool can_move(const GlowType *t) {
+  return glow_type_is_static(t) && !t->layout && glow_op_moves(GLOW_OP_SLICE, t) &&
+         glow_op_moves(GLOW_OP_RESHAPE, t) && glow_op_moves(GLOW_OP_CONCAT, t);
+}
 
 /* Whether copies of the body can take the place of n: what is cut or stacked has known extents, and
  * what is carried the type of its result. */
