@@ -65,8 +65,7 @@ static int exact_gelu_tanh(mpfr_t r, const mpfr_t x, mpfr_rnd_t rounding) {
   return mpfr_mul(r, r, x, rounding);
 }
 
-/* ---- Arguments ---------------------------------------------------------------------------------
- */
+/* ---- Arguments ------------------------------------------------------------------------------- */
 
 static uint64_t random_state = 88172645463325252u;
 static inline uint64_t next_random(void) {
@@ -155,8 +154,7 @@ static inline double draw(const Function *f, bool wide) {
   return wide ? next_argument(-1074, 1024) : next_argument(-149, 128);
 }
 
-/* ---- Errors ------------------------------------------------------------------------------------
- */
+/* ---- Errors ---------------------------------------------------------------------------------- */
 
 typedef struct Worst {
   double ulp, x, y;

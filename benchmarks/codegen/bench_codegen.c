@@ -62,8 +62,7 @@ static void write_program(GlowText *t, const Case *c, const GlowIsa *isa) {
                     "      yield %1\n    }\n}\n");
 }
 
-/* ---- clang on the same kernel
- * --------------------------------------------------------------------- */
+/* ---- clang on the same kernel ---------------------------------------------------------------- */
 
 static void write_c(FILE *f, const GlowConvParams *p) {
   const int64_t *fields = (const int64_t *)p;
@@ -177,8 +176,7 @@ static GlowCode *compile(GlowContext *ctx, const GlowCpuPlan *plan, const GlowIs
   return code;
 }
 
-/* ---- Running
- * -------------------------------------------------------------------------------------- */
+/* ---- Running --------------------------------------------------------------------------------- */
 
 static void fill(float *p, int64_t n, uint32_t seed) {
   for (int64_t i = 0; i < n; i++) {

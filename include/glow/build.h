@@ -23,8 +23,7 @@ typedef struct GlowValue GlowValue; /* storage, a parameter, a result, or a buff
  * NULL. NULL if memory is exhausted. */
 GLOW_API GlowModule *glow_module_new(GlowContext *ctx, const char *name);
 
-/* ---- Storage: @name ---------------------------------------------------------------------------
- */
+/* ---- Storage: @name -------------------------------------------------------------------------- */
 /* Bound by the caller for each run: glow_add_placeholder(m, "image", "float<8 x 28 x 28 x 1>"). */
 GLOW_API GlowValue *glow_add_placeholder(GlowModule *m, const char *name, const char *type);
 /* Initializers as in the text: "splat(0.1)", "[1, 2]", "random {kind = xavier, fan = 25.0, seed =
@@ -38,8 +37,7 @@ GLOW_API GlowValue *glow_add_constant(GlowModule *m, const char *name, const cha
 GLOW_API GlowValue *glow_add_constant_data(GlowModule *m, const char *name, const char *type,
                                            const void *data, size_t bytes);
 
-/* ---- Functions and regions --------------------------------------------------------------------
- */
+/* ---- Functions and regions ------------------------------------------------------------------- */
 /* The body of a new graph function, or of a new program. */
 GLOW_API GlowBlock *glow_add_func(GlowModule *m, const char *name);
 GLOW_API GlowBlock *glow_add_program(GlowModule *m, const char *name);
@@ -54,8 +52,7 @@ GLOW_API GlowBlock *glow_add_scalar_body(GlowBlock *block, const char *label);
 GLOW_API GlowStatus glow_add_return(GlowBlock *block, GlowValue *const *values, size_t count);
 GLOW_API GlowStatus glow_add_yield(GlowBlock *block, GlowValue *const *values, size_t count);
 
-/* ---- Nodes and instructions -------------------------------------------------------------------
- */
+/* ---- Nodes and instructions ------------------------------------------------------------------ */
 typedef struct GlowNodeArgs {
   const char *op;        /* "MaxPool" in a function, "max_pool" in a program */
   GlowValue *const *ins; /* operands, those that an epilogue takes last; NULL entries: none */

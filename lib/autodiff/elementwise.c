@@ -27,8 +27,7 @@ static GlowValue *chosen(const GlowGrad *g, GlowValue *cond, bool where_true) {
                     where_true ? zero : g->dy[0]);
 }
 
-/* ---- Two operands ------------------------------------------------------------------------------
- */
+/* ---- Two operands ---------------------------------------------------------------------------- */
 
 bool glow_grad_add(GlowGrad *g) {
   for (uint32_t i = 0; i < 2; i++)
@@ -68,8 +67,7 @@ static bool larger_or_smaller(GlowGrad *g, GlowOp first_wins) {
 bool glow_grad_max(GlowGrad *g) { return larger_or_smaller(g, GLOW_OP_GREATER_OR_EQUAL); }
 bool glow_grad_min(GlowGrad *g) { return larger_or_smaller(g, GLOW_OP_LESS_OR_EQUAL); }
 
-/* ---- One operand -------------------------------------------------------------------------------
- */
+/* ---- One operand ----------------------------------------------------------------------------- */
 
 bool glow_grad_neg(GlowGrad *g) { return glow_grad_set(g, 0, one(g, GLOW_OP_NEG, g->dy[0])); }
 

@@ -10,8 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- Helpers ------------------------------------------------------------------------------------
- */
+/* ---- Helpers --------------------------------------------------------------------------------- */
 
 LLVMValueRef glow_emit_i64(GlowEmitter *e, int64_t v) {
   return LLVMConstInt(e->l.i64, (unsigned long long)v, 1);
@@ -66,8 +65,7 @@ static LLVMValueRef zero_floats(GlowEmitter *e, int64_t count) {
   return global;
 }
 
-/* ---- Operands of bodies -------------------------------------------------------------------------
- */
+/* ---- Operands of bodies ---------------------------------------------------------------------- */
 
 /* Lanes below `count`, a value that may vary. */
 static LLVMValueRef lane_mask(GlowEmitter *e, LLVMValueRef count) {
@@ -143,8 +141,7 @@ static LLVMValueRef load_operand(GlowEmitter *e, LLVMValueRef at, bool broadcast
   return LLVMBuildShuffleVector(b, one, LLVMGetUndef(e->l.vec), zeros, "");
 }
 
-/* ---- Convolution --------------------------------------------------------------------------------
- */
+/* ---- Convolution ----------------------------------------------------------------------------- */
 
 /* GlowEpilogueFn of lib/kernels/cpu/vector.h. */
 static LLVMValueRef emit_epilogue(GlowEmitter *e, const GlowWork *w) {
@@ -259,8 +256,7 @@ static LLVMValueRef emit_conv(GlowEmitter *e, const GlowWork *w, uint32_t noalia
   return f;
 }
 
-/* ---- Stacks and moves ---------------------------------------------------------------------------
- */
+/* ---- Stacks and moves ------------------------------------------------------------------------ */
 
 /* GlowStackFn of lib/kernels/cpu/stack.c: one vector, or the last `lanes` elements. */
 static LLVMValueRef emit_step(GlowEmitter *e, const GlowWork *w, uint32_t lanes) {
@@ -323,8 +319,7 @@ static LLVMValueRef emit_move(GlowEmitter *e, const GlowWork *w) {
   return f;
 }
 
-/* ---- The program --------------------------------------------------------------------------------
- */
+/* ---- The program ----------------------------------------------------------------------------- */
 
 static bool disjoint(const GlowPlace *a, const GlowPlace *b) {
   return a->storage != b->storage || a->offset + a->bytes <= b->offset ||

@@ -31,8 +31,7 @@ void glow_emit_body(GlowEmitter *e, const GlowBody *body, const LLVMValueRef *pa
 /* Appends what the code of a body depends on, names excluded. */
 void glow_body_key(const GlowBody *body, GlowText *key);
 
-/* ---- Small helpers ------------------------------------------------------------------------------
- */
+/* ---- Small helpers --------------------------------------------------------------------------- */
 
 LLVMValueRef glow_emit_i64(GlowEmitter *e, int64_t v);
 /* An internal function of ours with an entry block, where the builder then stands. */

@@ -61,8 +61,7 @@ GlowModule *glow_module_new(GlowContext *ctx, const char *name) {
   return glow_protect(ctx, new_module, &n) == GLOW_OK ? n.module : NULL;
 }
 
-/* ---- Storage -----------------------------------------------------------------------------------
- */
+/* ---- Storage --------------------------------------------------------------------------------- */
 static bool take_data(GlowContext *ctx, const Request *r, const GlowType *type, GlowInit *init) {
   bool plain = glow_type_is_tensor(type) && glow_type_is_static(type) &&
                type->kind != GLOW_KIND_STRING && !type->layout;
@@ -118,8 +117,7 @@ GlowValue *glow_add_constant_data(GlowModule *m, const char *name, const char *t
   return request(m, add_storage, &r) == GLOW_OK ? r.value : NULL;
 }
 
-/* ---- Functions and regions ---------------------------------------------------------------------
- */
+/* ---- Functions and regions ------------------------------------------------------------------- */
 static void add_function(GlowContext *ctx, void *arg) {
   Request *r = arg;
   GlowFunctionKind kind = r->level == GLOW_LEVEL_PROGRAM ? GLOW_PROGRAM : GLOW_FUNC;
@@ -209,8 +207,7 @@ GlowStatus glow_add_yield(GlowBlock *block, GlowValue *const *values, size_t cou
   return terminate(block, GLOW_OP_YIELD, values, count);
 }
 
-/* ---- Nodes and instructions --------------------------------------------------------------------
- */
+/* ---- Nodes and instructions ------------------------------------------------------------------ */
 static GlowOp find_op(GlowContext *ctx, const Request *r) {
   const char *name = r->args->op;
   bool instr = r->block->level == GLOW_LEVEL_PROGRAM;

@@ -25,8 +25,7 @@ static bool has_error(const GlowNode *n) {
   return n->pred.value && glow_type_is_error(n->pred.value->type);
 }
 
-/* ---- Counts -----------------------------------------------------------------------------------
- */
+/* ---- Counts ---------------------------------------------------------------------------------- */
 /* Ports before the last required one; those behind may be left out. */
 static uint32_t required_count(const GlowPort *ports, uint32_t count) {
   uint32_t n = 0;
@@ -82,8 +81,7 @@ static bool check_counts(const GlowNode *n) {
   return true;
 }
 
-/* ---- Regions ----------------------------------------------------------------------------------
- */
+/* ---- Regions --------------------------------------------------------------------------------- */
 static bool check_regions(const GlowNode *n) {
   const GlowOpDesc *d = glow_node_desc(n);
   bool instr = glow_node_is_instr(n);
@@ -119,8 +117,7 @@ static bool check_regions(const GlowNode *n) {
   return true;
 }
 
-/* ---- Types ------------------------------------------------------------------------------------
- */
+/* ---- Types ----------------------------------------------------------------------------------- */
 static bool in_set(GlowKindSet set, const GlowType *t) {
   return t->quantized ? (set & GLOW_KINDS_QUANTIZED) != 0 : (set & GLOW_KIND_BIT(t->kind)) != 0;
 }
@@ -240,8 +237,7 @@ bool glow_node_check(const GlowNode *n) {
   return check_counts(n) && check_regions(n) && !has_error(n) && check_types(n, false);
 }
 
-/* ---- Inference --------------------------------------------------------------------------------
- */
+/* ---- Inference ------------------------------------------------------------------------------- */
 /* Room for the arrays of one inference: on the stack for all but very wide nodes. */
 typedef struct InferRoom {
   const GlowType *small_types[3 * 16];
@@ -344,8 +340,7 @@ bool glow_node_resolve(GlowNode *n, const bool *claimed) {
   return ok;
 }
 
-/* ---- Instructions -----------------------------------------------------------------------------
- */
+/* ---- Instructions ---------------------------------------------------------------------------- */
 static const GlowType *without_layout(GlowContext *ctx, const GlowType *t) {
   return glow_type_is_tensor(t) && t->layout ? glow_type_with_layout(ctx, t, NULL) : t;
 }

@@ -340,8 +340,7 @@ bool glow_node_is(const GlowNode *n, GlowOp op);
 /* The node that defines v if it is of operator op, else NULL. */
 GlowNode *glow_value_def(const GlowValue *v, GlowOp op);
 
-/* ---- Text -------------------------------------------------------------------------------------
- */
+/* ---- Text ------------------------------------------------------------------------------------ */
 /* Parses a text: `data[size]` must be NUL; data must outlive the context (payload borrows it).
  * Resolves resources relative to the module's base or `name`'s folder. Reports errors and goes on;
  * returns NULL if there was any. Does not verify. */
@@ -373,8 +372,7 @@ void glow_module_print(const GlowModule *m, GlowText *out, const GlowPrintOption
 /* True if printing will append payload bytes. */
 bool glow_module_has_payload(const GlowModule *m);
 
-/* ---- Verifier ----------------------------------------------------------------------------------
- */
+/* ---- Verifier -------------------------------------------------------------------------------- */
 /* Checks every rule of LangRef; reports all violations. Returns true if there was none. */
 bool glow_module_verify(GlowModule *m);
 /* parse(print(m)) == m: prints, parses, prints again, compares; reports the first difference. */

@@ -63,8 +63,7 @@ size_t glow_member_size(const GlowMember *m);
 bool glow_member_is_default(const GlowMember *m, const void *members);
 void glow_member_copy(GlowArena *arena, const GlowMember *m, void *to, const void *from);
 
-/* ---- Verifier ---------------------------------------------------------------------------------
- */
+/* ---- Verifier -------------------------------------------------------------------------------- */
 /* What programs may do with buffers (verify_program.c). Sets *ok to false after a report. */
 void glow_verify_buffers(GlowFunction *f, bool *ok);
 /* Whether planned offsets keep live buffers apart (verify_plan.c). */

@@ -94,8 +94,7 @@ bool glow_module_has_level(const GlowModule *m, GlowLevel level) {
   return false;
 }
 
-/* ---- Storage ----------------------------------------------------------------------------------
- */
+/* ---- Storage --------------------------------------------------------------------------------- */
 static void link_storage(GlowStorage *s, GlowStorage *before) {
   GlowModule *m = s->module;
   s->next = before;
@@ -158,8 +157,7 @@ void glow_storage_remove(GlowStorage *s) {
   s->cached = NULL;
 }
 
-/* ---- Functions --------------------------------------------------------------------------------
- */
+/* ---- Functions ------------------------------------------------------------------------------- */
 static void link_function(GlowFunction *f, GlowFunction *before) {
   GlowModule *m = f->module;
   f->next = before;

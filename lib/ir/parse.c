@@ -8,8 +8,7 @@
 #include "ir/parse_internal.h"
 #include "support/file.h"
 
-/* ---- Words ------------------------------------------------------------------------------------
- */
+/* ---- Words ----------------------------------------------------------------------------------- */
 typedef struct Word {
   const char *text;
   int kind;
@@ -70,8 +69,7 @@ int glow_lexer_word(const char *s, size_t length) {
   return glow_kind_from_name(s, length) != GLOW_KIND_COUNT ? GLOW_TOK_KIND : GLOW_TOK_IDENT;
 }
 
-/* ---- Messages ---------------------------------------------------------------------------------
- */
+/* ---- Messages -------------------------------------------------------------------------------- */
 GlowLoc glow_parse_loc(const GlowParser *p, const GlowToken *t) {
   return (GlowLoc){.file = p->file, .line = t->line, .col = t->col};
 }
@@ -249,8 +247,7 @@ void glow_parse_syntax_error(GlowParser *p, int kind, const GlowToken *t, const 
               "this '{' is open");
 }
 
-/* ---- Names, strings, numbers ------------------------------------------------------------------
- */
+/* ---- Names, strings, numbers ----------------------------------------------------------------- */
 static int hex_digit(char c) {
   if (c >= '0' && c <= '9')
     return c - '0';
@@ -374,8 +371,7 @@ bool glow_parse_i64(GlowParser *p, const GlowToken *t, int64_t low, int64_t high
   return false;
 }
 
-/* ---- The driver -------------------------------------------------------------------------------
- */
+/* ---- The driver ------------------------------------------------------------------------------ */
 static int inner_braces(const GlowParser *p) {
   return p->scopes.count ? p->scopes.data[p->scopes.count - 1].braces : 0;
 }

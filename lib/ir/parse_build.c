@@ -14,8 +14,7 @@ static bool is_underscore(const GlowParser *p, const GlowToken *t) {
   return *glow_token_text(p, t) == '_';
 }
 
-/* ---- Module header ------------------------------------------------------------------------------
- */
+/* ---- Module header --------------------------------------------------------------------------- */
 typedef struct HeaderText {
   int64_t version;
   GlowStr target, base, producer;

@@ -7,8 +7,7 @@
 #include "ir/parse_internal.h"
 #include "support/file.h"
 
-/* ---- Forms of initializers: kept until the type is known ----------------------------------------
- */
+/* ---- Forms of initializers: kept until the type is known ------------------------------------- */
 static void start(GlowParser *p, const GlowToken *t, GlowInitKind kind) {
   p->init.kind = kind;
   p->init_token = *t;
@@ -122,8 +121,7 @@ void glow_parse_init_random(GlowParser *p, const GlowToken *t) {
     p->init.kind = GLOW_INIT_NONE;
 }
 
-/* ---- Values -----------------------------------------------------------------------------------
- */
+/* ---- Values ---------------------------------------------------------------------------------- */
 typedef struct Filler {
   GlowParser *p;
   const GlowType *type;
@@ -276,8 +274,7 @@ static bool fill_splat(GlowParser *p, const GlowType *type) {
   return read_scalar(p, &p->items.data[0], k, &p->init.splat);
 }
 
-/* ---- Weights outside the text ------------------------------------------------------------------
- */
+/* ---- Weights outside the text ---------------------------------------------------------------- */
 static bool has_type(const GlowBlobEntry *e, const GlowType *t) {
   if (e->kind != t->kind || e->rank != t->rank)
     return false;
@@ -344,8 +341,7 @@ void glow_parse_payload(GlowParser *p) {
   }
 }
 
-/* ---- Declarations ------------------------------------------------------------------------------
- */
+/* ---- Declarations ---------------------------------------------------------------------------- */
 static bool check_init_type(GlowParser *p, const GlowType *type) {
   if (!glow_type_is_static(type)) {
     glow_parse_error(p, &p->init_token,

@@ -137,8 +137,7 @@ GlowParser *glow_parser_create(GlowContext *ctx, GlowArena *arena, const char *n
 void glow_parse_feed(GlowParser *p, int kind, const GlowToken *t);
 void glow_parse_free_grammar(void *grammar); /* a GlowDefer release */
 
-/* ---- Messages ---------------------------------------------------------------------------------
- */
+/* ---- Messages -------------------------------------------------------------------------------- */
 GlowLoc glow_parse_loc(const GlowParser *p, const GlowToken *t);
 void glow_parse_error(GlowParser *p, const GlowToken *t, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -152,8 +151,7 @@ void glow_parse_syntax_error(GlowParser *p, int kind, const GlowToken *t, const 
  * through items in order costs what their text costs. */
 GlowToken glow_item_token(GlowParser *p, const GlowItem *item);
 
-/* ---- Names, strings, numbers ------------------------------------------------------------------
- */
+/* ---- Names, strings, numbers ----------------------------------------------------------------- */
 static inline const char *glow_token_text(const GlowParser *p, const GlowToken *t) {
   return p->text + t->offset;
 }
@@ -172,8 +170,7 @@ GlowInteger glow_parse_integer(const GlowParser *p, const GlowToken *t);
 bool glow_parse_i64(GlowParser *p, const GlowToken *t, int64_t low, int64_t high, const char *what,
                     int64_t *value);
 
-/* ---- Types (parse_type.c) ----------------------------------------------------------------------
- */
+/* ---- Types (parse_type.c) -------------------------------------------------------------------- */
 typedef struct GlowQuantText {
   bool present, bad;
   float scale;
@@ -187,8 +184,7 @@ void glow_parse_type_open(GlowParser *p, const GlowToken *t);
 const GlowType *glow_parse_seq_type(GlowParser *p, const GlowType *elem, const GlowToken *count);
 const GlowType *glow_parse_opt_type(GlowParser *p, const GlowType *elem);
 
-/* ---- Attribute values (parse_value.c) ----------------------------------------------------------
- */
+/* ---- Attribute values (parse_value.c) -------------------------------------------------------- */
 void glow_parse_item(GlowParser *p, GlowValueTag tag, const GlowToken *t);
 void glow_parse_type_item(GlowParser *p, const GlowType *type);
 uint32_t glow_parse_list_open(GlowParser *p, const GlowToken *t);
@@ -202,8 +198,7 @@ void glow_parse_drop_items(GlowParser *p);
 /* A number or boolean; `single` rounds a decimal once, to float. Reports. */
 bool glow_item_scalar(GlowParser *p, const GlowItem *item, bool single, GlowScalar *value);
 
-/* ---- Storage (parse_init.c) ---------------------------------------------------------------------
- */
+/* ---- Storage (parse_init.c) ------------------------------------------------------------------ */
 void glow_parse_init_value(GlowParser *p, const GlowToken *t); /* a lone value or list */
 void glow_parse_init_splat(GlowParser *p, const GlowToken *t);
 void glow_parse_init_random(GlowParser *p, const GlowToken *t);
@@ -219,8 +214,7 @@ bool glow_parse_finish_init(GlowParser *p, const GlowType *type);
 /* After the last item: gives payload storage its bytes. */
 void glow_parse_payload(GlowParser *p);
 
-/* ---- Items, blocks and nodes (parse_build.c) ----------------------------------------------------
- */
+/* ---- Items, blocks and nodes (parse_build.c) ------------------------------------------------- */
 void glow_parse_header(GlowParser *p, const GlowToken *t, const GlowToken *name);
 void glow_parse_param(GlowParser *p, const GlowToken *name, const GlowType *type);
 void glow_parse_function(GlowParser *p, GlowFunctionKind kind, const GlowToken *name);
@@ -249,8 +243,7 @@ void glow_parse_view(GlowParser *p, const GlowToken *name, const GlowToken *t, G
                      const GlowType *type);
 void glow_parse_dealloc(GlowParser *p, const GlowToken *t, GlowValue *buffer);
 
-/* ---- Types of nodes (parse_resolve.c) -----------------------------------------------------------
- */
+/* ---- Types of nodes (parse_resolve.c) -------------------------------------------------------- */
 void glow_parse_resolve(GlowParser *p);
 
 /* ---- The generated parser -------------------------------------------------------------------- */

@@ -8,8 +8,7 @@
 
 enum { MAX_ITEM_LENGTH = (1 << 24) - 1 };
 
-/* ---- Collecting -------------------------------------------------------------------------------
- */
+/* ---- Collecting ------------------------------------------------------------------------------ */
 static GlowItem *push(GlowParser *p, GlowValueTag tag, const GlowToken *t) {
   if (p->items.count == 0)
     p->anchor = p->counted = *t;
@@ -63,8 +62,7 @@ GlowToken glow_item_token(GlowParser *p, const GlowItem *item) {
   return t;
 }
 
-/* ---- Scalars ----------------------------------------------------------------------------------
- */
+/* ---- Scalars --------------------------------------------------------------------------------- */
 static bool mismatch(GlowParser *p, const GlowItem *item, const char *key, const char *expected) {
   GlowToken t = glow_item_token(p, item);
   if (key)
@@ -113,8 +111,7 @@ bool glow_item_scalar(GlowParser *p, const GlowItem *item, bool single, GlowScal
   return true;
 }
 
-/* ---- Members ----------------------------------------------------------------------------------
- */
+/* ---- Members --------------------------------------------------------------------------------- */
 static bool store_word(GlowParser *p, const GlowMember *m, const GlowItem *item, void *to) {
   const GlowEnumDesc *e = m->enumeration;
   const char *s = p->text + item->offset;

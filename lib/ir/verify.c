@@ -442,9 +442,7 @@ static bool rule_body(Verifier *v, GlowFunction *f) {
 typedef bool FunctionRule(Verifier *v, GlowFunction *f);
 static FunctionRule *const function_rules[] = {rule_signature, rule_with, rule_body};
 
-/* ---- Calls
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- Calls ----------------------------------------------------------------------------------- */
 /* A depth-first walk over calls with a stack of its own: a chain of calls may be long. */
 typedef struct CallFrame {
   GlowFunction *function;
@@ -488,9 +486,7 @@ static void verify_calls_from(Verifier *v, GlowFunction *f, GlowMap *marks) {
   }
 }
 
-/* ---- Modules
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- Modules --------------------------------------------------------------------------------- */
 static void verify_storage(Verifier *v) {
   v->seen = glow_map_create(v->scratch);
   for (GlowStorage *s = v->module->first_storage; s && !v->ctx->too_many_errors; s = s->next) {

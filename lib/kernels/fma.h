@@ -30,8 +30,7 @@ static inline float glow_fmaf_soft(float a, float b, float c) {
   return (float)glow_double_from_bits(u);
 }
 
-/* ---- double, in integers ----------------------------------------------------------------------
- */
+/* ---- double, in integers --------------------------------------------------------------------- */
 
 typedef struct GlowWide {
   uint64_t hi, lo;
@@ -135,8 +134,7 @@ static inline double glow_fma_soft(double a, double b, double c) {
   return (d.hi | d.lo) ? glow_wide_round(d, e, less ? sc : sp) : 0.0;
 }
 
-/* ---- What kernels call ------------------------------------------------------------------------
- */
+/* ---- What kernels call ----------------------------------------------------------------------- */
 
 static inline float glow_fmaf(float a, float b, float c) {
 #if GLOW_HAS_FMA

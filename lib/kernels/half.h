@@ -14,8 +14,7 @@
 #include "kernels/bits.h"
 #include "ops/kind.h"
 
-/* ---- float16: 1 sign, 5 exponent, 10 mantissa bits --------------------------------------------
- */
+/* ---- float16: 1 sign, 5 exponent, 10 mantissa bits ------------------------------------------- */
 
 static inline uint16_t glow_half_from_float(float v) {
   uint32_t u = glow_float_bits(v), sign = u >> 16 & 0x8000u, a = u & 0x7fffffffu;
@@ -37,8 +36,7 @@ static inline float glow_half_to_float(uint16_t h) {
   return glow_float_from_bits(sign | r);
 }
 
-/* ---- bfloat16: the upper half of a float ------------------------------------------------------
- */
+/* ---- bfloat16: the upper half of a float ----------------------------------------------------- */
 
 static inline uint16_t glow_bfloat_from_float(float v) {
   uint32_t u = glow_float_bits(v);
@@ -51,8 +49,7 @@ static inline float glow_bfloat_to_float(uint16_t h) {
   return glow_float_from_bits((u & 0x7fffffffu) > 0x7f800000u ? u | 0x400000u : u);
 }
 
-/* ---- From double ------------------------------------------------------------------------------
- */
+/* ---- From double ----------------------------------------------------------------------------- */
 
 /* Rounds to odd: truncates, and sets the last bit if anything was cut off. */
 static inline float glow_float_odd(double v) {
@@ -73,8 +70,7 @@ static inline uint16_t glow_bfloat_from_double(double v) {
   return glow_bfloat_from_float(glow_float_odd(v));
 }
 
-/* ---- float8 and float4 ------------------------------------------------------------------------
- */
+/* ---- float8 and float4 ----------------------------------------------------------------------- */
 
 /* A format of at most 8 bits. With `infinite` the largest exponent holds infinities and NaNs;
  * otherwise every pattern is a number but `nan` (compared without its sign, or with it where

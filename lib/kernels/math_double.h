@@ -199,8 +199,7 @@ static inline double glow_erf(double x) {
   return a > 1.0 ? glow_copysign(1.0 - glow_erfc_large(t), x) : glow_erf_small(x);
 }
 
-/* ---- Pow --------------------------------------------------------------------------------------
- */
+/* ---- Pow ------------------------------------------------------------------------------------- */
 
 /* log(x) as a sum of two doubles, to about 64 bits. x is positive, finite and not 0. */
 static inline double glow_log_sum(double x, double *rest) {

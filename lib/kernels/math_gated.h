@@ -13,8 +13,7 @@ static inline double glow_two_sum(double a, double b, double *rest) {
   return s;
 }
 
-/* ---- Hyperbolic functions ----------------------------------------------------------------------
- */
+/* ---- Hyperbolic functions -------------------------------------------------------------------- */
 
 /* e^a / 2 for a >= 0, which overflows later than e^a. */
 static inline double glow_half_exp(double a) {
@@ -46,8 +45,7 @@ static inline double glow_atanh(double x) {
   return glow_copysign(0.5 * glow_log1p(y), x);
 }
 
-/* ---- Activations -------------------------------------------------------------------------------
- */
+/* ---- Activations ----------------------------------------------------------------------------- */
 
 static inline double glow_softplus(double x) {
   return (x > 0 ? x : 0.0) + glow_log1p(glow_exp(-glow_fabs(x)));
@@ -137,8 +135,7 @@ static inline double glow_gelu_tanh(double x) {
   return x < 0 ? x * (h / d) * h : x / d;
 }
 
-/* ---- Functions of float ------------------------------------------------------------------------
- */
+/* ---- Functions of float ---------------------------------------------------------------------- */
 
 #define GLOW_MATH_FROM_DOUBLE(name)                                                                \
   static inline float glow_##name##f(float x) { return (float)glow_##name((double)x); }

@@ -13,8 +13,7 @@
 #define GLOW_PIO2_LO 0x1.1a62633145c07p-54
 #define GLOW_TWO_OVER_PI 0x1.45f306dc9c883p-1
 
-/* ---- Reduction of double ---------------------------------------------------------------------
- */
+/* ---- Reduction of double --------------------------------------------------------------------- */
 
 /* 64 zeros, then the bits of 2 / pi after the point. */
 static const uint64_t glow_two_over_pi_bits[21] = {
@@ -92,8 +91,7 @@ static inline GlowAngle glow_angle(double a) {
                      (uint32_t)(glow_double_bits(shifted) & 3)};
 }
 
-/* ---- Sine, cosine, tangent of double -----------------------------------------------------------
- */
+/* ---- Sine, cosine, tangent of double --------------------------------------------------------- */
 
 static inline double glow_sin_kernel(double x, double lo) {
   double z = x * x, cube = z * x, p = 0x1.5e10cbe4b1161p-33;
@@ -139,8 +137,7 @@ static inline double glow_tan(double x) {
   return glow_copysign(1.0, x) * (t.quarters & 1 ? -c / s : s / c);
 }
 
-/* ---- Sine, cosine, tangent of float ------------------------------------------------------------
- */
+/* ---- Sine, cosine, tangent of float ---------------------------------------------------------- */
 
 static const uint32_t glow_two_over_pi_words[7] = {
     0xa2f9836eu, 0x4e441529u, 0xfc2757d1u, 0xf534ddc0u, 0xdb629599u, 0x3c439041u, 0xfe5163abu,
@@ -209,8 +206,7 @@ static inline float glow_tanf(float x) {
   return a < __builtin_inff() ? r : x - x;
 }
 
-/* ---- Inverse functions -------------------------------------------------------------------------
- */
+/* ---- Inverse functions ----------------------------------------------------------------------- */
 
 /* (asin(s) / s - 1) for z = s^2 <= 1/4. */
 static inline double glow_asin_part(double z) {

@@ -56,8 +56,7 @@ GlowValue *glow_expand_3(GlowExpand *e, GlowOp op, GlowValue *x, GlowValue *y, G
   return glow_then3(e->b, op, x, y, z);
 }
 
-/* ---- Comparisons and logic ----------------------------------------------------------------------
- */
+/* ---- Comparisons and logic ------------------------------------------------------------------- */
 GlowValue *glow_expand_greater(GlowExpand *e, GlowValue *x, GlowValue *y) {
   return glow_expand_2(e, GLOW_OP_LESS, y, x);
 }
@@ -88,8 +87,7 @@ GlowValue *glow_expand_not_equal(GlowExpand *e, GlowValue *x, GlowValue *y) {
   return glow_expand_not(e, glow_expand_2(e, GLOW_OP_EQUAL, x, y));
 }
 
-/* ---- Bits ---------------------------------------------------------------------------------------
- */
+/* ---- Bits ------------------------------------------------------------------------------------ */
 /* x | y = x + y - (x & y). */
 GlowValue *glow_expand_bit_or(GlowExpand *e, GlowValue *x, GlowValue *y) {
   GlowValue *sum = glow_expand_2(e, GLOW_OP_ADD, x, y);
@@ -108,8 +106,7 @@ GlowValue *glow_expand_bit_not(GlowExpand *e, GlowValue *x) {
   return glow_expand_2(e, GLOW_OP_SUB, negated, glow_expand_number(e, 1));
 }
 
-/* ---- Arithmetic ---------------------------------------------------------------------------------
- */
+/* ---- Arithmetic ------------------------------------------------------------------------------ */
 /* -0 - x is -x for zeros of both signs too. */
 GlowValue *glow_expand_negate(GlowExpand *e, GlowValue *x) {
   double zero = glow_kind_is_float(e->kind) ? -0.0 : 0;

@@ -146,8 +146,7 @@ bool glow_lower_qlinear_conv(GlowBuilder *b, const GlowNode *n, GlowValue **resu
   return results[0] != NULL;
 }
 
-/* ---- DynamicQuantizeLinear --------------------------------------------------------------------
- */
+/* ---- DynamicQuantizeLinear ------------------------------------------------------------------- */
 
 static GlowValue *reduced(GlowBuilder *b, GlowOp op, GlowValue *x) {
   /* All reductions have the same members. */

@@ -3,8 +3,7 @@
 #include "lower/lower.h"
 #include "ops/lower.h"
 
-/* ---- Blocks of channels ------------------------------------------------------------------------
- */
+/* ---- Blocks of channels ---------------------------------------------------------------------- */
 
 /* Reshape to `dims`, Transpose by `perm`, then Reshape to the type of n's result. */
 static bool through_six_axes(GlowBuilder *b, const GlowNode *n, const GlowDim *dims,
@@ -41,8 +40,7 @@ bool glow_lower_space_to_depth(GlowBuilder *b, const GlowNode *n, GlowValue **re
   return through_six_axes(b, n, (GlowDim[]){x->dims[0], c, h, side, w, side}, perm, results);
 }
 
-/* ---- CenterCropPad -----------------------------------------------------------------------------
- */
+/* ---- CenterCropPad --------------------------------------------------------------------------- */
 
 bool glow_lower_center_crop_pad(GlowBuilder *b, const GlowNode *n, GlowValue **results) {
   const GlowType *x = glow_node_in(n, 0)->type, *y = n->results[0].type;

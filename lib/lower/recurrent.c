@@ -11,8 +11,7 @@
 #include "lower/recurrent.h"
 #include "ops/lower.h"
 
-/* ---- Pieces ------------------------------------------------------------------------------------
- */
+/* ---- Pieces ---------------------------------------------------------------------------------- */
 
 static GlowValue *ints(const GlowCellRule *r, const char *what, const int64_t *values,
                        uint32_t count) {
@@ -87,8 +86,7 @@ static GlowValue *running_steps(const GlowCellRule *r, GlowValue *lengths) {
   return glow_then2(b, GLOW_OP_RESHAPE, runs, ints(r, "column", last, 3));
 }
 
-/* ---- Before the loop ---------------------------------------------------------------------------
- */
+/* ---- Before the loop ------------------------------------------------------------------------- */
 
 static bool begin(GlowCellRule *r, GlowBuilder *b, const GlowNode *n) {
   *r = (GlowCellRule){.b = b, .n = n, .r = glow_recurrent_of(glow_node_desc(n), n->members)};
@@ -197,8 +195,7 @@ static bool read_weights(const GlowCellRule *r, uint32_t direction, bool reverse
   return w->input && w->r && (!r->running || w->running);
 }
 
-/* ---- The loop ----------------------------------------------------------------------------------
- */
+/* ---- The loop -------------------------------------------------------------------------------- */
 
 /* Fills the body; its parameters are the step, the condition, and the states. */
 static bool build_body(const GlowCellRule *r, GlowBlock *body, const GlowCellWeights *w) {
@@ -260,8 +257,7 @@ static bool run_direction(const GlowCellRule *r, uint32_t direction, GlowValue *
   return *y != NULL;
 }
 
-/* ---- Results -----------------------------------------------------------------------------------
- */
+/* ---- Results --------------------------------------------------------------------------------- */
 
 /* One value per direction with a new axis for the directions at `axis`, in the order that the
  * results have; `perm` is what batch_first makes of it. */

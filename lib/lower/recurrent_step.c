@@ -1,8 +1,7 @@
 /* One step of a recurrent cell as nodes: activations, gates, and the new state. */
 #include "lower/recurrent.h"
 
-/* ---- Activations -------------------------------------------------------------------------------
- */
+/* ---- Activations ----------------------------------------------------------------------------- */
 
 static GlowValue *scalar(GlowBuilder *b, const GlowValue *x, float v) {
   return glow_build_scalar(b, x->type->kind, (double)v);
@@ -56,8 +55,7 @@ static GlowValue *cell_function(GlowBuilder *b, GlowValue *x, GlowCellFunction f
   return NULL;
 }
 
-/* ---- One step ----------------------------------------------------------------------------------
- */
+/* ---- One step -------------------------------------------------------------------------------- */
 
 /* Activation `index` of a direction; what a gate gets is clipped. */
 static GlowValue *activate(const GlowCellRule *r, GlowBuilder *b, const GlowCellWeights *w,

@@ -42,8 +42,7 @@ static GlowValue *shaped(GlowBuilder *b, const GlowNode *n, GlowValue *v, const 
   return glow_then2(b, GLOW_OP_RESHAPE, v, glow_constant_ints(b->module, n, "shape", shape, rank));
 }
 
-/* ---- Windows -----------------------------------------------------------------------------------
- */
+/* ---- Windows --------------------------------------------------------------------------------- */
 
 /* a * Cos(turns * t). */
 static GlowValue *wave(GlowBuilder *b, double a, double turns, GlowValue *t) {
@@ -72,8 +71,7 @@ bool glow_lower_cosine_window(GlowBuilder *b, const GlowNode *n, GlowValue **res
   return results[0] != NULL;
 }
 
-/* ---- MelWeightMatrix ---------------------------------------------------------------------------
- */
+/* ---- MelWeightMatrix ------------------------------------------------------------------------- */
 
 /* log(1 + f / 700): mel up to a factor. */
 static GlowValue *to_mel(GlowBuilder *b, const GlowNode *n, GlowValue *hertz) {
@@ -134,8 +132,7 @@ bool glow_lower_mel_weight_matrix(GlowBuilder *b, const GlowNode *n, GlowValue *
   return results[0] != NULL;
 }
 
-/* ---- STFT --------------------------------------------------------------------------------------
- */
+/* ---- STFT ------------------------------------------------------------------------------------ */
 
 /* The extent of axis 0 or 1, i64<>. */
 static GlowValue *extent(GlowBuilder *b, const GlowNode *n, GlowValue *v, uint32_t axis) {

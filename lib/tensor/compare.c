@@ -204,8 +204,7 @@ void glow_compare_print(GlowText *out, const char *name, const GlowTensor *want,
   glow_text_putc(out, '\n');
 }
 
-/* ---- Equality of bits --------------------------------------------------------------------------
- */
+/* ---- Equality of bits ------------------------------------------------------------------------ */
 
 static bool same_number(GlowKind kind, const void *a, int64_t i, const void *b, int64_t k) {
   uint64_t x = glow_element_bits(kind, a, i), y = glow_element_bits(kind, b, k);

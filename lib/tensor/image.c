@@ -43,8 +43,7 @@ bool glow_pixels_allocate(GlowPixels *p, uint64_t width, uint64_t height, uint32
 
 static void release_pixels(void *p) { free(((GlowPixels *)p)->data); }
 
-/* ---- Sampling ----------------------------------------------------------------------------------
- */
+/* ---- Sampling -------------------------------------------------------------------------------- */
 
 typedef struct Window {
   const GlowPixels *pixels;
@@ -88,8 +87,7 @@ static double resample(const Window *w, uint32_t x, uint32_t y, uint32_t c) {
   return top * (1 - fy) + bottom * fy;
 }
 
-/* ---- The tensor --------------------------------------------------------------------------------
- */
+/* ---- The tensor ------------------------------------------------------------------------------ */
 
 static Window crop_window(const GlowPixels *p, double fraction) {
   Window w = {.pixels = p, .width = p->width, .height = p->height};

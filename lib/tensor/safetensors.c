@@ -185,8 +185,7 @@ static bool on_token(void *user, const GlowJsonToken *t) {
   }
 }
 
-/* ---- From records to entries -------------------------------------------------------------------
- */
+/* ---- From records to entries ----------------------------------------------------------------- */
 
 static GlowKind kind_from_dtype(const char *dtype) {
   for (int k = 0; k < GLOW_KIND_COUNT; k++)
@@ -281,8 +280,7 @@ bool glow_safetensors_index(GlowContext *ctx, GlowBlob *blob, const char *name, 
   return ok;
 }
 
-/* ---- Writing -----------------------------------------------------------------------------------
- */
+/* ---- Writing --------------------------------------------------------------------------------- */
 
 bool glow_safetensors_can_hold(const GlowType *type) {
   return glow_type_is_static(type) && glow_kind_info[type->kind].safetensors != NULL;

@@ -13,8 +13,7 @@ static bool is_string(const GlowTensor *t) {
   return glow_type_is_tensor(t->type) && t->type->kind == GLOW_KIND_STRING;
 }
 
-/* ---- Lifetime ----------------------------------------------------------------------------------
- */
+/* ---- Lifetime -------------------------------------------------------------------------------- */
 
 GlowTensor *glow_tensor_create(GlowContext *ctx, const GlowType *type) {
   int64_t bytes = 0;
@@ -160,8 +159,7 @@ void glow_tensor_set_string(GlowContext *ctx, GlowTensor *t, int64_t index, cons
   memcpy((char *)t->data + (size_t)at * sizeof string, &string, sizeof string);
 }
 
-/* ---- Elements ----------------------------------------------------------------------------------
- */
+/* ---- Elements -------------------------------------------------------------------------------- */
 
 int64_t glow_tensor_elements(const GlowTensor *t) {
   return glow_type_is_tensor(t->type) ? glow_type_elements(t->type) : t->count;

@@ -48,8 +48,7 @@ static const GlowType *intern(GlowContext *ctx, const GlowType *t) {
   return &entry->type;
 }
 
-/* ---- Constructors ------------------------------------------------------------------------------
- */
+/* ---- Constructors ---------------------------------------------------------------------------- */
 
 static void set_dims(GlowType *t, uint32_t rank, const GlowDim *dims) {
   memset(t->dims, 0, sizeof t->dims);
@@ -160,8 +159,7 @@ const char *glow_type_check_dims(GlowKind kind, uint32_t rank, const GlowDim *di
   return NULL;
 }
 
-/* ---- Questions ---------------------------------------------------------------------------------
- */
+/* ---- Questions ------------------------------------------------------------------------------- */
 
 bool glow_type_is_static(const GlowType *t) {
   if (t->cls != GLOW_TYPE_TENSOR || t->unranked)
@@ -227,8 +225,7 @@ int64_t glow_type_bytes(const GlowType *t) {
   return __builtin_mul_overflow(n, bits / 8, &bytes) ? -1 : bytes;
 }
 
-/* ---- Fit, meet and join ------------------------------------------------------------------------
- */
+/* ---- Fit, meet and join ---------------------------------------------------------------------- */
 
 /* More contradictory, then more claiming, wins. */
 static GlowFit worse(GlowFit a, GlowFit b) {
@@ -378,8 +375,7 @@ const GlowType *glow_type_join(GlowContext *ctx, const GlowType *a, const GlowTy
   return intern(ctx, &t);
 }
 
-/* ---- Text --------------------------------------------------------------------------------------
- */
+/* ---- Text ------------------------------------------------------------------------------------ */
 
 static bool is_name_char(char c) {
   return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' ||

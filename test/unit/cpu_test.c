@@ -20,8 +20,7 @@ static int64_t div_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 static bool same(float a, float b) { return (a != a && b != b) || memcmp(&a, &b, sizeof a) == 0; }
 
-/* ---- Programs from text
- * ---------------------------------------------------------------------------- */
+/* ---- Programs from text ---------------------------------------------------------------------- */
 
 static GlowFunction *parse(GlowContext *ctx, GlowText *text) {
   size_t size = text->size;
@@ -49,8 +48,7 @@ static void release(GlowBindings *b) {
   b->count = 0;
 }
 
-/* ---- Convolution against a plain loop
- * --------------------------------------------------------------- */
+/* ---- Convolution against a plain loop -------------------------------------------------------- */
 
 typedef struct Conv {
   int64_t n, ic, oc, ih, iw, kh, kw, sh, sw, dh, dw, pt, pl, pb, pr, oh, ow;
@@ -226,8 +224,7 @@ static void check_conv(const Conv *c, const GlowIsa *isa, unsigned number) {
   glow_context_destroy(ctx);
 }
 
-/* ---- Relayout, copy, stacks
- * ------------------------------------------------------------------------ */
+/* ---- Relayout, copy, stacks ------------------------------------------------------------------ */
 
 /* Plain to blocked, element-wise in the blocked layout, a copy, and back. */
 static void check_movement(const GlowIsa *isa, unsigned number) {
@@ -278,8 +275,7 @@ static void check_movement(const GlowIsa *isa, unsigned number) {
   glow_context_destroy(ctx);
 }
 
-/* ---- Machine code
- * ----------------------------------------------------------------------------------- */
+/* ---- Machine code ---------------------------------------------------------------------------- */
 
 /* What the innermost loops with FMAs look like. */
 typedef struct HotLoops {

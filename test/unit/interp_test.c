@@ -10,8 +10,7 @@
 #include "test/unit/failing_malloc.h"
 #include "test/unit/unit.h"
 
-/* ---- Helpers
- * --------------------------------------------------------------------------------------- */
+/* ---- Helpers --------------------------------------------------------------------------------- */
 
 static char messages[8192];
 static unsigned errors, error_line;
@@ -130,8 +129,7 @@ static void fails(const char *text, const char *part, unsigned line) {
   end(&r);
 }
 
-/* ---- Inputs and outputs
- * ---------------------------------------------------------------------------- */
+/* ---- Inputs and outputs ---------------------------------------------------------------------- */
 
 static void test_bindings(void) {
   Run r = begin(
@@ -180,8 +178,7 @@ static void test_save(void) {
   end(&r);
 }
 
-/* ---- Control flow
- * ---------------------------------------------------------------------------------- */
+/* ---- Control flow ---------------------------------------------------------------------------- */
 
 static void test_control(void) {
   PRINTS("declare { constant @n : i64<> = 6  constant @a : i64<> = 0  constant @b : i64<> = 1 }\n"
@@ -229,8 +226,7 @@ static void test_depth(void) {
   fails(text, "nest more than 64 deep", 64);
 }
 
-/* ---- Sequences, optionals, strings
- * ----------------------------------------------------------------- */
+/* ---- Sequences, optionals, strings ----------------------------------------------------------- */
 
 static void test_sequences(void) {
   PRINTS("declare { constant @x : float<3 x 2> = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]\n"
@@ -264,8 +260,7 @@ static void test_sequences(void) {
         "the sequence is empty", 4);
 }
 
-/* ---- Errors at run time
- * ------------------------------------------------------------------------------ */
+/* ---- Errors at run time ---------------------------------------------------------------------- */
 
 static void test_errors(void) {
   fails("declare { variable @i : i64<2> = [1, 5]  constant @x : float<3> = [1.0, 2.0, 3.0] }\n"
@@ -287,8 +282,7 @@ static void test_errors(void) {
         "extent 2 of axis 1 breaks the claim that it is 3", 5);
 }
 
-/* ---- Programs
- * ---------------------------------------------------------------------------------------- */
+/* ---- Programs -------------------------------------------------------------------------------- */
 
 /* Two ways to say the same; their outputs must have the same bits. */
 static void same_results(const char *a, const char *b) {
@@ -375,8 +369,7 @@ static void test_programs(void) {
          "y", "[0, 1, 2]");
 }
 
-/* ---- Element-wise operators against an oracle
- * -------------------------------------------------------- */
+/* ---- Element-wise operators against an oracle ------------------------------------------------ */
 
 static void test_broadcast(void) {
   Run r = begin("declare { variable @a : float<2 x 1 x 3 x 5> = random {kind = uniform, low = "
@@ -444,8 +437,7 @@ static void test_softmax(void) {
   end(&r);
 }
 
-/* ---- Both compilations of the kernels
- * ----------------------------------------------------------------- */
+/* ---- Both compilations of the kernels -------------------------------------------------------- */
 
 /* Two NaNs are equal, whatever their bits; n elements of kind k. */
 static bool same_row(GlowKind k, const void *a, const void *b, int n) {
@@ -561,8 +553,7 @@ static void test_kernel_tables(void) {
         memcmp(y[0], y[1], M * S * sizeof(float)) == 0);
 }
 
-/* ---- The floating point environment
- * -------------------------------------------------------------------- */
+/* ---- The floating point environment ---------------------------------------------------------- */
 
 static void test_float_mode(void) {
   Run r = begin(
@@ -576,8 +567,7 @@ static void test_float_mode(void) {
   end(&r);
 }
 
-/* ---- Storage
- * ------------------------------------------------------------------------------------------- */
+/* ---- Storage --------------------------------------------------------------------------------- */
 
 static void test_chain(void) {
   enum { LINKS = 20000 };
@@ -605,8 +595,7 @@ static void test_single_nodes(void) {
   end(&r);
 }
 
-/* ---- Failing allocations
- * -------------------------------------------------------------------------------- */
+/* ---- Failing allocations --------------------------------------------------------------------- */
 
 static void test_out_of_memory(void) {
   static const char text[] = "declare { constant @n : i64<> = 2  constant @x : float<2 x 3> = "

@@ -20,8 +20,7 @@ static uint64_t draw(void) {
 }
 static double unit(void) { return (double)(draw() >> 11) * 0x1p-53; }
 
-/* ---- Buffers
- * --------------------------------------------------------------------------------------- */
+/* ---- Buffers --------------------------------------------------------------------------------- */
 
 static size_t size_of(GlowKind k) {
   static const uint8_t bits[] = {
@@ -100,8 +99,7 @@ static bool same_bits(const GlowBuf *a, const GlowBuf *b) {
   return memcmp(a->data, b->data, (size_t)glow_buf_elements(a) * size_of(a->kind)) == 0;
 }
 
-/* ---- Convolution
- * ----------------------------------------------------------------------------------- */
+/* ---- Convolution ----------------------------------------------------------------------------- */
 
 typedef struct Conv {
   GlowKind kind;
@@ -246,8 +244,7 @@ static void test_padding(void) {
   free(y[0].data);
 }
 
-/* ---- Blocked layouts
- * ------------------------------------------------------------------------------- */
+/* ---- Blocked layouts ------------------------------------------------------------------------- */
 
 static GlowBuf make_blocked(int64_t n, int64_t c, int64_t h, int64_t w, int64_t block) {
   GlowBuf b = make(GLOW_KIND_FLOAT, 1, DIMS(n * ((c + block - 1) / block) * h * w * block));
@@ -311,8 +308,7 @@ static void test_blocked_convolution(void) {
       free(back[0].data);
 }
 
-/* ---- MatMul
- * ---------------------------------------------------------------------------------------- */
+/* ---- MatMul ---------------------------------------------------------------------------------- */
 
 static void mat_mul_case(GlowKind kind, int64_t rows, int64_t depth, int64_t columns) {
   GlowBuf in[2] = {make(kind, 3, DIMS(2, rows, depth)), make(kind, 2, DIMS(depth, columns))};
@@ -357,8 +353,7 @@ static void test_mat_mul(void) {
   CHECK(r[0] == (int8_t)(10006 & 255));
 }
 
-/* ---- Pooling
- * ---------------------------------------------------------------------------------------- */
+/* ---- Pooling --------------------------------------------------------------------------------- */
 
 static void test_pools(void) {
   float x[16] = {1, 5, NAN, 2, 5, 5, 0, -0.0f, -1, -2, -3, -4, 7, INFINITY, 7, 7};
@@ -407,8 +402,7 @@ static void test_ceil_mode(void) {
   CHECK(RUN(max_pool, &m, out, in) == GLOW_RUN_OK && y[0] == 4 && y[1] == 9);
 }
 
-/* ---- Reductions
- * ------------------------------------------------------------------------------------- */
+/* ---- Reductions ------------------------------------------------------------------------------ */
 
 /* The lanes rule, written down once more: lane l is the chain of elements l, l + 16, ... */
 static float lanes_sum(const float *x, int64_t n) {
@@ -496,8 +490,7 @@ static void test_other_reductions(void) {
   free(in[1].data), free(none[0].data), free(one[0].data), free(small[0].data), free(sum[0].data);
 }
 
-/* ---- Selection
- * -------------------------------------------------------------------------------------- */
+/* ---- Selection ------------------------------------------------------------------------------- */
 
 static void test_selection(void) {
   float x[8] = {3, NAN, -0.0f, 0.0f, 7, 7, INFINITY, -1};
@@ -546,8 +539,7 @@ static void test_dynamic(void) {
   CHECK(some[0] == 0 && some[2] == 3 && some[3] == 2);
 }
 
-/* ---- Movement
- * --------------------------------------------------------------------------------------- */
+/* ---- Movement -------------------------------------------------------------------------------- */
 
 static void test_movement(void) {
   int16_t x[24], y[24];
@@ -612,8 +604,7 @@ static void test_pads(void) {
   CHECK(RUN(pad, &m, out, in) == GLOW_RUN_OK && y[0] == 2 && y[1] == 3 && y[2] == 9 && y[3] == 9);
 }
 
-/* ---- Casts and quantization
- * -------------------------------------------------------------------------- */
+/* ---- Casts and quantization ------------------------------------------------------------------ */
 
 #define CAST(FROM, from_type, value, TO, to_type)                                                  \
   (a[0] = (GlowBuf){.data = &(from_type){value}, .kind = GLOW_KIND_##FROM},                        \
@@ -660,8 +651,7 @@ static void test_quantization(void) {
   CHECK(RUN(dequantize, &m, to, out) == GLOW_RUN_OK && back[1] == 1.0f && back[2] == -63.5f);
 }
 
-/* ---- Functions
- * --------------------------------------------------------------------------------------- */
+/* ---- Functions ------------------------------------------------------------------------------- */
 
 /* Errors in ULP of float against long double, which must hold more than 53 bits to be of use. */
 static double ulp_error(float got, long double exact) {
@@ -747,8 +737,7 @@ static void test_fma(void) {
   CHECK(wrong == 0);
 }
 
-/* ---- Random numbers
- * ---------------------------------------------------------------------------------- */
+/* ---- Random numbers -------------------------------------------------------------------------- */
 
 static void test_random(void) {
   /* Known answer of Philox4x32-10 for an all-zero key and counter (Random123's kat_vectors). */

@@ -52,8 +52,7 @@ static bool prints(const GlowTensor *t, GlowContext *ctx, const char *want) {
   return same;
 }
 
-/* ---- Narrow floats -----------------------------------------------------------------------------
- */
+/* ---- Narrow floats --------------------------------------------------------------------------- */
 
 /* The slow reference: the value of a pattern by its definition. */
 static double slow_value(uint32_t bits, int exponent_bits, int mantissa_bits, int bias) {
@@ -189,8 +188,7 @@ static void test_small_floats(void) {
       CHECK(!"float8e8m0 round trip");
 }
 
-/* ---- Types -------------------------------------------------------------------------------------
- */
+/* ---- Types ----------------------------------------------------------------------------------- */
 
 static void test_kinds(void) {
   CHECK(glow_kind_from_name("bfloat16", 8) == GLOW_KIND_BFLOAT16);
@@ -339,8 +337,7 @@ static void test_layouts(GlowContext *ctx) {
   glow_tensor_free(b);
 }
 
-/* ---- Tensors -----------------------------------------------------------------------------------
- */
+/* ---- Tensors --------------------------------------------------------------------------------- */
 
 static double stored(GlowContext *ctx, GlowKind kind, GlowScalar v) {
   GlowTensor *t = glow_tensor_create(ctx, glow_type_scalar(ctx, kind));
@@ -457,8 +454,7 @@ static void test_printing(GlowContext *ctx) {
   glow_text_release(&text);
 }
 
-/* ---- Comparison --------------------------------------------------------------------------------
- */
+/* ---- Comparison ------------------------------------------------------------------------------ */
 
 static GlowTensor *floats(GlowContext *ctx, int64_t n, const float *v) {
   GlowTensor *t = glow_tensor_create(ctx, type_of(ctx, GLOW_KIND_FLOAT, 1, n, 0, 0, 0));
@@ -503,8 +499,7 @@ static void test_compare(GlowContext *ctx) {
   glow_tensor_free(want);
 }
 
-/* ---- Random numbers ----------------------------------------------------------------------------
- */
+/* ---- Random numbers -------------------------------------------------------------------------- */
 
 static void test_random(GlowContext *ctx) {
   const uint32_t zero[4] = {0}, ones[4] = {UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX};
@@ -552,8 +547,7 @@ static void test_random(GlowContext *ctx) {
   glow_tensor_free(t);
 }
 
-/* ---- Files -------------------------------------------------------------------------------------
- */
+/* ---- Files ----------------------------------------------------------------------------------- */
 
 static void test_npy(GlowContext *ctx) {
   static const GlowKind kinds[] = {GLOW_KIND_FLOAT, GLOW_KIND_I64, GLOW_KIND_BOOL,
@@ -716,8 +710,7 @@ static void test_safetensors_headers(GlowContext *ctx) {
   CHECK(header_says(ctx, "{\"a\":" GOOD, "malformed header"));
 }
 
-/* ---- Pictures ----------------------------------------------------------------------------------
- */
+/* ---- Pictures -------------------------------------------------------------------------------- */
 
 static GlowTensor *picture(GlowContext *ctx, const void *data, size_t size,
                            const GlowImageOptions *o) {
@@ -839,8 +832,7 @@ static void test_pnm(GlowContext *ctx) {
     CHECK(!picture(ctx, bad[i], strlen(bad[i]), &o));
 }
 
-/* ---- Running out of memory ---------------------------------------------------------------------
- */
+/* ---- Running out of memory ------------------------------------------------------------------- */
 
 /* Uses most of the library once. Owns what it makes through defers, as callers must. */
 static void use_everything(GlowContext *ctx, void *arg) {

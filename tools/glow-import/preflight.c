@@ -28,8 +28,7 @@ typedef struct Report {
 
 static const char *const support_names[] = {"native", "lowered", "reference kernel", "unsupported"};
 
-/* ---- Gathering ---------------------------------------------------------------------------------
- */
+/* ---- Gathering ------------------------------------------------------------------------------- */
 
 static void count_kind(Report *r, const GlowType *t) {
   while (t->cls == GLOW_TYPE_SEQ || t->cls == GLOW_TYPE_OPT)
@@ -95,8 +94,7 @@ static bool gather(Report *r) {
   return r->uses.unread > 0 || gather_cost(r);
 }
 
-/* ---- Text --------------------------------------------------------------------------------------
- */
+/* ---- Text ------------------------------------------------------------------------------------ */
 
 static void put_placeholders(GlowText *out, const Report *r, bool written) {
   for (const GlowStorage *s = r->m->first_storage; s; s = s->next)
@@ -146,8 +144,7 @@ static void put_text(GlowText *out, const Report *r) {
   glow_text_printf(out, "\n%zu nodes, %zu unsupported\n", r->nodes, r->uses.unread);
 }
 
-/* ---- JSON --------------------------------------------------------------------------------------
- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
 static void json_str(GlowText *out, const char *key, const char *value) {
   glow_json_string(out, key, strlen(key));

@@ -14,8 +14,7 @@ enum { NTRAITS = sizeof trait_names / sizeof *trait_names };
 static const char *const member_type_names[] = {"bool", "u32",  "i64",    "float", "str",
                                                 "kind", "type", "symbol", "scalar"};
 
-/* ---- Kinds -------------------------------------------------------------------------------------
- */
+/* ---- Kinds ----------------------------------------------------------------------------------- */
 
 static void unknown_kind(const OpFile *file, Name n) {
   GLOW_VEC(const char *) all = {0};
@@ -79,8 +78,7 @@ static void check_enums(OpFile *file) {
   }
 }
 
-/* ---- Ports -------------------------------------------------------------------------------------
- */
+/* ---- Ports ----------------------------------------------------------------------------------- */
 
 static int port_index(const Ports *ports, GlowStr name) {
   for (uint32_t i = 0; i < ports->count; i++)
@@ -179,8 +177,7 @@ static void check_ports(const OpFile *file, OpDecl *op) {
   check_side(file, op, &op->out, true);
 }
 
-/* ---- Members -----------------------------------------------------------------------------------
- */
+/* ---- Members --------------------------------------------------------------------------------- */
 
 static bool lit_fits(const MemberDecl *m, const Lit *lit) {
   const char *s = lit->text.text;
@@ -255,8 +252,7 @@ static void check_member(const OpFile *file, const OpDecl *op, MemberDecl *m) {
              did_you_mean(file->ctx, m->type.text, all.data, all.count));
 }
 
-/* ---- Traits ------------------------------------------------------------------------------------
- */
+/* ---- Traits ---------------------------------------------------------------------------------- */
 
 static bool want_args(const OpFile *file, const Call *c, uint32_t count) {
   if (c->args.count == count)
@@ -339,8 +335,7 @@ static void check_traits(const OpFile *file, OpDecl *op) {
                "the trait 'lower' and the clause 'lower hook' go together");
 }
 
-/* ---- Rules -------------------------------------------------------------------------------------
- */
+/* ---- Rules ----------------------------------------------------------------------------------- */
 
 static void check_infer(const OpFile *file, OpDecl *op) {
   static const char *const rules[] = {"same", "broadcast", "free", "none", "hook"};

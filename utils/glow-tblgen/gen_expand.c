@@ -36,8 +36,7 @@ typedef struct Reader {
   bool failed;
 } Reader;
 
-/* ---- Reading -----------------------------------------------------------------------------------
- */
+/* ---- Reading --------------------------------------------------------------------------------- */
 
 static void next(Reader *r) {
   static const char *const pairs[] = {"<=", ">=", "==", "!=", "&&", "||"};
@@ -197,8 +196,7 @@ static Expr *read_expr(Reader *r) {
   return e;
 }
 
-/* ---- Which operators stand for what -------------------------------------------------------------
- */
+/* ---- Which operators stand for what ---------------------------------------------------------- */
 
 /* The body of op as one expression, if it is a single assignment of the result. */
 static Expr *sole_expression(const OpFile *file, const OpDecl *op) {
@@ -232,8 +230,7 @@ static const OpDecl *find_atom(const OpFile *file, const Expr *like) {
   return NULL;
 }
 
-/* ---- Writing ------------------------------------------------------------------------------------
- */
+/* ---- Writing --------------------------------------------------------------------------------- */
 
 typedef struct Writer {
   const OpFile *file;

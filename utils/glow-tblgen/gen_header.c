@@ -70,8 +70,7 @@ void gen_header(const OpFile *file, GlowText *out) {
                       "extern const uint32_t glow_op_nodes, glow_op_instrs;\n\n#endif\n");
 }
 
-/* ---- The table ---------------------------------------------------------------------------------
- */
+/* ---- The table ------------------------------------------------------------------------------- */
 
 static void table_ports(const OpDecl *op, const Ports *ports, const char *side, GlowText *out) {
   static const char *const types[] = {"ANY", "VAR", "KIND", "SEQ", "OPT"};

@@ -58,8 +58,7 @@ static void guard(GlowText *out, const char *name) {
   glow_text_printf(out, "#ifndef GLOW_OPS_%s_H\n#define GLOW_OPS_%s_H\n\n", name, name);
 }
 
-/* ---- Inference and verification ----------------------------------------------------------------
- */
+/* ---- Inference and verification -------------------------------------------------------------- */
 
 void gen_infer_header(const OpFile *file, GlowText *out) {
   gen_head(out, "Inference and verification hooks.");
@@ -107,8 +106,7 @@ void gen_infer(const OpFile *file, GlowText *out) {
         "glow_macs_", out);
 }
 
-/* ---- Rewrites ----------------------------------------------------------------------------------
- */
+/* ---- Rewrites -------------------------------------------------------------------------------- */
 
 void gen_lower_header(const OpFile *file, GlowText *out) {
   gen_head(out, "Lowering rules.");
@@ -188,8 +186,7 @@ void gen_irgen(const OpFile *file, GlowText *out) {
   table(file, irgen_hook, "GlowIrgenFn *const glow_irgen_hooks[GLOW_OP_COUNT]", "glow_irgen_", out);
 }
 
-/* ---- Kernels -----------------------------------------------------------------------------------
- */
+/* ---- Kernels --------------------------------------------------------------------------------- */
 
 /* Freestanding: kernels include it. */
 void gen_kernels_header(const OpFile *file, GlowText *out) {

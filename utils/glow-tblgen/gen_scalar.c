@@ -136,8 +136,7 @@ void gen_scalar(const OpFile *file, GlowText *out) {
   glow_text_puts(out, "\n#pragma GCC diagnostic pop\n\n#endif\n");
 }
 
-/* ---- Rows --------------------------------------------------------------------------------------
- */
+/* ---- Rows ------------------------------------------------------------------------------------ */
 
 /* One element of input i: from the local that holds a constant, or from memory with its stride. */
 static void row_operand(const OpFile *file, const OpDecl *op, uint32_t i, int k, GlowText *out) {

@@ -5,8 +5,7 @@
 
 #include "tblgen.h"
 
-/* ---- Check -------------------------------------------------------------------------------------
- */
+/* ---- Check ----------------------------------------------------------------------------------- */
 
 static void check_target(const OpFile *file, OnnxRow *row) {
   GLOW_VEC(const char *) all = {0};
@@ -74,8 +73,7 @@ void onnx_check(OpFile *file) {
   }
 }
 
-/* ---- Generate ----------------------------------------------------------------------------------
- */
+/* ---- Generate -------------------------------------------------------------------------------- */
 
 void gen_onnx_header(const OpFile *file, GlowText *out) {
   gen_head(out, "Hooks of the ONNX importer.");

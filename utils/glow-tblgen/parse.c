@@ -132,8 +132,7 @@ void ops_parse(OpFile *file, const GlowSource *source, bool map) {
   glow_defer_pop(file->ctx, &defer, true);
 }
 
-/* ---- Actions -----------------------------------------------------------------------------------
- */
+/* ---- Actions --------------------------------------------------------------------------------- */
 
 void parse_kinds(Parser *p, Name name, Names parts) {
   KindsDecl *d = GLOW_NEW(p->file->arena, KindsDecl);

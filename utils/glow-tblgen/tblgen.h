@@ -100,8 +100,7 @@ typedef struct OpDecl {
   GLOW_VEC(GlowInplace) same_kind; /* verify same_kind(A, B); numbers count outputs, then inputs */
 } OpDecl;
 
-/* ---- onnx.map ----------------------------------------------------------------------------------
- */
+/* ---- onnx.map -------------------------------------------------------------------------------- */
 
 typedef struct OnnxDomain {
   Name name, newest;

@@ -58,8 +58,7 @@ void glow_cpu_destroy(GlowCpuProgram *p) {
 
 static void destroy_fn(void *p) { glow_cpu_destroy(p); }
 
-/* ---- One run ------------------------------------------------------------------------------------
- */
+/* ---- One run --------------------------------------------------------------------------------- */
 
 /* The buffers of one run. Tensors that the run writes are its own until they are handed out. */
 typedef struct Run {

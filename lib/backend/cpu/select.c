@@ -10,8 +10,7 @@
 
 #define ALIGN 64
 
-/* ---- Views --------------------------------------------------------------------------------------
- */
+/* ---- Views ----------------------------------------------------------------------------------- */
 
 static bool fail(GlowSelect *s, const char *why) {
   s->why = why;
@@ -77,8 +76,7 @@ bool glow_select_view(GlowSelect *s, const GlowValue *v, GlowView *view) {
   return true;
 }
 
-/* ---- Operands of bodies -------------------------------------------------------------------------
- */
+/* ---- Operands of bodies ---------------------------------------------------------------------- */
 
 /* The block of a logical axis, or -1. */
 static int block_of(const GlowType *t, uint32_t axis) {
@@ -122,8 +120,7 @@ bool glow_select_operand(GlowSelect *s, const GlowView *to, const GlowView *from
   return true;
 }
 
-/* ---- The plan -----------------------------------------------------------------------------------
- */
+/* ---- The plan -------------------------------------------------------------------------------- */
 
 static bool select_instruction(GlowSelect *s, const GlowNode *n) {
   switch (n->op) {

@@ -3,8 +3,7 @@
 #include "backend/interp/interp_internal.h"
 #include "ops/values.h"
 
-/* ---- If
- * -------------------------------------------------------------------------------------------- */
+/* ---- If -------------------------------------------------------------------------------------- */
 
 static bool truth(const GlowTensor *t) { return glow_tensor_get_int(t, 0) != 0; }
 
@@ -24,8 +23,7 @@ GlowStatus glow_value_if(GlowWalk *w, const GlowNode *n, GlowTensor *const *in, 
   return glow_walk_block(w, b, out) ? GLOW_OK : GLOW_BAD_INPUT;
 }
 
-/* ---- Stacking
- * -------------------------------------------------------------------------------------- */
+/* ---- Stacking -------------------------------------------------------------------------------- */
 
 /* An empty list that tensors are appended to; every element becomes a slice of a result. */
 static GlowTensor *new_list(GlowContext *ctx) {
@@ -61,8 +59,7 @@ static GlowTensor *stack_list(const GlowNode *n, uint32_t result, const GlowTens
   return glow_tensors_join(n, list->items, list->count, axis, true);
 }
 
-/* ---- Loop
- * ------------------------------------------------------------------------------------------ */
+/* ---- Loop ------------------------------------------------------------------------------------ */
 
 /* What iterations share: state that is carried, and lists of slices. */
 typedef struct Iterations {
@@ -164,8 +161,7 @@ GlowStatus glow_value_loop(GlowWalk *w, const GlowNode *n, GlowTensor *const *in
   return ok ? GLOW_OK : GLOW_BAD_INPUT;
 }
 
-/* ---- Scan
- * ------------------------------------------------------------------------------------------ */
+/* ---- Scan ------------------------------------------------------------------------------------ */
 
 static int64_t listed(GlowArray a, uint32_t i) {
   return i < a.count ? glow_array_at(a, int64_t, i) : 0;
@@ -233,8 +229,7 @@ GlowStatus glow_value_scan(GlowWalk *w, const GlowNode *n, GlowTensor *const *in
   return ok ? GLOW_OK : GLOW_BAD_INPUT;
 }
 
-/* ---- Call
- * ------------------------------------------------------------------------------------------ */
+/* ---- Call ------------------------------------------------------------------------------------ */
 
 GlowStatus glow_value_call(GlowWalk *w, const GlowNode *n, GlowTensor *const *in,
                            GlowTensor **out) {

@@ -11,8 +11,7 @@ typedef union RowMemory {
   int64_t integer[GLOW_ROW_BLOCK];
 } RowMemory;
 
-/* ---- The kind to compute in --------------------------------------------------------------------
- */
+/* ---- The kind to compute in ------------------------------------------------------------------ */
 
 static bool is_variable(const GlowPort *p) { return p->type == GLOW_PORT_VAR; }
 
@@ -46,8 +45,7 @@ static GlowKind compute_kind(const GlowOpDesc *d, const GlowRow *rows, uint32_t 
   return first ? first->kind : GLOW_KIND_COUNT;
 }
 
-/* ---- Conversions of rows ------------------------------------------------------------------------
- */
+/* ---- Conversions of rows --------------------------------------------------------------------- */
 
 static void load_as(const GlowRow *r, int64_t n, GlowKind to, RowMemory *m) {
   RowMemory t;
@@ -87,8 +85,7 @@ static void store_as(const GlowRow *r, int64_t n, GlowKind from, const RowMemory
   }
 }
 
-/* ---- Rows and buffers ---------------------------------------------------------------------------
- */
+/* ---- Rows and buffers ------------------------------------------------------------------------ */
 
 /* Where of elements that nothing computes with: strings, complex numbers, packed and small kinds.
  */

@@ -7,8 +7,7 @@
 
 #include "ir/infer.h"
 
-/* ---- Messages
- * ------------------------------------------------------------------------------------ */
+/* ---- Messages -------------------------------------------------------------------------------- */
 
 static const char *op_name(const GlowNode *n) {
   const GlowOpDesc *d = glow_node_desc(n);
@@ -81,8 +80,7 @@ void glow_report_run_error(const GlowNode *n, GlowRunError e, const GlowCall *ca
   }
 }
 
-/* ---- Types
- * --------------------------------------------------------------------------------------- */
+/* ---- Types ----------------------------------------------------------------------------------- */
 
 /* The type of result i as inferred, in the layout of the claim; NULL after a diagnostic. */
 static const GlowType *checked(const GlowNode *n, uint32_t i, const GlowType *t) {
@@ -133,8 +131,7 @@ bool glow_exec_types(const GlowNode *n, const GlowTensor *const *in, const GlowT
   return ok;
 }
 
-/* ---- Kernels
- * ------------------------------------------------------------------------------------- */
+/* ---- Kernels --------------------------------------------------------------------------------- */
 
 void glow_scratch_release(void *scratch) {
   GlowScratch *s = scratch;
@@ -268,8 +265,7 @@ bool glow_exec_kernel(const GlowNode *n, const GlowKernels *k, GlowCall *call,
   return ok;
 }
 
-/* ---- Nodes
- * ---------------------------------------------------------------------------------------- */
+/* ---- Nodes ----------------------------------------------------------------------------------- */
 
 const GlowTensor *glow_tensor_aligned(GlowContext *ctx, const GlowTensor *t, GlowTensor **copy) {
   *copy = NULL;
@@ -347,18 +343,18 @@ static bool run_on_tensors(const GlowNode *n, const GlowKernels *k, const GlowTe
   bool strings = n->nresults > 0 && has_strings(types[0]);
   if (n->op == GLOW_OP_CAST && (strings || has_strings(in[0]->type)))
     return glow_cast_strings(n, in[0], out[0]);
-  if (!glow_exec_kernel(n, k, &call, scratch)) {
-    for (uint32_t i = 0; strings && i < n->nresults; i++)
-      memset(out[i]->data, 0, out[i]->bytes);
-    return false;
-  }
+  bool ok = glow_exec_kernel(n, k, &call, scratch);
+  for (uint32_t i = 0; ok && i < n->nresults; i++)
+    ok = glow_type_is_static(types[i]) || shrink(n, i, out[i], &outs[i]);
   for (uint32_t i = 0; i < n->nresults; i++) {
-    if (has_strings(out[i]->type))
+    if (!has_strings(out[i]->type))
+      continue;
+    if (ok)
       glow_tensor_own_strings(ctx, out[i]);
-    if (!glow_type_is_static(types[i]) && !shrink(n, i, out[i], &outs[i]))
-      return false;
+    else /* borrowed ones must not be freed */
+      memset(out[i]->data, 0, out[i]->bytes);
   }
-  return true;
+  return ok;
 }
 
 bool glow_exec_node(const GlowNode *n, const GlowKernels *k, const GlowTensor *const *in,

@@ -4,8 +4,7 @@
 
 #include <stdlib.h>
 
-/* ---- Lists of tensors
- * ----------------------------------------------------------------------------- */
+/* ---- Lists of tensors ------------------------------------------------------------------------ */
 
 static void release_list(void *list) {
   GlowTensorList *l = list;
@@ -22,8 +21,7 @@ void glow_tensor_list_end(GlowContext *ctx, GlowTensorList *l) {
   glow_defer_pop(ctx, &l->defer, true);
 }
 
-/* ---- Walks
- * ---------------------------------------------------------------------------------------- */
+/* ---- Walks ----------------------------------------------------------------------------------- */
 
 void glow_walk_begin(GlowWalk *w, GlowModule *m, GlowScratch *scratch) {
   *w = (GlowWalk){.ctx = m->ctx, .kernels = glow_kernels_best(), .scratch = scratch};
@@ -90,8 +88,7 @@ bool glow_walk_enter(GlowWalk *w, const GlowNode *n) {
   return false;
 }
 
-/* ---- Values
- * ---------------------------------------------------------------------------------------- */
+/* ---- Values ---------------------------------------------------------------------------------- */
 
 /* The node of block b that contains n, n itself if it stands there; NULL if none does. */
 static const GlowNode *ancestor_in(const GlowBlock *b, const GlowNode *n) {
@@ -153,8 +150,7 @@ const GlowTensor *glow_walk_get(GlowWalk *w, const GlowValue *v) {
   return s->tensor;
 }
 
-/* ---- Nodes
- * ----------------------------------------------------------------------------------------- */
+/* ---- Nodes ----------------------------------------------------------------------------------- */
 
 /* Save takes effect at the end of its function. */
 static bool save(GlowWalk *w, const GlowNode *n, const GlowTensor *value) {
@@ -290,8 +286,7 @@ bool glow_walk_block(GlowWalk *w, GlowBlock *b, GlowTensor **results) {
   return !end || take_results(w, end, results);
 }
 
-/* ---- Functions
- * ------------------------------------------------------------------------------------- */
+/* ---- Functions ------------------------------------------------------------------------------- */
 
 /* Callers go on seeing what they saw: the value that a Save replaces moves to them. */
 static void keep_for_callers(GlowWalk *w, GlowFrame *f, GlowStorage *s, GlowTensor *old) {

@@ -8,8 +8,7 @@
 #include "backend/interp/kernel_table.h"
 #include "kernels/ref/ref.h"
 
-/* ---- Buffers (buf.c) ----------------------------------------------------------------------------
- */
+/* ---- Buffers (buf.c) ------------------------------------------------------------------------- */
 
 GlowBuf glow_buf_absent(void);
 /* A dense buffer of a static tensor type (bounds count as extents) in its layout. */
@@ -33,8 +32,7 @@ typedef struct GlowRowLoop {
 bool glow_row_loop_init(GlowRowLoop *l, GlowBuf *const *bufs, uint32_t count);
 bool glow_row_loop_next(GlowRowLoop *l);
 
-/* ---- Element-wise operators (elementwise.c) and scalar bodies (body.c)
- * --------------------------- */
+/* ---- Element-wise operators (elementwise.c) and scalar bodies (body.c) ----------------------- */
 
 /* A row of elements in memory: of a kind, with a stride of 0 or more elements. */
 typedef struct GlowRow {
@@ -56,8 +54,7 @@ bool glow_elementwise(const GlowKernels *k, GlowOp op, const void *members, Glow
 bool glow_body_run(GlowContext *ctx, const GlowKernels *k, const GlowBlock *block, GlowBuf *outs,
                    uint32_t nouts, GlowBuf *const *ins, uint32_t nins);
 
-/* ---- One operator (exec.c)
- * ------------------------------------------------------------------------ */
+/* ---- One operator (exec.c) ------------------------------------------------------------------- */
 
 /* Memory that kernels ask for; grows, and is used again. */
 typedef struct GlowScratch {
@@ -98,8 +95,7 @@ GlowTensor *glow_tensors_join(const GlowNode *n, GlowTensor *const *parts, uint3
 /* Cast to or from string. */
 bool glow_cast_strings(const GlowNode *n, const GlowTensor *in, GlowTensor *out);
 
-/* ---- Storage during a run (storage.c)
- * ------------------------------------------------------------ */
+/* ---- Storage during a run (storage.c) -------------------------------------------------------- */
 
 /* What a run has in a storage: a bound input (borrowed) or what was written (owned). Indexed by
  * the id of the storage's value; tensor NULL: its initial value. */
@@ -118,8 +114,7 @@ const GlowTensor *glow_cells_read(GlowCells *c, GlowStorage *s);
 /* Takes t. Returns the value it replaces if that was owned, else NULL. */
 GlowTensor *glow_cells_write(GlowCells *c, const GlowStorage *s, GlowTensor *t);
 
-/* ---- Walks over graphs (graph.c)
- * ----------------------------------------------------------------- */
+/* ---- Walks over graphs (graph.c) ------------------------------------------------------------- */
 
 /* A value while it is needed. */
 typedef struct GlowSlot {
@@ -198,8 +193,7 @@ bool glow_walk_lowered(GlowWalk *w, const GlowNode *n, const GlowTensor *const *
                        GlowTensor **out);
 void glow_lowered_release(GlowWalk *w);
 
-/* ---- Runs as a whole (run.c, program.c)
- * ---------------------------------------------------------- */
+/* ---- Runs as a whole (run.c, program.c) ------------------------------------------------------ */
 
 /* IEEE defaults: rounding to nearest, denormals kept. Restores what was, at the pop. */
 typedef struct GlowFloatMode {

@@ -43,8 +43,7 @@ static void release(void *program) {
   glow_arena_destroy(p->arena);
 }
 
-/* ---- Buffers
- * --------------------------------------------------------------------------------------- */
+/* ---- Buffers --------------------------------------------------------------------------------- */
 
 static void *aligned_memory(Program *p, int64_t bytes) {
   void *m = aligned_alloc(64, glow_align64((size_t)bytes + 1));
@@ -190,8 +189,7 @@ static GlowBuf kernel_buf(Program *p, const Buffer *b) {
   return k;
 }
 
-/* ---- Extents that are known at run time
- * ------------------------------------------------------------ */
+/* ---- Extents that are known at run time ------------------------------------------------------ */
 
 static bool all_static(const GlowNode *n) {
   for (uint32_t i = 0; i < n->noperands; i++)
@@ -282,8 +280,7 @@ static bool set_extents(Program *p, const GlowNode *n, Buffer *const *operands) 
   return ok;
 }
 
-/* ---- Instructions
- * ---------------------------------------------------------------------------------- */
+/* ---- Instructions ---------------------------------------------------------------------------- */
 
 static bool run_expect_shape(Program *p, const GlowNode *n) {
   const GlowExpectShapeMembers *m = n->members;
@@ -369,8 +366,7 @@ static bool run_plain(Program *p, const GlowNode *n) {
   return ok;
 }
 
-/* ---- Control
- * --------------------------------------------------------------------------------------- */
+/* ---- Control --------------------------------------------------------------------------------- */
 
 static int64_t read_int(Program *p, const GlowValue *v) {
   GlowBuf b = kernel_buf(p, buffer_of(p, v));
@@ -437,8 +433,7 @@ static bool run_block(Program *p, GlowBlock *b) {
   return true;
 }
 
-/* ---- Programs
- * -------------------------------------------------------------------------------------- */
+/* ---- Programs -------------------------------------------------------------------------------- */
 
 /* Tensors of bounded storage take the extents that were written. */
 static void finish_storage(Program *p) {

@@ -5,8 +5,7 @@
 #include <fenv.h>
 #include <stdlib.h>
 
-/* ---- The floating point environment
- * ---------------------------------------------------------------- */
+/* ---- The floating point environment ---------------------------------------------------------- */
 
 _Static_assert(sizeof(fenv_t) <= sizeof((GlowFloatMode){0}.saved), "room for the environment");
 
@@ -28,8 +27,7 @@ void glow_float_mode_leave(GlowContext *ctx, GlowFloatMode *m) {
   glow_defer_pop(ctx, &m->defer, true);
 }
 
-/* ---- What a function touches
- * ----------------------------------------------------------------------- */
+/* ---- What a function touches ----------------------------------------------------------------- */
 
 typedef struct GlowAccess {
   bool read, written;
@@ -90,8 +88,7 @@ static void survey(GlowSurvey *s, GlowFunction *f) {
     glow_block_walk(s->functions.data[i]->body, visit, s);
 }
 
-/* ---- Inputs
- * ------------------------------------------------------------------------------------------ */
+/* ---- Inputs ---------------------------------------------------------------------------------- */
 
 static GlowTensor *find_input(const GlowBindings *inputs, GlowStr name) {
   for (uint32_t i = 0; inputs && i < inputs->count; i++)
@@ -143,8 +140,7 @@ static bool bind_params(GlowFunction *f, const GlowBindings *inputs, GlowTensor 
   return ok;
 }
 
-/* ---- Outputs
- * ----------------------------------------------------------------------------------------- */
+/* ---- Outputs --------------------------------------------------------------------------------- */
 
 static void add_output(GlowContext *ctx, GlowBindings *outputs, GlowStr name, GlowTensor *t) {
   GlowBinding b = {name, t};
@@ -167,8 +163,7 @@ static void collect(GlowModule *m, GlowCells *cells, GlowBindings *outputs) {
   }
 }
 
-/* ---- Runs
- * -------------------------------------------------------------------------------------------- */
+/* ---- Runs ------------------------------------------------------------------------------------ */
 
 typedef struct GlowRunCall {
   GlowFunction *function;
@@ -246,8 +241,7 @@ GlowStatus glow_interp_run(GlowFunction *f, const GlowBindings *inputs, GlowBind
   return status != GLOW_OK || r.ok ? status : GLOW_BAD_INPUT;
 }
 
-/* ---- Single nodes
- * ------------------------------------------------------------------------------------ */
+/* ---- Single nodes ---------------------------------------------------------------------------- */
 
 typedef struct Silence {
   GlowContext *ctx;

@@ -2,8 +2,7 @@
 #include "backend/interp/interp_internal.h"
 #include "ops/values.h"
 
-/* ---- Parts of tensors
- * ------------------------------------------------------------------------------ */
+/* ---- Parts of tensors ------------------------------------------------------------------------ */
 
 static bool has_strings(const GlowType *t) {
   return glow_type_is_tensor(t) && t->kind == GLOW_KIND_STRING;
@@ -99,8 +98,7 @@ GlowTensor *glow_tensors_join(const GlowNode *n, GlowTensor *const *parts, uint3
   return out;
 }
 
-/* ---- Sequences
- * ------------------------------------------------------------------------------------- */
+/* ---- Sequences ------------------------------------------------------------------------------- */
 
 /* A sequence or optional of n's result type that will be out[0]. */
 static GlowTensor *new_container(const GlowNode *n, GlowTensor **out) {
@@ -245,8 +243,7 @@ GlowStatus glow_value_concat_from_sequence(GlowWalk *w, const GlowNode *n, GlowT
   return out[0] ? GLOW_OK : GLOW_BAD_INPUT;
 }
 
-/* ---- Optionals
- * ------------------------------------------------------------------------------------- */
+/* ---- Optionals ------------------------------------------------------------------------------- */
 
 GlowStatus glow_value_optional(GlowWalk *w, const GlowNode *n, GlowTensor *const *in,
                                GlowTensor **out) {

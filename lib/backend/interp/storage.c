@@ -4,8 +4,7 @@
 
 #include <stdlib.h>
 
-/* ---- Initializers
- * ---------------------------------------------------------------------------------- */
+/* ---- Initializers ---------------------------------------------------------------------------- */
 
 static GlowLoc loc_of(const GlowStorage *s) {
   GlowLoc loc = s->src;
@@ -138,8 +137,7 @@ const GlowTensor *glow_storage_value(GlowStorage *s) {
   return t;
 }
 
-/* ---- Cells
- * ------------------------------------------------------------------------------------------ */
+/* ---- Cells ----------------------------------------------------------------------------------- */
 
 void glow_cells_begin(GlowContext *ctx, GlowCells *c, const GlowModule *m) {
   c->count = m->next_id;

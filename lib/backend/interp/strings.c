@@ -16,8 +16,7 @@ static GlowString string_at(const GlowTensor *t, int64_t i) {
   return s;
 }
 
-/* ---- Casts
- * ----------------------------------------------------------------------------------------- */
+/* ---- Casts ----------------------------------------------------------------------------------- */
 
 static size_t format_number(char *buf, const GlowTensor *t, int64_t i) {
   const GlowKindInfo *k = &glow_kind_info[t->type->kind];
@@ -71,8 +70,7 @@ bool glow_cast_strings(const GlowNode *n, const GlowTensor *in, GlowTensor *out)
   return true;
 }
 
-/* ---- Case
- * ------------------------------------------------------------------------------------------ */
+/* ---- Case ------------------------------------------------------------------------------------ */
 
 /* Capital letters first..last are at this distance below the small ones; with distance 1 they
  * alternate, capital first. */
@@ -130,8 +128,7 @@ static void map_case(const GlowString *s, int action, char *out) {
   }
 }
 
-/* ---- StringNormalizer
- * ------------------------------------------------------------------------------ */
+/* ---- StringNormalizer ------------------------------------------------------------------------ */
 
 /* Whether s is a stop word; without case, both sides are compared in lower case. */
 static bool is_stopword(const GlowStringNormalizerMembers *m, const GlowString *s, char *a,
@@ -189,8 +186,7 @@ GlowStatus glow_value_string_normalizer(GlowWalk *w, const GlowNode *n, GlowTens
   return GLOW_OK;
 }
 
-/* ---- StringConcat, StringSplit
- * --------------------------------------------------------------------- */
+/* ---- StringConcat, StringSplit --------------------------------------------------------------- */
 
 /* The offset in t, which broadcasts to `rank` axes, of an element of the result. */
 static int64_t broadcast_offset(const GlowTensor *t, uint32_t rank, const int64_t *index) {

@@ -39,8 +39,7 @@ static bool check_is(const GlowNode *n, const GlowType *t, GlowKind kind, const 
   return glow_verify_error(n, "%s must have type %s<>", what, glow_kind_info[kind].name);
 }
 
-/* ---- If ----------------------------------------------------------------------------------------
- */
+/* ---- If -------------------------------------------------------------------------------------- */
 
 bool glow_infer_if(GlowInfer *in) {
   if (no_results(in))
@@ -74,8 +73,7 @@ bool glow_verify_if(const GlowNode *n) {
   return true;
 }
 
-/* ---- Loop --------------------------------------------------------------------------------------
- */
+/* ---- Loop ------------------------------------------------------------------------------------ */
 
 /* Whether the body keeps its condition true and the loop starts. */
 static bool always_goes_on(const GlowInfer *in, const GlowBlock *body) {
@@ -183,8 +181,7 @@ bool glow_verify_loop(const GlowNode *n) {
   return true;
 }
 
-/* ---- Scan --------------------------------------------------------------------------------------
- */
+/* ---- Scan ------------------------------------------------------------------------------------ */
 
 static bool check_counts(const GlowInfer *in, const GlowScanMembers *m, const GlowBlock *body,
                          uint32_t *states) {
@@ -283,8 +280,7 @@ bool glow_verify_scan(const GlowNode *n) {
   return true;
 }
 
-/* ---- Call and Save -----------------------------------------------------------------------------
- */
+/* ---- Call and Save --------------------------------------------------------------------------- */
 
 static uint32_t result_count(const GlowFunction *f) {
   const GlowNode *end = f->body ? glow_block_terminator(f->body) : NULL;

@@ -140,8 +140,7 @@ const char *glow_einsum_parse(GlowContext *ctx, const char *equation, const Glow
   return *r.at ? "a '-' without '>'" : implicit_result(&r, e);
 }
 
-/* ---- Inference ---------------------------------------------------------------------------------
- */
+/* ---- Inference ------------------------------------------------------------------------------- */
 
 /* The extent of every label. Within one operand a label has one extent; between operands, 1
  * broadcasts. */

@@ -6,8 +6,7 @@
 #include "ir/infer.h"
 #include "ops/infer.h"
 
-/* ---- Dims: results are as exact as can be proved -----------------------------------------------
- */
+/* ---- Dims: results are as exact as can be proved --------------------------------------------- */
 
 static inline bool glow_dim_is_exact(GlowDim d, int64_t size) {
   return d.kind == GLOW_DIM_EXACT && d.size == size;
@@ -26,15 +25,13 @@ bool glow_dim_meet(GlowDim a, GlowDim b, GlowDim *result);
 bool glow_dim_broadcast(GlowDim a, GlowDim b, GlowDim *result);
 const char *glow_dim_str(GlowContext *ctx, GlowDim d);
 
-/* ---- Types -------------------------------------------------------------------------------------
- */
+/* ---- Types ----------------------------------------------------------------------------------- */
 
 static inline bool glow_type_is_ranked(const GlowType *t) {
   return t->cls == GLOW_TYPE_TENSOR && !t->unranked;
 }
 
-/* ---- Operands and results ----------------------------------------------------------------------
- */
+/* ---- Operands and results -------------------------------------------------------------------- */
 
 static inline const GlowType *glow_infer_in(const GlowInfer *in, uint32_t i) {
   return i < in->nin ? in->in[i] : NULL;

@@ -2,8 +2,7 @@
  * GatherND, ScatterElements, ScatterND, TensorScatter, ReverseSequence. Definitions as ONNX's. */
 #include "ir/infer/hooks.h"
 
-/* ---- What they have in common ------------------------------------------------------------------
- */
+/* ---- What they have in common ---------------------------------------------------------------- */
 
 /* `a` is certainly more than `b`. */
 static bool exceeds(GlowDim a, GlowDim b) {
@@ -30,8 +29,7 @@ static bool meet_dims(const GlowInfer *in, uint32_t port, const GlowType *t, uin
   return true;
 }
 
-/* ---- Along an axis -----------------------------------------------------------------------------
- */
+/* ---- Along an axis --------------------------------------------------------------------------- */
 
 /* Indices reach no further than X along the other axes. */
 static bool within(const GlowInfer *in, const GlowType *x, const GlowType *indices, int64_t at) {
@@ -75,8 +73,7 @@ bool glow_infer_scatter_elements(GlowInfer *in) {
          meet_dims(in, GLOW_SCATTER_ELEMENTS_IN_UPDATES, updates, 0, indices->rank, dims);
 }
 
-/* ---- By vectors of indices ---------------------------------------------------------------------
- */
+/* ---- By vectors of indices ------------------------------------------------------------------- */
 
 /* The length of the vectors in Indices: -1 if it is not known, -2 after a diagnostic. */
 static int64_t vector_length(const GlowInfer *in, const GlowType *x, const GlowType *indices,
@@ -133,8 +130,7 @@ bool glow_infer_scatter_nd(GlowInfer *in) {
   return meet_dims(in, GLOW_SCATTER_ND_IN_UPDATES, updates, 0, rank, dims);
 }
 
-/* ---- Reductions of scatters --------------------------------------------------------------------
- */
+/* ---- Reductions of scatters ------------------------------------------------------------------ */
 
 /* Strings, complex and small kinds can be put, but not combined. */
 static bool check_reduction(const GlowNode *n, int reduction) {
@@ -154,8 +150,7 @@ bool glow_verify_scatter_nd(const GlowNode *n) {
   return check_reduction(n, ((const GlowScatterNDMembers *)n->members)->reduction);
 }
 
-/* ---- TensorScatter and ReverseSequence ---------------------------------------------------------
- */
+/* ---- TensorScatter and ReverseSequence ------------------------------------------------------- */
 
 /* A list with one value for each element along an axis of X. */
 static bool one_for_each(const GlowInfer *in, uint32_t port, GlowDim extent) {

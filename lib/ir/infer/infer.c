@@ -4,8 +4,7 @@
 
 #include "ir/infer/hooks.h"
 
-/* ---- Messages ----------------------------------------------------------------------------------
- */
+/* ---- Messages -------------------------------------------------------------------------------- */
 
 static void report(GlowContext *ctx, GlowLoc loc, const char *op, const char *format,
                    va_list args) {
@@ -48,8 +47,7 @@ bool glow_verify_same_kind(const GlowNode *n, const GlowValue *a, const GlowValu
                            glow_type_str(ctx, a->type), glow_type_str(ctx, b->type));
 }
 
-/* ---- Operands ----------------------------------------------------------------------------------
- */
+/* ---- Operands -------------------------------------------------------------------------------- */
 
 const int64_t *glow_infer_ints(const GlowInfer *in, uint32_t i, uint32_t *count) {
   const GlowTensor *t = glow_infer_known(in, i);
@@ -100,8 +98,7 @@ bool glow_infer_axes(const GlowInfer *in, const int64_t *axes, uint32_t count, u
   return true;
 }
 
-/* ---- Results -----------------------------------------------------------------------------------
- */
+/* ---- Results --------------------------------------------------------------------------------- */
 
 static const GlowType *without_rank(GlowContext *ctx, const GlowType *t) {
   const GlowType *r = glow_type_unranked(ctx, t->kind);
@@ -143,8 +140,7 @@ bool glow_infer_set_unknown(GlowInfer *in, uint32_t i, const GlowType *base, int
   return glow_infer_set(in, i, base, (uint32_t)rank, dims);
 }
 
-/* ---- Broadcast ---------------------------------------------------------------------------------
- */
+/* ---- Broadcast ------------------------------------------------------------------------------- */
 
 /* The one layout of all types of full rank, or NULL: smaller operands repeat along every block. */
 static const GlowLayout *common_layout(const GlowType *const *types, uint32_t count,
@@ -200,8 +196,7 @@ const GlowType *glow_infer_broadcast(GlowInfer *in, const GlowType *const *types
   return glow_type_with_layout(in->ctx, t, common_layout(types, count, rank));
 }
 
-/* ---- Running -----------------------------------------------------------------------------------
- */
+/* ---- Running --------------------------------------------------------------------------------- */
 
 static bool broadcast_rule(GlowInfer *in) {
   const char *error = NULL;

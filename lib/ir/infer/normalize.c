@@ -1,8 +1,7 @@
 /* Inference and verification of normalization and softmax. */
 #include "ir/infer/hooks.h"
 
-/* ---- Over the last axes ------------------------------------------------------------------------
- */
+/* ---- Over the last axes ---------------------------------------------------------------------- */
 
 /* Whether operand i may be absent or broadcasts to x without changing it. */
 static bool check_factor(const GlowInfer *in, uint32_t i, const GlowType *x) {
@@ -58,8 +57,7 @@ bool glow_infer_rms_normalization(GlowInfer *in) {
   return true;
 }
 
-/* ---- Along channels and along one axis ---------------------------------------------------------
- */
+/* ---- Along channels and along one axis ------------------------------------------------------- */
 
 /* Scale and Bias of `n`, if given, have an element for each channel, the extent of axis 1. */
 static bool check_channels(const GlowNode *n, uint32_t first, uint32_t last) {

@@ -8,8 +8,7 @@ static bool wrong_type(const GlowNode *n, const char *name, const GlowType *t,
                            glow_type_str(n->block->module->ctx, t), expected);
 }
 
-/* ---- QuantizeLinear, DequantizeLinear ----------------------------------------------------------
- */
+/* ---- QuantizeLinear, DequantizeLinear -------------------------------------------------------- */
 
 bool glow_infer_quantize_linear(GlowInfer *in) {
   const GlowQuantizeLinearMembers *m = in->members;
@@ -105,8 +104,7 @@ bool glow_infer_dynamic_quantize_linear(GlowInfer *in) {
   return true;
 }
 
-/* ---- Products ----------------------------------------------------------------------------------
- */
+/* ---- Products -------------------------------------------------------------------------------- */
 
 static bool product(GlowInfer *in, const GlowType *a, const GlowType *b, GlowKind kind) {
   const GlowType *base = glow_type_scalar(in->ctx, kind);

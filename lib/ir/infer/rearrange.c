@@ -2,8 +2,7 @@
  * ONNX's. */
 #include "ir/infer/hooks.h"
 
-/* ---- Blocks of channels ------------------------------------------------------------------------
- */
+/* ---- Blocks of channels ---------------------------------------------------------------------- */
 
 /* An extent divided by a block size; an error if it is no multiple. */
 static bool divide_dim(const GlowInfer *in, uint32_t axis, int64_t by, GlowDim *d) {
@@ -49,8 +48,7 @@ bool glow_infer_space_to_depth(GlowInfer *in) {
   return infer_blocks(in, ((const GlowSpaceToDepthMembers *)in->members)->blocksize, false);
 }
 
-/* ---- CenterCropPad -----------------------------------------------------------------------------
- */
+/* ---- CenterCropPad --------------------------------------------------------------------------- */
 
 bool glow_infer_center_crop_pad(GlowInfer *in) {
   const GlowCenterCropPadMembers *m = in->members;
@@ -78,8 +76,7 @@ bool glow_infer_center_crop_pad(GlowInfer *in) {
   return glow_infer_set(in, 0, x, x->rank, dims);
 }
 
-/* ---- Matrices ----------------------------------------------------------------------------------
- */
+/* ---- Matrices -------------------------------------------------------------------------------- */
 
 bool glow_infer_trilu(GlowInfer *in) {
   const GlowType *x = in->in[GLOW_TRILU_IN_X];

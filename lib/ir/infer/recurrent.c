@@ -4,8 +4,7 @@
 #include "ir/infer/recurrent.h"
 #include "ir/infer/hooks.h"
 
-/* ---- Members -----------------------------------------------------------------------------------
- */
+/* ---- Members --------------------------------------------------------------------------------- */
 
 #define READ(m)                                                                                    \
   do {                                                                                             \
@@ -76,8 +75,7 @@ GlowCellFunction glow_recurrent_function(const GlowRecurrent *r, uint32_t index)
   return f;
 }
 
-/* ---- Types -------------------------------------------------------------------------------------
- */
+/* ---- Types ----------------------------------------------------------------------------------- */
 
 /* The extents of a cell; each operand narrows them. */
 typedef struct Extents {

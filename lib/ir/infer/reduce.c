@@ -62,8 +62,7 @@ bool glow_infer_reduce_prod(GlowInfer *in) {
   return reduce(in, m->keep, m->noop);
 }
 
-/* ---- Scans -------------------------------------------------------------------------------------
- */
+/* ---- Scans ----------------------------------------------------------------------------------- */
 
 static bool scan(GlowInfer *in) {
   const GlowType *x = in->in[0];

@@ -3,8 +3,7 @@
 
 #include "ir/infer/hooks.h"
 
-/* ---- Resize ------------------------------------------------------------------------------------
- */
+/* ---- Resize ---------------------------------------------------------------------------------- */
 
 /* Operand i with elements; ONNX models give empty tensors for operands that they leave out. */
 static bool has_values(const GlowInfer *in, uint32_t i) {

@@ -2,8 +2,7 @@
  * Unsqueeze, Transpose. Definitions as ONNX's, Reshape of version 14. */
 #include "ir/infer/hooks.h"
 
-/* ---- Reshape -----------------------------------------------------------------------------------
- */
+/* ---- Reshape --------------------------------------------------------------------------------- */
 
 /* The product of what is left of X's extents after those that the result copies: a number, times
  * extents that are not exact. */
@@ -131,8 +130,7 @@ bool glow_infer_flatten(GlowInfer *in) {
   return glow_infer_set(in, 0, x, 2, dims);
 }
 
-/* ---- Squeeze, Unsqueeze ------------------------------------------------------------------------
- */
+/* ---- Squeeze, Unsqueeze ---------------------------------------------------------------------- */
 
 /* Without Axes every extent of 1 goes; one that may be 1 leaves the rank unknown. */
 static bool squeeze_all(GlowInfer *in, const GlowType *x) {
@@ -193,8 +191,7 @@ bool glow_infer_unsqueeze(GlowInfer *in) {
   return glow_infer_set(in, 0, x, rank, dims);
 }
 
-/* ---- Transpose ---------------------------------------------------------------------------------
- */
+/* ---- Transpose ------------------------------------------------------------------------------- */
 
 bool glow_infer_transpose(GlowInfer *in) {
   const GlowTransposeMembers *m = in->members;

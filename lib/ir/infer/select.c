@@ -57,8 +57,7 @@ bool glow_infer_compress(GlowInfer *in) {
   return glow_infer_set(in, 0, x, x->rank, dims);
 }
 
-/* ---- TopK --------------------------------------------------------------------------------------
- */
+/* ---- TopK ------------------------------------------------------------------------------------ */
 
 bool glow_infer_top_k(GlowInfer *in) {
   const GlowTopKMembers *m = in->members;
@@ -111,8 +110,7 @@ bool glow_infer_arg_max(GlowInfer *in) {
   return glow_infer_set(in, 0, base, rank, dims);
 }
 
-/* ---- Unique ------------------------------------------------------------------------------------
- */
+/* ---- Unique ---------------------------------------------------------------------------------- */
 
 bool glow_infer_unique(GlowInfer *in) {
   const GlowUniqueMembers *m = in->members;
@@ -140,8 +138,7 @@ bool glow_infer_unique(GlowInfer *in) {
          glow_infer_set(in, GLOW_UNIQUE_OUT_COUNTS, list, 1, &found);
 }
 
-/* ---- OneHot ------------------------------------------------------------------------------------
- */
+/* ---- OneHot ---------------------------------------------------------------------------------- */
 
 /* The extent that Depth says. */
 static bool read_depth(const GlowInfer *in, GlowDim *depth) {

@@ -61,8 +61,7 @@ bool glow_infer_sequence_length(GlowInfer *in) {
   return true;
 }
 
-/* ---- Sequences of pieces -----------------------------------------------------------------------
- */
+/* ---- Sequences of pieces --------------------------------------------------------------------- */
 
 typedef struct Pieces {
   GlowDim extent;
@@ -149,8 +148,7 @@ bool glow_infer_concat_from_sequence(GlowInfer *in) {
   return glow_infer_set(in, 0, elem, rank, dims);
 }
 
-/* ---- Optionals ---------------------------------------------------------------------------------
- */
+/* ---- Optionals ------------------------------------------------------------------------------- */
 
 bool glow_infer_optional(GlowInfer *in) {
   const GlowOptionalMembers *m = in->members;

@@ -106,8 +106,7 @@ bool glow_infer_constant_of_shape(GlowInfer *in) {
   return read_extents(in, shape, count, dims) && glow_infer_set(in, 0, base, count, dims);
 }
 
-/* ---- Range -------------------------------------------------------------------------------------
- */
+/* ---- Range ----------------------------------------------------------------------------------- */
 
 /* max(ceil((limit - start) / delta), 0). Integers are computed exactly; -1: too many or no number.
  */

@@ -2,8 +2,7 @@
  * Slice, Pad, Gather. Definitions as ONNX's. */
 #include "ir/infer/hooks.h"
 
-/* ---- Concat ------------------------------------------------------------------------------------
- */
+/* ---- Concat ---------------------------------------------------------------------------------- */
 
 bool glow_infer_concat(GlowInfer *in) {
   const GlowConcatMembers *m = in->members;
@@ -40,8 +39,7 @@ bool glow_infer_concat(GlowInfer *in) {
   return glow_infer_set(in, 0, in->in[0], first->rank, dims);
 }
 
-/* ---- Split -------------------------------------------------------------------------------------
- */
+/* ---- Split ----------------------------------------------------------------------------------- */
 
 static bool check_sizes(const GlowInfer *in, const int64_t *sizes, uint32_t count, GlowDim whole) {
   int64_t sum = 0;
@@ -98,8 +96,7 @@ bool glow_infer_split(GlowInfer *in) {
   return true;
 }
 
-/* ---- Slice -------------------------------------------------------------------------------------
- */
+/* ---- Slice ----------------------------------------------------------------------------------- */
 
 /* How many elements from start to end (exclusive) by step, after ONNX's clamping. */
 static int64_t slice_count(int64_t size, int64_t start, int64_t end, int64_t step) {
@@ -201,8 +198,7 @@ bool glow_infer_slice(GlowInfer *in) {
   return glow_infer_set(in, 0, x, x->rank, dims);
 }
 
-/* ---- Pad ---------------------------------------------------------------------------------------
- */
+/* ---- Pad ------------------------------------------------------------------------------------- */
 
 static bool pad_axis(const GlowInfer *in, uint32_t axis, int64_t begin, int64_t end, GlowDim *d) {
   const GlowPadMembers *m = in->members;
@@ -262,8 +258,7 @@ bool glow_infer_pad(GlowInfer *in) {
   return glow_infer_set(in, 0, x, x->rank, dims);
 }
 
-/* ---- Gather ------------------------------------------------------------------------------------
- */
+/* ---- Gather ---------------------------------------------------------------------------------- */
 
 bool glow_infer_gather(GlowInfer *in) {
   const GlowGatherMembers *m = in->members;

@@ -39,8 +39,7 @@ bool glow_infer_string_split(GlowInfer *in) {
          glow_infer_set(in, GLOW_STRING_SPLIT_OUT_COUNT, count, x->rank, dims);
 }
 
-/* ---- TfIdfVectorizer --------------------------------------------------------------------------
- */
+/* ---- TfIdfVectorizer ------------------------------------------------------------------------- */
 
 bool glow_infer_tf_idf_vectorizer(GlowInfer *in) {
   const GlowTfIdfVectorizerMembers *m = in->members;

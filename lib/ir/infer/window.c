@@ -63,8 +63,7 @@ static bool slide(const GlowInfer *in, const Window *w, uint32_t i, GlowDim size
   return true;
 }
 
-/* ---- Convolution -------------------------------------------------------------------------------
- */
+/* ---- Convolution ----------------------------------------------------------------------------- */
 
 static bool check_channels(const GlowInfer *in, GlowDim x, GlowDim w, GlowDim filters,
                            uint32_t group) {
@@ -147,8 +146,7 @@ bool glow_verify_convolution(const GlowNode *n) {
   return true;
 }
 
-/* ---- Pooling -----------------------------------------------------------------------------------
- */
+/* ---- Pooling --------------------------------------------------------------------------------- */
 
 /* The dims of a pooling result. */
 static bool pool(const GlowInfer *in, const GlowType *x, const Window *w, GlowArray kernels,

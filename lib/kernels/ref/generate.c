@@ -56,8 +56,7 @@ GlowRunError glow_kernel_eye_like(GlowCall *call) {
   return GLOW_RUN_OK;
 }
 
-/* ---- OneHot ------------------------------------------------------------------------------------
- */
+/* ---- OneHot ---------------------------------------------------------------------------------- */
 
 /* Element i as an index: truncated; beyond every extent if it does not fit. */
 static int64_t index_of(const GlowBuf *b, int64_t i) {
@@ -98,8 +97,7 @@ GlowRunError glow_kernel_one_hot(GlowCall *call) {
   return GLOW_RUN_OK;
 }
 
-/* ---- Range -------------------------------------------------------------------------------------
- */
+/* ---- Range ----------------------------------------------------------------------------------- */
 
 /* Sets the result's extent; SHAPE if it is more than there is room for. */
 static GlowRunError range_extent(GlowCall *call, double count) {

@@ -101,8 +101,7 @@ GlowRunError glow_kernel_random_normal(GlowCall *call) {
   return GLOW_RUN_OK;
 }
 
-/* ---- Multinomial ------------------------------------------------------------------------------
- */
+/* ---- Multinomial ----------------------------------------------------------------------------- */
 
 static double logarithm_at(const GlowBuf *x, int64_t i) {
   double v;

@@ -27,8 +27,7 @@ typedef struct GlowReduce {
   int64_t inner; /* neighbouring results behind the last reduced axis; 0: the lanes rule */
 } GlowReduce;
 
-/* ---- The results of no elements ----------------------------------------------------------------
- */
+/* ---- The results of no elements -------------------------------------------------------------- */
 
 static float identity_float(const GlowReduce *r) {
   const float inf = __builtin_inff();
@@ -51,8 +50,7 @@ static uint64_t identity_uint(const GlowReduce *r) {
   return r->op == GLOW_REDUCE_PROD ? 1 : r->op == GLOW_REDUCE_MIN ? high : 0;
 }
 
-/* ---- One body for each compute type ------------------------------------------------------------
- */
+/* ---- One body for each compute type ---------------------------------------------------------- */
 
 #define PLUS(a, b) ((a) + (b))
 #define TIMES(a, b) ((a) * (b))
@@ -116,8 +114,7 @@ static void store_uint(GlowBuf *b, int64_t at, int64_t stride, int64_t n, const 
 #define DIVIDE(v, n) glow_div_u64(wrapped_unsigned(r->x, v), (uint64_t)(n))
 #include "kernels/ref/reduce_body.inc"
 
-/* ---- Kernels -----------------------------------------------------------------------------------
- */
+/* ---- Kernels --------------------------------------------------------------------------------- */
 
 /* Bit a of the result: axis a is reduced. */
 static uint32_t reduced_axes(const GlowCall *call, bool noop) {

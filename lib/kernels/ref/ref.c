@@ -25,8 +25,7 @@ GlowRowClass glow_ref_class(const GlowBuf *b) {
   }
 }
 
-/* ---- Addresses --------------------------------------------------------------------------------
- */
+/* ---- Addresses ------------------------------------------------------------------------------- */
 
 uint32_t glow_ref_physical(const GlowBuf *b, int64_t *dims, int64_t *strides) {
   uint32_t rank = b->rank;
@@ -45,8 +44,7 @@ uint32_t glow_ref_physical(const GlowBuf *b, int64_t *dims, int64_t *strides) {
   return rank + b->nblocks;
 }
 
-/* ---- Rows -------------------------------------------------------------------------------------
- */
+/* ---- Rows ------------------------------------------------------------------------------------ */
 
 /* An integer of 1, 2 or 4 bits; low bits first. */
 static int64_t small_int(const uint8_t *p, int64_t i, uint32_t bits, bool is_signed) {

@@ -14,8 +14,7 @@
 
 #define GLOW_MAX_PHYSICAL (GLOW_MAX_RANK + 4)
 
-/* ---- Kinds ------------------------------------------------------------------------------------
- */
+/* ---- Kinds ----------------------------------------------------------------------------------- */
 
 /* The type that a kind is computed in. */
 typedef enum GlowRowClass {
@@ -30,8 +29,7 @@ uint32_t glow_ref_bits(GlowKind kind);
  * integers; UINT for unsigned ones and bool. */
 GlowRowClass glow_ref_class(const GlowBuf *b);
 
-/* ---- Addresses --------------------------------------------------------------------------------
- */
+/* ---- Addresses ------------------------------------------------------------------------------- */
 
 static inline bool glow_axis_blocked(const GlowBuf *b, uint32_t axis) {
   for (uint32_t i = 0; i < b->nblocks; i++)
@@ -74,8 +72,7 @@ typedef struct GlowRun {
   int64_t start; /* first index along the axis */
 } GlowRun;
 
-/* ---- Rows -------------------------------------------------------------------------------------
- */
+/* ---- Rows ------------------------------------------------------------------------------------ */
 
 /* n elements at data + offset + i * stride, to and from compute types. Quantized elements are
  * (x - offset) * scale as float. Integers widen; stores wrap. Float loads take any kind of class
@@ -120,8 +117,7 @@ static inline int64_t glow_ref_extent(const GlowBuf *b, uint32_t first, uint32_t
   return n;
 }
 
-/* ---- Copies -----------------------------------------------------------------------------------
- */
+/* ---- Copies ---------------------------------------------------------------------------------- */
 
 /* Copies a box of dims, offsets and strides in elements of `bits` bits, which may be less than 8.
  */

@@ -26,8 +26,7 @@ typedef struct GlowTaps {
   double *weights; /* in scratch, as many as the axis has elements */
 } GlowTaps;
 
-/* ---- The plan ----------------------------------------------------------------------------------
- */
+/* ---- The plan -------------------------------------------------------------------------------- */
 
 static double real_at(const GlowBuf *b, int64_t i) {
   double v;
@@ -106,8 +105,7 @@ static bool plan(const GlowCall *call, GlowResizePlan *p) {
   return true;
 }
 
-/* ---- Coordinates -------------------------------------------------------------------------------
- */
+/* ---- Coordinates ----------------------------------------------------------------------------- */
 
 /* v / scale. */
 static double unscaled(const GlowResizePlan *p, const GlowResizeAxis *a, double v) {
@@ -174,8 +172,7 @@ static int64_t nearest(const GlowResizePlan *p, const GlowResizeAxis *a, int64_t
   return limited(r, a->in);
 }
 
-/* ---- Weights -----------------------------------------------------------------------------------
- */
+/* ---- Weights --------------------------------------------------------------------------------- */
 
 /* The filter at distance d. */
 static double filter(const GlowResizeMembers *m, double d) {
@@ -232,8 +229,7 @@ static void resize_axis(const GlowResizePlan *p, const GlowResizeAxis *a, const 
   }
 }
 
-/* ---- The kernel --------------------------------------------------------------------------------
- */
+/* ---- The kernel ------------------------------------------------------------------------------ */
 
 /* The largest tensor between X and Y. */
 static size_t most_elements(const GlowBuf *x, const GlowBuf *y) {

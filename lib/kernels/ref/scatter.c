@@ -6,8 +6,7 @@
 
 enum { GLOW_SCATTER_ROW = 64 };
 
-/* ---- Combining ---------------------------------------------------------------------------------
- */
+/* ---- Combining ------------------------------------------------------------------------------- */
 
 /* out[to + i] = out[to + i] op in[from + i], for up to GLOW_SCATTER_ROW elements. */
 #define COMBINE(NAME, T, LOAD, STORE, ADD, MUL, MAXIMUM, MINIMUM)                                  \
@@ -61,8 +60,7 @@ static void put(int op, GlowBuf *out, int64_t to, const GlowBuf *in, int64_t fro
   }
 }
 
-/* ---- Kernels -----------------------------------------------------------------------------------
- */
+/* ---- Kernels --------------------------------------------------------------------------------- */
 
 GlowRunError glow_kernel_scatter_elements(GlowCall *call) {
   const GlowScatterElementsMembers *m = call->members;

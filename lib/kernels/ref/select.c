@@ -26,8 +26,7 @@ GlowRunError glow_kernel_arg_max(GlowCall *call) {
   return GLOW_RUN_OK;
 }
 
-/* ---- TopK --------------------------------------------------------------------------------------
- */
+/* ---- TopK ------------------------------------------------------------------------------------ */
 
 static bool key_follows(const void *keys, int64_t i, int64_t j) {
   return ((const uint64_t *)keys)[i] < ((const uint64_t *)keys)[j];
@@ -79,8 +78,7 @@ GlowRunError glow_kernel_top_k(GlowCall *call) {
   return GLOW_RUN_OK;
 }
 
-/* ---- NonZero and Compress ----------------------------------------------------------------------
- */
+/* ---- NonZero and Compress -------------------------------------------------------------------- */
 
 /* A string is zero if it is empty, a complex number if both parts are. */
 static bool is_nonzero(const GlowBuf *x, int64_t at) {

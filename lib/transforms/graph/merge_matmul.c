@@ -122,7 +122,8 @@ static bool merge_users(Context *ctx, GlowValue *x, uint32_t shared) {
     if (u == &u->user->operands[shared] && is_candidate(ctx, u->user, shared) &&
         glow_block_function(u->user->block) == ctx->run->function)
       glow_vec_push(ctx->run->arena, &all.nodes, u->user);
-  qsort(all.nodes.data, all.nodes.count, sizeof *all.nodes.data, by_order);
+  if (all.nodes.count)
+    qsort(all.nodes.data, all.nodes.count, sizeof *all.nodes.data, by_order);
   for (uint32_t i = 0; i < all.nodes.count;) {
     /* A run of products that belong together; others in between end it. */
     Group g = {.run = ctx->run, .shared = shared};
