@@ -10,8 +10,9 @@ Each file beside this one holds a family. An oracle is a generator of cases:
             x = g.tensor(kind, g.shape())          # specials are in it: ±0, NaN, inf, denormals, ties
             yield Case([x], [Result(kind, np.logaddexp(0, x.wide()))], ulps=2)
 
-A Case is one node `%r... = OP(inputs) {members}`. An input is a Tensor (given at run time), a
-Tensor with .const() (an inline constant), or None (absent). A Result is a kind and the expected
+A Case is one node `%r... = OP(inputs) {members}`, or the lines of `body`, which calls its inputs $0,
+$1, ... and its results %r0, %r1, ... An input is a Tensor (given at run time), a Tensor with
+.const() (an inline constant), or None (absent). A Result is a kind and the expected
 values, in double or better; `scale` is S of docs/Numerics, the expression over absolute values, where
 the error of a sum is judged by c*u*S. Integers, booleans and strings are compared exactly, and so
 is everything with ulps=0. Each case runs on the graph walker and, unless graph_only, as a program
@@ -89,6 +90,8 @@ def round_to(kind, values):
     r = np.where(finite, np.rint(np.where(finite, v, 0) / step) * step, v)
     over = np.nan if kind != "bfloat16" and kind != "float8e5m2" else np.inf
     r = np.where(np.abs(r) > top, np.copysign(over, r), r)
+    if kind.endswith("fnuz"):
+        r = r + 0.0  # there is no -0
     return r.astype(np.float32)
 
 
@@ -125,14 +128,15 @@ class Result:
 
 
 class Case:
-    """One node, or `body` lines of text around `{inputs}`, with what it must give; see above."""
+    """One node, or the lines of `body`, with what must come out; see above."""
 
     def __init__(self, inputs, results=(), members="", ulps=None, error=None, graph_only=False,
-                 annotate=False, run_args=()):
+                 annotate=False, run_args=(), body=()):
         self.inputs, self.results, self.members = inputs, list(results), members
         self.ulps, self.error, self.graph_only = ulps, error, graph_only
         self.annotate = annotate  # the node's result types must be written (infer says "free")
         self.run_args = list(run_args)
+        self.body = list(body)
 
 
 class Random:
@@ -282,7 +286,10 @@ def module_text(op, case):
     names = ", ".join(f"%r{i}" for i in range(max(1, len(case.results))))
     note = " : " + ", ".join(types) if case.annotate else ""
     members = f" {{{case.members}}}" if case.members else ""
-    body.append(f"{names} = {op}({', '.join(operands)}){members}{note}")
+    if case.body:
+        body += [re.sub(r"\$(\d+)", lambda m: operands[int(m[1])], line) for line in case.body]
+    else:
+        body.append(f"{names} = {op}({', '.join(operands)}){members}{note}")
     lines = ["declare {"] + ["  " + d for d in declare] + ["}", "func @main {"]
     return "\n".join(lines + ["  " + b for b in body + saves] + ["}", ""]), given
 

@@ -1,6 +1,6 @@
 /* Strings: casts to and from numbers, StringNormalizer, StringConcat, StringSplit. Case mapping
- * comes from the table below, never from a locale; it covers the Latin, Greek and Cyrillic letters
- * whose two cases are single code points at a fixed distance. */
+ * comes from the table below, never from a locale; it covers the Latin, Greek, Cyrillic and
+ * Armenian letters of living alphabets whose two cases are single code points. */
 #include "backend/interp/interp_internal.h"
 #include "ops/values.h"
 
@@ -72,32 +72,38 @@ bool glow_cast_strings(const GlowNode *n, const GlowTensor *in, GlowTensor *out)
 
 /* ---- Case ------------------------------------------------------------------------------------ */
 
-/* Capital letters first..last are at this distance below the small ones; with distance 1 they
- * alternate, capital first. */
+/* Capital letters first..last are at this distance from the small ones; with distance 1 they
+ * alternate, capital first. Both have encodings of one length. */
 static const struct {
-  uint16_t first, last, distance;
+  uint16_t first, last;
+  int16_t distance;
 } letters[] = {
-    {'A', 'Z', 32},     {0xC0, 0xD6, 32},   {0xD8, 0xDE, 32},   {0x100, 0x12E, 1},
-    {0x132, 0x136, 1},  {0x139, 0x147, 1},  {0x14A, 0x176, 1},  {0x179, 0x17D, 1},
-    {0x391, 0x3A1, 32}, {0x3A3, 0x3AB, 32}, {0x400, 0x40F, 80}, {0x410, 0x42F, 32},
-    {0x460, 0x480, 1},  {0x48A, 0x4BE, 1},  {0x4D0, 0x52E, 1},  {0x1E00, 0x1E94, 1},
+    {'A', 'Z', 32},     {0xC0, 0xD6, 32},    {0xD8, 0xDE, 32},    {0x100, 0x12E, 1},
+    {0x132, 0x136, 1},  {0x139, 0x147, 1},   {0x14A, 0x176, 1},   {0x178, 0x178, -121},
+    {0x179, 0x17D, 1},  {0x1A0, 0x1A4, 1},   {0x1AF, 0x1AF, 1},   {0x1CD, 0x1DB, 1},
+    {0x1DE, 0x1EE, 1},  {0x1F8, 0x21E, 1},   {0x222, 0x232, 1},   {0x386, 0x386, 38},
+    {0x388, 0x38A, 37}, {0x38C, 0x38C, 64},  {0x38E, 0x38F, 63},  {0x391, 0x3A1, 32},
+    {0x3A3, 0x3AB, 32}, {0x400, 0x40F, 80},  {0x410, 0x42F, 32},  {0x460, 0x480, 1},
+    {0x48A, 0x4BE, 1},  {0x4C0, 0x4C0, 15},  {0x4C1, 0x4CD, 1},   {0x4D0, 0x52E, 1},
+    {0x531, 0x556, 48}, {0x1E00, 0x1E94, 1}, {0x1EA0, 0x1EFE, 1},
 };
 
-static uint32_t change_case(uint32_t c, int action) {
+static uint32_t change_case(uint32_t code, int action) {
+  int32_t c = (int32_t)code;
   for (size_t i = 0; i < sizeof letters / sizeof *letters; i++) {
-    uint32_t first = letters[i].first, last = letters[i].last, d = letters[i].distance;
+    int32_t first = letters[i].first, last = letters[i].last, d = letters[i].distance;
     bool pairs = d == 1;
     if (action == GLOW_CASE_ACTION_LOWER && c >= first && c <= last &&
         (!pairs || (c - first) % 2 == 0))
-      return c + d;
+      return (uint32_t)(c + d);
     if (action == GLOW_CASE_ACTION_UPPER && c >= first + d && c <= last + d &&
         (!pairs || (c - first) % 2 == 1))
-      return c - d;
+      return (uint32_t)(c - d);
   }
-  return c;
+  return code;
 }
 
-/* Maps s into out, which has room for as many bytes: the two cases have encodings of one length. */
+/* Maps s into out, which has room for as many bytes. */
 static void map_case(const GlowString *s, int action, char *out) {
   for (size_t i = 0; i < s->length;) {
     const unsigned char *p = (const unsigned char *)s->data + i;
@@ -259,7 +265,8 @@ static bool next_part(GlowString *s, bool *ended, const GlowString *delimiter, b
 /* Calls for all parts of element i; returns how many there are. Stores them behind `at`, if y. */
 static int64_t split_element(GlowContext *ctx, const GlowStringSplitMembers *m, GlowString s,
                              GlowTensor *y, int64_t at) {
-  GlowString delimiter = {(char *)(uintptr_t)m->delimiter, glow_str_length(m->delimiter)}, part;
+  /* A default is no interned string. */
+  GlowString delimiter = {(char *)(uintptr_t)m->delimiter, strlen(m->delimiter)}, part;
   bool ended = false;
   int64_t count = 0;
   while (next_part(&s, &ended, &delimiter, m->maxsplit >= 0 && count == m->maxsplit, &part)) {
