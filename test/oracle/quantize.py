@@ -2,10 +2,10 @@
 says so; divisions and products of scales are done in float, as the definitions have it."""
 import numpy as np
 
-from oracle import Case, Result, Tensor, limits, oracle, round_to
+from oracle import Case, Result, Tensor, largest, limits, oracle, round_to, shape_text
 
 NARROW = ["i8", "u8", "i16", "u16", "i4", "u4", "i2", "u2"]
-FLOAT8 = ["float8e4m3fn", "float8e5m2"]
+FLOAT8 = ["float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz"]
 BYTES = ["i8", "u8"]
 
 
@@ -43,6 +43,23 @@ def quantized(kind, x, scale, zero, precision="float"):
     lo, hi = limits(kind)
     q = np.where(np.isnan(q), 0, np.clip(q, -2.0**40, 2.0**40))
     return np.clip(q + zero, lo, hi).astype(np.int64)
+
+
+@oracle("Quantize", "Dequantize")
+def typed(g, op):
+    """Both ways, with scale and offset in the type."""
+    for kind in ("i8", "u8", "i16", "i32"):
+        low, high = limits(kind)
+        scale, offset = 2.0 ** -g.integer(0, 6) * g.pick([1, 3]), g.integer(max(low, -90), min(high, 90))
+        x = g.tensor("float", g.shape())
+        q = quantized(kind, x.wide(), scale, offset)
+        to = "float" if kind == "i32" else g.pick(["float", "float16", "double"])
+        note = f"{kind}[S:{scale!r} O:{offset}]{shape_text(x.shape)}"
+        back = narrow("float", narrow("float", (q - offset).astype(np.float64)) * scale)
+        yield Case([x], [Result(to, back)], ulps=0,
+                   body=[f"%q = Quantize($0) : {note}", f"%r0 = Dequantize(%q) {{to = {to}}}"])
+    plain = [f"%r0 = {op}($0) : float<3>"]
+    yield Case([g.tensor("float", (3,))], [Result("float", [0.0] * 3)], body=plain, error=op)
 
 
 @oracle("QuantizeLinear")
@@ -152,43 +169,70 @@ def qlinear_mat_mul(g):
         yield Case([a, ascale, azero, b, bscale, bzero, yscale, yzero], [Result(kind, want)])
     two = Tensor(scale_kind, [1.0, 2.0])
     yield Case([a, ascale, azero, b, bscale, bzero, two, yzero], error="YScale has type")
+    yield Case([a, ascale, azero, b, bscale, bzero, yscale, Tensor("i8", [1, 2])],
+               error="YZero has type")
+    yield from small_float_products(g)
 
 
-def convolution(x, w, group, stride, pad):
+def small_float_products(g):
+    """Small integers, so that sums are exact; what is too large becomes the largest number."""
+    for kind in FLOAT8:
+        a, b = (g.tensor(kind, s, low=-7, high=7) for s in matrices(g))
+        a.data, b.data = np.rint(a.data), np.rint(b.data)
+        ascale, bscale = (g.tensor("float", (), low=0.01, high=9) for _ in "ab")
+        total = narrow("float", a.wide() @ b.wide()) * narrow("float", ascale.wide() * bscale.wide())
+        yscale = g.tensor("float", (), low=0.1, high=2)
+        top = largest(kind)
+        want = np.clip(narrow("float", narrow("float", total) / yscale.wide()), -top, top)
+        zero = Tensor(kind, 0.0)
+        yield Case([a, ascale, zero, b, bscale, zero, yscale, zero],
+                   [Result(kind, round_to(kind, want + 0.0))], ulps=0)
+
+
+def convolution(x, w, group, stride, pad, dilation):
     """2-D, with exact integers; `x` is padded with 0."""
     x = np.pad(x.astype(np.int64), [(0, 0), (0, 0), (pad, pad), (pad, pad)])
     w = w.astype(np.int64)
     n, c, h, wd = x.shape
-    o, ci, kh, kw = w.shape
-    y = np.zeros((n, o, (h - kh) // stride + 1, (wd - kw) // stride + 1), np.int64)
+    o, ci, k, _ = w.shape
+    reach = dilation * (k - 1) + 1
+    y = np.zeros((n, o, (h - reach) // stride + 1, (wd - reach) // stride + 1), np.int64)
     for f in range(o):
         first = f // (o // group) * ci
         for i in range(y.shape[2]):
             for j in range(y.shape[3]):
-                box = x[:, first:first + ci, i * stride:i * stride + kh, j * stride:j * stride + kw]
+                top, left = i * stride, j * stride
+                box = x[:, first:first + ci, top:top + reach:dilation, left:left + reach:dilation]
                 y[:, f, i, j] = (box * w[f]).sum((1, 2, 3))
     return y
 
 
 def windows(g):
+    """The shapes of X and W, and what `convolution` takes behind them."""
     group, ci, o = g.pick([1, 1, 2, 3]), g.pick([1, 2, 17]), g.pick([1, 2, 18])
-    k = g.integer(1, 3)
-    return (g.integer(1, 2), group * ci, g.integer(k, 6), g.integer(k, 6)), \
-        (group * o, ci, k, k), group, g.integer(1, 2), g.integer(0, k - 1)
+    k, dilation = g.integer(1, 3), g.integer(1, 2)
+    reach = dilation * (k - 1) + 1
+    return (g.integer(1, 2), group * ci, g.integer(reach, 6), g.integer(reach, 6)), \
+        (group * o, ci, k, k), (group, g.integer(1, 2), g.integer(0, k - 1), dilation)
+
+
+def window_members(group, stride, pad, dilation):
+    return (f"group = {group}, strides = [{stride}, {stride}], pads = [{pad}, {pad}, {pad}, {pad}], "
+            f"dilations = [{dilation}, {dilation}]")
 
 
 @oracle("ConvInteger")
 def conv_integer(g):
     for x_kind in BYTES:
-        xs, ws, group, stride, pad = windows(g)
+        xs, ws, window = windows(g)
         x, w = g.tensor(x_kind, xs), g.tensor(g.pick(BYTES), ws)
-        members = f"group = {group}, strides = [{stride}, {stride}], pads = [{pad}, {pad}, {pad}, {pad}]"
+        members = window_members(*window)
         xzero = g.tensor(x_kind, g.pick([(), (1,)]))
         wzero = g.tensor(w.kind, g.pick([(), (1,), (ws[0],)]))
         want = convolution(x.data.astype(np.int64) - xzero.data,
-                           w.data.astype(np.int64) - wzero.data.reshape(-1, 1, 1, 1), group, stride, pad)
+                           w.data.astype(np.int64) - wzero.data.reshape(-1, 1, 1, 1), *window)
         yield Case([x, w, xzero, wzero], [Result("i32", want)], members=members)
-        yield Case([x, w], [Result("i32", convolution(x.data, w.data, group, stride, pad))],
+        yield Case([x, w], [Result("i32", convolution(x.data, w.data, *window))],
                    members=members)
     yield Case([x, w, Tensor(x_kind, [1, 2])], members=members, error="XZero has type")
 
@@ -196,15 +240,15 @@ def conv_integer(g):
 @oracle("QLinearConv")
 def qlinear_conv(g):
     for kind in BYTES:
-        xs, ws, group, stride, pad = windows(g)
+        xs, ws, window = windows(g)
         x, w = g.tensor(g.pick(BYTES), xs), g.tensor(g.pick(BYTES), ws)
-        members = f"group = {group}, strides = [{stride}, {stride}], pads = [{pad}, {pad}, {pad}, {pad}]"
+        members = window_members(*window)
         per = g.pick([(), (ws[0],)])
         xzero, wzero, yzero = g.tensor(x.kind, ()), g.tensor(w.kind, per), g.tensor(kind, ())
         xscale, wscale = g.tensor("float", (), low=0.01, high=1), g.tensor("float", per, low=0.01, high=1)
         yscale, bias = g.tensor("float", (), low=0.1, high=10), g.tensor("i32", (ws[0],), low=-9, high=9)
         total = convolution(x.data.astype(np.int64) - xzero.data,
-                            w.data.astype(np.int64) - wzero.data.reshape(-1, 1, 1, 1), group, stride, pad)
+                            w.data.astype(np.int64) - wzero.data.reshape(-1, 1, 1, 1), *window)
         total = total + bias.data.reshape(1, -1, 1, 1)
         scale = narrow("float", xscale.wide() * wscale.wide()).reshape(1, -1, 1, 1)
         want = quantized(kind, narrow("float", narrow("float", total) * scale), yscale.wide(),
