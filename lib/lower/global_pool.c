@@ -1,5 +1,5 @@
-/* GlobalAveragePool and GlobalMaxPool are pools whose window is the whole map. Without spatial
- * axes, they are Identity. */
+/* GlobalAveragePool, GlobalMaxPool and GlobalLpPool are pools whose window is the whole map. Without
+ * spatial axes they are Identity, or Abs. */
 #include "lower/lower.h"
 #include "ops/lower.h"
 
@@ -42,5 +42,19 @@ bool glow_lower_global_max_pool(GlowBuilder *b, const GlowNode *n, GlowValue **r
     return false;
   results[0] = pool.kernels.count ? glow_build1(b, GLOW_OP_MAX_POOL, x, &pool, NULL)
                                   : glow_build1(b, GLOW_OP_IDENTITY, x, NULL, NULL);
+  return results[0] != NULL;
+}
+
+bool glow_lower_global_lp_pool(GlowBuilder *b, const GlowNode *n, GlowValue **results) {
+  const GlowGlobalLpPoolMembers *global = n->members;
+  GlowLpPoolMembers pool =
+      *(const GlowLpPoolMembers *)glow_op_desc[GLOW_OP_LP_POOL].member_defaults;
+  GlowValue *x = glow_node_in(n, 0);
+  pool.layout = global->layout;
+  pool.p = global->p;
+  if (!whole_map(b->module, x->type, pool.layout, &pool.kernels))
+    return false;
+  results[0] = pool.kernels.count ? glow_build1(b, GLOW_OP_LP_POOL, x, &pool, NULL)
+                                  : glow_build1(b, GLOW_OP_ABS, x, NULL, NULL);
   return results[0] != NULL;
 }

@@ -264,3 +264,133 @@ def conv_transpose(g):
             (t(1, 4, 5), t(4, 2, 3), "output_padding = [1, 1]", "2 values, expected 1"),
             (t(1, 4, 5, 5), t(4, 2, 3, 3), "strides = [4294967295, 4294967295]", "in its result")):
         yield Case([x, w], members=members, error=why)
+
+
+# ---- norms, and what undoes windows --------------------------------------------------------------
+
+
+@oracle("LpPool")
+def lp_pool(g):
+    for kind in FLOATS:
+        for p in (1.0, 2.0, g.pick([0.5, 1.5, 3.0])):
+            window, ceil, nhwc = Window(g, g.integer(1, 3)), g.integer(0, 1), g.integer(0, 1)
+            x = values(g, kind, (g.integer(0, 2), g.integer(1, 3), *window.size))
+            wide_x, out = x.wide(), window.out(ceil)
+            y = np.zeros(x.shape[:2] + tuple(out), wide_x.dtype)
+            for place in itertools.product(*(range(n) for n in out)):
+                for tap in window.taps():
+                    index, inside = window.at(place, tap)
+                    if inside:
+                        y[(slice(None), slice(None)) + place] += np.abs(
+                            wide_x[(slice(None), slice(None)) + index]) ** p
+            members = window.members() + f", kernels = {window.kernel}, p = {p}" + \
+                (", ceil = true" if ceil else "") + (", layout = NHWC" if nhwc else "")
+            # The root's relative error is that of the sum of up to 27 powers, divided by p.
+            yield Case([given(x, nhwc)], [shaped(kind, Result(kind, y ** (1 / p)), nhwc)],
+                       members=members, ulps=64 if p < 1 else 32)
+    t = lambda *s: Tensor("float", np.zeros(s))
+    yield Case([t(1, 1, 4)], members="kernels = [2], p = 0.0", error="p is 0")
+    yield Case([t(1, 1, 4)], members="kernels = [2], strides = [0]", error="strides must be positive")
+
+
+@oracle("GlobalLpPool")
+def global_lp_pool(g):
+    for kind in FLOATS:
+        p, nhwc = g.pick([1.0, 2.0, 3.0]), g.integer(0, 1)
+        x = values(g, kind, (g.integer(0, 2), g.integer(1, 3)) + g.shape(low=0, high=2, zero=False))
+        axes = tuple(range(2, x.data.ndim))
+        y = (np.abs(x.wide()) ** p).sum(axes, keepdims=True) ** (1 / p)
+        yield Case([given(x, nhwc)], [shaped(kind, Result(kind, y), nhwc)],
+                   members=f"p = {p}" + (", layout = NHWC" if nhwc else ""), ulps=32)
+    yield Case([Tensor("float", np.zeros((1, 1, 4)))], members="p = -1.0", error="p is -1")
+
+
+@oracle("MaxUnpool")
+def max_unpool(g):
+    for kind in NUMS:
+        rank = g.integer(1, 3)
+        lead = (g.integer(0, 2), g.integer(1, 2))
+        size = [g.integer(1, 3) for _ in range(rank)]
+        kernel, stride = [g.integer(1, 3) for _ in size], [g.integer(1, 3) for _ in size]
+        pads = [[g.integer(0, k - 1) for k in kernel] for _ in range(2)]
+        implied = [(n - 1) * s + k - a - b for n, s, k, a, b in
+                   zip(size, stride, kernel, *pads)]
+        if min(implied) < 0:
+            pads, implied = [[0] * rank] * 2, [(n - 1) * s + k for n, s, k in
+                                               zip(size, stride, kernel)]
+        x = g.tensor(kind, (*lead, *size))
+        flat = np.zeros(int(np.prod(lead)) * int(np.prod(implied)), x.data.dtype)
+        if x.data.size and not flat.size:
+            continue
+        # Places may repeat: the later element stays.
+        places = g.tensor("i64", x.shape, low=0, high=max(0, flat.size - 1))
+        for at, v in zip(places.data.reshape(-1), x.data.reshape(-1)):
+            flat[at] = v
+        y = flat.reshape(*lead, *implied)
+        operands = [x, places]
+        if g.integer(0, 1):
+            shape = [n + g.integer(0, 2) for n in y.shape]
+            larger = np.zeros(shape, flat.dtype)
+            larger[tuple(slice(0, n) for n in y.shape)] = y
+            y = larger
+            operands.append(Tensor("i64", np.array(shape)).const())
+        yield Case(operands, [Result(kind, y)], ulps=0,
+                   members=f"kernels = {kernel}, strides = {stride}, pads = {pads[0] + pads[1]}")
+    t = lambda *s: Tensor("float", np.zeros(s))
+    i = lambda *v: Tensor("i64", np.array(v).reshape(1, 1, -1))
+    yield Case([t(1, 1, 2), i(0, 4)], members="kernels = [2], strides = [2]",
+               results=[Result("float", np.zeros((1, 1, 4)))], error="Indices is out of range: 4")
+    yield Case([t(1, 1, 2), i(0)], members="kernels = [2]", error="must have the shape of X")
+
+
+@oracle("Col2Im")
+def col2im(g):
+    for kind in FLOATS + [g.pick(INTS), g.pick(INTS)]:
+        window = Window(g, g.integer(1, 3), 5)
+        counts, channels = window.out(), g.integer(0 if g.integer(0, 5) == 0 else 1, 2)
+        taps, blocks = int(np.prod(window.kernel)), int(np.prod(counts))
+        x = values(g, kind, (g.integer(0, 2), channels * taps, blocks))
+
+        def fold(a):
+            y = np.zeros((a.shape[0], channels, *window.size), a.dtype)
+            a = a.reshape(a.shape[0], channels, taps, blocks)
+            for b, place in enumerate(itertools.product(*(range(n) for n in counts))):
+                for k, tap in enumerate(window.taps()):
+                    index, inside = window.at(place, tap)
+                    if inside:
+                        y[(slice(None), slice(None)) + index] += a[:, :, k, b]
+            return y
+        yield Case([x, g.ints(window.size).const(), g.ints(window.kernel).const()],
+                   [contraction(kind, fold, x)], members=window.members(), ulps=12)
+    t = lambda *s: Tensor("float", np.zeros(s))
+    i = lambda *v: Tensor("i64", np.array(v)).const()
+    for x, image, block, members, why in (
+            (t(1, 4, 4), i(3, 3), i(2, 2), "strides = [0, 1]", "strides must be positive"),
+            (t(1, 4, 5), i(3, 3), i(2, 2), "", "X has 5 blocks, but the image 4"),
+            (t(1, 5, 4), i(3, 3), i(2, 2), "", "X has 5 rows"),
+            (t(1, 4, 4), i(3, 3), i(4, 2), "", "is larger than spatial axis 0"),
+            (t(1, 4, 4), i(3, 3), i(0, 2), "", "BlockShape has extent 0")):
+        yield Case([x, image, block], members=members, error=why)
+
+
+@oracle("Det")
+def det(g):
+    for kind in FLOATS:
+        n = g.integer(0, 6)
+        x = values(g, kind, g.shape(low=0, high=2, extent=3) + (n, n), special=False)
+        if n > 1 and x.data.size and g.integer(0, 1):  # a column of zeros to look past
+            x.data[..., 0, 0] = 0
+        a = x.wide()
+        y = np.zeros(a.shape[:-2], a.dtype)
+        scale = np.zeros(a.shape[:-2], a.dtype)
+        for order in itertools.permutations(range(n)):  # Leibniz
+            sign = (-1) ** sum(order[i] > order[j] for i in range(n) for j in range(i + 1, n))
+            term = np.ones(a.shape[:-2], a.dtype)
+            for i, j in enumerate(order):
+                term = term * a[..., i, j]
+            y, scale = y + sign * term, scale + np.abs(term)
+        yield Case([x], [Result(kind, y, scale=scale)], ulps=16)
+    for m, v in (([[np.nan, 1], [1, 1]], np.nan), ([[np.inf, 0], [0, 2]], np.inf),
+                 ([[0, 0], [0, 0]], 0.0), ([[0, 3], [2, 0]], -6.0)):
+        yield Case([Tensor("float", np.array(m))], [Result("float", np.array(v))], ulps=0)
+    yield Case([Tensor("float", np.zeros((2, 3)))], error="must end in square matrices")

@@ -252,6 +252,48 @@ bool glow_onnx_average_pool(GlowOnnxNode *n) {
   return glow_onnx_finish(n, GLOW_OP_AVERAGE_POOL, n->ins, 1, &m, NULL, 0);
 }
 
+/* p: a float in version 1, an integer later. */
+static bool read_norm(GlowOnnxNode *n, float *p) {
+  int64_t whole = 2;
+  if (n->version == 1)
+    return glow_onnx_float(n, "p", p);
+  if (!glow_onnx_int(n, "p", &whole))
+    return false;
+  *p = (float)whole;
+  return true;
+}
+
+bool glow_onnx_lp_pool(GlowOnnxNode *n) {
+  Window w = {0};
+  GlowLpPoolMembers m = {.layout = GLOW_LAYOUT_NCHW, .p = 2};
+  if (!pool_window(n, &w, &m.ceil) || !read_norm(n, &m.p))
+    return false;
+  m.kernels = w.kernel;
+  m.strides = w.strides;
+  m.pads = w.pads;
+  m.dilations = w.dilations;
+  return glow_onnx_finish(n, GLOW_OP_LP_POOL, n->ins, 1, &m, NULL, 0);
+}
+
+bool glow_onnx_global_lp_pool(GlowOnnxNode *n) {
+  GlowGlobalLpPoolMembers m = {.layout = GLOW_LAYOUT_NCHW, .p = 2};
+  if (!glow_onnx_check_ins(n, 1, 1) || !read_norm(n, &m.p))
+    return false;
+  return glow_onnx_finish1(n, GLOW_OP_GLOBAL_LP_POOL, n->ins[0], &m);
+}
+
+bool glow_onnx_max_unpool(GlowOnnxNode *n) {
+  GlowMaxUnpoolMembers m = {0};
+  if (!glow_onnx_check_ins(n, 2, 3))
+    return false;
+  if (!glow_onnx_has(n, "kernel_shape"))
+    return glow_onnx_fail(n, "attribute 'kernel_shape' is missing");
+  if (!glow_onnx_u32s(n, "kernel_shape", &m.kernels) ||
+      !glow_onnx_u32s(n, "strides", &m.strides) || !glow_onnx_u32s(n, "pads", &m.pads))
+    return false;
+  return glow_onnx_finish(n, GLOW_OP_MAX_UNPOOL, n->ins, n->nins, &m, NULL, 0);
+}
+
 /* ---- Gemm ----------------------------------------------------------------------------------- */
 
 static GlowValue *transposed(GlowOnnxNode *n, GlowValue *v, bool yes) {

@@ -56,3 +56,14 @@ bool glow_infer_fully_connected(GlowInfer *in) {
   }
   return glow_infer_set(in, 0, x, rank, dims);
 }
+
+bool glow_infer_det(GlowInfer *in) {
+  const GlowType *x = in->in[GLOW_DET_IN_X];
+  GlowDim same;
+  if (x->unranked)
+    return glow_infer_set_unknown(in, 0, x, -1);
+  if (x->rank < 2 || !glow_dim_meet(x->dims[x->rank - 2], x->dims[x->rank - 1], &same))
+    return glow_infer_error(in, "X must end in square matrices, but has type %s",
+                            glow_type_str(in->ctx, x));
+  return glow_infer_set(in, 0, x, x->rank - 2, x->dims);
+}

@@ -71,3 +71,136 @@ bool glow_infer_conv_transpose(GlowInfer *in) {
       return false;
   return glow_infer_set(in, 0, x, x->rank, dims);
 }
+
+/* ---- MaxUnpool ---------------------------------------------------------------------------------
+ */
+
+/* The extents that the windows imply. */
+static bool implied_dims(const GlowInfer *in, const GlowType *x, GlowDim *dims) {
+  const GlowMaxUnpoolMembers *m = in->members;
+  Window w = window_of(x, GLOW_LAYOUT_NCHW);
+  w.strides = m->strides;
+  w.pads = m->pads;
+  if (m->kernels.count != w.spatial)
+    return glow_infer_error(in, "kernels has %u values, expected %u", m->kernels.count, w.spatial);
+  if (!glow_infer_window(in, &w))
+    return false;
+  memcpy(dims, x->dims, sizeof x->dims);
+  for (uint32_t i = 0; i < w.spatial; i++) {
+    GlowDim kernel = GLOW_EXACT(glow_array_at(m->kernels, uint32_t, i));
+    if (!spread(in, &w, i, x->dims[2 + i], kernel, 0, &dims[2 + i]))
+      return false;
+  }
+  return true;
+}
+
+/* The extents that OutputShape asks for, where it is known. */
+static bool asked_dims(const GlowInfer *in, uint32_t rank, GlowDim *dims) {
+  uint32_t count;
+  const int64_t *shape = glow_infer_ints(in, GLOW_MAX_UNPOOL_IN_OUTPUT_SHAPE, &count);
+  int64_t length = shape ? count : glow_infer_list_length(in, GLOW_MAX_UNPOOL_IN_OUTPUT_SHAPE);
+  if (length >= 0 && length != rank)
+    return glow_infer_error(in, "OutputShape has %lld extents, expected %u", (long long)length,
+                            rank);
+  for (uint32_t i = 0; i < rank; i++) {
+    GlowDim least = dims[i];
+    dims[i] = shape ? GLOW_EXACT(shape[i]) : GLOW_UNKNOWN;
+    if (shape && (shape[i] < 0 || (least.kind == GLOW_DIM_EXACT && shape[i] < least.size)))
+      return glow_infer_error(in, "OutputShape has extent %lld along axis %u, which takes %s",
+                              (long long)shape[i], i, glow_dim_str(in->ctx, least));
+  }
+  return true;
+}
+
+bool glow_infer_max_unpool(GlowInfer *in) {
+  const GlowType *x = in->in[GLOW_MAX_UNPOOL_IN_X], *index = in->in[GLOW_MAX_UNPOOL_IN_INDICES];
+  bool asked = glow_infer_in(in, GLOW_MAX_UNPOOL_IN_OUTPUT_SHAPE) != NULL;
+  GlowDim dims[GLOW_MAX_RANK], same;
+  if (x->unranked)
+    return glow_infer_set_unknown(
+        in, 0, x, asked ? glow_infer_list_length(in, GLOW_MAX_UNPOOL_IN_OUTPUT_SHAPE) : -1);
+  if (x->rank < 3)
+    return glow_infer_error(in, "X must have rank 3 at least, but has type %s",
+                            glow_type_str(in->ctx, x));
+  bool fits = index->unranked || index->rank == x->rank;
+  for (uint32_t i = 0; fits && !index->unranked && i < x->rank; i++)
+    fits = glow_dim_meet(x->dims[i], index->dims[i], &same);
+  if (!fits)
+    return glow_infer_error(in, "Indices must have the shape of X, but are %s and %s",
+                            glow_type_str(in->ctx, index), glow_type_str(in->ctx, x));
+  if (!implied_dims(in, x, dims) || (asked && !asked_dims(in, x->rank, dims)))
+    return false;
+  return glow_infer_set(in, 0, x, x->rank, dims);
+}
+
+/* ---- Col2Im ------------------------------------------------------------------------------------
+ */
+
+/* Elements of a block, and how many blocks the image holds. */
+static bool count_blocks(const GlowInfer *in, const int64_t *image, const int64_t *block,
+                         uint32_t spatial, GlowDim *taps, GlowDim *blocks) {
+  const GlowCol2ImMembers *m = in->members;
+  Window w = {.spatial = spatial,
+              .strides = m->strides,
+              .pads = m->pads,
+              .dilations = m->dilations};
+  *taps = *blocks = GLOW_EXACT(1);
+  if (!glow_infer_window(in, &w))
+    return false;
+  for (uint32_t i = 0; i < spatial; i++) {
+    GlowDim count = GLOW_UNKNOWN;
+    if (image && (image[i] < 0 || image[i] > GLOW_MAX_ELEMENTS))
+      return glow_infer_error(in, "ImageShape has extent %lld", (long long)image[i]);
+    if (block && (block[i] < 1 || block[i] > GLOW_MAX_ELEMENTS))
+      return glow_infer_error(in, "BlockShape has extent %lld", (long long)block[i]);
+    if (image && block &&
+        !glow_infer_slide(in, &w, i, GLOW_EXACT(image[i]), GLOW_EXACT(block[i]), &count))
+      return false;
+    *taps = glow_dim_mul(*taps, block ? GLOW_EXACT(block[i]) : GLOW_UNKNOWN);
+    *blocks = glow_dim_mul(*blocks, count);
+  }
+  return true;
+}
+
+/* The channels of X [batch, channels * taps, blocks]. */
+static bool image_channels(const GlowInfer *in, const GlowType *x, GlowDim taps, GlowDim blocks,
+                           GlowDim *channels) {
+  GlowDim rows = x->dims[1], same;
+  *channels = GLOW_UNKNOWN;
+  if (!glow_dim_meet(x->dims[2], blocks, &same))
+    return glow_infer_error(in, "X has %s blocks, but the image %s",
+                            glow_dim_str(in->ctx, x->dims[2]), glow_dim_str(in->ctx, blocks));
+  if (rows.kind != GLOW_DIM_EXACT || taps.kind != GLOW_DIM_EXACT)
+    return true;
+  if (rows.size % taps.size)
+    return glow_infer_error(in, "X has %lld rows, which blocks of %lld elements do not divide",
+                            (long long)rows.size, (long long)taps.size);
+  *channels = GLOW_EXACT(rows.size / taps.size);
+  return true;
+}
+
+bool glow_infer_col2_im(GlowInfer *in) {
+  const GlowType *x = in->in[GLOW_COL2_IM_IN_X];
+  uint32_t images, blocks_rank;
+  const int64_t *image = glow_infer_ints(in, GLOW_COL2_IM_IN_IMAGE_SHAPE, &images);
+  const int64_t *block = glow_infer_ints(in, GLOW_COL2_IM_IN_BLOCK_SHAPE, &blocks_rank);
+  int64_t spatial = image ? images : glow_infer_list_length(in, GLOW_COL2_IM_IN_IMAGE_SHAPE);
+  int64_t other = block ? blocks_rank : glow_infer_list_length(in, GLOW_COL2_IM_IN_BLOCK_SHAPE);
+  GlowDim dims[GLOW_MAX_RANK], taps, blocks;
+  if (spatial >= 0 && other >= 0 && spatial != other)
+    return glow_infer_error(in, "ImageShape has %lld extents, but BlockShape %lld",
+                            (long long)spatial, (long long)other);
+  spatial = spatial < 0 ? other : spatial;
+  if (spatial == 0 || spatial > GLOW_MAX_RANK - 2)
+    return glow_infer_error(in, "an image of %lld axes", (long long)spatial);
+  if (!x->unranked && x->rank != 3)
+    return glow_infer_error(in, "X must have rank 3, but has type %s", glow_type_str(in->ctx, x));
+  if (spatial < 0 || x->unranked)
+    return glow_infer_set_unknown(in, 0, x, spatial < 0 ? -1 : spatial + 2);
+  dims[0] = x->dims[0];
+  for (uint32_t i = 0; i < (uint32_t)spatial; i++)
+    dims[2 + i] = image ? GLOW_EXACT(image[i]) : GLOW_UNKNOWN;
+  return count_blocks(in, image, block, (uint32_t)spatial, &taps, &blocks) &&
+         image_channels(in, x, taps, blocks, &dims[1]) &&
+         glow_infer_set(in, 0, x, (uint32_t)spatial + 2, dims);
+}

@@ -2,6 +2,8 @@
  * spatial rank, in the logical order NCHW or NHWC. Extents as ONNX's:
  *   out = floor or ceil((in + pads - ((kernel - 1) * dilation + 1)) / stride) + 1
  * and with ceil no window may start in the padding at the end. */
+#include <math.h>
+
 #include "ir/infer/window.h"
 
 static bool check_list(const GlowInfer *in, const char *name, GlowArray a, uint32_t count,
@@ -37,9 +39,8 @@ static int64_t count_windows(const Window *w, uint32_t i, int64_t size, int64_t 
   return count;
 }
 
-/* Spatial axis i of the result. */
-static bool slide(const GlowInfer *in, const Window *w, uint32_t i, GlowDim size, GlowDim kernel,
-                  GlowDim *result) {
+bool glow_infer_slide(const GlowInfer *in, const Window *w, uint32_t i, GlowDim size,
+                      GlowDim kernel, GlowDim *result) {
   *result = GLOW_UNKNOWN;
   if (kernel.kind != GLOW_DIM_EXACT)
     return true;
@@ -106,7 +107,7 @@ static bool convolve(GlowInfer *in, const GlowType *x, const GlowType *f, const 
   dims[0] = x->dims[0];
   dims[w.channel] = filters;
   for (uint32_t i = 0; i < w.spatial; i++)
-    if (!slide(in, &w, i, x->dims[w.first + i], f->dims[w.first + i], &dims[w.first + i]))
+    if (!glow_infer_slide(in, &w, i, x->dims[w.first + i], f->dims[w.first + i], &dims[w.first + i]))
       return false;
   return glow_infer_set(in, 0, base, x->rank, dims);
 }
@@ -148,6 +149,16 @@ bool glow_verify_convolution(const GlowNode *n) {
 
 /* ---- Pooling --------------------------------------------------------------------------------- */
 
+static Window pool_window(const GlowType *x, int layout, GlowArray strides, GlowArray pads,
+                          GlowArray dilations, bool ceil) {
+  Window w = window_of(x, layout);
+  w.strides = strides;
+  w.pads = pads;
+  w.dilations = dilations;
+  w.ceil = ceil;
+  return w;
+}
+
 /* The dims of a pooling result. */
 static bool pool(const GlowInfer *in, const GlowType *x, const Window *w, GlowArray kernels,
                  GlowDim *dims) {
@@ -161,7 +172,7 @@ static bool pool(const GlowInfer *in, const GlowType *x, const Window *w, GlowAr
   memcpy(dims, x->dims, sizeof x->dims);
   for (uint32_t i = 0; i < w->spatial; i++) {
     GlowDim kernel = GLOW_EXACT(glow_array_at(kernels, uint32_t, i));
-    if (!slide(in, w, i, x->dims[w->first + i], kernel, &dims[w->first + i]))
+    if (!glow_infer_slide(in, w, i, x->dims[w->first + i], kernel, &dims[w->first + i]))
       return false;
   }
   return true;
@@ -173,11 +184,7 @@ bool glow_infer_max_pool(GlowInfer *in) {
   GlowDim dims[GLOW_MAX_RANK];
   if (x->unranked)
     return glow_infer_set_unknown(in, 0, x, -1) && glow_infer_set_unknown(in, 1, index, -1);
-  Window w = window_of(x, m->layout);
-  w.strides = m->strides;
-  w.pads = m->pads;
-  w.dilations = m->dilations;
-  w.ceil = m->ceil;
+  Window w = pool_window(x, m->layout, m->strides, m->pads, m->dilations, m->ceil);
   return pool(in, x, &w, m->kernels, dims) &&
          glow_infer_set(in, GLOW_MAX_POOL_OUT_Y, x, x->rank, dims) &&
          glow_infer_set(in, GLOW_MAX_POOL_OUT_ARGMAX, index, x->rank, dims);
@@ -189,11 +196,17 @@ bool glow_infer_average_pool(GlowInfer *in) {
   GlowDim dims[GLOW_MAX_RANK];
   if (x->unranked)
     return glow_infer_set_unknown(in, 0, x, -1);
-  Window w = window_of(x, m->layout);
-  w.strides = m->strides;
-  w.pads = m->pads;
-  w.dilations = m->dilations;
-  w.ceil = m->ceil;
+  Window w = pool_window(x, m->layout, m->strides, m->pads, m->dilations, m->ceil);
+  return pool(in, x, &w, m->kernels, dims) && glow_infer_set(in, 0, x, x->rank, dims);
+}
+
+bool glow_infer_lp_pool(GlowInfer *in) {
+  const GlowLpPoolMembers *m = in->members;
+  const GlowType *x = in->in[GLOW_LP_POOL_IN_X];
+  GlowDim dims[GLOW_MAX_RANK];
+  if (x->unranked)
+    return glow_infer_set_unknown(in, 0, x, -1);
+  Window w = pool_window(x, m->layout, m->strides, m->pads, m->dilations, m->ceil);
   return pool(in, x, &w, m->kernels, dims) && glow_infer_set(in, 0, x, x->rank, dims);
 }
 
@@ -220,6 +233,20 @@ bool glow_verify_average_pool(const GlowNode *n) {
   return check_padding(n, m->kernels, m->pads, m->dilations);
 }
 
+static bool check_norm(const GlowNode *n, float p) {
+  return (p > 0 && p < INFINITY) || glow_verify_error(n, "p is %g", (double)p);
+}
+
+bool glow_verify_lp_pool(const GlowNode *n) {
+  const GlowLpPoolMembers *m = n->members;
+  return check_padding(n, m->kernels, m->pads, m->dilations) && check_norm(n, m->p);
+}
+
+bool glow_verify_global_lp_pool(const GlowNode *n) {
+  const GlowGlobalLpPoolMembers *m = n->members;
+  return check_norm(n, m->p);
+}
+
 static bool global_pool(GlowInfer *in, int layout) {
   const GlowType *x = in->in[0];
   if (x->unranked)
@@ -242,5 +269,10 @@ bool glow_infer_global_average_pool(GlowInfer *in) {
 
 bool glow_infer_global_max_pool(GlowInfer *in) {
   const GlowGlobalMaxPoolMembers *m = in->members;
+  return global_pool(in, m->layout);
+}
+
+bool glow_infer_global_lp_pool(GlowInfer *in) {
+  const GlowGlobalLpPoolMembers *m = in->members;
   return global_pool(in, m->layout);
 }

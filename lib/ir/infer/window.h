@@ -24,5 +24,8 @@ static inline int64_t entry(GlowArray a, uint32_t i, int64_t initial) {
 /* Whether strides, dilations and pads have as many values as there are axes, none of them 0 that
  * must not be. */
 bool glow_infer_window(const GlowInfer *in, const Window *w);
+/* How many windows of `kernel` elements fit into `size` along spatial axis i. */
+bool glow_infer_slide(const GlowInfer *in, const Window *w, uint32_t i, GlowDim size,
+                      GlowDim kernel, GlowDim *result);
 
 #endif

@@ -1,9 +1,9 @@
-/* MaxPool and AveragePool over windows of any spatial rank, in any layout.
+/* MaxPool, AveragePool and LpPool over windows of any spatial rank, in any layout.
  *
  * A window is clipped to the input; its elements are visited in ascending spatial order. Maximum:
  * the first of equals, a NaN above all. Mean: a chain of additions from +0, then one division by
  * the number of elements, which with count_include_pad counts padding, but not what ceil mode adds
- * beyond it. */
+ * beyond it. Norm: the same chain over |x|^p (x * x for p = 2), then the root. */
 #include "kernels/ref/ref.h"
 
 typedef struct GlowPoolPlan {
@@ -12,6 +12,7 @@ typedef struct GlowPoolPlan {
   int64_t kernel[GLOW_MAX_RANK], stride[GLOW_MAX_RANK], dilation[GLOW_MAX_RANK];
   int64_t before[GLOW_MAX_RANK], after[GLOW_MAX_RANK], out[GLOW_MAX_RANK];
   bool include_pad;
+  float norm; /* LpPool's p */
 } GlowPoolPlan;
 
 /* One window: taps [first, end) of each axis lie inside the input; `origin` is tap 0's index. */
@@ -189,8 +190,8 @@ GlowRunError glow_kernel_max_pool(GlowCall *call) {
 }
 
 /* Along the last axis the taps are a run. */
-#define MEAN(T, LOAD)                                                                              \
-  static T mean_##T(const GlowPoolPlan *p, const GlowWindow *w, int64_t base) {                    \
+#define CHAIN(NAME, T, LOAD, TERM)                                                                 \
+  static T NAME##_##T(const GlowPoolPlan *p, const GlowWindow *w, int64_t base) {                    \
     int64_t tap[GLOW_MAX_RANK] = {0}, index[GLOW_MAX_RANK];                                        \
     uint32_t last = p->spatial - 1;                                                                \
     T sum = 0, row[64];                                                                            \
@@ -202,14 +203,18 @@ GlowRunError glow_kernel_max_pool(GlowCall *call) {
           LOAD(p->x, base + tap_offset(p, w, tap, index), 1, 1, &row[i]);                          \
         }                                                                                          \
         for (int64_t i = 0; i < n; i++)                                                            \
-          sum += row[i];                                                                           \
+          sum += TERM(row[i], p->norm);                                                            \
       }                                                                                            \
       tap[last] = 0;                                                                               \
     } while (glow_next_index(last, w->count, tap));                                                \
     return sum;                                                                                    \
   }
-MEAN(float, glow_load_float)
-MEAN(double, glow_load_double)
+#define ELEMENT(v, p) (v)
+#define POWER(v, p) ((p) == 1 ? ABS(v) : (p) == 2 ? (v) * (v) : POW(ABS(v), (p)))
+CHAIN(mean, float, glow_load_float, ELEMENT)
+CHAIN(mean, double, glow_load_double, ELEMENT)
+CHAIN(powers, float, glow_load_float, POWER)
+CHAIN(powers, double, glow_load_double, POWER)
 
 GlowRunError glow_kernel_average_pool(GlowCall *call) {
   const GlowAveragePoolMembers *m = call->members;
@@ -233,6 +238,36 @@ GlowRunError glow_kernel_average_pool(GlowCall *call) {
     } else {
       float v = (w.elements ? mean_float(&p, &w, base) : 0.0f) / (float)w.divisor;
       glow_store_float(y, to, 1, 1, &v);
+    }
+  } while (glow_next_index(y->rank, y->dims, index));
+  return GLOW_RUN_OK;
+}
+
+#define ROOT(sum, p, one) ((p) == 1 ? (sum) : (p) == 2 ? SQRT(sum) : POW(sum, (one) / (p)))
+
+GlowRunError glow_kernel_lp_pool(GlowCall *call) {
+  const GlowLpPoolMembers *m = call->members;
+  const GlowBuf *x = &call->in[0];
+  GlowBuf *y = &call->out[0];
+  GlowPoolPlan p = pool_plan(x, y, m->layout, m->kernels, m->strides, m->pads, m->dilations);
+  p.norm = m->p;
+  if (y->nblocks)
+    glow_ref_clear(y);
+  if (glow_buf_elements(y) == 0)
+    return GLOW_RUN_OK;
+  int64_t index[GLOW_MAX_RANK] = {0};
+  do {
+    GlowWindow w = window_at(&p, index + p.first_axis);
+    int64_t base = glow_axis_offset(x, 0, index[0]), to = glow_index_offset(y, index);
+    base += glow_axis_offset(x, p.c_axis, index[p.c_axis]);
+    if (x->kind == GLOW_KIND_DOUBLE) {
+      double sum = w.elements ? powers_double(&p, &w, base) : 0.0, norm = (double)m->p;
+      sum = ROOT(sum, norm, 1.0);
+      glow_store_double(y, to, 1, 1, &sum);
+    } else {
+      float sum = w.elements ? powers_float(&p, &w, base) : 0.0f;
+      sum = ROOT(sum, m->p, 1.0f);
+      glow_store_float(y, to, 1, 1, &sum);
     }
   } while (glow_next_index(y->rank, y->dims, index));
   return GLOW_RUN_OK;
