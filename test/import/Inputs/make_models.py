@@ -359,6 +359,11 @@ def make_families(w):
     w("ragged", trained(step("x,g,v,x", "y")))
     w("steps", trained(step("x,g,v", "y,v1,v2")))
     w("mode", trained(step("x,g,v", "y", mode="sideways")))
+    w("train-shape", one(step("x,g,v", "y,v1"), ins=[value("x", FLOAT, [2]), value("g", FLOAT, [3]), value("v", FLOAT, [2])],
+                         inits=[r, t], imports=[(training, 1)]))
+    w("train-kind", one(step("n,n,n", "y,v1"), inits=[r, t, ints("n", [2], [1, 2])], imports=[(training, 1)]))
+    w("train-kinds", one(step("x,x,d", "y,v1"), inits=[r, t, tensor("d", 11, [2], bytes(16))], imports=[(training, 1)]))
+    w("train-rate", one(step("x,x,x", "y,v1"), inits=[floats("r", [2], [0.5, 1.0]), t], imports=[(training, 1)]))
     w("no-mode", trained(node("Momentum", "r,t,x,g,v", "y", "step", training)))
 
     s16, s32, e8 = (tensor(n, k, [1], d) for n, k, d in (
@@ -386,6 +391,8 @@ def make_families(w):
                                  node("ConcatFromSequence", "r", "y", axis=0)],
                             outs=[value("y", FLOAT, [4])]))
     w("map-inputs", one(seq + [node("SequenceMap", "s", "y", "map", body=sub)]))
+    w("map-lengths", one(seq + [node("SequenceConstruct", "x", "t"), node("SequenceMap", "s,t", "r", "map", body=sub),
+                                node("ConcatFromSequence", "r", "y", axis=0)], outs=[value("y", FLOAT, [4])]))
     w("map-tensor", one([node("SequenceMap", "x,x", "y", "map", body=sub)]))
 
 
