@@ -49,13 +49,14 @@ void glow_run_error(const GlowNode *n, const char *format, ...) {
   glow_defer_pop(ctx, &release, true);
 }
 
-/* The operand that holds indices or counts: the first of a fixed or integer kind after the data. */
+/* The operand that holds indices or counts: the first of integers after the data, else the first
+ * after the data (MaxRoiPool's regions hold theirs among floats). */
 static const char *index_operand(const GlowNode *n, const GlowCall *call) {
   const GlowOpDesc *d = glow_node_desc(n);
   for (uint32_t i = 1; i < call->nin && i < d->nin; i++)
     if (glow_buf_present(&call->in[i]) && glow_kind_is_integer(call->in[i].kind))
       return d->in[i].name;
-  return "an operand";
+  return d->nin > 1 ? d->in[1].name : "an operand";
 }
 
 void glow_report_run_error(const GlowNode *n, GlowRunError e, const GlowCall *call) {

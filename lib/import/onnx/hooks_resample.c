@@ -1,4 +1,4 @@
-/* Resampling. */
+/* Resampling and regions. */
 #include <string.h>
 
 #include "import/onnx/hooks.h"
@@ -53,4 +53,43 @@ bool glow_onnx_upsample(GlowOnnxNode *n) {
   m.nearest_mode = GLOW_NEAREST_MODE_FLOOR;
   return glow_onnx_finish(n, GLOW_OP_RESIZE, (GlowValue *[]){n->ins[0], NULL, scales}, 3, &m, NULL,
                           0);
+}
+
+/* GridSample; operator set 16 has other names for the modes. */
+bool glow_onnx_grid_sample(GlowOnnxNode *n) {
+  GlowGridSampleMembers m = {.mode = GLOW_RESIZE_MODE_LINEAR};
+  GlowStr mode = "linear";
+  if (!glow_onnx_check_ins(n, 2, 2) || !glow_onnx_string(n, "mode", &mode) ||
+      !glow_onnx_enum(n, &glow_enum_grid_padding, "padding_mode", &m.padding_mode) ||
+      !glow_onnx_bool(n, "align_corners", &m.align_corners))
+    return false;
+  if (strcmp(mode, "cubic") == 0 || strcmp(mode, "bicubic") == 0)
+    m.mode = GLOW_RESIZE_MODE_CUBIC;
+  else if (strcmp(mode, "nearest") == 0)
+    m.mode = GLOW_RESIZE_MODE_NEAREST;
+  else if (strcmp(mode, "linear") != 0 && strcmp(mode, "bilinear") != 0)
+    return glow_onnx_fail(n, "attribute 'mode' is '%s'", mode);
+  return glow_onnx_finish(n, GLOW_OP_GRID_SAMPLE, n->ins, 2, &m, NULL, 0);
+}
+
+static bool read_u32(GlowOnnxNode *n, const char *name, uint32_t *value) {
+  int64_t v = *value;
+  if (!glow_onnx_int(n, name, &v))
+    return false;
+  *value = (uint32_t)v;
+  return (v >= 0 && v <= INT32_MAX) ||
+         glow_onnx_fail(n, "attribute '%s' is %lld", name, (long long)v);
+}
+
+/* RoiAlign before operator set 16: coordinates are not moved by half an element. */
+bool glow_onnx_roi_align(GlowOnnxNode *n) {
+  GlowRoiAlignMembers m =
+      *(const GlowRoiAlignMembers *)glow_op_desc[GLOW_OP_ROI_ALIGN].member_defaults;
+  m.coordinate_transformation_mode = GLOW_ROI_COORDINATES_OUTPUT_HALF_PIXEL;
+  return glow_onnx_check_ins(n, 3, 3) && glow_onnx_enum(n, &glow_enum_roi_mode, "mode", &m.mode) &&
+         read_u32(n, "output_height", &m.output_height) &&
+         read_u32(n, "output_width", &m.output_width) &&
+         read_u32(n, "sampling_ratio", &m.sampling_ratio) &&
+         glow_onnx_float(n, "spatial_scale", &m.spatial_scale) &&
+         glow_onnx_finish(n, GLOW_OP_ROI_ALIGN, n->ins, 3, &m, NULL, 0);
 }

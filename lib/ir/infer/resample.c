@@ -128,17 +128,96 @@ bool glow_infer_resize(GlowInfer *in) {
   return glow_infer_set(in, 0, x, x->rank, dims);
 }
 
+static bool check_interpolates(const GlowNode *n, const GlowType *x) {
+  static const GlowKindSet floats =
+      GLOW_KIND_BIT(GLOW_KIND_FLOAT) | GLOW_KIND_BIT(GLOW_KIND_DOUBLE) |
+      GLOW_KIND_BIT(GLOW_KIND_FLOAT16) | GLOW_KIND_BIT(GLOW_KIND_BFLOAT16);
+  if (glow_kind_is_integer(x->kind) || (floats & GLOW_KIND_BIT(x->kind)))
+    return true;
+  return glow_verify_error(n, "elements of kind %s cannot be interpolated",
+                           glow_kind_info[x->kind].name);
+}
+
 bool glow_verify_resize(const GlowNode *n) {
   const GlowResizeMembers *m = n->members;
-  const GlowType *x = glow_node_in(n, GLOW_RESIZE_IN_X)->type;
   bool crop = m->coordinate_transformation_mode == GLOW_COORDINATES_TF_CROP_AND_RESIZE;
-  bool number = glow_kind_is_integer(x->kind) || x->kind == GLOW_KIND_FLOAT ||
-                x->kind == GLOW_KIND_DOUBLE || x->kind == GLOW_KIND_FLOAT16 ||
-                x->kind == GLOW_KIND_BFLOAT16;
-  if ((crop || m->mode != GLOW_RESIZE_MODE_NEAREST) && !number)
-    return glow_verify_error(n, "elements of kind %s cannot be interpolated",
-                             glow_kind_info[x->kind].name);
+  if ((crop || m->mode != GLOW_RESIZE_MODE_NEAREST) &&
+      !check_interpolates(n, glow_node_in(n, GLOW_RESIZE_IN_X)->type))
+    return false;
   if (m->antialias && m->mode == GLOW_RESIZE_MODE_NEAREST)
     return glow_verify_error(n, "antialias goes with linear and cubic only");
   return true;
+}
+
+/* ---- GridSample and AffineGrid -----------------------------------------------------------------
+ */
+
+bool glow_infer_grid_sample(GlowInfer *in) {
+  const GlowType *x = in->in[GLOW_GRID_SAMPLE_IN_X], *grid = in->in[GLOW_GRID_SAMPLE_IN_GRID];
+  if (x->unranked || grid->unranked)
+    return glow_infer_set_unknown(in, 0, x,
+                                  !x->unranked      ? (int64_t)x->rank
+                                  : !grid->unranked ? (int64_t)grid->rank
+                                                    : -1);
+  if (x->rank < 3 || grid->rank != x->rank)
+    return glow_infer_error(in,
+                            "X has rank %u and Grid rank %u; they must be the same and at least 3",
+                            x->rank, grid->rank);
+  GlowDim dims[GLOW_MAX_RANK], last = grid->dims[x->rank - 1];
+  if (last.kind == GLOW_DIM_EXACT && last.size != x->rank - 2)
+    return glow_infer_error(in, "Grid has %lld coordinates for %u spatial axes",
+                            (long long)last.size, x->rank - 2);
+  if (!glow_dim_meet(x->dims[0], grid->dims[0], &dims[0]))
+    return glow_infer_error(in, "X has a batch of %s, but Grid of %s",
+                            glow_dim_str(in->ctx, x->dims[0]),
+                            glow_dim_str(in->ctx, grid->dims[0]));
+  dims[1] = x->dims[1];
+  for (uint32_t a = 2; a < x->rank; a++) {
+    dims[a] = grid->dims[a - 1];
+    if (glow_dim_is_exact(x->dims[a], 0))
+      return glow_infer_error(in, "axis %u of X has no elements", a);
+  }
+  return glow_infer_set(in, 0, x, x->rank, dims);
+}
+
+bool glow_verify_grid_sample(const GlowNode *n) {
+  const GlowGridSampleMembers *m = n->members;
+  return m->mode == GLOW_RESIZE_MODE_NEAREST ||
+         check_interpolates(n, glow_node_in(n, GLOW_GRID_SAMPLE_IN_X)->type);
+}
+
+bool glow_infer_affine_grid(GlowInfer *in) {
+  const GlowType *theta = in->in[GLOW_AFFINE_GRID_IN_THETA];
+  uint32_t count;
+  const int64_t *size = glow_infer_ints(in, GLOW_AFFINE_GRID_IN_SIZE, &count);
+  int64_t length = glow_infer_list_length(in, GLOW_AFFINE_GRID_IN_SIZE);
+  if (length >= 0 && (length < 3 || length > GLOW_MAX_RANK))
+    return glow_infer_error(in, "Size has %lld values", (long long)length);
+  GlowDim batch = GLOW_UNKNOWN, r = length < 0 ? GLOW_UNKNOWN : GLOW_EXACT(length - 2);
+  GlowDim wider = length < 0 ? GLOW_UNKNOWN : GLOW_EXACT(length - 1);
+  if (!theta->unranked) {
+    batch = theta->dims[0];
+    if (theta->rank != 3 || !glow_dim_meet(theta->dims[1], r, &r) ||
+        !glow_dim_meet(theta->dims[2], wider, &wider) ||
+        (r.kind == GLOW_DIM_EXACT && !glow_dim_meet(GLOW_EXACT(r.size + 1), wider, &wider)))
+      return glow_infer_error(in, "Theta must have type [batch, n, n + 1], but is %s for %lld axes",
+                              glow_type_str(in->ctx, theta), (long long)(length - 2));
+  }
+  if (r.kind != GLOW_DIM_EXACT || r.size > GLOW_MAX_RANK - 2 || r.size < 1)
+    return glow_infer_set_unknown(in, 0, theta, -1);
+  GlowDim dims[GLOW_MAX_RANK];
+  uint32_t rank = (uint32_t)r.size + 2;
+  for (uint32_t a = 0; a < rank; a++)
+    dims[a] = GLOW_UNKNOWN;
+  for (uint32_t i = 0; size && i < count; i++)
+    if (size[i] < 0)
+      return glow_infer_error(in, "size %u is %lld", i, (long long)size[i]);
+  dims[0] = batch;
+  if (size && !glow_dim_meet(batch, GLOW_EXACT(size[0]), &dims[0]))
+    return glow_infer_error(in, "Theta has a batch of %s, but Size says %lld",
+                            glow_dim_str(in->ctx, batch), (long long)size[0]);
+  for (uint32_t a = 1; size && a < rank - 1; a++)
+    dims[a] = GLOW_EXACT(size[a + 1]);
+  dims[rank - 1] = r;
+  return glow_infer_set(in, 0, theta, rank, dims);
 }
