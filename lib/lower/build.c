@@ -106,3 +106,62 @@ GlowValue *glow_build_deviation(GlowBuilder *b, GlowValue *x, GlowValue *axes, d
     mean = glow_then2(b, GLOW_OP_ADD, mean, glow_build_scalar(b, mean->type->kind, epsilon));
   return glow_then1(b, GLOW_OP_SQRT, mean, NULL);
 }
+
+/* ---- Movement ---------------------------------------------------------------------------------- */
+
+GlowValue *glow_build_permuted(GlowBuilder *b, GlowValue *x, const uint32_t *perm, uint32_t rank) {
+  GlowTransposeMembers members = {.perm = glow_array_u32(b->module, perm, rank)};
+  return glow_then1(b, GLOW_OP_TRANSPOSE, x, &members);
+}
+
+GlowValue *glow_build_part(GlowBuilder *b, const GlowNode *n, GlowValue *x, int64_t axis,
+                           int64_t start, int64_t end, int64_t step) {
+  GlowModule *m = b->module;
+  GlowValue *ins[] = {x, glow_constant_ints(m, n, "start", &start, 1),
+                      glow_constant_ints(m, n, "end", &end, 1),
+                      glow_constant_ints(m, n, "axis", &axis, 1),
+                      glow_constant_ints(m, n, "step", &step, 1)};
+  return glow_then(b, GLOW_OP_SLICE, ins, step == 1 ? 4 : 5, NULL);
+}
+
+GlowValue *glow_build_picked(GlowBuilder *b, GlowValue *x, GlowValue *which, int64_t axis) {
+  return glow_then(b, GLOW_OP_GATHER, (GlowValue *[]){x, which}, 2,
+                   &(GlowGatherMembers){.axis = axis});
+}
+
+GlowValue *glow_build_concat(GlowBuilder *b, GlowValue *const *parts, uint32_t count,
+                             int64_t axis) {
+  return glow_then(b, GLOW_OP_CONCAT, parts, count, &(GlowConcatMembers){.axis = axis});
+}
+
+GlowValue *glow_build_shaped(GlowBuilder *b, const GlowNode *n, GlowValue *x, uint32_t rank,
+                             const int64_t *dims) {
+  GlowDim exact[GLOW_MAX_RANK];
+  for (uint32_t i = 0; i < rank; i++)
+    exact[i] = GLOW_EXACT(dims[i]);
+  return x ? glow_build_reshape(b, n, x, rank, exact) : NULL;
+}
+
+GlowValue *glow_build_filled(GlowBuilder *b, const GlowType *type, GlowScalar value) {
+  GlowSplatMembers members = {.value = value};
+  GlowNode *n = glow_node_create(
+      b, &(GlowNodeSpec){.op = GLOW_OP_SPLAT, .members = &members, .types = &type});
+  return n ? &n->results[0] : NULL;
+}
+
+GlowValue *glow_build_count(GlowBuilder *b, const GlowNode *n, int64_t count, int64_t step) {
+  int64_t *values = GLOW_NEW_ARRAY(b->module->arena, int64_t, (size_t)count + 1);
+  for (int64_t i = 0; i < count; i++)
+    values[i] = i * step;
+  return glow_constant_ints(b->module, n, "count", values, (uint32_t)count);
+}
+
+GlowValue *glow_build_along(GlowBuilder *b, const GlowNode *n, GlowValue *v, uint32_t rank,
+                            uint32_t axis) {
+  GlowDim dims[GLOW_MAX_RANK];
+  if (!v)
+    return NULL;
+  for (uint32_t i = 0; i < rank; i++)
+    dims[i] = i == axis ? v->type->dims[0] : GLOW_EXACT(1);
+  return glow_build_reshape(b, n, v, rank, dims);
+}

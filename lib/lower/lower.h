@@ -35,6 +35,26 @@ GlowValue *glow_then_cast(GlowBuilder *b, GlowValue *x, GlowKind kind);
 static inline GlowKind glow_sum_kind(GlowKind kind) {
   return kind == GLOW_KIND_FLOAT16 || kind == GLOW_KIND_BFLOAT16 ? GLOW_KIND_FLOAT : kind;
 }
+/* x with its axes permuted; the elements of axis `axis` from start up to end by `step`, as Slice
+ * counts; slices `which` of an axis. NULL if an operand is. */
+GlowValue *glow_build_permuted(GlowBuilder *b, GlowValue *x, const uint32_t *perm, uint32_t rank);
+GlowValue *glow_build_part(GlowBuilder *b, const GlowNode *n, GlowValue *x, int64_t axis,
+                           int64_t start, int64_t end, int64_t step);
+GlowValue *glow_build_picked(GlowBuilder *b, GlowValue *x, GlowValue *which, int64_t axis);
+GlowValue *glow_build_concat(GlowBuilder *b, GlowValue *const *parts, uint32_t count, int64_t axis);
+/* x with the shape `dims`, and one number as a tensor of it. */
+GlowValue *glow_build_shaped(GlowBuilder *b, const GlowNode *n, GlowValue *x, uint32_t rank,
+                             const int64_t *dims);
+GlowValue *glow_build_filled(GlowBuilder *b, const GlowType *type, GlowScalar value);
+/* Whether a Splat can have elements of that kind. */
+static inline bool glow_can_fill(GlowKind kind) {
+  return glow_op_desc[GLOW_OP_SPLAT].vars[0].kinds & GLOW_KIND_BIT(kind);
+}
+/* A constant i64<count>: 0, 1, ..., or each times `step`. */
+GlowValue *glow_build_count(GlowBuilder *b, const GlowNode *n, int64_t count, int64_t step);
+/* v [k] as a tensor of `rank` whose axis `axis` it is, the others being 1: it broadcasts. */
+GlowValue *glow_build_along(GlowBuilder *b, const GlowNode *n, GlowValue *v, uint32_t rank,
+                            uint32_t axis);
 /* v [C] as [C, 1, ...], which broadcasts along axis 1 of a tensor of that rank. NULL if v is. */
 GlowValue *glow_along_channels(GlowBuilder *b, const GlowNode *n, GlowValue *v, uint32_t rank);
 /* Sqrt(ReduceMean(x * x) + epsilon) over axes, which stay with extent 1. NULL if x is. */

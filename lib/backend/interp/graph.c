@@ -184,13 +184,11 @@ static bool check_claims(GlowWalk *w, const GlowNode *n, GlowTensor *const *out)
 bool glow_walk_op(GlowWalk *w, const GlowNode *n, const GlowTensor *const *in, GlowTensor **out) {
   const GlowOpDesc *d = glow_node_desc(n);
   const GlowKernelRow *row = &w->kernels->table[n->op];
-  if (w->options && w->options->primitives && !glow_run_primitive(n))
-    return false;
   if (n->op == GLOW_OP_SAVE)
     return save(w, n, in[0]);
   if (row->value)
     return row->value(w, n, (GlowTensor *const *)in, out) == GLOW_OK && check_claims(w, n, out);
-  if (GLOW_HAS(d, LOWERED))
+  if (GLOW_HAS(d, LOWERED) || (w->primitives && d->has_lower))
     return glow_walk_lowered(w, n, in, out) && check_claims(w, n, out);
   return glow_exec_node(n, w->kernels, in, out, w->scratch);
 }

@@ -22,7 +22,10 @@ typedef struct GlowRunOptions {
   void *trace_user;
   void (*progress)(void *user, uint64_t done, uint64_t total);
   void *progress_user;
-  bool primitives; /* refuse every operator that has a lowering rule: what -lower=all leaves */
+  /* Run no kernel of an operator that has a lowering rule. Where -lower=all left one, because its
+   * rule needs extents or values that were open, a graph's is lowered as it runs; a program's is an
+   * error. */
+  bool primitives;
 } GlowRunOptions;
 
 /* Runs a func (graph walker) or program (program walker). Every placeholder that is read must be

@@ -146,6 +146,7 @@ typedef struct GlowWalk {
   GlowCells *cells;              /* NULL in initializers */
   GlowScratch *scratch;
   GlowArena *arena;
+  bool primitives;             /* lower whatever has a rule: see GlowRunOptions */
   uint32_t depth;              /* functions and loop bodies around this one */
   GlowFrame *frame;            /* NULL in initializers */
   GlowMap *values;             /* value to its slot; NULL until there is one */

@@ -121,6 +121,7 @@ bool glow_walk_lowered(GlowWalk *w, const GlowNode *n, const GlowTensor *const *
     glow_defer_push(w->ctx, &release, glow_walk_end, &inner);
     inner.kernels = w->kernels;
     inner.depth = w->depth;
+    inner.primitives = w->primitives;
     for (uint32_t i = 0, p = 0; i < n->noperands; i++)
       if (in[i] && !l->operands[i].data)
         glow_walk_set(&inner, l->function->body->params[p++], (GlowTensor *)(uintptr_t)in[i],

@@ -190,6 +190,7 @@ static bool run_graph(GlowRunCall *r, const GlowSurvey *s, GlowCells *cells) {
   glow_defer_push(ctx, &release_walk, glow_walk_end, &w);
   w.cells = cells;
   w.options = r->options;
+  w.primitives = r->options && r->options->primitives;
   w.total = s->weight;
   glow_tensor_list_begin(ctx, &results, end ? end->noperands : 0);
   bool ok = glow_walk_function(&w, f, args, results.data, NULL);
