@@ -107,7 +107,8 @@ GlowValue *glow_build_deviation(GlowBuilder *b, GlowValue *x, GlowValue *axes, d
   return glow_then1(b, GLOW_OP_SQRT, mean, NULL);
 }
 
-/* ---- Movement ---------------------------------------------------------------------------------- */
+/* ---- Movement ----------------------------------------------------------------------------------
+ */
 
 GlowValue *glow_build_permuted(GlowBuilder *b, GlowValue *x, const uint32_t *perm, uint32_t rank) {
   GlowTransposeMembers members = {.perm = glow_array_u32(b->module, perm, rank)};
@@ -117,10 +118,9 @@ GlowValue *glow_build_permuted(GlowBuilder *b, GlowValue *x, const uint32_t *per
 GlowValue *glow_build_part(GlowBuilder *b, const GlowNode *n, GlowValue *x, int64_t axis,
                            int64_t start, int64_t end, int64_t step) {
   GlowModule *m = b->module;
-  GlowValue *ins[] = {x, glow_constant_ints(m, n, "start", &start, 1),
-                      glow_constant_ints(m, n, "end", &end, 1),
-                      glow_constant_ints(m, n, "axis", &axis, 1),
-                      glow_constant_ints(m, n, "step", &step, 1)};
+  GlowValue *ins[] = {
+      x, glow_constant_ints(m, n, "start", &start, 1), glow_constant_ints(m, n, "end", &end, 1),
+      glow_constant_ints(m, n, "axis", &axis, 1), glow_constant_ints(m, n, "step", &step, 1)};
   return glow_then(b, GLOW_OP_SLICE, ins, step == 1 ? 4 : 5, NULL);
 }
 

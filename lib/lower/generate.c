@@ -47,8 +47,6 @@ bool glow_lower_size(GlowBuilder *b, const GlowNode *n, GlowValue **results) {
 bool glow_lower_constant_of_shape(GlowBuilder *b, const GlowNode *n, GlowValue **results) {
   const GlowConstantOfShapeMembers *m = n->members;
   const GlowType *t = n->results[0].type;
-  if (!glow_can_fill(m->kind))
-    return false;
   if (glow_type_is_static(t)) {
     results[0] = glow_build_filled(b, t, m->value);
   } else {
@@ -82,7 +80,7 @@ bool glow_lower_trilu(GlowBuilder *b, const GlowNode *n, GlowValue **results) {
   const GlowTriluMembers *m = n->members;
   GlowValue *x = glow_node_in(n, 0), *k = glow_node_in(n, GLOW_TRILU_IN_K);
   const GlowType *t = x->type;
-  if (!glow_type_is_static(t) || !glow_can_fill(t->kind))
+  if (!glow_type_is_static(t))
     return false;
   int64_t rows = t->dims[t->rank - 2].size, columns = t->dims[t->rank - 1].size;
   GlowValue *row = places(b, n, rows, 2, 0), *column = places(b, n, columns, 2, 1);
@@ -148,9 +146,9 @@ static GlowValue *range_length(GlowBuilder *b, GlowValue *start, GlowValue *limi
                                  glow_then_cast(b, low, GLOW_KIND_U64));
     count = glow_then2(b, GLOW_OP_DIV, glow_then2(b, GLOW_OP_SUB, span, one), step);
     count = glow_then2(b, GLOW_OP_ADD, count, one);
-    count = glow_then3(b, GLOW_OP_WHERE, glow_then2(b, GLOW_OP_LESS, low, high),
-                       glow_then_cast(b, count, GLOW_KIND_I64),
-                       glow_build_scalar(b, GLOW_KIND_I64, 0));
+    count =
+        glow_then3(b, GLOW_OP_WHERE, glow_then2(b, GLOW_OP_LESS, low, high),
+                   glow_then_cast(b, count, GLOW_KIND_I64), glow_build_scalar(b, GLOW_KIND_I64, 0));
   }
   return glow_then3(b, GLOW_OP_WHERE, glow_then2(b, GLOW_OP_EQUAL, delta, zero),
                     glow_build_scalar(b, GLOW_KIND_I64, -1), count);
@@ -161,8 +159,7 @@ static GlowValue *places_up_to(GlowBuilder *b, const GlowNode *n, GlowValue *len
   static const int64_t list[] = {-1};
   GlowValue *flat = glow_constant_ints(b->module, n, "flat", list, 1);
   GlowValue *shape = glow_then2(b, GLOW_OP_RESHAPE, length, flat);
-  GlowValue *ones =
-      glow_then2(b, GLOW_OP_EXPAND, glow_build_scalar(b, GLOW_KIND_BOOL, 1), shape);
+  GlowValue *ones = glow_then2(b, GLOW_OP_EXPAND, glow_build_scalar(b, GLOW_KIND_BOOL, 1), shape);
   return glow_then2(b, GLOW_OP_RESHAPE, glow_then1(b, GLOW_OP_NON_ZERO, ones, NULL), flat);
 }
 
@@ -174,9 +171,8 @@ bool glow_lower_range(GlowBuilder *b, const GlowNode *n, GlowValue **results) {
     in[i] = glow_then_cast(b, glow_build_shaped(b, n, glow_node_in(n, i), 0, NULL), kind);
   if (!in[0] || !in[1] || !in[2])
     return false;
-  GlowValue *i = glow_type_is_static(t)
-                     ? glow_build_count(b, n, t->dims[0].size, 1)
-                     : places_up_to(b, n, range_length(b, in[0], in[1], in[2]));
+  GlowValue *i = glow_type_is_static(t) ? glow_build_count(b, n, t->dims[0].size, 1)
+                                        : places_up_to(b, n, range_length(b, in[0], in[1], in[2]));
   GlowValue *far = glow_then2(b, GLOW_OP_MUL, glow_then_cast(b, i, kind), in[2]);
   results[0] = glow_then_cast(b, glow_then2(b, GLOW_OP_ADD, in[0], far), t->kind);
   return results[0] != NULL;

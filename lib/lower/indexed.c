@@ -20,8 +20,7 @@ static GlowValue *as_column(GlowBuilder *b, const GlowNode *n, GlowValue *v, con
   int64_t dims[GLOW_MAX_RANK];
   for (uint32_t i = 0; i < like->rank; i++)
     dims[i] = like->dims[i].size;
-  v = glow_then2(b, GLOW_OP_EXPAND, v,
-                 glow_constant_ints(b->module, n, "shape", dims, like->rank));
+  v = glow_then2(b, GLOW_OP_EXPAND, v, glow_constant_ints(b->module, n, "shape", dims, like->rank));
   dims[like->rank] = 1;
   return glow_build_shaped(b, n, v, like->rank + 1, dims);
 }
@@ -29,7 +28,8 @@ static GlowValue *as_column(GlowBuilder *b, const GlowNode *n, GlowValue *v, con
 /* ---- Elements ----------------------------------------------------------------------------------
  */
 
-/* The place of each element of `which`, a vector along a new last axis. NULL if it is not static. */
+/* The place of each element of `which`, a vector along a new last axis. NULL if it is not static.
+ */
 static GlowValue *places(GlowBuilder *b, const GlowNode *n, GlowValue *which, int64_t axis) {
   const GlowType *t = which->type;
   GlowValue *columns[GLOW_MAX_RANK];
@@ -37,9 +37,9 @@ static GlowValue *places(GlowBuilder *b, const GlowNode *n, GlowValue *which, in
     return NULL;
   axis += axis < 0 ? t->rank : 0;
   for (uint32_t i = 0; i < t->rank; i++) {
-    GlowValue *v = i == axis ? glow_then_cast(b, which, GLOW_KIND_I64)
-                             : glow_build_along(b, n, glow_build_count(b, n, t->dims[i].size, 1),
-                                                t->rank, i);
+    GlowValue *v =
+        i == axis ? glow_then_cast(b, which, GLOW_KIND_I64)
+                  : glow_build_along(b, n, glow_build_count(b, n, t->dims[i].size, 1), t->rank, i);
     columns[i] = as_column(b, n, v, t);
   }
   return glow_build_concat(b, columns, t->rank, -1);
@@ -56,13 +56,14 @@ bool glow_lower_scatter_elements(GlowBuilder *b, const GlowNode *n, GlowValue **
   const GlowScatterElementsMembers *m = n->members;
   GlowScatterNDMembers members = {.reduction = m->reduction};
   GlowValue *index = places(b, n, glow_node_in(n, 1), m->axis);
-  results[0] = glow_then(b, GLOW_OP_SCATTER_ND,
-                         (GlowValue *[]){glow_node_in(n, 0), index, glow_node_in(n, 2)}, 3,
-                         &members);
+  results[0] =
+      glow_then(b, GLOW_OP_SCATTER_ND,
+                (GlowValue *[]){glow_node_in(n, 0), index, glow_node_in(n, 2)}, 3, &members);
   return results[0] != NULL;
 }
 
-/* ---- Steps along an axis, for each batch ------------------------------------------------------- */
+/* ---- Steps along an axis, for each batch -------------------------------------------------------
+ */
 
 /* The permutation that moves `first` and `second` to the front, and its inverse. */
 static void to_front(uint32_t rank, uint32_t first, uint32_t second, uint32_t *perm,
@@ -131,9 +132,8 @@ static GlowValue *read_steps(GlowBuilder *b, const GlowNode *n, int64_t batches,
                                 glow_then2(b, GLOW_OP_GREATER, lengths, size));
   GlowValue *step = glow_build_count(b, n, steps, 1);
   GlowValue *last = glow_then2(b, GLOW_OP_SUB, lengths, integer(b, n, 1));
-  GlowValue *from =
-      glow_then3(b, GLOW_OP_WHERE, glow_then2(b, GLOW_OP_LESS, step, lengths),
-                 glow_then2(b, GLOW_OP_SUB, last, step), step);
+  GlowValue *from = glow_then3(b, GLOW_OP_WHERE, glow_then2(b, GLOW_OP_LESS, step, lengths),
+                               glow_then2(b, GLOW_OP_SUB, last, step), step);
   return glow_then3(b, GLOW_OP_WHERE, wrong, size, from);
 }
 

@@ -46,10 +46,6 @@ GlowValue *glow_build_concat(GlowBuilder *b, GlowValue *const *parts, uint32_t c
 GlowValue *glow_build_shaped(GlowBuilder *b, const GlowNode *n, GlowValue *x, uint32_t rank,
                              const int64_t *dims);
 GlowValue *glow_build_filled(GlowBuilder *b, const GlowType *type, GlowScalar value);
-/* Whether a Splat can have elements of that kind. */
-static inline bool glow_can_fill(GlowKind kind) {
-  return glow_op_desc[GLOW_OP_SPLAT].vars[0].kinds & GLOW_KIND_BIT(kind);
-}
 /* A constant i64<count>: 0, 1, ..., or each times `step`. */
 GlowValue *glow_build_count(GlowBuilder *b, const GlowNode *n, int64_t count, int64_t step);
 /* v [k] as a tensor of `rank` whose axis `axis` it is, the others being 1: it broadcasts. */

@@ -148,8 +148,7 @@ bool glow_lower_pad(GlowBuilder *b, const GlowNode *n, GlowValue **results) {
   bool constant = m->mode == GLOW_PAD_MODE_CONSTANT;
   if (!glow_type_is_static(v->type) || !glow_type_is_static(y) || !pads || (axes && !which))
     return false;
-  if (constant ? !glow_node_in(n, GLOW_PAD_IN_VALUE) && !glow_can_fill(v->type->kind)
-               : glow_type_elements(v->type) == 0)
+  if (!constant && glow_type_elements(v->type) == 0)
     return false;
   int64_t count = glow_type_elements(glow_node_in(n, GLOW_PAD_IN_PADS)->type) / 2;
   for (int64_t i = 0; v && i < count; i++) {
@@ -182,8 +181,8 @@ bool glow_lower_gather(GlowBuilder *b, const GlowNode *n, GlowValue **results) {
     front[i] = i <= axis ? i - 1 : i;
   for (uint32_t i = 0; i + 1 < rank + added; i++)
     back[i] = i < axis ? i + added : i < axis + added ? i - axis : i;
-  GlowValue *index = glow_then2(b, GLOW_OP_UNSQUEEZE, which,
-                                glow_constant_ints(b->module, n, "last", &last, 1));
+  GlowValue *index =
+      glow_then2(b, GLOW_OP_UNSQUEEZE, which, glow_constant_ints(b->module, n, "last", &last, 1));
   GlowValue *v = axis ? glow_build_permuted(b, x, front, rank) : x;
   v = glow_then2(b, GLOW_OP_GATHER_ND, v, index);
   results[0] = v && axis ? glow_build_permuted(b, v, back, rank + added - 1) : v;

@@ -45,12 +45,13 @@ bool glow_lower_reduce_mean(GlowBuilder *b, const GlowNode *n, GlowValue **resul
   int64_t count = ratio(x->type, axes, m->noop);
   if (count < 0)
     return false;
-  GlowValue *sum = glow_build2(b, GLOW_OP_REDUCE_SUM, glow_then_cast(b, x, wide), axes, &members,
-                               NULL);
+  GlowValue *sum =
+      glow_build2(b, GLOW_OP_REDUCE_SUM, glow_then_cast(b, x, wide), axes, &members, NULL);
   if (glow_kind_is_integer(kind)) /* the count may not fit */
     wide = glow_kind_info[kind].cls == GLOW_CLASS_UINT ? GLOW_KIND_U64 : GLOW_KIND_I64;
   GlowValue *by = glow_build_scalar(b, wide, (double)count);
-  results[0] = glow_then_cast(b, glow_then2(b, GLOW_OP_DIV, glow_then_cast(b, sum, wide), by), kind);
+  results[0] =
+      glow_then_cast(b, glow_then2(b, GLOW_OP_DIV, glow_then_cast(b, sum, wide), by), kind);
   return results[0] != NULL;
 }
 
@@ -63,9 +64,9 @@ bool glow_lower_reduce_min(GlowBuilder *b, const GlowNode *n, GlowValue **result
                 : glow_kind_is_float(kind) ? GLOW_OP_NEG
                                            : GLOW_OP_BITWISE_NOT;
   GlowValue *turned = glow_then1(b, turn, x, NULL);
-  GlowValue *y = turned ? glow_build2(b, GLOW_OP_REDUCE_MAX, turned, glow_node_in(n, 1), &members,
-                                      NULL)
-                        : NULL;
+  GlowValue *y =
+      turned ? glow_build2(b, GLOW_OP_REDUCE_MAX, turned, glow_node_in(n, 1), &members, NULL)
+             : NULL;
   results[0] = glow_then1(b, turn, y, NULL);
   return results[0] != NULL;
 }
@@ -87,8 +88,7 @@ static GlowValue *scan_loop(GlowBuilder *b, const GlowNode *n, GlowOp op, GlowVa
   in.origin = b->origin;
   in.pred = b->pred;
   GlowValue *next = glow_then2(&in, op, sum, glow_build_picked(&in, x, step, 0));
-  if (!next ||
-      !glow_build_terminator(body, GLOW_OP_YIELD, (GlowValue *[]){go, next, next}, 3))
+  if (!next || !glow_build_terminator(body, GLOW_OP_YIELD, (GlowValue *[]){go, next, next}, 3))
     return NULL;
   GlowValue *trip = integer(b, n, x->type->dims[0].size);
   GlowNode *loop = glow_node_create(b, &(GlowNodeSpec){.op = GLOW_OP_LOOP,
@@ -123,15 +123,16 @@ static bool lower_scan(GlowBuilder *b, const GlowNode *n, GlowOp op, bool exclus
     perm[i] = i == 0 ? (uint32_t)axis : i == axis ? 0 : i;
   GlowKind kind = glow_sum_kind(x->type->kind);
   double start = op == GLOW_OP_MUL ? 1 : glow_kind_is_float(kind) ? -0.0 : 0;
-  x = glow_build_permuted(b, glow_then_cast(b, x, kind), perm, (uint32_t)rank);
+  x = glow_then_cast(b, x, kind);
+  x = axis ? glow_build_permuted(b, x, perm, (uint32_t)rank) : x;
   x = reverse ? turned(b, n, x) : x;
   if (!x)
     return false;
   GlowScalar first = {.is_int = glow_kind_is_integer(kind), .i = (int64_t)start, .f = start};
   const GlowType *t = x->type;
   GlowContext *ctx = b->module->ctx;
-  GlowValue *begin = glow_build_filled(
-      b, glow_type_with_dims(ctx, t, t->rank - 1, t->dims + 1), first);
+  GlowValue *begin =
+      glow_build_filled(b, glow_type_with_dims(ctx, t, t->rank - 1, t->dims + 1), first);
   GlowValue *y = begin ? scan_loop(b, n, op, x, begin) : NULL;
   if (exclusive && y) {
     GlowDim dims[GLOW_MAX_RANK];
@@ -143,7 +144,7 @@ static bool lower_scan(GlowBuilder *b, const GlowNode *n, GlowOp op, bool exclus
     y = glow_build_concat(b, parts, 2, 0);
   }
   y = reverse ? turned(b, n, y) : y;
-  y = y ? glow_build_permuted(b, y, perm, (uint32_t)rank) : NULL;
+  y = y && axis ? glow_build_permuted(b, y, perm, (uint32_t)rank) : y;
   results[0] = glow_then_cast(b, y, glow_node_in(n, 0)->type->kind);
   return results[0] != NULL;
 }

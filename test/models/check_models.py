@@ -3,8 +3,8 @@
 
 A folder holds case.json (the model, its cases, their inputs and reference outputs with tolerances,
 and what the outputs mean), as written from ONNX Runtime's results. Each case runs from .onnx, from
-.gg, from .gir, through the pipe of tools, and at -O0, -O1 and -O2. Prints a line per model and
-`N passed, N failed`; exit status 77 if no folder holds a case.
+.gg, from .gir, through the pipe of tools, at -O0, -O1 and -O2, and lowered to primitives. Prints a
+line per model and `N passed, N failed`; exit status 77 if no folder holds a case.
 """
 import argparse
 import json
@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 
-STAGES = ("onnx", "gg", "gir", "pipe", "O0", "O1", "O2")
+STAGES = ("onnx", "gg", "gir", "pipe", "O0", "O1", "O2", "primitives")
 
 
 def sh(command):
@@ -51,6 +51,7 @@ class Model:
         gg, gir = (quote(os.path.join(self.scratch, "model." + s)) for s in ("gg", "gir"))
         return {
             "onnx": run.format(quote(self.model)),
+            "primitives": run.format(quote(self.model)) + " --primitives",
             "gg": f"{imported} -o {gg} && " + run.format(gg),
             "gir": f"{imported} | {self.tool('glow-opt')} -lower -fold-bn | {self.tool('glow-irgen')} -o {gir}"
                    f" && {run.format(gir)}",

@@ -152,3 +152,13 @@ bool glow_infer_range(GlowInfer *in) {
   GlowDim dim = GLOW_EXACT(count);
   return glow_infer_set(in, 0, base, 1, &dim);
 }
+
+bool glow_verify_splat(const GlowNode *n) {
+  const GlowSplatMembers *m = n->members;
+  GlowKind kind = glow_node_out(n, 0)->type->kind;
+  GlowKindClass cls = glow_kind_info[kind].cls;
+  if ((cls != GLOW_CLASS_STRING && cls != GLOW_CLASS_COMPLEX) || m->value.f == 0)
+    return true;
+  return glow_verify_error(n, "the one value of %s that it can have is 0",
+                           glow_kind_info[kind].name);
+}

@@ -8,9 +8,11 @@ static void fill(GlowBuf *out, GlowScalar value) {
   uint64_t one[2] = {0, 0};
   GlowBuf element = *out;
   element.data = one;
-  if (value.is_int && glow_ref_class(out) >= GLOW_ROW_INT)
+  bool number = out->kind != GLOW_KIND_STRING && out->kind != GLOW_KIND_COMPLEX64 &&
+                out->kind != GLOW_KIND_COMPLEX128; /* others are 0: no bits are set */
+  if (number && value.is_int && glow_ref_class(out) >= GLOW_ROW_INT)
     glow_store_int(&element, 0, 1, 1, &value.i);
-  else
+  else if (number)
     glow_ref_store_number(&element, 0, value.f);
   GlowBoxCopy c = {.dst = out->data, .src = one, .bits = glow_ref_bits(out->kind)};
   c.rank = glow_ref_physical(out, c.dims, c.dst_strides);

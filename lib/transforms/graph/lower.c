@@ -15,10 +15,14 @@ typedef struct Lower {
 
 static bool lower_node(GlowNode *n, void *arg);
 
-/* What a rule built: the nodes behind `before` (NULL: from the start of the block) up to `end`. */
+/* What a rule built: the nodes behind `before` (NULL: from the start of the block) up to `end`, and
+ * what is in their regions. */
 static bool lower_built(GlowBlock *block, GlowNode *before, const GlowNode *end, void *arg) {
   for (GlowNode *n = before ? before->next : block->first, *next; n != end; n = next) {
     next = n->next;
+    for (uint32_t i = 0; i < n->nregions; i++)
+      if (n->regions[i] && !glow_block_walk(n->regions[i], lower_node, arg))
+        return false;
     if (!lower_node(n, arg))
       return false;
   }
