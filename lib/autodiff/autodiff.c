@@ -9,6 +9,7 @@ typedef struct Sweep {
   GlowMap *active;      /* values that depend on xs -> themselves */
   GlowMap *independent; /* xs -> themselves */
   GlowMap *adjoint;     /* values -> the derivative of y by them, so far */
+  GlowMap *reached;     /* in a refusal: values that y depends on -> themselves */
 } Sweep;
 
 static bool is_real(const GlowValue *v) {
@@ -46,6 +47,11 @@ static bool captures_active(const Sweep *s, const GlowNode *n) {
   return false;
 }
 
+/* Whether operand i has a rule. */
+static bool has_rule(const GlowNode *n, uint32_t i) {
+  return i < 32 && (glow_node_desc(n)->grad >> i & 1) != 0;
+}
+
 static void mark_active(Sweep *s) {
   for (GlowNode *n = s->b->block->first; n && n != s->b->before; n = n->next) {
     bool reached = uses_active(s, n) || captures_active(s, n);
@@ -63,10 +69,60 @@ static bool add_adjoint(Sweep *s, GlowValue *v, GlowValue *part) {
   return sum != NULL;
 }
 
-static bool refuse(const Sweep *s, const GlowNode *n, const char *why) {
-  const char *name = n->nresults && n->results[0].name ? n->results[0].name : "_";
-  glow_error(s->b->module->ctx, s->b->src, "%s '%s' lies between, %s", glow_node_desc(n)->node,
-             name, why);
+/* ---- Refusals ---------------------------------------------------------------------------------
+ */
+
+static const char *name_of(const GlowNode *n) {
+  return n->nresults && n->results[0].name ? n->results[0].name : "_";
+}
+
+/* Marks the active values that n and its regions read; whether one of them has no rule. */
+static bool reach_operands(Sweep *s, const GlowNode *n, bool captured) {
+  bool lacks = false;
+  for (uint32_t i = 0; i < glow_node_nins(n); i++) {
+    GlowValue *v = glow_node_in(n, i);
+    if (!v || !glow_map_get(s->active, v))
+      continue;
+    glow_map_set(s->reached, v, v);
+    lacks |= captured || !has_rule(n, i);
+  }
+  for (uint32_t r = 0; r < n->nregions; r++)
+    for (const GlowNode *k = n->regions[r] ? n->regions[r]->first : NULL; k; k = k->next)
+      lacks |= reach_operands(s, k, true);
+  return lacks;
+}
+
+static bool is_reached(const Sweep *s, const GlowNode *n) {
+  for (uint32_t i = 0; i < n->nresults; i++) {
+    const GlowValue *v = &n->results[i];
+    if (!glow_map_get(s->independent, v) &&
+        (glow_map_get(s->adjoint, v) || glow_map_get(s->reached, v)))
+      return true;
+  }
+  return false;
+}
+
+/* Reports every operator from n back to xs that has no rule, with its last node. */
+static bool refuse_missing(Sweep *s, const GlowNode *n) {
+  GlowContext *ctx = s->b->module->ctx;
+  const GlowNode **last = GLOW_NEW_ARRAY(s->arena, const GlowNode *, GLOW_OP_COUNT);
+  uint32_t *count = GLOW_NEW_ARRAY(s->arena, uint32_t, GLOW_OP_COUNT), missing = 0;
+  GlowOp *order = GLOW_NEW_ARRAY(s->arena, GlowOp, GLOW_OP_COUNT);
+  for (; n; n = n->prev) {
+    if (!is_reached(s, n) || !reach_operands(s, n, false))
+      continue;
+    if (count[n->op]++ == 0) {
+      last[n->op] = n;
+      order[missing++] = n->op;
+    }
+  }
+  glow_error(ctx, s->b->src, "%u operator%s between %s no gradient rule", missing,
+             missing == 1 ? "" : "s", missing == 1 ? "has" : "have");
+  for (uint32_t i = 0; i < missing; i++) {
+    const GlowNode *k = last[order[i]];
+    glow_note(ctx, glow_node_loc(k), "%s has none: '%s' is the last of %u", glow_node_desc(k)->node,
+              name_of(k), count[order[i]]);
+  }
   return false;
 }
 
@@ -82,22 +138,24 @@ static bool visit(Sweep *s, const GlowNode *n) {
     any_result |= dy[i] != NULL;
   }
   if (any_result && n->nregions && captures_active(s, n))
-    return refuse(s, n, "which has no gradient rule");
+    return refuse_missing(s, n);
   for (uint32_t i = 0; any_result && i < n->noperands; i++) {
     GlowValue *v = glow_node_in(n, i);
     wanted[i] = v && glow_map_get(s->active, v);
     any_operand |= wanted[i];
-    if (wanted[i] && !(i < 32 && glow_node_desc(n)->grad >> i & 1))
-      return refuse(s, n, "which has no gradient rule");
+    if (wanted[i] && !has_rule(n, i))
+      return refuse_missing(s, n);
   }
   if (!any_result || !any_operand)
     return true;
   unsigned errors = glow_context_error_count(s->b->module->ctx);
   GlowGrad g = {.b = s->b, .n = n, .dy = dy, .wanted = wanted, .dx = dx};
-  if (!glow_grad_hooks[n->op](&g))
-    return glow_context_error_count(s->b->module->ctx) == errors
-               ? refuse(s, n, "whose extents are not known")
-               : false;
+  if (!glow_grad_hooks[n->op](&g)) {
+    if (glow_context_error_count(s->b->module->ctx) == errors)
+      glow_error(s->b->module->ctx, s->b->src, "%s '%s' lies between, whose extents are not known",
+                 glow_node_desc(n)->node, name_of(n));
+    return false;
+  }
   for (uint32_t i = 0; i < n->noperands; i++)
     if (wanted[i] && dx[i] && !add_adjoint(s, glow_node_in(n, i), dx[i]))
       return false;
@@ -145,6 +203,7 @@ bool glow_differentiate(GlowBuilder *b, GlowValue *y, GlowValue *const *xs, uint
   s.active = glow_map_create(s.arena);
   s.independent = glow_map_create(s.arena);
   s.adjoint = glow_map_create(s.arena);
+  s.reached = glow_map_create(s.arena);
   bool ok = sweep(&s, y, xs, count, results);
   glow_arena_destroy(s.arena);
   return ok;

@@ -22,9 +22,10 @@ struct GlowGrad {
 };
 
 /* Builds at b the derivatives of the sum of y's elements by the elements of each of xs, and sets
- * results[i], of the type of xs[i]. The nodes between them are those before b's place in
- * b's block, which must be a function's body; xs count as independent of each other. False after a diagnostic at b's location: a node between
- * has no rule, or its extents are not known. */
+ * results[i], of the type of xs[i]. The nodes between them are those before b's place in b's block,
+ * which must be a function's body; xs count as independent of each other. False after a diagnostic
+ * at b's location: operators between have no rule (notes at their nodes list all of them), or
+ * extents are not known. */
 bool glow_differentiate(GlowBuilder *b, GlowValue *y, GlowValue *const *xs, uint32_t count,
                         GlowValue **results);
 

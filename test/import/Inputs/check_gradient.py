@@ -1,17 +1,20 @@
-"""check_gradient.py FOLDER: models with a Gradient node, in double; their results against central
-differences of the same function in numpy."""
+"""check_gradient.py FOLDER OPS: models with a Gradient node, in double; their results against central
+differences of the same function in numpy. Each operator that has a rule by the descriptions in the
+folder OPS must be in a case."""
+import glob
 import os
+import re
 import subprocess
 import sys
 
 import numpy as np
 
-from make_models import graph, model, node, tensor, value
+from make_models import f, graph, model, node, tensor, value
 
 DOUBLE, TRAINING = 11, "ai.onnx.preview.training"
 sigmoid = lambda x: 1 / (1 + np.exp(-x))
 A, B = (2, 3), (3,)
-# name: nodes from a, b, c to y; the function; the shapes; the names to differentiate by
+# name: nodes from a, b, c to y; the function; the shapes; further operator sets
 CASES = {
     "add": ([node("Add", "a,b", "y")], lambda a, b: a + b, (A, B)),
     "sub": ([node("Sub", "b,a", "y")], lambda a, b: b - a, (A, B)),
@@ -55,7 +58,7 @@ def differences(f, values, i, step=1e-5):
     return out
 
 
-def check(name, nodes, f, shapes, folder, rng):
+def check(folder, rng, name, nodes, f, shapes, *sets):
     names = "abc"[:len(shapes)]
     values = [rng.normal(size=s) for s in shapes]
     outs = ["d" + n for n in names]
@@ -68,7 +71,7 @@ def check(name, nodes, f, shapes, folder, rng):
     os.makedirs(path, exist_ok=True)
     command = ["glow-run", path + "/model.onnx", "--output-dir", path]
     with open(path + "/model.onnx", "wb") as out:
-        out.write(model(g, imports=[(TRAINING, 1)]))
+        out.write(model(g, imports=[(TRAINING, 1), *sets]))
     for n, v in zip(names, values):
         np.save(f"{path}/{n}.npy", v)
         command += ["--input", f"{n}={path}/{n}.npy"]
@@ -82,7 +85,18 @@ def check(name, nodes, f, shapes, folder, rng):
     return None
 
 
+def without_case(folder):
+    """Operators with a `grad` clause that no case applies."""
+    blocks = [b for path in glob.glob(folder + "/*.ops") for b in re.split(r"^(?=op )", open(path).read(), flags=re.M)]
+    ruled = {b.split()[1] for b in blocks if b.startswith("op ") and re.search(r"\bgrad \w+ hook", b)}
+    applied = b"".join(n for case in CASES.values() for n in case[0])
+    if not ruled:
+        return ["no operator has a rule"]
+    return [f"{op} has a gradient rule, but no case" for op in sorted(ruled) if f(4, op) not in applied]
+
+
 rng = np.random.default_rng(4)
-wrong = [p for p in (check(name, *case, sys.argv[1], rng) for name, case in CASES.items()) if p]
+wrong = without_case(sys.argv[2])
+wrong += [p for p in (check(sys.argv[1], rng, name, *case) for name, case in CASES.items()) if p]
 print("\n".join(wrong) or f"{len(CASES)} functions")
 sys.exit(bool(wrong))

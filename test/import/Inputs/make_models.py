@@ -355,6 +355,10 @@ def make_families(w):
     w("gradient-if", one([node("Cast", "x", "c", to=BOOL), node("ReduceMax", "c", "d", keepdims=0), node(
         "If", "d", "t", "branch", then_branch=graph([node("Neg", "x", "u")], outs=[value("u", FLOAT, [2])]),
         else_branch=graph([node("Exp", "x", "v")], outs=[value("v", FLOAT, [2])])), slope()], opset=20, **dual))
+    # Off the way: what y does not depend on, and what does not depend on x.
+    w("gradient-many", one([node("Cos", "x", "off"), node("Acos", "c", "k"), node("Softmax", "x", "s", "first"), node("Erf", "s", "e"),
+                            node("Mul", "e,k", "f"), node("Erf", "f", "t", "second"), node("Sin", "t", "after"), slope()],
+                           inits=[floats("c", [2], [0.5, 0.5])], **dual))
     w("momentum", trained(step("x,g,v", "y,v1")))
     w("ragged", trained(step("x,g,v,x", "y")))
     w("steps", trained(step("x,g,v", "y,v1,v2")))
