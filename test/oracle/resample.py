@@ -1,6 +1,4 @@
-"""Oracles of resampling and detection, in double."""
-import itertools
-
+"""Oracles of resampling, in double."""
 import numpy as np
 
 from oracle import DATA, FLOATS, Case, Result, Tensor, oracle
