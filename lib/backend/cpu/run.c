@@ -109,8 +109,10 @@ static bool bind(Run *r, const GlowBindings *inputs) {
     GlowStorage *g = plan->storage[i];
     if (!plan->reads[i] && !plan->writes[i])
       continue;
-    /* A variable may be written in part: what is not written stays. */
-    bool wanted = plan->reads[i] || g->cls == GLOW_VARIABLE;
+    /* A variable may be written in part: what is not written stays. A placeholder that is also
+     * written may be an output that is read again. */
+    bool wanted = g->cls == GLOW_VARIABLE ||
+                  (plan->reads[i] && (!plan->writes[i] || find_input(inputs, g->value.name)));
     const GlowTensor *t = wanted ? initial_value(g, inputs) : NULL;
     if (wanted && !t) {
       ok = false;

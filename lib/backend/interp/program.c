@@ -12,7 +12,6 @@ typedef struct Buffer {
   const GlowType *type;
   int64_t dims[GLOW_MAX_RANK]; /* extents now; those of the type where it is exact */
   GlowArray strides;           /* of a strided view, one for each physical axis */
-  struct Buffer *base;         /* of a view */
   GlowTensor *tensor;          /* of a storage */
   void *heap;                  /* owned memory of an alloc */
   struct Buffer *next;         /* every buffer of the run */
@@ -85,18 +84,32 @@ static void run_alloc(Program *p, const GlowNode *n) {
 
 static Buffer *buffer_of(Program *p, const GlowValue *v);
 
-static void run_view(Program *p, const GlowNode *n) {
+/* Where the view lies is asked when it is used (view_buffer): storage moves when it is written. */
+static bool run_view(Program *p, const GlowNode *n) {
   const GlowTensorviewMembers *m = n->members;
-  Buffer *base = buffer_of(p, glow_node_in(n, 0)), *b = buffer_for(p, &n->results[0]);
-  uint32_t bits = glow_kind_info[b->type->kind].bits;
-  b->base = base;
+  Buffer *b = buffer_for(p, &n->results[0]);
   b->strides = m->strides;
-  b->data = (char *)base->data + m->offset * bits / 8;
-  for (uint32_t a = 0; a < b->type->rank; a++) {
-    bool exact = b->type->dims[a].kind == GLOW_DIM_EXACT;
-    bool same = base->type->rank == b->type->rank;
-    b->dims[a] = exact || !same ? b->type->dims[a].size : base->dims[a];
-  }
+  reset_dims(b);
+  if (glow_type_is_static(b->type))
+    return true;
+  const Buffer *base = buffer_of(p, glow_node_in(n, 0));
+  if (!base)
+    return false;
+  bool same = base->type->rank == b->type->rank;
+  for (uint32_t a = 0; a < b->type->rank; a++)
+    if (b->type->dims[a].kind != GLOW_DIM_EXACT)
+      b->dims[a] = same ? base->dims[a] : b->type->dims[a].size;
+  return true;
+}
+
+static Buffer *view_buffer(Program *p, const GlowNode *n, const Buffer *base) {
+  Buffer *b = glow_map_get(p->buffers, &n->results[0]);
+  if (!base)
+    return NULL;
+  GLOW_CHECK(p->ctx, b, "a view is used before its definition");
+  uint32_t bits = glow_kind_info[b->type->kind].bits;
+  b->data = (char *)base->data + ((const GlowTensorviewMembers *)n->members)->offset * bits / 8;
+  return b;
 }
 
 static void dims_of_tensor(Buffer *b, const GlowTensor *t) {
@@ -152,18 +165,19 @@ static Buffer *storage_buffer(Program *p, GlowStorage *s, bool write) {
 static Buffer *buffer_of(Program *p, const GlowValue *v) {
   if (v->kind == GLOW_VALUE_STORAGE)
     return storage_buffer(p, v->def.storage, false);
+  const GlowNode *view = glow_value_def(v, GLOW_OP_TENSORVIEW);
+  if (view)
+    return view_buffer(p, view, buffer_of(p, glow_node_in(view, 0)));
   Buffer *b = glow_map_get(p->buffers, v);
   GLOW_CHECK(p->ctx, b && b->data, "a buffer is used before its alloc");
   return b;
 }
-static Buffer *written_buffer(Program *p, GlowValue *v) {
-  /* A view of a storage: the storage moves to memory of the run, and the view with it. */
+
+static Buffer *written_buffer(Program *p, const GlowValue *v) {
   if (v->kind == GLOW_VALUE_STORAGE)
     return storage_buffer(p, v->def.storage, true);
   const GlowNode *view = glow_value_def(v, GLOW_OP_TENSORVIEW);
-  if (view && written_buffer(p, glow_node_in(view, 0)))
-    run_view(p, view);
-  return buffer_of(p, v);
+  return view ? view_buffer(p, view, written_buffer(p, glow_node_in(view, 0))) : buffer_of(p, v);
 }
 
 /* The type of a buffer now. */
@@ -406,10 +420,7 @@ static bool run_instruction(Program *p, GlowNode *n) {
     return true;
   }
   case GLOW_OP_TENSORVIEW:
-    if (!buffer_of(p, glow_node_in(n, 0)) && !written_buffer(p, glow_node_in(n, 0)))
-      return false;
-    run_view(p, n);
-    return true;
+    return run_view(p, n);
   case GLOW_OP_EXPECT_SHAPE:
     return run_expect_shape(p, n);
   case GLOW_OP_IF:

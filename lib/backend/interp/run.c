@@ -61,11 +61,12 @@ static void add_function(GlowSurvey *s, GlowFunction *f) {
 static bool visit(GlowNode *n, void *arg) {
   GlowSurvey *s = arg;
   bool saves = !glow_node_is_instr(n) && GLOW_HAS(glow_node_desc(n), WRITES);
-  for (uint32_t i = 0; i < n->noperands; i++) {
+  for (uint32_t i = 0; n->op != GLOW_OP_TENSORVIEW && i < n->noperands; i++) {
     const GlowUse *u = &n->operands[i];
-    if (!u->value || u->value->kind != GLOW_VALUE_STORAGE)
+    const GlowValue *root = u->value ? glow_value_span(u->value).root : NULL;
+    if (!root || root->kind != GLOW_VALUE_STORAGE)
       continue;
-    GlowAccess *a = &s->access[u->value->id];
+    GlowAccess *a = &s->access[root->id];
     bool writes = u->qual == GLOW_QUAL_OUT || u->qual == GLOW_QUAL_INOUT || (saves && i > 0);
     a->written |= writes;
     a->read |= !writes || u->qual == GLOW_QUAL_INOUT;
