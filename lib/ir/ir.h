@@ -340,6 +340,20 @@ bool glow_node_is(const GlowNode *n, GlowOp op);
 /* The node that defines v if it is of operator op, else NULL. */
 GlowNode *glow_value_def(const GlowValue *v, GlowOp op);
 
+/* ---- Places in memory ------------------------------------------------------------------------ */
+/* What a buffer or view can reach: physical elements [low, high) of the alloc, storage or parameter
+ * behind it. */
+typedef struct GlowSpan {
+  const GlowValue *root;
+  int64_t low, high;
+} GlowSpan;
+GlowSpan glow_value_span(const GlowValue *v);
+bool glow_spans_overlap(GlowSpan a, GlowSpan b);
+/* Whether v is a view whose elements do not simply follow each other. */
+bool glow_value_is_strided(const GlowValue *v);
+/* Whether an instruction's output may be the same elements as one of its inputs. */
+bool glow_instr_may_share(const GlowNode *n, uint32_t out, uint32_t in);
+
 /* ---- Text ------------------------------------------------------------------------------------ */
 /* Parses a text: `data[size]` must be NUL; data must outlive the context (payload borrows it).
  * Resolves resources relative to the module's base or `name`'s folder. Reports errors and goes on;

@@ -16,12 +16,6 @@ typedef struct Buffer {
   uint32_t mark; /* of the last If whose second region wrote it */
 } Buffer;
 
-/* Where a value lies: physical elements [low, high) of its root. */
-typedef struct Place {
-  const GlowValue *root;
-  int64_t low, high;
-} Place;
-
 typedef struct Checker {
   GlowContext *ctx;
   GlowArena *scratch;
@@ -36,7 +30,7 @@ static bool report(Checker *c) {
   return false;
 }
 
-/* ---- Places ---------------------------------------------------------------------------------- */
+/* ---- Spans ---------------------------------------------------------------------------------- */
 static int64_t count_elements(const GlowType *t) {
   uint32_t bits = glow_type_is_tensor(t) ? glow_kind_info[t->kind].bits : 0;
   int64_t bytes = bits ? glow_type_bytes(t) : -1;
@@ -65,7 +59,7 @@ static int64_t reach(const GlowType *t, GlowArray strides) {
 }
 
 /* Views were checked one by one: each lies inside its base. */
-static Place place_of(const GlowValue *v) {
+GlowSpan glow_value_span(const GlowValue *v) {
   int64_t offset = 0, size = -1;
   for (const GlowNode *view; (view = glow_value_def(v, GLOW_OP_TENSORVIEW));
        v = view->operands[0].value) {
@@ -77,19 +71,19 @@ static Place place_of(const GlowValue *v) {
   }
   if (size < 0)
     size = count_elements(v->type);
-  Place p = {v, offset, offset};
+  GlowSpan p = {v, offset, offset};
   if (__builtin_add_overflow(offset, size, &p.high))
     p.high = INT64_MAX;
   return p;
 }
 
-static bool overlap(Place a, Place b) {
+bool glow_spans_overlap(GlowSpan a, GlowSpan b) {
   return a.root == b.root && a.low < b.high && b.low < a.high;
 }
 
 /* ---- Touching a buffer ----------------------------------------------------------------------- */
 static Buffer *buffer_of(const Checker *c, const GlowValue *v) {
-  return glow_map_get(c->buffers, place_of(v).root);
+  return glow_map_get(c->buffers, glow_value_span(v).root);
 }
 
 static const char *name_of(const GlowValue *v) { return v->name ? v->name : "_"; }
@@ -126,7 +120,7 @@ static bool check_read(Checker *c, const GlowNode *n, const GlowUse *use) {
 }
 
 static bool check_write(Checker *c, const GlowNode *n, const GlowValue *v) {
-  const GlowValue *root = place_of(v).root;
+  const GlowValue *root = glow_value_span(v).root;
   if (root->kind == GLOW_VALUE_STORAGE && root->def.storage->cls == GLOW_CONSTANT) {
     glow_verify_error(n, "writes '@%s', which is a constant", root->name);
     glow_note_value(n, root);
@@ -137,7 +131,7 @@ static bool check_write(Checker *c, const GlowNode *n, const GlowValue *v) {
 
 /* ---- In place -------------------------------------------------------------------------------- */
 /* A type variable's port list is short: at most a handful of pairs. */
-static bool may_share(const GlowNode *n, uint32_t out, uint32_t in) {
+bool glow_instr_may_share(const GlowNode *n, uint32_t out, uint32_t in) {
   const GlowOpDesc *d = glow_node_desc(n);
   if (in >= glow_node_nins(n))
     return false; /* an extra is read when others are written already */
@@ -179,12 +173,12 @@ static bool check_pair(Checker *c, const GlowNode *n, uint32_t out, uint32_t oth
   const GlowValue *a = n->operands[out].value, *b = n->operands[other].value;
   if (!a || !b)
     return true;
-  Place p = place_of(a), q = place_of(b);
-  if (!overlap(p, q))
+  GlowSpan p = glow_value_span(a), q = glow_value_span(b);
+  if (!glow_spans_overlap(p, q))
     return true;
   bool written = other < n->nouts;
   if (!written && p.low == q.low && p.high == q.high && same_elements(a, b)) {
-    if (may_share(n, out, other - n->nouts))
+    if (glow_instr_may_share(n, out, other - n->nouts))
       return true;
     glow_verify_error(n, "cannot work in place: '%s%s' is read and written",
                       b->kind == GLOW_VALUE_STORAGE ? "@" : "%", name_of(b));
@@ -205,8 +199,7 @@ static bool check_overlaps(Checker *c, const GlowNode *n) {
 }
 
 /* ---- Strides --------------------------------------------------------------------------------- */
-/* Whether v is a view whose elements do not simply follow each other. */
-static bool is_strided(const GlowValue *v) {
+bool glow_value_is_strided(const GlowValue *v) {
   const GlowNode *view = glow_value_def(v, GLOW_OP_TENSORVIEW);
   if (!view)
     return false;
@@ -219,7 +212,7 @@ static bool check_strides(Checker *c, const GlowNode *n) {
   for (uint32_t i = 0; i < n->noperands - n->nextra; ++i) {
     const GlowValue *v = n->operands[i].value;
     const GlowPort *port = i < n->nouts ? glow_op_out_port(d, i) : glow_op_in_port(d, i - n->nouts);
-    if (!v || (port->flags & GLOW_PORT_STRIDED) || !is_strided(v))
+    if (!v || (port->flags & GLOW_PORT_STRIDED) || !glow_value_is_strided(v))
       continue;
     glow_verify_error(n, "%s takes no view with strides", port->name);
     glow_note_value(n, v);

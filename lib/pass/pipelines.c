@@ -33,10 +33,16 @@ static const char *const graph_pipelines[] = {
     "inline," RECOGNIZE ",merge-matmul," O2_ROUND ",lower," O2_ROUND,
 };
 
+/* Fewer bytes moved, and fewer buffers: views first, since they make copies; sharing last, since
+ * what is in place cannot move to another buffer any more. */
+#define COALESCE                                                                                   \
+  "view-extracts,view-inserts,eliminate-copies,eliminate-dead-stores,share-buffers,"               \
+  "delete-dead-allocs"
+
 static const char *const program_pipelines[] = {
     "plan-memory",
-    "fuse-epilogue,stack,share-buffers,delete-dead-allocs,plan-memory",
-    "fuse-epilogue,stack,fixpoint(share-buffers,delete-dead-allocs),plan-memory",
+    "forward-splats,fuse-epilogue,stack," COALESCE ",shrink-lifetimes,plan-memory",
+    "forward-splats,fuse-epilogue,stack,fixpoint(" COALESCE "),shrink-lifetimes,plan-memory",
 };
 
 const char *glow_pipeline_text(GlowLevel level, int optimization) {

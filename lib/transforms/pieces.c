@@ -53,12 +53,12 @@ static int64_t first_element(int64_t start, int64_t step, int64_t extent) {
 }
 
 static bool read_slice(const GlowNode *n, GlowPiece *p) {
+  const GlowType *t = glow_node_out(n, 0)->type;
   Ints starts, axes, steps;
   if (!read_ints(n, GLOW_SLICE_IN_STARTS, &starts) || !read_ints(n, GLOW_SLICE_IN_AXES, &axes) ||
       !read_ints(n, GLOW_SLICE_IN_STEPS, &steps) || !starts.t ||
       !glow_value_known(glow_node_in(n, GLOW_SLICE_IN_ENDS)))
     return false;
-  const GlowType *t = n->results[0].type;
   for (int64_t i = 0; i < starts.count; ++i) {
     int64_t axis = axes.t ? glow_tensor_get_int(axes.t, i) : i;
     uint32_t k = (uint32_t)(axis < 0 ? axis + p->rank : axis);
@@ -69,30 +69,35 @@ static bool read_slice(const GlowNode *n, GlowPiece *p) {
   return true;
 }
 
-static bool read_split(const GlowNode *n, const GlowValue *v, GlowPiece *p) {
+static bool read_split(const GlowNode *n, uint32_t out, GlowPiece *p) {
   int64_t axis = ((const GlowSplitMembers *)n->members)->axis;
   uint32_t k = (uint32_t)(axis < 0 ? axis + p->rank : axis);
   int64_t start = 0;
-  for (uint32_t i = 0; i < v->index; ++i) {
-    if (!glow_type_is_static(n->results[i].type))
+  for (uint32_t i = 0; i < out; ++i) {
+    const GlowValue *before = glow_node_out(n, i);
+    if (!before || !glow_type_is_static(before->type))
       return false;
-    start += n->results[i].type->dims[k].size;
+    start += before->type->dims[k].size;
   }
   p->start[k] = start;
-  p->size[k] = v->type->dims[k].size;
+  p->size[k] = glow_node_out(n, out)->type->dims[k].size;
   return true;
+}
+
+bool glow_piece_cut(const GlowNode *n, uint32_t out, GlowPiece *p) {
+  if (n->op != GLOW_OP_SLICE && n->op != GLOW_OP_SPLIT)
+    return false;
+  GlowValue *x = glow_node_in(n, 0);
+  const GlowType *t = glow_node_out(n, out)->type;
+  if (!glow_type_is_static(t) || !glow_type_is_static(x->type) || x->type->layout || t->layout)
+    return false;
+  *p = glow_piece_whole(x);
+  return n->op == GLOW_OP_SLICE ? read_slice(n, p) : read_split(n, out, p);
 }
 
 bool glow_piece_of(const GlowValue *v, const GlowNode *user, GlowPiece *p) {
   GlowNode *n = v->kind == GLOW_VALUE_RESULT ? v->def.node : NULL;
-  if (!n || (n->op != GLOW_OP_SLICE && n->op != GLOW_OP_SPLIT) ||
-      n->pred.value != user->pred.value || !glow_type_is_static(v->type))
-    return false;
-  GlowValue *x = glow_node_in(n, 0);
-  if (!glow_type_is_static(x->type) || x->type->layout || v->type->layout)
-    return false;
-  *p = glow_piece_whole(x);
-  return n->op == GLOW_OP_SLICE ? read_slice(n, p) : read_split(n, v, p);
+  return n && n->pred.value == user->pred.value && glow_piece_cut(n, v->index, p);
 }
 
 /* ---- Writing --------------------------------------------------------------------------------- */

@@ -13,6 +13,9 @@ typedef struct GlowPiece {
 
 /* All of v, which has a static type. */
 GlowPiece glow_piece_whole(GlowValue *v);
+/* What output `out` of n is a piece of, if n is a Slice or a Split at either level and all its
+ * amounts are known. */
+bool glow_piece_cut(const GlowNode *n, uint32_t out, GlowPiece *p);
 /* What v is a piece of, if a Slice or a Split with the predicate of `user` defines it and all its
  * amounts are known. */
 bool glow_piece_of(const GlowValue *v, const GlowNode *user, GlowPiece *p);

@@ -17,8 +17,45 @@ typedef struct GlowBufferUses {
 } GlowBufferUses;
 GlowBufferUses glow_buffer_uses(GlowValue *alloc);
 
+/* Lets an alloc live until after n, which is numbered (glow_function_number) and may lie in a
+ * region of the alloc's block. Other bases live anyway. */
+void glow_buffer_keep_until(GlowValue *base, GlowNode *n);
+
+/* No plan can be smaller: the most bytes of buffers that live at one time. Numbers the program. */
+int64_t glow_program_live_bytes(GlowPassRun *run);
+
 /* Forgets offsets: lifetimes have changed, and a plan has all or none. */
 void glow_program_drop_plan(GlowFunction *program);
+
+/* ---- Accesses (accesses.c) ------------------------------------------------------------------- */
+typedef enum GlowAccess { GLOW_READS = 1, GLOW_WRITES = 2 } GlowAccess;
+/* What n, or anything in its regions, does to the elements of s: GlowAccess bits. Views, allocs and
+ * deallocs do nothing. */
+unsigned glow_instr_access(const GlowNode *n, GlowSpan s);
+/* Whether a node from `first` to `last` of one block may do any of `access` to s. True, too, if
+ * they are too far from each other to look. */
+bool glow_span_accessed(const GlowNode *first, const GlowNode *last, GlowSpan s, unsigned access);
+/* Whether n itself writes every element of v, for certain. */
+bool glow_instr_covers(const GlowNode *n, const GlowValue *v);
+/* The node of block b that is n or has n inside; NULL if there is none. */
+GlowNode *glow_node_in_block(GlowNode *n, const GlowBlock *b);
+/* All uses of a buffer and of views of it, views among them; not its dealloc. */
+typedef GLOW_VEC(GlowUse *) GlowUseVec;
+GlowUseVec glow_buffer_all_uses(GlowArena *arena, const GlowValue *buffer);
+/* The figures of a pass over a program, as a remark: "@main: 3 copies, 96 bytes saved". */
+void glow_program_saved(GlowPassRun *run, uint64_t count, const char *what, int64_t bytes);
+
+/* ---- One buffer for two (coalesce.c) --------------------------------------------------------- */
+/* For these the nodes of the program are numbered, and new ones have the number of their place. */
+
+/* Whether `from` can stand for the alloc that `out` alone writes, wherever that is read. */
+bool glow_buffer_can_forward(GlowArena *arena, const GlowUse *out, const GlowValue *from);
+/* Lets readers of a copy's output read its input, if that stays the same for as long. The copy
+ * goes. */
+bool glow_copy_forward(GlowPassRun *run, GlowNode *copy);
+/* Lets what computes a copy's input compute it in the copy's output, if nothing else is there in
+ * the meantime. The copy goes. */
+bool glow_copy_merge(GlowPassRun *run, GlowNode *copy);
 
 /* ---- Moving ---------------------------------------------------------------------------------- */
 /* Whether n would read the same values at `to`, which stands behind it in the same block and not

@@ -37,8 +37,7 @@ GlowNode *glow_buffer_dealloc(const GlowValue *alloc) {
   return NULL;
 }
 
-/* Lets the buffer live until after n, which is numbered (glow_function_number). */
-static void end_after(GlowValue *base, GlowNode *n) {
+void glow_buffer_keep_until(GlowValue *base, GlowNode *n) {
   GlowNode *alloc = glow_value_def(base, GLOW_OP_ALLOC);
   GlowNode *end = alloc ? glow_buffer_dealloc(base) : NULL;
   if (!end)
@@ -130,9 +129,9 @@ bool glow_instr_reads_apart(const GlowNode *n, const GlowValue *link, GlowValue 
 static void keep_inputs(const GlowNode *n, GlowNode *to) {
   for (uint32_t i = n->nouts; i < n->noperands; ++i)
     if (n->operands[i].value)
-      end_after(glow_buffer_base(n->operands[i].value), to);
+      glow_buffer_keep_until(glow_buffer_base(n->operands[i].value), to);
   if (n->pred.value)
-    end_after(glow_buffer_base(n->pred.value), to);
+    glow_buffer_keep_until(glow_buffer_base(n->pred.value), to);
 }
 
 void glow_instr_replace_pair(GlowNode *producer, GlowNode *n, GlowValue *link, GlowNode *fused) {

@@ -24,6 +24,13 @@ static bool collect(GlowNode *n, void *arg) {
   return true;
 }
 
+int64_t glow_program_live_bytes(GlowPassRun *run) {
+  Plan p = {.run = run};
+  glow_function_number(run->function);
+  glow_block_walk(run->function->body, collect, &p);
+  return glow_memplan_lower_bound(run->arena, p.buffers.data, p.buffers.count, 1);
+}
+
 static bool read_align(GlowPassRun *run, int64_t *align) {
   bool ok = true;
   *align = glow_pass_option_int(run, "align", 64, &ok);

@@ -1,10 +1,15 @@
 /* Sharing buffers: an instruction that can work in place writes the buffer that it is the last to
- * read, and a copy whose source is read nowhere else afterwards is no copy at all.
+ * read.
  *
  * Both buffers must be allocs of the instruction's own block (in a loop, a buffer from outside is
  * read again), of the same type, the output not touched before the instruction and the input not
  * after it. The output's alloc goes; the input lives as long as it did. */
 #include "transforms/programs.h"
+
+typedef struct Shared {
+  uint64_t count;
+  int64_t bytes;
+} Shared;
 
 /* Whether the buffer or a view of it is touched by a node of block b (or inside one) before the
  * position `order`, or after it. Later uses come first in a list of uses, so asking for uses after
@@ -32,16 +37,10 @@ static bool is_local_alloc(const GlowValue *v, const GlowNode *n) {
   return glow_buffer_is_plain_alloc(v) && v->def.node->block == n->block;
 }
 
-/* Whether output `out` may be computed in the buffer of input `in`: the operator says so, a body
- * reads each element before it writes it, or it is a copy, which then does nothing. */
+/* Whether output `out` may be computed in the buffer of input `in`. */
 static bool is_pair(const GlowNode *n, uint32_t out, uint32_t in) {
-  const GlowOpDesc *d = glow_node_desc(n);
-  if (in >= glow_node_nins(n))
-    return false;
-  bool found = n->op == GLOW_OP_COPY || d->body;
-  for (uint32_t k = 0; k < d->ninplace; ++k)
-    found |= d->inplace[k].out == out && d->inplace[k].in == in;
-  return found && glow_node_in(n, in) && glow_node_in(n, in)->type == n->operands[out].value->type;
+  return glow_instr_may_share(n, out, in) && glow_node_in(n, in) &&
+         glow_node_in(n, in)->type == n->operands[out].value->type;
 }
 
 /* Every operand of n that stands for `base` must be in place with output `out`. */
@@ -77,33 +76,32 @@ static void share(GlowPassRun *run, GlowNode *n, GlowValue *to, GlowValue *in) {
 }
 
 /* Shares the buffer of the first input that allows it. */
-static bool share_output(GlowPassRun *run, GlowNode *n, uint32_t out) {
+static void share_output(GlowPassRun *run, GlowNode *n, uint32_t out, Shared *s) {
   for (uint32_t in = 0; n->operands[out].value && in < glow_node_nins(n); ++in)
     if (is_pair(n, out, in) && can_share(run->arena, n, out, glow_node_in(n, in))) {
+      ++s->count;
+      s->bytes += glow_type_bytes(n->operands[out].value->type);
       share(run, n, n->operands[out].value, glow_node_in(n, in));
-      return true;
+      return;
     }
-  return false;
 }
 
-static void share_block(GlowPassRun *run, GlowBlock *b) {
-  for (GlowNode *n = b->first, *next; n; n = next) {
-    bool shared = false;
+static void share_block(GlowPassRun *run, GlowBlock *b, Shared *s) {
+  for (GlowNode *n = b->first; n; n = n->next) {
     for (uint32_t i = 0; i < n->nregions; ++i)
       if (n->regions[i] && !n->regions[i]->scalar)
-        share_block(run, n->regions[i]);
+        share_block(run, n->regions[i], s);
     for (uint32_t out = 0; out < n->nouts; ++out)
-      shared |= share_output(run, n, out);
-    next = n->next;
-    if (shared && n->op == GLOW_OP_COPY)
-      glow_node_remove(n);
+      share_output(run, n, out, s);
   }
 }
 
 bool glow_pass_share_buffers(GlowPassRun *run) {
+  Shared s = {0};
   glow_function_number(run->function);
-  share_block(run, run->function->body);
+  share_block(run, run->function->body, &s);
   if (run->changes)
     glow_program_drop_plan(run->function);
+  glow_program_saved(run, s.count, "buffers", s.bytes);
   return true;
 }

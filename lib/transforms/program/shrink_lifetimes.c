@@ -1,0 +1,89 @@
+/* Buffers live from the first instruction that touches them to the last: allocs and views sink,
+ * deallocs rise. Programs of irgen are made that way; passes that move and delete instructions
+ * leave lifetimes that are too long. An alloc stays in its block, since in a loop it would be
+ * another one. */
+#include "transforms/programs.h"
+
+/* The first node of n's block that uses the result of n. */
+static GlowNode *first_user(const GlowNode *n) {
+  GlowNode *first = NULL;
+  for (const GlowUse *u = n->results[0].uses; u; u = u->next) {
+    GlowNode *at = glow_node_in_block(u->user, n->block);
+    if (at && (!first || at->order < first->order))
+      first = at;
+  }
+  return first;
+}
+
+static bool is_definition(const GlowNode *n) {
+  return n->op == GLOW_OP_ALLOC || n->op == GLOW_OP_TENSORVIEW;
+}
+
+/* Moves n down to its first user, unless only definitions stand between them. What has been moved
+ * there has the user's number; n comes before it, since some of it may be views of n. */
+static bool sink(GlowNode *n) {
+  GlowNode *to = first_user(n);
+  if (!to)
+    return false;
+  while (to->prev != n && to->prev->order == to->order)
+    to = to->prev;
+  const GlowNode *between = n->next;
+  while (between != to && is_definition(between))
+    between = between->next;
+  if (between == to)
+    return false;
+  glow_node_move_before(n, to);
+  n->order = to->order;
+  return true;
+}
+
+/* Moves the end of an alloc up to its last user. */
+static bool hoist_end(GlowPassRun *run, GlowNode *alloc) {
+  GlowNode *end = glow_buffer_dealloc(&alloc->results[0]), *last = alloc;
+  GlowUseVec uses = glow_buffer_all_uses(run->arena, &alloc->results[0]);
+  for (uint32_t i = 0; i < uses.count; ++i) {
+    GlowNode *at = glow_node_in_block(uses.data[i]->user, alloc->block);
+    if (at && at->order > last->order)
+      last = at;
+  }
+  const GlowNode *between = end->prev;
+  while (between != last && between->op == GLOW_OP_DEALLOC)
+    between = between->prev;
+  if (between == last)
+    return false;
+  glow_node_move_before(end, last->next);
+  return true;
+}
+
+typedef enum Step { SINK_VIEWS, SINK_ALLOCS, HOIST_DEALLOCS } Step;
+
+/* Backwards, so that what uses a definition has moved before. */
+static uint64_t shrink_block(GlowPassRun *run, GlowBlock *b, Step step) {
+  uint64_t moved = 0;
+  for (GlowNode *n = b->last, *prev; n; n = prev) {
+    prev = n->prev;
+    for (uint32_t i = 0; i < n->nregions; ++i)
+      if (n->regions[i] && !n->regions[i]->scalar)
+        moved += shrink_block(run, n->regions[i], step);
+    if (n->op == GLOW_OP_ALLOC && step == HOIST_DEALLOCS)
+      moved += hoist_end(run, n);
+    else if ((n->op == GLOW_OP_ALLOC && step == SINK_ALLOCS) ||
+             (n->op == GLOW_OP_TENSORVIEW && step == SINK_VIEWS &&
+              glow_type_is_static(n->results[0].type)))
+      moved += sink(n);
+  }
+  return moved;
+}
+
+bool glow_pass_shrink_lifetimes(GlowPassRun *run) {
+  int64_t before = glow_program_live_bytes(run);
+  for (Step step = SINK_VIEWS; step <= HOIST_DEALLOCS; ++step) {
+    glow_function_number(run->function);
+    run->changes += shrink_block(run, run->function->body, step);
+  }
+  if (!run->changes)
+    return true;
+  glow_program_drop_plan(run->function);
+  glow_program_saved(run, run->changes, "moves", before - glow_program_live_bytes(run));
+  return true;
+}
