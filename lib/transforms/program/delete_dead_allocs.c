@@ -57,16 +57,23 @@ static bool is_dead_alloc(const GlowNode *n) {
   return true;
 }
 
-static void delete_in_block(GlowPassRun *run, GlowBlock *b) {
+typedef struct Deleted {
+  uint64_t allocs;
+  int64_t bytes;
+} Deleted;
+
+static void delete_in_block(GlowPassRun *run, GlowBlock *b, Deleted *d) {
   for (GlowNode *n = b->last, *prev; n; n = prev) {
     for (uint32_t i = 0; i < n->nregions; ++i)
       if (n->regions[i] && !n->regions[i]->scalar)
-        delete_in_block(run, n->regions[i]);
+        delete_in_block(run, n->regions[i], d);
     prev = n->prev;
     bool dead_alloc = is_dead_alloc(n);
     if (!dead_alloc && !is_dead(run->arena, n))
       continue;
     glow_pass_changed(run, n, "deleted %s", glow_node_desc(n)->instr);
+    d->allocs += dead_alloc;
+    d->bytes += dead_alloc ? glow_buffer_bytes(n->results[0].type) : 0;
     if (dead_alloc && n->results[0].uses)
       glow_node_remove(n->results[0].uses->user);
     glow_node_remove(n);
@@ -74,6 +81,8 @@ static void delete_in_block(GlowPassRun *run, GlowBlock *b) {
 }
 
 bool glow_pass_delete_dead_allocs(GlowPassRun *run) {
-  delete_in_block(run, run->function->body);
+  Deleted d = {0};
+  delete_in_block(run, run->function->body, &d);
+  glow_program_saved(run, d.allocs, "buffers", d.bytes);
   return true;
 }

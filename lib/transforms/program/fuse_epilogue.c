@@ -82,16 +82,17 @@ static GlowNode *fuse(GlowPassRun *run, GlowNode *c, GlowNode *n, GlowValue *lin
   return fused;
 }
 
-static bool fuse_block(GlowPassRun *run, GlowBlock *b) {
+static bool fuse_block(GlowPassRun *run, GlowBlock *b, int64_t *bytes) {
   for (GlowNode *n = b->first, *next; n; n = next) {
     next = n->next;
     for (uint32_t i = 0; i < n->nregions; ++i)
-      if (n->regions[i] && !n->regions[i]->scalar && !fuse_block(run, n->regions[i]))
+      if (n->regions[i] && !n->regions[i]->scalar && !fuse_block(run, n->regions[i], bytes))
         return false;
     GlowValue *link;
     GlowNode *c = glow_scalar_can_hold(n) ? find_contraction(n, &link) : NULL;
     if (!c)
       continue;
+    *bytes += glow_type_bytes(link->type);
     GlowNode *fused = fuse(run, c, n, link);
     if (!fused)
       return false;
@@ -101,9 +102,12 @@ static bool fuse_block(GlowPassRun *run, GlowBlock *b) {
 }
 
 bool glow_pass_fuse_epilogue(GlowPassRun *run) {
+  int64_t bytes = 0;
+  uint64_t before = run->changes;
   glow_function_number(run->function);
-  bool ok = fuse_block(run, run->function->body);
+  bool ok = fuse_block(run, run->function->body, &bytes);
   if (run->changes)
     glow_program_drop_plan(run->function);
+  glow_program_saved(run, run->changes - before, "buffers", bytes);
   return ok;
 }

@@ -56,25 +56,30 @@ static GlowNode *fuse(GlowPassRun *run, GlowNode *producer, GlowNode *n, GlowVal
   return stack;
 }
 
-static bool stack_block(GlowPassRun *run, GlowBlock *b) {
+static bool stack_block(GlowPassRun *run, GlowBlock *b, int64_t *bytes) {
   for (GlowNode *n = b->first, *next; n; n = next) {
     for (uint32_t i = 0; i < n->nregions; ++i)
-      if (n->regions[i] && !n->regions[i]->scalar && !stack_block(run, n->regions[i]))
+      if (n->regions[i] && !n->regions[i]->scalar && !stack_block(run, n->regions[i], bytes))
         return false;
     GlowValue *link;
     GlowNode *producer;
-    while (glow_scalar_can_hold(n) && (producer = find_producer(n, &link)))
+    while (glow_scalar_can_hold(n) && (producer = find_producer(n, &link))) {
+      *bytes += glow_type_bytes(link->type);
       if (!(n = fuse(run, producer, n, link)))
         return false;
+    }
     next = n->next;
   }
   return true;
 }
 
 bool glow_pass_stack(GlowPassRun *run) {
+  int64_t bytes = 0;
+  uint64_t before = run->changes;
   glow_function_number(run->function);
-  bool ok = stack_block(run, run->function->body);
+  bool ok = stack_block(run, run->function->body, &bytes);
   if (run->changes)
     glow_program_drop_plan(run->function);
+  glow_program_saved(run, run->changes - before, "buffers", bytes);
   return ok;
 }
