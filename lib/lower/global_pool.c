@@ -1,5 +1,5 @@
-/* GlobalAveragePool, GlobalMaxPool and GlobalLpPool are pools whose window is the whole map. Without
- * spatial axes they are Identity, or Abs. */
+/* GlobalAveragePool, GlobalMaxPool and GlobalLpPool are pools whose window is the whole map.
+ * Without spatial axes they are Identity, or Abs. */
 #include "lower/lower.h"
 #include "ops/lower.h"
 

@@ -394,3 +394,103 @@ def det(g):
                  ([[0, 0], [0, 0]], 0.0), ([[0, 3], [2, 0]], -6.0)):
         yield Case([Tensor("float", np.array(m))], [Result("float", np.array(v))], ulps=0)
     yield Case([Tensor("float", np.zeros((2, 3)))], error="must end in square matrices")
+
+
+def read_between(x, place):
+    """x [channels, ...] at fractional places [axes], linearly; 0 outside."""
+    y = np.zeros(x.shape[0], x.dtype)
+    if np.isnan(place).any():
+        return y * np.nan
+    if any(p <= -1 or p >= n for p, n in zip(place, x.shape[1:])):
+        return y
+    low = np.floor(place).astype(int)
+    for corner in itertools.product((0, 1), repeat=len(place)):
+        index = low + corner
+        weight = np.prod([p - l if c else 1 - (p - l) for p, l, c in zip(place, low, corner)])
+        if weight and all(0 <= i < n for i, n in zip(index, x.shape[1:])):
+            y += weight * x[(slice(None), *index)]
+    return y
+
+
+@oracle("DeformConv")
+def deform_conv(g):
+    for kind in FLOATS:
+        window = Window(g, g.integer(1, 3), 4)
+        group, each, filters = g.pick([1, 2]), g.pick([2, 4, 18]), g.integer(1, 2)
+        groups, out = g.pick([1, 2]), window.out()
+        taps = int(np.prod(window.kernel))
+        if np.prod(out) * taps * each > 2000:
+            each = 2
+        batch = g.integer(0, 2)
+        x = values(g, kind, (batch, group * each, *window.size), special=False)
+        w = values(g, kind, (group * filters, each, *window.kernel), special=False)
+        offset = g.tensor(kind, (batch, groups * taps * window.rank, *out), low=-2.0, high=2.0)
+        # Quarters, so that places are exact in all kinds; whole ones, NaN and far ones among them.
+        offset = Tensor(kind, np.rint(np.asarray(offset.data, np.float64) * 4) / 4)
+        if offset.data.size and g.integer(0, 1):
+            offset.data.reshape(-1)[g.integer(0, offset.data.size - 1)] = g.pick(
+                [np.nan, np.inf, -np.inf, -1.0, 1000.0])
+        mask = values(g, kind, (batch, groups * taps, *out), special=False) \
+            if g.integer(0, 1) else None
+        b = values(g, kind, (group * filters,)) if g.integer(0, 1) else None
+
+        def f(x, w, offset, *rest):
+            rest = list(rest)
+            m = rest.pop(0) if mask else np.ones((batch, groups * taps, *out), x.dtype)
+            columns = np.zeros((batch, x.shape[1], taps, *out), x.dtype)
+            share = x.shape[1] // groups
+            for n, k, (t, tap), place in itertools.product(
+                    range(batch), range(groups), enumerate(window.taps()),
+                    itertools.product(*(range(o) for o in out))):
+                row = k * taps + t
+                moved = offset[(n, slice(row * window.rank, (row + 1) * window.rank)) + place]
+                c = slice(k * share, (k + 1) * share)
+                at = np.array(window.at(place, tap)[0]) + moved
+                columns[(n, c, t) + place] = read_between(x[n, c], at) * m[(n, row) + place]
+            y = [np.einsum("ct,nct...->n...", w[i].reshape(each, taps), columns[
+                :, i // filters * each:(i // filters + 1) * each]) for i in range(len(w))]
+            y = np.stack(y, 1)
+            return y + rest[0].reshape((-1,) + (1,) * window.rank) if rest else y
+        given_values = [x, w, offset] + [t for t in (mask, b) if t]
+        with np.errstate(all="ignore"):
+            y = f(*(t.wide() for t in given_values))
+            size = f(*(t.wide() if t is offset else np.nan_to_num(np.abs(t.wide()), posinf=0)
+                       for t in given_values))
+        yield Case([x, w, offset, b, mask], [Result(kind, y, scale=np.nan_to_num(size))], ulps=12,
+                   members=window.members() + f", group = {group}, offset_group = {groups}")
+    t = lambda *s: Tensor("float", np.zeros(s))
+    for w, offset, members, why in (
+            (t(2, 4, 3), t(1, 3, 3), "strides = [0]", "strides must be positive"),
+            (t(2, 4, 3), t(1, 3, 2), "", "expected 3 channels over the result"),
+            (t(2, 4, 3), t(1, 3, 3), "offset_group = 2", "expected 6 channels over the result"),
+            (t(2, 4, 3), t(1, 3, 3), "offset_group = 3", "cannot be divided into 3 groups"),
+            (t(2, 3, 3), t(1, 3, 3), "", "X has 4 channels, but W takes 3")):
+        yield Case([t(1, 4, 5), w, offset], members=members, error=why)
+
+
+@oracle("CausalConvWithState")
+def causal_conv_with_state(g):
+    for kind in FLOATS:
+        n, c, k = g.integer(0, 2), g.integer(0 if g.integer(0, 5) == 0 else 1, 3), g.integer(1, 4)
+        x = values(g, kind, (n, c, g.integer(0, 6)), special=False)
+        w, b = values(g, kind, (c, 1, k), special=False), values(g, kind, (c,), special=False)
+        b = b if g.integer(0, 1) else None
+        past = values(g, kind, (n, c, k - 1), special=False) if g.integer(0, 1) else None
+        zeros = np.zeros((n, c, k - 1), x.data.dtype)
+        all_data = np.concatenate([past.data if past else zeros, x.data], 2)
+        padded, length = Tensor(kind, all_data), x.shape[2]
+
+        def f(x, w, *bias):
+            y = sum(x[:, :, i:i + length] * w[:, 0, i, None] for i in range(k))
+            return y + bias[0][:, None] if bias else y
+        r = contraction(kind, f, *([padded, w] + ([b] if b else [])))
+        y, activation = r.values, g.pick(["none", "silu", "swish"])
+        if activation != "none":
+            y = y / (1 + np.exp(-y))
+        yield Case([x, w, b, past], [Result(kind, y, scale=r.scale),
+                                     Result(kind, all_data[:, :, length:])],
+                   members=f"activation = {activation}", ulps=8)
+    t = lambda *s: Tensor("float", np.zeros(s))
+    both = [Result("float", np.zeros((1, 2, 3))), Result("float", np.zeros((1, 2, 1)))]
+    yield Case([t(1, 2, 3), t(3, 1, 2)], both, error="W has type float<3 x 1 x 2>, expected 2 x 1")
+    yield Case([t(1, 2, 3), t(2, 1, 0)], both, error="the window is empty")

@@ -357,3 +357,42 @@ def lrn(g):
                    members=f"size = {size}, alpha = {alpha}, beta = {beta}, bias = {bias}", ulps=8)
     x = Tensor("float", np.zeros((2, 3)))
     yield Case([x], [Result("float", x.data)], members="size = 0", error="size is 0")
+
+
+@oracle("RotaryEmbedding")
+def rotary_embedding(g):
+    for kind in FLOATS:
+        batch, heads, length = g.integer(0, 2), g.integer(1, 3), g.integer(0, 4)
+        half, interleaved, flat = g.integer(1, 4), bool(g.integer(0, 1)), g.integer(0, 1)
+        size = 2 * half + g.pick([0, 0, 1, 3])
+        x = moderate(g, kind, (batch, length, heads, size))
+        chosen = g.integer(0, 1)
+        shape = (5, half) if chosen else (batch, length, half)
+        cos, sin = moderate(g, kind, shape), moderate(g, kind, shape)
+        at = g.tensor("i64", (batch, length), low=0, high=4) if chosen else None
+        c, s = (t.wide()[at.data] if chosen else t.wide() for t in (cos, sin))
+        c, s = c[:, :, None], s[:, :, None]
+        v = x.wide().copy()
+        pairs = [slice(0, 2 * half, 2), slice(1, 2 * half, 2)] if interleaved else \
+            [slice(0, half), slice(half, 2 * half)]
+        a, b = (v[..., p].copy() for p in pairs)
+        scale = np.zeros_like(v)
+        with np.errstate(all="ignore"):
+            v[..., pairs[0]], v[..., pairs[1]] = c * a - s * b, s * a + c * b
+            scale[..., pairs[0]] = np.abs(c * a) + np.abs(s * b)
+            scale[..., pairs[1]] = np.abs(s * a) + np.abs(c * b)
+        scale = np.nan_to_num(scale, posinf=0)
+        if flat:
+            give = lambda t: t.reshape(batch, length, heads * size)
+        else:
+            give = lambda t: t.transpose(0, 2, 1, 3)
+        members = f"interleaved = {str(interleaved).lower()}" + \
+            (f", num_heads = {heads}" if flat else "") + \
+            (f", rotary_embedding_dim = {2 * half}" if size > 2 * half or g.integer(0, 1) else "")
+        yield Case([Tensor(kind, give(x.data)), cos, sin, at],
+                   [Result(kind, give(v), scale=give(scale))], members=members, ulps=3)
+    t = lambda *s: Tensor("float", np.zeros(s))
+    yield Case([t(1, 2, 6), t(1, 2, 3), t(1, 2, 3)], error="num_heads is 0")
+    yield Case([t(1, 1, 2, 5), t(1, 2, 2), t(1, 2, 2)], error="5 elements of a head make no pairs")
+    yield Case([t(1, 1, 2, 4), t(3, 2), t(3, 2), Tensor("i64", [[0, 3]])],
+               [Result("float", np.zeros((1, 1, 2, 4)))], error="Indices is out of range: 3")

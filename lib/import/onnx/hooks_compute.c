@@ -1,63 +1,15 @@
-/* Contractions and pooling. */
+/* Convolutions and matrix products. */
 #include <string.h>
 
 #include "import/onnx/hooks.h"
 #include "import/onnx/importer.h"
+#include "import/onnx/window.h"
 
 static bool is_ranked(const GlowValue *v) {
   return glow_type_is_tensor(v->type) && !v->type->unranked;
 }
 
-/* ---- Windows -------------------------------------------------------------------------------- */
-
-typedef struct Window {
-  GlowArray kernel, strides, pads, dilations; /* uint32_t, empty: default */
-} Window;
-
-static uint32_t at_or(GlowArray a, uint32_t i, uint32_t initial) {
-  return i < a.count ? glow_array_at(a, uint32_t, i) : initial;
-}
-
-/* Pads for auto_pad = SAME_*: ceil(extent / stride) results, the odd element behind or before. */
-static bool same_pads(GlowOnnxNode *n, const GlowType *x, bool lower, Window *w) {
-  uint32_t pads[2 * GLOW_MAX_RANK], spatial = w->kernel.count;
-  if (x->unranked || x->rank != spatial + 2)
-    return glow_onnx_unsupported(n, "auto_pad for an operand of unknown or other rank");
-  for (uint32_t i = 0; i < spatial; ++i) {
-    GlowDim d = x->dims[i + 2];
-    int64_t stride = at_or(w->strides, i, 1), dilation = at_or(w->dilations, i, 1);
-    if (d.kind != GLOW_DIM_EXACT)
-      return glow_onnx_unsupported(n, "auto_pad with open dimensions; -bind or -bind-input them");
-    if (stride < 1)
-      return glow_onnx_fail(n, "a stride is 0");
-    int64_t window = (at_or(w->kernel, i, 1) - (int64_t)1) * dilation + 1;
-    int64_t outs = (d.size + stride - 1) / stride;
-    int64_t total = (outs - 1) * stride + window - d.size;
-    total = total < 0 || outs == 0 ? 0 : total;
-    if (total > INT32_MAX)
-      return glow_onnx_fail(n, "the padding is too large");
-    pads[i] = (uint32_t)(lower ? total - total / 2 : total / 2);
-    pads[i + spatial] = (uint32_t)total - pads[i];
-  }
-  w->pads = glow_array_u32(n->im->m, pads, 2 * spatial);
-  return true;
-}
-
-/* strides, pads, dilations and auto_pad; w->kernel is set before. */
-static bool read_window(GlowOnnxNode *n, const GlowType *x, Window *w) {
-  GlowStr mode = NULL;
-  if (!glow_onnx_u32s(n, "strides", &w->strides) ||
-      !glow_onnx_u32s(n, "dilations", &w->dilations) || !glow_onnx_string(n, "auto_pad", &mode))
-    return false;
-  if (!mode || !*mode || strcmp(mode, "NOTSET") == 0)
-    return glow_onnx_u32s(n, "pads", &w->pads);
-  glow_onnx_ignore(n, "pads");
-  if (strcmp(mode, "VALID") == 0)
-    return true;
-  if (strcmp(mode, "SAME_UPPER") == 0 || strcmp(mode, "SAME_LOWER") == 0)
-    return same_pads(n, x, strcmp(mode, "SAME_LOWER") == 0, w);
-  return glow_onnx_fail(n, "attribute 'auto_pad' is '%s'", mode);
-}
+/* ---- Convolution --------------------------------------------------------------------------- */
 
 /* The kernel's extents: W's, which kernel_shape must repeat if it is given. */
 static bool conv_kernel(GlowOnnxNode *n, const GlowType *w, GlowArray *kernel) {
@@ -73,32 +25,33 @@ static bool conv_kernel(GlowOnnxNode *n, const GlowType *w, GlowArray *kernel) {
     if (exact && kernel->count && glow_array_at(*kernel, uint32_t, i) != d.size)
       return glow_onnx_fail(n, "the filter is %s, but kernel_shape has %u",
                             glow_type_str(n->im->ctx, w), glow_array_at(*kernel, uint32_t, i));
-    extents[i] = exact ? (uint32_t)d.size : at_or(*kernel, i, 1);
+    extents[i] = exact ? (uint32_t)d.size : glow_onnx_entry(*kernel, i, 1);
   }
   *kernel = glow_array_u32(n->im->m, extents, w->rank - 2);
   return true;
 }
 
-static bool read_group(GlowOnnxNode *n, uint32_t *group) {
+static bool read_groups(GlowOnnxNode *n, const char *name, uint32_t *group) {
   int64_t count = 1;
-  if (!glow_onnx_int(n, "group", &count))
+  if (!glow_onnx_int(n, name, &count))
     return false;
   if (count < 1 || count > INT32_MAX)
-    return glow_onnx_fail(n, "attribute 'group' is %lld", (long long)count);
+    return glow_onnx_fail(n, "attribute '%s' is %lld", name, (long long)count);
   *group = (uint32_t)count;
   return true;
 }
 
 /* The attributes of a convolution of x with the filter w. */
-static bool conv_window(GlowOnnxNode *n, const GlowType *x, const GlowType *w, Window *window,
-                        uint32_t *group) {
+static bool conv_window(GlowOnnxNode *n, const GlowType *x, const GlowType *w,
+                        GlowOnnxWindow *window, uint32_t *group) {
   if (!glow_type_is_tensor(x) || !glow_type_is_tensor(w))
     return glow_onnx_fail(n, "operands must be tensors");
-  return read_group(n, group) && conv_kernel(n, w, &window->kernel) && read_window(n, x, window);
+  return read_groups(n, "group", group) && conv_kernel(n, w, &window->kernel) &&
+         glow_onnx_read_window(n, x, window);
 }
 
 bool glow_onnx_conv(GlowOnnxNode *n) {
-  Window w = {0};
+  GlowOnnxWindow w = {0};
   GlowConvolutionMembers m = {
       .layout = GLOW_LAYOUT_NCHW, .strategy = GLOW_CONV_STRATEGY_DIRECT, .shards = 1};
   if (!glow_onnx_check_ins(n, 2, 3) ||
@@ -111,7 +64,7 @@ bool glow_onnx_conv(GlowOnnxNode *n) {
 }
 
 bool glow_onnx_conv_integer(GlowOnnxNode *n) {
-  Window w = {0};
+  GlowOnnxWindow w = {0};
   GlowConvIntegerMembers m = {0};
   if (!glow_onnx_check_ins(n, 2, 4) ||
       !conv_window(n, n->ins[0]->type, n->ins[1]->type, &w, &m.group))
@@ -123,7 +76,7 @@ bool glow_onnx_conv_integer(GlowOnnxNode *n) {
 }
 
 bool glow_onnx_qlinear_conv(GlowOnnxNode *n) {
-  Window w = {0};
+  GlowOnnxWindow w = {0};
   GlowQLinearConvMembers m = {0};
   if (!glow_onnx_check_ins(n, 8, 9) ||
       !conv_window(n, n->ins[0]->type, n->ins[3]->type, &w, &m.group))
@@ -134,18 +87,31 @@ bool glow_onnx_qlinear_conv(GlowOnnxNode *n) {
   return glow_onnx_finish(n, GLOW_OP_QLINEAR_CONV, n->ins, n->nins, &m, NULL, 0);
 }
 
+bool glow_onnx_deform_conv(GlowOnnxNode *n) {
+  GlowOnnxWindow w = {0};
+  GlowDeformConvMembers m = {0};
+  if (!glow_onnx_check_ins(n, 3, 5) ||
+      !conv_window(n, n->ins[0]->type, n->ins[1]->type, &w, &m.group) ||
+      !read_groups(n, "offset_group", &m.offset_group))
+    return false;
+  m.strides = w.strides;
+  m.pads = w.pads;
+  m.dilations = w.dilations;
+  return glow_onnx_finish(n, GLOW_OP_DEFORM_CONV, n->ins, n->nins, &m, NULL, 0);
+}
+
 /* ---- Transposed convolution ----------------------------------------------------------------- */
 
 /* Pads that give axis i the extent `want`: the odd element behind or before. What is missing beyond
  * all pads is output padding. */
-static bool fit_axis(GlowOnnxNode *n, const GlowType *x, const Window *w, uint32_t i, int64_t want,
-                     bool upper, uint32_t *pads, uint32_t *extra) {
+static bool fit_axis(GlowOnnxNode *n, const GlowType *x, const GlowOnnxWindow *w, uint32_t i,
+                     int64_t want, bool upper, uint32_t *pads, uint32_t *extra) {
   uint32_t spatial = w->kernel.count;
   if (x->dims[i + 2].kind != GLOW_DIM_EXACT || x->dims[i + 2].size > INT32_MAX)
     return glow_onnx_unsupported(n, "output_shape or auto_pad with open dimensions; -bind them");
-  double in = (double)x->dims[i + 2].size, reach = (double)at_or(w->kernel, i, 1) - 1;
-  double all = (in - 1) * (double)at_or(w->strides, i, 1) +
-               reach * (double)at_or(w->dilations, i, 1) + 1 + (double)extra[i];
+  double in = (double)x->dims[i + 2].size, reach = (double)glow_onnx_entry(w->kernel, i, 1) - 1;
+  double all = (in - 1) * (double)glow_onnx_entry(w->strides, i, 1) +
+               reach * (double)glow_onnx_entry(w->dilations, i, 1) + 1 + (double)extra[i];
   double total = all - (double)want; /* where it is not exact, it is too large */
   if (want < 0 || total > INT32_MAX || total < -(double)INT32_MAX)
     return glow_onnx_fail(n, "the padding along spatial axis %u is too large", i);
@@ -162,7 +128,7 @@ static bool fit_axis(GlowOnnxNode *n, const GlowType *x, const Window *w, uint32
 
 /* pads and output_padding from output_shape, which may have extents for batch and channels in
  * front, or from auto_pad, where extents grow by the strides. */
-static bool fit_transposed(GlowOnnxNode *n, Window *w, GlowArray shape, bool upper,
+static bool fit_transposed(GlowOnnxNode *n, GlowOnnxWindow *w, GlowArray shape, bool upper,
                            GlowArray *output_padding) {
   const GlowType *x = n->ins[0]->type;
   uint32_t spatial = w->kernel.count, pads[2 * GLOW_MAX_RANK], extra[GLOW_MAX_RANK];
@@ -172,8 +138,8 @@ static bool fit_transposed(GlowOnnxNode *n, Window *w, GlowArray shape, bool upp
     return glow_onnx_fail(n, "attribute 'output_shape' has %u extents, expected %u", shape.count,
                           spatial);
   for (uint32_t i = 0; i < spatial; ++i) {
-    int64_t want = 0, stride = at_or(w->strides, i, 1);
-    extra[i] = at_or(*output_padding, i, 0);
+    int64_t want = 0, stride = glow_onnx_entry(w->strides, i, 1);
+    extra[i] = glow_onnx_entry(*output_padding, i, 0);
     if (shape.count)
       want = glow_array_at(shape, int64_t, shape.count - spatial + i);
     else if (x->dims[i + 2].kind == GLOW_DIM_EXACT &&
@@ -188,11 +154,11 @@ static bool fit_transposed(GlowOnnxNode *n, Window *w, GlowArray shape, bool upp
 }
 
 bool glow_onnx_conv_transpose(GlowOnnxNode *n) {
-  Window w = {0};
+  GlowOnnxWindow w = {0};
   GlowArray shape = {0};
   GlowStr mode = NULL;
   GlowConvTransposeMembers m = {.layout = GLOW_LAYOUT_NCHW};
-  if (!glow_onnx_check_ins(n, 2, 3) || !read_group(n, &m.group) ||
+  if (!glow_onnx_check_ins(n, 2, 3) || !read_groups(n, "group", &m.group) ||
       !glow_type_is_tensor(n->ins[0]->type) || !glow_type_is_tensor(n->ins[1]->type) ||
       !conv_kernel(n, n->ins[1]->type, &w.kernel) || !glow_onnx_u32s(n, "strides", &w.strides) ||
       !glow_onnx_u32s(n, "dilations", &w.dilations) ||
@@ -213,85 +179,6 @@ bool glow_onnx_conv_transpose(GlowOnnxNode *n) {
   m.pads = w.pads;
   m.dilations = w.dilations;
   return glow_onnx_finish(n, GLOW_OP_CONV_TRANSPOSE, n->ins, n->nins, &m, NULL, 0);
-}
-
-/* ---- Pooling -------------------------------------------------------------------------------- */
-
-static bool pool_window(GlowOnnxNode *n, Window *w, bool *ceil) {
-  if (!glow_onnx_check_ins(n, 1, 1))
-    return false;
-  if (!glow_type_is_tensor(n->ins[0]->type))
-    return glow_onnx_fail(n, "operand 0 must be a tensor");
-  if (!glow_onnx_has(n, "kernel_shape"))
-    return glow_onnx_fail(n, "attribute 'kernel_shape' is missing");
-  return glow_onnx_u32s(n, "kernel_shape", &w->kernel) && read_window(n, n->ins[0]->type, w) &&
-         glow_onnx_bool(n, "ceil_mode", ceil);
-}
-
-bool glow_onnx_max_pool(GlowOnnxNode *n) {
-  Window w = {0};
-  GlowMaxPoolMembers m = {.layout = GLOW_LAYOUT_NCHW};
-  if (!pool_window(n, &w, &m.ceil) || !glow_onnx_bool(n, "storage_order", &m.column_major))
-    return false;
-  m.kernels = w.kernel;
-  m.strides = w.strides;
-  m.pads = w.pads;
-  m.dilations = w.dilations;
-  return glow_onnx_finish(n, GLOW_OP_MAX_POOL, n->ins, 1, &m, NULL, 0);
-}
-
-bool glow_onnx_average_pool(GlowOnnxNode *n) {
-  Window w = {0};
-  GlowAveragePoolMembers m = {.layout = GLOW_LAYOUT_NCHW};
-  if (!pool_window(n, &w, &m.ceil) || !glow_onnx_bool(n, "count_include_pad", &m.count_include_pad))
-    return false;
-  m.kernels = w.kernel;
-  m.strides = w.strides;
-  m.pads = w.pads;
-  m.dilations = w.dilations;
-  return glow_onnx_finish(n, GLOW_OP_AVERAGE_POOL, n->ins, 1, &m, NULL, 0);
-}
-
-/* p: a float in version 1, an integer later. */
-static bool read_norm(GlowOnnxNode *n, float *p) {
-  int64_t whole = 2;
-  if (n->version == 1)
-    return glow_onnx_float(n, "p", p);
-  if (!glow_onnx_int(n, "p", &whole))
-    return false;
-  *p = (float)whole;
-  return true;
-}
-
-bool glow_onnx_lp_pool(GlowOnnxNode *n) {
-  Window w = {0};
-  GlowLpPoolMembers m = {.layout = GLOW_LAYOUT_NCHW, .p = 2};
-  if (!pool_window(n, &w, &m.ceil) || !read_norm(n, &m.p))
-    return false;
-  m.kernels = w.kernel;
-  m.strides = w.strides;
-  m.pads = w.pads;
-  m.dilations = w.dilations;
-  return glow_onnx_finish(n, GLOW_OP_LP_POOL, n->ins, 1, &m, NULL, 0);
-}
-
-bool glow_onnx_global_lp_pool(GlowOnnxNode *n) {
-  GlowGlobalLpPoolMembers m = {.layout = GLOW_LAYOUT_NCHW, .p = 2};
-  if (!glow_onnx_check_ins(n, 1, 1) || !read_norm(n, &m.p))
-    return false;
-  return glow_onnx_finish1(n, GLOW_OP_GLOBAL_LP_POOL, n->ins[0], &m);
-}
-
-bool glow_onnx_max_unpool(GlowOnnxNode *n) {
-  GlowMaxUnpoolMembers m = {0};
-  if (!glow_onnx_check_ins(n, 2, 3))
-    return false;
-  if (!glow_onnx_has(n, "kernel_shape"))
-    return glow_onnx_fail(n, "attribute 'kernel_shape' is missing");
-  if (!glow_onnx_u32s(n, "kernel_shape", &m.kernels) ||
-      !glow_onnx_u32s(n, "strides", &m.strides) || !glow_onnx_u32s(n, "pads", &m.pads))
-    return false;
-  return glow_onnx_finish(n, GLOW_OP_MAX_UNPOOL, n->ins, n->nins, &m, NULL, 0);
 }
 
 /* ---- Gemm ----------------------------------------------------------------------------------- */

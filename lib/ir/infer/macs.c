@@ -10,11 +10,19 @@ static int64_t times(int64_t a, int64_t b) {
 }
 
 /* Each output sums over the filter of its channel: all extents of W but the first. */
-int64_t glow_macs_convolution(const GlowNode *n) {
-  const GlowValue *w = glow_node_in(n, GLOW_CONVOLUTION_IN_W), *y = glow_node_out(n, 0);
+static int64_t convolution(const GlowNode *n, const GlowValue *w) {
+  const GlowValue *y = glow_node_out(n, 0);
   if (!is_known(w) || !is_known(y) || w->type->dims[0].size == 0)
     return is_known(w) && is_known(y) ? 0 : -1;
   return times(glow_type_elements(y->type), glow_type_elements(w->type) / w->type->dims[0].size);
+}
+
+int64_t glow_macs_convolution(const GlowNode *n) {
+  return convolution(n, glow_node_in(n, GLOW_CONVOLUTION_IN_W));
+}
+
+int64_t glow_macs_deform_conv(const GlowNode *n) {
+  return convolution(n, glow_node_in(n, GLOW_DEFORM_CONV_IN_W));
 }
 
 /* Each input meets the filters of its group: all extents of W but the first. */

@@ -140,10 +140,8 @@ bool glow_infer_max_unpool(GlowInfer *in) {
 static bool count_blocks(const GlowInfer *in, const int64_t *image, const int64_t *block,
                          uint32_t spatial, GlowDim *taps, GlowDim *blocks) {
   const GlowCol2ImMembers *m = in->members;
-  Window w = {.spatial = spatial,
-              .strides = m->strides,
-              .pads = m->pads,
-              .dilations = m->dilations};
+  Window w = {
+      .spatial = spatial, .strides = m->strides, .pads = m->pads, .dilations = m->dilations};
   *taps = *blocks = GLOW_EXACT(1);
   if (!glow_infer_window(in, &w))
     return false;

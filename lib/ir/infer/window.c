@@ -107,7 +107,8 @@ static bool convolve(GlowInfer *in, const GlowType *x, const GlowType *f, const 
   dims[0] = x->dims[0];
   dims[w.channel] = filters;
   for (uint32_t i = 0; i < w.spatial; i++)
-    if (!glow_infer_slide(in, &w, i, x->dims[w.first + i], f->dims[w.first + i], &dims[w.first + i]))
+    if (!glow_infer_slide(in, &w, i, x->dims[w.first + i], f->dims[w.first + i],
+                          &dims[w.first + i]))
       return false;
   return glow_infer_set(in, 0, base, x->rank, dims);
 }
@@ -134,6 +135,43 @@ bool glow_infer_qlinear_conv(GlowInfer *in) {
   return convolve(in, in->in[GLOW_QLINEAR_CONV_IN_X], in->in[GLOW_QLINEAR_CONV_IN_W],
                   glow_infer_in(in, GLOW_QLINEAR_CONV_IN_B), &w, GLOW_LAYOUT_NCHW, m->group,
                   glow_type_scalar(in->ctx, kind));
+}
+
+/* Operand i [batch, channels, places of the result]. */
+static bool check_map(const GlowInfer *in, uint32_t i, const GlowType *y, GlowDim channels) {
+  const GlowType *t = glow_infer_in(in, i);
+  GlowDim same;
+  if (!t || t->unranked)
+    return true;
+  bool fits = t->rank == y->rank && glow_dim_meet(t->dims[0], y->dims[0], &same) &&
+              glow_dim_meet(t->dims[1], channels, &same);
+  for (uint32_t a = 2; fits && a < y->rank; a++)
+    fits = glow_dim_meet(t->dims[a], y->dims[a], &same);
+  return fits || glow_infer_error(in, "%s has type %s, expected %s channels over the result, %s",
+                                  in->desc->in[i].name, glow_type_str(in->ctx, t),
+                                  glow_dim_str(in->ctx, channels), glow_type_str(in->ctx, y));
+}
+
+bool glow_infer_deform_conv(GlowInfer *in) {
+  const GlowDeformConvMembers *m = in->members;
+  const GlowType *x = in->in[GLOW_DEFORM_CONV_IN_X], *f = in->in[GLOW_DEFORM_CONV_IN_W];
+  Window w = {.strides = m->strides, .pads = m->pads, .dilations = m->dilations};
+  if (!convolve(in, x, f, glow_infer_in(in, GLOW_DEFORM_CONV_IN_B), &w, GLOW_LAYOUT_NCHW, m->group,
+                x))
+    return false;
+  if (m->offset_group == 0)
+    return glow_infer_error(in, "offset_group is 0");
+  if (x->unranked || f->unranked)
+    return true;
+  if (x->dims[1].kind == GLOW_DIM_EXACT && x->dims[1].size % m->offset_group)
+    return glow_infer_error(in, "%lld channels cannot be divided into %u groups of offsets",
+                            (long long)x->dims[1].size, m->offset_group);
+  GlowDim taps = GLOW_EXACT(m->offset_group);
+  for (uint32_t a = 2; a < f->rank; a++)
+    taps = glow_dim_mul(taps, f->dims[a]);
+  return check_map(in, GLOW_DEFORM_CONV_IN_OFFSET, in->out[0],
+                   glow_dim_mul(taps, GLOW_EXACT(x->rank - 2))) &&
+         check_map(in, GLOW_DEFORM_CONV_IN_MASK, in->out[0], taps);
 }
 
 /* What is on the instruction only. */

@@ -191,7 +191,7 @@ GlowRunError glow_kernel_max_pool(GlowCall *call) {
 
 /* Along the last axis the taps are a run. */
 #define CHAIN(NAME, T, LOAD, TERM)                                                                 \
-  static T NAME##_##T(const GlowPoolPlan *p, const GlowWindow *w, int64_t base) {                    \
+  static T NAME##_##T(const GlowPoolPlan *p, const GlowWindow *w, int64_t base) {                  \
     int64_t tap[GLOW_MAX_RANK] = {0}, index[GLOW_MAX_RANK];                                        \
     uint32_t last = p->spatial - 1;                                                                \
     T sum = 0, row[64];                                                                            \

@@ -249,6 +249,36 @@ def make_elementwise(w):
     w("angle-kind", one(node("Sin", "i", "y", "n"), 7, ins=[value("i", I64, [2])], outs=[value("y")]))
 
 
+def make_windows(w):
+    """Convolutions and pools: what auto_pad and output_shape mean, and old versions."""
+    img, w4 = value("x", FLOAT, [1, 4, 5, 7]), value("w", FLOAT, [4, 2, 3, 2])
+    at = value("i", I64, [1, 4, 5, 7])
+    grow = lambda out, **attrs: node("ConvTranspose", "x,w", out, out, **attrs)
+    nodes = [grow("a", strides=[2, 3], auto_pad="SAME_UPPER"), grow("b", strides=[2, 3], auto_pad="SAME_LOWER"),
+             grow("c", strides=[2, 2], output_shape=[10, 16]), grow("d", strides=[2, 2], output_shape=[1, 8, 10, 13], auto_pad="SAME_UPPER"),
+             grow("e", strides=[2, 2], dilations=[2, 3], output_padding=[1, 0], auto_pad="SAME_UPPER", group=2),
+             grow("f", strides=[1, 3], dilations=[3, 2], pads=[2, 1, 0, 1], output_padding=[0, 2]),
+             grow("g", strides=[2, 2], pads=[1, 1, 1, 1], auto_pad="VALID"),
+             node("LpPool", "x", "l", "l", kernel_shape=[3, 2], strides=[2, 2], auto_pad="SAME_LOWER", ceil_mode=1, p=3),
+             node("GlobalLpPool", "x", "m"), node("MaxUnpool", "x,i", "u", kernel_shape=[2, 2], strides=[2, 2]),
+             node("Col2Im", "t,is,bs", "p", dilations=[1, 2], pads=[1, 0, 1, 0]),
+             node("DeformConv", "x,k,o,,q", "v", offset_group=2, group=2, strides=[2, 1])]
+    w("windows", model(graph(nodes, [img, w4, at, value("t", FLOAT, [1, 8, 12]), value("k", FLOAT, [6, 2, 2, 2]),
+                                     value("o", FLOAT, [1, 16, 2, 6]), value("q", FLOAT, [1, 8, 2, 6])],
+                             [value(n) for n in "a b c d e f g l m u p v".split()],
+                             [ints("is", [2], [3, 5]), ints("bs", [2], [2, 2])]), 22))
+    pools = [node("LpPool", "x", "l", kernel_shape=[2, 2], p=1.5), node("GlobalLpPool", "x", "m", p=0.5)]
+    w("windows-1", model(graph(pools, [img], [value("l"), value("m")]), 1))
+    wrong = {"stride-0": grow("y", strides=[0, 1]), "pads-negative": grow("y", pads=[-1, 0, 0, 0]),
+             "pads-large": grow("y", pads=[9, 9, 9, 9]), "kernel": grow("y", kernel_shape=[3, 3]),
+             "group-0": grow("y", group=0), "auto-pad": grow("y", auto_pad="SAME"),
+             "output-shape": grow("y", output_shape=[5]), "output-far": grow("y", output_shape=[5, 1 << 40]),
+             "lp-kernel": node("LpPool", "x", "y", "y"), "lp-p": node("LpPool", "x", "y", "y", kernel_shape=[2, 2], p=0),
+             "unpool-kernel": node("MaxUnpool", "x,i", "y", "y"), "offset-groups": node("DeformConv", "x,k,o", "y", "y", offset_group=-1)}
+    for name, n in wrong.items():
+        w("window-" + name, one(n, 22, ins=[img, w4, at, value("k", FLOAT, [6, 4, 2, 2]), value("o", FLOAT, [1, 8, 4, 6])], outs=[value("y")]))
+
+
 def make_unsupported(w):
     inner = graph([node("ImageDecoder", "x", "t", "deep")], outs=[value("t")])
     nodes = [node("ImageDecoder", "x", "a", "e1"), node("If", "c", "b", then_branch=inner, else_branch=inner),
@@ -437,7 +467,7 @@ def main():
         with open(path, "wb") as out:
             out.write(data)
 
-    for make in (make_basic, make_bind, make_control, make_elementwise, make_families, make_functions, make_movement, make_old, make_operators, make_unsupported, make_wrong):
+    for make in (make_basic, make_bind, make_control, make_elementwise, make_families, make_functions, make_movement, make_old, make_operators, make_unsupported, make_windows, make_wrong):
         make(write)
     make_external(write, folder)
     write("empty", b"")

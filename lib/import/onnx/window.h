@@ -1,0 +1,19 @@
+/* The attributes of operators that slide a window, which convolutions and pools share. */
+#ifndef GLOW_IMPORT_ONNX_WINDOW_H
+#define GLOW_IMPORT_ONNX_WINDOW_H
+
+#include "import/onnx/importer.h"
+
+typedef struct GlowOnnxWindow {
+  GlowArray kernel, strides, pads, dilations; /* uint32_t, empty: default */
+} GlowOnnxWindow;
+
+static inline uint32_t glow_onnx_entry(GlowArray a, uint32_t i, uint32_t initial) {
+  return i < a.count ? glow_array_at(a, uint32_t, i) : initial;
+}
+
+/* strides, pads, dilations and auto_pad of a window over x; w->kernel is set before. False after a
+ * diagnostic. */
+bool glow_onnx_read_window(GlowOnnxNode *n, const GlowType *x, GlowOnnxWindow *w);
+
+#endif
