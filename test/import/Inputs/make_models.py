@@ -430,6 +430,22 @@ def make_families(w):
     w("map-tensor", one([node("SequenceMap", "x,x", "y", "map", body=sub)]))
 
 
+def make_qlinear(w):
+    """Quantized operators of ONNX Runtime."""
+    domain = "com.microsoft"
+    inits = [tensor("q", U8, [2], b"\1\2"), tensor("z", U8, [], b"\1"), floats("s", [1], [0.5]), floats("s2", [2], [0.5, 1.0]),
+             tensor("m", U8, [1, 2], b"\1\2"), ints("n", [2], [1, 2])]
+    quantized = lambda op, ins, **more: one(node(op, ins, "y", "q1", domain, **more), inits=inits, imports=[(domain, 1)])
+    w("qlinear-add", quantized("QLinearAdd", "q,s,z,q,s,z,s,z"))
+    w("qlinear-few", quantized("QLinearAdd", "q,s,z,q,s"))
+    w("qlinear-scale", quantized("QLinearMul", "q,s2,z,q,s,z,s,z"))
+    w("qlinear-kind", quantized("QLinearSigmoid", "n,s,z,s,z"))
+    w("qlinear-ragged", quantized("QLinearConcat", "s,z,q,s,z,q", axis=0))
+    w("qlinear-axis", quantized("QLinearConcat", "s,z,q,s,z"))
+    w("qlinear-gemm", quantized("QGemm", "m,s,z,m,s,z"))
+    w("qlinear-alpha", quantized("QLinearSigmoid", "q,s,z,s,z", alpha=1.0))
+
+
 def make_movement(w):
     """Old and new forms of movement, reductions and selection."""
     x, m = floats("x", [2], [1.0, 2.0]), floats("m", [2, 2], [1.0, 2.0, 3.0, 4.0])
@@ -467,7 +483,8 @@ def main():
         with open(path, "wb") as out:
             out.write(data)
 
-    for make in (make_basic, make_bind, make_control, make_elementwise, make_families, make_functions, make_movement, make_old, make_operators, make_unsupported, make_windows, make_wrong):
+    for make in (make_basic, make_bind, make_control, make_elementwise, make_families, make_functions, make_movement, make_old, make_operators,
+                 make_qlinear, make_unsupported, make_windows, make_wrong):
         make(write)
     make_external(write, folder)
     write("empty", b"")

@@ -1,0 +1,186 @@
+/* Quantized operators of ONNX Runtime (com.microsoft, version 1), which its quantizer writes
+ * besides ONNX's own: what they say of real numbers, between DequantizeLinear and QuantizeLinear,
+ * and products on integers. Scales are one number for a tensor, or for matrices one for each
+ * column. */
+#include <string.h>
+
+#include "import/onnx/hooks.h"
+#include "import/onnx/importer.h"
+
+/* Whether n has `least` to `most` operands, with those among them whose bit is in `optional` free
+ * to be absent. */
+static bool check_operands(GlowOnnxNode *n, uint32_t least, uint32_t most, uint32_t optional) {
+  if (n->nins < least || n->nins > most)
+    return glow_onnx_fail(n, "%u operands where %u to %u are expected", n->nins, least, most);
+  for (uint32_t i = 0; i < n->nins; ++i) {
+    if (!n->ins[i] && !(optional >> i & 1))
+      return glow_onnx_fail(n, "operand %u is missing", i);
+    if (n->ins[i] && !glow_type_is_tensor(n->ins[i]->type))
+      return glow_onnx_fail(n, "operands must be tensors");
+  }
+  return true;
+}
+
+static GlowValue *operand(const GlowOnnxNode *n, uint32_t i) {
+  return i < n->nins ? n->ins[i] : NULL;
+}
+
+/* Operand i as real numbers; its scale and zero point follow it. */
+static GlowValue *dequantized(GlowOnnxNode *n, uint32_t i) {
+  GlowDequantizeLinearMembers m = {.axis = 1};
+  GlowValue *ins[] = {operand(n, i), glow_onnx_rank0(n, operand(n, i + 1)),
+                      glow_onnx_rank0(n, operand(n, i + 2))};
+  return ins[1] && (ins[2] || !operand(n, i + 2))
+             ? glow_onnx_emit(n, GLOW_OP_DEQUANTIZE_LINEAR, ins, 3, &m)
+             : NULL;
+}
+
+/* y as n's result, with the scale and zero point that are operands i and i + 1, or without a zero
+ * point in `kind`. */
+static bool finish_quantized(GlowOnnxNode *n, GlowValue *y, uint32_t i, GlowKind kind) {
+  GlowValue *zero = glow_onnx_rank0(n, operand(n, i + 1));
+  GlowValue *ins[] = {y, glow_onnx_rank0(n, operand(n, i)), zero};
+  GlowQuantizeLinearMembers m = {
+      .axis = 1, .kind = zero ? zero->type->kind : kind, .saturate = true};
+  return y && ins[1] && (zero || !operand(n, i + 1)) &&
+         glow_onnx_finish(n, GLOW_OP_QUANTIZE_LINEAR, ins, 3, &m, NULL, 0);
+}
+
+/* ---- Element-wise operators, pooling, Concat ---------------------------------------------------
+ */
+
+bool glow_onnx_qlinear_binary(GlowOnnxNode *n) {
+  if (!check_operands(n, 7, 8, 1u << 2 | 1u << 5 | 1u << 7))
+    return false;
+  GlowOp op = strcmp(n->op, "QLinearAdd") == 0 ? GLOW_OP_ADD : GLOW_OP_MUL;
+  GlowValue *a = dequantized(n, 0), *b = a ? dequantized(n, 3) : NULL;
+  return finish_quantized(n, glow_onnx_emit2(n, op, a, b, NULL), 6, n->ins[0]->type->kind);
+}
+
+/* One operand: QLinear followed by the operator's own name. */
+bool glow_onnx_qlinear_unary(GlowOnnxNode *n) {
+  GlowLeakyReluMembers slope = {.alpha = 0.01f};
+  GlowGlobalAveragePoolMembers pool = {.layout = GLOW_LAYOUT_NCHW};
+  bool leaky = strcmp(n->op, "QLinearLeakyRelu") == 0, last = false;
+  bool pools = strcmp(n->op, "QLinearGlobalAveragePool") == 0;
+  if (!check_operands(n, 4, 5, 1u << 2 | 1u << 4) ||
+      (leaky && !glow_onnx_float(n, "alpha", &slope.alpha)) ||
+      (pools && !glow_onnx_bool(n, "channels_last", &last)))
+    return false;
+  if (last)
+    pool.layout = GLOW_LAYOUT_NHWC;
+  GlowOp op = leaky ? GLOW_OP_LEAKY_RELU : pools ? GLOW_OP_GLOBAL_AVERAGE_POOL : GLOW_OP_SIGMOID;
+  const void *members = leaky ? (const void *)&slope : pools ? &pool : NULL;
+  GlowValue *y = glow_onnx_emit1(n, op, dequantized(n, 0), members);
+  return finish_quantized(n, y, 3, n->ins[0]->type->kind);
+}
+
+/* A scale and a zero point for the result, then three operands for each part. */
+bool glow_onnx_qlinear_concat(GlowOnnxNode *n) {
+  int64_t axis = 0;
+  if (n->nins < 5 || (n->nins - 2) % 3)
+    return glow_onnx_fail(n, "%u operands, expected 2 and 3 for each part", n->nins);
+  if (!check_operands(n, 5, n->nins, 0) || !glow_onnx_int(n, "axis", &axis))
+    return false;
+  if (!glow_onnx_has(n, "axis"))
+    return glow_onnx_fail(n, "attribute 'axis' is missing");
+  uint32_t count = (n->nins - 2) / 3;
+  GlowValue **parts = GLOW_NEW_ARRAY(n->im->arena, GlowValue *, count);
+  for (uint32_t i = 0; i < count; ++i) {
+    parts[i] = dequantized(n, 2 + 3 * i);
+    if (!parts[i])
+      return false;
+  }
+  GlowConcatMembers m = {.axis = axis};
+  return finish_quantized(n, glow_onnx_emit(n, GLOW_OP_CONCAT, parts, count, &m), 0, GLOW_KIND_U8);
+}
+
+/* ---- Matrix products ----------------------------------------------------------------------------
+ */
+
+/* A product of integers and what makes it real. Zero points and biases may be NULL. */
+typedef struct Product {
+  GlowValue *a, *b, *azero, *bzero, *ascale, *bscale;
+  GlowValue *sum_bias; /* i32, added to the product of integers */
+  GlowValue *bias;     /* added in the end */
+  float alpha;
+} Product;
+
+/* A list of one number as that number; one for each column stays. */
+static GlowValue *column_scale(GlowOnnxNode *n, GlowValue *v) {
+  bool one = !v->type->unranked && v->type->rank == 1 && v->type->dims[0].kind == GLOW_DIM_EXACT &&
+             v->type->dims[0].size == 1;
+  return one ? glow_onnx_rank0(n, v) : v;
+}
+
+/* float(A B + SumBias) * (alpha * (AScale * BScale)) + Bias; NULL after a diagnostic. */
+static GlowValue *real_product(GlowOnnxNode *n, const Product *p) {
+  GlowValue *ins[] = {p->a, p->b, p->azero, p->bzero};
+  GlowValue *sum = glow_onnx_emit(n, GLOW_OP_MAT_MUL_INTEGER, ins, 4, NULL);
+  if (p->sum_bias)
+    sum = glow_onnx_emit2(n, GLOW_OP_ADD, sum, p->sum_bias, NULL);
+  GlowValue *scale = glow_onnx_emit2(n, GLOW_OP_MUL, glow_onnx_rank0(n, p->ascale),
+                                     column_scale(n, p->bscale), NULL);
+  if (scale && p->alpha != 1)
+    scale = glow_onnx_emit2(n, GLOW_OP_MUL,
+                            glow_onnx_make_scalar(n, "alpha", scale->type->kind, (double)p->alpha),
+                            scale, NULL);
+  GlowValue *real = scale ? glow_onnx_cast_to(n, sum, scale->type->kind) : NULL;
+  GlowValue *y = glow_onnx_emit2(n, GLOW_OP_MUL, real, scale, NULL);
+  return p->bias ? glow_onnx_emit2(n, GLOW_OP_ADD, y, p->bias, NULL) : y;
+}
+
+bool glow_onnx_mat_mul_integer_to_float(GlowOnnxNode *n) {
+  if (!check_operands(n, 4, 7, 1u << 4 | 1u << 5 | 1u << 6))
+    return false;
+  Product p = {.alpha = 1, .a = n->ins[0], .b = n->ins[1], .ascale = n->ins[2]};
+  p.bscale = n->ins[3];
+  p.azero = operand(n, 4);
+  p.bzero = operand(n, 5);
+  p.bias = operand(n, 6);
+  return glow_onnx_finish1(n, GLOW_OP_IDENTITY, real_product(n, &p), NULL);
+}
+
+bool glow_onnx_dynamic_quantize_mat_mul(GlowOnnxNode *n) {
+  if (!check_operands(n, 3, 5, 1u << 3 | 1u << 4))
+    return false;
+  GlowStr names[] = {glow_onnx_part_name(n, "a"), glow_onnx_part_name(n, "scale"),
+                     glow_onnx_part_name(n, "zero")};
+  GlowNode *a = glow_onnx_build(n, GLOW_OP_DYNAMIC_QUANTIZE_LINEAR, n->ins, 1,
+                                (GlowNodeSpec){.names = names});
+  if (!a)
+    return false;
+  Product p = {.alpha = 1, .a = &a->results[0], .b = n->ins[1], .bscale = n->ins[2]};
+  p.ascale = &a->results[1];
+  p.azero = &a->results[2];
+  p.bzero = operand(n, 3);
+  p.bias = operand(n, 4);
+  return glow_onnx_finish1(n, GLOW_OP_IDENTITY, real_product(n, &p), NULL);
+}
+
+/* v, or v with its two axes swapped. */
+static GlowValue *matrix(GlowOnnxNode *n, GlowValue *v, bool swapped) {
+  static const uint32_t perm[] = {1, 0};
+  GlowTransposeMembers m = {.perm = glow_array_u32(n->im->m, perm, 2)};
+  return swapped ? glow_onnx_emit1(n, GLOW_OP_TRANSPOSE, v, &m) : v;
+}
+
+/* Without a scale for the result, that is real. */
+bool glow_onnx_qgemm(GlowOnnxNode *n) {
+  bool rows = false, columns = false;
+  Product p = {.alpha = 1};
+  if (!check_operands(n, 6, 9, 1u << 6 | 1u << 7 | 1u << 8) ||
+      !glow_onnx_bool(n, "transA", &rows) || !glow_onnx_bool(n, "transB", &columns) ||
+      !glow_onnx_float(n, "alpha", &p.alpha))
+    return false;
+  p.a = matrix(n, n->ins[0], rows);
+  p.b = matrix(n, n->ins[3], columns);
+  p.ascale = n->ins[1];
+  p.azero = n->ins[2];
+  p.bscale = n->ins[4];
+  p.bzero = n->ins[5];
+  p.sum_bias = operand(n, 6);
+  GlowValue *y = p.a && p.b ? real_product(n, &p) : NULL;
+  return operand(n, 7) ? finish_quantized(n, y, 7, n->ins[0]->type->kind)
+                       : glow_onnx_finish1(n, GLOW_OP_IDENTITY, y, NULL);
+}
