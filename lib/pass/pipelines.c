@@ -10,8 +10,8 @@
 #define SIMPLIFY "fold-splat,algebraic,simplify-clip,simplify-cast,eliminate-noop"
 /* Shapes and movement. */
 #define MOVE                                                                                       \
-  "gather-constant,merge-slice,merge-concat,merge-pad,sink-transpose,simplify-transpose,"          \
-  "sink-reshape,simplify-reshape"
+  "gather-constant,merge-slice,merge-concat,merge-pad,drop-expand,sink-transpose,"                 \
+  "simplify-transpose,fold-flatten,sink-reshape,simplify-reshape"
 /* Convolutions that become smaller, or fewer. */
 #define CONVOLVE "small-conv,crop-filter,group-conv"
 #define O2_ROUND                                                                                   \

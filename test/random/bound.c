@@ -386,6 +386,17 @@ static bool same_operands(const GlowNode *was, const GlowNode *n) {
   return true;
 }
 
+/* Whether n reads other storage than the node that it was: it may compute the same of other values
+ * then, as a product does of other rows of its matrix. */
+static bool reads_other_storage(const GlowNode *was, const GlowNode *n) {
+  for (uint32_t i = 0; i < n->noperands && i < was->noperands; ++i) {
+    const GlowValue *a = was->operands[i].value, *b = n->operands[i].value;
+    if (a && b && a->kind == GLOW_VALUE_STORAGE && a->name != b->name)
+      return true;
+  }
+  return false;
+}
+
 /* Which old value v stands for: the one of its name if its node is as it was, else what its users
  * used before, else the one of its name; NULL if there is none. A pass may give the result of a
  * chain the name of its first value. */
@@ -403,7 +414,7 @@ static GlowStr meaning(const Judge *j, const GlowValue *v) {
       if (old && old->name == v->name)
         return v->name;
       if (old && u == &u->user->operands[i] && old->type == v->type &&
-          old->kind == GLOW_VALUE_RESULT)
+          old->kind == GLOW_VALUE_RESULT && !reads_other_storage(was, u->user))
         found = old->name;
     }
   }

@@ -1,0 +1,69 @@
+/* Element-wise operators broadcast their operands themselves:
+ *
+ *   Add(x, Expand(y)), Add(x, Tile(y))     -> Add(x, y)
+ *
+ * where Tile repeats axes of extent 1 only, and the other operands still give the result its
+ * extents. Exact: each element has the operands that it had. */
+#include "transforms/rules.h"
+
+static bool broadcasts(const GlowNode *n) {
+  const GlowOpDesc *d = glow_node_desc(n);
+  return GLOW_HAS(d, ELEMENTWISE) && n->nresults == 1 && n->noperands > 1 &&
+         d->infer != GLOW_INFER_SAME;
+}
+
+/* Whether axis k of a result of type t has the extent of v's. */
+static bool gives_extent(const GlowValue *v, const GlowType *t, uint32_t k) {
+  uint32_t behind = t->rank - k;
+  return v->type->rank >= behind && v->type->dims[v->type->rank - behind].size == t->dims[k].size;
+}
+
+/* What v repeats by broadcasting; NULL if v is no such thing. */
+static GlowValue *repeated(const GlowValue *v, const GlowNode *n) {
+  const GlowNode *e = glow_match(v, GLOW_OP_EXPAND, n);
+  e = e ? e : glow_match(v, GLOW_OP_TILE, n);
+  GlowValue *x = e ? glow_node_in(e, 0) : NULL;
+  if (!x || !glow_type_is_static(x->type) || !glow_type_is_static(v->type) || x->type->layout ||
+      v->type->layout)
+    return NULL;
+  uint32_t more = v->type->rank - x->type->rank;
+  for (uint32_t k = 0; k < x->type->rank; ++k)
+    if (x->type->dims[k].size != v->type->dims[k + more].size && x->type->dims[k].size != 1)
+      return NULL;
+  return x;
+}
+
+/* Whether n's result keeps its type with x as operand i. */
+static bool keeps_type(const GlowNode *n, uint32_t i, const GlowValue *x) {
+  const GlowType *t = n->results[0].type;
+  for (uint32_t j = 0; j < n->noperands; ++j)
+    if (glow_node_in(n, j) && !glow_type_is_static(glow_node_in(n, j)->type))
+      return false;
+  for (uint32_t k = 0; k < t->rank; ++k) {
+    bool given = gives_extent(x, t, k);
+    for (uint32_t j = 0; j < n->noperands && !given; ++j)
+      given = j != i && glow_node_in(n, j) && gives_extent(glow_node_in(n, j), t, k);
+    if (!given)
+      return false;
+  }
+  return true;
+}
+
+static bool visit(GlowNode *n, void *arg) {
+  GlowPassRun *run = arg;
+  if (!broadcasts(n) || !glow_type_is_static(n->results[0].type))
+    return true;
+  for (uint32_t i = 0; i < n->noperands; ++i) {
+    GlowValue *v = glow_node_in(n, i), *x = v ? repeated(v, n) : NULL;
+    if (!x || !keeps_type(n, i, x))
+      continue;
+    glow_pass_changed(run, n, "%s broadcasts its operand itself", glow_node_desc(n)->node);
+    glow_use_set(&n->operands[i], x);
+    glow_remove_dead(v->def.node);
+  }
+  return true;
+}
+
+bool glow_pass_drop_expand(GlowPassRun *run) {
+  return glow_block_walk(run->function->body, visit, run);
+}
