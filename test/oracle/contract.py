@@ -266,6 +266,97 @@ def conv_transpose(g):
         yield Case([x, w], members=members, error=why)
 
 
+# ---- pools ---------------------------------------------------------------------------------------
+
+
+def pool_case(g, kind):
+    """A window, an operand and what a pool's members say of it: nhwc, ceil."""
+    window = Window(g, g.integer(1, 3), 5)
+    x = values(g, kind, (g.integer(0, 2), g.integer(1, 3), *window.size))
+    nhwc, ceil = bool(g.integer(0, 1)), bool(g.integer(0, 1))
+    members = window.members() + f", kernels = {window.kernel}" + \
+        (", layout = NHWC" if nhwc else "") + (", ceil = true" if ceil else "")
+    return window, x, nhwc, ceil, members
+
+
+@oracle("MaxPool")
+def max_pool(g):
+    for kind in NUMS:
+        window, x, nhwc, ceil, members = pool_case(g, kind)
+        column_major, out = bool(g.integer(0, 1)), window.out(ceil)
+        low = -np.inf if kind in FLOATS else limits(kind)[0]
+        y = np.full(x.shape[:2] + tuple(out), low, x.data.dtype)
+        where = np.zeros(y.shape, np.int64)
+        for place in itertools.product(*(range(n) for n in y.shape)):
+            best = None
+            for tap in window.taps():
+                index, inside = window.at(place[2:], tap)
+                if not inside:
+                    continue
+                v = x.data[place[:2] + index]
+                if best is None or v > best or (v != v and best == best):
+                    best, space, size = v, 0, int(np.prod(window.size))
+                    for i in range(window.rank)[::-1 if column_major else 1]:
+                        space = space * window.size[i] + index[i]
+                    channels = x.shape[1]
+                    y[place] = v
+                    where[place] = (place[0] * size + space) * channels + place[1] if nhwc else \
+                        (place[0] * channels + place[1]) * size + space
+        yield Case([given(x, nhwc)], [shaped(kind, Result(kind, y), nhwc),
+                                      shaped("i64", Result("i64", where), nhwc)], ulps=0,
+                   members=members + (", column_major = true" if column_major else ""))
+    t = lambda *s: Tensor("float", np.zeros(s))
+    for members, why in (("kernels = [2], strides = [0]", "strides must be positive"),
+                         ("kernels = [0]", "the window is empty"),
+                         ("kernels = [2], pads = [0, 2]", "pads 1 is as large as the window"),
+                         ("kernels = [2, 2]", "kernels has 2 values, expected 1"),
+                         ("kernels = [9]", "is larger than spatial axis 0")):
+        yield Case([t(1, 1, 4)], members=members, error=why)
+
+
+@oracle("AveragePool")
+def average_pool(g):
+    for kind in FLOATS:
+        for include in (False, True):
+            window, x, nhwc, ceil, members = pool_case(g, kind)
+            out, shape = window.out(ceil), x.shape[:2]
+            total, size = (np.zeros(shape + tuple(out), x.wide().dtype) for _ in range(2))
+            for place in itertools.product(*(range(n) for n in out)):
+                at, count = (slice(None), slice(None)) + place, 0
+                for tap in window.taps():
+                    index, inside = window.at(place, tap)
+                    # Padding counts, but not what ceil mode adds behind it.
+                    count += inside or (include and all(
+                        i < n + p for i, n, p in zip(index, window.size, window.pads[1])))
+                    if inside:
+                        v = x.wide()[(slice(None), slice(None)) + index]
+                        total[at] += v
+                        size[at] += np.abs(v)
+                total[at], size[at] = total[at] / np.float64(count), size[at] / np.float64(count)
+            r = Result(kind, total, scale=np.nan_to_num(size, posinf=0))
+            yield Case([given(x, nhwc)], [shaped(kind, r, nhwc)], ulps=12,
+                       members=members + (", count_include_pad = true" if include else ""))
+    yield Case([Tensor("float", np.zeros((1, 1, 4)))], members="kernels = [2], dilations = [0]",
+               error="dilations must be positive")
+
+
+@oracle("GlobalAveragePool", "GlobalMaxPool")
+def global_pool(g, op):
+    for kind in FLOATS if op == "GlobalAveragePool" else NUMS:
+        nhwc, space = g.integer(0, 1), g.shape(low=0, high=3, zero=False)
+        x = values(g, kind, (g.integer(0, 2), g.integer(1, 3), *space))
+        axes = tuple(range(2, 2 + len(space)))
+        v = x.wide()
+        if op == "GlobalMaxPool":
+            r = Result(kind, v.max(axes, keepdims=True))
+        else:
+            r = Result(kind, v.mean(axes, keepdims=True), scale=np.nan_to_num(
+                np.abs(v).mean(axes, keepdims=True), posinf=0))
+        yield Case([given(x, nhwc)], [shaped(kind, r, nhwc)],
+                   members="layout = NHWC" if nhwc else "", ulps=12)
+    yield Case([Tensor("float", np.zeros(3))], error="X must have rank 2 at least")
+
+
 # ---- norms, and what undoes windows --------------------------------------------------------------
 
 
