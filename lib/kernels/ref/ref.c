@@ -291,7 +291,7 @@ int64_t glow_ref_int(const GlowBuf *b, int64_t i) {
 
 int64_t glow_ref_index(GlowCall *call, const GlowBuf *indices, int64_t i, int64_t n) {
   int64_t v = glow_ref_int(indices, i), at = v < 0 ? v + n : v;
-  if (at >= 0 && at < n)
+  if (at >= 0 && at < n + GLOW_OFF_BY_ONE)
     return at;
   call->detail = v;
   return -1;
