@@ -30,6 +30,8 @@ bool glow_infer_run(GlowInfer *in);
 /* The same for an existing node, from its operands' types and known values and its results' claims;
  * types has room for all results. */
 bool glow_node_infer(const GlowNode *n, const GlowType **types);
+/* Whether the operator's own verify hook accepts n; reports if not. */
+bool glow_node_check_hook(const GlowNode *n);
 /* Reports with the operator's name in front; returns false. */
 bool glow_infer_error(const GlowInfer *in, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -45,8 +45,6 @@ uint32_t glow_trim_inputs(const GlowOpDesc *d, GlowValue *const *ins, uint32_t c
 /* Operand, result and region counts and the types of operands against the operator's ports.
  * Reports; an operand of the error type fails without a report. */
 bool glow_node_check(const GlowNode *n);
-/* Whether the operator's own verify hook accepts n; reports if not. */
-bool glow_node_check_hook(const GlowNode *n);
 /* Infers n's results, checks them against its claims (results[i].type, where `claimed`), and sets
  * the types. Reports; results then have the error type. */
 bool glow_node_resolve(GlowNode *n, const bool *claimed);

@@ -79,7 +79,7 @@ typedef enum GlowMemberType {
   GLOW_MEMBER_U32,    /* uint32_t */
   GLOW_MEMBER_I64,    /* int64_t */
   GLOW_MEMBER_FLOAT,  /* float */
-  GLOW_MEMBER_STR,    /* GlowStr */
+  GLOW_MEMBER_STR,    /* GlowStr, but a default is plain text: no glow_str_length */
   GLOW_MEMBER_KIND,   /* GlowKind */
   GLOW_MEMBER_TYPE,   /* const GlowType * */
   GLOW_MEMBER_SYMBOL, /* GlowStr */

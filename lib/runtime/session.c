@@ -75,6 +75,8 @@ void glow_session_close(GlowSession *s) {
   s->module = NULL;
 }
 
+void glow_session_close_fn(void *session) { glow_session_close(session); }
+
 /* Appends a name as the text of a pipeline wants it. */
 static void put_escaped(GlowText *text, GlowStr name) {
   for (const char *c = name; *c; c++)

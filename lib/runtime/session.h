@@ -35,6 +35,7 @@ GlowStatus glow_session_load(GlowSession *s, GlowContext *ctx, const char *path,
 GlowStatus glow_session_open(GlowSession *s, GlowContext *ctx, const char *path,
                              const GlowLoadOptions *options);
 void glow_session_close(GlowSession *s);
+void glow_session_close_fn(void *session); /* for glow_defer_push */
 
 /* Adds an input: NAME=SOURCE, or SOURCE alone when the model has one input. SOURCE is a file
  * (.npy, .pb, PNG, JPEG, PGM or PPM, recognised by content; anything else is raw bytes in the

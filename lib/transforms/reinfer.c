@@ -47,6 +47,8 @@ static void narrow_saved(GlowNode *n, bool *changed) {
 bool glow_reinfer_node(GlowNode *n, bool *changed) {
   if (n->op == GLOW_OP_SAVE)
     narrow_saved(n, changed);
+  if (!glow_node_check_hook(n))
+    return false;
   if (!n->nresults)
     return true;
   GlowArena *arena = glow_arena_create(n->block->module->ctx);

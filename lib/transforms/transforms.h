@@ -8,8 +8,8 @@
 #include "lower/lower.h"
 
 /* ---- Types (reinfer.c) ----------------------------------------------------------------------- */
-/* Infers n's results again and narrows their types; a claim that inference now contradicts is an
- * error at n. Regions are not entered. *changed is set if a type became narrower. */
+/* Infers n's results again and narrows their types; operands that do not fit together any more, and
+ * a claim that inference now contradicts, are errors at n. Regions are not entered. *changed is set if a type became narrower. */
 bool glow_reinfer_node(GlowNode *n, bool *changed);
 /* All nodes of a block in order, regions before the node that has them. */
 bool glow_reinfer_block(GlowBlock *b, bool *changed);

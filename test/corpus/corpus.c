@@ -103,7 +103,7 @@ static void run_case(GlowContext *ctx, void *arg) {
   }
   GlowRunOptions options = {.primitives = run->runner->primitives};
   GlowDefer defer;
-  glow_defer_push(ctx, &defer, (void (*)(void *))glow_session_close, &s);
+  glow_defer_push(ctx, &defer, glow_session_close_fn, &s);
   run->verdict = FAILED;
   if (add_inputs(ctx, &s, run) == GLOW_OK && glow_session_bind(&s) == GLOW_OK &&
       (!run->runner->primitives || glow_session_lower_all(&s) == GLOW_OK) &&

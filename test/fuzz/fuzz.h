@@ -1,9 +1,11 @@
 /* What every fuzz target shares: a fresh context per input, silent diagnostics, and the rule that
- * nothing but an internal error is a finding (crashes and sanitizer reports are by themselves). */
+ * nothing but an internal error is a finding (crashes and sanitizer reports are by themselves). With
+ * GLOW_FUZZ_PRINT in the environment, diagnostics are shown. */
 #ifndef GLOW_TEST_FUZZ_H
 #define GLOW_TEST_FUZZ_H
 
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,9 +18,10 @@ typedef struct GlowFuzzInput {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static inline void glow_fuzz_silent(void *user, const GlowDiagnostic *d) {
+static inline void glow_fuzz_diagnostic(void *user, const GlowDiagnostic *d) {
   (void)user;
-  (void)d;
+  if (getenv("GLOW_FUZZ_PRINT"))
+    fprintf(stderr, "%s\n", d->message);
 }
 
 /* Runs body on an exact-size copy of the input (readers of texts are promised a NUL behind it). */
@@ -27,7 +30,7 @@ static inline int glow_fuzz(const uint8_t *data, size_t size, bool terminate,
   GlowContext *ctx = glow_context_create();
   if (!ctx)
     return 0;
-  glow_context_set_diagnostic_fn(ctx, glow_fuzz_silent, NULL);
+  glow_context_set_diagnostic_fn(ctx, glow_fuzz_diagnostic, NULL);
   char *copy = malloc(size + terminate + !(size + terminate));
   if (copy) {
     if (size)

@@ -96,7 +96,7 @@ static void whole_line(GlowContext *ctx, void *arg) {
   if (p && glow_pipeline_run(m, p, &(GlowRunnerOptions){.verify_each = true}) == GLOW_OK &&
       (m = through_text(ctx, m, &text2))) {
     GlowSession s = {.ctx = ctx, .module = m};
-    glow_defer_push(ctx, &defer3, (void (*)(void *))glow_session_close, &s);
+    glow_defer_push(ctx, &defer3, glow_session_close_fn, &s);
     s.entry = glow_module_entry(m, NULL);
     const char *input = glow_arena_printf(ctx->arena, "%s/test_data_set_0/input_0.pb", c->dir);
     if (s.entry && glow_session_add_input(&s, input, NULL) == GLOW_OK)
