@@ -6,6 +6,7 @@
 
 #include "import/onnx/hooks.h"
 #include "import/onnx/importer.h"
+#include "import/onnx/window.h"
 
 /* Whether n has `least` to `most` operands, with those among them whose bit is in `optional` free
  * to be absent. */
@@ -46,7 +47,8 @@ static bool finish_quantized(GlowOnnxNode *n, GlowValue *y, uint32_t i, GlowKind
          glow_onnx_finish(n, GLOW_OP_QUANTIZE_LINEAR, ins, 3, &m, NULL, 0);
 }
 
-/* ---- Element-wise operators, pooling, Concat ---------------------------------------------------
+/* ---- Element-wise operators, pooling, Softmax, Concat
+ * ---------------------------------------------------
  */
 
 bool glow_onnx_qlinear_binary(GlowOnnxNode *n) {
@@ -73,6 +75,56 @@ bool glow_onnx_qlinear_unary(GlowOnnxNode *n) {
   const void *members = leaky ? (const void *)&slope : pools ? &pool : NULL;
   GlowValue *y = glow_onnx_emit1(n, op, dequantized(n, 0), members);
   return finish_quantized(n, y, 3, n->ins[0]->type->kind);
+}
+
+bool glow_onnx_qlinear_average_pool(GlowOnnxNode *n) {
+  GlowOnnxWindow w = {0};
+  GlowAveragePoolMembers m = {.layout = GLOW_LAYOUT_NCHW};
+  bool last = false;
+  if (!check_operands(n, 4, 5, 1u << 2 | 1u << 4) || !glow_onnx_bool(n, "channels_last", &last))
+    return false;
+  if (last && glow_onnx_has(n, "auto_pad"))
+    return glow_onnx_unsupported(n, "auto_pad with channels_last");
+  if (!glow_onnx_u32s(n, "kernel_shape", &w.kernel) ||
+      !glow_onnx_read_window(n, n->ins[0]->type, &w) || !glow_onnx_bool(n, "ceil_mode", &m.ceil) ||
+      !glow_onnx_bool(n, "count_include_pad", &m.count_include_pad))
+    return false;
+  if (last)
+    m.layout = GLOW_LAYOUT_NHWC;
+  m.kernels = w.kernel;
+  m.strides = w.strides;
+  m.pads = w.pads;
+  m.dilations = w.dilations;
+  GlowValue *y = glow_onnx_emit1(n, GLOW_OP_AVERAGE_POOL, dequantized(n, 0), &m);
+  return finish_quantized(n, y, 3, n->ins[0]->type->kind);
+}
+
+/* By `opset` along an axis, or below 13 over the rows of a matrix that is split there. */
+bool glow_onnx_qlinear_softmax(GlowOnnxNode *n) {
+  int64_t opset = 0, axis = -1;
+  if (!check_operands(n, 5, 5, 1u << 2) || !glow_onnx_int(n, "opset", &opset) ||
+      !glow_onnx_int(n, "axis", &axis))
+    return false;
+  const GlowType *t = n->ins[0]->type;
+  bool row = opset >= 13 || axis == -1 || (!t->unranked && axis == (int64_t)t->rank - 1);
+  GlowSoftmaxMembers m = {.axis = row ? axis : -1};
+  GlowValue *x = dequantized(n, 0);
+  if (!row)
+    x = glow_onnx_emit1(n, GLOW_OP_FLATTEN, x, &(GlowFlattenMembers){.axis = axis});
+  GlowValue *y = glow_onnx_emit1(n, GLOW_OP_SOFTMAX, x, &m);
+  if (!row)
+    y = glow_onnx_emit2(n, GLOW_OP_RESHAPE, y, glow_onnx_shape_of(n, n->ins[0]),
+                        &(GlowReshapeMembers){.allow_zero = true});
+  return finish_quantized(n, y, 3, t->kind);
+}
+
+bool glow_onnx_qlinear_where(GlowOnnxNode *n) {
+  if (!check_operands(n, 9, 9, 0))
+    return false;
+  GlowValue *x = dequantized(n, 1), *y = x ? dequantized(n, 4) : NULL;
+  GlowValue *ins[] = {n->ins[0], x, y};
+  GlowValue *z = y ? glow_onnx_emit(n, GLOW_OP_WHERE, ins, 3, NULL) : NULL;
+  return finish_quantized(n, z, 7, n->ins[1]->type->kind);
 }
 
 /* A scale and a zero point for the result, then three operands for each part. */

@@ -6,10 +6,11 @@ import sys
 
 import numpy as np
 
-from make_models import FLOAT, I8, I32, U8, graph, model, node, value
+from make_models import BOOL, FLOAT, I8, I32, U8, graph, model, node, value
 
 MICROSOFT = "com.microsoft"
-KIND = {np.dtype(np.float32): FLOAT, np.dtype(np.uint8): U8, np.dtype(np.int8): I8, np.dtype(np.int32): I32}
+KIND = {np.dtype(np.float32): FLOAT, np.dtype(np.uint8): U8, np.dtype(np.int8): I8, np.dtype(np.int32): I32,
+        np.dtype(bool): BOOL}
 rng = np.random.default_rng(6)
 
 
@@ -57,6 +58,22 @@ def cases():
         yield "QLinearGlobalAveragePool", p + y, {}, quantized(real(*p).mean((2, 3), keepdims=True), *y)
         yield ("QLinearGlobalAveragePool", p + y, dict(channels_last=1),
                quantized(real(*p).mean((1, 2), keepdims=True), *y))
+        image = real(*p)
+        windows = np.stack([image[:, :, i:i + 2, j:j + 2] for i in (0, 1) for j in (0, 2)])
+        mean = windows.mean((3, 4)).transpose(1, 2, 0).reshape(2, 5, 2, 2)
+        yield "QLinearAveragePool", p + y, dict(kernel_shape=[2, 2], strides=[1, 2]), quantized(mean, *y)
+        turned = [p[0].transpose(0, 2, 3, 1).copy(), *p[1:]]
+        yield ("QLinearAveragePool", turned + y, dict(kernel_shape=[2, 2], strides=[1, 2], channels_last=1),
+               quantized(mean.transpose(0, 2, 3, 1), *y))
+        soft = lambda v, axes: np.exp(v) / np.exp(v).sum(axes, keepdims=True)
+        fine = [np.float32(1 / 256), y[1]]
+        yield "QLinearSoftmax", a + fine, dict(opset=13, axis=1), quantized(soft(x, 1), *fine)
+        yield "QLinearSoftmax", a + fine, dict(opset=13), quantized(soft(x, 2), *fine)
+        yield "QLinearSoftmax", a + fine, dict(opset=12), quantized(soft(x, 2), *fine)
+        yield "QLinearSoftmax", a + fine, dict(opset=12, axis=1), quantized(soft(x, (1, 2)), *fine)
+        c = triple(kind, 2, 3, 4)
+        where = rng.integers(0, 2, (3, 1)).astype(bool)
+        yield "QLinearWhere", [where] + a + c + y, {}, quantized(np.where(where, x, real(*c)), *y)
         c = triple(kind, 2, 2, 4)
         yield ("QLinearConcat", y + a + c, dict(axis=1), quantized(np.concatenate([real(*a), real(*c)], 1), *y))
 

@@ -442,6 +442,8 @@ def make_qlinear(w):
     w("qlinear-kind", quantized("QLinearSigmoid", "n,s,z,s,z"))
     w("qlinear-ragged", quantized("QLinearConcat", "s,z,q,s,z,q", axis=0))
     w("qlinear-axis", quantized("QLinearConcat", "s,z,q,s,z"))
+    w("qlinear-auto", quantized("QLinearAveragePool", "q,s,z,s,z", kernel_shape=[1], auto_pad="SAME_UPPER", channels_last=1))
+    w("qlinear-where", quantized("QLinearWhere", "q,q,s,z,q,s,z,s,z"))
     w("qlinear-gemm", quantized("QGemm", "m,s,z,m,s,z"))
     w("qlinear-alpha", quantized("QLinearSigmoid", "q,s,z,s,z", alpha=1.0))
 
