@@ -118,6 +118,9 @@ const GlowPass *glow_pipeline_bounded(const GlowPipeline *p);
 /* -O0 to -O2 as text for a level, for example "lower,dce"; exact leaves bounded passes out. */
 GlowPipeline *glow_pipeline_default(GlowContext *ctx, GlowLevel level, int optimization,
                                     bool exact);
+/* A copy that lacks one pass, or with NULL all bounded passes, in groups too; O0 to O2 are not looked
+ * into. */
+GlowPipeline *glow_pipeline_without(const GlowPipeline *p, const GlowPass *pass);
 /* Replaces O0 to O2 by what they stand for, given the levels that m has where they are reached. */
 GlowPipeline *glow_pipeline_resolve(const GlowPipeline *p, const GlowModule *m, bool exact);
 void glow_pipeline_print(const GlowPipeline *p, GlowText *out);
@@ -130,6 +133,8 @@ typedef struct GlowRunnerOptions {
   bool exact;
   bool print_pipeline; /* what is run, on stderr */
   uint64_t *changes;   /* gets the number of rewrites; may be NULL */
+  /* The rewrites of each row of the table are added to its entry; may be NULL. */
+  uint64_t *pass_changes;
 } GlowRunnerOptions;
 /* Runs the pipeline on the module. Stops at the first failure (after diagnostics). */
 GlowStatus glow_pipeline_run(GlowModule *m, const GlowPipeline *p, const GlowRunnerOptions *o);

@@ -299,16 +299,17 @@ static const GlowPass *find_bounded(const GlowPipelineItem *item) {
 
 const GlowPass *glow_pipeline_bounded(const GlowPipeline *p) { return find_bounded(p->first); }
 
-/* Copies items without those that -exact excludes; an emptied fixpoint goes too. */
-static void copy_exact(GlowContext *ctx, const GlowPipelineItem *item, GlowPipelineItem **first,
-                       GlowPipelineItem **last) {
+/* Copies items without one pass, or (NULL) without bounded ones; an emptied fixpoint goes too. */
+static void copy_without(GlowContext *ctx, const GlowPass *pass, const GlowPipelineItem *item,
+                         GlowPipelineItem **first, GlowPipelineItem **last) {
   for (; item; item = item->next) {
-    if (item->kind == GLOW_ITEM_PASS && item->pass->cls == GLOW_PASS_BOUNDED)
+    if (item->kind == GLOW_ITEM_PASS &&
+        (pass ? item->pass == pass : item->pass->cls == GLOW_PASS_BOUNDED))
       continue;
     GlowPipelineItem *copy = copy_item(ctx, item);
     if (copy->kind == GLOW_ITEM_FIXPOINT) {
       copy->first = copy->last = NULL;
-      copy_exact(ctx, item->first, &copy->first, &copy->last);
+      copy_without(ctx, pass, item->first, &copy->first, &copy->last);
       if (!copy->first)
         continue;
     }
@@ -316,15 +317,17 @@ static void copy_exact(GlowContext *ctx, const GlowPipelineItem *item, GlowPipel
   }
 }
 
+GlowPipeline *glow_pipeline_without(const GlowPipeline *p, const GlowPass *pass) {
+  GlowPipeline *kept = glow_pipeline_create(p->ctx);
+  copy_without(p->ctx, pass, p->first, &kept->first, &kept->last);
+  return kept;
+}
+
 GlowPipeline *glow_pipeline_default(GlowContext *ctx, GlowLevel level, int optimization,
                                     bool exact) {
   GlowPipeline *p = glow_pipeline_parse(ctx, glow_pipeline_text(level, optimization));
   GLOW_CHECK(ctx, p, "a named pipeline does not parse");
-  if (!exact)
-    return p;
-  GlowPipeline *kept = glow_pipeline_create(ctx);
-  copy_exact(ctx, p->first, &kept->first, &kept->last);
-  return kept;
+  return exact ? glow_pipeline_without(p, NULL) : p;
 }
 
 /* Which levels a module has; irgen changes them. */

@@ -206,6 +206,8 @@ static bool run_pass(Runner *r, const GlowPipelineItem *item) {
   Seconds since = now();
   bool ok = run_functions(r, item);
   add_time(&r->times[pass - glow_passes], since);
+  if (o->pass_changes)
+    o->pass_changes[pass - glow_passes] += r->changes;
   if (!ok)
     return false;
   if (o->print_after_all || listed(o->print_after, pass->name))

@@ -1,17 +1,24 @@
 /* Runs cases of the ONNX conformance corpus through the code of glow-run, in one process.
  *
- *   glow-onnx-corpus [--data DIR] [--all] [--verbose] [--level N] [--primitives] LIST
+ *   glow-onnx-corpus [--data DIR] [--all] [--verbose] [--level N] [--primitives] [--passes]
+ *                    [--processes] [--crash CASE] LIST
  *
  * LIST names a case per line, as FOLDER/CASE; `shape` behind it means that its outputs are random
- * and judged by type and shape. --all runs every case of the corpus and reports those that pass
- * without being listed. --primitives lowers each graph to primitives and runs nothing else. Exit status 0 if exactly the listed cases pass, 77 without a corpus. */
+ * and judged by type and shape. --all runs every case of the corpus and fails for those that pass
+ * without being listed. --primitives lowers each graph to primitives and runs nothing else.
+ * --passes also runs each listed case after every pass alone and every pass left out of -O2.
+ * --processes runs each case in a process of its own, so that a crash fails that case alone and
+ * names it; --crash CASE makes that case crash, to test this. Exit status 0 if exactly the listed cases pass, 77 without a corpus. */
 #include <dirent.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
-#include "runtime/session.h"
+#include "test/corpus/corpus.h"
 
 static const char *const folders[] = {"node", "pytorch-converted", "pytorch-operator", "simple"};
 
@@ -21,97 +28,14 @@ typedef struct Listed {
 } Listed;
 
 typedef struct Runner {
-  const char *data;
+  const char *data, *crash;
   Listed *listed;
   size_t nlisted;
-  bool verbose, primitives;
+  bool all, verbose, primitives, passes, processes;
   int level;
-  char first_error[512]; /* of the case that runs */
-  unsigned passed, failed, unsupported;
+  unsigned passed, failed, unsupported, pipelines;
   unsigned unlisted_passed, listed_failed;
 } Runner;
-
-typedef enum Verdict { PASSED, FAILED, UNSUPPORTED } Verdict;
-
-typedef struct CaseRun {
-  Runner *runner;
-  const char *dir;
-  bool shape_only;
-  Verdict verdict;
-} CaseRun;
-
-static void remember_error(void *user, const GlowDiagnostic *d) {
-  Runner *r = user;
-  if (d->severity == GLOW_ERROR && !r->first_error[0])
-    snprintf(r->first_error, sizeof r->first_error, "%s", d->message);
-}
-
-/* The corpus was made with a cast to bfloat16 that truncates, where its definition rounds: one
- * unit, which for 8 bits is more than the usual tolerance. */
-static double tolerance(const GlowTensor *want) {
-  bool coarse = glow_type_is_tensor(want->type) && want->type->kind == GLOW_KIND_BFLOAT16;
-  return coarse ? 0x1p-7 : 1e-3;
-}
-
-static bool read_outputs(GlowContext *ctx, GlowSession *s, const CaseRun *run) {
-  GlowNameList names = {0};
-  glow_session_names(s, true, &names);
-  bool ok = names.count > 0;
-  for (uint32_t i = 0; i < names.count; i++) {
-    const char *path =
-        glow_arena_printf(ctx->arena, "%s/test_data_set_0/output_%u.pb", run->dir, i);
-    const GlowTensor *got = glow_bindings_find(&s->outputs, names.data[i]);
-    GlowTensor *want = glow_session_read(s, path, glow_session_output_type(s, names.data[i]), NULL);
-    if (!got || !want)
-      return false;
-    GlowCompare c = glow_tensor_compare(ctx, got, want, tolerance(want), 1e-7);
-    bool good = c.ok || (run->shape_only && got->type == want->type);
-    if (!good && !run->runner->first_error[0])
-      snprintf(run->runner->first_error, sizeof run->runner->first_error, "output %s differs: %s",
-               names.data[i], c.mismatch ? c.mismatch : "values");
-    ok &= good;
-    glow_tensor_free(want);
-  }
-  return ok;
-}
-
-static GlowStatus add_inputs(GlowContext *ctx, GlowSession *s, const CaseRun *run) {
-  GlowNameList names = {0};
-  glow_session_names(s, false, &names);
-  for (uint32_t i = 0; i < names.count; i++) {
-    const char *path = glow_arena_printf(ctx->arena, "%s/test_data_set_0/input_%u.pb", run->dir, i);
-    struct stat st;
-    if (stat(path, &st)) /* the remaining ones are variables or have an initializer */
-      break;
-    const char *spec = glow_arena_printf(ctx->arena, "%s=%s", names.data[i], path);
-    GlowStatus status = glow_session_add_input(s, spec, NULL);
-    if (status != GLOW_OK)
-      return status;
-  }
-  return GLOW_OK;
-}
-
-static void run_case(GlowContext *ctx, void *arg) {
-  CaseRun *run = arg;
-  run->verdict = UNSUPPORTED;
-  GlowSession s;
-  GlowLoadOptions load = {0};
-  const char *model = glow_arena_printf(ctx->arena, "%s/model.onnx", run->dir);
-  if (glow_session_load(&s, ctx, model, &load) != GLOW_OK) {
-    run->verdict = strstr(run->runner->first_error, "unsupported") ? UNSUPPORTED : FAILED;
-    return;
-  }
-  GlowRunOptions options = {.primitives = run->runner->primitives};
-  GlowDefer defer;
-  glow_defer_push(ctx, &defer, glow_session_close_fn, &s);
-  run->verdict = FAILED;
-  if (add_inputs(ctx, &s, run) == GLOW_OK && glow_session_bind(&s) == GLOW_OK &&
-      (!run->runner->primitives || glow_session_lower_all(&s) == GLOW_OK) &&
-      glow_session_optimize(&s, run->runner->level, false) == GLOW_OK &&
-      glow_session_run(&s, NULL, &options) == GLOW_OK && read_outputs(ctx, &s, run))
-    run->verdict = PASSED;
-  glow_defer_pop(ctx, &defer, true);
-}
 
 static Listed *find_listed(const Runner *r, const char *name) {
   for (size_t i = 0; i < r->nlisted; i++)
@@ -120,37 +44,82 @@ static Listed *find_listed(const Runner *r, const char *name) {
   return NULL;
 }
 
-static void judge(Runner *r, const char *name, bool all) {
+/* What a process says of its case. */
+typedef struct Answer {
+  GlowVerdict verdict;
+  unsigned pipelines;
+  char error[512];
+} Answer;
+
+static _Noreturn void answer(GlowCase *c, int to, bool crash) {
+  if (crash)
+    raise(SIGKILL);
+  Answer a = {.verdict = glow_case_run(c), .pipelines = c->pipelines};
+  memcpy(a.error, c->error, sizeof a.error);
+  fflush(stdout);
+  _exit(write(to, &a, sizeof a) != (ssize_t)sizeof a);
+}
+
+/* The case in a process of its own; one that dies without an answer has failed. */
+static GlowVerdict run_process(const Runner *r, GlowCase *c) {
+  int ends[2], status;
+  fflush(stdout);
+  if (pipe(ends)) {
+    perror("glow-onnx-corpus: pipe");
+    exit(1);
+  }
+  pid_t child = fork();
+  if (child < 0) {
+    perror("glow-onnx-corpus: fork");
+    exit(1);
+  }
+  if (child == 0)
+    answer(c, ends[1], r->crash && !strcmp(r->crash, c->name));
+  close(ends[1]);
+  Answer a;
+  bool answered = read(ends[0], &a, sizeof a) == (ssize_t)sizeof a;
+  close(ends[0]);
+  waitpid(child, &status, 0);
+  if (!answered) {
+    snprintf(c->error, sizeof c->error, WIFSIGNALED(status) ? "signal %d" : "exit status %d",
+             WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+    return GLOW_FAILED;
+  }
+  memcpy(c->error, a.error, sizeof a.error);
+  c->pipelines = a.pipelines;
+  return a.verdict;
+}
+
+static void judge(Runner *r, const char *name) {
   Listed *listed = find_listed(r, name);
-  if (!listed && !all)
+  if (!listed && !r->all)
     return;
   char dir[1100];
   snprintf(dir, sizeof dir, "%s/%s", r->data, name);
-  r->first_error[0] = 0;
-  CaseRun run = {.runner = r, .dir = dir, .shape_only = listed && listed->shape_only};
-  GlowContext *ctx = glow_context_create();
-  if (!ctx)
-    exit(1);
-  glow_context_set_diagnostic_fn(ctx, remember_error, r);
-  if (glow_protect(ctx, run_case, &run) != GLOW_OK)
-    run.verdict = FAILED;
-  glow_context_destroy(ctx);
+  GlowCase c = {.dir = dir,
+                .name = name,
+                .shape_only = listed && listed->shape_only,
+                .primitives = r->primitives,
+                .passes = r->passes && listed,
+                .level = r->level};
+  GlowVerdict verdict = r->processes ? run_process(r, &c) : glow_case_run(&c);
   if (listed)
     listed->seen = true;
-  r->passed += run.verdict == PASSED;
-  r->failed += run.verdict == FAILED;
-  r->unsupported += run.verdict == UNSUPPORTED;
-  r->unlisted_passed += run.verdict == PASSED && !listed;
-  r->listed_failed += run.verdict != PASSED && listed;
-  if (run.verdict != PASSED && (listed || r->verbose))
-    printf("%s %s: %s\n", run.verdict == FAILED ? "FAILED" : "unsupported", name, r->first_error);
-  else if (r->verbose || (run.verdict == PASSED && !listed))
+  r->passed += verdict == GLOW_PASSED;
+  r->failed += verdict == GLOW_FAILED;
+  r->unsupported += verdict == GLOW_UNSUPPORTED;
+  r->pipelines += c.pipelines;
+  r->unlisted_passed += verdict == GLOW_PASSED && !listed;
+  r->listed_failed += verdict != GLOW_PASSED && listed;
+  if (verdict != GLOW_PASSED && (listed || r->verbose))
+    printf("%s %s: %s\n", verdict == GLOW_FAILED ? "FAILED" : "unsupported", name, c.error);
+  else if (r->verbose || (verdict == GLOW_PASSED && !listed))
     printf("passed %s\n", name);
 }
 
 static int is_case(const struct dirent *d) { return d->d_name[0] != '.'; }
 
-static void judge_folder(Runner *r, const char *folder, bool all) {
+static void judge_folder(Runner *r, const char *folder) {
   char path[512];
   snprintf(path, sizeof path, "%s/%s", r->data, folder);
   struct dirent **entries;
@@ -159,7 +128,7 @@ static void judge_folder(Runner *r, const char *folder, bool all) {
   for (int i = 0; i < n; i++) {
     char name[320];
     snprintf(name, sizeof name, "%s/%s", folder, entries[i]->d_name);
-    judge(r, name, all);
+    judge(r, name);
     free(entries[i]);
   }
   if (n >= 0)
@@ -178,6 +147,8 @@ static bool read_list(Runner *r, const char *path) {
     if (line[0] == '#' || sscanf(line, "%127s %15s", name, mode) < 1)
       continue;
     r->listed = realloc(r->listed, (r->nlisted + 1) * sizeof *r->listed);
+    if (!r->listed)
+      exit(1);
     Listed *l = &r->listed[r->nlisted++];
     *l = (Listed){.shape_only = !strcmp(mode, "shape")};
     memcpy(l->name, name, sizeof name);
@@ -186,24 +157,39 @@ static bool read_list(Runner *r, const char *path) {
   return r->nlisted > 0;
 }
 
-int main(int argc, char **argv) {
-  Runner r = {.data = "/usr/share/libonnx-testdata/data", .level = -1};
-  bool all = false;
+/* The list, or NULL. */
+static const char *read_options(Runner *r, int argc, char **argv) {
+  struct {
+    const char *name;
+    bool *set;
+  } flags[] = {{"--all", &r->all},
+               {"--verbose", &r->verbose},
+               {"--primitives", &r->primitives},
+               {"--passes", &r->passes},
+               {"--processes", &r->processes}};
   const char *list = NULL;
   for (int i = 1; i < argc; i++) {
+    bool known = false;
+    for (size_t k = 0; k < sizeof flags / sizeof *flags && !known; k++)
+      if (!strcmp(argv[i], flags[k].name))
+        known = *flags[k].set = true;
+    if (known)
+      continue;
     if (!strcmp(argv[i], "--data") && i + 1 < argc)
-      r.data = argv[++i];
+      r->data = argv[++i];
+    else if (!strcmp(argv[i], "--crash") && i + 1 < argc)
+      r->crash = argv[++i];
     else if (!strcmp(argv[i], "--level") && i + 1 < argc)
-      r.level = atoi(argv[++i]);
-    else if (!strcmp(argv[i], "--primitives"))
-      r.primitives = true;
-    else if (!strcmp(argv[i], "--all"))
-      all = true;
-    else if (!strcmp(argv[i], "--verbose"))
-      r.verbose = true;
+      r->level = atoi(argv[++i]);
     else
       list = argv[i];
   }
+  return list;
+}
+
+int main(int argc, char **argv) {
+  Runner r = {.data = "/usr/share/libonnx-testdata/data", .level = -1};
+  const char *list = read_options(&r, argc, argv);
   struct stat st;
   if (stat(r.data, &st)) {
     printf("skipped: %s is not there (package libonnx-testdata)\n", r.data);
@@ -214,15 +200,17 @@ int main(int argc, char **argv) {
     return 2;
   }
   for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
-    judge_folder(&r, folders[i], all);
+    judge_folder(&r, folders[i]);
   for (size_t i = 0; i < r.nlisted; i++)
     if (!r.listed[i].seen) {
       printf("FAILED %s: no such case\n", r.listed[i].name);
       r.listed_failed++;
     }
+  if (r.passes)
+    printf("%u pipelines that changed something\n", r.pipelines);
   printf("%u passed, %u failed\n", r.passed, r.failed + r.unsupported);
   if (r.unlisted_passed)
     printf("%u cases pass that are not listed\n", r.unlisted_passed);
   free(r.listed);
-  return r.listed_failed || (all && r.unlisted_passed);
+  return r.listed_failed || (r.all && r.unlisted_passed);
 }

@@ -67,3 +67,22 @@ const char *glow_outputs_differ(GlowContext *ctx, const GlowBindings *want,
   }
   return NULL;
 }
+
+static bool make(GlowModule *m, GlowNeedBit need, const char *maker) {
+  if (glow_need_holds(m, need, "", false))
+    return true;
+  const GlowPipeline *p = glow_pipeline_parse(m->ctx, maker);
+  return p && glow_pipeline_run(m, p, &(GlowRunnerOptions){.verify_each = true}) == GLOW_OK &&
+         glow_need_holds(m, need, "", false);
+}
+
+bool glow_make_needs(GlowModule *m, GlowNeeds needs) {
+  static const char *const makers[GLOW_NEED_COUNT] = {[GLOW_NEED_BIT_INLINED] = "inline",
+                                                      [GLOW_NEED_BIT_LOWERED] = "lower",
+                                                      [GLOW_NEED_BIT_MATERIALIZED] = "materialize",
+                                                      [GLOW_NEED_BIT_PLANNED] = "plan-memory"};
+  for (int bit = 0; bit < GLOW_NEED_COUNT; ++bit)
+    if (needs >> bit & 1 && makers[bit] && !make(m, (GlowNeedBit)bit, makers[bit]))
+      return false;
+  return true;
+}

@@ -142,19 +142,9 @@ static const char *to_programs(const Trial *t, const char *level) {
   return glow_str_printf(t->ctx, "%s,dce,dce<entry=%s>,irgen", level, t->name);
 }
 
-static bool ensure(GlowModule *m, GlowNeedBit need, const char *pass) {
-  return glow_need_holds(m, need, "", false) ||
-         (glow_pass_find(pass) && run_text(m, pass, NULL) == GLOW_OK &&
-          glow_need_holds(m, need, "", false));
-}
-
 /* Makes true what the pass needs, with exact passes. False if that is not possible: what cannot
  * become a program is refused by irgen. */
 static bool prepare(Trial *t, GlowModule *m, const GlowPass *pass, GlowChoice *choice) {
-  static const char *const makers[GLOW_NEED_COUNT] = {[GLOW_NEED_BIT_INLINED] = "inline",
-                                                      [GLOW_NEED_BIT_LOWERED] = "lower",
-                                                      [GLOW_NEED_BIT_MATERIALIZED] = "materialize",
-                                                      [GLOW_NEED_BIT_PLANNED] = "plan-memory"};
   bool graphs = glow_module_has_level(m, GLOW_LEVEL_GRAPH);
   if (pass->level == GLOW_PASS_GRAPH && !graphs)
     return false;
@@ -171,9 +161,8 @@ static bool prepare(Trial *t, GlowModule *m, const GlowPass *pass, GlowChoice *c
           strcmp(other->name, "plan-memory") && run_text(m, other->name, NULL) != GLOW_OK)
         return false;
     }
-  for (int bit = 0; bit < GLOW_NEED_COUNT; ++bit)
-    if (pass->needs >> bit & 1 && makers[bit] && !ensure(m, (GlowNeedBit)bit, makers[bit]))
-      return false;
+  if (!glow_make_needs(m, pass->needs))
+    return false;
   remove_others(m, glow_module_function(m, t->name));
   return true;
 }

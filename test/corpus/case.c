@@ -1,0 +1,160 @@
+/* See corpus.h. */
+#include "test/corpus/corpus.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "runtime/session.h"
+#include "test/passes/each_pass.h"
+
+typedef struct CaseRun {
+  GlowCase *c;
+  GlowContext *ctx;
+  GlowSession session;
+  GlowVerdict verdict;
+} CaseRun;
+
+static void remember_error(void *user, const GlowDiagnostic *d) {
+  GlowCase *c = user;
+  if (d->severity == GLOW_ERROR && !c->error[0])
+    snprintf(c->error, sizeof c->error, "%s", d->message);
+}
+
+/* The corpus was made with a cast to bfloat16 that truncates, where its definition rounds: one
+ * unit, which for 8 bits is more than the usual tolerance. */
+static double tolerance(const GlowTensor *want) {
+  bool coarse = glow_type_is_tensor(want->type) && want->type->kind == GLOW_KIND_BFLOAT16;
+  return coarse ? 0x1p-7 : 1e-3;
+}
+
+/* NULL if output i is as expected, else what is wrong. */
+static const char *judge_output(const CaseRun *run, GlowStr name, uint32_t i,
+                                const GlowBindings *outputs) {
+  GlowContext *ctx = run->ctx;
+  const GlowSession *s = &run->session;
+  const char *path =
+      glow_arena_printf(ctx->arena, "%s/test_data_set_0/output_%u.pb", run->c->dir, i);
+  const GlowTensor *got = glow_bindings_find(outputs, name);
+  if (!got)
+    return glow_str_printf(ctx, "output %s is missing", name);
+  GlowTensor *want =
+      glow_session_read((GlowSession *)(uintptr_t)s, path, glow_session_output_type(s, name), NULL);
+  if (!want)
+    return "an expected output cannot be read";
+  GlowCompare c = glow_tensor_compare(ctx, got, want, tolerance(want), 1e-7);
+  bool good = c.ok || (run->c->shape_only && got->type == want->type);
+  glow_tensor_free(want);
+  return good ? NULL
+              : glow_str_printf(ctx, "output %s differs: %s", name,
+                                c.mismatch ? c.mismatch : "values");
+}
+
+static const char *judge_outputs(const CaseRun *run, const GlowBindings *outputs) {
+  GlowNameList names = {0};
+  glow_session_names(&run->session, true, &names);
+  const char *wrong = names.count ? NULL : "the model has no output";
+  for (uint32_t i = 0; i < names.count && !wrong; i++)
+    wrong = judge_output(run, names.data[i], i, outputs);
+  return wrong;
+}
+
+static GlowStatus add_inputs(CaseRun *run) {
+  GlowNameList names = {0};
+  glow_session_names(&run->session, false, &names);
+  for (uint32_t i = 0; i < names.count; i++) {
+    const char *path =
+        glow_arena_printf(run->ctx->arena, "%s/test_data_set_0/input_%u.pb", run->c->dir, i);
+    struct stat st;
+    if (stat(path, &st)) /* the remaining ones are variables or have an initializer */
+      break;
+    const char *spec = glow_arena_printf(run->ctx->arena, "%s=%s", names.data[i], path);
+    GlowStatus status = glow_session_add_input(&run->session, spec, NULL);
+    if (status != GLOW_OK)
+      return status;
+  }
+  return GLOW_OK;
+}
+
+/* ---- Passes ---------------------------------------------------------------------------------- */
+
+static const char *judge_bounded(void *user, const GlowBindings *before,
+                                 const GlowBindings *after) {
+  (void)before;
+  return judge_outputs(user, after);
+}
+
+static void report(void *user, const GlowPass *pass, bool alone, bool exact, uint64_t rewrites,
+                   const char *wrong) {
+  GlowCase *c = ((CaseRun *)user)->c;
+  (void)rewrites;
+  if (wrong)
+    printf("FAILED %s: %s%s%s: %s%s%s\n", c->name, alone ? "" : exact ? "-O2 -exact" : "-O2",
+           alone || !pass ? "" : " without ", pass ? pass->name : "", wrong,
+           c->error[0] ? ": " : "", c->error);
+  c->error[0] = 0;
+}
+
+static bool try_passes(CaseRun *run) {
+  GlowEachPass each = {.module = run->session.module,
+                       .entry = run->session.entry->name,
+                       .inputs = &run->session.inputs,
+                       .judge = judge_bounded,
+                       .report = report,
+                       .user = run};
+  bool ran = glow_each_pass(run->ctx, &each);
+  run->c->pipelines = each.judged;
+  if (each.failed)
+    snprintf(run->c->error, sizeof run->c->error, "%u of %u pipelines", each.failed, each.judged);
+  return ran && !each.failed;
+}
+
+/* ---- The case -------------------------------------------------------------------------------- */
+
+static bool run_loaded(CaseRun *run) {
+  GlowCase *c = run->c;
+  GlowSession *s = &run->session;
+  GlowRunOptions options = {.primitives = c->primitives};
+  if (add_inputs(run) != GLOW_OK || glow_session_bind(s) != GLOW_OK)
+    return false;
+  if (c->passes && !try_passes(run))
+    return false;
+  if ((c->primitives && glow_session_lower_all(s) != GLOW_OK) ||
+      glow_session_optimize(s, c->level, false) != GLOW_OK ||
+      glow_session_run(s, NULL, &options) != GLOW_OK)
+    return false;
+  const char *wrong = judge_outputs(run, &s->outputs);
+  if (wrong && !c->error[0])
+    snprintf(c->error, sizeof c->error, "%s", wrong);
+  return !wrong;
+}
+
+static void run_case(GlowContext *ctx, void *arg) {
+  CaseRun *run = arg;
+  run->ctx = ctx;
+  GlowLoadOptions load = {0};
+  const char *model = glow_arena_printf(ctx->arena, "%s/model.onnx", run->c->dir);
+  if (glow_session_load(&run->session, ctx, model, &load) != GLOW_OK) {
+    run->verdict = strstr(run->c->error, "unsupported") ? GLOW_UNSUPPORTED : GLOW_FAILED;
+    return;
+  }
+  GlowDefer defer;
+  glow_defer_push(ctx, &defer, glow_session_close_fn, &run->session);
+  run->verdict = run_loaded(run) ? GLOW_PASSED : GLOW_FAILED;
+  glow_defer_pop(ctx, &defer, true);
+}
+
+GlowVerdict glow_case_run(GlowCase *c) {
+  CaseRun run = {.c = c, .verdict = GLOW_FAILED};
+  GlowContext *ctx = glow_context_create();
+  if (!ctx)
+    exit(1);
+  c->error[0] = 0;
+  ctx->error_limit = 0;
+  glow_context_set_diagnostic_fn(ctx, remember_error, c);
+  if (glow_protect(ctx, run_case, &run) != GLOW_OK)
+    run.verdict = GLOW_FAILED;
+  glow_context_destroy(ctx);
+  return run.verdict;
+}

@@ -1,0 +1,44 @@
+#!/bin/sh
+# The corpus driver fails when it should: for a listed case that fails, for one that does not exist,
+# for an unlisted one that passes, and for a crash, which --processes pins on its case.
+# Usage: check_driver.sh DRIVER LIST
+driver=$1 list=$2
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+# expect STATUS TEXT ARGUMENTS...: the exit status, and a line that must be printed
+expect() {
+  status=$1 text=$2
+  shift 2
+  "$driver" "$@" >"$scratch/out" 2>&1
+  got=$?
+  if [ $got -eq 77 ]; then
+    cat "$scratch/out"
+    exit 77
+  fi
+  if [ $got -ne "$status" ] || ! grep -q -x -- "$text" "$scratch/out"; then
+    echo "FAILED: $* exits with $got (want $status), or does not print '$text':"
+    tail -5 "$scratch/out"
+    exit 1
+  fi
+}
+
+printf 'node/test_abs\nnode/test_acos\n' >"$scratch/two"
+expect 0 '2 passed, 0 failed' "$scratch/two"
+expect 0 '2 passed, 0 failed' --processes "$scratch/two"
+expect 1 'FAILED node/test_acos: signal 9' --processes --crash node/test_acos "$scratch/two"
+expect 1 '1 passed, 1 failed' --processes --crash node/test_acos "$scratch/two"
+
+grep -v '^node/test_abs$' "$list" >"$scratch/less"
+expect 0 '.* passed, .* failed' "$scratch/less"
+expect 1 'passed node/test_abs' --all "$scratch/less"
+
+# A case whose expected output is another's.
+mkdir -p "$scratch/data/node"
+cp -r /usr/share/libonnx-testdata/data/node/test_abs "$scratch/data/node/"
+cp /usr/share/libonnx-testdata/data/node/test_neg/test_data_set_0/output_0.pb \
+  "$scratch/data/node/test_abs/test_data_set_0/"
+echo node/test_abs >"$scratch/one"
+expect 1 'FAILED node/test_abs: output y differs: .*' --data "$scratch/data" "$scratch/one"
+expect 1 'FAILED node/test_acos: no such case' --data "$scratch/data" "$scratch/two"
+echo "8 passed, 0 failed"
