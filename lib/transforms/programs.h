@@ -28,6 +28,8 @@ int64_t glow_program_live_bytes(GlowPassRun *run);
 void glow_program_drop_plan(GlowFunction *program);
 
 /* ---- Accesses (accesses.c) ------------------------------------------------------------------- */
+/* How far passes look ahead or back: keeps them linear in the program. Instructions. */
+enum { GLOW_MAX_DISTANCE = 4096 };
 typedef enum GlowAccess { GLOW_READS = 1, GLOW_WRITES = 2 } GlowAccess;
 /* What n, or anything in its regions, does to the elements of s: GlowAccess bits. Views, allocs and
  * deallocs do nothing. */
@@ -76,6 +78,10 @@ typedef struct GlowScalarBody {
   uint32_t first_param;
   GLOW_VEC(GlowValue *) inputs; /* buffers */
 } GlowScalarBody;
+/* The nodes of a body that an instruction has, or will be in one. A body gets at most
+ * GLOW_MAX_STEPS: more would not stay in registers, and each step copies those before. */
+enum { GLOW_MAX_STEPS = 64 };
+uint32_t glow_scalar_steps(const GlowNode *n);
 /* Whether n can become part of a body: element-wise, one output, plain static types. */
 bool glow_scalar_can_hold(const GlowNode *n);
 GlowScalarBody glow_scalar_begin(GlowModule *m, GlowArena *arena, const char *label);

@@ -1,8 +1,6 @@
 /* Who reads and writes which part of a buffer. */
 #include "transforms/programs.h"
 
-enum { MAX_DISTANCE = 4096 }; /* instructions: keeps passes linear in the program */
-
 /* Buffers without elements count as if they had some: they have to be written, too. */
 static bool touches(const GlowValue *v, GlowSpan s) {
   if (!v)
@@ -38,7 +36,7 @@ unsigned glow_instr_access(const GlowNode *n, GlowSpan s) {
 bool glow_span_accessed(const GlowNode *first, const GlowNode *last, GlowSpan s, unsigned access) {
   uint32_t distance = 0;
   for (const GlowNode *n = first;; n = n->next) {
-    if (!n || ++distance > MAX_DISTANCE || (glow_instr_access(n, s) & access))
+    if (!n || ++distance > GLOW_MAX_DISTANCE || (glow_instr_access(n, s) & access))
       return true;
     if (n == last)
       return false;

@@ -86,40 +86,24 @@ void glow_program_drop_plan(GlowFunction *program) {
 
 /* ---- Moving work from one place to another --------------------------------------------------- */
 
-/* Whether n, or something inside it, writes a buffer with that base. */
-static bool writes(const GlowNode *n, const GlowValue *base) {
-  for (uint32_t i = 0; i < n->noperands; ++i)
-    if (n->operands[i].qual != GLOW_QUAL_IN && n->operands[i].value && i < n->nouts &&
-        glow_buffer_base(n->operands[i].value) == base)
-      return true;
-  for (uint32_t i = 0; i < n->nregions; ++i) {
-    const GlowBlock *b = n->regions[i];
-    for (const GlowNode *inner = b && !b->scalar ? b->first : NULL; inner; inner = inner->next)
-      if (writes(inner, base))
-        return true;
-  }
-  return false;
+/* Whether v stays as it is between n and `to`. */
+static bool stays_until(const GlowValue *v, const GlowNode *n, const GlowNode *to) {
+  return !v || n->next == to ||
+         !glow_span_accessed(n->next, to->prev, glow_value_span(v), GLOW_WRITES);
 }
 
-enum { MAX_DISTANCE = 4096 }; /* instructions: keeps the search linear in the program */
-
 bool glow_instr_can_move_down(const GlowNode *n, const GlowNode *to) {
-  uint32_t distance = 0;
-  for (const GlowNode *at = n->next; at != to; at = at->next) {
-    if (!at || ++distance > MAX_DISTANCE)
+  for (uint32_t i = n->nouts; i < n->noperands; ++i)
+    if (!stays_until(n->operands[i].value, n, to))
       return false;
-    for (uint32_t i = n->nouts; i < n->noperands; ++i)
-      if (n->operands[i].value && writes(at, glow_buffer_base(n->operands[i].value)))
-        return false;
-  }
-  return true;
+  return stays_until(n->pred.value, n, to);
 }
 
 bool glow_instr_reads_apart(const GlowNode *n, const GlowValue *link, GlowValue *out, bool body) {
-  const GlowValue *base = glow_buffer_base(out);
+  GlowSpan span = glow_value_span(out);
   for (uint32_t i = n->nouts; i < n->noperands; ++i) {
     GlowValue *v = n->operands[i].value;
-    if (v && v != link && glow_buffer_base(v) == base && !(body && v == out))
+    if (v && v != link && glow_spans_overlap(glow_value_span(v), span) && !(body && v == out))
       return false;
   }
   return true;
@@ -147,6 +131,14 @@ void glow_instr_replace_pair(GlowNode *producer, GlowNode *n, GlowValue *link, G
 
 static const GlowType *element_type(GlowContext *ctx, const GlowType *t) {
   return glow_type_scalar(ctx, t->kind);
+}
+
+uint32_t glow_scalar_steps(const GlowNode *n) {
+  const GlowBlock *body = glow_node_epilogue(n);
+  uint32_t steps = 0;
+  for (const GlowNode *step = body ? body->first : NULL; step; step = step->next)
+    ++steps;
+  return steps ? steps : 1;
 }
 
 bool glow_scalar_can_hold(const GlowNode *n) {

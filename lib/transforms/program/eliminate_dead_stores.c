@@ -10,12 +10,11 @@
 /* Whether anything may see v as n leaves it. To read another part of the buffer counts: n may be
  * what begins it. */
 static bool is_seen(const GlowNode *n, const GlowValue *v) {
-  enum { MAX_DISTANCE = 4096 };
   GlowSpan s = {.root = glow_value_span(v).root, .high = INT64_MAX};
   uint32_t distance = 0;
   for (;; n = n->block->of.node) {
     for (const GlowNode *at = n->next; at; at = at->next) {
-      if (++distance > MAX_DISTANCE || (glow_instr_access(at, s) & GLOW_READS))
+      if (++distance > GLOW_MAX_DISTANCE || (glow_instr_access(at, s) & GLOW_READS))
         return true;
       if (glow_instr_covers(at, v) ||
           (at->op == GLOW_OP_DEALLOC && at->operands[0].value == s.root))

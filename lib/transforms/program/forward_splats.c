@@ -10,14 +10,13 @@
 
 /* Whether all elements of v are *value where n reads them. */
 static bool holds_one_value(const GlowValue *v, const GlowNode *n, GlowScalar *value) {
-  enum { MAX_DISTANCE = 4096 };
   GlowSpan s = glow_value_span(v);
   uint32_t distance = 0;
   if (v->kind == GLOW_VALUE_STORAGE && v->def.storage->cls == GLOW_CONSTANT)
     return glow_value_splat(v, value);
   for (;;) {
     for (const GlowNode *at = n->prev; at; at = at->prev) {
-      if (++distance > MAX_DISTANCE)
+      if (++distance > GLOW_MAX_DISTANCE)
         return false;
       if (!(glow_instr_access(at, s) & GLOW_WRITES))
         continue;

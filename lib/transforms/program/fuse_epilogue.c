@@ -20,8 +20,10 @@ static GlowNode *find_contraction(const GlowNode *n, GlowValue **link) {
       continue;
     GlowNode *c = uses.writer->user;
     if (glow_node_desc(c)->epilogue != 0 || c->nouts != 1 || c->block != n->block ||
-        c->pred.value != n->pred.value || !glow_instr_can_move_down(c, n) ||
-        !glow_instr_reads_apart(c, NULL, out, false) || !glow_instr_reads_apart(n, v, out, false))
+        c->pred.value != n->pred.value ||
+        glow_scalar_steps(c) + glow_scalar_steps(n) > GLOW_MAX_STEPS ||
+        !glow_instr_can_move_down(c, n) || !glow_instr_reads_apart(c, NULL, out, false) ||
+        !glow_instr_reads_apart(n, v, out, false))
       continue;
     *link = v;
     return c;

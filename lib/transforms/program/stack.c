@@ -6,7 +6,7 @@
  * A link of a chain is a buffer that one instruction writes and one reads, both element-wise over
  * the same extents in the same block; the buffer disappears. The work of the first moves down to
  * the second, so nothing in between may write what the first reads. Each step in the body rounds
- * as its instruction did. */
+ * as its instruction did. A body has at most GLOW_MAX_STEPS. */
 #include "transforms/programs.h"
 
 /* The instruction whose result n reads through a buffer that can disappear, and that buffer. */
@@ -22,7 +22,9 @@ static GlowNode *find_producer(const GlowNode *n, GlowValue **link) {
       continue;
     GlowNode *producer = uses.writer->user;
     if (producer->block != n->block || producer->pred.value != n->pred.value ||
-        !glow_scalar_can_hold(producer) || !glow_instr_can_move_down(producer, n) ||
+        !glow_scalar_can_hold(producer) ||
+        glow_scalar_steps(producer) + glow_scalar_steps(n) > GLOW_MAX_STEPS ||
+        !glow_instr_can_move_down(producer, n) ||
         !glow_instr_reads_apart(producer, NULL, out, true) ||
         !glow_instr_reads_apart(n, v, out, true))
       continue;
