@@ -1,11 +1,9 @@
 /* Windows, filter banks, and transforms of frames.
  *
- *   CosineWindow     a0 - a1 Cos(t) + a2 Cos(2 t), t = 2 pi i / N for sample i; N is Size, or one
- * less for a symmetric window MelWeightMatrix  for filter j with its bins left, center and right: 1
- * at the center, a straight line to 0 on both sides STFT             DFT(Mul(frames, Window)),
- * where Gather takes the frames
- *
- * The first two are computed in double and rounded by a Cast. */
+ * CosineWindow: a0 - a1 Cos(t) + a2 Cos(2 t) with t = 2 pi i / N for sample i, where N is Size, or
+ * one less for a symmetric window. MelWeightMatrix: filter j, with its bins left, center and right,
+ * is 1 at the center and a straight line to 0 on both sides. Both are computed in double and
+ * rounded by a Cast. STFT: DFT(Mul(frames, Window)), where Gather takes the frames. */
 #include "lower/lower.h"
 #include "ops/lower.h"
 

@@ -23,12 +23,12 @@ def taps(o, v, n):
     if o["mode"] == "nearest":
         x = float(np.rint(np.float32(x)))
     if not low <= x <= high:
-        if o["padding"] == "border":
+        if o["padding"] == "border" and o["mode"] != "cubic":
             x = 0.0 if np.isnan(x) else float(np.clip(x, 0, n - 1))
         elif o["padding"] == "reflection":
             x = folded(x, low, high)
         elif not -9 < x < n + 9:
-            return {}
+            return {} if o["padding"] == "zeros" else {n - 1 if x > 0 else 0: 1.0}
     if o["mode"] == "nearest":
         around = {int(np.rint(x)): 1.0}
     else:

@@ -34,15 +34,54 @@ static bool attribute_scales(GlowOnnxNode *n, GlowValue **scales) {
   return true;
 }
 
-/* Upsample, and Resize 10: a place of the result divided by the scale, rounded down for nearest. */
+/* Each scale, or 1 if that is more (or less): a constant if the scales are. */
+static GlowValue *limited_scales(GlowOnnxNode *n, GlowOp op, GlowValue *scales) {
+  const GlowTensor *known = glow_value_known(scales);
+  float values[GLOW_MAX_RANK];
+  uint32_t count = known ? (uint32_t)glow_tensor_elements(known) : 0;
+  for (uint32_t i = 0; i < count; i++) {
+    float v = (float)glow_tensor_get_double(known, i);
+    values[i] = (op == GLOW_OP_MIN ? v > 1 : v < 1) ? 1 : v;
+  }
+  if (known)
+    return make_floats(n, op == GLOW_OP_MIN ? "shrink" : "grow", values, count);
+  return glow_onnx_emit2(n, op, scales, glow_onnx_make_scalar(n, "one", GLOW_KIND_FLOAT, 1), NULL);
+}
+
+/* Where the nearest element is chosen, Resize 10 rounds down on axes that grow and up on axes that
+ * shrink, as ONNX's examples have it: a node for each if there are both. *x and *scales become what
+ * is left to do for the last node. */
+static bool shrink_first(GlowOnnxNode *n, GlowResizeMembers *m, GlowValue **x, GlowValue **scales) {
+  const GlowTensor *known = glow_value_known(*scales);
+  int64_t count = known ? glow_tensor_elements(known) : 0;
+  bool shrinks = !known, grows = !known;
+  if (count > GLOW_MAX_RANK)
+    return glow_onnx_fail(n, "%lld scales", (long long)count);
+  for (int64_t i = 0; i < count; i++) {
+    shrinks |= glow_tensor_get_double(known, i) < 1;
+    grows |= glow_tensor_get_double(known, i) > 1;
+  }
+  GlowResizeMembers up = *m;
+  up.nearest_mode = GLOW_NEAREST_MODE_CEIL;
+  if (shrinks && grows) {
+    GlowValue *less = limited_scales(n, GLOW_OP_MIN, *scales);
+    *x = less ? glow_onnx_emit(n, GLOW_OP_RESIZE, (GlowValue *[]){*x, NULL, less}, 3, &up) : NULL;
+    *scales = *x ? limited_scales(n, GLOW_OP_MAX, *scales) : NULL;
+  } else if (shrinks) {
+    *m = up;
+  }
+  return *scales != NULL;
+}
+
+/* Upsample, and Resize 10: a place of the result divided by the scale. */
 bool glow_onnx_upsample(GlowOnnxNode *n) {
   GlowResizeMembers m = *(const GlowResizeMembers *)glow_op_desc[GLOW_OP_RESIZE].member_defaults;
   GlowStr mode = "nearest";
-  bool operand = strcmp(n->op, "Resize") == 0 || n->version >= 9;
+  bool resize = strcmp(n->op, "Resize") == 0, operand = resize || n->version >= 9;
   if (!glow_onnx_check_ins(n, operand ? 2 : 1, operand ? 2 : 1) ||
       !glow_onnx_string(n, "mode", &mode))
     return false;
-  GlowValue *scales = operand ? n->ins[1] : NULL;
+  GlowValue *x = n->ins[0], *scales = operand ? n->ins[1] : NULL;
   if (!operand && !attribute_scales(n, &scales))
     return false;
   bool linear = strcmp(mode, "linear") == 0 || strcmp(mode, "bilinear") == 0;
@@ -51,8 +90,9 @@ bool glow_onnx_upsample(GlowOnnxNode *n) {
   m.mode = linear ? GLOW_RESIZE_MODE_LINEAR : GLOW_RESIZE_MODE_NEAREST;
   m.coordinate_transformation_mode = GLOW_COORDINATES_ASYMMETRIC;
   m.nearest_mode = GLOW_NEAREST_MODE_FLOOR;
-  return glow_onnx_finish(n, GLOW_OP_RESIZE, (GlowValue *[]){n->ins[0], NULL, scales}, 3, &m, NULL,
-                          0);
+  if (resize && !linear && !shrink_first(n, &m, &x, &scales))
+    return false;
+  return glow_onnx_finish(n, GLOW_OP_RESIZE, (GlowValue *[]){x, NULL, scales}, 3, &m, NULL, 0);
 }
 
 /* GridSample; operator set 16 has other names for the modes. */

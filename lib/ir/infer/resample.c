@@ -26,25 +26,14 @@ static bool check_length(const GlowInfer *in, uint32_t i, int64_t expected) {
                           (long long)length, (long long)expected);
 }
 
-/* The part of axis k (of n) that the crop keeps; 1 without a crop, negative if not known. */
-static double crop_part(const GlowInfer *in, const GlowResizeMembers *m, uint32_t k, uint32_t n) {
-  const GlowTensor *roi = glow_infer_known(in, GLOW_RESIZE_IN_ROI);
-  if (m->coordinate_transformation_mode != GLOW_COORDINATES_TF_CROP_AND_RESIZE)
-    return 1;
-  if (!roi || glow_tensor_elements(roi) != 2 * (int64_t)n)
-    return -1;
-  return glow_tensor_get_double(roi, k + n) - glow_tensor_get_double(roi, k);
-}
-
 /* floor(extent * scale), in float as ONNX's own inference computes it. */
-static bool scale_extent(const GlowInfer *in, GlowDim d, double part, float scale,
-                         GlowDim *result) {
+static bool scale_extent(const GlowInfer *in, GlowDim d, float scale, GlowDim *result) {
   if (!(scale > 0) || !(scale < INFINITY))
     return glow_infer_error(in, "a scale is %g", (double)scale);
-  *result = part == 1 && scale == 1 ? d : GLOW_UNKNOWN;
-  if ((part == 1 && scale == 1) || part < 0 || !glow_dim_has_size(d))
+  *result = scale == 1 ? d : GLOW_UNKNOWN;
+  if (scale == 1 || !glow_dim_has_size(d))
     return true;
-  float size = floorf((float)((double)(float)d.size * part) * scale);
+  float size = floorf((float)d.size * scale);
   if (!(size <= (float)GLOW_MAX_ELEMENTS))
     return glow_infer_error(in, "the result has too many elements");
   *result = d.kind == GLOW_DIM_EXACT ? GLOW_EXACT((int64_t)size) : GLOW_BOUND((int64_t)size);
@@ -57,8 +46,8 @@ static bool by_scales(const GlowInfer *in, const GlowType *x, uint32_t n, GlowDi
   for (uint32_t k = 0; k < n; k++) {
     uint32_t axis = axis_at(m, x->rank, k);
     dims[axis] = GLOW_UNKNOWN;
-    if (scales && !scale_extent(in, x->dims[axis], crop_part(in, m, k, n),
-                                (float)glow_tensor_get_double(scales, k), &dims[axis]))
+    if (scales &&
+        !scale_extent(in, x->dims[axis], (float)glow_tensor_get_double(scales, k), &dims[axis]))
       return false;
   }
   return true;
@@ -91,9 +80,10 @@ static bool by_sizes(const GlowInfer *in, const GlowType *x, uint32_t n, GlowDim
   double scale = known && keep ? common_scale(m, x, sizes, n) : 1;
   for (uint32_t k = 0; k < n; k++) {
     uint32_t axis = axis_at(m, x->rank, k);
-    dims[axis] = !known ? GLOW_UNKNOWN
-                 : keep ? GLOW_EXACT((int64_t)floor(scale * (double)x->dims[axis].size + 0.5))
-                        : GLOW_EXACT(sizes[k]);
+    double size = known && keep ? floor(scale * (double)x->dims[axis].size + 0.5) : 0;
+    if (size > (double)GLOW_MAX_ELEMENTS)
+      return glow_infer_error(in, "the result has too many elements");
+    dims[axis] = !known ? GLOW_UNKNOWN : GLOW_EXACT(keep ? (int64_t)size : sizes[k]);
   }
   return true;
 }

@@ -47,11 +47,11 @@ static double place_on(const GlowGridSampleMembers *m, double v, int64_t n) {
   double low = -edge, high = size - 1 + edge;
   if (x >= low && x <= high)
     return x;
-  if (m->padding_mode == GLOW_GRID_PADDING_BORDER)
+  if (m->padding_mode == GLOW_GRID_PADDING_BORDER && m->mode != GLOW_RESIZE_MODE_CUBIC)
     return clamp(x, 0, size - 1);
   if (m->padding_mode == GLOW_GRID_PADDING_REFLECTION)
     return reflect(x, low, high);
-  return clamp(x, -4, size + 4); /* all neighbours are outside beyond that; NaN is -4 */
+  return clamp(x, -4, size + 4); /* from there on all neighbours are outside; NaN is -4 */
 }
 
 static void find_neighbours(const GlowGridSampleMembers *m, double v, int64_t n,

@@ -57,17 +57,12 @@ static bool read_axis(const GlowResizePlan *p, const GlowBuf *scales, const Glow
   bool keep = p->m->keep_aspect_ratio_policy != GLOW_ASPECT_POLICY_STRETCH;
   if (scales) {
     float scale = (float)real_at(scales, k);
-    bool hopeless = p->m->antialias && (double)scale * (double)a->in < 0.25; /* only with a crop */
-    if (!(scale > 0) || !(scale < __builtin_inff()) || hopeless)
-      return false;
     a->scale = (double)scale;
     a->length = a->scale * (double)a->in;
-    double part = p->m->coordinate_transformation_mode == GLOW_COORDINATES_TF_CROP_AND_RESIZE
-                      ? a->end - a->start
-                      : 1;
-    if (part == 1 && scale == 1)
+    if (scale == 1)
       return a->out == a->in;
-    return glow_floorf((float)((double)(float)a->in * part) * scale) == (float)a->out;
+    return scale > 0 && scale < __builtin_inff() &&
+           glow_floorf((float)a->in * scale) == (float)a->out;
   }
   a->fraction = !keep;
   a->scale = keep ? common : (double)a->out / (double)a->in;

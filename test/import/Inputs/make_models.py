@@ -475,6 +475,38 @@ def make_movement(w):
                             [x, ints("j", [2], [1, 0]), ints("j2", [2, 1], [1, 0]), floats("d", [1, 4, 1, 1], [1.0] * 4)], "h p q g"))
 
 
+def make_resampling(w):
+    """Old forms of resampling and detection, and attributes that are wrong."""
+    line = value("x", FLOAT, [1, 1, 1, 4])
+    grow, shrink = (floats("s", [4], [1.0, 1.0, *s]) for s in ([2.0, 1.5], [1.0, 0.6]))
+    both = floats("s", [4], [1.0, 1.0, 2.0, 0.6])
+    made = lambda n, opset, ins, inits=(): model(graph([n], ins, [value("y")], inits), opset)
+    for name, scales in (("grow", grow), ("shrink", shrink), ("both", both)):
+        w("resize-10-" + name, made(node("Resize", "x,s", "y"), 10, [line], [scales]))
+    w("resize-10-run", made(node("Resize", "x,s", "y"), 10, [line, value("s", FLOAT, [4])]))
+    w("resize-10-mode", made(node("Resize", "x,s", "y", "n", mode="cubic"), 10, [line], [grow]))
+    w("resize-11-mode", made(node("Resize", "x,,s", "y", "n", mode="bilinear"), 11, [line], [grow]))
+    w("upsample-7", made(node("Upsample", "x", "y", scales=[1.0, 1.0, 2.0, 1.5]), 7, [line]))
+    w("upsample-7-none", made(node("Upsample", "x", "y", "n"), 7, [line]))
+    w("upsample-1", made(node("Upsample", "x", "y", height_scale=2.0, width_scale=1.5, mode="bilinear"), 1, [line]))
+    grid = [line, value("g", FLOAT, [1, 2, 3, 2])]
+    w("grid-16", made(node("GridSample", "x,g", "y", mode="bicubic", padding_mode="border"), 16, grid))
+    w("grid-20", made(node("GridSample", "x,g", "y"), 20, grid))
+    w("grid-mode", made(node("GridSample", "x,g", "y", "n", mode="area"), 20, grid))
+    w("grid-padding", made(node("GridSample", "x,g", "y", "n", padding_mode="wrap"), 20, grid))
+    regions = [line, value("r", FLOAT, [5, 4]), value("b", I64, [5])]
+    for opset in (10, 16, 22):
+        w(f"roi-{opset}", made(node("RoiAlign", "x,r,b", "y", output_width=2), opset, regions))
+    w("roi-mode", made(node("RoiAlign", "x,r,b", "y", "n", mode="sum"), 10, regions))
+    w("roi-size", made(node("RoiAlign", "x,r,b", "y", "n", output_height=-1), 10, regions))
+    w("roi-ratio", made(node("RoiAlign", "x,r,b", "y", "n", sampling_ratio=-1), 16, regions))
+    pool = [line, value("r", FLOAT, [5, 5])]
+    for opset in (1, 22):
+        w(f"pool-{opset}", made(node("MaxRoiPool", "x,r", "y", pooled_shape=[2, 3]), opset, pool))
+    w("pool-shape", made(node("MaxRoiPool", "x,r", "y", "n", pooled_shape=[2, -3]), 22, pool))
+    w("pool-none", made(node("MaxRoiPool", "x,r", "y", "n"), 22, pool))
+
+
 def main():
     folder = sys.argv[1]
     os.makedirs(folder, exist_ok=True)
@@ -486,7 +518,7 @@ def main():
             out.write(data)
 
     for make in (make_basic, make_bind, make_control, make_elementwise, make_families, make_functions, make_movement, make_old, make_operators,
-                 make_qlinear, make_unsupported, make_windows, make_wrong):
+                 make_qlinear, make_resampling, make_unsupported, make_windows, make_wrong):
         make(write)
     make_external(write, folder)
     write("empty", b"")
