@@ -235,25 +235,45 @@ def scatter(x, w, b, window, group, extra):
     return y if b is None else y + b.reshape((-1,) + (1,) * window.rank)
 
 
+def transposed_case(g, kind, window, group, each, filters, extra, batch=2):
+    """A ConvTranspose of random values; pads are cut where they would take everything."""
+    for i, s in enumerate(window.size):
+        room = (s - 1) * window.stride[i] + window.reach[i] + extra[i]
+        if window.pads[0][i] + window.pads[1][i] > room:
+            window.pads[0][i], window.pads[1][i] = min(window.pads[0][i], room), 0
+    nhwc = g.integer(0, 1)
+    x = values(g, kind, (batch, group * each, *window.size))
+    w = values(g, kind, (group * each, filters, *window.kernel))
+    b = values(g, kind, (group * filters,)) if g.integer(0, 1) else None
+    f = lambda *a: scatter(a[0], a[1], a[2] if b else None, window, group, extra)
+    r = contraction(kind, f, *([x, w] + ([b] if b else [])))
+    members = window.members() + f", group = {group}, output_padding = {extra}" + \
+        (", layout = NHWC" if nhwc else "")
+    return Case([given(x, nhwc), given(w, nhwc), b], [shaped(kind, r, nhwc)], members=members,
+                ulps=12)
+
+
 @oracle("ConvTranspose")
 def conv_transpose(g):
     for kind in FLOATS:
-        window, nhwc = Window(g, g.integer(1, 3), 9), g.integer(0, 1)
-        extra = [g.integer(0, s) for s in window.stride]
-        for i, s in enumerate(window.size):  # pads do not take everything
-            room = (s - 1) * window.stride[i] + window.reach[i] + extra[i]
-            if window.pads[0][i] + window.pads[1][i] > room:
-                window.pads[1][i] = 0
-        group, each, filters = g.pick([1, 1, 2, 3]), g.pick([1, 2, 19]), g.pick([1, 2, 18])
-        x = values(g, kind, (g.integer(0, 2), group * each, *window.size))
-        w = values(g, kind, (group * each, filters, *window.kernel))
-        b = values(g, kind, (group * filters,)) if g.integer(0, 1) else None
-        f = lambda *a: scatter(a[0], a[1], a[2] if b else None, window, group, extra)
-        r = contraction(kind, f, *([x, w] + ([b] if b else [])))
-        members = window.members() + f", group = {group}, output_padding = {extra}" + \
-            (", layout = NHWC" if nhwc else "")
-        yield Case([given(x, nhwc), given(w, nhwc), b], [shaped(kind, r, nhwc)], members=members,
-                   ulps=12)
+        window = Window(g, g.integer(1, 3), 9)
+        yield transposed_case(g, kind, window, g.pick([1, 1, 2, 3]), g.pick([1, 2, 19]),
+                              g.pick([1, 2, 18]), [g.integer(0, s) for s in window.stride],
+                              g.integer(0, 2))
+    # Each combination of what the members say, along each axis.
+    for group, stride, dilation, pad, extra in itertools.product((1, 2), (1, 3), (1, 2), (0, 1),
+                                                                 (0, 2)):
+        window = Window(g, 2, 3)
+        window.stride, window.dilation = [stride, 4 - stride], [dilation, 3 - dilation]
+        window.reach = [(k - 1) * d + 1 for k, d in zip(window.kernel, window.dilation)]
+        window.pads = [[pad, 0], [0, pad]]
+        yield transposed_case(g, "float", window, group, 2, 3, [extra, 2 - extra])
+    # Nothing to add up: the bias, or zeros.
+    for size, each, filters in (([0, 3], 2, 2), ([2, 2], 0, 2), ([2, 2], 2, 0)):
+        window = Window(g, 2)
+        window.size, window.kernel, window.stride = size, [3, 2], [2, 1]
+        window.dilation, window.reach, window.pads = [1, 1], [3, 2], [[0, 0], [0, 0]]
+        yield transposed_case(g, "float", window, 1, each, filters, [0, 0])
     t = lambda *s: Tensor("float", np.zeros(s))
     for x, w, members, why in (
             (t(1, 4, 5), t(4, 2, 3), "strides = [0]", "strides must be positive"),
