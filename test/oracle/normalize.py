@@ -396,3 +396,52 @@ def rotary_embedding(g):
     yield Case([t(1, 1, 2, 5), t(1, 2, 2), t(1, 2, 2)], error="5 elements of a head make no pairs")
     yield Case([t(1, 1, 2, 4), t(3, 2), t(3, 2), Tensor("i64", [[0, 3]])],
                [Result("float", np.zeros((1, 1, 2, 4)))], error="Indices is out of range: 3")
+
+
+@oracle("LinearAttention")
+def linear_attention(g):
+    for kind, rule in zip(FLOATS, g.rng.permutation(["linear", "gated", "delta", "gated_delta"])):
+        batch, tokens, heads, shared = g.integer(0, 2), g.integer(0, 4), g.integer(1, 2), g.pick([1, 2])
+        dk, dv = g.integer(1, 4), g.integer(1, 3)
+        small = lambda *s: g.tensor(kind, s, low=-1.0, high=1.0)
+        q, k = small(batch, tokens, heads * shared * dk), small(batch, tokens, heads * dk)
+        v = small(batch, tokens, heads * dv)
+        state_kind = "double" if kind == "double" else g.pick(["float", kind])
+        past = g.tensor(state_kind, (batch, heads, dk, dv), low=-1.0, high=1.0) \
+            if g.integer(0, 1) else None
+        decay = small(batch, tokens, heads * g.pick([1, dk])) if "gated" in rule else None
+        beta = small(batch, tokens, g.pick([1, heads])) if "delta" in rule else None
+        scale = np.float32(0.75) if g.integer(0, 1) else None
+        wide = np.longdouble if kind == "double" else np.float64
+
+        def run(absolute):
+            """Y and the state; over absolute values, and with every sum, as a bound of errors."""
+            get = lambda t: np.abs(t.wide()) if absolute else t.wide()
+            s = get(past).astype(wide) if past else np.zeros((batch, heads, dk, dv), wide)
+            y = np.zeros((batch, tokens, heads * shared, dv), wide)
+            for t in range(tokens):
+                kt = get(k)[:, t].reshape(batch, heads, dk)
+                vt = get(v)[:, t].reshape(batch, heads, dv)
+                if decay:
+                    each = decay.shape[2] // heads
+                    s = s * np.exp(decay.wide()[:, t].reshape(batch, heads, each))[..., None]
+                if beta:
+                    held = np.einsum("bhdm,bhd->bhm", s, kt)
+                    vt = get(beta)[:, t, :, None] * (vt + held if absolute else vt - held)
+                s = s + kt[..., None] * vt[:, :, None]
+                qt = get(q)[:, t].reshape(batch, heads * shared, dk)
+                y[:, t] = np.einsum("bhd,bhdm->bhm", qt, np.repeat(s, shared, 1))
+            y = y * (wide(scale) if scale else 1 / np.sqrt(wide(dk)))
+            return y.reshape(batch, tokens, heads * shared * dv), s
+        (y, s), (ys, ss) = run(False), run(True)
+        kind_out = state_kind if past else kind
+        yield Case([q, k, v, past, decay, beta],
+                   [Result(kind, y, scale=ys), Result(kind_out, s, scale=ss)], ulps=24,
+                   members=f"q_num_heads = {heads * shared}, kv_num_heads = {heads}, "
+                           f"update_rule = {rule}" + (f", scale = {scale}" if scale else ""))
+    t = lambda *s: Tensor("float", np.zeros(s))
+    both = [Result("float", np.zeros((1, 2, 3))), Result("float", np.zeros((1, 1, 3, 3)))]
+    yield Case([t(1, 2, 3)] * 3, both, members="q_num_heads = 1, kv_num_heads = 1",
+               error="Decay is missing")
+    yield Case([t(1, 2, 3)] * 3, both, error="no multiple",
+               members="q_num_heads = 1, kv_num_heads = 2, update_rule = linear")

@@ -207,20 +207,27 @@ static bool softmax_precision(GlowOnnxNode *n, GlowArray *list) {
   return glow_onnx_kind(n, "softmax_precision", kind);
 }
 
+static bool read_heads(GlowOnnxNode *n, uint32_t *of_q, uint32_t *of_kv) {
+  int64_t q_heads = 0, kv_heads = 0;
+  if (!glow_onnx_int(n, "q_num_heads", &q_heads) || !glow_onnx_int(n, "kv_num_heads", &kv_heads))
+    return false;
+  if (q_heads < 0 || q_heads > INT32_MAX || kv_heads < 0 || kv_heads > INT32_MAX)
+    return glow_onnx_fail(n, "a number of heads is out of range");
+  *of_q = (uint32_t)q_heads;
+  *of_kv = (uint32_t)kv_heads;
+  return true;
+}
+
 static bool attention_members(GlowOnnxNode *n, GlowAttentionMembers *m) {
-  int64_t q_heads = 0, kv_heads = 0, mode = 0;
-  if (!glow_onnx_int(n, "q_num_heads", &q_heads) || !glow_onnx_int(n, "kv_num_heads", &kv_heads) ||
+  int64_t mode = 0;
+  if (!read_heads(n, &m->q_num_heads, &m->kv_num_heads) ||
       !glow_onnx_int(n, "qk_matmul_output_mode", &mode) ||
       !glow_onnx_float(n, "scale", &m->scale) || !glow_onnx_float(n, "softcap", &m->softcap) ||
       !glow_onnx_bool(n, "is_causal", &m->is_causal) ||
       !softmax_precision(n, &m->softmax_precision))
     return false;
-  if (q_heads < 0 || q_heads > INT32_MAX || kv_heads < 0 || kv_heads > INT32_MAX)
-    return glow_onnx_fail(n, "a number of heads is out of range");
   if (mode < 0 || mode > 3)
     return glow_onnx_fail(n, "attribute 'qk_matmul_output_mode' is %lld", (long long)mode);
-  m->q_num_heads = (uint32_t)q_heads;
-  m->kv_num_heads = (uint32_t)kv_heads;
   m->scores = (int)mode; /* the same order */
   return glow_onnx_int(n, "left_window_size", &m->left_window_size) &&
          glow_onnx_int(n, "right_window_size", &m->right_window_size);
@@ -234,4 +241,13 @@ bool glow_onnx_attention(GlowOnnxNode *n) {
   if (mask && glow_type_is_tensor(mask->type) && glow_kind_is_integer(mask->type->kind))
     return glow_onnx_unsupported(n, "a mask of integers");
   return glow_onnx_finish(n, GLOW_OP_ATTENTION, n->ins, n->nins, &m, NULL, 0);
+}
+
+bool glow_onnx_linear_attention(GlowOnnxNode *n) {
+  GlowLinearAttentionMembers m = {.update_rule = GLOW_UPDATE_RULE_GATED_DELTA};
+  glow_onnx_ignore(n, "chunk_size"); /* a hint */
+  return glow_onnx_check_ins(n, 3, 6) && read_heads(n, &m.q_num_heads, &m.kv_num_heads) &&
+         glow_onnx_float(n, "scale", &m.scale) &&
+         glow_onnx_enum(n, &glow_enum_update_rule, "update_rule", &m.update_rule) &&
+         glow_onnx_finish(n, GLOW_OP_LINEAR_ATTENTION, n->ins, n->nins, &m, NULL, 0);
 }

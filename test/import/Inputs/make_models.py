@@ -269,6 +269,13 @@ def make_windows(w):
                              [ints("is", [2], [3, 5]), ints("bs", [2], [2, 2])]), 22))
     pools = [node("LpPool", "x", "l", kernel_shape=[2, 2], p=1.5), node("GlobalLpPool", "x", "m", p=0.5)]
     w("windows-1", model(graph(pools, [img], [value("l"), value("m")]), 1))
+    tokens = [value(n, FLOAT, [1, 3, d]) for n, d in (("q", 8), ("k", 4), ("v", 2), ("d", 1), ("b", 1))]
+    tokens += [value("s", FLOAT, [1, 3, 4]), value("f", FLOAT, [3, 1, 2]), value("c", FLOAT, [1, 3, 2])]
+    nodes = [node("LinearAttention", "q,k,v,,d,b", "y,p", q_num_heads=2, kv_num_heads=1, chunk_size=8, scale=0.5),
+             node("CausalConvWithState", "s,f", "z,r", activation="swish"),
+             node("RotaryEmbedding", "q,c,c", "e", num_heads=2, interleaved=1)]
+    w("tokens", one(nodes, 27, ins=tokens, outs=[value(n) for n in "y p z r e".split()]))
+    w("tokens-heads", one(node("LinearAttention", "q,k,v", "y,p", "y", q_num_heads=-1, kv_num_heads=1), 27, ins=tokens, outs=[value("y")]))
     wrong = {"stride-0": grow("y", strides=[0, 1]), "pads-negative": grow("y", pads=[-1, 0, 0, 0]),
              "pads-large": grow("y", pads=[9, 9, 9, 9]), "kernel": grow("y", kernel_shape=[3, 3]),
              "group-0": grow("y", group=0), "auto-pad": grow("y", auto_pad="SAME"),
