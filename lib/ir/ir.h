@@ -381,6 +381,9 @@ typedef struct GlowPrintOptions {
       *relative_to; /* folder that resource paths are made relative to; NULL: absolute with base */
   bool elide_constants;
   bool no_payload; /* dumps on stderr: leave the payload bytes out (the text says so) */
+  /* Whether to print a function; NULL: all of them, with header and storage. */
+  bool (*shows)(const GlowFunction *f, const void *user);
+  const void *user;
 } GlowPrintOptions;
 void glow_module_print(const GlowModule *m, GlowText *out, const GlowPrintOptions *options);
 /* True if printing will append payload bytes. */

@@ -485,15 +485,19 @@ void glow_module_print(const GlowModule *m, GlowText *out, const GlowPrintOption
   size_t before = out->size;
   if (m->elided || (o->elide_constants && glow_module_elides(m)))
     glow_text_puts(out, "; Constants are elided: this text is for reading and cannot be run.\n");
-  print_header(out, m, o);
-  if (m->first_storage) {
+  if (!o->shows)
+    print_header(out, m, o);
+  if (m->first_storage && !o->shows) {
     glow_text_puts(out, "declare {\n");
     for (const GlowStorage *s = m->first_storage; s; s = s->next)
       print_storage(out, s, o);
     glow_text_puts(out, "}\n");
   }
   for (const GlowFunction *f = m->first_function; f; f = f->next)
-    print_function(out, f);
+    if (!o->shows || o->shows(f, o->user))
+      print_function(out, f);
+  if (o->shows)
+    return;
   if (out->size == before)
     glow_text_puts(out, "declare {\n}\n");
   if (!o->elide_constants && glow_module_has_payload(m))

@@ -112,33 +112,52 @@ int64_t glow_pass_option_int(const GlowPassRun *run, const char *name, int64_t i
   return value;
 }
 
-static void remark(GlowPassRun *run, GlowLoc loc, const char *format, va_list args) {
-  if (!run->ctx->remarks)
+static void remark(GlowPassRun *run, const GlowNode *n, GlowLoc loc, bool rewrite,
+                   const char *format, va_list args) {
+  if (!run->remarks)
     return;
   GlowText t;
   GlowDefer release;
   glow_text_init(&t, run->ctx);
   glow_defer_push(run->ctx, &release, glow_text_release_fn, &t);
   glow_text_vprintf(&t, format, args);
-  glow_remark(run->ctx, loc, "%s: %s", run->pass->name, glow_text_cstr(&t));
+  glow_remarks_take(run, n, loc, rewrite, glow_text_cstr(&t));
   glow_defer_pop(run->ctx, &release, true);
 }
 
+void glow_pass_check_limit(const GlowPassRun *run) {
+  if (run->changes >= run->limit && !run->in_batch)
+    glow_throw(run->ctx, GLOW_OK); /* to the runner */
+}
+
+void glow_pass_begin_batch(GlowPassRun *run) {
+  glow_pass_check_limit(run);
+  run->in_batch = true;
+}
+
+void glow_pass_end_batch(GlowPassRun *run) { run->in_batch = false; }
+
 void glow_pass_changed(GlowPassRun *run, const GlowNode *n, const char *format, ...) {
+  glow_pass_check_limit(run);
   ++run->changes;
   if (!format)
     return;
   va_list args;
   va_start(args, format);
-  remark(run, n ? glow_node_loc(n) : GLOW_NOWHERE, format, args);
+  remark(run, n, n ? glow_node_loc(n) : GLOW_NOWHERE, true, format, args);
   va_end(args);
 }
 
 void glow_pass_remark(GlowPassRun *run, GlowLoc loc, const char *format, ...) {
   va_list args;
   va_start(args, format);
-  remark(run, loc, format, args);
+  remark(run, NULL, loc, false, format, args);
   va_end(args);
+}
+
+void glow_pass_count(GlowPassRun *run, const char *name, int64_t amount) {
+  if (run->stats)
+    glow_stats_count(run->stats, run->pass->name, name, amount);
 }
 
 GlowText *glow_pass_side_file(GlowPassRun *run, const char *path) {

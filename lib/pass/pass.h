@@ -85,20 +85,35 @@ struct GlowPassRun {
   GlowArena *arena; /* released after the pass */
   const char *const *option_names, *const *option_values;
   uint32_t noptions;
-  uint64_t changes;           /* rewrites made: glow_pass_changed */
-  bool exact;                 /* -exact: leave out bounded rewrites */
-  struct GlowSideFile **side; /* see glow_pass_side_file */
+  uint64_t changes; /* rewrites made: glow_pass_changed */
+  uint64_t limit;   /* rewrites that are allowed: -bisect-limit=N:R */
+  bool in_batch;
+  bool exact;                   /* -exact: leave out bounded rewrites */
+  struct GlowSideFile **side;   /* see glow_pass_side_file */
+  struct GlowRemarks *remarks;  /* NULL: nobody reads them */
+  struct GlowStatistics *stats; /* NULL: nobody reads them */
 };
 const char *glow_pass_option(const GlowPassRun *run,
                              const char *name); /* NULL if not given; "" for flags */
 /* The option as an integer; reports a value that is none and sets *ok to false. */
 int64_t glow_pass_option_int(const GlowPassRun *run, const char *name, int64_t initial, bool *ok);
-/* Call for each rewrite; counts, and emits a remark at n if format is not NULL. */
+/* Call for each rewrite, before it changes what exists (new nodes may stand already): counts it,
+ * and emits a remark at n if format is not NULL. Does not return if the rewrites of this run are
+ * limited and used up; the pass then ends here, and the module is what the rewrites before made of
+ * it. */
 void glow_pass_changed(GlowPassRun *run, const GlowNode *n, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* Does not return if no rewrite is left. For passes that count one only after they made it. */
+void glow_pass_check_limit(const GlowPassRun *run);
+/* Rewrites between begin and end are made all or none: for what leaves the module unsound
+ * meanwhile. begin does not return if no rewrite is left. */
+void glow_pass_begin_batch(GlowPassRun *run);
+void glow_pass_end_batch(GlowPassRun *run);
 /* A remark that is no rewrite: why something was not done, or a figure. */
 void glow_pass_remark(GlowPassRun *run, GlowLoc loc, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* Adds to a counter of the pass for -stats: "bytes shared". `name` is a literal. */
+void glow_pass_count(GlowPassRun *run, const char *name, int64_t amount);
 /* A text that becomes a file when the whole pipeline has succeeded, and never otherwise. */
 GlowText *glow_pass_side_file(GlowPassRun *run, const char *path);
 
@@ -125,14 +140,24 @@ GlowPipeline *glow_pipeline_without(const GlowPipeline *p, const GlowPass *pass)
 GlowPipeline *glow_pipeline_resolve(const GlowPipeline *p, const GlowModule *m, bool exact);
 void glow_pipeline_print(const GlowPipeline *p, GlowText *out);
 
+/* Texts are NULL for options that were not given, and "" for those given without a value. */
 typedef struct GlowRunnerOptions {
-  bool verify_each;                       /* default on in tools */
-  const char *print_before, *print_after; /* comma lists of pass names, or NULL */
-  bool print_before_all, print_after_all;
-  bool time_passes;
+  bool verify_each; /* default on in tools */
   bool exact;
-  bool print_pipeline; /* what is run, on stderr */
-  uint64_t *changes;   /* gets the number of rewrites; may be NULL */
+  bool print_pipeline;                    /* what is run, on stderr */
+  const char *print_before, *print_after; /* comma lists of pass names; "": all */
+  bool print_before_all, print_after_all;
+  const char *print_changed; /* "", "quiet", "diff", "cdiff", "diff-quiet", "cdiff-quiet" */
+  const char *print_funcs;   /* comma list of the functions that dumps show */
+  const char *print_dir;     /* dumps go into numbered files there */
+  bool time_passes;
+  const char *time_trace; /* a file for Chrome's trace viewer */
+  bool stats;
+  const char *stats_json;
+  const char *remarks; /* a POSIX extended regular expression for names of passes; "": all */
+  const char *remarks_output;
+  const char *bisect_limit; /* see bisect.c */
+  uint64_t *changes;        /* gets the number of rewrites; may be NULL */
   /* The rewrites of each row of the table are added to its entry; may be NULL. */
   uint64_t *pass_changes;
 } GlowRunnerOptions;

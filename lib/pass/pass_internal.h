@@ -34,6 +34,74 @@ struct GlowSideFile {
   GlowSideFile *next;
 };
 
+/* A pass on one function, or on the module: what the instruments of the runner are told. */
+typedef struct GlowPassCall {
+  const GlowPipelineItem *item;
+  const GlowFunction *function; /* NULL for module passes */
+  uint32_t number;              /* from 1, in the order of the run */
+} GlowPassCall;
+
+/* ---- dump.c: -print-before, -print-after, -print-changed, -print-ir-dir ---------------------- */
+typedef struct GlowDumps {
+  GlowModule *module;
+  const GlowRunnerOptions *options;
+  bool compares;     /* against the text before each pass */
+  GlowText previous; /* that text */
+} GlowDumps;
+/* False after a diagnostic about an option. Release with glow_dumps_release. */
+bool glow_dumps_begin(GlowDumps *d, GlowModule *m, const GlowRunnerOptions *o);
+void glow_dumps_release(void *dumps);
+/* Round all calls of an item; `number` counts items that ran. False: a file cannot be written. */
+bool glow_dumps_before(GlowDumps *d, const GlowPass *pass, uint32_t number);
+bool glow_dumps_after(GlowDumps *d, const GlowPass *pass, uint32_t number);
+
+/* ---- times.c: -time-passes, -time-trace ------------------------------------------------------ */
+typedef struct GlowSeconds {
+  double wall, user;
+} GlowSeconds;
+typedef struct GlowTimes {
+  GlowContext *ctx;
+  const GlowRunnerOptions *options;
+  struct GlowPassTime *passes; /* one for each row of the table, then the verifier */
+  GlowSeconds start;
+  GlowText trace;
+} GlowTimes;
+void glow_times_begin(GlowTimes *t, GlowContext *ctx, const GlowRunnerOptions *o);
+void glow_times_release(void *times);
+GlowSeconds glow_times_now(const GlowTimes *t); /* zeros if nobody asks for times */
+/* Adds what has passed since `since`; call NULL: the verifier. */
+void glow_times_add(GlowTimes *t, const GlowPassCall *call, GlowSeconds since);
+/* Prints the table, writes the trace; false if it cannot be written. */
+bool glow_times_end(GlowTimes *t);
+
+/* ---- stats.c: -stats, -stats-json ------------------------------------------------------------ */
+typedef struct GlowStatistics GlowStatistics;
+/* NULL if nobody asks for them. */
+GlowStatistics *glow_stats_begin(GlowModule *m, const GlowRunnerOptions *o);
+void glow_stats_count(GlowStatistics *s, const char *owner, const char *name, int64_t amount);
+/* Prints them, writes the file; false if it cannot be written. */
+bool glow_stats_end(GlowStatistics *s, GlowModule *m);
+
+/* ---- remarks.c: -remarks, -remarks-output ---------------------------------------------------- */
+typedef struct GlowRemarks GlowRemarks;
+/* False after a diagnostic about the options; *remarks is NULL if nobody asks for any. */
+bool glow_remarks_begin(GlowContext *ctx, const GlowRunnerOptions *o, GlowRemarks **remarks);
+/* n may be NULL. `rewrite`: it tells of a rewrite, not of a figure or of what was left. */
+void glow_remarks_take(GlowPassRun *run, const GlowNode *n, GlowLoc loc, bool rewrite,
+                       const char *text);
+/* Writes the file; false if it cannot be written. */
+bool glow_remarks_end(GlowRemarks *r);
+void glow_remarks_release(void *remarks);
+
+/* ---- bisect.c: -bisect-limit ----------------------------------------------------------------- */
+typedef struct GlowBisect GlowBisect;
+/* False after a diagnostic about the option; *bisect is NULL if it was not given. */
+bool glow_bisect_begin(GlowContext *ctx, const char *limit, GlowBisect **bisect);
+/* Whether the call runs, and with how many rewrites. b may be NULL. */
+bool glow_bisect_allows(const GlowBisect *b, const GlowPassCall *call, uint64_t *rewrites);
+/* Says on stderr what became of the call. */
+void glow_bisect_report(const GlowBisect *b, const GlowPassCall *call, bool ran, uint64_t rewrites);
+
 /* The text of O0, O1 or O2 for a level. */
 const char *glow_pipeline_text(GlowLevel level, int optimization);
 void glow_pipelines_print(GlowText *out);

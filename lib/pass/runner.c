@@ -1,135 +1,29 @@
-/* The runner: runs a pipeline pass by pass, checks what each needs, verifies after each, dumps and
- * times. A pass that fails, or leaves a module that does not verify, ends the run. */
+/* The runner: runs a pipeline pass by pass, checks what each needs, verifies after each, and tells
+ * the instruments (dumps, times, statistics, remarks, bisection) before and after. A pass that
+ * fails, or leaves a module that does not verify, ends the run. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <sys/resource.h>
-#include <time.h>
 
 #include "pass/pass_internal.h"
+#include "support/file.h"
 
 enum { MAX_FIXPOINT_ROUNDS = 32 };
-
-typedef struct Seconds {
-  double wall, user;
-} Seconds;
-
-typedef struct PassTime {
-  const char *name;
-  Seconds spent;
-  uint32_t runs;
-} PassTime;
 
 typedef struct Runner {
   GlowModule *module;
   GlowContext *ctx;
   const GlowRunnerOptions *options;
   GlowSideFile *side;
-  uint64_t changes; /* made by the pass that ran last */
-  PassTime *times;  /* one for each row of the table, then the verifier */
-  Seconds start;
-  bool broken; /* a pass left a module that does not verify */
+  uint64_t changes;      /* made by the pass that ran last */
+  uint32_t items, calls; /* passes that ran, and calls of passes on functions */
+  bool broken;           /* a pass left a module that does not verify */
+  bool unwritable;       /* a file of an instrument could not be written */
+  GlowDumps dumps;
+  GlowTimes times;
+  GlowStatistics *stats;
+  GlowRemarks *remarks;
+  GlowBisect *bisect;
 } Runner;
-
-/* ---- Dumps ----------------------------------------------------------------------------------- */
-
-/* The functions that a pass works on, as "(@main, @f)"; nothing for module passes. */
-static void put_functions(const Runner *r, const GlowPass *pass, GlowText *out) {
-  if (pass->level == GLOW_PASS_MODULE)
-    return;
-  GlowFunctionKind kind = pass->level == GLOW_PASS_GRAPH ? GLOW_FUNC : GLOW_PROGRAM;
-  const char *separator = " (@";
-  for (const GlowFunction *f = r->module->first_function; f; f = f->next)
-    if (f->kind == kind) {
-      glow_text_printf(out, "%s%s", separator, f->name);
-      separator = ", @";
-    }
-  if (*separator == ',')
-    glow_text_putc(out, ')');
-}
-
-static void dump(const Runner *r, const GlowPass *pass, const char *when) {
-  GlowText t;
-  GlowDefer release;
-  glow_text_init(&t, r->ctx);
-  glow_defer_push(r->ctx, &release, glow_text_release_fn, &t);
-  glow_text_printf(&t, "; *** IR %s %s", when, pass->name);
-  put_functions(r, pass, &t);
-  glow_text_puts(&t, " ***\n");
-  glow_module_print(r->module, &t, &(GlowPrintOptions){.no_payload = true});
-  fflush(stdout);
-  fwrite(t.data, 1, t.size, stderr);
-  glow_defer_pop(r->ctx, &release, true);
-}
-
-/* Whether `name` stands in a list with commas. */
-static bool listed(const char *list, const char *name) {
-  size_t n = strlen(name);
-  for (const char *s = list; s && *s;) {
-    size_t length = strcspn(s, ",");
-    if (length == n && memcmp(s, name, n) == 0)
-      return true;
-    s += length + (s[length] == ',');
-  }
-  return false;
-}
-
-/* Reports names in -print-before and -print-after that no pass has. */
-static bool check_list(GlowContext *ctx, const char *option, const char *list) {
-  for (const char *s = list; s && *s;) {
-    size_t length = strcspn(s, ",");
-    GlowStr name = glow_str_n(ctx, s, length);
-    if (!glow_pass_find(name)) {
-      const char *near = glow_pass_nearest(ctx, name);
-      glow_error(ctx, GLOW_NOWHERE, "-%s: unknown pass '%s'%s%s%s", option, name,
-                 near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
-      return false;
-    }
-    s += length + (s[length] == ',');
-  }
-  return true;
-}
-
-/* ---- Times ----------------------------------------------------------------------------------- */
-
-static Seconds now(void) {
-  struct timespec t;
-  struct rusage u;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  getrusage(RUSAGE_SELF, &u);
-  return (Seconds){(double)t.tv_sec + (double)t.tv_nsec * 1e-9,
-                   (double)u.ru_utime.tv_sec + (double)u.ru_utime.tv_usec * 1e-6};
-}
-
-static void add_time(PassTime *t, Seconds since) {
-  Seconds end = now();
-  t->spent.wall += end.wall - since.wall;
-  t->spent.user += end.user - since.user;
-  ++t->runs;
-}
-
-static int slower_first(const void *a, const void *b) {
-  const PassTime *x = a, *y = b;
-  if (x->spent.wall != y->spent.wall)
-    return x->spent.wall > y->spent.wall ? -1 : 1;
-  return strcmp(x->name, y->name);
-}
-
-static void print_times(Runner *r) {
-  Seconds end = now();
-  double total = end.wall - r->start.wall, user = end.user - r->start.user;
-  uint32_t count = glow_npasses + 1;
-  qsort(r->times, count, sizeof *r->times, slower_first);
-  fflush(stdout);
-  fprintf(stderr, "; pass times in seconds\n;     wall            user  runs  pass\n");
-  for (uint32_t i = 0; i < count; ++i) {
-    const PassTime *t = &r->times[i];
-    if (t->runs)
-      fprintf(stderr, "; %8.4f %5.1f%%  %8.4f  %4" PRIu32 "  %s\n", t->spent.wall,
-              total > 0 ? 100 * t->spent.wall / total : 0, t->spent.user, t->runs, t->name);
-  }
-  fprintf(stderr, "; %8.4f 100.0%%  %8.4f        total\n", total, user);
-}
 
 /* ---- Running --------------------------------------------------------------------------------- */
 
@@ -150,9 +44,9 @@ static bool level_occurs(const Runner *r, const GlowPass *pass) {
 }
 
 static bool verify(Runner *r, const GlowPass *pass) {
-  Seconds since = now();
+  GlowSeconds since = glow_times_now(&r->times);
   bool ok = glow_module_verify(r->module);
-  add_time(&r->times[glow_npasses], since);
+  glow_times_add(&r->times, NULL, since);
   if (!ok) {
     glow_error(r->ctx, GLOW_NOWHERE, "pass '%s' left a module that does not verify", pass->name);
     r->broken = true;
@@ -160,8 +54,34 @@ static bool verify(Runner *r, const GlowPass *pass) {
   return ok;
 }
 
+/* A call that -bisect-limit may end early: glow_pass_changed then throws GLOW_OK. */
+typedef struct LimitedCall {
+  GlowPassRun *run;
+  bool ok;
+} LimitedCall;
+
+static void call_pass(GlowContext *ctx, void *arg) {
+  (void)ctx;
+  LimitedCall *c = arg;
+  c->ok = c->run->pass->run(c->run);
+}
+
+static bool call_limited(GlowPassRun *run) {
+  LimitedCall c = {run, true};
+  GlowStatus status = glow_protect(run->ctx, call_pass, &c);
+  if (status != GLOW_OK)
+    glow_throw(run->ctx, status);
+  return c.ok;
+}
+
 /* One call of the pass, with an arena of its own. */
 static bool run_once(Runner *r, const GlowPipelineItem *item, GlowFunction *f) {
+  const GlowPassCall call = {item, f, ++r->calls};
+  uint64_t limit;
+  if (!glow_bisect_allows(r->bisect, &call, &limit)) {
+    glow_bisect_report(r->bisect, &call, false, 0);
+    return true;
+  }
   GlowPassRun run = {.ctx = r->ctx,
                      .module = r->module,
                      .function = f,
@@ -170,11 +90,21 @@ static bool run_once(Runner *r, const GlowPipelineItem *item, GlowFunction *f) {
                      .option_names = item->names,
                      .option_values = item->values,
                      .noptions = item->noptions,
+                     .limit = limit,
                      .exact = r->options->exact,
-                     .side = &r->side};
+                     .side = &r->side,
+                     .remarks = r->remarks,
+                     .stats = r->stats};
   unsigned errors = glow_context_error_count(r->ctx);
-  bool ok = item->pass->run(&run);
+  GlowSeconds since = glow_times_now(&r->times);
+  bool ok = limit == UINT64_MAX ? item->pass->run(&run) : call_limited(&run);
+  glow_times_add(&r->times, &call, since);
+  glow_bisect_report(r->bisect, &call, true, run.changes);
   r->changes += run.changes;
+  if (r->options->pass_changes)
+    r->options->pass_changes[item->pass - glow_passes] += run.changes;
+  glow_pass_count(&run, "runs", 1);
+  glow_pass_count(&run, "rewrites", (int64_t)run.changes);
   glow_arena_destroy(run.arena);
   return ok && glow_context_error_count(r->ctx) == errors;
 }
@@ -193,7 +123,6 @@ static bool run_functions(Runner *r, const GlowPipelineItem *item) {
 
 static bool run_pass(Runner *r, const GlowPipelineItem *item) {
   const GlowPass *pass = item->pass;
-  const GlowRunnerOptions *o = r->options;
   r->changes = 0;
   if (!level_occurs(r, pass))
     return false;
@@ -201,18 +130,12 @@ static bool run_pass(Runner *r, const GlowPipelineItem *item) {
     if (pass->needs >> bit & 1 && !glow_need_holds(r->module, (GlowNeedBit)bit, pass->name, true))
       return false;
 
-  if (o->print_before_all || listed(o->print_before, pass->name))
-    dump(r, pass, "before");
-  Seconds since = now();
-  bool ok = run_functions(r, item);
-  add_time(&r->times[pass - glow_passes], since);
-  if (o->pass_changes)
-    o->pass_changes[pass - glow_passes] += r->changes;
-  if (!ok)
+  uint32_t number = ++r->items;
+  r->unwritable = !glow_dumps_before(&r->dumps, pass, number);
+  if (r->unwritable || !run_functions(r, item))
     return false;
-  if (o->print_after_all || listed(o->print_after, pass->name))
-    dump(r, pass, "after");
-  return !o->verify_each || verify(r, pass);
+  r->unwritable = !glow_dumps_after(&r->dumps, pass, number);
+  return !r->unwritable && (!r->options->verify_each || verify(r, pass));
 }
 
 static bool run_items(Runner *r, const GlowPipelineItem *item);
@@ -245,6 +168,8 @@ static bool run_items(Runner *r, const GlowPipelineItem *item) {
   return true;
 }
 
+/* ---- A whole run ----------------------------------------------------------------------------- */
+
 static bool write_side_files(Runner *r) {
   bool ok = true;
   for (GlowSideFile *f = r->side; f && ok; f = f->next) {
@@ -254,9 +179,13 @@ static bool write_side_files(Runner *r) {
   return ok;
 }
 
-static void release_side_files(void *arg) {
-  for (GlowSideFile *f = ((Runner *)arg)->side; f; f = f->next)
+static void release_runner(void *arg) {
+  Runner *r = arg;
+  for (GlowSideFile *f = r->side; f; f = f->next)
     glow_text_release(&f->text);
+  glow_dumps_release(&r->dumps);
+  glow_times_release(&r->times);
+  glow_remarks_release(r->remarks);
 }
 
 static void print_pipeline(const GlowPipeline *p) {
@@ -270,32 +199,39 @@ static void print_pipeline(const GlowPipeline *p) {
   glow_defer_pop(p->ctx, &release, true);
 }
 
-GlowStatus glow_pipeline_run(GlowModule *m, const GlowPipeline *p, const GlowRunnerOptions *o) {
-  GlowContext *ctx = m->ctx;
-  if (!check_list(ctx, "print-before", o->print_before) ||
-      !check_list(ctx, "print-after", o->print_after))
+/* What instruments have collected is shown and written after a failure too. */
+static GlowStatus finish(Runner *r, GlowStatus status) {
+  bool ok = glow_times_end(&r->times);
+  ok &= glow_stats_end(r->stats, r->module);
+  ok &= glow_remarks_end(r->remarks);
+  return status == GLOW_OK && !ok ? GLOW_IO : status;
+}
+
+static GlowStatus run_all(Runner *r, const GlowPipeline *p) {
+  const GlowRunnerOptions *o = r->options;
+  if (!glow_dumps_begin(&r->dumps, r->module, o) || !glow_remarks_begin(r->ctx, o, &r->remarks) ||
+      !glow_bisect_begin(r->ctx, o->bisect_limit, &r->bisect))
     return GLOW_BAD_USAGE;
-  const GlowPipeline *resolved = glow_pipeline_resolve(p, m, o->exact);
+  const GlowPipeline *resolved = glow_pipeline_resolve(p, r->module, o->exact);
   if (o->print_pipeline)
     print_pipeline(resolved);
-
-  Runner r = {.module = m, .ctx = ctx, .options = o, .start = now()};
-  r.times = GLOW_NEW_ARRAY(ctx->arena, PassTime, glow_npasses + 1);
-  for (uint32_t i = 0; i < glow_npasses; ++i)
-    r.times[i].name = glow_passes[i].name;
-  r.times[glow_npasses].name = "(verifier)";
-
-  GlowDefer release;
-  glow_defer_push(ctx, &release, release_side_files, &r);
+  r->stats = glow_stats_begin(r->module, o);
+  glow_times_begin(&r->times, r->ctx, o);
   GlowStatus status = GLOW_OK;
-  if (!run_items(&r, resolved->first))
-    status = r.broken ? GLOW_INTERNAL : GLOW_BAD_INPUT;
-  else if (!write_side_files(&r))
+  if (!run_items(r, resolved->first))
+    status = r->broken ? GLOW_INTERNAL : r->unwritable ? GLOW_IO : GLOW_BAD_INPUT;
+  else if (!write_side_files(r))
     status = GLOW_IO;
-  glow_defer_pop(ctx, &release, true);
+  return finish(r, status);
+}
+
+GlowStatus glow_pipeline_run(GlowModule *m, const GlowPipeline *p, const GlowRunnerOptions *o) {
+  Runner r = {.module = m, .ctx = m->ctx, .options = o};
+  GlowDefer release;
+  glow_defer_push(m->ctx, &release, release_runner, &r);
+  GlowStatus status = run_all(&r, p);
+  glow_defer_pop(m->ctx, &release, true);
   if (o->changes)
     *o->changes = r.changes;
-  if (o->time_passes)
-    print_times(&r);
   return status;
 }

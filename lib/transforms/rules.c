@@ -33,6 +33,7 @@ static GlowNode *apply_first(GlowPassRun *run, GlowNode *n, const GlowRule *rule
     if (rules[i].op != n->op)
       continue;
     uint32_t first_new = run->module->next_id;
+    glow_pass_check_limit(run); /* a rule may change n in place */
     GlowValue *by = rules[i].apply(run, n);
     if (!by)
       continue;

@@ -151,7 +151,6 @@ GlowStatus glow_driver_run(GlowDriver *d, const char *path) {
   GlowDefer close, release;
   if (d->verify_each)
     d->runner.verify_each = strcmp(d->verify_each, "0") != 0;
-  d->ctx->remarks = d->remarks;
   d->ctx->error_limit = (unsigned)d->error_limit;
   glow_onnx_register(d->ctx);
   if (!glow_input_open(d->ctx, path ? path : "-", false, GLOW_NOWHERE, &in))

@@ -13,7 +13,7 @@ typedef struct GlowDriver {
   const char *output; /* NULL or "-": stdout */
   const char *verify_each;
   bool verify_roundtrip, verify_diagnostics, split_input;
-  bool elide_constants, remarks;
+  bool elide_constants;
   int64_t error_limit;
 } GlowDriver;
 
@@ -31,18 +31,38 @@ typedef struct GlowDriver {
    .kind = GLOW_OPT_FLAG, .target = &(d).verify_diagnostics, .two_dashes = true},                  \
   {.name = "split-input-file", .help = "Treat each part between lines '; -----' as a module",      \
    .kind = GLOW_OPT_FLAG, .target = &(d).split_input, .two_dashes = true},                         \
-  {.name = "print-before", .value = "PASSES", .help = "Dump before these passes, to stderr",       \
-   .kind = GLOW_OPT_STRING, .target = &(d).runner.print_before},                                   \
-  {.name = "print-after", .value = "PASSES", .help = "Dump after these passes, to stderr",         \
-   .kind = GLOW_OPT_STRING, .target = &(d).runner.print_after},                                    \
+  {.name = "print-before", .value = "[=PASSES]", .help = "Dump before these passes, to stderr",    \
+   .kind = GLOW_OPT_OPTIONAL, .target = &(d).runner.print_before},                                 \
+  {.name = "print-after", .value = "[=PASSES]", .help = "Dump after these passes, to stderr",      \
+   .kind = GLOW_OPT_OPTIONAL, .target = &(d).runner.print_after},                                  \
   {.name = "print-before-all", .help = "Dump before each pass",                                    \
    .kind = GLOW_OPT_FLAG, .target = &(d).runner.print_before_all},                                 \
   {.name = "print-after-all", .help = "Dump after each pass",                                      \
    .kind = GLOW_OPT_FLAG, .target = &(d).runner.print_after_all},                                  \
+  {.name = "print-changed", .value = "[=FORM]",                                                    \
+   .help = "Dump after passes that change something; FORM: diff, cdiff, quiet",                    \
+   .kind = GLOW_OPT_OPTIONAL, .target = &(d).runner.print_changed},                                \
+  {.name = "filter-print-funcs", .value = "NAMES", .help = "Show only these functions in dumps",          \
+   .kind = GLOW_OPT_STRING, .target = &(d).runner.print_funcs},                                    \
+  {.name = "print-ir-dir", .value = "DIR",                                                         \
+   .help = "Write dumps to numbered files there; alone: after each change",                        \
+   .kind = GLOW_OPT_STRING, .target = &(d).runner.print_dir},                                      \
   {.name = "time-passes", .help = "Print how long each pass took, to stderr",                      \
    .kind = GLOW_OPT_FLAG, .target = &(d).runner.time_passes},                                      \
-  {.name = "remarks", .help = "Show what passes did, and what they left",                          \
-   .kind = GLOW_OPT_FLAG, .target = &(d).remarks},                                                 \
+  {.name = "time-trace", .value = "FILE", .help = "Write the times for Chrome's trace viewer",     \
+   .kind = GLOW_OPT_STRING, .target = &(d).runner.time_trace},                                     \
+  {.name = "stats", .help = "Print counters of passes, to stderr",                                 \
+   .kind = GLOW_OPT_FLAG, .target = &(d).runner.stats},                                            \
+  {.name = "stats-json", .value = "FILE", .help = "Write them as JSON",                            \
+   .kind = GLOW_OPT_STRING, .target = &(d).runner.stats_json},                                     \
+  {.name = "remarks", .value = "[=REGEX]",                                                         \
+   .help = "Show what passes (whose names match) did, and what they left",                         \
+   .kind = GLOW_OPT_OPTIONAL, .target = &(d).runner.remarks},                                      \
+  {.name = "remarks-output", .value = "FILE", .help = "Write remarks as lines of JSON",            \
+   .kind = GLOW_OPT_STRING, .target = &(d).runner.remarks_output},                                 \
+  {.name = "bisect-limit", .value = "LIMIT",                                                       \
+   .help = "Run the first N runs of passes: N, N:REWRITES, 1-8,10-",                               \
+   .kind = GLOW_OPT_STRING, .target = &(d).runner.bisect_limit},                                   \
   {.name = "elide-constants", .help = "Leave values of constants out: for reading only",           \
    .kind = GLOW_OPT_FLAG, .target = &(d).elide_constants},                                         \
   {.name = "error-limit", .value = "N", .help = "Stop after N errors (20; 0: never)",              \

@@ -301,9 +301,9 @@ static bool constant_right(GlowNode *n, void *arg) {
   GlowValue *x = x_of(n), *y = y_of(n);
   if (!glow_value_is_constant(x) || glow_value_is_constant(y))
     return true;
+  glow_pass_changed(run, n, "moved the constant of %s to the right", glow_node_desc(n)->node);
   glow_use_set(&n->operands[0], y);
   glow_use_set(&n->operands[1], x);
-  glow_pass_changed(run, n, "moved the constant of %s to the right", glow_node_desc(n)->node);
   return true;
 }
 

@@ -222,9 +222,9 @@ static bool outline_value(Outline *o, GlowValue *v) {
       return false;
     s = glow_eval_finish(&e, copy, v->name);
   }
+  glow_pass_changed(run, n, "%%%s becomes constant @%s", v->name, s->value.name);
   glow_value_replace_uses(v, &s->value);
   glow_vec_push(run->arena, &o->dead, n);
-  glow_pass_changed(run, n, "%%%s becomes constant @%s", v->name, s->value.name);
   return true;
 }
 

@@ -247,6 +247,8 @@ static bool drop_slots(Dce *d, GlowNode *n, const bool *keep) {
   for (uint32_t i = 0; i < n->nresults; ++i)
     if (keep[i])
       types[kept++] = n->results[i].type;
+  glow_pass_changed(run, n, "dropped %u results of %s", n->nresults - kept,
+                    glow_node_desc(n)->node);
   shrink_regions(d, n, keep);
   keep_members(n, keep);
   uint32_t nregions = n->nregions;
@@ -265,8 +267,6 @@ static bool drop_slots(Dce *d, GlowNode *n, const bool *keep) {
   GlowNode *fresh = glow_node_create(&b, &spec);
   if (!fresh)
     return false;
-  glow_pass_changed(run, fresh, "dropped %u results of %s", n->nresults - kept,
-                    glow_node_desc(n)->node);
   glow_map_set(d->needed, fresh, fresh);
   take_over(n, fresh, keep);
   return true;
@@ -396,11 +396,13 @@ static bool eliminate(GlowPassRun *run, GlowFunction *f) {
   Dce d = {.run = run, .needed = glow_map_create(run->arena)};
   glow_block_walk(f->body, mark_root, &d);
   propagate(&d);
+  glow_pass_begin_batch(run);
   glow_block_walk(f->body, cut_off, &d);
-  if (!drop_in_block(&d, f->body))
-    return false;
-  sweep(&d, f->body);
-  return true;
+  bool ok = drop_in_block(&d, f->body);
+  if (ok)
+    sweep(&d, f->body);
+  glow_pass_end_batch(run);
+  return ok;
 }
 
 bool glow_pass_dce(GlowPassRun *run) {

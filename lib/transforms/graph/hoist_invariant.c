@@ -65,13 +65,13 @@ static bool may_move(const GlowNode *n, const GlowNode *loop, bool certain) {
 }
 
 static void move_out(GlowPassRun *run, GlowNode *n, GlowNode *loop) {
+  glow_pass_changed(run, n, "moved %s out of %s", glow_node_desc(n)->node,
+                    glow_node_desc(loop)->node);
   for (uint32_t i = 0; i < n->noperands; ++i) {
     GlowNode *literal = glow_value_def(n->operands[i].value, GLOW_OP_SPLAT);
     if (literal && lies_in(literal->block, loop->regions[0]))
       glow_node_move_before(literal, loop);
   }
-  glow_pass_changed(run, n, "moved %s out of %s", glow_node_desc(n)->node,
-                    glow_node_desc(loop)->node);
   glow_node_move_before(n, loop);
 }
 

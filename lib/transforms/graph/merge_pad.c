@@ -143,11 +143,11 @@ static bool merge(GlowNode *n, void *arg) {
       x->type->unranked || rank < 3 || !pad_amounts(pad, rank, amounts) ||
       !sum_pads(&w, rank, amounts, sums))
     return true;
+  glow_pass_changed(run, n, "merged Pad '%%%s' into %s", pad->results[0].name,
+                    glow_node_desc(n)->node);
   *w.pads = glow_array_u32(run->module, sums, 2 * (rank - 2));
   if (n->op == GLOW_OP_AVERAGE_POOL)
     ((GlowAveragePoolMembers *)n->members)->count_include_pad = true;
-  glow_pass_changed(run, n, "merged Pad '%%%s' into %s", pad->results[0].name,
-                    glow_node_desc(n)->node);
   glow_use_set(&n->operands[0], x);
   glow_remove_dead(pad);
   return true;

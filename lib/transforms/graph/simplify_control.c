@@ -27,6 +27,7 @@ static bool swap_if_not(GlowPassRun *run, GlowNode *n) {
   const GlowNode *not_node = glow_match(glow_node_in(n, GLOW_IF_IN_COND), GLOW_OP_NOT, n);
   if (!not_node)
     return false;
+  glow_pass_changed(run, n, "exchanged the regions of an If on Not");
   GlowBlock *first = n->regions[0], *second = n->regions[1];
   GlowStr label = first->label;
   first->label = second->label;
@@ -34,20 +35,19 @@ static bool swap_if_not(GlowPassRun *run, GlowNode *n) {
   n->regions[0] = second;
   n->regions[1] = first;
   glow_use_set(&n->operands[GLOW_IF_IN_COND], glow_node_in(not_node, 0));
-  glow_pass_changed(run, n, "exchanged the regions of an If on Not");
   return true;
 }
 
 static bool join_equal_regions(GlowPassRun *run, GlowNode *n) {
   if (n->pred.value || !glow_blocks_compute_same(n->regions[0], n->regions[1]))
     return false;
+  glow_pass_changed(run, n, "both regions of the If are the same");
   GlowNode *end = end_of(n, 0);
   while (n->regions[0]->first != end)
     glow_node_move_before(n->regions[0]->first, n);
   GlowValue **values = GLOW_NEW_ARRAY(run->arena, GlowValue *, n->nresults);
   for (uint32_t i = 0; i < n->nresults; ++i)
     values[i] = end->operands[i].value;
-  glow_pass_changed(run, n, "both regions of the If are the same");
   glow_node_replace(n, values, n->nresults);
   return true;
 }
@@ -281,8 +281,8 @@ static void narrow_params(GlowPassRun *run, GlowNode *n) {
     if (t == param->type || (next->type != t && next != param) ||
         glow_type_fit(t, param->type) != GLOW_FIT_NARROWER)
       continue;
-    param->type = t;
     glow_pass_changed(run, n, "'%%%s' has the type of its initial value", param->name);
+    param->type = t;
   }
 }
 

@@ -60,8 +60,8 @@ static bool simplify(GlowNode *n, void *arg) {
   bool constant = glow_node_in(n, GLOW_RESHAPE_IN_SHAPE)->kind == GLOW_VALUE_STORAGE;
   if (x == direct && constant)
     return true;
-  make_shape_constant(run, n);
   glow_pass_changed(run, n, "%s", x == direct ? "made the shape constant" : "merged two Reshapes");
+  make_shape_constant(run, n);
   if (x != direct) {
     GlowNode *inner = direct->def.node;
     glow_use_set(&n->operands[GLOW_RESHAPE_IN_X], x);

@@ -67,11 +67,11 @@ static bool can_share(GlowArena *arena, const GlowNode *n, uint32_t out, GlowVal
 /* `to` becomes another name for `in`, and its lifetime that of in's base. */
 static void share(GlowPassRun *run, GlowNode *n, GlowValue *to, GlowValue *in) {
   GlowValue *base = glow_buffer_base(in);
+  glow_pass_changed(run, n, "%%%s shares the buffer of %%%s", to->name, base->name);
   GlowNode *alloc = to->def.node, *end = glow_buffer_dealloc(to);
   glow_node_remove(glow_buffer_dealloc(base));
   glow_use_set(&end->operands[0], base);
   glow_value_replace_uses(to, in);
-  glow_pass_changed(run, n, "%%%s shares the buffer of %%%s", to->name, base->name);
   glow_node_remove(alloc);
 }
 
