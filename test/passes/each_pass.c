@@ -111,17 +111,18 @@ static GlowModule *program_of(Tester *t, const GlowModule *m, const char *level)
   return NULL;
 }
 
+/* Programs of graphs as they are have what graph passes would remove. */
 static void try_programs(Tester *t) {
-  GlowModule *base = program_of(t, t->each->module, "O0");
-  if (!base)
-    return;
-  try_alone(t, base, true);
-  glow_module_destroy(base);
-  base = program_of(t, t->each->module, "O2");
-  if (!base)
-    return;
-  try_o2(t, base, GLOW_LEVEL_PROGRAM, true);
-  glow_module_destroy(base);
+  static const char *const levels[] = {"O0", "O2"};
+  for (int i = 0; i < 2; ++i) {
+    GlowModule *base = program_of(t, t->each->module, levels[i]);
+    if (!base)
+      return;
+    if (i == 0)
+      try_alone(t, base, true);
+    try_o2(t, base, GLOW_LEVEL_PROGRAM, true);
+    glow_module_destroy(base);
+  }
 }
 
 bool glow_each_pass(GlowContext *ctx, GlowEachPass *each) {

@@ -2,7 +2,7 @@
  *
  * Exact pipelines must give the same bits; those with a bounded pass are judged by the caller.
  * Graph passes are judged by the graph walker. Where irgen accepts the module, program passes work
- * on what it makes: alone after -O0, left out after -O2. What a pipeline
+ * on what it makes after -O0 and after -O2 on the graph. What a pipeline
  * left as it was is not run, and a graph pass that rewrote nothing in -O2 is not left out of it. */
 #ifndef GLOW_TEST_PASSES_EACH_PASS_H
 #define GLOW_TEST_PASSES_EACH_PASS_H
