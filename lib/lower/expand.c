@@ -40,6 +40,24 @@ GlowValue *glow_expand_number(GlowExpand *e, double v) {
   return glow_build_scalar(e->b, e->kind, v);
 }
 
+GlowValue *glow_expand_real(GlowExpand *e, GlowKind kind, double v) {
+  return glow_build_scalar(e->b, kind, v);
+}
+
+GlowValue *glow_expand_whole(GlowExpand *e, GlowKind kind, uint64_t v) {
+  const GlowType *type = glow_type_scalar(e->b->module->ctx, kind);
+  bool is_signed = glow_kind_info[kind].cls == GLOW_CLASS_SINT;
+  double f = is_signed ? (double)(int64_t)v : (double)v;
+  return glow_build_filled(e->b, type, (GlowScalar){.is_int = true, .i = (int64_t)v, .f = f});
+}
+
+/* A number of x's kind, which may be another than the compute type inside of functions. */
+static GlowValue *number_like(GlowExpand *e, const GlowValue *x, double v) {
+  GlowExpand of = *e;
+  of.kind = x ? x->type->kind : e->kind;
+  return glow_expand_number(&of, v);
+}
+
 GlowValue *glow_expand_bool(GlowExpand *e, bool v) {
   return glow_build_scalar(e->b, GLOW_KIND_BOOL, v);
 }
@@ -102,20 +120,53 @@ GlowValue *glow_expand_bit_xor(GlowExpand *e, GlowValue *x, GlowValue *y) {
 
 /* ~x = 0 - x - 1. */
 GlowValue *glow_expand_bit_not(GlowExpand *e, GlowValue *x) {
-  GlowValue *negated = glow_expand_2(e, GLOW_OP_SUB, glow_expand_number(e, 0), x);
-  return glow_expand_2(e, GLOW_OP_SUB, negated, glow_expand_number(e, 1));
+  GlowValue *negated = glow_expand_2(e, GLOW_OP_SUB, number_like(e, x, 0), x);
+  return glow_expand_2(e, GLOW_OP_SUB, negated, number_like(e, x, 1));
+}
+
+GlowValue *glow_expand_bits(GlowExpand *e, GlowValue *x, GlowKind kind) {
+  return glow_then1(e->b, GLOW_OP_BIT_CAST, x, &(GlowBitCastMembers){.to = kind});
+}
+
+GlowValue *glow_expand_copysign(GlowExpand *e, GlowValue *x, GlowValue *sign) {
+  if (!x || !sign)
+    return NULL;
+  GlowKind kind = x->type->kind, bits = kind == GLOW_KIND_DOUBLE ? GLOW_KIND_U64 : GLOW_KIND_U32;
+  uint64_t top = UINT64_C(1) << (glow_kind_info[bits].bits - 1);
+  GlowValue *low = glow_expand_2(e, GLOW_OP_BITWISE_AND, glow_expand_bits(e, x, bits),
+                                 glow_expand_whole(e, bits, top - 1));
+  GlowValue *high = glow_expand_2(e, GLOW_OP_BITWISE_AND, glow_expand_bits(e, sign, bits),
+                                  glow_expand_whole(e, bits, top));
+  return glow_expand_bits(e, glow_expand_2(e, GLOW_OP_ADD, low, high), kind);
+}
+
+static GlowValue *shift(GlowExpand *e, GlowValue *x, GlowValue *y, bool right) {
+  return glow_then(e->b, GLOW_OP_BIT_SHIFT, (GlowValue *[]){x, y}, 2,
+                   &(GlowBitShiftMembers){.right = right});
+}
+
+GlowValue *glow_expand_shift_left(GlowExpand *e, GlowValue *x, GlowValue *y) {
+  return shift(e, x, y, false);
+}
+
+GlowValue *glow_expand_shift_right(GlowExpand *e, GlowValue *x, GlowValue *y) {
+  return shift(e, x, y, true);
+}
+
+GlowValue *glow_expand_cast(GlowExpand *e, GlowValue *x, GlowKind kind) {
+  return glow_then_cast(e->b, x, kind);
 }
 
 /* ---- Arithmetic ------------------------------------------------------------------------------ */
 /* -0 - x is -x for zeros of both signs too. */
 GlowValue *glow_expand_negate(GlowExpand *e, GlowValue *x) {
-  double zero = glow_kind_is_float(e->kind) ? -0.0 : 0;
-  return glow_expand_2(e, GLOW_OP_SUB, glow_expand_number(e, zero), x);
+  double zero = x && glow_kind_is_float(x->type->kind) ? -0.0 : 0;
+  return glow_expand_2(e, GLOW_OP_SUB, number_like(e, x, zero), x);
 }
 
 /* The larger of x and -x; of the smallest integer itself, as both are it. */
 GlowValue *glow_expand_abs(GlowExpand *e, GlowValue *x) {
-  if (glow_kind_info[e->kind].cls == GLOW_CLASS_UINT)
+  if (x && glow_kind_info[x->type->kind].cls == GLOW_CLASS_UINT)
     return x;
   GlowValue *negated = glow_expand_negate(e, x);
   return glow_expand_2(e, GLOW_OP_MAX, x, negated);

@@ -20,8 +20,10 @@ GlowValue *glow_expand_in(GlowExpand *e, uint32_t i);
 /* The result in its stored type becomes results[0]. */
 bool glow_expand_end(GlowExpand *e, GlowValue *v, GlowValue **results);
 
-/* Splats: a number of the compute type, or a boolean. */
+/* Splats: a number of the compute type, one of a kind given, or a boolean. */
 GlowValue *glow_expand_number(GlowExpand *e, double v);
+GlowValue *glow_expand_real(GlowExpand *e, GlowKind kind, double v);
+GlowValue *glow_expand_whole(GlowExpand *e, GlowKind kind, uint64_t v); /* wraps */
 GlowValue *glow_expand_bool(GlowExpand *e, bool v);
 /* A primitive of one, two or three operands. */
 GlowValue *glow_expand_1(GlowExpand *e, GlowOp op, GlowValue *x);
@@ -41,6 +43,12 @@ GlowValue *glow_expand_bit_not(GlowExpand *e, GlowValue *x);
 GlowValue *glow_expand_negate(GlowExpand *e, GlowValue *x);
 GlowValue *glow_expand_abs(GlowExpand *e, GlowValue *x);
 GlowValue *glow_expand_ceil(GlowExpand *e, GlowValue *x);
+/* The magnitude of x with a sign; by bits. */
+GlowValue *glow_expand_copysign(GlowExpand *e, GlowValue *x, GlowValue *sign);
+GlowValue *glow_expand_bits(GlowExpand *e, GlowValue *x, GlowKind kind);
+GlowValue *glow_expand_cast(GlowExpand *e, GlowValue *x, GlowKind kind);
+GlowValue *glow_expand_shift_left(GlowExpand *e, GlowValue *x, GlowValue *y);
+GlowValue *glow_expand_shift_right(GlowExpand *e, GlowValue *x, GlowValue *y);
 GlowValue *glow_expand_min(GlowExpand *e, GlowValue *x, GlowValue *y);
 
 #endif

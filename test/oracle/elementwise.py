@@ -334,6 +334,15 @@ def shrink(g):
         yield Case([x], [Result(kind, y)], members=f"lambd = {lt}, bias = {bt}", ulps=1)
 
 
+@oracle("MulAdd")
+def mul_add(g):
+    for kind in FLOATS:
+        shape = g.shape()
+        x, y, z = g.tensor(kind, shape), g.tensor(kind, shape), g.tensor(kind, shape)
+        product = x.wide() * y.wide()
+        yield Case([x, y, z], [Result(kind, product + z.wide(), np.abs(product) + np.abs(z.wide()))], ulps=1)
+
+
 @oracle("PRelu")
 def prelu(g):
     for kind in some_numbers(g):

@@ -330,7 +330,7 @@ static void check_traits(const OpFile *file, OpDecl *op) {
   if (HAS(op, NODE_ONLY) && HAS(op, INSTR_ONLY))
     glow_error(file->ctx, op->name.loc, "'%s' cannot be both node and instruction only",
                op->name.text);
-  if (HAS(op, LOWERED) && !op->lower.text)
+  if (HAS(op, LOWERED) && (!op->lower.text || strcmp(op->lower.text, "hook")))
     glow_error(file->ctx, op->name.loc,
                "the trait 'lower' and the clause 'lower hook' go together");
 }
@@ -396,7 +396,7 @@ static void want_word(const OpFile *file, Name n, const char *word, const char *
 static void check_rules(const OpFile *file, OpDecl *op) {
   check_infer(file, op);
   check_verify(file, op);
-  want_word(file, op->lower, "hook", NULL);
+  want_word(file, op->lower, "hook", "body");
   want_word(file, op->fold, "hook", NULL);
   want_word(file, op->scratch, "hook", NULL);
   want_word(file, op->macs, "hook", NULL);

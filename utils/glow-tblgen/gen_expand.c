@@ -3,8 +3,9 @@
  * operator a primitive: others are expressed by it. Comparisons come down to Less and Equal, logic
  * to Where, negation to Sub, minimum to Max, rounding up to Floor; all of that is exact.
  *
- * An expression without ports is static: it is copied, and the C compiler evaluates it. A body that
- * calls a function which no operator's body is alone has no rule. */
+ * A function that no operator's body is alone is taken apart where functions.c can; with the clause
+ * `lower body` an operator is that has a body of one such function. An expression without ports is
+ * static: it is copied, and the C compiler evaluates it. */
 #include <ctype.h>
 
 #include "tblgen.h"
@@ -230,6 +231,11 @@ static const OpDecl *find_atom(const OpFile *file, const Expr *like) {
   return NULL;
 }
 
+const OpDecl *find_call(const OpFile *file, const char *name, uint32_t nargs) {
+  Expr like = {.kind = EXPR_CALL, .text = name, .nargs = nargs};
+  return find_atom(file, &like);
+}
+
 /* ---- Writing --------------------------------------------------------------------------------- */
 
 typedef struct Writer {
@@ -237,7 +243,7 @@ typedef struct Writer {
   const OpDecl *op;
   GlowText *out;
   int values, indent;
-  bool failed;
+  bool failed, needs; /* needs: what is written will be compiled */
 } Writer;
 
 static void line(Writer *w) {
@@ -328,11 +334,33 @@ static const struct {
     {EXPR_CALL, "MIN", "min"},
 };
 
+/* build_glow_x(&expand, ...) for double, build_glow_xf for the kinds that compute in float. */
+static int function_call(Writer *w, const Expr *e, const int *args) {
+  const char *name = e->kind == EXPR_CALL ? math_call(w->file, e->text) : NULL;
+  if (!name) {
+    w->failed = true;
+    return 0;
+  }
+  line(w);
+  glow_text_printf(w->out,
+                   "GlowValue *v%d = (expand.kind == GLOW_KIND_DOUBLE ? build_%s : build_%sf)(",
+                   w->values, name, name);
+  glow_text_puts(w->out, "&expand");
+  for (uint32_t i = 0; i < e->nargs; i++)
+    glow_text_printf(w->out, ", v%d", args[i]);
+  glow_text_puts(w->out, ");\n");
+  if (w->needs) {
+    math_need(math_function(w->file, name));
+    math_need(math_function(w->file, glow_arena_printf(w->file->arena, "%sf", name)));
+  }
+  return w->values++;
+}
+
 static int operation(Writer *w, const Expr *e) {
   Expr like = *e;
-  if (e->kind == EXPR_BINARY && strcmp(e->text, "/") == 0) {
-    like.kind = EXPR_CALL; /* on floating-point values they are the same */
-    like.text = "DIV";
+  if (e->kind == EXPR_BINARY && (strcmp(e->text, "/") == 0 || strcmp(e->text, "==") == 0)) {
+    like.kind = EXPR_CALL; /* on floating-point values DIV is `/`, on all EQUAL is `==` */
+    like.text = *e->text == '/' ? "DIV" : "EQUAL";
   }
   int args[3];
   for (uint32_t i = 0; i < e->nargs; i++)
@@ -341,10 +369,10 @@ static int operation(Writer *w, const Expr *e) {
     if (derived[i].kind == e->kind && strcmp(derived[i].text, e->text) == 0)
       return step(w, derived[i].name, NULL, args, e->nargs);
   const OpDecl *op = find_atom(w->file, &like);
-  if (!op)
-    w->failed = true;
+  if (!op || op == w->op)
+    return function_call(w, &like, args);
   static const char *const steps[] = {"", "1", "2", "3"};
-  return step(w, steps[e->nargs], op ? op : w->op, args, e->nargs);
+  return step(w, steps[e->nargs], op, args, e->nargs);
 }
 
 static int value(Writer *w, const Expr *e) {
@@ -419,19 +447,20 @@ static void declarations(Writer *w) {
 }
 
 bool expand_rule(const OpFile *file, const OpDecl *op, GlowText *out) {
-  if (!op->scalar.text || op->lower.text)
+  bool body_rule = op->lower.text && strcmp(op->lower.text, "body") == 0;
+  if (!op->scalar.text || (op->lower.text && !body_rule))
     return false;
   const Expr *sole = op->members.count ? NULL : sole_expression(file, op);
   bool negated = false;
   for (size_t i = 0; sole && i < sizeof derived / sizeof *derived; i++)
     negated |= derived[i].kind == sole->kind && strcmp(derived[i].text, sole->text) == 0;
-  if (sole && !negated && is_atom(file, op, sole))
+  if (sole && !negated && !body_rule && is_atom(file, op, sole))
     return false; /* a primitive */
   GlowText body;
   glow_text_init(&body, file->ctx);
   GlowDefer release;
   glow_defer_push(file->ctx, &release, glow_text_release_fn, &body);
-  Writer w = {.file = file, .op = op, .out = &body, .indent = 1};
+  Writer w = {.file = file, .op = op, .out = &body, .indent = 1, .needs = out != NULL};
   char result[64] = {0};
   for (size_t k = 0; op->out.data[0].name.text[k] && k < sizeof result - 1; k++)
     result[k] = (char)tolower((unsigned char)op->out.data[0].name.text[k]);

@@ -8,7 +8,7 @@ typedef bool Filter(const OpDecl *op);
 static bool infer_hook(const OpDecl *op) { return op->rule == GLOW_INFER_HOOK; }
 static bool verify_hook(const OpDecl *op) { return op->verify_hook; }
 static bool verify_any(const OpDecl *op) { return op->verify_hook || op->same_kind.count; }
-static bool lower_hook(const OpDecl *op) { return op->lower.text != NULL; }
+static bool lower_hook(const OpDecl *op) { return op->lower.text && !op->expanded; }
 static bool expanded(const OpDecl *op) { return op->expanded; }
 static bool fold_hook(const OpDecl *op) { return op->fold.text != NULL; }
 static bool irgen_hook(const OpDecl *op) {
@@ -124,10 +124,18 @@ void gen_lower_header(const OpFile *file, GlowText *out) {
 
 void gen_lower(const OpFile *file, GlowText *out) {
   gen_head(out, "Lowering rules.");
-  glow_text_puts(out, "#include \"ops/lower.h\"\n#include \"lower/expand.h\"\n");
+  glow_text_puts(
+      out, "#include \"ops/lower.h\"\n#include \"lower/expand.h\"\n#include \"kernels/math.h\"\n");
+  GlowText rules;
+  GlowDefer release;
+  glow_text_init(&rules, file->ctx);
+  glow_defer_push(file->ctx, &release, glow_text_release_fn, &rules);
   for (uint32_t i = 0; i < file->ops.count; i++)
     if (file->ops.data[i]->expanded)
-      expand_rule(file, file->ops.data[i], out);
+      expand_rule(file, file->ops.data[i], &rules);
+  functions_write(file, out);
+  glow_text_bytes(out, rules.data, rules.size);
+  glow_defer_pop(file->ctx, &release, true);
   glow_text_puts(out, "\nGlowLowerFn *const glow_lower_hooks[GLOW_OP_COUNT] = {\n");
   rows(file, lower_hook, "glow_lower_", out);
   rows(file, expanded, "expand_", out);

@@ -63,7 +63,10 @@ static bool read_file(OpFile *file, const char *path) {
   char *text = glow_arena_copy(file->ctx->arena, in.data, in.size + 1);
   size_t n = strlen(path);
   bool map = n > 4 && strcmp(path + n - 4, ".map") == 0;
-  ops_parse(file, glow_source_add(file->ctx, in.name, text, in.size), map);
+  if (n > 2 && strcmp(path + n - 2, ".h") == 0)
+    functions_add(file, text);
+  else
+    ops_parse(file, glow_source_add(file->ctx, in.name, text, in.size), map);
   glow_input_close(&in);
   return true;
 }
@@ -96,7 +99,7 @@ static GlowStatus run(GlowContext *ctx, int argc, char **argv) {
   };
   const GlowCommand cmd = {.name = "glow-tblgen",
                            .overview = "Compiles operator descriptions",
-                           .usage = "-gen=WHAT [-o FILE] FILE.ops... [onnx.map]",
+                           .usage = "-gen=WHAT [-o FILE] FILE.ops... [onnx.map] [math.h...]",
                            .options = options,
                            .noptions = sizeof options / sizeof *options,
                            .min_positional = 1,
@@ -119,8 +122,14 @@ static GlowStatus run(GlowContext *ctx, int argc, char **argv) {
     onnx_check(&file);
   if (ctx->errors)
     return GLOW_BAD_INPUT;
-  for (uint32_t i = 0; i < file.ops.count; i++)
-    file.ops.data[i]->expanded = expand_rule(&file, file.ops.data[i], NULL);
+  for (uint32_t i = 0; i < file.ops.count; i++) {
+    OpDecl *op = file.ops.data[i];
+    op->expanded = expand_rule(&file, op, NULL);
+    if (op->lower.text && strcmp(op->lower.text, "body") == 0 && !op->expanded)
+      glow_error(ctx, op->lower.loc, "the body of '%s' cannot be made into nodes", op->name.text);
+  }
+  if (ctx->errors)
+    return GLOW_BAD_INPUT;
   return generate(&file, generator, o.output);
 }
 

@@ -87,7 +87,7 @@ typedef struct OpDecl {
   Name scalar; /* the body without its braces; text NULL if there is none */
   Names grads;
   Name lower, irgen, fold, scratch, macs; /* the word after each; text NULL if absent */
-  GlowLoc clause_loc[16];           /* where each kind of clause stood first, by its number */
+  GlowLoc clause_loc[16];                 /* where each kind of clause stood first, by its number */
   /* after check */
   GlowStr camel, snake, upper; /* MaxPool max_pool MAX_POOL */
   GlowTraits traits;
@@ -120,6 +120,12 @@ typedef struct OnnxRow {
   const OpDecl *target; /* of node, after check */
 } OnnxRow;
 
+/* A function of lib/kernels/math*.h, and a macro there that is one of double and one of float. */
+typedef struct MathFunction MathFunction;
+typedef struct MathMacro {
+  GlowStr name, function; /* EXP, glow_exp */
+} MathMacro;
+
 typedef struct OpFile {
   GlowContext *ctx;
   GlowArena *arena;
@@ -128,6 +134,8 @@ typedef struct OpFile {
   GLOW_VEC(OpDecl *) ops;
   GLOW_VEC(OnnxDomain) domains;
   GLOW_VEC(OnnxRow *) rows;
+  GLOW_VEC(MathFunction *) functions;
+  GLOW_VEC(MathMacro) macros;
 } OpFile;
 
 #define HAS(op, TRAIT) (((op)->traits >> GLOW_TRAIT_BIT_##TRAIT) & 1u)
@@ -179,9 +187,22 @@ Generator gen_irgen, gen_irgen_header, gen_fold, gen_fold_header, gen_kernels, g
 Generator gen_values_header, gen_scalar, gen_elementwise, gen_vector, gen_docs, gen_keywords;
 Generator gen_grad, gen_grad_header, gen_primitives, gen_onnx, gen_onnx_header, gen_onnx_docs;
 
-/* gen_expand.c: writes the rule that op's scalar body gives, static bool expand_<op>, if `out` is not
- * NULL. False if it gives none: op is a primitive, or needs functions that are no operators. */
+/* gen_expand.c: writes the rule that op's scalar body gives, static bool expand_<op>, if `out` is
+ * not NULL. False if it gives none: op is a primitive, or needs functions that are no operators. */
 bool expand_rule(const OpFile *file, const OpDecl *op, GlowText *out);
+
+/* The operator whose body is this call of its operands in order; NULL if there is none. */
+const OpDecl *find_call(const OpFile *file, const char *name, uint32_t nargs);
+
+/* functions.c: adds the functions and macros of a header. */
+void functions_add(OpFile *file, const char *text);
+/* The function if it can be made into nodes, else NULL. */
+MathFunction *math_function(const OpFile *file, const char *name);
+/* The name glow_f if the macro stands for glow_f and glow_ff, and both can be; else NULL. */
+const char *math_call(const OpFile *file, const char *macro);
+void math_need(MathFunction *f);
+/* Writes those that are needed, static GlowValue *build_<function>, in an order that compiles. */
+void functions_write(const OpFile *file, GlowText *out);
 
 /* One line that says that the file is generated. */
 void gen_head(GlowText *out, const char *what);

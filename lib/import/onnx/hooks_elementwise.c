@@ -82,14 +82,14 @@ bool glow_onnx_bitshift(GlowOnnxNode *n) {
 
 /* ---- Casts ---------------------------------------------------------------------------------- */
 
-/* How casts to 8-bit floats treat what is too large: only saturation, the default, is there. */
-static bool check_saturation(GlowOnnxNode *n, GlowKind to) {
-  bool saturate = true, small = glow_kind_is_float(to) && glow_kind_info[to].bits <= 8;
+/* How casts to 8-bit floats treat what is too large. */
+static bool read_saturation(GlowOnnxNode *n, GlowCastMembers *m) {
+  bool saturate = true, small = glow_kind_is_float(m->to) && glow_kind_info[m->to].bits <= 8;
+  GlowKind to = m->to;
   GlowStr mode = NULL;
   if (!glow_onnx_bool(n, "saturate", &saturate) || !glow_onnx_string(n, "round_mode", &mode))
     return false;
-  if (small && !saturate)
-    return glow_onnx_unsupported(n, "attribute 'saturate' = 0");
+  m->overflow = small && !saturate;
   if (to == GLOW_KIND_FLOAT8E8M0 && mode && strcmp(mode, "up") != 0)
     return glow_onnx_unsupported(n, "attribute 'round_mode' = '%s'", mode);
   return true;
@@ -101,7 +101,7 @@ bool glow_onnx_cast(GlowOnnxNode *n) {
     return false;
   if (!glow_onnx_has(n, "to"))
     return glow_onnx_fail(n, "attribute 'to' is missing");
-  return glow_onnx_kind(n, "to", &m.to) && check_saturation(n, m.to) &&
+  return glow_onnx_kind(n, "to", &m.to) && read_saturation(n, &m) &&
          glow_onnx_finish1(n, GLOW_OP_CAST, n->ins[0], &m);
 }
 
@@ -158,7 +158,7 @@ bool glow_onnx_cast_like(GlowOnnxNode *n) {
   if (!glow_type_is_tensor(n->ins[1]->type))
     return glow_onnx_fail(n, "operand 1 must be a tensor");
   GlowCastMembers m = {.to = n->ins[1]->type->kind};
-  return check_saturation(n, m.to) && glow_onnx_finish1(n, GLOW_OP_CAST, n->ins[0], &m);
+  return read_saturation(n, &m) && glow_onnx_finish1(n, GLOW_OP_CAST, n->ins[0], &m);
 }
 
 /* ---- Clip, variadic operators --------------------------------------------------------------- */

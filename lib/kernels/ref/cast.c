@@ -83,7 +83,7 @@ static void store_integers(GlowBuf *b, int64_t at, int64_t n, const GlowCastRow 
   glow_store_int(b, at, 1, n, v);
 }
 
-static void store_floats(GlowBuf *b, int64_t at, int64_t n, const GlowCastRow *row) {
+static void store_floats(GlowBuf *b, int64_t at, int64_t n, const GlowCastRow *row, bool overflow) {
   for (int64_t i = 0; i < n; i++) {
     double v = row_real(row, i);
     if (b->kind == GLOW_KIND_FLOAT16) {
@@ -92,12 +92,15 @@ static void store_floats(GlowBuf *b, int64_t at, int64_t n, const GlowCastRow *r
       ((uint16_t *)b->data)[at + i] = glow_bfloat_from_double(v);
     } else {
       float f = b->kind == GLOW_KIND_FLOAT ? (float)v : glow_float_odd(v);
-      glow_store_float(b, at + i, 1, 1, &f);
+      if (overflow && glow_ref_bits(b->kind) == 8)
+        glow_ref_store_small(b, at + i, 1, &f, false);
+      else
+        glow_store_float(b, at + i, 1, 1, &f);
     }
   }
 }
 
-static void store_row(GlowBuf *b, int64_t at, int64_t n, const GlowCastRow *row) {
+static void store_row(GlowBuf *b, int64_t at, int64_t n, const GlowCastRow *row, bool overflow) {
   switch (glow_ref_class(b)) {
   case GLOW_ROW_INT:
   case GLOW_ROW_UINT:
@@ -112,7 +115,7 @@ static void store_row(GlowBuf *b, int64_t at, int64_t n, const GlowCastRow *row)
     }
     return;
   case GLOW_ROW_FLOAT:
-    store_floats(b, at, n, row);
+    store_floats(b, at, n, row, overflow);
   }
 }
 
@@ -130,6 +133,7 @@ static bool computes_in_float(GlowKind k) {
 }
 
 GlowRunError glow_kernel_cast(GlowCall *call) {
+  const GlowCastMembers *m = call->members;
   const GlowBuf *in = &call->in[0];
   GlowBuf *out = &call->out[0];
   if (in->kind == GLOW_KIND_STRING || out->kind == GLOW_KIND_STRING)
@@ -150,7 +154,7 @@ GlowRunError glow_kernel_cast(GlowCall *call) {
     } else {
       GlowCastRow row;
       load_row(in, at, n, &row);
-      store_row(out, at, n, &row);
+      store_row(out, at, n, &row, m->overflow);
     }
   }
   return GLOW_RUN_OK;
