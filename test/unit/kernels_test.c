@@ -609,7 +609,7 @@ static void test_pads(void) {
 #define CAST(FROM, from_type, value, TO, to_type)                                                  \
   (a[0] = (GlowBuf){.data = &(from_type){value}, .kind = GLOW_KIND_##FROM},                        \
    b[0] = (GlowBuf){.data = &(to_type){0}, .kind = GLOW_KIND_##TO},                                \
-   RUN(cast, NULL, b, a) == GLOW_RUN_OK ? *(to_type *)b[0].data : (to_type)99)
+   RUN(cast, &(GlowCastMembers){0}, b, a) == GLOW_RUN_OK ? *(to_type *)b[0].data : (to_type)99)
 
 static void test_casts(void) {
   GlowBuf a[1], b[1];
