@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #ifdef GLOW_HAVE_CPU_BACKEND
-#include "backend/cpu/cpu.h"
+#include "backend/backend.h"
 #endif
 
 /* "a" or "a,b,c" into three doubles. */
@@ -93,31 +93,23 @@ static void show_progress(void *user, uint64_t done, uint64_t total) {
 }
 
 static GlowStatus run(GlowSession *s, const GlowRunCommand *c) {
-  GlowBackendFn backend = NULL;
-  if (!strcmp(c->backend, "cpu")) {
-#ifdef GLOW_HAVE_CPU_BACKEND
-    backend = glow_cpu_run;
-#else
-    glow_error(s->ctx, GLOW_NOWHERE, "this build has no LLVM, so --backend=cpu is not available");
+  const GlowBackend *backend = glow_backend_find(s->ctx, c->backend);
+  if (!backend)
     return GLOW_BAD_USAGE;
-#endif
-  } else if (strcmp(c->backend, "interp")) {
-    glow_error(s->ctx, GLOW_NOWHERE, "unknown backend '%s'; there are interp and cpu", c->backend);
-    return GLOW_BAD_USAGE;
-  }
-  int level = c->level < 0 && backend && s->entry->kind == GLOW_FUNC ? 2 : c->level;
-  GlowStatus status = c->primitives ? glow_session_lower_all(s) : GLOW_OK;
+  int level = c->level < 0 && s->entry->kind == GLOW_FUNC ? backend->level : c->level;
+  bool primitives = c->primitives || backend->primitives;
+  GlowStatus status = primitives ? glow_session_lower_all(s) : GLOW_OK;
   if (status == GLOW_OK)
     status = glow_session_optimize(s, level, c->exact);
   if (status != GLOW_OK)
     return status;
   Progress progress = {.start = seconds()};
-  GlowRunOptions options = {.primitives = c->primitives};
+  GlowRunOptions options = {.primitives = primitives};
   if (isatty(2)) {
     options.progress = show_progress;
     options.progress_user = &progress;
   }
-  status = glow_session_run(s, backend, &options);
+  status = glow_session_run(s, backend->run, &options);
   if (progress.shown)
     fprintf(stderr, "\r               \r");
   return status;
@@ -196,9 +188,8 @@ static GlowStatus body(GlowContext *ctx, int argc, char **argv) {
       {"O2", NULL, "the same with all optimizations", GLOW_OPT_CALL, NULL, 0, 0, set_level, false},
       {"exact", NULL, "leave out optimizations that may change rounding", GLOW_OPT_FLAG, &c.exact,
        0, 0, NULL, false},
-      {"primitives", NULL,
-       "first lower to primitives (-lower=all), and refuse to run anything else", GLOW_OPT_FLAG,
-       &c.primitives, 0, 0, NULL, true},
+      {"primitives", NULL, "first lower to primitives (-lower=all), and run nothing else",
+       GLOW_OPT_FLAG, &c.primitives, 0, 0, NULL, true},
       {"bind", "N=8", "give an open dimension a size, or a bound with N=..8", GLOW_OPT_REPEAT,
        &c.binds, 0, 0, NULL, false},
       {"entry", "NAME", "the function or program to run, if there are several", STR, &c.entry, 0, 0,

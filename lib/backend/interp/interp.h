@@ -26,6 +26,8 @@ typedef struct GlowRunOptions {
    * rule needs extents or values that were open, a graph's is lowered as it runs; a program's is an
    * error. */
   bool primitives;
+  const struct GlowKernels
+      *kernels; /* NULL: the best for this machine; a backend may bring its own */
 } GlowRunOptions;
 
 /* Runs a func (graph walker) or program (program walker). Every placeholder that is read must be

@@ -462,6 +462,8 @@ bool glow_program_run(GlowFunction *f, GlowCells *cells, const GlowRunOptions *o
   GlowContext *ctx = f->module->ctx;
   GlowDefer defer;
   Program p = {.ctx = ctx, .function = f, .kernels = glow_kernels_best(), .options = options};
+  if (options && options->kernels)
+    p.kernels = options->kernels;
   p.cells = cells;
   p.arena = glow_arena_create(ctx);
   glow_defer_push(ctx, &defer, release, &p);

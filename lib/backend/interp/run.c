@@ -191,6 +191,8 @@ static bool run_graph(GlowRunCall *r, const GlowSurvey *s, GlowCells *cells) {
   glow_defer_push(ctx, &release_walk, glow_walk_end, &w);
   w.cells = cells;
   w.options = r->options;
+  if (r->options && r->options->kernels)
+    w.kernels = r->options->kernels;
   w.primitives = r->options && r->options->primitives;
   w.total = s->weight;
   glow_tensor_list_begin(ctx, &results, end ? end->noperands : 0);

@@ -1,0 +1,26 @@
+/* Backends: what runs a program. The table is backends.def; a backend is one function with the
+ * contract of glow_interp_run. */
+#ifndef GLOW_BACKEND_BACKEND_H
+#define GLOW_BACKEND_BACKEND_H
+
+#include "runtime/session.h"
+
+typedef struct GlowBackend {
+  const char *name;
+  GlowBackendFn run;
+  int level;       /* what -O a graph gets if none is named; -1: none is needed */
+  bool primitives; /* it wants what -lower=all leaves */
+  const char *about;
+} GlowBackend;
+
+/* The function of each row of backends.def. */
+#define BACKEND(name, function, level, primitives, about)                                          \
+  GlowStatus function(GlowFunction *f, const GlowBindings *inputs, GlowBindings *outputs,          \
+                      const GlowRunOptions *options);
+#include "backend/backends.def"
+#undef BACKEND
+
+/* The backend called `name`; NULL after a diagnostic that lists them. */
+const GlowBackend *glow_backend_find(GlowContext *ctx, const char *name);
+
+#endif
