@@ -302,6 +302,9 @@ GlowNode *glow_node_clone(GlowBuilder *b, const GlowNode *n, GlowMap *map);
  * on no address. */
 bool glow_members_equal(const GlowOpDesc *d, const void *a, const void *b);
 uint64_t glow_members_hash(const GlowOpDesc *d, const void *members);
+/* Of one field: bytes of an item; whether it has its default, which required ones do not have. */
+size_t glow_member_size(const GlowMember *m);
+bool glow_member_is_default(const GlowMember *m, const void *members);
 
 /* Computes the signature of a gradient declaration from its clauses, or checks the one it has. The
  * clauses (primal, from, wrt, ...) must be set; the primal may be declared later in the module.

@@ -57,8 +57,6 @@ bool glow_type_is_error(const GlowType *t);
 void glow_note_value(const GlowNode *n, const GlowValue *v);
 
 /* ---- Members --------------------------------------------------------------------------------- */
-size_t glow_member_size(const GlowMember *m);
-bool glow_member_is_default(const GlowMember *m, const void *members);
 void glow_member_copy(GlowArena *arena, const GlowMember *m, void *to, const void *from);
 
 /* ---- Verifier -------------------------------------------------------------------------------- */

@@ -59,19 +59,6 @@ static void split(GlowContext *ctx, const GlowInput *in, PartVec *parts) {
 
 /* ---- One module ------------------------------------------------------------------------------ */
 
-static bool is_text(GlowDriver *d, const GlowInput *in) {
-  if (glow_text_is_module(in->data, in->size))
-    return true;
-  GlowLoc loc = glow_loc_file(d->ctx, in->name);
-  if (in->size == 0)
-    glow_error(d->ctx, loc, "the file is empty");
-  else if (glow_onnx_is_model(in->data, in->size))
-    glow_error(d->ctx, loc, "this is an ONNX model; glow-import makes a text of it");
-  else
-    glow_error(d->ctx, loc, "this is no text of a module");
-  return false;
-}
-
 static GlowStatus print(GlowDriver *d, const GlowModule *m, GlowText *out) {
   bool to_stdout = !d->output || strcmp(d->output, "-") == 0;
   if (to_stdout && !d->elide_constants && glow_module_has_payload(m) && isatty(STDOUT_FILENO)) {
@@ -124,7 +111,7 @@ static GlowStatus process_part(GlowDriver *d, const char *name, Part part, GlowT
 
 static GlowStatus process_input(GlowDriver *d, const GlowInput *in, GlowText *out) {
   PartVec parts = {0};
-  if (!is_text(d, in))
+  if (!glow_onnx_expect_text(d->ctx, in))
     return GLOW_BAD_INPUT;
   if (d->split_input)
     split(d->ctx, in, &parts);

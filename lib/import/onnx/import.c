@@ -19,6 +19,19 @@ bool glow_onnx_is_model(const char *data, size_t size) {
   return length_field && !glow_text_is_module(data, size);
 }
 
+bool glow_onnx_expect_text(GlowContext *ctx, const GlowInput *in) {
+  if (glow_text_is_module(in->data, in->size))
+    return true;
+  GlowLoc loc = glow_loc_file(ctx, in->name);
+  if (in->size == 0)
+    glow_error(ctx, loc, "the file is empty");
+  else if (glow_onnx_is_model(in->data, in->size))
+    glow_error(ctx, loc, "this is an ONNX model; glow-import makes a text of it");
+  else
+    glow_error(ctx, loc, "this is no text of a module");
+  return false;
+}
+
 /* The bytes to read: those of the file that resources will refer to. */
 static void choose_bytes(GlowOnnxImporter *im, const GlowInput *in) {
   im->file = (GlowWireFile){im->ctx, in->name, (const uint8_t *)in->data, in->size};

@@ -24,6 +24,9 @@ bool glow_onnx_bind_input_valid(const char *text);
 /* Whether the bytes look like a serialized model rather than a text or another format. */
 bool glow_onnx_is_model(const char *data, size_t size);
 
+/* Whether an input is a text of a module; otherwise reports what it is instead. */
+bool glow_onnx_expect_text(GlowContext *ctx, const GlowInput *in);
+
 /* Reads a model as a module with one func at graph level. Weights of a model in a regular file
  * stay there, as resources; those of any other input become payload, and then `in` must stay open
  * as long as the module is used. `o` may be NULL. Returns NULL after diagnostics, which name
