@@ -70,6 +70,7 @@ void glow_throw(GlowContext *ctx, GlowStatus status) {
   GlowTry *target = ctx->innermost;
   if (!target)
     __builtin_trap();
+  ctx->thrown = status;
   while (ctx->defers != target->defers) {
     GlowDefer *d = ctx->defers;
     ctx->defers = d->outer;

@@ -37,6 +37,7 @@ struct GlowContext {
   struct GlowModule *modules;           /* lib/ir: modules that were not destroyed, newest first */
   void (*release_modules)(GlowContext *); /* set by the first module */
   GlowTry *innermost;
+  GlowStatus thrown; /* what the throw under way carries: for deferred releases */
   GlowDefer *defers;
   GlowSource *sources; /* texts that diagnostics may quote, newest first */
   GlowDiagnosticFn diagnostic_fn;

@@ -2,7 +2,7 @@
 #include "driver.h"
 
 static GlowStatus run(GlowContext *ctx, int argc, char **argv) {
-  GlowDriver d = glow_driver_create(ctx, "glow-irgen");
+  GlowDriver d = glow_driver_create(ctx, "glow-irgen", argc, argv);
   const GlowOption options[] = {GLOW_DRIVER_OPTIONS(d)};
   GlowCommand command = {.name = "glow-irgen",
                          .overview = "turns the funcs of a text into programs: buffers and "

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "import/onnx/onnx.h"
+#include "reproducer.h"
 #include "support/file.h"
 
 static const char separator[] = "; -----";
@@ -17,8 +18,8 @@ typedef struct Part {
 } Part;
 typedef GLOW_VEC(Part) PartVec;
 
-GlowDriver glow_driver_create(GlowContext *ctx, const char *tool) {
-  GlowDriver d = {.tool = tool, .ctx = ctx, .error_limit = 20};
+GlowDriver glow_driver_create(GlowContext *ctx, const char *tool, int argc, char **argv) {
+  GlowDriver d = {.tool = tool, .ctx = ctx, .argc = argc, .argv = argv, .error_limit = 20};
   d.pipeline = glow_pipeline_create(ctx);
   d.runner.verify_each = true;
   return d;
@@ -89,9 +90,15 @@ static GlowStatus process(GlowDriver *d, const char *name, Part part, GlowText *
   GlowModule *m = glow_module_parse(d->ctx, name, part.text, part.size);
   if (!m)
     return GLOW_BAD_INPUT;
-  GlowDefer destroy;
+  GlowReproducer r;
+  GlowDefer destroy, end;
   glow_defer_push(d->ctx, &destroy, destroy_module, m);
+  glow_reproducer_begin(&r, d->ctx, d->tool, d->argc, d->argv, name, part.text, part.size,
+                        d->pipeline, &d->runner);
+  glow_defer_push(d->ctx, &end, glow_reproducer_end_thrown, &r);
   GlowStatus status = transform(d, m, out);
+  glow_defer_pop(d->ctx, &end, false);
+  glow_reproducer_end(&r, status);
   glow_defer_pop(d->ctx, &destroy, true);
   return status;
 }
@@ -109,7 +116,18 @@ static GlowStatus process_part(GlowDriver *d, const char *name, Part part, GlowT
   return !as_expected ? GLOW_BAD_INPUT : status == GLOW_BAD_INPUT ? GLOW_OK : status;
 }
 
-static GlowStatus process_input(GlowDriver *d, const GlowInput *in, GlowText *out) {
+/* The module and the pipeline of a reproducer, as if they had been given. */
+static GlowStatus process_reproducer(GlowDriver *d, const GlowInput *in, GlowText *out) {
+  GlowReproduced r = {0};
+  if (!glow_reproducer_read(d->ctx, in->name, in->data, in->size, &r))
+    return GLOW_BAD_INPUT;
+  d->pipeline = r.pipeline;
+  d->runner.exact = r.exact;
+  d->runner.bisect_limit = r.bisect_limit;
+  return process(d, r.name, (Part){in->data + r.head_size, in->size - r.head_size}, out);
+}
+
+static GlowStatus process_parts(GlowDriver *d, const GlowInput *in, GlowText *out) {
   PartVec parts = {0};
   if (!glow_onnx_expect_text(d->ctx, in))
     return GLOW_BAD_INPUT;
@@ -124,8 +142,14 @@ static GlowStatus process_input(GlowDriver *d, const GlowInput *in, GlowText *ou
     GlowStatus status = process_part(d, in->name, parts.data[i], out);
     worst = worst == GLOW_OK ? status : worst;
   }
-  if (worst != GLOW_OK)
-    return worst;
+  return worst;
+}
+
+static GlowStatus process_input(GlowDriver *d, const GlowInput *in, GlowText *out) {
+  GlowStatus status =
+      d->run_reproducer ? process_reproducer(d, in, out) : process_parts(d, in, out);
+  if (status != GLOW_OK)
+    return status;
   GlowBytes bytes = {out->data, out->size};
   return glow_output_write(d->ctx, d->output, &bytes, 1) ? GLOW_OK : GLOW_IO;
 }
@@ -140,7 +164,11 @@ GlowStatus glow_driver_run(GlowDriver *d, const char *path) {
     d->runner.verify_each = strcmp(d->verify_each, "0") != 0;
   d->ctx->error_limit = (unsigned)d->error_limit;
   glow_onnx_register(d->ctx);
-  if (!glow_input_open(d->ctx, path ? path : "-", false, GLOW_NOWHERE, &in))
+  if (!glow_input_open(d->ctx,
+                       d->run_reproducer ? d->run_reproducer
+                       : path            ? path
+                                         : "-",
+                       false, GLOW_NOWHERE, &in))
     return GLOW_IO;
   glow_defer_push(d->ctx, &close, close_input, &in);
   glow_text_init(&out, d->ctx);

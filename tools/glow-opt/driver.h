@@ -10,7 +10,10 @@ typedef struct GlowDriver {
   GlowContext *ctx;
   GlowPipeline *pipeline;
   GlowRunnerOptions runner;
-  const char *output; /* NULL or "-": stdout */
+  int argc; /* for reproducers */
+  char **argv;
+  const char *run_reproducer; /* a file */
+  const char *output;         /* NULL or "-": stdout */
   const char *verify_each;
   bool verify_roundtrip, verify_diagnostics, split_input;
   bool elide_constants;
@@ -71,7 +74,7 @@ typedef struct GlowDriver {
 /* clang-format on */
 
 /* Fields that are not zero to begin with. */
-GlowDriver glow_driver_create(GlowContext *ctx, const char *tool);
+GlowDriver glow_driver_create(GlowContext *ctx, const char *tool, int argc, char **argv);
 /* Reads `path` ("-" or NULL: stdin), runs the pipeline, writes. */
 GlowStatus glow_driver_run(GlowDriver *d, const char *path);
 

@@ -41,6 +41,8 @@ static GlowStatus finish_pipeline(Opt *o) {
   GlowDriver *d = &o->driver;
   if (o->bad)
     return GLOW_BAD_USAGE;
+  if (d->run_reproducer && (o->passes || o->any_pass))
+    return usage(o, "a reproducer has its own passes: none can be given with -run-reproducer");
   if (o->passes && o->any_pass)
     return usage(o, "passes are given by -passes or as options, not both");
   if (o->passes) {
@@ -69,7 +71,7 @@ static GlowStatus print_passes(GlowContext *ctx) {
 }
 
 static GlowStatus run(GlowContext *ctx, int argc, char **argv) {
-  Opt o = {.driver = glow_driver_create(ctx, "glow-opt")};
+  Opt o = {.driver = glow_driver_create(ctx, "glow-opt", argc, argv)};
   /* clang-format off */
   const GlowOption options[] = {
       GLOW_DRIVER_OPTIONS(o.driver),
@@ -84,6 +86,9 @@ static GlowStatus run(GlowContext *ctx, int argc, char **argv) {
        .kind = GLOW_OPT_FLAG, .target = &o.driver.runner.exact},
       {.name = "print-pipeline", .help = "Print the passes that run, to stderr",
        .kind = GLOW_OPT_FLAG, .target = &o.driver.runner.print_pipeline},
+      {.name = "run-reproducer", .value = "FILE",
+       .help = "Run the passes of a reproducer on its module",
+       .kind = GLOW_OPT_STRING, .target = &o.driver.run_reproducer},
       {.name = "print-passes", .help = "List the passes, each of which is an option, and exit",
        .kind = GLOW_OPT_FLAG, .target = &o.print_passes},
   };
