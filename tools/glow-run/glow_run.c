@@ -7,9 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#ifdef GLOW_HAVE_CPU_BACKEND
 #include "backend/backend.h"
-#endif
 
 /* "a" or "a,b,c" into three doubles. */
 static bool parse_triple(GlowContext *ctx, const char *option, const char *text, double *v) {
