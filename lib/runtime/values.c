@@ -92,22 +92,42 @@ static void fill_random(GlowContext *ctx, GlowTensor *t, uint64_t seed) {
     glow_tensor_free(f);
 }
 
-/* Whether every element can hold v: any number for floats, whole ones in range for the rest. */
-static bool value_fits(const GlowType *type, double v) {
-  const GlowKindInfo *info = &glow_kind_info[type->kind];
-  bool bit = info->cls == GLOW_CLASS_BOOL;
-  if (!bit && !glow_kind_is_integer(type->kind))
-    return true;
-  bool is_signed = info->cls == GLOW_CLASS_SINT;
-  double end = ldexp(1, bit ? 1 : (int)info->bits - is_signed); /* the first that is too large */
-  return v >= (is_signed ? -end : 0) && v < end && v == floor(v);
+/* A whole number: decimal digits are exact, other spellings (1e3, 8.0) go through double. */
+static bool read_whole(const char *text, bool *negative, uint64_t *magnitude) {
+  const char *digits = text + (*text == '-' || *text == '+');
+  char *end;
+  *negative = *text == '-';
+  if (isdigit((unsigned char)*digits)) {
+    errno = 0;
+    *magnitude = strtoull(digits, &end, 10);
+    if (!*end)
+      return errno == 0;
+  }
+  double v = fabs(glow_parse_double(text, &end));
+  bool whole = v == floor(v) && v < 0x1p64;
+  *magnitude = whole ? (uint64_t)v : 0;
+  return whole;
 }
 
-static void fill_splat(GlowTensor *t, double v) {
-  bool floats = !glow_kind_is_integer(t->type->kind) && t->type->kind != GLOW_KIND_BOOL;
-  glow_tensor_fill(t, floats  ? glow_scalar_float(v)
-                      : v < 0 ? glow_scalar_int((int64_t)v)
-                              : glow_scalar_uint((uint64_t)v));
+/* Reads a number that every element can hold: any for floats, whole ones in range for the rest. */
+static bool read_fitting(const char *text, const GlowType *type, GlowScalar *value) {
+  const GlowKindInfo *info = &glow_kind_info[type->kind];
+  bool bit = info->cls == GLOW_CLASS_BOOL, negative;
+  uint64_t magnitude;
+  if (!bit && !glow_kind_is_integer(type->kind)) {
+    char *end;
+    *value = glow_scalar_float(glow_parse_double(text, &end));
+    return true;
+  }
+  if (!read_whole(text, &negative, &magnitude))
+    return false;
+  uint64_t most = UINT64_MAX >> (64 - (bit ? 1 : info->bits));
+  if (info->cls == GLOW_CLASS_SINT)
+    most = most / 2 + negative;
+  else if (negative)
+    most = 0;
+  *value = negative ? glow_scalar_int((int64_t)(0 - magnitude)) : glow_scalar_uint(magnitude);
+  return magnitude <= most;
 }
 
 /* splat:VALUE and random:SEED. */
@@ -118,7 +138,9 @@ static GlowTensor *generate(GlowSession *s, const char *spec, GlowStr name, cons
   char *end;
   errno = 0;
   uint64_t seed = random && isdigit((unsigned char)*text) ? strtoull(text, &end, 10) : 0;
-  double value = random ? 0 : glow_parse_double(text, &end);
+  GlowScalar value;
+  if (!random)
+    glow_parse_double(text, &end);
   if (random ? !isdigit((unsigned char)*text) || *end || errno : end == text || *end) {
     glow_error(ctx, GLOW_NOWHERE, "input '%s': '%s' is not a %s", name, text,
                random ? "seed: a number from 0 to 2^64 - 1" : "number");
@@ -128,7 +150,7 @@ static GlowTensor *generate(GlowSession *s, const char *spec, GlowStr name, cons
     problem = "makes tensors of numbers";
   else if (!glow_type_is_static(type))
     problem = "needs a static shape; -bind='NAME=EXTENT' closes open dimensions";
-  else if (!random && !value_fits(type, value))
+  else if (!random && !read_fitting(text, type, &value))
     problem = "does not fit";
   if (problem) {
     glow_error(ctx, GLOW_NOWHERE, "input '%s' is %s: %s %s", name, glow_type_str(ctx, type), spec,
@@ -139,7 +161,7 @@ static GlowTensor *generate(GlowSession *s, const char *spec, GlowStr name, cons
   if (random)
     fill_random(ctx, t, seed);
   else
-    fill_splat(t, value);
+    glow_tensor_fill(t, value);
   return t;
 }
 
