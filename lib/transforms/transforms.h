@@ -44,7 +44,8 @@ GlowStorage *glow_eval_finish(GlowEval *e, GlowValue *v, GlowStr name);
 void glow_node_renumber(GlowNode *n);
 /* A constant with the elements of t (copied) as a list. */
 GlowStorage *glow_constant_list(GlowModule *m, GlowStr name, const GlowTensor *t);
-/* The constant's one value if all its elements are the same and are known now. */
+/* The constant's one value if all its elements are the same and are known now. Complex numbers are
+ * no such value. */
 bool glow_value_splat(const GlowValue *v, GlowScalar *value);
 
 /* ---- Uses and dead code (dead.c) ------------------------------------------------------------- */
