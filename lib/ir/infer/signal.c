@@ -115,11 +115,11 @@ bool glow_infer_cosine_window(GlowInfer *in) {
 /* An edge must be one number; -1 if it is not known. */
 static bool read_edge(const GlowInfer *in, uint32_t i, double *value) {
   const GlowTensor *t = glow_infer_known(in, i);
-  int64_t length = glow_infer_list_length(in, i);
+  int64_t count = glow_type_elements(in->in[i]);
   *value = t && glow_tensor_elements(t) == 1 ? glow_tensor_get_double(t, 0) : -1;
-  if (length >= 0 && length != 1)
+  if (count >= 0 && count != 1)
     return glow_infer_error(in, "%s has %lld values, expected 1", in->desc->in[i].name,
-                            (long long)length);
+                            (long long)count);
   return !t || *value >= 0 || glow_infer_error(in, "%s is %g", in->desc->in[i].name, *value);
 }
 
