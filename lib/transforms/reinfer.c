@@ -68,3 +68,11 @@ bool glow_reinfer_block(GlowBlock *b, bool *changed) {
   }
   return true;
 }
+
+bool glow_reinfer_module(GlowModule *m) {
+  bool changed = false;
+  for (GlowFunction *f = m->first_function; f; f = f->next)
+    if (f->kind == GLOW_FUNC && !glow_reinfer_block(f->body, &changed))
+      return false;
+  return true;
+}

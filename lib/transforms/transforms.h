@@ -9,10 +9,13 @@
 
 /* ---- Types (reinfer.c) ----------------------------------------------------------------------- */
 /* Infers n's results again and narrows their types; operands that do not fit together any more, and
- * a claim that inference now contradicts, are errors at n. Regions are not entered. *changed is set if a type became narrower. */
+ * a claim that inference now contradicts, are errors at n. Regions are not entered. *changed is set
+ * if a type became narrower. */
 bool glow_reinfer_node(GlowNode *n, bool *changed);
 /* All nodes of a block in order, regions before the node that has them. */
 bool glow_reinfer_block(GlowBlock *b, bool *changed);
+/* All funcs, after operands anywhere say more. */
+bool glow_reinfer_module(GlowModule *m);
 
 /* ---- Constants (constants.c) ----------------------------------------------------------------- */
 /* Which values can be computed before the program runs: constants, and results of pure nodes on

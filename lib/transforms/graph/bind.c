@@ -258,11 +258,7 @@ static bool run_bind(GlowPassRun *run, bool symbols) {
   if (glow_context_error_count(run->ctx) != errors)
     return false;
   glow_pass_changed(run, NULL, NULL);
-  bool changed = false;
-  for (GlowFunction *f = run->module->first_function; f; f = f->next)
-    if (f->kind == GLOW_FUNC && !glow_reinfer_block(f->body, &changed))
-      return false;
-  return true;
+  return glow_reinfer_module(run->module);
 }
 
 bool glow_pass_bind(GlowPassRun *run) { return run_bind(run, true); }

@@ -48,5 +48,5 @@ bool glow_pass_materialize(GlowPassRun *run) {
   }
   if (file)
     glow_safetensors_write(glow_pass_side_file(run, file), tensors.data, tensors.count);
-  return true;
+  return !run->changes || glow_reinfer_module(run->module); /* inference reads values */
 }
