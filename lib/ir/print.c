@@ -218,7 +218,7 @@ static void print_instr(GlowText *out, const GlowNode *n) {
   print_types(out, n);
 }
 
-static void print_statement(GlowText *out, const GlowNode *n) {
+void glow_node_print(GlowText *out, const GlowNode *n) {
   const GlowOpDesc *d = glow_node_desc(n);
   if (GLOW_HAS(d, TERMINATOR)) {
     glow_text_puts(out, n->op == GLOW_OP_RETURN ? "return" : "yield");
@@ -234,6 +234,10 @@ static void print_statement(GlowText *out, const GlowNode *n) {
     glow_text_puts(out, " pred ");
     print_value(out, n->pred.value);
   }
+}
+
+static void print_statement(GlowText *out, const GlowNode *n) {
+  glow_node_print(out, n);
   print_origin(out, n->origin);
 }
 
@@ -422,7 +426,7 @@ static void print_gradient(GlowText *out, const GlowFunction *f) {
     glow_text_puts(out, " seedable");
 }
 
-static void print_function(GlowText *out, const GlowFunction *f) {
+void glow_function_print_head(GlowText *out, const GlowFunction *f) {
   static const char *const kinds[] = {"func ", "program ", "gradient "};
   glow_text_puts(out, kinds[f->kind]);
   glow_print_name(out, '@', f->name);
@@ -430,10 +434,15 @@ static void print_function(GlowText *out, const GlowFunction *f) {
     print_params(out, f->body);
   if (f->has_results)
     print_function_results(out, f);
-  if (f->kind == GLOW_GRADIENT) {
+  if (f->kind == GLOW_GRADIENT)
     print_gradient(out, f);
-  } else {
+  else
     print_with(out, f);
+}
+
+static void print_function(GlowText *out, const GlowFunction *f) {
+  glow_function_print_head(out, f);
+  if (f->kind != GLOW_GRADIENT) {
     glow_text_putc(out, ' ');
     print_block(out, f->body, 0);
   }

@@ -4,8 +4,6 @@
 
 #include "ir/ir_internal.h"
 
-/* `%name`, quoted where the lexer needs it. */
-void glow_print_name(GlowText *out, char sigil, GlowStr name);
 /* The digits of a number; `single` gives those of a float. */
 void glow_print_scalar(GlowText *out, const GlowScalar *v, bool single);
 /* Whether elide_constants leaves this initializer out. */
