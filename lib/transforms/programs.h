@@ -82,7 +82,8 @@ typedef struct GlowScalarBody {
  * GLOW_MAX_STEPS: more would not stay in registers, and each step copies those before. */
 enum { GLOW_MAX_STEPS = 64 };
 uint32_t glow_scalar_steps(const GlowNode *n);
-/* Whether n can become part of a body: element-wise, one output, plain static types. */
+/* Whether n can become part of a body: element-wise, one output, plain static types, and operands
+ * that broadcast to its shape. */
 bool glow_scalar_can_hold(const GlowNode *n);
 GlowScalarBody glow_scalar_begin(GlowModule *m, GlowArena *arena, const char *label);
 /* Appends the nodes of another body with one yield; its parameters are args. */

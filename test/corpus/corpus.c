@@ -8,7 +8,8 @@
  * without being listed. --primitives lowers each graph to primitives and runs nothing else.
  * --passes also runs each listed case after every pass alone and every pass left out of -O2.
  * --processes runs each case in a process of its own, so that a crash fails that case alone and
- * names it; --crash CASE makes that case crash, to test this. Exit status 0 if exactly the listed cases pass, 77 without a corpus. */
+ * names it; --crash CASE makes that case crash, to test this. Exit status 0 if exactly the listed
+ * cases pass, 77 without a corpus. */
 #include <dirent.h>
 #include <signal.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* Every pass alone, and every pass left out of -O2: a module computes after each what it did before.
+/* Every pass alone, and every pass left out of -O2: a module computes after each what it did.
  *
  * Exact pipelines must give the same bits; those with a bounded pass are judged by the caller.
  * Graph passes are judged by the graph walker. Where irgen accepts the module, program passes work

@@ -203,7 +203,9 @@ static void run_subject(Trial *t, GlowSubject *s, GlowModule *before, GlowModule
   GlowStatus status = p ? glow_pipeline_run(after, p, &options) : GLOW_BAD_USAGE;
   bool may_refuse = !t->runs || !s->pass || s->pass->run == glow_pass_irgen ||
                     s->pass->run == glow_pass_materialize; /* of what is never run, too */
-  if (status == GLOW_BAD_INPUT && may_refuse) {
+  /* A pass that makes a value known may show that a module which does not run is wrong. */
+  bool shown = status == GLOW_INTERNAL && !t->runs;
+  if ((status == GLOW_BAD_INPUT && may_refuse) || shown) {
     ++s->skipped;
     return;
   }

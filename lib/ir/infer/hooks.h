@@ -41,6 +41,8 @@ static inline const GlowTensor *glow_infer_known(const GlowInfer *in, uint32_t i
 }
 /* The number of elements of a list operand of rank 0 or 1, if its type tells; else -1. */
 int64_t glow_infer_list_length(const GlowInfer *in, uint32_t i);
+/* Reports an operand, of any rank, that cannot have exactly one element. */
+bool glow_infer_one_element(const GlowInfer *in, uint32_t i);
 /* Sets result i, if it is wanted. */
 static inline void glow_infer_put(GlowInfer *in, uint32_t i, const GlowType *t) {
   if (i < in->nout)

@@ -76,6 +76,15 @@ int64_t glow_infer_list_length(const GlowInfer *in, uint32_t i) {
   return t->dims[0].kind == GLOW_DIM_EXACT ? t->dims[0].size : -1;
 }
 
+bool glow_infer_one_element(const GlowInfer *in, uint32_t i) {
+  const GlowType *t = glow_infer_in(in, i);
+  for (uint32_t k = 0; t && k < t->rank; k++)
+    if (t->dims[k].kind == GLOW_DIM_EXACT && t->dims[k].size != 1)
+      return glow_infer_error(in, "operand %s must have one element, but has type %s",
+                              in->desc->in[i].name, glow_type_str(in->ctx, t));
+  return true;
+}
+
 bool glow_infer_axis(const GlowInfer *in, int64_t axis, uint32_t rank, uint32_t *result) {
   *result = 0;
   if (axis < -(int64_t)rank || axis >= (int64_t)rank)

@@ -181,6 +181,10 @@ bool glow_infer_affine_grid(GlowInfer *in) {
   uint32_t count;
   const int64_t *size = glow_infer_ints(in, GLOW_AFFINE_GRID_IN_SIZE, &count);
   int64_t length = glow_infer_list_length(in, GLOW_AFFINE_GRID_IN_SIZE);
+  const GlowType *list = in->in[GLOW_AFFINE_GRID_IN_SIZE];
+  if (glow_type_is_ranked(list) && list->rank != 1)
+    return glow_infer_error(in, "Size must be a list, but has type %s",
+                            glow_type_str(in->ctx, list));
   if (length >= 0 && (length < 3 || length > GLOW_MAX_RANK))
     return glow_infer_error(in, "Size has %lld values", (long long)length);
   GlowDim batch = GLOW_UNKNOWN, r = length < 0 ? GLOW_UNKNOWN : GLOW_EXACT(length - 2);

@@ -134,11 +134,8 @@ bool glow_infer_range(GlowInfer *in) {
   const GlowTensor *known[3];
   bool all = true;
   for (uint32_t i = 0; i < 3; i++) {
-    const GlowType *t = in->in[i];
-    for (uint32_t k = 0; k < t->rank; k++)
-      if (t->dims[k].kind == GLOW_DIM_EXACT && t->dims[k].size != 1)
-        return glow_infer_error(in, "operand %s must have one element, but has type %s",
-                                in->desc->in[i].name, glow_type_str(in->ctx, t));
+    if (!glow_infer_one_element(in, i))
+      return false;
     known[i] = glow_infer_known(in, i);
     all &= known[i] && glow_tensor_elements(known[i]) == 1;
   }

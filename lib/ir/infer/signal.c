@@ -7,6 +7,8 @@ static bool read_count(const GlowInfer *in, uint32_t i, int64_t least, int64_t *
   uint32_t count;
   const int64_t *known = glow_infer_in(in, i) ? glow_infer_ints(in, i, &count) : NULL;
   *value = known && count == 1 ? known[0] : -1;
+  if (!glow_infer_one_element(in, i))
+    return false;
   if (!known || *value >= least)
     return true;
   return glow_infer_error(in, "%s is %lld", in->desc->in[i].name, (long long)*value);
@@ -115,11 +117,9 @@ bool glow_infer_cosine_window(GlowInfer *in) {
 /* An edge must be one number; -1 if it is not known. */
 static bool read_edge(const GlowInfer *in, uint32_t i, double *value) {
   const GlowTensor *t = glow_infer_known(in, i);
-  int64_t count = glow_type_elements(in->in[i]);
   *value = t && glow_tensor_elements(t) == 1 ? glow_tensor_get_double(t, 0) : -1;
-  if (count >= 0 && count != 1)
-    return glow_infer_error(in, "%s has %lld values, expected 1", in->desc->in[i].name,
-                            (long long)count);
+  if (!glow_infer_one_element(in, i))
+    return false;
   return !t || *value >= 0 || glow_infer_error(in, "%s is %g", in->desc->in[i].name, *value);
 }
 

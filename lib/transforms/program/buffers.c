@@ -149,6 +149,8 @@ bool glow_scalar_can_hold(const GlowNode *n) {
     const GlowValue *v = n->operands[i].value;
     if (v && (v->type->quantized || !glow_type_is_static(v->type) || v->type->layout))
       return false;
+    if (v && v->type->rank > n->operands[0].value->type->rank) /* a limit of Clip */
+      return false;
   }
   return true;
 }
