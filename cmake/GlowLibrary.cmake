@@ -25,7 +25,8 @@ function(glow_library name)
 endfunction()
 
 # glow_tool(NAME [DEPS target...]): the program build/bin/NAME from the *.c files of the current
-# folder, or of its subfolder NAME where that exists. Installed.
+# folder, or of its subfolder NAME where that exists. Installed, with what bash needs to complete its
+# command line: a script that the tool itself prints.
 function(glow_tool name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "DEPS;SOURCES")
   set(dir ${CMAKE_CURRENT_SOURCE_DIR})
@@ -37,6 +38,14 @@ function(glow_tool name)
   target_link_libraries(${name} PRIVATE ${arg_DEPS} glow_support)
   install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   set_property(GLOBAL APPEND PROPERTY GLOW_TOOLS ${name})
+  set(completion ${GLOW_GEN_DIR}/completions/${name})
+  add_custom_command(
+    OUTPUT ${completion}
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${GLOW_GEN_DIR}/completions
+    COMMAND ${name} --print-completion > ${completion}
+    DEPENDS ${name} VERBATIM)
+  add_custom_target(${name}-completion ALL DEPENDS ${completion})
+  install(FILES ${completion} DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
 endfunction()
 
 # glow_fuzzer(NAME SOURCE [DEPS target...]): a libFuzzer program; nothing unless GLOW_FUZZ is on.

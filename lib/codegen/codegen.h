@@ -91,4 +91,7 @@ bool glow_codegen_emit_ir(GlowContext *ctx, const GlowWork *work, uint32_t count
  * If not, *culprit is the first node that cannot. */
 bool glow_codegen_has_body(const GlowBody *body, const GlowNode **culprit);
 
+/* The version of LLVM that this process has loaded, "19.1.7". Lives in the context. */
+const char *glow_codegen_llvm_version(GlowContext *ctx);
+
 #endif

@@ -1,4 +1,5 @@
 /* Contexts, errors, linking, the pass pipeline and the code generator of LLVM. */
+#include "codegen/codegen.h"
 #include "codegen/llvm.h"
 
 #include <stdio.h>
@@ -201,4 +202,10 @@ LLVMMemoryBufferRef glow_llvm_generate(GlowLlvm *l, LLVMCodeGenFileType type) {
     return buffer;
   LLVMDisposeMemoryBuffer(buffer);
   return NULL;
+}
+
+const char *glow_codegen_llvm_version(GlowContext *ctx) {
+  unsigned major, minor, patch;
+  LLVMGetVersion(&major, &minor, &patch);
+  return glow_str_printf(ctx, "%u.%u.%u", major, minor, patch);
 }

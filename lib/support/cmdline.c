@@ -1,6 +1,6 @@
-/* Command lines. One pass over the arguments; a response file is the same pass over its lines, so
+/* Command lines. One pass over the arguments; a response file is the same pass over its words, so
  * the value of an option stands in the same file as the option. */
-#include "support/cmdline.h"
+#include "support/cmdline_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,26 +15,25 @@
 #include "support/file.h"
 #include "support/text.h"
 
-enum { MAX_RESPONSE_DEPTH = 4, HELP_COLUMN = 30 };
+enum { MAX_RESPONSE_DEPTH = 4 };
 
 typedef struct Parser {
   GlowContext *ctx;
   const GlowCommand *cmd;
+  GlowOptionTables options;
   GlowStrList *positional;
   bool only_positional; /* after -- */
-  bool help, version;
+  bool help, help_hidden, version, completion;
+  const char *color;
 } Parser;
 
-/* The arguments that are left to read: argv, or the lines of a response file. */
+/* The arguments that are left to read: argv, or the words of a response file. */
 typedef struct Args {
   const char *const *next, *const *end;
   int depth;
+  const struct Args *outer; /* what named this response file */
+  uint64_t device, inode;
 } Args;
-
-static const GlowOption help_option = {
-    .name = "help", .help = "Print this help", .two_dashes = true};
-static const GlowOption version_option = {
-    .name = "version", .help = "Print the version", .two_dashes = true};
 
 static bool usage_error(Parser *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
@@ -52,40 +51,41 @@ static bool usage_error(Parser *p, const char *format, ...) {
   return false;
 }
 
-static const char *dashes(const GlowOption *o) { return o->two_dashes ? "--" : "-"; }
-
 static bool has_name(const char *name, const char *arg, size_t length) {
   return strlen(name) == length && memcmp(name, arg, length) == 0;
 }
 
-static const GlowOption *find_option(const GlowCommand *cmd, const char *name, size_t length) {
-  for (size_t i = 0; i < cmd->noptions; ++i)
-    if (has_name(cmd->options[i].name, name, length))
-      return &cmd->options[i];
+static const GlowOption *find_option(const Parser *p, const char *name, size_t length) {
+  for (int t = 0; t < 2; ++t)
+    for (size_t i = 0; i < p->options.table[t].count; ++i) {
+      const GlowOption *o = &p->options.table[t].rows[i];
+      if (o->kind != GLOW_OPT_HEADING && has_name(o->name, name, length))
+        return o;
+    }
   return NULL;
 }
 
 /* "unknown option '--x'", with the nearest name that exists. */
 static bool report_unknown(Parser *p, const char *arg, const char *name) {
   const GlowCommand *cmd = p->cmd;
+  const GlowOptionTable *table = p->options.table;
   size_t count = 0;
-  const char **names =
-      GLOW_NEW_ARRAY(p->ctx->arena, const char *, cmd->noptions + cmd->nunknown_names + 2);
-  for (size_t i = 0; i < cmd->noptions; ++i)
-    names[count++] = cmd->options[i].name;
+  const char **names = GLOW_NEW_ARRAY(p->ctx->arena, const char *,
+                                      table[0].count + table[1].count + cmd->nunknown_names);
+  for (int t = 0; t < 2; ++t)
+    for (size_t i = 0; i < table[t].count; ++i)
+      if (table[t].rows[i].kind != GLOW_OPT_HEADING)
+        names[count++] = table[t].rows[i].name;
   for (size_t i = 0; i < cmd->nunknown_names; ++i)
     names[count++] = cmd->unknown_names[i];
-  names[count++] = help_option.name;
-  names[count++] = version_option.name;
 
   int shown = (int)strcspn(arg, "=");
   const char *near = glow_nearest(name, names, count);
   if (!near)
     return usage_error(p, "unknown option '%.*s'", shown, arg);
-  const GlowOption *o = find_option(cmd, near, strlen(near));
-  bool two = o ? o->two_dashes : near == help_option.name || near == version_option.name;
-  return usage_error(p, "unknown option '%.*s'; did you mean '%s%s'?", shown, arg, two ? "--" : "-",
-                     near);
+  const GlowOption *o = find_option(p, near, strlen(near));
+  return usage_error(p, "unknown option '%.*s'; did you mean '%s%s'?", shown, arg,
+                     o ? glow_option_dashes(o) : "-", near);
 }
 
 static bool set_int(Parser *p, const GlowOption *o, const char *value) {
@@ -96,13 +96,15 @@ static bool set_int(Parser *p, const GlowOption *o, const char *value) {
   errno = 0;
   long long v = number ? strtoll(value, &end, hex ? 16 : 10) : 0;
   if (!number || *end || end == value)
-    return usage_error(p, "option '%s%s' needs an integer, not '%s'", dashes(o), o->name, value);
+    return usage_error(p, "option '%s%s' needs an integer, not '%s'", glow_option_dashes(o),
+                       o->name, value);
   bool limited = o->min != 0 || o->max != 0;
   if (errno == ERANGE || (limited && (v < o->min || v > o->max))) {
     if (!limited)
-      return usage_error(p, "option '%s%s': %s is out of range", dashes(o), o->name, value);
-    return usage_error(p, "option '%s%s': %s is not between %lld and %lld", dashes(o), o->name,
-                       value, (long long)o->min, (long long)o->max);
+      return usage_error(p, "option '%s%s': %s is out of range", glow_option_dashes(o), o->name,
+                         value);
+    return usage_error(p, "option '%s%s': %s is not between %lld and %lld", glow_option_dashes(o),
+                       o->name, value, (long long)o->min, (long long)o->max);
   }
   *(int64_t *)o->target = v;
   return true;
@@ -112,7 +114,8 @@ static bool set_double(Parser *p, const GlowOption *o, const char *value) {
   char *end;
   double v = glow_parse_double(value, &end);
   if (end == value || *end)
-    return usage_error(p, "option '%s%s' needs a number, not '%s'", dashes(o), o->name, value);
+    return usage_error(p, "option '%s%s' needs a number, not '%s'", glow_option_dashes(o), o->name,
+                       value);
   *(double *)o->target = v;
   return true;
 }
@@ -124,28 +127,17 @@ static bool call(Parser *p, const GlowOption *o, const char *value) {
   if (p->ctx->errors > errors) /* it has said why */
     return false;
   if (!value)
-    return usage_error(p, "option '%s%s' cannot be used here", dashes(o), o->name);
-  return usage_error(p, "option '%s%s': bad value '%s'", dashes(o), o->name, value);
-}
-
-/* Whether the option takes a value: never, only as =value, or always. */
-typedef enum Arity { NO_VALUE, OPTIONAL_VALUE, ONE_VALUE } Arity;
-
-static Arity arity(const GlowOption *o) {
-  if (o->kind == GLOW_OPT_FLAG || (o->kind == GLOW_OPT_CALL && !o->value))
-    return NO_VALUE;
-  if (o->kind == GLOW_OPT_OPTIONAL || (o->kind == GLOW_OPT_CALL && o->value[0] == '['))
-    return OPTIONAL_VALUE;
-  return ONE_VALUE;
+    return usage_error(p, "option '%s%s' cannot be used here", glow_option_dashes(o), o->name);
+  return usage_error(p, "option '%s%s': bad value '%s'", glow_option_dashes(o), o->name, value);
 }
 
 static bool apply(Parser *p, const GlowOption *o, const char *value, Args *args) {
-  Arity n = arity(o);
-  if (value && n == NO_VALUE)
-    return usage_error(p, "option '%s%s' takes no value", dashes(o), o->name);
-  if (!value && n == ONE_VALUE) {
+  GlowArity n = glow_option_arity(o);
+  if (value && n == GLOW_NO_VALUE)
+    return usage_error(p, "option '%s%s' takes no value", glow_option_dashes(o), o->name);
+  if (!value && n == GLOW_ONE_VALUE) {
     if (args->next == args->end)
-      return usage_error(p, "option '%s%s' needs a value: %s", dashes(o), o->name,
+      return usage_error(p, "option '%s%s' needs a value: %s", glow_option_dashes(o), o->name,
                          o->value ? o->value : "VALUE");
     value = *args->next++;
   }
@@ -168,25 +160,31 @@ static bool apply(Parser *p, const GlowOption *o, const char *value, Args *args)
     return set_double(p, o, value);
   case GLOW_OPT_CALL:
     return call(p, o, value);
+  case GLOW_OPT_HEADING:
+    break;
   }
   return false;
+}
+
+/* --color, whose effect begins at once. */
+static bool set_color(Parser *p) {
+  static const char *const when[] = {"auto", "never", "always"}; /* ctx->color is -1, 0, 1 */
+  const char *value = *p->color ? p->color : "always";
+  for (int i = 0; i < 3; ++i)
+    if (strcmp(value, when[i]) == 0) {
+      p->ctx->color = i - 1;
+      return true;
+    }
+  return usage_error(p, "option '--color' takes auto, always or never, not '%s'", value);
 }
 
 static bool parse_option(Parser *p, const char *arg, Args *args) {
   const char *name = arg + 1 + (arg[1] == '-');
   size_t length = strcspn(name, "=");
   const char *value = name[length] == '=' ? name + length + 1 : NULL;
-  const GlowOption *o = find_option(p->cmd, name, length);
+  const GlowOption *o = find_option(p, name, length);
   if (o)
-    return apply(p, o, value, args);
-  bool help = has_name("help", name, length), version = has_name("version", name, length);
-  if (help || version) {
-    if (value)
-      return usage_error(p, "option '--%.*s' takes no value", (int)length, name);
-    p->help |= help;
-    p->version |= version;
-    return true;
-  }
+    return apply(p, o, value, args) && (o->target != &p->color || set_color(p));
   const char *bare = glow_str_n(p->ctx, name, length);
   unsigned errors = p->ctx->errors;
   if (p->cmd->unknown && p->cmd->unknown(p->cmd->user, bare, value))
@@ -196,26 +194,27 @@ static bool parse_option(Parser *p, const char *arg, Args *args) {
 
 static bool parse_args(Parser *p, Args args);
 
-/* Reads `@path`: one argument per line, empty lines skipped. */
-static bool parse_response_file(Parser *p, const char *path, int depth) {
-  if (depth > MAX_RESPONSE_DEPTH)
-    return usage_error(p, "'@%s': response files are nested too deep", path);
+/* Reads `@path`. */
+static bool parse_response_file(Parser *p, const char *path, const Args *outer) {
+  if (outer->depth == MAX_RESPONSE_DEPTH)
+    return usage_error(p, "'@%s': response files are nested too deep (more than %d)", path,
+                       MAX_RESPONSE_DEPTH);
   GlowInput in;
   if (!glow_input_open(p->ctx, path, false, glow_loc_file(p->ctx, p->cmd->name), &in))
     return false;
-  GlowStrList lines = {0};
-  for (const char *s = in.data, *end = s + in.size; s < end;) {
-    const char *newline = memchr(s, '\n', (size_t)(end - s));
-    size_t n = (size_t)((newline ? newline : end) - s);
-    size_t kept = n && s[n - 1] == '\r' ? n - 1 : n;
-    if (kept)
-      glow_vec_push(p->ctx->arena, &lines, glow_str_n(p->ctx, s, kept));
-    s += n + 1;
-  }
+  Args args = {.depth = outer->depth + 1, outer, in.device, in.inode};
+  bool again = false;
+  for (const Args *a = outer; a; a = a->outer)
+    again |= in.inode && a->device == in.device && a->inode == in.inode;
+  GlowStrList words = {0};
+  bool ok = again ? usage_error(p, "'@%s': the response file names itself", path)
+                  : glow_response_split(p->ctx, in.name, in.data, in.size, &words);
   glow_input_close(&in);
-  if (lines.count == 0)
-    return true;
-  return parse_args(p, (Args){lines.data, lines.data + lines.count, depth});
+  if (!ok || words.count == 0)
+    return ok;
+  args.next = words.data;
+  args.end = words.data + words.count;
+  return parse_args(p, args);
 }
 
 static bool parse_args(Parser *p, Args args) {
@@ -225,7 +224,7 @@ static bool parse_args(Parser *p, Args args) {
     if (!p->only_positional && strcmp(arg, "--") == 0)
       p->only_positional = true;
     else if (!p->only_positional && arg[0] == '@' && arg[1])
-      ok = parse_response_file(p, arg + 1, args.depth + 1);
+      ok = parse_response_file(p, arg + 1, &args);
     else if (!p->only_positional && arg[0] == '-' && arg[1])
       ok = parse_option(p, arg, &args);
     else if (p->positional->count >= p->cmd->max_positional)
@@ -238,43 +237,45 @@ static bool parse_args(Parser *p, Args args) {
   return true;
 }
 
-static void print_option(const GlowOption *o) {
-  bool optional = o->value && arity(o) == OPTIONAL_VALUE;
-  const char *separator = !o->value ? "" : !optional ? (o->two_dashes ? "=" : " ") : "";
-  const char *open = optional && o->value[0] != '[' ? "[=" : "", *close = *open ? "]" : "";
-  int width = printf("  %s%s%s%s%s%s", dashes(o), o->name, separator, open,
-                     o->value ? o->value : "", close);
-  if (width > HELP_COLUMN - 2) {
-    printf("\n");
-    width = 0;
-  }
-  printf("%*s%s\n", HELP_COLUMN - width, "", o->help ? o->help : "");
-}
-
-static void print_help(const GlowCommand *cmd) {
-  printf("OVERVIEW: %s\n\nUSAGE: %s %s\n\nOPTIONS:\n", cmd->overview, cmd->name, cmd->usage);
-  for (size_t i = 0; i < cmd->noptions; ++i)
-    print_option(&cmd->options[i]);
-  print_option(&help_option);
-  print_option(&version_option);
+/* What was asked about the tool itself; false if nothing was. */
+static bool answer(const Parser *p) {
+  if (p->help || p->help_hidden)
+    glow_cmdline_print_help(&p->options, p->help_hidden);
+  else if (p->version)
+    glow_cmdline_print_version(p->cmd);
+  else if (p->completion)
+    glow_cmdline_print_completion(&p->options);
+  else
+    return false;
+  return true;
 }
 
 GlowStatus glow_cmdline_parse(GlowContext *ctx, const GlowCommand *cmd, int argc, char **argv,
                               GlowStrList *positional, bool *exit_now) {
   Parser p = {.ctx = ctx, .cmd = cmd, .positional = positional};
+  /* clang-format off */
+  const GlowOption common[] = {
+      GLOW_OPTION_HEADING("Every tool"),
+      {.name = "help", .help = "Print this help", .target = &p.help, .two_dashes = true},
+      {.name = "help-hidden", .help = "Print all options", .target = &p.help_hidden,
+       .two_dashes = true},
+      {.name = "version", .help = "Print the version", .target = &p.version, .two_dashes = true},
+      {.name = "color", .value = "[=auto|always|never]", .help = "Colour diagnostics",
+       .kind = GLOW_OPT_OPTIONAL, .target = &p.color, .two_dashes = true},
+      {.name = "print-completion", .help = "Print how bash completes this command",
+       .target = &p.completion, .two_dashes = true, .hidden = true},
+  };
+  /* clang-format on */
+  p.options = (GlowOptionTables){
+      cmd, {{cmd->options, cmd->noptions}, {common, sizeof common / sizeof *common}}};
   *positional = (GlowStrList){0};
   *exit_now = false;
   const char *const *first = (const char *const *)argv;
-  if (argc > 0 && !parse_args(&p, (Args){first + 1, first + argc, 0}))
+  if (argc > 0 && !parse_args(&p, (Args){.next = first + 1, .end = first + argc}))
     return GLOW_BAD_USAGE;
-  if (p.help || p.version) {
-    if (p.help)
-      print_help(cmd);
-    else
-      printf("glow " GLOW_VERSION_STRING "\n");
-    *exit_now = true;
+  *exit_now = answer(&p);
+  if (*exit_now)
     return GLOW_OK;
-  }
   if (positional->count < cmd->min_positional) {
     usage_error(&p, "missing argument; usage: %s %s", cmd->name, cmd->usage);
     return GLOW_BAD_USAGE;

@@ -1,9 +1,10 @@
-/* Command lines from one table per tool: parsing, --help, --version, "did you mean".
+/* Command lines from one table per tool: parsing, --help, --version, "did you mean", completion.
  *
  * Any option takes one dash or two. `--name=value` and `--name value` are the same for options
- * with a value. `@file` reads arguments from a file, one per line. `--` ends options. A lone "-"
- * is a positional argument. Options may be given in any order; those marked REPEAT collect, of the
- * others the last one counts. --help and --version belong to every tool. */
+ * with a value. `@file` reads arguments from a file, quoted as for a shell. `--` ends options. A
+ * lone "-" is a positional argument. Options may be given in any order; those marked REPEAT
+ * collect, of the others the last one counts. Every tool has --help, --help-hidden, --version,
+ * --color and --print-completion. */
 #ifndef GLOW_SUPPORT_CMDLINE_H
 #define GLOW_SUPPORT_CMDLINE_H
 
@@ -16,6 +17,7 @@ typedef enum GlowOptKind {
   GLOW_OPT_DOUBLE,   /* double * */
   GLOW_OPT_REPEAT,   /* GlowStrList *: every value in order */
   GLOW_OPT_OPTIONAL, /* const char **: "" if given without =value; never takes the next argument */
+  GLOW_OPT_HEADING,  /* no option: `name` is the title of those below it */
   GLOW_OPT_CALL      /* called in order; false means that the value is wrong. Takes a value if the
                         placeholder is not NULL, only as =value if it starts with '[' */
 } GlowOptKind;
@@ -24,14 +26,19 @@ typedef GLOW_VEC(const char *) GlowStrList;
 
 typedef struct GlowOption {
   const char *name;  /* without dashes */
-  const char *value; /* placeholder for help such as "FILE"; NULL for flags */
+  const char *value; /* placeholder for help such as "FILE", or choices "a|b"; NULL for flags */
   const char *help;  /* one line */
   GlowOptKind kind;
   void *target;
   int64_t min, max;                                              /* GLOW_OPT_INT */
   bool (*call)(void *user, const char *name, const char *value); /* GLOW_OPT_CALL */
   bool two_dashes; /* how help and the man page write it: --input, but -o and -passes */
+  bool hidden;     /* only --help-hidden lists it */
 } GlowOption;
+
+/* A row of a table that begins a group of options. */
+#define GLOW_OPTION_HEADING(title)                                                                 \
+  { .name = (title), .kind = GLOW_OPT_HEADING }
 
 typedef struct GlowCommand {
   const char *name;     /* glow-opt */
@@ -46,11 +53,14 @@ typedef struct GlowCommand {
   size_t nunknown_names;
   void *user;
   size_t min_positional, max_positional;
+  /* For --version, each may be NULL: the version of LLVM that is linked, what is known of the
+   * processor, what code can run on. */
+  const char *llvm, *host, *targets;
 } GlowCommand;
 
-/* Parses argv. Returns GLOW_OK with *exit_now false, GLOW_OK with *exit_now true after --help or
- * --version were printed to stdout, or GLOW_BAD_USAGE after a diagnostic. `positional` receives
- * the rest. */
+/* Parses argv. Returns GLOW_OK with *exit_now false, GLOW_OK with *exit_now true after --help,
+ * --version and the like were printed to stdout, or GLOW_BAD_USAGE after a diagnostic. `positional`
+ * receives the rest. */
 GlowStatus glow_cmdline_parse(GlowContext *ctx, const GlowCommand *cmd, int argc, char **argv,
                               GlowStrList *positional, bool *exit_now);
 

@@ -143,11 +143,12 @@ static void put_quote(GlowText *t, Line line, uint32_t col, const char *caret, c
   glow_text_printf(t, "%s^%s\n", caret, plain);
 }
 
-static bool use_color(const GlowContext *ctx) {
+bool glow_diag_color(const GlowContext *ctx) {
   if (ctx->color >= 0)
     return ctx->color != 0;
-  const char *no_color = getenv("NO_COLOR");
-  return isatty(STDERR_FILENO) && !(no_color && no_color[0]);
+  const char *no_color = getenv("NO_COLOR"), *terminal = getenv("TERM");
+  bool dumb = terminal && strcmp(terminal, "dumb") == 0;
+  return isatty(STDERR_FILENO) && !dumb && !(no_color && no_color[0]);
 }
 
 /* `file:line:col: node 'N': ` as far as the parts are known. */
@@ -170,7 +171,7 @@ static void put_place(GlowText *t, const GlowLoc *loc) {
 void glow_diag_print(GlowContext *ctx, const GlowDiagnostic *d) {
   static const char *const names[] = {"error", "warning", "note", "remark"};
   static const char *const colors[] = {"\033[1;31m", "\033[1;35m", "\033[1;36m", "\033[1;34m"};
-  bool color = use_color(ctx);
+  bool color = glow_diag_color(ctx);
   const char *on = color ? colors[d->severity] : "", *off = color ? "\033[0m" : "";
 
   GlowText t;

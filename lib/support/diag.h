@@ -32,6 +32,10 @@ GlowLoc glow_loc_file(GlowContext *ctx, const char *file);
 /* The default sink: prints to stderr with a caret line when the source is known. */
 void glow_diag_print(GlowContext *ctx, const GlowDiagnostic *d);
 
+/* Whether what goes to stderr is coloured: as --color says, else on a terminal that has colours
+ * unless NO_COLOR is set. */
+bool glow_diag_color(const GlowContext *ctx);
+
 /* --verify-diagnostics: compares what is reported with comments `; expected-error {{text}}`
  * (error, warning, note, remark; then optional -re for a POSIX extended regular expression, and @+N
  * @-N @above @below @unknown) in `source`. The text is any part of the message. A diagnostic

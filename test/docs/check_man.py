@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares each tool's --help with its man page docs/CommandGuide/TOOL.1.
 
-Every option that --help lists must have an entry in the page's OPTIONS with the same spelling and
+Every option that --help-hidden lists must have an entry in the page's OPTIONS with the same spelling and
 the same sentence, and the page may have no other. Pages mark an option by a line
 `.It Fl NAME...` (mdoc) and give the sentence on the next line.
 """
@@ -12,12 +12,14 @@ import sys
 
 
 def help_options(tool):
-    """{option as written: sentence} from the OPTIONS part of --help."""
-    text = subprocess.run([tool, "--help"], capture_output=True, text=True, check=True).stdout
+    """{option as written: sentence} from the OPTIONS part of --help-hidden, headings left out."""
+    text = subprocess.run([tool, "--help-hidden"], capture_output=True, text=True, check=True).stdout
     options, in_options = {}, False
     for line in text.splitlines():
         if re.match(r"^[A-Z]+:", line):
             in_options = line.startswith("OPTIONS")
+            continue
+        if not line.startswith(" "):
             continue
         match = re.match(r"^\s+(-\S.*?)(?:\s{2,}(\S.*))?$", line)
         if in_options and match:
@@ -49,9 +51,9 @@ def main():
         if not page.endswith(".1"):
             continue
         want, got = help_options(os.path.join(tools, page[:-2])), man_options(os.path.join(folder, page))
-        problems = [f"'{o}' is in --help only" for o in want if o not in got]
+        problems = [f"'{o}' is in --help-hidden only" for o in want if o not in got]
         problems += [f"'{o}' is in the page only" for o in got if o not in want]
-        problems += [f"'{o}': --help says '{want[o]}', the page '{got[o]}'"
+        problems += [f"'{o}': --help-hidden says '{want[o]}', the page '{got[o]}'"
                      for o in want if o in got and want[o] != got[o]]
         for problem in problems:
             print(f"FAILED {page}: {problem}")

@@ -21,3 +21,7 @@ cc -o "$scratch/build-lenet" "$source/examples/build-lenet/build-lenet.c" $(pkg-
 "$scratch/build/build-lenet" | diff - "$scratch/figure3.gir"
 LD_LIBRARY_PATH=$(pkg-config --variable=libdir glow) "$scratch/build-lenet" | diff - "$scratch/figure3.gir"
 printf 'declare {\n}\n' | "$scratch/prefix/bin/glow-opt" -
+for tool in "$scratch"/prefix/bin/glow-*; do
+  bash -c 'source "$1" && complete -p "$2" >/dev/null' - \
+    "$scratch/prefix/share/bash-completion/completions/$(basename "$tool")" "$(basename "$tool")"
+done

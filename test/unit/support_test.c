@@ -466,11 +466,11 @@ static void test_files(GlowContext *ctx, void *arg) {
   struct stat st;
   CHECK(stat(file, &st) == 0 && (st.st_mode & 0777) == 0600 && st.st_size == 3);
 
-  CHECK(put_file(ctx, glow_path_join(ctx, dir, "@r"), "-v\r\n\n-o\nout\n", 12));
+  CHECK(put_file(ctx, glow_path_join(ctx, dir, "@r"), "-v\r\n\n-o\n'o u't\n", 14));
   Options o;
   GlowStrList rest;
   CHECK(parse(ctx, &o, &rest, &log, ARGS(glow_str_printf(ctx, "@%s/@r", dir))) == GLOW_OK);
-  CHECK(o.verbose && o.output && strcmp(o.output, "out") == 0);
+  CHECK(o.verbose && o.output && strcmp(o.output, "o ut") == 0);
   unlink(glow_path_join(ctx, dir, "@r"));
 
   CHECK(log.size == 0);

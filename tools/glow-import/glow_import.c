@@ -111,9 +111,9 @@ static GlowStatus run(GlowContext *ctx, int argc, char **argv) {
        .min = 0,
        .max = INT32_MAX},
       {.name = "preflight",
-       .value = "FORMAT",
-       .help = "instead of a module, write a report as text or json: operators and how they are "
-               "supported, open dimensions, element types, parameters, cost",
+       .value = "text|json",
+       .help = "instead of a module, write a report: operators and how they are supported, open "
+               "dimensions, element types, parameters, cost",
        .kind = GLOW_OPT_OPTIONAL,
        .target = &o.preflight,
        .two_dashes = true},

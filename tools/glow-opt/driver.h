@@ -25,6 +25,7 @@ typedef struct GlowDriver {
 #define GLOW_DRIVER_OPTIONS(d)                                                                     \
   {.name = "o", .value = "FILE", .help = "Write to FILE instead of stdout",                        \
    .kind = GLOW_OPT_STRING, .target = &(d).output},                                                \
+  GLOW_OPTION_HEADING("Checking"),                                                                 \
   {.name = "verify-each", .value = "[=0]", .help = "Verify after each pass (on; =0 turns it off)", \
    .kind = GLOW_OPT_OPTIONAL, .target = &(d).verify_each},                                         \
   {.name = "verify-roundtrip", .help = "Check that the result prints and parses to itself",        \
@@ -34,6 +35,7 @@ typedef struct GlowDriver {
    .kind = GLOW_OPT_FLAG, .target = &(d).verify_diagnostics, .two_dashes = true},                  \
   {.name = "split-input-file", .help = "Treat each part between lines '; -----' as a module",      \
    .kind = GLOW_OPT_FLAG, .target = &(d).split_input, .two_dashes = true},                         \
+  GLOW_OPTION_HEADING("Seeing what passes do"),                                                    \
   {.name = "print-before", .value = "[=PASSES]", .help = "Dump before these passes, to stderr",    \
    .kind = GLOW_OPT_OPTIONAL, .target = &(d).runner.print_before},                                 \
   {.name = "print-after", .value = "[=PASSES]", .help = "Dump after these passes, to stderr",      \
@@ -50,6 +52,7 @@ typedef struct GlowDriver {
   {.name = "print-ir-dir", .value = "DIR",                                                         \
    .help = "Write dumps to numbered files there; alone: after each change",                        \
    .kind = GLOW_OPT_STRING, .target = &(d).runner.print_dir},                                      \
+  GLOW_OPTION_HEADING("Measuring and bisecting"),                                                  \
   {.name = "time-passes", .help = "Print how long each pass took, to stderr",                      \
    .kind = GLOW_OPT_FLAG, .target = &(d).runner.time_passes},                                      \
   {.name = "time-trace", .value = "FILE", .help = "Write the times for Chrome's trace viewer",     \
@@ -66,6 +69,7 @@ typedef struct GlowDriver {
   {.name = "bisect-limit", .value = "LIMIT",                                                       \
    .help = "Run the first N runs of passes: N, N:REWRITES, 1-8,10-",                               \
    .kind = GLOW_OPT_STRING, .target = &(d).runner.bisect_limit},                                   \
+  GLOW_OPTION_HEADING("Reading and writing"),                                                      \
   {.name = "elide-constants", .help = "Leave values of constants out: for reading only",           \
    .kind = GLOW_OPT_FLAG, .target = &(d).elide_constants},                                         \
   {.name = "error-limit", .value = "N", .help = "Stop after N errors (20; 0: never)",              \

@@ -75,6 +75,7 @@ static GlowStatus run(GlowContext *ctx, int argc, char **argv) {
   /* clang-format off */
   const GlowOption options[] = {
       GLOW_DRIVER_OPTIONS(o.driver),
+      GLOW_OPTION_HEADING("Passes"),
       {.name = "passes", .value = "PIPELINE", .help = "Run these: 'lower,fixpoint(fold-bn,dce)'",
        .kind = GLOW_OPT_STRING, .target = &o.passes},
       {.name = "O0", .help = "What irgen needs, for graphs; a memory plan, for programs",

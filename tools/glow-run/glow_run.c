@@ -8,6 +8,9 @@
 #include <unistd.h>
 
 #include "backend/backend.h"
+#ifdef GLOW_HAVE_CPU_BACKEND
+#include "codegen/codegen.h"
+#endif
 
 /* "a" or "a,b,c" into three doubles. */
 static bool parse_triple(GlowContext *ctx, const char *option, const char *text, double *v) {
@@ -154,57 +157,94 @@ static bool set_level(void *user, const char *name, const char *value) {
   return true;
 }
 
+/* What --version says beyond the version. */
+static void describe_machine(GlowContext *ctx, GlowCommand *command) {
+  command->targets = "interp";
+#ifdef GLOW_HAVE_CPU_BACKEND
+  const GlowIsa *host = glow_isa_host();
+  command->llvm = glow_codegen_llvm_version(ctx);
+  command->host = host ? host->name : "no machine that cpu compiles for";
+  command->targets = "interp, cpu for";
+  for (int i = 0; i < GLOW_ISA_COUNT; ++i)
+    command->targets = glow_str_printf(ctx, "%s %s", command->targets, glow_isa[i].name);
+#else
+  (void)ctx;
+#endif
+}
+
 static GlowStatus body(GlowContext *ctx, int argc, char **argv) {
   GlowRunCommand c = {
       .rtol = 1e-3, .atol = 1e-7, .level = -1, .backend = "interp", .error_limit = 20};
+  /* clang-format off */
   const GlowOption options[] = {
-#define STR GLOW_OPT_STRING
-      {"input", "[NAME=]SOURCE",
-       "an input: .npy, .pb, PNG, JPEG, PNM or raw bytes; splat:V; random:SEED", GLOW_OPT_REPEAT,
-       &c.inputs, 0, 0, NULL, true},
-      {"expect", "[NAME=]FILE", "compare an output with a reference; exit status 1 if it differs",
-       GLOW_OPT_REPEAT, &c.expects, 0, 0, NULL, true},
-      {"rtol", "X", "relative tolerance of --expect and --test-data (0.001)", GLOW_OPT_DOUBLE,
-       &c.rtol, 0, 0, NULL, true},
-      {"atol", "X", "absolute tolerance of --expect and --test-data (1e-7)", GLOW_OPT_DOUBLE,
-       &c.atol, 0, 0, NULL, true},
-      {"output-dir", "DIR", "write each output to DIR/NAME.npy, or .pb for what .npy cannot hold",
-       STR, &c.output_dir, 0, 0, NULL, true},
-      {"test-data", "DIR", "take inputs from DIR/input_N.pb and compare with DIR/output_N.pb", STR,
-       &c.test_data, 0, 0, NULL, true},
-      {"softmax", NULL, "turn the first output into probabilities before --top-k", GLOW_OPT_FLAG,
-       &c.softmax, 0, 0, NULL, true},
-      {"labels", "FILE", "names of the classes, one per line", STR, &c.labels, 0, 0, NULL, true},
-      {"top-k", "N", "print the N best classes of the first output", GLOW_OPT_INT, &c.top_k, 1,
-       1000000, NULL, true},
-      {"backend", "NAME", "interp (default) or cpu: machine code, implies -O2", STR, &c.backend, 0,
-       0, NULL, true},
-      {"O0", NULL, "lower and generate instructions, then run the program", GLOW_OPT_CALL, NULL, 0,
-       0, set_level, false},
-      {"O1", NULL, "the same with cheap optimizations", GLOW_OPT_CALL, NULL, 0, 0, set_level,
-       false},
-      {"O2", NULL, "the same with all optimizations", GLOW_OPT_CALL, NULL, 0, 0, set_level, false},
-      {"exact", NULL, "leave out optimizations that may change rounding", GLOW_OPT_FLAG, &c.exact,
-       0, 0, NULL, false},
-      {"primitives", NULL, "first lower to primitives (-lower=all), and run nothing else",
-       GLOW_OPT_FLAG, &c.primitives, 0, 0, NULL, true},
-      {"bind", "N=8", "give an open dimension a size, or a bound with N=..8", GLOW_OPT_REPEAT,
-       &c.binds, 0, 0, NULL, false},
-      {"entry", "NAME", "the function or program to run, if there are several", STR, &c.entry, 0, 0,
-       NULL, true},
-      {"image-size", "WxH", "resize pictures (default: as the input's type says)", STR,
-       &c.image_size, 0, 0, NULL, true},
-      {"crop", "F", "first take the centre square of F times the short side", GLOW_OPT_DOUBLE,
-       &c.crop, 0, 0, NULL, true},
-      {"mean", "M[,M,M]", "subtract from each channel, in units of 0 to 255 (0)", STR, &c.mean, 0,
-       0, NULL, true},
-      {"std", "S[,S,S]", "then divide each channel by this (1)", STR, &c.std, 0, 0, NULL, true},
-      {"image-layout", "LAYOUT", "nchw (default) or nhwc", STR, &c.image_layout, 0, 0, NULL, true},
-      {"channel-order", "ORDER", "rgb (default) or bgr", STR, &c.channel_order, 0, 0, NULL, true},
-      {"error-limit", "N", "stop after N errors (20; 0: never)", GLOW_OPT_INT, &c.error_limit, 0,
-       1000000, NULL, false},
-#undef STR
+      GLOW_OPTION_HEADING("Inputs and outputs"),
+      {.name = "input", .value = "[NAME=]SOURCE",
+       .help = "an input: .npy, .pb, PNG, JPEG, PNM or raw bytes; splat:V; random:SEED",
+       .kind = GLOW_OPT_REPEAT, .target = &c.inputs, .two_dashes = true},
+      {.name = "output-dir", .value = "DIR",
+       .help = "write each output to DIR/NAME.npy, or .pb for what .npy cannot hold",
+       .kind = GLOW_OPT_STRING, .target = &c.output_dir, .two_dashes = true},
+      {.name = "softmax", .help = "turn the first output into probabilities before --top-k",
+       .kind = GLOW_OPT_FLAG, .target = &c.softmax, .two_dashes = true},
+      {.name = "labels", .value = "FILE", .help = "names of the classes, one per line",
+       .kind = GLOW_OPT_STRING, .target = &c.labels, .two_dashes = true},
+      {.name = "top-k", .value = "N", .help = "print the N best classes of the first output",
+       .kind = GLOW_OPT_INT, .target = &c.top_k, .min = 1, .max = 1000000, .two_dashes = true},
+      {.name = "error-limit", .value = "N", .help = "stop after N errors (20; 0: never)",
+       .kind = GLOW_OPT_INT, .target = &c.error_limit, .max = 1000000},
+      GLOW_OPTION_HEADING("Comparing with references"),
+      {.name = "expect", .value = "[NAME=]FILE",
+       .help = "compare an output with a reference; exit status 1 if it differs",
+       .kind = GLOW_OPT_REPEAT, .target = &c.expects, .two_dashes = true},
+      {.name = "test-data", .value = "DIR",
+       .help = "take inputs from DIR/input_N.pb and compare with DIR/output_N.pb",
+       .kind = GLOW_OPT_STRING, .target = &c.test_data, .two_dashes = true},
+      {.name = "rtol", .value = "X",
+       .help = "relative tolerance of --expect and --test-data (0.001)", .kind = GLOW_OPT_DOUBLE,
+       .target = &c.rtol, .two_dashes = true},
+      {.name = "atol", .value = "X",
+       .help = "absolute tolerance of --expect and --test-data (1e-7)", .kind = GLOW_OPT_DOUBLE,
+       .target = &c.atol, .two_dashes = true},
+      GLOW_OPTION_HEADING("How it runs"),
+      {.name = "backend", .value = "interp|cpu",
+       .help = "interp (default), or cpu: machine code, implies -O2", .kind = GLOW_OPT_STRING,
+       .target = &c.backend, .two_dashes = true},
+      {.name = "O0", .help = "lower and generate instructions, then run the program",
+       .kind = GLOW_OPT_CALL, .call = set_level},
+      {.name = "O1", .help = "the same with cheap optimizations", .kind = GLOW_OPT_CALL,
+       .call = set_level},
+      {.name = "O2", .help = "the same with all optimizations", .kind = GLOW_OPT_CALL,
+       .call = set_level},
+      {.name = "exact", .help = "leave out optimizations that may change rounding",
+       .kind = GLOW_OPT_FLAG, .target = &c.exact},
+      {.name = "primitives",
+       .help = "first lower to primitives (-lower=all), and run nothing else",
+       .kind = GLOW_OPT_FLAG, .target = &c.primitives, .two_dashes = true},
+      {.name = "bind", .value = "N=8",
+       .help = "give an open dimension a size, or a bound with N=..8", .kind = GLOW_OPT_REPEAT,
+       .target = &c.binds},
+      {.name = "entry", .value = "NAME",
+       .help = "the function or program to run, if there are several", .kind = GLOW_OPT_STRING,
+       .target = &c.entry, .two_dashes = true},
+      GLOW_OPTION_HEADING("Pictures as inputs"),
+      {.name = "image-size", .value = "WxH",
+       .help = "resize pictures (default: as the input's type says)", .kind = GLOW_OPT_STRING,
+       .target = &c.image_size, .two_dashes = true},
+      {.name = "crop", .value = "F",
+       .help = "first take the centre square of F times the short side", .kind = GLOW_OPT_DOUBLE,
+       .target = &c.crop, .two_dashes = true},
+      {.name = "mean", .value = "M[,M,M]",
+       .help = "subtract from each channel, in units of 0 to 255 (0)", .kind = GLOW_OPT_STRING,
+       .target = &c.mean, .two_dashes = true},
+      {.name = "std", .value = "S[,S,S]", .help = "then divide each channel by this (1)",
+       .kind = GLOW_OPT_STRING, .target = &c.std, .two_dashes = true},
+      {.name = "image-layout", .value = "nchw|nhwc",
+       .help = "order of channels in the input (nchw)", .kind = GLOW_OPT_STRING,
+       .target = &c.image_layout, .two_dashes = true},
+      {.name = "channel-order", .value = "rgb|bgr", .help = "order of colours (rgb)",
+       .kind = GLOW_OPT_STRING, .target = &c.channel_order, .two_dashes = true},
   };
+  /* clang-format on */
   GlowCommand command = {.name = "glow-run",
                          .overview = "run a model from any stage: .onnx, .gg or .gir",
                          .usage = "[options] MODEL",
@@ -213,6 +253,7 @@ static GlowStatus body(GlowContext *ctx, int argc, char **argv) {
                          .user = &c,
                          .min_positional = 1,
                          .max_positional = 1};
+  describe_machine(ctx, &command);
   GlowStrList positional = {0};
   bool exit_now;
   GlowStatus status = glow_cmdline_parse(ctx, &command, argc, argv, &positional, &exit_now);
