@@ -29,6 +29,7 @@ if config.glow_sanitize:
     config.environment["GLOW_UNBOUNDED"] = "1"
 for feature, there in {
     "llvm": config.glow_enable_llvm,
+    "dot": shutil.which("dot"),
     "asan": config.glow_sanitize,
     "models": os.path.isdir(config.glow_models),
     "onnx-data": os.path.isdir("/usr/share/libonnx-testdata/data"),

@@ -145,6 +145,10 @@ static void print_members(GlowText *out, const GlowNode *n, bool instr) {
     glow_text_putc(out, '}');
 }
 
+void glow_node_print_members(const GlowNode *n, GlowText *out) {
+  print_members(out, n, glow_node_is_instr(n));
+}
+
 /* ---- Nodes ----------------------------------------------------------------------------------- */
 static void print_operands(GlowText *out, const GlowNode *n) {
   static const char *const qualifiers[] = {"", "@in ", "@out ", "@inout "};

@@ -8,6 +8,7 @@
 #include "import/onnx/onnx.h"
 #include "reproducer.h"
 #include "support/file.h"
+#include "view/view.h"
 
 static const char separator[] = "; -----";
 
@@ -75,13 +76,18 @@ static GlowStatus print(GlowDriver *d, const GlowModule *m, GlowText *out) {
   return GLOW_OK;
 }
 
+/* A picture takes the place of the text unless -o asks for that too. */
+static bool is_written(const GlowDriver *d) { return !d->view || d->output; }
+
 static GlowStatus transform(GlowDriver *d, GlowModule *m, GlowText *out) {
   if (!glow_module_verify(m))
     return GLOW_BAD_INPUT;
   GlowStatus status = glow_pipeline_run(m, d->pipeline, &d->runner);
   if (status == GLOW_OK && d->verify_roundtrip && !glow_module_verify_roundtrip(m))
     status = GLOW_INTERNAL;
-  return status == GLOW_OK ? print(d, m, out) : status;
+  if (status == GLOW_OK && d->view)
+    status = glow_view_write(m, d->view);
+  return status == GLOW_OK && is_written(d) ? print(d, m, out) : status;
 }
 
 static void destroy_module(void *m) { glow_module_destroy(m); }
@@ -148,7 +154,7 @@ static GlowStatus process_parts(GlowDriver *d, const GlowInput *in, GlowText *ou
 static GlowStatus process_input(GlowDriver *d, const GlowInput *in, GlowText *out) {
   GlowStatus status =
       d->run_reproducer ? process_reproducer(d, in, out) : process_parts(d, in, out);
-  if (status != GLOW_OK)
+  if (status != GLOW_OK || !is_written(d))
     return status;
   GlowBytes bytes = {out->data, out->size};
   return glow_output_write(d->ctx, d->output, &bytes, 1) ? GLOW_OK : GLOW_IO;
@@ -160,6 +166,11 @@ GlowStatus glow_driver_run(GlowDriver *d, const char *path) {
   GlowInput in;
   GlowText out;
   GlowDefer close, release;
+  if (d->view && d->split_input) {
+    glow_error(d->ctx, glow_loc_file(d->ctx, d->tool),
+               "-view draws one module: it cannot be used with --split-input-file");
+    return GLOW_BAD_USAGE;
+  }
   if (d->verify_each)
     d->runner.verify_each = strcmp(d->verify_each, "0") != 0;
   d->ctx->error_limit = (unsigned)d->error_limit;

@@ -15,6 +15,7 @@ typedef struct GlowDriver {
   const char *run_reproducer; /* a file */
   const char *output;         /* NULL or "-": stdout */
   const char *verify_each;
+  const char *view; /* file to draw to, or NULL */
   bool verify_roundtrip, verify_diagnostics, split_input;
   bool elide_constants;
   int64_t error_limit;
@@ -70,6 +71,8 @@ typedef struct GlowDriver {
    .help = "Run the first N runs of passes: N, N:REWRITES, 1-8,10-",                               \
    .kind = GLOW_OPT_STRING, .target = &(d).runner.bisect_limit},                                   \
   GLOW_OPTION_HEADING("Reading and writing"),                                                      \
+  {.name = "view", .value = "FILE", .help = "Draw the result to FILE, .svg or .dot",               \
+   .kind = GLOW_OPT_STRING, .target = &(d).view},                                                  \
   {.name = "elide-constants", .help = "Leave values of constants out: for reading only",           \
    .kind = GLOW_OPT_FLAG, .target = &(d).elide_constants},                                         \
   {.name = "error-limit", .value = "N", .help = "Stop after N errors (20; 0: never)",              \
