@@ -30,6 +30,8 @@ if config.glow_sanitize:
 for feature, there in {
     "llvm": config.glow_enable_llvm,
     "dot": shutil.which("dot"),
+    "gdb": shutil.which("gdb") and os.path.exists(os.path.join(config.glow_obj_root, "test", "gdb-example")),
+    "vim": shutil.which("vim"),
     "asan": config.glow_sanitize,
     "models": os.path.isdir(config.glow_models),
     "onnx-data": os.path.isdir("/usr/share/libonnx-testdata/data"),

@@ -4,7 +4,7 @@
     ```glow         a complete module: must parse, verify and round-trip
     ```glow-error   must be refused, with a message that holds the text of its first line's comment
     ```console      `$ command` lines run in order in one scratch folder, with the tools on PATH and
-                    examples/, test/ and docs/ linked; the lines below each are its output (`...`
+                    examples/, test/, docs/ and utils/ linked; the lines below each are its output (`...`
                     stands for any lines)
 
 Other blocks are not run; the two commands of README's "Quick start" are run by .ci/run.
@@ -44,6 +44,12 @@ def matches(expected, actual):
     return bool(actual) and expected[0].rstrip() == actual[0].rstrip() and matches(expected[1:], actual[1:])
 
 
+def here_document_open(command):
+    """Whether the text after <<'END' still lacks its last line."""
+    match = re.search(r"<<'(\w+)'", command)
+    return bool(match) and ("\n" not in command or command.split("\n")[-1] != match.group(1))
+
+
 class Checker:
     def __init__(self, source, tools):
         self.source, self.passed, self.failed = source, 0, 0
@@ -72,7 +78,9 @@ class Checker:
     def check_console(self, path, start, lines, folder):
         commands, number = [], start
         for offset, line in enumerate(lines):
-            if line.startswith("$ "):
+            if commands and here_document_open(commands[-1][1]):
+                commands[-1] = (commands[-1][0], commands[-1][1] + "\n" + line, [])
+            elif line.startswith("$ "):
                 commands.append((start + offset, line[2:], []))
             elif commands and commands[-1][1].endswith("\\") and not commands[-1][2]:
                 commands[-1] = (commands[-1][0], commands[-1][1] + "\n" + line, [])
@@ -88,7 +96,7 @@ class Checker:
 
     def check(self, path):
         with tempfile.TemporaryDirectory() as folder:
-            for name in ("examples", "test", "docs", "lib", "benchmarks"):
+            for name in ("examples", "test", "docs", "lib", "benchmarks", "utils"):
                 os.symlink(os.path.join(self.source, name), os.path.join(folder, name))
             for language, start, lines in blocks(path):
                 place = f"{os.path.relpath(path, self.source)}:{start}"

@@ -152,6 +152,20 @@ void gen_keywords(const OpFile *file, GlowText *out) {
     glow_text_printf(out, "%s\n", kind_names[i]);
 }
 
+/* The words of Vim's syntax that the descriptions know: utils/vim/syntax/glow.vim reads them. */
+void gen_vim(const OpFile *file, GlowText *out) {
+  glow_text_puts(out, "\" Made by glow-tblgen -gen=vim from lib/ops.\n");
+  for (uint32_t i = 0; i < file->ops.count; i++) {
+    const OpDecl *op = file->ops.data[i];
+    if (!op->is_instr)
+      glow_text_printf(out, "syntax keyword glowOperator %s\n", op->camel);
+    if (!HAS(op, NODE_ONLY) && !HAS(op, SYNTAX))
+      glow_text_printf(out, "syntax keyword glowInstruction %s\n", op->snake);
+  }
+  for (int i = 0; i < GLOW_KIND_COUNT; i++)
+    glow_text_printf(out, "syntax keyword glowKind %s\n", kind_names[i]);
+}
+
 /* An instruction that no rule replaces. Those with syntax of their own are not counted. */
 static bool is_primitive(const OpDecl *op) {
   return !op->lower.text && !op->expanded && !HAS(op, NODE_ONLY) && !HAS(op, SYNTAX);

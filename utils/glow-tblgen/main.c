@@ -28,6 +28,7 @@ static const struct {
     {"vector", gen_vector},
     {"docs", gen_docs},
     {"keywords", gen_keywords},
+    {"vim", gen_vim},
     {"primitives", gen_primitives},
     {"onnx", gen_onnx},
     {"onnx-header", gen_onnx_header},

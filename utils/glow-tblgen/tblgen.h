@@ -184,7 +184,7 @@ GlowKind kind_find(const char *name);
 typedef void Generator(const OpFile *file, GlowText *out);
 Generator gen_header, gen_table, gen_infer, gen_infer_header, gen_lower, gen_lower_header;
 Generator gen_irgen, gen_irgen_header, gen_fold, gen_fold_header, gen_kernels, gen_kernels_header;
-Generator gen_values_header, gen_scalar, gen_elementwise, gen_vector, gen_docs, gen_keywords;
+Generator gen_values_header, gen_scalar, gen_elementwise, gen_vector, gen_docs, gen_keywords, gen_vim;
 Generator gen_grad, gen_grad_header, gen_primitives, gen_onnx, gen_onnx_header, gen_onnx_docs;
 
 /* gen_expand.c: writes the rule that op's scalar body gives, static bool expand_<op>, if `out` is

@@ -1,0 +1,2 @@
+" Texts of Glow: graphs (.gg) and programs (.gir).
+autocmd BufNewFile,BufRead *.gg,*.gir setfiletype glow
