@@ -395,7 +395,7 @@ void glow_print_name(GlowText *out, char sigil, GlowStr name);
 void glow_node_print(GlowText *out, const GlowNode *n);
 void glow_function_print_head(GlowText *out, const GlowFunction *f);
 /* ` {strides = [2, 2]}`: the members that differ from their defaults; nothing if none does. */
-void glow_node_print_members(const GlowNode *n, GlowText *out);
+void glow_node_print_members(GlowText *out, const GlowNode *n);
 /* True if printing will append payload bytes. */
 bool glow_module_has_payload(const GlowModule *m);
 

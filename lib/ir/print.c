@@ -145,7 +145,7 @@ static void print_members(GlowText *out, const GlowNode *n, bool instr) {
     glow_text_putc(out, '}');
 }
 
-void glow_node_print_members(const GlowNode *n, GlowText *out) {
+void glow_node_print_members(GlowText *out, const GlowNode *n) {
   print_members(out, n, glow_node_is_instr(n));
 }
 

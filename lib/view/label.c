@@ -66,7 +66,7 @@ static void print_escaped_members(GlowText *out, const GlowNode *n) {
   GlowDefer release;
   glow_text_init(&text, out->ctx);
   glow_defer_push(out->ctx, &release, glow_text_release_fn, &text);
-  glow_node_print_members(n, &text);
+  glow_node_print_members(&text, n);
   glow_view_escape(out, glow_text_cstr(&text), WIDTH);
   glow_defer_pop(out->ctx, &release, true);
 }
@@ -134,7 +134,7 @@ static void print_members(GlowText *out, const GlowNode *n) {
   GlowDefer release;
   glow_text_init(&text, out->ctx);
   glow_defer_push(out->ctx, &release, glow_text_release_fn, &text);
-  glow_node_print_members(n, &text);
+  glow_node_print_members(&text, n);
   char *s = (char *)(uintptr_t)glow_text_cstr(&text);
   if (text.size > 3) { /* without the braces */
     s[text.size - 1] = '\0';

@@ -16,8 +16,8 @@ offer glow-opt --verify-r
 offer glow-run --labe
 offer glow-run --color =
 offer glow-run --color = n
-offer glow-run -backend = c
-offer glow-run -backend c
+offer glow-run --channel-order = b
+offer glow-run -channel-order b
 offer glow-run --color mo
 offer glow-opt mo
 offer glow-opt -o tw
