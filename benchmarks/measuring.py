@@ -12,15 +12,18 @@ def machine():
     return f"{name}, {os.cpu_count()} cores, {platform.system()} {platform.release()}"
 
 
-def run(command, stdin=None, stdout=None):
+def run(command, stdin=None, stdout=None, stderr=None):
     """(seconds, peak MiB) of one run. The peak is the kernel's account of the finished process
     (wait4): it counts mapped pages of weight files, and what a forked script had before it started."""
     with open(stdin or os.devnull, "rb") as source, open(stdout or os.devnull, "wb") as sink:
+        errors = open(stderr, "wb") if stderr else None
         start = time.monotonic()
-        process = subprocess.Popen(command, stdin=source, stdout=sink)
+        process = subprocess.Popen(command, stdin=source, stdout=sink, stderr=errors)
         _, status, usage = os.wait4(process.pid, 0)
         seconds = time.monotonic() - start
         process.returncode = os.waitstatus_to_exitcode(status)
+        if errors:
+            errors.close()
     if process.returncode:
         sys.exit(f"{' '.join(command)}: status {process.returncode}")
     return seconds, usage.ru_maxrss / 1024

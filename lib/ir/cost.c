@@ -9,20 +9,19 @@ typedef struct Sweep {
   int64_t *delta; /* bytes that begin to live at a position, minus those that end before it */
 } Sweep;
 
-/* The position of the last node inside n; positions count all nodes in pre-order. */
-static uint32_t end_of(const Sweep *s, const GlowNode *n) {
-  return n->next ? n->next->order - 1 : n->nregions ? s->count - 1 : n->order;
+/* The position of the last node inside n. */
+static uint32_t end_of(const GlowNode *n, uint32_t count) {
+  return n->next ? n->next->order - 1 : n->nregions ? count - 1 : n->order;
 }
 
-/* A value that is used in a region of a later node lives until that node is done. */
-static uint32_t last_use(const Sweep *s, const GlowValue *v) {
+uint32_t glow_value_last_use(const GlowValue *v, uint32_t count) {
   const GlowBlock *home = glow_value_block(v);
   uint32_t last = v->def.node->order;
   for (const GlowUse *u = v->uses; u; u = u->next) {
     const GlowNode *user = u->user;
     while (user->block != home && user->block->owner == GLOW_BLOCK_REGION)
       user = user->block->of.node;
-    uint32_t at = user == u->user ? user->order : end_of(s, user);
+    uint32_t at = user == u->user ? user->order : end_of(user, count);
     if (at > last)
       last = at;
   }
@@ -59,7 +58,7 @@ static bool visit(GlowNode *n, void *arg) {
     }
     int64_t bytes = glow_type_bytes(v->type);
     s->delta[n->order] += bytes;
-    s->delta[last_use(s, v) + 1] -= bytes;
+    s->delta[glow_value_last_use(v, s->count) + 1] -= bytes;
   }
   return true;
 }

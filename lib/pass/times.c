@@ -91,12 +91,12 @@ static void print_table(GlowTimes *t) {
     const GlowPassTime *p = &t->passes[i];
     others -= p->spent.wall;
     if (p->runs)
-      fprintf(stderr, "; %8.4f %5.1f%%  %8.4f  %4" PRIu32 "  %s\n", p->spent.wall,
+      fprintf(stderr, "; %8.6f %5.1f%%  %8.6f  %4" PRIu32 "  %s\n", p->spent.wall,
               total > 0 ? 100 * p->spent.wall / total : 0, p->spent.user, p->runs, p->name);
   }
-  fprintf(stderr, "; %8.4f %5.1f%%                  (runner)\n", others,
+  fprintf(stderr, "; %8.6f %5.1f%%                  (runner)\n", others,
           total > 0 ? 100 * others / total : 0);
-  fprintf(stderr, "; %8.4f 100.0%%  %8.4f        total\n", total, user);
+  fprintf(stderr, "; %8.6f 100.0%%  %8.6f        total\n", total, user);
 }
 
 bool glow_times_end(GlowTimes *t) {
