@@ -72,18 +72,39 @@ bool glow_lower_cosine_window(GlowBuilder *b, const GlowNode *n, GlowValue **res
 /* ---- MelWeightMatrix ------------------------------------------------------------------------- */
 
 /* log(1 + f / 700): mel up to a factor. */
-static GlowValue *to_mel(GlowBuilder *b, const GlowNode *n, GlowValue *hertz) {
-  static const int64_t none = 0;
-  GlowValue *f = glow_then2(b, GLOW_OP_DIV, shaped(b, n, real(b, hertz), &none, 0), number(b, 700));
+static GlowValue *to_mel(GlowBuilder *b, GlowValue *hertz) {
+  GlowValue *f = glow_then2(b, GLOW_OP_DIV, hertz, number(b, 700));
   return glow_then1(b, GLOW_OP_LOG, glow_then2(b, GLOW_OP_ADD, number(b, 1), f), NULL);
+}
+
+static GlowValue *edge(GlowBuilder *b, const GlowNode *n, uint32_t operand) {
+  static const int64_t none = 0;
+  return shaped(b, n, real(b, glow_node_in(n, operand)), &none, 0);
+}
+
+/* Low, looked up in a list of one, so that it is an error at run time if 0 <= Low <= High and
+ * 0 < Rate do not hold. Inference has seen to values that are known. */
+static GlowValue *checked_low(GlowBuilder *b, const GlowNode *n, GlowValue *high, GlowValue *rate) {
+  static const int64_t one = 1;
+  GlowValue *low = edge(b, n, GLOW_MEL_WEIGHT_MATRIX_IN_LOW), *zero = number(b, 0);
+  if (glow_value_known(glow_node_in(n, GLOW_MEL_WEIGHT_MATRIX_IN_LOW)) &&
+      glow_value_known(glow_node_in(n, GLOW_MEL_WEIGHT_MATRIX_IN_HIGH)) &&
+      glow_value_known(glow_node_in(n, GLOW_MEL_WEIGHT_MATRIX_IN_RATE)))
+    return low;
+  GlowValue *good = glow_then2(b, GLOW_OP_AND, glow_then2(b, GLOW_OP_LESS_OR_EQUAL, zero, low),
+                               glow_then2(b, GLOW_OP_LESS_OR_EQUAL, low, high));
+  good = glow_then2(b, GLOW_OP_AND, good, glow_then2(b, GLOW_OP_LESS, zero, rate));
+  GlowValue *index = glow_then_cast(b, glow_then1(b, GLOW_OP_NOT, good, NULL), GLOW_KIND_I64);
+  return glow_then2(b, GLOW_OP_GATHER, shaped(b, n, low, &one, 1), index);
 }
 
 /* The bins of all edges, one more at each end than filters. */
 static GlowValue *edge_bins(GlowBuilder *b, const GlowNode *n, GlowValue *filters) {
-  GlowValue *low = to_mel(b, n, glow_node_in(n, GLOW_MEL_WEIGHT_MATRIX_IN_LOW));
-  GlowValue *high = to_mel(b, n, glow_node_in(n, GLOW_MEL_WEIGHT_MATRIX_IN_HIGH));
   GlowValue *length = real(b, glow_node_in(n, GLOW_MEL_WEIGHT_MATRIX_IN_LENGTH));
   GlowValue *rate = real(b, glow_node_in(n, GLOW_MEL_WEIGHT_MATRIX_IN_RATE));
+  GlowValue *high = edge(b, n, GLOW_MEL_WEIGHT_MATRIX_IN_HIGH);
+  GlowValue *low = to_mel(b, checked_low(b, n, high, rate));
+  high = to_mel(b, high);
   GlowValue *edges = derived(b, n, "edges", filters, 1, 2);
   GlowValue *step =
       glow_then2(b, GLOW_OP_DIV, glow_then2(b, GLOW_OP_SUB, high, low), real(b, edges));
@@ -112,20 +133,20 @@ bool glow_lower_mel_weight_matrix(GlowBuilder *b, const GlowNode *n, GlowValue *
   const GlowMelWeightMatrixMembers *m = n->members;
   GlowValue *filters = glow_node_in(n, GLOW_MEL_WEIGHT_MATRIX_IN_FILTERS);
   GlowValue *length = glow_node_in(n, GLOW_MEL_WEIGHT_MATRIX_IN_LENGTH);
-  GlowValue *edges = edge_bins(b, n, filters), *edge[3];
+  GlowValue *edges = edge_bins(b, n, filters), *at[3];
   for (int64_t i = 0; i < 3; i++) {
     GlowValue *which = count_to(b, n, filters);
     which = glow_then2(b, GLOW_OP_ADD, which, integer(b, n, "edge", i));
-    edge[i] = glow_then2(b, GLOW_OP_GATHER, edges, which);
+    at[i] = glow_then2(b, GLOW_OP_GATHER, edges, which);
   }
   GlowValue *rows = derived(b, n, "rows", length, 2, 1);
   GlowValue *place = shaped(b, n, real(b, count_to(b, n, rows)), column, 2);
-  GlowValue *left = between(b, edge[0], place, edge[1]);
-  GlowValue *right = between(b, edge[1], place, edge[2]);
-  GlowValue *up = slope(b, place, edge[0], edge[1]), *down = slope(b, place, edge[2], edge[1]);
+  GlowValue *left = between(b, at[0], place, at[1]);
+  GlowValue *right = between(b, at[1], place, at[2]);
+  GlowValue *up = slope(b, place, at[0], at[1]), *down = slope(b, place, at[2], at[1]);
   GlowValue *y = glow_then3(b, GLOW_OP_WHERE, right, down, number(b, 0));
   y = glow_then3(b, GLOW_OP_WHERE, left, up, y);
-  y = glow_then3(b, GLOW_OP_WHERE, glow_then2(b, GLOW_OP_EQUAL, place, edge[1]), number(b, 1), y);
+  y = glow_then3(b, GLOW_OP_WHERE, glow_then2(b, GLOW_OP_EQUAL, place, at[1]), number(b, 1), y);
   results[0] = glow_then_cast(b, y, m->kind);
   return results[0] != NULL;
 }
