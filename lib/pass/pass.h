@@ -157,6 +157,7 @@ typedef struct GlowRunnerOptions {
   const char *remarks; /* a POSIX extended regular expression for names of passes; "": all */
   const char *remarks_output;
   const char *bisect_limit; /* see bisect.c */
+  bool bisect_quiet;        /* without a line for each run */
   uint64_t *changes;        /* gets the number of rewrites; may be NULL */
   /* The rewrites of each row of the table are added to its entry; may be NULL. */
   uint64_t *pass_changes;

@@ -79,7 +79,8 @@ static bool run_once(Runner *r, const GlowPipelineItem *item, GlowFunction *f) {
   const GlowPassCall call = {item, f, ++r->calls};
   uint64_t limit;
   if (!glow_bisect_allows(r->bisect, &call, &limit)) {
-    glow_bisect_report(r->bisect, &call, false, 0);
+    if (!r->options->bisect_quiet)
+      glow_bisect_report(r->bisect, &call, false, 0);
     return true;
   }
   GlowPassRun run = {.ctx = r->ctx,
@@ -99,7 +100,8 @@ static bool run_once(Runner *r, const GlowPipelineItem *item, GlowFunction *f) {
   GlowSeconds since = glow_times_now(&r->times);
   bool ok = limit == UINT64_MAX ? item->pass->run(&run) : call_limited(&run);
   glow_times_add(&r->times, &call, since);
-  glow_bisect_report(r->bisect, &call, true, run.changes);
+  if (!r->options->bisect_quiet)
+    glow_bisect_report(r->bisect, &call, true, run.changes);
   r->changes += run.changes;
   if (r->options->pass_changes)
     r->options->pass_changes[item->pass - glow_passes] += run.changes;

@@ -24,8 +24,10 @@ void glow_buffer_keep_until(GlowValue *base, GlowNode *n);
 /* No plan can be smaller: the most bytes of buffers that live at one time. Numbers the program. */
 int64_t glow_program_live_bytes(GlowPassRun *run);
 
-/* Forgets offsets: lifetimes have changed, and a plan has all or none. */
+/* Forgets offsets: lifetimes change, and a plan has all or none. */
 void glow_program_drop_plan(GlowFunction *program);
+/* Before a rewrite that changes lifetimes: drops the plan. Does not return if no rewrite is left. */
+void glow_program_begin_change(GlowPassRun *run);
 
 /* ---- Accesses (accesses.c) ------------------------------------------------------------------- */
 /* How far passes look ahead or back: keeps them linear in the program. Instructions. */

@@ -7,6 +7,8 @@
 #include "support/file.h"
 #include "test/random/bound.h"
 
+enum { MOST_CHOSEN = 1000 };
+
 typedef struct Trial {
   GlowTester *tester;
   GlowContext *ctx;
@@ -190,12 +192,18 @@ static const char *judge(Trial *t, GlowSubject *s, GlowModule *before, GlowModul
   return glow_bound_check(before, after, t->name, &t->inputs, s->pass, &s->judged);
 }
 
-static void run_subject(Trial *t, GlowSubject *s, GlowModule *before, GlowModule *after) {
+/* Returns how many rewrites there were. With a limit, the pass stops after so many: each of them
+ * leaves a sound module. */
+static uint64_t run_subject(Trial *t, GlowSubject *s, GlowModule *before, GlowModule *after,
+                            const uint64_t *limit) {
   uint64_t changes = 0;
   t->tester->error[0] = 0;
   GlowRunnerOptions options = {.verify_each = true,
                                .exact = !s->pass || s->pass->cls != GLOW_PASS_BOUNDED};
   options.changes = &changes;
+  options.bisect_quiet = true;
+  if (limit)
+    options.bisect_limit = glow_str_printf(t->ctx, "1:%llu", (unsigned long long)*limit);
   const char *text = s->pass ? s->pass->name : s->level;
   if (!s->pass && glow_module_has_level(after, GLOW_LEVEL_GRAPH))
     text = glow_str_printf(t->ctx, "%s,%s", to_programs(t, s->level), s->level);
@@ -207,20 +215,22 @@ static void run_subject(Trial *t, GlowSubject *s, GlowModule *before, GlowModule
   bool shown = status == GLOW_INTERNAL && !t->runs;
   if ((status == GLOW_BAD_INPUT && may_refuse) || shown) {
     ++s->skipped;
-    return;
+    return 0;
   }
   if (status != GLOW_OK) {
-    glow_trial_fail(t->tester, s, before, "the pass failed");
-    return;
+    glow_trial_fail(t->tester, s, before, limit ? "the limited pass failed" : "the pass failed");
+    return 0;
   }
   bool changed = changes || !glow_module_equal(before, after);
   if (!changed)
-    return;
-  ++s->modules;
+    return 0;
+  s->modules += !limit;
+  s->limited += limit != NULL;
   s->rewrites += changes;
   const char *why = judge(t, s, before, after);
   if (why)
     glow_trial_fail(t->tester, s, before, why);
+  return changes;
 }
 
 static void test_subject(Trial *t, GlowSubject *s) {
@@ -231,10 +241,16 @@ static void test_subject(Trial *t, GlowSubject *s) {
   if (s->pass && !prepare(t, before, s->pass, &choice)) {
     ++s->skipped;
   } else {
-    GlowModule *after = glow_module_clone(before);
     t->tester->before = before;
-    run_subject(t, s, before, after);
+    GlowModule *after = glow_module_clone(before);
+    uint64_t changes = run_subject(t, s, before, after, NULL);
     glow_module_destroy(after);
+    if (s->pass && changes) {
+      uint64_t limit = glow_choose(&choice, changes < MOST_CHOSEN ? (uint32_t)changes : MOST_CHOSEN);
+      after = glow_module_clone(before);
+      run_subject(t, s, before, after, &limit);
+      glow_module_destroy(after);
+    }
   }
   glow_module_destroy(before);
 }

@@ -12,6 +12,7 @@ typedef struct GlowSubject {
   const GlowPass *pass; /* NULL: the pipeline */
   const char *level;    /* O0 to O2, on graphs, then on the programs that they become */
   unsigned modules;     /* that it changed */
+  unsigned limited;     /* that it changed up to a limit */
   uint64_t rewrites;
   unsigned judged; /* values compared with a bound */
   unsigned skipped, failed;

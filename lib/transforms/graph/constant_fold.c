@@ -243,8 +243,10 @@ static bool outline_node(GlowNode *n, void *arg) {
 }
 
 bool glow_pass_constant_fold(GlowPassRun *run) {
+  glow_pass_begin_batch(run); /* shapes that follow from each other */
   if (!glow_fold_small_integers(run->function, run->arena, &run->changes))
     return false;
+  glow_pass_end_batch(run);
   bool ok = true;
   int64_t limit = glow_pass_option_int(run, "growth", DEFAULT_GROWTH, &ok);
   if (!ok)

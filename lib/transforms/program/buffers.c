@@ -84,6 +84,12 @@ void glow_program_drop_plan(GlowFunction *program) {
   program->arena = program->align = -1;
 }
 
+void glow_program_begin_change(GlowPassRun *run) {
+  glow_pass_check_limit(run);
+  if (!run->changes)
+    glow_program_drop_plan(run->function);
+}
+
 /* ---- Moving work from one place to another --------------------------------------------------- */
 
 /* Whether v stays as it is between n and `to`. */

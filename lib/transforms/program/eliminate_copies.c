@@ -13,9 +13,11 @@ static void eliminate(Copies *c, GlowNode *n) {
   const char *name = to->name ? to->name : "_", *source = from->name ? from->name : "_";
   int64_t bytes = glow_type_bytes(to->type);
   GlowLoc loc = glow_node_loc(n);
+  glow_pass_check_limit(c->run);
   bool forwarded = glow_copy_forward(c->run, n);
   if (!forwarded && !glow_copy_merge(c->run, n))
     return;
+  glow_program_begin_change(c->run);
   ++c->run->changes;
   glow_pass_remark(c->run, loc, "%s is %s %s: %lld bytes", forwarded ? name : source,
                    forwarded ? "read as" : "computed in", forwarded ? source : name,
@@ -42,8 +44,6 @@ bool glow_pass_eliminate_copies(GlowPassRun *run) {
   Copies c = {.run = run};
   glow_function_number(run->function);
   eliminate_in_block(&c, run->function->body);
-  if (run->changes)
-    glow_program_drop_plan(run->function);
   glow_program_saved(run, c.count, "copies", c.bytes);
   return true;
 }

@@ -47,6 +47,7 @@ static GlowValue *begin_body(GlowScalarBody *s, const GlowNode *c, const GlowTyp
 }
 
 static GlowNode *fuse(GlowPassRun *run, GlowNode *c, GlowNode *n, GlowValue *link) {
+  glow_program_begin_change(run);
   GlowScalarBody s = glow_scalar_begin(run->module, run->arena, "epilogue");
   const GlowBlock *old = glow_node_epilogue(c);
   const GlowType *acc = old ? old->params[0]->type : link->type;
@@ -108,8 +109,6 @@ bool glow_pass_fuse_epilogue(GlowPassRun *run) {
   uint64_t before = run->changes;
   glow_function_number(run->function);
   bool ok = fuse_block(run, run->function->body, &bytes);
-  if (run->changes)
-    glow_program_drop_plan(run->function);
   glow_program_saved(run, run->changes - before, "buffers", bytes);
   return ok;
 }

@@ -67,6 +67,7 @@ static bool can_share(GlowArena *arena, const GlowNode *n, uint32_t out, GlowVal
 /* `to` becomes another name for `in`, and its lifetime that of in's base. */
 static void share(GlowPassRun *run, GlowNode *n, GlowValue *to, GlowValue *in) {
   GlowValue *base = glow_buffer_base(in);
+  glow_program_begin_change(run);
   glow_pass_changed(run, n, "%%%s shares the buffer of %%%s", to->name, base->name);
   GlowNode *alloc = to->def.node, *end = glow_buffer_dealloc(to);
   glow_node_remove(glow_buffer_dealloc(base));
@@ -100,8 +101,6 @@ bool glow_pass_share_buffers(GlowPassRun *run) {
   Shared s = {0};
   glow_function_number(run->function);
   share_block(run, run->function->body, &s);
-  if (run->changes)
-    glow_program_drop_plan(run->function);
   glow_program_saved(run, s.count, "buffers", s.bytes);
   return true;
 }

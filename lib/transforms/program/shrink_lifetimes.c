@@ -21,24 +21,25 @@ static bool is_definition(const GlowNode *n) {
 
 /* Moves n down to its first user, unless only definitions stand between them. What has been moved
  * there has the user's number; n comes before it, since some of it may be views of n. */
-static bool sink(GlowNode *n) {
+static void sink(GlowPassRun *run, GlowNode *n) {
   GlowNode *to = first_user(n);
   if (!to)
-    return false;
+    return;
   while (to->prev != n && to->prev->order == to->order)
     to = to->prev;
   const GlowNode *between = n->next;
   while (between != to && is_definition(between))
     between = between->next;
   if (between == to)
-    return false;
+    return;
+  glow_program_begin_change(run);
+  glow_pass_changed(run, NULL, NULL);
   glow_node_move_before(n, to);
   n->order = to->order;
-  return true;
 }
 
 /* Moves the end of an alloc up to its last user. */
-static bool hoist_end(GlowPassRun *run, GlowNode *alloc) {
+static void hoist_end(GlowPassRun *run, GlowNode *alloc) {
   GlowNode *end = glow_buffer_dealloc(&alloc->results[0]), *last = alloc;
   GlowUseVec uses = glow_buffer_all_uses(run->arena, &alloc->results[0]);
   for (uint32_t i = 0; i < uses.count; ++i) {
@@ -50,40 +51,37 @@ static bool hoist_end(GlowPassRun *run, GlowNode *alloc) {
   while (between != last && between->op == GLOW_OP_DEALLOC)
     between = between->prev;
   if (between == last)
-    return false;
+    return;
+  glow_program_begin_change(run);
+  glow_pass_changed(run, NULL, NULL);
   glow_node_move_before(end, last->next);
-  return true;
 }
 
 typedef enum Step { SINK_VIEWS, SINK_ALLOCS, HOIST_DEALLOCS } Step;
 
 /* Backwards, so that what uses a definition has moved before. */
-static uint64_t shrink_block(GlowPassRun *run, GlowBlock *b, Step step) {
-  uint64_t moved = 0;
+static void shrink_block(GlowPassRun *run, GlowBlock *b, Step step) {
   for (GlowNode *n = b->last, *prev; n; n = prev) {
     prev = n->prev;
     for (uint32_t i = 0; i < n->nregions; ++i)
       if (n->regions[i] && !n->regions[i]->scalar)
-        moved += shrink_block(run, n->regions[i], step);
+        shrink_block(run, n->regions[i], step);
     if (n->op == GLOW_OP_ALLOC && step == HOIST_DEALLOCS)
-      moved += hoist_end(run, n);
+      hoist_end(run, n);
     else if ((n->op == GLOW_OP_ALLOC && step == SINK_ALLOCS) ||
              (n->op == GLOW_OP_TENSORVIEW && step == SINK_VIEWS &&
               glow_type_is_static(n->results[0].type)))
-      moved += sink(n);
+      sink(run, n);
   }
-  return moved;
 }
 
 bool glow_pass_shrink_lifetimes(GlowPassRun *run) {
   int64_t before = glow_program_live_bytes(run);
   for (Step step = SINK_VIEWS; step <= HOIST_DEALLOCS; ++step) {
     glow_function_number(run->function);
-    run->changes += shrink_block(run, run->function->body, step);
+    shrink_block(run, run->function->body, step);
   }
-  if (!run->changes)
-    return true;
-  glow_program_drop_plan(run->function);
-  glow_program_saved(run, run->changes, "moves", before - glow_program_live_bytes(run));
+  if (run->changes)
+    glow_program_saved(run, run->changes, "moves", before - glow_program_live_bytes(run));
   return true;
 }

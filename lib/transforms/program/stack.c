@@ -35,6 +35,7 @@ static GlowNode *find_producer(const GlowNode *n, GlowValue **link) {
 }
 
 static GlowNode *fuse(GlowPassRun *run, GlowNode *producer, GlowNode *n, GlowValue *link) {
+  glow_program_begin_change(run);
   GlowScalarBody s = glow_scalar_begin(run->module, run->arena, "body");
   GlowValue *v = glow_scalar_apply(&s, producer, NULL, NULL);
   v = v ? glow_scalar_apply(&s, n, link, v) : NULL;
@@ -80,8 +81,6 @@ bool glow_pass_stack(GlowPassRun *run) {
   uint64_t before = run->changes;
   glow_function_number(run->function);
   bool ok = stack_block(run, run->function->body, &bytes);
-  if (run->changes)
-    glow_program_drop_plan(run->function);
   glow_program_saved(run, run->changes - before, "buffers", bytes);
   return ok;
 }

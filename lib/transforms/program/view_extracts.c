@@ -57,6 +57,7 @@ static void replace(Extracts *e, GlowNode *n, GlowValue **views) {
   GlowBuilder b = glow_builder_before(n);
   uint32_t nouts = n->nouts;
   GlowNode **copies = GLOW_NEW_ARRAY(e->run->arena, GlowNode *, nouts);
+  glow_program_begin_change(e->run);
   glow_pass_changed(e->run, n, "%s in place: its results are views", glow_node_desc(n)->instr);
   for (uint32_t i = 0; i < nouts; ++i) {
     copies[i] = glow_build_instr(&b, GLOW_OP_COPY, &n->operands[i].value, 1, &views[i], 1, NULL);
@@ -105,8 +106,6 @@ bool glow_pass_view_extracts(GlowPassRun *run) {
   Extracts e = {.run = run};
   glow_function_number(run->function);
   extract_in_block(&e, run->function->body);
-  if (run->changes)
-    glow_program_drop_plan(run->function);
   glow_program_saved(run, e.count, "extracts", e.bytes);
   return true;
 }

@@ -74,6 +74,7 @@ static void insert(Inserts *s, GlowNode *n) {
   }
   s->count += merged;
   if (merged) {
+    glow_program_begin_change(run);
     glow_pass_changed(run, n, "%llu of %u pieces are computed in place", (unsigned long long)merged,
                       nins);
     glow_node_remove(n);
@@ -95,8 +96,11 @@ static void insert_in_block(Inserts *s, GlowBlock *b) {
         insert_in_block(s, n->regions[i]);
     for (next = n->next; next && next->op == GLOW_OP_DEALLOC;)
       next = next->next; /* it may go with its alloc */
-    if (lies_in_pieces(n))
-      insert(s, n);
+    if (!lies_in_pieces(n))
+      continue;
+    glow_pass_begin_batch(s->run);
+    insert(s, n);
+    glow_pass_end_batch(s->run);
   }
 }
 
@@ -104,8 +108,6 @@ bool glow_pass_view_inserts(GlowPassRun *run) {
   Inserts s = {.run = run};
   glow_function_number(run->function);
   insert_in_block(&s, run->function->body);
-  if (run->changes)
-    glow_program_drop_plan(run->function);
   glow_program_saved(run, s.count, "inserts", s.bytes);
   return true;
 }
