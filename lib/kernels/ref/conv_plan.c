@@ -1,10 +1,6 @@
 /* Reads a convolution's operands and members, and lays out its scratch. */
 #include "kernels/ref/conv_plan.h"
 
-static int64_t listed(GlowArray a, uint32_t i, int64_t initial) {
-  return i < a.count ? (int64_t)glow_array_at(a, uint32_t, i) : initial;
-}
-
 static void spatial_axes(GlowConvPlan *p, const GlowConvolutionMembers *m) {
   p->taps = p->places = p->outputs = 1;
   for (uint32_t i = 0; i < p->spatial; i++) {
@@ -12,9 +8,9 @@ static void spatial_axes(GlowConvPlan *p, const GlowConvolutionMembers *m) {
     p->in[i] = p->x->dims[a];
     p->out[i] = p->y->dims[a];
     p->kernel[i] = p->w->dims[a];
-    p->stride[i] = listed(m->strides, i, 1);
-    p->dilation[i] = listed(m->dilations, i, 1);
-    p->before[i] = listed(m->pads, i, 0);
+    p->stride[i] = glow_ref_listed(m->strides, i, 1);
+    p->dilation[i] = glow_ref_listed(m->dilations, i, 1);
+    p->before[i] = glow_ref_listed(m->pads, i, 0);
     /* As far as the last window reaches; what follows is never read. */
     int64_t reach = (p->out[i] - 1) * p->stride[i] + (p->kernel[i] - 1) * p->dilation[i] + 1;
     p->padded[i] = p->out[i] > 0 && p->kernel[i] > 0 ? reach : 0;

@@ -29,10 +29,6 @@ typedef struct Tap {
   int64_t column;     /* along the last axis; moves on with the output */
 } Tap;
 
-static int64_t listed(GlowArray a, uint32_t i, int64_t initial) {
-  return i < a.count ? (int64_t)glow_array_at(a, uint32_t, i) : initial;
-}
-
 static Plan plan_of(const GlowCall *call) {
   const GlowConvTransposeMembers *m = call->members;
   Plan p = {.x = &call->in[0], .w = &call->in[1], .b = &call->in[2], .y = &call->out[0]};
@@ -47,9 +43,9 @@ static Plan plan_of(const GlowCall *call) {
   p.wide = p.x->kind == GLOW_KIND_DOUBLE;
   p.taps = p.places = 1;
   for (uint32_t i = 0; i < p.spatial; i++) {
-    p.stride[i] = listed(m->strides, i, 1);
-    p.dilation[i] = listed(m->dilations, i, 1);
-    p.before[i] = listed(m->pads, i, 0);
+    p.stride[i] = glow_ref_listed(m->strides, i, 1);
+    p.dilation[i] = glow_ref_listed(m->dilations, i, 1);
+    p.before[i] = glow_ref_listed(m->pads, i, 0);
     p.taps *= p.w->dims[p.first_axis + i];
     p.places *= p.x->dims[p.first_axis + i];
   }

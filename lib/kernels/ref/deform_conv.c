@@ -17,10 +17,6 @@ typedef struct Plan {
   size_t samples_at, total; /* scratch: W, then samples */
 } Plan;
 
-static int64_t listed(GlowArray a, uint32_t i, int64_t initial) {
-  return i < a.count ? (int64_t)glow_array_at(a, uint32_t, i) : initial;
-}
-
 static Plan plan_of(const GlowCall *call) {
   const GlowDeformConvMembers *m = call->members;
   const GlowBuf *x = &call->in[0], *w = &call->in[1], *y = &call->out[0];
@@ -34,9 +30,9 @@ static Plan plan_of(const GlowCall *call) {
   p.outputs = glow_ref_extent(y, 2, y->rank);
   p.offset_groups = m->offset_group;
   for (uint32_t i = 0; i < p.spatial; i++) {
-    p.stride[i] = listed(m->strides, i, 1);
-    p.dilation[i] = listed(m->dilations, i, 1);
-    p.before[i] = listed(m->pads, i, 0);
+    p.stride[i] = glow_ref_listed(m->strides, i, 1);
+    p.dilation[i] = glow_ref_listed(m->dilations, i, 1);
+    p.before[i] = glow_ref_listed(m->pads, i, 0);
   }
   size_t size = x->kind == GLOW_KIND_DOUBLE ? sizeof(double) : sizeof(float);
   p.samples_at = glow_align64((size_t)glow_buf_elements(w) * size);

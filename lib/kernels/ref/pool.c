@@ -22,10 +22,6 @@ typedef struct GlowWindow {
   int64_t divisor;  /* for the mean */
 } GlowWindow;
 
-static int64_t listed(GlowArray a, uint32_t i, int64_t initial) {
-  return i < a.count ? (int64_t)glow_array_at(a, uint32_t, i) : initial;
-}
-
 static GlowPoolPlan pool_plan(const GlowBuf *x, const GlowBuf *y, int layout, GlowArray kernels,
                               GlowArray strides, GlowArray pads, GlowArray dilations) {
   GlowPoolPlan p = {.x = x, .spatial = x->rank - 2};
@@ -33,11 +29,11 @@ static GlowPoolPlan pool_plan(const GlowBuf *x, const GlowBuf *y, int layout, Gl
   p.c_axis = nhwc ? x->rank - 1 : 1;
   p.first_axis = nhwc ? 1 : 2;
   for (uint32_t i = 0; i < p.spatial; i++) {
-    p.kernel[i] = listed(kernels, i, 1);
-    p.stride[i] = listed(strides, i, 1);
-    p.dilation[i] = listed(dilations, i, 1);
-    p.before[i] = listed(pads, i, 0);
-    p.after[i] = listed(pads, p.spatial + i, 0);
+    p.kernel[i] = glow_ref_listed(kernels, i, 1);
+    p.stride[i] = glow_ref_listed(strides, i, 1);
+    p.dilation[i] = glow_ref_listed(dilations, i, 1);
+    p.before[i] = glow_ref_listed(pads, i, 0);
+    p.after[i] = glow_ref_listed(pads, p.spatial + i, 0);
     p.out[i] = y->dims[p.first_axis + i];
   }
   return p;

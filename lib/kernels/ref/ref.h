@@ -102,6 +102,10 @@ int64_t glow_quantize_double(const GlowBuf *b, double v);
 void glow_ref_store_number(GlowBuf *b, int64_t at, double v);
 /* Integer operands (i32 or i64, any stride): element i. */
 int64_t glow_ref_int(const GlowBuf *b, int64_t i);
+/* Entry i of a member such as strides, whose list may be left out. */
+static inline int64_t glow_ref_listed(GlowArray a, uint32_t i, int64_t initial) {
+  return i < a.count ? (int64_t)glow_array_at(a, uint32_t, i) : initial;
+}
 /* `axis` counted from the end if it is negative. */
 static inline uint32_t glow_ref_axis(int64_t axis, uint32_t rank) {
   return (uint32_t)(axis < 0 ? axis + rank : axis);
