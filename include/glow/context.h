@@ -64,7 +64,7 @@ GLOW_API void glow_context_destroy(GlowContext *ctx);
 /* Sends diagnostics to `fn` instead of stderr; NULL restores stderr. */
 GLOW_API void glow_context_set_diagnostic_fn(GlowContext *ctx, GlowDiagnosticFn fn, void *user);
 
-/* How many errors have been reported so far. */
+/* How many errors there have been so far, those beyond the limit included. */
 GLOW_API unsigned glow_context_error_count(const GlowContext *ctx);
 
 #ifdef __cplusplus

@@ -33,23 +33,21 @@ static void emit(GlowContext *ctx, const GlowDiagnostic *d) {
 }
 
 /* Whether a diagnostic of this severity passes. The first error beyond the limit says so instead.
- */
+ * Errors that are dropped count too: callers see from the count whether something failed. */
 static bool admit(GlowContext *ctx, GlowSeverity severity) {
   if (severity == GLOW_NOTE)
     return !ctx->drop_notes && !ctx->too_many_errors;
   ctx->drop_notes = true;
+  ctx->errors += severity == GLOW_ERROR;
   if (ctx->too_many_errors || (severity == GLOW_REMARK && !ctx->remarks))
     return false;
-  if (severity == GLOW_ERROR) {
-    if (ctx->error_limit && ctx->errors >= ctx->error_limit) {
-      char message[80];
-      snprintf(message, sizeof message, "too many errors, stopping (-error-limit=%u)",
-               ctx->error_limit);
-      ctx->too_many_errors = true;
-      emit(ctx, &(GlowDiagnostic){.severity = GLOW_ERROR, .message = message});
-      return false;
-    }
-    ++ctx->errors;
+  if (severity == GLOW_ERROR && ctx->error_limit && ctx->errors > ctx->error_limit) {
+    char message[80];
+    snprintf(message, sizeof message, "too many errors, stopping (-error-limit=%u)",
+             ctx->error_limit);
+    ctx->too_many_errors = true;
+    emit(ctx, &(GlowDiagnostic){.severity = GLOW_ERROR, .message = message});
+    return false;
   }
   ctx->drop_notes = false;
   return true;
