@@ -5,9 +5,7 @@
  * else. */
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "pass/pass_internal.h"
 #include "support/diff.h"
@@ -151,11 +149,6 @@ static bool put_module(const GlowDumps *d, const GlowPass *pass, const char *whe
 
 /* ---- Changes --------------------------------------------------------------------------------- */
 
-static bool colored(const char *mode) {
-  const char *no_color = getenv("NO_COLOR");
-  return *mode == 'c' || (isatty(STDERR_FILENO) && !(no_color && *no_color));
-}
-
 static bool put_change(const GlowDumps *d, const GlowPass *pass, uint32_t number,
                        const GlowText *now) {
   const char *mode = d->options->print_changed ? d->options->print_changed : "quiet";
@@ -173,7 +166,7 @@ static bool put_change(const GlowDumps *d, const GlowPass *pass, uint32_t number
   glow_defer_push(ctx, &release, glow_text_release_fn, &diff);
   glow_diff(&diff, scratch, (GlowBytes){d->previous.data, d->previous.size},
             (GlowBytes){now->data, now->size}, DIFF_CONTEXT,
-            colored(mode) && !d->options->print_dir);
+            (*mode == 'c' || glow_diag_color(ctx)) && !d->options->print_dir);
   bool ok = put(d, pass, "", number, &diff, "after");
   glow_defer_pop(ctx, &release, true);
   glow_arena_destroy(scratch);
