@@ -81,13 +81,15 @@ typedef struct GlowScalarBody {
   GLOW_VEC(GlowValue *) inputs; /* buffers */
 } GlowScalarBody;
 /* The nodes of a body that an instruction has, or will be in one. A body gets at most
- * GLOW_MAX_STEPS: more would not stay in registers, and each step copies those before. */
+ * GLOW_MAX_STEPS: more would not stay in registers. */
 enum { GLOW_MAX_STEPS = 64 };
 uint32_t glow_scalar_steps(const GlowNode *n);
 /* Whether n can become part of a body: element-wise, one output, plain static types, and operands
  * that broadcast to its shape. */
 bool glow_scalar_can_hold(const GlowNode *n);
 GlowScalarBody glow_scalar_begin(GlowModule *m, GlowArena *arena, const char *label);
+/* Goes on with the body of a stack, which has to go then. *value is what it yielded. */
+GlowScalarBody glow_scalar_continue(GlowArena *arena, GlowNode *stack, GlowValue **value);
 /* Appends the nodes of another body with one yield; its parameters are args. */
 GlowValue *glow_scalar_inline(GlowScalarBody *s, const GlowBlock *body, GlowValue *const *args);
 /* Appends what instruction n computes; its operand `from` is `value` already, others become

@@ -201,6 +201,17 @@ GlowScalarBody glow_scalar_begin(GlowModule *m, GlowArena *arena, const char *la
   return s;
 }
 
+GlowScalarBody glow_scalar_continue(GlowArena *arena, GlowNode *stack, GlowValue **value) {
+  GlowScalarBody s = {.body = glow_node_epilogue(stack), .arena = arena};
+  GlowNode *end = glow_block_terminator(s.body);
+  for (uint32_t i = 0; i < glow_node_nins(stack); ++i)
+    glow_vec_push(arena, &s.inputs, glow_node_in(stack, i));
+  *value = end->operands[0].value;
+  glow_node_remove(end);
+  stack->regions[stack->nregions - 1] = NULL;
+  return s;
+}
+
 GlowValue *glow_scalar_inline(GlowScalarBody *s, const GlowBlock *body, GlowValue *const *args) {
   GlowMap *map = glow_map_create(s->arena);
   GlowBuilder b = glow_builder_at_end(s->body);

@@ -36,8 +36,14 @@ static GlowNode *find_producer(const GlowNode *n, GlowValue **link) {
 
 static GlowNode *fuse(GlowPassRun *run, GlowNode *producer, GlowNode *n, GlowValue *link) {
   glow_program_begin_change(run);
-  GlowScalarBody s = glow_scalar_begin(run->module, run->arena, "body");
-  GlowValue *v = glow_scalar_apply(&s, producer, NULL, NULL);
+  GlowScalarBody s;
+  GlowValue *v = NULL;
+  if (producer->op == GLOW_OP_STACK) {
+    s = glow_scalar_continue(run->arena, producer, &v);
+  } else {
+    s = glow_scalar_begin(run->module, run->arena, "body");
+    v = glow_scalar_apply(&s, producer, NULL, NULL);
+  }
   v = v ? glow_scalar_apply(&s, n, link, v) : NULL;
   if (!v)
     return NULL;
