@@ -31,6 +31,7 @@
   TRAIT(HEAP, "heap", "Makes sequences, optionals or strings: its kernel may use the heap.")       \
   TRAIT(DYNAMIC, "dynamic", "Result extents depend on the values of operands.")                    \
   TRAIT(RANDOM, "random", "Draws random numbers from a state operand.")                            \
+  TRAIT(OPTIMIZING, "optimizing", "Made by optimizations alone: no rule or import makes it.")      \
   TRAIT(LOWERED, "lower", "Defined by its lowering rule; has no kernel of its own.")
 
 typedef enum GlowTraitBit {

@@ -167,9 +167,14 @@ void gen_vim(const OpFile *file, GlowText *out) {
 }
 
 /* An instruction that no rule replaces. Those with syntax of their own are not counted. */
-static bool is_primitive(const OpDecl *op) {
+static bool stays(const OpDecl *op) {
   return !op->lower.text && !op->expanded && !HAS(op, NODE_ONLY) && !HAS(op, SYNTAX);
 }
+
+/* One that programs have before optimizations. */
+static bool is_primitive(const OpDecl *op) { return stays(op) && !HAS(op, OPTIMIZING); }
+
+static bool is_optimizing(const OpDecl *op) { return stays(op) && HAS(op, OPTIMIZING); }
 
 /* Operators without an instruction that no rule replaces: on sequences, optionals, strings. */
 static bool is_value_operator(const OpDecl *op) {
@@ -200,6 +205,11 @@ void gen_primitives(const OpFile *file, GlowText *out) {
                    "regions.\n\n",
                    operators, primitives);
   primitive_rows(file, is_primitive, out);
+  glow_text_puts(out,
+                 "\nOptimizations alone make these: a program that went through -lower=all and "
+                 "-irgen has them only if\nits text did, so that a backend is asked for them "
+                 "only by the passes that it runs itself.\n\n");
+  primitive_rows(file, is_optimizing, out);
   glow_text_printf(out,
                    "\nSequences, optionals and strings are values of the graph interpreter alone, "
                    "with %u operators that are no instructions:\n\n",
