@@ -13,7 +13,6 @@
 
 #include "support/diag.h"
 #include "support/file.h"
-#include "support/text.h"
 
 enum { MAX_RESPONSE_DEPTH = 4 };
 
@@ -300,6 +299,17 @@ static int exit_status(const char *tool, GlowStatus status) {
     break;
   }
   return 3;
+}
+
+GlowStatus glow_tool_show(GlowContext *ctx, void (*print)(GlowText *out)) {
+  GlowText t;
+  GlowDefer release;
+  glow_text_init(&t, ctx);
+  glow_defer_push(ctx, &release, glow_text_release_fn, &t);
+  print(&t);
+  fwrite(t.data, 1, t.size, stdout);
+  glow_defer_pop(ctx, &release, true);
+  return GLOW_OK;
 }
 
 typedef struct ToolMain {

@@ -9,6 +9,7 @@
 #define GLOW_SUPPORT_CMDLINE_H
 
 #include "support/context.h"
+#include "support/text.h"
 
 typedef enum GlowOptKind {
   GLOW_OPT_FLAG,     /* bool * */
@@ -63,6 +64,9 @@ typedef struct GlowCommand {
  * receives the rest. */
 GlowStatus glow_cmdline_parse(GlowContext *ctx, const GlowCommand *cmd, int argc, char **argv,
                               GlowStrList *positional, bool *exit_now);
+
+/* Prints to stdout what `print` writes: for options that list something and leave. */
+GlowStatus glow_tool_show(GlowContext *ctx, void (*print)(GlowText *out));
 
 /* Runs a tool's main: creates a context, protects body, maps the status. Flushes stdout and turns
  * a write error into exit status 1. */

@@ -59,17 +59,6 @@ static GlowStatus finish_pipeline(Opt *o) {
   return GLOW_OK;
 }
 
-static GlowStatus print_passes(GlowContext *ctx) {
-  GlowText t;
-  GlowDefer release;
-  glow_text_init(&t, ctx);
-  glow_defer_push(ctx, &release, glow_text_release_fn, &t);
-  glow_passes_print(&t);
-  fwrite(t.data, 1, t.size, stdout);
-  glow_defer_pop(ctx, &release, true);
-  return GLOW_OK;
-}
-
 static GlowStatus run(GlowContext *ctx, int argc, char **argv) {
   Opt o = {.driver = glow_driver_create(ctx, "glow-opt", argc, argv)};
   /* clang-format off */
@@ -114,7 +103,7 @@ static GlowStatus run(GlowContext *ctx, int argc, char **argv) {
   if (status != GLOW_OK || exit_now)
     return status;
   if (o.print_passes)
-    return print_passes(ctx);
+    return glow_tool_show(ctx, glow_passes_print);
   status = finish_pipeline(&o);
   return status == GLOW_OK ? glow_driver_run(&o.driver, files.count ? files.data[0] : NULL)
                            : status;

@@ -185,17 +185,6 @@ static GlowStatus reduce_file(Reduce *r, const char *path) {
   return status;
 }
 
-static GlowStatus print_strategies(GlowContext *ctx) {
-  GlowText t;
-  GlowDefer release;
-  glow_text_init(&t, ctx);
-  glow_defer_push(ctx, &release, glow_text_release_fn, &t);
-  glow_reduce_strategies_print(&t);
-  fwrite(t.data, 1, t.size, stdout);
-  glow_defer_pop(ctx, &release, true);
-  return GLOW_OK;
-}
-
 static GlowStatus run(GlowContext *ctx, int argc, char **argv) {
   Reduce r = {.ctx = ctx, .jobs = 1, .timeout = 300, .started = glow_clock()};
   /* clang-format off */
@@ -235,7 +224,7 @@ static GlowStatus run(GlowContext *ctx, int argc, char **argv) {
   if (status != GLOW_OK || exit_now)
     return status;
   if (r.print_strategies)
-    return print_strategies(ctx);
+    return glow_tool_show(ctx, glow_reduce_strategies_print);
   if (!r.test || !*r.test) {
     glow_error(ctx, here(&r), "--test=COMMAND is missing: what makes an input interesting?");
     return GLOW_BAD_USAGE;
