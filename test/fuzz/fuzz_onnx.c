@@ -1,4 +1,5 @@
-/* The ONNX reader and importer: what imports must verify, print, and parse back. */
+/* The ONNX reader and importer: what imports must verify, print, and parse back; a report of what a
+ * model needs can be made of all that is read. */
 #include "import/onnx/onnx.h"
 #include "test/fuzz/fuzz.h"
 
@@ -9,6 +10,8 @@ static void body(GlowContext *ctx, void *arg) {
   GlowModule *m = glow_onnx_import(ctx, &input, &(GlowOnnxOptions){.quiet = true});
   if (m && glow_module_verify(m) && !glow_module_verify_roundtrip(m))
     __builtin_trap();
+  GlowOnnxUses uses = {0};
+  glow_onnx_preflight(ctx, &input, &(GlowOnnxOptions){.quiet = true}, &uses);
 }
 
 GLOW_FUZZ_TARGET(false, body)

@@ -186,6 +186,8 @@ bool glow_infer_einsum(GlowInfer *in) {
   GlowEinsum e;
   if (in->nin == 0)
     return glow_infer_error(in, "no operands");
+  if (!m->equation)
+    return glow_infer_error(in, "no equation");
   for (uint32_t i = 0; i < in->nin; i++)
     if (in->in[i]->unranked)
       return glow_infer_set_unknown(in, 0, in->in[0], -1);
