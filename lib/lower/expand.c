@@ -10,8 +10,17 @@ GlowExpand glow_expand_begin(GlowBuilder *b, const GlowNode *n, uint32_t key) {
   return (GlowExpand){.b = b, .n = n, .kind = kind};
 }
 
+/* A limit of one element may have more axes than the result, which it does not broadcast to. */
+static GlowValue *without_axes(GlowExpand *e, GlowValue *v) {
+  const GlowType *y = e->n->results[0].type, *t = v->type;
+  if (y->unranked || t->unranked || t->rank <= y->rank || glow_type_elements(t) != 1)
+    return v;
+  return glow_build_shaped(e->b, e->n, v, 0, NULL);
+}
+
 GlowValue *glow_expand_in(GlowExpand *e, uint32_t i) {
   GlowValue *v = glow_node_in(e->n, i);
+  v = v ? without_axes(e, v) : NULL;
   if (!v)
     return NULL;
   if (v->type->quantized)

@@ -113,6 +113,11 @@ bool glow_lower_tensor_scatter(GlowBuilder *b, const GlowNode *n, GlowValue **re
     return false;
   uint32_t rank = x->type->rank, perm[GLOW_MAX_RANK], inverse[GLOW_MAX_RANK];
   uint32_t axis = (uint32_t)(m->axis < 0 ? m->axis + rank : m->axis);
+  for (uint32_t i = 1; i < axis; i++)
+    if (x->type->dims[i].size == 0) { /* no line to write into, whatever the indices */
+      results[0] = x;
+      return true;
+    }
   to_front(rank, 0, axis, perm, inverse);
   GlowValue *step = write_steps(b, n, x->type->dims[0].size, update->type->dims[axis].size,
                                 x->type->dims[axis].size);

@@ -204,7 +204,7 @@ static uint64_t run_subject(Trial *t, GlowSubject *s, GlowModule *before, GlowMo
   options.bisect_quiet = true;
   if (limit)
     options.bisect_limit = glow_str_printf(t->ctx, "1:%llu", (unsigned long long)*limit);
-  const char *text = s->pass ? s->pass->name : s->level;
+  const char *text = s->options ? s->options : s->pass ? s->pass->name : s->level;
   if (!s->pass && glow_module_has_level(after, GLOW_LEVEL_GRAPH))
     text = glow_str_printf(t->ctx, "%s,%s", to_programs(t, s->level), s->level);
   GlowPipeline *p = glow_pipeline_parse(t->ctx, text);

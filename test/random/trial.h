@@ -11,6 +11,7 @@ typedef struct GlowSubject {
   const char *name;
   const GlowPass *pass; /* NULL: the pipeline */
   const char *level;    /* O0 to O2, on graphs, then on the programs that they become */
+  const char *options;  /* of the pass, as NAME<...>, or NULL */
   unsigned modules;     /* that it changed */
   unsigned limited;     /* that it changed up to a limit */
   uint64_t rewrites;
