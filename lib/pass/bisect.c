@@ -4,7 +4,8 @@
  *   12:3      the same, run 12 with its first three rewrites only
  *   1-8,10-   runs 1 to 8, and from 10 on
  *
- * Passes that later ones or other tools cannot do without run always. Each run gives a line. */
+ * Passes that later ones or other tools cannot do without run always, whole unless 12:3 names them.
+ * Each run gives a line. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -92,27 +93,32 @@ static bool is_required(const GlowPass *pass) {
 
 bool glow_bisect_allows(const GlowBisect *b, const GlowPassCall *call, uint64_t *rewrites) {
   *rewrites = UINT64_MAX;
-  if (!b || is_required(call->item->pass))
+  if (!b)
     return true;
   if (call->number == b->last_run)
     *rewrites = b->rewrites;
+  if (is_required(call->item->pass))
+    return true;
   for (uint32_t i = 0; i < b->intervals.count; ++i)
     if (b->intervals.data[i].first <= call->number && call->number <= b->intervals.data[i].last)
       return true;
   return false;
 }
 
-void glow_bisect_report(const GlowBisect *b, const GlowPassCall *call, bool ran,
-                        uint64_t rewrites) {
+void glow_bisect_report(const GlowBisect *b, const GlowPassCall *call, const GlowPassRun *run) {
   if (!b)
     return;
+  const GlowPass *pass = call->item->pass;
   const char *f = call->function ? call->function->name : NULL;
   fflush(stdout);
-  fprintf(stderr, "; bisect: %" PRIu32 " %s%s%s: ", call->number, call->item->pass->name,
-          f ? " on @" : "", f ? f : "");
-  if (ran)
-    fprintf(stderr, "%" PRIu64 " rewrites%s\n", rewrites,
-            is_required(call->item->pass) ? ", required" : "");
-  else
+  fprintf(stderr, "; bisect: %" PRIu32 " %s%s%s: ", call->number, pass->name, f ? " on @" : "",
+          f ? f : "");
+  if (!run) {
     fprintf(stderr, "left out\n");
+    return;
+  }
+  fprintf(stderr, "%" PRIu64 " rewrites%s", run->changes, is_required(pass) ? ", required" : "");
+  if (run->limit != UINT64_MAX && run->changes && run->last)
+    fprintf(stderr, "; the last: %s", run->last);
+  fputc('\n', stderr);
 }

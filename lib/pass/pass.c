@@ -114,14 +114,19 @@ int64_t glow_pass_option_int(const GlowPassRun *run, const char *name, int64_t i
 
 static void remark(GlowPassRun *run, const GlowNode *n, GlowLoc loc, bool rewrite,
                    const char *format, va_list args) {
-  if (!run->remarks)
+  bool keeps = rewrite && run->keeps_last;
+  if (!run->remarks && !keeps)
     return;
   GlowText t;
   GlowDefer release;
   glow_text_init(&t, run->ctx);
   glow_defer_push(run->ctx, &release, glow_text_release_fn, &t);
   glow_text_vprintf(&t, format, args);
-  glow_remarks_take(run, n, loc, rewrite, glow_text_cstr(&t));
+  const char *text = glow_text_cstr(&t);
+  if (keeps)
+    run->last = glow_arena_copy(run->arena, text, t.size + 1);
+  if (run->remarks)
+    glow_remarks_take(run, n, loc, rewrite, text);
   glow_defer_pop(run->ctx, &release, true);
 }
 
@@ -140,6 +145,7 @@ void glow_pass_end_batch(GlowPassRun *run) { run->in_batch = false; }
 void glow_pass_changed(GlowPassRun *run, const GlowNode *n, const char *format, ...) {
   glow_pass_check_limit(run);
   ++run->changes;
+  run->last = NULL;
   if (!format)
     return;
   va_list args;

@@ -88,6 +88,8 @@ struct GlowPassRun {
   uint64_t changes; /* rewrites made: glow_pass_changed */
   uint64_t limit;   /* rewrites that are allowed: -bisect-limit=N:R */
   bool in_batch;
+  bool keeps_last;              /* somebody asks for `last` */
+  const char *last;             /* what the last rewrite said; in `arena`, NULL: nothing */
   bool exact;                   /* -exact: leave out bounded rewrites */
   struct GlowSideFile **side;   /* see glow_pass_side_file */
   struct GlowRemarks *remarks;  /* NULL: nobody reads them */
@@ -140,6 +142,18 @@ GlowPipeline *glow_pipeline_without(const GlowPipeline *p, const GlowPass *pass)
 GlowPipeline *glow_pipeline_resolve(const GlowPipeline *p, const GlowModule *m, bool exact);
 void glow_pipeline_print(const GlowPipeline *p, GlowText *out);
 
+/* A run of a pass on a function, or on the module, that has ended. Valid during the call. */
+typedef struct GlowPassEvent {
+  GlowModule *module;
+  uint32_t number;              /* from 1, in the order of the run, as -bisect-limit counts */
+  const GlowPipeline *pipeline; /* the pass alone, with its options */
+  const GlowPass *pass;
+  const GlowFunction *function; /* NULL for module passes; may have been replaced */
+  bool ran, ok;                 /* false: left out; failed, which has been reported */
+  uint64_t rewrites;
+  const char *last; /* what the last rewrite said, or NULL */
+} GlowPassEvent;
+
 /* Texts are NULL for options that were not given, and "" for those given without a value. */
 typedef struct GlowRunnerOptions {
   bool verify_each; /* default on in tools */
@@ -158,6 +172,10 @@ typedef struct GlowRunnerOptions {
   const char *remarks_output;
   const char *bisect_limit; /* see bisect.c */
   bool bisect_quiet;        /* without a line for each run */
+  /* Called after each run of a pass, before the module is verified; false ends the whole run, with
+   * success if the pass had any. With it, -bisect-limit prints nothing. */
+  bool (*observe)(void *user, const GlowPassEvent *event);
+  void *observer;
   uint64_t *changes;        /* gets the number of rewrites; may be NULL */
   /* The rewrites of each row of the table are added to its entry; may be NULL. */
   uint64_t *pass_changes;

@@ -99,8 +99,8 @@ typedef struct GlowBisect GlowBisect;
 bool glow_bisect_begin(GlowContext *ctx, const char *limit, GlowBisect **bisect);
 /* Whether the call runs, and with how many rewrites. b may be NULL. */
 bool glow_bisect_allows(const GlowBisect *b, const GlowPassCall *call, uint64_t *rewrites);
-/* Says on stderr what became of the call. */
-void glow_bisect_report(const GlowBisect *b, const GlowPassCall *call, bool ran, uint64_t rewrites);
+/* Says on stderr what became of the call; run NULL: it was left out. */
+void glow_bisect_report(const GlowBisect *b, const GlowPassCall *call, const GlowPassRun *run);
 
 /* The text of O0, O1 or O2 for a level. */
 const char *glow_pipeline_text(GlowLevel level, int optimization);

@@ -18,6 +18,8 @@ typedef struct Runner {
   uint32_t items, calls; /* passes that ran, and calls of passes on functions */
   bool broken;           /* a pass left a module that does not verify */
   bool unwritable;       /* a file of an instrument could not be written */
+  bool failed;           /* a pass did */
+  bool ended;            /* the observer has seen enough */
   GlowDumps dumps;
   GlowTimes times;
   GlowStatistics *stats;
@@ -74,14 +76,35 @@ static bool call_limited(GlowPassRun *run) {
   return c.ok;
 }
 
+/* What came of the call: a line for -bisect-limit, or the observer. */
+static void report(Runner *r, const GlowPassCall *call, const GlowPassRun *run, bool ok) {
+  if (!r->options->observe) {
+    if (!r->options->bisect_quiet)
+      glow_bisect_report(r->bisect, call, run);
+    return;
+  }
+  GlowPipelineItem item = *call->item;
+  item.next = NULL;
+  const GlowPipeline alone = {r->ctx, &item, &item};
+  GlowPassEvent event = {.module = r->module,
+                         .number = call->number,
+                         .pipeline = &alone,
+                         .pass = item.pass,
+                         .function = call->function,
+                         .ran = run != NULL,
+                         .ok = ok,
+                         .rewrites = run ? run->changes : 0,
+                         .last = run ? run->last : NULL};
+  r->ended = !r->options->observe(r->options->observer, &event);
+}
+
 /* One call of the pass, with an arena of its own. */
 static bool run_once(Runner *r, const GlowPipelineItem *item, GlowFunction *f) {
   const GlowPassCall call = {item, f, ++r->calls};
   uint64_t limit;
   if (!glow_bisect_allows(r->bisect, &call, &limit)) {
-    if (!r->options->bisect_quiet)
-      glow_bisect_report(r->bisect, &call, false, 0);
-    return true;
+    report(r, &call, NULL, true);
+    return !r->ended;
   }
   GlowPassRun run = {.ctx = r->ctx,
                      .module = r->module,
@@ -92,6 +115,7 @@ static bool run_once(Runner *r, const GlowPipelineItem *item, GlowFunction *f) {
                      .option_values = item->values,
                      .noptions = item->noptions,
                      .limit = limit,
+                     .keeps_last = r->bisect || r->options->observe,
                      .exact = r->options->exact,
                      .side = &r->side,
                      .remarks = r->remarks,
@@ -100,15 +124,16 @@ static bool run_once(Runner *r, const GlowPipelineItem *item, GlowFunction *f) {
   GlowSeconds since = glow_times_now(&r->times);
   bool ok = limit == UINT64_MAX ? item->pass->run(&run) : call_limited(&run);
   glow_times_add(&r->times, &call, since);
-  if (!r->options->bisect_quiet)
-    glow_bisect_report(r->bisect, &call, true, run.changes);
   r->changes += run.changes;
   if (r->options->pass_changes)
     r->options->pass_changes[item->pass - glow_passes] += run.changes;
   glow_pass_count(&run, "runs", 1);
   glow_pass_count(&run, "rewrites", (int64_t)run.changes);
+  ok = ok && glow_context_error_count(r->ctx) == errors;
+  report(r, &call, &run, ok);
+  r->failed |= !ok;
   glow_arena_destroy(run.arena);
-  return ok && glow_context_error_count(r->ctx) == errors;
+  return ok && !r->ended;
 }
 
 static bool run_functions(Runner *r, const GlowPipelineItem *item) {
@@ -221,7 +246,10 @@ static GlowStatus run_all(Runner *r, const GlowPipeline *p) {
   glow_times_begin(&r->times, r->ctx, o);
   GlowStatus status = GLOW_OK;
   if (!run_items(r, resolved->first))
-    status = r->broken ? GLOW_INTERNAL : r->unwritable ? GLOW_IO : GLOW_BAD_INPUT;
+    status = r->broken                ? GLOW_INTERNAL
+             : r->unwritable          ? GLOW_IO
+             : r->ended && !r->failed ? GLOW_OK
+                                      : GLOW_BAD_INPUT;
   else if (!write_side_files(r))
     status = GLOW_IO;
   return finish(r, status);

@@ -111,7 +111,8 @@ static bool start(void *user, uint32_t slot, const GlowCandidate *c) {
   Slot *s = &r->slots[slot];
   if ((r->test.stop && r->test.stop(r->test.user)) || !write_candidate(r, s->path, c))
     return false;
-  int code = glow_process_start(&s->process, s->argv, r->test.show, r->test.timeout);
+  int output = r->test.show ? STDERR_FILENO : -1;
+  int code = glow_process_start(&s->process, s->argv, output, r->test.timeout);
   char buf[128];
   if (code != 0)
     glow_error(r->ctx, glow_loc_file(r->ctx, r->test.command), "cannot run the test: %s",

@@ -35,17 +35,16 @@ static int set_attributes(posix_spawnattr_t *a) {
   return code;
 }
 
-static int set_files(posix_spawn_file_actions_t *f, bool show) {
+/* Not to stdout, which may be where the tool's own result goes. */
+static int set_files(posix_spawn_file_actions_t *f, int output) {
   int code = posix_spawn_file_actions_addopen(f, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   for (int fd = STDOUT_FILENO; code == 0 && fd <= STDERR_FILENO; ++fd)
-    if (!show)
-      code = posix_spawn_file_actions_addopen(f, fd, "/dev/null", O_WRONLY, 0);
-  if (code == 0 && show) /* stdout may be where the tool's own result goes */
-    code = posix_spawn_file_actions_adddup2(f, STDERR_FILENO, STDOUT_FILENO);
+    code = output < 0 ? posix_spawn_file_actions_addopen(f, fd, "/dev/null", O_WRONLY, 0)
+                      : posix_spawn_file_actions_adddup2(f, output, fd);
   return code;
 }
 
-int glow_process_start(GlowProcess *p, const char *const *argv, bool show, double end_after) {
+int glow_process_start(GlowProcess *p, const char *const *argv, int output, double end_after) {
   posix_spawnattr_t attributes;
   posix_spawn_file_actions_t files;
   *p = (GlowProcess){.started = glow_clock(), .end_after = end_after};
@@ -57,7 +56,7 @@ int glow_process_start(GlowProcess *p, const char *const *argv, bool show, doubl
     pid_t pid;
     code = set_attributes(&attributes);
     if (code == 0)
-      code = set_files(&files, show);
+      code = set_files(&files, output);
     if (code == 0)
       code = posix_spawnp(&pid, argv[0], &files, &attributes, (char *const *)argv, environ);
     if (code == 0)

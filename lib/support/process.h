@@ -20,9 +20,9 @@ typedef enum GlowProcessEnd {
   GLOW_PROCESS_STOPPED /* `stop` said so */
 } GlowProcessEnd;
 
-/* Starts argv[0], found as a shell would find it. `show`: what it prints reaches the tool's own
- * stderr, otherwise nobody. Returns 0 or an errno. */
-int glow_process_start(GlowProcess *p, const char *const *argv, bool show, double end_after);
+/* Starts argv[0], found as a shell would find it. What it prints goes to the descriptor `output`
+ * (STDERR_FILENO: the tool's own), with -1 to nobody. Returns 0 or an errno. */
+int glow_process_start(GlowProcess *p, const char *const *argv, int output, double end_after);
 /* Waits until it ends by itself, its time is over, or stop(user) is true (NULL: never); in the last
  * two cases it is killed. `code` may be NULL. */
 GlowProcessEnd glow_process_wait(GlowProcess *p, bool (*stop)(void *user), void *user, int *code);

@@ -1,0 +1,389 @@
+/* The search over passes, then over the rewrites of one. */
+#include "bisect/numeric.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "bisect/record.h"
+#include "support/file.h"
+
+typedef struct Search {
+  const GlowNumericBisect *bisect;
+  GlowContext *ctx;
+  GlowStr entry;
+  GlowModule *before; /* the module as the last pass that was right left it */
+  GlowBindings want;
+  GlowText report; /* about outputs that differ */
+  /* The run of a pass that is wrong; pass NULL: none is. */
+  const GlowPass *pass;
+  const char *text; /* "fold-bn<k=v>" */
+  GlowStr function; /* NULL: the module */
+  uint32_t number, ordinal; /* of all runs; of this pass, since `before` */
+  uint64_t rewrites;
+  const char *last; /* what its last rewrite said, or NULL */
+  bool fails;       /* the module cannot be run behind it */
+  bool broken;      /* it failed itself, or what it left does not verify; reported */
+} Search;
+
+static GlowLoc here(const Search *s) { return glow_loc_file(s->ctx, "glow-bisect"); }
+
+static void replace(GlowModule **m, GlowModule *by) {
+  if (*m)
+    glow_module_destroy(*m);
+  *m = by;
+}
+
+/* ---- Outputs --------------------------------------------------------------------------------- */
+
+bool glow_outputs_agree(GlowContext *ctx, const GlowBindings *got, const GlowBindings *want,
+                        const GlowNumericBisect *b, GlowText *report) {
+  bool ok = true;
+  for (uint32_t i = 0; i < want->count; ++i) {
+    const GlowBinding *w = &want->data[i];
+    const GlowTensor *g = glow_bindings_find(got, w->name);
+    if (!g) {
+      ok = false;
+      if (report)
+        glow_text_printf(report, "%s: not written\n", w->name);
+      continue;
+    }
+    GlowCompare c = glow_tensor_compare(ctx, g, w->tensor, b->rtol, b->atol);
+    if (!c.ok && report)
+      glow_compare_print(report, w->name, w->tensor, &c);
+    ok &= c.ok;
+  }
+  return ok;
+}
+
+/* Whether m still computes what it should. */
+static bool is_right(Search *s, const GlowModule *m) {
+  GlowRecord r;
+  s->report.size = 0;
+  s->fails = !glow_record_begin(&r, m, s->entry, &s->bisect->session->inputs, glow_interp_run, false);
+  bool right = !s->fails && glow_outputs_agree(s->ctx, &r.outputs, &s->want, s->bisect, &s->report);
+  glow_record_end(&r);
+  return right;
+}
+
+/* ---- Passes ---------------------------------------------------------------------------------- */
+
+static const char *pass_text(Search *s, const GlowPassEvent *e) {
+  GlowText t;
+  GlowDefer release;
+  glow_text_init(&t, s->ctx);
+  glow_defer_push(s->ctx, &release, glow_text_release_fn, &t);
+  glow_pipeline_print(e->pipeline, &t);
+  const char *text = glow_str(s->ctx, glow_text_cstr(&t));
+  glow_defer_pop(s->ctx, &release, true);
+  return text;
+}
+
+static void note_fault(Search *s, const GlowPassEvent *e) {
+  s->pass = e->pass;
+  s->text = pass_text(s, e);
+  s->function = e->function ? e->function->name : NULL;
+  s->number = e->number;
+  s->rewrites = e->rewrites;
+  s->last = e->last ? glow_str(s->ctx, e->last) : NULL;
+}
+
+/* The runs of one pass on several functions: `before` is the module before the first of them that
+ * changed anything, or a later one. */
+static uint32_t ordinal_of(const GlowModule *m, const GlowPassEvent *e) {
+  uint32_t n = 1;
+  for (const GlowFunction *f = m->first_function; f && e->function; f = f->next) {
+    if (f->name == e->function->name)
+      break;
+    n += f->kind == e->function->kind;
+  }
+  return n;
+}
+
+static bool after_pass(void *user, const GlowPassEvent *e) {
+  Search *s = user;
+  if (!e->ran)
+    return true;
+  if (!e->ok || ((e->rewrites || !glow_module_equal(s->before, e->module)) &&
+                 !glow_module_verify(e->module))) {
+    note_fault(s, e);
+    s->broken = true;
+    return false;
+  }
+  if (!e->rewrites && glow_module_equal(s->before, e->module))
+    return true;
+  bool right = is_right(s, e->module);
+  if (s->bisect->verbose)
+    fprintf(stderr, "glow-bisect: %" PRIu32 " %s: %" PRIu64 " rewrites, %s\n", e->number,
+            e->pass->name, e->rewrites, right ? "good" : "bad");
+  if (right) {
+    replace(&s->before, glow_module_clone(e->module));
+    return true;
+  }
+  note_fault(s, e);
+  s->ordinal = ordinal_of(s->before, e);
+  return false;
+}
+
+/* ---- Rewrites -------------------------------------------------------------------------------- */
+
+static bool take_last(void *user, const GlowPassEvent *e) {
+  Search *s = user;
+  if (e->number == s->ordinal)
+    s->last = e->last ? glow_str(s->ctx, e->last) : NULL;
+  return true;
+}
+
+/* What the first `count` rewrites of the pass make of `before`. NULL if it fails. */
+static GlowModule *rewritten(Search *s, uint64_t count) {
+  GlowModule *m = glow_module_clone(s->before);
+  const char *limit = glow_str_printf(s->ctx, "%" PRIu32 ":%" PRIu64, s->ordinal, count);
+  GlowRunnerOptions options = {.verify_each = true,
+                               .exact = s->bisect->exact,
+                               .bisect_limit = limit,
+                               .observe = take_last,
+                               .observer = s};
+  if (glow_pipeline_run(m, glow_pipeline_parse(s->ctx, s->text), &options) == GLOW_OK)
+    return m;
+  glow_module_destroy(m);
+  return NULL;
+}
+
+/* 1 right, 0 wrong, -1 not to be had. */
+static int try_rewrites(Search *s, uint64_t count, GlowModule **m) {
+  *m = rewritten(s, count);
+  return *m ? is_right(s, *m) : -1;
+}
+
+/* Narrows to one rewrite: `before` then has those in front of it, *after also that one. 0: it is
+ * not in a rewrite that the pass counts. */
+static uint64_t find_rewrite(Search *s, GlowModule **after) {
+  uint64_t good = 0, bad = s->rewrites;
+  const char *last = s->last;
+  GlowModule *low = NULL;
+  *after = NULL;
+  if (try_rewrites(s, 0, &low) != 1 || try_rewrites(s, bad, after) != 0) {
+    replace(&low, NULL);
+    replace(after, NULL);
+    s->last = NULL;
+    return 0;
+  }
+  if (s->last)
+    last = s->last;
+  while (bad - good > 1) {
+    uint64_t middle = good + (bad - good) / 2;
+    GlowModule *m;
+    int right = try_rewrites(s, middle, &m);
+    if (right == 1) {
+      good = middle;
+      replace(&low, m);
+    } else if (right == 0) {
+      bad = middle;
+      last = s->last;
+      replace(after, m);
+    } else {
+      break;
+    }
+  }
+  replace(&s->before, low);
+  s->last = last;
+  return bad;
+}
+
+/* ---- What was found -------------------------------------------------------------------------- */
+
+static void print_text(GlowText *t) {
+  fwrite(t->data, 1, t->size, stdout);
+  t->size = 0;
+}
+
+static void print_entry(const Search *s, const char *what, const GlowRecordEntry *e,
+                        const GlowRecordEntry *was) {
+  GlowText t;
+  GlowDefer release;
+  glow_text_init(&t, s->ctx);
+  glow_defer_push(s->ctx, &release, glow_text_release_fn, &t);
+  glow_text_printf(&t, "%s: ", what);
+  if (e->node) {
+    const GlowOpDesc *d = glow_node_desc(e->node);
+    bool instr = glow_node_is_instr(e->node);
+    GlowLoc loc = glow_node_loc(e->node);
+    glow_text_printf(&t, "'%s' of %s", e->name ? e->name : "_", instr ? d->instr : d->node);
+    const GlowOrigin *o = e->node->origin;
+    if (o && o->name)
+      glow_text_printf(&t, ", loc(\"%s\":\"%s\")", o->file, o->name);
+    else if (loc.file && loc.line)
+      glow_text_printf(&t, ", %s:%u:%u", loc.file, loc.line, loc.col);
+  } else {
+    glow_text_printf(&t, "output '%s'", e->name);
+  }
+  glow_text_puts(&t, "\n  ");
+  GlowCompare c =
+      glow_tensor_compare(s->ctx, e->tensor, was->tensor, s->bisect->rtol, s->bisect->atol);
+  glow_compare_print(&t, e->name ? e->name : "_", was->tensor, &c);
+  print_text(&t);
+  glow_defer_pop(s->ctx, &release, true);
+}
+
+/* The first value that the run of `before` lacks. */
+static void print_first(const Search *s, const GlowRecord *before, const GlowRecord *after) {
+  const GlowNumericBisect *b = s->bisect;
+  bool exact = !s->pass || s->pass->cls == GLOW_PASS_EXACT;
+  const GlowRecordEntry *was = NULL;
+  const GlowRecordEntry *e = glow_record_first(before, after, exact, b->rtol, b->atol, &was);
+  if (e)
+    print_entry(s, "node", e, was);
+  else
+    printf("node: none that both runs have differs\n");
+}
+
+static void compare_runs(const Search *s, const GlowModule *before, const GlowModule *after,
+                         GlowBackendFn first, GlowBackendFn second) {
+  GlowRecord a, b;
+  const GlowBindings *inputs = &s->bisect->session->inputs;
+  bool ok = glow_record_begin(&a, before, s->entry, inputs, first, true);
+  ok &= glow_record_begin(&b, after, s->entry, inputs, second, true);
+  if (ok)
+    print_first(s, &a, &b);
+  glow_record_end(&b);
+  glow_record_end(&a);
+}
+
+static bool write_reduced(Search *s, GlowModule *whole) {
+  GlowFault fault = {s->bisect, s->text, s->entry, s->fails};
+  if (!s->bisect->reduced)
+    return true;
+  GlowModule *m = glow_module_clone(glow_fault_shows(&fault, s->before) ? s->before : whole);
+  bool ok = glow_fault_write(&fault, &m);
+  glow_module_destroy(m);
+  return ok;
+}
+
+static bool report_pass(Search *s, const GlowModule *wrong) {
+  GlowModule *whole = glow_module_clone(s->before), *after = NULL;
+  bool fails = s->fails;
+  printf("pass: %s%s%s, run %" PRIu32 "\n", s->text, s->function ? " on @" : "",
+         s->function ? s->function : "", s->number);
+  if (fails)
+    printf("outputs: none; the module cannot be run behind it\n");
+  print_text(&s->report);
+  uint64_t rewrite = s->rewrites ? find_rewrite(s, &after) : 0;
+  if (rewrite)
+    printf("rewrite: %" PRIu64 " of %" PRIu64 "%s%s\n", rewrite, s->rewrites, s->last ? ": " : "",
+           s->last ? s->last : "");
+  else
+    printf("rewrite: not to be narrowed; it made %" PRIu64 "\n", s->rewrites);
+  s->fails = fails;
+  if (!fails)
+    compare_runs(s, s->before, after ? after : wrong, glow_interp_run, glow_interp_run);
+  bool ok = write_reduced(s, whole);
+  replace(&after, NULL);
+  glow_module_destroy(whole);
+  return ok;
+}
+
+/* ---- Backends -------------------------------------------------------------------------------- */
+
+static bool is_program(const Search *s, const GlowModule *m) {
+  const GlowFunction *f = glow_module_function(m, s->entry);
+  if (f && f->kind == GLOW_PROGRAM)
+    return true;
+  glow_error(s->ctx, here(s), "--backends: '@%s' is a graph behind the passes, and backends run "
+                              "programs; add irgen, or give -O2",
+             s->entry);
+  return false;
+}
+
+static GlowStatus compare_backends(Search *s, bool *found) {
+  const GlowNumericBisect *b = s->bisect;
+  GlowModule *m = b->session->module;
+  if (!is_program(s, m))
+    return GLOW_BAD_USAGE;
+  GlowRecord first, second;
+  GlowBindings *inputs = &b->session->inputs;
+  bool ok = glow_record_begin(&first, m, s->entry, inputs, b->backends[0]->run, false);
+  ok = glow_record_begin(&second, m, s->entry, inputs, b->backends[1]->run, false) && ok;
+  *found = ok && !glow_outputs_agree(s->ctx, &second.outputs, &first.outputs, b, &s->report);
+  glow_record_end(&second);
+  glow_record_end(&first);
+  if (!ok)
+    return GLOW_BAD_INPUT;
+  if (!*found)
+    return GLOW_OK;
+  printf("backends: %s and %s\n", b->backends[0]->name, b->backends[1]->name);
+  print_text(&s->report);
+  compare_runs(s, m, m, b->backends[0]->run, b->backends[1]->run);
+  replace(&s->before, glow_module_clone(m));
+  return write_reduced(s, m) ? GLOW_OK : GLOW_IO;
+}
+
+/* ---- The whole search ------------------------------------------------------------------------ */
+
+static bool begin(Search *s) {
+  const GlowNumericBisect *b = s->bisect;
+  GlowRecord r;
+  bool ok = glow_record_begin(&r, b->session->module, s->entry, &b->session->inputs, glow_interp_run,
+                              false);
+  s->want = b->reference;
+  if (ok && b->reference.count &&
+      !glow_outputs_agree(s->ctx, &r.outputs, &b->reference, b, &s->report)) {
+    glow_error(s->ctx, here(s), "the outputs differ from --reference before the first pass");
+    print_text(&s->report);
+    ok = false;
+  }
+  if (ok && !b->reference.count && !r.outputs.count) {
+    glow_error(s->ctx, here(s), "'@%s' has no outputs to compare", s->entry);
+    ok = false;
+  }
+  for (uint32_t i = 0; ok && !b->reference.count && i < r.outputs.count; ++i) {
+    GlowBinding copy = {r.outputs.data[i].name, r.outputs.data[i].tensor};
+    glow_vec_push(s->ctx->arena, &s->want, copy);
+    r.outputs.data[i].tensor = NULL;
+  }
+  glow_record_end(&r);
+  return ok;
+}
+
+static GlowStatus search_passes(Search *s, bool *found) {
+  const GlowNumericBisect *b = s->bisect;
+  GlowRunnerOptions options = {.exact = b->exact, .observe = after_pass, .observer = s};
+  s->before = glow_module_clone(b->session->module);
+  GlowStatus status = glow_pipeline_run(b->session->module, b->pipeline, &options);
+  if (s->broken) {
+    glow_error(s->ctx, here(s), "pass '%s' failed: nothing is left to compare", s->pass->name);
+    return GLOW_BAD_INPUT;
+  }
+  *found = s->pass != NULL;
+  if (s->pass)
+    return report_pass(s, b->session->module) ? GLOW_OK : GLOW_IO;
+  return status;
+}
+
+static GlowStatus search(Search *s, bool *found) {
+  const GlowNumericBisect *b = s->bisect;
+  if (b->backends[0]) {
+    GlowRunnerOptions options = {.verify_each = true, .exact = b->exact};
+    GlowStatus status = glow_pipeline_run(b->session->module, b->pipeline, &options);
+    return status == GLOW_OK ? compare_backends(s, found) : status;
+  }
+  return begin(s) ? search_passes(s, found) : GLOW_BAD_INPUT;
+}
+
+static void release(void *arg) {
+  Search *s = arg;
+  replace(&s->before, NULL);
+  glow_text_release(&s->report);
+  for (uint32_t i = 0; i < s->want.count && !s->bisect->reference.count; ++i)
+    glow_tensor_free(s->want.data[i].tensor);
+}
+
+GlowStatus glow_bisect_numeric(const GlowNumericBisect *b, bool *found) {
+  GlowContext *ctx = b->session->ctx;
+  Search s = {.bisect = b, .ctx = ctx, .entry = b->session->entry->name};
+  GlowDefer defer;
+  *found = false;
+  glow_text_init(&s.report, ctx);
+  glow_defer_push(ctx, &defer, release, &s);
+  GlowStatus status = search(&s, found);
+  glow_defer_pop(ctx, &defer, true);
+  return status;
+}

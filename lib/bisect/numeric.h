@@ -1,0 +1,45 @@
+/* Numerical bisection: the pass after which a model computes something else, in it the rewrite, the
+ * node whose value differs first, and a small module that shows it.
+ *
+ * After each pass that changed something the module is run on the same inputs, graphs by the graph
+ * walker and programs by the program interpreter, so that no pass judges itself. */
+#ifndef GLOW_BISECT_NUMERIC_H
+#define GLOW_BISECT_NUMERIC_H
+
+#include "backend/backend.h"
+
+typedef struct GlowNumericBisect {
+  GlowSession *session; /* loaded, its inputs added and bound; passes change the module */
+  const GlowPipeline *pipeline;
+  bool exact;
+  /* What outputs should be (by name); none: what the module gives before the first pass. */
+  GlowBindings reference;
+  double rtol, atol;
+  /* Compare these two on the module that the pipeline makes, instead of pass by pass; or NULL. */
+  const GlowBackend *backends[2];
+  const char *reduced; /* write a test to this file, and its inputs beside it; NULL: do not */
+  bool verbose;        /* a line on stderr for each pass that changed something */
+} GlowNumericBisect;
+
+/* Prints what was found to stdout. *found: something differs. BAD_INPUT or IO after a diagnostic. */
+GlowStatus glow_bisect_numeric(const GlowNumericBisect *b, bool *found);
+
+/* What shows the fault: a pass, or with NULL the two backends, on a module. */
+typedef struct GlowFault {
+  const GlowNumericBisect *bisect;
+  const char *pass; /* as text of a pipeline: "fold-bn<k=v>" */
+  GlowStr entry;
+  bool fails; /* the module cannot be run at all behind the pass */
+} GlowFault;
+
+/* Reduces *m, which the fault must show on, and writes the test. False after a diagnostic; a module
+ * that does not show it is one. */
+bool glow_fault_write(const GlowFault *fault, GlowModule **m);
+/* Whether the fault shows on a module, with inputs as glow_fault_write uses them. */
+bool glow_fault_shows(const GlowFault *fault, const GlowModule *m);
+
+/* Whether every output of `want` is in `got` within the tolerance; prints each that is not. */
+bool glow_outputs_agree(GlowContext *ctx, const GlowBindings *got, const GlowBindings *want,
+                        const GlowNumericBisect *b, GlowText *report);
+
+#endif
