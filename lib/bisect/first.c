@@ -15,7 +15,8 @@ typedef struct Pairs {
 } Pairs;
 
 static bool same_shape(const GlowTensor *a, const GlowTensor *b) {
-  return a && b && a->type->kind == b->type->kind && glow_tensor_elements(a) == glow_tensor_elements(b);
+  return a && b && a->type->kind == b->type->kind &&
+         glow_tensor_elements(a) == glow_tensor_elements(b);
 }
 
 /* ---- Places ---------------------------------------------------------------------------------- */
@@ -77,7 +78,8 @@ static bool is_close(const Pairs *p, const GlowRecordEntry *e, const GlowRecordE
 static const GlowRecordEntry *counterpart(const Pairs *p, uint32_t k, bool slight) {
   const GlowRecordEntry *e = &p->after->entries.data[k];
   const GlowRecordEntry *name = by_name(p, e), *place = NULL;
-  if (p->place[k] != UINT32_MAX && same_shape(p->before->entries.data[p->place[k]].tensor, e->tensor))
+  if (p->place[k] != UINT32_MAX &&
+      same_shape(p->before->entries.data[p->place[k]].tensor, e->tensor))
     place = &p->before->entries.data[p->place[k]];
   const GlowRecordEntry *was = place ? place : name;
   if (!was)

@@ -97,11 +97,11 @@ static GlowVerdict interesting(void *user, const GlowCandidate *c) {
 /* ---- The test -------------------------------------------------------------------------------- */
 
 /* "dir/t.gg" and "x/0": "dir/t.x_0.npy". */
-static const char *input_path(GlowContext *ctx, const char *reduced, GlowStr name, const char *ext) {
+static const char *input_path(GlowContext *ctx, const char *reduced, GlowStr name,
+                              const char *ext) {
   const char *dot = strrchr(glow_path_base(reduced), '.');
   size_t stem = dot ? (size_t)(dot - reduced) : strlen(reduced);
-  char *path =
-      glow_arena_printf(ctx->arena, "%.*s.%s.%s", (int)stem, reduced, name, ext);
+  char *path = glow_arena_printf(ctx->arena, "%.*s.%s.%s", (int)stem, reduced, name, ext);
   static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-";
   for (char *c = path + stem; *c; ++c)
     if (!strchr(plain, *c))

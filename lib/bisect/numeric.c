@@ -16,8 +16,8 @@ typedef struct Search {
   GlowText report; /* about outputs that differ */
   /* The run of a pass that is wrong; pass NULL: none is. */
   const GlowPass *pass;
-  const char *text; /* "fold-bn<k=v>" */
-  GlowStr function; /* NULL: the module */
+  const char *text;         /* "fold-bn<k=v>" */
+  GlowStr function;         /* NULL: the module */
   uint32_t number, ordinal; /* of all runs; of this pass, since `before` */
   uint64_t rewrites;
   const char *last; /* what its last rewrite said, or NULL */
@@ -59,7 +59,8 @@ bool glow_outputs_agree(GlowContext *ctx, const GlowBindings *got, const GlowBin
 static bool is_right(Search *s, const GlowModule *m) {
   GlowRecord r;
   s->report.size = 0;
-  s->fails = !glow_record_begin(&r, m, s->entry, &s->bisect->session->inputs, glow_interp_run, false);
+  s->fails =
+      !glow_record_begin(&r, m, s->entry, &s->bisect->session->inputs, glow_interp_run, false);
   bool right = !s->fails && glow_outputs_agree(s->ctx, &r.outputs, &s->want, s->bisect, &s->report);
   glow_record_end(&r);
   return right;
@@ -287,8 +288,9 @@ static bool is_program(const Search *s, const GlowModule *m) {
   const GlowFunction *f = glow_module_function(m, s->entry);
   if (f && f->kind == GLOW_PROGRAM)
     return true;
-  glow_error(s->ctx, here(s), "--backends: '@%s' is a graph behind the passes, and backends run "
-                              "programs; add irgen, or give -O2",
+  glow_error(s->ctx, here(s),
+             "--backends: '@%s' is a graph behind the passes, and backends run "
+             "programs; add irgen, or give -O2",
              s->entry);
   return false;
 }
@@ -321,8 +323,8 @@ static GlowStatus compare_backends(Search *s, bool *found) {
 static bool begin(Search *s) {
   const GlowNumericBisect *b = s->bisect;
   GlowRecord r;
-  bool ok = glow_record_begin(&r, b->session->module, s->entry, &b->session->inputs, glow_interp_run,
-                              false);
+  bool ok = glow_record_begin(&r, b->session->module, s->entry, &b->session->inputs,
+                              glow_interp_run, false);
   s->want = b->reference;
   if (ok && b->reference.count &&
       !glow_outputs_agree(s->ctx, &r.outputs, &b->reference, b, &s->report)) {

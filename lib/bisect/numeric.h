@@ -21,7 +21,8 @@ typedef struct GlowNumericBisect {
   bool verbose;        /* a line on stderr for each pass that changed something */
 } GlowNumericBisect;
 
-/* Prints what was found to stdout. *found: something differs. BAD_INPUT or IO after a diagnostic. */
+/* Prints what was found to stdout. *found: something differs. BAD_INPUT or IO after a diagnostic.
+ */
 GlowStatus glow_bisect_numeric(const GlowNumericBisect *b, bool *found);
 
 /* What shows the fault: a pass, or with NULL the two backends, on a module. */

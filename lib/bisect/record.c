@@ -107,8 +107,8 @@ static void keep(GlowRecord *r, const Probes *p, GlowBindings *all, bool values)
   }
 }
 
-bool glow_record_begin(GlowRecord *r, const GlowModule *m, GlowStr entry, const GlowBindings *inputs,
-                       GlowBackendFn backend, bool values) {
+bool glow_record_begin(GlowRecord *r, const GlowModule *m, GlowStr entry,
+                       const GlowBindings *inputs, GlowBackendFn backend, bool values) {
   *r = (GlowRecord){.ctx = m->ctx, .arena = glow_arena_create(m->ctx)};
   glow_defer_push(m->ctx, &r->release, release, r);
   r->counts = glow_map_create(r->arena);

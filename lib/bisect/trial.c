@@ -113,8 +113,8 @@ static GlowTrial judge(GlowContext *ctx, const GlowBisectCommand *c, GlowProcess
   t.how = glow_str_printf(ctx, "exit status %d", code);
   t.judgement = code == 0 ? GLOW_GOOD : code == 125 ? GLOW_UNJUDGED : GLOW_BAD;
   if (code == 126 || code == 127) {
-    glow_error(ctx, here(ctx), "exit status %d: with this a shell says that it cannot run a command",
-               code);
+    glow_error(ctx, here(ctx),
+               "exit status %d: with this a shell says that it cannot run a command", code);
     t.judgement = GLOW_NO_TRIAL;
   }
   return t;
@@ -129,7 +129,8 @@ static GlowTrial run_into(GlowContext *ctx, const GlowBisectCommand *c, const ch
     code = glow_process_start(&process, argv, fileno(file), c->timeout);
   if (code != 0) {
     char buf[128];
-    glow_error(ctx, glow_loc_file(ctx, argv[0]), "cannot run: %s", strerror_r(code, buf, sizeof buf));
+    glow_error(ctx, glow_loc_file(ctx, argv[0]), "cannot run: %s",
+               strerror_r(code, buf, sizeof buf));
     return (GlowTrial){.judgement = GLOW_NO_TRIAL};
   }
   GlowProcessEnd end = glow_process_wait(&process, NULL, NULL, &code);

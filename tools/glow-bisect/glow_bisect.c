@@ -225,14 +225,14 @@ static GlowStatus run(GlowContext *ctx, int argc, char **argv) {
   while (own < argc && strcmp(argv[own], "--") != 0)
     ++own;
   bool commands = own < argc;
-  GlowCommand command = {.name = "glow-bisect",
-                         .overview =
-                             "finds the pass, and in it the rewrite, that breaks a command or a model",
-                         .usage = "[options] MODEL | [options] -- COMMAND [ARG]...",
-                         .options = options,
-                         .noptions = sizeof options / sizeof *options,
-                         .user = &b,
-                         .max_positional = commands ? 0 : 1};
+  GlowCommand command = {
+      .name = "glow-bisect",
+      .overview = "finds the pass, and in it the rewrite, that breaks a command or a model",
+      .usage = "[options] MODEL | [options] -- COMMAND [ARG]...",
+      .options = options,
+      .noptions = sizeof options / sizeof *options,
+      .user = &b,
+      .max_positional = commands ? 0 : 1};
   GlowStrList files;
   bool exit_now;
   GlowStatus status = glow_cmdline_parse(ctx, &command, own, argv, &files, &exit_now);
