@@ -1,8 +1,9 @@
 /* The first value that two runs do not share.
  *
- * A value is the same if the other run has its bits anywhere: passes rename, move and merge. One
- * that is not is compared with its counterpart, the value of the same name, or in two programs also
- * the one at the same place; values that have none are new, and nothing can be said of them. */
+ * A value is compared with its counterpart: the one of the same name, or in two programs the one at
+ * the same place. Where buffers are concerned it is also the same if the other run has its bits
+ * anywhere, since passes over programs rename, move and merge. Values without a counterpart are
+ * new, and nothing can be said of them. */
 #include "bisect/record.h"
 
 enum { LOOK_AHEAD = 64 };
@@ -55,9 +56,14 @@ static void find_places(Pairs *p) {
 
 static const void *hash_key(uint64_t hash) { return (const void *)(uintptr_t)(hash | 1); }
 
-static bool has_bits(const Pairs *p, const GlowRecordEntry *e) {
+/* Whether a value that differs from its counterpart is that of another. In graphs a name means the
+ * same before and behind a pass, so there it is that of its counterpart or wrong. */
+static bool is_elsewhere(const Pairs *p, const GlowRecordEntry *e, const GlowRecordEntry *was) {
+  if (glow_tensor_same_bits(was->tensor, e->tensor))
+    return true;
   const GlowRecordEntry *other = glow_map_get(p->by_hash, hash_key(e->hash));
-  return other && same_shape(other->tensor, e->tensor) && other->hash == e->hash;
+  bool graphs = !p->before->program && !p->after->program;
+  return !graphs && other && same_shape(other->tensor, e->tensor) && other->hash == e->hash;
 }
 
 static const GlowRecordEntry *by_name(const Pairs *p, const GlowRecordEntry *e) {
@@ -91,10 +97,10 @@ static const GlowRecordEntry *counterpart(const Pairs *p, uint32_t k, bool sligh
 static const GlowRecordEntry *find(const Pairs *p, bool slight, const GlowRecordEntry **was) {
   for (uint32_t k = 0; k < p->after->entries.count; ++k) {
     const GlowRecordEntry *e = &p->after->entries.data[k];
-    if (!e->tensor || has_bits(p, e))
+    if (!e->tensor)
       continue;
     *was = counterpart(p, k, slight);
-    if (*was)
+    if (*was && !is_elsewhere(p, e, *was))
       return e;
   }
   return NULL;

@@ -200,6 +200,22 @@ static void progress(void *user, const GlowReduceStep *step) {
     fprintf(stderr, "glow-bisect: reduced by %s: %u nodes\n", step->strategy, step->size.nodes);
 }
 
+static bool count_node(GlowNode *n, void *arg) {
+  bool memory = n->op == GLOW_OP_ALLOC || n->op == GLOW_OP_DEALLOC || n->op == GLOW_OP_TENSORVIEW;
+  if (!memory && !n->block->scalar && !GLOW_HAS(glow_node_desc(n), TERMINATOR))
+    ++*(uint32_t *)arg;
+  return true;
+}
+
+/* Nodes and instructions; not those of epilogues, nor those that only name memory. */
+static uint32_t count_nodes(const GlowModule *m) {
+  uint32_t count = 0;
+  for (GlowFunction *f = m->first_function; f; f = f->next)
+    if (f->body)
+      glow_block_walk(f->body, count_node, &count);
+  return count;
+}
+
 bool glow_fault_write(const GlowFault *fault, GlowModule **m) {
   GlowContext *ctx = (*m)->ctx;
   GlowFault f = *fault;
@@ -211,6 +227,6 @@ bool glow_fault_write(const GlowFault *fault, GlowModule **m) {
   }
   if (!write_test(fault, *m))
     return false;
-  printf("reduced: %s, %u nodes\n", fault->bisect->reduced, glow_module_size(*m).nodes);
+  printf("reduced: %s, %u nodes\n", fault->bisect->reduced, count_nodes(*m));
   return true;
 }

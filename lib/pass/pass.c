@@ -19,6 +19,9 @@ enum {
 #define PASS(name, fn, level, cls, needs, options, doc)                                            \
   static const GlowPassOption options_of_##fn[] = {options{NULL, NULL, NULL}};
 #include "pass/passes.def"
+#ifdef GLOW_EXTRA_PASSES
+#include GLOW_EXTRA_PASSES
+#endif
 #undef PASS
 
 /* The class of a row and its bound: BOUNDED(k, c) in the table is c = k * K + c. */
@@ -27,6 +30,9 @@ const GlowPass glow_passes[] = {
 #define PASS(name, fn, level, cls, needs, options, doc)                                            \
   {name, GLOW_PASS_##level, GLOW_PASS_##cls, .run = glow_pass_##fn, doc, needs, options_of_##fn},
 #include "pass/passes.def"
+#ifdef GLOW_EXTRA_PASSES
+#include GLOW_EXTRA_PASSES
+#endif
 #undef PASS
 };
 const uint32_t glow_npasses = sizeof glow_passes / sizeof *glow_passes;

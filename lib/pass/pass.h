@@ -61,8 +61,12 @@ typedef struct GlowPass {
   const GlowPassOption *options; /* ends with an entry without name */
 } GlowPass;
 
+/* A build for tests may have rows of its own: GLOW_EXTRA_PASSES is their file. */
 #define PASS(name, function, ...) bool glow_pass_##function(GlowPassRun *run);
 #include "pass/passes.def"
+#ifdef GLOW_EXTRA_PASSES
+#include GLOW_EXTRA_PASSES
+#endif
 #undef PASS
 
 extern const GlowPass glow_passes[];
