@@ -5,6 +5,9 @@ static const GlowBackend backends[] = {
 #define BACKEND(name, function, level, primitives, about)                                          \
   {#name, function, level, primitives, about},
 #include "backend/backends.def"
+#ifdef GLOW_EXTRA_BACKENDS
+#include GLOW_EXTRA_BACKENDS
+#endif
 #undef BACKEND
 };
 

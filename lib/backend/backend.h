@@ -13,11 +13,15 @@ typedef struct GlowBackend {
   const char *about;
 } GlowBackend;
 
-/* The function of each row of backends.def. */
+/* The function of each row of backends.def. A build for tests may have rows of its own:
+ * GLOW_EXTRA_BACKENDS is their file. */
 #define BACKEND(name, function, level, primitives, about)                                          \
   GlowStatus function(GlowFunction *f, const GlowBindings *inputs, GlowBindings *outputs,          \
                       const GlowRunOptions *options);
 #include "backend/backends.def"
+#ifdef GLOW_EXTRA_BACKENDS
+#include GLOW_EXTRA_BACKENDS
+#endif
 #undef BACKEND
 
 /* The backend called `name`; NULL after a diagnostic that lists them. */

@@ -10,8 +10,6 @@
 
 /* ---- Whether it shows ------------------------------------------------------------------------ */
 
-static void ignore(void *user, const GlowDiagnostic *d) { (void)user, (void)d; }
-
 typedef struct Showing {
   const GlowFault *fault;
   const GlowModule *module;
@@ -74,17 +72,11 @@ static void try_module(GlowContext *ctx, void *arg) {
 
 bool glow_fault_shows(const GlowFault *fault, const GlowModule *m) {
   GlowContext *ctx = m->ctx;
-  GlowDiagnosticFn fn = ctx->diagnostic_fn;
-  void *user = ctx->diagnostic_user;
-  unsigned errors = ctx->errors, limit = ctx->error_limit;
   Showing w = {fault, m, false};
-  glow_context_set_diagnostic_fn(ctx, ignore, NULL);
-  ctx->error_limit = 0;
+  GlowSilence silence;
+  glow_silence_begin(ctx, &silence);
   GlowStatus status = glow_protect(ctx, try_module, &w);
-  glow_context_set_diagnostic_fn(ctx, fn, user);
-  ctx->errors = errors;
-  ctx->error_limit = limit;
-  ctx->too_many_errors = false;
+  glow_silence_end(&silence);
   if (status == GLOW_NO_MEMORY)
     glow_throw(ctx, status);
   return status == GLOW_OK && w.shows;

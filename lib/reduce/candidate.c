@@ -10,30 +10,6 @@ static void ignore(void *user, const GlowDiagnostic *d) {
   (void)d;
 }
 
-/* The part of a context that diagnostics change. */
-typedef struct Silence {
-  GlowContext *ctx;
-  GlowDiagnosticFn fn;
-  unsigned errors, limit;
-  bool too_many;
-} Silence;
-
-static Silence silence_begin(GlowContext *ctx) {
-  Silence s = {ctx, ctx->diagnostic_fn, ctx->errors, ctx->error_limit, ctx->too_many_errors};
-  ctx->diagnostic_fn = ignore;
-  ctx->error_limit = 0;
-  ctx->too_many_errors = false;
-  return s;
-}
-
-static void silence_end(void *silence) {
-  Silence *s = silence;
-  s->ctx->diagnostic_fn = s->fn;
-  s->ctx->errors = s->errors;
-  s->ctx->error_limit = s->limit;
-  s->ctx->too_many_errors = s->too_many;
-}
-
 typedef struct Making {
   GlowModule *from, *made;
   const GlowStrategy *strategy;
@@ -57,11 +33,10 @@ static void make(GlowContext *ctx, void *arg) {
 /* True if there is a valid module. Only exhausted memory goes on to the caller. */
 static bool run(Making *k) {
   GlowContext *ctx = k->from->ctx;
-  Silence s = silence_begin(ctx);
-  GlowDefer restore;
-  glow_defer_push(ctx, &restore, silence_end, &s);
+  GlowSilence silence;
+  glow_silence_begin(ctx, &silence);
   GlowStatus status = glow_protect(ctx, make, k);
-  glow_defer_pop(ctx, &restore, true);
+  glow_silence_end(&silence);
   if (status == GLOW_NO_MEMORY)
     glow_throw(ctx, status);
   return status == GLOW_OK && k->ok;

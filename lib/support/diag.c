@@ -192,3 +192,34 @@ void glow_diag_print(GlowContext *ctx, const GlowDiagnostic *d) {
   fwrite(t.data, 1, t.size, stderr);
   glow_defer_pop(ctx, &release, true);
 }
+
+/* ---- Silence --------------------------------------------------------------------------------- */
+
+static void ignore(void *user, const GlowDiagnostic *d) {
+  (void)user;
+  (void)d;
+}
+
+static void speak(void *silence) {
+  const GlowSilence *s = silence;
+  s->ctx->diagnostic_fn = s->fn;
+  s->ctx->diagnostic_user = s->user;
+  s->ctx->errors = s->errors;
+  s->ctx->error_limit = s->limit;
+  s->ctx->too_many_errors = s->too_many;
+}
+
+void glow_silence_begin(GlowContext *ctx, GlowSilence *s) {
+  *s = (GlowSilence){.ctx = ctx,
+                     .fn = ctx->diagnostic_fn,
+                     .user = ctx->diagnostic_user,
+                     .errors = ctx->errors,
+                     .limit = ctx->error_limit,
+                     .too_many = ctx->too_many_errors};
+  ctx->diagnostic_fn = ignore;
+  ctx->error_limit = 0;
+  ctx->too_many_errors = false;
+  glow_defer_push(ctx, &s->restore, speak, s);
+}
+
+void glow_silence_end(GlowSilence *s) { glow_defer_pop(s->ctx, &s->restore, true); }

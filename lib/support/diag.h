@@ -29,6 +29,18 @@ void glow_diag(GlowContext *ctx, GlowSeverity severity, GlowLoc loc, const char 
 #define GLOW_NOWHERE ((GlowLoc){0})
 GlowLoc glow_loc_file(GlowContext *ctx, const char *file);
 
+/* From begin to end what is reported is dropped, and not counted; a throw ends it too. */
+typedef struct GlowSilence {
+  GlowContext *ctx;
+  GlowDiagnosticFn fn;
+  void *user;
+  unsigned errors, limit;
+  bool too_many;
+  GlowDefer restore;
+} GlowSilence;
+void glow_silence_begin(GlowContext *ctx, GlowSilence *s);
+void glow_silence_end(GlowSilence *s);
+
 /* The default sink: prints to stderr with a caret line when the source is known. */
 void glow_diag_print(GlowContext *ctx, const GlowDiagnostic *d);
 

@@ -247,23 +247,6 @@ GlowStatus glow_interp_run(GlowFunction *f, const GlowBindings *inputs, GlowBind
 
 /* ---- Single nodes ---------------------------------------------------------------------------- */
 
-typedef struct Silence {
-  GlowContext *ctx;
-  GlowDiagnosticFn fn;
-  void *user;
-  unsigned errors;
-  bool too_many;
-} Silence;
-
-static void ignore(void *user, const GlowDiagnostic *d) { (void)user, (void)d; }
-static void speak(void *arg) {
-  Silence *s = arg;
-  s->ctx->diagnostic_fn = s->fn;
-  s->ctx->diagnostic_user = s->user;
-  s->ctx->errors = s->errors;
-  s->ctx->too_many_errors = s->too_many;
-}
-
 static bool eval_node(GlowNode *n, const GlowTensor *const *operands, GlowTensor **results) {
   GlowModule *m = n->block->module;
   GlowContext *ctx = m->ctx;
@@ -294,13 +277,11 @@ bool glow_interp_eval_node(GlowNode *n, const GlowTensor *const *operands, GlowT
   GlowContext *ctx = n->block->module->ctx;
   if (!GLOW_HAS(glow_node_desc(n), PURE) || n->nregions)
     return false;
-  Silence s = {ctx, ctx->diagnostic_fn, ctx->diagnostic_user, ctx->errors, ctx->too_many_errors};
-  GlowDefer release;
+  GlowSilence silence;
   if (!quiet)
     return eval_node(n, operands, results);
-  glow_context_set_diagnostic_fn(ctx, ignore, NULL);
-  glow_defer_push(ctx, &release, speak, &s);
+  glow_silence_begin(ctx, &silence);
   bool ok = eval_node(n, operands, results);
-  glow_defer_pop(ctx, &release, true);
+  glow_silence_end(&silence);
   return ok;
 }
