@@ -21,6 +21,7 @@ typedef struct Search {
   uint32_t number, ordinal; /* of all runs; of this pass, since `before` */
   uint64_t rewrites;
   const char *last; /* what its last rewrite said, or NULL */
+  GlowStr node;     /* the first value that differs; NULL: an output, or none */
   bool fails;       /* the module cannot be run behind it */
   bool broken;      /* it failed itself, or what it left does not verify; reported */
 } Search;
@@ -226,18 +227,19 @@ static void print_entry(const Search *s, const char *what, const GlowRecordEntry
 }
 
 /* The first value that the run of `before` lacks. */
-static void print_first(const Search *s, const GlowRecord *before, const GlowRecord *after) {
+static void print_first(Search *s, const GlowRecord *before, const GlowRecord *after) {
   const GlowNumericBisect *b = s->bisect;
   bool exact = !s->pass || s->pass->cls == GLOW_PASS_EXACT;
   const GlowRecordEntry *was = NULL;
   const GlowRecordEntry *e = glow_record_first(before, after, exact, b->rtol, b->atol, &was);
+  s->node = e && e->node ? e->name : NULL;
   if (e)
     print_entry(s, "node", e, was);
   else
     printf("node: none that both runs have differs\n");
 }
 
-static void compare_runs(const Search *s, const GlowModule *before, const GlowModule *after,
+static void compare_runs(Search *s, const GlowModule *before, const GlowModule *after,
                          GlowBackendFn first, GlowBackendFn second) {
   GlowRecord a, b;
   const GlowBindings *inputs = &s->bisect->session->inputs;
@@ -253,7 +255,9 @@ static bool write_reduced(Search *s, GlowModule *whole) {
   GlowFault fault = {s->bisect, s->text, s->entry, s->fails};
   if (!s->bisect->reduced)
     return true;
-  GlowModule *m = glow_module_clone(glow_fault_shows(&fault, s->before) ? s->before : whole);
+  GlowModule *m = glow_fault_cut(&fault, s->before, s->node);
+  if (!m)
+    m = glow_module_clone(glow_fault_shows(&fault, s->before) ? s->before : whole);
   bool ok = glow_fault_write(&fault, &m);
   glow_module_destroy(m);
   return ok;

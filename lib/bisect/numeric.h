@@ -39,6 +39,10 @@ bool glow_fault_write(const GlowFault *fault, GlowModule **m);
 /* Whether the fault shows on a module, with inputs as glow_fault_write uses them. */
 bool glow_fault_shows(const GlowFault *fault, const GlowModule *m);
 
+/* The smallest part of a graph around one value on which the fault shows, with random numbers for
+ * what is cut off. NULL if there is none, or m is a program. */
+GlowModule *glow_fault_cut(const GlowFault *fault, const GlowModule *m, GlowStr node);
+
 /* Whether every output of `want` is in `got` within the tolerance; prints each that is not. */
 bool glow_outputs_agree(GlowContext *ctx, const GlowBindings *got, const GlowBindings *want,
                         const GlowNumericBisect *b, GlowText *report);
