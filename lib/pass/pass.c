@@ -136,9 +136,11 @@ static void remark(GlowPassRun *run, const GlowNode *n, GlowLoc loc, bool rewrit
   glow_defer_pop(run->ctx, &release, true);
 }
 
-void glow_pass_check_limit(const GlowPassRun *run) {
-  if (run->changes >= run->limit && !run->in_batch)
-    glow_throw(run->ctx, GLOW_OK); /* to the runner */
+void glow_pass_check_limit(GlowPassRun *run) {
+  if (run->changes < run->limit || run->in_batch)
+    return;
+  run->stopped = true;
+  glow_throw(run->ctx, GLOW_OK); /* to the runner */
 }
 
 void glow_pass_begin_batch(GlowPassRun *run) {
@@ -151,6 +153,7 @@ void glow_pass_end_batch(GlowPassRun *run) { run->in_batch = false; }
 void glow_pass_changed(GlowPassRun *run, const GlowNode *n, const char *format, ...) {
   glow_pass_check_limit(run);
   ++run->changes;
+  run->settled = run->module->next_id;
   run->last = NULL;
   if (!format)
     return;

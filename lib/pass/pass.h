@@ -92,6 +92,8 @@ struct GlowPassRun {
   uint64_t changes; /* rewrites made: glow_pass_changed */
   uint64_t limit;   /* rewrites that are allowed: -bisect-limit=N:R */
   bool in_batch;
+  bool stopped;                 /* the limit ended the pass */
+  uint32_t settled;             /* the module's next id when the last rewrite was counted */
   bool keeps_last;              /* somebody asks for `last` */
   const char *last;             /* what the last rewrite said; in `arena`, NULL: nothing */
   bool exact;                   /* -exact: leave out bounded rewrites */
@@ -110,7 +112,7 @@ int64_t glow_pass_option_int(const GlowPassRun *run, const char *name, int64_t i
 void glow_pass_changed(GlowPassRun *run, const GlowNode *n, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* Does not return if no rewrite is left. For passes that count one only after they made it. */
-void glow_pass_check_limit(const GlowPassRun *run);
+void glow_pass_check_limit(GlowPassRun *run);
 /* Rewrites between begin and end are made all or none: for what leaves the module unsound
  * meanwhile. begin does not return if no rewrite is left. */
 void glow_pass_begin_batch(GlowPassRun *run);
@@ -139,8 +141,8 @@ const GlowPass *glow_pipeline_bounded(const GlowPipeline *p);
 /* -O0 to -O2 as text for a level, for example "lower,dce"; exact leaves bounded passes out. */
 GlowPipeline *glow_pipeline_default(GlowContext *ctx, GlowLevel level, int optimization,
                                     bool exact);
-/* A copy that lacks one pass, or with NULL all bounded passes, in groups too; O0 to O2 are not looked
- * into. */
+/* A copy that lacks one pass, or with NULL all bounded passes, in groups too; O0 to O2 are not
+ * looked into. */
 GlowPipeline *glow_pipeline_without(const GlowPipeline *p, const GlowPass *pass);
 /* Replaces O0 to O2 by what they stand for, given the levels that m has where they are reached. */
 GlowPipeline *glow_pipeline_resolve(const GlowPipeline *p, const GlowModule *m, bool exact);
@@ -180,7 +182,7 @@ typedef struct GlowRunnerOptions {
    * success if the pass had any. With it, -bisect-limit prints nothing. */
   bool (*observe)(void *user, const GlowPassEvent *event);
   void *observer;
-  uint64_t *changes;        /* gets the number of rewrites; may be NULL */
+  uint64_t *changes; /* gets the number of rewrites; may be NULL */
   /* The rewrites of each row of the table are added to its entry; may be NULL. */
   uint64_t *pass_changes;
 } GlowRunnerOptions;

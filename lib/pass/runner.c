@@ -6,6 +6,7 @@
 
 #include "pass/pass_internal.h"
 #include "support/file.h"
+#include "transforms/transforms.h"
 
 enum { MAX_FIXPOINT_ROUNDS = 32 };
 
@@ -70,9 +71,14 @@ static void call_pass(GlowContext *ctx, void *arg) {
 
 static bool call_limited(GlowPassRun *run) {
   LimitedCall c = {run, true};
+  run->settled = run->module->next_id;
   GlowStatus status = glow_protect(run->ctx, call_pass, &c);
   if (status != GLOW_OK)
     glow_throw(run->ctx, status);
+  /* What the rewrite that did not take place had built already. */
+  for (GlowFunction *f = run->module->first_function; run->stopped && f; f = f->next)
+    if (f->kind == GLOW_FUNC)
+      glow_remove_dead_since(f->body, run->settled);
   return c.ok;
 }
 

@@ -38,3 +38,14 @@ void glow_remove_dead(GlowNode *n) {
 GlowNode *glow_only_user(const GlowValue *v) {
   return v->uses && !v->uses->next && v->uses != &v->uses->user->pred ? v->uses->user : NULL;
 }
+
+void glow_remove_dead_since(GlowBlock *b, uint32_t id) {
+  for (GlowNode *n = b->last, *prev; n; n = prev) {
+    prev = n->prev;
+    for (uint32_t i = 0; i < n->nregions; ++i)
+      if (n->regions[i] && !n->regions[i]->scalar)
+        glow_remove_dead_since(n->regions[i], id);
+    if (n->id >= id && is_dead(n))
+      glow_node_remove(n);
+  }
+}

@@ -55,6 +55,8 @@ bool glow_value_splat(const GlowValue *v, GlowScalar *value);
 /* Removes n if it is pure and unused, then what only it used, upwards. Nothing if n is removed
  * already. */
 void glow_remove_dead(GlowNode *n);
+/* Removes what is pure, unused and not older than `id` from a block and its regions. */
+void glow_remove_dead_since(GlowBlock *b, uint32_t id);
 /* The node that is the only use of v, as an operand; NULL if there are others. */
 GlowNode *glow_only_user(const GlowValue *v);
 
