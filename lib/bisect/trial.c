@@ -60,6 +60,8 @@ static bool parse_line(GlowContext *ctx, const char *s, size_t size, GlowTrialRu
 
 static void parse_output(GlowContext *ctx, const char *text, size_t size, GlowTrial *t) {
   size_t start = sizeof line_start - 1;
+  if (!size) /* then text may be NULL */
+    return;
   for (const char *s = text, *end = text + size; s < end;) {
     const char *newline = memchr(s, '\n', (size_t)(end - s)), *stop = newline ? newline : end;
     GlowTrialRun run;
