@@ -254,11 +254,9 @@ static bool run_bind(GlowPassRun *run, bool symbols) {
     bind_option(&b, run->option_names[i], run->option_values[i], symbols);
   if (glow_context_error_count(run->ctx) != errors)
     return false;
-  map_module(&b, substitute);
-  if (glow_context_error_count(run->ctx) != errors)
-    return false;
   glow_pass_changed(run, NULL, NULL);
-  return glow_reinfer_module(run->module);
+  map_module(&b, substitute);
+  return glow_context_error_count(run->ctx) == errors && glow_reinfer_module(run->module);
 }
 
 bool glow_pass_bind(GlowPassRun *run) { return run_bind(run, true); }

@@ -179,8 +179,10 @@ static void inline_calls(Inline *in, GlowFunction *f) {
       c.keeps |= !can_inline(in, callee) || (saves && n->block->owner == GLOW_BLOCK_REGION);
     }
   }
+  glow_pass_begin_batch(in->run); /* what callees save is saved at the end of the caller */
   visit_block(&c, f->body);
   save_at_end(&c);
+  glow_pass_end_batch(in->run);
   count_nodes(known, f);
 }
 

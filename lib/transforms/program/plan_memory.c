@@ -57,6 +57,7 @@ bool glow_pass_plan_memory(GlowPassRun *run) {
     glow_error(run->ctx, f->src, "plan-memory: @%s needs more than 2^63 bytes", f->name);
     return false;
   }
+  glow_pass_begin_batch(run); /* a plan has all offsets or none */
   for (uint32_t i = 0; i < p.allocs.count; ++i) {
     GlowAllocMembers *m = p.allocs.data[i]->members;
     if (m->at == p.buffers.data[i].offset)
@@ -66,6 +67,7 @@ bool glow_pass_plan_memory(GlowPassRun *run) {
   }
   f->arena = bytes;
   f->align = align;
+  glow_pass_end_batch(run);
   const char *figures = glow_arena_printf(
       run->arena, "@%s: bytes %lld, lower bound %lld, ratio %.3f", f->name, (long long)bytes,
       (long long)bound, bound ? (double)bytes / (double)bound : 1.0);
