@@ -16,12 +16,15 @@ void glow_lowered_release(GlowWalk *w) {
     glow_module_destroy(l->module);
 }
 
-/* Rules read the values of such operands. */
-static bool is_constant(const GlowTensor *t) {
+/* Whether rules may look at the values: small integers, and single numbers where extents of a
+ * result are not known without them (the depth of OneHot). */
+static bool is_constant(const GlowNode *n, const GlowTensor *t) {
   const GlowType *type = t->type;
-  return glow_type_is_tensor(type) && !type->quantized &&
-         (glow_kind_is_integer(type->kind) || type->kind == GLOW_KIND_BOOL) &&
-         t->bytes <= GLOW_MAX_FOLDED_BYTES;
+  if (!glow_type_is_tensor(type) || type->quantized || t->bytes > GLOW_MAX_FOLDED_BYTES)
+    return false;
+  bool open = !glow_type_is_static(n->results[0].type);
+  return glow_kind_is_integer(type->kind) || type->kind == GLOW_KIND_BOOL ||
+         (open && glow_kind_is_float(type->kind) && glow_tensor_elements(t) == 1);
 }
 
 static bool matches(const GlowLowered *l, const GlowNode *n, const GlowTensor *const *in) {
@@ -46,7 +49,7 @@ static GlowValue **operands_of(GlowLowered *l, const GlowNode *n, const GlowTens
     if (!in[i])
       continue;
     kept->type = in[i]->type;
-    if (is_constant(in[i])) {
+    if (is_constant(n, in[i])) {
       kept->data = glow_arena_copy(m->arena, in[i]->data, in[i]->bytes);
       kept->bytes = in[i]->bytes;
       GlowInit init = {.kind = GLOW_INIT_LIST, .tensor = kept};
