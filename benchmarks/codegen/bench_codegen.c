@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "backend/cpu/cpu.h"
+#include "kernels/cpu/conv.h"
 #include "peak.h"
 #include "support/text.h"
 
@@ -64,7 +65,7 @@ static void write_program(GlowText *t, const Case *c, const GlowIsa *isa) {
 
 /* ---- clang on the same kernel ---------------------------------------------------------------- */
 
-static void write_c(FILE *f, const GlowConvParams *p) {
+static void write_c(FILE *f, const GlowConvParams *p, int64_t units) {
   const int64_t *fields = (const int64_t *)p;
   fprintf(f, "#include \"kernels/cpu/conv_tile.h\"\n"
              "static const GlowConvParams params = {");
@@ -94,8 +95,9 @@ static void write_c(FILE *f, const GlowConvParams *p) {
   fprintf(f,
           "static const float zeros[4096];\n"
           "void run(float *y, const float *x, const float *w, const float *b, void *const *env) {\n"
-          "  all_tiles(&params, full, %s, 0, 0, y, x, w, b, zeros, env);\n}\n",
-          small ? "small" : "0");
+          "  GlowConvPtrs p = {y, x, w, b, zeros, env};\n"
+          "  all_tiles(&params, full, %s, 0, 0, &p, 0, %lld);\n}\n",
+          small ? "small" : "0", (long long)units);
 }
 
 /* Seconds of user and system time of one clang -O3 -c; negative if it fails. */
@@ -135,12 +137,12 @@ static double run_clang(const char *source, const GlowIsa *isa) {
 }
 
 /* Writes the kernel of p as C to a temporary file whose name replaces the X's of `path`. */
-static bool write_source(char *path, const GlowConvParams *p) {
+static bool write_source(char *path, const GlowWork *w) {
   int fd = mkstemps(path, 2);
   FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
   if (!f)
     return false;
-  write_c(f, p);
+  write_c(f, (const GlowConvParams *)w->params, w->units);
   return fclose(f) == 0;
 }
 
@@ -153,7 +155,7 @@ typedef struct CompileTimes {
 static GlowCode *compile(GlowContext *ctx, const GlowCpuPlan *plan, const GlowIsa *isa,
                          CompileTimes *times) {
   char source[] = "/tmp/glow-bench-XXXXXX.c";
-  if (!write_source(source, &plan->work[0].params.conv))
+  if (!write_source(source, &plan->work[0]))
     return NULL;
   GlowCodegenOptions options = {.isa = isa};
   double total[REPEATS], optimize[REPEATS], clang[REPEATS], ratio[REPEATS];
@@ -189,11 +191,12 @@ static void fill(float *p, int64_t n, uint32_t seed) {
 static double measure(GlowEntryFn *entry, void **storage, const GlowIsa *isa, double flops,
                       double limit, size_t *count) {
   double *ratio = malloc(MAX_SAMPLES * sizeof *ratio), start = bench_now();
+  GlowFault fault;
   size_t n = 0;
-  entry(NULL, storage);
+  entry(NULL, storage, NULL, &fault);
   while (n < MAX_SAMPLES && bench_now() - start < limit) {
     double before = bench_fma_burst(isa), t = bench_now();
-    entry(NULL, storage);
+    entry(NULL, storage, NULL, &fault);
     t = bench_now() - t;
     double after = bench_fma_burst(isa), agree = before / after;
     if (agree > 0.97 && agree < 1.03)
@@ -225,7 +228,7 @@ static bool run_case(GlowContext *ctx, const Case *c, const GlowIsa *isa, double
     storage[i] = aligned_alloc(64, (size_t)(bytes + 63) / 64 * 64);
     fill(storage[i], bytes / 4, i + 1);
   }
-  const GlowConvParams *p = &plan.work[0].params.conv;
+  const GlowConvParams *p = (const GlowConvParams *)plan.work[0].params;
   double flops = 2.0 * (double)(p->rows * p->ow) * (double)(p->oc * p->ic * p->kh * p->kw);
   size_t samples;
   double speed = measure(glow_code_entry(code), storage, isa, flops, limit, &samples);

@@ -8,16 +8,20 @@
 #define GLOW_CODEGEN_CODEGEN_H
 
 #include "ir/ir.h"
-#include "kernels/cpu/conv.h"
-#include "kernels/cpu/move.h"
-#include "kernels/cpu/stack.h"
 #include "kernels/isa.h"
+#include "rt/rt.h"
 
 /* Some bytes that a program touches: of its arena, or of one of the buffers in `storage`. */
 typedef struct GlowPlace {
-  int32_t storage; /* index into the storage of a run; -1: the arena */
+  int32_t storage; /* index into the storage of a run, or one of GlowPlaceBase */
   int64_t offset, bytes;
 } GlowPlace;
+
+typedef enum GlowPlaceBase {
+  GLOW_PLACE_ARENA = -1,
+  GLOW_PLACE_ABSENT = -2, /* a null pointer */
+  GLOW_PLACE_ZEROS = -3   /* constant zeros */
+} GlowPlaceBase;
 
 #define GLOW_OPERAND_DIMS 6
 
@@ -36,32 +40,49 @@ typedef struct GlowBody {
   const GlowNode *node;
 } GlowBody;
 
-typedef enum GlowWorkKind {
-  GLOW_WORK_CONV, /* to = convolution of from; the body is the epilogue, or empty */
-  GLOW_WORK_MOVE, /* to = from */
-  GLOW_WORK_ZERO, /* to = 0 */
-  GLOW_WORK_STACK /* operands[0, nouts) = body(the other operands) */
-} GlowWorkKind;
+typedef enum GlowBodyForm {
+  GLOW_BODY_NONE,
+  GLOW_BODY_EPILOGUE, /* one GlowEpilogueFn, which gets what the kernel is about to store; no block
+                         and no node: it changes nothing */
+  GLOW_BODY_STEPS     /* two GlowStackFn: a whole vector, and what is left of a row */
+} GlowBodyForm;
 
+/* Functions of the library that become functions of their own, specialized by the parameters and
+ * the epilogue: the inner loops of a kernel, which calls them through pointers. In C,
+ *   void glow_<name>(const Params *p, GlowEpilogueFn *e, char *ptr..., int64_t int...). */
+typedef struct GlowTiles {
+  const char *const *names; /* NULL entries: the kernel gets a null pointer */
+  uint32_t count;
+  uint32_t pointers, ints; /* what they take besides p and e; pointer i is places[i], then others */
+} GlowTiles;
+
+/* One piece of work: a kernel of lib/kernels/cpu with parameters that become constants. In C,
+ *   void glow_<kernel>(const Params *p, tiles..., body functions..., void *const *ptrs,
+ *                      int64_t begin, int64_t end, char *scratch)
+ * where ptrs holds the addresses of `places`, then those of `operands`, [begin, end) is a part of
+ * `units`, and scratch is memory of the worker. Everything but the addresses is constant. */
 typedef struct GlowWork {
-  GlowWorkKind kind;
   const GlowNode *node; /* where it comes from */
-  union {
-    GlowConvParams conv;
-    GlowMoveParams move;
-    GlowStackParams stack;
-  } params;
-  GlowPlace to, from;     /* not for stacks */
-  GlowPlace filter, bias; /* convolutions; bias if conv.bias */
-  GlowOperand *operands;  /* what the body reads besides the accumulator; stacks: outputs first */
-  uint32_t noperands, nouts;
+  const char *kernel;
+  const int64_t *params; /* of the program's arena, like all that follows */
+  uint32_t nparams;
+  GlowTiles tiles;
+  const GlowPlace *places;
+  uint32_t nplaces, nwritten; /* the first nwritten places are written */
+  GlowBodyForm form;
   GlowBody body;
+  const GlowOperand
+      *operands; /* what the body reads besides the accumulator; stacks: outputs first */
+  uint32_t noperands, nouts;
+  int64_t units, shards; /* how far the work can be split, and into how many parts it is */
+  int64_t scratch;       /* bytes that each worker needs besides */
 } GlowWork;
 
 typedef struct GlowCodegenOptions {
   const GlowIsa *isa;
-  const void *kernels; /* bitcode to use instead of the row's own, for tests; or NULL */
+  const void *kernels; /* bitcode to use before the row's own, for tests; or NULL */
   size_t kernels_size;
+  int64_t scratch; /* where the workers' memory begins in the arena */
 } GlowCodegenOptions;
 
 /* Seconds of this thread's time, by what they were spent on. */
@@ -71,7 +92,6 @@ typedef struct GlowCodegenTimes {
 
 /* Machine code in memory. */
 typedef struct GlowCode GlowCode;
-typedef void GlowEntryFn(uint8_t *arena, void *const *storage);
 
 /* Compiles for this host, which must be able to run options->isa. NULL after a diagnostic. The code
  * stays valid until glow_code_destroy, also after the context is gone. times may be NULL. */

@@ -26,7 +26,7 @@ static bool link_kernels(GlowEmitter *e, const GlowCodegenOptions *o) {
     ok = glow_llvm_link(&e->l, o->kernels, o->kernels_size, "kernels");
   for (size_t i = 0; ok && i < glow_nbitcode; i++) {
     const GlowBitcode *b = &glow_bitcode[i];
-    if (&glow_isa[b->isa] == o->isa && !(o->kernels && strcmp(b->name, "conv") == 0))
+    if (&glow_isa[b->isa] == o->isa)
       ok = glow_llvm_link(&e->l, b->data, (size_t)(b->end - b->data), b->name);
   }
   return ok;
@@ -41,6 +41,7 @@ static bool build(GlowEmitter *e, GlowContext *ctx, const GlowWork *work, uint32
     glow_arena_destroy(e->arena);
     return false;
   }
+  e->scratch = o->scratch;
   glow_emit_program(e, work, count);
   glow_arena_destroy(e->arena);
   lap(&since, &times->emit);

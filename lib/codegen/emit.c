@@ -6,6 +6,8 @@
  * loads of the parameters fold. What a kernel calls back (tiles, epilogues, bodies of stacks) is
  * handed to it as a constant function pointer and becomes a direct call. */
 #include "codegen/emit.h"
+#include "kernels/cpu/conv.h"
+#include "kernels/cpu/stack.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -141,7 +143,7 @@ static LLVMValueRef load_operand(GlowEmitter *e, LLVMValueRef at, bool broadcast
   return LLVMBuildShuffleVector(b, one, LLVMGetUndef(e->l.vec), zeros, "");
 }
 
-/* ---- Convolution ----------------------------------------------------------------------------- */
+/* ---- Bodies ---------------------------------------------------------------------------------- */
 
 /* GlowEpilogueFn of lib/kernels/cpu/vector.h. */
 static LLVMValueRef emit_epilogue(GlowEmitter *e, const GlowWork *w) {
@@ -172,92 +174,6 @@ static LLVMValueRef emit_epilogue(GlowEmitter *e, const GlowWork *w) {
   return f;
 }
 
-/* One tile size with the parameters and the epilogue of a convolution: GlowConvTileFn. */
-static LLVMValueRef emit_tile(GlowEmitter *e, const int64_t size[3], LLVMValueRef params,
-                              LLVMValueRef epilogue, uint32_t noalias) {
-  LLVMTypeRef p = e->l.ptr, i64 = e->l.i64;
-  LLVMTypeRef types[] = {p, p, p, p, p, p, p, p, i64, i64, i64};
-  LLVMValueRef f = glow_emit_function(e, "tile", e->l.void_type, types + 2, 9), args[11];
-  for (uint32_t i = 0; i < 4; i++) {
-    if (noalias >> i & 1u)
-      LLVMAddAttributeAtIndex(f, i + 1, glow_llvm_attribute(&e->l, "noalias"));
-  }
-  args[0] = params;
-  args[1] = epilogue;
-  for (uint32_t i = 0; i < 9; i++)
-    args[i + 2] = LLVMGetParam(f, i);
-  char name[64];
-  snprintf(name, sizeof name, "glow_conv_tile_%dx%dx%d", (int)size[0], (int)size[1], (int)size[2]);
-  glow_emit_kernel_call(e, name, e->l.void_type, types, args, 11);
-  LLVMBuildRetVoid(e->l.builder);
-  return f;
-}
-
-/* Whether a window can leave the input at the top or bottom, or at the sides. */
-static bool reads_padding(const GlowConvParams *p) {
-  int64_t bottom = (p->oh - 1) * p->sh - p->pt + (p->kh - 1) * p->dh;
-  return p->pt > 0 || bottom >= p->ih || p->left || p->right;
-}
-
-/* The environment of a body: an array of the wrapper's parameters from `first` on. */
-static LLVMValueRef emit_env(GlowEmitter *e, LLVMValueRef wrapper, uint32_t first, uint32_t count) {
-  LLVMBuilderRef b = e->l.builder;
-  if (!count)
-    return LLVMConstNull(e->l.ptr);
-  LLVMValueRef env = LLVMBuildAlloca(b, LLVMArrayType2(e->l.ptr, count), "");
-  for (uint32_t i = 0; i < count; i++) {
-    LLVMValueRef index = glow_emit_i64(e, i);
-    LLVMValueRef slot = LLVMBuildInBoundsGEP2(b, e->l.ptr, env, &index, 1, "");
-    LLVMBuildStore(b, LLVMGetParam(wrapper, first + i), slot);
-  }
-  return env;
-}
-
-/* Parameters of the wrapper: to, from, filter, bias, then the epilogue's operands. */
-static LLVMValueRef emit_conv(GlowEmitter *e, const GlowWork *w, uint32_t noalias) {
-  const GlowConvParams *p = &w->params.conv;
-  LLVMValueRef params = glow_emit_constant(e, p, sizeof *p);
-  LLVMValueRef null = LLVMConstNull(e->l.ptr), tiles[4] = {null, null, null, null};
-  LLVMValueRef epilogue = emit_epilogue(e, w);
-  int64_t groups = (p->oc + p->ob - 1) / p->ob, vectors = p->ob / e->l.isa->vl;
-  int64_t left = p->oc - (groups - 1) * p->ob;
-  bool odd = p->ob > GLOW_CONV_BLOCK && left <= GLOW_CONV_BLOCK;
-  int64_t rest = p->rows % p->tile_rows;
-  for (int i = 0; i < 4; i++) {
-    bool small = i % 2;
-    int64_t size[] = {small && rest ? rest : p->tile_rows, p->tile_cols - (small && p->narrow),
-                      i < 2 ? vectors : GLOW_CONV_BLOCK / e->l.isa->vl};
-    if ((!small || rest || p->narrow) && (i < 2 ? groups > odd : odd))
-      tiles[i] = emit_tile(e, size, params, epilogue, noalias);
-  }
-  LLVMTypeRef types[11];
-  for (uint32_t i = 0; i < 11; i++)
-    types[i] = e->l.ptr;
-  GLOW_CHECK(e->l.ctx, w->noperands <= GLOW_MAX_RANK, "an epilogue has few operands");
-  LLVMTypeRef ptrs[4 + GLOW_MAX_RANK];
-  for (uint32_t i = 0; i < 4 + w->noperands; i++)
-    ptrs[i] = e->l.ptr;
-  LLVMValueRef f = glow_emit_function(e, "convolution", e->l.void_type, ptrs, 4 + w->noperands);
-  LLVMValueRef zeros =
-      reads_padding(p) ? zero_floats(e, (p->tile_cols - 1) * p->sw * p->xw + 16) : null;
-  LLVMValueRef args[11] = {params,
-                           tiles[0],
-                           tiles[1],
-                           tiles[2],
-                           tiles[3],
-                           LLVMGetParam(f, 0),
-                           LLVMGetParam(f, 1),
-                           LLVMGetParam(f, 2),
-                           LLVMGetParam(f, 3),
-                           zeros,
-                           emit_env(e, f, 4, w->noperands)};
-  glow_emit_kernel_call(e, "glow_conv", e->l.void_type, types, args, 11);
-  LLVMBuildRetVoid(e->l.builder);
-  return f;
-}
-
-/* ---- Stacks and moves ------------------------------------------------------------------------ */
-
 /* GlowStackFn of lib/kernels/cpu/stack.c: one vector, or the last `lanes` elements. */
 static LLVMValueRef emit_step(GlowEmitter *e, const GlowWork *w, uint32_t lanes) {
   LLVMBuilderRef b = e->l.builder;
@@ -287,75 +203,120 @@ static LLVMValueRef emit_step(GlowEmitter *e, const GlowWork *w, uint32_t lanes)
   return f;
 }
 
-static LLVMValueRef emit_stack(GlowEmitter *e, const GlowWork *w) {
-  const GlowStackParams *p = &w->params.stack;
-  LLVMTypeRef ptr = e->l.ptr, types[] = {ptr, ptr, ptr, ptr};
-  int64_t n = p->n[GLOW_STACK_DIMS - 1], vl = e->l.isa->vl;
-  LLVMValueRef step = n >= vl ? emit_step(e, w, 0) : LLVMConstNull(ptr);
-  LLVMValueRef rest = n % vl ? emit_step(e, w, (uint32_t)(n % vl)) : LLVMConstNull(ptr);
-  LLVMTypeRef *ptrs = GLOW_NEW_ARRAY(e->arena, LLVMTypeRef, w->noperands);
-  for (uint32_t i = 0; i < w->noperands; i++)
-    ptrs[i] = ptr;
-  LLVMValueRef f = glow_emit_function(e, "stack", e->l.void_type, ptrs, w->noperands);
-  LLVMValueRef args[] = {glow_emit_constant(e, p, sizeof *p), step, rest,
-                         emit_env(e, f, 0, w->noperands)};
-  glow_emit_kernel_call(e, "glow_stack", e->l.void_type, types, args, 4);
-  LLVMBuildRetVoid(e->l.builder);
-  return f;
-}
-
-static LLVMValueRef emit_move(GlowEmitter *e, const GlowWork *w) {
-  bool move = w->kind == GLOW_WORK_MOVE;
-  uint32_t count = move ? 2 : 1;
-  LLVMTypeRef types[] = {e->l.ptr, e->l.ptr, e->l.ptr};
-  LLVMValueRef f = glow_emit_function(e, move ? "move" : "zero", e->l.void_type, types, count);
-  LLVMValueRef args[3] = {glow_emit_constant(e, &w->params.move, sizeof w->params.move),
-                          LLVMGetParam(f, 0)};
-  if (move)
-    args[2] = LLVMGetParam(f, 1);
-  glow_emit_kernel_call(e, move ? "glow_move" : "glow_zero", e->l.void_type, types, args,
-                        count + 1);
-  LLVMBuildRetVoid(e->l.builder);
-  return f;
-}
-
-/* ---- The program ----------------------------------------------------------------------------- */
+/* ---- Wrappers -------------------------------------------------------------------------------- */
 
 static bool disjoint(const GlowPlace *a, const GlowPlace *b) {
   return a->storage != b->storage || a->offset + a->bytes <= b->offset ||
          b->offset + b->bytes <= a->offset;
 }
 
-/* Which of a convolution's inputs no store can change: bit i for pointer i of a tile. */
-static uint32_t conv_noalias(const GlowWork *w) {
+/* Which pointers of a tile no store can change: bit i for pointer i. */
+static uint32_t noalias_pointers(const GlowWork *w) {
   uint32_t mask = 0;
-  mask |= disjoint(&w->to, &w->from) ? 2u : 0;
-  mask |= disjoint(&w->to, &w->filter) ? 4u : 0;
-  mask |= w->params.conv.bias && disjoint(&w->to, &w->bias) ? 8u : 0;
+  for (uint32_t i = w->nwritten; i < w->nplaces && i < w->tiles.pointers; i++) {
+    bool apart = true;
+    for (uint32_t k = 0; k < w->nwritten; k++)
+      apart = apart && disjoint(&w->places[k], &w->places[i]);
+    mask |= apart ? 1u << i : 0;
+  }
   return mask;
 }
 
-/* Everything that the wrapper's code depends on. */
-static void work_key(const GlowWork *w, uint32_t noalias, GlowText *key) {
-  glow_text_bytes(key, &w->kind, sizeof w->kind);
-  glow_text_bytes(key, &noalias, sizeof noalias);
-  switch (w->kind) {
-  case GLOW_WORK_CONV:
-    glow_text_bytes(key, &w->params.conv, sizeof w->params.conv);
-    break;
-  case GLOW_WORK_MOVE:
-  case GLOW_WORK_ZERO:
-    glow_text_bytes(key, &w->params.move, sizeof w->params.move);
-    break;
-  case GLOW_WORK_STACK:
-    glow_text_bytes(key, &w->params.stack, sizeof w->params.stack);
-    break;
+/* One function of a kernel with its parameters and its epilogue. */
+static LLVMValueRef emit_tile(GlowEmitter *e, const GlowWork *w, const char *name,
+                              LLVMValueRef params, LLVMValueRef epilogue) {
+  uint32_t noalias = noalias_pointers(w), count = w->tiles.pointers + w->tiles.ints;
+  LLVMTypeRef *types = GLOW_NEW_ARRAY(e->arena, LLVMTypeRef, count + 2);
+  LLVMValueRef *args = GLOW_NEW_ARRAY(e->arena, LLVMValueRef, count + 2);
+  types[0] = types[1] = e->l.ptr;
+  for (uint32_t i = 0; i < count; i++)
+    types[i + 2] = i < w->tiles.pointers ? e->l.ptr : e->l.i64;
+  LLVMValueRef f = glow_emit_function(e, "tile", e->l.void_type, types + 2, count);
+  args[0] = params;
+  args[1] = epilogue;
+  for (uint32_t i = 0; i < count; i++) {
+    args[i + 2] = LLVMGetParam(f, i);
+    if (i < w->tiles.pointers && noalias >> i & 1u)
+      LLVMAddAttributeAtIndex(f, i + 1, glow_llvm_attribute(&e->l, "noalias"));
+  }
+  glow_emit_kernel_call(e, glow_arena_printf(e->arena, "glow_%s", name), e->l.void_type, types,
+                        args, count + 2);
+  LLVMBuildRetVoid(e->l.builder);
+  return f;
+}
+
+/* The functions that a body becomes: an epilogue, or the steps of a stack. */
+static uint32_t emit_body_functions(GlowEmitter *e, const GlowWork *w, LLVMValueRef *functions) {
+  LLVMValueRef null = LLVMConstNull(e->l.ptr);
+  int64_t vl = e->l.isa->vl, n;
+  switch (w->form) {
+  case GLOW_BODY_NONE:
+    return 0;
+  case GLOW_BODY_EPILOGUE:
+    functions[0] = emit_epilogue(e, w);
+    return 1;
+  case GLOW_BODY_STEPS:
+    n = w->params[GLOW_STACK_DIMS - 1];
+    functions[0] = n >= vl ? emit_step(e, w, 0) : null;
+    functions[1] = n % vl ? emit_step(e, w, (uint32_t)(n % vl)) : null;
+    return 2;
+  }
+  return 0;
+}
+
+/* A GlowPieceFn that calls the kernel. */
+static LLVMValueRef emit_wrapper(GlowEmitter *e, const GlowWork *w) {
+  LLVMBuilderRef b = e->l.builder;
+  LLVMTypeRef ptr = e->l.ptr, i64 = e->l.i64, piece[] = {ptr, i64, i64, i64};
+  LLVMValueRef null = LLVMConstNull(ptr), functions[2] = {null, null};
+  uint32_t nfunctions = emit_body_functions(e, w, functions), count = 0;
+  LLVMValueRef *args = GLOW_NEW_ARRAY(e->arena, LLVMValueRef, w->tiles.count + 8);
+  LLVMTypeRef *types = GLOW_NEW_ARRAY(e->arena, LLVMTypeRef, w->tiles.count + 8);
+  args[count++] = glow_emit_constant(e, w->params, w->nparams * sizeof *w->params);
+  for (uint32_t i = 0; i < w->tiles.count; i++) {
+    const char *name = w->tiles.names[i];
+    args[count++] = name ? emit_tile(e, w, name, args[0], functions[0]) : null;
+  }
+  for (uint32_t i = 0; i < nfunctions && !w->tiles.count; i++)
+    args[count++] = functions[i];
+  LLVMValueRef f = glow_emit_function(e, w->kernel, e->l.void_type, piece, 4);
+  LLVMValueRef ptrs = LLVMGetParam(f, 0), scratch = null;
+  if (w->scratch) {
+    LLVMValueRef index = glow_emit_i64(e, w->nplaces + w->noperands);
+    LLVMValueRef slot = LLVMBuildInBoundsGEP2(b, ptr, ptrs, &index, 1, "");
+    LLVMValueRef step = LLVMBuildMul(b, LLVMGetParam(f, 3), glow_emit_i64(e, w->scratch), "");
+    scratch = LLVMBuildLoad2(b, ptr, slot, "");
+    scratch = LLVMBuildInBoundsGEP2(b, LLVMInt8TypeInContext(e->l.llvm), scratch, &step, 1, "");
+  }
+  for (uint32_t i = 0; i < count; i++)
+    types[i] = ptr;
+  for (uint32_t i = 0; i < 3; i++, count++) {
+    args[count] = LLVMGetParam(f, i);
+    types[count] = piece[i];
+  }
+  types[count] = ptr;
+  args[count++] = scratch;
+  glow_emit_kernel_call(e, glow_arena_printf(e->arena, "glow_%s", w->kernel), e->l.void_type, types,
+                        args, count);
+  LLVMBuildRetVoid(b);
+  return f;
+}
+
+/* Everything that a wrapper's code depends on. */
+static void work_key(const GlowWork *w, GlowText *key) {
+  uint32_t numbers[] = {noalias_pointers(w), w->nplaces, w->noperands, w->nouts, w->form};
+  glow_text_puts(key, w->kernel);
+  glow_text_bytes(key, numbers, sizeof numbers);
+  glow_text_bytes(key, &w->scratch, sizeof w->scratch);
+  glow_text_bytes(key, w->params, w->nparams * sizeof *w->params);
+  for (uint32_t i = 0; i < w->tiles.count; i++) {
+    glow_text_puts(key, w->tiles.names[i] ? w->tiles.names[i] : "");
+    glow_text_puts(key, ";");
   }
   for (uint32_t i = 0; i < w->noperands; i++) {
     glow_text_bytes(key, w->operands[i].stride, sizeof w->operands[i].stride);
     glow_text_bytes(key, &w->operands[i].channels, sizeof w->operands[i].channels);
   }
-  glow_text_bytes(key, &w->nouts, sizeof w->nouts);
   glow_body_key(&w->body, key);
 }
 
@@ -366,27 +327,13 @@ static uint64_t hash_bytes(const char *data, size_t size) {
   return h;
 }
 
-static LLVMValueRef emit_wrapper(GlowEmitter *e, const GlowWork *w, uint32_t noalias) {
-  switch (w->kind) {
-  case GLOW_WORK_CONV:
-    return emit_conv(e, w, noalias);
-  case GLOW_WORK_MOVE:
-  case GLOW_WORK_ZERO:
-    return emit_move(e, w);
-  case GLOW_WORK_STACK:
-    return emit_stack(e, w);
-  }
-  return NULL;
-}
-
 /* The wrapper of a piece of work: an equal one's, or a new one. */
 static LLVMValueRef wrapper_for(GlowEmitter *e, const GlowWork *w) {
-  uint32_t noalias = w->kind == GLOW_WORK_CONV ? conv_noalias(w) : 0;
   GlowText key;
   glow_text_init(&key, e->l.ctx);
   GlowDefer defer;
   glow_defer_push(e->l.ctx, &defer, glow_text_release_fn, &key);
-  work_key(w, noalias, &key);
+  work_key(w, &key);
   GlowShared s = {.hash = hash_bytes(key.data, key.size), .size = key.size};
   for (uint32_t i = 0; i < e->shared.count && !s.function; i++) {
     const GlowShared *o = &e->shared.data[i];
@@ -395,50 +342,104 @@ static LLVMValueRef wrapper_for(GlowEmitter *e, const GlowWork *w) {
   }
   if (!s.function) {
     s.key = glow_arena_copy(e->arena, key.data, key.size);
-    s.function = emit_wrapper(e, w, noalias);
+    s.function = emit_wrapper(e, w);
     glow_vec_push(e->arena, &e->shared, s);
   }
   glow_defer_pop(e->l.ctx, &defer, true);
   return s.function;
 }
 
-static LLVMValueRef address(GlowEmitter *e, LLVMValueRef entry, const GlowPlace *place) {
-  LLVMBuilderRef b = e->l.builder;
-  LLVMValueRef base = LLVMGetParam(entry, 0), offset = glow_emit_i64(e, place->offset);
-  if (place->storage >= 0) {
-    LLVMValueRef index = glow_emit_i64(e, place->storage);
-    LLVMValueRef slot = LLVMBuildInBoundsGEP2(b, e->l.ptr, LLVMGetParam(entry, 1), &index, 1, "");
-    base = LLVMBuildLoad2(b, e->l.ptr, slot, "");
-  }
-  LLVMTypeRef byte = LLVMInt8TypeInContext(e->l.llvm);
-  return LLVMBuildInBoundsGEP2(b, byte, base, &offset, 1, "");
+/* ---- The program ----------------------------------------------------------------------------- */
+
+/* What the code of the entry is written with. */
+typedef struct Entry {
+  GlowEmitter *e;
+  LLVMValueRef function, ptrs; /* room for the operands of one piece of work */
+  LLVMValueRef zeros;          /* NULL: no work reads zeros */
+} Entry;
+
+static LLVMValueRef offset_by(GlowEmitter *e, LLVMValueRef base, int64_t bytes) {
+  LLVMValueRef offset = glow_emit_i64(e, bytes);
+  return LLVMBuildInBoundsGEP2(e->l.builder, LLVMInt8TypeInContext(e->l.llvm), base, &offset, 1,
+                               "");
 }
 
-static void emit_call(GlowEmitter *e, LLVMValueRef entry, const GlowWork *w, LLVMValueRef wrapper) {
-  LLVMValueRef *args = GLOW_NEW_ARRAY(e->arena, LLVMValueRef, 4 + w->noperands);
-  uint32_t count = 0;
-  if (w->kind != GLOW_WORK_STACK)
-    args[count++] = address(e, entry, &w->to);
-  if (w->kind == GLOW_WORK_CONV || w->kind == GLOW_WORK_MOVE)
-    args[count++] = address(e, entry, &w->from);
-  if (w->kind == GLOW_WORK_CONV) {
-    args[count++] = address(e, entry, &w->filter);
-    args[count++] = w->params.conv.bias ? address(e, entry, &w->bias) : LLVMConstNull(e->l.ptr);
+static LLVMValueRef address(const Entry *x, const GlowPlace *place) {
+  GlowEmitter *e = x->e;
+  LLVMBuilderRef b = e->l.builder;
+  switch (place->storage) {
+  case GLOW_PLACE_ABSENT:
+    return LLVMConstNull(e->l.ptr);
+  case GLOW_PLACE_ZEROS:
+    return x->zeros;
+  case GLOW_PLACE_ARENA:
+    return offset_by(e, LLVMGetParam(x->function, 0), place->offset);
+  default:
+    break;
   }
+  LLVMValueRef index = glow_emit_i64(e, place->storage);
+  LLVMValueRef slot =
+      LLVMBuildInBoundsGEP2(b, e->l.ptr, LLVMGetParam(x->function, 1), &index, 1, "");
+  return offset_by(e, LLVMBuildLoad2(b, e->l.ptr, slot, ""), place->offset);
+}
+
+static void put_pointer(const Entry *x, uint32_t i, LLVMValueRef value) {
+  GlowEmitter *e = x->e;
+  LLVMValueRef index = glow_emit_i64(e, i);
+  LLVMBuildStore(e->l.builder, value,
+                 LLVMBuildInBoundsGEP2(e->l.builder, e->l.ptr, x->ptrs, &index, 1, ""));
+}
+
+/* Calls the wrapper for all units, or lets the threads share them. */
+static void emit_call(const Entry *x, const GlowWork *w, LLVMValueRef wrapper) {
+  GlowEmitter *e = x->e;
+  LLVMTypeRef ptr = e->l.ptr, i64 = e->l.i64, types[] = {ptr, ptr, ptr, i64, i64};
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < w->nplaces; i++)
+    put_pointer(x, count++, address(x, &w->places[i]));
   for (uint32_t i = 0; i < w->noperands; i++)
-    args[count++] = address(e, entry, &w->operands[i].place);
-  LLVMBuildCall2(e->l.builder, LLVMGlobalGetValueType(wrapper), wrapper, args, count, "");
+    put_pointer(x, count++, address(x, &w->operands[i].place));
+  if (w->scratch)
+    put_pointer(x, count++, offset_by(e, LLVMGetParam(x->function, 0), e->scratch));
+  if (w->shards > 1) {
+    LLVMValueRef args[] = {LLVMGetParam(x->function, 2), wrapper, x->ptrs,
+                           glow_emit_i64(e, w->units), glow_emit_i64(e, w->shards)};
+    glow_emit_kernel_call(e, "glow_share", e->l.void_type, types, args, 5);
+    return;
+  }
+  LLVMValueRef args[] = {x->ptrs, glow_emit_i64(e, 0), glow_emit_i64(e, w->units),
+                         glow_emit_i64(e, 0)};
+  LLVMBuildCall2(e->l.builder, LLVMGlobalGetValueType(wrapper), wrapper, args, 4, "");
+}
+
+/* Room for the most operands that a piece of work has, and zeros for the one that reads most. */
+static void prepare_entry(Entry *x, const GlowWork *work, uint32_t count) {
+  GlowEmitter *e = x->e;
+  uint32_t operands = 1;
+  int64_t zeros = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    uint32_t n = work[i].nplaces + work[i].noperands + 1;
+    operands = n > operands ? n : operands;
+    for (uint32_t k = 0; k < work[i].nplaces; k++) {
+      const GlowPlace *p = &work[i].places[k];
+      zeros = p->storage == GLOW_PLACE_ZEROS && p->bytes > zeros ? p->bytes : zeros;
+    }
+  }
+  x->ptrs = LLVMBuildAlloca(e->l.builder, LLVMArrayType2(e->l.ptr, operands), "");
+  if (zeros)
+    x->zeros = zero_floats(e, (zeros + 3) / 4);
 }
 
 void glow_emit_program(GlowEmitter *e, const GlowWork *work, uint32_t count) {
   LLVMValueRef *wrappers = GLOW_NEW_ARRAY(e->arena, LLVMValueRef, count);
   for (uint32_t i = 0; i < count; i++)
     wrappers[i] = wrapper_for(e, &work[i]);
-  LLVMTypeRef types[] = {e->l.ptr, e->l.ptr};
-  LLVMValueRef entry = glow_emit_function(e, "entry", e->l.void_type, types, 2);
-  LLVMSetValueName2(entry, GLOW_CODE_ENTRY, strlen(GLOW_CODE_ENTRY));
-  LLVMSetLinkage(entry, LLVMExternalLinkage);
+  LLVMTypeRef types[] = {e->l.ptr, e->l.ptr, e->l.ptr, e->l.ptr};
+  Entry x = {.e = e, .function = glow_emit_function(e, "entry", e->l.i64, types, 4)};
+  LLVMSetValueName2(x.function, GLOW_CODE_ENTRY, strlen(GLOW_CODE_ENTRY));
+  LLVMSetLinkage(x.function, LLVMExternalLinkage);
+  prepare_entry(&x, work, count);
   for (uint32_t i = 0; i < count; i++)
-    emit_call(e, entry, &work[i], wrappers[i]);
-  LLVMBuildRetVoid(e->l.builder);
+    emit_call(&x, &work[i], wrappers[i]);
+  LLVMBuildRet(e->l.builder, glow_emit_i64(e, 0));
 }

@@ -17,7 +17,8 @@ typedef struct GlowEmitter {
   GlowLlvm l;
   GlowArena *arena;
   GLOW_VEC(GlowShared) shared;
-  uint32_t names; /* numbers functions and constants */
+  uint32_t names;  /* numbers functions and constants */
+  int64_t scratch; /* where the workers' memory begins in the arena */
 } GlowEmitter;
 
 #define GLOW_CODE_ENTRY "glow_run"

@@ -1,6 +1,6 @@
 /* Contexts, errors, linking, the pass pipeline and the code generator of LLVM. */
-#include "codegen/codegen.h"
 #include "codegen/llvm.h"
+#include "codegen/codegen.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "backend/cpu/cpu.h"
+#include "kernels/cpu/conv.h"
 #include "support/file.h"
 #include "support/text.h"
 #include "test/unit/unit.h"
@@ -360,8 +361,11 @@ static HotLoops compile_hot_loops(const Conv *c, const GlowIsa *isa, const GlowI
   if (f && glow_cpu_plan(ctx->arena, f, isa, &plan)) {
     GlowCodegenOptions options = {.isa = isa};
     if (planted) {
-      GlowConvParams *p = &plan.work[0].params.conv;
-      p->tile_rows = 1, p->tile_cols = 7, p->narrow = 0, p->ob = 4 * isa->vl;
+      GlowConvParams p = *(const GlowConvParams *)plan.work[0].params;
+      const char *names[4] = {"conv_tile_1x7x4"};
+      p.tile_rows = 1, p.tile_cols = 7, p.narrow = 0, p.ob = 4 * isa->vl;
+      plan.work[0].params = glow_arena_copy(ctx->arena, &p, sizeof p);
+      plan.work[0].tiles.names = glow_arena_copy(ctx->arena, names, sizeof names);
       options.kernels = planted->data;
       options.kernels_size = planted->size;
     }
@@ -470,7 +474,7 @@ static void check_sharing(void) {
             glow_codegen_emit_ir(ctx, plan.work, plan.count, &options, &ir);
   unsigned functions = 0;
   for (const char *p = ok ? glow_text_cstr(&ir) : "";
-       (p = strstr(p, "define internal void @convolution")); p++)
+       (p = strstr(p, "define internal void @conv.")); p++)
     functions++;
   EXPECT(functions == 2, "three convolutions of two kinds have %u functions", functions);
   glow_text_release(&text);

@@ -2,6 +2,7 @@
  *
  * A 1x1 convolution with stride 1 and no padding sees each image as one row. The rest is reading
  * the instruction into GlowConvParams, and two rules: the tile and the band. */
+#include "kernels/cpu/conv.h"
 #include "backend/cpu/select.h"
 
 #include <string.h>
@@ -117,6 +118,7 @@ static void read_params(GlowSelect *s, const Conv *c, GlowConvParams *p) {
 
 /* The epilogue's operands besides the accumulator. */
 static bool read_epilogue(GlowSelect *s, const GlowNode *n, const Conv *c, GlowWork *w) {
+  w->form = GLOW_BODY_EPILOGUE;
   w->body.block = glow_node_epilogue(n);
   const GlowNode *culprit = NULL;
   if (!glow_codegen_has_body(&w->body, &culprit))
@@ -126,10 +128,11 @@ static bool read_epilogue(GlowSelect *s, const GlowNode *n, const Conv *c, GlowW
                                      glow_node_desc(culprit)->node));
   if (n->nextra > GLOW_MAX_RANK)
     return fail(s, "its epilogue has too many operands");
+  GlowOperand *operands = GLOW_NEW_ARRAY(s->arena, GlowOperand, n->nextra);
   w->noperands = n->nextra;
-  w->operands = GLOW_NEW_ARRAY(s->arena, GlowOperand, n->nextra);
+  w->operands = operands;
   for (uint32_t i = 0; i < n->nextra; i++) {
-    GlowOperand *o = &w->operands[i];
+    GlowOperand *o = &operands[i];
     GlowView v;
     int64_t stride[GLOW_VIEW_RANK];
     const GlowValue *value = n->operands[n->noperands - n->nextra + i].value;
@@ -147,8 +150,7 @@ static bool read_epilogue(GlowSelect *s, const GlowNode *n, const Conv *c, GlowW
 
 /* Each image as one row, if that is all the same to the kernel. Not if full tiles cover its rows
  * anyway and it is larger than the cache: rows make bands. */
-static void flatten(const GlowIsa *isa, GlowWork *w) {
-  GlowConvParams *p = &w->params.conv;
+static void flatten(const GlowIsa *isa, const GlowWork *w, GlowConvParams *p) {
   if (p->ow % isa->tile_pixels == 0 && p->xn * 4 > isa->l2 / 2)
     return;
   bool pointwise = p->kh == 1 && p->kw == 1 && p->sh == 1 && p->sw == 1 && p->pt == 0 &&
@@ -201,24 +203,68 @@ static bool choose_tile(GlowSelect *s, const Conv *c, GlowConvParams *p) {
   return true;
 }
 
+/* Whether a window can leave the input at the top or bottom, or at the sides. */
+static bool reads_padding(const GlowConvParams *p) {
+  int64_t bottom = (p->oh - 1) * p->sh - p->pt + (p->kh - 1) * p->dh;
+  return p->pt > 0 || bottom >= p->ih || p->left || p->right;
+}
+
+/* The sizes of tiles that the convolution needs: full, small, and both for an odd last group. */
+static void name_tiles(GlowSelect *s, const GlowConvParams *p, const char *names[4]) {
+  int64_t groups = div_up(p->oc, p->ob), left = p->oc - (groups - 1) * p->ob;
+  bool odd = p->ob > GLOW_CONV_BLOCK && left <= GLOW_CONV_BLOCK;
+  int64_t rest = p->rows % p->tile_rows;
+  for (int i = 0; i < 4; i++) {
+    bool small = i % 2;
+    int64_t rows = small && rest ? rest : p->tile_rows;
+    int64_t cols = p->tile_cols - (small && p->narrow);
+    int64_t vectors = (i < 2 ? p->ob : GLOW_CONV_BLOCK) / s->isa->vl;
+    names[i] = NULL;
+    if ((!small || rest || p->narrow) && (i < 2 ? groups > odd : odd))
+      names[i] =
+          glow_arena_printf(s->arena, "conv_tile_%dx%dx%d", (int)rows, (int)cols, (int)vectors);
+  }
+}
+
+/* Threads share rows, or blocks of the filter if that is the larger operand. */
+static void choose_units(const GlowConvParams *p, GlowWorkSpec *spec, GlowConvParams *out) {
+  int64_t rows = div_up(p->rows, p->tile_rows), groups = div_up(p->oc, p->ob);
+  out->by_group = groups > 1 && (rows < 4 || p->kh * p->kw * p->oc > p->rows * p->iw * p->sh);
+  spec->units = out->by_group ? groups : rows;
+  spec->cost = p->rows * p->ow * p->oc * p->ic * p->kh * p->kw;
+}
+
 bool glow_select_conv(GlowSelect *s, const GlowNode *n) {
   Conv c;
-  GlowWork w = {.kind = GLOW_WORK_CONV, .node = n};
-  GlowConvParams *p = &w.params.conv;
-  if (!read_operands(s, n, &c) || !read_epilogue(s, n, &c, &w))
+  GlowWork body = {0};
+  GlowConvParams p;
+  if (!read_operands(s, n, &c) || !read_epilogue(s, n, &c, &body))
     return false;
-  read_params(s, &c, p);
-  if (!p->rows || !p->ow || !p->oc)
+  read_params(s, &c, &p);
+  if (!p.rows || !p.ow || !p.oc)
     return true; /* no elements */
-  flatten(s->isa, &w);
-  count_edges(p);
-  if (!choose_tile(s, &c, p))
+  flatten(s->isa, &body, &p);
+  count_edges(&p);
+  if (!choose_tile(s, &c, &p))
     return false;
-  w.to = c.y.place;
-  w.from = c.x.place;
-  w.filter = c.w.place;
-  if (c.bias)
-    w.bias = c.b.place;
-  glow_vec_push(s->arena, &s->work, w);
+  int64_t zeros = ((p.tile_cols - 1) * p.sw * p.xw + 16) * 4;
+  GlowWorkSpec spec = {
+      .kernel = "conv",
+      .params = &p,
+      .params_size = sizeof p,
+      .places = {c.y.place, c.x.place, c.w.place, c.bias ? c.b.place : glow_place_absent(),
+                 reads_padding(&p) ? glow_place_zeros(zeros) : glow_place_absent()},
+      .nplaces = 5,
+      .nwritten = 1,
+      .shards = c.m->shards > 1 ? c.m->shards : 0};
+  choose_units(&p, &spec, &p);
+  const char *names[4];
+  name_tiles(s, &p, names);
+  GlowWork *w = glow_select_work(s, n, &spec);
+  w->tiles = (GlowTiles){glow_arena_copy(s->arena, names, sizeof names), 4, 6, 3};
+  w->form = body.form;
+  w->body = body.body;
+  w->operands = body.operands;
+  w->noperands = body.noperands;
   return true;
 }

@@ -37,7 +37,8 @@ typedef struct GlowCpuPlan {
   GlowStorage **storage; /* in the order of their indices in places */
   bool *reads, *writes;  /* of each storage */
   uint32_t nstorage;
-  int64_t arena, align; /* bytes of the arena, and its alignment */
+  int64_t arena, align; /* bytes of the arena, a multiple of its alignment */
+  int64_t scratch;      /* bytes behind it for each worker */
 } GlowCpuPlan;
 
 /* Selects the work of a program for a machine. All memory comes from `arena`. False after one error

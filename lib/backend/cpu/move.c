@@ -4,6 +4,7 @@
  * block, whole blocks and the last, partial one are boxes of their own, and its padding lanes are
  * zeroed. Loops are then ordered by the strides of the destination and merged where both sides are
  * contiguous. */
+#include "kernels/cpu/move.h"
 #include "backend/cpu/select.h"
 
 #include <string.h>
@@ -95,31 +96,39 @@ static bool append(GlowSelect *s, const GlowNode *n, Box *b, const GlowView *to,
       return true;
   }
   normalize(b);
-  GlowWork w = {.kind = from ? GLOW_WORK_MOVE : GLOW_WORK_ZERO, .node = n, .to = to->place};
-  GlowMoveParams *p = &w.params.move;
-  p->run = bytes;
+  GlowMoveParams p = {.run = bytes};
+  GlowPlace places[2] = {to->place};
   const Loop *last = b->count ? &b->loops[b->count - 1] : NULL;
   if (last && last->to == bytes && (!from || last->from == bytes)) {
-    p->run = last->n * bytes;
+    p.run = last->n * bytes;
     b->count--;
   }
   if (b->count > GLOW_MOVE_DIMS)
     return fail(s, "it has too many axes");
+  int64_t cost = p.run;
   for (uint32_t i = 0; i < GLOW_MOVE_DIMS; i++) {
-    uint32_t skip = GLOW_MOVE_DIMS - b->count;
-    Loop none = {1, 0, 0}, l = i < skip ? none : b->loops[i - skip];
-    p->n[i] = l.n;
-    p->to[i] = l.to;
-    p->from[i] = from ? l.from : 0;
+    Loop none = {1, 0, 0}, l = i < b->count ? b->loops[i] : none;
+    p.n[i] = l.n;
+    p.to[i] = l.to;
+    p.from[i] = from ? l.from : 0;
+    cost *= l.n;
   }
-  w.to.offset += b->to;
-  w.to.bytes -= b->to;
+  places[0].offset += b->to;
+  places[0].bytes -= b->to;
   if (from) {
-    w.from = from->place;
-    w.from.offset += b->from;
-    w.from.bytes -= b->from;
+    places[1] = from->place;
+    places[1].offset += b->from;
+    places[1].bytes -= b->from;
   }
-  glow_vec_push(s->arena, &s->work, w);
+  GlowWorkSpec spec = {.kernel = from ? "move" : "zero",
+                       .params = &p,
+                       .params_size = sizeof p,
+                       .places = {places[0], places[1]},
+                       .nplaces = from ? 2 : 1,
+                       .nwritten = 1,
+                       .units = p.n[0],
+                       .cost = cost};
+  glow_select_work(s, n, &spec);
   return true;
 }
 

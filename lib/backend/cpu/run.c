@@ -40,7 +40,7 @@ GlowCpuProgram *glow_cpu_compile(GlowFunction *f, GlowCodegenTimes *times) {
   GlowCpuProgram *p = GLOW_NEW(arena, GlowCpuProgram);
   *p = (GlowCpuProgram){.function = f, .arena = arena};
   if (glow_cpu_plan(arena, f, isa, &p->plan)) {
-    GlowCodegenOptions options = {.isa = isa};
+    GlowCodegenOptions options = {.isa = isa, .scratch = p->plan.arena};
     p->code = glow_codegen_compile(ctx, p->plan.work, p->plan.count, &options, times);
   }
   if (p->code)
@@ -127,12 +127,13 @@ static bool bind(Run *r, const GlowBindings *inputs) {
 }
 
 /* Round to nearest, denormals kept, whatever the caller has set. */
-static void call_entry(const Run *r, uint8_t *arena) {
+static bool call_entry(const Run *r, uint8_t *arena, GlowFault *fault) {
   fenv_t saved;
   fegetenv(&saved);
   fesetenv(FE_DFL_ENV);
-  glow_code_entry(r->p->code)(arena, r->storage);
+  bool ok = glow_code_entry(r->p->code)(arena, r->storage, NULL, fault) == 0;
   fesetenv(&saved);
+  return ok;
 }
 
 static void hand_out(Run *r, GlowBindings *outputs) {
@@ -164,10 +165,12 @@ GlowStatus glow_cpu_execute(GlowCpuProgram *p, const GlowBindings *inputs, GlowB
   GlowStatus status = GLOW_BAD_INPUT;
   if (bind(&r, inputs)) {
     size_t align = (size_t)p->plan.align;
-    r.memory = glow_malloc(ctx, (size_t)p->plan.arena + align);
-    call_entry(&r, r.memory + (align - (uintptr_t)r.memory % align) % align);
-    hand_out(&r, outputs);
-    status = GLOW_OK;
+    GlowFault fault = {0};
+    r.memory = glow_malloc(ctx, (size_t)(p->plan.arena + p->plan.scratch) + align);
+    if (call_entry(&r, r.memory + (align - (uintptr_t)r.memory % align) % align, &fault)) {
+      hand_out(&r, outputs);
+      status = GLOW_OK;
+    }
   }
   glow_defer_pop(ctx, &defer, true);
   glow_arena_destroy(arena);

@@ -120,6 +120,30 @@ bool glow_select_operand(GlowSelect *s, const GlowView *to, const GlowView *from
   return true;
 }
 
+/* ---- Work ------------------------------------------------------------------------------------ */
+
+/* A part of fewer multiply-adds is not worth waking a thread for; more parts than this even out
+ * what threads of unequal speed do, but cost calls. */
+#define SHARD_COST 32768
+#define MOST_SHARDS 64
+
+GlowWork *glow_select_work(GlowSelect *s, const GlowNode *n, const GlowWorkSpec *spec) {
+  int64_t shards = spec->shards ? spec->shards : spec->cost / SHARD_COST;
+  shards = shards > MOST_SHARDS && !spec->shards ? MOST_SHARDS : shards;
+  shards = shards > spec->units ? spec->units : shards;
+  GlowWork w = {.node = n,
+                .kernel = spec->kernel,
+                .params = glow_arena_copy(s->arena, spec->params, spec->params_size),
+                .nparams = (uint32_t)(spec->params_size / sizeof(int64_t)),
+                .nplaces = spec->nplaces,
+                .nwritten = spec->nwritten,
+                .units = spec->units,
+                .shards = shards < 1 ? 1 : shards};
+  w.places = glow_arena_copy(s->arena, spec->places, spec->nplaces * sizeof *spec->places);
+  glow_vec_push(s->arena, &s->work, w);
+  return &s->work.data[s->work.count - 1];
+}
+
 /* ---- The plan -------------------------------------------------------------------------------- */
 
 static bool select_instruction(GlowSelect *s, const GlowNode *n) {
@@ -210,7 +234,8 @@ static bool place_allocs(GlowSelect *s, GlowFunction *f, GlowCpuPlan *plan) {
   plan->align = f->align > ALIGN ? f->align : ALIGN;
   if (!planned)
     size = glow_memplan_greedy(s->arena, buffers.data, buffers.count, plan->align);
-  plan->arena = planned && f->arena > size ? f->arena : size;
+  size = planned && f->arena > size ? f->arena : size;
+  plan->arena = size < 0 ? size : (size + plan->align - 1) & -plan->align;
   for (GlowNode *n = f->body->first; n; n = n->next) {
     if (n->op != GLOW_OP_ALLOC)
       continue;
@@ -261,5 +286,8 @@ bool glow_cpu_plan(GlowArena *arena, GlowFunction *f, const GlowIsa *isa, GlowCp
   }
   plan->work = s.work.data;
   plan->count = s.work.count;
+  for (uint32_t i = 0; i < plan->count; i++)
+    plan->scratch = plan->work[i].scratch > plan->scratch ? plan->work[i].scratch : plan->scratch;
+  plan->scratch = (plan->scratch + ALIGN - 1) & -(int64_t)ALIGN;
   return true;
 }

@@ -30,6 +30,25 @@ typedef struct GlowSelect {
  * not whole bytes. */
 bool glow_select_view(GlowSelect *s, const GlowValue *v, GlowView *view);
 
+/* Appends work on n by a kernel. `params` is copied: a struct of int64_t. */
+typedef struct GlowWorkSpec {
+  const char *kernel;
+  const void *params;
+  size_t params_size;
+  GlowPlace places[8];
+  uint32_t nplaces, nwritten;
+  int64_t units;  /* how far it can be split */
+  int64_t cost;   /* multiply-adds, or elements moved: little work is not worth splitting */
+  int64_t shards; /* into how many parts it is split; 0: the default for this cost */
+} GlowWorkSpec;
+GlowWork *glow_select_work(GlowSelect *s, const GlowNode *n, const GlowWorkSpec *spec);
+
+/* A pointer that is null, and constant zeros. */
+static inline GlowPlace glow_place_absent(void) { return (GlowPlace){GLOW_PLACE_ABSENT, 0, 0}; }
+static inline GlowPlace glow_place_zeros(int64_t bytes) {
+  return (GlowPlace){GLOW_PLACE_ZEROS, 0, bytes};
+}
+
 /* Selections: append work, or return false with s->why. */
 bool glow_select_conv(GlowSelect *s, const GlowNode *n);
 bool glow_select_move(GlowSelect *s, const GlowNode *n);

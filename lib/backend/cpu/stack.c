@@ -1,5 +1,6 @@
 /* Stacks and single element-wise instructions: one loop nest over the physical elements of the
  * results. Axes that are one loop for every operand are merged, so that most become one. */
+#include "kernels/cpu/stack.h"
 #include "backend/cpu/select.h"
 
 #include <string.h>
@@ -47,21 +48,43 @@ static void merge(Nest *nest) {
   nest->rank = kept;
 }
 
-static bool finish(GlowSelect *s, GlowWork *w, const Nest *nest) {
+/* The loops: the innermost axis last, the others first, so that threads share the outermost. A
+ * single long axis is cut into equal pieces of whole vectors. */
+static void order_loops(Nest *nest, int64_t vl, int64_t axis_of[GLOW_STACK_DIMS]) {
+  for (int64_t pieces = 64; nest->rank == 1 && pieces > 1; pieces--) {
+    if (nest->dims[0] % (pieces * vl))
+      continue;
+    nest->rank = 2;
+    nest->dims[1] = nest->dims[0] / pieces;
+    nest->dims[0] = pieces;
+    for (uint32_t i = 0; i < nest->noperands; i++) {
+      nest->strides[i][1] = nest->strides[i][0];
+      nest->strides[i][0] *= nest->dims[1];
+    }
+  }
+  for (uint32_t d = 0; d < GLOW_STACK_DIMS; d++)
+    axis_of[d] = d + 1 < nest->rank ? (int64_t)d : -1;
+  axis_of[GLOW_STACK_DIMS - 1] = (int64_t)nest->rank - 1;
+}
+
+static bool finish(GlowSelect *s, GlowStackParams *p, GlowOperand *operands, uint32_t nouts,
+                   Nest *nest) {
+  int64_t axis_of[GLOW_STACK_DIMS];
   if (nest->rank > GLOW_STACK_DIMS)
     return fail(s, "it has too many axes");
-  uint32_t skip = GLOW_STACK_DIMS - nest->rank;
+  order_loops(nest, s->isa->vl, axis_of);
   for (uint32_t d = 0; d < GLOW_STACK_DIMS; d++) {
-    w->params.stack.n[d] = d < skip ? 1 : nest->dims[d - skip];
-    for (uint32_t i = 0; i < w->noperands; i++)
-      w->operands[i].stride[d] = d < skip ? 0 : nest->strides[i][d - skip];
+    int64_t a = axis_of[d];
+    p->n[d] = a < 0 ? 1 : nest->dims[a];
+    for (uint32_t i = 0; i < nest->noperands; i++)
+      operands[i].stride[d] = a < 0 ? 0 : nest->strides[i][a];
   }
-  for (uint32_t i = 0; i < w->noperands; i++) {
-    int64_t last = w->operands[i].stride[GLOW_STACK_DIMS - 1];
-    if (nest->rank && last != 1 && (last != 0 || i < w->nouts))
+  for (uint32_t i = 0; i < nest->noperands; i++) {
+    int64_t last = operands[i].stride[GLOW_STACK_DIMS - 1];
+    if (nest->rank && last != 1 && (last != 0 || i < nouts))
       return fail(s, "an operand is not contiguous");
     if (!nest->rank)
-      w->operands[i].stride[GLOW_STACK_DIMS - 1] = 1; /* one element */
+      operands[i].stride[GLOW_STACK_DIMS - 1] = 1; /* one element */
   }
   return true;
 }
@@ -77,29 +100,30 @@ static uint32_t gather(const GlowNode *n, const GlowValue **values) {
 }
 
 bool glow_select_stack(GlowSelect *s, const GlowNode *n) {
-  GlowWork w = {.kind = GLOW_WORK_STACK, .node = n, .nouts = n->nouts};
+  GlowBody body = {0};
+  GlowStackParams p;
   const GlowNode *culprit = NULL;
   if (n->op == GLOW_OP_STACK)
-    w.body.block = glow_node_epilogue(n);
+    body.block = glow_node_epilogue(n);
   else
-    w.body.node = n;
-  if (!glow_codegen_has_body(&w.body, &culprit))
+    body.node = n;
+  if (!glow_codegen_has_body(&body, &culprit))
     return fail(s, culprit == n ? "it is not of float"
                                 : glow_arena_printf(s->arena,
                                                     "its body has '%s', which is not "
                                                     "element-wise or not of float",
                                                     glow_node_desc(culprit)->node));
   const GlowValue **values = GLOW_NEW_ARRAY(s->arena, const GlowValue *, n->noperands);
-  w.noperands = gather(n, values);
-  w.operands = GLOW_NEW_ARRAY(s->arena, GlowOperand, w.noperands);
-  Nest nest = {.noperands = w.noperands};
-  nest.strides = glow_arena_array(s->arena, w.noperands, sizeof *nest.strides);
+  uint32_t noperands = gather(n, values);
+  GlowOperand *operands = GLOW_NEW_ARRAY(s->arena, GlowOperand, noperands);
+  Nest nest = {.noperands = noperands};
+  nest.strides = glow_arena_array(s->arena, noperands, sizeof *nest.strides);
   GlowView to;
   if (!glow_select_view(s, values[0], &to))
     return false;
   nest.rank = to.rank;
   memcpy(nest.dims, to.dims, sizeof nest.dims);
-  for (uint32_t i = 0; i < w.noperands; i++) {
+  for (uint32_t i = 0; i < noperands; i++) {
     GlowView v;
     int64_t channels;
     if (!glow_select_view(s, values[i], &v) ||
@@ -109,17 +133,27 @@ bool glow_select_stack(GlowSelect *s, const GlowNode *n) {
       return fail(s, "an operand is not of float");
     if (channels)
       return fail(s, "an operand is not padded to whole blocks");
-    w.operands[i].place = v.place;
+    operands[i].place = v.place;
   }
   for (uint32_t a = 0; a < nest.rank; a++) {
     if (!nest.dims[a])
       return true; /* no elements */
   }
   merge(&nest);
-  if (!finish(s, &w, &nest))
+  if (!finish(s, &p, operands, n->nouts, &nest))
     return false;
-  glow_vec_push(s->arena, &s->work, w);
-  for (uint32_t i = 0; i < w.nouts; i++) {
+  int64_t cost = 4 * noperands;
+  for (uint32_t d = 0; d < GLOW_STACK_DIMS; d++)
+    cost *= p.n[d];
+  GlowWorkSpec spec = {
+      .kernel = "stack", .params = &p, .params_size = sizeof p, .units = p.n[0], .cost = cost};
+  GlowWork *w = glow_select_work(s, n, &spec);
+  w->form = GLOW_BODY_STEPS;
+  w->body = body;
+  w->operands = operands;
+  w->noperands = noperands;
+  w->nouts = n->nouts;
+  for (uint32_t i = 0; i < n->nouts; i++) {
     GlowView v;
     if (!glow_select_view(s, values[i], &v) || !glow_select_zero_padding(s, n, &v))
       return false;

@@ -1,7 +1,8 @@
 /* Convolution: one function per tile size, and the loops over all tiles. See conv_tile.h.
  *
  * Code generation links the sizes that a convolution uses, wraps each with constant parameters and
- * the convolution's epilogue, and hands the wrappers to glow_conv. */
+ * the convolution's epilogue, and hands the wrappers to glow_conv. Operands: result, input, filter,
+ * bias, zeros, then the epilogue's. */
 #include "conv_tile.h"
 
 #define TILE(rows, cols, vectors)                                                                  \
@@ -35,7 +36,9 @@ TILES(4, 2) TILES(4, 3)
 /* clang-format on */
 
 void glow_conv(const GlowConvParams *params, GlowConvTileFn *full, GlowConvTileFn *small,
-               GlowConvTileFn *full_odd, GlowConvTileFn *small_odd, float *y, const float *x,
-               const float *w, const float *bias, const float *zeros, void *const *env) {
-  all_tiles(params, full, small, full_odd, small_odd, y, x, w, bias, zeros, env);
+               GlowConvTileFn *full_odd, GlowConvTileFn *small_odd, void *const *ptrs,
+               int64_t begin, int64_t end, char *scratch) {
+  const GlowConvPtrs t = {ptrs[0], ptrs[1], ptrs[2], ptrs[3], ptrs[4], ptrs + 5};
+  (void)scratch;
+  all_tiles(params, full, small, full_odd, small_odd, &t, begin, end);
 }

@@ -26,6 +26,7 @@ typedef struct GlowConvParams {
   int64_t narrow;                 /* the last `narrow` tiles of a row are one pixel narrower */
   int64_t fetch;                  /* floats from a pixel to the one to fetch early, or 0 */
   int64_t left, right;            /* leftmost, rightmost pixels of a tile that may need padding */
+  int64_t by_group;               /* units are blocks of the filter, not rows of tiles */
 } GlowConvParams;
 
 #endif

@@ -130,19 +130,23 @@ INLINE void tile(int rows, int cols, int nr, const GlowConvParams *params, const
   store(rows, cols, nr, &s, t, place, col, group, acc, epilogue);
 }
 
-/* All tiles. `full` and `small` are specialized tiles; small is narrower, or has the rows that are
- * left over. The _odd ones serve a last group of which only one vector exists. Unused ones may be
- * null. Loops: bands of rows that share one pass over the filter; groups of output channels, so
- * that a group's filter stays in cache; rows; columns. */
+/* The tiles of units [begin, end). `full` and `small` are specialized tiles; small is narrower, or
+ * has the rows that are left over. The _odd ones serve a last group of which only one vector
+ * exists. Unused ones may be null. Loops: bands of rows that share one pass over the filter; groups
+ * of output channels, so that a group's filter stays in cache; rows; columns. */
 INLINE void all_tiles(const GlowConvParams *params, GlowConvTileFn *full, GlowConvTileFn *small,
-                      GlowConvTileFn *full_odd, GlowConvTileFn *small_odd, float *y, const float *x,
-                      const float *w, const float *bias, const float *zeros, void *const *env) {
+                      GlowConvTileFn *full_odd, GlowConvTileFn *small_odd, const GlowConvPtrs *t,
+                      int64_t begin, int64_t end) {
   const GlowConvParams s = *params;
+  const GlowConvPtrs ptrs = *t;
   const int64_t groups = (s.oc + s.ob - 1) / s.ob;
   const bool odd = s.ob > GLOW_CONV_BLOCK && s.oc - (groups - 1) * s.ob <= GLOW_CONV_BLOCK;
-  ROLLED for (int64_t r0 = 0; r0 < s.rows; r0 += s.band) {
-    int64_t r1 = r0 + s.band < s.rows ? r0 + s.band : s.rows;
-    ROLLED for (int64_t g = 0; g < groups; g++) {
+  const int64_t first_row = s.by_group ? 0 : begin * s.tile_rows;
+  const int64_t last_row = s.by_group || end * s.tile_rows > s.rows ? s.rows : end * s.tile_rows;
+  const int64_t first_group = s.by_group ? begin : 0, last_group = s.by_group ? end : groups;
+  ROLLED for (int64_t r0 = first_row; r0 < last_row; r0 += s.band) {
+    int64_t r1 = r0 + s.band < last_row ? r0 + s.band : last_row;
+    ROLLED for (int64_t g = first_group; g < last_group; g++) {
       bool last = odd && g == groups - 1;
       ROLLED for (int64_t r = r0; r < r1; r += s.tile_rows) {
         int64_t col = 0, wide = s.tile_cols;
@@ -150,7 +154,7 @@ INLINE void all_tiles(const GlowConvParams *params, GlowConvTileFn *full, GlowCo
         ROLLED while (col < s.ow) {
           bool slim = rest || (s.narrow && col >= s.ow - s.narrow * (wide - 1));
           GlowConvTileFn *fn = last ? slim ? small_odd : full_odd : slim ? small : full;
-          fn(y, x, w, bias, zeros, env, r, col, g);
+          fn(ptrs.y, ptrs.x, ptrs.w, ptrs.bias, ptrs.zeros, ptrs.env, r, col, g);
           col += slim && !rest ? wide - 1 : wide;
         }
       }

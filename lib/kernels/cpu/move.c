@@ -9,16 +9,27 @@
   (i0 * (s)[0] + i1 * (s)[1] + i2 * (s)[2] + i3 * (s)[3] + i4 * (s)[4] + i5 * (s)[5] +             \
    i6 * (s)[6] + i7 * (s)[7])
 
-void glow_move(const GlowMoveParams *p, char *restrict to, const char *restrict from) {
-  LOOP(0)
+/* Units are steps of the outermost loop. */
+#define SPAN(d) ROLLED for (int64_t i##d = begin; i##d < end; i##d++)
+
+void glow_move(const GlowMoveParams *p, void *const *ptrs, int64_t begin, int64_t end,
+               char *scratch) {
+  char *to = ptrs[0];
+  const char *from = ptrs[1];
+  (void)scratch;
+  SPAN(0)
   LOOP(1)
-  LOOP(2) LOOP(3) LOOP(4) LOOP(5) LOOP(6) LOOP(7)
+  LOOP(2)
+  LOOP(3) LOOP(4) LOOP(5) LOOP(6) LOOP(7)
       __builtin_memcpy(to + PLACE(p->to), from + PLACE(p->from), (size_t)p->run);
 }
 
-void glow_zero(const GlowMoveParams *p, char *to) {
-  LOOP(0)
+void glow_zero(const GlowMoveParams *p, void *const *ptrs, int64_t begin, int64_t end,
+               char *scratch) {
+  char *to = ptrs[0];
+  (void)scratch;
+  SPAN(0)
   LOOP(1)
-  LOOP(2) LOOP(3) LOOP(4) LOOP(5) LOOP(6) LOOP(7)
-      __builtin_memset(to + PLACE(p->to), 0, (size_t)p->run);
+  LOOP(2)
+  LOOP(3) LOOP(4) LOOP(5) LOOP(6) LOOP(7) __builtin_memset(to + PLACE(p->to), 0, (size_t)p->run);
 }

@@ -6,7 +6,7 @@
 
 #define GLOW_MOVE_DIMS 8
 
-/* A box of elements: extents from the outermost loop inward, unused ones 1 and first, and the
+/* A box of elements: extents from the outermost loop inward, unused ones 1, and the
  * strides of both sides in bytes. Each innermost step moves `run` contiguous bytes. */
 typedef struct GlowMoveParams {
   int64_t n[GLOW_MOVE_DIMS];

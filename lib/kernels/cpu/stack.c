@@ -9,11 +9,14 @@ typedef void GlowStackFn(void *const *env, int64_t i0, int64_t i1, int64_t i2, i
 
 #define LOOP(d) ROLLED for (int64_t i##d = 0; i##d < p->n[d]; i##d++)
 
-void glow_stack(const GlowStackParams *p, GlowStackFn *step, GlowStackFn *rest, void *const *env) {
+/* Units are steps of the outermost loop. */
+void glow_stack(const GlowStackParams *p, GlowStackFn *step, GlowStackFn *rest, void *const *ptrs,
+                int64_t begin, int64_t end, char *scratch) {
   const int64_t whole = p->n[5] / GLOW_VL * GLOW_VL;
-  LOOP(0) LOOP(1) LOOP(2) LOOP(3) LOOP(4) {
-    ROLLED for (int64_t i5 = 0; i5 < whole; i5 += GLOW_VL) step(env, i0, i1, i2, i3, i4, i5);
+  (void)scratch;
+  ROLLED for (int64_t i0 = begin; i0 < end; i0++) LOOP(1) LOOP(2) LOOP(3) LOOP(4) {
+    ROLLED for (int64_t i5 = 0; i5 < whole; i5 += GLOW_VL) step(ptrs, i0, i1, i2, i3, i4, i5);
     if (p->n[5] > whole)
-      rest(env, i0, i1, i2, i3, i4, whole);
+      rest(ptrs, i0, i1, i2, i3, i4, whole);
   }
 }

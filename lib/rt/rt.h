@@ -1,0 +1,35 @@
+/* What compiled programs and whoever runs them agree on. C99, no headers but stdint.h, no code:
+ * bundles bring it along, the JIT and the kernels include it. Structs hold only pointers and
+ * 64-bit integers, so that every 64-bit machine lays them out alike. */
+#ifndef GLOW_RT_RT_H
+#define GLOW_RT_RT_H
+
+#include <stdint.h>
+
+/* Units [begin, end) of a piece of work on the operands `ptrs`, by worker number `worker`, whose
+ * scratch memory nobody else uses meanwhile. */
+typedef void GlowPieceFn(void *const *ptrs, int64_t begin, int64_t end, int64_t worker);
+
+/* Threads that share work. run calls piece for `shards` parts of [0, units) of about equal size, on
+ * up to `workers` threads at the same time, numbered from 0, and returns when all are done. Shards
+ * may be run in any order. Each thread must round to nearest and keep denormals. */
+typedef struct GlowParallel {
+  void (*run)(const struct GlowParallel *parallel, GlowPieceFn *piece, void *const *ptrs,
+              int64_t units, int64_t shards);
+  void *pool; /* the owner's */
+  int64_t workers;
+} GlowParallel;
+
+/* What went wrong in a run, and in which instruction (numbered in the order of the text from 0).
+ * error is 0 or one of the constants below; detail is the offending index or extent. */
+typedef struct GlowFault {
+  int64_t error, instruction, detail;
+} GlowFault;
+
+/* Runs a program. `arena` is as large and aligned as the program says, for parallel->workers
+ * workers; storage[i] is the memory of storage i, aligned to 64 bytes. parallel may be NULL: one
+ * thread. Returns fault->error; after an error the contents of outputs are not specified. */
+typedef int64_t GlowEntryFn(uint8_t *arena, void *const *storage, const GlowParallel *parallel,
+                            GlowFault *fault);
+
+#endif
