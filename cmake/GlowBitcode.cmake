@@ -1,19 +1,18 @@
-# Bitcode of the CPU backend's kernels: every source for every row of lib/kernels/isa.def.
+# Bitcode of the CPU backend's kernels and of the reference kernels, for the rows of
+# lib/kernels/isa.def.
 #
-# glow_bitcode(SOURCES name... DIR dir): compiles DIR/name.c to GLOW_GEN_DIR/kernels/<row>/name.bc and
-# writes GLOW_GEN_DIR/kernels/blobs.inc, a line BLOB(row, name, "path") for each. The target
-# glow_kernel_bitcode makes them all.
+# glow_bitcode(CPU name... REF name... DIR dir): compiles DIR/cpu/name.c for every row and
+# DIR/ref/name.c for the rows that others name in their column `ref`, to
+# GLOW_GEN_DIR/kernels/<row>/cpu_name.bc and ref_name.bc; writes GLOW_GEN_DIR/kernels/blobs.inc, a
+# line BLOB(row, CPU or REF, name, "path") for each. The target glow_kernel_bitcode makes them all.
 
-# glow_bitcode_file(OUTPUT SOURCE TRIPLE CPU DEFINITIONS...): one file. The kernels are freestanding:
-# they see clang's own headers, the project's, and nothing of the host. -O1 keeps loops as they are
-# written; the program that uses a kernel is optimized when its constants are known.
+# glow_bitcode_file(OUTPUT SOURCE TRIPLE MARCH LEVEL DEFINITIONS...): one file. The kernels are
+# freestanding: they see clang's own headers, the project's, and nothing of the host. The program that
+# uses a kernel is optimized when its constants are known; level -O1 keeps loops as they are written
+# until then.
 execute_process(COMMAND ${GLOW_CLANG} -print-resource-dir OUTPUT_VARIABLE glow_clang_resources
                 OUTPUT_STRIP_TRAILING_WHITESPACE)
-function(glow_bitcode_file output source triple cpu)
-  set(level -O1)
-  if(source MATCHES "vector_ops")
-    set(level -O2) # these are vectorized here, not later
-  endif()
+function(glow_bitcode_file output source triple march level)
   set(includes)
   foreach(dir IN ITEMS ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/lib ${GLOW_GEN_DIR})
     list(APPEND includes -I${dir})
@@ -22,27 +21,52 @@ function(glow_bitcode_file output source triple cpu)
   if(GLOW_WERROR)
     list(APPEND warnings -Werror)
   endif()
+  if(triple MATCHES "^x86_64")
+    set(width -mprefer-vector-width=512)
+  endif()
   list(TRANSFORM ARGN PREPEND -D OUTPUT_VARIABLE definitions)
+  cmake_path(RELATIVE_PATH output BASE_DIRECTORY ${GLOW_GEN_DIR}/kernels OUTPUT_VARIABLE short)
   add_custom_command(
     OUTPUT ${output}
-    COMMAND ${GLOW_CLANG} -target ${triple} -march=${cpu} -mprefer-vector-width=512 ${level}
-            -std=c17 -ffreestanding -nostdinc -isystem ${glow_clang_resources}/include
+    COMMAND ${CMAKE_C_COMPILER_LAUNCHER} ${GLOW_CLANG} -target ${triple} -march=${march} ${width}
+            ${level} -std=c17 -ffreestanding -nostdinc -isystem ${glow_clang_resources}/include
             -ffp-contract=off -fno-math-errno -fwrapv -fno-unwind-tables
-            -fno-asynchronous-unwind-tables ${warnings} ${includes} ${definitions}
+            -fno-asynchronous-unwind-tables ${warnings} ${includes} -DGLOW_BITCODE ${definitions}
             -MD -MF ${output}.d -MT ${output} -emit-llvm -c ${source} -o ${output}
     MAIN_DEPENDENCY ${source}
     DEPENDS glow_ops_headers
     DEPFILE ${output}.d
-    COMMENT "bitcode ${output}"
+    COMMENT "bitcode ${short}"
     VERBATIM)
 endfunction()
 
+# The kernels of one row; appends to `outputs` and `blobs` of the caller.
+function(glow_bitcode_row group id name triple march dir)
+  file(MAKE_DIRECTORY ${GLOW_GEN_DIR}/kernels/${name})
+  foreach(source IN LISTS arg_${group})
+    set(level -O1)
+    if(source STREQUAL "vector_ops")
+      set(level -O2) # these are vectorized here, not later
+    elseif(source STREQUAL "rows")
+      set(level -O1 -Xclang -disable-llvm-passes) # many functions, of which a program uses few
+    endif()
+    string(TOLOWER ${group} sub)
+    set(output ${GLOW_GEN_DIR}/kernels/${name}/${sub}_${source}.bc)
+    glow_bitcode_file(${output} ${dir}/${sub}/${source}.c ${triple} ${march} "${level}" ${ARGN})
+    list(APPEND outputs ${output})
+    string(APPEND blobs "BLOB(${id}, ${group}, ${source}, \"${output}\")\n")
+  endforeach()
+  set(outputs "${outputs}" PARENT_SCOPE)
+  set(blobs "${blobs}" PARENT_SCOPE)
+endfunction()
+
 function(glow_bitcode)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "" "DIR" "SOURCES")
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "DIR" "CPU;REF")
   set(table ${PROJECT_SOURCE_DIR}/lib/kernels/isa.def)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${table})
   file(READ ${table} text)
-  set(row "ISA\\(([A-Z0-9_]+), \"([^\"]+)\", \"([^\"]+)\", \"([^\"]+)\", \"([^\"]+)\", ([0-9]+), ([0-9]+), ([0-9]+),")
+  string(REPEAT "\"([^\"]+)\",[ \n]+" 4 names)
+  set(row "ISA\\(([A-Z0-9_]+), ${names}([A-Z0-9_]+),[ \n]+\"[^\"]+\",[ \n]+([0-9]+),[ \n]+([0-9]+),[ \n]+([0-9]+),")
   string(REGEX MATCHALL "${row}" rows "${text}")
   set(blobs "")
   set(outputs "")
@@ -51,16 +75,13 @@ function(glow_bitcode)
     set(id ${CMAKE_MATCH_1})
     set(name ${CMAKE_MATCH_2})
     set(triple ${CMAKE_MATCH_3})
-    set(cpu ${CMAKE_MATCH_4})
-    set(definitions GLOW_VL=${CMAKE_MATCH_6} GLOW_TILE_PIXELS=${CMAKE_MATCH_7}
-                    GLOW_TILE_VECTORS=${CMAKE_MATCH_8})
-    file(MAKE_DIRECTORY ${GLOW_GEN_DIR}/kernels/${name})
-    foreach(source IN LISTS arg_SOURCES)
-      set(output ${GLOW_GEN_DIR}/kernels/${name}/${source}.bc)
-      glow_bitcode_file(${output} ${arg_DIR}/${source}.c ${triple} ${cpu} ${definitions})
-      list(APPEND outputs ${output})
-      string(APPEND blobs "BLOB(${id}, ${source}, \"${output}\")\n")
-    endforeach()
+    set(march ${CMAKE_MATCH_5})
+    set(ref ${CMAKE_MATCH_6})
+    glow_bitcode_row(CPU ${id} ${name} ${triple} ${march} ${arg_DIR} GLOW_VL=${CMAKE_MATCH_7}
+                     GLOW_TILE_PIXELS=${CMAKE_MATCH_8} GLOW_TILE_VECTORS=${CMAKE_MATCH_9})
+    if(ref STREQUAL id)
+      glow_bitcode_row(REF ${id} ${name} ${triple} ${march} ${arg_DIR})
+    endif()
   endforeach()
   file(CONFIGURE OUTPUT ${GLOW_GEN_DIR}/kernels/blobs.inc CONTENT "${blobs}")
   add_custom_target(glow_kernel_bitcode DEPENDS ${outputs})

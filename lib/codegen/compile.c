@@ -20,14 +20,20 @@ static void lap(double *since, double *sum) {
   *since = now;
 }
 
+/* Links what is missing from the row's blobs. Reference kernels call each other across sources, so
+ * they are gone through until nothing new comes in. */
 static bool link_kernels(GlowEmitter *e, const GlowCodegenOptions *o) {
-  bool ok = true;
+  bool ok = true, more = true;
   if (o->kernels)
-    ok = glow_llvm_link(&e->l, o->kernels, o->kernels_size, "kernels");
-  for (size_t i = 0; ok && i < glow_nbitcode; i++) {
-    const GlowBitcode *b = &glow_bitcode[i];
-    if (&glow_isa[b->isa] == o->isa)
-      ok = glow_llvm_link(&e->l, b->data, (size_t)(b->end - b->data), b->name);
+    ok = glow_llvm_link(&e->l, o->kernels, o->kernels_size, "kernels", &more);
+  more = true;
+  while (ok && more && glow_llvm_missing(&e->l)) {
+    more = false;
+    for (size_t i = 0; ok && i < glow_nbitcode; i++) {
+      const GlowBitcode *b = &glow_bitcode[i];
+      if (glow_blob_serves(b, o->isa) && glow_llvm_missing(&e->l))
+        ok = glow_llvm_link(&e->l, b->data, (size_t)(b->end - b->data), b->name, &more);
+    }
   }
   return ok;
 }

@@ -81,12 +81,19 @@ static void release(void *arg) {
 static bool open_machine(GlowLlvm *l) {
   LLVMTargetRef target;
   char *message = NULL;
-  if (LLVMGetTargetFromTriple(l->isa->triple, &target, &message))
-    return glow_llvm_message(l->ctx, true, message, l->isa->triple);
-  l->machine = LLVMCreateTargetMachine(target, l->isa->triple, l->isa->cpu, "",
-                                       LLVMCodeGenLevelDefault, LLVMRelocPIC, LLVMCodeModelDefault);
+  const GlowIsa *isa = l->isa;
+  if (LLVMGetTargetFromTriple(isa->triple, &target, &message))
+    return glow_llvm_message(l->ctx, true, message, isa->triple);
+  LLVMTargetMachineOptionsRef options = LLVMCreateTargetMachineOptions();
+  LLVMTargetMachineOptionsSetCPU(options, isa->cpu);
+  LLVMTargetMachineOptionsSetFeatures(options, isa->attrs);
+  LLVMTargetMachineOptionsSetABI(options, isa->abi);
+  LLVMTargetMachineOptionsSetCodeGenOptLevel(options, LLVMCodeGenLevelDefault);
+  LLVMTargetMachineOptionsSetRelocMode(options, LLVMRelocPIC);
+  l->machine = LLVMCreateTargetMachineWithOptions(target, isa->triple, options);
+  LLVMDisposeTargetMachineOptions(options);
   if (!l->machine) {
-    glow_error(l->ctx, GLOW_NOWHERE, "LLVM has no target machine for %s", l->isa->name);
+    glow_error(l->ctx, GLOW_NOWHERE, "LLVM has no target machine for %s", isa->name);
     return false;
   }
   LLVMSetTargetMachineAsmVerbosity(l->machine, 1);
@@ -133,53 +140,88 @@ static void string_attribute(GlowLlvm *l, LLVMValueRef function, const char *key
                                                     (unsigned)strlen(value)));
 }
 
+/* Without the attributes of its own, a function has those of the target machine. */
+static void set_machine(GlowLlvm *l, LLVMValueRef function) {
+  string_attribute(l, function, "target-cpu", l->isa->cpu);
+  LLVMRemoveStringAttributeAtIndex(function, GLOW_LLVM_FUNCTION, "target-features",
+                                   sizeof "target-features" - 1);
+}
+
 /* Without the two widths LLVM splits 512-bit vectors in halves on CPUs that prefer 256. */
 void glow_llvm_function_attributes(GlowLlvm *l, LLVMValueRef function) {
   char width[16];
   snprintf(width, sizeof width, "%u", l->isa->vl * 32);
-  string_attribute(l, function, "target-cpu", l->isa->cpu);
+  set_machine(l, function);
   string_attribute(l, function, "prefer-vector-width", width);
   string_attribute(l, function, "min-legal-vector-width", width);
   LLVMAddAttributeAtIndex(function, GLOW_LLVM_FUNCTION, glow_llvm_attribute(l, "nounwind"));
 }
 
-/* The library is read lazily, and its functions are made discardable, so the linker takes only what
- * is called. */
-bool glow_llvm_link(GlowLlvm *l, const void *data, size_t size, const char *name) {
+static bool is_missing(LLVMValueRef function) {
+  size_t length;
+  return LLVMIsDeclaration(function) &&
+         strncmp(LLVMGetValueName2(function, &length), "glow_", 5) == 0;
+}
+
+const char *glow_llvm_missing(GlowLlvm *l) {
+  size_t length;
+  for (LLVMValueRef f = LLVMGetFirstFunction(l->module); f; f = LLVMGetNextFunction(f)) {
+    if (is_missing(f))
+      return LLVMGetValueName2(f, &length);
+  }
+  return NULL;
+}
+
+/* Makes everything in a library discardable, so that the linker takes only what is called. Returns
+ * whether it has a function that is missing. */
+static bool offer(GlowLlvm *l, LLVMModuleRef library) {
+  bool wanted = false;
+  size_t length;
+  for (LLVMValueRef f = LLVMGetFirstFunction(library); f; f = LLVMGetNextFunction(f)) {
+    if (LLVMIsDeclaration(f) || LLVMGetLinkage(f) == LLVMInternalLinkage)
+      continue;
+    LLVMSetLinkage(f, LLVMLinkOnceODRLinkage);
+    LLVMValueRef mine = LLVMGetNamedFunction(l->module, LLVMGetValueName2(f, &length));
+    wanted = wanted || (mine && LLVMIsDeclaration(mine));
+  }
+  for (LLVMValueRef g = LLVMGetFirstGlobal(library); g; g = LLVMGetNextGlobal(g)) {
+    if (!LLVMIsDeclaration(g) && LLVMGetLinkage(g) == LLVMExternalLinkage)
+      LLVMSetLinkage(g, LLVMLinkOnceODRLinkage);
+  }
+  return wanted;
+}
+
+/* The library is read lazily: what is not linked is not read. */
+bool glow_llvm_link(GlowLlvm *l, const void *data, size_t size, const char *name, bool *linked) {
   LLVMMemoryBufferRef buffer = LLVMCreateMemoryBufferWithMemoryRange(data, size, name, 0);
   LLVMModuleRef library;
   if (LLVMGetBitcodeModuleInContext2(l->llvm, buffer, &library)) {
     LLVMDisposeMemoryBuffer(buffer);
     return glow_llvm_ok(l) && glow_llvm_message(l->ctx, true, NULL, "reading kernels");
   }
-  for (LLVMValueRef f = LLVMGetFirstFunction(library); f; f = LLVMGetNextFunction(f)) {
-    if (!LLVMIsDeclaration(f))
-      LLVMSetLinkage(f, LLVMLinkOnceODRLinkage);
+  if (!offer(l, library)) {
+    LLVMDisposeModule(library);
+    return glow_llvm_ok(l);
   }
+  *linked = true;
   LLVMBool failed = LLVMLinkModules2(l->module, library);
   return glow_llvm_ok(l) && glow_llvm_message(l->ctx, failed, NULL, "linking kernels");
 }
 
-static bool all_defined(GlowLlvm *l) {
-  for (LLVMValueRef f = LLVMGetFirstFunction(l->module); f; f = LLVMGetNextFunction(f)) {
-    size_t length;
-    const char *name = LLVMGetValueName2(f, &length);
-    if (LLVMIsDeclaration(f) && strncmp(name, "glow_", 5) == 0) {
-      glow_error(l->ctx, GLOW_NOWHERE, "internal: there is no kernel '%s' for %s", name,
-                 l->isa->name);
-      return false;
-    }
-  }
-  return true;
-}
-
 bool glow_llvm_optimize(GlowLlvm *l, const char *entry) {
-  if (!all_defined(l))
+  const char *missing = glow_llvm_missing(l);
+  if (missing) {
+    glow_error(l->ctx, GLOW_NOWHERE, "internal: there is no kernel '%s' for %s", missing,
+               l->isa->name);
     return false;
+  }
   for (LLVMValueRef f = LLVMGetFirstFunction(l->module); f; f = LLVMGetNextFunction(f)) {
+    if (LLVMIsDeclaration(f))
+      continue;
     size_t length;
-    if (!LLVMIsDeclaration(f) && strcmp(LLVMGetValueName2(f, &length), entry) != 0)
+    if (strcmp(LLVMGetValueName2(f, &length), entry) != 0)
       LLVMSetLinkage(f, LLVMInternalLinkage);
+    set_machine(l, f); /* a kernel may come from another row */
   }
   char *message = NULL;
   bool broken = LLVMVerifyModule(l->module, LLVMReturnStatusAction, &message);

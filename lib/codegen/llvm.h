@@ -52,9 +52,11 @@ void glow_llvm_function_attributes(GlowLlvm *l, LLVMValueRef function);
 LLVMAttributeRef glow_llvm_attribute(GlowLlvm *l, const char *name);
 #define GLOW_LLVM_FUNCTION ((LLVMAttributeIndex)LLVMAttributeFunctionIndex)
 
-/* Links the functions that the module declares out of bitcode, and nothing else. False after a
- * diagnostic. The bytes must stay valid while the context is open. */
-bool glow_llvm_link(GlowLlvm *l, const void *data, size_t size, const char *name);
+/* A function of ours (glow_...) that the module declares and does not define, or NULL. */
+const char *glow_llvm_missing(GlowLlvm *l);
+/* Links what is missing and what that needs out of bitcode, and nothing else; sets *linked if there
+ * was any. False after a diagnostic. The bytes must stay valid while the context is open. */
+bool glow_llvm_link(GlowLlvm *l, const void *data, size_t size, const char *name, bool *linked);
 /* Verifies, makes everything but `entry` internal, and optimizes. */
 bool glow_llvm_optimize(GlowLlvm *l, const char *entry);
 /* Machine code as an object or as assembly. NULL after a diagnostic; otherwise the caller's. */

@@ -1,11 +1,17 @@
-/* The table of machines, and the host's own cpuid. */
+/* The table of machines, and what the host says that it is. */
 #include "kernels/isa.h"
 
 #include <string.h>
 
+#if defined(__riscv) && defined(__linux__)
+#include <sys/auxv.h>
+#endif
+
 const GlowIsa glow_isa[GLOW_ISA_COUNT] = {
-#define ISA(id, name, triple, cpu, arch, vl, pixels, vectors, filter, features, l2)                \
-  [GLOW_ISA_##id] = {name, triple, cpu, arch, vl, pixels, vectors, filter, features, l2},
+#define ISA(id, name, triple, cpu, march, ref, arch, vl, pixels, vectors, filter, features, l2,    \
+            attrs, abi)                                                                            \
+  [GLOW_ISA_##id] = {name,    triple, cpu,      march, GLOW_ISA_##ref, arch, vl, pixels,           \
+                     vectors, filter, features, l2,    attrs,          abi},
 #include "kernels/isa.def"
 #undef ISA
 };
@@ -19,17 +25,32 @@ const GlowIsa *glow_isa_find(const char *name) {
 }
 
 bool glow_isa_runs_here(const GlowIsa *isa) {
+  switch ((GlowIsaId)(isa - glow_isa)) {
 #if defined(__x86_64__)
-  /* __builtin_cpu_supports knows the levels of the x86-64 ABI by name; it wants literals. */
-  __builtin_cpu_init();
-  if (strcmp(isa->name, "x86-64-v3") == 0)
+    /* __builtin_cpu_supports knows the levels of the x86-64 ABI by name; it wants literals. */
+  case GLOW_ISA_X86_64_V2:
+    __builtin_cpu_init();
+    return __builtin_cpu_supports("x86-64-v2") != 0;
+  case GLOW_ISA_X86_64_V3:
+    __builtin_cpu_init();
     return __builtin_cpu_supports("x86-64-v3") != 0;
-  if (strcmp(isa->name, "x86-64-v4") == 0)
+  case GLOW_ISA_X86_64_V4:
+    __builtin_cpu_init();
     return __builtin_cpu_supports("x86-64-v4") != 0;
-#else
-  (void)isa;
+#elif defined(__aarch64__)
+  case GLOW_ISA_AARCH64:
+    return true;
+#elif defined(__riscv) && __riscv_xlen == 64 && defined(__riscv_float_abi_double)
+  case GLOW_ISA_RV64GC:
+    return true;
+#if defined(__linux__)
+  case GLOW_ISA_RV64GCV: /* a bit for each letter */
+    return getauxval(AT_HWCAP) >> ('V' - 'A') & 1;
 #endif
-  return false;
+#endif
+  default:
+    return false;
+  }
 }
 
 const GlowIsa *glow_isa_host(void) {

@@ -15,10 +15,13 @@ typedef enum GlowIsaId {
 
 /* One row; see isa.def for the columns. */
 typedef struct GlowIsa {
-  const char *name, *triple, *cpu, *arch;
+  const char *name, *triple, *cpu, *march;
+  GlowIsaId ref;
+  const char *arch;
   uint32_t vl, tile_pixels, tile_vectors;
   const char *filter, *features;
   int64_t l2;
+  const char *attrs, *abi;
 } GlowIsa;
 
 extern const GlowIsa glow_isa[GLOW_ISA_COUNT];

@@ -197,9 +197,9 @@ static void row_loop(const OpFile *file, const OpDecl *op, int k, GlowText *out)
 /* A call of the loop for one pattern of strides: bit i set if stride i is 1, clear if it is 0. */
 static void row_path(const OpDecl *op, int k, uint32_t pattern, GlowText *out) {
   uint32_t n = op->in.count + 1;
-  glow_text_puts(out, "  if (");
+  glow_text_puts(out, "  if (GLOW_PATHS");
   for (uint32_t i = 0; i < n; i++)
-    glow_text_printf(out, "%ss[%u] == %u", i ? " && " : "", i, pattern >> i & 1u);
+    glow_text_printf(out, " && s[%u] == %u", i, pattern >> i & 1u);
   glow_text_printf(out, ") {\n    loop_%s_%s(p, n, m, present", op->snake,
                    kind_names[kinds[k].kind]);
   for (uint32_t i = 0; i < n; i++)
@@ -211,7 +211,7 @@ static void row_function(const OpFile *file, const OpDecl *op, int k, GlowText *
   row_loop(file, op, k, out);
   uint32_t n = op->in.count, all = (2u << n) - 1u;
   glow_text_printf(out,
-                   "static void glow_row_%s_%s(void *const *p, const int64_t *s, int64_t n, "
+                   "GLOW_ROW void glow_row_%s_%s(void *const *p, const int64_t *s, int64_t n, "
                    "const void *m,\n                uint32_t present) {\n",
                    op->snake, kind_names[kinds[k].kind]);
   glow_text_puts(out, "  if (n <= 0)\n    return;\n");
@@ -248,14 +248,17 @@ void gen_elementwise(const OpFile *file, GlowText *out) {
       "#ifdef __clang__\n"
       "#pragma clang diagnostic ignored \"-Wpass-failed\" /* not every body can be vectorized */\n"
       "#define GLOW_IVDEP _Pragma(\"clang loop vectorize(assume_safety)\")\n"
-      "#else\n#define GLOW_IVDEP _Pragma(\"GCC ivdep\")\n#endif\n\n");
+      "#else\n#define GLOW_IVDEP _Pragma(\"GCC ivdep\")\n#endif\n"
+      "/* As bitcode, rows are called by name with constant strides. */\n"
+      "#ifdef GLOW_BITCODE\n#define GLOW_ROW\n#define GLOW_PATHS 0\n"
+      "#else\n#define GLOW_ROW static\n#define GLOW_PATHS 1\n#endif\n\n");
   for (uint32_t i = 0; i < file->ops.count; i++)
     for (int k = 0; k < NKINDS; k++)
       if (file->ops.data[i]->scalar.text &&
           (row_kinds(file->ops.data[i]) & GLOW_KIND_BIT(kinds[k].kind)))
         row_function(file, file->ops.data[i], k, out);
-  glow_text_puts(out,
-                 "\nconst GlowRowFn glow_elementwise_rows[GLOW_OP_COUNT][GLOW_KIND_COUNT] = {\n");
+  glow_text_puts(out, "\n#ifndef GLOW_BITCODE\nconst GlowRowFn "
+                      "glow_elementwise_rows[GLOW_OP_COUNT][GLOW_KIND_COUNT] = {\n");
   for (uint32_t i = 0; i < file->ops.count; i++) {
     const OpDecl *op = file->ops.data[i];
     if (!op->scalar.text)
@@ -267,5 +270,5 @@ void gen_elementwise(const OpFile *file, GlowText *out) {
                          kind_enums[kinds[k].kind], op->snake, kind_names[kinds[k].kind]);
     glow_text_puts(out, "    },\n");
   }
-  glow_text_puts(out, "};\n");
+  glow_text_puts(out, "};\n#endif\n");
 }

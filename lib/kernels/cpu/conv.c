@@ -16,17 +16,23 @@
 
 /* A filter block of two channel blocks can be half empty. */
 #if GLOW_TILE_VECTORS * GLOW_VL > GLOW_CONV_BLOCK
-#define TILES(rows, cols) TILE(rows, cols, 1) TILE(rows, cols, 2)
+#define TILES(rows, cols) TILE(rows, cols, 1) TILE(rows, cols, GLOW_TILE_VECTORS)
 #else
-#define TILES(rows, cols) TILE(rows, cols, 2)
+#define TILES(rows, cols) TILE(rows, cols, GLOW_TILE_VECTORS)
 #endif
 
 /* clang-format off */
 #if defined(GLOW_TEST_TILE) /* does not fit the registers: a test looks for its spills */
 TILE(1, 7, 4)
 #else
-TILES(1, 1) TILES(1, 2) TILES(1, 3) TILES(1, 4) TILES(1, 5) TILES(1, 6)
-TILES(2, 1) TILES(2, 2) TILES(2, 3) TILES(3, 1) TILES(3, 2) TILES(4, 1)
+TILES(1, 1)
+#if GLOW_TILE_PIXELS >= 2
+TILES(1, 2) TILES(2, 1)
+#endif
+#if GLOW_TILE_PIXELS >= 6
+TILES(1, 3) TILES(1, 4) TILES(1, 5) TILES(1, 6) TILES(2, 2) TILES(2, 3) TILES(3, 1) TILES(3, 2)
+TILES(4, 1)
+#endif
 #if GLOW_TILE_PIXELS >= 14
 TILES(1, 7) TILES(1, 8) TILES(1, 9) TILES(1, 10) TILES(1, 11) TILES(1, 12) TILES(1, 13)
 TILES(1, 14) TILES(2, 4) TILES(2, 5) TILES(2, 6) TILES(2, 7) TILES(3, 3) TILES(3, 4)

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kernels/fma.h"
+
 #if !defined(GLOW_VL) || !defined(GLOW_TILE_PIXELS) || !defined(GLOW_TILE_VECTORS)
 #error "the columns of isa.def must be given as macros"
 #endif
@@ -35,9 +37,24 @@ INLINE GlowVec vec_splat(float s) {
 }
 INLINE GlowVec vec_load(const float *p) { return *(const GlowVec *)p; }
 INLINE void vec_store(float *p, GlowVec v) { *(GlowVec *)p = v; }
+#if GLOW_HAS_FMA
 INLINE GlowVec vec_fma(GlowVec a, GlowVec b, GlowVec c) {
   return __builtin_elementwise_fma(a, b, c);
 }
+#else
+/* glow_fmaf_soft (kernels/fma.h) on all lanes. */
+INLINE GlowVec vec_fma(GlowVec a, GlowVec b, GlowVec c) {
+  typedef double Wide __attribute__((vector_size(GLOW_VL * 8)));
+  typedef int64_t WideI __attribute__((vector_size(GLOW_VL * 8)));
+  Wide p = __builtin_convertvector(a, Wide) * __builtin_convertvector(b, Wide);
+  Wide z = __builtin_convertvector(c, Wide), s = p + z, t = s - p;
+  Wide error = (p - (s - t)) + (z - t);
+  WideI u = (WideI)s, inexact = (WideI)((error > 0) | (error < 0));
+  WideI inwards = (WideI)((error > 0) ^ (s > 0)); /* -1, or 0: outwards */
+  u += inexact & ((u & 1) - 1) & (1 + 2 * inwards);
+  return __builtin_convertvector((Wide)u, GlowVec);
+}
+#endif
 
 /* v with +0 in the lanes from `count` on. */
 INLINE GlowVec vec_first(GlowVec v, int64_t count) {

@@ -1,0 +1,72 @@
+/* Checks the embedded bitcode of a row as a whole: for tests. */
+#include <string.h>
+
+#include "codegen/blobs.h"
+#include "codegen/llvm.h"
+#include "ir/ir.h"
+
+/* Names that the blobs define, and those they declare, in the order of the blobs. */
+typedef struct Names {
+  GlowArena *arena;
+  GlowMap *defined; /* interned names */
+  GLOW_VEC(GlowStr) declared;
+  uint32_t functions;
+} Names;
+
+static void collect(GlowContext *ctx, Names *names, LLVMModuleRef module) {
+  for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f)) {
+    size_t length;
+    GlowStr name = glow_str(ctx, LLVMGetValueName2(f, &length));
+    if (!LLVMIsDeclaration(f)) {
+      names->functions++;
+      glow_map_set(names->defined, name, names);
+    } else if (strncmp(name, "llvm.", 5) != 0) {
+      glow_vec_push(names->arena, &names->declared, name);
+    }
+  }
+}
+
+/* Reads and verifies one blob. */
+static bool read_blob(GlowLlvm *l, const GlowBitcode *b, Names *names) {
+  LLVMMemoryBufferRef buffer =
+      LLVMCreateMemoryBufferWithMemoryRange(b->data, (size_t)(b->end - b->data), b->name, 0);
+  LLVMModuleRef module;
+  bool ok = !LLVMParseBitcodeInContext2(l->llvm, buffer, &module);
+  LLVMDisposeMemoryBuffer(buffer);
+  if (!ok)
+    return glow_llvm_ok(l) && glow_llvm_message(l->ctx, true, NULL, "reading kernels");
+  char *message = NULL;
+  bool broken = LLVMVerifyModule(module, LLVMReturnStatusAction, &message);
+  ok = glow_llvm_message(l->ctx, broken, message, b->name) && glow_llvm_ok(l);
+  if (ok)
+    collect(l->ctx, names, module);
+  LLVMDisposeModule(module);
+  return ok;
+}
+
+bool glow_blobs_verify(GlowContext *ctx, const GlowIsa *isa, uint32_t *functions) {
+  GlowLlvm l;
+  if (!glow_llvm_open(&l, ctx, isa))
+    return false;
+  Names names = {.arena = glow_arena_create(ctx)};
+  names.defined = glow_map_create(names.arena);
+  static const char *const allowed[] = {"memcpy", "memmove", "memset"};
+  for (size_t i = 0; i < sizeof allowed / sizeof *allowed; i++)
+    glow_map_set(names.defined, glow_str(ctx, allowed[i]), &names);
+  bool ok = true;
+  for (size_t i = 0; i < glow_nbitcode; i++) {
+    if (glow_blob_serves(&glow_bitcode[i], isa))
+      ok = read_blob(&l, &glow_bitcode[i], &names) && ok;
+  }
+  for (uint32_t i = 0; i < names.declared.count; i++) {
+    if (!glow_map_get(names.defined, names.declared.data[i])) {
+      glow_error(ctx, GLOW_NOWHERE, "the kernels for %s need '%s'", isa->name,
+                 names.declared.data[i]);
+      ok = false;
+    }
+  }
+  *functions = names.functions;
+  glow_arena_destroy(names.arena);
+  glow_llvm_close(&l);
+  return ok;
+}
