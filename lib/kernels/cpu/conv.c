@@ -5,7 +5,8 @@
  * bias, zeros, then the epilogue's. */
 #include "conv_tile.h"
 
-#define TILE(rows, cols, vectors)                                                                  \
+#define TILE(rows, cols, vectors) TILE_(rows, cols, vectors) /* expands the last */
+#define TILE_(rows, cols, vectors)                                                                 \
   void glow_conv_tile_##rows##x##cols##x##vectors(                                                 \
       const GlowConvParams *params, GlowEpilogueFn *epilogue, float *y, const float *x,            \
       const float *w, const float *bias, const float *zeros, void *const *env, int64_t row,        \
