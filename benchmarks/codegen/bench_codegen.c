@@ -15,7 +15,8 @@
 
 #include "backend/cpu/cpu.h"
 #include "kernels/cpu/conv.h"
-#include "peak.h"
+#include "runtime/peak.h"
+#include "support/process.h"
 #include "support/text.h"
 
 extern char **environ;
@@ -190,15 +191,15 @@ static void fill(float *p, int64_t n, uint32_t seed) {
 /* The median of flop/s over that of the bursts around each call; *count samples were good. */
 static double measure(GlowEntryFn *entry, void **storage, const GlowIsa *isa, double flops,
                       double limit, size_t *count) {
-  double *ratio = malloc(MAX_SAMPLES * sizeof *ratio), start = bench_now();
+  double *ratio = malloc(MAX_SAMPLES * sizeof *ratio), start = glow_clock();
   GlowFault fault;
   size_t n = 0;
   entry(NULL, storage, NULL, &fault);
-  while (n < MAX_SAMPLES && bench_now() - start < limit) {
-    double before = bench_fma_burst(isa), t = bench_now();
+  while (n < MAX_SAMPLES && glow_clock() - start < limit) {
+    double before = glow_fma_burst(isa), t = glow_clock();
     entry(NULL, storage, NULL, &fault);
-    t = bench_now() - t;
-    double after = bench_fma_burst(isa), agree = before / after;
+    t = glow_clock() - t;
+    double after = glow_fma_burst(isa), agree = before / after;
     if (agree > 0.97 && agree < 1.03)
       ratio[n++] = flops / t / (0.5 * (before + after));
   }
@@ -246,14 +247,14 @@ static bool run_case(GlowContext *ctx, const Case *c, const GlowIsa *isa, double
 int main(int argc, char **argv) {
   double limit = argc > 1 ? atof(argv[1]) : 2.0;
   char name[256];
-  bench_cpu_name(name, sizeof name);
+  glow_cpu_name(name, sizeof name);
   for (size_t k = 0; k < GLOW_ISA_COUNT; k++) {
     const GlowIsa *isa = &glow_isa[k];
     if (!glow_isa_runs_here(isa))
       continue;
     double best = 0;
     for (int i = 0; i < 200; i++) {
-      double b = bench_fma_burst(isa);
+      double b = glow_fma_burst(isa);
       best = b > best ? b : best;
     }
     printf("%s on %s: FMA peak %.1f GFLOP/s; %s\n", isa->name, name, best * 1e-9, isa->features);

@@ -1,9 +1,15 @@
-/* The table of backends. */
+/* The table of backends, and networks of those that only know whole runs. */
 #include "backend/backend.h"
 
+#include <stdlib.h>
+
+#if GLOW_HAVE_CPU_BACKEND
+#include "backend/cpu/cpu.h"
+#endif
+
 static const GlowBackend backends[] = {
-#define BACKEND(name, function, level, primitives, about)                                          \
-  {#name, function, level, primitives, about},
+#define BACKEND(name, function, prepare, level, primitives, about)                                 \
+  {#name, function, prepare, level, primitives, about},
 #include "backend/backends.def"
 #ifdef GLOW_EXTRA_BACKENDS
 #include GLOW_EXTRA_BACKENDS
@@ -21,4 +27,44 @@ const GlowBackend *glow_backend_find(GlowContext *ctx, const char *name) {
   }
   glow_error(ctx, GLOW_NOWHERE, "unknown backend '%s'; this build has: %s", name, known);
   return NULL;
+}
+
+/* ---- Networks of backends that do not compile ------------------------------------------------ */
+
+typedef struct Whole {
+  GlowNetwork base;
+  GlowFunction *function;
+  const GlowBindings *inputs;
+  GlowBackendFn run;
+  GlowRunOptions options;
+} Whole;
+
+static void free_outputs(GlowNetwork *n) {
+  for (uint32_t i = 0; i < n->outputs.count; i++)
+    glow_tensor_free(n->outputs.data[i].tensor);
+  n->outputs.count = 0;
+}
+
+static GlowStatus run_whole(GlowNetwork *n) {
+  Whole *w = (Whole *)n;
+  free_outputs(n);
+  return w->run(w->function, w->inputs, &n->outputs, &w->options);
+}
+
+static void destroy_whole(GlowNetwork *n) {
+  free_outputs(n);
+  free(n);
+}
+
+GlowNetwork *glow_backend_prepare(const GlowBackend *b, GlowFunction *f, const GlowBindings *inputs,
+                                  const GlowRunOptions *options) {
+  if (b->prepare)
+    return b->prepare(f, inputs, options);
+  Whole *w = glow_malloc(f->module->ctx, sizeof *w);
+  *w = (Whole){.base = {.run = run_whole, .destroy = destroy_whole},
+               .function = f,
+               .inputs = inputs,
+               .run = b->run,
+               .options = *options};
+  return &w->base;
 }

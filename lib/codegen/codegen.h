@@ -98,7 +98,15 @@ typedef struct GlowCode GlowCode;
 GlowCode *glow_codegen_compile(GlowContext *ctx, const GlowWork *work, uint32_t count,
                                const GlowCodegenOptions *options, GlowCodegenTimes *times);
 GlowEntryFn *glow_code_entry(const GlowCode *code);
-void glow_code_destroy(GlowCode *code); /* NULL is ignored */
+int64_t glow_code_size(const GlowCode *code); /* bytes of instructions */
+void glow_code_destroy(GlowCode *code);       /* NULL is ignored */
+
+/* The same in two steps: appends the object file to `out`, for any row of isa.def; then loads it,
+ * which copies it. False or NULL after a diagnostic. LLVM trusts the bytes of an object. */
+bool glow_codegen_emit_object(GlowContext *ctx, const GlowWork *work, uint32_t count,
+                              const GlowCodegenOptions *options, GlowText *out,
+                              GlowCodegenTimes *times);
+GlowCode *glow_code_load(GlowContext *ctx, const void *object, size_t size);
 
 /* The same as assembly text, for any row of isa.def. False after a diagnostic. */
 bool glow_codegen_emit_asm(GlowContext *ctx, const GlowWork *work, uint32_t count,

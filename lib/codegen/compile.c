@@ -60,10 +60,9 @@ static bool build(GlowEmitter *e, GlowContext *ctx, const GlowWork *work, uint32
   return ok;
 }
 
-GlowCode *glow_codegen_compile(GlowContext *ctx, const GlowWork *work, uint32_t count,
-                               const GlowCodegenOptions *o, GlowCodegenTimes *times) {
-  GlowCodegenTimes unused;
-  times = times ? times : &unused;
+/* The object; NULL after a diagnostic. Fills in all times but that of loading. */
+static LLVMMemoryBufferRef make_object(GlowContext *ctx, const GlowWork *work, uint32_t count,
+                                       const GlowCodegenOptions *o, GlowCodegenTimes *times) {
   *times = (GlowCodegenTimes){0};
   GlowEmitter e = {0};
   if (!build(&e, ctx, work, count, o, times))
@@ -71,10 +70,35 @@ GlowCode *glow_codegen_compile(GlowContext *ctx, const GlowWork *work, uint32_t 
   double since = seconds();
   LLVMMemoryBufferRef object = glow_llvm_generate(&e.l, LLVMObjectFile);
   lap(&since, &times->generate);
+  glow_llvm_close(&e.l);
+  return object;
+}
+
+GlowCode *glow_codegen_compile(GlowContext *ctx, const GlowWork *work, uint32_t count,
+                               const GlowCodegenOptions *o, GlowCodegenTimes *times) {
+  GlowCodegenTimes unused;
+  times = times ? times : &unused;
+  LLVMMemoryBufferRef object = make_object(ctx, work, count, o, times);
+  double since = seconds();
   GlowCode *code = object ? glow_jit_load(ctx, object, GLOW_CODE_ENTRY) : NULL;
   lap(&since, &times->load);
-  glow_llvm_close(&e.l);
   return code;
+}
+
+bool glow_codegen_emit_object(GlowContext *ctx, const GlowWork *work, uint32_t count,
+                              const GlowCodegenOptions *o, GlowText *out, GlowCodegenTimes *times) {
+  GlowCodegenTimes unused;
+  LLVMMemoryBufferRef object = make_object(ctx, work, count, o, times ? times : &unused);
+  if (!object)
+    return false;
+  glow_text_bytes(out, LLVMGetBufferStart(object), LLVMGetBufferSize(object));
+  LLVMDisposeMemoryBuffer(object);
+  return true;
+}
+
+GlowCode *glow_code_load(GlowContext *ctx, const void *object, size_t size) {
+  LLVMMemoryBufferRef copy = LLVMCreateMemoryBufferWithMemoryRangeCopy(object, size, "object");
+  return glow_jit_load(ctx, copy, GLOW_CODE_ENTRY);
 }
 
 bool glow_codegen_emit_asm(GlowContext *ctx, const GlowWork *work, uint32_t count,

@@ -2,11 +2,14 @@
  * attached to through the C API. It only links: the object was made before. */
 #include "codegen/jit.h"
 
+#include <llvm-c/Object.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct GlowCode {
   LLVMOrcLLJITRef jit;
   GlowEntryFn *entry;
+  int64_t size;
 };
 
 static LLVMOrcObjectLayerRef object_layer(void *user, LLVMOrcExecutionSessionRef session,
@@ -15,8 +18,29 @@ static LLVMOrcObjectLayerRef object_layer(void *user, LLVMOrcExecutionSessionRef
   return LLVMOrcCreateRTDyldObjectLinkingLayerWithSectionMemoryManager(session);
 }
 
+/* Bytes of instructions in an object. */
+static int64_t text_bytes(LLVMMemoryBufferRef object) {
+  char *message = NULL;
+  LLVMBinaryRef binary = LLVMCreateBinary(object, NULL, &message);
+  LLVMDisposeMessage(message);
+  if (!binary)
+    return 0; /* loading will say what is wrong */
+  int64_t size = 0;
+  LLVMSectionIteratorRef section = LLVMObjectFileCopySectionIterator(binary);
+  for (; !LLVMObjectFileIsSectionIteratorAtEnd(binary, section); LLVMMoveToNextSection(section)) {
+    const char *name = LLVMGetSectionName(section);
+    if (name && strncmp(name, ".text", 5) == 0)
+      size += (int64_t)LLVMGetSectionSize(section);
+  }
+  LLVMDisposeSectionIterator(section);
+  LLVMDisposeBinary(binary);
+  return size;
+}
+
 /* Adding a buffer to the JIT takes it, whether it succeeds or not. */
 static bool load(GlowContext *ctx, GlowCode *code, LLVMMemoryBufferRef object, const char *entry) {
+  glow_llvm_register_targets();
+  code->size = text_bytes(object);
   LLVMOrcLLJITBuilderRef builder = LLVMOrcCreateLLJITBuilder();
   LLVMOrcLLJITBuilderSetObjectLinkingLayerCreator(builder, object_layer, NULL);
   LLVMErrorRef error = LLVMOrcCreateLLJIT(&code->jit, builder);
@@ -50,6 +74,7 @@ GlowCode *glow_jit_load(GlowContext *ctx, LLVMMemoryBufferRef object, const char
 }
 
 GlowEntryFn *glow_code_entry(const GlowCode *code) { return code->entry; }
+int64_t glow_code_size(const GlowCode *code) { return code->size; }
 
 /* An error while unloading has nobody to go to; it only must be consumed. */
 void glow_code_destroy(GlowCode *code) {

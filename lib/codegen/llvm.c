@@ -66,6 +66,11 @@ static void register_targets(void) {
   LLVMInitializeAllAsmParsers();
 }
 
+void glow_llvm_register_targets(void) {
+  static once_flag once = ONCE_FLAG_INIT;
+  call_once(&once, register_targets);
+}
+
 static void release(void *arg) {
   GlowLlvm *l = arg;
   if (l->builder)
@@ -101,8 +106,7 @@ static bool open_machine(GlowLlvm *l) {
 }
 
 bool glow_llvm_open(GlowLlvm *l, GlowContext *ctx, const GlowIsa *isa) {
-  static once_flag once = ONCE_FLAG_INIT;
-  call_once(&once, register_targets);
+  glow_llvm_register_targets();
   *l = (GlowLlvm){.ctx = ctx, .isa = isa};
   glow_defer_push(ctx, &l->defer, release, l);
   if (!open_machine(l)) {

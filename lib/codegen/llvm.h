@@ -37,6 +37,9 @@ typedef struct GlowLlvm {
   GlowDefer defer; /* releases all of it if a throw passes */
 } GlowLlvm;
 
+/* Fills LLVM's registry of targets, once in a process. */
+void glow_llvm_register_targets(void);
+
 /* Opens a context with an empty module for the row's target. False after a diagnostic. Must be
  * closed, or a throw closes it. */
 bool glow_llvm_open(GlowLlvm *l, GlowContext *ctx, const GlowIsa *isa);

@@ -111,6 +111,57 @@ GlowStatus glow_session_bind(GlowSession *s) {
   return status;
 }
 
+/* Appends 'N=8' for the first dimension of an input, unless an input before it has the same. */
+static bool put_batch(GlowSession *s, GlowText *text, const GlowNameList *names, uint32_t i,
+                      int64_t batch) {
+  const GlowType *type = glow_session_input_type(s, names->data[i]);
+  bool open = type->cls == GLOW_TYPE_TENSOR && type->rank && type->dims[0].kind == GLOW_DIM_SYMBOL;
+  if (!open && type->cls == GLOW_TYPE_TENSOR && type->rank &&
+      type->dims[0].kind == GLOW_DIM_EXACT && type->dims[0].size == batch)
+    return true;
+  if (!open) {
+    glow_error(s->ctx, GLOW_NOWHERE, "input '%s' is %s, which cannot get a batch of %lld",
+               names->data[i], glow_type_str(s->ctx, type), (long long)batch);
+    return false;
+  }
+  for (uint32_t j = 0; j < i; j++) {
+    const GlowType *other = glow_session_input_type(s, names->data[j]);
+    if (other->dims[0].kind == GLOW_DIM_SYMBOL && other->dims[0].symbol == type->dims[0].symbol)
+      return true;
+  }
+  glow_text_puts(text, text->size ? ";" : "");
+  put_escaped(text, type->dims[0].symbol);
+  glow_text_printf(text, "=%lld", (long long)batch);
+  return true;
+}
+
+GlowStatus glow_session_bind_batch(GlowSession *s, int64_t batch) {
+  GlowNameList names = {0};
+  glow_session_names(s, false, &names);
+  GlowText text;
+  glow_text_init(&text, s->ctx);
+  GlowDefer defer;
+  glow_defer_push(s->ctx, &defer, glow_text_release_fn, &text);
+  GlowStatus status = GLOW_OK;
+  for (uint32_t i = 0; i < names.count && status == GLOW_OK; i++)
+    status = put_batch(s, &text, &names, i, batch) ? GLOW_OK : GLOW_BAD_INPUT;
+  if (status == GLOW_OK && text.size)
+    status = run_bind(s, "bind", glow_text_cstr(&text));
+  glow_defer_pop(s->ctx, &defer, true);
+  return status;
+}
+
+GlowStatus glow_session_fill_inputs(GlowSession *s) {
+  GlowNameList names = {0};
+  glow_session_names(s, false, &names);
+  GlowStatus status = GLOW_OK;
+  for (uint32_t i = 0; i < names.count && status == GLOW_OK; i++)
+    if (!glow_bindings_find(&s->inputs, names.data[i]))
+      status = glow_session_add_input(
+          s, glow_arena_printf(s->ctx->arena, "%s=random:1", names.data[i]), NULL);
+  return status;
+}
+
 GlowStatus glow_session_lower_all(GlowSession *s) {
   GlowRunnerOptions runner = {.verify_each = true};
   return glow_module_has_level(s->module, GLOW_LEVEL_GRAPH)

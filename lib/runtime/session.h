@@ -48,6 +48,13 @@ GlowTensor *glow_session_read(GlowSession *s, const char *path, const GlowType *
 /* Binds open dimensions by the shapes of the inputs that were added. */
 GlowStatus glow_session_bind(GlowSession *s);
 
+/* Gives the open first dimension of each input an extent. BAD_INPUT if an input has another one, or
+ * none that can be bound. */
+GlowStatus glow_session_bind_batch(GlowSession *s, int64_t batch);
+
+/* Adds inputs of random numbers (random:1) for those that were not given. */
+GlowStatus glow_session_fill_inputs(GlowSession *s);
+
 /* Runs -O<level> on the module and, on graphs, irgen; level < 0 leaves it as it is. */
 GlowStatus glow_session_optimize(GlowSession *s, int level, bool exact);
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "backend/backend.h"
+#include "runtime/pool.h"
 #ifdef GLOW_HAVE_CPU_BACKEND
 #include "codegen/codegen.h"
 #endif
@@ -105,12 +106,16 @@ static GlowStatus run(GlowSession *s, const GlowRunCommand *c) {
   if (status != GLOW_OK)
     return status;
   Progress progress = {.start = seconds()};
-  GlowRunOptions options = {.primitives = primitives};
+  GlowPool *pool = glow_pool_create(s->ctx, (int)c->threads);
+  GlowDefer defer;
+  glow_defer_push(s->ctx, &defer, glow_pool_destroy_fn, pool);
+  GlowRunOptions options = {.primitives = primitives, .parallel = glow_pool_parallel(pool)};
   if (isatty(2)) {
     options.progress = show_progress;
     options.progress_user = &progress;
   }
   status = glow_session_run(s, backend->run, &options);
+  glow_defer_pop(s->ctx, &defer, true);
   if (progress.shown)
     fprintf(stderr, "\r               \r");
   return status;
@@ -173,8 +178,12 @@ static void describe_machine(GlowContext *ctx, GlowCommand *command) {
 }
 
 static GlowStatus body(GlowContext *ctx, int argc, char **argv) {
-  GlowRunCommand c = {
-      .rtol = 1e-3, .atol = 1e-7, .level = -1, .backend = "interp", .error_limit = 20};
+  GlowRunCommand c = {.rtol = 1e-3,
+                      .atol = 1e-7,
+                      .level = -1,
+                      .backend = "interp",
+                      .error_limit = 20,
+                      .threads = 1};
   /* clang-format off */
   const GlowOption options[] = {
       GLOW_OPTION_HEADING("Inputs and outputs"),
@@ -209,6 +218,9 @@ static GlowStatus body(GlowContext *ctx, int argc, char **argv) {
       {.name = "backend", .value = "NAME",
        .help = "interp (default) or cpu: machine code, implies -O2", .kind = GLOW_OPT_STRING,
        .target = &c.backend, .two_dashes = true},
+      {.name = "threads", .value = "N", .help = "how many threads share the work of machine code (1)",
+       .kind = GLOW_OPT_INT, .target = &c.threads, .min = 1, .max = GLOW_MAX_THREADS,
+       .two_dashes = true},
       {.name = "O0", .help = "lower and generate instructions, then run the program",
        .kind = GLOW_OPT_CALL, .call = set_level},
       {.name = "O1", .help = "the same with cheap optimizations", .kind = GLOW_OPT_CALL,

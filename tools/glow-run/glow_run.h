@@ -10,7 +10,7 @@ typedef struct GlowRunCommand {
   const char *output_dir, *labels, *test_data, *backend, *entry;
   const char *image_size, *mean, *std, *image_layout, *channel_order;
   double crop, rtol, atol;
-  int64_t top_k, error_limit;
+  int64_t top_k, error_limit, threads;
   bool softmax, primitives, exact;
   int level; /* -O, or -1 */
   GlowImageOptions image;

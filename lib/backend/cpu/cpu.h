@@ -8,22 +8,17 @@
 
 #include "backend/interp/interp.h"
 #include "codegen/codegen.h"
-
-/* A compiled program. Borrows the function, which must not change while it is in use. */
-typedef struct GlowCpuProgram GlowCpuProgram;
+#include "backend/network.h"
 
 /* Compiles a program (kind GLOW_PROGRAM) for its module's target, or for this host if there is
- * none. NULL after diagnostics: the target is unknown or this host lacks it, or there are
- * instructions that cannot be compiled. times may be NULL. */
-GlowCpuProgram *glow_cpu_compile(GlowFunction *program, GlowCodegenTimes *times);
-void glow_cpu_destroy(GlowCpuProgram *p); /* NULL is ignored */
+ * none, and allocates all that runs need. Inputs as for glow_interp_run: every placeholder that is
+ * read must be bound. Variables that were written get their value when the network is destroyed.
+ * NULL after diagnostics: the target is unknown or this host lacks it, there are instructions that
+ * cannot be compiled, or an input is missing. Of the options only parallel is used. */
+GlowNetwork *glow_cpu_prepare(GlowFunction *program, const GlowBindings *inputs,
+                              const GlowRunOptions *options);
 
-/* Runs it. Inputs and outputs as for glow_interp_run: every placeholder that is read must be bound,
- * `outputs` receives each placeholder that was written, in declaration order, and variables that
- * were written keep their value for the next run. */
-GlowStatus glow_cpu_execute(GlowCpuProgram *p, const GlowBindings *inputs, GlowBindings *outputs);
-
-/* Compiles, runs once and forgets. Of the options only progress is used, at the end. */
+/* Compiles, runs once and forgets. Of the options parallel is used, and progress at the end. */
 GlowStatus glow_cpu_run(GlowFunction *program, const GlowBindings *inputs, GlowBindings *outputs,
                         const GlowRunOptions *options);
 

@@ -28,6 +28,7 @@ typedef struct GlowRunOptions {
   bool primitives;
   const struct GlowKernels
       *kernels; /* NULL: the best for this machine; a backend may bring its own */
+  const struct GlowParallel *parallel; /* threads that share the work of machine code, or NULL */
 } GlowRunOptions;
 
 /* Runs a func (graph walker) or program (program walker). Every placeholder that is read must be

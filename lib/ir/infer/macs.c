@@ -34,9 +34,18 @@ int64_t glow_macs_conv_transpose(const GlowNode *n) {
   return times(glow_type_elements(x->type), glow_type_elements(w->type) / w->type->dims[0].size);
 }
 
-int64_t glow_macs_mat_mul(const GlowNode *n) {
-  const GlowValue *a = glow_node_in(n, GLOW_MAT_MUL_IN_A), *c = glow_node_out(n, 0);
+/* Each output sums over the last axis of A. */
+static int64_t product(const GlowNode *n, const GlowValue *a) {
+  const GlowValue *c = glow_node_out(n, 0);
   if (!is_known(a) || !is_known(c))
     return -1;
   return times(glow_type_elements(c->type), a->type->dims[a->type->rank - 1].size);
+}
+
+int64_t glow_macs_mat_mul(const GlowNode *n) {
+  return product(n, glow_node_in(n, GLOW_MAT_MUL_IN_A));
+}
+
+int64_t glow_macs_fully_connected(const GlowNode *n) {
+  return product(n, glow_node_in(n, GLOW_FULLY_CONNECTED_IN_X));
 }

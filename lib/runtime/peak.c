@@ -1,17 +1,12 @@
 /* FMA bursts in assembly: compilers spill or reorder loops over this many accumulators. */
-#include "peak.h"
+#include "runtime/peak.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
-double bench_now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
+#include "support/process.h"
 
-void bench_cpu_name(char *name, size_t size) {
+void glow_cpu_name(char *name, size_t size) {
   snprintf(name, size, "unknown processor");
   FILE *f = fopen("/proc/cpuinfo", "r");
   char line[256];
@@ -37,9 +32,11 @@ enum { CHAINS = 12, STEPS = 6000 };
 #define FMA512(i) "vfmadd231ps %%zmm14,%%zmm15,%%zmm" #i "\n"
 #define FMA256(i) "vfmadd231ps %%ymm14,%%ymm15,%%ymm" #i "\n"
 
-double bench_fma_burst(const GlowIsa *isa) {
+double glow_fma_burst(const GlowIsa *isa) {
+  if (isa->vl < 8)
+    return 0;
   __asm__ volatile(EACH(CLEAR) CLEAR(14) CLEAR(15)::: CLOBBER);
-  double t = bench_now();
+  double t = glow_clock();
   if (isa->vl == 16) {
     for (int i = 0; i < STEPS; i++)
       __asm__ volatile(EACH(FMA512)::: CLOBBER);
@@ -47,12 +44,21 @@ double bench_fma_burst(const GlowIsa *isa) {
     for (int i = 0; i < STEPS; i++)
       __asm__ volatile(EACH(FMA256)::: CLOBBER);
   }
-  t = bench_now() - t;
+  t = glow_clock() - t;
   return 2.0 * CHAINS * STEPS * isa->vl / t;
 }
 #else
-double bench_fma_burst(const GlowIsa *isa) {
+double glow_fma_burst(const GlowIsa *isa) {
   (void)isa;
   return 0;
 }
 #endif
+
+double glow_fma_peak(const GlowIsa *isa) {
+  double best = 0;
+  for (int i = 0; i < 50; i++) {
+    double burst = glow_fma_burst(isa);
+    best = burst > best ? burst : best;
+  }
+  return best;
+}

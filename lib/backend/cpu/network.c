@@ -1,0 +1,189 @@
+/* Compiled networks: code, and buffers for all that it touches, which every run uses again.
+ *
+ * What a program writes, and inputs that are not aligned, lie in buffers of the network; aligned
+ * inputs and constants are read where they are. A run copies what changed between runs, sets the
+ * floating-point environment and calls the entry: nothing is allocated. */
+#include <fenv.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend/cpu/cpu.h"
+#include "support/process.h"
+
+typedef struct Network {
+  GlowNetwork base;
+  GlowFunction *function;
+  GlowArena *arena; /* of the plan and of the arrays below */
+  GlowCpuPlan plan;
+  GlowCode *code;
+  const GlowParallel *parallel;
+  void **storage;            /* what the entry gets */
+  GlowTensor **owned;        /* by storage; NULL: borrowed */
+  const GlowTensor **source; /* by storage: copied into owned before each run, or NULL */
+  uint8_t *memory, *aligned; /* the program's arena: as it was allocated, and as it is used */
+  bool ran;
+} Network;
+
+/* ---- Buffers --------------------------------------------------------------------------------- */
+
+static const GlowTensor *find_input(const GlowBindings *inputs, GlowStr name) {
+  for (uint32_t i = 0; i < inputs->count; i++) {
+    if (inputs->data[i].name == name)
+      return inputs->data[i].tensor;
+  }
+  return NULL;
+}
+
+/* The value that storage has before the run; NULL after a diagnostic. */
+static const GlowTensor *initial_value(GlowStorage *g, const GlowBindings *inputs) {
+  GlowContext *ctx = g->module->ctx;
+  if (g->cls != GLOW_PLACEHOLDER)
+    return glow_storage_value(g);
+  const GlowTensor *t = find_input(inputs, g->value.name);
+  if (!t) {
+    glow_error(ctx, g->src, "placeholder @%s is not bound", g->value.name);
+  } else if (t->type != g->value.type) {
+    glow_error(ctx, g->src, "placeholder @%s has type %s but is bound to %s", g->value.name,
+               glow_type_str(ctx, g->value.type), glow_type_str(ctx, t->type));
+    t = NULL;
+  }
+  return t;
+}
+
+/* A buffer for storage i, if the program touches it. */
+static bool bind_storage(Network *n, uint32_t i, const GlowBindings *inputs) {
+  const GlowCpuPlan *plan = &n->plan;
+  GlowStorage *g = plan->storage[i];
+  if (!plan->reads[i] && !plan->writes[i])
+    return true;
+  /* A variable may be written in part: what is not written stays. A placeholder that is also
+   * written may be an output that is read again. */
+  bool wanted = g->cls == GLOW_VARIABLE ||
+                (plan->reads[i] && (!plan->writes[i] || find_input(inputs, g->value.name)));
+  const GlowTensor *t = wanted ? initial_value(g, inputs) : NULL;
+  if (wanted && !t)
+    return false;
+  bool aligned = t && (uintptr_t)t->data % 64 == 0;
+  if (plan->writes[i] || !aligned) {
+    n->owned[i] =
+        t ? glow_tensor_copy(g->module->ctx, t) : glow_tensor_create(g->module->ctx, g->value.type);
+    n->source[i] = g->cls == GLOW_PLACEHOLDER ? t : NULL;
+  }
+  n->storage[i] = n->owned[i] ? n->owned[i]->data : t->data;
+  return true;
+}
+
+/* All buffers, and the list of outputs. */
+static bool bind(Network *n, const GlowBindings *inputs) {
+  const GlowCpuPlan *plan = &n->plan;
+  n->storage = GLOW_NEW_ARRAY(n->arena, void *, plan->nstorage);
+  n->owned = GLOW_NEW_ARRAY(n->arena, GlowTensor *, plan->nstorage);
+  n->source = GLOW_NEW_ARRAY(n->arena, const GlowTensor *, plan->nstorage);
+  bool ok = true;
+  for (uint32_t i = 0; i < plan->nstorage; i++) {
+    ok = bind_storage(n, i, inputs) && ok;
+    if (ok && plan->writes[i] && plan->storage[i]->cls == GLOW_PLACEHOLDER) {
+      GlowBinding b = {plan->storage[i]->value.name, n->owned[i]};
+      glow_vec_push(n->arena, &n->base.outputs, b);
+    }
+  }
+  return ok;
+}
+
+static void allocate(Network *n) {
+  const GlowCpuPlan *plan = &n->plan;
+  int64_t workers = n->parallel ? n->parallel->workers : 1;
+  size_t align = (size_t)plan->align, size = (size_t)(plan->arena + workers * plan->scratch);
+  n->memory = glow_malloc(n->function->module->ctx, size + align);
+  n->aligned = n->memory + (align - (uintptr_t)n->memory % align) % align;
+  n->base.costs.arena = (int64_t)size;
+}
+
+/* ---- The network ----------------------------------------------------------------------------- */
+
+/* Round to nearest, denormals kept, whatever the caller has set. */
+static bool call_entry(const Network *n, GlowFault *fault) {
+  fenv_t saved;
+  fegetenv(&saved);
+  fesetenv(FE_DFL_ENV);
+  bool ok = glow_code_entry(n->code)(n->aligned, n->storage, n->parallel, fault) == 0;
+  fesetenv(&saved);
+  return ok;
+}
+
+static GlowStatus run(GlowNetwork *network) {
+  Network *n = (Network *)network;
+  for (uint32_t i = 0; i < n->plan.nstorage; i++) {
+    if (n->source[i])
+      memcpy(n->owned[i]->data, n->source[i]->data, n->source[i]->bytes);
+  }
+  GlowFault fault = {0};
+  if (!call_entry(n, &fault))
+    return GLOW_BAD_INPUT;
+  n->ran = true;
+  return GLOW_OK;
+}
+
+/* Variables keep what the last run wrote. Outputs that somebody took are not in the list. */
+static void release_buffers(Network *n) {
+  const GlowBindings *outputs = &n->base.outputs;
+  for (uint32_t i = 0, out = 0; n->owned && i < n->plan.nstorage; i++) {
+    GlowStorage *g = n->plan.storage[i];
+    if (n->plan.writes[i] && g->cls == GLOW_PLACEHOLDER && out < outputs->count) {
+      glow_tensor_free(outputs->data[out++].tensor);
+    } else if (n->plan.writes[i] && g->cls == GLOW_VARIABLE && n->ran) {
+      glow_tensor_free(g->cached);
+      g->cached = n->owned[i];
+    } else {
+      glow_tensor_free(n->owned[i]);
+    }
+  }
+}
+
+static void destroy(GlowNetwork *network) {
+  Network *n = (Network *)network;
+  release_buffers(n);
+  free(n->memory);
+  glow_code_destroy(n->code);
+  glow_arena_destroy(n->arena);
+}
+
+static bool compile(Network *n) {
+  GlowContext *ctx = n->function->module->ctx;
+  const GlowIsa *isa = glow_cpu_target(n->function->module, n->function->src);
+  GlowNetworkCosts *costs = &n->base.costs;
+  double since = glow_clock();
+  if (!isa || !glow_cpu_plan(n->arena, n->function, isa, &n->plan))
+    return false;
+  costs->select = glow_clock() - since;
+  GlowCodegenOptions options = {.isa = isa, .scratch = n->plan.arena};
+  GlowCodegenTimes t;
+  n->code = glow_codegen_compile(ctx, n->plan.work, n->plan.count, &options, &t);
+  costs->emit = t.emit;
+  costs->link = t.link;
+  costs->optimize = t.optimize;
+  costs->generate = t.generate;
+  costs->load = t.load;
+  if (n->code)
+    costs->code = glow_code_size(n->code);
+  return n->code != NULL;
+}
+
+GlowNetwork *glow_cpu_prepare(GlowFunction *program, const GlowBindings *inputs,
+                              const GlowRunOptions *options) {
+  GlowContext *ctx = program->module->ctx;
+  GlowArena *arena = glow_arena_create(ctx);
+  Network *n = GLOW_NEW(arena, Network);
+  *n = (Network){.base = {.run = run, .destroy = destroy}, .function = program, .arena = arena};
+  n->parallel = options ? options->parallel : NULL;
+  GlowDefer defer;
+  glow_defer_push(ctx, &defer, glow_network_destroy_fn, n);
+  bool ok = compile(n);
+  double since = glow_clock();
+  ok = ok && bind(n, inputs);
+  n->base.costs.constants = glow_clock() - since;
+  if (ok)
+    allocate(n);
+  glow_defer_pop(ctx, &defer, !ok);
+  return ok ? &n->base : NULL;
+}

@@ -1,0 +1,33 @@
+/* A program made ready for many runs: compiled, constants computed, buffers allocated. */
+#ifndef GLOW_BACKEND_NETWORK_H
+#define GLOW_BACKEND_NETWORK_H
+
+#include "backend/interp/interp.h"
+
+/* What making it took, in seconds, and its sizes in bytes. 0: not known, or there is none. */
+typedef struct GlowNetworkCosts {
+  double select, emit, link, optimize, generate, load, constants;
+  int64_t code, arena;
+} GlowNetworkCosts;
+
+/* A backend makes one with a struct of its own that begins with this. It borrows the function,
+ * which must not change, and the inputs, whose elements may change between runs. */
+typedef struct GlowNetwork {
+  /* Runs once. Allocates nothing, unless the backend only knows whole runs or it fails. */
+  GlowStatus (*run)(struct GlowNetwork *n);
+  void (*destroy)(struct GlowNetwork *n);
+  GlowBindings outputs; /* of the last run, in declaration order: the network's own */
+  GlowNetworkCosts costs;
+} GlowNetwork;
+
+/* Makes one; NULL after diagnostics. */
+typedef GlowNetwork *(*GlowPrepareFn)(GlowFunction *f, const GlowBindings *inputs,
+                                      const GlowRunOptions *options);
+
+/* destroy, for glow_defer_push. */
+static inline void glow_network_destroy_fn(void *network) {
+  GlowNetwork *n = network;
+  n->destroy(n);
+}
+
+#endif

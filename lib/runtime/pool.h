@@ -1,0 +1,26 @@
+/* A small pool of threads for compiled programs: the `parallel_for` of rt/rt.h.
+ *
+ * The caller takes part as worker 0; the others spin for a while after each job, then park. Shards
+ * are dealt out in a fixed way, so which thread runs what does not depend on timing. One job runs
+ * at a time: a pool belongs to one caller. Nothing is allocated once it is made. */
+#ifndef GLOW_RUNTIME_POOL_H
+#define GLOW_RUNTIME_POOL_H
+
+#include "rt/rt.h"
+#include "support/context.h"
+
+#define GLOW_MAX_THREADS 256
+
+typedef struct GlowPool GlowPool;
+
+/* A pool of `threads` workers (1 to GLOW_MAX_THREADS), the caller among them. Where the system
+ * refuses threads the pool has fewer, with a warning. Throws NO_MEMORY. */
+GlowPool *glow_pool_create(GlowContext *ctx, int threads);
+/* Ends the threads. NULL is ignored. No job may be running. */
+void glow_pool_destroy(GlowPool *pool);
+void glow_pool_destroy_fn(void *pool); /* for glow_defer_push */
+
+/* What a program takes; NULL for a pool of one worker. Valid as long as the pool. */
+const GlowParallel *glow_pool_parallel(const GlowPool *pool);
+
+#endif

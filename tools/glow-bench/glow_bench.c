@@ -1,0 +1,176 @@
+/* glow-bench: how fast a model runs. It is compiled once and run many times on the same buffers. */
+#include "tools/glow-bench/glow_bench.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ir/cost.h"
+#include "runtime/pool.h"
+#include "support/process.h"
+
+#if GLOW_HAVE_CPU_BACKEND
+#define DEFAULT_BACKEND "cpu"
+#else
+#define DEFAULT_BACKEND "interp"
+#endif
+
+/* Seconds since *since, which becomes now. */
+static double lap(double *since) {
+  double now = glow_clock(), passed = now - *since;
+  *since = now;
+  return passed;
+}
+
+static GlowStatus prepare_inputs(GlowSession *s, const GlowBenchCommand *c, const char *input) {
+  GlowStatus status = c->batch ? glow_session_bind_batch(s, c->batch) : GLOW_OK;
+  for (uint32_t i = 0; i < c->inputs.count && status == GLOW_OK; i++)
+    status = glow_session_add_input(s, c->inputs.data[i], NULL);
+  if (status == GLOW_OK && input)
+    status = glow_session_add_input(s, input, NULL);
+  if (status == GLOW_OK)
+    status = glow_session_bind(s);
+  return status == GLOW_OK ? glow_session_fill_inputs(s) : status;
+}
+
+/* Compiles, and runs once. */
+static GlowStatus start(GlowBench *b, const GlowRunOptions *run) {
+  const GlowBenchCommand *c = b->command;
+  GlowSession *s = &b->session;
+  const GlowBackend *backend = glow_backend_find(s->ctx, c->backend);
+  if (!backend)
+    return GLOW_BAD_USAGE;
+  double since = glow_clock();
+  b->macs = glow_function_cost(s->entry).macs;
+  int level = c->level < 0 && s->entry->kind == GLOW_FUNC ? backend->level : c->level;
+  GlowStatus status = backend->primitives ? glow_session_lower_all(s) : GLOW_OK;
+  if (status == GLOW_OK)
+    status = glow_session_optimize(s, level, c->exact);
+  if (status != GLOW_OK)
+    return status;
+  b->optimize = lap(&since);
+  b->network = glow_backend_prepare(backend, s->entry, &s->inputs, run);
+  b->compile = lap(&since);
+  if (!b->network)
+    return GLOW_BAD_INPUT;
+  status = b->network->run(b->network);
+  b->first = lap(&since);
+  const char *target = s->module->target;
+  b->isa = target ? glow_isa_find(target) : glow_isa_host();
+  return status;
+}
+
+static void release(void *arg) {
+  GlowBench *b = arg;
+  if (b->network)
+    b->network->destroy(b->network);
+  if (b->session.ctx)
+    glow_session_close(&b->session);
+}
+
+static GlowStatus bench(GlowContext *ctx, const GlowBenchCommand *c, const GlowStrList *args) {
+  GlowBench b = {.command = c};
+  GlowDefer defer, defer_pool;
+  GlowPool *pool = glow_pool_create(ctx, (int)c->threads);
+  glow_defer_push(ctx, &defer_pool, glow_pool_destroy_fn, pool);
+  glow_defer_push(ctx, &defer, release, &b);
+  GlowLoadOptions load = {.entry = c->entry, .binds = c->binds.data, .nbinds = c->binds.count};
+  double since = glow_clock();
+  GlowStatus status = glow_session_load(&b.session, ctx, args->data[0], &load);
+  b.import = lap(&since);
+  if (status == GLOW_OK)
+    status = prepare_inputs(&b.session, c, c->worker ? args->data[1] : NULL);
+  if (status == GLOW_OK)
+    status = start(&b, &(GlowRunOptions){.parallel = glow_pool_parallel(pool)});
+  if (status == GLOW_OK)
+    status = c->worker ? glow_bench_serve(&b, args->data[2]) : glow_bench_report(&b, args->data[0]);
+  glow_defer_pop(ctx, &defer, true);
+  glow_defer_pop(ctx, &defer_pool, true);
+  return status;
+}
+
+static bool set_level(void *user, const char *name, const char *value) {
+  (void)value;
+  ((GlowBenchCommand *)user)->level = name[1] - '0';
+  return true;
+}
+
+/* MODEL, or after --worker MODEL INPUT OUTPUT THREADS. */
+static GlowStatus check_arguments(GlowContext *ctx, GlowBenchCommand *c, const GlowStrList *args) {
+  if (args->count != (c->worker ? 4 : 1)) {
+    glow_error(ctx, GLOW_NOWHERE, "%s",
+               c->worker ? "--worker needs MODEL INPUT OUTPUT THREADS" : "one MODEL is needed");
+    return GLOW_BAD_USAGE;
+  }
+  if (!c->worker)
+    return GLOW_OK;
+  char *end;
+  c->threads = strtol(args->data[3], &end, 10);
+  if (*end || end == args->data[3] || c->threads < 1 || c->threads > GLOW_MAX_THREADS) {
+    glow_error(ctx, GLOW_NOWHERE, "'%s' is not a number of threads from 1 to %d", args->data[3],
+               GLOW_MAX_THREADS);
+    return GLOW_BAD_USAGE;
+  }
+  return GLOW_OK;
+}
+
+static GlowStatus body(GlowContext *ctx, int argc, char **argv) {
+  GlowBenchCommand c = {
+      .backend = DEFAULT_BACKEND, .threads = 1, .rounds = 9, .seconds = 0.4, .level = -1};
+  /* clang-format off */
+  const GlowOption options[] = {
+      {.name = "backend", .value = "NAME", .help = "cpu (the default where it is built) or interp",
+       .kind = GLOW_OPT_STRING, .target = &c.backend, .two_dashes = true},
+      {.name = "threads", .value = "N", .help = "how many threads share the work (1)",
+       .kind = GLOW_OPT_INT, .target = &c.threads, .min = 1, .max = GLOW_MAX_THREADS,
+       .two_dashes = true},
+      {.name = "batch", .value = "N", .help = "give the open first dimension of each input an extent",
+       .kind = GLOW_OPT_INT, .target = &c.batch, .min = 1, .max = 1 << 20, .two_dashes = true},
+      {.name = "bind", .value = "N=8",
+       .help = "give an open dimension a size, or a bound with N=..8", .kind = GLOW_OPT_REPEAT,
+       .target = &c.binds},
+      {.name = "input", .value = "[NAME=]SOURCE",
+       .help = "an input, as for glow-run; random numbers where none is given",
+       .kind = GLOW_OPT_REPEAT, .target = &c.inputs, .two_dashes = true},
+      {.name = "entry", .value = "NAME",
+       .help = "the function or program to run, if there are several", .kind = GLOW_OPT_STRING,
+       .target = &c.entry, .two_dashes = true},
+      {.name = "O0", .help = "lower and generate instructions, then run the program",
+       .kind = GLOW_OPT_CALL, .call = set_level},
+      {.name = "O1", .help = "the same with cheap optimizations", .kind = GLOW_OPT_CALL,
+       .call = set_level},
+      {.name = "O2", .help = "the same with all optimizations", .kind = GLOW_OPT_CALL,
+       .call = set_level},
+      {.name = "exact", .help = "leave out optimizations that may change rounding",
+       .kind = GLOW_OPT_FLAG, .target = &c.exact},
+      {.name = "rounds", .value = "N", .help = "how often it is measured (9)",
+       .kind = GLOW_OPT_INT, .target = &c.rounds, .min = 1, .max = 1000000, .two_dashes = true},
+      {.name = "seconds", .value = "S",
+       .help = "how long a round takes, at least one inference (0.4)", .kind = GLOW_OPT_DOUBLE,
+       .target = &c.seconds, .two_dashes = true},
+      {.name = "worker",
+       .help = "take MODEL INPUT OUTPUT THREADS and time as often as standard input says",
+       .kind = GLOW_OPT_FLAG, .target = &c.worker, .two_dashes = true},
+  };
+  /* clang-format on */
+  GlowCommand command = {.name = "glow-bench",
+                         .overview = "measure how fast a model runs: .onnx, .gg or .gir",
+                         .usage = "[options] MODEL",
+                         .options = options,
+                         .noptions = sizeof options / sizeof *options,
+                         .user = &c,
+                         .min_positional = 1,
+                         .max_positional = 4};
+  GlowStrList args = {0};
+  bool exit_now;
+  GlowStatus status = glow_cmdline_parse(ctx, &command, argc, argv, &args, &exit_now);
+  if (status != GLOW_OK || exit_now)
+    return status;
+  if (!(c.seconds >= 0)) {
+    glow_error(ctx, GLOW_NOWHERE, "--seconds must not be negative");
+    return GLOW_BAD_USAGE;
+  }
+  status = check_arguments(ctx, &c, &args);
+  return status == GLOW_OK ? bench(ctx, &c, &args) : status;
+}
+
+int main(int argc, char **argv) { return glow_tool_main("glow-bench", argc, argv, body); }
