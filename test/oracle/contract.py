@@ -214,6 +214,102 @@ def convolution(g):
             (t(1, 4, 5), t(2, 4, 3), "group = 0", "group is 0"),
             (t(1, 4), t(2, 4), "", "at least 3")):
         yield Case([x, w], members=members, error=why)
+    yield from winograd_cases(g)
+
+
+# ---- Winograd's convolution ----------------------------------------------------------------------
+
+POINTS = [0.0, 0.625, -0.625, 1.5, -1.5]  # and infinity
+
+
+def winograd_matrices():
+    """A', G and B' of F(4, 3) by Lagrange's interpolation of polynomials (low degrees first)."""
+    at = np.array([[p ** i for p in POINTS] + [float(i == 3)] for i in range(4)])
+    scale = [np.prod([p - q for q in POINTS if q != p]) for p in POINTS]
+    g = np.array([[p ** k / s for k in range(3)] for p, s in zip(POINTS, scale)] + [[0, 0, 1]])
+    bt = np.array([np.append(np.poly([q for q in POINTS if q != p])[::-1], 0) for p in POINTS] +
+                  [np.poly(POINTS)[::-1]])
+    return at, g, bt
+
+
+def winograd(x, u, b, pads, absolute):
+    """Convolution with U, [6, 6, out, in], tile by tile; `absolute`: with the matrices' sizes."""
+    at, _, bt = (np.abs(m) if absolute else m for m in winograd_matrices())
+    n, c, h, w = x.shape
+    out = h + pads[0] + pads[2] - 2, w + pads[1] + pads[3] - 2
+    down, across = ((e + 3) // 4 for e in out)
+    full = np.zeros((n, c, 4 * down + 2, 4 * across + 2), x.dtype)
+    # The last tiles may end before the last row and column of the input.
+    full[:, :, pads[0]:pads[0] + h, pads[1]:pads[1] + w] = \
+        x[:, :, :full.shape[2] - pads[0], :full.shape[3] - pads[1]]
+    y = np.zeros((n, u.shape[2], 4 * down, 4 * across), x.dtype)
+    for i, j in itertools.product(range(down), range(across)):
+        d = full[:, :, 4 * i:4 * i + 6, 4 * j:4 * j + 6]
+        v = np.einsum("pk,nckl,ql->pqnc", bt, d, bt)
+        m = np.einsum("pqnc,pqoc->pqno", v, u)
+        y[:, :, 4 * i:4 * i + 4, 4 * j:4 * j + 4] = np.einsum("ip,pqno,jq->noij", at, m, at)
+    y = y[:, :, :out[0], :out[1]]
+    return y if b is None else y + b.reshape(-1, 1, 1)
+
+
+def winograd_operands(g, kind):
+    """X, W and B, pads and members of a convolution of 3x3 windows."""
+    size, pads = [g.integer(1, 9) for _ in "hw"], [g.integer(0, 3) for _ in range(4)]
+    for i in range(2):  # the window fits
+        size[i] += max(0, 3 - size[i] - pads[i] - pads[i + 2])
+    each, filters = g.pick([1, 2, 19, 33]), g.pick([1, 3, 17])
+    x = values(g, kind, (g.integer(1, 2), each, *size), special=False)
+    w = values(g, kind, (filters, each, 3, 3), special=False)
+    b = values(g, kind, (filters,), special=False) if g.integer(0, 1) else None
+    return x, w, b, pads, f"strategy = winograd, pads = {pads}"
+
+
+def winograd_cases(g):
+    t = lambda *s: Tensor("float", np.zeros(s))
+    for kind in FLOATS:
+        x, w, b, pads, members = winograd_operands(g, kind)
+        u = Tensor(kind, np.einsum("pk,ockl,ql->pqoc", *(
+            winograd_matrices()[1], w.wide().astype(float), winograd_matrices()[1])))
+        args = [a.wide() if a else None for a in (x, u, b)]
+        y = winograd(*args, pads, False)
+        size = winograd(*(None if a is None else np.abs(a) for a in args), pads, True)
+        yield Case([x, u, b], [Result(kind, y, scale=size)], members=members, ulps=12)
+    # With the transform, it is the convolution.
+    x, w, b, pads, members = winograd_operands(g, "double")
+    window = Window(g, 2)
+    window.size, window.kernel, window.stride = x.shape[2:], [3, 3], [1, 1]
+    window.dilation, window.reach, window.pads = [1, 1], [3, 3], [pads[:2], pads[2:]]
+    y = convolve(x.wide(), w.wide(), b.wide() if b else None, window, 1)
+    most = 9 * w.shape[1] * np.max(np.abs(x.wide())) * np.max(np.abs(w.wide())) + 2
+    yield Case([x, w, b], [Result("double", y, scale=np.full(y.shape, most))], ulps=1000, body=[
+        "%u = WinogradFilter($1)", f"%r0 = Convolution($0, %u, {'$2' if b else 'none'}) {{{members}}}"])
+    u, strategy = t(6, 6, 2, 4), "strategy = winograd"
+    for x, u, members, why in (
+            (t(1, 4, 5, 5), u, "strides = [1, 2]", "strides and dilations of 1"),
+            (t(1, 4, 5, 5), u, "dilations = [2, 1]", "strides and dilations of 1"),
+            (t(1, 4, 5, 5), u, "group = 2", "one group"),
+            (t(1, 5, 5, 4), u, "layout = NHWC", "takes layout NCHW"),
+            (t(1, 4, 5, 5), t(2, 4, 3, 3), "pads = [0, 0, 0, 0]", r"W is \[6, 6, out, in\]"),
+            (t(1, 4, 5, 5), t(6, 6, 2), "group = 1", "X has four axes"),
+            (t(1, 4, 5), u, "group = 1", "X has four axes"),
+            (t(1, 3, 5, 5), u, "group = 1", "X has 3 channels, but W takes 4"),
+            (t(1, 4, 2, 5), u, "group = 1", "is larger than spatial axis 0"),
+            (Tensor("i32", np.zeros((1, 4, 5, 5))), Tensor("i32", np.zeros((6, 6, 2, 4))), "group = 1",
+             "is for floating point, but X has i32")):
+        yield Case([x, u], members=f"{strategy}, {members}", error=why)
+
+
+@oracle("WinogradFilter")
+def winograd_filter(g):
+    for kind in FLOATS:
+        w = values(g, kind, (g.integer(0, 40), g.integer(0, 70), 3, 3), special=False)
+        m = winograd_matrices()[1]
+        f = lambda v, m: np.einsum("pk,ockl,ql->pqoc", m, v, m)
+        yield Case([w], [Result(kind, f(w.wide(), m), scale=f(np.abs(w.wide()), np.abs(m)))],
+                   ulps=8 if kind == "double" else 2)  # in double, then rounded
+    t = lambda *s: Tensor("float", np.zeros(s))
+    for w in (t(2, 3, 3), t(2, 3, 3, 5), t(2, 3, 1, 3)):
+        yield Case([w], error="expected .out, in, 3, 3.")
 
 
 def scatter(x, w, b, window, group, extra):

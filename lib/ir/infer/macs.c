@@ -17,8 +17,13 @@ static int64_t convolution(const GlowNode *n, const GlowValue *w) {
   return times(glow_type_elements(y->type), glow_type_elements(w->type) / w->type->dims[0].size);
 }
 
+/* With Winograd's algorithm those of the direct one, so that strategies compare: nine taps. */
 int64_t glow_macs_convolution(const GlowNode *n) {
-  return convolution(n, glow_node_in(n, GLOW_CONVOLUTION_IN_W));
+  const GlowConvolutionMembers *m = n->members;
+  const GlowValue *w = glow_node_in(n, GLOW_CONVOLUTION_IN_W), *y = glow_node_out(n, 0);
+  if (m->strategy == GLOW_CONV_STRATEGY_WINOGRAD && is_known(w) && is_known(y))
+    return times(glow_type_elements(y->type), 9 * w->type->dims[3].size);
+  return convolution(n, w);
 }
 
 int64_t glow_macs_deform_conv(const GlowNode *n) {

@@ -115,10 +115,11 @@ static bool convolve(GlowInfer *in, const GlowType *x, const GlowType *f, const 
 
 bool glow_infer_convolution(GlowInfer *in) {
   const GlowConvolutionMembers *m = in->members;
-  const GlowType *x = in->in[GLOW_CONVOLUTION_IN_X];
+  const GlowType *x = in->in[GLOW_CONVOLUTION_IN_X], *f = in->in[GLOW_CONVOLUTION_IN_W];
   Window w = {.strides = m->strides, .pads = m->pads, .dilations = m->dilations};
-  return convolve(in, x, in->in[GLOW_CONVOLUTION_IN_W], glow_infer_in(in, GLOW_CONVOLUTION_IN_B),
-                  &w, m->layout, m->group, x);
+  if (m->strategy == GLOW_CONV_STRATEGY_WINOGRAD && !glow_infer_winograd(in, &f))
+    return false;
+  return convolve(in, x, f, glow_infer_in(in, GLOW_CONVOLUTION_IN_B), &w, m->layout, m->group, x);
 }
 
 bool glow_infer_conv_integer(GlowInfer *in) {

@@ -28,4 +28,8 @@ bool glow_infer_window(const GlowInfer *in, const Window *w);
 bool glow_infer_slide(const GlowInfer *in, const Window *w, uint32_t i, GlowDim size,
                       GlowDim kernel, GlowDim *result);
 
+/* For a Convolution with strategy = winograd: whether its operands and members allow that. *f, the
+ * type of W, becomes that of the filter before its transform. */
+bool glow_infer_winograd(const GlowInfer *in, const GlowType **f);
+
 #endif

@@ -7,6 +7,7 @@
  * convolution has one channel a group, so there the 16 lanes are groups. */
 #include "kernels/ref/conv_plan.h"
 #include "kernels/ref/tile.h"
+#include "kernels/ref/winograd.h"
 
 _Static_assert((int)GLOW_CONV_LANES == (int)GLOW_TILE_COLUMNS, "a tile is one panel wide");
 
@@ -40,6 +41,8 @@ static void run_load_i32(const GlowRun *r, int64_t n, int32_t *out) {
 #include "kernels/ref/conv_body.inc"
 
 GlowRunError glow_kernel_convolution(GlowCall *call) {
+  if (glow_conv_is_winograd(call))
+    return glow_ref_winograd(call);
   GlowConvPlan p = glow_conv_plan(call);
   char *scratch = call->scratch;
   int64_t *taps = (int64_t *)(scratch + p.taps_at);

@@ -1,5 +1,6 @@
 /* Reads a convolution's operands and members, and lays out its scratch. */
 #include "kernels/ref/conv_plan.h"
+#include "kernels/ref/winograd.h"
 
 static void spatial_axes(GlowConvPlan *p, const GlowConvolutionMembers *m) {
   p->taps = p->places = p->outputs = 1;
@@ -59,4 +60,6 @@ GlowConvPlan glow_conv_plan(const GlowCall *call) {
   return p;
 }
 
-size_t glow_scratch_convolution(const GlowCall *call) { return glow_conv_plan(call).total; }
+size_t glow_scratch_convolution(const GlowCall *call) {
+  return glow_conv_is_winograd(call) ? glow_ref_winograd_scratch(call) : glow_conv_plan(call).total;
+}

@@ -25,5 +25,8 @@ typedef struct GlowConvPlan {
 } GlowConvPlan;
 
 GlowConvPlan glow_conv_plan(const GlowCall *call);
+static inline bool glow_conv_is_winograd(const GlowCall *call) {
+  return ((const GlowConvolutionMembers *)call->members)->strategy == GLOW_CONV_STRATEGY_WINOGRAD;
+}
 
 #endif

@@ -1,0 +1,138 @@
+/* Convolution by Winograd's F(4x4, 3x3), and the transform of its filters.
+ *
+ * A tile of 4x4 outputs comes from 6x6 inputs d. With the matrices of docs/Numerics it is
+ *
+ *   Y = A' M A,   M = sum over channels c of V[c] * U[c] (place by place),   V[c] = B' d[c] B
+ *
+ * where U = G g G' is what WinogradFilter makes of a filter g. Tiles are taken six at a time: their
+ * V, then for 16 output channels the 36 places of M, each one chain of fused multiply-adds. */
+#include "kernels/ref/winograd.h"
+#include "kernels/ref/tile.h"
+#include "kernels/winograd.h"
+
+enum {
+  POINTS = GLOW_WINOGRAD_POINTS,
+  PLACES = GLOW_WINOGRAD_PLACES,
+  SIDE = GLOW_WINOGRAD_TILE,
+  ROWS = GLOW_TILE_ROWS, /* tiles that are computed together */
+  LANES = GLOW_TILE_COLUMNS
+};
+
+typedef struct Plan {
+  const GlowBuf *x, *w, *b; /* b may be absent */
+  GlowBuf *y;
+  int64_t in, out, panels; /* channels; groups of 16 output channels */
+  int64_t top, left;       /* padding */
+  int64_t down, across;    /* tiles of an image */
+  size_t inputs_at, total; /* in scratch: U as [panel][place][in][16], then V */
+} Plan;
+
+static Plan plan_of(const GlowCall *call) {
+  const GlowConvolutionMembers *m = call->members;
+  Plan p = {.x = &call->in[0], .w = &call->in[1], .b = &call->in[2], .y = &call->out[0]};
+  p.in = p.x->dims[1];
+  p.out = p.y->dims[1];
+  p.panels = (p.out + LANES - 1) / LANES;
+  p.top = glow_ref_listed(m->pads, 0, 0);
+  p.left = glow_ref_listed(m->pads, 1, 0);
+  p.down = (p.y->dims[2] + SIDE - 1) / SIDE;
+  p.across = (p.y->dims[3] + SIDE - 1) / SIDE;
+  size_t size = p.x->kind == GLOW_KIND_DOUBLE ? sizeof(double) : sizeof(float);
+  p.inputs_at = (size_t)(p.panels * PLACES * p.in * LANES) * size;
+  p.total = p.inputs_at + (size_t)(PLACES * ROWS * p.in) * size;
+  return p;
+}
+
+size_t glow_ref_winograd_scratch(const GlowCall *call) { return plan_of(call).total; }
+
+/* Where a tile is: image, first row and column of its outputs. */
+typedef struct Tile {
+  int64_t n, h, w;
+} Tile;
+
+static Tile tile_at(const Plan *p, int64_t i) {
+  return (Tile){i / (p->across * p->down), i / p->across % p->down * SIDE, i % p->across * SIDE};
+}
+
+#define T float
+#define NAME(x) x##_float
+#define LOAD glow_load_float
+#define LOAD_RUN glow_run_load_float
+#define STORE glow_store_float
+#define FMA glow_fmaf
+#include "kernels/ref/winograd_body.inc"
+
+#define T double
+#define NAME(x) x##_double
+#define LOAD glow_load_double
+#define LOAD_RUN glow_run_load_double
+#define STORE glow_store_double
+#define FMA glow_fma
+#include "kernels/ref/winograd_body.inc"
+
+GlowRunError glow_ref_winograd(GlowCall *call) {
+  Plan p = plan_of(call);
+  if (p.y->nblocks)
+    glow_ref_clear(p.y);
+  if (glow_buf_elements(p.y) > 0)
+    (p.x->kind == GLOW_KIND_DOUBLE ? convolve_double : convolve_float)(&p, call->scratch);
+  return GLOW_RUN_OK;
+}
+
+/* ---- Filters --------------------------------------------------------------------------------- */
+
+enum { CHUNK = 32 }; /* input channels at a time */
+
+/* One axis of filters at the six points, in double; elements are CHUNK channels. */
+static void filter_points(const double *g, int64_t step, double *u, int64_t to) {
+  const double a = (double)GLOW_WINOGRAD_A, b = (double)GLOW_WINOGRAD_B;
+  const double a2 = (double)GLOW_WINOGRAD_A2, b2 = (double)GLOW_WINOGRAD_B2;
+  const double at_0 = 1 / (a2 * b2), at_a = 1 / (2 * a2 * (a2 - b2)),
+               at_b = 1 / (2 * b2 * (b2 - a2));
+  step *= CHUNK;
+  to *= CHUNK;
+  for (int64_t c = 0; c < CHUNK; c++) {
+    const double g0 = g[c], g1 = g[c + step], g2 = g[c + 2 * step];
+    const double even_a = g0 + a2 * g2, odd_a = a * g1, even_b = g0 + b2 * g2, odd_b = b * g1;
+    u[c] = at_0 * g0;
+    u[c + to] = at_a * (even_a + odd_a);
+    u[c + 2 * to] = at_a * (even_a - odd_a);
+    u[c + 3 * to] = at_b * (even_b + odd_b);
+    u[c + 4 * to] = at_b * (even_b - odd_b);
+    u[c + 5 * to] = g2;
+  }
+}
+
+/* n neighbours, each rounded once. */
+static void store_rounded(GlowBuf *b, int64_t at, int64_t n, const double *v) {
+  float *f = (float *)b->data + at;
+  if (b->kind == GLOW_KIND_FLOAT)
+    for (int64_t i = 0; i < n; i++)
+      f[i] = (float)v[i];
+  else
+    for (int64_t i = 0; i < n; i++)
+      glow_ref_store_number(b, at + i, v[i]);
+}
+
+/* U of n input channels from c on, of output channel o. */
+static void transform_filters(const GlowBuf *w, GlowBuf *u, int64_t o, int64_t c, int64_t n) {
+  double taps[CHUNK * 9], g[9 * CHUNK] = {0}, rows[POINTS * 3 * CHUNK], places[PLACES * CHUNK];
+  glow_load_real(w, o * w->strides[0] + c * w->strides[1], 1, n * 9, taps);
+  for (int64_t i = 0; i < n; i++)
+    for (int64_t k = 0; k < 9; k++)
+      g[k * CHUNK + i] = taps[i * 9 + k];
+  for (int64_t j = 0; j < 3; j++)
+    filter_points(g + j * CHUNK, 3, rows + j * CHUNK, 3);
+  for (int64_t i = 0; i < POINTS; i++)
+    filter_points(rows + 3 * i * CHUNK, 1, places + POINTS * i * CHUNK, 1);
+  for (int64_t k = 0; k < PLACES; k++)
+    store_rounded(u, k * u->strides[1] + o * u->strides[2] + c, n, places + k * CHUNK);
+}
+
+GlowRunError glow_kernel_winograd_filter(GlowCall *call) {
+  const GlowBuf *w = &call->in[0];
+  for (int64_t o = 0; o < w->dims[0]; o++)
+    for (int64_t c = 0; c < w->dims[1]; c += CHUNK)
+      transform_filters(w, &call->out[0], o, c, w->dims[1] - c < CHUNK ? w->dims[1] - c : CHUNK);
+  return GLOW_RUN_OK;
+}
