@@ -25,7 +25,10 @@ enum {
 #undef PASS
 
 /* The class of a row and its bound: BOUNDED(k, c) in the table is c = k * K + c. */
-#define GLOW_PASS_BOUNDED(per_term, constant) GLOW_PASS_BOUNDED, .bound = {per_term, constant}
+#define GLOW_PASS_BOUNDED(per_term, constant)                                                      \
+  GLOW_PASS_BOUNDED, .bound = {per_term, constant, false}
+#define GLOW_PASS_BOUNDED_OVERALL(per_term, constant)                                              \
+  GLOW_PASS_BOUNDED, .bound = {per_term, constant, true}
 const GlowPass glow_passes[] = {
 #define PASS(name, fn, level, cls, needs, options, doc)                                            \
   {name, GLOW_PASS_##level, GLOW_PASS_##cls, .run = glow_pass_##fn, doc, needs, options_of_##fn},

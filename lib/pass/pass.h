@@ -48,6 +48,7 @@ typedef struct GlowPassOption {
  * terms that the rewritten value adds up (docs/Numerics.md). */
 typedef struct GlowPassBound {
   double per_term, constant;
+  bool overall; /* S takes the largest magnitude of an operand for all its elements */
 } GlowPassBound;
 
 typedef struct GlowPass {

@@ -12,6 +12,8 @@ bool glow_contraction_describe(GlowNode *n, GlowContraction *c) {
   *c = (GlowContraction){.node = n, .groups = 1};
   if (n->op == GLOW_OP_CONVOLUTION) {
     const GlowConvolutionMembers *m = n->members;
+    if (m->strategy != GLOW_CONV_STRATEGY_DIRECT)
+      return false; /* the filter is another one */
     bool last = m->layout == GLOW_LAYOUT_NHWC;
     c->x_axis = c->y_axis = last ? y->rank - 1 : 1;
     c->w_in = last ? w->rank - 1 : 1;

@@ -16,7 +16,7 @@ typedef struct GlowContraction {
 } GlowContraction;
 
 /* Describes Convolution, FullyConnected and MatMul of floats with weights of known shape: for the
- * products, one matrix. False if n is something else. */
+ * products, one matrix; a Convolution's strategy is direct. False if n is something else. */
 bool glow_contraction_describe(GlowNode *n, GlowContraction *c);
 /* Whether weights and bias are constants, the bias with one value for each channel, or absent. */
 bool glow_contraction_is_constant(const GlowContraction *c, GlowConstness *constness);

@@ -9,9 +9,10 @@
  * every node is evaluated in double, on values and on magnitudes. A node that is not element-wise
  * is applied to the magnitudes of its operands; an element-wise one gets the sum of what a relative
  * change of c * u of each operand's magnitude does to its result, which for sums and products is
- * the expression over absolute values, and works for exp and division too. K, the number of
- * products, is what the node gives on ones. Cones that overflow or underflow on the way, or hold
- * quantized values, are not judged. */
+ * the expression over absolute values, and works for exp and division too. Where the pass says
+ * BOUNDED_OVERALL, the largest magnitude of an operand stands for all. K, the number of products,
+ * is what the node gives on ones. Cones that overflow or underflow on the way, or hold quantized
+ * values, are not judged. */
 #include "test/random/bound.h"
 
 #include <math.h>
@@ -181,12 +182,21 @@ static bool elementwise_size(Judge *j, NodeCells *c, GlowTensor *size) {
   return true;
 }
 
+/* Magnitudes of an operand; a pass may ask for its largest one everywhere. */
+static const GlowTensor *overall_size(Judge *j, const Cell *c) {
+  if (!j->pass->bound.overall || !is_float(c->size->type))
+    return c->size;
+  GlowTensor *all = own(j, glow_tensor_copy(j->ctx, c->size));
+  glow_tensor_fill(all, glow_scalar_float(largest(c->size)));
+  return all;
+}
+
 /* Results' magnitudes: the node on magnitudes, and no less than the largest one unless elements are
  * only moved. *terms: what it gives on ones. */
 static bool applied_sizes(Judge *j, NodeCells *c, GlowTensor **sizes, double *terms) {
   double most = 0;
   for (uint32_t i = 0; i < c->count; ++i) {
-    c->work[i] = c->in[i] ? c->in[i]->size : NULL;
+    c->work[i] = c->in[i] ? overall_size(j, c->in[i]) : NULL;
     most = fmax(most, c->in[i] ? largest(c->in[i]->size) : 0);
   }
   if (!evaluate(j, c->node, c->work, sizes))

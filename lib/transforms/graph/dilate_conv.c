@@ -34,7 +34,7 @@ static GlowValue *build(GlowBuilder *b, const GlowMatch *m) {
   for (const char *t = "pqr"; *t; ++t)
     swap &= swaps_batch(glow_match_def(m, *t));
   if (!swap || in->blocksize != out->blocksize || in->mode != out->mode ||
-      members.layout != GLOW_LAYOUT_NCHW)
+      members.layout != GLOW_LAYOUT_NCHW || members.strategy != GLOW_CONV_STRATEGY_DIRECT)
     return NULL;
   for (uint32_t i = 0; i < members.strides.count; ++i)
     if (glow_array_at(members.strides, uint32_t, i) != 1)

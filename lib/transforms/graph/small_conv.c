@@ -26,7 +26,8 @@ static bool read_window(const GlowNode *n, Window *w) {
   const GlowConvolutionMembers *m = n->members;
   const GlowType *x = glow_node_in(n, GLOW_CONVOLUTION_IN_X)->type, *y = n->results[0].type;
   const GlowType *filter = glow_node_in(n, GLOW_CONVOLUTION_IN_W)->type;
-  if (!glow_type_is_static(x) || !glow_type_is_static(y) || !glow_type_is_static(filter))
+  if (!glow_type_is_static(x) || !glow_type_is_static(y) || !glow_type_is_static(filter) ||
+      m->strategy != GLOW_CONV_STRATEGY_DIRECT)
     return false;
   bool last = m->layout == GLOW_LAYOUT_NHWC;
   *w = (Window){.members = m, .spatial = x->rank - 2, .first = last ? 1 : 2};

@@ -1,0 +1,138 @@
+/* Convolution of 3x3 windows by Winograd's F(4x4, 3x3), where that pays:
+ *
+ *   Convolution(x, W, B)  ->  Convolution(x, U, B) {strategy = winograd}
+ *
+ * where U is the `eval` constant WinogradFilter(W). W must be constant; strides, dilations and
+ * groups are 1, two spatial axes in NCHW order, and float.
+ *
+ * The rule counts multiplications of one image, never of a batch, and is alike for all targets,
+ * since the choice shows in the last bits. For I input and O output channels and T tiles of 4x4
+ * results:
+ *
+ *   directly          9 * I * O * rows * columns
+ *   with transforms   36 * I * O * max(T, 8) + 200 * T * (I + O)
+ *
+ * A place of U is loaded once for all tiles, and fewer than 8 of them do not hide that. 200 is what
+ * the transforms of a tile cost for each channel, loads and stores included; channels count in
+ * blocks of 16, which is how they lie in memory. The second figure must be 1.25 times smaller.
+ *
+ * Bounded: the matrices of the transforms multiply to 564 at most, along both axes and in absolute
+ * value, so an output of I channels is off by (I + 36) u times 564 times the sum over channels of
+ * the largest input of its tile times the largest weight. With K = 9 I products that is less than
+ * (7 K + 2300) u S, where S takes an operand's largest magnitude for all its elements, since a tile
+ * mixes them: BOUNDED_OVERALL. Measured errors are a thousandth of that. */
+#include "pass/pass.h"
+#include "transforms/transforms.h"
+
+enum { TILE = 4, BLOCK = 16, PLACES = 36, FEWEST_TILES = 8, TRANSFORM = 200 };
+
+typedef struct Winograd {
+  GlowPassRun *run;
+  GlowConstness *constness;
+  GlowMap *filters; /* W to U */
+  bool all;         /* also where it does not pay */
+} Winograd;
+
+static bool all_ones(GlowArray a) {
+  for (uint32_t i = 0; i < a.count; ++i)
+    if (glow_array_at(a, uint32_t, i) != 1)
+      return false;
+  return true;
+}
+
+/* Why n cannot be done this way; NULL if it can. */
+static const char *obstacle(const Winograd *c, const GlowNode *n) {
+  const GlowConvolutionMembers *m = n->members;
+  const GlowType *x = glow_node_in(n, GLOW_CONVOLUTION_IN_X)->type, *y = n->results[0].type;
+  if (!all_ones(m->strides))
+    return "its strides are not 1";
+  if (!all_ones(m->dilations))
+    return "it has dilations";
+  if (m->group != 1)
+    return "it has groups";
+  if (m->layout != GLOW_LAYOUT_NCHW)
+    return "its layout is not NCHW";
+  if (x->kind != GLOW_KIND_FLOAT)
+    return "it is not of float";
+  if (!glow_type_is_static(x) || !glow_type_is_static(y))
+    return "its extents are not known";
+  if (x->layout || y->layout)
+    return "its layouts are assigned already";
+  if (!glow_constness_of(c->constness, glow_node_in(n, GLOW_CONVOLUTION_IN_W)))
+    return "its filter is not constant";
+  return NULL;
+}
+
+static double blocks(int64_t channels) { return (double)((channels + BLOCK - 1) / BLOCK * BLOCK); }
+
+/* Multiplications of one image, directly and with transforms. */
+static void count(const GlowNode *n, double *direct, double *transformed) {
+  const GlowDim *y = n->results[0].type->dims;
+  int64_t in = glow_node_in(n, GLOW_CONVOLUTION_IN_X)->type->dims[1].size, out = y[1].size;
+  double tiles = (double)((y[2].size + TILE - 1) / TILE) * (double)((y[3].size + TILE - 1) / TILE);
+  double pairs = (double)in * (double)out, used = tiles < FEWEST_TILES ? FEWEST_TILES : tiles;
+  *direct = 9 * pairs * (double)y[2].size * (double)y[3].size;
+  *transformed = PLACES * pairs * used + TRANSFORM * tiles * (blocks(in) + blocks(out));
+}
+
+/* The transformed filter as a constant; one for all convolutions that share W. NULL after a
+ * diagnostic. */
+static GlowValue *transform(Winograd *c, const GlowNode *n) {
+  GlowValue *w = glow_node_in(n, GLOW_CONVOLUTION_IN_W), *known = glow_map_get(c->filters, w);
+  if (known)
+    return known;
+  GlowEval e = glow_eval_create(c->run->module, c->run->arena, n);
+  GlowValue *u =
+      glow_build1(&e.builder, GLOW_OP_WINOGRAD_FILTER, glow_eval_copy(&e, w), NULL, NULL);
+  if (!u)
+    return NULL;
+  GlowStr name = glow_str_printf(c->run->ctx, "%s.winograd", w->name ? w->name : "filter");
+  known = &glow_eval_finish(&e, u, name)->value;
+  glow_map_set(c->filters, w, known);
+  return known;
+}
+
+static bool is_candidate(const GlowNode *n) {
+  const GlowConvolutionMembers *m = n->members;
+  if (n->op != GLOW_OP_CONVOLUTION || m->strategy != GLOW_CONV_STRATEGY_DIRECT)
+    return false;
+  const GlowType *w = glow_node_in(n, GLOW_CONVOLUTION_IN_W)->type;
+  uint32_t first = m->layout == GLOW_LAYOUT_NHWC ? 1 : 2;
+  return glow_type_is_static(w) && w->rank == 4 && w->dims[first].size == 3 &&
+         w->dims[first + 1].size == 3;
+}
+
+static bool choose(GlowNode *n, void *arg) {
+  Winograd *c = arg;
+  if (!is_candidate(n))
+    return true;
+  const char *why = obstacle(c, n);
+  if (why) {
+    glow_pass_remark(c->run, glow_node_loc(n), "stays direct: %s", why);
+    return true;
+  }
+  double direct, transformed;
+  count(n, &direct, &transformed);
+  if (!c->all && transformed * 1.25 > direct) {
+    glow_pass_remark(c->run, glow_node_loc(n),
+                     "stays direct: %.3g million multiplications of an image, with transforms %.3g",
+                     direct * 1e-6, transformed * 1e-6);
+    return true;
+  }
+  glow_pass_changed(c->run, n, "chosen: %.3g million multiplications of an image become %.3g",
+                    direct * 1e-6, transformed * 1e-6);
+  GlowValue *u = transform(c, n);
+  if (!u)
+    return false;
+  glow_use_set(&n->operands[GLOW_CONVOLUTION_IN_W], u);
+  ((GlowConvolutionMembers *)n->members)->strategy = GLOW_CONV_STRATEGY_WINOGRAD;
+  return true;
+}
+
+bool glow_pass_winograd(GlowPassRun *run) {
+  Winograd c = {.run = run,
+                .constness = glow_constness_create(run->arena),
+                .filters = glow_map_create(run->arena),
+                .all = glow_pass_option(run, "all") != NULL};
+  return glow_block_walk(run->function->body, choose, &c);
+}
