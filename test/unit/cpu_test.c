@@ -10,6 +10,7 @@
 #include "kernels/cpu/conv.h"
 #include "support/file.h"
 #include "support/text.h"
+#include "test/unit/hot_loops.h"
 #include "test/unit/unit.h"
 
 static uint32_t state = 1;
@@ -277,77 +278,6 @@ static void check_movement(const GlowIsa *isa, unsigned number) {
 }
 
 /* ---- Machine code ---------------------------------------------------------------------------- */
-
-/* What the innermost loops with FMAs look like. */
-typedef struct HotLoops {
-  unsigned loops, fmas, full_width, stack;
-} HotLoops;
-
-typedef struct Line {
-  const char *text;
-  size_t length;
-} Line;
-
-static bool has(const Line *l, const char *what) {
-  return memmem(l->text, l->length, what, strlen(what)) != NULL;
-}
-
-static size_t split_lines(const char *text, Line *lines) {
-  size_t n = 0;
-  while (*text) {
-    size_t length = strcspn(text, "\n");
-    if (lines)
-      lines[n] = (Line){text, length};
-    n++;
-    text += length + (text[length] == '\n');
-  }
-  return n;
-}
-
-/* The line before `end` that defines the label which the jump at `end` goes to, or `end`. */
-static size_t loop_start(const Line *lines, size_t end) {
-  const Line *jump = &lines[end];
-  const char *label = memmem(jump->text, jump->length, ".LBB", 4);
-  if (!label || jump->text[0] != '\t' || jump->text[1] != 'j')
-    return end;
-  size_t length = strcspn(label, " \t\n#");
-  for (size_t i = end; i > 0; i--) {
-    const Line *l = &lines[i - 1];
-    if (l->length > length && !memcmp(l->text, label, length) && l->text[length] == ':')
-      return i - 1;
-  }
-  return end;
-}
-
-/* Loops without a loop inside. Stack references are what a spill needs: the stack pointer, or
- * LLVM's own comments on spills. */
-static HotLoops find_hot_loops(const char *assembly, const char *vector) {
-  size_t n = split_lines(assembly, NULL), last_start = 0;
-  Line *lines = malloc(n * sizeof *lines);
-  split_lines(assembly, lines);
-  HotLoops hot = {0};
-  for (size_t end = 0; end < n; end++) {
-    size_t start = loop_start(lines, end);
-    if (start == end || start < last_start)
-      continue; /* no loop, or one around the last one */
-    last_start = start;
-    unsigned fmas = 0, wide = 0, stack = 0;
-    for (size_t i = start; i <= end; i++) {
-      bool fma = has(&lines[i], "vfmadd");
-      fmas += fma;
-      wide += fma && has(&lines[i], vector);
-      stack += has(&lines[i], "%rsp") || has(&lines[i], "Spill") || has(&lines[i], "Reload");
-    }
-    if (fmas) {
-      hot.loops++;
-      hot.fmas += fmas;
-      hot.full_width += wide;
-      hot.stack += stack;
-    }
-  }
-  free(lines);
-  return hot;
-}
 
 static HotLoops compile_hot_loops(const Conv *c, const GlowIsa *isa, const GlowInput *planted) {
   GlowContext *ctx = glow_context_create();

@@ -1,9 +1,9 @@
 /* Direct convolution over blocked activations.
  *
  * A tile of output pixels by output vectors stays in registers while one FMA chain per output runs
- * from the bias over (ic/16, kh, kw, ic%16); see docs/Numerics. Each step loads the filter vectors
- * and broadcasts one input per pixel. Everything but the pointers is constant once a wrapper has
- * been specialized, so displacements fold into addresses and unused paths vanish.
+ * from the bias over (ic/16, kh, kw, ic%16) of its group; see docs/Numerics. Each step loads the
+ * filter vectors and broadcasts one input per pixel. Everything but the pointers is constant once a
+ * wrapper has been specialized, so displacements fold into addresses and unused paths vanish.
  *
  * Padding needs neither a copy of the input nor code of its own: a row of taps outside of the input
  * reads from a row of zeros, and each of the few pixels at the left and right of a tile that may
@@ -49,16 +49,17 @@ INLINE void step(int mr, int nr, GlowVec acc[GLOW_TILE_PIXELS][GLOW_TILE_VECTORS
   }
 }
 
-/* The channels of one block at one tap. */
+/* The channels of one block at one tap, up to four at a time. */
 INLINE void tap(int mr, int nr, const GlowConvParams *s,
                 GlowVec acc[GLOW_TILE_PIXELS][GLOW_TILE_VECTORS], const float *const *pixel,
                 const float *w, int64_t channels) {
-  if (s->ic % GLOW_CONV_BLOCK == 0) {
-    ROLLED for (int64_t k = 0; k < GLOW_CONV_BLOCK; k += 4) {
-      UNROLL for (int u = 0; u < 4; u++) step(mr, nr, acc, pixel, w + (k + u) * s->ob, k + u);
+  const int64_t n = s->ic % s->block == 0 ? s->block : channels;
+  const int64_t unit = s->ic % s->block ? 1 : s->block % 4 == 0 ? 4 : s->block % 3 == 0 ? 3 : 1;
+  ROLLED for (int64_t k = 0; k < n; k += unit) {
+    UNROLL for (int u = 0; u < 4; u++) {
+      if (u < unit)
+        step(mr, nr, acc, pixel, w + (k + u) * s->ob, k + u);
     }
-  } else {
-    ROLLED for (int64_t k = 0; k < channels; k++) step(mr, nr, acc, pixel, w + k * s->ob, k);
   }
 }
 
@@ -101,15 +102,16 @@ INLINE void tile(int rows, int cols, int nr, const GlowConvParams *params, const
   UNROLL for (int r = 0; r < rows; r++) {
     place[r] = (GlowConvRow){(row + r) / s.oh, (row + r) % s.oh};
   }
-  const float *w = t->w + group * ((s.ic + 15) / 16 * s.kh * s.kw * 16 * s.ob);
-  ROLLED for (int64_t c = 0; c < s.ic; c += GLOW_CONV_BLOCK) {
+  const float *w = t->w + group * ((s.ic + s.block - 1) / s.block * s.kh * s.kw * s.wi * s.ob);
+  const float *x0 = t->x + group / s.gb * s.gx;
+  ROLLED for (int64_t c = 0; c < s.ic; c += s.block) {
     ROLLED for (int64_t kh = 0; kh < s.kh; kh++) {
       ROLLED for (int64_t kw = 0; kw < s.kw; kw++) {
         const float *pixel[GLOW_TILE_PIXELS];
         UNROLL for (int r = 0; r < rows; r++) {
           int64_t h = place[r].h * s.sh - s.pt + kh * s.dh;
-          const float *p = t->x + place[r].n * s.xn + c / GLOW_CONV_BLOCK * s.xc + h * s.xh +
-                           (left + kw * s.dw) * s.xw;
+          const float *p =
+              x0 + place[r].n * s.xn + c / s.block * s.xc + h * s.xh + (left + kw * s.dw) * s.xw;
           p = (uint64_t)h < (uint64_t)s.ih ? p : t->zeros;
           UNROLL for (int i = 0; i < cols; i++) {
             int64_t x = left + i * s.sw + kw * s.dw;
@@ -118,12 +120,11 @@ INLINE void tile(int rows, int cols, int nr, const GlowConvParams *params, const
             pixel[r * cols + i] = edge && (uint64_t)x >= (uint64_t)s.iw ? t->zeros : q;
           }
         }
-        if (s.fetch && group == 0) {
+        if (s.fetch && group % s.gb == 0) {
           UNROLL for (int i = 0; i < cols; i++) __builtin_prefetch(pixel[i] + s.fetch, 0, 2);
         }
-        tap(rows * cols, nr, &s, acc, pixel, w,
-            s.ic - c < GLOW_CONV_BLOCK ? s.ic - c : GLOW_CONV_BLOCK);
-        w += GLOW_CONV_BLOCK * s.ob;
+        tap(rows * cols, nr, &s, acc, pixel, w, s.ic - c < s.block ? s.ic - c : s.block);
+        w += s.wi * s.ob;
       }
     }
   }

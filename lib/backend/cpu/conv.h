@@ -1,0 +1,47 @@
+/* What the selections of convolutions share: operands, extents and epilogues. */
+#ifndef GLOW_BACKEND_CPU_CONV_H
+#define GLOW_BACKEND_CPU_CONV_H
+
+#include "backend/cpu/select.h"
+#include "kernels/cpu/conv.h"
+
+/* A convolution as its instruction says. */
+typedef struct GlowConvView {
+  const GlowConvolutionMembers *m;
+  GlowView x, w, b, y;
+  bool has_bias;
+  int64_t groups, ic, oc; /* ic: channels of one group; oc: of all */
+  int64_t wi, ob;         /* blocks of the filter's layout, 1 and 0 if it has none */
+} GlowConvView;
+
+/* Members of a list that may be left out. */
+static inline int64_t glow_conv_member(GlowArray a, uint32_t i, int64_t initial) {
+  return i < a.count ? (int64_t)glow_array_at(a, uint32_t, i) : initial;
+}
+static inline int64_t glow_div_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+static inline int64_t glow_min64(int64_t a, int64_t b) { return a < b ? a : b; }
+
+static inline bool glow_conv_fail(GlowSelect *s, const char *why) {
+  s->why = why;
+  return false;
+}
+
+/* Whether a view has the layout that this text names; NULL: none. */
+bool glow_conv_has_layout(const GlowView *v, const char *layout);
+/* Whether nothing lies between the elements of a view. */
+bool glow_conv_is_dense(const GlowView *v);
+
+/* Reads the operands of a convolution of float with two spatial axes in NCHW order and with the
+ * strategy `direct`. False, with s->why, for all others. */
+bool glow_conv_read(GlowSelect *s, const GlowNode *n, GlowConvView *c);
+/* The epilogue and its operands, into w, for a result at y in NCHW16c. False, with s->why, if it
+ * cannot be emitted. */
+bool glow_conv_epilogue(GlowSelect *s, const GlowNode *n, const GlowView *y, GlowWork *w);
+/* Gives work the epilogue that was read into `body`. */
+void glow_conv_set_epilogue(GlowWork *w, const GlowWork *body);
+
+/* The kernels: append work or return false with s->why. */
+bool glow_select_conv_direct(GlowSelect *s, const GlowNode *n, const GlowConvView *c);
+bool glow_select_depthwise(GlowSelect *s, const GlowNode *n, const GlowConvView *c);
+
+#endif

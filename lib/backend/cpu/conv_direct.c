@@ -1,0 +1,249 @@
+/* Convolutions over NCHW16c with packed filters, and those that read few channels plain.
+ *
+ * A 1x1 convolution with stride 1 and no padding sees each image as one row. The rest is reading
+ * the instruction into GlowConvParams, and two rules: the tile and the band. */
+#include "backend/cpu/conv.h"
+
+#include <string.h>
+
+/* Full tiles of one row if the row is long enough: as few as cover it, all of about the same width.
+ * A row that fills less than half of the registers shares the tile with others, as long as there
+ * are general registers for a pointer to each row and to each pixel at an edge: 8. */
+void glow_cpu_conv_tile(const GlowIsa *isa, int64_t ow, int64_t rows, int64_t edges,
+                        int64_t *tile_rows, int64_t *tile_cols) {
+  int64_t pixels = isa->tile_pixels;
+  *tile_rows = 1;
+  *tile_cols = glow_div_up(ow, glow_div_up(ow, pixels));
+  if (ow * 2 <= pixels) {
+    *tile_cols = ow;
+    *tile_rows =
+        glow_min64(glow_min64(pixels / ow, rows), glow_min64(GLOW_CONV_MAX_ROWS, 8 / (1 + edges)));
+    *tile_rows = *tile_rows < 1 ? 1 : *tile_rows;
+  }
+}
+
+/* Output rows whose input stays in half of the cache while all groups of the filter pass. */
+static int64_t band_rows(const GlowIsa *isa, const GlowConvParams *p) {
+  int64_t blocks = glow_div_up(p->ic, GLOW_CONV_BLOCK);
+  int64_t row_bytes = p->sh * p->iw * blocks * GLOW_CONV_BLOCK * 4;
+  int64_t rows = isa->l2 / 2 / (row_bytes ? row_bytes : 1);
+  rows = rows / p->tile_rows * p->tile_rows;
+  rows = rows < p->tile_rows ? p->tile_rows : rows;
+  return glow_min64(rows, glow_div_up(p->rows, p->tile_rows) * p->tile_rows);
+}
+
+static void read_params(const GlowConvView *c, GlowConvParams *p) {
+  const GlowType *x = c->x.type, *w = c->w.type, *y = c->y.type;
+  int64_t group_out = c->oc / c->groups;
+  *p = (GlowConvParams){
+      .rows = y->dims[0].size * y->dims[2].size,
+      .oh = y->dims[2].size,
+      .ow = y->dims[3].size,
+      .oc = c->oc,
+      .ih = x->dims[2].size,
+      .iw = x->dims[3].size,
+      .ic = c->ic,
+      .kh = w->dims[2].size,
+      .kw = w->dims[3].size,
+      .sh = glow_conv_member(c->m->strides, 0, 1),
+      .sw = glow_conv_member(c->m->strides, 1, 1),
+      .dh = glow_conv_member(c->m->dilations, 0, 1),
+      .dw = glow_conv_member(c->m->dilations, 1, 1),
+      .pt = glow_conv_member(c->m->pads, 0, 0),
+      .pl = glow_conv_member(c->m->pads, 1, 0),
+      .xn = c->x.strides[0],
+      .xc = c->x.strides[1],
+      .xh = c->x.strides[2],
+      .xw = c->x.strides[3],
+      .yn = c->y.strides[0],
+      .yc = c->y.strides[1],
+      .yh = c->y.strides[2],
+      .yw = c->y.strides[3],
+      .ob = c->ob,
+      .block = c->ic < 1 ? 1 : glow_min64(c->ic, GLOW_CONV_BLOCK),
+      .wi = c->wi,
+      .gb = glow_div_up(group_out, c->ob),
+      .gx = c->groups > 1 ? c->ic / GLOW_CONV_BLOCK * c->x.strides[1] : 0,
+      .bias = c->has_bias,
+  };
+}
+
+/* Each image as one row, if that is all the same to the kernel. Not if full tiles cover its rows
+ * anyway and it is larger than the cache: rows make bands. */
+static void flatten(const GlowIsa *isa, const GlowWork *w, GlowConvParams *p) {
+  if (p->ow % isa->tile_pixels == 0 && p->xn * 4 > isa->l2 / 2)
+    return;
+  bool pointwise = p->kh == 1 && p->kw == 1 && p->sh == 1 && p->sw == 1 && p->pt == 0 &&
+                   p->pl == 0 && p->oh == p->ih && p->ow == p->iw;
+  bool dense = p->xh == p->iw * p->xw && p->yh == p->ow * p->yw;
+  for (uint32_t i = 0; i < w->noperands; i++)
+    dense = dense && w->operands[i].stride[2] == p->ow * w->operands[i].stride[3];
+  if (!pointwise || !dense)
+    return;
+  p->rows /= p->oh;
+  p->ow *= p->oh;
+  p->iw *= p->ih;
+  p->oh = p->ih = 1;
+}
+
+/* Pixels of a tile that a window can leave to the left and to the right. */
+static void count_edges(GlowConvParams *p) {
+  p->left = glow_min64(glow_div_up(p->pl, p->sw), p->ow);
+  for (p->right = 0; p->right < p->ow; p->right++) {
+    int64_t last = (p->ow - 1 - p->right) * p->sw - p->pl + (p->kw - 1) * p->dw;
+    if (last < p->iw)
+      break;
+  }
+}
+
+/* The tile that the instruction names, or a good one. most_rows: what the kernel can do. */
+static bool choose_tile(GlowSelect *s, const GlowConvView *c, int64_t most_rows,
+                        GlowConvParams *p) {
+  const GlowArray given = c->m->tile;
+  if (given.count) {
+    p->tile_rows = glow_conv_member(given, 0, 1);
+    p->tile_cols = glow_conv_member(given, 1, 1);
+    int64_t most = s->isa->tile_pixels;
+    if (given.count != 2 || p->tile_rows < 1 || p->tile_cols < 1 || p->tile_rows > most_rows ||
+        p->tile_rows * p->tile_cols > most || p->tile_cols > p->ow ||
+        (p->tile_rows > 1 && p->tile_cols != p->ow) ||
+        glow_div_up(p->ow, p->tile_cols) * (p->tile_cols - 1) > p->ow)
+      return glow_conv_fail(s, glow_arena_printf(s->arena,
+                                                 "no kernel of %s has its tile: rows and columns "
+                                                 "of at most %u output pixels that cover a row",
+                                                 s->isa->name, s->isa->tile_pixels));
+  } else {
+    glow_cpu_conv_tile(s->isa, p->ow, glow_min64(p->rows, most_rows), p->left + p->right,
+                       &p->tile_rows, &p->tile_cols);
+  }
+  p->narrow = glow_div_up(p->ow, p->tile_cols) * p->tile_cols - p->ow;
+  p->left = glow_min64(p->left, p->tile_cols);
+  p->right = glow_min64(p->right, p->tile_cols);
+  return true;
+}
+
+/* Whether a window can leave the input at the top or bottom, or at the sides. */
+static bool reads_padding(const GlowConvParams *p) {
+  int64_t bottom = (p->oh - 1) * p->sh - p->pt + (p->kh - 1) * p->dh;
+  return p->pt > 0 || bottom >= p->ih || p->left || p->right;
+}
+
+/* The sizes of tiles that the convolution needs: full, small, and both for an odd last group. */
+static void name_tiles(GlowSelect *s, const GlowConvParams *p, const char *names[4]) {
+  int64_t groups = glow_div_up(p->oc, p->ob), left = p->oc - (groups - 1) * p->ob;
+  bool odd = p->ob > GLOW_CONV_BLOCK && left <= GLOW_CONV_BLOCK;
+  int64_t rest = p->rows % p->tile_rows;
+  for (int i = 0; i < 4; i++) {
+    bool small = i % 2;
+    int64_t rows = small && rest ? rest : p->tile_rows;
+    int64_t cols = p->tile_cols - (small && p->narrow);
+    int64_t vectors = (i < 2 ? p->ob : GLOW_CONV_BLOCK) / s->isa->vl;
+    names[i] = NULL;
+    if ((!small || rest || p->narrow) && (i < 2 ? groups > odd : odd))
+      names[i] =
+          glow_arena_printf(s->arena, "conv_tile_%dx%dx%d", (int)rows, (int)cols, (int)vectors);
+  }
+}
+
+/* Threads share rows, or blocks of the filter if that is the larger operand. */
+static void choose_units(GlowConvParams *p, GlowWorkSpec *spec) {
+  int64_t rows = glow_div_up(p->rows, p->tile_rows), groups = glow_div_up(p->oc, p->ob);
+  p->by_group = groups > 1 && (rows < 4 || p->kh * p->kw * p->oc > p->rows * p->iw * p->sh);
+  spec->units = p->by_group ? groups : rows;
+}
+
+/* Appends the work of `spec`, to which it adds what follows from the parameters. */
+static void append(GlowSelect *s, const GlowNode *n, const GlowConvView *c, const GlowConvParams *p,
+                   const GlowWork *body, GlowWorkSpec *spec, int64_t scratch) {
+  int64_t zeros = ((p->tile_cols - 1) * p->sw * p->xw + GLOW_CONV_BLOCK) * 4;
+  bool padded = !scratch && reads_padding(p);
+  GlowPlace places[] = {c->y.place, c->x.place, c->w.place,
+                        c->has_bias ? c->b.place : glow_place_absent(),
+                        padded ? glow_place_zeros(zeros) : glow_place_absent()};
+  memcpy(spec->places, places, sizeof places);
+  spec->nplaces = 5;
+  spec->nwritten = 1;
+  spec->shards = c->m->shards > 1 ? c->m->shards : 0;
+  spec->cost = p->rows * p->ow * p->oc * p->ic * p->kh * p->kw;
+  const char *names[4];
+  name_tiles(s, p, names);
+  GlowWork *w = glow_select_work(s, n, spec);
+  w->scratch = scratch;
+  w->tiles = (GlowTiles){glow_arena_copy(s->arena, names, sizeof names), 4, 6, 3};
+  glow_conv_set_epilogue(w, body);
+}
+
+/* The packed input as the tiles see it: no padding, no images, and if the filter's rows are all
+ * there, a row of taps as one run of channels. */
+static bool select_few(GlowSelect *s, const GlowNode *n, const GlowConvView *c, GlowConvParams *p,
+                       const GlowWork *body) {
+  GlowConvFewParams few = {.ih = p->ih,
+                           .iw = p->iw,
+                           .ic = p->ic,
+                           .xn = p->xn,
+                           .xc = p->xc,
+                           .xh = p->xh,
+                           .xw = p->xw,
+                           .pt = p->pt,
+                           .pl = p->pl};
+  few.places = (p->ow - 1) * p->sw + (p->kw - 1) * p->dw + 1;
+  int64_t pitch = few.places * p->ic;
+  p->pt = p->pl = p->xn = p->xc = 0;
+  p->ih = p->iw = INT64_MAX;
+  p->xh = pitch;
+  p->xw = p->ic;
+  if (p->wi == p->ic && p->dw == 1) {
+    p->ic = p->block = p->wi = p->kw * p->ic;
+    p->kw = 1;
+  }
+  if (!choose_tile(s, c, 1, p))
+    return false;
+  int64_t reach = (p->kh - 1) * p->dh + 1, fit = s->isa->l2 / 4 / (pitch * 4);
+  p->band = fit > reach + p->sh ? (fit - reach) / p->sh + 1 : 1;
+  p->band = glow_min64(p->band, p->oh);
+  few.conv = *p;
+  GlowWorkSpec spec = {
+      .kernel = "conv_few", .params = &few, .params_size = sizeof few, .units = p->rows};
+  append(s, n, c, p, body, &spec, ((p->band - 1) * p->sh + reach) * pitch * 4);
+  return true;
+}
+
+static bool check_layouts(GlowSelect *s, const GlowConvView *c, bool few) {
+  int64_t most = (int64_t)s->isa->vl * s->isa->tile_vectors;
+  if (!glow_conv_has_layout(&c->y, "NCHW16c") ||
+      !glow_conv_has_layout(&c->x, few ? NULL : "NCHW16c"))
+    return glow_conv_fail(s, "its input and output must have the layout NCHW16c");
+  if ((c->ob != most && c->ob != GLOW_CONV_BLOCK) || c->ob > most ||
+      (c->wi != GLOW_CONV_BLOCK && c->wi != c->ic) || c->wi > GLOW_CONV_BLOCK)
+    return glow_conv_fail(s,
+                          glow_arena_printf(s->arena, "its filter must have the layout %s for %s",
+                                            s->isa->filter, s->isa->name));
+  if (c->groups > 1 && (c->ic % GLOW_CONV_BLOCK || c->oc / c->groups % c->ob))
+    return glow_conv_fail(s, "its groups are not whole blocks of channels");
+  if ((!few && c->x.strides[4] != 1) || c->y.strides[4] != 1 || !glow_conv_is_dense(&c->w))
+    return glow_conv_fail(s, "the channels of a block are not contiguous");
+  return true;
+}
+
+bool glow_select_conv_direct(GlowSelect *s, const GlowNode *n, const GlowConvView *c) {
+  bool few = c->groups == 1 && c->ic > 0 && c->ic < GLOW_CONV_BLOCK && !c->x.type->layout;
+  GlowWork body = {0};
+  GlowConvParams p;
+  if (!check_layouts(s, c, few) || !glow_conv_epilogue(s, n, &c->y, &body))
+    return false;
+  read_params(c, &p);
+  if (few)
+    return select_few(s, n, c, &p, &body);
+  flatten(s->isa, &body, &p);
+  count_edges(&p);
+  if (!choose_tile(s, c, GLOW_CONV_MAX_ROWS, &p))
+    return false;
+  p.band = band_rows(s->isa, &p);
+  /* Channel blocks are far apart, so the machine does not see the next tile of a 1x1 coming. */
+  if (p.kh == 1 && p.kw == 1 && p.xn * 4 > s->isa->l2)
+    p.fetch = p.tile_cols * p.sw * p.xw;
+  GlowWorkSpec spec = {.kernel = "conv", .params = &p, .params_size = sizeof p};
+  choose_units(&p, &spec);
+  append(s, n, c, &p, &body, &spec, 0);
+  return true;
+}

@@ -1,0 +1,66 @@
+/* Convolution of few input channels that are stored plain: the first layer of a network.
+ *
+ * Blocks of 16 channels would be mostly padding, and a tap would be only a few FMAs long. So the
+ * input rows of a band of output rows are packed as [row][place][channel] with their padding as
+ * real zeros. Then the taps of a row are one run of channels in the order of docs/Numerics, and the
+ * tiles of conv_tile.h read it without a thought for edges. Operands as for glow_conv. */
+#include "conv_tile.h"
+
+typedef float Quad __attribute__((vector_size(16), aligned(4)));
+
+/* Three channels, four places at a time. */
+INLINE int64_t interleave3(float *to, const float *a, const float *b, const float *c, int64_t n) {
+  int64_t i = 0;
+  ROLLED for (; i + 4 <= n; i += 4) {
+    Quad x = *(const Quad *)(a + i), y = *(const Quad *)(b + i), z = *(const Quad *)(c + i);
+    Quad xy = __builtin_shufflevector(x, y, 0, 4, 1, 5),
+         yz = __builtin_shufflevector(y, z, 1, 5, 2, 6);
+    Quad last = __builtin_shufflevector(x, y, 3, 7, 3, 7), *out = (Quad *)(to + i * 3);
+    out[0] = __builtin_shufflevector(xy, z, 0, 1, 4, 2);
+    out[1] = __builtin_shufflevector(yz, x, 0, 1, 6, 2);
+    out[2] = __builtin_shufflevector(z, last, 2, 4, 5, 3);
+  }
+  return i;
+}
+
+/* Row h of the input at x: all places of a packed row. */
+INLINE void pack_row(const GlowConvFewParams *s, float *to, const float *x, int64_t h) {
+  const int64_t pitch = s->places * s->ic;
+  if ((uint64_t)h >= (uint64_t)s->ih) {
+    __builtin_memset(to, 0, (size_t)pitch * sizeof *to);
+    return;
+  }
+  const float *from = x + h * s->xh;
+  const int64_t left = s->pl < s->places ? s->pl : s->places;
+  const int64_t n = s->places - left < s->iw ? s->places - left : s->iw;
+  __builtin_memset(to, 0, (size_t)(left * s->ic) * sizeof *to);
+  to += left * s->ic;
+  __builtin_memset(to + n * s->ic, 0, (size_t)((s->places - left - n) * s->ic) * sizeof *to);
+  int64_t done = 0;
+  if (s->ic == 3 && s->xw == 1)
+    done = interleave3(to, from, from + s->xc, from + 2 * s->xc, n);
+  ROLLED for (int64_t c = 0; c < s->ic; c++) {
+    ROLLED for (int64_t i = done; i < n; i++) to[i * s->ic + c] = from[c * s->xc + i * s->xw];
+  }
+}
+
+/* Units are output rows of all images. */
+void glow_conv_few(const GlowConvFewParams *params, GlowConvTileFn *full, GlowConvTileFn *small,
+                   GlowConvTileFn *full_odd, GlowConvTileFn *small_odd, void *const *ptrs,
+                   int64_t begin, int64_t end, char *scratch) {
+  const GlowConvFewParams s = *params;
+  const int64_t pitch = s.places * s.ic;
+  float *packed = (float *)scratch;
+  int64_t r1;
+  ROLLED for (int64_t r0 = begin; r0 < end; r0 = r1) {
+    const int64_t n = r0 / s.conv.oh, h0 = r0 % s.conv.oh;
+    r1 = r0 + s.conv.band < end ? r0 + s.conv.band : end;
+    r1 = r1 < (n + 1) * s.conv.oh ? r1 : (n + 1) * s.conv.oh;
+    const int64_t rows = (r1 - r0 - 1) * s.conv.sh + (s.conv.kh - 1) * s.conv.dh + 1;
+    ROLLED for (int64_t r = 0; r < rows; r++) pack_row(
+        &s, packed + r * pitch, (const float *)ptrs[1] + n * s.xn, h0 * s.conv.sh - s.pt + r);
+    const GlowConvPtrs t = {ptrs[0], packed - h0 * s.conv.sh * pitch, ptrs[2], ptrs[3], NULL,
+                            ptrs + 5};
+    all_tiles(&params->conv, full, small, full_odd, small_odd, &t, r0, r1);
+  }
+}

@@ -1,0 +1,102 @@
+/* Depthwise convolution over blocked activations: a filter of its own for each channel.
+ *
+ * A tile is some neighbouring output pixels of one block of channels, all in registers. Each tap is
+ * a row of the filter and one FMA per register, whose input comes from the cache. Padding is read
+ * from zeros, as in conv_tile.h. Operands: result, input, filter, bias, zeros, then the epilogue's.
+ */
+#include "depthwise.h"
+#include "conv.h"
+#include "vector.h"
+
+#define VECTORS (GLOW_CONV_BLOCK / GLOW_VL)
+/* A block of channels needs as many registers as a pixel of the register tile, or half as many. */
+#define MOST_PIXELS GLOW_TILE_PIXELS
+
+typedef void GlowDepthwiseTileFn(float *y, const float *x, const float *w, const float *bias,
+                                 const float *zeros, void *const *env, int64_t image, int64_t block,
+                                 int64_t row, int64_t col);
+
+INLINE void tile(int cols, const GlowDepthwiseParams *params, GlowEpilogueFn *epilogue, float *y,
+                 const float *x, const float *w, const float *bias, const float *zeros,
+                 void *const *env, int64_t n, int64_t block, int64_t row, int64_t col) {
+  const GlowDepthwiseParams s = *params;
+  const int64_t left = col * s.sw - s.pl, channel = block * GLOW_CONV_BLOCK;
+  GlowVec acc[MOST_PIXELS][VECTORS];
+  UNROLL for (int j = 0; j < VECTORS; j++) {
+    int64_t c = channel + j * GLOW_VL;
+    GlowVec b = {0};
+    if (s.bias)
+      b = s.channels % GLOW_CONV_BLOCK == 0 || c + GLOW_VL <= s.channels
+              ? vec_load(bias + c)
+              : vec_load_first(bias + c, s.channels - c);
+    UNROLL for (int i = 0; i < cols; i++) acc[i][j] = b;
+  }
+  x += n * s.xn + block * s.xc + left * s.xw;
+  w += block * (s.kh * s.kw * GLOW_CONV_BLOCK);
+  ROLLED for (int64_t kh = 0; kh < s.kh; kh++) {
+    int64_t h = row * s.sh - s.pt + kh * s.dh;
+    const float *p = (uint64_t)h < (uint64_t)s.ih ? x + h * s.xh : zeros;
+    ROLLED for (int64_t kw = 0; kw < s.kw; kw++) {
+      GlowVec f[VECTORS];
+      UNROLL for (int j = 0; j < VECTORS; j++) f[j] = vec_load(w + j * GLOW_VL);
+      UNROLL for (int i = 0; i < cols; i++) {
+        int64_t at = i * s.sw + kw * s.dw;
+        const float *q = p + at * s.xw;
+        bool edge = i < s.left || i >= cols - s.right;
+        q = edge && (uint64_t)(left + at) >= (uint64_t)s.iw ? zeros : q;
+        UNROLL for (int j = 0; j < VECTORS; j++) acc[i][j] =
+            vec_fma(vec_load(q + j * GLOW_VL), f[j], acc[i][j]);
+      }
+      w += GLOW_CONV_BLOCK;
+    }
+  }
+  UNROLL for (int j = 0; j < VECTORS; j++) {
+    int64_t c = channel + j * GLOW_VL;
+    float *to = y + n * s.yn + block * s.yc + row * s.yh + col * s.yw + j * GLOW_VL;
+    UNROLL for (int i = 0; i < cols; i++) {
+      GlowVec v = epilogue(acc[i][j], env, n, c, row, col + i);
+      if (s.channels % GLOW_CONV_BLOCK && c + GLOW_VL > s.channels)
+        v = vec_first(v, s.channels - c);
+      vec_store(to + i * s.yw, v);
+    }
+  }
+}
+
+#define TILE(cols)                                                                                 \
+  void glow_depthwise_tile_##cols(const GlowDepthwiseParams *params, GlowEpilogueFn *epilogue,     \
+                                  float *y, const float *x, const float *w, const float *bias,     \
+                                  const float *zeros, void *const *env, int64_t image,             \
+                                  int64_t block, int64_t row, int64_t col) {                       \
+    tile(cols, params, epilogue, y, x, w, bias, zeros, env, image, block, row, col);               \
+  }
+
+/* clang-format off */
+TILE(1)
+#if MOST_PIXELS >= 2
+TILE(2)
+#endif
+#if MOST_PIXELS >= 6
+TILE(3) TILE(4) TILE(5) TILE(6)
+#endif
+#if MOST_PIXELS >= 14
+TILE(7) TILE(8) TILE(9) TILE(10) TILE(11) TILE(12) TILE(13) TILE(14)
+#endif
+    /* clang-format on */
+
+    /* Units are output rows of all channel blocks of all images. */
+    void glow_depthwise(const GlowDepthwiseParams *params, GlowDepthwiseTileFn *full,
+                        GlowDepthwiseTileFn *small, void *const *ptrs, int64_t begin, int64_t end,
+                        char *scratch) {
+  const GlowDepthwiseParams s = *params;
+  (void)scratch;
+  ROLLED for (int64_t r = begin; r < end; r++) {
+    const int64_t row = r % s.oh, block = r / s.oh % s.blocks, image = r / s.oh / s.blocks;
+    int64_t col = 0;
+    ROLLED while (col < s.ow) {
+      bool slim = s.narrow && col >= s.ow - s.narrow * (s.cols - 1);
+      (slim ? small : full)(ptrs[0], ptrs[1], ptrs[2], ptrs[3], ptrs[4], ptrs + 5, image, block,
+                            row, col);
+      col += slim ? s.cols - 1 : s.cols;
+    }
+  }
+}

@@ -1,0 +1,355 @@
+/* Convolutions of every kind on the CPU backend: the bits that they compute, against plain loops
+ * written here and against the interpreter, and their machine code in hot loops. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend/cpu/cpu.h"
+#include "support/text.h"
+#include "test/unit/hot_loops.h"
+#include "test/unit/unit.h"
+
+static uint32_t state = 1;
+static uint32_t draw(uint32_t below) {
+  state = state * 1664525u + 1013904223u;
+  return (state >> 8) % below;
+}
+static int draw_in(int low, int high) { return low + (int)draw((uint32_t)(high - low + 1)); }
+static bool same(float a, float b) { return (a != a && b != b) || memcmp(&a, &b, sizeof a) == 0; }
+
+typedef enum Kind { DIRECT, FEW, GROUPED, DEPTHWISE, KINDS } Kind;
+static const char *const kind_names[KINDS] = {"direct", "few", "grouped", "depthwise"};
+enum { NO_EPILOGUE, RESIDUAL, CLIP, EPILOGUES };
+
+typedef struct Conv {
+  Kind kind;
+  int n, groups, ic, oc, ih, iw, kh, kw, sh, sw, dh, dw, pt, pl, pb, pr; /* ic, oc: of a group */
+  bool bias;
+  int epilogue;
+  char filter[24]; /* layout of W */
+  const char *xl;  /* layout of X, "" if plain */
+} Conv;
+
+static int extent(int in, int before, int after, int k, int stride, int dilation) {
+  int room = in + before + after - (k - 1) * dilation - 1;
+  return room < 0 ? 0 : room / stride + 1;
+}
+static int out_h(const Conv *c) { return extent(c->ih, c->pt, c->pb, c->kh, c->sh, c->dh); }
+static int out_w(const Conv *c) { return extent(c->iw, c->pl, c->pr, c->kw, c->sw, c->dw); }
+
+static int packed_lanes(const GlowIsa *isa) { return (int)(isa->vl * isa->tile_vectors); }
+
+/* A filter without padding rows. */
+static void set_compact_filter(Conv *c, int ob) {
+  if (c->ic == 1)
+    snprintf(c->filter, sizeof c->filter, "OIHW%do", ob);
+  else
+    snprintf(c->filter, sizeof c->filter, "OIHW%di%do", c->ic, ob);
+}
+
+/* Channels and layouts that the kernel of a kind takes. */
+static void set_channels(Conv *c, const GlowIsa *isa) {
+  int ob = packed_lanes(isa);
+  c->groups = 1;
+  c->xl = " | NCHW16c";
+  snprintf(c->filter, sizeof c->filter, "%s", isa->filter);
+  switch (c->kind) {
+  case DIRECT:
+    c->ic = draw_in(1, 40), c->oc = draw_in(1, 70);
+    if (c->ic < 16 && draw(2))
+      set_compact_filter(c, ob);
+    break;
+  case FEW:
+    c->ic = draw(3) ? 3 : draw_in(1, 15), c->oc = draw_in(1, 70);
+    c->xl = "";
+    if (draw(3))
+      set_compact_filter(c, ob);
+    break;
+  case GROUPED:
+    c->groups = draw_in(2, 4), c->ic = 16 * draw_in(1, 3), c->oc = 16 * draw_in(1, 4);
+    if (c->oc % ob)
+      snprintf(c->filter, sizeof c->filter, "OIHW16i16o");
+    break;
+  default:
+    c->groups = draw_in(1, 70), c->ic = c->oc = 1;
+    snprintf(c->filter, sizeof c->filter, "OIHW16o");
+  }
+}
+
+static bool draw_conv(Conv *c, Kind kind, const GlowIsa *isa) {
+  *c = (Conv){.kind = kind,
+              .n = draw_in(1, 3),
+              .ih = draw_in(1, 20),
+              .iw = draw_in(1, 34),
+              .kh = draw_in(1, 5),
+              .kw = draw_in(1, 5),
+              .sh = 1,
+              .sw = 1,
+              .dh = 1,
+              .dw = 1,
+              .bias = draw(2),
+              .epilogue = (int)draw(EPILOGUES)};
+  if (draw(2))
+    c->sh = draw_in(1, 3), c->sw = draw_in(1, 3);
+  if (draw(4) == 0)
+    c->dh = draw_in(1, 2), c->dw = draw_in(1, 3);
+  if (draw(4))
+    c->pt = (int)draw(4), c->pl = (int)draw(4), c->pb = (int)draw(4), c->pr = (int)draw(4);
+  set_channels(c, isa);
+  return out_h(c) > 0 && out_w(c) > 0;
+}
+
+static void write_conv(GlowText *t, const Conv *c, const char *target) {
+  static const char *const bodies[EPILOGUES] = {
+      "",
+      "    ^epilogue(%a : float<>, %s : float<>) = { %0 = Add(%a, %s) : float<>  %1 = Relu(%0) : "
+      "float<>  yield %1 }\n",
+      "    ^epilogue(%a : float<>) = { %lo = Splat() {value = 0.25} : float<>  %hi = Splat() "
+      "{value = 6.0} : float<>  %0 = Clip(%a, %lo, %hi) : float<>  yield %0 }\n"};
+  int oc = c->groups * c->oc;
+  glow_text_printf(t, "module \"t\" {target = \"%s\"}\ndeclare {\n", target);
+  glow_text_printf(t, "  placeholder @x : float<%d x %d x %d x %d%s>\n", c->n, c->groups * c->ic,
+                   c->ih, c->iw, c->xl);
+  glow_text_printf(t, "  placeholder @w : float<%d x %d x %d x %d | %s>\n", oc, c->ic, c->kh, c->kw,
+                   c->filter);
+  glow_text_printf(t, "  placeholder @b : float<%d>\n", oc);
+  for (int i = 0; i < 2; i++)
+    glow_text_printf(t, "  placeholder @%c : float<%d x %d x %d x %d | NCHW16c>\n", "ys"[i], c -> n,
+                     oc, out_h(c), out_w(c));
+  glow_text_printf(t, "}\nprogram @p {\n  convolution @out @y, @in @x, @in @w, @in %s%s",
+                   c->bias ? "@b" : "none", c->epilogue == RESIDUAL ? ", @in @s" : "");
+  glow_text_printf(t,
+                   " {group = %d, strides = [%d, %d], pads = [%d, %d, %d, %d], dilations = [%d, "
+                   "%d]}\n%s}\n",
+                   c->groups, c->sh, c->sw, c->pt, c->pl, c->pb, c->pr, c->dh, c->dw,
+                   bodies[c->epilogue]);
+}
+
+/* ---- Numbers --------------------------------------------------------------------------------- */
+
+/* Mostly small numbers; sometimes what breaks shortcuts. */
+static float number(bool odd) {
+  static const float numbers[] = {-0.0f, 0.0f, INFINITY, -INFINITY, NAN, 1e-42f, -1e-40f, 3e38f};
+  return odd && draw(40) == 0 ? numbers[draw(8)] : (float)draw_in(-1000, 1000) / 1000.0f;
+}
+
+/* A tensor, and its elements in logical order. */
+typedef struct Data {
+  GlowTensor *tensor;
+  float *logical;
+} Data;
+enum { X, W, B, S, OPERANDS };
+
+/* Binds the placeholder `name` to a tensor whose elements are drawn; padding lanes are zero. */
+static Data bind(GlowFunction *f, GlowBindings *in, const char *name) {
+  GlowContext *ctx = f->module->ctx;
+  const GlowStorage *g = glow_module_storage(f->module, glow_str(ctx, name));
+  GlowBinding binding = {g->value.name, glow_tensor_create(ctx, g->value.type)};
+  glow_vec_push(ctx->arena, in, binding);
+  int64_t count = glow_type_elements(g->value.type);
+  Data d = {binding.tensor, GLOW_NEW_ARRAY(ctx->arena, float, (uint32_t)count)};
+  bool odd = draw(3) == 0;
+  float *data = d.tensor->data;
+  memset(data, 0, d.tensor->bytes);
+  for (int64_t i = 0; i < count; i++)
+    data[glow_type_physical_index(g->value.type, i)] = d.logical[i] = number(odd);
+  return d;
+}
+
+/* The chain of docs/Numerics for output channel o at (h, q). */
+static float chain(const Conv *c, const float *x, const float *w, float acc, int n, int o, int h,
+                   int q) {
+  int first = o / c->oc * c->ic, channels = c->groups * c->ic;
+  for (int block = 0; block < c->ic; block += 16)
+    for (int u = 0; u < c->kh; u++)
+      for (int v = 0; v < c->kw; v++)
+        for (int i = block; i < c->ic && i < block + 16; i++) {
+          int y = h * c->sh - c->pt + u * c->dh, z = q * c->sw - c->pl + v * c->dw;
+          bool in = y >= 0 && y < c->ih && z >= 0 && z < c->iw;
+          int place = ((n * channels + first + i) * c->ih + y) * c->iw + z;
+          int tap = ((o * c->ic + i) * c->kh + u) * c->kw + v;
+          acc = fmaf(in ? x[place] : 0.0f, w[tap], acc);
+        }
+  return acc;
+}
+
+static float finish(const Conv *c, float acc, float skip) {
+  if (c->epilogue == RESIDUAL) {
+    acc += skip;
+    return acc < 0 ? 0 : acc;
+  }
+  if (c->epilogue == CLIP)
+    return acc < 0.25f ? 0.25f : acc > 6.0f ? 6.0f : acc;
+  return acc;
+}
+
+/* The result as y's bytes should be: padding lanes zero. */
+static void expected(const Conv *c, const Data *in, const GlowType *type, float *y) {
+  memset(y, 0, (size_t)glow_type_bytes(type));
+  int64_t i = 0;
+  for (int n = 0; n < c->n; n++)
+    for (int o = 0; o < c->groups * c->oc; o++)
+      for (int h = 0; h < out_h(c); h++)
+        for (int q = 0; q < out_w(c); q++, i++) {
+          float bias = c->bias ? in[B].logical[o] : 0.0f;
+          float acc = chain(c, in[X].logical, in[W].logical, bias, n, o, h, q);
+          y[glow_type_physical_index(type, i)] = finish(c, acc, in[S].logical[i]);
+        }
+}
+
+static size_t count_wrong(const GlowBindings *out, const float *want) {
+  const GlowTensor *y = out->data[0].tensor;
+  size_t wrong = 0;
+  for (size_t i = 0; i < y->bytes / sizeof(float); i++)
+    wrong += !same(((const float *)y->data)[i], want[i]);
+  return wrong;
+}
+
+static void release(GlowBindings *b) {
+  for (uint32_t i = 0; i < b->count; i++)
+    glow_tensor_free(b->data[i].tensor);
+}
+
+static void check_numbers(const Conv *c, const GlowIsa *isa, unsigned number_of) {
+  GlowContext *ctx = glow_context_create();
+  GlowText text;
+  glow_text_init(&text, ctx);
+  write_conv(&text, c, isa->name);
+  size_t size = text.size;
+  GlowModule *m = glow_module_parse(ctx, "test", glow_text_cstr(&text), size);
+  GlowFunction *f = m && glow_module_verify(m) ? glow_module_entry(m, NULL) : NULL;
+  EXPECT(f, "this does not parse or verify:\n%s", glow_text_cstr(&text));
+  GlowBindings in = {0}, cpu = {0}, interp = {0};
+  if (f) {
+    Data data[OPERANDS];
+    for (int i = 0; i < OPERANDS; i++)
+      data[i] = bind(f, &in, (const char *[]){"x", "w", "b", "s"}[i]);
+    GlowStatus status = glow_cpu_run(f, &in, &cpu, NULL);
+    status = status == GLOW_OK ? glow_interp_run(f, &in, &interp, NULL) : status;
+    EXPECT(status == GLOW_OK && cpu.count == 1 && interp.count == 1,
+           "%s %u does not run on %s:\n%s", kind_names[c->kind], number_of, isa->name,
+           glow_text_cstr(&text));
+    if (cpu.count == 1 && interp.count == 1) {
+      const GlowTensor *y = cpu.data[0].tensor;
+      float *want = malloc(y->bytes);
+      expected(c, data, y->type, want);
+      size_t wrong = count_wrong(&cpu, want);
+      EXPECT(!wrong, "%s %u on %s: %zu elements are wrong:\n%s", kind_names[c->kind], number_of,
+             isa->name, wrong, glow_text_cstr(&text));
+      wrong = count_wrong(&interp, want);
+      EXPECT(!wrong, "%s %u in the interpreter: %zu elements are wrong:\n%s", kind_names[c->kind],
+             number_of, wrong, glow_text_cstr(&text));
+      free(want);
+    }
+  }
+  release(&in);
+  release(&cpu);
+  release(&interp);
+  glow_text_release(&text);
+  glow_context_destroy(ctx);
+}
+
+/* ---- Machine code ---------------------------------------------------------------------------- */
+
+static HotLoops hot_loops_of(const Conv *c, const GlowIsa *isa) {
+  GlowContext *ctx = glow_context_create();
+  GlowText text, assembly;
+  glow_text_init(&text, ctx);
+  glow_text_init(&assembly, ctx);
+  write_conv(&text, c, isa->name);
+  size_t size = text.size;
+  GlowModule *m = glow_module_parse(ctx, "test", glow_text_cstr(&text), size);
+  GlowFunction *f = m ? glow_module_entry(m, NULL) : NULL;
+  GlowCpuPlan plan;
+  HotLoops hot = {0};
+  if (f && glow_cpu_plan(ctx->arena, f, isa, &plan)) {
+    GlowCodegenOptions options = {.isa = isa};
+    bool ok = glow_codegen_emit_asm(ctx, plan.work, plan.count, &options, &assembly);
+    EXPECT(ok, "no assembly for %s", isa->name);
+    hot = find_hot_loops(glow_text_cstr(&assembly), isa->vl == 16 ? "%zmm" : "%ymm");
+  }
+  glow_text_release(&text);
+  glow_text_release(&assembly);
+  glow_context_destroy(ctx);
+  return hot;
+}
+
+typedef struct Shape {
+  Kind kind;
+  int size, groups, ic, oc, k, stride;
+} Shape;
+
+static void check_machine_code(const Shape *shape, const GlowIsa *isa) {
+  int pad = (shape->k - 1) / 2;
+  Conv c = {.kind = shape->kind,
+            .n = 1,
+            .groups = shape->groups,
+            .ic = shape->ic,
+            .oc = shape->oc,
+            .ih = shape->size,
+            .iw = shape->size,
+            .kh = shape->k,
+            .kw = shape->k,
+            .sh = shape->stride,
+            .sw = shape->stride,
+            .dh = 1,
+            .dw = 1,
+            .pt = pad,
+            .pl = pad,
+            .pb = pad,
+            .pr = pad,
+            .bias = true,
+            .epilogue = RESIDUAL};
+  c.xl = c.kind == FEW ? "" : " | NCHW16c";
+  bool half = c.kind == GROUPED && c.oc % packed_lanes(isa); /* of a block of the filter */
+  if (c.kind == DEPTHWISE)
+    snprintf(c.filter, sizeof c.filter, "OIHW16o");
+  else if (c.kind == FEW)
+    set_compact_filter(&c, packed_lanes(isa));
+  else
+    snprintf(c.filter, sizeof c.filter, "OIHW16i%do", half ? 16 : packed_lanes(isa));
+  HotLoops hot = hot_loops_of(&c, isa);
+  unsigned vectors = c.kind == DEPTHWISE || half ? 16 / isa->vl : isa->tile_vectors;
+  unsigned pixels = shape->size / (unsigned)shape->stride < isa->tile_pixels
+                        ? (unsigned)(shape->size / shape->stride)
+                        : isa->tile_pixels;
+  EXPECT(hot.loops && hot.fmas >= vectors * pixels, "%s %dx%d on %s: %u loops with %u FMAs",
+         kind_names[c.kind], c.kh, c.kw, isa->name, hot.loops, hot.fmas);
+  EXPECT(hot.full_width == hot.fmas, "%s %dx%d on %s: only %u of %u FMAs are full width",
+         kind_names[c.kind], c.kh, c.kw, isa->name, hot.full_width, hot.fmas);
+  EXPECT(!hot.stack, "%s %dx%d of %d pixels, stride %d, on %s: %u stack references in hot loops",
+         kind_names[c.kind], c.kh, c.kw, c.iw, c.sw, isa->name, hot.stack);
+}
+
+static void check_all_machine_code(const GlowIsa *isa) {
+  static const Shape shapes[] = {
+      {FEW, 224, 1, 3, 64, 7, 2},       {FEW, 224, 1, 3, 32, 3, 2},
+      {FEW, 28, 1, 1, 32, 5, 1},        {DEPTHWISE, 112, 32, 1, 1, 3, 1},
+      {DEPTHWISE, 112, 96, 1, 1, 3, 2}, {DEPTHWISE, 28, 240, 1, 1, 5, 1},
+      {DEPTHWISE, 14, 576, 1, 1, 3, 2}, {DEPTHWISE, 7, 960, 1, 1, 3, 1},
+      {DEPTHWISE, 56, 144, 1, 1, 5, 2}, {GROUPED, 56, 4, 32, 32, 3, 1},
+      {GROUPED, 28, 8, 16, 16, 3, 1},   {GROUPED, 14, 4, 64, 64, 3, 2},
+      {DIRECT, 14, 1, 512, 1024, 1, 2}, {DIRECT, 112, 1, 16, 96, 1, 1},
+      {DIRECT, 56, 1, 24, 144, 1, 1},   {DIRECT, 17, 1, 128, 64, 7, 1},
+  };
+  for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+    check_machine_code(&shapes[i], isa);
+}
+
+int main(int argc, char **argv) {
+  unsigned cases = argc > 1 ? (unsigned)atoi(argv[1]) : 24;
+  for (size_t k = 0; k < GLOW_ISA_COUNT; k++) {
+    const GlowIsa *isa = &glow_isa[k];
+    if (strcmp(isa->arch, "x86_64") == 0 && isa->vl >= 8)
+      check_all_machine_code(isa);
+    for (Kind kind = 0; glow_isa_runs_here(isa) && kind < KINDS; kind++)
+      for (unsigned i = 0; i < cases; i++) {
+        state = i * 7919 + 1;
+        Conv c;
+        if (draw_conv(&c, kind, isa))
+          check_numbers(&c, isa, i);
+      }
+  }
+  return unit_finish();
+}

@@ -1,0 +1,81 @@
+/* What machine code looks like where it spends its time: the innermost loops with FMAs in assembly
+ * text for x86-64. */
+#ifndef GLOW_TEST_HOT_LOOPS_H
+#define GLOW_TEST_HOT_LOOPS_H
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What the innermost loops with FMAs look like. */
+typedef struct HotLoops {
+  unsigned loops, fmas, full_width, stack;
+} HotLoops;
+
+typedef struct Line {
+  const char *text;
+  size_t length;
+} Line;
+
+static inline bool has(const Line *l, const char *what) {
+  return memmem(l->text, l->length, what, strlen(what)) != NULL;
+}
+
+static inline size_t split_lines(const char *text, Line *lines) {
+  size_t n = 0;
+  while (*text) {
+    size_t length = strcspn(text, "\n");
+    if (lines)
+      lines[n] = (Line){text, length};
+    n++;
+    text += length + (text[length] == '\n');
+  }
+  return n;
+}
+
+/* The line before `end` that defines the label which the jump at `end` goes to, or `end`. */
+static inline size_t loop_start(const Line *lines, size_t end) {
+  const Line *jump = &lines[end];
+  const char *label = memmem(jump->text, jump->length, ".LBB", 4);
+  if (!label || jump->text[0] != '\t' || jump->text[1] != 'j')
+    return end;
+  size_t length = strcspn(label, " \t\n#");
+  for (size_t i = end; i > 0; i--) {
+    const Line *l = &lines[i - 1];
+    if (l->length > length && !memcmp(l->text, label, length) && l->text[length] == ':')
+      return i - 1;
+  }
+  return end;
+}
+
+/* Loops without a loop inside. Stack references are what a spill needs: the stack pointer, or
+ * LLVM's own comments on spills. */
+static inline HotLoops find_hot_loops(const char *assembly, const char *vector) {
+  size_t n = split_lines(assembly, NULL), last_start = 0;
+  Line *lines = malloc(n * sizeof *lines);
+  split_lines(assembly, lines);
+  HotLoops hot = {0};
+  for (size_t end = 0; end < n; end++) {
+    size_t start = loop_start(lines, end);
+    if (start == end || start < last_start)
+      continue; /* no loop, or one around the last one */
+    last_start = start;
+    unsigned fmas = 0, wide = 0, stack = 0;
+    for (size_t i = start; i <= end; i++) {
+      bool fma = has(&lines[i], "vfmadd");
+      fmas += fma;
+      wide += fma && has(&lines[i], vector);
+      stack += has(&lines[i], "%rsp") || has(&lines[i], "Spill") || has(&lines[i], "Reload");
+    }
+    if (fmas) {
+      hot.loops++;
+      hot.fmas += fmas;
+      hot.full_width += wide;
+      hot.stack += stack;
+    }
+  }
+  free(lines);
+  return hot;
+}
+
+#endif
