@@ -9,7 +9,14 @@
 
 #include "ir/ir.h"
 #include "kernels/isa.h"
+#include "kernels/kernel.h"
 #include "rt/rt.h"
+
+/* A function that code may call by name. */
+typedef struct GlowSymbol {
+  const char *name;
+  const void *address;
+} GlowSymbol;
 
 /* Some bytes that a program touches: of its arena, or of one of the buffers in `storage`. */
 typedef struct GlowPlace {
@@ -56,13 +63,36 @@ typedef struct GlowTiles {
   uint32_t pointers, ints; /* what they take besides p and e; pointer i is places[i], then others */
 } GlowTiles;
 
-/* One piece of work: a kernel of lib/kernels/cpu with parameters that become constants. In C,
+typedef enum GlowWorkKind {
+  GLOW_WORK_KERNEL,
+  GLOW_WORK_REFERENCE,
+  GLOW_WORK_IF,  /* then, or otherwise */
+  GLOW_WORK_LOOP /* then, again and again */
+} GlowWorkKind;
+
+typedef struct GlowWorkList {
+  struct GlowWork *data;
+  uint32_t count, capacity;
+} GlowWorkList;
+
+/* One piece of work.
+ *
+ * KERNEL: a kernel of lib/kernels/cpu with parameters that become constants. In C,
  *   void glow_<kernel>(const Params *p, tiles..., body functions..., void *const *ptrs,
  *                      int64_t begin, int64_t end, char *scratch)
  * where ptrs holds the addresses of `places`, then those of `operands`, [begin, end) is a part of
- * `units`, and scratch is memory of the worker. Everything but the addresses is constant. */
+ * `units`, and scratch is memory of the worker. Everything but the addresses is constant.
+ *
+ * REFERENCE: the reference kernel of the node's operator. `call` describes its operands without
+ * addresses; `places` are those of its results, then of its inputs.
+ *
+ * IF: places[0] is a bool. LOOP: places are the number of rounds (i64) and the condition (bool),
+ * either may be absent, and the i64 that counts the rounds. */
 typedef struct GlowWork {
+  GlowWorkKind kind;
   const GlowNode *node; /* where it comes from */
+  const GlowCall *call;
+  GlowWorkList then, otherwise;
   const char *kernel;
   const int64_t *params; /* of the program's arena, like all that follows */
   uint32_t nparams;
@@ -82,7 +112,9 @@ typedef struct GlowCodegenOptions {
   const GlowIsa *isa;
   const void *kernels; /* bitcode to use before the row's own, for tests; or NULL */
   size_t kernels_size;
-  int64_t scratch; /* where the workers' memory begins in the arena */
+  int64_t scratch;           /* where the workers' memory begins in the arena */
+  const GlowSymbol *symbols; /* for code in memory: the reference kernels of this process */
+  uint32_t nsymbols;
 } GlowCodegenOptions;
 
 /* Seconds of this thread's time, by what they were spent on. */
@@ -106,7 +138,8 @@ void glow_code_destroy(GlowCode *code);       /* NULL is ignored */
 bool glow_codegen_emit_object(GlowContext *ctx, const GlowWork *work, uint32_t count,
                               const GlowCodegenOptions *options, GlowText *out,
                               GlowCodegenTimes *times);
-GlowCode *glow_code_load(GlowContext *ctx, const void *object, size_t size);
+GlowCode *glow_code_load(GlowContext *ctx, const void *object, size_t size,
+                         const GlowSymbol *symbols, uint32_t count);
 
 /* The same as assembly text, for any row of isa.def. False after a diagnostic. */
 bool glow_codegen_emit_asm(GlowContext *ctx, const GlowWork *work, uint32_t count,

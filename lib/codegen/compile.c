@@ -47,6 +47,7 @@ static bool build(GlowEmitter *e, GlowContext *ctx, const GlowWork *work, uint32
     glow_arena_destroy(e->arena);
     return false;
   }
+  e->l.has_reference = o->nsymbols > 0;
   e->scratch = o->scratch;
   glow_emit_program(e, work, count);
   glow_arena_destroy(e->arena);
@@ -80,7 +81,8 @@ GlowCode *glow_codegen_compile(GlowContext *ctx, const GlowWork *work, uint32_t 
   times = times ? times : &unused;
   LLVMMemoryBufferRef object = make_object(ctx, work, count, o, times);
   double since = seconds();
-  GlowCode *code = object ? glow_jit_load(ctx, object, GLOW_CODE_ENTRY) : NULL;
+  GlowCode *code =
+      object ? glow_jit_load(ctx, object, GLOW_CODE_ENTRY, o->symbols, o->nsymbols) : NULL;
   lap(&since, &times->load);
   return code;
 }
@@ -96,9 +98,10 @@ bool glow_codegen_emit_object(GlowContext *ctx, const GlowWork *work, uint32_t c
   return true;
 }
 
-GlowCode *glow_code_load(GlowContext *ctx, const void *object, size_t size) {
+GlowCode *glow_code_load(GlowContext *ctx, const void *object, size_t size,
+                         const GlowSymbol *symbols, uint32_t count) {
   LLVMMemoryBufferRef copy = LLVMCreateMemoryBufferWithMemoryRangeCopy(object, size, "object");
-  return glow_jit_load(ctx, copy, GLOW_CODE_ENTRY);
+  return glow_jit_load(ctx, copy, GLOW_CODE_ENTRY, symbols, count);
 }
 
 bool glow_codegen_emit_asm(GlowContext *ctx, const GlowWork *work, uint32_t count,

@@ -1,7 +1,6 @@
-/* From work to an LLVM module.
+/* From pieces of work to functions; entry.c calls them.
  *
- * The entry computes the address of every operand (a constant offset into the arena or a buffer)
- * and calls one wrapper per piece of work; equal pieces share a wrapper. A wrapper calls a kernel
+ * Equal pieces share a wrapper. A wrapper calls a kernel
  * of the library with a pointer to a constant struct of parameters and is inlined with it, so the
  * loads of the parameters fold. What a kernel calls back (tiles, epilogues, bodies of stacks) is
  * handed to it as a constant function pointer and becomes a direct call. */
@@ -56,9 +55,8 @@ LLVMValueRef glow_emit_constant(GlowEmitter *e, const void *data, size_t bytes) 
   return global;
 }
 
-/* `count` zero floats that nothing writes. */
-static LLVMValueRef zero_floats(GlowEmitter *e, int64_t count) {
-  LLVMTypeRef type = LLVMArrayType2(e->l.f32, (uint64_t)count);
+LLVMValueRef glow_emit_zeros(GlowEmitter *e, int64_t bytes) {
+  LLVMTypeRef type = LLVMArrayType2(LLVMInt8TypeInContext(e->l.llvm), (uint64_t)bytes);
   LLVMValueRef global = LLVMAddGlobal(e->l.module, type, "");
   LLVMSetInitializer(global, LLVMConstNull(type));
   LLVMSetGlobalConstant(global, 1);
@@ -304,6 +302,10 @@ static LLVMValueRef emit_wrapper(GlowEmitter *e, const GlowWork *w) {
 
 /* Everything that a wrapper's code depends on. */
 static void work_key(const GlowWork *w, GlowText *key) {
+  if (w->kind == GLOW_WORK_REFERENCE) {
+    glow_reference_key(w, key);
+    return;
+  }
   uint32_t numbers[] = {noalias_pointers(w), w->nplaces, w->noperands, w->nouts, w->form};
   glow_text_puts(key, w->kernel);
   glow_text_bytes(key, numbers, sizeof numbers);
@@ -327,8 +329,7 @@ static uint64_t hash_bytes(const char *data, size_t size) {
   return h;
 }
 
-/* The wrapper of a piece of work: an equal one's, or a new one. */
-static LLVMValueRef wrapper_for(GlowEmitter *e, const GlowWork *w) {
+LLVMValueRef glow_emit_work(GlowEmitter *e, const GlowWork *w) {
   GlowText key;
   glow_text_init(&key, e->l.ctx);
   GlowDefer defer;
@@ -342,104 +343,9 @@ static LLVMValueRef wrapper_for(GlowEmitter *e, const GlowWork *w) {
   }
   if (!s.function) {
     s.key = glow_arena_copy(e->arena, key.data, key.size);
-    s.function = emit_wrapper(e, w);
+    s.function = w->kind == GLOW_WORK_REFERENCE ? glow_emit_reference(e, w) : emit_wrapper(e, w);
     glow_vec_push(e->arena, &e->shared, s);
   }
   glow_defer_pop(e->l.ctx, &defer, true);
   return s.function;
-}
-
-/* ---- The program ----------------------------------------------------------------------------- */
-
-/* What the code of the entry is written with. */
-typedef struct Entry {
-  GlowEmitter *e;
-  LLVMValueRef function, ptrs; /* room for the operands of one piece of work */
-  LLVMValueRef zeros;          /* NULL: no work reads zeros */
-} Entry;
-
-static LLVMValueRef offset_by(GlowEmitter *e, LLVMValueRef base, int64_t bytes) {
-  LLVMValueRef offset = glow_emit_i64(e, bytes);
-  return LLVMBuildInBoundsGEP2(e->l.builder, LLVMInt8TypeInContext(e->l.llvm), base, &offset, 1,
-                               "");
-}
-
-static LLVMValueRef address(const Entry *x, const GlowPlace *place) {
-  GlowEmitter *e = x->e;
-  LLVMBuilderRef b = e->l.builder;
-  switch (place->storage) {
-  case GLOW_PLACE_ABSENT:
-    return LLVMConstNull(e->l.ptr);
-  case GLOW_PLACE_ZEROS:
-    return x->zeros;
-  case GLOW_PLACE_ARENA:
-    return offset_by(e, LLVMGetParam(x->function, 0), place->offset);
-  default:
-    break;
-  }
-  LLVMValueRef index = glow_emit_i64(e, place->storage);
-  LLVMValueRef slot =
-      LLVMBuildInBoundsGEP2(b, e->l.ptr, LLVMGetParam(x->function, 1), &index, 1, "");
-  return offset_by(e, LLVMBuildLoad2(b, e->l.ptr, slot, ""), place->offset);
-}
-
-static void put_pointer(const Entry *x, uint32_t i, LLVMValueRef value) {
-  GlowEmitter *e = x->e;
-  LLVMValueRef index = glow_emit_i64(e, i);
-  LLVMBuildStore(e->l.builder, value,
-                 LLVMBuildInBoundsGEP2(e->l.builder, e->l.ptr, x->ptrs, &index, 1, ""));
-}
-
-/* Calls the wrapper for all units, or lets the threads share them. */
-static void emit_call(const Entry *x, const GlowWork *w, LLVMValueRef wrapper) {
-  GlowEmitter *e = x->e;
-  LLVMTypeRef ptr = e->l.ptr, i64 = e->l.i64, types[] = {ptr, ptr, ptr, i64, i64};
-  uint32_t count = 0;
-  for (uint32_t i = 0; i < w->nplaces; i++)
-    put_pointer(x, count++, address(x, &w->places[i]));
-  for (uint32_t i = 0; i < w->noperands; i++)
-    put_pointer(x, count++, address(x, &w->operands[i].place));
-  if (w->scratch)
-    put_pointer(x, count++, offset_by(e, LLVMGetParam(x->function, 0), e->scratch));
-  if (w->shards > 1) {
-    LLVMValueRef args[] = {LLVMGetParam(x->function, 2), wrapper, x->ptrs,
-                           glow_emit_i64(e, w->units), glow_emit_i64(e, w->shards)};
-    glow_emit_kernel_call(e, "glow_share", e->l.void_type, types, args, 5);
-    return;
-  }
-  LLVMValueRef args[] = {x->ptrs, glow_emit_i64(e, 0), glow_emit_i64(e, w->units),
-                         glow_emit_i64(e, 0)};
-  LLVMBuildCall2(e->l.builder, LLVMGlobalGetValueType(wrapper), wrapper, args, 4, "");
-}
-
-/* Room for the most operands that a piece of work has, and zeros for the one that reads most. */
-static void prepare_entry(Entry *x, const GlowWork *work, uint32_t count) {
-  GlowEmitter *e = x->e;
-  uint32_t operands = 1;
-  int64_t zeros = 0;
-  for (uint32_t i = 0; i < count; i++) {
-    uint32_t n = work[i].nplaces + work[i].noperands + 1;
-    operands = n > operands ? n : operands;
-    for (uint32_t k = 0; k < work[i].nplaces; k++) {
-      const GlowPlace *p = &work[i].places[k];
-      zeros = p->storage == GLOW_PLACE_ZEROS && p->bytes > zeros ? p->bytes : zeros;
-    }
-  }
-  x->ptrs = LLVMBuildAlloca(e->l.builder, LLVMArrayType2(e->l.ptr, operands), "");
-  if (zeros)
-    x->zeros = zero_floats(e, (zeros + 3) / 4);
-}
-
-void glow_emit_program(GlowEmitter *e, const GlowWork *work, uint32_t count) {
-  LLVMValueRef *wrappers = GLOW_NEW_ARRAY(e->arena, LLVMValueRef, count);
-  for (uint32_t i = 0; i < count; i++)
-    wrappers[i] = wrapper_for(e, &work[i]);
-  LLVMTypeRef types[] = {e->l.ptr, e->l.ptr, e->l.ptr, e->l.ptr};
-  Entry x = {.e = e, .function = glow_emit_function(e, "entry", e->l.i64, types, 4)};
-  LLVMSetValueName2(x.function, GLOW_CODE_ENTRY, strlen(GLOW_CODE_ENTRY));
-  LLVMSetLinkage(x.function, LLVMExternalLinkage);
-  prepare_entry(&x, work, count);
-  for (uint32_t i = 0; i < count; i++)
-    emit_call(&x, &work[i], wrappers[i]);
-  LLVMBuildRet(e->l.builder, glow_emit_i64(e, 0));
 }

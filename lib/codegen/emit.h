@@ -26,6 +26,14 @@ typedef struct GlowEmitter {
 /* Emits everything into e->l.module: the entry and what it calls. */
 void glow_emit_program(GlowEmitter *e, const GlowWork *work, uint32_t count);
 
+/* The GlowPieceFn of a piece of work: an equal one's, or a new one, which moves the builder. Its
+ * addresses are those of `places`, of `operands`, the fault for a reference kernel, and the
+ * scratch memory of worker 0 if there is any. */
+LLVMValueRef glow_emit_work(GlowEmitter *e, const GlowWork *w);
+/* Reference kernels (reference.c). */
+LLVMValueRef glow_emit_reference(GlowEmitter *e, const GlowWork *w);
+void glow_reference_key(const GlowWork *w, GlowText *key);
+
 /* Emits the nodes of a body at the builder's place: parameters in, one vector per result out. */
 void glow_emit_body(GlowEmitter *e, const GlowBody *body, const LLVMValueRef *params,
                     LLVMValueRef *results);
@@ -44,5 +52,7 @@ LLVMValueRef glow_emit_kernel_call(GlowEmitter *e, const char *name, LLVMTypeRef
                                    uint32_t count);
 /* An internal constant: `count` integers of 64 bits, or bytes. */
 LLVMValueRef glow_emit_constant(GlowEmitter *e, const void *data, size_t bytes);
+/* Zeros that nothing writes. */
+LLVMValueRef glow_emit_zeros(GlowEmitter *e, int64_t bytes);
 
 #endif

@@ -37,8 +37,29 @@ static int64_t text_bytes(LLVMMemoryBufferRef object) {
   return size;
 }
 
+/* Defining symbols takes their names and, if it succeeds, the unit that defines them. */
+static LLVMErrorRef define(GlowContext *ctx, LLVMOrcLLJITRef jit, const GlowSymbol *symbols,
+                           uint32_t count) {
+  if (!count)
+    return NULL;
+  GlowArena *arena = glow_arena_create(ctx);
+  LLVMOrcCSymbolMapPair *pairs = GLOW_NEW_ARRAY(arena, LLVMOrcCSymbolMapPair, count);
+  LLVMJITSymbolFlags flags = {LLVMJITSymbolGenericFlagsExported | LLVMJITSymbolGenericFlagsCallable,
+                              0};
+  for (uint32_t i = 0; i < count; i++)
+    pairs[i] = (LLVMOrcCSymbolMapPair){LLVMOrcLLJITMangleAndIntern(jit, symbols[i].name),
+                                       {(uintptr_t)symbols[i].address, flags}};
+  LLVMOrcMaterializationUnitRef unit = LLVMOrcAbsoluteSymbols(pairs, count);
+  glow_arena_destroy(arena);
+  LLVMErrorRef error = LLVMOrcJITDylibDefine(LLVMOrcLLJITGetMainJITDylib(jit), unit);
+  if (error)
+    LLVMOrcDisposeMaterializationUnit(unit);
+  return error;
+}
+
 /* Adding a buffer to the JIT takes it, whether it succeeds or not. */
-static bool load(GlowContext *ctx, GlowCode *code, LLVMMemoryBufferRef object, const char *entry) {
+static bool load(GlowContext *ctx, GlowCode *code, LLVMMemoryBufferRef object, const char *entry,
+                 const GlowSymbol *symbols, uint32_t count) {
   glow_llvm_register_targets();
   code->size = text_bytes(object);
   LLVMOrcLLJITBuilderRef builder = LLVMOrcCreateLLJITBuilder();
@@ -48,6 +69,11 @@ static bool load(GlowContext *ctx, GlowCode *code, LLVMMemoryBufferRef object, c
     code->jit = NULL;
     LLVMDisposeMemoryBuffer(object);
     return glow_llvm_error(ctx, error, "creating the JIT");
+  }
+  error = define(ctx, code->jit, symbols, count);
+  if (error) {
+    LLVMDisposeMemoryBuffer(object);
+    return glow_llvm_error(ctx, error, "defining kernels");
   }
   LLVMOrcJITDylibRef library = LLVMOrcLLJITGetMainJITDylib(code->jit);
   error = LLVMOrcLLJITAddObjectFile(code->jit, library, object);
@@ -61,13 +87,14 @@ static bool load(GlowContext *ctx, GlowCode *code, LLVMMemoryBufferRef object, c
   return true;
 }
 
-GlowCode *glow_jit_load(GlowContext *ctx, LLVMMemoryBufferRef object, const char *entry) {
+GlowCode *glow_jit_load(GlowContext *ctx, LLVMMemoryBufferRef object, const char *entry,
+                        const GlowSymbol *symbols, uint32_t count) {
   GlowCode *code = calloc(1, sizeof *code);
   if (!code) {
     LLVMDisposeMemoryBuffer(object);
     glow_throw(ctx, GLOW_NO_MEMORY);
   }
-  if (load(ctx, code, object, entry))
+  if (load(ctx, code, object, entry, symbols, count))
     return code;
   glow_code_destroy(code);
   return NULL;

@@ -5,7 +5,9 @@
 #include "codegen/codegen.h"
 #include "codegen/llvm.h"
 
-/* Loads an object file (taken) and finds the function `entry`. NULL after a diagnostic. */
-GlowCode *glow_jit_load(GlowContext *ctx, LLVMMemoryBufferRef object, const char *entry);
+/* Loads an object file (taken), which may call `symbols` and what libc exports, and finds the
+ * function `entry`. NULL after a diagnostic. */
+GlowCode *glow_jit_load(GlowContext *ctx, LLVMMemoryBufferRef object, const char *entry,
+                        const GlowSymbol *symbols, uint32_t count);
 
 #endif

@@ -161,16 +161,17 @@ void glow_llvm_function_attributes(GlowLlvm *l, LLVMValueRef function) {
   LLVMAddAttributeAtIndex(function, GLOW_LLVM_FUNCTION, glow_llvm_attribute(l, "nounwind"));
 }
 
-static bool is_missing(LLVMValueRef function) {
+static bool is_missing(const GlowLlvm *l, LLVMValueRef function) {
   size_t length;
-  return LLVMIsDeclaration(function) &&
-         strncmp(LLVMGetValueName2(function, &length), "glow_", 5) == 0;
+  const char *name = LLVMGetValueName2(function, &length);
+  return LLVMIsDeclaration(function) && strncmp(name, "glow_", 5) == 0 &&
+         !(l->has_reference && strncmp(name, "glow_kernel_", 12) == 0);
 }
 
 const char *glow_llvm_missing(GlowLlvm *l) {
   size_t length;
   for (LLVMValueRef f = LLVMGetFirstFunction(l->module); f; f = LLVMGetNextFunction(f)) {
-    if (is_missing(f))
+    if (is_missing(l, f))
       return LLVMGetValueName2(f, &length);
   }
   return NULL;

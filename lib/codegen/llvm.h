@@ -32,9 +32,10 @@ typedef struct GlowLlvm {
   LLVMBuilderRef builder;
   LLVMTargetMachineRef machine;
   LLVMTypeRef ptr, i64, i32, i1, f32, vec, void_type;
-  bool failed;     /* LLVM reported an error through its context; see glow_llvm_ok */
-  char error[512]; /* which */
-  GlowDefer defer; /* releases all of it if a throw passes */
+  bool has_reference; /* code is loaded where the reference kernels are already */
+  bool failed;        /* LLVM reported an error through its context; see glow_llvm_ok */
+  char error[512];    /* which */
+  GlowDefer defer;    /* releases all of it if a throw passes */
 } GlowLlvm;
 
 /* Fills LLVM's registry of targets, once in a process. */

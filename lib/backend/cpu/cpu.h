@@ -1,14 +1,13 @@
 /* The CPU backend: programs as machine code.
  *
- * It compiles convolutions over blocked layouts (with an epilogue), element-wise instructions and
- * stacks of float, Relayout and copy, with alloc, dealloc and tensorview around them. What else a
- * program holds is refused with one list. The bits are those of the interpreter. */
+ * Instructions become machine kernels where there is one (native.h), else calls of their reference
+ * kernels; what has neither is refused with one list. The bits are those of the interpreter. */
 #ifndef GLOW_BACKEND_CPU_CPU_H
 #define GLOW_BACKEND_CPU_CPU_H
 
 #include "backend/interp/interp.h"
-#include "codegen/codegen.h"
 #include "backend/network.h"
+#include "codegen/codegen.h"
 
 /* Compiles a program (kind GLOW_PROGRAM) for its module's target, or for this host if there is
  * none, and allocates all that runs need. Inputs as for glow_interp_run: every placeholder that is
@@ -25,6 +24,13 @@ GlowStatus glow_cpu_run(GlowFunction *program, const GlowBindings *inputs, GlowB
 /* The row that a program of this module is compiled for. NULL after a diagnostic at loc. */
 const GlowIsa *glow_cpu_target(const GlowModule *m, GlowLoc loc);
 
+/* An instruction, and why it has no machine kernel. */
+typedef struct GlowCpuNote {
+  const GlowNode *node;
+  const char *why;
+} GlowCpuNote;
+typedef GLOW_VEC(GlowCpuNote) GlowCpuNotes;
+
 /* What a program is compiled from: the work of its instructions, and where everything lies. */
 typedef struct GlowCpuPlan {
   GlowWork *work;
@@ -32,8 +38,9 @@ typedef struct GlowCpuPlan {
   GlowStorage **storage; /* in the order of their indices in places */
   bool *reads, *writes;  /* of each storage */
   uint32_t nstorage;
-  int64_t arena, align; /* bytes of the arena, a multiple of its alignment */
-  int64_t scratch;      /* bytes behind it for each worker */
+  int64_t arena, align;    /* bytes of the arena, a multiple of its alignment */
+  int64_t scratch;         /* bytes behind it for each worker */
+  GlowCpuNotes references; /* instructions that run as their reference kernels */
 } GlowCpuPlan;
 
 /* Selects the work of a program for a machine. All memory comes from `arena`. False after one error

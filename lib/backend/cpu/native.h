@@ -11,6 +11,8 @@
 #define GLOW_CPU_NATIVE(NATIVE)                                                                    \
   NATIVE(CONVOLUTION, conv)                                                                        \
   NATIVE(COPY, move)                                                                               \
+  NATIVE(IF, if)                                                                                   \
+  NATIVE(LOOP, loop)                                                                               \
   NATIVE(RELAYOUT, move)                                                                           \
   NATIVE(STACK, stack)
 

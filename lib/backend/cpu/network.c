@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "backend/cpu/cpu.h"
+#include "backend/interp/interp_internal.h"
 #include "support/process.h"
 
 typedef struct Network {
@@ -111,6 +112,28 @@ static bool call_entry(const Network *n, GlowFault *fault) {
   return ok;
 }
 
+/* The reference kernel of instruction `order` in a list of work and what is inside it. */
+static const GlowWork *find_work(const GlowWork *work, uint32_t count, int64_t order) {
+  const GlowWork *found = NULL;
+  for (uint32_t i = 0; i < count && !found; i++) {
+    const GlowWork *w = &work[i];
+    if (w->kind == GLOW_WORK_REFERENCE && w->node->order == order)
+      return w;
+    found = find_work(w->then.data, w->then.count, order);
+    if (!found)
+      found = find_work(w->otherwise.data, w->otherwise.count, order);
+  }
+  return found;
+}
+
+static void report_fault(const Network *n, const GlowFault *fault) {
+  const GlowWork *w = find_work(n->plan.work, n->plan.count, fault->instruction);
+  GLOW_CHECK(n->function->module->ctx, w, "a fault names an instruction");
+  GlowCall call = *w->call;
+  call.detail = fault->detail;
+  glow_report_run_error(w->node, (GlowRunError)fault->error, &call);
+}
+
 static GlowStatus run(GlowNetwork *network) {
   Network *n = (Network *)network;
   for (uint32_t i = 0; i < n->plan.nstorage; i++) {
@@ -118,8 +141,10 @@ static GlowStatus run(GlowNetwork *network) {
       memcpy(n->owned[i]->data, n->source[i]->data, n->source[i]->bytes);
   }
   GlowFault fault = {0};
-  if (!call_entry(n, &fault))
+  if (!call_entry(n, &fault)) {
+    report_fault(n, &fault);
     return GLOW_BAD_INPUT;
+  }
   n->ran = true;
   return GLOW_OK;
 }
@@ -148,6 +173,19 @@ static void destroy(GlowNetwork *network) {
   glow_arena_destroy(n->arena);
 }
 
+/* The reference kernels of this process by the names that code calls them. */
+static void find_kernels(GlowArena *arena, GlowCodegenOptions *options) {
+  const GlowKernelRow *table = glow_kernels_best()->table;
+  GlowSymbol *symbols = GLOW_NEW_ARRAY(arena, GlowSymbol, GLOW_OP_COUNT);
+  options->symbols = symbols;
+  for (uint32_t op = 0; op < GLOW_OP_COUNT; op++) {
+    if (table[op].kernel)
+      symbols[options->nsymbols++] =
+          (GlowSymbol){glow_arena_printf(arena, "glow_kernel_%s", glow_op_desc[op].instr),
+                       (const void *)(uintptr_t)table[op].kernel};
+  }
+}
+
 static bool compile(Network *n) {
   GlowContext *ctx = n->function->module->ctx;
   const GlowIsa *isa = glow_cpu_target(n->function->module, n->function->src);
@@ -157,6 +195,7 @@ static bool compile(Network *n) {
     return false;
   costs->select = glow_clock() - since;
   GlowCodegenOptions options = {.isa = isa, .scratch = n->plan.arena};
+  find_kernels(n->arena, &options);
   GlowCodegenTimes t;
   n->code = glow_codegen_compile(ctx, n->plan.work, n->plan.count, &options, &t);
   costs->emit = t.emit;

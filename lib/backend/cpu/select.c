@@ -146,7 +146,7 @@ GlowWork *glow_select_work(GlowSelect *s, const GlowNode *n, const GlowWorkSpec 
 
 /* ---- The plan -------------------------------------------------------------------------------- */
 
-static bool select_instruction(GlowSelect *s, const GlowNode *n) {
+static bool select_native(GlowSelect *s, const GlowNode *n) {
   switch (n->op) {
   case GLOW_OP_ALLOC:
   case GLOW_OP_DEALLOC:
@@ -160,8 +160,22 @@ static bool select_instruction(GlowSelect *s, const GlowNode *n) {
   default:
     if (glow_node_desc(n)->has_scalar)
       return glow_select_stack(s, n);
-    return fail(s, "there is no kernel for it yet");
+    return fail(s, "there is no machine kernel for it");
   }
+}
+
+/* A machine kernel, or else the reference kernel; which and why is noted. */
+static bool select_instruction(GlowSelect *s, const GlowNode *n) {
+  uint32_t before = s->work.count;
+  if (select_native(s, n))
+    return true;
+  const char *why = s->why;
+  s->work.count = before;
+  if (!glow_has_reference(n) || !glow_select_reference(s, n))
+    return false;
+  GlowCpuNote r = {n, why};
+  glow_vec_push(s->arena, &s->plan->references, r);
+  return true;
 }
 
 /* Places of storage, in order of declaration, and which of them are read and written. */
@@ -179,6 +193,12 @@ static void place_storage(GlowSelect *s, GlowFunction *f, GlowCpuPlan *plan) {
   }
 }
 
+GlowPlace glow_select_extra(GlowSelect *s, int64_t bytes) {
+  GlowPlace place = {GLOW_PLACE_ARENA, s->plan->arena, bytes};
+  s->plan->arena += (bytes + ALIGN - 1) & -(int64_t)ALIGN;
+  return place;
+}
+
 static const GlowValue *base_of(const GlowValue *v) {
   const GlowNode *tv;
   while ((tv = glow_value_def(v, GLOW_OP_TENSORVIEW)))
@@ -186,7 +206,8 @@ static const GlowValue *base_of(const GlowValue *v) {
   return v;
 }
 
-static void note_access(GlowSelect *s, const GlowNode *n, GlowCpuPlan *plan) {
+static void note_access(GlowSelect *s, const GlowNode *n) {
+  const GlowCpuPlan *plan = s->plan;
   if (n->op == GLOW_OP_TENSORVIEW)
     return;
   for (uint32_t i = 0; i < n->noperands; i++) {
@@ -199,71 +220,94 @@ static void note_access(GlowSelect *s, const GlowNode *n, GlowCpuPlan *plan) {
   }
 }
 
-typedef GLOW_VEC(GlowPlanBuffer) Buffers;
+/* The allocs of a program, in regions too, and when they live. */
+typedef struct Allocs {
+  GlowArena *arena;
+  GLOW_VEC(GlowNode *) nodes;
+  GLOW_VEC(GlowPlanBuffer) buffers;
+} Allocs;
 
-/* Lifetimes of the allocs at the top level, by position; `allocs` in the same order. */
-static void collect_allocs(GlowSelect *s, GlowFunction *f, Buffers *buffers, GlowMap *index_of) {
-  uint32_t time = 0;
-  for (GlowNode *n = f->body->first; n; n = n->next, time++) {
-    if (n->op == GLOW_OP_ALLOC) {
-      int64_t bytes = glow_type_bytes(n->results[0].type);
-      GlowPlanBuffer b = {.size = bytes < 0 ? 0 : bytes, .start = time, .end = UINT32_MAX};
-      b.offset = ((const GlowAllocMembers *)n->members)->at;
-      glow_map_set(index_of, &n->results[0], (void *)(uintptr_t)(buffers->count + 1));
-      glow_vec_push(s->arena, buffers, b);
-    } else if (n->op == GLOW_OP_DEALLOC) {
-      uintptr_t i = (uintptr_t)glow_map_get(index_of, glow_node_in(n, 0));
-      if (i)
-        buffers->data[i - 1].end = time + 1;
-    }
-  }
+static bool collect_alloc(GlowNode *n, void *arg) {
+  Allocs *a = arg;
+  if (n->op != GLOW_OP_ALLOC)
+    return true;
+  int64_t bytes = glow_type_bytes(n->results[0].type);
+  GlowPlanBuffer b = {.size = bytes < 0 ? 0 : bytes, .start = n->order, .end = UINT32_MAX};
+  b.offset = ((const GlowAllocMembers *)n->members)->at;
+  for (const GlowUse *u = n->results[0].uses; u; u = u->next)
+    if (u->user->op == GLOW_OP_DEALLOC)
+      b.end = u->user->order + 1;
+  glow_vec_push(a->arena, &a->nodes, n);
+  glow_vec_push(a->arena, &a->buffers, b);
+  return true;
 }
 
 /* Offsets as the text has them if it has them all, else a plan of our own. */
 static bool place_allocs(GlowSelect *s, GlowFunction *f, GlowCpuPlan *plan) {
-  Buffers buffers = {0};
-  GlowMap *index_of = glow_map_create(s->arena);
-  collect_allocs(s, f, &buffers, index_of);
+  Allocs a = {.arena = s->arena};
+  glow_function_number(f);
+  glow_block_walk(f->body, collect_alloc, &a);
   bool planned = true;
   int64_t size = 0;
-  for (uint32_t i = 0; i < buffers.count; i++) {
-    const GlowPlanBuffer *b = &buffers.data[i];
+  for (uint32_t i = 0; i < a.buffers.count; i++) {
+    const GlowPlanBuffer *b = &a.buffers.data[i];
     planned = planned && b->offset >= 0;
     size = b->offset + b->size > size ? b->offset + b->size : size;
   }
   plan->align = f->align > ALIGN ? f->align : ALIGN;
   if (!planned)
-    size = glow_memplan_greedy(s->arena, buffers.data, buffers.count, plan->align);
+    size = glow_memplan_greedy(s->arena, a.buffers.data, a.buffers.count, plan->align);
   size = planned && f->arena > size ? f->arena : size;
   plan->arena = size < 0 ? size : (size + plan->align - 1) & -plan->align;
-  for (GlowNode *n = f->body->first; n; n = n->next) {
-    if (n->op != GLOW_OP_ALLOC)
-      continue;
-    const GlowPlanBuffer *b = &buffers.data[(uintptr_t)glow_map_get(index_of, &n->results[0]) - 1];
-    GlowPlace place = {-1, b->offset, b->size};
-    glow_map_set(s->places, &n->results[0], glow_arena_copy(s->arena, &place, sizeof place));
+  for (uint32_t i = 0; i < a.nodes.count; i++) {
+    const GlowPlanBuffer *b = &a.buffers.data[i];
+    GlowPlace place = {GLOW_PLACE_ARENA, b->offset, b->size};
+    glow_map_set(s->places, &a.nodes.data[i]->results[0],
+                 glow_arena_copy(s->arena, &place, sizeof place));
   }
   return size >= 0;
 }
 
-typedef struct Refusal {
-  const GlowNode *node;
-  const char *why;
-} Refusal;
-typedef GLOW_VEC(Refusal) Refusals;
-
-static void report(GlowSelect *s, const GlowFunction *f, const Refusals *refusals) {
+static void report(GlowSelect *s, const GlowFunction *f) {
   glow_error(s->ctx, f->src, "program @%s cannot be compiled for %s: unsupported instructions (%u)",
-             f->name, s->isa->name, refusals->count);
-  for (uint32_t i = 0; i < refusals->count; i++) {
-    const Refusal *r = &refusals->data[i];
+             f->name, s->isa->name, s->refusals.count);
+  for (uint32_t i = 0; i < s->refusals.count; i++) {
+    const GlowCpuNote *r = &s->refusals.data[i];
     glow_note(s->ctx, glow_node_loc(r->node), "unsupported '%s': %s",
               glow_node_desc(r->node)->instr, r->why);
   }
 }
 
+GlowWorkList glow_select_block(GlowSelect *s, GlowBlock *b) {
+  GlowWorkList outer = s->work;
+  s->work = (GlowWorkList){0};
+  for (GlowNode *n = b ? b->first : NULL; n; n = n->next) {
+    if (select_instruction(s, n)) {
+      note_access(s, n);
+      continue;
+    }
+    GlowCpuNote r = {n, s->why};
+    glow_vec_push(s->arena, &s->refusals, r);
+  }
+  GlowWorkList inner = s->work;
+  s->work = outer;
+  return inner;
+}
+
+/* The most scratch that a piece of work needs. */
+static int64_t most_scratch(const GlowWork *work, uint32_t count) {
+  int64_t most = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    int64_t inner[] = {work[i].scratch, most_scratch(work[i].then.data, work[i].then.count),
+                       most_scratch(work[i].otherwise.data, work[i].otherwise.count)};
+    for (int k = 0; k < 3; k++)
+      most = inner[k] > most ? inner[k] : most;
+  }
+  return most;
+}
+
 bool glow_cpu_plan(GlowArena *arena, GlowFunction *f, const GlowIsa *isa, GlowCpuPlan *plan) {
-  GlowSelect s = {.ctx = f->module->ctx, .arena = arena, .isa = isa};
+  GlowSelect s = {.ctx = f->module->ctx, .arena = arena, .isa = isa, .plan = plan};
   s.places = glow_map_create(arena);
   *plan = (GlowCpuPlan){0};
   place_storage(&s, f, plan);
@@ -271,23 +315,14 @@ bool glow_cpu_plan(GlowArena *arena, GlowFunction *f, const GlowIsa *isa, GlowCp
     glow_error(s.ctx, f->src, "the buffers of program @%s do not fit into memory", f->name);
     return false;
   }
-  Refusals refusals = {0};
-  for (GlowNode *n = f->body->first; n; n = n->next) {
-    if (select_instruction(&s, n)) {
-      note_access(&s, n, plan);
-      continue;
-    }
-    Refusal r = {n, s.why};
-    glow_vec_push(arena, &refusals, r);
-  }
-  if (refusals.count) {
-    report(&s, f, &refusals);
+  GlowWorkList work = glow_select_block(&s, f->body);
+  if (s.refusals.count) {
+    report(&s, f);
     return false;
   }
-  plan->work = s.work.data;
-  plan->count = s.work.count;
-  for (uint32_t i = 0; i < plan->count; i++)
-    plan->scratch = plan->work[i].scratch > plan->scratch ? plan->work[i].scratch : plan->scratch;
-  plan->scratch = (plan->scratch + ALIGN - 1) & -(int64_t)ALIGN;
+  plan->work = work.data;
+  plan->count = work.count;
+  plan->arena = (plan->arena + plan->align - 1) & -plan->align;
+  plan->scratch = (most_scratch(work.data, work.count) + ALIGN - 1) & -(int64_t)ALIGN;
   return true;
 }

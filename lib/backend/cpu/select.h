@@ -14,8 +14,6 @@ typedef struct GlowView {
   int64_t dims[GLOW_VIEW_RANK], strides[GLOW_VIEW_RANK];
 } GlowView;
 
-typedef GLOW_VEC(GlowWork) GlowWorkList;
-
 /* State of one selection. */
 typedef struct GlowSelect {
   GlowContext *ctx;
@@ -23,8 +21,16 @@ typedef struct GlowSelect {
   const GlowIsa *isa;
   GlowWorkList work;
   GlowMap *places; /* GlowValue of an alloc or a storage -> GlowPlace */
+  GlowCpuPlan *plan;
+  GlowCpuNotes refusals;
   const char *why; /* set by a selection that fails: what it cannot do */
 } GlowSelect;
+
+/* Says why the instruction cannot be compiled; returns false. */
+static inline bool glow_select_fail(GlowSelect *s, const char *why) {
+  s->why = why;
+  return false;
+}
 
 /* Fills in the view of a value. False, with s->why, if its type is not static or its elements are
  * not whole bytes. */
@@ -53,6 +59,19 @@ static inline GlowPlace glow_place_zeros(int64_t bytes) {
 bool glow_select_conv(GlowSelect *s, const GlowNode *n);
 bool glow_select_move(GlowSelect *s, const GlowNode *n);
 bool glow_select_stack(GlowSelect *s, const GlowNode *n);
+bool glow_select_if(GlowSelect *s, const GlowNode *n);
+bool glow_select_loop(GlowSelect *s, const GlowNode *n);
+/* Any instruction with a reference kernel, and its epilogue. */
+bool glow_has_reference(const GlowNode *n);
+bool glow_select_reference(GlowSelect *s, const GlowNode *n);
+/* A scalar body over buffers: values[0, nouts) = body(the other values). */
+bool glow_select_body(GlowSelect *s, const GlowNode *n, const GlowBody *body,
+                      const GlowValue *const *values, uint32_t count, uint32_t nouts);
+
+/* The work of a region; refusals are noted. */
+GlowWorkList glow_select_block(GlowSelect *s, GlowBlock *b);
+/* Memory that lives as long as the run, behind the planned buffers. */
+GlowPlace glow_select_extra(GlowSelect *s, int64_t bytes);
 
 /* Appends zeros into the padding lanes of a blocked buffer. */
 bool glow_select_zero_padding(GlowSelect *s, const GlowNode *n, const GlowView *to);

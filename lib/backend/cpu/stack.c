@@ -89,32 +89,16 @@ static bool finish(GlowSelect *s, GlowStackParams *p, GlowOperand *operands, uin
   return true;
 }
 
-/* The buffers that a stack or element-wise instruction touches; absent inputs are left out. */
-static uint32_t gather(const GlowNode *n, const GlowValue **values) {
-  uint32_t count = 0;
-  for (uint32_t i = 0; i < n->noperands; i++) {
-    if (n->operands[i].value)
-      values[count++] = n->operands[i].value;
-  }
-  return count;
-}
-
-bool glow_select_stack(GlowSelect *s, const GlowNode *n) {
-  GlowBody body = {0};
+bool glow_select_body(GlowSelect *s, const GlowNode *n, const GlowBody *body,
+                      const GlowValue *const *values, uint32_t noperands, uint32_t nouts) {
   GlowStackParams p;
   const GlowNode *culprit = NULL;
-  if (n->op == GLOW_OP_STACK)
-    body.block = glow_node_epilogue(n);
-  else
-    body.node = n;
-  if (!glow_codegen_has_body(&body, &culprit))
+  if (!glow_codegen_has_body(body, &culprit))
     return fail(s, culprit == n ? "it is not of float"
                                 : glow_arena_printf(s->arena,
                                                     "its body has '%s', which is not "
                                                     "element-wise or not of float",
                                                     glow_node_desc(culprit)->node));
-  const GlowValue **values = GLOW_NEW_ARRAY(s->arena, const GlowValue *, n->noperands);
-  uint32_t noperands = gather(n, values);
   GlowOperand *operands = GLOW_NEW_ARRAY(s->arena, GlowOperand, noperands);
   Nest nest = {.noperands = noperands};
   nest.strides = glow_arena_array(s->arena, noperands, sizeof *nest.strides);
@@ -140,7 +124,7 @@ bool glow_select_stack(GlowSelect *s, const GlowNode *n) {
       return true; /* no elements */
   }
   merge(&nest);
-  if (!finish(s, &p, operands, n->nouts, &nest))
+  if (!finish(s, &p, operands, nouts, &nest))
     return false;
   int64_t cost = 4 * noperands;
   for (uint32_t d = 0; d < GLOW_STACK_DIMS; d++)
@@ -149,14 +133,29 @@ bool glow_select_stack(GlowSelect *s, const GlowNode *n) {
       .kernel = "stack", .params = &p, .params_size = sizeof p, .units = p.n[0], .cost = cost};
   GlowWork *w = glow_select_work(s, n, &spec);
   w->form = GLOW_BODY_STEPS;
-  w->body = body;
+  w->body = *body;
   w->operands = operands;
   w->noperands = noperands;
-  w->nouts = n->nouts;
-  for (uint32_t i = 0; i < n->nouts; i++) {
+  w->nouts = nouts;
+  for (uint32_t i = 0; i < nouts; i++) {
     GlowView v;
     if (!glow_select_view(s, values[i], &v) || !glow_select_zero_padding(s, n, &v))
       return false;
   }
   return true;
+}
+
+bool glow_select_stack(GlowSelect *s, const GlowNode *n) {
+  GlowBody body = {0};
+  const GlowValue **values = GLOW_NEW_ARRAY(s->arena, const GlowValue *, n->noperands);
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < n->noperands; i++) { /* absent inputs are left out */
+    if (n->operands[i].value)
+      values[count++] = n->operands[i].value;
+  }
+  if (n->op == GLOW_OP_STACK)
+    body.block = glow_node_epilogue(n);
+  else
+    body.node = n;
+  return glow_select_body(s, n, &body, values, count, n->nouts);
 }
