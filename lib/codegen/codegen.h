@@ -34,11 +34,12 @@ typedef enum GlowPlaceBase {
 
 /* An operand of a scalar body: float elements and their strides (counted in elements) along the
  * coordinates of the loop. In an epilogue these are image, channel block, row, column, channel in
- * the block; in a stack the loops of GlowStackParams. The last stride is 1, or 0 for broadcast. */
+ * the block; of a matrix four batch indices, row, column; in a stack the loops of GlowStackParams.
+ * The last stride is 1, or 0 for broadcast. */
 typedef struct GlowOperand {
   GlowPlace place;
   int64_t stride[GLOW_OPERAND_DIMS];
-  int64_t channels; /* epilogues: how many channels may be read; 0: whole blocks */
+  int64_t channels; /* epilogues: how many channels or columns may be read; 0: whole registers */
 } GlowOperand;
 
 /* What is computed on each element: a scalar block, or one element-wise instruction. */
@@ -51,6 +52,7 @@ typedef enum GlowBodyForm {
   GLOW_BODY_NONE,
   GLOW_BODY_EPILOGUE, /* one GlowEpilogueFn, which gets what the kernel is about to store; no block
                          and no node: it changes nothing */
+  GLOW_BODY_MATRIX,   /* the same for matrices: one GlowMatrixEpilogueFn */
   GLOW_BODY_STEPS     /* two GlowStackFn: a whole vector, and what is left of a row */
 } GlowBodyForm;
 

@@ -143,28 +143,58 @@ static LLVMValueRef load_operand(GlowEmitter *e, LLVMValueRef at, bool broadcast
 
 /* ---- Bodies ---------------------------------------------------------------------------------- */
 
-/* GlowEpilogueFn of lib/kernels/cpu/vector.h. */
+/* Coordinates of a place that an epilogue gets, and what they are to its operands' strides. */
+typedef struct EpiloguePlace {
+  uint32_t params, dims; /* how many are passed, how many there are */
+  LLVMValueRef at[GLOW_OPERAND_DIMS];
+  LLVMValueRef lane; /* the first channel or column */
+} EpiloguePlace;
+
+/* GlowEpilogueFn of lib/kernels/cpu/vector.h: image, channel, row, column. */
+static void blocked_place(GlowEmitter *e, LLVMValueRef f, EpiloguePlace *p) {
+  LLVMBuilderRef b = e->l.builder;
+  p->lane = LLVMGetParam(f, 3);
+  p->at[0] = LLVMGetParam(f, 2);
+  p->at[1] = LLVMBuildLShr(b, p->lane, glow_emit_i64(e, 4), "");
+  p->at[2] = LLVMGetParam(f, 4);
+  p->at[3] = LLVMGetParam(f, 5);
+  p->at[4] = LLVMBuildAnd(b, p->lane, glow_emit_i64(e, GLOW_CONV_BLOCK - 1), "");
+}
+
+/* GlowMatrixEpilogueFn of lib/kernels/cpu/matmul.c: batch indices, row, column. */
+static void matrix_place(LLVMValueRef f, EpiloguePlace *p) {
+  for (uint32_t d = 0; d < p->dims; d++)
+    p->at[d] = LLVMGetParam(f, 2 + d);
+  p->lane = p->at[p->dims - 1];
+}
+
 static LLVMValueRef emit_epilogue(GlowEmitter *e, const GlowWork *w) {
   LLVMBuilderRef b = e->l.builder;
-  LLVMTypeRef i64 = e->l.i64, types[] = {e->l.vec, e->l.ptr, i64, i64, i64, i64};
-  LLVMValueRef f = glow_emit_function(e, "epilogue", e->l.vec, types, 6);
+  bool matrix = w->form == GLOW_BODY_MATRIX;
+  EpiloguePlace p = {.params = matrix ? 6 : 4, .dims = matrix ? 6 : 5};
+  LLVMTypeRef types[2 + GLOW_OPERAND_DIMS] = {e->l.vec, e->l.ptr};
+  for (uint32_t d = 0; d < p.params; d++)
+    types[2 + d] = e->l.i64;
+  LLVMValueRef f = glow_emit_function(e, "epilogue", e->l.vec, types, 2 + p.params);
   set_inline(e, f);
-  LLVMValueRef acc = LLVMGetParam(f, 0), env = LLVMGetParam(f, 1), channel = LLVMGetParam(f, 3);
+  LLVMValueRef acc = LLVMGetParam(f, 0), env = LLVMGetParam(f, 1);
   if (!w->body.block && !w->body.node) {
     LLVMBuildRet(b, acc);
     return f;
   }
-  LLVMValueRef place[] = {LLVMGetParam(f, 2), LLVMBuildLShr(b, channel, glow_emit_i64(e, 4), ""),
-                          LLVMGetParam(f, 4), LLVMGetParam(f, 5),
-                          LLVMBuildAnd(b, channel, glow_emit_i64(e, GLOW_CONV_BLOCK - 1), "")};
+  if (matrix)
+    matrix_place(f, &p);
+  else
+    blocked_place(e, f, &p);
   LLVMValueRef *params = GLOW_NEW_ARRAY(e->arena, LLVMValueRef, w->noperands + 1);
   params[0] = acc;
   for (uint32_t i = 0; i < w->noperands; i++) {
     const GlowOperand *o = &w->operands[i];
-    LLVMValueRef mask = NULL, at = operand_address(e, o, i, env, place, 5);
-    if (o->stride[4] && o->channels % e->l.isa->vl)
-      mask = lane_mask(e, LLVMBuildSub(b, glow_emit_i64(e, o->channels), channel, ""));
-    params[i + 1] = load_operand(e, at, !o->stride[4], mask);
+    bool each = o->stride[p.dims - 1] != 0;
+    LLVMValueRef mask = NULL, at = operand_address(e, o, i, env, p.at, p.dims);
+    if (each && o->channels % e->l.isa->vl)
+      mask = lane_mask(e, LLVMBuildSub(b, glow_emit_i64(e, o->channels), p.lane, ""));
+    params[i + 1] = load_operand(e, at, !each, mask);
   }
   LLVMValueRef result;
   glow_emit_body(e, &w->body, params, &result);
@@ -251,6 +281,7 @@ static uint32_t emit_body_functions(GlowEmitter *e, const GlowWork *w, LLVMValue
   case GLOW_BODY_NONE:
     return 0;
   case GLOW_BODY_EPILOGUE:
+  case GLOW_BODY_MATRIX:
     functions[0] = emit_epilogue(e, w);
     return 1;
   case GLOW_BODY_STEPS:

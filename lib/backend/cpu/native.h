@@ -13,6 +13,7 @@
   NATIVE(COPY, move)                                                                               \
   NATIVE(IF, if)                                                                                   \
   NATIVE(LOOP, loop)                                                                               \
+  NATIVE(MAT_MUL, matmul)                                                                          \
   NATIVE(RELAYOUT, move)                                                                           \
   NATIVE(STACK, stack)
 

@@ -57,6 +57,7 @@ static inline GlowPlace glow_place_zeros(int64_t bytes) {
 
 /* Selections: append work, or return false with s->why. */
 bool glow_select_conv(GlowSelect *s, const GlowNode *n);
+bool glow_select_matmul(GlowSelect *s, const GlowNode *n);
 bool glow_select_move(GlowSelect *s, const GlowNode *n);
 bool glow_select_stack(GlowSelect *s, const GlowNode *n);
 bool glow_select_if(GlowSelect *s, const GlowNode *n);

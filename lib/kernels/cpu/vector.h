@@ -67,5 +67,9 @@ INLINE GlowVec vec_load_first(const float *p, int64_t count) {
   ROLLED for (int64_t l = 0; l < count && l < GLOW_VL; l++) v[l] = p[l];
   return vec_load(v);
 }
+/* Stores the first `count` lanes, at most all, and nothing else. */
+INLINE void vec_store_first(float *p, GlowVec v, int64_t count) {
+  __builtin_memcpy(p, &v, (size_t)count * sizeof(float));
+}
 
 #endif

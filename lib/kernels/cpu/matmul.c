@@ -1,0 +1,268 @@
+/* Matrix products: one FMA chain per output from +0 in ascending k; see docs/Numerics.
+ *
+ * A tile of rows of A by registers of columns of B stays in registers over one chunk of k; between
+ * chunks C holds the partial sums, and the last chunk applies the epilogue. B comes in panels as
+ * wide as the tile: packed ahead, packed here, or read in place where the rows are too few to repay
+ * packing (but the last, partial panel). A chunk of a block of rows of A stays in the second-level
+ * cache, copied to scratch if its rows would meet in the same cache sets; while the tiles of one
+ * panel run, they fetch the next one. Operands: C, A, B, then the epilogue's. */
+#include "matmul.h"
+#include "pack.h"
+#include "vector.h"
+
+#define PANEL (GLOW_TILE_VECTORS * GLOW_VL)
+
+/* Transforms a vector of results that is about to be stored at a batch index, a row and columns
+ * from `col` on. */
+typedef GlowVec GlowMatrixEpilogueFn(GlowVec acc, void *const *env, int64_t b0, int64_t b1,
+                                     int64_t b2, int64_t b3, int64_t row, int64_t col);
+
+/* A tile specialized for one product: `depth` steps. `phase` bit 0: the first chunk, bit 1: the
+ * last. a and b are where the tile's rows and panel begin; c is the tile's first element. */
+typedef void GlowMatmulTileFn(float *c, const float *a, const float *b, const float *next,
+                              void *const *env, int64_t batch, int64_t row, int64_t col,
+                              int64_t depth, int64_t phase);
+
+enum { FIRST = 1, LAST = 2 };
+
+/* ---- Tiles ----------------------------------------------------------------------------------- */
+
+typedef GlowVec Accumulators[GLOW_TILE_PIXELS][GLOW_TILE_VECTORS];
+
+/* Columns that exist in the register at column c: all, or the rest of a row. */
+INLINE bool is_partial(const GlowMatmulParams *s, int64_t c) {
+  return s->n % GLOW_VL && c + GLOW_VL > s->n;
+}
+
+INLINE void put(const GlowMatmulParams *s, float *to, GlowVec v, int64_t col) {
+  if (is_partial(s, col))
+    vec_store_first(to, v, s->n % GLOW_VL);
+  else
+    vec_store(to, v);
+}
+
+INLINE GlowVec get(const GlowMatmulParams *s, const float *from, int64_t col) {
+  return is_partial(s, col) ? vec_load_first(from, s->n % GLOW_VL) : vec_load(from);
+}
+
+/* One k: rows * nr FMAs. See conv_tile.h for the fence. */
+INLINE void step(int rows, int nr, Accumulators acc, const float *a, int64_t am, const float *b) {
+  GlowVec f[GLOW_TILE_VECTORS];
+  __atomic_signal_fence(__ATOMIC_SEQ_CST);
+  UNROLL for (int j = 0; j < nr; j++) f[j] = vec_load(b + j * GLOW_VL);
+  UNROLL for (int i = 0; i < rows; i++) {
+    GlowVec v = vec_splat(a[i * am]);
+    UNROLL for (int j = 0; j < nr; j++) acc[i][j] = vec_fma(v, f[j], acc[i][j]);
+  }
+}
+
+INLINE void multiply(int rows, int nr, const GlowMatmulParams *s, Accumulators acc, const float *a,
+                     const float *b, int64_t bk, const float *next, int64_t depth) {
+  const int64_t am = s->copy_a ? s->lda : s->am, ak = s->copy_a ? 1 : s->ak;
+  const int64_t whole = depth & -4;
+  ROLLED for (int64_t k = 0; k < whole; k += 4) {
+    UNROLL for (int i = 0; i < GLOW_MATMUL_AHEAD; i++) {
+      if (i < s->ahead)
+        __builtin_prefetch(next + i * 16, 0, 2);
+    }
+    next += s->ahead * 16;
+    UNROLL for (int u = 0; u < 4; u++) step(rows, nr, acc, a + u * ak, am, b + u * bk);
+    a += 4 * ak;
+    b += 4 * bk;
+  }
+  if (s->k % 4 || s->kc % 4) {
+    ROLLED for (int64_t k = whole; k < depth; k++) {
+      step(rows, nr, acc, a, am, b);
+      a += ak;
+      b += bk;
+    }
+  }
+}
+
+/* Stores a tile through memory, so that the epilogue is there once and not for each register. */
+INLINE void finish(int rows, int nr, const GlowMatmulParams *s, const Accumulators acc, float *c,
+                   void *const *env, int64_t batch, int64_t row, int64_t col,
+                   GlowMatrixEpilogueFn *epilogue) {
+  float sums[GLOW_TILE_PIXELS * PANEL] __attribute__((aligned(64)));
+  UNROLL for (int i = 0; i < rows; i++) {
+    UNROLL for (int j = 0; j < nr; j++) vec_store(sums + (i * nr + j) * GLOW_VL, acc[i][j]);
+  }
+  int64_t at[GLOW_MATMUL_BATCH];
+  UNROLL for (int d = GLOW_MATMUL_BATCH - 1; d >= 0; d--) {
+    at[d] = batch % s->batch[d];
+    batch /= s->batch[d];
+  }
+  ROLLED for (int64_t i = 0; i < rows; i++) {
+    UNROLL for (int j = 0; j < nr; j++) {
+      GlowVec v = vec_load(sums + (i * nr + j) * GLOW_VL);
+      v = epilogue(v, env, at[0], at[1], at[2], at[3], row + i, col + j * GLOW_VL);
+      put(s, c + i * s->cm + j * GLOW_VL, v, col + j * GLOW_VL);
+    }
+  }
+}
+
+/* rows by nr registers, both literals. */
+INLINE void tile(int rows, int nr, const GlowMatmulParams *params, GlowMatrixEpilogueFn *epilogue,
+                 float *c, const float *a, const float *b, const float *next, void *const *env,
+                 int64_t batch, int64_t row, int64_t col, int64_t depth, int64_t phase) {
+  const GlowMatmulParams s = *params;
+  Accumulators acc;
+  UNROLL for (int i = 0; i < rows; i++) {
+    UNROLL for (int j = 0; j < nr; j++) acc[i][j] = (GlowVec){0};
+  }
+  if (s.kc < s.k && !(phase & FIRST)) {
+    UNROLL for (int i = 0; i < rows; i++) {
+      UNROLL for (int j = 0; j < nr; j++) acc[i][j] =
+          get(&s, c + i * s.cm + j * GLOW_VL, col + j * GLOW_VL);
+    }
+  }
+  if (s.direct && nr == GLOW_TILE_VECTORS && (s.n % PANEL == 0 || col + PANEL <= s.n))
+    multiply(rows, nr, &s, acc, a, b, s.bk, next, depth);
+  else
+    multiply(rows, nr, &s, acc, a, b, PANEL, next, depth);
+  if (!s.plain && (s.kc >= s.k || phase & LAST)) {
+    finish(rows, nr, &s, acc, c, env, batch, row, col, epilogue);
+    return;
+  }
+  UNROLL for (int i = 0; i < rows; i++) {
+    UNROLL for (int j = 0; j < nr; j++)
+        put(&s, c + i * s.cm + j * GLOW_VL, acc[i][j], col + j * GLOW_VL);
+  }
+}
+
+#define TILE(rows, vectors) TILE_(rows, vectors) /* expands the last */
+#define TILE_(rows, vectors)                                                                       \
+  void glow_matmul_tile_##rows##x##vectors(                                                        \
+      const GlowMatmulParams *params, GlowMatrixEpilogueFn *epilogue, float *c, const float *a,    \
+      const float *b, const float *next, void *const *env, int64_t batch, int64_t row,             \
+      int64_t col, int64_t depth, int64_t phase) {                                                 \
+    tile(rows, vectors, params, epilogue, c, a, b, next, env, batch, row, col, depth, phase);      \
+  }
+#define TILES(rows) TILE(rows, 1) TILE(rows, GLOW_TILE_VECTORS)
+
+/* clang-format off */
+TILES(1)
+#if GLOW_TILE_PIXELS >= 2
+TILES(2)
+#endif
+#if GLOW_TILE_PIXELS >= 6
+TILES(3) TILES(4) TILES(5) TILES(6)
+#endif
+#if GLOW_TILE_PIXELS >= 14
+TILES(7) TILES(8) TILES(9) TILES(10) TILES(11) TILES(12) TILES(13) TILES(14)
+#endif
+/* clang-format on */
+
+    /* ---- All tiles
+       ------------------------------------------------------------------------------- */
+
+    typedef struct Product {
+  float *c;
+  const float *a, *b;
+  void *const *env;
+  float *rows, *columns; /* scratch: copies of A, panels of B */
+  int64_t batch;
+} Product;
+
+typedef struct Tiles {
+  GlowMatmulTileFn *full, *small, *full_odd, *small_odd;
+} Tiles;
+
+INLINE int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* The first row of tile t. */
+INLINE int64_t tile_row(const GlowMatmulParams *s, int64_t t) {
+  int64_t wide = s->tiles - s->narrow;
+  return t * s->tile - (t > wide ? t - wide : 0);
+}
+
+/* Panel `p` of a chunk, in scratch. */
+INLINE void pack_panel(const GlowMatmulParams *s, const Product *x, float *to, int64_t k,
+                       int64_t depth, int64_t p) {
+  int64_t columns = min64(s->n - p * PANEL, PANEL);
+  const float *from = x->b + k * s->bk + p * PANEL * s->bn;
+  if (columns == PANEL)
+    pack(to, PANEL, from, s->bk, s->bn, depth, PANEL);
+  else
+    pack_padded(to, PANEL, from, s->bk, s->bn, depth, columns);
+}
+
+/* The tiles [t0, t1) of rows of one panel. */
+INLINE void panel(const GlowMatmulParams *s, const Tiles *tiles, const Product *x, const float *b,
+                  const float *next, int64_t k, int64_t depth, int64_t p, int64_t t0, int64_t t1) {
+  const bool odd = GLOW_TILE_VECTORS > 1 && s->n - p * PANEL <= GLOW_VL;
+  const int64_t phase = (k == 0 ? FIRST : 0) | (k + depth == s->k ? LAST : 0);
+  const int64_t share = s->ahead * 16 * (depth / 4), row0 = tile_row(s, t0);
+  int64_t fetched = 0;
+  ROLLED for (int64_t t = t0; t < t1; t++) {
+    bool small = s->narrow && t >= s->tiles - s->narrow;
+    GlowMatmulTileFn *fn = odd     ? small ? tiles->small_odd : tiles->full_odd
+                           : small ? tiles->small
+                                   : tiles->full;
+    int64_t row = tile_row(s, t);
+    const float *a = s->copy_a ? x->rows + (row - row0) * s->lda : x->a + row * s->am + k * s->ak;
+    fn(x->c + row * s->cm + p * PANEL, a, b, next + fetched, x->env, x->batch, row, p * PANEL,
+       depth, phase);
+    fetched = fetched + 2 * share <= depth * PANEL ? fetched + share : 0;
+  }
+}
+
+/* Blocks of rows [r0, r1) of one group of panels: chunk by chunk. */
+INLINE void product(const GlowMatmulParams *s, const Tiles *tiles, const Product *x, int64_t group,
+                    int64_t r0, int64_t r1) {
+  const int64_t all = (s->n + PANEL - 1) / PANEL;
+  const int64_t p0 = group * s->panels, p1 = min64(p0 + s->panels, all);
+  int64_t k = 0;
+  do {
+    const int64_t depth = min64(s->k - k, s->kc);
+    ROLLED for (int64_t r = r0; r < r1; r++) {
+      int64_t t0 = r * s->block, t1 = min64(t0 + s->block, s->tiles), row = tile_row(s, t0);
+      if (s->copy_a)
+        pack(x->rows, s->lda, x->a + row * s->am + k * s->ak, s->am, s->ak, tile_row(s, t1) - row,
+             depth);
+      ROLLED for (int64_t p = p0; p < p1; p++) {
+        const float *b = x->b + k * s->bk + p * PANEL, *next = b;
+        if (s->packed) {
+          b = x->b + k * all * PANEL + p * s->kc * PANEL;
+          next = b + s->kc * PANEL;
+        } else if (!s->direct || (p + 1) * PANEL > s->n) {
+          float *slot = x->columns + (p - p0) % s->slots * s->kc * PANEL;
+          if (r == r0)
+            pack_panel(s, x, slot, k, depth, p);
+          b = slot;
+          next = s->slots > 1 ? slot + s->kc * PANEL : slot;
+        }
+        panel(s, tiles, x, b, next, k, depth, p, t0, t1);
+      }
+    }
+    k += depth;
+  } while (k < s->k);
+}
+
+/* Units: blocks of rows, of groups of columns, of batches. `full` and `small` are specialized
+ * tiles, small a row smaller; the _odd ones serve a last panel of which only one register exists.
+ * Unused ones may be null. */
+void glow_matmul(const GlowMatmulParams *params, GlowMatmulTileFn *full, GlowMatmulTileFn *small,
+                 GlowMatmulTileFn *full_odd, GlowMatmulTileFn *small_odd, void *const *ptrs,
+                 int64_t begin, int64_t end, char *scratch) {
+  const GlowMatmulParams s = *params;
+  const Tiles tiles = {full, small, full_odd, small_odd};
+  ROLLED for (int64_t unit = begin, next; unit < end; unit = next) {
+    const int64_t r0 = unit % s.blocks, pair = unit / s.blocks;
+    const int64_t r1 = min64(s.blocks, r0 + end - unit);
+    next = unit + r1 - r0;
+    Product x = {.c = ptrs[0], .a = ptrs[1], .b = ptrs[2], .env = ptrs + 3};
+    x.batch = pair / s.groups;
+    x.rows = (float *)scratch;
+    x.columns = x.rows + (s.copy_a ? s.block * s.tile * s.lda : 0);
+    int64_t rest = x.batch;
+    UNROLL for (int d = GLOW_MATMUL_BATCH - 1; d >= 0; d--) {
+      int64_t i = rest % s.batch[d];
+      rest /= s.batch[d];
+      x.a += i * s.a_batch[d];
+      x.b += i * s.b_batch[d];
+      x.c += i * s.c_batch[d];
+    }
+    product(&s, &tiles, &x, pair % s.groups, r0, r1);
+  }
+}
