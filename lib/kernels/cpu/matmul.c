@@ -34,7 +34,12 @@ INLINE bool is_partial(const GlowMatmulParams *s, int64_t c) {
   return s->n % GLOW_VL && c + GLOW_VL > s->n;
 }
 
+/* The last panel may have registers without a column. */
+INLINE bool is_outside(const GlowMatmulParams *s, int64_t c) { return s->n % PANEL && c >= s->n; }
+
 INLINE void put(const GlowMatmulParams *s, float *to, GlowVec v, int64_t col) {
+  if (is_outside(s, col))
+    return;
   if (is_partial(s, col))
     vec_store_first(to, v, s->n % GLOW_VL);
   else
@@ -42,6 +47,8 @@ INLINE void put(const GlowMatmulParams *s, float *to, GlowVec v, int64_t col) {
 }
 
 INLINE GlowVec get(const GlowMatmulParams *s, const float *from, int64_t col) {
+  if (is_outside(s, col))
+    return (GlowVec){0};
   return is_partial(s, col) ? vec_load_first(from, s->n % GLOW_VL) : vec_load(from);
 }
 
@@ -94,6 +101,8 @@ INLINE void finish(int rows, int nr, const GlowMatmulParams *s, const Accumulato
   }
   ROLLED for (int64_t i = 0; i < rows; i++) {
     UNROLL for (int j = 0; j < nr; j++) {
+      if (is_outside(s, col + j * GLOW_VL))
+        continue;
       GlowVec v = vec_load(sums + (i * nr + j) * GLOW_VL);
       v = epilogue(v, env, at[0], at[1], at[2], at[3], row + i, col + j * GLOW_VL);
       put(s, c + i * s->cm + j * GLOW_VL, v, col + j * GLOW_VL);
