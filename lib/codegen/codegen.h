@@ -110,8 +110,21 @@ typedef struct GlowWork {
   int64_t scratch;       /* bytes that each worker needs besides */
 } GlowWork;
 
+/* How much is done for the speed of the code, at the cost of compile time. The bits are the same.
+ */
+typedef enum GlowEffort {
+  GLOW_EFFORT_FULL,  /* -O2: kernels are specialized and optimized */
+  GLOW_EFFORT_SHORT, /* -O1: the same with half of the passes */
+  GLOW_EFFORT_NONE   /* -O0: kernels are linked as they are in the library, and called */
+} GlowEffort;
+/* That of -O<level>. */
+static inline GlowEffort glow_effort(int level) {
+  return level <= 0 ? GLOW_EFFORT_NONE : level == 1 ? GLOW_EFFORT_SHORT : GLOW_EFFORT_FULL;
+}
+
 typedef struct GlowCodegenOptions {
   const GlowIsa *isa;
+  GlowEffort effort;
   const void *kernels; /* bitcode to use before the row's own, for tests; or NULL */
   size_t kernels_size;
   int64_t scratch;           /* where the workers' memory begins in the arena */

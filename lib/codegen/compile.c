@@ -43,7 +43,7 @@ static bool build(GlowEmitter *e, GlowContext *ctx, const GlowWork *work, uint32
                   const GlowCodegenOptions *o, GlowCodegenTimes *times) {
   double since = seconds();
   e->arena = glow_arena_create(ctx);
-  if (!glow_llvm_open(&e->l, ctx, o->isa)) {
+  if (!glow_llvm_open(&e->l, ctx, o->isa, o->effort)) {
     glow_arena_destroy(e->arena);
     return false;
   }

@@ -41,7 +41,8 @@ LLVMValueRef glow_emit_kernel_call(GlowEmitter *e, const char *name, LLVMTypeRef
   if (!kernel)
     kernel = LLVMAddFunction(e->l.module, name, type);
   LLVMValueRef call = LLVMBuildCall2(e->l.builder, type, kernel, (LLVMValueRef *)args, count, "");
-  LLVMAddCallSiteAttribute(call, GLOW_LLVM_FUNCTION, glow_llvm_attribute(&e->l, "alwaysinline"));
+  if (e->l.effort != GLOW_EFFORT_NONE)
+    LLVMAddCallSiteAttribute(call, GLOW_LLVM_FUNCTION, glow_llvm_attribute(&e->l, "alwaysinline"));
   return call;
 }
 

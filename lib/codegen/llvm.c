@@ -18,10 +18,14 @@
  * control flow leave straight loops; then invariants are hoisted and loops of one step go. There is
  * no vectorizer and no unroller: hot loops are written as they should be. A third of the time of
  * default<O3>, and better code: GVN and the schedule that follows from O3's unrolling spill. */
-#define PIPELINE                                                                                   \
-  "always-inline,always-inline,globaldce,function(" SIMPLIFY "," SIMPLIFY                          \
-  ",loop-mssa(loop-rotate,licm),loop(indvars,loop-deletion)," COMBINE                              \
-  ",early-cse<memssa>,simplifycfg)"
+#define INLINE "always-inline,always-inline,globaldce"
+#define LOOPS ",loop-mssa(loop-rotate,licm),loop(indvars,loop-deletion)," COMBINE
+static const char *const pipelines[] = {
+    [GLOW_EFFORT_FULL] =
+        INLINE ",function(" SIMPLIFY "," SIMPLIFY LOOPS ",early-cse<memssa>,simplifycfg)",
+    [GLOW_EFFORT_SHORT] = INLINE ",function(" SIMPLIFY LOOPS ")",
+    [GLOW_EFFORT_NONE] = "globaldce",
+};
 
 bool glow_llvm_error(GlowContext *ctx, LLVMErrorRef error, const char *what) {
   if (!error)
@@ -93,7 +97,8 @@ static bool open_machine(GlowLlvm *l) {
   LLVMTargetMachineOptionsSetCPU(options, isa->cpu);
   LLVMTargetMachineOptionsSetFeatures(options, isa->attrs);
   LLVMTargetMachineOptionsSetABI(options, isa->abi);
-  LLVMTargetMachineOptionsSetCodeGenOptLevel(options, LLVMCodeGenLevelDefault);
+  LLVMTargetMachineOptionsSetCodeGenOptLevel(
+      options, l->effort == GLOW_EFFORT_NONE ? LLVMCodeGenLevelLess : LLVMCodeGenLevelDefault);
   LLVMTargetMachineOptionsSetRelocMode(options, LLVMRelocPIC);
   l->machine = LLVMCreateTargetMachineWithOptions(target, isa->triple, options);
   LLVMDisposeTargetMachineOptions(options);
@@ -105,9 +110,9 @@ static bool open_machine(GlowLlvm *l) {
   return true;
 }
 
-bool glow_llvm_open(GlowLlvm *l, GlowContext *ctx, const GlowIsa *isa) {
+bool glow_llvm_open(GlowLlvm *l, GlowContext *ctx, const GlowIsa *isa, GlowEffort effort) {
   glow_llvm_register_targets();
-  *l = (GlowLlvm){.ctx = ctx, .isa = isa};
+  *l = (GlowLlvm){.ctx = ctx, .isa = isa, .effort = effort};
   glow_defer_push(ctx, &l->defer, release, l);
   if (!open_machine(l)) {
     glow_llvm_close(l);
@@ -233,7 +238,7 @@ bool glow_llvm_optimize(GlowLlvm *l, const char *entry) {
   if (!glow_llvm_message(l->ctx, broken, message, "verifying"))
     return false;
   LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
-  LLVMErrorRef error = LLVMRunPasses(l->module, PIPELINE, l->machine, options);
+  LLVMErrorRef error = LLVMRunPasses(l->module, pipelines[l->effort], l->machine, options);
   LLVMDisposePassBuilderOptions(options);
   return glow_llvm_error(l->ctx, error, "optimizing") && glow_llvm_ok(l);
 }

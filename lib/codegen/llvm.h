@@ -19,7 +19,7 @@
 #include <llvm-c/Transforms/PassBuilder.h>
 #include <llvm/Config/llvm-config.h>
 
-#include "kernels/isa.h"
+#include "codegen/codegen.h"
 #include "support/diag.h"
 
 _Static_assert(LLVM_VERSION_MAJOR == 19, "lib/codegen is written for LLVM 19");
@@ -32,6 +32,7 @@ typedef struct GlowLlvm {
   LLVMBuilderRef builder;
   LLVMTargetMachineRef machine;
   LLVMTypeRef ptr, i64, i32, i1, f32, vec, void_type;
+  GlowEffort effort;
   bool has_reference; /* code is loaded where the reference kernels are already */
   bool failed;        /* LLVM reported an error through its context; see glow_llvm_ok */
   char error[512];    /* which */
@@ -43,7 +44,7 @@ void glow_llvm_register_targets(void);
 
 /* Opens a context with an empty module for the row's target. False after a diagnostic. Must be
  * closed, or a throw closes it. */
-bool glow_llvm_open(GlowLlvm *l, GlowContext *ctx, const GlowIsa *isa);
+bool glow_llvm_open(GlowLlvm *l, GlowContext *ctx, const GlowIsa *isa, GlowEffort effort);
 void glow_llvm_close(GlowLlvm *l);
 
 /* See note [llvm errors]. `what` says what was tried. All return true if nothing went wrong. */

@@ -201,7 +201,9 @@ static void check_conv(const Conv *c, const GlowIsa *isa, unsigned number) {
     /* The caller's rounding mode neither matters nor changes. */
     int mode = number % 4 ? FE_TONEAREST : FE_UPWARD;
     fesetround(mode);
-    GlowStatus status = glow_cpu_run(f, &in, &out, NULL);
+    int level = (int)(number % 3);
+    GlowRunOptions options = {.level = &level};
+    GlowStatus status = glow_cpu_run(f, &in, &out, &options);
     EXPECT(fegetround() == mode, "conv %u changes the rounding mode", number);
     fesetround(FE_TONEAREST);
     EXPECT(status == GLOW_OK && out.count == 1, "conv %u does not run on %s", number, isa->name);

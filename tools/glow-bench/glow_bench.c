@@ -79,8 +79,10 @@ static GlowStatus bench(GlowContext *ctx, const GlowBenchCommand *c, const GlowS
   b.import = lap(&since);
   if (status == GLOW_OK)
     status = prepare_inputs(&b.session, c, c->worker ? args->data[1] : NULL);
+  GlowRunOptions options = {.level = c->level < 0 ? NULL : &c->level,
+                            .parallel = glow_pool_parallel(pool)};
   if (status == GLOW_OK)
-    status = start(&b, &(GlowRunOptions){.parallel = glow_pool_parallel(pool)});
+    status = start(&b, &options);
   if (status == GLOW_OK)
     status = c->worker ? glow_bench_serve(&b, args->data[2]) : glow_bench_report(&b, args->data[0]);
   glow_defer_pop(ctx, &defer, true);

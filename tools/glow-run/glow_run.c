@@ -109,7 +109,9 @@ static GlowStatus run(GlowSession *s, const GlowRunCommand *c) {
   GlowPool *pool = glow_pool_create(s->ctx, (int)c->threads);
   GlowDefer defer;
   glow_defer_push(s->ctx, &defer, glow_pool_destroy_fn, pool);
-  GlowRunOptions options = {.primitives = primitives, .parallel = glow_pool_parallel(pool)};
+  GlowRunOptions options = {.primitives = primitives,
+                            .level = c->level < 0 ? NULL : &c->level,
+                            .parallel = glow_pool_parallel(pool)};
   if (isatty(2)) {
     options.progress = show_progress;
     options.progress_user = &progress;

@@ -18,6 +18,7 @@ typedef struct Network {
   GlowCpuPlan plan;
   GlowCode *code;
   const GlowParallel *parallel;
+  GlowEffort effort;
   void **storage;            /* what the entry gets */
   GlowTensor **owned;        /* by storage; NULL: borrowed */
   const GlowTensor **source; /* by storage: copied into owned before each run, or NULL */
@@ -194,7 +195,7 @@ static bool compile(Network *n) {
   if (!isa || !glow_cpu_plan(n->arena, n->function, isa, &n->plan))
     return false;
   costs->select = glow_clock() - since;
-  GlowCodegenOptions options = {.isa = isa, .scratch = n->plan.arena};
+  GlowCodegenOptions options = {.isa = isa, .scratch = n->plan.arena, .effort = n->effort};
   find_kernels(n->arena, &options);
   GlowCodegenTimes t;
   n->code = glow_codegen_compile(ctx, n->plan.work, n->plan.count, &options, &t);
@@ -215,6 +216,7 @@ GlowNetwork *glow_cpu_prepare(GlowFunction *program, const GlowBindings *inputs,
   Network *n = GLOW_NEW(arena, Network);
   *n = (Network){.base = {.run = run, .destroy = destroy}, .function = program, .arena = arena};
   n->parallel = options ? options->parallel : NULL;
+  n->effort = options && options->level ? glow_effort(*options->level) : GLOW_EFFORT_FULL;
   GlowDefer defer;
   glow_defer_push(ctx, &defer, glow_network_destroy_fn, n);
   bool ok = compile(n);
