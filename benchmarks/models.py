@@ -43,6 +43,8 @@ def value_info(name, dims):
 def attribute(name, value):
     if isinstance(value, int):
         return field(1, name) + field(3, value) + field(20, 2)
+    if isinstance(value, float):
+        return field(1, name) + varint(2 << 3 | 5) + struct.pack("<f", value) + field(20, 1)
     return field(1, name) + b"".join(field(8, v) for v in value) + field(20, 7)
 
 
@@ -68,10 +70,12 @@ class Model:
     def integers(self, *values):
         return self.constant(INT64, (len(values),), struct.pack(f"<{len(values)}q", *values))
 
-    def node(self, op, *inputs, name=None, **attributes):
+    def node(self, op, *inputs, name=None, outputs=(), **attributes):
+        """Returns the name of the only output, unless there are `outputs`."""
         self.count += 1
         name = name or f"n{self.count}"
-        fields = [field(1, i) for i in inputs] + [field(2, name), field(3, name), field(4, op)]
+        fields = [field(1, i) for i in inputs] + [field(2, o) for o in outputs or (name,)]
+        fields += [field(3, name), field(4, op)]
         fields += [field(5, attribute(k, v)) for k, v in attributes.items()]
         self.nodes.append(field(1, b"".join(fields)))
         return name

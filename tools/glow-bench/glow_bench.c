@@ -96,14 +96,16 @@ static bool set_level(void *user, const char *name, const char *value) {
   return true;
 }
 
-/* MODEL, or after --worker MODEL INPUT OUTPUT THREADS. */
+/* MODEL, or after --worker MODEL INPUT OUTPUT THREADS; after --burst nothing. */
 static GlowStatus check_arguments(GlowContext *ctx, GlowBenchCommand *c, const GlowStrList *args) {
-  if (args->count != (c->worker ? 4 : 1)) {
+  if (args->count != (c->burst ? 0 : c->worker ? 4 : 1)) {
     glow_error(ctx, GLOW_NOWHERE, "%s",
-               c->worker ? "--worker needs MODEL INPUT OUTPUT THREADS" : "one MODEL is needed");
+               c->burst    ? "--burst takes no model"
+               : c->worker ? "--worker needs MODEL INPUT OUTPUT THREADS"
+                           : "one MODEL is needed");
     return GLOW_BAD_USAGE;
   }
-  if (!c->worker)
+  if (!c->worker || c->burst)
     return GLOW_OK;
   char *end;
   c->threads = strtol(args->data[3], &end, 10);
@@ -152,6 +154,8 @@ static GlowStatus body(GlowContext *ctx, int argc, char **argv) {
       {.name = "worker",
        .help = "take MODEL INPUT OUTPUT THREADS and time as often as standard input says",
        .kind = GLOW_OPT_FLAG, .target = &c.worker, .two_dashes = true},
+      {.name = "burst", .help = "be a worker whose inference is a burst of 10^9 operations",
+       .kind = GLOW_OPT_FLAG, .target = &c.burst, .two_dashes = true},
   };
   /* clang-format on */
   GlowCommand command = {.name = "glow-bench",
@@ -160,7 +164,6 @@ static GlowStatus body(GlowContext *ctx, int argc, char **argv) {
                          .options = options,
                          .noptions = sizeof options / sizeof *options,
                          .user = &c,
-                         .min_positional = 1,
                          .max_positional = 4};
   GlowStrList args = {0};
   bool exit_now;
@@ -172,7 +175,9 @@ static GlowStatus body(GlowContext *ctx, int argc, char **argv) {
     return GLOW_BAD_USAGE;
   }
   status = check_arguments(ctx, &c, &args);
-  return status == GLOW_OK ? bench(ctx, &c, &args) : status;
+  if (status != GLOW_OK)
+    return status;
+  return c.burst ? glow_bench_serve_burst(ctx) : bench(ctx, &c, &args);
 }
 
 int main(int argc, char **argv) { return glow_tool_main("glow-bench", argc, argv, body); }

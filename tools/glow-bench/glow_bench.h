@@ -11,7 +11,7 @@ typedef struct GlowBenchCommand {
   const char *backend, *entry;
   int64_t threads, batch, rounds;
   double seconds;
-  bool worker, exact;
+  bool worker, burst, exact;
   int level; /* -O, or -1 */
 } GlowBenchCommand;
 
@@ -30,5 +30,7 @@ typedef struct GlowBench {
 GlowStatus glow_bench_report(GlowBench *b, const char *path);
 /* Writes the outputs to `output` and serves `run N` lines until the end of standard input. */
 GlowStatus glow_bench_serve(GlowBench *b, const char *output);
+/* The same for a worker that computes nothing but FMAs. */
+GlowStatus glow_bench_serve_burst(GlowContext *ctx);
 
 #endif

@@ -127,6 +127,29 @@ static bool write_raw(GlowBench *b, const char *path) {
   return glow_output_write(b->session.ctx, path, parts, outputs->count);
 }
 
+static double time_network(void *user, int64_t n) { return time_runs(user, n); }
+
+/* Prints the seconds that `time` returns for each line `run N`. */
+static GlowStatus answer(GlowContext *ctx, double (*time)(void *user, int64_t n), void *user) {
+  char line[64];
+  fflush(stdout);
+  while (fgets(line, sizeof line, stdin)) {
+    long long n;
+    char rest;
+    if (sscanf(line, "run %lld%c", &n, &rest) != 2 || rest != '\n' || n < 1) {
+      line[strcspn(line, "\n")] = '\0';
+      glow_error(ctx, GLOW_NOWHERE, "'%s' is not 'run N'", line);
+      return GLOW_BAD_INPUT;
+    }
+    double t = time(user, n);
+    if (t < 0)
+      return GLOW_BAD_INPUT;
+    printf("%.9f\n", t);
+    fflush(stdout);
+  }
+  return GLOW_OK;
+}
+
 GlowStatus glow_bench_serve(GlowBench *b, const char *output) {
   if (!write_raw(b, output))
     return GLOW_IO;
@@ -136,21 +159,23 @@ GlowStatus glow_bench_serve(GlowBench *b, const char *output) {
          b->import + b->optimize + b->compile, b->first, peak_mib(), b->import, b->optimize,
          b->compile - costs->constants, costs->constants, (long long)costs->code,
          (long long)costs->arena, GLOW_VERSION_STRING);
-  fflush(stdout);
-  char line[64];
-  while (fgets(line, sizeof line, stdin)) {
-    long long n;
-    char rest;
-    if (sscanf(line, "run %lld%c", &n, &rest) != 2 || rest != '\n' || n < 1) {
-      line[strcspn(line, "\n")] = '\0';
-      glow_error(b->session.ctx, GLOW_NOWHERE, "'%s' is not 'run N'", line);
-      return GLOW_BAD_INPUT;
-    }
-    double t = time_runs(b->network, n);
-    if (t < 0)
-      return GLOW_BAD_INPUT;
-    printf("%.9f\n", t);
-    fflush(stdout);
+  return answer(b->session.ctx, time_network, b->network);
+}
+
+/* Seconds that n times 10^9 operations take at the speed of bursts. */
+static double time_bursts(void *user, int64_t n) {
+  double t = 0;
+  for (int64_t i = 0; i < n; i++)
+    t += 1e9 / glow_fma_burst(user);
+  return t;
+}
+
+GlowStatus glow_bench_serve_burst(GlowContext *ctx) {
+  const GlowIsa *isa = glow_isa_host();
+  if (!isa || !(glow_fma_burst(isa) > 0)) {
+    glow_error(ctx, GLOW_NOWHERE, "there is no burst for this processor");
+    return GLOW_BAD_INPUT;
   }
-  return GLOW_OK;
+  printf("ready load=0 first=0 rss=%ld gflop=1 engine=%s\n", peak_mib(), isa->name);
+  return answer(ctx, time_bursts, (void *)isa);
 }
