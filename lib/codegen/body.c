@@ -1,26 +1,87 @@
-/* Scalar bodies as vector code: each node is a call of glow_vector_<operator>, which the library
- * has as vector code already. */
+/* Scalar bodies as vector code: each node is a call of glow_lanes_<operator>_<kind>, which the
+ * library has as vector code already, with conversions around it where the kinds ask for them. */
 #include <string.h>
 
 #include "codegen/emit.h"
+#include "kernels/bits.h"
+#include "kernels/cpu/stack.h"
+#include "ops/kernels.h"
 
-static bool is_float(const GlowValue *v) {
-  return !v || (v->type->cls == GLOW_TYPE_TENSOR && v->type->kind == GLOW_KIND_FLOAT &&
-                !v->type->quantized);
-}
-
-/* Operators whose ports are all float have a vector form; see utils/glow-tblgen/gen_vector.c. */
-static bool has_vector(const GlowNode *n) {
-  if (!glow_node_desc(n)->has_scalar || !is_float(glow_node_out(n, 0)))
-    return false;
-  for (uint32_t i = 0; i < glow_node_nins(n); i++) {
-    if (!is_float(glow_node_in(n, i)))
-      return false;
-  }
-  return true;
-}
+/* ---- What has a vector form -------------------------------------------------------------------
+ */
 
 static bool is_terminator(const GlowNode *n) { return GLOW_HAS(glow_node_desc(n), TERMINATOR); }
+
+/* Kinds that lanes_cast.c converts. */
+static bool is_number(GlowKind k) { return k <= GLOW_KIND_BOOL; }
+static bool is_small(GlowKind k) {
+  return k >= GLOW_KIND_FLOAT8E4M3FN && k <= GLOW_KIND_FLOAT8E8M0;
+}
+static bool is_wide_integer(GlowKind k) { return k == GLOW_KIND_I64 || k == GLOW_KIND_U64; }
+
+/* Whether values of this type can be lanes at all. */
+static bool has_lanes(const GlowType *t) {
+  uint32_t bits = t->cls == GLOW_TYPE_TENSOR ? glow_kind_info[t->kind].bits : 0;
+  if (bits == 0 || bits % 8 || bits > 64)
+    return false;
+  return !t->quantized || (glow_kind_is_integer(t->kind) && bits <= 32);
+}
+
+static GlowKind plain_kind(const GlowType *t) { return t->quantized ? GLOW_KIND_FLOAT : t->kind; }
+
+static const GlowValue *operand(const GlowNode *n, uint32_t i) {
+  return i < glow_node_nins(n) ? glow_node_in(n, i) : NULL;
+}
+
+/* The kind that a node with a scalar body computes in; its lanes functions are called by it. */
+static GlowKind compute_kind(const GlowNode *n) {
+  const GlowOpDesc *d = glow_node_desc(n);
+  GlowKind kinds[GLOW_MAX_RANK];
+  /* Where only chooses, so the width is all that matters. */
+  if (n->op == GLOW_OP_WHERE) {
+    uint32_t bits = glow_kind_info[operand(n, 1)->type->kind].bits;
+    return bits == 8    ? GLOW_KIND_U8
+           : bits == 16 ? GLOW_KIND_U16
+           : bits == 32 ? GLOW_KIND_U32
+                        : GLOW_KIND_U64;
+  }
+  for (uint32_t i = 0; i < d->nin; i++) {
+    const GlowValue *v = operand(n, i);
+    kinds[i] = v ? plain_kind(v->type) : GLOW_KIND_COUNT;
+  }
+  GlowKind k = glow_op_compute_kind(d, kinds, d->nin);
+  return k == GLOW_KIND_FLOAT16 || k == GLOW_KIND_BFLOAT16 ? GLOW_KIND_FLOAT : k;
+}
+
+static bool can_cast(GlowKind from, GlowKind to) {
+  if (is_small(to) && is_wide_integer(from))
+    return false;
+  return (is_number(from) || is_small(from)) && (is_number(to) || is_small(to));
+}
+
+static bool has_vector(const GlowNode *n) {
+  const GlowType *out = glow_node_out(n, 0) ? glow_node_out(n, 0)->type : NULL;
+  if (!out || !has_lanes(out))
+    return false;
+  for (uint32_t i = 0; i < glow_node_nins(n); i++) {
+    const GlowValue *v = glow_node_in(n, i);
+    if (v && !has_lanes(v->type))
+      return false;
+  }
+  const GlowType *in = operand(n, 0) ? operand(n, 0)->type : NULL;
+  switch (n->op) {
+  case GLOW_OP_SPLAT:
+    return true;
+  case GLOW_OP_CAST:
+  case GLOW_OP_QUANTIZE:
+  case GLOW_OP_DEQUANTIZE:
+    return in && can_cast(plain_kind(in), plain_kind(out));
+  case GLOW_OP_WHERE:
+    return true;
+  default:
+    return glow_node_desc(n)->has_scalar && is_number(compute_kind(n));
+  }
+}
 
 bool glow_codegen_has_body(const GlowBody *body, const GlowNode **culprit) {
   if (body->node) {
@@ -29,11 +90,13 @@ bool glow_codegen_has_body(const GlowBody *body, const GlowNode **culprit) {
   }
   for (const GlowNode *n = body->block ? body->block->first : NULL; n; n = n->next) {
     *culprit = n;
-    if (n->op != GLOW_OP_SPLAT && !is_terminator(n) && !has_vector(n))
+    if (!is_terminator(n) && !has_vector(n))
       return false;
   }
   return true;
 }
+
+/* ---- Calls ----------------------------------------------------------------------------------- */
 
 /* The members that scalar bodies can read, in the layout of the struct; pointers are left out. */
 static void *plain_members(GlowArena *arena, const GlowNode *n) {
@@ -54,34 +117,150 @@ static void *plain_members(GlowArena *arena, const GlowNode *n) {
   return bytes;
 }
 
-static LLVMValueRef splat(GlowEmitter *e, float v) {
-  LLVMValueRef lanes[64];
+/* One argument: lanes, and for an optional port whether they are there. */
+typedef struct Lanes {
+  LLVMValueRef value;
+  bool optional;
+} Lanes;
+
+/* Calls a function of the library on lanes, which go through memory that the optimizer removes.
+ * An optional operand whose value is NULL is absent. */
+static LLVMValueRef call_lanes(GlowEmitter *e, const char *name, LLVMValueRef members,
+                               GlowKind result, const Lanes *lanes, uint32_t n) {
+  LLVMBuilderRef b = e->l.builder;
+  LLVMTypeRef types[2 + 2 * GLOW_MAX_RANK],
+      out = LLVMVectorType(glow_emit_element_type(e, result), e->l.isa->vl);
+  LLVMValueRef args[2 + 2 * GLOW_MAX_RANK];
+  uint32_t count = 0;
+  args[count++] = members;
+  args[count++] = LLVMBuildAlloca(b, out, "");
+  for (uint32_t i = 0; i < n; i++) {
+    LLVMValueRef v = lanes[i].value;
+    if (v) {
+      args[count] = LLVMBuildAlloca(b, LLVMTypeOf(v), "");
+      LLVMBuildStore(b, v, args[count++]);
+    } else {
+      /* Absent: the body does not look at it, but reads it in vector form. */
+      args[count] = LLVMBuildAlloca(b, out, "");
+      LLVMBuildStore(b, LLVMConstNull(out), args[count++]);
+    }
+    if (lanes[i].optional)
+      args[count++] = LLVMConstInt(e->l.i1, v != NULL, 0);
+  }
+  for (uint32_t i = 0; i < count; i++)
+    types[i] = LLVMTypeOf(args[i]);
+  glow_emit_kernel_call(e, name, e->l.void_type, types, args, count);
+  return LLVMBuildLoad2(b, out, args[1], "");
+}
+
+static LLVMValueRef convert(GlowEmitter *e, const char *what, LLVMValueRef members, LLVMValueRef v,
+                            GlowKind from, GlowKind to) {
+  const Lanes in = {v, false};
+  const char *name = glow_arena_printf(e->arena, "glow_lanes_%s_%s_%s", what,
+                                       glow_kind_info[to].name, glow_kind_info[from].name);
+  return call_lanes(e, name, members, to, &in, 1);
+}
+
+static LLVMValueRef cast(GlowEmitter *e, LLVMValueRef v, GlowKind from, GlowKind to,
+                         LLVMValueRef members) {
+  if (from == to)
+    return v;
+  /* To small floats from float and double only; both ways through one of them are exact. */
+  if (is_small(from) && to != GLOW_KIND_FLOAT) {
+    v = convert(e, "cast", members, v, from, GLOW_KIND_FLOAT);
+    from = GLOW_KIND_FLOAT;
+  } else if (is_small(to) && from != GLOW_KIND_FLOAT && from != GLOW_KIND_DOUBLE) {
+    v = convert(e, "cast", members, v, from, GLOW_KIND_DOUBLE);
+    from = GLOW_KIND_DOUBLE;
+  }
+  return convert(e, "cast", members, v, from, to);
+}
+
+LLVMValueRef glow_emit_cast(GlowEmitter *e, LLVMValueRef v, GlowKind from, GlowKind to) {
+  return cast(e, v, from, to, LLVMConstNull(e->l.ptr));
+}
+
+static LLVMValueRef scale_of(GlowEmitter *e, const GlowType *t) {
+  GlowLaneScale s = {t->scale, t->offset};
+  return glow_emit_constant(e, &s, sizeof s);
+}
+
+/* A value of a type as lanes of a plain kind, and back: quantized elements are floats, or doubles
+ * where the other side is double. */
+static LLVMValueRef read_as(GlowEmitter *e, LLVMValueRef v, const GlowType *t, GlowKind kind,
+                            LLVMValueRef members) {
+  if (!t->quantized)
+    return cast(e, v, t->kind, kind, members);
+  GlowKind wide = kind == GLOW_KIND_DOUBLE ? GLOW_KIND_DOUBLE : GLOW_KIND_FLOAT;
+  v = convert(e, "dequantize", scale_of(e, t), v, t->kind, wide);
+  return cast(e, v, wide, kind, members);
+}
+static LLVMValueRef write_as(GlowEmitter *e, LLVMValueRef v, GlowKind kind, const GlowType *t,
+                             LLVMValueRef members) {
+  if (!t->quantized)
+    return cast(e, v, kind, t->kind, members);
+  GlowKind wide = kind == GLOW_KIND_DOUBLE ? GLOW_KIND_DOUBLE : GLOW_KIND_FLOAT;
+  v = cast(e, v, kind, wide, members);
+  return convert(e, "quantize", scale_of(e, t), v, wide, t->kind);
+}
+
+/* One element as the reference kernel writes it, on all lanes. */
+static LLVMValueRef splat(GlowEmitter *e, const GlowNode *n) {
+  const GlowType *t = glow_node_out(n, 0)->type;
+  uint64_t one = 0;
+  GlowBuf out = {.data = &one,
+                 .kind = t->kind,
+                 .quantized = t->quantized,
+                 .scale = t->scale,
+                 .offset = t->offset};
+  GlowCall call = {.members = n->members, .nout = 1, .out = &out};
+  GLOW_CHECK(e->l.ctx, glow_kernel_splat(&call) == GLOW_RUN_OK, "a splat cannot fail");
+  LLVMTypeRef type = glow_emit_element_type(e, t->kind);
+  LLVMValueRef lanes[64],
+      bits = LLVMConstInt(LLVMIntTypeInContext(e->l.llvm, glow_kind_info[t->kind].bits), one, 0);
   GLOW_CHECK(e->l.ctx, e->l.isa->vl <= 64, "a vector is at most 64 lanes");
   for (uint32_t i = 0; i < e->l.isa->vl; i++)
-    lanes[i] = LLVMConstReal(e->l.f32, (double)v);
+    lanes[i] = LLVMConstBitCast(bits, type);
   return LLVMConstVector(lanes, e->l.isa->vl);
 }
 
-static LLVMValueRef emit_node(GlowEmitter *e, const GlowNode *n, const LLVMValueRef *inputs) {
+static LLVMValueRef members_of(GlowEmitter *e, const GlowNode *n) {
+  uint32_t size = glow_node_desc(n)->member_size;
+  return size ? glow_emit_constant(e, plain_members(e->arena, n), size) : LLVMConstNull(e->l.ptr);
+}
+
+static LLVMValueRef emit_scalar(GlowEmitter *e, const GlowNode *n, const LLVMValueRef *inputs) {
   const GlowOpDesc *d = glow_node_desc(n);
-  LLVMTypeRef types[1 + 2 * GLOW_MAX_RANK];
-  LLVMValueRef args[1 + 2 * GLOW_MAX_RANK];
-  uint32_t count = 0;
-  types[count] = e->l.ptr;
-  args[count++] = d->member_size ? glow_emit_constant(e, plain_members(e->arena, n), d->member_size)
-                                 : LLVMConstNull(e->l.ptr);
+  const GlowType *out = glow_node_out(n, 0)->type;
+  LLVMValueRef null = LLVMConstNull(e->l.ptr);
+  GlowKind kind = compute_kind(n), result;
+  bool choose = n->op == GLOW_OP_WHERE; /* elements are only moved */
+  Lanes lanes[GLOW_MAX_RANK];
   GLOW_CHECK(e->l.ctx, d->nin <= GLOW_MAX_RANK, "an element-wise operator has few operands");
   for (uint32_t i = 0; i < d->nin; i++) {
-    bool present = i < glow_node_nins(n) && glow_node_in(n, i);
-    types[count] = e->l.vec;
-    args[count++] = present ? inputs[i] : LLVMConstNull(e->l.vec);
-    if (d->in[i].flags & GLOW_PORT_OPTIONAL) {
-      types[count] = e->l.i1;
-      args[count++] = LLVMConstInt(e->l.i1, present, 0);
-    }
+    const GlowValue *v = operand(n, i);
+    lanes[i] = (Lanes){v ? inputs[i] : NULL, (d->in[i].flags & GLOW_PORT_OPTIONAL) != 0};
+    if (v && d->in[i].type == GLOW_PORT_VAR && !choose)
+      lanes[i].value = read_as(e, inputs[i], v->type, kind, null);
   }
-  const char *name = glow_arena_printf(e->arena, "glow_vector_%s", d->instr);
-  return glow_emit_kernel_call(e, name, e->l.vec, types, args, count);
+  bool varies = d->out[0].type == GLOW_PORT_VAR && !choose;
+  result = varies ? kind : out->kind;
+  const char *name =
+      glow_arena_printf(e->arena, "glow_lanes_%s_%s", d->instr, glow_kind_info[kind].name);
+  LLVMValueRef r = call_lanes(e, name, members_of(e, n), result, lanes, d->nin);
+  return varies ? write_as(e, r, kind, out, null) : r;
+}
+
+static LLVMValueRef emit_node(GlowEmitter *e, const GlowNode *n, const LLVMValueRef *inputs) {
+  if (n->op == GLOW_OP_SPLAT)
+    return splat(e, n);
+  if (glow_node_desc(n)->has_scalar)
+    return emit_scalar(e, n, inputs);
+  /* A conversion. */
+  const GlowType *from = operand(n, 0)->type, *to = glow_node_out(n, 0)->type;
+  LLVMValueRef members = n->op == GLOW_OP_CAST ? members_of(e, n) : LLVMConstNull(e->l.ptr);
+  GlowKind kind = from->quantized ? plain_kind(to) : plain_kind(from);
+  return write_as(e, read_as(e, inputs[0], from, kind, members), kind, to, members);
 }
 
 /* note [body values]: the vector of a value of the body stands at its index in `values`: parameters
@@ -125,19 +304,30 @@ void glow_emit_body(GlowEmitter *e, const GlowBody *body, const LLVMValueRef *pa
     if (is_terminator(n)) {
       for (uint32_t i = 0; i < nins; i++)
         results[i] = inputs[i];
-    } else if (n->op == GLOW_OP_SPLAT) {
-      values[count] = splat(e, (float)((const GlowSplatMembers *)n->members)->value.f);
     } else {
       values[count] = emit_node(e, n, inputs);
     }
   }
 }
 
+/* What the lanes of a type depend on; the shape does not matter. */
+static void type_key(const GlowValue *v, GlowText *key) {
+  int64_t facts[] = {-1, 0, 0};
+  if (v && v->type->cls == GLOW_TYPE_TENSOR) {
+    facts[0] = v->type->kind;
+    facts[1] = v->type->quantized ? 1 + (int64_t)glow_float_bits(v->type->scale) : 0;
+    facts[2] = v->type->offset;
+  }
+  glow_text_bytes(key, facts, sizeof facts);
+}
+
 static void node_key(const GlowNode *n, const GlowBlock *b, GlowText *key) {
   glow_text_bytes(key, &n->op, sizeof n->op);
   if (n->op == GLOW_OP_SPLAT) {
-    float v = (float)((const GlowSplatMembers *)n->members)->value.f;
-    glow_text_bytes(key, &v, sizeof v);
+    const GlowScalar v = ((const GlowSplatMembers *)n->members)->value;
+    int64_t number = v.is_int ? v.i : 0;
+    glow_text_bytes(key, &number, sizeof number);
+    glow_text_bytes(key, &v.f, sizeof v.f);
   } else if (glow_node_desc(n)->member_size) {
     GlowArena *arena = glow_arena_create(key->ctx);
     glow_text_bytes(key, plain_members(arena, n), glow_node_desc(n)->member_size);
@@ -147,7 +337,9 @@ static void node_key(const GlowNode *n, const GlowBlock *b, GlowText *key) {
     const GlowValue *v = glow_node_in(n, i);
     uint32_t index = !v ? UINT32_MAX : b ? value_index(b, v) : i;
     glow_text_bytes(key, &index, sizeof index);
+    type_key(v, key);
   }
+  type_key(is_terminator(n) ? NULL : glow_node_out(n, 0), key);
 }
 
 void glow_body_key(const GlowBody *body, GlowText *key) {

@@ -32,12 +32,13 @@ typedef enum GlowPlaceBase {
 
 #define GLOW_OPERAND_DIMS 6
 
-/* An operand of a scalar body: float elements and their strides (counted in elements) along the
+/* An operand of a scalar body: its elements and their strides (counted in elements) along the
  * coordinates of the loop. In an epilogue these are image, channel block, row, column, channel in
  * the block; of a matrix four batch indices, row, column; in a stack the loops of GlowStackParams.
- * The last stride is 1, or 0 for broadcast. */
+ * A last stride of 1 or 0 (broadcast) is cheap. */
 typedef struct GlowOperand {
   GlowPlace place;
+  GlowKind kind;
   int64_t stride[GLOW_OPERAND_DIMS];
   int64_t channels; /* epilogues: how many channels or columns may be read; 0: whole registers */
 } GlowOperand;
@@ -163,8 +164,9 @@ bool glow_codegen_emit_asm(GlowContext *ctx, const GlowWork *work, uint32_t coun
 bool glow_codegen_emit_ir(GlowContext *ctx, const GlowWork *work, uint32_t count,
                           const GlowCodegenOptions *options, GlowText *out);
 
-/* Whether a scalar body can be emitted: every node is a Splat or an element-wise operator of float.
- * If not, *culprit is the first node that cannot. */
+/* Whether a scalar body can be emitted: every node is a Splat, a conversion or has a scalar body of
+ * its own, and every element is a number of whole bytes. If not, *culprit is the first node that
+ * cannot. */
 bool glow_codegen_has_body(const GlowBody *body, const GlowNode **culprit);
 
 /* The version of LLVM that this process has loaded, "19.1.7". Lives in the context. */

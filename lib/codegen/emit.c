@@ -66,83 +66,13 @@ LLVMValueRef glow_emit_zeros(GlowEmitter *e, int64_t bytes) {
   return global;
 }
 
-/* ---- Operands of bodies ---------------------------------------------------------------------- */
-
-/* Lanes below `count`, a value that may vary. */
-static LLVMValueRef lane_mask(GlowEmitter *e, LLVMValueRef count) {
-  LLVMBuilderRef b = e->l.builder;
-  LLVMValueRef lanes[64];
-  for (uint32_t i = 0; i < e->l.isa->vl; i++)
-    lanes[i] = glow_emit_i64(e, i);
-  LLVMValueRef index = LLVMConstVector(lanes, e->l.isa->vl);
-  LLVMValueRef one = LLVMBuildInsertElement(b, LLVMGetUndef(LLVMTypeOf(index)), count,
-                                            LLVMConstInt(e->l.i32, 0, 0), "");
-  LLVMValueRef zeros = LLVMConstNull(LLVMVectorType(e->l.i32, e->l.isa->vl));
-  LLVMValueRef all = LLVMBuildShuffleVector(b, one, LLVMGetUndef(LLVMTypeOf(index)), zeros, "");
-  return LLVMBuildICmp(b, LLVMIntSLT, index, all, "");
-}
-
-static LLVMValueRef intrinsic(GlowEmitter *e, const char *name, LLVMTypeRef *types, size_t count) {
-  unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
-  GLOW_CHECK(e->l.ctx, id != 0, "the intrinsic exists");
-  return LLVMGetIntrinsicDeclaration(e->l.module, id, types, count);
-}
-
-static LLVMValueRef load_vector(GlowEmitter *e, LLVMValueRef at, LLVMValueRef mask) {
-  LLVMBuilderRef b = e->l.builder;
-  if (!mask) {
-    LLVMValueRef v = LLVMBuildLoad2(b, e->l.vec, at, "");
-    LLVMSetAlignment(v, 4);
-    return v;
-  }
-  LLVMTypeRef types[] = {e->l.vec, e->l.ptr};
-  LLVMValueRef f = intrinsic(e, "llvm.masked.load", types, 2);
-  LLVMValueRef args[] = {at, LLVMConstInt(e->l.i32, 4, 0), mask, LLVMConstNull(e->l.vec)};
-  return LLVMBuildCall2(b, LLVMGlobalGetValueType(f), f, args, 4, "");
-}
-
-static void store_vector(GlowEmitter *e, LLVMValueRef v, LLVMValueRef at, LLVMValueRef mask) {
-  LLVMBuilderRef b = e->l.builder;
-  if (!mask) {
-    LLVMSetAlignment(LLVMBuildStore(b, v, at), 4);
-    return;
-  }
-  LLVMTypeRef types[] = {e->l.vec, e->l.ptr};
-  LLVMValueRef f = intrinsic(e, "llvm.masked.store", types, 2);
-  LLVMValueRef args[] = {v, at, LLVMConstInt(e->l.i32, 4, 0), mask};
-  LLVMBuildCall2(b, LLVMGlobalGetValueType(f), f, args, 4, "");
-}
-
-/* The address of operand i of the environment at a place. */
-static LLVMValueRef operand_address(GlowEmitter *e, const GlowOperand *o, uint32_t i,
-                                    LLVMValueRef env, const LLVMValueRef *place, uint32_t dims) {
-  LLVMBuilderRef b = e->l.builder;
-  LLVMValueRef slot_index = glow_emit_i64(e, i);
-  LLVMValueRef slot = LLVMBuildInBoundsGEP2(b, e->l.ptr, env, &slot_index, 1, "");
-  LLVMValueRef base = LLVMBuildLoad2(b, e->l.ptr, slot, "");
-  LLVMValueRef offset = glow_emit_i64(e, 0);
-  for (uint32_t d = 0; d < dims; d++) {
-    if (!o->stride[d])
-      continue;
-    LLVMValueRef step = LLVMBuildMul(b, place[d], glow_emit_i64(e, o->stride[d]), "");
-    offset = LLVMBuildAdd(b, offset, step, "");
-  }
-  return LLVMBuildInBoundsGEP2(b, e->l.f32, base, &offset, 1, "");
-}
-
-static LLVMValueRef load_operand(GlowEmitter *e, LLVMValueRef at, bool broadcast,
-                                 LLVMValueRef mask) {
-  LLVMBuilderRef b = e->l.builder;
-  if (!broadcast)
-    return load_vector(e, at, mask);
-  LLVMValueRef v = LLVMBuildLoad2(b, e->l.f32, at, "");
-  LLVMValueRef one =
-      LLVMBuildInsertElement(b, LLVMGetUndef(e->l.vec), v, LLVMConstInt(e->l.i32, 0, 0), "");
-  LLVMValueRef zeros = LLVMConstNull(LLVMVectorType(e->l.i32, e->l.isa->vl));
-  return LLVMBuildShuffleVector(b, one, LLVMGetUndef(e->l.vec), zeros, "");
-}
-
 /* ---- Bodies ---------------------------------------------------------------------------------- */
+
+/* The kind of parameter 0 of an epilogue, and of its result: what the instruction stores. */
+static GlowKind stored_kind(const GlowWork *w) {
+  return w->body.block ? w->body.block->params[0]->type->kind : GLOW_KIND_FLOAT;
+}
+
 
 /* Coordinates of a place that an epilogue gets, and what they are to its operands' strides. */
 typedef struct EpiloguePlace {
@@ -188,24 +118,25 @@ static LLVMValueRef emit_epilogue(GlowEmitter *e, const GlowWork *w) {
   else
     blocked_place(e, f, &p);
   LLVMValueRef *params = GLOW_NEW_ARRAY(e->arena, LLVMValueRef, w->noperands + 1);
-  params[0] = acc;
+  params[0] = glow_emit_cast(e, acc, GLOW_KIND_FLOAT, stored_kind(w));
   for (uint32_t i = 0; i < w->noperands; i++) {
     const GlowOperand *o = &w->operands[i];
-    bool each = o->stride[p.dims - 1] != 0;
-    LLVMValueRef mask = NULL, at = operand_address(e, o, i, env, p.at, p.dims);
-    if (each && o->channels % e->l.isa->vl)
-      mask = lane_mask(e, LLVMBuildSub(b, glow_emit_i64(e, o->channels), p.lane, ""));
-    params[i + 1] = load_operand(e, at, !each, mask);
+    LLVMValueRef at = glow_emit_operand_address(e, o, i, env, p.at, p.dims);
+    int64_t last = o->stride[p.dims - 1];
+    if (last && o->channels % e->l.isa->vl)
+      params[i + 1] = glow_emit_load_below(
+          e, o, at, LLVMBuildSub(b, glow_emit_i64(e, o->channels), p.lane, ""));
+    else
+      params[i + 1] = glow_emit_load(e, o, at, last, e->l.isa->vl);
   }
   LLVMValueRef result;
   glow_emit_body(e, &w->body, params, &result);
-  LLVMBuildRet(b, result);
+  LLVMBuildRet(b, glow_emit_cast(e, result, stored_kind(w), GLOW_KIND_FLOAT));
   return f;
 }
 
-/* GlowStackFn of lib/kernels/cpu/stack.c: one vector, or the last `lanes` elements. */
+/* GlowStackFn of lib/kernels/cpu/stack.c: the next `lanes` elements. */
 static LLVMValueRef emit_step(GlowEmitter *e, const GlowWork *w, uint32_t lanes) {
-  LLVMBuilderRef b = e->l.builder;
   LLVMTypeRef types[1 + GLOW_STACK_DIMS] = {e->l.ptr};
   for (uint32_t i = 0; i < GLOW_STACK_DIMS; i++)
     types[i + 1] = e->l.i64;
@@ -214,21 +145,22 @@ static LLVMValueRef emit_step(GlowEmitter *e, const GlowWork *w, uint32_t lanes)
   LLVMValueRef place[GLOW_STACK_DIMS];
   for (uint32_t i = 0; i < GLOW_STACK_DIMS; i++)
     place[i] = LLVMGetParam(f, i + 1);
-  LLVMValueRef mask = lanes ? lane_mask(e, glow_emit_i64(e, lanes)) : NULL;
   uint32_t nins = w->noperands - w->nouts;
   LLVMValueRef *at = GLOW_NEW_ARRAY(e->arena, LLVMValueRef, w->noperands);
   LLVMValueRef *in = GLOW_NEW_ARRAY(e->arena, LLVMValueRef, nins);
   LLVMValueRef *out = GLOW_NEW_ARRAY(e->arena, LLVMValueRef, w->nouts);
   for (uint32_t i = 0; i < w->noperands; i++)
-    at[i] = operand_address(e, &w->operands[i], i, LLVMGetParam(f, 0), place, GLOW_STACK_DIMS);
+    at[i] = glow_emit_operand_address(e, &w->operands[i], i, LLVMGetParam(f, 0), place,
+                                      GLOW_STACK_DIMS);
   for (uint32_t i = 0; i < nins; i++) {
     const GlowOperand *o = &w->operands[w->nouts + i];
-    in[i] = load_operand(e, at[w->nouts + i], !o->stride[GLOW_STACK_DIMS - 1], mask);
+    in[i] = glow_emit_load(e, o, at[w->nouts + i], o->stride[GLOW_STACK_DIMS - 1], lanes);
   }
   glow_emit_body(e, &w->body, in, out);
   for (uint32_t i = 0; i < w->nouts; i++)
-    store_vector(e, out[i], at[i], mask);
-  LLVMBuildRetVoid(b);
+    glow_emit_store(e, &w->operands[i], out[i], at[i], w->operands[i].stride[GLOW_STACK_DIMS - 1],
+                    lanes);
+  LLVMBuildRetVoid(e->l.builder);
   return f;
 }
 
@@ -287,7 +219,7 @@ static uint32_t emit_body_functions(GlowEmitter *e, const GlowWork *w, LLVMValue
     return 1;
   case GLOW_BODY_STEPS:
     n = w->params[GLOW_STACK_DIMS - 1];
-    functions[0] = n >= vl ? emit_step(e, w, 0) : null;
+    functions[0] = n >= vl ? emit_step(e, w, (uint32_t)vl) : null;
     functions[1] = n % vl ? emit_step(e, w, (uint32_t)(n % vl)) : null;
     return 2;
   }
@@ -350,6 +282,7 @@ static void work_key(const GlowWork *w, GlowText *key) {
   for (uint32_t i = 0; i < w->noperands; i++) {
     glow_text_bytes(key, w->operands[i].stride, sizeof w->operands[i].stride);
     glow_text_bytes(key, &w->operands[i].channels, sizeof w->operands[i].channels);
+    glow_text_bytes(key, &w->operands[i].kind, sizeof w->operands[i].kind);
   }
   glow_body_key(&w->body, key);
 }

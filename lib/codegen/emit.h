@@ -34,9 +34,33 @@ LLVMValueRef glow_emit_work(GlowEmitter *e, const GlowWork *w);
 LLVMValueRef glow_emit_reference(GlowEmitter *e, const GlowWork *w);
 void glow_reference_key(const GlowWork *w, GlowText *key);
 
-/* Emits the nodes of a body at the builder's place: parameters in, one vector per result out. */
+/* note [lanes]: the value of a node is one vector of GLOW_VL elements as they are stored, whatever
+ * the kind: halves and bools are integers, quantized elements their integers. */
+
+/* Emits the nodes of a body at the builder's place, which is in the entry block of a function:
+ * parameters in, one vector per result out. */
 void glow_emit_body(GlowEmitter *e, const GlowBody *body, const LLVMValueRef *params,
                     LLVMValueRef *results);
+LLVMTypeRef glow_emit_element_type(GlowEmitter *e, GlowKind kind);
+/* Lanes of one kind as another, as Cast does it. */
+LLVMValueRef glow_emit_cast(GlowEmitter *e, LLVMValueRef v, GlowKind from, GlowKind to);
+
+/* ---- Operands in memory (operand.c) -----------------------------------------------------------
+ */
+
+/* The address of operand i of an environment (an array of pointers) at a place of `dims` indices.
+ */
+LLVMValueRef glow_emit_operand_address(GlowEmitter *e, const GlowOperand *o, uint32_t i,
+                                       LLVMValueRef env, const LLVMValueRef *place, uint32_t dims);
+/* Lanes that are `stride` elements apart: the first `lanes` of them, and nothing else is touched.
+ */
+LLVMValueRef glow_emit_load(GlowEmitter *e, const GlowOperand *o, LLVMValueRef at, int64_t stride,
+                            uint32_t lanes);
+void glow_emit_store(GlowEmitter *e, const GlowOperand *o, LLVMValueRef v, LLVMValueRef at,
+                     int64_t stride, uint32_t lanes);
+/* Neighbouring lanes below `count`, a value that may vary. */
+LLVMValueRef glow_emit_load_below(GlowEmitter *e, const GlowOperand *o, LLVMValueRef at,
+                                  LLVMValueRef count);
 /* Appends what the code of a body depends on, names excluded. */
 void glow_body_key(const GlowBody *body, GlowText *key);
 

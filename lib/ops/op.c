@@ -40,3 +40,30 @@ const GlowMember *glow_op_member(const GlowOpDesc *desc, const char *name) {
       return &desc->members[i];
   return NULL;
 }
+
+static bool is_real(GlowKind k) { return glow_kind_info[k].cls == GLOW_CLASS_FLOAT; }
+
+static GlowKind mixed_kind(GlowKind a, GlowKind b) {
+  bool wide = a == GLOW_KIND_DOUBLE || b == GLOW_KIND_DOUBLE;
+  if (is_real(a) && is_real(b))
+    return wide ? GLOW_KIND_DOUBLE : GLOW_KIND_FLOAT;
+  if (is_real(a))
+    return wide || glow_kind_info[b].bits > 16 ? GLOW_KIND_DOUBLE : GLOW_KIND_FLOAT;
+  if (is_real(b))
+    return GLOW_KIND_DOUBLE;
+  return a == GLOW_KIND_U64 || b == GLOW_KIND_U64 ? GLOW_KIND_U64 : GLOW_KIND_I64;
+}
+
+GlowKind glow_op_compute_kind(const GlowOpDesc *d, const GlowKind *kinds, uint32_t count) {
+  GlowKind first = GLOW_KIND_COUNT;
+  if (d->nvars == 0)
+    return count ? kinds[0] : GLOW_KIND_COUNT;
+  for (uint32_t i = 0; i < count; i++) {
+    if (d->in[i].type != GLOW_PORT_VAR || kinds[i] == GLOW_KIND_COUNT)
+      continue;
+    if (first != GLOW_KIND_COUNT && kinds[i] != first)
+      return mixed_kind(first, kinds[i]);
+    first = kinds[i];
+  }
+  return first;
+}

@@ -14,6 +14,11 @@ GlowOp glow_op_from_instr_name(const char *name, size_t length);
 /* The member called `name`, or NULL. */
 const GlowMember *glow_op_member(const GlowOpDesc *desc, const char *name);
 
+/* The kind that an element-wise operator computes in, which is that of its scalar body, from the
+ * kinds of its operands: GLOW_KIND_COUNT for an absent one, float for a quantized one. Operands of
+ * two kinds (Pow): see docs/Numerics. GLOW_KIND_COUNT if none of a variable kind is there. */
+GlowKind glow_op_compute_kind(const GlowOpDesc *d, const GlowKind *kinds, uint32_t count);
+
 /* The i-th of `count` ports: a variadic port, the last one, continues. NULL beyond. */
 static inline const GlowPort *glow_op_port(const GlowPort *ports, uint32_t count, uint32_t i) {
   if (i < count)

@@ -7,13 +7,7 @@
 
 #include "tblgen.h"
 
-/* Kinds with bodies. */
-static const struct {
-  GlowKind kind;
-  const char *compute, *stored;
-  const char *load, *store; /* conversions of elements, "" if none */
-  bool broadcast_paths;     /* also loops with a constant operand: the kinds that networks use */
-} kinds[] = {
+const ScalarKind scalar_kinds[NSCALAR_KINDS] = {
     {GLOW_KIND_FLOAT, "float", "float", "", "", true},
     {GLOW_KIND_DOUBLE, "double", "double", "", "", false},
     {GLOW_KIND_FLOAT16, "float", "uint16_t", "glow_half_to_float", "glow_half_from_float", true},
@@ -30,27 +24,24 @@ static const struct {
     {GLOW_KIND_BOOL, "bool", "uint8_t", "", "", false},
     {GLOW_KIND_STRING, "GlowString", "GlowString", "", "", false},
 };
-enum { NKINDS = sizeof kinds / sizeof *kinds };
 
-/* Whether kind row k computes through another row's scalar function. */
-static int compute_row(int k) {
-  return kinds[k].kind == GLOW_KIND_FLOAT16 || kinds[k].kind == GLOW_KIND_BFLOAT16 ? 0 : k;
+int scalar_compute_row(int k) {
+  return scalar_kinds[k].kind == GLOW_KIND_FLOAT16 || scalar_kinds[k].kind == GLOW_KIND_BFLOAT16
+             ? 0
+             : k;
 }
 
-/* The kinds an operator's rows are keyed by: its first type variable's, or its fixed kind. */
-static GlowKindSet row_kinds(const OpDecl *op) {
+GlowKindSet scalar_row_kinds(const OpDecl *op) {
   if (op->vars.count)
     return op->vars.data[0].set;
   return GLOW_KIND_BIT(op->in.data[0].var);
 }
 
-/* The kind row of a port when the operator is keyed by row k. Every type variable is taken as
- * the first: the caller converts (Pow's exponent). */
-static int port_row(const PortDecl *p, int k) {
+int scalar_port_row(const PortDecl *p, int k) {
   if (p->type_kind != GLOW_PORT_KIND)
     return k;
-  for (int i = 0; i < NKINDS; i++)
-    if (kinds[i].kind == (GlowKind)p->var)
+  for (int i = 0; i < NSCALAR_KINDS; i++)
+    if (scalar_kinds[i].kind == (GlowKind)p->var)
       return i;
   return k;
 }
@@ -89,13 +80,13 @@ static const char *trim(const OpFile *file, const char *s) {
 static void scalar_function(const OpFile *file, const OpDecl *op, int k, GlowText *out) {
   const char *body = trim(file, op->scalar.text);
   const PortDecl *result = &op->out.data[0];
-  const char *type = kinds[port_row(result, k)].compute;
+  const char *type = scalar_kinds[scalar_port_row(result, k)].compute;
   glow_text_printf(out, "static inline %s glow_scalar_%s_%s(const %s *m", type, op->snake,
-                   kind_names[kinds[k].kind], members_type(file, op));
+                   kind_names[scalar_kinds[k].kind], members_type(file, op));
   for (uint32_t i = 0; i < op->in.count; i++) {
     const PortDecl *p = &op->in.data[i];
     const char *name = lower_case(file, p->name.text);
-    glow_text_printf(out, ", %s %s", kinds[port_row(p, k)].compute, name);
+    glow_text_printf(out, ", %s %s", scalar_kinds[scalar_port_row(p, k)].compute, name);
     if (p->flags & GLOW_PORT_OPTIONAL)
       glow_text_printf(out, ", bool has_%s", name);
   }
@@ -129,8 +120,9 @@ void gen_scalar(const OpFile *file, GlowText *out) {
     const OpDecl *op = file->ops.data[i];
     if (!op->scalar.text)
       continue;
-    for (int k = 0; k < NKINDS; k++)
-      if (compute_row(k) == k && (row_kinds(op) & GLOW_KIND_BIT(kinds[k].kind)))
+    for (int k = 0; k < NSCALAR_KINDS; k++)
+      if (scalar_compute_row(k) == k &&
+          (scalar_row_kinds(op) & GLOW_KIND_BIT(scalar_kinds[k].kind)))
         scalar_function(file, op, k, out);
   }
   glow_text_puts(out, "\n#pragma GCC diagnostic pop\n\n#endif\n");
@@ -141,13 +133,13 @@ void gen_scalar(const OpFile *file, GlowText *out) {
 /* One element of input i: from the local that holds a constant, or from memory with its stride. */
 static void row_operand(const OpFile *file, const OpDecl *op, uint32_t i, int k, GlowText *out) {
   const PortDecl *p = &op->in.data[i];
-  int row = port_row(p, k);
+  int row = scalar_port_row(p, k);
   const char *name = lower_case(file, p->name.text);
   bool optional = p->flags & GLOW_PORT_OPTIONAL;
   glow_text_printf(out, ",\n        GLOW_IS_ZERO(s%u) ? %s0 : ", i + 1, name);
   if (optional)
     glow_text_printf(out, "!has_%s ? %s0 : ", name, name);
-  glow_text_printf(out, "%s(%s[i * s%u])", kinds[row].load, name, i + 1);
+  glow_text_printf(out, "%s(%s[i * s%u])", scalar_kinds[row].load, name, i + 1);
   if (optional)
     glow_text_printf(out, ", has_%s", name);
 }
@@ -155,9 +147,9 @@ static void row_operand(const OpFile *file, const OpDecl *op, uint32_t i, int k,
 /* The loop with strides as parameters; inlined with constants into the fast paths. An absent
  * operand has stride 0. */
 static void row_loop(const OpFile *file, const OpDecl *op, int k, GlowText *out) {
-  const char *kind = kind_names[kinds[k].kind];
+  const char *kind = kind_names[scalar_kinds[k].kind];
   const PortDecl *result = &op->out.data[0];
-  int result_row = port_row(result, k);
+  int result_row = scalar_port_row(result, k);
   glow_text_printf(out, "GLOW_INLINE void loop_%s_%s(void *const *p, int64_t n, const void *m, ",
                    op->snake, kind);
   glow_text_puts(out, "uint32_t present, int64_t s0");
@@ -170,25 +162,25 @@ static void row_loop(const OpFile *file, const OpDecl *op, int k, GlowText *out)
                      members_type(file, op));
     pointer = "&members";
   }
-  glow_text_printf(out, "  %s *const z_ = p[0];\n", kinds[result_row].stored);
+  glow_text_printf(out, "  %s *const z_ = p[0];\n", scalar_kinds[result_row].stored);
   for (uint32_t i = 0; i < op->in.count; i++) {
     const PortDecl *p = &op->in.data[i];
-    int row = port_row(p, k);
+    int row = scalar_port_row(p, k);
     const char *name = lower_case(file, p->name.text), *has = "";
-    glow_text_printf(out, "  const %s *const %s = p[%u];\n", kinds[row].stored, name, i + 1);
+    glow_text_printf(out, "  const %s *const %s = p[%u];\n", scalar_kinds[row].stored, name, i + 1);
     if (p->flags & GLOW_PORT_OPTIONAL) {
       glow_text_printf(out, "  const bool has_%s = present >> %u & 1u;\n", name, i);
       has = glow_arena_printf(file->arena, "!has_%s || ", name);
     }
     glow_text_printf(out, "  const %s %s0 = %s!GLOW_IS_ZERO(s%u) ? (%s){0} : %s(%s[0]);\n",
-                     kinds[row].compute, name, has, i + 1, kinds[row].compute, kinds[row].load,
-                     name);
+                     scalar_kinds[row].compute, name, has, i + 1, scalar_kinds[row].compute,
+                     scalar_kinds[row].load, name);
   }
   glow_text_printf(out,
                    "  GLOW_IVDEP\n  for (int64_t i = 0; i < n; i++)\n"
                    "    z_[i * s0] = %s(glow_scalar_%s_%s(%s",
-                   kinds[result_row].store, op->snake, kind_names[kinds[compute_row(k)].kind],
-                   pointer);
+                   scalar_kinds[result_row].store, op->snake,
+                   kind_names[scalar_kinds[scalar_compute_row(k)].kind], pointer);
   for (uint32_t i = 0; i < op->in.count; i++)
     row_operand(file, op, i, k, out);
   glow_text_puts(out, "));\n}\n");
@@ -201,7 +193,7 @@ static void row_path(const OpDecl *op, int k, uint32_t pattern, GlowText *out) {
   for (uint32_t i = 0; i < n; i++)
     glow_text_printf(out, " && s[%u] == %u", i, pattern >> i & 1u);
   glow_text_printf(out, ") {\n    loop_%s_%s(p, n, m, present", op->snake,
-                   kind_names[kinds[k].kind]);
+                   kind_names[scalar_kinds[k].kind]);
   for (uint32_t i = 0; i < n; i++)
     glow_text_printf(out, ", %u", pattern >> i & 1u);
   glow_text_puts(out, ");\n    return;\n  }\n");
@@ -213,16 +205,17 @@ static void row_function(const OpFile *file, const OpDecl *op, int k, GlowText *
   glow_text_printf(out,
                    "GLOW_ROW void glow_row_%s_%s(void *const *p, const int64_t *s, int64_t n, "
                    "const void *m,\n                uint32_t present) {\n",
-                   op->snake, kind_names[kinds[k].kind]);
+                   op->snake, kind_names[scalar_kinds[k].kind]);
   glow_text_puts(out, "  if (n <= 0)\n    return;\n");
   row_path(op, k, all, out);
-  if (kinds[k].broadcast_paths && n > 1) {
+  if (scalar_kinds[k].broadcast_paths && n > 1) {
     for (uint32_t i = 1; i <= n; i++)
       row_path(op, k, all & ~(1u << i), out);
     if (n > 2)
       row_path(op, k, 3u, out);
   }
-  glow_text_printf(out, "  loop_%s_%s(p, n, m, present", op->snake, kind_names[kinds[k].kind]);
+  glow_text_printf(out, "  loop_%s_%s(p, n, m, present", op->snake,
+                   kind_names[scalar_kinds[k].kind]);
   for (uint32_t i = 0; i <= n; i++)
     glow_text_printf(out, ", s[%u]", i);
   glow_text_puts(out, ");\n}\n");
@@ -253,9 +246,9 @@ void gen_elementwise(const OpFile *file, GlowText *out) {
       "#ifdef GLOW_BITCODE\n#define GLOW_ROW\n#define GLOW_PATHS 0\n"
       "#else\n#define GLOW_ROW static\n#define GLOW_PATHS 1\n#endif\n\n");
   for (uint32_t i = 0; i < file->ops.count; i++)
-    for (int k = 0; k < NKINDS; k++)
+    for (int k = 0; k < NSCALAR_KINDS; k++)
       if (file->ops.data[i]->scalar.text &&
-          (row_kinds(file->ops.data[i]) & GLOW_KIND_BIT(kinds[k].kind)))
+          (scalar_row_kinds(file->ops.data[i]) & GLOW_KIND_BIT(scalar_kinds[k].kind)))
         row_function(file, file->ops.data[i], k, out);
   glow_text_puts(out, "\n#ifndef GLOW_BITCODE\nconst GlowRowFn "
                       "glow_elementwise_rows[GLOW_OP_COUNT][GLOW_KIND_COUNT] = {\n");
@@ -264,10 +257,11 @@ void gen_elementwise(const OpFile *file, GlowText *out) {
     if (!op->scalar.text)
       continue;
     glow_text_printf(out, "    [GLOW_OP_%s] = {\n", op->upper);
-    for (int k = 0; k < NKINDS; k++)
-      if (row_kinds(op) & GLOW_KIND_BIT(kinds[k].kind))
+    for (int k = 0; k < NSCALAR_KINDS; k++)
+      if (scalar_row_kinds(op) & GLOW_KIND_BIT(scalar_kinds[k].kind))
         glow_text_printf(out, "        [GLOW_KIND_%s] = glow_row_%s_%s,\n",
-                         kind_enums[kinds[k].kind], op->snake, kind_names[kinds[k].kind]);
+                         kind_enums[scalar_kinds[k].kind], op->snake,
+                         kind_names[scalar_kinds[k].kind]);
     glow_text_puts(out, "    },\n");
   }
   glow_text_puts(out, "};\n#endif\n");

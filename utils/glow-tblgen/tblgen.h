@@ -187,6 +187,23 @@ Generator gen_irgen, gen_irgen_header, gen_fold, gen_fold_header, gen_kernels, g
 Generator gen_values_header, gen_scalar, gen_elementwise, gen_vector, gen_docs, gen_keywords, gen_vim;
 Generator gen_grad, gen_grad_header, gen_primitives, gen_onnx, gen_onnx_header, gen_onnx_docs;
 
+/* gen_scalar.c: the kinds that have scalar bodies, and how a body reads and writes their elements. */
+typedef struct ScalarKind {
+  GlowKind kind;
+  const char *compute, *stored;
+  const char *load, *store; /* conversions of elements, "" if none */
+  bool broadcast_paths;     /* also loops with a constant operand: the kinds that networks use */
+} ScalarKind;
+enum { NSCALAR_KINDS = 14 };
+extern const ScalarKind scalar_kinds[NSCALAR_KINDS];
+/* The row whose scalar function computes row k: float's for the 16-bit floats. */
+int scalar_compute_row(int k);
+/* The kinds an operator's rows are keyed by: its first type variable's, or its fixed kind. */
+GlowKindSet scalar_row_kinds(const OpDecl *op);
+/* The kind row of a port when the operator is keyed by row k. Every type variable is taken as
+ * the first: the caller converts (Pow's exponent). */
+int scalar_port_row(const PortDecl *p, int k);
+
 /* gen_expand.c: writes the rule that op's scalar body gives, static bool expand_<op>, if `out` is
  * not NULL. False if it gives none: op is a primitive, or needs functions that are no operators. */
 bool expand_rule(const OpFile *file, const OpDecl *op, GlowText *out);

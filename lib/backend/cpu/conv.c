@@ -81,8 +81,8 @@ bool glow_conv_epilogue(GlowSelect *s, const GlowNode *n, const GlowView *y, Glo
   const GlowNode *culprit = NULL;
   if (!glow_codegen_has_body(&w->body, &culprit))
     return glow_conv_fail(s, glow_arena_printf(s->arena,
-                                               "its epilogue has '%s', which is not element-wise "
-                                               "or not of float",
+                                               "its epilogue has '%s', which has no vector form "
+                                               "for its kinds",
                                                glow_node_desc(culprit)->node));
   if (n->nextra > GLOW_MAX_RANK)
     return glow_conv_fail(s, "its epilogue has too many operands");
@@ -102,6 +102,7 @@ bool glow_conv_epilogue(GlowSelect *s, const GlowNode *n, const GlowView *y, Glo
       return glow_conv_fail(s, "the channels of an operand of its epilogue are not contiguous");
     memcpy(o->stride, stride, 5 * sizeof *stride);
     o->place = v.place;
+    o->kind = v.type->kind;
   }
   return true;
 }

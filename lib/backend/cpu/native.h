@@ -9,12 +9,16 @@
 /* NATIVE(enumerator, how select.c plans it: glow_select_<name>). Besides these, every operator with
  * a scalar body is one loop, as a stack is. */
 #define GLOW_CPU_NATIVE(NATIVE)                                                                    \
+  NATIVE(CAST, stack)                                                                              \
   NATIVE(CONVOLUTION, conv)                                                                        \
   NATIVE(COPY, move)                                                                               \
+  NATIVE(DEQUANTIZE, stack)                                                                        \
   NATIVE(IF, if)                                                                                   \
   NATIVE(LOOP, loop)                                                                               \
   NATIVE(MAT_MUL, matmul)                                                                          \
+  NATIVE(QUANTIZE, stack)                                                                          \
   NATIVE(RELAYOUT, move)                                                                           \
+  NATIVE(SPLAT, stack)                                                                             \
   NATIVE(STACK, stack)
 
 /* Whether nodes of this operator end up in machine kernels: it is one of the above, a scalar body,

@@ -67,8 +67,7 @@ static void order_loops(Nest *nest, int64_t vl, int64_t axis_of[GLOW_STACK_DIMS]
   axis_of[GLOW_STACK_DIMS - 1] = (int64_t)nest->rank - 1;
 }
 
-static bool finish(GlowSelect *s, GlowStackParams *p, GlowOperand *operands, uint32_t nouts,
-                   Nest *nest) {
+static bool finish(GlowSelect *s, GlowStackParams *p, GlowOperand *operands, Nest *nest) {
   int64_t axis_of[GLOW_STACK_DIMS];
   if (nest->rank > GLOW_STACK_DIMS)
     return fail(s, "it has too many axes");
@@ -79,13 +78,8 @@ static bool finish(GlowSelect *s, GlowStackParams *p, GlowOperand *operands, uin
     for (uint32_t i = 0; i < nest->noperands; i++)
       operands[i].stride[d] = a < 0 ? 0 : nest->strides[i][a];
   }
-  for (uint32_t i = 0; i < nest->noperands; i++) {
-    int64_t last = operands[i].stride[GLOW_STACK_DIMS - 1];
-    if (nest->rank && last != 1 && (last != 0 || i < nouts))
-      return fail(s, "an operand is not contiguous");
-    if (!nest->rank)
-      operands[i].stride[GLOW_STACK_DIMS - 1] = 1; /* one element */
-  }
+  for (uint32_t i = 0; i < nest->noperands && !nest->rank; i++)
+    operands[i].stride[GLOW_STACK_DIMS - 1] = 1; /* one element */
   return true;
 }
 
@@ -94,10 +88,10 @@ bool glow_select_body(GlowSelect *s, const GlowNode *n, const GlowBody *body,
   GlowStackParams p;
   const GlowNode *culprit = NULL;
   if (!glow_codegen_has_body(body, &culprit))
-    return fail(s, culprit == n ? "it is not of float"
+    return fail(s, culprit == n ? "there is no kernel for its kinds"
                                 : glow_arena_printf(s->arena,
-                                                    "its body has '%s', which is not "
-                                                    "element-wise or not of float",
+                                                    "its body has '%s', which has no vector form "
+                                                    "for its kinds",
                                                     glow_node_desc(culprit)->node));
   GlowOperand *operands = GLOW_NEW_ARRAY(s->arena, GlowOperand, noperands);
   Nest nest = {.noperands = noperands};
@@ -113,18 +107,17 @@ bool glow_select_body(GlowSelect *s, const GlowNode *n, const GlowBody *body,
     if (!glow_select_view(s, values[i], &v) ||
         !glow_select_operand(s, &to, &v, nest.strides[i], &channels))
       return false;
-    if (v.type->kind != GLOW_KIND_FLOAT || v.type->quantized)
-      return fail(s, "an operand is not of float");
     if (channels)
       return fail(s, "an operand is not padded to whole blocks");
     operands[i].place = v.place;
+    operands[i].kind = v.type->kind;
   }
   for (uint32_t a = 0; a < nest.rank; a++) {
     if (!nest.dims[a])
       return true; /* no elements */
   }
   merge(&nest);
-  if (!finish(s, &p, operands, nouts, &nest))
+  if (!finish(s, &p, operands, &nest))
     return false;
   int64_t cost = 4 * noperands;
   for (uint32_t d = 0; d < GLOW_STACK_DIMS; d++)

@@ -15,34 +15,11 @@ typedef union RowMemory {
 
 static bool is_variable(const GlowPort *p) { return p->type == GLOW_PORT_VAR; }
 
-/* For operands of two kinds: see docs/Numerics, Pow. */
-static GlowKind mixed_kind(const GlowBuf *a, const GlowBuf *b) {
-  GlowRowClass x = glow_ref_class(a), y = glow_ref_class(b);
-  bool x_real = x <= GLOW_ROW_DOUBLE, y_real = y <= GLOW_ROW_DOUBLE;
-  if (x_real && y_real)
-    return x == GLOW_ROW_DOUBLE || y == GLOW_ROW_DOUBLE ? GLOW_KIND_DOUBLE : GLOW_KIND_FLOAT;
-  if (x_real)
-    return x == GLOW_ROW_DOUBLE || glow_ref_bits(b->kind) > 16 ? GLOW_KIND_DOUBLE : GLOW_KIND_FLOAT;
-  if (y_real)
-    return GLOW_KIND_DOUBLE;
-  return a->kind == GLOW_KIND_U64 || b->kind == GLOW_KIND_U64 ? GLOW_KIND_U64 : GLOW_KIND_I64;
-}
-
 static GlowKind compute_kind(const GlowOpDesc *d, const GlowRow *rows, uint32_t nin) {
-  const GlowBuf *first = NULL;
-  if (d->nvars == 0)
-    return rows[1].buf->kind;
-  for (uint32_t i = 0; i < nin; i++) {
-    const GlowBuf *b = rows[1 + i].buf;
-    if (!is_variable(&d->in[i]) || !glow_buf_present(b))
-      continue;
-    if (b->quantized)
-      return GLOW_KIND_FLOAT;
-    if (first && b->kind != first->kind)
-      return mixed_kind(first, b);
-    first = first ? first : b;
-  }
-  return first ? first->kind : GLOW_KIND_COUNT;
+  GlowKind kinds[MAX_INPUTS] = {GLOW_KIND_COUNT};
+  for (uint32_t i = 0; i < nin && i < MAX_INPUTS; i++)
+    kinds[i] = rows[1 + i].buf->quantized ? GLOW_KIND_FLOAT : rows[1 + i].buf->kind;
+  return glow_op_compute_kind(d, kinds, nin);
 }
 
 /* ---- Conversions of rows --------------------------------------------------------------------- */

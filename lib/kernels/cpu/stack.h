@@ -12,4 +12,10 @@ typedef struct GlowStackParams {
   int64_t n[GLOW_STACK_DIMS];
 } GlowStackParams;
 
+/* What quantized lanes are converted with. */
+typedef struct GlowLaneScale {
+  float scale;
+  int32_t offset;
+} GlowLaneScale;
+
 #endif

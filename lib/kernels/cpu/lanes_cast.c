@@ -1,0 +1,184 @@
+/* Conversions on lanes: glow_lanes_cast_<to>_<from>, glow_lanes_quantize_<to>_<from> and
+ * glow_lanes_dequantize_<to>_<from>. Each rounds, truncates, saturates or wraps once, as Cast and
+ * Quantize say. Small floats are reached from float and double and lead to float; code generation
+ * goes the other ways in two steps. */
+#include "lanes.h"
+#include "stack.h"
+
+#include "kernels/half.h"
+
+#undef bool /* it is part of names here */
+
+/* ---- 16-bit floats: the machine's own conversions give the same bits --------------------------
+ */
+
+#if defined(__F16C__) || defined(__aarch64__)
+static inline float from_half(uint16_t h) {
+  _Float16 v;
+  __builtin_memcpy(&v, &h, sizeof v);
+  return (float)v;
+}
+static inline uint16_t to_half(float f) {
+  _Float16 v = (_Float16)f;
+  uint16_t h;
+  __builtin_memcpy(&h, &v, sizeof h);
+  return h;
+}
+#else
+#define from_half glow_half_to_float
+#define to_half glow_half_from_float
+#endif
+
+/* ---- Integers -------------------------------------------------------------------------------- */
+
+/* Truncated and saturated, NaN as 0. The limits of kinds up to 32 bits are exact doubles. */
+#define SATURATE(k, T, low, high)                                                                  \
+  static inline T saturate_##k(double v) {                                                         \
+    return (T)(v != v ? 0 : v <= (double)(low) ? (low) : v >= (double)(high) ? (high) : (T)v);     \
+  }
+SATURATE(i8, int8_t, INT8_MIN, INT8_MAX)
+SATURATE(i16, int16_t, INT16_MIN, INT16_MAX)
+SATURATE(i32, int32_t, INT32_MIN, INT32_MAX)
+SATURATE(u8, uint8_t, 0, UINT8_MAX)
+SATURATE(u16, uint16_t, 0, UINT16_MAX)
+SATURATE(u32, uint32_t, 0, UINT32_MAX)
+static inline int64_t saturate_i64(double v) { return glow_trunc_i64(v); }
+static inline uint64_t saturate_u64(double v) { return glow_trunc_u64(v); }
+static inline uint8_t saturate_bool(double v) { return v != 0; }
+
+static inline uint64_t odd_size(uint64_t a) {
+  return a >> 53 ? (a >> 11 | ((a & 0x7ff) != 0)) << 11 : a;
+}
+/* As a double that rounds to every narrower kind as the integer would: beyond 53 bits to odd. */
+static inline double odd_i64(int64_t v) {
+  double size = (double)odd_size(v < 0 ? (uint64_t)0 - (uint64_t)v : (uint64_t)v);
+  return v < 0 ? -size : size;
+}
+static inline double odd_u64(uint64_t v) { return (double)odd_size(v); }
+
+/* ---- Casts ----------------------------------------------------------------------------------- */
+
+#define CAST(to, TO, from, FROM, value)                                                            \
+  void glow_lanes_cast_##to##_##from(const void *m, TO *restrict r, const FROM *restrict x) {      \
+    (void)m;                                                                                       \
+    GLOW_LANES for (int l = 0; l < GLOW_VL; l++) {                                                 \
+      const FROM v = x[l];                                                                         \
+      r[l] = (TO)(value);                                                                          \
+    }                                                                                              \
+  }
+
+/* M(kind, type, argument). */
+#define INTEGERS(M, a)                                                                             \
+  M(i8, int8_t, a)                                                                                 \
+  M(i16, int16_t, a)                                                                               \
+  M(i32, int32_t, a)                                                                               \
+  M(i64, int64_t, a) M(u8, uint8_t, a) M(u16, uint16_t, a) M(u32, uint32_t, a) M(u64, uint64_t, a)
+
+/* From an integer: wide is the double to round from, for the 16-bit floats. */
+#define FROM_INTEGER(from, FROM, wide)                                                             \
+  CAST(float, float, from, FROM, v)                                                                \
+  CAST(double, double, from, FROM, v)                                                              \
+  CAST(float16, uint16_t, from, FROM, to_half(glow_float_odd(wide)))                               \
+  CAST(bfloat16, uint16_t, from, FROM, glow_bfloat_from_double(wide))                              \
+  CAST(bool, uint8_t, from, FROM, v != 0)
+FROM_INTEGER(i8, int8_t, (double)v)
+FROM_INTEGER(i16, int16_t, (double)v)
+FROM_INTEGER(i32, int32_t, (double)v)
+FROM_INTEGER(i64, int64_t, odd_i64(v))
+FROM_INTEGER(u8, uint8_t, (double)v)
+FROM_INTEGER(u16, uint16_t, (double)v)
+FROM_INTEGER(u32, uint32_t, (double)v)
+FROM_INTEGER(u64, uint64_t, odd_u64(v))
+
+/* Between integers; a cast to the same kind is never called. */
+#define TO_INTEGERS(from, FROM, a)                                                                 \
+  CAST(i8, int8_t, from, FROM, v)                                                                  \
+  CAST(i16, int16_t, from, FROM, v)                                                                \
+  CAST(i32, int32_t, from, FROM, v)                                                                \
+  CAST(i64, int64_t, from, FROM, v)                                                                \
+  CAST(u8, uint8_t, from, FROM, v)                                                                 \
+  CAST(u16, uint16_t, from, FROM, v)                                                               \
+  CAST(u32, uint32_t, from, FROM, v) CAST(u64, uint64_t, from, FROM, v)
+INTEGERS(TO_INTEGERS, )
+
+#define FROM_BOOL(k, T, a) CAST(k, T, bool, uint8_t, v != 0)
+INTEGERS(FROM_BOOL, )
+CAST(float, float, bool, uint8_t, v != 0)
+CAST(double, double, bool, uint8_t, v != 0)
+CAST(float16, uint16_t, bool, uint8_t, v ? 0x3c00 : 0)
+CAST(bfloat16, uint16_t, bool, uint8_t, v ? 0x3f80 : 0)
+
+#define FROM_FLOAT(k, T, a) CAST(k, T, float, float, saturate_##k((double)v))
+#define FROM_DOUBLE(k, T, a) CAST(k, T, double, double, saturate_##k(v))
+#define FROM_FLOAT16(k, T, a) CAST(k, T, float16, uint16_t, saturate_##k((double)from_half(v)))
+#define FROM_BFLOAT16(k, T, a)                                                                     \
+  CAST(k, T, bfloat16, uint16_t, saturate_##k((double)glow_bfloat_to_float(v)))
+#define FROM_REAL(M) INTEGERS(M, ) M(bool, uint8_t, )
+FROM_REAL(FROM_FLOAT)
+FROM_REAL(FROM_DOUBLE)
+FROM_REAL(FROM_FLOAT16)
+FROM_REAL(FROM_BFLOAT16)
+
+CAST(double, double, float, float, v)
+CAST(float16, uint16_t, float, float, to_half(v))
+CAST(bfloat16, uint16_t, float, float, glow_bfloat_from_float(v))
+CAST(float, float, double, double, v)
+CAST(float16, uint16_t, double, double, to_half(glow_float_odd(v)))
+CAST(bfloat16, uint16_t, double, double, glow_bfloat_from_double(v))
+CAST(float, float, float16, uint16_t, from_half(v))
+CAST(double, double, float16, uint16_t, from_half(v))
+CAST(bfloat16, uint16_t, float16, uint16_t, glow_bfloat_from_float(from_half(v)))
+CAST(float, float, bfloat16, uint16_t, glow_bfloat_to_float(v))
+CAST(double, double, bfloat16, uint16_t, glow_bfloat_to_float(v))
+CAST(float16, uint16_t, bfloat16, uint16_t, to_half(glow_bfloat_to_float(v)))
+
+/* ---- Small floats ---------------------------------------------------------------------------- */
+
+#define OVERFLOW (((const GlowCastMembers *)m)->overflow)
+#define SMALL(k)                                                                                   \
+  CAST(float, float, k, uint8_t, glow_small_to_float(&glow_##k, v))                                \
+  CAST(k, uint8_t, float, float, glow_small_from_float(&glow_##k, v, !OVERFLOW))                   \
+  CAST(k, uint8_t, double, double, glow_small_from_float(&glow_##k, glow_float_odd(v), !OVERFLOW))
+SMALL(float8e4m3fn)
+SMALL(float8e4m3fnuz)
+SMALL(float8e5m2)
+SMALL(float8e5m2fnuz)
+CAST(float, float, float8e8m0, uint8_t, glow_e8m0_to_float(v))
+CAST(float8e8m0, uint8_t, float, float, glow_e8m0_from_float(v, true))
+CAST(float8e8m0, uint8_t, double, double, glow_e8m0_from_float(glow_float_odd(v), true))
+
+/* ---- Quantized integers ---------------------------------------------------------------------- */
+
+/* A rounded quotient plus the offset, clamped; NaN counts as 0. All sums are exact in double. */
+static inline double clamped(double q, const GlowLaneScale *s, double low, double high) {
+  q = (q == q ? q < -0x1p40 ? -0x1p40 : q > 0x1p40 ? 0x1p40 : q : 0) + (double)s->offset;
+  return q < low ? low : q > high ? high : q;
+}
+
+#define QUANTIZED(k, T, low, high)                                                                 \
+  void glow_lanes_quantize_##k##_float(const void *m, T *restrict r, const float *restrict x) {    \
+    const GlowLaneScale s = *(const GlowLaneScale *)m;                                             \
+    GLOW_LANES for (int l = 0; l < GLOW_VL; l++) r[l] =                                            \
+        (T)clamped((double)glow_rintf(x[l] / s.scale), &s, low, high);                             \
+  }                                                                                                \
+  void glow_lanes_quantize_##k##_double(const void *m, T *restrict r, const double *restrict x) {  \
+    const GlowLaneScale s = *(const GlowLaneScale *)m;                                             \
+    GLOW_LANES for (int l = 0; l < GLOW_VL; l++) r[l] =                                            \
+        (T)clamped(glow_rint(x[l] / (double)s.scale), &s, low, high);                              \
+  }                                                                                                \
+  void glow_lanes_dequantize_float_##k(const void *m, float *restrict r, const T *restrict x) {    \
+    const GlowLaneScale s = *(const GlowLaneScale *)m;                                             \
+    GLOW_LANES for (int l = 0; l < GLOW_VL; l++) r[l] =                                            \
+        (float)((double)x[l] - (double)s.offset) * s.scale;                                        \
+  }                                                                                                \
+  void glow_lanes_dequantize_double_##k(const void *m, double *restrict r, const T *restrict x) {  \
+    const GlowLaneScale s = *(const GlowLaneScale *)m;                                             \
+    GLOW_LANES for (int l = 0; l < GLOW_VL; l++) r[l] =                                            \
+        ((double)x[l] - (double)s.offset) * (double)s.scale;                                       \
+  }
+QUANTIZED(i8, int8_t, INT8_MIN, INT8_MAX)
+QUANTIZED(i16, int16_t, INT16_MIN, INT16_MAX)
+QUANTIZED(i32, int32_t, INT32_MIN, INT32_MAX)
+QUANTIZED(u8, uint8_t, 0, UINT8_MAX)
+QUANTIZED(u16, uint16_t, 0, UINT16_MAX)
+QUANTIZED(u32, uint32_t, 0, UINT32_MAX)
