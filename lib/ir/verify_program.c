@@ -37,16 +37,18 @@ static int64_t count_elements(const GlowType *t) {
   return bytes < 0 ? INT64_MAX : bytes * 8 / bits;
 }
 
-/* One past the last element that a view with strides reaches, from its first. */
-static int64_t reach(const GlowType *t, GlowArray strides) {
-  int64_t dims[GLOW_MAX_RANK], physical[GLOW_MAX_RANK + 4], end = 1;
+/* Fills in the extents of the physical axes and returns how many there are. */
+static uint32_t physical_extents(const GlowType *t, int64_t *physical) {
+  int64_t dims[GLOW_MAX_RANK];
   for (uint32_t i = 0; i < t->rank; ++i)
     dims[i] = t->dims[i].size;
-  uint32_t rank = t->rank;
-  if (t->layout)
-    rank = glow_layout_physical(t->layout, t->rank, dims, physical);
-  else
-    memcpy(physical, dims, sizeof dims);
+  return glow_layout_physical(t->layout, t->rank, dims, physical);
+}
+
+/* One past the last element that a view with strides reaches, from its first. */
+static int64_t reach(const GlowType *t, GlowArray strides) {
+  int64_t physical[GLOW_MAX_RANK + 4], end = 1;
+  uint32_t rank = physical_extents(t, physical);
   for (uint32_t i = 0; i < rank && i < strides.count; ++i) {
     int64_t step;
     if (physical[i] == 0)
@@ -204,7 +206,15 @@ bool glow_value_is_strided(const GlowValue *v) {
   if (!view)
     return false;
   GlowArray strides = ((const GlowTensorviewMembers *)view->members)->strides;
-  return strides.count && reach(v->type, strides) != count_elements(v->type);
+  int64_t extents[GLOW_MAX_RANK + 4], size = 1;
+  for (uint32_t i = physical_extents(v->type, extents); i-- > 0 && strides.count;) {
+    if (extents[i] == 0)
+      return false;
+    if (extents[i] > 1 && glow_array_at(strides, int64_t, i) != size)
+      return true;
+    size *= extents[i];
+  }
+  return false;
 }
 
 static bool check_strides(Checker *c, const GlowNode *n) {

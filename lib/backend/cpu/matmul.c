@@ -9,11 +9,6 @@
 
 #include <string.h>
 
-static bool fail(GlowSelect *s, const char *why) {
-  s->why = why;
-  return false;
-}
-
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t div_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -28,14 +23,25 @@ typedef struct Nest {
   int64_t stride[MOST][GLOW_VIEW_RANK]; /* along batch axes */
   int64_t row[MOST], column[MOST];      /* of A: rows and k; of B: k and columns */
   GlowPlace place[MOST];
+  int64_t chunk; /* rows of a block of B, if it is packed, else 0 */
 } Nest;
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
+/* The layout of packed right operands: blocks of rows, then of columns as wide as a panel. */
+static bool is_packed(GlowSelect *s, const GlowView *b) {
+  const GlowLayout *l = b->type->layout;
+  if (!l || b->type->rank != 2 || l->nblocks != 2 || l->blocks[0].axis != 0 ||
+      l->blocks[1].axis != 1 || l->blocks[1].size != s->isa->vl * s->isa->tile_vectors)
+    return false;
+  return b->strides[3] == 1 && b->strides[2] == b->dims[3] &&
+         b->strides[1] == b->dims[2] * b->strides[2] && b->strides[0] == b->dims[1] * b->strides[1];
+}
+
 static bool is_plain_float(GlowSelect *s, const GlowView *v) {
   if (v->type->kind != GLOW_KIND_FLOAT || v->type->quantized)
-    return fail(s, "an operand is not of float");
-  return !v->type->layout || fail(s, "an operand has a blocked layout");
+    return glow_select_fail(s, "an operand is not of float");
+  return !v->type->layout || glow_select_fail(s, "an operand has a blocked layout");
 }
 
 /* Strides of operand `i` along C's batch axes; `matrix` of its last axes are no batch axes. */
@@ -53,16 +59,19 @@ static bool read_product(GlowSelect *s, const GlowNode *n, Nest *t, GlowView *c)
   if (!glow_select_view(s, glow_node_in(n, 0), &a) ||
       !glow_select_view(s, glow_node_in(n, 1), &b) ||
       !glow_select_view(s, glow_node_out(n, 0), c) || !is_plain_float(s, &a) ||
-      !is_plain_float(s, &b) || !is_plain_float(s, c))
+      !is_plain_float(s, c))
     return false;
-  bool rows = a.rank > 1, columns = b.rank > 1;
+  bool packed = is_packed(s, &b), rows = a.rank > 1, columns = b.type->rank > 1;
+  if (!packed && !is_plain_float(s, &b))
+    return false;
   t->rank = c->rank - rows - columns;
   memcpy(t->batch, c->dims, t->rank * sizeof *t->batch);
   t->m = rows ? a.dims[a.rank - 2] : 1;
   t->k = a.dims[a.rank - 1];
-  t->n = columns ? b.dims[b.rank - 1] : 1;
+  t->n = columns ? b.type->dims[b.type->rank - 1].size : 1;
+  t->chunk = packed ? b.type->layout->blocks[0].size : 0;
   read_batch(t, &a, A, rows ? 2 : 1);
-  read_batch(t, &b, B, columns ? 2 : 1);
+  read_batch(t, &b, B, packed ? b.rank : columns ? 2 : 1);
   read_batch(t, c, C, rows + columns);
   t->row[A] = rows ? a.strides[a.rank - 2] : 0;
   t->column[A] = a.strides[a.rank - 1];
@@ -80,18 +89,18 @@ static bool read_epilogue(GlowSelect *s, const GlowNode *n, const GlowView *c, N
   GlowBody body = {.block = glow_node_epilogue(n)};
   const GlowNode *culprit = NULL;
   if (!glow_codegen_has_body(&body, &culprit))
-    return fail(s, glow_arena_printf(s->arena,
-                                     "its epilogue has '%s', which is not element-wise "
-                                     "or not of float",
-                                     glow_node_desc(culprit)->node));
+    return glow_select_fail(s, glow_arena_printf(s->arena,
+                                                 "its epilogue has '%s', which is not element-wise "
+                                                 "or not of float",
+                                                 glow_node_desc(culprit)->node));
   if (n->nextra > GLOW_MAX_RANK)
-    return fail(s, "its epilogue has too many operands");
+    return glow_select_fail(s, "its epilogue has too many operands");
   for (uint32_t i = 0; i < n->nextra; i++) {
     GlowView v;
     int64_t stride[GLOW_VIEW_RANK], channels;
     const GlowValue *value = n->operands[n->noperands - n->nextra + i].value;
     if (!value || !glow_select_view(s, value, &v))
-      return value ? false : fail(s, "an operand of its epilogue is absent");
+      return value ? false : glow_select_fail(s, "an operand of its epilogue is absent");
     if (!is_plain_float(s, &v) || !glow_select_operand(s, c, &v, stride, &channels))
       return false;
     t->place[t->count] = v.place;
@@ -165,14 +174,15 @@ static bool shape(GlowSelect *s, Nest *t) {
   merge_batch(t);
   batch_to_rows(t);
   if (t->rank > GLOW_MATMUL_BATCH)
-    return fail(s, "it has too many batch axes");
-  if (t->n == 1 && t->m > 1)
+    return glow_select_fail(s, "it has too many batch axes");
+  if (t->n == 1 && t->m > 1 && !t->chunk)
     turn_around(t);
   for (uint32_t i = C; i < t->count; i++) {
     t->column[i] = t->n == 1 ? i == C : t->column[i];
     if (t->column[i] != 1 && (i == C || t->column[i] != 0))
-      return fail(s, "the columns of its result, or of an operand of its epilogue, are not "
-                     "contiguous");
+      return glow_select_fail(
+          s, "the columns of its result, or of an operand of its epilogue, are not "
+             "contiguous");
   }
   return true;
 }
@@ -201,11 +211,12 @@ static bool rows_collide(const Nest *t) {
 static void choose_sizes(GlowSelect *s, const Nest *t, int64_t batch, GlowMatmulParams *p) {
   int64_t pixels = s->isa->tile_pixels, nb = (int64_t)s->isa->vl * s->isa->tile_vectors;
   int64_t panels = div_up(t->n, nb);
-  p->kc = glow_cpu_matmul_chunk(s->isa, t->k);
+  p->packed = t->chunk > 0;
+  p->kc = p->packed ? t->chunk : glow_cpu_matmul_chunk(s->isa, t->k);
   p->tiles = div_up(t->m, pixels);
   p->tile = div_up(t->m, p->tiles);
   p->narrow = p->tiles * p->tile - t->m;
-  p->direct = t->column[B] == 1 && t->m < PACK_ROWS;
+  p->direct = !p->packed && t->column[B] == 1 && t->m < PACK_ROWS;
   p->copy_a = t->n >= COPY_COLUMNS && t->m > 1 && rows_collide(t);
   p->lda = (p->kc + 15) / 16 * 16;
   p->lda += p->lda / 16 % 2 ? 0 : 16;

@@ -1,5 +1,6 @@
 /* MatMul: matrices are the last two axes, vectors are NumPy's; the axes before broadcast. One chain
- * of fused multiply-adds in ascending k from +0 for each output; integers wrap. */
+ * of fused multiply-adds in ascending k from +0 for each output; integers wrap. Views with strides
+ * are read and written where they are, and B in any blocked layout (integers: plain). */
 #include "kernels/ref/ref.h"
 #include "kernels/ref/tile.h"
 
@@ -8,29 +9,51 @@ enum { GLOW_FEW_ROWS = 4 };
 typedef struct GlowMatMul {
   const GlowBuf *a, *b;
   int64_t rows, depth, columns;
-  bool direct; /* the operands hold the compute type */
+  int64_t a_row, a_step, b_step, b_column, c_row, c_column; /* strides; 0 where there is no axis */
+  bool a_direct, b_direct; /* the operand holds rows of the compute type */
 } GlowMatMul;
 
 static GlowMatMul mat_mul_of(const GlowCall *call) {
-  const GlowBuf *a = &call->in[0], *b = &call->in[1];
+  const GlowBuf *a = &call->in[0], *b = &call->in[1], *c = &call->out[0];
   GlowMatMul m = {.a = a, .b = b};
+  bool rows = a->rank > 1, columns = b->rank > 1;
   m.depth = a->dims[a->rank - 1];
-  m.rows = a->rank > 1 ? a->dims[a->rank - 2] : 1;
-  m.columns = b->rank > 1 ? b->dims[b->rank - 1] : 1;
-  m.direct = a->kind == GLOW_KIND_FLOAT || a->kind == GLOW_KIND_DOUBLE;
+  m.a_step = a->strides[a->rank - 1];
+  m.rows = rows ? a->dims[a->rank - 2] : 1;
+  m.a_row = rows ? a->strides[a->rank - 2] : 0;
+  m.columns = columns ? b->dims[b->rank - 1] : 1;
+  m.b_step = b->strides[b->rank - 1 - columns];
+  m.b_column = columns ? b->strides[b->rank - 1] : 0;
+  m.c_row = rows ? c->strides[c->rank - 1 - columns] : 0;
+  m.c_column = columns ? c->strides[c->rank - 1] : 1;
+  bool direct = a->kind == GLOW_KIND_FLOAT || a->kind == GLOW_KIND_DOUBLE;
+  m.a_direct = direct && m.a_step == 1;
+  m.b_direct = direct && !b->nblocks && (m.b_column == 1 || !columns);
   return m;
 }
 
 size_t glow_scratch_mat_mul(const GlowCall *call) {
   GlowMatMul m = mat_mul_of(call);
-  size_t a = m.direct ? 0 : (size_t)(m.rows * m.depth);
+  size_t a = m.a_direct ? 0 : (size_t)(m.rows * m.depth);
   size_t few = 2 * (size_t)m.columns, panel = (size_t)m.depth * GLOW_TILE_COLUMNS;
   return (a + (m.rows < GLOW_FEW_ROWS ? few : panel)) * sizeof(double);
+}
+
+/* A piece of row k of B, from column j on. */
+static GlowRun b_row(const GlowMatMul *m, int64_t b_at, int64_t k, int64_t j) {
+  const GlowBuf *b = m->b;
+  GlowRun r = {.buf = b, .offset = b_at, .axis = b->rank - 1, .start = j};
+  if (b->rank > 1)
+    r.offset += glow_axis_offset(b, b->rank - 2, k);
+  else
+    r.start = k;
+  return r;
 }
 
 #define T float
 #define NAME(x) x##_float
 #define LOAD glow_load_float
+#define RUN_LOAD glow_run_load_float
 #define STORE glow_store_float
 #define FMA glow_fmaf
 #include "kernels/ref/matmul_body.inc"
@@ -38,6 +61,7 @@ size_t glow_scratch_mat_mul(const GlowCall *call) {
 #define T double
 #define NAME(x) x##_double
 #define LOAD glow_load_double
+#define RUN_LOAD glow_run_load_double
 #define STORE glow_store_double
 #define FMA glow_fma
 #include "kernels/ref/matmul_body.inc"
@@ -47,12 +71,14 @@ size_t glow_scratch_mat_mul(const GlowCall *call) {
                           int64_t c_at) {                                                          \
     const T *a = (const T *)m->a->data + a_at, *b = (const T *)m->b->data + b_at;                  \
     T *c = (T *)out->data + c_at;                                                                  \
-    for (int64_t i = 0; i < m->rows; i++, c += m->columns, a += m->depth) {                        \
+    for (int64_t i = 0; i < m->rows; i++, c += m->c_row, a += m->a_row) {                          \
       for (int64_t j = 0; j < m->columns; j++)                                                     \
-        c[j] = 0;                                                                                  \
+        c[j * m->c_column] = 0;                                                                    \
       for (int64_t k = 0; k < m->depth; k++)                                                       \
         for (int64_t j = 0; j < m->columns; j++)                                                   \
-          c[j] = (T)((uint64_t)c[j] + (uint64_t)a[k] * (uint64_t)b[k * m->columns + j]);           \
+          c[j * m->c_column] =                                                                     \
+              (T)((uint64_t)c[j * m->c_column] +                                                   \
+                  (uint64_t)a[k * m->a_step] * (uint64_t)b[k * m->b_step + j * m->b_column]);      \
     }                                                                                              \
   }
 GLOW_MATH_SIGNED(INTEGER_PRODUCT)
@@ -97,11 +123,12 @@ GlowRunError glow_kernel_mat_mul(GlowCall *call) {
   uint32_t batch = a_batch > b_batch ? a_batch : b_batch;
   if (glow_buf_elements(c) == 0)
     return GLOW_RUN_OK;
-  int64_t index[GLOW_MAX_RANK] = {0}, c_at = 0;
+  if (m.b->nblocks && glow_ref_class(m.b) >= GLOW_ROW_INT)
+    return GLOW_RUN_UNSUPPORTED;
+  int64_t index[GLOW_MAX_RANK] = {0};
   do {
     product(&m, batch_offset(m.a, a_batch, batch, index), batch_offset(m.b, b_batch, batch, index),
-            c, c_at, call->scratch);
-    c_at += m.rows * m.columns;
+            c, batch_offset(c, batch, batch, index), call->scratch);
   } while (glow_next_index(batch, c->dims, index));
   return GLOW_RUN_OK;
 }
