@@ -36,6 +36,8 @@ for feature, there in {
     "models": os.path.isdir(config.glow_models),
     "onnx-data": os.path.isdir("/usr/share/libonnx-testdata/data"),
     "x86": os.uname().machine == "x86_64",
+    "cross-aarch64": shutil.which("aarch64-linux-gnu-gcc") and shutil.which("qemu-aarch64"),
+    "cross-riscv64": shutil.which("riscv64-linux-gnu-gcc") and shutil.which("qemu-riscv64"),
 }.items():
     if there:
         config.available_features.add(feature)

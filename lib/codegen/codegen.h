@@ -7,6 +7,7 @@
 #ifndef GLOW_CODEGEN_CODEGEN_H
 #define GLOW_CODEGEN_CODEGEN_H
 
+#include "codegen/machine.h"
 #include "ir/ir.h"
 #include "kernels/isa.h"
 #include "kernels/kernel.h"
@@ -125,6 +126,7 @@ static inline GlowEffort glow_effort(int level) {
 
 typedef struct GlowCodegenOptions {
   const GlowIsa *isa;
+  const GlowMachine *machine; /* of the same row; NULL: as the row says */
   GlowEffort effort;
   const void *kernels; /* bitcode to use before the row's own, for tests; or NULL */
   size_t kernels_size;

@@ -38,23 +38,28 @@ static bool link_kernels(GlowEmitter *e, const GlowCodegenOptions *o) {
   return ok;
 }
 
-/* Opens e->l and leaves an optimized module in it; on failure e->l is closed. */
-static bool build(GlowEmitter *e, GlowContext *ctx, const GlowWork *work, uint32_t count,
-                  const GlowCodegenOptions *o, GlowCodegenTimes *times) {
+/* Opens e->l and leaves an optimized module in it: of a unit, or of one program. On failure e->l is
+ * closed. */
+static bool build(GlowEmitter *e, GlowContext *ctx, const GlowUnit *unit, const GlowWork *work,
+                  uint32_t count, const GlowCodegenOptions *o, GlowCodegenTimes *times) {
   double since = seconds();
   e->arena = glow_arena_create(ctx);
-  if (!glow_llvm_open(&e->l, ctx, o->isa, o->effort)) {
+  const GlowMachine row = {.isa = o->isa};
+  if (!glow_llvm_open(&e->l, ctx, o->machine ? o->machine : &row, o->effort)) {
     glow_arena_destroy(e->arena);
     return false;
   }
   e->l.has_reference = o->nsymbols > 0;
   e->scratch = o->scratch;
-  glow_emit_program(e, work, count);
+  if (unit)
+    glow_emit_unit(e, unit);
+  else
+    glow_emit_program(e, GLOW_CODE_ENTRY, work, count);
   glow_arena_destroy(e->arena);
   lap(&since, &times->emit);
   bool ok = link_kernels(e, o);
   lap(&since, &times->link);
-  ok = ok && glow_llvm_optimize(&e->l, GLOW_CODE_ENTRY);
+  ok = ok && glow_llvm_optimize(&e->l);
   lap(&since, &times->optimize);
   if (!ok)
     glow_llvm_close(&e->l);
@@ -66,7 +71,7 @@ static LLVMMemoryBufferRef make_object(GlowContext *ctx, const GlowWork *work, u
                                        const GlowCodegenOptions *o, GlowCodegenTimes *times) {
   *times = (GlowCodegenTimes){0};
   GlowEmitter e = {0};
-  if (!build(&e, ctx, work, count, o, times))
+  if (!build(&e, ctx, NULL, work, count, o, times))
     return NULL;
   double since = seconds();
   LLVMMemoryBufferRef object = glow_llvm_generate(&e.l, LLVMObjectFile);
@@ -104,30 +109,28 @@ GlowCode *glow_code_load(GlowContext *ctx, const void *object, size_t size,
   return glow_jit_load(ctx, copy, GLOW_CODE_ENTRY, symbols, count);
 }
 
-bool glow_codegen_emit_asm(GlowContext *ctx, const GlowWork *work, uint32_t count,
-                           const GlowCodegenOptions *o, GlowText *out) {
+static bool write(GlowContext *ctx, const GlowUnit *unit, const GlowWork *work, uint32_t count,
+                  const GlowCodegenOptions *o, GlowCodeForm form, GlowText *out) {
   GlowCodegenTimes times = {0};
   GlowEmitter e = {0};
-  if (!build(&e, ctx, work, count, o, &times))
+  if (!build(&e, ctx, unit, work, count, o, &times))
     return false;
-  LLVMMemoryBufferRef text = glow_llvm_generate(&e.l, LLVMAssemblyFile);
-  if (text) {
-    glow_text_bytes(out, LLVMGetBufferStart(text), LLVMGetBufferSize(text));
-    LLVMDisposeMemoryBuffer(text);
-  }
+  bool ok = glow_llvm_write(&e.l, form, out);
   glow_llvm_close(&e.l);
-  return text != NULL;
+  return ok;
+}
+
+bool glow_codegen_unit(GlowContext *ctx, const GlowUnit *unit, const GlowCodegenOptions *o,
+                       GlowCodeForm form, GlowText *out) {
+  return write(ctx, unit, NULL, 0, o, form, out);
+}
+
+bool glow_codegen_emit_asm(GlowContext *ctx, const GlowWork *work, uint32_t count,
+                           const GlowCodegenOptions *o, GlowText *out) {
+  return write(ctx, NULL, work, count, o, GLOW_CODE_ASM, out);
 }
 
 bool glow_codegen_emit_ir(GlowContext *ctx, const GlowWork *work, uint32_t count,
                           const GlowCodegenOptions *o, GlowText *out) {
-  GlowCodegenTimes times = {0};
-  GlowEmitter e = {0};
-  if (!build(&e, ctx, work, count, o, &times))
-    return false;
-  char *text = LLVMPrintModuleToString(e.l.module);
-  glow_text_puts(out, text);
-  LLVMDisposeMessage(text);
-  glow_llvm_close(&e.l);
-  return true;
+  return write(ctx, NULL, work, count, o, GLOW_CODE_IR, out);
 }

@@ -4,6 +4,7 @@
 
 #include "codegen/codegen.h"
 #include "codegen/llvm.h"
+#include "codegen/unit.h"
 
 /* A function that equal pieces of work share. */
 typedef struct GlowShared {
@@ -23,8 +24,13 @@ typedef struct GlowEmitter {
 
 #define GLOW_CODE_ENTRY "glow_run"
 
-/* Emits everything into e->l.module: the entry and what it calls. */
-void glow_emit_program(GlowEmitter *e, const GlowWork *work, uint32_t count);
+/* Emits a program into e->l.module: its GlowEntryFn, which is returned, and what that calls. */
+LLVMValueRef glow_emit_program(GlowEmitter *e, const char *symbol, const GlowWork *work,
+                               uint32_t count);
+/* Emits all of a unit. */
+void glow_emit_unit(GlowEmitter *e, const GlowUnit *unit);
+/* Writes the module. False after a diagnostic. */
+bool glow_llvm_write(GlowLlvm *l, GlowCodeForm form, GlowText *out);
 
 /* The GlowPieceFn of a piece of work: an equal one's, or a new one, which moves the builder. Its
  * addresses are those of `places`, of `operands`, the fault for a reference kernel, and the

@@ -176,10 +176,11 @@ static void survey(const GlowWork *work, uint32_t count, uint32_t *operands, int
   }
 }
 
-void glow_emit_program(GlowEmitter *e, const GlowWork *work, uint32_t count) {
+LLVMValueRef glow_emit_program(GlowEmitter *e, const char *symbol, const GlowWork *work,
+                               uint32_t count) {
   LLVMTypeRef types[] = {e->l.ptr, e->l.ptr, e->l.ptr, e->l.ptr};
   LLVMValueRef f = glow_emit_function(e, "entry", e->l.i64, types, 4);
-  LLVMSetValueName2(f, GLOW_CODE_ENTRY, strlen(GLOW_CODE_ENTRY));
+  LLVMSetValueName2(f, symbol, strlen(symbol));
   LLVMSetLinkage(f, LLVMExternalLinkage);
   Entry x = {e,
              .function = f,
@@ -195,4 +196,5 @@ void glow_emit_program(GlowEmitter *e, const GlowWork *work, uint32_t count) {
     x.zeros = glow_emit_zeros(e, zeros);
   emit_list(&x, work, count);
   LLVMBuildRet(e->l.builder, glow_emit_i64(e, 0));
+  return f;
 }

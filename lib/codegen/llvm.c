@@ -90,29 +90,39 @@ static void release(void *arg) {
 static bool open_machine(GlowLlvm *l) {
   LLVMTargetRef target;
   char *message = NULL;
-  const GlowIsa *isa = l->isa;
-  if (LLVMGetTargetFromTriple(isa->triple, &target, &message))
-    return glow_llvm_message(l->ctx, true, message, isa->triple);
+  if (LLVMGetTargetFromTriple(l->triple, &target, &message))
+    return glow_llvm_message(l->ctx, true, message, l->triple);
   LLVMTargetMachineOptionsRef options = LLVMCreateTargetMachineOptions();
-  LLVMTargetMachineOptionsSetCPU(options, isa->cpu);
-  LLVMTargetMachineOptionsSetFeatures(options, isa->attrs);
-  LLVMTargetMachineOptionsSetABI(options, isa->abi);
+  LLVMTargetMachineOptionsSetCPU(options, l->cpu);
+  LLVMTargetMachineOptionsSetFeatures(options, l->attrs);
+  LLVMTargetMachineOptionsSetABI(options, l->isa->abi);
   LLVMTargetMachineOptionsSetCodeGenOptLevel(
       options, l->effort == GLOW_EFFORT_NONE ? LLVMCodeGenLevelLess : LLVMCodeGenLevelDefault);
   LLVMTargetMachineOptionsSetRelocMode(options, LLVMRelocPIC);
-  l->machine = LLVMCreateTargetMachineWithOptions(target, isa->triple, options);
+  l->machine = LLVMCreateTargetMachineWithOptions(target, l->triple, options);
   LLVMDisposeTargetMachineOptions(options);
   if (!l->machine) {
-    glow_error(l->ctx, GLOW_NOWHERE, "LLVM has no target machine for %s", isa->name);
+    glow_error(l->ctx, GLOW_NOWHERE, "LLVM has no target machine for %s", l->isa->name);
     return false;
   }
   LLVMSetTargetMachineAsmVerbosity(l->machine, 1);
   return true;
 }
 
-bool glow_llvm_open(GlowLlvm *l, GlowContext *ctx, const GlowIsa *isa, GlowEffort effort) {
+/* Features of the row, then those that were asked for. */
+static void choose_machine(GlowLlvm *l, const GlowMachine *m) {
+  const GlowIsa *isa = l->isa = m->isa;
+  l->triple = m->triple ? m->triple : isa->triple;
+  l->cpu = m->cpu ? m->cpu : isa->cpu;
+  l->attrs = isa->attrs;
+  if (m->attrs && *m->attrs)
+    l->attrs = *isa->attrs ? glow_str_printf(l->ctx, "%s,%s", isa->attrs, m->attrs) : m->attrs;
+}
+
+bool glow_llvm_open(GlowLlvm *l, GlowContext *ctx, const GlowMachine *machine, GlowEffort effort) {
   glow_llvm_register_targets();
-  *l = (GlowLlvm){.ctx = ctx, .isa = isa, .effort = effort};
+  *l = (GlowLlvm){.ctx = ctx, .effort = effort};
+  choose_machine(l, machine);
   glow_defer_push(ctx, &l->defer, release, l);
   if (!open_machine(l)) {
     glow_llvm_close(l);
@@ -122,7 +132,7 @@ bool glow_llvm_open(GlowLlvm *l, GlowContext *ctx, const GlowIsa *isa, GlowEffor
   LLVMContextSetDiagnosticHandler(l->llvm, handle_diagnostic, l);
   l->module = LLVMModuleCreateWithNameInContext("glow", l->llvm);
   l->builder = LLVMCreateBuilderInContext(l->llvm);
-  LLVMSetTarget(l->module, isa->triple);
+  LLVMSetTarget(l->module, l->triple);
   LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(l->machine);
   LLVMSetModuleDataLayout(l->module, layout);
   LLVMDisposeTargetData(layout);
@@ -131,7 +141,7 @@ bool glow_llvm_open(GlowLlvm *l, GlowContext *ctx, const GlowIsa *isa, GlowEffor
   l->i32 = LLVMInt32TypeInContext(l->llvm);
   l->i1 = LLVMInt1TypeInContext(l->llvm);
   l->f32 = LLVMFloatTypeInContext(l->llvm);
-  l->vec = LLVMVectorType(l->f32, isa->vl);
+  l->vec = LLVMVectorType(l->f32, l->isa->vl);
   l->void_type = LLVMVoidTypeInContext(l->llvm);
   return true;
 }
@@ -151,9 +161,12 @@ static void string_attribute(GlowLlvm *l, LLVMValueRef function, const char *key
 
 /* Without the attributes of its own, a function has those of the target machine. */
 static void set_machine(GlowLlvm *l, LLVMValueRef function) {
-  string_attribute(l, function, "target-cpu", l->isa->cpu);
+  string_attribute(l, function, "target-cpu", l->cpu);
   LLVMRemoveStringAttributeAtIndex(function, GLOW_LLVM_FUNCTION, "target-features",
                                    sizeof "target-features" - 1);
+  /* Bounds of scalable vectors, which we do not use; those of another machine are an error. */
+  LLVMRemoveEnumAttributeAtIndex(function, GLOW_LLVM_FUNCTION,
+                                 LLVMGetEnumAttributeKindForName("vscale_range", 12));
 }
 
 /* Without the two widths LLVM splits 512-bit vectors in halves on CPUs that prefer 256. */
@@ -209,6 +222,8 @@ bool glow_llvm_link(GlowLlvm *l, const void *data, size_t size, const char *name
     LLVMDisposeMemoryBuffer(buffer);
     return glow_llvm_ok(l) && glow_llvm_message(l->ctx, true, NULL, "reading kernels");
   }
+  LLVMSetTarget(library, l->triple); /* another system's may differ in names alone */
+  LLVMSetDataLayout(library, LLVMGetDataLayoutStr(l->module));
   if (!offer(l, library)) {
     LLVMDisposeModule(library);
     return glow_llvm_ok(l);
@@ -218,7 +233,7 @@ bool glow_llvm_link(GlowLlvm *l, const void *data, size_t size, const char *name
   return glow_llvm_ok(l) && glow_llvm_message(l->ctx, failed, NULL, "linking kernels");
 }
 
-bool glow_llvm_optimize(GlowLlvm *l, const char *entry) {
+bool glow_llvm_optimize(GlowLlvm *l) {
   const char *missing = glow_llvm_missing(l);
   if (missing) {
     glow_error(l->ctx, GLOW_NOWHERE, "internal: there is no kernel '%s' for %s", missing,
@@ -228,10 +243,13 @@ bool glow_llvm_optimize(GlowLlvm *l, const char *entry) {
   for (LLVMValueRef f = LLVMGetFirstFunction(l->module); f; f = LLVMGetNextFunction(f)) {
     if (LLVMIsDeclaration(f))
       continue;
-    size_t length;
-    if (strcmp(LLVMGetValueName2(f, &length), entry) != 0)
+    if (LLVMGetLinkage(f) == LLVMLinkOnceODRLinkage) /* what was linked */
       LLVMSetLinkage(f, LLVMInternalLinkage);
     set_machine(l, f); /* a kernel may come from another row */
+  }
+  for (LLVMValueRef g = LLVMGetFirstGlobal(l->module); g; g = LLVMGetNextGlobal(g)) {
+    if (LLVMGetLinkage(g) == LLVMLinkOnceODRLinkage)
+      LLVMSetLinkage(g, LLVMInternalLinkage);
   }
   char *message = NULL;
   bool broken = LLVMVerifyModule(l->module, LLVMReturnStatusAction, &message);

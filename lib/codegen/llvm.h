@@ -20,6 +20,7 @@
 #include <llvm/Config/llvm-config.h>
 
 #include "codegen/codegen.h"
+#include "codegen/machine.h"
 #include "support/diag.h"
 
 _Static_assert(LLVM_VERSION_MAJOR == 19, "lib/codegen is written for LLVM 19");
@@ -27,6 +28,7 @@ _Static_assert(LLVM_VERSION_MAJOR == 19, "lib/codegen is written for LLVM 19");
 typedef struct GlowLlvm {
   GlowContext *ctx;
   const GlowIsa *isa;
+  const char *triple, *cpu, *attrs;
   LLVMContextRef llvm;
   LLVMModuleRef module;
   LLVMBuilderRef builder;
@@ -42,9 +44,9 @@ typedef struct GlowLlvm {
 /* Fills LLVM's registry of targets, once in a process. */
 void glow_llvm_register_targets(void);
 
-/* Opens a context with an empty module for the row's target. False after a diagnostic. Must be
- * closed, or a throw closes it. */
-bool glow_llvm_open(GlowLlvm *l, GlowContext *ctx, const GlowIsa *isa, GlowEffort effort);
+/* Opens a context with an empty module for a machine. False after a diagnostic. Must be closed, or
+ * a throw closes it. */
+bool glow_llvm_open(GlowLlvm *l, GlowContext *ctx, const GlowMachine *machine, GlowEffort effort);
 void glow_llvm_close(GlowLlvm *l);
 
 /* See note [llvm errors]. `what` says what was tried. All return true if nothing went wrong. */
@@ -62,8 +64,8 @@ const char *glow_llvm_missing(GlowLlvm *l);
 /* Links what is missing and what that needs out of bitcode, and nothing else; sets *linked if there
  * was any. False after a diagnostic. The bytes must stay valid while the context is open. */
 bool glow_llvm_link(GlowLlvm *l, const void *data, size_t size, const char *name, bool *linked);
-/* Verifies, makes everything but `entry` internal, and optimizes. */
-bool glow_llvm_optimize(GlowLlvm *l, const char *entry);
+/* Verifies, makes what was linked internal, and optimizes. */
+bool glow_llvm_optimize(GlowLlvm *l);
 /* Machine code as an object or as assembly. NULL after a diagnostic; otherwise the caller's. */
 LLVMMemoryBufferRef glow_llvm_generate(GlowLlvm *l, LLVMCodeGenFileType type);
 

@@ -46,7 +46,7 @@ static bool read_blob(GlowLlvm *l, const GlowBitcode *b, Names *names) {
 
 bool glow_blobs_verify(GlowContext *ctx, const GlowIsa *isa, uint32_t *functions) {
   GlowLlvm l;
-  if (!glow_llvm_open(&l, ctx, isa, GLOW_EFFORT_FULL))
+  if (!glow_llvm_open(&l, ctx, &(GlowMachine){.isa = isa}, GLOW_EFFORT_FULL))
     return false;
   Names names = {.arena = glow_arena_create(ctx)};
   names.defined = glow_map_create(names.arena);

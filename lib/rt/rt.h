@@ -20,11 +20,23 @@ typedef struct GlowParallel {
   int64_t workers;
 } GlowParallel;
 
-/* What went wrong in a run, and in which instruction (numbered in the order of the text from 0).
- * error is 0 or one of the constants below; detail is the offending index or extent. */
+/* What went wrong in a run, and in which instruction (numbered in the order of the text from 0; -1:
+ * before the first). error is one of GLOW_FAULT_...; detail is the offending index or extent. */
 typedef struct GlowFault {
   int64_t error, instruction, detail;
 } GlowFault;
+enum {
+  GLOW_FAULT_NONE,
+  GLOW_FAULT_INDEX,       /* an index is out of range */
+  GLOW_FAULT_SHAPE,       /* a shape breaks its claim or does not fit */
+  GLOW_FAULT_TRIP,        /* a loop ran past its bound */
+  GLOW_FAULT_VALUE,       /* an operand's value is not allowed */
+  GLOW_FAULT_UNSUPPORTED, /* a combination of kinds has no kernel */
+  /* Of bundles: */
+  GLOW_FAULT_BUFFER, /* a buffer is missing or not aligned; detail: which member of the struct */
+  GLOW_FAULT_ARENA,  /* the arena is too small; detail: the bytes it must have */
+  GLOW_FAULT_WEIGHTS /* the weights are not those that this code was compiled with */
+};
 
 /* Runs a program. `arena` is as large and aligned as the program says, for parallel->workers
  * workers; storage[i] is the memory of storage i, aligned to 64 bytes. parallel may be NULL: one

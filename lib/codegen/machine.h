@@ -1,0 +1,27 @@
+/* The machine to compile for, as command lines name it: LLVM's triples, CPUs and features, checked
+ * against the rows of isa.def, since LLVM itself only warns. No type of LLVM appears here. */
+#ifndef GLOW_CODEGEN_MACHINE_H
+#define GLOW_CODEGEN_MACHINE_H
+
+#include "kernels/isa.h"
+#include "support/context.h"
+#include "support/text.h"
+
+/* A row, and what differs from it; NULL: as the row says. */
+typedef struct GlowMachine {
+  const GlowIsa *isa;
+  const char *triple, *cpu;
+  const char *attrs; /* beyond those of the row: "+avx512vnni,-avx512cd" */
+} GlowMachine;
+
+/* Whether `machine`, given in part, fits the module's target (NULL: it has none), and which row
+ * that is: the target, else the best for the CPU, else the first of the triple's family, else the
+ * host's. False after a diagnostic: a name is unknown, or a part contradicts another or the target.
+ * Strings live in the context. */
+bool glow_machine_choose(GlowContext *ctx, const char *target, GlowMachine *machine);
+
+/* For -mcpu=help and -mattr=help. */
+void glow_machine_print_cpus(GlowText *out);
+void glow_machine_print_attrs(GlowText *out);
+
+#endif

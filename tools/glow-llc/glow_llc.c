@@ -1,0 +1,208 @@
+/* glow-llc: turns the programs of a module into machine code: an object, assembly, or a bundle. */
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "backend/cpu/bundle.h"
+#include "import/onnx/onnx.h"
+#include "runtime/session.h"
+#include "support/cmdline.h"
+#include "support/file.h"
+
+typedef struct Command {
+  const char *output, *filetype, *bundle, *name, *constants;
+  GlowEffort effort;
+  int64_t error_limit;
+  GlowMachine machine; /* as far as it is given */
+  GlowCodeForm form;
+} Command;
+
+static bool set_level(void *user, const char *name, const char *value) {
+  (void)value;
+  ((Command *)user)->effort = glow_effort(name[1] - '0');
+  return true;
+}
+
+/* Which of `names` an option's value is; false after a diagnostic. */
+static bool choose(GlowContext *ctx, const char *option, const char *text, const char *const *names,
+                   size_t count, size_t *index) {
+  const char *known = "";
+  for (size_t i = 0; i < count; i++) {
+    if (strcmp(text, names[i]) == 0) {
+      *index = i;
+      return true;
+    }
+    known = glow_str_printf(ctx, "%s%s%s", known, i ? ", " : "", names[i]);
+  }
+  glow_error(ctx, GLOW_NOWHERE, "-%s: '%s' is none of %s", option, text, known);
+  return false;
+}
+
+static bool check_usage(GlowContext *ctx, Command *c, GlowBundleOptions *o) {
+  static const char *const forms[] = {"obj", "asm", "ll", "bc"};
+  static const char *const places[] = {"file", "linked"};
+  size_t form = 0, place = 0;
+  if (c->filetype && !choose(ctx, "filetype", c->filetype, forms, 4, &form))
+    return false;
+  if (c->constants && !choose(ctx, "constants", c->constants, places, 2, &place))
+    return false;
+  if (c->bundle && (c->output || c->filetype)) {
+    glow_error(ctx, GLOW_NOWHERE,
+               "-bundle writes an object into its folder; -o and -filetype do "
+               "not go with it");
+    return false;
+  }
+  c->form = (GlowCodeForm)form;
+  o->link_weights = place == 1;
+  return true;
+}
+
+/* What the model is called: -name, or the file without folder and suffix, or the module. */
+static const char *model_name(GlowContext *ctx, const Command *c, const GlowSession *s,
+                              const char *path) {
+  if (c->name)
+    return c->name;
+  if (strcmp(path, "-") == 0)
+    return s->module->name ? s->module->name : "model";
+  const char *base = glow_path_base(path), *dot = strrchr(base, '.');
+  return dot && dot != base ? glow_str_n(ctx, base, (size_t)(dot - base)) : base;
+}
+
+static bool make_folder(GlowContext *ctx, const char *path) {
+  struct stat st;
+  if (mkdir(path, 0777) == 0 || (errno == EEXIST && stat(path, &st) == 0 && S_ISDIR(st.st_mode)))
+    return true;
+  glow_error(ctx, glow_loc_file(ctx, path), "cannot make this folder: %s", strerror(errno));
+  return false;
+}
+
+static bool write_part(GlowContext *ctx, const Command *c, const char *name, const char *suffix,
+                       const void *data, size_t size) {
+  GlowBytes bytes = {data, size};
+  const char *file = glow_str_printf(ctx, "%s.%s", name, suffix);
+  return glow_output_write(ctx, glow_path_join(ctx, c->bundle, file), &bytes, 1);
+}
+
+static GlowStatus write_bundle(const Command *c, const GlowBundle *b, GlowText *text) {
+  GlowContext *ctx = b->module->ctx;
+  const char *name = b->options->name;
+  if (strchr(name, '/')) {
+    glow_error(ctx, GLOW_NOWHERE, "-name: '%s' cannot be a part of the names of files", name);
+    return GLOW_BAD_USAGE;
+  }
+  if (!glow_bundle_code(b, GLOW_CODE_OBJECT, text))
+    return GLOW_BAD_INPUT;
+  bool ok = make_folder(ctx, c->bundle) && write_part(ctx, c, name, "o", text->data, text->size);
+  text->size = 0;
+  glow_bundle_header(b, text);
+  ok = ok && write_part(ctx, c, name, "h", text->data, text->size);
+  if (b->weights && !b->options->link_weights)
+    ok = ok && write_part(ctx, c, name, "weights", b->weights, (size_t)b->header.size);
+  return ok ? GLOW_OK : GLOW_IO;
+}
+
+static GlowStatus write_code(const Command *c, const GlowBundle *b, GlowText *text) {
+  if (!glow_bundle_code(b, c->form, text))
+    return GLOW_BAD_INPUT;
+  GlowBytes bytes = {text->data, text->size};
+  return glow_output_write(b->module->ctx, c->output, &bytes, 1) ? GLOW_OK : GLOW_IO;
+}
+
+static GlowStatus compile(const Command *c, GlowModule *m, const GlowBundleOptions *options) {
+  GlowContext *ctx = m->ctx;
+  GlowBundle *b = glow_bundle_create(m, options);
+  if (!b)
+    return GLOW_BAD_INPUT;
+  GlowText text;
+  GlowDefer destroy, release;
+  glow_defer_push(ctx, &destroy, glow_bundle_destroy_fn, b);
+  glow_text_init(&text, ctx);
+  glow_defer_push(ctx, &release, glow_text_release_fn, &text);
+  GlowStatus status = c->bundle ? write_bundle(c, b, &text) : write_code(c, b, &text);
+  glow_defer_pop(ctx, &release, true);
+  glow_defer_pop(ctx, &destroy, true);
+  return status;
+}
+
+static GlowStatus compile_file(GlowContext *ctx, const Command *c, GlowBundleOptions *options,
+                               const char *path) {
+  GlowSession s;
+  GlowLoadOptions load = {0};
+  GlowStatus status = glow_session_open(&s, ctx, path, &load);
+  GlowDefer defer;
+  glow_defer_push(ctx, &defer, glow_session_close_fn, &s);
+  if (status == GLOW_OK) {
+    options->name = model_name(ctx, c, &s, path);
+    GlowMachine machine = c->machine;
+    bool ok = glow_machine_choose(ctx, s.module->target, &machine);
+    options->code =
+        (GlowCodegenOptions){.isa = machine.isa, .machine = &machine, .effort = c->effort};
+    status = ok ? compile(c, s.module, options) : GLOW_BAD_INPUT;
+  }
+  glow_defer_pop(ctx, &defer, true);
+  return status;
+}
+
+static GlowStatus body(GlowContext *ctx, int argc, char **argv) {
+  Command c = {.error_limit = 20};
+  /* clang-format off */
+  const GlowOption options[] = {
+      {.name = "o", .value = "FILE", .help = "write to FILE instead of stdout",
+       .kind = GLOW_OPT_STRING, .target = &c.output},
+      {.name = "filetype", .value = "obj|asm|ll|bc",
+       .help = "an object (default), assembly, or LLVM's text or bitcode",
+       .kind = GLOW_OPT_STRING, .target = &c.filetype},
+      {.name = "O0", .help = "link kernels as they are", .kind = GLOW_OPT_CALL, .call = set_level},
+      {.name = "O1", .help = "specialize them, with half of the passes", .kind = GLOW_OPT_CALL, .call = set_level},
+      {.name = "O2", .help = "specialize and optimize them (default)", .kind = GLOW_OPT_CALL,
+       .call = set_level},
+      GLOW_OPTION_HEADING("The machine"),
+      {.name = "mtriple", .value = "TRIPLE",
+       .help = "compile for this system (default: Linux on the module's target)",
+       .kind = GLOW_OPT_STRING, .target = &c.machine.triple},
+      {.name = "mcpu", .value = "CPU",
+       .help = "compile for this CPU, or a target of isa.def; help lists them",
+       .kind = GLOW_OPT_STRING, .target = &c.machine.cpu},
+      {.name = "mattr", .value = "+A,-B",
+       .help = "use or leave out features of the CPU; help lists them", .kind = GLOW_OPT_STRING,
+       .target = &c.machine.attrs},
+      GLOW_OPTION_HEADING("Diagnostics"),
+      {.name = "error-limit", .value = "N", .help = "stop after N errors (20; 0: never)",
+       .kind = GLOW_OPT_INT, .target = &c.error_limit, .max = 1000000},
+      GLOW_OPTION_HEADING("Bundles"),
+      {.name = "bundle", .value = "DIR",
+       .help = "write an object, a header and a file of weights into DIR",
+       .kind = GLOW_OPT_STRING, .target = &c.bundle},
+      {.name = "name", .value = "NAME",
+       .help = "call the model so in symbols and files (default: as the file)",
+       .kind = GLOW_OPT_STRING, .target = &c.name},
+      {.name = "constants", .value = "file|linked",
+       .help = "constants go into the file of weights (default) or into the object",
+       .kind = GLOW_OPT_STRING, .target = &c.constants},
+  };
+  /* clang-format on */
+  GlowCommand command = {.name = "glow-llc",
+                         .overview = "turn the programs of a module into machine code",
+                         .usage = "[options] [FILE]",
+                         .options = options,
+                         .noptions = sizeof options / sizeof *options,
+                         .user = &c,
+                         .max_positional = 1,
+                         .llvm = glow_codegen_llvm_version(ctx)};
+  GlowStrList positional = {0};
+  bool exit_now;
+  GlowStatus status = glow_cmdline_parse(ctx, &command, argc, argv, &positional, &exit_now);
+  if (status != GLOW_OK || exit_now)
+    return status;
+  ctx->error_limit = (unsigned)c.error_limit;
+  if (c.machine.cpu && strcmp(c.machine.cpu, "help") == 0)
+    return glow_tool_show(ctx, glow_machine_print_cpus);
+  if (c.machine.attrs && strcmp(c.machine.attrs, "help") == 0)
+    return glow_tool_show(ctx, glow_machine_print_attrs);
+  GlowBundleOptions bundle = {0};
+  if (!check_usage(ctx, &c, &bundle))
+    return GLOW_BAD_USAGE;
+  return compile_file(ctx, &c, &bundle, positional.count ? positional.data[0] : "-");
+}
+
+int main(int argc, char **argv) { return glow_tool_main("glow-llc", argc, argv, body); }
