@@ -4,8 +4,8 @@
  *   12:3      the same, run 12 with its first three rewrites only
  *   1-8,10-   runs 1 to 8, and from 10 on
  *
- * Passes that later ones or other tools cannot do without run always, whole unless 12:3 names them.
- * Each run gives a line. */
+ * Passes that later ones or other tools cannot do without (REQUIRED in passes.def) run always,
+ * whole unless 12:3 names them. Each run gives a line. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -82,22 +82,13 @@ bool glow_bisect_begin(GlowContext *ctx, const char *limit, GlowBisect **bisect)
   return !*at || bad(ctx, limit, "unexpected text after an interval");
 }
 
-static bool is_required(const GlowPass *pass) {
-  static const char *const names[] = {"bind",  "bind-input",  "inline",     "lower",
-                                      "irgen", "materialize", "plan-memory"};
-  for (size_t i = 0; i < sizeof names / sizeof *names; ++i)
-    if (strcmp(pass->name, names[i]) == 0)
-      return true;
-  return false;
-}
-
 bool glow_bisect_allows(const GlowBisect *b, const GlowPassCall *call, uint64_t *rewrites) {
   *rewrites = UINT64_MAX;
   if (!b)
     return true;
   if (call->number == b->last_run)
     *rewrites = b->rewrites;
-  if (is_required(call->item->pass))
+  if (call->item->pass->required)
     return true;
   for (uint32_t i = 0; i < b->intervals.count; ++i)
     if (b->intervals.data[i].first <= call->number && call->number <= b->intervals.data[i].last)
@@ -117,7 +108,7 @@ void glow_bisect_report(const GlowBisect *b, const GlowPassCall *call, const Glo
     fprintf(stderr, "left out\n");
     return;
   }
-  fprintf(stderr, "%" PRIu64 " rewrites%s", run->changes, is_required(pass) ? ", required" : "");
+  fprintf(stderr, "%" PRIu64 " rewrites%s", run->changes, pass->required ? ", required" : "");
   if (run->limit != UINT64_MAX && run->changes && run->last)
     fprintf(stderr, "; the last: %s", run->last);
   fputc('\n', stderr);

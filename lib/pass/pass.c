@@ -29,6 +29,7 @@ enum {
   GLOW_PASS_BOUNDED, .bound = {per_term, constant, false}
 #define GLOW_PASS_BOUNDED_OVERALL(per_term, constant)                                              \
   GLOW_PASS_BOUNDED, .bound = {per_term, constant, true}
+#define GLOW_PASS_REQUIRED(cls) GLOW_PASS_##cls, .required = true
 const GlowPass glow_passes[] = {
 #define PASS(name, fn, level, cls, needs, options, doc)                                            \
   {name, GLOW_PASS_##level, GLOW_PASS_##cls, .run = glow_pass_##fn, doc, needs, options_of_##fn},

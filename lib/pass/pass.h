@@ -56,6 +56,7 @@ typedef struct GlowPass {
   GlowPassLevel level;
   GlowPassClass cls;
   GlowPassBound bound; /* BOUNDED: what the row states */
+  bool required;       /* later passes or other tools cannot do without: never left out */
   bool (*run)(GlowPassRun *run);
   const char *doc; /* one line */
   GlowNeeds needs;

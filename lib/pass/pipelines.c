@@ -29,8 +29,8 @@ static const char *const graph_pipelines[] = {
     "inline,lower",
     "inline," RECOGNIZE
     ",fold-bn,lower,simplify-reshape,simplify-transpose,fold-bn,fold-input,constant-fold," SIMPLIFY
-    "," CONVOLVE "," MOVE ",cse,dce",
-    "inline," RECOGNIZE ",merge-matmul," O2_ROUND ",lower," O2_ROUND,
+    "," CONVOLVE "," MOVE ",cse,dce,schedule",
+    "inline," RECOGNIZE ",merge-matmul," O2_ROUND ",lower," O2_ROUND ",schedule",
 };
 
 /* Fewer bytes moved, and fewer buffers: views first, since they make copies; sharing last, since
