@@ -7,9 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the innermost loops with FMAs look like. */
+/* What the innermost loops with FMAs look like, all together and the one with the most of them. */
 typedef struct HotLoops {
   unsigned loops, fmas, full_width, stack;
+  unsigned most_fmas, most_full_width, most_stack;
 } HotLoops;
 
 typedef struct Line {
@@ -72,6 +73,11 @@ static inline HotLoops find_hot_loops(const char *assembly, const char *vector) 
       hot.fmas += fmas;
       hot.full_width += wide;
       hot.stack += stack;
+    }
+    if (fmas > hot.most_fmas) {
+      hot.most_fmas = fmas;
+      hot.most_full_width = wide;
+      hot.most_stack = stack;
     }
   }
   free(lines);

@@ -4,6 +4,7 @@
  *   direct      NCHW16c  OIHW<wi>i<ob>o   NCHW16c  one group, or whole blocks in each
  *   few         NCHW     OIHW<wi>i<ob>o   NCHW16c  one group of at most 15 channels
  *   depthwise   NCHW16c  OIHW16o          NCHW16c  one channel in and out of each group
+ *   winograd    NCHW16c  HWOI16i<ob>o     NCHW16c  that strategy
  *
  * ob is the innermost block of isa.def's `filter` column, or 16. It must divide the output channels
  * of a group if there is more than one group. wi is 16; where a group has fewer channels, wi may be
@@ -62,13 +63,12 @@ bool glow_conv_read(GlowSelect *s, const GlowNode *n, GlowConvView *c) {
     return glow_conv_fail(s, "it is not of float");
   if (c->m->layout != GLOW_LAYOUT_NCHW || y->rank != 4)
     return glow_conv_fail(s, "only two spatial axes in NCHW order are supported");
-  if (c->m->strategy != GLOW_CONV_STRATEGY_DIRECT)
-    return glow_conv_fail(s, "only the strategy 'direct' is supported");
+  bool winograd = c->m->strategy == GLOW_CONV_STRATEGY_WINOGRAD;
   c->groups = c->m->group ? c->m->group : 1;
-  c->ic = w->dims[1].size;
+  c->ic = w->dims[winograd ? 3 : 1].size;
   c->oc = y->dims[1].size;
   if (x->dims[0].size != y->dims[0].size || x->dims[1].size != c->ic * c->groups ||
-      c->oc != w->dims[0].size || c->oc % c->groups ||
+      c->oc != w->dims[winograd ? 2 : 0].size || c->oc % c->groups ||
       (c->has_bias && (c->b.rank != 1 || c->b.dims[0] != c->oc || c->b.strides[0] != 1)))
     return glow_conv_fail(s, "its operands do not fit each other");
   read_filter_blocks(c);
@@ -130,6 +130,8 @@ bool glow_select_conv(GlowSelect *s, const GlowNode *n) {
     return false;
   if (!has_elements(&c))
     return true;
+  if (c.m->strategy == GLOW_CONV_STRATEGY_WINOGRAD)
+    return glow_select_winograd(s, n, &c);
   if (c.ic == 1 && c.groups == c.oc && glow_conv_has_layout(&c.w, "OIHW16o") && c.x.type->layout)
     return glow_select_depthwise(s, n, &c);
   return glow_select_conv_direct(s, n, &c);

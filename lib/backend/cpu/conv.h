@@ -31,8 +31,8 @@ bool glow_conv_has_layout(const GlowView *v, const char *layout);
 /* Whether nothing lies between the elements of a view. */
 bool glow_conv_is_dense(const GlowView *v);
 
-/* Reads the operands of a convolution of float with two spatial axes in NCHW order and with the
- * strategy `direct`. False, with s->why, for all others. */
+/* Reads the operands of a convolution of float with two spatial axes in NCHW order. False, with
+ * s->why, for all others. */
 bool glow_conv_read(GlowSelect *s, const GlowNode *n, GlowConvView *c);
 /* The epilogue and its operands, into w, for a result at y in NCHW16c. False, with s->why, if it
  * cannot be emitted. */
@@ -43,5 +43,6 @@ void glow_conv_set_epilogue(GlowWork *w, const GlowWork *body);
 /* The kernels: append work or return false with s->why. */
 bool glow_select_conv_direct(GlowSelect *s, const GlowNode *n, const GlowConvView *c);
 bool glow_select_depthwise(GlowSelect *s, const GlowNode *n, const GlowConvView *c);
+bool glow_select_winograd(GlowSelect *s, const GlowNode *n, const GlowConvView *c);
 
 #endif

@@ -1,0 +1,102 @@
+/* Winograd's convolution over NCHW16c with a transformed filter in HWOI16i<ob>o: reading the
+ * instruction into GlowWinogradParams, and two rules: the tiles of a chunk and of a block. */
+#include "kernels/cpu/winograd.h"
+#include "backend/cpu/conv.h"
+#include "kernels/winograd.h"
+
+#include <string.h>
+
+enum { SIDE = GLOW_WINOGRAD_TILE, PLACES = GLOW_WINOGRAD_PLACES };
+
+static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
+
+static void read_params(const GlowIsa *isa, const GlowConvView *c, GlowWinogradParams *p) {
+  const GlowType *x = c->x.type, *y = c->y.type;
+  *p = (GlowWinogradParams){
+      .down = glow_div_up(y->dims[2].size, SIDE),
+      .across = glow_div_up(y->dims[3].size, SIDE),
+      .oh = y->dims[2].size,
+      .ow = y->dims[3].size,
+      .oc = c->oc,
+      .ih = x->dims[2].size,
+      .iw = x->dims[3].size,
+      .ic = c->ic,
+      .pt = glow_conv_member(c->m->pads, 0, 0),
+      .pl = glow_conv_member(c->m->pads, 1, 0),
+      .xn = c->x.strides[0],
+      .xc = c->x.strides[1],
+      .xh = c->x.strides[2],
+      .xw = c->x.strides[3],
+      .yn = c->y.strides[0],
+      .yc = c->y.strides[1],
+      .yh = c->y.strides[2],
+      .yw = c->y.strides[3],
+      .ob = (int64_t)isa->vl * isa->tile_vectors,
+      .bias = c->has_bias,
+  };
+  p->tiles = y->dims[0].size * p->down * p->across;
+}
+
+/* A place of V or M: an odd number of cache lines. */
+static int64_t odd_lines(int64_t floats) { return (floats / 16 | 1) * 16; }
+
+/* Chunks are as few as cover the tiles, all of about the same size. A block is as large as the
+ * cache holds with its V and M; but each block reads the filter once, so that it is at least so
+ * large that this costs half of what writing and reading V and M does: I * O / (I + O) tiles. */
+static void choose_block(const GlowIsa *isa, GlowWinogradParams *p) {
+  int64_t in = glow_div_up(p->ic, GLOW_CONV_BLOCK) * GLOW_CONV_BLOCK;
+  int64_t out = glow_div_up(p->oc, p->ob) * p->ob, tile_bytes = PLACES * (in + out) * 4;
+  p->chunk = glow_div_up(p->tiles, glow_div_up(p->tiles, isa->tile_pixels));
+  int64_t block = max64(isa->l2 / tile_bytes, in * out / (in + out));
+  block = glow_min64(block, 16 * isa->l2 / tile_bytes);
+  int64_t chunks = glow_min64(block / p->chunk, glow_div_up(p->tiles, p->chunk));
+  p->block = max64(chunks, 1) * p->chunk;
+  p->v_place = odd_lines(in * p->block);
+  p->m_place = odd_lines(out * p->block);
+  p->m_at = PLACES * p->v_place;
+}
+
+static bool check_layouts(GlowSelect *s, const GlowConvView *c, const GlowWinogradParams *p) {
+  const char *filter = glow_arena_printf(s->arena, "HWOI16i%do", (int)p->ob);
+  if (!glow_conv_has_layout(&c->y, "NCHW16c") || !glow_conv_has_layout(&c->x, "NCHW16c"))
+    return glow_conv_fail(s, "its input and output must have the layout NCHW16c");
+  if (!glow_conv_has_layout(&c->w, filter))
+    return glow_conv_fail(s,
+                          glow_arena_printf(s->arena, "its filter must have the layout %s for %s",
+                                            filter, s->isa->name));
+  if (c->x.strides[4] != 1 || c->y.strides[4] != 1 || !glow_conv_is_dense(&c->w))
+    return glow_conv_fail(s, "the channels of a block are not contiguous");
+  return true;
+}
+
+bool glow_select_winograd(GlowSelect *s, const GlowNode *n, const GlowConvView *c) {
+  GlowWork body = {0};
+  GlowWinogradParams p;
+  read_params(s->isa, c, &p);
+  if (!check_layouts(s, c, &p) || !glow_conv_epilogue(s, n, &c->y, &body))
+    return false;
+  choose_block(s->isa, &p);
+  /* Threads share tiles, or blocks of the filter if there are few tiles: each transforms them all. */
+  int64_t chunks = glow_div_up(p.tiles, p.chunk), groups = glow_div_up(p.oc, p.ob);
+  p.by_group = groups > 1 && chunks < 4;
+  GlowWorkSpec spec = {.kernel = "winograd",
+                       .params = &p,
+                       .params_size = sizeof p,
+                       .places = {c->y.place, c->x.place, c->w.place,
+                                  c->has_bias ? c->b.place : glow_place_absent()},
+                       .nplaces = 4,
+                       .nwritten = 1,
+                       .units = p.by_group ? groups : chunks,
+                       .cost = p.tiles * PLACES * p.ic * p.oc,
+                       .shards = c->m->shards > 1 ? c->m->shards : 0};
+  int64_t rest = p.tiles % p.chunk;
+  const char *names[] = {
+      "winograd_input", glow_arena_printf(s->arena, "winograd_product_%d", (int)p.chunk),
+      rest ? glow_arena_printf(s->arena, "winograd_product_%d", (int)rest) : NULL,
+      "winograd_output"};
+  GlowWork *w = glow_select_work(s, n, &spec);
+  w->tiles = (GlowTiles){glow_arena_copy(s->arena, names, sizeof names), 4, 6, 4};
+  w->scratch = (p.m_at + PLACES * p.m_place) * 4;
+  glow_conv_set_epilogue(w, &body);
+  return true;
+}

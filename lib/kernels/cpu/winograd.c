@@ -1,0 +1,49 @@
+/* Winograd's convolution: its steps as functions, one product per number of tiles, and the loop
+ * over blocks of tiles. See winograd_tile.h.
+ *
+ * Code generation links the steps that a convolution uses, wraps each with constant parameters and
+ * the convolution's epilogue, and hands the wrappers to glow_winograd. Operands: result, input,
+ * filter, bias, then the epilogue's. */
+#include "winograd_tile.h"
+
+#define STEP(name)                                                                                 \
+  void glow_winograd_##name(const GlowWinogradParams *params, GlowEpilogueFn *epilogue, float *y,  \
+                            const float *x, const float *w, const float *bias, void *const *env,   \
+                            float *scratch, int64_t a, int64_t b, int64_t c, int64_t d)
+#define UNUSED(...) (void)(0, __VA_ARGS__)
+
+STEP(input) {
+  UNUSED(epilogue, y, w, bias, env, c, d);
+  input_step(params, x, scratch, a, b);
+}
+
+STEP(output) {
+  UNUSED(x, w);
+  output_step(params, y, bias, env, scratch, a, b, c, d, epilogue);
+}
+
+void glow_winograd(const GlowWinogradParams *params, GlowWinogradFn *input, GlowWinogradFn *full,
+                   GlowWinogradFn *small, GlowWinogradFn *output, void *const *ptrs, int64_t begin,
+                   int64_t end, char *scratch) {
+  const GlowWinogradPtrs p = {ptrs[0], ptrs[1], ptrs[2], ptrs[3], ptrs + 4, (float *)scratch};
+  all_blocks(params, input, full, small, output, &p, begin, end);
+}
+
+#define PRODUCT(rows)                                                                              \
+  STEP(product_##rows) {                                                                           \
+    UNUSED(epilogue, y, x, bias, env);                                                             \
+    product_step(rows, params, w, scratch, a, b, c, d);                                            \
+  }
+
+/* clang-format off */
+PRODUCT(1)
+#if GLOW_TILE_PIXELS >= 2
+PRODUCT(2)
+#endif
+#if GLOW_TILE_PIXELS >= 6
+PRODUCT(3) PRODUCT(4) PRODUCT(5) PRODUCT(6)
+#endif
+#if GLOW_TILE_PIXELS >= 14
+PRODUCT(7) PRODUCT(8) PRODUCT(9) PRODUCT(10) PRODUCT(11) PRODUCT(12) PRODUCT(13) PRODUCT(14)
+#endif
+/* clang-format on */

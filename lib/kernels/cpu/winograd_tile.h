@@ -1,0 +1,317 @@
+/* Winograd's convolution F(4x4, 3x3) over blocked activations; see docs/Numerics for what it
+ * computes and winograd.h for what lies where.
+ *
+ * A block of tiles goes through three steps while it is in the cache: the input transform, 36
+ * matrix products (tiles by input channels, times a place of the filter), and the output transform,
+ * which adds the bias, applies the epilogue and stores. A product keeps a chunk of tiles by output
+ * vectors in registers, as a direct convolution does with its pixels. Tiles that reach outside of
+ * the input are copied with zeros around them first. */
+#ifndef GLOW_KERNELS_CPU_WINOGRAD_TILE_H
+#define GLOW_KERNELS_CPU_WINOGRAD_TILE_H
+
+#include "conv_tile.h"
+#include "kernels/winograd.h"
+#include "winograd.h"
+
+enum {
+  WINOGRAD_POINTS = GLOW_WINOGRAD_POINTS,
+  WINOGRAD_SIDE = GLOW_WINOGRAD_TILE,
+  WINOGRAD_PLACES = GLOW_WINOGRAD_PLACES
+};
+
+/* One step of a block, specialized: what it works on follows from the four numbers. */
+typedef void GlowWinogradFn(float *y, const float *x, const float *w, const float *bias,
+                            void *const *env, float *scratch, int64_t a, int64_t b, int64_t c,
+                            int64_t d);
+
+/* ---- Transforms of a line -------------------------------------------------------------------- */
+
+/* Six vectors, `step` floats apart, at the six points. */
+INLINE void input_points(const float *d, int64_t step, float *r, int64_t to) {
+  const GlowVec a = vec_splat(GLOW_WINOGRAD_A), a2 = vec_splat(GLOW_WINOGRAD_A2);
+  const GlowVec b = vec_splat(GLOW_WINOGRAD_B), b2 = vec_splat(GLOW_WINOGRAD_B2);
+  const GlowVec product = vec_splat(GLOW_WINOGRAD_PRODUCT), sum = vec_splat(GLOW_WINOGRAD_SUM);
+  const GlowVec d0 = vec_load(d), d1 = vec_load(d + step), d2 = vec_load(d + 2 * step);
+  const GlowVec d3 = vec_load(d + 3 * step), d4 = vec_load(d + 4 * step);
+  const GlowVec d5 = vec_load(d + 5 * step);
+  const GlowVec even_a = vec_fma(-b2, d2, d4), odd_a = vec_fma(-b2, d1, d3);
+  const GlowVec even_b = vec_fma(-a2, d2, d4), odd_b = vec_fma(-a2, d1, d3);
+  vec_store(r, vec_fma(product, d0, vec_fma(-sum, d2, d4)));
+  vec_store(r + to, vec_fma(a, odd_a, even_a));
+  vec_store(r + 2 * to, vec_fma(-a, odd_a, even_a));
+  vec_store(r + 3 * to, vec_fma(b, odd_b, even_b));
+  vec_store(r + 4 * to, vec_fma(-b, odd_b, even_b));
+  vec_store(r + 5 * to, vec_fma(product, d1, vec_fma(-sum, d3, d5)));
+}
+
+/* Six places, `step` floats apart, as four outputs. */
+INLINE void output_line(const float *m, int64_t step, GlowVec y[WINOGRAD_SIDE]) {
+  const GlowVec a = vec_splat(GLOW_WINOGRAD_A), a2 = vec_splat(GLOW_WINOGRAD_A2);
+  const GlowVec b = vec_splat(GLOW_WINOGRAD_B), b2 = vec_splat(GLOW_WINOGRAD_B2);
+  const GlowVec a3 = vec_splat(GLOW_WINOGRAD_A3), b3 = vec_splat(GLOW_WINOGRAD_B3);
+  const GlowVec m1 = vec_load(m + step), m2 = vec_load(m + 2 * step);
+  const GlowVec m3 = vec_load(m + 3 * step), m4 = vec_load(m + 4 * step);
+  const GlowVec even_a = m1 + m2, odd_a = m1 - m2, even_b = m3 + m4, odd_b = m3 - m4;
+  y[0] = vec_load(m) + even_a + even_b;
+  y[1] = vec_fma(b, odd_b, a * odd_a);
+  y[2] = vec_fma(b2, even_b, a2 * even_a);
+  y[3] = vec_fma(b3, odd_b, vec_fma(a3, odd_a, vec_load(m + 5 * step)));
+}
+
+/* ---- Tiles ----------------------------------------------------------------------------------- */
+
+/* Where a tile is: image, first row and column of its outputs. */
+typedef struct GlowWinogradTile {
+  int64_t n, h, w;
+} GlowWinogradTile;
+
+INLINE GlowWinogradTile tile_at(const GlowWinogradParams *s, int64_t i) {
+  int64_t row = i / s->across;
+  return (GlowWinogradTile){row / s->down, row % s->down * WINOGRAD_SIDE,
+                            i % s->across * WINOGRAD_SIDE};
+}
+INLINE void next_tile(const GlowWinogradParams *s, GlowWinogradTile *t) {
+  t->w += WINOGRAD_SIDE;
+  if (t->w < s->ow)
+    return;
+  t->w = 0;
+  t->h += WINOGRAD_SIDE;
+  if (t->h < s->oh)
+    return;
+  t->h = 0;
+  t->n++;
+}
+
+/* One vector of the channels of a tile at all places: its columns, then
+ * the rows of what they give. */
+INLINE void transform_input(const float *d, int64_t row, int64_t col, float *v, int64_t place) {
+  float columns[WINOGRAD_PLACES * GLOW_VL] __attribute__((aligned(64)));
+  ROLLED for (int64_t j = 0; j < WINOGRAD_POINTS; j++) {
+    input_points(d + j * col, row, columns + j * GLOW_VL, WINOGRAD_POINTS * GLOW_VL);
+  }
+  ROLLED for (int64_t i = 0; i < WINOGRAD_POINTS; i++) {
+    input_points(columns + i * WINOGRAD_POINTS * GLOW_VL, GLOW_VL, v + i * WINOGRAD_POINTS * place,
+                 place);
+  }
+}
+
+/* The same for a tile of which a part lies outside of the input. */
+INLINE void transform_edge(const GlowWinogradParams *s, const float *x, int64_t h, int64_t w,
+                           float *v) {
+  float d[WINOGRAD_PLACES * GLOW_VL] __attribute__((aligned(64)));
+  static const float zeros[GLOW_VL] __attribute__((aligned(64)));
+  ROLLED for (int64_t i = 0; i < WINOGRAD_POINTS; i++) {
+    bool inside = (uint64_t)(h + i) < (uint64_t)s->ih;
+    UNROLL for (int j = 0; j < WINOGRAD_POINTS; j++) {
+      const float *from =
+          inside && (uint64_t)(w + j) < (uint64_t)s->iw ? x + i * s->xh + j * s->xw : zeros;
+      vec_store(d + (i * WINOGRAD_POINTS + j) * GLOW_VL, vec_load(from));
+    }
+  }
+  transform_input(d, WINOGRAD_POINTS * GLOW_VL, GLOW_VL, v, s->v_place);
+}
+
+/* The 16 pixels in the middle of a tile, early: those around it belong to its neighbours. */
+INLINE void fetch_tile(const float *d, int64_t row, int64_t col) {
+  UNROLL for (int i = 1; i <= WINOGRAD_SIDE; i++) {
+    UNROLL for (int j = 1; j <= WINOGRAD_SIDE; j++) __builtin_prefetch(d + i * row + j * col, 0, 2);
+  }
+}
+
+/* V of `count` tiles from `first` on. */
+INLINE void input_step(const GlowWinogradParams *params, const float *x, float *scratch,
+                       int64_t first, int64_t count) {
+  const GlowWinogradParams s = *params;
+  ROLLED for (int64_t c = 0; c < s.ic; c += GLOW_CONV_BLOCK) {
+    GlowWinogradTile t = tile_at(&s, first), next = tile_at(&s, first + count);
+    float *v = scratch + c * s.block;
+    ROLLED for (int64_t i = 0; i < count; i++, v += GLOW_CONV_BLOCK, next_tile(&s, &t)) {
+      int64_t h = t.h - s.pt, w = t.w - s.pl;
+      bool inside = h >= 0 && w >= 0 && h + WINOGRAD_POINTS <= s.ih && w + WINOGRAD_POINTS <= s.iw;
+      const float *d = x + t.n * s.xn + c / GLOW_CONV_BLOCK * s.xc + h * s.xh + w * s.xw;
+      if (c + GLOW_CONV_BLOCK < s.ic) {
+        fetch_tile(d + s.xc, s.xh, s.xw);
+      } else {
+        fetch_tile(x + next.n * s.xn + (next.h - s.pt) * s.xh + (next.w - s.pl) * s.xw, s.xh, s.xw);
+        next_tile(&s, &next);
+      }
+      ROLLED for (int64_t l = 0; l < GLOW_CONV_BLOCK; l += GLOW_VL) {
+        if (inside)
+          transform_input(d + l, s.xh, s.xw, v + l, s.v_place);
+        else
+          transform_edge(&s, d + l, h, w, v + l);
+      }
+    }
+  }
+}
+
+/* Where a vector of results of a tile goes, and what happens to it before. */
+typedef struct GlowWinogradStore {
+  float *y;
+  GlowVec bias;
+  void *const *env;
+  int64_t c; /* first channel */
+} GlowWinogradStore;
+
+/* One vector of channels of a tile: output transform, bias, epilogue, store. */
+INLINE void finish_tile(const GlowWinogradParams *s, const GlowWinogradTile *t, const float *m,
+                        const GlowWinogradStore *to, GlowEpilogueFn *epilogue) {
+  float rows[WINOGRAD_SIDE * WINOGRAD_POINTS * GLOW_VL] __attribute__((aligned(64)));
+  GlowVec r[WINOGRAD_SIDE];
+  ROLLED for (int64_t j = 0; j < WINOGRAD_POINTS; j++) {
+    output_line(m + j * s->m_place, WINOGRAD_POINTS * s->m_place, r);
+    UNROLL for (int i = 0; i < WINOGRAD_SIDE; i++) {
+      vec_store(rows + (i * WINOGRAD_POINTS + j) * GLOW_VL, r[i]);
+    }
+  }
+  ROLLED for (int64_t i = 0; i < WINOGRAD_SIDE && t->h + i < s->oh; i++) {
+    output_line(rows + i * WINOGRAD_POINTS * GLOW_VL, GLOW_VL, r);
+    UNROLL for (int j = 0; j < WINOGRAD_SIDE; j++) {
+      if (s->ow % WINOGRAD_SIDE && t->w + j >= s->ow)
+        break;
+      GlowVec v =
+          epilogue(s->bias ? r[j] + to->bias : r[j], to->env, t->n, to->c, t->h + i, t->w + j);
+      if (s->oc % GLOW_CONV_BLOCK && to->c + GLOW_VL > s->oc)
+        v = vec_first(v, s->oc - to->c);
+      vec_store(to->y + i * s->yh + j * s->yw, v);
+    }
+  }
+}
+
+/* The results of `count` tiles from `first` on, of output channels [c0, c1). */
+INLINE void output_step(const GlowWinogradParams *params, float *y, const float *bias,
+                        void *const *env, const float *scratch, int64_t first, int64_t count,
+                        int64_t c0, int64_t c1, GlowEpilogueFn *epilogue) {
+  const GlowWinogradParams s = *params;
+  ROLLED for (int64_t c = c0; c < c1; c += GLOW_VL) {
+    GlowWinogradTile t = tile_at(&s, first);
+    int64_t block = c / GLOW_CONV_BLOCK, lane = c % GLOW_CONV_BLOCK;
+    const float *m = scratch + s.m_at + block * GLOW_CONV_BLOCK * s.block + lane;
+    GlowWinogradStore to = {.env = env, .c = c};
+    if (s.bias)
+      to.bias = s.oc % GLOW_CONV_BLOCK == 0 || c + GLOW_VL <= s.oc
+                    ? vec_load(bias + c)
+                    : vec_load_first(bias + c, s.oc - c);
+    ROLLED for (int64_t i = 0; i < count; i++, m += GLOW_CONV_BLOCK, next_tile(&s, &t)) {
+      to.y = y + t.n * s.yn + block * s.yc + t.h * s.yh + t.w * s.yw + lane;
+      finish_tile(&s, &t, m, &to, epilogue);
+    }
+  }
+}
+
+/* ---- Products -------------------------------------------------------------------------------- */
+
+/* What lies one step ahead: addresses that are fetched, some lines of each for each block of input
+ * channels that is worked on. */
+typedef struct GlowWinogradAhead {
+  const float *u, *v;
+  int64_t u_lines, v_lines;
+} GlowWinogradAhead;
+
+/* The next block of the filter, and the next place of V, spread over what is computed till then. */
+INLINE GlowWinogradAhead ahead_of(const GlowWinogradParams *s, const float *u, const float *scratch,
+                                  int64_t blocks, int64_t place, int64_t group, int64_t first) {
+  const int64_t groups = (s->oc + s->ob - 1) / s->ob, chunks = s->block / s->chunk;
+  GlowWinogradAhead a = {.u_lines = (s->ob + chunks - 1) / chunks,
+                         .v_lines = (s->chunk + groups - 1) / groups};
+  a.u = u + blocks * GLOW_CONV_BLOCK * s->ob;
+  a.v = scratch + (place + 1) * s->v_place +
+        (group * chunks + first / s->chunk) * blocks * a.v_lines * GLOW_CONV_BLOCK;
+  return a;
+}
+
+INLINE void fetch_ahead(GlowWinogradAhead *a) {
+  UNROLL for (int i = 0; i < a->u_lines; i++) __builtin_prefetch(a->u + 16 * i, 0, 2);
+  UNROLL for (int i = 0; i < a->v_lines; i++) __builtin_prefetch(a->v + 16 * i, 0, 2);
+  a->u += 16 * a->u_lines;
+  a->v += 16 * a->v_lines;
+}
+
+/* The channels of one block, from those of `row` and the filter at u. */
+INLINE void multiply_block(int mr, const GlowWinogradParams *s,
+                           GlowVec acc[GLOW_TILE_PIXELS][GLOW_TILE_VECTORS],
+                           const float *const *row, const float *u, int64_t channels) {
+  if (s->ic % GLOW_CONV_BLOCK == 0) {
+    ROLLED for (int64_t k = 0; k < GLOW_CONV_BLOCK; k += 4) {
+      UNROLL for (int e = 0; e < 4; e++) {
+        step(mr, GLOW_TILE_VECTORS, acc, row, u + (k + e) * s->ob, k + e);
+      }
+    }
+  } else {
+    ROLLED for (int64_t k = 0; k < GLOW_CONV_BLOCK && k < channels; k++) {
+      step(mr, GLOW_TILE_VECTORS, acc, row, u + k * s->ob, k);
+    }
+  }
+}
+
+/* `count` chunks of mr tiles, from tile `first` of the block on, at one place and one block of
+ * output channels. */
+INLINE void product_step(int mr, const GlowWinogradParams *params, const float *w, float *scratch,
+                         int64_t place, int64_t group, int64_t first, int64_t count) {
+  const GlowWinogradParams s = *params;
+  const int64_t blocks = (s.ic + GLOW_CONV_BLOCK - 1) / GLOW_CONV_BLOCK;
+  const int64_t groups = (s.oc + s.ob - 1) / s.ob, step_v = GLOW_CONV_BLOCK * s.block;
+  const float *u = w + (place * groups + group) * blocks * GLOW_CONV_BLOCK * s.ob;
+  const float *v = scratch + place * s.v_place + first * GLOW_CONV_BLOCK;
+  float *m =
+      scratch + s.m_at + place * s.m_place + group * s.ob * s.block + first * GLOW_CONV_BLOCK;
+  GlowWinogradAhead ahead = ahead_of(&s, u, scratch, blocks, place, group, first);
+  ROLLED for (int64_t n = 0; n < count; n++) {
+    GlowVec acc[GLOW_TILE_PIXELS][GLOW_TILE_VECTORS] = {0};
+    UNROLL for (int64_t o = 0; o < s.ob; o += GLOW_CONV_BLOCK) {
+      UNROLL for (int i = 0; i < mr; i++) {
+        __builtin_prefetch(m + o * s.block + i * GLOW_CONV_BLOCK, 1, 3);
+      }
+    }
+    ROLLED for (int64_t c = 0; c < blocks; c++) {
+      const float *row[GLOW_TILE_PIXELS];
+      UNROLL for (int i = 0; i < mr; i++) row[i] = v + c * step_v + i * GLOW_CONV_BLOCK;
+      fetch_ahead(&ahead);
+      multiply_block(mr, &s, acc, row, u + c * GLOW_CONV_BLOCK * s.ob, s.ic - c * GLOW_CONV_BLOCK);
+    }
+    UNROLL for (int j = 0; j < GLOW_TILE_VECTORS; j++) {
+      const int64_t o = j * GLOW_VL;
+      float *to = m + o / GLOW_CONV_BLOCK * step_v + o % GLOW_CONV_BLOCK;
+      UNROLL for (int i = 0; i < mr; i++) vec_store(to + i * GLOW_CONV_BLOCK, acc[i][j]);
+    }
+    v += mr * GLOW_CONV_BLOCK;
+    m += mr * GLOW_CONV_BLOCK;
+  }
+}
+
+/* ---- Blocks ---------------------------------------------------------------------------------- */
+
+typedef struct GlowWinogradPtrs {
+  float *y;
+  const float *x, *w, *bias;
+  void *const *env;
+  float *scratch;
+} GlowWinogradPtrs;
+
+/* Units [begin, end): chunks of tiles, or blocks of the filter. `small` multiplies the tiles that
+ * are left over when chunks are full; it may be null. */
+INLINE void all_blocks(const GlowWinogradParams *params, GlowWinogradFn *input,
+                       GlowWinogradFn *full, GlowWinogradFn *small, GlowWinogradFn *output,
+                       const GlowWinogradPtrs *ptrs, int64_t begin, int64_t end) {
+  const GlowWinogradParams s = *params;
+  const GlowWinogradPtrs p = *ptrs;
+  const int64_t groups = (s.oc + s.ob - 1) / s.ob, blocks = (s.oc + 15) / 16 * 16;
+  const int64_t first_group = s.by_group ? begin : 0, last_group = s.by_group ? end : groups;
+  const int64_t c1 = last_group * s.ob < blocks ? last_group * s.ob : blocks;
+  const int64_t first = s.by_group ? 0 : begin * s.chunk;
+  const int64_t last = s.by_group || end * s.chunk > s.tiles ? s.tiles : end * s.chunk;
+  ROLLED for (int64_t t = first; t < last; t += s.block) {
+    int64_t count = last - t < s.block ? last - t : s.block, whole = count / s.chunk;
+    input(p.y, p.x, p.w, p.bias, p.env, p.scratch, t, count, 0, 0);
+    ROLLED for (int64_t place = 0; place < WINOGRAD_PLACES; place++) {
+      ROLLED for (int64_t g = first_group; g < last_group; g++) {
+        full(p.y, p.x, p.w, p.bias, p.env, p.scratch, place, g, 0, whole);
+        if (s.tiles % s.chunk && count % s.chunk)
+          small(p.y, p.x, p.w, p.bias, p.env, p.scratch, place, g, whole * s.chunk, 1);
+      }
+    }
+    output(p.y, p.x, p.w, p.bias, p.env, p.scratch, t, count, first_group * s.ob, c1);
+  }
+}
+
+#endif
