@@ -14,6 +14,7 @@ config.test_exec_root = os.path.join(config.glow_obj_root, "test")
 path = [config.glow_tools_dir, config.llvm_tools_dir, config.environment["PATH"]]
 config.environment["PATH"] = os.pathsep.join(path)
 config.environment["FILECHECK_OPTS"] = "--enable-var-scope"
+config.environment["GLOW_CACHE_DIR"] = "/dev/null"  # what is compiled must not depend on earlier runs
 for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "XDG_CACHE_HOME"):
     if name in os.environ:
         config.environment[name] = os.environ[name]

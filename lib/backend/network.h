@@ -6,8 +6,9 @@
 
 /* What making it took, in seconds, and its sizes in bytes. 0: not known, or there is none. */
 typedef struct GlowNetworkCosts {
-  double select, emit, link, optimize, generate, load, constants;
+  double select, cache, emit, link, optimize, generate, load, constants;
   int64_t code, arena;
+  bool cached; /* code and constants were found in the cache */
 } GlowNetworkCosts;
 
 /* A backend makes one with a struct of its own that begins with this. It borrows the function,

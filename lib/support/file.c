@@ -101,6 +101,7 @@ static bool load(GlowContext *ctx, const char *path, bool regular, GlowLoc loc, 
   if (S_ISREG(st.st_mode)) {
     in->device = (uint64_t)st.st_dev;
     in->inode = (uint64_t)st.st_ino;
+    in->modified = st.st_mtim.tv_sec * INT64_C(1000000000) + st.st_mtim.tv_nsec;
   }
   /* Files of size 0 may have content (/proc), and some file systems cannot map. */
   if (S_ISREG(st.st_mode) && st.st_size > 0) {
@@ -195,6 +196,12 @@ static int replace(const char *path, const struct stat *old, const GlowBytes *pa
   if (code != 0)
     unlink(temporary);
   return code;
+}
+
+int glow_file_replace(const char *path, unsigned permissions, const GlowBytes *parts,
+                      size_t nparts) {
+  struct stat like = {.st_mode = permissions};
+  return replace(path, &like, parts, nparts);
 }
 
 bool glow_output_write(GlowContext *ctx, const char *path, const GlowBytes *parts, size_t nparts) {

@@ -14,6 +14,7 @@ typedef struct GlowInput {
   size_t map_size;
   void *heap;             /* malloc'ed copy to free, or NULL */
   uint64_t device, inode; /* of the file that was opened; 0 for pipes */
+  int64_t modified;       /* its time of modification, in nanoseconds since 1970; 0 for pipes */
 } GlowInput;
 
 /* Opens and maps `path`; "-" reads stdin to its end. Folders, and with `regular` also anything
@@ -29,6 +30,11 @@ typedef struct GlowBytes {
   size_t size;
 } GlowBytes;
 bool glow_output_write(GlowContext *ctx, const char *path, const GlowBytes *parts, size_t nparts);
+
+/* The same for a file that is or becomes a regular one with these permissions, and without a
+ * diagnostic: 0 or an errno. */
+int glow_file_replace(const char *path, unsigned permissions, const GlowBytes *parts,
+                      size_t nparts);
 
 /* Path helpers by text alone, links are not followed; results live in the context. */
 GlowStr glow_path_dir(GlowContext *ctx, const char *path);                  /* "." if none */

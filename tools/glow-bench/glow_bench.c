@@ -80,7 +80,8 @@ static GlowStatus bench(GlowContext *ctx, const GlowBenchCommand *c, const GlowS
   if (status == GLOW_OK)
     status = prepare_inputs(&b.session, c, c->worker ? args->data[1] : NULL);
   GlowRunOptions options = {.level = c->level < 0 ? NULL : &c->level,
-                            .parallel = glow_pool_parallel(pool)};
+                            .parallel = glow_pool_parallel(pool),
+                            .cache = glow_cache_choose(ctx, &c->cache)};
   if (status == GLOW_OK)
     status = start(&b, &options);
   if (status == GLOW_OK)
@@ -118,8 +119,12 @@ static GlowStatus check_arguments(GlowContext *ctx, GlowBenchCommand *c, const G
 }
 
 static GlowStatus body(GlowContext *ctx, int argc, char **argv) {
-  GlowBenchCommand c = {
-      .backend = DEFAULT_BACKEND, .threads = 1, .rounds = 9, .seconds = 0.4, .level = -1};
+  GlowBenchCommand c = {.backend = DEFAULT_BACKEND,
+                        .threads = 1,
+                        .rounds = 9,
+                        .seconds = 0.4,
+                        .level = -1,
+                        .cache = GLOW_CACHE_DEFAULTS};
   /* clang-format off */
   const GlowOption options[] = {
       {.name = "backend", .value = "NAME", .help = "cpu (the default where it is built) or interp",
@@ -146,6 +151,7 @@ static GlowStatus body(GlowContext *ctx, int argc, char **argv) {
        .call = set_level},
       {.name = "exact", .help = "leave out optimizations that may change rounding",
        .kind = GLOW_OPT_FLAG, .target = &c.exact},
+      GLOW_CACHE_OPTIONS(c.cache),
       {.name = "rounds", .value = "N", .help = "how often it is measured (9)",
        .kind = GLOW_OPT_INT, .target = &c.rounds, .min = 1, .max = 1000000, .two_dashes = true},
       {.name = "seconds", .value = "S",

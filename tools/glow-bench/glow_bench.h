@@ -4,6 +4,7 @@
 
 #include "backend/backend.h"
 #include "kernels/isa.h"
+#include "support/cache.h"
 #include "support/cmdline.h"
 
 typedef struct GlowBenchCommand {
@@ -13,6 +14,7 @@ typedef struct GlowBenchCommand {
   double seconds;
   bool worker, burst, exact;
   int level; /* -O, or -1 */
+  GlowCacheFlags cache;
 } GlowBenchCommand;
 
 /* A model that has run once. */

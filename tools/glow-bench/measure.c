@@ -75,10 +75,11 @@ static void print_costs(const GlowBench *b) {
   printf("%-10s import %.3f, optimize %.3f, compile %.3f, first run %.3f\n", "seconds", b->import,
          b->optimize, b->compile, b->first);
   if (c->code)
-    printf(
-        "%-10s select %.3f, emit %.3f, link %.3f, LLVM passes %.3f, machine code %.3f, load %.3f,"
-        " constants %.3f\n",
-        "compile", c->select, c->emit, c->link, c->optimize, c->generate, c->load, c->constants);
+    printf("%-10s select %.3f, cache %.3f%s, emit %.3f, link %.3f, LLVM passes %.3f, machine code "
+           "%.3f, load %.3f,"
+           " constants %.3f\n",
+           "compile", c->select, c->cache, c->cached ? " (found)" : "", c->emit, c->link,
+           c->optimize, c->generate, c->load, c->constants);
   printf("%-10s ", "memory");
   if (c->code)
     printf("code %.1f KiB, arena %.2f MiB, ", (double)c->code / 1024, (double)c->arena / (1 << 20));
@@ -155,9 +156,9 @@ GlowStatus glow_bench_serve(GlowBench *b, const char *output) {
     return GLOW_IO;
   const GlowNetworkCosts *costs = &b->network->costs;
   printf("ready load=%.3f first=%.3f rss=%ld import=%.3f optimize=%.3f compile=%.3f "
-         "constants=%.3f code=%lld arena=%lld engine=glow-%s\n",
+         "constants=%.3f cached=%d code=%lld arena=%lld engine=glow-%s\n",
          b->import + b->optimize + b->compile, b->first, peak_mib(), b->import, b->optimize,
-         b->compile - costs->constants, costs->constants, (long long)costs->code,
+         b->compile - costs->constants, costs->constants, costs->cached, (long long)costs->code,
          (long long)costs->arena, GLOW_VERSION_STRING);
   return answer(b->session.ctx, time_network, b->network);
 }

@@ -111,7 +111,8 @@ static GlowStatus run(GlowSession *s, const GlowRunCommand *c) {
   glow_defer_push(s->ctx, &defer, glow_pool_destroy_fn, pool);
   GlowRunOptions options = {.primitives = primitives,
                             .level = c->level < 0 ? NULL : &c->level,
-                            .parallel = glow_pool_parallel(pool)};
+                            .parallel = glow_pool_parallel(pool),
+                            .cache = glow_cache_choose(s->ctx, &c->cache)};
   if (isatty(2)) {
     options.progress = show_progress;
     options.progress_user = &progress;
@@ -185,7 +186,8 @@ static GlowStatus body(GlowContext *ctx, int argc, char **argv) {
                       .level = -1,
                       .backend = "interp",
                       .error_limit = 20,
-                      .threads = 1};
+                      .threads = 1,
+                      .cache = GLOW_CACHE_DEFAULTS};
   /* clang-format off */
   const GlowOption options[] = {
       GLOW_OPTION_HEADING("Inputs and outputs"),
@@ -223,6 +225,7 @@ static GlowStatus body(GlowContext *ctx, int argc, char **argv) {
       {.name = "threads", .value = "N", .help = "how many threads share the work of machine code (1)",
        .kind = GLOW_OPT_INT, .target = &c.threads, .min = 1, .max = GLOW_MAX_THREADS,
        .two_dashes = true},
+      GLOW_CACHE_OPTIONS(c.cache),
       {.name = "O0", .help = "lower and generate instructions, then run the program",
        .kind = GLOW_OPT_CALL, .call = set_level},
       {.name = "O1", .help = "the same with cheap optimizations", .kind = GLOW_OPT_CALL,

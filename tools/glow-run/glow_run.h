@@ -3,6 +3,7 @@
 #define GLOW_TOOLS_GLOW_RUN_H
 
 #include "runtime/session.h"
+#include "support/cache.h"
 #include "support/cmdline.h"
 
 typedef struct GlowRunCommand {
@@ -14,6 +15,7 @@ typedef struct GlowRunCommand {
   bool softmax, primitives, exact;
   int level; /* -O, or -1 */
   GlowImageOptions image;
+  GlowCacheFlags cache;
 } GlowRunCommand;
 
 /* --expect [NAME=]FILE: compares and prints a report for each. BAD_INPUT if one does not hold. */

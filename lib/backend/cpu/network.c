@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backend/cpu/cached.h"
 #include "backend/cpu/cpu.h"
 #include "backend/interp/interp_internal.h"
 #include "support/process.h"
@@ -22,9 +23,18 @@ typedef struct Network {
   void **storage;            /* what the entry gets */
   GlowTensor **owned;        /* by storage; NULL: borrowed */
   const GlowTensor **source; /* by storage: copied into owned before each run, or NULL */
+  GlowCached cached;         /* what the cache had; closed if that is nothing */
+  GlowText key, object;      /* while it is prepared, if there is a cache and it had nothing */
   uint8_t *memory, *aligned; /* the program's arena: as it was allocated, and as it is used */
   bool ran;
 } Network;
+
+/* Seconds since *since, which becomes now. */
+static double lap(double *since) {
+  double now = glow_clock(), passed = now - *since;
+  *since = now;
+  return passed;
+}
 
 /* ---- Buffers --------------------------------------------------------------------------------- */
 
@@ -58,6 +68,10 @@ static bool bind_storage(Network *n, uint32_t i, const GlowBindings *inputs) {
   GlowStorage *g = plan->storage[i];
   if (!plan->reads[i] && !plan->writes[i])
     return true;
+  if (n->cached.entry.map && n->cached.constants[i]) {
+    n->storage[i] = (void *)(uintptr_t)n->cached.constants[i];
+    return true;
+  }
   /* A variable may be written in part: what is not written stays. A placeholder that is also
    * written may be an output that is read again. */
   bool wanted = g->cls == GLOW_VARIABLE ||
@@ -171,6 +185,9 @@ static void destroy(GlowNetwork *network) {
   release_buffers(n);
   free(n->memory);
   glow_code_destroy(n->code);
+  glow_cache_close(&n->cached.entry);
+  glow_text_release(&n->key);
+  glow_text_release(&n->object);
   glow_arena_destroy(n->arena);
 }
 
@@ -187,25 +204,43 @@ static void find_kernels(GlowArena *arena, GlowCodegenOptions *options) {
   }
 }
 
-static bool compile(Network *n) {
+static bool generate(Network *n, const GlowCodegenOptions *options) {
+  GlowContext *ctx = n->function->module->ctx;
+  GlowNetworkCosts *costs = &n->base.costs;
+  GlowCodegenTimes t;
+  if (!glow_codegen_emit_object(ctx, n->plan.work, n->plan.count, options, &n->object, &t))
+    return false;
+  costs->emit = t.emit;
+  costs->link = t.link;
+  costs->optimize = t.optimize;
+  costs->generate = t.generate;
+  return true;
+}
+
+/* Finds the code or makes it. */
+static bool compile(Network *n, const GlowCache *cache) {
   GlowContext *ctx = n->function->module->ctx;
   const GlowIsa *isa = glow_cpu_target(n->function->module, n->function->src);
   GlowNetworkCosts *costs = &n->base.costs;
   double since = glow_clock();
   if (!isa || !glow_cpu_plan(n->arena, n->function, isa, &n->plan))
     return false;
-  costs->select = glow_clock() - since;
+  costs->select = lap(&since);
+  if (cache && glow_cached_key(n->function, isa, n->effort, &n->key))
+    costs->cached = glow_cached_find(cache, &n->key, n->arena, &n->plan, &n->cached);
+  else
+    glow_text_release(&n->key);
+  costs->cache = lap(&since);
   GlowCodegenOptions options = {.isa = isa, .scratch = n->plan.arena, .effort = n->effort};
   find_kernels(n->arena, &options);
-  GlowCodegenTimes t;
-  n->code = glow_codegen_compile(ctx, n->plan.work, n->plan.count, &options, &t);
-  costs->emit = t.emit;
-  costs->link = t.link;
-  costs->optimize = t.optimize;
-  costs->generate = t.generate;
-  costs->load = t.load;
-  if (n->code)
-    costs->code = glow_code_size(n->code);
+  if (!costs->cached && !generate(n, &options))
+    return false;
+  GlowBytes object = {n->object.data, n->object.size};
+  object = costs->cached ? n->cached.object : object;
+  since = glow_clock();
+  n->code = glow_code_load(ctx, object.data, object.size, options.symbols, options.nsymbols);
+  costs->load = lap(&since);
+  costs->code = n->code ? glow_code_size(n->code) : 0;
   return n->code != NULL;
 }
 
@@ -215,16 +250,25 @@ GlowNetwork *glow_cpu_prepare(GlowFunction *program, const GlowBindings *inputs,
   GlowArena *arena = glow_arena_create(ctx);
   Network *n = GLOW_NEW(arena, Network);
   *n = (Network){.base = {.run = run, .destroy = destroy}, .function = program, .arena = arena};
+  const GlowCache *cache = options ? options->cache : NULL;
   n->parallel = options ? options->parallel : NULL;
   n->effort = options && options->level ? glow_effort(*options->level) : GLOW_EFFORT_FULL;
+  glow_text_init(&n->key, ctx);
+  glow_text_init(&n->object, ctx);
   GlowDefer defer;
   glow_defer_push(ctx, &defer, glow_network_destroy_fn, n);
-  bool ok = compile(n);
+  bool ok = compile(n, cache);
   double since = glow_clock();
   ok = ok && bind(n, inputs);
-  n->base.costs.constants = glow_clock() - since;
+  n->base.costs.constants = lap(&since);
   if (ok)
     allocate(n);
+  since = glow_clock();
+  if (ok && n->key.size && !n->base.costs.cached)
+    glow_cached_store(cache, &n->key, arena, &n->plan, &n->object, n->storage, n->owned);
+  n->base.costs.cache += lap(&since);
+  glow_text_release(&n->key);
+  glow_text_release(&n->object);
   glow_defer_pop(ctx, &defer, !ok);
   return ok ? &n->base : NULL;
 }

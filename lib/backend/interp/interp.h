@@ -30,6 +30,7 @@ typedef struct GlowRunOptions {
       *kernels; /* NULL: the best for this machine; a backend may bring its own */
   const int *level; /* of code generation, as in -O<level>; NULL: 2 */
   const struct GlowParallel *parallel; /* threads that share the work of machine code, or NULL */
+  const struct GlowCache *cache;       /* where machine code is kept, or NULL */
 } GlowRunOptions;
 
 /* Runs a func (graph walker) or program (program walker). Every placeholder that is read must be

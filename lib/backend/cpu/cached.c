@@ -1,0 +1,128 @@
+/* Entries of the cache. The head is a table of constants and the object file, the body the
+ * constants themselves at their places. */
+#include "backend/cpu/cached.h"
+
+#include <string.h>
+
+#include "cpu/source_id.h"
+#include "tensor/blob.h"
+
+#define ALIGN 64
+#define MAX_HASHED ((int64_t)4 << 20) /* bytes of weights without a file that are hashed */
+
+/* ---- Keys ------------------------------------------------------------------------------------ */
+
+static void put_build(GlowText *key) {
+  glow_text_printf(key, "glow %s %s llvm %s\n", GLOW_VERSION_STRING, GLOW_SOURCE_ID,
+                   glow_codegen_llvm_version(key->ctx));
+}
+
+/* The files that this context reads tensors from, and the text itself. */
+static void put_files(const GlowContext *ctx, GlowText *key) {
+  for (const GlowBlob *b = ctx->blobs; b; b = b->next) {
+    const GlowInput *in = &b->input;
+    if (in->inode)
+      glow_text_printf(key, "file %s %zu %llu %llu %lld\n", b->path ? b->path : in->name, in->size,
+                       (unsigned long long)in->device, (unsigned long long)in->inode,
+                       (long long)in->modified);
+  }
+}
+
+/* Values of constants that the text names but does not show, and that no file identifies. */
+static bool put_payload(const GlowModule *m, GlowText *key) {
+  int64_t bytes = 0;
+  for (const GlowStorage *g = m->first_storage; g; g = g->next) {
+    const GlowTensor *t = g->init.kind == GLOW_INIT_PAYLOAD ? g->init.tensor : NULL;
+    if (!t)
+      continue;
+    bytes += (int64_t)t->bytes;
+    if (t->type->kind == GLOW_KIND_STRING || bytes > MAX_HASHED)
+      return false;
+    glow_text_bytes(key, t->data, t->bytes);
+  }
+  return true;
+}
+
+/* A weight file that is no regular file has no identity. */
+static bool has_files(const GlowContext *ctx) {
+  for (const GlowBlob *b = ctx->blobs; b; b = b->next) {
+    if (b->path && !b->input.inode)
+      return false;
+  }
+  return true;
+}
+
+bool glow_cached_key(const GlowFunction *f, const GlowIsa *isa, GlowEffort effort, GlowText *key) {
+  const GlowModule *m = f->module;
+  put_build(key);
+  glow_text_printf(key, "target %s effort %d entry %s\n", isa->name, (int)effort, f->name);
+  put_files(m->ctx, key);
+  glow_module_print(m, key, &(GlowPrintOptions){.no_payload = true});
+  return has_files(m->ctx) && put_payload(m, key);
+}
+
+/* ---- Entries --------------------------------------------------------------------------------- */
+
+typedef struct Constant {
+  uint64_t storage, offset, bytes;
+} Constant;
+
+static GlowBytes bytes_of(const GlowText *t) { return (GlowBytes){t->data, t->size}; }
+
+bool glow_cached_find(const GlowCache *cache, const GlowText *key, GlowArena *arena,
+                      const GlowCpuPlan *plan, GlowCached *c) {
+  *c = (GlowCached){0};
+  if (!glow_cache_find(cache, bytes_of(key), &c->entry))
+    return false;
+  GlowBytes head = c->entry.head, body = c->entry.body;
+  uint64_t count = 0;
+  bool ok = head.size >= sizeof count;
+  if (ok)
+    memcpy(&count, head.data, sizeof count);
+  ok = ok && count <= (head.size - sizeof count) / sizeof(Constant);
+  c->constants = GLOW_NEW_ARRAY(arena, const void *, plan->nstorage);
+  const char *at = (const char *)head.data + sizeof count;
+  for (uint64_t i = 0; ok && i < count; i++, at += sizeof(Constant)) {
+    Constant k;
+    memcpy(&k, at, sizeof k);
+    ok = k.storage < plan->nstorage && k.offset <= body.size && k.bytes <= body.size - k.offset &&
+         k.bytes == (uint64_t)glow_type_bytes(plan->storage[k.storage]->value.type);
+    if (ok)
+      c->constants[k.storage] = (const char *)body.data + k.offset;
+  }
+  if (ok)
+    c->object = (GlowBytes){at, (size_t)((const char *)head.data + head.size - at)};
+  else
+    glow_cache_close(&c->entry);
+  return ok;
+}
+
+void glow_cached_store(const GlowCache *cache, const GlowText *key, GlowArena *arena,
+                       const GlowCpuPlan *plan, const GlowText *object, void *const *storage,
+                       GlowTensor *const *owned) {
+  static const char zeros[ALIGN];
+  Constant *table = GLOW_NEW_ARRAY(arena, Constant, plan->nstorage);
+  GlowBytes *parts = GLOW_NEW_ARRAY(arena, GlowBytes, 2 * (size_t)plan->nstorage);
+  uint64_t count = 0, offset = 0;
+  for (uint32_t i = 0; i < plan->nstorage; i++) {
+    const GlowStorage *g = plan->storage[i];
+    bool in_file = g->init.kind == GLOW_INIT_RESOURCE && !owned[i] && !g->cached;
+    if (g->cls != GLOW_CONSTANT || !plan->reads[i] || in_file || !storage[i])
+      continue;
+    uint64_t bytes = (uint64_t)glow_type_bytes(g->value.type);
+    uint64_t padding = (ALIGN - bytes % ALIGN) % ALIGN;
+    parts[2 * count] = (GlowBytes){storage[i], (size_t)bytes};
+    parts[2 * count + 1] = (GlowBytes){zeros, (size_t)padding};
+    table[count++] = (Constant){i, offset, bytes};
+    offset += bytes + padding;
+  }
+  GlowText head;
+  GlowDefer defer;
+  glow_text_init(&head, key->ctx);
+  glow_defer_push(head.ctx, &defer, glow_text_release_fn, &head);
+  glow_text_bytes(&head, &count, sizeof count);
+  glow_text_bytes(&head, table, count * sizeof *table);
+  glow_text_bytes(&head, object->data, object->size);
+  glow_cache_store(cache, bytes_of(key), bytes_of(&head), parts, 2 * count);
+  glow_defer_pop(head.ctx, &defer, true);
+}

@@ -1,0 +1,34 @@
+/* Networks in the cache: their object file, and the constants that are not in a weight file as the
+ * code reads them. */
+#ifndef GLOW_BACKEND_CPU_CACHED_H
+#define GLOW_BACKEND_CPU_CACHED_H
+
+#include "backend/cpu/cpu.h"
+#include "support/cache.h"
+
+/* All that machine code and constants of a program depend on: its text without weights, the target,
+ * how much is spent on code, this build, and the identity of the files that weights come from.
+ * False if that cannot be said without reading much: large weights that came through a pipe or in
+ * typed fields. */
+bool glow_cached_key(const GlowFunction *program, const GlowIsa *isa, GlowEffort effort,
+                     GlowText *key);
+
+/* What an entry holds. */
+typedef struct GlowCached {
+  GlowCacheEntry entry;
+  GlowBytes object;
+  const void **constants; /* by storage; NULL entries are not in it */
+} GlowCached;
+
+/* Finds the entry, to be closed. The plan says what constants there can be; arrays are the arena's.
+ */
+bool glow_cached_find(const GlowCache *cache, const GlowText *key, GlowArena *arena,
+                      const GlowCpuPlan *plan, GlowCached *cached);
+
+/* Stores an object and, of the storage that the code reads, the constants whose `owned` says that
+ * they were computed or moved to an aligned place. */
+void glow_cached_store(const GlowCache *cache, const GlowText *key, GlowArena *arena,
+                       const GlowCpuPlan *plan, const GlowText *object, void *const *storage,
+                       GlowTensor *const *owned);
+
+#endif
