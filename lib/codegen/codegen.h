@@ -13,6 +13,10 @@
 #include "kernels/kernel.h"
 #include "rt/rt.h"
 
+/* void GLOW_HOST_STEP(GlowFault *fault, int64_t instruction): what HOST work calls; a fault ends
+ * the run. */
+#define GLOW_HOST_STEP "glow_host_step"
+
 /* A function that code may call by name. */
 typedef struct GlowSymbol {
   const char *name;
@@ -70,6 +74,7 @@ typedef struct GlowTiles {
 typedef enum GlowWorkKind {
   GLOW_WORK_KERNEL,
   GLOW_WORK_REFERENCE,
+  GLOW_WORK_HOST,
   GLOW_WORK_IF,  /* then, or otherwise */
   GLOW_WORK_LOOP /* then, again and again */
 } GlowWorkKind;
@@ -89,6 +94,9 @@ typedef struct GlowWorkList {
  *
  * REFERENCE: the reference kernel of the node's operator. `call` describes its operands without
  * addresses; `places` are those of its results, then of its inputs.
+ *
+ * HOST: the instruction is run by the process, which GLOW_HOST_STEP is a symbol of; only for code
+ * in memory.
  *
  * IF: places[0] is a bool. LOOP: places are the number of rounds (i64) and the condition (bool),
  * either may be absent, and the i64 that counts the rounds. */

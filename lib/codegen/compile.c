@@ -31,7 +31,9 @@ static bool link_kernels(GlowEmitter *e, const GlowCodegenOptions *o) {
     more = false;
     for (size_t i = 0; ok && i < glow_nbitcode; i++) {
       const GlowBitcode *b = &glow_bitcode[i];
-      if (glow_blob_serves(b, o->isa) && glow_llvm_missing(&e->l))
+      bool wanted =
+          glow_blob_serves(b, o->isa) && !(e->l.has_reference && b->kind == GLOW_BLOB_REF);
+      if (wanted && glow_llvm_missing(&e->l))
         ok = glow_llvm_link(&e->l, b->data, (size_t)(b->end - b->data), b->name, &more);
     }
   }

@@ -73,7 +73,6 @@ static GlowKind stored_kind(const GlowWork *w) {
   return w->body.block ? w->body.block->params[0]->type->kind : GLOW_KIND_FLOAT;
 }
 
-
 /* Coordinates of a place that an epilogue gets, and what they are to its operands' strides. */
 typedef struct EpiloguePlace {
   uint32_t params, dims; /* how many are passed, how many there are */

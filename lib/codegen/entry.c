@@ -69,6 +69,19 @@ static void emit_check(const Entry *x, const GlowWork *w) {
   LLVMPositionBuilderAtEnd(b, next);
 }
 
+/* The process runs the instruction. */
+static void emit_host(const Entry *x, const GlowWork *w) {
+  GlowEmitter *e = x->e;
+  LLVMBuilderRef b = e->l.builder;
+  LLVMTypeRef types[] = {e->l.ptr, e->l.i64}, type = LLVMFunctionType(e->l.void_type, types, 2, 0);
+  LLVMValueRef step = LLVMGetNamedFunction(e->l.module, GLOW_HOST_STEP);
+  if (!step)
+    step = LLVMAddFunction(e->l.module, GLOW_HOST_STEP, type);
+  LLVMValueRef args[] = {x->fault, glow_emit_i64(e, w->node->order)};
+  LLVMBuildCall2(b, type, step, args, 2, "");
+  emit_check(x, w);
+}
+
 /* Calls the wrapper for all units, or lets the threads share them. */
 static void emit_call(const Entry *x, const GlowWork *w) {
   GlowEmitter *e = x->e;
@@ -154,6 +167,8 @@ static void emit_list(const Entry *x, const GlowWork *work, uint32_t count) {
       emit_if(x, &work[i]);
     else if (work[i].kind == GLOW_WORK_LOOP)
       emit_loop(x, &work[i]);
+    else if (work[i].kind == GLOW_WORK_HOST)
+      emit_host(x, &work[i]);
     else
       emit_call(x, &work[i]);
   }

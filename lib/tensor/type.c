@@ -132,6 +132,15 @@ const GlowType *glow_type_with_layout(GlowContext *ctx, const GlowType *t,
   return intern(ctx, &n);
 }
 
+const GlowType *glow_type_room(GlowContext *ctx, const GlowType *t) {
+  GlowDim dims[GLOW_MAX_RANK];
+  if (!glow_type_is_tensor(t) || glow_type_is_static(t))
+    return t;
+  for (uint32_t a = 0; a < t->rank; a++)
+    dims[a] = GLOW_EXACT(t->dims[a].size);
+  return glow_type_with_layout(ctx, glow_type_with_dims(ctx, t, t->rank, dims), t->layout);
+}
+
 const GlowType *glow_type_with_quant(GlowContext *ctx, const GlowType *t, bool quantized,
                                      float scale, int32_t offset) {
   GlowType n = *t;

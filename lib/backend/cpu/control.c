@@ -41,7 +41,7 @@ bool glow_select_loop(GlowSelect *s, const GlowNode *n) {
     return false;
   places[2] = glow_select_extra(s, sizeof(int64_t));
   if (body->nparams)
-    glow_map_set(s->places, body->params[0], glow_arena_copy(s->arena, &places[2], sizeof *places));
+    glow_select_place(s, body->params[0], &places[2]);
   GlowWorkList work = glow_select_block(s, body);
   push(s, n, GLOW_WORK_LOOP, places, 3)->then = work;
   return true;

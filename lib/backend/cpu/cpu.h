@@ -31,6 +31,12 @@ typedef struct GlowCpuNote {
 } GlowCpuNote;
 typedef GLOW_VEC(GlowCpuNote) GlowCpuNotes;
 
+/* The place of an alloc, or of the counter of a loop. */
+typedef struct GlowCpuBuffer {
+  const GlowValue *value;
+  const GlowPlace *place;
+} GlowCpuBuffer;
+
 /* What a program is compiled from: the work of its instructions, and where everything lies. */
 typedef struct GlowCpuPlan {
   GlowWork *work;
@@ -38,8 +44,10 @@ typedef struct GlowCpuPlan {
   GlowStorage **storage; /* in the order of their indices in places */
   bool *reads, *writes;  /* of each storage */
   uint32_t nstorage;
-  int64_t arena, align;    /* bytes of the arena, a multiple of its alignment */
-  int64_t scratch;         /* bytes behind it for each worker */
+  int64_t arena, align; /* bytes of the arena, a multiple of its alignment */
+  int64_t scratch;      /* bytes behind it for each worker */
+  GLOW_VEC(GlowCpuBuffer) buffers;
+  bool hosted; /* has instructions that this process must run: no object can be made of it */
   GlowCpuNotes references; /* instructions that run as their reference kernels */
 } GlowCpuPlan;
 

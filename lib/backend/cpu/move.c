@@ -198,6 +198,8 @@ bool glow_select_move(GlowSelect *s, const GlowNode *n) {
   if (!glow_select_view(s, glow_node_out(n, 0), &to) ||
       !glow_select_view(s, glow_node_in(n, 0), &from))
     return false;
+  if (glow_kind_info[to.type->kind].bits % 8)
+    return glow_select_fail(s, "its elements are not whole bytes");
   bool same = to.place.storage == from.place.storage && to.place.offset == from.place.offset &&
               memcmp(to.strides, from.strides, to.rank * sizeof *to.strides) == 0;
   if (same && to.type == from.type)

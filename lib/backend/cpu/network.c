@@ -9,7 +9,7 @@
 
 #include "backend/cpu/cached.h"
 #include "backend/cpu/cpu.h"
-#include "backend/interp/interp_internal.h"
+#include "backend/cpu/hosted.h"
 #include "support/process.h"
 
 typedef struct Network {
@@ -22,6 +22,7 @@ typedef struct Network {
   GlowEffort effort;
   void **storage;            /* what the entry gets */
   GlowTensor **owned;        /* by storage; NULL: borrowed */
+  GlowTensor **tensors;      /* by storage: what storage[i] is the data of */
   const GlowTensor **source; /* by storage: copied into owned before each run, or NULL */
   GlowCached cached;         /* what the cache had; closed if that is nothing */
   GlowText key, object;      /* while it is prepared, if there is a cache and it had nothing */
@@ -54,7 +55,7 @@ static const GlowTensor *initial_value(GlowStorage *g, const GlowBindings *input
   const GlowTensor *t = find_input(inputs, g->value.name);
   if (!t) {
     glow_error(ctx, g->src, "placeholder @%s is not bound", g->value.name);
-  } else if (t->type != g->value.type) {
+  } else if (glow_type_fit(g->value.type, t->type) == GLOW_FIT_CONTRADICTS) {
     glow_error(ctx, g->src, "placeholder @%s has type %s but is bound to %s", g->value.name,
                glow_type_str(ctx, g->value.type), glow_type_str(ctx, t->type));
     t = NULL;
@@ -81,11 +82,11 @@ static bool bind_storage(Network *n, uint32_t i, const GlowBindings *inputs) {
     return false;
   bool aligned = t && (uintptr_t)t->data % 64 == 0;
   if (plan->writes[i] || !aligned) {
-    n->owned[i] =
-        t ? glow_tensor_copy(g->module->ctx, t) : glow_tensor_create(g->module->ctx, g->value.type);
+    n->owned[i] = glow_hosted_tensor(g, t);
     n->source[i] = g->cls == GLOW_PLACEHOLDER ? t : NULL;
   }
-  n->storage[i] = n->owned[i] ? n->owned[i]->data : t->data;
+  n->tensors[i] = n->owned[i] ? n->owned[i] : (GlowTensor *)(uintptr_t)t;
+  n->storage[i] = n->tensors[i]->data;
   return true;
 }
 
@@ -94,6 +95,7 @@ static bool bind(Network *n, const GlowBindings *inputs) {
   const GlowCpuPlan *plan = &n->plan;
   n->storage = GLOW_NEW_ARRAY(n->arena, void *, plan->nstorage);
   n->owned = GLOW_NEW_ARRAY(n->arena, GlowTensor *, plan->nstorage);
+  n->tensors = GLOW_NEW_ARRAY(n->arena, GlowTensor *, plan->nstorage);
   n->source = GLOW_NEW_ARRAY(n->arena, const GlowTensor *, plan->nstorage);
   bool ok = true;
   for (uint32_t i = 0; i < plan->nstorage; i++) {
@@ -155,11 +157,16 @@ static GlowStatus run(GlowNetwork *network) {
     if (n->source[i])
       memcpy(n->owned[i]->data, n->source[i]->data, n->source[i]->bytes);
   }
-  GlowFault fault = {0};
-  if (!call_entry(n, &fault)) {
-    report_fault(n, &fault);
+  GlowHosted hosted = {0};
+  if (n->plan.hosted)
+    glow_hosted_begin(&hosted, n->function, &n->plan, n->tensors, n->aligned);
+  bool ok = call_entry(n, &hosted.fault);
+  if (!ok && hosted.fault.error != GLOW_HOSTED_FAILED)
+    report_fault(n, &hosted.fault);
+  if (n->plan.hosted)
+    glow_hosted_end(&hosted);
+  if (!ok)
     return GLOW_BAD_INPUT;
-  }
   n->ran = true;
   return GLOW_OK;
 }
@@ -194,8 +201,10 @@ static void destroy(GlowNetwork *network) {
 /* The reference kernels of this process by the names that code calls them. */
 static void find_kernels(GlowArena *arena, GlowCodegenOptions *options) {
   const GlowKernelRow *table = glow_kernels_best()->table;
-  GlowSymbol *symbols = GLOW_NEW_ARRAY(arena, GlowSymbol, GLOW_OP_COUNT);
+  GlowSymbol *symbols = GLOW_NEW_ARRAY(arena, GlowSymbol, GLOW_OP_COUNT + 1);
   options->symbols = symbols;
+  symbols[options->nsymbols++] =
+      (GlowSymbol){GLOW_HOST_STEP, (const void *)(uintptr_t)glow_hosted_step};
   for (uint32_t op = 0; op < GLOW_OP_COUNT; op++) {
     if (table[op].kernel)
       symbols[options->nsymbols++] =

@@ -6,6 +6,7 @@
 #include "backend/cpu/select.h"
 
 #include "backend/cpu/native.h"
+#include "backend/interp/interp_internal.h"
 #include "memplan/memplan.h"
 
 #define ALIGN 64
@@ -22,8 +23,8 @@ static int64_t element_bytes(const GlowType *t) { return glow_kind_info[t->kind]
 static bool is_supported_type(GlowSelect *s, const GlowType *t) {
   if (!glow_type_is_tensor(t) || !glow_type_is_static(t))
     return fail(s, "its extents are not known before it runs");
-  if (t->kind == GLOW_KIND_STRING || glow_kind_info[t->kind].bits % 8)
-    return fail(s, "its elements are not whole bytes");
+  if (t->kind == GLOW_KIND_STRING)
+    return fail(s, "its elements are strings");
   return true;
 }
 
@@ -66,6 +67,8 @@ bool glow_select_view(GlowSelect *s, const GlowValue *v, GlowView *view) {
   }
   const GlowTensorviewMembers *m = tv->members;
   GlowView base;
+  if (glow_kind_info[v->type->kind].bits % 8)
+    return fail(s, "it is a view of elements that are not whole bytes");
   if (!glow_select_view(s, glow_node_in(tv, 0), &base))
     return false;
   for (uint32_t i = 0; i < view->rank && i < m->strides.count; i++)
@@ -164,9 +167,24 @@ static bool select_native(GlowSelect *s, const GlowNode *n) {
   }
 }
 
+/* Instructions whose extents are known only when they run: the interpreter's walker takes a step. */
+static bool select_host(GlowSelect *s, const GlowNode *n) {
+  for (uint32_t i = 0; i < n->noperands; i++) {
+    const GlowValue *v = n->operands[i].value;
+    if (v && (!glow_type_is_tensor(v->type) || v->type->kind == GLOW_KIND_STRING))
+      return fail(s, "its operands are no numbers");
+  }
+  GlowWork w = {.kind = GLOW_WORK_HOST, .node = n};
+  glow_vec_push(s->arena, &s->work, w);
+  s->plan->hosted = true;
+  return true;
+}
+
 /* A machine kernel, or else the reference kernel; which and why is noted. */
 static bool select_instruction(GlowSelect *s, const GlowNode *n) {
   uint32_t before = s->work.count;
+  if (glow_program_is_dynamic(n))
+    return n->op == GLOW_OP_DEALLOC || select_host(s, n);
   if (select_native(s, n))
     return true;
   const char *why = s->why;
@@ -197,6 +215,12 @@ GlowPlace glow_select_extra(GlowSelect *s, int64_t bytes) {
   GlowPlace place = {GLOW_PLACE_ARENA, s->plan->arena, bytes};
   s->plan->arena += (bytes + ALIGN - 1) & -(int64_t)ALIGN;
   return place;
+}
+
+void glow_select_place(GlowSelect *s, const GlowValue *v, const GlowPlace *place) {
+  GlowCpuBuffer b = {v, glow_arena_copy(s->arena, place, sizeof *place)};
+  glow_map_set(s->places, v, (void *)(uintptr_t)b.place);
+  glow_vec_push(s->arena, &s->plan->buffers, b);
 }
 
 static const GlowValue *base_of(const GlowValue *v) {
@@ -262,8 +286,7 @@ static bool place_allocs(GlowSelect *s, GlowFunction *f, GlowCpuPlan *plan) {
   for (uint32_t i = 0; i < a.nodes.count; i++) {
     const GlowPlanBuffer *b = &a.buffers.data[i];
     GlowPlace place = {GLOW_PLACE_ARENA, b->offset, b->size};
-    glow_map_set(s->places, &a.nodes.data[i]->results[0],
-                 glow_arena_copy(s->arena, &place, sizeof place));
+    glow_select_place(s, &a.nodes.data[i]->results[0], &place);
   }
   return size >= 0;
 }

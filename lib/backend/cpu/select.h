@@ -71,6 +71,8 @@ bool glow_select_body(GlowSelect *s, const GlowNode *n, const GlowBody *body,
 
 /* The work of a region; refusals are noted. */
 GlowWorkList glow_select_block(GlowSelect *s, GlowBlock *b);
+/* Says where an alloc or the counter of a loop is. */
+void glow_select_place(GlowSelect *s, const GlowValue *v, const GlowPlace *place);
 /* Memory that lives as long as the run, behind the planned buffers. */
 GlowPlace glow_select_extra(GlowSelect *s, int64_t bytes);
 

@@ -307,16 +307,6 @@ static bool shrink(const GlowNode *n, uint32_t i, GlowTensor *t, const GlowBuf *
   return true;
 }
 
-/* A tensor for a result: bounds are taken as extents. */
-static GlowTensor *create_result(GlowContext *ctx, const GlowType *t) {
-  GlowDim dims[GLOW_MAX_RANK];
-  if (!glow_type_is_tensor(t) || glow_type_is_static(t))
-    return glow_tensor_create(ctx, t);
-  for (uint32_t a = 0; a < t->rank; a++)
-    dims[a] = GLOW_EXACT(t->dims[a].size);
-  return glow_tensor_create(ctx, glow_type_with_dims(ctx, t, t->rank, dims));
-}
-
 static bool has_strings(const GlowType *t) {
   return glow_type_is_tensor(t) && t->kind == GLOW_KIND_STRING;
 }
@@ -338,7 +328,7 @@ static bool run_on_tensors(const GlowNode *n, const GlowKernels *k, const GlowTe
   call.in = ins;
   call.out = outs;
   for (uint32_t i = 0; i < n->nresults; i++) {
-    out[i] = create_result(ctx, types[i]);
+    out[i] = glow_tensor_create(ctx, glow_type_room(ctx, types[i]));
     outs[i] = glow_buf_of(out[i]->type, out[i]->data);
   }
   bool strings = n->nresults > 0 && has_strings(types[0]);

@@ -206,6 +206,19 @@ void glow_float_mode_leave(GlowContext *ctx, GlowFloatMode *m);
 
 /* Runs a program; what it writes is left in cells. False after a diagnostic. */
 bool glow_program_run(GlowFunction *f, GlowCells *cells, const GlowRunOptions *options);
+/* A program run step by step, by a backend that runs most instructions itself and has memory for
+ * all buffers. */
+typedef struct GlowProgramRun GlowProgramRun;
+/* Whether n needs a step: its extents, or the list that it reads, are known only when it runs. */
+bool glow_program_is_dynamic(const GlowNode *n);
+/* Cells hold all storage that the program touches; what it writes is marked as written already. */
+GlowProgramRun *glow_program_begin(GlowFunction *f, GlowCells *cells);
+/* The memory of an alloc, or of the counter of a loop. */
+void glow_program_place(GlowProgramRun *p, const GlowValue *v, void *data);
+/* Runs n, which may be an alloc or a view of open extents. False after a diagnostic. */
+bool glow_program_step(GlowProgramRun *p, GlowNode *n);
+/* Gives tensors of open extents the types that were written, and releases everything. */
+void glow_program_end(GlowProgramRun *p);
 /* The share of a run that n is, in elements touched. */
 uint64_t glow_node_weight(const GlowNode *n);
 

@@ -17,7 +17,7 @@ typedef struct Buffer {
   struct Buffer *next;         /* every buffer of the run */
 } Buffer;
 
-typedef struct Program {
+struct GlowProgramRun {
   GlowContext *ctx;
   GlowFunction *function;
   const GlowKernels *kernels;
@@ -28,8 +28,10 @@ typedef struct Program {
   Buffer *all;
   GlowScratch scratch;
   char *memory; /* the planned arena, or NULL */
+  bool placed;  /* memory of allocs is set by glow_program_place */
   uint64_t done, total;
-} Program;
+};
+typedef GlowProgramRun Program;
 
 static bool run_block(Program *p, GlowBlock *b);
 
@@ -73,6 +75,8 @@ static void run_alloc(Program *p, const GlowNode *n) {
   const GlowAllocMembers *m = n->members;
   Buffer *b = buffer_for(p, &n->results[0]);
   reset_dims(b);
+  if (p->placed)
+    return;
   if (p->memory && m->at >= 0) {
     b->data = p->memory + m->at;
     return;
@@ -117,17 +121,6 @@ static void dims_of_tensor(Buffer *b, const GlowTensor *t) {
     b->dims[a] = t->type->dims[a].size;
 }
 
-/* A tensor of the room that a storage needs. */
-static GlowTensor *storage_tensor(Program *p, const GlowStorage *s) {
-  GlowDim dims[GLOW_MAX_RANK];
-  const GlowType *t = s->value.type;
-  for (uint32_t a = 0; a < t->rank; a++)
-    dims[a] = GLOW_EXACT(t->dims[a].size);
-  const GlowType *room =
-      glow_type_with_layout(p->ctx, glow_type_with_dims(p->ctx, t, t->rank, dims), t->layout);
-  return glow_tensor_create(p->ctx, room);
-}
-
 /* A storage as a buffer. Before its first write, what it holds is copied to memory of the run. */
 static Buffer *storage_buffer(Program *p, GlowStorage *s, bool write) {
   Buffer *b = buffer_for(p, &s->value);
@@ -150,7 +143,7 @@ static Buffer *storage_buffer(Program *p, GlowStorage *s, bool write) {
       dims_of_tensor(b, t);
   }
   if (write && !cell->written) {
-    GlowTensor *own = storage_tensor(p, s);
+    GlowTensor *own = glow_tensor_create(p->ctx, glow_type_room(p->ctx, s->value.type));
     if (b->tensor)
       memcpy(own->data, b->tensor->data, b->tensor->bytes);
     if (cell->owned)
@@ -458,16 +451,20 @@ static void finish_storage(Program *p) {
   }
 }
 
+/* Fills in *p; release frees it. */
+static void begin(Program *p, GlowFunction *f, GlowCells *cells, const GlowRunOptions *options) {
+  *p = (Program){.ctx = f->module->ctx, .function = f, .options = options, .cells = cells};
+  p->kernels = options && options->kernels ? options->kernels : glow_kernels_best();
+  p->arena = glow_arena_create(p->ctx);
+  p->buffers = glow_map_create(p->arena);
+}
+
 bool glow_program_run(GlowFunction *f, GlowCells *cells, const GlowRunOptions *options) {
   GlowContext *ctx = f->module->ctx;
   GlowDefer defer;
-  Program p = {.ctx = ctx, .function = f, .kernels = glow_kernels_best(), .options = options};
-  if (options && options->kernels)
-    p.kernels = options->kernels;
-  p.cells = cells;
-  p.arena = glow_arena_create(ctx);
+  Program p;
+  begin(&p, f, cells, options);
   glow_defer_push(ctx, &defer, release, &p);
-  p.buffers = glow_map_create(p.arena);
   for (const GlowNode *n = f->body->first; n; n = n->next)
     p.total += glow_node_weight(n);
   if (f->arena >= 0)
@@ -477,4 +474,44 @@ bool glow_program_run(GlowFunction *f, GlowCells *cells, const GlowRunOptions *o
     finish_storage(&p);
   glow_defer_pop(ctx, &defer, true);
   return ok;
+}
+
+/* ---- Steps ----------------------------------------------------------------------------------- */
+
+bool glow_program_is_dynamic(const GlowNode *n) {
+  if (n->op == GLOW_OP_EXPECT_SHAPE || n->op == GLOW_OP_APPEND)
+    return true;
+  for (uint32_t i = 0; i < n->nresults; i++)
+    if (!glow_type_is_static(n->results[i].type))
+      return true;
+  return !GLOW_HAS(glow_node_desc(n), CONTROL) && (!all_static(n) || reads_list(n));
+}
+
+/* Views of fixed extents say only where they lie; the others are steps. */
+static bool note_view(GlowNode *n, void *program) {
+  if (n->op == GLOW_OP_TENSORVIEW && glow_type_is_static(n->results[0].type))
+    return run_view(program, n);
+  return true;
+}
+
+GlowProgramRun *glow_program_begin(GlowFunction *f, GlowCells *cells) {
+  Program *p = glow_malloc(f->module->ctx, sizeof *p);
+  begin(p, f, cells, NULL);
+  p->placed = true;
+  glow_block_walk(f->body, note_view, p);
+  return p;
+}
+
+void glow_program_place(GlowProgramRun *p, const GlowValue *v, void *data) {
+  Buffer *b = buffer_for(p, v);
+  b->data = data;
+  reset_dims(b);
+}
+
+bool glow_program_step(GlowProgramRun *p, GlowNode *n) { return run_instruction(p, n); }
+
+void glow_program_end(GlowProgramRun *p) {
+  finish_storage(p);
+  release(p);
+  free(p);
 }

@@ -1,0 +1,34 @@
+/* Instructions of a compiled program whose extents are known only when they run: code calls back,
+ * and the interpreter's walker takes a step on the same memory. */
+#ifndef GLOW_BACKEND_CPU_HOSTED_H
+#define GLOW_BACKEND_CPU_HOSTED_H
+
+#include "backend/cpu/cpu.h"
+#include "backend/interp/interp_internal.h"
+
+#define GLOW_HOSTED_FAILED (-1) /* GlowFault.error: a step failed and has said why */
+
+/* One run. The fault is first: code hands its address back. */
+typedef struct GlowHosted {
+  GlowFault fault;
+  GlowContext *ctx;
+  GlowArena *arena;
+  GlowNode **nodes; /* by order */
+  GlowCells cells;
+  GlowProgramRun *run;
+  GlowNode *node; /* the one under way */
+  bool ok;
+} GlowHosted;
+
+/* tensors[i] is what storage i of the plan is in, or NULL; memory is the program's arena. */
+void glow_hosted_begin(GlowHosted *h, GlowFunction *f, const GlowCpuPlan *plan,
+                       GlowTensor *const *tensors, uint8_t *memory);
+void glow_hosted_end(GlowHosted *h);
+/* GLOW_HOST_STEP. */
+void glow_hosted_step(GlowFault *fault, int64_t instruction);
+
+/* Memory for a storage that is written, or whose value is not aligned: room for the bounds of its
+ * extents, with the value t (or NULL) in it. */
+GlowTensor *glow_hosted_tensor(const GlowStorage *g, const GlowTensor *t);
+
+#endif
