@@ -5,19 +5,9 @@
  * zeroed. Loops are then ordered by the strides of the destination and merged where both sides are
  * contiguous. */
 #include "kernels/cpu/move.h"
-#include "backend/cpu/select.h"
+#include "backend/cpu/box.h"
 
 #include <string.h>
-
-typedef struct Loop {
-  int64_t n, to, from; /* strides in bytes */
-} Loop;
-
-typedef struct Box {
-  Loop loops[GLOW_VIEW_RANK];
-  uint32_t count;
-  int64_t to, from; /* offsets in bytes */
-} Box;
 
 /* An axis of both sides. A block of 0: the axis is not blocked. Strides are those of the blocks and
  * of the elements inside one, in bytes. */
@@ -63,33 +53,71 @@ static bool axis_of(GlowSelect *s, const GlowView *to, const GlowView *from, uin
   return true;
 }
 
-static void push(Box *b, int64_t n, int64_t to, int64_t from) {
-  if (n != 1)
-    b->loops[b->count++] = (Loop){n, to, from};
-}
-
 /* Largest destination stride outermost; then neighbours that are one loop become one. */
-static void normalize(Box *b) {
+static void normalize(GlowBox *b) {
   for (uint32_t i = 1; i < b->count; i++) {
     for (uint32_t k = i; k > 0 && b->loops[k - 1].to < b->loops[k].to; k--) {
-      Loop t = b->loops[k];
+      GlowBoxLoop t = b->loops[k];
       b->loops[k] = b->loops[k - 1];
       b->loops[k - 1] = t;
     }
   }
   uint32_t kept = 0;
   for (uint32_t i = 0; i < b->count; i++) {
-    Loop in = b->loops[i], *out = kept ? &b->loops[kept - 1] : NULL;
+    GlowBoxLoop in = b->loops[i], *out = kept ? &b->loops[kept - 1] : NULL;
     if (out && out->to == in.n * in.to && out->from == in.n * in.from)
-      *out = (Loop){out->n * in.n, in.to, in.from};
+      *out = (GlowBoxLoop){out->n * in.n, in.to, in.from};
     else
       b->loops[kept++] = in;
   }
   b->count = kept;
 }
 
-static bool append(GlowSelect *s, const GlowNode *n, Box *b, const GlowView *to,
-                   const GlowView *from) {
+/* A matrix of elements that changes its order: the innermost loops of both sides differ. */
+static bool is_transposition(const GlowBox *b, int64_t bytes, uint32_t *column) {
+  const GlowBoxLoop *row = b->count ? &b->loops[b->count - 1] : NULL;
+  if (!row || bytes > 8 || row->to != bytes || row->from == bytes || row->n < 4)
+    return false;
+  for (*column = 0; *column + 1 < b->count; ++*column)
+    if (b->loops[*column].from == bytes && b->loops[*column].n >= 4)
+      return b->count <= GLOW_TRANSPOSE_DIMS + 2;
+  return false;
+}
+
+static void append_transposition(GlowSelect *s, const GlowNode *n, const GlowBox *b,
+                                 uint32_t column, int64_t bytes, const GlowPlace places[2]) {
+  const GlowBoxLoop *row = &b->loops[b->count - 1], *col = &b->loops[column];
+  GlowTransposeParams p = {.rows = row->n,
+                           .columns = col->n,
+                           .row_from = row->from / bytes,
+                           .column_to = col->to / bytes};
+  int64_t cost = bytes * row->n * col->n, d = GLOW_TRANSPOSE_DIMS;
+  for (uint32_t i = 0; i < GLOW_TRANSPOSE_DIMS; i++)
+    p.n[i] = 1;
+  for (uint32_t i = b->count - 1; i-- > 0;) {
+    if (i == column)
+      continue;
+    p.n[--d] = b->loops[i].n;
+    p.to[d] = b->loops[i].to / bytes;
+    p.from[d] = b->loops[i].from / bytes;
+    cost *= b->loops[i].n;
+  }
+  p.stripes = (col->n + GLOW_TRANSPOSE_TILE - 1) / GLOW_TRANSPOSE_TILE;
+  GlowWorkSpec spec = {.kernel = glow_arena_printf(s->arena, "transpose_%d", (int)bytes * 8),
+                       .params = &p,
+                       .params_size = sizeof p,
+                       .places = {places[0], places[1]},
+                       .nplaces = 2,
+                       .nwritten = 1,
+                       .units = p.stripes,
+                       .cost = cost};
+  for (uint32_t i = 0; i < GLOW_TRANSPOSE_DIMS; i++)
+    spec.units *= p.n[i];
+  glow_select_work(s, n, &spec);
+}
+
+bool glow_box_append(GlowSelect *s, const GlowNode *n, GlowBox *b, const GlowView *to,
+                     const GlowView *from) {
   int64_t bytes = glow_kind_info[to->type->kind].bits / 8;
   for (uint32_t i = 0; i < b->count; i++) {
     if (!b->loops[i].n)
@@ -98,16 +126,18 @@ static bool append(GlowSelect *s, const GlowNode *n, Box *b, const GlowView *to,
   normalize(b);
   GlowMoveParams p = {.run = bytes};
   GlowPlace places[2] = {to->place};
-  const Loop *last = b->count ? &b->loops[b->count - 1] : NULL;
+  const GlowBoxLoop *last = b->count ? &b->loops[b->count - 1] : NULL;
   if (last && last->to == bytes && (!from || last->from == bytes)) {
     p.run = last->n * bytes;
     b->count--;
   }
+  uint32_t column;
+  bool crossed = from && is_transposition(b, bytes, &column);
   if (b->count > GLOW_MOVE_DIMS)
     return fail(s, "it has too many axes");
   int64_t cost = p.run;
   for (uint32_t i = 0; i < GLOW_MOVE_DIMS; i++) {
-    Loop none = {1, 0, 0}, l = i < b->count ? b->loops[i] : none;
+    GlowBoxLoop none = {1, 0, 0}, l = i < b->count ? b->loops[i] : none;
     p.n[i] = l.n;
     p.to[i] = l.to;
     p.from[i] = from ? l.from : 0;
@@ -119,6 +149,10 @@ static bool append(GlowSelect *s, const GlowNode *n, Box *b, const GlowView *to,
     places[1] = from->place;
     places[1].offset += b->from;
     places[1].bytes -= b->from;
+  }
+  if (crossed) {
+    append_transposition(s, n, b, column, bytes, places);
+    return true;
   }
   GlowWorkSpec spec = {.kernel = from ? "move" : "zero",
                        .params = &p,
@@ -146,22 +180,22 @@ static bool append_boxes(GlowSelect *s, const GlowNode *n, const GlowView *to,
   for (uint32_t partial = 0; partial < 1u << rank; partial++) {
     if (partial & ~partial_axes)
       continue;
-    Box b = {0};
+    GlowBox b = {0};
     for (uint32_t a = 0; a < rank; a++) {
       const Axis *x = &axes[a];
       int64_t block = x->to_block ? x->to_block : x->from_block;
       if (!block) {
-        push(&b, x->extent, x->to_outer, x->from_outer);
+        glow_box_push(&b, x->extent, x->to_outer, x->from_outer);
       } else if (partial >> a & 1u) {
         b.to += x->extent / block * x->to_outer;
         b.from += x->extent / block * x->from_outer;
-        push(&b, x->extent % block, x->to_inner, x->from_inner);
+        glow_box_push(&b, x->extent % block, x->to_inner, x->from_inner);
       } else {
-        push(&b, x->extent / block, x->to_outer, x->from_outer);
-        push(&b, block, x->to_inner, x->from_inner);
+        glow_box_push(&b, x->extent / block, x->to_outer, x->from_outer);
+        glow_box_push(&b, block, x->to_inner, x->from_inner);
       }
     }
-    if (!append(s, n, &b, to, from))
+    if (!glow_box_append(s, n, &b, to, from))
       return false;
   }
   return true;
@@ -175,19 +209,19 @@ bool glow_select_zero_padding(GlowSelect *s, const GlowNode *n, const GlowView *
     int64_t block = layout->blocks[i].size, extent = to->type->dims[axis].size;
     if (extent % block == 0)
       continue;
-    Box b = {0};
+    GlowBox b = {0};
     for (uint32_t p = 0; p < to->rank; p++) {
       if (p == axis)
         b.to += extent / block * to->strides[p] * bytes;
       else if (p == inner)
         b.to += extent % block * to->strides[p] * bytes;
-      push(&b,
-           p == axis    ? 1
-           : p == inner ? block - extent % block
-                        : to->dims[p],
-           to->strides[p] * bytes, to->strides[p] * bytes);
+      glow_box_push(&b,
+                    p == axis    ? 1
+                    : p == inner ? block - extent % block
+                                 : to->dims[p],
+                    to->strides[p] * bytes, to->strides[p] * bytes);
     }
-    if (!append(s, n, &b, to, NULL))
+    if (!glow_box_append(s, n, &b, to, NULL))
       return false;
   }
   return true;

@@ -9,17 +9,32 @@
 /* NATIVE(enumerator, how select.c plans it: glow_select_<name>). Besides these, every operator with
  * a scalar body is one loop, as a stack is. */
 #define GLOW_CPU_NATIVE(NATIVE)                                                                    \
+  NATIVE(AVERAGE_POOL, pool)                                                                       \
   NATIVE(CAST, stack)                                                                              \
+  NATIVE(CONCAT, concat)                                                                           \
   NATIVE(CONVOLUTION, conv)                                                                        \
   NATIVE(COPY, move)                                                                               \
   NATIVE(DEQUANTIZE, stack)                                                                        \
+  NATIVE(EXPAND, expand)                                                                           \
   NATIVE(IF, if)                                                                                   \
   NATIVE(LOOP, loop)                                                                               \
+  NATIVE(LP_POOL, pool)                                                                            \
   NATIVE(MAT_MUL, matmul)                                                                          \
+  NATIVE(MAX_POOL, pool)                                                                           \
+  NATIVE(PAD, pad)                                                                                 \
   NATIVE(QUANTIZE, stack)                                                                          \
+  NATIVE(REDUCE_MAX, reduce)                                                                       \
+  NATIVE(REDUCE_MEAN, reduce)                                                                      \
+  NATIVE(REDUCE_MIN, reduce)                                                                       \
+  NATIVE(REDUCE_PROD, reduce)                                                                      \
+  NATIVE(REDUCE_SUM, reduce)                                                                       \
   NATIVE(RELAYOUT, move)                                                                           \
+  NATIVE(SLICE, slice)                                                                             \
   NATIVE(SPLAT, stack)                                                                             \
-  NATIVE(STACK, stack)
+  NATIVE(SPLIT, split)                                                                             \
+  NATIVE(STACK, stack)                                                                             \
+  NATIVE(TILE, tile)                                                                               \
+  NATIVE(TRANSPOSE, transpose)
 
 /* Whether nodes of this operator end up in machine kernels: it is one of the above, a scalar body,
  * or IRGen turns it into views and copies. */

@@ -58,13 +58,22 @@ static inline GlowPlace glow_place_zeros(int64_t bytes) {
 /* Selections: append work, or return false with s->why. */
 bool glow_select_conv(GlowSelect *s, const GlowNode *n);
 bool glow_select_matmul(GlowSelect *s, const GlowNode *n);
+bool glow_select_concat(GlowSelect *s, const GlowNode *n);
+bool glow_select_expand(GlowSelect *s, const GlowNode *n);
 bool glow_select_move(GlowSelect *s, const GlowNode *n);
+bool glow_select_pad(GlowSelect *s, const GlowNode *n);
+bool glow_select_pool(GlowSelect *s, const GlowNode *n);
+bool glow_select_reduce(GlowSelect *s, const GlowNode *n);
+bool glow_select_slice(GlowSelect *s, const GlowNode *n);
+bool glow_select_split(GlowSelect *s, const GlowNode *n);
 bool glow_select_stack(GlowSelect *s, const GlowNode *n);
 bool glow_select_if(GlowSelect *s, const GlowNode *n);
 bool glow_select_loop(GlowSelect *s, const GlowNode *n);
 /* Any instruction with a reference kernel, and its epilogue. */
 bool glow_has_reference(const GlowNode *n);
 bool glow_select_reference(GlowSelect *s, const GlowNode *n);
+bool glow_select_tile(GlowSelect *s, const GlowNode *n);
+bool glow_select_transpose(GlowSelect *s, const GlowNode *n);
 /* A scalar body over buffers: values[0, nouts) = body(the other values). */
 bool glow_select_body(GlowSelect *s, const GlowNode *n, const GlowBody *body,
                       const GlowValue *const *values, uint32_t count, uint32_t nouts);

@@ -1,0 +1,29 @@
+/* Copies between strided boxes: what instructions that move elements are made of. */
+#ifndef GLOW_BACKEND_CPU_BOX_H
+#define GLOW_BACKEND_CPU_BOX_H
+
+#include "backend/cpu/select.h"
+
+/* One loop of a copy: its steps, and the strides of both sides in bytes. */
+typedef struct GlowBoxLoop {
+  int64_t n, to, from;
+} GlowBoxLoop;
+
+typedef struct GlowBox {
+  GlowBoxLoop loops[GLOW_VIEW_RANK];
+  uint32_t count;
+  int64_t to, from; /* offsets in bytes */
+} GlowBox;
+
+static inline void glow_box_push(GlowBox *b, int64_t n, int64_t to, int64_t from) {
+  if (n != 1)
+    b->loops[b->count++] = (GlowBoxLoop){n, to, from};
+}
+
+/* Appends the work that copies a box from one view's place to another's, or zeros it if `from` is
+ * NULL. The elements are those of `to`'s kind. Loops may come in any order; b is changed. False,
+ * with s->why, if there are too many. */
+bool glow_box_append(GlowSelect *s, const GlowNode *n, GlowBox *b, const GlowView *to,
+                     const GlowView *from);
+
+#endif

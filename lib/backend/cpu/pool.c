@@ -1,0 +1,125 @@
+/* Pools over windows of up to three spatial axes, in NCHW16c and in plain layouts. */
+#include "kernels/cpu/pool.h"
+#include "backend/cpu/select.h"
+#include "kernels/bits.h"
+
+/* What the three operators have in common. */
+typedef struct Members {
+  int layout;
+  GlowArray kernels, strides, pads, dilations;
+} Members;
+
+#define MEMBERS(m) ((Members){(m)->layout, (m)->kernels, (m)->strides, (m)->pads, (m)->dilations})
+
+static int64_t listed(GlowArray a, uint32_t i, int64_t initial) {
+  return i < a.count ? glow_array_at(a, uint32_t, i) : initial;
+}
+
+/* Channels of a view: how many outer ones with which stride, and how many neighbours. */
+static bool read_channels(GlowSelect *s, const GlowView *v, uint32_t axis, int64_t *outer,
+                          int64_t *stride, int64_t *lanes) {
+  const GlowLayout *layout = v->type->layout;
+  uint32_t rank = v->type->rank;
+  *stride = v->strides[axis];
+  *outer = v->dims[axis];
+  *lanes = 1;
+  if (layout && (layout->nblocks != 1 || layout->blocks[0].axis != axis || v->strides[rank] != 1))
+    return glow_select_fail(s, "it has a layout that is not blocked by channels alone");
+  if (layout) {
+    *lanes = v->dims[rank];
+  } else if (axis == rank - 1 && rank > 2) {
+    if (v->strides[axis] != 1)
+      return glow_select_fail(s, "its channels are not contiguous");
+    *lanes = v->dims[axis];
+    *outer = 1;
+  }
+  return true;
+}
+
+static bool read_params(GlowSelect *s, const GlowView *x, const GlowView *y, const Members *m,
+                        GlowPoolParams *p) {
+  uint32_t rank = x->type->rank, spatial = rank - 2;
+  bool nhwc = m->layout == GLOW_LAYOUT_NHWC;
+  uint32_t channel = nhwc ? rank - 1 : 1, first = nhwc ? 1 : 2;
+  int64_t c, lanes;
+  if (spatial > GLOW_POOL_DIMS)
+    return glow_select_fail(s, "it has more than three spatial axes");
+  if (!read_channels(s, x, channel, &p->c, &p->xc, &p->lanes) ||
+      !read_channels(s, y, channel, &c, &p->yc, &lanes))
+    return false;
+  if (lanes != p->lanes)
+    return glow_select_fail(s, "its input and output have different layouts");
+  p->n = y->dims[0];
+  p->xn = x->strides[0];
+  p->yn = y->strides[0];
+  for (uint32_t a = 0; a < GLOW_POOL_DIMS; a++) {
+    p->in[a] = p->out[a] = p->kernel[a] = p->stride[a] = p->dilation[a] = 1;
+    uint32_t lead = GLOW_POOL_DIMS - spatial, i = a - lead;
+    if (a < lead)
+      continue;
+    p->in[a] = x->type->dims[first + i].size;
+    p->out[a] = y->type->dims[first + i].size;
+    p->kernel[a] = listed(m->kernels, i, 1);
+    p->stride[a] = listed(m->strides, i, 1);
+    p->dilation[a] = listed(m->dilations, i, 1);
+    p->before[a] = listed(m->pads, i, 0);
+    p->after[a] = listed(m->pads, spatial + i, 0);
+    p->xs[a] = x->strides[first + i];
+    p->ys[a] = y->strides[first + i];
+  }
+  return true;
+}
+
+static bool is_dense(const GlowView *v) {
+  int64_t stride = 1;
+  for (uint32_t a = v->rank; a-- > 0; stride *= v->dims[a])
+    if (v->dims[a] != 1 && v->strides[a] != stride)
+      return false;
+  return true;
+}
+
+bool glow_select_pool(GlowSelect *s, const GlowNode *n) {
+  GlowPoolParams p = {0};
+  GlowView x, y, arg;
+  Members m;
+  const GlowValue *where = n->nouts > 1 ? glow_node_out(n, 1) : NULL;
+  if (!glow_select_view(s, glow_node_in(n, 0), &x) || !glow_select_view(s, glow_node_out(n, 0), &y))
+    return false;
+  if (n->op == GLOW_OP_MAX_POOL) {
+    const GlowMaxPoolMembers *max = n->members;
+    m = MEMBERS(max);
+    p.column_major = max->column_major;
+  } else if (n->op == GLOW_OP_AVERAGE_POOL) {
+    const GlowAveragePoolMembers *mean = n->members;
+    m = MEMBERS(mean);
+    p.include_pad = mean->count_include_pad;
+  } else {
+    const GlowLpPoolMembers *lp = n->members;
+    m = MEMBERS(lp);
+    p.norm = glow_float_bits(lp->p);
+  }
+  GlowKind kind = x.type->kind;
+  bool real = kind <= GLOW_KIND_BFLOAT16, narrow = kind == GLOW_KIND_I8 || kind == GLOW_KIND_U8;
+  if (kind > GLOW_KIND_U64 || (n->op != GLOW_OP_MAX_POOL && (!real || x.type->quantized)))
+    return glow_select_fail(s, "there is no kernel for its kind");
+  if (!read_params(s, &x, &y, &m, &p))
+    return false;
+  if (where && (!glow_select_view(s, where, &arg) || p.lanes != 1 || x.type->layout ||
+                m.layout == GLOW_LAYOUT_NHWC || !is_dense(&y) || !is_dense(&arg) ||
+                (!narrow && (!real || kind == GLOW_KIND_BFLOAT16))))
+    return glow_select_fail(s, "there is no kernel for its layout that finds indices");
+  int64_t pixels = p.n * p.c * p.out[0] * p.out[1] * p.out[2];
+  if (!pixels || !p.lanes)
+    return true;
+  GlowWorkSpec spec = {.kernel = glow_arena_printf(s->arena, "%s%s_%s", glow_node_desc(n)->instr,
+                                                   where ? "_arg" : "", glow_kind_info[kind].name),
+                       .params = &p,
+                       .params_size = sizeof p,
+                       .places = {y.place, x.place, where ? arg.place : glow_place_absent()},
+                       .nplaces = where ? 3 : 2,
+                       .nwritten = 1,
+                       .units = p.n * p.c * p.out[0] * p.out[1],
+                       .cost = pixels * p.lanes * p.kernel[0] * p.kernel[1] * p.kernel[2]};
+  glow_select_work(s, n, &spec);
+  return glow_select_zero_padding(s, n, &y);
+}

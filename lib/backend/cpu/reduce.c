@@ -1,0 +1,139 @@
+/* Reductions over axes that are known: kept and reduced axes, neighbours merged. */
+#include "kernels/cpu/reduce.h"
+#include "backend/cpu/select.h"
+#include "tensor/tensor.h"
+
+/* Bit a of the result: axis a is reduced. False if the axes are not known. */
+static bool read_axes(GlowSelect *s, const GlowNode *n, bool noop, uint32_t rank, uint32_t *mask) {
+  const GlowValue *v = glow_node_nins(n) > 1 ? glow_node_in(n, 1) : NULL;
+  const GlowTensor *axes = v ? glow_value_known(v) : NULL;
+  if (v && !axes)
+    return glow_select_fail(s, "its axes are not known before it runs");
+  *mask = 0;
+  if (!axes || glow_tensor_elements(axes) == 0)
+    *mask = noop ? 0 : (1u << rank) - 1u;
+  for (int64_t i = 0; axes && i < glow_tensor_elements(axes); i++) {
+    int64_t a = glow_tensor_get_int(axes, i);
+    *mask |= 1u << (a < 0 ? a + rank : a);
+  }
+  return true;
+}
+
+/* Axes from the outermost inward, in the order in which they are visited. */
+typedef struct Axes {
+  uint32_t rank;
+  int64_t dims[GLOW_MAX_RANK], strides[GLOW_MAX_RANK];
+} Axes;
+
+static void push(Axes *a, int64_t dim, int64_t stride) {
+  uint32_t last = a->rank - 1;
+  if (dim == 1)
+    return;
+  if (a->rank && a->strides[last] == dim * stride) {
+    a->dims[last] *= dim;
+    a->strides[last] = stride;
+    return;
+  }
+  a->dims[a->rank] = dim;
+  a->strides[a->rank++] = stride;
+}
+
+static bool pad_axes(GlowSelect *s, const Axes *a, int64_t *dims, int64_t *strides) {
+  if (a->rank > GLOW_REDUCE_DIMS)
+    return glow_select_fail(s, "its axes alternate too often");
+  for (uint32_t i = 0; i < GLOW_REDUCE_DIMS; i++) {
+    uint32_t lead = GLOW_REDUCE_DIMS - a->rank;
+    dims[i] = i < lead ? 1 : a->dims[i - lead];
+    strides[i] = i < lead ? 0 : a->strides[i - lead];
+  }
+  return true;
+}
+
+/* The rule of the reference kernel: lanes if the reduced axes are the last ones and nothing else.
+ */
+static bool read_shape(GlowSelect *s, const GlowView *x, uint32_t mask, GlowReduceParams *p) {
+  Axes kept = {0}, reduced = {0};
+  uint32_t rank = x->rank, last = 0, nreduced = 0;
+  p->count = p->inner = 1;
+  for (uint32_t a = 0; a < rank; a++)
+    last = mask >> a & 1u ? a + 1 : last;
+  for (uint32_t a = 0; a < rank; a++) {
+    if (mask >> a & 1u) {
+      push(&reduced, x->dims[a], x->strides[a]);
+      p->count *= x->dims[a];
+      nreduced++;
+    } else if (a < last || nreduced == 0) {
+      push(&kept, x->dims[a], x->strides[a]);
+    } else {
+      p->inner *= x->dims[a];
+    }
+  }
+  if (mask != 0 && last == rank && mask >> (rank - nreduced) << (rank - nreduced) == mask)
+    p->inner = 0;
+  return pad_axes(s, &kept, p->kept, p->kept_stride) &&
+         pad_axes(s, &reduced, p->reduced, p->reduced_stride);
+}
+
+static bool is_dense(const GlowView *v) {
+  int64_t stride = 1;
+  for (uint32_t a = v->rank; a-- > 0; stride *= v->dims[a])
+    if (v->dims[a] != 1 && v->strides[a] != stride)
+      return false;
+  return !v->type->layout;
+}
+
+static const char *kernel_of(const GlowNode *n, bool *noop) {
+  switch (n->op) {
+  case GLOW_OP_REDUCE_SUM:
+    *noop = ((const GlowReduceSumMembers *)n->members)->noop;
+    return "sum";
+  case GLOW_OP_REDUCE_MEAN:
+    *noop = ((const GlowReduceMeanMembers *)n->members)->noop;
+    return "sum";
+  case GLOW_OP_REDUCE_MAX:
+    *noop = ((const GlowReduceMaxMembers *)n->members)->noop;
+    return "max";
+  case GLOW_OP_REDUCE_MIN:
+    *noop = ((const GlowReduceMinMembers *)n->members)->noop;
+    return "min";
+  default:
+    *noop = ((const GlowReduceProdMembers *)n->members)->noop;
+    return "prod";
+  }
+}
+
+bool glow_select_reduce(GlowSelect *s, const GlowNode *n) {
+  GlowReduceParams p = {.mean = n->op == GLOW_OP_REDUCE_MEAN};
+  GlowView x, y;
+  uint32_t mask;
+  bool noop;
+  const char *op = kernel_of(n, &noop);
+  if (!glow_select_view(s, glow_node_in(n, 0), &x) || !glow_select_view(s, glow_node_out(n, 0), &y))
+    return false;
+  GlowKind kind = x.type->kind == GLOW_KIND_BOOL ? GLOW_KIND_U8 : x.type->kind;
+  if (kind > GLOW_KIND_U64 || x.type->quantized)
+    return glow_select_fail(s, "there is no kernel for its kind");
+  if (!is_dense(&x) || !is_dense(&y))
+    return glow_select_fail(s, "an operand is not dense");
+  if (!read_axes(s, n, noop, x.rank, &mask) || !read_shape(s, &x, mask, &p))
+    return false;
+  int64_t rows = 1;
+  for (uint32_t a = 0; a < GLOW_REDUCE_DIMS; a++)
+    rows *= p.kept[a];
+  int64_t units = rows * (p.inner ? p.inner / 16 + p.inner % 16 : 1);
+  if (!units)
+    return true;
+  if (!p.count)
+    return glow_select_fail(s, "its results are those of no elements");
+  GlowWorkSpec spec = {
+      .kernel = glow_arena_printf(s->arena, "reduce_%s_%s", op, glow_kind_info[kind].name),
+      .params = &p,
+      .params_size = sizeof p,
+      .places = {y.place, x.place},
+      .nplaces = 2,
+      .nwritten = 1,
+      .units = units,
+      .cost = rows * p.count * (p.inner ? p.inner : 1)};
+  glow_select_work(s, n, &spec);
+  return true;
+}
