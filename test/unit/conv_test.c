@@ -250,16 +250,156 @@ static void check_numbers(const Conv *c, const GlowIsa *isa, unsigned number_of)
   glow_context_destroy(ctx);
 }
 
-/* ---- Machine code ---------------------------------------------------------------------------- */
+/* ---- Plain layouts --------------------------------------------------------------------------- */
 
-static HotLoops hot_loops_of(const Conv *c, const GlowIsa *isa) {
+enum { AXES = 3 };
+
+typedef struct Plain {
+  int axes, n, groups, ic, oc;
+  int in[AXES], out[AXES], window[AXES], stride[AXES], dilation[AXES], before[AXES], after[AXES];
+  int extra[AXES]; /* output_padding */
+  bool nhwc, transposed, bias, relu;
+  const char *element;
+} Plain;
+
+static bool draw_plain(Plain *c) {
+  static const char *const elements[] = {"float", "float16", "bfloat16"};
+  *c = (Plain){.axes = draw_in(1, AXES),
+               .n = draw_in(1, 2),
+               .groups = draw(2) ? 1 : draw_in(2, 5),
+               .ic = draw_in(1, draw(3) ? 5 : 35),
+               .oc = draw_in(1, draw(3) ? 5 : 20),
+               .nhwc = draw(3) == 0,
+               .transposed = draw(2),
+               .bias = draw(2),
+               .element = elements[draw(2) ? 0 : draw(3)]};
+  c->relu = draw(2) && !c->transposed && !strcmp(c->element, "float");
+  bool fits = true;
+  for (int i = 0; i < c->axes; i++) {
+    c->in[i] = draw_in(1, c->axes == 1 ? 60 : 12);
+    c->window[i] = draw_in(1, 3);
+    c->stride[i] = draw(2) ? 1 : draw_in(1, 3);
+    c->dilation[i] = draw(3) ? 1 : 2;
+    c->before[i] = (int)draw(3), c->after[i] = (int)draw(3);
+    int reach = (c->window[i] - 1) * c->dilation[i] + 1, pads = c->before[i] + c->after[i];
+    c->extra[i] = (int)draw((uint32_t)c->stride[i]);
+    c->out[i] = c->transposed ? (c->in[i] - 1) * c->stride[i] + reach - pads + c->extra[i]
+                              : extent(c->in[i], c->before[i], c->after[i], c->window[i],
+                                       c->stride[i], c->dilation[i]);
+    fits = fits && c->out[i] > 0;
+  }
+  return fits;
+}
+
+/* a x (spatial) x b or, with channels last, in the order of NHWC. */
+static void write_shape(GlowText *t, const Plain *c, int a, int b, const int *spatial) {
+  glow_text_printf(t, "%s<%d", c->element, a);
+  if (!c->nhwc)
+    glow_text_printf(t, " x %d", b);
+  for (int i = 0; i < c->axes; i++)
+    glow_text_printf(t, " x %d", spatial[i]);
+  if (c->nhwc)
+    glow_text_printf(t, " x %d", b);
+  glow_text_puts(t, ">\n");
+}
+
+static void write_list(GlowText *t, const char *name, const int *values, int count) {
+  glow_text_printf(t, ", %s = [", name);
+  for (int i = 0; i < count; i++)
+    glow_text_printf(t, "%s%d", i ? ", " : "", values[i]);
+  glow_text_puts(t, "]");
+}
+
+static void write_plain(GlowText *t, const Plain *c, const char *target) {
+  int ic = c->groups * c->ic, oc = c->groups * c->oc, pads[2 * AXES];
+  memcpy(pads, c->before, sizeof c->before);
+  memcpy(pads + c->axes, c->after, sizeof c->after);
+  glow_text_printf(t, "module \"t\" {target = \"%s\"}\ndeclare {\n  placeholder @x : ", target);
+  write_shape(t, c, c->n, ic, c->in);
+  glow_text_puts(t, "  placeholder @w : ");
+  write_shape(t, c, c->transposed ? ic : oc, c->transposed ? c->oc : c->ic, c->window);
+  glow_text_printf(t, "  placeholder @b : %s<%d>\n  placeholder @y : ", c->element, oc);
+  write_shape(t, c, c->n, oc, c->out);
+  glow_text_printf(t,
+                   "}\nprogram @p {\n  %s @out @y, @in @x, @in @w, @in %s {layout = %s, group = %d",
+                   c->transposed ? "conv_transpose" : "convolution", c->bias ? "@b" : "none",
+                   c->nhwc ? "NHWC" : "NCHW", c->groups);
+  write_list(t, "strides", c->stride, c->axes);
+  write_list(t, "pads", pads, 2 * c->axes);
+  write_list(t, "dilations", c->dilation, c->axes);
+  if (c->transposed)
+    write_list(t, "output_padding", c->extra, c->axes);
+  glow_text_printf(t, "}\n%s}\n",
+                   c->relu ? "    ^epilogue(%a : float<>) = { %0 = Relu(%a) : float<>  yield %0 }\n"
+                           : "");
+}
+
+static size_t differences(const GlowTensor *a, const GlowTensor *b) {
+  size_t wrong = 0;
+  bool wide = a->type->kind == GLOW_KIND_FLOAT;
+  for (size_t i = 0; i < a->bytes / (wide ? 4 : 2); i++)
+    wrong += wide ? !same(((const float *)a->data)[i], ((const float *)b->data)[i])
+                  : ((const uint16_t *)a->data)[i] != ((const uint16_t *)b->data)[i];
+  return wrong;
+}
+
+static bool has_machine_kernel(GlowFunction *f, const GlowIsa *isa) {
+  GlowCpuPlan plan;
+  return glow_cpu_plan(f->module->ctx->arena, f, isa, &plan) &&
+         strcmp(plan.work[0].kernel, "conv_plain") == 0;
+}
+
+/* Small numbers of any kind; for float also what breaks shortcuts. */
+static void bind_any(GlowFunction *f, GlowBindings *in, const char *name) {
+  GlowContext *ctx = f->module->ctx;
+  const GlowStorage *g = glow_module_storage(f->module, glow_str(ctx, name));
+  if (g->value.type->kind == GLOW_KIND_FLOAT) {
+    bind(f, in, name);
+    return;
+  }
+  GlowBinding binding = {g->value.name, glow_tensor_create(ctx, g->value.type)};
+  glow_vec_push(ctx->arena, in, binding);
+  uint16_t *data = binding.tensor->data;
+  for (size_t i = 0; i < binding.tensor->bytes / 2; i++)
+    data[i] = (uint16_t)(0x3a00u + draw(0x400) + (draw(2) << 15));
+}
+
+static void check_plain(const Plain *c, const GlowIsa *isa, unsigned number_of) {
   GlowContext *ctx = glow_context_create();
-  GlowText text, assembly;
+  GlowText text;
   glow_text_init(&text, ctx);
-  glow_text_init(&assembly, ctx);
-  write_conv(&text, c, isa->name);
+  write_plain(&text, c, isa->name);
   size_t size = text.size;
   GlowModule *m = glow_module_parse(ctx, "test", glow_text_cstr(&text), size);
+  GlowFunction *f = m && glow_module_verify(m) ? glow_module_entry(m, NULL) : NULL;
+  EXPECT(f, "this does not parse or verify:\n%s", glow_text_cstr(&text));
+  GlowBindings in = {0}, cpu = {0}, interp = {0};
+  if (f) {
+    for (int i = 0; i < 3; i++)
+      bind_any(f, &in, (const char *[]){"x", "w", "b"}[i]);
+    EXPECT(has_machine_kernel(f, isa), "plain %u has no machine kernel:\n%s", number_of, text.data);
+    GlowStatus status = glow_cpu_run(f, &in, &cpu, NULL);
+    status = status == GLOW_OK ? glow_interp_run(f, &in, &interp, NULL) : status;
+    EXPECT(status == GLOW_OK, "plain %u does not run on %s:\n%s", number_of, isa->name, text.data);
+    size_t wrong = status == GLOW_OK ? differences(cpu.data[0].tensor, interp.data[0].tensor) : 0;
+    EXPECT(!wrong, "plain %u on %s: %zu elements differ:\n%s", number_of, isa->name, wrong,
+           text.data);
+  }
+  release(&in);
+  release(&cpu);
+  release(&interp);
+  glow_text_release(&text);
+  glow_context_destroy(ctx);
+}
+
+/* ---- Machine code ---------------------------------------------------------------------------- */
+
+/* The hot loops of a program. */
+static HotLoops hot_loops_of(GlowContext *ctx, GlowText *text, const GlowIsa *isa) {
+  GlowText assembly;
+  glow_text_init(&assembly, ctx);
+  size_t size = text->size;
+  GlowModule *m = glow_module_parse(ctx, "test", glow_text_cstr(text), size);
   GlowFunction *f = m ? glow_module_entry(m, NULL) : NULL;
   GlowCpuPlan plan;
   HotLoops hot = {0};
@@ -269,10 +409,16 @@ static HotLoops hot_loops_of(const Conv *c, const GlowIsa *isa) {
     EXPECT(ok, "no assembly for %s", isa->name);
     hot = find_hot_loops(glow_text_cstr(&assembly), isa->vl == 16 ? "%zmm" : "%ymm");
   }
-  glow_text_release(&text);
   glow_text_release(&assembly);
-  glow_context_destroy(ctx);
   return hot;
+}
+
+static void expect_hot(const HotLoops *hot, unsigned fmas, const GlowIsa *isa, const char *what) {
+  EXPECT(hot->loops && hot->fmas >= fmas, "%s on %s: %u loops with %u FMAs of %u", what, isa->name,
+         hot->loops, hot->fmas, fmas);
+  EXPECT(hot->full_width == hot->fmas, "%s on %s: only %u of %u FMAs are full width", what,
+         isa->name, hot->full_width, hot->fmas);
+  EXPECT(!hot->stack, "%s on %s: %u stack references in hot loops", what, isa->name, hot->stack);
 }
 
 typedef struct Shape {
@@ -309,17 +455,46 @@ static void check_machine_code(const Shape *shape, const GlowIsa *isa) {
     set_compact_filter(&c, packed_lanes(isa));
   else
     snprintf(c.filter, sizeof c.filter, "OIHW16i%do", half ? 16 : packed_lanes(isa));
-  HotLoops hot = hot_loops_of(&c, isa);
+  GlowContext *ctx = glow_context_create();
+  GlowText text;
+  glow_text_init(&text, ctx);
+  write_conv(&text, &c, isa->name);
+  HotLoops hot = hot_loops_of(ctx, &text, isa);
   unsigned vectors = c.kind == DEPTHWISE || half ? 16 / isa->vl : isa->tile_vectors;
-  unsigned pixels = shape->size / (unsigned)shape->stride < isa->tile_pixels
-                        ? (unsigned)(shape->size / shape->stride)
-                        : isa->tile_pixels;
-  EXPECT(hot.loops && hot.fmas >= vectors * pixels, "%s %dx%d on %s: %u loops with %u FMAs",
-         kind_names[c.kind], c.kh, c.kw, isa->name, hot.loops, hot.fmas);
-  EXPECT(hot.full_width == hot.fmas, "%s %dx%d on %s: only %u of %u FMAs are full width",
-         kind_names[c.kind], c.kh, c.kw, isa->name, hot.full_width, hot.fmas);
-  EXPECT(!hot.stack, "%s %dx%d of %d pixels, stride %d, on %s: %u stack references in hot loops",
-         kind_names[c.kind], c.kh, c.kw, c.iw, c.sw, isa->name, hot.stack);
+  unsigned width = (unsigned)(shape->size / shape->stride);
+  char what[64];
+  snprintf(what, sizeof what, "%s %dx%d on %d pixels, stride %d", kind_names[c.kind], c.kh, c.kw,
+           c.iw, c.sw);
+  expect_hot(&hot, vectors * (width < isa->tile_pixels ? width : isa->tile_pixels), isa, what);
+  glow_text_release(&text);
+  glow_context_destroy(ctx);
+}
+
+static void check_plain_machine_code(const GlowIsa *isa, bool transposed) {
+  Plain c = {.axes = 2,
+             .n = 1,
+             .groups = 1,
+             .ic = 64,
+             .oc = 84,
+             .in = {14, 14},
+             .out = {14, 14},
+             .window = {3, 3},
+             .stride = {1, 1},
+             .dilation = {1, 1},
+             .before = {1, 1},
+             .after = {1, 1},
+             .transposed = transposed,
+             .bias = true,
+             .element = "float"};
+  GlowContext *ctx = glow_context_create();
+  GlowText text;
+  glow_text_init(&text, ctx);
+  write_plain(&text, &c, isa->name);
+  HotLoops hot = hot_loops_of(ctx, &text, isa);
+  expect_hot(&hot, isa->tile_pixels * isa->tile_vectors, isa,
+             transposed ? "plain, transposed" : "plain");
+  glow_text_release(&text);
+  glow_context_destroy(ctx);
 }
 
 static void check_all_machine_code(const GlowIsa *isa) {
@@ -335,10 +510,12 @@ static void check_all_machine_code(const GlowIsa *isa) {
   };
   for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
     check_machine_code(&shapes[i], isa);
+  check_plain_machine_code(isa, false);
+  check_plain_machine_code(isa, true);
 }
 
 int main(int argc, char **argv) {
-  unsigned cases = argc > 1 ? (unsigned)atoi(argv[1]) : 24;
+  unsigned cases = argc > 1 ? (unsigned)atoi(argv[1]) : 12;
   for (size_t k = 0; k < GLOW_ISA_COUNT; k++) {
     const GlowIsa *isa = &glow_isa[k];
     if (strcmp(isa->arch, "x86_64") == 0 && isa->vl >= 8)
@@ -350,6 +527,12 @@ int main(int argc, char **argv) {
         if (draw_conv(&c, kind, isa))
           check_numbers(&c, isa, i);
       }
+    for (unsigned i = 0; glow_isa_runs_here(isa) && i < 3 * cases; i++) {
+      state = i * 7919 + 1;
+      Plain c;
+      if (draw_plain(&c))
+        check_plain(&c, isa, i);
+    }
   }
   return unit_finish();
 }

@@ -5,6 +5,7 @@
  *   few         NCHW     OIHW<wi>i<ob>o   NCHW16c  one group of at most 15 channels
  *   depthwise   NCHW16c  OIHW16o          NCHW16c  one channel in and out of each group
  *   winograd    NCHW16c  HWOI16i<ob>o     NCHW16c  that strategy
+ *   plain       none     none             none     anything else, of any rank and in any order
  *
  * ob is the innermost block of isa.def's `filter` column, or 16. It must divide the output channels
  * of a group if there is more than one group. wi is 16; where a group has fewer channels, wi may be
@@ -124,8 +125,16 @@ static bool has_elements(const GlowConvView *c) {
   return true;
 }
 
+static bool is_plain(const GlowNode *n) {
+  const GlowType *x = glow_node_in(n, GLOW_CONVOLUTION_IN_X)->type;
+  const GlowType *w = glow_node_in(n, GLOW_CONVOLUTION_IN_W)->type;
+  return !x->layout && !w->layout && !glow_node_out(n, 0)->type->layout;
+}
+
 bool glow_select_conv(GlowSelect *s, const GlowNode *n) {
   GlowConvView c;
+  if (is_plain(n))
+    return glow_select_conv_plain(s, n);
   if (!glow_conv_read(s, n, &c))
     return false;
   if (!has_elements(&c))

@@ -44,5 +44,6 @@ void glow_conv_set_epilogue(GlowWork *w, const GlowWork *body);
 bool glow_select_conv_direct(GlowSelect *s, const GlowNode *n, const GlowConvView *c);
 bool glow_select_depthwise(GlowSelect *s, const GlowNode *n, const GlowConvView *c);
 bool glow_select_winograd(GlowSelect *s, const GlowNode *n, const GlowConvView *c);
+bool glow_select_conv_plain(GlowSelect *s, const GlowNode *n);
 
 #endif

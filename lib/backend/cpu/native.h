@@ -13,6 +13,7 @@
   NATIVE(CAST, stack)                                                                              \
   NATIVE(CONCAT, concat)                                                                           \
   NATIVE(CONVOLUTION, conv)                                                                        \
+  NATIVE(CONV_TRANSPOSE, conv_transpose)                                                           \
   NATIVE(COPY, move)                                                                               \
   NATIVE(DEQUANTIZE, stack)                                                                        \
   NATIVE(EXPAND, expand)                                                                           \

@@ -49,8 +49,7 @@ static bool describe_all(GlowSelect *s, const GlowNode *n, GlowCall *call, GlowP
   return true;
 }
 
-/* The epilogue: result = body(result, the extra operands). */
-static bool select_epilogue(GlowSelect *s, const GlowNode *n) {
+bool glow_select_epilogue(GlowSelect *s, const GlowNode *n) {
   GlowBody body = {.block = glow_node_epilogue(n)};
   const GlowValue *y = glow_node_out(n, glow_node_desc(n)->epilogue);
   if (!body.block)
@@ -85,5 +84,5 @@ bool glow_select_reference(GlowSelect *s, const GlowNode *n) {
                 .shards = 1};
   w.scratch = row->scratch ? (int64_t)row->scratch(call) : 0;
   glow_vec_push(s->arena, &s->work, w);
-  return select_epilogue(s, n);
+  return glow_select_epilogue(s, n);
 }

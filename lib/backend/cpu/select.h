@@ -56,6 +56,7 @@ static inline GlowPlace glow_place_zeros(int64_t bytes) {
 }
 
 /* Selections: append work, or return false with s->why. */
+bool glow_select_conv_transpose(GlowSelect *s, const GlowNode *n);
 bool glow_select_conv(GlowSelect *s, const GlowNode *n);
 bool glow_select_matmul(GlowSelect *s, const GlowNode *n);
 bool glow_select_concat(GlowSelect *s, const GlowNode *n);
@@ -85,6 +86,9 @@ void glow_select_place(GlowSelect *s, const GlowValue *v, const GlowPlace *place
 /* Memory that lives as long as the run, behind the planned buffers. */
 GlowPlace glow_select_extra(GlowSelect *s, int64_t bytes);
 
+/* Appends the epilogue of n, if it has one, as a loop of its own: result = body(result, the extra
+ * operands). */
+bool glow_select_epilogue(GlowSelect *s, const GlowNode *n);
 /* Appends zeros into the padding lanes of a blocked buffer. */
 bool glow_select_zero_padding(GlowSelect *s, const GlowNode *n, const GlowView *to);
 

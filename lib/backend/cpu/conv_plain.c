@@ -1,0 +1,152 @@
+/* Convolutions over plain layouts, transposed ones too: what has no kernel of its own. */
+#include "kernels/cpu/conv_plain.h"
+#include "backend/cpu/conv.h"
+
+/* What both operators say, in terms of one. */
+typedef struct Plain {
+  bool transposed, nhwc;
+  GlowView x, w, b, y;
+  bool has_bias;
+  int64_t groups;
+  GlowArray strides, pads, dilations;
+  int64_t shards;
+} Plain;
+
+static bool read_views(GlowSelect *s, const GlowNode *n, Plain *c) {
+  const GlowValue *bias = glow_node_in(n, 2);
+  c->has_bias = bias != NULL;
+  return glow_select_view(s, glow_node_out(n, 0), &c->y) &&
+         glow_select_view(s, glow_node_in(n, 0), &c->x) &&
+         glow_select_view(s, glow_node_in(n, 1), &c->w) &&
+         (!bias || glow_select_view(s, bias, &c->b));
+}
+
+static bool element_of(const GlowType *t, int64_t *element) {
+  *element = t->kind == GLOW_KIND_FLOAT16    ? GLOW_CONV_HALF
+             : t->kind == GLOW_KIND_BFLOAT16 ? GLOW_CONV_BFLOAT
+                                             : GLOW_CONV_FLOAT;
+  return *element != GLOW_CONV_FLOAT || t->kind == GLOW_KIND_FLOAT;
+}
+
+static bool read_extents(GlowSelect *s, const Plain *c, GlowConvPlainParams *p) {
+  uint32_t rank = c->y.rank, channel = c->nhwc ? rank - 1 : 1, first = c->nhwc ? 1 : 2;
+  if (rank < 3 || c->x.rank != rank || c->w.rank != rank || rank - 2 > GLOW_CONV_AXES)
+    return glow_conv_fail(s, "it has no spatial axes");
+  p->groups = c->groups ? c->groups : 1;
+  p->images = c->y.dims[0];
+  p->axes = rank - 2;
+  p->taps = p->phases = 1;
+  int64_t places = 1;
+  for (uint32_t i = 0; i < p->axes; i++) {
+    p->in[i] = c->x.dims[first + i];
+    p->out[i] = c->y.dims[first + i];
+    p->window[i] = c->w.dims[first + i];
+    p->stride[i] = glow_conv_member(c->strides, i, 1);
+    p->dilation[i] = glow_conv_member(c->dilations, i, 1);
+    p->pad[i] = glow_conv_member(c->pads, i, 0);
+    p->xs[i] = c->x.strides[first + i];
+    p->ys[i] = c->y.strides[first + i];
+    p->taps *= p->window[i];
+    int64_t step = c->transposed ? p->stride[i] : 1;
+    p->phases *= step;
+    places *= glow_div_up(p->out[i], step);
+  }
+  p->chunks = glow_div_up(places, (int64_t)s->isa->vl * s->isa->tile_vectors);
+  p->ic = c->transposed ? c->w.dims[0] / p->groups : c->w.dims[channel];
+  p->oc = c->transposed ? c->w.dims[channel] : c->w.dims[0] / p->groups;
+  if (c->x.dims[channel] != p->ic * p->groups || c->y.dims[channel] != p->oc * p->groups ||
+      c->x.dims[0] != p->images || (c->has_bias && c->b.strides[0] != 1))
+    return glow_conv_fail(s, "its operands do not fit each other");
+  p->xn = c->x.strides[0];
+  p->xc = c->x.strides[channel];
+  p->yn = c->y.strides[0];
+  p->yc = c->y.strides[channel];
+  return true;
+}
+
+/* Strides of a dense filter: [O, I, taps] or [O, taps, I], and O and I change places if it is
+ * transposed. */
+static void filter_strides(const Plain *c, GlowConvPlainParams *p) {
+  int64_t inner = c->transposed ? p->oc : p->ic;
+  int64_t outer_stride = inner * p->taps, inner_stride = c->nhwc ? 1 : p->taps;
+  p->wo = c->transposed ? inner_stride : outer_stride;
+  p->wc = c->transposed ? outer_stride : inner_stride;
+  p->wt = c->nhwc ? inner : 1;
+  p->wg = p->ic * p->oc * p->taps;
+}
+
+/* Bytes of scratch, and where its pieces are. Every piece is a multiple of 64 bytes. */
+static int64_t place_scratch(const GlowIsa *isa, GlowConvPlainParams *p) {
+  int64_t lanes = (int64_t)isa->vl * isa->tile_vectors;
+  p->taps_at = p->taps * p->ic * lanes * 4;
+  p->offsets_at = p->taps_at + glow_div_up(p->taps * 8, 64) * 64;
+  p->masks_at = p->offsets_at + p->taps * lanes * 8;
+  p->results_at = p->masks_at + (p->transposed ? p->taps * lanes * 4 : 0);
+  p->filter_at = p->results_at + p->rows * lanes * 4;
+  return p->filter_at + (p->element == GLOW_CONV_FLOAT ? 0 : glow_div_up(p->wg * 4, 64) * 64);
+}
+
+/* Pieces of work if there are at least so many: few places share their output channels. */
+#define ENOUGH_UNITS 16
+
+static bool select_plain(GlowSelect *s, const GlowNode *n, const Plain *c) {
+  GlowConvPlainParams p = {.transposed = c->transposed, .bias = c->has_bias};
+  if (!element_of(c->y.type, &p.element))
+    return glow_conv_fail(s, "it is not of float, float16 or bfloat16");
+  if (c->x.type->layout || c->w.type->layout || c->y.type->layout || !glow_conv_is_dense(&c->w))
+    return glow_conv_fail(s, "no kernel takes its layouts");
+  if (!read_extents(s, c, &p))
+    return false;
+  filter_strides(c, &p);
+  int64_t chunks = p.images * p.groups * p.phases * p.chunks;
+  if (!chunks || !p.oc)
+    return true; /* no elements */
+  p.rows = glow_min64(p.oc, s->isa->tile_pixels);
+  int64_t tiles = glow_div_up(p.oc, p.rows);
+  p.parts = glow_min64(glow_div_up(ENOUGH_UNITS, chunks), tiles);
+  GlowWorkSpec spec = {.kernel = "conv_plain",
+                       .params = &p,
+                       .params_size = sizeof p,
+                       .places = {c->y.place, c->x.place, c->w.place,
+                                  c->has_bias ? c->b.place : glow_place_absent()},
+                       .nplaces = 4,
+                       .nwritten = 1,
+                       .units = chunks * p.parts,
+                       .shards = c->shards > 1 ? c->shards : 0};
+  int64_t lanes = (int64_t)s->isa->vl * s->isa->tile_vectors, scratch = place_scratch(s->isa, &p);
+  spec.cost = chunks * lanes * p.oc * p.ic * p.taps;
+  if (p.element != GLOW_CONV_FLOAT && !spec.shards) /* each converts the filter */
+    spec.shards = glow_min64(glow_div_up(spec.cost, 1 << 20), ENOUGH_UNITS);
+  const char *names[2] = {
+      glow_arena_printf(s->arena, "conv_plain_tile_%d", (int)p.rows),
+      p.oc % p.rows ? glow_arena_printf(s->arena, "conv_plain_tile_%d", (int)(p.oc % p.rows))
+                    : NULL};
+  GlowWork *w = glow_select_work(s, n, &spec);
+  w->scratch = scratch;
+  w->tiles = (GlowTiles){glow_arena_copy(s->arena, names, sizeof names), 2, 6, 1};
+  return true;
+}
+
+bool glow_select_conv_plain(GlowSelect *s, const GlowNode *n) {
+  const GlowConvolutionMembers *m = n->members;
+  Plain c = {.nhwc = m->layout == GLOW_LAYOUT_NHWC,
+             .groups = m->group,
+             .strides = m->strides,
+             .pads = m->pads,
+             .dilations = m->dilations,
+             .shards = m->shards};
+  if (m->strategy != GLOW_CONV_STRATEGY_DIRECT)
+    return glow_conv_fail(s, "only the strategy 'direct' takes plain layouts");
+  return read_views(s, n, &c) && select_plain(s, n, &c) && glow_select_epilogue(s, n);
+}
+
+bool glow_select_conv_transpose(GlowSelect *s, const GlowNode *n) {
+  const GlowConvTransposeMembers *m = n->members;
+  Plain c = {.transposed = true,
+             .nhwc = m->layout == GLOW_LAYOUT_NHWC,
+             .groups = m->group,
+             .strides = m->strides,
+             .pads = m->pads,
+             .dilations = m->dilations};
+  return read_views(s, n, &c) && select_plain(s, n, &c);
+}

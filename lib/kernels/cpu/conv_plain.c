@@ -1,0 +1,322 @@
+/* Convolution and transposed convolution of any rank, over any strides: whatever has no kernel of
+ * its own.
+ *
+ * Lanes are output places. For some registers of places, a chunk, the input of every term of the
+ * chains is gathered into rows, in the order of docs/Numerics; then each weight is broadcast to a
+ * tile of output channels by places. A chunk of a transposed convolution is of one phase; where
+ * only some of its places meet an input at a tap, the others keep their sums.
+ *
+ * Scratch: the rows; a TapState per tap; the input's offset per tap and place; the masks of mixed
+ * taps; the results of a tile; the filter of a group as floats, if it is not float. Operands:
+ * result, input, filter, bias. */
+#include "conv_plain.h"
+#include "kernels/half.h"
+#include "vector.h"
+
+#define LANES (GLOW_TILE_VECTORS * GLOW_VL)
+#define BLOCK 16
+
+/* Which places meet an input at a tap. A place of a convolution always does: padding is zero. */
+typedef enum TapState { TAP_ABSENT, TAP_ALL, TAP_MIXED } TapState;
+
+/* What is worked on. */
+typedef struct Chunk {
+  float *rows;
+  int64_t *taps, *offsets;
+  int32_t *masks;
+  int64_t places;     /* at most LANES */
+  int64_t out[LANES]; /* offsets into the result */
+  bool dense;         /* they are consecutive */
+} Chunk;
+
+typedef void GlowConvPlainTileFn(float *results, const float *rows, const float *w,
+                                 const void *bias, const int64_t *taps, const int32_t *masks,
+                                 int64_t channel);
+
+INLINE float load(const GlowConvPlainParams *s, const void *p, int64_t i) {
+  if (s->element == GLOW_CONV_HALF)
+    return glow_half_to_float(((const uint16_t *)p)[i]);
+  if (s->element == GLOW_CONV_BFLOAT)
+    return glow_bfloat_to_float(((const uint16_t *)p)[i]);
+  return ((const float *)p)[i];
+}
+
+INLINE void store(const GlowConvPlainParams *s, void *p, int64_t i, float v) {
+  if (s->element == GLOW_CONV_HALF)
+    ((uint16_t *)p)[i] = glow_half_from_float(v);
+  else if (s->element == GLOW_CONV_BFLOAT)
+    ((uint16_t *)p)[i] = glow_bfloat_from_float(v);
+  else
+    ((float *)p)[i] = v;
+}
+
+/* ---- The tile -------------------------------------------------------------------------------- */
+
+/* One term of all chains. */
+INLINE void term(int mr, const GlowConvPlainParams *s,
+                 GlowVec acc[GLOW_TILE_PIXELS][GLOW_TILE_VECTORS], const float *w,
+                 const float *row) {
+  GlowVec f[GLOW_TILE_VECTORS];
+  __atomic_signal_fence(__ATOMIC_SEQ_CST);
+  UNROLL for (int j = 0; j < GLOW_TILE_VECTORS; j++) f[j] = vec_load(row + j * GLOW_VL);
+  UNROLL for (int i = 0; i < mr; i++) {
+    GlowVec v = vec_splat(w[i * s->wo]);
+    UNROLL for (int j = 0; j < GLOW_TILE_VECTORS; j++) acc[i][j] = vec_fma(f[j], v, acc[i][j]);
+  }
+}
+
+/* n terms for the places whose mask is not 0, one vector of places after the other. */
+INLINE void mixed_terms(int mr, const GlowConvPlainParams *s,
+                        GlowVec acc[GLOW_TILE_PIXELS][GLOW_TILE_VECTORS], const float *w,
+                        const float *row, const int32_t *mask, int64_t n) {
+  UNROLL for (int j = 0; j < GLOW_TILE_VECTORS; j++) {
+    const GlowVecI m = *(const GlowVecI *)(mask + j * GLOW_VL);
+    ROLLED for (int64_t k = 0; k < n; k++) {
+      const GlowVec f = vec_load(row + k * LANES + j * GLOW_VL);
+      UNROLL for (int i = 0; i < mr; i++) {
+        GlowVecI sum = (GlowVecI)vec_fma(f, vec_splat(w[k * s->wc + i * s->wo]), acc[i][j]);
+        acc[i][j] = (GlowVec)((sum & m) | ((GlowVecI)acc[i][j] & ~m));
+      }
+    }
+  }
+}
+
+/* mr output channels from `channel` on, at all places of a chunk. */
+INLINE void tile(int mr, const GlowConvPlainParams *s, float *results, const float *rows,
+                 const float *filter, const void *bias, const int64_t *taps, const int32_t *masks,
+                 int64_t channel) {
+  GlowVec acc[GLOW_TILE_PIXELS][GLOW_TILE_VECTORS];
+  UNROLL for (int i = 0; i < mr; i++) {
+    GlowVec b = {0};
+    if (s->bias)
+      b = vec_splat(load(s, bias, channel + i));
+    UNROLL for (int j = 0; j < GLOW_TILE_VECTORS; j++) acc[i][j] = b;
+  }
+  ROLLED for (int64_t c = 0; c < s->ic; c += BLOCK) {
+    const int64_t n = s->ic - c < BLOCK ? s->ic - c : BLOCK;
+    ROLLED for (int64_t t = 0; t < s->taps; t++, rows += n * LANES) {
+      const float *w = filter + c * s->wc + t * s->wt;
+      if (s->transposed && taps[t] != TAP_ALL) {
+        mixed_terms(mr, s, acc, w, rows, masks + t * LANES, taps[t] == TAP_MIXED ? n : 0);
+        continue;
+      }
+      ROLLED for (int64_t k = 0; k < n; k++) term(mr, s, acc, w + k * s->wc, rows + k * LANES);
+    }
+  }
+  UNROLL for (int i = 0; i < mr; i++) UNROLL for (int j = 0; j < GLOW_TILE_VECTORS; j++)
+      vec_store(results + i * LANES + j * GLOW_VL, acc[i][j]);
+}
+
+#define TILE(mr)                                                                                   \
+  void glow_conv_plain_tile_##mr(const GlowConvPlainParams *params, GlowEpilogueFn *epilogue,      \
+                                 float *results, const float *rows, const float *w,                \
+                                 const void *bias, const int64_t *taps, const int32_t *masks,      \
+                                 int64_t channel) {                                                \
+    (void)epilogue;                                                                                \
+    tile(mr, params, results, rows, w, bias, taps, masks, channel);                                \
+  }
+
+/* clang-format off */
+TILE(1)
+#if GLOW_TILE_PIXELS >= 2
+TILE(2)
+#endif
+#if GLOW_TILE_PIXELS >= 6
+TILE(3) TILE(4) TILE(5) TILE(6)
+#endif
+#if GLOW_TILE_PIXELS >= 14
+TILE(7) TILE(8) TILE(9) TILE(10) TILE(11) TILE(12) TILE(13) TILE(14)
+#endif
+/* clang-format on */
+
+    /* ---- Gathering
+       ------------------------------------------------------------------------------- */
+
+    /* Outputs of a phase along an axis: they start at `first` and are `step` apart. */
+    typedef struct Phase {
+  int64_t first[GLOW_CONV_AXES], count[GLOW_CONV_AXES], step[GLOW_CONV_AXES];
+  int64_t places;
+} Phase;
+
+INLINE Phase phase_of(const GlowConvPlainParams *s, int64_t number) {
+  Phase p = {.places = 1};
+  ROLLED for (int64_t a = s->axes - 1; a >= 0; a--) {
+    p.step[a] = s->transposed ? s->stride[a] : 1;
+    p.first[a] = number % p.step[a];
+    number /= p.step[a];
+    p.count[a] = p.first[a] < s->out[a] ? (s->out[a] - p.first[a] - 1) / p.step[a] + 1 : 0;
+    p.places *= p.count[a];
+  }
+  return p;
+}
+
+/* The places of a chunk: their offsets into the result and, for tap 0, their input along each axis,
+ * before it is divided by the stride of a transposed convolution. */
+INLINE void find_places(const GlowConvPlainParams *s, const Phase *p, int64_t first, Chunk *c,
+                        int64_t at[GLOW_CONV_AXES][LANES]) {
+  c->places = p->places - first < LANES ? p->places - first : LANES;
+  c->dense = true;
+  ROLLED for (int64_t i = 0; i < c->places; i++) {
+    int64_t rest = first + i, out = 0;
+    ROLLED for (int64_t a = s->axes - 1; a >= 0; a--) {
+      int64_t o = p->first[a] + rest % p->count[a] * p->step[a];
+      rest /= p->count[a];
+      out += o * s->ys[a];
+      at[a][i] = s->transposed ? o + s->pad[a] : o * s->stride[a] - s->pad[a];
+    }
+    c->out[i] = out;
+    c->dense = c->dense && out == c->out[0] + i;
+  }
+}
+
+/* The inputs of all places at the tap `index`, -1 where there is none; how many there are. */
+INLINE int64_t find_inputs(const GlowConvPlainParams *s, const int64_t *index, const Chunk *c,
+                           int64_t at[GLOW_CONV_AXES][LANES], int64_t *offsets) {
+  int64_t found = 0;
+  ROLLED for (int64_t i = 0; i < LANES; i++) {
+    int64_t offset = 0;
+    bool inside = i < c->places;
+    ROLLED for (int64_t a = 0; a < s->axes && inside; a++) {
+      int64_t step = index[a] * s->dilation[a];
+      int64_t x = s->transposed ? at[a][i] - step : at[a][i] + step;
+      if (s->transposed) {
+        inside = x >= 0 && x % s->stride[a] == 0;
+        x /= s->stride[a];
+      }
+      inside = inside && x >= 0 && x < s->in[a];
+      offset += x * s->xs[a];
+    }
+    offsets[i] = inside ? offset : -1;
+    found += inside;
+  }
+  return found;
+}
+
+INLINE void find_taps(const GlowConvPlainParams *s, Chunk *c, int64_t at[GLOW_CONV_AXES][LANES]) {
+  int64_t index[GLOW_CONV_AXES] = {0};
+  ROLLED for (int64_t t = 0; t < s->taps; t++) {
+    int64_t *offsets = c->offsets + t * LANES;
+    int64_t found = find_inputs(s, index, c, at, offsets);
+    c->taps[t] = found == c->places || !s->transposed ? TAP_ALL : found ? TAP_MIXED : TAP_ABSENT;
+    ROLLED for (int64_t i = 0; s->transposed && i < LANES; i++) c->masks[t * LANES + i] =
+        offsets[i] < 0 ? 0 : -1;
+    for (int64_t a = s->axes - 1; a >= 0; a--) {
+      if (++index[a] < s->window[a])
+        break;
+      index[a] = 0;
+    }
+  }
+}
+
+/* Whether a register of offsets is of consecutive elements. */
+INLINE bool is_run(const int64_t *offsets) {
+  bool run = offsets[0] >= 0;
+  ROLLED for (int64_t i = 1; i < GLOW_VL; i++) run = run && offsets[i] == offsets[0] + i;
+  return run;
+}
+
+/* The rows of one tap and block of channels, from the image and group at x. */
+INLINE void gather(const GlowConvPlainParams *s, const void *x, int64_t first, int64_t n,
+                   const int64_t *offsets, float *rows) {
+  ROLLED for (int64_t j = 0; j < LANES; j += GLOW_VL) {
+    bool run = s->element == GLOW_CONV_FLOAT && is_run(offsets + j);
+    ROLLED for (int64_t k = 0; k < n; k++) {
+      const int64_t at = first + k * s->xc;
+      float *row = rows + k * LANES + j;
+      if (run) {
+        vec_store(row, vec_load((const float *)x + at + offsets[j]));
+        continue;
+      }
+      ROLLED for (int64_t i = 0; i < GLOW_VL; i++) row[i] =
+          offsets[j + i] < 0 ? 0.0f : load(s, x, at + offsets[j + i]);
+    }
+  }
+}
+
+INLINE void gather_all(const GlowConvPlainParams *s, const void *x, int64_t first, const Chunk *c) {
+  float *rows = c->rows;
+  ROLLED for (int64_t b = 0; b < s->ic; b += BLOCK) {
+    const int64_t n = s->ic - b < BLOCK ? s->ic - b : BLOCK;
+    ROLLED for (int64_t t = 0; t < s->taps; t++, rows += n * LANES) {
+      if (c->taps[t] != TAP_ABSENT)
+        gather(s, x, first + b * s->xc, n, c->offsets + t * LANES, rows);
+    }
+  }
+}
+
+/* ---- The kernel ------------------------------------------------------------------------------ */
+
+INLINE void put(const GlowConvPlainParams *s, void *y, int64_t at, const Chunk *c,
+                const float *results) {
+  if (s->element == GLOW_CONV_FLOAT && c->dense && c->places == LANES) {
+    UNROLL for (int j = 0; j < GLOW_TILE_VECTORS; j++)
+        vec_store((float *)y + at + c->out[0] + j * GLOW_VL, vec_load(results + j * GLOW_VL));
+    return;
+  }
+  ROLLED for (int64_t i = 0; i < c->places; i++) store(s, y, at + c->out[i], results[i]);
+}
+
+/* Where a unit is. Groups are outermost if the filter of a group is converted. */
+typedef struct Unit {
+  int64_t group, image, phase, chunk, part;
+} Unit;
+
+INLINE Unit unit_of(const GlowConvPlainParams *s, int64_t u) {
+  Unit at = {.part = u % s->parts};
+  u /= s->parts;
+  if (s->element == GLOW_CONV_FLOAT) {
+    at.group = u % s->groups;
+    u /= s->groups;
+  }
+  at.image = u % s->images;
+  u /= s->images;
+  at.chunk = u % s->chunks;
+  u /= s->chunks;
+  at.phase = u % s->phases;
+  if (s->element != GLOW_CONV_FLOAT)
+    at.group = u / s->phases;
+  return at;
+}
+
+/* Units are parts of the output channels of a group at a chunk of an image. */
+void glow_conv_plain(const GlowConvPlainParams *s, GlowConvPlainTileFn *full,
+                     GlowConvPlainTileFn *rest, void *const *ptrs, int64_t begin, int64_t end,
+                     char *scratch) {
+  const int64_t tiles = (s->oc + s->rows - 1) / s->rows;
+  Chunk c = {.rows = (float *)scratch,
+             .taps = (int64_t *)(scratch + s->taps_at),
+             .offsets = (int64_t *)(scratch + s->offsets_at),
+             .masks = (int32_t *)(scratch + s->masks_at)};
+  float *results = (float *)(scratch + s->results_at),
+        *converted = (float *)(scratch + s->filter_at);
+  Unit last = {-1, -1, -1, -1, -1};
+  ROLLED for (int64_t u = begin; u < end; u++) {
+    const Unit at = unit_of(s, u);
+    const Phase phase = phase_of(s, at.phase);
+    if (at.chunk * LANES >= phase.places)
+      continue;
+    bool moved = at.chunk != last.chunk || at.phase != last.phase;
+    if (moved) {
+      int64_t inputs[GLOW_CONV_AXES][LANES];
+      find_places(s, &phase, at.chunk * LANES, &c, inputs);
+      find_taps(s, &c, inputs);
+    }
+    if (moved || at.image != last.image || at.group != last.group)
+      gather_all(s, ptrs[1], at.image * s->xn + at.group * s->ic * s->xc, &c);
+    if (s->element != GLOW_CONV_FLOAT && at.group != last.group) {
+      ROLLED for (int64_t i = 0; i < s->wg; i++) converted[i] =
+          load(s, ptrs[2], at.group * s->wg + i);
+    }
+    const float *filter =
+        s->element == GLOW_CONV_FLOAT ? (const float *)ptrs[2] + at.group * s->wg : converted;
+    last = at;
+    ROLLED for (int64_t i = at.part * tiles / s->parts; i < (at.part + 1) * tiles / s->parts; i++) {
+      const int64_t o = i * s->rows, channel = at.group * s->oc + o;
+      const int64_t n = s->oc - o < s->rows ? s->oc - o : s->rows;
+      (n < s->rows ? rest : full)(results, c.rows, filter + o * s->wo, ptrs[3], c.taps, c.masks,
+                                  channel);
+      ROLLED for (int64_t r = 0; r < n; r++)
+          put(s, ptrs[0], at.image * s->yn + (channel + r) * s->yc, &c, results + r * LANES);
+    }
+  }
+}
