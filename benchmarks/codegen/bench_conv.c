@@ -1,0 +1,265 @@
+/* glow-bench-conv [-batch=N] [-target=NAME] [-seconds=S] [WORD...]: the speed of convolutions, in
+ * percent of the FMA peak. The layers of ResNet50 and MobileNetV2, or those whose name has one of
+ * the words in it.
+ *
+ * Other load makes wall time worthless. So a layer is timed in pieces of its units, in the order in
+ * which one thread works on them; each piece stands between two FMA bursts, and counts only if they
+ * agree within 3 %. The speed of a piece is the median over those around it; a layer's time is the
+ * sum over its pieces. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "backend/cpu/cpu.h"
+#include "kernels/cpu/conv.h"
+#include "runtime/peak.h"
+#include "support/text.h"
+
+enum { MAX_PIECES = 64, MAX_SAMPLES = 400 };
+
+typedef struct Layer {
+  const char *network;
+  int size, groups, ic, oc, kernel, stride; /* ic, oc: of a group */
+  int count;                                /* in the network */
+} Layer;
+
+#define RESNET "resnet50"
+#define MOBILE "mobilenetv2"
+static const Layer layers[] = {
+    {RESNET, 224, 1, 3, 64, 7, 2, 1},     {RESNET, 56, 1, 64, 64, 1, 1, 1},
+    {RESNET, 56, 1, 64, 64, 3, 1, 3},     {RESNET, 56, 1, 64, 256, 1, 1, 4},
+    {RESNET, 56, 1, 256, 64, 1, 1, 2},    {RESNET, 56, 1, 256, 128, 1, 1, 1},
+    {RESNET, 56, 1, 128, 128, 3, 2, 1},   {RESNET, 28, 1, 128, 512, 1, 1, 4},
+    {RESNET, 56, 1, 256, 512, 1, 2, 1},   {RESNET, 28, 1, 512, 128, 1, 1, 3},
+    {RESNET, 28, 1, 128, 128, 3, 1, 3},   {RESNET, 28, 1, 512, 256, 1, 1, 1},
+    {RESNET, 28, 1, 256, 256, 3, 2, 1},   {RESNET, 14, 1, 256, 1024, 1, 1, 6},
+    {RESNET, 28, 1, 512, 1024, 1, 2, 1},  {RESNET, 14, 1, 1024, 256, 1, 1, 5},
+    {RESNET, 14, 1, 256, 256, 3, 1, 5},   {RESNET, 14, 1, 1024, 512, 1, 1, 1},
+    {RESNET, 14, 1, 512, 512, 3, 2, 1},   {RESNET, 7, 1, 512, 2048, 1, 1, 3},
+    {RESNET, 14, 1, 1024, 2048, 1, 2, 1}, {RESNET, 7, 1, 2048, 512, 1, 1, 2},
+    {RESNET, 7, 1, 512, 512, 3, 1, 2},    {MOBILE, 224, 1, 3, 32, 3, 2, 1},
+    {MOBILE, 112, 32, 1, 1, 3, 1, 1},     {MOBILE, 112, 1, 32, 16, 1, 1, 1},
+    {MOBILE, 112, 1, 16, 96, 1, 1, 1},    {MOBILE, 112, 96, 1, 1, 3, 2, 1},
+    {MOBILE, 56, 1, 96, 24, 1, 1, 1},     {MOBILE, 56, 1, 24, 144, 1, 1, 2},
+    {MOBILE, 56, 144, 1, 1, 3, 1, 1},     {MOBILE, 56, 1, 144, 24, 1, 1, 1},
+    {MOBILE, 56, 144, 1, 1, 3, 2, 1},     {MOBILE, 28, 1, 144, 32, 1, 1, 1},
+    {MOBILE, 28, 1, 32, 192, 1, 1, 3},    {MOBILE, 28, 192, 1, 1, 3, 1, 2},
+    {MOBILE, 28, 1, 192, 32, 1, 1, 2},    {MOBILE, 28, 192, 1, 1, 3, 2, 1},
+    {MOBILE, 14, 1, 192, 64, 1, 1, 1},    {MOBILE, 14, 1, 64, 384, 1, 1, 4},
+    {MOBILE, 14, 384, 1, 1, 3, 1, 4},     {MOBILE, 14, 1, 384, 64, 1, 1, 3},
+    {MOBILE, 14, 1, 384, 96, 1, 1, 1},    {MOBILE, 14, 1, 96, 576, 1, 1, 3},
+    {MOBILE, 14, 576, 1, 1, 3, 1, 2},     {MOBILE, 14, 1, 576, 96, 1, 1, 2},
+    {MOBILE, 14, 576, 1, 1, 3, 2, 1},     {MOBILE, 7, 1, 576, 160, 1, 1, 1},
+    {MOBILE, 7, 1, 160, 960, 1, 1, 3},    {MOBILE, 7, 960, 1, 1, 3, 1, 3},
+    {MOBILE, 7, 1, 960, 160, 1, 1, 2},    {MOBILE, 7, 1, 960, 320, 1, 1, 1},
+    {MOBILE, 7, 1, 320, 1280, 1, 1, 1},
+};
+
+static void name_layer(const Layer *l, char *name, size_t size) {
+  if (l->groups > 1)
+    snprintf(name, size, "%s %dx%d dw %d@%d s%d", l->network, l->kernel, l->kernel, l->groups,
+             l->size, l->stride);
+  else
+    snprintf(name, size, "%s %dx%d %d-%d@%d s%d", l->network, l->kernel, l->kernel, l->ic, l->oc,
+             l->size, l->stride);
+}
+
+/* A program of the layer with a bias and Relu; a 1x1 convolution to more channels of ResNet50 has a
+ * residual, too. */
+static void write_program(GlowText *t, const Layer *l, int batch, const GlowIsa *isa) {
+  int pad = (l->kernel - 1) / 2, out = (l->size + 2 * pad - l->kernel) / l->stride + 1;
+  int oc = l->oc * l->groups, lanes = (int)(isa->vl * isa->tile_vectors);
+  bool residual = !strcmp(l->network, RESNET) && l->oc == 4 * l->ic;
+  glow_text_printf(t, "module \"bench\" {target = \"%s\"}\ndeclare {\n", isa->name);
+  glow_text_printf(t, "  placeholder @x : float<%d x %d x %d x %d%s>\n", batch, l->ic * l->groups,
+                   l->size, l->size, l->ic == 3 ? "" : " | NCHW16c");
+  glow_text_printf(t, "  placeholder @w : float<%d x %d x %d x %d | ", oc, l->ic, l->kernel,
+                   l->kernel);
+  if (l->groups > 1)
+    glow_text_puts(t, "OIHW16o>\n");
+  else
+    glow_text_printf(t, "OIHW%di%do>\n", l->ic == 3 ? 3 : 16, lanes);
+  glow_text_printf(t, "  placeholder @b : float<%d>\n", oc);
+  for (int i = 0; i < 2; i++)
+    glow_text_printf(t, "  placeholder @%c : float<%d x %d x %d x %d | NCHW16c>\n", "ys"[i], batch,
+                     oc, out, out);
+  glow_text_printf(t,
+                   "}\nprogram @conv {\n  convolution @out @y, @in @x, @in @w, @in @b%s {group = "
+                   "%d, strides = [%d, %d], pads = [%d, %d, %d, %d]}\n",
+                   residual ? ", @in @s" : "", l->groups, l->stride, l->stride, pad, pad, pad, pad);
+  glow_text_puts(t, residual ? "    ^epilogue(%a : float<>, %s : float<>) = { %0 = Add(%a, %s) : "
+                               "float<>  %1 = Relu(%0) : float<>  yield %1 }\n}\n"
+                             : "    ^epilogue(%a : float<>) = { %0 = Relu(%a) : float<>  yield %0 "
+                               "}\n}\n");
+}
+
+/* ---- Timing ---------------------------------------------------------------------------------- */
+
+static double seconds_of(clockid_t clock) {
+  struct timespec t;
+  clock_gettime(clock, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+static double now(void) { return seconds_of(CLOCK_MONOTONIC); }
+/* This thread's own time: what the system gives to others does not count. */
+static double own(void) { return seconds_of(CLOCK_THREAD_CPUTIME_ID); }
+
+static int by_value(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return x < y ? -1 : x > y;
+}
+
+/* Samples of each piece: FMAs' worth of the bursts around it, in flop. */
+typedef struct Timer {
+  const GlowIsa *isa;
+  int64_t step; /* units of a piece */
+  int pieces, count[MAX_PIECES];
+  double (*flop)[MAX_SAMPLES];
+} Timer;
+
+/* A GlowParallel that runs all pieces here, and times them. */
+static void run_pieces(const GlowParallel *parallel, GlowPieceFn *piece, void *const *ptrs,
+                       int64_t units, int64_t shards) {
+  Timer *t = parallel->pool;
+  (void)shards;
+  t->pieces = 0;
+  for (int64_t u = 0; u < units; u += t->step, t->pieces++) {
+    double before = glow_fma_burst(t->isa), start = own();
+    piece(ptrs, u, u + t->step < units ? u + t->step : units, 0);
+    double seconds = own() - start, after = glow_fma_burst(t->isa), agree = before / after;
+    int *count = &t->count[t->pieces];
+    if (agree > 0.97 && agree < 1.03 && *count < MAX_SAMPLES)
+      t->flop[t->pieces][(*count)++] = seconds * 0.5 * (before + after);
+  }
+}
+
+/* Pieces of about a millisecond at least: whole bands of rows. */
+static int64_t piece_units(const GlowWork *w, double flop) {
+  const GlowConvParams *p = (const GlowConvParams *)w->params;
+  int64_t band = strcmp(w->kernel, "depthwise") == 0 || p->by_group ? 1 : p->band / p->tile_rows;
+  int64_t most = (int64_t)(flop / 1e8);
+  most = most < 1 ? 1 : most > MAX_PIECES ? MAX_PIECES : most;
+  int64_t step = (w->units + most - 1) / most;
+  return (step + band - 1) / band * band;
+}
+
+/* Flop that the machine could have done in the time of the layer; the fewest samples of a piece. */
+static double layer_flop(Timer *t, int *samples) {
+  double sum = 0;
+  *samples = MAX_SAMPLES;
+  for (int i = 0; i < t->pieces; i++) {
+    int n = t->count[i];
+    *samples = n < *samples ? n : *samples;
+    qsort(t->flop[i], (size_t)n, sizeof(double), by_value);
+    sum += n ? t->flop[i][n / 2] : NAN;
+  }
+  return sum;
+}
+
+static void fill(float *p, int64_t n, uint32_t seed) {
+  for (int64_t i = 0; i < n; i++) {
+    seed = seed * 1664525u + 1013904223u;
+    p[i] = (float)(int)(seed >> 16) * 0x1p-16f - 0.5f;
+  }
+}
+
+/* Share of the peak, or a negative number if there is no code. */
+static double run_layer(const Layer *l, int batch, const GlowIsa *isa, double limit, double flop,
+                        int *samples, const char **kernel) {
+  GlowContext *ctx = glow_context_create();
+  GlowText text;
+  glow_text_init(&text, ctx);
+  write_program(&text, l, batch, isa);
+  size_t size = text.size;
+  GlowModule *m = glow_module_parse(ctx, "bench", glow_text_cstr(&text), size);
+  GlowFunction *f = m ? glow_module_entry(m, NULL) : NULL;
+  GlowCpuPlan plan;
+  double share = -1;
+  if (f && glow_cpu_plan(ctx->arena, f, isa, &plan) && !plan.references.count) {
+    GlowCodegenOptions options = {.isa = isa, .scratch = plan.arena};
+    plan.work[0].shards = plan.work[0].units;
+    GlowCode *code = glow_codegen_compile(ctx, plan.work, plan.count, &options, NULL);
+    void *storage[8] = {0};
+    uint8_t *arena = aligned_alloc(4096, (size_t)(plan.arena + plan.scratch + 4095) & ~4095ull);
+    for (uint32_t i = 0; i < plan.nstorage; i++) {
+      int64_t bytes = glow_type_bytes(plan.storage[i]->value.type);
+      storage[i] = aligned_alloc(64, (size_t)(bytes + 63) / 64 * 64);
+      fill(storage[i], bytes / 4, i + 1);
+    }
+    Timer t = {.isa = isa, .step = piece_units(&plan.work[0], flop)};
+    t.flop = malloc(MAX_PIECES * sizeof *t.flop);
+    GlowParallel parallel = {run_pieces, &t, 1};
+    GlowFault fault = {0};
+    double start = now();
+    glow_code_entry(code)(arena, storage, &parallel, &fault);
+    memset(t.count, 0, sizeof t.count);
+    while (now() - start < limit)
+      glow_code_entry(code)(arena, storage, &parallel, &fault);
+    share = flop / layer_flop(&t, samples);
+    *kernel = strcmp(plan.work[0].kernel, "depthwise") ? plan.work[0].tiles.names[0] : "depthwise";
+    static char name[64];
+    snprintf(name, sizeof name, "%s", *kernel ? *kernel : "-");
+    *kernel = name;
+    for (uint32_t i = 0; i < plan.nstorage; i++)
+      free(storage[i]);
+    free(arena);
+    free(t.flop);
+    glow_code_destroy(code);
+  }
+  glow_text_release(&text);
+  glow_context_destroy(ctx);
+  return share;
+}
+
+static void run_layers(const GlowIsa *isa, int batch, double limit, char **words, int nwords) {
+  double done = 0, possible = 0;
+  char name[256];
+  glow_cpu_name(name, sizeof name);
+  printf("%s on %s, batch %d: FMA peak %.1f GFLOP/s\n", isa->name, name, batch,
+         glow_fma_peak(isa) * 1e-9);
+  printf("%-36s %-20s %8s %8s\n", "layer", "tile", "% of peak", "samples");
+  for (size_t i = 0; i < sizeof layers / sizeof *layers; i++) {
+    const Layer *l = &layers[i];
+    name_layer(l, name, sizeof name);
+    bool wanted = !nwords;
+    for (int k = 0; k < nwords; k++)
+      wanted = wanted || strstr(name, words[k]);
+    if (!wanted)
+      continue;
+    int out = (l->size - 1) / l->stride + 1, samples = 0;
+    double flop = 2.0 * batch * out * out * l->groups * l->oc * l->ic * l->kernel * l->kernel;
+    const char *kernel = "";
+    double share = run_layer(l, batch, isa, limit, flop, &samples, &kernel);
+    printf("%-36s %-20s %8.1f %8d\n", name, kernel, share * 100, samples);
+    fflush(stdout);
+    if (share > 0) {
+      done += flop * l->count;
+      possible += flop * l->count / share;
+    }
+  }
+  printf("%-36s %-20s %8.1f\n", "all, as often as they occur", "", done / possible * 100);
+}
+
+int main(int argc, char **argv) {
+  int batch = 8, nwords = 0;
+  double limit = 0.5;
+  const GlowIsa *target = NULL;
+  for (int i = 1; i < argc; i++) {
+    if (strncmp(argv[i], "-batch=", 7) == 0)
+      batch = atoi(argv[i] + 7);
+    else if (strncmp(argv[i], "-seconds=", 9) == 0)
+      limit = atof(argv[i] + 9);
+    else if (strncmp(argv[i], "-target=", 8) == 0)
+      target = glow_isa_find(argv[i] + 8);
+    else
+      argv[1 + nwords++] = argv[i];
+  }
+  for (size_t k = 0; k < GLOW_ISA_COUNT; k++) {
+    const GlowIsa *isa = &glow_isa[k];
+    if (target ? isa == target : glow_isa_runs_here(isa) && glow_fma_peak(isa) > 0)
+      run_layers(isa, batch < 1 ? 1 : batch, limit, argv + 1, nwords);
+  }
+  return 0;
+}
