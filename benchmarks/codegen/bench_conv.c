@@ -135,27 +135,42 @@ static void run_pieces(const GlowParallel *parallel, GlowPieceFn *piece, void *c
   }
 }
 
-/* Pieces of about a millisecond at least: whole bands of rows. */
-static int64_t piece_units(const GlowWork *w, double flop) {
-  const GlowConvParams *p = (const GlowConvParams *)w->params;
-  int64_t band = strcmp(w->kernel, "depthwise") == 0 || p->by_group ? 1 : p->band / p->tile_rows;
-  int64_t most = (int64_t)(flop / 1e8);
+/* Makes rows the units, as one thread works, and gives the units of a piece: whole bands, of about
+ * half a millisecond at least. */
+static int64_t cut_pieces(GlowContext *ctx, GlowWork *w, double flop) {
+  int64_t band = 1;
+  if (strcmp(w->kernel, "depthwise") != 0) { /* parameters begin as the others' */
+    GlowConvParams *p = glow_arena_copy(ctx->arena, w->params, w->nparams * sizeof *w->params);
+    p->by_group = 0;
+    band = p->band / p->tile_rows;
+    w->units = (p->rows + p->tile_rows - 1) / p->tile_rows;
+    w->params = (const int64_t *)p;
+  }
+  w->shards = w->units;
+  int64_t most = (int64_t)(flop / 5e7);
   most = most < 1 ? 1 : most > MAX_PIECES ? MAX_PIECES : most;
   int64_t step = (w->units + most - 1) / most;
   return (step + band - 1) / band * band;
 }
 
-/* Flop that the machine could have done in the time of the layer; the fewest samples of a piece. */
-static double layer_flop(Timer *t, int *samples) {
-  double sum = 0;
-  *samples = MAX_SAMPLES;
+typedef struct Speed {
+  double median, best; /* shares of the peak */
+  int samples;         /* the fewest of a piece */
+} Speed;
+
+static Speed speed_of(Timer *t, double flop) {
+  double median = 0, best = 0;
+  Speed s = {.samples = MAX_SAMPLES};
   for (int i = 0; i < t->pieces; i++) {
     int n = t->count[i];
-    *samples = n < *samples ? n : *samples;
+    s.samples = n < s.samples ? n : s.samples;
     qsort(t->flop[i], (size_t)n, sizeof(double), by_value);
-    sum += n ? t->flop[i][n / 2] : NAN;
+    median += n ? t->flop[i][n / 2] : NAN;
+    best += n ? t->flop[i][n / 10] : NAN;
   }
-  return sum;
+  s.median = flop / median;
+  s.best = flop / best;
+  return s;
 }
 
 static void fill(float *p, int64_t n, uint32_t seed) {
@@ -165,9 +180,9 @@ static void fill(float *p, int64_t n, uint32_t seed) {
   }
 }
 
-/* Share of the peak, or a negative number if there is no code. */
-static double run_layer(const Layer *l, int batch, const GlowIsa *isa, double limit, double flop,
-                        int *samples, const char **kernel) {
+/* Shares of 0 if there is no code. */
+static Speed run_layer(const Layer *l, int batch, const GlowIsa *isa, double limit, double flop,
+                       const char **kernel) {
   GlowContext *ctx = glow_context_create();
   GlowText text;
   glow_text_init(&text, ctx);
@@ -176,10 +191,10 @@ static double run_layer(const Layer *l, int batch, const GlowIsa *isa, double li
   GlowModule *m = glow_module_parse(ctx, "bench", glow_text_cstr(&text), size);
   GlowFunction *f = m ? glow_module_entry(m, NULL) : NULL;
   GlowCpuPlan plan;
-  double share = -1;
+  Speed speed = {0};
   if (f && glow_cpu_plan(ctx->arena, f, isa, &plan) && !plan.references.count) {
     GlowCodegenOptions options = {.isa = isa, .scratch = plan.arena};
-    plan.work[0].shards = plan.work[0].units;
+    int64_t step = cut_pieces(ctx, &plan.work[0], flop);
     GlowCode *code = glow_codegen_compile(ctx, plan.work, plan.count, &options, NULL);
     void *storage[8] = {0};
     uint8_t *arena = aligned_alloc(4096, (size_t)(plan.arena + plan.scratch + 4095) & ~4095ull);
@@ -188,7 +203,7 @@ static double run_layer(const Layer *l, int batch, const GlowIsa *isa, double li
       storage[i] = aligned_alloc(64, (size_t)(bytes + 63) / 64 * 64);
       fill(storage[i], bytes / 4, i + 1);
     }
-    Timer t = {.isa = isa, .step = piece_units(&plan.work[0], flop)};
+    Timer t = {.isa = isa, .step = step};
     t.flop = malloc(MAX_PIECES * sizeof *t.flop);
     GlowParallel parallel = {run_pieces, &t, 1};
     GlowFault fault = {0};
@@ -197,7 +212,7 @@ static double run_layer(const Layer *l, int batch, const GlowIsa *isa, double li
     memset(t.count, 0, sizeof t.count);
     while (now() - start < limit)
       glow_code_entry(code)(arena, storage, &parallel, &fault);
-    share = flop / layer_flop(&t, samples);
+    speed = speed_of(&t, flop);
     *kernel = strcmp(plan.work[0].kernel, "depthwise") ? plan.work[0].tiles.names[0] : "depthwise";
     static char name[64];
     snprintf(name, sizeof name, "%s", *kernel ? *kernel : "-");
@@ -210,56 +225,73 @@ static double run_layer(const Layer *l, int batch, const GlowIsa *isa, double li
   }
   glow_text_release(&text);
   glow_context_destroy(ctx);
-  return share;
+  return speed;
 }
 
-static void run_layers(const GlowIsa *isa, int batch, double limit, char **words, int nwords) {
-  double done = 0, possible = 0;
+typedef struct Options {
+  int batch, nwords;
+  double limit;
+  const GlowIsa *target;
+  char **words;
+  Layer layer;
+} Options;
+
+static bool is_wanted(const Options *o, const char *name) {
+  for (int i = 0; i < o->nwords; i++) {
+    if (strstr(name, o->words[i]))
+      return true;
+  }
+  return !o->nwords;
+}
+
+static void run_layers(const GlowIsa *isa, const Options *o) {
+  double done = 0, possible = 0, best = 0;
   char name[256];
   glow_cpu_name(name, sizeof name);
-  printf("%s on %s, batch %d: FMA peak %.1f GFLOP/s\n", isa->name, name, batch,
+  printf("%s on %s, batch %d: FMA peak %.1f GFLOP/s\n", isa->name, name, o->batch,
          glow_fma_peak(isa) * 1e-9);
-  printf("%-36s %-20s %8s %8s\n", "layer", "tile", "% of peak", "samples");
-  for (size_t i = 0; i < sizeof layers / sizeof *layers; i++) {
-    const Layer *l = &layers[i];
+  printf("%-36s %-20s %9s %6s %8s\n", "layer", "tile", "% of peak", "best", "samples");
+  size_t count = o->layer.size ? 1 : sizeof layers / sizeof *layers;
+  for (size_t i = 0; i < count; i++) {
+    const Layer *l = o->layer.size ? &o->layer : &layers[i];
     name_layer(l, name, sizeof name);
-    bool wanted = !nwords;
-    for (int k = 0; k < nwords; k++)
-      wanted = wanted || strstr(name, words[k]);
-    if (!wanted)
+    if (!is_wanted(o, name))
       continue;
-    int out = (l->size - 1) / l->stride + 1, samples = 0;
-    double flop = 2.0 * batch * out * out * l->groups * l->oc * l->ic * l->kernel * l->kernel;
+    int out = (l->size - 1) / l->stride + 1;
+    double flop = 2.0 * o->batch * out * out * l->groups * l->oc * l->ic * l->kernel * l->kernel;
     const char *kernel = "";
-    double share = run_layer(l, batch, isa, limit, flop, &samples, &kernel);
-    printf("%-36s %-20s %8.1f %8d\n", name, kernel, share * 100, samples);
+    Speed v = run_layer(l, o->batch, isa, o->limit, flop, &kernel);
+    printf("%-36s %-20s %9.1f %6.1f %8d\n", name, kernel, v.median * 100, v.best * 100, v.samples);
     fflush(stdout);
-    if (share > 0) {
+    if (v.median > 0) {
       done += flop * l->count;
-      possible += flop * l->count / share;
+      possible += flop * l->count / v.median;
+      best += flop * l->count / v.best;
     }
   }
-  printf("%-36s %-20s %8.1f\n", "all, as often as they occur", "", done / possible * 100);
+  printf("%-36s %-20s %9.1f %6.1f\n", "all, as often as they occur", "", done / possible * 100,
+         done / best * 100);
 }
 
 int main(int argc, char **argv) {
-  int batch = 8, nwords = 0;
-  double limit = 0.5;
-  const GlowIsa *target = NULL;
+  Options o = {
+      .batch = 8, .limit = 0.5, .words = argv, .layer = {.network = "a layer", .count = 1}};
+  Layer *l = &o.layer;
   for (int i = 1; i < argc; i++) {
     if (strncmp(argv[i], "-batch=", 7) == 0)
-      batch = atoi(argv[i] + 7);
+      o.batch = atoi(argv[i] + 7) < 1 ? 1 : atoi(argv[i] + 7);
     else if (strncmp(argv[i], "-seconds=", 9) == 0)
-      limit = atof(argv[i] + 9);
+      o.limit = atof(argv[i] + 9);
     else if (strncmp(argv[i], "-target=", 8) == 0)
-      target = glow_isa_find(argv[i] + 8);
-    else
-      argv[1 + nwords++] = argv[i];
+      o.target = glow_isa_find(argv[i] + 8);
+    else if (sscanf(argv[i], "-layer=%d,%d,%d,%d,%d,%d", &l->size, &l->groups, &l->ic, &l->oc,
+                    &l->kernel, &l->stride) != 6)
+      o.words[o.nwords++] = argv[i];
   }
   for (size_t k = 0; k < GLOW_ISA_COUNT; k++) {
     const GlowIsa *isa = &glow_isa[k];
-    if (target ? isa == target : glow_isa_runs_here(isa) && glow_fma_peak(isa) > 0)
-      run_layers(isa, batch < 1 ? 1 : batch, limit, argv + 1, nwords);
+    if (o.target ? isa == o.target : glow_isa_runs_here(isa) && glow_fma_peak(isa) > 0)
+      run_layers(isa, &o);
   }
   return 0;
 }

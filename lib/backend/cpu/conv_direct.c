@@ -22,14 +22,19 @@ void glow_cpu_conv_tile(const GlowIsa *isa, int64_t ow, int64_t rows, int64_t ed
   }
 }
 
-/* Output rows whose input stays in half of the cache while all groups of the filter pass. */
+/* Output rows (or pixels, if they are scattered) whose input stays in half of the cache while all
+ * groups of the filter pass; bands of about the same height. Where strides skip pixels, only those
+ * that windows touch count. */
 static int64_t band_rows(const GlowIsa *isa, const GlowConvParams *p) {
-  int64_t blocks = glow_div_up(p->ic, GLOW_CONV_BLOCK);
-  int64_t row_bytes = p->sh * p->iw * blocks * GLOW_CONV_BLOCK * 4;
-  int64_t rows = isa->l2 / 2 / (row_bytes ? row_bytes : 1);
-  rows = rows / p->tile_rows * p->tile_rows;
-  rows = rows < p->tile_rows ? p->tile_rows : rows;
-  return glow_min64(rows, glow_div_up(p->rows, p->tile_rows) * p->tile_rows);
+  int64_t channels = glow_div_up(p->ic, GLOW_CONV_BLOCK) * GLOW_CONV_BLOCK;
+  int64_t width = p->kw < p->sw ? p->ow * p->kw : p->iw;
+  int64_t bytes = glow_min64(p->kh, p->sh) * width * channels * 4;
+  if (p->scattered)
+    bytes = glow_div_up(bytes, p->ow);
+  int64_t tiles = glow_div_up(p->rows, p->tile_rows);
+  int64_t fit = isa->l2 / 2 / (bytes ? bytes : 1) / p->tile_rows;
+  int64_t bands = glow_div_up(tiles, fit < 1 ? 1 : fit);
+  return glow_div_up(tiles, bands) * p->tile_rows;
 }
 
 static void read_params(const GlowConvView *c, GlowConvParams *p) {
@@ -128,6 +133,20 @@ static bool reads_padding(const GlowConvParams *p) {
   return p->pt > 0 || bottom >= p->ih || p->left || p->right;
 }
 
+/* Tiles of full width on rows that they do not divide, where a pointer to each pixel fits into the
+ * registers. */
+static void scatter(const GlowIsa *isa, const GlowConvView *c, GlowConvParams *p) {
+  int64_t pixels = isa->tile_pixels, tiles = glow_div_up(p->ow, pixels);
+  if (c->m->tile.count || p->kh * p->kw > GLOW_CONV_MAX_TAPS || pixels < 6 || pixels > 8 ||
+      p->ow * 20 > tiles * pixels * 19)
+    return;
+  p->scattered = 1;
+  p->rows *= p->ow;
+  p->tile_rows = glow_min64(pixels, p->rows);
+  p->tile_cols = 1;
+  p->narrow = 0;
+}
+
 /* The sizes of tiles that the convolution needs: full, small, and both for an odd last group. */
 static void name_tiles(GlowSelect *s, const GlowConvParams *p, const char *names[4]) {
   int64_t groups = glow_div_up(p->oc, p->ob), left = p->oc - (groups - 1) * p->ob;
@@ -139,7 +158,10 @@ static void name_tiles(GlowSelect *s, const GlowConvParams *p, const char *names
     int64_t cols = p->tile_cols - (small && p->narrow);
     int64_t vectors = (i < 2 ? p->ob : GLOW_CONV_BLOCK) / s->isa->vl;
     names[i] = NULL;
-    if ((!small || rest || p->narrow) && (i < 2 ? groups > odd : odd))
+    bool used = (!small || rest || p->narrow) && (i < 2 ? groups > odd : odd);
+    if (used && p->scattered)
+      names[i] = glow_arena_printf(s->arena, "conv_scattered_%dx%d", (int)rows, (int)vectors);
+    else if (used)
       names[i] =
           glow_arena_printf(s->arena, "conv_tile_%dx%dx%d", (int)rows, (int)cols, (int)vectors);
   }
@@ -148,23 +170,36 @@ static void name_tiles(GlowSelect *s, const GlowConvParams *p, const char *names
 /* Threads share rows, or blocks of the filter if that is the larger operand. */
 static void choose_units(GlowConvParams *p, GlowWorkSpec *spec) {
   int64_t rows = glow_div_up(p->rows, p->tile_rows), groups = glow_div_up(p->oc, p->ob);
-  p->by_group = groups > 1 && (rows < 4 || p->kh * p->kw * p->oc > p->rows * p->iw * p->sh);
+  int64_t inputs = p->rows * p->iw * p->sh / (p->scattered ? p->ow : 1);
+  p->by_group = groups > 1 && (rows < 4 || p->kh * p->kw * p->oc > inputs);
   spec->units = p->by_group ? groups : rows;
+}
+
+/* Filters that do not stay in the cache are fetched a block ahead: the tiles of a band share the
+ * lines of a tap. */
+static void fetch_ahead(const GlowIsa *isa, GlowConvParams *p) {
+  int64_t groups = glow_div_up(p->oc, p->ob), lines = p->wi * p->ob / 16;
+  int64_t bytes = glow_div_up(p->ic, p->block) * p->kh * p->kw * p->wi * p->ob * 4;
+  int64_t row = p->scattered ? 1 : glow_div_up(p->ow, p->tile_cols);
+  int64_t tiles = glow_div_up(p->band, p->tile_rows) * row;
+  if (groups * bytes <= isa->l2 / 2)
+    return;
+  p->ahead = glow_min64(glow_div_up(lines, tiles), 8);
+  p->turns = glow_div_up(lines, p->ahead);
 }
 
 /* Appends the work of `spec`, to which it adds what follows from the parameters. */
 static void append(GlowSelect *s, const GlowNode *n, const GlowConvView *c, const GlowConvParams *p,
                    const GlowWork *body, GlowWorkSpec *spec, int64_t scratch) {
   int64_t zeros = ((p->tile_cols - 1) * p->sw * p->xw + GLOW_CONV_BLOCK) * 4;
-  bool padded = !scratch && reads_padding(p);
   GlowPlace places[] = {c->y.place, c->x.place, c->w.place,
                         c->has_bias ? c->b.place : glow_place_absent(),
-                        padded ? glow_place_zeros(zeros) : glow_place_absent()};
+                        p->padded ? glow_place_zeros(zeros) : glow_place_absent()};
   memcpy(spec->places, places, sizeof places);
   spec->nplaces = 5;
   spec->nwritten = 1;
   spec->shards = c->m->shards > 1 ? c->m->shards : 0;
-  spec->cost = p->rows * p->ow * p->oc * p->ic * p->kh * p->kw;
+  spec->cost = p->rows * (p->scattered ? 1 : p->ow) * p->oc * p->ic * p->kh * p->kw;
   const char *names[4];
   name_tiles(s, p, names);
   GlowWork *w = glow_select_work(s, n, spec);
@@ -238,10 +273,14 @@ bool glow_select_conv_direct(GlowSelect *s, const GlowNode *n, const GlowConvVie
   count_edges(&p);
   if (!choose_tile(s, c, GLOW_CONV_MAX_ROWS, &p))
     return false;
+  p.padded = reads_padding(&p);
+  scatter(s->isa, c, &p);
   p.band = band_rows(s->isa, &p);
+  fetch_ahead(s->isa, &p);
   /* Channel blocks are far apart, so the machine does not see the next tile of a 1x1 coming. */
-  if (p.kh == 1 && p.kw == 1 && p.xn * 4 > s->isa->l2)
-    p.fetch = p.tile_cols * p.sw * p.xw;
+  int64_t input = p.xn * 4 * c->y.dims[0];
+  if (p.kh == 1 && p.kw == 1 && input > s->isa->l2)
+    p.fetch = (p.scattered ? p.tile_rows : p.tile_cols) * p.sw * p.xw;
   GlowWorkSpec spec = {.kernel = "conv", .params = &p, .params_size = sizeof p};
   choose_units(&p, &spec);
   append(s, n, c, &p, &body, &spec, 0);

@@ -15,6 +15,17 @@
     tile(rows, cols, vectors, params, &ptrs, row, col, group, epilogue);                           \
   }
 
+#define SCATTERED(count, vectors) SCATTERED_(count, vectors)
+#define SCATTERED_(count, vectors)                                                                 \
+  void glow_conv_scattered_##count##x##vectors(                                                    \
+      const GlowConvParams *params, GlowEpilogueFn *epilogue, float *y, const float *x,            \
+      const float *w, const float *bias, const float *zeros, void *const *env, int64_t first,      \
+      int64_t col, int64_t group) {                                                                \
+    GlowConvPtrs ptrs = {y, x, w, bias, zeros, env};                                               \
+    (void)col;                                                                                     \
+    scattered_tile(count, vectors, params, &ptrs, first, group, epilogue);                         \
+  }
+
 /* A filter block of two channel blocks can be half empty. */
 #if GLOW_TILE_VECTORS * GLOW_VL > GLOW_CONV_BLOCK
 #define TILES(rows, cols) TILE(rows, cols, 1) TILE(rows, cols, GLOW_TILE_VECTORS)
@@ -38,6 +49,9 @@ TILES(4, 1)
 TILES(1, 7) TILES(1, 8) TILES(1, 9) TILES(1, 10) TILES(1, 11) TILES(1, 12) TILES(1, 13)
 TILES(1, 14) TILES(2, 4) TILES(2, 5) TILES(2, 6) TILES(2, 7) TILES(3, 3) TILES(3, 4)
 TILES(4, 2) TILES(4, 3)
+#elif GLOW_TILE_PIXELS >= 6
+SCATTERED(1, GLOW_TILE_VECTORS) SCATTERED(2, GLOW_TILE_VECTORS) SCATTERED(3, GLOW_TILE_VECTORS)
+SCATTERED(4, GLOW_TILE_VECTORS) SCATTERED(5, GLOW_TILE_VECTORS) SCATTERED(6, GLOW_TILE_VECTORS)
 #endif
 #endif
 /* clang-format on */

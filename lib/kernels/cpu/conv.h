@@ -8,8 +8,9 @@
 
 #include <stdint.h>
 
-#define GLOW_CONV_BLOCK 16   /* channels in a block of an activation */
-#define GLOW_CONV_MAX_ROWS 4 /* rows of a tile */
+#define GLOW_CONV_BLOCK 16    /* channels in a block of an activation */
+#define GLOW_CONV_MAX_ROWS 4  /* rows of a tile */
+#define GLOW_CONV_MAX_TAPS 25 /* of a window whose tiles are scattered */
 
 typedef struct GlowConvParams {
   int64_t rows;                   /* output rows of all images: N * OH */
@@ -29,6 +30,10 @@ typedef struct GlowConvParams {
   int64_t fetch;                /* floats from a pixel to the one to fetch early, or 0 */
   int64_t left, right;          /* leftmost, rightmost pixels of a tile that may need padding */
   int64_t by_group;             /* units are blocks of the filter, not rows of tiles */
+  int64_t ahead,
+      turns;         /* lines of the next filter block to fetch at each tap; tiles that share it */
+  int64_t scattered; /* tiles are any consecutive pixels: rows counts pixels */
+  int64_t padded;    /* windows can leave the input */
 } GlowConvParams;
 
 /* A convolution of few, plain input channels packs the rows that it needs first; `conv` describes

@@ -63,6 +63,25 @@ INLINE void tap(int mr, int nr, const GlowConvParams *s,
   }
 }
 
+INLINE int64_t filter_size(const GlowConvParams *s) {
+  return (s->ic + s->block - 1) / s->block * s->kh * s->kw * s->wi * s->ob;
+}
+
+/* Where a tile fetches its share of the next block of the filter from while it is at its own first
+ * tap. Large filters come from far, and the machine does not foresee the next pass over one. */
+INLINE const float *next_filter(const GlowConvParams *s, const float *w, int64_t group,
+                                int64_t tile) {
+  const int64_t size = filter_size(s);
+  w += (group + 1) * s->ob < s->oc ? size : -group * size;
+  return w + tile % s->turns * s->ahead * 16;
+}
+INLINE void fetch_filter(const GlowConvParams *s, const float *next) {
+  UNROLL for (int i = 0; i < 8; i++) {
+    if (i < s->ahead)
+      __builtin_prefetch(next + i * 16, 0, 2);
+  }
+}
+
 /* A row of a tile: image and row of the output. */
 typedef struct GlowConvRow {
   int64_t n, h;
@@ -102,7 +121,11 @@ INLINE void tile(int rows, int cols, int nr, const GlowConvParams *params, const
   UNROLL for (int r = 0; r < rows; r++) {
     place[r] = (GlowConvRow){(row + r) / s.oh, (row + r) % s.oh};
   }
-  const float *w = t->w + group * ((s.ic + s.block - 1) / s.block * s.kh * s.kw * s.wi * s.ob);
+  const float *w = t->w + group * filter_size(&s);
+  const float *next = NULL;
+  if (s.ahead)
+    next = next_filter(&s, w, group,
+                       row / s.tile_rows * ((s.ow - 1) / s.tile_cols + 1) + col / s.tile_cols);
   const float *x0 = t->x + group / s.gb * s.gx;
   ROLLED for (int64_t c = 0; c < s.ic; c += s.block) {
     ROLLED for (int64_t kh = 0; kh < s.kh; kh++) {
@@ -123,12 +146,90 @@ INLINE void tile(int rows, int cols, int nr, const GlowConvParams *params, const
         if (s.fetch && group % s.gb == 0) {
           UNROLL for (int i = 0; i < cols; i++) __builtin_prefetch(pixel[i] + s.fetch, 0, 2);
         }
+        if (s.ahead)
+          fetch_filter(&s, next);
+        next += s.wi * s.ob;
         tap(rows * cols, nr, &s, acc, pixel, w, s.ic - c < s.block ? s.ic - c : s.block);
         w += s.wi * s.ob;
       }
     }
   }
   store(rows, cols, nr, &s, t, place, col, group, acc, epilogue);
+}
+
+/* A pixel of the output of all images. */
+typedef struct GlowConvPixel {
+  int64_t n, h, w;
+} GlowConvPixel;
+
+/* Where a pixel reads a tap: at `from`, and on from there with the channels; or from zeros. */
+typedef struct GlowConvTap {
+  const float *from;
+  int64_t moves; /* all bits, or none */
+} GlowConvTap;
+
+/* The inputs of pixel `at` at all taps; x: at the first one. */
+INLINE void find_taps(const GlowConvParams *s, const float *x, const float *zeros,
+                      const GlowConvPixel *at, int i,
+                      GlowConvTap taps[GLOW_CONV_MAX_TAPS][GLOW_TILE_PIXELS]) {
+  const int64_t h = at->h * s->sh - s->pt, w = at->w * s->sw - s->pl;
+  ROLLED for (int64_t kh = 0; kh < s->kh; kh++) {
+    ROLLED for (int64_t kw = 0; kw < s->kw; kw++) {
+      bool inside = (uint64_t)(h + kh * s->dh) < (uint64_t)s->ih &&
+                    (uint64_t)(w + kw * s->dw) < (uint64_t)s->iw;
+      const float *from = x + kh * s->dh * s->xh + kw * s->dw * s->xw;
+      taps[kh * s->kw + kw][i] = (GlowConvTap){inside ? from : zeros, inside ? -1 : 0};
+    }
+  }
+}
+
+/* `count` consecutive pixels by nr vectors, from pixel `first` of all images on: rows and images
+ * may end anywhere between them. Each has a pointer of its own, so there must be few. */
+INLINE void scattered_tile(int count, int nr, const GlowConvParams *params, const GlowConvPtrs *t,
+                           int64_t first, int64_t group, GlowEpilogueFn *epilogue) {
+  const GlowConvParams s = *params;
+  GlowConvPixel at[GLOW_TILE_PIXELS];
+  GlowConvTap taps[GLOW_CONV_MAX_TAPS][GLOW_TILE_PIXELS];
+  const float *base[GLOW_TILE_PIXELS];
+  GlowVec acc[GLOW_TILE_PIXELS][GLOW_TILE_VECTORS];
+  UNROLL for (int j = 0; j < nr; j++) {
+    GlowVec b = bias_at(&s, t->bias, group * s.ob + j * GLOW_VL);
+    UNROLL for (int i = 0; i < count; i++) acc[i][j] = b;
+  }
+  UNROLL for (int i = 0; i < count; i++) {
+    int64_t q = first + i;
+    at[i] = (GlowConvPixel){q / s.ow / s.oh, q / s.ow % s.oh, q % s.ow};
+    base[i] = t->x + group / s.gb * s.gx + at[i].n * s.xn + (at[i].h * s.sh - s.pt) * s.xh +
+              (at[i].w * s.sw - s.pl) * s.xw;
+    if (s.padded)
+      find_taps(&s, base[i], t->zeros, &at[i], i, taps);
+  }
+  const float *w = t->w + group * filter_size(&s);
+  const float *next = s.ahead ? next_filter(&s, w, group, first / s.tile_rows) : NULL;
+  ROLLED for (int64_t c = 0; c < s.ic; c += s.block) {
+    ROLLED for (int64_t k = 0; k < s.kh * s.kw; k++) {
+      const float *pixel[GLOW_TILE_PIXELS];
+      const int64_t channel = c / s.block * s.xc;
+      const int64_t tap_at = channel + k / s.kw * s.dh * s.xh + k % s.kw * s.dw * s.xw;
+      UNROLL for (int i = 0; i < count; i++) {
+        pixel[i] = base[i] + tap_at;
+        if (s.padded)
+          pixel[i] = taps[k][i].from + (channel & taps[k][i].moves);
+      }
+      if (s.fetch && group % s.gb == 0) {
+        UNROLL for (int i = 0; i < count; i++) __builtin_prefetch(pixel[i] + s.fetch, 0, 2);
+      }
+      if (s.ahead)
+        fetch_filter(&s, next);
+      next += s.wi * s.ob;
+      tap(count, nr, &s, acc, pixel, w, s.ic - c < s.block ? s.ic - c : s.block);
+      w += s.wi * s.ob;
+    }
+  }
+  UNROLL for (int i = 0; i < count; i++) {
+    GlowConvRow row = {at[i].n, at[i].h};
+    store(1, 1, nr, &s, t, &row, at[i].w, group, acc + i, epilogue);
+  }
 }
 
 /* The tiles of units [begin, end). `full` and `small` are specialized tiles; small is narrower, or
@@ -145,6 +246,7 @@ INLINE void all_tiles(const GlowConvParams *params, GlowConvTileFn *full, GlowCo
   const int64_t first_row = s.by_group ? 0 : begin * s.tile_rows;
   const int64_t last_row = s.by_group || end * s.tile_rows > s.rows ? s.rows : end * s.tile_rows;
   const int64_t first_group = s.by_group ? begin : 0, last_group = s.by_group ? end : groups;
+  const int64_t width = s.scattered ? 1 : s.ow;
   ROLLED for (int64_t r0 = first_row; r0 < last_row; r0 += s.band) {
     int64_t r1 = r0 + s.band < last_row ? r0 + s.band : last_row;
     ROLLED for (int64_t g = first_group; g < last_group; g++) {
@@ -152,8 +254,8 @@ INLINE void all_tiles(const GlowConvParams *params, GlowConvTileFn *full, GlowCo
       ROLLED for (int64_t r = r0; r < r1; r += s.tile_rows) {
         int64_t col = 0, wide = s.tile_cols;
         bool rest = s.rows % s.tile_rows && r + s.tile_rows > s.rows;
-        ROLLED while (col < s.ow) {
-          bool slim = rest || (s.narrow && col >= s.ow - s.narrow * (wide - 1));
+        ROLLED while (col < width) {
+          bool slim = rest || (s.narrow && col >= width - s.narrow * (wide - 1));
           GlowConvTileFn *fn = last ? slim ? small_odd : full_odd : slim ? small : full;
           fn(ptrs.y, ptrs.x, ptrs.w, ptrs.bias, ptrs.zeros, ptrs.env, r, col, g);
           col += slim && !rest ? wide - 1 : wide;
