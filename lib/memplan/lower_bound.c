@@ -1,5 +1,6 @@
 /* The lower bound: at each time the buffers that live need their sizes, each but the topmost
- * rounded up to the alignment. Shares nothing with the planner. */
+ * rounded up to the alignment. Whichever is topmost saves no more than the largest rounding among
+ * them. Shares nothing with the planner. */
 #include <stdlib.h>
 
 #include "memplan/memplan.h"
@@ -18,6 +19,20 @@ static int in_time(const void *a, const void *b) {
   return (int)x->begins - (int)y->begins;
 }
 
+/* What rounding adds to the buffers alive: how many waste 0, 1, ... align - 1 bytes. */
+typedef struct Wastes {
+  uint32_t *count; /* of buffers alive that waste so many bytes */
+  int64_t most;    /* no buffer alive wastes more */
+} Wastes;
+
+static void waste(Wastes *w, int64_t bytes, bool begins) {
+  w->count[bytes] += begins ? 1 : UINT32_MAX;
+  if (begins && bytes > w->most)
+    w->most = bytes;
+  while (w->most > 0 && !w->count[w->most])
+    --w->most;
+}
+
 int64_t glow_memplan_lower_bound(GlowArena *scratch, const GlowPlanBuffer *buffers, uint32_t count,
                                  int64_t align) {
   Event *events = GLOW_NEW_ARRAY(scratch, Event, 2 * (size_t)count);
@@ -34,20 +49,16 @@ int64_t glow_memplan_lower_bound(GlowArena *scratch, const GlowPlanBuffer *buffe
   if (n)
     qsort(events, n, sizeof *events, in_time);
 
-  /* The topmost buffer needs no rounding; whichever it is, it saves no more than `slack`. */
-  int64_t alive = 0, most = 0, slack = 0;
-  for (uint32_t i = 0; i < n; ++i) {
-    int64_t waste = -events[i].size & (align - 1);
-    slack = waste > slack ? waste : slack;
-  }
+  Wastes wastes = {.count = GLOW_NEW_ARRAY(scratch, uint32_t, (size_t)align)};
+  int64_t alive = 0, most = 0;
   for (uint32_t i = 0; i < n; ++i) {
     int64_t rounded = (events[i].size + align - 1) & -align;
+    waste(&wastes, rounded - events[i].size, events[i].begins);
     if (!events[i].begins)
       alive -= rounded;
     else if (__builtin_add_overflow(alive, rounded, &alive))
       return -1;
-    most = alive - slack > most ? alive - slack : most;
-    most = events[i].size > most ? events[i].size : most;
+    most = alive - wastes.most > most ? alive - wastes.most : most;
   }
   return most;
 }

@@ -158,13 +158,29 @@ static void solve_piece(GlowArena *scratch, GlowOrderState *s, Piece *piece, uin
   piece->exact = glow_order_exact(scratch, &start, from, to, &piece->best, &order[from]);
 }
 
+/* No order needs less: each step needs what it takes and makes. */
+static int64_t lower_bound(const GlowOrderProblem *p) {
+  int64_t most = 0;
+  for (uint32_t i = 0; i < p->nsteps; ++i) {
+    const GlowOrderStep *t = &p->steps[i];
+    int64_t bytes = t->inner - (t->reuses.count ? t->reused : 0);
+    for (uint32_t k = 0; k < t->takes.count; ++k)
+      bytes += p->values[t->takes.data[k]].bytes;
+    for (uint32_t k = 0; k < t->makes.count; ++k)
+      bytes += p->values[t->makes.data[k]].bytes;
+    most = bytes > most ? bytes : most;
+  }
+  return most;
+}
+
 GlowOrderResult glow_order_find(GlowArena *scratch, const GlowOrderProblem *p, uint32_t *order) {
-  GlowOrderResult r = {.exact = true};
+  GlowOrderResult r = {0};
   for (uint32_t i = 0; i < p->nsteps; ++i)
     order[i] = i;
   r.given = r.best = glow_order_peak(scratch, p, order);
-  if (p->nsteps > MAX_STEPS)
-    return (GlowOrderResult){r.given, r.best, false};
+  r.exact = r.best == lower_bound(p);
+  if (r.exact || p->nsteps > MAX_STEPS)
+    return r;
   Pieces pieces = {0};
   cut(scratch, p, &pieces);
   GlowOrderState *s = glow_order_begin(scratch, p);
@@ -175,11 +191,13 @@ GlowOrderResult glow_order_find(GlowArena *scratch, const GlowOrderProblem *p, u
     glow_arena_destroy(own);
     r.best = pieces.data[i].best > r.best ? pieces.data[i].best : r.best;
   }
+  bool all_exact = true;
   for (uint32_t i = 0; i < pieces.count; ++i) {
     const Piece *piece = &pieces.data[i];
     for (uint32_t k = piece->from; piece->given <= r.best && k < piece->to; ++k)
       order[k] = k;
-    r.exact = r.exact && (piece->exact || piece->best < r.best);
+    all_exact = all_exact && (piece->exact || piece->best < r.best);
   }
+  r.exact = all_exact || r.best == lower_bound(p);
   return r;
 }

@@ -1,11 +1,15 @@
 /* The memory planner against brute force: on small random cases every plan is legal, no plan is
- * below the lower bound, and the bound is below the best plan that exhaustive search finds. */
+ * below the lower bound, the bound is below the best plan that exhaustive search finds, and the
+ * planner's search finds one as small. On large ones made by cutting a rectangle into buffers, the
+ * planner finds the rectangle again. */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "memplan/memplan.h"
 #include "support/context.h"
 #include "test/unit/unit.h"
+
+enum { MAX = 8, ROUNDS = 3300 };
 
 static uint32_t state = 12345;
 static uint32_t draw(uint32_t below) {
@@ -62,16 +66,17 @@ static int64_t best_plan(GlowPlanBuffer *b, uint32_t n, int64_t align, uint32_t 
   return best;
 }
 
-static void random_cases(GlowArena *arena) {
+static void random_cases(GlowContext *ctx) {
   double worst = 1;
-  for (int round = 0; round < 3000; ++round) {
-    GlowPlanBuffer b[6], copy[6];
-    uint32_t n = 1 + draw(6);
+  for (int round = 0; round < ROUNDS; ++round) {
+    GlowPlanBuffer b[MAX], copy[MAX];
+    uint32_t n = 1 + draw(round < ROUNDS - 300 ? 6 : MAX);
     int64_t align = INT64_C(1) << draw(4);
     for (uint32_t i = 0; i < n; ++i) {
       uint32_t start = draw(6);
       b[i] = (GlowPlanBuffer){.size = 1 + draw(40), .start = start, .end = start + 1 + draw(5)};
     }
+    GlowArena *arena = glow_arena_create(ctx);
     memcpy(copy, b, sizeof b);
     int64_t got = glow_memplan_greedy(arena, b, n, align);
     int64_t bound = glow_memplan_lower_bound(arena, b, n, align);
@@ -79,10 +84,56 @@ static void random_cases(GlowArena *arena) {
     int64_t best = best_plan(copy, n, align, 0, 0, INT64_MAX);
     EXPECT(bound <= best, "lower bound %ld is above the best plan %ld", (long)bound, (long)best);
     EXPECT(got >= best, "plan %ld is below the best plan %ld", (long)got, (long)best);
+    GlowPlanReport r;
+    check_legal(b, n, align, glow_memplan(arena, b, n, align, &r));
+    EXPECT(r.exact && r.best == best, "the search finds %ld, the best plan is %ld", (long)r.best,
+           (long)best);
+    EXPECT(r.greedy == got && r.bound == bound, "the report says %ld and %ld", (long)r.greedy,
+           (long)r.bound);
     if ((double)got / (double)best > worst)
       worst = (double)got / (double)best;
+    glow_arena_destroy(arena);
   }
   EXPECT(worst < 1.6, "greedy is %.2f times the best plan", worst);
+}
+
+/* Cuts a block of memory over time into buffers: `n` times one of them, along time or size. */
+static uint32_t cut_block(GlowPlanBuffer *b, uint32_t n, uint32_t time, int64_t size,
+                          int64_t align) {
+  uint32_t count = 1;
+  b[0] = (GlowPlanBuffer){.size = size * align, .start = 0, .end = time};
+  for (uint32_t i = 0; i < n; ++i) {
+    uint32_t k = draw(count);
+    GlowPlanBuffer *a = &b[k], *c = &b[count];
+    *c = *a;
+    uint32_t length = a->end - a->start, units = (uint32_t)(a->size / align);
+    if (draw(2) && length > 1) {
+      a->end = c->start = a->start + 1 + draw(length - 1);
+      ++count;
+    } else if (units > 1) {
+      a->size = align * (1 + draw(units - 1));
+      c->size -= a->size;
+      ++count;
+    }
+  }
+  return count;
+}
+
+static void blocks(GlowContext *ctx) {
+  uint32_t searched = 0;
+  for (int round = 0; round < 60; ++round) {
+    GlowArena *arena = glow_arena_create(ctx);
+    GlowPlanBuffer b[64];
+    int64_t align = round % 2 ? 64 : 1;
+    uint32_t n = cut_block(b, 20 + draw(40), 40, 100, align);
+    GlowPlanReport r;
+    check_legal(b, n, align, glow_memplan(arena, b, n, align, &r));
+    EXPECT(r.bound == 100 * align && r.best == r.bound, "%u pieces of %ld bytes take %ld", n,
+           (long)(100 * align), (long)r.best);
+    searched += r.greedy > r.bound;
+    glow_arena_destroy(arena);
+  }
+  EXPECT(searched > 20, "greedy was enough for %u of 60", 60 - searched);
 }
 
 static void fixed_cases(GlowArena *arena) {
@@ -103,6 +154,9 @@ static void fixed_cases(GlowArena *arena) {
   GlowPlanBuffer huge[] = {{INT64_MAX - 100, 0, 9, -1}, {INT64_MAX - 100, 0, 9, -1}};
   EXPECT(glow_memplan_greedy(arena, huge, 2, 64) == -1, "overflow is reported");
   EXPECT(glow_memplan_lower_bound(arena, huge, 2, 64) == -1, "overflow of the bound is reported");
+  GlowPlanReport r;
+  EXPECT(glow_memplan(arena, huge, 2, 64, &r) == -1, "overflow is reported by the planner");
+  EXPECT(glow_memplan(arena, NULL, 0, 64, &r) == 0 && r.exact, "nothing to search for");
 }
 
 int main(void) {
@@ -111,7 +165,8 @@ int main(void) {
     return 1;
   GlowArena *arena = glow_arena_create(ctx);
   fixed_cases(arena);
-  random_cases(arena);
+  random_cases(ctx);
+  blocks(ctx);
   glow_context_destroy(ctx);
   return unit_finish();
 }

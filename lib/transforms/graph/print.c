@@ -124,7 +124,8 @@ static void print_memory(Printer *p, GlowFunction *f) {
     glow_text_printf(p->out, " %10" PRId64 " bytes, %u to %u: %%%s\n", buffers[i].size,
                      buffers[i].start, buffers[i].end, value_name(&n->results[0]));
   }
-  int64_t bound = glow_memplan_lower_bound(p->run->arena, buffers, p->allocs.count, 1);
+  int64_t align = f->align > 0 ? f->align : 1;
+  int64_t bound = glow_memplan_lower_bound(p->run->arena, buffers, p->allocs.count, align);
   glow_text_printf(p->out, ";   arena %" PRId64 " bytes, lower bound %" PRId64 "\n", f->arena,
                    bound);
 }

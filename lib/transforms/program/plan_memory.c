@@ -1,6 +1,6 @@
 /* The memory plan: every alloc gets an offset in one arena (lib/memplan), and the program says how
- * large the arena is and how it must be aligned. A remark, or a note on request,
- * compares the plan with its lower bound. */
+ * large the arena is and how it must be aligned. A remark, or a note on request, compares the plan
+ * with its lower bound and says what greedy placement and search gave. */
 #include "memplan/memplan.h"
 #include "transforms/programs.h"
 
@@ -43,6 +43,18 @@ static bool read_align(GlowPassRun *run, int64_t *align) {
   return false;
 }
 
+/* Ratios to the lower bound, and what the search added to greedy, if it had to run. */
+static const char *describe(GlowPassRun *run, const GlowFunction *f, const GlowPlanReport *r) {
+  const char *search = "";
+  if (r->greedy != r->bound)
+    search = glow_arena_printf(run->arena, "; greedy %lld, then %lld steps of search%s",
+                               (long long)r->greedy, (long long)r->steps,
+                               r->exact ? "" : ", which ran out");
+  return glow_arena_printf(run->arena, "@%s: bytes %lld, lower bound %lld, ratio %.3f%s", f->name,
+                           (long long)r->best, (long long)r->bound,
+                           r->bound ? (double)r->best / (double)r->bound : 1.0, search);
+}
+
 bool glow_pass_plan_memory(GlowPassRun *run) {
   GlowFunction *f = run->function;
   Plan p = {.run = run};
@@ -51,9 +63,9 @@ bool glow_pass_plan_memory(GlowPassRun *run) {
     return false;
   glow_function_number(f);
   glow_block_walk(f->body, collect, &p);
-  int64_t bytes = glow_memplan_greedy(run->arena, p.buffers.data, p.buffers.count, align);
-  int64_t bound = glow_memplan_lower_bound(run->arena, p.buffers.data, p.buffers.count, align);
-  if (bytes < 0 || bound < 0) {
+  GlowPlanReport r;
+  int64_t bytes = glow_memplan(run->arena, p.buffers.data, p.buffers.count, align, &r);
+  if (bytes < 0) {
     glow_error(run->ctx, f->src, "plan-memory: @%s needs more than 2^63 bytes", f->name);
     return false;
   }
@@ -68,9 +80,7 @@ bool glow_pass_plan_memory(GlowPassRun *run) {
   f->arena = bytes;
   f->align = align;
   glow_pass_end_batch(run);
-  const char *figures = glow_arena_printf(
-      run->arena, "@%s: bytes %lld, lower bound %lld, ratio %.3f", f->name, (long long)bytes,
-      (long long)bound, bound ? (double)bytes / (double)bound : 1.0);
+  const char *figures = describe(run, f, &r);
   if (glow_pass_option(run, "print"))
     glow_note(run->ctx, f->src, "plan-memory: %s", figures);
   else

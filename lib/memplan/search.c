@@ -1,0 +1,408 @@
+/* Exact search: offsets that fit under a limit, or the proof that there are none.
+ *
+ * Time is cut into sections, one for each maximal set of buffers that live together. Buffers are
+ * stacked from below, so a section has a floor, and what is left must fit between floor and limit.
+ * A valley is a run of sections of one floor between higher ones. Of the buffers that lie inside a
+ * valley, one covers a given section at its floor, or none does, and the floor there rises to the
+ * next height at which anything can begin: these are the branches of the search.
+ *
+ *  - Only plans without gaps that a buffer could drop into are looked at, as in "MiniMalloc: A
+ *    Lightweight Memory Allocator for Hardware-Accelerated Machine Learning" (ASPLOS 2023); see
+ * note [plans of the smallest sum]. Among buffers of one lifetime, small ones are tried first, and
+ *    long lives before short ones.
+ *  - Where no remaining buffer crosses from one section to the next, both sides are searched apart.
+ *  - A dead end names the decisions that it follows from; the search goes back to the last of them
+ *    at once, over decisions about other times.
+ *  - States that failed are remembered by a hash of 64 bits. */
+#include <stdlib.h>
+
+#include "memplan/search.h"
+
+enum { MAX_DEPTH = 2048, FAILED_BITS = 18 };
+
+typedef struct Valley {
+  uint32_t from, to; /* the part of time that is searched */
+  uint32_t at;       /* the section to decide on */
+  uint32_t left, right;
+  int64_t floor, wall; /* of the valley; of the lower of the sections around it, or INT64_MAX */
+} Valley;
+
+/* ---- The section to decide on ---------------------------------------------------------------- */
+
+static int64_t wall(const GlowSearch *s, const Valley *v) {
+  int64_t low = INT64_MAX;
+  if (v->left > v->from)
+    low = s->sections[v->left - 1].now.floor;
+  if (v->right < v->to && s->sections[v->right].now.floor < low)
+    low = s->sections[v->right].now.floor;
+  return low;
+}
+
+/* Fills in left and right of all sections in [from, to); left is UINT32_MAX outside of valleys. */
+static void find_valleys(GlowSearch *s, uint32_t from, uint32_t to) {
+  for (uint32_t at = from, end; at < to; at = end) {
+    int64_t floor = s->sections[at].now.floor;
+    for (end = at; end < to && s->sections[end].now.floor == floor; ++end)
+      s->covers[end] = 0;
+    bool valley = (at == from || s->sections[at - 1].now.floor > floor) &&
+                  (end == to || s->sections[end].now.floor > floor);
+    for (uint32_t t = at; t < end; ++t) {
+      s->left[t] = valley ? at : UINT32_MAX;
+      s->right[t] = end;
+    }
+    s->least[at] = INT64_MAX;
+  }
+  s->covers[to] = 0;
+}
+
+/* How many more items cover a section at its floor than the one before, and the smallest of each
+ * valley. */
+static void count_candidates(GlowSearch *s, uint32_t from, uint32_t to) {
+  for (uint32_t k = s->first_from[from]; k < s->first_from[to]; ++k) {
+    const GlowItem *i = &s->items[k];
+    uint32_t valley = s->left[i->from];
+    if (i->now.placed || valley == UINT32_MAX || i->to > s->right[i->from])
+      continue;
+    s->covers[i->from]++;
+    s->covers[i->to]--;
+    if (i->rounded < s->least[valley])
+      s->least[valley] = i->rounded;
+  }
+  s->steps += 2 * (to - from) + s->first_from[to] - s->first_from[from];
+}
+
+static Valley choose(GlowSearch *s, uint32_t from, uint32_t to) {
+  Valley best = {.from = from, .to = to};
+  int64_t best_first = INT64_MAX, best_second = INT64_MAX;
+  uint32_t covers = 0;
+  find_valleys(s, from, to);
+  count_candidates(s, from, to);
+  for (uint32_t t = from; t < to; ++t) {
+    covers += s->covers[t];
+    if (s->left[t] == UINT32_MAX || !covers)
+      continue;
+    const GlowSection *x = &s->sections[t];
+    Valley v = {from, to, t, s->left[t], s->right[t], x->now.floor, 0};
+    v.wall = wall(s, &v);
+    int64_t next = x->now.floor + s->least[v.left];
+    next = next < v.wall ? next : v.wall;
+    int64_t options = covers + (next != INT64_MAX && next + x->now.rest - x->slack <= s->limit);
+    int64_t first = options, second = s->limit - x->now.floor - x->now.rest;
+    if (s->strategy.order != GLOW_SEARCH_FEWEST && options > 1)
+      first = 2 + x->now.floor;
+    if (s->strategy.order == GLOW_SEARCH_LOWEST)
+      second = options;
+    if (first > best_first || (first == best_first && second >= best_second))
+      continue;
+    best_first = first;
+    best_second = second;
+    best = v;
+  }
+  return best;
+}
+
+/* ---- Branches -------------------------------------------------------------------------------- */
+
+static uint64_t mix(uint64_t x) {
+  x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+  x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+  return x ^ x >> 31;
+}
+
+static uint64_t key_of_state(GlowSearch *s, uint32_t from, uint32_t to) {
+  uint64_t key = (uint64_t)s->limit;
+  for (uint32_t k = s->first_from[from]; k < s->first_from[to]; ++k)
+    if (!s->items[k].now.placed)
+      key ^= s->items[k].key;
+  for (uint32_t t = from; t < to; ++t) {
+    const GlowSectionState *x = &s->sections[t].now;
+    key = mix(key + (uint64_t)x->floor);
+    key = mix(key + (uint64_t)x->top);
+    key += (uint64_t)x->top_item;
+  }
+  s->steps += to - from;
+  return mix(key ^ (uint64_t)from << 32 ^ to);
+}
+
+static bool same_life(const GlowItem *a, const GlowItem *b) {
+  return a->from == b->from && a->to == b->to;
+}
+
+/* Whether the item and the one right below it would give a smaller sum the other way round. */
+static bool is_swapped(const GlowSearch *s, const GlowItem *i, int64_t floor) {
+  const GlowSectionState *x = &s->sections[i->from].now;
+  if (x->top_item < 0 || x->top != floor)
+    return false;
+  const GlowItem *below = &s->items[x->top_item];
+  return same_life(i, below) && i->rounded < below->rounded &&
+         below->offset + i->rounded + below->size <= s->limit;
+}
+
+/* Pushes the items that can cover v->at at its floor; returns where the floor rises to if none of
+ * them does. */
+static int64_t find_candidates(GlowSearch *s, const Valley *v) {
+  uint32_t base = s->candidates.count;
+  int64_t next = v->wall;
+  for (uint32_t k = s->first_from[v->left]; k < s->first_from[v->right]; ++k) {
+    const GlowItem *i = &s->items[k];
+    if (i->now.placed || i->to > v->right)
+      continue;
+    if (i->from > v->at || i->to <= v->at) {
+      next = v->floor + i->rounded < next ? v->floor + i->rounded : next;
+      continue;
+    }
+    bool skip = is_swapped(s, i, v->floor);
+    for (uint32_t j = base; j < s->candidates.count && !skip; ++j) {
+      const GlowItem *twin = &s->items[s->candidates.data[j]];
+      skip = same_life(i, twin) && i->size == twin->size;
+    }
+    if (skip)
+      continue;
+    glow_vec_push(s->arena, &s->candidates, k);
+    for (uint32_t j = s->candidates.count - 1;
+         j > base && s->items[s->candidates.data[j - 1]].rank > i->rank; --j) {
+      s->candidates.data[j] = s->candidates.data[j - 1];
+      s->candidates.data[j - 1] = k;
+    }
+  }
+  return next;
+}
+
+/* The decisions that make these branches the only ones. */
+static GlowWhy why_only_these(const GlowSearch *s, const Valley *v) {
+  GlowWhy why = {0};
+  uint32_t from = v->left > v->from ? v->left - 1 : v->left;
+  uint32_t to = v->right < v->to ? v->right + 1 : v->right;
+  for (uint32_t t = from; t < to; ++t)
+    glow_why_add(&why, &s->sections[t].now.why);
+  return why;
+}
+
+static bool solve(GlowSearch *s, uint32_t from, uint32_t to);
+
+/* Tries every branch; false with a conflict if none leads to a plan. */
+static bool try_branches(GlowSearch *s, const Valley *v) {
+  uint32_t base = s->candidates.count, level = s->level;
+  int64_t next = find_candidates(s, v);
+  uint32_t end = s->candidates.count + (next != INT64_MAX);
+  GlowWhy why = why_only_these(s, v);
+  uint64_t bit = UINT64_C(1) << level % 64;
+  uint32_t word = level / 64;
+  for (uint32_t k = base; k < end; ++k) {
+    uint32_t mark = s->changes.count, top = s->candidates.count;
+    if (k < top)
+      glow_search_place(s, s->candidates.data[k], v->floor);
+    else
+      glow_search_raise(s, v->at, next);
+    s->level = level + 1;
+    bool ok = glow_search_propagate(s) && solve(s, v->from, v->to);
+    s->level = level;
+    s->candidates.count = top;
+    if (ok)
+      return true;
+    glow_search_undo(s, mark);
+    if (s->out)
+      return false;
+    if (level < GLOW_SEARCH_LEVELS - 1) {
+      if (!(s->conflict.bits[word] & bit))
+        return false; /* this decision has no part in it */
+      s->conflict.bits[word] &= ~bit;
+    }
+    glow_why_add(&why, &s->conflict);
+  }
+  s->conflict = why;
+  return false;
+}
+
+/* Sections [from, to) have items left, and none that crosses their ends. */
+static bool branch(GlowSearch *s, uint32_t from, uint32_t to) {
+  if (s->steps > s->budget || s->level >= MAX_DEPTH) {
+    s->out = true;
+    return false;
+  }
+  uint64_t key = key_of_state(s, from, to);
+  uint64_t *slot = &s->failed[key >> (64 - FAILED_BITS)];
+  if (*slot == key) {
+    s->conflict = (GlowWhy){0};
+    for (uint32_t t = from; t < to; ++t)
+      glow_why_add(&s->conflict, &s->sections[t].now.why);
+    return false;
+  }
+  Valley v = choose(s, from, to);
+  uint32_t base = s->candidates.count;
+  bool ok = try_branches(s, &v);
+  s->candidates.count = base;
+  if (!ok && !s->out)
+    *slot = key;
+  return ok;
+}
+
+static bool solve(GlowSearch *s, uint32_t from, uint32_t to) {
+  uint32_t mark = s->changes.count, start = from, reach = from, k = s->first_from[from];
+  s->steps += to - from;
+  for (uint32_t t = from; t < to; ++t) {
+    for (; k < s->first_from[t + 1]; ++k)
+      if (!s->items[k].now.placed && s->items[k].to > reach)
+        reach = s->items[k].to;
+    if (reach > t + 1)
+      continue;
+    if (reach == t + 1 && !branch(s, start, reach)) {
+      glow_search_undo(s, mark);
+      return false;
+    }
+    start = t + 1;
+  }
+  return true;
+}
+
+/* ---- Runs ------------------------------------------------------------------------------------ */
+
+typedef struct Rank {
+  uint64_t length;
+  int64_t size;
+  GlowItem *item;
+} Rank;
+
+static int by_length(const void *a, const void *b) {
+  const Rank *x = a, *y = b;
+  if (x->length != y->length)
+    return x->length > y->length ? -1 : 1;
+  if (x->size != y->size)
+    return x->size < y->size ? -1 : 1;
+  return x->item < y->item ? -1 : x->item > y->item;
+}
+
+static void rank_items(GlowSearch *s) {
+  Rank *ranks = GLOW_NEW_ARRAY(s->arena, Rank, s->nitems);
+  for (uint32_t k = 0; k < s->nitems; ++k) {
+    GlowItem *i = &s->items[k];
+    uint64_t factor = s->strategy.seed ? 128 + (mix(i->key ^ mix(s->strategy.seed)) >> 56) : 1;
+    ranks[k] = (Rank){(i->to - i->from) * factor, i->rounded, i};
+  }
+  qsort(ranks, s->nitems, sizeof *ranks, by_length);
+  for (uint32_t k = 0; k < s->nitems; ++k)
+    ranks[k].item->rank = k;
+}
+
+GlowFound glow_search_run(GlowSearch *s, GlowStrategy strategy, int64_t limit, uint64_t steps) {
+  glow_search_undo(s, 0);
+  s->strategy = strategy;
+  s->limit = limit;
+  s->budget = s->steps + steps;
+  s->out = false;
+  s->level = 0;
+  rank_items(s);
+  memset(s->failed, 0, sizeof *s->failed << FAILED_BITS);
+  if (solve(s, 0, s->nsections)) {
+    for (uint32_t k = 0; k < s->nitems; ++k)
+      s->items[k].buffer->offset = s->items[k].offset;
+    return GLOW_FOUND;
+  }
+  return s->out ? GLOW_FOUND_UNKNOWN : GLOW_FOUND_NONE;
+}
+
+/* ---- Sections -------------------------------------------------------------------------------- */
+
+enum { MAX_ITEMS = 1024 };
+
+typedef struct Event {
+  uint32_t time;
+  bool begins;
+  GlowItem *item;
+} Event;
+
+static int in_time(const void *a, const void *b) {
+  const Event *x = a, *y = b;
+  if (x->time != y->time)
+    return x->time < y->time ? -1 : 1;
+  if (x->begins != y->begins)
+    return (int)x->begins - (int)y->begins;
+  return x->item < y->item ? -1 : x->item > y->item;
+}
+
+static int by_from(const void *a, const void *b) {
+  const GlowItem *x = a, *y = b;
+  if (x->from != y->from)
+    return x->from < y->from ? -1 : 1;
+  return x->buffer < y->buffer ? -1 : x->buffer > y->buffer;
+}
+
+/* A section ends at each end that follows a beginning. */
+static void find_sections(GlowSearch *s) {
+  Event *events = GLOW_NEW_ARRAY(s->arena, Event, 2 * (size_t)s->nitems);
+  for (uint32_t k = 0; k < s->nitems; ++k) {
+    GlowItem *i = &s->items[k];
+    events[2 * k] = (Event){i->buffer->start, true, i};
+    events[2 * k + 1] = (Event){i->buffer->end, false, i};
+  }
+  qsort(events, 2 * (size_t)s->nitems, sizeof *events, in_time);
+  bool grew = false;
+  for (uint32_t k = 0; k < 2 * s->nitems; ++k) {
+    s->nsections += grew && !events[k].begins;
+    grew = events[k].begins;
+    if (grew)
+      events[k].item->from = s->nsections;
+    else
+      events[k].item->to = s->nsections;
+  }
+  qsort(s->items, s->nitems, sizeof *s->items, by_from);
+}
+
+static void fill_section(GlowSearch *s, uint32_t t) {
+  GlowSection *x = &s->sections[t];
+  x->now.top_item = -1;
+  for (int pass = 0; pass < 2; ++pass) {
+    x->items = pass ? GLOW_NEW_ARRAY(s->arena, uint32_t, x->count) : NULL;
+    x->count = 0;
+    for (uint32_t k = 0; k < s->first_from[t + 1]; ++k)
+      if (s->items[k].to > t) {
+        if (pass)
+          x->items[x->count] = k;
+        ++x->count;
+      }
+  }
+  for (uint32_t k = 0; k < x->count; ++k) {
+    const GlowItem *i = &s->items[x->items[k]];
+    x->now.rest += i->rounded;
+    if (i->rounded - i->size > x->slack)
+      x->slack = i->rounded - i->size;
+  }
+}
+
+GlowSearch *glow_search_create(GlowArena *arena, GlowPlanBuffer *buffers, uint32_t count,
+                               int64_t align) {
+  GlowSearch *s = GLOW_NEW(arena, GlowSearch);
+  s->arena = arena;
+  s->items = GLOW_NEW_ARRAY(arena, GlowItem, MAX_ITEMS);
+  for (uint32_t k = 0; k < count; ++k) {
+    GlowPlanBuffer *b = &buffers[k];
+    if (b->size == 0 || b->start >= b->end)
+      continue;
+    if (s->nitems == MAX_ITEMS)
+      return NULL;
+    s->items[s->nitems++] = (GlowItem){.size = b->size,
+                                       .rounded = (b->size + align - 1) & -align,
+                                       .key = mix(k * UINT64_C(7919) + 13),
+                                       .buffer = b};
+  }
+  find_sections(s);
+  uint32_t n = s->nsections;
+  s->sections = GLOW_NEW_ARRAY(arena, GlowSection, n);
+  s->first_from = GLOW_NEW_ARRAY(arena, uint32_t, n + 1);
+  for (uint32_t t = 0, k = 0; t <= n; ++t) {
+    while (k < s->nitems && s->items[k].from < t)
+      ++k;
+    s->first_from[t] = k;
+  }
+  for (uint32_t t = 0; t < n; ++t)
+    fill_section(s, t);
+  s->queue = GLOW_NEW_ARRAY(arena, uint32_t, n);
+  s->suspects = GLOW_NEW_ARRAY(arena, uint32_t, n);
+  s->touched = GLOW_NEW_ARRAY(arena, uint32_t, s->nitems);
+  s->left = GLOW_NEW_ARRAY(arena, uint32_t, n);
+  s->right = GLOW_NEW_ARRAY(arena, uint32_t, n);
+  s->covers = GLOW_NEW_ARRAY(arena, uint32_t, n + 1);
+  s->least = GLOW_NEW_ARRAY(arena, int64_t, n);
+  s->failed = GLOW_NEW_ARRAY(arena, uint64_t, (size_t)1 << FAILED_BITS);
+  return s;
+}
