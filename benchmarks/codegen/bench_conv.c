@@ -146,7 +146,7 @@ static int64_t cut_pieces(GlowContext *ctx, GlowWork *w, double flop) {
     w->units = (p->rows + p->tile_rows - 1) / p->tile_rows;
     w->params = (const int64_t *)p;
   }
-  w->shards = w->units;
+  w->shards = w->units > 1 ? w->units : 2; /* so that it is shared */
   int64_t most = (int64_t)(flop / 5e7);
   most = most < 1 ? 1 : most > MAX_PIECES ? MAX_PIECES : most;
   int64_t step = (w->units + most - 1) / most;

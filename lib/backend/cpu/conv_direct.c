@@ -73,11 +73,10 @@ static void read_params(const GlowConvView *c, GlowConvParams *p) {
   };
 }
 
-/* Each image as one row, if that is all the same to the kernel. Not if full tiles cover its rows
- * anyway and it is larger than the cache: rows make bands. */
-static void flatten(const GlowIsa *isa, const GlowWork *w, GlowConvParams *p) {
-  if (p->ow % isa->tile_pixels == 0 && p->xn * 4 > isa->l2 / 2)
-    return;
+/* Neighbouring rows as one, if that is all the same to the kernel and takes fewer tiles: as few as
+ * give nearly the fewest. */
+static void flatten(GlowSelect *s, GlowWork *w, GlowConvParams *p) {
+  int64_t pixels = s->isa->tile_pixels;
   bool pointwise = p->kh == 1 && p->kw == 1 && p->sh == 1 && p->sw == 1 && p->pt == 0 &&
                    p->pl == 0 && p->oh == p->ih && p->ow == p->iw;
   bool dense = p->xh == p->iw * p->xw && p->yh == p->ow * p->yw;
@@ -85,10 +84,24 @@ static void flatten(const GlowIsa *isa, const GlowWork *w, GlowConvParams *p) {
     dense = dense && w->operands[i].stride[2] == p->ow * w->operands[i].stride[3];
   if (!pointwise || !dense)
     return;
-  p->rows /= p->oh;
-  p->ow *= p->oh;
-  p->iw *= p->ih;
-  p->oh = p->ih = 1;
+  int64_t fewest = glow_div_up(p->oh * p->ow, pixels), merged = 1;
+  while (
+      merged < p->oh &&
+      (p->oh % merged || p->oh / merged * glow_div_up(p->ow * merged, pixels) * 64 > fewest * 65))
+    merged++;
+  p->rows /= merged;
+  p->oh /= merged;
+  p->ow *= merged;
+  p->ih = p->oh;
+  p->iw = p->ow;
+  p->xh *= merged;
+  p->yh *= merged;
+  GlowOperand *operands = GLOW_NEW_ARRAY(s->arena, GlowOperand, w->noperands);
+  for (uint32_t i = 0; i < w->noperands; i++) {
+    operands[i] = w->operands[i];
+    operands[i].stride[2] *= merged;
+  }
+  w->operands = operands;
 }
 
 /* Pixels of a tile that a window can leave to the left and to the right. */
@@ -269,7 +282,7 @@ bool glow_select_conv_direct(GlowSelect *s, const GlowNode *n, const GlowConvVie
   read_params(c, &p);
   if (few)
     return select_few(s, n, c, &p, &body);
-  flatten(s->isa, &body, &p);
+  flatten(s, &body, &p);
   count_edges(&p);
   if (!choose_tile(s, c, GLOW_CONV_MAX_ROWS, &p))
     return false;
