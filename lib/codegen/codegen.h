@@ -141,6 +141,8 @@ typedef struct GlowCodegenOptions {
   int64_t scratch;           /* where the workers' memory begins in the arena */
   const GlowSymbol *symbols; /* for code in memory: the reference kernels of this process */
   uint32_t nsymbols;
+  const char *hook; /* one of them, void hook(GlowFault *fault, int64_t piece), that is called after
+                       each piece of work with its number in order; or NULL */
 } GlowCodegenOptions;
 
 /* Seconds of this thread's time, by what they were spent on. */

@@ -53,6 +53,7 @@ static bool build(GlowEmitter *e, GlowContext *ctx, const GlowUnit *unit, const 
   }
   e->l.has_reference = o->nsymbols > 0;
   e->scratch = o->scratch;
+  e->hook = o->hook;
   if (unit)
     glow_emit_unit(e, unit);
   else

@@ -18,8 +18,10 @@ typedef struct GlowEmitter {
   GlowLlvm l;
   GlowArena *arena;
   GLOW_VEC(GlowShared) shared;
-  uint32_t names;  /* numbers functions and constants */
-  int64_t scratch; /* where the workers' memory begins in the arena */
+  uint32_t names;   /* numbers functions and constants */
+  int64_t scratch;  /* where the workers' memory begins in the arena */
+  const char *hook; /* see GlowCodegenOptions */
+  int64_t pieces;   /* that were emitted */
 } GlowEmitter;
 
 #define GLOW_CODE_ENTRY "glow_run"

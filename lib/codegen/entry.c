@@ -161,6 +161,18 @@ static void emit_loop(const Entry *x, const GlowWork *w) {
   LLVMPositionBuilderAtEnd(b, after);
 }
 
+/* Says that a piece of work is done. */
+static void emit_hook(const Entry *x) {
+  GlowEmitter *e = x->e;
+  LLVMTypeRef types[] = {e->l.ptr, e->l.i64};
+  LLVMTypeRef type = LLVMFunctionType(e->l.void_type, types, 2, 0);
+  LLVMValueRef hook = LLVMGetNamedFunction(e->l.module, e->hook);
+  if (!hook)
+    hook = LLVMAddFunction(e->l.module, e->hook, type);
+  LLVMValueRef args[] = {x->fault, glow_emit_i64(e, e->pieces++)};
+  LLVMBuildCall2(e->l.builder, type, hook, args, 2, "");
+}
+
 static void emit_list(const Entry *x, const GlowWork *work, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) {
     if (work[i].kind == GLOW_WORK_IF)
@@ -171,6 +183,8 @@ static void emit_list(const Entry *x, const GlowWork *work, uint32_t count) {
       emit_host(x, &work[i]);
     else
       emit_call(x, &work[i]);
+    if (x->e->hook && work[i].kind != GLOW_WORK_IF && work[i].kind != GLOW_WORK_LOOP)
+      emit_hook(x);
   }
 }
 

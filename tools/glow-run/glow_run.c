@@ -7,7 +7,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "backend/backend.h"
 #include "runtime/pool.h"
 #ifdef GLOW_HAVE_CPU_BACKEND
 #include "codegen/codegen.h"
@@ -117,7 +116,8 @@ static GlowStatus run(GlowSession *s, const GlowRunCommand *c) {
     options.progress = show_progress;
     options.progress_user = &progress;
   }
-  status = glow_session_run(s, backend->run, &options);
+  status = c->profile || c->trace ? glow_run_profile(s, backend, &options, c)
+                                  : glow_session_run(s, backend->run, &options);
   glow_defer_pop(s->ctx, &defer, true);
   if (progress.shown)
     fprintf(stderr, "\r               \r");
@@ -226,6 +226,10 @@ static GlowStatus body(GlowContext *ctx, int argc, char **argv) {
        .kind = GLOW_OPT_INT, .target = &c.threads, .min = 1, .max = GLOW_MAX_THREADS,
        .two_dashes = true},
       GLOW_CACHE_OPTIONS(c.cache),
+      {.name = "profile", .help = "print where the time of machine code goes, by node and by kernel",
+       .kind = GLOW_OPT_FLAG, .target = &c.profile, .two_dashes = true},
+      {.name = "trace", .value = "FILE", .help = "write the same in Chrome's trace format",
+       .kind = GLOW_OPT_STRING, .target = &c.trace, .two_dashes = true},
       {.name = "O0", .help = "lower and generate instructions, then run the program",
        .kind = GLOW_OPT_CALL, .call = set_level},
       {.name = "O1", .help = "the same with cheap optimizations", .kind = GLOW_OPT_CALL,

@@ -2,17 +2,18 @@
 #ifndef GLOW_TOOLS_GLOW_RUN_H
 #define GLOW_TOOLS_GLOW_RUN_H
 
+#include "backend/backend.h"
 #include "runtime/session.h"
 #include "support/cache.h"
 #include "support/cmdline.h"
 
 typedef struct GlowRunCommand {
   GlowStrList inputs, expects, binds;
-  const char *output_dir, *labels, *test_data, *backend, *entry;
+  const char *output_dir, *labels, *test_data, *backend, *entry, *trace;
   const char *image_size, *mean, *std, *image_layout, *channel_order;
   double crop, rtol, atol;
   int64_t top_k, error_limit, threads;
-  bool softmax, primitives, exact;
+  bool softmax, primitives, exact, profile;
   int level; /* -O, or -1 */
   GlowImageOptions image;
   GlowCacheFlags cache;
@@ -27,5 +28,9 @@ GlowStatus glow_run_print(GlowSession *s);
 /* --test-data DIR: input_N.pb in the order of the inputs, output_N.pb compared with the outputs. */
 GlowStatus glow_run_add_test_inputs(GlowSession *s, const char *dir);
 GlowStatus glow_run_check_test_outputs(GlowSession *s, const GlowRunCommand *c);
+/* --profile: runs until a run is as fast as those before, prints where its time went and keeps its
+ * outputs; --trace writes the same as a Chrome trace. */
+GlowStatus glow_run_profile(GlowSession *s, const GlowBackend *backend,
+                            const GlowRunOptions *options, const GlowRunCommand *c);
 
 #endif

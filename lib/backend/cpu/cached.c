@@ -52,10 +52,11 @@ static bool has_files(const GlowContext *ctx) {
   return true;
 }
 
-bool glow_cached_key(const GlowFunction *f, const GlowIsa *isa, GlowEffort effort, GlowText *key) {
+bool glow_cached_key(const GlowFunction *f, const GlowCodegenOptions *o, GlowText *key) {
   const GlowModule *m = f->module;
   put_build(key);
-  glow_text_printf(key, "target %s effort %d entry %s\n", isa->name, (int)effort, f->name);
+  glow_text_printf(key, "target %s effort %d hook %s entry %s\n", o->isa->name, (int)o->effort,
+                   o->hook ? o->hook : "", f->name);
   put_files(m->ctx, key);
   glow_module_print(m, key, &(GlowPrintOptions){.no_payload = true});
   return has_files(m->ctx) && put_payload(m, key);

@@ -10,8 +10,7 @@
  * how much is spent on code, this build, and the identity of the files that weights come from.
  * False if that cannot be said without reading much: large weights that came through a pipe or in
  * typed fields. */
-bool glow_cached_key(const GlowFunction *program, const GlowIsa *isa, GlowEffort effort,
-                     GlowText *key);
+bool glow_cached_key(const GlowFunction *program, const GlowCodegenOptions *options, GlowText *key);
 
 /* What an entry holds. */
 typedef struct GlowCached {

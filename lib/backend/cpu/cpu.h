@@ -13,11 +13,12 @@
  * none, and allocates all that runs need. Inputs as for glow_interp_run: every placeholder that is
  * read must be bound. Variables that were written get their value when the network is destroyed.
  * NULL after diagnostics: the target is unknown or this host lacks it, there are instructions that
- * cannot be compiled, or an input is missing. Of the options parallel and cache are used. */
+ * cannot be compiled, or an input is missing. Of the options those of the interpreter are ignored.
+ */
 GlowNetwork *glow_cpu_prepare(GlowFunction *program, const GlowBindings *inputs,
                               const GlowRunOptions *options);
 
-/* Compiles, runs once and forgets. Of the options parallel and cache are used, and progress at the end. */
+/* Compiles, runs once and forgets. Progress is reported at the end. */
 GlowStatus glow_cpu_run(GlowFunction *program, const GlowBindings *inputs, GlowBindings *outputs,
                         const GlowRunOptions *options);
 

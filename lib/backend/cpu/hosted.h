@@ -5,12 +5,14 @@
 
 #include "backend/cpu/cpu.h"
 #include "backend/interp/interp_internal.h"
+#include "backend/profile.h"
 
 #define GLOW_HOSTED_FAILED (-1) /* GlowFault.error: a step failed and has said why */
 
 /* One run. The fault is first: code hands its address back. */
 typedef struct GlowHosted {
   GlowFault fault;
+  GlowProfile *profile; /* of a profiled run; or NULL */
   GlowContext *ctx;
   GlowArena *arena;
   GlowNode **nodes; /* by order */

@@ -10,6 +10,7 @@
 #include "backend/cpu/cached.h"
 #include "backend/cpu/cpu.h"
 #include "backend/cpu/hosted.h"
+#include "backend/cpu/profile.h"
 #include "support/process.h"
 
 typedef struct Network {
@@ -25,6 +26,7 @@ typedef struct Network {
   GlowTensor **tensors;      /* by storage: what storage[i] is the data of */
   const GlowTensor **source; /* by storage: copied into owned before each run, or NULL */
   GlowCached cached;         /* what the cache had; closed if that is nothing */
+  GlowProfile *profile;      /* NULL: nobody asked */
   GlowText key, object;      /* while it is prepared, if there is a cache and it had nothing */
   uint8_t *memory, *aligned; /* the program's arena: as it was allocated, and as it is used */
   bool ran;
@@ -160,7 +162,12 @@ static GlowStatus run(GlowNetwork *network) {
   GlowHosted hosted = {0};
   if (n->plan.hosted)
     glow_hosted_begin(&hosted, n->function, &n->plan, n->tensors, n->aligned);
+  hosted.profile = n->profile;
+  if (n->profile)
+    glow_profile_begin(n->profile);
   bool ok = call_entry(n, &hosted.fault);
+  if (n->profile)
+    glow_profile_end(n->profile);
   if (!ok && hosted.fault.error != GLOW_HOSTED_FAILED)
     report_fault(n, &hosted.fault);
   if (n->plan.hosted)
@@ -211,6 +218,8 @@ static void find_kernels(GlowArena *arena, GlowCodegenOptions *options) {
           (GlowSymbol){glow_arena_printf(arena, "glow_kernel_%s", glow_op_desc[op].instr),
                        (const void *)(uintptr_t)table[op].kernel};
   }
+  symbols[options->nsymbols++] =
+      (GlowSymbol){GLOW_PROFILE_HOOK, (const void *)(uintptr_t)glow_profile_piece};
 }
 
 static bool generate(Network *n, const GlowCodegenOptions *options) {
@@ -227,7 +236,7 @@ static bool generate(Network *n, const GlowCodegenOptions *options) {
 }
 
 /* Finds the code or makes it. */
-static bool compile(Network *n, const GlowCache *cache) {
+static bool compile(Network *n, const GlowCache *cache, bool profile) {
   GlowContext *ctx = n->function->module->ctx;
   const GlowIsa *isa = glow_cpu_target(n->function->module, n->function->src);
   GlowNetworkCosts *costs = &n->base.costs;
@@ -235,12 +244,16 @@ static bool compile(Network *n, const GlowCache *cache) {
   if (!isa || !glow_cpu_plan(n->arena, n->function, isa, &n->plan))
     return false;
   costs->select = lap(&since);
-  if (cache && glow_cached_key(n->function, isa, n->effort, &n->key))
+  GlowCodegenOptions options = {.isa = isa, .scratch = n->plan.arena, .effort = n->effort};
+  if (profile) {
+    options.hook = GLOW_PROFILE_HOOK;
+    n->base.profile = n->profile = glow_profile_create(n->arena, &n->plan);
+  }
+  if (cache && glow_cached_key(n->function, &options, &n->key))
     costs->cached = glow_cached_find(cache, &n->key, n->arena, &n->plan, &n->cached);
   else
     glow_text_release(&n->key);
   costs->cache = lap(&since);
-  GlowCodegenOptions options = {.isa = isa, .scratch = n->plan.arena, .effort = n->effort};
   find_kernels(n->arena, &options);
   if (!costs->cached && !generate(n, &options))
     return false;
@@ -266,7 +279,7 @@ GlowNetwork *glow_cpu_prepare(GlowFunction *program, const GlowBindings *inputs,
   glow_text_init(&n->object, ctx);
   GlowDefer defer;
   glow_defer_push(ctx, &defer, glow_network_destroy_fn, n);
-  bool ok = compile(n, cache);
+  bool ok = compile(n, cache, options && options->profile);
   double since = glow_clock();
   ok = ok && bind(n, inputs);
   n->base.costs.constants = lap(&since);

@@ -167,7 +167,8 @@ static bool select_native(GlowSelect *s, const GlowNode *n) {
   }
 }
 
-/* Instructions whose extents are known only when they run: the interpreter's walker takes a step. */
+/* Instructions whose extents are known only when they run: the interpreter's walker takes a step.
+ */
 static bool select_host(GlowSelect *s, const GlowNode *n) {
   for (uint32_t i = 0; i < n->noperands; i++) {
     const GlowValue *v = n->operands[i].value;

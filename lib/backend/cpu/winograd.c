@@ -76,7 +76,8 @@ bool glow_select_winograd(GlowSelect *s, const GlowNode *n, const GlowConvView *
   if (!check_layouts(s, c, &p) || !glow_conv_epilogue(s, n, &c->y, &body))
     return false;
   choose_block(s->isa, &p);
-  /* Threads share tiles, or blocks of the filter if there are few tiles: each transforms them all. */
+  /* Threads share tiles, or blocks of the filter if there are few tiles: each transforms them all.
+   */
   int64_t chunks = glow_div_up(p.tiles, p.chunk), groups = glow_div_up(p.oc, p.ob);
   p.by_group = groups > 1 && chunks < 4;
   GlowWorkSpec spec = {.kernel = "winograd",

@@ -31,6 +31,7 @@ typedef struct GlowRunOptions {
   const int *level; /* of code generation, as in -O<level>; NULL: 2 */
   const struct GlowParallel *parallel; /* threads that share the work of machine code, or NULL */
   const struct GlowCache *cache;       /* where machine code is kept, or NULL */
+  bool profile;                        /* make networks that note where time goes */
 } GlowRunOptions;
 
 /* Runs a func (graph walker) or program (program walker). Every placeholder that is read must be
