@@ -1,14 +1,18 @@
 /* Runs cases of the ONNX conformance corpus through the code of glow-run, in one process.
  *
  *   glow-onnx-corpus [--data DIR] [--all] [--verbose] [--level N] [--primitives] [--passes]
- *                    [--processes] [--crash CASE] LIST
+ *                    [--processes] [--crash CASE] [--backend NAME [--code-level N]
+ *                    [--refused FILE] [--most-references N]] LIST
  *
  * LIST names a case per line, as FOLDER/CASE; `shape` behind it means that its outputs are random
  * and judged by type and shape. --all runs every case of the corpus and fails for those that pass
  * without being listed. --primitives lowers each graph to primitives and runs nothing else.
  * --passes also runs each listed case after every pass alone and every pass left out of -O2.
  * --processes runs each case in a process of its own, so that a crash fails that case alone and
- * names it; --crash CASE makes that case crash, to test this. Exit status 0 if exactly the listed
+ * names it; --crash CASE makes that case crash, to test this. --backend runs each case there as
+ * well, whose bits must be those of the interpreter, and prints the operators that ran as reference
+ * kernels, of which there may be N; FILE names the cases that it must refuse, each with the reason
+ * behind its name. Exit status 0 if exactly the listed
  * cases pass, 77 without a corpus. */
 #include <dirent.h>
 #include <signal.h>
@@ -25,16 +29,17 @@ static const char *const folders[] = {"node", "pytorch-converted", "pytorch-oper
 
 typedef struct Listed {
   char name[128];
-  bool shape_only, seen;
+  bool shape_only, refused, seen;
 } Listed;
 
 typedef struct Runner {
-  const char *data, *crash;
+  const char *data, *crash, *backend, *refused;
   Listed *listed;
   size_t nlisted;
   bool all, verbose, primitives, passes, processes;
-  int level;
-  unsigned passed, failed, unsupported, pipelines;
+  int level, code_level, most_references;
+  unsigned references[GLOW_OP_COUNT]; /* cases in which the operator ran as its reference kernel */
+  unsigned passed, failed, refused_count, unsupported, pipelines;
   unsigned unlisted_passed, listed_failed;
 } Runner;
 
@@ -50,6 +55,7 @@ typedef struct Answer {
   GlowVerdict verdict;
   unsigned pipelines;
   char error[512];
+  uint16_t references[GLOW_OP_COUNT];
 } Answer;
 
 static _Noreturn void answer(GlowCase *c, int to, bool crash) {
@@ -57,6 +63,7 @@ static _Noreturn void answer(GlowCase *c, int to, bool crash) {
     raise(SIGKILL);
   Answer a = {.verdict = glow_case_run(c), .pipelines = c->pipelines};
   memcpy(a.error, c->error, sizeof a.error);
+  memcpy(a.references, c->references, sizeof a.references);
   fflush(stdout);
   _exit(write(to, &a, sizeof a) != (ssize_t)sizeof a);
 }
@@ -87,6 +94,7 @@ static GlowVerdict run_process(const Runner *r, GlowCase *c) {
     return GLOW_FAILED;
   }
   memcpy(c->error, a.error, sizeof a.error);
+  memcpy(c->references, a.references, sizeof a.references);
   c->pipelines = a.pipelines;
   return a.verdict;
 }
@@ -102,18 +110,36 @@ static void judge(Runner *r, const char *name) {
                 .shape_only = listed && listed->shape_only,
                 .primitives = r->primitives,
                 .passes = r->passes && listed,
-                .level = r->level};
+                .level = r->level,
+                .backend = r->backend,
+                .code_level = r->code_level};
   GlowVerdict verdict = r->processes ? run_process(r, &c) : glow_case_run(&c);
   if (listed)
     listed->seen = true;
+  for (uint32_t op = 0; op < GLOW_OP_COUNT; op++)
+    r->references[op] += c.references[op] != 0;
+  if (verdict == GLOW_REFUSED && listed && listed->refused) {
+    r->refused_count++;
+    if (r->verbose)
+      printf("refused %s: %s\n", name, c.error);
+    return;
+  }
+  if (verdict == GLOW_PASSED && listed && listed->refused) {
+    verdict = GLOW_FAILED;
+    snprintf(c.error, sizeof c.error, "it is not refused");
+  }
   r->passed += verdict == GLOW_PASSED;
-  r->failed += verdict == GLOW_FAILED;
+  r->failed += verdict == GLOW_FAILED || verdict == GLOW_REFUSED;
   r->unsupported += verdict == GLOW_UNSUPPORTED;
   r->pipelines += c.pipelines;
   r->unlisted_passed += verdict == GLOW_PASSED && !listed;
   r->listed_failed += verdict != GLOW_PASSED && listed;
   if (verdict != GLOW_PASSED && (listed || r->verbose))
-    printf("%s %s: %s\n", verdict == GLOW_FAILED ? "FAILED" : "unsupported", name, c.error);
+    printf("%s %s: %s\n",
+           verdict == GLOW_UNSUPPORTED ? "unsupported"
+           : verdict == GLOW_REFUSED   ? "FAILED (refused)"
+                                       : "FAILED",
+           name, c.error);
   else if (r->verbose || (verdict == GLOW_PASSED && !listed))
     printf("passed %s\n", name);
 }
@@ -158,6 +184,41 @@ static bool read_list(Runner *r, const char *path) {
   return r->nlisted > 0;
 }
 
+/* Cases of the list that the backend must refuse. */
+static bool read_refused(Runner *r) {
+  FILE *f = fopen(r->refused, "r");
+  char line[256], name[128];
+  if (!f)
+    return false;
+  while (fgets(line, sizeof line, f)) {
+    if (line[0] == '#' || sscanf(line, "%127s", name) != 1)
+      continue;
+    Listed *l = find_listed(r, name);
+    if (l)
+      l->refused = true;
+    else
+      printf("FAILED %s: refused, but not a listed case\n", name);
+    r->listed_failed += !l;
+  }
+  fclose(f);
+  return true;
+}
+
+/* Prints the operators that ran as reference kernels. False if there are more than allowed. */
+static bool print_references(const Runner *r) {
+  int count = 0;
+  for (uint32_t op = 0; op < GLOW_OP_COUNT; op++) {
+    if (!r->references[op])
+      continue;
+    printf("%s%s (%u)", count ? ", " : "reference kernels: ", glow_op_desc[op].instr,
+           r->references[op]);
+    count++;
+  }
+  printf("%s%d operators ran as reference kernels; %u cases are refused\n", count ? "\n" : "",
+         count, r->refused_count);
+  return r->most_references < 0 || count <= r->most_references;
+}
+
 /* The list, or NULL. */
 static const char *read_options(Runner *r, int argc, char **argv) {
   struct {
@@ -182,6 +243,14 @@ static const char *read_options(Runner *r, int argc, char **argv) {
       r->crash = argv[++i];
     else if (!strcmp(argv[i], "--level") && i + 1 < argc)
       r->level = atoi(argv[++i]);
+    else if (!strcmp(argv[i], "--backend") && i + 1 < argc)
+      r->backend = argv[++i];
+    else if (!strcmp(argv[i], "--code-level") && i + 1 < argc)
+      r->code_level = atoi(argv[++i]);
+    else if (!strcmp(argv[i], "--refused") && i + 1 < argc)
+      r->refused = argv[++i];
+    else if (!strcmp(argv[i], "--most-references") && i + 1 < argc)
+      r->most_references = atoi(argv[++i]);
     else
       list = argv[i];
   }
@@ -189,7 +258,10 @@ static const char *read_options(Runner *r, int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
-  Runner r = {.data = "/usr/share/libonnx-testdata/data", .level = -1};
+  Runner r = {.data = "/usr/share/libonnx-testdata/data",
+              .level = -1,
+              .code_level = 2,
+              .most_references = -1};
   const char *list = read_options(&r, argc, argv);
   struct stat st;
   if (stat(r.data, &st)) {
@@ -198,6 +270,12 @@ int main(int argc, char **argv) {
   }
   if (!list || !read_list(&r, list)) {
     fprintf(stderr, "glow-onnx-corpus: cannot read the list of cases\n");
+    return 2;
+  }
+  if (r.backend && r.level < 0)
+    r.level = 2;
+  if (r.refused && !read_refused(&r)) {
+    fprintf(stderr, "glow-onnx-corpus: cannot read the list of refused cases\n");
     return 2;
   }
   for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
@@ -209,9 +287,10 @@ int main(int argc, char **argv) {
     }
   if (r.passes)
     printf("%u pipelines that changed something\n", r.pipelines);
+  bool enough = !r.backend || print_references(&r);
   printf("%u passed, %u failed\n", r.passed, r.failed + r.unsupported);
   if (r.unlisted_passed)
     printf("%u cases pass that are not listed\n", r.unlisted_passed);
   free(r.listed);
-  return r.listed_failed || (r.all && r.unlisted_passed);
+  return r.listed_failed || !enough || (r.all && r.unlisted_passed);
 }

@@ -4,7 +4,11 @@
 
 #include <stdbool.h>
 
-typedef enum GlowVerdict { GLOW_PASSED, GLOW_FAILED, GLOW_UNSUPPORTED } GlowVerdict;
+#include "backend/backend.h"
+#include "ops/op.h"
+
+/* GLOW_REFUSED: no program comes of it, or the backend cannot compile it. */
+typedef enum GlowVerdict { GLOW_PASSED, GLOW_FAILED, GLOW_UNSUPPORTED, GLOW_REFUSED } GlowVerdict;
 
 typedef struct GlowCase {
   const char *dir; /* holds model.onnx and test_data_set_0 */
@@ -13,9 +17,14 @@ typedef struct GlowCase {
   bool primitives; /* lower to primitives, and run nothing else */
   bool passes;     /* every pass alone and left out of -O2 as well */
   int level;       /* -O<level> first; negative: nothing */
+  /* The name of a backend that must give the interpreter's bits, besides what is expected; NULL:
+   * the interpreter alone. Its code is generated as at -O<code_level>. */
+  const char *backend;
+  int code_level;
   /* Results. */
-  char error[512];    /* the first diagnostic */
-  unsigned pipelines; /* that were judged */
+  char error[512];                    /* the first diagnostic */
+  unsigned pipelines;                 /* that were judged */
+  uint16_t references[GLOW_OP_COUNT]; /* instructions that the backend runs as reference kernels */
 } GlowCase;
 
 GlowVerdict glow_case_run(GlowCase *c);

@@ -1,6 +1,6 @@
 """Compares operators with oracles: numpy in double precision, written independently of the kernels.
 
-    oracle.py --tools BUILD/bin [--op NAME]... [--cases N] [--seed N] [--keep DIR] [--planted]
+    oracle.py --tools BUILD/bin [--op NAME]... [--cases N] [--seed N] [--keep DIR] [--planted] [--cpu]
     oracle.py --complete BUILD/gen/ops/Ops.md
 
 Each file beside this one holds a family. An oracle is a generator of cases:
@@ -22,6 +22,8 @@ a message that matches. An oracle is called --cases times with another random st
 
 --complete reads the generated page of operators: each node on it must have an oracle, or a reason in
 EXCEPTIONS why it has none, and not both.
+
+--cpu compares with machine code instead of the program and the primitives.
 
 --planted changes one element of every expectation; then every operator must be reported.
 
@@ -445,8 +447,11 @@ def judge(options, case, folder, module, given):
         if wrong:
             return f"result {i} ({r.kind}): {wrong}"
     strings = any(r.kind == "string" for r in case.results)
-    for what, level in ([] if strings else [("program", ["-O0"])]) + [("primitives", ["--primitives"])]:
-        if what == "program" and case.graph_only:
+    ways = [("program", ["-O0"]), ("primitives", ["--primitives"])]
+    if options.cpu:
+        ways = [("machine code", ["-O0", "--backend=cpu"])]
+    for what, level in ways:
+        if what != "primitives" and (case.graph_only or strings):
             continue
         other = os.path.join(folder, what)
         os.makedirs(other, exist_ok=True)
@@ -508,6 +513,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--keep", help="keep each case's files below this folder")
     parser.add_argument("--planted", action="store_true", help="expect every oracle to complain")
+    parser.add_argument("--cpu", action="store_true", help="compare with machine code")
     options = parser.parse_args()
     here = os.path.dirname(os.path.abspath(__file__))
     sys.path.insert(0, here)

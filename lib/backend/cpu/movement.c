@@ -27,6 +27,8 @@ static int64_t element_bytes(const GlowView *v) { return glow_kind_info[v->type-
 static bool plain_view(GlowSelect *s, const GlowValue *v, GlowView *view) {
   if (!glow_select_view(s, v, view))
     return false;
+  if (element_bytes(view) == 0)
+    return glow_select_fail(s, "its elements are not whole bytes");
   return !view->type->layout || glow_select_fail(s, "an operand has a blocked layout");
 }
 

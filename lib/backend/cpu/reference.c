@@ -63,6 +63,22 @@ bool glow_select_epilogue(GlowSelect *s, const GlowNode *n) {
   return glow_select_body(s, n, &body, values, n->nextra + 2, 1);
 }
 
+/* Bytes of scratch, which may depend on operands that are known. */
+static int64_t scratch_bytes(GlowSelect *s, const GlowNode *n, const GlowKernelRow *row,
+                             const GlowCall *call) {
+  if (!row->scratch)
+    return 0;
+  GlowCall with = *call;
+  uint32_t count = call->nin + glow_node_desc(n)->nin;
+  with.in = glow_arena_copy(s->arena, call->in, count * sizeof *call->in);
+  for (uint32_t i = 0; i < call->nin; i++) {
+    const GlowValue *v = glow_node_in(n, i);
+    const GlowTensor *known = v ? glow_value_known(v) : NULL;
+    with.in[i].data = known ? known->data : NULL;
+  }
+  return (int64_t)row->scratch(&with);
+}
+
 bool glow_has_reference(const GlowNode *n) {
   return glow_kernels_best()->table[n->op].kernel != NULL;
 }
@@ -82,7 +98,7 @@ bool glow_select_reference(GlowSelect *s, const GlowNode *n) {
                 .nwritten = call->nout,
                 .units = 1,
                 .shards = 1};
-  w.scratch = row->scratch ? (int64_t)row->scratch(call) : 0;
+  w.scratch = scratch_bytes(s, n, row, call);
   glow_vec_push(s->arena, &s->work, w);
   return glow_select_epilogue(s, n);
 }

@@ -53,28 +53,35 @@ static int64_t span_bytes(const GlowView *view) {
   return (last + 1) * element_bytes(view->type);
 }
 
+/* Where a value's first element is. The base of a view may have bounded extents. */
+static bool place_of(GlowSelect *s, const GlowValue *v, GlowPlace *place) {
+  const GlowNode *tv = glow_value_def(v, GLOW_OP_TENSORVIEW);
+  if (tv) {
+    const GlowTensorviewMembers *m = tv->members;
+    if (!place_of(s, glow_node_in(tv, 0), place))
+      return false;
+    place->offset += m->offset * glow_kind_info[v->type->kind].bits / 8;
+    return true;
+  }
+  const GlowPlace *known = glow_map_get(s->places, v);
+  if (!known)
+    return fail(s, "an operand is neither a buffer nor storage");
+  *place = *known;
+  return true;
+}
+
 bool glow_select_view(GlowSelect *s, const GlowValue *v, GlowView *view) {
   if (!is_supported_type(s, v->type))
     return false;
   dense_view(v->type, view);
   const GlowNode *tv = glow_value_def(v, GLOW_OP_TENSORVIEW);
-  if (!tv) {
-    const GlowPlace *place = glow_map_get(s->places, v);
-    if (!place)
-      return fail(s, "an operand is neither a buffer nor storage");
-    view->place = *place;
-    return true;
-  }
-  const GlowTensorviewMembers *m = tv->members;
-  GlowView base;
-  if (glow_kind_info[v->type->kind].bits % 8)
-    return fail(s, "it is a view of elements that are not whole bytes");
-  if (!glow_select_view(s, glow_node_in(tv, 0), &base))
+  if (!place_of(s, v, &view->place))
     return false;
+  if (!tv)
+    return true;
+  const GlowTensorviewMembers *m = tv->members;
   for (uint32_t i = 0; i < view->rank && i < m->strides.count; i++)
     view->strides[i] = glow_array_at(m->strides, int64_t, i);
-  view->place = base.place;
-  view->place.offset += m->offset * element_bytes(v->type);
   view->place.bytes = span_bytes(view);
   return true;
 }
@@ -190,7 +197,9 @@ static bool select_instruction(GlowSelect *s, const GlowNode *n) {
     return true;
   const char *why = s->why;
   s->work.count = before;
-  if (!glow_has_reference(n) || !glow_select_reference(s, n))
+  if (!glow_has_reference(n)) /* element-wise, of a kind without lanes */
+    return (glow_node_desc(n)->has_scalar || glow_node_desc(n)->body) && select_host(s, n);
+  if (!glow_select_reference(s, n))
     return false;
   GlowCpuNote r = {n, why};
   glow_vec_push(s->arena, &s->plan->references, r);
@@ -330,6 +339,15 @@ static int64_t most_scratch(const GlowWork *work, uint32_t count) {
   return most;
 }
 
+/* What has no machine kernel, as remarks. */
+static void report_references(GlowSelect *s) {
+  for (uint32_t i = 0; i < s->plan->references.count; i++) {
+    const GlowCpuNote *r = &s->plan->references.data[i];
+    glow_remark(s->ctx, glow_node_loc(r->node), "'%s' runs as its reference kernel: %s",
+                glow_node_desc(r->node)->instr, r->why);
+  }
+}
+
 bool glow_cpu_plan(GlowArena *arena, GlowFunction *f, const GlowIsa *isa, GlowCpuPlan *plan) {
   GlowSelect s = {.ctx = f->module->ctx, .arena = arena, .isa = isa, .plan = plan};
   s.places = glow_map_create(arena);
@@ -348,5 +366,6 @@ bool glow_cpu_plan(GlowArena *arena, GlowFunction *f, const GlowIsa *isa, GlowCp
   plan->count = work.count;
   plan->arena = (plan->arena + plan->align - 1) & -plan->align;
   plan->scratch = (most_scratch(work.data, work.count) + ALIGN - 1) & -(int64_t)ALIGN;
+  report_references(&s);
   return true;
 }
