@@ -117,6 +117,24 @@ static bool rule_hook(Verifier *v, GlowNode *n) {
   return glow_node_check_hook(n);
 }
 
+/* Kernels that know nothing of blocks would take elements from wrong places. What only hands values
+ * on may do so in any layout. */
+static bool rule_layouts(Verifier *v, GlowNode *n) {
+  const GlowOpDesc *d = glow_node_desc(n);
+  if (GLOW_HAS(d, ANY_LAYOUT) || GLOW_HAS(d, ASSIGN_LAYOUT) || GLOW_HAS(d, BLOCKS) ||
+      GLOW_HAS(d, SYNTAX) || GLOW_HAS(d, CONTROL) || GLOW_HAS(d, WRITES) || GLOW_HAS(d, TERMINATOR))
+    return true;
+  for (uint32_t i = 0; i < n->noperands + n->nresults; ++i) {
+    const GlowValue *o = i < n->noperands ? n->operands[i].value : &n->results[i - n->noperands];
+    if (!o || !glow_type_is_tensor(o->type) || !o->type->layout)
+      continue;
+    glow_verify_error(n, "works on plain values only, not on %s", glow_type_str(v->ctx, o->type));
+    glow_note_value(n, o);
+    return false;
+  }
+  return true;
+}
+
 static bool rule_predicate(Verifier *v, GlowNode *n) {
   const GlowValue *p = n->pred.value;
   if (!p)
@@ -198,6 +216,7 @@ static NodeRule *const node_rules[] = {rule_operands_are_visible,
                                        rule_names,
                                        rule_qualifiers,
                                        rule_types,
+                                       rule_layouts,
                                        rule_hook,
                                        rule_predicate,
                                        rule_eval,

@@ -61,7 +61,8 @@ static const GlowType *checked_type(GlowIrgen *g, const GlowType *claimed, const
     bool exact = !proved->unranked && proved->dims[i].kind == GLOW_DIM_EXACT;
     dims[i] = exact ? claimed->dims[i] : GLOW_BOUND(claimed->dims[i].size);
   }
-  return glow_type_with_dims(g->ctx, claimed, claimed->rank, dims);
+  const GlowType *t = glow_type_with_dims(g->ctx, claimed, claimed->rank, dims);
+  return glow_type_with_layout(g->ctx, t, claimed->layout);
 }
 
 /* Where result v of type `type` goes. */

@@ -25,6 +25,7 @@
   TRAIT(MOVEMENT, "movement", "Copies elements without computing on them; any element kind.")      \
   TRAIT(ANY_LAYOUT, "layout(any)", "Works on any layout as long as all operands have the same.")   \
   TRAIT(ASSIGN_LAYOUT, "layout(assign)", "Has kernels for blocked layouts; assign-layouts picks.") \
+  TRAIT(BLOCKS, "layout(blocks)", "Moves elements in any layout, fast where it cuts no block.")    \
   TRAIT(NODE_ONLY, "node", "Exists in graphs only.")                                               \
   TRAIT(INSTR_ONLY, "instruction", "Exists in programs only.")                                     \
   TRAIT(SYNTAX, "syntax", "Has its own syntax in the text (alloc, dealloc, tensorview, yield).")   \

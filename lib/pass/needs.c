@@ -1,5 +1,6 @@
 /* The checkers of what passes need: one predicate each, over the whole module. */
 #include "pass/pass_internal.h"
+#include "transforms/layouts.h"
 
 /* What one checker looks at. It returns a located reason why the need does not hold, or NULL. */
 typedef struct Check {
@@ -27,6 +28,10 @@ static bool node_breaks(GlowNode *n, Check *c) {
   case GLOW_NEED_BIT_LOWERED:
     if (GLOW_HAS(glow_node_desc(n), LOWERED))
       c->reason = glow_node_desc(n)->node;
+    break;
+  case GLOW_NEED_BIT_PLAIN:
+    if (!glow_node_is_instr(n) && glow_node_has_layout(n))
+      c->reason = glow_str_printf(m->ctx, "%s on blocks", glow_node_desc(n)->node);
     break;
   case GLOW_NEED_BIT_PLANNED:
     if (n->op == GLOW_OP_ALLOC && ((const GlowAllocMembers *)n->members)->at < 0)

@@ -25,6 +25,7 @@ typedef enum GlowPassClass {
   NEED(BOUND, "bound", "no symbolic dimension is left", "run -bind or -bind-input first")          \
   NEED(INLINED, "inlined", "no Call is left", "its callee has to be inlined first")                \
   NEED(LOWERED, "lowered", "no operator with a lowering rule is left", "run -lower first")         \
+  NEED(PLAIN, "plain", "no operator works on a blocked layout", "run -drop-layouts first")         \
   NEED(MATERIALIZED, "materialized", "no eval constant is left", "run -materialize first")         \
   NEED(PLANNED, "planned", "every alloc has an offset", "run -plan-memory first")
 

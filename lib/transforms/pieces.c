@@ -100,6 +100,29 @@ bool glow_piece_of(const GlowValue *v, const GlowNode *user, GlowPiece *p) {
   return n && n->pred.value == user->pred.value && glow_piece_cut(n, v->index, p);
 }
 
+/* ---- Padding --------------------------------------------------------------------------------- */
+
+bool glow_pad_amounts(const GlowNode *pad, uint32_t rank, int64_t *amounts) {
+  const GlowTensor *pads = glow_value_known(glow_node_in(pad, GLOW_PAD_IN_PADS));
+  const GlowValue *axes_value = glow_node_in(pad, GLOW_PAD_IN_AXES);
+  const GlowTensor *axes = axes_value ? glow_value_known(axes_value) : NULL;
+  if (!pads || (axes_value && !axes))
+    return false;
+  int64_t count = axes ? glow_tensor_elements(axes) : rank;
+  if (glow_tensor_elements(pads) != 2 * count)
+    return false;
+  memset(amounts, 0, 2 * rank * sizeof *amounts);
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t axis = axes ? glow_tensor_get_int(axes, i) : i;
+    axis += axis < 0 ? rank : 0;
+    if (axis < 0 || axis >= rank)
+      return false;
+    amounts[axis] = glow_tensor_get_int(pads, i);
+    amounts[rank + axis] = glow_tensor_get_int(pads, count + i);
+  }
+  return true;
+}
+
 /* ---- Writing --------------------------------------------------------------------------------- */
 
 /* Where a Slice ends behind the last element; before the first one it has to say so by a number

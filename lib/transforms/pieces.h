@@ -25,5 +25,8 @@ bool glow_piece_is_whole_along(const GlowPiece *p, uint32_t k);
 /* The Slice that cuts p out, with constants named after `n`; the source itself if p is all of it.
  * NULL after a diagnostic. */
 GlowValue *glow_piece_build(GlowBuilder *b, const GlowNode *n, const GlowPiece *p);
+/* What a Pad adds to each of the `rank` axes of its input: begins, then ends, in amounts[2 * rank].
+ * False if the amounts are not known. */
+bool glow_pad_amounts(const GlowNode *pad, uint32_t rank, int64_t *amounts);
 
 #endif

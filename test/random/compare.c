@@ -79,6 +79,7 @@ static bool make(GlowModule *m, GlowNeedBit need, const char *maker) {
 bool glow_make_needs(GlowModule *m, GlowNeeds needs) {
   static const char *const makers[GLOW_NEED_COUNT] = {[GLOW_NEED_BIT_INLINED] = "inline",
                                                       [GLOW_NEED_BIT_LOWERED] = "lower",
+                                                      [GLOW_NEED_BIT_PLAIN] = "drop-layouts",
                                                       [GLOW_NEED_BIT_MATERIALIZED] = "materialize",
                                                       [GLOW_NEED_BIT_PLANNED] = "plan-memory"};
   for (int bit = 0; bit < GLOW_NEED_COUNT; ++bit)

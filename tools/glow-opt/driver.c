@@ -8,6 +8,7 @@
 #include "import/onnx/onnx.h"
 #include "reproducer.h"
 #include "support/file.h"
+#include "transforms/layouts.h"
 #include "view/view.h"
 
 static const char separator[] = "; -----";
@@ -162,10 +163,32 @@ static GlowStatus process_input(GlowDriver *d, const GlowInput *in, GlowText *ou
 
 static void close_input(void *in) { glow_input_close(in); }
 
+/* -target comes first, whatever the order of options. */
+static GlowStatus retarget(GlowDriver *d) {
+  GlowLoc tool = glow_loc_file(d->ctx, d->tool);
+  if (!d->target)
+    return GLOW_OK;
+  if (d->run_reproducer) {
+    glow_error(d->ctx, tool, "a reproducer has its own target: none can be given");
+    return GLOW_BAD_USAGE;
+  }
+  if (!glow_target_find(d->ctx, tool, d->target))
+    return GLOW_BAD_USAGE;
+  GlowPipeline *p = glow_pipeline_create(d->ctx);
+  glow_pipeline_add(p, glow_pass_find("retarget"),
+                    glow_arena_printf(d->ctx->arena, "to=%s", d->target));
+  glow_pipeline_append(p, d->pipeline);
+  d->pipeline = p;
+  return GLOW_OK;
+}
+
 GlowStatus glow_driver_run(GlowDriver *d, const char *path) {
   GlowInput in;
   GlowText out;
   GlowDefer close, release;
+  GlowStatus retargeted = retarget(d);
+  if (retargeted != GLOW_OK)
+    return retargeted;
   if (d->view && d->split_input) {
     glow_error(d->ctx, glow_loc_file(d->ctx, d->tool),
                "-view draws one module: it cannot be used with --split-input-file");

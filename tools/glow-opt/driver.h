@@ -15,7 +15,8 @@ typedef struct GlowDriver {
   const char *run_reproducer; /* a file */
   const char *output;         /* NULL or "-": stdout */
   const char *verify_each;
-  const char *view; /* file to draw to, or NULL */
+  const char *target; /* a row of isa.def, or NULL */
+  const char *view;   /* file to draw to, or NULL */
   bool verify_roundtrip, verify_diagnostics, split_input;
   bool elide_constants;
   int64_t error_limit;
@@ -26,6 +27,9 @@ typedef struct GlowDriver {
 #define GLOW_DRIVER_OPTIONS(d)                                                                     \
   {.name = "o", .value = "FILE", .help = "Write to FILE instead of stdout",                        \
    .kind = GLOW_OPT_STRING, .target = &(d).output},                                                \
+  {.name = "target", .value = "NAME",                                                              \
+   .help = "Choose layouts for this machine: a row of isa.def, as x86-64-v3 (this host)",          \
+   .kind = GLOW_OPT_STRING, .target = &(d).target},                                                \
   GLOW_OPTION_HEADING("Checking"),                                                                 \
   {.name = "verify-each", .value = "[=0]", .help = "Verify after each pass (on; =0 turns it off)", \
    .kind = GLOW_OPT_OPTIONAL, .target = &(d).verify_each},                                         \

@@ -84,6 +84,45 @@ static int64_t broadcast_stride(const GlowBuf *b, uint32_t a, uint32_t rank) {
   return b->dims[own] == 1 ? 0 : b->strides[own];
 }
 
+/* Whether b, broadcast to a result with one block, has its elements in rows of that block: it has
+ * the same one, or none on that axis. */
+static bool has_block_rows(const GlowBuf *b, const GlowBuf *out) {
+  if (!glow_buf_present(b) || b->nblocks == 0)
+    return true;
+  uint32_t axis = out->block_axis[0];
+  if (b->nblocks != 1 || axis + b->rank < out->rank)
+    return false;
+  return b->block_axis[0] == axis + b->rank - out->rank && b->block_size[0] == out->block_size[0];
+}
+
+/* Rows are the blocks of the result, without its padding lanes; an axis that an operand does not
+ * have in blocks has steps of whole blocks in front of them. */
+static bool make_block_rows(GlowRowLoop *l) {
+  const GlowBuf *out = l->bufs[0];
+  if (out->nblocks != 1 || out->block_size[0] > GLOW_ROW_BLOCK)
+    return false;
+  for (uint32_t i = 0; i < l->count; i++)
+    if (!has_block_rows(l->bufs[i], out))
+      return false;
+  uint32_t axis = l->block_axis = out->block_axis[0];
+  l->block = out->block_size[0];
+  l->rank = out->rank + 1;
+  for (uint32_t a = 0; a < out->rank; a++)
+    l->dims[a] = out->dims[a];
+  l->dims[axis] = (out->dims[axis] + l->block - 1) / l->block;
+  l->dims[out->rank] = l->block;
+  for (uint32_t i = 0; i < l->count; i++) {
+    const GlowBuf *b = l->bufs[i];
+    for (uint32_t a = 0; a < out->rank; a++)
+      l->strides[i][a] = broadcast_stride(b, a, out->rank);
+    int64_t stride = l->strides[i][axis];
+    bool own = stride && b->nblocks;
+    l->strides[i][axis] = own ? stride : stride * l->block;
+    l->strides[i][out->rank] = own ? b->block_stride[0] : stride;
+  }
+  return true;
+}
+
 bool glow_row_loop_init(GlowRowLoop *l, GlowBuf *const *bufs, uint32_t count) {
   const GlowBuf *out = bufs[0];
   memset(l, 0, sizeof *l);
@@ -93,6 +132,8 @@ bool glow_row_loop_init(GlowRowLoop *l, GlowBuf *const *bufs, uint32_t count) {
     return glow_buf_elements(out) != 0;
   for (uint32_t i = 0; i < count; i++)
     l->blocked |= glow_buf_present(bufs[i]) && bufs[i]->nblocks;
+  if (l->blocked && make_block_rows(l))
+    return true;
   for (uint32_t a = 0; a < out->rank; a++) {
     if (out->dims[a] == 1 && !l->blocked)
       continue;
@@ -125,20 +166,25 @@ static void blocked_offsets(GlowRowLoop *l) {
   l->n = 1;
 }
 
+/* Moves behind the row; false after the last. */
+static bool next_row(GlowRowLoop *l) {
+  uint32_t last = l->rank - 1;
+  l->index[last] = l->block ? l->block : l->index[last] + l->n;
+  for (uint32_t a = last; l->index[a] >= l->dims[a];) {
+    if (a == 0)
+      return false;
+    l->index[a--] = 0;
+    l->index[a]++;
+  }
+  return true;
+}
+
 bool glow_row_loop_next(GlowRowLoop *l) {
   uint32_t last = l->rank - 1;
-  if (l->started) {
-    l->index[last] += l->n;
-    uint32_t a = last;
-    while (l->index[a] >= l->dims[a]) {
-      if (a == 0)
-        return false;
-      l->index[a--] = 0;
-      l->index[a]++;
-    }
-  }
+  if (l->started && !next_row(l))
+    return false;
   l->started = true;
-  if (l->blocked) {
+  if (l->blocked && !l->block) {
     blocked_offsets(l);
     return true;
   }
@@ -149,6 +195,10 @@ bool glow_row_loop_next(GlowRowLoop *l) {
     l->step[i] = l->strides[i][last];
   }
   int64_t left = l->dims[last] - l->index[last];
+  if (l->block) {
+    int64_t real = l->bufs[0]->dims[l->block_axis] - l->index[l->block_axis] * l->block;
+    left = real < left ? real : left;
+  }
   l->n = left < GLOW_ROW_BLOCK ? left : GLOW_ROW_BLOCK;
   return true;
 }

@@ -24,8 +24,10 @@ typedef struct GlowRowLoop {
   GlowBuf *const *bufs;
   uint32_t count, rank;
   bool blocked, started;
-  int64_t dims[GLOW_MAX_RANK], index[GLOW_MAX_RANK];
-  int64_t strides[GLOW_ROW_OPERANDS][GLOW_MAX_RANK];
+  int64_t block; /* blocked: rows are the blocks of bufs[0]; 0: single elements */
+  uint32_t block_axis;
+  int64_t dims[GLOW_MAX_RANK + 1], index[GLOW_MAX_RANK + 1];
+  int64_t strides[GLOW_ROW_OPERANDS][GLOW_MAX_RANK + 1];
   int64_t n, offset[GLOW_ROW_OPERANDS], step[GLOW_ROW_OPERANDS];
 } GlowRowLoop;
 /* False if there is nothing to visit. At most GLOW_ROW_OPERANDS buffers. */

@@ -128,30 +128,143 @@ void glow_ref_clear(GlowBuf *b) {
   glow_box_copy(&c);
 }
 
-void glow_ref_clear_padding(GlowBuf *b) {
+/* ---- Blocks ---------------------------------------------------------------------------------- */
+
+/* The one block of an axis, 0 if it has none, -1 if it has several; `stride` inside of it. */
+static int64_t block_of(const GlowBuf *b, uint32_t axis, int64_t *stride) {
+  int64_t size = 0;
+  *stride = b->strides[axis];
+  for (uint32_t k = 0; k < b->nblocks; k++) {
+    if (b->block_axis[k] != axis)
+      continue;
+    if (size)
+      return -1;
+    size = b->block_size[k];
+    *stride = b->block_stride[k];
+  }
+  return size;
+}
+
+/* Zeros into the lanes beyond the extent of an axis with several blocks, element by element. */
+static void clear_nested_lanes(GlowBuf *b, uint32_t a) {
   static const Unit128 zero = {0, 0};
-  int64_t full[GLOW_MAX_RANK];
-  for (uint32_t a = 0; a < b->rank; a++) {
+  GlowBoxCopy one = {.dst = b->data, .src = &zero, .bits = glow_ref_bits(b->kind)};
+  int64_t full[GLOW_MAX_RANK], dims[GLOW_MAX_RANK], index[GLOW_MAX_RANK] = {0}, at[GLOW_MAX_RANK];
+  for (uint32_t i = 0; i < b->rank; i++) {
     int64_t block = 1;
     for (uint32_t k = 0; k < b->nblocks; k++)
-      block *= b->block_axis[k] == a ? b->block_size[k] : 1;
-    full[a] = (b->dims[a] + block - 1) / block * block;
-    if (full[a] == 0)
-      return;
+      block *= b->block_axis[k] == i ? b->block_size[k] : 1;
+    full[i] = (b->dims[i] + block - 1) / block * block;
+    dims[i] = i == a ? full[i] - b->dims[i] : full[i];
   }
-  GlowBoxCopy one = {.dst = b->data, .src = &zero, .bits = glow_ref_bits(b->kind)};
-  for (uint32_t a = 0; a < b->rank; a++) {
-    if (full[a] == b->dims[a])
-      continue;
-    /* The slab beyond the extent of axis a. */
-    int64_t dims[GLOW_MAX_RANK], index[GLOW_MAX_RANK] = {0}, at[GLOW_MAX_RANK];
+  if (dims[a] == 0)
+    return;
+  do {
     for (uint32_t i = 0; i < b->rank; i++)
-      dims[i] = i == a ? full[a] - b->dims[a] : full[i];
-    do {
-      for (uint32_t i = 0; i < b->rank; i++)
-        at[i] = index[i] + (i == a ? b->dims[a] : 0);
-      one.dst_offset = glow_index_offset(b, at);
-      glow_box_copy(&one);
-    } while (glow_next_index(b->rank, dims, index));
+      at[i] = index[i] + (i == a ? b->dims[a] : 0);
+    one.dst_offset = glow_index_offset(b, at);
+    glow_box_copy(&one);
+  } while (glow_next_index(b->rank, dims, index));
+}
+
+/* One side of an axis: strides of whole blocks and inside of them. */
+typedef struct Side {
+  int64_t outer, inner;
+} Side;
+
+static Side side_of(const GlowBuf *b, uint32_t axis, int64_t block) {
+  Side s;
+  bool blocked = block_of(b, axis, &s.inner) > 0;
+  s.outer = blocked ? b->strides[axis] : s.inner * block;
+  return s;
+}
+
+/* An axis as the copy sees it. Block 0: one loop. Else parts in front of the first whole block,
+ * whole blocks, and what is left. */
+typedef struct CopyAxis {
+  int64_t block, size, dst, src; /* dst, src: where the box begins */
+  Side to, from;
+} CopyAxis;
+
+static bool copy_axis(CopyAxis *x, const GlowBuf *dst, int64_t dst_at, const GlowBuf *src,
+                      int64_t src_at, uint32_t axis, int64_t size) {
+  int64_t stride, to = block_of(dst, axis, &stride), from = block_of(src, axis, &stride);
+  *x = (CopyAxis){.block = to ? to : from, .size = size, .dst = dst_at, .src = src_at};
+  if (to < 0 || from < 0 || (to && from && to != from))
+    return false;
+  if (x->block && (dst_at % x->block || src_at % x->block))
+    return false;
+  x->to = side_of(dst, axis, x->block ? x->block : 1);
+  x->from = side_of(src, axis, x->block ? x->block : 1);
+  return true;
+}
+
+/* Adds the loops of an axis: over whole blocks, or over the elements of the last, partial one. */
+static void add_loops(GlowBoxCopy *c, const CopyAxis *x, bool partial) {
+  int64_t block = x->block ? x->block : 1, whole = x->size / block;
+  c->dst_offset += x->dst / block * x->to.outer;
+  c->src_offset += x->src / block * x->from.outer;
+  if (partial) {
+    c->dst_offset += whole * x->to.outer;
+    c->src_offset += whole * x->from.outer;
+  }
+  int64_t outer = partial ? 1 : whole, inner = partial ? x->size % block : block;
+  c->dims[c->rank] = outer;
+  c->dst_strides[c->rank] = x->to.outer;
+  c->src_strides[c->rank++] = x->from.outer;
+  if (!x->block)
+    return;
+  c->dims[c->rank] = inner;
+  c->dst_strides[c->rank] = x->to.inner;
+  c->src_strides[c->rank++] = x->from.inner;
+}
+
+bool glow_ref_copy_blocks(const GlowBuf *dst, const int64_t *dst_at, const GlowBuf *src,
+                          const int64_t *src_at, const int64_t *dims) {
+  CopyAxis axes[GLOW_MAX_RANK];
+  uint32_t loops = dst->rank, cut = 0; /* cut: axes that end in a partial block */
+  for (uint32_t a = 0; a < dst->rank; a++) {
+    if (!copy_axis(&axes[a], dst, dst_at[a], src, src_at[a], a, dims[a]))
+      return false;
+    loops += axes[a].block != 0;
+    cut |= axes[a].block && dims[a] % axes[a].block ? 1u << a : 0;
+  }
+  if (loops > GLOW_MAX_PHYSICAL)
+    return false;
+  for (uint32_t partial = 0; partial < 1u << dst->rank; partial++) {
+    if (partial & ~cut)
+      continue;
+    GlowBoxCopy c = {.dst = dst->data, .src = src->data, .bits = glow_ref_bits(dst->kind)};
+    for (uint32_t a = 0; a < dst->rank; a++)
+      add_loops(&c, &axes[a], partial >> a & 1u);
+    glow_box_copy(&c);
+  }
+  return true;
+}
+
+/* Zeros into the lanes beyond the extent of axis a, whose one block has `size` elements. */
+static void clear_lanes(GlowBuf *b, uint32_t a, int64_t size, int64_t stride) {
+  static const Unit128 zero = {0, 0};
+  GlowBoxCopy c = {.dst = b->data, .src = &zero, .bits = glow_ref_bits(b->kind)};
+  int64_t used = b->dims[a] % size;
+  c.rank = glow_ref_physical(b, c.dims, c.dst_strides);
+  c.dst_offset = b->dims[a] / size * b->strides[a] + used * stride;
+  c.dims[a] = 1;
+  for (uint32_t k = 0; k < b->nblocks; k++)
+    if (b->block_axis[k] == a)
+      c.dims[b->rank + k] = size - used;
+  glow_box_copy(&c);
+}
+
+void glow_ref_clear_padding(GlowBuf *b) {
+  for (uint32_t a = 0; a < b->rank; a++)
+    if (b->dims[a] == 0)
+      return;
+  for (uint32_t a = 0; a < b->rank; a++) {
+    int64_t stride, size = block_of(b, a, &stride);
+    if (size > 0 && b->dims[a] % size)
+      clear_lanes(b, a, size, stride);
+    else if (size < 0)
+      clear_nested_lanes(b, a);
   }
 }

@@ -54,8 +54,7 @@ GlowRunError glow_kernel_convolution(GlowCall *call) {
     }
     taps[t] = place * p.width;
   }
-  if (p.y->nblocks)
-    glow_ref_clear(p.y);
+  glow_ref_clear_padding(p.y);
   if (p.outputs == 0)
     return GLOW_RUN_OK;
   switch (p.x->kind) {

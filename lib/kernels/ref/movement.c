@@ -8,10 +8,13 @@ GlowRunError glow_kernel_identity(GlowCall *call) {
 
 /* Bits of bool other than 0 and 1 would be no value of it. */
 GlowRunError glow_kernel_bit_cast(GlowCall *call) {
-  uint8_t *p = call->out[0].data;
+  const GlowBuf *out = &call->out[0];
+  uint8_t *p = out->data;
+  int64_t dims[GLOW_MAX_PHYSICAL], strides[GLOW_MAX_PHYSICAL], n = 1;
   glow_ref_copy_all(&call->out[0], &call->in[0]);
-  for (int64_t i = 0; call->out[0].kind == GLOW_KIND_BOOL && i < glow_buf_elements(&call->out[0]);
-       i++)
+  for (uint32_t a = glow_ref_physical(out, dims, strides); a-- > 0;)
+    n *= dims[a];
+  for (int64_t i = 0; out->kind == GLOW_KIND_BOOL && i < n; i++)
     p[i] = p[i] != 0;
   return GLOW_RUN_OK;
 }
@@ -36,31 +39,36 @@ GlowRunError glow_kernel_copy(GlowCall *call) {
   return GLOW_RUN_OK;
 }
 
+/* A box between buffers in any layout; padding lanes stay. Element by element where a block is cut,
+ * or where both sides have blocks of different sizes. */
+static void move_box(const GlowBuf *out, const int64_t *out_at, const GlowBuf *in,
+                     const int64_t *in_at, const int64_t *step, const int64_t *dims) {
+  GlowBoxCopy c = {.dst = out->data, .src = in->data, .bits = glow_ref_bits(in->kind)};
+  int64_t index[GLOW_MAX_RANK] = {0};
+  bool whole = true;
+  for (uint32_t a = 0; a < out->rank; a++) {
+    whole = whole && (!step || step[a] == 1);
+    if (dims[a] == 0)
+      return;
+  }
+  if (whole && glow_ref_copy_blocks(out, out_at, in, in_at, dims))
+    return;
+  do {
+    c.dst_offset = c.src_offset = 0;
+    for (uint32_t a = 0; a < out->rank; a++) {
+      c.dst_offset += glow_axis_offset(out, a, out_at[a] + index[a]);
+      c.src_offset += glow_axis_offset(in, a, in_at[a] + index[a] * (step ? step[a] : 1));
+    }
+    glow_box_copy(&c);
+  } while (glow_next_index(out->rank, dims, index));
+}
+
 GlowRunError glow_kernel_relayout(GlowCall *call) {
   const GlowBuf *in = &call->in[0];
   GlowBuf *out = &call->out[0];
-  uint32_t last = out->rank - 1;
-  if (out->nblocks)
-    glow_ref_clear(out);
-  if (glow_buf_elements(out) == 0)
-    return GLOW_RUN_OK;
-  if (out->rank == 0)
-    return glow_kernel_copy(call);
-  bool plain = !glow_axis_blocked(in, last) && !glow_axis_blocked(out, last);
-  GlowBoxCopy c = {.dst = out->data, .src = in->data, .bits = glow_ref_bits(in->kind), .rank = 1};
-  c.dims[0] = plain ? out->dims[last] : 1;
-  c.dst_strides[0] = out->strides[last];
-  c.src_strides[0] = in->strides[last];
-  int64_t index[GLOW_MAX_RANK] = {0};
-  do {
-    for (int64_t i = 0; i < out->dims[last]; i += c.dims[0]) {
-      index[last] = i;
-      c.dst_offset = glow_index_offset(out, index);
-      c.src_offset = glow_index_offset(in, index);
-      glow_box_copy(&c);
-    }
-    index[last] = 0;
-  } while (glow_next_index(last, out->dims, index));
+  int64_t start[GLOW_MAX_RANK] = {0};
+  glow_ref_clear_padding(out);
+  move_box(out, start, in, start, NULL, out->dims);
   return GLOW_RUN_OK;
 }
 
@@ -78,14 +86,14 @@ GlowRunError glow_kernel_transpose(GlowCall *call) {
 
 GlowRunError glow_kernel_concat(GlowCall *call) {
   const GlowConcatMembers *m = call->members;
-  const GlowBuf *out = &call->out[0];
+  GlowBuf *out = &call->out[0];
   uint32_t axis = glow_ref_axis(m->axis, out->rank);
-  int64_t done = 0;
+  int64_t at[GLOW_MAX_RANK] = {0}, start[GLOW_MAX_RANK] = {0};
+  glow_ref_clear_padding(out);
   for (uint32_t i = 0; i < call->nin; i++) {
-    GlowBoxCopy c = glow_box_of(out, &call->in[i], &call->in[i]);
-    c.dst_offset = done * out->strides[axis];
-    glow_box_copy(&c);
-    done += call->in[i].dims[axis];
+    const GlowBuf *in = &call->in[i];
+    move_box(out, at, in, start, NULL, in->dims);
+    at[axis] += in->dims[axis];
   }
   return GLOW_RUN_OK;
 }
@@ -94,14 +102,14 @@ GlowRunError glow_kernel_split(GlowCall *call) {
   const GlowSplitMembers *m = call->members;
   const GlowBuf *in = &call->in[0];
   uint32_t axis = glow_ref_axis(m->axis, in->rank);
-  int64_t done = 0;
+  int64_t at[GLOW_MAX_RANK] = {0}, start[GLOW_MAX_RANK] = {0};
   for (uint32_t i = 0; i < call->nout; i++) {
-    if (!glow_buf_present(&call->out[i]))
+    GlowBuf *out = &call->out[i];
+    if (!glow_buf_present(out))
       continue;
-    GlowBoxCopy c = glow_box_of(&call->out[i], in, &call->out[i]);
-    c.src_offset = done * in->strides[axis];
-    glow_box_copy(&c);
-    done += call->out[i].dims[axis];
+    glow_ref_clear_padding(out);
+    move_box(out, start, in, at, NULL, out->dims);
+    at[axis] += out->dims[axis];
   }
   return GLOW_RUN_OK;
 }
@@ -113,19 +121,30 @@ static uint32_t listed_axis(const GlowBuf *axes, int64_t i, uint32_t rank) {
 
 GlowRunError glow_kernel_slice(GlowCall *call) {
   const GlowBuf *in = &call->in[0], *starts = &call->in[1], *axes = &call->in[3];
-  const GlowBuf *steps = &call->in[4], *out = &call->out[0];
-  GlowBoxCopy c = glow_box_of(out, in, out);
+  const GlowBuf *steps = &call->in[4];
+  GlowBuf *out = &call->out[0];
+  int64_t first[GLOW_MAX_RANK] = {0}, step[GLOW_MAX_RANK], start[GLOW_MAX_RANK] = {0};
   if (glow_buf_elements(out) == 0)
     return GLOW_RUN_OK;
+  for (uint32_t a = 0; a < in->rank; a++)
+    step[a] = 1;
   for (int64_t i = 0; i < glow_buf_elements(starts); i++) {
     uint32_t a = listed_axis(axes, i, in->rank);
-    int64_t start = glow_ref_int(starts, i), n = in->dims[a];
-    int64_t step = glow_buf_present(steps) ? glow_ref_int(steps, i) : 1;
-    start = start < 0 ? start + n : start;
-    start = start < 0 ? 0 : start > n ? n : start;
-    start = step < 0 && start > n - 1 ? n - 1 : start;
-    c.src_offset += start * in->strides[a];
-    c.src_strides[a] = step * in->strides[a];
+    int64_t at = glow_ref_int(starts, i), n = in->dims[a];
+    step[a] = glow_buf_present(steps) ? glow_ref_int(steps, i) : 1;
+    at = at < 0 ? at + n : at;
+    at = at < 0 ? 0 : at > n ? n : at;
+    first[a] = step[a] < 0 && at > n - 1 ? n - 1 : at;
+  }
+  glow_ref_clear_padding(out);
+  if (in->nblocks || out->nblocks) {
+    move_box(out, start, in, first, step, out->dims);
+    return GLOW_RUN_OK;
+  }
+  GlowBoxCopy c = glow_box_of(out, in, out);
+  for (uint32_t a = 0; a < in->rank; a++) {
+    c.src_offset += first[a] * in->strides[a];
+    c.src_strides[a] = step[a] * in->strides[a];
   }
   glow_box_copy(&c);
   return GLOW_RUN_OK;
@@ -147,46 +166,50 @@ static void pad_mapped(const GlowBuf *out, const GlowBuf *in, const int64_t *beg
   GlowBoxCopy c = {.dst = out->data, .src = in->data, .bits = glow_ref_bits(in->kind)};
   int64_t index[GLOW_MAX_RANK] = {0};
   do {
-    c.dst_offset = c.src_offset = 0;
+    c.src_offset = 0;
     for (uint32_t a = 0; a < out->rank; a++) {
       int64_t i = index[a] - begin[a];
       i = i < 0 || i >= in->dims[a] ? reflected(i, in->dims[a], mode) : i;
-      c.src_offset += i * in->strides[a];
-      c.dst_offset += index[a] * out->strides[a];
+      c.src_offset += glow_axis_offset(in, a, i);
     }
+    c.dst_offset = glow_index_offset(out, index);
     glow_box_copy(&c);
   } while (glow_next_index(out->rank, out->dims, index));
 }
 
+/* One value everywhere, then the input over it. */
+static void pad_filled(GlowBuf *out, const GlowBuf *in, const int64_t *begin, const void *value) {
+  GlowBoxCopy fill = {.dst = out->data, .src = value, .bits = glow_ref_bits(out->kind)};
+  fill.rank = glow_ref_physical(out, fill.dims, fill.dst_strides);
+  glow_box_copy(&fill);
+  int64_t to[GLOW_MAX_RANK], from[GLOW_MAX_RANK], dims[GLOW_MAX_RANK];
+  for (uint32_t a = 0; a < in->rank; a++) {
+    int64_t last = out->dims[a] - begin[a];
+    from[a] = begin[a] < 0 ? -begin[a] : 0;
+    to[a] = from[a] + begin[a];
+    last = last < in->dims[a] ? last : in->dims[a];
+    dims[a] = last > from[a] ? last - from[a] : 0;
+  }
+  move_box(out, to, in, from, NULL, dims);
+}
+
 GlowRunError glow_kernel_pad(GlowCall *call) {
+  static const uint64_t zero[2] = {0, 0};
   const GlowPadMembers *m = call->members;
   const GlowBuf *in = &call->in[0], *pads = &call->in[1], *axes = &call->in[3];
-  const GlowBuf *out = &call->out[0];
+  GlowBuf *out = &call->out[0];
   int64_t begin[GLOW_MAX_RANK] = {0}, n = glow_buf_elements(pads) / 2;
   for (int64_t i = 0; i < n; i++)
     begin[listed_axis(axes, i, in->rank)] = glow_ref_int(pads, i);
   if (glow_buf_elements(out) == 0)
     return GLOW_RUN_OK;
-  if (m->mode != GLOW_PAD_MODE_CONSTANT) {
-    if (glow_buf_elements(in) == 0)
-      return GLOW_RUN_SHAPE;
+  if (m->mode != GLOW_PAD_MODE_CONSTANT && glow_buf_elements(in) == 0)
+    return GLOW_RUN_SHAPE;
+  if (m->mode == GLOW_PAD_MODE_CONSTANT)
+    pad_filled(out, in, begin, glow_buf_present(&call->in[2]) ? call->in[2].data : zero);
+  else
     pad_mapped(out, in, begin, m->mode);
-    return GLOW_RUN_OK;
-  }
-  static const uint64_t zero[2] = {0, 0};
-  GlowBoxCopy fill = glow_box_of(out, in, out);
-  fill.src = glow_buf_present(&call->in[2]) ? call->in[2].data : zero;
-  __builtin_memset(fill.src_strides, 0, sizeof fill.src_strides);
-  glow_box_copy(&fill);
-  GlowBoxCopy c = glow_box_of(out, in, in);
-  for (uint32_t a = 0; a < in->rank; a++) {
-    int64_t first = begin[a] < 0 ? -begin[a] : 0, last = out->dims[a] - begin[a];
-    last = last < in->dims[a] ? last : in->dims[a];
-    c.dims[a] = last > first ? last - first : 0;
-    c.src_offset += first * in->strides[a];
-    c.dst_offset += (first + begin[a]) * out->strides[a];
-  }
-  glow_box_copy(&c);
+  glow_ref_clear_padding(out);
   return GLOW_RUN_OK;
 }
 

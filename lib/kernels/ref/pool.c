@@ -163,8 +163,7 @@ GlowRunError glow_kernel_max_pool(GlowCall *call) {
   x.quantized = plain.quantized = false; /* quantization keeps the order */
   GlowPoolPlan p = pool_plan(&x, y, m->layout, m->kernels, m->strides, m->pads, m->dilations);
   GlowRowClass cls = glow_ref_class(&x);
-  if (y->nblocks)
-    glow_ref_clear(y);
+  glow_ref_clear_padding(y);
   if (glow_buf_elements(y) == 0)
     return GLOW_RUN_OK;
   GlowBoxCopy one = {.dst = y->data, .src = x.data, .bits = glow_ref_bits(y->kind)};
@@ -218,8 +217,7 @@ GlowRunError glow_kernel_average_pool(GlowCall *call) {
   GlowBuf *y = &call->out[0];
   GlowPoolPlan p = pool_plan(x, y, m->layout, m->kernels, m->strides, m->pads, m->dilations);
   p.include_pad = m->count_include_pad;
-  if (y->nblocks)
-    glow_ref_clear(y);
+  glow_ref_clear_padding(y);
   if (glow_buf_elements(y) == 0)
     return GLOW_RUN_OK;
   bool wide = x->kind == GLOW_KIND_DOUBLE;
@@ -247,8 +245,7 @@ GlowRunError glow_kernel_lp_pool(GlowCall *call) {
   GlowBuf *y = &call->out[0];
   GlowPoolPlan p = pool_plan(x, y, m->layout, m->kernels, m->strides, m->pads, m->dilations);
   p.norm = m->p;
-  if (y->nblocks)
-    glow_ref_clear(y);
+  glow_ref_clear_padding(y);
   if (glow_buf_elements(y) == 0)
     return GLOW_RUN_OK;
   int64_t index[GLOW_MAX_RANK] = {0};

@@ -269,19 +269,37 @@ void glow_store_double(GlowBuf *b, int64_t offset, int64_t stride, int64_t n, co
   EACH p[i * stride] = in[i];
 }
 
-void glow_run_load_float(const GlowRun *r, int64_t n, float *out) {
-  if (!glow_axis_blocked(r->buf, r->axis)) {
-    int64_t stride = r->buf->strides[r->axis];
-    glow_load_float(r->buf, r->offset + r->start * stride, stride, n, out);
-    return;
+/* The stretch of a run from its i-th element on that has one stride: to the end of a block, if the
+ * axis has one, or one element of an axis with several. */
+typedef struct Stretch {
+  int64_t offset, stride, n;
+} Stretch;
+
+static Stretch stretch_of(const GlowRun *r, int64_t i, int64_t n) {
+  const GlowBuf *b = r->buf;
+  int64_t at = r->start + i;
+  Stretch s = {r->offset + glow_axis_offset(b, r->axis, at), b->strides[r->axis], n - i};
+  for (uint32_t k = 0, found = 0; k < b->nblocks; k++) {
+    if (b->block_axis[k] != r->axis)
+      continue;
+    int64_t left = found++ ? 1 : b->block_size[k] - at % b->block_size[k];
+    s.n = left < s.n ? left : s.n;
+    s.stride = b->block_stride[k];
   }
-  EACH glow_load_float(r->buf, r->offset + glow_axis_offset(r->buf, r->axis, r->start + i), 1, 1,
-                       &out[i]);
+  return s;
 }
-void glow_run_load_double(const GlowRun *r, int64_t n, double *out) {
-  EACH glow_load_double(r->buf, r->offset + glow_axis_offset(r->buf, r->axis, r->start + i), 1, 1,
-                        &out[i]);
-}
+
+#define RUN_LOAD(T)                                                                                \
+  void glow_run_load_##T(const GlowRun *r, int64_t n, T *out) {                                    \
+    for (int64_t i = 0; i < n;) {                                                                  \
+      Stretch s = stretch_of(r, i, n);                                                             \
+      glow_load_##T(r->buf, s.offset, s.stride, s.n, out + i);                                     \
+      i += s.n;                                                                                    \
+    }                                                                                              \
+  }
+RUN_LOAD(float)
+RUN_LOAD(double)
+#undef RUN_LOAD
 
 int64_t glow_ref_int(const GlowBuf *b, int64_t i) {
   int64_t v;

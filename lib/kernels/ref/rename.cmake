@@ -9,7 +9,7 @@ endforeach()
 file(GLOB sources ${CMAKE_CURRENT_LIST_DIR}/*.h)
 foreach(source IN LISTS sources)
   # What the files of this folder share among themselves.
-  file(STRINGS ${source} lines REGEX "^[A-Za-z].* \\*?glow_[a-z0-9_]+\\(.*;")
+  file(STRINGS ${source} lines REGEX "^[A-Za-z].* \\*?glow_[a-z0-9_]+\\(")
   foreach(line IN LISTS lines)
     string(REGEX MATCH "glow_[a-z0-9_]+" name "${line}")
     string(APPEND text "#define ${name} ${name}_${SUFFIX}\n")

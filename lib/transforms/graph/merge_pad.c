@@ -6,6 +6,7 @@
  *
  * and merging a Pad into the Pad after it. The Pad goes if nothing else uses it. Exact: a tap
  * outside takes part as +0, and a chain of sums that starts at +0 never is -0. */
+#include "transforms/pieces.h"
 #include "transforms/rules.h"
 
 #include <math.h>
@@ -51,29 +52,6 @@ static bool find_window(GlowNode *n, const GlowNode *pad, GlowScalar fill, Windo
   return false;
 }
 
-/* The amounts of a Pad for each axis of its input, begins then ends. False if they are not known.
- */
-static bool pad_amounts(const GlowNode *pad, uint32_t rank, int64_t *amounts) {
-  const GlowTensor *pads = glow_value_known(glow_node_in(pad, GLOW_PAD_IN_PADS));
-  const GlowValue *axes_value = glow_node_in(pad, GLOW_PAD_IN_AXES);
-  const GlowTensor *axes = axes_value ? glow_value_known(axes_value) : NULL;
-  if (!pads || (axes_value && !axes))
-    return false;
-  int64_t count = axes ? glow_tensor_elements(axes) : rank;
-  if (glow_tensor_elements(pads) != 2 * count)
-    return false;
-  memset(amounts, 0, 2 * rank * sizeof *amounts);
-  for (int64_t i = 0; i < count; ++i) {
-    int64_t axis = axes ? glow_tensor_get_int(axes, i) : i;
-    axis += axis < 0 ? rank : 0;
-    if (axis < 0 || axis >= rank)
-      return false;
-    amounts[axis] = glow_tensor_get_int(pads, i);
-    amounts[rank + axis] = glow_tensor_get_int(pads, count + i);
-  }
-  return true;
-}
-
 /* The window's padding with that of the Pad added. False if it would not be legal. */
 static bool sum_pads(const Window *w, uint32_t rank, const int64_t *amounts, uint32_t *sums) {
   uint32_t spatial = rank - 2, first = w->layout == GLOW_LAYOUT_NHWC ? 1 : 2;
@@ -109,8 +87,8 @@ static bool merge_pads(GlowPassRun *run, GlowNode *n) {
       ((const GlowPadMembers *)inner->members)->mode != GLOW_PAD_MODE_CONSTANT ||
       x->type->unranked || (v && !glow_value_splat(v, &fill)) ||
       (w && !glow_value_splat(w, &other)) || fill.f != other.f ||
-      signbit(fill.f) != signbit(other.f) || fill.i != other.i || !pad_amounts(n, rank, amounts) ||
-      !pad_amounts(inner, rank, more))
+      signbit(fill.f) != signbit(other.f) || fill.i != other.i ||
+      !glow_pad_amounts(n, rank, amounts) || !glow_pad_amounts(inner, rank, more))
     return false;
   for (uint32_t i = 0; i < 2 * rank; ++i)
     if (amounts[i] < 0 || more[i] < 0 || __builtin_add_overflow(amounts[i], more[i], &amounts[i]))
@@ -140,7 +118,7 @@ static bool merge(GlowNode *n, void *arg) {
   Window w;
   if (((const GlowPadMembers *)pad->members)->mode != GLOW_PAD_MODE_CONSTANT ||
       (fill_value && !glow_value_splat(fill_value, &fill)) || !find_window(n, pad, fill, &w) ||
-      x->type->unranked || rank < 3 || !pad_amounts(pad, rank, amounts) ||
+      x->type->unranked || rank < 3 || !glow_pad_amounts(pad, rank, amounts) ||
       !sum_pads(&w, rank, amounts, sums))
     return true;
   glow_pass_changed(run, n, "merged Pad '%%%s' into %s", pad->results[0].name,

@@ -147,15 +147,22 @@ uint32_t glow_scalar_steps(const GlowNode *n) {
   return steps ? steps : 1;
 }
 
+/* Whether one loop visits the elements of an operand beside those of the result: it broadcasts, or
+ * has them in the same layout. A limit of Clip may have more axes than the result. */
+static bool goes_along(const GlowType *t, const GlowType *out) {
+  if (t->quantized || !glow_type_is_static(t) || t->rank > out->rank)
+    return false;
+  bool same = t->rank == out->rank && !memcmp(t->dims, out->dims, t->rank * sizeof *t->dims);
+  return same ? t->layout == out->layout : !t->layout || out->layout;
+}
+
 bool glow_scalar_can_hold(const GlowNode *n) {
   const GlowOpDesc *d = glow_node_desc(n);
   if (!GLOW_HAS(d, ELEMENTWISE) || n->nouts != 1 || (!d->has_scalar && !d->body))
     return false;
   for (uint32_t i = 0; i < n->noperands; ++i) {
     const GlowValue *v = n->operands[i].value;
-    if (v && (v->type->quantized || !glow_type_is_static(v->type) || v->type->layout))
-      return false;
-    if (v && v->type->rank > n->operands[0].value->type->rank) /* a limit of Clip */
+    if (v && !goes_along(v->type, n->operands[0].value->type))
       return false;
   }
   return true;

@@ -1,0 +1,288 @@
+/* Blocked layouts through the graph: NCHW16c for what convolutions and pools read and write, packed
+ * filters in `eval` constants.
+ *
+ *   y = Relu(Convolution(x, w))   becomes   c = Convolution(Relayout(x), w.packed)  | NCHW16c
+ *                                           y = Relayout(Relu(c))
+ *
+ * Convolutions and pools begin a blocked stretch. Element-wise nodes, Concat, Slice, Split and Pad
+ * join it if the larger part of what they read is in it and no block of channels would be cut.
+ * Relayouts that meet cancel, so that they remain where a stretch is entered and left. Small
+ * operands with one value for each channel stay plain; constants are relaid out in `eval`
+ * initializers.
+ *
+ * Works from any layout. Filters depend on the target, which is the module's or this host, and is
+ * written into the module. Exact: kernels add up in the same order in every layout. */
+#include "transforms/pieces.h"
+#include "transforms/relayout.h"
+#include "transforms/rules.h"
+
+typedef struct Assign {
+  GlowPassRun *run;
+  const GlowIsa *isa;
+  const GlowLayout *blocked;
+  GlowRelayouts relayouts;
+  GLOW_VEC(GlowNode *) nodes; /* of the function, in order */
+} Assign;
+
+/* What becomes of a node: new operands, and the layout of its results. */
+typedef struct Plan {
+  GlowValue **ins;
+  const GlowLayout *out;
+} Plan;
+
+static bool is_blocked(const Assign *a, GlowValue *v) { return glow_value_comes_in(v, a->blocked); }
+
+/* ---- Convolutions and pools ------------------------------------------------------------------ */
+
+static bool plan_convolution(Assign *a, GlowNode *n, Plan *p) {
+  GlowConvLayouts l;
+  const char *why = NULL;
+  if (!glow_conv_layouts(a->isa, n, &l, &why)) {
+    glow_pass_remark(a->run, glow_node_loc(n), "Convolution stays plain: %s", why);
+    return false;
+  }
+  GlowValue *x = p->ins[GLOW_CONVOLUTION_IN_X], *w = p->ins[GLOW_CONVOLUTION_IN_W];
+  p->out = a->blocked;
+  if (!l.reads_plain || is_blocked(a, x))
+    x = glow_value_in(&a->relayouts, x, a->blocked, n);
+  w = glow_value_in(&a->relayouts, w, l.filter, n);
+  p->ins[GLOW_CONVOLUTION_IN_X] = x;
+  p->ins[GLOW_CONVOLUTION_IN_W] = w;
+  return x && w;
+}
+
+static bool is_blockable(const GlowType *t) {
+  return glow_type_is_static(t) && t->rank == 4 && !t->quantized && glow_type_elements(t) > 0;
+}
+
+static bool plan_pool(Assign *a, GlowNode *n, Plan *p, int order) {
+  const GlowType *x = p->ins[0]->type;
+  bool argmax = n->nresults > 1 && n->results[1].uses;
+  if (!is_blockable(x) || x->kind != GLOW_KIND_FLOAT || order != GLOW_LAYOUT_NCHW || argmax) {
+    glow_pass_remark(a->run, glow_node_loc(n),
+                     "%s stays plain: it has not two spatial axes of "
+                     "float in the order NCHW, or an Argmax",
+                     glow_node_desc(n)->node);
+    return false;
+  }
+  p->out = a->blocked;
+  p->ins[0] = glow_value_in(&a->relayouts, p->ins[0], a->blocked, n);
+  return p->ins[0] != NULL;
+}
+
+/* ---- What joins a blocked stretch ------------------------------------------------------------ */
+
+/* Whether v cannot stay plain beside blocked values of four axes: it differs from channel to
+ * channel, and has more than whole blocks of one number for each. */
+static bool needs_blocks(const GlowType *t) {
+  if (t->rank < 3)
+    return false;
+  int64_t channels = t->dims[t->rank - 3].size;
+  int64_t places = t->dims[t->rank - 2].size * t->dims[t->rank - 1].size;
+  return channels > 1 && (places > 1 || channels % GLOW_CHANNEL_BLOCK);
+}
+
+/* Whether the larger part of what n reads is blocked; constants are relaid out for nothing. Of the
+ * operands, `count` from the first are looked at. */
+static bool joins(const Assign *a, const GlowNode *n, uint32_t count) {
+  int64_t blocked = 0, plain = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    GlowValue *v = glow_node_in(n, i);
+    if (!v)
+      continue;
+    if (!glow_type_is_static(v->type) || v->type->rank > 4 || v->type->quantized)
+      return false;
+    if (is_blocked(a, v))
+      blocked += glow_type_elements(v->type);
+    else if (needs_blocks(v->type) && !glow_value_is_constant(v) &&
+             !glow_map_get(a->relayouts.known, v))
+      plain += glow_type_elements(v->type);
+  }
+  return blocked && blocked >= plain;
+}
+
+static bool has_blockable_results(const GlowNode *n) {
+  for (uint32_t i = 0; i < n->nresults; i++)
+    if (!is_blockable(n->results[i].type))
+      return false;
+  return n->nresults > 0;
+}
+
+static bool plan_elementwise(Assign *a, GlowNode *n, Plan *p) {
+  uint32_t nins = glow_node_nins(n);
+  if (!has_blockable_results(n) || !joins(a, n, nins))
+    return false;
+  p->out = a->blocked;
+  for (uint32_t i = 0; i < nins; i++) {
+    GlowValue *v = p->ins[i];
+    if (!v || !(needs_blocks(v->type) || is_blocked(a, v)))
+      continue;
+    v = glow_value_with_four_axes(&a->relayouts, v, n);
+    p->ins[i] = v ? glow_value_in(&a->relayouts, v, a->blocked, n) : NULL;
+    if (!p->ins[i])
+      return false;
+  }
+  return true;
+}
+
+static bool cuts_no_block(int64_t channels) { return channels % GLOW_CHANNEL_BLOCK == 0; }
+
+/* Whether each operand of a Concat begins at a whole block. */
+static bool concat_keeps_blocks(const GlowNode *n) {
+  int64_t axis = ((const GlowConcatMembers *)n->members)->axis;
+  if (axis != 1 && axis != -3)
+    return true;
+  for (uint32_t i = 0; i + 1 < n->noperands; i++)
+    if (!cuts_no_block(glow_node_in(n, i)->type->dims[1].size))
+      return false;
+  return true;
+}
+
+static bool pieces_keep_blocks(const GlowNode *n) {
+  for (uint32_t i = 0; i < n->nresults; i++) {
+    GlowPiece piece;
+    if (!glow_piece_cut(n, i, &piece) || !cuts_no_block(piece.start[1]) || piece.step[1] != 1)
+      return false;
+  }
+  return true;
+}
+
+static bool pad_keeps_blocks(const GlowNode *n) {
+  int64_t amounts[2 * GLOW_MAX_RANK];
+  return glow_pad_amounts(n, 4, amounts) && amounts[1] == 0 && amounts[4 + 1] == 0;
+}
+
+static bool keeps_blocks(const GlowNode *n) {
+  switch (n->op) {
+  case GLOW_OP_CONCAT:
+    return concat_keeps_blocks(n);
+  case GLOW_OP_SLICE:
+  case GLOW_OP_SPLIT:
+    return pieces_keep_blocks(n);
+  case GLOW_OP_PAD:
+    return pad_keeps_blocks(n);
+  default:
+    return false;
+  }
+}
+
+/* Movement: the values of a Concat, the first operand of the others. */
+static bool plan_movement(Assign *a, GlowNode *n, Plan *p) {
+  uint32_t count = n->op == GLOW_OP_CONCAT ? glow_node_nins(n) : 1;
+  if (!has_blockable_results(n) || !joins(a, n, count) || !keeps_blocks(n))
+    return false;
+  p->out = a->blocked;
+  for (uint32_t i = 0; i < count; i++)
+    if (!(p->ins[i] = glow_value_in(&a->relayouts, p->ins[i], a->blocked, n)))
+      return false;
+  return true;
+}
+
+/* ---- The rewrite ----------------------------------------------------------------------------- */
+
+static bool plan(Assign *a, GlowNode *n, Plan *p) {
+  const GlowOpDesc *d = glow_node_desc(n);
+  switch (n->op) {
+  case GLOW_OP_CONVOLUTION:
+    return plan_convolution(a, n, p);
+  case GLOW_OP_MAX_POOL:
+    return plan_pool(a, n, p, ((const GlowMaxPoolMembers *)n->members)->layout);
+  case GLOW_OP_AVERAGE_POOL:
+    return plan_pool(a, n, p, ((const GlowAveragePoolMembers *)n->members)->layout);
+  case GLOW_OP_LP_POOL:
+    return plan_pool(a, n, p, ((const GlowLpPoolMembers *)n->members)->layout);
+  default:
+    if (!GLOW_HAS(d, PURE) || n->nregions)
+      return false;
+    if (GLOW_HAS(d, BLOCKS))
+      return plan_movement(a, n, p);
+    return GLOW_HAS(d, ANY_LAYOUT) && plan_elementwise(a, n, p);
+  }
+}
+
+/* The types of n's results under the plan; a second one that nobody uses is as it was. */
+static const GlowType **planned_types(const Assign *a, const GlowNode *n, const Plan *p) {
+  const GlowType **types = GLOW_NEW_ARRAY(a->run->arena, const GlowType *, n->nresults);
+  for (uint32_t i = 0; i < n->nresults; i++) {
+    const GlowValue *y = &n->results[i];
+    types[i] = y->uses || i == 0 ? glow_type_with_layout(a->run->ctx, y->type, p->out) : y->type;
+  }
+  return types;
+}
+
+/* Filters are the one thing that depends on the target. */
+static void stamp_target(Assign *a, GlowOp op) {
+  if (op == GLOW_OP_CONVOLUTION && !a->run->module->target)
+    a->run->module->target = glow_str(a->run->ctx, a->isa->name);
+}
+
+static bool convert(Assign *a, GlowNode *n) {
+  GlowContext *ctx = a->run->ctx;
+  unsigned errors = glow_context_error_count(ctx);
+  GlowOp op = n->op;
+  Plan p = {GLOW_NEW_ARRAY(a->run->arena, GlowValue *, n->noperands), NULL};
+  for (uint32_t i = 0; i < n->noperands; i++)
+    p.ins[i] = n->operands[i].value;
+  glow_pass_check_limit(a->run);
+  if (!plan(a, n, &p))
+    return glow_context_error_count(ctx) == errors;
+  bool changed;
+  const char *what =
+      glow_arena_printf(a->run->arena, "%s in %s", glow_node_desc(n)->node, p.out->text);
+  if (!glow_node_rebuild(&a->relayouts, n, p.ins, planned_types(a, n, &p), what, &changed))
+    return false;
+  if (changed)
+    stamp_target(a, op);
+  return true;
+}
+
+/* ---- The end --------------------------------------------------------------------------------- */
+
+static bool count_relayout(GlowNode *n, void *arg) {
+  Assign *a = arg;
+  const GlowValue *y = n->nresults ? &n->results[0] : NULL;
+  if (n->op != GLOW_OP_RELAYOUT)
+    return true;
+  const GlowType *x = glow_node_in(n, 0)->type;
+  if (glow_layouts_agree(x, y->type)) {
+    glow_pass_count(a->run, "relayouts that move nothing", 1);
+    return true;
+  }
+  glow_pass_count(a->run, "relayouts", 1);
+  const GlowNode *user = y->uses ? y->uses->user : NULL;
+  glow_pass_remark(a->run, glow_node_loc(n), "a Relayout to %s stays: %s",
+                   y->type->layout ? y->type->layout->text : "plain",
+                   user
+                       ? glow_arena_printf(a->run->arena, "%s reads it", glow_node_desc(user)->node)
+                       : "nothing reads it");
+  return true;
+}
+
+static bool collect(GlowNode *n, void *arg) {
+  Assign *a = arg;
+  glow_vec_push(a->run->arena, &a->nodes, n);
+  return true;
+}
+
+bool glow_pass_assign_layouts(GlowPassRun *run) {
+  Assign a = {.run = run};
+  if (!glow_target_of(run->module, &a.isa))
+    return false;
+  if (!a.isa) {
+    glow_pass_remark(run, GLOW_NOWHERE, "there is no target for this machine; layouts stay plain");
+    return true;
+  }
+  a.blocked = glow_layout_named(run->ctx, "NCHW16c");
+  a.relayouts = glow_relayouts_begin(run);
+  glow_block_walk(run->function->body, collect, &a);
+  for (uint32_t i = 0; i < a.nodes.count; i++) {
+    GlowNode *n = a.nodes.data[i];
+    if (n->op == GLOW_OP_RELAYOUT)
+      glow_relayout_shorten(&a.relayouts, n);
+    else if (!convert(&a, n))
+      return false;
+  }
+  glow_relayouts_end(&a.relayouts);
+  glow_block_walk(run->function->body, count_relayout, &a);
+  return true;
+}

@@ -1,0 +1,139 @@
+/* What was chosen for one machine, for another: packed filters in the layout of the target `to`,
+ * tiles and shards left to be chosen again. Without `to`, for no machine: filters are plain.
+ *
+ * Works on funcs and programs. A buffer that changes its size loses its place, and with it the
+ * memory plan of its program. Strategies stay, and with them every bit. */
+#include "transforms/layouts.h"
+
+typedef struct Retarget {
+  GlowPassRun *run;
+  const GlowIsa *isa; /* NULL: none */
+  bool unplanned;     /* a buffer of the program at hand changed its size */
+} Retarget;
+
+static const GlowLayout *wanted_filter(const Retarget *r, const GlowNode *n) {
+  GlowConvLayouts l = {0};
+  const char *why;
+  return r->isa && glow_conv_layouts(r->isa, n, &l, &why) ? l.filter : NULL;
+}
+
+/* The Relayout that packs a filter when the function runs, built again. */
+static GlowValue *repack_node(const GlowValue *v, const GlowType *t) {
+  GlowNode *n = glow_value_def(v, GLOW_OP_RELAYOUT);
+  if (!n)
+    return NULL;
+  GlowValue *x = glow_node_in(n, 0);
+  GlowBuilder b = glow_builder_before(n);
+  GlowNodeSpec spec = {.op = GLOW_OP_RELAYOUT, .ins = &x, .nins = 1, .types = &t};
+  GlowNode *fresh = glow_node_create(&b, &spec);
+  return fresh ? &fresh->results[0] : NULL;
+}
+
+/* Whether nothing but Relayouts, convolutions and the end of its life touches a buffer. */
+static bool holds_filter(const GlowValue *v) {
+  for (const GlowUse *u = v->uses; u; u = u->next) {
+    GlowOp op = u->user->op;
+    bool filter = op == GLOW_OP_CONVOLUTION && glow_node_in(u->user, GLOW_CONVOLUTION_IN_W) == v;
+    if (!filter && op != GLOW_OP_RELAYOUT && op != GLOW_OP_DEALLOC)
+      return false;
+  }
+  return glow_value_def(v, GLOW_OP_ALLOC) != NULL;
+}
+
+static void remove_unused(Retarget *r, GlowStorage *s) {
+  if (!s->value.uses && s->init.kind == GLOW_INIT_EVAL &&
+      !glow_gradient_names(r->run->module, s->value.name))
+    glow_storage_remove(s);
+}
+
+/* Packs the filter of a convolution that has a packed one. */
+static bool repack(Retarget *r, GlowNode *n) {
+  GlowPassRun *run = r->run;
+  GlowUse *use = &n->operands[n->nouts + GLOW_CONVOLUTION_IN_W];
+  GlowValue *v = use->value;
+  const GlowLayout *want = wanted_filter(r, n);
+  if (!v->type->layout || v->type->layout == want)
+    return true;
+  const GlowType *t = glow_type_with_layout(run->ctx, v->type, want);
+  GlowStorage *s = v->kind == GLOW_VALUE_STORAGE ? v->def.storage : NULL;
+  glow_pass_check_limit(run);
+  if (!s && glow_node_is_instr(n) && holds_filter(v)) {
+    r->unplanned |= glow_type_bytes(t) != glow_type_bytes(v->type);
+    glow_pass_changed(run, n, "filter in %s", want ? want->text : "the plain layout");
+    v->type = t;
+    return true;
+  }
+  bool constant = s && s->cls == GLOW_CONSTANT;
+  GlowValue *y =
+      constant ? glow_constant_relayout(run->module, run->arena, v, want, n) : repack_node(v, t);
+  if (!y) {
+    glow_pass_remark(run, glow_node_loc(n), "the filter stays as it is: it is no constant");
+    return !constant;
+  }
+  glow_pass_changed(run, n, "filter in %s", want ? want->text : "the plain layout");
+  glow_use_set(use, y);
+  if (s)
+    remove_unused(r, s);
+  else
+    glow_remove_dead(v->def.node);
+  return true;
+}
+
+/* Members that say how work is cut for a machine. */
+static void reset_cuts(Retarget *r, GlowNode *n) {
+  static const char *const names[] = {"tile", "shards"};
+  const GlowOpDesc *d = glow_node_desc(n);
+  bool changed = false;
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    const GlowMember *m = glow_op_member(d, names[i]);
+    if (!m || !m->instr_only || glow_member_is_default(m, n->members))
+      continue;
+    if (!changed)
+      glow_pass_changed(r->run, n, "tile and shards of %s are open", d->instr);
+    changed = true;
+    memcpy((char *)n->members + m->offset, m->initial,
+           m->array ? sizeof(GlowArray) : glow_member_size(m));
+  }
+}
+
+static bool visit(GlowNode *n, void *arg) {
+  Retarget *r = arg;
+  if (glow_node_is_instr(n))
+    reset_cuts(r, n);
+  return n->op != GLOW_OP_CONVOLUTION || repack(r, n);
+}
+
+static bool drop_place(GlowNode *n, void *arg) {
+  (void)arg;
+  if (n->op == GLOW_OP_ALLOC)
+    ((GlowAllocMembers *)n->members)->at = -1;
+  return true;
+}
+
+static bool retarget_function(Retarget *r, GlowFunction *f) {
+  r->unplanned = false;
+  if (!glow_block_walk(f->body, visit, r))
+    return false;
+  if (r->unplanned) {
+    glow_block_walk(f->body, drop_place, NULL);
+    f->arena = -1;
+  }
+  return true;
+}
+
+bool glow_pass_retarget(GlowPassRun *run) {
+  Retarget r = {.run = run};
+  const char *to = glow_pass_option(run, "to");
+  if (to && !(r.isa = glow_target_find(run->ctx, GLOW_NOWHERE, to)))
+    return false;
+  GlowStr target = to ? glow_str(run->ctx, to) : NULL;
+  glow_pass_begin_batch(run); /* filters fit the target that the module names */
+  if (run->module->target != target)
+    glow_pass_changed(run, NULL, "for target %s", to ? to : "none");
+  run->module->target = target;
+  bool ok = true;
+  for (GlowFunction *f = run->module->first_function; f && ok; f = f->next)
+    ok = f->kind == GLOW_GRADIENT || retarget_function(&r, f);
+  glow_pass_end_batch(run);
+  return ok;
+}

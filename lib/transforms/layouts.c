@@ -1,0 +1,171 @@
+/* Targets, the layouts of convolutions, and constants in another layout. */
+#include "transforms/layouts.h"
+
+#include <stdio.h>
+
+/* ---- Targets --------------------------------------------------------------------------------- */
+
+const GlowIsa *glow_target_find(GlowContext *ctx, GlowLoc loc, const char *name) {
+  const GlowIsa *isa = glow_isa_find(name);
+  if (isa)
+    return isa;
+  const char *names[GLOW_ISA_COUNT];
+  for (size_t i = 0; i < GLOW_ISA_COUNT; i++)
+    names[i] = glow_isa[i].name;
+  const char *near = glow_nearest(name, names, GLOW_ISA_COUNT);
+  glow_error(ctx, loc, "unknown target '%s'%s%s%s", name, near ? "; did you mean '" : "",
+             near ? near : "", near ? "'?" : "");
+  return NULL;
+}
+
+bool glow_target_of(GlowModule *m, const GlowIsa **isa) {
+  *isa = m->target ? glow_target_find(m->ctx, GLOW_NOWHERE, m->target) : glow_isa_host();
+  return *isa || !m->target;
+}
+
+/* ---- Layouts --------------------------------------------------------------------------------- */
+
+const GlowLayout *glow_layout_named(GlowContext *ctx, const char *text) {
+  const char *error = NULL;
+  const GlowLayout *l = glow_layout_parse(ctx, text, strlen(text), 4, &error);
+  GLOW_CHECK(ctx, l, error);
+  return l;
+}
+
+static bool stays_plain(const char **why, const char *reason) {
+  *why = reason;
+  return false;
+}
+
+/* Blocks of the target's filters: so many output channels in a row, if they divide `out`. */
+static uint32_t filter_block(GlowContext *ctx, const GlowIsa *isa, int64_t out) {
+  const GlowLayout *l = glow_layout_named(ctx, isa->filter);
+  uint32_t block = l->blocks[l->nblocks - 1].size;
+  return out % block ? GLOW_CHANNEL_BLOCK : block;
+}
+
+static const GlowLayout *layout_of(GlowContext *ctx, const char *axes, int64_t in, uint32_t out) {
+  char text[64];
+  if (in > 1)
+    snprintf(text, sizeof text, "%s%lldi%uo", axes, (long long)in, out);
+  else
+    snprintf(text, sizeof text, "%s%uo", axes, out);
+  return glow_layout_named(ctx, text);
+}
+
+/* Groups: each of one channel, or of whole blocks of channels. */
+static bool grouped_layouts(GlowContext *ctx, const GlowIsa *isa, int64_t groups, int64_t in,
+                            int64_t out, GlowConvLayouts *l, const char **why) {
+  bool depthwise = in == 1 && out == 1;
+  if (!depthwise && (in % GLOW_CHANNEL_BLOCK || out % GLOW_CHANNEL_BLOCK))
+    return stays_plain(why, glow_arena_printf(ctx->arena,
+                                              "each of its %lld groups has %lld channels in and "
+                                              "%lld out, which are no whole blocks of %d",
+                                              (long long)groups, (long long)in, (long long)out,
+                                              GLOW_CHANNEL_BLOCK));
+  l->filter = depthwise ? layout_of(ctx, "OIHW", 1, GLOW_CHANNEL_BLOCK)
+                        : layout_of(ctx, "OIHW", GLOW_CHANNEL_BLOCK, filter_block(ctx, isa, out));
+  return true;
+}
+
+bool glow_conv_layouts(const GlowIsa *isa, const GlowNode *n, GlowConvLayouts *l,
+                       const char **why) {
+  GlowContext *ctx = n->block->module->ctx;
+  const GlowConvolutionMembers *m = n->members;
+  const GlowType *x = glow_node_in(n, GLOW_CONVOLUTION_IN_X)->type;
+  const GlowType *w = glow_node_in(n, GLOW_CONVOLUTION_IN_W)->type;
+  const GlowType *y = glow_node_out(n, 0)->type;
+  *l = (GlowConvLayouts){0};
+  if (!glow_type_is_static(x) || !glow_type_is_static(w) || !glow_type_is_static(y))
+    return stays_plain(why, "its extents are not known");
+  if (x->kind != GLOW_KIND_FLOAT || y->kind != GLOW_KIND_FLOAT)
+    return stays_plain(why, "it is not of float");
+  if (x->rank != 4 || m->layout != GLOW_LAYOUT_NCHW)
+    return stays_plain(why, "it has not two spatial axes in the order NCHW");
+  if (glow_type_elements(y) == 0 || glow_type_elements(w) == 0)
+    return stays_plain(why, "it has no elements");
+  int64_t groups = m->group ? m->group : 1, in = x->dims[1].size;
+  if (groups > 1)
+    return grouped_layouts(ctx, isa, groups, w->dims[1].size, w->dims[0].size / groups, l, why);
+  uint32_t block = filter_block(ctx, isa, 0);
+  bool winograd = m->strategy == GLOW_CONV_STRATEGY_WINOGRAD;
+  l->reads_plain = !winograd && in < GLOW_CHANNEL_BLOCK;
+  l->filter = winograd ? layout_of(ctx, "HWOI", GLOW_CHANNEL_BLOCK, block)
+                       : layout_of(ctx, "OIHW", l->reads_plain ? in : GLOW_CHANNEL_BLOCK, block);
+  return true;
+}
+
+/* Physical extents without those of 1, which say nothing about places. False if a block is not
+ * full. */
+static bool places(const GlowType *t, int64_t *extents, uint8_t *axes, uint32_t *count) {
+  int64_t dims[GLOW_MAX_RANK], physical[GLOW_MAX_RANK + 4];
+  for (uint32_t a = 0; a < t->rank; a++)
+    dims[a] = t->dims[a].size;
+  uint32_t rank = glow_layout_physical(t->layout, t->rank, dims, physical);
+  *count = 0;
+  for (uint32_t a = 0; a < rank; a++) {
+    uint8_t axis = a < t->rank ? (uint8_t)a : t->layout->blocks[a - t->rank].axis;
+    if (a >= t->rank && dims[axis] % (int64_t)t->layout->blocks[a - t->rank].size)
+      return false;
+    if (physical[a] == 1)
+      continue;
+    if (*count && axes[*count - 1] == axis) {
+      extents[*count - 1] *= physical[a];
+      continue;
+    }
+    axes[*count] = axis;
+    extents[(*count)++] = physical[a];
+  }
+  return true;
+}
+
+bool glow_layouts_agree(const GlowType *a, const GlowType *b) {
+  int64_t x[GLOW_MAX_RANK + 4], y[GLOW_MAX_RANK + 4];
+  uint8_t x_axes[GLOW_MAX_RANK + 4], y_axes[GLOW_MAX_RANK + 4];
+  uint32_t m, n;
+  if (!glow_type_is_static(a) || !glow_type_is_static(b) || !places(a, x, x_axes, &m) ||
+      !places(b, y, y_axes, &n) || m != n)
+    return false;
+  return memcmp(x, y, m * sizeof *x) == 0 && memcmp(x_axes, y_axes, m) == 0;
+}
+
+/* ---- Constants ------------------------------------------------------------------------------- */
+
+/* The copy of what an eval constant computes, without a Relayout at its end. */
+static GlowValue *copy_eval(GlowEval *e, const GlowStorage *s) {
+  const GlowBlock *b = s->init.eval;
+  GlowValue *v = glow_block_terminator(b)->operands[0].value;
+  GlowNode *relayout = glow_value_def(v, GLOW_OP_RELAYOUT);
+  return glow_eval_copy(e, relayout ? glow_node_in(relayout, 0) : v);
+}
+
+static bool ends_in_relayout(const GlowStorage *s) {
+  return s->init.kind == GLOW_INIT_EVAL &&
+         glow_value_def(glow_block_terminator(s->init.eval)->operands[0].value, GLOW_OP_RELAYOUT);
+}
+
+/* `NAME.packed`, once, or `NAME.plain`. */
+static GlowStr packed_name(GlowContext *ctx, GlowStr name, const GlowLayout *layout) {
+  const char *end = strstr(name, ".packed");
+  int length = end ? (int)(end - name) : (int)glow_str_length(name);
+  return glow_str_printf(ctx, "%.*s.%s", length, name, layout ? "packed" : "plain");
+}
+
+GlowValue *glow_constant_relayout(GlowModule *m, GlowArena *arena, GlowValue *v,
+                                  const GlowLayout *layout, const GlowNode *user) {
+  const GlowStorage *s = v->def.storage;
+  const GlowType *t = glow_type_with_layout(m->ctx, v->type, layout);
+  if (v->type == t)
+    return v;
+  GlowEval e = glow_eval_create(m, arena, user);
+  bool copies = ends_in_relayout(s) || (s->init.kind == GLOW_INIT_EVAL && glow_only_user(v));
+  GlowValue *x = copies ? copy_eval(&e, s) : v;
+  if (x->type == t && x->kind == GLOW_VALUE_STORAGE)
+    return x;
+  GlowNodeSpec spec = {.op = GLOW_OP_RELAYOUT, .ins = &x, .nins = 1, .types = &t};
+  GlowNode *relayout = x->type == t ? NULL : glow_node_create(&e.builder, &spec);
+  if (x->type != t && !relayout)
+    return NULL;
+  GlowValue *y = relayout ? &relayout->results[0] : x;
+  return &glow_eval_finish(&e, y, packed_name(m->ctx, v->name, layout))->value;
+}

@@ -1,0 +1,42 @@
+/* Targets and layouts: what passes share that choose layouts, or change them for another machine.
+ *
+ * Activations of two-dimensional convolutions and pools are NCHW16c on every target. Filters are
+ * packed as the kernels of a target read them (isa.def), so they are what a change of the target
+ * changes. Nothing here affects a result. */
+#ifndef GLOW_TRANSFORMS_LAYOUTS_H
+#define GLOW_TRANSFORMS_LAYOUTS_H
+
+#include "kernels/isa.h"
+#include "pass/pass.h"
+#include "transforms/transforms.h"
+
+#define GLOW_CHANNEL_BLOCK 16
+
+/* The row of isa.def called `name`. NULL after a diagnostic at loc. */
+const GlowIsa *glow_target_find(GlowContext *ctx, GlowLoc loc, const char *name);
+/* The row that a module is for: its target, else this host. False after a diagnostic; *isa is NULL
+ * if there is no row for this host. */
+bool glow_target_of(GlowModule *m, const GlowIsa **isa);
+
+/* A layout that is known to be well formed, for four axes. */
+const GlowLayout *glow_layout_named(GlowContext *ctx, const char *text);
+
+/* How a convolution, node or instruction, works on blocks of channels. */
+typedef struct GlowConvLayouts {
+  const GlowLayout *filter;
+  bool reads_plain; /* has less than a block of input channels: X may be plain, Y is blocked */
+} GlowConvLayouts;
+/* False, with *why, if it only works on plain operands. */
+bool glow_conv_layouts(const GlowIsa *isa, const GlowNode *n, GlowConvLayouts *l, const char **why);
+
+/* A constant of the same value in another layout (NULL: plain): `v` itself, what v is a Relayout
+ * of, or a new eval constant. NULL after a diagnostic. */
+GlowValue *glow_constant_relayout(GlowModule *m, GlowArena *arena, GlowValue *v,
+                                  const GlowLayout *layout, const GlowNode *user);
+/* Whether n, a pure node of a graph, reads or computes values in another layout than the plain one;
+ * Relayout does not count. */
+bool glow_node_has_layout(const GlowNode *n);
+/* Whether a Relayout between these types leaves every element in its place. */
+bool glow_layouts_agree(const GlowType *a, const GlowType *b);
+
+#endif

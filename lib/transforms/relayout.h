@@ -1,0 +1,35 @@
+/* Giving nodes of a graph other layouts, one node at a time.
+ *
+ *   y = Op(x)   becomes   y = Relayout(Op(Relayout(x)))
+ *
+ * Relayouts that meet are left out, so that they remain where a layout begins and ends. After each
+ * node the graph is sound. */
+#ifndef GLOW_TRANSFORMS_RELAYOUT_H
+#define GLOW_TRANSFORMS_RELAYOUT_H
+
+#include "transforms/layouts.h"
+
+typedef struct GlowRelayouts {
+  GlowPassRun *run;
+  GlowMap *known;             /* values to what was built for them in another layout */
+  GLOW_VEC(GlowNode *) exits; /* Relayouts behind nodes that were rebuilt; dead ones go */
+} GlowRelayouts;
+
+GlowRelayouts glow_relayouts_begin(GlowPassRun *run);
+/* Whether v is in this layout, or a Relayout of what is. */
+bool glow_value_comes_in(GlowValue *v, const GlowLayout *layout);
+/* v, an operand of `user`, in a layout (NULL: plain): what it is a Relayout of, what was built
+ * before, or a new Relayout. Constants become `eval` constants. NULL after a diagnostic. */
+GlowValue *glow_value_in(GlowRelayouts *r, GlowValue *v, const GlowLayout *layout, GlowNode *user);
+/* v with leading axes of extent 1, so that it has four. NULL after a diagnostic. */
+GlowValue *glow_value_with_four_axes(GlowRelayouts *r, GlowValue *v, GlowNode *user);
+/* Builds n again with other operands and types of its results, and counts that as a rewrite.
+ * *changed is set unless n is like that already. False after a diagnostic. */
+bool glow_node_rebuild(GlowRelayouts *r, GlowNode *n, GlowValue *const *ins,
+                       const GlowType *const *types, const char *what, bool *changed);
+/* Makes one or none of a Relayout of a Relayout. */
+void glow_relayout_shorten(GlowRelayouts *r, GlowNode *n);
+/* Drops Relayouts that nobody needs, and gives names back. */
+void glow_relayouts_end(GlowRelayouts *r);
+
+#endif
