@@ -28,6 +28,9 @@ extern const GlowIsa glow_isa[GLOW_ISA_COUNT];
 
 /* The row called `name`, or NULL. */
 const GlowIsa *glow_isa_find(const char *name);
+/* Steps of k of a product that one panel of its right operand has: what a panel and a tile need
+ * then fits the first-level cache or nearly so. */
+int64_t glow_isa_chunk(const GlowIsa *isa, int64_t k);
 /* Whether this host has everything that the row needs. */
 bool glow_isa_runs_here(const GlowIsa *isa);
 /* The last row that this host can run, or NULL. */

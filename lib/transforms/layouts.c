@@ -25,9 +25,9 @@ bool glow_target_of(GlowModule *m, const GlowIsa **isa) {
 
 /* ---- Layouts --------------------------------------------------------------------------------- */
 
-const GlowLayout *glow_layout_named(GlowContext *ctx, const char *text) {
+const GlowLayout *glow_layout_named(GlowContext *ctx, const char *text, uint32_t rank) {
   const char *error = NULL;
-  const GlowLayout *l = glow_layout_parse(ctx, text, strlen(text), 4, &error);
+  const GlowLayout *l = glow_layout_parse(ctx, text, strlen(text), rank, &error);
   GLOW_CHECK(ctx, l, error);
   return l;
 }
@@ -39,7 +39,7 @@ static bool stays_plain(const char **why, const char *reason) {
 
 /* Blocks of the target's filters: so many output channels in a row, if they divide `out`. */
 static uint32_t filter_block(GlowContext *ctx, const GlowIsa *isa, int64_t out) {
-  const GlowLayout *l = glow_layout_named(ctx, isa->filter);
+  const GlowLayout *l = glow_layout_named(ctx, isa->filter, 4);
   uint32_t block = l->blocks[l->nblocks - 1].size;
   return out % block ? GLOW_CHANNEL_BLOCK : block;
 }
@@ -50,7 +50,7 @@ static const GlowLayout *layout_of(GlowContext *ctx, const char *axes, int64_t i
     snprintf(text, sizeof text, "%s%lldi%uo", axes, (long long)in, out);
   else
     snprintf(text, sizeof text, "%s%uo", axes, out);
-  return glow_layout_named(ctx, text);
+  return glow_layout_named(ctx, text, 4);
 }
 
 /* Groups: each of one channel, or of whole blocks of channels. */
@@ -92,6 +92,40 @@ bool glow_conv_layouts(const GlowIsa *isa, const GlowNode *n, GlowConvLayouts *l
   l->reads_plain = !winograd && in < GLOW_CHANNEL_BLOCK;
   l->filter = winograd ? layout_of(ctx, "HWOI", GLOW_CHANNEL_BLOCK, block)
                        : layout_of(ctx, "OIHW", l->reads_plain ? in : GLOW_CHANNEL_BLOCK, block);
+  return true;
+}
+
+/* Panels of as many columns as a tile has, cut into chunks of rows. A block has two elements or
+ * more. */
+static const GlowLayout *panels(GlowContext *ctx, const GlowIsa *isa, const GlowType *b) {
+  if (b->layout == NULL && (b->dims[0].size < 2 || b->dims[1].size < 2))
+    return NULL;
+  return glow_layout_named(ctx,
+                           glow_arena_printf(ctx->arena, "KN%lldk%un",
+                                             (long long)glow_isa_chunk(isa, b->dims[0].size),
+                                             isa->vl * isa->tile_vectors),
+                           2);
+}
+
+bool glow_packed_operand(const GlowIsa *isa, const GlowNode *n, uint32_t *port,
+                         const GlowLayout **layout) {
+  *layout = NULL;
+  if (n->op == GLOW_OP_CONVOLUTION) {
+    GlowConvLayouts l = {0};
+    const char *why;
+    *port = GLOW_CONVOLUTION_IN_W;
+    if (isa && glow_conv_layouts(isa, n, &l, &why))
+      *layout = l.filter;
+    return true;
+  }
+  if (n->op != GLOW_OP_MAT_MUL)
+    return false;
+  const GlowType *b = glow_node_in(n, GLOW_MAT_MUL_IN_B)->type;
+  *port = GLOW_MAT_MUL_IN_B;
+  if (!glow_type_is_static(b) || b->rank != 2 || b->kind != GLOW_KIND_FLOAT)
+    return false;
+  if (isa)
+    *layout = panels(n->block->module->ctx, isa, b);
   return true;
 }
 

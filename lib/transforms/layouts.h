@@ -2,7 +2,7 @@
  *
  * Activations of two-dimensional convolutions and pools are NCHW16c on every target. Filters are
  * packed as the kernels of a target read them (isa.def), so they are what a change of the target
- * changes. Nothing here affects a result. */
+ * changes; so are constant right operands of products. Nothing here affects a result. */
 #ifndef GLOW_TRANSFORMS_LAYOUTS_H
 #define GLOW_TRANSFORMS_LAYOUTS_H
 
@@ -18,8 +18,8 @@ const GlowIsa *glow_target_find(GlowContext *ctx, GlowLoc loc, const char *name)
  * if there is no row for this host. */
 bool glow_target_of(GlowModule *m, const GlowIsa **isa);
 
-/* A layout that is known to be well formed, for four axes. */
-const GlowLayout *glow_layout_named(GlowContext *ctx, const char *text);
+/* A layout that is known to be well formed. */
+const GlowLayout *glow_layout_named(GlowContext *ctx, const char *text, uint32_t rank);
 
 /* How a convolution, node or instruction, works on blocks of channels. */
 typedef struct GlowConvLayouts {
@@ -28,6 +28,12 @@ typedef struct GlowConvLayouts {
 } GlowConvLayouts;
 /* False, with *why, if it only works on plain operands. */
 bool glow_conv_layouts(const GlowIsa *isa, const GlowNode *n, GlowConvLayouts *l, const char **why);
+
+/* The operand that kernels read packed, of a convolution, node or instruction, its filter, of a
+ * product of float by one matrix this matrix, with its layout for a machine, NULL if that is plain.
+ * False if n has no such operand. */
+bool glow_packed_operand(const GlowIsa *isa, const GlowNode *n, uint32_t *port,
+                         const GlowLayout **layout);
 
 /* A constant of the same value in another layout (NULL: plain): `v` itself, what v is a Relayout
  * of, or a new eval constant. NULL after a diagnostic. */

@@ -88,20 +88,16 @@ GlowValue *glow_value_with_four_axes(GlowRelayouts *r, GlowValue *v, GlowNode *u
   if (y)
     return y;
   GlowModule *m = r->run->module;
-  int64_t dims[4] = {1, 1, 1, 1}, four = 4;
-  for (uint32_t i = 0; i < v->type->rank; i++)
-    dims[4 - v->type->rank + i] = v->type->dims[i].size;
-  GlowTensor shape = {
-      .type = glow_type_exact(m->ctx, GLOW_KIND_I64, 1, &four), .data = dims, .bytes = sizeof dims};
-  GlowValue *ins[] = {v, &glow_constant_list(m, v->name, &shape)->value};
+  GlowDim dims[4];
+  for (uint32_t i = 0, lead = 4 - v->type->rank; i < 4; i++)
+    dims[i] = i < lead ? GLOW_EXACT(1) : v->type->dims[i - lead];
   if (is_constant(v)) {
     GlowEval e = glow_eval_create(m, r->run->arena, user);
-    GlowNode *n = glow_build(&e.builder, GLOW_OP_RESHAPE, ins, 2, NULL, NULL);
-    y = n ? &glow_eval_finish(&e, &n->results[0], v->name)->value : NULL;
+    y = glow_build_reshape(&e.builder, user, v, 4, dims);
+    y = y ? &glow_eval_finish(&e, y, v->name)->value : NULL;
   } else {
     GlowBuilder b = behind(r, v, user);
-    GlowNode *n = glow_build(&b, GLOW_OP_RESHAPE, ins, 2, NULL, NULL);
-    y = n ? &n->results[0] : NULL;
+    y = glow_build_reshape(&b, user, v, 4, dims);
   }
   if (y)
     glow_map_set(r->known, v, y);

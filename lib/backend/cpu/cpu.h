@@ -62,8 +62,4 @@ bool glow_cpu_plan(GlowArena *arena, GlowFunction *program, const GlowIsa *isa, 
 void glow_cpu_conv_tile(const GlowIsa *isa, int64_t ow, int64_t rows, int64_t edges,
                         int64_t *tile_rows, int64_t *tile_cols);
 
-/* How many of the k steps of a matrix product make a chunk, between which sums go through memory:
- * the rows of a block of a packed right operand. */
-int64_t glow_cpu_matmul_chunk(const GlowIsa *isa, int64_t k);
-
 #endif

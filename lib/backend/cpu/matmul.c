@@ -196,13 +196,6 @@ static bool shape(GlowSelect *s, Nest *t) {
 /* Threads should find at least this many units. */
 #define FEW_UNITS 8
 
-/* Steps of a chunk: what a panel and a tile need then fits the first-level cache or nearly so. */
-int64_t glow_cpu_matmul_chunk(const GlowIsa *isa, int64_t k) {
-  int64_t most = isa->vl >= 16 ? 512 : 256;
-  int64_t chunks = div_up(k, most);
-  return chunks > 1 ? (div_up(k, chunks) + 3) / 4 * 4 : k;
-}
-
 /* Rows of A whose first elements fall into few sets of a cache push each other out. */
 static bool rows_collide(const Nest *t) {
   return t->column[A] != 1 || t->row[A] * 4 % 1024 == 0 || t->row[A] > 4096;
@@ -212,7 +205,7 @@ static void choose_sizes(GlowSelect *s, const Nest *t, int64_t batch, GlowMatmul
   int64_t pixels = s->isa->tile_pixels, nb = (int64_t)s->isa->vl * s->isa->tile_vectors;
   int64_t panels = div_up(t->n, nb);
   p->packed = t->chunk > 0;
-  p->kc = p->packed ? t->chunk : glow_cpu_matmul_chunk(s->isa, t->k);
+  p->kc = p->packed ? t->chunk : glow_isa_chunk(s->isa, t->k);
   p->tiles = div_up(t->m, pixels);
   p->tile = div_up(t->m, p->tiles);
   p->narrow = p->tiles * p->tile - t->m;

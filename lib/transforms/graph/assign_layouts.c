@@ -10,8 +10,10 @@
  * operands with one value for each channel stay plain; constants are relaid out in `eval`
  * initializers.
  *
- * Works from any layout. Filters depend on the target, which is the module's or this host, and is
- * written into the module. Exact: kernels add up in the same order in every layout. */
+ * Constant right operands of products are packed too, in panels of the columns of a tile.
+ *
+ * Works from any layout. What is packed depends on the target, which is the module's or this host,
+ * and is written into the module. Exact: kernels add up in the same order in every layout. */
 #include "transforms/pieces.h"
 #include "transforms/relayout.h"
 #include "transforms/rules.h"
@@ -24,7 +26,7 @@ typedef struct Assign {
   GLOW_VEC(GlowNode *) nodes; /* of the function, in order */
 } Assign;
 
-/* What becomes of a node: new operands, and the layout of its results. */
+/* What becomes of a node: new operands, and the layout of its results, NULL: as it is. */
 typedef struct Plan {
   GlowValue **ins;
   const GlowLayout *out;
@@ -49,6 +51,17 @@ static bool plan_convolution(Assign *a, GlowNode *n, Plan *p) {
   p->ins[GLOW_CONVOLUTION_IN_X] = x;
   p->ins[GLOW_CONVOLUTION_IN_W] = w;
   return x && w;
+}
+
+/* A constant right operand in panels. */
+static bool plan_product(Assign *a, GlowNode *n, Plan *p) {
+  uint32_t port;
+  const GlowLayout *layout;
+  if (!glow_packed_operand(a->isa, n, &port, &layout) || !layout ||
+      !glow_value_is_constant(p->ins[port]) || glow_value_def(p->ins[port], GLOW_OP_SPLAT))
+    return false;
+  p->ins[port] = glow_value_in(&a->relayouts, p->ins[port], layout, n);
+  return p->ins[port] != NULL;
 }
 
 static bool is_blockable(const GlowType *t) {
@@ -185,6 +198,8 @@ static bool plan(Assign *a, GlowNode *n, Plan *p) {
   switch (n->op) {
   case GLOW_OP_CONVOLUTION:
     return plan_convolution(a, n, p);
+  case GLOW_OP_MAT_MUL:
+    return plan_product(a, n, p);
   case GLOW_OP_MAX_POOL:
     return plan_pool(a, n, p, ((const GlowMaxPoolMembers *)n->members)->layout);
   case GLOW_OP_AVERAGE_POOL:
@@ -205,14 +220,15 @@ static const GlowType **planned_types(const Assign *a, const GlowNode *n, const 
   const GlowType **types = GLOW_NEW_ARRAY(a->run->arena, const GlowType *, n->nresults);
   for (uint32_t i = 0; i < n->nresults; i++) {
     const GlowValue *y = &n->results[i];
-    types[i] = y->uses || i == 0 ? glow_type_with_layout(a->run->ctx, y->type, p->out) : y->type;
+    bool blocked = p->out && (y->uses || i == 0);
+    types[i] = blocked ? glow_type_with_layout(a->run->ctx, y->type, p->out) : y->type;
   }
   return types;
 }
 
-/* Filters are the one thing that depends on the target. */
+/* Packed operands are the one thing that depends on the target. */
 static void stamp_target(Assign *a, GlowOp op) {
-  if (op == GLOW_OP_CONVOLUTION && !a->run->module->target)
+  if ((op == GLOW_OP_CONVOLUTION || op == GLOW_OP_MAT_MUL) && !a->run->module->target)
     a->run->module->target = glow_str(a->run->ctx, a->isa->name);
 }
 
@@ -227,8 +243,8 @@ static bool convert(Assign *a, GlowNode *n) {
   if (!plan(a, n, &p))
     return glow_context_error_count(ctx) == errors;
   bool changed;
-  const char *what =
-      glow_arena_printf(a->run->arena, "%s in %s", glow_node_desc(n)->node, p.out->text);
+  const char *what = glow_arena_printf(a->run->arena, "%s in %s", glow_node_desc(n)->node,
+                                       p.out ? p.out->text : "panels");
   if (!glow_node_rebuild(&a->relayouts, n, p.ins, planned_types(a, n, &p), what, &changed))
     return false;
   if (changed)
@@ -272,7 +288,7 @@ bool glow_pass_assign_layouts(GlowPassRun *run) {
     glow_pass_remark(run, GLOW_NOWHERE, "there is no target for this machine; layouts stay plain");
     return true;
   }
-  a.blocked = glow_layout_named(run->ctx, "NCHW16c");
+  a.blocked = glow_layout_named(run->ctx, "NCHW16c", 4);
   a.relayouts = glow_relayouts_begin(run);
   glow_block_walk(run->function->body, collect, &a);
   for (uint32_t i = 0; i < a.nodes.count; i++) {

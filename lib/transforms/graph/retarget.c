@@ -1,5 +1,5 @@
-/* What was chosen for one machine, for another: packed filters in the layout of the target `to`,
- * tiles and shards left to be chosen again. Without `to`, for no machine: filters are plain.
+/* What was chosen for one machine, for another: packed operands in the layout of the target `to`,
+ * tiles and shards left to be chosen again. Without `to`, for no machine: they are plain.
  *
  * Works on funcs and programs. A buffer that changes its size loses its place, and with it the
  * memory plan of its program. Strategies stay, and with them every bit. */
@@ -11,13 +11,7 @@ typedef struct Retarget {
   bool unplanned;     /* a buffer of the program at hand changed its size */
 } Retarget;
 
-static const GlowLayout *wanted_filter(const Retarget *r, const GlowNode *n) {
-  GlowConvLayouts l = {0};
-  const char *why;
-  return r->isa && glow_conv_layouts(r->isa, n, &l, &why) ? l.filter : NULL;
-}
-
-/* The Relayout that packs a filter when the function runs, built again. */
+/* The Relayout that packs a value when the function runs, built again. */
 static GlowValue *repack_node(const GlowValue *v, const GlowType *t) {
   GlowNode *n = glow_value_def(v, GLOW_OP_RELAYOUT);
   if (!n)
@@ -29,12 +23,15 @@ static GlowValue *repack_node(const GlowValue *v, const GlowType *t) {
   return fresh ? &fresh->results[0] : NULL;
 }
 
-/* Whether nothing but Relayouts, convolutions and the end of its life touches a buffer. */
-static bool holds_filter(const GlowValue *v) {
+/* Whether nothing but Relayouts, n and others that read it packed, and the end of its life touches
+ * a buffer. */
+static bool holds_packed(const Retarget *r, const GlowValue *v) {
   for (const GlowUse *u = v->uses; u; u = u->next) {
-    GlowOp op = u->user->op;
-    bool filter = op == GLOW_OP_CONVOLUTION && glow_node_in(u->user, GLOW_CONVOLUTION_IN_W) == v;
-    if (!filter && op != GLOW_OP_RELAYOUT && op != GLOW_OP_DEALLOC)
+    uint32_t port;
+    const GlowLayout *layout;
+    bool packed =
+        glow_packed_operand(r->isa, u->user, &port, &layout) && glow_node_in(u->user, port) == v;
+    if (!packed && u->user->op != GLOW_OP_RELAYOUT && u->user->op != GLOW_OP_DEALLOC)
       return false;
   }
   return glow_value_def(v, GLOW_OP_ALLOC) != NULL;
@@ -46,20 +43,19 @@ static void remove_unused(Retarget *r, GlowStorage *s) {
     glow_storage_remove(s);
 }
 
-/* Packs the filter of a convolution that has a packed one. */
-static bool repack(Retarget *r, GlowNode *n) {
+/* Packs an operand again that is packed. */
+static bool repack(Retarget *r, GlowNode *n, uint32_t port, const GlowLayout *want) {
   GlowPassRun *run = r->run;
-  GlowUse *use = &n->operands[n->nouts + GLOW_CONVOLUTION_IN_W];
+  GlowUse *use = &n->operands[n->nouts + port];
   GlowValue *v = use->value;
-  const GlowLayout *want = wanted_filter(r, n);
   if (!v->type->layout || v->type->layout == want)
     return true;
+  const char *to = want ? want->text : "the plain layout";
   const GlowType *t = glow_type_with_layout(run->ctx, v->type, want);
   GlowStorage *s = v->kind == GLOW_VALUE_STORAGE ? v->def.storage : NULL;
-  glow_pass_check_limit(run);
-  if (!s && glow_node_is_instr(n) && holds_filter(v)) {
+  if (!s && glow_node_is_instr(n) && holds_packed(r, v)) {
     r->unplanned |= glow_type_bytes(t) != glow_type_bytes(v->type);
-    glow_pass_changed(run, n, "filter in %s", want ? want->text : "the plain layout");
+    glow_pass_changed(run, n, "an operand in %s", to);
     v->type = t;
     return true;
   }
@@ -67,10 +63,10 @@ static bool repack(Retarget *r, GlowNode *n) {
   GlowValue *y =
       constant ? glow_constant_relayout(run->module, run->arena, v, want, n) : repack_node(v, t);
   if (!y) {
-    glow_pass_remark(run, glow_node_loc(n), "the filter stays as it is: it is no constant");
+    glow_pass_remark(run, glow_node_loc(n), "what is packed stays as it is: it is no constant");
     return !constant;
   }
-  glow_pass_changed(run, n, "filter in %s", want ? want->text : "the plain layout");
+  glow_pass_changed(run, n, "an operand in %s", to);
   glow_use_set(use, y);
   if (s)
     remove_unused(r, s);
@@ -100,7 +96,9 @@ static bool visit(GlowNode *n, void *arg) {
   Retarget *r = arg;
   if (glow_node_is_instr(n))
     reset_cuts(r, n);
-  return n->op != GLOW_OP_CONVOLUTION || repack(r, n);
+  uint32_t port;
+  const GlowLayout *layout;
+  return !glow_packed_operand(r->isa, n, &port, &layout) || repack(r, n, port, layout);
 }
 
 static bool drop_place(GlowNode *n, void *arg) {
@@ -127,7 +125,7 @@ bool glow_pass_retarget(GlowPassRun *run) {
   if (to && !(r.isa = glow_target_find(run->ctx, GLOW_NOWHERE, to)))
     return false;
   GlowStr target = to ? glow_str(run->ctx, to) : NULL;
-  glow_pass_begin_batch(run); /* filters fit the target that the module names */
+  glow_pass_begin_batch(run); /* operands fit the target that the module names */
   if (run->module->target != target)
     glow_pass_changed(run, NULL, "for target %s", to ? to : "none");
   run->module->target = target;
