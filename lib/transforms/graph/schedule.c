@@ -12,6 +12,9 @@
 #include "transforms/programs.h"
 #include "transforms/transforms.h"
 
+/* Sums stay far from overflow, in blocks inside of blocks too. */
+#define MAX_BYTES (INT64_C(1) << 56)
+
 typedef struct Schedule {
   GlowPassRun *run;
   GlowArena *arena;
@@ -22,7 +25,8 @@ typedef struct Schedule {
   GLOW_VEC(GlowNode *) nodes;
   GlowMap *value_of; /* a value, or a view of it, to its number + 1 */
   GlowMap *step_of;  /* a node to its number + 1 */
-  bool open;         /* some bytes are not known */
+  int64_t bytes;     /* of all values */
+  bool open;         /* some bytes are not known, or too many to add up */
 } Schedule;
 
 typedef struct Peaks {
@@ -55,10 +59,11 @@ static bool is_direct(const GlowUse *u) {
 
 static void add_value(Schedule *s, const GlowValue *v) {
   GlowOrderValue x = {.bytes = glow_buffer_bytes(v->type)};
-  if (x.bytes < 0) {
+  if (x.bytes < 0 || x.bytes > MAX_BYTES - s->bytes) {
     x.bytes = 0;
     s->open = true;
   }
+  s->bytes += x.bytes;
   for (const GlowUse *u = v->uses; u; u = u->next)
     if (is_direct(u))
       x.bytes = 0;
@@ -233,7 +238,7 @@ static Peaks schedule_block(GlowPassRun *run, GlowBlock *b) {
     glow_pass_remark(run, run->function->src, "@%s: peak %lld bytes before, %lld after%s%s",
                      run->function->name, (long long)peaks.given, (long long)peaks.best,
                      r.exact ? ", the lowest of all orders" : "",
-                     s.open ? "; besides what is not known" : "");
+                     s.open ? "; some values are not counted" : "");
   return peaks;
 }
 
