@@ -68,17 +68,20 @@ static void remove_others(GlowModule *m, const GlowFunction *keep) {
   }
 }
 
-/* One of the functions that nothing calls; NULL if there is none. */
-static GlowFunction *choose_function(GlowModule *m, GlowChoice *choice) {
-  GlowFunction *kept = NULL;
-  uint32_t count = 0;
+/* The functions that nothing calls take turns: which of them is due at this visit of the text, and
+ * in *turn the number of times that each had its turn. NULL if there is none. */
+static GlowFunction *choose_function(GlowModule *m, uint64_t visit, uint64_t *turn) {
+  GLOW_VEC(GlowFunction *) free_ones = {0};
   for (GlowFunction *f = m->first_function; f; f = f->next) {
     if (f->kind == GLOW_GRADIENT)
       return NULL;
-    if (!called(m, f->name) && glow_choose(choice, ++count) == 0)
-      kept = f;
+    if (!called(m, f->name))
+      glow_vec_push(m->arena, &free_ones, f);
   }
-  return kept;
+  if (!free_ones.count)
+    return NULL;
+  *turn = visit / free_ones.count;
+  return free_ones.data[visit % free_ones.count];
 }
 
 static GlowModule *read_pattern(Trial *t, const char *path) {
@@ -95,14 +98,20 @@ static GlowModule *read_pattern(Trial *t, const char *path) {
   return m;
 }
 
-/* Every third pattern stays as it is; a change that makes it invalid is taken back. */
+/* Every function stays as it is at its first turn, and at every third; a change that makes it
+ * invalid is taken back. */
 static GlowModule *changed_pattern(Trial *t, GlowModule *original, GlowChoice *choice) {
-  GlowFunction *f = choose_function(original, choice);
+  const GlowTester *tester = t->tester;
+  uint64_t pattern = tester->seed / 2, turn = 0;
+  /* Tests of passes are in the list twice, in the first half and in the second. */
+  uint64_t visit =
+      pattern / tester->npatterns * 2 + (pattern % tester->npatterns > tester->npatterns / 2);
+  GlowFunction *f = choose_function(original, visit, &turn);
   if (!f)
     return NULL;
   t->name = f->name;
   remove_others(original, f);
-  if (f->kind != GLOW_FUNC || glow_choose(choice, 3) == 0)
+  if (f->kind != GLOW_FUNC || turn % 3 == 0)
     return original;
   GlowModule *m = glow_module_clone(original);
   return glow_random_mutate(glow_module_function(m, t->name), choice) ? m : original;
