@@ -43,7 +43,7 @@ static int64_t bytes_of(const GlowNode *n) {
 /* Adds a piece; the figures of a node belong to its main piece, once for each call. */
 static void add(Row *row, const GlowProfilePiece *p) {
   row->seconds += p->seconds;
-  row->calls += p->main ? p->calls : 0;
+  row->calls += p->main || !row->node ? p->calls : 0;
   if (!p->main)
     return;
   int64_t macs = glow_macs_hooks[p->node->op] ? glow_macs_hooks[p->node->op](p->node) : 0;
