@@ -3,11 +3,13 @@
 #include "backend/cpu/cached.h"
 
 #include <string.h>
+#include <time.h>
 
 #include "cpu/source_id.h"
 #include "tensor/blob.h"
 
 #define ALIGN 64
+#define SETTLED 20000000              /* nanoseconds: more than the resolution of file times */
 #define MAX_HASHED ((int64_t)4 << 20) /* bytes of weights without a file that are hashed */
 
 /* ---- Keys ------------------------------------------------------------------------------------ */
@@ -17,15 +19,23 @@ static void put_build(GlowText *key) {
                    glow_codegen_llvm_version(key->ctx));
 }
 
-/* The files that this context reads tensors from, and the text itself. */
-static void put_files(const GlowContext *ctx, GlowText *key) {
+/* The files that tensors of this context come from. False if one has no identity: it is no regular
+ * file, or so new that it could change again within the resolution of its time. */
+static bool put_files(const GlowContext *ctx, GlowText *key) {
+  struct timespec t;
+  clock_gettime(CLOCK_REALTIME, &t);
+  int64_t now = t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
   for (const GlowBlob *b = ctx->blobs; b; b = b->next) {
     const GlowInput *in = &b->input;
-    if (in->inode)
-      glow_text_printf(key, "file %s %zu %llu %llu %lld\n", b->path ? b->path : in->name, in->size,
-                       (unsigned long long)in->device, (unsigned long long)in->inode,
-                       (long long)in->modified);
+    if (!b->path)
+      continue;
+    if (!in->inode || (in->modified <= now && now - in->modified < SETTLED))
+      return false;
+    glow_text_printf(key, "file %s %zu %llu %llu %lld\n", b->path, in->size,
+                     (unsigned long long)in->device, (unsigned long long)in->inode,
+                     (long long)in->modified);
   }
+  return true;
 }
 
 /* Values of constants that the text names but does not show, and that no file identifies. */
@@ -43,23 +53,13 @@ static bool put_payload(const GlowModule *m, GlowText *key) {
   return true;
 }
 
-/* A weight file that is no regular file has no identity. */
-static bool has_files(const GlowContext *ctx) {
-  for (const GlowBlob *b = ctx->blobs; b; b = b->next) {
-    if (b->path && !b->input.inode)
-      return false;
-  }
-  return true;
-}
-
 bool glow_cached_key(const GlowFunction *f, const GlowCodegenOptions *o, GlowText *key) {
   const GlowModule *m = f->module;
   put_build(key);
   glow_text_printf(key, "target %s effort %d hook %s entry %s\n", o->isa->name, (int)o->effort,
                    o->hook ? o->hook : "", f->name);
-  put_files(m->ctx, key);
   glow_module_print(m, key, &(GlowPrintOptions){.no_payload = true});
-  return has_files(m->ctx) && put_payload(m, key);
+  return put_files(m->ctx, key) && put_payload(m, key);
 }
 
 /* ---- Entries --------------------------------------------------------------------------------- */
