@@ -299,6 +299,7 @@ void glow_emit_body(GlowEmitter *e, const GlowBody *body, const LLVMValueRef *pa
   for (const GlowNode *n = b->first; n; n = n->next, count++) {
     uint32_t nins = glow_node_nins(n);
     LLVMValueRef *inputs = GLOW_NEW_ARRAY(e->arena, LLVMValueRef, nins);
+    glow_debug_at(&e->debug, LLVMGetBasicBlockParent(LLVMGetInsertBlock(e->l.builder)), n);
     for (uint32_t i = 0; i < nins; i++)
       inputs[i] = glow_node_in(n, i) ? values[value_index(b, glow_node_in(n, i))] : NULL;
     if (is_terminator(n)) {

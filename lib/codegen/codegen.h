@@ -136,6 +136,8 @@ typedef struct GlowCodegenOptions {
   const GlowIsa *isa;
   const GlowMachine *machine; /* of the same row; NULL: as the row says */
   GlowEffort effort;
+  bool debug;          /* lines and names for debuggers and profilers */
+  GlowLoc program;     /* where the text of the program begins, for that */
   const void *kernels; /* bitcode to use before the row's own, for tests; or NULL */
   size_t kernels_size;
   int64_t scratch;           /* where the workers' memory begins in the arena */

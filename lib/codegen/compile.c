@@ -54,10 +54,14 @@ static bool build(GlowEmitter *e, GlowContext *ctx, const GlowUnit *unit, const 
   e->l.has_reference = o->nsymbols > 0;
   e->scratch = o->scratch;
   e->hook = o->hook;
+  glow_debug_open(&e->debug, &e->l, e->arena, o->debug,
+                  o->program.file || !count ? o->program : glow_debug_place(work[0].node));
   if (unit)
     glow_emit_unit(e, unit);
   else
     glow_emit_program(e, GLOW_CODE_ENTRY, work, count);
+  glow_emit_names(e);
+  glow_debug_close(&e->debug);
   glow_arena_destroy(e->arena);
   lap(&since, &times->emit);
   bool ok = link_kernels(e, o);

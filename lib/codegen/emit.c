@@ -8,7 +8,6 @@
 #include "kernels/cpu/conv.h"
 #include "kernels/cpu/stack.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* ---- Helpers --------------------------------------------------------------------------------- */
@@ -19,13 +18,15 @@ LLVMValueRef glow_emit_i64(GlowEmitter *e, int64_t v) {
 
 LLVMValueRef glow_emit_function(GlowEmitter *e, const char *what, LLVMTypeRef result,
                                 const LLVMTypeRef *params, uint32_t count) {
-  char name[64];
-  snprintf(name, sizeof name, "%s.%u", what, e->names++);
+  const char *name = glow_arena_printf(e->arena, "%s.%u", what, e->names++);
+  if (e->debug.builder && e->debug.node)
+    name = glow_arena_printf(e->arena, "%s:%s", name, glow_debug_name(e->arena, e->debug.node));
   LLVMTypeRef type = LLVMFunctionType(result, (LLVMTypeRef *)params, count, 0);
   LLVMValueRef function = LLVMAddFunction(e->l.module, name, type);
   LLVMSetLinkage(function, LLVMInternalLinkage);
   glow_llvm_function_attributes(&e->l, function);
   LLVMPositionBuilderAtEnd(e->l.builder, LLVMAppendBasicBlockInContext(e->l.llvm, function, ""));
+  glow_debug_function(&e->debug, function, e->debug.node ? name : what);
   return function;
 }
 
@@ -301,15 +302,30 @@ LLVMValueRef glow_emit_work(GlowEmitter *e, const GlowWork *w) {
   work_key(w, &key);
   GlowShared s = {.hash = hash_bytes(key.data, key.size), .size = key.size};
   for (uint32_t i = 0; i < e->shared.count && !s.function; i++) {
-    const GlowShared *o = &e->shared.data[i];
+    GlowShared *o = &e->shared.data[i];
     if (o->hash == s.hash && o->size == s.size && memcmp(o->key, key.data, s.size) == 0)
-      s.function = o->function;
+      s.function = o->function, o->users++;
   }
   if (!s.function) {
     s.key = glow_arena_copy(e->arena, key.data, key.size);
+    s.users = 1;
+    e->debug.node = w->node;
     s.function = w->kind == GLOW_WORK_REFERENCE ? glow_emit_reference(e, w) : emit_wrapper(e, w);
     glow_vec_push(e->arena, &e->shared, s);
+    e->debug.node = NULL;
   }
   glow_defer_pop(e->l.ctx, &defer, true);
   return s.function;
+}
+
+void glow_emit_names(GlowEmitter *e) {
+  for (uint32_t i = 0; i < e->shared.count && e->debug.builder; i++) {
+    const GlowShared *s = &e->shared.data[i];
+    size_t length;
+    const char *name = LLVMGetValueName2(s->function, &length);
+    if (s->users < 2)
+      continue;
+    name = glow_arena_printf(e->arena, "%s+%u", name, s->users - 1);
+    LLVMSetValueName2(s->function, name, strlen(name));
+  }
 }

@@ -3,6 +3,7 @@
 #define GLOW_CODEGEN_EMIT_H
 
 #include "codegen/codegen.h"
+#include "codegen/debug.h"
 #include "codegen/llvm.h"
 #include "codegen/unit.h"
 
@@ -12,6 +13,7 @@ typedef struct GlowShared {
   const char *key;
   size_t size;
   LLVMValueRef function;
+  uint32_t users; /* pieces of work */
 } GlowShared;
 
 typedef struct GlowEmitter {
@@ -22,6 +24,7 @@ typedef struct GlowEmitter {
   int64_t scratch;  /* where the workers' memory begins in the arena */
   const char *hook; /* see GlowCodegenOptions */
   int64_t pieces;   /* that were emitted */
+  GlowDebug debug;
 } GlowEmitter;
 
 #define GLOW_CODE_ENTRY "glow_run"
@@ -38,6 +41,8 @@ bool glow_llvm_write(GlowLlvm *l, GlowCodeForm form, GlowText *out);
  * addresses are those of `places`, of `operands`, the fault for a reference kernel, and the
  * scratch memory of worker 0 if there is any. */
 LLVMValueRef glow_emit_work(GlowEmitter *e, const GlowWork *w);
+/* Gives functions that several pieces of work share names that say so, at the end. */
+void glow_emit_names(GlowEmitter *e);
 /* Reference kernels (reference.c). */
 LLVMValueRef glow_emit_reference(GlowEmitter *e, const GlowWork *w);
 void glow_reference_key(const GlowWork *w, GlowText *key);

@@ -89,6 +89,7 @@ static void emit_call(const Entry *x, const GlowWork *w) {
   LLVMBasicBlockRef here = LLVMGetInsertBlock(e->l.builder);
   LLVMValueRef wrapper = glow_emit_work(e, w);
   LLVMPositionBuilderAtEnd(e->l.builder, here);
+  glow_debug_at(&e->debug, x->function, w->node);
   uint32_t count = 0;
   for (uint32_t i = 0; i < w->nplaces; i++)
     put_pointer(x, count++, address(x, &w->places[i]));
@@ -175,6 +176,7 @@ static void emit_hook(const Entry *x) {
 
 static void emit_list(const Entry *x, const GlowWork *work, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) {
+    glow_debug_at(&x->e->debug, x->function, work[i].node);
     if (work[i].kind == GLOW_WORK_IF)
       emit_if(x, &work[i]);
     else if (work[i].kind == GLOW_WORK_LOOP)
@@ -208,7 +210,7 @@ static void survey(const GlowWork *work, uint32_t count, uint32_t *operands, int
 LLVMValueRef glow_emit_program(GlowEmitter *e, const char *symbol, const GlowWork *work,
                                uint32_t count) {
   LLVMTypeRef types[] = {e->l.ptr, e->l.ptr, e->l.ptr, e->l.ptr};
-  LLVMValueRef f = glow_emit_function(e, "entry", e->l.i64, types, 4);
+  LLVMValueRef f = glow_emit_function(e, symbol, e->l.i64, types, 4);
   LLVMSetValueName2(f, symbol, strlen(symbol));
   LLVMSetLinkage(f, LLVMExternalLinkage);
   Entry x = {e,

@@ -2,6 +2,7 @@
  * attached to through the C API. It only links: the object was made before. */
 #include "codegen/jit.h"
 
+#include <llvm-c/ExecutionEngine.h>
 #include <llvm-c/Object.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,32 +10,43 @@
 struct GlowCode {
   LLVMOrcLLJITRef jit;
   GlowEntryFn *entry;
-  int64_t size;
+  int64_t size; /* bytes of instructions */
+  bool debug;   /* whether the object has lines */
 };
 
+/* Code with lines is shown to gdb, and written for perf where its variable says so. */
 static LLVMOrcObjectLayerRef object_layer(void *user, LLVMOrcExecutionSessionRef session,
                                           const char *triple) {
-  (void)user, (void)triple;
-  return LLVMOrcCreateRTDyldObjectLinkingLayerWithSectionMemoryManager(session);
+  const GlowCode *code = user;
+  (void)triple;
+  LLVMOrcObjectLayerRef layer =
+      LLVMOrcCreateRTDyldObjectLinkingLayerWithSectionMemoryManager(session);
+  LLVMJITEventListenerRef listeners[] = {
+      code->debug ? LLVMCreateGDBRegistrationListener() : NULL,
+      code->debug && getenv("JITDUMPDIR") ? LLVMCreatePerfJITEventListener() : NULL};
+  for (int i = 0; i < 2; i++) {
+    if (listeners[i])
+      LLVMOrcRTDyldObjectLinkingLayerRegisterJITEventListener(layer, listeners[i]);
+  }
+  return layer;
 }
 
-/* Bytes of instructions in an object. */
-static int64_t text_bytes(LLVMMemoryBufferRef object) {
+/* What is to be known of an object before it is loaded. */
+static void look_at(LLVMMemoryBufferRef object, GlowCode *code) {
   char *message = NULL;
   LLVMBinaryRef binary = LLVMCreateBinary(object, NULL, &message);
   LLVMDisposeMessage(message);
   if (!binary)
-    return 0; /* loading will say what is wrong */
-  int64_t size = 0;
+    return; /* loading will say what is wrong */
   LLVMSectionIteratorRef section = LLVMObjectFileCopySectionIterator(binary);
   for (; !LLVMObjectFileIsSectionIteratorAtEnd(binary, section); LLVMMoveToNextSection(section)) {
     const char *name = LLVMGetSectionName(section);
     if (name && strncmp(name, ".text", 5) == 0)
-      size += (int64_t)LLVMGetSectionSize(section);
+      code->size += (int64_t)LLVMGetSectionSize(section);
+    code->debug = code->debug || (name && strcmp(name, ".debug_line") == 0);
   }
   LLVMDisposeSectionIterator(section);
   LLVMDisposeBinary(binary);
-  return size;
 }
 
 /* Defining symbols takes their names and, if it succeeds, the unit that defines them. */
@@ -61,9 +73,9 @@ static LLVMErrorRef define(GlowContext *ctx, LLVMOrcLLJITRef jit, const GlowSymb
 static bool load(GlowContext *ctx, GlowCode *code, LLVMMemoryBufferRef object, const char *entry,
                  const GlowSymbol *symbols, uint32_t count) {
   glow_llvm_register_targets();
-  code->size = text_bytes(object);
+  look_at(object, code);
   LLVMOrcLLJITBuilderRef builder = LLVMOrcCreateLLJITBuilder();
-  LLVMOrcLLJITBuilderSetObjectLinkingLayerCreator(builder, object_layer, NULL);
+  LLVMOrcLLJITBuilderSetObjectLinkingLayerCreator(builder, object_layer, code);
   LLVMErrorRef error = LLVMOrcCreateLLJIT(&code->jit, builder);
   if (error) {
     code->jit = NULL;

@@ -19,7 +19,7 @@ _Static_assert((int)GLOW_FAULT_INDEX == (int)GLOW_RUN_INDEX &&
 /* A function that callers outside see, named `symbol`, with the builder in it. */
 static LLVMValueRef exported(GlowEmitter *e, const char *symbol, LLVMTypeRef *types,
                              uint32_t count) {
-  LLVMValueRef f = glow_emit_function(e, "exported", e->l.i64, types, count);
+  LLVMValueRef f = glow_emit_function(e, symbol, e->l.i64, types, count);
   LLVMSetValueName2(f, symbol, strlen(symbol));
   LLVMSetLinkage(f, LLVMExternalLinkage);
   return f;
@@ -33,6 +33,7 @@ static LLVMValueRef constant_of(GlowEmitter *e, const void *data, size_t bytes) 
 static void emit_entry(GlowEmitter *e, const GlowUnitEntry *entry, LLVMValueRef weights) {
   LLVMTypeRef ptr = e->l.ptr, types[] = {ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr};
   e->scratch = entry->scratch;
+  e->debug.program = entry->program;
   const char *inner = glow_arena_printf(e->arena, "%s.program", entry->symbol);
   LLVMValueRef program = glow_emit_program(e, inner, entry->work, entry->count);
   LLVMSetLinkage(program, LLVMInternalLinkage);

@@ -20,6 +20,7 @@ typedef struct GlowUnitEntry {
   const GlowWork *work;
   uint32_t count;
   int64_t scratch; /* where the workers' memory begins in the arena */
+  GlowLoc program; /* where its text begins */
   const GlowBundleParams *params;
   const GlowBundleSlot *slots; /* one for each storage */
 } GlowUnitEntry;

@@ -135,8 +135,11 @@ static GlowStatus compile_file(GlowContext *ctx, const Command *c, GlowBundleOpt
     options->name = model_name(ctx, c, &s, path);
     GlowMachine machine = c->machine;
     bool ok = glow_machine_choose(ctx, s.module->target, &machine);
-    options->code =
-        (GlowCodegenOptions){.isa = machine.isa, .machine = &machine, .effort = c->effort};
+    options->code = (GlowCodegenOptions){.isa = machine.isa,
+                                         .machine = &machine,
+                                         .effort = c->effort,
+                                         .debug = true,
+                                         .program = glow_loc_file(ctx, s.file.name)};
     status = ok ? compile(c, s.module, options) : GLOW_BAD_INPUT;
   }
   glow_defer_pop(ctx, &defer, true);

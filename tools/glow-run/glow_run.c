@@ -109,6 +109,7 @@ static GlowStatus run(GlowSession *s, const GlowRunCommand *c) {
   GlowDefer defer;
   glow_defer_push(s->ctx, &defer, glow_pool_destroy_fn, pool);
   GlowRunOptions options = {.primitives = primitives,
+                            .debug = c->debug,
                             .level = c->level < 0 ? NULL : &c->level,
                             .parallel = glow_pool_parallel(pool),
                             .cache = glow_cache_choose(s->ctx, &c->cache)};
@@ -236,6 +237,8 @@ static GlowStatus body(GlowContext *ctx, int argc, char **argv) {
        .call = set_level},
       {.name = "O2", .help = "the same with all optimizations", .kind = GLOW_OPT_CALL,
        .call = set_level},
+      {.name = "g", .help = "give machine code the lines of the text, for gdb and perf",
+       .kind = GLOW_OPT_FLAG, .target = &c.debug},
       {.name = "exact", .help = "leave out optimizations that may change rounding",
        .kind = GLOW_OPT_FLAG, .target = &c.exact},
       {.name = "primitives",

@@ -13,7 +13,7 @@ typedef struct GlowRunCommand {
   const char *image_size, *mean, *std, *image_layout, *channel_order;
   double crop, rtol, atol;
   int64_t top_k, error_limit, threads;
-  bool softmax, primitives, exact, profile;
+  bool softmax, primitives, exact, profile, debug;
   int level; /* -O, or -1 */
   GlowImageOptions image;
   GlowCacheFlags cache;

@@ -264,6 +264,7 @@ bool glow_bundle_code(const GlowBundle *b, GlowCodeForm form, GlowText *out) {
                                  .work = e->plan.work,
                                  .count = e->plan.count,
                                  .scratch = e->plan.arena,
+                                 .program = e->function->src,
                                  .params = &e->params,
                                  .slots = e->slots};
   }

@@ -21,6 +21,7 @@ typedef struct Network {
   GlowCode *code;
   const GlowParallel *parallel;
   GlowEffort effort;
+  bool debug;
   void **storage;            /* what the entry gets */
   GlowTensor **owned;        /* by storage; NULL: borrowed */
   GlowTensor **tensors;      /* by storage: what storage[i] is the data of */
@@ -244,7 +245,11 @@ static bool compile(Network *n, const GlowCache *cache, bool profile) {
   if (!isa || !glow_cpu_plan(n->arena, n->function, isa, &n->plan))
     return false;
   costs->select = lap(&since);
-  GlowCodegenOptions options = {.isa = isa, .scratch = n->plan.arena, .effort = n->effort};
+  GlowCodegenOptions options = {.isa = isa,
+                                .scratch = n->plan.arena,
+                                .effort = n->effort,
+                                .debug = n->debug,
+                                .program = n->function->src};
   if (profile) {
     options.hook = GLOW_PROFILE_HOOK;
     n->base.profile = n->profile = glow_profile_create(n->arena, &n->plan);
@@ -272,8 +277,9 @@ GlowNetwork *glow_cpu_prepare(GlowFunction *program, const GlowBindings *inputs,
   GlowArena *arena = glow_arena_create(ctx);
   Network *n = GLOW_NEW(arena, Network);
   *n = (Network){.base = {.run = run, .destroy = destroy}, .function = program, .arena = arena};
-  const GlowCache *cache = options ? options->cache : NULL;
+  const GlowCache *cache = options && !options->debug ? options->cache : NULL; /* has no lines */
   n->parallel = options ? options->parallel : NULL;
+  n->debug = options && options->debug;
   n->effort = options && options->level ? glow_effort(*options->level) : GLOW_EFFORT_FULL;
   glow_text_init(&n->key, ctx);
   glow_text_init(&n->object, ctx);

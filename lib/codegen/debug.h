@@ -1,0 +1,41 @@
+/* Lines of code: every instruction of the machine belongs to a line of the text, or to a node of
+ * the model that it comes from. */
+#ifndef GLOW_CODEGEN_DEBUG_H
+#define GLOW_CODEGEN_DEBUG_H
+
+#include <llvm-c/DebugInfo.h>
+
+#include "codegen/codegen.h"
+#include "codegen/llvm.h"
+
+typedef struct GlowDebugFile {
+  GlowStr name;
+  LLVMMetadataRef file;
+} GlowDebugFile;
+
+/* All functions do nothing if `builder` is NULL. */
+typedef struct GlowDebug {
+  GlowLlvm *l;
+  LLVMDIBuilderRef builder;
+  GlowArena *arena;
+  GLOW_VEC(GlowDebugFile) files;
+  LLVMMetadataRef function_type;
+  const GlowNode *node; /* what new functions are for; NULL: nothing in particular */
+  GlowLoc program;      /* where the program begins */
+} GlowDebug;
+
+/* Opens a unit for a text, or does nothing unless `on`. */
+void glow_debug_open(GlowDebug *d, GlowLlvm *l, GlowArena *arena, bool on, GlowLoc program);
+/* Must be called before the module is verified. */
+void glow_debug_close(GlowDebug *d);
+
+/* A new function, in which the builder stands: gives it the line of d->node. */
+void glow_debug_function(GlowDebug *d, LLVMValueRef function, const char *name);
+/* What is built next, in a function that has a line, belongs to a node. */
+void glow_debug_at(GlowDebug *d, LLVMValueRef function, const GlowNode *n);
+/* The place of a node as DWARF can say it. */
+GlowLoc glow_debug_place(const GlowNode *n);
+/* What people call a node: as in the model, else by its result. Lives in `arena`. */
+const char *glow_debug_name(GlowArena *arena, const GlowNode *n);
+
+#endif
