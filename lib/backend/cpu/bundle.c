@@ -83,6 +83,35 @@ static bool is_output(const GlowStorage *g, const GlowFunction *f) {
   return first && first->qual == GLOW_QUAL_OUT && first->user->block == f->body;
 }
 
+/* The instructions in a list of work, and inside of it, that the interpreter runs. */
+static void collect_hosted(GlowArena *arena, const GlowWork *work, uint32_t count,
+                           GlowCpuNotes *notes) {
+  for (uint32_t i = 0; i < count; i++) {
+    const GlowWork *w = &work[i];
+    GlowCpuNote note = {w->node, NULL};
+    if (w->kind == GLOW_WORK_HOST)
+      glow_vec_push(arena, notes, note);
+    collect_hosted(arena, w->then.data, w->then.count, notes);
+    collect_hosted(arena, w->otherwise.data, w->otherwise.count, notes);
+  }
+}
+
+static bool refuse_hosted(const GlowBundle *b, const GlowBundleEntry *e) {
+  GlowContext *ctx = b->module->ctx;
+  GlowCpuNotes notes = {0};
+  collect_hosted(b->arena, e->plan.work, e->plan.count, &notes);
+  if (!notes.count)
+    return true;
+  glow_error(ctx, e->function->src,
+             "program @%s cannot be compiled ahead of time: instructions whose extents are known "
+             "only when it runs (%u)",
+             e->function->name, notes.count);
+  for (uint32_t i = 0; i < notes.count; i++)
+    glow_note(ctx, glow_node_loc(notes.data[i].node), "'%s' takes or makes one",
+              glow_node_desc(notes.data[i].node)->instr);
+  return false;
+}
+
 static bool plan_entry(GlowBundle *b, GlowBundleEntry *e, GlowFunction *f) {
   const GlowIsa *isa = b->options->code.isa;
   e->function = f;
@@ -94,7 +123,7 @@ static bool plan_entry(GlowBundle *b, GlowBundleEntry *e, GlowFunction *f) {
       return false;
     }
   }
-  if (!glow_cpu_plan(b->arena, f, isa, &e->plan))
+  if (!glow_cpu_plan(b->arena, f, isa, &e->plan) || !refuse_hosted(b, e))
     return false;
   for (uint32_t i = 0; i < e->plan.nstorage; i++) {
     GlowStorage *g = e->plan.storage[i];
