@@ -3,6 +3,8 @@
  *
  *   f(Reshape(x), c)            -> Reshape(f(x, c)), where c broadcasts along last axes that
  *                                  both shapes have
+ *   f(Reshape(x), c)            -> Reshape(f(x, Reshape(c))), where c is constant and the shapes
+ *                                  differ in axes of extent 1 alone
  *   f(Reshape(x), Reshape(y))   -> Reshape(f(x, y)), x and y of one shape
  *
  * A Reshape moves only if the node is its one user. */
@@ -50,14 +52,41 @@ static const GlowType *common_source(const GlowNode *n) {
   return from;
 }
 
+/* What c's extents are beside `from` instead of t, if those differ in axes of extent 1 alone. */
+static bool dims_above(const GlowType *c, const GlowType *t, const GlowType *from, GlowDim *dims) {
+  uint32_t k = 0;
+  for (uint32_t i = 0; i < from->rank; ++i) {
+    dims[i] = GLOW_EXACT(1);
+    if (from->dims[i].size == 1)
+      continue;
+    while (k < t->rank && t->dims[k].size == 1)
+      ++k;
+    if (k == t->rank || t->dims[k].size != from->dims[i].size)
+      return false;
+    if (k + c->rank >= t->rank)
+      dims[i] = c->dims[k + c->rank - t->rank];
+    ++k;
+  }
+  while (k < t->rank && t->dims[k].size == 1)
+    ++k;
+  return k == t->rank && c->rank <= t->rank;
+}
+
 /* The operand of the node above the Reshape; NULL if there is none. */
-static GlowValue *operand_above(const GlowNode *n, uint32_t i, const GlowType *from) {
+static GlowValue *operand_above(GlowNode *n, uint32_t i, const GlowType *from) {
   GlowValue *v = glow_node_in(n, i);
   const GlowType *t = n->results[0].type;
   const GlowNode *reshape = glow_match(v, GLOW_OP_RESHAPE, n);
   if (reshape && same_dims(v->type, t))
     return glow_node_in(reshape, 0);
-  return broadcasts_alike(v->type, t, from) ? v : NULL;
+  if (broadcasts_alike(v->type, t, from))
+    return v;
+  GlowDim dims[GLOW_MAX_RANK];
+  if (!glow_value_is_constant(v) || !glow_op_moves(GLOW_OP_RESHAPE, v->type) ||
+      !dims_above(v->type, t, from, dims))
+    return NULL;
+  GlowBuilder b = glow_builder_before(n);
+  return glow_build_reshape(&b, n, v, from->rank, dims);
 }
 
 static bool sink(GlowNode *n, void *arg) {
