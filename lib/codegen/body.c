@@ -59,6 +59,18 @@ static bool can_cast(GlowKind from, GlowKind to) {
   return (is_number(from) || is_small(from)) && (is_number(to) || is_small(to));
 }
 
+/* QuantizeLinear and DequantizeLinear between plain kinds and integers of up to 32 bits, with a
+ * scale for all or for each slice. */
+static bool has_linear(const GlowNode *n) {
+  bool quantize = n->op == GLOW_OP_QUANTIZE_LINEAR;
+  int64_t block = quantize ? ((const GlowQuantizeLinearMembers *)n->members)->block
+                           : ((const GlowDequantizeLinearMembers *)n->members)->block;
+  const GlowValue *zero = operand(n, 2), *real = quantize ? operand(n, 0) : glow_node_out(n, 0);
+  GlowKind stored = (quantize ? glow_node_out(n, 0) : operand(n, 0))->type->kind;
+  return block == 0 && is_number(real->type->kind) && glow_kind_is_integer(stored) &&
+         glow_kind_info[stored].bits <= 32 && (!zero || zero->type->kind == stored);
+}
+
 static bool has_vector(const GlowNode *n) {
   const GlowType *out = glow_node_out(n, 0) ? glow_node_out(n, 0)->type : NULL;
   if (!out || !has_lanes(out))
@@ -78,6 +90,9 @@ static bool has_vector(const GlowNode *n) {
     return in && can_cast(plain_kind(in), plain_kind(out));
   case GLOW_OP_WHERE:
     return true;
+  case GLOW_OP_QUANTIZE_LINEAR:
+  case GLOW_OP_DEQUANTIZE_LINEAR:
+    return has_linear(n);
   default:
     return glow_node_desc(n)->has_scalar && is_number(compute_kind(n));
   }
@@ -251,7 +266,57 @@ static LLVMValueRef emit_scalar(GlowEmitter *e, const GlowNode *n, const LLVMVal
   return varies ? write_as(e, r, kind, out, null) : r;
 }
 
+/* The scalar function of an operator on two values, or on one if b is NULL. */
+static LLVMValueRef apply(GlowEmitter *e, const char *instr, GlowKind kind, LLVMValueRef a,
+                          LLVMValueRef b) {
+  const Lanes lanes[] = {{a, false}, {b, false}};
+  const char *name =
+      glow_arena_printf(e->arena, "glow_lanes_%s_%s", instr, glow_kind_info[kind].name);
+  return call_lanes(e, name, LLVMConstNull(e->l.ptr), kind, lanes, b ? 2 : 1);
+}
+
+/* The zero point as doubles; 0 if it is absent. */
+static LLVMValueRef zero_point(GlowEmitter *e, const GlowNode *n, const LLVMValueRef *inputs) {
+  const GlowValue *zero = operand(n, 2);
+  if (zero)
+    return glow_emit_cast(e, inputs[2], zero->type->kind, GLOW_KIND_DOUBLE);
+  return LLVMConstNull(LLVMVectorType(glow_emit_element_type(e, GLOW_KIND_DOUBLE), e->l.isa->vl));
+}
+
+/* clamp(round(X / Scale) + ZeroPoint); the quotient is rounded to Scale's kind. */
+static LLVMValueRef quantize_linear(GlowEmitter *e, const GlowNode *n, const LLVMValueRef *inputs) {
+  GlowKind kind = operand(n, 0)->type->kind, precision = operand(n, 1)->type->kind;
+  GlowKind to = glow_node_out(n, 0)->type->kind;
+  LLVMValueRef v = glow_emit_cast(e, inputs[0], kind, GLOW_KIND_FLOAT);
+  LLVMValueRef by = glow_emit_cast(e, inputs[1], precision, GLOW_KIND_FLOAT);
+  v = glow_emit_cast(e, glow_emit_cast(e, v, GLOW_KIND_FLOAT, precision), precision,
+                     GLOW_KIND_FLOAT);
+  v = apply(e, "div", GLOW_KIND_FLOAT, v, by);
+  v = glow_emit_cast(e, glow_emit_cast(e, v, GLOW_KIND_FLOAT, precision), precision,
+                     GLOW_KIND_FLOAT);
+  v = apply(e, "round", GLOW_KIND_FLOAT, v, NULL);
+  const Lanes lanes[] = {{glow_emit_cast(e, v, GLOW_KIND_FLOAT, GLOW_KIND_DOUBLE), false},
+                         {zero_point(e, n, inputs), false}};
+  const char *name = glow_arena_printf(e->arena, "glow_lanes_offset_%s", glow_kind_info[to].name);
+  return call_lanes(e, name, LLVMConstNull(e->l.ptr), to, lanes, 2);
+}
+
+/* (X - ZeroPoint) * Scale: the difference is exact, and becomes a float. */
+static LLVMValueRef dequantize_linear(GlowEmitter *e, const GlowNode *n,
+                                      const LLVMValueRef *inputs) {
+  LLVMValueRef v = glow_emit_cast(e, inputs[0], operand(n, 0)->type->kind, GLOW_KIND_DOUBLE);
+  v = apply(e, "sub", GLOW_KIND_DOUBLE, v, zero_point(e, n, inputs));
+  v = glow_emit_cast(e, v, GLOW_KIND_DOUBLE, GLOW_KIND_FLOAT);
+  v = apply(e, "mul", GLOW_KIND_FLOAT, v,
+            glow_emit_cast(e, inputs[1], operand(n, 1)->type->kind, GLOW_KIND_FLOAT));
+  return glow_emit_cast(e, v, GLOW_KIND_FLOAT, glow_node_out(n, 0)->type->kind);
+}
+
 static LLVMValueRef emit_node(GlowEmitter *e, const GlowNode *n, const LLVMValueRef *inputs) {
+  if (n->op == GLOW_OP_QUANTIZE_LINEAR)
+    return quantize_linear(e, n, inputs);
+  if (n->op == GLOW_OP_DEQUANTIZE_LINEAR)
+    return dequantize_linear(e, n, inputs);
   if (n->op == GLOW_OP_SPLAT)
     return splat(e, n);
   if (glow_node_desc(n)->has_scalar)

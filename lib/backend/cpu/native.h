@@ -16,6 +16,7 @@
   NATIVE(CONV_TRANSPOSE, conv_transpose)                                                           \
   NATIVE(COPY, move)                                                                               \
   NATIVE(DEQUANTIZE, stack)                                                                        \
+  NATIVE(DEQUANTIZE_LINEAR, stack)                                                                 \
   NATIVE(EXPAND, expand)                                                                           \
   NATIVE(IF, if)                                                                                   \
   NATIVE(LOOP, loop)                                                                               \
@@ -24,6 +25,7 @@
   NATIVE(MAX_POOL, pool)                                                                           \
   NATIVE(PAD, pad)                                                                                 \
   NATIVE(QUANTIZE, stack)                                                                          \
+  NATIVE(QUANTIZE_LINEAR, stack)                                                                   \
   NATIVE(REDUCE_MAX, reduce)                                                                       \
   NATIVE(REDUCE_MEAN, reduce)                                                                      \
   NATIVE(REDUCE_MIN, reduce)                                                                       \

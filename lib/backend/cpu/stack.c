@@ -83,6 +83,40 @@ static bool finish(GlowSelect *s, GlowStackParams *p, GlowOperand *operands, Nes
   return true;
 }
 
+/* The axis whose slices may have a scale and zero point each. */
+static int64_t parameter_axis(const GlowNode *n) {
+  return n->op == GLOW_OP_QUANTIZE_LINEAR ? ((const GlowQuantizeLinearMembers *)n->members)->axis
+                                          : ((const GlowDequantizeLinearMembers *)n->members)->axis;
+}
+
+/* Strides of a scale or zero point along the axes of X: one element for all or for each slice. */
+static bool slice_strides(GlowSelect *s, const GlowNode *n, const GlowView *to, const GlowView *v,
+                          int64_t *stride) {
+  int64_t axis = parameter_axis(n), count = v->rank ? v->dims[0] : 1;
+  axis = axis < 0 ? axis + to->rank : axis;
+  memset(stride, 0, GLOW_VIEW_RANK * sizeof *stride);
+  if (v->rank > 1 || to->type->layout)
+    return fail(s, "its scale is no list");
+  if (count == 1)
+    return true;
+  if (axis < 0 || axis >= to->rank || count != to->dims[axis])
+    return fail(s, "its scale does not fit an axis");
+  stride[axis] = v->strides[0];
+  return true;
+}
+
+/* Strides of operand i along the axes of the result. */
+static bool operand_strides(GlowSelect *s, const GlowNode *n, const GlowView *to, const GlowView *v,
+                            uint32_t i, int64_t *stride) {
+  int64_t channels = 0;
+  bool linear = n->op == GLOW_OP_QUANTIZE_LINEAR || n->op == GLOW_OP_DEQUANTIZE_LINEAR;
+  if (linear && i > 1)
+    return slice_strides(s, n, to, v, stride);
+  if (!glow_select_operand(s, to, v, stride, &channels))
+    return false;
+  return !channels || fail(s, "an operand is not padded to whole blocks");
+}
+
 bool glow_select_body(GlowSelect *s, const GlowNode *n, const GlowBody *body,
                       const GlowValue *const *values, uint32_t noperands, uint32_t nouts) {
   GlowStackParams p;
@@ -103,12 +137,8 @@ bool glow_select_body(GlowSelect *s, const GlowNode *n, const GlowBody *body,
   memcpy(nest.dims, to.dims, sizeof nest.dims);
   for (uint32_t i = 0; i < noperands; i++) {
     GlowView v;
-    int64_t channels;
-    if (!glow_select_view(s, values[i], &v) ||
-        !glow_select_operand(s, &to, &v, nest.strides[i], &channels))
+    if (!glow_select_view(s, values[i], &v) || !operand_strides(s, n, &to, &v, i, nest.strides[i]))
       return false;
-    if (channels)
-      return fail(s, "an operand is not padded to whole blocks");
     operands[i].place = v.place;
     operands[i].kind = v.type->kind;
   }

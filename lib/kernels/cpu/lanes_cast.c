@@ -1,7 +1,7 @@
 /* Conversions on lanes: glow_lanes_cast_<to>_<from>, glow_lanes_quantize_<to>_<from> and
- * glow_lanes_dequantize_<to>_<from>. Each rounds, truncates, saturates or wraps once, as Cast and
- * Quantize say. Small floats are reached from float and double and lead to float; code generation
- * goes the other ways in two steps. */
+ * glow_lanes_dequantize_<to>_<from>; glow_lanes_offset_<to> adds offsets to rounded quotients. Each
+ * rounds, truncates, saturates or wraps once, as Cast and Quantize say. Small floats are reached
+ * from float and double and lead to float; code generation goes the other ways in two steps. */
 #include "lanes.h"
 #include "stack.h"
 
@@ -150,8 +150,8 @@ CAST(float8e8m0, uint8_t, double, double, glow_e8m0_from_float(glow_float_odd(v)
 /* ---- Quantized integers ---------------------------------------------------------------------- */
 
 /* A rounded quotient plus the offset, clamped; NaN counts as 0. All sums are exact in double. */
-static inline double clamped(double q, const GlowLaneScale *s, double low, double high) {
-  q = (q == q ? q < -0x1p40 ? -0x1p40 : q > 0x1p40 ? 0x1p40 : q : 0) + (double)s->offset;
+static inline double clamped(double q, double offset, double low, double high) {
+  q = (q == q ? q < -0x1p40 ? -0x1p40 : q > 0x1p40 ? 0x1p40 : q : 0) + offset;
   return q < low ? low : q > high ? high : q;
 }
 
@@ -159,12 +159,17 @@ static inline double clamped(double q, const GlowLaneScale *s, double low, doubl
   void glow_lanes_quantize_##k##_float(const void *m, T *restrict r, const float *restrict x) {    \
     const GlowLaneScale s = *(const GlowLaneScale *)m;                                             \
     GLOW_LANES for (int l = 0; l < GLOW_VL; l++) r[l] =                                            \
-        (T)clamped((double)glow_rintf(x[l] / s.scale), &s, low, high);                             \
+        (T)clamped((double)glow_rintf(x[l] / s.scale), (double)s.offset, low, high);               \
   }                                                                                                \
   void glow_lanes_quantize_##k##_double(const void *m, T *restrict r, const double *restrict x) {  \
     const GlowLaneScale s = *(const GlowLaneScale *)m;                                             \
     GLOW_LANES for (int l = 0; l < GLOW_VL; l++) r[l] =                                            \
-        (T)clamped(glow_rint(x[l] / (double)s.scale), &s, low, high);                              \
+        (T)clamped(glow_rint(x[l] / (double)s.scale), (double)s.offset, low, high);                \
+  }                                                                                                \
+  void glow_lanes_offset_##k(const void *m, T *restrict r, const double *restrict q,               \
+                             const double *restrict offset) {                                      \
+    (void)m;                                                                                       \
+    GLOW_LANES for (int l = 0; l < GLOW_VL; l++) r[l] = (T)clamped(q[l], offset[l], low, high);    \
   }                                                                                                \
   void glow_lanes_dequantize_float_##k(const void *m, float *restrict r, const T *restrict x) {    \
     const GlowLaneScale s = *(const GlowLaneScale *)m;                                             \
