@@ -3,8 +3,8 @@
 
 A folder holds case.json (the model, its cases, their inputs and reference outputs with tolerances,
 and what the outputs mean), as written from ONNX Runtime's results. Each case runs from .onnx, from
-.gg, from .gir, through the pipe of tools, at -O0, -O1 and -O2, and lowered to primitives. Prints a
-line per model and `N passed, N failed`; exit status 77 if no folder holds a case.
+.gg, from .gir, through the pipe of tools, at -O0, -O1 and -O2, and lowered to primitives; with --cpu
+as machine code too, from .onnx at -O0 and -O2 and from .gir. Prints a line per model and `N passed, N failed`; exit status 77 if no folder holds a case.
 """
 import argparse
 import json
@@ -14,6 +14,7 @@ import sys
 import tempfile
 
 STAGES = ("onnx", "gg", "gir", "pipe", "O0", "O1", "O2", "primitives")
+CPU_STAGES = ("cpu", "cpu -O0", "cpu gir")
 
 
 def sh(command):
@@ -25,7 +26,8 @@ def quote(text):
 
 
 class Model:
-    def __init__(self, folder, tools, scratch, extra):
+    def __init__(self, folder, tools, scratch, extra, stages):
+        self.stages = stages
         self.folder, self.tools, self.scratch, self.extra = folder, tools, scratch, extra
         with open(os.path.join(folder, "case.json")) as f:
             self.spec = json.load(f)
@@ -57,6 +59,10 @@ class Model:
                    f" && {run.format(gir)}",
             "pipe": f"{imported} | {self.tool('glow-opt')} -lower -fold-bn | {self.tool('glow-irgen')} | "
                     f"{self.tool('glow-opt')} - | {run.format('-')}",
+            "cpu": run.format(quote(self.model)) + " --backend=cpu",
+            "cpu -O0": run.format(quote(self.model)) + " --backend=cpu -O0",
+            "cpu gir": f"{imported} | {self.tool('glow-opt')} -lower -fold-bn | {self.tool('glow-irgen')} -o {gir}"
+                       f" && {run.format(gir)} --backend=cpu",
         }.get(stage) or run.format(f"{quote(self.model)} -{stage}")
 
     def means(self, case):
@@ -73,7 +79,7 @@ class Model:
     def run(self):
         passed, failed = 0, []
         for case in self.spec["cases"]:
-            for stage in STAGES:
+            for stage in self.stages:
                 result = sh(self.command(case, stage))
                 if result.returncode == 0 and self.means(case):
                     passed += 1
@@ -99,6 +105,7 @@ def read_npy(path):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tools", required=True, help="folder of the built tools")
+    parser.add_argument("--cpu", action="store_true", help="machine code too")
     parser.add_argument("--run-options", default="", help="further options for glow-run")
     parser.add_argument("folders", nargs="+", help="folders with case.json, or folders of such folders")
     options = parser.parse_args()
@@ -115,7 +122,8 @@ def main():
     passed = failed = 0
     for folder in folders:
         with tempfile.TemporaryDirectory() as scratch:
-            model = Model(folder, os.path.abspath(options.tools), scratch, options.run_options)
+            model = Model(folder, os.path.abspath(options.tools), scratch, options.run_options,
+                          STAGES + (CPU_STAGES if options.cpu else ()))
             ok, bad = model.run()
         passed += ok
         failed += len(bad)
