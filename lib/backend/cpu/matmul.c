@@ -262,6 +262,8 @@ static GlowOperand *operands_of(GlowSelect *s, const Nest *t) {
 bool glow_select_matmul(GlowSelect *s, const GlowNode *n) {
   Nest t = {0};
   GlowView c;
+  if (glow_node_out(n, 0)->type->kind != GLOW_KIND_FLOAT)
+    return glow_select_product(s, n);
   if (!read_product(s, n, &t, &c) || !read_epilogue(s, n, &c, &t))
     return false;
   int64_t batch = 1;

@@ -64,6 +64,8 @@ bool glow_select_expand(GlowSelect *s, const GlowNode *n);
 bool glow_select_move(GlowSelect *s, const GlowNode *n);
 bool glow_select_pad(GlowSelect *s, const GlowNode *n);
 bool glow_select_pool(GlowSelect *s, const GlowNode *n);
+/* Matrix products that glow_select_matmul has no tiles for. */
+bool glow_select_product(GlowSelect *s, const GlowNode *n);
 bool glow_select_reduce(GlowSelect *s, const GlowNode *n);
 bool glow_select_slice(GlowSelect *s, const GlowNode *n);
 bool glow_select_split(GlowSelect *s, const GlowNode *n);
