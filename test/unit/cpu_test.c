@@ -303,7 +303,7 @@ static HotLoops compile_hot_loops(const Conv *c, const GlowIsa *isa, const GlowI
     }
     bool ok = glow_codegen_emit_asm(ctx, plan.work, plan.count, &options, &assembly);
     EXPECT(ok, "no assembly for %s", isa->name);
-    hot = find_hot_loops(glow_text_cstr(&assembly), isa->vl == 16 ? "%zmm" : "%ymm");
+    hot = find_hot_loops(glow_text_cstr(&assembly), full_vector(isa));
   }
   glow_text_release(&text);
   glow_text_release(&assembly);
@@ -334,17 +334,12 @@ static Conv square(int64_t size, int64_t ic, int64_t oc, int64_t k, int64_t stri
                 .epilogue = RESIDUAL};
 }
 
-/* The loops of the other rows look different. */
-static bool has_wide_fma(const GlowIsa *isa) {
-  return isa == &glow_isa[GLOW_ISA_X86_64_V3] || isa == &glow_isa[GLOW_ISA_X86_64_V4];
-}
-
 static void check_machine_code(void) {
   const Conv convs[] = {square(56, 64, 64, 3, 1),   square(7, 2048, 512, 1, 1),
                         square(56, 64, 64, 3, 2),   square(7, 512, 512, 3, 1),
                         square(28, 128, 128, 3, 1), square(14, 1024, 256, 1, 1)};
   for (size_t k = 0; k < GLOW_ISA_COUNT; k++) {
-    for (size_t i = 0; i < sizeof convs / sizeof *convs && has_wide_fma(&glow_isa[k]); i++) {
+    for (size_t i = 0; i < sizeof convs / sizeof *convs && full_vector(&glow_isa[k]); i++) {
       HotLoops hot = compile_hot_loops(&convs[i], &glow_isa[k], NULL);
       EXPECT(hot.loops && hot.fmas >= 4 * 6, "conv %zu on %s: %u hot loops with %u FMAs", i,
              glow_isa[k].name, hot.loops, hot.fmas);
@@ -359,7 +354,7 @@ static void check_machine_code(void) {
 /* Every tile size, with padding on both sides. */
 static void check_tile_sizes(void) {
   for (size_t k = 0; k < GLOW_ISA_COUNT; k++) {
-    for (int64_t size = 1; size <= glow_isa[k].tile_pixels && has_wide_fma(&glow_isa[k]); size++) {
+    for (int64_t size = 1; size <= glow_isa[k].tile_pixels && full_vector(&glow_isa[k]); size++) {
       Conv c = square(size, 32, 48, 3, 1);
       HotLoops hot = compile_hot_loops(&c, &glow_isa[k], NULL);
       EXPECT(hot.loops && hot.full_width == hot.fmas && !hot.stack,

@@ -1,11 +1,13 @@
 /* What machine code looks like where it spends its time: the innermost loops with FMAs in assembly
- * text for x86-64. */
+ * text for the rows that have them: x86-64, AArch64, RISC-V. */
 #ifndef GLOW_TEST_HOT_LOOPS_H
 #define GLOW_TEST_HOT_LOOPS_H
 
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "kernels/isa.h"
 
 /* What the innermost loops with FMAs look like, all together and the one with the most of them. */
 typedef struct HotLoops {
@@ -38,15 +40,33 @@ static inline size_t split_lines(const char *text, Line *lines) {
 static inline size_t loop_start(const Line *lines, size_t end) {
   const Line *jump = &lines[end];
   const char *label = memmem(jump->text, jump->length, ".LBB", 4);
-  if (!label || jump->text[0] != '\t' || jump->text[1] != 'j')
+  if (!label || jump->text[0] != '\t' || !strchr("jbct", jump->text[1])) /* jne, b.ne, cbnz, tbz */
     return end;
-  size_t length = strcspn(label, " \t\n#");
+  size_t length = strcspn(label, " \t\n#/");
   for (size_t i = end; i > 0; i--) {
     const Line *l = &lines[i - 1];
     if (l->length > length && !memcmp(l->text, label, length) && l->text[length] == ':')
       return i - 1;
   }
   return end;
+}
+
+/* What an instruction on a whole vector of the row has in its text; NULL: the row has no FMAs on
+ * vectors. */
+static inline const char *full_vector(const GlowIsa *isa) {
+  if (strcmp(isa->arch, "x86_64") == 0)
+    return isa->vl == 16 ? "%zmm" : isa->vl == 8 ? "%ymm" : NULL;
+  return strcmp(isa->name, "aarch64") == 0   ? ".4s"
+         : strcmp(isa->name, "rv64gcv") == 0 ? "vf"
+                                             : NULL;
+}
+
+static inline bool is_fma(const Line *l) {
+  return has(l, "vfmadd") || has(l, "fmla") || has(l, "vfmacc");
+}
+
+static inline bool touches_stack(const Line *l) {
+  return has(l, "%rsp") || has(l, "[sp") || has(l, "(sp)") || has(l, "Spill") || has(l, "Reload");
 }
 
 /* Loops without a loop inside. Stack references are what a spill needs: the stack pointer, or
@@ -63,10 +83,10 @@ static inline HotLoops find_hot_loops(const char *assembly, const char *vector) 
     last_start = start;
     unsigned fmas = 0, wide = 0, stack = 0;
     for (size_t i = start; i <= end; i++) {
-      bool fma = has(&lines[i], "vfmadd");
+      bool fma = is_fma(&lines[i]);
       fmas += fma;
       wide += fma && has(&lines[i], vector);
-      stack += has(&lines[i], "%rsp") || has(&lines[i], "Spill") || has(&lines[i], "Reload");
+      stack += touches_stack(&lines[i]);
     }
     if (fmas) {
       hot.loops++;
