@@ -19,11 +19,8 @@ static inline float glow_exp2i_f(int32_t k) {
   return glow_float_from_bits((uint32_t)(k + 127) << 23);
 }
 
-/* e^x = 2^k e^r with |r| <= ln 2 / 2. The power is applied in two steps, so that results that
- * overflow or are subnormal round once. */
-static inline float glow_expf(float x) {
-  float t = x > 89.0f ? 89.0f : x;
-  t = t < -104.0f ? -104.0f : t;
+/* e^t = 2^k p for moderate t; |log p| <= ln 2 / 2. */
+static inline float glow_exp_parts_f(float t, int32_t *k) {
   float shifted = glow_fmaf(t, GLOW_LOG2E_F, GLOW_MAGIC_F), n = shifted - GLOW_MAGIC_F;
   float r = glow_fmaf(n, -GLOW_LN2_LO_F, glow_fmaf(n, -GLOW_LN2_HI_F, t));
   float p = 0x1.9a66b4p-13f;
@@ -32,12 +29,28 @@ static inline float glow_expf(float x) {
   p = glow_fmaf(p, r, 0x1.5554e6p-5f);
   p = glow_fmaf(p, r, 0x1.555552p-3f);
   p = glow_fmaf(p, r, 0.5f);
-  p = glow_fmaf(p * r, r, r) + 1.0f;
-  int32_t k = (int32_t)(glow_float_bits(shifted) - glow_float_bits(GLOW_MAGIC_F));
+  *k = (int32_t)(glow_float_bits(shifted) - glow_float_bits(GLOW_MAGIC_F));
+  return glow_fmaf(p * r, r, r) + 1.0f;
+}
+
+/* The power is applied in two steps, so that results that overflow or are subnormal round once. */
+static inline float glow_expf(float x) {
+  float t = x > 89.0f ? 89.0f : x;
+  t = t < -104.0f ? -104.0f : t;
+  int32_t k;
+  float p = glow_exp_parts_f(t, &k);
   k = x == x ? k : 0;
   int32_t half = k >> 1;
   p = p * glow_exp2i_f(half) * glow_exp2i_f(k - half);
   return x == x ? p : x;
+}
+
+/* e^x for x <= 0 as glow_expf has it, but +0 below -87: what attention weighs values with. */
+static inline float glow_weightf(float x) {
+  float t = x < -87.0f ? -87.0f : x;
+  int32_t k;
+  float p = glow_exp_parts_f(t, &k) * glow_exp2i_f(k);
+  return x < -87.0f ? 0.0f : p;
 }
 
 /* x = 2^e (1 + f) with 1 + f in [sqrt 1/2, sqrt 2); log(1 + f) = f - f^2/2 + f^3 P(f). */

@@ -24,7 +24,7 @@
   "constant-fold,cse,simplify-transpose,dilate-conv,recognize-softmax,recognize-logsumexp,"        \
   "recognize-layer-norm,"                                                                          \
   "recognize-rms-norm,fold-layer-norm,recognize-leaky-relu,recognize-gelu,recognize-activation,"   \
-  "fold-mul-add"
+  "recognize-attention,tile-attention,fold-mul-add"
 
 static const char *const graph_pipelines[] = {
     "inline,lower",

@@ -37,6 +37,7 @@
   NATIVE(SPLIT, split)                                                                             \
   NATIVE(STACK, stack)                                                                             \
   NATIVE(TILE, tile)                                                                               \
+  NATIVE(TILED_ATTENTION, tiled_attention)                                                         \
   NATIVE(TRANSPOSE, transpose)
 
 /* Whether nodes of this operator end up in machine kernels: it is one of the above, a scalar body,

@@ -175,3 +175,41 @@ bool glow_infer_attention(GlowInfer *in) {
   return check_members(in, q->rank) && check_operands(in, q->rank, &s) && check_past(in, &s) &&
          set_results(in, q->rank, &s);
 }
+
+/* ---- TiledAttention -------------------------------------------------------------------------- */
+
+bool glow_infer_tiled_attention(GlowInfer *in) {
+  const GlowType *q = in->in[GLOW_TILED_ATTENTION_IN_Q];
+  const uint32_t iq = GLOW_TILED_ATTENTION_IN_Q, ik = GLOW_TILED_ATTENTION_IN_K,
+                 iv = GLOW_TILED_ATTENTION_IN_V;
+  if (q->unranked)
+    return glow_infer_set_unknown(in, GLOW_TILED_ATTENTION_OUT_Y, q, 4);
+  Shapes s;
+  if (!four_axes(in, iq, 4, 0, s.q) || !four_axes(in, ik, 4, 0, s.k) ||
+      !four_axes(in, iv, 4, 0, s.v) || !meet(in, "batch", iq, &s.q[BATCH], ik, s.k[BATCH]) ||
+      !meet(in, "batch", iq, &s.q[BATCH], iv, s.v[BATCH]) ||
+      !meet(in, "size", iq, &s.q[SIZE], ik, s.k[SIZE]) ||
+      !meet(in, "number of heads", ik, &s.k[HEADS], iv, s.v[HEADS]) ||
+      !meet(in, "sequence length", ik, &s.k[SEQUENCE], iv, s.v[SEQUENCE]) || !check_heads(in, &s))
+    return false;
+  GlowDim y[] = {s.q[BATCH], s.q[HEADS], s.q[SEQUENCE], s.v[SIZE]};
+  GlowDim scores[] = {s.q[BATCH], s.q[HEADS], s.q[SEQUENCE], s.k[SEQUENCE]};
+  const GlowType *mask = glow_infer_in(in, GLOW_TILED_ATTENTION_IN_MASK);
+  for (uint32_t i = 0; mask && !mask->unranked && i < mask->rank; i++) {
+    GlowDim sum, d = mask->dims[i];
+    if (mask->rank > 4 || !glow_dim_broadcast(scores[i + 4 - mask->rank], d, &sum) ||
+        (glow_dim_is_exact(scores[i + 4 - mask->rank], 1) && !glow_dim_is_exact(d, 1)))
+      return glow_infer_error(in, "Mask has type %s, which does not broadcast to the scores",
+                              glow_type_str(in->ctx, mask));
+  }
+  return glow_infer_set(in, GLOW_TILED_ATTENTION_OUT_Y, q, 4, y);
+}
+
+bool glow_verify_tiled_attention(const GlowNode *n) {
+  const GlowTiledAttentionMembers *m = n->members;
+  if (m->kv_tile == 0 || m->kv_tile % 16)
+    return glow_verify_error(n, "kv_tile must be a multiple of 16, but is %u", m->kv_tile);
+  if (isnan(m->scale))
+    return glow_verify_error(n, "scale is no number");
+  return true;
+}

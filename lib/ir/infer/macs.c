@@ -54,3 +54,13 @@ int64_t glow_macs_mat_mul(const GlowNode *n) {
 int64_t glow_macs_fully_connected(const GlowNode *n) {
   return product(n, glow_node_in(n, GLOW_FULLY_CONNECTED_IN_X));
 }
+
+/* Each score sums over the size of a head, each result over the keys. */
+int64_t glow_macs_tiled_attention(const GlowNode *n) {
+  const GlowValue *q = glow_node_in(n, GLOW_TILED_ATTENTION_IN_Q);
+  const GlowValue *k = glow_node_in(n, GLOW_TILED_ATTENTION_IN_K), *y = glow_node_out(n, 0);
+  if (!is_known(q) || !is_known(k) || !is_known(y))
+    return -1;
+  int64_t elements = glow_type_elements(q->type) + glow_type_elements(y->type);
+  return times(elements, k->type->dims[2].size);
+}

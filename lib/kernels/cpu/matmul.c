@@ -8,9 +8,7 @@
  * panel run, they fetch the next one. Operands: C, A, B, then the epilogue's. */
 #include "matmul.h"
 #include "pack.h"
-#include "vector.h"
-
-#define PANEL (GLOW_TILE_VECTORS * GLOW_VL)
+#include "matrix_tile.h"
 
 /* Transforms a vector of results that is about to be stored at a batch index, a row and columns
  * from `col` on. */
@@ -27,63 +25,14 @@ enum { FIRST = 1, LAST = 2 };
 
 /* ---- Tiles ----------------------------------------------------------------------------------- */
 
-typedef GlowVec Accumulators[GLOW_TILE_PIXELS][GLOW_TILE_VECTORS];
-
-/* Columns that exist in the register at column c: all, or the rest of a row. */
-INLINE bool is_partial(const GlowMatmulParams *s, int64_t c) {
-  return s->n % GLOW_VL && c + GLOW_VL > s->n;
-}
-
-/* The last panel may have registers without a column. */
-INLINE bool is_outside(const GlowMatmulParams *s, int64_t c) { return s->n % PANEL && c >= s->n; }
-
-INLINE void put(const GlowMatmulParams *s, float *to, GlowVec v, int64_t col) {
-  if (is_outside(s, col))
-    return;
-  if (is_partial(s, col))
-    vec_store_first(to, v, s->n % GLOW_VL);
-  else
-    vec_store(to, v);
-}
-
-INLINE GlowVec get(const GlowMatmulParams *s, const float *from, int64_t col) {
-  if (is_outside(s, col))
-    return (GlowVec){0};
-  return is_partial(s, col) ? vec_load_first(from, s->n % GLOW_VL) : vec_load(from);
-}
-
-/* One k: rows * nr FMAs. See conv_tile.h for the fence. */
-INLINE void step(int rows, int nr, Accumulators acc, const float *a, int64_t am, const float *b) {
-  GlowVec f[GLOW_TILE_VECTORS];
-  __atomic_signal_fence(__ATOMIC_SEQ_CST);
-  UNROLL for (int j = 0; j < nr; j++) f[j] = vec_load(b + j * GLOW_VL);
-  UNROLL for (int i = 0; i < rows; i++) {
-    GlowVec v = vec_splat(a[i * am]);
-    UNROLL for (int j = 0; j < nr; j++) acc[i][j] = vec_fma(v, f[j], acc[i][j]);
-  }
-}
-
 INLINE void multiply(int rows, int nr, const GlowMatmulParams *s, Accumulators acc, const float *a,
                      const float *b, int64_t bk, const float *next, int64_t depth) {
-  const int64_t am = s->copy_a ? s->lda : s->am, ak = s->copy_a ? 1 : s->ak;
-  const int64_t whole = depth & -4;
-  ROLLED for (int64_t k = 0; k < whole; k += 4) {
-    UNROLL for (int i = 0; i < GLOW_MATMUL_AHEAD; i++) {
-      if (i < s->ahead)
-        __builtin_prefetch(next + i * 16, 0, 2);
-    }
-    next += s->ahead * 16;
-    UNROLL for (int u = 0; u < 4; u++) step(rows, nr, acc, a + u * ak, am, b + u * bk);
-    a += 4 * ak;
-    b += 4 * bk;
-  }
-  if (s->k % 4 || s->kc % 4) {
-    ROLLED for (int64_t k = whole; k < depth; k++) {
-      step(rows, nr, acc, a, am, b);
-      a += ak;
-      b += bk;
-    }
-  }
+  const Steps x = {.am = s->copy_a ? s->lda : s->am,
+                   .ak = s->copy_a ? 1 : s->ak,
+                   .bk = bk,
+                   .ahead = s->ahead,
+                   .rest = s->k % 4 || s->kc % 4};
+  product_steps(rows, nr, acc, a, b, next, depth, &x);
 }
 
 /* Stores a tile through memory, so that the epilogue is there once and not for each register. */
@@ -101,11 +50,11 @@ INLINE void finish(int rows, int nr, const GlowMatmulParams *s, const Accumulato
   }
   ROLLED for (int64_t i = 0; i < rows; i++) {
     UNROLL for (int j = 0; j < nr; j++) {
-      if (is_outside(s, col + j * GLOW_VL))
+      if (is_outside(s->n, col + j * GLOW_VL))
         continue;
       GlowVec v = vec_load(sums + (i * nr + j) * GLOW_VL);
       v = epilogue(v, env, at[0], at[1], at[2], at[3], row + i, col + j * GLOW_VL);
-      put(s, c + i * s->cm + j * GLOW_VL, v, col + j * GLOW_VL);
+      put(c + i * s->cm + j * GLOW_VL, v, col + j * GLOW_VL, s->n);
     }
   }
 }
@@ -122,7 +71,7 @@ INLINE void tile(int rows, int nr, const GlowMatmulParams *params, GlowMatrixEpi
   if (s.kc < s.k && !(phase & FIRST)) {
     UNROLL for (int i = 0; i < rows; i++) {
       UNROLL for (int j = 0; j < nr; j++) acc[i][j] =
-          get(&s, c + i * s.cm + j * GLOW_VL, col + j * GLOW_VL);
+          get(c + i * s.cm + j * GLOW_VL, col + j * GLOW_VL, s.n);
     }
   }
   if (s.direct && nr == GLOW_TILE_VECTORS && (s.n % PANEL == 0 || col + PANEL <= s.n))
@@ -135,7 +84,7 @@ INLINE void tile(int rows, int nr, const GlowMatmulParams *params, GlowMatrixEpi
   }
   UNROLL for (int i = 0; i < rows; i++) {
     UNROLL for (int j = 0; j < nr; j++)
-        put(&s, c + i * s.cm + j * GLOW_VL, acc[i][j], col + j * GLOW_VL);
+        put(c + i * s.cm + j * GLOW_VL, acc[i][j], col + j * GLOW_VL, s.n);
   }
 }
 
@@ -160,7 +109,7 @@ TILES(3) TILES(4) TILES(5) TILES(6)
 #if GLOW_TILE_PIXELS >= 14
 TILES(7) TILES(8) TILES(9) TILES(10) TILES(11) TILES(12) TILES(13) TILES(14)
 #endif
-/* clang-format on */
+    /* clang-format on */
 
     /* ---- All tiles
        ------------------------------------------------------------------------------- */

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #define GLOW_MATMUL_BATCH 4 /* batch axes, after neighbours are merged */
-#define GLOW_MATMUL_AHEAD 8 /* most cache lines that four steps of a tile fetch early */
+#define GLOW_MATMUL_AHEAD 8 /* most cache lines of the next panel to fetch in four steps */
 
 typedef struct GlowMatmulParams {
   int64_t m, n, k;

@@ -12,27 +12,26 @@
 #define GLOW_LANES4(F, l, d) F(l, d), F(l + 1, d), F(l + 2, d), F(l + 3, d)
 #define GLOW_LANES8(F, l, d) GLOW_LANES4(F, l, d), GLOW_LANES4(F, l + 4, d)
 #if GLOW_VL == 16
-#define GLOW_LANES(F, d) GLOW_LANES8(F, 0, d), GLOW_LANES8(F, 8, d)
+#define GLOW_LANES_OF(F, d) GLOW_LANES8(F, 0, d), GLOW_LANES8(F, 8, d)
 #elif GLOW_VL == 8
-#define GLOW_LANES(F, d) GLOW_LANES8(F, 0, d)
+#define GLOW_LANES_OF(F, d) GLOW_LANES8(F, 0, d)
 #elif GLOW_VL == 4
-#define GLOW_LANES(F, d) GLOW_LANES4(F, 0, d)
+#define GLOW_LANES_OF(F, d) GLOW_LANES4(F, 0, d)
+#else
+#error "a register has 4, 8 or 16 lanes"
 #endif
 
-#ifdef GLOW_LANES
 #define GLOW_EXCHANGE(v, d)                                                                        \
   UNROLL for (int i = 0; i < GLOW_VL; i++) {                                                       \
     if (!(i & (d))) {                                                                              \
       GlowVec a = v[i], b = v[i + (d)];                                                            \
-      v[i] = __builtin_shufflevector(a, b, GLOW_LANES(GLOW_LANE_LOW, d));                          \
-      v[i + (d)] = __builtin_shufflevector(a, b, GLOW_LANES(GLOW_LANE_HIGH, d));                   \
+      v[i] = __builtin_shufflevector(a, b, GLOW_LANES_OF(GLOW_LANE_LOW, d));                       \
+      v[i + (d)] = __builtin_shufflevector(a, b, GLOW_LANES_OF(GLOW_LANE_HIGH, d));                \
     }                                                                                              \
   }
-#endif
 
 /* A square of GLOW_VL rows and columns, columns contiguous on one side and rows on the other. */
 INLINE void pack_square(float *to, int64_t ld, const float *from, int64_t cs) {
-#ifdef GLOW_LANES
   GlowVec v[GLOW_VL];
   UNROLL for (int i = 0; i < GLOW_VL; i++) v[i] = vec_load(from + i * cs);
   GLOW_EXCHANGE(v, 1)
@@ -44,11 +43,6 @@ INLINE void pack_square(float *to, int64_t ld, const float *from, int64_t cs) {
   GLOW_EXCHANGE(v, 8)
 #endif
   UNROLL for (int i = 0; i < GLOW_VL; i++) vec_store(to + i * ld, v[i]);
-#else
-  for (int i = 0; i < GLOW_VL; i++)
-    for (int j = 0; j < GLOW_VL; j++)
-      to[i * ld + j] = from[i + j * cs];
-#endif
 }
 
 /* rows by cols elements at strides rs and cs; cols is at most ld. */

@@ -1,0 +1,100 @@
+/* Tiled attention: reading the instruction into GlowAttentionParams, and tiles of queries as equal
+ * as possible. */
+#include "kernels/cpu/attention.h"
+#include "backend/cpu/select.h"
+
+#include <string.h>
+
+static int64_t div_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+typedef struct Attention {
+  GlowView q, k, v, mask, y;
+  bool masked;
+} Attention;
+
+static bool read_operands(GlowSelect *s, const GlowNode *n, Attention *a) {
+  const GlowValue *mask = glow_node_in(n, GLOW_TILED_ATTENTION_IN_MASK);
+  a->masked = mask != NULL;
+  if (!glow_select_view(s, glow_node_out(n, 0), &a->y) ||
+      !glow_select_view(s, glow_node_in(n, GLOW_TILED_ATTENTION_IN_Q), &a->q) ||
+      !glow_select_view(s, glow_node_in(n, GLOW_TILED_ATTENTION_IN_K), &a->k) ||
+      !glow_select_view(s, glow_node_in(n, GLOW_TILED_ATTENTION_IN_V), &a->v) ||
+      (mask && !glow_select_view(s, mask, &a->mask)))
+    return false;
+  if (a->q.rank != 4 || a->k.rank != 4 || a->v.rank != 4 || a->y.rank != 4 ||
+      (mask && a->mask.type->layout))
+    return glow_select_fail(s, "an operand has a blocked layout");
+  if (a->k.dims[2] == 0 || a->v.dims[3] == 0)
+    return glow_select_fail(s, "it has no keys or values");
+  if (a->y.strides[3] != 1 && a->y.dims[3] != 1)
+    return glow_select_fail(s, "the elements of its result are not contiguous");
+  return true;
+}
+
+/* Along the axes of the scores; the last one must be contiguous, or repeated. */
+static bool read_mask(GlowSelect *s, const Attention *a, GlowAttentionParams *p) {
+  p->mask = a->masked;
+  for (uint32_t i = 0; i < a->mask.rank && a->masked; i++) {
+    uint32_t axis = i + 4 - a->mask.rank;
+    p->m[axis] = a->mask.dims[i] == 1 ? 0 : a->mask.strides[i];
+  }
+  return p->m[3] <= 1 || glow_select_fail(s, "the columns of its mask are not contiguous");
+}
+
+/* Memory of one worker; see glow_attention. */
+static int64_t scratch_bytes(const GlowIsa *isa, const GlowAttentionParams *p) {
+  int64_t nb = (int64_t)isa->vl * isa->tile_vectors, state = GLOW_ATTENTION_LANES + 1;
+  int64_t packed = p->k_panels * p->size * nb + p->v_panels * p->kv_tile * nb;
+  int64_t weights = isa->tile_pixels * (div_up(p->kv_tile, nb) * nb + 16);
+  int64_t scaled = div_up(isa->tile_pixels * p->size, 16) * 16;
+  return 4 * (packed + div_up(p->queries * state, 16) * 16 + scaled + weights);
+}
+
+bool glow_select_tiled_attention(GlowSelect *s, const GlowNode *n) {
+  const GlowTiledAttentionMembers *m = n->members;
+  Attention a = {0};
+  if (!read_operands(s, n, &a))
+    return false;
+  int64_t nb = (int64_t)s->isa->vl * s->isa->tile_vectors;
+  uint32_t scale;
+  memcpy(&scale, &m->scale, sizeof scale);
+  GlowAttentionParams p = {.batch = a.q.dims[0],
+                           .heads = a.q.dims[1],
+                           .queries = a.q.dims[2],
+                           .keys = a.k.dims[2],
+                           .size = a.q.dims[3],
+                           .v_size = a.v.dims[3],
+                           .scale = scale,
+                           .kv_tile = m->kv_tile};
+  if (p.batch * p.heads * p.queries == 0)
+    return true; /* no elements */
+  p.shared = p.heads / a.k.dims[1];
+  memcpy(p.q, a.q.strides, sizeof p.q);
+  memcpy(p.k, a.k.strides, sizeof p.k);
+  memcpy(p.v, a.v.strides, sizeof p.v);
+  memcpy(p.y, a.y.strides, sizeof p.y);
+  if (!read_mask(s, &a, &p))
+    return false;
+  p.kv_tile = p.kv_tile > p.keys ? div_up(p.keys, 16) * 16 : p.kv_tile;
+  p.tiles = div_up(p.queries, s->isa->tile_pixels);
+  p.tile = div_up(p.queries, p.tiles);
+  p.narrow = p.tiles * p.tile - p.queries;
+  p.k_panels = div_up(p.kv_tile, nb);
+  p.v_panels = div_up(p.v_size, nb);
+  GlowWorkSpec spec = {.kernel = "attention",
+                       .params = &p,
+                       .params_size = sizeof p,
+                       .places = {a.y.place, a.q.place, a.k.place, a.v.place,
+                                  a.masked ? a.mask.place : glow_place_absent()},
+                       .nplaces = 5,
+                       .nwritten = 1,
+                       .units = p.batch * p.heads,
+                       .cost = p.batch * p.heads * p.queries * p.keys * (p.size + p.v_size)};
+  const char *names[2] = {glow_arena_printf(s->arena, "attention_tile_%d", (int)p.tile), NULL};
+  if (p.narrow)
+    names[1] = glow_arena_printf(s->arena, "attention_tile_%d", (int)p.tile - 1);
+  GlowWork *w = glow_select_work(s, n, &spec);
+  w->tiles = (GlowTiles){glow_arena_copy(s->arena, names, sizeof names), 2, 7, 2};
+  w->scratch = scratch_bytes(s->isa, &p);
+  return true;
+}

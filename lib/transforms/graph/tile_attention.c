@@ -1,0 +1,114 @@
+/* Attention in its plain form becomes TiledAttention, which keeps no matrix of all scores:
+ *
+ *   Attention(q, k, v, mask)  ->  TiledAttention(q, k, v, mask)     [batch, heads, sequence, size]
+ *
+ * with Reshape and Transpose around it where the heads lie side by side. The plain form is float,
+ * with no mask or one that is added, without past, windows, lengths or softcap, and only Y is used.
+ * It is taken from 16 queries and 16 keys on. Up to 512 keys make one tile, more are cut into tiles
+ * of 512: this depends on one image alone.
+ *
+ * Bounded, c = K + 32 for K numbers in a head and S with the exponentials of absolute scores: the
+ * scale rounds at another place, each tile rounds the sums once more, and weights below e^-87 of
+ * the largest are 0. */
+#include "transforms/match.h"
+#include "transforms/transforms.h"
+
+#include <math.h>
+
+enum { LEAST = 16, TILE = 512, LANES = 16 };
+
+static bool is_used(const GlowNode *n, uint32_t i) {
+  return i < n->nresults && n->results[i].uses != NULL;
+}
+
+static bool is_float(const GlowValue *v) {
+  const GlowType *t = v->type;
+  return t->kind == GLOW_KIND_FLOAT && glow_type_is_static(t) && !t->quantized && !t->layout;
+}
+
+static bool has_plain_members(const GlowAttentionMembers *m) {
+  return m->softcap == 0 && !m->is_causal && m->left_window_size < 0 && m->right_window_size < 0 &&
+         (m->softmax_precision.count == 0 ||
+          glow_array_at(m->softmax_precision, GlowKind, 0) == GLOW_KIND_FLOAT);
+}
+
+/* Whether it is plain and large enough; *keys is how many keys there are. */
+static bool is_plain(const GlowNode *n, int64_t *keys) {
+  for (uint32_t i = 0; i < glow_node_nins(n); ++i) {
+    const GlowValue *v = glow_node_in(n, i);
+    if (v && (i > GLOW_ATTENTION_IN_MASK || !is_float(v)))
+      return false;
+  }
+  for (uint32_t i = 1; i < n->nresults; ++i)
+    if (is_used(n, i))
+      return false;
+  const GlowType *q = glow_node_in(n, GLOW_ATTENTION_IN_Q)->type;
+  const GlowType *k = glow_node_in(n, GLOW_ATTENTION_IN_K)->type;
+  const GlowValue *mask = glow_node_in(n, GLOW_ATTENTION_IN_MASK);
+  *keys = k->dims[k->rank - 2].size;
+  int64_t columns = mask && mask->type->rank ? mask->type->dims[mask->type->rank - 1].size : *keys;
+  return has_plain_members(n->members) && *keys >= LEAST && q->dims[q->rank - 2].size >= LEAST &&
+         q->dims[q->rank - 1].size > 0 && (columns == *keys || columns == 1);
+}
+
+/* [batch, sequence, heads * size] as [batch, heads, sequence, size], and back. */
+static GlowValue *swap_heads(GlowBuilder *b, GlowValue *x) {
+  static const uint32_t perm[] = {0, 2, 1, 3};
+  GlowTransposeMembers members = {.perm = glow_array_u32(b->module, perm, 4)};
+  return x ? glow_build1(b, GLOW_OP_TRANSPOSE, x, &members, NULL) : NULL;
+}
+
+static GlowValue *split_heads(GlowBuilder *b, const GlowNode *n, GlowValue *x, uint32_t heads) {
+  const GlowType *t = x->type;
+  if (t->rank == 4)
+    return x;
+  GlowDim dims[] = {t->dims[0], t->dims[1], GLOW_EXACT(heads), GLOW_EXACT(t->dims[2].size / heads)};
+  return swap_heads(b, glow_build_reshape(b, n, x, 4, dims));
+}
+
+static GlowValue *build(GlowBuilder *b, const GlowNode *n, int64_t keys) {
+  const GlowAttentionMembers *m = n->members;
+  GlowValue *ins[4];
+  for (uint32_t i = 0; i < 4; ++i)
+    ins[i] = glow_node_in(n, i);
+  uint32_t q_heads = m->q_num_heads, kv_heads = m->kv_num_heads;
+  ins[0] = split_heads(b, n, ins[0], q_heads);
+  ins[1] = split_heads(b, n, ins[1], kv_heads);
+  ins[2] = split_heads(b, n, ins[2], kv_heads);
+  if (!ins[0] || !ins[1] || !ins[2])
+    return NULL;
+  double size = (double)ins[0]->type->dims[3].size;
+  GlowTiledAttentionMembers members = {
+      .scale = m->scale > 0 ? m->scale : (float)(1 / sqrt(size)),
+      .kv_tile = keys > TILE ? TILE : (uint32_t)((keys + LANES - 1) / LANES * LANES)};
+  GlowNode *tiled = glow_build(b, GLOW_OP_TILED_ATTENTION, ins, ins[3] ? 4 : 3, &members, NULL);
+  const GlowType *y = n->results[0].type;
+  if (!tiled || y->rank == 4)
+    return tiled ? &tiled->results[0] : NULL;
+  GlowValue *joined = swap_heads(b, &tiled->results[0]);
+  return joined ? glow_build_reshape(b, n, joined, y->rank, y->dims) : NULL;
+}
+
+static bool rewrite(GlowNode *n, void *arg) {
+  GlowPassRun *run = arg;
+  int64_t keys;
+  if (n->op != GLOW_OP_ATTENTION || n->pred.value)
+    return true;
+  if (!is_plain(n, &keys)) {
+    glow_pass_remark(run, glow_node_loc(n), "Attention is not tiled: it is not plain, or small");
+    return true;
+  }
+  glow_pass_check_limit(run);
+  GlowBuilder b = glow_builder_before(n);
+  GlowValue *y = build(&b, n, keys);
+  if (!y)
+    return false;
+  glow_pass_changed(run, n, "Attention over tiles of keys");
+  glow_value_replace_uses(&n->results[0], y);
+  glow_remove_dead(n);
+  return true;
+}
+
+bool glow_pass_tile_attention(GlowPassRun *run) {
+  return glow_block_walk(run->function->body, rewrite, run);
+}
