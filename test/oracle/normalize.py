@@ -246,6 +246,30 @@ def attention(g):
     yield Case([t(1, 2, 3, 4)] * 3, y, members="scale = -1.0", error="scale must be")
 
 
+@oracle("TiledAttention")
+def tiled_attention(g):
+    for _ in range(3):
+        h, tile = Heads(g), 16 * g.integer(1, 3)
+        keys = g.pick([h.keys, 15 + h.keys, 40])
+        q = moderate(g, "float", (h.batch, h.q, h.queries, h.size), special=False)
+        k = moderate(g, "float", (h.batch, h.kv, keys, h.size), special=False)
+        v = moderate(g, "float", (h.batch, h.kv, keys, h.v_size), special=False)
+        h.past, h.total = 0, keys
+        mask, scale = attention_mask(g, "float", h), g.pick([1.0, 0.25])
+        if mask is not None and (mask.kind == "bool" or mask.shape[-1:] not in ((keys,), (1,))):
+            mask = None
+        y, y_size, _ = attention_answer(h, q.wide(), k.wide(), v.wide(),
+                                        attention_bias(h, mask, False, -1, -1, None), scale, 0)
+        yield Case([q, k, v, mask], [Result("float", y, scale=y_size)],
+                   members=f"scale = {scale}, kv_tile = {tile}", ulps=16)
+    t = lambda *s: Tensor("float", np.zeros(s))
+    x, y = t(1, 2, 3, 4), [Result("float", np.zeros((1, 2, 3, 4)))]
+    yield Case([x] * 3, y, members="kv_tile = 24", error="multiple of 16")
+    yield Case([x, x, t(2, 3, 4)], y, error="V must have rank 4")
+    yield Case([x, t(1, 3, 3, 4), t(1, 3, 3, 4)], y, error="2 heads of Q cannot share 3")
+    yield Case([x] * 3 + [t(2, 2)], y, error="Mask has type .* does not broadcast")
+
+
 # ---- groups and windows ----------------------------------------------------------------------------
 
 
