@@ -52,6 +52,9 @@ void glow_program_saved(GlowPassRun *run, uint64_t count, const char *what, int6
 /* ---- One buffer for two (coalesce.c) --------------------------------------------------------- */
 /* For these the nodes of the program are numbered, and new ones have the number of their place. */
 
+/* The last node of the writer's block that reads what `out` writes; NULL if it is not the only
+ * writer, or something may look at the buffer before. */
+GlowNode *glow_buffer_last_reader(GlowArena *arena, const GlowUse *out);
 /* Whether `from` can stand for the alloc that `out` alone writes, wherever that is read. */
 bool glow_buffer_can_forward(GlowArena *arena, const GlowUse *out, const GlowValue *from);
 /* Lets readers of a copy's output read its input, if that stays the same for as long. The copy

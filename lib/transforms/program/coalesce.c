@@ -11,9 +11,7 @@
 
 /* ---- Forwarding ------------------------------------------------------------------------------ */
 
-/* The last node of the writer's block that reads what `out` writes; NULL if it is not the only
- * writer, or something may look at the buffer before. */
-static GlowNode *last_reader(GlowArena *arena, const GlowUse *out) {
+GlowNode *glow_buffer_last_reader(GlowArena *arena, const GlowUse *out) {
   const GlowNode *n = out->user;
   GlowNode *last = NULL;
   GlowUseVec uses = glow_buffer_all_uses(arena, out->value);
@@ -37,7 +35,7 @@ static GlowNode *forward_until(GlowArena *arena, const GlowUse *out, const GlowV
   if (!to || !glow_buffer_is_plain_alloc(to) || to->type != from->type || out->user->pred.value ||
       glow_value_is_strided(from))
     return NULL;
-  GlowNode *last = last_reader(arena, out);
+  GlowNode *last = glow_buffer_last_reader(arena, out);
   if (!last || glow_span_accessed(out->user->next, last, glow_value_span(from), GLOW_WRITES))
     return NULL;
   return last;
