@@ -70,30 +70,31 @@ INLINE void add_mask(const GlowAttentionParams *s, float *row, const float *mask
   }
 }
 
-/* Scores become weights; returns the factor of what came before. */
-INLINE float weigh(float *row, float *state, int64_t keys) {
-  GlowVec lowest = vec_splat(-__builtin_inff()), top[LANES], sum[LANES];
+/* The largest of a row of scores and of what came before. */
+INLINE float largest(const float *row, float before, int64_t keys) {
+  GlowVec lowest = vec_splat(-__builtin_inff()), top[LANES];
   UNROLL for (int i = 0; i < LANES; i++) top[i] = lowest;
   ROLLED for (int64_t j = 0; j < keys; j += GLOW_ATTENTION_LANES) {
     UNROLL for (int i = 0; i < LANES; i++) top[i] = larger(top[i], vec_load(row + j + i * GLOW_VL));
   }
   UNROLL for (int i = 1; i < LANES; i++) top[0] = larger(top[0], top[i]);
-  float now = top_of(top[0]), before = state[GLOW_ATTENTION_LANES];
-  now = now > before ? now : before;
-  float base = now == -__builtin_inff() ? 0.0f : now;
-  GlowVec factor = glow_lanes_weight(vec_splat(before - base));
-  UNROLL for (int i = 0; i < LANES; i++) sum[i] = vec_load(state + i * GLOW_VL) * factor;
+  float now = top_of(top[0]);
+  return now > before ? now : before;
+}
+
+/* Scores become weights, which are added to the sums. */
+INLINE void weigh(float *row, float *sums, float base, float factor, int64_t keys) {
+  GlowVec sum[LANES], b = vec_splat(base);
+  UNROLL for (int i = 0; i < LANES; i++) sum[i] = vec_load(sums + i * GLOW_VL) * vec_splat(factor);
   ROLLED for (int64_t j = 0; j < keys; j += GLOW_ATTENTION_LANES) {
     UNROLL for (int i = 0; i < LANES; i++) {
       float *at = row + j + i * GLOW_VL;
-      GlowVec w = glow_lanes_weight(vec_load(at) - vec_splat(base));
+      GlowVec w = glow_lanes_weight(vec_load(at) - b);
       vec_store(at, w);
       sum[i] = sum[i] + w;
     }
   }
-  UNROLL for (int i = 0; i < LANES; i++) vec_store(state + i * GLOW_VL, sum[i]);
-  state[GLOW_ATTENTION_LANES] = now;
-  return factor[0];
+  UNROLL for (int i = 0; i < LANES; i++) vec_store(sums + i * GLOW_VL, sum[i]);
 }
 
 /* 1 / the sum of the weights, which is a tree over lanes; 0 if there is none. */
@@ -175,17 +176,24 @@ INLINE void tile(int rows, const GlowAttentionParams *params, float *y, const fl
   const GlowAttentionParams s = *params;
   const int64_t ldw = weights_stride(&s);
   float *scaled = work, *weights = work + round_up(GLOW_TILE_PIXELS * s.size, 16);
-  float factors[GLOW_TILE_PIXELS], inverse[GLOW_TILE_PIXELS];
+  float base[GLOW_TILE_PIXELS], factors[GLOW_TILE_PIXELS], inverse[GLOW_TILE_PIXELS];
   score(rows, &s, q, k, scaled, weights);
+  /* One pass over all rows for each step, so that the latencies of different rows overlap. */
   ROLLED for (int64_t i = 0; i < rows; i++) {
-    float *row = weights + i * ldw, *own = state + i * STATE;
+    float *row = weights + i * ldw, *top = state + i * STATE + GLOW_ATTENTION_LANES;
     if (s.mask)
       add_mask(&s, row, mask + i * s.m[2], keys);
     if (s.keys % GLOW_ATTENTION_LANES)
       hide_tail(row, keys);
-    factors[i] = weigh(row, own, keys);
-    inverse[i] = phase & LAST ? inverse_sum(own) : 1.0f;
+    float now = largest(row, *top, keys);
+    base[i] = now == -__builtin_inff() ? 0.0f : now;
+    factors[i] = glow_lanes_weight(vec_splat(*top - base[i]))[0];
+    *top = now;
   }
+  ROLLED for (int64_t i = 0; i < rows; i++)
+      weigh(weights + i * ldw, state + i * STATE, base[i], factors[i], keys);
+  ROLLED for (int64_t i = 0; i < rows; i++) inverse[i] =
+      phase & LAST ? inverse_sum(state + i * STATE) : 1.0f;
   gather(rows, &s, y, v, weights, factors, inverse, keys, phase);
 }
 
