@@ -44,8 +44,8 @@ static void write_conv(GlowText *t, const Conv *c, const GlowIsa *isa) {
   glow_text_printf(t, "  placeholder @b : float<%d>\n  placeholder @m : float<%d x 1 x 1>\n", c->oc,
                    c->oc);
   for (int i = 0; i < 2; i++)
-    glow_text_printf(t, "  placeholder @%c : float<%d x %d x %d x %d | NCHW16c>\n", "ys"[i], c->n,
-                     c->oc, out_h(c), out_w(c));
+    glow_text_printf(t, "  placeholder @%c : float<%d x %d x %d x %d | NCHW16c>\n", "ys"[i], c -> n,
+                     c -> oc, out_h(c), out_w(c));
   glow_text_printf(t, "}\nprogram @p {\n  convolution @out @y, @in @x, @in @u, @in %s%s",
                    c->bias ? "@b" : "none",
                    c->epilogue == RESIDUAL   ? ", @in @s"
@@ -151,10 +151,11 @@ static void check_code(const GlowIsa *isa, int n, int channels, int size) {
   GlowCpuPlan plan;
   if (f && glow_cpu_plan(ctx->arena, f, isa, &plan) && plan.count == 1) {
     const GlowWinogradParams *p = (const GlowWinogradParams *)plan.work[0].params;
-    int64_t few = p->tiles < isa->tile_pixels ? p->tiles : isa->tile_pixels / 2;
-    EXPECT(p->chunk >= few && p->chunk <= isa->tile_pixels && p->block % p->chunk == 0,
-           "%d channels at %d: chunks of %d in blocks of %d", channels, size, (int)p->chunk,
-           (int)p->block);
+    int64_t few = p->tiles < isa->tile_pixels ? p->tiles : isa->tile_pixels / 2 + 1;
+    EXPECT(p->chunk >= few && p->chunk <= isa->tile_pixels && p->full > 0 &&
+               p->full * p->chunk + (p->chunks - p->full) * (p->chunk - 1) == p->tiles,
+           "%d channels at %d: %d chunks of %d tiles, %d of them full", channels, size,
+           (int)p->chunks, (int)p->chunk, (int)p->full);
     EXPECT(plan.scratch >= (p->m_at + 36 * p->m_place) * 4 && plan.scratch <= 17 * isa->l2,
            "%d channels at %d: %lld bytes of scratch", channels, size, (long long)plan.scratch);
     GlowCodegenOptions options = {.isa = isa};

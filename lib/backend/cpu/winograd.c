@@ -40,19 +40,21 @@ static void read_params(const GlowIsa *isa, const GlowConvView *c, GlowWinogradP
 /* A place of V or M: an odd number of cache lines. */
 static int64_t odd_lines(int64_t floats) { return (floats / 16 | 1) * 16; }
 
-/* Chunks are as few as cover the tiles, all of about the same size. A block is as large as the
+/* Chunks are as few as cover the tiles, and differ by one tile at most. A block is as large as the
  * cache holds with its V and M; but each block reads the filter once, so that it is at least so
  * large that this costs half of what writing and reading V and M does: I * O / (I + O) tiles. */
 static void choose_block(const GlowIsa *isa, GlowWinogradParams *p) {
   int64_t in = glow_div_up(p->ic, GLOW_CONV_BLOCK) * GLOW_CONV_BLOCK;
   int64_t out = glow_div_up(p->oc, p->ob) * p->ob, tile_bytes = PLACES * (in + out) * 4;
-  p->chunk = glow_div_up(p->tiles, glow_div_up(p->tiles, isa->tile_pixels));
-  int64_t block = max64(isa->l2 / tile_bytes, in * out / (in + out));
-  block = glow_min64(block, 16 * isa->l2 / tile_bytes);
-  int64_t chunks = glow_min64(block / p->chunk, glow_div_up(p->tiles, p->chunk));
-  p->block = max64(chunks, 1) * p->chunk;
-  p->v_place = odd_lines(in * p->block);
-  p->m_place = odd_lines(out * p->block);
+  p->chunks = glow_div_up(p->tiles, isa->tile_pixels);
+  p->chunk = glow_div_up(p->tiles, p->chunks);
+  p->full = p->tiles - p->chunks * (p->chunk - 1);
+  int64_t tiles = max64(isa->l2 / tile_bytes, in * out / (in + out));
+  tiles = glow_min64(tiles, 16 * isa->l2 / tile_bytes);
+  p->block = glow_min64(max64(tiles / p->chunk, 1), p->chunks);
+  p->room = p->block * p->chunk;
+  p->v_place = odd_lines(in * p->room);
+  p->m_place = odd_lines(out * p->room);
   p->m_at = PLACES * p->v_place;
 }
 
@@ -78,8 +80,8 @@ bool glow_select_winograd(GlowSelect *s, const GlowNode *n, const GlowConvView *
   choose_block(s->isa, &p);
   /* Threads share tiles, or blocks of the filter if there are few tiles: each transforms them all.
    */
-  int64_t chunks = glow_div_up(p.tiles, p.chunk), groups = glow_div_up(p.oc, p.ob);
-  p.by_group = groups > 1 && chunks < 4;
+  int64_t groups = glow_div_up(p.oc, p.ob);
+  p.by_group = groups > 1 && p.chunks < 4;
   GlowWorkSpec spec = {.kernel = "winograd",
                        .params = &p,
                        .params_size = sizeof p,
@@ -87,13 +89,13 @@ bool glow_select_winograd(GlowSelect *s, const GlowNode *n, const GlowConvView *
                                   c->has_bias ? c->b.place : glow_place_absent()},
                        .nplaces = 4,
                        .nwritten = 1,
-                       .units = p.by_group ? groups : chunks,
+                       .units = p.by_group ? groups : p.chunks,
                        .cost = p.tiles * PLACES * p.ic * p.oc,
                        .shards = c->m->shards > 1 ? c->m->shards : 0};
-  int64_t rest = p.tiles % p.chunk;
   const char *names[] = {
       "winograd_input", glow_arena_printf(s->arena, "winograd_product_%d", (int)p.chunk),
-      rest ? glow_arena_printf(s->arena, "winograd_product_%d", (int)rest) : NULL,
+      p.full < p.chunks ? glow_arena_printf(s->arena, "winograd_product_%d", (int)p.chunk - 1)
+                        : NULL,
       "winograd_output"};
   GlowWork *w = glow_select_work(s, n, &spec);
   w->tiles = (GlowTiles){glow_arena_copy(s->arena, names, sizeof names), 4, 6, 4};

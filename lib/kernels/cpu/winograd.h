@@ -2,8 +2,9 @@
  *
  * Strides count floats. Activations are [N][C/16][H][W][16]; the filter is
  * [6][6][O/ob][I/16][16][ob]. The memory of a worker holds, for a block of tiles, the transformed
- * input V, [36][I/16][block][16], then the products M, [36][O/16][block][16]; a place of V or M is
- * an odd number of cache lines, so that the 36 of a tile do not meet in one set of the cache. */
+ * input V, [36][I/16][tiles][16], then the products M, [36][O/16][tiles][16], with room for blocks
+ * of full chunks; a place of V or M is an odd number of cache lines, so that the 36 of a tile do
+ * not meet in one set of the cache. */
 #ifndef GLOW_KERNELS_CPU_WINOGRAD_H
 #define GLOW_KERNELS_CPU_WINOGRAD_H
 
@@ -19,7 +20,9 @@ typedef struct GlowWinogradParams {
   int64_t ob;                     /* output channels in a block of the filter */
   int64_t bias;                   /* whether there is a bias */
   int64_t chunk;                  /* tiles that are multiplied together: rows in registers */
-  int64_t block;                  /* tiles whose V and M are in memory at a time: whole chunks */
+  int64_t chunks, full;           /* of all tiles; those from number `full` on have one tile less */
+  int64_t block;                  /* chunks whose V and M are in memory at a time */
+  int64_t room;                   /* tiles of a block at most */
   int64_t v_place, m_place, m_at; /* strides of the places; where M begins */
   int64_t by_group;               /* units are blocks of the filter, not chunks */
 } GlowWinogradParams;

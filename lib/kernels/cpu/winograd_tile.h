@@ -124,7 +124,7 @@ INLINE void input_step(const GlowWinogradParams *params, const float *x, float *
   const GlowWinogradParams s = *params;
   ROLLED for (int64_t c = 0; c < s.ic; c += GLOW_CONV_BLOCK) {
     GlowWinogradTile t = tile_at(&s, first), next = tile_at(&s, first + count);
-    float *v = scratch + c * s.block;
+    float *v = scratch + c * s.room;
     ROLLED for (int64_t i = 0; i < count; i++, v += GLOW_CONV_BLOCK, next_tile(&s, &t)) {
       int64_t h = t.h - s.pt, w = t.w - s.pl;
       bool inside = h >= 0 && w >= 0 && h + WINOGRAD_POINTS <= s.ih && w + WINOGRAD_POINTS <= s.iw;
@@ -186,7 +186,7 @@ INLINE void output_step(const GlowWinogradParams *params, float *y, const float 
   ROLLED for (int64_t c = c0; c < c1; c += GLOW_VL) {
     GlowWinogradTile t = tile_at(&s, first);
     int64_t block = c / GLOW_CONV_BLOCK, lane = c % GLOW_CONV_BLOCK;
-    const float *m = scratch + s.m_at + block * GLOW_CONV_BLOCK * s.block + lane;
+    const float *m = scratch + s.m_at + block * GLOW_CONV_BLOCK * s.room + lane;
     GlowWinogradStore to = {.env = env, .c = c};
     if (s.bias)
       to.bias = s.oc % GLOW_CONV_BLOCK == 0 || c + GLOW_VL <= s.oc
@@ -211,12 +211,12 @@ typedef struct GlowWinogradAhead {
 /* The next block of the filter, and the next place of V, spread over what is computed till then. */
 INLINE GlowWinogradAhead ahead_of(const GlowWinogradParams *s, const float *u, const float *scratch,
                                   int64_t blocks, int64_t place, int64_t group, int64_t first) {
-  const int64_t groups = (s->oc + s->ob - 1) / s->ob, chunks = s->block / s->chunk;
-  GlowWinogradAhead a = {.u_lines = (s->ob + chunks - 1) / chunks,
+  const int64_t groups = (s->oc + s->ob - 1) / s->ob;
+  GlowWinogradAhead a = {.u_lines = (s->ob + s->block - 1) / s->block,
                          .v_lines = (s->chunk + groups - 1) / groups};
   a.u = u + blocks * GLOW_CONV_BLOCK * s->ob;
   a.v = scratch + (place + 1) * s->v_place +
-        (group * chunks + first / s->chunk) * blocks * a.v_lines * GLOW_CONV_BLOCK;
+        (group * s->block + first / s->chunk) * blocks * a.v_lines * GLOW_CONV_BLOCK;
   return a;
 }
 
@@ -250,17 +250,16 @@ INLINE void product_step(int mr, const GlowWinogradParams *params, const float *
                          int64_t place, int64_t group, int64_t first, int64_t count) {
   const GlowWinogradParams s = *params;
   const int64_t blocks = (s.ic + GLOW_CONV_BLOCK - 1) / GLOW_CONV_BLOCK;
-  const int64_t groups = (s.oc + s.ob - 1) / s.ob, step_v = GLOW_CONV_BLOCK * s.block;
+  const int64_t groups = (s.oc + s.ob - 1) / s.ob, step_v = GLOW_CONV_BLOCK * s.room;
   const float *u = w + (place * groups + group) * blocks * GLOW_CONV_BLOCK * s.ob;
   const float *v = scratch + place * s.v_place + first * GLOW_CONV_BLOCK;
-  float *m =
-      scratch + s.m_at + place * s.m_place + group * s.ob * s.block + first * GLOW_CONV_BLOCK;
+  float *m = scratch + s.m_at + place * s.m_place + group * s.ob * s.room + first * GLOW_CONV_BLOCK;
   GlowWinogradAhead ahead = ahead_of(&s, u, scratch, blocks, place, group, first);
   ROLLED for (int64_t n = 0; n < count; n++) {
     GlowVec acc[GLOW_TILE_PIXELS][GLOW_TILE_VECTORS] = {0};
     UNROLL for (int64_t o = 0; o < s.ob; o += GLOW_CONV_BLOCK) {
       UNROLL for (int i = 0; i < mr; i++) {
-        __builtin_prefetch(m + o * s.block + i * GLOW_CONV_BLOCK, 1, 3);
+        __builtin_prefetch(m + o * s.room + i * GLOW_CONV_BLOCK, 1, 3);
       }
     }
     ROLLED for (int64_t c = 0; c < blocks; c++) {
@@ -288,8 +287,13 @@ typedef struct GlowWinogradPtrs {
   float *scratch;
 } GlowWinogradPtrs;
 
-/* Units [begin, end): chunks of tiles, or blocks of the filter. `small` multiplies the tiles that
- * are left over when chunks are full; it may be null. */
+/* The first tile of a chunk. */
+INLINE int64_t first_tile(const GlowWinogradParams *s, int64_t chunk) {
+  return chunk * s->chunk - (chunk > s->full ? chunk - s->full : 0);
+}
+
+/* Units [begin, end): chunks of tiles, or blocks of the filter. `small` multiplies the chunks that
+ * have one tile less; it may be null. */
 INLINE void all_blocks(const GlowWinogradParams *params, GlowWinogradFn *input,
                        GlowWinogradFn *full, GlowWinogradFn *small, GlowWinogradFn *output,
                        const GlowWinogradPtrs *ptrs, int64_t begin, int64_t end) {
@@ -298,19 +302,22 @@ INLINE void all_blocks(const GlowWinogradParams *params, GlowWinogradFn *input,
   const int64_t groups = (s.oc + s.ob - 1) / s.ob, blocks = (s.oc + 15) / 16 * 16;
   const int64_t first_group = s.by_group ? begin : 0, last_group = s.by_group ? end : groups;
   const int64_t c1 = last_group * s.ob < blocks ? last_group * s.ob : blocks;
-  const int64_t first = s.by_group ? 0 : begin * s.chunk;
-  const int64_t last = s.by_group || end * s.chunk > s.tiles ? s.tiles : end * s.chunk;
-  ROLLED for (int64_t t = first; t < last; t += s.block) {
-    int64_t count = last - t < s.block ? last - t : s.block, whole = count / s.chunk;
-    input(p.y, p.x, p.w, p.bias, p.env, p.scratch, t, count, 0, 0);
+  const int64_t last = s.by_group ? s.chunks : end;
+  ROLLED for (int64_t n = s.by_group ? 0 : begin; n < last; n += s.block) {
+    const int64_t next = n + s.block < last ? n + s.block : last;
+    const int64_t tile = first_tile(&s, n), count = first_tile(&s, next) - tile;
+    const int64_t whole = n >= s.full ? 0 : next < s.full ? next - n : s.full - n;
+    input(p.y, p.x, p.w, p.bias, p.env, p.scratch, tile, count, 0, 0);
     ROLLED for (int64_t place = 0; place < WINOGRAD_PLACES; place++) {
       ROLLED for (int64_t g = first_group; g < last_group; g++) {
-        full(p.y, p.x, p.w, p.bias, p.env, p.scratch, place, g, 0, whole);
-        if (s.tiles % s.chunk && count % s.chunk)
-          small(p.y, p.x, p.w, p.bias, p.env, p.scratch, place, g, whole * s.chunk, 1);
+        if (whole)
+          full(p.y, p.x, p.w, p.bias, p.env, p.scratch, place, g, 0, whole);
+        if (s.full < s.chunks && whole < next - n)
+          small(p.y, p.x, p.w, p.bias, p.env, p.scratch, place, g, whole * s.chunk,
+                next - n - whole);
       }
     }
-    output(p.y, p.x, p.w, p.bias, p.env, p.scratch, t, count, first_group * s.ob, c1);
+    output(p.y, p.x, p.w, p.bias, p.env, p.scratch, tile, count, first_group * s.ob, c1);
   }
 }
 
