@@ -1,0 +1,189 @@
+/* glow-bench-winograd [seconds]: convolutions of 3x3 windows by Winograd's algorithm and directly,
+ * in the machine code that the compiler makes of each.
+ *
+ * Speeds are multiplications of the direct algorithm per second, in percent of the FMA peak: above
+ * 100 is what direct convolution cannot reach. Calls of both strategies and FMA bursts alternate,
+ * and of each the fastest counts, since other load only ever makes them slower. The last column is
+ * how far results lie apart, relative to the largest one. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "backend/cpu/cpu.h"
+#include "runtime/peak.h"
+#include "support/process.h"
+#include "support/text.h"
+
+typedef struct Case {
+  const char *name;
+  int batch, channels, size;
+} Case;
+
+static const Case cases[] = {
+    {"ResNet50 64@56", 8, 64, 56},   {"ResNet50 128@28", 8, 128, 28},
+    {"ResNet50 256@14", 8, 256, 14}, {"ResNet50 512@7", 8, 512, 7},
+    {"ResNet50 64@56", 1, 64, 56},   {"ResNet50 128@28", 1, 128, 28},
+    {"ResNet50 256@14", 1, 256, 14}, {"ResNet50 512@7", 1, 512, 7},
+    {"VGG 64@224", 1, 64, 224},      {"VGG 128@112", 1, 128, 112},
+    {"VGG 256@56", 1, 256, 56},      {"VGG 512@28", 1, 512, 28},
+    {"VGG 512@14", 8, 512, 14},
+};
+
+enum { DIRECT, WINOGRAD, STRATEGIES };
+
+/* A strategy's program, ready to run. */
+typedef struct Code {
+  GlowCpuPlan plan;
+  GlowCode *code;
+  void *storage[8];
+  char *memory; /* the arena, then a worker's memory */
+  float *y;
+  int64_t results;
+  double best; /* seconds */
+} Code;
+
+/* The convolution with bias and Relu; the program makes U itself, once, from the same filter. */
+static void write_program(GlowText *t, const Case *c, const GlowIsa *isa, bool winograd) {
+  int n = c->batch, k = c->channels, s = c->size;
+  glow_text_printf(t, "module \"bench\" {target = \"%s\"}\ndeclare {\n", isa->name);
+  glow_text_printf(t, "  placeholder @x : float<%d x %d x %d x %d | NCHW16c>\n", n, k, s, s);
+  glow_text_printf(t,
+                   "  constant @w : float<%d x %d x 3 x 3> = random {kind = normal, mean = 0.0, "
+                   "scale = %g, seed = 1}\n",
+                   k, k, sqrt(2.0 / (9.0 * k)));
+  glow_text_printf(t, "  constant @f : float<%s%d x %d%s | ", winograd ? "6 x 6 x " : "", k, k,
+                   winograd ? "" : " x 3 x 3");
+  if (winograd)
+    glow_text_printf(t,
+                     "HWOI16i%uo> = eval {\n    %%0 = WinogradFilter(@w)\n"
+                     "    %%1 = Relayout(%%0) : float<6 x 6 x %d x %d | HWOI16i%uo>\n",
+                     isa->vl * isa->tile_vectors, k, k, isa->vl * isa->tile_vectors);
+  else
+    glow_text_printf(t, "%s> = eval {\n    %%1 = Relayout(@w) : float<%d x %d x 3 x 3 | %s>\n",
+                     isa->filter, k, k, isa->filter);
+  glow_text_printf(t, "    yield %%1\n  }\n  constant @b : float<%d> = splat(0.1)\n", k);
+  glow_text_printf(t, "  placeholder @y : float<%d x %d x %d x %d | NCHW16c>\n}\n", n, k, s, s);
+  glow_text_printf(t,
+                   "program @p {\n  convolution @out @y, @in @x, @in @f, @in @b "
+                   "{pads = [1, 1, 1, 1], strategy = %s}\n    ^epilogue(%%a : float<>) = { "
+                   "%%0 = Relu(%%a) : float<>  yield %%0 }\n}\n",
+                   winograd ? "winograd" : "direct");
+}
+
+static void fill(float *p, int64_t n) {
+  uint32_t seed = 1;
+  for (int64_t i = 0; i < n; i++) {
+    seed = seed * 1664525u + 1013904223u;
+    p[i] = (float)(int)(seed >> 16) * 0x1p-16f - 0.5f;
+  }
+}
+
+static void *aligned(int64_t bytes) {
+  return aligned_alloc(64, (size_t)(bytes + 63) / 64 * 64 + 64);
+}
+
+/* Buffers of a program: constants as they are, @x filled, @y new. */
+static bool bind(Code *c) {
+  for (uint32_t i = 0; i < c->plan.nstorage; i++) {
+    GlowStorage *g = c->plan.storage[i];
+    int64_t bytes = glow_type_bytes(g->value.type);
+    if (!c->plan.reads[i] && !c->plan.writes[i])
+      continue;
+    c->storage[i] = aligned(bytes);
+    if (!c->storage[i])
+      return false;
+    if (c->plan.writes[i]) {
+      c->y = c->storage[i];
+      c->results = bytes / 4;
+    } else if (g->cls == GLOW_PLACEHOLDER) {
+      fill(c->storage[i], bytes / 4);
+    } else {
+      memcpy(c->storage[i], glow_storage_value(g)->data, (size_t)bytes);
+    }
+  }
+  c->memory = aligned(c->plan.arena + c->plan.scratch);
+  return c->memory != NULL;
+}
+
+static bool prepare(GlowContext *ctx, const Case *k, const GlowIsa *isa, bool winograd, Code *c) {
+  GlowText text;
+  glow_text_init(&text, ctx);
+  write_program(&text, k, isa, winograd);
+  size_t size = text.size;
+  GlowModule *m = glow_module_parse(ctx, "bench", glow_text_cstr(&text), size);
+  GlowFunction *f = m ? glow_module_entry(m, NULL) : NULL;
+  glow_text_release(&text);
+  if (!f || !glow_cpu_plan(ctx->arena, f, isa, &c->plan))
+    return false;
+  GlowCodegenOptions options = {.isa = isa, .scratch = c->plan.arena};
+  c->code = glow_codegen_compile(ctx, c->plan.work, c->plan.count, &options, NULL);
+  c->best = INFINITY;
+  return c->code && bind(c);
+}
+
+static void run(Code *c) {
+  GlowFault fault;
+  double t = glow_clock();
+  glow_code_entry(c->code)((uint8_t *)c->memory, c->storage, NULL, &fault);
+  t = glow_clock() - t;
+  c->best = t < c->best ? t : c->best;
+}
+
+static void release(Code *c) {
+  for (uint32_t i = 0; i < c->plan.nstorage; i++)
+    free(c->storage[i]);
+  free(c->memory);
+  glow_code_destroy(c->code);
+}
+
+/* The largest difference, over the largest result of a. */
+static double distance(const Code *a, const Code *b) {
+  float most = 0, apart = 0;
+  for (int64_t i = 0; i < a->results; i++) {
+    most = fmaxf(most, fabsf(a->y[i]));
+    apart = fmaxf(apart, fabsf(a->y[i] - b->y[i]));
+  }
+  return (double)(apart / most);
+}
+
+static bool run_case(GlowContext *ctx, const Case *k, const GlowIsa *isa, double limit) {
+  Code codes[STRATEGIES] = {0};
+  double peak = 0, macs = 9.0 * k->batch * k->channels * k->channels * k->size * k->size;
+  for (int i = 0; i < STRATEGIES; i++)
+    if (!prepare(ctx, k, isa, i == WINOGRAD, &codes[i]))
+      return false;
+  double start = glow_clock();
+  do {
+    double burst = glow_fma_burst(isa);
+    peak = burst > peak ? burst : peak;
+    run(&codes[DIRECT]);
+    run(&codes[WINOGRAD]);
+  } while (glow_clock() - start < limit);
+  printf("%-16s %5d %7.1f %9.1f %6.2f %9.1e\n", k->name, k->batch,
+         200 * macs / codes[DIRECT].best / peak, 200 * macs / codes[WINOGRAD].best / peak,
+         codes[DIRECT].best / codes[WINOGRAD].best, distance(&codes[DIRECT], &codes[WINOGRAD]));
+  fflush(stdout);
+  for (int i = 0; i < STRATEGIES; i++)
+    release(&codes[i]);
+  return true;
+}
+
+int main(int argc, char **argv) {
+  double limit = argc > 1 ? atof(argv[1]) : 2.0;
+  char name[256];
+  glow_cpu_name(name, sizeof name);
+  for (size_t k = 0; k < GLOW_ISA_COUNT; k++) {
+    const GlowIsa *isa = &glow_isa[k];
+    if (!glow_isa_runs_here(isa) || isa->vl < 8)
+      continue;
+    printf("%s on %s\n%-16s %5s %7s %9s %6s %9s\n%-16s %5s %7s %9s\n", isa->name, name, "", "batch",
+           "direct", "winograd", "ratio", "apart", "", "", "% peak", "% peak");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+      GlowContext *ctx = glow_context_create();
+      if (!ctx || !run_case(ctx, &cases[i], isa, limit))
+        return 1;
+      glow_context_destroy(ctx);
+    }
+  }
+  return 0;
+}
