@@ -115,11 +115,11 @@ static bool choose(GlowNode *n, void *arg) {
   count(n, &direct, &transformed);
   if (!c->all && transformed * 1.25 > direct) {
     glow_pass_remark(c->run, glow_node_loc(n),
-                     "stays direct: %.3g million multiplications of an image, with transforms %.3g",
+                     "stays direct: %.4g million multiplications of an image, with transforms %.4g",
                      direct * 1e-6, transformed * 1e-6);
     return true;
   }
-  glow_pass_changed(c->run, n, "chosen: %.3g million multiplications of an image become %.3g",
+  glow_pass_changed(c->run, n, "chosen: %.4g million multiplications of an image become %.4g",
                     direct * 1e-6, transformed * 1e-6);
   GlowValue *u = transform(c, n);
   if (!u)
