@@ -25,6 +25,7 @@ typedef struct Conv {
   bool bias;
   Epilogue epilogue;
   int shards; /* 1: not split */
+  int block;  /* chunks of one tile in blocks of so many; 0: as the compiler chooses */
 } Conv;
 
 static int out_h(const Conv *c) { return c->ih + c->pt + c->pb - 2; }
@@ -51,8 +52,11 @@ static void write_conv(GlowText *t, const Conv *c, const GlowIsa *isa) {
                    c->epilogue == RESIDUAL   ? ", @in @s"
                    : c->epilogue == CHANNELS ? ", @in @m"
                                              : "");
-  glow_text_printf(t, " {pads = [%d, %d, %d, %d], strategy = winograd, shards = %d}\n%s}\n", c->pt,
-                   c->pl, c->pb, c->pr, c->shards, bodies[c->epilogue]);
+  glow_text_printf(t, " {pads = [%d, %d, %d, %d], strategy = winograd, shards = %d", c->pt, c->pl,
+                   c->pb, c->pr, c->shards);
+  if (c->block)
+    glow_text_printf(t, ", tile = [1, %d]", c->block);
+  glow_text_printf(t, "}\n%s}\n", bodies[c->epilogue]);
 }
 
 /* The program of a text. NULL, and a failure counted, if there is none. */
@@ -128,7 +132,8 @@ static void check_random(const GlowIsa *isa, unsigned cases) {
               .iw = draw_in(1, 30),
               .bias = draw(2),
               .epilogue = (Epilogue)draw(EPILOGUES),
-              .shards = draw_in(1, 5)};
+              .shards = draw_in(1, 5),
+              .block = draw(4) ? 0 : draw_in(1, 9)};
     if (draw(4))
       c.pt = draw_in(0, 3), c.pl = draw_in(0, 3), c.pb = draw_in(0, 3), c.pr = draw_in(0, 3);
     if (out_h(&c) > 0 && out_w(&c) > 0)
@@ -141,7 +146,7 @@ static void check_random(const GlowIsa *isa, unsigned cases) {
 /* What a shape becomes: chunks that fill the registers, whole chunks in a block. The products' loop
  * has all FMAs of four input channels, full width, and does not touch the stack. */
 static void check_code(const GlowIsa *isa, int n, int channels, int size) {
-  Conv c = {n, channels, channels, size, size, 1, 1, 1, 1, true, RESIDUAL, 1};
+  Conv c = {n, channels, channels, size, size, 1, 1, 1, 1, true, RESIDUAL, 1, 0};
   GlowContext *ctx = glow_context_create();
   GlowText text, assembly;
   glow_text_init(&text, ctx);

@@ -40,22 +40,40 @@ static void read_params(const GlowIsa *isa, const GlowConvView *c, GlowWinogradP
 /* A place of V or M: an odd number of cache lines. */
 static int64_t odd_lines(int64_t floats) { return (floats / 16 | 1) * 16; }
 
-/* Chunks are as few as cover the tiles, and differ by one tile at most. A block is as large as the
- * cache holds with its V and M; but each block reads the filter once, so that it is at least so
- * large that this costs half of what writing and reading V and M does: I * O / (I + O) tiles. */
-static void choose_block(const GlowIsa *isa, GlowWinogradParams *p) {
-  int64_t in = glow_div_up(p->ic, GLOW_CONV_BLOCK) * GLOW_CONV_BLOCK;
-  int64_t out = glow_div_up(p->oc, p->ob) * p->ob, tile_bytes = PLACES * (in + out) * 4;
-  p->chunks = glow_div_up(p->tiles, isa->tile_pixels);
-  p->chunk = glow_div_up(p->tiles, p->chunks);
-  p->full = p->tiles - p->chunks * (p->chunk - 1);
+/* Tiles of a block: as many as the cache holds the V and M of. But each block reads the filter
+ * once, so that it is at least so large that this costs half of what writing and reading V and M
+ * does: I * O / (I + O) tiles. */
+static int64_t block_tiles(const GlowIsa *isa, int64_t in, int64_t out) {
+  int64_t tile_bytes = PLACES * (in + out) * 4;
   int64_t tiles = max64(isa->l2 / tile_bytes, in * out / (in + out));
-  tiles = glow_min64(tiles, 16 * isa->l2 / tile_bytes);
-  p->block = glow_min64(max64(tiles / p->chunk, 1), p->chunks);
+  return glow_min64(tiles, 16 * isa->l2 / tile_bytes);
+}
+
+/* Chunks are as few as cover the tiles, and differ by one tile at most. The instruction may say how
+ * many tiles a chunk has, and how many chunks a block. */
+static bool choose_block(GlowSelect *s, const GlowConvView *c, GlowWinogradParams *p) {
+  const GlowArray given = c->m->tile;
+  int64_t in = glow_div_up(p->ic, GLOW_CONV_BLOCK) * GLOW_CONV_BLOCK;
+  int64_t out = glow_div_up(p->oc, p->ob) * p->ob, pixels = s->isa->tile_pixels;
+  p->chunk = glow_div_up(p->tiles, glow_div_up(p->tiles, pixels));
+  p->block = max64(block_tiles(s->isa, in, out) / p->chunk, 1);
+  if (given.count) {
+    p->chunk = glow_conv_member(given, 0, 1);
+    p->block = glow_conv_member(given, 1, 1);
+  }
+  p->chunks = glow_div_up(p->tiles, p->chunk);
+  p->full = p->tiles - p->chunks * (p->chunk - 1);
+  if (given.count && (given.count != 2 || p->chunk > pixels || p->full < 1))
+    return glow_conv_fail(s, glow_arena_printf(s->arena,
+                                               "no kernel of %s has its tile: up to %u tiles that "
+                                               "divide all evenly, and how many times that",
+                                               s->isa->name, s->isa->tile_pixels));
+  p->block = glow_min64(p->block, p->chunks);
   p->room = p->block * p->chunk;
   p->v_place = odd_lines(in * p->room);
   p->m_place = odd_lines(out * p->room);
   p->m_at = PLACES * p->v_place;
+  return true;
 }
 
 static bool check_layouts(GlowSelect *s, const GlowConvView *c, const GlowWinogradParams *p) {
@@ -75,9 +93,9 @@ bool glow_select_winograd(GlowSelect *s, const GlowNode *n, const GlowConvView *
   GlowWork body = {0};
   GlowWinogradParams p;
   read_params(s->isa, c, &p);
-  if (!check_layouts(s, c, &p) || !glow_conv_epilogue(s, n, &c->y, &body))
+  if (!check_layouts(s, c, &p) || !glow_conv_epilogue(s, n, &c->y, &body) ||
+      !choose_block(s, c, &p))
     return false;
-  choose_block(s->isa, &p);
   /* Threads share tiles, or blocks of the filter if there are few tiles: each transforms them all.
    */
   int64_t groups = glow_div_up(p.oc, p.ob);
