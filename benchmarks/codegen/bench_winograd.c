@@ -11,6 +11,7 @@
 
 #include "backend/cpu/cpu.h"
 #include "runtime/peak.h"
+#include "support/pages.h"
 #include "support/process.h"
 #include "support/text.h"
 
@@ -79,7 +80,11 @@ static void fill(float *p, int64_t n) {
 }
 
 static void *aligned(int64_t bytes) {
-  return aligned_alloc(64, (size_t)(bytes + 63) / 64 * 64 + 64);
+  size_t size = (size_t)(bytes + 63) / 64 * 64 + 64;
+  void *data = aligned_alloc(64, size);
+  if (data)
+    glow_prefer_large_pages(data, size);
+  return data;
 }
 
 /* Buffers of a program: constants as they are, @x filled, @y new. */

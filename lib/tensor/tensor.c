@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/pages.h"
 #include "tensor/element.h"
 
 enum { ALIGNMENT = 64 };
@@ -30,6 +31,7 @@ GlowTensor *glow_tensor_create(GlowContext *ctx, const GlowType *type) {
     free(data);
     glow_throw(ctx, GLOW_NO_MEMORY);
   }
+  glow_prefer_large_pages(data, rounded);
   memset(data, 0, rounded);
   t->type = type;
   t->data = data;

@@ -11,6 +11,7 @@
 #include "backend/cpu/cpu.h"
 #include "backend/cpu/hosted.h"
 #include "backend/cpu/profile.h"
+#include "support/pages.h"
 #include "support/process.h"
 
 typedef struct Network {
@@ -116,6 +117,7 @@ static void allocate(Network *n) {
   int64_t workers = n->parallel ? n->parallel->workers : 1;
   size_t align = (size_t)plan->align, size = (size_t)(plan->arena + workers * plan->scratch);
   n->memory = glow_malloc(n->function->module->ctx, size + align);
+  glow_prefer_large_pages(n->memory, size + align);
   n->aligned = n->memory + (align - (uintptr_t)n->memory % align) % align;
   n->base.costs.arena = (int64_t)size;
 }

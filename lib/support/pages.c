@@ -1,0 +1,19 @@
+/* Large pages: see pages.h. */
+#include "support/pages.h"
+
+#include <stdint.h>
+#include <sys/mman.h>
+
+enum { LARGE_PAGE = 2 << 20 };
+
+void glow_prefer_large_pages(void *data, size_t bytes) {
+#ifdef MADV_HUGEPAGE
+  uintptr_t begin = ((uintptr_t)data + LARGE_PAGE - 1) & -(uintptr_t)LARGE_PAGE;
+  uintptr_t end = ((uintptr_t)data + bytes) & -(uintptr_t)LARGE_PAGE;
+  if (begin < end)
+    (void)madvise((void *)begin, end - begin, MADV_HUGEPAGE);
+#else
+  (void)data;
+  (void)bytes;
+#endif
+}
