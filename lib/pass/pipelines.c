@@ -3,8 +3,8 @@
  *   model -> bind -> O0, O1 or O2 on graphs -> irgen -> O0, O1 or O2 on programs -> code
  *
  * -O0 does what irgen needs and nothing else. -O1 folds, lowers and merges once. -O2 repeats that
- * until nothing changes. Both choose layouts and an order in the end. Passes of class "bounded" are
- * left out under -exact. */
+ * until nothing changes. Both choose strategies, layouts and an order in the end. Passes of class
+ * "bounded" are left out under -exact. */
 #include "pass/pass_internal.h"
 
 /* Small rewrites of single nodes. */
@@ -30,9 +30,9 @@ static const char *const graph_pipelines[] = {
     "inline,lower",
     "inline,drop-layouts," RECOGNIZE
     ",fold-bn,lower,conv-2d,simplify-reshape,simplify-transpose,fold-bn,fold-input,constant-fold," SIMPLIFY
-    "," CONVOLVE "," MOVE ",cse,assign-layouts,dce,schedule",
+    "," CONVOLVE "," MOVE ",cse,winograd,assign-layouts,dce,schedule",
     "inline,drop-layouts," RECOGNIZE ",merge-matmul," O2_ROUND ",lower,conv-2d," O2_ROUND
-    ",assign-layouts,dce,schedule",
+    ",winograd,assign-layouts,dce,schedule",
 };
 
 /* Fewer bytes moved, and fewer buffers: views first, since they make copies; sharing last, since
