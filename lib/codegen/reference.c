@@ -79,7 +79,7 @@ static LLVMValueRef array_constant(GlowEmitter *e, const GlowMember *m, GlowArra
     return glow_emit_constant(e, a.data, a.count * size);
   Image image = {.e = e, .size = a.count * sizeof(void *)};
   for (uint32_t i = 0; i < a.count; i++)
-    put_pointer(&image, i * sizeof(void *), text_constant(e, glow_array_at(a, const char *, i)));
+    put_pointer(&image, i * sizeof(void *), text_constant(e, glow_array_at(a, char *, i)));
   return finish_image(&image);
 }
 

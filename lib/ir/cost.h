@@ -14,8 +14,9 @@ typedef struct GlowCost {
  * shares a buffer, so the peak is what a plan without any optimization needs. */
 GlowCost glow_function_cost(GlowFunction *f);
 
-/* The position (GlowNode.order, of a function that is numbered and has `count` nodes) up to which the
- * result v is needed; one that is used in a region of a later node is until that node is done. */
+/* The position (GlowNode.order, of a function that is numbered and has `count` nodes) up to which
+ * the result v is needed; one that is used in a region of a later node is until that node is done.
+ */
 uint32_t glow_value_last_use(const GlowValue *v, uint32_t count);
 
 #endif

@@ -46,8 +46,8 @@ const int64_t *glow_infer_ints(const GlowInfer *in, uint32_t i, uint32_t *count)
 /* axis in [-rank, rank) made non-negative; reports and returns false otherwise. */
 bool glow_infer_axis(const GlowInfer *in, int64_t axis, uint32_t rank, uint32_t *result);
 
-/* Hooks: int64_t glow_macs_<op>(const GlowNode *n): how many multiply-accumulates one execution of n
- * takes, for operators whose cost is that of a contraction; -1 while extents are open. */
+/* Hooks: int64_t glow_macs_<op>(const GlowNode *n): how many multiply-accumulates one execution of
+ * n takes, for operators whose cost is that of a contraction; -1 while extents are open. */
 
 /* Verify hooks: bool glow_verify_<op>(const GlowNode *n): called after inference succeeded; they
  * report at glow_node_loc(n), with the operator's name in front. */

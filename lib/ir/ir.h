@@ -389,8 +389,8 @@ typedef struct GlowPrintOptions {
   const void *user;
 } GlowPrintOptions;
 void glow_module_print(const GlowModule *m, GlowText *out, const GlowPrintOptions *options);
-/* Pieces: `%name` or `@name`, quoted where the lexer needs it; one statement without its regions and
- * location; what stands before a function's body. */
+/* Pieces: `%name` or `@name`, quoted where the lexer needs it; one statement without its regions
+ * and location; what stands before a function's body. */
 void glow_print_name(GlowText *out, char sigil, GlowStr name);
 void glow_node_print(GlowText *out, const GlowNode *n);
 void glow_function_print_head(GlowText *out, const GlowFunction *f);

@@ -126,7 +126,7 @@ struct GlowParser {
   GlowToken init_token; /* where the initializer starts */
   int64_t at;
   GlowValue *error_value;            /* stands for what could not be resolved */
-  const GlowType *fragment_type;    /* of a fragment that is a type */
+  const GlowType *fragment_type;     /* of a fragment that is a type */
   uint64_t payload_at, payload_size; /* of the bytes behind the text; 0 if there are none */
 };
 

@@ -10,9 +10,10 @@
  * scratch memory nobody else uses meanwhile. */
 typedef void GlowPieceFn(void *const *ptrs, int64_t begin, int64_t end, int64_t worker);
 
-/* Threads that share work. run calls piece for `shards` parts of [0, units) of about equal size, on
- * up to `workers` threads at the same time, numbered from 0, and returns when all are done. Shards
- * may be run in any order. Each thread must round to nearest and keep denormals. */
+/* Threads that share work. [0, units) is cut into `shards` parts of about equal size; run calls
+ * piece for ranges of whole shards that cover them all, on up to `workers` threads at the same
+ * time, numbered from 0, and returns when all are done. The order does not matter. Each thread must
+ * round to nearest and keep denormals. */
 typedef struct GlowParallel {
   void (*run)(const struct GlowParallel *parallel, GlowPieceFn *piece, void *const *ptrs,
               int64_t units, int64_t shards);

@@ -50,14 +50,18 @@ static void relax(void) {
 #endif
 }
 
-/* The shards number, number + workers, ... of the job. */
+/* Where shard i begins. */
+static int64_t shard_begin(const GlowPool *p, int64_t i) {
+  return p->units / p->shards * i + p->units % p->shards * i / p->shards;
+}
+
+/* A worker's shards are neighbours and one piece, so that it reads what they share once. */
 static void run_shards(const GlowPool *p, int64_t number) {
-  for (int64_t i = number; i < p->shards; i += p->parallel.workers) {
-    int64_t begin = p->units / p->shards * i + p->units % p->shards * i / p->shards;
-    int64_t end = p->units / p->shards * (i + 1) + p->units % p->shards * (i + 1) / p->shards;
-    if (begin < end)
-      p->piece(p->ptrs, begin, end, number);
-  }
+  int64_t workers = p->parallel.workers;
+  int64_t begin = shard_begin(p, p->shards * number / workers);
+  int64_t end = shard_begin(p, p->shards * (number + 1) / workers);
+  if (begin < end)
+    p->piece(p->ptrs, begin, end, number);
 }
 
 /* Waits until the job's number is not `seen`; returns it. */

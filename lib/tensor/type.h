@@ -86,8 +86,8 @@ const GlowType *glow_type_with_dims(GlowContext *ctx, const GlowType *t, uint32_
                                     const GlowDim *dims); /* drops layout */
 const GlowType *glow_type_with_layout(GlowContext *ctx, const GlowType *t,
                                       const GlowLayout *layout);
-/* The type whose extents are the bounds of t's: what fits into its memory. Other types are their own
- * room. */
+/* The type whose extents are the bounds of t's: what fits into its memory. Other types are their
+ * own room. */
 const GlowType *glow_type_room(GlowContext *ctx, const GlowType *t);
 const GlowType *glow_type_with_quant(GlowContext *ctx, const GlowType *t, bool quantized,
                                      float scale, int32_t offset);

@@ -26,7 +26,8 @@ int64_t glow_program_live_bytes(GlowPassRun *run);
 
 /* Forgets offsets: lifetimes change, and a plan has all or none. */
 void glow_program_drop_plan(GlowFunction *program);
-/* Before a rewrite that changes lifetimes: drops the plan. Does not return if no rewrite is left. */
+/* Before a rewrite that changes lifetimes: drops the plan. Does not return if no rewrite is left.
+ */
 void glow_program_begin_change(GlowPassRun *run);
 
 /* ---- Accesses (accesses.c) ------------------------------------------------------------------- */

@@ -69,13 +69,12 @@ static void try_alone(Tester *t, const GlowModule *base, bool programs) {
       continue;
     GlowPipeline *alone = glow_pipeline_create(t->ctx);
     if (glow_pipeline_add(alone, p, NULL))
-      try_pipeline(t,
-                   &(Trial){.base = base,
-                            .pipeline = alone,
-                            .pass = p,
-                            .alone = true,
-                            .exact = p->cls == GLOW_PASS_EXACT,
-                            .needs = p->needs});
+      try_pipeline(t, &(Trial){.base = base,
+                               .pipeline = alone,
+                               .pass = p,
+                               .alone = true,
+                               .exact = p->cls == GLOW_PASS_EXACT,
+                               .needs = p->needs});
   }
 }
 
@@ -101,8 +100,7 @@ static void try_o2(Tester *t, const GlowModule *base, GlowLevel level, bool exac
 
 /* The program of a copy of m; NULL if irgen refuses, as it may for sequences. */
 static GlowModule *program_of(Tester *t, const GlowModule *m, const char *level) {
-  const char *text =
-      glow_str_printf(t->ctx, "%s,dce,dce<entry=%s>,irgen", level, t->each->entry);
+  const char *text = glow_str_printf(t->ctx, "%s,dce,dce<entry=%s>,irgen", level, t->each->entry);
   const GlowPipeline *p = glow_pipeline_parse(t->ctx, text);
   GlowModule *copy = glow_module_clone(m);
   if (p && glow_pipeline_run(copy, p, &(GlowRunnerOptions){.exact = true}) == GLOW_OK)

@@ -61,7 +61,10 @@ static const char *judge_bounded(void *user, const GlowBindings *before,
 static void report(void *user, const GlowPass *pass, bool alone, bool exact, uint64_t rewrites,
                    const char *wrong) {
   Tester *t = user;
-  printf("%s%s%s%s %llu ", wrong ? "FAILED " : "", alone ? "alone " : pass ? "without " : "",
+  printf("%s%s%s%s %llu ", wrong ? "FAILED " : "",
+         alone  ? "alone "
+         : pass ? "without "
+                : "",
          pass    ? pass->name
          : exact ? "-O2-exact"
                  : "-O2",

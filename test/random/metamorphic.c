@@ -7,8 +7,8 @@
  * bounded rewrites a copy, after what it needs; the copy must verify, print to a text that reads
  * back, and compute what the module did: the same bits, or within the bound that the row states. A
  * part of its rewrites must do so, too: another copy gets as many as -bisect-limit would allow.
- * So must lower<all>, winograd<all>, and the named pipelines down to programs. A pass that never rewrote anything
- * fails the run, because nothing was tested then. */
+ * So must lower<all>, winograd<all>, and the named pipelines down to programs. A pass that never
+ * rewrote anything fails the run, because nothing was tested then. */
 #include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
@@ -91,13 +91,15 @@ static void add_patterns(const char *folder, const char *below) {
 
 static unsigned report(bool whole) {
   unsigned idle = 0;
-  printf("%-28s %8s %8s %9s %8s %8s\n", "pass", "modules", "limited", "rewrites", "judged", "skipped");
+  printf("%-28s %8s %8s %9s %8s %8s\n", "pass", "modules", "limited", "rewrites", "judged",
+         "skipped");
   for (uint32_t i = 0; i < tester.nsubjects; ++i) {
     const GlowSubject *s = &tester.subjects[i];
     bool bounded = s->pass && s->pass->cls == GLOW_PASS_BOUNDED;
     bool never = !tester.only && whole && (bounded ? !s->judged : !s->modules);
     printf("%-28s %8u %8u %9llu %8u %8u%s\n", s->name, s->modules, s->limited,
-           (unsigned long long)s->rewrites, s->judged, s->skipped, never ? "  FAILED: nothing to test it on" : "");
+           (unsigned long long)s->rewrites, s->judged, s->skipped,
+           never ? "  FAILED: nothing to test it on" : "");
     idle += never;
   }
   printf("%u modules (%u do not run), %u seeds without one\n", tester.modules, tester.unrunnable,

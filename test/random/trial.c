@@ -255,7 +255,8 @@ static void test_subject(Trial *t, GlowSubject *s) {
     uint64_t changes = run_subject(t, s, before, after, NULL);
     glow_module_destroy(after);
     if (s->pass && changes) {
-      uint64_t limit = glow_choose(&choice, changes < MOST_CHOSEN ? (uint32_t)changes : MOST_CHOSEN);
+      uint64_t limit =
+          glow_choose(&choice, changes < MOST_CHOSEN ? (uint32_t)changes : MOST_CHOSEN);
       after = glow_module_clone(before);
       run_subject(t, s, before, after, &limit);
       glow_module_destroy(after);

@@ -34,8 +34,8 @@ static int out_w(const Conv *c) { return c->iw + c->pl + c->pr - 2; }
 static void write_conv(GlowText *t, const Conv *c, const GlowIsa *isa) {
   static const char *const bodies[EPILOGUES] = {
       "",
-      "    ^epilogue(%a : float<>, %s : float<>) = { %0 = Add(%a, %s) : float<>  %1 = Relu(%0) : "
-      "float<>  yield %1 }\n",
+      ("    ^epilogue(%a : float<>, %s : float<>) = {\n"
+      "      %0 = Add(%a, %s) : float<>  %1 = Relu(%0) : float<>  yield %1\n    }\n"),
       "    ^epilogue(%a : float<>, %m : float<>) = { %0 = Mul(%a, %m) : float<>  yield %0 }\n"};
   glow_text_printf(t, "module \"t\" {target = \"%s\"}\ndeclare {\n", isa->name);
   glow_text_printf(t, "  placeholder @x : float<%d x %d x %d x %d | NCHW16c>\n", c->n, c->ic, c->ih,

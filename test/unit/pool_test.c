@@ -32,7 +32,7 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(
 enum { MOST = 1000 };
 typedef struct Unit {
   int times, rounding;
-  int64_t worker, shard_begin;
+  int64_t worker, begin;
   pthread_t thread;
 } Unit;
 
@@ -41,7 +41,7 @@ static void mark(void *const *ptrs, int64_t begin, int64_t end, int64_t worker) 
   for (int64_t i = begin; i < end; i++) {
     units[i].times++;
     units[i].worker = worker;
-    units[i].shard_begin = begin;
+    units[i].begin = begin;
     units[i].thread = pthread_self();
     units[i].rounding = fegetround();
   }
@@ -67,18 +67,18 @@ static int run_job(const GlowParallel *p, int64_t units, int64_t shards) {
     known[u->worker] = true;
     of_worker[u->worker] = u->thread;
   }
-  /* Shards differ by at most one unit, and are dealt out in turn. */
-  int64_t count = 0, least = MOST, most = 0;
+  /* Each worker has one range, in order, of about as many shards as the others. */
+  int64_t count = 0, most = 0, last = -1;
   for (int64_t i = 0, next; i < units; i = next, count++) {
-    for (next = i; next < units && unit[next].shard_begin == i; next++)
+    for (next = i + 1; next < units && unit[next].begin == i; next++)
       ;
-    wrong += next == i || unit[i].worker != count % p->workers;
-    next += next == i;
-    least = next - i < least ? next - i : least;
+    wrong += unit[i].begin != i || unit[i].worker <= last;
+    last = unit[i].worker;
     most = next - i > most ? next - i : most;
   }
-  int64_t want = shards > units ? units : shards < 1 ? units > 0 : shards;
-  wrong += count != want || (units && most - least > 1);
+  int64_t parts = shards > units ? units : shards < 1 ? 1 : shards;
+  int64_t each = parts ? (parts + p->workers - 1) / p->workers * (units / parts + 1) : 0;
+  wrong += most > each || count > parts || count > p->workers;
   return wrong;
 }
 

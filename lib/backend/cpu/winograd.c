@@ -96,10 +96,10 @@ bool glow_select_winograd(GlowSelect *s, const GlowNode *n, const GlowConvView *
   if (!check_layouts(s, c, &p) || !glow_conv_epilogue(s, n, &c->y, &body) ||
       !choose_block(s, c, &p))
     return false;
-  /* Threads share tiles, or blocks of the filter if there are few tiles: each transforms them all.
-   */
+  /* Threads share tiles, or blocks of the filter if that is more to read than the transformed
+   * tiles: then each transforms them all. */
   int64_t groups = glow_div_up(p.oc, p.ob);
-  p.by_group = groups > 1 && p.chunks < 4;
+  p.by_group = groups > 1 && (p.chunks < 4 || p.oc > p.tiles);
   GlowWorkSpec spec = {.kernel = "winograd",
                        .params = &p,
                        .params_size = sizeof p,

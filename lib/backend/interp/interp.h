@@ -27,7 +27,7 @@ typedef struct GlowRunOptions {
    * error. */
   bool primitives;
   const struct GlowKernels
-      *kernels; /* NULL: the best for this machine; a backend may bring its own */
+      *kernels;     /* NULL: the best for this machine; a backend may bring its own */
   bool debug;       /* machine code has lines for debuggers and profilers */
   const int *level; /* of code generation, as in -O<level>; NULL: 2 */
   const struct GlowParallel *parallel; /* threads that share the work of machine code, or NULL */

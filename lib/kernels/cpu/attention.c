@@ -6,8 +6,8 @@
  * are packed once per head. Running maxima and sums of all queries of the head are in scratch.
  * Operands: Y, Q, K, V, Mask. */
 #include "attention.h"
-#include "pack.h"
 #include "matrix_tile.h"
+#include "pack.h"
 
 #define LANES (GLOW_ATTENTION_LANES / GLOW_VL) /* registers that hold the sums of one query */
 

@@ -127,7 +127,7 @@ TILE(3) TILE(4) TILE(5) TILE(6)
 #if GLOW_TILE_PIXELS >= 14
 TILE(7) TILE(8) TILE(9) TILE(10) TILE(11) TILE(12) TILE(13) TILE(14)
 #endif
-/* clang-format on */
+    /* clang-format on */
 
     /* ---- Gathering
        ------------------------------------------------------------------------------- */

@@ -81,7 +81,7 @@ TILE(3) TILE(4) TILE(5) TILE(6)
 #if MOST_PIXELS >= 14
 TILE(7) TILE(8) TILE(9) TILE(10) TILE(11) TILE(12) TILE(13) TILE(14)
 #endif
-/* clang-format on */
+    /* clang-format on */
 
     /* Units are output rows of all channel blocks of all images. */
     void glow_depthwise(const GlowDepthwiseParams *params, GlowDepthwiseTileFn *full,

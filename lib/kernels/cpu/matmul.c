@@ -7,8 +7,8 @@
  * cache, copied to scratch if its rows would meet in the same cache sets; while the tiles of one
  * panel run, they fetch the next one. Operands: C, A, B, then the epilogue's. */
 #include "matmul.h"
-#include "pack.h"
 #include "matrix_tile.h"
+#include "pack.h"
 
 /* Transforms a vector of results that is about to be stored at a batch index, a row and columns
  * from `col` on. */

@@ -20,7 +20,8 @@ void glow_move(const GlowMoveParams *p, void *const *ptrs, int64_t begin, int64_
   SPAN(0)
   LOOP(1)
   LOOP(2)
-  LOOP(3) LOOP(4) LOOP(5) LOOP(6) LOOP(7)
+  LOOP(3)
+  LOOP(4) LOOP(5) LOOP(6) LOOP(7)
       __builtin_memcpy(to + PLACE(p->to), from + PLACE(p->from), (size_t)p->run);
 }
 

@@ -150,9 +150,10 @@ static inline void glow_ref_move(const GlowBuf *dst, int64_t d, const GlowBuf *s
 void glow_ref_copy_all(GlowBuf *out, const GlowBuf *in);
 /* Copies the box of `dims` from index src_at to index dst_at. Either side may be blocked; an axis
  * that is begins at a whole block on both, and blocks of both sides are the same. False if that
- * does not hold, if an axis has several blocks, or if too many have one. Padding lanes stay as they are. */
+ * does not hold, if an axis has several blocks, or if too many have one. Padding lanes stay as they
+ * are. */
 bool glow_ref_copy_blocks(const GlowBuf *dst, const int64_t *dst_at, const GlowBuf *src,
-                       const int64_t *src_at, const int64_t *dims);
+                          const int64_t *src_at, const int64_t *dims);
 /* Sets every element of the physical extents, padding lanes included, to zero bits. */
 void glow_ref_clear(GlowBuf *b);
 /* Sets the padding lanes alone to zero bits, after something wrote them. */

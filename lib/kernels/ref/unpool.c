@@ -12,8 +12,9 @@ static int64_t implied_dims(const GlowCall *call, int64_t *dims) {
   for (uint32_t a = 0; a < x->rank; a++) {
     dims[a] = x->dims[a];
     if (a >= 2)
-      dims[a] = (x->dims[a] - 1) * glow_ref_listed(m->strides, a - 2, 1) + glow_ref_listed(m->kernels, a - 2, 1) -
-                glow_ref_listed(m->pads, a - 2, 0) - glow_ref_listed(m->pads, x->rank - 2 + a - 2, 0);
+      dims[a] = (x->dims[a] - 1) * glow_ref_listed(m->strides, a - 2, 1) +
+                glow_ref_listed(m->kernels, a - 2, 1) - glow_ref_listed(m->pads, a - 2, 0) -
+                glow_ref_listed(m->pads, x->rank - 2 + a - 2, 0);
     elements *= dims[a];
   }
   return elements;
