@@ -10,12 +10,20 @@
 #include "runtime/pool.h"
 #include "test/unit/unit.h"
 
+static atomic_ulong allocations;
+
+/* The address sanitizer has an allocator of its own, which nobody may replace. */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define HAS_SANITIZER 1
+#endif
+#endif
+
+#ifndef HAS_SANITIZER
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t count, size_t size);
 void *__libc_realloc(void *old, size_t size);
 void *__libc_memalign(size_t alignment, size_t size);
-
-static atomic_ulong allocations;
 
 void *malloc(size_t size) {
   atomic_fetch_add(&allocations, 1);
@@ -38,6 +46,7 @@ int posix_memalign(void **result, size_t alignment, size_t size) {
   *result = __libc_memalign(alignment, size);
   return *result ? 0 : 12;
 }
+#endif
 
 /* Convolutions large enough to be shared, a stack, relayouts, a variable that counts runs, and an
  * output that is read again. The filter has the layout of this host. */
