@@ -84,15 +84,23 @@ static void write_c(FILE *f, const GlowConvParams *p, int64_t units) {
   const char *names[] = {"full", "small"};
   int64_t rest = p->rows % p->tile_rows;
   bool small = rest || p->narrow;
-  for (int i = 0; i < 1 + small; i++)
+  for (int i = 0; i < 1 + small; i++) {
+    long long rows = (long long)(i && rest ? rest : p->tile_rows);
+    char call[96];
+    if (p->scattered)
+      snprintf(call, sizeof call, "scattered_tile(%lld, GLOW_TILE_VECTORS, &params, &p, row,",
+               rows);
+    else
+      snprintf(call, sizeof call, "tile(%lld, %lld, GLOW_TILE_VECTORS, &params, &p, row, col,",
+               rows, (long long)(p->tile_cols - (i && p->narrow)));
     fprintf(f,
             "__attribute__((noinline)) static void %s(float *restrict y, const float *restrict x,"
             " const float *restrict w, const float *bias, const float *zeros, void *const *env,"
             " int64_t row, int64_t col, int64_t group) {\n"
             "  GlowConvPtrs p = {y, x, w, bias, zeros, env};\n"
-            "  tile(%lld, %lld, GLOW_TILE_VECTORS, &params, &p, row, col, group, epilogue);\n}\n",
-            names[i], (long long)(i && rest ? rest : p->tile_rows),
-            (long long)(p->tile_cols - (i && p->narrow)));
+            "  %s group, epilogue);\n}\n",
+            names[i], call);
+  }
   fprintf(f,
           "static const float zeros[4096];\n"
           "void run(float *y, const float *x, const float *w, const float *b, void *const *env) {\n"

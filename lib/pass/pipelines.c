@@ -43,8 +43,8 @@ static const char *const graph_pipelines[] = {
 
 static const char *const program_pipelines[] = {
     "plan-memory",
-    "forward-splats,fuse-epilogue,stack," COALESCE ",shrink-lifetimes,plan-memory",
-    "forward-splats,fuse-epilogue,stack,fixpoint(" COALESCE "),shrink-lifetimes,plan-memory",
+    "forward-splats,fuse-epilogue,stack," COALESCE ",shrink-lifetimes,assign-tiles,plan-memory",
+    "forward-splats,fuse-epilogue,stack,fixpoint(" COALESCE "),shrink-lifetimes,assign-tiles,plan-memory",
 };
 
 const char *glow_pipeline_text(GlowLevel level, int optimization) {

@@ -1,26 +1,11 @@
 /* Convolutions over NCHW16c with packed filters, and those that read few channels plain.
  *
- * A 1x1 convolution with stride 1 and no padding sees each image as one row. The rest is reading
- * the instruction into GlowConvParams, and two rules: the tile and the band. */
+ * Reads the instruction into GlowConvParams. The tile is in the text, or that of
+ * kernels/cpu_rules.h; the band, what is fetched ahead and what threads share are decided here. */
 #include "backend/cpu/conv.h"
+#include "kernels/cpu_rules.h"
 
 #include <string.h>
-
-/* Full tiles of one row if the row is long enough: as few as cover it, all of about the same width.
- * A row that fills less than half of the registers shares the tile with others, as long as there
- * are general registers for a pointer to each row and to each pixel at an edge: 8. */
-void glow_cpu_conv_tile(const GlowIsa *isa, int64_t ow, int64_t rows, int64_t edges,
-                        int64_t *tile_rows, int64_t *tile_cols) {
-  int64_t pixels = isa->tile_pixels;
-  *tile_rows = 1;
-  *tile_cols = glow_div_up(ow, glow_div_up(ow, pixels));
-  if (ow * 2 <= pixels) {
-    *tile_cols = ow;
-    *tile_rows =
-        glow_min64(glow_min64(pixels / ow, rows), glow_min64(GLOW_CONV_MAX_ROWS, 8 / (1 + edges)));
-    *tile_rows = *tile_rows < 1 ? 1 : *tile_rows;
-  }
-}
 
 /* Output rows (or pixels, if they are scattered) whose input stays in half of the cache while all
  * groups of the filter pass; bands of about the same height. Where strides skip pixels, only those
@@ -73,22 +58,17 @@ static void read_params(const GlowConvView *c, GlowConvParams *p) {
   };
 }
 
-/* Neighbouring rows as one, if that is all the same to the kernel and takes fewer tiles: as few as
- * give nearly the fewest. */
-static void flatten(GlowSelect *s, GlowWork *w, GlowConvParams *p) {
-  int64_t pixels = s->isa->tile_pixels;
-  bool pointwise = p->kh == 1 && p->kw == 1 && p->sh == 1 && p->sw == 1 && p->pt == 0 &&
-                   p->pl == 0 && p->oh == p->ih && p->ow == p->iw;
-  bool dense = p->xh == p->iw * p->xw && p->yh == p->ow * p->yw;
+/* Whether neighbouring rows can be seen as one. */
+static bool is_flat(const GlowWork *w, const GlowConvParams *p) {
+  bool flat = p->kh == 1 && p->kw == 1 && p->sh == 1 && p->sw == 1 && p->pt == 0 && p->pl == 0 &&
+              p->oh == p->ih && p->ow == p->iw && p->xh == p->iw * p->xw && p->yh == p->ow * p->yw;
   for (uint32_t i = 0; i < w->noperands; i++)
-    dense = dense && w->operands[i].stride[2] == p->ow * w->operands[i].stride[3];
-  if (!pointwise || !dense)
-    return;
-  int64_t fewest = glow_div_up(p->oh * p->ow, pixels), merged = 1;
-  while (
-      merged < p->oh &&
-      (p->oh % merged || p->oh / merged * glow_div_up(p->ow * merged, pixels) * 64 > fewest * 65))
-    merged++;
+    flat = flat && w->operands[i].stride[2] == p->ow * w->operands[i].stride[3];
+  return flat;
+}
+
+/* Sees neighbouring rows as one. */
+static void merge_rows(GlowSelect *s, GlowWork *w, GlowConvParams *p, int64_t merged) {
   p->rows /= merged;
   p->oh /= merged;
   p->ow *= merged;
@@ -104,37 +84,43 @@ static void flatten(GlowSelect *s, GlowWork *w, GlowConvParams *p) {
   w->operands = operands;
 }
 
-/* Pixels of a tile that a window can leave to the left and to the right. */
-static void count_edges(GlowConvParams *p) {
-  p->left = glow_min64(glow_div_up(p->pl, p->sw), p->ow);
-  for (p->right = 0; p->right < p->ow; p->right++) {
-    int64_t last = (p->ow - 1 - p->right) * p->sw - p->pl + (p->kw - 1) * p->dw;
-    if (last < p->iw)
-      break;
-  }
+/* Whether there are kernels for the tile that the text names. */
+static bool is_tile(const GlowIsa *isa, const GlowConvGrid *g, const GlowConvTile *t) {
+  int64_t most = isa->tile_pixels, rows = t->values[0], cols = t->values[1];
+  int64_t merged = t->count == 3 ? t->values[2] : 1, width = g->ow * merged;
+  if (t->count == 1)
+    return !g->single && glow_conv_can_scatter(isa, g->taps) && rows >= 1 && rows <= most;
+  return rows >= 1 && cols >= 1 && rows * cols <= most && cols <= width &&
+         rows <= (g->single ? 1 : GLOW_CONV_MAX_ROWS) && (rows == 1 || cols == width) &&
+         glow_div_up(width, cols) * (cols - 1) <= width && merged >= 1 &&
+         (merged == 1 || (g->flat && g->oh % merged == 0));
 }
 
-/* The tile that the instruction names, or a good one. most_rows: what the kernel can do. */
-static bool choose_tile(GlowSelect *s, const GlowConvView *c, int64_t most_rows,
+/* The tile that the instruction names, or a good one, into p. */
+static bool choose_tile(GlowSelect *s, const GlowConvView *c, GlowWork *body, bool single,
                         GlowConvParams *p) {
   const GlowArray given = c->m->tile;
-  if (given.count) {
-    p->tile_rows = glow_conv_member(given, 0, 1);
-    p->tile_cols = glow_conv_member(given, 1, 1);
-    int64_t most = s->isa->tile_pixels;
-    if (given.count != 2 || p->tile_rows < 1 || p->tile_cols < 1 || p->tile_rows > most_rows ||
-        p->tile_rows * p->tile_cols > most || p->tile_cols > p->ow ||
-        (p->tile_rows > 1 && p->tile_cols != p->ow) ||
-        glow_div_up(p->ow, p->tile_cols) * (p->tile_cols - 1) > p->ow)
-      return glow_conv_fail(s, glow_arena_printf(s->arena,
-                                                 "no kernel of %s has its tile: rows and columns "
-                                                 "of at most %u output pixels that cover a row",
-                                                 s->isa->name, s->isa->tile_pixels));
-  } else {
-    glow_cpu_conv_tile(s->isa, p->ow, glow_min64(p->rows, most_rows), p->left + p->right,
-                       &p->tile_rows, &p->tile_cols);
-  }
-  p->narrow = glow_div_up(p->ow, p->tile_cols) * p->tile_cols - p->ow;
+  GlowConvGrid g = {.rows = p->rows, .oh = p->oh, .ow = p->ow, .edges = p->left + p->right};
+  g.taps = p->kh * p->kw;
+  g.single = single;
+  g.flat = !single && is_flat(body, p);
+  GlowConvTile t = {.count = given.count};
+  if (given.count && given.count <= 3)
+    memcpy(t.values, given.data, given.count * sizeof *t.values);
+  else
+    t = glow_conv_tile(s->isa, &g);
+  if (given.count > 3 || !is_tile(s->isa, &g, &t))
+    return glow_conv_fail(s, glow_arena_printf(s->arena,
+                                               "no kernel of %s has its tile: at most %u output "
+                                               "pixels, in rows that cover the result",
+                                               s->isa->name, s->isa->tile_pixels));
+  if (t.count == 3 && t.values[2] > 1)
+    merge_rows(s, body, p, t.values[2]);
+  p->scattered = t.count == 1;
+  p->tile_rows = t.values[0];
+  p->tile_cols = p->scattered ? 1 : t.values[1];
+  p->rows *= p->scattered ? p->ow : 1;
+  p->narrow = p->scattered ? 0 : glow_div_up(p->ow, p->tile_cols) * p->tile_cols - p->ow;
   p->left = glow_min64(p->left, p->tile_cols);
   p->right = glow_min64(p->right, p->tile_cols);
   return true;
@@ -144,20 +130,6 @@ static bool choose_tile(GlowSelect *s, const GlowConvView *c, int64_t most_rows,
 static bool reads_padding(const GlowConvParams *p) {
   int64_t bottom = (p->oh - 1) * p->sh - p->pt + (p->kh - 1) * p->dh;
   return p->pt > 0 || bottom >= p->ih || p->left || p->right;
-}
-
-/* Tiles of full width on rows that they do not divide, where a pointer to each pixel fits into the
- * registers. */
-static void scatter(const GlowIsa *isa, const GlowConvView *c, GlowConvParams *p) {
-  int64_t pixels = isa->tile_pixels, tiles = glow_div_up(p->ow, pixels);
-  if (c->m->tile.count || p->kh * p->kw > GLOW_CONV_MAX_TAPS || pixels < 6 || pixels > 8 ||
-      p->ow * 20 > tiles * pixels * 19)
-    return;
-  p->scattered = 1;
-  p->rows *= p->ow;
-  p->tile_rows = glow_min64(pixels, p->rows);
-  p->tile_cols = 1;
-  p->narrow = 0;
 }
 
 /* The sizes of tiles that the convolution needs: full, small, and both for an odd last group. */
@@ -224,7 +196,7 @@ static void append(GlowSelect *s, const GlowNode *n, const GlowConvView *c, cons
 /* The packed input as the tiles see it: no padding, no images, and if the filter's rows are all
  * there, a row of taps as one run of channels. */
 static bool select_few(GlowSelect *s, const GlowNode *n, const GlowConvView *c, GlowConvParams *p,
-                       const GlowWork *body) {
+                       GlowWork *body) {
   GlowConvFewParams few = {.ih = p->ih,
                            .iw = p->iw,
                            .ic = p->ic,
@@ -244,7 +216,7 @@ static bool select_few(GlowSelect *s, const GlowNode *n, const GlowConvView *c, 
     p->ic = p->block = p->wi = p->kw * p->ic;
     p->kw = 1;
   }
-  if (!choose_tile(s, c, 1, p))
+  if (!choose_tile(s, c, body, true, p))
     return false;
   int64_t reach = (p->kh - 1) * p->dh + 1, fit = s->isa->l2 / 4 / (pitch * 4);
   p->band = fit > reach + p->sh ? (fit - reach) / p->sh + 1 : 1;
@@ -282,12 +254,10 @@ bool glow_select_conv_direct(GlowSelect *s, const GlowNode *n, const GlowConvVie
   read_params(c, &p);
   if (few)
     return select_few(s, n, c, &p, &body);
-  flatten(s, &body, &p);
-  count_edges(&p);
-  if (!choose_tile(s, c, GLOW_CONV_MAX_ROWS, &p))
+  glow_conv_edges(&(GlowConvLine){p.ow, p.iw, p.kw, p.sw, p.dw, p.pl}, &p.left, &p.right);
+  if (!choose_tile(s, c, &body, false, &p))
     return false;
   p.padded = reads_padding(&p);
-  scatter(s->isa, c, &p);
   p.band = band_rows(s->isa, &p);
   fetch_ahead(s->isa, &p);
   /* Channel blocks are far apart, so the machine does not see the next tile of a 1x1 coming. */

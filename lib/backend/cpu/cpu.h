@@ -56,10 +56,4 @@ typedef struct GlowCpuPlan {
  * with a note for each instruction that cannot be compiled. */
 bool glow_cpu_plan(GlowArena *arena, GlowFunction *program, const GlowIsa *isa, GlowCpuPlan *plan);
 
-/* The register tile of a convolution when the instruction does not say: how many output rows and
- * columns, for `ow` columns, `rows` rows of all images, and `edges` pixels of a row of the tile
- * that may need padding. */
-void glow_cpu_conv_tile(const GlowIsa *isa, int64_t ow, int64_t rows, int64_t edges,
-                        int64_t *tile_rows, int64_t *tile_cols);
-
 #endif

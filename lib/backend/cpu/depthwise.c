@@ -1,6 +1,7 @@
 /* Convolutions in which each channel has a filter of its own, over NCHW16c and OIHW16o. */
 #include "kernels/cpu/depthwise.h"
 #include "backend/cpu/conv.h"
+#include "kernels/cpu_rules.h"
 
 #include <string.h>
 
@@ -39,12 +40,9 @@ static void choose_tile(const GlowIsa *isa, GlowDepthwiseParams *p) {
   int64_t tiles = glow_div_up(p->ow, isa->tile_pixels);
   p->cols = glow_div_up(p->ow, tiles);
   p->narrow = tiles * p->cols - p->ow;
-  p->left = glow_min64(glow_div_up(p->pl, p->sw), p->cols);
-  for (p->right = 0; p->right < p->cols; p->right++) {
-    int64_t last = (p->ow - 1 - p->right) * p->sw - p->pl + (p->kw - 1) * p->dw;
-    if (last < p->iw)
-      break;
-  }
+  glow_conv_edges(&(GlowConvLine){p->ow, p->iw, p->kw, p->sw, p->dw, p->pl}, &p->left, &p->right);
+  p->left = glow_min64(p->left, p->cols);
+  p->right = glow_min64(p->right, p->cols);
 }
 
 bool glow_select_depthwise(GlowSelect *s, const GlowNode *n, const GlowConvView *c) {

@@ -1,12 +1,13 @@
 /* From the instructions of a program to the work that code generation emits.
  *
  * Layouts, strategies, tiles and offsets are read from the text and not decided here; an
- * instruction without a tile gets the default of glow_cpu_conv_tile, a program without offsets a
+ * instruction without a tile gets that of kernels/cpu_rules.h, a program without offsets a
  * plan. */
 #include "backend/cpu/select.h"
 
 #include "backend/cpu/native.h"
 #include "backend/interp/interp_internal.h"
+#include "kernels/cpu_rules.h"
 #include "memplan/memplan.h"
 
 #define ALIGN 64
@@ -132,14 +133,8 @@ bool glow_select_operand(GlowSelect *s, const GlowView *to, const GlowView *from
 
 /* ---- Work ------------------------------------------------------------------------------------ */
 
-/* A part of fewer multiply-adds is not worth waking a thread for; more parts than this even out
- * what threads of unequal speed do, but cost calls. */
-#define SHARD_COST 32768
-#define MOST_SHARDS 64
-
 GlowWork *glow_select_work(GlowSelect *s, const GlowNode *n, const GlowWorkSpec *spec) {
-  int64_t shards = spec->shards ? spec->shards : spec->cost / SHARD_COST;
-  shards = shards > MOST_SHARDS && !spec->shards ? MOST_SHARDS : shards;
+  int64_t shards = spec->shards ? spec->shards : glow_shards(spec->cost);
   shards = shards > spec->units ? spec->units : shards;
   GlowWork w = {.node = n,
                 .kernel = spec->kernel,

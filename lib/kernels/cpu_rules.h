@@ -1,0 +1,43 @@
+/* Decisions about machine kernels that do not show in results: register tiles of convolutions, and
+ * into how many shards work is cut. The pass assign-tiles writes them into programs; the CPU
+ * backend makes them where a program has none. Neither LLVM nor a program is needed. */
+#ifndef GLOW_KERNELS_CPU_RULES_H
+#define GLOW_KERNELS_CPU_RULES_H
+
+#include "kernels/isa.h"
+
+/* A row of a convolution: output and input columns, window, stride, dilation, padding before. */
+typedef struct GlowConvLine {
+  int64_t ow, iw, kw, sw, dw, pl;
+} GlowConvLine;
+/* How many output pixels at the left and right have windows that leave the input there. */
+void glow_conv_edges(const GlowConvLine *l, int64_t *left, int64_t *right);
+
+/* The output of a direct convolution, as its tile sees it. */
+typedef struct GlowConvGrid {
+  int64_t rows, oh, ow; /* output rows of all images; extents of an image */
+  int64_t edges;        /* pixels of a row from which windows can leave the input, left and right */
+  int64_t taps;         /* places of the window */
+  bool flat;            /* 1x1 and dense: neighbouring rows can be seen as one */
+  bool single;          /* tiles must be of one row */
+} GlowConvGrid;
+
+/* How `tile` in the text describes a tile, by its number of values:
+ *   [n]                   n consecutive pixels, across rows and images
+ *   [rows, cols]          whole rows, or cols pixels of one
+ *   [rows, cols, merged]  where `merged` neighbouring rows are seen as one */
+typedef struct GlowConvTile {
+  uint32_t count, values[3];
+} GlowConvTile;
+
+/* The tile for a machine: full width if possible. Rows that fill less than half of the registers
+ * share a tile, as long as there are general registers for a pointer to each row and each edge. */
+GlowConvTile glow_conv_tile(const GlowIsa *isa, const GlowConvGrid *g);
+/* Whether the machine has kernels for tiles of consecutive pixels of windows of so many taps. */
+bool glow_conv_can_scatter(const GlowIsa *isa, int64_t taps);
+
+/* Into how many shards work of so many multiply-adds is cut: a shard is worth waking a thread for,
+ * and there are not more than even out what threads of unequal speed do. At least 1. */
+int64_t glow_shards(int64_t cost);
+
+#endif
