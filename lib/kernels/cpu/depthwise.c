@@ -16,12 +16,56 @@ typedef void GlowDepthwiseTileFn(float *y, const float *x, const float *w, const
                                  const float *zeros, void *const *env, int64_t image, int64_t block,
                                  int64_t row, int64_t col);
 
+typedef GlowVec Tile[MOST_PIXELS][VECTORS];
+
+/* A row of `size` taps with stride `step`, literals: each input is read once, for all outputs that
+ * it takes part in. p: the first input, at column `left`. */
+INLINE void slide(int cols, int size, int step, const GlowDepthwiseParams *s, Tile acc,
+                  const float *p, const float *w, const float *zeros, int64_t left) {
+  const int inputs = (cols - 1) * step + size;
+  const int64_t over = (s->ow - 1) * s->sw - s->pl + s->kw - s->iw; /* columns read at the right */
+  UNROLL for (int j = 0; j < VECTORS; j++) {
+    GlowVec f[5];
+    __atomic_signal_fence(__ATOMIC_SEQ_CST); /* one half after the other: see conv_tile.h */
+    UNROLL for (int k = 0; k < size; k++) f[k] = vec_load(w + k * GLOW_CONV_BLOCK + j * GLOW_VL);
+    UNROLL for (int i = 0; i < inputs; i++) {
+      bool edge = i < s->pl || i >= inputs - over;
+      const float *q = p + i * s->xw;
+      GlowVec x =
+          vec_load((edge && (uint64_t)(left + i) >= (uint64_t)s->iw ? zeros : q) + j * GLOW_VL);
+      UNROLL for (int k = 0; k < size; k++) {
+        int o = (i - k) / step;
+        if (i >= k && (i - k) % step == 0 && o < cols)
+          acc[o][j] = vec_fma(x, f[k], acc[o][j]);
+      }
+    }
+  }
+}
+
+/* A row of any taps, one after the other. */
+INLINE void taps(int cols, const GlowDepthwiseParams *s, Tile acc, const float *p, const float *w,
+                 const float *zeros, int64_t left) {
+  ROLLED for (int64_t kw = 0; kw < s->kw; kw++) {
+    GlowVec f[VECTORS];
+    UNROLL for (int j = 0; j < VECTORS; j++) f[j] = vec_load(w + j * GLOW_VL);
+    UNROLL for (int i = 0; i < cols; i++) {
+      int64_t at = i * s->sw + kw * s->dw;
+      const float *q = p + at * s->xw;
+      bool edge = i < s->left || i >= cols - s->right;
+      q = edge && (uint64_t)(left + at) >= (uint64_t)s->iw ? zeros : q;
+      UNROLL for (int j = 0; j < VECTORS; j++) acc[i][j] =
+          vec_fma(vec_load(q + j * GLOW_VL), f[j], acc[i][j]);
+    }
+    w += GLOW_CONV_BLOCK;
+  }
+}
+
 INLINE void tile(int cols, const GlowDepthwiseParams *params, GlowEpilogueFn *epilogue, float *y,
                  const float *x, const float *w, const float *bias, const float *zeros,
                  void *const *env, int64_t n, int64_t block, int64_t row, int64_t col) {
   const GlowDepthwiseParams s = *params;
   const int64_t left = col * s.sw - s.pl, channel = block * GLOW_CONV_BLOCK;
-  GlowVec acc[MOST_PIXELS][VECTORS];
+  Tile acc;
   UNROLL for (int j = 0; j < VECTORS; j++) {
     int64_t c = channel + j * GLOW_VL;
     GlowVec b = {0};
@@ -36,19 +80,15 @@ INLINE void tile(int cols, const GlowDepthwiseParams *params, GlowEpilogueFn *ep
   ROLLED for (int64_t kh = 0; kh < s.kh; kh++) {
     int64_t h = row * s.sh - s.pt + kh * s.dh;
     const float *p = (uint64_t)h < (uint64_t)s.ih ? x + h * s.xh : zeros;
-    ROLLED for (int64_t kw = 0; kw < s.kw; kw++) {
-      GlowVec f[VECTORS];
-      UNROLL for (int j = 0; j < VECTORS; j++) f[j] = vec_load(w + j * GLOW_VL);
-      UNROLL for (int i = 0; i < cols; i++) {
-        int64_t at = i * s.sw + kw * s.dw;
-        const float *q = p + at * s.xw;
-        bool edge = i < s.left || i >= cols - s.right;
-        q = edge && (uint64_t)(left + at) >= (uint64_t)s.iw ? zeros : q;
-        UNROLL for (int j = 0; j < VECTORS; j++) acc[i][j] =
-            vec_fma(vec_load(q + j * GLOW_VL), f[j], acc[i][j]);
-      }
-      w += GLOW_CONV_BLOCK;
-    }
+    if (s.dw == 1 && s.kw == 3 && s.sw == 1)
+      slide(cols, 3, 1, &s, acc, p, w, zeros, left);
+    else if (s.dw == 1 && s.kw == 3 && s.sw == 2)
+      slide(cols, 3, 2, &s, acc, p, w, zeros, left);
+    else if (VECTORS == 1 && s.dw == 1 && s.kw == 5 && s.sw == 1)
+      slide(cols, 5, 1, &s, acc, p, w, zeros, left);
+    else
+      taps(cols, &s, acc, p, w, zeros, left);
+    w += s.kw * GLOW_CONV_BLOCK;
   }
   UNROLL for (int j = 0; j < VECTORS; j++) {
     int64_t c = channel + j * GLOW_VL;
