@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "backend/cpu/cpu.h"
+#include "kernels/cpu_rules.h"
 #include "support/text.h"
 #include "test/unit/hot_loops.h"
 #include "test/unit/unit.h"
@@ -26,9 +27,9 @@ typedef struct Conv {
   Kind kind;
   int n, groups, ic, oc, ih, iw, kh, kw, sh, sw, dh, dw, pt, pl, pb, pr; /* ic, oc: of a group */
   bool bias;
-  int epilogue;
-  char filter[24]; /* layout of W */
-  const char *xl;  /* layout of X, "" if plain */
+  int epilogue, scattered; /* pixels of a tile of consecutive ones, 0: whatever the rules say */
+  char filter[24];         /* layout of W */
+  const char *xl;          /* layout of X, "" if plain */
 } Conv;
 
 static int extent(int in, int before, int after, int k, int stride, int dilation) {
@@ -96,7 +97,13 @@ static bool draw_conv(Conv *c, Kind kind, const GlowIsa *isa) {
     c->dh = draw_in(1, 2), c->dw = draw_in(1, 3);
   if (draw(4))
     c->pt = (int)draw(4), c->pl = (int)draw(4), c->pb = (int)draw(4), c->pr = (int)draw(4);
+  if (draw(4) == 0) { /* rows may be merged */
+    c->kh = c->kw = c->sh = c->sw = 1;
+    c->pt = c->pl = c->pb = c->pr = 0;
+  }
   set_channels(c, isa);
+  if (kind == DIRECT && draw(3) == 0 && glow_conv_can_scatter(isa, c->kh * c->kw))
+    c->scattered = draw_in(1, (int)isa->tile_pixels);
   return out_h(c) > 0 && out_w(c) > 0;
 }
 
@@ -121,9 +128,11 @@ static void write_conv(GlowText *t, const Conv *c, const char *target) {
                    c->bias ? "@b" : "none", c->epilogue == RESIDUAL ? ", @in @s" : "");
   glow_text_printf(t,
                    " {group = %d, strides = [%d, %d], pads = [%d, %d, %d, %d], dilations = [%d, "
-                   "%d]}\n%s}\n",
-                   c->groups, c->sh, c->sw, c->pt, c->pl, c->pb, c->pr, c->dh, c->dw,
-                   bodies[c->epilogue]);
+                   "%d]",
+                   c->groups, c->sh, c->sw, c->pt, c->pl, c->pb, c->pr, c->dh, c->dw);
+  if (c->scattered)
+    glow_text_printf(t, ", tile = [%d]", c->scattered);
+  glow_text_printf(t, "}\n%s}\n", bodies[c->epilogue]);
 }
 
 /* ---- Numbers --------------------------------------------------------------------------------- */
@@ -507,6 +516,8 @@ static void check_all_machine_code(const GlowIsa *isa) {
       {GROUPED, 28, 8, 16, 16, 3, 1},   {GROUPED, 14, 4, 64, 64, 3, 2},
       {DIRECT, 14, 1, 512, 1024, 1, 2}, {DIRECT, 112, 1, 16, 96, 1, 1},
       {DIRECT, 56, 1, 24, 144, 1, 1},   {DIRECT, 17, 1, 128, 64, 7, 1},
+      {DIRECT, 7, 1, 512, 512, 3, 1},   {DIRECT, 14, 1, 256, 256, 3, 1},
+      {DIRECT, 7, 1, 2048, 512, 1, 1},  {DIRECT, 14, 1, 512, 512, 3, 2},
   };
   for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
     check_machine_code(&shapes[i], isa);
