@@ -135,7 +135,7 @@ INLINE void tile(int rows, int cols, int nr, const GlowConvParams *params, const
           int64_t h = place[r].h * s.sh - s.pt + kh * s.dh;
           const float *p =
               x0 + place[r].n * s.xn + c / s.block * s.xc + h * s.xh + (left + kw * s.dw) * s.xw;
-          p = (uint64_t)h < (uint64_t)s.ih ? p : t->zeros;
+          p = !s.padded || (uint64_t)h < (uint64_t)s.ih ? p : t->zeros;
           UNROLL for (int i = 0; i < cols; i++) {
             int64_t x = left + i * s.sw + kw * s.dw;
             const float *q = p + i * s.sw * s.xw;
