@@ -29,6 +29,19 @@ int64_t glow_isa_chunk(const GlowIsa *isa, int64_t k) {
   return chunks > 1 ? ((k + chunks - 1) / chunks + 3) / 4 * 4 : k;
 }
 
+const GlowIsa *glow_isa_named(GlowContext *ctx, GlowLoc loc, const char *name) {
+  const GlowIsa *isa = glow_isa_find(name);
+  if (isa)
+    return isa;
+  const char *names[GLOW_ISA_COUNT];
+  for (size_t i = 0; i < GLOW_ISA_COUNT; i++)
+    names[i] = glow_isa[i].name;
+  const char *near = glow_nearest(name, names, GLOW_ISA_COUNT);
+  glow_error(ctx, loc, "unknown target '%s'%s%s%s", name, near ? "; did you mean '" : "",
+             near ? near : "", near ? "'?" : "");
+  return NULL;
+}
+
 bool glow_isa_runs_here(const GlowIsa *isa) {
   switch ((GlowIsaId)(isa - glow_isa)) {
 #if defined(__x86_64__)

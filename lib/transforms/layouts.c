@@ -5,21 +5,8 @@
 
 /* ---- Targets --------------------------------------------------------------------------------- */
 
-const GlowIsa *glow_target_find(GlowContext *ctx, GlowLoc loc, const char *name) {
-  const GlowIsa *isa = glow_isa_find(name);
-  if (isa)
-    return isa;
-  const char *names[GLOW_ISA_COUNT];
-  for (size_t i = 0; i < GLOW_ISA_COUNT; i++)
-    names[i] = glow_isa[i].name;
-  const char *near = glow_nearest(name, names, GLOW_ISA_COUNT);
-  glow_error(ctx, loc, "unknown target '%s'%s%s%s", name, near ? "; did you mean '" : "",
-             near ? near : "", near ? "'?" : "");
-  return NULL;
-}
-
 bool glow_target_of(GlowModule *m, const GlowIsa **isa) {
-  *isa = m->target ? glow_target_find(m->ctx, GLOW_NOWHERE, m->target) : glow_isa_host();
+  *isa = m->target ? glow_isa_named(m->ctx, GLOW_NOWHERE, m->target) : glow_isa_host();
   return *isa || !m->target;
 }
 

@@ -12,8 +12,6 @@
 
 #define GLOW_CHANNEL_BLOCK 16
 
-/* The row of isa.def called `name`. NULL after a diagnostic at loc. */
-const GlowIsa *glow_target_find(GlowContext *ctx, GlowLoc loc, const char *name);
 /* The row that a module is for: its target, else this host. False after a diagnostic; *isa is NULL
  * if there is no row for this host. */
 bool glow_target_of(GlowModule *m, const GlowIsa **isa);

@@ -61,9 +61,9 @@ bool glow_conv_read(GlowSelect *s, const GlowNode *n, GlowConvView *c) {
     return false;
   const GlowType *x = c->x.type, *w = c->w.type, *y = c->y.type;
   if (y->kind != GLOW_KIND_FLOAT)
-    return glow_conv_fail(s, "it is not of float");
+    return glow_select_fail(s, "it is not of float");
   if (c->m->layout != GLOW_LAYOUT_NCHW || y->rank != 4)
-    return glow_conv_fail(s, "only two spatial axes in NCHW order are supported");
+    return glow_select_fail(s, "only two spatial axes in NCHW order are supported");
   bool winograd = c->m->strategy == GLOW_CONV_STRATEGY_WINOGRAD;
   c->groups = c->m->group ? c->m->group : 1;
   c->ic = w->dims[winograd ? 3 : 1].size;
@@ -71,7 +71,7 @@ bool glow_conv_read(GlowSelect *s, const GlowNode *n, GlowConvView *c) {
   if (x->dims[0].size != y->dims[0].size || x->dims[1].size != c->ic * c->groups ||
       c->oc != w->dims[winograd ? 2 : 0].size || c->oc % c->groups ||
       (c->has_bias && (c->b.rank != 1 || c->b.dims[0] != c->oc || c->b.strides[0] != 1)))
-    return glow_conv_fail(s, "its operands do not fit each other");
+    return glow_select_fail(s, "its operands do not fit each other");
   read_filter_blocks(c);
   return true;
 }
@@ -81,12 +81,12 @@ bool glow_conv_epilogue(GlowSelect *s, const GlowNode *n, const GlowView *y, Glo
   w->body.block = glow_node_epilogue(n);
   const GlowNode *culprit = NULL;
   if (!glow_codegen_has_body(&w->body, &culprit))
-    return glow_conv_fail(s, glow_arena_printf(s->arena,
-                                               "its epilogue has '%s', which has no vector form "
-                                               "for its kinds",
-                                               glow_node_desc(culprit)->node));
+    return glow_select_fail(s, glow_arena_printf(s->arena,
+                                                 "its epilogue has '%s', which has no vector form "
+                                                 "for its kinds",
+                                                 glow_node_desc(culprit)->node));
   if (n->nextra > GLOW_MAX_RANK)
-    return glow_conv_fail(s, "its epilogue has too many operands");
+    return glow_select_fail(s, "its epilogue has too many operands");
   GlowOperand *operands = GLOW_NEW_ARRAY(s->arena, GlowOperand, n->nextra);
   w->noperands = n->nextra;
   w->operands = operands;
@@ -96,11 +96,11 @@ bool glow_conv_epilogue(GlowSelect *s, const GlowNode *n, const GlowView *y, Glo
     int64_t stride[GLOW_VIEW_RANK];
     const GlowValue *value = n->operands[n->noperands - n->nextra + i].value;
     if (!value || !glow_select_view(s, value, &v))
-      return value ? false : glow_conv_fail(s, "an operand of its epilogue is absent");
+      return value ? false : glow_select_fail(s, "an operand of its epilogue is absent");
     if (!glow_select_operand(s, y, &v, stride, &o->channels))
       return false;
     if (stride[4] != 0 && stride[4] != 1)
-      return glow_conv_fail(s, "the channels of an operand of its epilogue are not contiguous");
+      return glow_select_fail(s, "the channels of an operand of its epilogue are not contiguous");
     memcpy(o->stride, stride, 5 * sizeof *stride);
     o->place = v.place;
     o->kind = v.type->kind;

@@ -21,11 +21,6 @@ static inline int64_t glow_conv_member(GlowArray a, uint32_t i, int64_t initial)
 static inline int64_t glow_div_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 static inline int64_t glow_min64(int64_t a, int64_t b) { return a < b ? a : b; }
 
-static inline bool glow_conv_fail(GlowSelect *s, const char *why) {
-  s->why = why;
-  return false;
-}
-
 /* Whether a view has the layout that this text names; NULL: none. */
 bool glow_conv_has_layout(const GlowView *v, const char *layout);
 /* Whether nothing lies between the elements of a view. */

@@ -110,10 +110,10 @@ static bool choose_tile(GlowSelect *s, const GlowConvView *c, GlowWork *body, bo
   else
     t = glow_conv_tile(s->isa, &g);
   if (given.count > 3 || !is_tile(s->isa, &g, &t))
-    return glow_conv_fail(s, glow_arena_printf(s->arena,
-                                               "no kernel of %s has its tile: at most %u output "
-                                               "pixels, in rows that cover the result",
-                                               s->isa->name, s->isa->tile_pixels));
+    return glow_select_fail(s, glow_arena_printf(s->arena,
+                                                 "no kernel of %s has its tile: at most %u output "
+                                                 "pixels, in rows that cover the result",
+                                                 s->isa->name, s->isa->tile_pixels));
   if (t.count == 3 && t.values[2] > 1)
     merge_rows(s, body, p, t.values[2]);
   p->scattered = t.count == 1;
@@ -232,16 +232,16 @@ static bool check_layouts(GlowSelect *s, const GlowConvView *c, bool few) {
   int64_t most = (int64_t)s->isa->vl * s->isa->tile_vectors;
   if (!glow_conv_has_layout(&c->y, "NCHW16c") ||
       !glow_conv_has_layout(&c->x, few ? NULL : "NCHW16c"))
-    return glow_conv_fail(s, "its input and output must have the layout NCHW16c");
+    return glow_select_fail(s, "its input and output must have the layout NCHW16c");
   if ((c->ob != most && c->ob != GLOW_CONV_BLOCK) || c->ob > most ||
       (c->wi != GLOW_CONV_BLOCK && c->wi != c->ic) || c->wi > GLOW_CONV_BLOCK)
-    return glow_conv_fail(s,
-                          glow_arena_printf(s->arena, "its filter must have the layout %s for %s",
-                                            s->isa->filter, s->isa->name));
+    return glow_select_fail(s,
+                            glow_arena_printf(s->arena, "its filter must have the layout %s for %s",
+                                              s->isa->filter, s->isa->name));
   if (c->groups > 1 && (c->ic % GLOW_CONV_BLOCK || c->oc / c->groups % c->ob))
-    return glow_conv_fail(s, "its groups are not whole blocks of channels");
+    return glow_select_fail(s, "its groups are not whole blocks of channels");
   if ((!few && c->x.strides[4] != 1) || c->y.strides[4] != 1 || !glow_conv_is_dense(&c->w))
-    return glow_conv_fail(s, "the channels of a block are not contiguous");
+    return glow_select_fail(s, "the channels of a block are not contiguous");
   return true;
 }
 

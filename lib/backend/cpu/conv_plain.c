@@ -31,7 +31,7 @@ static bool element_of(const GlowType *t, int64_t *element) {
 static bool read_extents(GlowSelect *s, const Plain *c, GlowConvPlainParams *p) {
   uint32_t rank = c->y.rank, channel = c->nhwc ? rank - 1 : 1, first = c->nhwc ? 1 : 2;
   if (rank < 3 || c->x.rank != rank || c->w.rank != rank || rank - 2 > GLOW_CONV_AXES)
-    return glow_conv_fail(s, "it has no spatial axes");
+    return glow_select_fail(s, "it has no spatial axes");
   p->groups = c->groups ? c->groups : 1;
   p->images = c->y.dims[0];
   p->axes = rank - 2;
@@ -56,7 +56,7 @@ static bool read_extents(GlowSelect *s, const Plain *c, GlowConvPlainParams *p) 
   p->oc = c->transposed ? c->w.dims[channel] : c->w.dims[0] / p->groups;
   if (c->x.dims[channel] != p->ic * p->groups || c->y.dims[channel] != p->oc * p->groups ||
       c->x.dims[0] != p->images || (c->has_bias && c->b.strides[0] != 1))
-    return glow_conv_fail(s, "its operands do not fit each other");
+    return glow_select_fail(s, "its operands do not fit each other");
   p->xn = c->x.strides[0];
   p->xc = c->x.strides[channel];
   p->yn = c->y.strides[0];
@@ -92,9 +92,9 @@ static int64_t place_scratch(const GlowIsa *isa, GlowConvPlainParams *p) {
 static bool select_plain(GlowSelect *s, const GlowNode *n, const Plain *c) {
   GlowConvPlainParams p = {.transposed = c->transposed, .bias = c->has_bias};
   if (!element_of(c->y.type, &p.element))
-    return glow_conv_fail(s, "it is not of float, float16 or bfloat16");
+    return glow_select_fail(s, "it is not of float, float16 or bfloat16");
   if (c->x.type->layout || c->w.type->layout || c->y.type->layout || !glow_conv_is_dense(&c->w))
-    return glow_conv_fail(s, "no kernel takes its layouts");
+    return glow_select_fail(s, "no kernel takes its layouts");
   if (!read_extents(s, c, &p))
     return false;
   filter_strides(c, &p);
@@ -136,7 +136,7 @@ bool glow_select_conv_plain(GlowSelect *s, const GlowNode *n) {
              .dilations = m->dilations,
              .shards = m->shards};
   if (m->strategy != GLOW_CONV_STRATEGY_DIRECT)
-    return glow_conv_fail(s, "only the strategy 'direct' takes plain layouts");
+    return glow_select_fail(s, "only the strategy 'direct' takes plain layouts");
   return read_views(s, n, &c) && select_plain(s, n, &c) && glow_select_epilogue(s, n);
 }
 

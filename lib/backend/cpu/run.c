@@ -2,15 +2,10 @@
 #include "backend/cpu/cpu.h"
 
 const GlowIsa *glow_cpu_target(const GlowModule *m, GlowLoc loc) {
-  const GlowIsa *isa = m->target ? glow_isa_find(m->target) : glow_isa_host();
-  if (!isa && m->target) {
-    const char *names[GLOW_ISA_COUNT];
-    for (size_t i = 0; i < GLOW_ISA_COUNT; i++)
-      names[i] = glow_isa[i].name;
-    const char *near = glow_nearest(m->target, names, GLOW_ISA_COUNT);
-    glow_error(m->ctx, loc, "unknown target '%s'%s%s%s", m->target, near ? "; did you mean '" : "",
-               near ? near : "", near ? "'?" : "");
-  } else if (!isa) {
+  const GlowIsa *isa = m->target ? glow_isa_named(m->ctx, loc, m->target) : glow_isa_host();
+  if (!isa && m->target)
+    return NULL;
+  if (!isa) {
     glow_error(m->ctx, loc, "the CPU backend has no target that this machine can run");
   } else if (!glow_isa_runs_here(isa)) {
     glow_error(m->ctx, loc, "this machine cannot run code for target %s (it needs %s)", isa->name,

@@ -64,10 +64,11 @@ static bool choose_block(GlowSelect *s, const GlowConvView *c, GlowWinogradParam
   p->chunks = glow_div_up(p->tiles, p->chunk);
   p->full = p->tiles - p->chunks * (p->chunk - 1);
   if (given.count && (given.count != 2 || p->chunk > pixels || p->full < 1))
-    return glow_conv_fail(s, glow_arena_printf(s->arena,
-                                               "no kernel of %s has its tile: up to %u tiles that "
-                                               "divide all evenly, and how many times that",
-                                               s->isa->name, s->isa->tile_pixels));
+    return glow_select_fail(s,
+                            glow_arena_printf(s->arena,
+                                              "no kernel of %s has its tile: up to %u tiles that "
+                                              "divide all evenly, and how many times that",
+                                              s->isa->name, s->isa->tile_pixels));
   p->block = glow_min64(p->block, p->chunks);
   p->room = p->block * p->chunk;
   p->v_place = odd_lines(in * p->room);
@@ -79,13 +80,13 @@ static bool choose_block(GlowSelect *s, const GlowConvView *c, GlowWinogradParam
 static bool check_layouts(GlowSelect *s, const GlowConvView *c, const GlowWinogradParams *p) {
   const char *filter = glow_arena_printf(s->arena, "HWOI16i%do", (int)p->ob);
   if (!glow_conv_has_layout(&c->y, "NCHW16c") || !glow_conv_has_layout(&c->x, "NCHW16c"))
-    return glow_conv_fail(s, "its input and output must have the layout NCHW16c");
+    return glow_select_fail(s, "its input and output must have the layout NCHW16c");
   if (!glow_conv_has_layout(&c->w, filter))
-    return glow_conv_fail(s,
-                          glow_arena_printf(s->arena, "its filter must have the layout %s for %s",
-                                            filter, s->isa->name));
+    return glow_select_fail(s,
+                            glow_arena_printf(s->arena, "its filter must have the layout %s for %s",
+                                              filter, s->isa->name));
   if (c->x.strides[4] != 1 || c->y.strides[4] != 1 || !glow_conv_is_dense(&c->w))
-    return glow_conv_fail(s, "the channels of a block are not contiguous");
+    return glow_select_fail(s, "the channels of a block are not contiguous");
   return true;
 }
 

@@ -122,7 +122,7 @@ static bool retarget_function(Retarget *r, GlowFunction *f) {
 bool glow_pass_retarget(GlowPassRun *run) {
   Retarget r = {.run = run};
   const char *to = glow_pass_option(run, "to");
-  if (to && !(r.isa = glow_target_find(run->ctx, GLOW_NOWHERE, to)))
+  if (to && !(r.isa = glow_isa_named(run->ctx, GLOW_NOWHERE, to)))
     return false;
   GlowStr target = to ? glow_str(run->ctx, to) : NULL;
   glow_pass_begin_batch(run); /* operands fit the target that the module names */
