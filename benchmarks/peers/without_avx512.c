@@ -1,0 +1,84 @@
+/* Preloaded into an engine's process, makes the processor say that it has no AVX-512 and no AMX:
+ * every engine alike then chooses the code that it would run on a machine that ends at AVX2.
+ * Linux lets a process have its CPUID instructions trapped (arch_prctl, ARCH_SET_CPUID; threads
+ * inherit it); the handler executes them in its place and clears bits of the answer. What the
+ * dynamic loader has asked before (the C library's choice of memcpy) stays as it was. Where the
+ * processor cannot trap CPUID, the process ends at once rather than measure something else. */
+#include <cpuid.h>
+#include <dlfcn.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+enum { ARCH_SET_CPUID = 0x1012 };
+
+/* Bits cleared in the answer of a leaf, by Intel's Software Developer's Manual, volume 2A, CPUID.
+ */
+static const struct {
+  uint32_t leaf, subleaf, eax, ebx, ecx, edx;
+} hidden[] = {
+    /* AVX-512 F, DQ, IFMA, PF, ER, CD, BW, VL; VBMI, VBMI2, VNNI, BITALG, VPOPCNTDQ; 4VNNIW,
+     * 4FMAPS, VP2INTERSECT, AMX-BF16, FP16, AMX-TILE, AMX-INT8 */
+    {7, 0, 0, 0xdc230000, 0x00005842, 0x03c0010c},
+    /* AVX-VNNI, AVX512-BF16, AMX-FP16, AVX-IFMA; AVX-VNNI-INT8, AVX-NE-CONVERT, AMX-COMPLEX, AVX10
+     */
+    {7, 1, 0x00a00030, 0, 0, 0x00080130},
+    /* the states of AVX-512 and AMX that XSAVE would hold */
+    {13, 0, 0x000600e0, 0, 0, 0},
+};
+
+static long set_cpuid(long allowed) { return syscall(SYS_arch_prctl, ARCH_SET_CPUID, allowed); }
+
+static int real_sigaction(int number, const struct sigaction *to, struct sigaction *from) {
+  return ((int (*)(int, const struct sigaction *, struct sigaction *))dlsym(
+      RTLD_NEXT, "sigaction"))(number, to, from);
+}
+
+static void answer(int number, siginfo_t *info, void *context) {
+  greg_t *r = ((ucontext_t *)context)->uc_mcontext.gregs;
+  const uint8_t *at = (const uint8_t *)r[REG_RIP];
+  (void)info;
+  if (at[0] != 0x0f || at[1] != 0xa2) { /* a fault of the program's own */
+    real_sigaction(number, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
+    return;
+  }
+  uint32_t leaf = (uint32_t)r[REG_RAX], subleaf = (uint32_t)r[REG_RCX], eax, ebx, ecx, edx;
+  set_cpuid(1);
+  __cpuid_count(leaf, subleaf, eax, ebx, ecx, edx);
+  set_cpuid(0);
+  for (size_t i = 0; i < sizeof hidden / sizeof *hidden; ++i)
+    if (hidden[i].leaf == leaf && hidden[i].subleaf == subleaf) {
+      eax &= ~hidden[i].eax;
+      ebx &= ~hidden[i].ebx;
+      ecx &= ~hidden[i].ecx;
+      edx &= ~hidden[i].edx;
+    }
+  r[REG_RAX] = eax;
+  r[REG_RBX] = ebx;
+  r[REG_RCX] = ecx;
+  r[REG_RDX] = edx;
+  r[REG_RIP] += 2;
+}
+
+/* The program may not take the signal away: it would end at its next CPUID. */
+int sigaction(int number, const struct sigaction *to, struct sigaction *from) {
+  return real_sigaction(number, number == SIGSEGV ? NULL : to, from);
+}
+
+sighandler_t signal(int number, sighandler_t handler) {
+  struct sigaction to = {.sa_handler = handler, .sa_flags = SA_RESTART}, from;
+  return sigaction(number, &to, &from) ? SIG_ERR : from.sa_handler;
+}
+
+__attribute__((constructor)) static void hide(void) {
+  struct sigaction action = {.sa_sigaction = answer,
+                             .sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK};
+  static const char complaint[] = "this processor cannot trap CPUID: AVX-512 cannot be hidden\n";
+  if (real_sigaction(SIGSEGV, &action, NULL) == 0 && set_cpuid(0) == 0)
+    return;
+  (void)!write(2, complaint, sizeof complaint - 1);
+  _exit(1);
+}
