@@ -12,40 +12,13 @@ Softmax. Weights are normally distributed, from a fixed seed.
 """
 import argparse
 import array
+import os
 import random
 import struct
+import sys
 
-FLOAT, INT64 = 1, 7
-
-
-def varint(n):
-    out = b""
-    while True:
-        out += bytes([n & 127 | (128 if n > 127 else 0)])
-        n >>= 7
-        if not n:
-            return out
-
-
-def field(number, data):
-    """A length-delimited field, or a varint field for an int."""
-    if isinstance(data, int):
-        return varint(number << 3) + varint(data)
-    data = data.encode() if isinstance(data, str) else data
-    return varint(number << 3 | 2) + varint(len(data)) + data
-
-
-def value_info(name, dims):
-    shape = b"".join(field(1, field(1, d)) for d in dims)
-    return field(1, name) + field(2, field(1, field(1, 1) + field(2, shape)))
-
-
-def attribute(name, value):
-    if isinstance(value, int):
-        return field(1, name) + field(3, value) + field(20, 2)
-    if isinstance(value, float):
-        return field(1, name) + varint(2 << 3 | 5) + struct.pack("<f", value) + field(20, 1)
-    return field(1, name) + b"".join(field(8, v) for v in value) + field(20, 7)
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "utils"))
+from onnx_bytes import FLOAT, I64, f, node, value, varint  # noqa: E402
 
 
 class Model:
@@ -68,36 +41,33 @@ class Model:
         return self.constant(FLOAT, (), struct.pack("<f", value))
 
     def integers(self, *values):
-        return self.constant(INT64, (len(values),), struct.pack(f"<{len(values)}q", *values))
+        return self.constant(I64, (len(values),), struct.pack(f"<{len(values)}q", *values))
 
     def node(self, op, *inputs, name=None, outputs=(), **attributes):
         """Returns the name of the only output, unless there are `outputs`."""
         self.count += 1
         name = name or f"n{self.count}"
-        fields = [field(1, i) for i in inputs] + [field(2, o) for o in outputs or (name,)]
-        fields += [field(3, name), field(4, op)]
-        fields += [field(5, attribute(k, v)) for k, v in attributes.items()]
-        self.nodes.append(field(1, b"".join(fields)))
+        self.nodes.append(f(1, node(op, ",".join(inputs), ",".join(outputs or (name,)), name, **attributes)))
         return name
 
     def write(self, path, x, x_dims, y, y_dims):
         heads = []
         for name, kind, dims, _, size in self.tensors:
-            head = b"".join(field(1, d) for d in dims) + field(2, kind) + field(8, name)
+            head = b"".join(f(1, d) for d in dims) + f(2, kind) + f(8, name)
             head += varint(9 << 3 | 2) + varint(size)
             heads.append(varint(5 << 3 | 2) + varint(len(head) + size) + head)
-        nodes = b"".join(self.nodes) + field(2, "benchmark")
-        tail = field(11, value_info(x, x_dims)) + field(12, value_info(y, y_dims))
+        nodes = b"".join(self.nodes) + f(2, "benchmark")
+        tail = f(11, value(x, FLOAT, x_dims)) + f(12, value(y, FLOAT, y_dims))
         size = len(nodes) + sum(map(len, heads)) + sum(t[4] for t in self.tensors) + len(tail)
-        with open(path, "wb") as f:
-            f.write(field(1, 8) + field(8, field(1, "") + field(2, self.opset)) + varint(7 << 3 | 2) + varint(size))
-            f.write(nodes)
+        with open(path, "wb") as out:
+            out.write(f(1, 8) + f(8, f(1, "") + f(2, self.opset)) + varint(7 << 3 | 2) + varint(size))
+            out.write(nodes)
             for head, (_, _, _, data, bytes_left) in zip(heads, self.tensors):
-                f.write(head)
+                out.write(head)
                 while bytes_left:
-                    f.write(data[:bytes_left])
+                    out.write(data[:bytes_left])
                     bytes_left -= min(bytes_left, len(data))
-            f.write(tail)
+            out.write(tail)
 
 
 def chain(path, megabytes, channels=1024):

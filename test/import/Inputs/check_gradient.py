@@ -9,7 +9,8 @@ import sys
 
 import numpy as np
 
-from make_models import f, graph, model, node, tensor, value
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "utils"))
+from onnx_bytes import f, graph, model, node, tensor, value  # noqa: E402
 
 DOUBLE, TRAINING = 11, "ai.onnx.preview.training"
 sigmoid = lambda x: 1 / (1 + np.exp(-x))

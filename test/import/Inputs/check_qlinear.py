@@ -6,7 +6,8 @@ import sys
 
 import numpy as np
 
-from make_models import BOOL, FLOAT, I8, I32, U8, graph, model, node, value
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "utils"))
+from onnx_bytes import BOOL, FLOAT, I8, I32, U8, graph, model, node, value  # noqa: E402
 
 MICROSOFT = "com.microsoft"
 KIND = {np.dtype(np.float32): FLOAT, np.dtype(np.uint8): U8, np.dtype(np.int8): I8, np.dtype(np.int32): I32,

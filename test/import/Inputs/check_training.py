@@ -6,7 +6,8 @@ import sys
 
 import numpy as np
 
-from make_models import FLOAT, I64, graph, model, node, value
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "utils"))
+from onnx_bytes import FLOAT, I64, graph, model, node, value  # noqa: E402
 
 DOUBLE, TRAINING = 11, "ai.onnx.preview.training"
 KINDS = {FLOAT: np.float32, DOUBLE: np.float64}
