@@ -242,6 +242,9 @@ static LLVMValueRef emit_wrapper(GlowEmitter *e, const GlowWork *w) {
   for (uint32_t i = 0; i < nfunctions && !w->tiles.count; i++)
     args[count++] = functions[i];
   LLVMValueRef f = glow_emit_function(e, w->kernel, e->l.void_type, piece, 4);
+  /* No store of a kernel changes the list of addresses, so loops need not read it again. */
+  LLVMAddAttributeAtIndex(f, 1, glow_llvm_attribute(&e->l, "noalias"));
+  LLVMAddAttributeAtIndex(f, 1, glow_llvm_attribute(&e->l, "readonly"));
   LLVMValueRef ptrs = LLVMGetParam(f, 0), scratch = null;
   if (w->scratch) {
     LLVMValueRef index = glow_emit_i64(e, w->nplaces + w->noperands);
