@@ -29,12 +29,21 @@ static const Attr attrs[] = {
 };
 enum { NCPUS = sizeof cpus / sizeof *cpus, NATTRS = sizeof attrs / sizeof *attrs };
 
-/* "unknown <what> '<word>' for <arch>; did you mean '...'?" Always false. */
+/* "unknown <what> '<word>' for <arch>; did you mean '...'?", or else where the known ones are listed:
+ * by an option, or right here. Always false. */
 static bool unknown(GlowContext *ctx, const char *what, const char *word, const char *arch,
-                    const char *const *known, size_t count) {
+                    const char *const *known, size_t count, const char *option) {
   const char *near = glow_nearest(word, known, count);
-  glow_error(ctx, GLOW_NOWHERE, "unknown %s '%s'%s%s%s%s%s", what, word, *arch ? " for " : "", arch,
-             near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+  const char *hint = near     ? glow_str_printf(ctx, "; did you mean '%s'?", near)
+                     : option ? glow_str_printf(ctx, "; %s=help lists what there is", option)
+                              : "";
+  glow_error(ctx, GLOW_NOWHERE, "unknown %s '%s'%s%s%s", what, word, *arch ? " for " : "", arch,
+             hint);
+  const char *list = "";
+  for (size_t i = 0; i < count && !near && !option; i++)
+    list = glow_str_printf(ctx, "%s%s%s", list, i ? ", " : "", known[i]);
+  if (*list)
+    glow_note(ctx, GLOW_NOWHERE, "there are %s", list);
   return false;
 }
 
@@ -59,7 +68,7 @@ static const char *family(GlowContext *ctx, const char *triple) {
     if (strcmp(first, names[i]) == 0)
       return arches[i];
   }
-  unknown(ctx, "machine", first, "", names, COUNT);
+  unknown(ctx, "machine", first, "", names, COUNT, NULL);
   return NULL;
 }
 
@@ -78,7 +87,7 @@ static bool check_system(GlowContext *ctx, const char *triple) {
     if (first_is && !is_vendor)
       return true;
   }
-  return unknown(ctx, "system", *third ? third : second, "", systems, COUNT);
+  return unknown(ctx, "system", *third ? third : second, "", systems, COUNT, NULL);
 }
 
 /* ---- CPUs and features ----------------------------------------------------------------------- */
@@ -105,7 +114,7 @@ static const GlowIsa *row_of_cpu(GlowContext *ctx, const char *arch, const char 
     glow_error(ctx, GLOW_NOWHERE, "CPU '%s' has less than every target of %s needs", name, arch);
     return NULL;
   }
-  unknown(ctx, "CPU", name, arch, known, count);
+  unknown(ctx, "CPU", name, arch, known, count, "-mcpu");
   return NULL;
 }
 
@@ -153,7 +162,7 @@ static bool check_attrs(GlowContext *ctx, const GlowIsa *isa, const char *list) 
     for (size_t i = 0; i < count && !found; i++)
       found = strcmp(known[i], name) == 0;
     if (!found)
-      return unknown(ctx, "feature", name, isa->arch, known, count);
+      return unknown(ctx, "feature", name, isa->arch, known, count, "-mattr");
     if (*a == '-' && has_word(isa->features, a + 1, length - 1)) {
       glow_error(ctx, GLOW_NOWHERE, "-mattr=-%s contradicts the target %s, which needs it", name,
                  isa->name);
@@ -178,21 +187,9 @@ static const GlowIsa *default_row(const char *arch, const GlowIsa *cpu_row) {
   return host;
 }
 
-static const GlowIsa *target_row(GlowContext *ctx, const char *target) {
-  const char *names[GLOW_ISA_COUNT];
-  const GlowIsa *isa = glow_isa_find(target);
-  for (int i = 0; i < GLOW_ISA_COUNT; i++)
-    names[i] = glow_isa[i].name;
-  if (!isa)
-    unknown(ctx, "target", target, "", names, GLOW_ISA_COUNT);
-  return isa;
-}
-
-bool glow_machine_choose(GlowContext *ctx, const char *target, GlowMachine *m) {
-  const GlowIsa *isa = NULL, *cpu_row = NULL;
+bool glow_machine_choose(GlowContext *ctx, const GlowIsa *target, GlowMachine *m) {
+  const GlowIsa *isa = target, *cpu_row = NULL;
   const char *arch = NULL;
-  if (target && !(isa = target_row(ctx, target)))
-    return false;
   if (m->triple && (!(arch = family(ctx, m->triple)) || !check_system(ctx, m->triple)))
     return false;
   if (isa && arch && strcmp(isa->arch, arch) != 0) {

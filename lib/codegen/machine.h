@@ -18,7 +18,7 @@ typedef struct GlowMachine {
  * that is: the target, else the best for the CPU, else the first of the triple's family, else the
  * host's. False after a diagnostic: a name is unknown, or a part contradicts another or the target.
  * Strings live in the context. */
-bool glow_machine_choose(GlowContext *ctx, const char *target, GlowMachine *machine);
+bool glow_machine_choose(GlowContext *ctx, const GlowIsa *target, GlowMachine *machine);
 
 /* For -mcpu=help and -mattr=help. */
 void glow_machine_print_cpus(GlowText *out);

@@ -39,6 +39,10 @@ const GlowIsa *glow_isa_named(GlowContext *ctx, GlowLoc loc, const char *name) {
   const char *near = glow_nearest(name, names, GLOW_ISA_COUNT);
   glow_error(ctx, loc, "unknown target '%s'%s%s%s", name, near ? "; did you mean '" : "",
              near ? near : "", near ? "'?" : "");
+  const char *list = names[0];
+  for (size_t i = 1; i < GLOW_ISA_COUNT; i++)
+    list = glow_str_printf(ctx, "%s, %s", list, names[i]);
+  glow_note(ctx, loc, "there are %s", list);
   return NULL;
 }
 

@@ -1,5 +1,6 @@
 /* Files. Input is mapped where it can be; output goes to a temporary file beside its place, which
- * is renamed when complete, so that a reader sees the old file or the whole new one.
+ * is renamed when complete, so that a reader sees the old file or the whole new one. A signal that
+ * would end the process waits until the temporary file is gone (signals.h).
  *
  * A mapped file that another process truncates raises SIGBUS, as with any mapping. */
 #include "support/file.h"
@@ -14,6 +15,7 @@
 #include <unistd.h>
 
 #include "support/diag.h"
+#include "support/signals.h"
 
 /* Reports `cannot VERB PATH: REASON`; a place that is the path itself need not name it again. */
 static bool fail(GlowContext *ctx, GlowLoc loc, const char *verb, const char *path,
@@ -137,13 +139,17 @@ void glow_input_close(GlowInput *in) {
   in->size = 0;
 }
 
-/* Writes all parts. Returns 0 or an errno. */
-static int write_parts(int fd, const GlowBytes *parts, size_t nparts) {
+enum { PIECE = 4 << 20 }; /* so much is written between two looks at signals */
+
+/* Writes all parts. Returns 0 or an errno: EINTR if `held` is given and one of these waits. */
+static int write_parts(int fd, const GlowBytes *parts, size_t nparts, const GlowSignals *held) {
   for (size_t i = 0; i < nparts; ++i) {
     const char *p = parts[i].data;
     size_t left = parts[i].size;
     while (left) {
-      ssize_t n = write(fd, p, left);
+      if (held && glow_signals_pending(held))
+        return EINTR;
+      ssize_t n = write(fd, p, left < PIECE ? left : PIECE);
       if (n < 0 && errno == EINTR)
         continue;
       if (n < 0)
@@ -155,8 +161,8 @@ static int write_parts(int fd, const GlowBytes *parts, size_t nparts) {
   return 0;
 }
 
-static int write_and_close(int fd, const GlowBytes *parts, size_t nparts) {
-  int code = write_parts(fd, parts, nparts);
+static int write_and_close(int fd, const GlowBytes *parts, size_t nparts, const GlowSignals *held) {
+  int code = write_parts(fd, parts, nparts, held);
   if (close(fd) != 0 && code == 0)
     code = errno;
   return code;
@@ -179,22 +185,46 @@ static int create_beside(const char *path, char *name, size_t size) {
   return -1;
 }
 
-/* Replaces a regular file, or creates it. `old` describes the file that is there, if any. */
-static int replace(const char *path, const struct stat *old, const GlowBytes *parts,
-                   size_t nparts) {
-  char real[PATH_MAX], temporary[PATH_MAX];
-  if (old && realpath(path, real)) /* a link stays, what it names is replaced */
-    path = real;
-  int fd = create_beside(path, temporary, sizeof temporary);
+/* A file that is complete and has not got its name yet. */
+typedef struct Fresh {
+  char path[PATH_MAX], temporary[PATH_MAX];
+} Fresh;
+
+/* Writes what will replace a regular file, or be a new one, while signals are held. `old` describes
+ * the file that is there, if any. */
+static int prepare(Fresh *f, const char *path, const struct stat *old, const GlowBytes *parts,
+                   size_t nparts, const GlowSignals *held) {
+  /* A link stays, what it names is replaced. */
+  if ((!old || !realpath(path, f->path)) &&
+      snprintf(f->path, sizeof f->path, "%s", path) >= PATH_MAX)
+    return ENAMETOOLONG;
+  int fd = create_beside(f->path, f->temporary, sizeof f->temporary);
   if (fd < 0)
     return errno;
   if (old)
     (void)!fchmod(fd, old->st_mode & 0777);
-  int code = write_and_close(fd, parts, nparts);
-  if (code == 0 && rename(temporary, path) != 0)
-    code = errno;
+  int code = write_and_close(fd, parts, nparts, held);
   if (code != 0)
-    unlink(temporary);
+    unlink(f->temporary);
+  return code;
+}
+
+static int publish(const Fresh *f) {
+  if (rename(f->temporary, f->path) == 0)
+    return 0;
+  int code = errno;
+  unlink(f->temporary);
+  return code;
+}
+
+static int replace(const char *path, const struct stat *old, const GlowBytes *parts,
+                   size_t nparts) {
+  Fresh f;
+  GlowSignals held;
+  glow_signals_hold(&held);
+  int code = prepare(&f, path, old, parts, nparts, &held);
+  code = code ? code : publish(&f);
+  glow_signals_release(&held);
   return code;
 }
 
@@ -209,16 +239,39 @@ bool glow_output_write(GlowContext *ctx, const char *path, const GlowBytes *part
   struct stat st;
   if (!path || strcmp(path, "-") == 0) {
     path = "<stdout>";
-    code = fflush(stdout) == 0 ? write_parts(STDOUT_FILENO, parts, nparts) : errno;
+    code = fflush(stdout) == 0 ? write_parts(STDOUT_FILENO, parts, nparts, NULL) : errno;
   } else if (stat(path, &st) != 0) {
     code = replace(path, NULL, parts, nparts);
   } else if (S_ISREG(st.st_mode)) {
     code = replace(path, &st, parts, nparts);
   } else { /* a device or a FIFO is written to; a folder fails here */
     int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
-    code = fd < 0 ? errno : write_and_close(fd, parts, nparts);
+    code = fd < 0 ? errno : write_and_close(fd, parts, nparts, NULL);
   }
   return code == 0 || fail_errno(ctx, GLOW_NOWHERE, "write", path, code);
+}
+
+bool glow_outputs_write(GlowContext *ctx, const GlowOutput *outputs, size_t count) {
+  Fresh *fresh = GLOW_NEW_ARRAY(ctx->arena, Fresh, count);
+  GlowSignals held;
+  size_t ready = 0, done = 0;
+  int code = 0;
+  glow_signals_hold(&held);
+  for (; ready < count && code == 0; ready += code == 0) {
+    const GlowOutput *o = &outputs[ready];
+    struct stat st;
+    bool there = stat(o->path, &st) == 0;
+    code = there && !S_ISREG(st.st_mode)
+               ? EEXIST
+               : prepare(&fresh[ready], o->path, there ? &st : NULL, &o->part, 1, &held);
+  }
+  for (; done < count && code == 0; done += code == 0)
+    code = publish(&fresh[done]);
+  for (size_t i = done; code != 0 && i < ready; i++)
+    unlink(fresh[i].temporary);
+  glow_signals_release(&held);
+  return code == 0 ||
+         fail_errno(ctx, GLOW_NOWHERE, "write", outputs[ready < count ? ready : done].path, code);
 }
 
 const char *glow_path_base(const char *path) {

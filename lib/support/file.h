@@ -31,6 +31,14 @@ typedef struct GlowBytes {
 } GlowBytes;
 bool glow_output_write(GlowContext *ctx, const char *path, const GlowBytes *parts, size_t nparts);
 
+/* Files that belong together, none of them a device: all are written before the first gets its
+ * name. */
+typedef struct GlowOutput {
+  const char *path;
+  GlowBytes part;
+} GlowOutput;
+bool glow_outputs_write(GlowContext *ctx, const GlowOutput *outputs, size_t count);
+
 /* The same for a file that is or becomes a regular one with these permissions, and without a
  * diagnostic: 0 or an errno. */
 int glow_file_replace(const char *path, unsigned permissions, const GlowBytes *parts,

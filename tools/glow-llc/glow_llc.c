@@ -2,12 +2,14 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "backend/cpu/bundle.h"
 #include "import/onnx/onnx.h"
 #include "runtime/session.h"
 #include "support/cmdline.h"
 #include "support/file.h"
+#include "support/signals.h"
 
 typedef struct Command {
   const char *output, *filetype, *bundle, *name, *constants;
@@ -68,36 +70,55 @@ static const char *model_name(GlowContext *ctx, const Command *c, const GlowSess
   return dot && dot != base ? glow_str_n(ctx, base, (size_t)(dot - base)) : base;
 }
 
-static bool make_folder(GlowContext *ctx, const char *path) {
+/* *made: it was not there before. */
+static bool make_folder(GlowContext *ctx, const char *path, bool *made) {
   struct stat st;
-  if (mkdir(path, 0777) == 0 || (errno == EEXIST && stat(path, &st) == 0 && S_ISDIR(st.st_mode)))
+  *made = mkdir(path, 0777) == 0;
+  if (*made || (errno == EEXIST && stat(path, &st) == 0 && S_ISDIR(st.st_mode)))
     return true;
   glow_error(ctx, glow_loc_file(ctx, path), "cannot make this folder: %s", strerror(errno));
   return false;
 }
 
-static bool write_part(GlowContext *ctx, const Command *c, const char *name, const char *suffix,
-                       const void *data, size_t size) {
-  GlowBytes bytes = {data, size};
-  const char *file = glow_str_printf(ctx, "%s.%s", name, suffix);
-  return glow_output_write(ctx, glow_path_join(ctx, c->bundle, file), &bytes, 1);
+static const char *part_path(GlowContext *ctx, const Command *c, const char *name,
+                             const char *suffix) {
+  return glow_path_join(ctx, c->bundle, glow_str_printf(ctx, "%s.%s", name, suffix));
 }
 
-static GlowStatus write_bundle(const Command *c, const GlowBundle *b, GlowText *text) {
+/* All files or none, and no folder that was not there. */
+static bool write_files(GlowContext *ctx, const char *folder, const GlowOutput *files,
+                        size_t count) {
+  GlowSignals held;
+  bool made;
+  glow_signals_hold(&held);
+  bool ok = make_folder(ctx, folder, &made) && glow_outputs_write(ctx, files, count);
+  if (!ok && made)
+    rmdir(folder);
+  glow_signals_release(&held);
+  return ok;
+}
+
+static GlowStatus write_bundle(const Command *c, const GlowBundle *b, GlowText *object) {
   GlowContext *ctx = b->module->ctx;
   const char *name = b->options->name;
   if (strchr(name, '/')) {
     glow_error(ctx, GLOW_NOWHERE, "-name: '%s' cannot be a part of the names of files", name);
     return GLOW_BAD_USAGE;
   }
-  if (!glow_bundle_code(b, GLOW_CODE_OBJECT, text))
+  if (!glow_bundle_code(b, GLOW_CODE_OBJECT, object))
     return GLOW_BAD_INPUT;
-  bool ok = make_folder(ctx, c->bundle) && write_part(ctx, c, name, "o", text->data, text->size);
-  text->size = 0;
-  glow_bundle_header(b, text);
-  ok = ok && write_part(ctx, c, name, "h", text->data, text->size);
-  if (b->weights && !b->options->link_weights)
-    ok = ok && write_part(ctx, c, name, "weights", b->weights, (size_t)b->header.size);
+  GlowText header;
+  GlowDefer release;
+  glow_text_init(&header, ctx);
+  glow_defer_push(ctx, &release, glow_text_release_fn, &header);
+  glow_bundle_header(b, &header);
+  const GlowOutput files[] = {
+      {part_path(ctx, c, name, "o"), {object->data, object->size}},
+      {part_path(ctx, c, name, "h"), {header.data, header.size}},
+      {part_path(ctx, c, name, "weights"), {b->weights, (size_t)b->header.size}}};
+  bool has_weights = b->weights && !b->options->link_weights;
+  bool ok = write_files(ctx, c->bundle, files, has_weights ? 3 : 2);
+  glow_defer_pop(ctx, &release, true);
   return ok ? GLOW_OK : GLOW_IO;
 }
 
@@ -124,6 +145,15 @@ static GlowStatus compile(const Command *c, GlowModule *m, const GlowBundleOptio
   return status;
 }
 
+/* The module's target and what the command line says. */
+static GlowStatus choose_machine(GlowContext *ctx, const GlowSession *s, GlowMachine *machine) {
+  const GlowIsa *isa = NULL;
+  const char *target = s->module->target;
+  if (target && !(isa = glow_isa_named(ctx, glow_loc_file(ctx, s->file.name), target)))
+    return GLOW_BAD_INPUT;
+  return glow_machine_choose(ctx, isa, machine) ? GLOW_OK : GLOW_BAD_USAGE;
+}
+
 static GlowStatus compile_file(GlowContext *ctx, const Command *c, GlowBundleOptions *options,
                                const char *path) {
   GlowSession s;
@@ -134,13 +164,14 @@ static GlowStatus compile_file(GlowContext *ctx, const Command *c, GlowBundleOpt
   if (status == GLOW_OK) {
     options->name = model_name(ctx, c, &s, path);
     GlowMachine machine = c->machine;
-    bool ok = glow_machine_choose(ctx, s.module->target, &machine);
+    status = choose_machine(ctx, &s, &machine);
     options->code = (GlowCodegenOptions){.isa = machine.isa,
                                          .machine = &machine,
                                          .effort = c->effort,
                                          .debug = true,
                                          .program = glow_loc_file(ctx, s.file.name)};
-    status = ok ? compile(c, s.module, options) : GLOW_BAD_INPUT;
+    if (status == GLOW_OK)
+      status = compile(c, s.module, options);
   }
   glow_defer_pop(ctx, &defer, true);
   return status;

@@ -8,8 +8,11 @@ const GlowIsa *glow_cpu_target(const GlowModule *m, GlowLoc loc) {
   if (!isa) {
     glow_error(m->ctx, loc, "the CPU backend has no target that this machine can run");
   } else if (!glow_isa_runs_here(isa)) {
+    const GlowIsa *host = glow_isa_host();
     glow_error(m->ctx, loc, "this machine cannot run code for target %s (it needs %s)", isa->name,
                isa->features);
+    if (host)
+      glow_note(m->ctx, loc, "glow-opt -target=%s makes it a program for this machine", host->name);
     isa = NULL;
   }
   return isa;
