@@ -20,6 +20,10 @@ static uint32_t axis_at(const GlowResizeMembers *m, uint32_t rank, uint32_t k) {
 
 static bool check_length(const GlowInfer *in, uint32_t i, int64_t expected) {
   int64_t length = glow_infer_list_length(in, i);
+  const GlowType *t = in->in[i];
+  if (glow_type_is_ranked(t) && t->rank > 1)
+    return glow_infer_error(in, "%s must be a list, but has type %s", in->desc->in[i].name,
+                            glow_type_str(in->ctx, t));
   if (length < 0 || length == expected)
     return true;
   return glow_infer_error(in, "%s has %lld values, expected %lld", in->desc->in[i].name,
