@@ -48,12 +48,17 @@ function(glow_tool name)
   install(FILES ${completion} DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
 endfunction()
 
-# glow_fuzzer(NAME SOURCE [DEPS target...]): a libFuzzer program; nothing unless GLOW_FUZZ is on.
+# glow_fuzzer(NAME SOURCE [DEPS target...]): a libFuzzer program, a part of the target `fuzzers`;
+# nothing unless GLOW_FUZZ is on.
 function(glow_fuzzer name source)
   cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "DEPS")
   if(GLOW_FUZZ)
     add_executable(${name} ${source})
     target_link_libraries(${name} PRIVATE ${arg_DEPS} glow_support)
     target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+    if(NOT TARGET fuzzers)
+      add_custom_target(fuzzers)
+    endif()
+    add_dependencies(fuzzers ${name})
   endif()
 endfunction()
