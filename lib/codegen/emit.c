@@ -247,7 +247,7 @@ static LLVMValueRef emit_wrapper(GlowEmitter *e, const GlowWork *w) {
   LLVMAddAttributeAtIndex(f, 1, glow_llvm_attribute(&e->l, "readonly"));
   LLVMValueRef ptrs = LLVMGetParam(f, 0), scratch = null;
   if (w->scratch) {
-    LLVMValueRef index = glow_emit_i64(e, w->nplaces + w->noperands);
+    LLVMValueRef index = glow_emit_i64(e, w->nplaces + w->noperands + w->faults);
     LLVMValueRef slot = LLVMBuildInBoundsGEP2(b, ptr, ptrs, &index, 1, "");
     LLVMValueRef step = LLVMBuildMul(b, LLVMGetParam(f, 3), glow_emit_i64(e, w->scratch), "");
     scratch = LLVMBuildLoad2(b, ptr, slot, "");
@@ -273,7 +273,8 @@ static void work_key(const GlowWork *w, GlowText *key) {
     glow_reference_key(w, key);
     return;
   }
-  uint32_t numbers[] = {noalias_pointers(w), w->nplaces, w->noperands, w->nouts, w->form};
+  uint32_t numbers[] = {
+      noalias_pointers(w), w->nplaces, w->noperands, w->nouts, w->form, w->faults};
   glow_text_puts(key, w->kernel);
   glow_text_bytes(key, numbers, sizeof numbers);
   glow_text_bytes(key, &w->scratch, sizeof w->scratch);

@@ -54,7 +54,7 @@ static LLVMBasicBlockRef new_block(const Entry *x, const char *name) {
 
 /* ---- Work ------------------------------------------------------------------------------------ */
 
-/* After a reference kernel: a failure ends the run. */
+/* After a kernel that may fail: a failure ends the run. */
 static void emit_check(const Entry *x, const GlowWork *w) {
   GlowEmitter *e = x->e;
   LLVMBuilderRef b = e->l.builder;
@@ -95,7 +95,7 @@ static void emit_call(const Entry *x, const GlowWork *w) {
     put_pointer(x, count++, address(x, &w->places[i]));
   for (uint32_t i = 0; i < w->noperands; i++)
     put_pointer(x, count++, address(x, &w->operands[i].place));
-  if (w->kind == GLOW_WORK_REFERENCE)
+  if (w->faults)
     put_pointer(x, count++, x->fault);
   if (w->scratch)
     put_pointer(x, count++, offset_by(e, x->arena, e->scratch));
@@ -103,12 +103,12 @@ static void emit_call(const Entry *x, const GlowWork *w) {
     LLVMValueRef args[] = {x->parallel, wrapper, x->ptrs, glow_emit_i64(e, w->units),
                            glow_emit_i64(e, w->shards)};
     glow_emit_kernel_call(e, "glow_share", e->l.void_type, types, args, 5);
-    return;
+  } else {
+    LLVMValueRef args[] = {x->ptrs, glow_emit_i64(e, 0), glow_emit_i64(e, w->units),
+                           glow_emit_i64(e, 0)};
+    LLVMBuildCall2(e->l.builder, LLVMGlobalGetValueType(wrapper), wrapper, args, 4, "");
   }
-  LLVMValueRef args[] = {x->ptrs, glow_emit_i64(e, 0), glow_emit_i64(e, w->units),
-                         glow_emit_i64(e, 0)};
-  LLVMBuildCall2(e->l.builder, LLVMGlobalGetValueType(wrapper), wrapper, args, 4, "");
-  if (w->kind == GLOW_WORK_REFERENCE)
+  if (w->faults)
     emit_check(x, w);
 }
 

@@ -20,16 +20,6 @@ bool glow_conv_has_layout(const GlowView *v, const char *layout) {
   return l && layout ? strcmp(l->text, layout) == 0 : !l && !layout;
 }
 
-bool glow_conv_is_dense(const GlowView *v) {
-  int64_t stride = 1;
-  for (uint32_t i = v->rank; i > 0; i--) {
-    if (v->dims[i - 1] > 1 && v->strides[i - 1] != stride)
-      return false;
-    stride *= v->dims[i - 1];
-  }
-  return true;
-}
-
 /* ---- Reading --------------------------------------------------------------------------------- */
 
 static bool read_views(GlowSelect *s, const GlowNode *n, GlowConvView *c) {

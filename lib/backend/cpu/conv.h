@@ -23,8 +23,6 @@ static inline int64_t glow_min64(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* Whether a view has the layout that this text names; NULL: none. */
 bool glow_conv_has_layout(const GlowView *v, const char *layout);
-/* Whether nothing lies between the elements of a view. */
-bool glow_conv_is_dense(const GlowView *v);
 
 /* Reads the operands of a convolution of float with two spatial axes in NCHW order. False, with
  * s->why, for all others. */

@@ -240,7 +240,7 @@ static bool check_layouts(GlowSelect *s, const GlowConvView *c, bool few) {
                                               s->isa->filter, s->isa->name));
   if (c->groups > 1 && (c->ic % GLOW_CONV_BLOCK || c->oc / c->groups % c->ob))
     return glow_select_fail(s, "its groups are not whole blocks of channels");
-  if ((!few && c->x.strides[4] != 1) || c->y.strides[4] != 1 || !glow_conv_is_dense(&c->w))
+  if ((!few && c->x.strides[4] != 1) || c->y.strides[4] != 1 || !glow_view_is_dense(&c->w))
     return glow_select_fail(s, "the channels of a block are not contiguous");
   return true;
 }

@@ -93,7 +93,7 @@ static bool select_plain(GlowSelect *s, const GlowNode *n, const Plain *c) {
   GlowConvPlainParams p = {.transposed = c->transposed, .bias = c->has_bias};
   if (!element_of(c->y.type, &p.element))
     return glow_select_fail(s, "it is not of float, float16 or bfloat16");
-  if (c->x.type->layout || c->w.type->layout || c->y.type->layout || !glow_conv_is_dense(&c->w))
+  if (c->x.type->layout || c->w.type->layout || c->y.type->layout || !glow_view_is_dense(&c->w))
     return glow_select_fail(s, "no kernel takes its layouts");
   if (!read_extents(s, c, &p))
     return false;

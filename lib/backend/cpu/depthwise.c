@@ -50,7 +50,7 @@ bool glow_select_depthwise(GlowSelect *s, const GlowNode *n, const GlowConvView 
   GlowWork body = {0};
   if (!glow_conv_has_layout(&c->x, "NCHW16c") || !glow_conv_has_layout(&c->y, "NCHW16c"))
     return glow_select_fail(s, "its input and output must have the layout NCHW16c");
-  if (c->x.strides[4] != 1 || c->y.strides[4] != 1 || !glow_conv_is_dense(&c->w))
+  if (c->x.strides[4] != 1 || c->y.strides[4] != 1 || !glow_view_is_dense(&c->w))
     return glow_select_fail(s, "the channels of a block are not contiguous");
   if (!glow_conv_epilogue(s, n, &c->y, &body))
     return false;

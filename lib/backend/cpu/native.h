@@ -18,6 +18,9 @@
   NATIVE(DEQUANTIZE, stack)                                                                        \
   NATIVE(DEQUANTIZE_LINEAR, stack)                                                                 \
   NATIVE(EXPAND, expand)                                                                           \
+  NATIVE(GATHER, gather)                                                                           \
+  NATIVE(GATHER_ELEMENTS, gather_elements)                                                         \
+  NATIVE(GATHER_ND, gather_nd)                                                                     \
   NATIVE(IF, if)                                                                                   \
   NATIVE(LOOP, loop)                                                                               \
   NATIVE(LP_POOL, pool)                                                                            \
@@ -32,6 +35,8 @@
   NATIVE(REDUCE_PROD, reduce)                                                                      \
   NATIVE(REDUCE_SUM, reduce)                                                                       \
   NATIVE(RELAYOUT, move)                                                                           \
+  NATIVE(SCATTER_ELEMENTS, scatter_elements)                                                       \
+  NATIVE(SCATTER_ND, scatter_nd)                                                                   \
   NATIVE(SLICE, slice)                                                                             \
   NATIVE(SPLAT, stack)                                                                             \
   NATIVE(SPLIT, split)                                                                             \

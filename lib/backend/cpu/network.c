@@ -134,12 +134,12 @@ static bool call_entry(const Network *n, GlowFault *fault) {
   return ok;
 }
 
-/* The reference kernel of instruction `order` in a list of work and what is inside it. */
+/* What may fail of instruction `order` in a list of work and what is inside it. */
 static const GlowWork *find_work(const GlowWork *work, uint32_t count, int64_t order) {
   const GlowWork *found = NULL;
   for (uint32_t i = 0; i < count && !found; i++) {
     const GlowWork *w = &work[i];
-    if (w->kind == GLOW_WORK_REFERENCE && w->node->order == order)
+    if (w->faults && w->node->order == order)
       return w;
     found = find_work(w->then.data, w->then.count, order);
     if (!found)

@@ -70,14 +70,6 @@ static bool read_params(GlowSelect *s, const GlowView *x, const GlowView *y, con
   return true;
 }
 
-static bool is_dense(const GlowView *v) {
-  int64_t stride = 1;
-  for (uint32_t a = v->rank; a-- > 0; stride *= v->dims[a])
-    if (v->dims[a] != 1 && v->strides[a] != stride)
-      return false;
-  return true;
-}
-
 bool glow_select_pool(GlowSelect *s, const GlowNode *n) {
   GlowPoolParams p = {0};
   GlowView x, y, arg;
@@ -105,8 +97,8 @@ bool glow_select_pool(GlowSelect *s, const GlowNode *n) {
   if (!read_params(s, &x, &y, &m, &p))
     return false;
   if (where && (!glow_select_view(s, where, &arg) || p.lanes != 1 || x.type->layout ||
-                m.layout == GLOW_LAYOUT_NHWC || !is_dense(&y) || !is_dense(&arg) ||
-                (!narrow && (!real || kind == GLOW_KIND_BFLOAT16))))
+                m.layout == GLOW_LAYOUT_NHWC || !glow_view_is_dense(&y) ||
+                !glow_view_is_dense(&arg) || (!narrow && (!real || kind == GLOW_KIND_BFLOAT16))))
     return glow_select_fail(s, "there is no kernel for its layout that finds indices");
   int64_t pixels = p.n * p.c * p.out[0] * p.out[1] * p.out[2];
   if (!pixels || !p.lanes)

@@ -74,13 +74,7 @@ static bool read_shape(GlowSelect *s, const GlowView *x, uint32_t mask, GlowRedu
          pad_axes(s, &reduced, p->reduced, p->reduced_stride);
 }
 
-static bool is_dense(const GlowView *v) {
-  int64_t stride = 1;
-  for (uint32_t a = v->rank; a-- > 0; stride *= v->dims[a])
-    if (v->dims[a] != 1 && v->strides[a] != stride)
-      return false;
-  return !v->type->layout;
-}
+static bool is_dense(const GlowView *v) { return !v->type->layout && glow_view_is_dense(v); }
 
 static const char *kernel_of(const GlowNode *n, bool *noop) {
   switch (n->op) {

@@ -31,7 +31,10 @@ static bool describe(GlowSelect *s, const GlowValue *v, GlowBuf *buf, GlowPlace 
   return true;
 }
 
-static bool describe_all(GlowSelect *s, const GlowNode *n, GlowCall *call, GlowPlace *places) {
+/* Describes all operands, which have `places`; NULL, with s->why, if one cannot be. */
+static GlowCall *describe_all(GlowSelect *s, const GlowNode *n, GlowPlace *places) {
+  GlowCall *call = GLOW_NEW(s->arena, GlowCall);
+  *call = (GlowCall){.members = n->members, .nin = glow_node_nins(n), .nout = n->nouts};
   const GlowOpDesc *d = glow_node_desc(n);
   /* Kernels may ask for every port of their operator. */
   call->in = GLOW_NEW_ARRAY(s->arena, GlowBuf, call->nin + d->nin);
@@ -42,11 +45,15 @@ static bool describe_all(GlowSelect *s, const GlowNode *n, GlowCall *call, GlowP
     call->out[i] = glow_buf_absent();
   for (uint32_t i = 0; i < call->nout; i++)
     if (!describe(s, glow_node_out(n, i), &call->out[i], places++))
-      return false;
+      return NULL;
   for (uint32_t i = 0; i < call->nin; i++)
     if (!describe(s, glow_node_in(n, i), &call->in[i], places++))
-      return false;
-  return true;
+      return NULL;
+  return call;
+}
+
+const GlowCall *glow_select_call(GlowSelect *s, const GlowNode *n) {
+  return describe_all(s, n, GLOW_NEW_ARRAY(s->arena, GlowPlace, n->noperands));
 }
 
 bool glow_select_epilogue(GlowSelect *s, const GlowNode *n) {
@@ -85,10 +92,9 @@ bool glow_has_reference(const GlowNode *n) {
 
 bool glow_select_reference(GlowSelect *s, const GlowNode *n) {
   const GlowKernelRow *row = &glow_kernels_best()->table[n->op];
-  GlowCall *call = GLOW_NEW(s->arena, GlowCall);
-  *call = (GlowCall){.members = n->members, .nin = glow_node_nins(n), .nout = n->nouts};
-  GlowPlace *places = GLOW_NEW_ARRAY(s->arena, GlowPlace, call->nin + call->nout);
-  if (!describe_all(s, n, call, places))
+  GlowPlace *places = GLOW_NEW_ARRAY(s->arena, GlowPlace, glow_node_nins(n) + n->nouts);
+  const GlowCall *call = describe_all(s, n, places);
+  if (!call)
     return false;
   GlowWork w = {.kind = GLOW_WORK_REFERENCE,
                 .node = n,
@@ -97,7 +103,8 @@ bool glow_select_reference(GlowSelect *s, const GlowNode *n) {
                 .nplaces = call->nin + call->nout,
                 .nwritten = call->nout,
                 .units = 1,
-                .shards = 1};
+                .shards = 1,
+                .faults = true};
   w.scratch = scratch_bytes(s, n, row, call);
   glow_vec_push(s->arena, &s->work, w);
   return glow_select_epilogue(s, n);

@@ -87,6 +87,14 @@ bool glow_select_view(GlowSelect *s, const GlowValue *v, GlowView *view) {
   return true;
 }
 
+bool glow_view_is_dense(const GlowView *v) {
+  int64_t stride = 1;
+  for (uint32_t a = v->rank; a-- > 0; stride *= v->dims[a])
+    if (v->dims[a] != 1 && v->strides[a] != stride)
+      return false;
+  return true;
+}
+
 /* ---- Operands of bodies ---------------------------------------------------------------------- */
 
 /* The block of a logical axis, or -1. */
@@ -143,7 +151,9 @@ GlowWork *glow_select_work(GlowSelect *s, const GlowNode *n, const GlowWorkSpec 
                 .nplaces = spec->nplaces,
                 .nwritten = spec->nwritten,
                 .units = spec->units,
-                .shards = shards < 1 ? 1 : shards};
+                .shards = shards < 1 ? 1 : shards,
+                .call = spec->fault,
+                .faults = spec->fault != NULL};
   w.places = glow_arena_copy(s->arena, spec->places, spec->nplaces * sizeof *spec->places);
   glow_vec_push(s->arena, &s->work, w);
   return &s->work.data[s->work.count - 1];

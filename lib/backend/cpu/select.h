@@ -36,6 +36,9 @@ static inline bool glow_select_fail(GlowSelect *s, const char *why) {
  * not whole bytes. */
 bool glow_select_view(GlowSelect *s, const GlowValue *v, GlowView *view);
 
+/* Whether the elements lie one behind the other in the order of the physical axes. */
+bool glow_view_is_dense(const GlowView *v);
+
 /* Appends work on n by a kernel. `params` is copied: a struct of int64_t. */
 typedef struct GlowWorkSpec {
   const char *kernel;
@@ -43,11 +46,15 @@ typedef struct GlowWorkSpec {
   size_t params_size;
   GlowPlace places[8];
   uint32_t nplaces, nwritten;
-  int64_t units;  /* how far it can be split */
-  int64_t cost;   /* multiply-adds, or elements moved: little work is not worth splitting */
-  int64_t shards; /* into how many parts it is split; 0: the default for this cost */
+  int64_t units;         /* how far it can be split */
+  int64_t cost;          /* multiply-adds, or elements moved: little work is not worth splitting */
+  int64_t shards;        /* into how many parts it is split; 0: the default for this cost */
+  const GlowCall *fault; /* the kernel may end the run: the call that messages are about */
 } GlowWorkSpec;
 GlowWork *glow_select_work(GlowSelect *s, const GlowNode *n, const GlowWorkSpec *spec);
+
+/* The operands of n without their addresses. NULL, with s->why, if one cannot be described. */
+const GlowCall *glow_select_call(GlowSelect *s, const GlowNode *n);
 
 /* A pointer that is null, and constant zeros. */
 static inline GlowPlace glow_place_absent(void) { return (GlowPlace){GLOW_PLACE_ABSENT, 0, 0}; }
@@ -61,12 +68,17 @@ bool glow_select_conv(GlowSelect *s, const GlowNode *n);
 bool glow_select_matmul(GlowSelect *s, const GlowNode *n);
 bool glow_select_concat(GlowSelect *s, const GlowNode *n);
 bool glow_select_expand(GlowSelect *s, const GlowNode *n);
+bool glow_select_gather(GlowSelect *s, const GlowNode *n);
+bool glow_select_gather_elements(GlowSelect *s, const GlowNode *n);
+bool glow_select_gather_nd(GlowSelect *s, const GlowNode *n);
 bool glow_select_move(GlowSelect *s, const GlowNode *n);
 bool glow_select_pad(GlowSelect *s, const GlowNode *n);
 bool glow_select_pool(GlowSelect *s, const GlowNode *n);
 /* Matrix products that glow_select_matmul has no tiles for. */
 bool glow_select_product(GlowSelect *s, const GlowNode *n);
 bool glow_select_reduce(GlowSelect *s, const GlowNode *n);
+bool glow_select_scatter_elements(GlowSelect *s, const GlowNode *n);
+bool glow_select_scatter_nd(GlowSelect *s, const GlowNode *n);
 bool glow_select_slice(GlowSelect *s, const GlowNode *n);
 bool glow_select_split(GlowSelect *s, const GlowNode *n);
 bool glow_select_tiled_attention(GlowSelect *s, const GlowNode *n);

@@ -85,7 +85,7 @@ static bool check_layouts(GlowSelect *s, const GlowConvView *c, const GlowWinogr
     return glow_select_fail(s,
                             glow_arena_printf(s->arena, "its filter must have the layout %s for %s",
                                               filter, s->isa->name));
-  if (c->x.strides[4] != 1 || c->y.strides[4] != 1 || !glow_conv_is_dense(&c->w))
+  if (c->x.strides[4] != 1 || c->y.strides[4] != 1 || !glow_view_is_dense(&c->w))
     return glow_select_fail(s, "the channels of a block are not contiguous");
   return true;
 }

@@ -1,0 +1,272 @@
+/* Instructions that read and write where indices say: Gather, GatherElements, GatherND,
+ * ScatterElements and ScatterND. Indices are checked by a piece of work of their own, unless they
+ * are known to be in range; what follows trusts them. */
+#include "backend/cpu/box.h"
+#include "kernels/cpu/gather.h"
+#include "kernels/cpu_rules.h"
+#include "tensor/tensor.h"
+
+/* ---- Operands -------------------------------------------------------------------------------- */
+
+static int64_t bytes_of(const GlowView *v) { return glow_kind_info[v->type->kind].bits / 8; }
+
+static bool plain_view(GlowSelect *s, const GlowValue *v, GlowView *view) {
+  if (!glow_select_view(s, v, view))
+    return false;
+  if (glow_kind_info[view->type->kind].bits % 8)
+    return glow_select_fail(s, "its elements are not whole bytes");
+  return (!view->type->layout && glow_view_is_dense(view)) ||
+         glow_select_fail(s, "an operand is not dense");
+}
+
+static bool read_views(GlowSelect *s, const GlowNode *n, GlowView *to, GlowView *from,
+                       GlowView *which) {
+  return plain_view(s, glow_node_out(n, 0), to) && plain_view(s, glow_node_in(n, 0), from) &&
+         plain_view(s, glow_node_in(n, 1), which);
+}
+
+/* The product of the extents of axes [first, last). */
+static int64_t extent_of(const GlowView *v, uint32_t first, uint32_t last) {
+  int64_t n = 1;
+  for (uint32_t a = first; a < last; a++)
+    n *= v->dims[a];
+  return n;
+}
+
+static uint32_t axis_from(int64_t axis, uint32_t rank) {
+  return (uint32_t)(axis < 0 ? axis + rank : axis);
+}
+
+static const char *index_kernel(GlowSelect *s, const char *name, const GlowView *which) {
+  return glow_arena_printf(s->arena, "%s_%s", name, glow_kind_info[which->type->kind].name);
+}
+
+/* ---- Checks ---------------------------------------------------------------------------------- */
+
+static bool known_in_range(const GlowTensor *known, int64_t count, const GlowCheckParams *p) {
+  for (int64_t i = 0; i < count; i++) {
+    int64_t v = glow_tensor_get_int(known, i), limit = p->limit[i % p->length];
+    if (v < -limit || v >= limit)
+      return false;
+  }
+  return true;
+}
+
+/* Appends the check of `vectors` vectors of indices. */
+static bool append_check(GlowSelect *s, const GlowNode *n, const GlowView *which, int64_t vectors,
+                         const GlowCheckParams *p) {
+  const GlowTensor *known = glow_value_known(glow_node_in(n, 1));
+  int64_t count = vectors * p->length;
+  if (count == 0 || (known && known_in_range(known, count, p)))
+    return true;
+  const GlowCall *call = glow_select_call(s, n);
+  if (!call)
+    return false;
+  GlowWorkSpec spec = {.kernel = index_kernel(s, "check_indices", which),
+                       .params = p,
+                       .params_size = sizeof *p,
+                       .places = {which->place},
+                       .nplaces = 1,
+                       .units = vectors,
+                       .shards = 1, /* the first index is the one that is reported */
+                       .fault = call};
+  glow_select_work(s, n, &spec);
+  return true;
+}
+
+/* The extents that vectors of `length` indices count along from axis `first` of v on, and the
+ * strides. */
+static void read_vectors(const GlowView *v, uint32_t first, int64_t length, GlowCheckParams *c,
+                         int64_t *stride) {
+  c->length = length;
+  for (uint32_t k = 0; k < length; k++) {
+    c->limit[k] = v->dims[first + k];
+    stride[k] = extent_of(v, first + k + 1, v->rank) * bytes_of(v);
+  }
+}
+
+/* ---- Gather ---------------------------------------------------------------------------------- */
+
+static bool append_rows(GlowSelect *s, const GlowNode *n, const GlowGatherParams *p, int64_t rows,
+                        const GlowView *to, const GlowView *from, const GlowView *which) {
+  if (rows * p->run == 0)
+    return true;
+  GlowWorkSpec spec = {.kernel = index_kernel(s, "gather", which),
+                       .params = p,
+                       .params_size = sizeof *p,
+                       .places = {to->place, from->place, which->place},
+                       .nplaces = 3,
+                       .nwritten = 1,
+                       .units = rows,
+                       .cost = rows * (p->run + 4 * p->length)};
+  glow_select_work(s, n, &spec);
+  return true;
+}
+
+bool glow_select_gather(GlowSelect *s, const GlowNode *n) {
+  GlowView to, from, which;
+  if (!read_views(s, n, &to, &from, &which))
+    return false;
+  uint32_t axis = axis_from(((const GlowGatherMembers *)n->members)->axis, from.rank);
+  int64_t count = extent_of(&which, 0, which.rank), outer = extent_of(&from, 0, axis);
+  GlowGatherParams p = {.length = 1, .group = count, .shared = 1};
+  GlowCheckParams c;
+  read_vectors(&from, axis, 1, &c, p.stride);
+  p.limit[0] = c.limit[0];
+  p.run = p.stride[0];
+  p.group_stride = c.limit[0] * p.run;
+  return append_check(s, n, &which, count, &c) &&
+         append_rows(s, n, &p, outer * count, &to, &from, &which);
+}
+
+bool glow_select_gather_nd(GlowSelect *s, const GlowNode *n) {
+  GlowView to, from, which;
+  if (!read_views(s, n, &to, &from, &which))
+    return false;
+  uint32_t first = ((const GlowGatherNDMembers *)n->members)->batch_dims, outer = which.rank - 1;
+  int64_t length = which.dims[outer], rows = extent_of(&which, 0, outer);
+  GlowGatherParams p = {.length = length, .group = extent_of(&which, first, outer)};
+  GlowCheckParams c = {0};
+  read_vectors(&from, first, length, &c, p.stride);
+  for (uint32_t k = 0; k < length; k++)
+    p.limit[k] = c.limit[k];
+  p.run = extent_of(&from, first + (uint32_t)length, from.rank) * bytes_of(&from);
+  p.group_stride = extent_of(&from, first, from.rank) * bytes_of(&from);
+  return append_check(s, n, &which, rows, &c) && append_rows(s, n, &p, rows, &to, &from, &which);
+}
+
+/* Elements: the extents of the indices, the strides of `other`, which has the indexed axis. */
+static void read_elements(const GlowView *which, const GlowView *other, uint32_t axis,
+                          GlowPickParams *p) {
+  uint32_t lead = GLOW_INDEX_DIMS - which->rank;
+  *p = (GlowPickParams){.limit = other->dims[axis], .bytes = bytes_of(other), .part = 1};
+  for (uint32_t a = 0; a < GLOW_INDEX_DIMS; a++) {
+    p->n[a] = a < lead ? 1 : which->dims[a - lead];
+    p->stride[a] = a < lead || a - lead == axis ? 0 : other->strides[a - lead] * p->bytes;
+  }
+  p->axis_stride = other->strides[axis] * p->bytes;
+}
+
+bool glow_select_gather_elements(GlowSelect *s, const GlowNode *n) {
+  GlowView to, from, which;
+  GlowPickParams p;
+  if (!read_views(s, n, &to, &from, &which))
+    return false;
+  uint32_t axis = axis_from(((const GlowGatherElementsMembers *)n->members)->axis, from.rank);
+  int64_t count = extent_of(&which, 0, which.rank);
+  if (from.rank == 0 || count == 0)
+    return count == 0 || glow_select_fail(s, "it has no axis");
+  read_elements(&which, &from, axis, &p);
+  GlowCheckParams c = {.length = 1, .limit = {p.limit}};
+  if (!append_check(s, n, &which, count, &c))
+    return false;
+  GlowWorkSpec spec = {.kernel = index_kernel(s, "gather_elements", &which),
+                       .params = &p,
+                       .params_size = sizeof p,
+                       .places = {to.place, from.place, which.place},
+                       .nplaces = 3,
+                       .nwritten = 1,
+                       .units = count,
+                       .cost = count * 4};
+  glow_select_work(s, n, &spec);
+  return true;
+}
+
+/* ---- Scatter --------------------------------------------------------------------------------- */
+
+/* The result begins as X. */
+static bool append_copy(GlowSelect *s, const GlowNode *n, const GlowView *to,
+                        const GlowView *from) {
+  GlowBox b = {0};
+  if (to->place.storage == from->place.storage && to->place.offset == from->place.offset)
+    return true;
+  glow_box_push(&b, extent_of(to, 0, to->rank), bytes_of(to), bytes_of(to));
+  return glow_box_append(s, n, &b, to, from);
+}
+
+/* The function that combines elements of a kind; *name is NULL if they are replaced. */
+static bool read_reduction(GlowSelect *s, GlowKind kind, int reduction, const char **name) {
+  static const char *const names[] = {[GLOW_SCATTER_REDUCTION_ADD] = "add",
+                                      [GLOW_SCATTER_REDUCTION_MUL] = "mul",
+                                      [GLOW_SCATTER_REDUCTION_MAX] = "max",
+                                      [GLOW_SCATTER_REDUCTION_MIN] = "min"};
+  *name = NULL;
+  if (reduction == GLOW_SCATTER_REDUCTION_NONE)
+    return true;
+  if (kind > GLOW_KIND_U64)
+    return glow_select_fail(s, "there is no kernel for its kind");
+  *name = glow_arena_printf(s->arena, "combine_%s_%s", names[reduction], glow_kind_info[kind].name);
+  return true;
+}
+
+static void append_scatter(GlowSelect *s, const GlowNode *n, const GlowWorkSpec *spec,
+                           const char *combine) {
+  GlowWork *w = glow_select_work(s, n, spec);
+  w->tiles = (GlowTiles){glow_arena_copy(s->arena, &combine, sizeof combine), 1, 2, 1};
+}
+
+bool glow_select_scatter_nd(GlowSelect *s, const GlowNode *n) {
+  GlowView to, from, which, updates;
+  const char *combine;
+  if (!read_views(s, n, &to, &from, &which) || !plain_view(s, glow_node_in(n, 2), &updates) ||
+      !read_reduction(s, to.type->kind, ((const GlowScatterNDMembers *)n->members)->reduction,
+                      &combine) ||
+      !append_copy(s, n, &to, &from))
+    return false;
+  int64_t length = which.dims[which.rank - 1], rows = extent_of(&which, 0, which.rank - 1);
+  int64_t columns = extent_of(&to, (uint32_t)length, to.rank);
+  GlowScatterParams p = {.length = length, .rows = rows, .bytes = bytes_of(&to)};
+  GlowCheckParams c = {0};
+  read_vectors(&to, 0, length, &c, p.stride);
+  for (uint32_t k = 0; k < length; k++)
+    p.limit[k] = c.limit[k];
+  p.run = columns * p.bytes;
+  if (!append_check(s, n, &which, rows, &c))
+    return false;
+  if (rows * columns == 0)
+    return true;
+  int64_t most = p.run / 256, shards = glow_shards(rows * p.run);
+  GlowWorkSpec spec = {.kernel = index_kernel(s, "scatter_nd", &which),
+                       .params = &p,
+                       .params_size = sizeof p,
+                       .places = {to.place, updates.place, which.place},
+                       .nplaces = 3,
+                       .nwritten = 1,
+                       .units = columns,
+                       .shards = most < 1        ? 1
+                                 : most < shards ? most
+                                                 : shards};
+  append_scatter(s, n, &spec, combine);
+  return true;
+}
+
+/* Updates with another index on the first axis never meet, unless that is the indexed one. */
+bool glow_select_scatter_elements(GlowSelect *s, const GlowNode *n) {
+  const GlowScatterElementsMembers *m = n->members;
+  GlowView to, from, which, updates;
+  const char *combine;
+  GlowPickParams p;
+  if (!read_views(s, n, &to, &from, &which) || !plain_view(s, glow_node_in(n, 2), &updates) ||
+      !read_reduction(s, to.type->kind, m->reduction, &combine) || !append_copy(s, n, &to, &from))
+    return false;
+  uint32_t axis = axis_from(m->axis, to.rank);
+  int64_t count = extent_of(&which, 0, which.rank);
+  if (to.rank == 0 || count == 0)
+    return count == 0 || glow_select_fail(s, "it has no axis");
+  read_elements(&which, &to, axis, &p);
+  GlowCheckParams c = {.length = 1, .limit = {p.limit}};
+  if (!append_check(s, n, &which, count, &c))
+    return false;
+  int64_t units = axis == 0 ? 1 : which.dims[0];
+  p.part = count / units;
+  GlowWorkSpec spec = {.kernel = index_kernel(s, "scatter_elements", &which),
+                       .params = &p,
+                       .params_size = sizeof p,
+                       .places = {to.place, updates.place, which.place},
+                       .nplaces = 3,
+                       .nwritten = 1,
+                       .units = units,
+                       .cost = count * 8};
+  append_scatter(s, n, &spec, combine);
+  return true;
+}

@@ -1,0 +1,88 @@
+/* Reading where indices say: Gather and GatherND copy rows, GatherElements single elements. Indices
+ * are checked before by a kernel of their own, so that rows can be shared among threads and the
+ * index that is reported is the first one. */
+#include "gather.h"
+#include "index.h"
+#include "vector.h"
+
+#include "rt/rt.h"
+
+/* ---- Checks ---------------------------------------------------------------------------------- */
+
+/* In [-n, n); n is not negative. */
+INLINE int in_range(int64_t v, int64_t n) { return (uint64_t)v + (uint64_t)n < 2 * (uint64_t)n; }
+
+/* Units are vectors. Operands: indices, the fault. */
+#define CHECK(kind, I)                                                                             \
+  void glow_check_indices_##kind(const GlowCheckParams *p, void *const *ptrs, int64_t begin,       \
+                                 int64_t end, char *scratch) {                                     \
+    const I *at = (const I *)ptrs[0];                                                              \
+    GlowFault *fault = ptrs[1];                                                                    \
+    const int64_t count = (end - begin) * p->length;                                               \
+    (void)scratch;                                                                                 \
+    at += begin * p->length;                                                                       \
+    if (p->length == 1) {                                                                          \
+      const int64_t limit = p->limit[0];                                                           \
+      int wrong = 0;                                                                               \
+      _Pragma("clang loop vectorize(enable)") for (int64_t i = 0; i < count; i++) wrong |=         \
+          !in_range(at[i], limit);                                                                 \
+      if (!wrong)                                                                                  \
+        return;                                                                                    \
+    }                                                                                              \
+    ROLLED for (int64_t i = 0, k = 0; i < count; i++, k = k + 1 < p->length ? k + 1 : 0) {         \
+      if (!in_range(at[i], p->limit[k])) {                                                         \
+        fault->error = GLOW_FAULT_INDEX;                                                           \
+        fault->detail = at[i];                                                                     \
+        return;                                                                                    \
+      }                                                                                            \
+    }                                                                                              \
+  }
+CHECK(i32, int32_t)
+CHECK(i64, int64_t)
+
+/* ---- Rows ------------------------------------------------------------------------------------ */
+
+/* Units are rows of the result. Operands: result, X, indices. */
+#define GATHER(kind, I)                                                                            \
+  void glow_gather_##kind(const GlowGatherParams *p, void *const *ptrs, int64_t begin,             \
+                          int64_t end, char *scratch) {                                            \
+    (void)scratch;                                                                                 \
+    ROLLED for (int64_t u = begin, count; u < end; u += count) {                                   \
+      const int64_t first = u % p->group, left = p->group - first;                                 \
+      count = end - u < left ? end - u : left;                                                     \
+      char *to = (char *)ptrs[0] + u * p->run;                                                     \
+      const char *from = (const char *)ptrs[1] + u / p->group * p->group_stride;                   \
+      const I *at = (const I *)ptrs[2] + (p->shared ? first : u) * p->length;                      \
+      ROLLED for (int64_t r = 0; r < count; r++) {                                                 \
+        int64_t offset = 0;                                                                        \
+        INDEX_OFFSET(p, at + r * p->length, offset)                                                \
+        __builtin_memcpy(to + r * p->run, from + offset, (size_t)p->run);                          \
+      }                                                                                            \
+    }                                                                                              \
+  }
+GATHER(i32, int32_t)
+GATHER(i64, int64_t)
+
+/* ---- Elements -------------------------------------------------------------------------------- */
+
+/* Operands: result, X, indices. */
+#define PICK(kind, I)                                                                              \
+  void glow_gather_elements_##kind(const GlowPickParams *p, void *const *ptrs, int64_t begin,      \
+                                   int64_t end, char *scratch) {                                   \
+    const int64_t inner = p->n[GLOW_INDEX_DIMS - 1], step = p->stride[GLOW_INDEX_DIMS - 1];        \
+    const int64_t stop = end * p->part;                                                            \
+    (void)scratch;                                                                                 \
+    ROLLED for (int64_t u = begin * p->part, count; u < stop; u += count) {                        \
+      const int64_t first = u % inner, left = inner - first;                                       \
+      count = stop - u < left ? stop - u : left;                                                   \
+      char *to = (char *)ptrs[0] + u * p->bytes;                                                   \
+      const char *from = (const char *)ptrs[1] + place_of(p, u);                                   \
+      const I *at = (const I *)ptrs[2] + u;                                                        \
+      ROLLED for (int64_t r = 0; r < count; r++) {                                                 \
+        const int64_t offset = r * step + index_at(at[r], p->limit) * p->axis_stride;              \
+        __builtin_memcpy(to + r * p->bytes, from + offset, (size_t)p->bytes);                      \
+      }                                                                                            \
+    }                                                                                              \
+  }
+PICK(i32, int32_t)
+PICK(i64, int64_t)

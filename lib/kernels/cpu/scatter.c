@@ -1,0 +1,104 @@
+/* Writing where indices say: ScatterND puts rows, ScatterElements single elements, in ascending
+ * order of the updates. What combines them with what is there is a function of its own; without one
+ * they replace it. The result holds X already, and the indices have been checked. */
+#include "gather.h"
+#include "index.h"
+#include "vector.h"
+
+#include "kernels/half.h"
+#include "kernels/math.h"
+
+/* to[i] = to[i] op from[i] for `count` elements. */
+typedef void CombineFn(char *to, const char *from, int64_t count);
+
+/* ---- Rows ------------------------------------------------------------------------------------ */
+
+/* Operands: result, updates, indices. A row of one element has one column, whose size is known. */
+#define SCATTER(kind, I)                                                                           \
+  void glow_scatter_nd_##kind(const GlowScatterParams *p, CombineFn *combine, void *const *ptrs,   \
+                              int64_t begin, int64_t end, char *scratch) {                         \
+    const int single = p->run == p->bytes;                                                         \
+    const int64_t first = single ? 0 : begin, count = single ? 1 : end - begin;                    \
+    char *to = (char *)ptrs[0] + first * p->bytes;                                                 \
+    const char *from = (const char *)ptrs[1] + first * p->bytes;                                   \
+    const I *at = (const I *)ptrs[2];                                                              \
+    (void)scratch;                                                                                 \
+    ROLLED for (int64_t r = 0; r < p->rows; r++, at += p->length, from += p->run) {                \
+      int64_t offset = 0;                                                                          \
+      INDEX_OFFSET(p, at, offset)                                                                  \
+      if (combine)                                                                                 \
+        combine(to + offset, from, count);                                                         \
+      else                                                                                         \
+        __builtin_memcpy(to + offset, from, (size_t)(count * p->bytes));                           \
+    }                                                                                              \
+  }
+SCATTER(i32, int32_t)
+SCATTER(i64, int64_t)
+
+/* ---- Elements -------------------------------------------------------------------------------- */
+
+/* Operands: result, updates, indices. */
+#define PUT(kind, I)                                                                               \
+  void glow_scatter_elements_##kind(const GlowPickParams *p, CombineFn *combine,                   \
+                                    void *const *ptrs, int64_t begin, int64_t end,                 \
+                                    char *scratch) {                                               \
+    const int64_t inner = p->n[GLOW_INDEX_DIMS - 1], step = p->stride[GLOW_INDEX_DIMS - 1];        \
+    const int64_t stop = end * p->part;                                                            \
+    (void)scratch;                                                                                 \
+    ROLLED for (int64_t u = begin * p->part, count; u < stop; u += count) {                        \
+      const int64_t first = u % inner, left = inner - first;                                       \
+      count = stop - u < left ? stop - u : left;                                                   \
+      char *to = (char *)ptrs[0] + place_of(p, u);                                                 \
+      const char *from = (const char *)ptrs[1] + u * p->bytes;                                     \
+      const I *at = (const I *)ptrs[2] + u;                                                        \
+      ROLLED for (int64_t r = 0; r < count; r++) {                                                 \
+        const int64_t offset = r * step + index_at(at[r], p->limit) * p->axis_stride;              \
+        if (combine)                                                                               \
+          combine(to + offset, from + r * p->bytes, 1);                                            \
+        else                                                                                       \
+          __builtin_memcpy(to + offset, from + r * p->bytes, (size_t)p->bytes);                    \
+      }                                                                                            \
+    }                                                                                              \
+  }
+PUT(i32, int32_t)
+PUT(i64, int64_t)
+
+/* ---- Combining ------------------------------------------------------------------------------- */
+
+#define COMBINE(op, kind, S, LOAD, STORE, OP)                                                      \
+  void glow_combine_##op##_##kind(const void *p, GlowEpilogueFn *e, char *to, const char *from,    \
+                                  int64_t count) {                                                 \
+    S *y = (S *)to;                                                                                \
+    const S *x = (const S *)from;                                                                  \
+    (void)p, (void)e;                                                                              \
+    _Pragma("clang loop vectorize(enable)") for (int64_t i = 0; i < count; i++) y[i] =             \
+        STORE(OP(LOAD(y[i]), LOAD(x[i])));                                                         \
+  }
+#define COMBINES(kind, S, LOAD, STORE, PLUS, TIMES, MAXIMUM, MINIMUM)                              \
+  COMBINE(add, kind, S, LOAD, STORE, PLUS)                                                         \
+  COMBINE(mul, kind, S, LOAD, STORE, TIMES)                                                        \
+  COMBINE(max, kind, S, LOAD, STORE, MAXIMUM)                                                      \
+  COMBINE(min, kind, S, LOAD, STORE, MINIMUM)
+
+#define PLAIN(v) (v)
+#define SUM(a, b) ((a) + (b))
+#define PRODUCT(a, b) ((a) * (b))
+COMBINES(float, float, PLAIN, PLAIN, SUM, PRODUCT, glow_max_f, glow_min_f)
+COMBINES(double, double, PLAIN, PLAIN, SUM, PRODUCT, glow_max_d, glow_min_d)
+COMBINES(float16, uint16_t, glow_half_to_float, glow_half_from_float, SUM, PRODUCT, glow_max_f,
+         glow_min_f)
+COMBINES(bfloat16, uint16_t, glow_bfloat_to_float, glow_bfloat_from_float, SUM, PRODUCT, glow_max_f,
+         glow_min_f)
+
+/* Sums and products wrap in the width of the kind. */
+#define INTEGER(kind, T)                                                                           \
+  COMBINES(kind, T, PLAIN, (T), SUM, WRAPPED_PRODUCT, glow_max_##kind, glow_min_##kind)
+#define WRAPPED_PRODUCT(a, b) ((uint64_t)(a) * (uint64_t)(b))
+INTEGER(i8, int8_t)
+INTEGER(i16, int16_t)
+INTEGER(i32, int32_t)
+INTEGER(i64, int64_t)
+INTEGER(u8, uint8_t)
+INTEGER(u16, uint16_t)
+INTEGER(u32, uint32_t)
+INTEGER(u64, uint64_t)
