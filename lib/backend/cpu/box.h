@@ -26,4 +26,16 @@ static inline void glow_box_push(GlowBox *b, int64_t n, int64_t to, int64_t from
 bool glow_box_append(GlowSelect *s, const GlowNode *n, GlowBox *b, const GlowView *to,
                      const GlowView *from);
 
+/* Along one axis, `size` elements: element from + i * step of one buffer is element to + i of the
+ * other. */
+typedef struct GlowSlab {
+  int64_t size, to, from, step;
+} GlowSlab;
+
+/* Appends the work that copies a box of logical elements, one slab for each logical axis, between
+ * buffers of one rank in any layouts. Padding lanes stay as they are. False, with s->why, if it is
+ * cut into too many pieces. */
+bool glow_slab_append(GlowSelect *s, const GlowNode *n, const GlowSlab *slabs, const GlowView *to,
+                      const GlowView *from);
+
 #endif

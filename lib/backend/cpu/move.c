@@ -1,57 +1,12 @@
-/* Copy and Relayout as copies between strided boxes.
+/* Copy and Relayout, and copies between strided boxes, which they and other instructions are made
+ * of.
  *
- * A blocked axis is two loops, over blocks and inside a block. If the extent is no multiple of the
- * block, whole blocks and the last, partial one are boxes of their own, and its padding lanes are
- * zeroed. Loops are then ordered by the strides of the destination and merged where both sides are
- * contiguous. */
+ * Loops of a box are ordered by the strides of the destination and merged where both sides are
+ * contiguous; padding lanes of a result are zeroed. */
 #include "kernels/cpu/move.h"
 #include "backend/cpu/box.h"
 
 #include <string.h>
-
-/* An axis of both sides. A block of 0: the axis is not blocked. Strides are those of the blocks and
- * of the elements inside one, in bytes. */
-typedef struct Axis {
-  int64_t extent, to_block, from_block;
-  int64_t to_outer, to_inner, from_outer, from_inner;
-} Axis;
-
-static bool fail(GlowSelect *s, const char *why) {
-  s->why = why;
-  return false;
-}
-
-static bool axis_side(GlowSelect *s, const GlowView *v, uint32_t a, int64_t bytes, int64_t *block,
-                      int64_t *outer, int64_t *inner) {
-  const GlowLayout *layout = v->type->layout;
-  *block = 0;
-  *outer = *inner = v->strides[a] * bytes;
-  for (uint32_t i = 0; layout && i < layout->nblocks; i++) {
-    if (layout->blocks[i].axis != a)
-      continue;
-    if (*block)
-      return fail(s, "an axis is blocked twice");
-    *block = layout->blocks[i].size;
-    *inner = v->strides[v->type->rank + i] * bytes;
-  }
-  return true;
-}
-
-static bool axis_of(GlowSelect *s, const GlowView *to, const GlowView *from, uint32_t a, Axis *x) {
-  int64_t bytes = glow_kind_info[to->type->kind].bits / 8;
-  *x = (Axis){.extent = to->type->dims[a].size};
-  if (!axis_side(s, to, a, bytes, &x->to_block, &x->to_outer, &x->to_inner) ||
-      !axis_side(s, from, a, bytes, &x->from_block, &x->from_outer, &x->from_inner))
-    return false;
-  if (x->to_block && x->from_block && x->to_block != x->from_block)
-    return fail(s, "an axis changes the size of its blocks");
-  int64_t block = x->to_block ? x->to_block : x->from_block;
-  if (block && !x->to_block)
-    x->to_outer = x->to_inner * block;
-  if (block && !x->from_block)
-    x->from_outer = x->from_inner * block;
-  return true;
-}
 
 /* Largest destination stride outermost; then neighbours that are one loop become one. */
 static void normalize(GlowBox *b) {
@@ -134,7 +89,7 @@ bool glow_box_append(GlowSelect *s, const GlowNode *n, GlowBox *b, const GlowVie
   uint32_t column;
   bool crossed = from && is_transposition(b, bytes, &column);
   if (b->count > GLOW_MOVE_DIMS)
-    return fail(s, "it has too many axes");
+    return glow_select_fail(s, "it has too many axes");
   int64_t cost = p.run;
   for (uint32_t i = 0; i < GLOW_MOVE_DIMS; i++) {
     GlowBoxLoop none = {1, 0, 0}, l = i < b->count ? b->loops[i] : none;
@@ -163,41 +118,6 @@ bool glow_box_append(GlowSelect *s, const GlowNode *n, GlowBox *b, const GlowVie
                        .units = p.n[0],
                        .cost = cost};
   glow_select_work(s, n, &spec);
-  return true;
-}
-
-/* One box for each choice of whole or partial blocks: bit i of `partial` for axis i. */
-static bool append_boxes(GlowSelect *s, const GlowNode *n, const GlowView *to,
-                         const GlowView *from) {
-  uint32_t rank = to->type->rank, partial_axes = 0;
-  Axis axes[GLOW_MAX_RANK];
-  for (uint32_t a = 0; a < rank; a++) {
-    if (!axis_of(s, to, from, a, &axes[a]))
-      return false;
-    int64_t block = axes[a].to_block ? axes[a].to_block : axes[a].from_block;
-    partial_axes |= block && axes[a].extent % block ? 1u << a : 0;
-  }
-  for (uint32_t partial = 0; partial < 1u << rank; partial++) {
-    if (partial & ~partial_axes)
-      continue;
-    GlowBox b = {0};
-    for (uint32_t a = 0; a < rank; a++) {
-      const Axis *x = &axes[a];
-      int64_t block = x->to_block ? x->to_block : x->from_block;
-      if (!block) {
-        glow_box_push(&b, x->extent, x->to_outer, x->from_outer);
-      } else if (partial >> a & 1u) {
-        b.to += x->extent / block * x->to_outer;
-        b.from += x->extent / block * x->from_outer;
-        glow_box_push(&b, x->extent % block, x->to_inner, x->from_inner);
-      } else {
-        glow_box_push(&b, x->extent / block, x->to_outer, x->from_outer);
-        glow_box_push(&b, block, x->to_inner, x->from_inner);
-      }
-    }
-    if (!glow_box_append(s, n, &b, to, from))
-      return false;
-  }
   return true;
 }
 
@@ -238,5 +158,8 @@ bool glow_select_move(GlowSelect *s, const GlowNode *n) {
               memcmp(to.strides, from.strides, to.rank * sizeof *to.strides) == 0;
   if (same && to.type == from.type)
     return true;
-  return append_boxes(s, n, &to, &from) && glow_select_zero_padding(s, n, &to);
+  GlowSlab all[GLOW_MAX_RANK];
+  for (uint32_t a = 0; a < to.type->rank; a++)
+    all[a] = (GlowSlab){to.type->dims[a].size, 0, 0, 1};
+  return glow_slab_append(s, n, all, &to, &from) && glow_select_zero_padding(s, n, &to);
 }

@@ -1,5 +1,5 @@
-/* Instructions that put boxes of elements elsewhere: Transpose, Concat, Split, Slice, Expand, Tile
- * and Pad. Operands that say where must be known. */
+/* Instructions that put boxes of elements elsewhere: Transpose, Expand and Tile of plain buffers;
+ * Concat, Split, Slice and Pad in any layout. Operands that say where must be known. */
 #include "backend/cpu/box.h"
 #include "tensor/tensor.h"
 
@@ -24,12 +24,15 @@ static uint32_t counted(int64_t axis, uint32_t rank) {
 
 static int64_t element_bytes(const GlowView *v) { return glow_kind_info[v->type->kind].bits / 8; }
 
-static bool plain_view(GlowSelect *s, const GlowValue *v, GlowView *view) {
+static bool read_view(GlowSelect *s, const GlowValue *v, GlowView *view) {
   if (!glow_select_view(s, v, view))
     return false;
-  if (element_bytes(view) == 0)
-    return glow_select_fail(s, "its elements are not whole bytes");
-  return !view->type->layout || glow_select_fail(s, "an operand has a blocked layout");
+  return element_bytes(view) || glow_select_fail(s, "its elements are not whole bytes");
+}
+
+static bool plain_view(GlowSelect *s, const GlowValue *v, GlowView *view) {
+  return read_view(s, v, view) &&
+         (!view->type->layout || glow_select_fail(s, "an operand has a blocked layout"));
 }
 
 static bool read_views(GlowSelect *s, const GlowNode *n, GlowView *to, GlowView *from) {
@@ -50,47 +53,49 @@ bool glow_select_transpose(GlowSelect *s, const GlowNode *n) {
   return glow_box_append(s, n, &b, &to, &from);
 }
 
+/* ---- Pieces, in any layout ------------------------------------------------------------------- */
+
 /* All of `part`, at an index along an axis of the other side. */
 static bool append_part(GlowSelect *s, const GlowNode *n, const GlowView *to, const GlowView *from,
                         const GlowView *part, uint32_t axis, int64_t at) {
-  int64_t bytes = element_bytes(to);
-  GlowBox b = {0};
+  GlowSlab slabs[GLOW_MAX_RANK];
+  for (uint32_t a = 0; a < to->type->rank; a++)
+    slabs[a] = (GlowSlab){part->type->dims[a].size, 0, 0, 1};
   if (part == from)
-    b.to = at * to->strides[axis] * bytes;
+    slabs[axis].to = at;
   else
-    b.from = at * from->strides[axis] * bytes;
-  for (uint32_t a = 0; a < part->rank; a++)
-    glow_box_push(&b, part->dims[a], to->strides[a] * bytes, from->strides[a] * bytes);
-  return glow_box_append(s, n, &b, to, from);
+    slabs[axis].from = at;
+  return glow_slab_append(s, n, slabs, to, from);
 }
 
 bool glow_select_concat(GlowSelect *s, const GlowNode *n) {
   GlowView to, from;
-  if (!plain_view(s, glow_node_out(n, 0), &to))
+  if (!read_view(s, glow_node_out(n, 0), &to))
     return false;
-  uint32_t axis = counted(((const GlowConcatMembers *)n->members)->axis, to.rank);
+  uint32_t axis = counted(((const GlowConcatMembers *)n->members)->axis, to.type->rank);
   int64_t done = 0;
   for (uint32_t i = 0; i < glow_node_nins(n); i++) {
-    if (!plain_view(s, glow_node_in(n, i), &from) ||
+    if (!read_view(s, glow_node_in(n, i), &from) ||
         !append_part(s, n, &to, &from, &from, axis, done))
       return false;
-    done += from.dims[axis];
+    done += from.type->dims[axis].size;
   }
-  return true;
+  return glow_select_zero_padding(s, n, &to);
 }
 
 bool glow_select_split(GlowSelect *s, const GlowNode *n) {
   GlowView to, from;
-  if (!plain_view(s, glow_node_in(n, 0), &from))
+  if (!read_view(s, glow_node_in(n, 0), &from))
     return false;
-  uint32_t axis = counted(((const GlowSplitMembers *)n->members)->axis, from.rank);
+  uint32_t axis = counted(((const GlowSplitMembers *)n->members)->axis, from.type->rank);
   int64_t done = 0;
   for (uint32_t i = 0; i < n->nouts; i++) {
     if (!glow_node_out(n, i))
       continue;
-    if (!plain_view(s, glow_node_out(n, i), &to) || !append_part(s, n, &to, &from, &to, axis, done))
+    if (!read_view(s, glow_node_out(n, i), &to) ||
+        !append_part(s, n, &to, &from, &to, axis, done) || !glow_select_zero_padding(s, n, &to))
       return false;
-    done += to.dims[axis];
+    done += to.type->dims[axis].size;
   }
   return true;
 }
@@ -98,28 +103,26 @@ bool glow_select_split(GlowSelect *s, const GlowNode *n) {
 bool glow_select_slice(GlowSelect *s, const GlowNode *n) {
   const GlowTensor *starts, *axes, *steps;
   GlowView to, from;
-  GlowBox b = {0};
-  int64_t strides[GLOW_MAX_RANK];
-  if (!read_views(s, n, &to, &from) || !read_ints(s, n, 1, &starts) || !read_ints(s, n, 3, &axes) ||
-      !read_ints(s, n, 4, &steps))
+  GlowSlab slabs[GLOW_MAX_RANK];
+  if (!read_view(s, glow_node_out(n, 0), &to) || !read_view(s, glow_node_in(n, 0), &from) ||
+      !read_ints(s, n, 1, &starts) || !read_ints(s, n, 3, &axes) || !read_ints(s, n, 4, &steps))
     return false;
-  int64_t bytes = element_bytes(&to);
-  for (uint32_t a = 0; a < from.rank; a++)
-    strides[a] = from.strides[a];
+  uint32_t rank = from.type->rank;
+  for (uint32_t a = 0; a < rank; a++)
+    slabs[a] = (GlowSlab){to.type->dims[a].size, 0, 0, 1};
   for (int64_t i = 0; i < glow_tensor_elements(starts); i++) {
-    uint32_t a = axis_at(axes, i, from.rank);
-    int64_t extent = from.dims[a], start = glow_tensor_get_int(starts, i);
+    uint32_t a = axis_at(axes, i, rank);
+    int64_t extent = from.type->dims[a].size, start = glow_tensor_get_int(starts, i);
     int64_t step = steps ? glow_tensor_get_int(steps, i) : 1;
     start = start < 0 ? start + extent : start;
     start = start < 0 ? 0 : start > extent ? extent : start;
-    start = step < 0 && start > extent - 1 ? extent - 1 : start;
-    b.from += start * from.strides[a] * bytes;
-    strides[a] = step * from.strides[a];
+    slabs[a].from = step < 0 && start > extent - 1 ? extent - 1 : start;
+    slabs[a].step = step;
   }
-  for (uint32_t a = 0; a < to.rank; a++)
-    glow_box_push(&b, to.dims[a], to.strides[a] * bytes, strides[a] * bytes);
-  return glow_box_append(s, n, &b, &to, &from);
+  return glow_slab_append(s, n, slabs, &to, &from) && glow_select_zero_padding(s, n, &to);
 }
+
+/* ---- Repetition ------------------------------------------------------------------------------ */
 
 bool glow_select_expand(GlowSelect *s, const GlowNode *n) {
   GlowView to, from;
@@ -208,12 +211,15 @@ bool glow_select_pad(GlowSelect *s, const GlowNode *n) {
   Segment seg[GLOW_MAX_RANK][MAX_SEGMENTS];
   uint32_t counts[GLOW_MAX_RANK], at[GLOW_MAX_RANK] = {0};
   int64_t begin[GLOW_MAX_RANK] = {0}, boxes = 1;
-  if (!read_views(s, n, &to, &from) || !read_ints(s, n, 1, &pads) || !read_ints(s, n, 3, &axes))
+  if (!read_view(s, glow_node_out(n, 0), &to) || !read_view(s, glow_node_in(n, 0), &from) ||
+      !read_ints(s, n, 1, &pads) || !read_ints(s, n, 3, &axes))
     return false;
+  uint32_t rank = to.type->rank;
   for (int64_t i = 0; i < glow_tensor_elements(pads) / 2; i++)
-    begin[axis_at(axes, i, from.rank)] = glow_tensor_get_int(pads, i);
-  for (uint32_t a = 0; a < to.rank; a++) {
-    if (!cut_axis(from.dims[a], to.dims[a], begin[a], m->mode, seg[a], &counts[a]))
+    begin[axis_at(axes, i, rank)] = glow_tensor_get_int(pads, i);
+  for (uint32_t a = 0; a < rank; a++) {
+    if (!cut_axis(from.type->dims[a].size, to.type->dims[a].size, begin[a], m->mode, seg[a],
+                  &counts[a]))
       return glow_select_fail(s, "its padding is wider than what it repeats");
     boxes *= counts[a];
   }
@@ -221,19 +227,16 @@ bool glow_select_pad(GlowSelect *s, const GlowNode *n) {
     return false;
   if (boxes > 27)
     return glow_select_fail(s, "its padding has too many parts");
-  int64_t bytes = element_bytes(&to);
   for (int64_t i = 0; i < boxes; i++) {
-    GlowBox b = {0};
-    for (uint32_t a = 0; a < to.rank; a++) {
+    GlowSlab slabs[GLOW_MAX_RANK];
+    for (uint32_t a = 0; a < rank; a++) {
       const Segment *g = &seg[a][at[a]];
-      b.to += g->to * to.strides[a] * bytes;
-      b.from += g->from * from.strides[a] * bytes;
-      glow_box_push(&b, g->count, to.strides[a] * bytes, g->step * from.strides[a] * bytes);
+      slabs[a] = (GlowSlab){g->count, g->to, g->from, g->step};
     }
-    if (!glow_box_append(s, n, &b, &to, &from))
+    if (!glow_slab_append(s, n, slabs, &to, &from))
       return false;
-    for (uint32_t a = to.rank; a-- > 0 && ++at[a] == counts[a];)
+    for (uint32_t a = rank; a-- > 0 && ++at[a] == counts[a];)
       at[a] = 0;
   }
-  return true;
+  return glow_select_zero_padding(s, n, &to);
 }
