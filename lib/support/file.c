@@ -90,6 +90,10 @@ static bool read_stdin(GlowContext *ctx, GlowLoc loc, GlowInput *in) {
   return code == 0 || fail_errno(ctx, loc, "read", in->name, code);
 }
 
+static int64_t nanoseconds(const struct timespec *t) {
+  return t->tv_sec * INT64_C(1000000000) + t->tv_nsec;
+}
+
 /* Fills *in from an open descriptor. */
 static bool load(GlowContext *ctx, const char *path, bool regular, GlowLoc loc, int fd,
                  GlowInput *in) {
@@ -103,7 +107,8 @@ static bool load(GlowContext *ctx, const char *path, bool regular, GlowLoc loc, 
   if (S_ISREG(st.st_mode)) {
     in->device = (uint64_t)st.st_dev;
     in->inode = (uint64_t)st.st_ino;
-    in->modified = st.st_mtim.tv_sec * INT64_C(1000000000) + st.st_mtim.tv_nsec;
+    in->modified = nanoseconds(&st.st_mtim);
+    in->changed = nanoseconds(&st.st_ctim);
   }
   /* Files of size 0 may have content (/proc), and some file systems cannot map. */
   if (S_ISREG(st.st_mode) && st.st_size > 0) {

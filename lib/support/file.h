@@ -14,7 +14,8 @@ typedef struct GlowInput {
   size_t map_size;
   void *heap;             /* malloc'ed copy to free, or NULL */
   uint64_t device, inode; /* of the file that was opened; 0 for pipes */
-  int64_t modified;       /* its time of modification, in nanoseconds since 1970; 0 for pipes */
+  int64_t modified;       /* when its contents changed, in nanoseconds since 1970; 0 for pipes */
+  int64_t changed;        /* the same of its contents, times or name: nobody can set it back */
 } GlowInput;
 
 /* Opens and maps `path`; "-" reads stdin to its end. Folders, and with `regular` also anything

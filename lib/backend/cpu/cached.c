@@ -31,9 +31,9 @@ static bool put_files(const GlowContext *ctx, GlowText *key) {
       continue;
     if (!in->inode || (in->modified <= now && now - in->modified < SETTLED))
       return false;
-    glow_text_printf(key, "file %s %zu %llu %llu %lld\n", b->path, in->size,
+    glow_text_printf(key, "file %s %zu %llu %llu %lld %lld\n", b->path, in->size,
                      (unsigned long long)in->device, (unsigned long long)in->inode,
-                     (long long)in->modified);
+                     (long long)in->modified, (long long)in->changed);
   }
   return true;
 }
