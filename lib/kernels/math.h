@@ -20,23 +20,19 @@
   M(u8, uint8_t, uint8_t)                                                                          \
   M(u16, uint16_t, uint16_t) M(u32, uint32_t, uint32_t) M(u64, uint64_t, uint64_t)
 
-/* IEEE 754-2019 maximum and minimum: NaN if either is, and -0 below +0. */
-static inline float glow_max_f(float x, float y) {
-  float both = glow_float_from_bits(glow_float_bits(x) & glow_float_bits(y));
-  return x > y || x != x ? x : x == y ? both : y;
-}
-static inline float glow_min_f(float x, float y) {
-  float both = glow_float_from_bits(glow_float_bits(x) | glow_float_bits(y));
-  return x < y || x != x ? x : x == y ? both : y;
-}
-static inline double glow_max_d(double x, double y) {
-  double both = glow_double_from_bits(glow_double_bits(x) & glow_double_bits(y));
-  return x > y || x != x ? x : x == y ? both : y;
-}
-static inline double glow_min_d(double x, double y) {
-  double both = glow_double_from_bits(glow_double_bits(x) | glow_double_bits(y));
-  return x < y || x != x ? x : x == y ? both : y;
-}
+/* IEEE 754-2019 maximum and minimum: NaN if either is, and -0 below +0. Straight-line code, of which
+ * one instruction or two are left where y is a number that is known. */
+#define GLOW_MATH_EXTREME(name, type, both, beyond)                                                \
+  static inline type name(type x, type y) {                                                        \
+    type of_zeros = glow_##type##_from_bits(glow_##type##_bits(x) both glow_##type##_bits(y));     \
+    bool zeros = (x == y) & (y == 0), first = !(x beyond y) & (y == y);                            \
+    type second = zeros ? of_zeros : y;                                                            \
+    return first ? x : second;                                                                     \
+  }
+GLOW_MATH_EXTREME(glow_max_f, float, &, <=)
+GLOW_MATH_EXTREME(glow_min_f, float, |, >=)
+GLOW_MATH_EXTREME(glow_max_d, double, &, <=)
+GLOW_MATH_EXTREME(glow_min_d, double, |, >=)
 static inline float glow_pow_f(float x, float y) { return glow_powf(x, y); }
 static inline double glow_pow_d(double x, double y) { return glow_pow(x, y); }
 static inline float glow_div_f(float x, float y) { return x / y; }

@@ -54,7 +54,9 @@ INLINE void tap(int mr, int nr, const GlowConvParams *s,
                 GlowVec acc[GLOW_TILE_PIXELS][GLOW_TILE_VECTORS], const float *const *pixel,
                 const float *w, int64_t channels) {
   const int64_t n = s->ic % s->block == 0 ? s->block : channels;
-  const int64_t unit = s->ic % s->block ? 1 : s->block % 4 == 0 ? 4 : s->block % 3 == 0 ? 3 : 1;
+  const int64_t unit = s->ic % 4 == 0 && s->block % 4 == 0   ? 4
+                       : s->ic % s->block || s->block % 3 ? 1
+                                                          : 3;
   ROLLED for (int64_t k = 0; k < n; k += unit) {
     UNROLL for (int u = 0; u < 4; u++) {
       if (u < unit)

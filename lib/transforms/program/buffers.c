@@ -168,8 +168,8 @@ bool glow_scalar_can_hold(const GlowNode *n) {
   return true;
 }
 
-/* The splat instruction that alone fills a buffer of rank 0: a literal. NULL if there is none. */
-static const GlowNode *literal_of(GlowValue *v) {
+/* The splat instruction that alone fills a buffer of rank 0. NULL if there is none. */
+static const GlowNode *filler_of(GlowValue *v) {
   if (v->type->rank != 0 || !glow_buffer_is_plain_alloc(v))
     return NULL;
   const GlowNode *splat = NULL;
@@ -183,14 +183,25 @@ static const GlowNode *literal_of(GlowValue *v) {
   return splat;
 }
 
+/* Whether v is one number that is known now: code that sees it is better than code that loads it,
+ * as it need not ask whether a limit is NaN or zero. */
+static bool is_literal(GlowValue *v, GlowScalar *value) {
+  const GlowNode *splat = filler_of(v);
+  if (splat)
+    *value = ((const GlowSplatMembers *)splat->members)->value;
+  return splat || (v->kind == GLOW_VALUE_STORAGE && glow_type_elements(v->type) == 1 &&
+                   (glow_op_desc[GLOW_OP_SPLAT].vars[0].kinds & GLOW_KIND_BIT(v->type->kind)) &&
+                   glow_value_splat(v, value));
+}
+
 /* The value of buffer v inside body: a literal, or a parameter, one for each buffer. */
 static GlowValue *scalar_input(GlowScalarBody *s, GlowValue *v) {
   GlowContext *ctx = s->body->module->ctx;
-  const GlowNode *literal = literal_of(v);
-  if (literal) {
+  GlowSplatMembers literal = {0};
+  if (is_literal(v, &literal.value)) {
     const GlowType *type = element_type(ctx, v->type);
     GlowBuilder b = glow_builder_at_end(s->body);
-    GlowNodeSpec spec = {.op = GLOW_OP_SPLAT, .members = literal->members, .types = &type};
+    GlowNodeSpec spec = {.op = GLOW_OP_SPLAT, .members = &literal, .types = &type};
     GlowNode *n = glow_node_create(&b, &spec);
     return n ? &n->results[0] : NULL;
   }
