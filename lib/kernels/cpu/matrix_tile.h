@@ -40,7 +40,16 @@ typedef struct Steps {
   bool rest;     /* their number may be no multiple of 4 */
 } Steps;
 
-/* One step: rows * nr FMAs. See conv_tile.h for the fence. */
+/* v, and nothing is emitted; but a sum is not put off until after the loads of the next step, which
+ * would take one register more than there are. See conv_tile.h for the fence. */
+INLINE GlowVec computed(GlowVec v) {
+#if defined(__AVX512F__)
+  __asm__("" : "+v"(v));
+#endif
+  return v;
+}
+
+/* One step: rows * nr FMAs. */
 INLINE void product_step(int rows, int nr, Accumulators acc, const float *a, int64_t am,
                          const float *b) {
   GlowVec f[GLOW_TILE_VECTORS];
@@ -48,7 +57,7 @@ INLINE void product_step(int rows, int nr, Accumulators acc, const float *a, int
   UNROLL for (int j = 0; j < nr; j++) f[j] = vec_load(b + j * GLOW_VL);
   UNROLL for (int i = 0; i < rows; i++) {
     GlowVec v = vec_splat(a[i * am]);
-    UNROLL for (int j = 0; j < nr; j++) acc[i][j] = vec_fma(v, f[j], acc[i][j]);
+    UNROLL for (int j = 0; j < nr; j++) acc[i][j] = computed(vec_fma(v, f[j], acc[i][j]));
   }
 }
 

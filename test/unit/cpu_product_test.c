@@ -1,0 +1,196 @@
+/* The machine code of matrix products and of attention on the CPU backend: in every variant the
+ * loop with the most FMAs has those of a register tile, on full vectors, and leaves the stack
+ * alone. test/codegen compares their bits. */
+#include <stdio.h>
+#include <string.h>
+
+#include "backend/cpu/cpu.h"
+#include "support/text.h"
+#include "test/unit/hot_loops.h"
+#include "test/unit/unit.h"
+
+enum { STEPS = 4 }; /* of k in one round of the loop */
+
+static int div_up(int a, int b) { return (a + b - 1) / b; }
+
+/* The hot loops of a program, which is one piece of work by `kernel`. */
+static HotLoops hot_loops_of(GlowContext *ctx, GlowText *text, const GlowIsa *isa,
+                             const char *kernel) {
+  GlowText assembly;
+  glow_text_init(&assembly, ctx);
+  size_t size = text->size;
+  GlowModule *m = glow_module_parse(ctx, "test", glow_text_cstr(text), size);
+  GlowFunction *f = m && glow_module_verify(m) ? glow_module_entry(m, NULL) : NULL;
+  GlowCpuPlan plan;
+  HotLoops hot = {0};
+  if (f && glow_cpu_plan(ctx->arena, f, isa, &plan)) {
+    GlowCodegenOptions options = {.isa = isa};
+    EXPECT(plan.count == 1 && !strcmp(plan.work[0].kernel, kernel), "no %s is made of\n%s", kernel,
+           text->data);
+    EXPECT(glow_codegen_emit_asm(ctx, plan.work, plan.count, &options, &assembly),
+           "no assembly for %s", isa->name);
+    hot = find_hot_loops(glow_text_cstr(&assembly), isa->vl == 16 ? "%zmm" : "%ymm");
+  } else {
+    EXPECT(false, "this does not parse, verify or compile:\n%s", text->data);
+  }
+  glow_text_release(&assembly);
+  return hot;
+}
+
+/* The loop with the most FMAs has those of a tile. Others are epilogues, which find the tile's sums
+ * in memory, and what attention computes once for each query. */
+static void expect_hot(const HotLoops *hot, int fmas, const GlowIsa *isa, const char *what) {
+  EXPECT(hot->most_fmas >= (unsigned)fmas && hot->most_full_width == hot->most_fmas &&
+             !hot->most_stack,
+         "%s on %s: %u FMAs of %d, %u of them full width, %u stack references", what, isa->name,
+         hot->most_fmas, fmas, hot->most_full_width, hot->most_stack);
+}
+
+/* ---- Matrix products ------------------------------------------------------------------------- */
+
+typedef enum RightOperand { PLAIN, TURNED, PACKED } RightOperand;
+
+typedef struct Product {
+  const char *what;
+  int batch; /* 1: matrices */
+  int m, k, n;
+  RightOperand b;
+  bool turned; /* A lies as its transpose */
+  bool shared; /* B has no batch axis: batches are rows */
+  bool epilogue;
+} Product;
+
+/* A placeholder of rows x columns, or, turned, of their transpose. */
+static void declare_matrix(GlowText *t, const char *name, int batch, int rows, int columns,
+                           bool turned) {
+  glow_text_printf(t, "  placeholder @%s : float<", name);
+  if (batch > 1)
+    glow_text_printf(t, "%d x ", batch);
+  glow_text_printf(t, "%d x %d>\n", turned ? columns : rows, turned ? rows : columns);
+}
+
+/* `%name`, which reads @name turned around. */
+static void turn(GlowText *t, const char *name, int batch, int rows, int columns) {
+  glow_text_printf(t, "  %%%s = tensorview @%s {strides = [", name, name);
+  if (batch > 1)
+    glow_text_printf(t, "%d, ", rows * columns);
+  glow_text_printf(t, "1, %d]} : float<", rows);
+  if (batch > 1)
+    glow_text_printf(t, "%d x ", batch);
+  glow_text_printf(t, "%d x %d>\n", rows, columns);
+}
+
+static void write_product(GlowText *t, const Product *p, const GlowIsa *isa) {
+  int b_batch = p->shared ? 1 : p->batch;
+  glow_text_printf(t, "module \"t\" {target = \"%s\"}\ndeclare {\n", isa->name);
+  declare_matrix(t, "a", p->batch, p->m, p->k, p->turned);
+  if (p->b == PACKED)
+    glow_text_printf(t, "  placeholder @b : float<%d x %d | KN%dk%un>\n", p->k, p->n,
+                     (int)glow_isa_chunk(isa, p->k), isa->vl * isa->tile_vectors);
+  else
+    declare_matrix(t, "b", b_batch, p->k, p->n, p->b == TURNED);
+  declare_matrix(t, "y", p->batch, p->m, p->n, false);
+  glow_text_printf(t, "  placeholder @bias : float<%d>\n}\nprogram @p {\n", p->n);
+  if (p->turned)
+    turn(t, "a", p->batch, p->m, p->k);
+  if (p->b == TURNED)
+    turn(t, "b", b_batch, p->k, p->n);
+  glow_text_printf(t, "  mat_mul @out @y, @in %sa, @in %sb%s\n%s}\n", p->turned ? "%" : "@",
+                   p->b == TURNED ? "%" : "@", p->epilogue ? ", @in @bias" : "",
+                   p->epilogue ? "    ^epilogue(%acc : float<>, %v : float<>) = { %0 = Add(%acc, "
+                                 "%v) : float<>  %1 = Relu(%0) : float<>  yield %1 }\n"
+                               : "");
+}
+
+static void check_product(const Product *p, const GlowIsa *isa) {
+  GlowContext *ctx = glow_context_create();
+  GlowText text;
+  glow_text_init(&text, ctx);
+  write_product(&text, p, isa);
+  HotLoops hot = hot_loops_of(ctx, &text, isa, "matmul");
+  int rows = p->n == 1 ? 1 : p->shared ? p->batch * p->m : p->m;
+  int columns = p->n == 1 ? p->m : p->n;
+  int vectors = columns > (int)isa->vl ? (int)isa->tile_vectors : 1;
+  char what[96];
+  snprintf(what, sizeof what, "%s: %d of %dx%d by %dx%d", p->what, p->batch, p->m, p->k, p->k,
+           p->n);
+  expect_hot(&hot, STEPS * vectors * div_up(rows, div_up(rows, (int)isa->tile_pixels)), isa, what);
+  glow_text_release(&text);
+  glow_context_destroy(ctx);
+}
+
+static void check_products(const GlowIsa *isa) {
+  static const Product products[] = {
+      {"packed", 1, 128, 768, 3072, PACKED, false, false, false},
+      {"packed, epilogue", 1, 128, 768, 768, PACKED, false, false, true},
+      {"packed, rests", 1, 127, 766, 1001, PACKED, false, false, true},
+      {"packed, one row", 1, 1, 1280, 1000, PACKED, false, false, true},
+      {"packed, batches as rows", 8, 16, 256, 256, PACKED, false, true, true},
+      {"plain", 1, 256, 512, 384, PLAIN, false, false, false},
+      {"plain, epilogue", 1, 256, 512, 384, PLAIN, false, false, true},
+      {"plain, rests", 1, 61, 203, 75, PLAIN, false, false, true},
+      {"few rows", 1, 5, 512, 512, PLAIN, false, false, true},
+      {"one row", 1, 1, 2048, 1000, PLAIN, false, false, true},
+      {"one column", 1, 1000, 2048, 1, PLAIN, false, false, false},
+      {"one column of a transpose", 1, 1000, 2048, 1, PLAIN, true, false, false},
+      {"few columns", 1, 64, 64, 7, PLAIN, false, false, false},
+      {"left transposed", 1, 96, 256, 128, PLAIN, true, false, true},
+      {"right transposed", 1, 96, 256, 128, TURNED, false, false, false},
+      {"both transposed", 1, 96, 256, 128, TURNED, true, false, true},
+      {"one row by a transpose", 1, 1, 768, 768, TURNED, false, false, true},
+      {"batched", 12, 128, 64, 128, PLAIN, false, false, false},
+      {"batched, right transposed", 12, 128, 64, 128, TURNED, false, false, true},
+      {"batched, rests", 3, 37, 41, 53, PLAIN, false, false, true},
+      {"batches as rows", 8, 7, 128, 256, PLAIN, false, true, false},
+  };
+  for (size_t i = 0; i < sizeof products / sizeof *products; i++)
+    check_product(&products[i], isa);
+  for (int rows = 1; rows <= (int)isa->tile_pixels; rows++) {
+    Product p = {"every tile", 1, rows, 256, 256, PACKED, false, false, true};
+    check_product(&p, isa);
+    p.b = PLAIN;
+    check_product(&p, isa);
+  }
+}
+
+/* ---- Attention ------------------------------------------------------------------------------- */
+
+static void check_attention(const GlowIsa *isa, int queries, int keys, int size, bool mask) {
+  GlowContext *ctx = glow_context_create();
+  GlowText t;
+  glow_text_init(&t, ctx);
+  glow_text_printf(&t, "module \"t\" {target = \"%s\"}\ndeclare {\n", isa->name);
+  for (int i = 0; i < 4; i++)
+    glow_text_printf(&t, "  placeholder @%c : float<2 x 4 x %d x %d>\n", "qkvy"[i],
+                     i == 1 || i == 2 ? keys : queries, size);
+  glow_text_printf(&t, "  placeholder @m : float<2 x 1 x %d x %d>\n}\nprogram @p {\n", queries,
+                   keys);
+  glow_text_printf(&t,
+                   "  tiled_attention @out @y, @in @q, @in @k, @in @v, @in %s {scale = 0.125, "
+                   "kv_tile = 256}\n}\n",
+                   mask ? "@m" : "none");
+  HotLoops hot = hot_loops_of(ctx, &t, isa, "attention");
+  char what[64];
+  snprintf(what, sizeof what, "attention, %d queries, %d keys of %d%s", queries, keys, size,
+           mask ? ", masked" : "");
+  int rows = div_up(queries, div_up(queries, (int)isa->tile_pixels));
+  expect_hot(&hot, STEPS * rows * (int)isa->tile_vectors, isa, what);
+  glow_text_release(&t);
+  glow_context_destroy(ctx);
+}
+
+int main(void) {
+  for (size_t k = 0; k < GLOW_ISA_COUNT; k++) {
+    const GlowIsa *isa = &glow_isa[k];
+    if (strcmp(isa->arch, "x86_64") || isa->vl < 8)
+      continue;
+    check_products(isa);
+    check_attention(isa, 2048, 2048, 64, false);
+    check_attention(isa, 128, 128, 64, true);
+    check_attention(isa, 77, 300, 80, false);
+    /* With fewer queries the loop with the most FMAs is that of the exponential function. */
+    for (int queries = 3; queries <= (int)isa->tile_pixels; queries++)
+      check_attention(isa, queries, 128, 64, queries % 2);
+  }
+  return unit_finish();
+}
