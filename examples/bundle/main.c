@@ -18,7 +18,7 @@ int main(int argc, char **argv) {
                                  sizeof weights, .image = image, .logits = logits};
   GlowFault fault;
   if (digits_main(&buffers, NULL, &fault))
-    return fprintf(stderr, "error %d, detail %d\n", (int)fault.error, (int)fault.detail), 1;
+    return fprintf(stderr, "%s: %d\n", digits_error_text(fault.error), (int)fault.detail), 1;
   int best = 0;
   for (int i = 1; i < DIGITS_MAIN_LOGITS_COUNT; i++)
     best = logits[i] > logits[best] ? i : best;

@@ -78,6 +78,17 @@ static void entry_macros(const GlowBundleEntry *e, GlowText *out) {
     buffer_macros(e, &e->buffers.data[i], out);
 }
 
+/* What GlowFault.detail counts when a buffer is refused: the members of the struct. */
+static void entry_members(const GlowBundleEntry *e, GlowText *out) {
+  glow_text_puts(out, "#define ");
+  upper(out, e->symbol);
+  glow_text_puts(out, "_MEMBERS \\\n  {\"arena\", \"arena_size\", \"weights\", \"weights_size\", "
+                      "\"variables\"");
+  for (uint32_t i = 0; i < e->buffers.count; i++)
+    glow_text_printf(out, ", \"%s\"", e->buffers.data[i].field);
+  glow_text_puts(out, "}\n");
+}
+
 static void entry_struct(const GlowBundle *b, const GlowBundleEntry *e, GlowText *out) {
   bool file = b->weights && !b->options->link_weights;
   glow_text_printf(out, "typedef struct %s_buffers {\n", e->symbol);
@@ -106,6 +117,8 @@ static void write_entry(const GlowBundle *b, const GlowBundleEntry *e, GlowText 
   glow_text_puts(out, ". */\n");
   entry_macros(e, out);
   entry_struct(b, e, out);
+  glow_text_puts(out, "/* Their names, for messages about a fault: they begin an array. */\n");
+  entry_members(e, out);
   glow_text_printf(
       out,
       "/* Runs it. Returns 0, or an error that *fault (may be NULL) describes. Nothing "
@@ -114,6 +127,30 @@ static void write_entry(const GlowBundle *b, const GlowBundleEntry *e, GlowText 
       "int64_t %s(const %s_buffers *buffers, const GlowParallel *parallel, "
       "GlowFault *fault);\n",
       e->symbol, e->symbol);
+}
+
+/* An error in words. */
+static void write_errors(const GlowBundle *b, GlowText *out) {
+  static const char *const words[] = {
+      [GLOW_FAULT_NONE] = "no error",
+      [GLOW_FAULT_INDEX] = "an index is out of range",
+      [GLOW_FAULT_SHAPE] = "a result does not fit its shape",
+      [GLOW_FAULT_TRIP] = "a loop ran past its bound",
+      [GLOW_FAULT_VALUE] = "the value of an operand is not allowed",
+      [GLOW_FAULT_UNSUPPORTED] = "there is no kernel for these element kinds",
+      [GLOW_FAULT_BUFFER] = "a buffer is missing or not aligned",
+      [GLOW_FAULT_ARENA] = "the arena is too small",
+      [GLOW_FAULT_WEIGHTS] = "the weights are not those of this code"};
+  enum { COUNT = sizeof words / sizeof *words };
+  glow_text_printf(out,
+                   "/* What an error is, in words. */\n"
+                   "static inline const char *%s_error_text(int64_t error) {\n"
+                   "  static const char *const words[] = {",
+                   b->name);
+  for (int i = 0; i < COUNT; i++)
+    glow_text_printf(out, "%s\n      \"%s\"", i ? "," : "", words[i]);
+  glow_text_printf(
+      out, "};\n  return error >= 0 && error < %d ? words[error] : \"unknown error\";\n}\n", COUNT);
 }
 
 static void write_weights(const GlowBundle *b, GlowText *out) {
@@ -146,6 +183,7 @@ void glow_bundle_header(const GlowBundle *b, GlowText *out) {
   glow_text_bytes(out, glow_rt_header, (size_t)(glow_rt_header_end - glow_rt_header));
   glow_text_printf(out, "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n#define %s_ALIGN %d\n",
                    b->macro, GLOW_BUNDLE_ALIGN);
+  write_errors(b, out);
   write_weights(b, out);
   for (uint32_t i = 0; i < b->nentries; i++)
     write_entry(b, &b->entries[i], out);

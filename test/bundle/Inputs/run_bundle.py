@@ -35,6 +35,12 @@ MAIN = r"""
 #include <string.h>
 #include "NAME.h"
 
+/* Nothing runs, and the member is named, with a fault to tell it and without. */
+#define REFUSED(name)                                                                                    \
+  (ENTRY(&bad, argc > 1 ? &two : 0, &fault) != GLOW_FAULT_BUFFER || fault.error != GLOW_FAULT_BUFFER ||  \
+   fault.instruction != -1 || strcmp(members[fault.detail], #name) ||                                    \
+   ENTRY(&bad, argc > 1 ? &two : 0, 0) != GLOW_FAULT_BUFFER)
+
 /* Shards in reverse, as two workers. */
 static void run(const GlowParallel *p, GlowPieceFn *piece, void *const *ptrs, int64_t units, int64_t shards) {
   for (int64_t i = shards; i > 0; i--)
@@ -68,7 +74,7 @@ SETUP
   GlowFault fault = {7, 7, 7};
   int64_t error = ENTRY(&b, argc > 1 ? &two : 0, &fault);
   if (error) {
-    printf("error %d, instruction %d, detail %d\n", (int)error, (int)fault.instruction, (int)fault.detail);
+    printf("%s: instruction %d, detail %d\n", NAME_error_text(error), (int)fault.instruction, (int)fault.detail);
     return 3;
   }
 OUTPUTS
@@ -76,7 +82,15 @@ OUTPUTS
   ENTRY_buffers bad = b;
   bad.arena_size = UPPER_ARENA_SIZE(workers) - 1;
   if (UPPER_ARENA_SIZE(workers) > 64 && ENTRY(&bad, argc > 1 ? &two : 0, &fault) != GLOW_FAULT_ARENA) return 4;
+  static const char *const members[] = UPPER_MEMBERS;
+  bad = b;
+  bad.arena = (char *)b.arena + 8;
+  if (UPPER_ARENA_SIZE(workers) > 64 && REFUSED(arena)) return 10;
+  bad.arena = 0;
+  if (UPPER_ARENA_SIZE(workers) > 64 && REFUSED(arena)) return 11;
 REFUSALS
+  if (strcmp(NAME_error_text(GLOW_FAULT_WEIGHTS), "the weights are not those of this code") ||
+      strcmp(NAME_error_text(-1), "unknown error") || strcmp(NAME_error_text(99), "unknown error")) return 12;
   return ENTRY(0, 0, 0) == GLOW_FAULT_BUFFER ? 0 : 7;
 }
 """
@@ -137,18 +151,22 @@ def write_main(path, name, entry, fields, linked, has_weights, has_variables):
                      "    other[17] ^= 1; bad = b; bad.weights = other;",
                      f"    if ({entry}(&bad, argc > 1 ? &two : 0, &fault) != GLOW_FAULT_WEIGHTS) return 5;",
                      "    bad.weights = b.weights; bad.weights_size--;",
-                     f"    if ({entry}(&bad, argc > 1 ? &two : 0, &fault) != GLOW_FAULT_WEIGHTS) return 5; }}"]
+                     f"    if ({entry}(&bad, argc > 1 ? &two : 0, &fault) != GLOW_FAULT_WEIGHTS) return 5; }}",
+                     "  bad = b; bad.weights = 0; if (REFUSED(weights)) return 13;",
+                     "  bad.weights = (const char *)b.weights + 8; if (REFUSED(weights)) return 14;"]
     if has_variables:
         setup += [f"  b.variables = aligned({model}_VARIABLES_SIZE, 64);",
-                  f"  if ({name}_reset_variables(b.variables, b.weights, b.weights_size)) return 6;"]
+                  f"  if ({name}_reset_variables(b.variables, b.weights, b.weights_size)) return 6;",
+                  f"  if ({name}_reset_variables(0, b.weights, b.weights_size) != GLOW_FAULT_BUFFER) return 15;",
+                  f"  if ({name}_reset_variables((char *)b.variables + 4, b.weights, b.weights_size) != GLOW_FAULT_BUFFER)",
+                  "    return 15;"]
     for i, f in enumerate(fields):
         size = f"{upper}_{f.c.upper()}_SIZE"
         setup += [f'  b.{f.c} = file("in{i}.raw", {size});' if f.reads else f"  b.{f.c} = aligned({size}, 64);"]
         if f.writes:
             outputs += [f'  {{ FILE *f = fopen("out{i}.raw", "wb"); fwrite(b.{f.c}, 1, {size}, f); fclose(f); }}']
-        refusals += [f"  bad = b; bad.{f.c} = (void *)((char *)b.{f.c} + 4);",
-                     f"  if ({entry}(&bad, argc > 1 ? &two : 0, &fault) != GLOW_FAULT_BUFFER ||",
-                     f"      fault.detail != {5 + i}) return 6;"]
+        refusals += [f"  bad = b; bad.{f.c} = (void *)((char *)b.{f.c} + 4); if (REFUSED({f.c})) return 6;",
+                     f"  bad.{f.c} = 0; if (REFUSED({f.c})) return 6;"]
     text = MAIN.replace("NAME", name).replace("ENTRY", entry).replace("UPPER", upper)
     text = text.replace("SETUP", "\n".join(setup)).replace("OUTPUTS", "\n".join(outputs))
     with open(path, "w", encoding="utf-8") as out:
