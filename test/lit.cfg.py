@@ -1,6 +1,7 @@
 """The lit configuration: tools on PATH, substitutions, features. See docs/HowTo-write-tests.md."""
 import os
 import shutil
+import subprocess
 
 import lit.formats
 
@@ -28,10 +29,23 @@ config.substitutions += [
 ]
 if config.glow_sanitize:
     config.environment["GLOW_UNBOUNDED"] = "1"
+
+
+def works(*command):
+    """Whether a command can be run here, to its end."""
+    try:
+        return subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
+    except OSError:
+        return False
+
+
+without_exec = os.path.join(config.test_source_root, "tools", "Inputs", "without_exec.py")
 for feature, there in {
     "llvm": config.glow_enable_llvm,
     "dot": shutil.which("dot"),
     "gdb": shutil.which("gdb") and os.path.exists(os.path.join(config.glow_obj_root, "test", "gdb-example")),
+    "perf": works("perf", "record", "-q", "-e", "cpu-clock", "-o", "/dev/null", "true"),
+    "seccomp": works(config.python, without_exec, "true"),
     "vim": shutil.which("vim"),
     "asan": config.glow_sanitize,
     "models": os.path.isdir(config.glow_models),
