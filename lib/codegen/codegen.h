@@ -2,8 +2,8 @@
  *
  * A backend decides (layouts, tiles, places in memory); this library emits. Each piece of work is
  * one kernel of lib/kernels/cpu with parameters that become constants. Equal pieces share their
- * code. No type of LLVM appears here. LLVM ends the process when it runs out of memory or finds an
- * error of its own; everything else is a diagnostic. */
+ * code. No type of LLVM appears here. LLVM ends the process, with status 3, where it cannot go on,
+ * and by SIGABRT when it runs out of memory; everything else is a diagnostic. */
 #ifndef GLOW_CODEGEN_CODEGEN_H
 #define GLOW_CODEGEN_CODEGEN_H
 

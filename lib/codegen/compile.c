@@ -40,29 +40,38 @@ static bool link_kernels(GlowEmitter *e, const GlowCodegenOptions *o) {
   return ok;
 }
 
-/* Opens e->l and leaves an optimized module in it: of a unit, or of one program. On failure e->l is
- * closed. */
-static bool build(GlowEmitter *e, GlowContext *ctx, const GlowUnit *unit, const GlowWork *work,
-                  uint32_t count, const GlowCodegenOptions *o, GlowCodegenTimes *times) {
-  double since = seconds();
-  e->arena = glow_arena_create(ctx);
-  const GlowMachine row = {.isa = o->isa};
-  if (!glow_llvm_open(&e->l, ctx, o->machine ? o->machine : &row, o->effort)) {
-    glow_arena_destroy(e->arena);
-    return false;
-  }
+/* What is compiled together: a unit, or one program. */
+typedef struct Source {
+  const GlowUnit *unit;
+  const GlowWork *work;
+  uint32_t count;
+} Source;
+
+static void emit(GlowEmitter *e, const Source *s, const GlowCodegenOptions *o) {
+  e->arena = glow_arena_create(e->l.ctx);
   e->l.has_reference = o->nsymbols > 0;
   e->scratch = o->scratch;
   e->hook = o->hook;
   glow_debug_open(&e->debug, &e->l, e->arena, o->debug,
-                  o->program.file || !count ? o->program : glow_debug_place(work[0].node));
-  if (unit)
-    glow_emit_unit(e, unit);
+                  o->program.file || !s->count ? o->program : glow_debug_place(s->work[0].node));
+  if (s->unit)
+    glow_emit_unit(e, s->unit);
   else
-    glow_emit_program(e, GLOW_CODE_ENTRY, work, count);
+    glow_emit_program(e, GLOW_CODE_ENTRY, s->work, s->count);
   glow_emit_names(e);
   glow_debug_close(&e->debug);
   glow_arena_destroy(e->arena);
+}
+
+/* Opens e->l and leaves an optimized module in it. On failure, which e->l.fault says, e->l is
+ * closed. */
+static bool build(GlowEmitter *e, GlowContext *ctx, const Source *s, const GlowCodegenOptions *o,
+                  GlowCodegenTimes *times) {
+  double since = seconds();
+  const GlowMachine row = {.isa = o->isa};
+  if (!glow_llvm_open(&e->l, ctx, o->machine ? o->machine : &row, o->effort))
+    return false;
+  emit(e, s, o);
   lap(&since, &times->emit);
   bool ok = link_kernels(e, o);
   lap(&since, &times->link);
@@ -73,17 +82,64 @@ static bool build(GlowEmitter *e, GlowContext *ctx, const GlowUnit *unit, const 
   return ok;
 }
 
+/* ---- Failures -------------------------------------------------------------------------------- */
+
+static bool compiles(GlowContext *ctx, const GlowWork *w, const GlowCodegenOptions *o) {
+  GlowEmitter e = {0};
+  GlowCodegenTimes times = {0};
+  if (!build(&e, ctx, &(Source){.work = w, .count = 1}, o, &times))
+    return false;
+  LLVMMemoryBufferRef object = glow_llvm_generate(&e.l, LLVMObjectFile);
+  glow_llvm_close(&e.l);
+  if (object)
+    LLVMDisposeMemoryBuffer(object);
+  return object != NULL;
+}
+
+/* The first piece of work that fails alone, too; NULL if none does. */
+static const GlowNode *find_culprit(GlowContext *ctx, const GlowWork *work, uint32_t count,
+                                    const GlowCodegenOptions *o) {
+  const GlowNode *found = NULL;
+  for (uint32_t i = 0; i < count && !found; i++) {
+    const GlowWork *w = &work[i];
+    if (w->kind == GLOW_WORK_KERNEL || w->kind == GLOW_WORK_REFERENCE) {
+      found = compiles(ctx, w, o) ? NULL : w->node;
+      continue;
+    }
+    found = find_culprit(ctx, w->then.data, w->then.count, o);
+    found = found ? found : find_culprit(ctx, w->otherwise.data, w->otherwise.count, o);
+  }
+  return found;
+}
+
+/* LLVM does not say which instruction its error is about, so they are tried one by one. Always
+ * false. */
+static bool fail(GlowContext *ctx, const GlowLlvmFault *fault, const Source *s,
+                 const GlowCodegenOptions *o) {
+  const GlowNode *culprit = find_culprit(ctx, s->work, s->count, o);
+  for (uint32_t i = 0; s->unit && i < s->unit->nentries && !culprit; i++)
+    culprit = find_culprit(ctx, s->unit->entries[i].work, s->unit->entries[i].count, o);
+  return glow_llvm_report(fault, culprit);
+}
+
+/* ---- Steps ----------------------------------------------------------------------------------- */
+
 /* The object; NULL after a diagnostic. Fills in all times but that of loading. */
 static LLVMMemoryBufferRef make_object(GlowContext *ctx, const GlowWork *work, uint32_t count,
                                        const GlowCodegenOptions *o, GlowCodegenTimes *times) {
   *times = (GlowCodegenTimes){0};
   GlowEmitter e = {0};
-  if (!build(&e, ctx, NULL, work, count, o, times))
+  const Source s = {.work = work, .count = count};
+  if (!build(&e, ctx, &s, o, times)) {
+    fail(ctx, &e.l.fault, &s, o);
     return NULL;
+  }
   double since = seconds();
   LLVMMemoryBufferRef object = glow_llvm_generate(&e.l, LLVMObjectFile);
   lap(&since, &times->generate);
   glow_llvm_close(&e.l);
+  if (!object)
+    fail(ctx, &e.l.fault, &s, o);
   return object;
 }
 
@@ -116,28 +172,28 @@ GlowCode *glow_code_load(GlowContext *ctx, const void *object, size_t size,
   return glow_jit_load(ctx, copy, GLOW_CODE_ENTRY, symbols, count);
 }
 
-static bool write(GlowContext *ctx, const GlowUnit *unit, const GlowWork *work, uint32_t count,
-                  const GlowCodegenOptions *o, GlowCodeForm form, GlowText *out) {
+static bool write(GlowContext *ctx, const Source *s, const GlowCodegenOptions *o, GlowCodeForm form,
+                  GlowText *out) {
   GlowCodegenTimes times = {0};
   GlowEmitter e = {0};
-  if (!build(&e, ctx, unit, work, count, o, &times))
-    return false;
+  if (!build(&e, ctx, s, o, &times))
+    return fail(ctx, &e.l.fault, s, o);
   bool ok = glow_llvm_write(&e.l, form, out);
   glow_llvm_close(&e.l);
-  return ok;
+  return ok || fail(ctx, &e.l.fault, s, o);
 }
 
 bool glow_codegen_unit(GlowContext *ctx, const GlowUnit *unit, const GlowCodegenOptions *o,
                        GlowCodeForm form, GlowText *out) {
-  return write(ctx, unit, NULL, 0, o, form, out);
+  return write(ctx, &(Source){.unit = unit}, o, form, out);
 }
 
 bool glow_codegen_emit_asm(GlowContext *ctx, const GlowWork *work, uint32_t count,
                            const GlowCodegenOptions *o, GlowText *out) {
-  return write(ctx, NULL, work, count, o, GLOW_CODE_ASM, out);
+  return write(ctx, &(Source){.work = work, .count = count}, o, GLOW_CODE_ASM, out);
 }
 
 bool glow_codegen_emit_ir(GlowContext *ctx, const GlowWork *work, uint32_t count,
                           const GlowCodegenOptions *o, GlowText *out) {
-  return write(ctx, NULL, work, count, o, GLOW_CODE_IR, out);
+  return write(ctx, &(Source){.work = work, .count = count}, o, GLOW_CODE_IR, out);
 }

@@ -298,6 +298,32 @@ static uint64_t hash_bytes(const char *data, size_t size) {
   return h;
 }
 
+/* What became of a piece of work; `first`: the node whose code it shares, or NULL. */
+static void remark(GlowEmitter *e, const GlowWork *w, const GlowNode *first) {
+  GlowContext *ctx = e->l.ctx;
+  const char *instr = glow_node_desc(w->node)->instr;
+  if (!ctx->remarks || w->kind == GLOW_WORK_REFERENCE) /* those are reported when they are chosen */
+    return;
+  if (first) {
+    glow_remark(ctx, glow_node_loc(w->node), "codegen: %s '%s' shares the %s of '%s'", instr,
+                glow_debug_name(e->arena, w->node), w->kernel, glow_debug_name(e->arena, first));
+    return;
+  }
+  uint32_t fused = 0;
+  for (const GlowNode *n = w->body.block ? w->body.block->first : NULL; n; n = n->next)
+    fused += n->nresults > 0;
+  const char *with = fused ? glow_arena_printf(e->arena, " with %u scalar operator%s in it", fused,
+                                               fused > 1 ? "s" : "")
+                           : "";
+  const char *parts =
+      w->shards > 1 ? glow_arena_printf(e->arena, ", in up to %lld parts", (long long)w->shards)
+                    : "";
+  glow_remark(ctx, glow_node_loc(w->node), "codegen: %s '%s' runs as %s, %s%s%s", instr,
+              glow_debug_name(e->arena, w->node), w->kernel,
+              e->l.effort == GLOW_EFFORT_NONE ? "as the library has it" : "specialized", with,
+              parts);
+}
+
 LLVMValueRef glow_emit_work(GlowEmitter *e, const GlowWork *w) {
   GlowText key;
   glow_text_init(&key, e->l.ctx);
@@ -308,11 +334,13 @@ LLVMValueRef glow_emit_work(GlowEmitter *e, const GlowWork *w) {
   for (uint32_t i = 0; i < e->shared.count && !s.function; i++) {
     GlowShared *o = &e->shared.data[i];
     if (o->hash == s.hash && o->size == s.size && memcmp(o->key, key.data, s.size) == 0)
-      s.function = o->function, o->users++;
+      s.function = o->function, o->users++, s.node = o->node;
   }
+  remark(e, w, s.node);
   if (!s.function) {
     s.key = glow_arena_copy(e->arena, key.data, key.size);
     s.users = 1;
+    s.node = w->node;
     e->debug.node = w->node;
     s.function = w->kind == GLOW_WORK_REFERENCE ? glow_emit_reference(e, w) : emit_wrapper(e, w);
     glow_vec_push(e->arena, &e->shared, s);

@@ -13,7 +13,8 @@ typedef struct GlowShared {
   const char *key;
   size_t size;
   LLVMValueRef function;
-  uint32_t users; /* pieces of work */
+  uint32_t users;       /* pieces of work */
+  const GlowNode *node; /* of the first */
 } GlowShared;
 
 typedef struct GlowEmitter {

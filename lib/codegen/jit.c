@@ -2,13 +2,17 @@
  * attached to through the C API. It only links: the object was made before. */
 #include "codegen/jit.h"
 
+#include <errno.h>
 #include <llvm-c/ExecutionEngine.h>
 #include <llvm-c/Object.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 struct GlowCode {
   LLVMOrcLLJITRef jit;
+  GlowLlvmFault *fault; /* while it is loaded */
   GlowEntryFn *entry;
   int64_t size; /* bytes of instructions */
   bool debug;   /* whether the object has lines */
@@ -29,6 +33,15 @@ static LLVMOrcObjectLayerRef object_layer(void *user, LLVMOrcExecutionSessionRef
       LLVMOrcRTDyldObjectLinkingLayerRegisterJITEventListener(layer, listeners[i]);
   }
   return layer;
+}
+
+/* What goes wrong in a session comes here first, and with its reason only here. */
+static void take_error(void *user, LLVMErrorRef error) {
+  const GlowCode *code = user;
+  if (code->fault)
+    glow_llvm_error(code->fault, error);
+  else
+    LLVMConsumeError(error);
 }
 
 /* What is to be known of an object before it is loaded. */
@@ -70,33 +83,58 @@ static LLVMErrorRef define(GlowContext *ctx, LLVMOrcLLJITRef jit, const GlowSymb
 }
 
 /* Adding a buffer to the JIT takes it, whether it succeeds or not. */
-static bool load(GlowContext *ctx, GlowCode *code, LLVMMemoryBufferRef object, const char *entry,
-                 const GlowSymbol *symbols, uint32_t count) {
+static bool load(GlowLlvmFault *fault, GlowCode *code, LLVMMemoryBufferRef object,
+                 const char *entry, const GlowSymbol *symbols, uint32_t count) {
   glow_llvm_register_targets();
   look_at(object, code);
   LLVMOrcLLJITBuilderRef builder = LLVMOrcCreateLLJITBuilder();
   LLVMOrcLLJITBuilderSetObjectLinkingLayerCreator(builder, object_layer, code);
-  LLVMErrorRef error = LLVMOrcCreateLLJIT(&code->jit, builder);
-  if (error) {
+  glow_llvm_begin(fault, "preparing memory for", NULL);
+  if (!glow_llvm_error(fault, LLVMOrcCreateLLJIT(&code->jit, builder))) {
     code->jit = NULL;
     LLVMDisposeMemoryBuffer(object);
-    return glow_llvm_error(ctx, error, "creating the JIT");
+    return false;
   }
-  error = define(ctx, code->jit, symbols, count);
-  if (error) {
+  LLVMOrcExecutionSessionSetErrorReporter(LLVMOrcLLJITGetExecutionSession(code->jit), take_error,
+                                          code);
+  glow_llvm_begin(fault, "loading", NULL);
+  if (!glow_llvm_error(fault, define(fault->ctx, code->jit, symbols, count))) {
     LLVMDisposeMemoryBuffer(object);
-    return glow_llvm_error(ctx, error, "defining kernels");
+    return false;
   }
   LLVMOrcJITDylibRef library = LLVMOrcLLJITGetMainJITDylib(code->jit);
-  error = LLVMOrcLLJITAddObjectFile(code->jit, library, object);
-  if (error)
-    return glow_llvm_error(ctx, error, "loading code");
   LLVMOrcExecutorAddress address = 0;
-  error = LLVMOrcLLJITLookup(code->jit, &address, entry);
-  if (error)
-    return glow_llvm_error(ctx, error, "linking code");
+  if (!glow_llvm_error(fault, LLVMOrcLLJITAddObjectFile(code->jit, library, object)) ||
+      !glow_llvm_error(fault, LLVMOrcLLJITLookup(code->jit, &address, entry)))
+    return false;
   code->entry = (GlowEntryFn *)(uintptr_t)address;
   return true;
+}
+
+/* Whether this process may make memory executable; if not, errno says why. */
+static bool may_execute(void) {
+  size_t size = (size_t)sysconf(_SC_PAGESIZE);
+  void *page = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED)
+    return false;
+  bool ok = mprotect(page, size, PROT_READ | PROT_EXEC) == 0;
+  int code = errno;
+  munmap(page, size);
+  errno = code;
+  return ok;
+}
+
+static void report(const GlowLlvmFault *fault) {
+  char reason[128];
+  if (may_execute()) {
+    glow_llvm_report(fault, NULL);
+    return;
+  }
+  glow_error(fault->ctx, GLOW_NOWHERE,
+             "machine code cannot be loaded: this system does not let memory become executable: %s",
+             strerror_r(errno, reason, sizeof reason));
+  glow_note(fault->ctx, GLOW_NOWHERE,
+            "the backend interp needs no machine code, and glow-llc makes objects of programs");
 }
 
 GlowCode *glow_jit_load(GlowContext *ctx, LLVMMemoryBufferRef object, const char *entry,
@@ -106,9 +144,15 @@ GlowCode *glow_jit_load(GlowContext *ctx, LLVMMemoryBufferRef object, const char
     LLVMDisposeMemoryBuffer(object);
     glow_throw(ctx, GLOW_NO_MEMORY);
   }
-  if (load(ctx, code, object, entry, symbols, count))
+  GlowLlvmFault fault = {.ctx = ctx, .target = "this machine"};
+  code->fault = &fault;
+  bool ok = load(&fault, code, object, entry, symbols, count);
+  code->fault = NULL;
+  glow_llvm_begin(NULL, NULL, NULL);
+  if (ok)
     return code;
   glow_code_destroy(code);
+  report(&fault);
   return NULL;
 }
 

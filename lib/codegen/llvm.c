@@ -1,10 +1,12 @@
 /* Contexts, errors, linking, the pass pipeline and the code generator of LLVM. */
 #include "codegen/llvm.h"
 #include "codegen/codegen.h"
+#include "codegen/debug.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <threads.h>
+#include <unistd.h>
 
 #include "support/text.h"
 
@@ -18,48 +20,90 @@
  * control flow leave straight loops; then invariants are hoisted and loops of one step go. There is
  * no vectorizer and no unroller: hot loops are written as they should be. A third of the time of
  * default<O3>, and better code: GVN and the schedule that follows from O3's unrolling spill. */
-#define INLINE "always-inline,always-inline,globaldce"
 #define LOOPS ",loop-mssa(loop-rotate,licm),loop(indvars,loop-deletion)," COMBINE
-static const char *const pipelines[] = {
-    [GLOW_EFFORT_FULL] =
-        INLINE ",function(" SIMPLIFY "," SIMPLIFY LOOPS ",early-cse<memssa>,simplifycfg)",
-    [GLOW_EFFORT_SHORT] = INLINE ",function(" SIMPLIFY LOOPS ")",
-    [GLOW_EFFORT_NONE] = "globaldce",
-};
+#define INLINE "always-inline", "always-inline", "globaldce"
+static const char *const full[] = {
+    INLINE, "function(" SIMPLIFY "," SIMPLIFY LOOPS ",early-cse<memssa>,simplifycfg)", NULL};
+static const char *const brief[] = {INLINE, "function(" SIMPLIFY LOOPS ")", NULL};
+static const char *const none[] = {"globaldce", NULL};
+static const char *const *const pipelines[] = {
+    [GLOW_EFFORT_FULL] = full, [GLOW_EFFORT_SHORT] = brief, [GLOW_EFFORT_NONE] = none};
 
-bool glow_llvm_error(GlowContext *ctx, LLVMErrorRef error, const char *what) {
-  if (!error)
-    return true;
-  char *message = LLVMGetErrorMessage(error);
-  glow_error(ctx, GLOW_NOWHERE, "LLVM: %s: %s", what, message);
-  LLVMDisposeErrorMessage(message);
+/* ---- Errors ---------------------------------------------------------------------------------- */
+
+static _Thread_local GlowLlvmFault *current; /* for LLVM's last words */
+
+void glow_llvm_begin(GlowLlvmFault *fault, const char *doing, const char *pass) {
+  current = fault;
+  if (fault && !fault->failed) {
+    fault->doing = doing;
+    fault->pass = pass;
+  }
+}
+
+/* The first one, as one line. */
+static void record(GlowLlvmFault *fault, const char *message) {
+  if (fault->failed)
+    return;
+  fault->failed = true;
+  snprintf(fault->message, sizeof fault->message, "%s", message ? message : "failed");
+  size_t size = strlen(fault->message);
+  while (size && fault->message[size - 1] == '\n')
+    fault->message[--size] = '\0';
+  for (char *newline; (newline = strchr(fault->message, '\n'));)
+    *newline = ' ';
+}
+
+bool glow_llvm_error(GlowLlvmFault *fault, LLVMErrorRef error) {
+  if (error) {
+    char *message = LLVMGetErrorMessage(error);
+    record(fault, message);
+    LLVMDisposeErrorMessage(message);
+  }
+  return !fault->failed;
+}
+
+bool glow_llvm_message(GlowLlvmFault *fault, bool failed, char *message) {
+  if (failed)
+    record(fault, message);
+  LLVMDisposeMessage(message);
+  return !fault->failed;
+}
+
+bool glow_llvm_report(const GlowLlvmFault *f, const GlowNode *n) {
+  const char *open = f->pass ? " (" : "", *pass = f->pass ? f->pass : "", *close = *open ? ")" : "";
+  if (!n) {
+    glow_error(f->ctx, GLOW_NOWHERE, "LLVM, %s%s%s%s code for %s: %s", f->doing, open, pass, close,
+               f->target, f->message);
+    return false;
+  }
+  GlowArena *arena = glow_arena_create(f->ctx);
+  glow_error(f->ctx, glow_node_loc(n), "LLVM, %s%s%s%s the code of %s '%s' for %s: %s", f->doing,
+             open, pass, close, glow_node_desc(n)->instr, glow_debug_name(arena, n), f->target,
+             f->message);
+  glow_arena_destroy(arena);
   return false;
 }
 
-bool glow_llvm_message(GlowContext *ctx, bool failed, char *message, const char *what) {
-  if (failed)
-    glow_error(ctx, GLOW_NOWHERE, "LLVM: %s: %s", what, message ? message : "failed");
-  LLVMDisposeMessage(message);
-  return !failed;
-}
-
-bool glow_llvm_ok(GlowLlvm *l) {
-  if (l->failed)
-    glow_error(l->ctx, GLOW_NOWHERE, "LLVM: %s", l->error);
-  return !l->failed;
-}
-
-/* Runs inside LLVM, so it must not throw: it only records. */
-static void handle_diagnostic(LLVMDiagnosticInfoRef info, void *user) {
-  GlowLlvm *l = user;
+/* Called inside of LLVM. */
+static void handle_diagnostic(LLVMDiagnosticInfoRef info, void *fault) {
   if (LLVMGetDiagInfoSeverity(info) != LLVMDSError)
     return;
   char *message = LLVMGetDiagInfoDescription(info);
-  if (!l->failed)
-    snprintf(l->error, sizeof l->error, "%s", message ? message : "unknown error");
-  l->failed = true;
+  record(fault, message);
   LLVMDisposeMessage(message);
 }
+
+/* LLVM ends the process when this returns, and it would say 1. */
+static void handle_fatal(const char *reason) {
+  GlowLlvmFault unknown = {.doing = "running", .target = "this machine"};
+  GlowLlvmFault *f = current ? current : &unknown;
+  fprintf(stderr, "error: LLVM cannot go on, %s%s%s%s code for %s: %s\n", f->doing,
+          f->pass ? " (" : "", f->pass ? f->pass : "", f->pass ? ")" : "", f->target, reason);
+  _exit(3);
+}
+
+/* ---- Contexts -------------------------------------------------------------------------------- */
 
 /* The registry of targets is LLVM's own global; filling it is not safe in two threads. */
 static void register_targets(void) {
@@ -68,6 +112,7 @@ static void register_targets(void) {
   LLVMInitializeAllTargetMCs();
   LLVMInitializeAllAsmPrinters();
   LLVMInitializeAllAsmParsers();
+  LLVMInstallFatalErrorHandler(handle_fatal);
 }
 
 void glow_llvm_register_targets(void) {
@@ -77,6 +122,7 @@ void glow_llvm_register_targets(void) {
 
 static void release(void *arg) {
   GlowLlvm *l = arg;
+  glow_llvm_begin(NULL, NULL, NULL);
   if (l->builder)
     LLVMDisposeBuilder(l->builder);
   if (l->module)
@@ -91,7 +137,7 @@ static bool open_machine(GlowLlvm *l) {
   LLVMTargetRef target;
   char *message = NULL;
   if (LLVMGetTargetFromTriple(l->triple, &target, &message))
-    return glow_llvm_message(l->ctx, true, message, l->triple);
+    return glow_llvm_message(&l->fault, true, message);
   LLVMTargetMachineOptionsRef options = LLVMCreateTargetMachineOptions();
   LLVMTargetMachineOptionsSetCPU(options, l->cpu);
   LLVMTargetMachineOptionsSetFeatures(options, l->attrs);
@@ -101,10 +147,10 @@ static bool open_machine(GlowLlvm *l) {
   LLVMTargetMachineOptionsSetRelocMode(options, LLVMRelocPIC);
   l->machine = LLVMCreateTargetMachineWithOptions(target, l->triple, options);
   LLVMDisposeTargetMachineOptions(options);
-  if (!l->machine) {
-    glow_error(l->ctx, GLOW_NOWHERE, "LLVM has no target machine for %s", l->isa->name);
+  if (!l->machine)
+    record(&l->fault, "there is no target machine");
+  if (!l->machine)
     return false;
-  }
   LLVMSetTargetMachineAsmVerbosity(l->machine, 1);
   return true;
 }
@@ -122,6 +168,8 @@ static void choose_machine(GlowLlvm *l, const GlowMachine *m) {
 bool glow_llvm_open(GlowLlvm *l, GlowContext *ctx, const GlowMachine *machine, GlowEffort effort) {
   glow_llvm_register_targets();
   *l = (GlowLlvm){.ctx = ctx, .effort = effort};
+  l->fault = (GlowLlvmFault){.ctx = ctx, .target = machine->isa->name};
+  glow_llvm_begin(&l->fault, "making", NULL);
   choose_machine(l, machine);
   glow_defer_push(ctx, &l->defer, release, l);
   if (!open_machine(l)) {
@@ -129,7 +177,7 @@ bool glow_llvm_open(GlowLlvm *l, GlowContext *ctx, const GlowMachine *machine, G
     return false;
   }
   l->llvm = LLVMContextCreate();
-  LLVMContextSetDiagnosticHandler(l->llvm, handle_diagnostic, l);
+  LLVMContextSetDiagnosticHandler(l->llvm, handle_diagnostic, &l->fault);
   l->module = LLVMModuleCreateWithNameInContext("glow", l->llvm);
   l->builder = LLVMCreateBuilderInContext(l->llvm);
   LLVMSetTarget(l->module, l->triple);
@@ -217,30 +265,26 @@ static bool offer(GlowLlvm *l, LLVMModuleRef library) {
 
 /* The library is read lazily: what is not linked is not read. */
 bool glow_llvm_link(GlowLlvm *l, const void *data, size_t size, const char *name, bool *linked) {
+  glow_llvm_begin(&l->fault, "reading kernels into", NULL);
   LLVMMemoryBufferRef buffer = LLVMCreateMemoryBufferWithMemoryRange(data, size, name, 0);
   LLVMModuleRef library;
   if (LLVMGetBitcodeModuleInContext2(l->llvm, buffer, &library)) {
     LLVMDisposeMemoryBuffer(buffer);
-    return glow_llvm_ok(l) && glow_llvm_message(l->ctx, true, NULL, "reading kernels");
+    return glow_llvm_message(&l->fault, true, NULL);
   }
   LLVMSetTarget(library, l->triple); /* another system's may differ in names alone */
   LLVMSetDataLayout(library, LLVMGetDataLayoutStr(l->module));
   if (!offer(l, library)) {
     LLVMDisposeModule(library);
-    return glow_llvm_ok(l);
+    return !l->fault.failed;
   }
   *linked = true;
-  LLVMBool failed = LLVMLinkModules2(l->module, library);
-  return glow_llvm_ok(l) && glow_llvm_message(l->ctx, failed, NULL, "linking kernels");
+  glow_llvm_begin(&l->fault, "linking", NULL);
+  return glow_llvm_message(&l->fault, LLVMLinkModules2(l->module, library), NULL);
 }
 
-bool glow_llvm_optimize(GlowLlvm *l) {
-  const char *missing = glow_llvm_missing(l);
-  if (missing) {
-    glow_error(l->ctx, GLOW_NOWHERE, "internal: there is no kernel '%s' for %s", missing,
-               l->isa->name);
-    return false;
-  }
+/* What was linked becomes ours alone, and code for this machine. */
+static void take_over(GlowLlvm *l) {
   for (LLVMValueRef f = LLVMGetFirstFunction(l->module); f; f = LLVMGetNextFunction(f)) {
     if (LLVMIsDeclaration(f))
       continue;
@@ -252,26 +296,47 @@ bool glow_llvm_optimize(GlowLlvm *l) {
     if (LLVMGetLinkage(g) == LLVMLinkOnceODRLinkage)
       LLVMSetLinkage(g, LLVMInternalLinkage);
   }
+}
+
+/* One after the other, so that errors say in which. */
+static bool run_passes(GlowLlvm *l, const char *const *passes) {
+  bool ok = true;
+  for (; *passes && ok; passes++) {
+    const char *name = strncmp(*passes, "function(", 9) == 0 ? "function passes" : *passes;
+    glow_llvm_begin(&l->fault, "optimizing", name);
+    LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
+    ok = glow_llvm_error(&l->fault, LLVMRunPasses(l->module, *passes, l->machine, options));
+    LLVMDisposePassBuilderOptions(options);
+  }
+  return ok;
+}
+
+bool glow_llvm_optimize(GlowLlvm *l) {
+  const char *missing = glow_llvm_missing(l);
+  if (missing) {
+    glow_llvm_begin(&l->fault, "linking", NULL);
+    char message[256];
+    snprintf(message, sizeof message, "there is no kernel '%s'", missing);
+    record(&l->fault, message);
+    return false;
+  }
+  take_over(l);
+  glow_llvm_begin(&l->fault, "verifying", NULL);
   char *message = NULL;
   bool broken = LLVMVerifyModule(l->module, LLVMReturnStatusAction, &message);
-  if (!glow_llvm_message(l->ctx, broken, message, "verifying"))
-    return false;
-  LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
-  LLVMErrorRef error = LLVMRunPasses(l->module, pipelines[l->effort], l->machine, options);
-  LLVMDisposePassBuilderOptions(options);
-  return glow_llvm_error(l->ctx, error, "optimizing") && glow_llvm_ok(l);
+  return glow_llvm_message(&l->fault, broken, message) && run_passes(l, pipelines[l->effort]);
 }
 
 LLVMMemoryBufferRef glow_llvm_generate(GlowLlvm *l, LLVMCodeGenFileType type) {
   char *message = NULL;
   LLVMMemoryBufferRef buffer = NULL;
+  glow_llvm_begin(&l->fault, "generating", NULL);
   LLVMBool failed =
       LLVMTargetMachineEmitToMemoryBuffer(l->machine, l->module, type, &message, &buffer);
-  if (!glow_llvm_message(l->ctx, failed, message, "generating code"))
-    return NULL;
-  if (glow_llvm_ok(l))
+  if (glow_llvm_message(&l->fault, failed, message))
     return buffer;
-  LLVMDisposeMemoryBuffer(buffer);
+  if (!failed)
+    LLVMDisposeMemoryBuffer(buffer);
   return NULL;
 }
 

@@ -1,9 +1,12 @@
 /* LLVM behind one wall: the headers, one context per compile, one way for errors to come out.
  *
- * note [llvm errors]: three kinds of failure end in glow_llvm_ok: an LLVMErrorRef (consumed exactly
- * once, by glow_llvm_error), a message from a call that returns a flag (disposed by
- * glow_llvm_message), and diagnostics of LLVM's context, which its handler can only record: without
- * a handler LLVM ends the process, with one the call that failed returns success. */
+ * note [llvm errors]: all that goes wrong in LLVM is recorded in a GlowLlvmFault, with what was
+ * being done, and reported once by glow_llvm_report: an LLVMErrorRef (consumed exactly once, by
+ * glow_llvm_error), a message from a call that returns a flag (disposed by glow_llvm_message), and
+ * diagnostics of LLVM's context, whose handler runs inside of LLVM and must not throw: without a
+ * handler LLVM ends the process, with one the call that failed returns success. Where LLVM cannot
+ * go on at all it ends the process; our handler says what was being done, and the status is that of
+ * an internal error. */
 #ifndef GLOW_CODEGEN_LLVM_H
 #define GLOW_CODEGEN_LLVM_H
 
@@ -11,6 +14,7 @@
 #include <llvm-c/BitReader.h>
 #include <llvm-c/Core.h>
 #include <llvm-c/Error.h>
+#include <llvm-c/ErrorHandling.h>
 #include <llvm-c/LLJIT.h>
 #include <llvm-c/Linker.h>
 #include <llvm-c/OrcEE.h>
@@ -25,8 +29,19 @@
 
 _Static_assert(LLVM_VERSION_MAJOR == 19, "lib/codegen is written for LLVM 19");
 
+/* What this thread has LLVM do, and the first thing that went wrong. */
+typedef struct GlowLlvmFault {
+  GlowContext *ctx;
+  const char *target; /* a row's name */
+  const char *doing;  /* "optimizing" */
+  const char *pass;   /* of LLVM, or NULL */
+  bool failed;
+  char message[512];
+} GlowLlvmFault;
+
 typedef struct GlowLlvm {
   GlowContext *ctx;
+  GlowLlvmFault fault;
   const GlowIsa *isa;
   const char *triple, *cpu, *attrs;
   LLVMContextRef llvm;
@@ -36,23 +51,25 @@ typedef struct GlowLlvm {
   LLVMTypeRef ptr, i64, i32, i1, f32, vec, void_type;
   GlowEffort effort;
   bool has_reference; /* code is loaded where the reference kernels are already */
-  bool failed;        /* LLVM reported an error through its context; see glow_llvm_ok */
-  char error[512];    /* which */
   GlowDefer defer;    /* releases all of it if a throw passes */
 } GlowLlvm;
 
 /* Fills LLVM's registry of targets, once in a process. */
 void glow_llvm_register_targets(void);
 
-/* Opens a context with an empty module for a machine. False after a diagnostic. Must be closed, or
- * a throw closes it. */
+/* Opens a context with an empty module for a machine. False if that fails, which l->fault says.
+ * Must be closed, or a throw closes it. */
 bool glow_llvm_open(GlowLlvm *l, GlowContext *ctx, const GlowMachine *machine, GlowEffort effort);
 void glow_llvm_close(GlowLlvm *l);
 
-/* See note [llvm errors]. `what` says what was tried. All return true if nothing went wrong. */
-bool glow_llvm_error(GlowContext *ctx, LLVMErrorRef error, const char *what);
-bool glow_llvm_message(GlowContext *ctx, bool failed, char *message, const char *what);
-bool glow_llvm_ok(GlowLlvm *l); /* reports what the context's handler recorded */
+/* See note [llvm errors]. What follows is done for `fault`, until another call says otherwise;
+ * NULL: nothing is. The strings must stay. */
+void glow_llvm_begin(GlowLlvmFault *fault, const char *doing, const char *pass);
+/* Record a failure; return true if there was none, in these calls or before. */
+bool glow_llvm_error(GlowLlvmFault *fault, LLVMErrorRef error);
+bool glow_llvm_message(GlowLlvmFault *fault, bool failed, char *message);
+/* Reports it, at a node if the code is known to be that node's; always false. */
+bool glow_llvm_report(const GlowLlvmFault *fault, const GlowNode *n);
 
 /* The attributes that every function of ours has: the row's CPU, its full vector width. */
 void glow_llvm_function_attributes(GlowLlvm *l, LLVMValueRef function);
@@ -61,12 +78,13 @@ LLVMAttributeRef glow_llvm_attribute(GlowLlvm *l, const char *name);
 
 /* A function of ours (glow_...) that the module declares and does not define, or NULL. */
 const char *glow_llvm_missing(GlowLlvm *l);
-/* Links what is missing and what that needs out of bitcode, and nothing else; sets *linked if there
- * was any. False after a diagnostic. The bytes must stay valid while the context is open. */
+/* These fail without a diagnostic, as l->fault says. Links what is missing and what that needs out
+ * of bitcode, and nothing else; sets *linked if there was any. The bytes must stay valid while the
+ * context is open. */
 bool glow_llvm_link(GlowLlvm *l, const void *data, size_t size, const char *name, bool *linked);
 /* Verifies, makes what was linked internal, and optimizes. */
 bool glow_llvm_optimize(GlowLlvm *l);
-/* Machine code as an object or as assembly. NULL after a diagnostic; otherwise the caller's. */
+/* Machine code as an object or as assembly: the caller's. NULL if that fails. */
 LLVMMemoryBufferRef glow_llvm_generate(GlowLlvm *l, LLVMCodeGenFileType type);
 
 #endif

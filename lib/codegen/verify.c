@@ -31,13 +31,15 @@ static bool read_blob(GlowLlvm *l, const GlowBitcode *b, Names *names) {
   LLVMMemoryBufferRef buffer =
       LLVMCreateMemoryBufferWithMemoryRange(b->data, (size_t)(b->end - b->data), b->name, 0);
   LLVMModuleRef module;
+  glow_llvm_begin(&l->fault, "reading", b->name);
   bool ok = !LLVMParseBitcodeInContext2(l->llvm, buffer, &module);
   LLVMDisposeMemoryBuffer(buffer);
   if (!ok)
-    return glow_llvm_ok(l) && glow_llvm_message(l->ctx, true, NULL, "reading kernels");
+    return glow_llvm_message(&l->fault, true, NULL);
   char *message = NULL;
+  glow_llvm_begin(&l->fault, "verifying", b->name);
   bool broken = LLVMVerifyModule(module, LLVMReturnStatusAction, &message);
-  ok = glow_llvm_message(l->ctx, broken, message, b->name) && glow_llvm_ok(l);
+  ok = glow_llvm_message(&l->fault, broken, message);
   if (ok)
     collect(l->ctx, names, module);
   LLVMDisposeModule(module);
@@ -47,7 +49,7 @@ static bool read_blob(GlowLlvm *l, const GlowBitcode *b, Names *names) {
 bool glow_blobs_verify(GlowContext *ctx, const GlowIsa *isa, uint32_t *functions) {
   GlowLlvm l;
   if (!glow_llvm_open(&l, ctx, &(GlowMachine){.isa = isa}, GLOW_EFFORT_FULL))
-    return false;
+    return glow_llvm_report(&l.fault, NULL);
   Names names = {.arena = glow_arena_create(ctx)};
   names.defined = glow_map_create(names.arena);
   static const char *const allowed[] = {"memcpy", "memmove", "memset"};
@@ -65,6 +67,8 @@ bool glow_blobs_verify(GlowContext *ctx, const GlowIsa *isa, uint32_t *functions
       ok = false;
     }
   }
+  if (l.fault.failed)
+    glow_llvm_report(&l.fault, NULL);
   *functions = names.functions;
   glow_arena_destroy(names.arena);
   glow_llvm_close(&l);

@@ -5,7 +5,8 @@
  *    "node": "c", "operator": "Convolution", "file": "m.onnx", "at": "conv1"}
  *
  * "at" is the node of an imported model, or "line" and "column" say the place in a text. */
-#include <regex.h>
+#include "pass/remarks.h"
+
 #include <stdlib.h>
 
 #include "pass/pass_internal.h"
@@ -21,6 +22,28 @@ struct GlowRemarks {
   GlowText json;
 };
 
+bool glow_remarks_compile(GlowContext *ctx, const char *value, regex_t *filter) {
+  int error = regcomp(filter, value, REG_EXTENDED | REG_NOSUB);
+  if (!error)
+    return true;
+  char message[200];
+  regerror(error, filter, message, sizeof message);
+  glow_error(ctx, GLOW_NOWHERE, "-remarks=%s: this is no regular expression: %s", value, message);
+  return false;
+}
+
+bool glow_remarks_wanted(GlowContext *ctx, const char *value, const char *name, bool *wanted) {
+  regex_t filter;
+  *wanted = true;
+  if (!*value)
+    return true;
+  if (!glow_remarks_compile(ctx, value, &filter))
+    return false;
+  *wanted = regexec(&filter, name, 0, NULL, 0) == 0;
+  regfree(&filter);
+  return true;
+}
+
 bool glow_remarks_begin(GlowContext *ctx, const GlowRunnerOptions *o, GlowRemarks **remarks) {
   *remarks = NULL;
   if (!o->remarks && !o->remarks_output)
@@ -28,14 +51,8 @@ bool glow_remarks_begin(GlowContext *ctx, const GlowRunnerOptions *o, GlowRemark
   GlowRemarks *r = GLOW_NEW(ctx->arena, GlowRemarks);
   *r = (GlowRemarks){.ctx = ctx, .options = o, .remarks_before = ctx->remarks};
   if (o->remarks && *o->remarks) {
-    int error = regcomp(&r->filter, o->remarks, REG_EXTENDED | REG_NOSUB);
-    if (error) {
-      char message[200];
-      regerror(error, &r->filter, message, sizeof message);
-      glow_error(ctx, GLOW_NOWHERE, "-remarks=%s: this is no regular expression: %s", o->remarks,
-                 message);
+    if (!glow_remarks_compile(ctx, o->remarks, &r->filter))
       return false;
-    }
     r->filters = true;
   }
   glow_text_init(&r->json, ctx);

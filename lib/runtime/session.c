@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "import/onnx/onnx.h"
+#include "kernels/isa.h"
+#include "pass/remarks.h"
 #include "support/file.h"
 
 GlowTensor *glow_bindings_find(const GlowBindings *b, GlowStr name) {
@@ -13,12 +15,15 @@ GlowTensor *glow_bindings_find(const GlowBindings *b, GlowStr name) {
   return NULL;
 }
 
-/* Runs a pass that binds, with `options` as they stand between its angle brackets. */
-static GlowStatus run_bind(GlowSession *s, const char *pass, const char *options) {
+static GlowStatus run_pipeline(GlowSession *s, const GlowPipeline *p, bool exact) {
+  const GlowRunnerOptions o = {.verify_each = true, .exact = exact, .remarks = s->remarks};
+  return p ? glow_pipeline_run(s->module, p, &o) : GLOW_BAD_INPUT;
+}
+
+/* Runs one pass with `options` as they stand between its angle brackets. */
+static GlowStatus run_pass(GlowSession *s, const char *pass, const char *options) {
   const char *text = glow_arena_printf(s->ctx->arena, "%s<%s>", pass, options);
-  GlowPipeline *p = glow_pipeline_parse(s->ctx, text);
-  return p ? glow_pipeline_run(s->module, p, &(GlowRunnerOptions){.verify_each = true})
-           : GLOW_BAD_INPUT;
+  return run_pipeline(s, glow_pipeline_parse(s->ctx, text), false);
 }
 
 static GlowStatus load_module(GlowSession *s, const GlowLoadOptions *options) {
@@ -39,12 +44,14 @@ static GlowStatus load_module(GlowSession *s, const GlowLoadOptions *options) {
   const char *binds = options->binds[0];
   for (uint32_t i = 1; i < options->nbinds; i++)
     binds = glow_arena_printf(s->ctx->arena, "%s;%s", binds, options->binds[i]);
-  return run_bind(s, "bind", binds);
+  return run_pass(s, "bind", binds);
 }
 
 GlowStatus glow_session_open(GlowSession *s, GlowContext *ctx, const char *path,
                              const GlowLoadOptions *options) {
-  *s = (GlowSession){.ctx = ctx};
+  *s = (GlowSession){.ctx = ctx, .remarks = options->remarks};
+  if (s->remarks && !glow_remarks_wanted(ctx, s->remarks, "codegen", &ctx->remarks))
+    return GLOW_BAD_USAGE;
   glow_onnx_register(ctx);
   if (!glow_input_open(ctx, path, false, GLOW_NOWHERE, &s->file))
     return GLOW_IO;
@@ -106,7 +113,7 @@ GlowStatus glow_session_bind(GlowSession *s) {
   glow_defer_push(s->ctx, &defer, glow_text_release_fn, &text);
   for (uint32_t i = 0; i < s->inputs.count; i++)
     put_shape(s, &text, &s->inputs.data[i]);
-  GlowStatus status = text.size ? run_bind(s, "bind-input", glow_text_cstr(&text)) : GLOW_OK;
+  GlowStatus status = text.size ? run_pass(s, "bind-input", glow_text_cstr(&text)) : GLOW_OK;
   glow_defer_pop(s->ctx, &defer, true);
   return status;
 }
@@ -146,7 +153,7 @@ GlowStatus glow_session_bind_batch(GlowSession *s, int64_t batch) {
   for (uint32_t i = 0; i < names.count && status == GLOW_OK; i++)
     status = put_batch(s, &text, &names, i, batch) ? GLOW_OK : GLOW_BAD_INPUT;
   if (status == GLOW_OK && text.size)
-    status = run_bind(s, "bind", glow_text_cstr(&text));
+    status = run_pass(s, "bind", glow_text_cstr(&text));
   glow_defer_pop(s->ctx, &defer, true);
   return status;
 }
@@ -163,27 +170,30 @@ GlowStatus glow_session_fill_inputs(GlowSession *s) {
 }
 
 GlowStatus glow_session_lower_all(GlowSession *s) {
-  GlowRunnerOptions runner = {.verify_each = true};
   return glow_module_has_level(s->module, GLOW_LEVEL_GRAPH)
-             ? glow_pipeline_run(s->module, glow_pipeline_parse(s->ctx, "lower<all>,dce"), &runner)
+             ? run_pipeline(s, glow_pipeline_parse(s->ctx, "lower<all>,dce"), false)
              : GLOW_OK;
+}
+
+GlowStatus glow_session_retarget(GlowSession *s, const char *target) {
+  return glow_isa_named(s->ctx, GLOW_NOWHERE, target)
+             ? run_pass(s, "retarget", glow_arena_printf(s->ctx->arena, "to=%s", target))
+             : GLOW_BAD_USAGE;
 }
 
 GlowStatus glow_session_optimize(GlowSession *s, int level, bool exact) {
   if (level < 0)
     return GLOW_OK;
-  GlowRunnerOptions runner = {.verify_each = true, .exact = exact};
   GlowStatus status = GLOW_OK;
   GlowStr name = s->entry->name;
   if (glow_module_has_level(s->module, GLOW_LEVEL_GRAPH)) {
     GlowPipeline *p = glow_pipeline_default(s->ctx, GLOW_LEVEL_GRAPH, level, exact);
     glow_pipeline_append(p, glow_pipeline_parse(s->ctx, "irgen"));
-    status = glow_pipeline_run(s->module, p, &runner);
+    status = run_pipeline(s, p, exact);
   }
-  if (status == GLOW_OK) {
-    const GlowPipeline *p = glow_pipeline_default(s->ctx, GLOW_LEVEL_PROGRAM, level, exact);
-    status = glow_pipeline_run(s->module, p, &runner);
-  }
+  if (status == GLOW_OK)
+    status =
+        run_pipeline(s, glow_pipeline_default(s->ctx, GLOW_LEVEL_PROGRAM, level, exact), exact);
   if (status != GLOW_OK)
     return status;
   s->entry = glow_module_function(s->module, name);

@@ -16,6 +16,7 @@ typedef struct GlowSession {
   GlowInput file; /* the context closes it: the module may borrow from it */
   GlowModule *module;
   GlowFunction *entry;
+  const char *remarks;  /* of passes and of code generation; see GlowLoadOptions */
   GlowBindings inputs;  /* owned tensors */
   GlowBindings outputs; /* owned tensors, after glow_session_run */
 } GlowSession;
@@ -25,6 +26,8 @@ typedef struct GlowLoadOptions {
   const char *entry;        /* function to run; NULL: the only one */
   const char *const *binds; /* 'N=8' */
   uint32_t nbinds;
+  const char *remarks; /* -remarks: a regular expression for names of passes and "codegen"; "": all;
+                          NULL: none */
 } GlowLoadOptions;
 
 /* Opens .onnx, .gg or .gir (or "-"), recognised by content, verifies it and binds the dimensions
@@ -54,6 +57,9 @@ GlowStatus glow_session_bind_batch(GlowSession *s, int64_t batch);
 
 /* Adds inputs of random numbers (random:1) for those that were not given. */
 GlowStatus glow_session_fill_inputs(GlowSession *s);
+
+/* Makes it a module for another target, as glow-opt -target does. */
+GlowStatus glow_session_retarget(GlowSession *s, const char *target);
 
 /* Runs -O<level> on the module and, on graphs, irgen; level < 0 leaves it as it is. */
 GlowStatus glow_session_optimize(GlowSession *s, int level, bool exact);

@@ -13,6 +13,7 @@
 
 #include "support/diag.h"
 #include "support/file.h"
+#include "support/sizes.h"
 
 enum { MAX_RESPONSE_DEPTH = 4 };
 
@@ -119,6 +120,13 @@ static bool set_double(Parser *p, const GlowOption *o, const char *value) {
   return true;
 }
 
+static bool set_size(Parser *p, const GlowOption *o, const char *value) {
+  if (glow_parse_size(value, o->target))
+    return true;
+  return usage_error(p, "option '%s%s' needs a size such as 512K, 64M or 2G, not '%s'",
+                     glow_option_dashes(o), o->name, value);
+}
+
 static bool call(Parser *p, const GlowOption *o, const char *value) {
   unsigned errors = p->ctx->errors;
   if (o->call(p->cmd->user, o->name, value))
@@ -157,6 +165,8 @@ static bool apply(Parser *p, const GlowOption *o, const char *value, Args *args)
     return set_int(p, o, value);
   case GLOW_OPT_DOUBLE:
     return set_double(p, o, value);
+  case GLOW_OPT_SIZE:
+    return set_size(p, o, value);
   case GLOW_OPT_CALL:
     return call(p, o, value);
   case GLOW_OPT_HEADING:

@@ -16,6 +16,7 @@ typedef enum GlowOptKind {
   GLOW_OPT_STRING,   /* const char ** */
   GLOW_OPT_INT,      /* int64_t *, range-checked with min and max unless both are 0 */
   GLOW_OPT_DOUBLE,   /* double * */
+  GLOW_OPT_SIZE,     /* int64_t *: bytes, as glow_parse_size takes them */
   GLOW_OPT_REPEAT,   /* GlowStrList *: every value in order */
   GLOW_OPT_OPTIONAL, /* const char **: "" if given without =value; never takes the next argument */
   GLOW_OPT_HEADING,  /* no option: `name` is the title of those below it */

@@ -31,6 +31,8 @@ struct GlowContext {
   struct GlowTypeEntry *types;     /* lib/tensor: interned types */
   struct GlowLayoutEntry *layouts; /* lib/tensor: interned layouts */
   struct GlowBlob *blobs;          /* lib/tensor: files mapped and heap blobs, newest first */
+  int64_t tensor_bytes;            /* lib/tensor: what living tensors own */
+  int64_t tensor_limit; /* how much that may become by the results of an operator; 0: no limit */
   bool (*onnx_index)(GlowContext *, struct GlowBlob *,
                      GlowLoc);          /* set by lib/import/onnx, or NULL */
   void (*release_blobs)(GlowContext *); /* set by the first blob */

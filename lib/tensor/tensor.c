@@ -37,6 +37,9 @@ GlowTensor *glow_tensor_create(GlowContext *ctx, const GlowType *type) {
   t->data = data;
   t->bytes = (size_t)bytes;
   t->owned = true;
+  t->ctx = ctx;
+  t->room = rounded;
+  ctx->tensor_bytes += (int64_t)rounded;
   return t;
 }
 
@@ -128,6 +131,7 @@ void glow_tensor_free(GlowTensor *t) {
       for (size_t i = 0; i < t->bytes / sizeof(GlowString); i++)
         free(load_string(t->data, (int64_t)i).data);
     free(t->data);
+    t->ctx->tensor_bytes -= (int64_t)t->room;
   }
   free(t);
 }

@@ -16,6 +16,8 @@ struct GlowTensor {
   void *data;
   size_t bytes;
   bool owned;
+  GlowContext *ctx; /* owned: which counts `room` bytes */
+  size_t room;
   uint32_t count; /* SEQ, OPT */
   GlowTensor **items;
 };

@@ -3,6 +3,7 @@
  * Above the boxes a line shows how many bytes are alive at each step; the step with the most is
  * marked. */
 #include "transforms/programs.h"
+#include "support/sizes.h"
 #include "view/view_internal.h"
 
 enum { LEFT = 74, TOP = 76, PLOT_HEIGHT = 520, BOTTOM = 250, RIGHT = 30, LEAST_WIDTH = 900 };
@@ -95,7 +96,7 @@ static void print_axis(Chart *c) {
                      "<line x1=\"%d\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"#dddddd\"/>\n",
                      LEFT, y_of(c, bytes), right, y_of(c, bytes));
     print_text(c, LEFT - 6, y_of(c, bytes) + 3, " text-anchor=\"end\"",
-               glow_view_bytes(c->arena, bytes), SIZE_MAX);
+               glow_bytes_str(c->arena, bytes), SIZE_MAX);
   }
   uint32_t every = c->step < LINE ? (uint32_t)(LINE / c->step) + 1 : 1;
   for (uint32_t t = 0; t < c->steps.count; t += every) {
@@ -125,7 +126,7 @@ static void print_name(Chart *c, const ChartBuffer *b, double w, double h) {
       upright
           ? glow_arena_printf(c->arena, " class=\"n\" transform=\"rotate(-90 %.1f %.1f)\"", tx, ty)
           : " class=\"n\"";
-  const char *size = glow_view_bytes(c->arena, b->bytes);
+  const char *size = glow_bytes_str(c->arena, b->bytes);
   print_text(c, tx, ty, turn, glow_arena_printf(c->arena, "%s  %s", plain(b->value->name), size),
              fits);
 }
@@ -174,7 +175,7 @@ static void print_peak(Chart *c) {
                    "fill=\"#cc0000\" fill-opacity=\"0.12\" stroke=\"#cc0000\"/>\n",
                    x, c->top + TOP - 14, c->step, PLOT_HEIGHT + 14);
   const char *label = glow_arena_printf(c->arena, "peak: %s alive at step %u, %s",
-                                        glow_view_bytes(c->arena, c->live[c->peak]), c->peak,
+                                        glow_bytes_str(c->arena, c->live[c->peak]), c->peak,
                                         plain(glow_view_name(c->steps.data[c->peak])));
   bool left = x > LEFT + c->step * c->steps.count / 2;
   print_text(c, left ? x - 4 : x + c->step + 4, c->top + TOP - 8,
@@ -184,7 +185,7 @@ static void print_peak(Chart *c) {
 static void print_chart(Chart *c) {
   const char *title = glow_arena_printf(
       c->arena, "program @%s: an arena of %s for %u buffers, %u instructions", c->function->name,
-      glow_view_bytes(c->arena, c->function->arena), c->buffers.count, c->steps.count);
+      glow_bytes_str(c->arena, c->function->arena), c->buffers.count, c->steps.count);
   print_text(c, LEFT, c->top + 26, " class=\"h\"", title, 160);
   print_text(c, LEFT, c->top + 44, "",
              "A box is a buffer: its offset upwards, the steps it lives to the right. "

@@ -1,4 +1,5 @@
 /* The text inside a box, as Graphviz's labels in HTML: what it does, how, with which constants. */
+#include "support/sizes.h"
 #include "view/view_internal.h"
 
 enum { LINES = 12, WIDTH = 40, SHOWN_ELEMENTS = 4 };
@@ -25,15 +26,6 @@ void glow_view_escape(GlowText *out, const char *s, size_t limit) {
       glow_text_bytes(out, s, n);
     }
   }
-}
-
-const char *glow_view_bytes(GlowArena *arena, int64_t bytes) {
-  static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-  double v = (double)bytes;
-  int unit = 0;
-  for (; v >= 1024 && unit < 4; ++unit)
-    v /= 1024;
-  return glow_arena_printf(arena, unit && v < 100 ? "%.1f %s" : "%.0f %s", v, units[unit]);
 }
 
 void glow_view_print_type(GlowText *out, const GlowType *t) {
@@ -227,7 +219,7 @@ static void print_group(GlowArena *arena, GlowText *out, const ViewBox *box) {
       bytes += size > 0 ? size : 0;
     }
   if (bytes)
-    glow_text_printf(out, NOTE "constants %s" END, glow_view_bytes(arena, bytes));
+    glow_text_printf(out, NOTE "constants %s" END, glow_bytes_str(arena, bytes));
 }
 
 void glow_view_print_label(GlowArena *arena, GlowText *out, const ViewBox *box) {

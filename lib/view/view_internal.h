@@ -50,7 +50,6 @@ void glow_view_print_label(GlowArena *arena, GlowText *out, const ViewBox *box);
 void glow_view_print_type(GlowText *out, const GlowType *t); /* "1×3×224×224", "i64 4" */
 /* Text of a label or of an SVG; `limit` characters at most, the rest as an ellipsis. */
 void glow_view_escape(GlowText *out, const char *s, size_t limit);
-const char *glow_view_bytes(GlowArena *arena, int64_t bytes); /* "5.7 MiB" */
 /* What a node is called: its first result, or the first buffer it writes; "" if it has no name. */
 GlowStr glow_view_name(const GlowNode *n);
 const char *glow_view_last_part(const char *name); /* after the last '/' */

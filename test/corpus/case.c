@@ -16,8 +16,10 @@ typedef struct CaseRun {
   GlowVerdict verdict;
 } CaseRun;
 
-/* "'gather' runs as its reference kernel: ...". */
+/* "codegen: 'gather' runs as its reference kernel: ...". */
 static void count_reference(GlowCase *c, const char *remark) {
+  static const char who[] = "codegen: ";
+  remark += strncmp(remark, who, sizeof who - 1) == 0 ? sizeof who - 1 : 0;
   const char *end = remark[0] == '\'' ? strchr(remark + 1, '\'') : NULL;
   GlowOp op = end ? glow_op_from_instr_name(remark + 1, (size_t)(end - remark - 1)) : GLOW_OP_COUNT;
   if (op != GLOW_OP_COUNT && strstr(end, "runs as its reference kernel"))

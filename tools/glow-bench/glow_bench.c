@@ -42,7 +42,9 @@ static GlowStatus start(GlowBench *b, const GlowRunOptions *run) {
   double since = glow_clock();
   b->macs = glow_function_cost(s->entry).macs;
   int level = c->level < 0 && s->entry->kind == GLOW_FUNC ? backend->level : c->level;
-  GlowStatus status = backend->primitives ? glow_session_lower_all(s) : GLOW_OK;
+  GlowStatus status = c->target ? glow_session_retarget(s, c->target) : GLOW_OK;
+  if (status == GLOW_OK && backend->primitives)
+    status = glow_session_lower_all(s);
   if (status == GLOW_OK)
     status = glow_session_optimize(s, level, c->exact);
   if (status != GLOW_OK)
@@ -73,7 +75,7 @@ static GlowStatus bench(GlowContext *ctx, const GlowBenchCommand *c, const GlowS
   GlowPool *pool = glow_pool_create(ctx, (int)c->threads);
   glow_defer_push(ctx, &defer_pool, glow_pool_destroy_fn, pool);
   glow_defer_push(ctx, &defer, release, &b);
-  GlowLoadOptions load = {.entry = c->entry, .binds = c->binds.data, .nbinds = c->binds.count};
+  GlowLoadOptions load = {.entry = c->entry, .binds = c->binds.data, .nbinds = c->binds.count, .remarks = c->remarks};
   double since = glow_clock();
   GlowStatus status = glow_session_load(&b.session, ctx, args->data[0], &load);
   b.import = lap(&since);
@@ -81,6 +83,7 @@ static GlowStatus bench(GlowContext *ctx, const GlowBenchCommand *c, const GlowS
     status = prepare_inputs(&b.session, c, c->worker ? args->data[1] : NULL);
   GlowRunOptions options = {.level = c->level < 0 ? NULL : &c->level,
                             .parallel = glow_pool_parallel(pool),
+                            .max_memory = c->max_memory,
                             .cache = glow_cache_choose(ctx, &c->cache)};
   if (status == GLOW_OK)
     status = start(&b, &options);
@@ -151,6 +154,15 @@ static GlowStatus body(GlowContext *ctx, int argc, char **argv) {
        .call = set_level},
       {.name = "exact", .help = "leave out optimizations that may change rounding",
        .kind = GLOW_OPT_FLAG, .target = &c.exact},
+      {.name = "remarks", .value = "[=REGEX]",
+       .help = "show what passes did, and what became of instructions (REGEX: codegen)",
+       .kind = GLOW_OPT_OPTIONAL, .target = &c.remarks},
+      {.name = "target", .value = "NAME",
+       .help = "make it a program for this target, as glow-opt does", .kind = GLOW_OPT_STRING,
+       .target = &c.target},
+      {.name = "max-memory", .value = "SIZE",
+       .help = "refuse what needs more memory to run, such as 64M or 2G", .kind = GLOW_OPT_SIZE,
+       .target = &c.max_memory, .two_dashes = true},
       GLOW_CACHE_OPTIONS(c.cache),
       {.name = "rounds", .value = "N", .help = "how often it is measured (9)",
        .kind = GLOW_OPT_INT, .target = &c.rounds, .min = 1, .max = 1000000, .two_dashes = true},

@@ -9,8 +9,8 @@
 
 typedef struct GlowBenchCommand {
   GlowStrList inputs, binds;
-  const char *backend, *entry;
-  int64_t threads, batch, rounds;
+  const char *backend, *entry, *remarks, *target;
+  int64_t threads, batch, rounds, max_memory;
   double seconds;
   bool worker, burst, exact;
   int level; /* -O, or -1 */

@@ -12,9 +12,9 @@
 #include "support/signals.h"
 
 typedef struct Command {
-  const char *output, *filetype, *bundle, *name, *constants;
+  const char *output, *filetype, *bundle, *name, *constants, *remarks;
   GlowEffort effort;
-  int64_t error_limit;
+  int64_t error_limit, max_memory;
   GlowMachine machine; /* as far as it is given */
   GlowCodeForm form;
 } Command;
@@ -106,7 +106,7 @@ static GlowStatus write_bundle(const Command *c, const GlowBundle *b, GlowText *
     return GLOW_BAD_USAGE;
   }
   if (!glow_bundle_code(b, GLOW_CODE_OBJECT, object))
-    return GLOW_BAD_INPUT;
+    return GLOW_INTERNAL;
   GlowText header;
   GlowDefer release;
   glow_text_init(&header, ctx);
@@ -124,7 +124,7 @@ static GlowStatus write_bundle(const Command *c, const GlowBundle *b, GlowText *
 
 static GlowStatus write_code(const Command *c, const GlowBundle *b, GlowText *text) {
   if (!glow_bundle_code(b, c->form, text))
-    return GLOW_BAD_INPUT;
+    return GLOW_INTERNAL;
   GlowBytes bytes = {text->data, text->size};
   return glow_output_write(b->module->ctx, c->output, &bytes, 1) ? GLOW_OK : GLOW_IO;
 }
@@ -157,7 +157,7 @@ static GlowStatus choose_machine(GlowContext *ctx, const GlowSession *s, GlowMac
 static GlowStatus compile_file(GlowContext *ctx, const Command *c, GlowBundleOptions *options,
                                const char *path) {
   GlowSession s;
-  GlowLoadOptions load = {0};
+  GlowLoadOptions load = {.remarks = c->remarks};
   GlowStatus status = glow_session_open(&s, ctx, path, &load);
   GlowDefer defer;
   glow_defer_push(ctx, &defer, glow_session_close_fn, &s);
@@ -200,7 +200,12 @@ static GlowStatus body(GlowContext *ctx, int argc, char **argv) {
       {.name = "mattr", .value = "+A,-B",
        .help = "use or leave out features of the CPU; help lists them", .kind = GLOW_OPT_STRING,
        .target = &c.machine.attrs},
+      {.name = "max-memory", .value = "SIZE",
+       .help = "refuse programs that need more memory to run, such as 64K or 2M",
+       .kind = GLOW_OPT_SIZE, .target = &c.max_memory, .two_dashes = true},
       GLOW_OPTION_HEADING("Diagnostics"),
+      {.name = "remarks", .value = "[=REGEX]", .help = "show what became of instructions",
+       .kind = GLOW_OPT_OPTIONAL, .target = &c.remarks},
       {.name = "error-limit", .value = "N", .help = "stop after N errors (20; 0: never)",
        .kind = GLOW_OPT_INT, .target = &c.error_limit, .max = 1000000},
       GLOW_OPTION_HEADING("Bundles"),
@@ -233,7 +238,7 @@ static GlowStatus body(GlowContext *ctx, int argc, char **argv) {
     return glow_tool_show(ctx, glow_machine_print_cpus);
   if (c.machine.attrs && strcmp(c.machine.attrs, "help") == 0)
     return glow_tool_show(ctx, glow_machine_print_attrs);
-  GlowBundleOptions bundle = {0};
+  GlowBundleOptions bundle = {.max_memory = c.max_memory};
   if (!check_usage(ctx, &c, &bundle))
     return GLOW_BAD_USAGE;
   return compile_file(ctx, &c, &bundle, positional.count ? positional.data[0] : "-");

@@ -99,7 +99,9 @@ static GlowStatus run(GlowSession *s, const GlowRunCommand *c) {
     return GLOW_BAD_USAGE;
   int level = c->level < 0 && s->entry->kind == GLOW_FUNC ? backend->level : c->level;
   bool primitives = c->primitives || backend->primitives;
-  GlowStatus status = primitives ? glow_session_lower_all(s) : GLOW_OK;
+  GlowStatus status = c->target ? glow_session_retarget(s, c->target) : GLOW_OK;
+  if (status == GLOW_OK && primitives)
+    status = glow_session_lower_all(s);
   if (status == GLOW_OK)
     status = glow_session_optimize(s, level, c->exact);
   if (status != GLOW_OK)
@@ -112,6 +114,7 @@ static GlowStatus run(GlowSession *s, const GlowRunCommand *c) {
                             .debug = c->debug,
                             .level = c->level < 0 ? NULL : &c->level,
                             .parallel = glow_pool_parallel(pool),
+                            .max_memory = c->max_memory,
                             .cache = glow_cache_choose(s->ctx, &c->cache)};
   if (isatty(2)) {
     options.progress = show_progress;
@@ -142,7 +145,7 @@ static GlowStatus use_outputs(GlowSession *s, const GlowRunCommand *c) {
 }
 
 static GlowStatus run_model(GlowContext *ctx, const GlowRunCommand *c, const char *path) {
-  GlowLoadOptions load = {.entry = c->entry, .binds = c->binds.data, .nbinds = c->binds.count};
+  GlowLoadOptions load = {.entry = c->entry, .binds = c->binds.data, .nbinds = c->binds.count, .remarks = c->remarks};
   GlowSession s;
   GlowStatus status = glow_session_load(&s, ctx, path, &load);
   for (uint32_t i = 0; i < c->inputs.count && status == GLOW_OK; i++)
@@ -226,6 +229,9 @@ static GlowStatus body(GlowContext *ctx, int argc, char **argv) {
       {.name = "threads", .value = "N", .help = "how many threads share the work of machine code (1)",
        .kind = GLOW_OPT_INT, .target = &c.threads, .min = 1, .max = GLOW_MAX_THREADS,
        .two_dashes = true},
+      {.name = "max-memory", .value = "SIZE",
+       .help = "refuse what needs more memory to run, such as 64M or 2G", .kind = GLOW_OPT_SIZE,
+       .target = &c.max_memory, .two_dashes = true},
       GLOW_CACHE_OPTIONS(c.cache),
       {.name = "profile", .help = "print where the time of machine code goes, by node and by kernel",
        .kind = GLOW_OPT_FLAG, .target = &c.profile, .two_dashes = true},
@@ -237,6 +243,12 @@ static GlowStatus body(GlowContext *ctx, int argc, char **argv) {
        .call = set_level},
       {.name = "O2", .help = "the same with all optimizations", .kind = GLOW_OPT_CALL,
        .call = set_level},
+      {.name = "remarks", .value = "[=REGEX]",
+       .help = "show what passes did, and what became of instructions (REGEX: codegen)",
+       .kind = GLOW_OPT_OPTIONAL, .target = &c.remarks},
+      {.name = "target", .value = "NAME",
+       .help = "make it a program for this target, as glow-opt does", .kind = GLOW_OPT_STRING,
+       .target = &c.target},
       {.name = "g", .help = "give machine code the lines of the text, for gdb and perf",
        .kind = GLOW_OPT_FLAG, .target = &c.debug},
       {.name = "exact", .help = "leave out optimizations that may change rounding",

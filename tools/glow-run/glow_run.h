@@ -9,10 +9,10 @@
 
 typedef struct GlowRunCommand {
   GlowStrList inputs, expects, binds;
-  const char *output_dir, *labels, *test_data, *backend, *entry, *trace;
+  const char *output_dir, *labels, *test_data, *backend, *entry, *trace, *remarks, *target;
   const char *image_size, *mean, *std, *image_layout, *channel_order;
   double crop, rtol, atol;
-  int64_t top_k, error_limit, threads;
+  int64_t top_k, error_limit, threads, max_memory;
   bool softmax, primitives, exact, profile, debug;
   int level; /* -O, or -1 */
   GlowImageOptions image;

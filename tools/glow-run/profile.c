@@ -102,7 +102,7 @@ static void print_table(GlowText *out, GlowArena *arena, const GlowProfile *p, b
   uint32_t count;
   const Row *rows = make_rows(arena, p, of_kernels, &count);
   glow_text_printf(out, "%6s %10s %6s %9s %7s %9s %7s  %s\n", "%", "ms", "calls", "GFLOP/s",
-                   "% peak", "MiB", "GB/s", of_kernels ? "kernel" : "kernel, instruction");
+                   "% peak", "MiB", "GB/s", of_kernels ? "strategy" : "strategy, instruction");
   Row total = {.kernel = "all"};
   for (uint32_t i = 0; i < count; i++) {
     print_row(out, &rows[i], p->seconds, peak);

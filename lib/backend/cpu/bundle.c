@@ -123,7 +123,8 @@ static bool plan_entry(GlowBundle *b, GlowBundleEntry *e, GlowFunction *f) {
       return false;
     }
   }
-  if (!glow_cpu_plan(b->arena, f, isa, &e->plan) || !refuse_hosted(b, e))
+  if (!glow_cpu_plan(b->arena, f, isa, &e->plan) || !refuse_hosted(b, e) ||
+      !glow_cpu_fits(f, &e->plan, 1, b->options->max_memory))
     return false;
   for (uint32_t i = 0; i < e->plan.nstorage; i++) {
     GlowStorage *g = e->plan.storage[i];

@@ -9,6 +9,7 @@
 typedef struct GlowBundleOptions {
   const char *name;  /* of the model: begins symbols, macros and the names of files */
   bool link_weights; /* constants go into the object instead of a file */
+  int64_t max_memory; /* bytes that each program may need on one thread; 0: no limit */
   GlowCodegenOptions code;
 } GlowBundleOptions;
 

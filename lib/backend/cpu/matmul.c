@@ -196,17 +196,9 @@ static bool shape(GlowSelect *s, Nest *t) {
 /* Threads should find at least this many units. */
 #define FEW_UNITS 8
 
-/* Whether rows of A are not to be read where they are: their elements are apart, or there are more
- * of them than one address modulo the cache's size can hold. Copying costs a twentieth of the
- * product where columns are few, and rows that merely share sets of the first level do no harm. */
-static bool rows_collide(const GlowIsa *isa, const Nest *t, int64_t rows) {
-  int64_t apart = t->row[A] * 4, size = isa->l2;
-  while (apart) { /* their greatest common divisor */
-    int64_t rest = size % apart;
-    size = apart;
-    apart = rest;
-  }
-  return t->column[A] != 1 || rows * size > isa->l2;
+/* Rows of A whose first elements fall into few sets of a cache push each other out. */
+static bool rows_collide(const Nest *t) {
+  return t->column[A] != 1 || t->row[A] * 4 % 1024 == 0 || t->row[A] > 4096;
 }
 
 static void choose_sizes(GlowSelect *s, const Nest *t, int64_t batch, GlowMatmulParams *p) {
@@ -218,14 +210,13 @@ static void choose_sizes(GlowSelect *s, const Nest *t, int64_t batch, GlowMatmul
   p->tile = div_up(t->m, p->tiles);
   p->narrow = p->tiles * p->tile - t->m;
   p->direct = !p->packed && t->column[B] == 1 && t->m < PACK_ROWS;
+  p->copy_a = t->n >= COPY_COLUMNS && t->m > 1 && rows_collide(t);
   p->lda = (p->kc + 15) / 16 * 16;
   p->lda += p->lda / 16 % 2 ? 0 : 16;
   int64_t fit = s->isa->l2 / 2 / (p->kc * p->tile * 4 + 1);
   p->blocks = div_up(p->tiles, fit < 1 ? 1 : fit);
   p->block = div_up(p->tiles, p->blocks);
   p->blocks = div_up(p->tiles, p->block);
-  p->copy_a =
-      t->n >= COPY_COLUMNS && t->m > 1 && rows_collide(s->isa, t, min64(t->m, p->block * p->tile));
   /* Several blocks of rows use the panels of a group, which then stay in scratch; if there is one
    * block, groups are for threads alone. */
   int64_t group = s->isa->l2 / (p->kc * nb * 4 + 1);

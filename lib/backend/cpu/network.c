@@ -112,10 +112,11 @@ static bool bind(Network *n, const GlowBindings *inputs) {
   return ok;
 }
 
+static int64_t workers_of(const Network *n) { return n->parallel ? n->parallel->workers : 1; }
+
 static void allocate(Network *n) {
   const GlowCpuPlan *plan = &n->plan;
-  int64_t workers = n->parallel ? n->parallel->workers : 1;
-  size_t align = (size_t)plan->align, size = (size_t)(plan->arena + workers * plan->scratch);
+  size_t align = (size_t)plan->align, size = (size_t)(plan->arena + workers_of(n) * plan->scratch);
   n->memory = glow_malloc(n->function->module->ctx, size + align);
   glow_prefer_large_pages(n->memory, size + align);
   n->aligned = n->memory + (align - (uintptr_t)n->memory % align) % align;
@@ -225,26 +226,27 @@ static void find_kernels(GlowArena *arena, GlowCodegenOptions *options) {
       (GlowSymbol){GLOW_PROFILE_HOOK, (const void *)(uintptr_t)glow_profile_piece};
 }
 
-static bool generate(Network *n, const GlowCodegenOptions *options) {
+static void generate(Network *n, const GlowCodegenOptions *options) {
   GlowContext *ctx = n->function->module->ctx;
   GlowNetworkCosts *costs = &n->base.costs;
   GlowCodegenTimes t;
   if (!glow_codegen_emit_object(ctx, n->plan.work, n->plan.count, options, &n->object, &t))
-    return false;
+    glow_throw(ctx, GLOW_INTERNAL); /* whatever the program, it should compile */
   costs->emit = t.emit;
   costs->link = t.link;
   costs->optimize = t.optimize;
   costs->generate = t.generate;
-  return true;
 }
 
 /* Finds the code or makes it. */
-static bool compile(Network *n, const GlowCache *cache, bool profile) {
+static bool compile(Network *n, const GlowCache *cache, const GlowRunOptions *run_options) {
   GlowContext *ctx = n->function->module->ctx;
   const GlowIsa *isa = glow_cpu_target(n->function->module, n->function->src);
   GlowNetworkCosts *costs = &n->base.costs;
   double since = glow_clock();
-  if (!isa || !glow_cpu_plan(n->arena, n->function, isa, &n->plan))
+  if (!isa || !glow_cpu_plan(n->arena, n->function, isa, &n->plan) ||
+      !glow_cpu_fits(n->function, &n->plan, workers_of(n),
+                     run_options ? run_options->max_memory : 0))
     return false;
   costs->select = lap(&since);
   GlowCodegenOptions options = {.isa = isa,
@@ -252,7 +254,7 @@ static bool compile(Network *n, const GlowCache *cache, bool profile) {
                                 .effort = n->effort,
                                 .debug = n->debug,
                                 .program = n->function->src};
-  if (profile) {
+  if (run_options && run_options->profile) {
     options.hook = GLOW_PROFILE_HOOK;
     n->base.profile = n->profile = glow_profile_create(n->arena, &n->plan);
   }
@@ -261,9 +263,12 @@ static bool compile(Network *n, const GlowCache *cache, bool profile) {
   else
     glow_text_release(&n->key);
   costs->cache = lap(&since);
+  if (costs->cached)
+    glow_remark(ctx, n->function->src, "codegen: @%s is in the cache: nothing is compiled",
+                n->function->name);
   find_kernels(n->arena, &options);
-  if (!costs->cached && !generate(n, &options))
-    return false;
+  if (!costs->cached)
+    generate(n, &options);
   GlowBytes object = {n->object.data, n->object.size};
   object = costs->cached ? n->cached.object : object;
   since = glow_clock();
@@ -287,7 +292,7 @@ GlowNetwork *glow_cpu_prepare(GlowFunction *program, const GlowBindings *inputs,
   glow_text_init(&n->object, ctx);
   GlowDefer defer;
   glow_defer_push(ctx, &defer, glow_network_destroy_fn, n);
-  bool ok = compile(n, cache, options && options->profile);
+  bool ok = compile(n, cache, options);
   double since = glow_clock();
   ok = ok && bind(n, inputs);
   n->base.costs.constants = lap(&since);

@@ -1,6 +1,8 @@
 /* Targets, and runs that compile, run once and forget. */
 #include "backend/cpu/cpu.h"
 
+#include "ir/footprint.h"
+
 const GlowIsa *glow_cpu_target(const GlowModule *m, GlowLoc loc) {
   const GlowIsa *isa = m->target ? glow_isa_named(m->ctx, loc, m->target) : glow_isa_host();
   if (!isa && m->target)
@@ -16,6 +18,15 @@ const GlowIsa *glow_cpu_target(const GlowModule *m, GlowLoc loc) {
     isa = NULL;
   }
   return isa;
+}
+
+bool glow_cpu_fits(GlowFunction *program, const GlowCpuPlan *plan, int64_t workers, int64_t limit) {
+  if (!limit)
+    return true;
+  GlowFootprint p = glow_function_footprint(program);
+  p.arena = plan->arena;
+  p.scratch = workers * plan->scratch;
+  return glow_footprint_fits(program, &p, limit);
 }
 
 GlowStatus glow_cpu_run(GlowFunction *program, const GlowBindings *inputs, GlowBindings *outputs,

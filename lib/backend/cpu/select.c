@@ -188,6 +188,8 @@ static bool select_host(GlowSelect *s, const GlowNode *n) {
       return fail(s, "its operands are no numbers");
   }
   GlowWork w = {.kind = GLOW_WORK_HOST, .node = n};
+  glow_remark(s->ctx, glow_node_loc(n), "codegen: '%s' is a step of the interpreter",
+              glow_node_desc(n)->instr);
   glow_vec_push(s->arena, &s->work, w);
   s->plan->hosted = true;
   return true;
@@ -348,7 +350,7 @@ static int64_t most_scratch(const GlowWork *work, uint32_t count) {
 static void report_references(GlowSelect *s) {
   for (uint32_t i = 0; i < s->plan->references.count; i++) {
     const GlowCpuNote *r = &s->plan->references.data[i];
-    glow_remark(s->ctx, glow_node_loc(r->node), "'%s' runs as its reference kernel: %s",
+    glow_remark(s->ctx, glow_node_loc(r->node), "codegen: '%s' runs as its reference kernel: %s",
                 glow_node_desc(r->node)->instr, r->why);
   }
 }

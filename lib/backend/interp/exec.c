@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "ir/infer.h"
+#include "support/sizes.h"
 
 /* ---- Messages -------------------------------------------------------------------------------- */
 
@@ -311,6 +312,21 @@ static bool has_strings(const GlowType *t) {
   return glow_type_is_tensor(t) && t->kind == GLOW_KIND_STRING;
 }
 
+/* Whether the results may still be made: see GlowRunOptions.max_memory. */
+static bool has_room(const GlowNode *n, const GlowType *const *types) {
+  GlowContext *ctx = n->block->module->ctx;
+  int64_t bytes = 0;
+  if (!ctx->tensor_limit)
+    return true;
+  for (uint32_t i = 0; i < n->nresults; i++)
+    bytes += glow_type_bytes(glow_type_room(ctx, types[i]));
+  if (bytes <= ctx->tensor_limit - ctx->tensor_bytes)
+    return true;
+  glow_run_error(n, "needs %s for its results beside %s in use: more than the limit of memory",
+                 glow_bytes_str(ctx->arena, bytes), glow_bytes_str(ctx->arena, ctx->tensor_bytes));
+  return false;
+}
+
 /* The kernel on tensors; out[i] are made. */
 static bool run_on_tensors(const GlowNode *n, const GlowKernels *k, const GlowTensor *const *in,
                            const GlowType *const *types, GlowTensor **out, GlowScratch *scratch,
@@ -327,6 +343,8 @@ static bool run_on_tensors(const GlowNode *n, const GlowKernels *k, const GlowTe
     outs[i] = glow_buf_absent();
   call.in = ins;
   call.out = outs;
+  if (!has_room(n, types))
+    return false;
   for (uint32_t i = 0; i < n->nresults; i++) {
     out[i] = glow_tensor_create(ctx, glow_type_room(ctx, types[i]));
     outs[i] = glow_buf_of(out[i]->type, out[i]->data);

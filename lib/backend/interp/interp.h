@@ -33,6 +33,7 @@ typedef struct GlowRunOptions {
   const struct GlowParallel *parallel; /* threads that share the work of machine code, or NULL */
   const struct GlowCache *cache;       /* where machine code is kept, or NULL */
   bool profile;                        /* make networks that note where time goes */
+  int64_t max_memory; /* bytes; what needs more is refused. 0: no limit. docs: glow-run */
 } GlowRunOptions;
 
 /* Runs a func (graph walker) or program (program walker). Every placeholder that is read must be

@@ -5,6 +5,8 @@
 #include <fenv.h>
 #include <stdlib.h>
 
+#include "ir/footprint.h"
+
 /* ---- The floating point environment ---------------------------------------------------------- */
 
 _Static_assert(sizeof(fenv_t) <= sizeof((GlowFloatMode){0}.saved), "room for the environment");
@@ -41,16 +43,6 @@ typedef struct GlowSurvey {
   uint64_t weight;
 } GlowSurvey;
 
-/* The function that n calls, or NULL: the member of type symbol. */
-static GlowFunction *callee_of(const GlowModule *m, const GlowNode *n) {
-  const GlowOpDesc *d = glow_node_desc(n);
-  for (uint32_t i = 0; i < d->nmembers; i++)
-    if (d->members[i].type == GLOW_MEMBER_SYMBOL)
-      return glow_module_function(
-          m, *(const GlowStr *)((const char *)n->members + d->members[i].offset));
-  return NULL;
-}
-
 static void add_function(GlowSurvey *s, GlowFunction *f) {
   for (uint32_t i = 0; i < s->functions.count; i++)
     if (s->functions.data[i] == f)
@@ -71,7 +63,7 @@ static bool visit(GlowNode *n, void *arg) {
     a->written |= writes;
     a->read |= !writes || u->qual == GLOW_QUAL_INOUT;
   }
-  GlowFunction *callee = callee_of(s->module, n);
+  GlowFunction *callee = glow_node_callee(n);
   if (callee)
     add_function(s, callee);
   s->weight += glow_node_weight(n);
@@ -217,6 +209,34 @@ static bool run_program(GlowRunCall *r, const GlowSurvey *s, GlowCells *cells) {
   return true;
 }
 
+/* Constants that are read where their file is mapped. */
+static int64_t mapped_bytes(const GlowSurvey *s) {
+  int64_t sum = 0;
+  for (const GlowStorage *g = s->module->first_storage; g; g = g->next) {
+    GlowInitKind kind = g->init.kind;
+    bool mapped = kind == GLOW_INIT_RESOURCE || kind == GLOW_INIT_PAYLOAD || kind == GLOW_INIT_LIST;
+    if (s->access[g->value.id].read && mapped && g->init.tensor)
+      sum += (int64_t)g->init.tensor->bytes;
+  }
+  return sum;
+}
+
+static void lift_limit(void *ctx) { ((GlowContext *)ctx)->tensor_limit = 0; }
+
+/* Refuses what needs more than the run may take. What is known only as it runs is asked again at
+ * each operator. */
+static bool limit_memory(const GlowRunCall *r, const GlowSurvey *s) {
+  int64_t limit = r->options ? r->options->max_memory : 0;
+  if (!limit)
+    return true;
+  GlowFootprint p = glow_function_footprint(r->function);
+  if (!glow_footprint_fits(r->function, &p, limit))
+    return false;
+  limit -= mapped_bytes(s);
+  s->module->ctx->tensor_limit = limit > 0 ? limit : 1;
+  return true;
+}
+
 static void run_body(GlowContext *ctx, void *arg) {
   GlowRunCall *r = arg;
   GlowFunction *f = r->function;
@@ -226,13 +246,16 @@ static void run_body(GlowContext *ctx, void *arg) {
   }
   GlowFloatMode mode;
   GlowCells cells;
-  GlowDefer release;
+  GlowDefer release, lift;
   GlowSurvey s = {.arena = glow_arena_create(ctx)};
   glow_float_mode_enter(ctx, &mode);
   survey(&s, f);
   glow_cells_begin(ctx, &cells, f->module);
   glow_defer_push(ctx, &release, glow_cells_end, &cells);
-  r->ok = f->kind == GLOW_PROGRAM ? run_program(r, &s, &cells) : run_graph(r, &s, &cells);
+  glow_defer_push(ctx, &lift, lift_limit, ctx);
+  r->ok = limit_memory(r, &s) &&
+          (f->kind == GLOW_PROGRAM ? run_program(r, &s, &cells) : run_graph(r, &s, &cells));
+  glow_defer_pop(ctx, &lift, true);
   glow_defer_pop(ctx, &release, true);
   glow_float_mode_leave(ctx, &mode);
   glow_arena_destroy(s.arena);

@@ -1,0 +1,26 @@
+/* What a function needs in memory while it runs, known before it does. */
+#ifndef GLOW_IR_FOOTPRINT_H
+#define GLOW_IR_FOOTPRINT_H
+
+#include "ir/ir.h"
+
+/* Bytes. */
+typedef struct GlowFootprint {
+  int64_t constants, variables;
+  int64_t buffers; /* inputs and outputs */
+  int64_t arena;   /* computed values: as planned, else what lives at the peak */
+  int64_t scratch; /* of kernels, for all threads; a backend fills it in */
+} GlowFootprint;
+
+/* Of a graph or a program: storage that it touches, also through calls, and its own values. Bounded
+ * extents count as their bounds; values of open extents are left out. */
+GlowFootprint glow_function_footprint(GlowFunction *f);
+
+/* Whether it fits into `limit` bytes (0: no limit). If not, an error with notes that name the
+ * parts, and the largest values that live at the peak. */
+bool glow_footprint_fits(GlowFunction *f, const GlowFootprint *p, int64_t limit);
+
+/* The function that a node calls, or NULL. */
+GlowFunction *glow_node_callee(const GlowNode *n);
+
+#endif
