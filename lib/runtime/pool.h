@@ -1,8 +1,9 @@
 /* A small pool of threads for compiled programs: the `parallel_for` of rt/rt.h.
  *
- * The caller takes part as worker 0; the others spin for a while after each job, then park. Shards
- * are dealt out in a fixed way, so which thread runs what does not depend on timing. One job runs
- * at a time: a pool belongs to one caller. Nothing is allocated once it is made. */
+ * The caller takes part as worker 0; the others spin for a while after each job, then park. A
+ * worker begins with its own part of a job, which is always the same, and then helps the others.
+ * One job runs at a time; whoever asks meanwhile does the work alone. Nothing is allocated once a
+ * pool is made. */
 #ifndef GLOW_RUNTIME_POOL_H
 #define GLOW_RUNTIME_POOL_H
 

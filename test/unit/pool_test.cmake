@@ -1,5 +1,6 @@
-# Threads that the system refuses.
-target_link_options(pool_test PRIVATE LINKER:--wrap=pthread_create)
+# Threads that the system refuses, or does not let run.
+set(wraps LINKER:--wrap=pthread_create LINKER:--wrap=pthread_cond_wait)
+target_link_options(pool_test PRIVATE ${wraps})
 
 # The same under the thread sanitizer, which excludes the other ones. Its runtime cannot start where
 # addresses are randomized more widely than it knows.
@@ -14,7 +15,7 @@ if(GLOW_HAVE_TSAN)
   set_target_properties(pool_race_test PROPERTIES
                         RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test/unit)
   target_compile_options(pool_race_test PRIVATE -fsanitize=thread -g)
-  target_link_options(pool_race_test PRIVATE -fsanitize=thread LINKER:--wrap=pthread_create)
+  target_link_options(pool_race_test PRIVATE -fsanitize=thread ${wraps})
   target_link_libraries(pool_race_test PRIVATE glow_support m)
   add_test(NAME unit.pool.races COMMAND pool_race_test WORKING_DIRECTORY ${PROJECT_BINARY_DIR})
   set_tests_properties(unit.pool.races PROPERTIES SKIP_REGULAR_EXPRESSION
