@@ -90,9 +90,9 @@ typedef struct GlowWorkList {
  *   void glow_<kernel>(const Params *p, tiles..., body functions..., void *const *ptrs,
  *                      int64_t begin, int64_t end, char *scratch)
  * where ptrs holds the addresses of `places`, then those of `operands`, [begin, end) is a part of
- * `units`, and scratch is memory of the worker. Everything but the addresses is constant. A kernel
- * that `faults` gets the address of the GlowFault behind them: it sets error and detail, and the
- * run ends; `call` describes the operands for the message.
+ * `units`, and scratch is memory of the worker, or of all. Everything but the addresses is
+ * constant. A kernel that `faults` gets the address of the GlowFault behind them: it sets error and
+ * detail, and the run ends; `call` describes the operands for the message.
  *
  * REFERENCE: the reference kernel of the node's operator. `call` describes its operands without
  * addresses; `places` are those of its results, then of its inputs.
@@ -121,6 +121,8 @@ typedef struct GlowWork {
   int64_t units, shards; /* how far the work can be split, and into how many parts it is */
   int64_t scratch;       /* bytes that each worker needs besides */
   bool faults;           /* may end the run; REFERENCE always may */
+  bool common; /* scratch is one memory for all workers; the next work of the node finds it as it is
+                */
 } GlowWork;
 
 /* How much is done for the speed of the code, at the cost of compile time. The bits are the same.

@@ -249,7 +249,8 @@ static LLVMValueRef emit_wrapper(GlowEmitter *e, const GlowWork *w) {
   if (w->scratch) {
     LLVMValueRef index = glow_emit_i64(e, w->nplaces + w->noperands + w->faults);
     LLVMValueRef slot = LLVMBuildInBoundsGEP2(b, ptr, ptrs, &index, 1, "");
-    LLVMValueRef step = LLVMBuildMul(b, LLVMGetParam(f, 3), glow_emit_i64(e, w->scratch), "");
+    int64_t bytes = w->common ? 0 : w->scratch;
+    LLVMValueRef step = LLVMBuildMul(b, LLVMGetParam(f, 3), glow_emit_i64(e, bytes), "");
     scratch = LLVMBuildLoad2(b, ptr, slot, "");
     scratch = LLVMBuildInBoundsGEP2(b, LLVMInt8TypeInContext(e->l.llvm), scratch, &step, 1, "");
   }
@@ -273,8 +274,8 @@ static void work_key(const GlowWork *w, GlowText *key) {
     glow_reference_key(w, key);
     return;
   }
-  uint32_t numbers[] = {
-      noalias_pointers(w), w->nplaces, w->noperands, w->nouts, w->form, w->faults};
+  uint32_t numbers[] = {noalias_pointers(w), w->nplaces, w->noperands, w->nouts, w->form,
+                        w->faults,           w->common};
   glow_text_puts(key, w->kernel);
   glow_text_bytes(key, numbers, sizeof numbers);
   glow_text_bytes(key, &w->scratch, sizeof w->scratch);

@@ -293,7 +293,7 @@ bool glow_bundle_code(const GlowBundle *b, GlowCodeForm form, GlowText *out) {
     entries[i] = (GlowUnitEntry){.symbol = e->symbol,
                                  .work = e->plan.work,
                                  .count = e->plan.count,
-                                 .scratch = e->plan.arena,
+                                 .scratch = e->plan.scratch_at,
                                  .program = e->function->src,
                                  .params = &e->params,
                                  .slots = e->slots};

@@ -152,12 +152,16 @@ static void name_tiles(GlowSelect *s, const GlowConvParams *p, const char *names
   }
 }
 
+/* Output channels for which it is worth reading the whole input. */
+enum { SHARE_CHANNELS = 128 };
+
 /* Threads share rows, or blocks of the filter if that is the larger operand. */
 static void choose_units(GlowConvParams *p, GlowWorkSpec *spec) {
   int64_t rows = glow_div_up(p->rows, p->tile_rows), groups = glow_div_up(p->oc, p->ob);
   int64_t inputs = p->rows * p->iw * p->sh / (p->scattered ? p->ow : 1);
   p->by_group = groups > 1 && (rows < 4 || p->kh * p->kw * p->oc > inputs);
   spec->units = p->by_group ? groups : rows;
+  spec->grain = p->by_group ? SHARE_CHANNELS / p->ob : 0;
 }
 
 /* Filters that do not stay in the cache are fetched a block ahead: the tiles of a band share the

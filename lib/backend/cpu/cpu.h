@@ -47,6 +47,7 @@ typedef struct GlowCpuPlan {
   uint32_t nstorage;
   int64_t arena, align; /* bytes of the arena, a multiple of its alignment */
   int64_t scratch;      /* bytes behind it for each worker */
+  int64_t scratch_at;   /* where the workers' memory begins: it may reach into the arena */
   GLOW_VEC(GlowCpuBuffer) buffers;
   bool hosted; /* has instructions that this process must run: no object can be made of it */
   GlowCpuNotes references; /* instructions that run as their reference kernels */

@@ -250,7 +250,7 @@ static bool compile(Network *n, const GlowCache *cache, const GlowRunOptions *ru
     return false;
   costs->select = lap(&since);
   GlowCodegenOptions options = {.isa = isa,
-                                .scratch = n->plan.arena,
+                                .scratch = n->plan.scratch_at,
                                 .effort = n->effort,
                                 .debug = n->debug,
                                 .program = n->function->src};

@@ -143,7 +143,8 @@ bool glow_select_operand(GlowSelect *s, const GlowView *to, const GlowView *from
 
 GlowWork *glow_select_work(GlowSelect *s, const GlowNode *n, const GlowWorkSpec *spec) {
   int64_t shards = spec->shards ? spec->shards : glow_shards(spec->cost);
-  shards = shards > spec->units ? spec->units : shards;
+  int64_t most = spec->grain > 1 ? spec->units / spec->grain : spec->units;
+  shards = shards > most ? most : shards;
   GlowWork w = {.node = n,
                 .kernel = spec->kernel,
                 .params = glow_arena_copy(s->arena, spec->params, spec->params_size),
@@ -334,16 +335,30 @@ GlowWorkList glow_select_block(GlowSelect *s, GlowBlock *b) {
   return inner;
 }
 
-/* The most scratch that a piece of work needs. */
-static int64_t most_scratch(const GlowWork *work, uint32_t count) {
+/* The most scratch that a piece of work needs, of each worker or in common. */
+static int64_t most_scratch(const GlowWork *work, uint32_t count, bool common) {
   int64_t most = 0;
   for (uint32_t i = 0; i < count; i++) {
-    int64_t inner[] = {work[i].scratch, most_scratch(work[i].then.data, work[i].then.count),
-                       most_scratch(work[i].otherwise.data, work[i].otherwise.count)};
+    const GlowWork *w = &work[i];
+    int64_t inner[] = {w->common == common ? w->scratch : 0,
+                       most_scratch(w->then.data, w->then.count, common),
+                       most_scratch(w->otherwise.data, w->otherwise.count, common)};
     for (int k = 0; k < 3; k++)
       most = inner[k] > most ? inner[k] : most;
   }
   return most;
+}
+
+/* Each worker's memory behind the buffers; what all have in common overlaps it, and what of that
+ * is larger than a worker's becomes part of the arena. */
+static void place_scratch(GlowCpuPlan *plan) {
+  int64_t common = most_scratch(plan->work, plan->count, true);
+  int64_t own = most_scratch(plan->work, plan->count, false);
+  plan->scratch_at = (plan->arena + plan->align - 1) & -plan->align;
+  plan->scratch = (own + ALIGN - 1) & -(int64_t)ALIGN;
+  plan->arena = plan->scratch_at;
+  if (common > plan->scratch)
+    plan->arena += (common - plan->scratch + plan->align - 1) & -plan->align;
 }
 
 /* What has no machine kernel, as remarks. */
@@ -371,8 +386,7 @@ bool glow_cpu_plan(GlowArena *arena, GlowFunction *f, const GlowIsa *isa, GlowCp
   }
   plan->work = work.data;
   plan->count = work.count;
-  plan->arena = (plan->arena + plan->align - 1) & -plan->align;
-  plan->scratch = (most_scratch(work.data, work.count) + ALIGN - 1) & -(int64_t)ALIGN;
+  place_scratch(plan);
   report_references(&s);
   return true;
 }

@@ -47,6 +47,7 @@ typedef struct GlowWorkSpec {
   GlowPlace places[8];
   uint32_t nplaces, nwritten;
   int64_t units;         /* how far it can be split */
+  int64_t grain;         /* units that a shard should have, since each reads much besides; 0: one */
   int64_t cost;          /* multiply-adds, or elements moved: little work is not worth splitting */
   int64_t shards;        /* into how many parts it is split; 0: the default for this cost */
   const GlowCall *fault; /* the kernel may end the run: the call that messages are about */

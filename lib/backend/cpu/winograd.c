@@ -46,7 +46,7 @@ static int64_t odd_lines(int64_t floats) { return (floats / 16 | 1) * 16; }
 static int64_t block_tiles(const GlowIsa *isa, int64_t in, int64_t out) {
   int64_t tile_bytes = PLACES * (in + out) * 4;
   int64_t tiles = max64(isa->l2 / tile_bytes, in * out / (in + out));
-  return glow_min64(tiles, 16 * isa->l2 / tile_bytes);
+  return glow_min64(tiles, 20 * isa->l2 / tile_bytes);
 }
 
 /* Chunks are as few as cover the tiles, and differ by one tile at most. The instruction may say how
@@ -56,7 +56,7 @@ static bool choose_block(GlowSelect *s, const GlowConvView *c, GlowWinogradParam
   int64_t in = glow_div_up(p->ic, GLOW_CONV_BLOCK) * GLOW_CONV_BLOCK;
   int64_t out = glow_div_up(p->oc, p->ob) * p->ob, pixels = s->isa->tile_pixels;
   p->chunk = glow_div_up(p->tiles, glow_div_up(p->tiles, pixels));
-  p->block = max64(block_tiles(s->isa, in, out) / p->chunk, 1);
+  p->block = glow_div_up(block_tiles(s->isa, in, out), p->chunk);
   if (given.count) {
     p->chunk = glow_conv_member(given, 0, 1);
     p->block = glow_conv_member(given, 1, 1);
@@ -90,6 +90,42 @@ static bool check_layouts(GlowSelect *s, const GlowConvView *c, const GlowWinogr
   return true;
 }
 
+/* Appends one step, or all. */
+static void append(GlowSelect *s, const GlowNode *n, const GlowConvView *c, GlowWinogradParams *p,
+                   int64_t step, GlowWork *body) {
+  int64_t groups = glow_div_up(p->oc, p->ob);
+  GlowWorkSpec spec = {.kernel = "winograd",
+                       .params = p,
+                       .params_size = sizeof *p,
+                       .places = {c->y.place, c->x.place, c->w.place,
+                                  c->has_bias ? c->b.place : glow_place_absent()},
+                       .nplaces = 4,
+                       .nwritten = 1,
+                       .units = p->tiles,
+                       .shards = c->m->shards > 1 ? c->m->shards : 0};
+  bool all = step == GLOW_WINOGRAD_STEP_ALL, multiplies = all || step == GLOW_WINOGRAD_STEP_PRODUCT;
+  spec.cost = multiplies ? p->tiles * PLACES * p->ic * p->oc : p->tiles * PLACES * (p->ic + p->oc);
+  if (multiplies)
+    spec.units = all ? p->chunks : PLACES * groups;
+  if (all)
+    spec.grain = p->block; /* each reads the filter */
+  p->step = step;
+  const char *names[4] = {0};
+  if (all || step == GLOW_WINOGRAD_STEP_INPUT)
+    names[0] = "winograd_input";
+  if (multiplies)
+    names[1] = glow_arena_printf(s->arena, "winograd_product_%d", (int)p->chunk);
+  if (multiplies && p->full < p->chunks)
+    names[2] = glow_arena_printf(s->arena, "winograd_product_%d", (int)p->chunk - 1);
+  if (all || step == GLOW_WINOGRAD_STEP_OUTPUT)
+    names[3] = "winograd_output";
+  GlowWork *w = glow_select_work(s, n, &spec);
+  w->tiles = (GlowTiles){glow_arena_copy(s->arena, names, sizeof names), 4, 6, 4};
+  w->scratch = (p->m_at + PLACES * p->m_place) * 4;
+  w->common = !all;
+  glow_conv_set_epilogue(w, body);
+}
+
 bool glow_select_winograd(GlowSelect *s, const GlowNode *n, const GlowConvView *c) {
   GlowWork body = {0};
   GlowWinogradParams p;
@@ -97,28 +133,14 @@ bool glow_select_winograd(GlowSelect *s, const GlowNode *n, const GlowConvView *
   if (!check_layouts(s, c, &p) || !glow_conv_epilogue(s, n, &c->y, &body) ||
       !choose_block(s, c, &p))
     return false;
-  /* Threads share tiles, or blocks of the filter if that is more to read than the transformed
-   * tiles: then each transforms them all. */
-  int64_t groups = glow_div_up(p.oc, p.ob);
-  p.by_group = groups > 1 && (p.chunks < 4 || p.oc > p.tiles);
-  GlowWorkSpec spec = {.kernel = "winograd",
-                       .params = &p,
-                       .params_size = sizeof p,
-                       .places = {c->y.place, c->x.place, c->w.place,
-                                  c->has_bias ? c->b.place : glow_place_absent()},
-                       .nplaces = 4,
-                       .nwritten = 1,
-                       .units = p.by_group ? groups : p.chunks,
-                       .cost = p.tiles * PLACES * p.ic * p.oc,
-                       .shards = c->m->shards > 1 ? c->m->shards : 0};
-  const char *names[] = {
-      "winograd_input", glow_arena_printf(s->arena, "winograd_product_%d", (int)p.chunk),
-      p.full < p.chunks ? glow_arena_printf(s->arena, "winograd_product_%d", (int)p.chunk - 1)
-                        : NULL,
-      "winograd_output"};
-  GlowWork *w = glow_select_work(s, n, &spec);
-  w->tiles = (GlowTiles){glow_arena_copy(s->arena, names, sizeof names), 4, 6, 4};
-  w->scratch = (p.m_at + PLACES * p.m_place) * 4;
-  glow_conv_set_epilogue(w, &body);
+  /* Threads that share tiles read the whole filter each. Where it is more than the transformed
+   * tiles, or these are few, they share the steps instead. */
+  if (p.block < p.chunks || (p.chunks >= 4 && p.oc <= p.tiles)) {
+    append(s, n, c, &p, GLOW_WINOGRAD_STEP_ALL, &body);
+    return true;
+  }
+  append(s, n, c, &p, GLOW_WINOGRAD_STEP_INPUT, &body);
+  append(s, n, c, &p, GLOW_WINOGRAD_STEP_PRODUCT, &body);
+  append(s, n, c, &p, GLOW_WINOGRAD_STEP_OUTPUT, &body);
   return true;
 }

@@ -18,15 +18,15 @@ STEP(input) {
 }
 
 STEP(output) {
-  UNUSED(x, w);
-  output_step(params, y, bias, env, scratch, a, b, c, d, epilogue);
+  UNUSED(x, w, c, d);
+  output_step(params, y, bias, env, scratch, a, b, epilogue);
 }
 
 void glow_winograd(const GlowWinogradParams *params, GlowWinogradFn *input, GlowWinogradFn *full,
                    GlowWinogradFn *small, GlowWinogradFn *output, void *const *ptrs, int64_t begin,
                    int64_t end, char *scratch) {
   const GlowWinogradPtrs p = {ptrs[0], ptrs[1], ptrs[2], ptrs[3], ptrs + 4, (float *)scratch};
-  all_blocks(params, input, full, small, output, &p, begin, end);
+  all_steps(params, input, full, small, output, &p, begin, end);
 }
 
 #define PRODUCT(rows)                                                                              \

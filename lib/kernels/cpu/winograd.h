@@ -1,14 +1,23 @@
 /* Parameters of Winograd's convolution, F(4x4, 3x3); see conv.h for why every field is int64_t.
  *
  * Strides count floats. Activations are [N][C/16][H][W][16]; the filter is
- * [6][6][O/ob][I/16][16][ob]. The memory of a worker holds, for a block of tiles, the transformed
- * input V, [36][I/16][tiles][16], then the products M, [36][O/16][tiles][16], with room for blocks
- * of full chunks; a place of V or M is an odd number of cache lines, so that the 36 of a tile do
- * not meet in one set of the cache. */
+ * [6][6][O/ob][I/16][16][ob]. Scratch memory holds, for a block of tiles, the transformed input V,
+ * [36][I/16][tiles][16], then the products M, [36][O/16][tiles][16], with room for blocks of full
+ * chunks; a place of V or M is an odd number of cache lines, so that the 36 of a tile do not meet
+ * in one set of the cache. */
 #ifndef GLOW_KERNELS_CPU_WINOGRAD_H
 #define GLOW_KERNELS_CPU_WINOGRAD_H
 
 #include <stdint.h>
+
+/* What a piece of work does, and what its units are. Either workers have a block each, or one step
+ * after the other is shared, for all tiles at once in memory that all workers see. */
+enum {
+  GLOW_WINOGRAD_STEP_ALL,     /* chunks of tiles, all steps of each */
+  GLOW_WINOGRAD_STEP_INPUT,   /* tiles */
+  GLOW_WINOGRAD_STEP_PRODUCT, /* places, times blocks of the filter */
+  GLOW_WINOGRAD_STEP_OUTPUT   /* tiles */
+};
 
 typedef struct GlowWinogradParams {
   int64_t tiles, down, across;    /* tiles of all images; of one image along its axes */
@@ -24,7 +33,7 @@ typedef struct GlowWinogradParams {
   int64_t block;                  /* chunks whose V and M are in memory at a time */
   int64_t room;                   /* tiles of a block at most */
   int64_t v_place, m_place, m_at; /* strides of the places; where M begins */
-  int64_t by_group;               /* units are blocks of the filter, not chunks */
+  int64_t step;                   /* GLOW_WINOGRAD_STEP_... */
 } GlowWinogradParams;
 
 #endif

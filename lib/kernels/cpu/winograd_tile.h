@@ -178,12 +178,13 @@ INLINE void finish_tile(const GlowWinogradParams *s, const GlowWinogradTile *t, 
   }
 }
 
-/* The results of `count` tiles from `first` on, of output channels [c0, c1). */
+/* The results of `count` tiles from `first` on. */
 INLINE void output_step(const GlowWinogradParams *params, float *y, const float *bias,
                         void *const *env, const float *scratch, int64_t first, int64_t count,
-                        int64_t c0, int64_t c1, GlowEpilogueFn *epilogue) {
+                        GlowEpilogueFn *epilogue) {
   const GlowWinogradParams s = *params;
-  ROLLED for (int64_t c = c0; c < c1; c += GLOW_VL) {
+  const int64_t channels = (s.oc + GLOW_CONV_BLOCK - 1) / GLOW_CONV_BLOCK * GLOW_CONV_BLOCK;
+  ROLLED for (int64_t c = 0; c < channels; c += GLOW_VL) {
     GlowWinogradTile t = tile_at(&s, first);
     int64_t block = c / GLOW_CONV_BLOCK, lane = c % GLOW_CONV_BLOCK;
     const float *m = scratch + s.m_at + block * GLOW_CONV_BLOCK * s.room + lane;
@@ -292,32 +293,46 @@ INLINE int64_t first_tile(const GlowWinogradParams *s, int64_t chunk) {
   return chunk * s->chunk - (chunk > s->full ? chunk - s->full : 0);
 }
 
-/* Units [begin, end): chunks of tiles, or blocks of the filter. `small` multiplies the chunks that
- * have one tile less; it may be null. */
-INLINE void all_blocks(const GlowWinogradParams *params, GlowWinogradFn *input,
-                       GlowWinogradFn *full, GlowWinogradFn *small, GlowWinogradFn *output,
-                       const GlowWinogradPtrs *ptrs, int64_t begin, int64_t end) {
+/* Chunks [n, next), which are a block, at one place and one block of the filter. `small` multiplies
+ * those that have one tile less; it may be null. */
+INLINE void multiply(const GlowWinogradParams *params, GlowWinogradFn *full, GlowWinogradFn *small,
+                     const GlowWinogradPtrs *ptrs, int64_t n, int64_t next, int64_t place,
+                     int64_t group) {
   const GlowWinogradParams s = *params;
   const GlowWinogradPtrs p = *ptrs;
-  const int64_t groups = (s.oc + s.ob - 1) / s.ob, blocks = (s.oc + 15) / 16 * 16;
-  const int64_t first_group = s.by_group ? begin : 0, last_group = s.by_group ? end : groups;
-  const int64_t c1 = last_group * s.ob < blocks ? last_group * s.ob : blocks;
-  const int64_t last = s.by_group ? s.chunks : end;
-  ROLLED for (int64_t n = s.by_group ? 0 : begin; n < last; n += s.block) {
-    const int64_t next = n + s.block < last ? n + s.block : last;
-    const int64_t tile = first_tile(&s, n), count = first_tile(&s, next) - tile;
-    const int64_t whole = n >= s.full ? 0 : next < s.full ? next - n : s.full - n;
-    input(p.y, p.x, p.w, p.bias, p.env, p.scratch, tile, count, 0, 0);
-    ROLLED for (int64_t place = 0; place < WINOGRAD_PLACES; place++) {
-      ROLLED for (int64_t g = first_group; g < last_group; g++) {
-        if (whole)
-          full(p.y, p.x, p.w, p.bias, p.env, p.scratch, place, g, 0, whole);
-        if (s.full < s.chunks && whole < next - n)
-          small(p.y, p.x, p.w, p.bias, p.env, p.scratch, place, g, whole * s.chunk,
-                next - n - whole);
-      }
+  const int64_t whole = n >= s.full ? 0 : next < s.full ? next - n : s.full - n;
+  if (whole)
+    full(p.y, p.x, p.w, p.bias, p.env, p.scratch, place, group, 0, whole);
+  if (s.full < s.chunks && whole < next - n)
+    small(p.y, p.x, p.w, p.bias, p.env, p.scratch, place, group, whole * s.chunk, next - n - whole);
+}
+
+/* Units [begin, end) of the step that the parameters name. Functions that it does not need may be
+ * null. */
+INLINE void all_steps(const GlowWinogradParams *params, GlowWinogradFn *input, GlowWinogradFn *full,
+                      GlowWinogradFn *small, GlowWinogradFn *output, const GlowWinogradPtrs *ptrs,
+                      int64_t begin, int64_t end) {
+  const GlowWinogradParams s = *params;
+  const GlowWinogradPtrs p = *ptrs;
+  const int64_t groups = (s.oc + s.ob - 1) / s.ob;
+  if (s.step == GLOW_WINOGRAD_STEP_INPUT) {
+    input(p.y, p.x, p.w, p.bias, p.env, p.scratch, begin, end - begin, 0, 0);
+  } else if (s.step == GLOW_WINOGRAD_STEP_PRODUCT) {
+    ROLLED for (int64_t i = begin; i < end; i++) {
+      multiply(params, full, small, ptrs, 0, s.chunks, i / groups, i % groups);
     }
-    output(p.y, p.x, p.w, p.bias, p.env, p.scratch, tile, count, first_group * s.ob, c1);
+  } else if (s.step == GLOW_WINOGRAD_STEP_OUTPUT) {
+    output(p.y, p.x, p.w, p.bias, p.env, p.scratch, begin, end - begin, 0, 0);
+  } else {
+    ROLLED for (int64_t n = begin; n < end; n += s.block) {
+      const int64_t next = n + s.block < end ? n + s.block : end;
+      const int64_t tile = first_tile(&s, n), count = first_tile(&s, next) - tile;
+      input(p.y, p.x, p.w, p.bias, p.env, p.scratch, tile, count, 0, 0);
+      ROLLED for (int64_t i = 0; i < WINOGRAD_PLACES * groups; i++) {
+        multiply(params, full, small, ptrs, n, next, i / groups, i % groups);
+      }
+      output(p.y, p.x, p.w, p.bias, p.env, p.scratch, tile, count, 0, 0);
+    }
   }
 }
 
