@@ -19,7 +19,8 @@ GlowFunction *glow_node_callee(const GlowNode *n) {
 
 /* Bytes of a value, at its bounds; 0 if they are not known. */
 static int64_t bytes_of(GlowContext *ctx, const GlowType *t) {
-  int64_t bytes = glow_type_is_tensor(t) ? glow_type_bytes(glow_type_room(ctx, t)) : 0;
+  bool known = glow_type_is_tensor(t) && glow_type_is_bounded(t);
+  int64_t bytes = known ? glow_type_bytes(glow_type_room(ctx, t)) : 0;
   return bytes < 0 ? 0 : bytes;
 }
 

@@ -13,7 +13,7 @@
 #include "support/process.h"
 #include "tools/glow-run/glow_run.h"
 
-enum { MAX_RUNS = 10 };
+enum { MAX_RUNS = 10, MOST_RUNS = 100 };
 
 /* A line of a table: a node, or all pieces of one kernel. */
 typedef struct Row {
@@ -179,15 +179,19 @@ static GlowStatus report(GlowSession *s, GlowNetwork *n, const GlowRunCommand *c
   return c->trace ? write_trace(s, n->profile, c->trace) : GLOW_OK;
 }
 
-/* Runs until the last run is the best for some, so that the first one's page faults do not show. */
+/* Runs until the last run is the best for some, so that the first one's page faults do not show. On
+ * a busy machine any will do that was not interrupted for long. */
 static GlowStatus run_warm(GlowNetwork *n) {
   double start = glow_clock(), best = 0;
   GlowStatus status = GLOW_OK;
-  for (int i = 0; i < MAX_RUNS && status == GLOW_OK; i++) {
+  for (int i = 0; i < MOST_RUNS && status == GLOW_OK; i++) {
     status = n->run(n);
-    if (i && n->profile->seconds <= best * 1.02 && (i > 2 || glow_clock() - start > 2))
+    double t = n->profile->seconds, passed = glow_clock() - start;
+    if (i && t <= best * (i < MAX_RUNS ? 1.02 : 1.5) && (i > 2 || passed > 2))
       break;
-    best = !i || n->profile->seconds < best ? n->profile->seconds : best;
+    if (passed > 30)
+      break;
+    best = !i || t < best ? t : best;
   }
   return status;
 }
