@@ -88,18 +88,19 @@ static void write_c(FILE *f, const GlowConvParams *p, int64_t units) {
     long long rows = (long long)(i && rest ? rest : p->tile_rows);
     char call[96];
     if (p->scattered)
-      snprintf(call, sizeof call, "scattered_tile(%lld, GLOW_TILE_VECTORS, &params, &p, row,",
+      snprintf(call, sizeof call, "scattered_tile(%lld, GLOW_TILE_VECTORS, &params, &p, from,",
                rows);
     else
-      snprintf(call, sizeof call, "tile(%lld, %lld, GLOW_TILE_VECTORS, &params, &p, row, col,",
+      snprintf(call, sizeof call, "tile(%lld, %lld, GLOW_TILE_VECTORS, &params, &p, row, from,",
                rows, (long long)(p->tile_cols - (i && p->narrow)));
     fprintf(f,
             "__attribute__((noinline)) static void %s(float *restrict y, const float *restrict x,"
             " const float *restrict w, const float *bias, const float *zeros, void *const *env,"
-            " int64_t row, int64_t col, int64_t group) {\n"
+            " int64_t row, int64_t from, int64_t to, int64_t group) {\n"
             "  GlowConvPtrs p = {y, x, w, bias, zeros, env};\n"
-            "  %s group, epilogue);\n}\n",
-            names[i], call);
+            "  ROLLED for (bool more = true; more; more = GLOW_CONV_SIDE_BY_SIDE && from < to) {\n"
+            "    %s group, epilogue);\n    from += %lld;\n  }\n}\n",
+            names[i], call, p->scattered ? rows : (long long)(p->tile_cols - (i && p->narrow)));
   }
   fprintf(f,
           "static const float zeros[4096];\n"

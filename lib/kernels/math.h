@@ -20,8 +20,8 @@
   M(u8, uint8_t, uint8_t)                                                                          \
   M(u16, uint16_t, uint16_t) M(u32, uint32_t, uint32_t) M(u64, uint64_t, uint64_t)
 
-/* IEEE 754-2019 maximum and minimum: NaN if either is, and -0 below +0. Straight-line code, of which
- * one instruction or two are left where y is a number that is known. */
+/* IEEE 754-2019 maximum and minimum: NaN if either is, and -0 below +0. Straight-line code, of
+ * which one instruction or two are left where y is a number that is known. */
 #define GLOW_MATH_EXTREME(name, type, both, beyond)                                                \
   static inline type name(type x, type y) {                                                        \
     type of_zeros = glow_##type##_from_bits(glow_##type##_bits(x) both glow_##type##_bits(y));     \

@@ -193,7 +193,7 @@ static void append(GlowSelect *s, const GlowNode *n, const GlowConvView *c, cons
   name_tiles(s, p, names);
   GlowWork *w = glow_select_work(s, n, spec);
   w->scratch = scratch;
-  w->tiles = (GlowTiles){glow_arena_copy(s->arena, names, sizeof names), 4, 6, 3};
+  w->tiles = (GlowTiles){glow_arena_copy(s->arena, names, sizeof names), 4, 6, 4};
   glow_conv_set_epilogue(w, body);
 }
 

@@ -74,7 +74,7 @@ bool glow_select_depthwise(GlowSelect *s, const GlowNode *n, const GlowConvView 
       glow_arena_printf(s->arena, "depthwise_tile_%d", (int)p.cols),
       p.narrow ? glow_arena_printf(s->arena, "depthwise_tile_%d", (int)p.cols - 1) : NULL};
   GlowWork *w = glow_select_work(s, n, &spec);
-  w->tiles = (GlowTiles){glow_arena_copy(s->arena, names, sizeof names), 2, 6, 4};
+  w->tiles = (GlowTiles){glow_arena_copy(s->arena, names, sizeof names), 2, 6, 6};
   glow_conv_set_epilogue(w, &body);
   return true;
 }

@@ -1,4 +1,4 @@
-/* Convolution: one function per tile size, and the loops over all tiles. See conv_tile.h.
+/* Convolution: one function per size of tiles, and the loops over all tiles. See conv_tile.h.
  *
  * Code generation links the sizes that a convolution uses, wraps each with constant parameters and
  * the convolution's epilogue, and hands the wrappers to glow_conv. Operands: result, input, filter,
@@ -10,20 +10,26 @@
   void glow_conv_tile_##rows##x##cols##x##vectors(                                                 \
       const GlowConvParams *params, GlowEpilogueFn *epilogue, float *y, const float *x,            \
       const float *w, const float *bias, const float *zeros, void *const *env, int64_t row,        \
-      int64_t col, int64_t group) {                                                                \
+      int64_t from, int64_t to, int64_t group) {                                                   \
     GlowConvPtrs ptrs = {y, x, w, bias, zeros, env};                                               \
-    tile(rows, cols, vectors, params, &ptrs, row, col, group, epilogue);                           \
+    ROLLED for (bool more = true; more; more = GLOW_CONV_SIDE_BY_SIDE && from < to) {              \
+      tile(rows, cols, vectors, params, &ptrs, row, from, group, epilogue);                        \
+      from += cols;                                                                                \
+    }                                                                                              \
   }
 
 #define SCATTERED(count, vectors) SCATTERED_(count, vectors)
 #define SCATTERED_(count, vectors)                                                                 \
   void glow_conv_scattered_##count##x##vectors(                                                    \
       const GlowConvParams *params, GlowEpilogueFn *epilogue, float *y, const float *x,            \
-      const float *w, const float *bias, const float *zeros, void *const *env, int64_t first,      \
-      int64_t col, int64_t group) {                                                                \
+      const float *w, const float *bias, const float *zeros, void *const *env, int64_t row,        \
+      int64_t from, int64_t to, int64_t group) {                                                   \
     GlowConvPtrs ptrs = {y, x, w, bias, zeros, env};                                               \
-    (void)col;                                                                                     \
-    scattered_tile(count, vectors, params, &ptrs, first, group, epilogue);                         \
+    (void)row;                                                                                     \
+    ROLLED for (bool more = true; more; more = GLOW_CONV_SIDE_BY_SIDE && from < to) {              \
+      scattered_tile(count, vectors, params, &ptrs, from, group, epilogue);                        \
+      from += count;                                                                               \
+    }                                                                                              \
   }
 
 /* A filter block of two channel blocks can be half empty. */
@@ -56,8 +62,8 @@ SCATTERED(4, GLOW_TILE_VECTORS) SCATTERED(5, GLOW_TILE_VECTORS) SCATTERED(6, GLO
 #endif
 /* clang-format on */
 
-void glow_conv(const GlowConvParams *params, GlowConvTileFn *full, GlowConvTileFn *small,
-               GlowConvTileFn *full_odd, GlowConvTileFn *small_odd, void *const *ptrs,
+void glow_conv(const GlowConvParams *params, GlowConvTilesFn *full, GlowConvTilesFn *small,
+               GlowConvTilesFn *full_odd, GlowConvTilesFn *small_odd, void *const *ptrs,
                int64_t begin, int64_t end, char *scratch) {
   const GlowConvPtrs t = {ptrs[0], ptrs[1], ptrs[2], ptrs[3], ptrs[4], ptrs + 5};
   (void)scratch;

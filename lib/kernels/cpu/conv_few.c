@@ -45,8 +45,8 @@ INLINE void pack_row(const GlowConvFewParams *s, float *to, const float *x, int6
 }
 
 /* Units are output rows of all images. */
-void glow_conv_few(const GlowConvFewParams *params, GlowConvTileFn *full, GlowConvTileFn *small,
-                   GlowConvTileFn *full_odd, GlowConvTileFn *small_odd, void *const *ptrs,
+void glow_conv_few(const GlowConvFewParams *params, GlowConvTilesFn *full, GlowConvTilesFn *small,
+                   GlowConvTilesFn *full_odd, GlowConvTilesFn *small_odd, void *const *ptrs,
                    int64_t begin, int64_t end, char *scratch) {
   const GlowConvFewParams s = *params;
   const int64_t pitch = s.places * s.ic;

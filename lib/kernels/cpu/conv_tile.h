@@ -22,11 +22,16 @@ typedef struct GlowConvPtrs {
   void *const *env; /* the epilogue's other operands */
 } GlowConvPtrs;
 
-/* A tile specialized for one convolution: its first output row of all images, first column, and
- * block of the filter. */
-typedef void GlowConvTileFn(float *y, const float *x, const float *w, const float *bias,
-                            const float *zeros, void *const *env, int64_t row, int64_t col,
-                            int64_t group);
+/* Tiles specialized for one convolution, side by side: their first output row of all images,
+ * columns [from, to), and block of the filter. */
+typedef void GlowConvTilesFn(float *y, const float *x, const float *w, const float *bias,
+                             const float *zeros, void *const *env, int64_t row, int64_t from,
+                             int64_t to, int64_t group);
+
+/* A call works on all tiles side by side, so that addresses are computed once and the end of a tile
+ * overlaps with the start of the next one. But around a tile that fills many registers LLVM moves
+ * what an epilogue needs out of that loop, and then spills. */
+#define GLOW_CONV_SIDE_BY_SIDE (GLOW_TILE_PIXELS * GLOW_TILE_VECTORS <= 16)
 
 INLINE GlowVec bias_at(const GlowConvParams *s, const float *bias, int64_t c) {
   GlowVec zero = {0};
@@ -54,9 +59,8 @@ INLINE void tap(int mr, int nr, const GlowConvParams *s,
                 GlowVec acc[GLOW_TILE_PIXELS][GLOW_TILE_VECTORS], const float *const *pixel,
                 const float *w, int64_t channels) {
   const int64_t n = s->ic % s->block == 0 ? s->block : channels;
-  const int64_t unit = s->ic % 4 == 0 && s->block % 4 == 0   ? 4
-                       : s->ic % s->block || s->block % 3 ? 1
-                                                          : 3;
+  const bool fours = s->ic % 4 == 0 && s->block % 4 == 0;
+  const int64_t unit = fours ? 4 : s->ic % s->block || s->block % 3 ? 1 : 3;
   ROLLED for (int64_t k = 0; k < n; k += unit) {
     UNROLL for (int u = 0; u < 4; u++) {
       if (u < unit)
@@ -234,35 +238,50 @@ INLINE void scattered_tile(int count, int nr, const GlowConvParams *params, cons
   }
 }
 
-/* The tiles of units [begin, end). `full` and `small` are specialized tiles; small is narrower, or
- * has the rows that are left over. The _odd ones serve a last group of which only one vector
+/* Tiles of `width` columns side by side. */
+INLINE void tiles(GlowConvTilesFn *fn, const GlowConvPtrs *t, int64_t row, int64_t from, int64_t to,
+                  int64_t width, int64_t group) {
+  ROLLED while (from < to) {
+    int64_t end = GLOW_CONV_SIDE_BY_SIDE ? to : from + width;
+    fn(t->y, t->x, t->w, t->bias, t->zeros, t->env, row, from, end, group);
+    from = end;
+  }
+}
+
+/* The tiles of units [begin, end). `full` and `small` are specialized; small's are narrower, or
+ * have the rows that are left over. The _odd ones serve a last group of which only one vector
  * exists. Unused ones may be null. Loops: bands of rows that share one pass over the filter; groups
  * of output channels, so that a group's filter stays in cache; rows; columns. */
-INLINE void all_tiles(const GlowConvParams *params, GlowConvTileFn *full, GlowConvTileFn *small,
-                      GlowConvTileFn *full_odd, GlowConvTileFn *small_odd, const GlowConvPtrs *t,
+INLINE void all_tiles(const GlowConvParams *params, GlowConvTilesFn *full, GlowConvTilesFn *small,
+                      GlowConvTilesFn *full_odd, GlowConvTilesFn *small_odd, const GlowConvPtrs *t,
                       int64_t begin, int64_t end) {
   const GlowConvParams s = *params;
-  const GlowConvPtrs ptrs = *t;
+  const GlowConvPtrs p = *t;
   const int64_t groups = (s.oc + s.ob - 1) / s.ob;
   const bool odd = s.ob > GLOW_CONV_BLOCK && s.oc - (groups - 1) * s.ob <= GLOW_CONV_BLOCK;
   const int64_t first_row = s.by_group ? 0 : begin * s.tile_rows;
   const int64_t last_row = s.by_group || end * s.tile_rows > s.rows ? s.rows : end * s.tile_rows;
   const int64_t first_group = s.by_group ? begin : 0, last_group = s.by_group ? end : groups;
-  const int64_t width = s.scattered ? 1 : s.ow;
+  const int64_t slim = s.ow - s.narrow * (s.tile_cols - 1); /* where narrower tiles begin */
   ROLLED for (int64_t r0 = first_row; r0 < last_row; r0 += s.band) {
-    int64_t r1 = r0 + s.band < last_row ? r0 + s.band : last_row;
+    const int64_t r1 = r0 + s.band < last_row ? r0 + s.band : last_row;
+    const int64_t whole = r0 + (r1 - r0) / s.tile_rows * s.tile_rows;
     ROLLED for (int64_t g = first_group; g < last_group; g++) {
-      bool last = odd && g == groups - 1;
-      ROLLED for (int64_t r = r0; r < r1; r += s.tile_rows) {
-        int64_t col = 0, wide = s.tile_cols;
-        bool rest = s.rows % s.tile_rows && r + s.tile_rows > s.rows;
-        ROLLED while (col < width) {
-          bool slim = rest || (s.narrow && col >= width - s.narrow * (wide - 1));
-          GlowConvTileFn *fn = last ? slim ? small_odd : full_odd : slim ? small : full;
-          fn(ptrs.y, ptrs.x, ptrs.w, ptrs.bias, ptrs.zeros, ptrs.env, r, col, g);
-          col += slim && !rest ? wide - 1 : wide;
-        }
+      const bool last = odd && g == groups - 1;
+      GlowConvTilesFn *f = last ? full_odd : full, *h = last ? small_odd : small;
+      if (s.scattered) {
+        tiles(f, &p, 0, r0, whole, s.tile_rows, g);
+        if (s.rows % s.tile_rows)
+          tiles(h, &p, 0, whole, r1, s.tile_rows, g);
+        continue;
       }
+      ROLLED for (int64_t r = r0; r < whole; r += s.tile_rows) {
+        tiles(f, &p, r, 0, slim, s.tile_cols, g);
+        if (s.narrow)
+          tiles(h, &p, r, slim, s.ow, s.tile_cols - 1, g);
+      }
+      if (s.rows % s.tile_rows && r1 > whole)
+        tiles(h, &p, whole, 0, s.ow, s.tile_cols, g);
     }
   }
 }

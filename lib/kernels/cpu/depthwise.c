@@ -12,9 +12,11 @@
 /* A block of channels needs as many registers as a pixel of the register tile, or half as many. */
 #define MOST_PIXELS GLOW_TILE_PIXELS
 
-typedef void GlowDepthwiseTileFn(float *y, const float *x, const float *w, const float *bias,
-                                 const float *zeros, void *const *env, int64_t image, int64_t block,
-                                 int64_t row, int64_t col);
+/* Tiles of rows [row, end) and columns [from, to) of a block of channels. */
+typedef void GlowDepthwiseTilesFn(float *y, const float *x, const float *w, const float *bias,
+                                  const float *zeros, void *const *env, int64_t image,
+                                  int64_t block, int64_t row, int64_t end, int64_t from,
+                                  int64_t to);
 
 typedef GlowVec Tile[MOST_PIXELS][VECTORS];
 
@@ -103,11 +105,14 @@ INLINE void tile(int cols, const GlowDepthwiseParams *params, GlowEpilogueFn *ep
 }
 
 #define TILE(cols)                                                                                 \
-  void glow_depthwise_tile_##cols(const GlowDepthwiseParams *params, GlowEpilogueFn *epilogue,     \
-                                  float *y, const float *x, const float *w, const float *bias,     \
-                                  const float *zeros, void *const *env, int64_t image,             \
-                                  int64_t block, int64_t row, int64_t col) {                       \
-    tile(cols, params, epilogue, y, x, w, bias, zeros, env, image, block, row, col);               \
+  void glow_depthwise_tile_##cols(                                                                 \
+      const GlowDepthwiseParams *params, GlowEpilogueFn *epilogue, float *y, const float *x,       \
+      const float *w, const float *bias, const float *zeros, void *const *env, int64_t image,      \
+      int64_t block, int64_t row, int64_t end, int64_t from, int64_t to) {                         \
+    ROLLED for (; row < end; row++) {                                                              \
+      ROLLED for (int64_t col = from; col < to; col += cols)                                       \
+          tile(cols, params, epilogue, y, x, w, bias, zeros, env, image, block, row, col);         \
+    }                                                                                              \
   }
 
 /* clang-format off */
@@ -124,19 +129,20 @@ TILE(7) TILE(8) TILE(9) TILE(10) TILE(11) TILE(12) TILE(13) TILE(14)
     /* clang-format on */
 
     /* Units are output rows of all channel blocks of all images. */
-    void glow_depthwise(const GlowDepthwiseParams *params, GlowDepthwiseTileFn *full,
-                        GlowDepthwiseTileFn *small, void *const *ptrs, int64_t begin, int64_t end,
+    void glow_depthwise(const GlowDepthwiseParams *params, GlowDepthwiseTilesFn *full,
+                        GlowDepthwiseTilesFn *small, void *const *ptrs, int64_t begin, int64_t end,
                         char *scratch) {
   const GlowDepthwiseParams s = *params;
+  const int64_t slim = s.ow - s.narrow * (s.cols - 1); /* where narrower tiles begin */
+  int64_t next;
   (void)scratch;
-  ROLLED for (int64_t r = begin; r < end; r++) {
-    const int64_t row = r % s.oh, block = r / s.oh % s.blocks, image = r / s.oh / s.blocks;
-    int64_t col = 0;
-    ROLLED while (col < s.ow) {
-      bool slim = s.narrow && col >= s.ow - s.narrow * (s.cols - 1);
-      (slim ? small : full)(ptrs[0], ptrs[1], ptrs[2], ptrs[3], ptrs[4], ptrs + 5, image, block,
-                            row, col);
-      col += slim ? s.cols - 1 : s.cols;
-    }
+  ROLLED for (int64_t r = begin; r < end; r = next) {
+    const int64_t map = r / s.oh, image = map / s.blocks, block = map % s.blocks;
+    next = (map + 1) * s.oh < end ? (map + 1) * s.oh : end;
+    full(ptrs[0], ptrs[1], ptrs[2], ptrs[3], ptrs[4], ptrs + 5, image, block, r - map * s.oh,
+         next - map * s.oh, 0, slim);
+    if (s.narrow)
+      small(ptrs[0], ptrs[1], ptrs[2], ptrs[3], ptrs[4], ptrs + 5, image, block, r - map * s.oh,
+            next - map * s.oh, slim, s.ow);
   }
 }
