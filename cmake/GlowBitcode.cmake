@@ -45,7 +45,7 @@ function(glow_bitcode_row group id name triple march dir)
   file(MAKE_DIRECTORY ${GLOW_GEN_DIR}/kernels/${name})
   foreach(source IN LISTS arg_${group})
     set(level -O1)
-    if(source MATCHES "^(gather|lanes_.*|pool|product|reduce|scatter)$")
+    if(source MATCHES "^(gather|lanes_.*|lines|pool|product|reduce|resize|scatter)$")
       set(level -O2) # these are vectorized here, not later
     elseif(source STREQUAL "rows")
       set(level -O1 -Xclang -disable-llvm-passes) # many functions, of which a program uses few

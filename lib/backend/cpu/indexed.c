@@ -10,31 +10,11 @@
 
 static int64_t bytes_of(const GlowView *v) { return glow_kind_info[v->type->kind].bits / 8; }
 
-static bool plain_view(GlowSelect *s, const GlowValue *v, GlowView *view) {
-  if (!glow_select_view(s, v, view))
-    return false;
-  if (glow_kind_info[view->type->kind].bits % 8)
-    return glow_select_fail(s, "its elements are not whole bytes");
-  return (!view->type->layout && glow_view_is_dense(view)) ||
-         glow_select_fail(s, "an operand is not dense");
-}
-
 static bool read_views(GlowSelect *s, const GlowNode *n, GlowView *to, GlowView *from,
                        GlowView *which) {
-  return plain_view(s, glow_node_out(n, 0), to) && plain_view(s, glow_node_in(n, 0), from) &&
-         plain_view(s, glow_node_in(n, 1), which);
-}
-
-/* The product of the extents of axes [first, last). */
-static int64_t extent_of(const GlowView *v, uint32_t first, uint32_t last) {
-  int64_t n = 1;
-  for (uint32_t a = first; a < last; a++)
-    n *= v->dims[a];
-  return n;
-}
-
-static uint32_t axis_from(int64_t axis, uint32_t rank) {
-  return (uint32_t)(axis < 0 ? axis + rank : axis);
+  return glow_select_dense(s, glow_node_out(n, 0), to) &&
+         glow_select_dense(s, glow_node_in(n, 0), from) &&
+         glow_select_dense(s, glow_node_in(n, 1), which);
 }
 
 static const char *index_kernel(GlowSelect *s, const char *name, const GlowView *which) {
@@ -81,7 +61,7 @@ static void read_vectors(const GlowView *v, uint32_t first, int64_t length, Glow
   c->length = length;
   for (uint32_t k = 0; k < length; k++) {
     c->limit[k] = v->dims[first + k];
-    stride[k] = extent_of(v, first + k + 1, v->rank) * bytes_of(v);
+    stride[k] = glow_view_extent(v, first + k + 1, v->rank) * bytes_of(v);
   }
 }
 
@@ -107,8 +87,8 @@ bool glow_select_gather(GlowSelect *s, const GlowNode *n) {
   GlowView to, from, which;
   if (!read_views(s, n, &to, &from, &which))
     return false;
-  uint32_t axis = axis_from(((const GlowGatherMembers *)n->members)->axis, from.rank);
-  int64_t count = extent_of(&which, 0, which.rank), outer = extent_of(&from, 0, axis);
+  uint32_t axis = glow_axis_from(((const GlowGatherMembers *)n->members)->axis, from.rank);
+  int64_t count = glow_view_extent(&which, 0, which.rank), outer = glow_view_extent(&from, 0, axis);
   GlowGatherParams p = {.length = 1, .group = count, .shared = 1};
   GlowCheckParams c;
   read_vectors(&from, axis, 1, &c, p.stride);
@@ -124,14 +104,14 @@ bool glow_select_gather_nd(GlowSelect *s, const GlowNode *n) {
   if (!read_views(s, n, &to, &from, &which))
     return false;
   uint32_t first = ((const GlowGatherNDMembers *)n->members)->batch_dims, outer = which.rank - 1;
-  int64_t length = which.dims[outer], rows = extent_of(&which, 0, outer);
-  GlowGatherParams p = {.length = length, .group = extent_of(&which, first, outer)};
+  int64_t length = which.dims[outer], rows = glow_view_extent(&which, 0, outer);
+  GlowGatherParams p = {.length = length, .group = glow_view_extent(&which, first, outer)};
   GlowCheckParams c = {0};
   read_vectors(&from, first, length, &c, p.stride);
   for (uint32_t k = 0; k < length; k++)
     p.limit[k] = c.limit[k];
-  p.run = extent_of(&from, first + (uint32_t)length, from.rank) * bytes_of(&from);
-  p.group_stride = extent_of(&from, first, from.rank) * bytes_of(&from);
+  p.run = glow_view_extent(&from, first + (uint32_t)length, from.rank) * bytes_of(&from);
+  p.group_stride = glow_view_extent(&from, first, from.rank) * bytes_of(&from);
   return append_check(s, n, &which, rows, &c) && append_rows(s, n, &p, rows, &to, &from, &which);
 }
 
@@ -152,8 +132,8 @@ bool glow_select_gather_elements(GlowSelect *s, const GlowNode *n) {
   GlowPickParams p;
   if (!read_views(s, n, &to, &from, &which))
     return false;
-  uint32_t axis = axis_from(((const GlowGatherElementsMembers *)n->members)->axis, from.rank);
-  int64_t count = extent_of(&which, 0, which.rank);
+  uint32_t axis = glow_axis_from(((const GlowGatherElementsMembers *)n->members)->axis, from.rank);
+  int64_t count = glow_view_extent(&which, 0, which.rank);
   if (from.rank == 0 || count == 0)
     return count == 0 || glow_select_fail(s, "it has no axis");
   read_elements(&which, &from, axis, &p);
@@ -180,7 +160,7 @@ static bool append_copy(GlowSelect *s, const GlowNode *n, const GlowView *to,
   GlowBox b = {0};
   if (to->place.storage == from->place.storage && to->place.offset == from->place.offset)
     return true;
-  glow_box_push(&b, extent_of(to, 0, to->rank), bytes_of(to), bytes_of(to));
+  glow_box_push(&b, glow_view_extent(to, 0, to->rank), bytes_of(to), bytes_of(to));
   return glow_box_append(s, n, &b, to, from);
 }
 
@@ -208,13 +188,14 @@ static void append_scatter(GlowSelect *s, const GlowNode *n, const GlowWorkSpec 
 bool glow_select_scatter_nd(GlowSelect *s, const GlowNode *n) {
   GlowView to, from, which, updates;
   const char *combine;
-  if (!read_views(s, n, &to, &from, &which) || !plain_view(s, glow_node_in(n, 2), &updates) ||
+  if (!read_views(s, n, &to, &from, &which) ||
+      !glow_select_dense(s, glow_node_in(n, 2), &updates) ||
       !read_reduction(s, to.type->kind, ((const GlowScatterNDMembers *)n->members)->reduction,
                       &combine) ||
       !append_copy(s, n, &to, &from))
     return false;
-  int64_t length = which.dims[which.rank - 1], rows = extent_of(&which, 0, which.rank - 1);
-  int64_t columns = extent_of(&to, (uint32_t)length, to.rank);
+  int64_t length = which.dims[which.rank - 1], rows = glow_view_extent(&which, 0, which.rank - 1);
+  int64_t columns = glow_view_extent(&to, (uint32_t)length, to.rank);
   GlowScatterParams p = {.length = length, .rows = rows, .bytes = bytes_of(&to)};
   GlowCheckParams c = {0};
   read_vectors(&to, 0, length, &c, p.stride);
@@ -246,11 +227,12 @@ bool glow_select_scatter_elements(GlowSelect *s, const GlowNode *n) {
   GlowView to, from, which, updates;
   const char *combine;
   GlowPickParams p;
-  if (!read_views(s, n, &to, &from, &which) || !plain_view(s, glow_node_in(n, 2), &updates) ||
+  if (!read_views(s, n, &to, &from, &which) ||
+      !glow_select_dense(s, glow_node_in(n, 2), &updates) ||
       !read_reduction(s, to.type->kind, m->reduction, &combine) || !append_copy(s, n, &to, &from))
     return false;
-  uint32_t axis = axis_from(m->axis, to.rank);
-  int64_t count = extent_of(&which, 0, which.rank);
+  uint32_t axis = glow_axis_from(m->axis, to.rank);
+  int64_t count = glow_view_extent(&which, 0, which.rank);
   if (to.rank == 0 || count == 0)
     return count == 0 || glow_select_fail(s, "it has no axis");
   read_elements(&which, &to, axis, &p);

@@ -9,12 +9,15 @@
 /* NATIVE(enumerator, how select.c plans it: glow_select_<name>). Besides these, every operator with
  * a scalar body is one loop, as a stack is. */
 #define GLOW_CPU_NATIVE(NATIVE)                                                                    \
+  NATIVE(ARG_MAX, arg_max)                                                                         \
   NATIVE(AVERAGE_POOL, pool)                                                                       \
   NATIVE(CAST, stack)                                                                              \
   NATIVE(CONCAT, concat)                                                                           \
   NATIVE(CONVOLUTION, conv)                                                                        \
   NATIVE(CONV_TRANSPOSE, conv_transpose)                                                           \
   NATIVE(COPY, move)                                                                               \
+  NATIVE(CUM_PROD, scan)                                                                           \
+  NATIVE(CUM_SUM, scan)                                                                            \
   NATIVE(DEQUANTIZE, stack)                                                                        \
   NATIVE(DEQUANTIZE_LINEAR, stack)                                                                 \
   NATIVE(EXPAND, expand)                                                                           \
@@ -26,6 +29,7 @@
   NATIVE(LP_POOL, pool)                                                                            \
   NATIVE(MAT_MUL, matmul)                                                                          \
   NATIVE(MAX_POOL, pool)                                                                           \
+  NATIVE(ONE_HOT, one_hot)                                                                         \
   NATIVE(PAD, pad)                                                                                 \
   NATIVE(QUANTIZE, stack)                                                                          \
   NATIVE(QUANTIZE_LINEAR, stack)                                                                   \
@@ -35,6 +39,7 @@
   NATIVE(REDUCE_PROD, reduce)                                                                      \
   NATIVE(REDUCE_SUM, reduce)                                                                       \
   NATIVE(RELAYOUT, move)                                                                           \
+  NATIVE(RESIZE, resize)                                                                           \
   NATIVE(SCATTER_ELEMENTS, scatter_elements)                                                       \
   NATIVE(SCATTER_ND, scatter_nd)                                                                   \
   NATIVE(SLICE, slice)                                                                             \
@@ -43,7 +48,8 @@
   NATIVE(STACK, stack)                                                                             \
   NATIVE(TILE, tile)                                                                               \
   NATIVE(TILED_ATTENTION, tiled_attention)                                                         \
-  NATIVE(TRANSPOSE, transpose)
+  NATIVE(TRANSPOSE, transpose)                                                                     \
+  NATIVE(TRILU, trilu)
 
 /* Whether nodes of this operator end up in machine kernels: it is one of the above, a scalar body,
  * or IRGen turns it into views and copies. */

@@ -95,6 +95,21 @@ bool glow_view_is_dense(const GlowView *v) {
   return true;
 }
 
+bool glow_select_dense(GlowSelect *s, const GlowValue *v, GlowView *view) {
+  if (!glow_select_view(s, v, view))
+    return false;
+  if (glow_kind_info[view->type->kind].bits % 8)
+    return fail(s, "its elements are not whole bytes");
+  return (!view->type->layout && glow_view_is_dense(view)) || fail(s, "an operand is not dense");
+}
+
+int64_t glow_view_extent(const GlowView *v, uint32_t first, uint32_t last) {
+  int64_t n = 1;
+  for (uint32_t a = first; a < last; a++)
+    n *= v->dims[a];
+  return n;
+}
+
 /* ---- Operands of bodies ---------------------------------------------------------------------- */
 
 /* The block of a logical axis, or -1. */

@@ -36,6 +36,14 @@ static inline bool glow_select_fail(GlowSelect *s, const char *why) {
  * not whole bytes. */
 bool glow_select_view(GlowSelect *s, const GlowValue *v, GlowView *view);
 
+/* The same, if the layout is plain, all lies one behind the other, and elements are whole bytes. */
+bool glow_select_dense(GlowSelect *s, const GlowValue *v, GlowView *view);
+/* The product of the extents of physical axes [first, last). */
+int64_t glow_view_extent(const GlowView *v, uint32_t first, uint32_t last);
+/* An axis that counts from the end if it is negative. */
+static inline uint32_t glow_axis_from(int64_t axis, uint32_t rank) {
+  return (uint32_t)(axis < 0 ? axis + rank : axis);
+}
 /* Whether the elements lie one behind the other in the order of the physical axes. */
 bool glow_view_is_dense(const GlowView *v);
 
@@ -67,17 +75,21 @@ static inline GlowPlace glow_place_zeros(int64_t bytes) {
 bool glow_select_conv_transpose(GlowSelect *s, const GlowNode *n);
 bool glow_select_conv(GlowSelect *s, const GlowNode *n);
 bool glow_select_matmul(GlowSelect *s, const GlowNode *n);
+bool glow_select_arg_max(GlowSelect *s, const GlowNode *n);
 bool glow_select_concat(GlowSelect *s, const GlowNode *n);
 bool glow_select_expand(GlowSelect *s, const GlowNode *n);
 bool glow_select_gather(GlowSelect *s, const GlowNode *n);
 bool glow_select_gather_elements(GlowSelect *s, const GlowNode *n);
 bool glow_select_gather_nd(GlowSelect *s, const GlowNode *n);
 bool glow_select_move(GlowSelect *s, const GlowNode *n);
+bool glow_select_one_hot(GlowSelect *s, const GlowNode *n);
 bool glow_select_pad(GlowSelect *s, const GlowNode *n);
 bool glow_select_pool(GlowSelect *s, const GlowNode *n);
 /* Matrix products that glow_select_matmul has no tiles for. */
 bool glow_select_product(GlowSelect *s, const GlowNode *n);
 bool glow_select_reduce(GlowSelect *s, const GlowNode *n);
+bool glow_select_resize(GlowSelect *s, const GlowNode *n);
+bool glow_select_scan(GlowSelect *s, const GlowNode *n);
 bool glow_select_scatter_elements(GlowSelect *s, const GlowNode *n);
 bool glow_select_scatter_nd(GlowSelect *s, const GlowNode *n);
 bool glow_select_slice(GlowSelect *s, const GlowNode *n);
@@ -91,6 +103,7 @@ bool glow_has_reference(const GlowNode *n);
 bool glow_select_reference(GlowSelect *s, const GlowNode *n);
 bool glow_select_tile(GlowSelect *s, const GlowNode *n);
 bool glow_select_transpose(GlowSelect *s, const GlowNode *n);
+bool glow_select_trilu(GlowSelect *s, const GlowNode *n);
 /* A scalar body over buffers: values[0, nouts) = body(the other values). */
 bool glow_select_body(GlowSelect *s, const GlowNode *n, const GlowBody *body,
                       const GlowValue *const *values, uint32_t count, uint32_t nouts);

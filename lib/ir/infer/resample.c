@@ -132,8 +132,23 @@ static bool check_interpolates(const GlowNode *n, const GlowType *x) {
                            glow_kind_info[x->kind].name);
 }
 
+/* Blocks pass through: both sides have the same ones, of axes that do not change. */
+static bool check_blocks(const GlowNode *n) {
+  const GlowType *x = glow_node_in(n, GLOW_RESIZE_IN_X)->type, *y = glow_node_out(n, 0)->type;
+  if (x->layout != y->layout)
+    return glow_verify_error(n, "its input and result have different layouts");
+  for (uint32_t i = 0; x->layout && i < x->layout->nblocks; i++) {
+    uint8_t axis = x->layout->blocks[i].axis;
+    if (x->dims[axis].size != y->dims[axis].size)
+      return glow_verify_error(n, "it changes axis %u, which has blocks", axis);
+  }
+  return true;
+}
+
 bool glow_verify_resize(const GlowNode *n) {
   const GlowResizeMembers *m = n->members;
+  if (!check_blocks(n))
+    return false;
   bool crop = m->coordinate_transformation_mode == GLOW_COORDINATES_TF_CROP_AND_RESIZE;
   if ((crop || m->mode != GLOW_RESIZE_MODE_NEAREST) &&
       !check_interpolates(n, glow_node_in(n, GLOW_RESIZE_IN_X)->type))

@@ -4,8 +4,8 @@
  *   y = Relu(Convolution(x, w))   becomes   c = Convolution(Relayout(x), w.packed)  | NCHW16c
  *                                           y = Relayout(Relu(c))
  *
- * Convolutions and pools begin a blocked stretch. Element-wise nodes, Concat, Slice, Split and Pad
- * join it if the larger part of what they read is in it and no block of channels would be cut.
+ * Convolutions and pools begin a blocked stretch. Element-wise nodes, Concat, Slice, Split, Pad and
+ * Resize join it if the larger part of what they read is in it. Pieces may begin inside a block.
  * Relayouts that meet cancel, so that they remain where a stretch is entered and left. Small
  * operands with one value for each channel stay plain; constants are relaid out in `eval`
  * initializers.
@@ -138,23 +138,10 @@ static bool plan_elementwise(Assign *a, GlowNode *n, Plan *p) {
   return true;
 }
 
-static bool cuts_no_block(int64_t channels) { return channels % GLOW_CHANNEL_BLOCK == 0; }
-
-/* Whether each operand of a Concat begins at a whole block. */
-static bool concat_keeps_blocks(const GlowNode *n) {
-  int64_t axis = ((const GlowConcatMembers *)n->members)->axis;
-  if (axis != 1 && axis != -3)
-    return true;
-  for (uint32_t i = 0; i + 1 < n->noperands; i++)
-    if (!cuts_no_block(glow_node_in(n, i)->type->dims[1].size))
-      return false;
-  return true;
-}
-
-static bool pieces_keep_blocks(const GlowNode *n) {
+static bool takes_no_steps(const GlowNode *n) {
   for (uint32_t i = 0; i < n->nresults; i++) {
     GlowPiece piece;
-    if (!glow_piece_cut(n, i, &piece) || !cuts_no_block(piece.start[1]) || piece.step[1] != 1)
+    if (!glow_piece_cut(n, i, &piece) || piece.step[1] != 1)
       return false;
   }
   return true;
@@ -168,10 +155,10 @@ static bool pad_keeps_blocks(const GlowNode *n) {
 static bool keeps_blocks(const GlowNode *n) {
   switch (n->op) {
   case GLOW_OP_CONCAT:
-    return concat_keeps_blocks(n);
+    return true;
   case GLOW_OP_SLICE:
   case GLOW_OP_SPLIT:
-    return pieces_keep_blocks(n);
+    return takes_no_steps(n);
   case GLOW_OP_PAD:
     return pad_keeps_blocks(n);
   default:
@@ -191,6 +178,32 @@ static bool plan_movement(Assign *a, GlowNode *n, Plan *p) {
   return true;
 }
 
+/* Whether the channels of a Resize stay: the result has as many, and what scales them says 1. */
+static bool resize_keeps_channels(const GlowNode *n) {
+  const GlowResizeMembers *m = n->members;
+  const GlowValue *scales = glow_node_in(n, GLOW_RESIZE_IN_SCALES);
+  const GlowTensor *known = scales ? glow_value_known(scales) : NULL;
+  if (m->coordinate_transformation_mode == GLOW_COORDINATES_TF_CROP_AND_RESIZE ||
+      n->results[0].type->dims[1].size != glow_node_in(n, 0)->type->dims[1].size)
+    return false;
+  if (!scales || glow_type_elements(scales->type) == 0)
+    return m->keep_aspect_ratio_policy == GLOW_ASPECT_POLICY_STRETCH;
+  for (int64_t k = 0; known && k < glow_tensor_elements(known); k++) {
+    int64_t axis = m->axes.count ? glow_array_at(m->axes, int64_t, (uint32_t)k) : k;
+    if ((axis == 1 || axis == -3) && glow_tensor_get_double(known, k) != 1)
+      return false;
+  }
+  return known != NULL;
+}
+
+static bool plan_resize(Assign *a, GlowNode *n, Plan *p) {
+  if (!has_blockable_results(n) || !joins(a, n, 1) || !resize_keeps_channels(n))
+    return false;
+  p->out = a->blocked;
+  p->ins[0] = glow_value_in(&a->relayouts, p->ins[0], a->blocked, n);
+  return p->ins[0] != NULL;
+}
+
 /* ---- The rewrite ----------------------------------------------------------------------------- */
 
 static bool plan(Assign *a, GlowNode *n, Plan *p) {
@@ -206,6 +219,8 @@ static bool plan(Assign *a, GlowNode *n, Plan *p) {
     return plan_pool(a, n, p, ((const GlowAveragePoolMembers *)n->members)->layout);
   case GLOW_OP_LP_POOL:
     return plan_pool(a, n, p, ((const GlowLpPoolMembers *)n->members)->layout);
+  case GLOW_OP_RESIZE:
+    return plan_resize(a, n, p);
   default:
     if (!GLOW_HAS(d, PURE) || n->nregions)
       return false;

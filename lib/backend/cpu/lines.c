@@ -1,0 +1,127 @@
+/* Lines along an axis: ArgMax, CumSum, CumProd and OneHot; and Trilu. */
+#include "kernels/cpu/lines.h"
+#include "backend/cpu/select.h"
+#include "tensor/tensor.h"
+
+static int64_t bytes_of(const GlowView *v) { return glow_kind_info[v->type->kind].bits / 8; }
+
+/* How the lines of v along an axis lie; `units` of the kernels that take 16 lines at a time. */
+static int64_t read_lines(const GlowView *v, uint32_t axis, GlowLinesParams *p, int64_t *units) {
+  axis = axis < v->rank ? axis : v->rank; /* of a scalar there is one line of one element */
+  int64_t outer = glow_view_extent(v, 0, axis);
+  p->n = axis < v->rank ? v->dims[axis] : 1;
+  p->inner = glow_view_extent(v, axis + 1, v->rank);
+  *units = outer * (p->inner / 16 + p->inner % 16);
+  return outer * p->inner;
+}
+
+static void append(GlowSelect *s, const GlowNode *n, const char *op, GlowKind kind,
+                   const GlowLinesParams *p, const GlowPlace *places, uint32_t count, int64_t units,
+                   int64_t cost) {
+  GlowWorkSpec spec = {.kernel =
+                           glow_arena_printf(s->arena, "%s_%s", op, glow_kind_info[kind].name),
+                       .params = p,
+                       .params_size = sizeof *p,
+                       .nplaces = count,
+                       .nwritten = 1,
+                       .units = units,
+                       .cost = cost};
+  for (uint32_t i = 0; i < count; i++)
+    spec.places[i] = places[i];
+  glow_select_work(s, n, &spec);
+}
+
+static bool has_kernel(GlowSelect *s, GlowKind kind) {
+  return kind <= GLOW_KIND_U64 || glow_select_fail(s, "there is no kernel for its kind");
+}
+
+bool glow_select_arg_max(GlowSelect *s, const GlowNode *n) {
+  const GlowArgMaxMembers *m = n->members;
+  GlowLinesParams p = {.last = m->last};
+  GlowView x, y;
+  int64_t units;
+  if (!glow_select_dense(s, glow_node_in(n, 0), &x) ||
+      !glow_select_dense(s, glow_node_out(n, 0), &y) || !has_kernel(s, x.type->kind))
+    return false;
+  int64_t lines = read_lines(&x, glow_axis_from(m->axis, x.rank), &p, &units);
+  if (!lines)
+    return true;
+  if (p.n < 1 || p.n > INT32_MAX)
+    return glow_select_fail(s, "its axis is empty or too long");
+  append(s, n, "arg_max", x.type->kind, &p, (GlowPlace[]){y.place, x.place}, 2,
+         p.inner == 1 ? lines : units, lines * p.n);
+  return true;
+}
+
+bool glow_select_scan(GlowSelect *s, const GlowNode *n) {
+  const GlowCumSumMembers *sum = n->members;
+  const GlowCumProdMembers *prod = n->members;
+  bool sums = n->op == GLOW_OP_CUM_SUM;
+  GlowLinesParams p = {.exclusive = sums ? sum->exclusive : prod->exclusive,
+                       .reverse = sums ? sum->reverse : prod->reverse};
+  GlowView x, y;
+  int64_t units;
+  const GlowTensor *known = glow_value_known(glow_node_in(n, 1));
+  int64_t axis = known ? glow_tensor_get_int(known, 0) : 0;
+  if (!glow_select_dense(s, glow_node_in(n, 0), &x) ||
+      !glow_select_dense(s, glow_node_out(n, 0), &y) || !has_kernel(s, x.type->kind))
+    return false;
+  if (!known || axis < -(int64_t)x.rank || axis >= (int64_t)x.rank)
+    return glow_select_fail(s, "its axis is not known before it runs");
+  int64_t lines = read_lines(&x, glow_axis_from(axis, x.rank), &p, &units);
+  if (lines * p.n > 0)
+    append(s, n, sums ? "cum_sum" : "cum_prod", x.type->kind, &p, (GlowPlace[]){y.place, x.place},
+           2, units, lines * p.n);
+  return true;
+}
+
+/* The depth as ONNX has it: truncated. */
+static bool is_depth(const GlowTensor *known, int64_t depth) {
+  double v = known ? glow_tensor_get_double(known, 0) : -1;
+  return v >= (double)depth && v < (double)depth + 1;
+}
+
+bool glow_select_one_hot(GlowSelect *s, const GlowNode *n) {
+  GlowLinesParams p = {0};
+  GlowView which, values, y;
+  int64_t units;
+  if (!glow_select_dense(s, glow_node_in(n, 0), &which) ||
+      !glow_select_dense(s, glow_node_in(n, 2), &values) ||
+      !glow_select_dense(s, glow_node_out(n, 0), &y) || !has_kernel(s, which.type->kind))
+    return false;
+  int64_t lines = read_lines(
+      &y, glow_axis_from(((const GlowOneHotMembers *)n->members)->axis, y.rank), &p, &units);
+  if (!is_depth(glow_value_known(glow_node_in(n, 1)), p.n))
+    return glow_select_fail(s, "its depth is not known before it runs");
+  p.bytes = bytes_of(&y);
+  if (lines * p.n > 0)
+    append(s, n, "one_hot", which.type->kind, &p, (GlowPlace[]){y.place, which.place, values.place},
+           3, lines, lines * p.n);
+  return true;
+}
+
+bool glow_select_trilu(GlowSelect *s, const GlowNode *n) {
+  GlowView x, y, k = {.place = glow_place_absent()};
+  const GlowValue *diagonal = glow_node_nins(n) > 1 ? glow_node_in(n, 1) : NULL;
+  if (!glow_select_dense(s, glow_node_in(n, 0), &x) ||
+      !glow_select_dense(s, glow_node_out(n, 0), &y) ||
+      (diagonal && !glow_select_dense(s, diagonal, &k)))
+    return false;
+  GlowTriluParams p = {.rows = x.dims[x.rank - 2],
+                       .columns = x.dims[x.rank - 1],
+                       .bytes = bytes_of(&x),
+                       .upper = ((const GlowTriluMembers *)n->members)->upper};
+  int64_t rows = glow_view_extent(&x, 0, x.rank - 1);
+  if (rows * p.columns == 0)
+    return true;
+  GlowWorkSpec spec = {.kernel = "trilu",
+                       .params = &p,
+                       .params_size = sizeof p,
+                       .places = {y.place, x.place, k.place},
+                       .nplaces = 3,
+                       .nwritten = 1,
+                       .units = rows,
+                       .cost = rows * p.columns * p.bytes};
+  glow_select_work(s, n, &spec);
+  return true;
+}

@@ -1,0 +1,183 @@
+/* Resize as tables of indices and weights, which become constants of the kernels. Scales, sizes and
+ * crops must be known; blocked axes stay as they are. */
+#include "kernels/cpu/resize.h"
+#include "backend/cpu/select.h"
+#include "kernels/bits.h"
+#include "kernels/ref/resize_plan.h"
+
+#include <string.h>
+
+/* Parameters under construction. */
+typedef struct Tables {
+  GlowSelect *s;
+  const GlowResizePlan *plan;
+  GlowResizeParams params;
+  GLOW_VEC(int64_t) table;
+} Tables;
+
+/* ---- The plan -------------------------------------------------------------------------------- */
+
+/* The operands with the values of those that are known. */
+static bool read_plan(GlowSelect *s, const GlowNode *n, GlowResizePlan *p) {
+  const GlowCall *call = glow_select_call(s, n);
+  if (!call)
+    return false;
+  for (uint32_t i = 1; i < call->nin; i++) {
+    const GlowValue *v = glow_node_in(n, i);
+    const GlowTensor *known = v ? glow_value_known(v) : NULL;
+    if (v && !known)
+      return glow_select_fail(s, "an operand that says where is not known before it runs");
+    call->in[i].data = known ? known->data : NULL;
+  }
+  return glow_resize_plan(call, p) ||
+         glow_select_fail(s, "its operands contradict the extents of its result");
+}
+
+/* The axes from the first to the last one that changes, to the last places of `axes`. */
+static bool choose_axes(Tables *t, int64_t *images, const GlowResizeAxis **axes) {
+  static const GlowResizeAxis none = {.in = 1, .out = 1, .same = true};
+  const GlowResizePlan *plan = t->plan;
+  GlowResizeParams *p = &t->params;
+  uint32_t first = 0, end = plan->rank;
+  while (first < end && plan->axes[first].same)
+    first++;
+  while (end > first && plan->axes[end - 1].same)
+    end--;
+  if (end - first > GLOW_RESIZE_AXES)
+    return glow_select_fail(t->s, "more than three axes lie between those that change");
+  *images = p->run = 1;
+  for (uint32_t a = 0; a < first; a++)
+    *images *= plan->axes[a].in;
+  for (uint32_t a = end; a < plan->rank; a++)
+    p->run *= plan->axes[a].in;
+  for (uint32_t a = 0; a < GLOW_RESIZE_AXES; a++) {
+    uint32_t lead = GLOW_RESIZE_AXES - (end - first);
+    axes[a] = a < lead ? &none : &plan->axes[first + a - lead];
+    p->in[a] = axes[a]->in;
+    p->out[a] = axes[a]->out;
+    p->changes[a] = !axes[a]->same;
+  }
+  return true;
+}
+
+/* ---- Tables ---------------------------------------------------------------------------------- */
+
+static void push(Tables *t, int64_t v) { glow_vec_push(t->s->arena, &t->table, v); }
+
+static void push_nearest(Tables *t, const GlowResizeAxis *a, uint32_t axis) {
+  t->params.places[axis] = t->table.count;
+  for (int64_t i = 0; i < a->out; i++) {
+    int64_t at = glow_resize_nearest(t->plan, a, i);
+    t->params.fills |= at < 0;
+    push(t, at);
+  }
+}
+
+/* The list of place i. Short ones have a second element, so that both may be read. */
+static void push_list(Tables *t, const GlowResizeAxis *a, uint32_t axis, int64_t i,
+                      double *weights) {
+  GlowTaps taps = {.first = i, .count = 1, .weights = weights};
+  uint32_t start = t->table.count;
+  weights[0] = 1;
+  push(t, 0);
+  if (!a->same && glow_resize_is_outside(t->plan, a, i)) {
+    t->table.data[start] = -1;
+    t->params.fills = 1;
+    taps.count = 0;
+  } else if (!a->same) {
+    glow_resize_taps(t->plan, a, i, &taps);
+  }
+  for (int64_t k = 0; k < taps.count; k++) {
+    if (weights[k] == 0)
+      continue;
+    push(t, taps.first + k);
+    push(t, (int64_t)glow_double_bits(weights[k]));
+    t->table.data[start]++;
+  }
+  for (uint32_t k = t->table.count - start; k < 5; k++)
+    push(t, 0);
+  if (taps.count > t->params.span[axis])
+    t->params.span[axis] = taps.count;
+  if (axis == GLOW_RESIZE_AXES - 1 && (t->table.data[start] < 1 || t->table.data[start] > 2))
+    t->params.pairs = 0;
+}
+
+static void push_lists(Tables *t, const GlowResizeAxis *a, uint32_t axis) {
+  uint32_t places = t->table.count;
+  double *weights = GLOW_NEW_ARRAY(t->s->arena, double, a->in);
+  t->params.places[axis] = places;
+  t->params.span[axis] = 1;
+  for (int64_t i = 0; i < a->out; i++)
+    push(t, 0);
+  for (int64_t i = 0; i < a->out; i++) {
+    t->table.data[places + i] = t->table.count;
+    push_list(t, a, axis, i, weights);
+  }
+}
+
+/* ---- Selection ------------------------------------------------------------------------------- */
+
+/* The bits of an element that fills the crop. */
+static int64_t fill_bits(const GlowResizeMembers *m, GlowKind kind) {
+  int64_t bits = 0;
+  GlowBuf one = {.data = &bits, .kind = kind};
+  glow_ref_store_number(&one, 0, (double)m->extrapolation_value);
+  return bits;
+}
+
+static int64_t scratch_bytes(const GlowResizeParams *p) {
+  int64_t slots = p->span[0] * p->span[1], row = (p->out[2] * p->run + 15) / 16 * 16;
+  return (slots + 7) / 8 * 64 + slots * row * (int64_t)sizeof(double);
+}
+
+static bool has_sums(GlowKind kind) {
+  return kind <= GLOW_KIND_BFLOAT16 || kind == GLOW_KIND_U8 || kind == GLOW_KIND_I8;
+}
+
+bool glow_select_resize(GlowSelect *s, const GlowNode *n) {
+  const GlowResizeMembers *m = n->members;
+  const GlowResizeAxis *axes[GLOW_RESIZE_AXES];
+  bool nearest = m->mode == GLOW_RESIZE_MODE_NEAREST;
+  GlowResizePlan plan;
+  GlowView x, y;
+  Tables t = {.s = s, .plan = &plan, .params = {.pairs = 1}};
+  int64_t images;
+  if (!glow_select_view(s, glow_node_in(n, 0), &x) || !glow_select_view(s, glow_node_out(n, 0), &y))
+    return false;
+  GlowKind kind = y.type->kind;
+  if (glow_kind_info[kind].bits % 8 || glow_kind_info[kind].bits > 64 ||
+      (!nearest && !has_sums(kind)))
+    return glow_select_fail(s, "there is no kernel for its kind");
+  if (!glow_view_is_dense(&x) || !glow_view_is_dense(&y))
+    return glow_select_fail(s, "an operand is not dense");
+  if (glow_type_elements(y.type) == 0)
+    return true;
+  if (!read_plan(s, n, &plan) || !choose_axes(&t, &images, axes))
+    return false;
+  for (uint32_t a = 0; a < GLOW_RESIZE_AXES; a++) {
+    if (nearest)
+      push_nearest(&t, axes[a], a);
+    else
+      push_lists(&t, axes[a], a);
+  }
+  t.params.bytes = glow_kind_info[kind].bits / 8;
+  t.params.fill = fill_bits(m, kind);
+  size_t head = sizeof t.params, size = head + t.table.count * sizeof(int64_t);
+  char *params = glow_arena_alloc(s->arena, size);
+  memcpy(params, &t.params, head);
+  memcpy(params + head, t.table.data, size - head);
+  int64_t rows = images * t.params.out[0] * t.params.out[1];
+  GlowWorkSpec spec = {
+      .kernel = nearest ? "resize_nearest"
+                        : glow_arena_printf(s->arena, "resize_%s", glow_kind_info[kind].name),
+      .params = params,
+      .params_size = size,
+      .places = {y.place, x.place},
+      .nplaces = 2,
+      .nwritten = 1,
+      .units = rows,
+      .cost = rows * t.params.out[2] * t.params.run * (nearest ? 2 : 8)};
+  GlowWork *w = glow_select_work(s, n, &spec);
+  w->scratch = nearest ? 0 : scratch_bytes(&t.params);
+  return glow_select_zero_padding(s, n, &y);
+}

@@ -1,0 +1,229 @@
+/* Lines along an axis: ArgMax, CumSum and CumProd, OneHot; and Trilu.
+ *
+ * Units are lines where they lie one behind the other (inner is 1); otherwise groups of 16
+ * neighbouring lines, and single ones for what is left over, as in reduce.c. */
+#include "lines.h"
+#include "vector.h"
+
+#include "kernels/half.h"
+#include "kernels/math.h"
+
+#define LANES16                                                                                    \
+  _Pragma("clang loop vectorize(enable) interleave(disable)") for (int l = 0; l < 16; l++)
+#define ONE for (int l = 0; l < 1; l++)
+
+/* Unit u of lines that lie next to each other: its first element, and whether it has 16 lines. */
+INLINE int64_t lines_at(const GlowLinesParams *p, int64_t u, int64_t *line, int *wide) {
+  const int64_t groups = p->inner / 16, parts = groups + p->inner % 16;
+  const int64_t outer = u / parts, part = u % parts;
+  const int64_t at = part < groups ? part * 16 : groups * 16 + part - groups;
+  *wide = part < groups;
+  *line = outer * p->inner + at;
+  return outer * p->n * p->inner + at;
+}
+
+/* ---- ArgMax: NaN is above all ---------------------------------------------------------------- */
+
+#define ABOVE_REAL(a, b) (((a) > (b)) | (((a) != (a)) & ((b) == (b))))
+#define ABOVE_INT(a, b) ((a) > (b))
+
+#define ARG_LINES(name, S, C, LOAD, ABOVE, EACH, N)                                                \
+  INLINE void name(const GlowLinesParams *p, const S *restrict x, int64_t *restrict y) {           \
+    C top[N];                                                                                      \
+    int32_t best[N];                                                                               \
+    EACH top[l] = LOAD(x[l]);                                                                      \
+    EACH best[l] = 0;                                                                              \
+    ROLLED for (int32_t i = 1; i < (int32_t)p->n; i++) {                                           \
+      const S *restrict at = x + i * p->inner;                                                     \
+      EACH {                                                                                       \
+        const C e = LOAD(at[l]);                                                                   \
+        const int taken = p->last ? !ABOVE(top[l], e) : ABOVE(e, top[l]);                          \
+        best[l] = taken ? i : best[l];                                                             \
+        top[l] = taken ? e : top[l];                                                               \
+      }                                                                                            \
+    }                                                                                              \
+    EACH y[l] = best[l];                                                                           \
+  }
+
+/* One line of neighbours: each of 16 lanes has its own, then the best of them. */
+#define ARG_ROW(name, S, C, LOAD, ABOVE)                                                           \
+  INLINE int64_t name##_row(const GlowLinesParams *p, const S *x) {                                \
+    const int64_t whole = p->n / 16 * 16;                                                          \
+    C top[16], most = LOAD(x[0]);                                                                  \
+    int32_t best[16];                                                                              \
+    int64_t found = 0;                                                                             \
+    if (whole) {                                                                                   \
+      LANES16 top[l] = LOAD(x[l]);                                                                 \
+      LANES16 best[l] = 0;                                                                         \
+      ROLLED for (int32_t i = 16; i < (int32_t)whole; i += 16) {                                   \
+        LANES16 {                                                                                  \
+          const C e = LOAD(x[i + l]);                                                              \
+          const int taken = p->last ? !ABOVE(top[l], e) : ABOVE(e, top[l]);                        \
+          best[l] = taken ? i : best[l];                                                           \
+          top[l] = taken ? e : top[l];                                                             \
+        }                                                                                          \
+      }                                                                                            \
+      ROLLED for (int l = 0; l < 16; l++) {                                                        \
+        const int64_t at = best[l] + l;                                                            \
+        const int equal = !ABOVE(top[l], most) && !ABOVE(most, top[l]);                            \
+        if (ABOVE(top[l], most) || (equal && (p->last ? at > found : at < found))) {               \
+          found = at;                                                                              \
+          most = top[l];                                                                           \
+        }                                                                                          \
+      }                                                                                            \
+    }                                                                                              \
+    ROLLED for (int64_t i = whole; i < p->n; i++) {                                                \
+      const C e = LOAD(x[i]);                                                                      \
+      if (p->last ? !ABOVE(most, e) : ABOVE(e, most)) {                                            \
+        found = i;                                                                                 \
+        most = e;                                                                                  \
+      }                                                                                            \
+    }                                                                                              \
+    return found;                                                                                  \
+  }
+
+/* Operands: result, X. */
+#define ARG_MAX(kind, S, C, LOAD, ABOVE)                                                           \
+  ARG_LINES(arg_max_##kind##_all, S, C, LOAD, ABOVE, LANES16, 16)                                  \
+  ARG_LINES(arg_max_##kind##_one, S, C, LOAD, ABOVE, ONE, 1)                                       \
+  ARG_ROW(arg_max_##kind, S, C, LOAD, ABOVE)                                                       \
+  void glow_arg_max_##kind(const GlowLinesParams *p, void *const *ptrs, int64_t begin,             \
+                           int64_t end, char *scratch) {                                           \
+    int64_t *y = ptrs[0], line;                                                                    \
+    const S *x = ptrs[1];                                                                          \
+    int wide;                                                                                      \
+    (void)scratch;                                                                                 \
+    ROLLED for (int64_t u = begin; u < end; u++) {                                                 \
+      if (p->inner == 1) {                                                                         \
+        y[u] = arg_max_##kind##_row(p, x + u * p->n);                                              \
+        continue;                                                                                  \
+      }                                                                                            \
+      const S *from = x + lines_at(p, u, &line, &wide);                                            \
+      if (wide)                                                                                    \
+        arg_max_##kind##_all(p, from, y + line);                                                   \
+      else                                                                                         \
+        arg_max_##kind##_one(p, from, y + line);                                                   \
+    }                                                                                              \
+  }
+
+/* ---- Scans ----------------------------------------------------------------------------------- */
+
+#define SCAN_LINES(name, S, C, LOAD, STORE, OP, FIRST, EACH, N)                                    \
+  INLINE void name(const GlowLinesParams *p, const S *x, S *y) {                                   \
+    const int64_t step = p->reverse ? -p->inner : p->inner;                                        \
+    int64_t at = p->reverse ? (p->n - 1) * p->inner : 0;                                           \
+    C sum[N], before[N];                                                                           \
+    EACH before[l] = FIRST;                                                                        \
+    EACH sum[l] = LOAD(x[at + l]);                                                                 \
+    EACH y[at + l] = p->exclusive ? STORE(before[l]) : STORE(sum[l]);                              \
+    ROLLED for (int64_t i = 1; i < p->n; i++) {                                                    \
+      at += step;                                                                                  \
+      EACH before[l] = sum[l];                                                                     \
+      EACH sum[l] = OP(sum[l], LOAD(x[at + l]));                                                   \
+      EACH y[at + l] = p->exclusive ? STORE(before[l]) : STORE(sum[l]);                            \
+    }                                                                                              \
+  }
+
+/* Operands: result, X. */
+#define SCAN(name, S, C, LOAD, STORE, OP, FIRST)                                                   \
+  SCAN_LINES(name##_all, S, C, LOAD, STORE, OP, FIRST, LANES16, 16)                                \
+  SCAN_LINES(name##_one, S, C, LOAD, STORE, OP, FIRST, ONE, 1)                                     \
+  void glow_##name(const GlowLinesParams *p, void *const *ptrs, int64_t begin, int64_t end,        \
+                   char *scratch) {                                                                \
+    int64_t line;                                                                                  \
+    int wide;                                                                                      \
+    (void)scratch;                                                                                 \
+    ROLLED for (int64_t u = begin; u < end; u++) {                                                 \
+      const int64_t at = lines_at(p, u, &line, &wide);                                             \
+      if (wide)                                                                                    \
+        name##_all(p, (const S *)ptrs[1] + at, (S *)ptrs[0] + at);                                 \
+      else                                                                                         \
+        name##_one(p, (const S *)ptrs[1] + at, (S *)ptrs[0] + at);                                 \
+    }                                                                                              \
+  }
+#define SCANS(kind, S, C, LOAD, STORE, SUM, PRODUCT)                                               \
+  SCAN(cum_sum_##kind, S, C, LOAD, STORE, SUM, 0)                                                  \
+  SCAN(cum_prod_##kind, S, C, LOAD, STORE, PRODUCT, 1)
+
+/* ---- OneHot ---------------------------------------------------------------------------------- */
+
+/* Units are indices; n is the depth. An index that is not in it has no hot element. Operands:
+ * result, indices, the values of a cold and a hot element. */
+#define ONE_HOT(kind, S, INDEX)                                                                    \
+  void glow_one_hot_##kind(const GlowLinesParams *p, void *const *ptrs, int64_t begin,             \
+                           int64_t end, char *scratch) {                                           \
+    const S *at = ptrs[1];                                                                         \
+    const char *cold = ptrs[2];                                                                    \
+    (void)scratch;                                                                                 \
+    ROLLED for (int64_t u = begin; u < end; u++) {                                                 \
+      const int64_t v = INDEX(at[u]), hot = v < 0 ? v + p->n : v, step = p->inner * p->bytes;      \
+      char *to = (char *)ptrs[0] + (u / p->inner * p->n * p->inner + u % p->inner) * p->bytes;     \
+      ROLLED for (int64_t i = 0; i < p->n; i++)                                                    \
+          __builtin_memcpy(to + i * step, cold, (size_t)p->bytes);                                 \
+      if (hot >= 0 && hot < p->n)                                                                  \
+        __builtin_memcpy(to + hot * step, cold + p->bytes, (size_t)p->bytes);                      \
+    }                                                                                              \
+  }
+
+/* ---- Kinds ----------------------------------------------------------------------------------- */
+
+#define PLAIN(v) (v)
+#define ADD(a, b) ((a) + (b))
+#define MULTIPLY(a, b) ((a) * (b))
+#define REAL(kind, S, C, LOAD, STORE)                                                              \
+  ARG_MAX(kind, S, C, LOAD, ABOVE_REAL)                                                            \
+  SCANS(kind, S, C, LOAD, STORE, ADD, MULTIPLY)                                                    \
+  ONE_HOT(kind, S, REAL_INDEX_##kind)
+#define REAL_INDEX_float(v) glow_trunc_i64((double)(v))
+#define REAL_INDEX_double(v) glow_trunc_i64(v)
+#define REAL_INDEX_float16(v) glow_trunc_i64((double)glow_half_to_float(v))
+#define REAL_INDEX_bfloat16(v) glow_trunc_i64((double)glow_bfloat_to_float(v))
+REAL(float, float, float, PLAIN, PLAIN)
+REAL(double, double, double, PLAIN, PLAIN)
+REAL(float16, uint16_t, float, glow_half_to_float, glow_half_from_float)
+REAL(bfloat16, uint16_t, float, glow_bfloat_to_float, glow_bfloat_from_float)
+
+/* Sums and products wrap in the width of the kind. */
+#define INTEGER(kind, T, INDEX)                                                                    \
+  static inline T add_##kind(T a, T b) { return (T)(a + b); }                                      \
+  static inline T mul_##kind(T a, T b) { return (T)((uint64_t)a * (uint64_t)b); }                  \
+  ARG_MAX(kind, T, T, PLAIN, ABOVE_INT)                                                            \
+  SCANS(kind, T, T, PLAIN, PLAIN, add_##kind, mul_##kind)                                          \
+  ONE_HOT(kind, T, INDEX)
+#define SIGNED(v) ((int64_t)(v))
+#define HUGE_OR(v) ((v) > (uint64_t)INT64_MAX ? INT64_MAX : (int64_t)(v))
+INTEGER(i8, int8_t, SIGNED)
+INTEGER(i16, int16_t, SIGNED)
+INTEGER(i32, int32_t, SIGNED)
+INTEGER(i64, int64_t, SIGNED)
+INTEGER(u8, uint8_t, SIGNED)
+INTEGER(u16, uint16_t, SIGNED)
+INTEGER(u32, uint32_t, SIGNED)
+INTEGER(u64, uint64_t, HUGE_OR)
+
+/* ---- Trilu ----------------------------------------------------------------------------------- */
+
+/* Units are rows. Operands: result, X, which may be the same memory, and the number of the
+ * diagonal, or NULL: the main one. */
+void glow_trilu(const GlowTriluParams *p, void *const *ptrs, int64_t begin, int64_t end,
+                char *scratch) {
+  const int64_t row = p->columns * p->bytes;
+  int64_t k = ptrs[2] ? *(const int64_t *)ptrs[2] : 0;
+  k = k < -p->rows ? -p->rows : k > p->columns ? p->columns : k;
+  (void)scratch;
+  ROLLED for (int64_t u = begin; u < end; u++) {
+    int64_t split = u % p->rows + k + !p->upper; /* where the upper part begins */
+    split = split < 0 ? 0 : split > p->columns ? p->columns : split;
+    char *to = (char *)ptrs[0] + u * row;
+    const char *from = (const char *)ptrs[1] + u * row;
+    const size_t left = (size_t)(split * p->bytes), right = (size_t)row - left;
+    if (to != from && p->upper)
+      __builtin_memcpy(to + left, from + left, right);
+    else if (to != from)
+      __builtin_memcpy(to, from, left);
+    if (p->upper)
+      __builtin_memset(to, 0, left);
+    else
+      __builtin_memset(to + left, 0, right);
+  }
+}

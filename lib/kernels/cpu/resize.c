@@ -1,0 +1,220 @@
+/* Resize from tables of indices and weights; units are rows of the result: all places along the
+ * last of the axes that change, for one place along the others.
+ *
+ * Nearest copies elements, and a row that repeats the one before it as a whole. Otherwise each
+ * result is a sum of sums in double, the last axis first, each one chain from +0: rows of the input
+ * are resampled along the last axis into scratch memory, where the next rows of the result find
+ * them again. Operands: result, X. */
+#include "resize.h"
+#include "vector.h"
+
+#include "kernels/half.h"
+#include "kernels/math.h"
+
+#define LANES16                                                                                    \
+  _Pragma("clang loop vectorize(enable) interleave(disable)") for (int l = 0; l < 16; l++)
+#define EACH(n) _Pragma("clang loop vectorize(enable)") for (int64_t l = 0; l < (n); l++)
+#define BELOW(n) ROLLED for (int64_t l = 0; l < (n); l++)
+
+/* ---- Nearest --------------------------------------------------------------------------------- */
+
+INLINE void fill_bytes(const GlowResizeParams *p, char *to, int64_t count) {
+  ROLLED for (int64_t i = 0; i < count; i++)
+      __builtin_memcpy(to + i * p->bytes, &p->fill, (size_t)p->bytes);
+}
+
+void glow_resize_nearest(const GlowResizeParams *p, void *const *ptrs, int64_t begin, int64_t end,
+                         char *scratch) {
+  const int64_t run = p->run * p->bytes, row = p->out[2] * run;
+  const int64_t *last = p->table + p->places[2];
+  int64_t before = -1; /* the row of X that the row before this one came from */
+  (void)scratch;
+  ROLLED for (int64_t u = begin; u < end; u++) {
+    const int64_t image = u / (p->out[0] * p->out[1]), rest = u % (p->out[0] * p->out[1]);
+    const int64_t i = p->table[p->places[0] + rest / p->out[1]];
+    const int64_t j = p->table[p->places[1] + rest % p->out[1]];
+    const int64_t source = i < 0 || j < 0 ? -1 : (image * p->in[0] + i) * p->in[1] + j;
+    char *to = (char *)ptrs[0] + u * row;
+    const char *from = (const char *)ptrs[1] + source * p->in[2] * run;
+    if (source < 0)
+      fill_bytes(p, to, p->out[2] * p->run);
+    else if (source == before)
+      __builtin_memcpy(to, to - row, (size_t)row);
+    else if (!p->changes[2])
+      __builtin_memcpy(to, from, (size_t)row);
+    else
+      ROLLED for (int64_t k = 0; k < p->out[2]; k++) {
+        if (p->fills && last[k] < 0)
+          fill_bytes(p, to + k * run, p->run);
+        else
+          __builtin_memcpy(to + k * run, from + last[k] * run, (size_t)run);
+      }
+    before = source;
+  }
+}
+
+/* ---- Sums ------------------------------------------------------------------------------------ */
+
+/* Elements of a list. */
+INLINE int64_t list_index(const int64_t *list, int64_t k) { return list[1 + 2 * k]; }
+INLINE double list_weight(const int64_t *list, int64_t k) {
+  return glow_double_from_bits((uint64_t)list[2 + 2 * k]);
+}
+INLINE const int64_t *list_of(const GlowResizeParams *p, int a, int64_t i) {
+  return p->table + p->table[p->places[a] + i];
+}
+
+/* A row of X along the last axis, in double. */
+#define ROW(kind, S, LOAD)                                                                         \
+  INLINE void row_##kind(const GlowResizeParams *p, const S *restrict x, double *restrict to) {    \
+    if (!p->changes[2]) {                                                                          \
+      EACH(p->in[2] * p->run) to[l] = LOAD(x[l]);                                                  \
+    } else if (p->run == 1) {                                                                      \
+      ROLLED for (int64_t i = 0; i < p->out[2]; i++) {                                             \
+        const int64_t *list = list_of(p, 2, i);                                                    \
+        double sum = 0;                                                                            \
+        if (p->pairs) {                                                                            \
+          sum = glow_fma(list_weight(list, 0), LOAD(x[list_index(list, 0)]), sum);                 \
+          const double both = glow_fma(list_weight(list, 1), LOAD(x[list_index(list, 1)]), sum);   \
+          to[i] = list[0] > 1 ? both : sum;                                                        \
+          continue;                                                                                \
+        }                                                                                          \
+        ROLLED for (int64_t k = 0; k < list[0]; k++) sum =                                         \
+            glow_fma(list_weight(list, k), LOAD(x[list_index(list, k)]), sum);                     \
+        to[i] = sum;                                                                               \
+      }                                                                                            \
+    } else {                                                                                       \
+      ROLLED for (int64_t i = 0; i < p->out[2]; i++) {                                             \
+        const int64_t *list = list_of(p, 2, i);                                                    \
+        double *restrict sums = to + i * p->run;                                                   \
+        int64_t c = 0;                                                                             \
+        ROLLED for (; c + 16 <= p->run; c += 16) {                                                 \
+          double sum[16];                                                                          \
+          LANES16 sum[l] = 0;                                                                      \
+          ROLLED for (int64_t k = 0; k < list[0]; k++) {                                           \
+            const S *restrict at = x + list_index(list, k) * p->run + c;                           \
+            const double w = list_weight(list, k);                                                 \
+            LANES16 sum[l] = glow_fma(w, LOAD(at[l]), sum[l]);                                     \
+          }                                                                                        \
+          LANES16 sums[c + l] = sum[l];                                                            \
+        }                                                                                          \
+        ROLLED for (; c < p->run; c++) {                                                           \
+          double sum = 0;                                                                          \
+          ROLLED for (int64_t k = 0; k < list[0]; k++) sum =                                       \
+              glow_fma(list_weight(list, k), LOAD(x[list_index(list, k) * p->run + c]), sum);      \
+          sums[c] = sum;                                                                           \
+        }                                                                                          \
+      }                                                                                            \
+    }                                                                                              \
+  }
+
+/* Rows in scratch memory: first which ones they are, then the rows, of a multiple of 16 elements.
+ */
+typedef struct Rows {
+  int64_t *ids, size;
+  double *data;
+} Rows;
+
+INLINE int64_t slots_of(const GlowResizeParams *p) { return p->span[0] * p->span[1]; }
+INLINE Rows rows_in(const GlowResizeParams *p, char *scratch) {
+  Rows r = {(int64_t *)scratch, (p->out[2] * p->run + 15) / 16 * 16, NULL};
+  r.data = (double *)(scratch + (slots_of(p) + 7) / 8 * 64);
+  BELOW(slots_of(p)) r.ids[l] = -1;
+  return r;
+}
+INLINE int64_t slot_of(const GlowResizeParams *p, int64_t i, int64_t j) {
+  return i % p->span[0] * p->span[1] + j % p->span[1];
+}
+
+/* 16 sums from offset `at` of the rows on. */
+INLINE void sum_rows(const GlowResizeParams *p, const Rows *r, const int64_t *planes,
+                     const int64_t *lines, int64_t at, double *restrict out) {
+  double outer[16];
+  LANES16 outer[l] = 0;
+  ROLLED for (int64_t a = 0; a < planes[0]; a++) {
+    double inner[16];
+    LANES16 inner[l] = 0;
+    ROLLED for (int64_t b = 0; b < lines[0]; b++) {
+      const double *restrict row =
+          r->data + slot_of(p, list_index(planes, a), list_index(lines, b)) * r->size + at;
+      const double w = list_weight(lines, b);
+      if (p->changes[1])
+        LANES16 inner[l] = glow_fma(w, row[l], inner[l]);
+      else
+        LANES16 inner[l] = row[l];
+    }
+    const double w = list_weight(planes, a);
+    if (p->changes[0])
+      LANES16 outer[l] = glow_fma(w, inner[l], outer[l]);
+    else
+      LANES16 outer[l] = inner[l];
+  }
+  LANES16 out[l] = outer[l];
+}
+
+#define RESIZE(kind, S, LOAD, STORE)                                                               \
+  ROW(kind, S, LOAD)                                                                               \
+  void glow_resize_##kind(const GlowResizeParams *p, void *const *ptrs, int64_t begin,             \
+                          int64_t end, char *scratch) {                                            \
+    const int64_t size = p->out[2] * p->run;                                                       \
+    const S fill = (S)FILL_##S(p->fill);                                                           \
+    const Rows r = rows_in(p, scratch);                                                            \
+    ROLLED for (int64_t u = begin; u < end; u++) {                                                 \
+      const int64_t image = u / (p->out[0] * p->out[1]), rest = u % (p->out[0] * p->out[1]);       \
+      const int64_t *planes = list_of(p, 0, rest / p->out[1]);                                     \
+      const int64_t *lines = list_of(p, 1, rest % p->out[1]);                                      \
+      S *restrict y = (S *)ptrs[0] + u * size;                                                     \
+      if (p->fills && (planes[0] < 0 || lines[0] < 0)) {                                           \
+        BELOW(size) y[l] = fill;                                                                   \
+        continue;                                                                                  \
+      }                                                                                            \
+      ROLLED for (int64_t a = 0; a < planes[0]; a++)                                               \
+          ROLLED for (int64_t b = 0; b < lines[0]; b++) {                                          \
+        const int64_t i = list_index(planes, a), j = list_index(lines, b);                         \
+        const int64_t id = (image * p->in[0] + i) * p->in[1] + j, slot = slot_of(p, i, j);         \
+        if (r.ids[slot] != id)                                                                     \
+          row_##kind(p, (const S *)ptrs[1] + id * p->in[2] * p->run, r.data + slot * r.size);      \
+        r.ids[slot] = id;                                                                          \
+      }                                                                                            \
+      int64_t at = 0;                                                                              \
+      double sums[16];                                                                             \
+      ROLLED for (; at + 16 <= size; at += 16) {                                                   \
+        sum_rows(p, &r, planes, lines, at, sums);                                                  \
+        LANES16 y[at + l] = STORE(sums[l]);                                                        \
+      }                                                                                            \
+      if (at < size) {                                                                             \
+        sum_rows(p, &r, planes, lines, at, sums);                                                  \
+        BELOW(size - at) y[at + l] = STORE(sums[l]);                                               \
+      }                                                                                            \
+      ROLLED for (int64_t k = 0; p->fills && k < p->out[2]; k++) {                                 \
+        if (list_of(p, 2, k)[0] < 0)                                                               \
+          BELOW(p->run) y[k * p->run + l] = fill;                                                  \
+      }                                                                                            \
+    }                                                                                              \
+  }
+
+#define FILL_float(v) glow_float_from_bits((uint32_t)(v))
+#define FILL_double(v) glow_double_from_bits((uint64_t)(v))
+#define FILL_uint16_t(v) (v)
+#define FILL_uint8_t(v) (v)
+#define FILL_int8_t(v) (v)
+
+#define WIDEN(v) ((double)(v))
+#define WIDEN_HALF(v) ((double)glow_half_to_float(v))
+#define WIDEN_BFLOAT(v) ((double)glow_bfloat_to_float(v))
+#define TO_FLOAT(v) ((float)(v))
+#define TO_DOUBLE(v) (v)
+static inline uint8_t to_u8(double v) {
+  uint64_t u = glow_trunc_u64(v);
+  return (uint8_t)(u > 255 ? 255 : u);
+}
+static inline int8_t to_i8(double v) {
+  int64_t i = glow_trunc_i64(v);
+  return (int8_t)(i > 127 ? 127 : i < -128 ? -128 : i);
+}
+RESIZE(float, float, WIDEN, TO_FLOAT)
+RESIZE(double, double, WIDEN, TO_DOUBLE)
+RESIZE(float16, uint16_t, WIDEN_HALF, glow_half_from_double)
+RESIZE(bfloat16, uint16_t, WIDEN_BFLOAT, glow_bfloat_from_double)
+RESIZE(u8, uint8_t, WIDEN, to_u8)
+RESIZE(i8, int8_t, WIDEN, to_i8)
