@@ -42,6 +42,12 @@ CHECK(i64, int64_t)
 
 /* ---- Rows ------------------------------------------------------------------------------------ */
 
+/* Fetches the beginning of a row that will be copied next; the machine sees what follows by itself.
+ */
+INLINE void fetch_row(const GlowGatherParams *p, const char *row) {
+  ROLLED for (int64_t b = 0; b < p->run && b < 1024; b += 64) __builtin_prefetch(row + b);
+}
+
 /* Units are rows of the result. Operands: result, X, indices. */
 #define GATHER(kind, I)                                                                            \
   void glow_gather_##kind(const GlowGatherParams *p, void *const *ptrs, int64_t begin,             \
@@ -54,8 +60,12 @@ CHECK(i64, int64_t)
       const char *from = (const char *)ptrs[1] + u / p->group * p->group_stride;                   \
       const I *at = (const I *)ptrs[2] + (p->shared ? first : u) * p->length;                      \
       ROLLED for (int64_t r = 0; r < count; r++) {                                                 \
-        int64_t offset = 0;                                                                        \
+        int64_t offset = 0, next = 0;                                                              \
         INDEX_OFFSET(p, at + r * p->length, offset)                                                \
+        if (p->run >= 256 && r + 1 < count) {                                                      \
+          INDEX_OFFSET(p, at + (r + 1) * p->length, next)                                          \
+          fetch_row(p, from + next);                                                               \
+        }                                                                                          \
         __builtin_memcpy(to + r * p->run, from + offset, (size_t)p->run);                          \
       }                                                                                            \
     }                                                                                              \
