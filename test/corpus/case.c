@@ -145,7 +145,7 @@ static const char *compare_bits(GlowContext *ctx, const GlowBindings *want,
 static bool run_backend(CaseRun *run) {
   GlowCase *c = run->c;
   GlowSession *s = &run->session;
-  GlowRunOptions options = {.level = &c->code_level};
+  GlowRunOptions options = {.level = &c->code_level, .parallel = c->parallel};
   const GlowBackend *backend = glow_backend_find(run->ctx, c->backend);
   if (!backend)
     return false;
@@ -167,6 +167,37 @@ static bool run_backend(CaseRun *run) {
   return !wrong;
 }
 
+/* Compiles the program, before a run changes its variables. False if there is no bundle of it. */
+static bool make_bundle(CaseRun *run, GlowTrial **trial) {
+#if GLOW_HAVE_CPU_BACKEND
+  GlowCase *c = run->c;
+  if (!c->bundles)
+    return true;
+  *trial = glow_bundles_compile(c->bundles, &run->session, c->name);
+  if (!*trial && (strstr(c->error, "cannot be compiled") || strstr(c->error, "is a graph")))
+    run->verdict = GLOW_REFUSED;
+  return *trial != NULL;
+#else
+  (void)run;
+  (void)trial;
+  return true;
+#endif
+}
+
+/* Leaves the bundle to its group if the interpreter's run was right. */
+static void keep_bundle(CaseRun *run, GlowTrial *trial, bool right) {
+#if GLOW_HAVE_CPU_BACKEND
+  if (trial && right)
+    glow_bundles_expect(run->c->bundles, trial, &run->session.outputs);
+  else
+    glow_trial_destroy(trial);
+#else
+  (void)run;
+  (void)trial;
+  (void)right;
+#endif
+}
+
 /* ---- The case -------------------------------------------------------------------------------- */
 
 static bool run_loaded(CaseRun *run) {
@@ -179,12 +210,15 @@ static bool run_loaded(CaseRun *run) {
     return false;
   if ((c->primitives && glow_session_lower_all(s) != GLOW_OK) ||
       glow_session_optimize(s, c->level, false) != GLOW_OK) {
-    run->verdict = c->backend ? GLOW_REFUSED : GLOW_FAILED;
+    run->verdict = c->backend || c->bundles ? GLOW_REFUSED : GLOW_FAILED;
     return false;
   }
-  if (glow_session_run(s, NULL, &options) != GLOW_OK)
+  GlowTrial *trial = NULL;
+  if (!make_bundle(run, &trial))
     return false;
-  const char *wrong = judge_outputs(run, &s->outputs);
+  GlowStatus status = glow_session_run(s, NULL, &options);
+  const char *wrong = status == GLOW_OK ? judge_outputs(run, &s->outputs) : "it did not run";
+  keep_bundle(run, trial, !wrong);
   if (wrong && !c->error[0])
     snprintf(c->error, sizeof c->error, "%s", wrong);
   return !wrong && (!c->backend || run_backend(run));

@@ -1,8 +1,8 @@
 /* Runs cases of the ONNX conformance corpus through the code of glow-run, in one process.
  *
  *   glow-onnx-corpus [--data DIR] [--all] [--verbose] [--level N] [--primitives] [--passes]
- *                    [--processes] [--crash CASE] [--backend NAME [--code-level N]
- *                    [--refused FILE] [--most-references N]] LIST
+ *                    [--processes] [--crash CASE] [--code-level N] [--refused FILE]
+ *                    [--backend NAME [--threads N] [--most-references N]] [--bundles] LIST
  *
  * LIST names a case per line, as FOLDER/CASE; `shape` behind it means that its outputs are random
  * and judged by type and shape. --all runs every case of the corpus and fails for those that pass
@@ -12,8 +12,8 @@
  * names it; --crash CASE makes that case crash, to test this. --backend runs each case there as
  * well, whose bits must be those of the interpreter, and prints the operators that ran as reference
  * kernels, of which there may be N; FILE names the cases that it must refuse, each with the reason
- * behind its name. Exit status 0 if exactly the listed
- * cases pass, 77 without a corpus. */
+ * behind its name. --bundles makes a bundle of each case as well, for the same bits. Exit status 0
+ * if exactly the listed cases pass, 77 without a corpus. */
 #include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
@@ -23,6 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "runtime/pool.h"
 #include "test/corpus/corpus.h"
 
 static const char *const folders[] = {"node", "pytorch-converted", "pytorch-operator", "simple"};
@@ -36,11 +37,13 @@ typedef struct Runner {
   const char *data, *crash, *backend, *refused;
   Listed *listed;
   size_t nlisted;
-  bool all, verbose, primitives, passes, processes;
-  int level, code_level, most_references;
+  bool all, verbose, primitives, passes, processes, with_bundles;
+  int level, code_level, most_references, threads;
+  GlowBundles *bundles;
+  const GlowParallel *parallel;
   unsigned references[GLOW_OP_COUNT]; /* cases in which the operator ran as its reference kernel */
   unsigned passed, failed, refused_count, unsupported, pipelines;
-  unsigned unlisted_passed, listed_failed;
+  unsigned unlisted_passed, listed_failed, bundles_failed;
 } Runner;
 
 static Listed *find_listed(const Runner *r, const char *name) {
@@ -99,6 +102,16 @@ static GlowVerdict run_process(const Runner *r, GlowCase *c) {
   return a.verdict;
 }
 
+static unsigned run_bundles(GlowBundles *b, bool now) {
+#if GLOW_HAVE_CPU_BACKEND
+  return b ? glow_bundles_run(b, now) : 0;
+#else
+  (void)b;
+  (void)now;
+  return 0;
+#endif
+}
+
 static void judge(Runner *r, const char *name) {
   Listed *listed = find_listed(r, name);
   if (!listed && !r->all)
@@ -112,10 +125,13 @@ static void judge(Runner *r, const char *name) {
                 .passes = r->passes && listed,
                 .level = r->level,
                 .backend = r->backend,
-                .code_level = r->code_level};
+                .code_level = r->code_level,
+                .parallel = r->parallel,
+                .bundles = r->bundles};
   GlowVerdict verdict = r->processes ? run_process(r, &c) : glow_case_run(&c);
   if (listed)
     listed->seen = true;
+  r->bundles_failed += run_bundles(r->bundles, false);
   for (uint32_t op = 0; op < GLOW_OP_COUNT; op++)
     r->references[op] += c.references[op] != 0;
   if (verdict == GLOW_REFUSED && listed && listed->refused) {
@@ -219,16 +235,33 @@ static bool print_references(const Runner *r) {
   return r->most_references < 0 || count <= r->most_references;
 }
 
+/* Every folder, with what backends and bundles need meanwhile. */
+static void judge_all(Runner *r) {
+  GlowContext *ctx = glow_context_create();
+  GlowPool *pool = ctx && r->threads > 1 ? glow_pool_create(ctx, r->threads) : NULL;
+  r->parallel = pool ? glow_pool_parallel(pool) : NULL;
+#if GLOW_HAVE_CPU_BACKEND
+  if (r->with_bundles && !(r->bundles = glow_bundles_create(r->code_level)))
+    exit(1);
+#endif
+  for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
+    judge_folder(r, folders[i]);
+  r->bundles_failed += run_bundles(r->bundles, true);
+#if GLOW_HAVE_CPU_BACKEND
+  glow_bundles_destroy(r->bundles);
+#endif
+  glow_pool_destroy(pool);
+  glow_context_destroy(ctx);
+}
+
 /* The list, or NULL. */
 static const char *read_options(Runner *r, int argc, char **argv) {
   struct {
     const char *name;
     bool *set;
-  } flags[] = {{"--all", &r->all},
-               {"--verbose", &r->verbose},
-               {"--primitives", &r->primitives},
-               {"--passes", &r->passes},
-               {"--processes", &r->processes}};
+  } flags[] = {
+      {"--all", &r->all},       {"--verbose", &r->verbose},     {"--primitives", &r->primitives},
+      {"--passes", &r->passes}, {"--processes", &r->processes}, {"--bundles", &r->with_bundles}};
   const char *list = NULL;
   for (int i = 1; i < argc; i++) {
     bool known = false;
@@ -247,6 +280,8 @@ static const char *read_options(Runner *r, int argc, char **argv) {
       r->backend = argv[++i];
     else if (!strcmp(argv[i], "--code-level") && i + 1 < argc)
       r->code_level = atoi(argv[++i]);
+    else if (!strcmp(argv[i], "--threads") && i + 1 < argc)
+      r->threads = atoi(argv[++i]);
     else if (!strcmp(argv[i], "--refused") && i + 1 < argc)
       r->refused = argv[++i];
     else if (!strcmp(argv[i], "--most-references") && i + 1 < argc)
@@ -272,14 +307,13 @@ int main(int argc, char **argv) {
     fprintf(stderr, "glow-onnx-corpus: cannot read the list of cases\n");
     return 2;
   }
-  if (r.backend && r.level < 0)
+  if ((r.backend || r.with_bundles) && r.level < 0)
     r.level = 2;
   if (r.refused && !read_refused(&r)) {
     fprintf(stderr, "glow-onnx-corpus: cannot read the list of refused cases\n");
     return 2;
   }
-  for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
-    judge_folder(&r, folders[i]);
+  judge_all(&r);
   for (size_t i = 0; i < r.nlisted; i++)
     if (!r.listed[i].seen) {
       printf("FAILED %s: no such case\n", r.listed[i].name);
@@ -288,9 +322,11 @@ int main(int argc, char **argv) {
   if (r.passes)
     printf("%u pipelines that changed something\n", r.pipelines);
   bool enough = !r.backend || print_references(&r);
+  if (r.with_bundles)
+    printf("%u cases are refused, %u bundles failed\n", r.refused_count, r.bundles_failed);
   printf("%u passed, %u failed\n", r.passed, r.failed + r.unsupported);
   if (r.unlisted_passed)
     printf("%u cases pass that are not listed\n", r.unlisted_passed);
   free(r.listed);
-  return r.listed_failed || !enough || (r.all && r.unlisted_passed);
+  return r.listed_failed || r.bundles_failed || !enough || (r.all && r.unlisted_passed);
 }

@@ -6,6 +6,7 @@
 
 #include "backend/backend.h"
 #include "ops/op.h"
+#include "test/corpus/bundles.h"
 
 /* GLOW_REFUSED: no program comes of it, or the backend cannot compile it. */
 typedef enum GlowVerdict { GLOW_PASSED, GLOW_FAILED, GLOW_UNSUPPORTED, GLOW_REFUSED } GlowVerdict;
@@ -21,6 +22,8 @@ typedef struct GlowCase {
    * the interpreter alone. Its code is generated as at -O<code_level>. */
   const char *backend;
   int code_level;
+  const struct GlowParallel *parallel; /* what the backend runs it on; NULL: one thread */
+  GlowBundles *bundles;                /* instead of a backend: that takes the program too */
   /* Results. */
   char error[512];                    /* the first diagnostic */
   unsigned pipelines;                 /* that were judged */
