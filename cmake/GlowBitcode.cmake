@@ -24,6 +24,9 @@ function(glow_bitcode_file output source triple march level)
   if(triple MATCHES "^x86_64")
     set(width -mprefer-vector-width=512)
   endif()
+  if(triple MATCHES "^i686" AND source MATCHES "/ref/")
+    set(width -malign-double) # structs as in codegen/reference.c
+  endif()
   list(TRANSFORM ARGN PREPEND -D OUTPUT_VARIABLE definitions)
   cmake_path(RELATIVE_PATH output BASE_DIRECTORY ${GLOW_GEN_DIR}/kernels OUTPUT_VARIABLE short)
   add_custom_command(

@@ -1,4 +1,5 @@
 """The lit configuration: tools on PATH, substitutions, features. See docs/HowTo-write-tests.md."""
+import glob
 import os
 import shutil
 import subprocess
@@ -52,6 +53,8 @@ for feature, there in {
     "onnx-data": os.path.isdir("/usr/share/libonnx-testdata/data"),
     "x86": os.uname().machine == "x86_64",
     "cross-aarch64": shutil.which("aarch64-linux-gnu-gcc") and shutil.which("qemu-aarch64"),
+    "bare-i686": (shutil.which("clang-19") and shutil.which("qemu-i386") and
+                  glob.glob("/usr/lib/llvm-19/lib/clang/19/lib/*/libclang_rt.builtins-i386.a")),
     "cross-riscv64": shutil.which("riscv64-linux-gnu-gcc") and shutil.which("qemu-riscv64"),
 }.items():
     if there:

@@ -30,7 +30,7 @@ list(REMOVE_DUPLICATES arches)
 # The features that LLVM gives to code for a CPU; empty if it is none of this family.
 function(features_of arch cpu result)
   set(${result} "" PARENT_SCOPE)
-  if(arch STREQUAL "x86_64") # the others' features come from clang's driver
+  if(arch MATCHES "^(x86_64|i686)$") # the others' features come from clang's driver
     set(command ${CLANG} -cc1 -triple ${triple_${arch}} -target-cpu ${cpu})
   else()
     set(command ${CLANG} -target ${triple_${arch}} -mcpu=${cpu} -S)

@@ -29,8 +29,8 @@ static const Attr attrs[] = {
 };
 enum { NCPUS = sizeof cpus / sizeof *cpus, NATTRS = sizeof attrs / sizeof *attrs };
 
-/* "unknown <what> '<word>' for <arch>; did you mean '...'?", or else where the known ones are listed:
- * by an option, or right here. Always false. */
+/* "unknown <what> '<word>' for <arch>; did you mean '...'?", or else where the known ones are
+ * listed: by an option, or right here. Always false. */
 static bool unknown(GlowContext *ctx, const char *what, const char *word, const char *arch,
                     const char *const *known, size_t count, const char *option) {
   const char *near = glow_nearest(word, known, count);
@@ -60,8 +60,10 @@ static const char *part(GlowContext *ctx, const char *triple, int index) {
 
 /* The family that the first part of a triple names; NULL after a diagnostic. */
 static const char *family(GlowContext *ctx, const char *triple) {
-  static const char *const names[] = {"x86_64", "amd64", "aarch64", "arm64", "riscv64"};
-  static const char *const arches[] = {"x86_64", "x86_64", "aarch64", "aarch64", "riscv64"};
+  static const char *const names[] = {"x86_64",  "amd64", "aarch64", "arm64",
+                                      "riscv64", "i586",  "i686"};
+  static const char *const arches[] = {"x86_64",  "x86_64", "aarch64", "aarch64",
+                                       "riscv64", "i686",   "i686"};
   enum { COUNT = sizeof names / sizeof *names };
   const char *first = part(ctx, triple, 0);
   for (int i = 0; i < COUNT; i++) {

@@ -1,8 +1,8 @@
 /* Reference kernels in compiled code: a function that fills in a GlowCall and calls the kernel.
  *
  * Everything but the addresses is constant: descriptions of the operands, and the members of the
- * operator with the arrays they point to. Structs have the layout of this host, which every 64-bit
- * little-endian machine shares. */
+ * operator with the arrays they point to. Structs have the layout of this host, which every
+ * little-endian machine shares: support/pointer.h gives pointers of 32 bits the room of 64. */
 #include <stddef.h>
 #include <string.h>
 
@@ -26,20 +26,27 @@ static void put_bytes(Image *m, size_t end) {
 }
 
 static void put_pointer(Image *m, size_t offset, LLVMValueRef pointer) {
+  GlowEmitter *e = m->e;
   put_bytes(m, offset);
-  glow_vec_push(m->e->arena, &m->fields, pointer);
+  glow_vec_push(e->arena, &m->fields, pointer);
+  if (LLVMPointerSize(LLVMGetModuleDataLayout(e->l.module)) < sizeof(void *))
+    glow_vec_push(e->arena, &m->fields, LLVMConstInt(e->l.i32, 0, 0));
   m->done = offset + sizeof(void *);
 }
 
-static LLVMValueRef finish_image(Image *m) {
-  put_bytes(m, m->size);
-  LLVMValueRef init = LLVMConstStructInContext(m->e->l.llvm, m->fields.data, m->fields.count, 1);
-  LLVMValueRef global = LLVMAddGlobal(m->e->l.module, LLVMTypeOf(init), "");
+static LLVMValueRef constant_global(GlowEmitter *e, LLVMValueRef init) {
+  LLVMValueRef global = LLVMAddGlobal(e->l.module, LLVMTypeOf(init), "");
   LLVMSetInitializer(global, init);
   LLVMSetGlobalConstant(global, 1);
   LLVMSetLinkage(global, LLVMInternalLinkage);
   LLVMSetAlignment(global, 16);
   return global;
+}
+
+static LLVMValueRef finish_image(Image *m) {
+  put_bytes(m, m->size);
+  return constant_global(
+      m->e, LLVMConstStructInContext(m->e->l.llvm, m->fields.data, m->fields.count, 1));
 }
 
 static LLVMValueRef text_constant(GlowEmitter *e, const char *text) {
@@ -77,10 +84,10 @@ static LLVMValueRef array_constant(GlowEmitter *e, const GlowMember *m, GlowArra
     return LLVMConstNull(e->l.ptr);
   if (size)
     return glow_emit_constant(e, a.data, a.count * size);
-  Image image = {.e = e, .size = a.count * sizeof(void *)};
+  LLVMValueRef *texts = GLOW_NEW_ARRAY(e->arena, LLVMValueRef, a.count);
   for (uint32_t i = 0; i < a.count; i++)
-    put_pointer(&image, i * sizeof(void *), text_constant(e, glow_array_at(a, char *, i)));
-  return finish_image(&image);
+    texts[i] = text_constant(e, glow_array_at(a, char *, i));
+  return constant_global(e, LLVMConstArray2(e->l.ptr, texts, a.count));
 }
 
 /* The members of n as the kernel reads them. Types are left out: no kernel knows the IR. */
@@ -121,7 +128,9 @@ static LLVMValueRef local_copy(GlowEmitter *e, const void *data, size_t size) {
 }
 
 static LLVMValueRef load_pointer(GlowEmitter *e, LLVMValueRef ptrs, uint32_t i) {
-  return LLVMBuildLoad2(e->l.builder, e->l.ptr, field_at(e, ptrs, i * sizeof(void *)), "");
+  LLVMValueRef index = glow_emit_i64(e, i);
+  LLVMValueRef at = LLVMBuildInBoundsGEP2(e->l.builder, e->l.ptr, ptrs, &index, 1, "");
+  return LLVMBuildLoad2(e->l.builder, e->l.ptr, at, "");
 }
 
 /* The operands' descriptions as the kernel may change them, with their addresses. */

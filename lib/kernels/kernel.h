@@ -10,13 +10,14 @@
 
 #include "ops/kind.h"
 #include "support/limits.h"
+#include "support/pointer.h"
 
 /* One operand as a kernel sees it. Extents are logical and exact. Plain layouts have strides in
  * elements per logical axis (row-major unless it is a tensorview on a port marked strided). A
  * blocked layout has nblocks > 0: blocks from left to right, with their strides. data is aligned to
  * its element. An absent operand has data == NULL and kind == GLOW_KIND_COUNT. */
 typedef struct GlowBuf {
-  void *data;
+  GLOW_POINTER(void, data);
   GlowKind kind;
   uint32_t rank;
   int64_t dims[GLOW_MAX_RANK];
@@ -40,11 +41,12 @@ typedef enum GlowRunError {
 } GlowRunError;
 
 typedef struct GlowCall {
-  const void *members; /* the operator's generated struct */
+  GLOW_POINTER(const void, members); /* the operator's generated struct */
   uint32_t nin, nout;
-  GlowBuf *in, *out;
-  void *scratch;  /* as many bytes as glow_scratch_<op> asked for, 64-byte aligned */
-  int64_t detail; /* set with an error: the offending index or extent */
+  GLOW_POINTER(GlowBuf, in);
+  GLOW_POINTER(GlowBuf, out);
+  GLOW_POINTER(void, scratch); /* as many bytes as glow_scratch_<op> asked for, 64-byte aligned */
+  int64_t detail;              /* set with an error: the offending index or extent */
 } GlowCall;
 
 /* Kernels: GlowRunError glow_kernel_<op>(GlowCall *call). A kernel of a DYNAMIC operator may lower

@@ -9,6 +9,7 @@
 #define GLOW_OPS_DESC_H
 
 #include "ops/kind.h"
+#include "support/pointer.h"
 #include "support/str.h"
 
 /* Traits: the closed list. TRAIT(enumerator, spelling in .ops, sentence). */
@@ -98,7 +99,7 @@ typedef struct GlowScalar {
 
 typedef struct GlowArray {
   uint32_t count;
-  const void *data; /* in the module's arena; immutable */
+  GLOW_POINTER(const void, data); /* in the module's arena; immutable */
 } GlowArray;
 #define glow_array_at(a, T, i) (((const T *)(a).data)[i])
 

@@ -24,10 +24,14 @@ static void header_op(const OpDecl *op, const OpFile *file, GlowText *out) {
     glow_text_printf(out, "typedef struct Glow%sMembers {\n", op->camel);
     for (uint32_t i = 0; i < op->members.count; i++) {
       const MemberDecl *m = &op->members.data[i];
-      const char *type = member_c_type(m->member_type);
-      size_t n = strlen(type);
-      glow_text_printf(out, "  %s%s%s;", m->array ? "GlowArray" : type,
-                       !m->array && type[n - 1] == '*' ? "" : " ", m->field);
+      if (m->array)
+        glow_text_printf(out, "  GlowArray %s;", m->field);
+      else if (m->member_type == GLOW_MEMBER_TYPE)
+        glow_text_printf(out, "  GLOW_POINTER(const struct GlowType, %s);", m->field);
+      else if (m->member_type == GLOW_MEMBER_STR || m->member_type == GLOW_MEMBER_SYMBOL)
+        glow_text_printf(out, "  GLOW_POINTER(const char, %s);", m->field);
+      else
+        glow_text_printf(out, "  %s %s;", member_c_type(m->member_type), m->field);
       if (m->array || m->enumeration)
         glow_text_printf(out, " /* %s%s */", m->type.text, m->array ? "[]" : "");
       glow_text_putc(out, '\n');
