@@ -103,7 +103,36 @@ INLINE void clip(const GlowPoolParams *p, const int64_t *place, Window *w) {
   KERNEL(max_pool_##kind, S, max_##kind)
 
 #define PLAIN(v) (v)
-MAX_POOL(float, float, float, PLAIN, ABOVE_REAL, -__builtin_inff())
+
+/* The taps of a window in registers: 16 channels are few enough to stay there. */
+INLINE void max_taps(const GlowPoolParams *p, const Window *w, const float *x, float *y) {
+  GlowVec top[16 / GLOW_VL];
+  UNROLL for (int v = 0; v < 16 / GLOW_VL; v++) top[v] = vec_load(x + w->at + v * GLOW_VL);
+  TAPS(p, w) {
+    const float *at = x + TAP(p, w);
+    UNROLL for (int v = 0; v < 16 / GLOW_VL; v++) {
+      const GlowVec e = vec_load(at + v * GLOW_VL), t = top[v];
+      const GlowVecI above = ~(e <= t) & (t == t);
+      top[v] = (GlowVec)(((GlowVecI)e & above) | ((GlowVecI)t & ~above));
+    }
+  }
+  UNROLL for (int v = 0; v < 16 / GLOW_VL; v++) vec_store(y + v * GLOW_VL, top[v]);
+}
+
+INLINE void max_float_all(const GlowPoolParams *p, const Window *w, const float *x, float *y) {
+  if (w->elements == 0) {
+    UNROLL for (int l = 0; l < 16; l++) y[l] = -__builtin_inff();
+  } else if (w->elements == p->kernel[0] * p->kernel[1] * p->kernel[2]) {
+    Window inside = *w; /* as many taps as are known here */
+    AXES inside.count[a] = p->kernel[a];
+    max_taps(p, &inside, x, y);
+  } else {
+    max_taps(p, w, x, y);
+  }
+}
+MAX_STEP(max_float_one, float, float, PLAIN, ABOVE_REAL, -__builtin_inff(), ONE, 1)
+KERNEL(max_pool_float, float, max_float)
+
 MAX_POOL(double, double, double, PLAIN, ABOVE_REAL, -__builtin_inf())
 MAX_POOL(float16, uint16_t, float, glow_half_to_float, ABOVE_REAL, 0xfc00)
 MAX_POOL(bfloat16, uint16_t, float, glow_bfloat_to_float, ABOVE_REAL, 0xff80)
