@@ -304,6 +304,7 @@ static bool place_allocs(GlowSelect *s, GlowFunction *f, GlowCpuPlan *plan) {
   Allocs a = {.arena = s->arena};
   glow_function_number(f);
   glow_block_walk(f->body, collect_alloc, &a);
+  GlowPlanReport report;
   bool planned = true;
   int64_t size = 0;
   for (uint32_t i = 0; i < a.buffers.count; i++) {
@@ -313,7 +314,7 @@ static bool place_allocs(GlowSelect *s, GlowFunction *f, GlowCpuPlan *plan) {
   }
   plan->align = f->align > ALIGN ? f->align : ALIGN;
   if (!planned)
-    size = glow_memplan_greedy(s->arena, a.buffers.data, a.buffers.count, plan->align);
+    size = glow_memplan(s->arena, a.buffers.data, a.buffers.count, plan->align, &report);
   size = planned && f->arena > size ? f->arena : size;
   plan->arena = size < 0 ? size : (size + plan->align - 1) & -plan->align;
   for (uint32_t i = 0; i < a.nodes.count; i++) {
