@@ -167,16 +167,20 @@ static bool run_backend(CaseRun *run) {
   return !wrong;
 }
 
-/* Compiles the program, before a run changes its variables. False if there is no bundle of it. */
+/* Compiles the program, before a run changes its variables. False if there is no bundle of it, but
+ * for extents that are known only when it runs. */
 static bool make_bundle(CaseRun *run, GlowTrial **trial) {
 #if GLOW_HAVE_CPU_BACKEND
   GlowCase *c = run->c;
   if (!c->bundles)
     return true;
   *trial = glow_bundles_compile(c->bundles, &run->session, c->name);
-  if (!*trial && (strstr(c->error, "cannot be compiled") || strstr(c->error, "is a graph")))
+  c->hosted = !*trial && strstr(c->error, "extents are known only when it runs");
+  if (c->hosted)
+    c->error[0] = 0;
+  else if (!*trial && (strstr(c->error, "cannot be compiled") || strstr(c->error, "is a graph")))
     run->verdict = GLOW_REFUSED;
-  return *trial != NULL;
+  return *trial || c->hosted;
 #else
   (void)run;
   (void)trial;

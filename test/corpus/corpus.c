@@ -43,7 +43,7 @@ typedef struct Runner {
   const GlowParallel *parallel;
   unsigned references[GLOW_OP_COUNT]; /* cases in which the operator ran as its reference kernel */
   unsigned passed, failed, refused_count, unsupported, pipelines;
-  unsigned unlisted_passed, listed_failed, bundles_failed;
+  unsigned unlisted_passed, listed_failed, bundles_failed, hosted;
 } Runner;
 
 static Listed *find_listed(const Runner *r, const char *name) {
@@ -132,6 +132,7 @@ static void judge(Runner *r, const char *name) {
   if (listed)
     listed->seen = true;
   r->bundles_failed += run_bundles(r->bundles, false);
+  r->hosted += c.hosted;
   for (uint32_t op = 0; op < GLOW_OP_COUNT; op++)
     r->references[op] += c.references[op] != 0;
   if (verdict == GLOW_REFUSED && listed && listed->refused) {
@@ -323,7 +324,10 @@ int main(int argc, char **argv) {
     printf("%u pipelines that changed something\n", r.pipelines);
   bool enough = !r.backend || print_references(&r);
   if (r.with_bundles)
-    printf("%u cases are refused, %u bundles failed\n", r.refused_count, r.bundles_failed);
+    printf(
+        "%u cases are refused, %u have no bundle since extents are known only in runs, %u bundles "
+        "failed\n",
+        r.refused_count, r.hosted, r.bundles_failed);
   printf("%u passed, %u failed\n", r.passed, r.failed + r.unsupported);
   if (r.unlisted_passed)
     printf("%u cases pass that are not listed\n", r.unlisted_passed);

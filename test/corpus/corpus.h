@@ -27,6 +27,7 @@ typedef struct GlowCase {
   /* Results. */
   char error[512];                    /* the first diagnostic */
   unsigned pipelines;                 /* that were judged */
+  bool hosted;                        /* has no bundle: the process must take part in each run */
   uint16_t references[GLOW_OP_COUNT]; /* instructions that the backend runs as reference kernels */
 } GlowCase;
 
