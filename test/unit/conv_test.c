@@ -433,26 +433,28 @@ static void expect_hot(const HotLoops *hot, unsigned fmas, const GlowIsa *isa, c
 typedef struct Shape {
   Kind kind;
   int size, groups, ic, oc, k, stride;
+  int dilation;
+  bool line; /* one row, as conv-2d makes of convolutions along one axis */
 } Shape;
 
 static void check_machine_code(const Shape *shape, const GlowIsa *isa) {
-  int pad = (shape->k - 1) / 2;
+  int d = shape->dilation, pad = (shape->k - 1) * d / 2;
   Conv c = {.kind = shape->kind,
             .n = 1,
             .groups = shape->groups,
             .ic = shape->ic,
             .oc = shape->oc,
-            .ih = shape->size,
+            .ih = shape->line ? 1 : shape->size,
             .iw = shape->size,
-            .kh = shape->k,
+            .kh = shape->line ? 1 : shape->k,
             .kw = shape->k,
-            .sh = shape->stride,
+            .sh = shape->line ? 1 : shape->stride,
             .sw = shape->stride,
-            .dh = 1,
-            .dw = 1,
-            .pt = pad,
+            .dh = shape->line ? 1 : d,
+            .dw = d,
+            .pt = shape->line ? 0 : pad,
             .pl = pad,
-            .pb = pad,
+            .pb = shape->line ? 0 : pad,
             .pr = pad,
             .bias = true,
             .epilogue = RESIDUAL};
@@ -471,9 +473,9 @@ static void check_machine_code(const Shape *shape, const GlowIsa *isa) {
   HotLoops hot = hot_loops_of(ctx, &text, isa);
   unsigned vectors = c.kind == DEPTHWISE || half ? 16 / isa->vl : isa->tile_vectors;
   unsigned width = (unsigned)(shape->size / shape->stride);
-  char what[64];
-  snprintf(what, sizeof what, "%s %dx%d on %d pixels, stride %d", kind_names[c.kind], c.kh, c.kw,
-           c.iw, c.sw);
+  char what[80];
+  snprintf(what, sizeof what, "%s %dx%d on %dx%d pixels, stride %d, dilation %d",
+           kind_names[c.kind], c.kh, c.kw, c.ih, c.iw, c.sw, c.dw);
   expect_hot(&hot, vectors * (width < isa->tile_pixels ? width : isa->tile_pixels), isa, what);
   glow_text_release(&text);
   glow_context_destroy(ctx);
@@ -508,16 +510,21 @@ static void check_plain_machine_code(const GlowIsa *isa, bool transposed) {
 
 static void check_all_machine_code(const GlowIsa *isa) {
   static const Shape shapes[] = {
-      {FEW, 224, 1, 3, 64, 7, 2},       {FEW, 224, 1, 3, 32, 3, 2},
-      {FEW, 28, 1, 1, 32, 5, 1},        {DEPTHWISE, 112, 32, 1, 1, 3, 1},
-      {DEPTHWISE, 112, 96, 1, 1, 3, 2}, {DEPTHWISE, 28, 240, 1, 1, 5, 1},
-      {DEPTHWISE, 14, 576, 1, 1, 3, 2}, {DEPTHWISE, 7, 960, 1, 1, 3, 1},
-      {DEPTHWISE, 56, 144, 1, 1, 5, 2}, {GROUPED, 56, 4, 32, 32, 3, 1},
-      {GROUPED, 28, 8, 16, 16, 3, 1},   {GROUPED, 14, 4, 64, 64, 3, 2},
-      {DIRECT, 14, 1, 512, 1024, 1, 2}, {DIRECT, 112, 1, 16, 96, 1, 1},
-      {DIRECT, 56, 1, 24, 144, 1, 1},   {DIRECT, 17, 1, 128, 64, 7, 1},
-      {DIRECT, 7, 1, 512, 512, 3, 1},   {DIRECT, 14, 1, 256, 256, 3, 1},
-      {DIRECT, 7, 1, 2048, 512, 1, 1},  {DIRECT, 14, 1, 512, 512, 3, 2},
+      {FEW, 224, 1, 3, 64, 7, 2, 1, false},       {FEW, 224, 1, 3, 32, 3, 2, 1, false},
+      {FEW, 28, 1, 1, 32, 5, 1, 1, false},        {DEPTHWISE, 112, 32, 1, 1, 3, 1, 1, false},
+      {DEPTHWISE, 112, 96, 1, 1, 3, 2, 1, false}, {DEPTHWISE, 28, 240, 1, 1, 5, 1, 1, false},
+      {DEPTHWISE, 14, 576, 1, 1, 3, 2, 1, false}, {DEPTHWISE, 7, 960, 1, 1, 3, 1, 1, false},
+      {DEPTHWISE, 56, 144, 1, 1, 5, 2, 1, false}, {GROUPED, 56, 4, 32, 32, 3, 1, 1, false},
+      {GROUPED, 28, 8, 16, 16, 3, 1, 1, false},   {GROUPED, 14, 4, 64, 64, 3, 2, 1, false},
+      {DIRECT, 14, 1, 512, 1024, 1, 2, 1, false}, {DIRECT, 112, 1, 16, 96, 1, 1, 1, false},
+      {DIRECT, 56, 1, 24, 144, 1, 1, 1, false},   {DIRECT, 17, 1, 128, 64, 7, 1, 1, false},
+      {DIRECT, 7, 1, 512, 512, 3, 1, 1, false},   {DIRECT, 14, 1, 256, 256, 3, 1, 1, false},
+      {DIRECT, 7, 1, 2048, 512, 1, 1, 1, false},  {DIRECT, 14, 1, 512, 512, 3, 2, 1, false},
+      {DIRECT, 28, 1, 128, 128, 3, 1, 2, false},  {DIRECT, 28, 1, 64, 64, 5, 1, 1, false},
+      {DEPTHWISE, 28, 240, 1, 1, 3, 1, 2, false}, {GROUPED, 28, 4, 32, 32, 3, 1, 2, false},
+      {DIRECT, 1000, 1, 64, 96, 9, 1, 1, true},   {DIRECT, 1000, 1, 64, 64, 3, 2, 1, true},
+      {FEW, 16000, 1, 1, 64, 10, 5, 1, true},     {DEPTHWISE, 500, 96, 1, 1, 7, 1, 1, true},
+      {GROUPED, 500, 4, 32, 32, 3, 1, 1, true},
   };
   for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
     check_machine_code(&shapes[i], isa);
