@@ -184,6 +184,38 @@ static void check_fatal(void) {
          "LLVM's last words: %s", words);
 }
 
+/* An object for this host that calls a function which nobody has. */
+static void make_orphan(GlowContext *ctx, GlowText *out) {
+  GlowModule *m = glow_module_parse(ctx, "planted.gir", text, strlen(text));
+  GlowCodegenOptions o = {.isa = glow_isa_host(), .hook = "nowhere"};
+  GlowCpuPlan plan;
+  CHECK(m && glow_module_verify(m) && glow_cpu_plan(ctx->arena, m->first_function, o.isa, &plan) &&
+        glow_codegen_emit_object(ctx, plan.work, plan.count, &o, out, NULL));
+}
+
+/* What cannot be loaded into memory. */
+static void check_loading(void) {
+  for (int orphan = 0; orphan < 2; orphan++) {
+    GlowContext *ctx = glow_context_create();
+    GlowText object;
+    Report r = {0};
+    glow_context_set_diagnostic_fn(ctx, take, &r);
+    glow_text_init(&object, ctx);
+    if (orphan)
+      make_orphan(ctx, &object);
+    else
+      glow_text_puts(&object, "no object");
+    GlowCode *code = glow_code_load(ctx, object.data, object.size, NULL, 0);
+    EXPECT(!code && r.errors == 1 &&
+               strncmp(r.message, "LLVM, loading code for this machine: ", 37) == 0 &&
+               (!orphan || strstr(r.message, "nowhere")),
+           "%u errors, the first '%s'", r.errors, r.message);
+    glow_code_destroy(code);
+    glow_text_release(&object);
+    glow_context_destroy(ctx);
+  }
+}
+
 int main(void) {
   const GlowIsa *v3 = &glow_isa[GLOW_ISA_X86_64_V3];
   GlowContext *ctx = glow_context_create();
@@ -199,6 +231,8 @@ int main(void) {
   check_error(ASSEMBLY, v3, 6, "LLVM, generating the code of tanh 'y' for x86-64-v3: ");
   check_error(ASSEMBLY, &glow_isa[GLOW_ISA_AARCH64], 6,
               "LLVM, generating the code of tanh 'y' for aarch64: ");
+  if (glow_isa_host())
+    check_loading();
   check_fatal();
   return unit_finish();
 }
