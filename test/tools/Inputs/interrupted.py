@@ -12,7 +12,7 @@ import time
 
 FOLDER_TOO = sys.argv[1] == "--folder-too"
 arguments = sys.argv[1 + FOLDER_TOO:]
-MOMENTS, CAUGHT, TRIES = 10, 3, 60
+MOMENTS, CAUGHT, TRIES = 6, 2, 60
 
 
 def contents(folder):
@@ -93,8 +93,8 @@ def main():
     seconds, whole = time.monotonic() - began, contents(folder)
     if not whole:
         sys.exit("the command writes nothing")
-    for names in [], sorted(whole):
-        interrupt_all_over(folder, command, names, whole, seconds)
+    interrupt_all_over(folder, command, sorted(whole), whole, seconds)
+    for names in sorted(whole), []:
         interrupt_writing(folder, command, names, whole)
 
 
