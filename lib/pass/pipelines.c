@@ -38,8 +38,8 @@ static const char *const graph_pipelines[] = {
 /* Fewer bytes moved, and fewer buffers: views first, since they make copies; sharing last, since
  * what is in place cannot move to another buffer any more. */
 #define COALESCE                                                                                   \
-  "view-extracts,view-strides,view-inserts,eliminate-copies,eliminate-dead-stores,share-buffers,"  \
-  "delete-dead-allocs"
+  "view-extracts,view-strides,halos,view-inserts,eliminate-copies,eliminate-dead-stores,"          \
+  "share-buffers,delete-dead-allocs"
 
 static const char *const program_pipelines[] = {
     "plan-memory",

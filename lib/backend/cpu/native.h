@@ -24,6 +24,7 @@
   NATIVE(GATHER, gather)                                                                           \
   NATIVE(GATHER_ELEMENTS, gather_elements)                                                         \
   NATIVE(GATHER_ND, gather_nd)                                                                     \
+  NATIVE(HALO, halo)                                                                               \
   NATIVE(IF, if)                                                                                   \
   NATIVE(LOOP, loop)                                                                               \
   NATIVE(LP_POOL, pool)                                                                            \

@@ -84,6 +84,31 @@ bool glow_verify_stack(const GlowNode *n) {
   return true;
 }
 
+/* The padded axes are not blocked, and something is there to be repeated. */
+bool glow_verify_halo(const GlowNode *n) {
+  const GlowHaloMembers *m = n->members;
+  const GlowType *y = glow_node_out(n, 0)->type;
+  const GlowValue *value = glow_node_in(n, GLOW_HALO_IN_VALUE);
+  if (!glow_type_is_tensor(y) || !glow_type_is_static(y) || glow_kind_info[y->kind].bits < 8)
+    return glow_verify_error(n, "Y must have exact extents and elements of whole bytes");
+  if (value && glow_type_is_static(value->type) && glow_type_elements(value->type) != 1)
+    return glow_verify_error(n, "Value has to be one element");
+  if (m->pads.count != 2 * y->rank)
+    return glow_verify_error(n, "%u pads for %u axes; two for each are needed", m->pads.count,
+                             y->rank);
+  for (uint32_t i = 0; i < y->rank; i++) {
+    int64_t pads = (int64_t)glow_array_at(m->pads, uint32_t, i) +
+                   glow_array_at(m->pads, uint32_t, y->rank + i);
+    bool blocked = false;
+    for (uint32_t k = 0; y->layout && k < y->layout->nblocks; k++)
+      blocked |= y->layout->blocks[k].axis == i;
+    if (pads > y->dims[i].size - (m->mode != GLOW_PAD_MODE_CONSTANT) || (blocked && pads))
+      return glow_verify_error(n, "the padding of axis %u does not fit %s", i,
+                               glow_type_str(n->block->module->ctx, y));
+  }
+  return true;
+}
+
 bool glow_verify_expect_shape(const GlowNode *n) {
   const GlowExpectShapeMembers *m = n->members;
   const GlowType *x = glow_node_in(n, 0)->type;

@@ -213,6 +213,44 @@ GlowRunError glow_kernel_pad(GlowCall *call) {
   return GLOW_RUN_OK;
 }
 
+/* Axis by axis: of those before it the halo is there already, of those behind it it is not. */
+GlowRunError glow_kernel_halo(GlowCall *call) {
+  static const uint64_t zero[2] = {0, 0};
+  const GlowHaloMembers *m = call->members;
+  const GlowBuf *value = &call->in[0];
+  GlowBuf *out = &call->out[0];
+  GlowBoxCopy c = {.dst = out->data, .bits = glow_ref_bits(out->kind)};
+  int64_t strides[GLOW_MAX_PHYSICAL], first[GLOW_MAX_PHYSICAL] = {0}, at = 0;
+  bool mapped = m->mode != GLOW_PAD_MODE_CONSTANT;
+  c.src = mapped ? out->data : glow_buf_present(value) ? value->data : zero;
+  c.rank = glow_ref_physical(out, c.dims, strides);
+  for (uint32_t a = 0; a < c.rank; a++) {
+    c.dst_strides[a] = strides[a];
+    c.src_strides[a] = mapped ? strides[a] : 0;
+  }
+  for (uint32_t a = 0; a < out->rank; a++) {
+    first[a] = glow_ref_listed(m->pads, a, 0);
+    c.dims[a] -= first[a] + glow_ref_listed(m->pads, out->rank + a, 0);
+    at += first[a] * strides[a];
+  }
+  for (uint32_t a = 0; a < out->rank; a++) {
+    int64_t inside = c.dims[a], whole = out->dims[a];
+    at -= first[a] * strides[a];
+    c.dims[a] = 1;
+    for (int64_t i = 0; i < whole && inside < whole && !glow_axis_blocked(out, a); i++) {
+      if (i == first[a] && (i += inside) >= whole)
+        break;
+      int64_t from = mapped ? first[a] + reflected(i - first[a], inside, m->mode) : 0;
+      c.dst_offset = at + i * strides[a];
+      c.src_offset = mapped ? at + from * strides[a] : 0;
+      glow_box_copy(&c);
+    }
+    c.dims[a] = glow_axis_blocked(out, a) ? inside : whole;
+  }
+  glow_ref_clear_padding(out);
+  return GLOW_RUN_OK;
+}
+
 GlowRunError glow_kernel_expand(GlowCall *call) {
   const GlowBuf *in = &call->in[0], *out = &call->out[0];
   GlowBoxCopy c = glow_box_of(out, in, out);

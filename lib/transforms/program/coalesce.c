@@ -5,8 +5,9 @@
  *
  * To forward, %t must have no other writer and %s must stay as it is until %t is read for the last
  * time. To merge, nothing may touch the target from the first write of %s on, and neither may be
- * written after the copy while the other is needed. The first instruction may work in place on what
- * the target had before, as the bodies of loops do with their state. */
+ * written after the copy while the other is needed; if the target is a view with strides, rows have
+ * to be contiguous, and all that touches %s must take such a view. The first instruction may work
+ * in place on what the target had before, as the bodies of loops do with their state. */
 #include "transforms/programs.h"
 
 /* ---- Forwarding ------------------------------------------------------------------------------ */
@@ -125,6 +126,28 @@ static bool is_free(const Merge *m) {
                                 !glow_span_accessed(m->copy->next, m->last, from, GLOW_WRITES));
 }
 
+/* Whether all that touches the buffer would take a view with the strides of `to`. */
+static bool takes_strides(const GlowValue *alloc, const GlowValue *to) {
+  const GlowArray strides = ((const GlowTensorviewMembers *)to->def.node->members)->strides;
+  if (glow_array_at(strides, int64_t, strides.count - 1) != 1)
+    return false;
+  for (const GlowUse *u = alloc->uses; u; u = u->next) {
+    const GlowNode *n = u->user;
+    const GlowOpDesc *d = glow_node_desc(n);
+    uint32_t i = (uint32_t)(u - n->operands);
+    if (n->op == GLOW_OP_DEALLOC)
+      continue;
+    if (u == &n->pred || n->op == GLOW_OP_TENSORVIEW || i >= n->noperands)
+      return false;
+    if (i >= n->noperands - n->nextra)
+      continue; /* of an epilogue */
+    const GlowPort *port = i < n->nouts ? glow_op_out_port(d, i) : glow_op_in_port(d, i - n->nouts);
+    if (!(port->flags & GLOW_PORT_STRIDED))
+      return false;
+  }
+  return true;
+}
+
 /* Moves what defines v before `at`, if it stands behind it in the same block. */
 static void define_before(GlowValue *v, GlowNode *at) {
   GlowNode *n = v->kind == GLOW_VALUE_RESULT ? v->def.node : NULL;
@@ -157,8 +180,8 @@ bool glow_copy_merge(GlowPassRun *run, GlowNode *copy) {
       m.alloc->def.node->block != copy->block || from->type != m.to->type ||
       !glow_type_is_static(m.to->type) || !glow_type_is_static(m.alloc->type) ||
       (m.alloc != from && (m.to->type->layout || m.alloc->type->layout)) ||
-      glow_value_is_strided(m.to) || glow_buffer_base(m.to) == m.alloc ||
-      !find_uses(run->arena, &m) || !is_free(&m))
+      (glow_value_is_strided(m.to) && !takes_strides(m.alloc, m.to)) ||
+      glow_buffer_base(m.to) == m.alloc || !find_uses(run->arena, &m) || !is_free(&m))
     return false;
   GlowNode *alloc = m.alloc->def.node;
   define_before(m.to, alloc);

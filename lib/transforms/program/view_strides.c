@@ -7,11 +7,13 @@
  *     becomes   %v = tensorview %y {strides = ..};  mat_mul @out %v, ..
  *
  * Slice and Split are read in place likewise. Reshapes between are views with strides of their own,
- * if there are such strides. Rows stay contiguous where elements are moved or written. What is read
- * must stay as it is until it is read for the last time; what is written must not be touched from
- * its new writer on. */
+ * if there are such strides. Rows stay contiguous where elements are moved or written, and
+ * those of loops over elements are long, too. What is read must stay as it is until it is read for
+ * the last time; what is written must not be touched from its new writer on. */
 #include "transforms/pieces.h"
 #include "transforms/programs.h"
+
+enum { LONG_ROW = 16 };
 
 /* Elements of a buffer: a view of `root`, which is no view. */
 typedef struct Strided {
@@ -140,6 +142,11 @@ static bool has_rows(const Strided *s) {
   return true;
 }
 
+/* Loops over elements take whole registers of a row. */
+static bool has_long_rows(const Strided *s) {
+  return s->rank && s->dims[s->rank - 1] >= LONG_ROW && s->strides[s->rank - 1] == 1;
+}
+
 /* A view of s, before n; it has n's number. */
 static GlowValue *build_view(Views *w, const Strided *s, const GlowType *t, GlowNode *n) {
   GlowTensorviewMembers members = {.offset = s->offset,
@@ -174,7 +181,7 @@ static bool takes_strides(const GlowUse *u, const Strided *s) {
     return false;
   const GlowOpDesc *d = glow_node_desc(n);
   return (glow_op_in_port(d, i - n->nouts)->flags & GLOW_PORT_STRIDED) &&
-         (has_rows(s) || !GLOW_HAS(d, MOVEMENT));
+         (GLOW_HAS(d, ELEMENTWISE) ? has_long_rows(s) : has_rows(s) || !GLOW_HAS(d, MOVEMENT));
 }
 
 /* Whether all that reads v, which `writer` writes, could read s; notes v and its reshapes. */
@@ -269,7 +276,8 @@ static GlowNode *find_writer(const GlowNode *n, Strided *s) {
     s->strides[perm.count ? glow_array_at(perm, uint32_t, i) : y.rank - 1 - i] = y.strides[i];
   s->root = y.root;
   s->offset = y.offset;
-  return has_rows(s) ? c : NULL;
+  bool loops = GLOW_HAS(glow_node_desc(c), ELEMENTWISE);
+  return (loops ? has_long_rows(s) : has_rows(s)) ? c : NULL;
 }
 
 static bool write_in_place(Views *w, GlowNode *n) {
