@@ -85,6 +85,8 @@ def resize_case(g, kind, mode):
     coordinates = g.pick(COORDINATES)
     if mode != "nearest" and coordinates == "tf_half_pixel_for_nn":
         coordinates = "asymmetric"
+    if kind == "bool" and coordinates == "tf_crop_and_resize":
+        coordinates = "half_pixel"  # a crop is filled with a number
     crop = coordinates == "tf_crop_and_resize"
     o = {"mode": mode, "coordinates": coordinates, "antialias": False, "exclude": False, "a": -0.75,
          "extrapolation": 0.0, "nearest": "round_prefer_floor"}
