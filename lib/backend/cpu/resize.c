@@ -73,6 +73,17 @@ static void push_nearest(Tables *t, const GlowResizeAxis *a, uint32_t axis) {
   }
 }
 
+/* Whether the elements of the last axis stand twice each, alone. */
+static bool doubles(const Tables *t) {
+  const GlowResizeParams *p = &t->params;
+  if (p->run * p->bytes != 4 || p->out[2] != 2 * p->in[2])
+    return false;
+  for (int64_t i = 0; i < p->out[2]; i++)
+    if (t->table.data[p->places[2] + i] != i / 2)
+      return false;
+  return true;
+}
+
 /* The list of place i. Short ones have a second element, so that both may be read. */
 static void push_list(Tables *t, const GlowResizeAxis *a, uint32_t axis, int64_t i,
                       double *weights) {
@@ -162,6 +173,7 @@ bool glow_select_resize(GlowSelect *s, const GlowNode *n) {
   }
   t.params.bytes = glow_kind_info[kind].bits / 8;
   t.params.fill = fill_bits(m, kind);
+  t.params.doubles = nearest && doubles(&t);
   size_t head = sizeof t.params, size = head + t.table.count * sizeof(int64_t);
   char *params = glow_arena_alloc(s->arena, size);
   memcpy(params, &t.params, head);

@@ -19,7 +19,8 @@ typedef struct GlowResizeParams {
   int64_t span[GLOW_RESIZE_AXES]; /* the most neighbours that the elements of a list lie among */
   int64_t pairs;                  /* no list of the last axis has more than two elements */
   int64_t bytes;                  /* of an element */
-  int64_t fills, fill;            /* whether places are filled, and with which bits */
+  int64_t doubles;     /* nearest: each element of 4 bytes along the last axis stands twice */
+  int64_t fills, fill; /* whether places are filled, and with which bits */
   int64_t table[];
 } GlowResizeParams;
 
