@@ -19,18 +19,22 @@ static inline float glow_exp2i_f(int32_t k) {
   return glow_float_from_bits((uint32_t)(k + 127) << 23);
 }
 
-/* e^t = 2^k p for moderate t; |log p| <= ln 2 / 2. */
-static inline float glow_exp_parts_f(float t, int32_t *k) {
-  float shifted = glow_fmaf(t, GLOW_LOG2E_F, GLOW_MAGIC_F), n = shifted - GLOW_MAGIC_F;
-  float r = glow_fmaf(n, -GLOW_LN2_LO_F, glow_fmaf(n, -GLOW_LN2_HI_F, t));
+/* (e^r - 1 - r) / r^2 for |r| <= ln 2 / 2. */
+static inline float glow_exp_poly_f(float r) {
   float p = 0x1.9a66b4p-13f;
   p = glow_fmaf(p, r, 0x1.6d4f08p-10f);
   p = glow_fmaf(p, r, 0x1.1115cap-7f);
   p = glow_fmaf(p, r, 0x1.5554e6p-5f);
   p = glow_fmaf(p, r, 0x1.555552p-3f);
-  p = glow_fmaf(p, r, 0.5f);
+  return glow_fmaf(p, r, 0.5f);
+}
+
+/* e^t = 2^k p for moderate t; |log p| <= ln 2 / 2. */
+static inline float glow_exp_parts_f(float t, int32_t *k) {
+  float shifted = glow_fmaf(t, GLOW_LOG2E_F, GLOW_MAGIC_F), n = shifted - GLOW_MAGIC_F;
+  float r = glow_fmaf(n, -GLOW_LN2_LO_F, glow_fmaf(n, -GLOW_LN2_HI_F, t));
   *k = (int32_t)(glow_float_bits(shifted) - glow_float_bits(GLOW_MAGIC_F));
-  return glow_fmaf(p * r, r, r) + 1.0f;
+  return glow_fmaf(glow_exp_poly_f(r) * r, r, r) + 1.0f;
 }
 
 /* The power is applied in two steps, so that results that overflow or are subnormal round once. */
@@ -121,6 +125,54 @@ static inline float glow_erff(float x) {
   q = glow_fmaf(q, t, -0x1.70d54p-13f);
   float large = glow_copysignf(1.0f - glow_expf(-q), x);
   return a > 0.921875f ? large : glow_fmaf(p, x, x);
+}
+
+/* a = |x| times the share t(a) of a normal distribution beyond it, as a sum: t(a) e^(a^2 / 2) is a
+ * polynomial in a - 1 up to 2, and beyond one in 1 / (a + 1.5) over a. */
+static inline float glow_tail_parts_f(float a, float *rest) {
+  float s = a - 1.0f, m = -0x1.06586ep-19f;
+  m = glow_fmaf(m, s, 0x1.ff8caep-18f);
+  m = glow_fmaf(m, s, -0x1.9013b2p-16f);
+  m = glow_fmaf(m, s, 0x1.6db588p-14f);
+  m = glow_fmaf(m, s, -0x1.42a5e8p-12f);
+  m = glow_fmaf(m, s, 0x1.0a328ep-10f);
+  m = glow_fmaf(m, s, -0x1.9ef46ep-9f);
+  m = glow_fmaf(m, s, 0x1.2f46d6p-7f);
+  m = glow_fmaf(m, s, -0x1.9b00e0p-6f);
+  m = glow_fmaf(m, s, 0x1.fcc828p-5f);
+  m = glow_fmaf(m, s, -0x1.19524ap-3f);
+  float v = 1.0f / (a + 1.5f), w = 0x1.6de9eep5f;
+  w = glow_fmaf(w, v, -0x1.fde2e2p5f);
+  w = glow_fmaf(w, v, 0x1.bfef58p4f);
+  w = glow_fmaf(w, v, 0x1.060f8ep-5f);
+  w = glow_fmaf(w, v, -0x1.80b892p0f);
+  w = glow_fmaf(w, v, -0x1.2ce4e2p0f);
+  w = glow_fmaf(w, v, -0x1.9adb6cp-2f);
+  w = glow_fmaf(w, v, 0x1.b63668p-14f);
+  /* The constant terms are the larger part. */
+  float one = 0x1.0bdb2ep-2f, near = a * one, more = m * s, next = a * more;
+  float lost = glow_fmaf(a, one, -near) + glow_fmaf(a, more, -next);
+  float first = a < 2.0f ? near : 0x1.9883d8p-2f, second = a < 2.0f ? next : w * v;
+  float sum = first + second;
+  *rest = second - (sum - first) + (a < 2.0f ? lost : 0.0f);
+  return sum;
+}
+
+/* x minus that, or below zero minus that. e^(-a^2 / 2) = 2^k e^r e^c, where r is exact and c small:
+ * the square is a sum of two floats. What is left out of each sum is carried along, since errors of
+ * an ULP each would be more than two. */
+static inline float glow_geluf(float x) {
+  float a = glow_fabsf(x), t = a > 15.0f ? 15.0f : a;
+  float square = t * t, lost = glow_fmaf(t, t, -square);
+  float shifted = glow_fmaf(square, -0.5f * GLOW_LOG2E_F, GLOW_MAGIC_F), n = shifted - GLOW_MAGIC_F;
+  float r = glow_fmaf(n, -GLOW_LN2_HI_F, -0.5f * square);
+  float c = glow_fmaf(n, -GLOW_LN2_LO_F, -0.5f * lost);
+  float rest, y = glow_tail_parts_f(t, &rest);
+  float q = glow_exp_poly_f(r) * r * r, e = glow_fmaf(c, r + q, c) + q; /* e^r e^c - 1 - r */
+  float tail = y + glow_fmaf(y, r, glow_fmaf(y, e, rest));
+  int32_t k = (int32_t)(glow_float_bits(shifted) - glow_float_bits(GLOW_MAGIC_F)), half = k >> 1;
+  tail = tail * glow_exp2i_f(half) * glow_exp2i_f(k - half);
+  return x < 0 ? glow_fmaf(0.0f, x, -tail) : x - tail; /* NaN for -inf, as 0 inf is */
 }
 
 static inline float glow_sqrtf(float x) { return __builtin_sqrtf(x); }

@@ -1,6 +1,6 @@
 /* Hyperbolic functions, and the activations that are made of exponentials and logarithms, in
- * double. Those of float compute in double and round once, so sums that cancel (Gelu below zero,
- * Softplus far below) cost no digits. */
+ * double. Those of float but Gelu (math_float.h) compute in double and round once, so sums that
+ * cancel (Softplus far below) cost no digits. */
 #ifndef GLOW_KERNELS_MATH_GATED_H
 #define GLOW_KERNELS_MATH_GATED_H
 
@@ -93,32 +93,11 @@ static inline double glow_normal_tail(double a, double *h) {
   *h = glow_exp_sum(-0.25 * square, -0.25 * lost);
   return *h * p * inverse;
 }
-/* The whole share, to the digits of float. */
-static inline double glow_normal_tail_short(double a) {
-  double t = a > 64.0 ? 64.0 : a, inverse = 1.0 / (t + 3.0), u = (t - 3.0) * inverse;
-  double p = 0x1.9ab84bfd7f1f3p-19;
-  GLOW_POLY(p, u, 0x1.f84e91e524a02p-15);
-  GLOW_POLY(p, u, 0x1.115e8aaf0f678p-13);
-  GLOW_POLY(p, u, -0x1.071555f34c923p-12);
-  GLOW_POLY(p, u, -0x1.0ef723bf5d134p-10);
-  GLOW_POLY(p, u, 0x1.0d439d00d46c1p-10);
-  GLOW_POLY(p, u, 0x1.c8c73789f8d97p-8);
-  GLOW_POLY(p, u, -0x1.56d93c643fd1bp-7);
-  GLOW_POLY(p, u, -0x1.832d353c209fep-5);
-  GLOW_POLY(p, u, 0x1.d7138830c648fp-3);
-  GLOW_POLY(p, u, -0x1.04c72994f815p-1);
-  GLOW_POLY(p, u, 0x1.754a751a6a14fp-1);
-  return glow_exp(-0.5 * t * t) * p * inverse;
-}
 
 /* x times the distribution function of the normal distribution. */
 static inline double glow_gelu(double x) {
   double h, tail = glow_normal_tail(glow_fabs(x), &h);
   return x < 0 ? x * tail * h : x * (1.0 - tail * h);
-}
-static inline float glow_geluf(float x) {
-  double tail = glow_normal_tail_short(glow_fabs((double)x));
-  return (float)((double)x * (x < 0 ? tail : 1.0 - tail));
 }
 
 /* The same with (1 + tanh u) / 2 = 1 / (1 + e^-2u) for it, u = sqrt(2 / pi) (x + 0.044715 x^3). The
