@@ -80,7 +80,7 @@ static void write_c(FILE *f, const GlowConvParams *p, int64_t units) {
           " w * 16 + c %% 16;\n"
           "  GlowVec r = acc + vec_load(skip), z = {0};\n"
           "  return (GlowVec)(~(r < z) & (GlowVecI)r);\n}\n",
-          (long long)p->yn, (long long)p->yc, (long long)p->yh);
+          (long long)p->g.yn, (long long)p->g.yc, (long long)p->g.yh);
   const char *names[] = {"full", "small"};
   int64_t rest = p->rows % p->tile_rows;
   bool small = rest || p->narrow;
@@ -239,7 +239,8 @@ static bool run_case(GlowContext *ctx, const Case *c, const GlowIsa *isa, double
     fill(storage[i], bytes / 4, i + 1);
   }
   const GlowConvParams *p = (const GlowConvParams *)plan.work[0].params;
-  double flops = 2.0 * (double)(p->rows * p->ow) * (double)(p->oc * p->ic * p->kh * p->kw);
+  double flops =
+      2.0 * (double)(p->rows * p->g.ow) * (double)(p->g.oc * p->g.ic * p->g.kh * p->g.kw);
   size_t samples;
   double speed = measure(glow_code_entry(code), storage, isa, flops, limit, &samples);
   printf("%-20s %2dx%-2d %7.1f %7.1f %8.1f %6.2f %8.1f %6d %8zu\n", c->name, (int)p->tile_rows,

@@ -45,6 +45,36 @@ static void read_filter_blocks(GlowConvView *c) {
   c->ob = l->blocks[at].size;
 }
 
+static void read_geometry(GlowConvView *c) {
+  const GlowType *x = c->x.type, *w = c->w.type, *y = c->y.type;
+  bool winograd = c->m->strategy == GLOW_CONV_STRATEGY_WINOGRAD; /* its filter is transformed */
+  c->g = (GlowConvGeometry){
+      .oh = y->dims[2].size,
+      .ow = y->dims[3].size,
+      .oc = c->oc,
+      .ih = x->dims[2].size,
+      .iw = x->dims[3].size,
+      .ic = c->ic,
+      .kh = winograd ? 3 : w->dims[2].size,
+      .kw = winograd ? 3 : w->dims[3].size,
+      .sh = glow_conv_member(c->m->strides, 0, 1),
+      .sw = glow_conv_member(c->m->strides, 1, 1),
+      .dh = glow_conv_member(c->m->dilations, 0, 1),
+      .dw = glow_conv_member(c->m->dilations, 1, 1),
+      .pt = glow_conv_member(c->m->pads, 0, 0),
+      .pl = glow_conv_member(c->m->pads, 1, 0),
+      .xn = c->x.strides[0],
+      .xc = c->x.strides[1],
+      .xh = c->x.strides[2],
+      .xw = c->x.strides[3],
+      .yn = c->y.strides[0],
+      .yc = c->y.strides[1],
+      .yh = c->y.strides[2],
+      .yw = c->y.strides[3],
+      .bias = c->has_bias,
+  };
+}
+
 bool glow_conv_read(GlowSelect *s, const GlowNode *n, GlowConvView *c) {
   *c = (GlowConvView){0};
   if (!read_views(s, n, c))
@@ -63,6 +93,7 @@ bool glow_conv_read(GlowSelect *s, const GlowNode *n, GlowConvView *c) {
       (c->has_bias && (c->b.rank != 1 || c->b.dims[0] != c->oc || c->b.strides[0] != 1)))
     return glow_select_fail(s, "its operands do not fit each other");
   read_filter_blocks(c);
+  read_geometry(c);
   return true;
 }
 

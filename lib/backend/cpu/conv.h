@@ -12,6 +12,7 @@ typedef struct GlowConvView {
   bool has_bias;
   int64_t groups, ic, oc; /* ic: channels of one group; oc: of all */
   int64_t wi, ob;         /* blocks of the filter's layout, 1 and 0 if it has none */
+  GlowConvGeometry g;     /* as the instruction says */
 } GlowConvView;
 
 /* Members of a list that may be left out. */

@@ -11,11 +11,11 @@
  * groups of the filter pass; bands of about the same height. Where strides skip pixels, only those
  * that windows touch count. */
 static int64_t band_rows(const GlowIsa *isa, const GlowConvParams *p) {
-  int64_t channels = glow_div_up(p->ic, GLOW_CONV_BLOCK) * GLOW_CONV_BLOCK;
-  int64_t width = p->kw < p->sw ? p->ow * p->kw : p->iw;
-  int64_t bytes = glow_min64(p->kh, p->sh) * width * channels * 4;
+  int64_t channels = glow_div_up(p->g.ic, GLOW_CONV_BLOCK) * GLOW_CONV_BLOCK;
+  int64_t width = p->g.kw < p->g.sw ? p->g.ow * p->g.kw : p->g.iw;
+  int64_t bytes = glow_min64(p->g.kh, p->g.sh) * width * channels * 4;
   if (p->scattered)
-    bytes = glow_div_up(bytes, p->ow);
+    bytes = glow_div_up(bytes, p->g.ow);
   int64_t tiles = glow_div_up(p->rows, p->tile_rows);
   int64_t fit = isa->l2 / 2 / (bytes ? bytes : 1) / p->tile_rows;
   int64_t bands = glow_div_up(tiles, fit < 1 ? 1 : fit);
@@ -23,59 +23,37 @@ static int64_t band_rows(const GlowIsa *isa, const GlowConvParams *p) {
 }
 
 static void read_params(const GlowConvView *c, GlowConvParams *p) {
-  const GlowType *x = c->x.type, *w = c->w.type, *y = c->y.type;
   int64_t group_out = c->oc / c->groups;
   *p = (GlowConvParams){
-      .rows = y->dims[0].size * y->dims[2].size,
-      .oh = y->dims[2].size,
-      .ow = y->dims[3].size,
-      .oc = c->oc,
-      .ih = x->dims[2].size,
-      .iw = x->dims[3].size,
-      .ic = c->ic,
-      .kh = w->dims[2].size,
-      .kw = w->dims[3].size,
-      .sh = glow_conv_member(c->m->strides, 0, 1),
-      .sw = glow_conv_member(c->m->strides, 1, 1),
-      .dh = glow_conv_member(c->m->dilations, 0, 1),
-      .dw = glow_conv_member(c->m->dilations, 1, 1),
-      .pt = glow_conv_member(c->m->pads, 0, 0),
-      .pl = glow_conv_member(c->m->pads, 1, 0),
-      .xn = c->x.strides[0],
-      .xc = c->x.strides[1],
-      .xh = c->x.strides[2],
-      .xw = c->x.strides[3],
-      .yn = c->y.strides[0],
-      .yc = c->y.strides[1],
-      .yh = c->y.strides[2],
-      .yw = c->y.strides[3],
+      .g = c->g,
+      .rows = c->y.type->dims[0].size * c->g.oh,
       .ob = c->ob,
       .block = c->ic < 1 ? 1 : glow_min64(c->ic, GLOW_CONV_BLOCK),
       .wi = c->wi,
       .gb = glow_div_up(group_out, c->ob),
-      .gx = c->groups > 1 ? c->ic / GLOW_CONV_BLOCK * c->x.strides[1] : 0,
-      .bias = c->has_bias,
+      .gx = c->groups > 1 ? c->ic / GLOW_CONV_BLOCK * c->g.xc : 0,
   };
 }
 
 /* Whether neighbouring rows can be seen as one. */
 static bool is_flat(const GlowWork *w, const GlowConvParams *p) {
-  bool flat = p->kh == 1 && p->kw == 1 && p->sh == 1 && p->sw == 1 && p->pt == 0 && p->pl == 0 &&
-              p->oh == p->ih && p->ow == p->iw && p->xh == p->iw * p->xw && p->yh == p->ow * p->yw;
+  bool flat = p->g.kh == 1 && p->g.kw == 1 && p->g.sh == 1 && p->g.sw == 1 && p->g.pt == 0 &&
+              p->g.pl == 0 && p->g.oh == p->g.ih && p->g.ow == p->g.iw &&
+              p->g.xh == p->g.iw * p->g.xw && p->g.yh == p->g.ow * p->g.yw;
   for (uint32_t i = 0; i < w->noperands; i++)
-    flat = flat && w->operands[i].stride[2] == p->ow * w->operands[i].stride[3];
+    flat = flat && w->operands[i].stride[2] == p->g.ow * w->operands[i].stride[3];
   return flat;
 }
 
 /* Sees neighbouring rows as one. */
 static void merge_rows(GlowSelect *s, GlowWork *w, GlowConvParams *p, int64_t merged) {
   p->rows /= merged;
-  p->oh /= merged;
-  p->ow *= merged;
-  p->ih = p->oh;
-  p->iw = p->ow;
-  p->xh *= merged;
-  p->yh *= merged;
+  p->g.oh /= merged;
+  p->g.ow *= merged;
+  p->g.ih = p->g.oh;
+  p->g.iw = p->g.ow;
+  p->g.xh *= merged;
+  p->g.yh *= merged;
   GlowOperand *operands = GLOW_NEW_ARRAY(s->arena, GlowOperand, w->noperands);
   for (uint32_t i = 0; i < w->noperands; i++) {
     operands[i] = w->operands[i];
@@ -100,8 +78,8 @@ static bool is_tile(const GlowIsa *isa, const GlowConvGrid *g, const GlowConvTil
 static bool choose_tile(GlowSelect *s, const GlowConvView *c, GlowWork *body, bool single,
                         GlowConvParams *p) {
   const GlowArray given = c->m->tile;
-  GlowConvGrid g = {.rows = p->rows, .oh = p->oh, .ow = p->ow, .edges = p->left + p->right};
-  g.taps = p->kh * p->kw;
+  GlowConvGrid g = {.rows = p->rows, .oh = p->g.oh, .ow = p->g.ow, .edges = p->left + p->right};
+  g.taps = p->g.kh * p->g.kw;
   g.single = single;
   g.flat = !single && is_flat(body, p);
   GlowConvTile t = {.count = given.count};
@@ -119,8 +97,8 @@ static bool choose_tile(GlowSelect *s, const GlowConvView *c, GlowWork *body, bo
   p->scattered = t.count == 1;
   p->tile_rows = t.values[0];
   p->tile_cols = p->scattered ? 1 : t.values[1];
-  p->rows *= p->scattered ? p->ow : 1;
-  p->narrow = p->scattered ? 0 : glow_div_up(p->ow, p->tile_cols) * p->tile_cols - p->ow;
+  p->rows *= p->scattered ? p->g.ow : 1;
+  p->narrow = p->scattered ? 0 : glow_div_up(p->g.ow, p->tile_cols) * p->tile_cols - p->g.ow;
   p->left = glow_min64(p->left, p->tile_cols);
   p->right = glow_min64(p->right, p->tile_cols);
   return true;
@@ -128,13 +106,13 @@ static bool choose_tile(GlowSelect *s, const GlowConvView *c, GlowWork *body, bo
 
 /* Whether a window can leave the input at the top or bottom, or at the sides. */
 static bool reads_padding(const GlowConvParams *p) {
-  int64_t bottom = (p->oh - 1) * p->sh - p->pt + (p->kh - 1) * p->dh;
-  return p->pt > 0 || bottom >= p->ih || p->left || p->right;
+  int64_t bottom = (p->g.oh - 1) * p->g.sh - p->g.pt + (p->g.kh - 1) * p->g.dh;
+  return p->g.pt > 0 || bottom >= p->g.ih || p->left || p->right;
 }
 
 /* The sizes of tiles that the convolution needs: full, small, and both for an odd last group. */
 static void name_tiles(GlowSelect *s, const GlowConvParams *p, const char *names[4]) {
-  int64_t groups = glow_div_up(p->oc, p->ob), left = p->oc - (groups - 1) * p->ob;
+  int64_t groups = glow_div_up(p->g.oc, p->ob), left = p->g.oc - (groups - 1) * p->ob;
   bool odd = p->ob > GLOW_CONV_BLOCK && left <= GLOW_CONV_BLOCK;
   int64_t rest = p->rows % p->tile_rows;
   for (int i = 0; i < 4; i++) {
@@ -157,9 +135,9 @@ enum { SHARE_CHANNELS = 128 };
 
 /* Threads share rows, or blocks of the filter if that is the larger operand. */
 static void choose_units(GlowConvParams *p, GlowWorkSpec *spec) {
-  int64_t rows = glow_div_up(p->rows, p->tile_rows), groups = glow_div_up(p->oc, p->ob);
-  int64_t inputs = p->rows * p->iw * p->sh / (p->scattered ? p->ow : 1);
-  p->by_group = groups > 1 && (rows < 4 || p->kh * p->kw * p->oc > inputs);
+  int64_t rows = glow_div_up(p->rows, p->tile_rows), groups = glow_div_up(p->g.oc, p->ob);
+  int64_t inputs = p->rows * p->g.iw * p->g.sh / (p->scattered ? p->g.ow : 1);
+  p->by_group = groups > 1 && (rows < 4 || p->g.kh * p->g.kw * p->g.oc > inputs);
   spec->units = p->by_group ? groups : rows;
   spec->grain = p->by_group ? SHARE_CHANNELS / p->ob : 0;
 }
@@ -167,9 +145,9 @@ static void choose_units(GlowConvParams *p, GlowWorkSpec *spec) {
 /* Filters that do not stay in the cache are fetched a block ahead: the tiles of a band share the
  * lines of a tap. */
 static void fetch_ahead(const GlowIsa *isa, GlowConvParams *p) {
-  int64_t groups = glow_div_up(p->oc, p->ob), lines = p->wi * p->ob / 16;
-  int64_t bytes = glow_div_up(p->ic, p->block) * p->kh * p->kw * p->wi * p->ob * 4;
-  int64_t row = p->scattered ? 1 : glow_div_up(p->ow, p->tile_cols);
+  int64_t groups = glow_div_up(p->g.oc, p->ob), lines = p->wi * p->ob / 16;
+  int64_t bytes = glow_div_up(p->g.ic, p->block) * p->g.kh * p->g.kw * p->wi * p->ob * 4;
+  int64_t row = p->scattered ? 1 : glow_div_up(p->g.ow, p->tile_cols);
   int64_t tiles = glow_div_up(p->band, p->tile_rows) * row;
   if (groups * bytes <= isa->l2 / 2)
     return;
@@ -180,7 +158,7 @@ static void fetch_ahead(const GlowIsa *isa, GlowConvParams *p) {
 /* Appends the work of `spec`, to which it adds what follows from the parameters. */
 static void append(GlowSelect *s, const GlowNode *n, const GlowConvView *c, const GlowConvParams *p,
                    const GlowWork *body, GlowWorkSpec *spec, int64_t scratch) {
-  int64_t zeros = ((p->tile_cols - 1) * p->sw * p->xw + GLOW_CONV_BLOCK) * 4;
+  int64_t zeros = ((p->tile_cols - 1) * p->g.sw * p->g.xw + GLOW_CONV_BLOCK) * 4;
   GlowPlace places[] = {c->y.place, c->x.place, c->w.place,
                         c->has_bias ? c->b.place : glow_place_absent(),
                         p->padded ? glow_place_zeros(zeros) : glow_place_absent()};
@@ -188,7 +166,7 @@ static void append(GlowSelect *s, const GlowNode *n, const GlowConvView *c, cons
   spec->nplaces = 5;
   spec->nwritten = 1;
   spec->shards = c->m->shards > 1 ? c->m->shards : 0;
-  spec->cost = p->rows * (p->scattered ? 1 : p->ow) * p->oc * p->ic * p->kh * p->kw;
+  spec->cost = p->rows * (p->scattered ? 1 : p->g.ow) * p->g.oc * p->g.ic * p->g.kh * p->g.kw;
   const char *names[4];
   name_tiles(s, p, names);
   GlowWork *w = glow_select_work(s, n, spec);
@@ -201,34 +179,26 @@ static void append(GlowSelect *s, const GlowNode *n, const GlowConvView *c, cons
  * there, a row of taps as one run of channels. */
 static bool select_few(GlowSelect *s, const GlowNode *n, const GlowConvView *c, GlowConvParams *p,
                        GlowWork *body) {
-  GlowConvFewParams few = {.ih = p->ih,
-                           .iw = p->iw,
-                           .ic = p->ic,
-                           .xn = p->xn,
-                           .xc = p->xc,
-                           .xh = p->xh,
-                           .xw = p->xw,
-                           .pt = p->pt,
-                           .pl = p->pl};
-  few.places = (p->ow - 1) * p->sw + (p->kw - 1) * p->dw + 1;
-  int64_t pitch = few.places * p->ic;
-  p->pt = p->pl = p->xn = p->xc = 0;
-  p->ih = p->iw = INT64_MAX;
-  p->xh = pitch;
-  p->xw = p->ic;
-  if (p->wi == p->ic && p->dw == 1) {
-    p->ic = p->block = p->wi = p->kw * p->ic;
-    p->kw = 1;
+  GlowConvFewParams few = {.g = p->g};
+  few.places = (p->g.ow - 1) * p->g.sw + (p->g.kw - 1) * p->g.dw + 1;
+  int64_t pitch = few.places * p->g.ic;
+  p->g.pt = p->g.pl = p->g.xn = p->g.xc = 0;
+  p->g.ih = p->g.iw = INT64_MAX;
+  p->g.xh = pitch;
+  p->g.xw = p->g.ic;
+  if (p->wi == p->g.ic && p->g.dw == 1) {
+    p->g.ic = p->block = p->wi = p->g.kw * p->g.ic;
+    p->g.kw = 1;
   }
   if (!choose_tile(s, c, body, true, p))
     return false;
-  int64_t reach = (p->kh - 1) * p->dh + 1, fit = s->isa->l2 / 4 / (pitch * 4);
-  p->band = fit > reach + p->sh ? (fit - reach) / p->sh + 1 : 1;
-  p->band = glow_min64(p->band, p->oh);
+  int64_t reach = (p->g.kh - 1) * p->g.dh + 1, fit = s->isa->l2 / 4 / (pitch * 4);
+  p->band = fit > reach + p->g.sh ? (fit - reach) / p->g.sh + 1 : 1;
+  p->band = glow_min64(p->band, p->g.oh);
   few.conv = *p;
   GlowWorkSpec spec = {
       .kernel = "conv_few", .params = &few, .params_size = sizeof few, .units = p->rows};
-  append(s, n, c, p, body, &spec, ((p->band - 1) * p->sh + reach) * pitch * 4);
+  append(s, n, c, p, body, &spec, ((p->band - 1) * p->g.sh + reach) * pitch * 4);
   return true;
 }
 
@@ -258,16 +228,17 @@ bool glow_select_conv_direct(GlowSelect *s, const GlowNode *n, const GlowConvVie
   read_params(c, &p);
   if (few)
     return select_few(s, n, c, &p, &body);
-  glow_conv_edges(&(GlowConvLine){p.ow, p.iw, p.kw, p.sw, p.dw, p.pl}, &p.left, &p.right);
+  glow_conv_edges(&(GlowConvLine){p.g.ow, p.g.iw, p.g.kw, p.g.sw, p.g.dw, p.g.pl}, &p.left,
+                  &p.right);
   if (!choose_tile(s, c, &body, false, &p))
     return false;
   p.padded = reads_padding(&p);
   p.band = band_rows(s->isa, &p);
   fetch_ahead(s->isa, &p);
   /* Channel blocks are far apart, so the machine does not see the next tile of a 1x1 coming. */
-  int64_t input = p.xn * 4 * c->y.dims[0];
-  if (p.kh == 1 && p.kw == 1 && input > s->isa->l2)
-    p.fetch = (p.scattered ? p.tile_rows : p.tile_cols) * p.sw * p.xw;
+  int64_t input = p.g.xn * 4 * c->y.dims[0];
+  if (p.g.kh == 1 && p.g.kw == 1 && input > s->isa->l2)
+    p.fetch = (p.scattered ? p.tile_rows : p.tile_cols) * p.g.sw * p.g.xw;
   GlowWorkSpec spec = {.kernel = "conv", .params = &p, .params_size = sizeof p};
   choose_units(&p, &spec);
   append(s, n, c, &p, &body, &spec, 0);

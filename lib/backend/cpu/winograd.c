@@ -11,30 +11,11 @@ enum { SIDE = GLOW_WINOGRAD_TILE, PLACES = GLOW_WINOGRAD_PLACES };
 static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
 
 static void read_params(const GlowIsa *isa, const GlowConvView *c, GlowWinogradParams *p) {
-  const GlowType *x = c->x.type, *y = c->y.type;
-  *p = (GlowWinogradParams){
-      .down = glow_div_up(y->dims[2].size, SIDE),
-      .across = glow_div_up(y->dims[3].size, SIDE),
-      .oh = y->dims[2].size,
-      .ow = y->dims[3].size,
-      .oc = c->oc,
-      .ih = x->dims[2].size,
-      .iw = x->dims[3].size,
-      .ic = c->ic,
-      .pt = glow_conv_member(c->m->pads, 0, 0),
-      .pl = glow_conv_member(c->m->pads, 1, 0),
-      .xn = c->x.strides[0],
-      .xc = c->x.strides[1],
-      .xh = c->x.strides[2],
-      .xw = c->x.strides[3],
-      .yn = c->y.strides[0],
-      .yc = c->y.strides[1],
-      .yh = c->y.strides[2],
-      .yw = c->y.strides[3],
-      .ob = (int64_t)isa->vl * isa->tile_vectors,
-      .bias = c->has_bias,
-  };
-  p->tiles = y->dims[0].size * p->down * p->across;
+  *p = (GlowWinogradParams){.g = c->g,
+                            .down = glow_div_up(c->g.oh, SIDE),
+                            .across = glow_div_up(c->g.ow, SIDE),
+                            .ob = (int64_t)isa->vl * isa->tile_vectors};
+  p->tiles = c->y.type->dims[0].size * p->down * p->across;
 }
 
 /* A place of V or M: an odd number of cache lines. */
@@ -53,8 +34,8 @@ static int64_t block_tiles(const GlowIsa *isa, int64_t in, int64_t out) {
  * many tiles a chunk has, and how many chunks a block. */
 static bool choose_block(GlowSelect *s, const GlowConvView *c, GlowWinogradParams *p) {
   const GlowArray given = c->m->tile;
-  int64_t in = glow_div_up(p->ic, GLOW_CONV_BLOCK) * GLOW_CONV_BLOCK;
-  int64_t out = glow_div_up(p->oc, p->ob) * p->ob, pixels = s->isa->tile_pixels;
+  int64_t in = glow_div_up(p->g.ic, GLOW_CONV_BLOCK) * GLOW_CONV_BLOCK;
+  int64_t out = glow_div_up(p->g.oc, p->ob) * p->ob, pixels = s->isa->tile_pixels;
   p->chunk = glow_div_up(p->tiles, glow_div_up(p->tiles, pixels));
   p->block = glow_div_up(block_tiles(s->isa, in, out), p->chunk);
   if (given.count) {
@@ -93,7 +74,7 @@ static bool check_layouts(GlowSelect *s, const GlowConvView *c, const GlowWinogr
 /* Appends one step, or all. */
 static void append(GlowSelect *s, const GlowNode *n, const GlowConvView *c, GlowWinogradParams *p,
                    int64_t step, GlowWork *body) {
-  int64_t groups = glow_div_up(p->oc, p->ob);
+  int64_t groups = glow_div_up(p->g.oc, p->ob);
   GlowWorkSpec spec = {.kernel = "winograd",
                        .params = p,
                        .params_size = sizeof *p,
@@ -104,7 +85,8 @@ static void append(GlowSelect *s, const GlowNode *n, const GlowConvView *c, Glow
                        .units = p->tiles,
                        .shards = c->m->shards > 1 ? c->m->shards : 0};
   bool all = step == GLOW_WINOGRAD_STEP_ALL, multiplies = all || step == GLOW_WINOGRAD_STEP_PRODUCT;
-  spec.cost = multiplies ? p->tiles * PLACES * p->ic * p->oc : p->tiles * PLACES * (p->ic + p->oc);
+  spec.cost =
+      multiplies ? p->tiles * PLACES * p->g.ic * p->g.oc : p->tiles * PLACES * (p->g.ic + p->g.oc);
   if (multiplies)
     spec.units = all ? p->chunks : PLACES * groups;
   if (all)
@@ -135,7 +117,7 @@ bool glow_select_winograd(GlowSelect *s, const GlowNode *n, const GlowConvView *
     return false;
   /* Threads that share tiles read the whole filter each. Where it is more than the transformed
    * tiles, or these are few, they share the steps instead. */
-  if (p.block < p.chunks || (p.chunks >= 4 && p.oc <= p.tiles)) {
+  if (p.block < p.chunks || (p.chunks >= 4 && p.g.oc <= p.tiles)) {
     append(s, n, c, &p, GLOW_WINOGRAD_STEP_ALL, &body);
     return true;
   }

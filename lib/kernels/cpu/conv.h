@@ -12,18 +12,24 @@
 #define GLOW_CONV_MAX_ROWS 4  /* rows of a tile */
 #define GLOW_CONV_MAX_TAPS 25 /* of a window whose tiles are scattered */
 
-typedef struct GlowConvParams {
-  int64_t rows;                   /* output rows of all images: N * OH */
+/* What a convolution reads and writes, and how: shared by the parameters of all kernels over blocks
+ * of channels. ic counts those of one group. */
+typedef struct GlowConvGeometry {
   int64_t oh, ow, oc;             /* output extents */
-  int64_t ih, iw, ic;             /* input extents, ic of one group */
+  int64_t ih, iw, ic;             /* input extents */
   int64_t kh, kw, sh, sw, dh, dw; /* window, strides, dilations */
   int64_t pt, pl;                 /* padding above and to the left */
   int64_t xn, xc, xh, xw;         /* strides of the input: image, channel block, row, pixel */
   int64_t yn, yc, yh, yw;         /* strides of the output */
-  int64_t ob;                     /* output channels in a block of the filter */
+  int64_t bias;                   /* whether there is a bias */
+} GlowConvGeometry;
+
+typedef struct GlowConvParams {
+  GlowConvGeometry g;
+  int64_t rows;                 /* output rows of all images: N * OH */
+  int64_t ob;                   /* output channels in a block of the filter */
   int64_t block, wi;            /* input channels of a step over the taps; rows of a tap's filter */
   int64_t gb, gx;               /* blocks of the filter in a group; floats from group to group */
-  int64_t bias;                 /* whether there is a bias */
   int64_t band;                 /* output rows that share one pass over the filter */
   int64_t tile_rows, tile_cols; /* output pixels of the full tile */
   int64_t narrow;               /* the last `narrow` tiles of a row are one pixel narrower */
@@ -41,10 +47,8 @@ typedef struct GlowConvParams {
  * padding rows either, the taps of a row are one run of channels. */
 typedef struct GlowConvFewParams {
   GlowConvParams conv;
-  int64_t ih, iw, ic;     /* the input */
-  int64_t xn, xc, xh, xw; /* its strides */
-  int64_t pt, pl;
-  int64_t places; /* of a packed row */
+  GlowConvGeometry g; /* as the instruction says */
+  int64_t places;     /* of a packed row */
 } GlowConvFewParams;
 
 #endif

@@ -25,22 +25,22 @@ INLINE int64_t interleave3(float *to, const float *a, const float *b, const floa
 
 /* Row h of the input at x: all places of a packed row. */
 INLINE void pack_row(const GlowConvFewParams *s, float *to, const float *x, int64_t h) {
-  const int64_t pitch = s->places * s->ic;
-  if ((uint64_t)h >= (uint64_t)s->ih) {
+  const int64_t pitch = s->places * s->g.ic;
+  if ((uint64_t)h >= (uint64_t)s->g.ih) {
     __builtin_memset(to, 0, (size_t)pitch * sizeof *to);
     return;
   }
-  const float *from = x + h * s->xh;
-  const int64_t left = s->pl < s->places ? s->pl : s->places;
-  const int64_t n = s->places - left < s->iw ? s->places - left : s->iw;
-  __builtin_memset(to, 0, (size_t)(left * s->ic) * sizeof *to);
-  to += left * s->ic;
-  __builtin_memset(to + n * s->ic, 0, (size_t)((s->places - left - n) * s->ic) * sizeof *to);
+  const float *from = x + h * s->g.xh;
+  const int64_t left = s->g.pl < s->places ? s->g.pl : s->places;
+  const int64_t n = s->places - left < s->g.iw ? s->places - left : s->g.iw;
+  __builtin_memset(to, 0, (size_t)(left * s->g.ic) * sizeof *to);
+  to += left * s->g.ic;
+  __builtin_memset(to + n * s->g.ic, 0, (size_t)((s->places - left - n) * s->g.ic) * sizeof *to);
   int64_t done = 0;
-  if (s->ic == 3 && s->xw == 1)
-    done = interleave3(to, from, from + s->xc, from + 2 * s->xc, n);
-  ROLLED for (int64_t c = 0; c < s->ic; c++) {
-    ROLLED for (int64_t i = done; i < n; i++) to[i * s->ic + c] = from[c * s->xc + i * s->xw];
+  if (s->g.ic == 3 && s->g.xw == 1)
+    done = interleave3(to, from, from + s->g.xc, from + 2 * s->g.xc, n);
+  ROLLED for (int64_t c = 0; c < s->g.ic; c++) {
+    ROLLED for (int64_t i = done; i < n; i++) to[i * s->g.ic + c] = from[c * s->g.xc + i * s->g.xw];
   }
 }
 
@@ -49,17 +49,17 @@ void glow_conv_few(const GlowConvFewParams *params, GlowConvTilesFn *full, GlowC
                    GlowConvTilesFn *full_odd, GlowConvTilesFn *small_odd, void *const *ptrs,
                    int64_t begin, int64_t end, char *scratch) {
   const GlowConvFewParams s = *params;
-  const int64_t pitch = s.places * s.ic;
+  const int64_t pitch = s.places * s.g.ic;
   float *packed = (float *)scratch;
   int64_t r1;
   ROLLED for (int64_t r0 = begin; r0 < end; r0 = r1) {
-    const int64_t n = r0 / s.conv.oh, h0 = r0 % s.conv.oh;
+    const int64_t n = r0 / s.conv.g.oh, h0 = r0 % s.conv.g.oh;
     r1 = r0 + s.conv.band < end ? r0 + s.conv.band : end;
-    r1 = r1 < (n + 1) * s.conv.oh ? r1 : (n + 1) * s.conv.oh;
-    const int64_t rows = (r1 - r0 - 1) * s.conv.sh + (s.conv.kh - 1) * s.conv.dh + 1;
+    r1 = r1 < (n + 1) * s.conv.g.oh ? r1 : (n + 1) * s.conv.g.oh;
+    const int64_t rows = (r1 - r0 - 1) * s.conv.g.sh + (s.conv.g.kh - 1) * s.conv.g.dh + 1;
     ROLLED for (int64_t r = 0; r < rows; r++) pack_row(
-        &s, packed + r * pitch, (const float *)ptrs[1] + n * s.xn, h0 * s.conv.sh - s.pt + r);
-    const GlowConvPtrs t = {ptrs[0], packed - h0 * s.conv.sh * pitch, ptrs[2], ptrs[3], NULL,
+        &s, packed + r * pitch, (const float *)ptrs[1] + n * s.g.xn, h0 * s.conv.g.sh - s.g.pt + r);
+    const GlowConvPtrs t = {ptrs[0], packed - h0 * s.conv.g.sh * pitch, ptrs[2], ptrs[3], NULL,
                             ptrs + 5};
     all_tiles(&params->conv, full, small, full_odd, small_odd, &t, r0, r1);
   }

@@ -35,10 +35,11 @@ typedef void GlowConvTilesFn(float *y, const float *x, const float *w, const flo
 
 INLINE GlowVec bias_at(const GlowConvParams *s, const float *bias, int64_t c) {
   GlowVec zero = {0};
-  if (!s->bias)
+  if (!s->g.bias)
     return zero;
-  return s->oc % GLOW_CONV_BLOCK == 0 || c + GLOW_VL <= s->oc ? vec_load(bias + c)
-                                                              : vec_load_first(bias + c, s->oc - c);
+  return s->g.oc % GLOW_CONV_BLOCK == 0 || c + GLOW_VL <= s->g.oc
+             ? vec_load(bias + c)
+             : vec_load_first(bias + c, s->g.oc - c);
 }
 
 /* One input channel: mr * nr FMAs. The fence emits nothing: it keeps the loads of the next step
@@ -58,9 +59,9 @@ INLINE void step(int mr, int nr, GlowVec acc[GLOW_TILE_PIXELS][GLOW_TILE_VECTORS
 INLINE void tap(int mr, int nr, const GlowConvParams *s,
                 GlowVec acc[GLOW_TILE_PIXELS][GLOW_TILE_VECTORS], const float *const *pixel,
                 const float *w, int64_t channels) {
-  const int64_t n = s->ic % s->block == 0 ? s->block : channels;
-  const bool fours = s->ic % 4 == 0 && s->block % 4 == 0;
-  const int64_t unit = fours ? 4 : s->ic % s->block || s->block % 3 ? 1 : 3;
+  const int64_t n = s->g.ic % s->block == 0 ? s->block : channels;
+  const bool fours = s->g.ic % 4 == 0 && s->block % 4 == 0;
+  const int64_t unit = fours ? 4 : s->g.ic % s->block || s->block % 3 ? 1 : 3;
   ROLLED for (int64_t k = 0; k < n; k += unit) {
     UNROLL for (int u = 0; u < 4; u++) {
       if (u < unit)
@@ -70,7 +71,7 @@ INLINE void tap(int mr, int nr, const GlowConvParams *s,
 }
 
 INLINE int64_t filter_size(const GlowConvParams *s) {
-  return (s->ic + s->block - 1) / s->block * s->kh * s->kw * s->wi * s->ob;
+  return (s->g.ic + s->block - 1) / s->block * s->g.kh * s->g.kw * s->wi * s->ob;
 }
 
 /* Where a tile fetches its share of the next block of the filter from while it is at its own first
@@ -78,7 +79,7 @@ INLINE int64_t filter_size(const GlowConvParams *s) {
 INLINE const float *next_filter(const GlowConvParams *s, const float *w, int64_t group,
                                 int64_t tile) {
   const int64_t size = filter_size(s);
-  w += (group + 1) * s->ob < s->oc ? size : -group * size;
+  w += (group + 1) * s->ob < s->g.oc ? size : -group * size;
   return w + tile % s->turns * s->ahead * 16;
 }
 INLINE void fetch_filter(const GlowConvParams *s, const float *next) {
@@ -100,13 +101,13 @@ INLINE void store(int rows, int cols, int nr, const GlowConvParams *s, const Glo
     int64_t c = group * s->ob + j * GLOW_VL;
     UNROLL for (int r = 0; r < rows; r++) {
       int64_t n = row[r].n, h = row[r].h;
-      float *y = t->y + n * s->yn + c / GLOW_CONV_BLOCK * s->yc + h * s->yh + col * s->yw +
+      float *y = t->y + n * s->g.yn + c / GLOW_CONV_BLOCK * s->g.yc + h * s->g.yh + col * s->g.yw +
                  c % GLOW_CONV_BLOCK;
       UNROLL for (int i = 0; i < cols; i++) {
         GlowVec v = epilogue(acc[r * cols + i][j], t->env, n, c, h, col + i);
-        if (s->oc % GLOW_CONV_BLOCK && c + GLOW_VL > s->oc)
-          v = vec_first(v, s->oc - c);
-        vec_store(y + i * s->yw, v);
+        if (s->g.oc % GLOW_CONV_BLOCK && c + GLOW_VL > s->g.oc)
+          v = vec_first(v, s->g.oc - c);
+        vec_store(y + i * s->g.yw, v);
       }
     }
   }
@@ -117,7 +118,7 @@ INLINE void store(int rows, int cols, int nr, const GlowConvParams *s, const Glo
 INLINE void tile(int rows, int cols, int nr, const GlowConvParams *params, const GlowConvPtrs *t,
                  int64_t row, int64_t col, int64_t group, GlowEpilogueFn *epilogue) {
   const GlowConvParams s = *params;
-  const int64_t left = col * s.sw - s.pl;
+  const int64_t left = col * s.g.sw - s.g.pl;
   GlowConvRow place[GLOW_CONV_MAX_ROWS];
   GlowVec acc[GLOW_TILE_PIXELS][GLOW_TILE_VECTORS];
   UNROLL for (int j = 0; j < nr; j++) {
@@ -125,28 +126,28 @@ INLINE void tile(int rows, int cols, int nr, const GlowConvParams *params, const
     UNROLL for (int i = 0; i < rows * cols; i++) acc[i][j] = b;
   }
   UNROLL for (int r = 0; r < rows; r++) {
-    place[r] = (GlowConvRow){(row + r) / s.oh, (row + r) % s.oh};
+    place[r] = (GlowConvRow){(row + r) / s.g.oh, (row + r) % s.g.oh};
   }
   const float *w = t->w + group * filter_size(&s);
   const float *next = NULL;
   if (s.ahead)
     next = next_filter(&s, w, group,
-                       row / s.tile_rows * ((s.ow - 1) / s.tile_cols + 1) + col / s.tile_cols);
+                       row / s.tile_rows * ((s.g.ow - 1) / s.tile_cols + 1) + col / s.tile_cols);
   const float *x0 = t->x + group / s.gb * s.gx;
-  ROLLED for (int64_t c = 0; c < s.ic; c += s.block) {
-    ROLLED for (int64_t kh = 0; kh < s.kh; kh++) {
-      ROLLED for (int64_t kw = 0; kw < s.kw; kw++) {
+  ROLLED for (int64_t c = 0; c < s.g.ic; c += s.block) {
+    ROLLED for (int64_t kh = 0; kh < s.g.kh; kh++) {
+      ROLLED for (int64_t kw = 0; kw < s.g.kw; kw++) {
         const float *pixel[GLOW_TILE_PIXELS];
         UNROLL for (int r = 0; r < rows; r++) {
-          int64_t h = place[r].h * s.sh - s.pt + kh * s.dh;
-          const float *p =
-              x0 + place[r].n * s.xn + c / s.block * s.xc + h * s.xh + (left + kw * s.dw) * s.xw;
-          p = !s.padded || (uint64_t)h < (uint64_t)s.ih ? p : t->zeros;
+          int64_t h = place[r].h * s.g.sh - s.g.pt + kh * s.g.dh;
+          const float *p = x0 + place[r].n * s.g.xn + c / s.block * s.g.xc + h * s.g.xh +
+                           (left + kw * s.g.dw) * s.g.xw;
+          p = !s.padded || (uint64_t)h < (uint64_t)s.g.ih ? p : t->zeros;
           UNROLL for (int i = 0; i < cols; i++) {
-            int64_t x = left + i * s.sw + kw * s.dw;
-            const float *q = p + i * s.sw * s.xw;
+            int64_t x = left + i * s.g.sw + kw * s.g.dw;
+            const float *q = p + i * s.g.sw * s.g.xw;
             bool edge = i < s.left || i >= cols - s.right;
-            pixel[r * cols + i] = edge && (uint64_t)x >= (uint64_t)s.iw ? t->zeros : q;
+            pixel[r * cols + i] = edge && (uint64_t)x >= (uint64_t)s.g.iw ? t->zeros : q;
           }
         }
         if (s.fetch && group % s.gb == 0) {
@@ -155,7 +156,7 @@ INLINE void tile(int rows, int cols, int nr, const GlowConvParams *params, const
         if (s.ahead)
           fetch_filter(&s, next);
         next += s.wi * s.ob;
-        tap(rows * cols, nr, &s, acc, pixel, w, s.ic - c < s.block ? s.ic - c : s.block);
+        tap(rows * cols, nr, &s, acc, pixel, w, s.g.ic - c < s.block ? s.g.ic - c : s.block);
         w += s.wi * s.ob;
       }
     }
@@ -178,13 +179,13 @@ typedef struct GlowConvTap {
 INLINE void find_taps(const GlowConvParams *s, const float *x, const float *zeros,
                       const GlowConvPixel *at, int i,
                       GlowConvTap taps[GLOW_CONV_MAX_TAPS][GLOW_TILE_PIXELS]) {
-  const int64_t h = at->h * s->sh - s->pt, w = at->w * s->sw - s->pl;
-  ROLLED for (int64_t kh = 0; kh < s->kh; kh++) {
-    ROLLED for (int64_t kw = 0; kw < s->kw; kw++) {
-      bool inside = (uint64_t)(h + kh * s->dh) < (uint64_t)s->ih &&
-                    (uint64_t)(w + kw * s->dw) < (uint64_t)s->iw;
-      const float *from = x + kh * s->dh * s->xh + kw * s->dw * s->xw;
-      taps[kh * s->kw + kw][i] = (GlowConvTap){inside ? from : zeros, inside ? -1 : 0};
+  const int64_t h = at->h * s->g.sh - s->g.pt, w = at->w * s->g.sw - s->g.pl;
+  ROLLED for (int64_t kh = 0; kh < s->g.kh; kh++) {
+    ROLLED for (int64_t kw = 0; kw < s->g.kw; kw++) {
+      bool inside = (uint64_t)(h + kh * s->g.dh) < (uint64_t)s->g.ih &&
+                    (uint64_t)(w + kw * s->g.dw) < (uint64_t)s->g.iw;
+      const float *from = x + kh * s->g.dh * s->g.xh + kw * s->g.dw * s->g.xw;
+      taps[kh * s->g.kw + kw][i] = (GlowConvTap){inside ? from : zeros, inside ? -1 : 0};
     }
   }
 }
@@ -204,19 +205,19 @@ INLINE void scattered_tile(int count, int nr, const GlowConvParams *params, cons
   }
   UNROLL for (int i = 0; i < count; i++) {
     int64_t q = first + i;
-    at[i] = (GlowConvPixel){q / s.ow / s.oh, q / s.ow % s.oh, q % s.ow};
-    base[i] = t->x + group / s.gb * s.gx + at[i].n * s.xn + (at[i].h * s.sh - s.pt) * s.xh +
-              (at[i].w * s.sw - s.pl) * s.xw;
+    at[i] = (GlowConvPixel){q / s.g.ow / s.g.oh, q / s.g.ow % s.g.oh, q % s.g.ow};
+    base[i] = t->x + group / s.gb * s.gx + at[i].n * s.g.xn + (at[i].h * s.g.sh - s.g.pt) * s.g.xh +
+              (at[i].w * s.g.sw - s.g.pl) * s.g.xw;
     if (s.padded)
       find_taps(&s, base[i], t->zeros, &at[i], i, taps);
   }
   const float *w = t->w + group * filter_size(&s);
   const float *next = s.ahead ? next_filter(&s, w, group, first / s.tile_rows) : NULL;
-  ROLLED for (int64_t c = 0; c < s.ic; c += s.block) {
-    ROLLED for (int64_t k = 0; k < s.kh * s.kw; k++) {
+  ROLLED for (int64_t c = 0; c < s.g.ic; c += s.block) {
+    ROLLED for (int64_t k = 0; k < s.g.kh * s.g.kw; k++) {
       const float *pixel[GLOW_TILE_PIXELS];
-      const int64_t channel = c / s.block * s.xc;
-      const int64_t tap_at = channel + k / s.kw * s.dh * s.xh + k % s.kw * s.dw * s.xw;
+      const int64_t channel = c / s.block * s.g.xc;
+      const int64_t tap_at = channel + k / s.g.kw * s.g.dh * s.g.xh + k % s.g.kw * s.g.dw * s.g.xw;
       UNROLL for (int i = 0; i < count; i++) {
         pixel[i] = base[i] + tap_at;
         if (s.padded)
@@ -228,7 +229,7 @@ INLINE void scattered_tile(int count, int nr, const GlowConvParams *params, cons
       if (s.ahead)
         fetch_filter(&s, next);
       next += s.wi * s.ob;
-      tap(count, nr, &s, acc, pixel, w, s.ic - c < s.block ? s.ic - c : s.block);
+      tap(count, nr, &s, acc, pixel, w, s.g.ic - c < s.block ? s.g.ic - c : s.block);
       w += s.wi * s.ob;
     }
   }
@@ -257,12 +258,12 @@ INLINE void all_tiles(const GlowConvParams *params, GlowConvTilesFn *full, GlowC
                       int64_t begin, int64_t end) {
   const GlowConvParams s = *params;
   const GlowConvPtrs p = *t;
-  const int64_t groups = (s.oc + s.ob - 1) / s.ob;
-  const bool odd = s.ob > GLOW_CONV_BLOCK && s.oc - (groups - 1) * s.ob <= GLOW_CONV_BLOCK;
+  const int64_t groups = (s.g.oc + s.ob - 1) / s.ob;
+  const bool odd = s.ob > GLOW_CONV_BLOCK && s.g.oc - (groups - 1) * s.ob <= GLOW_CONV_BLOCK;
   const int64_t first_row = s.by_group ? 0 : begin * s.tile_rows;
   const int64_t last_row = s.by_group || end * s.tile_rows > s.rows ? s.rows : end * s.tile_rows;
   const int64_t first_group = s.by_group ? begin : 0, last_group = s.by_group ? end : groups;
-  const int64_t slim = s.ow - s.narrow * (s.tile_cols - 1); /* where narrower tiles begin */
+  const int64_t slim = s.g.ow - s.narrow * (s.tile_cols - 1); /* where narrower tiles begin */
   ROLLED for (int64_t r0 = first_row; r0 < last_row; r0 += s.band) {
     const int64_t r1 = r0 + s.band < last_row ? r0 + s.band : last_row;
     const int64_t whole = r0 + (r1 - r0) / s.tile_rows * s.tile_rows;
@@ -278,10 +279,10 @@ INLINE void all_tiles(const GlowConvParams *params, GlowConvTilesFn *full, GlowC
       ROLLED for (int64_t r = r0; r < whole; r += s.tile_rows) {
         tiles(f, &p, r, 0, slim, s.tile_cols, g);
         if (s.narrow)
-          tiles(h, &p, r, slim, s.ow, s.tile_cols - 1, g);
+          tiles(h, &p, r, slim, s.g.ow, s.tile_cols - 1, g);
       }
       if (s.rows % s.tile_rows && r1 > whole)
-        tiles(h, &p, whole, 0, s.ow, s.tile_cols, g);
+        tiles(h, &p, whole, 0, s.g.ow, s.tile_cols, g);
     }
   }
 }

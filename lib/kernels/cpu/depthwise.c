@@ -25,16 +25,17 @@ typedef GlowVec Tile[MOST_PIXELS][VECTORS];
 INLINE void slide(int cols, int size, int step, const GlowDepthwiseParams *s, Tile acc,
                   const float *p, const float *w, const float *zeros, int64_t left) {
   const int inputs = (cols - 1) * step + size;
-  const int64_t over = (s->ow - 1) * s->sw - s->pl + s->kw - s->iw; /* columns read at the right */
+  const int64_t over =
+      (s->g.ow - 1) * s->g.sw - s->g.pl + s->g.kw - s->g.iw; /* columns read at the right */
   UNROLL for (int j = 0; j < VECTORS; j++) {
     GlowVec f[5];
     __atomic_signal_fence(__ATOMIC_SEQ_CST); /* one half after the other: see conv_tile.h */
     UNROLL for (int k = 0; k < size; k++) f[k] = vec_load(w + k * GLOW_CONV_BLOCK + j * GLOW_VL);
     UNROLL for (int i = 0; i < inputs; i++) {
-      bool edge = i < s->pl || i >= inputs - over;
-      const float *q = p + i * s->xw;
+      bool edge = i < s->g.pl || i >= inputs - over;
+      const float *q = p + i * s->g.xw;
       GlowVec x =
-          vec_load((edge && (uint64_t)(left + i) >= (uint64_t)s->iw ? zeros : q) + j * GLOW_VL);
+          vec_load((edge && (uint64_t)(left + i) >= (uint64_t)s->g.iw ? zeros : q) + j * GLOW_VL);
       UNROLL for (int k = 0; k < size; k++) {
         int o = (i - k) / step;
         if (i >= k && (i - k) % step == 0 && o < cols)
@@ -47,14 +48,14 @@ INLINE void slide(int cols, int size, int step, const GlowDepthwiseParams *s, Ti
 /* A row of any taps, one after the other. */
 INLINE void taps(int cols, const GlowDepthwiseParams *s, Tile acc, const float *p, const float *w,
                  const float *zeros, int64_t left) {
-  ROLLED for (int64_t kw = 0; kw < s->kw; kw++) {
+  ROLLED for (int64_t kw = 0; kw < s->g.kw; kw++) {
     GlowVec f[VECTORS];
     UNROLL for (int j = 0; j < VECTORS; j++) f[j] = vec_load(w + j * GLOW_VL);
     UNROLL for (int i = 0; i < cols; i++) {
-      int64_t at = i * s->sw + kw * s->dw;
-      const float *q = p + at * s->xw;
+      int64_t at = i * s->g.sw + kw * s->g.dw;
+      const float *q = p + at * s->g.xw;
       bool edge = i < s->left || i >= cols - s->right;
-      q = edge && (uint64_t)(left + at) >= (uint64_t)s->iw ? zeros : q;
+      q = edge && (uint64_t)(left + at) >= (uint64_t)s->g.iw ? zeros : q;
       UNROLL for (int j = 0; j < VECTORS; j++) acc[i][j] =
           vec_fma(vec_load(q + j * GLOW_VL), f[j], acc[i][j]);
     }
@@ -66,40 +67,40 @@ INLINE void tile(int cols, const GlowDepthwiseParams *params, GlowEpilogueFn *ep
                  const float *x, const float *w, const float *bias, const float *zeros,
                  void *const *env, int64_t n, int64_t block, int64_t row, int64_t col) {
   const GlowDepthwiseParams s = *params;
-  const int64_t left = col * s.sw - s.pl, channel = block * GLOW_CONV_BLOCK;
+  const int64_t left = col * s.g.sw - s.g.pl, channel = block * GLOW_CONV_BLOCK;
   Tile acc;
   UNROLL for (int j = 0; j < VECTORS; j++) {
     int64_t c = channel + j * GLOW_VL;
     GlowVec b = {0};
-    if (s.bias)
-      b = s.channels % GLOW_CONV_BLOCK == 0 || c + GLOW_VL <= s.channels
+    if (s.g.bias)
+      b = s.g.oc % GLOW_CONV_BLOCK == 0 || c + GLOW_VL <= s.g.oc
               ? vec_load(bias + c)
-              : vec_load_first(bias + c, s.channels - c);
+              : vec_load_first(bias + c, s.g.oc - c);
     UNROLL for (int i = 0; i < cols; i++) acc[i][j] = b;
   }
-  x += n * s.xn + block * s.xc + left * s.xw;
-  w += block * (s.kh * s.kw * GLOW_CONV_BLOCK);
-  ROLLED for (int64_t kh = 0; kh < s.kh; kh++) {
-    int64_t h = row * s.sh - s.pt + kh * s.dh;
-    const float *p = (uint64_t)h < (uint64_t)s.ih ? x + h * s.xh : zeros;
-    if (s.dw == 1 && s.kw == 3 && s.sw == 1)
+  x += n * s.g.xn + block * s.g.xc + left * s.g.xw;
+  w += block * (s.g.kh * s.g.kw * GLOW_CONV_BLOCK);
+  ROLLED for (int64_t kh = 0; kh < s.g.kh; kh++) {
+    int64_t h = row * s.g.sh - s.g.pt + kh * s.g.dh;
+    const float *p = (uint64_t)h < (uint64_t)s.g.ih ? x + h * s.g.xh : zeros;
+    if (s.g.dw == 1 && s.g.kw == 3 && s.g.sw == 1)
       slide(cols, 3, 1, &s, acc, p, w, zeros, left);
-    else if (s.dw == 1 && s.kw == 3 && s.sw == 2)
+    else if (s.g.dw == 1 && s.g.kw == 3 && s.g.sw == 2)
       slide(cols, 3, 2, &s, acc, p, w, zeros, left);
-    else if (VECTORS == 1 && s.dw == 1 && s.kw == 5 && s.sw == 1)
+    else if (VECTORS == 1 && s.g.dw == 1 && s.g.kw == 5 && s.g.sw == 1)
       slide(cols, 5, 1, &s, acc, p, w, zeros, left);
     else
       taps(cols, &s, acc, p, w, zeros, left);
-    w += s.kw * GLOW_CONV_BLOCK;
+    w += s.g.kw * GLOW_CONV_BLOCK;
   }
   UNROLL for (int j = 0; j < VECTORS; j++) {
     int64_t c = channel + j * GLOW_VL;
-    float *to = y + n * s.yn + block * s.yc + row * s.yh + col * s.yw + j * GLOW_VL;
+    float *to = y + n * s.g.yn + block * s.g.yc + row * s.g.yh + col * s.g.yw + j * GLOW_VL;
     UNROLL for (int i = 0; i < cols; i++) {
       GlowVec v = epilogue(acc[i][j], env, n, c, row, col + i);
-      if (s.channels % GLOW_CONV_BLOCK && c + GLOW_VL > s.channels)
-        v = vec_first(v, s.channels - c);
-      vec_store(to + i * s.yw, v);
+      if (s.g.oc % GLOW_CONV_BLOCK && c + GLOW_VL > s.g.oc)
+        v = vec_first(v, s.g.oc - c);
+      vec_store(to + i * s.g.yw, v);
     }
   }
 }
@@ -133,16 +134,16 @@ TILE(7) TILE(8) TILE(9) TILE(10) TILE(11) TILE(12) TILE(13) TILE(14)
                         GlowDepthwiseTilesFn *small, void *const *ptrs, int64_t begin, int64_t end,
                         char *scratch) {
   const GlowDepthwiseParams s = *params;
-  const int64_t slim = s.ow - s.narrow * (s.cols - 1); /* where narrower tiles begin */
+  const int64_t slim = s.g.ow - s.narrow * (s.cols - 1); /* where narrower tiles begin */
   int64_t next;
   (void)scratch;
   ROLLED for (int64_t r = begin; r < end; r = next) {
-    const int64_t map = r / s.oh, image = map / s.blocks, block = map % s.blocks;
-    next = (map + 1) * s.oh < end ? (map + 1) * s.oh : end;
-    full(ptrs[0], ptrs[1], ptrs[2], ptrs[3], ptrs[4], ptrs + 5, image, block, r - map * s.oh,
-         next - map * s.oh, 0, slim);
+    const int64_t map = r / s.g.oh, image = map / s.blocks, block = map % s.blocks;
+    next = (map + 1) * s.g.oh < end ? (map + 1) * s.g.oh : end;
+    full(ptrs[0], ptrs[1], ptrs[2], ptrs[3], ptrs[4], ptrs + 5, image, block, r - map * s.g.oh,
+         next - map * s.g.oh, 0, slim);
     if (s.narrow)
-      small(ptrs[0], ptrs[1], ptrs[2], ptrs[3], ptrs[4], ptrs + 5, image, block, r - map * s.oh,
-            next - map * s.oh, slim, s.ow);
+      small(ptrs[0], ptrs[1], ptrs[2], ptrs[3], ptrs[4], ptrs + 5, image, block, r - map * s.g.oh,
+            next - map * s.g.oh, slim, s.g.ow);
   }
 }

@@ -8,7 +8,7 @@
 #ifndef GLOW_KERNELS_CPU_WINOGRAD_H
 #define GLOW_KERNELS_CPU_WINOGRAD_H
 
-#include <stdint.h>
+#include "kernels/cpu/conv.h"
 
 /* What a piece of work does, and what its units are. Either workers have a block each, or one step
  * after the other is shared, for all tiles at once in memory that all workers see. */
@@ -20,14 +20,9 @@ enum {
 };
 
 typedef struct GlowWinogradParams {
+  GlowConvGeometry g;
   int64_t tiles, down, across;    /* tiles of all images; of one image along its axes */
-  int64_t oh, ow, oc;             /* output extents */
-  int64_t ih, iw, ic;             /* input extents */
-  int64_t pt, pl;                 /* padding above and to the left */
-  int64_t xn, xc, xh, xw;         /* strides of the input: image, channel block, row, pixel */
-  int64_t yn, yc, yh, yw;         /* strides of the output */
   int64_t ob;                     /* output channels in a block of the filter */
-  int64_t bias;                   /* whether there is a bias */
   int64_t chunk;                  /* tiles that are multiplied together: rows in registers */
   int64_t chunks, full;           /* of all tiles; those from number `full` on have one tile less */
   int64_t block;                  /* chunks whose V and M are in memory at a time */

@@ -72,11 +72,11 @@ INLINE GlowWinogradTile tile_at(const GlowWinogradParams *s, int64_t i) {
 }
 INLINE void next_tile(const GlowWinogradParams *s, GlowWinogradTile *t) {
   t->w += WINOGRAD_SIDE;
-  if (t->w < s->ow)
+  if (t->w < s->g.ow)
     return;
   t->w = 0;
   t->h += WINOGRAD_SIDE;
-  if (t->h < s->oh)
+  if (t->h < s->g.oh)
     return;
   t->h = 0;
   t->n++;
@@ -101,10 +101,10 @@ INLINE void transform_edge(const GlowWinogradParams *s, const float *x, int64_t 
   float d[WINOGRAD_PLACES * GLOW_VL] __attribute__((aligned(64)));
   static const float zeros[GLOW_VL] __attribute__((aligned(64)));
   ROLLED for (int64_t i = 0; i < WINOGRAD_POINTS; i++) {
-    bool inside = (uint64_t)(h + i) < (uint64_t)s->ih;
+    bool inside = (uint64_t)(h + i) < (uint64_t)s->g.ih;
     UNROLL for (int j = 0; j < WINOGRAD_POINTS; j++) {
       const float *from =
-          inside && (uint64_t)(w + j) < (uint64_t)s->iw ? x + i * s->xh + j * s->xw : zeros;
+          inside && (uint64_t)(w + j) < (uint64_t)s->g.iw ? x + i * s->g.xh + j * s->g.xw : zeros;
       vec_store(d + (i * WINOGRAD_POINTS + j) * GLOW_VL, vec_load(from));
     }
   }
@@ -122,22 +122,24 @@ INLINE void fetch_tile(const float *d, int64_t row, int64_t col) {
 INLINE void input_step(const GlowWinogradParams *params, const float *x, float *scratch,
                        int64_t first, int64_t count) {
   const GlowWinogradParams s = *params;
-  ROLLED for (int64_t c = 0; c < s.ic; c += GLOW_CONV_BLOCK) {
+  ROLLED for (int64_t c = 0; c < s.g.ic; c += GLOW_CONV_BLOCK) {
     GlowWinogradTile t = tile_at(&s, first), next = tile_at(&s, first + count);
     float *v = scratch + c * s.room;
     ROLLED for (int64_t i = 0; i < count; i++, v += GLOW_CONV_BLOCK, next_tile(&s, &t)) {
-      int64_t h = t.h - s.pt, w = t.w - s.pl;
-      bool inside = h >= 0 && w >= 0 && h + WINOGRAD_POINTS <= s.ih && w + WINOGRAD_POINTS <= s.iw;
-      const float *d = x + t.n * s.xn + c / GLOW_CONV_BLOCK * s.xc + h * s.xh + w * s.xw;
-      if (c + GLOW_CONV_BLOCK < s.ic) {
-        fetch_tile(d + s.xc, s.xh, s.xw);
+      int64_t h = t.h - s.g.pt, w = t.w - s.g.pl;
+      bool inside =
+          h >= 0 && w >= 0 && h + WINOGRAD_POINTS <= s.g.ih && w + WINOGRAD_POINTS <= s.g.iw;
+      const float *d = x + t.n * s.g.xn + c / GLOW_CONV_BLOCK * s.g.xc + h * s.g.xh + w * s.g.xw;
+      if (c + GLOW_CONV_BLOCK < s.g.ic) {
+        fetch_tile(d + s.g.xc, s.g.xh, s.g.xw);
       } else {
-        fetch_tile(x + next.n * s.xn + (next.h - s.pt) * s.xh + (next.w - s.pl) * s.xw, s.xh, s.xw);
+        fetch_tile(x + next.n * s.g.xn + (next.h - s.g.pt) * s.g.xh + (next.w - s.g.pl) * s.g.xw,
+                   s.g.xh, s.g.xw);
         next_tile(&s, &next);
       }
       ROLLED for (int64_t l = 0; l < GLOW_CONV_BLOCK; l += GLOW_VL) {
         if (inside)
-          transform_input(d + l, s.xh, s.xw, v + l, s.v_place);
+          transform_input(d + l, s.g.xh, s.g.xw, v + l, s.v_place);
         else
           transform_edge(&s, d + l, h, w, v + l);
       }
@@ -164,16 +166,16 @@ INLINE void finish_tile(const GlowWinogradParams *s, const GlowWinogradTile *t, 
       vec_store(rows + (i * WINOGRAD_POINTS + j) * GLOW_VL, r[i]);
     }
   }
-  ROLLED for (int64_t i = 0; i < WINOGRAD_SIDE && t->h + i < s->oh; i++) {
+  ROLLED for (int64_t i = 0; i < WINOGRAD_SIDE && t->h + i < s->g.oh; i++) {
     output_line(rows + i * WINOGRAD_POINTS * GLOW_VL, GLOW_VL, r);
     UNROLL for (int j = 0; j < WINOGRAD_SIDE; j++) {
-      if (s->ow % WINOGRAD_SIDE && t->w + j >= s->ow)
+      if (s->g.ow % WINOGRAD_SIDE && t->w + j >= s->g.ow)
         break;
       GlowVec v =
-          epilogue(s->bias ? r[j] + to->bias : r[j], to->env, t->n, to->c, t->h + i, t->w + j);
-      if (s->oc % GLOW_CONV_BLOCK && to->c + GLOW_VL > s->oc)
-        v = vec_first(v, s->oc - to->c);
-      vec_store(to->y + i * s->yh + j * s->yw, v);
+          epilogue(s->g.bias ? r[j] + to->bias : r[j], to->env, t->n, to->c, t->h + i, t->w + j);
+      if (s->g.oc % GLOW_CONV_BLOCK && to->c + GLOW_VL > s->g.oc)
+        v = vec_first(v, s->g.oc - to->c);
+      vec_store(to->y + i * s->g.yh + j * s->g.yw, v);
     }
   }
 }
@@ -183,18 +185,18 @@ INLINE void output_step(const GlowWinogradParams *params, float *y, const float 
                         void *const *env, const float *scratch, int64_t first, int64_t count,
                         GlowEpilogueFn *epilogue) {
   const GlowWinogradParams s = *params;
-  const int64_t channels = (s.oc + GLOW_CONV_BLOCK - 1) / GLOW_CONV_BLOCK * GLOW_CONV_BLOCK;
+  const int64_t channels = (s.g.oc + GLOW_CONV_BLOCK - 1) / GLOW_CONV_BLOCK * GLOW_CONV_BLOCK;
   ROLLED for (int64_t c = 0; c < channels; c += GLOW_VL) {
     GlowWinogradTile t = tile_at(&s, first);
     int64_t block = c / GLOW_CONV_BLOCK, lane = c % GLOW_CONV_BLOCK;
     const float *m = scratch + s.m_at + block * GLOW_CONV_BLOCK * s.room + lane;
     GlowWinogradStore to = {.env = env, .c = c};
-    if (s.bias)
-      to.bias = s.oc % GLOW_CONV_BLOCK == 0 || c + GLOW_VL <= s.oc
+    if (s.g.bias)
+      to.bias = s.g.oc % GLOW_CONV_BLOCK == 0 || c + GLOW_VL <= s.g.oc
                     ? vec_load(bias + c)
-                    : vec_load_first(bias + c, s.oc - c);
+                    : vec_load_first(bias + c, s.g.oc - c);
     ROLLED for (int64_t i = 0; i < count; i++, m += GLOW_CONV_BLOCK, next_tile(&s, &t)) {
-      to.y = y + t.n * s.yn + block * s.yc + t.h * s.yh + t.w * s.yw + lane;
+      to.y = y + t.n * s.g.yn + block * s.g.yc + t.h * s.g.yh + t.w * s.g.yw + lane;
       finish_tile(&s, &t, m, &to, epilogue);
     }
   }
@@ -212,7 +214,7 @@ typedef struct GlowWinogradAhead {
 /* The next block of the filter, and the next place of V, spread over what is computed till then. */
 INLINE GlowWinogradAhead ahead_of(const GlowWinogradParams *s, const float *u, const float *scratch,
                                   int64_t blocks, int64_t place, int64_t group, int64_t first) {
-  const int64_t groups = (s->oc + s->ob - 1) / s->ob;
+  const int64_t groups = (s->g.oc + s->ob - 1) / s->ob;
   GlowWinogradAhead a = {.u_lines = (s->ob + s->block - 1) / s->block,
                          .v_lines = (s->chunk + groups - 1) / groups};
   a.u = u + blocks * GLOW_CONV_BLOCK * s->ob;
@@ -232,7 +234,7 @@ INLINE void fetch_ahead(GlowWinogradAhead *a) {
 INLINE void multiply_block(int mr, const GlowWinogradParams *s,
                            GlowVec acc[GLOW_TILE_PIXELS][GLOW_TILE_VECTORS],
                            const float *const *row, const float *u, int64_t channels) {
-  if (s->ic % GLOW_CONV_BLOCK == 0) {
+  if (s->g.ic % GLOW_CONV_BLOCK == 0) {
     ROLLED for (int64_t k = 0; k < GLOW_CONV_BLOCK; k += 4) {
       UNROLL for (int e = 0; e < 4; e++) {
         step(mr, GLOW_TILE_VECTORS, acc, row, u + (k + e) * s->ob, k + e);
@@ -250,8 +252,8 @@ INLINE void multiply_block(int mr, const GlowWinogradParams *s,
 INLINE void product_step(int mr, const GlowWinogradParams *params, const float *w, float *scratch,
                          int64_t place, int64_t group, int64_t first, int64_t count) {
   const GlowWinogradParams s = *params;
-  const int64_t blocks = (s.ic + GLOW_CONV_BLOCK - 1) / GLOW_CONV_BLOCK;
-  const int64_t groups = (s.oc + s.ob - 1) / s.ob, step_v = GLOW_CONV_BLOCK * s.room;
+  const int64_t blocks = (s.g.ic + GLOW_CONV_BLOCK - 1) / GLOW_CONV_BLOCK;
+  const int64_t groups = (s.g.oc + s.ob - 1) / s.ob, step_v = GLOW_CONV_BLOCK * s.room;
   const float *u = w + (place * groups + group) * blocks * GLOW_CONV_BLOCK * s.ob;
   const float *v = scratch + place * s.v_place + first * GLOW_CONV_BLOCK;
   float *m = scratch + s.m_at + place * s.m_place + group * s.ob * s.room + first * GLOW_CONV_BLOCK;
@@ -267,7 +269,8 @@ INLINE void product_step(int mr, const GlowWinogradParams *params, const float *
       const float *row[GLOW_TILE_PIXELS];
       UNROLL for (int i = 0; i < mr; i++) row[i] = v + c * step_v + i * GLOW_CONV_BLOCK;
       fetch_ahead(&ahead);
-      multiply_block(mr, &s, acc, row, u + c * GLOW_CONV_BLOCK * s.ob, s.ic - c * GLOW_CONV_BLOCK);
+      multiply_block(mr, &s, acc, row, u + c * GLOW_CONV_BLOCK * s.ob,
+                     s.g.ic - c * GLOW_CONV_BLOCK);
     }
     UNROLL for (int j = 0; j < GLOW_TILE_VECTORS; j++) {
       const int64_t o = j * GLOW_VL;
@@ -314,7 +317,7 @@ INLINE void all_steps(const GlowWinogradParams *params, GlowWinogradFn *input, G
                       int64_t begin, int64_t end) {
   const GlowWinogradParams s = *params;
   const GlowWinogradPtrs p = *ptrs;
-  const int64_t groups = (s.oc + s.ob - 1) / s.ob;
+  const int64_t groups = (s.g.oc + s.ob - 1) / s.ob;
   if (s.step == GLOW_WINOGRAD_STEP_INPUT) {
     input(p.y, p.x, p.w, p.bias, p.env, p.scratch, begin, end - begin, 0, 0);
   } else if (s.step == GLOW_WINOGRAD_STEP_PRODUCT) {
