@@ -8,6 +8,7 @@
 #include "backend/cpu/cpu.h"
 #include "kernels/cpu/winograd.h"
 #include "support/text.h"
+#include "test/unit/any_order.h"
 #include "test/unit/hot_loops.h"
 #include "test/unit/unit.h"
 
@@ -107,7 +108,10 @@ static void check_numbers(const Conv *c, const GlowIsa *isa) {
   GlowBindings in = {0}, cpu = {0}, interp = {0};
   for (int i = 0; f && i < 5; i++)
     bind(f, &in, (const char *[]){"x", "u", "b", "m", "s"}[i]);
-  bool ran = f && glow_cpu_run(f, &in, &cpu, NULL) == GLOW_OK &&
+  uint32_t order = state;
+  GlowParallel parallel = any_order(&order);
+  GlowRunOptions options = {.parallel = draw(4) ? &parallel : NULL};
+  bool ran = f && glow_cpu_run(f, &in, &cpu, &options) == GLOW_OK &&
              glow_interp_run(f, &in, &interp, NULL) == GLOW_OK;
   EXPECT(ran && cpu.count == 1 && interp.count == 1, "does not run on %s:\n%s", isa->name,
          text.data);

@@ -319,13 +319,15 @@ INLINE void all_steps(const GlowWinogradParams *params, GlowWinogradFn *input, G
   const GlowWinogradPtrs p = *ptrs;
   const int64_t groups = (s.g.oc + s.ob - 1) / s.ob;
   if (s.step == GLOW_WINOGRAD_STEP_INPUT) {
-    input(p.y, p.x, p.w, p.bias, p.env, p.scratch, begin, end - begin, 0, 0);
+    input(p.y, p.x, p.w, p.bias, p.env, p.scratch + begin * GLOW_CONV_BLOCK, begin, end - begin, 0,
+          0);
   } else if (s.step == GLOW_WINOGRAD_STEP_PRODUCT) {
     ROLLED for (int64_t i = begin; i < end; i++) {
       multiply(params, full, small, ptrs, 0, s.chunks, i / groups, i % groups);
     }
   } else if (s.step == GLOW_WINOGRAD_STEP_OUTPUT) {
-    output(p.y, p.x, p.w, p.bias, p.env, p.scratch, begin, end - begin, 0, 0);
+    output(p.y, p.x, p.w, p.bias, p.env, p.scratch + begin * GLOW_CONV_BLOCK, begin, end - begin, 0,
+           0);
   } else {
     ROLLED for (int64_t n = begin; n < end; n += s.block) {
       const int64_t next = n + s.block < end ? n + s.block : end;
