@@ -59,4 +59,5 @@ for feature, there in {
 }.items():
     if there:
         config.available_features.add(feature)
-lit_config.maxIndividualTestTime = 300 if shutil.which("python3") and config.has_psutil else 0
+seconds = 900 if config.glow_sanitize else 300
+lit_config.maxIndividualTestTime = seconds if shutil.which("python3") and config.has_psutil else 0
