@@ -8,6 +8,7 @@
 #include "backend/cpu/cpu.h"
 #include "kernels/cpu_rules.h"
 #include "support/text.h"
+#include "test/unit/any_order.h"
 #include "test/unit/hot_loops.h"
 #include "test/unit/unit.h"
 
@@ -126,10 +127,11 @@ static void write_conv(GlowText *t, const Conv *c, const char *target) {
                      oc, out_h(c), out_w(c));
   glow_text_printf(t, "}\nprogram @p {\n  convolution @out @y, @in @x, @in @w, @in %s%s",
                    c->bias ? "@b" : "none", c->epilogue == RESIDUAL ? ", @in @s" : "");
-  glow_text_printf(t,
-                   " {group = %d, strides = [%d, %d], pads = [%d, %d, %d, %d], dilations = [%d, "
-                   "%d]",
-                   c->groups, c->sh, c->sw, c->pt, c->pl, c->pb, c->pr, c->dh, c->dw);
+  glow_text_printf(
+      t,
+      " {shards = %d, group = %d, strides = [%d, %d], pads = [%d, %d, %d, %d], dilations = [%d, "
+      "%d]",
+      1 + (c->ih + c->iw) % 6, c->groups, c->sh, c->sw, c->pt, c->pl, c->pb, c->pr, c->dh, c->dw);
   if (c->scattered)
     glow_text_printf(t, ", tile = [%d]", c->scattered);
   glow_text_printf(t, "}\n%s}\n", bodies[c->epilogue]);
@@ -234,7 +236,9 @@ static void check_numbers(const Conv *c, const GlowIsa *isa, unsigned number_of)
     Data data[OPERANDS];
     for (int i = 0; i < OPERANDS; i++)
       data[i] = bind(f, &in, (const char *[]){"x", "w", "b", "s"}[i]);
-    GlowStatus status = glow_cpu_run(f, &in, &cpu, NULL);
+    uint32_t order = number_of;
+    GlowParallel parallel = any_order(&order);
+    GlowStatus status = glow_cpu_run(f, &in, &cpu, &(GlowRunOptions){.parallel = &parallel});
     status = status == GLOW_OK ? glow_interp_run(f, &in, &interp, NULL) : status;
     EXPECT(status == GLOW_OK && cpu.count == 1 && interp.count == 1,
            "%s %u does not run on %s:\n%s", kind_names[c->kind], number_of, isa->name,
@@ -338,6 +342,8 @@ static void write_plain(GlowText *t, const Plain *c, const char *target) {
   write_list(t, "dilations", c->dilation, c->axes);
   if (c->transposed)
     write_list(t, "output_padding", c->extra, c->axes);
+  else
+    glow_text_printf(t, ", shards = %d", 1 + c->in[0] % 6);
   glow_text_printf(t, "}\n%s}\n",
                    c->relu ? "    ^epilogue(%a : float<>) = { %0 = Relu(%a) : float<>  yield %0 }\n"
                            : "");
@@ -387,7 +393,9 @@ static void check_plain(const Plain *c, const GlowIsa *isa, unsigned number_of) 
     for (int i = 0; i < 3; i++)
       bind_any(f, &in, (const char *[]){"x", "w", "b"}[i]);
     EXPECT(has_machine_kernel(f, isa), "plain %u has no machine kernel:\n%s", number_of, text.data);
-    GlowStatus status = glow_cpu_run(f, &in, &cpu, NULL);
+    uint32_t order = number_of;
+    GlowParallel parallel = any_order(&order);
+    GlowStatus status = glow_cpu_run(f, &in, &cpu, &(GlowRunOptions){.parallel = &parallel});
     status = status == GLOW_OK ? glow_interp_run(f, &in, &interp, NULL) : status;
     EXPECT(status == GLOW_OK, "plain %u does not run on %s:\n%s", number_of, isa->name, text.data);
     size_t wrong = status == GLOW_OK ? differences(cpu.data[0].tensor, interp.data[0].tensor) : 0;
