@@ -69,10 +69,10 @@ static GlowNode *build_copy(GlowBuilder *b, GlowValue *x, GlowValue *y, const Gl
 static void write_in_place(Halos *h, GlowNode *n) {
   GlowPassRun *run = h->run;
   GlowHaloMembers members;
-  if (!read_pads(run, n, &members))
-    return;
   GlowValue *y = n->operands[0].value, *x = glow_node_in(n, GLOW_PAD_IN_X);
   GlowValue *value = glow_node_in(n, GLOW_PAD_IN_VALUE);
+  if (!read_pads(run, n, &members) || (value && glow_buffer_base(value) == glow_buffer_base(x)))
+    return; /* in the second case the halo would be filled from the buffer that is to go */
   int64_t bytes = glow_type_bytes(x->type);
   GlowBuilder b = glow_builder_before(n);
   GlowNode *copy = build_copy(&b, x, y, &members);
