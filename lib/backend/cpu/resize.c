@@ -11,8 +11,8 @@
 typedef struct Tables {
   GlowSelect *s;
   const GlowResizePlan *plan;
-  GlowResizeParams params;
   GLOW_VEC(int64_t) table;
+  GlowResizeParams params; /* without its table, so it stands last */
 } Tables;
 
 /* ---- The plan -------------------------------------------------------------------------------- */
