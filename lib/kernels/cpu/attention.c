@@ -6,6 +6,7 @@
  * are packed once per head. Running maxima and sums of all queries of the head are in scratch.
  * Operands: Y, Q, K, V, Mask. */
 #include "attention.h"
+#include "each_tile.h"
 #include "matrix_tile.h"
 #include "pack.h"
 
@@ -205,25 +206,12 @@ INLINE void tile(int rows, const GlowAttentionParams *params, float *y, const fl
     tile(rows, params, y, q, k, v, mask, state, work, keys, phase);                                \
   }
 
-/* clang-format off */
-TILE(1)
-#if GLOW_TILE_PIXELS >= 2
-TILE(2)
-#endif
-#if GLOW_TILE_PIXELS >= 6
-TILE(3) TILE(4) TILE(5) TILE(6)
-#endif
-#if GLOW_TILE_PIXELS >= 14
-TILE(7) TILE(8) TILE(9) TILE(10) TILE(11) TILE(12) TILE(13) TILE(14)
-#endif
-    /* clang-format on */
+EACH_TILE_ROWS(TILE)
 
-    /* ---- Heads
-       ----------------------------------------------------------------------------------- */
+/* ---- Heads
+   ----------------------------------------------------------------------------------- */
 
-    INLINE int64_t min64(int64_t a, int64_t b) {
-  return a < b ? a : b;
-}
+INLINE int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* Keys as columns, in panels; beyond the last one zeros. */
 INLINE void pack_keys(const GlowAttentionParams *s, float *to, const float *k, int64_t keys) {

@@ -10,6 +10,7 @@
  * taps; the results of a tile; the filter of a group as floats, if it is not float. Operands:
  * result, input, filter, bias. */
 #include "conv_plain.h"
+#include "each_tile.h"
 #include "kernels/half.h"
 #include "vector.h"
 
@@ -116,24 +117,13 @@ INLINE void tile(int mr, const GlowConvPlainParams *s, float *results, const flo
     tile(mr, params, results, rows, w, bias, taps, masks, channel);                                \
   }
 
-/* clang-format off */
-TILE(1)
-#if GLOW_TILE_PIXELS >= 2
-TILE(2)
-#endif
-#if GLOW_TILE_PIXELS >= 6
-TILE(3) TILE(4) TILE(5) TILE(6)
-#endif
-#if GLOW_TILE_PIXELS >= 14
-TILE(7) TILE(8) TILE(9) TILE(10) TILE(11) TILE(12) TILE(13) TILE(14)
-#endif
-    /* clang-format on */
+EACH_TILE_ROWS(TILE)
 
-    /* ---- Gathering
-       ------------------------------------------------------------------------------- */
+/* ---- Gathering
+   ------------------------------------------------------------------------------- */
 
-    /* Outputs of a phase along an axis: they start at `first` and are `step` apart. */
-    typedef struct Phase {
+/* Outputs of a phase along an axis: they start at `first` and are `step` apart. */
+typedef struct Phase {
   int64_t first[GLOW_CONV_AXES], count[GLOW_CONV_AXES], step[GLOW_CONV_AXES];
   int64_t places;
 } Phase;

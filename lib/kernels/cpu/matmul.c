@@ -7,6 +7,7 @@
  * cache, copied to scratch if its rows would meet in the same cache sets; while the tiles of one
  * panel run, they fetch the next one. Operands: C, A, B, then the epilogue's. */
 #include "matmul.h"
+#include "each_tile.h"
 #include "matrix_tile.h"
 #include "pack.h"
 
@@ -98,23 +99,12 @@ INLINE void tile(int rows, int nr, const GlowMatmulParams *params, GlowMatrixEpi
   }
 #define TILES(rows) TILE(rows, 1) TILE(rows, GLOW_TILE_VECTORS)
 
-/* clang-format off */
-TILES(1)
-#if GLOW_TILE_PIXELS >= 2
-TILES(2)
-#endif
-#if GLOW_TILE_PIXELS >= 6
-TILES(3) TILES(4) TILES(5) TILES(6)
-#endif
-#if GLOW_TILE_PIXELS >= 14
-TILES(7) TILES(8) TILES(9) TILES(10) TILES(11) TILES(12) TILES(13) TILES(14)
-#endif
-    /* clang-format on */
+EACH_TILE_ROWS(TILES)
 
-    /* ---- All tiles
-       ------------------------------------------------------------------------------- */
+/* ---- All tiles
+   ------------------------------------------------------------------------------- */
 
-    typedef struct Product {
+typedef struct Product {
   float *c;
   const float *a, *b;
   void *const *env;

@@ -4,6 +4,7 @@
  * Code generation links the steps that a convolution uses, wraps each with constant parameters and
  * the convolution's epilogue, and hands the wrappers to glow_winograd. Operands: result, input,
  * filter, bias, then the epilogue's. */
+#include "each_tile.h"
 #include "winograd_tile.h"
 
 #define STEP(name)                                                                                 \
@@ -35,15 +36,4 @@ void glow_winograd(const GlowWinogradParams *params, GlowWinogradFn *input, Glow
     product_step(rows, params, w, scratch, a, b, c, d);                                            \
   }
 
-/* clang-format off */
-PRODUCT(1)
-#if GLOW_TILE_PIXELS >= 2
-PRODUCT(2)
-#endif
-#if GLOW_TILE_PIXELS >= 6
-PRODUCT(3) PRODUCT(4) PRODUCT(5) PRODUCT(6)
-#endif
-#if GLOW_TILE_PIXELS >= 14
-PRODUCT(7) PRODUCT(8) PRODUCT(9) PRODUCT(10) PRODUCT(11) PRODUCT(12) PRODUCT(13) PRODUCT(14)
-#endif
-    /* clang-format on */
+EACH_TILE_ROWS(PRODUCT)
