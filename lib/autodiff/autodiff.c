@@ -69,8 +69,7 @@ static bool add_adjoint(Sweep *s, GlowValue *v, GlowValue *part) {
   return sum != NULL;
 }
 
-/* ---- Refusals ---------------------------------------------------------------------------------
- */
+/* ---- Refusals -------------------------------------------------------------------------------- */
 
 static const char *name_of(const GlowNode *n) {
   return n->nresults && n->results[0].name ? n->results[0].name : "_";

@@ -7,8 +7,7 @@
 #include "kernels/cpu/stack.h"
 #include "ops/kernels.h"
 
-/* ---- What has a vector form -------------------------------------------------------------------
- */
+/* ---- What has a vector form ------------------------------------------------------------------ */
 
 static bool is_terminator(const GlowNode *n) { return GLOW_HAS(glow_node_desc(n), TERMINATOR); }
 

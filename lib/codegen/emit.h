@@ -59,8 +59,7 @@ LLVMTypeRef glow_emit_element_type(GlowEmitter *e, GlowKind kind);
 /* Lanes of one kind as another, as Cast does it. */
 LLVMValueRef glow_emit_cast(GlowEmitter *e, LLVMValueRef v, GlowKind from, GlowKind to);
 
-/* ---- Operands in memory (operand.c) -----------------------------------------------------------
- */
+/* ---- Operands in memory (operand.c) ---------------------------------------------------------- */
 
 /* The address of operand i of an environment (an array of pointers) at a place of `dims` indices.
  */

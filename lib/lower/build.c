@@ -107,8 +107,7 @@ GlowValue *glow_build_deviation(GlowBuilder *b, GlowValue *x, GlowValue *axes, d
   return glow_then1(b, GLOW_OP_SQRT, mean, NULL);
 }
 
-/* ---- Movement ----------------------------------------------------------------------------------
- */
+/* ---- Movement -------------------------------------------------------------------------------- */
 
 GlowValue *glow_build_permuted(GlowBuilder *b, GlowValue *x, const uint32_t *perm, uint32_t rank) {
   GlowTransposeMembers members = {.perm = glow_array_u32(b->module, perm, rank)};

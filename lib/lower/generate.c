@@ -19,8 +19,7 @@ static GlowValue *places(GlowBuilder *b, const GlowNode *n, int64_t count, uint3
   return glow_build_along(b, n, glow_build_count(b, n, count, 1), rank, axis);
 }
 
-/* ---- Shapes ------------------------------------------------------------------------------------
- */
+/* ---- Shapes ---------------------------------------------------------------------------------- */
 
 bool glow_lower_shape(GlowBuilder *b, const GlowNode *n, GlowValue **results) {
   const GlowShapeMembers *m = n->members;
@@ -56,8 +55,7 @@ bool glow_lower_constant_of_shape(GlowBuilder *b, const GlowNode *n, GlowValue *
   return results[0] != NULL;
 }
 
-/* ---- Diagonals ---------------------------------------------------------------------------------
- */
+/* ---- Diagonals ------------------------------------------------------------------------------- */
 
 static int64_t limited(int64_t k, int64_t low, int64_t high) {
   return k < low ? low : k > high ? high : k;
@@ -94,8 +92,7 @@ bool glow_lower_trilu(GlowBuilder *b, const GlowNode *n, GlowValue **results) {
   return results[0] != NULL;
 }
 
-/* ---- OneHot ------------------------------------------------------------------------------------
- */
+/* ---- OneHot ---------------------------------------------------------------------------------- */
 
 bool glow_lower_one_hot(GlowBuilder *b, const GlowNode *n, GlowValue **results) {
   const GlowOneHotMembers *m = n->members;
@@ -121,8 +118,7 @@ bool glow_lower_one_hot(GlowBuilder *b, const GlowNode *n, GlowValue **results) 
   return results[0] != NULL;
 }
 
-/* ---- Range -------------------------------------------------------------------------------------
- */
+/* ---- Range ----------------------------------------------------------------------------------- */
 
 /* How many elements there are, i64<>; below 0 if Delta is 0, which no shape allows. */
 static GlowValue *range_length(GlowBuilder *b, GlowValue *start, GlowValue *limit,

@@ -25,8 +25,7 @@ static GlowValue *as_column(GlowBuilder *b, const GlowNode *n, GlowValue *v, con
   return glow_build_shaped(b, n, v, like->rank + 1, dims);
 }
 
-/* ---- Elements ----------------------------------------------------------------------------------
- */
+/* ---- Elements -------------------------------------------------------------------------------- */
 
 /* The place of each element of `which`, a vector along a new last axis. NULL if it is not static.
  */
@@ -62,8 +61,7 @@ bool glow_lower_scatter_elements(GlowBuilder *b, const GlowNode *n, GlowValue **
   return results[0] != NULL;
 }
 
-/* ---- Steps along an axis, for each batch -------------------------------------------------------
- */
+/* ---- Steps along an axis, for each batch ----------------------------------------------------- */
 
 /* The permutation that moves `first` and `second` to the front, and its inverse. */
 static void to_front(uint32_t rank, uint32_t first, uint32_t second, uint32_t *perm,
@@ -158,8 +156,7 @@ bool glow_lower_reverse_sequence(GlowBuilder *b, const GlowNode *n, GlowValue **
   return results[0] != NULL;
 }
 
-/* ---- Compress ----------------------------------------------------------------------------------
- */
+/* ---- Compress -------------------------------------------------------------------------------- */
 
 bool glow_lower_compress(GlowBuilder *b, const GlowNode *n, GlowValue **results) {
   const GlowCompressMembers *m = n->members;

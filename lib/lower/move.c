@@ -17,8 +17,7 @@ bool glow_lower_identity(GlowBuilder *b, const GlowNode *n, GlowValue **results)
   return true;
 }
 
-/* ---- Tile --------------------------------------------------------------------------------------
- */
+/* ---- Tile ------------------------------------------------------------------------------------ */
 
 /* x repeated `times` along an axis. */
 static GlowValue *repeated(GlowBuilder *b, const GlowNode *n, GlowValue *x, uint32_t axis,
@@ -52,8 +51,7 @@ bool glow_lower_tile(GlowBuilder *b, const GlowNode *n, GlowValue **results) {
   return v != NULL;
 }
 
-/* ---- Split -------------------------------------------------------------------------------------
- */
+/* ---- Split ----------------------------------------------------------------------------------- */
 
 bool glow_lower_split(GlowBuilder *b, const GlowNode *n, GlowValue **results) {
   const GlowSplitMembers *m = n->members;
@@ -77,8 +75,7 @@ bool glow_lower_split(GlowBuilder *b, const GlowNode *n, GlowValue **results) {
   return true;
 }
 
-/* ---- Pad ---------------------------------------------------------------------------------------
- */
+/* ---- Pad ------------------------------------------------------------------------------------- */
 
 /* The index in [0, n) that stands at place i. */
 static int64_t mapped(int64_t i, int64_t n, int mode) {
@@ -164,8 +161,7 @@ bool glow_lower_pad(GlowBuilder *b, const GlowNode *n, GlowValue **results) {
   return v != NULL;
 }
 
-/* ---- Gather ------------------------------------------------------------------------------------
- */
+/* ---- Gather ---------------------------------------------------------------------------------- */
 
 bool glow_lower_gather(GlowBuilder *b, const GlowNode *n, GlowValue **results) {
   const GlowGatherMembers *m = n->members;

@@ -43,8 +43,7 @@ static bool begin(Pool *p, GlowBuilder *b, const GlowNode *n, int layout, GlowAr
   return true;
 }
 
-/* ---- Sums --------------------------------------------------------------------------------------
- */
+/* ---- Sums ------------------------------------------------------------------------------------ */
 
 /* The sums of the windows of x, a float or double: ceil mode's windows are made to fit by padding
  * at the end. */
@@ -162,8 +161,7 @@ bool glow_lower_lp_pool(GlowBuilder *b, const GlowNode *n, GlowValue **results) 
   return finish(&p, v, results);
 }
 
-/* ---- MaxPool -----------------------------------------------------------------------------------
- */
+/* ---- MaxPool --------------------------------------------------------------------------------- */
 
 /* [windows, taps] flat: the place of each tap, counted column-major if asked. In a window without
  * an element it is `none`. */

@@ -35,8 +35,7 @@ bool glow_lower_bernoulli(GlowBuilder *b, const GlowNode *n, GlowValue **results
   return results[0] != NULL;
 }
 
-/* ---- Multinomial -------------------------------------------------------------------------------
- */
+/* ---- Multinomial ----------------------------------------------------------------------------- */
 
 static GlowValue *real(GlowBuilder *b, double v) {
   return glow_build_scalar(b, GLOW_KIND_DOUBLE, v);

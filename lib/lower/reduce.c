@@ -13,8 +13,7 @@ static GlowValue *integer(GlowBuilder *b, const GlowNode *n, int64_t v) {
   return glow_constant_int(b->module, n, "number", v);
 }
 
-/* ---- Reductions --------------------------------------------------------------------------------
- */
+/* ---- Reductions ------------------------------------------------------------------------------ */
 
 /* Elements of x for each of y; -1 while extents are open. */
 static int64_t ratio(const GlowType *x, const GlowValue *axes, bool noop) {
@@ -71,8 +70,7 @@ bool glow_lower_reduce_min(GlowBuilder *b, const GlowNode *n, GlowValue **result
   return results[0] != NULL;
 }
 
-/* ---- Scans -------------------------------------------------------------------------------------
- */
+/* ---- Scans ----------------------------------------------------------------------------------- */
 
 /* Loop over slices of axis 0 of x: the results so far of `op` from `first`, stacked. */
 static GlowValue *scan_loop(GlowBuilder *b, const GlowNode *n, GlowOp op, GlowValue *x,
@@ -158,8 +156,7 @@ bool glow_lower_cum_prod(GlowBuilder *b, const GlowNode *n, GlowValue **results)
   return lower_scan(b, n, GLOW_OP_MUL, m->exclusive, m->reverse, results);
 }
 
-/* ---- ArgMax ------------------------------------------------------------------------------------
- */
+/* ---- ArgMax ---------------------------------------------------------------------------------- */
 
 bool glow_lower_arg_max(GlowBuilder *b, const GlowNode *n, GlowValue **results) {
   const GlowArgMaxMembers *m = n->members;

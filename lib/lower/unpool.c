@@ -9,8 +9,7 @@
 #include "lower/window.h"
 #include "ops/lower.h"
 
-/* ---- MaxUnpool ---------------------------------------------------------------------------------
- */
+/* ---- MaxUnpool ------------------------------------------------------------------------------- */
 
 /* Indices as places of `count` elements. ScatterND counts negative ones from the end; here they are
  * out of range. */
@@ -64,8 +63,7 @@ bool glow_lower_max_unpool(GlowBuilder *b, const GlowNode *n, GlowValue **result
   return results[0] != NULL;
 }
 
-/* ---- Col2Im ------------------------------------------------------------------------------------
- */
+/* ---- Col2Im ---------------------------------------------------------------------------------- */
 
 /* The window that blocks of an image are, whose extents are known. */
 static bool blocks_of(const GlowNode *n, GlowSlide *s) {

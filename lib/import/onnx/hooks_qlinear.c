@@ -147,8 +147,7 @@ bool glow_onnx_qlinear_concat(GlowOnnxNode *n) {
   return finish_quantized(n, glow_onnx_emit(n, GLOW_OP_CONCAT, parts, count, &m), 0, GLOW_KIND_U8);
 }
 
-/* ---- Matrix products ----------------------------------------------------------------------------
- */
+/* ---- Matrix products ------------------------------------------------------------------------- */
 
 /* A product of integers and what makes it real. Zero points and biases may be NULL. */
 typedef struct Product {

@@ -158,8 +158,7 @@ bool glow_verify_resize(const GlowNode *n) {
   return true;
 }
 
-/* ---- GridSample and AffineGrid -----------------------------------------------------------------
- */
+/* ---- GridSample and AffineGrid --------------------------------------------------------------- */
 
 bool glow_infer_grid_sample(GlowInfer *in) {
   const GlowType *x = in->in[GLOW_GRID_SAMPLE_IN_X], *grid = in->in[GLOW_GRID_SAMPLE_IN_GRID];

@@ -2,8 +2,7 @@
  * and CausalConvWithState (version 27). */
 #include "ir/infer/hooks.h"
 
-/* ---- RotaryEmbedding --------------------------------------------------------------------------
- */
+/* ---- RotaryEmbedding ------------------------------------------------------------------------- */
 
 /* The size of a head of X. */
 static bool head_size(const GlowInfer *in, const GlowType *x, GlowDim *size) {
@@ -67,8 +66,7 @@ bool glow_infer_rotary_embedding(GlowInfer *in) {
          check_angles(in, GLOW_ROTARY_EMBEDDING_IN_SIN, x, pairs);
 }
 
-/* ---- CausalConvWithState ----------------------------------------------------------------------
- */
+/* ---- CausalConvWithState --------------------------------------------------------------------- */
 
 /* Whether operand i is absent or has these extents. */
 static bool check_dims(const GlowInfer *in, uint32_t i, uint32_t rank, const GlowDim *dims) {

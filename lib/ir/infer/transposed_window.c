@@ -72,8 +72,7 @@ bool glow_infer_conv_transpose(GlowInfer *in) {
   return glow_infer_set(in, 0, x, x->rank, dims);
 }
 
-/* ---- MaxUnpool ---------------------------------------------------------------------------------
- */
+/* ---- MaxUnpool ------------------------------------------------------------------------------- */
 
 /* The extents that the windows imply. */
 static bool implied_dims(const GlowInfer *in, const GlowType *x, GlowDim *dims) {
@@ -133,8 +132,7 @@ bool glow_infer_max_unpool(GlowInfer *in) {
   return glow_infer_set(in, 0, x, x->rank, dims);
 }
 
-/* ---- Col2Im ------------------------------------------------------------------------------------
- */
+/* ---- Col2Im ---------------------------------------------------------------------------------- */
 
 /* Elements of a block, and how many blocks the image holds. */
 static bool count_blocks(const GlowInfer *in, const int64_t *image, const int64_t *block,

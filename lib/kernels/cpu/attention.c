@@ -208,8 +208,7 @@ INLINE void tile(int rows, const GlowAttentionParams *params, float *y, const fl
 
 EACH_TILE_ROWS(TILE)
 
-/* ---- Heads
-   ----------------------------------------------------------------------------------- */
+/* ---- Heads ----------------------------------------------------------------------------------- */
 
 INLINE int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 

@@ -119,8 +119,7 @@ INLINE void tile(int mr, const GlowConvPlainParams *s, float *results, const flo
 
 EACH_TILE_ROWS(TILE)
 
-/* ---- Gathering
-   ------------------------------------------------------------------------------- */
+/* ---- Gathering ------------------------------------------------------------------------------- */
 
 /* Outputs of a phase along an axis: they start at `first` and are `step` apart. */
 typedef struct Phase {

@@ -1,5 +1,4 @@
-/* EACH_TILE_ROWS(M) is M(1) M(2) .. for as many rows as a register tile of the target has at most.
- */
+/* EACH_TILE_ROWS(M): M(1) M(2) .. for as many rows as a register tile of the target can have. */
 #ifndef GLOW_KERNELS_CPU_EACH_TILE_H
 #define GLOW_KERNELS_CPU_EACH_TILE_H
 

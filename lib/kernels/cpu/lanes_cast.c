@@ -9,8 +9,7 @@
 
 #undef bool /* it is part of names here */
 
-/* ---- 16-bit floats: the machine's own conversions give the same bits --------------------------
- */
+/* ---- 16-bit floats: the machine's own conversions give the same bits ------------------------- */
 
 #if defined(__F16C__) || defined(__aarch64__)
 static inline float from_half(uint16_t h) {

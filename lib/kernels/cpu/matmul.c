@@ -101,8 +101,7 @@ INLINE void tile(int rows, int nr, const GlowMatmulParams *params, GlowMatrixEpi
 
 EACH_TILE_ROWS(TILES)
 
-/* ---- All tiles
-   ------------------------------------------------------------------------------- */
+/* ---- All tiles ------------------------------------------------------------------------------- */
 
 typedef struct Product {
   float *c;

@@ -145,8 +145,7 @@ MAX_POOL(u16, uint16_t, uint16_t, PLAIN, ABOVE_INT, 0)
 MAX_POOL(u32, uint32_t, uint32_t, PLAIN, ABOVE_INT, 0)
 MAX_POOL(u64, uint64_t, uint64_t, PLAIN, ABOVE_INT, 0)
 
-/* ---- Where the maximum stood: plain NCHW ------------------------------------------------------
- */
+/* ---- Where the maximum stood: plain NCHW ----------------------------------------------------- */
 
 /* The index into X flattened, spatial axes in one order or the other. */
 INLINE int64_t flat_index(const GlowPoolParams *p, int64_t image, const int64_t *at) {

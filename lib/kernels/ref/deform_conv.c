@@ -48,8 +48,7 @@ static double real_at(const GlowBuf *b, int64_t i) {
   return v;
 }
 
-/* ---- Sampling ---------------------------------------------------------------------------------
- */
+/* ---- Sampling -------------------------------------------------------------------------------- */
 
 /* The neighbours of one tap's place: offsets within a channel of X, and their weights. */
 typedef struct Neighbours {
@@ -107,8 +106,7 @@ static double sample(const Plan *p, const Neighbours *s, int64_t image) {
   return glow_buf_present(p->mask) ? sum * s->mask : sum;
 }
 
-/* ---- Sums -------------------------------------------------------------------------------------
- */
+/* ---- Sums ------------------------------------------------------------------------------------ */
 
 #define SUMS(T, FMA, LOAD, STORE)                                                                  \
   /* All taps of all channels: samples[channel * taps + tap]. */                                   \

@@ -19,8 +19,7 @@ typedef struct GlowSample {
   double low_weight, high_weight;
 } GlowSample;
 
-/* ---- RoiAlign ----------------------------------------------------------------------------------
- */
+/* ---- RoiAlign -------------------------------------------------------------------------------- */
 
 static bool roi_axis(const GlowRoiAlignMembers *m, double start, double end, uint32_t cells,
                      int64_t extent, GlowRoiAxis *a) {
@@ -148,8 +147,7 @@ GlowRunError glow_kernel_roi_align(GlowCall *call) {
   return GLOW_RUN_OK;
 }
 
-/* ---- MaxRoiPool --------------------------------------------------------------------------------
- */
+/* ---- MaxRoiPool ------------------------------------------------------------------------------ */
 
 /* A coordinate as an integer, halves away from 0; false if it is no place on any map. */
 static bool whole(double v, float scale, int64_t *result) {

@@ -1,8 +1,7 @@
 /* MaxUnpool and Col2Im: elements go back to where a sliding window took them from. */
 #include "kernels/ref/ref.h"
 
-/* ---- MaxUnpool ---------------------------------------------------------------------------------
- */
+/* ---- MaxUnpool ------------------------------------------------------------------------------- */
 
 /* The extents that windows over X imply, in which the indices count. */
 static int64_t implied_dims(const GlowCall *call, int64_t *dims) {
@@ -48,8 +47,7 @@ GlowRunError glow_kernel_max_unpool(GlowCall *call) {
   return GLOW_RUN_OK;
 }
 
-/* ---- Col2Im ------------------------------------------------------------------------------------
- */
+/* ---- Col2Im ---------------------------------------------------------------------------------- */
 
 typedef struct Image {
   const GlowBuf *x;
