@@ -49,6 +49,12 @@ bool glow_infer_axis(const GlowInfer *in, int64_t axis, uint32_t rank, uint32_t 
 /* Hooks: int64_t glow_macs_<op>(const GlowNode *n): how many multiply-accumulates one execution of
  * n takes, for operators whose cost is that of a contraction; -1 while extents are open. */
 
+/* Whether n pools what its epilogue gives before it stores it, and how. */
+bool glow_node_pool(const GlowNode *n, GlowMaxPoolMembers *pool);
+/* The type of what n's kernel computes and its epilogue transforms: that of its first output, or of
+ * the map that it pools. n has been verified. */
+const GlowType *glow_node_map(const GlowNode *n);
+
 /* Verify hooks: bool glow_verify_<op>(const GlowNode *n): called after inference succeeded; they
  * report at glow_node_loc(n), with the operator's name in front. */
 bool glow_verify_error(const GlowNode *n, const char *format, ...)

@@ -10,6 +10,27 @@ enum { POINTERS = 8 };
 static int64_t div_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 
+static bool all_are(GlowArray a, uint32_t count, uint32_t value) {
+  for (uint32_t i = 0; i < a.count; i++)
+    if (glow_array_at(a, uint32_t, i) != value)
+      return false;
+  return a.count == count;
+}
+
+bool glow_winograd_can_pool(const GlowMaxPoolMembers *m) {
+  return all_are(m->kernels, 2, 2) && all_are(m->strides, 2, 2) &&
+         all_are(m->pads, m->pads.count, 0) && all_are(m->dilations, m->dilations.count, 1) &&
+         !m->ceil;
+}
+
+const char *glow_pool_stays(const GlowConvolutionMembers *conv, const GlowMaxPoolMembers *pool) {
+  if (conv->strategy != GLOW_CONV_STRATEGY_WINOGRAD)
+    return "rows of a direct convolution would have to stay in the cache";
+  return glow_winograd_can_pool(pool)
+             ? NULL
+             : "only windows of 2x2, side by side, all inside, lie in one tile of results";
+}
+
 int64_t glow_shards(int64_t cost) {
   int64_t shards = min64(cost / SHARD_COST, MOST_SHARDS);
   return shards < 1 ? 1 : shards;

@@ -5,6 +5,7 @@
 #define GLOW_KERNELS_CPU_RULES_H
 
 #include "kernels/isa.h"
+#include "ops/op.h"
 
 /* A row of a convolution: output and input columns, window, stride, dilation, padding before. */
 typedef struct GlowConvLine {
@@ -35,6 +36,14 @@ typedef struct GlowConvTile {
 GlowConvTile glow_conv_tile(const GlowIsa *isa, const GlowConvGrid *g);
 /* Whether the machine has kernels for tiles of consecutive pixels of windows of so many taps. */
 bool glow_conv_can_scatter(const GlowIsa *isa, int64_t taps);
+
+/* Whether Winograd's kernel can pool what it computes: tiles of 4x4 results hold whole windows. */
+bool glow_winograd_can_pool(const GlowMaxPoolMembers *m);
+/* Why a maximum pool does not become part of the convolution before it; NULL: it does, since that
+ * pays. A kernel must have whole windows in registers when it stores; then a quarter is stored, and
+ * nothing is read back. Others would keep rows in the cache for a while and pool these: see
+ * docs/Optimizations for what that was measured to give. Results are the same either way. */
+const char *glow_pool_stays(const GlowConvolutionMembers *conv, const GlowMaxPoolMembers *pool);
 
 /* Into how many shards work of so many multiply-adds is cut: a shard is worth waking a thread for,
  * and there are not more than even out what threads of unequal speed do. At least 1. */

@@ -29,8 +29,8 @@
 static const char *const graph_pipelines[] = {
     "inline,lower",
     "inline,drop-layouts," RECOGNIZE ",fold-bn,lower,conv-2d,simplify-reshape,simplify-transpose,"
-                                     "fold-bn,fold-input,constant-fold," SIMPLIFY "," CONVOLVE
-    "," MOVE ",cse,winograd,assign-layouts,dce,schedule",
+    "fold-bn,fold-input,constant-fold," SIMPLIFY "," CONVOLVE "," MOVE
+    ",cse,winograd,assign-layouts,dce,schedule",
     "inline,drop-layouts," RECOGNIZE ",merge-matmul," O2_ROUND ",lower,conv-2d," O2_ROUND
     ",winograd,assign-layouts,dce,schedule",
 };
@@ -43,8 +43,10 @@ static const char *const graph_pipelines[] = {
 
 static const char *const program_pipelines[] = {
     "plan-memory",
-    "forward-splats,fuse-epilogue,stack," COALESCE ",shrink-lifetimes,assign-tiles,plan-memory",
-    "forward-splats,fuse-epilogue,stack,fixpoint(" COALESCE "),shrink-lifetimes,assign-tiles,plan-memory",
+    "forward-splats,fuse-epilogue,fuse-pool,stack," COALESCE
+    ",shrink-lifetimes,assign-tiles,plan-memory",
+    "forward-splats,fuse-epilogue,fuse-pool,stack,fixpoint(" COALESCE
+    "),shrink-lifetimes,assign-tiles,plan-memory",
 };
 
 const char *glow_pipeline_text(GlowLevel level, int optimization) {

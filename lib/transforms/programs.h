@@ -72,6 +72,9 @@ bool glow_instr_can_move_down(const GlowNode *n, const GlowNode *to);
 /* Whether n reads nothing of the buffer `out` but through `link`. With `body`, it may read `out`
  * itself, element by element: in place. */
 bool glow_instr_reads_apart(const GlowNode *n, const GlowValue *link, GlowValue *out, bool body);
+/* The instruction of one output that writes `link`, which n alone reads, if it could as well stand
+ * at n and write what n writes. */
+GlowNode *glow_instr_producer(const GlowNode *n, GlowValue *link);
 /* `fused`, which stands before n, does the work of `producer` and of n: both go, and with them the
  * alloc `link` between them. */
 void glow_instr_replace_pair(GlowNode *producer, GlowNode *n, GlowValue *link, GlowNode *fused);

@@ -27,6 +27,7 @@ typedef struct Conv {
   Epilogue epilogue;
   int shards; /* 1: not split */
   int block;  /* chunks of one tile in blocks of so many; 0: as the compiler chooses */
+  bool pool;  /* the maxima of 2x2 results are stored */
 } Conv;
 
 static int out_h(const Conv *c) { return c->ih + c->pt + c->pb - 2; }
@@ -45,9 +46,11 @@ static void write_conv(GlowText *t, const Conv *c, const GlowIsa *isa) {
                    isa->vl * isa->tile_vectors);
   glow_text_printf(t, "  placeholder @b : float<%d>\n  placeholder @m : float<%d x 1 x 1>\n", c->oc,
                    c->oc);
-  for (int i = 0; i < 2; i++)
+  for (int i = 0; i < 2; i++) {
+    int part = c->pool && !i ? 2 : 1;
     glow_text_printf(t, "  placeholder @%c : float<%d x %d x %d x %d | NCHW16c>\n", "ys"[i], c -> n,
-                     c -> oc, out_h(c), out_w(c));
+                     c -> oc, out_h(c) / part, out_w(c) / part);
+  }
   glow_text_printf(t, "}\nprogram @p {\n  convolution @out @y, @in @x, @in @u, @in %s%s",
                    c->bias ? "@b" : "none",
                    c->epilogue == RESIDUAL   ? ", @in @s"
@@ -57,6 +60,8 @@ static void write_conv(GlowText *t, const Conv *c, const GlowIsa *isa) {
                    c->pb, c->pr, c->shards);
   if (c->block)
     glow_text_printf(t, ", tile = [1, %d]", c->block);
+  if (c->pool)
+    glow_text_puts(t, ", pool_kernels = [2, 2], pool_strides = [2, 2]");
   glow_text_printf(t, "}\n%s}\n", bodies[c->epilogue]);
 }
 
@@ -140,6 +145,7 @@ static void check_random(const GlowIsa *isa, unsigned cases) {
               .block = draw(4) ? 0 : draw_in(1, 9)};
     if (draw(4))
       c.pt = draw_in(0, 3), c.pl = draw_in(0, 3), c.pb = draw_in(0, 3), c.pr = draw_in(0, 3);
+    c.pool = draw(3) == 0 && out_h(&c) > 1 && out_w(&c) > 1;
     if (out_h(&c) > 0 && out_w(&c) > 0)
       check_numbers(&c, isa);
   }
@@ -150,7 +156,7 @@ static void check_random(const GlowIsa *isa, unsigned cases) {
 /* What a shape becomes: chunks that fill the registers, whole chunks in a block. The products' loop
  * has all FMAs of four input channels, full width, and does not touch the stack. */
 static void check_code(const GlowIsa *isa, int n, int channels, int size) {
-  Conv c = {n, channels, channels, size, size, 1, 1, 1, 1, true, RESIDUAL, 1, 0};
+  Conv c = {n, channels, channels, size, size, 1, 1, 1, 1, true, RESIDUAL, 1, 0, false};
   GlowContext *ctx = glow_context_create();
   GlowText text, assembly;
   glow_text_init(&text, ctx);

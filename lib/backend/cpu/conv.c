@@ -12,6 +12,8 @@
  * their number, which is faster: then no row of the filter is padding (OIHW3i32o for RGB images,
  * and OIHW32o for one channel). */
 #include "backend/cpu/conv.h"
+#include "ir/infer.h"
+#include "kernels/cpu_rules.h"
 
 #include <string.h>
 
@@ -26,10 +28,16 @@ static bool read_views(GlowSelect *s, const GlowNode *n, GlowConvView *c) {
   const GlowValue *bias = glow_node_in(n, GLOW_CONVOLUTION_IN_B);
   c->m = n->members;
   c->has_bias = bias != NULL;
-  return glow_select_view(s, glow_node_out(n, 0), &c->y) &&
-         glow_select_view(s, glow_node_in(n, GLOW_CONVOLUTION_IN_X), &c->x) &&
-         glow_select_view(s, glow_node_in(n, GLOW_CONVOLUTION_IN_W), &c->w) &&
-         (!bias || glow_select_view(s, bias, &c->b));
+  if (!glow_select_view(s, glow_node_out(n, 0), &c->y) ||
+      !glow_select_view(s, glow_node_in(n, GLOW_CONVOLUTION_IN_X), &c->x) ||
+      !glow_select_view(s, glow_node_in(n, GLOW_CONVOLUTION_IN_W), &c->w) ||
+      (bias && !glow_select_view(s, bias, &c->b)))
+    return false;
+  c->map = c->y;
+  c->pools = c->m->pool_kernels.count > 0;
+  if (c->pools)
+    glow_view_dense(glow_node_map(n), &c->map);
+  return true;
 }
 
 /* Blocks of a filter whose layout is OIHW with a block of O after it, and maybe one of I between.
@@ -46,7 +54,7 @@ static void read_filter_blocks(GlowConvView *c) {
 }
 
 static void read_geometry(GlowConvView *c) {
-  const GlowType *x = c->x.type, *w = c->w.type, *y = c->y.type;
+  const GlowType *x = c->x.type, *w = c->w.type, *y = c->map.type;
   bool winograd = c->m->strategy == GLOW_CONV_STRATEGY_WINOGRAD; /* its filter is transformed */
   c->g = (GlowConvGeometry){
       .oh = y->dims[2].size,
@@ -154,6 +162,11 @@ static bool is_plain(const GlowNode *n) {
 
 bool glow_select_conv(GlowSelect *s, const GlowNode *n) {
   GlowConvView c;
+  GlowMaxPoolMembers pool;
+  const GlowConvolutionMembers *m = n->members;
+  if (glow_node_pool(n, &pool) &&
+      (m->strategy != GLOW_CONV_STRATEGY_WINOGRAD || !glow_winograd_can_pool(&pool) || is_plain(n)))
+    return glow_select_fail(s, "its kernel does not pool");
   if (is_plain(n))
     return glow_select_conv_plain(s, n);
   if (!glow_conv_read(s, n, &c))

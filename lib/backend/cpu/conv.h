@@ -9,7 +9,8 @@
 typedef struct GlowConvView {
   const GlowConvolutionMembers *m;
   GlowView x, w, b, y;
-  bool has_bias;
+  GlowView map; /* what the epilogue transforms: y, or what it is pooled from, which is nowhere */
+  bool has_bias, pools;
   int64_t groups, ic, oc; /* ic: channels of one group; oc: of all */
   int64_t wi, ob;         /* blocks of the filter's layout, 1 and 0 if it has none */
   GlowConvGeometry g;     /* as the instruction says */

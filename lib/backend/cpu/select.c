@@ -7,6 +7,7 @@
 
 #include "backend/cpu/native.h"
 #include "backend/interp/interp_internal.h"
+#include "ir/infer.h"
 #include "kernels/cpu_rules.h"
 #include "memplan/memplan.h"
 
@@ -30,7 +31,7 @@ static bool is_supported_type(GlowSelect *s, const GlowType *t) {
 }
 
 /* Physical axes of a type, and strides of a dense buffer of it. */
-static void dense_view(const GlowType *t, GlowView *view) {
+void glow_view_dense(const GlowType *t, GlowView *view) {
   int64_t dims[GLOW_MAX_RANK];
   for (uint32_t i = 0; i < t->rank; i++)
     dims[i] = t->dims[i].size;
@@ -74,7 +75,7 @@ static bool place_of(GlowSelect *s, const GlowValue *v, GlowPlace *place) {
 bool glow_select_view(GlowSelect *s, const GlowValue *v, GlowView *view) {
   if (!is_supported_type(s, v->type))
     return false;
-  dense_view(v->type, view);
+  glow_view_dense(v->type, view);
   const GlowNode *tv = glow_value_def(v, GLOW_OP_TENSORVIEW);
   if (!place_of(s, v, &view->place))
     return false;
@@ -211,15 +212,17 @@ static bool select_host(GlowSelect *s, const GlowNode *n) {
   return true;
 }
 
-/* A machine kernel, or else the reference kernel; which and why is noted. */
-static bool select_instruction(GlowSelect *s, const GlowNode *n) {
+bool glow_select_instruction(GlowSelect *s, const GlowNode *n) {
   uint32_t before = s->work.count;
+  GlowMaxPoolMembers pool;
   if (glow_program_is_dynamic(n))
     return n->op == GLOW_OP_DEALLOC || select_host(s, n);
   if (select_native(s, n))
     return true;
   const char *why = s->why;
   s->work.count = before;
+  if (glow_node_pool(n, &pool))
+    return glow_select_apart(s, n, &pool);
   if (!glow_has_reference(n)) /* element-wise, of a kind without lanes */
     return (glow_node_desc(n)->has_scalar || glow_node_desc(n)->body) && select_host(s, n);
   if (!glow_select_reference(s, n))
@@ -339,7 +342,7 @@ GlowWorkList glow_select_block(GlowSelect *s, GlowBlock *b) {
   GlowWorkList outer = s->work;
   s->work = (GlowWorkList){0};
   for (GlowNode *n = b ? b->first : NULL; n; n = n->next) {
-    if (select_instruction(s, n)) {
+    if (glow_select_instruction(s, n)) {
       note_access(s, n);
       continue;
     }

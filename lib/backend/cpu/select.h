@@ -36,6 +36,9 @@ static inline bool glow_select_fail(GlowSelect *s, const char *why) {
  * not whole bytes. */
 bool glow_select_view(GlowSelect *s, const GlowValue *v, GlowView *view);
 
+/* A dense buffer of a static type, wherever it is. */
+void glow_view_dense(const GlowType *t, GlowView *view);
+
 /* The same, if the layout is plain, all lies one behind the other, and elements are whole bytes. */
 bool glow_select_dense(GlowSelect *s, const GlowValue *v, GlowView *view);
 /* The product of the extents of physical axes [first, last). */
@@ -109,6 +112,11 @@ bool glow_select_trilu(GlowSelect *s, const GlowNode *n);
 bool glow_select_body(GlowSelect *s, const GlowNode *n, const GlowBody *body,
                       const GlowValue *const *values, uint32_t count, uint32_t nouts);
 
+/* A machine kernel, or else the reference kernel; which and why is noted. False, with s->why, if
+ * there is neither. */
+bool glow_select_instruction(GlowSelect *s, const GlowNode *n);
+/* An instruction that pools, where no kernel does both: as two over memory of their own. */
+bool glow_select_apart(GlowSelect *s, const GlowNode *n, const GlowMaxPoolMembers *pool);
 /* The work of a region; refusals are noted. */
 GlowWorkList glow_select_block(GlowSelect *s, GlowBlock *b);
 /* Says where an alloc or the counter of a loop is. */

@@ -14,7 +14,8 @@ static void read_params(const GlowIsa *isa, const GlowConvView *c, GlowWinogradP
   *p = (GlowWinogradParams){.g = c->g,
                             .down = glow_div_up(c->g.oh, SIDE),
                             .across = glow_div_up(c->g.ow, SIDE),
-                            .ob = (int64_t)isa->vl * isa->tile_vectors};
+                            .ob = (int64_t)isa->vl * isa->tile_vectors,
+                            .pool = c->pools};
   p->tiles = c->y.type->dims[0].size * p->down * p->across;
 }
 
@@ -112,7 +113,7 @@ bool glow_select_winograd(GlowSelect *s, const GlowNode *n, const GlowConvView *
   GlowWork body = {0};
   GlowWinogradParams p;
   read_params(s->isa, c, &p);
-  if (!check_layouts(s, c, &p) || !glow_conv_epilogue(s, n, &c->y, &body) ||
+  if (!check_layouts(s, c, &p) || !glow_conv_epilogue(s, n, &c->map, &body) ||
       !choose_block(s, c, &p))
     return false;
   /* Threads that share tiles read the whole filter each. Where it is more than the transformed

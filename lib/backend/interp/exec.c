@@ -219,8 +219,8 @@ static bool broadcasts(const GlowNode *n, const GlowCall *call) {
 }
 
 /* The kernel, then the epilogue if there is one. */
-static GlowRunError run_kernel(const GlowNode *n, const GlowKernels *k, GlowCall *call,
-                               GlowScratch *scratch) {
+static GlowRunError run_with_epilogue(const GlowNode *n, const GlowKernels *k, GlowCall *call,
+                                      GlowScratch *scratch) {
   GlowContext *ctx = n->block->module->ctx;
   const GlowKernelRow *row = &k->table[n->op];
   bool epilogue = glow_node_epilogue(n);
@@ -241,6 +241,32 @@ static GlowRunError run_kernel(const GlowNode *n, const GlowKernels *k, GlowCall
   }
   glow_defer_pop(ctx, &release, true);
   return e;
+}
+
+/* The same into memory of its own, which is then pooled. */
+static GlowRunError run_pooled(const GlowNode *n, const GlowKernels *k, GlowCall *call,
+                               GlowScratch *scratch, const GlowMaxPoolMembers *pool) {
+  GlowContext *ctx = n->block->module->ctx;
+  const GlowType *type = glow_node_map(n);
+  GlowTensor *map = glow_tensor_create(ctx, type);
+  GlowDefer release;
+  glow_defer_push(ctx, &release, glow_tensor_free_fn, map);
+  GlowBuf x = glow_buf_of(type, map->data), outs[] = {call->out[0], glow_buf_absent()};
+  GlowCall second = {.members = pool, .nin = 1, .nout = 1, .in = &x, .out = outs};
+  call->out[0] = x;
+  GlowRunError e = run_with_epilogue(n, k, call, scratch);
+  call->out[0] = outs[0];
+  if (e == GLOW_RUN_OK)
+    e = k->table[GLOW_OP_MAX_POOL].kernel(&second);
+  glow_defer_pop(ctx, &release, true);
+  return e;
+}
+
+static GlowRunError run_kernel(const GlowNode *n, const GlowKernels *k, GlowCall *call,
+                               GlowScratch *scratch) {
+  GlowMaxPoolMembers pool;
+  return glow_node_pool(n, &pool) ? run_pooled(n, k, call, scratch, &pool)
+                                  : run_with_epilogue(n, k, call, scratch);
 }
 
 bool glow_exec_kernel(const GlowNode *n, const GlowKernels *k, GlowCall *call,

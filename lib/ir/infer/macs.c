@@ -9,12 +9,14 @@ static int64_t times(int64_t a, int64_t b) {
   return a < 0 || b < 0 || __builtin_mul_overflow(a, b, &product) ? -1 : product;
 }
 
-/* Each output sums over the filter of its channel: all extents of W but the first. */
+/* Each output, pooled or not, sums over the filter of its channel: all extents of W but the first.
+ */
 static int64_t convolution(const GlowNode *n, const GlowValue *w) {
   const GlowValue *y = glow_node_out(n, 0);
   if (!is_known(w) || !is_known(y) || w->type->dims[0].size == 0)
     return is_known(w) && is_known(y) ? 0 : -1;
-  return times(glow_type_elements(y->type), glow_type_elements(w->type) / w->type->dims[0].size);
+  return times(glow_type_elements(glow_node_map(n)),
+               glow_type_elements(w->type) / w->type->dims[0].size);
 }
 
 /* With Winograd's algorithm those of the direct one, so that strategies compare: nine taps. */
@@ -22,7 +24,7 @@ int64_t glow_macs_convolution(const GlowNode *n) {
   const GlowConvolutionMembers *m = n->members;
   const GlowValue *w = glow_node_in(n, GLOW_CONVOLUTION_IN_W), *y = glow_node_out(n, 0);
   if (m->strategy == GLOW_CONV_STRATEGY_WINOGRAD && is_known(w) && is_known(y))
-    return times(glow_type_elements(y->type), 9 * w->type->dims[3].size);
+    return times(glow_type_elements(glow_node_map(n)), 9 * w->type->dims[3].size);
   return convolution(n, w);
 }
 

@@ -6,20 +6,21 @@
 
 #include "ir/infer/window.h"
 
-static bool check_list(const GlowInfer *in, const char *name, GlowArray a, uint32_t count,
-                       bool positive) {
+static bool check_list(const GlowInfer *in, const Window *w, const char *name, GlowArray a,
+                       uint32_t count, bool positive) {
+  const char *prefix = w->prefix ? w->prefix : "";
   if (a.count && a.count != count)
-    return glow_infer_error(in, "%s has %u values, expected %u", name, a.count, count);
+    return glow_infer_error(in, "%s%s has %u values, expected %u", prefix, name, a.count, count);
   for (uint32_t i = 0; positive && i < a.count; i++)
     if (glow_array_at(a, uint32_t, i) == 0)
-      return glow_infer_error(in, "%s must be positive", name);
+      return glow_infer_error(in, "%s%s must be positive", prefix, name);
   return true;
 }
 
 bool glow_infer_window(const GlowInfer *in, const Window *w) {
-  return check_list(in, "strides", w->strides, w->spatial, true) &&
-         check_list(in, "dilations", w->dilations, w->spatial, true) &&
-         check_list(in, "pads", w->pads, 2 * w->spatial, false);
+  return check_list(in, w, "strides", w->strides, w->spatial, true) &&
+         check_list(in, w, "dilations", w->dilations, w->spatial, true) &&
+         check_list(in, w, "pads", w->pads, 2 * w->spatial, false);
 }
 
 /* How many windows fit into an exact extent. All values are below 2^33, or 2^40 for size and
@@ -113,15 +114,6 @@ static bool convolve(GlowInfer *in, const GlowType *x, const GlowType *f, const 
   return glow_infer_set(in, 0, base, x->rank, dims);
 }
 
-bool glow_infer_convolution(GlowInfer *in) {
-  const GlowConvolutionMembers *m = in->members;
-  const GlowType *x = in->in[GLOW_CONVOLUTION_IN_X], *f = in->in[GLOW_CONVOLUTION_IN_W];
-  Window w = {.strides = m->strides, .pads = m->pads, .dilations = m->dilations};
-  if (m->strategy == GLOW_CONV_STRATEGY_WINOGRAD && !glow_infer_winograd(in, &f))
-    return false;
-  return convolve(in, x, f, glow_infer_in(in, GLOW_CONVOLUTION_IN_B), &w, m->layout, m->group, x);
-}
-
 bool glow_infer_conv_integer(GlowInfer *in) {
   const GlowConvIntegerMembers *m = in->members;
   Window w = {.strides = m->strides, .pads = m->pads, .dilations = m->dilations};
@@ -175,17 +167,6 @@ bool glow_infer_deform_conv(GlowInfer *in) {
          check_map(in, GLOW_DEFORM_CONV_IN_MASK, in->out[0], taps);
 }
 
-/* What is on the instruction only. */
-bool glow_verify_convolution(const GlowNode *n) {
-  const GlowConvolutionMembers *m = n->members;
-  if (m->shards == 0)
-    return glow_verify_error(n, "shards is 0");
-  for (uint32_t i = 0; i < m->tile.count; i++)
-    if (glow_array_at(m->tile, uint32_t, i) == 0)
-      return glow_verify_error(n, "tile %u is 0", i);
-  return true;
-}
-
 /* ---- Pooling --------------------------------------------------------------------------------- */
 
 static Window pool_window(const GlowType *x, int layout, GlowArray strides, GlowArray pads,
@@ -205,7 +186,8 @@ static bool pool(const GlowInfer *in, const GlowType *x, const Window *w, GlowAr
     return glow_infer_error(in, "X must have rank 3 at least, but has type %s",
                             glow_type_str(in->ctx, x));
   if (kernels.count != w->spatial)
-    return glow_infer_error(in, "kernels has %u values, expected %u", kernels.count, w->spatial);
+    return glow_infer_error(in, "%skernels has %u values, expected %u", w->prefix ? w->prefix : "",
+                            kernels.count, w->spatial);
   if (!glow_infer_window(in, w))
     return false;
   memcpy(dims, x->dims, sizeof x->dims);
@@ -249,27 +231,27 @@ bool glow_infer_lp_pool(GlowInfer *in) {
   return pool(in, x, &w, m->kernels, dims) && glow_infer_set(in, 0, x, x->rank, dims);
 }
 
-/* A window that lies in the padding as a whole has no result. */
-static bool check_padding(const GlowNode *n, GlowArray kernels, GlowArray pads,
+/* A window that lies in the padding as a whole has no result. `name` is that of pads. */
+static bool check_padding(const GlowNode *n, const char *name, GlowArray kernels, GlowArray pads,
                           GlowArray dilations) {
   for (uint32_t i = 0; kernels.count && i < pads.count; i++) {
     uint32_t axis = i % kernels.count;
     int64_t reach =
         ((int64_t)glow_array_at(kernels, uint32_t, axis) - 1) * entry(dilations, axis, 1);
     if (glow_array_at(pads, uint32_t, i) > reach)
-      return glow_verify_error(n, "pads %u is as large as the window", i);
+      return glow_verify_error(n, "%s %u is as large as the window", name, i);
   }
   return true;
 }
 
 bool glow_verify_max_pool(const GlowNode *n) {
   const GlowMaxPoolMembers *m = n->members;
-  return check_padding(n, m->kernels, m->pads, m->dilations);
+  return check_padding(n, "pads", m->kernels, m->pads, m->dilations);
 }
 
 bool glow_verify_average_pool(const GlowNode *n) {
   const GlowAveragePoolMembers *m = n->members;
-  return check_padding(n, m->kernels, m->pads, m->dilations);
+  return check_padding(n, "pads", m->kernels, m->pads, m->dilations);
 }
 
 static bool check_norm(const GlowNode *n, float p) {
@@ -278,7 +260,7 @@ static bool check_norm(const GlowNode *n, float p) {
 
 bool glow_verify_lp_pool(const GlowNode *n) {
   const GlowLpPoolMembers *m = n->members;
-  return check_padding(n, m->kernels, m->pads, m->dilations) && check_norm(n, m->p);
+  return check_padding(n, "pads", m->kernels, m->pads, m->dilations) && check_norm(n, m->p);
 }
 
 bool glow_verify_global_lp_pool(const GlowNode *n) {
@@ -314,4 +296,82 @@ bool glow_infer_global_max_pool(GlowInfer *in) {
 bool glow_infer_global_lp_pool(GlowInfer *in) {
   const GlowGlobalLpPoolMembers *m = in->members;
   return global_pool(in, m->layout);
+}
+
+/* ---- A convolution and its pool -------------------------------------------------------------- */
+
+bool glow_node_pool(const GlowNode *n, GlowMaxPoolMembers *pool) {
+  const GlowConvolutionMembers *m = n->op == GLOW_OP_CONVOLUTION ? n->members : NULL;
+  if (!m || !m->pool_kernels.count)
+    return false;
+  *pool = (GlowMaxPoolMembers){.layout = m->layout,
+                               .kernels = m->pool_kernels,
+                               .strides = m->pool_strides,
+                               .pads = m->pool_pads};
+  return true;
+}
+
+/* The map that the convolution computes. */
+static bool infer_map(GlowInfer *in, const GlowConvolutionMembers *m) {
+  const GlowType *x = in->in[GLOW_CONVOLUTION_IN_X], *f = in->in[GLOW_CONVOLUTION_IN_W];
+  Window w = {.strides = m->strides, .pads = m->pads, .dilations = m->dilations};
+  if (m->strategy == GLOW_CONV_STRATEGY_WINOGRAD && !glow_infer_winograd(in, &f))
+    return false;
+  return convolve(in, x, f, glow_infer_in(in, GLOW_CONVOLUTION_IN_B), &w, m->layout, m->group, x);
+}
+
+bool glow_infer_convolution(GlowInfer *in) {
+  const GlowConvolutionMembers *m = in->members;
+  if (!infer_map(in, m))
+    return false;
+  const GlowType *map = in->out[0];
+  if (!m->pool_kernels.count || map->unranked)
+    return true;
+  GlowDim dims[GLOW_MAX_RANK];
+  Window w = pool_window(map, m->layout, m->pool_strides, m->pool_pads, (GlowArray){0}, false);
+  w.prefix = "pool_";
+  return pool(in, map, &w, m->pool_kernels, dims) && glow_infer_set(in, 0, map, map->rank, dims);
+}
+
+const GlowType *glow_node_map(const GlowNode *n) {
+  const GlowType *y = glow_node_out(n, 0)->type, *map = NULL, *types[GLOW_CONVOLUTION_IN_B + 1];
+  GlowMaxPoolMembers pool;
+  if (!glow_node_pool(n, &pool))
+    return y;
+  GlowInfer in = {.ctx = n->block->module->ctx,
+                  .desc = glow_node_desc(n),
+                  .members = n->members,
+                  .loc = glow_node_loc(n),
+                  .nin = glow_node_nins(n),
+                  .nout = 1,
+                  .in = types,
+                  .out = &map};
+  for (uint32_t i = 0; i < in.nin; i++)
+    types[i] = glow_node_in(n, i) ? glow_node_in(n, i)->type : NULL;
+  GLOW_CHECK(in.ctx, infer_map(&in, n->members), "the map of a pool has no type");
+  return glow_type_with_layout(in.ctx, glow_type_with_dims(in.ctx, y, map->rank, map->dims),
+                               y->layout);
+}
+
+/* What a pool needs besides: a map that fits memory that is known now. */
+static bool check_pool(const GlowNode *n, const GlowConvolutionMembers *m) {
+  if (!m->pool_kernels.count)
+    return (!m->pool_strides.count && !m->pool_pads.count) ||
+           glow_verify_error(n, "pool_strides and pool_pads need pool_kernels");
+  const GlowType *map = glow_node_map(n);
+  if (!glow_type_is_static(map))
+    return glow_verify_error(n, "pools a map of type %s: its extents must be known",
+                             glow_type_str(n->block->module->ctx, map));
+  return check_padding(n, "pool_pads", m->pool_kernels, m->pool_pads, (GlowArray){0});
+}
+
+/* What is on the instruction only. */
+bool glow_verify_convolution(const GlowNode *n) {
+  const GlowConvolutionMembers *m = n->members;
+  if (m->shards == 0)
+    return glow_verify_error(n, "shards is 0");
+  for (uint32_t i = 0; i < m->tile.count; i++)
+    if (glow_array_at(m->tile, uint32_t, i) == 0)
+      return glow_verify_error(n, "tile %u is 0", i);
+  return check_pool(n, m);
 }

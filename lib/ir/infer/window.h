@@ -10,6 +10,7 @@ typedef struct Window {
   uint32_t channel; /* the channel axis */
   GlowArray strides, pads, dilations;
   bool ceil;
+  const char *prefix; /* of the names of its lists in messages; NULL: none */
 } Window;
 
 static inline Window window_of(const GlowType *x, int layout) {

@@ -111,9 +111,7 @@ INLINE void max_taps(const GlowPoolParams *p, const Window *w, const float *x, f
   TAPS(p, w) {
     const float *at = x + TAP(p, w);
     UNROLL for (int v = 0; v < 16 / GLOW_VL; v++) {
-      const GlowVec e = vec_load(at + v * GLOW_VL), t = top[v];
-      const GlowVecI above = ~(e <= t) & (t == t);
-      top[v] = (GlowVec)(((GlowVecI)e & above) | ((GlowVecI)t & ~above));
+      top[v] = vec_top(top[v], vec_load(at + v * GLOW_VL));
     }
   }
   UNROLL for (int v = 0; v < 16 / GLOW_VL; v++) vec_store(y + v * GLOW_VL, top[v]);

@@ -56,6 +56,11 @@ INLINE GlowVec vec_fma(GlowVec a, GlowVec b, GlowVec c) {
 }
 #endif
 
+/* The larger of two lanes: the first of equals, a NaN above all. */
+INLINE GlowVec vec_top(GlowVec a, GlowVec b) {
+  const GlowVecI above = ~(b <= a) & (a == a);
+  return (GlowVec)(((GlowVecI)b & above) | ((GlowVecI)a & ~above));
+}
 /* v with +0 in the lanes from `count` on. */
 INLINE GlowVec vec_first(GlowVec v, int64_t count) {
   static const int32_t lanes[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};

@@ -29,6 +29,7 @@ typedef struct GlowWinogradParams {
   int64_t room;                   /* tiles of a block at most */
   int64_t v_place, m_place, m_at; /* strides of the places; where M begins */
   int64_t step;                   /* GLOW_WINOGRAD_STEP_... */
+  int64_t pool; /* results are maxima of 2x2 places, one half of oh and ow along each axis */
 } GlowWinogradParams;
 
 #endif

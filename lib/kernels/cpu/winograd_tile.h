@@ -155,28 +155,56 @@ typedef struct GlowWinogradStore {
   int64_t c; /* first channel */
 } GlowWinogradStore;
 
-/* One vector of channels of a tile: output transform, bias, epilogue, store. */
+/* Whether place j of a row of the tile lies in the map. */
+INLINE bool inside_row(const GlowWinogradParams *s, const GlowWinogradTile *t, int j) {
+  return s->g.ow % WINOGRAD_SIDE == 0 || t->w + j < s->g.ow;
+}
+
+/* Row i of the tile, from places along it: output transform, bias, epilogue. */
+INLINE void finish_row(const GlowWinogradParams *s, const GlowWinogradTile *t, const float *row,
+                       int64_t i, const GlowWinogradStore *to, GlowEpilogueFn *epilogue,
+                       GlowVec r[WINOGRAD_SIDE]) {
+  output_line(row, GLOW_VL, r);
+  UNROLL for (int j = 0; j < WINOGRAD_SIDE && inside_row(s, t, j); j++) {
+    r[j] = epilogue(s->g.bias ? r[j] + to->bias : r[j], to->env, t->n, to->c, t->h + i, t->w + j);
+  }
+}
+
+/* Stores results; lanes behind the last channel are +0. */
+INLINE void store_result(const GlowWinogradParams *s, const GlowWinogradStore *to, int64_t i,
+                         int64_t j, GlowVec v) {
+  if (s->g.oc % GLOW_CONV_BLOCK && to->c + GLOW_VL > s->g.oc)
+    v = vec_first(v, s->g.oc - to->c);
+  vec_store(to->y + i * s->g.yh + j * s->g.yw, v);
+}
+
+/* One vector of channels of a tile: output transform, bias, epilogue, pool, store. */
 INLINE void finish_tile(const GlowWinogradParams *s, const GlowWinogradTile *t, const float *m,
                         const GlowWinogradStore *to, GlowEpilogueFn *epilogue) {
   float rows[WINOGRAD_SIDE * WINOGRAD_POINTS * GLOW_VL] __attribute__((aligned(64)));
-  GlowVec r[WINOGRAD_SIDE];
+  GlowVec r[WINOGRAD_SIDE], below[WINOGRAD_SIDE];
   ROLLED for (int64_t j = 0; j < WINOGRAD_POINTS; j++) {
     output_line(m + j * s->m_place, WINOGRAD_POINTS * s->m_place, r);
     UNROLL for (int i = 0; i < WINOGRAD_SIDE; i++) {
       vec_store(rows + (i * WINOGRAD_POINTS + j) * GLOW_VL, r[i]);
     }
   }
-  ROLLED for (int64_t i = 0; i < WINOGRAD_SIDE && t->h + i < s->g.oh; i++) {
-    output_line(rows + i * WINOGRAD_POINTS * GLOW_VL, GLOW_VL, r);
-    UNROLL for (int j = 0; j < WINOGRAD_SIDE; j++) {
-      if (s->g.ow % WINOGRAD_SIDE && t->w + j >= s->g.ow)
-        break;
-      GlowVec v =
-          epilogue(s->g.bias ? r[j] + to->bias : r[j], to->env, t->n, to->c, t->h + i, t->w + j);
-      if (s->g.oc % GLOW_CONV_BLOCK && to->c + GLOW_VL > s->g.oc)
-        v = vec_first(v, s->g.oc - to->c);
-      vec_store(to->y + i * s->g.yh + j * s->g.yw, v);
+  const float *row = rows;
+  const int64_t next = WINOGRAD_POINTS * GLOW_VL, down = s->pool ? 2 : 1;
+  ROLLED for (int64_t i = 0; i < WINOGRAD_SIDE && t->h + i + down <= s->g.oh; i += down) {
+    finish_row(s, t, row, i, to, epilogue, r);
+    if (s->pool) {
+      finish_row(s, t, row + next, i + 1, to, epilogue, below);
+      UNROLL for (int j = 0; j < WINOGRAD_SIDE && inside_row(s, t, j + 1); j += 2) {
+        GlowVec top = vec_top(vec_top(vec_top(r[j], r[j + 1]), below[j]), below[j + 1]);
+        store_result(s, to, i / 2, j / 2, top);
+      }
+    } else {
+      UNROLL for (int j = 0; j < WINOGRAD_SIDE && inside_row(s, t, j); j++) {
+        store_result(s, to, i, j, r[j]);
+      }
     }
+    row += down * next;
   }
 }
 
@@ -196,7 +224,8 @@ INLINE void output_step(const GlowWinogradParams *params, float *y, const float 
                     ? vec_load(bias + c)
                     : vec_load_first(bias + c, s.g.oc - c);
     ROLLED for (int64_t i = 0; i < count; i++, m += GLOW_CONV_BLOCK, next_tile(&s, &t)) {
-      to.y = y + t.n * s.g.yn + block * s.g.yc + t.h * s.g.yh + t.w * s.g.yw + lane;
+      const int64_t h = s.pool ? t.h / 2 : t.h, w = s.pool ? t.w / 2 : t.w;
+      to.y = y + t.n * s.g.yn + block * s.g.yc + h * s.g.yh + w * s.g.yw + lane;
       finish_tile(&s, &t, m, &to, epilogue);
     }
   }

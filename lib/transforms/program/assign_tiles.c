@@ -2,6 +2,7 @@
  * kernel keeps in registers, and into how many pieces threads may cut the work. Both by the rules
  * of kernels/cpu_rules.h, which the CPU backend follows where a program says nothing; what the text
  * says already stays. Neither shows in a result. */
+#include "ir/infer.h"
 #include "kernels/cpu_rules.h"
 #include "transforms/programs.h"
 
@@ -82,7 +83,7 @@ static bool assign(GlowNode *n, void *arg) {
   if (n->op != GLOW_OP_CONVOLUTION)
     return true;
   GlowConvolutionMembers *m = n->members;
-  const GlowType *x = glow_node_in(n, GLOW_CONVOLUTION_IN_X)->type, *y = glow_node_out(n, 0)->type;
+  const GlowType *x = glow_node_in(n, GLOW_CONVOLUTION_IN_X)->type, *y = glow_node_map(n);
   const GlowType *w = glow_node_in(n, GLOW_CONVOLUTION_IN_W)->type;
   if (!glow_type_is_static(x) || !glow_type_is_static(w) || !glow_type_is_static(y) ||
       glow_type_elements(y) == 0 || glow_type_elements(w) == 0)

@@ -115,6 +115,18 @@ bool glow_instr_reads_apart(const GlowNode *n, const GlowValue *link, GlowValue 
   return true;
 }
 
+GlowNode *glow_instr_producer(const GlowNode *n, GlowValue *link) {
+  GlowValue *out = n->operands[0].value;
+  GlowBufferUses uses = {0};
+  if (glow_buffer_is_plain_alloc(link))
+    uses = glow_buffer_uses(link);
+  GlowNode *c = uses.writer && uses.reader && !uses.others ? uses.writer->user : NULL;
+  bool fits = c && c->nouts == 1 && c->block == n->block && c->pred.value == n->pred.value &&
+              glow_instr_can_move_down(c, n) && glow_instr_reads_apart(c, NULL, out, false) &&
+              glow_instr_reads_apart(n, link, out, false);
+  return fits ? c : NULL;
+}
+
 /* Lets all buffers that n reads live until after `to`. */
 static void keep_inputs(const GlowNode *n, GlowNode *to) {
   for (uint32_t i = n->nouts; i < n->noperands; ++i)

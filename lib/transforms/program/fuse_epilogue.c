@@ -5,6 +5,7 @@
  *     becomes   convolution @out %y, .., @in %skip ^epilogue(%acc, %s) = { Add, Relu }
  *
  * The contraction moves down to the instruction, so nothing in between may write what it reads. */
+#include "ir/infer.h"
 #include "transforms/programs.h"
 
 /* The buffer that the epilogue would make disappear, if n is the only reader of a contraction. */
@@ -15,15 +16,10 @@ static GlowNode *find_contraction(const GlowNode *n, GlowValue **link) {
     if (!v || !glow_buffer_is_plain_alloc(v) || v->type->rank != out->type->rank ||
         memcmp(v->type->dims, out->type->dims, out->type->rank * sizeof *out->type->dims) != 0)
       continue;
-    GlowBufferUses uses = glow_buffer_uses(v);
-    if (uses.others || !uses.writer || !uses.reader)
-      continue;
-    GlowNode *c = uses.writer->user;
-    if (glow_node_desc(c)->epilogue != 0 || c->nouts != 1 || c->block != n->block ||
-        c->pred.value != n->pred.value ||
-        glow_scalar_steps(c) + glow_scalar_steps(n) > GLOW_MAX_STEPS ||
-        !glow_instr_can_move_down(c, n) || !glow_instr_reads_apart(c, NULL, out, false) ||
-        !glow_instr_reads_apart(n, v, out, false))
+    GlowNode *c = glow_instr_producer(n, v);
+    GlowMaxPoolMembers pool;
+    if (!c || glow_node_desc(c)->epilogue != 0 || glow_node_pool(c, &pool) ||
+        glow_scalar_steps(c) + glow_scalar_steps(n) > GLOW_MAX_STEPS)
       continue;
     *link = v;
     return c;
