@@ -2,26 +2,24 @@
  * plan within the bound, and where none is found within limits between bound and plan.
  *
  * Search has a budget of steps, never of time: a step is one look at a buffer or a section, so the
- * result does not depend on the machine. All of them take about a second on a core of 2023. Search
- * has a heavy tail: some strategy finds a plan at once, or none does for long. So strategies take
- * turns, first for few steps, then for more. */
+ * result does not depend on the machine. All of them take about a third of a second on a core of
+ * 2023. Search has a heavy tail: some order finds a plan after few dead ends, or none does for
+ * long. So all limits are tried in several orders with few dead ends first, then with more. */
 #include "memplan/search.h"
 
-static const uint64_t total_steps = UINT64_C(600) * 1000 * 1000;
-static const uint64_t slices[] = {4 * 1000 * 1000, 32 * 1000 * 1000};
-enum { SLICES = sizeof slices / sizeof *slices };
-
-static const GlowStrategy strategies[] = {
-    {GLOW_SEARCH_LOWEST_TIGHT, 0}, {GLOW_SEARCH_LOWEST, 0}, {GLOW_SEARCH_FEWEST, 0},
-    {GLOW_SEARCH_LOWEST_TIGHT, 1}, {GLOW_SEARCH_LOWEST, 2}, {GLOW_SEARCH_FEWEST, 3},
-};
-enum { PLAIN = 3, STRATEGIES = sizeof strategies / sizeof *strategies };
+static const uint64_t total_steps = UINT64_C(120) * 1000 * 1000;
+static const GlowSearchOrder orders[] = {GLOW_SEARCH_LOWEST_TIGHT, GLOW_SEARCH_LOWEST,
+                                         GLOW_SEARCH_FEWEST};
+enum { ORDERS = sizeof orders / sizeof *orders, FEW = 500, MORE = 8, COARSE = 64 };
 
 typedef struct Planner {
   GlowPlanBuffer *buffers;
   uint32_t count;
   GlowSearch *search;
   int64_t *offsets; /* of the best plan */
+  int64_t unit;     /* divides every arena that is worth a look */
+  int64_t low;      /* no plan is smaller, for certain */
+  uint64_t seed;    /* of the last run that had one */
   GlowPlanReport *report;
 } Planner;
 
@@ -37,37 +35,53 @@ static void keep(Planner *p) {
   p->report->best = arena;
 }
 
-/* One limit with the first `count` strategies. */
-static GlowFound try_limit(Planner *p, int64_t limit, uint32_t count) {
-  for (uint32_t i = 0; i < SLICES * count; ++i) {
-    uint64_t slice = slices[i / count], left = total_steps - p->search->steps;
-    if (p->search->steps >= total_steps)
-      return GLOW_FOUND_UNKNOWN;
-    GlowFound found =
-        glow_search_run(p->search, strategies[i % count], limit, slice < left ? slice : left);
-    if (found == GLOW_FOUND)
-      keep(p);
-    if (found != GLOW_FOUND_UNKNOWN)
-      return found;
+static bool is_spent(const Planner *p) { return p->search->steps >= total_steps; }
+
+/* One limit with each order, first as it is, then with a random factor. */
+static GlowFound try_limit(Planner *p, int64_t limit, uint64_t dead_ends) {
+  GlowFound found = GLOW_FOUND_UNKNOWN;
+  for (uint32_t i = 0; i < 2 * ORDERS && found == GLOW_FOUND_UNKNOWN && !is_spent(p); ++i) {
+    GlowStrategy strategy = {orders[i % ORDERS], i < ORDERS ? 0 : ++p->seed};
+    GlowSearchEffort most = {total_steps - p->search->steps, dead_ends};
+    found = glow_search_run(p->search, strategy, limit, most);
   }
-  return GLOW_FOUND_UNKNOWN;
+  if (found == GLOW_FOUND)
+    keep(p);
+  return found;
 }
 
-/* `low`: no plan is smaller, for certain; `hard`: none was found below this. */
-static void search(Planner *p) {
+/* Tries the bound, then halves what lies between the limits that failed and the best plan; where
+ * that is not certain, until little is left to gain. */
+static void narrow(Planner *p, uint64_t dead_ends) {
   GlowPlanReport *r = p->report;
-  int64_t low = r->bound, hard = low;
-  GlowFound found = try_limit(p, low, STRATEGIES);
-  while (found != GLOW_FOUND || r->best > low) {
+  int64_t hard = p->low, limit = hard; /* no plan below `hard` was found */
+  while (hard < r->best && !is_spent(p)) {
+    if (hard > p->low && r->best - hard < r->best / COARSE)
+      return;
+    GlowFound found = try_limit(p, limit, dead_ends);
+    if (found != GLOW_FOUND)
+      hard = limit + p->unit;
     if (found == GLOW_FOUND_NONE)
-      low = hard = p->search->limit + 1;
-    else if (found == GLOW_FOUND_UNKNOWN)
-      hard = p->search->limit + 1;
-    if (low >= r->best || hard >= r->best || p->search->steps >= total_steps)
-      break;
-    found = try_limit(p, hard + (r->best - 1 - hard) / 2, PLAIN);
+      p->low = hard;
+    limit = hard + (r->best - p->unit - hard) / 2 / p->unit * p->unit;
   }
-  r->exact = low >= r->best;
+}
+
+/* Offsets of a plan without gaps are sums of rounded sizes. Where rounding adds nothing, so is the
+ * arena. */
+static int64_t unit_of(const GlowPlanBuffer *buffers, uint32_t count, int64_t align) {
+  int64_t unit = 0;
+  for (uint32_t i = 0; i < count; ++i) {
+    int64_t a = buffers[i].start < buffers[i].end ? buffers[i].size : 0;
+    if (a % align)
+      return 1;
+    while (a) {
+      int64_t rest = unit % a;
+      unit = a;
+      a = rest;
+    }
+  }
+  return unit;
 }
 
 int64_t glow_memplan(GlowArena *scratch, GlowPlanBuffer *buffers, uint32_t count, int64_t align,
@@ -82,8 +96,12 @@ int64_t glow_memplan(GlowArena *scratch, GlowPlanBuffer *buffers, uint32_t count
   if (report->exact || !(p.search = glow_search_create(scratch, buffers, count, align)))
     return report->best;
   p.offsets = GLOW_NEW_ARRAY(scratch, int64_t, count);
+  p.unit = unit_of(buffers, count, align);
+  p.low = report->bound;
   keep(&p);
-  search(&p);
+  for (uint64_t dead_ends = FEW; p.low < report->best && !is_spent(&p); dead_ends *= MORE)
+    narrow(&p, dead_ends);
+  report->exact = p.low >= report->best;
   report->steps = p.search->steps;
   for (uint32_t i = 0; i < count; ++i)
     buffers[i].offset = p.offsets[i];

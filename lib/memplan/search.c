@@ -8,12 +8,13 @@
  *
  *  - Only plans without gaps that a buffer could drop into are looked at, as in "MiniMalloc: A
  *    Lightweight Memory Allocator for Hardware-Accelerated Machine Learning" (ASPLOS 2023); see
- * note [plans of the smallest sum]. Among buffers of one lifetime, small ones are tried first, and
- *    long lives before short ones.
+ *    note [plans of the smallest sum]. Long lives are tried before short ones, and among buffers of
+ *    one lifetime the small ones first.
+ *  - What cannot begin below some height must fit between there and the limit, for every height.
  *  - Where no remaining buffer crosses from one section to the next, both sides are searched apart.
  *  - A dead end names the decisions that it follows from; the search goes back to the last of them
  *    at once, over decisions about other times.
- *  - States that failed are remembered by a hash of 64 bits. */
+ *  - States that failed are remembered by a hash of 64 bits, from one run to the next. */
 #include <stdlib.h>
 
 #include "memplan/search.h"
@@ -203,6 +204,7 @@ static bool try_branches(GlowSearch *s, const Valley *v) {
     glow_search_undo(s, mark);
     if (s->out)
       return false;
+    ++s->dead_ends;
     if (level < GLOW_SEARCH_LEVELS - 1) {
       if (!(s->conflict.bits[word] & bit))
         return false; /* this decision has no part in it */
@@ -216,10 +218,9 @@ static bool try_branches(GlowSearch *s, const Valley *v) {
 
 /* Sections [from, to) have items left, and none that crosses their ends. */
 static bool branch(GlowSearch *s, uint32_t from, uint32_t to) {
-  if (s->steps > s->budget || s->level >= MAX_DEPTH) {
-    s->out = true;
+  s->out = s->steps > s->most.steps || s->dead_ends > s->most.dead_ends || s->level >= MAX_DEPTH;
+  if (s->out)
     return false;
-  }
   uint64_t key = key_of_state(s, from, to);
   uint64_t *slot = &s->failed[key >> (64 - FAILED_BITS)];
   if (*slot == key) {
@@ -257,42 +258,36 @@ static bool solve(GlowSearch *s, uint32_t from, uint32_t to) {
 
 /* ---- Runs ------------------------------------------------------------------------------------ */
 
-typedef struct Rank {
-  uint64_t length;
-  int64_t size;
-  GlowItem *item;
-} Rank;
-
 static int by_length(const void *a, const void *b) {
-  const Rank *x = a, *y = b;
+  const GlowSearchRank *x = a, *y = b;
   if (x->length != y->length)
     return x->length > y->length ? -1 : 1;
-  if (x->size != y->size)
-    return x->size < y->size ? -1 : 1;
+  if (x->item->rounded != y->item->rounded)
+    return x->item->rounded < y->item->rounded ? -1 : 1;
   return x->item < y->item ? -1 : x->item > y->item;
 }
 
 static void rank_items(GlowSearch *s) {
-  Rank *ranks = GLOW_NEW_ARRAY(s->arena, Rank, s->nitems);
+  uint64_t seed = s->strategy.seed;
   for (uint32_t k = 0; k < s->nitems; ++k) {
     GlowItem *i = &s->items[k];
-    uint64_t factor = s->strategy.seed ? 128 + (mix(i->key ^ mix(s->strategy.seed)) >> 56) : 1;
-    ranks[k] = (Rank){(i->to - i->from) * factor, i->rounded, i};
+    uint64_t factor = seed ? 128 + (mix(i->key ^ mix(seed)) >> 56) : 1;
+    s->ranks[k] = (GlowSearchRank){(i->to - i->from) * factor, i};
   }
-  qsort(ranks, s->nitems, sizeof *ranks, by_length);
+  qsort(s->ranks, s->nitems, sizeof *s->ranks, by_length);
   for (uint32_t k = 0; k < s->nitems; ++k)
-    ranks[k].item->rank = k;
+    s->ranks[k].item->rank = k;
 }
 
-GlowFound glow_search_run(GlowSearch *s, GlowStrategy strategy, int64_t limit, uint64_t steps) {
+GlowFound glow_search_run(GlowSearch *s, GlowStrategy strategy, int64_t limit,
+                          GlowSearchEffort most) {
   glow_search_undo(s, 0);
   s->strategy = strategy;
   s->limit = limit;
-  s->budget = s->steps + steps;
+  s->most = (GlowSearchEffort){s->steps + most.steps, s->dead_ends + most.dead_ends};
   s->out = false;
   s->level = 0;
   rank_items(s);
-  memset(s->failed, 0, sizeof *s->failed << FAILED_BITS);
   if (solve(s, 0, s->nsections)) {
     for (uint32_t k = 0; k < s->nitems; ++k)
       s->items[k].buffer->offset = s->items[k].offset;
@@ -367,6 +362,7 @@ static void fill_section(GlowSearch *s, uint32_t t) {
     if (i->rounded - i->size > x->slack)
       x->slack = i->rounded - i->size;
   }
+  x->now.left = x->count;
 }
 
 GlowSearch *glow_search_create(GlowArena *arena, GlowPlanBuffer *buffers, uint32_t count,
@@ -403,6 +399,8 @@ GlowSearch *glow_search_create(GlowArena *arena, GlowPlanBuffer *buffers, uint32
   s->right = GLOW_NEW_ARRAY(arena, uint32_t, n);
   s->covers = GLOW_NEW_ARRAY(arena, uint32_t, n + 1);
   s->least = GLOW_NEW_ARRAY(arena, int64_t, n);
+  s->ranks = GLOW_NEW_ARRAY(arena, GlowSearchRank, s->nitems);
+  s->lows = GLOW_NEW_ARRAY(arena, GlowSearchLow, s->nitems);
   s->failed = GLOW_NEW_ARRAY(arena, uint64_t, (size_t)1 << FAILED_BITS);
   return s;
 }

@@ -15,6 +15,7 @@ typedef struct GlowSectionState {
   int64_t floor;    /* nothing that is left begins below this */
   int64_t top;      /* where the topmost buffer ends, rounded */
   int64_t rest;     /* rounded bytes that are left */
+  uint32_t left;    /* and their number: the first of its items */
   int64_t top_item; /* the topmost buffer; -1: none */
   GlowWhy why;      /* the decisions that these follow from */
 } GlowSectionState;
@@ -56,6 +57,21 @@ typedef struct GlowStrategy {
   uint64_t seed; /* 0: longest lives are tried first; else these times a random factor */
 } GlowStrategy;
 
+/* When a run is given up. */
+typedef struct GlowSearchEffort {
+  uint64_t steps, dead_ends;
+} GlowSearchEffort;
+
+/* How low an item can begin, and its rounded size. */
+typedef struct GlowSearchLow {
+  int64_t low, size;
+} GlowSearchLow;
+
+typedef struct GlowSearchRank {
+  uint64_t length;
+  GlowItem *item;
+} GlowSearchRank;
+
 typedef struct GlowChange GlowChange;
 
 typedef struct GlowSearch {
@@ -66,8 +82,9 @@ typedef struct GlowSearch {
   uint32_t *first_from; /* of each section, and their number: the first item from there or later */
   GlowStrategy strategy;
   int64_t limit;
-  uint64_t steps, budget;
-  bool out; /* of budget */
+  uint64_t steps, dead_ends; /* of all runs */
+  GlowSearchEffort most;     /* where this run is given up */
+  bool out;                  /* it is */
   uint32_t level;
   GlowWhy conflict; /* of the last dead end: decisions that cannot all stand */
   GLOW_VEC(GlowChange) changes;
@@ -75,7 +92,9 @@ typedef struct GlowSearch {
   uint32_t *queue, nqueue, *suspects, nsuspects, *touched, ntouched;
   uint32_t *left, *right, *covers; /* of sections: their valley, candidates that begin or end */
   int64_t *least;
-  uint64_t *failed; /* keys of states without a plan */
+  GlowSearchRank *ranks;
+  GlowSearchLow *lows; /* of a section's items */
+  uint64_t *failed;    /* keys of states without a plan; for all runs */
 } GlowSearch;
 
 /* Sections and items of the buffers that are not empty. NULL if there are too many to search. */
@@ -83,9 +102,10 @@ GlowSearch *glow_search_create(GlowArena *arena, GlowPlanBuffer *buffers, uint32
                                int64_t align);
 
 typedef enum GlowFound { GLOW_FOUND, GLOW_FOUND_NONE, GLOW_FOUND_UNKNOWN } GlowFound;
-/* Looks for a plan of at most `limit` bytes for at most so many more steps; FOUND: it stands in the
+/* Looks for a plan of at most `limit` bytes with at most this effort; FOUND: it stands in the
  * buffers. */
-GlowFound glow_search_run(GlowSearch *s, GlowStrategy strategy, int64_t limit, uint64_t steps);
+GlowFound glow_search_run(GlowSearch *s, GlowStrategy strategy, int64_t limit,
+                          GlowSearchEffort most);
 
 /* ---- sections.c: what follows from decisions ------------------------------------------------- */
 void glow_why_add(GlowWhy *w, const GlowWhy *more);

@@ -58,6 +58,16 @@ static void suspect_section(GlowSearch *s, uint32_t at) {
   }
 }
 
+/* An item leaves those that are left: it changes places with the last of them, so that taking this
+ * back is to count it again. */
+static void take_out(GlowSection *x, uint32_t item) {
+  uint32_t at = 0;
+  while (x->items[at] != item)
+    ++at;
+  x->items[at] = x->items[--x->now.left];
+  x->items[x->now.left] = item;
+}
+
 void glow_search_place(GlowSearch *s, uint32_t item, int64_t floor) {
   GlowItem *i = &s->items[item];
   save_item(s, item);
@@ -68,6 +78,7 @@ void glow_search_place(GlowSearch *s, uint32_t item, int64_t floor) {
     GlowSectionState *x = &s->sections[t].now;
     x->floor = x->top = floor + i->rounded;
     x->rest -= i->rounded;
+    take_out(&s->sections[t], item);
     x->top_item = item;
     add_decision(s, x);
     queue_section(s, t);
@@ -95,11 +106,9 @@ static bool fits(GlowSearch *s, uint32_t at) {
 /* Items over a section begin at its floor or higher. */
 static bool push_items_up(GlowSearch *s, uint32_t at) {
   const GlowSection *x = &s->sections[at];
-  s->steps += x->count;
-  for (uint32_t k = 0; k < x->count; ++k) {
+  s->steps += x->now.left;
+  for (uint32_t k = 0; k < x->now.left; ++k) {
     GlowItem *i = &s->items[x->items[k]];
-    if (i->now.placed)
-      continue;
     if (!i->is_touched) {
       i->is_touched = true;
       s->touched[s->ntouched++] = x->items[k];
@@ -121,28 +130,54 @@ static bool push_items_up(GlowSearch *s, uint32_t at) {
   return true;
 }
 
+/* What can begin only at some height or above it must fit between there and the limit. */
+static bool stack_fits(GlowSearch *s, uint32_t at) {
+  const GlowSection *x = &s->sections[at];
+  GlowSearchLow *lows = s->lows;
+  s->steps += x->now.left;
+  for (uint32_t k = 0; k < x->now.left; ++k) { /* the highest first */
+    const GlowItem *i = &s->items[x->items[k]];
+    uint32_t j = k;
+    for (; j > 0 && lows[j - 1].low < i->now.low; --j)
+      lows[j] = lows[j - 1];
+    lows[j] = (GlowSearchLow){i->now.low, i->rounded};
+  }
+  int64_t sum = 0;
+  uint32_t n = 0;
+  while (n < x->now.left && lows[n].low + sum + lows[n].size - x->slack <= s->limit)
+    sum += lows[n++].size;
+  if (n == x->now.left)
+    return true;
+  s->conflict = (GlowWhy){0};
+  for (uint32_t k = 0; k < x->now.left; ++k) {
+    const GlowItem *i = &s->items[x->items[k]];
+    if (i->now.low >= lows[n].low)
+      glow_why_add(&s->conflict, &s->sections[i->now.low_at].now.why);
+  }
+  return false;
+}
+
 /* A floor rises to the lowest beginning that an item over it can have. */
 static bool pull_floor_up(GlowSearch *s, uint32_t at) {
   GlowSection *x = &s->sections[at];
-  int64_t low = INT64_MAX;
-  s->steps += x->count;
-  for (uint32_t k = 0; k < x->count; ++k) {
+  int64_t low = INT64_MAX, high = 0;
+  s->steps += x->now.left;
+  for (uint32_t k = 0; k < x->now.left; ++k) {
     const GlowItem *i = &s->items[x->items[k]];
-    if (!i->now.placed && i->now.low < low)
-      low = i->now.low;
+    low = i->now.low < low ? i->now.low : low;
+    high = i->now.low > high ? i->now.low : high;
   }
-  if (low == INT64_MAX || low <= x->now.floor)
-    return true;
-  save_section(s, at);
-  x->now.floor = low;
-  s->steps += x->count;
-  for (uint32_t k = 0; k < x->count; ++k) {
-    const GlowItem *i = &s->items[x->items[k]];
-    if (!i->now.placed)
-      glow_why_add(&x->now.why, &s->sections[i->now.low_at].now.why);
+  if (x->now.left && low > x->now.floor) {
+    save_section(s, at);
+    x->now.floor = low;
+    s->steps += x->now.left;
+    for (uint32_t k = 0; k < x->now.left; ++k)
+      glow_why_add(&x->now.why, &s->sections[s->items[x->items[k]].now.low_at].now.why);
+    queue_section(s, at);
+    if (!fits(s, at))
+      return false;
   }
-  queue_section(s, at);
-  return fits(s, at);
+  return high + x->now.rest - x->slack <= s->limit || stack_fits(s, at);
 }
 
 /* Whether the item would fit below all that can still come over its sections: see note [plans of
