@@ -6,11 +6,10 @@
  */
 #include "depthwise.h"
 #include "conv.h"
+#include "each_tile.h"
 #include "vector.h"
 
 #define VECTORS (GLOW_CONV_BLOCK / GLOW_VL)
-/* A block of channels needs as many registers as a pixel of the register tile, or half as many. */
-#define MOST_PIXELS GLOW_TILE_PIXELS
 
 /* Tiles of rows [row, end) and columns [from, to) of a block of channels. */
 typedef void GlowDepthwiseTilesFn(float *y, const float *x, const float *w, const float *bias,
@@ -18,7 +17,8 @@ typedef void GlowDepthwiseTilesFn(float *y, const float *x, const float *w, cons
                                   int64_t block, int64_t row, int64_t end, int64_t from,
                                   int64_t to);
 
-typedef GlowVec Tile[MOST_PIXELS][VECTORS];
+/* A block of channels needs as many registers as a pixel of the register tile, or half as many. */
+typedef GlowVec Tile[GLOW_TILE_PIXELS][VECTORS];
 
 /* A row of `size` taps with stride `step`, literals: each input is read once, for all outputs that
  * it takes part in. p: the first input, at column `left`. */
@@ -116,23 +116,12 @@ INLINE void tile(int cols, const GlowDepthwiseParams *params, GlowEpilogueFn *ep
     }                                                                                              \
   }
 
-/* clang-format off */
-TILE(1)
-#if MOST_PIXELS >= 2
-TILE(2)
-#endif
-#if MOST_PIXELS >= 6
-TILE(3) TILE(4) TILE(5) TILE(6)
-#endif
-#if MOST_PIXELS >= 14
-TILE(7) TILE(8) TILE(9) TILE(10) TILE(11) TILE(12) TILE(13) TILE(14)
-#endif
-    /* clang-format on */
+EACH_TILE_ROWS(TILE)
 
-    /* Units are output rows of all channel blocks of all images. */
-    void glow_depthwise(const GlowDepthwiseParams *params, GlowDepthwiseTilesFn *full,
-                        GlowDepthwiseTilesFn *small, void *const *ptrs, int64_t begin, int64_t end,
-                        char *scratch) {
+/* Units are output rows of all channel blocks of all images. */
+void glow_depthwise(const GlowDepthwiseParams *params, GlowDepthwiseTilesFn *full,
+                    GlowDepthwiseTilesFn *small, void *const *ptrs, int64_t begin, int64_t end,
+                    char *scratch) {
   const GlowDepthwiseParams s = *params;
   const int64_t slim = s.g.ow - s.narrow * (s.cols - 1); /* where narrower tiles begin */
   int64_t next;

@@ -75,24 +75,15 @@ GATHER(i64, int64_t)
 
 /* ---- Elements -------------------------------------------------------------------------------- */
 
+#define COPY(picked, listed) __builtin_memcpy(to + (listed), from + (picked), (size_t)p->bytes);
 /* Operands: result, X, indices. */
 #define PICK(kind, I)                                                                              \
   void glow_gather_elements_##kind(const GlowPickParams *p, void *const *ptrs, int64_t begin,      \
                                    int64_t end, char *scratch) {                                   \
-    const int64_t inner = p->n[GLOW_INDEX_DIMS - 1], step = p->stride[GLOW_INDEX_DIMS - 1];        \
-    const int64_t stop = end * p->part;                                                            \
+    char *to = ptrs[0];                                                                            \
+    const char *from = ptrs[1];                                                                    \
     (void)scratch;                                                                                 \
-    ROLLED for (int64_t u = begin * p->part, count; u < stop; u += count) {                        \
-      const int64_t first = u % inner, left = inner - first;                                       \
-      count = stop - u < left ? stop - u : left;                                                   \
-      char *to = (char *)ptrs[0] + u * p->bytes;                                                   \
-      const char *from = (const char *)ptrs[1] + place_of(p, u);                                   \
-      const I *at = (const I *)ptrs[2] + u;                                                        \
-      ROLLED for (int64_t r = 0; r < count; r++) {                                                 \
-        const int64_t offset = r * step + index_at(at[r], p->limit) * p->axis_stride;              \
-        __builtin_memcpy(to + r * p->bytes, from + offset, (size_t)p->bytes);                      \
-      }                                                                                            \
-    }                                                                                              \
+    EACH_PICK(p, I, ptrs[2], begin, end, COPY)                                                     \
   }
 PICK(i32, int32_t)
 PICK(i64, int64_t)

@@ -1,4 +1,4 @@
-/* Addressing by indices that have been checked. */
+/* Addressing: by the number of an element, and by indices that have been checked. */
 #ifndef GLOW_KERNELS_CPU_INDEX_H
 #define GLOW_KERNELS_CPU_INDEX_H
 
@@ -15,14 +15,28 @@ INLINE int64_t index_at(int64_t v, int64_t n) { return v < 0 ? v + n : v; }
       (offset) += index_at((at)[k_], (p)->limit[k_]) * (p)->stride[k_];                            \
   }
 
-/* Where element u of the indices lies in the other buffer, at index 0 of the indexed axis. */
-INLINE int64_t place_of(const GlowPickParams *p, int64_t u) {
+/* The offset of an element that is counted along axes of extents n, from the outermost inward. */
+INLINE int64_t offset_of(int dims, const int64_t *n, const int64_t *stride, int64_t element) {
   int64_t offset = 0;
-  UNROLL for (int a = GLOW_INDEX_DIMS - 1; a >= 0; a--) {
-    offset += u % p->n[a] * p->stride[a];
-    u /= p->n[a];
+  UNROLL for (int a = dims - 1; a >= 0; a--) {
+    offset += element % n[a] * stride[a];
+    element /= n[a];
   }
   return offset;
 }
+
+/* MOVE(picked, listed) for the units [begin, end) of the indices of kind I, element by element:
+ * where it lies in the buffer that they point into, and where among those listed in their order. */
+#define EACH_PICK(p, I, indices, begin, end, MOVE)                                                 \
+  const int64_t inner = (p)->n[GLOW_INDEX_DIMS - 1], step = (p)->stride[GLOW_INDEX_DIMS - 1];      \
+  const int64_t stop = (end) * (p)->part;                                                          \
+  ROLLED for (int64_t u = (begin) * (p)->part, count; u < stop; u += count) {                      \
+    const int64_t left = inner - u % inner,                                                        \
+                  place = offset_of(GLOW_INDEX_DIMS, (p)->n, (p)->stride, u);                      \
+    const I *at = (const I *)(indices) + u;                                                        \
+    count = stop - u < left ? stop - u : left;                                                     \
+    ROLLED for (int64_t r = 0; r < count; r++) MOVE(                                               \
+        place + r * step + index_at(at[r], (p)->limit) * (p)->axis_stride, (u + r) * (p)->bytes)   \
+  }
 
 #endif

@@ -5,6 +5,7 @@
  * order. The first element starts a chain. See docs/Numerics. Units are results of the kept axes:
  * rows, or 16 neighbours (what is left over one by one). */
 #include "reduce.h"
+#include "index.h"
 #include "vector.h"
 
 #include "kernels/half.h"
@@ -16,12 +17,7 @@
 
 /* Where the elements of result `index` of the kept axes begin. */
 INLINE int64_t kept_offset(const GlowReduceParams *p, int64_t index) {
-  int64_t offset = 0;
-  UNROLL for (int a = GLOW_REDUCE_DIMS - 1; a >= 0; a--) {
-    offset += index % p->kept[a] * p->kept_stride[a];
-    index /= p->kept[a];
-  }
-  return offset;
+  return offset_of(GLOW_REDUCE_DIMS, p->kept, p->kept_stride, index);
 }
 
 /* One row of neighbours. All loops have 16 steps, so that the lanes stay in registers: what is not

@@ -37,28 +37,22 @@ SCATTER(i64, int64_t)
 
 /* ---- Elements -------------------------------------------------------------------------------- */
 
+#define PUT_ONE(picked, listed)                                                                    \
+  {                                                                                                \
+    if (combine)                                                                                   \
+      combine(to + (picked), from + (listed), 1);                                                  \
+    else                                                                                           \
+      __builtin_memcpy(to + (picked), from + (listed), (size_t)p->bytes);                          \
+  }
 /* Operands: result, updates, indices. */
 #define PUT(kind, I)                                                                               \
   void glow_scatter_elements_##kind(const GlowPickParams *p, CombineFn *combine,                   \
                                     void *const *ptrs, int64_t begin, int64_t end,                 \
                                     char *scratch) {                                               \
-    const int64_t inner = p->n[GLOW_INDEX_DIMS - 1], step = p->stride[GLOW_INDEX_DIMS - 1];        \
-    const int64_t stop = end * p->part;                                                            \
+    char *to = ptrs[0];                                                                            \
+    const char *from = ptrs[1];                                                                    \
     (void)scratch;                                                                                 \
-    ROLLED for (int64_t u = begin * p->part, count; u < stop; u += count) {                        \
-      const int64_t first = u % inner, left = inner - first;                                       \
-      count = stop - u < left ? stop - u : left;                                                   \
-      char *to = (char *)ptrs[0] + place_of(p, u);                                                 \
-      const char *from = (const char *)ptrs[1] + u * p->bytes;                                     \
-      const I *at = (const I *)ptrs[2] + u;                                                        \
-      ROLLED for (int64_t r = 0; r < count; r++) {                                                 \
-        const int64_t offset = r * step + index_at(at[r], p->limit) * p->axis_stride;              \
-        if (combine)                                                                               \
-          combine(to + offset, from + r * p->bytes, 1);                                            \
-        else                                                                                       \
-          __builtin_memcpy(to + offset, from + r * p->bytes, (size_t)p->bytes);                    \
-      }                                                                                            \
-    }                                                                                              \
+    EACH_PICK(p, I, ptrs[2], begin, end, PUT_ONE)                                                  \
   }
 PUT(i32, int32_t)
 PUT(i64, int64_t)
