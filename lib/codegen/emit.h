@@ -1,4 +1,4 @@
-/* Emission of work into an LLVM module; shared by emit.c and body.c. */
+/* Emission of work into an LLVM module; what the files of emission share. */
 #ifndef GLOW_CODEGEN_EMIT_H
 #define GLOW_CODEGEN_EMIT_H
 
@@ -55,12 +55,23 @@ void glow_reference_key(const GlowWork *w, GlowText *key);
  * parameters in, one vector per result out. */
 void glow_emit_body(GlowEmitter *e, const GlowBody *body, const LLVMValueRef *params,
                     LLVMValueRef *results);
-LLVMTypeRef glow_emit_element_type(GlowEmitter *e, GlowKind kind);
+/* Appends what the code of a body depends on, names excluded. */
+void glow_body_key(const GlowBody *body, GlowText *key);
+
+/* ---- One operator on lanes (lanes.c) --------------------------------------------------------- */
+
+/* Whether it has a vector form. */
+bool glow_has_lanes(const GlowNode *n);
+/* Its result; inputs[i]: the vector of operand i, or NULL if that is absent. */
+LLVMValueRef glow_emit_lanes(GlowEmitter *e, const GlowNode *n, const LLVMValueRef *inputs);
+/* The members that scalar bodies can read, in the layout of the struct; pointers are left out. */
+void *glow_lanes_members(GlowArena *arena, const GlowNode *n);
 /* Lanes of one kind as another, as Cast does it. */
 LLVMValueRef glow_emit_cast(GlowEmitter *e, LLVMValueRef v, GlowKind from, GlowKind to);
 
 /* ---- Operands in memory (operand.c) ---------------------------------------------------------- */
 
+LLVMTypeRef glow_emit_element_type(GlowEmitter *e, GlowKind kind);
 /* The address of operand i of an environment (an array of pointers) at a place of `dims` indices.
  */
 LLVMValueRef glow_emit_operand_address(GlowEmitter *e, const GlowOperand *o, uint32_t i,
@@ -74,8 +85,6 @@ void glow_emit_store(GlowEmitter *e, const GlowOperand *o, LLVMValueRef v, LLVMV
 /* Neighbouring lanes below `count`, a value that may vary. */
 LLVMValueRef glow_emit_load_below(GlowEmitter *e, const GlowOperand *o, LLVMValueRef at,
                                   LLVMValueRef count);
-/* Appends what the code of a body depends on, names excluded. */
-void glow_body_key(const GlowBody *body, GlowText *key);
 
 /* ---- Small helpers --------------------------------------------------------------------------- */
 
