@@ -15,9 +15,10 @@ import platform
 import re
 import subprocess
 import sys
-import tempfile
 
 import numpy as np
+
+import cases
 
 BATCH = 8
 ROWS = {"x86_64": "x86-64-v3", "aarch64": "aarch64", "riscv64": "rv64gc"}
@@ -110,32 +111,22 @@ class Model:
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--tools", required=True, help="folder of the built tools")
-    parser.add_argument("folders", nargs="+", help="folders with case.json, or folders of such folders")
+    cases.add_arguments(parser)
     options = parser.parse_args()
     os.environ["PATH"] = os.path.abspath(options.tools) + os.pathsep + os.environ["PATH"]
-    folders = [os.path.dirname(os.path.join(path, name)) for top in options.folders
-               for path, _, names in sorted(os.walk(top)) for name in names if name == "case.json"]
-    if not folders:
-        print("skipped: no models in", *options.folders)
-        return 77
-    passed = failed = 0
-    for folder in folders:
-        with tempfile.TemporaryDirectory() as scratch:
-            model = Model(folder, scratch)
-            try:
-                bad = []
-                for what, equal in model.check():
-                    passed += equal
-                    bad += [] if equal else [f"{what} differs from the interpreter's batch of {BATCH}"]
-            except RuntimeError as error:
-                bad.append(str(error))
-        failed += len(bad)
-        print(f"{model.name}: {'failed' if bad else 'equal'}")
-        for message in bad:
-            print("FAILED", model.name, message)
-    print(f"{passed} passed, {failed} failed")
-    return failed != 0
+
+    def check(folder, scratch):
+        model = Model(folder, scratch)
+        passed, bad = 0, []
+        try:
+            for what, equal in model.check():
+                passed += equal
+                bad += [] if equal else [f"{what} differs from the interpreter's batch of {BATCH}"]
+        except RuntimeError as error:
+            bad.append(str(error))
+        return model.name, passed, bad
+
+    return cases.run(options.folders, check)
 
 
 sys.exit(main())

@@ -12,7 +12,8 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
+
+import cases
 
 STAGES = ("onnx", "gg", "gir", "pipe", "O0", "O1", "O2", "primitives")
 CPU_STAGES = ("cpu", "cpu -O0", "cpu gir")
@@ -87,7 +88,7 @@ class Model:
                 if result.returncode == 0 and self.means(case) and not slow:
                     passed += 1
                 else:
-                    failed.append(f"{self.spec['name']}/{case['id']} from {stage}: {slow} reference kernels, status "
+                    failed.append(f"{case['id']} from {stage}: {slow} reference kernels, status "
                                   f"{result.returncode}\n{result.stdout[-2000:]}{result.stderr[-2000:]}")
         return passed, failed
 
@@ -107,34 +108,17 @@ def read_npy(path):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--tools", required=True, help="folder of the built tools")
+    cases.add_arguments(parser)
     parser.add_argument("--cpu", action="store_true", help="machine code too")
     parser.add_argument("--run-options", default="", help="further options for glow-run")
-    parser.add_argument("folders", nargs="+", help="folders with case.json, or folders of such folders")
     options = parser.parse_args()
-    folders = []
-    for folder in options.folders:
-        if os.path.exists(os.path.join(folder, "case.json")):
-            folders.append(folder)
-        elif os.path.isdir(folder):
-            folders += [os.path.join(folder, d) for d in sorted(os.listdir(folder))
-                        if os.path.exists(os.path.join(folder, d, "case.json"))]
-    if not folders:
-        print("skipped: no models in", *options.folders)
-        return 77
-    passed = failed = 0
-    for folder in folders:
-        with tempfile.TemporaryDirectory() as scratch:
-            model = Model(folder, os.path.abspath(options.tools), scratch, options.run_options,
-                          STAGES + (CPU_STAGES if options.cpu else ()))
-            ok, bad = model.run()
-        passed += ok
-        failed += len(bad)
-        print(f"{model.spec['name']}: {ok} of {ok + len(bad)}")
-        for message in bad:
-            print("FAILED", message)
-    print(f"{passed} passed, {failed} failed")
-    return failed != 0
+    stages = STAGES + (CPU_STAGES if options.cpu else ())
+
+    def check(folder, scratch):
+        model = Model(folder, os.path.abspath(options.tools), scratch, options.run_options, stages)
+        return model.spec["name"], *model.run()
+
+    return cases.run(options.folders, check)
 
 
 sys.exit(main())
