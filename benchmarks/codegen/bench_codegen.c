@@ -13,11 +13,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "backend/cpu/cpu.h"
 #include "kernels/cpu/conv.h"
+#include "program.h"
 #include "runtime/peak.h"
 #include "support/process.h"
-#include "support/text.h"
 
 extern char **environ;
 
@@ -190,13 +189,6 @@ static GlowCode *compile(GlowContext *ctx, const GlowCpuPlan *plan, const GlowIs
 
 /* ---- Running --------------------------------------------------------------------------------- */
 
-static void fill(float *p, int64_t n, uint32_t seed) {
-  for (int64_t i = 0; i < n; i++) {
-    seed = seed * 1664525u + 1013904223u;
-    p[i] = (float)(int)(seed >> 16) * 0x1p-16f - 0.5f;
-  }
-}
-
 /* The median of flop/s over that of the bursts around each call; *count samples were good. */
 static double measure(GlowEntryFn *entry, void **storage, const GlowIsa *isa, double flops,
                       double limit, size_t *count) {
@@ -222,22 +214,16 @@ static bool run_case(GlowContext *ctx, const Case *c, const GlowIsa *isa, double
   GlowText text;
   glow_text_init(&text, ctx);
   write_program(&text, c, isa);
-  size_t size = text.size;
-  GlowModule *m = glow_module_parse(ctx, "bench", glow_text_cstr(&text), size);
-  GlowFunction *f = m ? glow_module_entry(m, NULL) : NULL;
   GlowCpuPlan plan;
-  if (!f || !glow_cpu_plan(ctx->arena, f, isa, &plan))
+  if (!bench_plan(ctx, &text, isa, &plan))
     return false;
   CompileTimes times = {0};
   GlowCode *code = compile(ctx, &plan, isa, &times);
   if (!code)
     return false;
   void *storage[8] = {0};
-  for (uint32_t i = 0; i < plan.nstorage; i++) {
-    int64_t bytes = glow_type_bytes(plan.storage[i]->value.type);
-    storage[i] = aligned_alloc(64, (size_t)(bytes + 63) / 64 * 64);
-    fill(storage[i], bytes / 4, i + 1);
-  }
+  if (!bench_make_storage(&plan, storage))
+    return false;
   const GlowConvParams *p = (const GlowConvParams *)plan.work[0].params;
   double flops =
       2.0 * (double)(p->rows * p->g.ow) * (double)(p->g.oc * p->g.ic * p->g.kh * p->g.kw);
@@ -247,10 +233,8 @@ static bool run_case(GlowContext *ctx, const Case *c, const GlowIsa *isa, double
          (int)p->tile_cols, times.total * 1e3, times.optimize * 1e3, times.clang * 1e3, times.ratio,
          speed * 100, c->goal, samples);
   fflush(stdout);
-  for (uint32_t i = 0; i < plan.nstorage; i++)
-    free(storage[i]);
+  bench_free_storage(&plan, storage);
   glow_code_destroy(code);
-  glow_text_release(&text);
   return true;
 }
 

@@ -12,10 +12,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "backend/cpu/cpu.h"
 #include "kernels/cpu/conv.h"
+#include "program.h"
 #include "runtime/peak.h"
-#include "support/text.h"
 
 enum { MAX_PIECES = 64, MAX_SAMPLES = 400 };
 
@@ -173,13 +172,6 @@ static Speed speed_of(Timer *t, double flop) {
   return s;
 }
 
-static void fill(float *p, int64_t n, uint32_t seed) {
-  for (int64_t i = 0; i < n; i++) {
-    seed = seed * 1664525u + 1013904223u;
-    p[i] = (float)(int)(seed >> 16) * 0x1p-16f - 0.5f;
-  }
-}
-
 /* Shares of 0 if there is no code. */
 static Speed run_layer(const Layer *l, int batch, const GlowIsa *isa, double limit, double flop,
                        const char **kernel) {
@@ -187,22 +179,15 @@ static Speed run_layer(const Layer *l, int batch, const GlowIsa *isa, double lim
   GlowText text;
   glow_text_init(&text, ctx);
   write_program(&text, l, batch, isa);
-  size_t size = text.size;
-  GlowModule *m = glow_module_parse(ctx, "bench", glow_text_cstr(&text), size);
-  GlowFunction *f = m ? glow_module_entry(m, NULL) : NULL;
   GlowCpuPlan plan;
   Speed speed = {0};
-  if (f && glow_cpu_plan(ctx->arena, f, isa, &plan) && !plan.references.count) {
+  void *storage[8] = {0};
+  if (bench_plan(ctx, &text, isa, &plan) && !plan.references.count &&
+      bench_make_storage(&plan, storage)) {
     GlowCodegenOptions options = {.isa = isa, .scratch = plan.arena};
     int64_t step = cut_pieces(ctx, &plan.work[0], flop);
     GlowCode *code = glow_codegen_compile(ctx, plan.work, plan.count, &options, NULL);
-    void *storage[8] = {0};
-    uint8_t *arena = aligned_alloc(4096, (size_t)(plan.arena + plan.scratch + 4095) & ~4095ull);
-    for (uint32_t i = 0; i < plan.nstorage; i++) {
-      int64_t bytes = glow_type_bytes(plan.storage[i]->value.type);
-      storage[i] = aligned_alloc(64, (size_t)(bytes + 63) / 64 * 64);
-      fill(storage[i], bytes / 4, i + 1);
-    }
+    uint8_t *arena = bench_alloc(plan.arena + plan.scratch);
     Timer t = {.isa = isa, .step = step};
     t.flop = malloc(MAX_PIECES * sizeof *t.flop);
     GlowParallel parallel = {run_pieces, &t, 1};
@@ -217,13 +202,11 @@ static Speed run_layer(const Layer *l, int batch, const GlowIsa *isa, double lim
     static char name[64];
     snprintf(name, sizeof name, "%s", *kernel ? *kernel : "-");
     *kernel = name;
-    for (uint32_t i = 0; i < plan.nstorage; i++)
-      free(storage[i]);
+    bench_free_storage(&plan, storage);
     free(arena);
     free(t.flop);
     glow_code_destroy(code);
   }
-  glow_text_release(&text);
   glow_context_destroy(ctx);
   return speed;
 }

@@ -9,11 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "backend/cpu/cpu.h"
+#include "program.h"
 #include "runtime/peak.h"
-#include "support/pages.h"
 #include "support/process.h"
-#include "support/text.h"
 
 typedef struct Case {
   const char *name;
@@ -71,22 +69,6 @@ static void write_program(GlowText *t, const Case *c, const GlowIsa *isa, bool w
                    winograd ? "winograd" : "direct");
 }
 
-static void fill(float *p, int64_t n) {
-  uint32_t seed = 1;
-  for (int64_t i = 0; i < n; i++) {
-    seed = seed * 1664525u + 1013904223u;
-    p[i] = (float)(int)(seed >> 16) * 0x1p-16f - 0.5f;
-  }
-}
-
-static void *aligned(int64_t bytes) {
-  size_t size = (size_t)(bytes + 63) / 64 * 64 + 64;
-  void *data = aligned_alloc(64, size);
-  if (data)
-    glow_prefer_large_pages(data, size);
-  return data;
-}
-
 /* Buffers of a program: constants as they are, @x filled, @y new. */
 static bool bind(Code *c) {
   for (uint32_t i = 0; i < c->plan.nstorage; i++) {
@@ -94,19 +76,19 @@ static bool bind(Code *c) {
     int64_t bytes = glow_type_bytes(g->value.type);
     if (!c->plan.reads[i] && !c->plan.writes[i])
       continue;
-    c->storage[i] = aligned(bytes);
+    c->storage[i] = bench_alloc(bytes);
     if (!c->storage[i])
       return false;
     if (c->plan.writes[i]) {
       c->y = c->storage[i];
       c->results = bytes / 4;
     } else if (g->cls == GLOW_PLACEHOLDER) {
-      fill(c->storage[i], bytes / 4);
+      bench_fill(c->storage[i], bytes / 4, 1);
     } else {
       memcpy(c->storage[i], glow_storage_value(g)->data, (size_t)bytes);
     }
   }
-  c->memory = aligned(c->plan.arena + c->plan.scratch);
+  c->memory = bench_alloc(c->plan.arena + c->plan.scratch);
   return c->memory != NULL;
 }
 
@@ -114,11 +96,7 @@ static bool prepare(GlowContext *ctx, const Case *k, const GlowIsa *isa, bool wi
   GlowText text;
   glow_text_init(&text, ctx);
   write_program(&text, k, isa, winograd);
-  size_t size = text.size;
-  GlowModule *m = glow_module_parse(ctx, "bench", glow_text_cstr(&text), size);
-  GlowFunction *f = m ? glow_module_entry(m, NULL) : NULL;
-  glow_text_release(&text);
-  if (!f || !glow_cpu_plan(ctx->arena, f, isa, &c->plan))
+  if (!bench_plan(ctx, &text, isa, &c->plan))
     return false;
   GlowCodegenOptions options = {.isa = isa, .scratch = c->plan.arena};
   c->code = glow_codegen_compile(ctx, c->plan.work, c->plan.count, &options, NULL);
@@ -135,8 +113,7 @@ static void run(Code *c) {
 }
 
 static void release(Code *c) {
-  for (uint32_t i = 0; i < c->plan.nstorage; i++)
-    free(c->storage[i]);
+  bench_free_storage(&c->plan, c->storage);
   free(c->memory);
   glow_code_destroy(c->code);
 }

@@ -1,0 +1,46 @@
+/* See program.h. */
+#include "program.h"
+
+#include <stdlib.h>
+
+#include "support/pages.h"
+
+bool bench_plan(GlowContext *ctx, GlowText *text, const GlowIsa *isa, GlowCpuPlan *plan) {
+  size_t size = text->size;
+  GlowModule *m = glow_module_parse(ctx, "bench", glow_text_cstr(text), size);
+  GlowFunction *f = m ? glow_module_entry(m, NULL) : NULL;
+  bool ok = f && glow_cpu_plan(ctx->arena, f, isa, plan);
+  glow_text_release(text);
+  return ok;
+}
+
+void bench_fill(float *p, int64_t n, uint32_t seed) {
+  for (int64_t i = 0; i < n; i++) {
+    seed = seed * 1664525u + 1013904223u;
+    p[i] = (float)(int)(seed >> 16) * 0x1p-16f - 0.5f;
+  }
+}
+
+void *bench_alloc(int64_t bytes) {
+  size_t size = (size_t)(bytes + 63) / 64 * 64 + 64;
+  void *data = aligned_alloc(64, size);
+  if (data)
+    glow_prefer_large_pages(data, size);
+  return data;
+}
+
+bool bench_make_storage(const GlowCpuPlan *plan, void **storage) {
+  for (uint32_t i = 0; i < plan->nstorage; i++) {
+    int64_t bytes = glow_type_bytes(plan->storage[i]->value.type);
+    storage[i] = bench_alloc(bytes);
+    if (!storage[i])
+      return false;
+    bench_fill(storage[i], bytes / 4, i + 1);
+  }
+  return true;
+}
+
+void bench_free_storage(const GlowCpuPlan *plan, void **storage) {
+  for (uint32_t i = 0; i < plan->nstorage; i++)
+    free(storage[i]);
+}
