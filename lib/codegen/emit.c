@@ -5,6 +5,7 @@
  * loads of the parameters fold. What a kernel calls back (tiles, epilogues, bodies of stacks) is
  * handed to it as a constant function pointer and becomes a direct call. */
 #include "codegen/emit.h"
+#include "ir/remarks.h"
 #include "kernels/cpu/conv.h"
 #include "kernels/cpu/stack.h"
 
@@ -301,13 +302,14 @@ static uint64_t hash_bytes(const char *data, size_t size) {
 
 /* What became of a piece of work; `first`: the node whose code it shares, or NULL. */
 static void remark(GlowEmitter *e, const GlowWork *w, const GlowNode *first) {
-  GlowContext *ctx = e->l.ctx;
   const char *instr = glow_node_desc(w->node)->instr;
-  if (!ctx->remarks || w->kind == GLOW_WORK_REFERENCE) /* those are reported when they are chosen */
+  if (!glow_remarks_heard(e->l.ctx) ||
+      w->kind == GLOW_WORK_REFERENCE) /* those are reported when they are chosen */
     return;
   if (first) {
-    glow_remark(ctx, glow_node_loc(w->node), "codegen: %s '%s' shares the %s of '%s'", instr,
-                glow_debug_name(e->arena, w->node), w->kernel, glow_debug_name(e->arena, first));
+    glow_codegen_remark(w->node, "%s '%s' shares the %s of '%s'", instr,
+                        glow_debug_name(e->arena, w->node), w->kernel,
+                        glow_debug_name(e->arena, first));
     return;
   }
   uint32_t fused = 0;
@@ -319,10 +321,9 @@ static void remark(GlowEmitter *e, const GlowWork *w, const GlowNode *first) {
   const char *parts =
       w->shards > 1 ? glow_arena_printf(e->arena, ", in up to %lld parts", (long long)w->shards)
                     : "";
-  glow_remark(ctx, glow_node_loc(w->node), "codegen: %s '%s' runs as %s, %s%s%s", instr,
-              glow_debug_name(e->arena, w->node), w->kernel,
-              e->l.effort == GLOW_EFFORT_NONE ? "as the library has it" : "specialized", with,
-              parts);
+  glow_codegen_remark(
+      w->node, "%s '%s' runs as %s, %s%s%s", instr, glow_debug_name(e->arena, w->node), w->kernel,
+      e->l.effort == GLOW_EFFORT_NONE ? "as the library has it" : "specialized", with, parts);
 }
 
 LLVMValueRef glow_emit_work(GlowEmitter *e, const GlowWork *w) {

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
+#include "ir/remarks.h"
 #include "pass/pass_internal.h"
 
 enum {
@@ -125,7 +126,8 @@ int64_t glow_pass_option_int(const GlowPassRun *run, const char *name, int64_t i
 static void remark(GlowPassRun *run, const GlowNode *n, GlowLoc loc, bool rewrite,
                    const char *format, va_list args) {
   bool keeps = rewrite && run->keeps_last;
-  if (!run->remarks && !keeps)
+  bool heard = glow_remarks_heard(run->ctx);
+  if (!heard && !keeps)
     return;
   GlowText t;
   GlowDefer release;
@@ -135,8 +137,9 @@ static void remark(GlowPassRun *run, const GlowNode *n, GlowLoc loc, bool rewrit
   const char *text = glow_text_cstr(&t);
   if (keeps)
     run->last = glow_arena_copy(run->arena, text, t.size + 1);
-  if (run->remarks)
-    glow_remarks_take(run, n, loc, rewrite, text);
+  if (heard)
+    glow_remarks_take(run->ctx,
+                      &(GlowRemark){run->pass->name, rewrite, run->function, n, loc, text});
   glow_defer_pop(run->ctx, &release, true);
 }
 

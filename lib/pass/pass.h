@@ -101,7 +101,6 @@ struct GlowPassRun {
   const char *last;             /* what the last rewrite said; in `arena`, NULL: nothing */
   bool exact;                   /* -exact: leave out bounded rewrites */
   struct GlowSideFile **side;   /* see glow_pass_side_file */
-  struct GlowRemarks *remarks;  /* NULL: nobody reads them */
   struct GlowStatistics *stats; /* NULL: nobody reads them */
 };
 const char *glow_pass_option(const GlowPassRun *run,
@@ -177,8 +176,6 @@ typedef struct GlowRunnerOptions {
   const char *time_trace; /* a file for Chrome's trace viewer */
   bool stats;
   const char *stats_json;
-  const char *remarks; /* a POSIX extended regular expression for names of passes; "": all */
-  const char *remarks_output;
   const char *bisect_limit; /* see bisect.c */
   bool bisect_quiet;        /* without a line for each run */
   /* Called after each run of a pass, before the module is verified; false ends the whole run, with

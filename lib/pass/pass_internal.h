@@ -82,17 +82,6 @@ void glow_stats_count(GlowStatistics *s, const char *owner, const char *name, in
 /* Prints them, writes the file; false if it cannot be written. */
 bool glow_stats_end(GlowStatistics *s, GlowModule *m);
 
-/* ---- remarks.c: -remarks, -remarks-output ---------------------------------------------------- */
-typedef struct GlowRemarks GlowRemarks;
-/* False after a diagnostic about the options; *remarks is NULL if nobody asks for any. */
-bool glow_remarks_begin(GlowContext *ctx, const GlowRunnerOptions *o, GlowRemarks **remarks);
-/* n may be NULL. `rewrite`: it tells of a rewrite, not of a figure or of what was left. */
-void glow_remarks_take(GlowPassRun *run, const GlowNode *n, GlowLoc loc, bool rewrite,
-                       const char *text);
-/* Writes the file; false if it cannot be written. */
-bool glow_remarks_end(GlowRemarks *r);
-void glow_remarks_release(void *remarks);
-
 /* ---- bisect.c: -bisect-limit ----------------------------------------------------------------- */
 typedef struct GlowBisect GlowBisect;
 /* False after a diagnostic about the option; *bisect is NULL if it was not given. */

@@ -1,5 +1,5 @@
 /* The runner: runs a pipeline pass by pass, checks what each needs, verifies after each, and tells
- * the instruments (dumps, times, statistics, remarks, bisection) before and after. A pass that
+ * the instruments (dumps, times, statistics, bisection) before and after. A pass that
  * fails, or leaves a module that does not verify, ends the run. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -24,7 +24,6 @@ typedef struct Runner {
   GlowDumps dumps;
   GlowTimes times;
   GlowStatistics *stats;
-  GlowRemarks *remarks;
   GlowBisect *bisect;
 } Runner;
 
@@ -124,7 +123,6 @@ static bool run_once(Runner *r, const GlowPipelineItem *item, GlowFunction *f) {
                      .keeps_last = r->bisect || r->options->observe,
                      .exact = r->options->exact,
                      .side = &r->side,
-                     .remarks = r->remarks,
                      .stats = r->stats};
   unsigned errors = glow_context_error_count(r->ctx);
   GlowSeconds since = glow_times_now(&r->times);
@@ -218,7 +216,6 @@ static void release_runner(void *arg) {
     glow_text_release(&f->text);
   glow_dumps_release(&r->dumps);
   glow_times_release(&r->times);
-  glow_remarks_release(r->remarks);
 }
 
 static void print_pipeline(const GlowPipeline *p) {
@@ -236,13 +233,12 @@ static void print_pipeline(const GlowPipeline *p) {
 static GlowStatus finish(Runner *r, GlowStatus status) {
   bool ok = glow_times_end(&r->times);
   ok &= glow_stats_end(r->stats, r->module);
-  ok &= glow_remarks_end(r->remarks);
   return status == GLOW_OK && !ok ? GLOW_IO : status;
 }
 
 static GlowStatus run_all(Runner *r, const GlowPipeline *p) {
   const GlowRunnerOptions *o = r->options;
-  if (!glow_dumps_begin(&r->dumps, r->module, o) || !glow_remarks_begin(r->ctx, o, &r->remarks) ||
+  if (!glow_dumps_begin(&r->dumps, r->module, o) ||
       !glow_bisect_begin(r->ctx, o->bisect_limit, &r->bisect))
     return GLOW_BAD_USAGE;
   const GlowPipeline *resolved = glow_pipeline_resolve(p, r->module, o->exact);

@@ -5,7 +5,6 @@
 
 #include "import/onnx/onnx.h"
 #include "kernels/isa.h"
-#include "pass/remarks.h"
 #include "support/file.h"
 
 GlowTensor *glow_bindings_find(const GlowBindings *b, GlowStr name) {
@@ -16,7 +15,7 @@ GlowTensor *glow_bindings_find(const GlowBindings *b, GlowStr name) {
 }
 
 static GlowStatus run_pipeline(GlowSession *s, const GlowPipeline *p, bool exact) {
-  const GlowRunnerOptions o = {.verify_each = true, .exact = exact, .remarks = s->remarks};
+  const GlowRunnerOptions o = {.verify_each = true, .exact = exact};
   return p ? glow_pipeline_run(s->module, p, &o) : GLOW_BAD_INPUT;
 }
 
@@ -49,9 +48,7 @@ static GlowStatus load_module(GlowSession *s, const GlowLoadOptions *options) {
 
 GlowStatus glow_session_open(GlowSession *s, GlowContext *ctx, const char *path,
                              const GlowLoadOptions *options) {
-  *s = (GlowSession){.ctx = ctx, .remarks = options->remarks};
-  if (s->remarks && !glow_remarks_wanted(ctx, s->remarks, "codegen", &ctx->remarks))
-    return GLOW_BAD_USAGE;
+  *s = (GlowSession){.ctx = ctx};
   glow_onnx_register(ctx);
   if (!glow_input_open(ctx, path, false, GLOW_NOWHERE, &s->file))
     return GLOW_IO;

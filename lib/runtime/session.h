@@ -16,7 +16,6 @@ typedef struct GlowSession {
   GlowInput file; /* the context closes it: the module may borrow from it */
   GlowModule *module;
   GlowFunction *entry;
-  const char *remarks;  /* of passes and of code generation; see GlowLoadOptions */
   GlowBindings inputs;  /* owned tensors */
   GlowBindings outputs; /* owned tensors, after glow_session_run */
 } GlowSession;
@@ -26,8 +25,6 @@ typedef struct GlowLoadOptions {
   const char *entry;        /* function to run; NULL: the only one */
   const char *const *binds; /* 'N=8' */
   uint32_t nbinds;
-  const char *remarks; /* -remarks: a regular expression for names of passes and "codegen"; "": all;
-                          NULL: none */
 } GlowLoadOptions;
 
 /* Opens .onnx, .gg or .gir (or "-"), recognised by content, verifies it and binds the dimensions

@@ -167,6 +167,9 @@ static bool apply(Parser *p, const GlowOption *o, const char *value, Args *args)
     return set_double(p, o, value);
   case GLOW_OPT_SIZE:
     return set_size(p, o, value);
+  case GLOW_OPT_LEVEL:
+    *(int *)o->target = o->name[strlen(o->name) - 1] - '0';
+    return true;
   case GLOW_OPT_CALL:
     return call(p, o, value);
   case GLOW_OPT_HEADING:

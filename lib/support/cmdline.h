@@ -19,6 +19,7 @@ typedef enum GlowOptKind {
   GLOW_OPT_SIZE,     /* int64_t *: bytes, as glow_parse_size takes them */
   GLOW_OPT_REPEAT,   /* GlowStrList *: every value in order */
   GLOW_OPT_OPTIONAL, /* const char **: "" if given without =value; never takes the next argument */
+  GLOW_OPT_LEVEL,    /* int *: the digit that the name ends with, as in -O2 */
   GLOW_OPT_HEADING,  /* no option: `name` is the title of those below it */
   GLOW_OPT_CALL      /* called in order; false means that the value is wrong. Takes a value if the
                         placeholder is not NULL, only as =value if it starts with '[' */

@@ -48,6 +48,7 @@ struct GlowContext {
   bool too_many_errors;         /* set when error_limit was reached; parsers stop */
   int color;                    /* -1 decide by terminal and NO_COLOR, 0 off, 1 on */
   bool remarks;                 /* whether remarks reach the diagnostic function */
+  struct GlowRemarks *listener; /* lib/ir: who asked for remarks; NULL: nobody */
   bool drop_notes;              /* the last diagnostic was dropped, so its notes are too */
 };
 

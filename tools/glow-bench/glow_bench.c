@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "ir/cost.h"
-#include "runtime/pool.h"
 #include "support/process.h"
 
 #if GLOW_HAVE_CPU_BACKEND
@@ -36,17 +35,12 @@ static GlowStatus prepare_inputs(GlowSession *s, const GlowBenchCommand *c, cons
 static GlowStatus start(GlowBench *b, const GlowRunOptions *run) {
   const GlowBenchCommand *c = b->command;
   GlowSession *s = &b->session;
-  const GlowBackend *backend = glow_backend_find(s->ctx, c->backend);
+  const GlowBackend *backend = glow_backend_find(s->ctx, c->model.backend);
   if (!backend)
     return GLOW_BAD_USAGE;
   double since = glow_clock();
   b->macs = glow_function_cost(s->entry).macs;
-  int level = c->level < 0 && s->entry->kind == GLOW_FUNC ? backend->level : c->level;
-  GlowStatus status = c->target ? glow_session_retarget(s, c->target) : GLOW_OK;
-  if (status == GLOW_OK && backend->primitives)
-    status = glow_session_lower_all(s);
-  if (status == GLOW_OK)
-    status = glow_session_optimize(s, level, c->exact);
+  GlowStatus status = glow_model_optimize(s, &c->model, backend, false);
   if (status != GLOW_OK)
     return status;
   b->optimize = lap(&since);
@@ -72,19 +66,15 @@ static void release(void *arg) {
 static GlowStatus bench(GlowContext *ctx, const GlowBenchCommand *c, const GlowStrList *args) {
   GlowBench b = {.command = c};
   GlowDefer defer, defer_pool;
-  GlowPool *pool = glow_pool_create(ctx, (int)c->threads);
+  GlowPool *pool = glow_pool_create(ctx, (int)c->model.threads);
   glow_defer_push(ctx, &defer_pool, glow_pool_destroy_fn, pool);
   glow_defer_push(ctx, &defer, release, &b);
-  GlowLoadOptions load = {.entry = c->entry, .binds = c->binds.data, .nbinds = c->binds.count, .remarks = c->remarks};
   double since = glow_clock();
-  GlowStatus status = glow_session_load(&b.session, ctx, args->data[0], &load);
+  GlowStatus status = glow_model_load(&b.session, ctx, args->data[0], &c->model);
   b.import = lap(&since);
   if (status == GLOW_OK)
     status = prepare_inputs(&b.session, c, c->worker ? args->data[1] : NULL);
-  GlowRunOptions options = {.level = c->level < 0 ? NULL : &c->level,
-                            .parallel = glow_pool_parallel(pool),
-                            .max_memory = c->max_memory,
-                            .cache = glow_cache_choose(ctx, &c->cache)};
+  GlowRunOptions options = glow_model_run_options(ctx, &c->model, pool);
   if (status == GLOW_OK)
     status = start(&b, &options);
   if (status == GLOW_OK)
@@ -92,12 +82,6 @@ static GlowStatus bench(GlowContext *ctx, const GlowBenchCommand *c, const GlowS
   glow_defer_pop(ctx, &defer, true);
   glow_defer_pop(ctx, &defer_pool, true);
   return status;
-}
-
-static bool set_level(void *user, const char *name, const char *value) {
-  (void)value;
-  ((GlowBenchCommand *)user)->level = name[1] - '0';
-  return true;
 }
 
 /* MODEL, or after --worker MODEL INPUT OUTPUT THREADS; after --burst nothing. */
@@ -112,8 +96,8 @@ static GlowStatus check_arguments(GlowContext *ctx, GlowBenchCommand *c, const G
   if (!c->worker || c->burst)
     return GLOW_OK;
   char *end;
-  c->threads = strtol(args->data[3], &end, 10);
-  if (*end || end == args->data[3] || c->threads < 1 || c->threads > GLOW_MAX_THREADS) {
+  c->model.threads = strtol(args->data[3], &end, 10);
+  if (*end || end == args->data[3] || c->model.threads < 1 || c->model.threads > GLOW_MAX_THREADS) {
     glow_error(ctx, GLOW_NOWHERE, "'%s' is not a number of threads from 1 to %d", args->data[3],
                GLOW_MAX_THREADS);
     return GLOW_BAD_USAGE;
@@ -122,48 +106,17 @@ static GlowStatus check_arguments(GlowContext *ctx, GlowBenchCommand *c, const G
 }
 
 static GlowStatus body(GlowContext *ctx, int argc, char **argv) {
-  GlowBenchCommand c = {.backend = DEFAULT_BACKEND,
-                        .threads = 1,
-                        .rounds = 9,
-                        .seconds = 0.4,
-                        .level = -1,
-                        .cache = GLOW_CACHE_DEFAULTS};
+  GlowBenchCommand c = {.model = GLOW_MODEL_DEFAULTS(DEFAULT_BACKEND), .rounds = 9, .seconds = 0.4};
   /* clang-format off */
   const GlowOption options[] = {
       {.name = "backend", .value = "NAME", .help = "cpu (the default where it is built) or interp",
-       .kind = GLOW_OPT_STRING, .target = &c.backend, .two_dashes = true},
-      {.name = "threads", .value = "N", .help = "how many threads share the work (1)",
-       .kind = GLOW_OPT_INT, .target = &c.threads, .min = 1, .max = GLOW_MAX_THREADS,
-       .two_dashes = true},
+       .kind = GLOW_OPT_STRING, .target = &c.model.backend, .two_dashes = true},
+      GLOW_MODEL_OPTIONS(c.model),
       {.name = "batch", .value = "N", .help = "give the open first dimension of each input an extent",
        .kind = GLOW_OPT_INT, .target = &c.batch, .min = 1, .max = 1 << 20, .two_dashes = true},
-      {.name = "bind", .value = "N=8",
-       .help = "give an open dimension a size, or a bound with N=..8", .kind = GLOW_OPT_REPEAT,
-       .target = &c.binds},
       {.name = "input", .value = "[NAME=]SOURCE",
        .help = "an input, as for glow-run; random numbers where none is given",
        .kind = GLOW_OPT_REPEAT, .target = &c.inputs, .two_dashes = true},
-      {.name = "entry", .value = "NAME",
-       .help = "the function or program to run, if there are several", .kind = GLOW_OPT_STRING,
-       .target = &c.entry, .two_dashes = true},
-      {.name = "O0", .help = "lower and generate instructions, then run the program",
-       .kind = GLOW_OPT_CALL, .call = set_level},
-      {.name = "O1", .help = "the same with cheap optimizations", .kind = GLOW_OPT_CALL,
-       .call = set_level},
-      {.name = "O2", .help = "the same with all optimizations", .kind = GLOW_OPT_CALL,
-       .call = set_level},
-      {.name = "exact", .help = "leave out optimizations that may change rounding",
-       .kind = GLOW_OPT_FLAG, .target = &c.exact},
-      {.name = "remarks", .value = "[=REGEX]",
-       .help = "show what passes did, and what became of instructions (REGEX: codegen)",
-       .kind = GLOW_OPT_OPTIONAL, .target = &c.remarks},
-      {.name = "target", .value = "NAME",
-       .help = "make it a program for this target, as glow-opt does", .kind = GLOW_OPT_STRING,
-       .target = &c.target},
-      {.name = "max-memory", .value = "SIZE",
-       .help = "refuse what needs more memory to run, such as 64M or 2G", .kind = GLOW_OPT_SIZE,
-       .target = &c.max_memory, .two_dashes = true},
-      GLOW_CACHE_OPTIONS(c.cache),
       {.name = "rounds", .value = "N", .help = "how often it is measured (9)",
        .kind = GLOW_OPT_INT, .target = &c.rounds, .min = 1, .max = 1000000, .two_dashes = true},
       {.name = "seconds", .value = "S",
@@ -195,7 +148,11 @@ static GlowStatus body(GlowContext *ctx, int argc, char **argv) {
   status = check_arguments(ctx, &c, &args);
   if (status != GLOW_OK)
     return status;
-  return c.burst ? glow_bench_serve_burst(ctx) : bench(ctx, &c, &args);
+  if (c.burst)
+    return glow_bench_serve_burst(ctx);
+  if (!glow_remarks_begin(ctx, &c.model.remarks))
+    return GLOW_BAD_USAGE;
+  return glow_remarks_end(ctx, bench(ctx, &c, &args));
 }
 
 int main(int argc, char **argv) { return glow_tool_main("glow-bench", argc, argv, body); }

@@ -2,19 +2,15 @@
 #ifndef GLOW_TOOLS_GLOW_BENCH_H
 #define GLOW_TOOLS_GLOW_BENCH_H
 
-#include "backend/backend.h"
+#include "backend/model.h"
 #include "kernels/isa.h"
-#include "support/cache.h"
-#include "support/cmdline.h"
 
 typedef struct GlowBenchCommand {
-  GlowStrList inputs, binds;
-  const char *backend, *entry, *remarks, *target;
-  int64_t threads, batch, rounds, max_memory;
+  GlowModelFlags model;
+  GlowStrList inputs;
+  int64_t batch, rounds;
   double seconds;
-  bool worker, burst, exact;
-  int level; /* -O, or -1 */
-  GlowCacheFlags cache;
+  bool worker, burst;
 } GlowBenchCommand;
 
 /* A model that has run once. */

@@ -63,7 +63,7 @@ static void print_speed(const GlowBench *b, double least, double middle, double 
   if (!b->macs)
     return;
   printf("%-10s %.2f GFLOP/s, median %.2f", "speed", flops / least * 1e-9, flops / middle * 1e-9);
-  burst *= (double)b->command->threads;
+  burst *= (double)b->command->model.threads;
   if (burst > 0)
     printf("; %.1f %%, median %.1f %% of an FMA burst of %.1f GFLOP/s", 100 * flops / least / burst,
            100 * flops / middle / burst, burst * 1e-9);
@@ -95,10 +95,11 @@ GlowStatus glow_bench_report(GlowBench *b, const char *path) {
   char cpu[256];
   glow_cpu_name(cpu, sizeof cpu);
   printf("%-10s %s, %.3f GMAC\n", "model", glow_path_base(path), (double)b->macs * 1e-9);
-  printf("%-10s %s", "backend", c->backend);
+  printf("%-10s %s", "backend", c->model.backend);
   if (b->isa)
     printf(" for %s", b->isa->name);
-  printf(", %lld thread%s, on %s\n", (long long)c->threads, c->threads > 1 ? "s" : "", cpu);
+  printf(", %lld thread%s, on %s\n", (long long)c->model.threads, c->model.threads > 1 ? "s" : "",
+         cpu);
   print_costs(b);
   size_t n = (size_t)c->rounds;
   double middle = median(r.time, n), burst = r.burst[0];

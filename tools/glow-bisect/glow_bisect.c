@@ -164,12 +164,6 @@ static GlowStatus run_model(const Bisect *b, const char *path) {
 
 /* ---- The command line ------------------------------------------------------------------------ */
 
-static bool set_level(void *user, const char *name, const char *value) {
-  (void)value;
-  ((Bisect *)user)->level = name[1] - '0';
-  return true;
-}
-
 static GlowStatus check(const Bisect *b, bool command) {
   if (!(b->timeout >= 0))
     return usage(b->ctx, "--timeout needs a number of seconds, 0 or more");
@@ -192,9 +186,12 @@ static GlowStatus run(GlowContext *ctx, int argc, char **argv) {
   const GlowOption options[] = {
       {.name = "passes", .value = "PIPELINE", .help = "Run these and look at the outputs after each: 'lower,fold-bn'",
        .kind = GLOW_OPT_STRING, .target = &b.passes},
-      {.name = "O0", .help = "Lower a graph and generate instructions", .kind = GLOW_OPT_CALL, .call = set_level},
-      {.name = "O1", .help = "The same with cheap optimizations", .kind = GLOW_OPT_CALL, .call = set_level},
-      {.name = "O2", .help = "The same with all optimizations", .kind = GLOW_OPT_CALL, .call = set_level},
+      {.name = "O0", .help = "Lower a graph and generate instructions", .kind = GLOW_OPT_LEVEL,
+       .target = &b.level},
+      {.name = "O1", .help = "The same with cheap optimizations", .kind = GLOW_OPT_LEVEL,
+       .target = &b.level},
+      {.name = "O2", .help = "The same with all optimizations", .kind = GLOW_OPT_LEVEL,
+       .target = &b.level},
       {.name = "exact", .help = "Leave out passes that may change rounding",
        .kind = GLOW_OPT_FLAG, .target = &b.exact},
       {.name = "input", .value = "[NAME=]SOURCE", .help = "An input as glow-run takes it: x.npy, splat:V, random:SEED",

@@ -6,24 +6,20 @@
 
 #include "backend/cpu/bundle.h"
 #include "import/onnx/onnx.h"
+#include "ir/remarks.h"
 #include "runtime/session.h"
 #include "support/cmdline.h"
 #include "support/file.h"
 #include "support/signals.h"
 
 typedef struct Command {
-  const char *output, *filetype, *bundle, *name, *constants, *remarks;
-  GlowEffort effort;
+  const char *output, *filetype, *bundle, *name, *constants;
+  GlowRemarkFlags remarks;
+  int level;
   int64_t error_limit, max_memory;
   GlowMachine machine; /* as far as it is given */
   GlowCodeForm form;
 } Command;
-
-static bool set_level(void *user, const char *name, const char *value) {
-  (void)value;
-  ((Command *)user)->effort = glow_effort(name[1] - '0');
-  return true;
-}
 
 /* Which of `names` an option's value is; false after a diagnostic. */
 static bool choose(GlowContext *ctx, const char *option, const char *text, const char *const *names,
@@ -157,7 +153,7 @@ static GlowStatus choose_machine(GlowContext *ctx, const GlowSession *s, GlowMac
 static GlowStatus compile_file(GlowContext *ctx, const Command *c, GlowBundleOptions *options,
                                const char *path) {
   GlowSession s;
-  GlowLoadOptions load = {.remarks = c->remarks};
+  GlowLoadOptions load = {0};
   GlowStatus status = glow_session_open(&s, ctx, path, &load);
   GlowDefer defer;
   glow_defer_push(ctx, &defer, glow_session_close_fn, &s);
@@ -167,7 +163,7 @@ static GlowStatus compile_file(GlowContext *ctx, const Command *c, GlowBundleOpt
     status = choose_machine(ctx, &s, &machine);
     options->code = (GlowCodegenOptions){.isa = machine.isa,
                                          .machine = &machine,
-                                         .effort = c->effort,
+                                         .effort = glow_effort(c->level),
                                          .debug = true,
                                          .program = glow_loc_file(ctx, s.file.name)};
     if (status == GLOW_OK)
@@ -178,7 +174,7 @@ static GlowStatus compile_file(GlowContext *ctx, const Command *c, GlowBundleOpt
 }
 
 static GlowStatus body(GlowContext *ctx, int argc, char **argv) {
-  Command c = {.error_limit = 20};
+  Command c = {.error_limit = 20, .level = 2};
   /* clang-format off */
   const GlowOption options[] = {
       {.name = "o", .value = "FILE", .help = "write to FILE instead of stdout",
@@ -186,10 +182,11 @@ static GlowStatus body(GlowContext *ctx, int argc, char **argv) {
       {.name = "filetype", .value = "obj|asm|ll|bc",
        .help = "an object (default), assembly, or LLVM's text or bitcode",
        .kind = GLOW_OPT_STRING, .target = &c.filetype},
-      {.name = "O0", .help = "link kernels as they are", .kind = GLOW_OPT_CALL, .call = set_level},
-      {.name = "O1", .help = "specialize them, with half of the passes", .kind = GLOW_OPT_CALL, .call = set_level},
-      {.name = "O2", .help = "specialize and optimize them (default)", .kind = GLOW_OPT_CALL,
-       .call = set_level},
+      {.name = "O0", .help = "link kernels as they are", .kind = GLOW_OPT_LEVEL, .target = &c.level},
+      {.name = "O1", .help = "specialize them, with half of the passes", .kind = GLOW_OPT_LEVEL,
+       .target = &c.level},
+      {.name = "O2", .help = "specialize and optimize them (default)", .kind = GLOW_OPT_LEVEL,
+       .target = &c.level},
       GLOW_OPTION_HEADING("The machine"),
       {.name = "mtriple", .value = "TRIPLE",
        .help = "compile for this system (default: Linux on the module's target)",
@@ -205,7 +202,9 @@ static GlowStatus body(GlowContext *ctx, int argc, char **argv) {
        .kind = GLOW_OPT_SIZE, .target = &c.max_memory, .two_dashes = true},
       GLOW_OPTION_HEADING("Diagnostics"),
       {.name = "remarks", .value = "[=REGEX]", .help = "show what became of instructions",
-       .kind = GLOW_OPT_OPTIONAL, .target = &c.remarks},
+       .kind = GLOW_OPT_OPTIONAL, .target = &c.remarks.speakers},
+      {.name = "remarks-output", .value = "FILE", .help = "write remarks as lines of JSON",
+       .kind = GLOW_OPT_STRING, .target = &c.remarks.output},
       {.name = "error-limit", .value = "N", .help = "stop after N errors (20; 0: never)",
        .kind = GLOW_OPT_INT, .target = &c.error_limit, .max = 1000000},
       GLOW_OPTION_HEADING("Bundles"),
@@ -241,7 +240,10 @@ static GlowStatus body(GlowContext *ctx, int argc, char **argv) {
   GlowBundleOptions bundle = {.max_memory = c.max_memory};
   if (!check_usage(ctx, &c, &bundle))
     return GLOW_BAD_USAGE;
-  return compile_file(ctx, &c, &bundle, positional.count ? positional.data[0] : "-");
+  if (!glow_remarks_begin(ctx, &c.remarks))
+    return GLOW_BAD_USAGE;
+  const char *path = positional.count ? positional.data[0] : "-";
+  return glow_remarks_end(ctx, compile_file(ctx, &c, &bundle, path));
 }
 
 int main(int argc, char **argv) { return glow_tool_main("glow-llc", argc, argv, body); }

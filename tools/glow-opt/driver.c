@@ -182,7 +182,7 @@ static GlowStatus retarget(GlowDriver *d) {
   return GLOW_OK;
 }
 
-GlowStatus glow_driver_run(GlowDriver *d, const char *path) {
+static GlowStatus read_and_process(GlowDriver *d, const char *path) {
   GlowInput in;
   GlowText out;
   GlowDefer close, release;
@@ -211,4 +211,10 @@ GlowStatus glow_driver_run(GlowDriver *d, const char *path) {
   glow_defer_pop(d->ctx, &release, true);
   glow_defer_pop(d->ctx, &close, true);
   return status;
+}
+
+GlowStatus glow_driver_run(GlowDriver *d, const char *path) {
+  if (!glow_remarks_begin(d->ctx, &d->remarks))
+    return GLOW_BAD_USAGE;
+  return glow_remarks_end(d->ctx, read_and_process(d, path));
 }

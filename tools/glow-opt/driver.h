@@ -2,6 +2,7 @@
 #ifndef GLOW_TOOLS_GLOW_OPT_DRIVER_H
 #define GLOW_TOOLS_GLOW_OPT_DRIVER_H
 
+#include "ir/remarks.h"
 #include "pass/pass.h"
 #include "support/cmdline.h"
 
@@ -10,6 +11,7 @@ typedef struct GlowDriver {
   GlowContext *ctx;
   GlowPipeline *pipeline;
   GlowRunnerOptions runner;
+  GlowRemarkFlags remarks;
   int argc; /* for reproducers */
   char **argv;
   const char *run_reproducer; /* a file */
@@ -68,9 +70,9 @@ typedef struct GlowDriver {
    .kind = GLOW_OPT_STRING, .target = &(d).runner.stats_json},                                     \
   {.name = "remarks", .value = "[=REGEX]",                                                         \
    .help = "Show what passes (whose names match) did, and what they left",                         \
-   .kind = GLOW_OPT_OPTIONAL, .target = &(d).runner.remarks},                                      \
+   .kind = GLOW_OPT_OPTIONAL, .target = &(d).remarks.speakers},                                      \
   {.name = "remarks-output", .value = "FILE", .help = "Write remarks as lines of JSON",            \
-   .kind = GLOW_OPT_STRING, .target = &(d).runner.remarks_output},                                 \
+   .kind = GLOW_OPT_STRING, .target = &(d).remarks.output},                                 \
   {.name = "bisect-limit", .value = "LIMIT",                                                       \
    .help = "Run the first N runs of passes: N, N:REWRITES, 1-8,10-",                               \
    .kind = GLOW_OPT_STRING, .target = &(d).runner.bisect_limit},                                   \

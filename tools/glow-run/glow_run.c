@@ -7,7 +7,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "runtime/pool.h"
 #ifdef GLOW_HAVE_CPU_BACKEND
 #include "codegen/codegen.h"
 #endif
@@ -94,28 +93,19 @@ static void show_progress(void *user, uint64_t done, uint64_t total) {
 }
 
 static GlowStatus run(GlowSession *s, const GlowRunCommand *c) {
-  const GlowBackend *backend = glow_backend_find(s->ctx, c->backend);
+  const GlowBackend *backend = glow_backend_find(s->ctx, c->model.backend);
   if (!backend)
     return GLOW_BAD_USAGE;
-  int level = c->level < 0 && s->entry->kind == GLOW_FUNC ? backend->level : c->level;
-  bool primitives = c->primitives || backend->primitives;
-  GlowStatus status = c->target ? glow_session_retarget(s, c->target) : GLOW_OK;
-  if (status == GLOW_OK && primitives)
-    status = glow_session_lower_all(s);
-  if (status == GLOW_OK)
-    status = glow_session_optimize(s, level, c->exact);
+  GlowStatus status = glow_model_optimize(s, &c->model, backend, c->primitives);
   if (status != GLOW_OK)
     return status;
   Progress progress = {.start = seconds()};
-  GlowPool *pool = glow_pool_create(s->ctx, (int)c->threads);
+  GlowPool *pool = glow_pool_create(s->ctx, (int)c->model.threads);
   GlowDefer defer;
   glow_defer_push(s->ctx, &defer, glow_pool_destroy_fn, pool);
-  GlowRunOptions options = {.primitives = primitives,
-                            .debug = c->debug,
-                            .level = c->level < 0 ? NULL : &c->level,
-                            .parallel = glow_pool_parallel(pool),
-                            .max_memory = c->max_memory,
-                            .cache = glow_cache_choose(s->ctx, &c->cache)};
+  GlowRunOptions options = glow_model_run_options(s->ctx, &c->model, pool);
+  options.primitives = c->primitives || backend->primitives;
+  options.debug = c->debug;
   if (isatty(2)) {
     options.progress = show_progress;
     options.progress_user = &progress;
@@ -145,9 +135,8 @@ static GlowStatus use_outputs(GlowSession *s, const GlowRunCommand *c) {
 }
 
 static GlowStatus run_model(GlowContext *ctx, const GlowRunCommand *c, const char *path) {
-  GlowLoadOptions load = {.entry = c->entry, .binds = c->binds.data, .nbinds = c->binds.count, .remarks = c->remarks};
   GlowSession s;
-  GlowStatus status = glow_session_load(&s, ctx, path, &load);
+  GlowStatus status = glow_model_load(&s, ctx, path, &c->model);
   for (uint32_t i = 0; i < c->inputs.count && status == GLOW_OK; i++)
     status = glow_session_add_input(&s, c->inputs.data[i], &c->image);
   if (status == GLOW_OK && c->test_data)
@@ -161,12 +150,6 @@ static GlowStatus run_model(GlowContext *ctx, const GlowRunCommand *c, const cha
   if (s.ctx)
     glow_session_close(&s);
   return status;
-}
-
-static bool set_level(void *user, const char *name, const char *value) {
-  (void)value;
-  ((GlowRunCommand *)user)->level = name[1] - '0';
-  return true;
 }
 
 /* What --version says beyond the version. */
@@ -185,13 +168,8 @@ static void describe_machine(GlowContext *ctx, GlowCommand *command) {
 }
 
 static GlowStatus body(GlowContext *ctx, int argc, char **argv) {
-  GlowRunCommand c = {.rtol = 1e-3,
-                      .atol = 1e-7,
-                      .level = -1,
-                      .backend = "interp",
-                      .error_limit = 20,
-                      .threads = 1,
-                      .cache = GLOW_CACHE_DEFAULTS};
+  GlowRunCommand c = {
+      .model = GLOW_MODEL_DEFAULTS("interp"), .rtol = 1e-3, .atol = 1e-7, .error_limit = 20};
   /* clang-format off */
   const GlowOption options[] = {
       GLOW_OPTION_HEADING("Inputs and outputs"),
@@ -225,43 +203,17 @@ static GlowStatus body(GlowContext *ctx, int argc, char **argv) {
       GLOW_OPTION_HEADING("How it runs"),
       {.name = "backend", .value = "NAME",
        .help = "interp (default) or cpu: machine code, implies -O2", .kind = GLOW_OPT_STRING,
-       .target = &c.backend, .two_dashes = true},
-      {.name = "threads", .value = "N", .help = "how many threads share the work of machine code (1)",
-       .kind = GLOW_OPT_INT, .target = &c.threads, .min = 1, .max = GLOW_MAX_THREADS,
-       .two_dashes = true},
-      {.name = "max-memory", .value = "SIZE",
-       .help = "refuse what needs more memory to run, such as 64M or 2G", .kind = GLOW_OPT_SIZE,
-       .target = &c.max_memory, .two_dashes = true},
-      GLOW_CACHE_OPTIONS(c.cache),
+       .target = &c.model.backend, .two_dashes = true},
+      GLOW_MODEL_OPTIONS(c.model),
       {.name = "profile", .help = "print where the time of machine code goes, by node and by kernel",
        .kind = GLOW_OPT_FLAG, .target = &c.profile, .two_dashes = true},
       {.name = "trace", .value = "FILE", .help = "write the same in Chrome's trace format",
        .kind = GLOW_OPT_STRING, .target = &c.trace, .two_dashes = true},
-      {.name = "O0", .help = "lower and generate instructions, then run the program",
-       .kind = GLOW_OPT_CALL, .call = set_level},
-      {.name = "O1", .help = "the same with cheap optimizations", .kind = GLOW_OPT_CALL,
-       .call = set_level},
-      {.name = "O2", .help = "the same with all optimizations", .kind = GLOW_OPT_CALL,
-       .call = set_level},
-      {.name = "remarks", .value = "[=REGEX]",
-       .help = "show what passes did, and what became of instructions (REGEX: codegen)",
-       .kind = GLOW_OPT_OPTIONAL, .target = &c.remarks},
-      {.name = "target", .value = "NAME",
-       .help = "make it a program for this target, as glow-opt does", .kind = GLOW_OPT_STRING,
-       .target = &c.target},
       {.name = "g", .help = "give machine code the lines of the text, for gdb and perf",
        .kind = GLOW_OPT_FLAG, .target = &c.debug},
-      {.name = "exact", .help = "leave out optimizations that may change rounding",
-       .kind = GLOW_OPT_FLAG, .target = &c.exact},
       {.name = "primitives",
        .help = "first lower to primitives (-lower=all), and run nothing else",
        .kind = GLOW_OPT_FLAG, .target = &c.primitives, .two_dashes = true},
-      {.name = "bind", .value = "N=8",
-       .help = "give an open dimension a size, or a bound with N=..8", .kind = GLOW_OPT_REPEAT,
-       .target = &c.binds},
-      {.name = "entry", .value = "NAME",
-       .help = "the function or program to run, if there are several", .kind = GLOW_OPT_STRING,
-       .target = &c.entry, .two_dashes = true},
       GLOW_OPTION_HEADING("Pictures as inputs"),
       {.name = "image-size", .value = "WxH",
        .help = "resize pictures (default: as the input's type says)", .kind = GLOW_OPT_STRING,
@@ -302,7 +254,9 @@ static GlowStatus body(GlowContext *ctx, int argc, char **argv) {
   }
   if (!parse_image_options(ctx, &c))
     return GLOW_BAD_USAGE;
-  return run_model(ctx, &c, positional.data[0]);
+  if (!glow_remarks_begin(ctx, &c.model.remarks))
+    return GLOW_BAD_USAGE;
+  return glow_remarks_end(ctx, run_model(ctx, &c, positional.data[0]));
 }
 
 int main(int argc, char **argv) { return glow_tool_main("glow-run", argc, argv, body); }

@@ -2,21 +2,17 @@
 #ifndef GLOW_TOOLS_GLOW_RUN_H
 #define GLOW_TOOLS_GLOW_RUN_H
 
-#include "backend/backend.h"
-#include "runtime/session.h"
-#include "support/cache.h"
-#include "support/cmdline.h"
+#include "backend/model.h"
 
 typedef struct GlowRunCommand {
-  GlowStrList inputs, expects, binds;
-  const char *output_dir, *labels, *test_data, *backend, *entry, *trace, *remarks, *target;
+  GlowModelFlags model;
+  GlowStrList inputs, expects;
+  const char *output_dir, *labels, *test_data, *trace;
   const char *image_size, *mean, *std, *image_layout, *channel_order;
   double crop, rtol, atol;
-  int64_t top_k, error_limit, threads, max_memory;
-  bool softmax, primitives, exact, profile, debug;
-  int level; /* -O, or -1 */
+  int64_t top_k, error_limit;
+  bool softmax, primitives, profile, debug;
   GlowImageOptions image;
-  GlowCacheFlags cache;
 } GlowRunCommand;
 
 /* --expect [NAME=]FILE: compares and prints a report for each. BAD_INPUT if one does not hold. */

@@ -11,6 +11,7 @@
 #include "backend/cpu/cpu.h"
 #include "backend/cpu/hosted.h"
 #include "backend/cpu/profile.h"
+#include "ir/remarks.h"
 #include "support/pages.h"
 #include "support/process.h"
 
@@ -263,9 +264,14 @@ static bool compile(Network *n, const GlowCache *cache, const GlowRunOptions *ru
   else
     glow_text_release(&n->key);
   costs->cache = lap(&since);
-  if (costs->cached)
-    glow_remark(ctx, n->function->src, "codegen: @%s is in the cache: nothing is compiled",
-                n->function->name);
+  if (costs->cached) {
+    const char *what =
+        glow_str_printf(ctx, "@%s is in the cache: nothing is compiled", n->function->name);
+    glow_remarks_take(ctx, &(GlowRemark){.speaker = "codegen",
+                                         .function = n->function,
+                                         .loc = n->function->src,
+                                         .text = what});
+  }
   find_kernels(n->arena, &options);
   if (!costs->cached)
     generate(n, &options);

@@ -8,6 +8,7 @@
 #include "backend/cpu/native.h"
 #include "backend/interp/interp_internal.h"
 #include "ir/infer.h"
+#include "ir/remarks.h"
 #include "kernels/cpu_rules.h"
 #include "memplan/memplan.h"
 
@@ -205,8 +206,7 @@ static bool select_host(GlowSelect *s, const GlowNode *n) {
       return fail(s, "its operands are no numbers");
   }
   GlowWork w = {.kind = GLOW_WORK_HOST, .node = n};
-  glow_remark(s->ctx, glow_node_loc(n), "codegen: '%s' is a step of the interpreter",
-              glow_node_desc(n)->instr);
+  glow_codegen_remark(n, "'%s' is a step of the interpreter", glow_node_desc(n)->instr);
   glow_vec_push(s->arena, &s->work, w);
   s->plan->hosted = true;
   return true;
@@ -384,8 +384,8 @@ static void place_scratch(GlowCpuPlan *plan) {
 static void report_references(GlowSelect *s) {
   for (uint32_t i = 0; i < s->plan->references.count; i++) {
     const GlowCpuNote *r = &s->plan->references.data[i];
-    glow_remark(s->ctx, glow_node_loc(r->node), "codegen: '%s' runs as its reference kernel: %s",
-                glow_node_desc(r->node)->instr, r->why);
+    glow_codegen_remark(r->node, "'%s' runs as its reference kernel: %s",
+                        glow_node_desc(r->node)->instr, r->why);
   }
 }
 

@@ -1,0 +1,72 @@
+/* What a command line says about a model: how it is read, compiled and run. The options that
+ * glow-run and glow-bench share. */
+#ifndef GLOW_BACKEND_MODEL_H
+#define GLOW_BACKEND_MODEL_H
+
+#include "backend/backend.h"
+#include "ir/remarks.h"
+#include "runtime/pool.h"
+#include "support/cache.h"
+#include "support/cmdline.h"
+
+typedef struct GlowModelFlags {
+  GlowStrList binds;
+  const char *backend, *entry, *target;
+  int64_t threads, max_memory;
+  int level; /* -O, or -1 */
+  bool exact;
+  GlowRemarkFlags remarks;
+  GlowCacheFlags cache;
+} GlowModelFlags;
+
+#define GLOW_MODEL_DEFAULTS(name)                                                                  \
+  { .backend = (name), .threads = 1, .level = -1, .cache = GLOW_CACHE_DEFAULTS }
+
+/* clang-format off */
+/* Rows for the table of options, without --backend, whose help differs. */
+#define GLOW_MODEL_OPTIONS(flags)                                                                  \
+  {.name = "threads", .value = "N", .help = "how many threads share the work of machine code (1)", \
+   .kind = GLOW_OPT_INT, .target = &(flags).threads, .min = 1, .max = GLOW_MAX_THREADS,            \
+   .two_dashes = true},                                                                            \
+  {.name = "max-memory", .value = "SIZE",                                                          \
+   .help = "refuse what needs more memory to run, such as 64M or 2G", .kind = GLOW_OPT_SIZE,       \
+   .target = &(flags).max_memory, .two_dashes = true},                                             \
+  GLOW_CACHE_OPTIONS((flags).cache),                                                               \
+  {.name = "O0", .help = "lower and generate instructions, then run the program",                  \
+   .kind = GLOW_OPT_LEVEL, .target = &(flags).level},                                              \
+  {.name = "O1", .help = "the same with cheap optimizations", .kind = GLOW_OPT_LEVEL,              \
+   .target = &(flags).level},                                                                      \
+  {.name = "O2", .help = "the same with all optimizations", .kind = GLOW_OPT_LEVEL,                \
+   .target = &(flags).level},                                                                      \
+  {.name = "exact", .help = "leave out optimizations that may change rounding",                    \
+   .kind = GLOW_OPT_FLAG, .target = &(flags).exact},                                               \
+  {.name = "remarks", .value = "[=REGEX]",                                                         \
+   .help = "show what passes did, and what became of instructions (REGEX: codegen)",               \
+   .kind = GLOW_OPT_OPTIONAL, .target = &(flags).remarks.speakers},                                \
+  {.name = "remarks-output", .value = "FILE", .help = "write remarks as lines of JSON",            \
+   .kind = GLOW_OPT_STRING, .target = &(flags).remarks.output},                                    \
+  {.name = "target", .value = "NAME",                                                              \
+   .help = "make it a program for this target, as glow-opt does", .kind = GLOW_OPT_STRING,         \
+   .target = &(flags).target},                                                                     \
+  {.name = "bind", .value = "N=8",                                                                 \
+   .help = "give an open dimension a size, or a bound with N=..8", .kind = GLOW_OPT_REPEAT,        \
+   .target = &(flags).binds},                                                                      \
+  {.name = "entry", .value = "NAME",                                                               \
+   .help = "the function or program to run, if there are several", .kind = GLOW_OPT_STRING,        \
+   .target = &(flags).entry, .two_dashes = true}
+/* clang-format on */
+
+/* glow_session_load with what the flags say. */
+GlowStatus glow_model_load(GlowSession *s, GlowContext *ctx, const char *path,
+                           const GlowModelFlags *flags);
+
+/* Makes what was loaded ready for the backend: its target, primitives where they are asked for or
+ * the backend wants them, and the level, which without -O is what the backend gives graphs. */
+GlowStatus glow_model_optimize(GlowSession *s, const GlowModelFlags *flags,
+                               const GlowBackend *backend, bool primitives);
+
+/* How it is run. `pool` and the flags must outlive the options. */
+GlowRunOptions glow_model_run_options(GlowContext *ctx, const GlowModelFlags *flags,
+                                      const GlowPool *pool);
+
+#endif
