@@ -303,8 +303,8 @@ static uint64_t hash_bytes(const char *data, size_t size) {
 /* What became of a piece of work; `first`: the node whose code it shares, or NULL. */
 static void remark(GlowEmitter *e, const GlowWork *w, const GlowNode *first) {
   const char *instr = glow_node_desc(w->node)->instr;
-  if (!glow_remarks_heard(e->l.ctx) ||
-      w->kind == GLOW_WORK_REFERENCE) /* those are reported when they are chosen */
+  /* Reference kernels are reported when they are chosen. */
+  if (!glow_remarks_heard(e->l.ctx) || w->kind == GLOW_WORK_REFERENCE)
     return;
   if (first) {
     glow_codegen_remark(w->node, "%s '%s' shares the %s of '%s'", instr,

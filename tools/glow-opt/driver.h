@@ -70,9 +70,9 @@ typedef struct GlowDriver {
    .kind = GLOW_OPT_STRING, .target = &(d).runner.stats_json},                                     \
   {.name = "remarks", .value = "[=REGEX]",                                                         \
    .help = "Show what passes (whose names match) did, and what they left",                         \
-   .kind = GLOW_OPT_OPTIONAL, .target = &(d).remarks.speakers},                                      \
+   .kind = GLOW_OPT_OPTIONAL, .target = &(d).remarks.speakers},                                    \
   {.name = "remarks-output", .value = "FILE", .help = "Write remarks as lines of JSON",            \
-   .kind = GLOW_OPT_STRING, .target = &(d).remarks.output},                                 \
+   .kind = GLOW_OPT_STRING, .target = &(d).remarks.output},                                        \
   {.name = "bisect-limit", .value = "LIMIT",                                                       \
    .help = "Run the first N runs of passes: N, N:REWRITES, 1-8,10-",                               \
    .kind = GLOW_OPT_STRING, .target = &(d).runner.bisect_limit},                                   \

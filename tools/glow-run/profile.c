@@ -172,7 +172,7 @@ static GlowStatus report(GlowSession *s, GlowNetwork *n, const GlowRunCommand *c
   print_table(&out, arena, n->profile, true, peak);
   if (peak > 0)
     glow_text_printf(&out, "\n%% peak: of an FMA burst of %.1f GFLOP/s on %lld thread%s\n",
-                     peak * 1e-9, (long long)c->threads, c->threads > 1 ? "s" : "");
+                     peak * 1e-9, (long long)c->model.threads, c->model.threads > 1 ? "s" : "");
   fwrite(out.data, 1, out.size, stdout);
   glow_defer_pop(s->ctx, &defer, true);
   glow_arena_destroy(arena);
@@ -203,7 +203,7 @@ static GlowStatus run_network(GlowSession *s, GlowNetwork *n, const GlowRunComma
   GlowStatus status = run_warm(n);
   double after = isa ? glow_fma_peak(isa) : 0, peak = before > after ? before : after;
   if (status == GLOW_OK)
-    status = report(s, n, c, peak * (double)c->threads);
+    status = report(s, n, c, peak * (double)c->model.threads);
   for (uint32_t i = 0; status == GLOW_OK && i < n->outputs.count; i++) {
     glow_vec_push(s->ctx->arena, &s->outputs, n->outputs.data[i]);
     n->outputs.data[i].tensor = NULL; /* the session's from now on */

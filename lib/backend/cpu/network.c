@@ -264,7 +264,7 @@ static bool compile(Network *n, const GlowCache *cache, const GlowRunOptions *ru
   else
     glow_text_release(&n->key);
   costs->cache = lap(&since);
-  if (costs->cached) {
+  if (costs->cached && glow_remarks_heard(ctx)) {
     const char *what =
         glow_str_printf(ctx, "@%s is in the cache: nothing is compiled", n->function->name);
     glow_remarks_take(ctx, &(GlowRemark){.speaker = "codegen",
