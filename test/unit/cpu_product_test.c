@@ -1,6 +1,7 @@
 /* The machine code of matrix products and of attention on the CPU backend: in every variant the
  * loop with the most FMAs has those of a register tile, on full vectors, and leaves the stack
- * alone. test/codegen compares their bits. */
+ * alone. Batches that share a matrix cost what one product of all rows costs. test/codegen compares
+ * their bits. */
 #include <stdio.h>
 #include <string.h>
 
@@ -13,25 +14,30 @@ enum { STEPS = 4 }; /* of k in one round of the loop */
 
 static int div_up(int a, int b) { return (a + b - 1) / b; }
 
-/* The hot loops of a program, which is one piece of work by `kernel`. */
+/* The plan of a program, which is one piece of work by `kernel`. */
+static bool plan_one(GlowContext *ctx, GlowText *text, const GlowIsa *isa, const char *kernel,
+                     GlowCpuPlan *plan) {
+  size_t size = text->size;
+  GlowModule *m = glow_module_parse(ctx, "test", glow_text_cstr(text), size);
+  GlowFunction *f = m && glow_module_verify(m) ? glow_module_entry(m, NULL) : NULL;
+  bool ok = f && glow_cpu_plan(ctx->arena, f, isa, plan);
+  EXPECT(ok, "this does not parse, verify or compile:\n%s", text->data);
+  bool one = ok && plan->count == 1 && !strcmp(plan->work[0].kernel, kernel);
+  EXPECT(!ok || one, "no %s is made of\n%s", kernel, text->data);
+  return one;
+}
+
 static HotLoops hot_loops_of(GlowContext *ctx, GlowText *text, const GlowIsa *isa,
                              const char *kernel) {
   GlowText assembly;
   glow_text_init(&assembly, ctx);
-  size_t size = text->size;
-  GlowModule *m = glow_module_parse(ctx, "test", glow_text_cstr(text), size);
-  GlowFunction *f = m && glow_module_verify(m) ? glow_module_entry(m, NULL) : NULL;
   GlowCpuPlan plan;
   HotLoops hot = {0};
-  if (f && glow_cpu_plan(ctx->arena, f, isa, &plan)) {
+  if (plan_one(ctx, text, isa, kernel, &plan)) {
     GlowCodegenOptions options = {.isa = isa};
-    EXPECT(plan.count == 1 && !strcmp(plan.work[0].kernel, kernel), "no %s is made of\n%s", kernel,
-           text->data);
     EXPECT(glow_codegen_emit_asm(ctx, plan.work, plan.count, &options, &assembly),
            "no assembly for %s", isa->name);
     hot = find_hot_loops(glow_text_cstr(&assembly), isa->vl == 16 ? "%zmm" : "%ymm");
-  } else {
-    EXPECT(false, "this does not parse, verify or compile:\n%s", text->data);
   }
   glow_text_release(&assembly);
   return hot;
@@ -153,6 +159,37 @@ static void check_products(const GlowIsa *isa) {
   }
 }
 
+/* Batches of the same B are planned as the product of all their rows. */
+static void check_merging(const GlowIsa *isa) {
+  static const Product batched[] = {
+      {"packed", 8, 128, 256, 512, PACKED, false, true, true},
+      {"plain", 8, 128, 256, 512, PLAIN, false, true, false},
+      {"one row each", 64, 1, 256, 1024, PACKED, false, true, false},
+  };
+  for (size_t i = 0; i < sizeof batched / sizeof *batched; i++) {
+    GlowContext *ctx = glow_context_create();
+    Product products[] = {batched[i], batched[i]};
+    products[1].m *= products[1].batch;
+    products[1].batch = 1;
+    GlowCpuPlan plans[2];
+    bool ok = true;
+    for (int k = 0; k < 2; k++) {
+      GlowText text;
+      glow_text_init(&text, ctx);
+      write_product(&text, &products[k], isa);
+      ok = plan_one(ctx, &text, isa, "matmul", &plans[k]) && ok;
+      glow_text_release(&text);
+    }
+    const GlowWork *a = ok ? plans[0].work : NULL, *b = ok ? plans[1].work : NULL;
+    EXPECT(!ok || (a->units == b->units && a->shards == b->shards), "%s on %s: %d units, not %d",
+           batched[i].what, isa->name, (int)a->units, (int)b->units);
+    EXPECT(!ok || (a->nparams == b->nparams &&
+                   !memcmp(a->params, b->params, a->nparams * sizeof *a->params)),
+           "%s on %s: batches are no rows", batched[i].what, isa->name);
+    glow_context_destroy(ctx);
+  }
+}
+
 /* ---- Attention ------------------------------------------------------------------------------- */
 
 static void check_attention(const GlowIsa *isa, int queries, int keys, int size, bool mask) {
@@ -185,6 +222,7 @@ int main(void) {
     if (strcmp(isa->arch, "x86_64") || isa->vl < 8)
       continue;
     check_products(isa);
+    check_merging(isa);
     check_attention(isa, 2048, 2048, 64, false);
     check_attention(isa, 128, 128, 64, true);
     check_attention(isa, 77, 300, 80, false);

@@ -266,13 +266,13 @@ bool glow_select_matmul(GlowSelect *s, const GlowNode *n) {
     return glow_select_product(s, n);
   if (!read_product(s, n, &t, &c) || !read_epilogue(s, n, &c, &t))
     return false;
-  int64_t batch = 1;
-  for (uint32_t a = 0; a < t.rank; a++)
-    batch *= t.batch[a];
-  if (!batch || !t.m || !t.n)
+  if (!glow_view_extent(&c, 0, c.rank))
     return true; /* no elements */
   if (!shape(s, &t))
     return false;
+  int64_t batch = 1;
+  for (uint32_t a = 0; a < t.rank; a++)
+    batch *= t.batch[a];
   GlowMatmulParams p = {.m = t.m, .n = t.n, .k = t.k};
   p.am = t.row[A], p.ak = t.column[A], p.bk = t.row[B], p.bn = t.column[B], p.cm = t.row[C];
   p.plain = glow_node_epilogue(n) == NULL;
