@@ -71,6 +71,7 @@ LLVMValueRef glow_emit_cast(GlowEmitter *e, LLVMValueRef v, GlowKind from, GlowK
 
 /* ---- Operands in memory (operand.c) ---------------------------------------------------------- */
 
+/* An element of a kind as it is stored. */
 LLVMTypeRef glow_emit_element_type(GlowEmitter *e, GlowKind kind);
 /* The address of operand i of an environment (an array of pointers) at a place of `dims` indices.
  */

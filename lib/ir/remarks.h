@@ -27,6 +27,7 @@ typedef struct GlowRemark {
 } GlowRemark;
 /* Whether anybody listens. */
 bool glow_remarks_heard(const GlowContext *ctx);
+/* Shows it and keeps it for the file, if its speaker is wanted. */
 void glow_remarks_take(GlowContext *ctx, const GlowRemark *r);
 /* A remark of code generation about a node. */
 void glow_codegen_remark(const GlowNode *n, const char *format, ...)
