@@ -306,10 +306,13 @@ static void remark(GlowEmitter *e, const GlowWork *w, const GlowNode *first) {
   /* Reference kernels are reported when they are chosen. */
   if (!glow_remarks_heard(e->l.ctx) || w->kind == GLOW_WORK_REFERENCE)
     return;
+  const char *parts =
+      w->shards > 1 ? glow_arena_printf(e->arena, ", in up to %lld parts", (long long)w->shards)
+                    : "";
   if (first) {
-    glow_codegen_remark(w->node, "%s '%s' shares the %s of '%s'", instr,
+    glow_codegen_remark(w->node, "%s '%s' shares the %s of '%s'%s", instr,
                         glow_debug_name(e->arena, w->node), w->kernel,
-                        glow_debug_name(e->arena, first));
+                        glow_debug_name(e->arena, first), parts);
     return;
   }
   uint32_t fused = 0;
@@ -318,9 +321,6 @@ static void remark(GlowEmitter *e, const GlowWork *w, const GlowNode *first) {
   const char *with = fused ? glow_arena_printf(e->arena, " with %u scalar operator%s in it", fused,
                                                fused > 1 ? "s" : "")
                            : "";
-  const char *parts =
-      w->shards > 1 ? glow_arena_printf(e->arena, ", in up to %lld parts", (long long)w->shards)
-                    : "";
   glow_codegen_remark(
       w->node, "%s '%s' runs as %s, %s%s%s", instr, glow_debug_name(e->arena, w->node), w->kernel,
       e->l.effort == GLOW_EFFORT_NONE ? "as the library has it" : "specialized", with, parts);

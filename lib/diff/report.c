@@ -75,7 +75,7 @@ static const char *member_difference(const GlowDiff *d, const GlowNode *x, const
     if (!glow_members_equal(&one, x->members, y->members))
       return glow_arena_printf(d->arena, "%s", desc->members[i].name);
   }
-  return NULL;
+  return x->shards != y->shards ? "shards" : NULL;
 }
 
 static const char *region_difference(const GlowNode *x, const GlowNode *y) {

@@ -271,7 +271,8 @@ static void add_node(GlowContext *ctx, void *arg) {
                        .members = d->member_size ? members : NULL,
                        .regions = a->regions,
                        .nregions = (uint32_t)a->nregions};
-  if (!glow_members_parse(r->module, a->op, op, instr, a->members ? a->members : "", members) ||
+  if (!glow_members_parse(r->module, a->op, op, instr, a->members ? a->members : "", members,
+                          &spec.shards) ||
       !read_results(ctx, r, &spec))
     return;
   spec.nextra = count_extras(&spec);

@@ -102,6 +102,7 @@ GlowNode *glow_node_create(GlowBuilder *b, const GlowNodeSpec *spec) {
   GlowNode *n = glow_node_new(b->module, spec->op, shape);
   if (spec->members && d->member_size)
     memcpy(n->members, spec->members, d->member_size);
+  n->shards = spec->shards;
   n->src = b->src;
   n->origin = b->origin;
   for (uint32_t i = 0; i < shape.nregions; ++i)

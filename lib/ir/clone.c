@@ -32,6 +32,7 @@ GlowNode *glow_node_clone(GlowBuilder *b, const GlowNode *n, GlowMap *map) {
   GlowNodeShape shape = {n->nouts, glow_node_nins(n), n->nextra, n->nresults, n->nregions};
   GlowNode *c = glow_node_new(m, n->op, shape);
   clone_members(m, c, n);
+  c->shards = n->shards;
   c->src = n->src;
   c->origin = n->origin ? glow_arena_copy(m->arena, n->origin, sizeof *n->origin) : NULL;
   bool terminator = GLOW_HAS(glow_node_desc(n), TERMINATOR);

@@ -63,6 +63,22 @@ static bool visit(GlowNode *n, void *arg) {
   return true;
 }
 
+int64_t glow_instr_cost(const GlowNode *n) {
+  const GlowOpDesc *d = glow_node_desc(n);
+  uint32_t count = GLOW_HAS(d, MOVEMENT) ? n->nouts : n->noperands;
+  int64_t bytes = 0;
+  for (uint32_t i = 0; i < count; ++i) {
+    const GlowValue *v = n->operands[i].value;
+    if (v && (!glow_type_is_tensor(v->type) || !glow_type_is_static(v->type)))
+      return 0;
+    bytes += v ? glow_type_bytes(v->type) : 0;
+  }
+  if (!glow_macs_hooks[n->op])
+    return bytes;
+  int64_t macs = glow_macs_hooks[n->op](n);
+  return macs < 0 ? 0 : macs;
+}
+
 static void release_arena(void *arena) { glow_arena_destroy(arena); }
 
 GlowCost glow_function_cost(GlowFunction *f) {

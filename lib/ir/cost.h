@@ -1,4 +1,5 @@
-/* What a graph costs before anything is optimized: a static estimate from its types. */
+/* What a graph costs before anything is optimized, and what an instruction does: static estimates
+ * from types. */
 #ifndef GLOW_IR_COST_H
 #define GLOW_IR_COST_H
 
@@ -13,6 +14,11 @@ typedef struct GlowCost {
 /* Of a graph function with its regions. Storage (inputs, outputs, weights) is not counted; nothing
  * shares a buffer, so the peak is what a plan without any optimization needs. */
 GlowCost glow_function_cost(GlowFunction *f);
+
+/* What an instruction costs: its multiply-accumulates; where its operator has none, the bytes that
+ * it reads and writes, of which those count that it writes if it only moves them. 0 if an extent is
+ * not known. */
+int64_t glow_instr_cost(const GlowNode *n);
 
 /* The position (GlowNode.order, of a function that is numbered and has `count` nodes) up to which
  * the result v is needed; one that is used in a region of a later node is until that node is done.

@@ -46,8 +46,8 @@ static bool same_regions(Pairing *p, const GlowNode *a, const GlowNode *b) {
 
 static bool same_node(Pairing *p, const GlowNode *a, const GlowNode *b) {
   if (a->op != b->op || a->noperands != b->noperands || a->nouts != b->nouts ||
-      a->nextra != b->nextra || a->nresults != b->nresults || !same_origin(a->origin, b->origin) ||
-      !same_value(p, a->pred.value, b->pred.value) ||
+      a->nextra != b->nextra || a->nresults != b->nresults || a->shards != b->shards ||
+      !same_origin(a->origin, b->origin) || !same_value(p, a->pred.value, b->pred.value) ||
       !glow_members_equal(glow_node_desc(a), a->members, b->members))
     return false;
   for (uint32_t i = 0; i < a->noperands; ++i)

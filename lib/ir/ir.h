@@ -74,6 +74,7 @@ struct GlowNode {
   uint32_t nouts;     /* instructions only, else 0 */
   uint32_t nextra;    /* operands after the inputs that the epilogue or stack body consumes */
   uint32_t nresults, nregions;
+  uint32_t shards; /* instructions: the most pieces that threads may cut it into; 0: open */
   GlowUse *operands;
   GlowUse pred;        /* value NULL: none */
   GlowValue *results;  /* an array; addresses are stable */
@@ -264,6 +265,7 @@ typedef struct GlowNodeSpec {
   uint32_t nextra;
   const void *members; /* NULL: the defaults; copied; arrays inside must live in the module's arena
                           (glow_array_*) */
+  uint32_t shards;     /* instructions; 0: open */
   GlowBlock *const *regions;
   uint32_t nregions;
   uint32_t nresults; /* results wanted; 0: those that are neither optional nor variadic */
@@ -375,9 +377,9 @@ const GlowType *glow_type_parse(GlowModule *m, const char *what, const char *tex
 bool glow_init_parse(GlowModule *m, const char *what, const char *text, const GlowType *type,
                      GlowInit *init);
 /* What stands between the braces of a node or instruction, on top of the defaults that `members`
- * holds; arrays live in the module's arena. */
+ * and *shards hold; arrays live in the module's arena. */
 bool glow_members_parse(GlowModule *m, const char *what, GlowOp op, bool instr, const char *text,
-                        void *members);
+                        void *members, uint32_t *shards);
 
 typedef struct GlowPrintOptions {
   const char

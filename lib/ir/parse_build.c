@@ -35,7 +35,7 @@ void glow_parse_header(GlowParser *p, const GlowToken *t, const GlowToken *name)
     m->name = glow_parse_string(p, name);
   GlowToken first = p->anchor;
   bool any = p->items.count > 0;
-  glow_parse_members(p, "module", t, header_members, 4, &h, true);
+  glow_parse_members(p, "module", t, &(GlowAttributes){header_members, 4, &h, true, NULL});
   if (any && h.version != -1 && h.version != GLOW_IR_VERSION)
     glow_parse_fatal(p, &first,
                      "version %lld of the language is not known; this program reads version %d",
@@ -330,9 +330,9 @@ void glow_parse_node(GlowParser *p, const GlowToken *start, const GlowToken *op,
     take_operands(p, n);
     glow_use_set(&n->pred, p->pred);
     take_claims(p, op, n);
+    GlowAttributes a = glow_attributes_of(o, instr, n->members, &n->shards);
     if (d->member_size || p->items.count)
-      glow_parse_members(p, instr ? d->instr : d->node, op, d->members, d->nmembers, n->members,
-                         instr);
+      glow_parse_members(p, instr ? d->instr : d->node, op, &a);
     s->node = n;
   }
   drop_statement(p);
@@ -391,10 +391,10 @@ void glow_parse_alloc(GlowParser *p, const GlowToken *name, const GlowType *type
 
 void glow_parse_view(GlowParser *p, const GlowToken *name, const GlowToken *t, GlowValue *base,
                      const GlowType *type) {
-  const GlowOpDesc *d = &glow_op_desc[GLOW_OP_TENSORVIEW];
   GlowNode *n = syntax_node(p, name, GLOW_OP_TENSORVIEW, (GlowNodeShape){.nins = 1, .nresults = 1});
   glow_use_set(&n->operands[0], base);
-  glow_parse_members(p, d->instr, t, d->members, d->nmembers, n->members, true);
+  GlowAttributes a = glow_attributes_of(n->op, true, n->members, &n->shards);
+  glow_parse_members(p, glow_node_desc(n)->instr, t, &a);
   n->results[0].type = type;
   define(p, name, &n->results[0]);
   drop_statement(p);
@@ -454,7 +454,7 @@ static const GlowMember with_members[] = {ROW(WithText, arena, I64, no_int),
 void glow_parse_with(GlowParser *p, const GlowToken *t) {
   WithText w = {.arena = -1, .align = -1};
   GlowFunction *f = p->function;
-  glow_parse_members(p, "with", t, with_members, 4, &w, true);
+  glow_parse_members(p, "with", t, &(GlowAttributes){with_members, 4, &w, true, NULL});
   f->arena = w.arena;
   f->align = w.align;
   f->device = w.device;

@@ -67,14 +67,14 @@ bool glow_init_parse(GlowModule *m, const char *what, const char *text, const Gl
 }
 
 bool glow_members_parse(GlowModule *m, const char *what, GlowOp op, bool instr, const char *text,
-                        void *members) {
-  const GlowOpDesc *d = &glow_op_desc[op];
+                        void *members, uint32_t *shards) {
   GlowParser *p = begin(m, what, text);
   GlowDefer defer;
   glow_defer_push(m->ctx, &defer, release, p->arena);
   bool ok = !*text || read_fragment(p, GLOW_TOK_LBRACE, GLOW_TOK_RBRACE);
   GlowToken at = {.line = 1, .col = 1};
-  ok = ok && glow_parse_members(p, what, &at, d->members, d->nmembers, members, instr);
+  GlowAttributes a = glow_attributes_of(op, instr, members, shards);
+  ok = ok && glow_parse_members(p, what, &at, &a);
   glow_defer_pop(m->ctx, &defer, true);
   return ok;
 }

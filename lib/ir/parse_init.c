@@ -116,7 +116,8 @@ void glow_parse_init_random(GlowParser *p, const GlowToken *t) {
   const GlowScalar none = {.f = NAN};
   RandomText r = {0, none, none, none, none, none, none};
   start(p, t, GLOW_INIT_RANDOM);
-  bool ok = glow_parse_members(p, "random", t, random_members, 7, &r, false);
+  bool ok =
+      glow_parse_members(p, "random", t, &(GlowAttributes){random_members, 7, &r, false, NULL});
   if (!ok || !read_random(p, t, &r, &p->init.random))
     p->init.kind = GLOW_INIT_NONE;
 }

@@ -189,10 +189,20 @@ void glow_parse_item(GlowParser *p, GlowValueTag tag, const GlowToken *t);
 void glow_parse_type_item(GlowParser *p, const GlowType *type);
 uint32_t glow_parse_list_open(GlowParser *p, const GlowToken *t);
 void glow_parse_list_close(GlowParser *p, uint32_t open);
-/* Stores the collected `key = value` pairs into the struct at `members`. `whose` is for messages;
- * `instr` admits imembers. Checks duplicates and required ones. */
+/* What may stand between braces, and where it goes. */
+typedef struct GlowAttributes {
+  const GlowMember *table;
+  uint32_t count;
+  void *members;
+  bool instr;       /* imembers and shards may be there */
+  uint32_t *shards; /* NULL: it does no work */
+} GlowAttributes;
+/* Those of a node or instruction. */
+GlowAttributes glow_attributes_of(GlowOp op, bool instr, void *members, uint32_t *shards);
+/* Stores the collected `key = value` pairs. `whose` is for messages. Checks duplicates and required
+ * ones. */
 bool glow_parse_members(GlowParser *p, const char *whose, const GlowToken *at,
-                        const GlowMember *table, uint32_t count, void *members, bool instr);
+                        const GlowAttributes *a);
 /* Drops them, where the statement is given up. */
 void glow_parse_drop_items(GlowParser *p);
 /* A number or boolean; `single` rounds a decimal once, to float. Reports. */

@@ -234,19 +234,36 @@ static bool store_array(GlowParser *p, const GlowMember *m, const GlowItem *list
   return true;
 }
 
-static const GlowMember *find_member(GlowParser *p, const char *whose, const GlowToken *key,
-                                     const GlowMember *table, uint32_t count, bool instr) {
+/* Every instruction that does work may say this; it is no member of an operator. */
+static const GlowMember shards_row = {
+    .name = "shards", .type = GLOW_MEMBER_U32, .instr_only = true};
+
+GlowAttributes glow_attributes_of(GlowOp op, bool instr, void *members, uint32_t *shards) {
+  const GlowOpDesc *d = &glow_op_desc[op];
+  return (GlowAttributes){d->members, d->nmembers, members, instr,
+                          glow_op_has_shards(d) ? shards : NULL};
+}
+
+/* The rows are those of the table, then that of shards. */
+static const GlowMember *attribute_row(const GlowAttributes *a, uint32_t i) {
+  return i < a->count ? &a->table[i] : &shards_row;
+}
+
+/* Which row has this name; -1 after a diagnostic. */
+static int find_attribute(GlowParser *p, const char *whose, const GlowToken *key,
+                          const GlowAttributes *a) {
   const char *s = glow_token_text(p, key), *names[UINT8_MAX];
   uint32_t n = 0;
-  for (uint32_t i = 0; i < count; ++i) {
-    if (strlen(table[i].name) == key->length && !memcmp(table[i].name, s, key->length)) {
-      if (instr || !table[i].instr_only)
-        return &table[i];
-      glow_parse_error(p, key, "%s: only instructions have '%s'", whose, table[i].name);
-      return NULL;
+  for (uint32_t i = 0; i < a->count + (a->shards != NULL); ++i) {
+    const GlowMember *m = attribute_row(a, i);
+    if (strlen(m->name) == key->length && !memcmp(m->name, s, key->length)) {
+      if (a->instr || !m->instr_only)
+        return (int)i;
+      glow_parse_error(p, key, "%s: only instructions have '%s'", whose, m->name);
+      return -1;
     }
-    if (n < UINT8_MAX && (instr || !table[i].instr_only))
-      names[n++] = table[i].name;
+    if (n < UINT8_MAX && (a->instr || !m->instr_only))
+      names[n++] = m->name;
   }
   GlowStr word = glow_parse_word(p, key);
   const char *near = word ? glow_nearest(word, names, n) : NULL;
@@ -254,7 +271,18 @@ static const GlowMember *find_member(GlowParser *p, const char *whose, const Glo
     glow_parse_error(p, key, "%s has no '%s'; did you mean '%s'?", whose, word, near);
   else if (word)
     glow_parse_error(p, key, "%s has no '%s'", whose, word);
-  return NULL;
+  return -1;
+}
+
+static bool store_shards(GlowParser *p, const GlowItem *value, uint32_t *to) {
+  GlowToken t = glow_item_token(p, value);
+  int64_t v = 0;
+  if (value->tag != GLOW_TAG_INT)
+    return mismatch(p, value, shards_row.name, "an integer");
+  if (!glow_parse_i64(p, &t, 1, UINT32_MAX, shards_row.name, &v))
+    return false;
+  *to = (uint32_t)v;
+  return true;
 }
 
 static uint32_t item_end(const GlowParser *p, uint32_t i) {
@@ -262,29 +290,32 @@ static uint32_t item_end(const GlowParser *p, uint32_t i) {
 }
 
 bool glow_parse_members(GlowParser *p, const char *whose, const GlowToken *at,
-                        const GlowMember *table, uint32_t count, void *members, bool instr) {
+                        const GlowAttributes *a) {
   bool given[UINT8_MAX + 1] = {false}, ok = true;
   for (uint32_t i = 0, end; i < p->items.count; i = end) {
     end = item_end(p, i + 1);
     GlowToken key = glow_item_token(p, &p->items.data[i]);
-    const GlowMember *m = find_member(p, whose, &key, table, count, instr);
-    if (!m) {
+    int row = find_attribute(p, whose, &key, a);
+    if (row < 0) {
       ok = false;
       continue;
     }
-    if (given[m - table]) {
+    const GlowMember *m = attribute_row(a, (uint32_t)row);
+    if (given[row]) {
       glow_parse_error(p, &key, "%s: '%s' is given twice", whose, m->name);
       ok = false;
       continue;
     }
-    given[m - table] = true;
+    given[row] = true;
     const GlowItem *value = &p->items.data[i + 1];
-    char *to = (char *)members + m->offset;
-    ok &= m->array ? store_array(p, m, value, to) : store(p, m, value, to);
+    char *to = (char *)a->members + m->offset;
+    ok &= m == &shards_row ? store_shards(p, value, a->shards)
+          : m->array       ? store_array(p, m, value, to)
+                           : store(p, m, value, to);
   }
-  for (uint32_t i = 0; i < count; ++i)
-    if (table[i].required && !given[i] && (instr || !table[i].instr_only)) {
-      glow_parse_error(p, at, "%s needs '%s'", whose, table[i].name);
+  for (uint32_t i = 0; i < a->count; ++i)
+    if (a->table[i].required && !given[i] && (a->instr || !a->table[i].instr_only)) {
+      glow_parse_error(p, at, "%s needs '%s'", whose, a->table[i].name);
       ok = false;
     }
   glow_parse_drop_items(p);

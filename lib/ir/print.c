@@ -141,6 +141,10 @@ static void print_members(GlowText *out, const GlowNode *n, bool instr) {
     print_member(out, m, n->members);
     before = ", ";
   }
+  if (n->shards) {
+    glow_text_printf(out, "%sshards = %u", before, n->shards);
+    before = ", ";
+  }
   if (*before == ',')
     glow_text_putc(out, '}');
 }

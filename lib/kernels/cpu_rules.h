@@ -1,6 +1,7 @@
 /* Decisions about machine kernels that do not show in results: register tiles of convolutions, and
- * into how many shards work is cut. The pass assign-tiles writes them into programs; the CPU
- * backend makes them where a program has none. Neither LLVM nor a program is needed. */
+ * into how many shards work is cut. The passes assign-tiles and assign-shards write them into
+ * programs; the CPU backend makes them where a program has none. Neither LLVM nor a program is
+ * needed. */
 #ifndef GLOW_KERNELS_CPU_RULES_H
 #define GLOW_KERNELS_CPU_RULES_H
 
@@ -45,8 +46,9 @@ bool glow_winograd_can_pool(const GlowMaxPoolMembers *m);
  * docs/Optimizations for what that was measured to give. Results are the same either way. */
 const char *glow_pool_stays(const GlowConvolutionMembers *conv, const GlowMaxPoolMembers *pool);
 
-/* Into how many shards work of so many multiply-adds is cut: a shard is worth waking a thread for,
- * and there are not more than even out what threads of unequal speed do. At least 1. */
+/* Into how many shards work of so many multiply-adds, or bytes that are moved, is cut: a shard is
+ * worth waking a thread for, and there are not more than even out what threads of unequal speed do.
+ * At least 1. */
 int64_t glow_shards(int64_t cost);
 
 #endif

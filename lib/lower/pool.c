@@ -69,8 +69,7 @@ static GlowValue *window_sums(const Pool *p, GlowValue *x) {
                                     .strides = glow_array_u32(m, lists[0], spatial),
                                     .pads = glow_array_u32(m, lists[1], 2 * spatial),
                                     .dilations = glow_array_u32(m, lists[2], spatial),
-                                    .strategy = GLOW_CONV_STRATEGY_DIRECT,
-                                    .shards = 1};
+                                    .strategy = GLOW_CONV_STRATEGY_DIRECT};
   const GlowType *t = glow_type_exact(m->ctx, x->type->kind, p->x->rank, dims);
   GlowValue *ones = glow_build_filled(p->b, t, (GlowScalar){.f = 1});
   return glow_then(p->b, GLOW_OP_CONVOLUTION, (GlowValue *[]){x, ones}, 2, &members);

@@ -56,7 +56,6 @@ static GlowValue *convolution(GlowBuilder *b, const GlowNode *n, GlowValue *x, G
     return NULL;
   m.layout = GLOW_LAYOUT_NCHW;
   m.strategy = GLOW_CONV_STRATEGY_DIRECT;
-  m.shards = 1;
   /* W's filters are its axis 0, behind which all of its axes follow. */
   GlowValue *ins[] = {NULL, NULL, bias};
   ins[0] = centered(b, n, GLOW_KIND_I32, x, xzero, 0);

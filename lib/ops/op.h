@@ -14,6 +14,11 @@ GlowOp glow_op_from_instr_name(const char *name, size_t length);
 /* The member called `name`, or NULL. */
 const GlowMember *glow_op_member(const GlowOpDesc *desc, const char *name);
 
+/* Whether an instruction of this operator may say `shards`: it does work of its own. */
+static inline bool glow_op_has_shards(const GlowOpDesc *d) {
+  return d->instr && !GLOW_HAS(d, CONTROL) && !GLOW_HAS(d, SYNTAX);
+}
+
 /* The kind that an element-wise operator computes in, which is that of its scalar body, from the
  * kinds of its operands: GLOW_KIND_COUNT for an absent one, float for a quantized one. Operands of
  * two kinds (Pow): see docs/Numerics. GLOW_KIND_COUNT if none of a variable kind is there. */

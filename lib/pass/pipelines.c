@@ -41,12 +41,13 @@ static const char *const graph_pipelines[] = {
   "view-extracts,view-strides,halos,view-inserts,eliminate-copies,eliminate-dead-stores,"          \
   "share-buffers,delete-dead-allocs"
 
+/* How each instruction runs, and where each buffer lies. */
+#define PLACE "shrink-lifetimes,assign-tiles,assign-shards,plan-memory"
+
 static const char *const program_pipelines[] = {
     "plan-memory",
-    "forward-splats,fuse-epilogue,fuse-pool,stack," COALESCE
-    ",shrink-lifetimes,assign-tiles,plan-memory",
-    "forward-splats,fuse-epilogue,fuse-pool,stack,fixpoint(" COALESCE
-    "),shrink-lifetimes,assign-tiles,plan-memory",
+    "forward-splats,fuse-epilogue,fuse-pool,stack," COALESCE "," PLACE,
+    "forward-splats,fuse-epilogue,fuse-pool,stack,fixpoint(" COALESCE ")," PLACE,
 };
 
 const char *glow_pipeline_text(GlowLevel level, int optimization) {

@@ -45,6 +45,8 @@ static void reset_members(GlowDelta *d, GlowNode *n) {
       reset_member(n, &desc->members[i], false);
       d->retype = true;
     }
+  if (n->shards && glow_delta_offer(d))
+    n->shards = 0;
 }
 
 void glow_delta_attributes(GlowDelta *d) {

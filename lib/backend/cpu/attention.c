@@ -88,8 +88,7 @@ bool glow_select_tiled_attention(GlowSelect *s, const GlowNode *n) {
                                   a.masked ? a.mask.place : glow_place_absent()},
                        .nplaces = 5,
                        .nwritten = 1,
-                       .units = p.batch * p.heads,
-                       .cost = p.batch * p.heads * p.queries * p.keys * (p.size + p.v_size)};
+                       .units = p.batch * p.heads};
   const char *names[2] = {glow_arena_printf(s->arena, "attention_tile_%d", (int)p.tile), NULL};
   if (p.narrow)
     names[1] = glow_arena_printf(s->arena, "attention_tile_%d", (int)p.tile - 1);

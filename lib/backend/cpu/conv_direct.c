@@ -165,8 +165,6 @@ static void append(GlowSelect *s, const GlowNode *n, const GlowConvView *c, cons
   memcpy(spec->places, places, sizeof places);
   spec->nplaces = 5;
   spec->nwritten = 1;
-  spec->shards = c->m->shards > 1 ? c->m->shards : 0;
-  spec->cost = p->rows * (p->scattered ? 1 : p->g.ow) * p->g.oc * p->g.ic * p->g.kh * p->g.kw;
   const char *names[4];
   name_tiles(s, p, names);
   GlowWork *w = glow_select_work(s, n, spec);

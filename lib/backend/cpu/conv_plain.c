@@ -9,7 +9,6 @@ typedef struct Plain {
   bool has_bias;
   int64_t groups;
   GlowArray strides, pads, dilations;
-  int64_t shards;
 } Plain;
 
 static bool read_views(GlowSelect *s, const GlowNode *n, Plain *c) {
@@ -111,12 +110,11 @@ static bool select_plain(GlowSelect *s, const GlowNode *n, const Plain *c) {
                                   c->has_bias ? c->b.place : glow_place_absent()},
                        .nplaces = 4,
                        .nwritten = 1,
-                       .units = chunks * p.parts,
-                       .shards = c->shards > 1 ? c->shards : 0};
+                       .units = chunks * p.parts};
   int64_t lanes = (int64_t)s->isa->vl * s->isa->tile_vectors, scratch = place_scratch(s->isa, &p);
-  spec.cost = chunks * lanes * p.oc * p.ic * p.taps;
-  if (p.element != GLOW_CONV_FLOAT && !spec.shards) /* each converts the filter */
-    spec.shards = glow_min64(glow_div_up(spec.cost, 1 << 20), ENOUGH_UNITS);
+  int64_t macs = chunks * lanes * p.oc * p.ic * p.taps;
+  if (p.element != GLOW_CONV_FLOAT) /* each shard converts the filter */
+    spec.grain = glow_div_up(spec.units, glow_min64(1 + macs / (1 << 20), ENOUGH_UNITS));
   const char *names[2] = {
       glow_arena_printf(s->arena, "conv_plain_tile_%d", (int)p.rows),
       p.oc % p.rows ? glow_arena_printf(s->arena, "conv_plain_tile_%d", (int)(p.oc % p.rows))
@@ -133,8 +131,7 @@ bool glow_select_conv_plain(GlowSelect *s, const GlowNode *n) {
              .groups = m->group,
              .strides = m->strides,
              .pads = m->pads,
-             .dilations = m->dilations,
-             .shards = m->shards};
+             .dilations = m->dilations};
   if (m->strategy != GLOW_CONV_STRATEGY_DIRECT)
     return glow_select_fail(s, "only the strategy 'direct' takes plain layouts");
   return read_views(s, n, &c) && select_plain(s, n, &c) && glow_select_epilogue(s, n);

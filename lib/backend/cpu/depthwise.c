@@ -38,9 +38,7 @@ bool glow_select_depthwise(GlowSelect *s, const GlowNode *n, const GlowConvView 
                                   padded ? glow_place_zeros(zeros) : glow_place_absent()},
                        .nplaces = 5,
                        .nwritten = 1,
-                       .units = c->y.dims[0] * p.blocks * p.g.oh,
-                       .shards = c->m->shards > 1 ? c->m->shards : 0};
-  spec.cost = spec.units * p.g.ow * p.g.kh * p.g.kw * GLOW_CONV_BLOCK;
+                       .units = c->y.dims[0] * p.blocks * p.g.oh};
   const char *names[2] = {
       glow_arena_printf(s->arena, "depthwise_tile_%d", (int)p.cols),
       p.narrow ? glow_arena_printf(s->arena, "depthwise_tile_%d", (int)p.cols - 1) : NULL};

@@ -3,7 +3,6 @@
  * are known to be in range; what follows trusts them. */
 #include "backend/cpu/box.h"
 #include "kernels/cpu/gather.h"
-#include "kernels/cpu_rules.h"
 #include "tensor/tensor.h"
 
 /* ---- Operands -------------------------------------------------------------------------------- */
@@ -48,7 +47,7 @@ static bool append_check(GlowSelect *s, const GlowNode *n, const GlowView *which
                        .places = {which->place},
                        .nplaces = 1,
                        .units = vectors,
-                       .shards = 1, /* the first index is the one that is reported */
+                       .grain = vectors, /* the first index is the one that is reported */
                        .fault = call};
   glow_select_work(s, n, &spec);
   return true;
@@ -77,8 +76,7 @@ static bool append_rows(GlowSelect *s, const GlowNode *n, const GlowGatherParams
                        .places = {to->place, from->place, which->place},
                        .nplaces = 3,
                        .nwritten = 1,
-                       .units = rows,
-                       .cost = rows * (p->run + 4 * p->length)};
+                       .units = rows};
   glow_select_work(s, n, &spec);
   return true;
 }
@@ -146,8 +144,7 @@ bool glow_select_gather_elements(GlowSelect *s, const GlowNode *n) {
                        .places = {to.place, from.place, which.place},
                        .nplaces = 3,
                        .nwritten = 1,
-                       .units = count,
-                       .cost = count * 4};
+                       .units = count};
   glow_select_work(s, n, &spec);
   return true;
 }
@@ -185,6 +182,9 @@ static void append_scatter(GlowSelect *s, const GlowNode *n, const GlowWorkSpec 
   w->tiles = (GlowTiles){glow_arena_copy(s->arena, &combine, sizeof combine), 1, 2, 1};
 }
 
+/* How wide the columns are that a shard of ScatterND has at least. */
+enum { SHARED_BYTES = 256 };
+
 bool glow_select_scatter_nd(GlowSelect *s, const GlowNode *n) {
   GlowView to, from, which, updates;
   const char *combine;
@@ -206,7 +206,6 @@ bool glow_select_scatter_nd(GlowSelect *s, const GlowNode *n) {
     return false;
   if (rows * columns == 0)
     return true;
-  int64_t most = p.run / 256, shards = glow_shards(rows * p.run);
   GlowWorkSpec spec = {.kernel = index_kernel(s, "scatter_nd", &which),
                        .params = &p,
                        .params_size = sizeof p,
@@ -214,9 +213,8 @@ bool glow_select_scatter_nd(GlowSelect *s, const GlowNode *n) {
                        .nplaces = 3,
                        .nwritten = 1,
                        .units = columns,
-                       .shards = most < 1        ? 1
-                                 : most < shards ? most
-                                                 : shards};
+                       .grain = (SHARED_BYTES + p.bytes - 1) / p.bytes, /* each reads the indices */
+                       .cost = rows * p.run};
   append_scatter(s, n, &spec, combine);
   return true;
 }

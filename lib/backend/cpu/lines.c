@@ -16,16 +16,15 @@ static int64_t read_lines(const GlowView *v, uint32_t axis, GlowLinesParams *p, 
 }
 
 static void append(GlowSelect *s, const GlowNode *n, const char *op, GlowKind kind,
-                   const GlowLinesParams *p, const GlowPlace *places, uint32_t count, int64_t units,
-                   int64_t cost) {
+                   const GlowLinesParams *p, const GlowPlace *places, uint32_t count,
+                   int64_t units) {
   GlowWorkSpec spec = {.kernel =
                            glow_arena_printf(s->arena, "%s_%s", op, glow_kind_info[kind].name),
                        .params = p,
                        .params_size = sizeof *p,
                        .nplaces = count,
                        .nwritten = 1,
-                       .units = units,
-                       .cost = cost};
+                       .units = units};
   for (uint32_t i = 0; i < count; i++)
     spec.places[i] = places[i];
   glow_select_work(s, n, &spec);
@@ -49,7 +48,7 @@ bool glow_select_arg_max(GlowSelect *s, const GlowNode *n) {
   if (p.n < 1 || p.n > INT32_MAX)
     return glow_select_fail(s, "its axis is empty or too long");
   append(s, n, "arg_max", x.type->kind, &p, (GlowPlace[]){y.place, x.place}, 2,
-         p.inner == 1 ? lines : units, lines * p.n);
+         p.inner == 1 ? lines : units);
   return true;
 }
 
@@ -71,7 +70,7 @@ bool glow_select_scan(GlowSelect *s, const GlowNode *n) {
   int64_t lines = read_lines(&x, glow_axis_from(axis, x.rank), &p, &units);
   if (lines * p.n > 0)
     append(s, n, sums ? "cum_sum" : "cum_prod", x.type->kind, &p, (GlowPlace[]){y.place, x.place},
-           2, units, lines * p.n);
+           2, units);
   return true;
 }
 
@@ -96,7 +95,7 @@ bool glow_select_one_hot(GlowSelect *s, const GlowNode *n) {
   p.bytes = bytes_of(&y);
   if (lines * p.n > 0)
     append(s, n, "one_hot", which.type->kind, &p, (GlowPlace[]){y.place, which.place, values.place},
-           3, lines, lines * p.n);
+           3, lines);
   return true;
 }
 
@@ -120,8 +119,7 @@ bool glow_select_trilu(GlowSelect *s, const GlowNode *n) {
                        .places = {y.place, x.place, k.place},
                        .nplaces = 3,
                        .nwritten = 1,
-                       .units = rows,
-                       .cost = rows * p.columns * p.bytes};
+                       .units = rows};
   glow_select_work(s, n, &spec);
   return true;
 }

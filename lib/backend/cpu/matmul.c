@@ -290,8 +290,7 @@ bool glow_select_matmul(GlowSelect *s, const GlowNode *n) {
                        .places = {t.place[C], t.place[A], t.place[B]},
                        .nplaces = 3,
                        .nwritten = 1,
-                       .units = batch * p.groups * p.blocks,
-                       .cost = batch * p.m * p.n * p.k};
+                       .units = batch * p.groups * p.blocks};
   const char *names[4];
   name_tiles(s, &p, names);
   GlowWork *w = glow_select_work(s, n, &spec);

@@ -110,8 +110,7 @@ bool glow_select_pool(GlowSelect *s, const GlowNode *n) {
                        .places = {y.place, x.place, where ? arg.place : glow_place_absent()},
                        .nplaces = where ? 3 : 2,
                        .nwritten = 1,
-                       .units = p.n * p.c * p.out[0] * p.out[1],
-                       .cost = pixels * p.lanes * p.kernel[0] * p.kernel[1] * p.kernel[2]};
+                       .units = p.n * p.c * p.out[0] * p.out[1]};
   glow_select_work(s, n, &spec);
   return glow_select_zero_padding(s, n, &y);
 }

@@ -65,8 +65,7 @@ bool glow_select_product(GlowSelect *s, const GlowNode *n) {
                        .places = {c.place, a.place, b.place},
                        .nplaces = 3,
                        .nwritten = 1,
-                       .units = units,
-                       .cost = units * p.n * p.k};
+                       .units = units};
   if (!units || !p.n)
     return true;
   glow_select_work(s, n, &spec);

@@ -126,8 +126,7 @@ bool glow_select_reduce(GlowSelect *s, const GlowNode *n) {
       .places = {y.place, x.place},
       .nplaces = 2,
       .nwritten = 1,
-      .units = units,
-      .cost = rows * p.count * (p.inner ? p.inner : 1)};
+      .units = units};
   glow_select_work(s, n, &spec);
   return true;
 }

@@ -187,8 +187,7 @@ bool glow_select_resize(GlowSelect *s, const GlowNode *n) {
       .places = {y.place, x.place},
       .nplaces = 2,
       .nwritten = 1,
-      .units = rows,
-      .cost = rows * t.params.out[2] * t.params.run * (nearest ? 2 : 8)};
+      .units = rows};
   GlowWork *w = glow_select_work(s, n, &spec);
   w->scratch = nearest ? 0 : scratch_bytes(&t.params);
   return glow_select_zero_padding(s, n, &y);

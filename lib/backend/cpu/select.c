@@ -1,12 +1,13 @@
 /* From the instructions of a program to the work that code generation emits.
  *
- * Layouts, strategies, tiles and offsets are read from the text and not decided here; an
- * instruction without a tile gets that of kernels/cpu_rules.h, a program without offsets a
- * plan. */
+ * Layouts, strategies, tiles, shards and offsets are read from the text and not decided here; an
+ * instruction without a tile or shards gets what the passes that assign them would write, by
+ * kernels/cpu_rules.h, a program without offsets a plan. */
 #include "backend/cpu/select.h"
 
 #include "backend/cpu/native.h"
 #include "backend/interp/interp_internal.h"
+#include "ir/cost.h"
 #include "ir/infer.h"
 #include "ir/remarks.h"
 #include "kernels/cpu_rules.h"
@@ -158,10 +159,18 @@ bool glow_select_operand(GlowSelect *s, const GlowView *to, const GlowView *from
 
 /* ---- Work ------------------------------------------------------------------------------------ */
 
+static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* As many as the text says, unless there are fewer units, or it is a little piece of the work. */
+static int64_t shards_of(const GlowNode *n, const GlowWorkSpec *spec) {
+  int64_t shards = n->shards ? n->shards : glow_shards(glow_instr_cost(n));
+  shards = min64(shards, spec->grain > 1 ? spec->units / spec->grain : spec->units);
+  if (spec->cost)
+    shards = min64(shards, glow_shards(spec->cost));
+  return shards < 1 ? 1 : shards;
+}
+
 GlowWork *glow_select_work(GlowSelect *s, const GlowNode *n, const GlowWorkSpec *spec) {
-  int64_t shards = spec->shards ? spec->shards : glow_shards(spec->cost);
-  int64_t most = spec->grain > 1 ? spec->units / spec->grain : spec->units;
-  shards = shards > most ? most : shards;
   GlowWork w = {.node = n,
                 .kernel = spec->kernel,
                 .params = glow_arena_copy(s->arena, spec->params, spec->params_size),
@@ -169,7 +178,7 @@ GlowWork *glow_select_work(GlowSelect *s, const GlowNode *n, const GlowWorkSpec 
                 .nplaces = spec->nplaces,
                 .nwritten = spec->nwritten,
                 .units = spec->units,
-                .shards = shards < 1 ? 1 : shards,
+                .shards = shards_of(n, spec),
                 .call = spec->fault,
                 .faults = spec->fault != NULL};
   w.places = glow_arena_copy(s->arena, spec->places, spec->nplaces * sizeof *spec->places);

@@ -59,8 +59,8 @@ typedef struct GlowWorkSpec {
   uint32_t nplaces, nwritten;
   int64_t units;         /* how far it can be split */
   int64_t grain;         /* units that a shard should have, since each reads much besides; 0: one */
-  int64_t cost;          /* multiply-adds, or elements moved: little work is not worth splitting */
-  int64_t shards;        /* into how many parts it is split; 0: the default for this cost */
+  int64_t cost;          /* of one of several pieces that an instruction may be: multiply-adds, or
+                            bytes moved; a little piece is not split as all is. 0: it is all */
   const GlowCall *fault; /* the kernel may end the run: the call that messages are about */
 } GlowWorkSpec;
 GlowWork *glow_select_work(GlowSelect *s, const GlowNode *n, const GlowWorkSpec *spec);

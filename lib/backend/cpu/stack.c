@@ -149,11 +149,12 @@ bool glow_select_body(GlowSelect *s, const GlowNode *n, const GlowBody *body,
   merge(&nest);
   if (!finish(s, &p, operands, &nest))
     return false;
-  int64_t cost = 4 * noperands;
-  for (uint32_t d = 0; d < GLOW_STACK_DIMS; d++)
-    cost *= p.n[d];
-  GlowWorkSpec spec = {
-      .kernel = "stack", .params = &p, .params_size = sizeof p, .units = p.n[0], .cost = cost};
+  GlowWorkSpec spec = {.kernel = "stack", .params = &p, .params_size = sizeof p, .units = p.n[0]};
+  if (glow_node_desc(n)->epilogue >= 0) { /* it follows the work that n is about */
+    spec.cost = 4 * noperands;
+    for (uint32_t d = 0; d < GLOW_STACK_DIMS; d++)
+      spec.cost *= p.n[d];
+  }
   GlowWork *w = glow_select_work(s, n, &spec);
   w->form = GLOW_BODY_STEPS;
   w->body = *body;

@@ -83,11 +83,8 @@ static void append(GlowSelect *s, const GlowNode *n, const GlowConvView *c, Glow
                                   c->has_bias ? c->b.place : glow_place_absent()},
                        .nplaces = 4,
                        .nwritten = 1,
-                       .units = p->tiles,
-                       .shards = c->m->shards > 1 ? c->m->shards : 0};
+                       .units = p->tiles};
   bool all = step == GLOW_WINOGRAD_STEP_ALL, multiplies = all || step == GLOW_WINOGRAD_STEP_PRODUCT;
-  spec.cost =
-      multiplies ? p->tiles * PLACES * p->g.ic * p->g.oc : p->tiles * PLACES * (p->g.ic + p->g.oc);
   if (multiplies)
     spec.units = all ? p->chunks : PLACES * groups;
   if (all)

@@ -52,8 +52,7 @@ static bool conv_window(GlowOnnxNode *n, const GlowType *x, const GlowType *w,
 
 bool glow_onnx_conv(GlowOnnxNode *n) {
   GlowOnnxWindow w = {0};
-  GlowConvolutionMembers m = {
-      .layout = GLOW_LAYOUT_NCHW, .strategy = GLOW_CONV_STRATEGY_DIRECT, .shards = 1};
+  GlowConvolutionMembers m = {.layout = GLOW_LAYOUT_NCHW, .strategy = GLOW_CONV_STRATEGY_DIRECT};
   if (!glow_onnx_check_ins(n, 2, 3) ||
       !conv_window(n, n->ins[0]->type, n->ins[1]->type, &w, &m.group))
     return false;

@@ -368,8 +368,6 @@ static bool check_pool(const GlowNode *n, const GlowConvolutionMembers *m) {
 /* What is on the instruction only. */
 bool glow_verify_convolution(const GlowNode *n) {
   const GlowConvolutionMembers *m = n->members;
-  if (m->shards == 0)
-    return glow_verify_error(n, "shards is 0");
   for (uint32_t i = 0; i < m->tile.count; i++)
     if (glow_array_at(m->tile, uint32_t, i) == 0)
       return glow_verify_error(n, "tile %u is 0", i);

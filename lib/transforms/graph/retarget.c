@@ -75,21 +75,16 @@ static bool repack(Retarget *r, GlowNode *n, uint32_t port, const GlowLayout *wa
   return true;
 }
 
-/* Members that say how work is cut for a machine. */
+/* How an instruction is cut for a machine. */
 static void reset_cuts(Retarget *r, GlowNode *n) {
-  static const char *const names[] = {"tile", "shards"};
-  const GlowOpDesc *d = glow_node_desc(n);
-  bool changed = false;
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-    const GlowMember *m = glow_op_member(d, names[i]);
-    if (!m || !m->instr_only || glow_member_is_default(m, n->members))
-      continue;
-    if (!changed)
-      glow_pass_changed(r->run, n, "tile and shards of %s are open", d->instr);
-    changed = true;
-    memcpy((char *)n->members + m->offset, m->initial,
-           m->array ? sizeof(GlowArray) : glow_member_size(m));
-  }
+  const GlowMember *tile = glow_op_member(glow_node_desc(n), "tile");
+  bool tiled = tile && tile->instr_only && !glow_member_is_default(tile, n->members);
+  if (!tiled && !n->shards)
+    return;
+  glow_pass_changed(r->run, n, "how %s is cut is open", glow_node_desc(n)->instr);
+  n->shards = 0;
+  if (tiled)
+    memcpy((char *)n->members + tile->offset, tile->initial, sizeof(GlowArray));
 }
 
 static bool visit(GlowNode *n, void *arg) {

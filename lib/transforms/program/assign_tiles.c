@@ -1,7 +1,6 @@
-/* Register tiles and shards of convolutions, for the module's target: how many output pixels a
- * kernel keeps in registers, and into how many pieces threads may cut the work. Both by the rules
- * of kernels/cpu_rules.h, which the CPU backend follows where a program says nothing; what the text
- * says already stays. Neither shows in a result. */
+/* Register tiles of convolutions, for the module's target: how many output pixels a kernel keeps in
+ * registers, by the rules of kernels/cpu_rules.h, which the CPU backend follows where a program
+ * says nothing; what the text says already stays. No result depends on a tile. */
 #include "ir/infer.h"
 #include "kernels/cpu_rules.h"
 #include "transforms/programs.h"
@@ -85,24 +84,16 @@ static bool assign(GlowNode *n, void *arg) {
   GlowConvolutionMembers *m = n->members;
   const GlowType *x = glow_node_in(n, GLOW_CONVOLUTION_IN_X)->type, *y = glow_node_map(n);
   const GlowType *w = glow_node_in(n, GLOW_CONVOLUTION_IN_W)->type;
-  if (!glow_type_is_static(x) || !glow_type_is_static(w) || !glow_type_is_static(y) ||
-      glow_type_elements(y) == 0 || glow_type_elements(w) == 0)
+  if (m->tile.count || !glow_type_is_static(x) || !glow_type_is_static(w) ||
+      !glow_type_is_static(y) || glow_type_elements(y) == 0 || glow_type_elements(w) == 0 ||
+      !has_tile(n, x, w, y))
     return true;
-  int64_t macs = glow_type_elements(y) * (glow_type_elements(w) / w->dims[0].size);
-  GlowConvTile t = {0};
-  if (!m->tile.count && has_tile(n, x, w, y))
-    t = tile_of(a->isa, n, x, w, y);
-  int64_t shards = m->shards > 1 ? m->shards : glow_shards(macs);
-  if (!t.count && shards == m->shards)
-    return true;
-  glow_pass_changed(a->run, n, "%lld million multiply-adds in %lld shards%s",
-                    (long long)(macs / 1000000), (long long)shards,
-                    t.count == 1   ? "; tiles of consecutive pixels, since rows do not fill them"
-                    : t.count == 3 ? "; rows are merged to fill tiles"
-                                   : "");
-  if (t.count)
-    m->tile = glow_array_u32(a->run->module, t.values, t.count);
-  m->shards = (uint32_t)shards;
+  GlowConvTile t = tile_of(a->isa, n, x, w, y);
+  glow_pass_changed(a->run, n, "%s",
+                    t.count == 1   ? "tiles of consecutive pixels, since rows do not fill them"
+                    : t.count == 3 ? "tiles of merged rows, so that rows fill them"
+                                   : "tiles of whole rows, or of parts that divide them");
+  m->tile = glow_array_u32(a->run->module, t.values, t.count);
   return true;
 }
 

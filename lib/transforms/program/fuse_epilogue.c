@@ -70,6 +70,7 @@ static GlowNode *fuse(GlowPassRun *run, GlowNode *c, GlowNode *n, GlowValue *lin
                        .extras = s.inputs.data,
                        .nextra = s.inputs.count,
                        .members = c->members,
+                       .shards = c->shards,
                        .regions = regions,
                        .nregions = nregions + 1};
   GlowNode *fused = glow_node_create(&b, &spec);
