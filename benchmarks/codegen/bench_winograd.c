@@ -1,10 +1,10 @@
-/* glow-bench-winograd [seconds]: convolutions of 3x3 windows by Winograd's algorithm and directly,
- * in the machine code that the compiler makes of each.
+/* glow-bench-winograd [seconds]: convolutions of 3x3 windows directly and by Winograd's algorithm
+ * with tiles of 4x4 and of 2x2 results, in the machine code that the compiler makes of each.
  *
  * Speeds are multiplications of the direct algorithm per second, in percent of the FMA peak: above
- * 100 is what direct convolution cannot reach. Calls of both strategies and FMA bursts alternate,
- * and of each the fastest counts, since other load only ever makes them slower. The last column is
- * how far results lie apart, relative to the largest one. */
+ * 100 is what direct convolution cannot reach. Calls of all strategies and FMA bursts alternate,
+ * and of each the fastest counts, since other load only ever makes them slower. The last columns
+ * are how far results lie from direct ones, relative to the largest one. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +28,9 @@ static const Case cases[] = {
     {"VGG 512@14", 8, 512, 14},
 };
 
-enum { DIRECT, WINOGRAD, STRATEGIES };
+enum { DIRECT, LARGE, SMALL, STRATEGIES };
+
+static const int sides[STRATEGIES] = {0, 4, 2}; /* results of a tile along an axis */
 
 /* A strategy's program, ready to run. */
 typedef struct Code {
@@ -41,8 +43,23 @@ typedef struct Code {
   double best; /* seconds */
 } Code;
 
+/* The filter as the strategy takes it, from @w. */
+static void write_filter(GlowText *t, int k, const GlowIsa *isa, int side) {
+  char type[96];
+  if (side)
+    snprintf(type, sizeof type, "float<%d x %d x %d x %d | HWOI16i%uo>", side + 2, side + 2, k, k,
+             isa->vl * isa->tile_vectors);
+  else
+    snprintf(type, sizeof type, "float<%d x %d x 3 x 3 | %s>", k, k, isa->filter);
+  glow_text_printf(t, "  constant @f : %s = eval {\n", type);
+  if (side)
+    glow_text_printf(t, "    %%0 = WinogradFilter(@w) {results = %d}\n", side);
+  glow_text_printf(t, "    %%1 = Relayout(%s) : %s\n    yield %%1\n  }\n", side ? "%0" : "@w",
+                   type);
+}
+
 /* The convolution with bias and Relu; the program makes U itself, once, from the same filter. */
-static void write_program(GlowText *t, const Case *c, const GlowIsa *isa, bool winograd) {
+static void write_program(GlowText *t, const Case *c, const GlowIsa *isa, int side) {
   int n = c->batch, k = c->channels, s = c->size;
   glow_text_printf(t, "module \"bench\" {target = \"%s\"}\ndeclare {\n", isa->name);
   glow_text_printf(t, "  placeholder @x : float<%d x %d x %d x %d | NCHW16c>\n", n, k, s, s);
@@ -50,23 +67,14 @@ static void write_program(GlowText *t, const Case *c, const GlowIsa *isa, bool w
                    "  constant @w : float<%d x %d x 3 x 3> = random {kind = normal, mean = 0.0, "
                    "scale = %g, seed = 1}\n",
                    k, k, sqrt(2.0 / (9.0 * k)));
-  glow_text_printf(t, "  constant @f : float<%s%d x %d%s | ", winograd ? "6 x 6 x " : "", k, k,
-                   winograd ? "" : " x 3 x 3");
-  if (winograd)
-    glow_text_printf(t,
-                     "HWOI16i%uo> = eval {\n    %%0 = WinogradFilter(@w)\n"
-                     "    %%1 = Relayout(%%0) : float<6 x 6 x %d x %d | HWOI16i%uo>\n",
-                     isa->vl * isa->tile_vectors, k, k, isa->vl * isa->tile_vectors);
-  else
-    glow_text_printf(t, "%s> = eval {\n    %%1 = Relayout(@w) : float<%d x %d x 3 x 3 | %s>\n",
-                     isa->filter, k, k, isa->filter);
-  glow_text_printf(t, "    yield %%1\n  }\n  constant @b : float<%d> = splat(0.1)\n", k);
+  write_filter(t, k, isa, side);
+  glow_text_printf(t, "  constant @b : float<%d> = splat(0.1)\n", k);
   glow_text_printf(t, "  placeholder @y : float<%d x %d x %d x %d | NCHW16c>\n}\n", n, k, s, s);
   glow_text_printf(t,
                    "program @p {\n  convolution @out @y, @in @x, @in @f, @in @b "
                    "{pads = [1, 1, 1, 1], strategy = %s}\n    ^epilogue(%%a : float<>) = { "
                    "%%0 = Relu(%%a) : float<>  yield %%0 }\n}\n",
-                   winograd ? "winograd" : "direct");
+                   side ? "winograd" : "direct");
 }
 
 /* Buffers of a program: constants as they are, @x filled, @y new. */
@@ -92,13 +100,13 @@ static bool bind(Code *c) {
   return c->memory != NULL;
 }
 
-static bool prepare(GlowContext *ctx, const Case *k, const GlowIsa *isa, bool winograd, Code *c) {
+static bool prepare(GlowContext *ctx, const Case *k, const GlowIsa *isa, int side, Code *c) {
   GlowText text;
   glow_text_init(&text, ctx);
-  write_program(&text, k, isa, winograd);
+  write_program(&text, k, isa, side);
   if (!bench_plan(ctx, &text, isa, &c->plan))
     return false;
-  GlowCodegenOptions options = {.isa = isa, .scratch = c->plan.arena};
+  GlowCodegenOptions options = {.isa = isa, .scratch = c->plan.scratch_at};
   c->code = glow_codegen_compile(ctx, c->plan.work, c->plan.count, &options, NULL);
   c->best = INFINITY;
   return c->code && bind(c);
@@ -132,18 +140,20 @@ static bool run_case(GlowContext *ctx, const Case *k, const GlowIsa *isa, double
   Code codes[STRATEGIES] = {0};
   double peak = 0, macs = 9.0 * k->batch * k->channels * k->channels * k->size * k->size;
   for (int i = 0; i < STRATEGIES; i++)
-    if (!prepare(ctx, k, isa, i == WINOGRAD, &codes[i]))
+    if (!prepare(ctx, k, isa, sides[i], &codes[i]))
       return false;
   double start = glow_clock();
   do {
     double burst = glow_fma_burst(isa);
     peak = burst > peak ? burst : peak;
-    run(&codes[DIRECT]);
-    run(&codes[WINOGRAD]);
+    for (int i = 0; i < STRATEGIES; i++)
+      run(&codes[i]);
   } while (glow_clock() - start < limit);
-  printf("%-16s %5d %7.1f %9.1f %6.2f %9.1e\n", k->name, k->batch,
-         200 * macs / codes[DIRECT].best / peak, 200 * macs / codes[WINOGRAD].best / peak,
-         codes[DIRECT].best / codes[WINOGRAD].best, distance(&codes[DIRECT], &codes[WINOGRAD]));
+  printf("%-16s %5d", k->name, k->batch);
+  for (int i = 0; i < STRATEGIES; i++)
+    printf(" %7.1f", 200 * macs / codes[i].best / peak);
+  printf(" %9.1e %9.1e\n", distance(&codes[DIRECT], &codes[LARGE]),
+         distance(&codes[DIRECT], &codes[SMALL]));
   fflush(stdout);
   for (int i = 0; i < STRATEGIES; i++)
     release(&codes[i]);
@@ -158,8 +168,9 @@ int main(int argc, char **argv) {
     const GlowIsa *isa = &glow_isa[k];
     if (!glow_isa_runs_here(isa) || isa->vl < 8)
       continue;
-    printf("%s on %s\n%-16s %5s %7s %9s %6s %9s\n%-16s %5s %7s %9s\n", isa->name, name, "", "batch",
-           "direct", "winograd", "ratio", "apart", "", "", "% peak", "% peak");
+    printf("%s on %s\n%-16s %5s %7s %7s %7s %9s %9s\n%-16s %5s %7s %7s %7s\n", isa->name, name, "",
+           "batch", "direct", "F(4x4)", "F(2x2)", "apart", "apart", "", "", "% peak", "% peak",
+           "% peak");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
       GlowContext *ctx = glow_context_create();
       if (!ctx || !run_case(ctx, &cases[i], isa, limit))

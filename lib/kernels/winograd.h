@@ -1,15 +1,16 @@
-/* The numbers of Winograd's convolution F(4x4, 3x3), shared by the transform of filters, the
- * reference kernel and the machine kernels. Interpolation points are 0, ±A, ±B and infinity with
- * A = 5/8 and B = 3/2, with which results round three to four times less than with ±1 and ±2; see
- * docs/Numerics. Every number here is exact. */
+/* The numbers of Winograd's convolutions F(4x4, 3x3) and F(2x2, 3x3), shared by the transform of
+ * filters, the reference kernel and the machine kernels. Interpolation points of the first are 0,
+ * ±A, ±B and infinity with A = 5/8 and B = 3/2, with which results round three to four times less
+ * than with ±1 and ±2; of the second 0, ±1 and infinity. See docs/Numerics. Every number here is
+ * exact. */
 #ifndef GLOW_KERNELS_WINOGRAD_H
 #define GLOW_KERNELS_WINOGRAD_H
 
 enum {
-  GLOW_WINOGRAD_POINTS = 6, /* along an axis: of a tile of the input, and of a filter */
-  GLOW_WINOGRAD_TILE = 4,   /* outputs along an axis */
-  GLOW_WINOGRAD_TAPS = 3,
-  GLOW_WINOGRAD_PLACES = 36 /* GLOW_WINOGRAD_POINTS squared */
+  GLOW_WINOGRAD_LARGE = 4, /* the two sides of a tile: results along an axis */
+  GLOW_WINOGRAD_SMALL = 2,
+  GLOW_WINOGRAD_MOST_POINTS = 6, /* along an axis: of a tile of the input, and of a filter */
+  GLOW_WINOGRAD_MOST_PLACES = 36 /* those squared */
 };
 
 #define GLOW_WINOGRAD_A 0.625f

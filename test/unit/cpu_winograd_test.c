@@ -22,6 +22,7 @@ static int draw_in(int low, int high) { return low + (int)draw((uint32_t)(high -
 typedef enum Epilogue { NONE, RESIDUAL, CHANNELS, EPILOGUES } Epilogue;
 
 typedef struct Conv {
+  int side; /* results of a tile along an axis */
   int n, ic, oc, ih, iw, pt, pl, pb, pr;
   bool bias;
   Epilogue epilogue;
@@ -37,13 +38,13 @@ static void write_conv(GlowText *t, const Conv *c, const GlowIsa *isa) {
   static const char *const bodies[EPILOGUES] = {
       "",
       ("    ^epilogue(%a : float<>, %s : float<>) = {\n"
-      "      %0 = Add(%a, %s) : float<>  %1 = Relu(%0) : float<>  yield %1\n    }\n"),
+       "      %0 = Add(%a, %s) : float<>  %1 = Relu(%0) : float<>  yield %1\n    }\n"),
       "    ^epilogue(%a : float<>, %m : float<>) = { %0 = Mul(%a, %m) : float<>  yield %0 }\n"};
   glow_text_printf(t, "module \"t\" {target = \"%s\"}\ndeclare {\n", isa->name);
   glow_text_printf(t, "  placeholder @x : float<%d x %d x %d x %d | NCHW16c>\n", c->n, c->ic, c->ih,
                    c->iw);
-  glow_text_printf(t, "  placeholder @u : float<6 x 6 x %d x %d | HWOI16i%uo>\n", c->oc, c->ic,
-                   isa->vl * isa->tile_vectors);
+  glow_text_printf(t, "  placeholder @u : float<%d x %d x %d x %d | HWOI16i%uo>\n", c->side + 2,
+                   c->side + 2, c->oc, c->ic, isa->vl * isa->tile_vectors);
   glow_text_printf(t, "  placeholder @b : float<%d>\n  placeholder @m : float<%d x 1 x 1>\n", c->oc,
                    c->oc);
   for (int i = 0; i < 2; i++) {
@@ -136,7 +137,8 @@ static void check_numbers(const Conv *c, const GlowIsa *isa) {
 static void check_random(const GlowIsa *isa, unsigned cases) {
   for (unsigned i = 0; i < cases; i++) {
     state = i * 7919 + 1;
-    Conv c = {.n = draw_in(1, 3),
+    Conv c = {.side = draw(2) ? 4 : 2,
+              .n = draw_in(1, 3),
               .ic = draw(2) ? 16 * draw_in(1, 3) : draw_in(1, 40),
               .oc = draw(2) ? 16 * draw_in(1, 5) : draw_in(1, 70),
               .ih = draw_in(1, 20),
@@ -157,8 +159,8 @@ static void check_random(const GlowIsa *isa, unsigned cases) {
 
 /* What a shape becomes: chunks that fill the registers, whole chunks in a block. The products' loop
  * has all FMAs of four input channels, full width, and does not touch the stack. */
-static void check_code(const GlowIsa *isa, int n, int channels, int size) {
-  Conv c = {n, channels, channels, size, size, 1, 1, 1, 1, true, RESIDUAL, 1, 0, false};
+static void check_code(const GlowIsa *isa, int side, int n, int channels, int size) {
+  Conv c = {side, n, channels, channels, size, size, 1, 1, 1, 1, true, RESIDUAL, 1, 0, false};
   GlowContext *ctx = glow_context_create();
   GlowText text, assembly;
   glow_text_init(&text, ctx);
@@ -171,18 +173,19 @@ static void check_code(const GlowIsa *isa, int n, int channels, int size) {
     int64_t few = p->tiles < isa->tile_pixels ? p->tiles : isa->tile_pixels / 2 + 1;
     EXPECT(p->chunk >= few && p->chunk <= isa->tile_pixels && p->full > 0 &&
                p->full * p->chunk + (p->chunks - p->full) * (p->chunk - 1) == p->tiles,
-           "%d channels at %d: %d chunks of %d tiles, %d of them full", channels, size,
-           (int)p->chunks, (int)p->chunk, (int)p->full);
+           "%d channels at %d, side %d: %d chunks of %d tiles, %d of them full", channels, size,
+           side, (int)p->chunks, (int)p->chunk, (int)p->full);
     long long scratch = plan.arena - plan.scratch_at + plan.scratch;
-    EXPECT(scratch >= (p->m_at + 36 * p->m_place) * 4 && scratch <= 21 * isa->l2,
-           "%d channels at %d: %lld bytes of scratch", channels, size, scratch);
+    EXPECT(scratch >= (p->m_at + (side + 2) * (side + 2) * p->m_place) * 4 &&
+               scratch <= 21 * isa->l2,
+           "%d channels at %d, side %d: %lld bytes of scratch", channels, size, side, scratch);
     GlowCodegenOptions options = {.isa = isa};
     CHECK(glow_codegen_emit_asm(ctx, plan.work, plan.count, &options, &assembly));
     HotLoops hot = find_hot_loops(glow_text_cstr(&assembly), isa->vl == 16 ? "%zmm" : "%ymm");
     EXPECT(hot.most_fmas == 4 * isa->tile_vectors * p->chunk &&
                hot.most_full_width == hot.most_fmas && !hot.most_stack,
-           "%d channels at %d on %s: %u FMAs, %u of them full width, %u stack references", channels,
-           size, isa->name, hot.most_fmas, hot.most_full_width, hot.most_stack);
+           "%d channels at %d, side %d, on %s: %u FMAs, %u full width, %u stack references",
+           channels, size, side, isa->name, hot.most_fmas, hot.most_full_width, hot.most_stack);
   } else {
     EXPECT(false, "no plan for %s", isa->name);
   }
@@ -199,10 +202,12 @@ int main(int argc, char **argv) {
       check_random(isa, cases);
     if (strcmp(isa->arch, "x86_64") || isa->vl < 8)
       continue;
-    check_code(isa, 8, 64, 56);
-    check_code(isa, 1, 256, 14);
-    check_code(isa, 8, 512, 7);
-    check_code(isa, 1, 512, 7);
+    for (int side = 2; side <= 4; side += 2) {
+      check_code(isa, side, 8, 64, 56);
+      check_code(isa, side, 1, 256, 14);
+      check_code(isa, side, 8, 512, 7);
+      check_code(isa, side, 1, 512, 7);
+    }
   }
   return unit_finish();
 }

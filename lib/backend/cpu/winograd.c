@@ -6,18 +6,21 @@
 
 #include <string.h>
 
-enum { SIDE = GLOW_WINOGRAD_TILE, PLACES = GLOW_WINOGRAD_PLACES };
-
 static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
 
 static void read_params(const GlowIsa *isa, const GlowConvView *c, GlowWinogradParams *p) {
+  const int64_t points = c->w.type->dims[0].size, side = points - 2;
   *p = (GlowWinogradParams){.g = c->g,
-                            .down = glow_div_up(c->g.oh, SIDE),
-                            .across = glow_div_up(c->g.ow, SIDE),
+                            .side = side,
+                            .points = points,
+                            .down = glow_div_up(c->g.oh, side),
+                            .across = glow_div_up(c->g.ow, side),
                             .ob = (int64_t)isa->vl * isa->tile_vectors,
                             .pool = c->pools};
   p->tiles = c->y.type->dims[0].size * p->down * p->across;
 }
+
+static int64_t places(const GlowWinogradParams *p) { return p->points * p->points; }
 
 /* A place of V or M: an odd number of cache lines. */
 static int64_t odd_lines(int64_t floats) { return (floats / 16 | 1) * 16; }
@@ -25,8 +28,8 @@ static int64_t odd_lines(int64_t floats) { return (floats / 16 | 1) * 16; }
 /* Tiles of a block: as many as the cache holds the V and M of. But each block reads the filter
  * once, so that it is at least so large that this costs half of what writing and reading V and M
  * does: I * O / (I + O) tiles. */
-static int64_t block_tiles(const GlowIsa *isa, int64_t in, int64_t out) {
-  int64_t tile_bytes = PLACES * (in + out) * 4;
+static int64_t block_tiles(const GlowIsa *isa, int64_t places, int64_t in, int64_t out) {
+  int64_t tile_bytes = places * (in + out) * 4;
   int64_t tiles = max64(isa->l2 / tile_bytes, in * out / (in + out));
   return glow_min64(tiles, 20 * isa->l2 / tile_bytes);
 }
@@ -38,7 +41,7 @@ static bool choose_block(GlowSelect *s, const GlowConvView *c, GlowWinogradParam
   int64_t in = glow_div_up(p->g.ic, GLOW_CONV_BLOCK) * GLOW_CONV_BLOCK;
   int64_t out = glow_div_up(p->g.oc, p->ob) * p->ob, pixels = s->isa->tile_pixels;
   p->chunk = glow_div_up(p->tiles, glow_div_up(p->tiles, pixels));
-  p->block = glow_div_up(block_tiles(s->isa, in, out), p->chunk);
+  p->block = glow_div_up(block_tiles(s->isa, places(p), in, out), p->chunk);
   if (given.count) {
     p->chunk = glow_conv_member(given, 0, 1);
     p->block = glow_conv_member(given, 1, 1);
@@ -55,7 +58,7 @@ static bool choose_block(GlowSelect *s, const GlowConvView *c, GlowWinogradParam
   p->room = p->block * p->chunk;
   p->v_place = odd_lines(in * p->room);
   p->m_place = odd_lines(out * p->room);
-  p->m_at = PLACES * p->v_place;
+  p->m_at = places(p) * p->v_place;
   return true;
 }
 
@@ -86,22 +89,22 @@ static void append(GlowSelect *s, const GlowNode *n, const GlowConvView *c, Glow
                        .units = p->tiles};
   bool all = step == GLOW_WINOGRAD_STEP_ALL, multiplies = all || step == GLOW_WINOGRAD_STEP_PRODUCT;
   if (multiplies)
-    spec.units = all ? p->chunks : PLACES * groups;
+    spec.units = all ? p->chunks : places(p) * groups;
   if (all)
     spec.grain = p->block; /* each reads the filter */
   p->step = step;
   const char *names[4] = {0};
   if (all || step == GLOW_WINOGRAD_STEP_INPUT)
-    names[0] = "winograd_input";
+    names[0] = glow_arena_printf(s->arena, "winograd_input_%d", (int)p->side);
   if (multiplies)
     names[1] = glow_arena_printf(s->arena, "winograd_product_%d", (int)p->chunk);
   if (multiplies && p->full < p->chunks)
     names[2] = glow_arena_printf(s->arena, "winograd_product_%d", (int)p->chunk - 1);
   if (all || step == GLOW_WINOGRAD_STEP_OUTPUT)
-    names[3] = "winograd_output";
+    names[3] = glow_arena_printf(s->arena, "winograd_output_%d", (int)p->side);
   GlowWork *w = glow_select_work(s, n, &spec);
   w->tiles = (GlowTiles){glow_arena_copy(s->arena, names, sizeof names), 4, 6, 4};
-  w->scratch = (p->m_at + PLACES * p->m_place) * 4;
+  w->scratch = (p->m_at + places(p) * p->m_place) * 4;
   w->common = !all;
   glow_conv_set_epilogue(w, body);
 }

@@ -1,7 +1,7 @@
-/* Inference of Winograd's convolution, F(4x4, 3x3), and of its filters. */
+/* Inference of Winograd's convolution, F(4x4, 3x3) or F(2x2, 3x3), and of its filters. */
 #include "ir/infer/window.h"
 
-enum { POINTS = 6 }; /* along an axis of a transformed filter */
+enum { LARGE = 4, SMALL = 2 }; /* results of a tile along an axis */
 
 static bool may_be(GlowDim d, int64_t size) {
   GlowDim same;
@@ -13,6 +13,11 @@ static bool all_ones(GlowArray a) {
     if (glow_array_at(a, uint32_t, i) != 1)
       return false;
   return true;
+}
+
+/* Whether u may be a filter for tiles of side x side results. */
+static bool may_be_filter(const GlowType *u, int64_t side) {
+  return may_be(u->dims[0], side + 2) && may_be(u->dims[1], side + 2);
 }
 
 bool glow_infer_winograd(const GlowInfer *in, const GlowType **f) {
@@ -27,11 +32,11 @@ bool glow_infer_winograd(const GlowInfer *in, const GlowType **f) {
                             glow_kind_info[x->kind].name);
   if (u->unranked)
     return true;
-  if (u->rank != 4 || !may_be(u->dims[0], POINTS) || !may_be(u->dims[1], POINTS) ||
+  if (u->rank != 4 || !(may_be_filter(u, LARGE) || may_be_filter(u, SMALL)) ||
       (!x->unranked && x->rank != 4))
     return glow_infer_error(in,
-                            "with strategy = winograd X has four axes and W is [6, 6, out, in],"
-                            " but they are %s and %s",
+                            "with strategy = winograd X has four axes and W is [6, 6, out, in] or "
+                            "[4, 4, out, in], but they are %s and %s",
                             glow_type_str(in->ctx, x), glow_type_str(in->ctx, u));
   GlowDim dims[] = {u->dims[2], u->dims[3], GLOW_EXACT(3), GLOW_EXACT(3)};
   *f = glow_type_with_dims(in->ctx, glow_type_with_layout(in->ctx, u, NULL), 4, dims);
@@ -40,7 +45,11 @@ bool glow_infer_winograd(const GlowInfer *in, const GlowType **f) {
 
 bool glow_infer_winograd_filter(GlowInfer *in) {
   const GlowType *w = in->in[GLOW_WINOGRAD_FILTER_IN_W];
-  GlowDim dims[] = {GLOW_EXACT(POINTS), GLOW_EXACT(POINTS), GLOW_UNKNOWN, GLOW_UNKNOWN};
+  const GlowWinogradFilterMembers *m = in->members;
+  if (m->results != LARGE && m->results != SMALL)
+    return glow_infer_error(in, "results is %u, expected 4 or 2", m->results);
+  GlowDim points = GLOW_EXACT(m->results + 2);
+  GlowDim dims[] = {points, points, GLOW_UNKNOWN, GLOW_UNKNOWN};
   if (!w->unranked) {
     if (w->rank != 4 || !may_be(w->dims[2], 3) || !may_be(w->dims[3], 3))
       return glow_infer_error(in, "W has type %s, expected [out, in, 3, 3]",

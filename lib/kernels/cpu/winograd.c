@@ -13,15 +13,18 @@
                             float *scratch, int64_t a, int64_t b, int64_t c, int64_t d)
 #define UNUSED(...) (void)(0, __VA_ARGS__)
 
-STEP(input) {
-  UNUSED(epilogue, y, w, bias, env, c, d);
-  input_step(params, x, scratch, a, b);
-}
+#define TRANSFORMS(side)                                                                           \
+  STEP(input_##side) {                                                                             \
+    UNUSED(epilogue, y, w, bias, env, c, d);                                                       \
+    input_step(side, params, x, scratch, a, b);                                                    \
+  }                                                                                                \
+  STEP(output_##side) {                                                                            \
+    UNUSED(x, w, c, d);                                                                            \
+    output_step(side, params, y, bias, env, scratch, a, b, epilogue);                              \
+  }
 
-STEP(output) {
-  UNUSED(x, w, c, d);
-  output_step(params, y, bias, env, scratch, a, b, epilogue);
-}
+TRANSFORMS(4)
+TRANSFORMS(2)
 
 void glow_winograd(const GlowWinogradParams *params, GlowWinogradFn *input, GlowWinogradFn *full,
                    GlowWinogradFn *small, GlowWinogradFn *output, void *const *ptrs, int64_t begin,

@@ -1,10 +1,11 @@
-/* Parameters of Winograd's convolution, F(4x4, 3x3); see conv.h for why every field is int64_t.
+/* Parameters of Winograd's convolution, F(4x4, 3x3) or F(2x2, 3x3); see conv.h for why every field
+ * is int64_t.
  *
  * Strides count floats. Activations are [N][C/16][H][W][16]; the filter is
- * [6][6][O/ob][I/16][16][ob]. Scratch memory holds, for a block of tiles, the transformed input V,
- * [36][I/16][tiles][16], then the products M, [36][O/16][tiles][16], with room for blocks of full
- * chunks; a place of V or M is an odd number of cache lines, so that the 36 of a tile do not meet
- * in one set of the cache. */
+ * [points][points][O/ob][I/16][16][ob]. Scratch memory holds, for a block of tiles, the transformed
+ * input V, [points][points][I/16][tiles][16], then the products M, likewise of O, with room for
+ * blocks of full chunks; a place of V or M is an odd number of cache lines, so that those of a tile
+ * do not meet in one set of the cache. */
 #ifndef GLOW_KERNELS_CPU_WINOGRAD_H
 #define GLOW_KERNELS_CPU_WINOGRAD_H
 
@@ -21,6 +22,7 @@ enum {
 
 typedef struct GlowWinogradParams {
   GlowConvGeometry g;
+  int64_t side, points;           /* results of a tile along an axis, 4 or 2; 6 or 4 inputs */
   int64_t tiles, down, across;    /* tiles of all images; of one image along its axes */
   int64_t ob;                     /* output channels in a block of the filter */
   int64_t chunk;                  /* tiles that are multiplied together: rows in registers */

@@ -1,7 +1,7 @@
-/* Winograd's convolution F(4x4, 3x3) over blocked activations; see docs/Numerics for what it
- * computes and winograd.h for what lies where.
+/* Winograd's convolution F(n x n, 3x3), where n, called side, is 4 or 2, over blocked activations;
+ * see docs/Numerics for what it computes and winograd.h for what lies where.
  *
- * A block of tiles goes through three steps while it is in the cache: the input transform, 36
+ * A block of tiles goes through three steps while it is in the cache: the input transform, 36 or 16
  * matrix products (tiles by input channels, times a place of the filter), and the output transform,
  * which adds the bias, applies the epilogue and stores. A product keeps a chunk of tiles by output
  * vectors in registers, as a direct convolution does with its pixels. Tiles that reach outside of
@@ -13,12 +13,6 @@
 #include "kernels/winograd.h"
 #include "winograd.h"
 
-enum {
-  WINOGRAD_POINTS = GLOW_WINOGRAD_POINTS,
-  WINOGRAD_SIDE = GLOW_WINOGRAD_TILE,
-  WINOGRAD_PLACES = GLOW_WINOGRAD_PLACES
-};
-
 /* One step of a block, specialized: what it works on follows from the four numbers. */
 typedef void GlowWinogradFn(float *y, const float *x, const float *w, const float *bias,
                             void *const *env, float *scratch, int64_t a, int64_t b, int64_t c,
@@ -26,8 +20,8 @@ typedef void GlowWinogradFn(float *y, const float *x, const float *w, const floa
 
 /* ---- Transforms of a line -------------------------------------------------------------------- */
 
-/* Six vectors, `step` floats apart, at the six points. */
-INLINE void input_points(const float *d, int64_t step, float *r, int64_t to) {
+/* Six vectors, `step` floats apart, at the six points of F(4, 3). */
+INLINE void input_points_4(const float *d, int64_t step, float *r, int64_t to) {
   const GlowVec a = vec_splat(GLOW_WINOGRAD_A), a2 = vec_splat(GLOW_WINOGRAD_A2);
   const GlowVec b = vec_splat(GLOW_WINOGRAD_B), b2 = vec_splat(GLOW_WINOGRAD_B2);
   const GlowVec product = vec_splat(GLOW_WINOGRAD_PRODUCT), sum = vec_splat(GLOW_WINOGRAD_SUM);
@@ -44,8 +38,24 @@ INLINE void input_points(const float *d, int64_t step, float *r, int64_t to) {
   vec_store(r + 5 * to, vec_fma(product, d1, vec_fma(-sum, d3, d5)));
 }
 
+/* Four vectors at the four points of F(2, 3). */
+INLINE void input_points_2(const float *d, int64_t step, float *r, int64_t to) {
+  const GlowVec d0 = vec_load(d), d1 = vec_load(d + step), d2 = vec_load(d + 2 * step);
+  vec_store(r, d0 - d2);
+  vec_store(r + to, d1 + d2);
+  vec_store(r + 2 * to, d2 - d1);
+  vec_store(r + 3 * to, vec_load(d + 3 * step) - d1);
+}
+
+INLINE void input_points(int side, const float *d, int64_t step, float *r, int64_t to) {
+  if (side == GLOW_WINOGRAD_LARGE)
+    input_points_4(d, step, r, to);
+  else
+    input_points_2(d, step, r, to);
+}
+
 /* Six places, `step` floats apart, as four outputs. */
-INLINE void output_line(const float *m, int64_t step, GlowVec y[WINOGRAD_SIDE]) {
+INLINE void output_line_4(const float *m, int64_t step, GlowVec *y) {
   const GlowVec a = vec_splat(GLOW_WINOGRAD_A), a2 = vec_splat(GLOW_WINOGRAD_A2);
   const GlowVec b = vec_splat(GLOW_WINOGRAD_B), b2 = vec_splat(GLOW_WINOGRAD_B2);
   const GlowVec a3 = vec_splat(GLOW_WINOGRAD_A3), b3 = vec_splat(GLOW_WINOGRAD_B3);
@@ -58,7 +68,29 @@ INLINE void output_line(const float *m, int64_t step, GlowVec y[WINOGRAD_SIDE]) 
   y[3] = vec_fma(b3, odd_b, vec_fma(a3, odd_a, vec_load(m + 5 * step)));
 }
 
+/* Four places as two outputs. */
+INLINE void output_line_2(const float *m, int64_t step, GlowVec *y) {
+  const GlowVec m1 = vec_load(m + step), m2 = vec_load(m + 2 * step);
+  y[0] = vec_load(m) + (m1 + m2);
+  y[1] = m1 - m2 + vec_load(m + 3 * step);
+}
+
+INLINE void output_line(int side, const float *m, int64_t step, GlowVec *y) {
+  if (side == GLOW_WINOGRAD_LARGE)
+    output_line_4(m, step, y);
+  else
+    output_line_2(m, step, y);
+}
+
 /* ---- Tiles ----------------------------------------------------------------------------------- */
+
+/* The parameters with a side that is known where a kernel is not specialized, too: loops unroll. */
+INLINE GlowWinogradParams with_side(const GlowWinogradParams *params, int side) {
+  GlowWinogradParams s = *params;
+  s.side = side;
+  s.points = side + 2;
+  return s;
+}
 
 /* Where a tile is: image, first row and column of its outputs. */
 typedef struct GlowWinogradTile {
@@ -67,15 +99,14 @@ typedef struct GlowWinogradTile {
 
 INLINE GlowWinogradTile tile_at(const GlowWinogradParams *s, int64_t i) {
   int64_t row = i / s->across;
-  return (GlowWinogradTile){row / s->down, row % s->down * WINOGRAD_SIDE,
-                            i % s->across * WINOGRAD_SIDE};
+  return (GlowWinogradTile){row / s->down, row % s->down * s->side, i % s->across * s->side};
 }
 INLINE void next_tile(const GlowWinogradParams *s, GlowWinogradTile *t) {
-  t->w += WINOGRAD_SIDE;
+  t->w += s->side;
   if (t->w < s->g.ow)
     return;
   t->w = 0;
-  t->h += WINOGRAD_SIDE;
+  t->h += s->side;
   if (t->h < s->g.oh)
     return;
   t->h = 0;
@@ -84,62 +115,64 @@ INLINE void next_tile(const GlowWinogradParams *s, GlowWinogradTile *t) {
 
 /* One vector of the channels of a tile at all places: its columns, then
  * the rows of what they give. */
-INLINE void transform_input(const float *d, int64_t row, int64_t col, float *v, int64_t place) {
-  float columns[WINOGRAD_PLACES * GLOW_VL] __attribute__((aligned(64)));
-  ROLLED for (int64_t j = 0; j < WINOGRAD_POINTS; j++) {
-    input_points(d + j * col, row, columns + j * GLOW_VL, WINOGRAD_POINTS * GLOW_VL);
+INLINE void transform_input(int side, const float *d, int64_t row, int64_t col, float *v,
+                            int64_t place) {
+  const int points = side + 2;
+  float columns[GLOW_WINOGRAD_MOST_PLACES * GLOW_VL] __attribute__((aligned(64)));
+  ROLLED for (int64_t j = 0; j < points; j++) {
+    input_points(side, d + j * col, row, columns + j * GLOW_VL, points * GLOW_VL);
   }
-  ROLLED for (int64_t i = 0; i < WINOGRAD_POINTS; i++) {
-    input_points(columns + i * WINOGRAD_POINTS * GLOW_VL, GLOW_VL, v + i * WINOGRAD_POINTS * place,
-                 place);
+  ROLLED for (int64_t i = 0; i < points; i++) {
+    input_points(side, columns + i * points * GLOW_VL, GLOW_VL, v + i * points * place, place);
   }
 }
 
 /* The same for a tile of which a part lies outside of the input. */
 INLINE void transform_edge(const GlowWinogradParams *s, const float *x, int64_t h, int64_t w,
                            float *v) {
-  float d[WINOGRAD_PLACES * GLOW_VL] __attribute__((aligned(64)));
+  const int side = (int)s->side, points = side + 2;
+  float d[GLOW_WINOGRAD_MOST_PLACES * GLOW_VL] __attribute__((aligned(64)));
   static const float zeros[GLOW_VL] __attribute__((aligned(64)));
-  ROLLED for (int64_t i = 0; i < WINOGRAD_POINTS; i++) {
+  ROLLED for (int64_t i = 0; i < points; i++) {
     bool inside = (uint64_t)(h + i) < (uint64_t)s->g.ih;
-    UNROLL for (int j = 0; j < WINOGRAD_POINTS; j++) {
+    UNROLL for (int j = 0; j < points; j++) {
       const float *from =
           inside && (uint64_t)(w + j) < (uint64_t)s->g.iw ? x + i * s->g.xh + j * s->g.xw : zeros;
-      vec_store(d + (i * WINOGRAD_POINTS + j) * GLOW_VL, vec_load(from));
+      vec_store(d + (i * points + j) * GLOW_VL, vec_load(from));
     }
   }
-  transform_input(d, WINOGRAD_POINTS * GLOW_VL, GLOW_VL, v, s->v_place);
+  transform_input(side, d, points * GLOW_VL, GLOW_VL, v, s->v_place);
 }
 
-/* The 16 pixels in the middle of a tile, early: those around it belong to its neighbours. */
-INLINE void fetch_tile(const float *d, int64_t row, int64_t col) {
-  UNROLL for (int i = 1; i <= WINOGRAD_SIDE; i++) {
-    UNROLL for (int j = 1; j <= WINOGRAD_SIDE; j++) __builtin_prefetch(d + i * row + j * col, 0, 2);
+/* The pixels in the middle of a tile, early: those around it belong to its neighbours. */
+INLINE void fetch_tile(int side, const float *d, int64_t row, int64_t col) {
+  UNROLL for (int i = 1; i <= side; i++) {
+    UNROLL for (int j = 1; j <= side; j++) __builtin_prefetch(d + i * row + j * col, 0, 2);
   }
 }
 
 /* V of `count` tiles from `first` on. */
-INLINE void input_step(const GlowWinogradParams *params, const float *x, float *scratch,
+INLINE void input_step(int side, const GlowWinogradParams *params, const float *x, float *scratch,
                        int64_t first, int64_t count) {
-  const GlowWinogradParams s = *params;
+  const GlowWinogradParams s = with_side(params, side);
   ROLLED for (int64_t c = 0; c < s.g.ic; c += GLOW_CONV_BLOCK) {
     GlowWinogradTile t = tile_at(&s, first), next = tile_at(&s, first + count);
     float *v = scratch + c * s.room;
     ROLLED for (int64_t i = 0; i < count; i++, v += GLOW_CONV_BLOCK, next_tile(&s, &t)) {
       int64_t h = t.h - s.g.pt, w = t.w - s.g.pl;
-      bool inside =
-          h >= 0 && w >= 0 && h + WINOGRAD_POINTS <= s.g.ih && w + WINOGRAD_POINTS <= s.g.iw;
+      bool inside = h >= 0 && w >= 0 && h + s.points <= s.g.ih && w + s.points <= s.g.iw;
       const float *d = x + t.n * s.g.xn + c / GLOW_CONV_BLOCK * s.g.xc + h * s.g.xh + w * s.g.xw;
       if (c + GLOW_CONV_BLOCK < s.g.ic) {
-        fetch_tile(d + s.g.xc, s.g.xh, s.g.xw);
+        fetch_tile(side, d + s.g.xc, s.g.xh, s.g.xw);
       } else {
-        fetch_tile(x + next.n * s.g.xn + (next.h - s.g.pt) * s.g.xh + (next.w - s.g.pl) * s.g.xw,
+        fetch_tile(side,
+                   x + next.n * s.g.xn + (next.h - s.g.pt) * s.g.xh + (next.w - s.g.pl) * s.g.xw,
                    s.g.xh, s.g.xw);
         next_tile(&s, &next);
       }
       ROLLED for (int64_t l = 0; l < GLOW_CONV_BLOCK; l += GLOW_VL) {
         if (inside)
-          transform_input(d + l, s.g.xh, s.g.xw, v + l, s.v_place);
+          transform_input(side, d + l, s.g.xh, s.g.xw, v + l, s.v_place);
         else
           transform_edge(&s, d + l, h, w, v + l);
       }
@@ -157,15 +190,16 @@ typedef struct GlowWinogradStore {
 
 /* Whether place j of a row of the tile lies in the map. */
 INLINE bool inside_row(const GlowWinogradParams *s, const GlowWinogradTile *t, int j) {
-  return s->g.ow % WINOGRAD_SIDE == 0 || t->w + j < s->g.ow;
+  return s->g.ow % s->side == 0 || t->w + j < s->g.ow;
 }
 
 /* Row i of the tile, from places along it: output transform, bias, epilogue. */
 INLINE void finish_row(const GlowWinogradParams *s, const GlowWinogradTile *t, const float *row,
                        int64_t i, const GlowWinogradStore *to, GlowEpilogueFn *epilogue,
-                       GlowVec r[WINOGRAD_SIDE]) {
-  output_line(row, GLOW_VL, r);
-  UNROLL for (int j = 0; j < WINOGRAD_SIDE && inside_row(s, t, j); j++) {
+                       GlowVec *r) {
+  const int side = (int)s->side;
+  output_line(side, row, GLOW_VL, r);
+  UNROLL for (int j = 0; j < side && inside_row(s, t, j); j++) {
     r[j] = epilogue(s->g.bias ? r[j] + to->bias : r[j], to->env, t->n, to->c, t->h + i, t->w + j);
   }
 }
@@ -181,26 +215,25 @@ INLINE void store_result(const GlowWinogradParams *s, const GlowWinogradStore *t
 /* One vector of channels of a tile: output transform, bias, epilogue, pool, store. */
 INLINE void finish_tile(const GlowWinogradParams *s, const GlowWinogradTile *t, const float *m,
                         const GlowWinogradStore *to, GlowEpilogueFn *epilogue) {
-  float rows[WINOGRAD_SIDE * WINOGRAD_POINTS * GLOW_VL] __attribute__((aligned(64)));
-  GlowVec r[WINOGRAD_SIDE], below[WINOGRAD_SIDE];
-  ROLLED for (int64_t j = 0; j < WINOGRAD_POINTS; j++) {
-    output_line(m + j * s->m_place, WINOGRAD_POINTS * s->m_place, r);
-    UNROLL for (int i = 0; i < WINOGRAD_SIDE; i++) {
-      vec_store(rows + (i * WINOGRAD_POINTS + j) * GLOW_VL, r[i]);
-    }
+  const int side = (int)s->side, points = side + 2;
+  float rows[GLOW_WINOGRAD_MOST_PLACES * GLOW_VL] __attribute__((aligned(64)));
+  GlowVec r[GLOW_WINOGRAD_LARGE], below[GLOW_WINOGRAD_LARGE];
+  ROLLED for (int64_t j = 0; j < points; j++) {
+    output_line(side, m + j * s->m_place, points * s->m_place, r);
+    UNROLL for (int i = 0; i < side; i++) { vec_store(rows + (i * points + j) * GLOW_VL, r[i]); }
   }
   const float *row = rows;
-  const int64_t next = WINOGRAD_POINTS * GLOW_VL, down = s->pool ? 2 : 1;
-  ROLLED for (int64_t i = 0; i < WINOGRAD_SIDE && t->h + i + down <= s->g.oh; i += down) {
+  const int64_t next = points * GLOW_VL, down = s->pool ? 2 : 1;
+  ROLLED for (int64_t i = 0; i < side && t->h + i + down <= s->g.oh; i += down) {
     finish_row(s, t, row, i, to, epilogue, r);
     if (s->pool) {
       finish_row(s, t, row + next, i + 1, to, epilogue, below);
-      UNROLL for (int j = 0; j < WINOGRAD_SIDE && inside_row(s, t, j + 1); j += 2) {
+      UNROLL for (int j = 0; j < side && inside_row(s, t, j + 1); j += 2) {
         GlowVec top = vec_top(vec_top(vec_top(r[j], r[j + 1]), below[j]), below[j + 1]);
         store_result(s, to, i / 2, j / 2, top);
       }
     } else {
-      UNROLL for (int j = 0; j < WINOGRAD_SIDE && inside_row(s, t, j); j++) {
+      UNROLL for (int j = 0; j < side && inside_row(s, t, j); j++) {
         store_result(s, to, i, j, r[j]);
       }
     }
@@ -209,10 +242,10 @@ INLINE void finish_tile(const GlowWinogradParams *s, const GlowWinogradTile *t, 
 }
 
 /* The results of `count` tiles from `first` on. */
-INLINE void output_step(const GlowWinogradParams *params, float *y, const float *bias,
+INLINE void output_step(int side, const GlowWinogradParams *params, float *y, const float *bias,
                         void *const *env, const float *scratch, int64_t first, int64_t count,
                         GlowEpilogueFn *epilogue) {
-  const GlowWinogradParams s = *params;
+  const GlowWinogradParams s = with_side(params, side);
   const int64_t channels = (s.g.oc + GLOW_CONV_BLOCK - 1) / GLOW_CONV_BLOCK * GLOW_CONV_BLOCK;
   ROLLED for (int64_t c = 0; c < channels; c += GLOW_VL) {
     GlowWinogradTile t = tile_at(&s, first);
@@ -362,7 +395,7 @@ INLINE void all_steps(const GlowWinogradParams *params, GlowWinogradFn *input, G
       const int64_t next = n + s.block < end ? n + s.block : end;
       const int64_t tile = first_tile(&s, n), count = first_tile(&s, next) - tile;
       input(p.y, p.x, p.w, p.bias, p.env, p.scratch, tile, count, 0, 0);
-      ROLLED for (int64_t i = 0; i < WINOGRAD_PLACES * groups; i++) {
+      ROLLED for (int64_t i = 0; i < s.points * s.points * groups; i++) {
         multiply(params, full, small, ptrs, n, next, i / groups, i % groups);
       }
       output(p.y, p.x, p.w, p.bias, p.env, p.scratch, tile, count, 0, 0);

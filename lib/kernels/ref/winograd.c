@@ -1,19 +1,21 @@
-/* Convolution by Winograd's F(4x4, 3x3), and the transform of its filters.
+/* Convolution by Winograd's F(4x4, 3x3) or F(2x2, 3x3), and the transform of their filters.
  *
- * A tile of 4x4 outputs comes from 6x6 inputs d. With the matrices of docs/Numerics it is
+ * A tile of 4x4 outputs comes from 6x6 inputs d, one of 2x2 from 4x4. With the matrices of
+ * docs/Numerics it is
  *
  *   Y = A' M A,   M = sum over channels c of V[c] * U[c] (place by place),   V[c] = B' d[c] B
  *
  * where U = G g G' is what WinogradFilter makes of a filter g. Tiles are taken six at a time: their
- * V, then for 16 output channels the 36 places of M, each one chain of fused multiply-adds. */
+ * V, then for 16 output channels the 36 or 16 places of M, each one chain of fused multiply-adds.
+ */
 #include "kernels/ref/winograd.h"
 #include "kernels/ref/tile.h"
 #include "kernels/winograd.h"
 
 enum {
-  POINTS = GLOW_WINOGRAD_POINTS,
-  PLACES = GLOW_WINOGRAD_PLACES,
-  SIDE = GLOW_WINOGRAD_TILE,
+  MOST_POINTS = GLOW_WINOGRAD_MOST_POINTS,
+  MOST_PLACES = GLOW_WINOGRAD_MOST_PLACES,
+  MOST_SIDE = GLOW_WINOGRAD_LARGE,
   ROWS = GLOW_TILE_ROWS, /* tiles that are computed together */
   LANES = GLOW_TILE_COLUMNS
 };
@@ -21,6 +23,8 @@ enum {
 typedef struct Plan {
   const GlowBuf *x, *w, *b; /* b may be absent */
   GlowBuf *y;
+  int64_t side, points;    /* of a tile: outputs and inputs along an axis */
+  int64_t places;          /* points squared */
   int64_t in, out, panels; /* channels; groups of 16 output channels */
   int64_t top, left;       /* padding */
   int64_t down, across;    /* tiles of an image */
@@ -30,16 +34,19 @@ typedef struct Plan {
 static Plan plan_of(const GlowCall *call) {
   const GlowConvolutionMembers *m = call->members;
   Plan p = {.x = &call->in[0], .w = &call->in[1], .b = &call->in[2], .y = &call->out[0]};
+  p.points = p.w->dims[0];
+  p.side = p.points - 2;
+  p.places = p.points * p.points;
   p.in = p.x->dims[1];
   p.out = p.y->dims[1];
   p.panels = (p.out + LANES - 1) / LANES;
   p.top = glow_ref_listed(m->pads, 0, 0);
   p.left = glow_ref_listed(m->pads, 1, 0);
-  p.down = (p.y->dims[2] + SIDE - 1) / SIDE;
-  p.across = (p.y->dims[3] + SIDE - 1) / SIDE;
+  p.down = (p.y->dims[2] + p.side - 1) / p.side;
+  p.across = (p.y->dims[3] + p.side - 1) / p.side;
   size_t size = p.x->kind == GLOW_KIND_DOUBLE ? sizeof(double) : sizeof(float);
-  p.inputs_at = (size_t)(p.panels * PLACES * p.in * LANES) * size;
-  p.total = p.inputs_at + (size_t)(PLACES * ROWS * p.in) * size;
+  p.inputs_at = (size_t)(p.panels * p.places * p.in * LANES) * size;
+  p.total = p.inputs_at + (size_t)(p.places * ROWS * p.in) * size;
   return p;
 }
 
@@ -51,7 +58,8 @@ typedef struct Tile {
 } Tile;
 
 static Tile tile_at(const Plan *p, int64_t i) {
-  return (Tile){i / (p->across * p->down), i / p->across % p->down * SIDE, i % p->across * SIDE};
+  return (Tile){i / (p->across * p->down), i / p->across % p->down * p->side,
+                i % p->across * p->side};
 }
 
 #define T float
@@ -83,8 +91,8 @@ GlowRunError glow_ref_winograd(GlowCall *call) {
 
 enum { CHUNK = 32 }; /* input channels at a time */
 
-/* One axis of filters at the six points, in double; elements are CHUNK channels. */
-static void filter_points(const double *g, int64_t step, double *u, int64_t to) {
+/* One axis of filters at the six points of F(4, 3), in double; elements are CHUNK channels. */
+static void filter_points_4(const double *g, int64_t step, double *u, int64_t to) {
   const double a = (double)GLOW_WINOGRAD_A, b = (double)GLOW_WINOGRAD_B;
   const double a2 = (double)GLOW_WINOGRAD_A2, b2 = (double)GLOW_WINOGRAD_B2;
   const double at_0 = 1 / (a2 * b2), at_a = 1 / (2 * a2 * (a2 - b2)),
@@ -103,6 +111,19 @@ static void filter_points(const double *g, int64_t step, double *u, int64_t to) 
   }
 }
 
+/* The same at the four points of F(2, 3). */
+static void filter_points_2(const double *g, int64_t step, double *u, int64_t to) {
+  step *= CHUNK;
+  to *= CHUNK;
+  for (int64_t c = 0; c < CHUNK; c++) {
+    const double even = g[c] + g[c + 2 * step], odd = g[c + step];
+    u[c] = g[c];
+    u[c + to] = 0.5 * (even + odd);
+    u[c + 2 * to] = 0.5 * (even - odd);
+    u[c + 3 * to] = g[c + 2 * step];
+  }
+}
+
 /* n neighbours, each rounded once. */
 static void store_rounded(GlowBuf *b, int64_t at, int64_t n, const double *v) {
   float *f = (float *)b->data + at;
@@ -116,16 +137,20 @@ static void store_rounded(GlowBuf *b, int64_t at, int64_t n, const double *v) {
 
 /* U of n input channels from c on, of output channel o. */
 static void transform_filters(const GlowBuf *w, GlowBuf *u, int64_t o, int64_t c, int64_t n) {
-  double taps[CHUNK * 9], g[9 * CHUNK] = {0}, rows[POINTS * 3 * CHUNK], places[PLACES * CHUNK];
+  double taps[CHUNK * 9], g[9 * CHUNK] = {0}, rows[MOST_POINTS * 3 * CHUNK],
+                                places[MOST_PLACES * CHUNK];
+  const int64_t points = u->dims[0];
+  void (*filter_points)(const double *, int64_t, double *, int64_t) =
+      points == MOST_POINTS ? filter_points_4 : filter_points_2;
   glow_load_real(w, o * w->strides[0] + c * w->strides[1], 1, n * 9, taps);
   for (int64_t i = 0; i < n; i++)
     for (int64_t k = 0; k < 9; k++)
       g[k * CHUNK + i] = taps[i * 9 + k];
   for (int64_t j = 0; j < 3; j++)
     filter_points(g + j * CHUNK, 3, rows + j * CHUNK, 3);
-  for (int64_t i = 0; i < POINTS; i++)
-    filter_points(rows + 3 * i * CHUNK, 1, places + POINTS * i * CHUNK, 1);
-  for (int64_t k = 0; k < PLACES; k++)
+  for (int64_t i = 0; i < points; i++)
+    filter_points(rows + 3 * i * CHUNK, 1, places + points * i * CHUNK, 1);
+  for (int64_t k = 0; k < points * points; k++)
     store_rounded(u, k * u->strides[1] + o * u->strides[2] + c, n, places + k * CHUNK);
 }
 

@@ -1,36 +1,50 @@
-/* Convolution of 3x3 windows by Winograd's F(4x4, 3x3), where that pays:
+/* Convolution of 3x3 windows by Winograd's F(4x4, 3x3) or F(2x2, 3x3), where that pays:
  *
  *   Convolution(x, W, B)  ->  Convolution(x, U, B) {strategy = winograd}
  *
- * where U is the `eval` constant WinogradFilter(W). W must be constant; strides, dilations and
- * groups are 1, two spatial axes in NCHW order, and float.
+ * where U is the `eval` constant WinogradFilter(W) {results = 4 or 2}. W must be constant; strides,
+ * dilations and groups are 1, two spatial axes in NCHW order, and float.
  *
  * The rule counts multiplications of one image, never of a batch, and is alike for all targets,
- * since the choice shows in the last bits. For I input and O output channels and T tiles of 4x4
+ * since the choice shows in the last bits. For I input and O output channels and T tiles of as many
  * results:
  *
- *   directly          9 * I * O * rows * columns
- *   with transforms   36 * I * O * max(T, 8) + 200 * T * (I + O)
+ *   directly        9 * I * O * rows * columns
+ *   tiles of 4x4   36 * I * O * max(T, R) + 200 * T * (I + O)
+ *   tiles of 2x2   16 * I * O * max(T, R) +  90 * T * (I + O)
  *
- * A place of U is loaded once for all tiles, and fewer than 8 of them do not hide that. 200 is what
+ * The smaller of the last two is taken if it is 1.25 times smaller than the first. R is what
+ * reading U costs: each of its numbers is loaded once for all tiles, which takes as long as their
+ * products with 6 tiles, or with 16 if U has more than 2^21 numbers, 8 MB, which no cache keeps
+ * until the next image. So small maps of many channels do with fewer places. 200 and 90 are what
  * the transforms of a tile cost for each channel, loads and stores included; channels count in
- * blocks of 16, which is how they lie in memory. The second figure must be 1.25 times smaller.
+ * blocks of 16, which is how they lie in memory.
  *
  * Bounded: the matrices of the transforms multiply to 564 at most, along both axes and in absolute
- * value, so an output of I channels is off by (I + 36) u times 564 times the sum over channels of
- * the largest input of its tile times the largest weight. With K = 9 I products that is less than
- * (7 K + 2300) u S, where S takes an operand's largest magnitude for all its elements, since a tile
- * mixes them: BOUNDED_OVERALL. Measured errors are a thousandth of that. */
+ * value (64 for tiles of 2x2), so an output of I channels is off by (I + 36) u times 564 times the
+ * sum over channels of the largest input of its tile times the largest weight. With K = 9 I
+ * products that is less than (7 K + 2300) u S, where S takes an operand's largest magnitude for all
+ * its elements, since a tile mixes them: BOUNDED_OVERALL. Measured errors are a thousandth of that.
+ */
 #include "pass/pass.h"
 #include "transforms/transforms.h"
 
-enum { TILE = 4, BLOCK = 16, PLACES = 36, FEWEST_TILES = 8, TRANSFORM = 200 };
+enum { BLOCK = 16, READ_NEAR = 6, READ_FAR = 16, FAR = 1 << 21 };
+
+/* The kinds of tiles: results along an axis, places, and what the transforms cost for a channel. */
+typedef struct Tiling {
+  uint32_t side;
+  double places, transform;
+} Tiling;
+
+enum { TILINGS = 2 };
+static const Tiling tilings[TILINGS] = {{4, 36, 200}, {2, 16, 90}};
 
 typedef struct Winograd {
   GlowPassRun *run;
   GlowConstness *constness;
-  GlowMap *filters; /* W to U */
-  bool all;         /* also where it does not pay */
+  GlowMap *filters[TILINGS]; /* W to U */
+  bool all;                  /* also where it does not pay */
 } Winograd;
 
 static bool all_ones(GlowArray a) {
@@ -65,30 +79,38 @@ static const char *obstacle(const Winograd *c, const GlowNode *n) {
 
 static double blocks(int64_t channels) { return (double)((channels + BLOCK - 1) / BLOCK * BLOCK); }
 
-/* Multiplications of one image, directly and with transforms. */
-static void count(const GlowNode *n, double *direct, double *transformed) {
+/* Multiplications of one image. */
+static double count_direct(const GlowNode *n) {
+  const GlowDim *y = n->results[0].type->dims;
+  int64_t in = glow_node_in(n, GLOW_CONVOLUTION_IN_X)->type->dims[1].size;
+  return 9.0 * (double)in * (double)y[1].size * (double)y[2].size * (double)y[3].size;
+}
+
+static double count_transformed(const GlowNode *n, const Tiling *t) {
   const GlowDim *y = n->results[0].type->dims;
   int64_t in = glow_node_in(n, GLOW_CONVOLUTION_IN_X)->type->dims[1].size, out = y[1].size;
-  double tiles = (double)((y[2].size + TILE - 1) / TILE) * (double)((y[3].size + TILE - 1) / TILE);
-  double pairs = (double)in * (double)out, used = tiles < FEWEST_TILES ? FEWEST_TILES : tiles;
-  *direct = 9 * pairs * (double)y[2].size * (double)y[3].size;
-  *transformed = PLACES * pairs * used + TRANSFORM * tiles * (blocks(in) + blocks(out));
+  int64_t down = (y[2].size + t->side - 1) / t->side, across = (y[3].size + t->side - 1) / t->side;
+  double tiles = (double)down * (double)across, filter = t->places * (double)in * (double)out;
+  double read = filter > FAR ? READ_FAR : READ_NEAR;
+  return filter * (tiles > read ? tiles : read) + t->transform * tiles * (blocks(in) + blocks(out));
 }
 
 /* The transformed filter as a constant; one for all convolutions that share W. NULL after a
  * diagnostic. */
-static GlowValue *transform(Winograd *c, const GlowNode *n) {
-  GlowValue *w = glow_node_in(n, GLOW_CONVOLUTION_IN_W), *known = glow_map_get(c->filters, w);
+static GlowValue *transform(Winograd *c, const GlowNode *n, int tiling) {
+  GlowMap *filters = c->filters[tiling];
+  GlowValue *w = glow_node_in(n, GLOW_CONVOLUTION_IN_W), *known = glow_map_get(filters, w);
   if (known)
     return known;
   GlowEval e = glow_eval_create(c->run->module, c->run->arena, n);
+  GlowWinogradFilterMembers members = {.results = tilings[tiling].side};
   GlowValue *u =
-      glow_build1(&e.builder, GLOW_OP_WINOGRAD_FILTER, glow_eval_copy(&e, w), NULL, NULL);
+      glow_build1(&e.builder, GLOW_OP_WINOGRAD_FILTER, glow_eval_copy(&e, w), &members, NULL);
   if (!u)
     return NULL;
   GlowStr name = glow_str_printf(c->run->ctx, "%s.winograd", w->name ? w->name : "filter");
   known = &glow_eval_finish(&e, u, name)->value;
-  glow_map_set(c->filters, w, known);
+  glow_map_set(filters, w, known);
   return known;
 }
 
@@ -111,17 +133,20 @@ static bool choose(GlowNode *n, void *arg) {
     glow_pass_remark(c->run, glow_node_loc(n), "stays direct: %s", why);
     return true;
   }
-  double direct, transformed;
-  count(n, &direct, &transformed);
-  if (!c->all && transformed * 1.25 > direct) {
+  double direct = count_direct(n), counts[TILINGS];
+  for (int i = 0; i < TILINGS; ++i)
+    counts[i] = count_transformed(n, &tilings[i]);
+  int best = counts[0] <= counts[1] ? 0 : 1;
+  if (!c->all && counts[best] * 1.25 > direct) {
     glow_pass_remark(c->run, glow_node_loc(n),
                      "stays direct: %.4g million multiplications of an image, with transforms %.4g",
-                     direct * 1e-6, transformed * 1e-6);
+                     direct * 1e-6, counts[best] * 1e-6);
     return true;
   }
-  glow_pass_changed(c->run, n, "chosen: %.4g million multiplications of an image become %.4g",
-                    direct * 1e-6, transformed * 1e-6);
-  GlowValue *u = transform(c, n);
+  glow_pass_changed(c->run, n,
+                    "chosen: tiles of %ux%u, %.4g million multiplications of an image become %.4g",
+                    tilings[best].side, tilings[best].side, direct * 1e-6, counts[best] * 1e-6);
+  GlowValue *u = transform(c, n, best);
   if (!u)
     return false;
   glow_use_set(&n->operands[GLOW_CONVOLUTION_IN_W], u);
@@ -132,7 +157,7 @@ static bool choose(GlowNode *n, void *arg) {
 bool glow_pass_winograd(GlowPassRun *run) {
   Winograd c = {.run = run,
                 .constness = glow_constness_create(run->arena),
-                .filters = glow_map_create(run->arena),
+                .filters = {glow_map_create(run->arena), glow_map_create(run->arena)},
                 .all = glow_pass_option(run, "all") != NULL};
   return glow_block_walk(run->function->body, choose, &c);
 }
