@@ -38,7 +38,8 @@ GlowConvTile glow_conv_tile(const GlowIsa *isa, const GlowConvGrid *g);
 /* Whether the machine has kernels for tiles of consecutive pixels of windows of so many taps. */
 bool glow_conv_can_scatter(const GlowIsa *isa, int64_t taps);
 
-/* Whether Winograd's kernel can pool what it computes: tiles of 4x4 results hold whole windows. */
+/* Whether Winograd's kernel can pool what it computes: its tiles, of 4x4 or 2x2 results, hold whole
+ * windows. */
 bool glow_winograd_can_pool(const GlowMaxPoolMembers *m);
 /* Why a maximum pool does not become part of the convolution before it; NULL: it does, since that
  * pays. A kernel must have whole windows in registers when it stores: then a quarter is stored, and

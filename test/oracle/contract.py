@@ -219,35 +219,42 @@ def convolution(g):
 
 # ---- Winograd's convolution ----------------------------------------------------------------------
 
-POINTS = [0.0, 0.625, -0.625, 1.5, -1.5]  # and infinity
+# By results of a tile along an axis; and infinity.
+POINTS = {4: [0.0, 0.625, -0.625, 1.5, -1.5], 2: [0.0, 1.0, -1.0]}
 
 
-def winograd_matrices():
-    """A', G and B' of F(4, 3) by Lagrange's interpolation of polynomials (low degrees first)."""
-    at = np.array([[p ** i for p in POINTS] + [float(i == 3)] for i in range(4)])
-    scale = [np.prod([p - q for q in POINTS if q != p]) for p in POINTS]
-    g = np.array([[p ** k / s for k in range(3)] for p, s in zip(POINTS, scale)] + [[0, 0, 1]])
-    bt = np.array([np.append(np.poly([q for q in POINTS if q != p])[::-1], 0) for p in POINTS] +
-                  [np.poly(POINTS)[::-1]])
+def winograd_matrices(side):
+    """A', G and B' of F(side, 3) by Lagrange's interpolation of polynomials (low degrees first).
+    At 0 the factor of g0 is positive, so that signs move to B'."""
+    points = POINTS[side]
+    at = np.array([[p ** i for p in points] + [float(i == side - 1)] for i in range(side)])
+    scale = [np.prod([p - q for q in points if q != p]) for p in points]
+    bt = np.array([np.append(np.poly([q for q in points if q != p])[::-1], 0) for p in points] +
+                  [np.poly(points)[::-1]])
+    bt[0] *= np.sign(scale[0])
+    scale[0] = abs(scale[0])
+    g = np.array([[p ** k / s for k in range(3)] for p, s in zip(points, scale)] + [[0, 0, 1]])
     return at, g, bt
 
 
 def winograd(x, u, b, pads, absolute):
-    """Convolution with U, [6, 6, out, in], tile by tile; `absolute`: with the matrices' sizes."""
-    at, _, bt = (np.abs(m) if absolute else m for m in winograd_matrices())
+    """Convolution with U, [s + 2, s + 2, out, in], by tiles of s x s results; `absolute`: with the
+    matrices' sizes."""
+    s = u.shape[0] - 2
+    at, _, bt = (np.abs(m) if absolute else m for m in winograd_matrices(s))
     n, c, h, w = x.shape
     out = h + pads[0] + pads[2] - 2, w + pads[1] + pads[3] - 2
-    down, across = ((e + 3) // 4 for e in out)
-    full = np.zeros((n, c, 4 * down + 2, 4 * across + 2), x.dtype)
+    down, across = (-(-e // s) for e in out)
+    full = np.zeros((n, c, s * down + 2, s * across + 2), x.dtype)
     # The last tiles may end before the last row and column of the input.
     full[:, :, pads[0]:pads[0] + h, pads[1]:pads[1] + w] = \
         x[:, :, :full.shape[2] - pads[0], :full.shape[3] - pads[1]]
-    y = np.zeros((n, u.shape[2], 4 * down, 4 * across), x.dtype)
-    for i, j in itertools.product(range(down), range(across)):
-        d = full[:, :, 4 * i:4 * i + 6, 4 * j:4 * j + 6]
+    y = np.zeros((n, u.shape[2], s * down, s * across), x.dtype)
+    for i, j in itertools.product(range(0, s * down, s), range(0, s * across, s)):
+        d = full[:, :, i:i + s + 2, j:j + s + 2]
         v = np.einsum("pk,nckl,ql->pqnc", bt, d, bt)
         m = np.einsum("pqnc,pqoc->pqno", v, u)
-        y[:, :, 4 * i:4 * i + 4, 4 * j:4 * j + 4] = np.einsum("ip,pqno,jq->noij", at, m, at)
+        y[:, :, i:i + s, j:j + s] = np.einsum("ip,pqno,jq->noij", at, m, at)
     y = y[:, :, :out[0], :out[1]]
     return y if b is None else y + b.reshape(-1, 1, 1)
 
@@ -266,10 +273,10 @@ def winograd_operands(g, kind):
 
 def winograd_cases(g):
     t = lambda *s: Tensor("float", np.zeros(s))
-    for kind in FLOATS:
+    for kind, side in itertools.product(FLOATS, POINTS):
         x, w, b, pads, members = winograd_operands(g, kind)
-        u = Tensor(kind, np.einsum("pk,ockl,ql->pqoc", *(
-            winograd_matrices()[1], w.wide().astype(float), winograd_matrices()[1])))
+        m = winograd_matrices(side)[1]
+        u = Tensor(kind, np.einsum("pk,ockl,ql->pqoc", m, w.wide().astype(float), m))
         args = [a.wide() if a else None for a in (x, u, b)]
         y = winograd(*args, pads, False)
         size = winograd(*(None if a is None else np.abs(a) for a in args), pads, True)
@@ -281,15 +288,19 @@ def winograd_cases(g):
     window.dilation, window.reach, window.pads = [1, 1], [3, 3], [pads[:2], pads[2:]]
     y = convolve(x.wide(), w.wide(), b.wide() if b else None, window, 1)
     most = 9 * w.shape[1] * np.max(np.abs(x.wide())) * np.max(np.abs(w.wide())) + 2
-    yield Case([x, w, b], [Result("double", y, scale=np.full(y.shape, most))], ulps=1000, body=[
-        "%u = WinogradFilter($1)", f"%r0 = Convolution($0, %u, {'$2' if b else 'none'}) {{{members}}}"])
+    for results in ("", " {results = 2}"):
+        yield Case([x, w, b], [Result("double", y, scale=np.full(y.shape, most))], ulps=1000, body=[
+            f"%u = WinogradFilter($1){results}",
+            f"%r0 = Convolution($0, %u, {'$2' if b else 'none'}) {{{members}}}"])
     u, strategy = t(6, 6, 2, 4), "strategy = winograd"
     for x, u, members, why in (
             (t(1, 4, 5, 5), u, "strides = [1, 2]", "strides and dilations of 1"),
             (t(1, 4, 5, 5), u, "dilations = [2, 1]", "strides and dilations of 1"),
             (t(1, 4, 5, 5), u, "group = 2", "one group"),
             (t(1, 5, 5, 4), u, "layout = NHWC", "takes layout NCHW"),
-            (t(1, 4, 5, 5), t(2, 4, 3, 3), "pads = [0, 0, 0, 0]", r"W is \[6, 6, out, in\]"),
+            (t(1, 4, 5, 5), t(2, 4, 3, 3), "pads = [0, 0, 0, 0]", r"W is \[6, 6, out, in\] or"),
+            (t(1, 4, 5, 5), t(4, 6, 2, 4), "group = 1", r"or \[4, 4, out, in\]"),
+            (t(1, 3, 5, 5), t(4, 4, 2, 4), "group = 1", "X has 3 channels, but W takes 4"),
             (t(1, 4, 5, 5), t(6, 6, 2), "group = 1", "X has four axes"),
             (t(1, 4, 5), u, "group = 1", "X has four axes"),
             (t(1, 3, 5, 5), u, "group = 1", "X has 3 channels, but W takes 4"),
@@ -301,15 +312,17 @@ def winograd_cases(g):
 
 @oracle("WinogradFilter")
 def winograd_filter(g):
-    for kind in FLOATS:
+    for kind, side in itertools.product(FLOATS, POINTS):
         w = values(g, kind, (g.integer(0, 40), g.integer(0, 70), 3, 3), special=False)
-        m = winograd_matrices()[1]
+        m = winograd_matrices(side)[1]
         f = lambda v, m: np.einsum("pk,ockl,ql->pqoc", m, v, m)
         yield Case([w], [Result(kind, f(w.wide(), m), scale=f(np.abs(w.wide()), np.abs(m)))],
+                   members=f"results = {side}",
                    ulps=8 if kind == "double" else 2)  # in double, then rounded
     t = lambda *s: Tensor("float", np.zeros(s))
     for w in (t(2, 3, 3), t(2, 3, 3, 5), t(2, 3, 1, 3)):
         yield Case([w], error="expected .out, in, 3, 3.")
+    yield Case([t(2, 3, 3, 3)], members="results = 3", error="results is 3, expected 4 or 2")
 
 
 def scatter(x, w, b, window, group, extra):

@@ -19,7 +19,15 @@ static double draw(void) {
 
 /* ---- The definition -------------------------------------------------------------------------- */
 
-static void input_points(const float *d, int step, float *r) {
+static void input_points(int side, const float *d, int step, float *r) {
+  if (side == 2) {
+    float d1 = d[step], d2 = d[2 * step], first = d[0], last = d[3 * step];
+    r[0] = first - d2;
+    r[step] = d1 + d2;
+    r[2 * step] = d2 - d1;
+    r[3 * step] = last - d1;
+    return;
+  }
   float d0 = d[0], d1 = d[step], d2 = d[2 * step], d3 = d[3 * step], d4 = d[4 * step];
   float e = fmaf(-2.25f, d2, d4), o = fmaf(-2.25f, d1, d3);
   float f = fmaf(-0.390625f, d2, d4), q = fmaf(-0.390625f, d1, d3);
@@ -31,7 +39,13 @@ static void input_points(const float *d, int step, float *r) {
   r[5 * step] = fmaf(0.87890625f, d1, fmaf(-2.640625f, d3, d[5 * step]));
 }
 
-static void outputs(const float *m, int step, float *y) {
+static void outputs(int side, const float *m, int step, float *y) {
+  if (side == 2) {
+    float first = m[0], p = m[step] + m[2 * step], q = m[step] - m[2 * step];
+    y[0] = first + p;
+    y[step] = q + m[3 * step];
+    return;
+  }
   float s = m[step] + m[2 * step], t = m[step] - m[2 * step];
   float u = m[3 * step] + m[4 * step], v = m[3 * step] - m[4 * step];
   y[0] = (m[0] + s) + u;
@@ -41,32 +55,34 @@ static void outputs(const float *m, int step, float *y) {
 }
 
 typedef struct Case {
-  int n, c, o, h, w, top, left, bottom, right;
+  int side, n, c, o, h, w, top, left, bottom, right;
   bool bias;
 } Case;
 
-/* One tile of one output channel. */
+/* One tile of one output channel: y has `side` rows, each of as many places as a tile has inputs
+ * along an axis. */
 static void tile(const Case *k, const float *x, const float *u, float bias, int n, int o, int h0,
                  int w0, float *y) {
   float m[36] = {0}, d[36], r[36];
+  const int side = k->side, points = side + 2, places = points * points;
   for (int c = 0; c < k->c; c++) {
-    for (int i = 0; i < 36; i++) {
-      int h = h0 - k->top + i / 6, w = w0 - k->left + i % 6;
+    for (int i = 0; i < places; i++) {
+      int h = h0 - k->top + i / points, w = w0 - k->left + i % points;
       bool inside = h >= 0 && h < k->h && w >= 0 && w < k->w;
       d[i] = inside ? x[((n * k->c + c) * k->h + h) * k->w + w] : 0;
     }
-    for (int j = 0; j < 6; j++)
-      input_points(d + j, 6, r + j);
-    for (int i = 0; i < 6; i++)
-      input_points(r + 6 * i, 1, d + 6 * i);
-    for (int i = 0; i < 36; i++)
+    for (int j = 0; j < points; j++)
+      input_points(side, d + j, points, r + j);
+    for (int i = 0; i < points; i++)
+      input_points(side, r + points * i, 1, d + points * i);
+    for (int i = 0; i < places; i++)
       m[i] = fmaf(d[i], u[(i * k->o + o) * k->c + c], m[i]);
   }
-  for (int j = 0; j < 6; j++)
-    outputs(m + j, 6, r + j);
-  for (int i = 0; i < 4; i++)
-    outputs(r + 6 * i, 1, y + 6 * i);
-  for (int i = 0; i < 24; i++)
+  for (int j = 0; j < points; j++)
+    outputs(side, m + j, points, r + j);
+  for (int i = 0; i < side; i++)
+    outputs(side, r + points * i, 1, y + points * i);
+  for (int i = 0; i < side * points; i++)
     y[i] = k->bias ? y[i] + bias : y[i];
 }
 
@@ -134,15 +150,15 @@ static void convolve(const Case *k, GlowBuf *x, GlowBuf *u, GlowBuf *b, GlowBuf 
 
 static int64_t differing(const Case *k, const GlowBuf *x, const GlowBuf *u, const GlowBuf *b,
                          const GlowBuf *y) {
-  int64_t oh = y->dims[2], ow = y->dims[3], wrong = 0;
+  int64_t oh = y->dims[2], ow = y->dims[3], side = k->side, wrong = 0;
   for (int n = 0; n < k->n; n++)
     for (int o = 0; o < k->o; o++)
       for (int64_t h = 0; h < oh; h++)
         for (int64_t w = 0; w < ow; w++) {
           float t[24], got = ((float *)y->data)[((n * k->o + o) * oh + h) * ow + w];
-          tile(k, x->data, u->data, ((float *)b->data)[o], n, o, (int)(h / 4 * 4), (int)(w / 4 * 4),
-               t);
-          float want = t[h % 4 * 6 + w % 4];
+          tile(k, x->data, u->data, ((float *)b->data)[o], n, o, (int)(h / side * side),
+               (int)(w / side * side), t);
+          float want = t[h % side * (side + 2) + w % side];
           wrong += memcmp(&got, &want, 4) != 0 && !(isnan(got) && isnan(want));
         }
   return wrong;
@@ -150,10 +166,10 @@ static int64_t differing(const Case *k, const GlowBuf *x, const GlowBuf *u, cons
 
 static void check_case(const Case *k) {
   int64_t oh = k->h + k->top + k->bottom - 2, ow = k->w + k->left + k->right - 2;
-  GlowBuf x = make(4, DIMS(k->n, k->c, k->h, k->w)), u = make(4, DIMS(6, 6, k->o, k->c));
+  GlowBuf x = make(4, DIMS(k->n, k->c, k->h, k->w)), u = make(4, DIMS(k->side + 2, k->side + 2, k->o, k->c));
   GlowBuf b = make(1, DIMS(k->o)), y = make(4, DIMS(k->n, k->o, oh, ow));
   fill(&x, (int64_t)k->n * k->c * k->h * k->w);
-  fill(&u, 36 * (int64_t)k->o * k->c);
+  fill(&u, u.dims[0] * u.dims[1] * k->o * k->c);
   fill(&b, k->o);
   convolve(k, &x, &u, &b, &y);
   CHECK(differing(k, &x, &u, &b, &y) == 0);
@@ -172,11 +188,15 @@ static void check_case(const Case *k) {
 
 int main(void) {
   static const Case cases[] = {
-      {1, 1, 1, 3, 3, 0, 0, 0, 0, false},  {1, 3, 2, 4, 4, 1, 1, 1, 1, true},
-      {2, 17, 33, 9, 7, 1, 1, 1, 1, true}, {1, 16, 16, 8, 8, 0, 2, 1, 0, false},
-      {3, 5, 20, 6, 13, 2, 0, 2, 3, true}, {1, 40, 3, 1, 2, 5, 4, 3, 2, true},
+      {0, 1, 1, 1, 3, 3, 0, 0, 0, 0, false},  {0, 1, 3, 2, 4, 4, 1, 1, 1, 1, true},
+      {0, 2, 17, 33, 9, 7, 1, 1, 1, 1, true}, {0, 1, 16, 16, 8, 8, 0, 2, 1, 0, false},
+      {0, 3, 5, 20, 6, 13, 2, 0, 2, 3, true}, {0, 1, 40, 3, 1, 2, 5, 4, 3, 2, true},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-    check_case(&cases[i]);
+    for (int side = 2; side <= 4; side += 2) {
+      Case k = cases[i];
+      k.side = side;
+      check_case(&k);
+    }
   return unit_finish();
 }
