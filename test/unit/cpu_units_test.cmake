@@ -1,0 +1,1 @@
+target_link_libraries(cpu_units_test PRIVATE glow_cpu)
