@@ -10,7 +10,6 @@ enum { POINTERS = 8 };
 static int64_t div_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* Whether a list has so many values, and all are `value`. */
 static bool all_are(GlowArray a, uint32_t count, uint32_t value) {
   for (uint32_t i = 0; i < a.count; i++)
     if (glow_array_at(a, uint32_t, i) != value)

@@ -1,7 +1,7 @@
-/* Decisions about machine kernels that do not show in results: register tiles of convolutions, into
- * how many shards work is cut, and which pools become part of a convolution. The passes
- * assign-tiles, assign-shards and fuse-pool write them into programs; the CPU backend chooses tiles
- * and shards where a program has none. Neither LLVM nor a program is needed. */
+/* Decisions about machine kernels that do not show in results: register tiles of convolutions, and
+ * into how many shards work is cut. The passes assign-tiles and assign-shards write them into
+ * programs; the CPU backend makes them where a program has none. Neither LLVM nor a program is
+ * needed. */
 #ifndef GLOW_KERNELS_CPU_RULES_H
 #define GLOW_KERNELS_CPU_RULES_H
 
@@ -42,8 +42,9 @@ bool glow_conv_can_scatter(const GlowIsa *isa, int64_t taps);
  * windows. */
 bool glow_winograd_can_pool(const GlowMaxPoolMembers *m);
 /* Why a maximum pool does not become part of the convolution before it; NULL: it does, since that
- * pays. A kernel must have whole windows in registers when it stores: then a quarter is stored, and
- * nothing is read back. docs/Optimizations has figures, also of what else was tried. */
+ * pays. A kernel must have whole windows in registers when it stores; then a quarter is stored, and
+ * nothing is read back. Others would keep rows in the cache for a while and pool these: see
+ * docs/Optimizations for what that was measured to give. Results are the same either way. */
 const char *glow_pool_stays(const GlowConvolutionMembers *conv, const GlowMaxPoolMembers *pool);
 
 /* Into how many shards work of so many multiply-adds, or bytes that are moved, is cut: a shard is

@@ -29,8 +29,8 @@
 static const char *const graph_pipelines[] = {
     "inline,lower",
     "inline,drop-layouts," RECOGNIZE ",fold-bn,lower,conv-2d,simplify-reshape,simplify-transpose,"
-                                     "fold-bn,fold-input,constant-fold," SIMPLIFY "," CONVOLVE
-    "," MOVE ",cse,winograd,assign-layouts,dce,schedule",
+    "fold-bn,fold-input,constant-fold," SIMPLIFY "," CONVOLVE "," MOVE
+    ",cse,winograd,assign-layouts,dce,schedule",
     "inline,drop-layouts," RECOGNIZE ",merge-matmul," O2_ROUND ",lower,conv-2d," O2_ROUND
     ",winograd,assign-layouts,dce,schedule",
 };

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "backend/cpu/cpu.h"
+#include "support/file.h"
 #include "support/text.h"
 #include "test/unit/hot_loops.h"
 #include "test/unit/unit.h"
@@ -27,20 +28,24 @@ static bool plan_one(GlowContext *ctx, GlowText *text, const GlowIsa *isa, const
   return one;
 }
 
-static HotLoops hot_loops_of(GlowContext *ctx, GlowText *text, const GlowIsa *isa,
-                             const char *kernel) {
+static HotLoops compiled_loops(GlowContext *ctx, const GlowWork *work,
+                               const GlowCodegenOptions *options) {
   GlowText assembly;
   glow_text_init(&assembly, ctx);
-  GlowCpuPlan plan;
-  HotLoops hot = {0};
-  if (plan_one(ctx, text, isa, kernel, &plan)) {
-    GlowCodegenOptions options = {.isa = isa};
-    EXPECT(glow_codegen_emit_asm(ctx, plan.work, plan.count, &options, &assembly),
-           "no assembly for %s", isa->name);
-    hot = find_hot_loops(glow_text_cstr(&assembly), isa->vl == 16 ? "%zmm" : "%ymm");
-  }
+  EXPECT(glow_codegen_emit_asm(ctx, work, 1, options, &assembly), "no assembly for %s",
+         options->isa->name);
+  HotLoops hot =
+      find_hot_loops(glow_text_cstr(&assembly), options->isa->vl == 16 ? "%zmm" : "%ymm");
   glow_text_release(&assembly);
   return hot;
+}
+
+static HotLoops hot_loops_of(GlowContext *ctx, GlowText *text, const GlowIsa *isa,
+                             const char *kernel) {
+  GlowCpuPlan plan;
+  GlowCodegenOptions options = {.isa = isa};
+  return plan_one(ctx, text, isa, kernel, &plan) ? compiled_loops(ctx, plan.work, &options)
+                                                 : (HotLoops){0};
 }
 
 /* The loop with the most FMAs has those of a tile. Others are epilogues, which find the tile's sums
@@ -216,7 +221,38 @@ static void check_attention(const GlowIsa *isa, int queries, int keys, int size,
   glow_context_destroy(ctx);
 }
 
+/* ---- A planted tile -------------------------------------------------------------------------- */
+
+/* A tile of 7 rows by 4 registers of 512 bits, which with its operands needs 33 registers of 32. */
+static void check_planted(void) {
+  const GlowIsa *isa = &glow_isa[GLOW_ISA_X86_64_V4];
+  const Product product = {"planted", 1, 128, 768, 3072, PLAIN, false, false, true};
+  GlowContext *ctx = glow_context_create();
+  GlowText text;
+  glow_text_init(&text, ctx);
+  write_product(&text, &product, isa);
+  GlowCpuPlan plan;
+  GlowInput planted;
+  if (!glow_input_open(ctx, GLOW_TEST_MATMUL, false, GLOW_NOWHERE, &planted)) {
+    EXPECT(false, "%s cannot be read", GLOW_TEST_MATMUL);
+  } else {
+    GlowWork w = plan_one(ctx, &text, isa, "matmul", &plan) ? plan.work[0] : (GlowWork){0};
+    const char *names[4] = {"matmul_tile_7x4"};
+    w.tiles.names = names;
+    GlowCodegenOptions options = {
+        .isa = isa, .kernels = planted.data, .kernels_size = planted.size};
+    HotLoops hot = w.kernel ? compiled_loops(ctx, &w, &options) : (HotLoops){0};
+    EXPECT(hot.most_fmas == STEPS * 7 * 4 && hot.most_stack,
+           "the planted spill is not found: %u FMAs, %u stack references", hot.most_fmas,
+           hot.most_stack);
+    glow_input_close(&planted);
+  }
+  glow_text_release(&text);
+  glow_context_destroy(ctx);
+}
+
 int main(void) {
+  check_planted();
   for (size_t k = 0; k < GLOW_ISA_COUNT; k++) {
     const GlowIsa *isa = &glow_isa[k];
     if (strcmp(isa->arch, "x86_64") || isa->vl < 8)

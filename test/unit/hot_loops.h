@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/isa.h"
+#include "codegen/codegen.h"
 
 /* What the innermost loops with FMAs look like, all together and the one with the most of them. */
 typedef struct HotLoops {
@@ -102,6 +102,24 @@ static inline HotLoops find_hot_loops(const char *assembly, const char *vector) 
   }
   free(lines);
   return hot;
+}
+
+/* FMAs of the largest tile that the work calls, in one step: the product of the numbers in its
+ * name, as in conv_tile_2x3x2. */
+static inline unsigned tile_fmas(const GlowWork *w) {
+  unsigned most = 0;
+  for (uint32_t i = 0; i < w->tiles.count; i++) {
+    const char *name = w->tiles.names[i];
+    unsigned fmas = 0;
+    for (name = name ? name + strcspn(name, "0123456789") : ""; *name; name += *name == 'x') {
+      char *end;
+      unsigned n = (unsigned)strtoul(name, &end, 10);
+      fmas = (fmas ? fmas : 1) * n;
+      name = end;
+    }
+    most = fmas > most ? fmas : most;
+  }
+  return most;
 }
 
 #endif

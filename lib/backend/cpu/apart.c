@@ -3,6 +3,8 @@
 #include "backend/cpu/select.h"
 #include "ir/infer.h"
 
+#include <string.h>
+
 /* A buffer of the map's type that no text names; diagnostics call it by the name of the result. */
 static GlowValue *map_buffer(GlowSelect *s, const GlowNode *n) {
   GlowValue *v = GLOW_NEW(s->arena, GlowValue);

@@ -9,7 +9,8 @@ static int64_t times(int64_t a, int64_t b) {
   return a < 0 || b < 0 || __builtin_mul_overflow(a, b, &product) ? -1 : product;
 }
 
-/* Each place of the map sums over the filter of its channel: all extents of W but the first. */
+/* Each output, pooled or not, sums over the filter of its channel: all extents of W but the first.
+ */
 static int64_t convolution(const GlowNode *n, const GlowValue *w) {
   const GlowValue *y = glow_node_out(n, 0);
   if (!is_known(w) || !is_known(y) || w->type->dims[0].size == 0)

@@ -1,8 +1,9 @@
 /* Pools: a maximum pool that alone reads the result of a convolution becomes part of it, where that
  * pays by the rule of kernels/cpu_rules.h.
  *
- *   convolution @out %t, .. ^epilogue ..;  max_pool @out %y, @in %t {kernels = [2, 2], ..}
- *     becomes   convolution @out %y, .. {pool_kernels = [2, 2], ..} ^epilogue ..
+ *   convolution @out %t, .. {strategy = winograd} ^epilogue ..;  max_pool @out %y, @in %t {..}
+ *     becomes   convolution @out %y, .. {strategy = winograd, pool_kernels = [2, 2], ..} ^epilogue
+ * ..
  *
  * The convolution moves down to the pool, so nothing in between may write what it reads. A pool
  * that says where its maxima stood needs the map in memory, and so does whatever else reads it. */
@@ -35,7 +36,6 @@ static const char *obstacle(const GlowNode *n, GlowNode **c) {
   return glow_pool_stays(conv, m);
 }
 
-/* The convolution with the pool in it, which takes the place of both. */
 static GlowNode *fuse(GlowPassRun *run, GlowNode *c, GlowNode *n) {
   const GlowMaxPoolMembers *pool = n->members;
   GlowConvolutionMembers members = *(const GlowConvolutionMembers *)c->members;
