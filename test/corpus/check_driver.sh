@@ -41,4 +41,20 @@ cp /usr/share/libonnx-testdata/data/node/test_neg/test_data_set_0/output_0.pb \
 echo node/test_abs >"$scratch/one"
 expect 1 'FAILED node/test_abs: output y differs: .*' --data "$scratch/data" "$scratch/one"
 expect 1 'FAILED node/test_acos: no such case' --data "$scratch/data" "$scratch/two"
-echo "8 passed, 0 failed"
+
+# Refused for a reason that is none, and more than may be.
+echo 'node/test_acos no kernel' >"$scratch/reasons"
+expect 1 'FAILED node/test_acos: refused for no permitted reason' --refused "$scratch/reasons" "$scratch/two"
+for i in $(seq 81); do echo "node/test_acos strings"; done >"$scratch/reasons"
+expect 1 'FAILED node/test_acos: too many cases are refused' --refused "$scratch/reasons" "$scratch/two"
+
+# Operators that run as reference kernels are those that are named.
+n=10
+if "$driver" --backend cpu "$scratch/two" >"$scratch/out" 2>&1; then
+  printf 'node/test_det_2d\nnode/test_abs\n' >"$scratch/two"
+  expect 0 '2 passed, 0 failed' --backend cpu --references det "$scratch/two"
+  expect 1 "FAILED: 'det' has no machine kernel" --backend cpu --references '' "$scratch/two"
+  expect 1 "FAILED: 'dft' no longer runs as its reference kernel" --backend cpu --references det,dft "$scratch/two"
+  n=13
+fi
+echo "$n passed, 0 failed"

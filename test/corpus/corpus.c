@@ -2,7 +2,7 @@
  *
  *   glow-onnx-corpus [--data DIR] [--all] [--verbose] [--level N] [--primitives] [--passes]
  *                    [--processes] [--crash CASE] [--code-level N] [--refused FILE]
- *                    [--backend NAME [--threads N] [--most-references N]] [--bundles] LIST
+ *                    [--backend NAME [--threads N] [--references NAMES]] [--bundles] LIST
  *
  * LIST names a case per line, as FOLDER/CASE; `shape` behind it means that its outputs are random
  * and judged by type and shape. --all runs every case of the corpus and fails for those that pass
@@ -11,9 +11,10 @@
  * --processes runs each case in a process of its own, so that a crash fails that case alone and
  * names it; --crash CASE makes that case crash, to test this. --backend runs each case there as
  * well, whose bits must be those of the interpreter, and prints the operators that ran as reference
- * kernels, of which there may be N; FILE names the cases that it must refuse, each with the reason
- * behind its name. --bundles makes a bundle of each case as well, for the same bits. Exit status 0
- * if exactly the listed cases pass, 77 without a corpus. */
+ * kernels, which must be exactly NAMES (with commas between them). FILE names the cases that it
+ * must refuse, at most 80, each with one of the permitted reasons behind its name. --bundles makes
+ * a bundle of each case as well, for the same bits. Exit status 0 if exactly the listed cases pass,
+ * 77 without a corpus. */
 #include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
@@ -28,17 +29,19 @@
 
 static const char *const folders[] = {"node", "pytorch-converted", "pytorch-operator", "simple"};
 
+enum { MOST_REFUSED = 80 };
+
 typedef struct Listed {
   char name[128];
   bool shape_only, refused, seen;
 } Listed;
 
 typedef struct Runner {
-  const char *data, *crash, *backend, *refused;
+  const char *data, *crash, *backend, *refused, *references_only;
   Listed *listed;
   size_t nlisted;
   bool all, verbose, primitives, passes, processes, with_bundles;
-  int level, code_level, most_references, threads;
+  int level, code_level, threads;
   GlowBundles *bundles;
   const GlowParallel *parallel;
   unsigned references[GLOW_OP_COUNT]; /* cases in which the operator ran as its reference kernel */
@@ -201,28 +204,53 @@ static bool read_list(Runner *r, const char *path) {
   return r->nlisted > 0;
 }
 
+/* What a compiled program cannot have. */
+static bool is_permitted(const char *reason) {
+  static const char *const permitted[] = {"an extent without a bound", "sequences", "strings",
+                                          "strings or integers", "optionals"};
+  for (size_t i = 0; i < sizeof permitted / sizeof *permitted; i++)
+    if (!strcmp(reason, permitted[i]))
+      return true;
+  return false;
+}
+
 /* Cases of the list that the backend must refuse. */
 static bool read_refused(Runner *r) {
   FILE *f = fopen(r->refused, "r");
-  char line[256], name[128];
+  char line[256], name[128], reason[128];
+  unsigned count = 0;
   if (!f)
     return false;
   while (fgets(line, sizeof line, f)) {
-    if (line[0] == '#' || sscanf(line, "%127s", name) != 1)
+    reason[0] = 0;
+    if (line[0] == '#' || sscanf(line, "%127s %127[^\n]", name, reason) < 1)
       continue;
     Listed *l = find_listed(r, name);
+    const char *wrong = !l                       ? "refused, but not a listed case"
+                        : !is_permitted(reason)  ? "refused for no permitted reason"
+                        : ++count > MOST_REFUSED ? "too many cases are refused"
+                                                 : NULL;
     if (l)
       l->refused = true;
-    else
-      printf("FAILED %s: refused, but not a listed case\n", name);
-    r->listed_failed += !l;
+    if (wrong)
+      printf("FAILED %s: %s\n", name, wrong);
+    r->listed_failed += wrong != NULL;
   }
   fclose(f);
   return true;
 }
 
-/* Prints the operators that ran as reference kernels. False if there are more than allowed. */
-static bool print_references(const Runner *r) {
+/* Whether `name` is one of the names between commas. */
+static bool is_listed(const char *names, const char *name) {
+  size_t length = strlen(name);
+  for (const char *p = names; *p; p += strcspn(p, ","), p += *p == ',')
+    if (strcspn(p, ",") == length && !memcmp(p, name, length))
+      return true;
+  return false;
+}
+
+/* Prints the operators that ran as reference kernels. */
+static void print_references(const Runner *r) {
   int count = 0;
   for (uint32_t op = 0; op < GLOW_OP_COUNT; op++) {
     if (!r->references[op])
@@ -233,7 +261,21 @@ static bool print_references(const Runner *r) {
   }
   printf("%s%d operators ran as reference kernels; %u cases are refused\n", count ? "\n" : "",
          count, r->refused_count);
-  return r->most_references < 0 || count <= r->most_references;
+}
+
+/* Whether these are the operators that were expected. */
+static bool check_references(const Runner *r) {
+  bool expected = true;
+  for (uint32_t op = 0; r->references_only && op < GLOW_OP_COUNT; op++) {
+    const char *instr = glow_op_desc[op].instr; /* NULL: none */
+    bool listed = instr && is_listed(r->references_only, instr);
+    if (listed == (r->references[op] > 0))
+      continue;
+    printf("FAILED: '%s' %s\n", instr,
+           listed ? "no longer runs as its reference kernel" : "has no machine kernel");
+    expected = false;
+  }
+  return expected;
 }
 
 /* Every folder, with what backends and bundles need meanwhile. */
@@ -285,8 +327,8 @@ static const char *read_options(Runner *r, int argc, char **argv) {
       r->threads = atoi(argv[++i]);
     else if (!strcmp(argv[i], "--refused") && i + 1 < argc)
       r->refused = argv[++i];
-    else if (!strcmp(argv[i], "--most-references") && i + 1 < argc)
-      r->most_references = atoi(argv[++i]);
+    else if (!strcmp(argv[i], "--references") && i + 1 < argc)
+      r->references_only = argv[++i];
     else
       list = argv[i];
   }
@@ -294,10 +336,7 @@ static const char *read_options(Runner *r, int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
-  Runner r = {.data = "/usr/share/libonnx-testdata/data",
-              .level = -1,
-              .code_level = 2,
-              .most_references = -1};
+  Runner r = {.data = "/usr/share/libonnx-testdata/data", .level = -1, .code_level = 2};
   const char *list = read_options(&r, argc, argv);
   struct stat st;
   if (stat(r.data, &st)) {
@@ -322,7 +361,9 @@ int main(int argc, char **argv) {
     }
   if (r.passes)
     printf("%u pipelines that changed something\n", r.pipelines);
-  bool enough = !r.backend || print_references(&r);
+  if (r.backend)
+    print_references(&r);
+  bool expected = check_references(&r);
   if (r.with_bundles)
     printf(
         "%u cases are refused, %u have no bundle since extents are known only in runs, %u bundles "
@@ -332,5 +373,5 @@ int main(int argc, char **argv) {
   if (r.unlisted_passed)
     printf("%u cases pass that are not listed\n", r.unlisted_passed);
   free(r.listed);
-  return r.listed_failed || r.bundles_failed || !enough || (r.all && r.unlisted_passed);
+  return r.listed_failed || r.bundles_failed || !expected || (r.all && r.unlisted_passed);
 }

@@ -12,6 +12,7 @@
 #include "ir/remarks.h"
 #include "kernels/cpu_rules.h"
 #include "memplan/memplan.h"
+#include "support/text.h"
 
 #define ALIGN 64
 
@@ -389,13 +390,30 @@ static void place_scratch(GlowCpuPlan *plan) {
     plan->arena += (common - plan->scratch + plan->align - 1) & -plan->align;
 }
 
-/* What has no machine kernel, as remarks. */
-static void report_references(GlowSelect *s) {
-  for (uint32_t i = 0; i < s->plan->references.count; i++) {
-    const GlowCpuNote *r = &s->plan->references.data[i];
+/* What has no machine kernel, as remarks: each instruction, then how many of which operators. */
+static void report_references(GlowSelect *s, const GlowFunction *f) {
+  const GlowCpuNotes *notes = &s->plan->references;
+  if (!notes->count || !glow_remarks_heard(s->ctx))
+    return;
+  unsigned of[GLOW_OP_COUNT] = {0};
+  for (uint32_t i = 0; i < notes->count; i++) {
+    const GlowCpuNote *r = &notes->data[i];
+    of[r->node->op]++;
     glow_codegen_remark(r->node, "'%s' runs as its reference kernel: %s",
                         glow_node_desc(r->node)->instr, r->why);
   }
+  GlowText names;
+  glow_text_init(&names, s->ctx);
+  for (uint32_t op = 0; op < GLOW_OP_COUNT; op++) {
+    if (of[op])
+      glow_text_printf(&names, "%s%u '%s'", names.size ? ", " : "", of[op], glow_op_desc[op].instr);
+  }
+  const char *text =
+      glow_str_printf(s->ctx, "instructions without a machine kernel in program @%s: %u (%s)",
+                      f->name, notes->count, glow_text_cstr(&names));
+  glow_text_release(&names);
+  glow_remarks_take(
+      s->ctx, &(GlowRemark){.speaker = "codegen", .function = f, .loc = f->src, .text = text});
 }
 
 bool glow_cpu_plan(GlowArena *arena, GlowFunction *f, const GlowIsa *isa, GlowCpuPlan *plan) {
@@ -415,6 +433,6 @@ bool glow_cpu_plan(GlowArena *arena, GlowFunction *f, const GlowIsa *isa, GlowCp
   plan->work = work.data;
   plan->count = work.count;
   place_scratch(plan);
-  report_references(&s);
+  report_references(&s, f);
   return true;
 }
