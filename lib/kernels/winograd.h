@@ -7,8 +7,7 @@
 #define GLOW_KERNELS_WINOGRAD_H
 
 enum {
-  GLOW_WINOGRAD_LARGE = 4, /* the two sides of a tile: results along an axis */
-  GLOW_WINOGRAD_SMALL = 2,
+  GLOW_WINOGRAD_LARGE = 4,       /* results along an axis of a large tile; a small one has 2 */
   GLOW_WINOGRAD_MOST_POINTS = 6, /* along an axis: of a tile of the input, and of a filter */
   GLOW_WINOGRAD_MOST_PLACES = 36 /* those squared */
 };

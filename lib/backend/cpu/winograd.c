@@ -2,7 +2,6 @@
  * instruction into GlowWinogradParams, and two rules: the tiles of a chunk and of a block. */
 #include "kernels/cpu/winograd.h"
 #include "backend/cpu/conv.h"
-#include "kernels/winograd.h"
 
 #include <string.h>
 
