@@ -3,7 +3,8 @@
  *   If     a buffer for each result before it; each region ends by filling them
  *   Loop   a buffer for each carried value and one for the condition, filled before it. Inside,
  *          the parameters of the body are these buffers; its end copies the next values into them.
- *          A stacked result grows by one `append` for each iteration. */
+ *          A stacked result of known extents is a buffer of zeros, into which each iteration puts
+ *          its slice with a `scatter_nd` in place; another one has bounds and grows by `append`. */
 #include "ir/infer.h"
 #include "irgen/irgen_internal.h"
 #include "transforms/transforms.h"
@@ -111,30 +112,50 @@ static bool make_state(GlowIrgen *g, Loop *l) {
   return true;
 }
 
-/* A stack has a bound even if the number of its slices is known, since it begins empty. */
-static void make_stacks(GlowIrgen *g, Loop *l) {
+/* Makes the buffers of stacked results; `proved` are the types of the loop's results. The verifier
+ * takes a body for one that may not run, so a stack of known extents is filled before. */
+static bool make_stacks(GlowIrgen *g, Loop *l, const GlowType *const *proved) {
   l->stacks = GLOW_NEW_ARRAY(g->arena, GlowValue *, l->nstacked);
   for (uint32_t i = 0; i < l->nstacked; ++i) {
     const GlowValue *v = &l->n->results[l->ncarried + i];
     GlowDim dims[GLOW_MAX_RANK];
     if (!v->uses)
       continue;
+    if (glow_type_is_static(v->type) && v->type == proved[l->ncarried + i]) {
+      GlowSplatMembers zeros = {.value = {.is_int = true}};
+      l->stacks[i] = glow_irgen_alloc(g, v, v->type);
+      if (!glow_build_instr(&g->b, GLOW_OP_SPLAT, &l->stacks[i], 1, NULL, 0, &zeros))
+        return false;
+      continue;
+    }
     memcpy(dims, v->type->dims, v->type->rank * sizeof *dims);
     dims[0] = GLOW_BOUND(dims[0].size);
     const GlowType *type = glow_type_with_dims(g->ctx, v->type, v->type->rank, dims);
     l->stacks[i] = glow_irgen_alloc(g, v, type);
   }
+  return true;
 }
 
-/* The end of the body: stacks grow, then the state takes the next values. A next value that is
+/* Slice number `iteration` of a stack. */
+static bool put_slice(GlowIrgen *g, GlowValue *stack, GlowValue *slice, GlowValue *iteration) {
+  if (!glow_type_is_static(stack->type))
+    return glow_build_instr(&g->b, GLOW_OP_APPEND, &stack, 1, (GlowValue *[]){slice, iteration}, 2,
+                            NULL) != NULL;
+  GlowDim one = GLOW_EXACT(1);
+  const GlowType *vector = glow_type_with_dims(g->ctx, iteration->type, 1, &one);
+  GlowValue *ins[] = {stack, glow_irgen_view(g, NULL, iteration, vector), slice};
+  return ins[1] && glow_build_instr(&g->b, GLOW_OP_SCATTER_ND, &stack, 1, ins, 3, NULL);
+}
+
+/* The end of the body: stacks take their slices, then the state takes the next values. A next value that is
  * itself part of the state is saved first, since the copies are one after the other. */
 static bool emit_end(GlowIrgen *g, const Loop *l, GlowValue *iteration) {
   uint32_t nstate = l->ncarried + 1;
   GlowValue **next = GLOW_NEW_ARRAY(g->arena, GlowValue *, nstate);
   g->b.src = l->end->src;
   for (uint32_t i = 0; i < l->nstacked; ++i) {
-    GlowValue *ins[] = {glow_irgen_get(g, l->end->operands[nstate + i].value), iteration};
-    if (l->stacks[i] && !glow_build_instr(&g->b, GLOW_OP_APPEND, &l->stacks[i], 1, ins, 2, NULL))
+    GlowValue *slice = glow_irgen_get(g, l->end->operands[nstate + i].value);
+    if (l->stacks[i] && !put_slice(g, l->stacks[i], slice, iteration))
       return false;
   }
   for (uint32_t i = 0; i < nstate; ++i) {
@@ -175,12 +196,12 @@ bool glow_irgen_loop(GlowIrgen *g, const GlowNode *n) {
   l.ncarried = l.body->nparams - 2;
   l.nstacked = n->nresults - l.ncarried;
   GlowBlock *made;
-  make_stacks(g, &l);
-  if (!make_state(g, &l) || !emit_body(g, &l, &made))
+  const GlowType **proved = GLOW_NEW_ARRAY(g->arena, const GlowType *, n->nresults);
+  if (!glow_node_infer(n, proved) || !make_stacks(g, &l, proved) || !make_state(g, &l) ||
+      !emit_body(g, &l, &made))
     return false;
   GlowValue *ins[] = {glow_irgen_get(g, glow_node_in(n, GLOW_LOOP_IN_TRIP)), l.state[0]};
-  const GlowType **proved = GLOW_NEW_ARRAY(g->arena, const GlowType *, n->nresults);
-  if (!build_control(g, n, ins, 2, &made) || !glow_node_infer(n, proved))
+  if (!build_control(g, n, ins, 2, &made))
     return false;
   for (uint32_t i = 0; i < n->nresults; ++i) {
     GlowValue *buffer = i < l.ncarried ? l.state[1 + i] : l.stacks[i - l.ncarried];

@@ -75,12 +75,44 @@ static const char program[] =
     "  add @out @sum, @in @sum, @in @one\n"
     "}\n";
 
-static GlowFunction *parse(GlowContext *ctx) {
-  static char text[2048];
-  int size = snprintf(text, sizeof text, program, glow_isa_host()->filter);
-  GlowModule *m = glow_module_parse(ctx, "test", text, (size_t)size);
+/* A cell over time, as irgen makes it: steps of the input are read, and steps of the output written,
+ * where the iteration says. */
+static const char loop[] =
+    "declare {\n"
+    "  placeholder @x : float<9 x 1 x 64>\n"
+    "  placeholder @y : float<9 x 1 x 64>\n"
+    "  constant @w : float<64 x 64> = random {kind = uniform, low = -0.1, high = 0.1, seed = 1}\n"
+    "  constant @steps : i64<> = 9\n"
+    "}\n"
+    "program @main {\n"
+    "  %h = alloc float<1 x 64>\n"
+    "  splat @out %h {value = 0.0}\n"
+    "  splat @out @y {value = 0.0}\n"
+    "  loop @in @steps, @in none ^body(%i : i64<>) {\n"
+    "    %x = alloc float<1 x 64>\n"
+    "    gather @out %x, @in @x, @in %i\n"
+    "    %p = alloc float<1 x 64>\n"
+    "    mat_mul @out %p, @in %h, @in @w\n"
+    "    add @out %x, @in %x, @in %p\n"
+    "    dealloc %p\n"
+    "    tanh @out %h, @in %x\n"
+    "    dealloc %x\n"
+    "    %at = tensorview %i : i64<1>\n"
+    "    scatter_nd @out @y, @in @y, @in %at, @in %h\n"
+    "  }\n"
+    "  dealloc %h\n"
+    "}\n";
+
+static GlowFunction *parse_text(GlowContext *ctx, const char *text) {
+  GlowModule *m = glow_module_parse(ctx, "test", text, strlen(text));
   CHECK(m && glow_module_verify(m));
   return m ? glow_module_entry(m, NULL) : NULL;
+}
+
+static GlowFunction *parse(GlowContext *ctx) {
+  static char text[2048];
+  snprintf(text, sizeof text, program, glow_isa_host()->filter);
+  return parse_text(ctx, text);
 }
 
 static void fill(GlowTensor *t, float start) {
@@ -150,7 +182,37 @@ static void check_runs(GlowFunction *f, GlowTensor *t, const GlowParallel *paral
   glow_context_destroy(other);
 }
 
+/* Two runs of a program with a Loop. */
+static void check_loop(void) {
+  GlowContext *ctx = glow_context_create();
+  GlowFunction *f = parse_text(ctx, loop);
+  GlowStorage *x = f ? glow_module_storage(f->module, glow_str(ctx, "x")) : NULL;
+  GlowTensor *t = x ? glow_tensor_create(ctx, x->value.type) : NULL;
+  size_t bytes = 0;
+  void *want = t ? reference(f, t, -0.25f, &bytes) : NULL;
+  GlowBindings in = {0};
+  if (t)
+    in = bind(f, t);
+  const GlowBackend *cpu = glow_backend_find(ctx, "cpu");
+  GlowNetwork *n = t ? glow_backend_prepare(cpu, f, &in, &(GlowRunOptions){0}) : NULL;
+  CHECK(n);
+  for (int run = 0; n && run < 2; run++) {
+    unsigned long before = atomic_load(&allocations);
+    GlowStatus status = n->run(n);
+    unsigned long made = atomic_load(&allocations) - before;
+    EXPECT(made == 0, "run %d of the loop allocates %lu times", run, made);
+    const GlowTensor *y = find(&n->outputs, "y");
+    CHECK(status == GLOW_OK && y && y->bytes == bytes && memcmp(y->data, want, bytes) == 0);
+  }
+  if (n)
+    n->destroy(n);
+  free(want);
+  glow_tensor_free(t);
+  glow_context_destroy(ctx);
+}
+
 int main(void) {
+  check_loop();
   GlowContext *ctx = glow_context_create();
   GlowFunction *f = parse(ctx);
   GlowStorage *x = f ? glow_module_storage(f->module, glow_str(ctx, "x")) : NULL;
