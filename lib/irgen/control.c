@@ -147,8 +147,8 @@ static bool put_slice(GlowIrgen *g, GlowValue *stack, GlowValue *slice, GlowValu
   return ins[1] && glow_build_instr(&g->b, GLOW_OP_SCATTER_ND, &stack, 1, ins, 3, NULL);
 }
 
-/* The end of the body: stacks take their slices, then the state takes the next values. A next value that is
- * itself part of the state is saved first, since the copies are one after the other. */
+/* The end of the body: stacks take their slices, then the state takes the next values. A next value
+ * that is itself part of the state is saved first, since the copies are one after the other. */
 static bool emit_end(GlowIrgen *g, const Loop *l, GlowValue *iteration) {
   uint32_t nstate = l->ncarried + 1;
   GlowValue **next = GLOW_NEW_ARRAY(g->arena, GlowValue *, nstate);

@@ -75,8 +75,8 @@ static const char program[] =
     "  add @out @sum, @in @sum, @in @one\n"
     "}\n";
 
-/* A cell over time, as irgen makes it: steps of the input are read, and steps of the output written,
- * where the iteration says. */
+/* A cell over time, as irgen makes it: steps of the input are read, and steps of the output
+ * written, where the iteration says. */
 static const char loop[] =
     "declare {\n"
     "  placeholder @x : float<9 x 1 x 64>\n"
