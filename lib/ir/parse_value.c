@@ -234,6 +234,10 @@ static bool store_array(GlowParser *p, const GlowMember *m, const GlowItem *list
   return true;
 }
 
+static bool store_member(GlowParser *p, const GlowMember *m, const GlowItem *value, void *to) {
+  return m->array ? store_array(p, m, value, to) : store(p, m, value, to);
+}
+
 /* Every instruction that does work may say this; it is no member of an operator. */
 static const GlowMember shards_row = {
     .name = "shards", .type = GLOW_MEMBER_U32, .instr_only = true};
@@ -308,10 +312,8 @@ bool glow_parse_members(GlowParser *p, const char *whose, const GlowToken *at,
     }
     given[row] = true;
     const GlowItem *value = &p->items.data[i + 1];
-    char *to = (char *)a->members + m->offset;
     ok &= m == &shards_row ? store_shards(p, value, a->shards)
-          : m->array       ? store_array(p, m, value, to)
-                           : store(p, m, value, to);
+                           : store_member(p, m, value, (char *)a->members + m->offset);
   }
   for (uint32_t i = 0; i < a->count; ++i)
     if (a->table[i].required && !given[i] && (a->instr || !a->table[i].instr_only)) {
