@@ -27,6 +27,10 @@
   TRAIT(ANY_LAYOUT, "layout(any)", "Works on any layout as long as all operands have the same.")   \
   TRAIT(ASSIGN_LAYOUT, "layout(assign)", "Has kernels for blocked layouts; assign-layouts picks.") \
   TRAIT(BLOCKS, "layout(blocks)", "Moves elements in any layout, fast where it cuts no block.")    \
+  TRAIT(ROUNDS_ONCE, "rounds(once)",                                                               \
+        "Computes on 16-bit floats as on floats, and rounds each result once.")                    \
+  TRAIT(ROUNDS_NEVER, "rounds(never)",                                                             \
+        "The same, and what it computes is a 16-bit float already.")                               \
   TRAIT(NODE_ONLY, "node", "Exists in graphs only.")                                               \
   TRAIT(INSTR_ONLY, "instruction", "Exists in programs only.")                                     \
   TRAIT(SYNTAX, "syntax", "Has its own syntax in the text (alloc, dealloc, tensorview, yield).")   \

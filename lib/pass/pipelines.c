@@ -26,13 +26,15 @@
   "recognize-rms-norm,fold-layer-norm,recognize-leaky-relu,recognize-gelu,recognize-activation,"   \
   "recognize-attention,tile-attention,fold-mul-add"
 
+/* What kernels compute, in which kinds, by which algorithm and in which layouts: last. */
+#define KERNELS "widen,winograd,assign-layouts,dce,schedule"
+
 static const char *const graph_pipelines[] = {
     "inline,lower",
     "inline,drop-layouts," RECOGNIZE ",fold-bn,lower,conv-2d,simplify-reshape,simplify-transpose,"
-    "fold-bn,fold-input,constant-fold," SIMPLIFY "," CONVOLVE "," MOVE
-    ",cse,winograd,assign-layouts,dce,schedule",
+    "fold-bn,fold-input,constant-fold," SIMPLIFY "," CONVOLVE "," MOVE ",cse," KERNELS,
     "inline,drop-layouts," RECOGNIZE ",merge-matmul," O2_ROUND ",lower,conv-2d," O2_ROUND
-    ",winograd,assign-layouts,dce,schedule",
+    "," KERNELS,
 };
 
 /* Fewer bytes moved, and fewer buffers: views first, since they make copies; sharing last, since

@@ -17,6 +17,13 @@ bool glow_reinfer_block(GlowBlock *b, bool *changed);
 /* All funcs, after operands anywhere say more. */
 bool glow_reinfer_module(GlowModule *m);
 
+/* Whether loops of every backend hold the kind, and a GlowScalar all its values: numbers of whole
+ * bytes and more than 8 bits if floating, and bools. */
+static inline bool glow_kind_is_data(GlowKind k) {
+  return k == GLOW_KIND_BOOL || (glow_kind_is_integer(k) && glow_kind_info[k].bits >= 8) ||
+         (glow_kind_is_float(k) && glow_kind_info[k].bits >= 16);
+}
+
 /* ---- Constants (constants.c) ----------------------------------------------------------------- */
 /* Which values can be computed before the program runs: constants, and results of pure nodes on
  * them. Remembers what it found; make a new one after changing operands. */

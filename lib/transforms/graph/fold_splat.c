@@ -104,11 +104,12 @@ static bool fold_elementwise(GlowNode *n, void *arg) {
   GlowPassRun *run = arg;
   if (!GLOW_HAS(glow_node_desc(n), ELEMENTWISE) || !glow_node_is_foldable(n) || n->nresults != 1 ||
       n->noperands == 0 || !is_plain(n->results[0].type) ||
-      glow_type_elements(n->results[0].type) <= 1)
+      !glow_kind_is_data(n->results[0].type->kind) || glow_type_elements(n->results[0].type) <= 1)
     return true;
   GlowScalar *values = GLOW_NEW_ARRAY(run->arena, GlowScalar, n->noperands), value;
   for (uint32_t i = 0; i < n->noperands; ++i)
-    if (glow_node_in(n, i) && !one_value(glow_node_in(n, i), &values[i]))
+    if (glow_node_in(n, i) && (!glow_kind_is_data(glow_node_in(n, i)->type->kind) ||
+                               !one_value(glow_node_in(n, i), &values[i])))
       return true;
   GlowBuilder b = glow_builder_before(n);
   GlowValue **ins = GLOW_NEW_ARRAY(run->arena, GlowValue *, n->noperands);

@@ -24,12 +24,15 @@ static bool is_outside(const GlowValue *v, const GlowBlock *body) {
   return !home || is_literal(v) || !lies_in(home, body);
 }
 
+/* A string that is to be a number may be none. */
 static bool cannot_fail(const GlowNode *n) {
   if (!GLOW_HAS(glow_node_desc(n), ELEMENTWISE) || !glow_type_is_static(n->results[0].type))
     return false;
-  for (uint32_t i = 0; i < n->noperands; ++i)
-    if (n->operands[i].value && !glow_type_is_static(n->operands[i].value->type))
+  for (uint32_t i = 0; i < n->noperands; ++i) {
+    const GlowValue *v = n->operands[i].value;
+    if (v && (!glow_type_is_static(v->type) || v->type->kind == GLOW_KIND_STRING))
       return false;
+  }
   return true;
 }
 

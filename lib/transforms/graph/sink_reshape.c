@@ -12,8 +12,7 @@
 
 static bool is_elementwise(const GlowNode *n) {
   const GlowOpDesc *d = glow_node_desc(n);
-  return (GLOW_HAS(d, ELEMENTWISE) || n->op == GLOW_OP_CAST || n->op == GLOW_OP_QUANTIZE ||
-          n->op == GLOW_OP_DEQUANTIZE) &&
+  return (GLOW_HAS(d, ELEMENTWISE) || n->op == GLOW_OP_QUANTIZE || n->op == GLOW_OP_DEQUANTIZE) &&
          !GLOW_HAS(d, RANDOM) && n->nresults == 1 && !n->nregions;
 }
 

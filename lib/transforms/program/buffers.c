@@ -170,11 +170,13 @@ static bool goes_along(const GlowType *t, const GlowType *out) {
 
 bool glow_scalar_can_hold(const GlowNode *n) {
   const GlowOpDesc *d = glow_node_desc(n);
-  if (!GLOW_HAS(d, ELEMENTWISE) || n->nouts != 1 || (!d->has_scalar && !d->body))
+  if (!GLOW_HAS(d, ELEMENTWISE) || n->nouts != 1)
     return false;
+  bool is_cast = !d->has_scalar && !d->body;
   for (uint32_t i = 0; i < n->noperands; ++i) {
     const GlowValue *v = n->operands[i].value;
-    if (v && !goes_along(v->type, n->operands[0].value->type))
+    if (v && (!goes_along(v->type, n->operands[0].value->type) ||
+              (is_cast && !glow_kind_is_data(v->type->kind))))
       return false;
   }
   return true;

@@ -8,6 +8,27 @@
 #include "ir/infer.h"
 #include "transforms/programs.h"
 
+/* The kind of what the contraction computes, which is what its kernels store. */
+static GlowKind kind_of(const GlowNode *c) {
+  const GlowBlock *epilogue = glow_node_epilogue(c);
+  return (epilogue ? epilogue->params[0] : c->operands[0].value)->type->kind;
+}
+
+/* Whether c can take n: the result has the kind that c computes, or has it again behind the one
+ * instruction that reads it, so that n rounds it. */
+static bool keeps_kind(const GlowNode *c, const GlowNode *n) {
+  GlowValue *out = n->operands[0].value;
+  if (out->type->kind == kind_of(c))
+    return true;
+  GlowBufferUses uses = {0};
+  if (glow_buffer_is_plain_alloc(out))
+    uses = glow_buffer_uses(out);
+  const GlowNode *next = uses.reader ? uses.reader->user : NULL;
+  return next && !uses.others && next->block == n->block && glow_scalar_can_hold(next) &&
+         next->operands[0].value->type->kind == kind_of(c) &&
+         glow_scalar_steps(c) + glow_scalar_steps(n) + glow_scalar_steps(next) <= GLOW_MAX_STEPS;
+}
+
 /* The buffer that the epilogue would make disappear, if n is the only reader of a contraction. */
 static GlowNode *find_contraction(const GlowNode *n, GlowValue **link) {
   GlowValue *out = n->operands[0].value;
@@ -19,7 +40,7 @@ static GlowNode *find_contraction(const GlowNode *n, GlowValue **link) {
     GlowNode *c = glow_instr_producer(n, v);
     GlowMaxPoolMembers pool;
     if (!c || glow_node_desc(c)->epilogue != 0 || glow_node_pool(c, &pool) ||
-        glow_scalar_steps(c) + glow_scalar_steps(n) > GLOW_MAX_STEPS)
+        glow_scalar_steps(c) + glow_scalar_steps(n) > GLOW_MAX_STEPS || !keeps_kind(c, n))
       continue;
     *link = v;
     return c;
