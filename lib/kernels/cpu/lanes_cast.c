@@ -23,6 +23,20 @@ static inline uint16_t to_half(float f) {
   __builtin_memcpy(&h, &v, sizeof h);
   return h;
 }
+
+/* Vectors, since loops over such conversions become scalar ones. */
+typedef float Floats __attribute__((vector_size(4 * GLOW_VL)));
+typedef _Float16 Halves __attribute__((vector_size(2 * GLOW_VL)));
+#define CAST_VECTOR(to, TO, Out, from, FROM, In)                                                   \
+  void glow_lanes_cast_##to##_##from(const void *m, TO *restrict r, const FROM *restrict x) {      \
+    (void)m;                                                                                       \
+    In in;                                                                                         \
+    __builtin_memcpy(&in, x, sizeof in);                                                           \
+    const Out out = __builtin_convertvector(in, Out);                                              \
+    __builtin_memcpy(r, &out, sizeof out);                                                         \
+  }
+CAST_VECTOR(float16, uint16_t, Halves, float, float, Floats)
+CAST_VECTOR(float, float, Floats, float16, uint16_t, Halves)
 #else
 #define from_half glow_half_to_float
 #define to_half glow_half_from_float
@@ -119,12 +133,14 @@ FROM_REAL(FROM_FLOAT16)
 FROM_REAL(FROM_BFLOAT16)
 
 CAST(double, double, float, float, v)
+#ifndef CAST_VECTOR
 CAST(float16, uint16_t, float, float, to_half(v))
+CAST(float, float, float16, uint16_t, from_half(v))
+#endif
 CAST(bfloat16, uint16_t, float, float, glow_bfloat_from_float(v))
 CAST(float, float, double, double, v)
 CAST(float16, uint16_t, double, double, to_half(glow_float_odd(v)))
 CAST(bfloat16, uint16_t, double, double, glow_bfloat_from_double(v))
-CAST(float, float, float16, uint16_t, from_half(v))
 CAST(double, double, float16, uint16_t, from_half(v))
 CAST(bfloat16, uint16_t, float16, uint16_t, glow_bfloat_from_float(from_half(v)))
 CAST(float, float, bfloat16, uint16_t, glow_bfloat_to_float(v))
