@@ -1,6 +1,8 @@
 /* Names of machines: see machine.h. The lists are generated from LLVM's own. */
 #include "codegen/machine.h"
 
+#include <llvm-c/Core.h>
+#include <llvm-c/TargetMachine.h>
 #include <string.h>
 
 #include "support/diag.h"
@@ -76,6 +78,11 @@ static const char *family(GlowContext *ctx, const char *triple) {
 
 /* arch-vendor-os-environment, where the vendor may be left out: systems with ELF. */
 static bool check_system(GlowContext *ctx, const char *triple) {
+  if (!*part(ctx, triple, 1)) {
+    glow_error(ctx, GLOW_NOWHERE, "-mtriple=%s names no system, such as %s-unknown-linux-gnu",
+               triple, part(ctx, triple, 0));
+    return false;
+  }
   static const char *const systems[] = {"linux",   "none",   "unknown", "elf",
                                         "freebsd", "netbsd", "openbsd"};
   enum { COUNT = sizeof systems / sizeof *systems };
@@ -160,6 +167,10 @@ static bool check_attrs(GlowContext *ctx, const GlowIsa *isa, const char *list) 
                  glow_str_n(ctx, a, length));
       return false;
     }
+    if (!*name) {
+      glow_error(ctx, GLOW_NOWHERE, "-mattr: no feature stands behind '%c'", *a);
+      return false;
+    }
     bool found = false;
     for (size_t i = 0; i < count && !found; i++)
       found = strcmp(known[i], name) == 0;
@@ -189,9 +200,26 @@ static const GlowIsa *default_row(const char *arch, const GlowIsa *cpu_row) {
   return host;
 }
 
+/* -mcpu=native: the CPU of this machine as LLVM knows it, with just the features that it has here.
+ * NULL after a diagnostic: it is of another family. */
+static const GlowIsa *use_host(GlowContext *ctx, const char *arch, GlowMachine *m) {
+  const GlowIsa *host = glow_isa_host();
+  if (!host || strcmp(host->arch, arch) != 0) {
+    glow_error(ctx, GLOW_NOWHERE, "-mcpu=native: this machine is no %s", arch);
+    return NULL;
+  }
+  char *name = LLVMGetHostCPUName(), *features = LLVMGetHostCPUFeatures();
+  m->cpu = glow_str(ctx, name);
+  m->attrs = m->attrs && *m->attrs ? glow_str_printf(ctx, "%s,%s", features, m->attrs)
+                                   : glow_str(ctx, features);
+  LLVMDisposeMessage(name);
+  LLVMDisposeMessage(features);
+  return host;
+}
+
 bool glow_machine_choose(GlowContext *ctx, const GlowIsa *target, GlowMachine *m) {
   const GlowIsa *isa = target, *cpu_row = NULL;
-  const char *arch = NULL;
+  const char *arch = NULL, *asked = m->attrs;
   if (m->triple && (!(arch = family(ctx, m->triple)) || !check_system(ctx, m->triple)))
     return false;
   if (isa && arch && strcmp(isa->arch, arch) != 0) {
@@ -200,8 +228,12 @@ bool glow_machine_choose(GlowContext *ctx, const GlowIsa *target, GlowMachine *m
     return false;
   }
   arch = isa ? isa->arch : !arch && m->cpu ? arch_of_cpu(m->cpu) : arch;
-  if (m->cpu && !(cpu_row = row_of_cpu(ctx, arch, m->cpu)))
-    return false;
+  if (m->cpu) {
+    bool native = strcmp(m->cpu, "native") == 0;
+    cpu_row = native ? use_host(ctx, arch, m) : row_of_cpu(ctx, arch, m->cpu);
+    if (!cpu_row)
+      return false;
+  }
   isa = isa ? isa : default_row(arch, cpu_row);
   if (!isa) {
     glow_error(ctx, GLOW_NOWHERE, "the CPU backend has no target for this machine; name one");
@@ -218,7 +250,7 @@ bool glow_machine_choose(GlowContext *ctx, const GlowIsa *target, GlowMachine *m
     m->cpu = cpu_row->cpu;
   }
   m->isa = isa;
-  return !m->attrs || m->attrs == isa->attrs || check_attrs(ctx, isa, m->attrs);
+  return !asked || check_attrs(ctx, isa, asked);
 }
 
 /* ---- Lists ----------------------------------------------------------------------------------- */
@@ -236,11 +268,18 @@ void glow_machine_print_cpus(GlowText *out) {
   }
 }
 
-void glow_machine_print_attrs(GlowText *out) {
-  const char *arch = "";
+bool glow_machine_print_attrs(GlowContext *ctx, const GlowMachine *m, GlowText *out) {
+  const char *arch = "", *only = NULL;
+  if (m->triple && !(only = family(ctx, m->triple)))
+    return false;
+  if (!only && m->cpu)
+    only = arch_of_cpu(m->cpu);
   for (int i = 0; i < NATTRS; i++) {
+    if (only && strcmp(only, attrs[i].arch) != 0)
+      continue;
     if (strcmp(arch, attrs[i].arch) != 0)
       glow_text_printf(out, "Features of %s:\n", arch = attrs[i].arch);
     glow_text_printf(out, "  %s\n", attrs[i].name);
   }
+  return true;
 }

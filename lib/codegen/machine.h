@@ -20,8 +20,10 @@ typedef struct GlowMachine {
  * Strings live in the context. */
 bool glow_machine_choose(GlowContext *ctx, const GlowIsa *target, GlowMachine *machine);
 
-/* For -mcpu=help and -mattr=help. */
+/* For -mcpu=help. */
 void glow_machine_print_cpus(GlowText *out);
-void glow_machine_print_attrs(GlowText *out);
+/* For -mattr=help: features of the family that `machine` names by its triple or CPU, else of all.
+ * False after a diagnostic: it names an unknown one. */
+bool glow_machine_print_attrs(GlowContext *ctx, const GlowMachine *machine, GlowText *out);
 
 #endif

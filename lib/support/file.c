@@ -30,7 +30,8 @@ static bool fail(GlowContext *ctx, GlowLoc loc, const char *verb, const char *pa
 static bool fail_errno(GlowContext *ctx, GlowLoc loc, const char *verb, const char *path,
                        int code) {
   char buf[128];
-  return fail(ctx, loc, verb, path, strerror_r(code, buf, sizeof buf));
+  return fail(ctx, loc, verb, path,
+              code == EINTR ? "a signal interrupts it" : strerror_r(code, buf, sizeof buf));
 }
 
 static void close_fd(void *fd) { close(*(int *)fd); }

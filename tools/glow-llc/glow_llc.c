@@ -1,5 +1,6 @@
 /* glow-llc: turns the programs of a module into machine code: an object, assembly, or a bundle. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -173,6 +174,17 @@ static GlowStatus compile_file(GlowContext *ctx, const Command *c, GlowBundleOpt
   return status;
 }
 
+static GlowStatus show_attrs(GlowContext *ctx, const GlowMachine *machine) {
+  GlowText text;
+  GlowDefer release;
+  glow_text_init(&text, ctx);
+  glow_defer_push(ctx, &release, glow_text_release_fn, &text);
+  bool ok = glow_machine_print_attrs(ctx, machine, &text);
+  fwrite(text.data, 1, text.size, stdout);
+  glow_defer_pop(ctx, &release, true);
+  return ok ? GLOW_OK : GLOW_BAD_USAGE;
+}
+
 static GlowStatus body(GlowContext *ctx, int argc, char **argv) {
   Command c = {.error_limit = 20, .level = 2};
   /* clang-format off */
@@ -192,7 +204,7 @@ static GlowStatus body(GlowContext *ctx, int argc, char **argv) {
        .help = "compile for this system (default: Linux on the module's target)",
        .kind = GLOW_OPT_STRING, .target = &c.machine.triple},
       {.name = "mcpu", .value = "CPU",
-       .help = "compile for this CPU, or a target of isa.def; help lists them",
+       .help = "compile for this CPU, native, or a target of isa.def; help lists them",
        .kind = GLOW_OPT_STRING, .target = &c.machine.cpu},
       {.name = "mattr", .value = "+A,-B",
        .help = "use or leave out features of the CPU; help lists them", .kind = GLOW_OPT_STRING,
@@ -236,7 +248,7 @@ static GlowStatus body(GlowContext *ctx, int argc, char **argv) {
   if (c.machine.cpu && strcmp(c.machine.cpu, "help") == 0)
     return glow_tool_show(ctx, glow_machine_print_cpus);
   if (c.machine.attrs && strcmp(c.machine.attrs, "help") == 0)
-    return glow_tool_show(ctx, glow_machine_print_attrs);
+    return show_attrs(ctx, &c.machine);
   GlowBundleOptions bundle = {.max_memory = c.max_memory};
   if (!check_usage(ctx, &c, &bundle))
     return GLOW_BAD_USAGE;

@@ -214,7 +214,8 @@ static GlowStatus run_network(GlowSession *s, GlowNetwork *n, const GlowRunComma
 GlowStatus glow_run_profile(GlowSession *s, const GlowBackend *backend,
                             const GlowRunOptions *options, const GlowRunCommand *c) {
   if (!backend->prepare) {
-    glow_error(s->ctx, GLOW_NOWHERE, "--profile: backend %s does not compile", backend->name);
+    glow_error(s->ctx, GLOW_NOWHERE, "%s: backend %s does not compile",
+               c->profile ? "--profile" : "--trace", backend->name);
     return GLOW_BAD_USAGE;
   }
   GlowRunOptions o = *options;
