@@ -39,10 +39,10 @@ static GlowStatus start(GlowBench *b, const GlowRunOptions *run) {
   if (!backend)
     return GLOW_BAD_USAGE;
   double since = glow_clock();
-  b->macs = glow_function_cost(s->entry).macs;
   GlowStatus status = glow_model_optimize(s, &c->model, backend, false);
   if (status != GLOW_OK)
     return status;
+  b->macs = glow_function_cost(s->entry).macs; /* extents may be open before */
   b->optimize = lap(&since);
   b->network = glow_backend_prepare(backend, s->entry, &s->inputs, run);
   b->compile = lap(&since);
