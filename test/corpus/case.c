@@ -139,29 +139,40 @@ static const char *compare_bits(GlowContext *ctx, const GlowBindings *want,
   return NULL;
 }
 
-/* Runs the program on the backend: the same bits, and what is expected. Variables, such as the
- * state of random numbers, keep what the interpreter left in them, so what depends on them is not
- * compared. */
+/* One run on the backend; `parallel` may be NULL. Leaves its outputs in the session. NULL if they
+ * are right. */
+static const char *run_on(CaseRun *run, const GlowBackend *backend,
+                          const struct GlowParallel *parallel, const GlowBindings *want) {
+  GlowCase *c = run->c;
+  GlowSession *s = &run->session;
+  GlowRunOptions options = {.level = &c->code_level, .parallel = parallel};
+  run->ctx->remarks = parallel == c->parallel; /* once is enough */
+  GlowStatus status = glow_session_run(s, backend->run, &options);
+  run->ctx->remarks = false;
+  if (status != GLOW_OK && strstr(c->error, "cannot be compiled"))
+    run->verdict = GLOW_REFUSED;
+  const char *wrong = status != GLOW_OK ? "it did not run"
+                      : c->shape_only   ? NULL
+                                        : compare_bits(run->ctx, want, &s->outputs);
+  return wrong ? wrong : judge_outputs(run, &s->outputs);
+}
+
+/* Runs the program on the backend, on one thread and on those of the case: the same bits, and what
+ * is expected. Variables, such as the state of random numbers, keep what the run before left in
+ * them, so what depends on them is not compared. */
 static bool run_backend(CaseRun *run) {
   GlowCase *c = run->c;
   GlowSession *s = &run->session;
-  GlowRunOptions options = {.level = &c->code_level, .parallel = c->parallel};
   const GlowBackend *backend = glow_backend_find(run->ctx, c->backend);
   if (!backend)
     return false;
   GlowBindings want = s->outputs;
   s->outputs = (GlowBindings){0};
-  run->ctx->remarks = true;
-  GlowStatus status = glow_session_run(s, backend->run, &options);
-  run->ctx->remarks = false;
-  const char *wrong = status != GLOW_OK ? "it did not run"
-                      : c->shape_only   ? NULL
-                                        : compare_bits(run->ctx, &want, &s->outputs);
-  wrong = wrong ? wrong : judge_outputs(run, &s->outputs);
+  const char *wrong = run_on(run, backend, NULL, &want);
+  if (!wrong && c->parallel)
+    wrong = run_on(run, backend, c->parallel, &want);
   for (uint32_t i = 0; i < want.count; i++)
     glow_tensor_free(want.data[i].tensor);
-  if (status != GLOW_OK && strstr(c->error, "cannot be compiled"))
-    run->verdict = GLOW_REFUSED;
   if (wrong && !c->error[0])
     snprintf(c->error, sizeof c->error, "%s", wrong);
   return !wrong;

@@ -10,8 +10,8 @@
  * --passes also runs each listed case after every pass alone and every pass left out of -O2.
  * --processes runs each case in a process of its own, so that a crash fails that case alone and
  * names it; --crash CASE makes that case crash, to test this. --backend runs each case there as
- * well, whose bits must be those of the interpreter, and prints the operators that ran as reference
- * kernels, which must be exactly NAMES (with commas between them). FILE names the cases that it
+ * well, on one thread and on N: its bits must be those of the interpreter. It prints the operators
+ * that ran as reference kernels, which must be exactly NAMES (with commas between them). FILE names the cases that it
  * must refuse, at most 80, each with one of the permitted reasons behind its name. --bundles makes
  * a bundle of each case as well, for the same bits. Exit status 0 if exactly the listed cases pass,
  * 77 without a corpus. */

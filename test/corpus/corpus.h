@@ -22,7 +22,7 @@ typedef struct GlowCase {
    * the interpreter alone. Its code is generated as at -O<code_level>. */
   const char *backend;
   int code_level;
-  const struct GlowParallel *parallel; /* what the backend runs it on; NULL: one thread */
+  const struct GlowParallel *parallel; /* what it runs on besides one thread; NULL: nothing */
   GlowBundles *bundles;                /* instead of a backend: that takes the program too */
   /* Results. */
   char error[512];                    /* the first diagnostic */
