@@ -91,8 +91,8 @@ static void print_row(GlowText *out, const Row *r, double total, double peak) {
 static void print_name(GlowText *out, const GlowNode *n) {
   GlowLoc loc = glow_node_loc(n);
   glow_text_puts(out, glow_node_desc(n)->instr);
-  if (loc.node)
-    glow_text_printf(out, " %s", loc.node);
+  if (n->origin && n->origin->name)
+    glow_text_printf(out, " %s", n->origin->name);
   else if (loc.line)
     glow_text_printf(out, " %s:%u", glow_path_base(loc.file), loc.line);
 }
