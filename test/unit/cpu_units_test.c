@@ -60,7 +60,7 @@ static bool find_changes(const GlowWork *w, GlowPieceFn *piece, void *const *ptr
   bool any = false;
   memset(changed, 0, (size_t)size);
   for (Move fill = FILL_LOW; fill <= FILL_HIGH; fill++) {
-    move(w, ptrs, NULL, fill);
+    move(w, ptrs, now, fill);
     piece(ptrs, begin, end, 0);
     move(w, ptrs, now, SAVE);
     for (int64_t i = 0; i < size; i++)
