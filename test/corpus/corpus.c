@@ -207,7 +207,7 @@ static bool read_list(Runner *r, const char *path) {
 /* What a compiled program cannot have. */
 static bool is_permitted(const char *reason) {
   static const char *const permitted[] = {"an extent without a bound", "sequences", "strings",
-                                          "strings or integers", "optionals"};
+                                          "optionals"};
   for (size_t i = 0; i < sizeof permitted / sizeof *permitted; i++)
     if (!strcmp(reason, permitted[i]))
       return true;

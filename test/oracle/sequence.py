@@ -73,7 +73,7 @@ def tf_idf_vectorizer(g):
             members = (f"mode = {mode}, min_gram_length = {low}, max_gram_length = {high}, "
                        f"max_skip_count = {skips}, ngram_counts = {starts}, ngram_indexes = {where}, "
                        f"{'pool_strings' if text else 'pool_int64s'} = [{pool}], weights = {weights}")
-            yield Case([x], [Result("float", want)], members=members, ulps=0, graph_only=True)
+            yield Case([x], [Result("float", want)], members=members, ulps=0, graph_only=text)
 
 
 # ---- sequences and optionals ---------------------------------------------------------------------

@@ -38,6 +38,16 @@ static inline void glow_load_keys(const GlowBuf *b, int64_t at, int64_t stride, 
   }
 }
 
+/* How keys compare, and strings: as bytes. */
+static inline int glow_key_order(uint64_t a, uint64_t b) { return a < b ? -1 : a > b; }
+static inline int glow_string_order(const GlowString *a, const GlowString *b) {
+  size_t n = a->length < b->length ? a->length : b->length;
+  for (size_t i = 0; i < n; i++)
+    if (a->data[i] != b->data[i])
+      return glow_key_order((uint8_t)a->data[i], (uint8_t)b->data[i]);
+  return glow_key_order(a->length, b->length);
+}
+
 /* Visits the lines of X along an axis: the other axes in row-major order. */
 typedef struct GlowLines {
   uint32_t axis;

@@ -3,21 +3,11 @@
  * element in row-major order; strings as bytes, complex numbers by real part, then imaginary. */
 #include "kernels/ref/order.h"
 
-static int key_order(uint64_t a, uint64_t b) { return a < b ? -1 : a > b; }
-
-static int string_order(const GlowString *a, const GlowString *b) {
-  size_t n = a->length < b->length ? a->length : b->length;
-  for (size_t i = 0; i < n; i++)
-    if (a->data[i] != b->data[i])
-      return key_order((uint8_t)a->data[i], (uint8_t)b->data[i]);
-  return key_order(a->length, b->length);
-}
-
 /* How the elements at two offsets compare. */
 static int element_order(const GlowBuf *x, int64_t a, int64_t b) {
   uint64_t p[2], q[2];
   if (x->kind == GLOW_KIND_STRING)
-    return string_order((const GlowString *)x->data + a, (const GlowString *)x->data + b);
+    return glow_string_order((const GlowString *)x->data + a, (const GlowString *)x->data + b);
   bool complex = x->kind == GLOW_KIND_COMPLEX64 || x->kind == GLOW_KIND_COMPLEX128;
   GlowBuf parts = *x;
   if (complex)
@@ -25,8 +15,8 @@ static int element_order(const GlowBuf *x, int64_t a, int64_t b) {
   int n = complex ? 2 : 1;
   glow_load_keys(&parts, n * a, 1, n, p);
   glow_load_keys(&parts, n * b, 1, n, q);
-  int order = key_order(p[0], q[0]);
-  return order || !complex ? order : key_order(p[1], q[1]);
+  int order = glow_key_order(p[0], q[0]);
+  return order || !complex ? order : glow_key_order(p[1], q[1]);
 }
 
 typedef struct GlowSlices {
