@@ -35,6 +35,17 @@ bool glow_infer_mat_mul(GlowInfer *in) {
   return glow_infer_product(in, a, b, dims, &rank) && glow_infer_set(in, 0, a, rank, dims);
 }
 
+/* Kernels walk rows of A and C; a matrix B of floating point may be packed in panels. */
+bool glow_verify_mat_mul(const GlowNode *n) {
+  const GlowType *b = glow_node_in(n, GLOW_MAT_MUL_IN_B)->type;
+  if (glow_node_in(n, GLOW_MAT_MUL_IN_A)->type->layout || glow_node_out(n, 0)->type->layout)
+    return glow_verify_error(n, "works on plain A and C; only B may have a layout");
+  if (b->layout && (b->rank != 2 || glow_kind_is_integer(b->kind)))
+    return glow_verify_error(n, "B has type %s; only a matrix of floating point may have a layout",
+                             glow_type_str(n->block->module->ctx, b));
+  return true;
+}
+
 bool glow_infer_fully_connected(GlowInfer *in) {
   const GlowType *x = in->in[GLOW_FULLY_CONNECTED_IN_X], *w = in->in[GLOW_FULLY_CONNECTED_IN_W];
   const GlowType *b = glow_infer_in(in, GLOW_FULLY_CONNECTED_IN_B);

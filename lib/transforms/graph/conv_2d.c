@@ -102,12 +102,14 @@ static uint32_t spatial_axes(const GlowNode *n, uint32_t axis) {
 
 /* ---- The rewrite ----------------------------------------------------------------------------- */
 
-/* n with two spatial axes, the first of extent 1. NULL after a diagnostic. */
+/* n with two spatial axes, the first of extent 1. NULL after a diagnostic. Results keep their kinds:
+ * quantized ones have parameters of their own. */
 static GlowNode *build_wide(GlowPassRun *run, GlowBuilder *b, GlowNode *n, uint32_t axis,
                             uint32_t axes) {
   GlowValue **ins = GLOW_NEW_ARRAY(run->arena, GlowValue *, n->noperands);
+  const GlowType **types = GLOW_NEW_ARRAY(run->arena, const GlowType *, n->nresults);
+  GlowDim dims[GLOW_MAX_RANK];
   for (uint32_t i = 0; i < n->noperands; i++) {
-    GlowDim dims[GLOW_MAX_RANK];
     GlowValue *v = ins[i] = n->operands[i].value;
     if (!v || v->type->rank != 2 + axes)
       continue;
@@ -115,11 +117,16 @@ static GlowNode *build_wide(GlowPassRun *run, GlowBuilder *b, GlowNode *n, uint3
     if (!ins[i])
       return NULL;
   }
+  for (uint32_t i = 0; i < n->nresults; i++) {
+    const GlowType *t = n->results[i].type;
+    types[i] = glow_type_with_dims(run->module->ctx, t, wide_dims(t, axis, dims), dims);
+  }
   GlowNodeSpec spec = {.op = n->op,
                        .ins = ins,
                        .nins = n->noperands,
                        .members = widen_members(run, n, axes),
-                       .nresults = n->nresults};
+                       .nresults = n->nresults,
+                       .types = types};
   return glow_node_create(b, &spec);
 }
 
