@@ -2,7 +2,8 @@
 #include "transforms/contraction.h"
 
 bool glow_contraction_describe(GlowNode *n, GlowContraction *c) {
-  if (n->op != GLOW_OP_CONVOLUTION && n->op != GLOW_OP_FULLY_CONNECTED && n->op != GLOW_OP_MAT_MUL)
+  if (n->op != GLOW_OP_CONVOLUTION && n->op != GLOW_OP_CONV_TRANSPOSE &&
+      n->op != GLOW_OP_FULLY_CONNECTED && n->op != GLOW_OP_MAT_MUL)
     return false;
   const GlowType *x = glow_node_in(n, GLOW_CONTRACTION_X)->type;
   const GlowType *w = glow_node_in(n, GLOW_CONTRACTION_W)->type, *y = n->results[0].type;
@@ -18,6 +19,12 @@ bool glow_contraction_describe(GlowNode *n, GlowContraction *c) {
     c->x_axis = c->y_axis = last ? y->rank - 1 : 1;
     c->w_in = last ? w->rank - 1 : 1;
     c->groups = m->group;
+  } else if (n->op == GLOW_OP_CONV_TRANSPOSE) {
+    const GlowConvTransposeMembers *m = n->members;
+    bool last = m->layout == GLOW_LAYOUT_NHWC;
+    c->x_axis = c->y_axis = last ? y->rank - 1 : 1;
+    c->w_out = last ? w->rank - 1 : 1;
+    c->groups = m->group;
   } else if (w->rank == 2) {
     c->x_axis = x->rank - 1;
     c->y_axis = y->rank - 1;
@@ -25,8 +32,8 @@ bool glow_contraction_describe(GlowNode *n, GlowContraction *c) {
   } else {
     return false;
   }
-  c->out = w->dims[c->w_out].size;
-  c->in = w->dims[c->w_in].size * c->groups;
+  c->out = w->dims[c->w_out].size * (c->w_out ? c->groups : 1);
+  c->in = w->dims[c->w_in].size * (c->w_in ? c->groups : 1);
   return true;
 }
 

@@ -10,13 +10,14 @@ enum { GLOW_CONTRACTION_X, GLOW_CONTRACTION_W, GLOW_CONTRACTION_B };
 typedef struct GlowContraction {
   GlowNode *node;
   uint32_t x_axis, y_axis; /* of the channels in operand and result */
-  uint32_t w_in, w_out;    /* the same in the weights */
+  uint32_t w_in, w_out;    /* the same in the weights: one of both is axis 0 */
   int64_t in, out;         /* how many */
-  int64_t groups;
+  int64_t groups;          /* the axis of the weights that is not 0 has the channels of one group */
 } GlowContraction;
 
-/* Describes Convolution, FullyConnected and MatMul of floats with weights of known shape: for the
- * products, one matrix; a Convolution's strategy is direct. False if n is something else. */
+/* Describes Convolution, ConvTranspose, FullyConnected and MatMul of floats with weights of known
+ * shape: for the products, one matrix; a Convolution's strategy is direct. False if n is something
+ * else. */
 bool glow_contraction_describe(GlowNode *n, GlowContraction *c);
 /* Whether weights and bias are constants, the bias with one value for each channel, or absent. */
 bool glow_contraction_is_constant(const GlowContraction *c, GlowConstness *constness);

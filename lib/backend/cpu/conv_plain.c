@@ -145,5 +145,5 @@ bool glow_select_conv_transpose(GlowSelect *s, const GlowNode *n) {
              .strides = m->strides,
              .pads = m->pads,
              .dilations = m->dilations};
-  return read_views(s, n, &c) && select_plain(s, n, &c);
+  return read_views(s, n, &c) && select_plain(s, n, &c) && glow_select_epilogue(s, n);
 }

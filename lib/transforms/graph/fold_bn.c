@@ -2,11 +2,11 @@
  *
  *   y = Convolution(x, W, B)  ->  step  ->  step ...      becomes      y = Convolution(x, W', B')
  *
- * and likewise for FullyConnected, and for MatMul, whose B' is an Add behind it. A step is
- * BatchNormalization with constant parameters, or what lowering makes of it: Sub, Div, Mul, Add of
- * a constant with one value for each channel (of a product: each column; or one for all), where the
- * value before has no other use. W must be constant, B constant or absent. W' and B' are `eval`
- * constants, which say in text how they come from the old ones:
+ * and likewise for ConvTranspose, for FullyConnected, and for MatMul, whose B' is an Add behind it.
+ * A step is BatchNormalization with constant parameters, or what lowering makes of it: Sub, Div,
+ * Mul, Add of a constant with one value for each channel (of a product: each column; or one for
+ * all), where the value before has no other use. W must be constant, B constant or absent. W' and
+ * B' are `eval` constants, which say in text how they come from the old ones:
  *
  *   BatchNormalization   f = Scale / Sqrt(Var + epsilon),  W' = W * f,  B' = (B - Mean) * f + Bias
  *   Mul s, Div s         W' = W * s,  B' = B * s           (or /)
@@ -81,7 +81,8 @@ typedef struct Weights {
   const Chain *chain;
   GlowEval eval;
   GlowValue *value;     /* so far; NULL: a bias of zero */
-  uint32_t rank, axis;  /* of the result; where its channels are */
+  uint32_t rank, axis;  /* of value; where its channels are */
+  int64_t groups;       /* if not 1, axis 0 of value has them, and `axis` the channels of one */
   GlowValue *shapes[2]; /* of that rank, all 1, and with the channels; NULL: not needed yet */
 } Weights;
 
@@ -97,7 +98,9 @@ static GlowValue *along_channels(Weights *w, GlowValue *v) {
   int64_t shape[GLOW_MAX_RANK];
   bool fits = v->type->rank == w->rank;
   for (uint32_t i = 0; i < w->rank; ++i)
-    shape[i] = vector && i == w->axis ? w->chain->of.out : 1;
+    shape[i] = vector && i == w->axis ? w->chain->of.out / w->groups : 1;
+  if (vector && w->groups > 1)
+    shape[0] = w->groups;
   for (uint32_t i = 0; fits && i < w->rank; ++i)
     fits = v->type->dims[i].size == shape[i];
   if (fits)
@@ -151,6 +154,19 @@ static bool fold_step(Weights *w, const Step *step, bool bias) {
   return w->value != NULL;
 }
 
+/* The weights of groups, [in, out / groups, ..], as [groups, in / groups, out / groups, ..]. */
+static bool split_groups(Weights *w) {
+  const GlowType *t = w->value->type;
+  GlowDim dims[GLOW_MAX_RANK] = {GLOW_EXACT(w->groups), GLOW_EXACT(t->dims[0].size / w->groups)};
+  for (uint32_t i = 1; i < t->rank; ++i)
+    dims[i + 1] = t->dims[i];
+  w->rank = t->rank + 1;
+  ++w->axis;
+  w->value =
+      glow_build_reshape(&w->eval.builder, w->chain->of.node, w->value, w->rank, dims);
+  return w->value != NULL;
+}
+
 static GlowStr folded_name(GlowContext *ctx, const GlowValue *v, const char *fallback) {
   return v && v->name ? glow_str_printf(ctx, "%s.folded", v->name)
                       : glow_str_printf(ctx, "%s.bias", fallback ? fallback : "sum");
@@ -163,12 +179,19 @@ static bool fold_weights(Context *ctx, const Chain *c, uint32_t port, GlowValue 
   GlowValue *old = glow_node_in(c->of.node, port);
   Weights w = {.chain = c,
                .rank = bias ? 1 : glow_node_in(c->of.node, GLOW_CONTRACTION_W)->type->rank,
-               .axis = bias ? 0 : c->of.w_out};
+               .axis = bias ? 0 : c->of.w_out,
+               .groups = bias || c->of.w_out == 0 ? 1 : c->of.groups};
   w.eval = glow_eval_create(m, ctx->run->arena, c->of.node);
   w.value = old ? glow_eval_copy(&w.eval, old) : NULL;
+  if (w.groups > 1 && !split_groups(&w))
+    return false;
   for (uint32_t i = 0; i < c->steps.count; ++i)
     if (!fold_step(&w, &c->steps.data[i], bias))
       return false;
+  if (w.groups > 1 &&
+      !(w.value = glow_build_reshape(&w.eval.builder, c->of.node, w.value, old->type->rank,
+                                     old->type->dims)))
+    return false;
   *result = NULL;
   if (!w.value)
     return true;
@@ -234,7 +257,8 @@ bool glow_pass_fold_bn(GlowPassRun *run) {
                   &found); /* a rewrite removes what follows */
   for (uint32_t i = 0; i < found.chains.count; ++i) {
     Chain *c = &found.chains.data[i];
-    if (!glow_contraction_is_constant(&c->of, ctx.constness))
+    if (!glow_contraction_is_constant(&c->of, ctx.constness) ||
+        (c->of.groups > 1 && c->type->rank == GLOW_MAX_RANK)) /* no room for an axis of groups */
       continue;
     collect(&ctx, c);
     if (is_worthwhile(c) && !rewrite(&ctx, c))

@@ -2,14 +2,15 @@
  *
  *   step -> ... -> y = Convolution(x, W, B)      becomes      y = Convolution(x, W', B')
  *
- * and likewise for FullyConnected and MatMul. A step is Mul, Div, Add or Sub with a constant of one
- * value for each channel (of a product: each row of W; or one for all), whose result has no other
- * use; W must be constant, B constant or absent. The steps nearest to the contraction come first:
+ * and likewise for ConvTranspose, FullyConnected and MatMul. A step is Mul, Div, Add or Sub with a
+ * constant of one value for each channel (of a product: each row of W; or one for all), whose result
+ * has no other use; W must be constant, B constant or absent. The steps nearest to the contraction come first:
  *
  *   Mul s, Div s         W' = W * s along the channels that come in         (or /)
  *   Add t, Sub t         B' = B + the sum of W' * t for each output         (or -)
  *
- * A shift stays if the convolution pads: the zeros of its padding were not shifted.
+ * A shift stays if the convolution pads: the zeros of its padding were not shifted. It stays before
+ * ConvTranspose, whose outputs do not all meet the same taps.
  *
  * Bounded: each output has K products; a step's rounding of x is replaced by one of W, and a
  * shift's products are summed apart: c = 2 K + 8. */
@@ -27,14 +28,15 @@ typedef struct Fold {
   GLOW_VEC(Step) steps; /* the nearest first */
 } Fold;
 
-static bool has_padding(const GlowNode *n) {
+/* Whether every output of n sums over as many products. */
+static bool sums_alike(const GlowNode *n) {
   if (n->op != GLOW_OP_CONVOLUTION)
-    return false;
+    return n->op != GLOW_OP_CONV_TRANSPOSE;
   const GlowConvolutionMembers *m = n->members;
   bool padded = false;
   for (uint32_t i = 0; i < m->pads.count; ++i)
     padded |= glow_array_at(m->pads, uint32_t, i) != 0;
-  return padded;
+  return !padded;
 }
 
 /* The operand of the step n that is not constant; NULL if n is no step. Only `user` uses n. */
@@ -42,7 +44,7 @@ static GlowValue *accept(const Fold *f, GlowConstness *constness, GlowNode *n, c
                          Step *step) {
   bool shift = n->op == GLOW_OP_ADD || n->op == GLOW_OP_SUB;
   if (!glow_is_affine(n) || glow_only_user(&n->results[0]) != user || n->block != user->block ||
-      n->pred.value != user->pred.value || (shift && has_padding(f->of.node)))
+      n->pred.value != user->pred.value || (shift && !sums_alike(f->of.node)))
     return NULL;
   const GlowType *type = n->results[0].type;
   for (uint32_t i = 0; i < 2; ++i) {
@@ -94,16 +96,16 @@ static GlowValue *build(Weights *s, GlowOp op, GlowValue *a, GlowValue *b) {
   return a && b ? glow_build2(&s->eval.builder, op, a, b, NULL, NULL) : NULL;
 }
 
-/* op(W, v) along the channels that come in. Those of group g are the rows of W from g * rows on, so
- * for several groups W has an axis of groups in front for a moment. */
+/* op(W, v) along the channels that come in. If they are not the rows of W, those of group g are in
+ * the rows from g * rows on, so for several groups W has an axis of groups in front for a moment. */
 static GlowValue *along_input(Weights *s, GlowOp op, GlowValue *v) {
   const GlowContraction *c = &s->fold->of;
-  uint32_t rank = s->type->rank, extra = c->groups > 1;
+  uint32_t rank = s->type->rank, extra = c->groups > 1 && c->w_in;
   int64_t split[GLOW_MAX_RANK + 1], shape[GLOW_MAX_RANK + 1], whole[GLOW_MAX_RANK];
   bool vector = glow_type_elements(v->type) != 1;
   for (uint32_t i = 0; i < rank; ++i) {
     whole[i] = split[i + extra] = s->type->dims[i].size;
-    shape[i + extra] = vector && i == c->w_in ? c->in / c->groups : 1;
+    shape[i + extra] = vector && i == c->w_in ? (extra ? c->in / c->groups : c->in) : 1;
   }
   if (extra) {
     split[0] = c->groups;
