@@ -15,7 +15,7 @@ GlowStatus glow_model_optimize(GlowSession *s, const GlowModelFlags *flags,
   if (status == GLOW_OK && (primitives || backend->primitives))
     status = glow_session_lower_all(s);
   return status == GLOW_OK
-             ? glow_session_optimize(s, given ? flags->level : backend->level, flags->exact)
+             ? glow_session_optimize(s, given ? flags->level : backend->level, flags->math)
              : status;
 }
 

@@ -14,7 +14,7 @@ typedef struct GlowModelFlags {
   const char *backend, *entry, *target;
   int64_t threads, max_memory;
   int level; /* -O, or -1 */
-  bool exact;
+  GlowMath math;
   GlowRemarkFlags remarks;
   GlowCacheFlags cache;
 } GlowModelFlags;
@@ -38,8 +38,7 @@ typedef struct GlowModelFlags {
    .target = &(flags).level},                                                                      \
   {.name = "O2", .help = "the same with all optimizations", .kind = GLOW_OPT_LEVEL,                \
    .target = &(flags).level},                                                                      \
-  {.name = "exact", .help = "leave out optimizations that may change rounding",                    \
-   .kind = GLOW_OPT_FLAG, .target = &(flags).exact},                                               \
+  GLOW_MATH_OPTIONS((flags).math),                                                                 \
   {.name = "remarks", .value = "[=REGEX]",                                                         \
    .help = "show what passes did, and what became of instructions (REGEX: codegen)",               \
    .kind = GLOW_OPT_OPTIONAL, .target = &(flags).remarks.speakers},                                \

@@ -47,7 +47,7 @@ static bool differs(const GlowFault *f, GlowSession *s) {
   GlowRecord want, got;
   GlowBackendFn first = b->backends[0] ? b->backends[0]->run : glow_interp_run;
   GlowBackendFn second = b->backends[0] ? b->backends[1]->run : glow_interp_run;
-  GlowRunnerOptions options = {.verify_each = true, .exact = b->exact};
+  GlowRunnerOptions options = {.verify_each = true, .math = b->math};
   bool shows = glow_record_begin(&want, s->module, f->entry, &s->inputs, first, false);
   if (shows && f->pass)
     shows = glow_pipeline_run(s->module, glow_pipeline_parse(ctx, f->pass), &options) == GLOW_OK;
@@ -158,8 +158,8 @@ static bool put_run_line(const GlowFault *f, const GlowSession *s, GlowText *out
   }
   if (s->module->first_function->next)
     glow_text_printf(out, " --entry=%s", f->entry);
-  if (b->exact)
-    glow_text_puts(out, " -exact");
+  if (b->math != GLOW_MATH_BOUNDED)
+    glow_text_puts(out, b->math == GLOW_MATH_EXACT ? " -exact" : " -fast-math");
   put_number(out, "--rtol", b->rtol);
   put_number(out, "--atol", b->atol);
   if (!put_inputs(f, s, out))

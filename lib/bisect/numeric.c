@@ -140,7 +140,7 @@ static GlowModule *rewritten(Search *s, uint64_t count) {
   GlowModule *m = glow_module_clone(s->before);
   const char *limit = glow_str_printf(s->ctx, "%" PRIu32 ":%" PRIu64, s->ordinal, count);
   GlowRunnerOptions options = {.verify_each = true,
-                               .exact = s->bisect->exact,
+                               .math = s->bisect->math,
                                .bisect_limit = limit,
                                .observe = take_last,
                                .observer = s};
@@ -351,7 +351,7 @@ static bool begin(Search *s) {
 
 static GlowStatus search_passes(Search *s, bool *found) {
   const GlowNumericBisect *b = s->bisect;
-  GlowRunnerOptions options = {.exact = b->exact, .observe = after_pass, .observer = s};
+  GlowRunnerOptions options = {.math = b->math, .observe = after_pass, .observer = s};
   s->before = glow_module_clone(b->session->module);
   GlowStatus status = glow_pipeline_run(b->session->module, b->pipeline, &options);
   if (s->broken) {
@@ -367,7 +367,7 @@ static GlowStatus search_passes(Search *s, bool *found) {
 static GlowStatus search(Search *s, bool *found) {
   const GlowNumericBisect *b = s->bisect;
   if (b->backends[0]) {
-    GlowRunnerOptions options = {.verify_each = true, .exact = b->exact};
+    GlowRunnerOptions options = {.verify_each = true, .math = b->math};
     GlowStatus status = glow_pipeline_run(b->session->module, b->pipeline, &options);
     return status == GLOW_OK ? compare_backends(s, found) : status;
   }

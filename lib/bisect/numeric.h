@@ -11,7 +11,7 @@
 typedef struct GlowNumericBisect {
   GlowSession *session; /* loaded, its inputs added and bound; passes change the module */
   const GlowPipeline *pipeline;
-  bool exact;
+  GlowMath math;
   /* What outputs should be (by name); none: what the module gives before the first pass. */
   GlowBindings reference;
   double rtol, atol;

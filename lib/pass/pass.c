@@ -49,6 +49,14 @@ const GlowPass *glow_pass_find(const char *name) {
   return NULL;
 }
 
+const char *const glow_math_names[] = {"bounded", "exact", "fast"};
+
+bool glow_math_allows(GlowMath math, GlowPassClass cls) {
+  return cls == GLOW_PASS_BOUNDED  ? math != GLOW_MATH_EXACT
+         : cls == GLOW_PASS_UNSAFE ? math == GLOW_MATH_FAST
+                                   : true;
+}
+
 static const char *level_name(GlowPassLevel level) {
   static const char *const names[] = {"graph", "program", "module"};
   return names[level];

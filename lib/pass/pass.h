@@ -19,6 +19,22 @@ typedef enum GlowPassClass {
   GLOW_PASS_UNSAFE
 } GlowPassClass;
 
+/* What the passes of a run may do to numbers: -exact leaves bounded passes out, -fast-math allows
+ * unsafe ones. */
+typedef enum GlowMath { GLOW_MATH_BOUNDED, GLOW_MATH_EXACT, GLOW_MATH_FAST } GlowMath;
+/* "bounded", "exact", "fast". */
+extern const char *const glow_math_names[];
+bool glow_math_allows(GlowMath math, GlowPassClass cls);
+
+/* clang-format off */
+/* The options of tools that have -O1 and -O2, for a GlowMath. */
+#define GLOW_MATH_OPTIONS(math)                                                                    \
+  {.name = "exact", .help = "-O1 and -O2 leave out passes that may change rounding",               \
+   .kind = GLOW_OPT_ONE_OF, .target = &(math), .min = GLOW_MATH_EXACT},                            \
+  {.name = "fast-math", .help = "-O1 and -O2 have unsafe passes, too: -0, NaN or digits may go",   \
+   .kind = GLOW_OPT_ONE_OF, .target = &(math), .min = GLOW_MATH_FAST}
+/* clang-format on */
+
 /* Predicates that a pass may need; checked by the runner before it runs.
  * NEED(enumerator, name, what holds, what to do if it does not). */
 #define GLOW_NEEDS(NEED)                                                                           \
@@ -99,7 +115,6 @@ struct GlowPassRun {
   uint32_t settled;             /* the module's next id when the last rewrite was counted */
   bool keeps_last;              /* somebody asks for `last` */
   const char *last;             /* what the last rewrite said; in `arena`, NULL: nothing */
-  bool exact;                   /* -exact: leave out bounded rewrites */
   struct GlowSideFile **side;   /* see glow_pass_side_file */
   struct GlowStatistics *stats; /* NULL: nobody reads them */
 };
@@ -138,16 +153,16 @@ GlowPipeline *glow_pipeline_parse(GlowContext *ctx, const char *text);
  * diagnostic. */
 bool glow_pipeline_add(GlowPipeline *p, const GlowPass *pass, const char *options);
 void glow_pipeline_append(GlowPipeline *p, const GlowPipeline *other);
-/* True and the pass if a bounded pass is named; -O pipelines do not count. */
-const GlowPass *glow_pipeline_bounded(const GlowPipeline *p);
-/* -O0 to -O2 as text for a level, for example "lower,dce"; exact leaves bounded passes out. */
+/* False after an error of `who` if the pipeline names a pass that `math` does not allow; what O0 to
+ * O2 stand for does not count. */
+bool glow_pipeline_check_math(const GlowPipeline *p, GlowMath math, GlowLoc who);
+/* -O0 to -O2 for a level, without the passes that `math` does not allow. */
 GlowPipeline *glow_pipeline_default(GlowContext *ctx, GlowLevel level, int optimization,
-                                    bool exact);
-/* A copy that lacks one pass, or with NULL all bounded passes, in groups too; O0 to O2 are not
- * looked into. */
+                                    GlowMath math);
+/* A copy that lacks one pass, in groups too; O0 to O2 are not looked into. */
 GlowPipeline *glow_pipeline_without(const GlowPipeline *p, const GlowPass *pass);
 /* Replaces O0 to O2 by what they stand for, given the levels that m has where they are reached. */
-GlowPipeline *glow_pipeline_resolve(const GlowPipeline *p, const GlowModule *m, bool exact);
+GlowPipeline *glow_pipeline_resolve(const GlowPipeline *p, const GlowModule *m, GlowMath math);
 void glow_pipeline_print(const GlowPipeline *p, GlowText *out);
 
 /* A run of a pass on a function, or on the module, that has ended. Valid during the call. */
@@ -165,7 +180,7 @@ typedef struct GlowPassEvent {
 /* Texts are NULL for options that were not given, and "" for those given without a value. */
 typedef struct GlowRunnerOptions {
   bool verify_each; /* default on in tools */
-  bool exact;
+  GlowMath math;
   bool print_pipeline;                    /* what is run, on stderr */
   const char *print_before, *print_after; /* comma lists of pass names; "": all */
   bool print_before_all, print_after_all;

@@ -284,12 +284,13 @@ void glow_pipeline_append(GlowPipeline *p, const GlowPipeline *other) {
     append_item(&p->first, &p->last, copy_item(p->ctx, i));
 }
 
-static const GlowPass *find_bounded(const GlowPipelineItem *item) {
+/* The first pass that is named and not allowed. */
+static const GlowPass *find_forbidden(const GlowPipelineItem *item, GlowMath math) {
   for (; item; item = item->next) {
     const GlowPass *found = NULL;
     if (item->kind == GLOW_ITEM_FIXPOINT)
-      found = find_bounded(item->first);
-    else if (item->kind == GLOW_ITEM_PASS && item->pass->cls == GLOW_PASS_BOUNDED)
+      found = find_forbidden(item->first, math);
+    else if (item->kind == GLOW_ITEM_PASS && !glow_math_allows(math, item->pass->cls))
       found = item->pass;
     if (found)
       return found;
@@ -297,19 +298,27 @@ static const GlowPass *find_bounded(const GlowPipelineItem *item) {
   return NULL;
 }
 
-const GlowPass *glow_pipeline_bounded(const GlowPipeline *p) { return find_bounded(p->first); }
+bool glow_pipeline_check_math(const GlowPipeline *p, GlowMath math, GlowLoc who) {
+  const GlowPass *pass = find_forbidden(p->first, math);
+  if (pass && pass->cls == GLOW_PASS_UNSAFE)
+    glow_error(p->ctx, who, "pass '%s' is unsafe: it needs -fast-math", pass->name);
+  else if (pass)
+    glow_error(p->ctx, who, "pass '%s' may change rounding: it cannot be used with -exact",
+               pass->name);
+  return !pass;
+}
 
-/* Copies items without one pass, or (NULL) without bounded ones; an emptied fixpoint goes too. */
-static void copy_without(GlowContext *ctx, const GlowPass *pass, const GlowPipelineItem *item,
-                         GlowPipelineItem **first, GlowPipelineItem **last) {
+/* Copies the items whose pass is kept; a fixpoint that becomes empty goes, too. */
+static void copy_kept(GlowContext *ctx, bool (*keeps)(const GlowPass *pass, const void *user),
+                      const void *user, const GlowPipelineItem *item, GlowPipelineItem **first,
+                      GlowPipelineItem **last) {
   for (; item; item = item->next) {
-    if (item->kind == GLOW_ITEM_PASS &&
-        (pass ? item->pass == pass : item->pass->cls == GLOW_PASS_BOUNDED))
+    if (item->kind == GLOW_ITEM_PASS && !keeps(item->pass, user))
       continue;
     GlowPipelineItem *copy = copy_item(ctx, item);
     if (copy->kind == GLOW_ITEM_FIXPOINT) {
       copy->first = copy->last = NULL;
-      copy_without(ctx, pass, item->first, &copy->first, &copy->last);
+      copy_kept(ctx, keeps, user, item->first, &copy->first, &copy->last);
       if (!copy->first)
         continue;
     }
@@ -317,17 +326,25 @@ static void copy_without(GlowContext *ctx, const GlowPass *pass, const GlowPipel
   }
 }
 
+static bool is_other(const GlowPass *pass, const void *left_out) { return pass != left_out; }
+
+static bool is_allowed(const GlowPass *pass, const void *math) {
+  return glow_math_allows(*(const GlowMath *)math, pass->cls);
+}
+
 GlowPipeline *glow_pipeline_without(const GlowPipeline *p, const GlowPass *pass) {
   GlowPipeline *kept = glow_pipeline_create(p->ctx);
-  copy_without(p->ctx, pass, p->first, &kept->first, &kept->last);
+  copy_kept(p->ctx, is_other, pass, p->first, &kept->first, &kept->last);
   return kept;
 }
 
 GlowPipeline *glow_pipeline_default(GlowContext *ctx, GlowLevel level, int optimization,
-                                    bool exact) {
-  GlowPipeline *p = glow_pipeline_parse(ctx, glow_pipeline_text(level, optimization));
-  GLOW_CHECK(ctx, p, "a named pipeline does not parse");
-  return exact ? glow_pipeline_without(p, NULL) : p;
+                                    GlowMath math) {
+  GlowPipeline *whole = glow_pipeline_parse(ctx, glow_pipeline_text(level, optimization));
+  GLOW_CHECK(ctx, whole, "a named pipeline does not parse");
+  GlowPipeline *kept = glow_pipeline_create(ctx);
+  copy_kept(ctx, is_allowed, &math, whole->first, &kept->first, &kept->last);
+  return kept;
 }
 
 /* Which levels a module has; irgen changes them. */
@@ -335,7 +352,7 @@ typedef struct Levels {
   bool graph, program;
 } Levels;
 
-static void resolve(GlowContext *ctx, const GlowPipelineItem *item, Levels *levels, bool exact,
+static void resolve(GlowContext *ctx, const GlowPipelineItem *item, Levels *levels, GlowMath math,
                     GlowPipelineItem **first, GlowPipelineItem **last) {
   for (; item; item = item->next) {
     if (item->kind == GLOW_ITEM_LEVEL) {
@@ -343,7 +360,7 @@ static void resolve(GlowContext *ctx, const GlowPipelineItem *item, Levels *leve
         if (level == GLOW_LEVEL_GRAPH ? !levels->graph : !levels->program)
           continue;
         const GlowPipeline *p =
-            glow_pipeline_default(ctx, (GlowLevel)level, item->optimization, exact);
+            glow_pipeline_default(ctx, (GlowLevel)level, item->optimization, math);
         for (const GlowPipelineItem *i = p->first; i; i = i->next)
           append_item(first, last, copy_item(ctx, i));
       }
@@ -352,7 +369,7 @@ static void resolve(GlowContext *ctx, const GlowPipelineItem *item, Levels *leve
     GlowPipelineItem *copy = copy_item(ctx, item);
     if (item->kind == GLOW_ITEM_FIXPOINT) {
       copy->first = copy->last = NULL;
-      resolve(ctx, item->first, levels, exact, &copy->first, &copy->last);
+      resolve(ctx, item->first, levels, math, &copy->first, &copy->last);
     } else if (strcmp(item->pass->name, "irgen") == 0) {
       *levels = (Levels){.program = true};
     }
@@ -360,11 +377,11 @@ static void resolve(GlowContext *ctx, const GlowPipelineItem *item, Levels *leve
   }
 }
 
-GlowPipeline *glow_pipeline_resolve(const GlowPipeline *p, const GlowModule *m, bool exact) {
+GlowPipeline *glow_pipeline_resolve(const GlowPipeline *p, const GlowModule *m, GlowMath math) {
   GlowPipeline *out = glow_pipeline_create(p->ctx);
   Levels levels = {glow_module_has_level(m, GLOW_LEVEL_GRAPH),
                    glow_module_has_level(m, GLOW_LEVEL_PROGRAM)};
-  resolve(p->ctx, p->first, &levels, exact, &out->first, &out->last);
+  resolve(p->ctx, p->first, &levels, math, &out->first, &out->last);
   return out;
 }
 

@@ -4,11 +4,11 @@
  *
  * -O0 does what irgen needs and nothing else. -O1 folds, lowers and merges once. -O2 repeats that
  * until nothing changes. Both choose strategies, layouts and an order in the end. Passes of class
- * "bounded" are left out under -exact. */
+ * "bounded" are left out under -exact, those of class "unsafe" without -fast-math. */
 #include "pass/pass_internal.h"
 
 /* Small rewrites of single nodes. */
-#define SIMPLIFY "fold-splat,algebraic,simplify-clip,simplify-cast,eliminate-noop"
+#define SIMPLIFY "fold-splat,algebraic,fast-algebraic,simplify-clip,simplify-cast,eliminate-noop"
 /* Shapes and movement. */
 #define MOVE                                                                                       \
   "gather-constant,merge-slice,merge-concat,merge-pad,drop-expand,sink-transpose,"                 \
@@ -21,9 +21,9 @@
 
 /* Operators in what spells them: before anything moves into neighbours, or is lowered. */
 #define RECOGNIZE                                                                                  \
-  "constant-fold,cse,simplify-transpose,dilate-conv,recognize-softmax,recognize-logsumexp,"        \
-  "recognize-layer-norm,"                                                                          \
-  "recognize-rms-norm,fold-layer-norm,recognize-leaky-relu,recognize-gelu,recognize-activation,"   \
+  "constant-fold,cse,simplify-transpose,dilate-conv,recognize-softmax,"                            \
+  "recognize-unshifted-softmax,recognize-logsumexp,recognize-layer-norm,recognize-rms-norm,"       \
+  "fold-layer-norm,recognize-leaky-relu,recognize-gelu,recognize-activation,"                      \
   "recognize-attention,tile-attention,fold-mul-add"
 
 /* What kernels compute, in which kinds, by which algorithm and in which layouts: last. */
@@ -61,4 +61,6 @@ void glow_pipelines_print(GlowText *out) {
   for (int i = 0; i < 3; ++i)
     glow_text_printf(out, "  O%d on graphs\n      %s\n  O%d on programs\n      %s\n", i,
                      graph_pipelines[i], i, program_pipelines[i]);
+  glow_text_puts(out, "  -exact leaves their bounded passes out; unsafe ones run only with "
+                      "-fast-math.\n");
 }

@@ -121,7 +121,6 @@ static bool run_once(Runner *r, const GlowPipelineItem *item, GlowFunction *f) {
                      .noptions = item->noptions,
                      .limit = limit,
                      .keeps_last = r->bisect || r->options->observe,
-                     .exact = r->options->exact,
                      .side = &r->side,
                      .stats = r->stats};
   unsigned errors = glow_context_error_count(r->ctx);
@@ -241,7 +240,7 @@ static GlowStatus run_all(Runner *r, const GlowPipeline *p) {
   if (!glow_dumps_begin(&r->dumps, r->module, o) ||
       !glow_bisect_begin(r->ctx, o->bisect_limit, &r->bisect))
     return GLOW_BAD_USAGE;
-  const GlowPipeline *resolved = glow_pipeline_resolve(p, r->module, o->exact);
+  const GlowPipeline *resolved = glow_pipeline_resolve(p, r->module, o->math);
   if (o->print_pipeline)
     print_pipeline(resolved);
   r->stats = glow_stats_begin(r->module, o);

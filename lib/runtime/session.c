@@ -14,8 +14,8 @@ GlowTensor *glow_bindings_find(const GlowBindings *b, GlowStr name) {
   return NULL;
 }
 
-static GlowStatus run_pipeline(GlowSession *s, const GlowPipeline *p, bool exact) {
-  const GlowRunnerOptions o = {.verify_each = true, .exact = exact};
+static GlowStatus run_pipeline(GlowSession *s, const GlowPipeline *p, GlowMath math) {
+  const GlowRunnerOptions o = {.verify_each = true, .math = math};
   return p ? glow_pipeline_run(s->module, p, &o) : GLOW_BAD_INPUT;
 }
 
@@ -178,19 +178,18 @@ GlowStatus glow_session_retarget(GlowSession *s, const char *target) {
              : GLOW_BAD_USAGE;
 }
 
-GlowStatus glow_session_optimize(GlowSession *s, int level, bool exact) {
+GlowStatus glow_session_optimize(GlowSession *s, int level, GlowMath math) {
   if (level < 0)
     return GLOW_OK;
   GlowStatus status = GLOW_OK;
   GlowStr name = s->entry->name;
   if (glow_module_has_level(s->module, GLOW_LEVEL_GRAPH)) {
-    GlowPipeline *p = glow_pipeline_default(s->ctx, GLOW_LEVEL_GRAPH, level, exact);
+    GlowPipeline *p = glow_pipeline_default(s->ctx, GLOW_LEVEL_GRAPH, level, math);
     glow_pipeline_append(p, glow_pipeline_parse(s->ctx, "irgen"));
-    status = run_pipeline(s, p, exact);
+    status = run_pipeline(s, p, math);
   }
   if (status == GLOW_OK)
-    status =
-        run_pipeline(s, glow_pipeline_default(s->ctx, GLOW_LEVEL_PROGRAM, level, exact), exact);
+    status = run_pipeline(s, glow_pipeline_default(s->ctx, GLOW_LEVEL_PROGRAM, level, math), math);
   if (status != GLOW_OK)
     return status;
   s->entry = glow_module_function(s->module, name);

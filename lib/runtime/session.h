@@ -59,7 +59,7 @@ GlowStatus glow_session_fill_inputs(GlowSession *s);
 GlowStatus glow_session_retarget(GlowSession *s, const char *target);
 
 /* Runs -O<level> on the module and, on graphs, irgen; level < 0 leaves it as it is. */
-GlowStatus glow_session_optimize(GlowSession *s, int level, bool exact);
+GlowStatus glow_session_optimize(GlowSession *s, int level, GlowMath math);
 
 /* Lowers a graph to primitives. */
 GlowStatus glow_session_lower_all(GlowSession *s);

@@ -22,7 +22,8 @@ typedef struct Parser {
   const GlowCommand *cmd;
   GlowOptionTables options;
   GlowStrList *positional;
-  bool only_positional; /* after -- */
+  GLOW_VEC(const GlowOption *) chosen; /* of those that exclude others */
+  bool only_positional;                /* after -- */
   bool help, help_hidden, version, completion;
   const char *color;
 } Parser;
@@ -127,6 +128,18 @@ static bool set_size(Parser *p, const GlowOption *o, const char *value) {
                      glow_option_dashes(o), o->name, value);
 }
 
+static bool choose(Parser *p, const GlowOption *o) {
+  for (uint32_t i = 0; i < p->chosen.count; ++i) {
+    const GlowOption *other = p->chosen.data[i];
+    if (other->target == o->target && other != o)
+      return usage_error(p, "options '%s%s' and '%s%s' exclude each other",
+                         glow_option_dashes(other), other->name, glow_option_dashes(o), o->name);
+  }
+  glow_vec_push(p->ctx->arena, &p->chosen, o);
+  *(int *)o->target = (int)o->min;
+  return true;
+}
+
 static bool call(Parser *p, const GlowOption *o, const char *value) {
   unsigned errors = p->ctx->errors;
   if (o->call(p->cmd->user, o->name, value))
@@ -170,6 +183,8 @@ static bool apply(Parser *p, const GlowOption *o, const char *value, Args *args)
   case GLOW_OPT_LEVEL:
     *(int *)o->target = o->name[strlen(o->name) - 1] - '0';
     return true;
+  case GLOW_OPT_ONE_OF:
+    return choose(p, o);
   case GLOW_OPT_CALL:
     return call(p, o, value);
   case GLOW_OPT_HEADING:

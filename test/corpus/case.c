@@ -224,7 +224,7 @@ static bool run_loaded(CaseRun *run) {
   if (c->passes && !try_passes(run))
     return false;
   if ((c->primitives && glow_session_lower_all(s) != GLOW_OK) ||
-      glow_session_optimize(s, c->level, false) != GLOW_OK) {
+      glow_session_optimize(s, c->level, GLOW_MATH_BOUNDED) != GLOW_OK) {
     run->verdict = c->backend || c->bundles ? GLOW_REFUSED : GLOW_FAILED;
     return false;
   }

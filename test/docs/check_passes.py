@@ -11,7 +11,7 @@ import re
 import subprocess
 import sys
 
-OPTIONS = {"O", "O1", "O2", "exact", "print-passes", "print-after-all", "stats", "target"}
+OPTIONS = {"O", "O1", "O2", "exact", "fast-math", "print-passes", "print-after-all", "stats", "target"}
 
 # FunctionPasses.def and IRPasses.def of Glow.
 GRAPH = """DCE SinkCode SinkConversions SinkReshapes HoistCode MergeMatMulOnLHS MergeMatMulOnRHS MergePadIntoConvolution

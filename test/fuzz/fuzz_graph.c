@@ -23,7 +23,7 @@ static void print(const GlowModule *m) {
 static bool compile(GlowModule *m, bool runs) {
   GlowPipeline *p = glow_pipeline_parse(m->ctx, "O2,dce,dce<entry=main>,irgen,O2");
   GlowStatus status =
-      p ? glow_pipeline_run(m, p, &(GlowRunnerOptions){.verify_each = true, .exact = true})
+      p ? glow_pipeline_run(m, p, &(GlowRunnerOptions){.verify_each = true, .math = GLOW_MATH_EXACT})
         : GLOW_INTERNAL;
   if (status == GLOW_INTERNAL && runs)
     __builtin_trap();

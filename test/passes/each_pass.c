@@ -35,7 +35,7 @@ static void try_pipeline(Tester *t, const Trial *trial) {
   GlowModule *m = glow_module_clone(trial->base);
   uint64_t changes = 0;
   GlowRunnerOptions options = {.verify_each = true,
-                               .exact = trial->exact,
+                               .math = trial->exact ? GLOW_MATH_EXACT : GLOW_MATH_BOUNDED,
                                .changes = &changes,
                                .pass_changes = trial->counts};
   const char *wrong = NULL;
@@ -81,7 +81,8 @@ static void try_alone(Tester *t, const GlowModule *base, bool programs) {
 /* -O2 at one level, whole and without each pass that rewrote something in it. */
 static void try_o2(Tester *t, const GlowModule *base, GlowLevel level, bool exact) {
   uint64_t *counts = GLOW_NEW_ARRAY(t->ctx->arena, uint64_t, glow_npasses);
-  const GlowPipeline *whole = glow_pipeline_default(t->ctx, level, 2, exact);
+  const GlowPipeline *whole =
+      glow_pipeline_default(t->ctx, level, 2, exact ? GLOW_MATH_EXACT : GLOW_MATH_BOUNDED);
   Trial trial = {.base = base, .pipeline = whole, .exact = exact, .counts = counts};
   try_pipeline(t, &trial);
   bool bounded = false, programs = level == GLOW_LEVEL_PROGRAM;
@@ -103,7 +104,7 @@ static GlowModule *program_of(Tester *t, const GlowModule *m, const char *level)
   const char *text = glow_str_printf(t->ctx, "%s,dce,dce<entry=%s>,irgen", level, t->each->entry);
   const GlowPipeline *p = glow_pipeline_parse(t->ctx, text);
   GlowModule *copy = glow_module_clone(m);
-  if (p && glow_pipeline_run(copy, p, &(GlowRunnerOptions){.exact = true}) == GLOW_OK)
+  if (p && glow_pipeline_run(copy, p, &(GlowRunnerOptions){.math = GLOW_MATH_EXACT}) == GLOW_OK)
     return copy;
   glow_module_destroy(copy);
   return NULL;

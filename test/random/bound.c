@@ -546,7 +546,7 @@ static bool record_before(Judge *j, GlowFunction *before, const GlowBindings *in
   j->lowered = glow_module_clone(m);
   GlowPipeline *lower = glow_pipeline_parse(j->ctx, "lower");
   ok = ok && lower &&
-       glow_pipeline_run(j->lowered, lower, &(GlowRunnerOptions){.exact = true}) == GLOW_OK;
+       glow_pipeline_run(j->lowered, lower, &(GlowRunnerOptions){.math = GLOW_MATH_EXACT}) == GLOW_OK;
   j->wide = glow_module_clone(j->lowered);
   for (GlowFunction *f = j->wide->first_function; f; f = f->next)
     if (f->kind == GLOW_FUNC)

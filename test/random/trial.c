@@ -143,7 +143,7 @@ static GlowModule *make_module(Trial *t, GlowChoice *choice) {
 /* ---- One subject ----------------------------------------------------------------------------- */
 
 static GlowStatus run_text(GlowModule *m, const char *text, uint64_t *changes) {
-  GlowRunnerOptions options = {.verify_each = true, .exact = true, .changes = changes};
+  GlowRunnerOptions options = {.verify_each = true, .math = GLOW_MATH_EXACT, .changes = changes};
   GlowPipeline *p = glow_pipeline_parse(m->ctx, text);
   return p ? glow_pipeline_run(m, p, &options) : GLOW_BAD_USAGE;
 }
@@ -208,7 +208,7 @@ static uint64_t run_subject(Trial *t, GlowSubject *s, GlowModule *before, GlowMo
   uint64_t changes = 0;
   t->tester->error[0] = 0;
   GlowRunnerOptions options = {.verify_each = true,
-                               .exact = !s->pass || s->pass->cls != GLOW_PASS_BOUNDED};
+                               .math = s->pass ? GLOW_MATH_BOUNDED : GLOW_MATH_EXACT};
   options.changes = &changes;
   options.bisect_quiet = true;
   if (limit)

@@ -234,7 +234,7 @@ static void check_family(const char *text, const GlowParallel *parallel) {
   GlowContext *ctx = glow_context_create();
   GlowFunction *f = parse_text(ctx, text);
   GlowSession s = {.ctx = ctx, .module = f ? f->module : NULL, .entry = f};
-  CHECK(f && glow_session_optimize(&s, 2, false) == GLOW_OK);
+  CHECK(f && glow_session_optimize(&s, 2, GLOW_MATH_BOUNDED) == GLOW_OK);
   GlowStorage *x = f ? glow_module_storage(s.module, glow_str(ctx, "x")) : NULL;
   GlowTensor *t = x ? glow_tensor_create(ctx, x->value.type) : NULL;
   size_t bytes = 0;

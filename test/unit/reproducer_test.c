@@ -100,7 +100,7 @@ static bool reproduces(GlowContext *ctx) {
   if (!*path || !glow_input_open(ctx, path, true, GLOW_NOWHERE, &in))
     return false;
   bool ok = glow_reproducer_read(ctx, path, in.data, in.size, &r) &&
-            strcmp(in.data + r.head_size, module_text) == 0 && !r.exact && !r.bisect_limit &&
+            strcmp(in.data + r.head_size, module_text) == 0 && r.math == GLOW_MATH_BOUNDED && !r.bisect_limit &&
             strcmp(glow_path_base(r.name), "m.gg") == 0;
   GlowText pipeline;
   glow_text_init(&pipeline, ctx);

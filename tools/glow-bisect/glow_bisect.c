@@ -14,7 +14,8 @@
 typedef struct Bisect {
   GlowContext *ctx;
   double timeout, rtol, atol;
-  bool show_output, quiet, exact;
+  bool show_output, quiet;
+  GlowMath math;
   const char *passes, *backends, *entry, *output;
   int level; /* -O, or -1 */
   GlowStrList inputs, references, binds;
@@ -52,10 +53,10 @@ static GlowPipeline *pipeline(const Bisect *b, const GlowSession *s) {
   if (b->level < 0)
     return p;
   if (glow_module_has_level(s->module, GLOW_LEVEL_GRAPH)) {
-    glow_pipeline_append(p, glow_pipeline_default(b->ctx, GLOW_LEVEL_GRAPH, b->level, b->exact));
+    glow_pipeline_append(p, glow_pipeline_default(b->ctx, GLOW_LEVEL_GRAPH, b->level, b->math));
     glow_pipeline_append(p, glow_pipeline_parse(b->ctx, "irgen"));
   }
-  glow_pipeline_append(p, glow_pipeline_default(b->ctx, GLOW_LEVEL_PROGRAM, b->level, b->exact));
+  glow_pipeline_append(p, glow_pipeline_default(b->ctx, GLOW_LEVEL_PROGRAM, b->level, b->math));
   return p;
 }
 
@@ -120,7 +121,7 @@ static bool can_write(const Bisect *b) {
 
 static GlowStatus bisect_model(const Bisect *b, GlowSession *s) {
   GlowNumericBisect n = {.session = s,
-                         .exact = b->exact,
+                         .math = b->math,
                          .rtol = b->rtol,
                          .atol = b->atol,
                          .reduced = b->output,
@@ -128,7 +129,7 @@ static GlowStatus bisect_model(const Bisect *b, GlowSession *s) {
   if (b->backends && !parse_backends(b, n.backends))
     return GLOW_BAD_USAGE;
   n.pipeline = pipeline(b, s);
-  if (!n.pipeline)
+  if (!n.pipeline || !glow_pipeline_check_math(n.pipeline, b->math, here(b->ctx)))
     return GLOW_BAD_USAGE;
   if (!can_write(b))
     return GLOW_IO;
@@ -192,8 +193,7 @@ static GlowStatus run(GlowContext *ctx, int argc, char **argv) {
        .target = &b.level},
       {.name = "O2", .help = "The same with all optimizations", .kind = GLOW_OPT_LEVEL,
        .target = &b.level},
-      {.name = "exact", .help = "Leave out passes that may change rounding",
-       .kind = GLOW_OPT_FLAG, .target = &b.exact},
+      GLOW_MATH_OPTIONS(b.math),
       {.name = "input", .value = "[NAME=]SOURCE", .help = "An input as glow-run takes it: x.npy, splat:V, random:SEED",
        .kind = GLOW_OPT_REPEAT, .target = &b.inputs, .two_dashes = true},
       {.name = "reference", .value = "[NAME=]FILE", .help = "What an output should be (without: what the model gives unchanged)",

@@ -128,8 +128,10 @@ static GlowStatus process_reproducer(GlowDriver *d, const GlowInput *in, GlowTex
   GlowReproduced r = {0};
   if (!glow_reproducer_read(d->ctx, in->name, in->data, in->size, &r))
     return GLOW_BAD_INPUT;
+  if (!glow_pipeline_check_math(r.pipeline, r.math, glow_loc_file(d->ctx, in->name)))
+    return GLOW_BAD_INPUT;
   d->pipeline = r.pipeline;
-  d->runner.exact = r.exact;
+  d->runner.math = r.math;
   d->runner.bisect_limit = r.bisect_limit;
   return process(d, r.name, (Part){in->data + r.head_size, in->size - r.head_size}, out);
 }

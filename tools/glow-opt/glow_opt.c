@@ -50,13 +50,9 @@ static GlowStatus finish_pipeline(Opt *o) {
     if (!d->pipeline)
       return GLOW_BAD_USAGE;
   }
-  const GlowPass *bounded = glow_pipeline_bounded(d->pipeline);
-  if (d->runner.exact && bounded)
-    return usage(o, glow_str_printf(d->ctx,
-                                    "pass '%s' may change rounding: it cannot be used "
-                                    "with -exact",
-                                    bounded->name));
-  return GLOW_OK;
+  return glow_pipeline_check_math(d->pipeline, d->runner.math, glow_loc_file(d->ctx, "glow-opt"))
+             ? GLOW_OK
+             : GLOW_BAD_USAGE;
 }
 
 static GlowStatus run(GlowContext *ctx, int argc, char **argv) {
@@ -72,8 +68,7 @@ static GlowStatus run(GlowContext *ctx, int argc, char **argv) {
       {.name = "O1", .help = "Optimize once", .kind = GLOW_OPT_CALL, .call = take_level},
       {.name = "O2", .help = "Optimize until nothing changes", .kind = GLOW_OPT_CALL,
        .call = take_level},
-      {.name = "exact", .help = "Leave out passes that may change rounding",
-       .kind = GLOW_OPT_FLAG, .target = &o.driver.runner.exact},
+      GLOW_MATH_OPTIONS(o.driver.runner.math),
       {.name = "print-pipeline", .help = "Print the passes that run, to stderr",
        .kind = GLOW_OPT_FLAG, .target = &o.driver.runner.print_pipeline},
       {.name = "run-reproducer", .value = "FILE",

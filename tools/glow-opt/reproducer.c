@@ -105,7 +105,7 @@ static void put_head(GlowReproducer *r, int argc, char *const *argv, const char 
   line.size = 0;
   glow_pipeline_print(pipeline, &line);
   put_line(out, "pipeline", glow_text_cstr(&line));
-  glow_text_printf(out, "; exact, bisect-limit: %d %s\n", o->exact,
+  glow_text_printf(out, "; math, bisect-limit: %s %s\n", glow_math_names[o->math],
                    o->bisect_limit ? o->bisect_limit : "-");
   glow_defer_pop(r->ctx, &release, true);
 }
@@ -158,16 +158,29 @@ static GlowStr take_line(GlowContext *ctx, const char *key, const char **at, con
   return glow_str_n(ctx, value, (size_t)(newline - value));
 }
 
+/* The name that `options` begins with; what follows it after a space, NULL if it is none. */
+static const char *take_math(const char *options, GlowMath *math) {
+  const char *space = strchr(options, ' ');
+  for (int i = 0; i <= GLOW_MATH_FAST && space; ++i)
+    if (strlen(glow_math_names[i]) == (size_t)(space - options) &&
+        memcmp(glow_math_names[i], options, (size_t)(space - options)) == 0) {
+      *math = (GlowMath)i;
+      return space + 1;
+    }
+  return NULL;
+}
+
 bool glow_reproducer_read(GlowContext *ctx, const char *file, const char *text, size_t size,
                           GlowReproduced *out) {
   const char *at = text + sizeof first_line - 1, *end = text + size;
   GlowStr version = NULL, pipeline = NULL, options = NULL;
+  const char *limit = NULL;
   bool is_one = size >= sizeof first_line && memcmp(text, first_line, sizeof first_line - 1) == 0;
   is_one = is_one && (version = take_line(ctx, "version", &at, end)) &&
            take_line(ctx, "command", &at, end) && (out->name = take_line(ctx, "name", &at, end)) &&
            (pipeline = take_line(ctx, "pipeline", &at, end)) &&
-           (options = take_line(ctx, "exact, bisect-limit", &at, end)) &&
-           (*options == '0' || *options == '1') && options[1] == ' ';
+           (options = take_line(ctx, "math, bisect-limit", &at, end)) &&
+           (limit = take_math(options, &out->math));
   if (!is_one) {
     glow_error(ctx, glow_loc_file(ctx, file), "this is no reproducer");
     return false;
@@ -175,8 +188,7 @@ bool glow_reproducer_read(GlowContext *ctx, const char *file, const char *text, 
   if (strcmp(version, GLOW_VERSION_STRING) != 0)
     glow_warning(ctx, glow_loc_file(ctx, file), "the reproducer was written by version %s",
                  version);
-  out->exact = *options == '1';
-  out->bisect_limit = strcmp(options + 2, "-") == 0 ? NULL : options + 2;
+  out->bisect_limit = strcmp(limit, "-") == 0 ? NULL : limit;
   out->head_size = (size_t)(at - text);
   out->pipeline = glow_pipeline_parse(ctx, pipeline);
   return out->pipeline != NULL;

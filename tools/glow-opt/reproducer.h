@@ -7,7 +7,7 @@
  *   ; command: glow-opt -O2 m.gg
  *   ; name: /home/u/m.gg
  *   ; pipeline: O2
- *   ; exact, bisect-limit: 0 12:3        (options that change what passes do)
+ *   ; math, bisect-limit: bounded 12:3   (options that change what passes do)
  *
  * Names of resources in the module count from the folder of `name`. */
 #ifndef GLOW_TOOLS_GLOW_OPT_REPRODUCER_H
@@ -38,7 +38,7 @@ void glow_reproducer_end_thrown(void *reproducer);
 typedef struct GlowReproduced {
   GlowStr name;
   GlowPipeline *pipeline;
-  bool exact;
+  GlowMath math;
   const char *bisect_limit; /* or NULL */
   size_t head_size;         /* where the module begins */
 } GlowReproduced;
