@@ -59,6 +59,15 @@ GlowValue *glow_build_reshape(GlowBuilder *b, const GlowNode *n, GlowValue *x, u
   return glow_build2(b, GLOW_OP_RESHAPE, x, to, &members, NULL);
 }
 
+GlowValue *glow_build_extent(GlowBuilder *b, const GlowNode *n, GlowValue *x, uint32_t axis) {
+  GlowDim extent = x->type->dims[axis];
+  if (extent.kind == GLOW_DIM_EXACT)
+    return glow_constant_int(b->module, n, "steps", extent.size);
+  GlowShapeMembers members = {.start = axis, .end = axis + 1};
+  GlowValue *scalar = glow_constant_ints(b->module, n, "scalar", NULL, 0);
+  return glow_then2(b, GLOW_OP_RESHAPE, glow_then1(b, GLOW_OP_SHAPE, x, &members), scalar);
+}
+
 GlowValue *glow_build_reduce(GlowBuilder *b, GlowOp op, GlowValue *x, GlowValue *axes) {
   return glow_build2(b, op, x, axes, NULL, NULL);
 }

@@ -23,6 +23,8 @@ GlowValue *glow_build_scalar(GlowBuilder *b, GlowKind kind, double v);
 /* Reshape of x to `dims`; one extent may be open. NULL if more are, or a node is refused. */
 GlowValue *glow_build_reshape(GlowBuilder *b, const GlowNode *n, GlowValue *x, uint32_t rank,
                               const GlowDim *dims);
+/* The extent of an axis of x as i64<>: a constant if it is known. NULL if a node is refused. */
+GlowValue *glow_build_extent(GlowBuilder *b, const GlowNode *n, GlowValue *x, uint32_t axis);
 /* op(x), op(x, y), ..., result 0; NULL if an operand is NULL because a node before was refused. */
 GlowValue *glow_then1(GlowBuilder *b, GlowOp op, GlowValue *x, const void *members);
 GlowValue *glow_then2(GlowBuilder *b, GlowOp op, GlowValue *x, GlowValue *y);

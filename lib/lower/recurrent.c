@@ -102,13 +102,7 @@ static bool begin(GlowCellRule *r, GlowBuilder *b, const GlowNode *n) {
     return false;
   r->steps = r->x->type->dims[0];
   r->batch = r->x->type->dims[1];
-  if (r->steps.kind == GLOW_DIM_EXACT) {
-    r->trip = glow_constant_int(b->module, n, "steps", r->steps.size);
-  } else {
-    static const int64_t none = 0;
-    GlowValue *shape = glow_then1(b, GLOW_OP_SHAPE, r->x, &(GlowShapeMembers){.end = 1});
-    r->trip = glow_then2(b, GLOW_OP_RESHAPE, shape, ints(r, "scalar", &none, 0));
-  }
+  r->trip = glow_build_extent(b, n, r->x, 0);
   GlowValue *lengths = glow_node_in(r->n, GLOW_LSTM_IN_LENGTHS);
   if (lengths)
     r->running = running_steps(r, lengths);

@@ -25,6 +25,7 @@
   NATIVE(GATHER_ELEMENTS, gather_elements)                                                         \
   NATIVE(GATHER_ND, gather_nd)                                                                     \
   NATIVE(HALO, halo)                                                                               \
+  NATIVE(IDENTITY, move)                                                                           \
   NATIVE(IF, if)                                                                                   \
   NATIVE(LOOP, loop)                                                                               \
   NATIVE(LP_POOL, pool)                                                                            \
