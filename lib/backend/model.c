@@ -26,3 +26,36 @@ GlowRunOptions glow_model_run_options(GlowContext *ctx, const GlowModelFlags *fl
                           .max_memory = flags->max_memory,
                           .cache = glow_cache_choose(ctx, &flags->cache)};
 }
+
+void glow_model_take_outputs(GlowSession *s, GlowNetwork *n) {
+  for (uint32_t i = 0; i < n->outputs.count; i++) {
+    glow_vec_push(s->ctx->arena, &s->outputs, n->outputs.data[i]);
+    n->outputs.data[i].tensor = NULL;
+  }
+}
+
+GlowStatus glow_model_run_network(GlowSession *s, GlowNetwork *n, int64_t steps) {
+  for (int64_t i = 0; i < steps; i++) {
+    GlowStatus status = n->run(n);
+    if (status != GLOW_OK && steps > 1)
+      glow_note(s->ctx, GLOW_NOWHERE, "this was step %lld of %lld", (long long)i + 1,
+                (long long)steps);
+    if (status != GLOW_OK)
+      return status;
+  }
+  glow_model_take_outputs(s, n);
+  return GLOW_OK;
+}
+
+GlowStatus glow_model_run(GlowSession *s, const GlowBackend *backend, const GlowRunOptions *options,
+                          int64_t steps) {
+  glow_session_set_variables(s);
+  GlowNetwork *n = glow_backend_prepare(backend, s->entry, &s->inputs, options);
+  if (!n)
+    return GLOW_BAD_INPUT;
+  GlowDefer defer;
+  glow_defer_push(s->ctx, &defer, glow_network_destroy_fn, n);
+  GlowStatus status = glow_model_run_network(s, n, steps);
+  glow_defer_pop(s->ctx, &defer, true);
+  return status;
+}

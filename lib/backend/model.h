@@ -64,6 +64,15 @@ GlowStatus glow_model_load(GlowSession *s, GlowContext *ctx, const char *path,
 GlowStatus glow_model_optimize(GlowSession *s, const GlowModelFlags *flags,
                                const GlowBackend *backend, bool primitives);
 
+/* Runs the entry `steps` times on the same inputs; variables keep their values from step to step.
+ * The session has the outputs of the last step, and the variables in its module. */
+GlowStatus glow_model_run(GlowSession *s, const GlowBackend *backend, const GlowRunOptions *options,
+                          int64_t steps);
+/* The same with a network that is ready, which must be destroyed before variables are looked at. */
+GlowStatus glow_model_run_network(GlowSession *s, GlowNetwork *n, int64_t steps);
+/* Makes the outputs of a network's last run the session's own. */
+void glow_model_take_outputs(GlowSession *s, GlowNetwork *n);
+
 /* How it is run. `pool` and the flags must outlive the options. */
 GlowRunOptions glow_model_run_options(GlowContext *ctx, const GlowModelFlags *flags,
                                       const GlowPool *pool);

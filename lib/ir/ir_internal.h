@@ -70,8 +70,5 @@ void glow_verify_plan(GlowFunction *f, bool *ok);
 GlowTensor *glow_tensor_in_context(GlowContext *ctx, const GlowType *type, const void *data,
                                    size_t bytes);
 bool glow_init_equal(const GlowStorage *a, const GlowStorage *b);
-/* How weight files hold a tensor of this static type: its physical extents, or plain bytes where
- * safetensors has no such kind. */
-const GlowType *glow_type_in_file(GlowContext *ctx, const GlowType *type);
 
 #endif

@@ -46,22 +46,6 @@ const GlowTensor *glow_value_known(const GlowValue *v) {
   }
 }
 
-const GlowType *glow_type_in_file(GlowContext *ctx, const GlowType *type) {
-  int64_t dims[GLOW_MAX_RANK], physical[GLOW_MAX_RANK + 4];
-  if (!glow_kind_info[type->kind].safetensors)
-    return glow_type_exact(ctx, GLOW_KIND_U8, 1, (int64_t[]){glow_type_bytes(type)});
-  for (uint32_t i = 0; i < type->rank; ++i)
-    dims[i] = type->dims[i].size;
-  if (!type->layout)
-    return glow_type_exact(ctx, type->kind, type->rank, dims);
-  uint32_t rank = glow_layout_physical(type->layout, type->rank, dims, physical);
-  if (rank > GLOW_MAX_RANK) /* such extents are not worth a rule: one axis */
-    return glow_type_exact(
-        ctx, type->kind, 1,
-        (int64_t[]){glow_type_bytes(type) * 8 / glow_kind_info[type->kind].bits});
-  return glow_type_exact(ctx, type->kind, rank, physical);
-}
-
 /* The absolute path of a resource. */
 static GlowStr resource_path(const GlowModule *m, GlowStr file) {
   return glow_path_absolute(m->ctx, glow_path_join(m->ctx, m->path_dir, file));

@@ -74,6 +74,7 @@ static void free_bindings(GlowBindings *b) {
 void glow_session_close(GlowSession *s) {
   free_bindings(&s->inputs);
   free_bindings(&s->outputs);
+  free_bindings(&s->variables);
   if (s->module)
     glow_module_destroy(s->module);
   s->module = NULL;
@@ -198,75 +199,6 @@ GlowStatus glow_session_optimize(GlowSession *s, int level, GlowMath math) {
 
 GlowStatus glow_session_run(GlowSession *s, GlowBackendFn backend, const GlowRunOptions *options) {
   free_bindings(&s->outputs);
+  glow_session_set_variables(s);
   return (backend ? backend : glow_interp_run)(s->entry, &s->inputs, &s->outputs, options);
-}
-
-/* Whether the entry reads or writes a storage: any use by a node inside its body. */
-typedef struct Direction {
-  bool reads, writes;
-} Direction;
-
-static bool inside(const GlowFunction *f, const GlowNode *n) {
-  return n->block && glow_block_function(n->block) == f;
-}
-
-static Direction storage_direction(const GlowFunction *f, const GlowStorage *st) {
-  Direction d = {false, false};
-  for (const GlowUse *u = st->value.uses; u; u = u->next) {
-    if (!inside(f, u->user))
-      continue;
-    bool write = u->qual == GLOW_QUAL_OUT || u->qual == GLOW_QUAL_INOUT ||
-                 (u->user->op == GLOW_OP_SAVE && u == &u->user->operands[GLOW_SAVE_IN_STORAGE]);
-    d.writes |= write;
-    d.reads |= !write || u->qual == GLOW_QUAL_INOUT;
-  }
-  return d;
-}
-
-/* A view stands for its base. */
-static bool view_writes(const GlowFunction *f, const GlowValue *v) {
-  for (const GlowUse *u = v->uses; u; u = u->next) {
-    if (!inside(f, u->user))
-      continue;
-    if (u->qual == GLOW_QUAL_OUT || u->qual == GLOW_QUAL_INOUT)
-      return true;
-    if (u->user->op == GLOW_OP_TENSORVIEW && view_writes(f, &u->user->results[0]))
-      return true;
-  }
-  return false;
-}
-
-void glow_session_names(const GlowSession *s, bool written, GlowNameList *names) {
-  GlowArena *arena = s->ctx->arena;
-  for (GlowStorage *st = s->module->first_storage; st; st = st->next) {
-    if (st->cls != GLOW_PLACEHOLDER)
-      continue;
-    bool writes = storage_direction(s->entry, st).writes || view_writes(s->entry, &st->value);
-    if (written ? writes : !writes)
-      glow_vec_push(arena, names, st->value.name);
-  }
-  if (written)
-    for (uint32_t i = 0; i < s->entry->nresults; i++)
-      glow_vec_push(arena, names, glow_str_printf(s->ctx, "%u", i));
-  else
-    for (uint32_t i = 0; s->entry->body && i < s->entry->body->nparams; i++)
-      glow_vec_push(arena, names, s->entry->body->params[i]->name);
-}
-
-const GlowType *glow_session_input_type(const GlowSession *s, GlowStr name) {
-  for (uint32_t i = 0; s->entry->body && i < s->entry->body->nparams; i++)
-    if (s->entry->body->params[i]->name == name)
-      return s->entry->body->params[i]->type;
-  GlowStorage *st = glow_module_storage(s->module, name);
-  return st && st->cls != GLOW_CONSTANT ? st->value.type : NULL;
-}
-
-const GlowType *glow_session_output_type(const GlowSession *s, GlowStr name) {
-  GlowStorage *st = glow_module_storage(s->module, name);
-  if (st && st->cls != GLOW_CONSTANT)
-    return st->value.type;
-  for (uint32_t i = 0; i < s->entry->nresults; i++)
-    if (glow_str_printf(s->ctx, "%u", i) == name)
-      return s->entry->results[i];
-  return NULL;
 }

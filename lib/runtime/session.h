@@ -16,8 +16,9 @@ typedef struct GlowSession {
   GlowInput file; /* the context closes it: the module may borrow from it */
   GlowModule *module;
   GlowFunction *entry;
-  GlowBindings inputs;  /* owned tensors */
-  GlowBindings outputs; /* owned tensors, after glow_session_run */
+  GlowBindings inputs;    /* owned tensors */
+  GlowBindings outputs;   /* owned tensors, after glow_session_run */
+  GlowBindings variables; /* owned values that the next run gives to variables */
 } GlowSession;
 
 /* How a model is loaded. */
@@ -37,13 +38,25 @@ GlowStatus glow_session_open(GlowSession *s, GlowContext *ctx, const char *path,
 void glow_session_close(GlowSession *s);
 void glow_session_close_fn(void *session); /* for glow_defer_push */
 
-/* Adds an input: NAME=SOURCE, or SOURCE alone when the model has one input. SOURCE is a file
- * (.npy, .pb, PNG, JPEG, PGM or PPM, recognised by content; anything else is raw bytes in the
- * input's type), `splat:VALUE`, or `random:SEED` (floats uniform in [0, 1), integers 0 to 9). */
+/* Adds an input, or the value of a variable: NAME=SOURCE, or SOURCE alone when the model has one
+ * input. SOURCE is a file (.npy, .pb, PNG, JPEG, PGM or PPM, recognised by content; anything else
+ * is raw bytes in the declared type), `splat:VALUE`, or `random:SEED` (floats uniform in [0, 1),
+ * integers 0 to 9). */
 GlowStatus glow_session_add_input(GlowSession *s, const char *spec, const GlowImageOptions *image);
 /* Reads the file of one named value as glow_session_add_input does. NULL after a diagnostic. */
 GlowTensor *glow_session_read(GlowSession *s, const char *path, const GlowType *declared,
                               const GlowImageOptions *image);
+
+/* Gives variables the values that a safetensors file has under their names, in the plain layout;
+ * kinds that the format lacks are U8 bytes. The other variables keep theirs. BAD_INPUT or IO after
+ * diagnostics: an entry that names no variable, or has another type. */
+GlowStatus glow_session_read_state(GlowSession *s, const char *path);
+/* Writes such a file with the value now of each variable that the entry touches or that was given.
+ * BAD_INPUT for strings, which it cannot hold. */
+GlowStatus glow_session_write_state(GlowSession *s, const char *path);
+/* Gives variables the values that were added. glow_session_run does, who runs otherwise calls it
+ * before. */
+void glow_session_set_variables(GlowSession *s);
 
 /* Binds open dimensions by the shapes of the inputs that were added. */
 GlowStatus glow_session_bind(GlowSession *s);
@@ -66,13 +79,16 @@ GlowStatus glow_session_lower_all(GlowSession *s);
 
 GlowStatus glow_session_run(GlowSession *s, GlowBackendFn backend, const GlowRunOptions *options);
 
-/* The declared type of an input (placeholder that is read, or parameter) or output; NULL if the
- * entry has none of that name. */
+/* The declared type of an input or output; NULL if the entry has none of that name. An input is a
+ * parameter, or a placeholder that the entry reads or does not use; an output is a placeholder that
+ * it writes, or a result. A placeholder can be both. */
 const GlowType *glow_session_input_type(const GlowSession *s, GlowStr name);
 const GlowType *glow_session_output_type(const GlowSession *s, GlowStr name);
-/* Placeholders in declaration order that the entry reads, or writes: names, into the context. */
+/* Their names, placeholders first, in the order of the declarations; into the context. */
 typedef GLOW_VEC(GlowStr) GlowNameList;
 void glow_session_names(const GlowSession *s, bool written, GlowNameList *names);
+/* The variable of that name, NULL if there is none. */
+GlowStorage *glow_session_variable(const GlowSession *s, GlowStr name);
 
 GlowTensor *glow_bindings_find(const GlowBindings *b, GlowStr name);
 

@@ -165,36 +165,64 @@ static GlowTensor *generate(GlowSession *s, const char *spec, GlowStr name, cons
   return t;
 }
 
-/* Splits NAME=SOURCE; the name is the longest prefix before a '=' that names an input. */
+static bool can_be_set(const GlowSession *s, GlowStr name) {
+  return glow_session_input_type(s, name) || glow_session_variable(s, name);
+}
+
+/* What `name` is, if it names something that cannot be set. */
+static const char *what_else(const GlowSession *s, GlowStr name) {
+  const GlowStorage *st = glow_module_storage(s->module, name);
+  if (st && st->cls == GLOW_CONSTANT)
+    return "a constant";
+  return glow_session_output_type(s, name) ? "an output" : NULL;
+}
+
+/* Refuses `name` (NULL: there is none before `spec`), and says what could be meant. */
+static void refuse_name(GlowSession *s, GlowStr name, const char *spec) {
+  GlowContext *ctx = s->ctx;
+  GlowNameList names = {0};
+  glow_session_names(s, false, &names);
+  uint32_t inputs = names.count;
+  for (GlowStorage *st = s->module->first_storage; st; st = st->next)
+    if (st->cls == GLOW_VARIABLE)
+      glow_vec_push(ctx->arena, &names, st->value.name);
+  const char *near = name ? glow_nearest(name, (const char *const *)names.data, names.count) : NULL;
+  const char *hint = near ? glow_str_printf(ctx, "; did you mean '%s'?", near) : "";
+  const char *other = name ? what_else(s, name) : NULL;
+  if (other)
+    glow_error(ctx, GLOW_NOWHERE, "'%s' is %s of the model, not an input%s", name, other, hint);
+  else if (name)
+    glow_error(ctx, GLOW_NOWHERE, "the model has no input '%s'%s", name, hint);
+  else
+    glow_error(ctx, GLOW_NOWHERE,
+               inputs ? "the model has %u inputs; say which: --input NAME=%s"
+                      : "the model has %u inputs, so there is no place for '%s'",
+               inputs, spec);
+  for (uint32_t i = 0; i < names.count && i < 16; i++) {
+    const GlowStorage *variable = i < inputs ? NULL : glow_session_variable(s, names.data[i]);
+    glow_note(ctx, GLOW_NOWHERE, "%s '%s' is %s", variable ? "variable" : "input", names.data[i],
+              glow_type_str(ctx, variable ? variable->value.type
+                                          : glow_session_input_type(s, names.data[i])));
+  }
+}
+
+/* Splits NAME=SOURCE; the name is the longest prefix before a '=' that names what can be set. */
 static const char *split_spec(GlowSession *s, const char *spec, GlowStr *name) {
   for (const char *eq = strchr(spec, '='); eq; eq = strchr(eq + 1, '=')) {
     GlowStr candidate = glow_str_n(s->ctx, spec, (size_t)(eq - spec));
-    if (glow_session_input_type(s, candidate)) {
+    if (can_be_set(s, candidate)) {
       *name = candidate;
       return eq + 1;
     }
   }
+  const char *eq = strchr(spec, '=');
   GlowNameList names = {0};
   glow_session_names(s, false, &names);
-  if (names.count == 1 && !strchr(spec, '=')) {
+  if (names.count == 1 && !eq) {
     *name = names.data[0];
     return spec;
   }
-  const char *eq = strchr(spec, '=');
-  const char *wanted = eq ? glow_str_n(s->ctx, spec, (size_t)(eq - spec)) : NULL;
-  const char *near =
-      wanted ? glow_nearest(wanted, (const char *const *)names.data, names.count) : NULL;
-  if (wanted)
-    glow_error(s->ctx, GLOW_NOWHERE, "the model has no input '%s'%s%s%s", wanted,
-               near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
-  else
-    glow_error(s->ctx, GLOW_NOWHERE,
-               names.count ? "the model has %u inputs; say which: --input NAME=%s"
-                           : "the model has %u inputs, so there is no place for '%s'",
-               names.count, spec);
-  for (uint32_t i = 0; i < names.count && i < 16; i++)
-    glow_note(s->ctx, GLOW_NOWHERE, "input '%s' is %s", names.data[i],
-              glow_type_str(s->ctx, glow_session_input_type(s, names.data[i])));
+  refuse_name(s, eq ? glow_str_n(s->ctx, spec, (size_t)(eq - spec)) : NULL, spec);
   return NULL;
 }
 
@@ -203,18 +231,25 @@ GlowStatus glow_session_add_input(GlowSession *s, const char *spec, const GlowIm
   const char *source = split_spec(s, spec, &name);
   if (!source)
     return GLOW_BAD_INPUT;
-  if (glow_bindings_find(&s->inputs, name)) {
-    glow_error(s->ctx, GLOW_NOWHERE, "input '%s' is given twice", name);
+  const GlowStorage *variable = glow_session_variable(s, name);
+  const char *what = variable ? "variable" : "input";
+  GlowBindings *bindings = variable ? &s->variables : &s->inputs;
+  if (glow_bindings_find(bindings, name)) {
+    glow_error(s->ctx, GLOW_NOWHERE, "%s '%s' is given twice", what, name);
     return GLOW_BAD_INPUT;
   }
-  const GlowType *type = glow_session_input_type(s, name);
+  const GlowType *type = variable ? variable->value.type : glow_session_input_type(s, name);
   bool generated = !strncmp(source, "splat:", 6) || !strncmp(source, "random:", 7);
   GlowTensor *t =
       generated ? generate(s, source, name, type) : glow_session_read(s, source, type, image);
   if (!t)
     return GLOW_BAD_INPUT;
-  glow_vec_push(s->ctx->arena, &s->inputs, ((GlowBinding){name, t}));
-  return GLOW_OK;
+  glow_vec_push(s->ctx->arena, bindings, ((GlowBinding){name, t}));
+  if (!variable || glow_type_fit(type, t->type) != GLOW_FIT_CONTRADICTS)
+    return GLOW_OK;
+  glow_error(s->ctx, variable->src, "variable '%s' is %s, but it is given %s", name,
+             glow_type_str(s->ctx, type), glow_type_str(s->ctx, t->type));
+  return GLOW_BAD_INPUT;
 }
 
 static char *output_path(GlowContext *ctx, const char *dir, GlowStr name, const char *suffix) {

@@ -49,6 +49,10 @@ bool glow_blob_add(GlowContext *ctx, GlowBlob *blob, const GlowBlobEntry *entry)
  * loc that begins with `name`. */
 bool glow_safetensors_index(GlowContext *ctx, GlowBlob *blob, const char *name, GlowLoc loc);
 
+/* How weight files hold a tensor of this static type: its physical extents, or plain bytes where
+ * safetensors has no such kind. */
+const GlowType *glow_type_in_file(GlowContext *ctx, const GlowType *type);
+
 /* Writes tensors as safetensors: a header, padded with spaces so that the data start at a multiple
  * of 64 bytes from the start of `out` as it is given, then the data in order without gaps (the
  * format has none). Every type must be one that the format can hold; blocked layouts are written

@@ -280,6 +280,22 @@ bool glow_safetensors_index(GlowContext *ctx, GlowBlob *blob, const char *name, 
   return ok;
 }
 
+const GlowType *glow_type_in_file(GlowContext *ctx, const GlowType *type) {
+  int64_t dims[GLOW_MAX_RANK], physical[GLOW_MAX_RANK + 4];
+  if (!glow_kind_info[type->kind].safetensors)
+    return glow_type_exact(ctx, GLOW_KIND_U8, 1, (int64_t[]){glow_type_bytes(type)});
+  for (uint32_t i = 0; i < type->rank; ++i)
+    dims[i] = type->dims[i].size;
+  if (!type->layout)
+    return glow_type_exact(ctx, type->kind, type->rank, dims);
+  uint32_t rank = glow_layout_physical(type->layout, type->rank, dims, physical);
+  if (rank > GLOW_MAX_RANK) /* such extents are not worth a rule: one axis */
+    return glow_type_exact(
+        ctx, type->kind, 1,
+        (int64_t[]){glow_type_bytes(type) * 8 / glow_kind_info[type->kind].bits});
+  return glow_type_exact(ctx, type->kind, rank, physical);
+}
+
 /* ---- Writing --------------------------------------------------------------------------------- */
 
 bool glow_safetensors_can_hold(const GlowType *type) {

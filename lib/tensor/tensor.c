@@ -90,34 +90,40 @@ GlowTensor *glow_tensor_in_arena(GlowArena *arena, const GlowTensor *t) {
   return copy;
 }
 
-/* One element from t to plain, at logical index i; kinds of any size but strings. */
-static void copy_element(GlowTensor *plain, const GlowTensor *t, int64_t i) {
+/* One element from t to `to`, at logical index i; kinds of any size but strings. */
+static void copy_element(GlowTensor *to, const GlowTensor *t, int64_t i) {
   GlowKind kind = t->type->kind;
-  int64_t at = glow_type_physical_index(t->type, i);
+  int64_t from_at = glow_type_physical_index(t->type, i);
+  int64_t to_at = glow_type_physical_index(to->type, i);
   size_t bytes = glow_kind_info[kind].bits / 8;
   if (bytes)
-    memcpy((char *)plain->data + (size_t)i * bytes, (char *)t->data + (size_t)at * bytes, bytes);
+    memcpy((char *)to->data + (size_t)to_at * bytes, (char *)t->data + (size_t)from_at * bytes,
+           bytes);
   else
-    glow_element_set_bits(kind, plain->data, i, glow_element_bits(kind, t->data, at));
+    glow_element_set_bits(kind, to->data, to_at, glow_element_bits(kind, t->data, from_at));
 }
 
-GlowTensor *glow_tensor_plain(GlowContext *ctx, const GlowTensor *t) {
-  if (!glow_type_is_tensor(t->type) || !t->type->layout)
+GlowTensor *glow_tensor_in_layout(GlowContext *ctx, const GlowTensor *t, const GlowLayout *layout) {
+  if (!glow_type_is_tensor(t->type) || t->type->layout == layout)
     return glow_tensor_copy(ctx, t);
-  GlowTensor *plain = glow_tensor_create(ctx, glow_type_with_layout(ctx, t->type, NULL));
+  GlowTensor *result = glow_tensor_create(ctx, glow_type_with_layout(ctx, t->type, layout));
   GlowDefer defer;
-  glow_defer_push(ctx, &defer, glow_tensor_free_fn, plain);
+  glow_defer_push(ctx, &defer, glow_tensor_free_fn, result);
   int64_t n = glow_tensor_elements(t);
   for (int64_t i = 0; i < n; i++) {
     if (is_string(t)) {
       GlowString s = glow_tensor_get_string(t, i);
-      glow_tensor_set_string(ctx, plain, i, s.data, s.length);
+      glow_tensor_set_string(ctx, result, i, s.data, s.length);
     } else {
-      copy_element(plain, t, i);
+      copy_element(result, t, i);
     }
   }
   glow_defer_pop(ctx, &defer, false);
-  return plain;
+  return result;
+}
+
+GlowTensor *glow_tensor_plain(GlowContext *ctx, const GlowTensor *t) {
+  return glow_tensor_in_layout(ctx, t, NULL);
 }
 
 void glow_tensor_free(GlowTensor *t) {

@@ -30,7 +30,8 @@ GlowTensor *glow_tensor_borrow(GlowContext *ctx, const GlowType *type, const voi
 GlowTensor *glow_tensor_copy(GlowContext *ctx, const GlowTensor *t);
 /* A copy of a tensor of a static type whose data, strings included, lie in an arena. */
 GlowTensor *glow_tensor_in_arena(GlowArena *arena, const GlowTensor *t);
-/* The same values in the plain layout; sequences and optionals are copied as they are. */
+/* The same values in a layout (NULL: plain); sequences and optionals are copied as they are. */
+GlowTensor *glow_tensor_in_layout(GlowContext *ctx, const GlowTensor *t, const GlowLayout *layout);
 GlowTensor *glow_tensor_plain(GlowContext *ctx, const GlowTensor *t);
 void glow_tensor_free(GlowTensor *t);
 void glow_tensor_free_fn(void *t);

@@ -44,6 +44,7 @@ static GlowStatus start(GlowBench *b, const GlowRunOptions *run) {
     return status;
   b->macs = glow_function_cost(s->entry).macs; /* extents may be open before */
   b->optimize = lap(&since);
+  glow_session_set_variables(s);
   b->network = glow_backend_prepare(backend, s->entry, &s->inputs, run);
   b->compile = lap(&since);
   if (!b->network)
@@ -115,7 +116,7 @@ static GlowStatus body(GlowContext *ctx, int argc, char **argv) {
       {.name = "batch", .value = "N", .help = "give the open first dimension of each input an extent",
        .kind = GLOW_OPT_INT, .target = &c.batch, .min = 1, .max = 1 << 20, .two_dashes = true},
       {.name = "input", .value = "[NAME=]SOURCE",
-       .help = "an input, as for glow-run; random numbers where none is given",
+       .help = "an input or variable, as for glow-run; random numbers where none is given",
        .kind = GLOW_OPT_REPEAT, .target = &c.inputs, .two_dashes = true},
       {.name = "rounds", .value = "N", .help = "how often it is measured (9)",
        .kind = GLOW_OPT_INT, .target = &c.rounds, .min = 1, .max = 1000000, .two_dashes = true},

@@ -111,7 +111,7 @@ static GlowStatus run(GlowSession *s, const GlowRunCommand *c) {
     options.progress_user = &progress;
   }
   status = c->profile || c->trace ? glow_run_profile(s, backend, &options, c)
-                                  : glow_session_run(s, backend->run, &options);
+                                  : glow_model_run(s, backend, &options, c->steps ? c->steps : 1);
   glow_defer_pop(s->ctx, &defer, true);
   if (progress.shown)
     fprintf(stderr, "\r               \r");
@@ -120,7 +120,9 @@ static GlowStatus run(GlowSession *s, const GlowRunCommand *c) {
 
 static GlowStatus use_outputs(GlowSession *s, const GlowRunCommand *c) {
   GlowStatus status = GLOW_OK, expected = GLOW_OK;
-  if (c->output_dir)
+  if (c->save_state)
+    status = glow_session_write_state(s, c->save_state);
+  if (status == GLOW_OK && c->output_dir)
     status = glow_session_write_outputs(s, c->output_dir);
   if (c->expects.count)
     expected = glow_run_expect(s, c);
@@ -139,6 +141,8 @@ static GlowStatus run_model(GlowContext *ctx, const GlowRunCommand *c, const cha
   GlowStatus status = glow_model_load(&s, ctx, path, &c->model);
   for (uint32_t i = 0; i < c->inputs.count && status == GLOW_OK; i++)
     status = glow_session_add_input(&s, c->inputs.data[i], &c->image);
+  if (status == GLOW_OK && c->state)
+    status = glow_session_read_state(&s, c->state);
   if (status == GLOW_OK && c->test_data)
     status = glow_run_add_test_inputs(&s, c->test_data);
   if (status == GLOW_OK)
@@ -174,8 +178,17 @@ static GlowStatus body(GlowContext *ctx, int argc, char **argv) {
   const GlowOption options[] = {
       GLOW_OPTION_HEADING("Inputs and outputs"),
       {.name = "input", .value = "[NAME=]SOURCE",
-       .help = "an input: .npy, .pb, PNG, JPEG, PNM or raw bytes; splat:V; random:SEED",
+       .help = "an input or variable: .npy, .pb, PNG, JPEG, PNM or raw bytes; splat:V; random:SEED",
        .kind = GLOW_OPT_REPEAT, .target = &c.inputs, .two_dashes = true},
+      {.name = "state", .value = "FILE",
+       .help = "take values of variables from a safetensors file",
+       .kind = GLOW_OPT_STRING, .target = &c.state, .two_dashes = true},
+      {.name = "save-state", .value = "FILE",
+       .help = "write the variables as they are after the last run",
+       .kind = GLOW_OPT_STRING, .target = &c.save_state, .two_dashes = true},
+      {.name = "steps", .value = "N",
+       .help = "run N times; variables keep their values from run to run (1)",
+       .kind = GLOW_OPT_INT, .target = &c.steps, .min = 1, .max = 1000000000, .two_dashes = true},
       {.name = "output-dir", .value = "DIR",
        .help = "write each output to DIR/NAME.npy, or .pb for what .npy cannot hold",
        .kind = GLOW_OPT_STRING, .target = &c.output_dir, .two_dashes = true},

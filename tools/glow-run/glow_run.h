@@ -7,10 +7,10 @@
 typedef struct GlowRunCommand {
   GlowModelFlags model;
   GlowStrList inputs, expects;
-  const char *output_dir, *labels, *test_data, *trace;
+  const char *output_dir, *labels, *test_data, *trace, *state, *save_state;
   const char *image_size, *mean, *std, *image_layout, *channel_order;
   double crop, rtol, atol;
-  int64_t top_k, error_limit;
+  int64_t top_k, error_limit, steps; /* steps 0: once */
   bool softmax, primitives, profile, debug;
   GlowImageOptions image;
 } GlowRunCommand;

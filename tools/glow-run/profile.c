@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "backend/backend.h"
+#include "ir/access.h"
 #include "kernels/isa.h"
 #include "ops/infer.h"
 #include "runtime/peak.h"
@@ -179,6 +180,17 @@ static GlowStatus report(GlowSession *s, GlowNetwork *n, const GlowRunCommand *c
   return c->trace ? write_trace(s, n->profile, c->trace) : GLOW_OK;
 }
 
+/* Whether a further run computes something else than the one before. */
+static bool is_stateful(const GlowSession *s) {
+  GlowArena *arena = glow_arena_create(s->ctx);
+  const GlowAccess *access = glow_function_accesses(s->entry, arena).of;
+  bool stateful = false;
+  for (const GlowStorage *st = s->module->first_storage; st; st = st->next)
+    stateful |= st->cls == GLOW_VARIABLE && access[st->value.id].written;
+  glow_arena_destroy(arena);
+  return stateful;
+}
+
 /* Runs until the last run is the best for some, so that the first one's page faults do not show. On
  * a busy machine any will do that was not interrupted for long. */
 static GlowStatus run_warm(GlowNetwork *n) {
@@ -200,14 +212,13 @@ static GlowStatus run_network(GlowSession *s, GlowNetwork *n, const GlowRunComma
   const char *target = s->module->target;
   const GlowIsa *isa = target ? glow_isa_find(target) : glow_isa_host();
   double before = isa ? glow_fma_peak(isa) : 0;
-  GlowStatus status = run_warm(n);
+  bool counted = c->steps || is_stateful(s);
+  GlowStatus status = counted ? glow_model_run_network(s, n, c->steps ? c->steps : 1) : run_warm(n);
   double after = isa ? glow_fma_peak(isa) : 0, peak = before > after ? before : after;
   if (status == GLOW_OK)
     status = report(s, n, c, peak * (double)c->model.threads);
-  for (uint32_t i = 0; status == GLOW_OK && i < n->outputs.count; i++) {
-    glow_vec_push(s->ctx->arena, &s->outputs, n->outputs.data[i]);
-    n->outputs.data[i].tensor = NULL; /* the session's from now on */
-  }
+  if (status == GLOW_OK && !counted)
+    glow_model_take_outputs(s, n);
   return status;
 }
 
@@ -220,6 +231,7 @@ GlowStatus glow_run_profile(GlowSession *s, const GlowBackend *backend,
   }
   GlowRunOptions o = *options;
   o.profile = true;
+  glow_session_set_variables(s);
   GlowNetwork *n = glow_backend_prepare(backend, s->entry, &s->inputs, &o);
   if (!n)
     return GLOW_BAD_INPUT;

@@ -5,6 +5,7 @@
 #include <fenv.h>
 #include <stdlib.h>
 
+#include "ir/access.h"
 #include "ir/footprint.h"
 
 /* ---- The floating point environment ---------------------------------------------------------- */
@@ -31,54 +32,23 @@ void glow_float_mode_leave(GlowContext *ctx, GlowFloatMode *m) {
 
 /* ---- What a function touches ----------------------------------------------------------------- */
 
-typedef struct GlowAccess {
-  bool read, written;
-} GlowAccess;
-
 typedef struct GlowSurvey {
   GlowModule *module;
   GlowArena *arena;
-  GlowAccess *access; /* by value id */
-  GLOW_VEC(GlowFunction *) functions;
+  GlowAccesses accesses;
   uint64_t weight;
 } GlowSurvey;
 
-static void add_function(GlowSurvey *s, GlowFunction *f) {
-  for (uint32_t i = 0; i < s->functions.count; i++)
-    if (s->functions.data[i] == f)
-      return;
-  glow_vec_push(s->arena, &s->functions, f);
-}
-
-static bool visit(GlowNode *n, void *arg) {
-  GlowSurvey *s = arg;
-  bool saves = !glow_node_is_instr(n) && GLOW_HAS(glow_node_desc(n), WRITES);
-  for (uint32_t i = 0; n->op != GLOW_OP_TENSORVIEW && i < n->noperands; i++) {
-    const GlowUse *u = &n->operands[i];
-    const GlowValue *root = u->value ? glow_value_span(u->value).root : NULL;
-    if (!root || root->kind != GLOW_VALUE_STORAGE)
-      continue;
-    GlowAccess *a = &s->access[root->id];
-    bool writes = u->qual == GLOW_QUAL_OUT || u->qual == GLOW_QUAL_INOUT || (saves && i > 0);
-    a->written |= writes;
-    a->read |= !writes || u->qual == GLOW_QUAL_INOUT;
-  }
-  GlowFunction *callee = glow_node_callee(n);
-  if (callee)
-    add_function(s, callee);
-  s->weight += glow_node_weight(n);
+static bool add_weight(GlowNode *n, void *weight) {
+  *(uint64_t *)weight += glow_node_weight(n);
   return true;
 }
 
-/* Storage that f reads and writes, also through the functions that it calls. A storage that a
- * program writes before it reads it is no input, but that is for its verifier to know: reading a
- * placeholder asks for a value unless the program writes it. */
 static void survey(GlowSurvey *s, GlowFunction *f) {
   s->module = f->module;
-  s->access = GLOW_NEW_ARRAY(s->arena, GlowAccess, f->module->next_id);
-  add_function(s, f);
-  for (uint32_t i = 0; i < s->functions.count; i++)
-    glow_block_walk(s->functions.data[i]->body, visit, s);
+  s->accesses = glow_function_accesses(f, s->arena);
+  for (uint32_t i = 0; i < s->accesses.functions.count; i++)
+    glow_block_walk(s->accesses.functions.data[i]->body, add_weight, &s->weight);
 }
 
 /* ---- Inputs ---------------------------------------------------------------------------------- */
@@ -111,7 +81,7 @@ static bool bind_placeholders(const GlowSurvey *s, GlowFunction *f, const GlowBi
                               GlowCells *cells) {
   bool ok = true;
   for (GlowStorage *p = s->module->first_storage; p; p = p->next) {
-    const GlowAccess *a = &s->access[p->value.id];
+    const GlowAccess *a = &s->accesses.of[p->value.id];
     if (p->cls != GLOW_PLACEHOLDER || !a->read)
       continue;
     if (f->kind == GLOW_PROGRAM && a->written && !find_input(inputs, p->value.name))
@@ -215,7 +185,7 @@ static int64_t mapped_bytes(const GlowSurvey *s) {
   for (const GlowStorage *g = s->module->first_storage; g; g = g->next) {
     GlowInitKind kind = g->init.kind;
     bool mapped = kind == GLOW_INIT_RESOURCE || kind == GLOW_INIT_PAYLOAD || kind == GLOW_INIT_LIST;
-    if (s->access[g->value.id].read && mapped && g->init.tensor)
+    if (s->accesses.of[g->value.id].read && mapped && g->init.tensor)
       sum += (int64_t)g->init.tensor->bytes;
   }
   return sum;
