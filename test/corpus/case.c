@@ -215,17 +215,32 @@ static void keep_bundle(CaseRun *run, GlowTrial *trial, bool right) {
 
 /* ---- The case -------------------------------------------------------------------------------- */
 
+static bool is_not_wanted(GlowNode *n, void *wanted) { return !((const bool *)wanted)[n->op]; }
+
+/* Whether the module has a wanted operator, as nodes or as instructions. */
+static bool is_wanted(const CaseRun *run) {
+  bool found = !run->c->wanted;
+  for (GlowFunction *f = run->session.module->first_function; f && !found; f = f->next)
+    found = f->body && !glow_block_walk(f->body, is_not_wanted, (void *)(uintptr_t)run->c->wanted);
+  return found;
+}
+
 static bool run_loaded(CaseRun *run) {
   GlowCase *c = run->c;
   GlowSession *s = &run->session;
   GlowRunOptions options = {.primitives = c->primitives};
   if (add_inputs(run) != GLOW_OK || glow_session_bind(s) != GLOW_OK)
     return false;
-  if (c->passes && !try_passes(run))
+  bool wanted = is_wanted(run); /* before optimizations remove what is wanted, or after */
+  if (c->passes && wanted && !try_passes(run))
     return false;
   if ((c->primitives && glow_session_lower_all(s) != GLOW_OK) ||
       glow_session_optimize(s, c->level, GLOW_MATH_BOUNDED) != GLOW_OK) {
     run->verdict = c->backend || c->bundles ? GLOW_REFUSED : GLOW_FAILED;
+    return false;
+  }
+  if (!wanted && !is_wanted(run)) {
+    run->verdict = GLOW_LEFT_OUT;
     return false;
   }
   GlowTrial *trial = NULL;

@@ -33,6 +33,17 @@ grep -v '^node/test_abs$' "$list" >"$scratch/less"
 expect 0 '.* passed, .* failed' "$scratch/less"
 expect 1 'passed node/test_abs' --all "$scratch/less"
 
+# A part of the cases: those with an operator, and those of a slice.
+expect 0 '1 passed, 0 failed' --operators Acos "$scratch/two"
+expect 0 '1 cases were left out' --operators acos "$scratch/two"
+expect 2 "glow-onnx-corpus: no operator 'acoss'" --operators acos,acoss "$scratch/two"
+expect 2 "glow-onnx-corpus: '8/8' is no slice such as 0/8" --slice 8/8 "$scratch/two"
+for slice in 0 1 2; do # each case is in one of them
+  "$driver" --verbose --slice $slice/3 "$list" | grep '^passed '
+done | sort >"$scratch/slices"
+"$driver" --verbose "$list" | grep '^passed ' | sort | cmp - "$scratch/slices" ||
+  { echo "FAILED: slices do not make up the whole"; exit 1; }
+
 # A case whose expected output is another's.
 mkdir -p "$scratch/data/node"
 cp -r /usr/share/libonnx-testdata/data/node/test_abs "$scratch/data/node/"
@@ -49,12 +60,12 @@ for i in $(seq 81); do echo "node/test_acos strings"; done >"$scratch/reasons"
 expect 1 'FAILED node/test_acos: too many cases are refused' --refused "$scratch/reasons" "$scratch/two"
 
 # Operators that run as reference kernels are those that are named.
-n=10
+n=15
 if "$driver" --backend cpu "$scratch/two" >"$scratch/out" 2>&1; then
   printf 'node/test_det_2d\nnode/test_abs\n' >"$scratch/two"
   expect 0 '2 passed, 0 failed' --backend cpu --references det "$scratch/two"
   expect 1 "FAILED: 'det' has no machine kernel" --backend cpu --references '' "$scratch/two"
   expect 1 "FAILED: 'dft' no longer runs as its reference kernel" --backend cpu --references det,dft "$scratch/two"
-  n=13
+  n=18
 fi
 echo "$n passed, 0 failed"

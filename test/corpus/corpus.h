@@ -8,8 +8,15 @@
 #include "ops/op.h"
 #include "test/corpus/bundles.h"
 
-/* GLOW_REFUSED: no program comes of it, or the backend cannot compile it. */
-typedef enum GlowVerdict { GLOW_PASSED, GLOW_FAILED, GLOW_UNSUPPORTED, GLOW_REFUSED } GlowVerdict;
+/* GLOW_REFUSED: no program comes of it, or the backend cannot compile it. GLOW_LEFT_OUT: it has none
+ * of the wanted operators. */
+typedef enum GlowVerdict {
+  GLOW_PASSED,
+  GLOW_FAILED,
+  GLOW_UNSUPPORTED,
+  GLOW_REFUSED,
+  GLOW_LEFT_OUT
+} GlowVerdict;
 
 typedef struct GlowCase {
   const char *dir; /* holds model.onnx and test_data_set_0 */
@@ -18,6 +25,7 @@ typedef struct GlowCase {
   bool primitives; /* lower to primitives, and run nothing else */
   bool passes;     /* every pass alone and left out of -O2 as well */
   int level;       /* -O<level> first; negative: nothing */
+  const bool *wanted; /* GLOW_OP_COUNT of them: operators that a case must have; NULL: any case */
   /* The name of a backend that must give the interpreter's bits, besides what is expected; NULL:
    * the interpreter alone. Its code is generated as at -O<code_level>. */
   const char *backend;
