@@ -17,7 +17,7 @@
 #define CONVOLVE "small-conv,crop-filter,group-conv"
 #define O2_ROUND                                                                                   \
   "fixpoint(constant-fold,simplify-control,hoist-invariant," SIMPLIFY                              \
-  ",cse,fold-bn,fold-input," CONVOLVE "," MOVE ",dce)"
+  ",cse,fold-bn,fold-input,merge-affine," CONVOLVE "," MOVE ",dce)"
 
 /* Operators in what spells them: before anything moves into neighbours, or is lowered. */
 #define RECOGNIZE                                                                                  \
@@ -32,7 +32,7 @@
 static const char *const graph_pipelines[] = {
     "inline,lower",
     "inline,drop-layouts," RECOGNIZE ",fold-bn,lower,conv-2d,simplify-reshape,simplify-transpose,"
-    "fold-bn,fold-input,constant-fold," SIMPLIFY "," CONVOLVE "," MOVE ",cse," KERNELS,
+    "fold-bn,fold-input,merge-affine,constant-fold," SIMPLIFY "," CONVOLVE "," MOVE ",cse," KERNELS,
     "inline,drop-layouts," RECOGNIZE ",merge-matmul," O2_ROUND ",lower,conv-2d," O2_ROUND
     "," KERNELS,
 };

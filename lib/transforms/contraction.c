@@ -70,3 +70,11 @@ bool glow_is_affine(const GlowNode *n) {
   return n->op == GLOW_OP_ADD || n->op == GLOW_OP_SUB || n->op == GLOW_OP_MUL ||
          n->op == GLOW_OP_DIV;
 }
+
+GlowValue *glow_norm_factor(GlowBuilder *b, const GlowNode *norm, GlowValue *scale,
+                            GlowValue *var) {
+  float epsilon = ((const GlowBatchNormalizationMembers *)norm->members)->epsilon;
+  GlowValue *eps = var ? glow_build_scalar(b, var->type->kind, epsilon) : NULL;
+  GlowValue *root = glow_then1(b, GLOW_OP_SQRT, glow_then2(b, GLOW_OP_ADD, var, eps), NULL);
+  return glow_then2(b, GLOW_OP_DIV, scale, root);
+}

@@ -29,5 +29,8 @@ GlowValue *glow_contraction_build(const GlowContraction *c, GlowValue *const *in
 bool glow_is_per_channel(const GlowType *t, uint32_t rank, uint32_t axis, int64_t channels);
 /* Add, Sub, Mul or Div. */
 bool glow_is_affine(const GlowNode *n);
+/* Scale / Sqrt(Var + epsilon) of a BatchNormalization, whose operands these are, or copies. NULL if
+ * one of them is, or after a diagnostic. */
+GlowValue *glow_norm_factor(GlowBuilder *b, const GlowNode *norm, GlowValue *scale, GlowValue *var);
 
 #endif

@@ -115,16 +115,6 @@ static GlowValue *copy_input(Weights *w, const GlowNode *n, uint32_t port) {
   return glow_eval_copy(&w->eval, glow_node_in(n, port));
 }
 
-/* Scale / Sqrt(Var + epsilon). */
-static GlowValue *norm_factor(Weights *w, const GlowNode *n) {
-  float epsilon = ((const GlowBatchNormalizationMembers *)n->members)->epsilon;
-  GlowValue *var = copy_input(w, n, GLOW_BATCH_NORMALIZATION_IN_VAR);
-  GlowValue *eps = glow_build_scalar(&w->eval.builder, w->chain->type->kind, epsilon);
-  GlowValue *sum = build(w, GLOW_OP_ADD, var, eps);
-  GlowValue *root = sum ? glow_build1(&w->eval.builder, GLOW_OP_SQRT, sum, NULL, NULL) : NULL;
-  return build(w, GLOW_OP_DIV, copy_input(w, n, GLOW_BATCH_NORMALIZATION_IN_SCALE), root);
-}
-
 /* w->value op v, where the first may be a bias of zero. */
 static GlowValue *shift(Weights *w, GlowOp op, GlowValue *v) {
   if (w->value || !v)
@@ -133,7 +123,9 @@ static GlowValue *shift(Weights *w, GlowOp op, GlowValue *v) {
 }
 
 static bool fold_batch_norm(Weights *w, const GlowNode *n, bool bias) {
-  GlowValue *factor = along_channels(w, norm_factor(w, n));
+  GlowValue *var = copy_input(w, n, GLOW_BATCH_NORMALIZATION_IN_VAR);
+  GlowValue *scale = copy_input(w, n, GLOW_BATCH_NORMALIZATION_IN_SCALE);
+  GlowValue *factor = along_channels(w, glow_norm_factor(&w->eval.builder, n, scale, var));
   if (bias)
     w->value = shift(w, GLOW_OP_SUB, copy_input(w, n, GLOW_BATCH_NORMALIZATION_IN_MEAN));
   w->value = build(w, GLOW_OP_MUL, w->value, factor);
@@ -162,8 +154,7 @@ static bool split_groups(Weights *w) {
     dims[i + 1] = t->dims[i];
   w->rank = t->rank + 1;
   ++w->axis;
-  w->value =
-      glow_build_reshape(&w->eval.builder, w->chain->of.node, w->value, w->rank, dims);
+  w->value = glow_build_reshape(&w->eval.builder, w->chain->of.node, w->value, w->rank, dims);
   return w->value != NULL;
 }
 
@@ -188,9 +179,8 @@ static bool fold_weights(Context *ctx, const Chain *c, uint32_t port, GlowValue 
   for (uint32_t i = 0; i < c->steps.count; ++i)
     if (!fold_step(&w, &c->steps.data[i], bias))
       return false;
-  if (w.groups > 1 &&
-      !(w.value = glow_build_reshape(&w.eval.builder, c->of.node, w.value, old->type->rank,
-                                     old->type->dims)))
+  if (w.groups > 1 && !(w.value = glow_build_reshape(&w.eval.builder, c->of.node, w.value,
+                                                     old->type->rank, old->type->dims)))
     return false;
   *result = NULL;
   if (!w.value)

@@ -3,8 +3,9 @@
  *   step -> ... -> y = Convolution(x, W, B)      becomes      y = Convolution(x, W', B')
  *
  * and likewise for ConvTranspose, FullyConnected and MatMul. A step is Mul, Div, Add or Sub with a
- * constant of one value for each channel (of a product: each row of W; or one for all), whose result
- * has no other use; W must be constant, B constant or absent. The steps nearest to the contraction come first:
+ * constant of one value for each channel (of a product: each row of W; or one for all), whose
+ * result has no other use; W must be constant, B constant or absent. The steps nearest to the
+ * contraction come first:
  *
  *   Mul s, Div s         W' = W * s along the channels that come in         (or /)
  *   Add t, Sub t         B' = B + the sum of W' * t for each output         (or -)
@@ -97,7 +98,8 @@ static GlowValue *build(Weights *s, GlowOp op, GlowValue *a, GlowValue *b) {
 }
 
 /* op(W, v) along the channels that come in. If they are not the rows of W, those of group g are in
- * the rows from g * rows on, so for several groups W has an axis of groups in front for a moment. */
+ * the rows from g * rows on, so for several groups W has an axis of groups in front for a moment.
+ */
 static GlowValue *along_input(Weights *s, GlowOp op, GlowValue *v) {
   const GlowContraction *c = &s->fold->of;
   uint32_t rank = s->type->rank, extra = c->groups > 1 && c->w_in;
