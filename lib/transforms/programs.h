@@ -8,6 +8,8 @@
 /* ---- Buffers --------------------------------------------------------------------------------- */
 bool glow_buffer_is_plain_alloc(const GlowValue *v);
 GlowNode *glow_buffer_dealloc(const GlowValue *alloc); /* NULL if it has none */
+/* Removes an alloc that nothing uses but its dealloc, and that. */
+void glow_buffer_remove(GlowValue *alloc);
 
 /* The uses of an alloc besides its dealloc. */
 typedef struct GlowBufferUses {
@@ -69,39 +71,45 @@ bool glow_copy_merge(GlowPassRun *run, GlowNode *copy);
 /* Whether n would read the same values at `to`, which stands behind it in the same block and not
  * too far away. */
 bool glow_instr_can_move_down(const GlowNode *n, const GlowNode *to);
-/* Whether n reads nothing of the buffer `out` but through `link`. With `body`, it may read `out`
- * itself, element by element: in place. */
-bool glow_instr_reads_apart(const GlowNode *n, const GlowValue *link, GlowValue *out, bool body);
 /* The instruction of one output that writes `link`, which n alone reads, if it could as well stand
  * at n and write what n writes. */
 GlowNode *glow_instr_producer(const GlowNode *n, GlowValue *link);
-/* `fused`, which stands before n, does the work of `producer` and of n: both go, and with them the
- * alloc `link` between them. */
-void glow_instr_replace_pair(GlowNode *producer, GlowNode *n, GlowValue *link, GlowNode *fused);
+/* `fused`, which stands before n, does the work of `producer` and of n: both go. */
+void glow_instr_replace_pair(GlowNode *producer, GlowNode *n, GlowNode *fused);
 
 /* ---- Scalar bodies --------------------------------------------------------------------------- */
+/* What the elements of a buffer are inside of a body. */
+typedef struct GlowScalarValue {
+  const GlowValue *buffer;
+  GlowValue *value;
+} GlowScalarValue;
 /* A body under construction; parameters from first_param on stand for `inputs`, one each. */
 typedef struct GlowScalarBody {
   GlowBlock *body;
   GlowArena *arena;
   uint32_t first_param;
-  GLOW_VEC(GlowValue *) inputs; /* buffers */
+  GLOW_VEC(GlowValue *) inputs;     /* buffers */
+  GLOW_VEC(GlowScalarValue) values; /* of buffers that the body computes */
 } GlowScalarBody;
 /* The nodes of a body that an instruction has, or will be in one. A body gets at most
  * GLOW_MAX_STEPS: more would not stay in registers. */
 enum { GLOW_MAX_STEPS = 64 };
 uint32_t glow_scalar_steps(const GlowNode *n);
-/* Whether n can become part of a body: element-wise, one output, plain static types, and operands
- * that broadcast to its shape. */
+/* Whether n can become part of a body: element-wise, plain static types, outputs of one shape, and
+ * operands that broadcast to it. */
 bool glow_scalar_can_hold(const GlowNode *n);
 GlowScalarBody glow_scalar_begin(GlowModule *m, GlowArena *arena, const char *label);
-/* Goes on with the body of a stack, which has to go then. *value is what it yielded. */
-GlowScalarBody glow_scalar_continue(GlowArena *arena, GlowNode *stack, GlowValue **value);
-/* Appends the nodes of another body with one yield; its parameters are args. */
-GlowValue *glow_scalar_inline(GlowScalarBody *s, const GlowBlock *body, GlowValue *const *args);
-/* Appends what instruction n computes; its operand `from` is `value` already, others become
- * parameters or literals. NULL after a diagnostic. */
-GlowValue *glow_scalar_apply(GlowScalarBody *s, const GlowNode *n, const GlowValue *from,
-                             GlowValue *value);
+/* Goes on with the body of a stack, which has to go then. Its outputs have values. */
+GlowScalarBody glow_scalar_continue(GlowArena *arena, GlowNode *stack);
+/* The value of a buffer that the body computes; NULL of another. */
+GlowValue *glow_scalar_value(const GlowScalarBody *s, const GlowValue *buffer);
+/* From now on the elements of `buffer` are `value`. */
+void glow_scalar_define(GlowScalarBody *s, const GlowValue *buffer, GlowValue *value);
+/* Appends the nodes of another body, whose parameters are args; values[i] is what it yields. */
+void glow_scalar_inline(GlowScalarBody *s, const GlowBlock *body, GlowValue *const *args,
+                        GlowValue **values);
+/* Appends what instruction n computes, and defines its outputs; operands without a value become
+ * parameters or literals. False after a diagnostic. */
+bool glow_scalar_apply(GlowScalarBody *s, const GlowNode *n);
 
 #endif

@@ -37,6 +37,11 @@ GlowNode *glow_buffer_dealloc(const GlowValue *alloc) {
   return NULL;
 }
 
+void glow_buffer_remove(GlowValue *alloc) {
+  glow_node_remove(glow_buffer_dealloc(alloc));
+  glow_node_remove(alloc->def.node);
+}
+
 void glow_buffer_keep_until(GlowValue *base, GlowNode *n) {
   GlowNode *alloc = glow_value_def(base, GLOW_OP_ALLOC);
   GlowNode *end = alloc ? glow_buffer_dealloc(base) : NULL;
@@ -105,11 +110,12 @@ bool glow_instr_can_move_down(const GlowNode *n, const GlowNode *to) {
   return stays_until(n->pred.value, n, to);
 }
 
-bool glow_instr_reads_apart(const GlowNode *n, const GlowValue *link, GlowValue *out, bool body) {
+/* Whether n reads nothing of the buffer `out` but through `link`. */
+static bool reads_apart(const GlowNode *n, const GlowValue *link, const GlowValue *out) {
   GlowSpan span = glow_value_span(out);
   for (uint32_t i = n->nouts; i < n->noperands; ++i) {
-    GlowValue *v = n->operands[i].value;
-    if (v && v != link && glow_spans_overlap(glow_value_span(v), span) && !(body && v == out))
+    const GlowValue *v = n->operands[i].value;
+    if (v && v != link && glow_spans_overlap(glow_value_span(v), span))
       return false;
   }
   return true;
@@ -122,27 +128,25 @@ GlowNode *glow_instr_producer(const GlowNode *n, GlowValue *link) {
     uses = glow_buffer_uses(link);
   GlowNode *c = uses.writer && uses.reader && !uses.others ? uses.writer->user : NULL;
   bool fits = c && c->nouts == 1 && c->block == n->block && c->pred.value == n->pred.value &&
-              glow_instr_can_move_down(c, n) && glow_instr_reads_apart(c, NULL, out, false) &&
-              glow_instr_reads_apart(n, link, out, false);
+              glow_instr_can_move_down(c, n) && reads_apart(c, NULL, out) &&
+              reads_apart(n, link, out);
   return fits ? c : NULL;
 }
 
-/* Lets all buffers that n reads live until after `to`. */
-static void keep_inputs(const GlowNode *n, GlowNode *to) {
-  for (uint32_t i = n->nouts; i < n->noperands; ++i)
+/* Lets all buffers that n touches live until after `to`. */
+static void keep_buffers(const GlowNode *n, GlowNode *to) {
+  for (uint32_t i = 0; i < n->noperands; ++i)
     if (n->operands[i].value)
       glow_buffer_keep_until(glow_buffer_base(n->operands[i].value), to);
   if (n->pred.value)
     glow_buffer_keep_until(glow_buffer_base(n->pred.value), to);
 }
 
-void glow_instr_replace_pair(GlowNode *producer, GlowNode *n, GlowValue *link, GlowNode *fused) {
+void glow_instr_replace_pair(GlowNode *producer, GlowNode *n, GlowNode *fused) {
   fused->order = n->order;
-  keep_inputs(producer, fused);
+  keep_buffers(producer, fused);
   glow_node_remove(n);
   glow_node_remove(producer);
-  glow_node_remove(glow_buffer_dealloc(link));
-  glow_node_remove(link->def.node);
 }
 
 /* ---- Scalar bodies --------------------------------------------------------------------------- */
@@ -159,23 +163,23 @@ uint32_t glow_scalar_steps(const GlowNode *n) {
   return steps ? steps : 1;
 }
 
-/* Whether one loop visits the elements of an operand beside those of the result: it broadcasts, or
- * has them in the same layout. A limit of Clip may have more axes than the result. */
-static bool goes_along(const GlowType *t, const GlowType *out) {
+/* Whether one loop visits the elements of an operand beside those of the result: it has them in the
+ * same layout, or, if it is an input, broadcasts. A limit of Clip may have more axes. */
+static bool goes_along(const GlowType *t, const GlowType *out, bool input) {
   if (t->quantized || !glow_type_is_static(t) || t->rank > out->rank)
     return false;
   bool same = t->rank == out->rank && !memcmp(t->dims, out->dims, t->rank * sizeof *t->dims);
-  return same ? t->layout == out->layout : !t->layout || out->layout;
+  return same ? t->layout == out->layout : input && (!t->layout || out->layout);
 }
 
 bool glow_scalar_can_hold(const GlowNode *n) {
   const GlowOpDesc *d = glow_node_desc(n);
-  if (!GLOW_HAS(d, ELEMENTWISE) || n->nouts != 1)
+  if (!GLOW_HAS(d, ELEMENTWISE) || !n->nouts)
     return false;
   bool is_cast = !d->has_scalar && !d->body;
   for (uint32_t i = 0; i < n->noperands; ++i) {
     const GlowValue *v = n->operands[i].value;
-    if (v && (!goes_along(v->type, n->operands[0].value->type) ||
+    if (v && (!goes_along(v->type, n->operands[0].value->type, i >= n->nouts) ||
               (is_cast && !glow_kind_is_data(v->type->kind))))
       return false;
   }
@@ -208,9 +212,29 @@ static bool is_literal(GlowValue *v, GlowScalar *value) {
                    glow_value_splat(v, value));
 }
 
-/* The value of buffer v inside body: a literal, or a parameter, one for each buffer. */
+GlowValue *glow_scalar_value(const GlowScalarBody *s, const GlowValue *buffer) {
+  for (uint32_t i = 0; i < s->values.count; ++i)
+    if (s->values.data[i].buffer == buffer)
+      return s->values.data[i].value;
+  return NULL;
+}
+
+void glow_scalar_define(GlowScalarBody *s, const GlowValue *buffer, GlowValue *value) {
+  for (uint32_t i = 0; i < s->values.count; ++i)
+    if (s->values.data[i].buffer == buffer) {
+      s->values.data[i].value = value;
+      return;
+    }
+  glow_vec_push(s->arena, &s->values, ((GlowScalarValue){buffer, value}));
+}
+
+/* The value of buffer v inside body: what the body computed, a literal, or a parameter, one for
+ * each buffer. */
 static GlowValue *scalar_input(GlowScalarBody *s, GlowValue *v) {
   GlowContext *ctx = s->body->module->ctx;
+  GlowValue *known = glow_scalar_value(s, v);
+  if (known)
+    return known;
   GlowSplatMembers literal = {0};
   if (is_literal(v, &literal.value)) {
     const GlowType *type = element_type(ctx, v->type);
@@ -233,18 +257,20 @@ GlowScalarBody glow_scalar_begin(GlowModule *m, GlowArena *arena, const char *la
   return s;
 }
 
-GlowScalarBody glow_scalar_continue(GlowArena *arena, GlowNode *stack, GlowValue **value) {
+GlowScalarBody glow_scalar_continue(GlowArena *arena, GlowNode *stack) {
   GlowScalarBody s = {.body = glow_node_epilogue(stack), .arena = arena};
   GlowNode *end = glow_block_terminator(s.body);
   for (uint32_t i = 0; i < glow_node_nins(stack); ++i)
     glow_vec_push(arena, &s.inputs, glow_node_in(stack, i));
-  *value = end->operands[0].value;
+  for (uint32_t i = 0; i < stack->nouts; ++i)
+    glow_scalar_define(&s, stack->operands[i].value, end->operands[i].value);
   glow_node_remove(end);
   stack->regions[stack->nregions - 1] = NULL;
   return s;
 }
 
-GlowValue *glow_scalar_inline(GlowScalarBody *s, const GlowBlock *body, GlowValue *const *args) {
+void glow_scalar_inline(GlowScalarBody *s, const GlowBlock *body, GlowValue *const *args,
+                        GlowValue **values) {
   GlowMap *map = glow_map_create(s->arena);
   GlowBuilder b = glow_builder_at_end(s->body);
   for (uint32_t i = 0; i < body->nparams; ++i)
@@ -252,25 +278,34 @@ GlowValue *glow_scalar_inline(GlowScalarBody *s, const GlowBlock *body, GlowValu
   const GlowNode *end = glow_block_terminator(body);
   for (const GlowNode *n = body->first; n != end; n = n->next)
     glow_node_renumber(glow_node_clone(&b, n, map));
-  GlowValue *v = end->operands[0].value, *mapped = glow_map_get(map, v);
-  return mapped ? mapped : v;
+  for (uint32_t i = 0; i < end->noperands; ++i) {
+    GlowValue *v = end->operands[i].value, *mapped = glow_map_get(map, v);
+    values[i] = mapped ? mapped : v;
+  }
 }
 
-GlowValue *glow_scalar_apply(GlowScalarBody *s, const GlowNode *n, const GlowValue *from,
-                             GlowValue *value) {
+bool glow_scalar_apply(GlowScalarBody *s, const GlowNode *n) {
   uint32_t nins = glow_node_nins(n);
   GlowValue **args = GLOW_NEW_ARRAY(s->arena, GlowValue *, nins);
+  GlowValue **values = GLOW_NEW_ARRAY(s->arena, GlowValue *, n->nouts);
   for (uint32_t i = 0; i < nins; ++i) {
     GlowValue *v = glow_node_in(n, i);
-    args[i] = !v ? NULL : v == from ? value : scalar_input(s, v);
+    args[i] = v ? scalar_input(s, v) : NULL;
     if (v && !args[i])
-      return NULL;
+      return false;
   }
-  if (glow_node_desc(n)->body)
-    return glow_scalar_inline(s, glow_node_epilogue(n), args);
-  GlowBuilder b = glow_builder_at_end(s->body);
-  b.src = n->src;
-  b.origin = n->origin;
-  GlowNode *scalar = glow_build(&b, n->op, args, nins, n->members, NULL);
-  return scalar ? &scalar->results[0] : NULL;
+  if (glow_node_desc(n)->body) {
+    glow_scalar_inline(s, glow_node_epilogue(n), args, values);
+  } else {
+    GlowBuilder b = glow_builder_at_end(s->body);
+    b.src = n->src;
+    b.origin = n->origin;
+    GlowNode *scalar = glow_build(&b, n->op, args, nins, n->members, NULL);
+    if (!scalar)
+      return false;
+    values[0] = &scalar->results[0];
+  }
+  for (uint32_t i = 0; i < n->nouts; ++i)
+    glow_scalar_define(s, n->operands[i].value, values[i]);
+  return true;
 }

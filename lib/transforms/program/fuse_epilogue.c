@@ -14,6 +14,9 @@ static GlowKind kind_of(const GlowNode *c) {
   return (epilogue ? epilogue->params[0] : c->operands[0].value)->type->kind;
 }
 
+/* Whether an epilogue can do what n does. */
+static bool can_take(const GlowNode *n) { return n->nouts == 1 && glow_scalar_can_hold(n); }
+
 /* Whether c can take n: the result has the kind that c computes, or has it again behind the one
  * instruction that reads it, so that n rounds it. */
 static bool keeps_kind(const GlowNode *c, const GlowNode *n) {
@@ -24,7 +27,7 @@ static bool keeps_kind(const GlowNode *c, const GlowNode *n) {
   if (glow_buffer_is_plain_alloc(out))
     uses = glow_buffer_uses(out);
   const GlowNode *next = uses.reader ? uses.reader->user : NULL;
-  return next && !uses.others && next->block == n->block && glow_scalar_can_hold(next) &&
+  return next && !uses.others && next->block == n->block && can_take(next) &&
          next->operands[0].value->type->kind == kind_of(c) &&
          glow_scalar_steps(c) + glow_scalar_steps(n) + glow_scalar_steps(next) <= GLOW_MAX_STEPS;
 }
@@ -60,7 +63,10 @@ static GlowValue *begin_body(GlowScalarBody *s, const GlowNode *c, const GlowTyp
     args[1 + i] = glow_block_add_param(s->body, NULL, glow_type_scalar(ctx, extra->type->kind));
     glow_vec_push(s->arena, &s->inputs, extra);
   }
-  return old ? glow_scalar_inline(s, old, args) : args[0];
+  GlowValue *value = args[0];
+  if (old)
+    glow_scalar_inline(s, old, args, &value);
+  return value;
 }
 
 static GlowNode *fuse(GlowPassRun *run, GlowNode *c, GlowNode *n, GlowValue *link) {
@@ -68,10 +74,10 @@ static GlowNode *fuse(GlowPassRun *run, GlowNode *c, GlowNode *n, GlowValue *lin
   GlowScalarBody s = glow_scalar_begin(run->module, run->arena, "epilogue");
   const GlowBlock *old = glow_node_epilogue(c);
   const GlowType *acc = old ? old->params[0]->type : link->type;
-  GlowValue *v = begin_body(&s, c, acc);
-  v = v ? glow_scalar_apply(&s, n, link, v) : NULL;
-  if (!v)
+  glow_scalar_define(&s, link, begin_body(&s, c, acc));
+  if (!glow_scalar_apply(&s, n))
     return NULL;
+  GlowValue *v = glow_scalar_value(&s, n->operands[0].value);
   glow_build_terminator(s.body, GLOW_OP_YIELD, &v, 1);
   uint32_t nregions = glow_node_desc(c)->nregions;
   uint32_t nins = s.inputs.count ? glow_node_desc(c)->nin : glow_node_nins(c); /* `none` counts */
@@ -99,7 +105,8 @@ static GlowNode *fuse(GlowPassRun *run, GlowNode *c, GlowNode *n, GlowValue *lin
     return NULL;
   glow_pass_changed(run, n, "moved %s into the epilogue of %s", glow_node_desc(n)->instr,
                     glow_node_desc(c)->instr);
-  glow_instr_replace_pair(c, n, link, fused);
+  glow_instr_replace_pair(c, n, fused);
+  glow_buffer_remove(link);
   return fused;
 }
 
@@ -110,7 +117,7 @@ static bool fuse_block(GlowPassRun *run, GlowBlock *b, int64_t *bytes) {
       if (n->regions[i] && !n->regions[i]->scalar && !fuse_block(run, n->regions[i], bytes))
         return false;
     GlowValue *link;
-    GlowNode *c = glow_scalar_can_hold(n) ? find_contraction(n, &link) : NULL;
+    GlowNode *c = can_take(n) ? find_contraction(n, &link) : NULL;
     if (!c)
       continue;
     *bytes += glow_type_bytes(link->type);

@@ -50,7 +50,8 @@ static GlowNode *fuse(GlowPassRun *run, GlowNode *c, GlowNode *n) {
   GlowNode *fused = glow_node_clone(&b, c, map);
   *(GlowConvolutionMembers *)fused->members = members;
   glow_pass_changed(run, n, "pools what the convolution computes before it is stored");
-  glow_instr_replace_pair(c, n, link, fused);
+  glow_instr_replace_pair(c, n, fused);
+  glow_buffer_remove(link);
   return fused;
 }
 

@@ -43,11 +43,13 @@ static bool is_pair(const GlowNode *n, uint32_t out, uint32_t in) {
          glow_node_in(n, in)->type == n->operands[out].value->type;
 }
 
-/* Every operand of n that stands for `base` must be in place with output `out`. */
+/* Every operand of n that stands for `base` must be in place with output `out`, which no other output
+ * shares. */
 static bool all_inplace(const GlowNode *n, uint32_t out, const GlowValue *base) {
-  for (uint32_t i = n->nouts; i < n->noperands; ++i) {
+  for (uint32_t i = 0; i < n->noperands; ++i) {
     const GlowUse *use = &n->operands[i];
-    if (use->value && glow_buffer_base(use->value) == base && !is_pair(n, out, i - n->nouts))
+    if (use->value && glow_buffer_base(use->value) == base &&
+        (i < n->nouts || !is_pair(n, out, i - n->nouts)))
       return false;
   }
   return !n->pred.value || glow_buffer_base(n->pred.value) != base;
