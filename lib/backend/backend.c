@@ -37,6 +37,8 @@ typedef struct Whole {
   const GlowBindings *inputs;
   GlowBackendFn run;
   GlowRunOptions options;
+  GlowArena *arena; /* of the profile; NULL: nobody asked */
+  GlowNodeProfile *profile;
 } Whole;
 
 static void free_outputs(GlowNetwork *n) {
@@ -48,12 +50,20 @@ static void free_outputs(GlowNetwork *n) {
 static GlowStatus run_whole(GlowNetwork *n) {
   Whole *w = (Whole *)n;
   free_outputs(n);
-  return w->run(w->function, w->inputs, &n->outputs, &w->options);
+  if (w->profile)
+    glow_profile_begin(&w->profile->profile);
+  GlowStatus status = w->run(w->function, w->inputs, &n->outputs, &w->options);
+  if (w->profile)
+    glow_profile_end(&w->profile->profile);
+  return status;
 }
 
 static void destroy_whole(GlowNetwork *n) {
+  Whole *w = (Whole *)n;
   free_outputs(n);
-  free(n);
+  if (w->arena)
+    glow_arena_destroy(w->arena);
+  free(w);
 }
 
 GlowNetwork *glow_backend_prepare(const GlowBackend *b, GlowFunction *f, const GlowBindings *inputs,
@@ -66,5 +76,12 @@ GlowNetwork *glow_backend_prepare(const GlowBackend *b, GlowFunction *f, const G
                .inputs = inputs,
                .run = b->run,
                .options = *options};
+  if (options->profile) {
+    w->arena = glow_arena_create(f->module->ctx);
+    w->profile = glow_node_profile_create(w->arena);
+    w->base.profile = &w->profile->profile;
+    w->options.finished = glow_node_profile_note;
+    w->options.finished_user = w->profile;
+  }
   return &w->base;
 }

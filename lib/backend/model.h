@@ -70,6 +70,10 @@ GlowStatus glow_model_run(GlowSession *s, const GlowBackend *backend, const Glow
                           int64_t steps);
 /* The same with a network that is ready, which must be destroyed before variables are looked at. */
 GlowStatus glow_model_run_network(GlowSession *s, GlowNetwork *n, int64_t steps);
+/* Runs a network that notes a profile until a run is as fast as those before, so that the first
+ * one's page faults do not show. On a busy machine any will do that was not interrupted for long.
+ */
+GlowStatus glow_model_run_warm(GlowNetwork *n);
 /* Makes the outputs of a network's last run the session's own. */
 void glow_model_take_outputs(GlowSession *s, GlowNetwork *n);
 

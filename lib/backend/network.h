@@ -3,7 +3,7 @@
 #define GLOW_BACKEND_NETWORK_H
 
 #include "backend/interp/interp.h"
-#include "backend/profile.h"
+#include "backend/interp/profile.h"
 
 /* What making it took, in seconds, and its sizes in bytes. 0: not known, or there is none. */
 typedef struct GlowNetworkCosts {
@@ -20,7 +20,7 @@ typedef struct GlowNetwork {
   void (*destroy)(struct GlowNetwork *n);
   GlowBindings outputs; /* of the last run, in declaration order: the network's own */
   GlowNetworkCosts costs;
-  const GlowProfile *profile; /* of the last run, if the options asked and the backend can */
+  const GlowProfile *profile; /* of the last run, if the options asked */
 } GlowNetwork;
 
 /* Makes one; NULL after diagnostics. */

@@ -1,31 +1,27 @@
-/* Where the time of a run goes: what networks note for each piece of work when they are profiled.
- */
+/* Tables of profiles: by node and by kernel. */
 #ifndef GLOW_BACKEND_PROFILE_H
 #define GLOW_BACKEND_PROFILE_H
 
-#include "ir/ir.h"
+#include "backend/interp/profile.h"
+#include "support/text.h"
 
-/* A piece of work: a call of a kernel. An instruction may need several. */
-typedef struct GlowProfilePiece {
-  const GlowNode *node;
-  const char *kernel; /* "reference": the operator's reference kernel; "interpreter": its walker */
-  bool main;          /* the one of its node that the node's figures belong to */
-  uint32_t calls;     /* in the last run */
+/* A line of a table: a node, or all pieces of one kernel. */
+typedef struct GlowProfileRow {
+  const char *kernel;
+  const GlowNode *node; /* NULL: of a kernel */
   double seconds;
-} GlowProfilePiece;
+  int64_t macs, bytes; /* of all calls; bytes of operands and results */
+  uint32_t calls;
+} GlowProfileRow;
 
-/* One call: it began when the event before it ended. */
-typedef struct GlowProfileEvent {
-  uint32_t piece;
-  double end; /* seconds since the run began */
-} GlowProfileEvent;
-
-typedef struct GlowProfile {
-  GlowProfilePiece *pieces; /* in the order of the program, regions included */
-  GlowProfileEvent *events; /* of the last run: the first `capacity` of `nevents` */
-  uint32_t npieces, capacity;
-  uint64_t nevents;
-  double seconds, began; /* of the last run; on the clock of glow_clock */
-} GlowProfile;
+/* Rows in order of time, most first, in `arena`; `of_kernels`: one for each kernel, else one for
+ * each node. */
+GlowProfileRow *glow_profile_rows(const GlowProfile *p, GlowArena *arena, bool of_kernels,
+                                  uint32_t *count);
+/* Appends the table; `peak` in flop/s, 0 where there is none. */
+void glow_profile_print(GlowText *out, const GlowProfile *p, bool of_kernels, double peak);
+/* Appends the name that a person knows a node by: of its operator and of the model's node, or of
+ * its line. */
+void glow_profile_name(GlowText *out, const GlowNode *n);
 
 #endif

@@ -1,10 +1,11 @@
-/* glow-bench: how fast a model runs. It is compiled once and run many times on the same buffers. */
+/* glow-bench: how fast models run. Each is compiled once and run many times on the same buffers. */
 #include "tools/glow-bench/glow_bench.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "ir/cost.h"
+#include "support/file.h"
 #include "support/process.h"
 
 #if GLOW_HAVE_CPU_BACKEND
@@ -12,6 +13,8 @@
 #else
 #define DEFAULT_BACKEND "interp"
 #endif
+
+enum { MOST_MODELS = 64 };
 
 /* Seconds since *since, which becomes now. */
 static double lap(double *since) {
@@ -35,17 +38,14 @@ static GlowStatus prepare_inputs(GlowSession *s, const GlowBenchCommand *c, cons
 static GlowStatus start(GlowBench *b, const GlowRunOptions *run) {
   const GlowBenchCommand *c = b->command;
   GlowSession *s = &b->session;
-  const GlowBackend *backend = glow_backend_find(s->ctx, c->model.backend);
-  if (!backend)
-    return GLOW_BAD_USAGE;
   double since = glow_clock();
-  GlowStatus status = glow_model_optimize(s, &c->model, backend, false);
+  GlowStatus status = glow_model_optimize(s, &c->model, b->backend, false);
   if (status != GLOW_OK)
     return status;
   b->macs = glow_function_cost(s->entry).macs; /* extents may be open before */
   b->optimize = lap(&since);
   glow_session_set_variables(s);
-  b->network = glow_backend_prepare(backend, s->entry, &s->inputs, run);
+  b->network = glow_backend_prepare(b->backend, s->entry, &s->inputs, run);
   b->compile = lap(&since);
   if (!b->network)
     return GLOW_BAD_INPUT;
@@ -56,42 +56,112 @@ static GlowStatus start(GlowBench *b, const GlowRunOptions *run) {
   return status;
 }
 
+/* The models of a command line, and what they share. */
+typedef struct Bench {
+  GlowContext *ctx;
+  const GlowBenchCommand *command;
+  GlowBench *models;
+  uint32_t count;
+  GlowRunOptions options;
+} Bench;
+
 static void release(void *arg) {
-  GlowBench *b = arg;
-  if (b->network)
-    b->network->destroy(b->network);
-  if (b->session.ctx)
-    glow_session_close(&b->session);
+  Bench *bench = arg;
+  for (uint32_t i = 0; i < bench->count; i++) {
+    GlowBench *b = &bench->models[i];
+    if (b->network)
+      b->network->destroy(b->network);
+    if (b->profiled)
+      b->profiled->destroy(b->profiled);
+    if (b->session.ctx)
+      glow_session_close(&b->session);
+  }
+}
+
+/* Reads, compiles and runs a model once. `input`: raw bytes for its only input, or NULL. */
+static GlowStatus open_model(Bench *bench, GlowBench *b, const char *input) {
+  double since = glow_clock();
+  GlowStatus status = glow_model_load(&b->session, bench->ctx, b->path, &bench->command->model);
+  b->import = lap(&since);
+  if (status == GLOW_OK)
+    status = prepare_inputs(&b->session, bench->command, input);
+  return status == GLOW_OK ? start(b, &bench->options) : status;
+}
+
+/* Compiles the model again so that it notes where its time goes, and runs it. */
+static GlowStatus profile(GlowBench *b, const GlowRunOptions *options) {
+  GlowRunOptions o = *options;
+  o.profile = true;
+  b->profiled = glow_backend_prepare(b->backend, b->session.entry, &b->session.inputs, &o);
+  return b->profiled ? glow_model_run_warm(b->profiled) : GLOW_BAD_INPUT;
+}
+
+/* Writes what `print` appends to a file, or to standard output. */
+static GlowStatus put(const Bench *bench, const char *path,
+                      void (*print)(GlowText *, const GlowBench *, uint32_t)) {
+  GlowText text;
+  GlowDefer defer;
+  glow_text_init(&text, bench->ctx);
+  glow_defer_push(bench->ctx, &defer, glow_text_release_fn, &text);
+  print(&text, bench->models, bench->count);
+  bool ok = glow_output_write(bench->ctx, path, &(GlowBytes){text.data, text.size}, 1);
+  glow_defer_pop(bench->ctx, &defer, true);
+  return ok ? GLOW_OK : GLOW_IO;
+}
+
+static GlowStatus measure(const Bench *bench) {
+  const GlowBenchCommand *c = bench->command;
+  GlowStatus status = glow_bench_measure(bench->models, bench->count);
+  for (uint32_t i = 0; c->profile && i < bench->count && status == GLOW_OK; i++)
+    status = profile(&bench->models[i], &bench->options);
+  bool taken = (c->json && !strcmp(c->json, "-")) || (c->csv && !strcmp(c->csv, "-"));
+  if (status == GLOW_OK && !taken)
+    status = put(bench, NULL, glow_bench_print);
+  if (status == GLOW_OK && c->json)
+    status = put(bench, c->json, glow_bench_json);
+  if (status == GLOW_OK && c->csv)
+    status = put(bench, c->csv, glow_bench_csv);
+  return status;
 }
 
 static GlowStatus bench(GlowContext *ctx, const GlowBenchCommand *c, const GlowStrList *args) {
-  GlowBench b = {.command = c};
+  Bench all = {.ctx = ctx, .command = c, .count = c->worker ? 1 : args->count};
+  all.models = GLOW_NEW_ARRAY(ctx->arena, GlowBench, all.count);
+  const GlowBackend *backend = glow_backend_find(ctx, c->model.backend);
+  if (!backend)
+    return GLOW_BAD_USAGE;
   GlowDefer defer, defer_pool;
   GlowPool *pool = glow_pool_create(ctx, (int)c->model.threads);
   glow_defer_push(ctx, &defer_pool, glow_pool_destroy_fn, pool);
-  glow_defer_push(ctx, &defer, release, &b);
-  double since = glow_clock();
-  GlowStatus status = glow_model_load(&b.session, ctx, args->data[0], &c->model);
-  b.import = lap(&since);
+  glow_defer_push(ctx, &defer, release, &all);
+  all.options = glow_model_run_options(ctx, &c->model, pool);
+  GlowStatus status = GLOW_OK;
+  for (uint32_t i = 0; i < all.count && status == GLOW_OK; i++) {
+    all.models[i] = (GlowBench){.command = c, .path = args->data[i], .backend = backend};
+    status = open_model(&all, &all.models[i], c->worker ? args->data[1] : NULL);
+  }
   if (status == GLOW_OK)
-    status = prepare_inputs(&b.session, c, c->worker ? args->data[1] : NULL);
-  GlowRunOptions options = glow_model_run_options(ctx, &c->model, pool);
-  if (status == GLOW_OK)
-    status = start(&b, &options);
-  if (status == GLOW_OK)
-    status = c->worker ? glow_bench_serve(&b, args->data[2]) : glow_bench_report(&b, args->data[0]);
+    status = c->worker ? glow_bench_serve(all.models, args->data[2]) : measure(&all);
   glow_defer_pop(ctx, &defer, true);
   glow_defer_pop(ctx, &defer_pool, true);
   return status;
 }
 
-/* MODEL, or after --worker MODEL INPUT OUTPUT THREADS; after --burst nothing. */
+/* Models, or after --worker MODEL INPUT OUTPUT THREADS; after --burst nothing. */
 static GlowStatus check_arguments(GlowContext *ctx, GlowBenchCommand *c, const GlowStrList *args) {
-  if (args->count != (c->burst ? 0 : c->worker ? 4 : 1)) {
-    glow_error(ctx, GLOW_NOWHERE, "%s",
-               c->burst    ? "--burst takes no model"
-               : c->worker ? "--worker needs MODEL INPUT OUTPUT THREADS"
-                           : "one MODEL is needed");
+  const char *problem = c->burst && args->count ? "--burst takes no model"
+                        : c->burst              ? NULL
+                        : c->worker && args->count != 4
+                            ? "--worker needs MODEL INPUT OUTPUT THREADS"
+                        : !args->count ? "a MODEL is needed"
+                                       : NULL;
+  bool reports = c->json || c->csv || c->profile;
+  if (!problem && reports && (c->worker || c->burst))
+    problem = "--json, --csv and --profile are not for workers";
+  if (!problem && c->json && c->csv && !strcmp(c->json, "-") && !strcmp(c->csv, "-"))
+    problem = "--json and --csv cannot both be standard output";
+  if (problem) {
+    glow_error(ctx, GLOW_NOWHERE, "%s", problem);
     return GLOW_BAD_USAGE;
   }
   if (!c->worker || c->burst)
@@ -123,6 +193,12 @@ static GlowStatus body(GlowContext *ctx, int argc, char **argv) {
       {.name = "seconds", .value = "S",
        .help = "how long a round takes, at least one inference (0.4)", .kind = GLOW_OPT_DOUBLE,
        .target = &c.seconds, .two_dashes = true},
+      {.name = "profile", .help = "print where the time goes, by node",
+       .kind = GLOW_OPT_FLAG, .target = &c.profile, .two_dashes = true},
+      {.name = "json", .value = "FILE", .help = "write what was measured, all rounds and nodes, too",
+       .kind = GLOW_OPT_STRING, .target = &c.json, .two_dashes = true},
+      {.name = "csv", .value = "FILE", .help = "write a line of figures for each model",
+       .kind = GLOW_OPT_STRING, .target = &c.csv, .two_dashes = true},
       {.name = "worker",
        .help = "take MODEL INPUT OUTPUT THREADS and time as often as standard input says",
        .kind = GLOW_OPT_FLAG, .target = &c.worker, .two_dashes = true},
@@ -131,12 +207,12 @@ static GlowStatus body(GlowContext *ctx, int argc, char **argv) {
   };
   /* clang-format on */
   GlowCommand command = {.name = "glow-bench",
-                         .overview = "measure how fast a model runs: .onnx, .gg or .gir",
-                         .usage = "[options] MODEL",
+                         .overview = "measure how fast models run: .onnx, .gg or .gir",
+                         .usage = "[options] MODEL...",
                          .options = options,
                          .noptions = sizeof options / sizeof *options,
                          .user = &c,
-                         .max_positional = 4};
+                         .max_positional = MOST_MODELS};
   GlowStrList args = {0};
   bool exit_now;
   GlowStatus status = glow_cmdline_parse(ctx, &command, argc, argv, &args, &exit_now);

@@ -218,7 +218,7 @@ static GlowStatus body(GlowContext *ctx, int argc, char **argv) {
        .help = "interp (default) or cpu: machine code, implies -O2", .kind = GLOW_OPT_STRING,
        .target = &c.model.backend, .two_dashes = true},
       GLOW_MODEL_OPTIONS(c.model),
-      {.name = "profile", .help = "print where the time of machine code goes, by node and by kernel",
+      {.name = "profile", .help = "print where the time goes, by node and by kernel",
        .kind = GLOW_OPT_FLAG, .target = &c.profile, .two_dashes = true},
       {.name = "trace", .value = "FILE", .help = "write the same in Chrome's trace format",
        .kind = GLOW_OPT_STRING, .target = &c.trace, .two_dashes = true},

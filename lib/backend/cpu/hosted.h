@@ -5,7 +5,7 @@
 
 #include "backend/cpu/cpu.h"
 #include "backend/interp/interp_internal.h"
-#include "backend/profile.h"
+#include "backend/interp/profile.h"
 
 #define GLOW_HOSTED_FAILED (-1) /* GlowFault.error: a step failed and has said why */
 

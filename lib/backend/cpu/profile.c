@@ -1,13 +1,8 @@
-/* Taking times between pieces of work. Pieces are numbered as code generation emits them: a
- * region's follow what stands before it. */
+/* The pieces of work that code calls back after. Pieces are numbered as code generation emits them:
+ * a region's follow what stands before it. */
 #include "backend/cpu/profile.h"
 
-#include <string.h>
-
 #include "backend/cpu/hosted.h"
-#include "support/process.h"
-
-#define MAX_EVENTS (1 << 16) /* for the trace; sums have all */
 
 /* What the table calls a piece of work; NULL for what only has pieces inside. */
 static const char *kernel_of(const GlowWork *w) {
@@ -48,44 +43,13 @@ static void list_pieces(GlowProfile *p, const GlowWork *work, uint32_t count) {
 GlowProfile *glow_profile_create(GlowArena *arena, const GlowCpuPlan *plan) {
   GlowProfile *p = GLOW_NEW(arena, GlowProfile);
   uint32_t count = count_pieces(plan->work, plan->count);
-  *p = (GlowProfile){.capacity = MAX_EVENTS};
+  *p = (GlowProfile){.capacity = GLOW_PROFILE_EVENTS};
   p->pieces = GLOW_NEW_ARRAY(arena, GlowProfilePiece, count);
-  p->events = GLOW_NEW_ARRAY(arena, GlowProfileEvent, MAX_EVENTS);
+  p->events = GLOW_NEW_ARRAY(arena, GlowProfileEvent, GLOW_PROFILE_EVENTS);
   list_pieces(p, plan->work, plan->count);
   return p;
 }
 
-void glow_profile_begin(GlowProfile *p) {
-  for (uint32_t i = 0; i < p->npieces; i++) {
-    p->pieces[i].seconds = 0;
-    p->pieces[i].calls = 0;
-  }
-  p->nevents = 0;
-  p->seconds = 0;
-  p->began = glow_clock();
-}
-
 void glow_profile_piece(GlowFault *fault, int64_t piece) {
-  GlowProfile *p = ((GlowHosted *)fault)->profile;
-  double now = glow_clock() - p->began;
-  p->pieces[piece].seconds += now - p->seconds;
-  p->pieces[piece].calls++;
-  p->seconds = now;
-  if (p->nevents < p->capacity)
-    p->events[p->nevents] = (GlowProfileEvent){(uint32_t)piece, now};
-  p->nevents++;
-}
-
-/* The main piece of a node is the one that took longest. */
-void glow_profile_end(GlowProfile *p) {
-  p->seconds = glow_clock() - p->began;
-  for (uint32_t i = 0, next; i < p->npieces; i = next) {
-    GlowProfilePiece *most = &p->pieces[i];
-    for (next = i; next < p->npieces && p->pieces[next].node == p->pieces[i].node; next++) {
-      p->pieces[next].main = false;
-      if (p->pieces[next].seconds > most->seconds)
-        most = &p->pieces[next];
-    }
-    most->main = true;
-  }
+  glow_profile_note(((GlowHosted *)fault)->profile, (uint32_t)piece);
 }

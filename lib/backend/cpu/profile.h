@@ -4,15 +4,11 @@
 #define GLOW_BACKEND_CPU_PROFILE_H
 
 #include "backend/cpu/cpu.h"
-#include "backend/profile.h"
 
 #define GLOW_PROFILE_HOOK "profile_piece"
 
 /* A profile with room for the pieces of a plan, in an arena. */
 GlowProfile *glow_profile_create(GlowArena *arena, const GlowCpuPlan *plan);
-/* Before and after a run. */
-void glow_profile_begin(GlowProfile *p);
-void glow_profile_end(GlowProfile *p);
 /* The hook: the fault is that of a GlowHosted. */
 void glow_profile_piece(GlowFault *fault, int64_t piece);
 

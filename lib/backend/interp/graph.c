@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "ir/footprint.h"
+
 /* ---- Lists of tensors ------------------------------------------------------------------------ */
 
 static void release_list(void *list) {
@@ -216,6 +218,19 @@ static void report_progress(GlowWalk *w, const GlowNode *n) {
   w->options->progress(w->options->progress_user, w->done, w->total);
 }
 
+/* Whether n only runs other nodes. */
+static bool is_control(const GlowNode *n) {
+  for (uint32_t i = 0; i < n->nregions; i++)
+    if (n->regions[i] && !n->regions[i]->scalar)
+      return true;
+  return glow_node_callee(n) != NULL;
+}
+
+static void report_finished(const GlowWalk *w, const GlowNode *n) {
+  if (w->options && w->options->finished && !is_control(n))
+    w->options->finished(w->options->finished_user, n);
+}
+
 static bool run_node(GlowWalk *w, const GlowNode *n) {
   GlowTensorList out;
   const GlowTensor *few[8], **in = few;
@@ -249,8 +264,10 @@ static bool run_node(GlowWalk *w, const GlowNode *n) {
   if (many)
     glow_defer_pop(w->ctx, &release, true);
   bury(w, n);
-  if (ok)
+  if (ok) {
+    report_finished(w, n);
     report_progress(w, n);
+  }
   return ok;
 }
 

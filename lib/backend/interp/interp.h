@@ -20,6 +20,10 @@ typedef struct GlowRunOptions {
   /* Called after each node with its results (graph walker): numerical bisection, tracing. */
   void (*trace)(void *user, const GlowNode *n, GlowTensor *const *results);
   void *trace_user;
+  /* Called after each node or instruction that computes; not for If, Loop and the like, whose nodes
+   * are. For profiles. */
+  void (*finished)(void *user, const GlowNode *n);
+  void *finished_user;
   void (*progress)(void *user, uint64_t done, uint64_t total);
   void *progress_user;
   /* Run no kernel of an operator that has a lowering rule. Where -lower=all left one, because its
@@ -32,7 +36,7 @@ typedef struct GlowRunOptions {
   const int *level; /* of code generation, as in -O<level>; NULL: 2 */
   const struct GlowParallel *parallel; /* threads that share the work of machine code, or NULL */
   const struct GlowCache *cache;       /* where machine code is kept, or NULL */
-  bool profile;                        /* make networks that note where time goes */
+  bool profile;                        /* of networks: note where time goes */
   int64_t max_memory; /* bytes; what needs more is refused. 0: no limit. docs: glow-run */
 } GlowRunOptions;
 

@@ -370,6 +370,8 @@ static bool run_plain(Program *p, const GlowNode *n) {
   }
   ok = ok && call_kernel(p, n, operands);
   glow_defer_pop(p->ctx, &defer, true);
+  if (ok && p->options && p->options->finished)
+    p->options->finished(p->options->finished_user, n);
   return ok;
 }
 
