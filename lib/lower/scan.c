@@ -3,7 +3,7 @@
  *   Loop(T) ^body(i, go, states...): slice k is Gather(x_k, i), or Gather(x_k, T - 1 - i) backwards
  *
  * A stacked result has the new axis in front; a Transpose moves the axis, a Slice turns it round.
- * The nodes of the body move into the body of the Loop. */
+ * The nodes of the body are copied, and their names go to the copies. */
 #include "lower/lower.h"
 #include "ops/lower.h"
 
@@ -65,14 +65,15 @@ static bool count_steps(Rule *r) {
   return r->trip && r->last;
 }
 
-/* Gives the name of a parameter of the Scan's body to another value. */
-static GlowStr take_name(GlowValue *param) {
-  GlowStr name = param->name;
-  glow_value_set_name(param, NULL);
+/* Lets another value have the name of a value of the Scan's body. */
+static GlowStr take_name(GlowValue *v) {
+  GlowStr name = v->name;
+  if (name)
+    glow_value_set_name(v, NULL);
   return name;
 }
 
-/* Slice number params[0] of scanned operand k, at b. */
+/* Slice number `iteration` of scanned operand k, at b. NULL after a diagnostic. */
 static GlowValue *slice(const Rule *r, GlowBuilder *b, GlowValue *iteration, uint32_t k) {
   GlowContext *ctx = b->module->ctx;
   GlowValue *x = scanned(r, k), *param = r->n->regions[0]->params[r->states + k];
@@ -89,11 +90,28 @@ static GlowValue *slice(const Rule *r, GlowBuilder *b, GlowValue *iteration, uin
   return &part->results[0];
 }
 
-/* The body of the Loop, with the nodes of the Scan's. NULL after a diagnostic. */
+/* Copies the nodes of the Scan's body to the end of `to`, up to the terminator. */
+static void copy_nodes(const Rule *r, GlowBlock *to, GlowMap *map) {
+  GlowBuilder b = glow_builder_at_end(to);
+  const GlowNode *end = glow_block_terminator(r->n->regions[0]);
+  for (const GlowNode *n = r->n->regions[0]->first; n != end; n = n->next) {
+    GlowStr *names = GLOW_NEW_ARRAY(to->module->arena, GlowStr, n->nresults + 1);
+    for (uint32_t i = 0; i < n->nresults; i++)
+      names[i] = take_name(&n->results[i]);
+    GlowNode *copy = glow_node_clone(&b, n, map);
+    for (uint32_t i = 0; i < n->nresults; i++)
+      if (names[i])
+        glow_value_set_name(&copy->results[i], names[i]);
+  }
+}
+
+/* The body of the Loop. NULL after a diagnostic. */
 static GlowBlock *make_body(const Rule *r) {
   GlowModule *m = r->b->module;
   GlowContext *ctx = m->ctx;
-  GlowBlock *from = r->n->regions[0];
+  const GlowBlock *from = r->n->regions[0];
+  const GlowNode *end = glow_block_terminator(from);
+  GlowMap *map = glow_map_create(m->arena);
   GlowBlock *to = glow_block_create(m, GLOW_LEVEL_GRAPH, r->b->block->names, glow_str(ctx, "body"));
   GlowValue *iteration = glow_block_add_param(to, NULL, glow_type_scalar(ctx, GLOW_KIND_I64));
   GlowValue *go = glow_block_add_param(to, NULL, glow_type_scalar(ctx, GLOW_KIND_BOOL));
@@ -106,17 +124,16 @@ static GlowBlock *make_body(const Rule *r) {
                                      : slice(r, &b, iteration, i - r->states);
     if (!value)
       return NULL;
-    glow_value_replace_uses(param, value);
+    glow_map_set(map, param, value);
   }
-  GlowNode *end = glow_block_terminator(from);
+  copy_nodes(r, to, map);
   GlowValue **yields = GLOW_NEW_ARRAY(m->arena, GlowValue *, end->noperands + 1);
   yields[0] = go;
-  for (uint32_t i = 0; i < end->noperands; i++)
-    yields[i + 1] = end->operands[i].value;
-  GlowNode *last = glow_build_terminator(to, GLOW_OP_YIELD, yields, end->noperands + 1);
-  last->src = end->src;
-  while (from->first != end)
-    glow_node_move_before(from->first, last);
+  for (uint32_t i = 0; i < end->noperands; i++) {
+    GlowValue *v = end->operands[i].value, *copy = glow_map_get(map, v);
+    yields[i + 1] = copy ? copy : v;
+  }
+  glow_build_terminator(to, GLOW_OP_YIELD, yields, end->noperands + 1)->src = end->src;
   return to;
 }
 

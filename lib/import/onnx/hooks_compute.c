@@ -51,7 +51,7 @@ static bool conv_window(GlowOnnxNode *n, const GlowType *x, const GlowType *w,
 }
 
 bool glow_onnx_conv(GlowOnnxNode *n) {
-  GlowOnnxWindow w = {0};
+  GlowOnnxWindow w = {.takes_pad = true};
   GlowConvolutionMembers m = {.layout = GLOW_LAYOUT_NCHW, .strategy = GLOW_CONV_STRATEGY_DIRECT};
   if (!glow_onnx_check_ins(n, 2, 3) ||
       !conv_window(n, n->ins[0]->type, n->ins[1]->type, &w, &m.group))
@@ -59,7 +59,8 @@ bool glow_onnx_conv(GlowOnnxNode *n) {
   m.strides = w.strides;
   m.pads = w.pads;
   m.dilations = w.dilations;
-  return glow_onnx_finish(n, GLOW_OP_CONVOLUTION, n->ins, n->nins, &m, NULL, 0);
+  n->ins[0] = glow_onnx_padded(n, &w, n->ins[0], NULL);
+  return n->ins[0] && glow_onnx_finish(n, GLOW_OP_CONVOLUTION, n->ins, n->nins, &m, NULL, 0);
 }
 
 bool glow_onnx_conv_integer(GlowOnnxNode *n) {
@@ -101,18 +102,11 @@ bool glow_onnx_deform_conv(GlowOnnxNode *n) {
 
 /* ---- Transposed convolution ----------------------------------------------------------------- */
 
-/* Pads that give axis i the extent `want`: the odd element behind or before. What is missing beyond
- * all pads is output padding. */
-static bool fit_axis(GlowOnnxNode *n, const GlowType *x, const GlowOnnxWindow *w, uint32_t i,
-                     int64_t want, bool upper, uint32_t *pads, uint32_t *extra) {
-  uint32_t spatial = w->kernel.count;
-  if (x->dims[i + 2].kind != GLOW_DIM_EXACT || x->dims[i + 2].size > INT32_MAX)
-    return glow_onnx_unsupported(n, "output_shape or auto_pad with open dimensions; -bind them");
-  double in = (double)x->dims[i + 2].size, reach = (double)glow_onnx_entry(w->kernel, i, 1) - 1;
-  double all = (in - 1) * (double)glow_onnx_entry(w->strides, i, 1) +
-               reach * (double)glow_onnx_entry(w->dilations, i, 1) + 1 + (double)extra[i];
-  double total = all - (double)want; /* where it is not exact, it is too large */
-  if (want < 0 || total > INT32_MAX || total < -(double)INT32_MAX)
+/* Splits `total` elements of padding along axis i: the odd one behind or before. What is missing
+ * beyond all pads is output padding. */
+static bool split_padding(GlowOnnxNode *n, uint32_t i, uint32_t spatial, double total, bool upper,
+                          uint32_t *pads, uint32_t *extra) {
+  if (total > INT32_MAX || total < -(double)INT32_MAX)
     return glow_onnx_fail(n, "the padding along spatial axis %u is too large", i);
   pads[i] = pads[i + spatial] = 0;
   if (total < 0) {
@@ -126,7 +120,7 @@ static bool fit_axis(GlowOnnxNode *n, const GlowType *x, const GlowOnnxWindow *w
 }
 
 /* pads and output_padding from output_shape, which may have extents for batch and channels in
- * front, or from auto_pad, where extents grow by the strides. */
+ * front, or from auto_pad, where extents grow by the strides, whatever they are. */
 static bool fit_transposed(GlowOnnxNode *n, GlowOnnxWindow *w, GlowArray shape, bool upper,
                            GlowArray *output_padding) {
   const GlowType *x = n->ins[0]->type;
@@ -137,14 +131,20 @@ static bool fit_transposed(GlowOnnxNode *n, GlowOnnxWindow *w, GlowArray shape, 
     return glow_onnx_fail(n, "attribute 'output_shape' has %u extents, expected %u", shape.count,
                           spatial);
   for (uint32_t i = 0; i < spatial; ++i) {
-    int64_t want = 0, stride = glow_onnx_entry(w->strides, i, 1);
+    double stride = glow_onnx_entry(w->strides, i, 1), grown = stride;
+    double window = ((double)glow_onnx_entry(w->kernel, i, 1) - 1) *
+                        (double)glow_onnx_entry(w->dilations, i, 1) +
+                    1;
     extra[i] = glow_onnx_entry(*output_padding, i, 0);
-    if (shape.count)
-      want = glow_array_at(shape, int64_t, shape.count - spatial + i);
-    else if (x->dims[i + 2].kind == GLOW_DIM_EXACT &&
-             __builtin_mul_overflow(x->dims[i + 2].size, stride, &want))
-      return glow_onnx_fail(n, "the result is too large along spatial axis %u", i);
-    if (!fit_axis(n, x, w, i, want, upper, pads, extra))
+    if (shape.count) { /* what the extent of the result lacks to (in - 1) * stride */
+      int64_t want = glow_array_at(shape, int64_t, shape.count - spatial + i);
+      if (x->dims[i + 2].kind != GLOW_DIM_EXACT || x->dims[i + 2].size > INT32_MAX)
+        return glow_onnx_unsupported(n, "output_shape with open dimensions; -bind them");
+      if (want < 0)
+        return glow_onnx_fail(n, "the padding along spatial axis %u is too large", i);
+      grown = (double)want - ((double)x->dims[i + 2].size - 1) * stride;
+    }
+    if (!split_padding(n, i, spatial, window + (double)extra[i] - grown, upper, pads, extra))
       return false;
   }
   w->pads = glow_array_u32(n->im->m, pads, 2 * spatial);

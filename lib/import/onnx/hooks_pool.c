@@ -1,52 +1,8 @@
-/* Pools, and the attributes of windows. */
-#include "import/onnx/window.h"
-
-#include <string.h>
+/* Pools. */
+#include <math.h>
 
 #include "import/onnx/hooks.h"
-
-/* ---- Windows -------------------------------------------------------------------------------- */
-
-/* Pads for auto_pad = SAME_*: ceil(extent / stride) results, the odd element behind or before. */
-static bool same_pads(GlowOnnxNode *n, const GlowType *x, bool lower, GlowOnnxWindow *w) {
-  uint32_t pads[2 * GLOW_MAX_RANK], spatial = w->kernel.count;
-  if (x->unranked || x->rank != spatial + 2)
-    return glow_onnx_unsupported(n, "auto_pad for an operand of unknown or other rank");
-  for (uint32_t i = 0; i < spatial; ++i) {
-    GlowDim d = x->dims[i + 2];
-    int64_t stride = glow_onnx_entry(w->strides, i, 1),
-            dilation = glow_onnx_entry(w->dilations, i, 1);
-    if (d.kind != GLOW_DIM_EXACT)
-      return glow_onnx_unsupported(n, "auto_pad with open dimensions; -bind or -bind-input them");
-    if (stride < 1)
-      return glow_onnx_fail(n, "a stride is 0");
-    int64_t window = (glow_onnx_entry(w->kernel, i, 1) - (int64_t)1) * dilation + 1;
-    int64_t outs = (d.size + stride - 1) / stride;
-    int64_t total = (outs - 1) * stride + window - d.size;
-    total = total < 0 || outs == 0 ? 0 : total;
-    if (total > INT32_MAX)
-      return glow_onnx_fail(n, "the padding is too large");
-    pads[i] = (uint32_t)(lower ? total - total / 2 : total / 2);
-    pads[i + spatial] = (uint32_t)total - pads[i];
-  }
-  w->pads = glow_array_u32(n->im->m, pads, 2 * spatial);
-  return true;
-}
-
-bool glow_onnx_read_window(GlowOnnxNode *n, const GlowType *x, GlowOnnxWindow *w) {
-  GlowStr mode = NULL;
-  if (!glow_onnx_u32s(n, "strides", &w->strides) ||
-      !glow_onnx_u32s(n, "dilations", &w->dilations) || !glow_onnx_string(n, "auto_pad", &mode))
-    return false;
-  if (!mode || !*mode || strcmp(mode, "NOTSET") == 0)
-    return glow_onnx_u32s(n, "pads", &w->pads);
-  glow_onnx_ignore(n, "pads");
-  if (strcmp(mode, "VALID") == 0)
-    return true;
-  if (strcmp(mode, "SAME_UPPER") == 0 || strcmp(mode, "SAME_LOWER") == 0)
-    return same_pads(n, x, strcmp(mode, "SAME_LOWER") == 0, w);
-  return glow_onnx_fail(n, "attribute 'auto_pad' is '%s'", mode);
-}
+#include "import/onnx/window.h"
 
 /* ---- Pooling -------------------------------------------------------------------------------- */
 
@@ -61,8 +17,17 @@ static bool pool_window(GlowOnnxNode *n, GlowOnnxWindow *w, bool *ceil) {
          glow_onnx_read_window(n, n->ins[0]->type, w) && glow_onnx_bool(n, "ceil_mode", ceil);
 }
 
+/* The one value that no element of x is below. */
+static GlowValue *smallest(GlowOnnxNode *n, const GlowType *x) {
+  const GlowKindInfo *kind = &glow_kind_info[x->kind];
+  double value = glow_kind_is_float(x->kind)    ? -INFINITY
+                 : kind->cls == GLOW_CLASS_UINT ? 0
+                                                : -ldexp(1, (int)kind->bits - 1);
+  return glow_onnx_make_scalar(n, "smallest", x->kind, value);
+}
+
 bool glow_onnx_max_pool(GlowOnnxNode *n) {
-  GlowOnnxWindow w = {0};
+  GlowOnnxWindow w = {.takes_pad = true};
   GlowMaxPoolMembers m = {.layout = GLOW_LAYOUT_NCHW};
   if (!pool_window(n, &w, &m.ceil) || !glow_onnx_bool(n, "storage_order", &m.column_major))
     return false;
@@ -70,11 +35,45 @@ bool glow_onnx_max_pool(GlowOnnxNode *n) {
   m.strides = w.strides;
   m.pads = w.pads;
   m.dilations = w.dilations;
-  return glow_onnx_finish(n, GLOW_OP_MAX_POOL, n->ins, 1, &m, NULL, 0);
+  GlowValue *x = n->ins[0];
+  if (w.open_pads && n->nouts > 1 && n->outs[1])
+    return glow_onnx_unsupported(n, "Indices and auto_pad with open dimensions; -bind them");
+  if (w.open_pads)
+    x = glow_onnx_padded(n, &w, x, smallest(n, x->type));
+  return x && glow_onnx_finish(n, GLOW_OP_MAX_POOL, &x, 1, &m, NULL, 0);
+}
+
+/* What of each window lies in x, as means over ones: [1, 1, extents of the result]. */
+static GlowValue *covered(GlowOnnxNode *n, const GlowOnnxWindow *w,
+                          const GlowAveragePoolMembers *m) {
+  GlowValue *x = n->ins[0];
+  GlowValue *extents =
+      glow_onnx_emit1(n, GLOW_OP_SHAPE, x, &(GlowShapeMembers){.start = 2, .end = INT64_MAX});
+  GlowValue *front = glow_onnx_make_ints(n, "front", (int64_t[]){1, 1}, 2);
+  GlowValue *shape = extents ? glow_onnx_emit2(n, GLOW_OP_CONCAT, front, extents, NULL) : NULL;
+  GlowConstantOfShapeMembers one = {.value = {.is_int = true, .i = 1, .f = 1},
+                                    .kind = x->type->kind};
+  GlowValue *ones = shape ? glow_onnx_emit1(n, GLOW_OP_CONSTANT_OF_SHAPE, shape, &one) : NULL;
+  GlowValue *padded = ones ? glow_onnx_padded(n, w, ones, NULL) : NULL;
+  return padded ? glow_onnx_emit1(n, GLOW_OP_AVERAGE_POOL, padded, m) : NULL;
+}
+
+/* A mean over padding that is known only when the model runs: padding that does not count is taken
+ * out by a quotient. */
+static bool average_over_open_pads(GlowOnnxNode *n, const GlowOnnxWindow *w,
+                                   GlowAveragePoolMembers *m) {
+  bool counts = m->count_include_pad;
+  m->count_include_pad = true;
+  GlowValue *x = glow_onnx_padded(n, w, n->ins[0], NULL);
+  if (counts)
+    return x && glow_onnx_finish1(n, GLOW_OP_AVERAGE_POOL, x, m);
+  GlowValue *mean = x ? glow_onnx_emit1(n, GLOW_OP_AVERAGE_POOL, x, m) : NULL;
+  GlowValue *part = mean ? covered(n, w, m) : NULL;
+  return part && glow_onnx_finish2(n, GLOW_OP_DIV, mean, part, NULL);
 }
 
 bool glow_onnx_average_pool(GlowOnnxNode *n) {
-  GlowOnnxWindow w = {0};
+  GlowOnnxWindow w = {.takes_pad = true};
   GlowAveragePoolMembers m = {.layout = GLOW_LAYOUT_NCHW};
   if (!pool_window(n, &w, &m.ceil) || !glow_onnx_bool(n, "count_include_pad", &m.count_include_pad))
     return false;
@@ -82,6 +81,8 @@ bool glow_onnx_average_pool(GlowOnnxNode *n) {
   m.strides = w.strides;
   m.pads = w.pads;
   m.dilations = w.dilations;
+  if (w.open_pads)
+    return average_over_open_pads(n, &w, &m);
   return glow_onnx_finish(n, GLOW_OP_AVERAGE_POOL, n->ins, 1, &m, NULL, 0);
 }
 
@@ -97,7 +98,7 @@ static bool read_norm(GlowOnnxNode *n, float *p) {
 }
 
 bool glow_onnx_lp_pool(GlowOnnxNode *n) {
-  GlowOnnxWindow w = {0};
+  GlowOnnxWindow w = {.takes_pad = true};
   GlowLpPoolMembers m = {.layout = GLOW_LAYOUT_NCHW, .p = 2};
   if (!pool_window(n, &w, &m.ceil) || !read_norm(n, &m.p))
     return false;
@@ -105,7 +106,8 @@ bool glow_onnx_lp_pool(GlowOnnxNode *n) {
   m.strides = w.strides;
   m.pads = w.pads;
   m.dilations = w.dilations;
-  return glow_onnx_finish(n, GLOW_OP_LP_POOL, n->ins, 1, &m, NULL, 0);
+  GlowValue *x = glow_onnx_padded(n, &w, n->ins[0], NULL);
+  return x && glow_onnx_finish1(n, GLOW_OP_LP_POOL, x, &m);
 }
 
 bool glow_onnx_global_lp_pool(GlowOnnxNode *n) {

@@ -242,7 +242,7 @@ bool glow_infer_pad(GlowInfer *in) {
   if (length >= 0 && (axes || !has_axes) && length != 2 * (int64_t)naxes)
     return glow_infer_error(in, "%lld pads for %u axes; two for each are needed", (long long)length,
                             naxes);
-  if (!pads || (has_axes && !axes))
+  if (has_axes ? !axes : !pads)
     return glow_infer_set_unknown(in, 0, x, x->rank);
   GlowDim dims[GLOW_MAX_RANK];
   memcpy(dims, x->dims, sizeof dims);
@@ -251,8 +251,11 @@ bool glow_infer_pad(GlowInfer *in) {
     return false;
   for (uint32_t i = 0; i < naxes; i++) {
     uint32_t axis = i;
-    if ((has_axes && !glow_infer_axis(in, axes[i], x->rank, &axis)) ||
-        !pad_axis(in, axis, pads[i], pads[naxes + i], &dims[axis]))
+    if (has_axes && !glow_infer_axis(in, axes[i], x->rank, &axis))
+      return false;
+    if (!pads)
+      dims[axis] = GLOW_UNKNOWN;
+    else if (!pad_axis(in, axis, pads[i], pads[naxes + i], &dims[axis]))
       return false;
   }
   return glow_infer_set(in, 0, x, x->rank, dims);
