@@ -13,7 +13,8 @@ _Static_assert((int)GLOW_FAULT_INDEX == (int)GLOW_RUN_INDEX &&
                    (int)GLOW_FAULT_SHAPE == (int)GLOW_RUN_SHAPE &&
                    (int)GLOW_FAULT_TRIP == (int)GLOW_RUN_TRIP &&
                    (int)GLOW_FAULT_VALUE == (int)GLOW_RUN_VALUE &&
-                   (int)GLOW_FAULT_UNSUPPORTED == (int)GLOW_RUN_UNSUPPORTED,
+                   (int)GLOW_FAULT_UNSUPPORTED == (int)GLOW_RUN_UNSUPPORTED &&
+                   (int)GLOW_FAULT_FAIL == (int)GLOW_RUN_FAIL,
                "faults of programs are errors of kernels");
 
 /* A function that callers outside see, named `symbol`, with the builder in it. */

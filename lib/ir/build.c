@@ -140,6 +140,13 @@ GlowValue *glow_build2(GlowBuilder *b, GlowOp op, GlowValue *x, GlowValue *y, co
   return n ? &n->results[0] : NULL;
 }
 
+GlowValue *glow_build_fail(GlowBuilder *b, GlowStr message, const GlowType *type) {
+  GlowFailMembers members = {.message = message};
+  GlowNode *n =
+      glow_node_create(b, &(GlowNodeSpec){.op = GLOW_OP_FAIL, .members = &members, .types = &type});
+  return n ? &n->results[0] : NULL;
+}
+
 GlowNode *glow_build_instr(GlowBuilder *b, GlowOp op, GlowValue *const *outs, uint32_t nouts,
                            GlowValue *const *ins, uint32_t nins, const void *members) {
   GlowNodeSpec spec = {

@@ -288,6 +288,9 @@ GlowNode *glow_build_instr(GlowBuilder *b, GlowOp op, GlowValue *const *outs, ui
                            GlowValue *const *ins, uint32_t nins, const void *members);
 GlowNode *glow_build_terminator(GlowBlock *b, GlowOp op, GlowValue *const *values, uint32_t count);
 
+/* A value of type `type` that is never computed: the run ends with the error `message` (Fail). */
+GlowValue *glow_build_fail(GlowBuilder *b, GlowStr message, const GlowType *type);
+
 /* Member arrays for a spec. */
 GlowArray glow_array_u32(GlowModule *m, const uint32_t *data, uint32_t count);
 GlowArray glow_array_i64(GlowModule *m, const int64_t *data, uint32_t count);
@@ -315,6 +318,7 @@ bool glow_gradient_signature(GlowFunction *g);
 
 /* Removes a node whose results have no uses. */
 void glow_node_remove(GlowNode *n);
+void glow_block_clear(GlowBlock *b); /* removes all nodes, which nothing outside uses */
 /* Replaces every result of n by values[i]; moves n's names to new results that have only generated
  * names; copies origin and src to the defining nodes that have none; removes n. */
 void glow_node_replace(GlowNode *n, GlowValue *const *values, uint32_t count);

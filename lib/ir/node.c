@@ -114,6 +114,11 @@ void glow_node_remove(GlowNode *n) {
   unlink_node(n);
 }
 
+void glow_block_clear(GlowBlock *b) {
+  while (b->last)
+    glow_node_remove(b->last);
+}
+
 /* A name that nobody chose: a number. */
 static bool is_generated(GlowStr name) {
   if (!name)

@@ -33,11 +33,12 @@ typedef struct GlowBuf {
 
 typedef enum GlowRunError {
   GLOW_RUN_OK,
-  GLOW_RUN_INDEX,      /* an index is out of range; detail = the index */
-  GLOW_RUN_SHAPE,      /* a shape breaks its claim or does not fit */
-  GLOW_RUN_TRIP,       /* a loop ran past its bound */
-  GLOW_RUN_VALUE,      /* an operand's value is not allowed */
-  GLOW_RUN_UNSUPPORTED /* this combination of kinds has no kernel; never after verification */
+  GLOW_RUN_INDEX,       /* an index is out of range; detail = the index */
+  GLOW_RUN_SHAPE,       /* a shape breaks its claim or does not fit */
+  GLOW_RUN_TRIP,        /* a loop ran past its bound */
+  GLOW_RUN_VALUE,       /* an operand's value is not allowed */
+  GLOW_RUN_UNSUPPORTED, /* this combination of kinds has no kernel; never after verification */
+  GLOW_RUN_FAIL         /* the operator Fail */
 } GlowRunError;
 
 typedef struct GlowCall {

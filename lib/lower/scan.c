@@ -42,27 +42,66 @@ static bool applies(const Rule *r) {
   return true;
 }
 
-/* T, of the first operand whose extent is known, else of the first. */
+static uint32_t scanned_axis(const Rule *r, uint32_t k) {
+  return axis_of(r->m->in_axes, k, scanned(r, k)->type->rank);
+}
+
+static GlowBlock *region(const Rule *r, const char *label, GlowBuilder *b) {
+  GlowModule *m = r->b->module;
+  GlowBlock *block =
+      glow_block_create(m, GLOW_LEVEL_GRAPH, r->b->block->names, glow_str(m->ctx, label));
+  *b = glow_builder_at_end(block);
+  b->src = r->b->src;
+  b->origin = r->b->origin;
+  return block;
+}
+
+/* T if operand k has as many slices, else the end of the run. NULL after a diagnostic. */
+static GlowValue *checked_steps(const Rule *r, uint32_t k) {
+  GlowContext *ctx = r->b->module->ctx;
+  GlowBuilder b;
+  GlowValue *x = scanned(r, k), *trip = r->trip;
+  GlowValue *same =
+      glow_then2(r->b, GLOW_OP_EQUAL, trip, glow_build_extent(r->b, r->n, x, scanned_axis(r, k)));
+  GlowBlock *blocks[] = {region(r, "then", &b), region(r, "else", &b)};
+  GlowStr why = glow_str_printf(
+      ctx, "operand %u of Scan has another number of slices than the others", r->states + k);
+  GlowValue *none = glow_build_fail(&b, why, trip->type);
+  glow_build_terminator(blocks[0], GLOW_OP_YIELD, &trip, 1);
+  glow_build_terminator(blocks[1], GLOW_OP_YIELD, &none, 1);
+  GlowNode *n = same && none ? glow_node_create(r->b, &(GlowNodeSpec){.op = GLOW_OP_IF,
+                                                                      .ins = &same,
+                                                                      .nins = 1,
+                                                                      .regions = blocks,
+                                                                      .nregions = 2,
+                                                                      .nresults = 1})
+                             : NULL;
+  return n ? &n->results[0] : NULL;
+}
+
+/* T, of an operand whose extent is known, else of the first; the others must have it, too. */
 static bool count_steps(Rule *r) {
-  uint32_t from = 0;
+  uint32_t from = 0, count = r->m->num_scan;
   bool backwards = false;
-  for (uint32_t k = r->m->num_scan; k-- > 0;) {
-    const GlowType *t = scanned(r, k)->type;
-    if (t->dims[axis_of(r->m->in_axes, k, t->rank)].kind == GLOW_DIM_EXACT)
+  for (uint32_t k = count; k-- > 0;) {
+    if (scanned(r, k)->type->dims[scanned_axis(r, k)].kind == GLOW_DIM_EXACT)
       from = k;
     backwards |= flag(r->m->in_reverse, k);
   }
   GlowValue *x = scanned(r, from);
-  uint32_t axis = axis_of(r->m->in_axes, from, x->type->rank);
+  uint32_t axis = scanned_axis(r, from);
   r->trip = glow_build_extent(r->b, r->n, x, axis);
-  if (!backwards)
+  for (uint32_t k = 0; r->trip && k < count; k++)
+    if (k != from && scanned(r, k)->type->dims[scanned_axis(r, k)].kind != GLOW_DIM_EXACT)
+      r->trip = checked_steps(r, k);
+  if (!r->trip || !backwards)
     return r->trip != NULL;
   GlowDim steps = x->type->dims[axis];
   r->last =
       steps.kind == GLOW_DIM_EXACT
           ? glow_constant_int(r->b->module, r->n, "last", steps.size - 1)
           : glow_then2(r->b, GLOW_OP_SUB, r->trip, glow_constant_int(r->b->module, r->n, "one", 1));
-  return r->trip && r->last;
+  return r->last != NULL;
 }
 
 /* Lets another value have the name of a value of the Scan's body. */
@@ -112,12 +151,10 @@ static GlowBlock *make_body(const Rule *r) {
   const GlowBlock *from = r->n->regions[0];
   const GlowNode *end = glow_block_terminator(from);
   GlowMap *map = glow_map_create(m->arena);
-  GlowBlock *to = glow_block_create(m, GLOW_LEVEL_GRAPH, r->b->block->names, glow_str(ctx, "body"));
+  GlowBuilder b;
+  GlowBlock *to = region(r, "body", &b);
   GlowValue *iteration = glow_block_add_param(to, NULL, glow_type_scalar(ctx, GLOW_KIND_I64));
   GlowValue *go = glow_block_add_param(to, NULL, glow_type_scalar(ctx, GLOW_KIND_BOOL));
-  GlowBuilder b = glow_builder_at_end(to);
-  b.src = r->b->src;
-  b.origin = r->b->origin;
   for (uint32_t i = 0; i < from->nparams; i++) {
     GlowValue *param = from->params[i];
     GlowValue *value = i < r->states ? glow_block_add_param(to, take_name(param), param->type)

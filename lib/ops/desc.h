@@ -17,7 +17,7 @@
   TRAIT(PURE, "pure", "The results depend on the operands and members only; no other effect.")     \
   TRAIT(READS, "reads", "Reads state besides its operands.")                                       \
   TRAIT(WRITES, "writes", "Writes state: must not be removed or duplicated.")                      \
-  TRAIT(CONTROL, "control", "Runs regions or ends a block.")                                       \
+  TRAIT(CONTROL, "control", "Runs regions, or ends a block or the run.")                                       \
   TRAIT(ELEMENTWISE, "elementwise",                                                                \
         "Each element of the result depends on the same element of "                               \
         "the operands, after broadcasting.")                                                       \

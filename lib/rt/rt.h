@@ -33,6 +33,7 @@ enum {
   GLOW_FAULT_TRIP,        /* a loop ran past its bound */
   GLOW_FAULT_VALUE,       /* an operand's value is not allowed */
   GLOW_FAULT_UNSUPPORTED, /* a combination of kinds has no kernel */
+  GLOW_FAULT_FAIL,        /* a branch was taken that has no types for the program's shapes */
   /* Of bundles: */
   GLOW_FAULT_BUFFER, /* a buffer is missing or not aligned; detail: which member of the struct */
   GLOW_FAULT_ARENA,  /* the arena is too small; detail: the bytes it must have */

@@ -223,3 +223,48 @@ void glow_silence_begin(GlowContext *ctx, GlowSilence *s) {
 }
 
 void glow_silence_end(GlowSilence *s) { glow_defer_pop(s->ctx, &s->restore, true); }
+
+struct GlowHeld {
+  GlowDiagnostic d;
+  GlowHeld *next;
+};
+
+static void keep(void *user, const GlowDiagnostic *d) {
+  GlowHold *h = user;
+  GlowContext *ctx = h->silence.ctx;
+  GlowHeld *held = GLOW_NEW(ctx->arena, GlowHeld);
+  held->d = (GlowDiagnostic){d->severity, d->loc, glow_str(ctx, d->message)};
+  *h->last = held;
+  h->last = &held->next;
+}
+
+void glow_hold_begin(GlowContext *ctx, GlowHold *h) {
+  h->first = NULL;
+  h->last = &h->first;
+  glow_silence_begin(ctx, &h->silence);
+  ctx->diagnostic_fn = keep;
+  ctx->diagnostic_user = h;
+}
+
+void glow_hold_end(GlowHold *h) { glow_silence_end(&h->silence); }
+
+void glow_held_report(const GlowHold *h) {
+  for (const GlowHeld *held = h->first; held; held = held->next)
+    glow_diag(h->silence.ctx, held->d.severity, held->d.loc, "%s", held->d.message);
+}
+
+GlowStr glow_held_error(const GlowHold *h) {
+  for (const GlowHeld *held = h->first; held; held = held->next)
+    if (held->d.severity == GLOW_ERROR)
+      return held->d.loc.node ? glow_str_printf(h->silence.ctx, "node '%s': %s", held->d.loc.node,
+                                                held->d.message)
+                              : held->d.message;
+  return NULL;
+}
+
+unsigned glow_held_errors(const GlowHold *h) {
+  unsigned count = 0;
+  for (const GlowHeld *held = h->first; held; held = held->next)
+    count += held->d.severity == GLOW_ERROR;
+  return count;
+}

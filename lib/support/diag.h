@@ -41,6 +41,19 @@ typedef struct GlowSilence {
 void glow_silence_begin(GlowContext *ctx, GlowSilence *s);
 void glow_silence_end(GlowSilence *s);
 
+/* A silence that keeps what is reported. After the end, glow_held_report reports it after all;
+ * glow_held_error is the first error with its node, in the context, or NULL. */
+typedef struct GlowHeld GlowHeld;
+typedef struct GlowHold {
+  GlowSilence silence;
+  GlowHeld *first, **last;
+} GlowHold;
+void glow_hold_begin(GlowContext *ctx, GlowHold *h);
+void glow_hold_end(GlowHold *h);
+void glow_held_report(const GlowHold *h);
+GlowStr glow_held_error(const GlowHold *h);
+unsigned glow_held_errors(const GlowHold *h); /* how many */
+
 /* The default sink: prints to stderr with a caret line when the source is known. */
 void glow_diag_print(GlowContext *ctx, const GlowDiagnostic *d);
 

@@ -14,6 +14,9 @@
 bool glow_reinfer_node(GlowNode *n, bool *changed);
 /* All nodes of a block in order, regions before the node that has them. */
 bool glow_reinfer_block(GlowBlock *b, bool *changed);
+/* Calls fn for the regions of n, scalar bodies left out. A branch of an If in which fn reports
+ * errors becomes Fail, if the other one is sound. False after a diagnostic. */
+bool glow_each_region(GlowNode *n, bool (*fn)(GlowBlock *b, void *arg), void *arg);
 /* All funcs, after operands anywhere say more. */
 bool glow_reinfer_module(GlowModule *m);
 

@@ -22,10 +22,13 @@ static bool scratch_hook(const OpDecl *op) { return op->scratch.text != NULL; }
 static bool value_kernel(const OpDecl *op) {
   return HAS(op, HEAP) || (HAS(op, CONTROL) && op->out.count);
 }
+/* Runs regions or functions, or steers a walker. */
+static bool steers(const OpDecl *op) {
+  return HAS(op, CONTROL) && (op->regions.count || !op->out.count || HAS(op, NODE_ONLY));
+}
 /* Neither runs by a rule, a scalar body or a walker's own code. */
 static bool kernel(const OpDecl *op) {
-  return !HAS(op, LOWERED) && !HAS(op, HEAP) && !HAS(op, CONTROL) && !HAS(op, SYNTAX) &&
-         !op->scalar.text && !op->body && !(HAS(op, WRITES) && HAS(op, NODE_ONLY));
+  return !HAS(op, LOWERED) && !HAS(op, HEAP) && !steers(op) && !HAS(op, SYNTAX) && !op->scalar.text && !op->body && !(HAS(op, WRITES) && HAS(op, NODE_ONLY));
 }
 
 static void prototypes(const OpFile *file, Filter *filter, const char *result, const char *stem,

@@ -138,6 +138,7 @@ static void write_errors(const GlowBundle *b, GlowText *out) {
       [GLOW_FAULT_TRIP] = "a loop ran past its bound",
       [GLOW_FAULT_VALUE] = "the value of an operand is not allowed",
       [GLOW_FAULT_UNSUPPORTED] = "there is no kernel for these element kinds",
+      [GLOW_FAULT_FAIL] = "a branch was taken that has no types for these shapes",
       [GLOW_FAULT_BUFFER] = "a buffer is missing or not aligned",
       [GLOW_FAULT_ARENA] = "the arena is too small",
       [GLOW_FAULT_WEIGHTS] = "the weights are not those of this code"};

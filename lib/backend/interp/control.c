@@ -1,4 +1,4 @@
-/* If, Loop, Scan and Call: nodes that run regions or functions. Regions see outer values through
+/* If, Loop, Scan and Call: nodes that run regions or functions; Fail. Regions see outer values through
  * the slots of the same walk. */
 #include "backend/interp/interp_internal.h"
 #include "ops/values.h"
@@ -227,6 +227,17 @@ GlowStatus glow_value_scan(GlowWalk *w, const GlowNode *n, GlowTensor *const *in
   end_iterations(w, &it);
   w->depth--;
   return ok ? GLOW_OK : GLOW_BAD_INPUT;
+}
+
+/* ---- Fail ------------------------------------------------------------------------------------ */
+
+GlowStatus glow_value_fail(GlowWalk *w, const GlowNode *n, GlowTensor *const *in,
+                           GlowTensor **out) {
+  (void)w;
+  (void)in;
+  (void)out;
+  glow_report_run_error(n, GLOW_RUN_FAIL, &(GlowCall){0});
+  return GLOW_BAD_INPUT;
 }
 
 /* ---- Call ------------------------------------------------------------------------------------ */

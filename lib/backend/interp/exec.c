@@ -76,6 +76,9 @@ void glow_report_run_error(const GlowNode *n, GlowRunError e, const GlowCall *ca
   case GLOW_RUN_VALUE:
     glow_run_error(n, "the value of an operand is not allowed");
     return;
+  case GLOW_RUN_FAIL:
+    glow_run_error(n, "%s", ((const GlowFailMembers *)n->members)->message);
+    return;
   case GLOW_RUN_OK:
   case GLOW_RUN_UNSUPPORTED:
     glow_run_error(n, "no kernel for these element kinds");

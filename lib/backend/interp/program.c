@@ -486,7 +486,7 @@ bool glow_program_is_dynamic(const GlowNode *n) {
   for (uint32_t i = 0; i < n->nresults; i++)
     if (!glow_type_is_static(n->results[i].type))
       return true;
-  return !GLOW_HAS(glow_node_desc(n), CONTROL) && (!all_static(n) || reads_list(n));
+  return !glow_node_desc(n)->nregions && (!all_static(n) || reads_list(n));
 }
 
 /* Views of fixed extents say only where they lie; the others are steps. */

@@ -108,7 +108,9 @@ GlowNode *glow_onnx_build(GlowOnnxNode *n, GlowOp op, GlowValue *const *ins, uin
   spec.op = op;
   spec.ins = fitted;
   spec.nins = nins;
-  return glow_node_create(&n->b, &spec);
+  GlowNode *made = glow_node_create(&n->b, &spec);
+  n->im->contradictions += !made;
+  return made;
 }
 
 GlowStr glow_onnx_part_name(const GlowOnnxNode *n, const char *tag) {

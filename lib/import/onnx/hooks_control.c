@@ -6,12 +6,72 @@
 
 /* ---- If, Loop ------------------------------------------------------------------------------- */
 
-static bool branch(GlowOnnxNode *n, const char *attr, const char *label, GlowOnnxSubgraph *r) {
-  if (!glow_onnx_open_region(n, attr, label, GLOW_ONNX_REGION_BRANCH, 0, r))
+/* A branch, and what was reported about it. */
+typedef struct Branch {
+  GlowOnnxSubgraph sub;
+  const char *label;
+  GlowHold reports;
+  bool ok;
+  bool untyped; /* it failed, and the one reason is that its types contradict each other */
+} Branch;
+
+static bool read_branch(GlowOnnxNode *n, const char *attr, Branch *b) {
+  if (!glow_onnx_open_region(n, attr, b->label, GLOW_ONNX_REGION_BRANCH, 0, &b->sub))
     return false;
-  return (glow_onnx_add_parameters(n, r, 0, NULL, NULL) &&
-          glow_onnx_close_region(n, r, n->proto.outputs.count, false)) ||
-         glow_onnx_leave_region(n, r);
+  return (glow_onnx_add_parameters(n, &b->sub, 0, NULL, NULL) &&
+          glow_onnx_close_region(n, &b->sub, n->proto.outputs.count, false)) ||
+         glow_onnx_leave_region(n, &b->sub);
+}
+
+static Branch branch(GlowOnnxNode *n, const char *attr, const char *label) {
+  Branch b = {.label = label};
+  uint32_t before = n->im->contradictions, gaps = n->im->gaps.count;
+  glow_hold_begin(n->im->ctx, &b.reports);
+  b.ok = read_branch(n, attr, &b);
+  glow_hold_end(&b.reports);
+  unsigned errors = glow_held_errors(&b.reports);
+  b.untyped = !b.ok && errors && errors == n->im->contradictions - before &&
+              gaps == n->im->gaps.count && !b.sub.r->states.count;
+  return b;
+}
+
+/* A model may have a branch for other shapes than it is bound to. It becomes Fail, with the types
+ * of the other branch. */
+static bool fail_branch(GlowOnnxNode *n, Branch *b, const Branch *other) {
+  GlowContext *ctx = n->im->ctx;
+  GlowBlock *block = b->sub.r->block;
+  GlowStr why = glow_held_error(&b->reports);
+  if (!n->im->quiet)
+    glow_note(ctx, n->loc, "%s: ^%s has no types for these shapes, and fails if it runs: %s", n->op,
+              b->label, why);
+  GlowStr message = glow_str_printf(ctx, "^%s has no types for these shapes: %s", b->label, why);
+  glow_block_clear(block);
+  GlowBuilder saved = n->b;
+  n->b.block = block;
+  n->b.before = NULL;
+  b->sub.nyields = other->sub.nyields;
+  b->sub.yields = GLOW_NEW_ARRAY(n->im->arena, GlowValue *, b->sub.nyields);
+  bool ok = true;
+  for (uint32_t i = 0; ok && i < b->sub.nyields; ++i) {
+    b->sub.yields[i] = glow_build_fail(&n->b, message, other->sub.yields[i]->type);
+    ok = b->sub.yields[i] != NULL;
+  }
+  n->b = saved;
+  return ok;
+}
+
+/* Reports what was held back; at most one of the branches stays without types. */
+static bool settle_branches(GlowOnnxNode *n, Branch *then_branch, Branch *else_branch) {
+  bool fails[] = {then_branch->untyped && else_branch->ok, else_branch->untyped && then_branch->ok};
+  if (!fails[0])
+    glow_held_report(&then_branch->reports);
+  if (!fails[1])
+    glow_held_report(&else_branch->reports);
+  if (fails[0])
+    return fail_branch(n, then_branch, else_branch);
+  if (fails[1])
+    return fail_branch(n, else_branch, then_branch);
+  return then_branch->ok && else_branch->ok;
 }
 
 /* Random states that `from` changes pass through `to` unchanged. */
@@ -25,14 +85,14 @@ static void share_states(GlowOnnxNode *n, const GlowOnnxRegion *from, GlowOnnxRe
 }
 
 bool glow_onnx_if(GlowOnnxNode *n) {
-  GlowOnnxSubgraph then_region, else_region;
   uint32_t count = n->proto.outputs.count;
   if (!glow_onnx_check_ins(n, 1, 1))
     return false;
-  bool then_ok = branch(n, "then_branch", "then", &then_region);
-  bool else_ok = branch(n, "else_branch", "else", &else_region);
-  if (!then_ok || !else_ok)
+  Branch then_branch = branch(n, "then_branch", "then");
+  Branch else_branch = branch(n, "else_branch", "else");
+  if (!settle_branches(n, &then_branch, &else_branch))
     return false;
+  GlowOnnxSubgraph then_region = then_branch.sub, else_region = else_branch.sub;
   /* Each variable belongs to one node, so the branches have none in common: then's come first. */
   GlowOnnxRegion mine = *else_region.r;
   else_region.r->states.data = NULL;

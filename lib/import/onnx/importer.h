@@ -70,6 +70,7 @@ typedef struct GlowOnnxImporter {
   GlowMap *outputs;   /* names of the graph's outputs, as keys */
   GlowMap *claims;    /* names of the graph's outputs -> declared types, or NULL */
   uint32_t nrandom;
+  uint32_t contradictions; /* nodes that inference refused, each with an error */
   size_t inlined_cost; /* of nodes from function bodies, in bytes */
   bool closed_inputs;  /* no input has an open dimension */
   GlowOnnxUses *uses;  /* of a pre-flight report, or NULL */

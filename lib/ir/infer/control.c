@@ -41,6 +41,11 @@ static bool check_is(const GlowNode *n, const GlowType *t, GlowKind kind, const 
 
 /* ---- If -------------------------------------------------------------------------------------- */
 
+/* Whether a value is none, since its branch ends the run. */
+static bool never(const GlowBlock *b, uint32_t i) {
+  return glow_value_def(glow_block_terminator(b)->operands[i].value, GLOW_OP_FAIL) != NULL;
+}
+
 bool glow_infer_if(GlowInfer *in) {
   if (no_results(in))
     return true;
@@ -53,7 +58,7 @@ bool glow_infer_if(GlowInfer *in) {
     const GlowType *a = yield_type(yes, i), *b = yield_type(no, i);
     if (!a || !b)
       return glow_infer_error(in, "value %u of a yield is none", i);
-    in->out[i] = glow_type_join(in->ctx, a, b);
+    in->out[i] = never(yes, i) ? b : never(no, i) ? a : glow_type_join(in->ctx, a, b);
     if (!in->out[i])
       return glow_infer_error(in, "value %u has type %s in ^then and %s in ^else", i,
                               glow_type_str(in->ctx, a), glow_type_str(in->ctx, b));

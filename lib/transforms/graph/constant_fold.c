@@ -151,7 +151,8 @@ static bool try_if(Fold *f, GlowNode *n) {
   return true;
 }
 
-static bool fold_block(Fold *f, GlowBlock *b) {
+static bool fold_block(GlowBlock *b, void *arg) {
+  Fold *f = arg;
   for (GlowNode *n = b->first, *next, *prev; n; n = next) {
     prev = n->prev;
     next = n->next;
@@ -159,10 +160,7 @@ static bool fold_block(Fold *f, GlowBlock *b) {
       next = prev ? prev->next : b->first;
       continue;
     }
-    for (uint32_t i = 0; i < n->nregions; ++i)
-      if (n->regions[i] && !n->regions[i]->scalar && !fold_block(f, n->regions[i]))
-        return false;
-    if (!glow_reinfer_node(n, &f->changed))
+    if (!glow_each_region(n, fold_block, f) || !glow_reinfer_node(n, &f->changed))
       return false;
     if (!try_hook(f, n))
       try_evaluate(f, n);
@@ -174,7 +172,7 @@ bool glow_fold_small_integers(GlowFunction *function, GlowArena *arena, uint64_t
   GlowModule *m = function->module;
   Fold f = {.module = m, .ctx = m->ctx, .arena = arena, .changes = changes};
   f.floats = glow_map_create(arena);
-  if (!fold_block(&f, function->body))
+  if (!fold_block(function->body, &f))
     return false;
   *changes += f.changed;
   return true;

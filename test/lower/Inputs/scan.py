@@ -19,3 +19,4 @@ for steps, suffix in ((9, ""), (5, ".5")):
         back.insert(0, column)
     for name, value in (("m", m), ("z", z), ("last", state), ("rows", np.stack(rows, 1)), ("back", np.stack(back))):
         np.save(f"{out}/{name}{suffix}.npy", value)
+np.save(f"{out}/z.6.npy", np.zeros((6, 2), np.float32))
