@@ -3,8 +3,10 @@ import glob
 import os
 import shutil
 import subprocess
+import sys
 
 import lit.formats
+import lit.TestRunner
 
 config.name = "Glow"
 config.test_format = lit.formats.ShTest(execute_external=False)
@@ -27,9 +29,25 @@ config.substitutions += [
     ("%obj", config.glow_obj_root),
     ("%onnx_data", "/usr/share/libonnx-testdata/data"),
     ("%models", config.glow_models),
+    ("%lit", sys.argv[0]),
 ]
 if config.glow_sanitize:
     config.environment["GLOW_UNBOUNDED"] = "1"
+
+
+def stopping_the_clock(run):
+    """lit's own function, but one that stops the test's clock when a command does not exist: lit does
+    not, and the process of the test would end only with the clock."""
+    def run_and_stop(command, environment, results, clock):
+        try:
+            return run(command, environment, results, clock)
+        except lit.TestRunner.InternalShellError:
+            clock.cancel()
+            raise
+    return run_and_stop
+
+
+lit.TestRunner._executeShCmd = stopping_the_clock(lit.TestRunner._executeShCmd)
 
 
 def works(*command):
@@ -40,12 +58,14 @@ def works(*command):
         return False
 
 
+on_a_terminal = os.path.join(config.test_source_root, "tools", "Inputs", "on_a_terminal.py")
 without_exec = os.path.join(config.test_source_root, "tools", "Inputs", "without_exec.py")
 for feature, there in {
     "llvm": config.glow_enable_llvm,
     "dot": shutil.which("dot"),
     "gdb": shutil.which("gdb") and os.path.exists(os.path.join(config.glow_obj_root, "test", "gdb-example")),
     "perf": works("perf", "record", "-q", "-e", "cpu-clock", "-o", "/dev/null", "true"),
+    "pty": works(config.python, on_a_terminal, "true"),
     "seccomp": works(config.python, without_exec, "true"),
     "vim": shutil.which("vim"),
     "asan": config.glow_sanitize,
