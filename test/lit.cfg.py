@@ -15,7 +15,8 @@ config.excludes = ["Inputs", "models", "unit", "fuzz"]
 config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = os.path.join(config.glow_obj_root, "test")
 
-path = [config.glow_tools_dir, config.llvm_tools_dir, config.environment["PATH"]]
+# -Dtools=DIR: other tools, of the same tests.
+path = [lit_config.params.get("tools", config.glow_tools_dir), config.llvm_tools_dir, config.environment["PATH"]]
 config.environment["PATH"] = os.pathsep.join(path)
 config.environment["FILECHECK_OPTS"] = "--enable-var-scope"
 config.environment["GLOW_CACHE_DIR"] = "/dev/null"  # what is compiled must not depend on earlier runs

@@ -17,6 +17,9 @@ import subprocess
 import sys
 import time
 
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import slices  # noqa: E402
+
 GRAPH = "constant-fold,cse,simplify-cast,{},algebraic,eliminate-noop,dce,simplify-reshape,lower,cse,dce,irgen,plan-memory"
 PROGRAM = ("constant-fold,simplify-cast,drop-expand,algebraic,simplify-reshape,fold-mul-add,lower,cse,dce,irgen,"
            "fuse-epilogue,eliminate-copies,share-buffers,{},shrink-lifetimes,plan-memory")
@@ -104,10 +107,11 @@ def main():
     parser.add_argument("--kinds", default=",".join(KINDS))
     parser.add_argument("--need-all", action=argparse.BooleanOptionalAction, default=True)
     parser.add_argument("folders", nargs="+")
+    slices.add_argument(parser)
     args = parser.parse_args()
     os.makedirs(args.scratch, exist_ok=True)
     failed = found = 0
-    for kind in args.kinds.split(","):
+    for kind in slices.part(args.kinds.split(","), args.slice):
         anywhere = False
         for folder in args.folders:
             for seed in range(1, args.places + 1):

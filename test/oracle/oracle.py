@@ -1,6 +1,7 @@
 """Compares operators with oracles: numpy in double precision, written independently of the kernels.
 
     oracle.py --tools BUILD/bin [--op NAME]... [--cases N] [--seed N] [--keep DIR] [--planted] [--cpu]
+              [--slice K/N]
     oracle.py --complete BUILD/gen/ops/Ops.md
 
 Each file beside this one holds a family. An oracle is a generator of cases:
@@ -39,6 +40,9 @@ import sys
 import tempfile
 
 import numpy as np
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import slices  # noqa: E402
 
 FLOATS = ["float", "double", "float16", "bfloat16"]
 SINTS = ["i8", "i16", "i32", "i64"]
@@ -515,6 +519,7 @@ def main():
     parser.add_argument("--keep", help="keep each case's files below this folder")
     parser.add_argument("--planted", action="store_true", help="expect every oracle to complain")
     parser.add_argument("--cpu", action="store_true", help="compare with machine code")
+    slices.add_argument(parser)
     options = parser.parse_args()
     here = os.path.dirname(os.path.abspath(__file__))
     sys.path.insert(0, here)
@@ -528,7 +533,7 @@ def main():
     unknown = [op for op in options.op or [] if op not in ORACLES and op not in EXCEPTIONS]
     if unknown:
         parser.error("no oracle for " + ", ".join(unknown))
-    ops = sorted(op for op in options.op or ORACLES if op in ORACLES)
+    ops = slices.part(sorted(op for op in options.op or ORACLES if op in ORACLES), options.slice)
     failed = cases = 0
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for op, (count, problems) in zip(ops, pool.map(lambda o: check_operator(options, o), ops)):
@@ -540,6 +545,9 @@ def main():
             if problems:
                 failed += 1
                 print(f"{op}: wrong\n" + "\n".join(problems), flush=True)
+                print(f"repeat: {sys.executable} {os.path.abspath(__file__)} --tools {options.tools} --op {op} "
+                      f"--cases {options.cases} --seed {options.seed}" + " --planted" * options.planted +
+                      " --cpu" * options.cpu, flush=True)
     print(f"{len(ops)} operators, {cases} cases, {failed} operators wrong")
     return 1 if failed else 0
 

@@ -1,6 +1,6 @@
 /* Metamorphic tests of the pass table.
  *
- *   glow-metamorphic [--seeds N] [--seed S] [--pass NAME] [--verbose] [TEST_FOLDER]
+ *   glow-metamorphic [--seeds N] [--seed S] [--slice K/N] [--pass NAME] [--verbose] [TEST_FOLDER]
  *
  * Each seed makes a module: every other one at random, the others from the texts below TEST_FOLDER,
  * which hold what passes look for, with random changes. Every row of the table that is exact or
@@ -8,8 +8,10 @@
  * back, and compute what the module did: the same bits, or within the bound that the row states. A
  * part of its rewrites must do so, too: another copy gets as many as -bisect-limit would allow.
  * So must lower<all>, winograd<all>, and the named pipelines down to programs. A pass that never
- * rewrote anything fails the run, because nothing was tested then. */
+ * rewrote anything fails the run, because nothing was tested then; but not in one slice of the
+ * seeds, every Nth from K on. */
 #include <dirent.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -110,14 +112,14 @@ static unsigned report(bool whole) {
 }
 
 static int usage(void) {
-  fprintf(stderr, "usage: glow-metamorphic [--seeds N] [--seed S] [--pass NAME] [--verbose] "
-                  "[TEST_FOLDER]\n");
+  fprintf(stderr, "usage: glow-metamorphic [--seeds N] [--seed S] [--slice K/N] [--pass NAME] "
+                  "[--verbose] [TEST_FOLDER]\n");
   return 2;
 }
 
 int main(int argc, char **argv) {
   const char *folder = NULL;
-  uint64_t seeds = 3000, first = 0;
+  uint64_t seeds = 3000, first = 0, step = 1;
   bool whole = true;
   for (int i = 1; i < argc; ++i) {
     bool more = i + 1 < argc;
@@ -127,6 +129,11 @@ int main(int argc, char **argv) {
       first = strtoull(argv[++i], NULL, 10);
       seeds = 1;
       whole = false;
+    } else if (!strcmp(argv[i], "--slice") && more) {
+      char end;
+      if (sscanf(argv[++i], "%" SCNu64 "/%" SCNu64 "%c", &first, &step, &end) != 2 || first >= step)
+        return usage();
+      whole = step == 1;
     } else if (!strcmp(argv[i], "--pass") && more) {
       tester.only = argv[++i];
     } else if (!strcmp(argv[i], "--verbose")) {
@@ -141,11 +148,12 @@ int main(int argc, char **argv) {
   for (size_t i = 0; folder && i < sizeof below / sizeof *below; ++i)
     add_patterns(folder, below[i]);
   add_subjects();
+  uint64_t end = step > 1 ? seeds : first + seeds;
   signal(SIGSEGV, on_signal);
   signal(SIGFPE, on_signal);
   signal(SIGABRT, on_signal);
   signal(SIGALRM, on_signal);
-  for (tester.seed = first; tester.seed < first + seeds; ++tester.seed) {
+  for (tester.seed = first; tester.seed < end; tester.seed += step) {
     alarm(SECONDS_PER_SEED);
     glow_trial(&tester);
   }

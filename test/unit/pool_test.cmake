@@ -17,7 +17,7 @@ if(GLOW_HAVE_TSAN)
   target_compile_options(pool_race_test PRIVATE -fsanitize=thread -g)
   target_link_options(pool_race_test PRIVATE -fsanitize=thread ${wraps})
   target_link_libraries(pool_race_test PRIVATE glow_support m)
-  add_test(NAME unit.pool.races COMMAND pool_race_test WORKING_DIRECTORY ${PROJECT_BINARY_DIR})
+  glow_test(unit.pool.races COMMAND pool_race_test)
   set_tests_properties(unit.pool.races PROPERTIES SKIP_REGULAR_EXPRESSION
                        "unexpected memory mapping")
 endif()

@@ -110,6 +110,9 @@ class Chooser:
         shown = subprocess.run(["ctest", "--test-dir", build, "--show-only=json-v1"], check=True,
                                capture_output=True, text=True).stdout
         self.ctests = {t["name"]: t for t in json.loads(shown)["tests"] if "command" in t}
+        for test in self.ctests.values():
+            if test["command"][0].endswith("/test/launch.sh"):
+                del test["command"][:4]
         self.lit = {}  # path below test/ -> text
         for folder, _, files in os.walk(os.path.join(root, "test")):
             if re.search(r"/(Inputs|models|unit|fuzz)(/|$)", folder[len(root):]):
