@@ -60,18 +60,29 @@ static bool is_written(const GlowStorage *s) {
   return false;
 }
 
+static int64_t static_bytes(const GlowType *t) {
+  return t && glow_type_is_tensor(t) && glow_type_is_static(t) ? glow_type_bytes(t) : 0;
+}
+
 static void gather_storage(Report *r, const GlowStorage *s) {
   const GlowType *t = s->value.type;
-  int64_t bytes = glow_type_is_tensor(t) && glow_type_is_static(t) ? glow_type_bytes(t) : 0;
   count_kind(r, t);
   if (s->cls == GLOW_CONSTANT) {
     r->constants++;
     r->parameters += glow_type_elements(t);
-    r->bytes += bytes;
+    r->bytes += static_bytes(t);
   } else if (s->cls == GLOW_PLACEHOLDER) {
     collect_symbols(r, t);
-    *(is_written(s) ? &r->output_bytes : &r->input_bytes) += bytes;
   }
+}
+
+/* Of types as they are after folding, which closes some. */
+static void gather_bytes(Report *r) {
+  for (const GlowStorage *s = r->m->first_storage; s; s = s->next)
+    if (s->cls == GLOW_PLACEHOLDER)
+      *(is_written(s) ? &r->output_bytes : &r->input_bytes) += static_bytes(s->value.type);
+  for (uint32_t i = 0; i < r->uses.lost.count; ++i)
+    r->output_bytes += static_bytes(r->uses.lost.data[i].type);
 }
 
 /* False after a diagnostic: a pass failed. */
@@ -91,7 +102,10 @@ static bool gather(Report *r) {
   for (const GlowStorage *s = r->m->first_storage; s; s = s->next)
     gather_storage(r, s);
   glow_block_walk(r->m->first_function->body, count_results, r);
-  return r->uses.unread > 0 || gather_cost(r);
+  if (r->uses.unread == 0 && !gather_cost(r))
+    return false;
+  gather_bytes(r);
+  return true;
 }
 
 /* ---- Text ------------------------------------------------------------------------------------ */
@@ -101,6 +115,14 @@ static void put_placeholders(GlowText *out, const Report *r, bool written) {
     if (s->cls == GLOW_PLACEHOLDER && is_written(s) == written)
       glow_text_printf(out, "%-17s%s : %s\n", written ? "output" : "input", s->value.name,
                        glow_type_str(r->ctx, s->value.type));
+}
+
+static void put_lost_outputs(GlowText *out, const Report *r) {
+  for (uint32_t i = 0; i < r->uses.lost.count; ++i) {
+    const GlowOnnxLostOutput *lost = &r->uses.lost.data[i];
+    glow_text_printf(out, "%-17s%s : %s (cannot be computed)\n", "output", lost->name,
+                     lost->type ? glow_type_str(r->ctx, lost->type) : "of unknown type");
+  }
 }
 
 static void put_operators(GlowText *out, const Report *r) {
@@ -120,6 +142,7 @@ static void put_operators(GlowText *out, const Report *r) {
 static void put_text(GlowText *out, const Report *r) {
   put_placeholders(out, r, false);
   put_placeholders(out, r, true);
+  put_lost_outputs(out, r);
   glow_text_printf(out, "%-17s", "open dimensions");
   for (uint32_t i = 0; i < r->symbols.count; ++i)
     glow_text_printf(out, "%s$%s", i ? ", " : "", r->symbols.data[i]);
@@ -152,17 +175,28 @@ static void json_str(GlowText *out, const char *key, const char *value) {
   glow_json_string(out, value, strlen(value));
 }
 
+static void json_placeholder(GlowText *out, const Report *r, bool first, GlowStr name,
+                             const GlowType *type) {
+  glow_text_puts(out, first ? "\n    {" : ",\n    {");
+  json_str(out, "name", name);
+  glow_text_puts(out, ", ");
+  if (type)
+    json_str(out, "type", glow_type_str(r->ctx, type));
+  else
+    glow_text_puts(out, "\"type\": null");
+  glow_text_putc(out, '}');
+}
+
 static void json_placeholders(GlowText *out, const Report *r, const char *key, bool written) {
   bool first = true;
   glow_text_printf(out, "  \"%s\": [", key);
-  for (const GlowStorage *s = r->m->first_storage; s; s = s->next) {
-    if (s->cls != GLOW_PLACEHOLDER || is_written(s) != written)
-      continue;
-    glow_text_puts(out, first ? "\n    {" : ",\n    {");
-    json_str(out, "name", s->value.name);
-    glow_text_puts(out, ", ");
-    json_str(out, "type", glow_type_str(r->ctx, s->value.type));
-    glow_text_putc(out, '}');
+  for (const GlowStorage *s = r->m->first_storage; s; s = s->next)
+    if (s->cls == GLOW_PLACEHOLDER && is_written(s) == written) {
+      json_placeholder(out, r, first, s->value.name, s->value.type);
+      first = false;
+    }
+  for (uint32_t i = 0; i < (written ? r->uses.lost.count : 0); ++i) {
+    json_placeholder(out, r, first, r->uses.lost.data[i].name, r->uses.lost.data[i].type);
     first = false;
   }
   glow_text_puts(out, first ? "],\n" : "\n  ],\n");

@@ -227,6 +227,13 @@ static void make_inputs(GlowOnnxImporter *im, GlowOnnxScope *scope, const GlowOn
   }
 }
 
+/* NULL if the model declares none. */
+static const GlowType *declared_type(GlowOnnxImporter *im, const Port *port) {
+  return port->type.at ? glow_onnx_read_type(im, port->type, glow_loc_file(im->ctx, im->file.name),
+                                             glow_str_printf(im->ctx, "output '%s'", port->name))
+                       : NULL;
+}
+
 /* What the model declares of its results is a claim where no input is open; otherwise shapes that
  * exporters leave there are often those of another run, so they count as hints and are dropped. */
 static void note_claims(GlowOnnxImporter *im, const Ports *outputs) {
@@ -234,13 +241,9 @@ static void note_claims(GlowOnnxImporter *im, const Ports *outputs) {
     return;
   im->claims = glow_map_create(im->arena);
   for (uint32_t i = 0; i < outputs->count; ++i) {
-    const Port *port = &outputs->data[i];
-    const GlowType *t =
-        port->type.at ? glow_onnx_read_type(im, port->type, glow_loc_file(im->ctx, im->file.name),
-                                            glow_str_printf(im->ctx, "output '%s'", port->name))
-                      : NULL;
+    const GlowType *t = declared_type(im, &outputs->data[i]);
     if (t)
-      glow_map_set(im->claims, port->name, (void *)(uintptr_t)t);
+      glow_map_set(im->claims, outputs->data[i].name, (void *)(uintptr_t)t);
   }
 }
 
@@ -251,6 +254,9 @@ static void make_output(GlowOnnxImporter *im, const GlowOnnxScope *scope, const 
   GlowValue *v = glow_map_get(scope->values, port->name);
   if (!v)
     glow_error(im->ctx, loc, "output '%s' is not computed", port->name);
+  if (v == &glow_onnx_failed && im->uses)
+    glow_vec_push(im->ctx->arena, &im->uses->lost,
+                  ((GlowOnnxLostOutput){port->name, declared_type(im, port)}));
   if (!v || v == &glow_onnx_failed)
     return;
   GlowStorage *s = glow_storage_create(im->m, GLOW_PLACEHOLDER, port->name, v->type,

@@ -342,8 +342,9 @@ void glow_onnx_node(GlowOnnxImporter *im, GlowOnnxScope *scope, GlowWireSpan spa
   if (!*n->op)
     ok = glow_onnx_fail(n, "node %u has no operator", index);
   const GlowNode *last = scope->block->last;
-  if (ok && !run_rule(n, local_label))
+  if (ok && run_rule(n, local_label))
+    glow_onnx_note_built(n, last);
+  else
     memset(n->results, 0, n->proto.outputs.count * sizeof *n->results);
-  glow_onnx_note_built(n, last);
   define_results(n);
 }

@@ -52,10 +52,17 @@ typedef struct GlowOnnxUse {
   uint8_t built[(GLOW_OP_COUNT + 7) / 8]; /* operators of the nodes that it became */
 } GlowOnnxUse;
 
+/* An output that needs a node which cannot be read. */
+typedef struct GlowOnnxLostOutput {
+  GlowStr name;
+  const GlowType *type; /* as the model declares it, or NULL */
+} GlowOnnxLostOutput;
+
 /* What a model asks for. */
 typedef struct GlowOnnxUses {
   GLOW_VEC(GlowOnnxUse *) list; /* in order of first use */
   size_t unread;
+  GLOW_VEC(GlowOnnxLostOutput) lost;
 } GlowOnnxUses;
 
 GlowOnnxSupport glow_onnx_support(const GlowOnnxUse *use);

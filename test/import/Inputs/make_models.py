@@ -176,13 +176,21 @@ def make_windows(w):
         w("window-" + name, one(n, 22, ins=[img, w4, at, value("k", FLOAT, [6, 4, 2, 2]), value("o", FLOAT, [1, 8, 4, 6])], outs=[value("y")]))
 
 
+def make_folded(w):
+    """An output whose shape is arithmetic on the input's shape: 4 x 6 becomes 2 * 4 x 3."""
+    nodes = [node("Shape", "x", "s"), node("Gather", "s,i", "b", axis=0), node("Mul", "b,two", "c"),
+             node("Concat", "c,m", "shape", axis=0), node("Reshape", "x,shape", "y")]
+    w("folded-shape", model(graph(nodes, [value("x", FLOAT, [4, 6])], [value("y", FLOAT)],
+                                  [ints("i", [1], [0]), ints("m", [1], [-1]), ints("two", [1], [2])])))
+
+
 def make_unsupported(w):
     inner = graph([node("ImageDecoder", "x", "t", "deep")], outs=[value("t")])
     nodes = [node("ImageDecoder", "x", "a", "e1"), node("If", "c", "b", then_branch=inner, else_branch=inner),
              node("Frobnicate", "x", "d"), node("Gelu", "x", "e", "g1", domain="com.microsoft"), node("Relu", "a", "y"),
              node("MaxPool", "x", "mp", "p1", kernel_shape=[2], auto_pad="SAME_UPPER"),
              node("Relu", "x", "at", "r1", bogus=1), node("Sqrt", "d", "sq")]
-    w("unsupported", one(nodes, 20, ins=[X, value("c", BOOL, [])]))
+    w("unsupported", one(nodes, 20, ins=[X, value("c", BOOL, [])], outs=[Y, value("d")]))
     w("unsupported-many", one([node(f"Foo{i}", "x", f"v{i}") for i in range(1500)]))
     w("opset-99", one(node("Relu", "x", "y"), 99))
     w("opset-none", f(1, 8) + f(7, graph([node("Relu", "x", "y")], [X], [Y])))
@@ -415,7 +423,7 @@ def main():
             out.write(data)
 
     for make in (make_basic, make_bind, make_control, make_elementwise, make_families, make_functions, make_movement, make_old, make_operators,
-                 make_qlinear, make_resampling, make_unsupported, make_windows, make_wrong):
+                 make_qlinear, make_resampling, make_folded, make_unsupported, make_windows, make_wrong):
         make(write)
     make_external(write, folder)
     write("empty", b"")
