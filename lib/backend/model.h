@@ -5,6 +5,7 @@
 
 #include "backend/backend.h"
 #include "ir/remarks.h"
+#include "kernels/isa.h"
 #include "runtime/pool.h"
 #include "support/cache.h"
 #include "support/cmdline.h"
@@ -32,12 +33,8 @@ typedef struct GlowModelFlags {
    .help = "refuse what needs more memory to run, such as 64M or 2G", .kind = GLOW_OPT_SIZE,       \
    .target = &(flags).max_memory, .two_dashes = true},                                             \
   GLOW_CACHE_OPTIONS((flags).cache),                                                               \
-  {.name = "O0", .help = "lower and generate instructions, then run the program",                  \
-   .kind = GLOW_OPT_LEVEL, .target = &(flags).level},                                              \
-  {.name = "O1", .help = "the same with cheap optimizations", .kind = GLOW_OPT_LEVEL,              \
-   .target = &(flags).level},                                                                      \
-  {.name = "O2", .help = "the same with all optimizations", .kind = GLOW_OPT_LEVEL,                \
-   .target = &(flags).level},                                                                      \
+  GLOW_LEVEL_OPTIONS((flags).level, "lower and generate instructions, then run the program",       \
+                     "the same with cheap optimizations", "the same with all optimizations"),      \
   GLOW_MATH_OPTIONS((flags).math),                                                                 \
   {.name = "remarks", .value = "[=REGEX]",                                                         \
    .help = "show what passes did, and what became of instructions (REGEX: codegen)",               \
@@ -45,8 +42,8 @@ typedef struct GlowModelFlags {
   {.name = "remarks-output", .value = "FILE", .help = "write remarks as lines of JSON",            \
    .kind = GLOW_OPT_STRING, .target = &(flags).remarks.output},                                    \
   {.name = "target", .value = "NAME",                                                              \
-   .help = "make it a program for this target, as glow-opt does", .kind = GLOW_OPT_STRING,         \
-   .target = &(flags).target},                                                                     \
+   .help = "make it a program for this target, as glow-opt does; help lists them",                 \
+   .kind = GLOW_OPT_STRING, .target = &(flags).target, .list = glow_isa_print},                    \
   {.name = "bind", .value = "N=8",                                                                 \
    .help = "give an open dimension a size, or a bound with N=..8", .kind = GLOW_OPT_REPEAT,        \
    .target = &(flags).binds},                                                                      \

@@ -46,6 +46,13 @@ const GlowIsa *glow_isa_named(GlowContext *ctx, GlowLoc loc, const char *name) {
   return NULL;
 }
 
+void glow_isa_print(GlowText *out) {
+  for (size_t i = 0; i < GLOW_ISA_COUNT; i++)
+    glow_text_printf(out, "  %-12s %-8s vectors of %2u floats%s\n", glow_isa[i].name,
+                     glow_isa[i].arch, glow_isa[i].vl,
+                     glow_isa_runs_here(&glow_isa[i]) ? ", runs here" : "");
+}
+
 bool glow_isa_runs_here(const GlowIsa *isa) {
   switch ((GlowIsaId)(isa - glow_isa)) {
 #if defined(__x86_64__)

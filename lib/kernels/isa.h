@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "support/diag.h"
+#include "support/text.h"
 
 typedef enum GlowIsaId {
 #define ISA(id, ...) GLOW_ISA_##id,
@@ -32,6 +33,8 @@ extern const GlowIsa glow_isa[GLOW_ISA_COUNT];
 const GlowIsa *glow_isa_find(const char *name);
 /* The same; NULL after a diagnostic at loc that may suggest another name. */
 const GlowIsa *glow_isa_named(GlowContext *ctx, GlowLoc loc, const char *name);
+/* A line for each row, for people. */
+void glow_isa_print(GlowText *out);
 /* Steps of k of a product that one panel of its right operand has: what a panel and a tile need
  * then fits the first-level cache or nearly so. */
 int64_t glow_isa_chunk(const GlowIsa *isa, int64_t k);

@@ -1,8 +1,8 @@
 /* Pipelines: the parser of their text, and printing it back.
  *
- *   pipeline := item (',' item)*          item := 'fixpoint' '(' pipeline ')' | 'O0' | 'O1' | 'O2'
+ *   pipeline := item (',' item)*          item := 'fixpoint' '(' pipeline ')'
  *   options  := option (';' option)*              | pass ('<' options '>')?
- *   option   := key ('=' value)?
+ *   option   := key ('=' value)?                  | 'O0' | 'O1' | 'O2' | 'O3' (which is O2)
  *
  * In a value, '\' takes the next character as it is. Spaces stand anywhere between tokens. Every
  * error has a caret inside the text. */
@@ -216,9 +216,9 @@ static GlowPipelineItem *parse_item(Parser *p, int depth) {
     return NULL;
   }
   skip_spaces(p);
-  if (n == 2 && start[0] == 'O' && start[1] >= '0' && start[1] <= '2') {
+  if (n == 2 && start[0] == 'O' && start[1] >= '0' && start[1] <= '3') {
     GlowPipelineItem *item = new_item(p->ctx, GLOW_ITEM_LEVEL);
-    item->optimization = start[1] - '0';
+    item->optimization = start[1] == '3' ? 2 : start[1] - '0';
     return item;
   }
   if (n == 8 && memcmp(start, "fixpoint", n) == 0) {

@@ -24,6 +24,7 @@ typedef struct Parser {
   GlowStrList *positional;
   GLOW_VEC(const GlowOption *) chosen; /* of those that exclude others */
   bool only_positional;                /* after -- */
+  void (*list)(GlowText *out);         /* of an option with the value `help` */
   bool help, help_hidden, version, completion;
   const char *color;
 } Parser;
@@ -161,6 +162,10 @@ static bool apply(Parser *p, const GlowOption *o, const char *value, Args *args)
                          o->value ? o->value : "VALUE");
     value = *args->next++;
   }
+  if (o->list && strcmp(value, "help") == 0) {
+    p->list = o->list;
+    return true;
+  }
   switch (o->kind) {
   case GLOW_OPT_FLAG:
     *(bool *)o->target = true;
@@ -180,9 +185,6 @@ static bool apply(Parser *p, const GlowOption *o, const char *value, Args *args)
     return set_double(p, o, value);
   case GLOW_OPT_SIZE:
     return set_size(p, o, value);
-  case GLOW_OPT_LEVEL:
-    *(int *)o->target = o->name[strlen(o->name) - 1] - '0';
-    return true;
   case GLOW_OPT_ONE_OF:
     return choose(p, o);
   case GLOW_OPT_CALL:
@@ -272,6 +274,8 @@ static bool answer(const Parser *p) {
     glow_cmdline_print_version(p->cmd);
   else if (p->completion)
     glow_cmdline_print_completion(&p->options);
+  else if (p->list)
+    glow_tool_show(p->ctx, p->list);
   else
     return false;
   return true;
@@ -284,6 +288,7 @@ GlowStatus glow_cmdline_parse(GlowContext *ctx, const GlowCommand *cmd, int argc
   const GlowOption common[] = {
       GLOW_OPTION_HEADING("Every tool"),
       {.name = "help", .help = "Print this help", .target = &p.help, .two_dashes = true},
+      {.name = "h", .help = "--help", .target = &p.help, .hidden = true},
       {.name = "help-hidden", .help = "Print all options", .target = &p.help_hidden,
        .two_dashes = true},
       {.name = "version", .help = "Print the version", .target = &p.version, .two_dashes = true},
@@ -377,8 +382,10 @@ int glow_tool_main(const char *tool, int argc, char **argv,
   bool unwritten = ferror(stdout) != 0;
   if (fflush(stdout) != 0 || unwritten) {
     char buf[128];
-    fprintf(stderr, "%s: error: cannot write to stdout: %s\n", tool,
-            strerror_r(errno, buf, sizeof buf));
+    int code = errno;
+    if (!glow_stdout_is_closed())
+      fprintf(stderr, "%s: error: cannot write to stdout: %s\n", tool,
+              strerror_r(code, buf, sizeof buf));
     if (status == GLOW_OK)
       status = GLOW_IO;
   }

@@ -3,8 +3,8 @@
  * Any option takes one dash or two. `--name=value` and `--name value` are the same for options
  * with a value. `@file` reads arguments from a file, quoted as for a shell. `--` ends options. A
  * lone "-" is a positional argument. Options may be given in any order; those marked REPEAT
- * collect, of the others the last one counts. Every tool has --help, --help-hidden, --version,
- * --color and --print-completion. */
+ * collect, of the others the last one counts. Every tool has --help (-h), --help-hidden,
+ * --version, --color and --print-completion. */
 #ifndef GLOW_SUPPORT_CMDLINE_H
 #define GLOW_SUPPORT_CMDLINE_H
 
@@ -19,7 +19,6 @@ typedef enum GlowOptKind {
   GLOW_OPT_SIZE,     /* int64_t *: bytes, as glow_parse_size takes them */
   GLOW_OPT_REPEAT,   /* GlowStrList *: every value in order */
   GLOW_OPT_OPTIONAL, /* const char **: "" if given without =value; never takes the next argument */
-  GLOW_OPT_LEVEL,    /* int *: the digit that the name ends with, as in -O2 */
   GLOW_OPT_ONE_OF,   /* int *: `min`. It excludes the other options with its target */
   GLOW_OPT_HEADING,  /* no option: `name` is the title of those below it */
   GLOW_OPT_CALL      /* called in order; false means that the value is wrong. Takes a value if the
@@ -36,13 +35,22 @@ typedef struct GlowOption {
   void *target;
   int64_t min, max;                                              /* GLOW_OPT_INT, _ONE_OF */
   bool (*call)(void *user, const char *name, const char *value); /* GLOW_OPT_CALL */
-  bool two_dashes; /* how help and the man page write it: --input, but -o and -passes */
-  bool hidden;     /* only --help-hidden lists it */
+  void (*list)(GlowText *out); /* prints the values that there are, for the value `help` */
+  bool two_dashes;             /* how help and the man page write it: --input, but -o and -passes */
+  bool hidden;                 /* only --help-hidden lists it */
 } GlowOption;
 
 /* A row of a table that begins a group of options. */
 #define GLOW_OPTION_HEADING(title)                                                                 \
   { .name = (title), .kind = GLOW_OPT_HEADING }
+
+/* -O0 to -O3 of an int; the texts say what the first three do. */
+#define GLOW_LEVEL_OPTIONS(level, o0, o1, o2)                                                      \
+  {.name = "O0", .help = (o0), .kind = GLOW_OPT_ONE_OF, .target = &(level), .min = 0},             \
+      {.name = "O1", .help = (o1), .kind = GLOW_OPT_ONE_OF, .target = &(level), .min = 1},         \
+      {.name = "O2", .help = (o2), .kind = GLOW_OPT_ONE_OF, .target = &(level), .min = 2}, {       \
+    .name = "O3", .help = "-O2", .kind = GLOW_OPT_ONE_OF, .target = &(level), .min = 2             \
+  }
 
 typedef struct GlowCommand {
   const char *name;     /* glow-opt */

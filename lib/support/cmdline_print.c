@@ -8,7 +8,7 @@
 enum { HELP_COLUMN = 30 };
 
 GlowArity glow_option_arity(const GlowOption *o) {
-  if (o->kind == GLOW_OPT_FLAG || o->kind == GLOW_OPT_LEVEL || o->kind == GLOW_OPT_ONE_OF ||
+  if (o->kind == GLOW_OPT_FLAG || o->kind == GLOW_OPT_ONE_OF ||
       (o->kind == GLOW_OPT_CALL && !o->value))
     return GLOW_NO_VALUE;
   if (o->kind == GLOW_OPT_OPTIONAL || (o->kind == GLOW_OPT_CALL && o->value[0] == '['))

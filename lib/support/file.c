@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -37,6 +38,11 @@ static bool fail_errno(GlowContext *ctx, GlowLoc loc, const char *verb, const ch
 static void close_fd(void *fd) { close(*(int *)fd); }
 
 static void close_input(void *in) { glow_input_close(in); }
+
+bool glow_stdout_is_closed(void) {
+  struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+  return poll(&out, 1, 0) == 1 && (out.revents & POLLERR);
+}
 
 /* Reads fd to its end into in->heap. */
 static int read_all(GlowContext *ctx, int fd, GlowInput *in) {
@@ -88,7 +94,13 @@ static int map_file(int fd, size_t size, GlowInput *in) {
 static bool read_stdin(GlowContext *ctx, GlowLoc loc, GlowInput *in) {
   *in = (GlowInput){.name = "<stdin>"};
   int code = read_all(ctx, STDIN_FILENO, in);
-  return code == 0 || fail_errno(ctx, loc, "read", in->name, code);
+  if (code != 0)
+    return fail_errno(ctx, loc, "read", in->name, code);
+  if (in->size > 0)
+    return true;
+  glow_input_close(in);
+  glow_error(ctx, glow_loc_file(ctx, in->name), "there is nothing to read");
+  return false;
 }
 
 static int64_t nanoseconds(const struct timespec *t) {
@@ -246,6 +258,8 @@ bool glow_output_write(GlowContext *ctx, const char *path, const GlowBytes *part
   if (!path || strcmp(path, "-") == 0) {
     path = "<stdout>";
     code = fflush(stdout) == 0 ? write_parts(STDOUT_FILENO, parts, nparts, NULL) : errno;
+    if (code == EPIPE && glow_stdout_is_closed())
+      return false;
   } else if (stat(path, &st) != 0) {
     code = replace(path, NULL, parts, nparts);
   } else if (S_ISREG(st.st_mode)) {

@@ -20,16 +20,20 @@ typedef struct GlowInput {
 
 /* Opens and maps `path`; "-" reads stdin to its end. Folders, and with `regular` also anything
  * that is not a regular file (FIFO, device), are refused. A file that is not mapped is read.
- * Returns false after a diagnostic at `loc` (GLOW_NOWHERE: the path itself). */
+ * An empty stdin is an error. Returns false after a diagnostic at `loc` (GLOW_NOWHERE: the path
+ * itself). */
 bool glow_input_open(GlowContext *ctx, const char *path, bool regular, GlowLoc loc, GlowInput *in);
 void glow_input_close(GlowInput *in);
 
 /* Writes parts to a temporary file beside `path` and renames it; "-" or NULL is stdout. Removes
- * the temporary file and reports on any failure, a full disk and a closed pipe included. */
+ * the temporary file and reports on any failure, a full disk included; not that nobody reads stdout
+ * any more. */
 typedef struct GlowBytes {
   const void *data;
   size_t size;
 } GlowBytes;
+/* Whether stdout is a pipe that nobody reads any more. */
+bool glow_stdout_is_closed(void);
 bool glow_output_write(GlowContext *ctx, const char *path, const GlowBytes *parts, size_t nparts);
 
 /* Files that belong together, none of them a device: all are written before the first gets its

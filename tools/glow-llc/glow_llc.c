@@ -1,4 +1,5 @@
 /* glow-llc: turns the programs of a module into machine code: an object, assembly, or a bundle. */
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -67,6 +68,20 @@ static const char *model_name(GlowContext *ctx, const Command *c, const GlowSess
   return dot && dot != base ? glow_str_n(ctx, base, (size_t)(dot - base)) : base;
 }
 
+/* Names of files, symbols and macros begin with it, so it is a word that C does not reserve. */
+static bool check_name(GlowContext *ctx, const Command *c, const char *name) {
+  bool good = isalpha((unsigned char)*name);
+  for (const char *s = name; *s; ++s)
+    good &= isalnum((unsigned char)*s) || strchr("_-.", *s);
+  if (good)
+    return true;
+  glow_error(ctx, GLOW_NOWHERE,
+             "%s: '%s' cannot begin the names of files and symbols: those are a letter, then "
+             "letters, digits, '_', '-' and '.'%s",
+             c->name ? "-name" : "the model's name", name, c->name ? "" : "; -name gives another");
+  return false;
+}
+
 /* *made: it was not there before. */
 static bool make_folder(GlowContext *ctx, const char *path, bool *made) {
   struct stat st;
@@ -98,10 +113,6 @@ static bool write_files(GlowContext *ctx, const char *folder, const GlowOutput *
 static GlowStatus write_bundle(const Command *c, const GlowBundle *b, GlowText *object) {
   GlowContext *ctx = b->module->ctx;
   const char *name = b->options->name;
-  if (strchr(name, '/')) {
-    glow_error(ctx, GLOW_NOWHERE, "-name: '%s' cannot be a part of the names of files", name);
-    return GLOW_BAD_USAGE;
-  }
   if (!glow_bundle_code(b, GLOW_CODE_OBJECT, object))
     return GLOW_INTERNAL;
   GlowText header;
@@ -161,7 +172,7 @@ static GlowStatus compile_file(GlowContext *ctx, const Command *c, GlowBundleOpt
   if (status == GLOW_OK) {
     options->name = model_name(ctx, c, &s, path);
     GlowMachine machine = c->machine;
-    status = choose_machine(ctx, &s, &machine);
+    status = check_name(ctx, c, options->name) ? choose_machine(ctx, &s, &machine) : GLOW_BAD_USAGE;
     options->code = (GlowCodegenOptions){.isa = machine.isa,
                                          .machine = &machine,
                                          .effort = glow_effort(c->level),
@@ -194,18 +205,15 @@ static GlowStatus body(GlowContext *ctx, int argc, char **argv) {
       {.name = "filetype", .value = "obj|asm|ll|bc",
        .help = "an object (default), assembly, or LLVM's text or bitcode",
        .kind = GLOW_OPT_STRING, .target = &c.filetype},
-      {.name = "O0", .help = "link kernels as they are", .kind = GLOW_OPT_LEVEL, .target = &c.level},
-      {.name = "O1", .help = "specialize them, with half of the passes", .kind = GLOW_OPT_LEVEL,
-       .target = &c.level},
-      {.name = "O2", .help = "specialize and optimize them (default)", .kind = GLOW_OPT_LEVEL,
-       .target = &c.level},
+      GLOW_LEVEL_OPTIONS(c.level, "link kernels as they are", "specialize them, with half of the passes",
+                         "specialize and optimize them (default)"),
       GLOW_OPTION_HEADING("The machine"),
       {.name = "mtriple", .value = "TRIPLE",
        .help = "compile for this system (default: Linux on the module's target)",
        .kind = GLOW_OPT_STRING, .target = &c.machine.triple},
       {.name = "mcpu", .value = "CPU",
        .help = "compile for this CPU, native, or a target of isa.def; help lists them",
-       .kind = GLOW_OPT_STRING, .target = &c.machine.cpu},
+       .kind = GLOW_OPT_STRING, .target = &c.machine.cpu, .list = glow_machine_print_cpus},
       {.name = "mattr", .value = "+A,-B",
        .help = "use or leave out features of the CPU; help lists them", .kind = GLOW_OPT_STRING,
        .target = &c.machine.attrs},
@@ -224,7 +232,7 @@ static GlowStatus body(GlowContext *ctx, int argc, char **argv) {
        .help = "write an object, a header and a file of weights into DIR",
        .kind = GLOW_OPT_STRING, .target = &c.bundle},
       {.name = "name", .value = "NAME",
-       .help = "call the model so in symbols and files (default: as the file)",
+       .help = "call the model so in symbols and files: letters, digits, _ - . (default: as the file)",
        .kind = GLOW_OPT_STRING, .target = &c.name},
       {.name = "constants", .value = "file|linked",
        .help = "constants go into the file of weights (default) or into the object",
@@ -245,8 +253,6 @@ static GlowStatus body(GlowContext *ctx, int argc, char **argv) {
   if (status != GLOW_OK || exit_now)
     return status;
   ctx->error_limit = (unsigned)c.error_limit;
-  if (c.machine.cpu && strcmp(c.machine.cpu, "help") == 0)
-    return glow_tool_show(ctx, glow_machine_print_cpus);
   if (c.machine.attrs && strcmp(c.machine.attrs, "help") == 0)
     return show_attrs(ctx, &c.machine);
   GlowBundleOptions bundle = {.max_memory = c.max_memory};

@@ -3,6 +3,7 @@
 #define GLOW_TOOLS_GLOW_OPT_DRIVER_H
 
 #include "ir/remarks.h"
+#include "kernels/isa.h"
 #include "pass/pass.h"
 #include "support/cmdline.h"
 
@@ -30,8 +31,8 @@ typedef struct GlowDriver {
   {.name = "o", .value = "FILE", .help = "Write to FILE instead of stdout",                        \
    .kind = GLOW_OPT_STRING, .target = &(d).output},                                                \
   {.name = "target", .value = "NAME",                                                              \
-   .help = "Choose layouts for this machine: a row of isa.def, as x86-64-v3 (this host)",          \
-   .kind = GLOW_OPT_STRING, .target = &(d).target},                                                \
+   .help = "Choose layouts for this machine, as x86-64-v3 (this host); help lists them",           \
+   .kind = GLOW_OPT_STRING, .target = &(d).target, .list = glow_isa_print},                        \
   GLOW_OPTION_HEADING("Checking"),                                                                 \
   {.name = "verify-each", .value = "[=0]", .help = "Verify after each pass (on; =0 turns it off)", \
    .kind = GLOW_OPT_OPTIONAL, .target = &(d).verify_each},                                         \

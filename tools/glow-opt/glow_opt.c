@@ -6,7 +6,8 @@
 typedef struct Opt {
   GlowDriver driver;
   const char *passes;
-  bool any_pass; /* as an option of its own */
+  bool any_pass;     /* as an option of its own */
+  const char *level; /* the -O that was given, since -irgen if that was given */
   bool bad;      /* an option of a pass was wrong; reported */
   bool print_passes;
 } Opt;
@@ -18,15 +19,24 @@ static bool take_pass(void *user, const char *name, const char *value) {
   if (!pass)
     return false;
   o->any_pass = true;
+  if (pass->run == glow_pass_irgen)
+    o->level = NULL;
   o->bad |= !glow_pipeline_add(o->driver.pipeline, pass, value);
   return true;
 }
 
-/* -O0, -O1, -O2 stand in the order of passes. */
+/* -O0 to -O3 stand in the order of passes. */
 static bool take_level(void *user, const char *name, const char *value) {
   (void)value;
   Opt *o = user;
   o->any_pass = true;
+  if (o->level) {
+    glow_error(o->driver.ctx, glow_loc_file(o->driver.ctx, "glow-opt"),
+               "options '-%s' and '-%s': a level is given once, and once more behind -irgen",
+               o->level, name);
+    return false;
+  }
+  o->level = name;
   glow_pipeline_append(o->driver.pipeline, glow_pipeline_parse(o->driver.ctx, name));
   return true;
 }
@@ -68,6 +78,7 @@ static GlowStatus run(GlowContext *ctx, int argc, char **argv) {
       {.name = "O1", .help = "Optimize once", .kind = GLOW_OPT_CALL, .call = take_level},
       {.name = "O2", .help = "Optimize until nothing changes", .kind = GLOW_OPT_CALL,
        .call = take_level},
+      {.name = "O3", .help = "-O2", .kind = GLOW_OPT_CALL, .call = take_level},
       GLOW_MATH_OPTIONS(o.driver.runner.math),
       {.name = "print-pipeline", .help = "Print the passes that run, to stderr",
        .kind = GLOW_OPT_FLAG, .target = &o.driver.runner.print_pipeline},
