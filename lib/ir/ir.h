@@ -194,7 +194,9 @@ void glow_module_destroy(GlowModule *m);
 GlowModule *glow_module_clone(const GlowModule *m);
 GlowStorage *glow_module_storage(const GlowModule *m, GlowStr name);   /* NULL if none */
 GlowFunction *glow_module_function(const GlowModule *m, GlowStr name); /* NULL if none */
-/* --entry: the function called `name`, or the only func/program. NULL after a diagnostic. */
+/* --entry: the function called `name`. Without a name the only func or program, else the only one
+ * that no other calls, and among several such ones the only one without a device. NULL after a
+ * diagnostic. */
 GlowFunction *glow_module_entry(const GlowModule *m, const char *name);
 bool glow_module_has_level(const GlowModule *m, GlowLevel level);
 

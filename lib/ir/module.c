@@ -56,6 +56,52 @@ GlowFunction *glow_module_function(const GlowModule *m, GlowStr name) {
   return glow_names_find(m->functions, name);
 }
 
+/* ---- The entry ------------------------------------------------------------------------------- */
+
+/* The set of functions that another one calls. */
+static GlowMap *called_functions(const GlowModule *m, GlowArena *arena) {
+  GlowMap *called = glow_map_create(arena);
+  for (GlowFunction *f = m->first_function; f; f = f->next)
+    for (GlowNode *n = f->body ? f->body->first : NULL; n; n = glow_next_in_walk(n)) {
+      GlowFunction *callee =
+          n->op == GLOW_OP_CALL
+              ? glow_module_function(m, ((const GlowCallMembers *)n->members)->callee)
+              : NULL;
+      if (callee)
+        glow_map_set(called, callee, callee);
+    }
+  return called;
+}
+
+/* The function that is run if none is named: the only one that no function calls, or among several
+ * such ones the only one without a device. Pieces for devices are called, or were before they were
+ * inlined. */
+static GlowFunction *only_function(const GlowModule *m) {
+  GlowArena *arena = glow_arena_create(m->ctx);
+  GlowMap *called = called_functions(m, arena);
+  GlowFunction *found = NULL, *other = NULL;
+  int least = 0;
+  for (GlowFunction *f = m->first_function; f; f = f->next) {
+    if (f->kind == GLOW_GRADIENT)
+      continue;
+    int distance = glow_map_get(called, f) ? 2 : f->device ? 1 : 0;
+    if (found && distance > least)
+      continue;
+    other = found && distance == least ? f : NULL;
+    found = other ? found : f;
+    least = distance;
+  }
+  glow_arena_destroy(arena);
+  if (!found)
+    glow_error(m->ctx, GLOW_NOWHERE, "the module has no function to run");
+  if (!other)
+    return found;
+  glow_error(m->ctx, other->src, "the module has several functions; choose one with --entry");
+  glow_note(m->ctx, found->src, "one is '@%s'", found->name);
+  glow_note(m->ctx, other->src, "another is '@%s'", other->name);
+  return NULL;
+}
+
 GlowFunction *glow_module_entry(const GlowModule *m, const char *name) {
   if (name) {
     GlowFunction *f = glow_module_function(m, glow_str(m->ctx, name));
@@ -70,21 +116,7 @@ GlowFunction *glow_module_entry(const GlowModule *m, const char *name) {
       glow_error(m->ctx, GLOW_NOWHERE, "no function '@%s'", name);
     return NULL;
   }
-  GlowFunction *found = NULL;
-  for (GlowFunction *f = m->first_function; f; f = f->next) {
-    if (f->kind == GLOW_GRADIENT)
-      continue;
-    if (found) {
-      glow_error(m->ctx, f->src, "the module has several functions; choose one with --entry");
-      glow_note(m->ctx, found->src, "one is '@%s'", found->name);
-      glow_note(m->ctx, f->src, "another is '@%s'", f->name);
-      return NULL;
-    }
-    found = f;
-  }
-  if (!found)
-    glow_error(m->ctx, GLOW_NOWHERE, "the module has no function to run");
-  return found;
+  return only_function(m);
 }
 
 bool glow_module_has_level(const GlowModule *m, GlowLevel level) {

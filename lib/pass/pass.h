@@ -39,7 +39,7 @@ bool glow_math_allows(GlowMath math, GlowPassClass cls);
  * NEED(enumerator, name, what holds, what to do if it does not). */
 #define GLOW_NEEDS(NEED)                                                                           \
   NEED(BOUND, "bound", "no symbolic dimension is left", "run -bind or -bind-input first")          \
-  NEED(INLINED, "inlined", "no Call is left", "its callee has to be inlined first")                \
+  NEED(INLINED, "inlined", "no Call is left", "run -inline=devices first")                         \
   NEED(LOWERED, "lowered", "no operator with a lowering rule is left", "run -lower first")         \
   NEED(PLAIN, "plain", "no operator works on a blocked layout", "run -drop-layouts first")         \
   NEED(MATERIALIZED, "materialized", "no eval constant is left", "run -materialize first")         \
@@ -159,6 +159,12 @@ bool glow_pipeline_check_math(const GlowPipeline *p, GlowMath math, GlowLoc who)
 /* -O0 to -O2 for a level, without the passes that `math` does not allow. */
 GlowPipeline *glow_pipeline_default(GlowContext *ctx, GlowLevel level, int optimization,
                                     GlowMath math);
+/* What is left of Calls, for any device, as those need who cannot run a Call: IRGen, and with it
+ * all backends. */
+#define GLOW_INLINE_ALL "inline<devices>"
+/* What makes programs of a graph that a backend runs as one: GLOW_INLINE_ALL, -O<optimization> on
+ * graphs, irgen. */
+GlowPipeline *glow_pipeline_to_programs(GlowContext *ctx, int optimization, GlowMath math);
 /* A copy that lacks one pass, in groups too; O0 to O2 are not looked into. */
 GlowPipeline *glow_pipeline_without(const GlowPipeline *p, const GlowPass *pass);
 /* Replaces O0 to O2 by what they stand for, given the levels that m has where they are reached. */

@@ -347,6 +347,13 @@ GlowPipeline *glow_pipeline_default(GlowContext *ctx, GlowLevel level, int optim
   return kept;
 }
 
+GlowPipeline *glow_pipeline_to_programs(GlowContext *ctx, int optimization, GlowMath math) {
+  GlowPipeline *p = glow_pipeline_parse(ctx, GLOW_INLINE_ALL);
+  glow_pipeline_append(p, glow_pipeline_default(ctx, GLOW_LEVEL_GRAPH, optimization, math));
+  glow_pipeline_append(p, glow_pipeline_parse(ctx, "irgen"));
+  return p;
+}
+
 /* Which levels a module has; irgen changes them. */
 typedef struct Levels {
   bool graph, program;

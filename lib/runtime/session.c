@@ -184,11 +184,8 @@ GlowStatus glow_session_optimize(GlowSession *s, int level, GlowMath math) {
     return GLOW_OK;
   GlowStatus status = GLOW_OK;
   GlowStr name = s->entry->name;
-  if (glow_module_has_level(s->module, GLOW_LEVEL_GRAPH)) {
-    GlowPipeline *p = glow_pipeline_default(s->ctx, GLOW_LEVEL_GRAPH, level, math);
-    glow_pipeline_append(p, glow_pipeline_parse(s->ctx, "irgen"));
-    status = run_pipeline(s, p, math);
-  }
+  if (glow_module_has_level(s->module, GLOW_LEVEL_GRAPH))
+    status = run_pipeline(s, glow_pipeline_to_programs(s->ctx, level, math), math);
   if (status == GLOW_OK)
     status = run_pipeline(s, glow_pipeline_default(s->ctx, GLOW_LEVEL_PROGRAM, level, math), math);
   if (status != GLOW_OK)

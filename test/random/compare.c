@@ -77,7 +77,7 @@ static bool make(GlowModule *m, GlowNeedBit need, const char *maker) {
 }
 
 bool glow_make_needs(GlowModule *m, GlowNeeds needs) {
-  static const char *const makers[GLOW_NEED_COUNT] = {[GLOW_NEED_BIT_INLINED] = "inline",
+  static const char *const makers[GLOW_NEED_COUNT] = {[GLOW_NEED_BIT_INLINED] = GLOW_INLINE_ALL,
                                                       [GLOW_NEED_BIT_LOWERED] = "lower",
                                                       [GLOW_NEED_BIT_PLAIN] = "drop-layouts",
                                                       [GLOW_NEED_BIT_MATERIALIZED] = "materialize",

@@ -108,7 +108,7 @@ static void reduce(GlowModule *m, GlowOp op, uint64_t seed) {
 /* Not every module has a form as a program. */
 static bool to_programs(GlowModule *m) {
   GlowRunnerOptions options = {0};
-  GlowPipeline *p = glow_pipeline_parse(m->ctx, "inline,O0,irgen,fuse-epilogue,plan-memory");
+  GlowPipeline *p = glow_pipeline_parse(m->ctx, GLOW_INLINE_ALL ",O0,irgen,fuse-epilogue,plan-memory");
   return p && glow_pipeline_run(m, p, &options) == GLOW_OK && glow_module_size(m).nodes > 0;
 }
 

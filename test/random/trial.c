@@ -150,7 +150,7 @@ static GlowStatus run_text(GlowModule *m, const char *text, uint64_t *changes) {
 
 /* What makes programs: functions that are not called any more would not be. */
 static const char *to_programs(const Trial *t, const char *level) {
-  return glow_str_printf(t->ctx, "%s,dce,dce<entry=%s>,irgen", level, t->name);
+  return glow_str_printf(t->ctx, GLOW_INLINE_ALL ",%s,dce,dce<entry=%s>,irgen", level, t->name);
 }
 
 /* Makes true what the pass needs, with exact passes. False if that is not possible: what cannot

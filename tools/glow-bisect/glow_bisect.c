@@ -52,10 +52,8 @@ static GlowPipeline *pipeline(const Bisect *b, const GlowSession *s) {
   GlowPipeline *p = glow_pipeline_create(b->ctx);
   if (b->level < 0)
     return p;
-  if (glow_module_has_level(s->module, GLOW_LEVEL_GRAPH)) {
-    glow_pipeline_append(p, glow_pipeline_default(b->ctx, GLOW_LEVEL_GRAPH, b->level, b->math));
-    glow_pipeline_append(p, glow_pipeline_parse(b->ctx, "irgen"));
-  }
+  if (glow_module_has_level(s->module, GLOW_LEVEL_GRAPH))
+    glow_pipeline_append(p, glow_pipeline_to_programs(b->ctx, b->level, b->math));
   glow_pipeline_append(p, glow_pipeline_default(b->ctx, GLOW_LEVEL_PROGRAM, b->level, b->math));
   return p;
 }

@@ -1,4 +1,5 @@
-/* glow-irgen: turns every func of a text into a program. It is glow-opt with the pipeline irgen. */
+/* glow-irgen: turns every func of a text into a program. It is glow-opt with a pipeline that
+ * inlines what is left of Calls, and irgen. */
 #include "driver.h"
 
 static GlowStatus run(GlowContext *ctx, int argc, char **argv) {
@@ -16,7 +17,7 @@ static GlowStatus run(GlowContext *ctx, int argc, char **argv) {
   GlowStatus status = glow_cmdline_parse(ctx, &command, argc, argv, &files, &exit_now);
   if (status != GLOW_OK || exit_now)
     return status;
-  glow_pipeline_add(d.pipeline, glow_pass_find("irgen"), NULL);
+  glow_pipeline_append(d.pipeline, glow_pipeline_parse(ctx, GLOW_INLINE_ALL ",irgen"));
   return glow_driver_run(&d, files.count ? files.data[0] : NULL);
 }
 

@@ -6,6 +6,10 @@
  * unless the caller saves something else there itself. Such a Call stays inside of a region, where
  * no Save may stand, and beside Calls that stay, which would miss its effect.
  *
+ * A function for a device (with {device = "npu"}) is a piece that somebody cut out for that device:
+ * Calls of such a function stay, except in functions for the same device.
+ *
+ *   devices        replace those Calls, too
  *   keep=NAME      leave Calls of this function
  *   limit=NODES    stop when so many nodes were copied (100000)
  *
@@ -33,6 +37,7 @@ typedef struct Inline {
   GlowPassRun *run;
   GlowMap *functions; /* GlowFunction to Function */
   GlowStr keep;
+  bool devices; /* whatever devices functions are for */
   int64_t left; /* nodes that may still be copied */
 } Inline;
 
@@ -58,9 +63,15 @@ static GlowFunction *callee_of(const GlowNode *call) {
                               ((const GlowCallMembers *)call->members)->callee);
 }
 
-/* Whether Calls of f can be replaced as far as f alone tells. */
-static bool can_inline(Inline *in, const GlowFunction *f) {
-  if (!f || f->kind != GLOW_FUNC || (in->keep && strcmp(f->name, in->keep) == 0))
+/* Whether f runs on a device that is not its caller's. */
+static bool runs_elsewhere(const GlowFunction *f, const GlowFunction *caller) {
+  return f->device && f->device != caller->device;
+}
+
+/* Whether Calls of f in `caller` can be replaced as far as the two functions tell. */
+static bool can_inline(Inline *in, const GlowFunction *f, const GlowFunction *caller) {
+  if (!f || f->kind != GLOW_FUNC || (in->keep && strcmp(f->name, in->keep) == 0) ||
+      (!in->devices && runs_elsewhere(f, caller)))
     return false;
   const Function *known = info(in, f);
   return known->state == DONE && known->nodes <= in->left && !(known->saves && known->calls);
@@ -103,7 +114,11 @@ static void expand(Caller *c, GlowNode *call, GlowFunction *callee) {
   for (uint32_t i = 0; i < call->nresults; ++i)
     values[i] = mapped(map, end->operands[i].value);
   c->in->left -= info(c->in, callee)->nodes;
-  glow_pass_changed(run, call, "inlined @%s", callee->name);
+  if (runs_elsewhere(callee, c->function))
+    glow_pass_changed(run, call, "inlined @%s, which is for device '%s'", callee->name,
+                      callee->device);
+  else
+    glow_pass_changed(run, call, "inlined @%s", callee->name);
   glow_node_replace(call, values, call->nresults);
 }
 
@@ -111,8 +126,11 @@ static void visit_call(Caller *c, GlowNode *call) {
   GlowFunction *callee = callee_of(call);
   GlowPassRun *run = c->in->run;
   bool in_region = call->block->owner == GLOW_BLOCK_REGION;
-  if (!can_inline(c->in, callee)) {
-    glow_pass_remark(run, glow_node_loc(call), "the Call of @%s stays", callee ? callee->name : "");
+  if (!can_inline(c->in, callee, c->function)) {
+    bool elsewhere = callee && runs_elsewhere(callee, c->function) && !c->in->devices;
+    glow_pass_remark(run, glow_node_loc(call), "the Call of @%s stays%s%s%s",
+                     callee ? callee->name : "", elsewhere ? ": it is for device '" : "",
+                     elsewhere ? callee->device : "", elsewhere ? "'" : "");
     return;
   }
   if (info(c->in, callee)->saves && (in_region || c->keeps)) {
@@ -175,8 +193,8 @@ static void inline_calls(Inline *in, GlowFunction *f) {
     if (callee && callee->kind == GLOW_FUNC)
       inline_calls(in, callee);
     if (n->op == GLOW_OP_CALL && callee) {
-      bool saves = can_inline(in, callee) && info(in, callee)->saves;
-      c.keeps |= !can_inline(in, callee) || (saves && n->block->owner == GLOW_BLOCK_REGION);
+      bool can = can_inline(in, callee, f), saves = can && info(in, callee)->saves;
+      c.keeps |= !can || (saves && n->block->owner == GLOW_BLOCK_REGION);
     }
   }
   glow_pass_begin_batch(in->run); /* what callees save is saved at the end of the caller */
@@ -190,6 +208,7 @@ bool glow_pass_inline(GlowPassRun *run) {
   bool ok = true;
   Inline in = {.run = run, .functions = glow_map_create(run->arena)};
   in.keep = glow_pass_option(run, "keep");
+  in.devices = glow_pass_option(run, "devices") != NULL;
   in.left = glow_pass_option_int(run, "limit", DEFAULT_LIMIT, &ok);
   unsigned errors = glow_context_error_count(run->ctx);
   for (GlowFunction *f = run->module->first_function; ok && f; f = f->next)
