@@ -48,8 +48,8 @@ static int64_t clamp(int64_t v, int64_t low, int64_t high) {
 /* The first element of a Slice of an axis, with ONNX's rules; the count comes from the type. */
 static int64_t first_element(int64_t start, int64_t step, int64_t extent) {
   if (start < 0)
-    start = start < -extent ? (step > 0 ? 0 : -1) : start + extent;
-  return step > 0 ? clamp(start, 0, extent) : clamp(start, -1, extent - 1);
+    start = start < -extent ? 0 : start + extent;
+  return clamp(start, 0, step > 0 ? extent : extent - 1);
 }
 
 static bool read_slice(const GlowNode *n, GlowPiece *p) {

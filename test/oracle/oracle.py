@@ -21,10 +21,14 @@ is everything with ulps=0. Each case runs on the graph walker and, unless graph_
 (-O0), and on primitives alone, which must give the same bits. Case(..., error="regex") must be refused with exit status 1 and
 a message that matches. An oracle is called --cases times with another random state.
 
---complete reads the generated page of operators: each node on it must have an oracle, or a reason in
-EXCEPTIONS why it has none, and not both.
+sweep.py adds cases that are not random: @sweep("Pad") generates them, once for each operator.
 
---cpu compares with machine code instead of the program and the primitives.
+--complete reads the generated page of operators: each node on it must have an oracle, or a reason in
+EXCEPTIONS why it has none, and not both; and one that takes axes, starts, pads or repeats a sweep, or a
+reason in NOT_SWEPT.
+
+--cpu compares with machine code instead of the program and the primitives; sweeps also with what -O2 -exact
+makes of them.
 
 --planted changes one element of every expectation; then every operator must be reported.
 
@@ -147,6 +151,7 @@ class Case:
         self.annotate = annotate  # the node's result types must be written (infer says "free")
         self.run_args = list(run_args)
         self.body = list(body)
+        self.swept = False
 
 
 class Random:
@@ -232,6 +237,25 @@ EXCEPTIONS = {
     "Save": "every case ends in one",
     "Relayout": "no file holds other layouts: kernels_test.c and interp_test.c",
 }
+
+
+SWEEPS = {}
+# Operators with axes, starts, pads or repeats that have no sweep, and why.
+NOT_SWEPT = {
+    "SplitToSequence": "a sequence: the corpus",
+    "ConcatFromSequence": "a sequence: the corpus",
+    "QuantizeLinear": "reads its axis as DequantizeLinear does",
+}
+
+
+def sweep(*ops):
+    """Registers a generator of cases that are not random; it is called as f(op)."""
+    def register(f):
+        for op in ops:
+            assert op not in SWEEPS, op
+            SWEEPS[op] = f
+        return f
+    return register
 
 
 def oracle(*ops):
@@ -455,6 +479,8 @@ def judge(options, case, folder, module, given):
     ways = [("program", ["-O0"]), ("primitives", ["--primitives"])]
     if options.cpu:
         ways = [("machine code", ["-O0", "--backend=cpu"])]
+        if case.swept:
+            ways.append(("optimized machine code", ["-O2", "-exact", "--backend=cpu"]))
     for what, level in ways:
         if what != "primitives" and (case.graph_only or strings):
             continue
@@ -480,30 +506,47 @@ def same_bits(kind, a, b):
     return bool(np.array_equal(a, b))
 
 
+def cases_of(options, op):
+    """The cases of an operator and what to call each."""
+    for k in range(options.cases):
+        for j, case in enumerate(ORACLES[op](Random([options.seed, *op.encode(), k]))):
+            yield case, f"{op} round {k} case {j}"
+    for j, case in enumerate(SWEEPS[op](op) if op in SWEEPS else ()):
+        case.swept = True
+        yield case, f"{op} sweep {j}"
+
+
 def check_operator(options, op):
     """The number of cases and the messages of those that are wrong."""
     problems, count = [], 0
-    for k in range(options.cases):
-        seed = [options.seed, *op.encode(), k]
-        with np.errstate(all="ignore"):
-            for j, case in enumerate(ORACLES[op](Random(seed))):
-                problem = check_case(options, op, case, f"{op} round {k} case {j}")
-                count += 1
-                if problem:
-                    problems.append(problem)
-                if len(problems) >= 3:
-                    return count, problems
+    with np.errstate(all="ignore"):
+        for case, label in cases_of(options, op):
+            problem = check_case(options, op, case, label)
+            count += 1
+            if problem:
+                problems.append(problem)
+            if len(problems) >= 3:
+                break
     return count, problems
+
+
+# Operands and members that choose axes, boxes and repetitions.
+CHOICES = re.compile(r"`(?:Axes|Axis|Starts|Pads|Repeats) : |member `(?:axis|axes|perm) : ")
 
 
 def check_complete(page):
     """0 if every operator on the generated page has an oracle or a reason; node names begin with a
     capital."""
-    ops = re.findall(r"^## ([A-Z]\w*)$", open(page, encoding="utf-8").read(), re.M)
+    sections = re.findall(r"^## ([A-Z]\w*)$(.*?)(?=^## |\Z)", open(page, encoding="utf-8").read(), re.M | re.S)
+    ops = [name for name, _ in sections]
     problems = [f"{op}: has neither an oracle nor a reason in EXCEPTIONS"
                 for op in ops if op not in ORACLES and op not in EXCEPTIONS]
     problems += [f"{op}: has an oracle and a reason why not" for op in EXCEPTIONS if op in ORACLES]
-    problems += [f"{op}: no such operator" for op in {**EXCEPTIONS, **ORACLES} if op not in ops]
+    chosen = [op for op, text in sections if CHOICES.search(text)]
+    problems += [f"{op}: has neither a sweep nor a reason in NOT_SWEPT"
+                 for op in chosen if op not in SWEEPS and op not in NOT_SWEPT]
+    problems += [f"{op}: is swept and has a reason why not" for op in NOT_SWEPT if op in SWEEPS]
+    problems += [f"{op}: no such operator" for op in {**EXCEPTIONS, **ORACLES, **SWEEPS} if op not in ops]
     print("\n".join(problems + [f"{len(ops)} operators, {len(problems)} problems"]))
     return 1 if problems or not ops else 0
 
