@@ -2,6 +2,7 @@
 
     oracle.py --tools BUILD/bin [--op NAME]... [--cases N] [--seed N] [--keep DIR] [--planted] [--cpu]
               [--slice K/N]
+    oracle.py --tools BUILD/bin --unknown [--op NAME]... [--cases N] [--seed N] [--keep DIR]
     oracle.py --complete BUILD/gen/ops/Ops.md
 
 Each file beside this one holds a family. An oracle is a generator of cases:
@@ -30,6 +31,10 @@ reason in NOT_SWEPT.
 --cpu compares with machine code instead of the program and the primitives; sweeps also with what -O2 -exact
 makes of them.
 
+--unknown runs nothing: each case that is right must also verify, with the same types written at its results,
+where less is known of all of its operands or of one: `..N` or `?` for each extent, `<*>` for the shape, or constants that
+are parameters.
+
 --planted changes one element of every expectation; then every operator must be reported.
 
 Kinds that .npy cannot hold travel as wider ones between two Casts; strings are inline."""
@@ -37,6 +42,7 @@ import argparse
 import concurrent.futures
 import glob
 import importlib
+import itertools
 import os
 import re
 import subprocess
@@ -340,6 +346,67 @@ def module_text(op, case):
     return "\n".join(lines + ["  " + b for b in body + saves] + ["}", ""]), given
 
 
+# How much is known of an operand's shape.
+LESS = {
+    "bounded": lambda t: "<" + " x ".join(f"..{d}" if d else "0" for d in t.shape) + ">",
+    "open": lambda t: "<" + " x ".join("?" * len(t.shape)) + ">",
+    "unranked": lambda t: "<*>",
+    "not constant": lambda t: shape_text(t.shape),
+    "nothing": lambda t: "<*>",
+}
+
+
+# What one extent of 1 must be, to be sure, where the other operand gives way only then.
+UNCERTAIN = re.compile("does not broadcast to|the product has extent 1 there")
+
+
+def unknown_text(op, case, less, only, index):
+    """A function with the nodes of a case; less is known of its operands, or of the one with number `only`."""
+    declare, params, operands = [], [], []
+    for i, t in enumerate(case.inputs):
+        if t is None:
+            operands.append("none")
+        elif t.constant and (less not in ("not constant", "nothing") or only not in (None, i)):
+            declare.append(f"  constant @x{index}_{i} : {t.kind}{shape_text(t.shape)} = {initializer(t)}")
+            operands.append(f"@x{index}_{i}")
+        else:
+            params.append(f"%x{i} : {t.kind}{shape_text(t.shape) if only not in (None, i) else LESS[less](t)}")
+            operands.append(f"%x{i}")
+    if case.body:
+        body = [re.sub(r"\$(\d+)", lambda m: operands[int(m[1])], line) for line in case.body]
+    else:
+        names = ", ".join(f"%r{i}" for i in range(max(1, len(case.results))))
+        types = ", ".join(r.kind + (r.claim or shape_text(r.values.shape)) for r in case.results)
+        members = f" {{{case.members}}}" if case.members else ""
+        body = [f"{names} = {op}({', '.join(operands)}){members} : {types}"]
+    return declare, [f"func @case{index}({', '.join(params)}) {{"] + ["  " + line for line in body] + ["}"]
+
+
+def check_unknown(options, op):
+    """The number of functions made of the cases of an operator, and what is wrong with them."""
+    declare, functions, count = [], [], 0
+    with np.errstate(all="ignore"):
+        cases = [case for case, _ in cases_of(options, op) if not case.error]
+    for case in cases:
+        single = range(len(case.inputs)) if 1 < len(case.inputs) < 9 else ()
+        for less, only in itertools.product(LESS, (None, *single)):
+            more, lines = unknown_text(op, case, less, only, count)
+            declare += more
+            functions += lines
+            count += 1
+    text = "\n".join(["declare {"] + declare + ["}"] + functions + [""])
+    with tempfile.TemporaryDirectory() as folder:
+        module = os.path.join(options.keep or folder, f"{op}.gg")
+        with open(module, "w", encoding="utf-8") as f:
+            f.write(text)
+        run = subprocess.run([os.path.join(options.tools, "glow-opt"), module, "-o", os.devnull],
+                             capture_output=True, text=True, errors="replace")
+    errors = [line for line in run.stderr.splitlines() if " error: " in line]
+    if run.returncode == 0 or (run.returncode == 1 and errors and all(UNCERTAIN.search(line) for line in errors)):
+        return count, []
+    return count, [f"{op}: exit status {run.returncode}\n{run.stderr}"]
+
+
 # ---- running and judging -------------------------------------------------------------------------
 
 
@@ -560,6 +627,7 @@ def main():
     parser.add_argument("--cases", type=int, default=3, help="rounds per operator")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--keep", help="keep each case's files below this folder")
+    parser.add_argument("--unknown", action="store_true", help="verify the cases with less known of their operands")
     parser.add_argument("--planted", action="store_true", help="expect every oracle to complain")
     parser.add_argument("--cpu", action="store_true", help="compare with machine code")
     slices.add_argument(parser)
@@ -577,9 +645,10 @@ def main():
     if unknown:
         parser.error("no oracle for " + ", ".join(unknown))
     ops = slices.part(sorted(op for op in options.op or ORACLES if op in ORACLES), options.slice)
+    check = check_unknown if options.unknown else check_operator
     failed = cases = 0
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        for op, (count, problems) in zip(ops, pool.map(lambda o: check_operator(options, o), ops)):
+        for op, (count, problems) in zip(ops, pool.map(lambda o: check(options, o), ops)):
             cases += count
             if count == 0:
                 problems = [f"{op}: its oracle yields no case"]
@@ -590,7 +659,7 @@ def main():
                 print(f"{op}: wrong\n" + "\n".join(problems), flush=True)
                 print(f"repeat: {sys.executable} {os.path.abspath(__file__)} --tools {options.tools} --op {op} "
                       f"--cases {options.cases} --seed {options.seed}" + " --planted" * options.planted +
-                      " --cpu" * options.cpu, flush=True)
+                      " --unknown" * options.unknown + " --cpu" * options.cpu, flush=True)
     print(f"{len(ops)} operators, {cases} cases, {failed} operators wrong")
     return 1 if failed else 0
 

@@ -136,7 +136,7 @@ static bool check_lines(const GlowNode *n, uint32_t parameter, uint32_t operand,
   GlowDim same;
   if (!t || t->unranked || t->rank == 0 || x->unranked)
     return true;
-  if (t->rank == 1 && glow_dim_is_exact(t->dims[0], 1))
+  if (t->rank == 1 && glow_dim_meet(t->dims[0], GLOW_EXACT(1), &same))
     return true;
   if (x->rank < 2 || (t->rank != 1 && t->rank != x->rank))
     return wrong_type(n, name, t, expected);
@@ -165,7 +165,8 @@ static bool check_filters(const GlowNode *n, uint32_t parameter, uint32_t w) {
   const GlowValue *v = glow_node_in(n, parameter);
   const GlowType *t = v ? v->type : NULL, *f = glow_node_in(n, w)->type;
   GlowDim same;
-  if (!t || t->unranked || t->rank == 0 || (t->rank == 1 && glow_dim_is_exact(t->dims[0], 1)))
+  if (!t || t->unranked || t->rank == 0 ||
+      (t->rank == 1 && glow_dim_meet(t->dims[0], GLOW_EXACT(1), &same)))
     return true;
   if (t->rank == 1 && (f->unranked || glow_dim_meet(t->dims[0], f->dims[0], &same)))
     return true;
