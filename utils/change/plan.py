@@ -79,6 +79,7 @@ class Planner:
             picked = [word for node in self.nodes for word in ("--op", node)]
             self._add("oracle", "--cases", "3" if count <= MANY else "1", *picked,
                       what=f"{count} operators", first=True)
+            self._add("oracle.unknown", *picked, what=f"{count} operators", first=True)
             if reached.cpu:
                 self._add("oracle.cpu", *picked, what=f"{count} operators", first=True)
         if self.named and reached.cpu:
@@ -86,6 +87,7 @@ class Planner:
                       what=f"{len(self.named)} operators")
         if reached.every_operator:
             self._add("oracle", "--cases", "1", what="1 round")
+            self._add("oracle.unknown", what="all operators")
             if reached.cpu:
                 self._add("onnx.corpus.cpu.O2", "--slice", "0/4", what="a quarter")
 
