@@ -45,6 +45,8 @@ class Planner:
         if reached.wide or reached.operators or reached.passes or reached.onnx:
             self._add("onnx.corpus", first=True)
             self._add("onnx.corpus.primitives")
+        if reached.wide or reached.onnx:
+            self._add("onnx.versions", first=reached.onnx)
         self._add_operators()
         self._add_passes()
         return sorted(self.checks, key=lambda c: not c.first)
