@@ -1,4 +1,5 @@
-/* Recurrent cells: RNN, GRU and LSTM, whose attributes have the same meaning in all versions. */
+/* Recurrent cells: RNN, GRU and LSTM, whose attributes have the same meaning in all versions, and
+ * ONNX Runtime's LSTM with quantized weights. */
 #include <string.h>
 #include <strings.h>
 
@@ -65,17 +66,85 @@ bool glow_onnx_gru(GlowOnnxNode *n) {
   return glow_onnx_finish(n, GLOW_OP_GRU, n->ins, n->nins, &m, NULL, 0);
 }
 
-bool glow_onnx_lstm(GlowOnnxNode *n) {
+static bool read_lstm(GlowOnnxNode *n, uint32_t most_ins, GlowLSTMMembers *m) {
   GlowRNNMembers common = {0};
   bool input_forget = false;
-  if (!read_common(n, 3, 8, &common) || !glow_onnx_bool(n, "input_forget", &input_forget))
+  if (!read_common(n, 3, most_ins, &common) || !glow_onnx_bool(n, "input_forget", &input_forget))
     return false;
-  GlowLSTMMembers m = {.direction = common.direction,
-                       .activations = common.activations,
-                       .alpha = common.alpha,
-                       .beta = common.beta,
-                       .clip = common.clip,
-                       .batch_first = common.batch_first,
-                       .input_forget = input_forget};
-  return glow_onnx_finish(n, GLOW_OP_LSTM, n->ins, n->nins, &m, NULL, 0);
+  *m = (GlowLSTMMembers){.direction = common.direction,
+                         .activations = common.activations,
+                         .alpha = common.alpha,
+                         .beta = common.beta,
+                         .clip = common.clip,
+                         .batch_first = common.batch_first,
+                         .input_forget = input_forget};
+  return true;
+}
+
+bool glow_onnx_lstm(GlowOnnxNode *n) {
+  GlowLSTMMembers m;
+  return read_lstm(n, 8, &m) && glow_onnx_finish(n, GLOW_OP_LSTM, n->ins, n->nins, &m, NULL, 0);
+}
+
+/* ---- Quantized weights ----------------------------------------------------------------------- */
+
+/* A scale or zero point, [directions] or [directions, gates * hidden], so that it broadcasts over
+ * weights [directions, inputs, gates * hidden]. */
+static GlowValue *of_columns(GlowOnnxNode *n, GlowValue *v) {
+  static const int64_t one[] = {0, 1, 1}, each[] = {0, 1, -1};
+  const GlowType *t = v->type;
+  if (!glow_type_is_tensor(t) || t->unranked || t->rank < 1 || t->rank > 2) {
+    glow_onnx_fail(n, "a scale or zero point has type %s", glow_type_str(n->im->ctx, t));
+    return NULL;
+  }
+  return glow_onnx_emit2(n, GLOW_OP_RESHAPE, v,
+                         glow_onnx_make_ints(n, "columns", t->rank == 1 ? one : each, 3), NULL);
+}
+
+/* Operand i, weights [directions, inputs, gates * hidden] of 8 bits, as LSTM takes them: real, with
+ * the last two axes swapped. `scale` is the operand with their scale; a zero point follows. */
+static GlowValue *real_weights(GlowOnnxNode *n, uint32_t i, uint32_t scale, GlowKind kind) {
+  static const uint32_t perm[] = {0, 2, 1};
+  GlowTransposeMembers swapped = {.perm = glow_array_u32(n->im->m, perm, 3)};
+  GlowValue *zero = scale + 1 < n->nins ? n->ins[scale + 1] : NULL;
+  GlowValue *w = glow_onnx_cast_to(n, n->ins[i], kind), *factor = of_columns(n, n->ins[scale]);
+  if (zero)
+    zero = glow_onnx_cast_to(n, of_columns(n, zero), kind);
+  if (!w || !factor || (scale + 1 < n->nins && n->ins[scale + 1] && !zero))
+    return NULL;
+  if (zero)
+    w = glow_onnx_emit2(n, GLOW_OP_SUB, w, zero, NULL);
+  w = w ? glow_onnx_emit2(n, GLOW_OP_MUL, w, factor, NULL) : NULL;
+  return w ? glow_onnx_emit1(n, GLOW_OP_TRANSPOSE, w, &swapped) : NULL;
+}
+
+static bool is_weights(const GlowType *t) {
+  return glow_type_is_tensor(t) && !t->unranked && t->rank == 3 &&
+         (t->kind == GLOW_KIND_I8 || t->kind == GLOW_KIND_U8);
+}
+
+/* What it says of real numbers. ONNX Runtime also quantizes X and the states, by the largest and
+ * smallest of what one product takes, to multiply integers; its numbers differ from these by the
+ * error of that. */
+bool glow_onnx_dynamic_quantize_lstm(GlowOnnxNode *n) {
+  enum { X, W, R, LSTM_INS = 8, W_SCALE = 8, W_ZERO, R_SCALE, R_ZERO };
+  GlowLSTMMembers m;
+  if (!glow_onnx_check_ins(n, 3, R_ZERO + 1))
+    return false;
+  if (n->nins <= R_SCALE || !n->ins[W_SCALE] || !n->ins[R_SCALE])
+    return glow_onnx_fail(n, "a scale of the weights is missing");
+  for (uint32_t i = W; i <= R; i++)
+    if (!is_weights(n->ins[i]->type))
+      return glow_onnx_fail(n, "operand %u is %s; weights of 8 bits with three axes are expected",
+                            i, glow_type_str(n->im->ctx, n->ins[i]->type));
+  GlowKind kind = n->ins[W_SCALE]->type->kind;
+  GlowValue *w = real_weights(n, W, W_SCALE, kind),
+            *r = w ? real_weights(n, R, R_SCALE, kind) : NULL;
+  if (!r)
+    return false;
+  n->ins[W] = w;
+  n->ins[R] = r;
+  n->nins = LSTM_INS;
+  return read_lstm(n, LSTM_INS, &m) &&
+         glow_onnx_finish(n, GLOW_OP_LSTM, n->ins, LSTM_INS, &m, NULL, 0);
 }
