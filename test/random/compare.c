@@ -1,5 +1,6 @@
 /* See compare.h. */
 #include "test/random/compare.h"
+#include "ir/cost.h"
 
 static void add_variables(GlowModule *m, GlowBindings *outputs) {
   for (GlowStorage *s = m->first_storage; s; s = s->next) {
@@ -20,16 +21,32 @@ static void count_step(void *steps, const GlowNode *n, GlowTensor *const *result
     glow_throw(n->block->module->ctx, GLOW_BAD_INPUT);
 }
 
-GlowStatus glow_run_copy(const GlowModule *m, GlowStr name, const GlowBindings *inputs,
-                         GlowBindings *outputs) {
+static GlowStatus run(const GlowModule *m, GlowStr name, const GlowBindings *inputs,
+                      GlowBindings *outputs, int64_t max_memory) {
   GlowModule *copy = glow_module_clone(m);
   uint32_t steps = 0;
-  GlowRunOptions options = {.trace = count_step, .trace_user = &steps};
+  GlowRunOptions options = {.trace = count_step, .trace_user = &steps, .max_memory = max_memory};
   GlowStatus status = glow_interp_run(glow_module_function(copy, name), inputs, outputs, &options);
   if (status == GLOW_OK)
     add_variables(copy, outputs);
   glow_module_destroy(copy);
   return status;
+}
+
+GlowStatus glow_run_copy(const GlowModule *m, GlowStr name, const GlowBindings *inputs,
+                         GlowBindings *outputs) {
+  return run(m, name, inputs, outputs, 0);
+}
+
+GlowStatus glow_run_small(const GlowModule *m, GlowStr name, const GlowBindings *inputs,
+                          GlowBindings *outputs) {
+  GlowFunction *f = glow_module_function(m, name);
+  int64_t macs = f->kind == GLOW_FUNC ? glow_function_cost(f).macs : 0;
+  if (macs > GLOW_MOST_MACS) {
+    glow_error(m->ctx, f->src, "%lld multiply-adds are too many", (long long)macs);
+    return GLOW_BAD_INPUT;
+  }
+  return run(m, name, inputs, outputs, GLOW_MOST_BYTES);
 }
 
 static const GlowTensor *find(const GlowBindings *b, GlowStr name) {

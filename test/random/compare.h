@@ -9,6 +9,11 @@
  * well, under their names with @. Owned by the caller: glow_random_release. */
 GlowStatus glow_run_copy(const GlowModule *m, GlowStr name, const GlowBindings *inputs,
                          GlowBindings *outputs);
+/* The same where a run is cheap, since passes are judged by some hundred of them: more
+ * multiply-adds or memory are an error. */
+enum { GLOW_MOST_MACS = 1 << 25, GLOW_MOST_BYTES = 1 << 24 };
+GlowStatus glow_run_small(const GlowModule *m, GlowStr name, const GlowBindings *inputs,
+                          GlowBindings *outputs);
 
 /* Makes true, with exact passes, what a pass needs. False if they cannot; open extents stay. */
 bool glow_make_needs(GlowModule *m, GlowNeeds needs);

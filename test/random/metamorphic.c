@@ -17,11 +17,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "test/random/trial.h"
 
-enum { SECONDS_PER_SEED = 120 };
+enum { SECONDS_PER_SEED = 120 }; /* of a clock on the wall: the machine may be busy */
 
 static const GlowSubject pipelines[] = {
     {.name = "-O0", .level = "O0"},
@@ -91,7 +92,13 @@ static void add_patterns(const char *folder, const char *below) {
 
 /* ---- The report ------------------------------------------------------------------------------ */
 
-static unsigned report(bool whole) {
+/* The seed that took longest, and its seconds of processor time. */
+typedef struct Slowest {
+  uint64_t seed;
+  double seconds;
+} Slowest;
+
+static unsigned report(bool whole, const Slowest *slowest) {
   unsigned idle = 0;
   printf("%-28s %8s %8s %9s %8s %8s\n", "pass", "modules", "limited", "rewrites", "judged",
          "skipped");
@@ -106,6 +113,7 @@ static unsigned report(bool whole) {
   }
   printf("%u modules (%u do not run), %u seeds without one\n", tester.modules, tester.unrunnable,
          tester.refused);
+  printf("slowest: seed %llu, %.1f s\n", (unsigned long long)slowest->seed, slowest->seconds);
   printf("%u passes tested, %u failures, %u passes without a rewrite\n", tester.nsubjects,
          tester.failed, idle);
   return tester.failed + idle;
@@ -121,6 +129,7 @@ int main(int argc, char **argv) {
   const char *folder = NULL;
   uint64_t seeds = 3000, first = 0, step = 1;
   bool whole = true;
+  Slowest slowest = {0};
   for (int i = 1; i < argc; ++i) {
     bool more = i + 1 < argc;
     if (!strcmp(argv[i], "--seeds") && more) {
@@ -155,7 +164,11 @@ int main(int argc, char **argv) {
   signal(SIGALRM, on_signal);
   for (tester.seed = first; tester.seed < end; tester.seed += step) {
     alarm(SECONDS_PER_SEED);
+    clock_t start = clock();
     glow_trial(&tester);
+    double seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
+    if (seconds > slowest.seconds)
+      slowest = (Slowest){tester.seed, seconds};
   }
-  return report(whole) != 0;
+  return report(whole, &slowest) != 0;
 }

@@ -286,7 +286,7 @@ static void run_trial(GlowContext *ctx, void *arg) {
   tester->stage = "running the module";
   GlowFunction *f = glow_module_function(t.module, t.name);
   t.runs = glow_random_inputs(f, &choice, &t.inputs) &&
-           glow_run_copy(t.module, t.name, &t.inputs, &t.outputs) == GLOW_OK;
+           glow_run_small(t.module, t.name, &t.inputs, &t.outputs) == GLOW_OK;
   if (!t.runs && tester->verbose)
     printf("seed %llu (%s) does not run: %s\n", (unsigned long long)tester->seed, tester->source,
            tester->error);

@@ -1,6 +1,7 @@
 /* Lowering: every operator that is defined by a rule of lib/lower is replaced by what the rule
  * builds, in which such operators may stand again. Rules need extents, so integer arithmetic on
- * constants is folded first. An operator whose extents stay open is left as it is, with a remark.
+ * constants is folded first. An operator whose extents stay open is left as it is, with a remark,
+ * and so is one on blocks whose rule would lose them.
  *
  * With `all`, operators that have kernels are replaced too wherever there is a rule that gives the
  * same bits, which leaves the primitives (the generated page Primitives lists them). */
@@ -29,6 +30,17 @@ static bool lower_built(GlowBlock *block, GlowNode *before, const GlowNode *end,
   return true;
 }
 
+/* Whether each result has the layout that it had: rules know nothing of blocks, but for those that
+ * are element by element. */
+static bool keeps_layouts(const GlowNode *n, GlowValue *const *results) {
+  for (uint32_t i = 0; i < n->nresults; i++) {
+    const GlowType *old = n->results[i].type, *now = results[i] ? results[i]->type : old;
+    if (glow_type_is_tensor(old) && glow_type_is_tensor(now) && old->layout != now->layout)
+      return false;
+  }
+  return true;
+}
+
 static bool lower_node(GlowNode *n, void *arg) {
   const Lower *l = arg;
   GlowPassRun *run = l->run;
@@ -40,7 +52,9 @@ static bool lower_node(GlowNode *n, void *arg) {
   GlowBlock *block = n->block;
   GlowNode *before = n->prev, *end = n->next;
   GlowValue **results = GLOW_NEW_ARRAY(run->arena, GlowValue *, n->nresults);
-  if (glow_lower_hooks[n->op](&b, n, results)) {
+  bool applies = glow_lower_hooks[n->op](&b, n, results),
+       plain = !applies || keeps_layouts(n, results);
+  if (applies && plain) {
     glow_pass_changed(run, n, "lowered %s", d->node);
     glow_node_replace(n, results, n->nresults);
     return lower_built(block, before, end, arg);
@@ -49,7 +63,8 @@ static bool lower_node(GlowNode *n, void *arg) {
     return false;
   while (n->prev != before)
     glow_node_remove(n->prev);
-  glow_pass_remark(run, glow_node_loc(n), "%s stays: its extents are not known", d->node);
+  glow_pass_remark(run, glow_node_loc(n), "%s stays: %s", d->node,
+                   plain ? "its extents are not known" : "it works on blocks");
   return true;
 }
 

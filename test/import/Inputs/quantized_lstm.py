@@ -53,7 +53,8 @@ def model(name, kind, scale_shape, zeros, **changes):
 
 np.save(f"{out}/x.npy", x)
 model("tensor", np.uint8, (2,), True)
-model("columns", np.int8, (2, 4 * HIDDEN), False)
+model("columns", np.int8, (2, 4 * HIDDEN), True)
+model("symmetric", np.int8, (2,), False)
 model("wrong-scale", np.uint8, (2,), True, names="x,w,r,b,,h,c,p,ws,wz")
 model("wrong-weights", np.uint8, (2,), True, names="x,b,r,b,,h,c,p,ws,wz,rs,rz")
 model("wrong-rank", np.uint8, (2,), True, names="x,w,r,b,,h,c,p,w,wz,rs,rz")
