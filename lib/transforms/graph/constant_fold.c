@@ -4,7 +4,8 @@
  *   2. fold hooks answer from types alone (Shape, Size);
  *   3. integers and booleans of up to 1 KB are evaluated by the interpreter and become lists,
  *      which inference reads: the shape arithmetic of models disappears here. Floats of that size
- *      are evaluated too, since integers may come from them, but stay nodes;
+ *      are evaluated too, since integers may come from them, but stay nodes; where extents follow
+ *      from their values (Range, Resize) they become lists as well;
  *   4. other constant values that something not constant uses become `eval` constants, whose body
  *      is a copy of the nodes that computed them. No arithmetic on tensors happens here.
  *
@@ -130,6 +131,52 @@ static void try_evaluate(Fold *f, GlowNode *n) {
   glow_defer_pop(f->ctx, &release, true);
 }
 
+static bool is_open(const GlowNode *n) {
+  for (uint32_t i = 0; i < n->nresults; ++i)
+    if (glow_type_is_tensor(n->results[i].type) && !glow_type_is_static(n->results[i].type))
+      return true;
+  return false;
+}
+
+/* Gives n the operands `values` where they are not NULL. */
+static void set_operands(GlowNode *n, GlowValue *const *values) {
+  for (uint32_t i = 0; i < n->noperands; ++i)
+    if (values[i])
+      glow_use_set(&n->operands[i], values[i]);
+}
+
+/* Where an extent of n is open, operands of floats that were evaluated become lists if inference
+ * learns from them. */
+static bool read_floats(Fold *f, GlowNode *n) {
+  GlowValue **old = GLOW_NEW_ARRAY(f->arena, GlowValue *, n->noperands + 1);
+  GlowValue **lists = GLOW_NEW_ARRAY(f->arena, GlowValue *, n->noperands + 1);
+  bool any = false, narrowed = false;
+  for (uint32_t i = 0; i < n->noperands && is_open(n); ++i) {
+    GlowValue *v = n->operands[i].value;
+    const GlowTensor *t = v ? glow_map_get(f->floats, v) : NULL;
+    if (!t)
+      continue;
+    old[i] = v;
+    lists[i] = &glow_constant_list(f->module, v->name, t)->value;
+    any = true;
+  }
+  if (!any)
+    return true;
+  set_operands(n, lists);
+  if (!glow_reinfer_node(n, &narrowed))
+    return false;
+  if (!narrowed)
+    set_operands(n, old);
+  f->changed |= narrowed;
+  for (uint32_t i = 0; i < n->noperands; ++i) {
+    if (narrowed && old[i] && old[i]->def.node->block)
+      glow_remove_dead(old[i]->def.node);
+    if (!narrowed && lists[i])
+      glow_storage_remove(lists[i]->def.storage);
+  }
+  return true;
+}
+
 /* ---- Control flow ---------------------------------------------------------------------------- */
 
 /* Moves the nodes of the region that runs before the If. */
@@ -160,7 +207,8 @@ static bool fold_block(GlowBlock *b, void *arg) {
       next = prev ? prev->next : b->first;
       continue;
     }
-    if (!glow_each_region(n, fold_block, f) || !glow_reinfer_node(n, &f->changed))
+    if (!glow_each_region(n, fold_block, f) || !glow_reinfer_node(n, &f->changed) ||
+        !read_floats(f, n))
       return false;
     if (!try_hook(f, n))
       try_evaluate(f, n);
