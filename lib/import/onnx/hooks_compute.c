@@ -64,7 +64,7 @@ bool glow_onnx_conv(GlowOnnxNode *n) {
 }
 
 bool glow_onnx_conv_integer(GlowOnnxNode *n) {
-  GlowOnnxWindow w = {0};
+  GlowOnnxWindow w = {.takes_pad = true};
   GlowConvIntegerMembers m = {0};
   if (!glow_onnx_check_ins(n, 2, 4) ||
       !conv_window(n, n->ins[0]->type, n->ins[1]->type, &w, &m.group))
@@ -72,11 +72,12 @@ bool glow_onnx_conv_integer(GlowOnnxNode *n) {
   m.strides = w.strides;
   m.pads = w.pads;
   m.dilations = w.dilations;
-  return glow_onnx_finish(n, GLOW_OP_CONV_INTEGER, n->ins, n->nins, &m, NULL, 0);
+  n->ins[0] = glow_onnx_padded(n, &w, n->ins[0], n->nins > 2 ? n->ins[2] : NULL);
+  return n->ins[0] && glow_onnx_finish(n, GLOW_OP_CONV_INTEGER, n->ins, n->nins, &m, NULL, 0);
 }
 
 bool glow_onnx_qlinear_conv(GlowOnnxNode *n) {
-  GlowOnnxWindow w = {0};
+  GlowOnnxWindow w = {.takes_pad = true};
   GlowQLinearConvMembers m = {0};
   if (!glow_onnx_check_ins(n, 8, 9) ||
       !conv_window(n, n->ins[0]->type, n->ins[3]->type, &w, &m.group))
@@ -84,7 +85,8 @@ bool glow_onnx_qlinear_conv(GlowOnnxNode *n) {
   m.strides = w.strides;
   m.pads = w.pads;
   m.dilations = w.dilations;
-  return glow_onnx_finish(n, GLOW_OP_QLINEAR_CONV, n->ins, n->nins, &m, NULL, 0);
+  n->ins[0] = glow_onnx_padded(n, &w, n->ins[0], n->ins[2]);
+  return n->ins[0] && glow_onnx_finish(n, GLOW_OP_QLINEAR_CONV, n->ins, n->nins, &m, NULL, 0);
 }
 
 bool glow_onnx_deform_conv(GlowOnnxNode *n) {

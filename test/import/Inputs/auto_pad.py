@@ -46,7 +46,7 @@ def transposed(x, w, strides):
     return full[:, :, first[0]:first[0] + x.shape[2] * strides[0], first[1]:first[1] + x.shape[3] * strides[1]]
 
 
-def pool(x, kernel, strides, how, lower):
+def pool_of(x, kernel, strides, how, lower):
     taps, inside = windows(x, kernel, strides, (1, 1), lower, -np.inf if how == "max" else 0)
     return {"max": lambda: taps.max(0), "mean": lambda: taps.sum(0) / inside.sum(0), "padded": lambda: taps.mean(0),
             "norm": lambda: np.sqrt((taps ** 2).sum(0))}[how]()
@@ -65,14 +65,25 @@ open(f"{out}/auto-pad.onnx", "wb").write(o.model(graph, 18))
 argmax = o.graph([o.node("MaxPool", "x", "y,i", "m", kernel_shape=[3], strides=[2], **up)], [o.value("x", o.FLOAT, [1, 2, "L"])],
                  [o.value("y"), o.value("i", o.I64)])
 open(f"{out}/auto-pad-argmax.onnx", "wb").write(o.model(argmax, 18))
-integer = o.graph([o.node("ConvInteger", "q,wq", "y", "c", strides=[2], **up)], [o.value("q", o.U8, [1, 1, "L"])],
-                  [o.value("y")], [o.tensor("wq", o.U8, [1, 1, 3], fields=o.f(9, b"\1\2\3"))])
+u8 = lambda name, *v: o.tensor(name, o.U8, [1, 1, len(v)] if len(v) > 1 else [], fields=o.f(9, bytes(v)))
+integer = o.graph([o.node("ConvInteger", "q,wq,zero", "whole", "c", strides=[2], **up),
+                   o.node("QLinearConv", "q,unit,zero,wq,unit,none,quarter,zero", "small", strides=[2], **low)], [o.value("q", o.U8, [1, 1, "L"])],
+                  [o.value("whole"), o.value("small")], [u8("wq", 1, 2, 4), u8("zero", 7), u8("none", 0), o.floats("unit", [], [1.0]), o.floats("quarter", [], [4.0])])
 open(f"{out}/auto-pad-integer.onnx", "wb").write(o.model(integer, 18))
+q = np.array([9, 5, 7, 200, 3, 80], np.uint8)
+np.save(f"{out}/q.npy", q[None, None])
+centred = lambda before, after: np.pad(q.astype(np.int32) - 7, (before, after))
+whole, low_sums = (np.array([[[c[i:i + 3] @ [1, 2, 4] for i in (0, 2, 4)]]]) for c in (centred(0, 1), centred(1, 0)))
+np.save(f"{out}/whole.npy", whole.astype(np.int32))
+np.save(f"{out}/small.npy", np.clip(np.rint(low_sums / 4) + 7, 0, 255).astype(np.uint8))
+pool = o.graph([o.node("QLinearAveragePool", "q,s,z,s,z", "y", "p", domain="com.microsoft", kernel_shape=[3], strides=[2], **up)],
+               [o.value("q", o.U8, [1, 1, "L"])], [o.value("y")], [o.floats("s", [], [1.0]), u8("z", 3)])
+open(f"{out}/auto-pad-quantized.onnx", "wb").write(o.model(pool, 18, imports=[("com.microsoft", 1)]))
 for shape in ((6, 7), (9, 11)):
     x = small(1, 2, *shape)
     results = {"x": x, "conv": conv(x, w3, (2, 2), (1, 1), False), "low": conv(x, w3, (2, 3), (2, 1), True),
-               "dense": conv(x, w2, (1, 1), (1, 1), False), "max": pool(x, (3, 2), (2, 3), "max", False),
-               "mean": pool(x, (3, 3), (2, 2), "mean", True), "padded": pool(x, (3, 3), (2, 2), "padded", False),
-               "norm": pool(x, (2, 3), (3, 2), "norm", False), "grown": transposed(x, wt, (2, 3))}
+               "dense": conv(x, w2, (1, 1), (1, 1), False), "max": pool_of(x, (3, 2), (2, 3), "max", False),
+               "mean": pool_of(x, (3, 3), (2, 2), "mean", True), "padded": pool_of(x, (3, 3), (2, 2), "padded", False),
+               "norm": pool_of(x, (2, 3), (3, 2), "norm", False), "grown": transposed(x, wt, (2, 3))}
     for name, value in results.items():
         np.save(f"{out}/{name}.{shape[0]}x{shape[1]}.npy", value.astype(np.float32))
