@@ -26,7 +26,8 @@ typedef struct Report {
   bool costed; /* every node could be read */
 } Report;
 
-static const char *const support_names[] = {"native", "lowered", "reference kernel", "unsupported"};
+static const char *const support_names[] = {"native", "lowered", "reference kernel",
+                                            "graph interpreter", "unsupported"};
 
 /* ---- Gathering ------------------------------------------------------------------------------- */
 

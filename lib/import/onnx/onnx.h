@@ -38,6 +38,7 @@ typedef enum GlowOnnxSupport {
   GLOW_ONNX_NATIVE,    /* machine kernels, views, copies, or constants */
   GLOW_ONNX_LOWERED,   /* by rules: other operators stand for it */
   GLOW_ONNX_REFERENCE, /* at least in part by reference kernels */
+  GLOW_ONNX_GRAPH,     /* by the graph interpreter: it has no form in programs */
   GLOW_ONNX_NOT_SUPPORTED
 } GlowOnnxSupport;
 

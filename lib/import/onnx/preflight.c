@@ -50,7 +50,8 @@ GlowOnnxSupport glow_onnx_support(const GlowOnnxUse *use) {
     if (!(use->built[op / 8] >> op % 8 & 1))
       continue;
     const GlowOpDesc *d = &glow_op_desc[op];
-    GlowOnnxSupport support = GLOW_HAS(d, LOWERED)     ? GLOW_ONNX_LOWERED
+    GlowOnnxSupport support = GLOW_HAS(d, HEAP)        ? GLOW_ONNX_GRAPH
+                              : GLOW_HAS(d, LOWERED)   ? GLOW_ONNX_LOWERED
                               : glow_cpu_is_native(op) ? GLOW_ONNX_NATIVE
                                                        : GLOW_ONNX_REFERENCE;
     worst = support > worst ? support : worst;
