@@ -63,7 +63,9 @@ static GlowValue *checked_steps(const Rule *r, uint32_t k) {
   GlowValue *x = scanned(r, k), *trip = r->trip;
   GlowValue *same =
       glow_then2(r->b, GLOW_OP_EQUAL, trip, glow_build_extent(r->b, r->n, x, scanned_axis(r, k)));
-  GlowBlock *blocks[] = {region(r, "then", &b), region(r, "else", &b)};
+  GlowBlock *blocks[2];
+  blocks[0] = region(r, "then", &b);
+  blocks[1] = region(r, "else", &b);
   GlowStr why = glow_str_printf(
       ctx, "operand %u of Scan has another number of slices than the others", r->states + k);
   GlowValue *none = glow_build_fail(&b, why, trip->type);
