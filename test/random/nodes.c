@@ -81,9 +81,14 @@ static void drop_unused(GlowGen *g, const GlowStorage *last, uint32_t nparams) {
   (void)nparams;
 }
 
+/* Whether integers come from the bits of floats: those of a NaN are not specified. */
+static bool shows_nans(const GlowDraft *d) {
+  return d->op == GLOW_OP_BIT_CAST && glow_kind_is_float(d->in[0]->type->kind);
+}
+
 static bool try_node(GlowGen *g, GlowOp op) {
   GlowDraft d = {.op = op, .desc = &glow_op_desc[op]};
-  if (!glow_gen_operands(g, &d))
+  if (!glow_gen_operands(g, &d) || shows_nans(&d))
     return false;
   GlowStr names[8];
   const GlowType *types[8] = {claim(g, &d)};
