@@ -149,7 +149,8 @@ typedef struct GlowCodegenOptions {
   const GlowSymbol *symbols; /* for code in memory: the reference kernels of this process */
   uint32_t nsymbols;
   const char *hook; /* one of them, void hook(GlowFault *fault, int64_t piece), that is called after
-                       each piece of work with its number in order; or NULL */
+                       each piece of work with its number in order, and after each round of a loop
+                       with -1; a fault that it sets ends the run; or NULL */
 } GlowCodegenOptions;
 
 /* Seconds of this thread's time, by what they were spent on. */

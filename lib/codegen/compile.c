@@ -5,6 +5,7 @@
 #include "codegen/blobs.h"
 #include "codegen/emit.h"
 #include "codegen/jit.h"
+#include "support/deadline.h"
 
 /* This thread's time, so that a busy machine does not count. */
 static double seconds(void) {
@@ -63,6 +64,10 @@ static void emit(GlowEmitter *e, const Source *s, const GlowCodegenOptions *o) {
   glow_arena_destroy(e->arena);
 }
 
+static GlowLoc place_of(const Source *s, const GlowCodegenOptions *o) {
+  return s->unit && s->unit->nentries ? s->unit->entries[0].program : o->program;
+}
+
 /* Opens e->l and leaves an optimized module in it. On failure, which e->l.fault says, e->l is
  * closed. */
 static bool build(GlowEmitter *e, GlowContext *ctx, const Source *s, const GlowCodegenOptions *o,
@@ -71,12 +76,17 @@ static bool build(GlowEmitter *e, GlowContext *ctx, const Source *s, const GlowC
   const GlowMachine row = {.isa = o->isa};
   if (!glow_llvm_open(&e->l, ctx, o->machine ? o->machine : &row, o->effort))
     return false;
+  ctx->task = "code generation";
   emit(e, s, o);
   lap(&since, &times->emit);
+  glow_deadline_check(ctx, place_of(s, o));
   bool ok = link_kernels(e, o);
   lap(&since, &times->link);
+  glow_deadline_check(ctx, place_of(s, o));
   ok = ok && glow_llvm_optimize(&e->l);
   lap(&since, &times->optimize);
+  glow_deadline_check(ctx, place_of(s, o));
+  ctx->task = NULL;
   if (!ok)
     glow_llvm_close(&e->l);
   return ok;

@@ -69,6 +69,19 @@ static void emit_check(const Entry *x, const GlowWork *w) {
   LLVMPositionBuilderAtEnd(b, next);
 }
 
+/* Says that a piece of work (-1: a round of a loop) is done. */
+static void emit_hook(const Entry *x, const GlowWork *w, int64_t piece) {
+  GlowEmitter *e = x->e;
+  LLVMTypeRef types[] = {e->l.ptr, e->l.i64};
+  LLVMTypeRef type = LLVMFunctionType(e->l.void_type, types, 2, 0);
+  LLVMValueRef hook = LLVMGetNamedFunction(e->l.module, e->hook);
+  if (!hook)
+    hook = LLVMAddFunction(e->l.module, e->hook, type);
+  LLVMValueRef args[] = {x->fault, glow_emit_i64(e, piece)};
+  LLVMBuildCall2(e->l.builder, type, hook, args, 2, "");
+  emit_check(x, w);
+}
+
 /* The process runs the instruction. */
 static void emit_host(const Entry *x, const GlowWork *w) {
   GlowEmitter *e = x->e;
@@ -154,24 +167,14 @@ static void emit_loop(const Entry *x, const GlowWork *w) {
   LLVMPositionBuilderAtEnd(b, body);
   LLVMBuildStore(b, i, address(x, round));
   emit_list(x, w->then.data, w->then.count);
+  if (e->hook)
+    emit_hook(x, w, -1);
   LLVMValueRef next = LLVMBuildAdd(b, i, glow_emit_i64(e, 1), "");
   LLVMBasicBlockRef end = LLVMGetInsertBlock(b);
   LLVMAddIncoming(i, &zero, &before, 1);
   LLVMAddIncoming(i, &next, &end, 1);
   LLVMBuildBr(b, head);
   LLVMPositionBuilderAtEnd(b, after);
-}
-
-/* Says that a piece of work is done. */
-static void emit_hook(const Entry *x) {
-  GlowEmitter *e = x->e;
-  LLVMTypeRef types[] = {e->l.ptr, e->l.i64};
-  LLVMTypeRef type = LLVMFunctionType(e->l.void_type, types, 2, 0);
-  LLVMValueRef hook = LLVMGetNamedFunction(e->l.module, e->hook);
-  if (!hook)
-    hook = LLVMAddFunction(e->l.module, e->hook, type);
-  LLVMValueRef args[] = {x->fault, glow_emit_i64(e, e->pieces++)};
-  LLVMBuildCall2(e->l.builder, type, hook, args, 2, "");
 }
 
 static void emit_list(const Entry *x, const GlowWork *work, uint32_t count) {
@@ -186,7 +189,7 @@ static void emit_list(const Entry *x, const GlowWork *work, uint32_t count) {
     else
       emit_call(x, &work[i]);
     if (x->e->hook && work[i].kind != GLOW_WORK_IF && work[i].kind != GLOW_WORK_LOOP)
-      emit_hook(x);
+      emit_hook(x, &work[i], x->e->pieces++);
   }
 }
 

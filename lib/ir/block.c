@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "ir/ir_internal.h"
+#include "support/deadline.h"
 
 GlowBlock *glow_block_create(GlowModule *m, GlowLevel level, GlowNames *names, GlowStr label) {
   GlowBlock *b = GLOW_NEW(m->arena, GlowBlock);
@@ -57,6 +58,7 @@ GlowFunction *glow_block_function(const GlowBlock *b) {
 bool glow_block_walk(GlowBlock *b, bool (*fn)(GlowNode *node, void *arg), void *arg) {
   for (GlowNode *n = b->first, *next; n; n = next) {
     next = n->next;
+    glow_deadline_check(n->block->module->ctx, glow_node_loc(n));
     if (!fn(n, arg))
       return false;
     if (n->block != b)

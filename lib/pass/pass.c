@@ -7,6 +7,7 @@
 
 #include "ir/remarks.h"
 #include "pass/pass_internal.h"
+#include "support/deadline.h"
 
 enum {
   NEED_NOTHING = 0,
@@ -167,6 +168,7 @@ void glow_pass_end_batch(GlowPassRun *run) { run->in_batch = false; }
 
 void glow_pass_changed(GlowPassRun *run, const GlowNode *n, const char *format, ...) {
   glow_pass_check_limit(run);
+  glow_deadline_check(run->ctx, n ? glow_node_loc(n) : GLOW_NOWHERE);
   ++run->changes;
   run->settled = run->module->next_id;
   run->last = NULL;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "pass/pass_internal.h"
+#include "support/deadline.h"
 #include "support/file.h"
 #include "transforms/transforms.h"
 
@@ -124,6 +125,8 @@ static bool run_once(Runner *r, const GlowPipelineItem *item, GlowFunction *f) {
                      .side = &r->side,
                      .stats = r->stats};
   unsigned errors = glow_context_error_count(r->ctx);
+  const GlowFunction *at = f ? f : r->module->first_function;
+  glow_deadline_check(r->ctx, at ? at->src : GLOW_NOWHERE);
   GlowSeconds since = glow_times_now(&r->times);
   bool ok = limit == UINT64_MAX ? item->pass->run(&run) : call_limited(&run);
   glow_times_add(&r->times, &call, since);
@@ -151,7 +154,7 @@ static bool run_functions(Runner *r, const GlowPipelineItem *item) {
   return true;
 }
 
-static bool run_pass(Runner *r, const GlowPipelineItem *item) {
+static bool check_and_run(Runner *r, const GlowPipelineItem *item) {
   const GlowPass *pass = item->pass;
   r->changes = 0;
   if (!level_occurs(r, pass))
@@ -166,6 +169,13 @@ static bool run_pass(Runner *r, const GlowPipelineItem *item) {
     return false;
   r->unwritable = !glow_dumps_after(&r->dumps, pass, number);
   return !r->unwritable && (!r->options->verify_each || verify(r, pass));
+}
+
+static bool run_pass(Runner *r, const GlowPipelineItem *item) {
+  r->ctx->task = glow_str_printf(r->ctx, "pass '%s'", item->pass->name);
+  bool ok = check_and_run(r, item);
+  r->ctx->task = NULL;
+  return ok;
 }
 
 static bool run_items(Runner *r, const GlowPipelineItem *item);

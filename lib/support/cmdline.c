@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "support/deadline.h"
 #include "support/diag.h"
 #include "support/file.h"
 #include "support/sizes.h"
@@ -27,6 +28,7 @@ typedef struct Parser {
   void (*list)(GlowText *out);         /* of an option with the value `help` */
   bool help, help_hidden, version, completion;
   const char *color;
+  double time_limit;
 } Parser;
 
 /* The arguments that are left to read: argv, or the words of a response file. */
@@ -129,6 +131,13 @@ static bool set_size(Parser *p, const GlowOption *o, const char *value) {
                      glow_option_dashes(o), o->name, value);
 }
 
+static bool set_time(Parser *p, const GlowOption *o, const char *value) {
+  if (glow_parse_time(value, o->target))
+    return true;
+  return usage_error(p, "option '%s%s' needs a time such as 500ms, 10s or 2min, not '%s'",
+                     glow_option_dashes(o), o->name, value);
+}
+
 static bool choose(Parser *p, const GlowOption *o) {
   for (uint32_t i = 0; i < p->chosen.count; ++i) {
     const GlowOption *other = p->chosen.data[i];
@@ -185,6 +194,8 @@ static bool apply(Parser *p, const GlowOption *o, const char *value, Args *args)
     return set_double(p, o, value);
   case GLOW_OPT_SIZE:
     return set_size(p, o, value);
+  case GLOW_OPT_TIME:
+    return set_time(p, o, value);
   case GLOW_OPT_ONE_OF:
     return choose(p, o);
   case GLOW_OPT_CALL:
@@ -294,6 +305,9 @@ GlowStatus glow_cmdline_parse(GlowContext *ctx, const GlowCommand *cmd, int argc
       {.name = "version", .help = "Print the version", .target = &p.version, .two_dashes = true},
       {.name = "color", .value = "[=auto|always|never]", .help = "Colour diagnostics",
        .kind = GLOW_OPT_OPTIONAL, .target = &p.color, .two_dashes = true},
+      {.name = "time-limit", .value = "TIME",
+       .help = "stop with an error after this time, such as 500ms, 10s or 2min",
+       .kind = GLOW_OPT_TIME, .target = &p.time_limit, .two_dashes = true},
       {.name = "print-completion", .help = "Print how bash completes this command",
        .target = &p.completion, .two_dashes = true, .hidden = true},
   };
@@ -312,6 +326,8 @@ GlowStatus glow_cmdline_parse(GlowContext *ctx, const GlowCommand *cmd, int argc
     usage_error(&p, "missing argument; usage: %s %s", cmd->name, cmd->usage);
     return GLOW_BAD_USAGE;
   }
+  if (p.time_limit > 0)
+    glow_deadline_begin(ctx, glow_str_printf(ctx, "%g s", p.time_limit), p.time_limit);
   return GLOW_OK;
 }
 
@@ -377,6 +393,8 @@ int glow_tool_main(const char *tool, int argc, char **argv,
   GlowStatus status = glow_protect(ctx, run_body, &m);
   if (status == GLOW_OK)
     status = m.status;
+  if (ctx->late)
+    status = GLOW_BAD_INPUT;
   glow_context_destroy(ctx);
 
   bool unwritten = ferror(stdout) != 0;

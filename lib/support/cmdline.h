@@ -4,7 +4,7 @@
  * with a value. `@file` reads arguments from a file, quoted as for a shell. `--` ends options. A
  * lone "-" is a positional argument. Options may be given in any order; those marked REPEAT
  * collect, of the others the last one counts. Every tool has --help (-h), --help-hidden,
- * --version, --color and --print-completion. */
+ * --version, --color, --time-limit and --print-completion. */
 #ifndef GLOW_SUPPORT_CMDLINE_H
 #define GLOW_SUPPORT_CMDLINE_H
 
@@ -17,6 +17,7 @@ typedef enum GlowOptKind {
   GLOW_OPT_INT,      /* int64_t *, range-checked with min and max unless both are 0 */
   GLOW_OPT_DOUBLE,   /* double * */
   GLOW_OPT_SIZE,     /* int64_t *: bytes, as glow_parse_size takes them */
+  GLOW_OPT_TIME,     /* double *: seconds, as glow_parse_time takes them */
   GLOW_OPT_REPEAT,   /* GlowStrList *: every value in order */
   GLOW_OPT_OPTIONAL, /* const char **: "" if given without =value; never takes the next argument */
   GLOW_OPT_ONE_OF,   /* int *: `min`. It excludes the other options with its target */

@@ -49,6 +49,11 @@ struct GlowContext {
   int color;                    /* -1 decide by terminal and NO_COLOR, 0 off, 1 on */
   bool remarks;                 /* whether remarks reach the diagnostic function */
   struct GlowRemarks *listener; /* lib/ir: who asked for remarks; NULL: nobody */
+  double deadline;              /* support/deadline.h: on glow_clock; 0: none */
+  const char *time_limit;       /* what messages call it */
+  const char *task;             /* the work under way, for that message: "pass 'lower'"; or NULL */
+  bool late;                    /* the time has run out, and that was said */
+  struct GlowSilence *silence;  /* support/diag.h: the innermost, or NULL */
   bool drop_notes;              /* the last diagnostic was dropped, so its notes are too */
 };
 

@@ -202,6 +202,7 @@ static void ignore(void *user, const GlowDiagnostic *d) {
 
 static void speak(void *silence) {
   const GlowSilence *s = silence;
+  s->ctx->silence = s->outer;
   s->ctx->diagnostic_fn = s->fn;
   s->ctx->diagnostic_user = s->user;
   s->ctx->errors = s->errors;
@@ -215,7 +216,9 @@ void glow_silence_begin(GlowContext *ctx, GlowSilence *s) {
                      .user = ctx->diagnostic_user,
                      .errors = ctx->errors,
                      .limit = ctx->error_limit,
-                     .too_many = ctx->too_many_errors};
+                     .too_many = ctx->too_many_errors,
+                     .outer = ctx->silence};
+  ctx->silence = s;
   ctx->diagnostic_fn = ignore;
   ctx->error_limit = 0;
   ctx->too_many_errors = false;
@@ -223,6 +226,11 @@ void glow_silence_begin(GlowContext *ctx, GlowSilence *s) {
 }
 
 void glow_silence_end(GlowSilence *s) { glow_defer_pop(s->ctx, &s->restore, true); }
+
+void glow_silence_break(GlowContext *ctx) {
+  while (ctx->silence)
+    speak(ctx->silence);
+}
 
 struct GlowHeld {
   GlowDiagnostic d;

@@ -36,10 +36,13 @@ typedef struct GlowSilence {
   void *user;
   unsigned errors, limit;
   bool too_many;
+  struct GlowSilence *outer;
   GlowDefer restore;
 } GlowSilence;
 void glow_silence_begin(GlowContext *ctx, GlowSilence *s);
 void glow_silence_end(GlowSilence *s);
+/* Reports are heard again, whoever has begun a silence: for what is said before a throw. */
+void glow_silence_break(GlowContext *ctx);
 
 /* A silence that keeps what is reported. After the end, glow_held_report reports it after all;
  * glow_held_error is the first error with its node, in the context, or NULL. */

@@ -11,6 +11,7 @@
 #include "import/onnx/onnx.h"
 #include "reduce/reduce.h"
 #include "support/cmdline.h"
+#include "support/deadline.h"
 #include "support/file.h"
 #include "support/process.h"
 
@@ -29,8 +30,7 @@ static volatile sig_atomic_t interrupted;
 static void on_signal(int number) { interrupted = number; }
 
 static bool is_interrupted(void *user) {
-  (void)user;
-  return interrupted != 0;
+  return interrupted != 0 || glow_deadline_over(((Reduce *)user)->ctx);
 }
 
 static void catch_signals(void) {
@@ -110,13 +110,16 @@ static GlowStatus not_interesting(const Reduce *r, GlowCommandEnd end) {
 }
 
 static GlowStatus finish(Reduce *r, const GlowModule *m, GlowReduceEnd end) {
-  if (end == GLOW_REDUCE_STOPPED && !interrupted)
+  bool late = glow_deadline_over(r->ctx);
+  r->ctx->deadline = 0; /* for what is left to do */
+  if (end == GLOW_REDUCE_STOPPED && !interrupted && !late)
     return GLOW_IO; /* reported */
   if (r->failed || !write_module(r, m))
     return GLOW_IO;
-  if (!interrupted)
+  if (!interrupted && !late)
     return GLOW_OK;
-  glow_error(r->ctx, here(r), "interrupted; the best so far was written");
+  glow_error(r->ctx, here(r), "%s; the best so far was written",
+             interrupted ? "interrupted" : "the time is over");
   return GLOW_BAD_INPUT;
 }
 
@@ -146,7 +149,8 @@ static GlowStatus reduce_module(Reduce *r, GlowModule **m, const char *path, siz
                           .timeout = r->timeout,
                           .name = name,
                           .show = r->show_output,
-                          .stop = is_interrupted};
+                          .stop = is_interrupted,
+                          .user = r};
   GlowCommandRunner *runner = glow_command_runner_create(r->ctx, &test);
   if (!runner)
     return GLOW_IO;

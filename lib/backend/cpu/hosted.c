@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "support/deadline.h"
+
 typedef struct Numbering {
   GlowNode **nodes;
   uint32_t count;
@@ -56,10 +58,18 @@ void glow_hosted_step(GlowFault *fault, int64_t instruction) {
   h->node = h->nodes[instruction];
   h->ok = false;
   GlowStatus status = glow_protect(h->ctx, take_step, h);
-  if (status != GLOW_OK)
+  if (status == GLOW_NO_MEMORY)
     glow_error(h->ctx, glow_node_loc(h->node), "out of memory");
   if (!h->ok || status != GLOW_OK)
     fault->error = GLOW_HOSTED_FAILED;
+}
+
+void glow_hosted_piece(GlowFault *fault, int64_t piece) {
+  GlowHosted *h = (GlowHosted *)fault;
+  if (h->profile && piece >= 0)
+    glow_profile_note(h->profile, (uint32_t)piece);
+  if (glow_deadline_over(h->ctx))
+    fault->error = GLOW_HOSTED_LATE;
 }
 
 GlowTensor *glow_hosted_tensor(const GlowStorage *g, const GlowTensor *t) {

@@ -7,9 +7,15 @@
 #include "backend/interp/interp_internal.h"
 #include "backend/interp/profile.h"
 
-#define GLOW_HOSTED_FAILED (-1) /* GlowFault.error: a step failed and has said why */
+/* GlowFault.error of what this process finds out. */
+enum {
+  GLOW_HOSTED_FAILED = -1, /* a step failed and has said why */
+  GLOW_HOSTED_LATE = -2    /* the time of the tool is over */
+};
+#define GLOW_PIECE_HOOK "piece_done"
 
-/* One run. The fault is first: code hands its address back. */
+/* One run. The fault is first: code hands its address back. Of a run without steps only the fault,
+ * ctx and profile are set. */
 typedef struct GlowHosted {
   GlowFault fault;
   GlowProfile *profile; /* of a profiled run; or NULL */
@@ -28,6 +34,8 @@ void glow_hosted_begin(GlowHosted *h, GlowFunction *f, const GlowCpuPlan *plan,
 void glow_hosted_end(GlowHosted *h);
 /* GLOW_HOST_STEP. */
 void glow_hosted_step(GlowFault *fault, int64_t instruction);
+/* GLOW_PIECE_HOOK: notes the time of a piece if there is a profile, and looks at the deadline. */
+void glow_hosted_piece(GlowFault *fault, int64_t piece);
 
 /* Memory for a storage that is written, or whose value is not aligned: room for the bounds of its
  * extents, with the value t (or NULL) in it. */

@@ -136,22 +136,23 @@ static bool call_entry(const Network *n, GlowFault *fault) {
   return ok;
 }
 
-/* What may fail of instruction `order` in a list of work and what is inside it. */
-static const GlowWork *find_work(const GlowWork *work, uint32_t count, int64_t order) {
+/* What may fail of instruction `order`, or with `any` all of it, in a list of work and what is
+ * inside. */
+static const GlowWork *find_work(const GlowWork *work, uint32_t count, int64_t order, bool any) {
   const GlowWork *found = NULL;
   for (uint32_t i = 0; i < count && !found; i++) {
     const GlowWork *w = &work[i];
-    if (w->faults && w->node->order == order)
+    if ((w->faults || any) && w->node->order == order)
       return w;
-    found = find_work(w->then.data, w->then.count, order);
+    found = find_work(w->then.data, w->then.count, order, any);
     if (!found)
-      found = find_work(w->otherwise.data, w->otherwise.count, order);
+      found = find_work(w->otherwise.data, w->otherwise.count, order, any);
   }
   return found;
 }
 
 static void report_fault(const Network *n, const GlowFault *fault) {
-  const GlowWork *w = find_work(n->plan.work, n->plan.count, fault->instruction);
+  const GlowWork *w = find_work(n->plan.work, n->plan.count, fault->instruction, false);
   GLOW_CHECK(n->function->module->ctx, w, "a fault names an instruction");
   GlowCall call = *w->call;
   call.detail = fault->detail;
@@ -167,16 +168,20 @@ static GlowStatus run(GlowNetwork *network) {
   GlowHosted hosted = {0};
   if (n->plan.hosted)
     glow_hosted_begin(&hosted, n->function, &n->plan, n->tensors, n->aligned);
+  hosted.ctx = n->function->module->ctx;
   hosted.profile = n->profile;
   if (n->profile)
     glow_profile_begin(n->profile);
   bool ok = call_entry(n, &hosted.fault);
   if (n->profile)
     glow_profile_end(n->profile);
-  if (!ok && hosted.fault.error != GLOW_HOSTED_FAILED)
-    report_fault(n, &hosted.fault);
   if (n->plan.hosted)
     glow_hosted_end(&hosted);
+  if (!ok && hosted.fault.error == GLOW_HOSTED_LATE)
+    glow_run_check_time(
+        find_work(n->plan.work, n->plan.count, hosted.fault.instruction, true)->node);
+  else if (!ok && hosted.fault.error != GLOW_HOSTED_FAILED)
+    report_fault(n, &hosted.fault);
   if (!ok)
     return GLOW_BAD_INPUT;
   n->ran = true;
@@ -224,7 +229,7 @@ static void find_kernels(GlowArena *arena, GlowCodegenOptions *options) {
                        (const void *)(uintptr_t)table[op].kernel};
   }
   symbols[options->nsymbols++] =
-      (GlowSymbol){GLOW_PROFILE_HOOK, (const void *)(uintptr_t)glow_profile_piece};
+      (GlowSymbol){GLOW_PIECE_HOOK, (const void *)(uintptr_t)glow_hosted_piece};
 }
 
 static void generate(Network *n, const GlowCodegenOptions *options) {
@@ -255,8 +260,9 @@ static bool compile(Network *n, const GlowCache *cache, const GlowRunOptions *ru
                                 .effort = n->effort,
                                 .debug = n->debug,
                                 .program = n->function->src};
-  if (run_options && run_options->profile) {
-    options.hook = GLOW_PROFILE_HOOK;
+  bool profile = run_options && run_options->profile;
+  options.hook = profile || ctx->deadline > 0 ? GLOW_PIECE_HOOK : NULL;
+  if (profile) {
     n->base.profile = n->profile = glow_profile_create(n->arena, &n->plan);
   }
   if (cache && glow_cached_key(n->function, &options, &n->key))

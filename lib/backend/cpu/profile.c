@@ -2,8 +2,6 @@
  * a region's follow what stands before it. */
 #include "backend/cpu/profile.h"
 
-#include "backend/cpu/hosted.h"
-
 /* What the table calls a piece of work; NULL for what only has pieces inside. */
 static const char *kernel_of(const GlowWork *w) {
   switch (w->kind) {
@@ -48,8 +46,4 @@ GlowProfile *glow_profile_create(GlowArena *arena, const GlowCpuPlan *plan) {
   p->events = GLOW_NEW_ARRAY(arena, GlowProfileEvent, GLOW_PROFILE_EVENTS);
   list_pieces(p, plan->work, plan->count);
   return p;
-}
-
-void glow_profile_piece(GlowFault *fault, int64_t piece) {
-  glow_profile_note(((GlowHosted *)fault)->profile, (uint32_t)piece);
 }

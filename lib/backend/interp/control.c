@@ -104,6 +104,7 @@ static GlowTensor *take(GlowTensorList *l, uint32_t i) {
 
 /* Runs the body once; the state takes yields [first, first + nstate), lists the ones behind. */
 static bool iterate(GlowWalk *w, Iterations *it, uint32_t first) {
+  glow_run_check_time(it->n);
   if (!glow_walk_block(w, it->body, it->yields.data))
     return false;
   for (uint32_t i = 0; i < it->nstate; i++) {

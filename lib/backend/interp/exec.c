@@ -5,15 +5,12 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
+#include "backend/interp/profile.h"
 #include "ir/infer.h"
+#include "support/deadline.h"
 #include "support/sizes.h"
 
 /* ---- Messages -------------------------------------------------------------------------------- */
-
-static const char *op_name(const GlowNode *n) {
-  const GlowOpDesc *d = glow_node_desc(n);
-  return (glow_node_is_instr(n) && d->instr) || !d->node ? d->instr : d->node;
-}
 
 /* The value that a message about n names: its first result, or the buffer it writes. */
 static GlowStr result_name(const GlowNode *n) {
@@ -44,10 +41,20 @@ void glow_run_error(const GlowNode *n, const char *format, ...) {
   glow_text_vprintf(&t, format, args);
   va_end(args);
   if (name)
-    glow_error(ctx, glow_node_loc(n), "%s '%s': %s", op_name(n), name, glow_text_cstr(&t));
+    glow_error(ctx, glow_node_loc(n), "%s '%s': %s", glow_profile_operator(n), name,
+               glow_text_cstr(&t));
   else
-    glow_error(ctx, glow_node_loc(n), "%s: %s", op_name(n), glow_text_cstr(&t));
+    glow_error(ctx, glow_node_loc(n), "%s: %s", glow_profile_operator(n), glow_text_cstr(&t));
   glow_defer_pop(ctx, &release, true);
+}
+
+void glow_run_check_time(const GlowNode *n) {
+  GlowContext *ctx = n->block->module->ctx;
+  if (!glow_deadline_over(ctx))
+    return;
+  GlowStr name = result_name(n);
+  const char *op = glow_profile_operator(n);
+  glow_deadline_end(ctx, glow_node_loc(n), name ? glow_str_printf(ctx, "%s '%s'", op, name) : op);
 }
 
 /* The operand that holds indices or counts: the first of integers after the data, else the first

@@ -232,6 +232,7 @@ static void report_finished(const GlowWalk *w, const GlowNode *n) {
 }
 
 static bool run_node(GlowWalk *w, const GlowNode *n) {
+  glow_run_check_time(n);
   GlowTensorList out;
   const GlowTensor *few[8], **in = few;
   GlowDefer release;

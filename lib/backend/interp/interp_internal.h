@@ -70,6 +70,8 @@ void *glow_scratch_get(GlowContext *ctx, GlowScratch *s, size_t bytes);
 void glow_report_run_error(const GlowNode *n, GlowRunError e, const GlowCall *call);
 /* False after a diagnostic if rules replace n's operator: see GlowRunOptions.primitives. */
 bool glow_run_primitive(const GlowNode *n);
+/* Ends the run at n if the time of the tool is over. */
+void glow_run_check_time(const GlowNode *n);
 /* Reports at n: "Op '%result': message". */
 void glow_run_error(const GlowNode *n, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

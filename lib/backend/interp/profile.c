@@ -38,7 +38,7 @@ void glow_profile_end(GlowProfile *p) {
 
 const char *glow_profile_operator(const GlowNode *n) {
   const GlowOpDesc *d = glow_node_desc(n);
-  return glow_node_is_instr(n) ? d->instr : d->node;
+  return (glow_node_is_instr(n) && d->instr) || !d->node ? d->instr : d->node;
 }
 
 GlowNodeProfile *glow_node_profile_create(GlowArena *arena) {

@@ -397,13 +397,16 @@ static bool run_loop(Program *p, const GlowNode *n) {
   int64_t *count = glow_arena_alloc(p->arena, sizeof *count);
   if (iteration)
     iteration->data = count;
-  for (*count = 0; *count < limit && (!cond || read_int(p, cond)); ++*count)
+  for (*count = 0; *count < limit && (!cond || read_int(p, cond)); ++*count) {
+    glow_run_check_time(n);
     if (!run_block(p, body))
       return false;
+  }
   return true;
 }
 
 static bool run_instruction(Program *p, GlowNode *n) {
+  glow_run_check_time(n);
   switch (n->op) {
   case GLOW_OP_ALLOC:
     run_alloc(p, n);

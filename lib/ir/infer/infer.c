@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "ir/infer/hooks.h"
+#include "support/deadline.h"
 
 /* ---- Messages -------------------------------------------------------------------------------- */
 
@@ -243,6 +244,8 @@ static void adopt_quantization(GlowInfer *in, uint32_t i, const GlowType *claim)
 }
 
 bool glow_infer_run(GlowInfer *in) {
+  if (!in->runtime)
+    glow_deadline_check(in->ctx, in->loc);
   for (uint32_t i = 0; i < in->nout; i++)
     in->out[i] = NULL;
   if (!infer(in))
