@@ -103,6 +103,7 @@ GlowModule *glow_module_clone(const GlowModule *m) {
   GlowModule *c = glow_module_create(m->ctx, m->name);
   c->version = m->version;
   c->target = m->target;
+  c->src = m->src;
   c->base = m->base;
   c->producer = m->producer;
   c->path_dir = m->path_dir;

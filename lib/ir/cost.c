@@ -50,7 +50,7 @@ static bool visit(GlowNode *n, void *arg) {
     s->cost.open = true;
   else
     s->cost.macs = macs;
-  for (uint32_t i = 0; i < n->nresults; ++i) {
+  for (uint32_t i = 0; i < n->nresults && n->op != GLOW_OP_TENSORVIEW; ++i) {
     const GlowValue *v = &n->results[i];
     if (!glow_type_is_tensor(v->type) || !glow_type_is_static(v->type)) {
       s->cost.open = true;

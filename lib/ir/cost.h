@@ -11,8 +11,8 @@ typedef struct GlowCost {
   bool open;          /* some extents are not known: both figures leave those values out */
 } GlowCost;
 
-/* Of a graph function with its regions. Storage (inputs, outputs, weights) is not counted; nothing
- * shares a buffer, so the peak is what a plan without any optimization needs. */
+/* Of a function or program with its regions. Storage (inputs, outputs, weights) is not counted; of
+ * a graph nothing shares a buffer, so the peak is what a plan without any optimization needs. */
 GlowCost glow_function_cost(GlowFunction *f);
 
 /* What an instruction costs: its multiply-accumulates; where its operator has none, the bytes that

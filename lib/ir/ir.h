@@ -177,6 +177,7 @@ struct GlowModule {
   GlowStr name;              /* NULL if there is no module line */
   int64_t version;           /* -1 if absent */
   GlowStr target, base, producer;
+  GlowLoc src; /* of the module line; no line if there is none */
   GlowStorage *first_storage, *last_storage;
   GlowFunction *first_function, *last_function;
   struct GlowNames *names;     /* storage */

@@ -30,6 +30,7 @@ static const GlowMember header_members[] = {
 
 void glow_parse_header(GlowParser *p, const GlowToken *t, const GlowToken *name) {
   GlowModule *m = p->module;
+  m->src = glow_parse_loc(p, t);
   HeaderText h = {.version = -1};
   if (name)
     m->name = glow_parse_string(p, name);

@@ -6,7 +6,7 @@
 /* ---- Targets --------------------------------------------------------------------------------- */
 
 bool glow_target_of(GlowModule *m, const GlowIsa **isa) {
-  *isa = m->target ? glow_isa_named(m->ctx, GLOW_NOWHERE, m->target) : glow_isa_host();
+  *isa = m->target ? glow_isa_named(m->ctx, m->src, m->target) : glow_isa_host();
   return *isa || !m->target;
 }
 

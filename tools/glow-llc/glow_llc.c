@@ -157,7 +157,7 @@ static GlowStatus compile(const Command *c, GlowModule *m, const GlowBundleOptio
 static GlowStatus choose_machine(GlowContext *ctx, const GlowSession *s, GlowMachine *machine) {
   const GlowIsa *isa = NULL;
   const char *target = s->module->target;
-  if (target && !(isa = glow_isa_named(ctx, glow_loc_file(ctx, s->file.name), target)))
+  if (target && !(isa = glow_isa_named(ctx, s->module->src, target)))
     return GLOW_BAD_INPUT;
   return glow_machine_choose(ctx, isa, machine) ? GLOW_OK : GLOW_BAD_USAGE;
 }

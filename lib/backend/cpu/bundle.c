@@ -106,9 +106,10 @@ static bool refuse_hosted(const GlowBundle *b, const GlowBundleEntry *e) {
              "program @%s cannot be compiled ahead of time: instructions whose extents are known "
              "only when it runs (%u)",
              e->function->name, notes.count);
-  for (uint32_t i = 0; i < notes.count; i++)
-    glow_note(ctx, glow_node_loc(notes.data[i].node), "'%s' takes or makes one",
-              glow_node_desc(notes.data[i].node)->instr);
+  glow_note(ctx, glow_node_loc(notes.data[0].node),
+            "'%s' is the first that takes or makes one; open dimensions get extents by "
+            "-bind='NAME=EXTENT' before -irgen",
+            glow_node_desc(notes.data[0].node)->instr);
   return false;
 }
 

@@ -4,7 +4,7 @@
 #include "ir/footprint.h"
 
 const GlowIsa *glow_cpu_target(const GlowModule *m, GlowLoc loc) {
-  const GlowIsa *isa = m->target ? glow_isa_named(m->ctx, loc, m->target) : glow_isa_host();
+  const GlowIsa *isa = m->target ? glow_isa_named(m->ctx, m->src, m->target) : glow_isa_host();
   if (!isa && m->target)
     return NULL;
   if (!isa) {

@@ -135,15 +135,16 @@ static void print_memory(Printer *p, GlowFunction *f) {
 static bool cost_of_node(GlowNode *n, void *arg) {
   const Printer *p = arg;
   int64_t macs = glow_macs_hooks[n->op] ? glow_macs_hooks[n->op](n) : 0;
+  const GlowValue *out = n->nouts || n->nresults ? glow_node_out(n, 0) : NULL;
   if (macs)
-    glow_text_printf(p->out, ";   %%%s: %s, %" PRId64 " multiply-accumulates\n",
-                     n->nresults ? value_name(&n->results[0]) : "_", op_name(n), macs);
+    glow_text_printf(p->out, ";   %s%s: %s, %" PRId64 " multiply-accumulates\n",
+                     out && out->kind == GLOW_VALUE_STORAGE ? "@" : "%",
+                     out ? value_name(out) : "_", op_name(n), macs);
   return true;
 }
 
 static void print_cost(Printer *p, GlowFunction *f) {
-  if (f->kind == GLOW_FUNC)
-    glow_block_walk(f->body, cost_of_node, p);
+  glow_block_walk(f->body, cost_of_node, p);
   GlowCost cost = glow_function_cost(f);
   glow_text_printf(p->out, ";   %" PRId64 " multiply-accumulates, %" PRId64 " bytes alive%s\n",
                    cost.macs, cost.peak_bytes, cost.open ? ", besides what is not known" : "");
@@ -158,7 +159,7 @@ static const struct {
 } analyses[] = {{"uses", print_uses, GLOW_GRADIENT},
                 {"liveness", print_liveness, GLOW_GRADIENT},
                 {"memory", print_memory, GLOW_PROGRAM},
-                {"cost", print_cost, GLOW_FUNC}};
+                {"cost", print_cost, GLOW_GRADIENT}};
 enum { ANALYSES = sizeof analyses / sizeof *analyses };
 
 bool glow_pass_print(GlowPassRun *run) {
