@@ -2,8 +2,8 @@
  * upwards. A box is a buffer: from the instruction that first uses it to the last, at its offset.
  * Above the boxes a line shows how many bytes are alive at each step; the step with the most is
  * marked. */
-#include "transforms/programs.h"
 #include "support/sizes.h"
+#include "transforms/programs.h"
 #include "view/view_internal.h"
 
 enum { LEFT = 74, TOP = 76, PLOT_HEIGHT = 520, BOTTOM = 250, RIGHT = 30, LEAST_WIDTH = 900 };
@@ -182,6 +182,42 @@ static void print_peak(Chart *c) {
              left ? " class=\"p\" text-anchor=\"end\"" : " class=\"p\"", label, 90);
 }
 
+/* Whether n is in block b or inside of it. */
+static bool is_within(const GlowNode *n, const GlowBlock *b) {
+  const GlowBlock *at = n->block;
+  while (at && at != b)
+    at = glow_block_parent(at);
+  return at != NULL;
+}
+
+/* A dashed frame round the steps of a body, which follow the step that runs it. */
+static void print_body(Chart *c, uint32_t step, const GlowBlock *b) {
+  uint32_t first = step + 1, end;
+  while (first < c->steps.count && !is_within(c->steps.data[first], b))
+    ++first;
+  for (end = first; end < c->steps.count && is_within(c->steps.data[end], b); ++end)
+    ;
+  if (first == end)
+    return;
+  const char *label =
+      glow_arena_printf(c->arena, "%s ^%s", glow_node_desc(c->steps.data[step])->instr, b->label);
+  glow_text_printf(c->out,
+                   "<rect class=\"body\" x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"%d\" "
+                   "fill=\"none\" stroke=\"#3465a4\" stroke-width=\"1.4\" "
+                   "stroke-dasharray=\"5 3\"/>\n",
+                   x_of(c, first), c->top + TOP - 4, (end - first) * c->step, PLOT_HEIGHT + 8);
+  print_text(c, x_of(c, first) + 4, c->top + TOP + 8, " class=\"b\"", label, 40);
+}
+
+static void print_bodies(Chart *c) {
+  for (uint32_t t = 0; t < c->steps.count; ++t) {
+    const GlowNode *n = c->steps.data[t];
+    for (uint32_t r = 0; r < n->nregions; ++r)
+      if (n->regions[r] && !n->regions[r]->scalar)
+        print_body(c, t, n->regions[r]);
+  }
+}
+
 static void print_chart(Chart *c) {
   const char *title = glow_arena_printf(
       c->arena, "program @%s: an arena of %s for %u buffers, %u instructions", c->function->name,
@@ -194,6 +230,7 @@ static void print_chart(Chart *c) {
   print_axis(c);
   print_buffers(c);
   print_peak(c);
+  print_bodies(c);
   print_names(c);
 }
 
@@ -216,7 +253,8 @@ void glow_view_print_charts(GlowModule *m, GlowArena *arena, GlowText *out) {
                    "viewBox=\"0 0 %.0f %d\">\n"
                    "<style>text { font: 10px Helvetica, Arial, sans-serif } .h { font-size: 15px; "
                    "font-weight: bold } .t { font-size: 9px; fill: #444444 } .p { font-size: 12px; "
-                   "fill: #cc0000 } .n { paint-order: stroke; stroke: #ffffff; stroke-width: 2px; "
+                   "fill: #cc0000 } .b { fill: #3465a4; font-weight: bold } .n { paint-order: "
+                   "stroke; stroke: #ffffff; stroke-width: 2px; "
                    "stroke-opacity: 0.7; pointer-events: none }</style>\n"
                    "<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n",
                    width, height, width, height);

@@ -197,12 +197,12 @@ static void join_chains(Chooser *c) {
   glow_view_fold(c->g);
 }
 
-void glow_view_choose(ViewGraph *g, GlowArena *arena, GlowFunction *f) {
-  *g = (ViewGraph){.ctx = f->module->ctx, .arena = arena, .function = f};
+void glow_view_choose(ViewGraph *g, GlowArena *arena, GlowFunction *f, GlowBlock *b) {
+  *g = (ViewGraph){.ctx = f->module->ctx, .arena = arena, .function = f, .block = b};
   g->box_of = glow_map_create(arena);
   Chooser c = {.g = g};
   uint32_t deepest = 0;
-  for (GlowNode *n = f->body->first; n; n = n->next)
+  for (GlowNode *n = b->first; n; n = n->next)
     if (is_drawn(n))
       glow_vec_push(arena, &c.nodes, n);
   read_scopes(&c);
@@ -230,9 +230,10 @@ typedef struct Sources {
   void *user;
 } Sources;
 
-/* The box that a node is in, itself or with the node whose region it is in. */
+/* The box that a node is in, itself or with the node whose region it is in; GLOW_VIEW_OUTSIDE for a
+ * node outside of the block that is drawn. */
 static uint32_t box_number(const ViewGraph *g, const GlowNode *n) {
-  while (n->block->owner == GLOW_BLOCK_REGION)
+  while (n->block != g->block && n->block->owner == GLOW_BLOCK_REGION)
     n = n->block->of.node;
   return (uint32_t)(uintptr_t)glow_map_get(g->box_of, n) - 1;
 }
@@ -262,12 +263,14 @@ static bool visit(GlowNode *n, void *arg) {
       continue;
     if (n->block->level == GLOW_LEVEL_PROGRAM && !n->block->scalar) {
       v = glow_buffer_base(v);
-      s->fn(s->user, last_writer(s, v), v);
+      bool own = v->kind == GLOW_VALUE_RESULT && box_number(s->g, v->def.node) == s->box;
+      if (!own) /* a buffer of a body in this box */
+        s->fn(s->user, last_writer(s, v), v);
     } else if (v->kind == GLOW_VALUE_RESULT) {
       uint32_t from = box_number(s->g, v->def.node);
-      if (from != GLOW_VIEW_OUTSIDE && from != s->box)
+      if (from != s->box)
         s->fn(s->user, from, v);
-    } else if (v->kind == GLOW_VALUE_STORAGE || v->def.block == s->g->function->body) {
+    } else if (v->kind == GLOW_VALUE_STORAGE || v->def.block == s->g->block) {
       s->fn(s->user, GLOW_VIEW_OUTSIDE, v);
     }
   }

@@ -178,12 +178,20 @@ static void print_output(Drawing *d, const GlowValue *value, const GlowValue *en
   print_edge_label(d, value, "");
 }
 
-/* Storage that an instruction writes. */
+/* Whether a buffer lives no longer than the block that is drawn. */
+static bool is_inside(const ViewGraph *g, const GlowValue *buffer) {
+  const GlowBlock *b = buffer->kind == GLOW_VALUE_RESULT ? buffer->def.node->block : NULL;
+  while (b && b != g->block)
+    b = glow_block_parent(b);
+  return b != NULL;
+}
+
+/* What an instruction writes that the outside sees: storage, or buffers of enclosing blocks. */
 static void print_written(Drawing *d, GlowMap *seen, uint32_t i, const GlowNode *n) {
   for (uint32_t k = 0; k < n->noperands; ++k) {
     const GlowUse *u = &n->operands[k];
     GlowValue *base = u->value ? glow_buffer_base(u->value) : NULL;
-    if (!base || base->kind == GLOW_VALUE_RESULT || u->qual == GLOW_QUAL_IN)
+    if (!base || is_inside(d->g, base) || u->qual == GLOW_QUAL_IN)
       continue;
     if (!glow_map_get(seen, base))
       print_end(d, base, 'o');
@@ -195,13 +203,13 @@ static void print_written(Drawing *d, GlowMap *seen, uint32_t i, const GlowNode 
 }
 
 static void print_outputs(Drawing *d) {
-  GlowBlock *body = d->g->function->body;
+  GlowBlock *body = d->g->block;
   GlowMap *seen = glow_map_create(d->g->arena);
   for (GlowNode *n = body->first; n; n = n->next) {
     uint32_t i = (uint32_t)(uintptr_t)glow_map_get(d->g->box_of, n);
     if (n->op == GLOW_OP_SAVE)
       print_output(d, glow_node_in(n, 0), glow_node_in(n, 1));
-    else if (n->op == GLOW_OP_RETURN)
+    else if (n->op == GLOW_OP_RETURN || n->op == GLOW_OP_YIELD)
       for (uint32_t k = 0; k < n->noperands; ++k)
         print_output(d, n->operands[k].value, n->operands[k].value);
     else if (i && body->level == GLOW_LEVEL_PROGRAM)
@@ -209,11 +217,31 @@ static void print_outputs(Drawing *d) {
   }
 }
 
+/* "program @main", or "^body of loop %r" in a frame of its own. */
+static void print_title(const ViewGraph *g, GlowText *out) {
+  if (g->block == g->function->body) {
+    glow_text_printf(out, "peripheries=0; label=\"%s @",
+                     g->function->kind == GLOW_PROGRAM ? "program" : "func");
+    glow_view_escape(out, g->function->name, 80);
+    return;
+  }
+  const GlowNode *n = g->block->of.node;
+  glow_text_puts(out, "peripheries=1; style=\"rounded,dashed\"; color=\"#777777\"; label=\"^");
+  glow_view_escape(out, g->block->label ? g->block->label : "", 40);
+  glow_text_puts(out, " of ");
+  bool instr = g->block->level == GLOW_LEVEL_PROGRAM;
+  glow_text_puts(out, instr ? glow_node_desc(n)->instr : glow_node_desc(n)->node);
+  const char *name = glow_view_last_part(glow_view_name(n));
+  glow_text_puts(out, *name ? " " : "");
+  glow_view_escape(out, name, 60);
+  if (!*name && glow_node_loc(n).line)
+    glow_text_printf(out, " at line %u", glow_node_loc(n).line);
+}
+
 void glow_view_print_dot(ViewGraph *g, GlowText *out, uint32_t number) {
   Drawing d = {.g = g, .out = out, .number = number};
-  glow_text_printf(out, "  subgraph cluster_f%u {\n    peripheries=0; fontsize=14; label=\"%s @",
-                   number, g->function->kind == GLOW_PROGRAM ? "program" : "func");
-  glow_view_escape(out, g->function->name, 80);
+  glow_text_printf(out, "  subgraph cluster_f%u {\n    fontsize=14; ", number);
+  print_title(g, out);
   glow_text_puts(out, "\";\n");
   print_all_boxes(&d);
   print_edges(&d);

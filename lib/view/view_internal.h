@@ -25,19 +25,21 @@ typedef struct ViewGraph {
   GlowContext *ctx;
   GlowArena *arena;
   GlowFunction *function;
+  GlowBlock *block; /* its body, or a region inside */
   ViewBoxes boxes;
   ViewRepeats repeats; /* by `first` */
   uint32_t ndrawn;
   GlowMap *box_of; /* node -> its number in boxes, plus 1 */
 } ViewGraph;
 
-/* choose.c: which boxes a function is drawn with. */
-void glow_view_choose(ViewGraph *g, GlowArena *arena, GlowFunction *f);
+/* choose.c: which boxes a block of a function is drawn with. */
+void glow_view_choose(ViewGraph *g, GlowArena *arena, GlowFunction *f, GlowBlock *b);
 /* fold.c: finds repetitions among g->boxes; sets repeats, ndrawn and `drawn` of each box. */
 void glow_view_fold(ViewGraph *g);
 
 /* Calls fn for each value that a box takes from outside it: from another box (`from` is its
- * number), or from storage or a parameter (`from` is GLOW_VIEW_OUTSIDE). In a program `value` is
+ * number), or from storage, a parameter or an enclosing block (`from` is GLOW_VIEW_OUTSIDE). In a
+ * program `value` is
  * the buffer. Constants are left out. */
 #define GLOW_VIEW_OUTSIDE UINT32_MAX
 typedef void ViewSourceFn(void *user, uint32_t from, const GlowValue *value);

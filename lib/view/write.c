@@ -34,17 +34,38 @@ static const char legend[] =
     "<TD BGCOLOR=\"#dff0d8\">element by element</TD><TD BGCOLOR=\"#e8e8e8\">moves data</TD>"
     "<TD BGCOLOR=\"#fff3c4\">constants</TD><TD BGCOLOR=\"#ffd9b8\">fused</TD></TR></TABLE>>;\n";
 
+enum { MOST_BODIES = 24 };
+
+/* The drawings of a module so far: functions, and bodies of If, Loop and Scan in them. */
+typedef struct Drawings {
+  GlowArena *arena;
+  GlowText *out;
+  uint32_t count, bodies;
+} Drawings;
+
+/* Draws a block, then those inside of the boxes that are drawn. */
+static void print_block(Drawings *d, GlowFunction *f, GlowBlock *b) {
+  ViewGraph g;
+  glow_view_choose(&g, d->arena, f, b);
+  glow_view_print_dot(&g, d->out, d->count++);
+  for (uint32_t i = 0; i < g.boxes.count; ++i) {
+    const ViewBox *box = &g.boxes.data[i];
+    for (uint32_t k = 0; box->drawn == i && k < box->count; ++k)
+      for (uint32_t r = 0; r < box->nodes[k]->nregions; ++r) {
+        GlowBlock *inner = box->nodes[k]->regions[r];
+        if (inner && !inner->scalar && d->bodies++ < MOST_BODIES)
+          print_block(d, f, inner);
+      }
+  }
+}
+
 static void print_graphs(GlowModule *m, GlowArena *arena, GlowText *out) {
-  uint32_t number = 0;
+  Drawings d = {.arena = arena, .out = out};
   glow_text_puts(out, head);
   glow_text_puts(out, legend);
-  for (GlowFunction *f = m->first_function; f; f = f->next) {
-    ViewGraph g;
-    if (f->kind == GLOW_GRADIENT)
-      continue;
-    glow_view_choose(&g, arena, f);
-    glow_view_print_dot(&g, out, number++);
-  }
+  for (GlowFunction *f = m->first_function; f; f = f->next)
+    if (f->kind != GLOW_GRADIENT)
+      print_block(&d, f, f->body);
   glow_text_puts(out, "}\n");
 }
 
@@ -138,25 +159,50 @@ static GlowStatus dot_to_svg(GlowContext *ctx, const GlowText *dot, GlowText *sv
 
 /* ---- The file -------------------------------------------------------------------------------- */
 
-/* Whether there is a function to draw, and whether all of them are planned programs. */
-static bool has_functions(const GlowModule *m, bool *planned) {
-  bool any = false;
-  *planned = true;
-  for (const GlowFunction *f = m->first_function; f; f = f->next)
-    if (f->kind != GLOW_GRADIENT) {
-      any = true;
-      *planned &= glow_view_is_planned(f);
+/* What is drawn: of a file without one of these words in front, the memory of planned programs as
+ * .svg, else graphs. */
+typedef enum Subject { EITHER, GRAPHS, MEMORY } Subject;
+
+/* The path behind `graph:` or `memory:`. */
+static const char *split_subject(const char *file, Subject *subject) {
+  static const struct {
+    const char *prefix;
+    Subject subject;
+  } words[] = {{"graph:", GRAPHS}, {"memory:", MEMORY}};
+  *subject = EITHER;
+  for (size_t i = 0; i < sizeof words / sizeof *words; ++i) {
+    size_t n = strlen(words[i].prefix);
+    if (strncmp(file, words[i].prefix, n) == 0) {
+      *subject = words[i].subject;
+      return file + n;
     }
-  return any;
+  }
+  return file;
 }
 
-static GlowStatus draw(GlowModule *m, GlowArena *arena, bool svg, GlowText *text, GlowText *dot) {
-  bool planned;
-  if (!has_functions(m, &planned)) {
-    glow_error(m->ctx, GLOW_NOWHERE, "-view: the module has no function to draw");
+/* How many functions there are to draw, and how many of them are planned programs. */
+static uint32_t count_functions(const GlowModule *m, uint32_t *planned) {
+  uint32_t count = 0;
+  *planned = 0;
+  for (const GlowFunction *f = m->first_function; f; f = f->next)
+    if (f->kind != GLOW_GRADIENT) {
+      count++;
+      *planned += glow_view_is_planned(f);
+    }
+  return count;
+}
+
+static GlowStatus draw(GlowModule *m, GlowArena *arena, Subject subject, bool svg, GlowText *text,
+                       GlowText *dot) {
+  uint32_t planned, count = count_functions(m, &planned);
+  if (subject == MEMORY ? !planned : !count) {
+    glow_error(m->ctx, GLOW_NOWHERE,
+               subject == MEMORY
+                   ? "-view: the module has no program whose memory is planned; run -plan-memory"
+                   : "-view: the module has no function to draw");
     return GLOW_BAD_INPUT;
   }
-  if (svg && planned) {
+  if (subject == MEMORY || (subject == EITHER && svg && planned == count)) {
     glow_view_print_charts(m, arena, text);
     return GLOW_OK;
   }
@@ -166,11 +212,14 @@ static GlowStatus draw(GlowModule *m, GlowArena *arena, bool svg, GlowText *text
 
 static void destroy_arena(void *arena) { glow_arena_destroy(arena); }
 
-GlowStatus glow_view_write(GlowModule *m, const char *path) {
+GlowStatus glow_view_write(GlowModule *m, const char *file) {
   GlowContext *ctx = m->ctx;
+  Subject subject;
+  const char *path = split_subject(file, &subject);
   bool svg = ends_with(path, ".svg");
-  if (!svg && !ends_with(path, ".dot")) {
-    glow_error(ctx, GLOW_NOWHERE, "-view=%s: the name must end in .svg or .dot", path);
+  if (!svg && (subject == MEMORY || !ends_with(path, ".dot"))) {
+    glow_error(ctx, GLOW_NOWHERE, "-view=%s: the name must end in .svg%s", file,
+               subject == MEMORY ? "" : " or .dot");
     return GLOW_BAD_USAGE;
   }
   GlowText text, dot;
@@ -181,7 +230,7 @@ GlowStatus glow_view_write(GlowModule *m, const char *path) {
   glow_defer_push(ctx, &release_text, glow_text_release_fn, &text);
   glow_text_init(&dot, ctx);
   glow_defer_push(ctx, &release_dot, glow_text_release_fn, &dot);
-  GlowStatus status = draw(m, arena, svg, &text, &dot);
+  GlowStatus status = draw(m, arena, subject, svg, &text, &dot);
   GlowBytes bytes = {text.data, text.size};
   if (status == GLOW_OK && !glow_output_write(ctx, path, &bytes, 1))
     status = GLOW_IO;

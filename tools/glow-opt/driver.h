@@ -78,7 +78,8 @@ typedef struct GlowDriver {
    .help = "Run the first N runs of passes: N, N:REWRITES, 1-8,10-",                               \
    .kind = GLOW_OPT_STRING, .target = &(d).runner.bisect_limit},                                   \
   GLOW_OPTION_HEADING("Reading and writing"),                                                      \
-  {.name = "view", .value = "FILE", .help = "Draw the result to FILE, .svg or .dot",               \
+  {.name = "view", .value = "FILE",                                                                \
+   .help = "Draw the result to FILE, .svg or .dot; graph:FILE or memory:FILE: which picture",      \
    .kind = GLOW_OPT_STRING, .target = &(d).view},                                                  \
   {.name = "elide-constants", .help = "Leave values of constants out: for reading only",           \
    .kind = GLOW_OPT_FLAG, .target = &(d).elide_constants},                                         \
