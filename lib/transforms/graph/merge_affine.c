@@ -59,6 +59,14 @@ static bool repeats(uint32_t axes, const GlowType *x, bool constant) {
   return last.kind == GLOW_DIM_EXACT && last.size >= SHORTENED && !(axes >> (x->rank - 1));
 }
 
+/* Whether a step may make `to` of x: the same but along axis 0. That may hold the batch, whose
+ * extent must not decide: rows have the same bits in every batch. */
+static bool same_rows(const GlowType *x, const GlowType *to) {
+  if (!glow_type_is_tensor(x) || x->unranked || x->kind != to->kind || x->rank != to->rank)
+    return false;
+  return x->rank == 0 || !memcmp(x->dims + 1, to->dims + 1, (x->rank - 1) * sizeof *x->dims);
+}
+
 /* Adds a step with operands along `axes` to the chain. False if the chain ends before it. */
 static bool extend(Chain *c, Step step, uint32_t axes, bool constant, uint32_t operators) {
   bool sum = step.node->op == GLOW_OP_ADD || step.node->op == GLOW_OP_SUB;
@@ -110,7 +118,7 @@ static void collect(Chain *c, GlowNode *n, GlowValue *x) {
   c->steps.count = c->axes = c->operators = 0;
   c->constant = true;
   c->scales = c->adds = c->divides = false;
-  for (GlowValue *y = x; n && is_step(n) && n->results[0].type == x->type &&
+  for (GlowValue *y = x; n && is_step(n) && same_rows(x->type, n->results[0].type) &&
                          n->block == first->block && !n->pred.value;
        n = glow_only_user(y)) {
     bool taken = n->op == GLOW_OP_BATCH_NORMALIZATION ? extend_by_norm(c, n, y)
@@ -219,7 +227,7 @@ bool glow_pass_merge_affine(GlowPassRun *run) {
     uint32_t operands = GLOW_HAS(glow_node_desc(n), COMMUTATIVE) ? 2 : 1;
     for (uint32_t k = 0; k < operands && n->block; ++k) {
       GlowValue *x = glow_node_in(n, k);
-      if (x->type != n->results[0].type || glow_constness_of(c.constness, x))
+      if (!same_rows(x->type, n->results[0].type) || glow_constness_of(c.constness, x))
         continue;
       collect(&c, n, x);
       if (is_worthwhile(&c) && !rewrite(run, &c))
