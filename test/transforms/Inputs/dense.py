@@ -1,5 +1,8 @@
 """Writes into a folder: dense.gg, with affine chains that no convolution takes; their inputs; and the
-expected results, computed in double precision with numpy."""
+expected results, computed in double precision with numpy. one.gg is the same for the second image
+alone, with inputs one-x.npy and one-spread.npy.
+
+dense.py FOLDER rows: whether row 1 of the results in FOLDER/all has the bits of those in FOLDER/one."""
 import sys
 
 import numpy as np
@@ -35,6 +38,12 @@ func @main() -> (float<2 x 3 x 5 x 6>, float<2 x 4 x 5 x 6>, float<2 x 4 x 5 x 6
 """
 
 folder = sys.argv[1]
+if sys.argv[2:] == ["rows"]:
+    for i in range(3):
+        rows = [np.load(f"{folder}/{which}/{i}.npy")[-1].view(np.uint32) for which in ("all", "one")]
+        if not np.array_equal(*rows):
+            sys.exit(f"result {i}: {np.count_nonzero(rows[0] != rows[1])} elements have other bits in a batch of one")
+    sys.exit(0)
 rng = np.random.default_rng(13)
 shapes = {name: (4,) for name in ("scale", "bias", "mean", "var")}
 shapes.update({"s": (4, 1, 1), "t": (1, 4, 1, 1), "w": (3, 4, 3, 3)})
@@ -45,10 +54,13 @@ text = TEXT
 for name, value in f.items():
     text = text.replace(f"= ${name}\n", f"= {value.tolist()}\n")
 open(f"{folder}/dense.gg", "w").write(text)
+open(f"{folder}/one.gg", "w").write(text.replace("<2 x ", "<1 x "))
 x = rng.normal(0, 2, (2, 4, 5, 6)).astype(np.float32)
 spread = rng.uniform(0.5, 3, (2, 4, 1, 1)).astype(np.float32)
 np.save(f"{folder}/x.npy", x)
 np.save(f"{folder}/spread.npy", spread)
+np.save(f"{folder}/one-x.npy", x[1:])
+np.save(f"{folder}/one-spread.npy", spread[1:])
 d = {name: value.astype(np.float64) for name, value in f.items()}
 x, spread = x.astype(np.float64), spread.astype(np.float64)
 scale, bias, mean, var = (d[name].reshape(-1, 1, 1) for name in ("scale", "bias", "mean", "var"))
