@@ -6,9 +6,10 @@
  * the next step uses its result. F and T come from the operands, node by node in the order of the
  * steps, beginning at F = 1 and T = 0:
  *
- *   BatchNormalization   f = Scale / Sqrt(Var + epsilon),  F' = F * f,  T' = T * f + (Bias - Mean *
- * f) Mul s, Div s         F' = F * s,  T' = T * s           (or /) Add s, Sub s         T' = T + s
- * (or -)
+ *   BatchNormalization   f = Scale / Sqrt(Var + epsilon)
+ *                        F' = F * f,  T' = T * f + (Bias - Mean * f)
+ *   Mul s, Div s         F' = F * s,  T' = T * s           (or /)
+ *   Add s, Sub s         T' = T + s                        (or -)
  *
  * If the operands are constants they have one value for each place along one axis of x, or one for
  * all, and -constant-fold computes F and T. Otherwise all of them are one value along the last
@@ -23,7 +24,8 @@
 #include "pass/pass.h"
 #include "transforms/contraction.h"
 
-enum { MAX_OPERATORS = 8, NORM_OPERATORS = 4, SHORTENED = 4 };
+enum { MAX_OPERATORS = 8, NORM_OPERATORS = 4 };
+enum { SHORT_ROW = 4 }; /* elements along the last axis: with fewer F and T are not short */
 
 typedef struct Step {
   GlowNode *node;
@@ -52,11 +54,12 @@ static uint32_t axes_of(const GlowType *v, const GlowType *x) {
   return axes;
 }
 
+/* Whether operands with several values along `axes` repeat along x as a chain needs. */
 static bool repeats(uint32_t axes, const GlowType *x, bool constant) {
   if (constant)
     return (axes & (axes - 1)) == 0;
   const GlowDim last = x->rank > 1 ? x->dims[x->rank - 1] : GLOW_EXACT(1);
-  return last.kind == GLOW_DIM_EXACT && last.size >= SHORTENED && !(axes >> (x->rank - 1));
+  return last.kind == GLOW_DIM_EXACT && last.size >= SHORT_ROW && !(axes >> (x->rank - 1));
 }
 
 /* Whether a step may make `to` of x: the same but along axis 0. That may hold the batch, whose
