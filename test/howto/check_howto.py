@@ -14,9 +14,10 @@ the tools of this build, which lack the changes.
 import argparse
 import os
 import re
-import shutil
-import subprocess
 import sys
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from copies import Copy, run  # noqa: E402
 
 PAGES = ("docs/HowTo-add-an-operator.md", "docs/HowTo-add-a-pass.md", "docs/HowTo-add-a-backend.md")
 NAME = re.compile(r"^\s*(?:/\*|;|#|//)\s*([\w./-]+\.[a-z]+)(?::\s*(append|(?:after|replace)\s+(.*?)))?\s*(?:\*/)?\s*$")
@@ -52,20 +53,6 @@ def apply(root, path, how, anchor, block):
         f.write("\n".join(body) + "\n")
 
 
-def run(command, **more):
-    return subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **more)
-
-
-def build(root, folder):
-    configure = run(["cmake", "-G", "Ninja", "-S", root, "-B", folder, "-DGLOW_ENABLE_LLVM=OFF",
-                     "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_C_FLAGS_RELEASE=-O0"])
-    if configure.returncode:
-        sys.exit(configure.stdout)
-    result = run(["ninja", "-C", folder, "glow-opt", "glow-irgen", "glow-import", "glow-run"])
-    if result.returncode:
-        sys.exit(result.stdout[-6000:])
-
-
 def lit(folder, tests, *options):
     lit_py = next(p for p in ("/usr/lib/llvm-19/build/utils/lit/lit.py",) if os.path.exists(p))
     return run([sys.executable, lit_py, "-sv", *options] + [os.path.join(folder, t) for t in tests])
@@ -77,32 +64,22 @@ def main():
     parser.add_argument("--scratch", required=True)
     parser.add_argument("--tools", required=True, help="folder of the tools without the changes")
     options = parser.parse_args()
-    root, folder = os.path.join(options.scratch, "src"), os.path.join(options.scratch, "build")
-    shutil.rmtree(options.scratch, ignore_errors=True)
-    keep = ("CMakeLists.txt", "cmake", "include", "lib", "tools", "utils", "test", "examples", "docs", "LICENSE",
-            "README.md")
-    os.makedirs(root)
-    for name in keep:
-        source = os.path.join(options.source, name)
-        if os.path.isdir(source):
-            shutil.copytree(source, os.path.join(root, name), symlinks=True)
-        elif os.path.exists(source):
-            shutil.copy2(source, os.path.join(root, name))
+    copy = Copy(options.source, options.scratch)
     tests = []
     for page in PAGES:
         for path, how, anchor, block in changes(os.path.join(options.source, page)):
-            apply(root, path, how, anchor, block)
+            apply(copy.root, path, how, anchor, block)
             print(f"{page}: {path} {how or 'new'}")
             if path.startswith("test/"):
                 tests.append(path)
-    build(root, folder)
-    before = lit(folder, tests, "-v", f"-Dtools={options.tools}")
+    copy.make("glow-opt", "glow-irgen", "glow-import", "glow-run")
+    before = lit(copy.build, tests, "-v", f"-Dtools={options.tools}")
     if len(tests) < len(PAGES) or before.stdout.count("FAIL: ") < len(tests):
         sys.exit("the tests that the pages add must fail without the changes\n" + before.stdout)
-    result = lit(folder, tests)
+    result = lit(copy.build, tests)
     print(result.stdout)
     print(f"{len(tests) if not result.returncode else 0} passed, {len(tests) if result.returncode else 0} failed")
-    shutil.rmtree(options.scratch, ignore_errors=True)
+    copy.remove()
     return result.returncode != 0
 
 

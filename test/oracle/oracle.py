@@ -483,7 +483,8 @@ def differences(case, r, got):
 
 
 def run_tool(options, folder, module, given, out, level):
-    command = [os.path.join(options.tools, "glow-run"), module, "--output-dir", out] + level
+    program = os.path.join(options.tools, "glow-run") if "--backend=cpu" in level else options.interp
+    command = [program, module, "--output-dir", out] + level
     for name, _ in given:
         command += ["--input", f"{name}={folder}/{name}.npy"]
     return subprocess.run(command, capture_output=True, text=True, errors="replace")
@@ -623,6 +624,7 @@ def main():
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--tools", help="folder of glow-run")
     what.add_argument("--complete", metavar="OPS.md", help="check that no operator lacks an oracle")
+    parser.add_argument("--interp", metavar="PROGRAM", help="runs what is not for the CPU backend; else glow-run")
     parser.add_argument("--op", action="append", help="only this operator; may be repeated")
     parser.add_argument("--cases", type=int, default=3, help="rounds per operator")
     parser.add_argument("--seed", type=int, default=1)
@@ -632,6 +634,7 @@ def main():
     parser.add_argument("--cpu", action="store_true", help="compare with machine code")
     slices.add_argument(parser)
     options = parser.parse_args()
+    options.interp = options.interp or os.path.join(options.tools or "", "glow-run")
     here = os.path.dirname(os.path.abspath(__file__))
     sys.path.insert(0, here)
     sys.modules["oracle"] = sys.modules["__main__"]  # one registry, whoever imports it

@@ -10,15 +10,16 @@ MANY = 8  # operators or passes: above, each gets fewer rounds
 class Check:
     """A command that notices faults. The first ones are those most likely to."""
 
-    def __init__(self, name, command, folder, first):
+    def __init__(self, name, command, folder, first, needs=()):
         self.name, self.command, self.folder, self.first = name, command, folder, first
+        self.needs = set(needs)  # paths in the build that are perhaps to be built
 
     def text(self):
         return f"(cd {shlex.quote(self.folder)} && GLOW_CACHE_DIR=/dev/null {shlex.join(self.command)})"
 
     def programs(self, build):
-        """What must be built for the check, as targets of Ninja."""
-        return {os.path.relpath(w, build) for w in self.command
+        """What must be built for the check, as paths below the build, perhaps with others."""
+        return self.needs | {os.path.relpath(w, build) for w in self.command
                 if w.startswith(build + "/") and (os.access(w, os.X_OK) and os.path.isfile(w) or
                                                   re.search(r"/(bin|test/unit)/[\w-]+$", w))}
 
@@ -73,7 +74,8 @@ class Planner:
                     else f"lit.{folder} ({len(part)} tests)",
                     test["command"][:2] + ["-sv", "-j1"] +
                     [os.path.join(self.chooser.build, p) for p in part], self.chooser.build,
-                    folder in self.reached.lit_folders))
+                    folder in self.reached.lit_folders,
+                    [n for p in part for n in re.findall(r"%obj/([\w./-]+)", self.chooser.lit[p])]))
 
     def _add_operators(self):
         reached, count = self.reached, len(self.nodes)
