@@ -70,7 +70,7 @@ def main():
         for path, how, anchor, block in changes(os.path.join(options.source, page)):
             apply(copy.root, path, how, anchor, block)
             print(f"{page}: {path} {how or 'new'}")
-            if path.startswith("test/"):
+            if path.startswith("test/") and path.endswith((".gg", ".gir", ".test")):
                 tests.append(path)
     copy.make("glow-opt", "glow-irgen", "glow-import", "glow-run")
     before = lit(copy.build, tests, "-v", f"-Dtools={options.tools}")
