@@ -7,6 +7,7 @@ import argparse
 import glob
 import os
 import re
+import shutil
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -49,6 +50,9 @@ def main():
     parser.add_argument("--source", required=True)
     parser.add_argument("--scratch", required=True)
     options = parser.parse_args()
+    if not shutil.which("git"):
+        print("skipped: there is no git")
+        return 77
     copy = Copy(options.source, options.scratch)
     git(copy, "init", "-q")
     git(copy, "add", "-A")
