@@ -1,18 +1,30 @@
-/* The first value that two runs do not share.
+/* The first value that makes a run wrong.
  *
- * A value is compared with its counterpart: the one of the same name, or in two programs the one at
- * the same place. Where buffers are concerned it is also the same if the other run has its bits
- * anywhere, since passes over programs rename, move and merge. Values without a counterpart are
- * new, and nothing can be said of them. */
+ * A value has counterparts in the other run: in two graphs the value that the same output or the
+ * same operand of a partner is computed from, in two programs the one at the same place, and in both
+ * the value of the same name. Where buffers are concerned a value is also the same if the other run
+ * has its bits anywhere, since passes over programs rename, move and merge. Values without a
+ * counterpart are new, and nothing can be said of them.
+ *
+ * A rewrite may give a name to another value. So a value that differs is put right before it is
+ * blamed: the outputs must be right then. */
+#include <string.h>
+
 #include "bisect/record.h"
 
-enum { LOOK_AHEAD = 64 };
+enum {
+  LOOK_AHEAD = 64,
+  MOST_TRIALS = 32 /* runs with a value put right */
+};
 
 typedef struct Pairs {
+  const GlowRecordPair *pair;
   const GlowRecord *before, *after;
-  GlowMap *by_hash; /* of before: the last entry with this hash */
-  uint32_t *place;  /* of each entry of after: the entry of before at its place, or UINT32_MAX */
-  double rtol, atol;
+  GlowArena *arena;
+  GlowMap *by_hash;  /* of before: the last entry with this hash */
+  uint32_t *place;   /* of each entry of after: the entry of before at its place, or UINT32_MAX */
+  GlowMap *partners; /* a value of the graph after: the value of before that is used in its place */
+  GlowMap *entries;  /* a value of before: its entry */
 } Pairs;
 
 static bool same_shape(const GlowTensor *a, const GlowTensor *b) {
@@ -20,7 +32,7 @@ static bool same_shape(const GlowTensor *a, const GlowTensor *b) {
          glow_tensor_elements(a) == glow_tensor_elements(b);
 }
 
-/* ---- Places ---------------------------------------------------------------------------------- */
+/* ---- Places in programs ---------------------------------------------------------------------- */
 
 static bool same_place(const GlowRecordEntry *a, const GlowRecordEntry *b) {
   if (!a->node || !b->node)
@@ -52,15 +64,59 @@ static void find_places(Pairs *p) {
   }
 }
 
+/* ---- Partners in graphs ---------------------------------------------------------------------- */
+
+typedef struct Edge {
+  const GlowValue *after, *before;
+} Edge;
+typedef GLOW_VEC(Edge) Edges;
+
+static void meet(Pairs *p, Edges *edges, const GlowValue *after, const GlowValue *before) {
+  if (!after || !before || glow_map_get(p->partners, after))
+    return;
+  glow_map_set(p->partners, after, (void *)(uintptr_t)before);
+  glow_vec_push(p->arena, edges, ((Edge){after, before}));
+}
+
+static void meet_operands(Pairs *p, Edges *edges, const GlowNode *after, const GlowNode *before) {
+  for (uint32_t i = 0; after->op == before->op && i < after->noperands && i < before->noperands; ++i)
+    meet(p, edges, after->operands[i].value, before->operands[i].value);
+}
+
+/* The Save of the storage that is called `name`. */
+static const GlowNode *find_save(const GlowFunction *f, GlowStr name) {
+  for (const GlowNode *n = f->body->first; n; n = n->next)
+    if (n->op == GLOW_OP_SAVE && glow_node_in(n, GLOW_SAVE_IN_STORAGE)->name == name)
+      return n;
+  return NULL;
+}
+
+/* Begins at the outputs, and goes back as long as operators are the same. */
+static void find_partners(Pairs *p, const GlowFunction *after, const GlowFunction *before) {
+  Edges edges = {0};
+  for (const GlowNode *n = after->body->first; n; n = n->next) {
+    const GlowNode *other =
+        n->op == GLOW_OP_SAVE ? find_save(before, glow_node_in(n, GLOW_SAVE_IN_STORAGE)->name) : NULL;
+    if (other)
+      meet_operands(p, &edges, n, other);
+  }
+  const GlowNode *a = glow_block_terminator(after->body), *b = glow_block_terminator(before->body);
+  if (a && b)
+    meet_operands(p, &edges, a, b);
+  for (uint32_t i = 0; i < edges.count; ++i) {
+    const GlowValue *x = edges.data[i].after, *y = edges.data[i].before;
+    if (x->kind == GLOW_VALUE_RESULT && y->kind == GLOW_VALUE_RESULT)
+      meet_operands(p, &edges, x->def.node, y->def.node);
+  }
+}
+
 /* ---- Values ---------------------------------------------------------------------------------- */
 
 static const void *hash_key(uint64_t hash) { return (const void *)(uintptr_t)(hash | 1); }
 
 /* Whether a value that differs from its counterpart is that of another. In graphs a name means the
  * same before and behind a pass, so there it is that of its counterpart or wrong. */
-static bool is_elsewhere(const Pairs *p, const GlowRecordEntry *e, const GlowRecordEntry *was) {
-  if (glow_tensor_same_bits(was->tensor, e->tensor))
-    return true;
+static bool is_elsewhere(const Pairs *p, const GlowRecordEntry *e) {
   const GlowRecordEntry *other = glow_map_get(p->by_hash, hash_key(e->hash));
   bool graphs = !p->before->program && !p->after->program;
   return !graphs && other && same_shape(other->tensor, e->tensor) && other->hash == e->hash;
@@ -70,56 +126,94 @@ static const GlowRecordEntry *by_name(const Pairs *p, const GlowRecordEntry *e) 
   for (uint32_t i = 0; e->name && i < p->before->entries.count; ++i) {
     const GlowRecordEntry *o = &p->before->entries.data[i];
     if (o->name == e->name && o->occurrence == e->occurrence && !o->node == !e->node)
-      return same_shape(o->tensor, e->tensor) ? o : NULL;
+      return o;
   }
   return NULL;
 }
 
-static bool is_close(const Pairs *p, const GlowRecordEntry *e, const GlowRecordEntry *was) {
-  GlowCompare c = glow_tensor_compare(p->after->ctx, e->tensor, was->tensor, p->rtol, p->atol);
-  return c.ok;
+/* A number for a name is that of a node inside of what a rewrite built: whoever looks for the node in
+ * the module before does not find it, so the named one behind it is better blamed. */
+static bool is_numbered(GlowStr name) { return !name || !name[strspn(name, "0123456789")]; }
+
+static const GlowRecordEntry *by_use(const Pairs *p, const GlowRecordEntry *e) {
+  bool named = e->value && !is_numbered(e->name);
+  const GlowValue *partner = named ? glow_map_get(p->partners, e->value) : NULL;
+  return partner ? glow_map_get(p->entries, partner) : NULL;
 }
 
-/* The counterpart of an entry that is not the same, or NULL. */
-static const GlowRecordEntry *counterpart(const Pairs *p, uint32_t k, bool slight) {
+/* Whether e is what `was` is, so that nothing is wrong with e if they belong together. */
+static bool is_same(const Pairs *p, const GlowRecordEntry *e, const GlowRecordEntry *was) {
+  if (glow_tensor_same_bits(was->tensor, e->tensor))
+    return true;
+  GlowCompare c = glow_tensor_compare(p->after->ctx, e->tensor, was->tensor, p->pair->rtol,
+                                      p->pair->atol);
+  return c.ok && !p->pair->slight;
+}
+
+enum { MOST_COUNTERPARTS = 3 };
+
+/* The counterparts of entry k, the likeliest first. */
+static uint32_t counterparts(const Pairs *p, uint32_t k, const GlowRecordEntry **list) {
   const GlowRecordEntry *e = &p->after->entries.data[k];
-  const GlowRecordEntry *name = by_name(p, e), *place = NULL;
-  if (p->place[k] != UINT32_MAX &&
-      same_shape(p->before->entries.data[p->place[k]].tensor, e->tensor))
-    place = &p->before->entries.data[p->place[k]];
-  const GlowRecordEntry *was = place ? place : name;
-  if (!was)
-    return NULL;
-  bool close = (place && is_close(p, e, place)) || (name && is_close(p, e, name));
-  return slight || !close ? was : NULL;
+  const GlowRecordEntry *all[MOST_COUNTERPARTS] = {
+      p->place[k] == UINT32_MAX ? NULL : &p->before->entries.data[p->place[k]], by_use(p, e),
+      by_name(p, e)};
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < MOST_COUNTERPARTS; ++i)
+    if (all[i] && same_shape(all[i]->tensor, e->tensor) && !(count && list[count - 1] == all[i]))
+      list[count++] = all[i];
+  return count;
 }
 
-static const GlowRecordEntry *find(const Pairs *p, bool slight, const GlowRecordEntry **was) {
-  for (uint32_t k = 0; k < p->after->entries.count; ++k) {
-    const GlowRecordEntry *e = &p->after->entries.data[k];
-    if (!e->tensor)
-      continue;
-    *was = counterpart(p, k, slight);
-    if (*was && !is_elsewhere(p, e, *was))
-      return e;
+static const GlowRecordEntry *find(const Pairs *p, const GlowRecordEntry **was) {
+  const GlowRecordPair *pair = p->pair;
+  const GlowRecordEntry *first = NULL;
+  uint32_t trials = 0;
+  for (uint32_t k = 0; k < p->after->entries.count && trials < MOST_TRIALS; ++k) {
+    const GlowRecordEntry *e = &p->after->entries.data[k], *list[MOST_COUNTERPARTS];
+    uint32_t count = e->tensor && !is_elsewhere(p, e) ? counterparts(p, k, list) : 0;
+    uint32_t differs = 0;
+    for (uint32_t i = 0; i < count; ++i) {
+      if (is_same(p, e, list[i]))
+        continue;
+      ++differs;
+      if (pair->mends && trials++ < MOST_TRIALS && pair->mends(pair->user, e, list[i])) {
+        *was = list[i];
+        return e;
+      }
+    }
+    if (!first && count && differs == count) {
+      first = e;
+      *was = list[0];
+    }
+    if (first && !pair->mends)
+      break;
   }
-  return NULL;
+  return first;
 }
 
-const GlowRecordEntry *glow_record_first(const GlowRecord *before, const GlowRecord *after,
-                                         bool slight, double rtol, double atol,
-                                         const GlowRecordEntry **was) {
+const GlowRecordEntry *glow_record_first(const GlowRecordPair *pair, const GlowRecordEntry **was) {
+  const GlowRecord *before = pair->before, *after = pair->after;
   GlowArena *arena = glow_arena_create(after->ctx);
-  Pairs p = {before, after, glow_map_create(arena), NULL, rtol, atol};
+  Pairs p = {.pair = pair, .before = before, .after = after, .arena = arena};
+  p.by_hash = glow_map_create(arena);
+  p.partners = glow_map_create(arena);
+  p.entries = glow_map_create(arena);
   p.place = GLOW_NEW_ARRAY(arena, uint32_t, after->entries.count);
   for (uint32_t k = 0; k < after->entries.count; ++k)
     p.place[k] = UINT32_MAX;
-  for (uint32_t i = 0; i < before->entries.count; ++i)
-    if (before->entries.data[i].tensor)
-      glow_map_set(p.by_hash, hash_key(before->entries.data[i].hash), &before->entries.data[i]);
+  for (uint32_t i = 0; i < before->entries.count; ++i) {
+    GlowRecordEntry *e = &before->entries.data[i];
+    if (e->tensor)
+      glow_map_set(p.by_hash, hash_key(e->hash), e);
+    if (e->value)
+      glow_map_set(p.entries, e->value, e);
+  }
   if (before->program && after->program)
     find_places(&p);
-  const GlowRecordEntry *e = find(&p, slight, was);
+  if (!before->program && !after->program)
+    find_partners(&p, after->function, before->function);
+  const GlowRecordEntry *e = find(&p, was);
   glow_arena_destroy(arena);
   return e;
 }

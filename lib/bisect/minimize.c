@@ -2,6 +2,7 @@
  * inputs and a RUN line that fails until the fault is gone. */
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "bisect/numeric.h"
 #include "bisect/record.h"
@@ -16,9 +17,11 @@ typedef struct Showing {
   bool shows;
 } Showing;
 
-/* The input that the whole module had, if it still fits; else random numbers. */
+/* What the whole module had under this name, if that still fits; NULL: random numbers. */
 static const GlowTensor *original(const GlowFault *f, const GlowSession *s, GlowStr name) {
   const GlowTensor *t = glow_bindings_find(&f->bisect->session->inputs, name);
+  if (!t)
+    t = glow_bindings_find(&f->values, name);
   const GlowType *declared = glow_session_input_type(s, name);
   bool fits = t && declared && t->type->cls == declared->cls &&
               glow_type_fit(declared, t->type) != GLOW_FIT_CONTRADICTS;
@@ -40,20 +43,51 @@ static bool add_inputs(const GlowFault *f, GlowSession *s) {
   return ok;
 }
 
-/* Runs both sides: before and behind the pass, or on one backend and the other. */
+GlowFaultKind glow_fault_of_pass(const GlowPassEvent *e) {
+  if (!e->ok)
+    return GLOW_FAULT_PASS;
+  return glow_module_verify(e->module) ? GLOW_FAULT_VALUES : GLOW_FAULT_VERIFY;
+}
+
+static bool watch(void *user, const GlowPassEvent *e) {
+  GlowFaultKind *kind = user;
+  *kind = glow_fault_of_pass(e);
+  return *kind == GLOW_FAULT_VALUES;
+}
+
+/* Runs the pass, if it is one, on s->module. Whether the fault may still show, or already does. */
+static bool run_pass(const GlowFault *f, GlowSession *s) {
+  GlowFaultKind kind = GLOW_FAULT_VALUES;
+  GlowRunnerOptions options = {.math = f->bisect->math, .observe = watch, .observer = &kind};
+  if (!f->pass)
+    return true;
+  GlowStatus status =
+      glow_pipeline_run(s->module, glow_pipeline_parse(s->ctx, f->pass), &options);
+  if (f->kind == GLOW_FAULT_VERIFY || f->kind == GLOW_FAULT_PASS)
+    return kind == f->kind;
+  return status == GLOW_OK && kind == GLOW_FAULT_VALUES;
+}
+
+/* Runs both sides: before and behind the pass, or on one backend and the other. What depends on
+ * memory that nobody has written would differ on right tools too, and proves nothing. */
 static bool differs(const GlowFault *f, GlowSession *s) {
   const GlowNumericBisect *b = f->bisect;
-  GlowContext *ctx = s->ctx;
   GlowRecord want, got;
-  GlowBackendFn first = b->backends[0] ? b->backends[0]->run : glow_interp_run;
-  GlowBackendFn second = b->backends[0] ? b->backends[1]->run : glow_interp_run;
-  GlowRunnerOptions options = {.verify_each = true, .math = b->math};
-  bool shows = glow_record_begin(&want, s->module, f->entry, &s->inputs, first, false);
-  if (shows && f->pass)
-    shows = glow_pipeline_run(s->module, glow_pipeline_parse(ctx, f->pass), &options) == GLOW_OK;
+  GlowRecordOptions first = {.run = b->backends[0] ? b->backends[0]->run : glow_interp_run};
+  GlowRecordOptions second = {.run = b->backends[0] ? b->backends[1]->run : glow_interp_run};
+  if (f->kind == GLOW_FAULT_VERIFY || f->kind == GLOW_FAULT_PASS)
+    return run_pass(f, s);
+  bool shows = true;
+  if (s->entry->kind == GLOW_PROGRAM &&
+      !glow_record_is_settled(s->module, f->entry, &s->inputs, &shows))
+    return false;
+  shows = glow_record_begin(&want, s->module, f->entry, &s->inputs, &first);
+  shows = shows && run_pass(f, s);
   if (shows) {
-    bool ran = glow_record_begin(&got, s->module, f->entry, &s->inputs, second, false);
-    shows = f->fails ? !ran : ran && !glow_outputs_agree(ctx, &got.outputs, &want.outputs, b, NULL);
+    bool ran = glow_record_begin(&got, s->module, f->entry, &s->inputs, &second);
+    shows = f->kind == GLOW_FAULT_RUN
+                ? !ran
+                : ran && !glow_outputs_agree(s->ctx, &got.outputs, &want.outputs, b, NULL);
     glow_record_end(&got);
   }
   glow_record_end(&want);
@@ -71,19 +105,28 @@ static void try_module(GlowContext *ctx, void *arg) {
 }
 
 bool glow_fault_shows(const GlowFault *fault, const GlowModule *m) {
-  GlowContext *ctx = m->ctx;
   Showing w = {fault, m, false};
-  GlowSilence silence;
-  glow_silence_begin(ctx, &silence);
-  GlowStatus status = glow_protect(ctx, try_module, &w);
-  glow_silence_end(&silence);
-  if (status == GLOW_NO_MEMORY)
-    glow_throw(ctx, status);
-  return status == GLOW_OK && w.shows;
+  return glow_try_in_silence(m->ctx, try_module, &w) == GLOW_OK && w.shows;
+}
+
+typedef struct Search {
+  const GlowFault *fault;
+  struct timespec begin;
+} Search;
+
+/* Of the processor: what else runs on the machine decides nothing. */
+static double seconds_since(const struct timespec *begin) {
+  struct timespec now;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return (double)(now.tv_sec - begin->tv_sec) + (double)(now.tv_nsec - begin->tv_nsec) * 1e-9;
 }
 
 static GlowVerdict interesting(void *user, const GlowCandidate *c) {
-  return glow_fault_shows(user, c->module) ? GLOW_INTERESTING : GLOW_NOT_INTERESTING;
+  const Search *s = user;
+  double limit = s->fault->bisect->reduce_time;
+  if (limit > 0 && seconds_since(&s->begin) > limit)
+    return GLOW_NO_VERDICT;
+  return glow_fault_shows(s->fault, c->module) ? GLOW_INTERESTING : GLOW_NOT_INTERESTING;
 }
 
 /* ---- The test -------------------------------------------------------------------------------- */
@@ -141,6 +184,21 @@ static bool put_inputs(const GlowFault *f, const GlowSession *s, GlowText *out) 
   return true;
 }
 
+/* What the output should be. */
+static bool put_reference(const GlowFault *f, const GlowSession *s, GlowText *out) {
+  GlowContext *ctx = s->ctx;
+  if (!f->expected.name)
+    return true;
+  GlowNameList outputs = {0};
+  glow_session_names(s, true, &outputs);
+  const char *path = input_path(ctx, f->bisect->reduced, "expected", "npy");
+  if (!write_input(ctx, path, f->expected.tensor))
+    return false;
+  glow_text_puts(out, " --reference ");
+  put_word(out, glow_str_printf(ctx, "%s=%%S/%s", outputs.data[0], glow_path_base(path)));
+  return true;
+}
+
 static void put_number(GlowText *out, const char *option, double value) {
   char digits[48];
   glow_format_double(digits, value);
@@ -153,8 +211,10 @@ static bool put_run_line(const GlowFault *f, const GlowSession *s, GlowText *out
   if (f->pass) {
     glow_text_puts(out, " -passes=");
     put_word(out, f->pass);
-  } else {
+  } else if (b->backends[0]) {
     glow_text_printf(out, " --backends=%s,%s", b->backends[0]->name, b->backends[1]->name);
+  } else {
+    glow_text_puts(out, " -passes=lower");
   }
   if (s->module->first_function->next)
     glow_text_printf(out, " --entry=%s", f->entry);
@@ -162,7 +222,7 @@ static bool put_run_line(const GlowFault *f, const GlowSession *s, GlowText *out
     glow_text_puts(out, b->math == GLOW_MATH_EXACT ? " -exact" : " -fast-math");
   put_number(out, "--rtol", b->rtol);
   put_number(out, "--atol", b->atol);
-  if (!put_inputs(f, s, out))
+  if (!put_inputs(f, s, out) || !put_reference(f, s, out))
     return false;
   glow_text_putc(out, '\n');
   return true;
@@ -187,8 +247,8 @@ static bool write_test(const GlowFault *f, GlowModule *m) {
 }
 
 static void progress(void *user, const GlowReduceStep *step) {
-  const GlowFault *f = user;
-  if (f->bisect->verbose)
+  const Search *s = user;
+  if (s->fault->bisect->verbose)
     fprintf(stderr, "glow-bisect: reduced by %s: %u nodes\n", step->strategy, step->size.nodes);
 }
 
@@ -208,15 +268,29 @@ static uint32_t count_nodes(const GlowModule *m) {
   return count;
 }
 
+bool glow_fault_write_whole(const GlowFault *fault, GlowModule *m) {
+  bool ok = write_test(fault, m);
+  if (ok)
+    printf("reduced: %s, %u nodes\n", fault->bisect->reduced, count_nodes(m));
+  glow_module_destroy(m);
+  return ok;
+}
+
 bool glow_fault_write(const GlowFault *fault, GlowModule **m) {
   GlowContext *ctx = (*m)->ctx;
-  GlowFault f = *fault;
-  GlowReduceOptions options = {.progress = progress, .user = &f};
-  if (glow_reduce(m, interesting, &f, &options) == GLOW_REDUCE_NOT_INTERESTING) {
+  Search s = {.fault = fault};
+  GlowReduceOptions options = {.progress = progress, .user = &s};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &s.begin);
+  GlowReduceEnd end = glow_reduce(m, interesting, &s, &options);
+  if (end == GLOW_REDUCE_NOT_INTERESTING) {
     glow_error(ctx, glow_loc_file(ctx, "glow-bisect"),
                "the fault does not show with this pass alone: no test was written");
     return false;
   }
+  if (end == GLOW_REDUCE_STOPPED)
+    glow_note(ctx, glow_loc_file(ctx, "glow-bisect"),
+              "the search for a smaller test ended after %g s of the processor; --reduce-time allows more",
+              fault->bisect->reduce_time);
   if (!write_test(fault, *m))
     return false;
   printf("reduced: %s, %u nodes\n", fault->bisect->reduced, count_nodes(*m));

@@ -21,9 +21,7 @@ typedef struct Search {
   uint32_t number, ordinal; /* of all runs; of this pass, since `before` */
   uint64_t rewrites;
   const char *last; /* what its last rewrite said, or NULL */
-  GlowStr node;     /* the first value that differs; NULL: an output, or none */
-  bool fails;       /* the module cannot be run behind it */
-  bool broken;      /* it failed itself, or what it left does not verify; reported */
+  GlowFaultKind kind;
 } Search;
 
 static GlowLoc here(const Search *s) { return glow_loc_file(s->ctx, "glow-bisect"); }
@@ -60,9 +58,10 @@ bool glow_outputs_agree(GlowContext *ctx, const GlowBindings *got, const GlowBin
 static bool is_right(Search *s, const GlowModule *m) {
   GlowRecord r;
   s->report.size = 0;
-  s->fails =
-      !glow_record_begin(&r, m, s->entry, &s->bisect->session->inputs, glow_interp_run, false);
-  bool right = !s->fails && glow_outputs_agree(s->ctx, &r.outputs, &s->want, s->bisect, &s->report);
+  bool ran = glow_record_begin(&r, m, s->entry, &s->bisect->session->inputs,
+                               &(GlowRecordOptions){.run = glow_interp_run});
+  s->kind = ran ? GLOW_FAULT_VALUES : GLOW_FAULT_RUN;
+  bool right = ran && glow_outputs_agree(s->ctx, &r.outputs, &s->want, s->bisect, &s->report);
   glow_record_end(&r);
   return right;
 }
@@ -105,15 +104,10 @@ static bool after_pass(void *user, const GlowPassEvent *e) {
   Search *s = user;
   if (!e->ran)
     return true;
-  if (!e->ok || ((e->rewrites || !glow_module_equal(s->before, e->module)) &&
-                 !glow_module_verify(e->module))) {
-    note_fault(s, e);
-    s->broken = true;
-    return false;
-  }
-  if (!e->rewrites && glow_module_equal(s->before, e->module))
+  if (e->ok && !e->rewrites && glow_module_equal(s->before, e->module))
     return true;
-  bool right = is_right(s, e->module);
+  s->kind = glow_fault_of_pass(e);
+  bool right = s->kind == GLOW_FAULT_VALUES && is_right(s, e->module);
   if (s->bisect->verbose)
     fprintf(stderr, "glow-bisect: %" PRIu32 " %s: %" PRIu64 " rewrites, %s\n", e->number,
             e->pass->name, e->rewrites, right ? "good" : "bad");
@@ -135,7 +129,8 @@ static bool take_last(void *user, const GlowPassEvent *e) {
   return true;
 }
 
-/* What the first `count` rewrites of the pass make of `before`. NULL if it fails. */
+/* What the first `count` rewrites of the pass make of `before`. NULL if they fail, or make what
+ * does not verify. */
 static GlowModule *rewritten(Search *s, uint64_t count) {
   GlowModule *m = glow_module_clone(s->before);
   const char *limit = glow_str_printf(s->ctx, "%" PRIu32 ":%" PRIu64, s->ordinal, count);
@@ -150,10 +145,17 @@ static GlowModule *rewritten(Search *s, uint64_t count) {
   return NULL;
 }
 
-/* 1 right, 0 wrong, -1 not to be had. */
+/* 1 right, 0 wrong, -1 not to be had. What these modules have to say is said already. */
 static int try_rewrites(Search *s, uint64_t count, GlowModule **m) {
+  GlowSilence silence;
+  bool runs = s->kind == GLOW_FAULT_VALUES || s->kind == GLOW_FAULT_RUN;
+  GlowFaultKind kind = s->kind;
+  glow_silence_begin(s->ctx, &silence);
   *m = rewritten(s, count);
-  return *m ? is_right(s, *m) : -1;
+  int right = !*m ? -(int)runs : !runs || is_right(s, *m);
+  glow_silence_end(&silence);
+  s->kind = kind;
+  return right;
 }
 
 /* Narrows to one rewrite: `before` then has those in front of it, *after also that one. 0: it is
@@ -198,78 +200,74 @@ static void print_text(GlowText *t) {
   t->size = 0;
 }
 
-static void print_entry(const Search *s, const char *what, const GlowRecordEntry *e,
-                        const GlowRecordEntry *was) {
-  GlowText t;
-  GlowDefer release;
-  glow_text_init(&t, s->ctx);
-  glow_defer_push(s->ctx, &release, glow_text_release_fn, &t);
-  glow_text_printf(&t, "%s: ", what);
-  if (e->node) {
-    const GlowOpDesc *d = glow_node_desc(e->node);
-    bool instr = glow_node_is_instr(e->node);
-    GlowLoc loc = glow_node_loc(e->node);
-    glow_text_printf(&t, "'%s' of %s", e->name ? e->name : "_", instr ? d->instr : d->node);
-    const GlowOrigin *o = e->node->origin;
-    if (o && o->name)
-      glow_text_printf(&t, ", loc(\"%s\":\"%s\")", o->file, o->name);
-    else if (loc.file && loc.line)
-      glow_text_printf(&t, ", %s:%u:%u", loc.file, loc.line, loc.col);
-  } else {
-    glow_text_printf(&t, "output '%s'", e->name);
-  }
-  glow_text_puts(&t, "\n  ");
-  GlowCompare c =
-      glow_tensor_compare(s->ctx, e->tensor, was->tensor, s->bisect->rtol, s->bisect->atol);
-  glow_compare_print(&t, e->name ? e->name : "_", was->tensor, &c);
-  print_text(&t);
-  glow_defer_pop(s->ctx, &release, true);
+static bool mends(void *user, const GlowRecordEntry *e, const GlowRecordEntry *was) {
+  return glow_patch_mends(user, e, was);
 }
 
-/* The first value that the run of `before` lacks. */
-static void print_first(Search *s, const GlowRecord *before, const GlowRecord *after) {
+/* Prints the first value that makes the run `after` wrong; NULL: nothing differs. After one rewrite
+ * one value is to blame; names may have moved, so its blame is tried out. Else there may be many. */
+static const GlowRecordEntry *print_first(Search *s, const GlowRecord *before,
+                                          const GlowRecord *after, bool one_rewrite) {
   const GlowNumericBisect *b = s->bisect;
-  bool exact = !s->pass || s->pass->cls == GLOW_PASS_EXACT;
+  GlowPatch patch = {b, s->entry, &b->session->inputs, &s->want, glow_interp_run};
+  GlowRecordPair pair = {.before = before,
+                         .after = after,
+                         .slight = !s->pass || s->pass->cls == GLOW_PASS_EXACT,
+                         .rtol = b->rtol,
+                         .atol = b->atol,
+                         .mends = one_rewrite ? mends : NULL,
+                         .user = &patch};
   const GlowRecordEntry *was = NULL;
-  const GlowRecordEntry *e = glow_record_first(before, after, exact, b->rtol, b->atol, &was);
-  s->node = e && e->node ? e->name : NULL;
+  const GlowRecordEntry *e = glow_record_first(&pair, &was);
   if (e)
-    print_entry(s, "node", e, was);
+    glow_record_print_entry(b, "node", e, was);
   else
     printf("node: none that both runs have differs\n");
+  return e;
 }
 
-static void compare_runs(Search *s, const GlowModule *before, const GlowModule *after,
-                         GlowBackendFn first, GlowBackendFn second) {
-  GlowRecord a, b;
-  const GlowBindings *inputs = &s->bisect->session->inputs;
-  bool ok = glow_record_begin(&a, before, s->entry, inputs, first, true);
-  ok &= glow_record_begin(&b, after, s->entry, inputs, second, true);
-  if (ok)
-    print_first(s, &a, &b);
-  glow_record_end(&b);
-  glow_record_end(&a);
-}
-
-static bool write_reduced(Search *s, GlowModule *whole) {
-  GlowFault fault = {s->bisect, s->text, s->entry, s->fails};
-  if (!s->bisect->reduced)
-    return true;
-  GlowModule *m = glow_fault_cut(&fault, s->before, s->node);
-  if (!m)
-    m = glow_module_clone(glow_fault_shows(&fault, s->before) ? s->before : whole);
-  bool ok = glow_fault_write(&fault, &m);
+/* Reduces *m, which is destroyed, and writes the test. */
+static bool write_reduced(const GlowFault *fault, GlowModule *m) {
+  bool ok = glow_fault_write(fault, &m);
   glow_module_destroy(m);
   return ok;
 }
 
+static bool write_reduced_pass(Search *s, const GlowModule *whole, GlowStr node) {
+  GlowFault fault = {.bisect = s->bisect, .pass = s->text, .entry = s->entry, .kind = s->kind};
+  if (!s->bisect->reduced)
+    return true;
+  GlowModule *m = glow_fault_cut(&fault, s->before, node);
+  if (!m)
+    m = glow_module_clone(glow_fault_shows(&fault, s->before) ? s->before : whole);
+  return write_reduced(&fault, m);
+}
+
+/* The name of the node whose value differs first, before and behind the rewrite; NULL: none. */
+static GlowStr compare_runs(Search *s, const GlowModule *after, bool one_rewrite) {
+  GlowRecord a, b;
+  const GlowBindings *inputs = &s->bisect->session->inputs;
+  GlowRecordOptions all = {.run = glow_interp_run, .values = true};
+  bool ok = glow_record_begin(&a, s->before, s->entry, inputs, &all);
+  ok &= glow_record_begin(&b, after, s->entry, inputs, &all);
+  const GlowRecordEntry *e = ok ? print_first(s, &a, &b, one_rewrite) : NULL;
+  GlowStr name = e && e->node ? e->name : NULL;
+  glow_record_end(&b);
+  glow_record_end(&a);
+  return name;
+}
+
 static bool report_pass(Search *s, const GlowModule *wrong) {
   GlowModule *whole = glow_module_clone(s->before), *after = NULL;
-  bool fails = s->fails;
+  static const char *const fails[] = {
+      [GLOW_FAULT_RUN] = "the module cannot be run behind it",
+      [GLOW_FAULT_VERIFY] = "it leaves a module that does not verify",
+      [GLOW_FAULT_PASS] = "it fails"};
+  GlowStr node = NULL;
   printf("pass: %s%s%s, run %" PRIu32 "\n", s->text, s->function ? " on @" : "",
          s->function ? s->function : "", s->number);
-  if (fails)
-    printf("outputs: none; the module cannot be run behind it\n");
+  if (s->kind != GLOW_FAULT_VALUES)
+    printf("outputs: none; %s\n", fails[s->kind]);
   print_text(&s->report);
   uint64_t rewrite = s->rewrites ? find_rewrite(s, &after) : 0;
   if (rewrite)
@@ -277,10 +275,9 @@ static bool report_pass(Search *s, const GlowModule *wrong) {
            s->last ? s->last : "");
   else
     printf("rewrite: not to be narrowed; it made %" PRIu64 "\n", s->rewrites);
-  s->fails = fails;
-  if (!fails)
-    compare_runs(s, s->before, after ? after : wrong, glow_interp_run, glow_interp_run);
-  bool ok = write_reduced(s, whole);
+  if (s->kind == GLOW_FAULT_VALUES)
+    node = compare_runs(s, after ? after : wrong, rewrite != 0);
+  bool ok = write_reduced_pass(s, whole, node);
   replace(&after, NULL);
   glow_module_destroy(whole);
   return ok;
@@ -299,15 +296,57 @@ static bool is_program(const Search *s, const GlowModule *m) {
   return false;
 }
 
+/* A test from the instruction that differs first, or from the whole program. */
+static bool write_reduced_backends(Search *s, const GlowModule *m, const GlowRecord *first,
+                                   const GlowRecordEntry *e) {
+  GlowFault fault = {.bisect = s->bisect, .entry = s->entry};
+  if (!s->bisect->reduced)
+    return true;
+  GlowModule *cut = e ? glow_fault_cut_instruction(&fault, m, first, e) : NULL;
+  return write_reduced(&fault, cut ? cut : glow_module_clone(m));
+}
+
+/* What the instructions of both wrote. */
+static bool compare_instructions(Search *s, const GlowModule *m) {
+  const GlowNumericBisect *b = s->bisect;
+  GlowRecord first, second;
+  GlowRecordOptions all = {.run = b->backends[0]->run, .values = true};
+  bool ok = glow_record_begin(&first, m, s->entry, &b->session->inputs, &all);
+  all.run = b->backends[1]->run;
+  ok &= glow_record_begin(&second, m, s->entry, &b->session->inputs, &all);
+  const GlowRecordEntry *e = ok ? print_first(s, &first, &second, false) : NULL;
+  ok = write_reduced_backends(s, m, &first, e);
+  glow_record_end(&second);
+  glow_record_end(&first);
+  return ok;
+}
+
+/* Whether every run of m gives the same. False after a diagnostic. */
+static bool is_settled(const Search *s, const GlowModule *m) {
+  const GlowFunction *f = glow_module_function(m, s->entry);
+  bool ran = true;
+  if (f->kind != GLOW_PROGRAM ||
+      glow_record_is_settled(m, s->entry, &s->bisect->session->inputs, &ran))
+    return true;
+  if (ran)
+    glow_error(s->ctx, f->src, "what '@%s' gives depends on memory that no instruction has written",
+             s->entry);
+  return false;
+}
+
 static GlowStatus compare_backends(Search *s, bool *found) {
   const GlowNumericBisect *b = s->bisect;
   GlowModule *m = b->session->module;
   if (!is_program(s, m))
     return GLOW_BAD_USAGE;
+  if (!is_settled(s, m))
+    return GLOW_BAD_INPUT;
   GlowRecord first, second;
   GlowBindings *inputs = &b->session->inputs;
-  bool ok = glow_record_begin(&first, m, s->entry, inputs, b->backends[0]->run, false);
-  ok = glow_record_begin(&second, m, s->entry, inputs, b->backends[1]->run, false) && ok;
+  bool ok = glow_record_begin(&first, m, s->entry, inputs,
+                              &(GlowRecordOptions){.run = b->backends[0]->run});
+  ok &= glow_record_begin(&second, m, s->entry, inputs,
+                          &(GlowRecordOptions){.run = b->backends[1]->run});
   *found = ok && !glow_outputs_agree(s->ctx, &second.outputs, &first.outputs, b, &s->report);
   glow_record_end(&second);
   glow_record_end(&first);
@@ -317,28 +356,25 @@ static GlowStatus compare_backends(Search *s, bool *found) {
     return GLOW_OK;
   printf("backends: %s and %s\n", b->backends[0]->name, b->backends[1]->name);
   print_text(&s->report);
-  compare_runs(s, m, m, b->backends[0]->run, b->backends[1]->run);
-  replace(&s->before, glow_module_clone(m));
-  return write_reduced(s, m) ? GLOW_OK : GLOW_IO;
+  return compare_instructions(s, m) ? GLOW_OK : GLOW_IO;
 }
 
 /* ---- The whole search ------------------------------------------------------------------------ */
 
-static bool begin(Search *s) {
+static GlowStatus begin(Search *s, bool *found) {
   const GlowNumericBisect *b = s->bisect;
   GlowRecord r;
+  if (!is_settled(s, b->session->module))
+    return GLOW_BAD_INPUT;
   bool ok = glow_record_begin(&r, b->session->module, s->entry, &b->session->inputs,
-                              glow_interp_run, false);
+                              &(GlowRecordOptions){.run = glow_interp_run});
+  GlowStatus status = ok ? GLOW_OK : GLOW_BAD_INPUT;
   s->want = b->reference;
-  if (ok && b->reference.count &&
-      !glow_outputs_agree(s->ctx, &r.outputs, &b->reference, b, &s->report)) {
-    glow_error(s->ctx, here(s), "the outputs differ from --reference before the first pass");
-    print_text(&s->report);
-    ok = false;
-  }
+  if (ok && b->reference.count)
+    *found = !glow_outputs_agree(s->ctx, &r.outputs, &b->reference, b, &s->report);
   if (ok && !b->reference.count && !r.outputs.count) {
     glow_error(s->ctx, here(s), "'@%s' has no outputs to compare", s->entry);
-    ok = false;
+    status = GLOW_BAD_INPUT;
   }
   for (uint32_t i = 0; ok && !b->reference.count && i < r.outputs.count; ++i) {
     GlowBinding copy = {r.outputs.data[i].name, r.outputs.data[i].tensor};
@@ -346,7 +382,9 @@ static bool begin(Search *s) {
     r.outputs.data[i].tensor = NULL;
   }
   glow_record_end(&r);
-  return ok;
+  if (*found && !glow_bisect_reference(b, &s->report))
+    return GLOW_IO;
+  return status;
 }
 
 static GlowStatus search_passes(Search *s, bool *found) {
@@ -354,10 +392,6 @@ static GlowStatus search_passes(Search *s, bool *found) {
   GlowRunnerOptions options = {.math = b->math, .observe = after_pass, .observer = s};
   s->before = glow_module_clone(b->session->module);
   GlowStatus status = glow_pipeline_run(b->session->module, b->pipeline, &options);
-  if (s->broken) {
-    glow_error(s->ctx, here(s), "pass '%s' failed: nothing is left to compare", s->pass->name);
-    return GLOW_BAD_INPUT;
-  }
   *found = s->pass != NULL;
   if (s->pass)
     return report_pass(s, b->session->module) ? GLOW_OK : GLOW_IO;
@@ -371,7 +405,8 @@ static GlowStatus search(Search *s, bool *found) {
     GlowStatus status = glow_pipeline_run(b->session->module, b->pipeline, &options);
     return status == GLOW_OK ? compare_backends(s, found) : status;
   }
-  return begin(s) ? search_passes(s, found) : GLOW_BAD_INPUT;
+  GlowStatus status = begin(s, found);
+  return status == GLOW_OK && !*found ? search_passes(s, found) : status;
 }
 
 static void release(void *arg) {

@@ -14,10 +14,12 @@ typedef struct GlowNumericBisect {
   GlowMath math;
   /* What outputs should be (by name); none: what the module gives before the first pass. */
   GlowBindings reference;
+  GlowBindings inside; /* what values inside of a graph should be, where the reference has them */
   double rtol, atol;
   /* Compare these two on the module that the pipeline makes, instead of pass by pass; or NULL. */
   const GlowBackend *backends[2];
   const char *reduced; /* write a test to this file, and its inputs beside it; NULL: do not */
+  double reduce_time;  /* seconds of the processor to look for a smaller test; 0: no limit */
   bool verbose;        /* a line on stderr for each pass that changed something */
 } GlowNumericBisect;
 
@@ -25,13 +27,25 @@ typedef struct GlowNumericBisect {
  */
 GlowStatus glow_bisect_numeric(const GlowNumericBisect *b, bool *found);
 
+typedef enum GlowFaultKind {
+  GLOW_FAULT_VALUES, /* outputs are wrong */
+  GLOW_FAULT_RUN,    /* the module cannot be run behind the pass */
+  GLOW_FAULT_VERIFY, /* the pass leaves a module that does not verify */
+  GLOW_FAULT_PASS    /* the pass fails */
+} GlowFaultKind;
+
 /* What shows the fault: a pass, or with NULL the two backends, on a module. */
 typedef struct GlowFault {
   const GlowNumericBisect *bisect;
   const char *pass; /* as text of a pipeline: "fold-bn<k=v>" */
   GlowStr entry;
-  bool fails; /* the module cannot be run at all behind the pass */
+  GlowFaultKind kind;
+  GlowBindings values; /* what stands for values that are cut off, beside the session's inputs */
+  GlowBinding expected; /* without a pass and backends: the output that is wrong */
 } GlowFault;
+
+/* What a pass that has just run did to the module, as far as that shows without a run. */
+GlowFaultKind glow_fault_of_pass(const GlowPassEvent *e);
 
 /* Reduces *m, which the fault must show on, and writes the test. False after a diagnostic; a module
  * that does not show it is one. */
@@ -42,6 +56,16 @@ bool glow_fault_shows(const GlowFault *fault, const GlowModule *m);
 /* The smallest part of a graph around one value on which the fault shows, with random numbers for
  * what is cut off. NULL if there is none, or m is a program. */
 GlowModule *glow_fault_cut(const GlowFault *fault, const GlowModule *m, GlowStr node);
+/* The node of a graph that defines `name`, alone, with placeholders for its operands and its
+ * result. NULL if it stands in a region, or does not verify alone. */
+GlowModule *glow_fault_cut_node(const GlowModule *m, GlowStr entry, GlowStr name);
+/* Writes the test of m as it is, and destroys m. */
+bool glow_fault_write_whole(const GlowFault *fault, GlowModule *m);
+
+/* Reports which node makes a module differ from --reference before the first pass, as far as that
+ * can be told, and what shares code with the passes; writes a test of the node. `outputs` says which
+ * outputs differ. False after a diagnostic. */
+bool glow_bisect_reference(const GlowNumericBisect *b, const GlowText *outputs);
 
 /* Whether every output of `want` is in `got` within the tolerance; prints each that is not. */
 bool glow_outputs_agree(GlowContext *ctx, const GlowBindings *got, const GlowBindings *want,

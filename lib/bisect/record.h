@@ -6,11 +6,12 @@
 #ifndef GLOW_BISECT_RECORD_H
 #define GLOW_BISECT_RECORD_H
 
-#include "backend/backend.h"
+#include "bisect/numeric.h"
 
 typedef struct GlowRecordEntry {
   const GlowNode *node; /* of the record's module; NULL: an output of the run */
   GlowStr name;         /* of the result, the buffer or the output */
+  const GlowValue *value; /* the result or the buffer; NULL: an output of the run */
   uint32_t occurrence;  /* how many values of this name came before */
   GlowTensor *tensor;   /* in the plain layout; NULL: never written */
   uint64_t hash;        /* of its bytes */
@@ -19,7 +20,8 @@ typedef struct GlowRecordEntry {
 typedef struct GlowRecord {
   GlowContext *ctx;
   GlowArena *arena;
-  GlowModule *module; /* a copy of the one that was asked for */
+  GlowModule *module; /* a copy of the one that was asked for; its nodes keep their `order` */
+  const GlowFunction *function;
   bool program;
   GLOW_VEC(GlowRecordEntry) entries;
   GlowBindings outputs; /* without probes */
@@ -27,17 +29,61 @@ typedef struct GlowRecord {
   GlowDefer release;
 } GlowRecord;
 
-/* Runs a copy of m and keeps all values, or with `values` false the outputs only. False after a
- * diagnostic. Either way end it with glow_record_end, in reverse order. */
+typedef struct GlowRecordOptions {
+  GlowBackendFn run;
+  bool values;                 /* keep all values, not the outputs only */
+  bool primitives;             /* as in GlowRunOptions */
+  const unsigned char *poison; /* as in GlowRunOptions */
+} GlowRecordOptions;
+
+/* Runs a copy of m and keeps what the options ask for. False after a diagnostic. Either way end
+ * the record with glow_record_end, in reverse order. */
 bool glow_record_begin(GlowRecord *r, const GlowModule *m, GlowStr entry,
-                       const GlowBindings *inputs, GlowBackendFn backend, bool values);
+                       const GlowBindings *inputs, const GlowRecordOptions *options);
 void glow_record_end(GlowRecord *r);
 
-/* The first value of `after` that `before` lacks, though it has one of the same name or place. With
- * `slight` false only one that leaves the tolerance counts. NULL if there is none; *was is the
- * value that it should have. */
-const GlowRecordEntry *glow_record_first(const GlowRecord *before, const GlowRecord *after,
-                                         bool slight, double rtol, double atol,
-                                         const GlowRecordEntry **was);
+/* Whether two runs of a program by the interpreter, on memory that holds other bytes at first, give
+ * the same: if not, the outputs depend on memory that nobody has written. *ran: both came to their
+ * end; false after a diagnostic. */
+bool glow_record_is_settled(const GlowModule *m, GlowStr entry, const GlowBindings *inputs,
+                            bool *ran);
+
+/* A comparison of the values of two runs. */
+typedef struct GlowRecordPair {
+  const GlowRecord *before, *after;
+  bool slight; /* any other bit counts, not only a value that leaves the tolerance */
+  double rtol, atol;
+  /* Whether the outputs of `after` are right once `e` has the value `was`; may be NULL. */
+  bool (*mends)(void *user, const GlowRecordEntry *e, const GlowRecordEntry *was);
+  void *user;
+} GlowRecordPair;
+
+/* The first value of `after` that differs from its counterparts in `before`, and that makes the
+ * outputs right when it has the value of one; if none does, the first that differs from all of its
+ * counterparts. NULL if there is none; *was is the value that it should have. */
+const GlowRecordEntry *glow_record_first(const GlowRecordPair *pair, const GlowRecordEntry **was);
+
+/* Prints to stdout what e is, how far it lies from `was`, and where the node stands. */
+void glow_record_print_entry(const GlowNumericBisect *b, const char *what,
+                             const GlowRecordEntry *e, const GlowRecordEntry *was);
+
+/* The instruction of a program that entry e of a record of m is of, alone: its buffers hold what
+ * they held in the record, whose tensors fault->values borrows. NULL if the fault does not show on
+ * that, or the instruction stands in a region. */
+GlowModule *glow_fault_cut_instruction(GlowFault *fault, const GlowModule *m, const GlowRecord *r,
+                                       const GlowRecordEntry *e);
+
+/* Runs with one value put right. */
+typedef struct GlowPatch {
+  const GlowNumericBisect *bisect; /* tolerances */
+  GlowStr entry;
+  const GlowBindings *inputs, *want; /* want: what the outputs should be */
+  GlowBackendFn run;
+} GlowPatch;
+
+/* Whether the outputs are right when e, a value of a record, is `was`. True for a value of a loop
+ * and for one of open extents, which cannot be put right from outside. */
+bool glow_patch_mends(const GlowPatch *patch, const GlowRecordEntry *e,
+                      const GlowRecordEntry *was);
 
 #endif

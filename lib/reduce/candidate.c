@@ -32,14 +32,7 @@ static void make(GlowContext *ctx, void *arg) {
 
 /* True if there is a valid module. Only exhausted memory goes on to the caller. */
 static bool run(Making *k) {
-  GlowContext *ctx = k->from->ctx;
-  GlowSilence silence;
-  glow_silence_begin(ctx, &silence);
-  GlowStatus status = glow_protect(ctx, make, k);
-  glow_silence_end(&silence);
-  if (status == GLOW_NO_MEMORY)
-    glow_throw(ctx, status);
-  return status == GLOW_OK && k->ok;
+  return glow_try_in_silence(k->from->ctx, make, k) == GLOW_OK && k->ok;
 }
 
 uint32_t glow_draft_count(GlowModule *m, const GlowStrategy *s) {

@@ -276,3 +276,14 @@ unsigned glow_held_errors(const GlowHold *h) {
     count += held->d.severity == GLOW_ERROR;
   return count;
 }
+
+GlowStatus glow_try_in_silence(GlowContext *ctx, void (*fn)(GlowContext *ctx, void *arg),
+                               void *arg) {
+  GlowSilence silence;
+  glow_silence_begin(ctx, &silence);
+  GlowStatus status = glow_protect(ctx, fn, arg);
+  glow_silence_end(&silence);
+  if (status == GLOW_NO_MEMORY)
+    glow_throw(ctx, status);
+  return status;
+}

@@ -43,6 +43,9 @@ void glow_silence_begin(GlowContext *ctx, GlowSilence *s);
 void glow_silence_end(GlowSilence *s);
 /* Reports are heard again, whoever has begun a silence: for what is said before a throw. */
 void glow_silence_break(GlowContext *ctx);
+/* Calls fn in silence, and catches what it throws but exhausted memory. OK if it returned. */
+GlowStatus glow_try_in_silence(GlowContext *ctx, void (*fn)(GlowContext *ctx, void *arg),
+                               void *arg);
 
 /* A silence that keeps what is reported. After the end, glow_held_report reports it after all;
  * glow_held_error is the first error with its node, in the context, or NULL. */

@@ -251,6 +251,78 @@ bool glow_pass_fault_dropped_activation(GlowPassRun *run) {
   return glow_fault_replace(run, is_activation, pass_on);
 }
 
+/* An activation of a value that no other node reads. */
+static bool is_sole_activation(const GlowNode *n) {
+  const GlowValue *x = is_activation(n) ? glow_node_in(n, 0) : NULL;
+  return x && x->kind == GLOW_VALUE_RESULT && x->type == type_of(n) && x->name &&
+         glow_value_use_count(x) == 1 && x->def.node->nresults == 1;
+}
+
+/* -(-x) between x and the activation; what is -x has the name of x, and x none. */
+static bool move_name(GlowNode *n) {
+  GlowBuilder b = glow_builder_before(n);
+  GlowValue *x = glow_node_in(n, 0);
+  GlowStr name = x->name;
+  glow_value_set_name(x, NULL);
+  GlowValue *y = glow_build1(&b, GLOW_OP_NEG, x, NULL, NULL);
+  GlowValue *z = y ? glow_build1(&b, GLOW_OP_NEG, y, NULL, NULL) : NULL;
+  if (!z)
+    return false;
+  glow_value_set_name(y, name);
+  glow_use_set(&n->operands[0], z);
+  GlowValue *wrong = limit(&b, n);
+  name = n->results[0].name;
+  glow_node_replace(n, &wrong, 1);
+  glow_value_set_name(wrong, name);
+  return true;
+}
+
+bool glow_pass_fault_moved_name(GlowPassRun *run) {
+  return glow_fault_run(run, is_sole_activation, move_name);
+}
+
+/* 1.5 * f(x) under the name of x. */
+static bool fold_wrongly(GlowNode *n) {
+  GlowBuilder b = glow_builder_before(n);
+  GlowValue *x = glow_node_in(n, 0), *y = copy(&b, n);
+  GlowValue *wrong = y ? glow_build2(&b, GLOW_OP_MUL, y, number(&b, 1.5), NULL, NULL) : NULL;
+  if (!wrong)
+    return false;
+  GlowStr name = x->name;
+  glow_value_set_name(x, NULL);
+  glow_value_replace_uses(&n->results[0], wrong);
+  glow_node_remove(n);
+  glow_value_set_name(wrong, name);
+  return true;
+}
+
+bool glow_pass_fault_wrong_fold(GlowPassRun *run) {
+  return glow_fault_run(run, is_sole_activation, fold_wrongly);
+}
+
+/* The operand becomes a number of another kind, which the node's result does not follow from. */
+static bool leave_unsound(GlowNode *n) {
+  GlowModule *m = n->block->module;
+  GlowInit init = {.kind = GLOW_INIT_SPLAT, .splat = {.is_int = true, .i = 1, .f = 1}};
+  GlowStorage *s = glow_storage_create(m, GLOW_CONSTANT, glow_str(m->ctx, "fault"),
+                                       glow_type_parse(m, "fault", "i32<2>"), init);
+  glow_use_set(&n->operands[0], &s->value);
+  return true;
+}
+
+bool glow_pass_fault_unsound(GlowPassRun *run) {
+  return glow_fault_run(run, is_activation, leave_unsound);
+}
+
+static bool fail(GlowNode *n) {
+  glow_error(n->block->module->ctx, glow_node_loc(n), "planted: this pass fails here");
+  return false;
+}
+
+bool glow_pass_fault_failing(GlowPassRun *run) {
+  return glow_fault_run(run, is_activation, fail);
+}
+
 static bool reduces(const GlowNode *n) {
   return IS_ONE_OF(n, GLOW_OP_REDUCE_SUM, GLOW_OP_REDUCE_MAX, GLOW_OP_GLOBAL_MAX_POOL,
                    GLOW_OP_GLOBAL_AVERAGE_POOL);

@@ -20,21 +20,43 @@ bool glow_pass_fault_dropped_epilogue(GlowPassRun *run) {
   return glow_fault_run(run, has_epilogue, drop_epilogue);
 }
 
-/* The interpreter, for a copy of f without epilogues. */
+/* The interpreter on memory that holds NaN before it is written. */
+GlowStatus glow_poisoned_run(GlowFunction *f, const GlowBindings *inputs, GlowBindings *outputs,
+                             const GlowRunOptions *options) {
+  static const unsigned char byte = 0xff;
+  GlowRunOptions poisoned = options ? *options : (GlowRunOptions){0};
+  poisoned.poison = &byte;
+  return glow_interp_run(f, inputs, outputs, &poisoned);
+}
+
+/* The same for a copy of f without epilogues. */
 static bool forget(GlowNode *n, void *arg) {
   (void)arg;
   return !has_epilogue(n) || drop_epilogue(n);
 }
 
-GlowStatus glow_flawed_run(GlowFunction *f, const GlowBindings *inputs, GlowBindings *outputs,
-                           const GlowRunOptions *options) {
+static GlowStatus run_without_epilogues(GlowBackendFn run, GlowFunction *f,
+                                        const GlowBindings *inputs, GlowBindings *outputs,
+                                        const GlowRunOptions *options) {
   GlowModule *m = glow_module_clone(f->module);
   GlowFunction *copy = glow_module_function(m, f->name);
   glow_block_walk(copy->body, forget, NULL);
-  GlowStatus status = glow_interp_run(copy, inputs, outputs, options);
+  GlowStatus status = run(copy, inputs, outputs, options);
   glow_module_destroy(m);
   return status;
 }
+
+GlowStatus glow_flawed_run(GlowFunction *f, const GlowBindings *inputs, GlowBindings *outputs,
+                           const GlowRunOptions *options) {
+  return run_without_epilogues(glow_poisoned_run, f, inputs, outputs, options);
+}
+
+#if GLOW_HAVE_CPU_BACKEND
+GlowStatus glow_flawed_cpu_run(GlowFunction *f, const GlowBindings *inputs, GlowBindings *outputs,
+                               const GlowRunOptions *options) {
+  return run_without_epilogues(glow_cpu_run, f, inputs, outputs, options);
+}
+#endif
 
 static bool is_in_place(const GlowNode *n) {
   for (uint32_t i = 0; glow_node_is_instr(n) && n->nouts == 1 && i < glow_node_nins(n); ++i)

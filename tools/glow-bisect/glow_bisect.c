@@ -13,7 +13,7 @@
 
 typedef struct Bisect {
   GlowContext *ctx;
-  double timeout, rtol, atol;
+  double timeout, rtol, atol, reduce_time;
   bool show_output, quiet;
   GlowMath math;
   const char *passes, *backends, *entry, *output;
@@ -71,8 +71,20 @@ static bool parse_backends(const Bisect *b, const GlowBackend **backends) {
   return backends[1] != NULL;
 }
 
-/* [NAME=]FILE of an output. */
-static bool add_reference(const Bisect *b, GlowSession *s, const char *spec, GlowBindings *all) {
+/* The type of the value inside of a graph that `spec` begins with, as NAME=; NULL if there is none. */
+static const GlowType *value_inside(const GlowSession *s, const char *spec, GlowStr *name) {
+  for (const GlowNode *n = s->entry->kind == GLOW_FUNC ? s->entry->body->first : NULL; n; n = n->next)
+    for (uint32_t i = 0; i < n->nresults; ++i) {
+      *name = n->results[i].name;
+      size_t size = *name ? strlen(*name) : 0;
+      if (size && strncmp(spec, *name, size) == 0 && spec[size] == '=')
+        return n->results[i].type;
+    }
+  return NULL;
+}
+
+/* [NAME=]FILE of an output, or of a value inside. */
+static bool add_reference(const Bisect *b, GlowSession *s, const char *spec, GlowNumericBisect *to) {
   GlowNameList names = {0};
   glow_session_names(s, true, &names);
   GlowStr name = names.count == 1 ? names.data[0] : NULL;
@@ -84,20 +96,28 @@ static bool add_reference(const Bisect *b, GlowSession *s, const char *spec, Glo
       path = spec + n + 1;
     }
   }
+  const GlowType *type = NULL;
+  GlowBindings *all = &to->reference;
+  GlowStr inside;
+  if (path == spec && (type = value_inside(s, spec, &inside))) {
+    name = inside;
+    path = spec + strlen(name) + 1;
+    all = &to->inside;
+  }
   if (!name) {
-    glow_error(b->ctx, here(b->ctx), "--reference: '%s' names no output of the model", spec);
+    glow_error(b->ctx, here(b->ctx), "--reference: '%s' names no output or value of the model", spec);
     for (uint32_t i = 0; i < names.count && i < 16; ++i)
       glow_note(b->ctx, GLOW_NOWHERE, "it has an output '%s'", names.data[i]);
     return false;
   }
-  const GlowType *type = glow_session_output_type(s, name);
+  type = type ? type : glow_session_output_type(s, name);
   GlowTensor *t = glow_session_read(s, path, type, NULL);
   if (!t)
     return false;
   glow_vec_push(b->ctx->arena, all, ((GlowBinding){name, t}));
   if (!type || glow_type_fit(type, t->type) != GLOW_FIT_CONTRADICTS)
     return true;
-  glow_error(b->ctx, glow_loc_file(b->ctx, path), "the reference is %s, but output '%s' is %s",
+  glow_error(b->ctx, glow_loc_file(b->ctx, path), "the reference is %s, but '%s' is %s",
              glow_type_str(b->ctx, t->type), name, glow_type_str(b->ctx, type));
   return false;
 }
@@ -123,6 +143,7 @@ static GlowStatus bisect_model(const Bisect *b, GlowSession *s) {
                          .rtol = b->rtol,
                          .atol = b->atol,
                          .reduced = b->output,
+                         .reduce_time = b->reduce_time,
                          .verbose = !b->quiet};
   if (b->backends && !parse_backends(b, n.backends))
     return GLOW_BAD_USAGE;
@@ -132,12 +153,16 @@ static GlowStatus bisect_model(const Bisect *b, GlowSession *s) {
   if (!can_write(b))
     return GLOW_IO;
   for (uint32_t i = 0; i < b->references.count; ++i)
-    if (!add_reference(b, s, b->references.data[i], &n.reference))
+    if (!add_reference(b, s, b->references.data[i], &n))
       return GLOW_BAD_INPUT;
+  if (n.inside.count && !n.reference.count)
+    return usage(b->ctx, "--reference of a value inside needs one of an output, too");
   bool found;
   GlowStatus status = glow_bisect_numeric(&n, &found);
   for (uint32_t i = 0; i < n.reference.count; ++i)
     glow_tensor_free(n.reference.data[i].tensor);
+  for (uint32_t i = 0; i < n.inside.count; ++i)
+    glow_tensor_free(n.inside.data[i].tensor);
   if (status != GLOW_OK)
     return status;
   if (!found)
@@ -166,6 +191,8 @@ static GlowStatus run_model(const Bisect *b, const char *path) {
 static GlowStatus check(const Bisect *b, bool command) {
   if (!(b->timeout >= 0))
     return usage(b->ctx, "--timeout needs a number of seconds, 0 or more");
+  if (!(b->reduce_time >= 0))
+    return usage(b->ctx, "--reduce-time needs a number of seconds, 0 or more");
   if (!(b->rtol >= 0 && b->atol >= 0))
     return usage(b->ctx, "--rtol and --atol must not be negative");
   if (command)
@@ -180,7 +207,11 @@ static GlowStatus check(const Bisect *b, bool command) {
 }
 
 static GlowStatus run(GlowContext *ctx, int argc, char **argv) {
-  Bisect b = {.ctx = ctx, .timeout = 300, .rtol = 1e-3, .atol = 1e-5, .level = -1};
+  Bisect b = {.ctx = ctx, .timeout = 300,
+              .rtol = 1e-3,
+              .atol = 1e-5,
+              .reduce_time = 30,
+              .level = -1};
   /* clang-format off */
   const GlowOption options[] = {
       {.name = "passes", .value = "PIPELINE", .help = "Run these and look at the outputs after each: 'lower,fold-bn'",
@@ -190,7 +221,7 @@ static GlowStatus run(GlowContext *ctx, int argc, char **argv) {
       GLOW_MATH_OPTIONS(b.math),
       {.name = "input", .value = "[NAME=]SOURCE", .help = "An input as glow-run takes it: x.npy, splat:V, random:SEED",
        .kind = GLOW_OPT_REPEAT, .target = &b.inputs, .two_dashes = true},
-      {.name = "reference", .value = "[NAME=]FILE", .help = "What an output should be (without: what the model gives unchanged)",
+      {.name = "reference", .value = "[NAME=]FILE", .help = "What an output should be (without: what the model gives unchanged), or a value inside",
        .kind = GLOW_OPT_REPEAT, .target = &b.references, .two_dashes = true},
       {.name = "rtol", .value = "X", .help = "Relative tolerance of outputs (0.001)",
        .kind = GLOW_OPT_DOUBLE, .target = &b.rtol, .two_dashes = true},
@@ -200,6 +231,8 @@ static GlowStatus run(GlowContext *ctx, int argc, char **argv) {
        .kind = GLOW_OPT_STRING, .target = &b.backends, .two_dashes = true},
       {.name = "o", .value = "FILE", .help = "Reduce the fault to a test, and its inputs to files beside it",
        .kind = GLOW_OPT_STRING, .target = &b.output},
+      {.name = "reduce-time", .value = "SECONDS", .help = "With -o: look for a smaller test for so long, in time of the processor (30; 0: no limit)",
+       .kind = GLOW_OPT_DOUBLE, .target = &b.reduce_time, .two_dashes = true},
       {.name = "bind", .value = "N=8", .help = "Give an open dimension a size, or a bound with N=..8",
        .kind = GLOW_OPT_REPEAT, .target = &b.binds},
       {.name = "entry", .value = "NAME", .help = "The function or program to run, if there are several",

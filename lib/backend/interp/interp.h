@@ -37,6 +37,9 @@ typedef struct GlowRunOptions {
   const struct GlowParallel *parallel; /* threads that share the work of machine code, or NULL */
   const struct GlowCache *cache;       /* where machine code is kept, or NULL */
   bool profile;                        /* of networks: note where time goes */
+  /* A byte that memory of a program in the interpreter holds before the program writes to that
+   * memory: what reads memory too early has other results with another byte. NULL: any bytes. */
+  const unsigned char *poison;
   int64_t max_memory; /* bytes; what needs more is refused. 0: no limit. docs: glow-run */
 } GlowRunOptions;
 

@@ -71,19 +71,27 @@ static void reset_dims(Buffer *b) {
     b->dims[a] = b->type->dims[a].kind == GLOW_DIM_EXACT ? b->type->dims[a].size : 0;
 }
 
+/* Memory that was not written yet, if the options say what such memory holds. */
+static void poison(const Program *p, void *data, int64_t bytes) {
+  if (p->options && p->options->poison)
+    memset(data, *p->options->poison, (size_t)bytes);
+}
+
 static void run_alloc(Program *p, const GlowNode *n) {
   const GlowAllocMembers *m = n->members;
   Buffer *b = buffer_for(p, &n->results[0]);
+  int64_t bytes = glow_type_bytes(b->type);
   reset_dims(b);
   if (p->placed)
     return;
   if (p->memory && m->at >= 0) {
     b->data = p->memory + m->at;
-    return;
+  } else {
+    free(b->heap);
+    b->heap = NULL;
+    b->heap = b->data = aligned_memory(p, bytes);
   }
-  free(b->heap);
-  b->heap = NULL;
-  b->heap = b->data = aligned_memory(p, glow_type_bytes(b->type));
+  poison(p, b->data, bytes);
 }
 
 static Buffer *buffer_of(Program *p, const GlowValue *v);
@@ -146,6 +154,8 @@ static Buffer *storage_buffer(Program *p, GlowStorage *s, bool write) {
     GlowTensor *own = glow_tensor_create(p->ctx, glow_type_room(p->ctx, s->value.type));
     if (b->tensor)
       memcpy(own->data, b->tensor->data, b->tensor->bytes);
+    else
+      poison(p, own->data, (int64_t)own->bytes);
     if (cell->owned)
       glow_tensor_free(cell->tensor);
     *cell = (GlowCell){.tensor = own, .owned = true, .written = true};
