@@ -153,6 +153,17 @@ static const char *to_programs(const Trial *t, const char *level) {
   return glow_str_printf(t->ctx, GLOW_INLINE_ALL ",%s,dce,dce<entry=%s>,irgen", level, t->name);
 }
 
+/* Gives values whose names are only numbers names that last: what a pass makes is numbered, too. */
+static bool name_results(GlowNode *n, void *arg) {
+  Trial *t = arg;
+  for (uint32_t i = 0; i < n->nresults; ++i) {
+    GlowValue *v = &n->results[i];
+    if (v->name && strspn(v->name, "0123456789") == glow_str_length(v->name))
+      glow_value_set_name(v, glow_str_printf(t->ctx, "n%s", v->name));
+  }
+  return true;
+}
+
 /* Makes true what the pass needs, with exact passes. False if that is not possible: what cannot
  * become a program is refused by irgen. */
 static bool prepare(Trial *t, GlowModule *m, const GlowPass *pass, GlowChoice *choice) {
@@ -175,6 +186,7 @@ static bool prepare(Trial *t, GlowModule *m, const GlowPass *pass, GlowChoice *c
   if (!glow_make_needs(m, pass->needs))
     return false;
   remove_others(m, glow_module_function(m, t->name));
+  glow_block_walk(glow_module_function(m, t->name)->body, name_results, t);
   return true;
 }
 
