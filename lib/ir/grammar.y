@@ -165,6 +165,9 @@ operands ::= operand.
 operands ::= operands COMMA operand.
 operand ::= ref(V).                           { glow_parse_operand(p, NULL, V); }
 operand ::= NONE.                             { glow_parse_operand(p, NULL, NULL); }
+operand ::= INT(T).     { glow_parse_operand(p, NULL, glow_parse_literal(p, GLOW_TAG_INT, &T)); }
+operand ::= FLOAT(T).   { glow_parse_operand(p, NULL, glow_parse_literal(p, GLOW_TAG_FLOAT, &T)); }
+operand ::= BOOLEAN(T). { glow_parse_operand(p, NULL, glow_parse_literal(p, GLOW_TAG_BOOL, &T)); }
 %type ref {GlowValue *}
 ref(A) ::= VALUE(T).                          { A = glow_parse_ref(p, &T, '%'); }
 ref(A) ::= GLOBAL(T).                         { A = glow_parse_ref(p, &T, '@'); }

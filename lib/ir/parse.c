@@ -185,19 +185,24 @@ static void put_kind(GlowText *out, int kind) {
     }
 }
 
-/* Leaves out what says nothing: keywords that stand for a name where any name may, and SYNC. */
+/* Leaves out what says nothing: keywords that stand for a name where any name may, SYNC, and the
+ * other literals where an operand may be a number. */
 static int useful(const int *expected, int count, int *kinds) {
-  bool any_name = false;
-  for (int i = 0; i < count; ++i)
+  bool any_name = false, any_value = false, any_number = false;
+  for (int i = 0; i < count; ++i) {
     any_name |= expected[i] == GLOW_TOK_IDENT;
+    any_value |= expected[i] == GLOW_TOK_VALUE;
+    any_number |= expected[i] == GLOW_TOK_FLOAT;
+  }
   int n = 0;
   for (int i = 0; i < count; ++i) {
     int k = expected[i];
     bool stands_for_name = any_name && k != GLOW_TOK_IDENT &&
                            glow_grammarFallback(k) == GLOW_TOK_IDENT && k != GLOW_TOK_DEALLOC;
     bool at_end = k == GLOW_TOK_EOF; /* goes without saying */
+    bool operand = any_value && any_number && (k == GLOW_TOK_INT || k == GLOW_TOK_BOOLEAN);
     if (k != GLOW_TOK_SYNC && k != GLOW_TOK_TAIL && k != GLOW_TOK_BAD && !stands_for_name &&
-        !at_end)
+        !at_end && !operand)
       kinds[n++] = k;
   }
   return n;

@@ -225,6 +225,12 @@ static bool fill_element(Filler *f, const GlowItem *item) {
   return true;
 }
 
+bool glow_parse_element(GlowParser *p, const GlowItem *item, const GlowType *type, GlowScalar *v) {
+  char bytes[16] = {0}; /* of the largest element */
+  Filler f = {p, type, glow_tensor_in_context(p->ctx, type, bytes, sizeof bytes), 0};
+  return fill_element(&f, item) && glow_item_scalar(p, item, false, v);
+}
+
 static bool fill_axis(Filler *f, const GlowItem *item, uint32_t axis) {
   if (axis == f->type->rank)
     return fill_element(f, item);

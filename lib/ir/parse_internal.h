@@ -219,6 +219,8 @@ void glow_parse_init_elided(GlowParser *p, const GlowToken *t);
 void glow_parse_init_eval(GlowParser *p, const GlowToken *t, GlowBlock *block);
 void glow_parse_storage(GlowParser *p, GlowStorageClass cls, const GlowToken *name,
                         const GlowType *type, bool has_init);
+/* Reads an item as an element of `type`, which has rank 0. Reports what does not fit. */
+bool glow_parse_element(GlowParser *p, const GlowItem *item, const GlowType *type, GlowScalar *v);
 /* Completes the initializer at hand for a value of this type. */
 bool glow_parse_finish_init(GlowParser *p, const GlowType *type);
 /* After the last item: gives payload storage its bytes. */
@@ -252,6 +254,13 @@ void glow_parse_alloc(GlowParser *p, const GlowToken *name, const GlowType *type
 void glow_parse_view(GlowParser *p, const GlowToken *name, const GlowToken *t, GlowValue *base,
                      const GlowType *type);
 void glow_parse_dealloc(GlowParser *p, const GlowToken *t, GlowValue *buffer);
+
+/* ---- Literals as operands (parse_literal.c) -------------------------------------------------- */
+/* The value of a Splat, whose type follows in the second walk. */
+GlowValue *glow_parse_literal(GlowParser *p, GlowValueTag tag, const GlowToken *t);
+bool glow_parse_is_literal(const GlowNode *n); /* one without a type yet */
+/* Gives the literals among n's operands their types, names and values; reports. */
+void glow_parse_resolve_literals(GlowParser *p, GlowNode *n);
 
 /* ---- Types of nodes (parse_resolve.c) -------------------------------------------------------- */
 void glow_parse_resolve(GlowParser *p);

@@ -17,6 +17,9 @@ static void resolve_node(GlowParser *p, GlowNode *n) {
   for (uint32_t i = 0; i < n->nregions; ++i)
     if (n->regions[i])
       resolve_block(p, n->regions[i]);
+  if (glow_parse_is_literal(n))
+    return; /* the node that uses it says of which kind it is */
+  glow_parse_resolve_literals(p, n);
   if (GLOW_HAS(glow_node_desc(n), TERMINATOR) || p->fatal || (p->recovered && lost_yield(n)))
     return;
   if (n->nresults == 0 && glow_node_is_instr(n))
