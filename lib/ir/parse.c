@@ -245,6 +245,7 @@ void glow_parse_syntax_error(GlowParser *p, int kind, const GlowToken *t, const 
       put_token(p, &text, &p->last);
     }
   }
+  glow_text_puts(&text, glow_parse_hint(p, kind, t, expected, count));
   glow_parse_error(p, t, "%s", glow_text_cstr(&text));
   glow_defer_pop(p->ctx, &release, true);
   if (kind == GLOW_TOK_EOF && p->scopes.count)

@@ -170,11 +170,14 @@ static bool is_visible(const GlowParser *p, const GlowValue *v) {
 static GlowValue *unknown(GlowParser *p, const GlowToken *t, char sigil, GlowStr name,
                           const GlowNames *names) {
   const GlowBlock *b = top(p)->block;
-  GlowStr near = glow_names_nearest(names, name);
+  char other = sigil == '@' ? '%' : '@';
+  bool has_other = !b->scalar && glow_names_find(other == '@' ? p->module->names : b->names, name);
+  GlowStr near = has_other ? name : glow_names_nearest(names, name);
   const char *hint = b->scalar ? "; a scalar body captures nothing" : "";
   if (near)
     glow_parse_error(p, t, "unknown %s '%c%s'; did you mean '%c%s'?",
-                     sigil == '@' ? "storage" : "value", sigil, name, sigil, near);
+                     sigil == '@' ? "storage" : "value", sigil, name, has_other ? other : sigil,
+                     near);
   else
     glow_parse_error(p, t, "unknown %s '%c%s'%s", sigil == '@' ? "storage" : "value", sigil, name,
                      hint);
@@ -253,18 +256,6 @@ void glow_parse_origin(GlowParser *p, const GlowToken *file, const GlowToken *na
   o->col = (uint32_t)c;
   if (o->file)
     p->origin = o;
-}
-
-const char *glow_op_nearest(const char *word, bool instr) {
-  const char *names[GLOW_OP_COUNT];
-  size_t n = 0;
-  for (uint32_t i = 0; i < GLOW_OP_COUNT; ++i) {
-    const GlowOpDesc *d = &glow_op_desc[i];
-    const char *name = instr ? d->instr : d->node;
-    if (name && !GLOW_HAS(d, SYNTAX))
-      names[n++] = name;
-  }
-  return glow_nearest(word, names, n);
 }
 
 static GlowOp find_op(GlowParser *p, const GlowToken *t, bool instr) {

@@ -147,6 +147,9 @@ void glow_parse_fatal(GlowParser *p, const GlowToken *t, const char *format, ...
 /* Called by the generated parser: `expected` are the token kinds that could stand here. */
 void glow_parse_syntax_error(GlowParser *p, int kind, const GlowToken *t, const int *expected,
                              int count);
+/* What may have been meant, to end a message with (parse_hints.c). */
+const char *glow_parse_hint(GlowParser *p, int kind, const GlowToken *t, const int *expected,
+                            int count);
 /* The token that spells an item. Its position is counted from the last one asked for, so going
  * through items in order costs what their text costs. */
 GlowToken glow_item_token(GlowParser *p, const GlowItem *item);

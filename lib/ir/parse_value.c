@@ -253,6 +253,16 @@ static const GlowMember *attribute_row(const GlowAttributes *a, uint32_t i) {
   return i < a->count ? &a->table[i] : &shards_row;
 }
 
+/* "; there are a, b and c". */
+static const char *list_names(GlowContext *ctx, const char *const *names, uint32_t count) {
+  if (count == 0)
+    return "; it has no members";
+  const char *list = glow_str_printf(ctx, "; there %s %s", count == 1 ? "is" : "are", names[0]);
+  for (uint32_t i = 1; i < count; ++i)
+    list = glow_str_printf(ctx, "%s%s%s", list, i + 1 < count ? ", " : " and ", names[i]);
+  return list;
+}
+
 /* Which row has this name; -1 after a diagnostic. */
 static int find_attribute(GlowParser *p, const char *whose, const GlowToken *key,
                           const GlowAttributes *a) {
@@ -274,7 +284,7 @@ static int find_attribute(GlowParser *p, const char *whose, const GlowToken *key
   if (near)
     glow_parse_error(p, key, "%s has no '%s'; did you mean '%s'?", whose, word, near);
   else if (word)
-    glow_parse_error(p, key, "%s has no '%s'", whose, word);
+    glow_parse_error(p, key, "%s has no '%s'%s", whose, word, list_names(p->ctx, names, n));
   return -1;
 }
 

@@ -1,15 +1,18 @@
 /* glow-opt: reads a text of either level, runs passes, prints it. Every pass is an option. */
 #include <stdio.h>
+#include <string.h>
 
 #include "driver.h"
+#include "ops/help.h"
 
 typedef struct Opt {
   GlowDriver driver;
   const char *passes;
   bool any_pass;     /* as an option of its own */
   const char *level; /* the -O that was given, since -irgen if that was given */
-  bool bad;      /* an option of a pass was wrong; reported */
-  bool print_passes;
+  bool bad;          /* an option of a pass was wrong; reported */
+  bool print_passes, print_ops;
+  const char *help_op;
 } Opt;
 
 /* -lower, -fold-bn='k=v;flag'. */
@@ -65,6 +68,21 @@ static GlowStatus finish_pipeline(Opt *o) {
              : GLOW_BAD_USAGE;
 }
 
+static GlowStatus help_op(const Opt *o) {
+  const char *name = o->help_op;
+  GlowOp op = glow_op_from_node_name(name, strlen(name));
+  if (op == GLOW_OP_COUNT)
+    op = glow_op_from_instr_name(name, strlen(name));
+  if (op == GLOW_OP_COUNT) {
+    const char *near = glow_op_nearest(name, false);
+    return usage(o, glow_str_printf(o->driver.ctx, "-help-op: unknown operator '%s'%s%s%s", name,
+                                    near ? "; did you mean '" : "", near ? near : "",
+                                    near ? "'?" : ""));
+  }
+  printf("%s", glow_op_help[op].text);
+  return GLOW_OK;
+}
+
 static GlowStatus run(GlowContext *ctx, int argc, char **argv) {
   Opt o = {.driver = glow_driver_create(ctx, "glow-opt", argc, argv)};
   /* clang-format off */
@@ -87,6 +105,11 @@ static GlowStatus run(GlowContext *ctx, int argc, char **argv) {
        .kind = GLOW_OPT_STRING, .target = &o.driver.run_reproducer},
       {.name = "print-passes", .help = "List the passes, each of which is an option, and exit",
        .kind = GLOW_OPT_FLAG, .target = &o.print_passes},
+      GLOW_OPTION_HEADING("Operators"),
+      {.name = "print-ops", .help = "List the operators and instructions, and exit",
+       .kind = GLOW_OPT_FLAG, .target = &o.print_ops},
+      {.name = "help-op", .value = "NAME", .help = "Print operands, members and traits of an operator: ReduceSum",
+       .kind = GLOW_OPT_STRING, .target = &o.help_op},
   };
   /* clang-format on */
   const char **names = GLOW_NEW_ARRAY(ctx->arena, const char *, glow_npasses);
@@ -110,6 +133,10 @@ static GlowStatus run(GlowContext *ctx, int argc, char **argv) {
     return status;
   if (o.print_passes)
     return glow_tool_show(ctx, glow_passes_print);
+  if (o.print_ops)
+    return glow_tool_show(ctx, glow_ops_print);
+  if (o.help_op)
+    return help_op(&o);
   status = finish_pipeline(&o);
   return status == GLOW_OK ? glow_driver_run(&o.driver, files.count ? files.data[0] : NULL)
                            : status;

@@ -420,6 +420,27 @@ static void name_op(const OpFile *file, OpDecl *op) {
   op->upper = name_upper(ctx, op->snake);
 }
 
+/* Operators elsewhere: their names mean none here, and each is given once. */
+static void check_also(const OpFile *file, Name also, const Names *before) {
+  for (uint32_t i = 0; i < file->ops.count; i++)
+    if (file->ops.data[i]->snake == name_snake(file->ctx, also.text))
+      glow_error(file->ctx, also.loc, "'%s' is an operator of its own", also.text);
+  for (uint32_t i = 0; i < before->count; i++)
+    if (before->data[i].text == also.text)
+      glow_error(file->ctx, also.loc, "'%s' stands behind 'also' twice", also.text);
+}
+
+static void check_all_also(OpFile *file) {
+  Names seen = {0};
+  for (uint32_t i = 0; i < file->ops.count; i++) {
+    const OpDecl *op = file->ops.data[i];
+    for (uint32_t k = 0; k < op->also.count; k++) {
+      check_also(file, op->also.data[k], &seen);
+      glow_vec_push(file->arena, &seen, op->also.data[k]);
+    }
+  }
+}
+
 void ops_check(OpFile *file) {
   check_kinds(file);
   check_enums(file);
@@ -437,4 +458,5 @@ void ops_check(OpFile *file) {
     check_traits(file, op);
     check_rules(file, op);
   }
+  check_all_also(file);
 }

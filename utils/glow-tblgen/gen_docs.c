@@ -104,8 +104,8 @@ static void instr_form(const OpDecl *op, GlowText *out) {
   glow_text_puts(out, "`\n");
 }
 
-static void docs_op(const OpDecl *op, GlowText *out) {
-  glow_text_printf(out, "\n## %s\n\n%s\n\n", op->name.text, op->doc);
+void docs_op(const OpDecl *op, GlowText *out) {
+  glow_text_printf(out, "## %s\n\n%s\n\n", op->name.text, op->doc);
   ports_row("operands", &op->in, out);
   ports_row(op->is_instr ? "writes" : "results", &op->out, out);
   for (uint32_t i = 0; i < op->vars.count; i++) {
@@ -120,6 +120,9 @@ static void docs_op(const OpDecl *op, GlowText *out) {
   traits_row(op, out);
   if (!HAS(op, NODE_ONLY) && !HAS(op, SYNTAX))
     instr_form(op, out);
+  for (uint32_t i = 0; i < op->also.count; i++)
+    glow_text_printf(out, "%s%s%s", i ? ", " : "- does the work of ", op->also.data[i].text,
+                     i + 1 == op->also.count ? "\n" : "");
   if (op->scalar.text)
     glow_text_printf(out, "- computes `%s`\n", op->scalar.text + strspn(op->scalar.text, " \n"));
 }
@@ -136,8 +139,10 @@ void gen_docs(const OpFile *file, GlowText *out) {
                       "| strided(X) | The instruction takes a tensorview with strides as X. |\n"
                       "| epilogue(Y) | Takes an `^epilogue` body that transforms Y. |\n"
                       "| body | Takes a scalar `^body`. |\n");
-  for (uint32_t i = 0; i < file->ops.count; i++)
+  for (uint32_t i = 0; i < file->ops.count; i++) {
+    glow_text_putc(out, '\n');
     docs_op(file->ops.data[i], out);
+  }
 }
 
 void gen_keywords(const OpFile *file, GlowText *out) {

@@ -286,9 +286,24 @@ static void table_sorted(const OpFile *file, bool node, GlowText *out) {
   glow_text_printf(out, "};\nconst uint32_t glow_op_%ss = %u;\n", node ? "node" : "instr", count);
 }
 
+/* The section of the page of operators, and operators elsewhere. */
+static void help_row(const OpFile *file, const OpDecl *op, GlowText *out) {
+  GlowText section;
+  GlowDefer release;
+  glow_text_init(&section, file->ctx);
+  glow_defer_push(file->ctx, &release, glow_text_release_fn, &section);
+  docs_op(op, &section);
+  glow_text_printf(out, "    [GLOW_OP_%s] = {", op->upper);
+  glow_text_quoted(out, glow_text_cstr(&section), section.size);
+  glow_defer_pop(file->ctx, &release, true);
+  for (uint32_t i = 0; i < op->also.count; i++)
+    glow_text_printf(out, ", %s\"%s\"", i ? "" : "(const char *const[]){", op->also.data[i].text);
+  glow_text_puts(out, op->also.count ? ", NULL}},\n" : ", NULL},\n");
+}
+
 void gen_table(const OpFile *file, GlowText *out) {
   gen_head(out, "The descriptions of all operators.");
-  glow_text_puts(out, "#include \"ops/op.h\"\n\n");
+  glow_text_puts(out, "#include \"ops/help.h\"\n\n");
   for (uint32_t i = 0; i < file->enums.count; i++) {
     const EnumDecl *e = file->enums.data[i];
     GlowStr snake = name_snake(file->ctx, e->name.text);
@@ -303,6 +318,10 @@ void gen_table(const OpFile *file, GlowText *out) {
   glow_text_puts(out, "\nconst GlowOpDesc glow_op_desc[GLOW_OP_COUNT] = {\n");
   for (uint32_t i = 0; i < file->ops.count; i++)
     table_row(file->ops.data[i], out);
+  glow_text_puts(out, "};\n\n");
+  glow_text_puts(out, "const GlowOpHelp glow_op_help[GLOW_OP_COUNT] = {\n");
+  for (uint32_t i = 0; i < file->ops.count; i++)
+    help_row(file, file->ops.data[i], out);
   glow_text_puts(out, "};\n\n");
   table_sorted(file, true, out);
   table_sorted(file, false, out);

@@ -14,7 +14,7 @@
 %stack_overflow { p->failed = true; }
 
 %fallback ID KINDS ENUM OP INSTR IN OUT INOUT REGION TYPES MEMBER IMEMBER TRAITS INFER VERIFY
-             SCRATCH MACS GRAD LOWER IRGEN FOLD DOMAIN NEWEST HOOK UNSUPPORTED.
+             SCRATCH MACS GRAD LOWER IRGEN FOLD ALSO DOMAIN NEWEST HOOK UNSUPPORTED.
 
 %type ids { Names }
 %type flags { uint8_t }
@@ -64,6 +64,7 @@ clause ::= GRAD(K) grads.                      { parse_clause(p, CLAUSE_GRAD, K)
 clause ::= LOWER(K) ID(N).                     { parse_clause(p, CLAUSE_LOWER, K); p->op->lower = N; }
 clause ::= IRGEN(K) ID(N).                     { parse_clause(p, CLAUSE_IRGEN, K); p->op->irgen = N; }
 clause ::= FOLD(K) ID(N).                      { parse_clause(p, CLAUSE_FOLD, K); p->op->fold = N; }
+clause ::= ALSO(K) ids(L).                     { parse_clause(p, CLAUSE_ALSO, K); p->op->also = L; }
 
 in ::= IN(K).                                  { parse_clause(p, CLAUSE_IN, K); p->ports = &p->op->in; }
 out ::= OUT(K).                                { parse_clause(p, CLAUSE_OUT, K); p->ports = &p->op->out; }

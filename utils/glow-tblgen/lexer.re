@@ -58,6 +58,7 @@ int lexer_next(Lexer *lx) {
       "lower"       { return T_LOWER; }
       "irgen"       { return T_IRGEN; }
       "fold"        { return T_FOLD; }
+      "also"        { return T_ALSO; }
       "domain"      { return T_DOMAIN; }
       "newest"      { return T_NEWEST; }
       "hook"        { return T_HOOK; }

@@ -86,6 +86,7 @@ typedef struct OpDecl {
   Call infer;
   Name scalar; /* the body without its braces; text NULL if there is none */
   Names grads;
+  Names also; /* operators elsewhere */
   Name lower, irgen, fold, scratch, macs; /* the word after each; text NULL if absent */
   GlowLoc clause_loc[16];                 /* where each kind of clause stood first, by its number */
   /* after check */
@@ -157,6 +158,7 @@ typedef enum Clause {
   CLAUSE_LOWER,
   CLAUSE_IRGEN,
   CLAUSE_FOLD,
+  CLAUSE_ALSO,
   CLAUSE_COUNT
 } Clause;
 
@@ -186,6 +188,9 @@ Generator gen_header, gen_table, gen_infer, gen_infer_header, gen_lower, gen_low
 Generator gen_irgen, gen_irgen_header, gen_fold, gen_fold_header, gen_kernels, gen_kernels_header;
 Generator gen_values_header, gen_scalar, gen_elementwise, gen_vector, gen_docs, gen_keywords, gen_vim;
 Generator gen_grad, gen_grad_header, gen_primitives, gen_onnx, gen_onnx_header, gen_onnx_docs;
+
+/* gen_docs.c: the section of one operator, as the page of operators has it. */
+void docs_op(const OpDecl *op, GlowText *out);
 
 /* gen_scalar.c: the kinds that have scalar bodies, and how a body reads and writes their elements. */
 typedef struct ScalarKind {

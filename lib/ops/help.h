@@ -1,0 +1,21 @@
+/* What people are told about operators: their sections of the page Ops, and operators of other
+ * systems whose work they do. Generated from the descriptions, like the table of desc.h. */
+#ifndef GLOW_OPS_HELP_H
+#define GLOW_OPS_HELP_H
+
+#include "ops/op.h"
+#include "support/text.h"
+
+typedef struct GlowOpHelp {
+  const char *text;        /* the section */
+  const char *const *also; /* the clause `also`, then NULL; or NULL */
+} GlowOpHelp;
+extern const GlowOpHelp glow_op_help[GLOW_OP_COUNT];
+
+/* The operator that does the work of this one of another system, whatever the case of its letters;
+ * GLOW_OP_COUNT if there is none. */
+GlowOp glow_op_from_other_name(const char *name, size_t length);
+/* All operators: the names of node and instruction, and the sentence. */
+void glow_ops_print(GlowText *out);
+
+#endif
