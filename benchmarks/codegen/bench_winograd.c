@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "program.h"
+#include "ir/access.h"
 #include "runtime/peak.h"
 #include "support/process.h"
 
@@ -79,9 +80,9 @@ static void write_program(GlowText *t, const Case *c, const GlowIsa *isa, int si
 
 /* Buffers of a program: constants as they are, @x filled, @y new. */
 static bool bind(Code *c) {
-  for (uint32_t i = 0; i < c->plan.nstorage; i++) {
-    GlowStorage *g = c->plan.storage[i];
-    int64_t bytes = glow_type_bytes(g->value.type);
+  for (uint32_t i = 0; i < c->plan.nouter; i++) {
+    GlowValue *v = c->plan.outer[i];
+    int64_t bytes = glow_type_bytes(v->type);
     if (!c->plan.reads[i] && !c->plan.writes[i])
       continue;
     c->storage[i] = bench_alloc(bytes);
@@ -90,10 +91,10 @@ static bool bind(Code *c) {
     if (c->plan.writes[i]) {
       c->y = c->storage[i];
       c->results = bytes / 4;
-    } else if (g->cls == GLOW_PLACEHOLDER) {
+    } else if (glow_outer_class(v) == GLOW_PLACEHOLDER) {
       bench_fill(c->storage[i], bytes / 4, 1);
     } else {
-      memcpy(c->storage[i], glow_storage_value(g)->data, (size_t)bytes);
+      memcpy(c->storage[i], glow_storage_value(v->def.storage)->data, (size_t)bytes);
     }
   }
   c->memory = bench_alloc(c->plan.arena + c->plan.scratch);

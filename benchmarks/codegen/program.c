@@ -30,8 +30,8 @@ void *bench_alloc(int64_t bytes) {
 }
 
 bool bench_make_storage(const GlowCpuPlan *plan, void **storage) {
-  for (uint32_t i = 0; i < plan->nstorage; i++) {
-    int64_t bytes = glow_type_bytes(plan->storage[i]->value.type);
+  for (uint32_t i = 0; i < plan->nouter; i++) {
+    int64_t bytes = glow_type_bytes(plan->outer[i]->type);
     storage[i] = bench_alloc(bytes);
     if (!storage[i])
       return false;
@@ -41,6 +41,6 @@ bool bench_make_storage(const GlowCpuPlan *plan, void **storage) {
 }
 
 void bench_free_storage(const GlowCpuPlan *plan, void **storage) {
-  for (uint32_t i = 0; i < plan->nstorage; i++)
+  for (uint32_t i = 0; i < plan->nouter; i++)
     free(storage[i]);
 }

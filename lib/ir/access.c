@@ -1,7 +1,15 @@
-/* A walk over the nodes of a function and of its callees. Views stand for their storage. */
+/* A walk over the nodes of a function and of its callees. Views stand for the buffer that they lie in. */
 #include "ir/access.h"
 
-#include "ir/footprint.h"
+GlowFunction *glow_node_callee(const GlowNode *n) {
+  const GlowOpDesc *d = glow_node_desc(n);
+  for (uint32_t i = 0; i < d->nmembers; i++) {
+    if (d->members[i].type == GLOW_MEMBER_SYMBOL)
+      return glow_module_function(
+          n->block->module, *(const GlowStr *)((const char *)n->members + d->members[i].offset));
+  }
+  return NULL;
+}
 
 typedef struct Survey {
   GlowArena *arena;
@@ -18,10 +26,10 @@ static void add_function(Survey *s, GlowFunction *f) {
   glow_vec_push(s->arena, &s->result.functions, f);
 }
 
-/* The storage that an operand reaches, or NULL. */
-static const GlowValue *storage_of(const GlowUse *u) {
+/* The outer value that an operand reaches, or NULL. */
+static const GlowValue *outer_of(const GlowUse *u) {
   const GlowValue *root = u->value ? glow_value_span(u->value).root : NULL;
-  return root && root->kind == GLOW_VALUE_STORAGE ? root : NULL;
+  return root && glow_value_is_outer(root) ? root : NULL;
 }
 
 static bool writes(const GlowNode *n, uint32_t operand) {
@@ -32,7 +40,7 @@ static bool writes(const GlowNode *n, uint32_t operand) {
 
 static void note_reads(Survey *s, const GlowNode *n) {
   for (uint32_t i = 0; i < n->noperands; i++) {
-    const GlowValue *root = storage_of(&n->operands[i]);
+    const GlowValue *root = outer_of(&n->operands[i]);
     if (!root || (writes(n, i) && n->operands[i].qual != GLOW_QUAL_INOUT))
       continue;
     s->of[root->id].read = true;
@@ -44,7 +52,7 @@ static void note_reads(Survey *s, const GlowNode *n) {
  * to happen settles what later instructions read. */
 static void note_writes(Survey *s, const GlowNode *n) {
   for (uint32_t i = 0; i < n->noperands; i++) {
-    const GlowValue *root = storage_of(&n->operands[i]);
+    const GlowValue *root = outer_of(&n->operands[i]);
     if (!root || !writes(n, i))
       continue;
     s->of[root->id].written = true;
@@ -77,4 +85,13 @@ GlowAccesses glow_function_accesses(GlowFunction *f, GlowArena *arena) {
       glow_block_walk(s.function->body, visit, &s);
   }
   return s.result;
+}
+
+GlowOuterValues glow_function_outer_values(const GlowFunction *f, GlowArena *arena) {
+  GlowOuterValues values = {0};
+  for (GlowStorage *g = f->module->first_storage; g; g = g->next)
+    glow_vec_push(arena, &values, &g->value);
+  for (uint32_t i = 0; i < f->body->nparams; i++)
+    glow_vec_push(arena, &values, f->body->params[i]);
+  return values;
 }

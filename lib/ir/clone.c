@@ -89,6 +89,9 @@ static void clone_function(GlowModule *to, const GlowFunction *f, GlowMap *map) 
   c->next = shell.next;
   c->module = to;
   c->results = glow_arena_copy(arena, f->results, f->nresults * sizeof *f->results);
+  if (f->result_names)
+    c->result_names =
+        glow_arena_copy(arena, f->result_names, f->nresults * sizeof *f->result_names);
   c->from = glow_arena_copy(arena, f->from, f->nfrom * sizeof *f->from);
   c->wrt = glow_arena_copy(arena, f->wrt, f->nwrt * sizeof *f->wrt);
   c->keeping = glow_arena_copy(arena, f->keeping, f->nkeeping * sizeof *f->keeping);

@@ -93,16 +93,24 @@ static bool same_refs(const GlowGradientRef *a, uint32_t na, const GlowGradientR
   return true;
 }
 
+static bool same_results(const GlowFunction *a, const GlowFunction *b) {
+  GlowArena *scratch = glow_arena_create(a->module->ctx);
+  const GlowStr *x = glow_function_result_names(a, scratch);
+  const GlowStr *y = glow_function_result_names(b, scratch);
+  bool same = true;
+  for (uint32_t i = 0; i < a->nresults; ++i)
+    same &= a->results[i] == b->results[i] && x[i] == y[i];
+  glow_arena_destroy(scratch);
+  return same;
+}
+
 static bool same_function(Pairing *p, const GlowFunction *a, const GlowFunction *b) {
   if (a->kind != b->kind || a->name != b->name || a->has_results != b->has_results ||
       a->nresults != b->nresults || a->device != b->device || a->arena != b->arena ||
       a->align != b->align || a->inline_always != b->inline_always || a->primal != b->primal ||
       a->seedable != b->seedable)
     return false;
-  for (uint32_t i = 0; i < a->nresults; ++i)
-    if (a->results[i] != b->results[i])
-      return false;
-  return same_refs(a->from, a->nfrom, b->from, b->nfrom) &&
+  return same_results(a, b) && same_refs(a->from, a->nfrom, b->from, b->nfrom) &&
          same_refs(a->wrt, a->nwrt, b->wrt, b->nwrt) &&
          same_refs(a->keeping, a->nkeeping, b->keeping, b->nkeeping) &&
          same_block(p, a->body, b->body);

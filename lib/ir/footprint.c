@@ -4,18 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ir/access.h"
 #include "ir/cost.h"
 #include "support/sizes.h"
-
-GlowFunction *glow_node_callee(const GlowNode *n) {
-  const GlowOpDesc *d = glow_node_desc(n);
-  for (uint32_t i = 0; i < d->nmembers; i++) {
-    if (d->members[i].type == GLOW_MEMBER_SYMBOL)
-      return glow_module_function(
-          n->block->module, *(const GlowStr *)((const char *)n->members + d->members[i].offset));
-  }
-  return NULL;
-}
 
 /* Bytes of a value, at its bounds; 0 if they are not known. */
 static int64_t bytes_of(GlowContext *ctx, const GlowType *t) {
@@ -31,46 +22,17 @@ static void add(int64_t *sum, int64_t bytes) {
 
 /* ---- Storage --------------------------------------------------------------------------------- */
 
-typedef struct Touched {
-  GlowArena *arena;
-  bool *storage; /* by value id */
-  GLOW_VEC(GlowFunction *) functions;
-} Touched;
-
-static void add_function(Touched *t, GlowFunction *f) {
-  for (uint32_t i = 0; i < t->functions.count; i++) {
-    if (t->functions.data[i] == f)
-      return;
-  }
-  glow_vec_push(t->arena, &t->functions, f);
-}
-
-static bool visit_operands(GlowNode *n, void *arg) {
-  Touched *t = arg;
-  for (uint32_t i = 0; i < n->noperands; i++) {
-    const GlowValue *v = n->operands[i].value;
-    if (v && v->kind == GLOW_VALUE_STORAGE)
-      t->storage[v->id] = true;
-  }
-  GlowFunction *callee = glow_node_callee(n);
-  if (callee)
-    add_function(t, callee);
-  return true;
-}
-
-static void count_storage(Touched *t, GlowFunction *f, GlowFootprint *p) {
-  t->storage = GLOW_NEW_ARRAY(t->arena, bool, f->module->next_id);
-  add_function(t, f);
-  for (uint32_t i = 0; i < t->functions.count; i++) {
-    if (t->functions.data[i]->body)
-      glow_block_walk(t->functions.data[i]->body, visit_operands, t);
-  }
-  for (GlowStorage *s = f->module->first_storage; s; s = s->next) {
-    int64_t *sum = s->cls == GLOW_CONSTANT   ? &p->constants
-                   : s->cls == GLOW_VARIABLE ? &p->variables
-                                             : &p->buffers;
-    if (t->storage[s->value.id])
-      add(sum, bytes_of(f->module->ctx, s->value.type));
+static void count_storage(GlowArena *arena, GlowFunction *f, GlowFootprint *p) {
+  GlowAccesses accesses = glow_function_accesses(f, arena);
+  GlowOuterValues values = glow_function_outer_values(f, arena);
+  for (uint32_t i = 0; i < values.count; i++) {
+    const GlowValue *v = values.data[i];
+    GlowStorageClass cls = glow_outer_class(v);
+    int64_t *sum = cls == GLOW_CONSTANT   ? &p->constants
+                   : cls == GLOW_VARIABLE ? &p->variables
+                                          : &p->buffers;
+    if (accesses.of[v->id].read || accesses.of[v->id].written)
+      add(sum, bytes_of(f->module->ctx, v->type));
   }
 }
 
@@ -130,8 +92,7 @@ GlowFootprint glow_function_footprint(GlowFunction *f) {
   GlowFootprint p = {0};
   uint32_t at;
   GlowArena *arena = glow_arena_create(f->module->ctx);
-  Touched t = {.arena = arena};
-  count_storage(&t, f, &p);
+  count_storage(arena, f, &p);
   Sweep s = sweep(arena, f);
   p.arena = find_peak(&s, &at);
   if (f->kind == GLOW_PROGRAM && f->arena > p.arena)

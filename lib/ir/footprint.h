@@ -12,15 +12,13 @@ typedef struct GlowFootprint {
   int64_t scratch; /* of kernels, for all threads; a backend fills it in */
 } GlowFootprint;
 
-/* Of a graph or a program: storage that it touches, also through calls, and its own values. Bounded
+/* Of a graph or a program: storage that it touches, also through calls, its parameters, and its own
+ * values. Bounded
  * extents count as their bounds; values of open extents are left out. */
 GlowFootprint glow_function_footprint(GlowFunction *f);
 
 /* Whether it fits into `limit` bytes (0: no limit). If not, an error with notes that name the
  * parts, and the largest values that live at the peak. */
 bool glow_footprint_fits(GlowFunction *f, const GlowFootprint *p, int64_t limit);
-
-/* The function that a node calls, or NULL. */
-GlowFunction *glow_node_callee(const GlowNode *n);
 
 #endif

@@ -114,7 +114,13 @@ sig ::= LPAREN params RPAREN.
 sig ::= LPAREN params RPAREN results_type.
 gsig ::= sig.
 gsig ::= results_type.
-results_type ::= ARROW LPAREN types0 RPAREN.  { glow_parse_function_results(p); }
+results_type ::= ARROW LPAREN returned RPAREN. { p->has_results = true; }
+returned ::= .
+returned ::= returned1.
+returned1 ::= rtype.
+returned1 ::= returned1 COMMA rtype.
+rtype ::= type(T).                            { glow_parse_result(p, NULL, T); }
+rtype ::= VALUE(N) COLON type(T).             { glow_parse_result(p, &N, T); }
 params ::= .
 params ::= params1.
 params1 ::= param.
@@ -154,8 +160,6 @@ result(A) ::= VALUE(T).                       { A = T; glow_parse_result_name(p,
 result(A) ::= UNDERSCORE(T).                  { A = T; glow_parse_result_name(p, &T); }
 rtypes ::= .
 rtypes ::= COLON types.
-types0 ::= .
-types0 ::= types.
 types ::= typeitem.
 types ::= types COMMA typeitem.
 typeitem ::= type(T).                         { glow_vec_push(p->arena, &p->types, T); }

@@ -157,6 +157,7 @@ struct GlowFunction {
   bool has_results; /* a signature `-> (...)` was written */
   uint32_t nresults;
   const GlowType **results;
+  GlowStr *result_names; /* for callers; NULL or an entry NULL: glow_function_result_names says */
   GlowStr device;       /* with {device = "..."}; NULL if absent */
   int64_t arena, align; /* with {arena = n, align = n}; -1 if absent */
   bool inline_always;   /* with {inline = true} */
@@ -214,6 +215,15 @@ void glow_function_remove(GlowFunction *f);
 void glow_function_replace(GlowFunction *old_one, GlowFunction *new_one);
 /* Numbers nodes (order) in pre-order over all regions; returns how many. */
 uint32_t glow_function_number(GlowFunction *f);
+
+/* What callers call the results of f: as its signature says; else as the returned value is called,
+ * unless that name is a number, or a parameter, an earlier result, a placeholder or a variable has
+ * it; else the next free number from the result's position on. In `arena`. */
+const GlowStr *glow_function_result_names(const GlowFunction *f, GlowArena *arena);
+/* Keeps these names, whatever passes make of the values that f returns. */
+void glow_function_keep_result_names(GlowFunction *f);
+/* Whether they differ from what follows from the body, so that a text must show them. */
+bool glow_function_shows_result_names(const GlowFunction *f);
 
 /* ---- Blocks and values ----------------------------------------------------------------------- */
 /* A new block; a region or eval block is attached by whoever creates its node or storage. `names`

@@ -213,6 +213,7 @@ static void drop_statement(GlowParser *p) {
   p->types.count = 0;
   p->operands.count = 0;
   p->params.count = 0;
+  p->results.count = 0;
   p->refs.count = 0;
   p->clauses = (GlowFunction){0};
   p->pred = NULL;
@@ -404,7 +405,27 @@ void glow_parse_param(GlowParser *p, const GlowToken *name, const GlowType *type
   glow_vec_push(p->arena, &p->params, param);
 }
 
-void glow_parse_function_results(GlowParser *p) { p->has_results = true; }
+void glow_parse_result(GlowParser *p, const GlowToken *name, const GlowType *type) {
+  GlowParamText result = {name ? *name : (GlowToken){0}, type};
+  glow_vec_push(p->arena, &p->results, result);
+}
+
+/* Gives f the results of its signature. */
+static void take_results(GlowParser *p, GlowFunction *f) {
+  uint32_t count = p->results.count;
+  f->has_results = p->has_results;
+  f->nresults = count;
+  f->results = GLOW_NEW_ARRAY(p->module->arena, const GlowType *, count);
+  for (uint32_t i = 0; i < count; ++i) {
+    const GlowParamText *r = &p->results.data[i];
+    f->results[i] = r->type;
+    if (!r->name.length)
+      continue;
+    if (!f->result_names)
+      f->result_names = GLOW_NEW_ARRAY(p->module->arena, GlowStr, count);
+    f->result_names[i] = glow_parse_name(p, &r->name);
+  }
+}
 
 static GlowFunction *make_function(GlowParser *p, GlowFunctionKind kind, const GlowToken *name) {
   GlowStr wanted = glow_parse_name(p, name);
@@ -415,10 +436,7 @@ static GlowFunction *make_function(GlowParser *p, GlowFunctionKind kind, const G
   }
   GlowFunction *f = glow_function_create(p->module, kind, wanted);
   f->src = glow_parse_loc(p, name);
-  f->has_results = p->has_results;
-  f->nresults = p->types.count;
-  f->results =
-      glow_arena_copy(p->module->arena, p->types.data, p->types.count * sizeof *p->types.data);
+  take_results(p, f);
   take_params(p, f->body);
   return f;
 }

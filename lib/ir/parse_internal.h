@@ -110,6 +110,7 @@ struct GlowParser {
   GLOW_VEC(GlowOperandText) operands;
   GLOW_VEC(GlowToken) names;
   GLOW_VEC(GlowParamText) params;
+  GLOW_VEC(GlowParamText) results; /* of a signature; a token of length 0: no name */
   GLOW_VEC(GlowGradientRef) refs;
   GlowToken anchor;  /* where the items at hand begin */
   GlowToken counted; /* the place of the item asked for last: see glow_item_token */
@@ -233,7 +234,8 @@ void glow_parse_payload(GlowParser *p);
 void glow_parse_header(GlowParser *p, const GlowToken *t, const GlowToken *name);
 void glow_parse_param(GlowParser *p, const GlowToken *name, const GlowType *type);
 void glow_parse_function(GlowParser *p, GlowFunctionKind kind, const GlowToken *name);
-void glow_parse_function_results(GlowParser *p);
+/* One type of a signature's -> (...); `name` may be NULL. */
+void glow_parse_result(GlowParser *p, const GlowToken *name, const GlowType *type);
 void glow_parse_with(GlowParser *p, const GlowToken *t);
 void glow_parse_gradient(GlowParser *p, const GlowToken *name, const GlowToken *primal);
 void glow_parse_gradient_ref(GlowParser *p, const GlowToken *t, char sigil);

@@ -381,13 +381,21 @@ static void print_storage(GlowText *out, const GlowStorage *s, const GlowPrintOp
 
 /* ---- Functions ------------------------------------------------------------------------------- */
 static void print_function_results(GlowText *out, const GlowFunction *f) {
+  GlowArena *arena = glow_arena_create(f->module->ctx);
+  const GlowStr *names =
+      glow_function_shows_result_names(f) ? glow_function_result_names(f, arena) : NULL;
   glow_text_puts(out, " -> (");
   for (uint32_t i = 0; i < f->nresults; ++i) {
     if (i)
       glow_text_puts(out, ", ");
+    if (names) {
+      glow_print_name(out, '%', names[i]);
+      glow_text_puts(out, " : ");
+    }
     glow_type_print(out, f->results[i]);
   }
   glow_text_putc(out, ')');
+  glow_arena_destroy(arena);
 }
 
 static void print_with(GlowText *out, const GlowFunction *f) {

@@ -433,6 +433,29 @@ static bool rule_signature(Verifier *v, GlowFunction *f) {
   return true;
 }
 
+/* Callers know parameters, results and placeholders by their names alone. */
+static bool rule_result_names(Verifier *v, GlowFunction *f) {
+  static const char parameter[] = "a parameter", result[] = "another result";
+  GlowMap *taken = glow_map_create(v->scratch);
+  for (uint32_t i = 0; i < f->body->nparams; ++i)
+    glow_map_set(taken, f->body->params[i]->name, (void *)(uintptr_t)parameter);
+  for (uint32_t i = 0; f->result_names && i < f->nresults; ++i) {
+    GlowStr name = f->result_names[i];
+    const GlowStorage *s = name ? glow_module_storage(v->module, name) : NULL;
+    const char *owner = name ? glow_map_get(taken, name) : NULL;
+    if (!owner && s && s->cls == GLOW_PLACEHOLDER)
+      owner = "a placeholder";
+    if (owner) {
+      glow_error(v->ctx, f->src, "@%s: result %u is called %%%s, as %s is", f->name, i, name,
+                 owner);
+      return false;
+    }
+    if (name)
+      glow_map_set(taken, name, (void *)(uintptr_t)result);
+  }
+  return true;
+}
+
 static bool rule_with(Verifier *v, GlowFunction *f) {
   if (!is_program(f) && (f->arena >= 0 || f->align >= 0))
     return function_error(v, f, "'arena' and 'align' belong to programs");
@@ -459,7 +482,7 @@ static bool rule_body(Verifier *v, GlowFunction *f) {
 }
 
 typedef bool FunctionRule(Verifier *v, GlowFunction *f);
-static FunctionRule *const function_rules[] = {rule_signature, rule_with, rule_body};
+static FunctionRule *const function_rules[] = {rule_signature, rule_result_names, rule_with, rule_body};
 
 /* ---- Calls ----------------------------------------------------------------------------------- */
 /* A depth-first walk over calls with a stack of its own: a chain of calls may be long. */

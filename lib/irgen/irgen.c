@@ -3,7 +3,8 @@
  * A node becomes the instruction of its name; its results become buffers. Reads of a func see
  * values at entry and Save takes effect at exit, so a Save becomes a copy at the end, or nothing if
  * the value can be computed into the storage directly: when the func has no other use of it.
- * Parameters and results of a func become placeholders; results are called 0, 1, ...
+ * Parameters and results of a func become parameters of the program; those of results have the names
+ * that callers know (glow_function_result_names).
  *
  * A type that inference does not prove is a claim: the buffer then has bounds, `expect_shape`
  * checks the extents at run time, and what follows uses a view of the claimed type. */
@@ -147,9 +148,10 @@ bool glow_irgen_block(GlowIrgen *g, const GlowBlock *b) {
 
 /* ---- Saves ----------------------------------------------------------------------------------- */
 
-/* One value that a storage has at exit. */
+/* One value that a storage, or a result's parameter, has at exit. */
 typedef struct Saved {
-  GlowValue *value, *storage; /* of the func */
+  GlowValue *value;   /* of the func */
+  GlowValue *storage; /* or the parameter of the program */
   const GlowNode *at;
 } Saved;
 typedef GLOW_VEC(Saved) SavedVec;
@@ -161,27 +163,17 @@ static bool used_once(const GlowIrgen *g, const GlowValue *storage) {
   return uses <= 1;
 }
 
-/* A constant that passes made may have the name of a result, which callers go by; it moves. */
-static void free_name(GlowIrgen *g, GlowStr name) {
-  GlowStorage *s = glow_module_storage(g->module, name);
-  if (s && s->cls == GLOW_CONSTANT)
-    glow_value_set_name(&s->value, glow_str_printf(g->ctx, "c%s", name));
-}
-
-/* Saves at the top level, then results as placeholders 0, 1, ... */
+/* Saves at the top level, then results, which become parameters. */
 static void find_saved(GlowIrgen *g, SavedVec *saved) {
+  const GlowStr *names = glow_function_result_names(g->func, g->arena);
   for (GlowNode *n = g->func->body->first; n; n = n->next) {
     if (n->op == GLOW_OP_SAVE) {
       Saved s = {glow_node_in(n, GLOW_SAVE_IN_VALUE), glow_node_in(n, GLOW_SAVE_IN_STORAGE), n};
       glow_vec_push(g->arena, saved, s);
     }
     for (uint32_t i = 0; n->op == GLOW_OP_RETURN && i < n->noperands; ++i) {
-      GlowStr name = glow_str_printf(g->ctx, "%u", i);
       GlowValue *v = n->operands[i].value;
-      free_name(g, name);
-      GlowStorage *p =
-          glow_storage_create(g->module, GLOW_PLACEHOLDER, name, v->type, (GlowInit){0});
-      Saved s = {v, &p->value, n};
+      Saved s = {v, glow_block_add_param(g->program->body, names[i], v->type), n};
       glow_vec_push(g->arena, saved, s);
     }
   }
@@ -228,9 +220,7 @@ static bool emit_saves(GlowIrgen *g, const SavedVec *saved) {
 static void make_inputs(GlowIrgen *g) {
   for (uint32_t i = 0; i < g->func->body->nparams; ++i) {
     const GlowValue *p = g->func->body->params[i];
-    GlowStorage *s =
-        glow_storage_create(g->module, GLOW_PLACEHOLDER, p->name, p->type, (GlowInit){0});
-    glow_irgen_set(g, p, &s->value);
+    glow_irgen_set(g, p, glow_block_add_param(g->program->body, p->name, p->type));
   }
 }
 

@@ -255,6 +255,8 @@ static GlowStatus run_all(Runner *r, const GlowPipeline *p) {
     print_pipeline(resolved);
   r->stats = glow_stats_begin(r->module, o);
   glow_times_begin(&r->times, r->ctx, o);
+  for (GlowFunction *f = r->module->first_function; f; f = f->next)
+    glow_function_keep_result_names(f);
   GlowStatus status = GLOW_OK;
   if (!run_items(r, resolved->first))
     status = r->broken                ? GLOW_INTERNAL

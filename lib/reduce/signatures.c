@@ -9,6 +9,8 @@ static void keep_results(GlowDelta *d, GlowFunction *f, const bool *gone) {
     if (gone[i])
       continue;
     f->results[count] = f->results[i];
+    if (f->result_names)
+      f->result_names[count] = f->result_names[i];
     kept[count++] = end->operands[i].value;
   }
   if (count == end->noperands)

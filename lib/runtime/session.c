@@ -7,13 +7,6 @@
 #include "kernels/isa.h"
 #include "support/file.h"
 
-GlowTensor *glow_bindings_find(const GlowBindings *b, GlowStr name) {
-  for (uint32_t i = 0; i < b->count; i++)
-    if (b->data[i].name == name)
-      return b->data[i].tensor;
-  return NULL;
-}
-
 static GlowStatus run_pipeline(GlowSession *s, const GlowPipeline *p, GlowMath math) {
   const GlowRunnerOptions o = {.verify_each = true, .math = math};
   return p ? glow_pipeline_run(s->module, p, &o) : GLOW_BAD_INPUT;

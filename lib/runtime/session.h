@@ -80,8 +80,8 @@ GlowStatus glow_session_lower_all(GlowSession *s);
 GlowStatus glow_session_run(GlowSession *s, GlowBackendFn backend, const GlowRunOptions *options);
 
 /* The declared type of an input or output; NULL if the entry has none of that name. An input is a
- * parameter, or a placeholder that the entry reads or does not use; an output is a placeholder that
- * it writes, or a result. A placeholder can be both. */
+ * parameter or placeholder that the entry reads or does not use; an output is one that it writes,
+ * or a result. A parameter of a program and a placeholder can be both. */
 const GlowType *glow_session_input_type(const GlowSession *s, GlowStr name);
 const GlowType *glow_session_output_type(const GlowSession *s, GlowStr name);
 /* Their names, placeholders first, in the order of the declarations; into the context. */
@@ -89,8 +89,6 @@ typedef GLOW_VEC(GlowStr) GlowNameList;
 void glow_session_names(const GlowSession *s, bool written, GlowNameList *names);
 /* The variable of that name, NULL if there is none. */
 GlowStorage *glow_session_variable(const GlowSession *s, GlowStr name);
-
-GlowTensor *glow_bindings_find(const GlowBindings *b, GlowStr name);
 
 /* NAME.npy (or NAME.pb for what .npy cannot hold) in `dir` for each output; characters outside
  * [A-Za-z0-9_.-] of names become '_'. */

@@ -105,11 +105,11 @@ static GlowTrial *record(const GlowBundle *b, const GlowSession *s, const char *
     t->weights = copy(b->weights, (size_t)b->header.size);
   for (uint32_t i = 0; i < e->buffers.count; i++) {
     const GlowBundleBuffer *x = &e->buffers.data[i];
-    const GlowTensor *given = x->in ? glow_bindings_find(&s->inputs, x->storage->value.name) : NULL;
+    const GlowTensor *given = x->in ? glow_bindings_find(&s->inputs, x->value->name) : NULL;
     Buffer *to = &t->buffers[i];
-    snprintf(to->name, sizeof to->name, "%s", x->storage->value.name);
-    to->kind = x->storage->value.type->kind;
-    to->bytes = (size_t)glow_type_bytes(x->storage->value.type);
+    snprintf(to->name, sizeof to->name, "%s", x->value->name);
+    to->kind = x->value->type->kind;
+    to->bytes = (size_t)glow_type_bytes(x->value->type);
     to->given = given ? copy(given->data, to->bytes) : NULL;
   }
   return t;

@@ -128,7 +128,7 @@ static bool compile(GlowContext *ctx, Plant plant, const GlowIsa *isa, GlowEffor
                           .effort = effort,
                           .kernels = plant == GARBAGE ? "no bitcode" : LLVMGetBufferStart(kernel),
                           .kernels_size = plant == GARBAGE ? 10 : LLVMGetBufferSize(kernel)};
-  GlowBundleParams params = {.arena = plan.arena, .nstorage = plan.nstorage};
+  GlowBundleParams params = {.arena = plan.arena, .nstorage = plan.nouter};
   GlowBundleSlot slots[2] = {{0}};
   GlowUnitEntry entry = {.symbol = "planted_main",
                          .work = plan.work,

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "backend/cpu/cpu.h"
+#include "ir/access.h"
 #include "kernels/kernel.h"
 #include "support/file.h"
 #include "test/unit/unit.h"
@@ -119,17 +120,18 @@ static void fill(void *data, const GlowType *t) {
 
 /* Memory for all that the program touches. */
 static void **make_storage(GlowContext *ctx, const GlowCpuPlan *plan) {
-  void **storage = GLOW_NEW_ARRAY(ctx->arena, void *, plan->nstorage);
-  for (uint32_t i = 0; i < plan->nstorage; i++) {
-    GlowStorage *g = plan->storage[i];
-    size_t bytes = (size_t)glow_type_bytes(g->value.type);
+  void **storage = GLOW_NEW_ARRAY(ctx->arena, void *, plan->nouter);
+  for (uint32_t i = 0; i < plan->nouter; i++) {
+    GlowValue *v = plan->outer[i];
+    size_t bytes = (size_t)glow_type_bytes(v->type);
     storage[i] = aligned_alloc(64, (bytes + 127) / 64 * 64);
     memset(storage[i], 0, (bytes + 127) / 64 * 64);
-    const GlowTensor *value = g->cls == GLOW_PLACEHOLDER ? NULL : glow_storage_value(g);
+    bool bound = glow_outer_class(v) == GLOW_PLACEHOLDER;
+    const GlowTensor *value = bound ? NULL : glow_storage_value(v->def.storage);
     if (value)
       memcpy(storage[i], value->data, bytes);
     else
-      fill(storage[i], g->value.type);
+      fill(storage[i], v->type);
   }
   return storage;
 }
@@ -170,7 +172,7 @@ static void run_program(GlowContext *ctx, Run *run, const GlowIsa *isa, GlowCpuP
   EXPECT(status == 0 && run->next == run->count && run->writers > run->count,
          "%s: fault %d, %u of %u pieces of work, %u units that write", run->file, (int)status,
          run->next, run->count, run->writers);
-  for (uint32_t i = 0; i < plan->nstorage; i++)
+  for (uint32_t i = 0; i < plan->nouter; i++)
     free(storage[i]);
   free(arena);
   glow_code_destroy(code);

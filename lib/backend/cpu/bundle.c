@@ -1,5 +1,5 @@
 /* The contents of a bundle: names in C, the layout of the weights, and where each program finds its
- * storage.
+ * storage and its parameters.
  *
  * Constants that any program reads lie one after the other in the weights, then the first values of
  * variables, in the order of the memory that callers keep for them. The identity in their header is
@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+
+#include "ir/access.h"
 
 /* ---- Names ----------------------------------------------------------------------------------- */
 
@@ -70,11 +72,11 @@ static bool is_in(const GlowNode *n, const GlowFunction *f) {
   return b && b->owner == GLOW_BLOCK_FUNCTION && b->of.function == f;
 }
 
-/* Whether the first instruction that touches a storage writes all of it. Orders are valid: planning
+/* Whether the first instruction that touches an outer value writes all of it. Orders are valid: planning
  * has numbered the program. */
-static bool is_output(const GlowStorage *g, const GlowFunction *f) {
+static bool is_output(const GlowValue *v, const GlowFunction *f) {
   const GlowUse *first = NULL;
-  for (const GlowUse *u = g->value.uses; u; u = u->next) {
+  for (const GlowUse *u = v->uses; u; u = u->next) {
     bool earlier = !first || u->user->order < first->user->order ||
                    (u->user == first->user && u->qual != GLOW_QUAL_OUT);
     if (is_in(u->user, f) && earlier)
@@ -127,12 +129,12 @@ static bool plan_entry(GlowBundle *b, GlowBundleEntry *e, GlowFunction *f) {
   if (!glow_cpu_plan(b->arena, f, isa, &e->plan) || !refuse_hosted(b, e) ||
       !glow_cpu_fits(f, &e->plan, 1, b->options->max_memory))
     return false;
-  for (uint32_t i = 0; i < e->plan.nstorage; i++) {
-    GlowStorage *g = e->plan.storage[i];
-    if (g->cls != GLOW_PLACEHOLDER || !is_used(&e->plan, i))
+  for (uint32_t i = 0; i < e->plan.nouter; i++) {
+    const GlowValue *v = e->plan.outer[i];
+    if (glow_outer_class(v) != GLOW_PLACEHOLDER || !is_used(&e->plan, i))
       continue;
-    GlowBundleBuffer buffer = {g, field_name(b->arena, &e->buffers, g->value.name),
-                               e->plan.reads[i] && !is_output(g, f), e->plan.writes[i]};
+    GlowBundleBuffer buffer = {v, field_name(b->arena, &e->buffers, v->name),
+                               e->plan.reads[i] && !is_output(v, f), e->plan.writes[i]};
     glow_vec_push(b->arena, &e->buffers, buffer);
   }
   return true;
@@ -164,16 +166,18 @@ static int64_t align_up(int64_t n) { return (n + GLOW_BUNDLE_ALIGN - 1) & -GLOW_
 
 /* Gives every storage of one class that a program uses an offset from *end on. */
 static void place_class(GlowBundle *b, GlowStorageClass cls, int64_t *offsets, int64_t *end) {
-  const GlowCpuPlan *first = &b->entries[0].plan; /* all have the same storage */
-  for (uint32_t i = 0; i < first->nstorage; i++) {
-    GlowStorage *g = first->storage[i];
+  const GlowCpuPlan *first = &b->entries[0].plan; /* all begin with the same storage */
+  for (uint32_t i = 0; i < first->nouter; i++) {
+    const GlowValue *v = first->outer[i];
     bool used = false;
+    if (glow_outer_class(v) != cls)
+      continue;
     for (uint32_t k = 0; k < b->nentries; k++)
       used = used || is_used(&b->entries[k].plan, i);
-    if (g->cls != cls || !used)
+    if (!used)
       continue;
     offsets[i] = *end;
-    *end = align_up(*end + glow_type_bytes(g->value.type));
+    *end = align_up(*end + glow_type_bytes(v->type));
   }
 }
 
@@ -195,14 +199,15 @@ static void identify(const uint8_t *bytes, int64_t size, int64_t identity[2]) {
 
 static bool copy_values(GlowBundle *b, const int64_t *offsets) {
   const GlowCpuPlan *p = &b->entries[0].plan;
-  for (uint32_t i = 0; i < p->nstorage; i++) {
-    GlowStorage *g = p->storage[i];
+  for (uint32_t i = 0; i < p->nouter; i++) {
+    GlowValue *v = p->outer[i];
     if (offsets[i] < 0)
       continue;
-    const GlowTensor *t = glow_storage_value(g);
+    const GlowTensor *t = glow_storage_value(v->def.storage);
     if (!t)
       return false;
-    int64_t at = offsets[i] + (g->cls == GLOW_VARIABLE ? b->header.variables : 0);
+    bool variable = glow_outer_class(v) == GLOW_VARIABLE;
+    int64_t at = offsets[i] + (variable ? b->header.variables : 0);
     memcpy(b->weights + at, t->data, t->bytes);
   }
   return true;
@@ -211,7 +216,7 @@ static bool copy_values(GlowBundle *b, const int64_t *offsets) {
 /* Lays out and fills the weights; offsets of variables count from the first of them. */
 static bool collect_weights(GlowBundle *b, int64_t *offsets) {
   int64_t end = sizeof(GlowWeightsHeader), variables = 0;
-  for (uint32_t i = 0; i < b->entries[0].plan.nstorage; i++)
+  for (uint32_t i = 0; i < b->entries[0].plan.nouter; i++)
     offsets[i] = -1;
   place_class(b, GLOW_CONSTANT, offsets, &end);
   place_class(b, GLOW_VARIABLE, offsets, &variables);
@@ -231,14 +236,14 @@ static bool collect_weights(GlowBundle *b, int64_t *offsets) {
   return true;
 }
 
-/* Where an entry finds each storage. */
+/* Where an entry finds each outer value. */
 static void fill_slots(GlowBundle *b, GlowBundleEntry *e, const int64_t *offsets) {
   const GlowCpuPlan *p = &e->plan;
   int64_t buffer = 0;
   bool variables = false;
-  e->slots = GLOW_NEW_ARRAY(b->arena, GlowBundleSlot, p->nstorage);
-  for (uint32_t i = 0; i < p->nstorage; i++) {
-    GlowStorageClass cls = p->storage[i]->cls;
+  e->slots = GLOW_NEW_ARRAY(b->arena, GlowBundleSlot, p->nouter);
+  for (uint32_t i = 0; i < p->nouter; i++) {
+    GlowStorageClass cls = glow_outer_class(p->outer[i]);
     if (!is_used(p, i))
       continue;
     variables = variables || cls == GLOW_VARIABLE;
@@ -254,7 +259,7 @@ static void fill_slots(GlowBundle *b, GlowBundleEntry *e, const int64_t *offsets
                                  .worker = p->scratch,
                                  .variables = variables,
                                  .nbuffers = buffer,
-                                 .nstorage = p->nstorage};
+                                 .nstorage = p->nouter};
 }
 
 /* ---- Bundles --------------------------------------------------------------------------------- */
@@ -269,7 +274,7 @@ GlowBundle *glow_bundle_create(GlowModule *m, const GlowBundleOptions *options) 
   b->macro = identifier(arena, "", options->name, true);
   bool ok = plan_entries(b);
   if (ok) {
-    int64_t *offsets = GLOW_NEW_ARRAY(arena, int64_t, b->entries[0].plan.nstorage);
+    int64_t *offsets = GLOW_NEW_ARRAY(arena, int64_t, b->entries[0].plan.nouter);
     ok = collect_weights(b, offsets);
     for (uint32_t i = 0; ok && i < b->nentries; i++)
       fill_slots(b, &b->entries[i], offsets);

@@ -13,9 +13,9 @@ typedef struct GlowBundleOptions {
   GlowCodegenOptions code;
 } GlowBundleOptions;
 
-/* A buffer that callers give: a placeholder. */
+/* A buffer that callers give: a placeholder or a parameter. */
 typedef struct GlowBundleBuffer {
-  GlowStorage *storage;
+  const GlowValue *value;
   const char *field; /* its name in C */
   bool in, out;
 } GlowBundleBuffer;

@@ -52,7 +52,7 @@ static void upper(GlowText *out, const char *text) {
 
 /* MODEL_PROGRAM_FIELD_SIZE, in bytes, and _COUNT, in elements. */
 static void buffer_macros(const GlowBundleEntry *e, const GlowBundleBuffer *x, GlowText *out) {
-  const GlowType *t = x->storage->value.type;
+  const GlowType *t = x->value->type;
   const char *names[] = {"SIZE", "COUNT"};
   int64_t values[] = {glow_type_bytes(t), glow_type_elements(t)};
   for (int i = 0; i < 2; i++) {
@@ -100,10 +100,11 @@ static void entry_struct(const GlowBundle *b, const GlowBundleEntry *e, GlowText
                    b->header.variables_size ? "kept from run to run" : "not used");
   for (uint32_t i = 0; i < e->buffers.count; i++) {
     const GlowBundleBuffer *x = &e->buffers.data[i];
-    const GlowType *t = x->storage->value.type;
-    glow_text_printf(out, "  %s%s *%s; /* %s%s @", x->out ? "" : "const ", c_type(t->kind),
-                     x->field, x->in ? "in" : "", x->out ? x->in ? " and out" : "out" : "");
-    comment_text(out, x->storage->value.name);
+    const GlowType *t = x->value->type;
+    glow_text_printf(out, "  %s%s *%s; /* %s%s %c", x->out ? "" : "const ", c_type(t->kind),
+                     x->field, x->in ? "in" : "", x->out ? x->in ? " and out" : "out" : "",
+                     x->value->kind == GLOW_VALUE_STORAGE ? '@' : '%');
+    comment_text(out, x->value->name);
     glow_text_puts(out, ": ");
     comment_text(out, glow_type_str(b->module->ctx, t));
     glow_text_puts(out, " */\n");

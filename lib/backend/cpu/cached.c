@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "cpu/source_id.h"
+#include "ir/access.h"
 #include "tensor/blob.h"
 
 #define ALIGN 64
@@ -81,13 +82,13 @@ bool glow_cached_find(const GlowCache *cache, const GlowText *key, GlowArena *ar
   if (ok)
     memcpy(&count, head.data, sizeof count);
   ok = ok && count <= (head.size - sizeof count) / sizeof(Constant);
-  c->constants = GLOW_NEW_ARRAY(arena, const void *, plan->nstorage);
+  c->constants = GLOW_NEW_ARRAY(arena, const void *, plan->nouter);
   const char *at = (const char *)head.data + sizeof count;
   for (uint64_t i = 0; ok && i < count; i++, at += sizeof(Constant)) {
     Constant k;
     memcpy(&k, at, sizeof k);
-    ok = k.storage < plan->nstorage && k.offset <= body.size && k.bytes <= body.size - k.offset &&
-         k.bytes == (uint64_t)glow_type_bytes(plan->storage[k.storage]->value.type);
+    ok = k.storage < plan->nouter && k.offset <= body.size && k.bytes <= body.size - k.offset &&
+         k.bytes == (uint64_t)glow_type_bytes(plan->outer[k.storage]->type);
     if (ok)
       c->constants[k.storage] = (const char *)body.data + k.offset;
   }
@@ -102,13 +103,15 @@ void glow_cached_store(const GlowCache *cache, const GlowText *key, GlowArena *a
                        const GlowCpuPlan *plan, const GlowText *object, void *const *storage,
                        GlowTensor *const *owned) {
   static const char zeros[ALIGN];
-  Constant *table = GLOW_NEW_ARRAY(arena, Constant, plan->nstorage);
-  GlowBytes *parts = GLOW_NEW_ARRAY(arena, GlowBytes, 2 * (size_t)plan->nstorage);
+  Constant *table = GLOW_NEW_ARRAY(arena, Constant, plan->nouter);
+  GlowBytes *parts = GLOW_NEW_ARRAY(arena, GlowBytes, 2 * (size_t)plan->nouter);
   uint64_t count = 0, offset = 0;
-  for (uint32_t i = 0; i < plan->nstorage; i++) {
-    const GlowStorage *g = plan->storage[i];
+  for (uint32_t i = 0; i < plan->nouter; i++) {
+    if (glow_outer_class(plan->outer[i]) != GLOW_CONSTANT)
+      continue;
+    const GlowStorage *g = plan->outer[i]->def.storage;
     bool in_file = g->init.kind == GLOW_INIT_RESOURCE && !owned[i] && !g->cached;
-    if (g->cls != GLOW_CONSTANT || !plan->reads[i] || in_file || !storage[i])
+    if (!plan->reads[i] || in_file || !storage[i])
       continue;
     uint64_t bytes = (uint64_t)glow_type_bytes(g->value.type);
     uint64_t padding = (ALIGN - bytes % ALIGN) % ALIGN;

@@ -42,9 +42,9 @@ typedef struct GlowCpuBuffer {
 typedef struct GlowCpuPlan {
   GlowWork *work;
   uint32_t count;
-  GlowStorage **storage; /* in the order of their indices in places */
-  bool *reads, *writes;  /* of each storage */
-  uint32_t nstorage;
+  GlowValue **outer;    /* storage, then parameters, in the order of their indices in places */
+  bool *reads, *writes; /* of each outer value */
+  uint32_t nouter;
   int64_t arena, align; /* bytes of the arena, a multiple of its alignment */
   int64_t scratch;      /* bytes behind it for each worker */
   int64_t scratch_at;   /* where the workers' memory begins: it may reach into the arena */

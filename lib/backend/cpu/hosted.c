@@ -29,9 +29,9 @@ void glow_hosted_begin(GlowHosted *h, GlowFunction *f, const GlowCpuPlan *plan,
   h->nodes = x.nodes = GLOW_NEW_ARRAY(h->arena, GlowNode *, x.count);
   glow_block_walk(f->body, note_node, &x);
   glow_cells_begin(h->ctx, &h->cells, f->module);
-  for (uint32_t i = 0; i < plan->nstorage; i++)
+  for (uint32_t i = 0; i < plan->nouter; i++)
     if (tensors[i])
-      h->cells.cells[plan->storage[i]->value.id] =
+      h->cells.cells[plan->outer[i]->id] =
           (GlowCell){.tensor = tensors[i], .written = plan->writes[i]};
   h->run = glow_program_begin(f, &h->cells);
   for (uint32_t i = 0; i < plan->buffers.count; i++) {
@@ -72,9 +72,8 @@ void glow_hosted_piece(GlowFault *fault, int64_t piece) {
     fault->error = GLOW_HOSTED_LATE;
 }
 
-GlowTensor *glow_hosted_tensor(const GlowStorage *g, const GlowTensor *t) {
-  GlowContext *ctx = g->module->ctx;
-  GlowTensor *room = glow_tensor_create(ctx, glow_type_room(ctx, g->value.type));
+GlowTensor *glow_hosted_tensor(GlowContext *ctx, const GlowType *type, const GlowTensor *t) {
+  GlowTensor *room = glow_tensor_create(ctx, glow_type_room(ctx, type));
   if (t) {
     memcpy(room->data, t->data, t->bytes);
     room->type = t->type;

@@ -28,7 +28,7 @@ typedef struct GlowHosted {
   bool ok;
 } GlowHosted;
 
-/* tensors[i] is what storage i of the plan is in, or NULL; memory is the program's arena. */
+/* tensors[i] is what outer value i of the plan is in, or NULL; memory is the program's arena. */
 void glow_hosted_begin(GlowHosted *h, GlowFunction *f, const GlowCpuPlan *plan,
                        GlowTensor *const *tensors, uint8_t *memory);
 void glow_hosted_end(GlowHosted *h);
@@ -37,8 +37,8 @@ void glow_hosted_step(GlowFault *fault, int64_t instruction);
 /* GLOW_PIECE_HOOK: notes the time of a piece if there is a profile, and looks at the deadline. */
 void glow_hosted_piece(GlowFault *fault, int64_t piece);
 
-/* Memory for a storage that is written, or whose value is not aligned: room for the bounds of its
- * extents, with the value t (or NULL) in it. */
-GlowTensor *glow_hosted_tensor(const GlowStorage *g, const GlowTensor *t);
+/* Memory for an outer value of this type that is written, or whose value is not aligned: room for
+ * the bounds of its extents, with the value t (or NULL) in it. */
+GlowTensor *glow_hosted_tensor(GlowContext *ctx, const GlowType *type, const GlowTensor *t);
 
 #endif

@@ -11,6 +11,7 @@
 #include "backend/cpu/cpu.h"
 #include "backend/cpu/hosted.h"
 #include "backend/cpu/profile.h"
+#include "ir/access.h"
 #include "ir/remarks.h"
 #include "support/pages.h"
 #include "support/process.h"
@@ -24,10 +25,10 @@ typedef struct Network {
   const GlowParallel *parallel;
   GlowEffort effort;
   bool debug;
-  void **storage;            /* what the entry gets */
-  GlowTensor **owned;        /* by storage; NULL: borrowed */
-  GlowTensor **tensors;      /* by storage: what storage[i] is the data of */
-  const GlowTensor **source; /* by storage: copied into owned before each run, or NULL */
+  void **storage;            /* what the entry gets: the memory of each outer value */
+  GlowTensor **owned;        /* by outer value; NULL: borrowed */
+  GlowTensor **tensors;      /* by outer value: what storage[i] is the data of */
+  const GlowTensor **source; /* by outer value: copied into owned before each run, or NULL */
   GlowCached cached;         /* what the cache had; closed if that is nothing */
   GlowProfile *profile;      /* NULL: nobody asked */
   GlowText key, object;      /* while it is prepared, if there is a cache and it had nothing */
@@ -44,34 +45,18 @@ static double lap(double *since) {
 
 /* ---- Buffers --------------------------------------------------------------------------------- */
 
-static const GlowTensor *find_input(const GlowBindings *inputs, GlowStr name) {
-  for (uint32_t i = 0; i < inputs->count; i++) {
-    if (inputs->data[i].name == name)
-      return inputs->data[i].tensor;
-  }
-  return NULL;
+/* The value that v has before the run; NULL after a diagnostic. */
+static const GlowTensor *initial_value(GlowValue *v, const GlowBindings *inputs) {
+  if (glow_outer_class(v) != GLOW_PLACEHOLDER)
+    return glow_storage_value(v->def.storage);
+  return glow_bindings_input(inputs, v);
 }
 
-/* The value that storage has before the run; NULL after a diagnostic. */
-static const GlowTensor *initial_value(GlowStorage *g, const GlowBindings *inputs) {
-  GlowContext *ctx = g->module->ctx;
-  if (g->cls != GLOW_PLACEHOLDER)
-    return glow_storage_value(g);
-  const GlowTensor *t = find_input(inputs, g->value.name);
-  if (!t) {
-    glow_error(ctx, g->src, "placeholder @%s is not bound", g->value.name);
-  } else if (glow_type_fit(g->value.type, t->type) == GLOW_FIT_CONTRADICTS) {
-    glow_error(ctx, g->src, "placeholder @%s has type %s but is bound to %s", g->value.name,
-               glow_type_str(ctx, g->value.type), glow_type_str(ctx, t->type));
-    t = NULL;
-  }
-  return t;
-}
-
-/* A buffer for storage i, if the program touches it. */
-static bool bind_storage(Network *n, uint32_t i, const GlowBindings *inputs) {
+/* A buffer for outer value i, if the program touches it. */
+static bool bind_outer(Network *n, uint32_t i, const GlowBindings *inputs) {
   const GlowCpuPlan *plan = &n->plan;
-  GlowStorage *g = plan->storage[i];
+  GlowValue *v = plan->outer[i];
+  GlowStorageClass cls = glow_outer_class(v);
   if (!plan->reads[i] && !plan->writes[i])
     return true;
   if (n->cached.entry.map && n->cached.constants[i]) {
@@ -80,15 +65,15 @@ static bool bind_storage(Network *n, uint32_t i, const GlowBindings *inputs) {
   }
   /* A variable may be written in part: what is not written stays. A placeholder that is also
    * written may be an output that is read again. */
-  bool wanted = g->cls == GLOW_VARIABLE ||
-                (plan->reads[i] && (!plan->writes[i] || find_input(inputs, g->value.name)));
-  const GlowTensor *t = wanted ? initial_value(g, inputs) : NULL;
+  bool wanted = cls == GLOW_VARIABLE ||
+                (plan->reads[i] && (!plan->writes[i] || glow_bindings_find(inputs, v->name)));
+  const GlowTensor *t = wanted ? initial_value(v, inputs) : NULL;
   if (wanted && !t)
     return false;
   bool aligned = t && (uintptr_t)t->data % 64 == 0;
   if (plan->writes[i] || !aligned) {
-    n->owned[i] = glow_hosted_tensor(g, t);
-    n->source[i] = g->cls == GLOW_PLACEHOLDER ? t : NULL;
+    n->owned[i] = glow_hosted_tensor(n->function->module->ctx, v->type, t);
+    n->source[i] = cls == GLOW_PLACEHOLDER ? t : NULL;
   }
   n->tensors[i] = n->owned[i] ? n->owned[i] : (GlowTensor *)(uintptr_t)t;
   n->storage[i] = n->tensors[i]->data;
@@ -98,15 +83,15 @@ static bool bind_storage(Network *n, uint32_t i, const GlowBindings *inputs) {
 /* All buffers, and the list of outputs. */
 static bool bind(Network *n, const GlowBindings *inputs) {
   const GlowCpuPlan *plan = &n->plan;
-  n->storage = GLOW_NEW_ARRAY(n->arena, void *, plan->nstorage);
-  n->owned = GLOW_NEW_ARRAY(n->arena, GlowTensor *, plan->nstorage);
-  n->tensors = GLOW_NEW_ARRAY(n->arena, GlowTensor *, plan->nstorage);
-  n->source = GLOW_NEW_ARRAY(n->arena, const GlowTensor *, plan->nstorage);
+  n->storage = GLOW_NEW_ARRAY(n->arena, void *, plan->nouter);
+  n->owned = GLOW_NEW_ARRAY(n->arena, GlowTensor *, plan->nouter);
+  n->tensors = GLOW_NEW_ARRAY(n->arena, GlowTensor *, plan->nouter);
+  n->source = GLOW_NEW_ARRAY(n->arena, const GlowTensor *, plan->nouter);
   bool ok = true;
-  for (uint32_t i = 0; i < plan->nstorage; i++) {
-    ok = bind_storage(n, i, inputs) && ok;
-    if (ok && plan->writes[i] && plan->storage[i]->cls == GLOW_PLACEHOLDER) {
-      GlowBinding b = {plan->storage[i]->value.name, n->owned[i]};
+  for (uint32_t i = 0; i < plan->nouter; i++) {
+    ok = bind_outer(n, i, inputs) && ok;
+    if (ok && plan->writes[i] && glow_outer_class(plan->outer[i]) == GLOW_PLACEHOLDER) {
+      GlowBinding b = {plan->outer[i]->name, n->owned[i]};
       glow_vec_push(n->arena, &n->base.outputs, b);
     }
   }
@@ -161,7 +146,7 @@ static void report_fault(const Network *n, const GlowFault *fault) {
 
 static GlowStatus run(GlowNetwork *network) {
   Network *n = (Network *)network;
-  for (uint32_t i = 0; i < n->plan.nstorage; i++) {
+  for (uint32_t i = 0; i < n->plan.nouter; i++) {
     if (n->source[i])
       memcpy(n->owned[i]->data, n->source[i]->data, n->source[i]->bytes);
   }
@@ -191,13 +176,14 @@ static GlowStatus run(GlowNetwork *network) {
 /* Variables keep what the last run wrote. Outputs that somebody took are not in the list. */
 static void release_buffers(Network *n) {
   const GlowBindings *outputs = &n->base.outputs;
-  for (uint32_t i = 0, out = 0; n->owned && i < n->plan.nstorage; i++) {
-    GlowStorage *g = n->plan.storage[i];
-    if (n->plan.writes[i] && g->cls == GLOW_PLACEHOLDER && out < outputs->count) {
+  for (uint32_t i = 0, out = 0; n->owned && i < n->plan.nouter; i++) {
+    const GlowValue *v = n->plan.outer[i];
+    GlowStorageClass cls = glow_outer_class(v);
+    if (n->plan.writes[i] && cls == GLOW_PLACEHOLDER && out < outputs->count) {
       glow_tensor_free(outputs->data[out++].tensor);
-    } else if (n->plan.writes[i] && g->cls == GLOW_VARIABLE && n->ran) {
-      glow_tensor_free(g->cached);
-      g->cached = n->owned[i];
+    } else if (n->plan.writes[i] && cls == GLOW_VARIABLE && n->ran) {
+      glow_tensor_free(v->def.storage->cached);
+      v->def.storage->cached = n->owned[i];
     } else {
       glow_tensor_free(n->owned[i]);
     }

@@ -7,6 +7,7 @@
 
 #include "backend/cpu/native.h"
 #include "backend/interp/interp_internal.h"
+#include "ir/access.h"
 #include "ir/cost.h"
 #include "ir/infer.h"
 #include "ir/remarks.h"
@@ -242,18 +243,20 @@ bool glow_select_instruction(GlowSelect *s, const GlowNode *n) {
   return true;
 }
 
-/* Places of storage, in order of declaration, and which of them are read and written. */
-static void place_storage(GlowSelect *s, GlowFunction *f, GlowCpuPlan *plan) {
-  uint32_t count = 0;
-  for (GlowStorage *g = f->module->first_storage; g; g = g->next)
-    count++;
-  plan->storage = GLOW_NEW_ARRAY(s->arena, GlowStorage *, count);
-  plan->reads = GLOW_NEW_ARRAY(s->arena, bool, count);
-  plan->writes = GLOW_NEW_ARRAY(s->arena, bool, count);
-  for (GlowStorage *g = f->module->first_storage; g; g = g->next) {
-    GlowPlace place = {(int32_t)plan->nstorage, 0, glow_type_bytes(g->value.type)};
-    glow_map_set(s->places, &g->value, glow_arena_copy(s->arena, &place, sizeof place));
-    plan->storage[plan->nstorage++] = g;
+/* Places of outer values, and which of them are read and written. */
+static void place_outer(GlowSelect *s, GlowFunction *f, GlowCpuPlan *plan) {
+  GlowOuterValues outer = glow_function_outer_values(f, s->arena);
+  GlowAccesses accesses = glow_function_accesses(f, s->arena);
+  plan->outer = outer.data;
+  plan->nouter = outer.count;
+  plan->reads = GLOW_NEW_ARRAY(s->arena, bool, outer.count);
+  plan->writes = GLOW_NEW_ARRAY(s->arena, bool, outer.count);
+  for (uint32_t i = 0; i < outer.count; i++) {
+    const GlowValue *v = outer.data[i];
+    GlowPlace place = {(int32_t)i, 0, glow_type_bytes(v->type)};
+    glow_map_set(s->places, v, glow_arena_copy(s->arena, &place, sizeof place));
+    plan->reads[i] = accesses.of[v->id].read;
+    plan->writes[i] = accesses.of[v->id].written;
   }
 }
 
@@ -267,27 +270,6 @@ void glow_select_place(GlowSelect *s, const GlowValue *v, const GlowPlace *place
   GlowCpuBuffer b = {v, glow_arena_copy(s->arena, place, sizeof *place)};
   glow_map_set(s->places, v, (void *)(uintptr_t)b.place);
   glow_vec_push(s->arena, &s->plan->buffers, b);
-}
-
-static const GlowValue *base_of(const GlowValue *v) {
-  const GlowNode *tv;
-  while ((tv = glow_value_def(v, GLOW_OP_TENSORVIEW)))
-    v = glow_node_in(tv, 0);
-  return v;
-}
-
-static void note_access(GlowSelect *s, const GlowNode *n) {
-  const GlowCpuPlan *plan = s->plan;
-  if (n->op == GLOW_OP_TENSORVIEW)
-    return;
-  for (uint32_t i = 0; i < n->noperands; i++) {
-    const GlowUse *use = &n->operands[i];
-    const GlowPlace *place = use->value ? glow_map_get(s->places, base_of(use->value)) : NULL;
-    if (!place || place->storage < 0)
-      continue;
-    plan->writes[place->storage] |= use->qual == GLOW_QUAL_OUT || use->qual == GLOW_QUAL_INOUT;
-    plan->reads[place->storage] |= use->qual == GLOW_QUAL_IN || use->qual == GLOW_QUAL_INOUT;
-  }
 }
 
 /* The allocs of a program, in regions too, and when they live. */
@@ -352,10 +334,8 @@ GlowWorkList glow_select_block(GlowSelect *s, GlowBlock *b) {
   GlowWorkList outer = s->work;
   s->work = (GlowWorkList){0};
   for (GlowNode *n = b ? b->first : NULL; n; n = n->next) {
-    if (glow_select_instruction(s, n)) {
-      note_access(s, n);
+    if (glow_select_instruction(s, n))
       continue;
-    }
     GlowCpuNote r = {n, s->why};
     glow_vec_push(s->arena, &s->refusals, r);
   }
@@ -420,7 +400,7 @@ bool glow_cpu_plan(GlowArena *arena, GlowFunction *f, const GlowIsa *isa, GlowCp
   GlowSelect s = {.ctx = f->module->ctx, .arena = arena, .isa = isa, .plan = plan};
   s.places = glow_map_create(arena);
   *plan = (GlowCpuPlan){0};
-  place_storage(&s, f, plan);
+  place_outer(&s, f, plan);
   if (!place_allocs(&s, f, plan)) {
     glow_error(s.ctx, f->src, "the buffers of program @%s do not fit into memory", f->name);
     return false;

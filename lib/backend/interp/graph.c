@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "ir/footprint.h"
+#include "ir/access.h"
 
 /* ---- Lists of tensors ------------------------------------------------------------------------ */
 

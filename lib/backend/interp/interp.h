@@ -15,6 +15,10 @@ typedef struct GlowBinding {
   GlowTensor *tensor; /* inputs: borrowed from the caller. outputs: owned by the bindings */
 } GlowBinding;
 typedef GLOW_VEC(GlowBinding) GlowBindings;
+GlowTensor *glow_bindings_find(const GlowBindings *b, GlowStr name); /* NULL if there is none */
+/* The tensor that is bound to a placeholder or parameter. NULL after a diagnostic: there is none, or
+ * its type does not fit. */
+GlowTensor *glow_bindings_input(const GlowBindings *b, const GlowValue *v);
 
 typedef struct GlowRunOptions {
   /* Called after each node with its results (graph walker): numerical bisection, tracing. */
@@ -44,9 +48,10 @@ typedef struct GlowRunOptions {
 } GlowRunOptions;
 
 /* Runs a func (graph walker) or program (program walker). Every placeholder that is read must be
- * in `inputs`, with a type that fits its declaration; errors are diagnostics. On success `outputs`
- * holds each placeholder that was written, in declaration order, then the function's results by
- * position as "0", "1", ... Variables that were saved are updated for the next run in
+ * in `inputs`, and so must the parameters of a func and those that a program reads, with a type
+ * that fits the declaration; errors are diagnostics. On success `outputs` holds each placeholder
+ * that was written, in declaration order, then the parameters that a program wrote, or the results
+ * of a func by their names (glow_function_result_names). Variables that were saved are updated for the next run in
  * storage->cached. */
 GlowStatus glow_interp_run(GlowFunction *f, const GlowBindings *inputs, GlowBindings *outputs,
                            const GlowRunOptions *options);

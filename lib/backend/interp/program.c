@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "ir/access.h"
 #include "ir/infer.h"
 
 typedef struct Buffer {
@@ -12,7 +13,7 @@ typedef struct Buffer {
   const GlowType *type;
   int64_t dims[GLOW_MAX_RANK]; /* extents now; those of the type where it is exact */
   GlowArray strides;           /* of a strided view, one for each physical axis */
-  GlowTensor *tensor;          /* of a storage */
+  GlowTensor *tensor;          /* of an outer value */
   void *heap;                  /* owned memory of an alloc */
   struct Buffer *next;         /* every buffer of the run */
 } Buffer;
@@ -129,16 +130,26 @@ static void dims_of_tensor(Buffer *b, const GlowTensor *t) {
     b->dims[a] = t->type->dims[a].size;
 }
 
-/* A storage as a buffer. Before its first write, what it holds is copied to memory of the run. */
-static Buffer *storage_buffer(Program *p, GlowStorage *s, bool write) {
-  Buffer *b = buffer_for(p, &s->value);
-  GlowCell *cell = &p->cells->cells[s->value.id];
+/* What an outer value has before the program writes it. NULL if a placeholder is not bound, or after
+ * a diagnostic. */
+static const GlowTensor *first_value(Program *p, const GlowValue *v) {
+  const GlowTensor *bound = p->cells->cells[v->id].tensor;
+  bool open = glow_outer_class(v) == GLOW_PLACEHOLDER;
+  return bound || open ? bound : glow_storage_value(v->def.storage);
+}
+
+/* A storage or parameter as a buffer. Before its first write, what it holds is copied to memory of
+ * the run. */
+static Buffer *outer_buffer(Program *p, const GlowValue *v, bool write) {
+  Buffer *b = buffer_for(p, v);
+  GlowCell *cell = &p->cells->cells[v->id];
   if (!b->tensor) {
-    bool unset = s->cls == GLOW_PLACEHOLDER && !cell->tensor;
-    const GlowTensor *t = unset ? NULL : glow_cells_read(p->cells, s);
+    const GlowTensor *t = first_value(p, v);
+    bool unset = !t && glow_outer_class(v) == GLOW_PLACEHOLDER;
     GlowTensor *copy = NULL;
     if (unset && !write)
-      glow_error(p->ctx, s->src, "'@%s' is read, but no value is given", s->value.name);
+      glow_error(p->ctx, glow_value_loc(v), "'%s%s' is read, but no value is given",
+                 v->kind == GLOW_VALUE_STORAGE ? "@" : "%", v->name);
     if (!t && !(unset && write))
       return NULL;
     if (t && !write)
@@ -151,7 +162,7 @@ static Buffer *storage_buffer(Program *p, GlowStorage *s, bool write) {
       dims_of_tensor(b, t);
   }
   if (write && !cell->written) {
-    GlowTensor *own = glow_tensor_create(p->ctx, glow_type_room(p->ctx, s->value.type));
+    GlowTensor *own = glow_tensor_create(p->ctx, glow_type_room(p->ctx, v->type));
     if (b->tensor)
       memcpy(own->data, b->tensor->data, b->tensor->bytes);
     else
@@ -166,8 +177,8 @@ static Buffer *storage_buffer(Program *p, GlowStorage *s, bool write) {
 }
 
 static Buffer *buffer_of(Program *p, const GlowValue *v) {
-  if (v->kind == GLOW_VALUE_STORAGE)
-    return storage_buffer(p, v->def.storage, false);
+  if (glow_value_is_outer(v))
+    return outer_buffer(p, v, false);
   const GlowNode *view = glow_value_def(v, GLOW_OP_TENSORVIEW);
   if (view)
     return view_buffer(p, view, buffer_of(p, glow_node_in(view, 0)));
@@ -177,8 +188,8 @@ static Buffer *buffer_of(Program *p, const GlowValue *v) {
 }
 
 static Buffer *written_buffer(Program *p, const GlowValue *v) {
-  if (v->kind == GLOW_VALUE_STORAGE)
-    return storage_buffer(p, v->def.storage, true);
+  if (glow_value_is_outer(v))
+    return outer_buffer(p, v, true);
   const GlowNode *view = glow_value_def(v, GLOW_OP_TENSORVIEW);
   return view ? view_buffer(p, view, written_buffer(p, glow_node_in(view, 0))) : buffer_of(p, v);
 }
@@ -454,12 +465,14 @@ static bool run_block(Program *p, GlowBlock *b) {
 
 /* ---- Programs -------------------------------------------------------------------------------- */
 
-/* Tensors of bounded storage take the extents that were written. */
-static void finish_storage(Program *p) {
-  for (GlowStorage *s = p->function->module->first_storage; s; s = s->next) {
-    GlowCell *c = &p->cells->cells[s->value.id];
-    const Buffer *b = glow_map_get(p->buffers, &s->value);
-    if (!c->written || !b || glow_type_is_static(s->value.type))
+/* Tensors of bounded outer values take the extents that were written. */
+static void finish_outer(Program *p) {
+  GlowOuterValues outer = glow_function_outer_values(p->function, p->arena);
+  for (uint32_t i = 0; i < outer.count; i++) {
+    const GlowValue *v = outer.data[i];
+    GlowCell *c = &p->cells->cells[v->id];
+    const Buffer *b = glow_map_get(p->buffers, v);
+    if (!c->written || !b || glow_type_is_static(v->type))
       continue;
     c->tensor->type = type_now(p, b);
     c->tensor->bytes = (size_t)glow_type_bytes(c->tensor->type);
@@ -486,7 +499,7 @@ bool glow_program_run(GlowFunction *f, GlowCells *cells, const GlowRunOptions *o
     p.memory = aligned_memory(&p, f->arena);
   bool ok = run_block(&p, f->body);
   if (ok)
-    finish_storage(&p);
+    finish_outer(&p);
   glow_defer_pop(ctx, &defer, true);
   return ok;
 }
@@ -526,7 +539,7 @@ void glow_program_place(GlowProgramRun *p, const GlowValue *v, void *data) {
 bool glow_program_step(GlowProgramRun *p, GlowNode *n) { return run_instruction(p, n); }
 
 void glow_program_end(GlowProgramRun *p) {
-  finish_storage(p);
+  finish_outer(p);
   release(p);
   free(p);
 }

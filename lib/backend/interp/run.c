@@ -30,75 +30,63 @@ void glow_float_mode_leave(GlowContext *ctx, GlowFloatMode *m) {
   glow_defer_pop(ctx, &m->defer, true);
 }
 
-/* ---- What a function touches ----------------------------------------------------------------- */
-
-typedef struct GlowSurvey {
-  GlowModule *module;
+/* A run under way. */
+typedef struct GlowRunCall {
+  GlowFunction *function;
+  const GlowBindings *inputs;
+  GlowBindings *outputs;
+  const GlowRunOptions *options;
   GlowArena *arena;
   GlowAccesses accesses;
-  uint64_t weight;
-} GlowSurvey;
-
-static bool add_weight(GlowNode *n, void *weight) {
-  *(uint64_t *)weight += glow_node_weight(n);
-  return true;
-}
-
-static void survey(GlowSurvey *s, GlowFunction *f) {
-  s->module = f->module;
-  s->accesses = glow_function_accesses(f, s->arena);
-  for (uint32_t i = 0; i < s->accesses.functions.count; i++)
-    glow_block_walk(s->accesses.functions.data[i]->body, add_weight, &s->weight);
-}
+  GlowOuterValues outer;
+  GlowCells *cells;
+  bool ok;
+} GlowRunCall;
 
 /* ---- Inputs ---------------------------------------------------------------------------------- */
 
-static GlowTensor *find_input(const GlowBindings *inputs, GlowStr name) {
-  for (uint32_t i = 0; inputs && i < inputs->count; i++)
-    if (inputs->data[i].name == name)
-      return inputs->data[i].tensor;
+GlowTensor *glow_bindings_find(const GlowBindings *b, GlowStr name) {
+  for (uint32_t i = 0; b && i < b->count; i++)
+    if (b->data[i].name == name)
+      return b->data[i].tensor;
   return NULL;
 }
 
-/* The input called `name`, which must have type `declared`; NULL after a diagnostic. */
-static GlowTensor *checked_input(GlowContext *ctx, const GlowBindings *inputs, GlowStr name,
-                                 const GlowType *declared, GlowLoc loc) {
-  GlowTensor *t = find_input(inputs, name);
-  if (!t) {
-    glow_error(ctx, loc, "input '%s' of type %s is not given", name, glow_type_str(ctx, declared));
-    return NULL;
-  }
-  bool fits =
-      t->type->cls == declared->cls && glow_type_fit(declared, t->type) != GLOW_FIT_CONTRADICTS;
-  if (fits)
+static GlowContext *context_of(const GlowValue *v) {
+  const GlowBlock *b = glow_value_block(v);
+  return b ? b->module->ctx : v->def.storage->module->ctx;
+}
+
+GlowTensor *glow_bindings_input(const GlowBindings *b, const GlowValue *v) {
+  GlowContext *ctx = context_of(v);
+  GlowTensor *t = glow_bindings_find(b, v->name);
+  if (!t)
+    glow_error(ctx, glow_value_loc(v), "input '%s' of type %s is not given", v->name,
+               glow_type_str(ctx, v->type));
+  if (!t || (t->type->cls == v->type->cls &&
+             glow_type_fit(v->type, t->type) != GLOW_FIT_CONTRADICTS))
     return t;
-  glow_error(ctx, loc, "input '%s' is %s, but it is declared as %s", name,
-             glow_type_str(ctx, t->type), glow_type_str(ctx, declared));
+  glow_error(ctx, glow_value_loc(v), "input '%s' is %s, but it is declared as %s", v->name,
+             glow_type_str(ctx, t->type), glow_type_str(ctx, v->type));
   return NULL;
 }
 
-static bool bind_placeholders(const GlowSurvey *s, GlowFunction *f, const GlowBindings *inputs,
-                              GlowCells *cells) {
+/* Binds what a function reads of what its caller gives. A program may write a placeholder before it
+ * reads that; its verifier does not say, so a value for one that is written need not be given. */
+static bool bind_outer(GlowRunCall *r) {
+  const GlowFunction *f = r->function;
   bool ok = true;
-  for (GlowStorage *p = s->module->first_storage; p; p = p->next) {
-    const GlowAccess *a = &s->accesses.of[p->value.id];
-    if (p->cls != GLOW_PLACEHOLDER || !a->read)
+  for (uint32_t i = 0; i < r->outer.count; i++) {
+    const GlowValue *v = r->outer.data[i];
+    const GlowAccess *a = &r->accesses.of[v->id];
+    bool param = v->kind == GLOW_VALUE_PARAM;
+    if (glow_outer_class(v) != GLOW_PLACEHOLDER || !(a->read || (param && f->kind == GLOW_FUNC)))
       continue;
-    if (f->kind == GLOW_PROGRAM && a->written && !find_input(inputs, p->value.name))
+    if (f->kind == GLOW_PROGRAM && a->written && !glow_bindings_find(r->inputs, v->name))
       continue;
-    GlowTensor *t = checked_input(s->module->ctx, inputs, p->value.name, p->value.type, p->src);
-    cells->cells[p->value.id].tensor = t;
+    GlowTensor *t = glow_bindings_input(r->inputs, v);
+    r->cells->cells[v->id].tensor = t;
     ok &= t != NULL;
-  }
-  return ok;
-}
-
-static bool bind_params(GlowFunction *f, const GlowBindings *inputs, GlowTensor **args) {
-  bool ok = true;
-  for (uint32_t i = 0; i < f->body->nparams; i++) {
-    const GlowValue *p = f->body->params[i];
-    args[i] = checked_input(f->module->ctx, inputs, p->name, p->type, f->src);
-    ok &= args[i] != NULL;
   }
   return ok;
 }
@@ -110,17 +98,18 @@ static void add_output(GlowContext *ctx, GlowBindings *outputs, GlowStr name, Gl
   glow_vec_push(ctx->arena, outputs, b);
 }
 
-/* Placeholders that were written, in declaration order; variables keep their new values. */
-static void collect(GlowModule *m, GlowCells *cells, GlowBindings *outputs) {
-  for (GlowStorage *s = m->first_storage; s; s = s->next) {
-    GlowCell *c = &cells->cells[s->value.id];
+/* What was written of what the caller gives, in order; variables keep their new values. */
+static void collect(GlowRunCall *r) {
+  for (uint32_t i = 0; i < r->outer.count; i++) {
+    const GlowValue *v = r->outer.data[i];
+    GlowCell *c = &r->cells->cells[v->id];
     if (!c->written)
       continue;
-    if (s->cls == GLOW_PLACEHOLDER) {
-      add_output(m->ctx, outputs, s->value.name, c->tensor);
+    if (glow_outer_class(v) == GLOW_PLACEHOLDER) {
+      add_output(r->function->module->ctx, r->outputs, v->name, c->tensor);
     } else {
-      glow_tensor_free(s->cached);
-      s->cached = c->tensor;
+      glow_tensor_free(v->def.storage->cached);
+      v->def.storage->cached = c->tensor;
     }
     *c = (GlowCell){0};
   }
@@ -128,15 +117,12 @@ static void collect(GlowModule *m, GlowCells *cells, GlowBindings *outputs) {
 
 /* ---- Runs ------------------------------------------------------------------------------------ */
 
-typedef struct GlowRunCall {
-  GlowFunction *function;
-  const GlowBindings *inputs;
-  GlowBindings *outputs;
-  const GlowRunOptions *options;
-  bool ok;
-} GlowRunCall;
+static bool count_weight(GlowNode *n, void *weight) {
+  *(uint64_t *)weight += glow_node_weight(n);
+  return true;
+}
 
-static bool run_graph(GlowRunCall *r, const GlowSurvey *s, GlowCells *cells) {
+static bool run_graph(GlowRunCall *r) {
   GlowFunction *f = r->function;
   GlowContext *ctx = f->module->ctx;
   GlowWalk w;
@@ -144,25 +130,26 @@ static bool run_graph(GlowRunCall *r, const GlowSurvey *s, GlowCells *cells) {
   GlowDefer release_walk, release_scratch;
   GlowTensorList results;
   const GlowNode *end = glow_block_terminator(f->body);
-  GlowTensor **args = GLOW_NEW_ARRAY(s->arena, GlowTensor *, f->body->nparams + 1);
-  bool bound = bind_params(f, r->inputs, args);
-  if (!bind_placeholders(s, f, r->inputs, cells) || !bound)
-    return false;
+  GlowTensor **args = GLOW_NEW_ARRAY(r->arena, GlowTensor *, f->body->nparams + 1);
+  const GlowStr *names = glow_function_result_names(f, r->arena);
+  for (uint32_t i = 0; i < f->body->nparams; i++)
+    args[i] = r->cells->cells[f->body->params[i]->id].tensor;
   glow_defer_push(ctx, &release_scratch, glow_scratch_release, &scratch);
   glow_walk_begin(&w, f->module, &scratch);
   glow_defer_push(ctx, &release_walk, glow_walk_end, &w);
-  w.cells = cells;
+  w.cells = r->cells;
   w.options = r->options;
   if (r->options && r->options->kernels)
     w.kernels = r->options->kernels;
   w.primitives = r->options && r->options->primitives;
-  w.total = s->weight;
+  for (uint32_t i = 0; i < r->accesses.functions.count; i++)
+    glow_block_walk(r->accesses.functions.data[i]->body, count_weight, &w.total);
   glow_tensor_list_begin(ctx, &results, end ? end->noperands : 0);
   bool ok = glow_walk_function(&w, f, args, results.data, NULL);
   if (ok)
-    collect(f->module, cells, r->outputs);
+    collect(r);
   for (uint32_t i = 0; ok && i < results.count; i++) {
-    add_output(ctx, r->outputs, glow_str_printf(ctx, "%u", i), results.data[i]);
+    add_output(ctx, r->outputs, names[i], results.data[i]);
     results.data[i] = NULL;
   }
   glow_tensor_list_end(ctx, &results);
@@ -171,21 +158,20 @@ static bool run_graph(GlowRunCall *r, const GlowSurvey *s, GlowCells *cells) {
   return ok;
 }
 
-static bool run_program(GlowRunCall *r, const GlowSurvey *s, GlowCells *cells) {
-  GlowFunction *f = r->function;
-  if (!bind_placeholders(s, f, r->inputs, cells) || !glow_program_run(f, cells, r->options))
+static bool run_program(GlowRunCall *r) {
+  if (!glow_program_run(r->function, r->cells, r->options))
     return false;
-  collect(f->module, cells, r->outputs);
+  collect(r);
   return true;
 }
 
 /* Constants that are read where their file is mapped. */
-static int64_t mapped_bytes(const GlowSurvey *s) {
+static int64_t mapped_bytes(const GlowRunCall *r) {
   int64_t sum = 0;
-  for (const GlowStorage *g = s->module->first_storage; g; g = g->next) {
+  for (const GlowStorage *g = r->function->module->first_storage; g; g = g->next) {
     GlowInitKind kind = g->init.kind;
     bool mapped = kind == GLOW_INIT_RESOURCE || kind == GLOW_INIT_PAYLOAD || kind == GLOW_INIT_LIST;
-    if (s->accesses.of[g->value.id].read && mapped && g->init.tensor)
+    if (r->accesses.of[g->value.id].read && mapped && g->init.tensor)
       sum += (int64_t)g->init.tensor->bytes;
   }
   return sum;
@@ -195,15 +181,15 @@ static void lift_limit(void *ctx) { ((GlowContext *)ctx)->tensor_limit = 0; }
 
 /* Refuses what needs more than the run may take. What is known only as it runs is asked again at
  * each operator. */
-static bool limit_memory(const GlowRunCall *r, const GlowSurvey *s) {
+static bool limit_memory(const GlowRunCall *r) {
   int64_t limit = r->options ? r->options->max_memory : 0;
   if (!limit)
     return true;
   GlowFootprint p = glow_function_footprint(r->function);
   if (!glow_footprint_fits(r->function, &p, limit))
     return false;
-  limit -= mapped_bytes(s);
-  s->module->ctx->tensor_limit = limit > 0 ? limit : 1;
+  limit -= mapped_bytes(r);
+  r->function->module->ctx->tensor_limit = limit > 0 ? limit : 1;
   return true;
 }
 
@@ -217,23 +203,26 @@ static void run_body(GlowContext *ctx, void *arg) {
   GlowFloatMode mode;
   GlowCells cells;
   GlowDefer release, lift;
-  GlowSurvey s = {.arena = glow_arena_create(ctx)};
+  r->arena = glow_arena_create(ctx);
+  r->cells = &cells;
   glow_float_mode_enter(ctx, &mode);
-  survey(&s, f);
+  r->accesses = glow_function_accesses(f, r->arena);
+  r->outer = glow_function_outer_values(f, r->arena);
   glow_cells_begin(ctx, &cells, f->module);
   glow_defer_push(ctx, &release, glow_cells_end, &cells);
   glow_defer_push(ctx, &lift, lift_limit, ctx);
-  r->ok = limit_memory(r, &s) &&
-          (f->kind == GLOW_PROGRAM ? run_program(r, &s, &cells) : run_graph(r, &s, &cells));
+  r->ok = limit_memory(r) && bind_outer(r) &&
+          (f->kind == GLOW_PROGRAM ? run_program(r) : run_graph(r));
   glow_defer_pop(ctx, &lift, true);
   glow_defer_pop(ctx, &release, true);
   glow_float_mode_leave(ctx, &mode);
-  glow_arena_destroy(s.arena);
+  glow_arena_destroy(r->arena);
 }
 
 GlowStatus glow_interp_run(GlowFunction *f, const GlowBindings *inputs, GlowBindings *outputs,
                            const GlowRunOptions *options) {
-  GlowRunCall r = {f, inputs, outputs, options, false};
+  GlowRunCall r = {
+      .function = f, .inputs = inputs, .outputs = outputs, .options = options};
   GlowStatus status = glow_protect(f->module->ctx, run_body, &r);
   return status != GLOW_OK || r.ok ? status : GLOW_BAD_INPUT;
 }
