@@ -69,6 +69,8 @@ bool glow_grad_min(GlowGrad *g) { return larger_or_smaller(g, GLOW_OP_LESS_OR_EQ
 
 /* ---- One operand ----------------------------------------------------------------------------- */
 
+bool glow_grad_identity(GlowGrad *g) { return glow_grad_set(g, 0, g->dy[0]); }
+
 bool glow_grad_neg(GlowGrad *g) { return glow_grad_set(g, 0, one(g, GLOW_OP_NEG, g->dy[0])); }
 
 /* dY / (2 Y) */

@@ -5,13 +5,16 @@
 
 #include "ir/ir_internal.h"
 
+/* A predicate that is a vector speaks of the rows of n; what is built for n may have others. It is
+ * a hint, so a node may go without. */
 GlowBuilder glow_builder_before(GlowNode *n) {
+  bool whole = n->pred.value && n->pred.value->type->rank == 0;
   return (GlowBuilder){.module = n->block->module,
                        .block = n->block,
                        .before = n,
                        .src = n->src,
                        .origin = n->origin,
-                       .pred = n->pred.value};
+                       .pred = whole ? n->pred.value : NULL};
 }
 
 GlowBuilder glow_builder_at_end(GlowBlock *b) {

@@ -153,7 +153,7 @@ typedef struct GlowGradientRef {
 struct GlowFunction {
   GlowFunctionKind kind;
   GlowStr name;
-  GlowBlock *body;  /* params included; GRADIENT: no nodes until -grad gives it some */
+  GlowBlock *body;  /* params included; GRADIENT: no nodes */
   bool has_results; /* a signature `-> (...)` was written */
   uint32_t nresults;
   const GlowType **results;
@@ -264,7 +264,8 @@ typedef struct GlowBuilder {
   GlowValue *pred;
 } GlowBuilder;
 
-/* A builder that inserts before `n` and gives new nodes its location, origin and predicate. */
+/* A builder that inserts before `n` and gives new nodes its location, origin and, if that is bool<>,
+ * its predicate. */
 GlowBuilder glow_builder_before(GlowNode *n);
 GlowBuilder glow_builder_at_end(GlowBlock *b);
 

@@ -109,7 +109,7 @@ GlowFunction *glow_module_entry(const GlowModule *m, const char *name) {
       return f;
     GlowStr near = f ? NULL : glow_names_nearest(m->functions, name);
     if (f)
-      glow_error(m->ctx, f->src, "'@%s' is a gradient declaration without a body; run -grad", name);
+      glow_error(m->ctx, f->src, "@%s is a gradient declaration: it has no body to run", name);
     else if (near)
       glow_error(m->ctx, GLOW_NOWHERE, "no function '@%s'; did you mean '@%s'?", name, near);
     else

@@ -135,15 +135,39 @@ static bool rule_layouts(Verifier *v, GlowNode *n) {
   return true;
 }
 
+/* The type whose first axis a predicate counts: of the first result, of what an instruction writes
+ * first, or of what is saved. NULL for control flow that gives nothing itself. */
+static const GlowType *predicated_type(const GlowNode *n) {
+  const GlowValue *v = n->op == GLOW_OP_SAVE ? glow_node_in(n, GLOW_SAVE_IN_VALUE) : NULL;
+  for (uint32_t i = 0; !v && i < (n->nouts ? n->nouts : n->nresults); ++i)
+    v = glow_node_out(n, i);
+  return v ? v->type : NULL;
+}
+
+static bool may_be_as_long(GlowDim a, GlowDim b) {
+  if (a.kind == GLOW_DIM_BOUND && b.kind == GLOW_DIM_EXACT)
+    return b.size <= a.size;
+  if (a.kind == GLOW_DIM_EXACT && b.kind == GLOW_DIM_BOUND)
+    return a.size <= b.size;
+  return a.kind != GLOW_DIM_EXACT || b.kind != GLOW_DIM_EXACT || a.size == b.size;
+}
+
 static bool rule_predicate(Verifier *v, GlowNode *n) {
   const GlowValue *p = n->pred.value;
   if (!p)
     return true;
-  const GlowType *t = p->type;
-  if (glow_type_is_tensor(t) && t->kind == GLOW_KIND_BOOL && (t->unranked || t->rank <= 1))
+  const GlowType *t = p->type, *rows = predicated_type(n);
+  bool flags = glow_type_is_tensor(t) && t->kind == GLOW_KIND_BOOL && (t->unranked || t->rank <= 1);
+  bool open = !rows || t->unranked || t->rank == 0 || (glow_type_is_tensor(rows) && rows->unranked);
+  if (!flags)
+    glow_verify_error(n, "the predicate has type %s, expected bool<> or a vector of bool",
+                      glow_type_str(v->ctx, t));
+  else if (open || (glow_type_is_tensor(rows) && rows->rank > 0 &&
+                    may_be_as_long(t->dims[0], rows->dims[0])))
     return true;
-  glow_verify_error(n, "the predicate has type %s, expected bool<> or a vector of bool",
-                    glow_type_str(v->ctx, t));
+  else
+    glow_verify_error(n, "the predicate has type %s, expected bool<> or a flag for each row of %s",
+                      glow_type_str(v->ctx, t), glow_type_str(v->ctx, rows));
   glow_note_value(n, p);
   return false;
 }

@@ -249,15 +249,22 @@ static bool convert(GlowPassRun *run, GlowFunction *func) {
   return true;
 }
 
+/* No Call is left, so nothing uses them; what they differentiate becomes a program. */
+static void drop_gradients(GlowPassRun *run) {
+  for (GlowFunction *f = run->module->first_function, *next; f; f = next) {
+    next = f->next;
+    if (f->kind != GLOW_GRADIENT)
+      continue;
+    glow_pass_remark(run, f->src, "left out the declaration of gradient @%s", f->name);
+    glow_function_remove(f);
+  }
+}
+
 bool glow_pass_irgen(GlowPassRun *run) {
   bool ok = true;
   GLOW_VEC(GlowFunction *) funcs = {0};
   for (GlowFunction *f = run->module->first_function; f; f = f->next) {
     GlowIrgen g = {.ctx = run->ctx, .module = run->module, .func = f};
-    if (f->kind == GLOW_GRADIENT) {
-      glow_error(run->ctx, f->src, "irgen: gradient @%s has no body yet", f->name);
-      ok = false;
-    }
     if (f->kind != GLOW_FUNC)
       continue;
     ok &= glow_irgen_check(&g);
@@ -267,6 +274,8 @@ bool glow_pass_irgen(GlowPassRun *run) {
     glow_error(run->ctx, GLOW_NOWHERE, "irgen: the module has no func");
     return false;
   }
+  if (ok)
+    drop_gradients(run);
   for (uint32_t i = 0; i < funcs.count && ok; ++i)
     ok = convert(run, funcs.data[i]);
   return ok;

@@ -14,6 +14,16 @@ static const char *symbol_reason(GlowContext *ctx, const GlowType *type) {
                                      : NULL;
 }
 
+static const char *call_reason(const GlowNode *n) {
+  const GlowFunction *f =
+      glow_module_function(n->block->module, ((const GlowCallMembers *)n->members)->callee);
+  bool gradient = f && f->kind == GLOW_GRADIENT;
+  return gradient ? glow_str_printf(n->block->module->ctx,
+                                    "a Call of @%s, a gradient declaration, which has no body",
+                                    f->name)
+                  : "a Call";
+}
+
 static bool node_breaks(GlowNode *n, Check *c) {
   GlowModule *m = n->block->module;
   switch (c->need) {
@@ -23,7 +33,7 @@ static bool node_breaks(GlowNode *n, Check *c) {
     break;
   case GLOW_NEED_BIT_INLINED:
     if (n->op == GLOW_OP_CALL)
-      c->reason = "a Call";
+      c->reason = call_reason(n);
     break;
   case GLOW_NEED_BIT_LOWERED:
     if (GLOW_HAS(glow_node_desc(n), LOWERED))

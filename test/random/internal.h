@@ -25,6 +25,7 @@ typedef struct GlowGen {
   uint32_t depth; /* of regions */
   uint32_t names;
   bool control, sequences, dynamic; /* families that this module uses */
+  bool predicates;                  /* whether nodes have some */
 } GlowGen;
 
 /* A node that is being put together. */

@@ -66,8 +66,17 @@ static const GlowType *claim(GlowGen *g, const GlowDraft *d) {
   return glow_type_with_quant(g->ctx, t, true, 0.125f, (int32_t)CHOOSE(g, 3));
 }
 
-static bool is_mask(const GlowValue *v, const void *ctx) {
-  return v->type == glow_type_scalar((GlowContext *)ctx, GLOW_KIND_BOOL);
+/* Says which rows of n matter: one flag for all, or one for each along the first axis of its result.
+ * Half of the time the flags of another node, since passes ask whether predicates are equal. */
+static void add_predicate(GlowGen *g, GlowNode *n) {
+  const GlowType *type = n->results[0].type, *flags = glow_type_scalar(g->ctx, GLOW_KIND_BOOL);
+  bool rows = glow_type_is_tensor(type) && glow_type_is_static(type) && type->rank > 0;
+  if (rows && CHOOSE(g, 2))
+    flags = glow_type_with_dims(g->ctx, flags, 1, &type->dims[0]);
+  GlowValue *p = CHOOSE(g, 2) ? glow_gen_pick(g, glow_gen_same_type, flags) : NULL;
+  p = p ? p : glow_gen_fresh(g, flags);
+  glow_use_set(&n->pred, p);
+  glow_gen_add(g, p);
 }
 
 /* Storage and parameters that a refused node asked for. */
@@ -102,13 +111,13 @@ static bool try_node(GlowGen *g, GlowOp op) {
   spec.names = names;
   spec.types = types;
   GlowBuilder b = glow_builder_at_end(g->block);
-  if (ONCE_IN(g, 32))
-    b.pred = glow_gen_pick(g, is_mask, g->ctx);
   GlowNode *n = glow_node_create(&b, &spec);
   if (n && !small_results(n)) {
     glow_node_remove(n);
     n = NULL;
   }
+  if (n && g->predicates && ONCE_IN(g, 3))
+    add_predicate(g, n);
   for (uint32_t i = 0; n && i < d.nin; ++i)
     if (d.in[i] && d.in[i]->kind == GLOW_VALUE_STORAGE)
       glow_gen_add(g, d.in[i]);

@@ -12,6 +12,7 @@ static void begin(GlowGen *g, GlowModule *m, GlowChoice *choice) {
   g->control = ONCE_IN(g, 3);
   g->sequences = ONCE_IN(g, 5);
   g->dynamic = ONCE_IN(g, 4);
+  g->predicates = ONCE_IN(g, 4);
 }
 
 static void enter_function(GlowGen *g, GlowFunction *f) {

@@ -248,7 +248,10 @@ GlowStatus glow_value_call(GlowWalk *w, const GlowNode *n, GlowTensor *const *in
   const GlowCallMembers *m = n->members;
   GlowFunction *f = glow_module_function(n->block->module, m->callee);
   if (!f || f->kind != GLOW_FUNC || f->body->nparams != n->noperands) {
-    glow_run_error(n, "'@%s' is not a function that can be called here", m->callee);
+    bool gradient = f && f->kind == GLOW_GRADIENT;
+    glow_run_error(n, gradient ? "@%s is a gradient declaration: it has no body to run"
+                               : "'@%s' is not a function that can be called here",
+                   m->callee);
     return GLOW_BAD_INPUT;
   }
   return glow_walk_function(w, f, in, out, n) ? GLOW_OK : GLOW_BAD_INPUT;

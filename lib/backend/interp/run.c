@@ -197,7 +197,7 @@ static void run_body(GlowContext *ctx, void *arg) {
   GlowRunCall *r = arg;
   GlowFunction *f = r->function;
   if (f->kind == GLOW_GRADIENT) {
-    glow_error(ctx, f->src, "gradient '@%s' has no body; run -grad", f->name);
+    glow_error(ctx, f->src, "@%s is a gradient declaration: it has no body to run", f->name);
     return;
   }
   GlowFloatMode mode;

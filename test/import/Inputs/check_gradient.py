@@ -42,6 +42,9 @@ CASES = {
     "layers": ([node("MatMul", "a,b", "h"), node("Add", "h,c", "i"), node("Tanh", "i", "j"),
                 node("Exp", "c", "k"), node("Mul", "j,k", "l"), node("Sub", "l,h", "y")],
                lambda a, b, c: np.tanh(a @ b + c) * np.exp(c) - a @ b, (A, (3, 4), (4,))),
+    # The derivative of a derivative, which the importer hands on by an Identity.
+    "second": ([node("Mul", "a,a", "s"), node("Mul", "s,a", "t"), node("Identity", "t", "u"),
+                node("Gradient", "a", "y", domain=TRAINING, xs=["a"], y="u")], lambda a: 3 * a * a, (A,)),
     "independent": ([node("Exp", "b", "y"), node("Neg", "a", "unused")], lambda a, b: np.exp(b), (A, B)),
 }
 
