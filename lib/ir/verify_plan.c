@@ -88,8 +88,7 @@ static void collect(Plan *p, GlowNode *n) {
   int64_t bytes = glow_type_bytes(n->results[0].type), high;
   const GlowNode *end = dealloc_of(n);
   int64_t align = p->function->align > 0 ? p->function->align : 1;
-  bool inside =
-      bytes >= 0 && !__builtin_add_overflow(at, bytes, &high) && high <= p->function->arena;
+  bool inside = !__builtin_add_overflow(at, bytes, &high) && high <= p->function->arena;
   if (!inside)
     glow_verify_error(n, "'%%%s' at %lld with %lld bytes does not fit the arena of %lld bytes",
                       n->results[0].name, (long long)at, (long long)bytes,
@@ -102,7 +101,7 @@ static void collect(Plan *p, GlowNode *n) {
     return;
   }
   Planned b = {n, at, high, 0, n->order, end ? end->order : UINT32_MAX};
-  if (bytes && end)
+  if (bytes > 0 && end) /* what has no size is an error elsewhere */
     glow_vec_push(p->scratch, &p->all, b);
 }
 

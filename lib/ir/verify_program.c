@@ -145,9 +145,9 @@ bool glow_instr_may_share(const GlowNode *n, uint32_t out, uint32_t in) {
   return false;
 }
 
+/* Views of one buffer have its kind. */
 static bool same_shape(const GlowType *a, const GlowType *b) {
-  if (!glow_type_is_tensor(a) || !glow_type_is_tensor(b) || a->rank != b->rank ||
-      a->layout != b->layout || glow_kind_info[a->kind].bits != glow_kind_info[b->kind].bits)
+  if (a->rank != b->rank || a->layout != b->layout)
     return false;
   for (uint32_t i = 0; i < a->rank; ++i)
     if (a->dims[i].kind != b->dims[i].kind || a->dims[i].size != b->dims[i].size)
@@ -155,7 +155,7 @@ static bool same_shape(const GlowType *a, const GlowType *b) {
   return true;
 }
 
-/* The same elements in the same order, not merely the same range. */
+/* The same elements in the same order, not merely the same range; both begin at the same one. */
 static bool same_elements(const GlowValue *a, const GlowValue *b) {
   if (a == b)
     return true;
@@ -179,7 +179,7 @@ static bool check_pair(Checker *c, const GlowNode *n, uint32_t out, uint32_t oth
   if (!glow_spans_overlap(p, q))
     return true;
   bool written = other < n->nouts;
-  if (!written && p.low == q.low && p.high == q.high && same_elements(a, b)) {
+  if (!written && p.low == q.low && same_elements(a, b)) {
     if (glow_instr_may_share(n, out, other - n->nouts))
       return true;
     glow_verify_error(n, "cannot work in place: '%s%s' is read and written",
