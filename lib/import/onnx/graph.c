@@ -247,6 +247,15 @@ static void note_claims(GlowOnnxImporter *im, const Ports *outputs) {
   }
 }
 
+/* An output of a pre-flight report whose value could not be read. */
+static void note_lost(GlowOnnxImporter *im, const Port *port) {
+  GlowSilence silence; /* a type that cannot be read is one more thing that is missing */
+  glow_silence_begin(im->ctx, &silence);
+  GlowOnnxLostOutput lost = {port->name, declared_type(im, port)};
+  glow_silence_end(&silence);
+  glow_vec_push(im->ctx->arena, &im->uses->lost, lost);
+}
+
 /* One output: a placeholder and its Save. */
 static void make_output(GlowOnnxImporter *im, const GlowOnnxScope *scope, const Port *port,
                         GlowStorage *before) {
@@ -255,8 +264,7 @@ static void make_output(GlowOnnxImporter *im, const GlowOnnxScope *scope, const 
   if (!v)
     glow_error(im->ctx, loc, "output '%s' is not computed", port->name);
   if (v == &glow_onnx_failed && im->uses)
-    glow_vec_push(im->ctx->arena, &im->uses->lost,
-                  ((GlowOnnxLostOutput){port->name, declared_type(im, port)}));
+    note_lost(im, port);
   if (!v || v == &glow_onnx_failed)
     return;
   GlowStorage *s = glow_storage_create(im->m, GLOW_PLACEHOLDER, port->name, v->type,

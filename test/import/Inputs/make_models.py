@@ -197,6 +197,8 @@ def make_unsupported(w):
     w("newer", one([node("Relu", "x", "r"), node("Reshape", "r,s", "y")], 25, inits=[ints("s", [1], [2])]))
     w("too-old", one(node("Where", "c,x,x", "y"), 8, ins=[X, value("c", BOOL, [2])]))
     w("sparse", model(graph([node("Relu", "x", "y")], [X], [Y]) + f(15, b"")))
+    w("map-output", one(node("ZipMap", "x", "y", domain="ai.onnx.ml"), ins=[value("x", FLOAT, ["N"])],
+                        outs=[f(1, "y") + f(2, f(5, b""))]))
     w("map", one(node("Relu", "x", "y"), ins=[f(1, "x") + f(2, f(5, b""))]))
 
 
