@@ -52,6 +52,11 @@ GlowUseVec glow_buffer_all_uses(GlowArena *arena, const GlowValue *buffer);
 /* The figures of a pass over a program, as a remark: "@main: 3 copies, 96 bytes saved". */
 void glow_program_saved(GlowPassRun *run, uint64_t count, const char *what, int64_t bytes);
 
+/* Whether n has an output i that the operator can do without: Argmax of MaxPool. */
+bool glow_instr_can_drop(const GlowNode *n, uint32_t i);
+/* Makes that output `none`. */
+void glow_instr_drop(GlowPassRun *run, GlowNode *n, uint32_t i);
+
 /* ---- One buffer for two (coalesce.c) --------------------------------------------------------- */
 /* For these the nodes of the program are numbered, and new ones have the number of their place. */
 

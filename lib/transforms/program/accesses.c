@@ -86,3 +86,15 @@ void glow_program_saved(GlowPassRun *run, uint64_t count, const char *what, int6
     glow_pass_remark(run, run->function->src, "@%s: %llu %s, %lld bytes saved", run->function->name,
                      (unsigned long long)count, what, (long long)bytes);
 }
+
+bool glow_instr_can_drop(const GlowNode *n, uint32_t i) {
+  const GlowOpDesc *d = glow_node_desc(n);
+  return GLOW_HAS(d, PURE) && n->operands[i].value && n->operands[i].qual == GLOW_QUAL_OUT &&
+         (glow_op_out_port(d, i)->flags & GLOW_PORT_OPTIONAL);
+}
+
+void glow_instr_drop(GlowPassRun *run, GlowNode *n, uint32_t i) {
+  const GlowOpDesc *d = glow_node_desc(n);
+  glow_pass_changed(run, n, "nothing reads %s of %s", glow_op_out_port(d, i)->name, d->instr);
+  glow_use_set(&n->operands[i], NULL);
+}

@@ -1,6 +1,7 @@
 /* Dead buffers: an alloc that is only written goes, and so do pure instructions whose outputs are
- * all dead, views without uses, and control flow that has become empty. Backwards, so that one
- * walk finds what becomes dead on the way. */
+ * all dead, dead outputs that an instruction can do without (Argmax of a pool), views without uses,
+ * and control flow that has become empty. Backwards, so that one walk finds what becomes dead on
+ * the way. */
 #include "transforms/programs.h"
 
 /* Whether a use reads a buffer: as input, as @inout, as a predicate, or in an instruction that must
@@ -26,6 +27,12 @@ static bool is_read(GlowArena *arena, const GlowValue *buffer) {
   return false;
 }
 
+/* Whether nothing reads what v is a part of; never for what outlives the program. */
+static bool is_dead_buffer(GlowArena *arena, GlowValue *v) {
+  GlowValue *base = glow_buffer_base(v);
+  return glow_buffer_is_plain_alloc(base) && !is_read(arena, base);
+}
+
 static bool is_dead(GlowArena *arena, const GlowNode *n) {
   const GlowOpDesc *d = glow_node_desc(n);
   if (n->op == GLOW_OP_TENSORVIEW)
@@ -38,13 +45,16 @@ static bool is_dead(GlowArena *arena, const GlowNode *n) {
   }
   if (!GLOW_HAS(d, PURE) || !n->nouts)
     return false;
-  for (uint32_t i = 0; i < n->nouts; ++i) {
-    GlowValue *v = n->operands[i].value;
-    GlowValue *base = v ? glow_buffer_base(v) : NULL;
-    if (base && (!glow_buffer_is_plain_alloc(base) || is_read(arena, base)))
+  for (uint32_t i = 0; i < n->nouts; ++i)
+    if (n->operands[i].value && !is_dead_buffer(arena, n->operands[i].value))
       return false;
-  }
   return true;
+}
+
+static void drop_outputs(GlowPassRun *run, GlowNode *n) {
+  for (uint32_t i = 0; i < n->nouts; ++i)
+    if (glow_instr_can_drop(n, i) && is_dead_buffer(run->arena, n->operands[i].value))
+      glow_instr_drop(run, n, i);
 }
 
 /* An alloc without any use but its dealloc. */
@@ -69,8 +79,10 @@ static void delete_in_block(GlowPassRun *run, GlowBlock *b, Deleted *d) {
         delete_in_block(run, n->regions[i], d);
     prev = n->prev;
     bool dead_alloc = is_dead_alloc(n);
-    if (!dead_alloc && !is_dead(run->arena, n))
+    if (!dead_alloc && !is_dead(run->arena, n)) {
+      drop_outputs(run, n);
       continue;
+    }
     glow_pass_changed(run, n, "deleted %s", glow_node_desc(n)->instr);
     d->allocs += dead_alloc;
     d->bytes += dead_alloc ? glow_buffer_bytes(n->results[0].type) : 0;

@@ -2,6 +2,9 @@
  * again in full, or given back, before anything reads them.
  *
  *   splat @out %a {value = 3};  splat @out %a {value = 4}   ->   splat @out %a {value = 4}
+ *   max_pool @out %y, @out %argmax, ..;  dealloc %argmax    ->   max_pool @out %y, @out none, ..
+ *
+ * The second is an output that an instruction can do without, of one that has others.
  *
  * What a program has in storage at its end is seen by its caller. A region that may run again sees
  * what its last run wrote. A store that is written again in part stays. */
@@ -36,6 +39,15 @@ static bool is_dead(const GlowNode *n) {
   return true;
 }
 
+/* Outputs that n can do without and nobody sees; the others are needed. */
+static void drop_outputs(GlowPassRun *run, GlowNode *n, int64_t *bytes) {
+  for (uint32_t i = 0; i < n->nouts; ++i)
+    if (glow_instr_can_drop(n, i) && !is_seen(n, n->operands[i].value)) {
+      *bytes += glow_type_bytes(n->operands[i].value->type);
+      glow_instr_drop(run, n, i);
+    }
+}
+
 /* Backwards, so that a store that only dead stores read is found in the same walk. */
 static void eliminate_in_block(GlowPassRun *run, GlowBlock *b, int64_t *bytes) {
   for (GlowNode *n = b->last, *prev; n; n = prev) {
@@ -43,8 +55,10 @@ static void eliminate_in_block(GlowPassRun *run, GlowBlock *b, int64_t *bytes) {
       if (n->regions[i] && !n->regions[i]->scalar)
         eliminate_in_block(run, n->regions[i], bytes);
     prev = n->prev;
-    if (!is_dead(n))
+    if (!is_dead(n)) {
+      drop_outputs(run, n, bytes);
       continue;
+    }
     for (uint32_t i = 0; i < n->nouts; ++i)
       if (n->operands[i].value)
         *bytes += glow_type_bytes(n->operands[i].value->type);
