@@ -24,18 +24,21 @@
   "constant-fold,cse,simplify-transpose,dilate-conv,recognize-softmax,"                            \
   "recognize-unshifted-softmax,recognize-logsumexp,recognize-layer-norm,recognize-rms-norm,"       \
   "fold-layer-norm,recognize-leaky-relu,recognize-gelu,recognize-activation,"                      \
-  "recognize-attention,tile-attention,fold-mul-add"
+  "recognize-attention,tile-attention,matrix-chain,fuse-products,fold-mul-add"
 
 /* What kernels compute, in which kinds, by which algorithm and in which layouts: last. */
-#define KERNELS "widen,winograd,assign-layouts,dce,schedule"
+#define KERNELS "widen,reduce-mean-pool,winograd,assign-layouts,dce,schedule"
 
 static const char *const graph_pipelines[] = {
     "inline,lower",
     "inline,drop-layouts," RECOGNIZE ",fold-bn,lower,conv-2d,simplify-reshape,simplify-transpose,"
     "fold-bn,fold-input,merge-affine,constant-fold," SIMPLIFY "," CONVOLVE "," MOVE ",cse," KERNELS,
-    "inline,drop-layouts," RECOGNIZE ",merge-matmul," O2_ROUND ",lower,conv-2d," O2_ROUND
+    "inline,drop-layouts," RECOGNIZE ",cse,merge-matmul," O2_ROUND ",lower,conv-2d," O2_ROUND
     "," KERNELS,
 };
+
+/* One loop for several instructions. */
+#define FUSE "fuse-epilogue,fuse-pool,stack"
 
 /* Fewer bytes moved, and fewer buffers: views first, since they make copies; sharing last, since
  * what is in place cannot move to another buffer any more. */
@@ -48,8 +51,8 @@ static const char *const graph_pipelines[] = {
 
 static const char *const program_pipelines[] = {
     "plan-memory",
-    "forward-splats,fuse-epilogue,fuse-pool,stack," COALESCE "," PLACE,
-    "forward-splats,fuse-epilogue,fuse-pool,stack,fixpoint(" COALESCE ")," PLACE,
+    "forward-splats,eliminate-dead-stores," FUSE "," COALESCE "," PLACE,
+    "forward-splats,eliminate-dead-stores," FUSE ",fixpoint(" COALESCE ")," PLACE,
 };
 
 const char *glow_pipeline_text(GlowLevel level, int optimization) {

@@ -35,6 +35,8 @@ GlowConstness *glow_constness_create(GlowArena *arena);
 /* Nodes that repeat elements, so that a result has more of them than all operands by this many
  * bytes, do not count. */
 void glow_constness_limit(GlowConstness *c, int64_t bytes);
+/* The limit that -constant-fold has unless growth= gives another. */
+enum { GLOW_FOLD_GROWTH = 1 << 16 };
 bool glow_constness_of(GlowConstness *c, const GlowValue *v);
 /* True if n is pure, draws no random numbers and has no regions and no predicate. */
 bool glow_node_is_foldable(const GlowNode *n);

@@ -11,8 +11,8 @@
  * change of c * u of each operand's magnitude does to its result, which for sums and products is
  * the expression over absolute values, and works for exp and division too. Where the pass says
  * BOUNDED_OVERALL, the largest magnitude of an operand stands for all. K, the number of products,
- * is what the node gives on ones. Cones that overflow or underflow on the way, or hold quantized
- * values, are not judged. */
+ * is what the node gives on ones, of a mean the number of elements. Cones that overflow or
+ * underflow on the way, or hold quantized values, are not judged. */
 #include "test/random/bound.h"
 
 #include <math.h>
@@ -191,6 +191,14 @@ static const GlowTensor *overall_size(Judge *j, const Cell *c) {
   return all;
 }
 
+/* How many terms the node adds up: what it gives on ones, or for a mean, which divides by that
+ * number, how many elements there are for each result. */
+static double terms_of(const NodeCells *c) {
+  if (c->node->op != GLOW_OP_REDUCE_MEAN)
+    return largest(c->tried[0]);
+  return (double)glow_tensor_elements(c->values[0]) / (double)glow_tensor_elements(c->tried[0]);
+}
+
 /* Results' magnitudes: the node on magnitudes, and no less than the largest one unless elements are
  * only moved. *terms: what it gives on ones. */
 static bool applied_sizes(Judge *j, NodeCells *c, GlowTensor **sizes, double *terms) {
@@ -213,7 +221,7 @@ static bool applied_sizes(Judge *j, NodeCells *c, GlowTensor **sizes, double *te
     c->work[i] = c->in[i] ? mapped(j, c->values[i], NULL, 0, one) : NULL;
   if (!evaluate(j, c->node, c->work, c->tried))
     return false;
-  *terms += c->node->nresults ? largest(c->tried[0]) : 0;
+  *terms += c->node->nresults ? terms_of(c) : 0;
   return true;
 }
 
@@ -396,12 +404,17 @@ static bool same_operands(const GlowNode *was, const GlowNode *n) {
   return true;
 }
 
-/* Whether n reads other storage than the node that it was: it may compute the same of other values
- * then, as a product does of other rows of its matrix. */
-static bool reads_other_storage(const GlowNode *was, const GlowNode *n) {
+/* Whether n, a user of v, reads other storage besides, or other values of the old function, than
+ * the node that it was: it may compute the same of other values then, as a product does of other
+ * rows of its matrix, or the last of several sums in another order. */
+static bool reads_other(const Judge *j, const GlowNode *was, const GlowNode *n,
+                        const GlowValue *v) {
   for (uint32_t i = 0; i < n->noperands && i < was->noperands; ++i) {
     const GlowValue *a = was->operands[i].value, *b = n->operands[i].value;
-    if (a && b && a->kind == GLOW_VALUE_STORAGE && a->name != b->name)
+    if (!a || !b || b == v || (a->kind == b->kind && a->name == b->name))
+      continue;
+    if (a->kind == GLOW_VALUE_STORAGE || b->kind == GLOW_VALUE_STORAGE ||
+        glow_map_get(j->old, b->name))
       return true;
   }
   return false;
@@ -424,7 +437,7 @@ static GlowStr meaning(const Judge *j, const GlowValue *v) {
       if (old && old->name == v->name)
         return v->name;
       if (old && u == &u->user->operands[i] && old->type == v->type &&
-          old->kind == GLOW_VALUE_RESULT && !reads_other_storage(was, u->user))
+          old->kind == GLOW_VALUE_RESULT && !reads_other(j, was, u->user, v))
         found = old->name;
     }
   }
@@ -546,7 +559,8 @@ static bool record_before(Judge *j, GlowFunction *before, const GlowBindings *in
   j->lowered = glow_module_clone(m);
   GlowPipeline *lower = glow_pipeline_parse(j->ctx, "lower");
   ok = ok && lower &&
-       glow_pipeline_run(j->lowered, lower, &(GlowRunnerOptions){.math = GLOW_MATH_EXACT}) == GLOW_OK;
+       glow_pipeline_run(j->lowered, lower, &(GlowRunnerOptions){.math = GLOW_MATH_EXACT}) ==
+           GLOW_OK;
   j->wide = glow_module_clone(j->lowered);
   for (GlowFunction *f = j->wide->first_function; f; f = f->next)
     if (f->kind == GLOW_FUNC)

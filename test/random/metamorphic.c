@@ -7,9 +7,9 @@
  * bounded rewrites a copy, after what it needs; the copy must verify, print to a text that reads
  * back, and compute what the module did: the same bits, or within the bound that the row states. A
  * part of its rewrites must do so, too: another copy gets as many as -bisect-limit would allow.
- * So must lower<all>, winograd<all>, and the named pipelines down to programs. A pass that never
- * rewrote anything fails the run, because nothing was tested then; but not in one slice of the
- * seeds, every Nth from K on. */
+ * So must lower<all>, winograd<all>, reduce-mean-pool<all>, and the named pipelines down to
+ * programs. A pass that never rewrote anything fails the run, because nothing was tested then; but
+ * not in one slice of the seeds, every Nth from K on. */
 #include <dirent.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -58,6 +58,9 @@ static void add_subjects(void) {
       add_subject((GlowSubject){.name = p->name, .pass = p});
     if (p->run == glow_pass_lower)
       add_subject((GlowSubject){.name = "lower<all>", .pass = p, .options = "lower<all>"});
+    if (p->run == glow_pass_reduce_mean_pool)
+      add_subject((GlowSubject){
+          .name = "reduce-mean-pool<all>", .pass = p, .options = "reduce-mean-pool<all>"});
     if (p->run == glow_pass_winograd)
       add_subject((GlowSubject){.name = "winograd<all>", .pass = p, .options = "winograd<all>"});
   }

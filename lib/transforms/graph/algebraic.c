@@ -4,6 +4,7 @@
  *   x * -1, x / -1, -0 - x                          -> Neg(x)
  *   x + Neg(y), x - Neg(y), Neg(x) * Neg(y)         -> one node
  *   x / 2^k                                         -> x * 2^-k, floating point
+ *   x ^ 0, 1 ^ x                                    -> 1        of NaN, too
  *   x ^ 2, x ^ -1                                   -> x * x, Reciprocal(x)
  *   Neg(Neg(x)), Not(Not(x)), Abs(Neg(x)), Floor(Ceil(x)), ...
  *   Max(x, x), And(x, true), x * 0 of integers, ...
@@ -142,6 +143,15 @@ static bool pow_is_exact(const GlowNode *n) {
   return base == GLOW_KIND_FLOAT || (glow_kind_is_float(exponent) ? bits <= 32 : bits <= 16);
 }
 
+/* C's Annex F has pow(NaN, 0) = pow(1, NaN) = 1. */
+static GlowValue *pow_is_one(GlowPassRun *run, GlowNode *n) {
+  (void)run;
+  const GlowValue *y = y_of(n);
+  bool one =
+      glow_value_is_all(y, 0.0) || glow_value_is_all(y, -0.0) || glow_value_is_all(x_of(n), 1.0);
+  return one ? glow_splat_like(n, 1) : NULL;
+}
+
 static GlowValue *pow_one(GlowPassRun *run, GlowNode *n) {
   (void)run;
   return pow_is_exact(n) ? first_if_all(n, 1.0) : NULL;
@@ -264,6 +274,7 @@ static const GlowRule rules[] = {
     {GLOW_OP_DIV, times_one, "dropped a division by 1"},
     {GLOW_OP_DIV, times_minus_one, "a division by -1 becomes Neg"},
     {GLOW_OP_DIV, div_by_power, "a division by a power of two becomes Mul"},
+    {GLOW_OP_POW, pow_is_one, "a power of 0, or of 1, is 1"},
     {GLOW_OP_POW, pow_one, "dropped a power of 1"},
     {GLOW_OP_POW, pow_minus_one, "a power of -1 becomes Reciprocal"},
     {GLOW_OP_POW, pow_two, "a square becomes Mul"},

@@ -234,8 +234,6 @@ typedef struct Outline {
   GLOW_VEC(GlowNode *) dead; /* nodes whose results were replaced */
 } Outline;
 
-enum { DEFAULT_GROWTH = 1 << 16 };
-
 /* Whether something that is not itself constant uses v. */
 static bool has_variable_use(Outline *o, const GlowValue *v) {
   for (const GlowUse *u = v->uses; u; u = u->next) {
@@ -294,7 +292,7 @@ bool glow_pass_constant_fold(GlowPassRun *run) {
     return false;
   glow_pass_end_batch(run);
   bool ok = true;
-  int64_t limit = glow_pass_option_int(run, "growth", DEFAULT_GROWTH, &ok);
+  int64_t limit = glow_pass_option_int(run, "growth", GLOW_FOLD_GROWTH, &ok);
   if (!ok)
     return false;
   Outline o = {.run = run, .constness = glow_constness_create(run->arena)};

@@ -1,13 +1,19 @@
-/* Element-wise operators broadcast their operands themselves:
+/* Element-wise operators broadcast their operands themselves, and MatMul batches of matrices:
  *
  *   Add(x, Expand(y)), Add(x, Tile(y))     -> Add(x, y)
+ *   MatMul(x, Expand(y))                   -> MatMul(x, y)     where the matrices stay
  *
  * where Tile repeats axes of extent 1 only, and the other operands still give the result its
  * extents. Exact: each element has the operands that it had. */
 #include "transforms/rules.h"
 
-static bool broadcasts(const GlowNode *n) {
+/* Whether n broadcasts its operands, but for the last axes, *kept of them. */
+static bool broadcasts(const GlowNode *n, uint32_t *kept) {
   const GlowOpDesc *d = glow_node_desc(n);
+  *kept = n->op == GLOW_OP_MAT_MUL ? 2 : 0;
+  if (*kept)
+    return !glow_node_in(n, 0)->type->unranked && !glow_node_in(n, 1)->type->unranked &&
+           glow_node_in(n, 0)->type->rank > 1 && glow_node_in(n, 1)->type->rank > 1;
   return GLOW_HAS(d, ELEMENTWISE) && n->nresults == 1 && n->noperands > 1 &&
          d->infer != GLOW_INFER_SAME;
 }
@@ -18,28 +24,29 @@ static bool gives_extent(const GlowValue *v, const GlowType *t, uint32_t k) {
   return v->type->rank >= behind && v->type->dims[v->type->rank - behind].size == t->dims[k].size;
 }
 
-/* What v repeats by broadcasting; NULL if v is no such thing. */
-static GlowValue *repeated(const GlowValue *v, const GlowNode *n) {
+/* What v repeats by broadcasting, but for its last axes; NULL if v is no such thing. */
+static GlowValue *repeated(const GlowValue *v, const GlowNode *n, uint32_t kept) {
   const GlowNode *e = glow_match(v, GLOW_OP_EXPAND, n);
   e = e ? e : glow_match(v, GLOW_OP_TILE, n);
   GlowValue *x = e ? glow_node_in(e, 0) : NULL;
   if (!x || !glow_type_is_static(x->type) || !glow_type_is_static(v->type) || x->type->layout ||
-      v->type->layout)
+      v->type->layout || x->type->rank < kept)
     return NULL;
   uint32_t more = v->type->rank - x->type->rank;
   for (uint32_t k = 0; k < x->type->rank; ++k)
-    if (x->type->dims[k].size != v->type->dims[k + more].size && x->type->dims[k].size != 1)
+    if (x->type->dims[k].size != v->type->dims[k + more].size &&
+        (x->type->dims[k].size != 1 || k + kept >= x->type->rank))
       return NULL;
   return x;
 }
 
-/* Whether n's result keeps its type with x as operand i. */
-static bool keeps_type(const GlowNode *n, uint32_t i, const GlowValue *x) {
+/* Whether n's result keeps its type with x as operand i, which has the last axes that it had. */
+static bool keeps_type(const GlowNode *n, uint32_t i, const GlowValue *x, uint32_t kept) {
   const GlowType *t = n->results[0].type;
   for (uint32_t j = 0; j < n->noperands; ++j)
     if (glow_node_in(n, j) && !glow_type_is_static(glow_node_in(n, j)->type))
       return false;
-  for (uint32_t k = 0; k < t->rank; ++k) {
+  for (uint32_t k = 0; k + kept < t->rank; ++k) {
     bool given = gives_extent(x, t, k);
     for (uint32_t j = 0; j < n->noperands && !given; ++j)
       given = j != i && glow_node_in(n, j) && gives_extent(glow_node_in(n, j), t, k);
@@ -51,11 +58,12 @@ static bool keeps_type(const GlowNode *n, uint32_t i, const GlowValue *x) {
 
 static bool visit(GlowNode *n, void *arg) {
   GlowPassRun *run = arg;
-  if (!broadcasts(n) || !glow_type_is_static(n->results[0].type))
+  uint32_t kept;
+  if (!broadcasts(n, &kept) || !glow_type_is_static(n->results[0].type))
     return true;
   for (uint32_t i = 0; i < n->noperands; ++i) {
-    GlowValue *v = glow_node_in(n, i), *x = v ? repeated(v, n) : NULL;
-    if (!x || !keeps_type(n, i, x))
+    GlowValue *v = glow_node_in(n, i), *x = v ? repeated(v, n, kept) : NULL;
+    if (!x || !keeps_type(n, i, x, kept))
       continue;
     glow_pass_changed(run, n, "%s broadcasts its operand itself", glow_node_desc(n)->node);
     glow_use_set(&n->operands[i], x);

@@ -2,6 +2,7 @@
  *
  *   Slice with positive steps, Expand, Tile to the same shape       -> x
  *   Pad by nothing                                                  -> x
+ *   Resize by scales of 1, or to the same sizes                     -> x
  *   MaxPool by windows of one element with stride 1                 -> x
  *   ReduceSum, Mean, Max, Min, Prod over axes of extent 1, or none  -> x, or Reshape(x)
  *   Concat of one operand                                           -> x
@@ -39,6 +40,21 @@ static GlowValue *empty_pad(GlowPassRun *run, GlowNode *n) {
   for (uint32_t i = 0; i < count; ++i)
     if (pads[i])
       return NULL;
+  return if_same_type(n);
+}
+
+/* What a crop reads depends on Roi; an aspect ratio that is kept may scale an axis whose extent
+ * stays, and so may a scale that is not 1. */
+static GlowValue *resize_nothing(GlowPassRun *run, GlowNode *n) {
+  (void)run;
+  const GlowResizeMembers *m = n->members;
+  const GlowValue *scales = glow_node_in(n, GLOW_RESIZE_IN_SCALES);
+  bool by_scales =
+      scales && !(glow_type_is_static(scales->type) && glow_type_elements(scales->type) == 0);
+  if (m->coordinate_transformation_mode == GLOW_COORDINATES_TF_CROP_AND_RESIZE ||
+      (by_scales ? !glow_value_is_all(scales, 1.0)
+                 : m->keep_aspect_ratio_policy != GLOW_ASPECT_POLICY_STRETCH))
+    return NULL;
   return if_same_type(n);
 }
 
@@ -80,6 +96,7 @@ static const GlowRule rules[] = {
     {GLOW_OP_EXPAND, same_shape, "dropped an Expand to the same shape"},
     {GLOW_OP_TILE, same_shape, "dropped a Tile to the same shape"},
     {GLOW_OP_PAD, empty_pad, "dropped a Pad by nothing"},
+    {GLOW_OP_RESIZE, resize_nothing, "dropped a Resize to the same size"},
     {GLOW_OP_MAX_POOL, pool_one, "dropped a MaxPool over one element"},
     {GLOW_OP_CONCAT, concat_one, "dropped a Concat of one operand"},
     {GLOW_OP_REDUCE_SUM, reduce_nothing, "dropped a reduction over one element"},

@@ -2,11 +2,8 @@
  *
  *   MatMul(a : B x M x K, w : K x N)  -> Reshape(MatMul(Reshape(a) : BM x K, w))
  *
- * and operands that are expanded along batch axes are taken as they were, since MatMul broadcasts:
- *
- *   MatMul(a, Expand(w))              -> MatMul(a, w)
- *
- * Exact: each element is the same chain over k. */
+ * Exact: each element is the same chain over k. In no -O pipeline: kernels take the rows of a batch
+ * as those of one matrix anyway. */
 #include "transforms/rules.h"
 
 static GlowValue *flatten(GlowPassRun *run, GlowNode *n) {
@@ -27,27 +24,7 @@ static GlowValue *flatten(GlowPassRun *run, GlowNode *n) {
   return product ? glow_build_reshape(&b, n, product, t->rank, t->dims) : NULL;
 }
 
-static GlowValue *drop_expand(GlowPassRun *run, GlowNode *n) {
-  (void)run;
-  GlowValue *ins[2];
-  bool any = false;
-  for (uint32_t i = 0; i < 2; ++i) {
-    ins[i] = glow_node_in(n, i);
-    const GlowNode *expand = glow_match(ins[i], GLOW_OP_EXPAND, n);
-    const GlowType *from = expand ? glow_node_in(expand, 0)->type : NULL, *to = ins[i]->type;
-    if (!expand || !glow_type_is_static(from) || !glow_type_is_static(to) || from->rank < 2 ||
-        from->dims[from->rank - 1].size != to->dims[to->rank - 1].size ||
-        from->dims[from->rank - 2].size != to->dims[to->rank - 2].size)
-      continue;
-    ins[i] = glow_node_in(expand, 0);
-    any = true;
-  }
-  GlowBuilder b = glow_builder_before(n);
-  return any ? glow_build2(&b, GLOW_OP_MAT_MUL, ins[0], ins[1], NULL, NULL) : NULL;
-}
-
 static const GlowRule rules[] = {
-    {GLOW_OP_MAT_MUL, drop_expand, "MatMul broadcasts its operand itself"},
     {GLOW_OP_MAT_MUL, flatten, "a batch of products with one matrix becomes one"},
 };
 

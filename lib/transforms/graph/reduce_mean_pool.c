@@ -1,13 +1,23 @@
-/* ReduceMean over the spatial axes of an image becomes AveragePool by one window, which backends
- * have kernels for, with a Reshape where the axes go:
+/* ReduceMean over the spatial axes of an image becomes AveragePool by one window, with a Reshape
+ * where the axes go:
  *
  *   ReduceMean(x : N x C x H x W, axes 2 and 3)  -> AveragePool(x) {kernels = [H, W]}
  *   ReduceMean(x : N x H x W x C, axes 1 and 2)  -> AveragePool(x) {layout = NHWC, kernels = [H,
  * W]}
  *
+ * That pays behind a convolution or pool, whose result -assign-layouts will have in blocks of
+ * channels: AveragePool reads them as they are, ReduceMean only what a Relayout makes of them. So
+ * without the option `all` only the first is done, and only there; and not for large windows, since
+ * errors of one chain grow with its length. The size of the batch does not decide.
+ *
+ *   all      every mean over an image
+ *
  * The second is exact up to -0 (the pool's chain starts at +0); the first takes a chain in place of
  * 16 lanes and a tree. Bound: c = 2 H W + 2. */
+#include "transforms/layouts.h"
 #include "transforms/rules.h"
+
+enum { MOST_STEPS = 16, MOST_ELEMENTS = 4096 };
 
 /* The first of two neighbouring axes that are all that is reduced; -1 otherwise. */
 static int64_t first_axis(GlowPassRun *run, const GlowNode *n, uint32_t rank) {
@@ -18,6 +28,45 @@ static int64_t first_axis(GlowPassRun *run, const GlowNode *n, uint32_t rank) {
   return mask == 0xc ? 2 : mask == 0x6 ? 1 : -1;
 }
 
+/* Whether n computes blocks of channels of what it reads, however that lies. */
+static bool begins_blocks(const GlowIsa *isa, const GlowNode *n) {
+  GlowConvLayouts layouts;
+  const char *why = NULL;
+  switch (n->op) {
+  case GLOW_OP_CONVOLUTION:
+    return glow_conv_layouts(isa, n, &layouts, &why);
+  case GLOW_OP_MAX_POOL:
+    return ((const GlowMaxPoolMembers *)n->members)->layout == GLOW_LAYOUT_NCHW;
+  case GLOW_OP_AVERAGE_POOL:
+    return ((const GlowAveragePoolMembers *)n->members)->layout == GLOW_LAYOUT_NCHW;
+  default:
+    return false;
+  }
+}
+
+/* Whether v will be in blocks of channels: through what joins such a stretch by its first operand.
+ * Looks back over a few nodes. */
+static bool comes_in_blocks(const GlowIsa *isa, const GlowValue *v) {
+  for (uint32_t steps = 0; steps < MOST_STEPS && v->kind == GLOW_VALUE_RESULT; ++steps) {
+    const GlowNode *n = v->def.node;
+    const GlowOpDesc *d = glow_node_desc(n);
+    if (begins_blocks(isa, n))
+      return true;
+    if (!(GLOW_HAS(d, ELEMENTWISE) || GLOW_HAS(d, BLOCKS)) || !glow_node_nins(n) ||
+        !glow_node_in(n, 0))
+      return false;
+    v = glow_node_in(n, 0);
+  }
+  return false;
+}
+
+/* See the head of this file. Which machine it is for decides about filters, not about blocks. */
+static bool pays(const GlowValue *x, int64_t axis) {
+  return axis == 2 && x->type->kind == GLOW_KIND_FLOAT &&
+         x->type->dims[2].size * x->type->dims[3].size <= MOST_ELEMENTS &&
+         comes_in_blocks(&glow_isa[0], x);
+}
+
 static GlowValue *to_pool(GlowPassRun *run, GlowNode *n) {
   GlowValue *x = glow_node_in(n, GLOW_REDUCE_MEAN_IN_X);
   const GlowType *from = x->type, *to = n->results[0].type;
@@ -25,6 +74,8 @@ static GlowValue *to_pool(GlowPassRun *run, GlowNode *n) {
       !glow_kind_is_float(from->kind) || glow_type_elements(from) == 0)
     return NULL;
   int64_t axis = first_axis(run, n, 4);
+  if (axis >= 0 && !glow_pass_option(run, "all") && !pays(x, axis))
+    return NULL;
   if (axis < 0 || from->dims[axis].size > INT32_MAX || from->dims[axis + 1].size > INT32_MAX)
     return NULL;
   uint32_t kernels[] = {(uint32_t)from->dims[axis].size, (uint32_t)from->dims[axis + 1].size};
