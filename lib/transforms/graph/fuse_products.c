@@ -6,15 +6,16 @@
  * and so FullyConnected, with its bias. The Concat of constants is a node that -constant-fold makes
  * an `eval` constant. That of x and h copies them, row by row, and saves a store and a load of the
  * first product: it pays where a row of the result is at least as long as those of x and h
- * together. How many rows there are does not decide, since they may be the batch (note [rows and
- * the order of chains]). Constants that are added, biases among them, become one.
+ * together, and these are short, since behind long sums stores cost nothing. How many rows there
+ * are does not decide: they may be the batch (note [rows and the order of chains]). Constants that
+ * are added, biases among them, become one.
  *
  * DLVM's linear algebra fusion. Bounded: up to four products, chains of at most K terms that are
  * added up, become one chain of them all, and twelve more terms may be added in another order:
  * c = 5 K + 24. */
 #include "transforms/rules.h"
 
-enum { MOST_PRODUCTS = 4, MOST_TERMS = 8 };
+enum { MOST_PRODUCTS = 4, MOST_TERMS = 8, LONGEST_SUM = 64 };
 
 /* What is added up: the leaves of a tree of Adds. */
 typedef struct Sum {
@@ -74,7 +75,7 @@ static bool has_form(GlowConstness *constness, const GlowNode *n, uint32_t port)
 static void add_product(Group *g, GlowNode *n) {
   const GlowType *w = glow_node_in(n, g->port)->type;
   int64_t inner = w->dims[g->port == 1 ? 0 : 1].size, row = w->dims[g->port == 1 ? 1 : 0].size;
-  if (g->count == MOST_PRODUCTS || g->inner + inner > row)
+  if (g->count == MOST_PRODUCTS || g->inner + inner > row || g->inner + inner > LONGEST_SUM)
     return;
   g->inner += inner;
   g->products[g->count++] = n;
