@@ -26,7 +26,8 @@ class Tables:
         self.passes = {}  # function -> names
         self.onnx = set()  # functions that read a node
         with open(os.path.join(gen, "ops", "ops.c"), encoding="utf-8") as f:
-            for entry in re.split(r"\n    \[GLOW_OP_(?=\w+\] = \{)", f.read())[1:]:
+            rows = f.read().split("glow_op_desc[", 1)[1].split("\n};", 1)[0]
+            for entry in re.split(r"\n    \[GLOW_OP_(?=\w+\] = \{)", rows)[1:]:
                 op = entry[:entry.index("]")]
                 field = {k: re.search(rf'\.{k} = "(\w+)"', entry) for k in ("node", "instr")}
                 self.names[op] = tuple(m and m.group(1) for m in field.values())
