@@ -153,12 +153,20 @@ static const char *to_programs(const Trial *t, const char *level) {
   return glow_str_printf(t->ctx, GLOW_INLINE_ALL ",%s,dce,dce<entry=%s>,irgen", level, t->name);
 }
 
-/* Gives values whose names are only numbers names that last: what a pass makes is numbered, too. */
+static bool is_returned(const GlowValue *v) {
+  for (const GlowUse *u = v->uses; u; u = u->next)
+    if (u->user->op == GLOW_OP_RETURN)
+      return true;
+  return false;
+}
+
+/* Gives values whose names are only numbers names that last: what a pass makes is numbered, too.
+ * Results of the function keep theirs, which outputs are called by. */
 static bool name_results(GlowNode *n, void *arg) {
   Trial *t = arg;
   for (uint32_t i = 0; i < n->nresults; ++i) {
     GlowValue *v = &n->results[i];
-    if (v->name && strspn(v->name, "0123456789") == glow_str_length(v->name))
+    if (v->name && !is_returned(v) && strspn(v->name, "0123456789") == glow_str_length(v->name))
       glow_value_set_name(v, glow_str_printf(t->ctx, "n%s", v->name));
   }
   return true;
