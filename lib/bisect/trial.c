@@ -4,10 +4,12 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "support/deadline.h"
 #include "support/diag.h"
 #include "support/file.h"
 #include "support/process.h"
@@ -122,13 +124,19 @@ static GlowTrial judge(GlowContext *ctx, const GlowBisectCommand *c, GlowProcess
   return t;
 }
 
+/* How long the command may run: until --timeout or --time-limit, whichever comes first. */
+static double time_left(const GlowContext *ctx, const GlowBisectCommand *c) {
+  double left = ctx->deadline > 0 ? fmax(ctx->deadline - glow_clock(), 1e-3) : 0;
+  return left > 0 && !(c->timeout > 0 && c->timeout < left) ? left : c->timeout;
+}
+
 static GlowTrial run_into(GlowContext *ctx, const GlowBisectCommand *c, const char *limit,
                           FILE *file) {
   const char **argv = command_line(ctx, c, limit);
   GlowProcess process;
   int code = setenv("GLOW_BISECT", limit, 1) != 0 ? errno : 0;
   if (code == 0)
-    code = glow_process_start(&process, argv, fileno(file), c->timeout);
+    code = glow_process_start(&process, argv, fileno(file), time_left(ctx, c));
   if (code != 0) {
     char buf[128];
     glow_error(ctx, glow_loc_file(ctx, argv[0]), "cannot run: %s",
@@ -136,6 +144,7 @@ static GlowTrial run_into(GlowContext *ctx, const GlowBisectCommand *c, const ch
     return (GlowTrial){.judgement = GLOW_NO_TRIAL};
   }
   GlowProcessEnd end = glow_process_wait(&process, NULL, NULL, &code);
+  glow_deadline_check(ctx, glow_loc_file(ctx, argv[0]));
   GlowTrial t = judge(ctx, c, end, code);
   GlowText out;
   GlowDefer release;
