@@ -63,7 +63,10 @@ static void print_uses(Printer *p, GlowFunction *f) {
 
 /* ---- Liveness -------------------------------------------------------------------------------- */
 
-static int64_t bytes_of(const GlowType *t) {
+/* Of a value; of a buffer those of its bounds. -1: not known. */
+static int64_t bytes_of(const GlowNode *n, const GlowType *t) {
+  if (n->op == GLOW_OP_ALLOC)
+    return glow_buffer_bytes(t);
   return glow_type_is_tensor(t) && glow_type_is_static(t) ? glow_type_bytes(t) : -1;
 }
 
@@ -74,8 +77,8 @@ static bool liveness_of_node(GlowNode *n, void *arg) {
     const GlowNode *end = n->op == GLOW_OP_ALLOC ? glow_buffer_dealloc(v) : NULL;
     uint32_t last = end ? end->order : glow_value_last_use(v, p->count);
     glow_text_printf(p->out, ";   %%%s: %u to %u", value_name(v), n->order, last);
-    if (bytes_of(v->type) >= 0)
-      glow_text_printf(p->out, ", %" PRId64 " bytes", bytes_of(v->type));
+    if (bytes_of(n, v->type) >= 0)
+      glow_text_printf(p->out, ", %" PRId64 " bytes", bytes_of(n, v->type));
     glow_text_putc(p->out, '\n');
   }
   return true;
@@ -113,7 +116,7 @@ static void print_memory(Printer *p, GlowFunction *f) {
   GlowPlanBuffer *buffers = GLOW_NEW_ARRAY(p->run->arena, GlowPlanBuffer, p->allocs.count + 1);
   for (uint32_t i = 0; i < p->allocs.count; ++i) {
     const GlowNode *n = p->allocs.data[i], *end = glow_buffer_dealloc(&n->results[0]);
-    int64_t bytes = bytes_of(n->results[0].type);
+    int64_t bytes = bytes_of(n, n->results[0].type);
     buffers[i] = (GlowPlanBuffer){.size = bytes < 0 ? 0 : bytes, .start = n->order};
     buffers[i].end = end ? end->order : p->count;
     glow_text_putc(p->out, ';');
@@ -126,8 +129,11 @@ static void print_memory(Printer *p, GlowFunction *f) {
   }
   int64_t align = f->align > 0 ? f->align : 1;
   int64_t bound = glow_memplan_lower_bound(p->run->arena, buffers, p->allocs.count, align);
-  glow_text_printf(p->out, ";   arena %" PRId64 " bytes, lower bound %" PRId64 "\n", f->arena,
-                   bound);
+  if (f->arena >= 0)
+    glow_text_printf(p->out, ";   arena %" PRId64 " bytes, ", f->arena);
+  else
+    glow_text_puts(p->out, ";   no arena yet, ");
+  glow_text_printf(p->out, "lower bound %" PRId64 "\n", bound);
 }
 
 /* ---- Cost ------------------------------------------------------------------------------------ */
@@ -137,9 +143,12 @@ static bool cost_of_node(GlowNode *n, void *arg) {
   int64_t macs = glow_macs_hooks[n->op] ? glow_macs_hooks[n->op](n) : 0;
   const GlowValue *out = n->nouts || n->nresults ? glow_node_out(n, 0) : NULL;
   if (macs)
-    glow_text_printf(p->out, ";   %s%s: %s, %" PRId64 " multiply-accumulates\n",
-                     out && out->kind == GLOW_VALUE_STORAGE ? "@" : "%",
-                     out ? value_name(out) : "_", op_name(n), macs);
+    glow_text_printf(p->out, ";   %s%s: %s, ", out && out->kind == GLOW_VALUE_STORAGE ? "@" : "%",
+                     out ? value_name(out) : "_", op_name(n));
+  if (macs > 0)
+    glow_text_printf(p->out, "%" PRId64 " multiply-accumulates\n", macs);
+  else if (macs < 0)
+    glow_text_puts(p->out, "multiply-accumulates not known\n");
   return true;
 }
 
