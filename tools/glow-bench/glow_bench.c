@@ -139,6 +139,8 @@ static GlowStatus bench(GlowContext *ctx, const GlowBenchCommand *c, const GlowS
   for (uint32_t i = 0; i < all.count && status == GLOW_OK; i++) {
     all.models[i] = (GlowBench){.command = c, .path = args->data[i], .backend = backend};
     status = open_model(&all, &all.models[i], c->worker ? args->data[1] : NULL);
+    if (status != GLOW_OK && all.count > 1)
+      glow_note(ctx, glow_loc_file(ctx, args->data[i]), "the error is about this model");
   }
   if (status == GLOW_OK)
     status = c->worker ? glow_bench_serve(all.models, args->data[2]) : measure(&all);
