@@ -156,6 +156,11 @@ static bool fail(GlowParser *p, const GlowItem *item, const char *message, const
   return false;
 }
 
+/* The bits of a NaN are those of a double only where the kind is double. */
+static bool is_nan_of_float(const GlowParser *p, GlowKind k, const GlowItem *item) {
+  return k != GLOW_KIND_DOUBLE && item->tag == GLOW_TAG_FLOAT && p->text[item->offset] == 'n';
+}
+
 /* Reads an item as a value of kind k and checks that it fits. */
 static bool read_scalar(GlowParser *p, const GlowItem *item, GlowKind k, GlowScalar *v) {
   if (item->tag == GLOW_TAG_LIST)
@@ -163,7 +168,7 @@ static bool read_scalar(GlowParser *p, const GlowItem *item, GlowKind k, GlowSca
                 glow_kind_info[k].name);
   if (item->tag == GLOW_TAG_STRING || item->tag > GLOW_TAG_BOOL)
     return fail(p, item, "expected a value of kind", glow_kind_info[k].name);
-  if (!glow_item_scalar(p, item, k == GLOW_KIND_FLOAT, v))
+  if (!glow_item_scalar(p, item, k == GLOW_KIND_FLOAT || is_nan_of_float(p, k, item), v))
     return false;
   return fits_kind(k, item, *v) || fail(p, item, "the value does not fit", glow_kind_info[k].name);
 }
@@ -228,7 +233,8 @@ static bool fill_element(Filler *f, const GlowItem *item) {
 bool glow_parse_element(GlowParser *p, const GlowItem *item, const GlowType *type, GlowScalar *v) {
   char bytes[16] = {0}; /* of the largest element */
   Filler f = {p, type, glow_tensor_in_context(p->ctx, type, bytes, sizeof bytes), 0};
-  return fill_element(&f, item) && glow_item_scalar(p, item, false, v);
+  return fill_element(&f, item) &&
+         glow_item_scalar(p, item, is_nan_of_float(p, type->kind, item), v);
 }
 
 static bool fill_axis(Filler *f, const GlowItem *item, uint32_t axis) {

@@ -6,6 +6,7 @@
  * are always printed. */
 #include "ir/print_internal.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -311,11 +312,13 @@ static void print_random(GlowText *out, const GlowRandom *r) {
 }
 
 static void print_splat(GlowText *out, const GlowStorage *s) {
+  GlowKind k = s->value.type->kind;
+  bool nan_of_float = k != GLOW_KIND_DOUBLE && isnan(s->init.splat.f);
   glow_text_puts(out, "splat(");
-  if (s->value.type->kind == GLOW_KIND_BOOL)
+  if (k == GLOW_KIND_BOOL)
     glow_text_puts(out, s->init.splat.i ? "true" : "false");
   else
-    glow_print_scalar(out, &s->init.splat, s->value.type->kind == GLOW_KIND_FLOAT);
+    glow_print_scalar(out, &s->init.splat, k == GLOW_KIND_FLOAT || nan_of_float);
   glow_text_putc(out, ')');
 }
 
