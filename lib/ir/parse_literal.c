@@ -81,8 +81,9 @@ static void resolve_literal(GlowParser *p, GlowNode *n, uint32_t i, GlowNode *sp
   const GlowType *like = GLOW_HAS(glow_node_desc(n), TERMINATOR) ? NULL : kind_of(n, i);
   GlowSplatMembers *m = splat->members;
   splat->scratch = NULL;
-  if (like && glow_type_is_error(like))
-    return;
+  bool surplus = !GLOW_HAS(glow_node_desc(n), TERMINATOR) && !glow_op_in_port(glow_node_desc(n), i);
+  if (surplus || (like && glow_type_is_error(like)))
+    return; /* n has too many operands, or one that is wrong, and that is said */
   if (!like || !glow_type_is_tensor(like) || like->quantized) {
     glow_parse_error(p, t, "%s; a Splat with a type can stand for '%.*s'",
                      like ? "a literal has no quantized type, sequence or optional"
