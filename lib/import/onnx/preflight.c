@@ -20,12 +20,31 @@ void glow_onnx_count_use(GlowOnnxImporter *im, GlowStr domain, GlowStr op, unsig
     find_use(im, domain, op, version)->count++;
 }
 
+static bool on_heap(const GlowValue *v) {
+  if (!v)
+    return false;
+  const GlowType *t = v->type;
+  return t->cls == GLOW_TYPE_SEQ || t->cls == GLOW_TYPE_OPT ||
+         (glow_type_is_tensor(t) && t->kind == GLOW_KIND_STRING);
+}
+
+static bool works_on_heap(const GlowNode *n) {
+  bool found = false;
+  for (uint32_t i = 0; i < n->noperands && !found; ++i)
+    found = on_heap(n->operands[i].value);
+  for (uint32_t i = 0; i < n->nresults && !found; ++i)
+    found = on_heap(&n->results[i]);
+  return found;
+}
+
 void glow_onnx_note_built(GlowOnnxNode *n, const GlowNode *last) {
   if (!n->im->uses)
     return;
   GlowOnnxUse *use = find_use(n->im, n->domain, n->op, n->version);
-  for (const GlowNode *m = last ? last->next : n->b.block->first; m; m = m->next)
+  for (const GlowNode *m = last ? last->next : n->b.block->first; m; m = m->next) {
     use->built[m->op / 8] |= (uint8_t)(1u << m->op % 8);
+    use->heap |= works_on_heap(m);
+  }
 }
 
 void glow_onnx_note_gaps(GlowOnnxImporter *im) {
@@ -45,6 +64,8 @@ void glow_onnx_note_gaps(GlowOnnxImporter *im) {
 GlowOnnxSupport glow_onnx_support(const GlowOnnxUse *use) {
   if (use->unread)
     return GLOW_ONNX_NOT_SUPPORTED;
+  if (use->heap)
+    return GLOW_ONNX_GRAPH;
   GlowOnnxSupport worst = GLOW_ONNX_NATIVE;
   for (GlowOp op = 0; op < GLOW_OP_COUNT; ++op) {
     if (!(use->built[op / 8] >> op % 8 & 1))

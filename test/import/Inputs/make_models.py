@@ -331,6 +331,10 @@ def make_families(w):
     w("sequence-map", one(seq + [node("SequenceMap", "s,x", "r", "map", body=sub),
                                  node("ConcatFromSequence", "r", "y", axis=0)],
                             outs=[value("y", FLOAT, [4])]))
+    w("sequence-identity", one([node("Relu", "x", "r"), node("SequenceConstruct", "x,r", "s"), node("Identity", "s", "t"),
+                                node("ConcatFromSequence", "t", "y", axis=0)], outs=[value("y", FLOAT, [4])]))
+    w("string-cast", one([node("Neg", "x", "n"), node("Cast", "n", "t", to=STRING), node("Reshape", "t,shape", "y")],
+                         outs=[value("y", STRING, [1, 2])], inits=[ints("shape", [2], [1, 2])]))
     w("map-inputs", one(seq + [node("SequenceMap", "s", "y", "map", body=sub)]))
     w("map-lengths", one(seq + [node("SequenceConstruct", "x", "t"), node("SequenceMap", "s,t", "r", "map", body=sub),
                                 node("ConcatFromSequence", "r", "y", axis=0)], outs=[value("y", FLOAT, [4])]))
