@@ -51,7 +51,7 @@ typedef struct GlowOnnxUse {
   GlowStr why;      /* if any cannot: the first reason */
   GlowStr first;    /* and the first such node */
   uint8_t built[(GLOW_OP_COUNT + 7) / 8]; /* operators of the nodes that it became */
-  bool heap;                              /* one of them reads or makes a sequence, an optional or strings */
+  bool heap; /* one of them works on sequences, optionals or strings */
 } GlowOnnxUse;
 
 /* An output that needs a node which cannot be read. */

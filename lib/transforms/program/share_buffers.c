@@ -23,7 +23,7 @@ static bool is_touched(GlowArena *arena, const GlowValue *buffer, const GlowBloc
       const GlowNode *n = u->user;
       if (n->op == GLOW_OP_TENSORVIEW)
         glow_vec_push(arena, &work, &n->results[0]);
-      if (n->op == GLOW_OP_DEALLOC || (n->op == GLOW_OP_TENSORVIEW && !after))
+      if (n->op == GLOW_OP_DEALLOC || (n->op == GLOW_OP_TENSORVIEW && !after && n->block == b))
         continue; /* to make a view is no access, but the buffer must live */
       while (n->block != b)
         n = n->block->of.node;
@@ -66,11 +66,24 @@ static bool can_share(GlowArena *arena, const GlowNode *n, uint32_t out, GlowVal
          !is_touched(arena, to, n->block, n->order, false);
 }
 
+/* Moves the views of `to` that stand before n to n, where the buffer that they will be views of is
+ * there. */
+static void move_views(GlowNode *n, const GlowValue *to) {
+  for (GlowUse *u = to->uses, *next; u; u = next) {
+    next = u->next;
+    if (u->user->op != GLOW_OP_TENSORVIEW || u->user->order > n->order)
+      continue;
+    glow_node_move_before(u->user, n);
+    move_views(n, &u->user->results[0]);
+  }
+}
+
 /* `to` becomes another name for `in`, and its lifetime that of in's base. */
 static void share(GlowPassRun *run, GlowNode *n, GlowValue *to, GlowValue *in) {
   GlowValue *base = glow_buffer_base(in);
   glow_program_begin_change(run);
   glow_pass_changed(run, n, "%%%s shares the buffer of %%%s", to->name, base->name);
+  move_views(n, to);
   GlowNode *alloc = to->def.node, *end = glow_buffer_dealloc(to);
   glow_node_remove(glow_buffer_dealloc(base));
   glow_use_set(&end->operands[0], base);
