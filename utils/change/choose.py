@@ -205,6 +205,7 @@ class Chooser:
         below = os.path.dirname(path)[len("lib/"):] + "/"
         reached.units |= {u for u, text in self.units.items() if f'#include "{below}' in text}
         reached.onnx |= found.onnx
+        reached.lit_folders |= {"import"} if found.onnx else set()
         reached.cpu |= path.startswith(CPU_LAYERS)
         reached.lower |= path.startswith("lib/lower/")
         reached.every_operator |= len(found.operators) > MANY_OPERATORS
