@@ -7,6 +7,7 @@ typedef struct Check {
   GlowNeedBit need;
   GlowLoc loc;
   const char *reason;
+  bool final; /* no pass helps */
 } Check;
 
 static const char *symbol_reason(GlowContext *ctx, const GlowType *type) {
@@ -14,14 +15,14 @@ static const char *symbol_reason(GlowContext *ctx, const GlowType *type) {
                                      : NULL;
 }
 
-static const char *call_reason(const GlowNode *n) {
+static void refuse_call(const GlowNode *n, Check *c) {
   const GlowFunction *f =
       glow_module_function(n->block->module, ((const GlowCallMembers *)n->members)->callee);
-  bool gradient = f && f->kind == GLOW_GRADIENT;
-  return gradient ? glow_str_printf(n->block->module->ctx,
-                                    "a Call of @%s, a gradient declaration, which has no body",
-                                    f->name)
-                  : "a Call";
+  c->final = f && f->kind == GLOW_GRADIENT;
+  c->reason = c->final ? glow_str_printf(n->block->module->ctx,
+                                         "a Call of @%s, a gradient declaration, which has no body",
+                                         f->name)
+                       : "a Call";
 }
 
 static bool node_breaks(GlowNode *n, Check *c) {
@@ -33,7 +34,7 @@ static bool node_breaks(GlowNode *n, Check *c) {
     break;
   case GLOW_NEED_BIT_INLINED:
     if (n->op == GLOW_OP_CALL)
-      c->reason = call_reason(n);
+      refuse_call(n, c);
     break;
   case GLOW_NEED_BIT_LOWERED:
     if (GLOW_HAS(glow_node_desc(n), LOWERED))
@@ -99,7 +100,8 @@ bool glow_need_holds(GlowModule *m, GlowNeedBit need, const char *who, bool repo
   if (c.reason && report) {
     glow_error(m->ctx, c.loc, "pass '%s' needs '%s': %s; here is %s", who, needs[need].name,
                needs[need].holds, c.reason);
-    glow_note(m->ctx, GLOW_NOWHERE, "%s", needs[need].hint);
+    if (!c.final)
+      glow_note(m->ctx, GLOW_NOWHERE, "%s", needs[need].hint);
   }
   return !c.reason;
 }
