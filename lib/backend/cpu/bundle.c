@@ -28,17 +28,57 @@ static char *identifier(GlowArena *arena, const char *prefix, const char *name, 
 }
 
 /* The other members of the struct, and the words of C and C++ that a name might be. */
-static const char *const taken[] = {
-    "arena",    "arena_size", "weights",  "weights_size", "variables", "and",      "asm",
-    "auto",     "bool",       "break",    "case",         "catch",     "char",     "class",
-    "const",    "continue",   "default",  "delete",       "do",        "double",   "else",
-    "enum",     "explicit",   "export",   "extern",       "false",     "final",    "float",
-    "for",      "friend",     "goto",     "if",           "inline",    "int",      "long",
-    "module",   "mutable",    "new",      "not",          "operator",  "or",       "private",
-    "public",   "protected",  "register", "requires",     "restrict",  "return",   "short",
-    "signed",   "sizeof",     "static",   "struct",       "switch",    "template", "this",
-    "throw",    "true",       "try",      "typedef",      "typename",  "typeof",   "union",
-    "unsigned", "using",      "virtual",  "void",         "volatile",  "while",    "xor"};
+static const char *const taken[] = {"arena",        "arena_size",
+                                    "weights",      "weights_size",
+                                    "variables",    "alignas",
+                                    "alignof",      "and",
+                                    "and_eq",       "asm",
+                                    "auto",         "bitand",
+                                    "bitor",        "bool",
+                                    "break",        "case",
+                                    "catch",        "char",
+                                    "char16_t",     "char32_t",
+                                    "char8_t",      "class",
+                                    "co_await",     "co_return",
+                                    "co_yield",     "compl",
+                                    "concept",      "const",
+                                    "const_cast",   "consteval",
+                                    "constexpr",    "constinit",
+                                    "continue",     "decltype",
+                                    "default",      "delete",
+                                    "do",           "double",
+                                    "dynamic_cast", "else",
+                                    "enum",         "explicit",
+                                    "export",       "extern",
+                                    "false",        "final",
+                                    "float",        "for",
+                                    "friend",       "goto",
+                                    "if",           "inline",
+                                    "int",          "long",
+                                    "module",       "mutable",
+                                    "namespace",    "new",
+                                    "noexcept",     "not",
+                                    "not_eq",       "nullptr",
+                                    "operator",     "or",
+                                    "or_eq",        "private",
+                                    "protected",    "public",
+                                    "register",     "reinterpret_cast",
+                                    "requires",     "restrict",
+                                    "return",       "short",
+                                    "signed",       "sizeof",
+                                    "static",       "static_assert",
+                                    "static_cast",  "struct",
+                                    "switch",       "template",
+                                    "this",         "thread_local",
+                                    "throw",        "true",
+                                    "try",          "typedef",
+                                    "typeid",       "typename",
+                                    "typeof",       "typeof_unqual",
+                                    "union",        "unsigned",
+                                    "using",        "virtual",
+                                    "void",         "volatile",
+                                    "wchar_t",      "while",
+                                    "xor",          "xor_eq"};
 
 static bool is_taken(const GlowBundleBuffers *buffers, const char *field) {
   for (size_t i = 0; i < sizeof taken / sizeof *taken; i++) {
@@ -72,8 +112,8 @@ static bool is_in(const GlowNode *n, const GlowFunction *f) {
   return b && b->owner == GLOW_BLOCK_FUNCTION && b->of.function == f;
 }
 
-/* Whether the first instruction that touches an outer value writes all of it. Orders are valid: planning
- * has numbered the program. */
+/* Whether the first instruction that touches an outer value writes all of it. Orders are valid:
+ * planning has numbered the program. */
 static bool is_output(const GlowValue *v, const GlowFunction *f) {
   const GlowUse *first = NULL;
   for (const GlowUse *u = v->uses; u; u = u->next) {
