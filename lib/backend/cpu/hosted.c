@@ -72,12 +72,21 @@ void glow_hosted_piece(GlowFault *fault, int64_t piece) {
     fault->error = GLOW_HOSTED_LATE;
 }
 
+/* The type before anything was written: an open axis has extent 0. */
+static const GlowType *empty_type(GlowContext *ctx, const GlowType *type) {
+  GlowDim dims[GLOW_MAX_RANK];
+  if (!glow_type_is_tensor(type) || glow_type_is_static(type))
+    return type;
+  for (uint32_t a = 0; a < type->rank; a++)
+    dims[a] = type->dims[a].kind == GLOW_DIM_EXACT ? type->dims[a] : GLOW_EXACT(0);
+  return glow_type_with_layout(ctx, glow_type_with_dims(ctx, type, type->rank, dims), type->layout);
+}
+
 GlowTensor *glow_hosted_tensor(GlowContext *ctx, const GlowType *type, const GlowTensor *t) {
   GlowTensor *room = glow_tensor_create(ctx, glow_type_room(ctx, type));
-  if (t) {
+  if (t)
     memcpy(room->data, t->data, t->bytes);
-    room->type = t->type;
-    room->bytes = t->bytes;
-  }
+  room->type = t ? t->type : empty_type(ctx, type);
+  room->bytes = t ? t->bytes : (size_t)glow_type_bytes(room->type);
   return room;
 }

@@ -29,6 +29,7 @@ typedef struct Network {
   GlowTensor **owned;        /* by outer value; NULL: borrowed */
   GlowTensor **tensors;      /* by outer value: what storage[i] is the data of */
   const GlowTensor **source; /* by outer value: copied into owned before each run, or NULL */
+  const GlowType **empty;    /* by outer value: owned has this type and zeros before a run, or NULL */
   GlowCached cached;         /* what the cache had; closed if that is nothing */
   GlowProfile *profile;      /* NULL: nobody asked */
   GlowText key, object;      /* while it is prepared, if there is a cache and it had nothing */
@@ -50,6 +51,15 @@ static const GlowTensor *initial_value(GlowValue *v, const GlowBindings *inputs)
   if (glow_outer_class(v) != GLOW_PLACEHOLDER)
     return glow_storage_value(v->def.storage);
   return glow_bindings_input(inputs, v);
+}
+
+/* Whether each run writes all of v, which the program does not read. */
+static bool is_written_whole(const GlowFunction *f, const GlowValue *v) {
+  for (const GlowNode *n = f->body->first; n; n = n->next)
+    for (uint32_t i = 0; i < n->nouts; i++)
+      if (n->operands[i].value == v && n->operands[i].qual == GLOW_QUAL_OUT)
+        return true;
+  return false;
 }
 
 /* A buffer for outer value i, if the program touches it. */
@@ -74,6 +84,8 @@ static bool bind_outer(Network *n, uint32_t i, const GlowBindings *inputs) {
   if (plan->writes[i] || !aligned) {
     n->owned[i] = glow_hosted_tensor(n->function->module->ctx, v->type, t);
     n->source[i] = cls == GLOW_PLACEHOLDER ? t : NULL;
+    if (cls == GLOW_PLACEHOLDER && !t && (plan->reads[i] || !is_written_whole(n->function, v)))
+      n->empty[i] = n->owned[i]->type;
   }
   n->tensors[i] = n->owned[i] ? n->owned[i] : (GlowTensor *)(uintptr_t)t;
   n->storage[i] = n->tensors[i]->data;
@@ -87,6 +99,7 @@ static bool bind(Network *n, const GlowBindings *inputs) {
   n->owned = GLOW_NEW_ARRAY(n->arena, GlowTensor *, plan->nouter);
   n->tensors = GLOW_NEW_ARRAY(n->arena, GlowTensor *, plan->nouter);
   n->source = GLOW_NEW_ARRAY(n->arena, const GlowTensor *, plan->nouter);
+  n->empty = GLOW_NEW_ARRAY(n->arena, const GlowType *, plan->nouter);
   bool ok = true;
   for (uint32_t i = 0; i < plan->nouter; i++) {
     ok = bind_outer(n, i, inputs) && ok;
@@ -144,12 +157,25 @@ static void report_fault(const Network *n, const GlowFault *fault) {
   glow_report_run_error(w->node, (GlowRunError)fault->error, &call);
 }
 
+/* Gives what the program writes the elements and extents that it has before a run. */
+static void begin_outputs(const Network *n) {
+  for (uint32_t i = 0; i < n->plan.nouter; i++) {
+    GlowTensor *t = n->owned[i];
+    const GlowType *type = n->source[i] ? n->source[i]->type : n->empty[i];
+    if (!type)
+      continue;
+    if (n->source[i])
+      memcpy(t->data, n->source[i]->data, n->source[i]->bytes);
+    else
+      memset(t->data, 0, t->room);
+    t->type = type;
+    t->bytes = (size_t)glow_type_bytes(type);
+  }
+}
+
 static GlowStatus run(GlowNetwork *network) {
   Network *n = (Network *)network;
-  for (uint32_t i = 0; i < n->plan.nouter; i++) {
-    if (n->source[i])
-      memcpy(n->owned[i]->data, n->source[i]->data, n->source[i]->bytes);
-  }
+  begin_outputs(n);
   GlowHosted hosted = {0};
   if (n->plan.hosted)
     glow_hosted_begin(&hosted, n->function, &n->plan, n->tensors, n->aligned);

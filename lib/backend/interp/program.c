@@ -465,6 +465,17 @@ static bool run_block(Program *p, GlowBlock *b) {
 
 /* ---- Programs -------------------------------------------------------------------------------- */
 
+/* What the program may write and this run did not comes out as it began. */
+static void begin_unwritten(Program *p) {
+  GlowAccesses accesses = glow_function_accesses(p->function, p->arena);
+  GlowOuterValues outer = glow_function_outer_values(p->function, p->arena);
+  for (uint32_t i = 0; i < outer.count; i++) {
+    const GlowValue *v = outer.data[i];
+    if (accesses.of[v->id].written && glow_outer_class(v) == GLOW_PLACEHOLDER)
+      outer_buffer(p, v, true);
+  }
+}
+
 /* Tensors of bounded outer values take the extents that were written. */
 static void finish_outer(Program *p) {
   GlowOuterValues outer = glow_function_outer_values(p->function, p->arena);
@@ -498,8 +509,10 @@ bool glow_program_run(GlowFunction *f, GlowCells *cells, const GlowRunOptions *o
   if (f->arena >= 0)
     p.memory = aligned_memory(&p, f->arena);
   bool ok = run_block(&p, f->body);
-  if (ok)
+  if (ok) {
+    begin_unwritten(&p);
     finish_outer(&p);
+  }
   glow_defer_pop(ctx, &defer, true);
   return ok;
 }
