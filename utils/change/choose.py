@@ -138,6 +138,8 @@ class Chooser:
             with open(os.path.join(self.root, path), encoding="utf-8", errors="replace") as f:
                 text = f.read()
         lines = range(1, text.count("\n") + 2) if lines is None else lines
+        if path.startswith(("lib/", "tools/")) or path == "docs/Design.md":
+            reached.ctests.add("rooms")
         if path.endswith(".ops"):
             self._add_descriptions(text, lines, reached)
         elif path.endswith("passes.def"):
