@@ -160,8 +160,8 @@ static GlowStatus check_arguments(GlowContext *ctx, GlowBenchCommand *c, const G
   bool reports = c->json || c->csv || c->profile;
   if (!problem && reports && (c->worker || c->burst))
     problem = "--json, --csv and --profile are not for workers";
-  if (!problem && c->json && c->csv && !strcmp(c->json, "-") && !strcmp(c->csv, "-"))
-    problem = "--json and --csv cannot both be standard output";
+  if (!problem && c->json && c->csv && !strcmp(c->json, c->csv))
+    problem = "--json and --csv name the same file";
   if (problem) {
     glow_error(ctx, GLOW_NOWHERE, "%s", problem);
     return GLOW_BAD_USAGE;
