@@ -1,4 +1,4 @@
-/* What the functions of kernels/math.h should give: MPFR, and where they are hard.
+/* What the functions of num/math.h should give: MPFR, and where they are hard.
  *
  * Shared by the benchmark, which prints the table of docs/Numerics, and by the unit test. An error
  * is |result - exact| in units of the last place (ULP) of the exact value, which below the normal
@@ -10,8 +10,8 @@
 #include <mpfr.h>
 #include <stdbool.h>
 
-#include "kernels/half.h"
-#include "kernels/math.h"
+#include "num/half.h"
+#include "num/math.h"
 
 enum { EXACT_BITS = 200 };
 

@@ -1,4 +1,4 @@
-/* Measures the functions of kernels/math.h against MPFR and prints the table of docs/Numerics.
+/* Measures the functions of num/math.h against MPFR and prints the table of docs/Numerics.
  *
  *   glow-bench-math [samples]     float arguments per function, 10^6 by default; double: a tenth
  *

@@ -5,7 +5,7 @@ file(GLOB GLOW_OPS_FILES CONFIGURE_DEPENDS ${GLOW_OPS_DIR}/*.ops)
 list(REMOVE_ITEM GLOW_OPS_FILES ${GLOW_OPS_DIR}/kinds.ops)
 list(PREPEND GLOW_OPS_FILES ${GLOW_OPS_DIR}/kinds.ops)
 # Functions that scalar bodies call, which lowering takes apart.
-file(GLOB math CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/lib/kernels/math*.h)
+file(GLOB math CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/lib/num/math*.h)
 list(APPEND GLOW_OPS_FILES ${math})
 set(GLOW_OPS_GEN_DIR ${GLOW_GEN_DIR}/ops)
 file(MAKE_DIRECTORY ${GLOW_OPS_GEN_DIR})

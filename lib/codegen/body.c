@@ -1,7 +1,7 @@
 /* Scalar bodies as vector code, one node after the other (lanes.c), and what that code depends on.
  */
 #include "codegen/emit.h"
-#include "kernels/bits.h"
+#include "num/bits.h"
 
 static bool is_terminator(const GlowNode *n) { return GLOW_HAS(glow_node_desc(n), TERMINATOR); }
 

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "codegen/emit.h"
-#include "kernels/bits.h"
 #include "kernels/cpu/stack.h"
+#include "num/bits.h"
 #include "ops/kernels.h"
 
 /* ---- What has a vector form ------------------------------------------------------------------ */

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "kernels/half.h"
+#include "num/half.h"
 #include "tensor/element.h"
 
 uint64_t glow_element_bits(GlowKind kind, const void *data, int64_t index) {

@@ -4,8 +4,8 @@
  * numbers: as easy as 1, 2, 3", SC 2011) with counter (i / 4, 0) and the seed as key. A uniform
  * number has the word's upper 24 bits, a normal one is glow_inverse_normal of (word + 1/2) / 2^32.
  */
-#include "kernels/normal.h"
-#include "kernels/philox.h"
+#include "num/normal.h"
+#include "num/philox.h"
 #include "tensor/element.h"
 
 static double draw(const GlowRandom *r, uint32_t word) {

@@ -1,6 +1,6 @@
-/* float8 and float4 by element kind, over the codec in kernels/half.h. Values come as double and
+/* float8 and float4 by element kind, over the codec in num/half.h. Values come as double and
  * are rounded once: to odd in float, then to nearest even. */
-#include "kernels/half.h"
+#include "num/half.h"
 #include "tensor/element.h"
 
 float glow_small_float_decode(GlowKind kind, uint8_t bits) {

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/half.h"
-#include "kernels/math.h"
+#include "num/half.h"
+#include "num/math.h"
 #include "ops/kernels.h"
 #include "test/unit/unit.h"
 

@@ -1,4 +1,4 @@
-/* The functions of kernels/math.h against MPFR: a small sample of what benchmarks/math_ulp.c
+/* The functions of num/math.h against MPFR: a small sample of what benchmarks/math_ulp.c
  * measures. Pow also against libm where IEEE 754 says what the result is. */
 #include "benchmarks/math_exact.h"
 #include "unit.h"

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "kernels/half.h"
-#include "kernels/philox.h"
+#include "num/half.h"
+#include "num/philox.h"
 #include "tensor/blob.h"
 #include "tensor/formats.h"
 #include "test/unit/failing_malloc.h"

@@ -1,4 +1,4 @@
-/* Functions of scalar bodies as nodes. A body may call EXPM1(x), which lib/kernels/math.h says is
+/* Functions of scalar bodies as nodes. A body may call EXPM1(x), which lib/num/math.h says is
  * glow_expm1 or, of float, glow_expm1f; this file reads their definitions from the headers that
  * glow-tblgen is given and writes, for each, a C function that builds nodes:
  *

@@ -128,7 +128,7 @@ void gen_lower_header(const OpFile *file, GlowText *out) {
 void gen_lower(const OpFile *file, GlowText *out) {
   gen_head(out, "Lowering rules.");
   glow_text_puts(
-      out, "#include \"ops/lower.h\"\n#include \"lower/expand.h\"\n#include \"kernels/math.h\"\n");
+      out, "#include \"ops/lower.h\"\n#include \"lower/expand.h\"\n#include \"num/math.h\"\n");
   GlowText rules;
   GlowDefer release;
   glow_text_init(&rules, file->ctx);

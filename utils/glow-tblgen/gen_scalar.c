@@ -2,7 +2,7 @@
  * and the kernels that become bitcode), and loops over rows for the interpreter (elementwise.inc).
  *
  * A body computes in the compute type of its kind: float for the 16-bit floats, else the kind's
- * own C type. It is written once per kind; the macros of kernels/math.h are generic. */
+ * own C type. It is written once per kind; the macros of num/math.h are generic. */
 #include <ctype.h>
 
 #include "tblgen.h"
@@ -111,7 +111,7 @@ void gen_scalar(const OpFile *file, GlowText *out) {
       "Compile\n"
       " * with -fwrapv and -ffp-contract=off. */\n"
       "#ifndef GLOW_OPS_SCALAR_H\n#define GLOW_OPS_SCALAR_H\n\n"
-      "#include \"kernels/math.h\"\n#include \"ops/ops.h\"\n\n"
+      "#include \"num/math.h\"\n#include \"ops/ops.h\"\n\n"
       "#pragma GCC diagnostic push\n"
       "#pragma GCC diagnostic ignored \"-Wtype-limits\" /* x < 0 for unsigned kinds */\n"
       "#pragma GCC diagnostic ignored \"-Wsign-compare\"\n"
@@ -234,7 +234,7 @@ void gen_elementwise(const OpFile *file, GlowText *out) {
       "variable;\n"
       " * inputs of another variable (Pow's exponent) are given in that kind's compute type and\n"
       " * storage. */\n"
-      "#include \"kernels/half.h\"\n#include \"ops/scalar.h\"\n\n"
+      "#include \"num/half.h\"\n#include \"ops/scalar.h\"\n\n"
       "#define GLOW_INLINE static inline __attribute__((always_inline))\n"
       "/* A stride that is known to be 0 where the loop is inlined. */\n"
       "#define GLOW_IS_ZERO(s) (__builtin_constant_p(s) && (s) == 0)\n"

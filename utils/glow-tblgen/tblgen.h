@@ -121,7 +121,7 @@ typedef struct OnnxRow {
   const OpDecl *target; /* of node, after check */
 } OnnxRow;
 
-/* A function of lib/kernels/math*.h, and a macro there that is one of double and one of float. */
+/* A function of lib/num/math*.h, and a macro there that is one of double and one of float. */
 typedef struct MathFunction MathFunction;
 typedef struct MathMacro {
   GlowStr name, function; /* EXP, glow_exp */

@@ -1,7 +1,7 @@
 /* Pools over windows of up to three spatial axes, in NCHW16c and in plain layouts. */
 #include "kernels/cpu/pool.h"
 #include "backend/cpu/select.h"
-#include "kernels/bits.h"
+#include "num/bits.h"
 
 /* What the three operators have in common. */
 typedef struct Members {

@@ -2,8 +2,8 @@
  * crops must be known; blocked axes stay as they are. */
 #include "kernels/cpu/resize.h"
 #include "backend/cpu/select.h"
-#include "kernels/bits.h"
 #include "kernels/ref/resize_plan.h"
+#include "num/bits.h"
 
 #include <string.h>
 

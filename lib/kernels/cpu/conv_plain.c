@@ -11,7 +11,7 @@
  * result, input, filter, bias. */
 #include "conv_plain.h"
 #include "each_tile.h"
-#include "kernels/half.h"
+#include "num/half.h"
 #include "vector.h"
 
 #define LANES (GLOW_TILE_VECTORS * GLOW_VL)

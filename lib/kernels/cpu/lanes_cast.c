@@ -5,7 +5,7 @@
 #include "lanes.h"
 #include "stack.h"
 
-#include "kernels/half.h"
+#include "num/half.h"
 
 #undef bool /* it is part of names here */
 

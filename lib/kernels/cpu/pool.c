@@ -7,8 +7,8 @@
 #include "pool.h"
 #include "vector.h"
 
-#include "kernels/half.h"
-#include "kernels/math.h"
+#include "num/half.h"
+#include "num/math.h"
 
 #define LANES16                                                                                    \
   _Pragma("clang loop vectorize(enable) interleave(disable)") for (int l = 0; l < 16; l++)

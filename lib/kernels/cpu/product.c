@@ -5,8 +5,8 @@
 #include "product.h"
 #include "vector.h"
 
-#include "kernels/fma.h"
-#include "kernels/half.h"
+#include "num/fma.h"
+#include "num/half.h"
 
 #define LANES16                                                                                    \
   _Pragma("clang loop vectorize(enable) interleave(disable)") for (int l = 0; l < 16; l++)

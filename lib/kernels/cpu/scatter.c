@@ -5,8 +5,8 @@
 #include "index.h"
 #include "vector.h"
 
-#include "kernels/half.h"
-#include "kernels/math.h"
+#include "num/half.h"
+#include "num/math.h"
 
 /* to[i] = to[i] op from[i] for `count` elements. */
 typedef void CombineFn(char *to, const char *from, int64_t count);

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "kernels/fma.h"
+#include "num/fma.h"
 
 #if !defined(GLOW_VL) || !defined(GLOW_TILE_PIXELS) || !defined(GLOW_TILE_VECTORS)
 #error "the columns of isa.def must be given as macros"
@@ -42,7 +42,7 @@ INLINE GlowVec vec_fma(GlowVec a, GlowVec b, GlowVec c) {
   return __builtin_elementwise_fma(a, b, c);
 }
 #else
-/* glow_fmaf_soft (kernels/fma.h) on all lanes. */
+/* glow_fmaf_soft (num/fma.h) on all lanes. */
 INLINE GlowVec vec_fma(GlowVec a, GlowVec b, GlowVec c) {
   typedef double Wide __attribute__((vector_size(GLOW_VL * 8)));
   typedef int64_t WideI __attribute__((vector_size(GLOW_VL * 8)));

@@ -5,8 +5,8 @@
  * those outside or of weight 0 take no part; then times the mask, and rounded to the accumulator.
  * A place that is NaN gives NaN. The filters then run over these samples in Convolution's order:
  * blocks of 16 channels, taps, channels. */
-#include "kernels/fma.h"
 #include "kernels/ref/ref.h"
+#include "num/fma.h"
 
 typedef struct Plan {
   const GlowBuf *x, *w, *offset, *mask;

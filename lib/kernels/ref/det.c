@@ -5,8 +5,8 @@
  * changes places with row k; row i > k loses f = a[i][k] / a[k][k] times row k by one fused
  * multiply-add for each element. The determinant is the product of the pivots in ascending order,
  * negated for each exchange; that of no rows is 1. */
-#include "kernels/fma.h"
 #include "kernels/ref/ref.h"
+#include "num/fma.h"
 
 static int64_t matrix_size(const GlowBuf *x) { return x->dims[x->rank - 1]; }
 

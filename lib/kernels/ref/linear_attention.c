@@ -7,8 +7,8 @@
  *   Y[m] = scale * chain over d of S[d][m] * q[d]           each head of Q that shares S
  *
  * Chains are fused multiply-adds from +0, d ascending. */
-#include "kernels/fma.h"
 #include "kernels/ref/ref.h"
+#include "num/fma.h"
 
 typedef struct Plan {
   const GlowBuf *q, *k, *v, *past, *decay, *beta;

@@ -4,10 +4,10 @@
  * double it takes words 2 (i % 2) and the next of block counter + i / 2. A number u in [0, 1) is
  * the upper 24 bits of the word, or 53 bits of the two. The next counter is the first unused one. A
  * normal number comes from a word, or 52 bits of two, plus a half: never 0 or 1. */
-#include "kernels/math_double.h"
-#include "kernels/normal.h"
-#include "kernels/philox.h"
 #include "kernels/ref/ref.h"
+#include "num/math_double.h"
+#include "num/normal.h"
+#include "num/philox.h"
 
 typedef struct GlowDraw {
   uint64_t key, counter, block; /* block: the one that `words` holds */

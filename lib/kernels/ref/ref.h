@@ -7,9 +7,9 @@
 #ifndef GLOW_KERNELS_REF_REF_H
 #define GLOW_KERNELS_REF_REF_H
 
-#include "kernels/half.h"
 #include "kernels/kernel.h"
-#include "kernels/math.h"
+#include "num/half.h"
+#include "num/math.h"
 #include "ops/kernels.h"
 
 #define GLOW_MAX_PHYSICAL (GLOW_MAX_RANK + 4)

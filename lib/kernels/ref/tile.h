@@ -3,7 +3,7 @@
 #ifndef GLOW_KERNELS_REF_TILE_H
 #define GLOW_KERNELS_REF_TILE_H
 
-#include "kernels/fma.h"
+#include "num/fma.h"
 
 enum { GLOW_TILE_ROWS = 6, GLOW_TILE_COLUMNS = 16 };
 

@@ -1,7 +1,7 @@
 /* TiledAttention: softmax over tiles of keys, with a running maximum and 16 running sums for each
  * query; docs/Numerics has the order. One query at a time. */
-#include "kernels/fma.h"
 #include "kernels/ref/ref.h"
+#include "num/fma.h"
 
 enum { LANES = 16 };
 

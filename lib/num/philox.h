@@ -1,7 +1,7 @@
 /* Philox4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3",
  * SC 2011): four words for each value of a 64-bit counter, under a 64-bit key. Freestanding. */
-#ifndef GLOW_KERNELS_PHILOX_H
-#define GLOW_KERNELS_PHILOX_H
+#ifndef GLOW_NUM_PHILOX_H
+#define GLOW_NUM_PHILOX_H
 
 #include <stdint.h>
 

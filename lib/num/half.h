@@ -5,13 +5,13 @@
  * them vectorize. The float8 and float4 kinds share one table-driven codec. NaNs keep their sign
  * and the payload bits that fit, and become quiet. From double, go through glow_float_odd: float
  * has enough digits that one more rounding of its result is the correct one. */
-#ifndef GLOW_KERNELS_HALF_H
-#define GLOW_KERNELS_HALF_H
+#ifndef GLOW_NUM_HALF_H
+#define GLOW_NUM_HALF_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "kernels/bits.h"
+#include "num/bits.h"
 #include "ops/kind.h"
 
 /* ---- float16: 1 sign, 5 exponent, 10 mantissa bits ------------------------------------------- */

@@ -1,10 +1,10 @@
 /* Normal random numbers from uniform ones: the inverse of the normal distribution by Wichura's
  * algorithm AS 241, PPND16. Only + - * / and sqrt of double are used, each of which IEEE rounds, so
  * every machine computes the same bits. Freestanding. */
-#ifndef GLOW_KERNELS_NORMAL_H
-#define GLOW_KERNELS_NORMAL_H
+#ifndef GLOW_NUM_NORMAL_H
+#define GLOW_NUM_NORMAL_H
 
-#include "kernels/bits.h"
+#include "num/bits.h"
 
 /* Natural logarithm of a positive normal number: v = 2^e * m with m in [sqrt(1/2), sqrt(2)), and
  * log m = 2 (s + s^3/3 + s^5/5 + ...) for s = (m - 1) / (m + 1), |s| < 0.172. */

@@ -3,12 +3,12 @@
  * Where the target has the instruction, glow_fmaf and glow_fma are it. Elsewhere they are computed
  * here, so that no object refers to libm: for float in double with rounding to odd, for double in
  * integers. GlowVec8 is eight float lanes, for kernels whose shape gcc does not find by itself. */
-#ifndef GLOW_KERNELS_FMA_H
-#define GLOW_KERNELS_FMA_H
+#ifndef GLOW_NUM_FMA_H
+#define GLOW_NUM_FMA_H
 
 #include <stdint.h>
 
-#include "kernels/bits.h"
+#include "num/bits.h"
 
 #if defined(__FMA__) || defined(__ARM_FEATURE_FMA) || defined(__FP_FAST_FMAF) ||                   \
     (defined(__riscv_flen) && __riscv_flen >= 64)

@@ -3,13 +3,13 @@
  *
  * Freestanding, one body for all backends; docs/Numerics defines each to the bit. float16 and
  * bfloat16 are computed in float by the caller. Integers wrap (compile with -fwrapv). */
-#ifndef GLOW_KERNELS_MATH_H
-#define GLOW_KERNELS_MATH_H
+#ifndef GLOW_NUM_MATH_H
+#define GLOW_NUM_MATH_H
 
-#include "kernels/math_double.h"
-#include "kernels/math_float.h"
-#include "kernels/math_gated.h"
-#include "kernels/math_trig.h"
+#include "num/math_double.h"
+#include "num/math_float.h"
+#include "num/math_gated.h"
+#include "num/math_trig.h"
 #include "ops/kind.h"
 
 /* M(suffix, type, unsigned type). */

@@ -4,10 +4,10 @@
  * or three parts of pi / 2, large ones as many bits of 2 / pi as the exponent asks for, in
  * integers, so every finite argument has an accurate result. The functions of float compute in
  * double, with selects only. The inverse functions reduce to a short interval around zero. */
-#ifndef GLOW_KERNELS_MATH_TRIG_H
-#define GLOW_KERNELS_MATH_TRIG_H
+#ifndef GLOW_NUM_MATH_TRIG_H
+#define GLOW_NUM_MATH_TRIG_H
 
-#include "kernels/math_double.h"
+#include "num/math_double.h"
 
 #define GLOW_PIO2 0x1.921fb54442d18p0
 #define GLOW_PIO2_LO 0x1.1a62633145c07p-54

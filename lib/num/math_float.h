@@ -1,10 +1,10 @@
 /* Functions of float: argument reduction, one polynomial (minimax, coefficients rounded to float)
  * and selects, so that loops over them vectorize. At most 2 ULP; docs/Numerics has the measured
  * errors. Special values are those of C's Annex F. */
-#ifndef GLOW_KERNELS_MATH_FLOAT_H
-#define GLOW_KERNELS_MATH_FLOAT_H
+#ifndef GLOW_NUM_MATH_FLOAT_H
+#define GLOW_NUM_MATH_FLOAT_H
 
-#include "kernels/fma.h"
+#include "num/fma.h"
 
 #define GLOW_LOG2E_F 0x1.715476p+0f
 #define GLOW_LN2_HI_F 0x1.62e43p-1f

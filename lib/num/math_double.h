@@ -1,11 +1,11 @@
 /* Functions of double, in the same forms as math_float.h with longer polynomials, and Pow for both
  * kinds. docs/Numerics has the measured errors. */
-#ifndef GLOW_KERNELS_MATH_DOUBLE_H
-#define GLOW_KERNELS_MATH_DOUBLE_H
+#ifndef GLOW_NUM_MATH_DOUBLE_H
+#define GLOW_NUM_MATH_DOUBLE_H
 
 #include <stdbool.h>
 
-#include "kernels/fma.h"
+#include "num/fma.h"
 
 #define GLOW_LOG2E 0x1.71547652b82fep+0
 #define GLOW_LN2_HI 0x1.62e42fefa39efp-1

@@ -1,10 +1,10 @@
 /* Hyperbolic functions, and the activations that are made of exponentials and logarithms, in
  * double. Those of float but Gelu (math_float.h) compute in double and round once, so sums that
  * cancel (Softplus far below) cost no digits. */
-#ifndef GLOW_KERNELS_MATH_GATED_H
-#define GLOW_KERNELS_MATH_GATED_H
+#ifndef GLOW_NUM_MATH_GATED_H
+#define GLOW_NUM_MATH_GATED_H
 
-#include "kernels/math_double.h"
+#include "num/math_double.h"
 
 /* a + b as a sum of two doubles. */
 static inline double glow_two_sum(double a, double b, double *rest) {

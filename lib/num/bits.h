@@ -1,6 +1,6 @@
 /* Floating-point numbers and their bits. Freestanding. */
-#ifndef GLOW_KERNELS_BITS_H
-#define GLOW_KERNELS_BITS_H
+#ifndef GLOW_NUM_BITS_H
+#define GLOW_NUM_BITS_H
 
 #include <stdint.h>
 
