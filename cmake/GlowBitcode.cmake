@@ -9,12 +9,17 @@
 # glow_bitcode_file(OUTPUT SOURCE TRIPLE MARCH LEVEL DEFINITIONS...): one file. The kernels are
 # freestanding: they see clang's own headers, the project's, and nothing of the host. The program that
 # uses a kernel is optimized when its constants are known; level -O1 keeps loops as they are written
-# until then.
+# until then. Headers of the folder GLOW_BITCODE_FIRST, which the target of that name makes, come
+# before all others.
 execute_process(COMMAND ${GLOW_CLANG} -print-resource-dir OUTPUT_VARIABLE glow_clang_resources
                 OUTPUT_STRIP_TRAILING_WHITESPACE)
 function(glow_bitcode_file output source triple march level)
   set(includes)
-  foreach(dir IN ITEMS ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/lib ${GLOW_GEN_DIR})
+  set(first)
+  if(GLOW_BITCODE_FIRST)
+    set(first ${GLOW_GEN_DIR}/${GLOW_BITCODE_FIRST})
+  endif()
+  foreach(dir IN ITEMS ${first} ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/lib ${GLOW_GEN_DIR})
     list(APPEND includes -I${dir})
   endforeach()
   set(warnings -Wall -Wextra -Wshadow -Wstrict-prototypes -Wno-unused-function -Wno-pass-failed)
@@ -37,7 +42,7 @@ function(glow_bitcode_file output source triple march level)
             -fno-asynchronous-unwind-tables ${warnings} ${includes} -DGLOW_BITCODE ${definitions}
             -MD -MF ${output}.d -MT ${output} -emit-llvm -c ${source} -o ${output}
     MAIN_DEPENDENCY ${source}
-    DEPENDS glow_ops_headers
+    DEPENDS glow_ops_headers glow_kernel_headers ${GLOW_BITCODE_FIRST}
     DEPFILE ${output}.d
     COMMENT "bitcode ${short}"
     VERBATIM)

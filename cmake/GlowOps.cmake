@@ -10,6 +10,23 @@ list(APPEND GLOW_OPS_FILES ${math})
 set(GLOW_OPS_GEN_DIR ${GLOW_GEN_DIR}/ops)
 file(MAKE_DIRECTORY ${GLOW_OPS_GEN_DIR})
 
+# glow_kernel_table(GENERATOR OUTPUT [TABLE]): runs it over lib/kernels/kernels.ops, or another table;
+# OUTPUT is relative to GLOW_GEN_DIR.
+function(glow_kernel_table generator output)
+  set(table ${PROJECT_SOURCE_DIR}/lib/kernels/kernels.ops)
+  if(ARGN)
+    set(table ${ARGN})
+  endif()
+  cmake_path(GET output PARENT_PATH dir)
+  file(MAKE_DIRECTORY ${GLOW_GEN_DIR}/${dir})
+  add_custom_command(
+    OUTPUT ${GLOW_GEN_DIR}/${output}
+    COMMAND glow-tblgen -gen=${generator} -o ${GLOW_GEN_DIR}/${output} ${table}
+    DEPENDS glow-tblgen ${table}
+    COMMENT "glow-tblgen ${output}"
+    VERBATIM)
+endfunction()
+
 function(glow_ops generator output)
   add_custom_command(
     OUTPUT ${GLOW_OPS_GEN_DIR}/${output}

@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "kernels/cpu/conv.h"
+#include "kernels/params.h"
 #include "program.h"
 #include "runtime/peak.h"
 #include "support/process.h"
@@ -127,6 +127,7 @@ static double run_clang(const char *source, const GlowIsa *isa) {
                         "-fno-math-errno",
                         "-fwrapv",
                         "-I" GLOW_LIB_DIR,
+                        "-I" GLOW_GEN_DIR,
                         vl,
                         pixels,
                         vectors,

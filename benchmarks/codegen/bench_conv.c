@@ -12,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "kernels/cpu/conv.h"
+#include "kernels/params.h"
 #include "program.h"
 #include "runtime/peak.h"
 

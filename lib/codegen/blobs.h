@@ -24,7 +24,8 @@ static inline bool glow_blob_serves(const GlowBitcode *b, const GlowIsa *isa) {
 }
 
 /* Reads every function of the row's blobs and verifies them. False after a diagnostic: also if one
- * refers to a function that no blob of the row has and that is none of memcpy, memmove, memset. */
+ * refers to a function that no blob of the row has and that is none of memcpy, memmove, memset, or
+ * if they are not what the kernel table says. */
 bool glow_blobs_verify(GlowContext *ctx, const GlowIsa *isa, uint32_t *functions);
 
 #endif

@@ -6,8 +6,8 @@
  * handed to it as a constant function pointer and becomes a direct call. */
 #include "codegen/emit.h"
 #include "ir/remarks.h"
-#include "kernels/cpu/conv.h"
 #include "kernels/cpu/stack.h"
+#include "kernels/params.h"
 
 #include <string.h>
 
@@ -82,7 +82,7 @@ typedef struct EpiloguePlace {
   LLVMValueRef lane; /* the first channel or column */
 } EpiloguePlace;
 
-/* GlowEpilogueFn of lib/kernels/cpu/vector.h: image, channel, row, column. */
+/* GlowEpilogueFn of kernels.ops: image, channel, row, column. */
 static void blocked_place(GlowEmitter *e, LLVMValueRef f, EpiloguePlace *p) {
   LLVMBuilderRef b = e->l.builder;
   p->lane = LLVMGetParam(f, 3);
@@ -93,7 +93,7 @@ static void blocked_place(GlowEmitter *e, LLVMValueRef f, EpiloguePlace *p) {
   p->at[4] = LLVMBuildAnd(b, p->lane, glow_emit_i64(e, GLOW_CONV_BLOCK - 1), "");
 }
 
-/* GlowMatrixEpilogueFn of lib/kernels/cpu/matmul.c: batch indices, row, column. */
+/* GlowMatrixEpilogueFn of kernels.ops: batch indices, row, column. */
 static void matrix_place(LLVMValueRef f, EpiloguePlace *p) {
   for (uint32_t d = 0; d < p->dims; d++)
     p->at[d] = LLVMGetParam(f, 2 + d);
@@ -103,7 +103,8 @@ static void matrix_place(LLVMValueRef f, EpiloguePlace *p) {
 static LLVMValueRef emit_epilogue(GlowEmitter *e, const GlowWork *w) {
   LLVMBuilderRef b = e->l.builder;
   bool matrix = w->form == GLOW_BODY_MATRIX;
-  EpiloguePlace p = {.params = matrix ? 6 : 4, .dims = matrix ? 6 : 5};
+  EpiloguePlace p = {.params = matrix ? GLOW_MATRIX_EPILOGUE_INTS : GLOW_EPILOGUE_INTS,
+                     .dims = matrix ? GLOW_MATRIX_EPILOGUE_INTS : 5};
   LLVMTypeRef types[2 + GLOW_OPERAND_DIMS] = {e->l.vec, e->l.ptr};
   for (uint32_t d = 0; d < p.params; d++)
     types[2 + d] = e->l.i64;

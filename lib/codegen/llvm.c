@@ -2,6 +2,7 @@
 #include "codegen/llvm.h"
 #include "codegen/codegen.h"
 #include "codegen/debug.h"
+#include "kernels/table.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -71,6 +72,10 @@ bool glow_llvm_message(GlowLlvmFault *fault, bool failed, char *message) {
 }
 
 bool glow_llvm_report(const GlowLlvmFault *f, const GlowNode *n) {
+  if (f->ours) {
+    glow_error(f->ctx, GLOW_NOWHERE, "%s", f->message);
+    return false;
+  }
   const char *open = f->pass ? " (" : "", *pass = f->pass ? f->pass : "", *close = *open ? ")" : "";
   if (!n) {
     glow_error(f->ctx, GLOW_NOWHERE, "LLVM, %s%s%s%s code for %s: %s", f->doing, open, pass, close,
@@ -263,6 +268,20 @@ static bool offer(GlowLlvm *l, LLVMModuleRef library) {
   return wanted;
 }
 
+bool glow_llvm_same_table(GlowLlvm *l, LLVMModuleRef library) {
+  LLVMValueRef symbol = LLVMGetNamedGlobal(library, GLOW_TABLE_SYMBOL);
+  LLVMValueRef hash = symbol ? LLVMGetInitializer(symbol) : NULL;
+  if (!symbol ||
+      (hash && LLVMIsAConstantInt(hash) && LLVMConstIntGetZExtValue(hash) == glow_table_hash))
+    return true;
+  char message[sizeof l->fault.message];
+  snprintf(message, sizeof message, "the kernels of %s were built from another table",
+           l->isa->name);
+  l->fault.ours |= !l->fault.failed;
+  record(&l->fault, message);
+  return false;
+}
+
 /* The library is read lazily: what is not linked is not read. */
 bool glow_llvm_link(GlowLlvm *l, const void *data, size_t size, const char *name, bool *linked) {
   glow_llvm_begin(&l->fault, "reading kernels into", NULL);
@@ -274,7 +293,7 @@ bool glow_llvm_link(GlowLlvm *l, const void *data, size_t size, const char *name
   }
   LLVMSetTarget(library, l->triple); /* another system's may differ in names alone */
   LLVMSetDataLayout(library, LLVMGetDataLayoutStr(l->module));
-  if (!offer(l, library)) {
+  if (!glow_llvm_same_table(l, library) || !offer(l, library)) {
     LLVMDisposeModule(library);
     return !l->fault.failed;
   }

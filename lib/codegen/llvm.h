@@ -35,7 +35,7 @@ typedef struct GlowLlvmFault {
   const char *target; /* a row's name */
   const char *doing;  /* "optimizing" */
   const char *pass;   /* of LLVM, or NULL */
-  bool failed;
+  bool failed, ours;  /* ours: the message says all, it is not LLVM's */
   char message[512];
 } GlowLlvmFault;
 
@@ -78,6 +78,9 @@ LLVMAttributeRef glow_llvm_attribute(GlowLlvm *l, const char *name);
 
 /* A function of ours (glow_...) that the module declares and does not define, or NULL. */
 const char *glow_llvm_missing(GlowLlvm *l);
+/* Whether a module of kernels was built from the kernel table that this code has, if from one. If
+ * not, l->fault says so. */
+bool glow_llvm_same_table(GlowLlvm *l, LLVMModuleRef library);
 /* These fail without a diagnostic, as l->fault says. Links what is missing and what that needs out
  * of bitcode, and nothing else; sets *linked if there was any. The bytes must stay valid while the
  * context is open. */

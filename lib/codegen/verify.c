@@ -4,6 +4,7 @@
 #include "codegen/blobs.h"
 #include "codegen/llvm.h"
 #include "ir/ir.h"
+#include "kernels/table.h"
 
 /* Names that the blobs define, and those they declare, in the order of the blobs. */
 typedef struct Names {
@@ -39,10 +40,29 @@ static bool read_blob(GlowLlvm *l, const GlowBitcode *b, Names *names) {
   char *message = NULL;
   glow_llvm_begin(&l->fault, "verifying", b->name);
   bool broken = LLVMVerifyModule(module, LLVMReturnStatusAction, &message);
-  ok = glow_llvm_message(&l->fault, broken, message);
+  ok = glow_llvm_message(&l->fault, broken, message) && glow_llvm_same_table(l, module);
   if (ok)
     collect(l->ctx, names, module);
   LLVMDisposeModule(module);
+  return ok;
+}
+
+static bool check_defined(GlowContext *ctx, const GlowIsa *isa, const Names *names,
+                          const char *name) {
+  if (glow_map_get(names->defined, glow_str_printf(ctx, "glow_%s", name)))
+    return true;
+  glow_error(ctx, GLOW_NOWHERE, "the kernels for %s lack 'glow_%s', which is in their table",
+             isa->name, name);
+  return false;
+}
+
+/* All that the kernel table has is there. */
+static bool check_table(GlowContext *ctx, const GlowIsa *isa, const Names *names) {
+  bool ok = true;
+  for (size_t i = 0; glow_table_kernels[i]; i++)
+    ok = check_defined(ctx, isa, names, glow_table_kernels[i]) && ok;
+  for (const GlowTile *t = glow_tiles[isa - glow_isa]; t->name; t++)
+    ok = check_defined(ctx, isa, names, t->name) && ok;
   return ok;
 }
 
@@ -67,6 +87,7 @@ bool glow_blobs_verify(GlowContext *ctx, const GlowIsa *isa, uint32_t *functions
       ok = false;
     }
   }
+  ok = check_table(ctx, isa, &names) && ok;
   if (l.fault.failed)
     glow_llvm_report(&l.fault, NULL);
   *functions = names.functions;

@@ -1,11 +1,9 @@
 /* See cpu_rules.h. */
 #include "kernels/cpu_rules.h"
-#include "kernels/cpu/conv.h"
+#include "kernels/params.h"
+#include "kernels/rows.h"
 
 enum { SHARD_COST = 32768, MOST_SHARDS = 64 };
-
-/* General registers for pointers to rows and edges. */
-enum { POINTERS = 8 };
 
 static int64_t div_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -45,7 +43,7 @@ void glow_conv_edges(const GlowConvLine *l, int64_t *left, int64_t *right) {
 }
 
 bool glow_conv_can_scatter(const GlowIsa *isa, int64_t taps) {
-  return isa->tile_pixels >= 6 && isa->tile_pixels <= POINTERS && taps <= GLOW_CONV_MAX_TAPS;
+  return taps <= GLOW_CONV_MAX_TAPS && glow_find_conv_scattered(isa, 1, isa->tile_vectors);
 }
 
 /* As few rows as give nearly the fewest tiles. */
@@ -66,7 +64,7 @@ GlowConvTile glow_conv_tile(const GlowIsa *isa, const GlowConvGrid *g) {
   int64_t cols = div_up(width, tiles);
   if (!g->single && width * 2 <= pixels)
     rows = min64(min64(pixels / width, g->rows / merged),
-                 min64(GLOW_CONV_MAX_ROWS, POINTERS / (1 + g->edges)));
+                 min64(GLOW_CONV_MAX_ROWS, GLOW_CONV_POINTERS / (1 + g->edges)));
   return (GlowConvTile){merged > 1 ? 3 : 2,
                         {(uint32_t)(rows < 1 ? 1 : rows), (uint32_t)cols, (uint32_t)merged}};
 }

@@ -10,15 +10,22 @@
 #include "backend/cpu/cpu.h"
 #include "codegen/llvm.h"
 #include "codegen/unit.h"
+#include "support/file.h"
 #include "test/unit/unit.h"
 
-/* The kernel of tanh is what is planted; line 6 of the text. */
+/* The kernel of tanh is what is planted; line 6 of the text. A product that was built from another
+ * kernel table is planted whole. */
 static const char text[] =
     "declare {\n"
     "  placeholder @x : float<8 x 4>\n  placeholder @y : float<4 x 8>\n}\n"
     "program @main { %a = alloc float<4 x 8>  transpose @out %a, @in @x {perm = [1, 0]}\n"
     "  tanh @out @y, @in %a\n"
     "  dealloc %a\n}\n";
+
+static const char product[] = "declare {\n"
+                              "  placeholder @a : float<4 x 8>\n  placeholder @b : float<8 x 6>\n"
+                              "  placeholder @y : float<4 x 6>\n}\n"
+                              "program @main { mat_mul @out @y, @in @a, @in @b }\n";
 
 typedef enum Plant { SOUND, GARBAGE, MISSING, UNSOUND, ASSEMBLY, FATAL } Plant;
 
@@ -159,6 +166,34 @@ static void check_error(Plant plant, const GlowIsa *isa, uint32_t line, const ch
   }
 }
 
+/* The product by kernels of a file. */
+static bool compile_product(GlowContext *ctx, const GlowIsa *isa, const char *path) {
+  GlowModule *m = glow_module_parse(ctx, "product.gir", product, strlen(product));
+  GlowCpuPlan plan;
+  GlowInput kernels;
+  GlowText out;
+  CHECK(m && glow_module_verify(m) && glow_cpu_plan(ctx->arena, m->first_function, isa, &plan));
+  CHECK(glow_input_open(ctx, path, false, GLOW_NOWHERE, &kernels));
+  glow_text_init(&out, ctx);
+  GlowCodegenOptions o = {.isa = isa, .kernels = kernels.data, .kernels_size = kernels.size};
+  bool ok = glow_codegen_emit_object(ctx, plan.work, plan.count, &o, &out, NULL);
+  glow_text_release(&out);
+  glow_input_close(&kernels);
+  return ok;
+}
+
+/* Kernels whose parameters have other fields are not linked. */
+static void check_other_table(void) {
+  GlowContext *ctx = glow_context_create();
+  Report r = {0};
+  glow_context_set_diagnostic_fn(ctx, take, &r);
+  bool ok = compile_product(ctx, &glow_isa[GLOW_ISA_X86_64_V3], GLOW_TEST_LESS);
+  EXPECT(!ok && r.errors == 1, "kernels of another table: %u errors", r.errors);
+  EXPECT(!strcmp(r.message, "the kernels of x86-64-v3 were built from another table"),
+         "kernels of another table: '%s'", r.message);
+  glow_context_destroy(ctx);
+}
+
 /* Where LLVM ends the process, its last words are in our form, with the status of a fault of ours.
  */
 static void check_fatal(void) {
@@ -233,6 +268,7 @@ int main(void) {
               "LLVM, generating the code of tanh 'y' for aarch64: ");
   if (glow_isa_host())
     check_loading();
+  check_other_table();
   check_fatal();
   return unit_finish();
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "backend/cpu/cpu.h"
-#include "kernels/cpu/conv.h"
+#include "kernels/params.h"
 #include "support/file.h"
 #include "support/text.h"
 #include "test/unit/hot_loops.h"

@@ -1,4 +1,4 @@
-// The grammar of operator descriptions, and of onnx.map at its end. A declaration names other things by word only; check.c
+// The grammar of operator descriptions, of the kernel table, and of onnx.map at its end. A declaration names other things by word only; check.c
 // resolves them. Every keyword is an ordinary word where no keyword can stand.
 %name OpsParse
 %token_prefix T_
@@ -14,7 +14,8 @@
 %stack_overflow { p->failed = true; }
 
 %fallback ID KINDS ENUM OP INSTR IN OUT INOUT REGION TYPES MEMBER IMEMBER TRAITS INFER VERIFY
-             SCRATCH MACS GRAD LOWER IRGEN FOLD ALSO DOMAIN NEWEST HOOK UNSUPPORTED.
+             SCRATCH MACS GRAD LOWER IRGEN FOLD ALSO DOMAIN NEWEST HOOK UNSUPPORTED
+             NUMBER PARAMS CALLBACK TILE TILES KERNEL AS INTS WHERE.
 
 %type ids { Names }
 %type flags { uint8_t }
@@ -31,6 +32,12 @@
 %type attrs { Attrs }
 %type attr_list { Attrs }
 %type attr { Attr }
+%type count { Name }
+%type relation { Name }
+%type factor { Name }
+%type product { Names }
+%type comparison { Comparison }
+%type comparisons { Comparisons }
 
 root ::= file.
 root ::= MAP map.
@@ -42,6 +49,12 @@ decl ::= ENUM ID(N) LB ids(L) RB.              { parse_enum(p, N, L); }
 decl ::= head LB clauses RB.                   { p->op = NULL; }
 head ::= OP ID(N) STRING(D).                   { parse_op_begin(p, N, D, false); }
 head ::= INSTR ID(N) STRING(D).                { parse_op_begin(p, N, D, true); }
+
+decl ::= NUMBER ID(N) EQ INT(V) STRING(D).     { parse_number(p, N, V, D); }
+decl ::= params LB fields RB.                  { p->row = NULL; }
+decl ::= CALLBACK ID(N) LP ids(L) RP STRING(D). { parse_callback(p, N, L, D); }
+decl ::= tile LB tile_clauses RB.              { p->row = NULL; }
+decl ::= kernel LB kernel_clauses RB.          { p->row = NULL; }
 
 clauses ::= .
 clauses ::= clauses clause.
@@ -120,6 +133,48 @@ call(C) ::= ID(N).                             { C = (Call){N, {0}}; }
 call(C) ::= ID(N) LP ids(L) RP.                { C = (Call){N, L}; }
 ids(L) ::= ID(N).                              { L = (Names){0}; glow_vec_push(p->file->arena, &L, N); }
 ids(L) ::= ids(M) COMMA ID(N).                 { L = M; glow_vec_push(p->file->arena, &L, N); }
+
+// The kernel table.
+params ::= PARAMS ID(N) STRING(D).             { parse_params(p, N, D); }
+fields ::= .
+fields ::= fields ids(L) COLON ID(T) count(C) doc(D). { parse_fields(p, L, T, C, D); }
+count(C) ::= .                                 { C = (Name){0}; }
+count(C) ::= LS factor(F) RS.                  { C = F; }
+factor(F) ::= ID(N).                           { F = N; }
+factor(F) ::= INT(N).                          { F = N; }
+
+tile ::= TILE ID(N) LP ids(S) RP STRING(D).    { parse_tile(p, N, S, D); }
+tile_clauses ::= .
+tile_clauses ::= tile_clauses tile_clause.
+tile_clause ::= row_ports.
+tile_clause ::= PARAMS(K) ID(N).               { parse_word(p, &p->tile->params, K, N); }
+tile_clause ::= AS(K) ID(N).                   { parse_word(p, &p->tile->as, K, N); }
+tile_clause ::= CALLBACK(K) ID(N).             { parse_word(p, &p->tile->callback, K, N); }
+tile_clause ::= INTS ids(L).                   { p->tile->ints = L; }
+tile_clause ::= WHERE conditions.
+conditions ::= comparisons(C).                 { glow_vec_push(p->file->arena, &p->tile->where, C); }
+conditions ::= conditions COMMA comparisons(C). { glow_vec_push(p->file->arena, &p->tile->where, C); }
+comparisons(L) ::= comparison(C).              { L = (Comparisons){0}; glow_vec_push(p->file->arena, &L, C); }
+comparisons(L) ::= comparisons(M) BAR comparison(C). { L = M; glow_vec_push(p->file->arena, &L, C); }
+comparison(C) ::= product(A) relation(R) product(B). { C = (Comparison){A, B, R}; }
+relation(R) ::= EQ(T).                         { R = T; }
+relation(R) ::= RELATION(T).                   { R = T; }
+product(L) ::= factor(F).                      { L = (Names){0}; glow_vec_push(p->file->arena, &L, F); }
+product(L) ::= product(M) STAR factor(F).      { L = M; glow_vec_push(p->file->arena, &L, F); }
+
+kernel ::= KERNEL ID(N) STRING(D).             { parse_kernel(p, N, D); }
+kernel_clauses ::= .
+kernel_clauses ::= kernel_clauses kernel_clause.
+kernel_clause ::= row_ports.
+kernel_clause ::= PARAMS(K) ID(N).             { parse_word(p, &p->kernel->params, K, N); }
+kernel_clause ::= TILES ids(L) COLON kinds.    { p->roles->names = L; }
+kinds ::= ID(N).                               { parse_roles(p, N); }
+kinds ::= kinds BAR ID(N).                     { glow_vec_push(p->file->arena, &p->roles->kinds, N); }
+
+row_ports ::= row_out ports.
+row_ports ::= row_in ports.
+row_out ::= OUT.                               { p->ports = p->row_out; }
+row_in ::= IN.                                 { p->ports = p->row_in; }
 
 // onnx.map, after a token that the lexer never gives: see lib/import/onnx/map.h.
 map ::= .

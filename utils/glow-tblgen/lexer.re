@@ -63,6 +63,15 @@ int lexer_next(Lexer *lx) {
       "newest"      { return T_NEWEST; }
       "hook"        { return T_HOOK; }
       "unsupported" { return T_UNSUPPORTED; }
+      "number"      { return T_NUMBER; }
+      "params"      { return T_PARAMS; }
+      "callback"    { return T_CALLBACK; }
+      "tile"        { return T_TILE; }
+      "tiles"       { return T_TILES; }
+      "kernel"      { return T_KERNEL; }
+      "as"          { return T_AS; }
+      "ints"        { return T_INTS; }
+      "where"       { return T_WHERE; }
       id            { return T_ID; }
       int           { return T_INT; }
       float         { return T_FLOAT; }
@@ -79,6 +88,8 @@ int lexer_next(Lexer *lx) {
       "="           { return T_EQ; }
       "?"           { return T_QMARK; }
       "*"           { return T_STAR; }
+      "|"           { return T_BAR; }
+      "<=" | ">=" | ">" { return T_RELATION; }
       $             { return 0; }
       *             { return LEX_BAD; }
     */

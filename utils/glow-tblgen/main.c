@@ -1,5 +1,6 @@
-/* glow-tblgen: compiles operator descriptions (the .ops files of lib/ops) into C, documentation and
- * keyword lists. Links glow_support only, since everything else is made from its output. */
+/* glow-tblgen: compiles operator descriptions (the .ops files of lib/ops) and the kernel table
+ * (lib/kernels/kernels.ops) into C, documentation and keyword lists. Links glow_support only, since
+ * everything else is made from its output. */
 #include "support/cmdline.h"
 #include "support/file.h"
 #include "tblgen.h"
@@ -33,6 +34,12 @@ static const struct {
     {"onnx", gen_onnx},
     {"onnx-header", gen_onnx_header},
     {"onnx-docs", gen_onnx_docs},
+    {"params", gen_params},
+    {"prototypes", gen_prototypes},
+    {"rows-header", gen_rows_header},
+    {"rows", gen_rows},
+    {"work-header", gen_work_header},
+    {"work", gen_work},
 };
 enum { NGENERATORS = sizeof generators / sizeof *generators };
 
@@ -99,7 +106,7 @@ static GlowStatus run(GlowContext *ctx, int argc, char **argv) {
        .target = &o.output},
   };
   const GlowCommand cmd = {.name = "glow-tblgen",
-                           .overview = "Compiles operator descriptions",
+                           .overview = "Compiles operator descriptions and the kernel table",
                            .usage = "-gen=WHAT [-o FILE] FILE.ops... [onnx.map] [math.h...]",
                            .options = options,
                            .noptions = sizeof options / sizeof *options,
@@ -121,6 +128,8 @@ static GlowStatus run(GlowContext *ctx, int argc, char **argv) {
     ops_check(&file);
   if (!ctx->errors)
     onnx_check(&file);
+  if (!ctx->errors)
+    kernels_check(&file);
   if (ctx->errors)
     return GLOW_BAD_INPUT;
   for (uint32_t i = 0; i < file.ops.count; i++) {

@@ -59,15 +59,21 @@ void parse_syntax_error(Parser *p, int token, Name at) {
                p->op->name.text);
   else if (p->map)
     glow_error(p->file->ctx, at.loc, "unexpected '%s' in a table of imports", at.text);
+  else if (p->row)
+    glow_error(p->file->ctx, at.loc, "unexpected '%s' in the row of '%s'", at.text, p->row);
   else
-    glow_error(p->file->ctx, at.loc, "expected 'kinds', 'enum', 'op' or 'instr', found '%s'",
+    glow_error(p->file->ctx, at.loc,
+               "expected 'kinds', 'enum', 'op' or 'instr', or of kernels 'number', 'params', "
+               "'callback', 'tile' or 'kernel', found '%s'",
                at.text);
 }
 
 static bool starts_declaration(const Parser *p, int token) {
   if (p->map && (token == T_DOMAIN || token == T_ID))
     return true;
-  return token == T_KINDS || token == T_ENUM || token == T_OP || token == T_INSTR;
+  return token == T_KINDS || token == T_ENUM || token == T_OP || token == T_INSTR ||
+         token == T_NUMBER || token == T_PARAMS || token == T_CALLBACK || token == T_TILE ||
+         token == T_KERNEL;
 }
 
 static void bad_character(Parser *p, int token) {
@@ -99,6 +105,7 @@ static void start(void *parser, Parser *p) {
   OpsParseInit(parser, p);
   p->failed = false;
   p->op = NULL;
+  p->row = NULL;
   if (p->map)
     OpsParse(parser, T_MAP, (Name){0});
 }
@@ -196,6 +203,68 @@ void parse_row(Parser *p, Name op, Names versions, OnnxRow target) {
   else
     row->domain = p->file->domains.data[p->file->domains.count - 1].name.text;
   glow_vec_push(p->file->arena, &p->file->rows, row);
+}
+
+/* ---- Actions of the kernel table ------------------------------------------------------------- */
+
+void parse_number(Parser *p, Name name, Name value, Name doc) {
+  NumberDecl *d = GLOW_NEW(p->file->arena, NumberDecl);
+  *d = (NumberDecl){name, value, doc.text};
+  glow_vec_push(p->file->arena, &p->file->numbers, d);
+}
+
+void parse_params(Parser *p, Name name, Name doc) {
+  p->params = GLOW_NEW(p->file->arena, ParamsDecl);
+  p->params->name = name;
+  p->params->doc = doc.text;
+  p->row = name.text;
+  glow_vec_push(p->file->arena, &p->file->params, p->params);
+}
+
+void parse_fields(Parser *p, Names names, Name type, Name count, Name doc) {
+  FieldsDecl d = {.names = names, .type = type, .count = count, .doc = doc.text};
+  glow_vec_push(p->file->arena, &p->params->fields, d);
+}
+
+void parse_callback(Parser *p, Name name, Names ints, Name doc) {
+  CallbackDecl *d = GLOW_NEW(p->file->arena, CallbackDecl);
+  *d = (CallbackDecl){name, doc.text, ints};
+  glow_vec_push(p->file->arena, &p->file->callbacks, d);
+}
+
+static void begin_row(Parser *p, Name name, Ports *out, Ports *in) {
+  p->row = name.text;
+  p->row_out = out;
+  p->row_in = in;
+}
+
+void parse_tile(Parser *p, Name name, Names sizes, Name doc) {
+  TileDecl *d = GLOW_NEW(p->file->arena, TileDecl);
+  *d = (TileDecl){.name = name, .doc = doc.text, .sizes = sizes};
+  p->tile = d;
+  begin_row(p, name, &d->out, &d->in);
+  glow_vec_push(p->file->arena, &p->file->tiles, d);
+}
+
+void parse_kernel(Parser *p, Name name, Name doc) {
+  KernelDecl *d = GLOW_NEW(p->file->arena, KernelDecl);
+  *d = (KernelDecl){.name = name, .doc = doc.text};
+  p->kernel = d;
+  begin_row(p, name, &d->out, &d->in);
+  glow_vec_push(p->file->arena, &p->file->kernels, d);
+}
+
+void parse_roles(Parser *p, Name kind) {
+  RolesDecl d = {0};
+  glow_vec_push(p->file->arena, &d.kinds, kind);
+  glow_vec_push(p->file->arena, &p->kernel->roles, d);
+  p->roles = &p->kernel->roles.data[p->kernel->roles.count - 1];
+}
+
+void parse_word(Parser *p, Name *word, Name keyword, Name value) {
+  if (word->text)
+    glow_error(p->file->ctx, keyword.loc, "'%s' has a second '%s' clause", p->row, keyword.text);
+  *word = value;
 }
 
 Lit parse_lit(LitKind kind, Name text) { return (Lit){kind, text, {0}}; }

@@ -22,6 +22,12 @@ typedef struct Parser {
   const GlowSource *source;
   Lexer lx;
   OpDecl *op;      /* the block being read */
+  const char *row; /* the row of the kernel table being read, and its parts */
+  ParamsDecl *params;
+  TileDecl *tile;
+  KernelDecl *kernel;
+  RolesDecl *roles;
+  Ports *row_out, *row_in;
   Ports *ports;    /* of the clause being read */
   bool instr_only; /* members of the clause being read */
   bool map;        /* the text is onnx.map, not .ops */
@@ -38,6 +44,15 @@ void parse_member(Parser *p, Name name, Name type, bool array, Lit initial, Name
 void parse_domain(Parser *p, Name name, Name newest);
 void parse_row(Parser *p, Name op, Names versions, OnnxRow target);
 Lit parse_lit(LitKind kind, Name text);
+void parse_number(Parser *p, Name name, Name value, Name doc);
+void parse_params(Parser *p, Name name, Name doc);
+void parse_fields(Parser *p, Names names, Name type, Name count, Name doc);
+void parse_callback(Parser *p, Name name, Names ints, Name doc);
+void parse_tile(Parser *p, Name name, Names sizes, Name doc);
+void parse_kernel(Parser *p, Name name, Name doc);
+void parse_roles(Parser *p, Name kind);
+/* A clause that a row may have once: a keyword and a word. */
+void parse_word(Parser *p, Name *word, Name keyword, Name value);
 void parse_syntax_error(Parser *p, int token, Name at);
 
 #endif

@@ -1,4 +1,5 @@
-/* glow-tblgen: what it reads (.ops operator descriptions, onnx.map) as data, and its generators.
+/* glow-tblgen: what it reads (.ops operator descriptions, the kernel table, onnx.map) as data, and
+ * its generators.
  *
  * Reading happens in two steps: the parser builds declarations that hold names with their places;
  * ops_check resolves the names, so that declarations may stand in any order. Generators only run on
@@ -86,7 +87,7 @@ typedef struct OpDecl {
   Call infer;
   Name scalar; /* the body without its braces; text NULL if there is none */
   Names grads;
-  Names also; /* operators elsewhere */
+  Names also;                             /* operators elsewhere */
   Name lower, irgen, fold, scratch, macs; /* the word after each; text NULL if absent */
   GlowLoc clause_loc[16];                 /* where each kind of clause stood first, by its number */
   /* after check */
@@ -121,6 +122,76 @@ typedef struct OnnxRow {
   const OpDecl *target; /* of node, after check */
 } OnnxRow;
 
+/* ---- The kernel table ------------------------------------------------------------------------ */
+
+/* An integer with a name. */
+typedef struct NumberDecl {
+  Name name, value;
+  GlowStr doc;
+} NumberDecl;
+
+/* Fields of params that are declared together. */
+typedef struct ParamsDecl ParamsDecl;
+typedef struct FieldsDecl {
+  Names names;
+  Name type, count;         /* count: how many elements each has; text NULL: it is no array */
+  GlowStr doc;              /* NULL if none */
+  const ParamsDecl *params; /* after check: the type; NULL: i64 */
+} FieldsDecl;
+
+struct ParamsDecl {
+  Name name;
+  GlowStr doc;
+  GLOW_VEC(FieldsDecl) fields;
+  int64_t words; /* after check: of 64 bits */
+};
+
+/* A function that code generation makes and a tile calls on each vector of its results. */
+typedef struct CallbackDecl {
+  Name name;
+  GlowStr doc;
+  Names ints; /* where the vector is */
+} CallbackDecl;
+
+/* `rows * cols <= tile_pixels`: products of numbers and names. */
+typedef struct Comparison {
+  Names left, right;
+  Name relation;
+} Comparison;
+typedef GLOW_VEC(Comparison) Comparisons; /* one of them must hold */
+
+typedef struct TileDecl TileDecl;
+struct TileDecl {
+  Name name;
+  GlowStr doc;
+  Names sizes;
+  Name as, params, callback; /* the word after each; text NULL if absent */
+  Ports out, in;
+  Names ints;
+  GLOW_VEC(Comparisons) where;
+  /* after check; `as` has taken over the other tile's */
+  const ParamsDecl *params_decl;
+  const CallbackDecl *callback_decl; /* NULL if none */
+  GlowStr camel, upper;              /* ConvTile CONV_TILE */
+};
+
+/* Parameters of a kernel for tiles, each of one of several kinds. */
+typedef struct RolesDecl {
+  Names names, kinds;
+  GLOW_VEC(const TileDecl *) tiles; /* after check: the kinds */
+} RolesDecl;
+
+typedef struct KernelDecl {
+  Name name;
+  GlowStr doc;
+  Name params;
+  Ports out, in;
+  GLOW_VEC(RolesDecl) roles;
+  /* after check */
+  const ParamsDecl *params_decl;
+  GlowStr camel;
+} KernelDecl;
+
 /* A function of lib/num/math*.h, and a macro there that is one of double and one of float. */
 typedef struct MathFunction MathFunction;
 typedef struct MathMacro {
@@ -135,6 +206,11 @@ typedef struct OpFile {
   GLOW_VEC(OpDecl *) ops;
   GLOW_VEC(OnnxDomain) domains;
   GLOW_VEC(OnnxRow *) rows;
+  GLOW_VEC(NumberDecl *) numbers;
+  GLOW_VEC(ParamsDecl *) params;
+  GLOW_VEC(CallbackDecl *) callbacks;
+  GLOW_VEC(TileDecl *) tiles;
+  GLOW_VEC(KernelDecl *) kernels;
   GLOW_VEC(MathFunction *) functions;
   GLOW_VEC(MathMacro) macros;
 } OpFile;
@@ -168,6 +244,23 @@ void ops_parse(OpFile *file, const GlowSource *source, bool map);
 void ops_check(OpFile *file);
 /* onnx.c: the same for the rows of onnx.map, after ops_check. */
 void onnx_check(OpFile *file);
+/* check_kernels.c: the same for the kernel table. */
+void kernels_check(OpFile *file);
+
+/* check_kernels.c, for what was checked. The value of a number or of the name of one. */
+int64_t number_value(const OpFile *file, Name n);
+/* The machines of isa.def, as far as tiles depend on them. */
+typedef struct Machine {
+  const char *id, *name; /* X86_64_V3, x86-64-v3 */
+  int64_t vl, tile_pixels, tile_vectors;
+} Machine;
+extern const Machine machines[];
+extern const size_t nmachines;
+/* The tiles of a kind that a machine has, in order: `sizes` are those of one after the other. */
+typedef GLOW_VEC(int64_t) Sizes;
+Sizes tile_instances(const OpFile *file, const TileDecl *tile, const Machine *m);
+/* The type in C of a port's elements. */
+const char *port_c_type(const PortDecl *port);
 
 /* names.c */
 GlowStr name_snake(GlowContext *ctx, const char *camel); /* MaxPool -> max_pool */
@@ -186,13 +279,19 @@ GlowKind kind_find(const char *name);
 typedef void Generator(const OpFile *file, GlowText *out);
 Generator gen_header, gen_table, gen_infer, gen_infer_header, gen_lower, gen_lower_header;
 Generator gen_irgen, gen_irgen_header, gen_fold, gen_fold_header, gen_kernels, gen_kernels_header;
-Generator gen_values_header, gen_scalar, gen_elementwise, gen_vector, gen_docs, gen_keywords, gen_vim;
+Generator gen_values_header, gen_scalar, gen_elementwise, gen_vector, gen_docs, gen_keywords,
+    gen_vim;
 Generator gen_grad, gen_grad_header, gen_primitives, gen_onnx, gen_onnx_header, gen_onnx_docs;
+Generator gen_params, gen_prototypes, gen_rows_header, gen_rows, gen_work_header, gen_work;
+
+/* gen_kernels.c: a hash of all that kernels see of the table. */
+uint64_t table_hash(const OpFile *file);
 
 /* gen_docs.c: the section of one operator, as the page of operators has it. */
 void docs_op(const OpDecl *op, GlowText *out);
 
-/* gen_scalar.c: the kinds that have scalar bodies, and how a body reads and writes their elements. */
+/* gen_scalar.c: the kinds that have scalar bodies, and how a body reads and writes their elements.
+ */
 typedef struct ScalarKind {
   GlowKind kind;
   const char *compute, *stored;

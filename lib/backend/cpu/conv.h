@@ -3,7 +3,7 @@
 #define GLOW_BACKEND_CPU_CONV_H
 
 #include "backend/cpu/select.h"
-#include "kernels/cpu/conv.h"
+#include "kernels/params.h"
 
 /* A convolution as its instruction says. */
 typedef struct GlowConvView {

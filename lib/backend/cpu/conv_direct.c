@@ -3,6 +3,7 @@
  * Reads the instruction into GlowConvParams. The tile is in the text, or that of
  * kernels/cpu_rules.h; the band, what is fetched ahead and what threads share are decided here. */
 #include "backend/cpu/conv.h"
+#include "cpu/work.h"
 #include "kernels/cpu_rules.h"
 
 #include <string.h>
@@ -64,12 +65,13 @@ static void merge_rows(GlowSelect *s, GlowWork *w, GlowConvParams *p, int64_t me
 
 /* Whether there are kernels for the tile that the text names. */
 static bool is_tile(const GlowIsa *isa, const GlowConvGrid *g, const GlowConvTile *t) {
-  int64_t most = isa->tile_pixels, rows = t->values[0], cols = t->values[1];
+  int64_t rows = t->values[0], cols = t->values[1], vectors = isa->tile_vectors;
   int64_t merged = t->count == 3 ? t->values[2] : 1, width = g->ow * merged;
   if (t->count == 1)
-    return !g->single && glow_conv_can_scatter(isa, g->taps) && rows >= 1 && rows <= most;
-  return rows >= 1 && cols >= 1 && rows * cols <= most && cols <= width &&
-         rows <= (g->single ? 1 : GLOW_CONV_MAX_ROWS) && (rows == 1 || cols == width) &&
+    return !g->single && g->taps <= GLOW_CONV_MAX_TAPS &&
+           glow_find_conv_scattered(isa, rows, vectors);
+  return glow_find_conv_tile(isa, rows, cols, vectors) && cols <= width &&
+         (rows == 1 || (cols == width && !g->single)) &&
          glow_div_up(width, cols) * (cols - 1) <= width && merged >= 1 &&
          (merged == 1 || (g->flat && g->oh % merged == 0));
 }
@@ -111,7 +113,7 @@ static bool reads_padding(const GlowConvParams *p) {
 }
 
 /* The sizes of tiles that the convolution needs: full, small, and both for an odd last group. */
-static void name_tiles(GlowSelect *s, const GlowConvParams *p, const char *names[4]) {
+static void find_tiles(GlowSelect *s, const GlowConvParams *p, const GlowTile *tiles[4]) {
   int64_t groups = glow_div_up(p->g.oc, p->ob), left = p->g.oc - (groups - 1) * p->ob;
   bool odd = p->ob > GLOW_CONV_BLOCK && left <= GLOW_CONV_BLOCK;
   int64_t rest = p->rows % p->tile_rows;
@@ -120,13 +122,12 @@ static void name_tiles(GlowSelect *s, const GlowConvParams *p, const char *names
     int64_t rows = small && rest ? rest : p->tile_rows;
     int64_t cols = p->tile_cols - (small && p->narrow);
     int64_t vectors = (i < 2 ? p->ob : GLOW_CONV_BLOCK) / s->isa->vl;
-    names[i] = NULL;
     bool used = (!small || rest || p->narrow) && (i < 2 ? groups > odd : odd);
-    if (used && p->scattered)
-      names[i] = glow_arena_printf(s->arena, "conv_scattered_%dx%d", (int)rows, (int)vectors);
-    else if (used)
-      names[i] =
-          glow_arena_printf(s->arena, "conv_tile_%dx%dx%d", (int)rows, (int)cols, (int)vectors);
+    tiles[i] = NULL;
+    if (used)
+      tiles[i] = glow_select_tile_found(s, p->scattered
+                                               ? glow_find_conv_scattered(s->isa, rows, vectors)
+                                               : glow_find_conv_tile(s->isa, rows, cols, vectors));
   }
 }
 
@@ -155,22 +156,14 @@ static void fetch_ahead(const GlowIsa *isa, GlowConvParams *p) {
   p->turns = glow_div_up(lines, p->ahead);
 }
 
-/* Appends the work of `spec`, to which it adds what follows from the parameters. */
-static void append(GlowSelect *s, const GlowNode *n, const GlowConvView *c, const GlowConvParams *p,
-                   const GlowWork *body, GlowWorkSpec *spec, int64_t scratch) {
+/* Where the operands are: zeros for padding that tiles read. */
+static GlowConvPlaces places_of(const GlowConvView *c, const GlowConvParams *p) {
   int64_t zeros = ((p->tile_cols - 1) * p->g.sw * p->g.xw + GLOW_CONV_BLOCK) * 4;
-  GlowPlace places[] = {c->y.place, c->x.place, c->w.place,
-                        c->has_bias ? c->b.place : glow_place_absent(),
-                        p->padded ? glow_place_zeros(zeros) : glow_place_absent()};
-  memcpy(spec->places, places, sizeof places);
-  spec->nplaces = 5;
-  spec->nwritten = 1;
-  const char *names[4];
-  name_tiles(s, p, names);
-  GlowWork *w = glow_select_work(s, n, spec);
-  w->scratch = scratch;
-  w->tiles = (GlowTiles){glow_arena_copy(s->arena, names, sizeof names), 4, 6, 4};
-  glow_conv_set_epilogue(w, body);
+  return (GlowConvPlaces){.y = c->y.place,
+                          .x = c->x.place,
+                          .w = c->w.place,
+                          .bias = c->has_bias ? c->b.place : glow_place_absent(),
+                          .zeros = p->padded ? glow_place_zeros(zeros) : glow_place_absent()};
 }
 
 /* The packed input as the tiles see it: no padding, no images, and if the filter's rows are all
@@ -194,9 +187,14 @@ static bool select_few(GlowSelect *s, const GlowNode *n, const GlowConvView *c, 
   p->band = fit > reach + p->g.sh ? (fit - reach) / p->g.sh + 1 : 1;
   p->band = glow_min64(p->band, p->g.oh);
   few.conv = *p;
-  GlowWorkSpec spec = {
-      .kernel = "conv_few", .params = &few, .params_size = sizeof few, .units = p->rows};
-  append(s, n, c, p, body, &spec, ((p->band - 1) * p->g.sh + reach) * pitch * 4);
+  const GlowTile *t[4];
+  find_tiles(s, p, t);
+  GlowConvPlaces at = places_of(c, p);
+  GlowWork *w = glow_work_conv_few(s, n, &few, &(GlowConvFewTiles){t[0], t[1], t[2], t[3]},
+                                   &(GlowConvFewPlaces){at.y, at.x, at.w, at.bias, at.zeros},
+                                   &(GlowWorkSpec){.units = p->rows});
+  w->scratch = ((p->band - 1) * p->g.sh + reach) * pitch * 4;
+  glow_conv_set_epilogue(w, body);
   return true;
 }
 
@@ -237,8 +235,12 @@ bool glow_select_conv_direct(GlowSelect *s, const GlowNode *n, const GlowConvVie
   int64_t input = p.g.xn * 4 * c->y.dims[0];
   if (p.g.kh == 1 && p.g.kw == 1 && input > s->isa->l2)
     p.fetch = (p.scattered ? p.tile_rows : p.tile_cols) * p.g.sw * p.g.xw;
-  GlowWorkSpec spec = {.kernel = "conv", .params = &p, .params_size = sizeof p};
+  GlowWorkSpec spec = {0};
+  const GlowTile *t[4];
   choose_units(&p, &spec);
-  append(s, n, c, &p, &body, &spec, 0);
+  find_tiles(s, &p, t);
+  GlowConvPlaces at = places_of(c, &p);
+  GlowConvTiles tiles = {t[0], t[1], t[2], t[3]};
+  glow_conv_set_epilogue(glow_work_conv(s, n, &p, &tiles, &at, &spec), &body);
   return true;
 }

@@ -4,8 +4,8 @@
  * rows. The product of a matrix and one column is turned around, so that its rows fill registers.
  * The rest is choosing sizes: tiles of rows as equal as possible, chunks of k, and what is copied
  * to scratch. None of it changes a bit. */
-#include "kernels/cpu/matmul.h"
 #include "backend/cpu/select.h"
+#include "cpu/work.h"
 
 #include <string.h>
 
@@ -234,17 +234,18 @@ static int64_t scratch_bytes(const GlowMatmulParams *p, int64_t nb) {
   return (rows + columns) * 4;
 }
 
-static void name_tiles(GlowSelect *s, const GlowMatmulParams *p, const char *names[4]) {
-  int64_t vl = s->isa->vl, nb = vl * s->isa->tile_vectors;
-  bool odd = nb > vl && (p->n - 1) % nb < vl;
-  for (int i = 0; i < 4; i++) {
-    bool small = i % 2;
-    bool used =
-        (!small ? p->narrow < p->tiles : p->narrow > 0) && (i < 2 ? !odd || p->n > nb : odd);
-    names[i] = used ? glow_arena_printf(s->arena, "matmul_tile_%dx%d", (int)(p->tile - small),
-                                        (int)(i < 2 ? s->isa->tile_vectors : 1))
-                    : NULL;
-  }
+static const GlowTile *tile_if(GlowSelect *s, bool used, int64_t rows, int64_t vectors) {
+  return used ? glow_select_tile_found(s, glow_find_matmul_tile(s->isa, rows, vectors)) : NULL;
+}
+
+static GlowMatmulTiles tiles_of(GlowSelect *s, const GlowMatmulParams *p) {
+  int64_t vl = s->isa->vl, vectors = s->isa->tile_vectors, nb = vl * vectors;
+  bool odd = nb > vl && (p->n - 1) % nb < vl, even = !odd || p->n > nb;
+  bool full = p->narrow<p->tiles, small = p->narrow> 0;
+  return (GlowMatmulTiles){.full = tile_if(s, full && even, p->tile, vectors),
+                           .small = tile_if(s, small && even, p->tile - 1, vectors),
+                           .full_odd = tile_if(s, full && odd, p->tile, 1),
+                           .small_odd = tile_if(s, small && odd, p->tile - 1, 1)};
 }
 
 static GlowOperand *operands_of(GlowSelect *s, const Nest *t) {
@@ -284,17 +285,10 @@ bool glow_select_matmul(GlowSelect *s, const GlowNode *n) {
     p.c_batch[a] = has ? t.stride[C][a] : 0;
   }
   choose_sizes(s, &t, batch, &p);
-  GlowWorkSpec spec = {.kernel = "matmul",
-                       .params = &p,
-                       .params_size = sizeof p,
-                       .places = {t.place[C], t.place[A], t.place[B]},
-                       .nplaces = 3,
-                       .nwritten = 1,
-                       .units = batch * p.groups * p.blocks};
-  const char *names[4];
-  name_tiles(s, &p, names);
-  GlowWork *w = glow_select_work(s, n, &spec);
-  w->tiles = (GlowTiles){glow_arena_copy(s->arena, names, sizeof names), 4, 5, 5};
+  GlowMatmulTiles tiles = tiles_of(s, &p);
+  GlowMatmulPlaces at = {.c = t.place[C], .a = t.place[A], .b = t.place[B]};
+  GlowWork *w = glow_work_matmul(s, n, &p, &tiles, &at,
+                                 &(GlowWorkSpec){.units = batch * p.groups * p.blocks});
   w->form = GLOW_BODY_MATRIX;
   w->body.block = glow_node_epilogue(n);
   w->operands = operands_of(s, &t);

@@ -188,6 +188,27 @@ GlowWork *glow_select_work(GlowSelect *s, const GlowNode *n, const GlowWorkSpec 
   return &s->work.data[s->work.count - 1];
 }
 
+const GlowTile *glow_select_tile_found(GlowSelect *s, const GlowTile *t) {
+  GLOW_CHECK(s->ctx, t != NULL, "the machine has the tile");
+  return t;
+}
+
+void glow_select_tiles(GlowSelect *s, GlowWork *w, const GlowTile *const *tiles,
+                       const uint64_t *kinds, uint32_t count) {
+  const char **names = GLOW_NEW_ARRAY(s->arena, const char *, count);
+  for (uint32_t i = 0; i < count; i++) {
+    names[i] = tiles[i] ? tiles[i]->name : NULL;
+    if (!tiles[i])
+      continue;
+    const GlowTileDesc *d = &glow_tile_desc[tiles[i]->kind];
+    GLOW_CHECK(s->ctx, kinds[i] >> tiles[i]->kind & 1, "the kernel takes the tile");
+    w->tiles.pointers = d->pointers;
+    w->tiles.ints = d->ints;
+  }
+  w->tiles.names = names;
+  w->tiles.count = count;
+}
+
 /* ---- The plan -------------------------------------------------------------------------------- */
 
 static bool select_native(GlowSelect *s, const GlowNode *n) {

@@ -3,6 +3,7 @@
 #define GLOW_BACKEND_CPU_SELECT_H
 
 #include "backend/cpu/cpu.h"
+#include "kernels/table.h"
 
 #define GLOW_VIEW_RANK (GLOW_MAX_RANK + 4)
 
@@ -64,6 +65,12 @@ typedef struct GlowWorkSpec {
   const GlowCall *fault; /* the kernel may end the run: the call that messages are about */
 } GlowWorkSpec;
 GlowWork *glow_select_work(GlowSelect *s, const GlowNode *n, const GlowWorkSpec *spec);
+/* The same tile, which the machine must have. */
+const GlowTile *glow_select_tile_found(GlowSelect *s, const GlowTile *t);
+/* Gives work its tiles, NULL where none is needed; kinds[i]: those that tile i may have, one bit
+ * each. For cpu/work.h, whose functions append work by a kernel of the table. */
+void glow_select_tiles(GlowSelect *s, GlowWork *w, const GlowTile *const *tiles,
+                       const uint64_t *kinds, uint32_t count);
 
 /* The operands of n without their addresses. NULL, with s->why, if one cannot be described. */
 const GlowCall *glow_select_call(GlowSelect *s, const GlowNode *n);

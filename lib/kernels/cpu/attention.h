@@ -1,5 +1,5 @@
-/* Parameters of tiled attention; see conv.h for why every field is int64_t. Strides count floats:
- * batch, head, place in the sequence, element. */
+/* Parameters of tiled attention; see kernels.ops for why every field is int64_t. Strides count
+ * floats: batch, head, place in the sequence, element. */
 #ifndef GLOW_KERNELS_CPU_ATTENTION_H
 #define GLOW_KERNELS_CPU_ATTENTION_H
 

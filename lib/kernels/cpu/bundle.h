@@ -1,5 +1,5 @@
-/* What the checked entry of a bundle knows about its program; see conv.h for why every field is
- * int64_t. */
+/* What the checked entry of a bundle knows about its program; see kernels.ops for why every field
+ * is int64_t. */
 #ifndef GLOW_KERNELS_CPU_BUNDLE_H
 #define GLOW_KERNELS_CPU_BUNDLE_H
 

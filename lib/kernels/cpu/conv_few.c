@@ -3,7 +3,7 @@
  * Blocks of 16 channels would be mostly padding, and a tap would be only a few FMAs long. So the
  * input rows of a band of output rows are packed as [row][place][channel] with their padding as
  * real zeros. Then the taps of a row are one run of channels in the order of docs/Numerics, and the
- * tiles of conv_tile.h read it without a thought for edges. Operands as for glow_conv. */
+ * tiles of conv_tile.h read it without a thought for edges. */
 #include "conv_tile.h"
 
 typedef float Quad __attribute__((vector_size(16), aligned(4)));
@@ -44,9 +44,8 @@ INLINE void pack_row(const GlowConvFewParams *s, float *to, const float *x, int6
   }
 }
 
-/* Units are output rows of all images. */
-void glow_conv_few(const GlowConvFewParams *params, GlowConvTilesFn *full, GlowConvTilesFn *small,
-                   GlowConvTilesFn *full_odd, GlowConvTilesFn *small_odd, void *const *ptrs,
+void glow_conv_few(const GlowConvFewParams *params, GlowConvTileFn *full, GlowConvTileFn *small,
+                   GlowConvTileFn *full_odd, GlowConvTileFn *small_odd, void *const *ptrs,
                    int64_t begin, int64_t end, char *scratch) {
   const GlowConvFewParams s = *params;
   const int64_t pitch = s.places * s.g.ic;
@@ -57,10 +56,11 @@ void glow_conv_few(const GlowConvFewParams *params, GlowConvTilesFn *full, GlowC
     r1 = r0 + s.conv.band < end ? r0 + s.conv.band : end;
     r1 = r1 < (n + 1) * s.conv.g.oh ? r1 : (n + 1) * s.conv.g.oh;
     const int64_t rows = (r1 - r0 - 1) * s.conv.g.sh + (s.conv.g.kh - 1) * s.conv.g.dh + 1;
-    ROLLED for (int64_t r = 0; r < rows; r++) pack_row(
-        &s, packed + r * pitch, (const float *)ptrs[1] + n * s.g.xn, h0 * s.conv.g.sh - s.g.pt + r);
-    const GlowConvPtrs t = {ptrs[0], packed - h0 * s.conv.g.sh * pitch, ptrs[2], ptrs[3], NULL,
-                            ptrs + 5};
+    ROLLED for (int64_t r = 0; r < rows; r++)
+        pack_row(&s, packed + r * pitch, glow_conv_few_ptrs(ptrs).x + n * s.g.xn,
+                 h0 * s.conv.g.sh - s.g.pt + r);
+    const GlowConvFewPtrs at = glow_conv_few_ptrs(ptrs);
+    const GlowConvPtrs t = {at.y, packed - h0 * s.conv.g.sh * pitch, at.w, at.bias, NULL, at.env};
     all_tiles(&params->conv, full, small, full_odd, small_odd, &t, r0, r1);
   }
 }

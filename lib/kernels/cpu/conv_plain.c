@@ -11,8 +11,8 @@
  * result, input, filter, bias. */
 #include "conv_plain.h"
 #include "each_tile.h"
+#include "kernels/kernels.h"
 #include "num/half.h"
-#include "vector.h"
 
 #define LANES (GLOW_TILE_VECTORS * GLOW_VL)
 #define BLOCK 16

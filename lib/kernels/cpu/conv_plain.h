@@ -1,5 +1,5 @@
-/* Parameters of the kernel for convolutions over plain layouts; see conv.h for why every field is
- * int64_t. */
+/* Parameters of the kernel for convolutions over plain layouts; see kernels.ops for why every field
+ * is int64_t. */
 #ifndef GLOW_KERNELS_CPU_CONV_PLAIN_H
 #define GLOW_KERNELS_CPU_CONV_PLAIN_H
 

@@ -12,21 +12,7 @@
 #ifndef GLOW_KERNELS_CPU_CONV_TILE_H
 #define GLOW_KERNELS_CPU_CONV_TILE_H
 
-#include "conv.h"
-#include "vector.h"
-
-/* What a convolution reads and writes. */
-typedef struct GlowConvPtrs {
-  float *y;
-  const float *x, *w, *bias, *zeros;
-  void *const *env; /* the epilogue's other operands */
-} GlowConvPtrs;
-
-/* Tiles specialized for one convolution, side by side: their first output row of all images,
- * columns [from, to), and block of the filter. */
-typedef void GlowConvTilesFn(float *y, const float *x, const float *w, const float *bias,
-                             const float *zeros, void *const *env, int64_t row, int64_t from,
-                             int64_t to, int64_t group);
+#include "kernels/kernels.h"
 
 /* A call works on all tiles side by side, so that addresses are computed once and the end of a tile
  * overlaps with the start of the next one. But around a tile that fills many registers LLVM moves
@@ -240,7 +226,7 @@ INLINE void scattered_tile(int count, int nr, const GlowConvParams *params, cons
 }
 
 /* Tiles of `width` columns side by side. */
-INLINE void tiles(GlowConvTilesFn *fn, const GlowConvPtrs *t, int64_t row, int64_t from, int64_t to,
+INLINE void tiles(GlowConvTileFn *fn, const GlowConvPtrs *t, int64_t row, int64_t from, int64_t to,
                   int64_t width, int64_t group) {
   ROLLED while (from < to) {
     int64_t end = GLOW_CONV_SIDE_BY_SIDE ? to : from + width;
@@ -253,8 +239,8 @@ INLINE void tiles(GlowConvTilesFn *fn, const GlowConvPtrs *t, int64_t row, int64
  * have the rows that are left over. The _odd ones serve a last group of which only one vector
  * exists. Unused ones may be null. Loops: bands of rows that share one pass over the filter; groups
  * of output channels, so that a group's filter stays in cache; rows; columns. */
-INLINE void all_tiles(const GlowConvParams *params, GlowConvTilesFn *full, GlowConvTilesFn *small,
-                      GlowConvTilesFn *full_odd, GlowConvTilesFn *small_odd, const GlowConvPtrs *t,
+INLINE void all_tiles(const GlowConvParams *params, GlowConvTileFn *full, GlowConvTileFn *small,
+                      GlowConvTileFn *full_odd, GlowConvTileFn *small_odd, const GlowConvPtrs *t,
                       int64_t begin, int64_t end) {
   const GlowConvParams s = *params;
   const GlowConvPtrs p = *t;
@@ -269,7 +255,7 @@ INLINE void all_tiles(const GlowConvParams *params, GlowConvTilesFn *full, GlowC
     const int64_t whole = r0 + (r1 - r0) / s.tile_rows * s.tile_rows;
     ROLLED for (int64_t g = first_group; g < last_group; g++) {
       const bool last = odd && g == groups - 1;
-      GlowConvTilesFn *f = last ? full_odd : full, *h = last ? small_odd : small;
+      GlowConvTileFn *f = last ? full_odd : full, *h = last ? small_odd : small;
       if (s.scattered) {
         tiles(f, &p, 0, r0, whole, s.tile_rows, g);
         if (s.rows % s.tile_rows)

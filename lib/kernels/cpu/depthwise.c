@@ -5,9 +5,8 @@
  * from zeros, as in conv_tile.h. Operands: result, input, filter, bias, zeros, then the epilogue's.
  */
 #include "depthwise.h"
-#include "conv.h"
 #include "each_tile.h"
-#include "vector.h"
+#include "kernels/kernels.h"
 
 #define VECTORS (GLOW_CONV_BLOCK / GLOW_VL)
 

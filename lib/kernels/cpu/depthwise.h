@@ -1,8 +1,8 @@
-/* Parameters of the depthwise kernels; see conv.h for why every field is int64_t. */
+/* Parameters of the depthwise kernels; every field is int64_t, as in kernels.ops. */
 #ifndef GLOW_KERNELS_CPU_DEPTHWISE_H
 #define GLOW_KERNELS_CPU_DEPTHWISE_H
 
-#include "kernels/cpu/conv.h"
+#include "kernels/params.h"
 
 /* Filters are [C/16][KH][KW][16]; oc of the geometry counts all channels, ic is 1. */
 typedef struct GlowDepthwiseParams {

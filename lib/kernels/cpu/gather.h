@@ -1,5 +1,5 @@
-/* Parameters of the kernels that read and write where indices say; see conv.h for why every field
- * is int64_t. Strides count bytes. Indices below 0 count from the end of their axis. */
+/* Parameters of the kernels that read and write where indices say; see kernels.ops for why every
+ * field is int64_t. Strides count bytes. Indices below 0 count from the end of their axis. */
 #ifndef GLOW_KERNELS_CPU_GATHER_H
 #define GLOW_KERNELS_CPU_GATHER_H
 

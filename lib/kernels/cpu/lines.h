@@ -1,5 +1,5 @@
 /* Parameters of the kernels that follow lines along one axis: `outer` times `inner` lines of n
- * elements, `inner` apart; see conv.h for why every field is int64_t. */
+ * elements, `inner` apart; see kernels.ops for why every field is int64_t. */
 #ifndef GLOW_KERNELS_CPU_LINES_H
 #define GLOW_KERNELS_CPU_LINES_H
 

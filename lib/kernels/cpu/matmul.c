@@ -5,22 +5,9 @@
  * wide as the tile: packed ahead, packed here, or read in place where the rows are too few to repay
  * packing (but the last, partial panel). A chunk of a block of rows of A stays in the second-level
  * cache, copied to scratch if its rows would meet in the same cache sets; while the tiles of one
- * panel run, they fetch the next one. Operands: C, A, B, then the epilogue's. */
-#include "matmul.h"
-#include "each_tile.h"
+ * panel run, they fetch the next one. */
 #include "matrix_tile.h"
 #include "pack.h"
-
-/* Transforms a vector of results that is about to be stored at a batch index, a row and columns
- * from `col` on. */
-typedef GlowVec GlowMatrixEpilogueFn(GlowVec acc, void *const *env, int64_t b0, int64_t b1,
-                                     int64_t b2, int64_t b3, int64_t row, int64_t col);
-
-/* A tile specialized for one product: `depth` steps. `phase` bit 0: the first chunk, bit 1: the
- * last. a and b are where the tile's rows and panel begin; c is the tile's first element. */
-typedef void GlowMatmulTileFn(float *c, const float *a, const float *b, const float *next,
-                              void *const *env, int64_t batch, int64_t row, int64_t col,
-                              int64_t depth, int64_t phase);
 
 enum { FIRST = 1, LAST = 2 };
 
@@ -89,17 +76,14 @@ INLINE void tile(int rows, int nr, const GlowMatmulParams *params, GlowMatrixEpi
   }
 }
 
-#define TILE(rows, vectors) TILE_(rows, vectors) /* expands the last */
-#define TILE_(rows, vectors)                                                                       \
+#define TILE(rows, vectors)                                                                        \
   void glow_matmul_tile_##rows##x##vectors(                                                        \
       const GlowMatmulParams *params, GlowMatrixEpilogueFn *epilogue, float *c, const float *a,    \
       const float *b, const float *next, void *const *env, int64_t batch, int64_t row,             \
       int64_t col, int64_t depth, int64_t phase) {                                                 \
     tile(rows, vectors, params, epilogue, c, a, b, next, env, batch, row, col, depth, phase);      \
   }
-#define TILES(rows) TILE(rows, 1) TILE(rows, GLOW_TILE_VECTORS)
-
-EACH_TILE_ROWS(TILES)
+EACH_MATMUL_TILE(TILE)
 
 /* ---- All tiles ------------------------------------------------------------------------------- */
 
@@ -186,9 +170,8 @@ INLINE void product(const GlowMatmulParams *s, const Tiles *tiles, const Product
   } while (k < s->k);
 }
 
-/* Units: blocks of rows, of groups of columns, of batches. `full` and `small` are specialized
- * tiles, small a row smaller; the _odd ones serve a last panel of which only one register exists.
- * Unused ones may be null. */
+/* `full` and `small` are specialized tiles, small a row smaller; the _odd ones serve a last panel
+ * of which only one register exists. Unused ones may be null. */
 void glow_matmul(const GlowMatmulParams *params, GlowMatmulTileFn *full, GlowMatmulTileFn *small,
                  GlowMatmulTileFn *full_odd, GlowMatmulTileFn *small_odd, void *const *ptrs,
                  int64_t begin, int64_t end, char *scratch) {
@@ -198,7 +181,8 @@ void glow_matmul(const GlowMatmulParams *params, GlowMatmulTileFn *full, GlowMat
     const int64_t r0 = unit % s.blocks, pair = unit / s.blocks;
     const int64_t r1 = min64(s.blocks, r0 + end - unit);
     next = unit + r1 - r0;
-    Product x = {.c = ptrs[0], .a = ptrs[1], .b = ptrs[2], .env = ptrs + 3};
+    const GlowMatmulPtrs at = glow_matmul_ptrs(ptrs);
+    Product x = {.c = at.c, .a = at.a, .b = at.b, .env = at.env};
     x.batch = pair / s.groups;
     x.rows = (float *)scratch;
     x.columns = x.rows + (s.copy_a ? s.block * s.tile * s.lda : 0);

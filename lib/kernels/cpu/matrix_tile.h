@@ -3,8 +3,7 @@
 #ifndef GLOW_KERNELS_CPU_MATRIX_TILE_H
 #define GLOW_KERNELS_CPU_MATRIX_TILE_H
 
-#include "matmul.h"
-#include "vector.h"
+#include "kernels/kernels.h"
 
 #define PANEL (GLOW_TILE_VECTORS * GLOW_VL) /* columns of B that a tile takes */
 

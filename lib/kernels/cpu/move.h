@@ -1,4 +1,4 @@
-/* Parameters of the kernels that move elements; see conv.h for why every field is int64_t. */
+/* Parameters of the kernels that move elements; see kernels.ops for why every field is int64_t. */
 #ifndef GLOW_KERNELS_CPU_MOVE_H
 #define GLOW_KERNELS_CPU_MOVE_H
 

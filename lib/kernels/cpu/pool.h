@@ -1,6 +1,7 @@
-/* Parameters of the pooling kernels; see conv.h for why every field is int64_t. Three spatial axes,
- * unused ones of extent 1; strides count elements. An image is what one index of the outer channel
- * axis holds; `lanes` channels lie next to each other: 16 in NCHW16c, all in NHWC, 1 in NCHW. */
+/* Parameters of the pooling kernels; see kernels.ops for why every field is int64_t. Three spatial
+ * axes, unused ones of extent 1; strides count elements. An image is what one index of the outer
+ * channel axis holds; `lanes` channels lie next to each other: 16 in NCHW16c, all in NHWC, 1 in
+ * NCHW. */
 #ifndef GLOW_KERNELS_CPU_POOL_H
 #define GLOW_KERNELS_CPU_POOL_H
 

@@ -1,5 +1,5 @@
-/* Parameters of the products of kinds other than float; see conv.h for why every field is int64_t.
- * Strides count elements; unused batch axes have extent 1. */
+/* Parameters of the products of kinds other than float; see kernels.ops for why every field is
+ * int64_t. Strides count elements; unused batch axes have extent 1. */
 #ifndef GLOW_KERNELS_CPU_PRODUCT_H
 #define GLOW_KERNELS_CPU_PRODUCT_H
 

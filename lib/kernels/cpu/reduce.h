@@ -1,5 +1,5 @@
-/* Parameters of the reduction kernels; see conv.h for why every field is int64_t. Strides count
- * elements; unused axes have extent 1. */
+/* Parameters of the reduction kernels; see kernels.ops for why every field is int64_t. Strides
+ * count elements; unused axes have extent 1. */
 #ifndef GLOW_KERNELS_CPU_REDUCE_H
 #define GLOW_KERNELS_CPU_REDUCE_H
 

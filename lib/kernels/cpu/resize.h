@@ -1,7 +1,7 @@
-/* Parameters of the kernels of Resize; see conv.h for why every field is int64_t. Of the physical
- * axes those from the first to the last one that changes are `in` and `out`, at most three; what is
- * before them are images, and behind them lie `run` elements next to each other. Both sides are
- * dense. */
+/* Parameters of the kernels of Resize; see kernels.ops for why every field is int64_t. Of the
+ * physical axes those from the first to the last one that changes are `in` and `out`, at most
+ * three; what is before them are images, and behind them lie `run` elements next to each other.
+ * Both sides are dense. */
 #ifndef GLOW_KERNELS_CPU_RESIZE_H
 #define GLOW_KERNELS_CPU_RESIZE_H
 

@@ -3,7 +3,7 @@
  * they replace it. The result holds X already, and the indices have been checked. */
 #include "gather.h"
 #include "index.h"
-#include "vector.h"
+#include "kernels/kernels.h"
 
 #include "num/half.h"
 #include "num/math.h"

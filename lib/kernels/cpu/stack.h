@@ -1,4 +1,4 @@
-/* Parameters of the element-wise loops; see conv.h for why every field is int64_t. */
+/* Parameters of the element-wise loops; see kernels.ops for why every field is int64_t. */
 #ifndef GLOW_KERNELS_CPU_STACK_H
 #define GLOW_KERNELS_CPU_STACK_H
 

@@ -1,4 +1,4 @@
-/* Vector types of the target, and how an epilogue sees a place of the output.
+/* Vector types of the target.
  *
  * Kernels are freestanding: no libc, nothing but clang's own headers. GLOW_VL (floats in a
  * register), GLOW_TILE_PIXELS and GLOW_TILE_VECTORS come from the row of isa.def. All floating
@@ -24,11 +24,6 @@
 /* One register of floats; memory need not be aligned. */
 typedef float GlowVec __attribute__((vector_size(GLOW_VL * 4), aligned(4)));
 typedef int32_t GlowVecI __attribute__((vector_size(GLOW_VL * 4), aligned(4)));
-
-/* Transforms a vector of results that is about to be stored at image n, first channel c, pixel
- * (h, w). env points to the epilogue's other operands. */
-typedef GlowVec GlowEpilogueFn(GlowVec acc, void *const *env, int64_t n, int64_t c, int64_t h,
-                               int64_t w);
 
 INLINE GlowVec vec_splat(float s) {
   GlowVec v;

@@ -1,5 +1,5 @@
-/* Parameters of Winograd's convolution, F(4x4, 3x3) or F(2x2, 3x3); see conv.h for why every field
- * is int64_t.
+/* Parameters of Winograd's convolution, F(4x4, 3x3) or F(2x2, 3x3); see kernels.ops for why every
+ * field is int64_t.
  *
  * Strides count floats. Activations are [N][C/16][H][W][16]; the filter is
  * [points][points][O/ob][I/16][16][ob]. Scratch memory holds, for a block of tiles, the transformed
@@ -9,7 +9,7 @@
 #ifndef GLOW_KERNELS_CPU_WINOGRAD_H
 #define GLOW_KERNELS_CPU_WINOGRAD_H
 
-#include "kernels/cpu/conv.h"
+#include "kernels/params.h"
 
 /* What a piece of work does, and what its units are. Either workers have a block each, or one step
  * after the other is shared, for all tiles at once in memory that all workers see. */

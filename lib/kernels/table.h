@@ -1,0 +1,36 @@
+/* The kernel table (kernels.ops) as data: which tiles each machine has. kernels/rows.h, which is
+ * generated, has the kinds of tiles, and a function for each kind that finds one by its sizes. */
+#ifndef GLOW_KERNELS_TABLE_H
+#define GLOW_KERNELS_TABLE_H
+
+#include "kernels/isa.h"
+
+enum { GLOW_TILE_SIZES = 4 };
+
+/* A tile of a machine. */
+typedef struct GlowTile {
+  const char *name; /* conv_tile_1x6x2, of the function glow_conv_tile_1x6x2 */
+  unsigned kind;    /* a GlowTileKind */
+  int64_t sizes[GLOW_TILE_SIZES];
+} GlowTile;
+
+/* What all tiles of a kind have in common. */
+typedef struct GlowTileDesc {
+  const char *name;
+  uint32_t sizes;          /* how many say which tile it is */
+  uint32_t pointers, ints; /* what it takes besides parameters and callback */
+} GlowTileDesc;
+
+extern const GlowTileDesc glow_tile_desc[];
+extern const GlowTile *const glow_tiles[GLOW_ISA_COUNT]; /* each ends with one without a name */
+extern const char *const glow_table_kernels[];           /* names, then NULL */
+
+/* Of all that kernels see of the table. Each blob that was built from it has it, too, as the
+ * constant GLOW_TABLE_SYMBOL. */
+extern const uint64_t glow_table_hash;
+#define GLOW_TABLE_SYMBOL "glow_kernels_table"
+
+/* The tile of that kind and so many sizes as the kind has; NULL: the machine has none. */
+const GlowTile *glow_tile_find(const GlowIsa *isa, unsigned kind, const int64_t *sizes);
+
+#endif

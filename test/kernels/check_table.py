@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""Plants disagreements with the kernel table: a wrong field, count or kind in a kernel, in the selection that makes
+work for it, or in the table. None may compile, for the reason that is given here; without them all do."""
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+TABLE = "lib/kernels/kernels.ops"
+CONV, MATMUL = "lib/kernels/cpu/conv.c", "lib/kernels/cpu/matmul.c"
+DIRECT, PRODUCT = "lib/backend/cpu/conv_direct.c", "lib/backend/cpu/matmul.c"
+# What is wrong, what is compiled, the file that changes, a text in it, the wrong one, and what the compiler says.
+PLANTED = (
+    ("field", MATMUL, MATMUL, "s->lda", "s->ldb", "no member named 'ldb'"),
+    ("field", MATMUL, TABLE, "  lda : i64", "  ldb : i64", "no member named 'lda'"),
+    ("field", PRODUCT, PRODUCT, "p->lda", "p->ldb", "no member named .ldb"),
+    ("field", DIRECT, TABLE, "  padded : i64", "  padding : i64", "no member named .padded"),
+    ("count", CONV, CONV, "int64_t from, int64_t to, int64_t group)", "int64_t from, int64_t to)", "conflicting types"),
+    ("count", CONV, CONV, "GlowConvTileFn *full_odd, GlowConvTileFn *small_odd,", "GlowConvTileFn *small_odd,",
+     "conflicting types"),
+    ("count", MATMUL, TABLE, "ints batch, row, col, depth, phase", "ints row, col, depth, phase", "conflicting types"),
+    ("count", DIRECT, DIRECT, "glow_find_conv_scattered(s->isa, rows, vectors)", "glow_find_conv_scattered(s->isa, rows)",
+     "too few arguments"),
+    ("count", DIRECT, TABLE, "out y : float  in x : float, w : float, bias : float?, zeros : float?\n}\n\nkernel conv_few",
+     "out y : float  in x : float, w : float, bias : float?\n}\n\nkernel conv_few", "no member named .zeros"),
+    ("kind", CONV, CONV, "const float *bias, const float *zeros", "const double *bias, const float *zeros",
+     "conflicting types"),
+    ("kind", MATMUL, TABLE, "out c : float  in a : float, b : float, next : float", "out c : float  in a : i32, b : float, "
+     "next : float", "conflicting types"),
+    ("kind", MATMUL, MATMUL, "GlowMatrixEpilogueFn *epilogue, float *c, const float *a,    \\",
+     "GlowEpilogueFn *epilogue, float *c, const float *a,    \\", "conflicting types"),
+    ("kind", DIRECT, DIRECT, "glow_work_conv(s, n, &p, &tiles,", "glow_work_conv(s, n, &p.g, &tiles,",
+     "incompatible.pointer.types"),
+    ("kind", PRODUCT, PRODUCT, "GlowMatmulTiles tiles = ", "GlowConvTiles tiles = ", "GlowMatmulTiles|incompatible types"),
+)
+
+
+def read(path):
+    with open(path, encoding="utf-8") as f:
+        return f.read()
+
+
+def write(path, text):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(text)
+
+
+class Compiler:
+    """Compiles one source of the tree as the build does, but for the files that a folder has in their place."""
+
+    def __init__(self, options):
+        self.options = options
+
+    def generate(self, folder):
+        """The headers of the folder's table; what was wrong with it."""
+        for generator, header in (("params", "kernels/params.h"), ("prototypes", "kernels/kernels.h"),
+                                  ("rows-header", "kernels/rows.h"), ("work-header", "cpu/work.h")):
+            os.makedirs(os.path.dirname(os.path.join(folder, header)), exist_ok=True)
+            result = subprocess.run([self.options.tblgen, "-gen=" + generator, "-o", os.path.join(folder, header),
+                                     os.path.join(folder, TABLE)], capture_output=True, text=True)
+            if result.returncode:
+                return result.stderr
+        return ""
+
+    def compile(self, source, folder):
+        """Messages of the compiler; none if it is content."""
+        o = self.options
+        path = os.path.join(folder if os.path.exists(os.path.join(folder, source)) else o.source, source)
+        include = [folder, os.path.join(o.source, "lib"), os.path.join(o.source, "include"), o.gen,
+                   os.path.dirname(os.path.join(o.source, source))]
+        kernel = [o.clang, "-target", "x86_64-unknown-linux-gnu", "-march=x86-64-v3", "-ffreestanding", "-DGLOW_BITCODE",
+                  "-DGLOW_VL=8", "-DGLOW_TILE_PIXELS=6", "-DGLOW_TILE_VECTORS=2"]
+        command = (kernel if "/kernels/" in source else [o.cc, "-D_GNU_SOURCE"]) + ["-std=gnu17", "-Werror", "-fsyntax-only"]
+        result = subprocess.run([*command, *("-I" + i for i in include), path], capture_output=True, text=True)
+        return result.stderr if result.returncode else ""
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    for option in ("source", "gen", "tblgen", "clang", "cc"):
+        parser.add_argument("--" + option, required=True)
+    options = parser.parse_args()
+    compiler, failed = Compiler(options), 0
+    for source in sorted({row[1] for row in PLANTED}):
+        with tempfile.TemporaryDirectory() as folder:
+            messages = compiler.compile(source, folder)
+        if messages:
+            sys.exit(f"{source} does not compile:\n{messages}")
+    for what, source, changed, right, wrong, expected in PLANTED:
+        text = read(os.path.join(options.source, changed))
+        if right not in text:
+            sys.exit(f"{changed}: there is no '{right}'")
+        with tempfile.TemporaryDirectory() as folder:
+            write(os.path.join(folder, changed), text.replace(right, wrong, 1))
+            messages = compiler.generate(folder) if changed == TABLE else ""
+            messages = messages or compiler.compile(source, folder)
+        noticed = re.search(expected, messages)
+        print(f"wrong {what} in {changed}, {source}: " + ("refused" if noticed else f"MISSED\n{messages or 'it compiles'}"))
+        failed += not noticed
+    print(f"{len(PLANTED) - failed} passed, {failed} failed")
+    return failed != 0
+
+
+sys.exit(main())
