@@ -327,6 +327,13 @@ form("RoiAlign", [16, 22], [F(np.arange(16), 1, 1, 4, 4), F([[0, 0, 8, 8]]), I([
 SIGNAL = F([1, 2, 0, -1, 3, 1])
 FRAMES = np.fft.fft(np.stack([SIGNAL[:4], SIGNAL[2:]]), axis=1)
 form("STFT", [17], [SIGNAL.reshape(1, 6, 1), I(2), None, I(4)], [F(np.stack([FRAMES.real, FRAMES.imag], -1))[None]], onesided=0)
+# Its axis is an operand, and the one before the last if there is none.
+GRID = ramp(1, 3, 4, 1)
+for axis in 1, 2, -3, None:
+    LINES = np.fft.fft(GRID[..., 0], axis=1 if axis in (1, -3) else 2)
+    nodes = [node("Constant", "", "axis", value_int=axis)] if axis is not None else []
+    form("DFT", [20], [GRID], [F(np.stack([LINES.real, LINES.imag], -1))],
+         nodes=nodes + [with_gaps("DFT", ["x0", "", "axis"] if nodes else ["x0"], ["y0"], {})])
 # Edges of one filter at bins 0, 2 and 4 of a transform of 8 samples: 700 * expm1 of even steps in mel.
 HIGH = F(2000.0)
 MELS = np.linspace(0, np.log1p(2000 / 700), 4)[:3]

@@ -300,6 +300,8 @@ def make_families(w):
     w("ragged", trained(step("x,g,v,x", "y")))
     w("steps", trained(step("x,g,v", "y,v1,v2")))
     w("mode", trained(step("x,g,v", "y", mode="sideways")))
+    w("dft-axis", one(node("DFT", "x,n,a", "y", "bins"), 20,
+                      [value("x", FLOAT, [1, 4, 1]), value("n", I64, []), value("a", I64, [])]))
     w("train-shape", one(step("x,g,v", "y,v1"), ins=[value("x", FLOAT, [2]), value("g", FLOAT, [3]), value("v", FLOAT, [2])],
                          inits=[r, t], imports=[(training, 1)]))
     w("train-kind", one(step("n,n,n", "y,v1"), inits=[r, t, ints("n", [2], [1, 2])], imports=[(training, 1)]))
