@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "analysis/access.h"
 #include "program.h"
-#include "ir/access.h"
 #include "runtime/peak.h"
 #include "support/process.h"
 

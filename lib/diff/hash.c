@@ -3,8 +3,8 @@
  * before it wrote into the buffer, so that the choice of buffers plays none either. */
 #include <string.h>
 
+#include "analysis/buffers.h"
 #include "diff/diff_internal.h"
-#include "transforms/transforms.h"
 
 #define mix glow_diff_mix
 

@@ -5,9 +5,9 @@
  *          the parameters of the body are these buffers; its end copies the next values into them.
  *          A stacked result of known extents is a buffer of zeros, into which each iteration puts
  *          its slice with a `scatter_nd` in place; another one has bounds and grows by `append`. */
+#include "analysis/buffers.h"
 #include "ir/infer.h"
 #include "irgen/irgen_internal.h"
-#include "transforms/transforms.h"
 
 /* Starts a region of the program and sends instructions into it. */
 static GlowBlock *open_region(GlowIrgen *g, const GlowBlock *region, GlowBuilder *outer) {

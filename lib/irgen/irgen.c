@@ -8,9 +8,9 @@
  *
  * A type that inference does not prove is a claim: the buffer then has bounds, `expect_shape`
  * checks the extents at run time, and what follows uses a view of the claimed type. */
+#include "analysis/buffers.h"
 #include "ir/infer.h"
 #include "irgen/irgen_internal.h"
-#include "transforms/transforms.h"
 
 GlowValue *glow_irgen_get(const GlowIrgen *g, const GlowValue *v) {
   if (!v || v->kind == GLOW_VALUE_STORAGE)

@@ -1,8 +1,8 @@
 /* Lifetimes: a dealloc for each alloc, in its own block, right after the last instruction that
  * touches the buffer or a view of it. An instruction inside a region counts as the one of the
  * alloc's block that has the region. */
+#include "analysis/buffers.h"
 #include "irgen/irgen_internal.h"
-#include "transforms/transforms.h"
 
 /* The node of block b that is n or has n inside. */
 static GlowNode *ancestor_in(GlowNode *n, const GlowBlock *b) {

@@ -1,8 +1,8 @@
 /* Reshape moves no data: the result is a view of the operand's buffer. Where an extent is only
  * bounded, the extents are known at run time alone, and the instruction computes them. The same
  * holds for a Relayout that leaves every element in its place. */
+#include "analysis/layouts.h"
 #include "irgen/irgen_internal.h"
-#include "transforms/layouts.h"
 
 static bool view(GlowIrgen *g, const GlowNode *n, GlowValue *x) {
   GlowValue *y = glow_irgen_view(g, &n->results[0], glow_irgen_get(g, x), n->results[0].type);

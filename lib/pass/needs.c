@@ -1,6 +1,6 @@
 /* The checkers of what passes need: one predicate each, over the whole module. */
+#include "analysis/layouts.h"
 #include "pass/pass_internal.h"
-#include "transforms/layouts.h"
 
 /* What one checker looks at. It returns a located reason why the need does not hold, or NULL. */
 typedef struct Check {

@@ -4,10 +4,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "ir/dead.h"
 #include "pass/pass_internal.h"
 #include "support/deadline.h"
 #include "support/file.h"
-#include "transforms/transforms.h"
 
 enum { MAX_FIXPOINT_ROUNDS = 32 };
 

@@ -1,5 +1,5 @@
 /* The names of an entry: its inputs, outputs and variables. */
-#include "ir/access.h"
+#include "analysis/access.h"
 #include "runtime/session.h"
 
 /* Whether an outer value of the entry is an output, or else an input. */

@@ -1,8 +1,8 @@
 /* Variables from and to files, so that a stateful function goes on where it was. */
 #include <string.h>
 
+#include "analysis/access.h"
 #include "backend/interp/interp.h"
-#include "ir/access.h"
 #include "runtime/session.h"
 #include "support/file.h"
 #include "tensor/blob.h"

@@ -6,6 +6,7 @@
 #ifndef GLOW_TRANSFORMS_LAYOUTS_H
 #define GLOW_TRANSFORMS_LAYOUTS_H
 
+#include "analysis/layouts.h"
 #include "kernels/isa.h"
 #include "pass/pass.h"
 #include "transforms/transforms.h"
@@ -37,10 +38,5 @@ bool glow_packed_operand(const GlowIsa *isa, const GlowNode *n, uint32_t *port,
  * of, or a new eval constant. NULL after a diagnostic. */
 GlowValue *glow_constant_relayout(GlowModule *m, GlowArena *arena, GlowValue *v,
                                   const GlowLayout *layout, const GlowNode *user);
-/* Whether n, a pure node of a graph, reads or computes values in another layout than the plain one;
- * Relayout does not count. */
-bool glow_node_has_layout(const GlowNode *n);
-/* Whether a Relayout between these types leaves every element in its place. */
-bool glow_layouts_agree(const GlowType *a, const GlowType *b);
 
 #endif

@@ -1,23 +1,14 @@
-/* What passes on programs share: who uses a buffer, moving instructions, scalar bodies. */
+/* What passes on programs share: lifetimes, moving instructions, scalar bodies. */
 #ifndef GLOW_TRANSFORMS_PROGRAMS_H
 #define GLOW_TRANSFORMS_PROGRAMS_H
 
+#include "analysis/spans.h"
 #include "pass/pass.h"
 #include "transforms/transforms.h"
 
 /* ---- Buffers --------------------------------------------------------------------------------- */
-bool glow_buffer_is_plain_alloc(const GlowValue *v);
-GlowNode *glow_buffer_dealloc(const GlowValue *alloc); /* NULL if it has none */
 /* Removes an alloc that nothing uses but its dealloc, and that. */
 void glow_buffer_remove(GlowValue *alloc);
-
-/* The uses of an alloc besides its dealloc. */
-typedef struct GlowBufferUses {
-  GlowUse *writer; /* the only @out use; others is set if there are more */
-  GlowUse *reader; /* the only @in use */
-  bool others;     /* any use besides these: views, @inout, predicates */
-} GlowBufferUses;
-GlowBufferUses glow_buffer_uses(GlowValue *alloc);
 
 /* Lets an alloc live until after n, which is numbered (glow_function_number) and may lie in a
  * region of the alloc's block. Other bases live anyway. */
@@ -32,23 +23,6 @@ void glow_program_drop_plan(GlowFunction *program);
  */
 void glow_program_begin_change(GlowPassRun *run);
 
-/* ---- Accesses (accesses.c) ------------------------------------------------------------------- */
-/* How far passes look ahead or back: keeps them linear in the program. Instructions. */
-enum { GLOW_MAX_DISTANCE = 4096 };
-typedef enum GlowAccess { GLOW_READS = 1, GLOW_WRITES = 2 } GlowAccess;
-/* What n, or anything in its regions, does to the elements of s: GlowAccess bits. Views, allocs and
- * deallocs do nothing. */
-unsigned glow_instr_access(const GlowNode *n, GlowSpan s);
-/* Whether a node from `first` to `last` of one block may do any of `access` to s. True, too, if
- * they are too far from each other to look. */
-bool glow_span_accessed(const GlowNode *first, const GlowNode *last, GlowSpan s, unsigned access);
-/* Whether n itself writes every element of v, for certain. */
-bool glow_instr_covers(const GlowNode *n, const GlowValue *v);
-/* The node of block b that is n or has n inside; NULL if there is none. */
-GlowNode *glow_node_in_block(GlowNode *n, const GlowBlock *b);
-/* All uses of a buffer and of views of it, views among them; not its dealloc. */
-typedef GLOW_VEC(GlowUse *) GlowUseVec;
-GlowUseVec glow_buffer_all_uses(GlowArena *arena, const GlowValue *buffer);
 /* The figures of a pass over a program, as a remark: "@main: 3 copies, 96 bytes saved". */
 void glow_program_saved(GlowPassRun *run, uint64_t count, const char *what, int64_t bytes);
 

@@ -1,8 +1,12 @@
-/* What several passes share: types that get narrower, values that are constants, and constants
- * that are made. */
+/* What several passes share: types that get narrower, and constants that are made. What they ask
+ * about a module is in lib/analysis. */
 #ifndef GLOW_TRANSFORMS_TRANSFORMS_H
 #define GLOW_TRANSFORMS_TRANSFORMS_H
 
+#include "analysis/buffers.h"
+#include "analysis/constness.h"
+#include "analysis/effects.h"
+#include "ir/dead.h"
 #include "ir/infer.h"
 #include "ir/ir.h"
 #include "lower/lower.h"
@@ -28,18 +32,8 @@ static inline bool glow_kind_is_data(GlowKind k) {
 }
 
 /* ---- Constants (constants.c) ----------------------------------------------------------------- */
-/* Which values can be computed before the program runs: constants, and results of pure nodes on
- * them. Remembers what it found; make a new one after changing operands. */
-typedef struct GlowConstness GlowConstness;
-GlowConstness *glow_constness_create(GlowArena *arena);
-/* Nodes that repeat elements, so that a result has more of them than all operands by this many
- * bytes, do not count. */
-void glow_constness_limit(GlowConstness *c, int64_t bytes);
 /* The limit that -constant-fold has unless growth= gives another. */
 enum { GLOW_FOLD_GROWTH = 1 << 16 };
-bool glow_constness_of(GlowConstness *c, const GlowValue *v);
-/* True if n is pure, draws no random numbers and has no regions and no predicate. */
-bool glow_node_is_foldable(const GlowNode *n);
 
 /* An eval initializer under construction. */
 typedef struct GlowEval {
@@ -59,45 +53,10 @@ GlowStorage *glow_eval_finish(GlowEval *e, GlowValue *v, GlowStr name);
 void glow_node_renumber(GlowNode *n);
 /* A constant with the elements of t (copied) as a list. */
 GlowStorage *glow_constant_list(GlowModule *m, GlowStr name, const GlowTensor *t);
-/* The constant's one value if all its elements are the same and are known now. Complex numbers are
- * no such value. */
-bool glow_value_splat(const GlowValue *v, GlowScalar *value);
-
-/* ---- Uses and dead code (dead.c) ------------------------------------------------------------- */
-/* Removes n if it is pure and unused, then what only it used, upwards. Nothing if n is removed
- * already. */
-void glow_remove_dead(GlowNode *n);
-/* Removes what is pure, unused and not older than `id` from a block and its regions. */
-void glow_remove_dead_since(GlowBlock *b, uint32_t id);
-/* The node that is the only use of v, as an operand; NULL if there are others. */
-GlowNode *glow_only_user(const GlowValue *v);
-
-/* ---- Effects and equality (effects.c) -------------------------------------------------------- */
-/* Whether a Call may do more than compute its results: the callee saves, or calls others. */
-bool glow_call_has_effects(const GlowNode *n);
-/* Whether anything in n's regions does. */
-bool glow_regions_write(const GlowNode *n);
-/* Whether a gradient declaration names the storage. */
-bool glow_gradient_names(const GlowModule *m, GlowStr storage);
-bool glow_scalar_same(GlowScalar a, GlowScalar b);
-/* Whether both have the same operator, members, operands and predicate, regions included, in which
- * values correspond by their definitions. Types of the nodes' own results may differ. */
-bool glow_node_computes_same(const GlowNode *a, const GlowNode *b);
-/* The same for blocks, parameters and terminators included. */
-bool glow_blocks_compute_same(GlowBlock *a, GlowBlock *b);
 
 /* ---- Folding (graph/constant_fold.c) --------------------------------------------------------- */
 /* Evaluates what is computed from known small integers and booleans, narrows types by it, and
  * calls fold hooks, over a whole function. *changes counts the nodes folded. */
 bool glow_fold_small_integers(GlowFunction *f, GlowArena *arena, uint64_t *changes);
-
-/* ---- Programs (program/buffers.c) ------------------------------------------------------------ */
-/* The alloc, storage or parameter behind a buffer, through views. */
-GlowValue *glow_buffer_base(GlowValue *v);
-/* The same, but only past views of all elements in their order. */
-GlowValue *glow_buffer_dense_base(GlowValue *v);
-/* The bytes that an alloc of this type takes: those of its bounds, plus one i64 for each dimension
- * if an extent is only bounded. -1 if the type is not bounded. */
-int64_t glow_buffer_bytes(const GlowType *t);
 
 #endif

@@ -2,8 +2,8 @@
  * upwards. A box is a buffer: from the instruction that first uses it to the last, at its offset.
  * Above the boxes a line shows how many bytes are alive at each step; the step with the most is
  * marked. */
+#include "analysis/buffers.h"
 #include "support/sizes.h"
-#include "transforms/programs.h"
 #include "view/view_internal.h"
 
 enum { LEFT = 74, TOP = 76, PLOT_HEIGHT = 520, BOTTOM = 250, RIGHT = 30, LEAST_WIDTH = 900 };

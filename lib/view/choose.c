@@ -3,7 +3,7 @@
  * parts. Scopes come from names, `/encoder/layer.0/attention/MatMul`. If even the coarsest is too
  * much, chains are drawn as one box too. Boxes hold consecutive nodes, so the picture has no
  * cycles. */
-#include "transforms/transforms.h"
+#include "analysis/buffers.h"
 #include "view/view_internal.h"
 
 enum { BUDGET = 44, MAX_PARTS = 24, CHAIN = 12 };

@@ -1,5 +1,5 @@
 /* A chosen graph as text for Graphviz: boxes, frames round scopes and round what repeats, edges. */
-#include "transforms/transforms.h"
+#include "analysis/buffers.h"
 #include "view/view_internal.h"
 
 typedef struct Edge {

@@ -1,6 +1,6 @@
 /* See compare.h. */
 #include "test/random/compare.h"
-#include "ir/cost.h"
+#include "analysis/cost.h"
 
 static void add_variables(GlowModule *m, GlowBindings *outputs) {
   for (GlowStorage *s = m->first_storage; s; s = s->next) {

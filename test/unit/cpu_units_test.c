@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/access.h"
 #include "backend/cpu/cpu.h"
-#include "ir/access.h"
 #include "kernels/kernel.h"
 #include "support/file.h"
 #include "test/unit/unit.h"

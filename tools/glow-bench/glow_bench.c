@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ir/cost.h"
+#include "analysis/cost.h"
 #include "support/file.h"
 #include "support/process.h"
 

@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "ir/cost.h"
+#include "analysis/cost.h"
 #include "pass/pass.h"
 #include "support/file.h"
 #include "support/json.h"

@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/access.h"
 #include "backend/backend.h"
 #include "backend/profile.h"
-#include "ir/access.h"
 #include "kernels/isa.h"
 #include "runtime/peak.h"
 #include "support/file.h"

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "ir/access.h"
+#include "analysis/access.h"
 
 /* ---- Names ----------------------------------------------------------------------------------- */
 

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "analysis/access.h"
 #include "cpu/source_id.h"
-#include "ir/access.h"
 #include "tensor/blob.h"
 
 #define ALIGN 64

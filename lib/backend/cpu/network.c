@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/access.h"
 #include "backend/cpu/cached.h"
 #include "backend/cpu/cpu.h"
 #include "backend/cpu/hosted.h"
 #include "backend/cpu/profile.h"
-#include "ir/access.h"
 #include "ir/remarks.h"
 #include "support/pages.h"
 #include "support/process.h"

@@ -1,7 +1,7 @@
 /* Targets, and runs that compile, run once and forget. */
 #include "backend/cpu/cpu.h"
 
-#include "ir/footprint.h"
+#include "analysis/footprint.h"
 
 const GlowIsa *glow_cpu_target(const GlowModule *m, GlowLoc loc) {
   const GlowIsa *isa = m->target ? glow_isa_named(m->ctx, m->src, m->target) : glow_isa_host();

@@ -5,10 +5,10 @@
  * kernels/cpu_rules.h, a program without offsets a plan. */
 #include "backend/cpu/select.h"
 
+#include "analysis/access.h"
+#include "analysis/cost.h"
 #include "backend/cpu/native.h"
 #include "backend/interp/interp_internal.h"
-#include "ir/access.h"
-#include "ir/cost.h"
 #include "ir/infer.h"
 #include "ir/remarks.h"
 #include "kernels/cpu_rules.h"

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "ir/access.h"
+#include "analysis/access.h"
 
 /* ---- Lists of tensors ------------------------------------------------------------------------ */
 

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "ir/access.h"
+#include "analysis/access.h"
 #include "ir/infer.h"
 
 typedef struct Buffer {

@@ -5,8 +5,8 @@
 #include <fenv.h>
 #include <stdlib.h>
 
-#include "ir/access.h"
-#include "ir/footprint.h"
+#include "analysis/access.h"
+#include "analysis/footprint.h"
 
 /* ---- The floating point environment ---------------------------------------------------------- */
 

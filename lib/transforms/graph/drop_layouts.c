@@ -9,23 +9,6 @@ typedef struct Drop {
   GLOW_VEC(GlowNode *) nodes; /* with an operand or result in a layout */
 } Drop;
 
-static bool is_laid_out(const GlowValue *v) {
-  return v && glow_type_is_tensor(v->type) && v->type->layout;
-}
-
-bool glow_node_has_layout(const GlowNode *n) {
-  const GlowOpDesc *d = glow_node_desc(n);
-  if (!GLOW_HAS(d, PURE) || n->op == GLOW_OP_RELAYOUT || n->nregions || n->block->scalar)
-    return false;
-  for (uint32_t i = 0; i < n->noperands; i++)
-    if (is_laid_out(n->operands[i].value))
-      return true;
-  for (uint32_t i = 0; i < n->nresults; i++)
-    if (is_laid_out(&n->results[i]))
-      return true;
-  return false;
-}
-
 static bool collect(GlowNode *n, void *arg) {
   Drop *d = arg;
   if (glow_node_has_layout(n) || n->op == GLOW_OP_RELAYOUT)
@@ -40,12 +23,12 @@ static bool make_plain(Drop *d, GlowNode *n) {
   glow_pass_check_limit(run);
   for (uint32_t i = 0; i < n->noperands; i++) {
     ins[i] = n->operands[i].value;
-    if (is_laid_out(ins[i]) && !(ins[i] = glow_value_in(&d->relayouts, ins[i], NULL, n)))
+    if (glow_value_has_layout(ins[i]) && !(ins[i] = glow_value_in(&d->relayouts, ins[i], NULL, n)))
       return false;
   }
   for (uint32_t i = 0; i < n->nresults; i++) {
     types[i] = n->results[i].type;
-    if (is_laid_out(&n->results[i]))
+    if (glow_value_has_layout(&n->results[i]))
       types[i] = glow_type_with_layout(run->ctx, types[i], NULL);
   }
   bool changed;

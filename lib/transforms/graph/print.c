@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "ir/cost.h"
+#include "analysis/cost.h"
 #include "memplan/memplan.h"
 #include "ops/infer.h"
 #include "transforms/programs.h"

@@ -5,8 +5,8 @@
  * Not of control flow, of what a machine kernel does not do, and of little work: that is one piece.
  * Nor for no machine: like tiles, shards come with the module's target. No sum is ever split, so no
  * result depends on shards; what a kernel cannot cut that far becomes fewer pieces. */
+#include "analysis/cost.h"
 #include "backend/cpu/native.h"
-#include "ir/cost.h"
 #include "kernels/cpu_rules.h"
 #include "ops/infer.h"
 #include "transforms/programs.h"

@@ -1,41 +1,5 @@
-/* What program passes ask about buffers. */
+/* What passes on programs share: see programs.h. */
 #include "transforms/programs.h"
-
-GlowValue *glow_buffer_base(GlowValue *v) {
-  for (GlowNode *n; (n = glow_value_def(v, GLOW_OP_TENSORVIEW));)
-    v = glow_node_in(n, 0);
-  return v;
-}
-
-GlowValue *glow_buffer_dense_base(GlowValue *v) {
-  for (GlowNode *n; (n = glow_value_def(v, GLOW_OP_TENSORVIEW));) {
-    const GlowTensorviewMembers *m = n->members;
-    GlowValue *base = glow_node_in(n, 0);
-    if (m->offset || m->strides.count ||
-        glow_type_elements(base->type) != glow_type_elements(v->type))
-      break;
-    v = base;
-  }
-  return v;
-}
-
-int64_t glow_buffer_bytes(const GlowType *t) {
-  int64_t bytes = glow_type_bytes(t);
-  if (bytes < 0 || glow_type_is_static(t))
-    return bytes;
-  return ((bytes + 7) & ~INT64_C(7)) + 8 * (int64_t)t->rank;
-}
-
-bool glow_buffer_is_plain_alloc(const GlowValue *v) {
-  return glow_value_def(v, GLOW_OP_ALLOC) != NULL;
-}
-
-GlowNode *glow_buffer_dealloc(const GlowValue *alloc) {
-  for (const GlowUse *u = alloc->uses; u; u = u->next)
-    if (u->user->op == GLOW_OP_DEALLOC)
-      return u->user;
-  return NULL;
-}
 
 void glow_buffer_remove(GlowValue *alloc) {
   glow_node_remove(glow_buffer_dealloc(alloc));
@@ -58,25 +22,6 @@ void glow_buffer_keep_until(GlowValue *base, GlowNode *n) {
   glow_node_remove(end);
 }
 
-GlowBufferUses glow_buffer_uses(GlowValue *alloc) {
-  GlowBufferUses found = {0};
-  for (GlowUse *u = alloc->uses; u; u = u->next) {
-    GlowNode *n = u->user;
-    if (n->op == GLOW_OP_DEALLOC)
-      continue;
-    bool simple = glow_node_is_instr(n) && n->op != GLOW_OP_TENSORVIEW && u != &n->pred;
-    if (simple && u->qual == GLOW_QUAL_OUT && !found.writer)
-      found.writer = u;
-    else if (simple && u->qual == GLOW_QUAL_IN && !found.reader)
-      found.reader = u;
-    else {
-      found.others = true;
-      break;
-    }
-  }
-  return found;
-}
-
 static bool forget_offset(GlowNode *n, void *arg) {
   (void)arg;
   if (n->op == GLOW_OP_ALLOC)
@@ -93,6 +38,24 @@ void glow_program_begin_change(GlowPassRun *run) {
   glow_pass_check_limit(run);
   if (!run->changes)
     glow_program_drop_plan(run->function);
+}
+
+void glow_program_saved(GlowPassRun *run, uint64_t count, const char *what, int64_t bytes) {
+  if (count)
+    glow_pass_remark(run, run->function->src, "@%s: %llu %s, %lld bytes saved", run->function->name,
+                     (unsigned long long)count, what, (long long)bytes);
+}
+
+bool glow_instr_can_drop(const GlowNode *n, uint32_t i) {
+  const GlowOpDesc *d = glow_node_desc(n);
+  return GLOW_HAS(d, PURE) && n->operands[i].value && n->operands[i].qual == GLOW_QUAL_OUT &&
+         (glow_op_out_port(d, i)->flags & GLOW_PORT_OPTIONAL);
+}
+
+void glow_instr_drop(GlowPassRun *run, GlowNode *n, uint32_t i) {
+  const GlowOpDesc *d = glow_node_desc(n);
+  glow_pass_changed(run, n, "nothing reads %s of %s", glow_op_out_port(d, i)->name, d->instr);
+  glow_use_set(&n->operands[i], NULL);
 }
 
 /* ---- Moving work from one place to another --------------------------------------------------- */

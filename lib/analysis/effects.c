@@ -1,5 +1,5 @@
 /* What nodes do besides computing results, and whether two compute the same. */
-#include "transforms/transforms.h"
+#include "analysis/effects.h"
 
 /* ---- Effects --------------------------------------------------------------------------------- */
 

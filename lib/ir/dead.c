@@ -1,5 +1,5 @@
 /* Removing nodes that have become useless; single uses. */
-#include "transforms/transforms.h"
+#include "ir/dead.h"
 
 static bool is_dead(const GlowNode *n) {
   if (!n->block || !GLOW_HAS(glow_node_desc(n), PURE) || glow_node_is_instr(n))

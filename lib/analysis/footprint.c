@@ -1,11 +1,11 @@
 /* Footprints: storage by class, and a sweep over the lifetimes of values, or of allocs. */
-#include "ir/footprint.h"
+#include "analysis/footprint.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "ir/access.h"
-#include "ir/cost.h"
+#include "analysis/access.h"
+#include "analysis/cost.h"
 #include "support/sizes.h"
 
 /* Bytes of a value, at its bounds; 0 if they are not known. */

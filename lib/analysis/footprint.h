@@ -1,6 +1,6 @@
 /* What a function needs in memory while it runs, known before it does. */
-#ifndef GLOW_IR_FOOTPRINT_H
-#define GLOW_IR_FOOTPRINT_H
+#ifndef GLOW_ANALYSIS_FOOTPRINT_H
+#define GLOW_ANALYSIS_FOOTPRINT_H
 
 #include "ir/ir.h"
 

@@ -1,7 +1,7 @@
 /* What a graph costs before anything is optimized, and what an instruction does: static estimates
  * from types. */
-#ifndef GLOW_IR_COST_H
-#define GLOW_IR_COST_H
+#ifndef GLOW_ANALYSIS_COST_H
+#define GLOW_ANALYSIS_COST_H
 
 #include "ir/ir.h"
 

@@ -1,5 +1,5 @@
 /* A walk over the nodes of a function and of its callees. Views stand for the buffer that they lie in. */
-#include "ir/access.h"
+#include "analysis/access.h"
 
 GlowFunction *glow_node_callee(const GlowNode *n) {
   const GlowOpDesc *d = glow_node_desc(n);

@@ -1,5 +1,5 @@
 /* Costs: a sum over the nodes, and a sweep over the lifetimes of their results. */
-#include "ir/cost.h"
+#include "analysis/cost.h"
 
 #include "ops/infer.h"
 

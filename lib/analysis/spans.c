@@ -1,5 +1,5 @@
 /* Who reads and writes which part of a buffer. */
-#include "transforms/programs.h"
+#include "analysis/spans.h"
 
 /* Buffers without elements count as if they had some: they have to be written, too. */
 static bool touches(const GlowValue *v, GlowSpan s) {
@@ -79,22 +79,4 @@ GlowUseVec glow_buffer_all_uses(GlowArena *arena, const GlowValue *buffer) {
         glow_vec_push(arena, &work, &u->user->results[0]);
     }
   return uses;
-}
-
-void glow_program_saved(GlowPassRun *run, uint64_t count, const char *what, int64_t bytes) {
-  if (count)
-    glow_pass_remark(run, run->function->src, "@%s: %llu %s, %lld bytes saved", run->function->name,
-                     (unsigned long long)count, what, (long long)bytes);
-}
-
-bool glow_instr_can_drop(const GlowNode *n, uint32_t i) {
-  const GlowOpDesc *d = glow_node_desc(n);
-  return GLOW_HAS(d, PURE) && n->operands[i].value && n->operands[i].qual == GLOW_QUAL_OUT &&
-         (glow_op_out_port(d, i)->flags & GLOW_PORT_OPTIONAL);
-}
-
-void glow_instr_drop(GlowPassRun *run, GlowNode *n, uint32_t i) {
-  const GlowOpDesc *d = glow_node_desc(n);
-  glow_pass_changed(run, n, "nothing reads %s of %s", glow_op_out_port(d, i)->name, d->instr);
-  glow_use_set(&n->operands[i], NULL);
 }

@@ -1,6 +1,6 @@
 /* What a function does with what lives outside of it. */
-#ifndef GLOW_IR_ACCESS_H
-#define GLOW_IR_ACCESS_H
+#ifndef GLOW_ANALYSIS_ACCESS_H
+#define GLOW_ANALYSIS_ACCESS_H
 
 #include "ir/ir.h"
 

@@ -1,0 +1,25 @@
+/* Who reads and writes which part of a buffer. */
+#ifndef GLOW_ANALYSIS_SPANS_H
+#define GLOW_ANALYSIS_SPANS_H
+
+#include "ir/ir.h"
+
+/* How far passes look ahead or back: keeps them linear in the program. Instructions. */
+enum { GLOW_MAX_DISTANCE = 4096 };
+/* What is done to elements. */
+enum { GLOW_READS = 1, GLOW_WRITES = 2 };
+/* These bits of n and of anything in its regions, for the elements of s. Views, allocs and deallocs
+ * do nothing. */
+unsigned glow_instr_access(const GlowNode *n, GlowSpan s);
+/* Whether a node from `first` to `last` of one block may do any of `access` to s. True, too, if
+ * they are too far from each other to look. */
+bool glow_span_accessed(const GlowNode *first, const GlowNode *last, GlowSpan s, unsigned access);
+/* Whether n itself writes every element of v, for certain. */
+bool glow_instr_covers(const GlowNode *n, const GlowValue *v);
+/* The node of block b that is n or has n inside; NULL if there is none. */
+GlowNode *glow_node_in_block(GlowNode *n, const GlowBlock *b);
+/* All uses of a buffer and of views of it, views among them; not its dealloc. */
+typedef GLOW_VEC(GlowUse *) GlowUseVec;
+GlowUseVec glow_buffer_all_uses(GlowArena *arena, const GlowValue *buffer);
+
+#endif
