@@ -6,6 +6,7 @@
 
 #include "bisect/numeric.h"
 #include "bisect/record.h"
+#include "driver/passes.h"
 #include "reduce/reduce.h"
 #include "support/file.h"
 
@@ -62,7 +63,7 @@ static bool run_pass(const GlowFault *f, GlowSession *s) {
   if (!f->pass)
     return true;
   GlowStatus status =
-      glow_pipeline_run(s->module, glow_pipeline_parse(s->ctx, f->pass), &options);
+      glow_pipeline_run(s->module, glow_pipeline_parse(s->ctx, &glow_passes, f->pass), &options);
   if (f->kind == GLOW_FAULT_VERIFY || f->kind == GLOW_FAULT_PASS)
     return kind == f->kind;
   return status == GLOW_OK && kind == GLOW_FAULT_VALUES;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "bisect/record.h"
+#include "driver/passes.h"
 #include "support/file.h"
 
 typedef struct Search {
@@ -139,7 +140,7 @@ static GlowModule *rewritten(Search *s, uint64_t count) {
                                .bisect_limit = limit,
                                .observe = take_last,
                                .observer = s};
-  if (glow_pipeline_run(m, glow_pipeline_parse(s->ctx, s->text), &options) == GLOW_OK)
+  if (glow_pipeline_run(m, glow_pipeline_parse(s->ctx, &glow_passes, s->text), &options) == GLOW_OK)
     return m;
   glow_module_destroy(m);
   return NULL;

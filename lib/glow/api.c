@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "driver/passes.h"
 #include "glow/module.h"
 #include "import/onnx/onnx.h"
-#include "pass/pass.h"
 #include "runtime/session.h"
 
 typedef struct Request {
@@ -54,7 +54,7 @@ GlowStatus glow_module_load_text(GlowContext *ctx, const char *name, const char 
 
 static void run_passes(GlowContext *ctx, void *arg) {
   Request *r = arg;
-  GlowPipeline *p = glow_pipeline_parse(ctx, r->text);
+  GlowPipeline *p = glow_pipeline_parse(ctx, &glow_passes, r->text);
   r->status = p ? glow_pipeline_run(r->module, p, &(GlowRunnerOptions){.verify_each = true})
                 : GLOW_BAD_USAGE;
 }

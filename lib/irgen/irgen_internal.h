@@ -10,6 +10,10 @@
 #include "ops/irgen.h"
 #include "pass/pass.h"
 
+#define PASS(name, function, ...) bool glow_pass_##function(GlowPassRun *run);
+#include "irgen/passes.def"
+#undef PASS
+
 struct GlowIrgen {
   GlowPassRun *run;
   GlowContext *ctx;

@@ -4,7 +4,7 @@
  *   12:3      the same, run 12 with its first three rewrites only
  *   1-8,10-   runs 1 to 8, and from 10 on
  *
- * Passes that later ones or other tools cannot do without (REQUIRED in passes.def) run always,
+ * Passes that later ones or other tools cannot do without (REQUIRED in their row) run always,
  * whole unless 12:3 names them. Each run gives a line. */
 #include <ctype.h>
 #include <inttypes.h>

@@ -39,10 +39,11 @@ static bool unknown(GlowContext *ctx, const char *option, const char *what, Glow
   return false;
 }
 
-static bool check_passes(GlowContext *ctx, const char *option, const char *list) {
+static bool check_passes(GlowContext *ctx, const GlowPassTable *table, const char *option,
+                         const char *list) {
   for (GlowStr name; (name = next_name(ctx, &list));)
-    if (!glow_pass_find(name))
-      return unknown(ctx, option, "pass", name, glow_pass_nearest(ctx, name));
+    if (!glow_pass_find(table, name))
+      return unknown(ctx, option, "pass", name, glow_pass_nearest(ctx, table, name));
   return true;
 }
 
@@ -189,11 +190,12 @@ static bool compare(GlowDumps *d, const GlowPass *pass, uint32_t number) {
 
 /* ---- What the runner calls ------------------------------------------------------------------- */
 
-bool glow_dumps_begin(GlowDumps *d, GlowModule *m, const GlowRunnerOptions *o) {
+bool glow_dumps_begin(GlowDumps *d, GlowModule *m, const GlowPassTable *table,
+                      const GlowRunnerOptions *o) {
   *d = (GlowDumps){.module = m, .options = o};
   glow_text_init(&d->previous, m->ctx);
-  if (!check_passes(m->ctx, "print-before", o->print_before) ||
-      !check_passes(m->ctx, "print-after", o->print_after) ||
+  if (!check_passes(m->ctx, table, "print-before", o->print_before) ||
+      !check_passes(m->ctx, table, "print-after", o->print_after) ||
       !check_changed(m->ctx, o->print_changed) || !check_functions(m, o->print_funcs))
     return false;
   bool whole = o->print_before || o->print_after || o->print_before_all || o->print_after_all;

@@ -1,4 +1,4 @@
-/* The pass table, made from passes.def, and what passes call while they run. */
+/* Tables of passes, and what passes call while they run. */
 #include "pass/pass.h"
 
 #include <errno.h>
@@ -9,44 +9,10 @@
 #include "pass/pass_internal.h"
 #include "support/deadline.h"
 
-enum {
-  NEED_NOTHING = 0,
-#define NEED(e, name, holds, hint) NEED_##e = 1 << GLOW_NEED_BIT_##e,
-  GLOW_NEEDS(NEED)
-#undef NEED
-};
-
-#define NO_OPTIONS
-#define OPTION(name, value, doc) {name, value, doc},
-#define PASS(name, fn, level, cls, needs, options, doc)                                            \
-  static const GlowPassOption options_of_##fn[] = {options{NULL, NULL, NULL}};
-#include "pass/passes.def"
-#ifdef GLOW_EXTRA_PASSES
-#include GLOW_EXTRA_PASSES
-#endif
-#undef PASS
-
-/* The class of a row and its bound: BOUNDED(k, c) in the table is c = k * K + c. */
-#define GLOW_PASS_BOUNDED(per_term, constant)                                                      \
-  GLOW_PASS_BOUNDED, .bound = {per_term, constant, false}
-#define GLOW_PASS_BOUNDED_OVERALL(per_term, constant)                                              \
-  GLOW_PASS_BOUNDED, .bound = {per_term, constant, true}
-#define GLOW_PASS_REQUIRED(cls) GLOW_PASS_##cls, .required = true
-const GlowPass glow_passes[] = {
-#define PASS(name, fn, level, cls, needs, options, doc)                                            \
-  {name, GLOW_PASS_##level, GLOW_PASS_##cls, .run = glow_pass_##fn, doc, needs, options_of_##fn},
-#include "pass/passes.def"
-#ifdef GLOW_EXTRA_PASSES
-#include GLOW_EXTRA_PASSES
-#endif
-#undef PASS
-};
-const uint32_t glow_npasses = sizeof glow_passes / sizeof *glow_passes;
-
-const GlowPass *glow_pass_find(const char *name) {
-  for (uint32_t i = 0; i < glow_npasses; ++i)
-    if (strcmp(glow_passes[i].name, name) == 0)
-      return &glow_passes[i];
+const GlowPass *glow_pass_find(const GlowPassTable *table, const char *name) {
+  for (uint32_t i = 0; i < table->count; ++i)
+    if (strcmp(table->passes[i].name, name) == 0)
+      return &table->passes[i];
   return NULL;
 }
 
@@ -87,24 +53,23 @@ static void print_pass(const GlowPass *p, GlowText *out) {
                      o->value ? "=" : "", o->value ? o->value : "", o->doc);
 }
 
-void glow_passes_print(GlowText *out) {
+void glow_pass_table_print(const GlowPassTable *table, GlowText *out) {
   static const GlowPassLevel order[] = {GLOW_PASS_MODULE, GLOW_PASS_GRAPH, GLOW_PASS_PROGRAM};
   for (uint32_t l = 0; l < sizeof order / sizeof *order; ++l) {
     glow_text_printf(out, "%s passes:\n", level_name(order[l]));
-    for (uint32_t i = 0; i < glow_npasses; ++i)
-      if (glow_passes[i].level == order[l])
-        print_pass(&glow_passes[i], out);
+    for (uint32_t i = 0; i < table->count; ++i)
+      if (table->passes[i].level == order[l])
+        print_pass(&table->passes[i], out);
     glow_text_putc(out, '\n');
   }
-  glow_pipelines_print(out);
 }
 
-const char *glow_pass_nearest(GlowContext *ctx, const char *name) {
-  const char **names = GLOW_NEW_ARRAY(ctx->arena, const char *, glow_npasses + 1);
-  for (uint32_t i = 0; i < glow_npasses; ++i)
-    names[i] = glow_passes[i].name;
-  names[glow_npasses] = "fixpoint";
-  return glow_nearest(name, names, glow_npasses + 1);
+const char *glow_pass_nearest(GlowContext *ctx, const GlowPassTable *table, const char *name) {
+  const char **names = GLOW_NEW_ARRAY(ctx->arena, const char *, table->count + 1);
+  for (uint32_t i = 0; i < table->count; ++i)
+    names[i] = table->passes[i].name;
+  names[table->count] = "fixpoint";
+  return glow_nearest(name, names, table->count + 1);
 }
 
 /* ---- While a pass runs ----------------------------------------------------------------------- */

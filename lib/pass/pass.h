@@ -1,9 +1,10 @@
-/* Passes: one table (passes.def), one runner.
+/* Passes: what one is, the language of pipelines, and the runner. None of them is known here: who
+ * parses a pipeline hands over a table of passes (driver/passes.h).
  *
- * A pass is a file with one function `bool glow_pass_<name>(GlowPassRun *run)` and a row in
- * passes.def. GRAPH passes are called once per func, PROGRAM passes once per program, MODULE
- * passes once. It returns false after a diagnostic. `-name='key=value;flag'` sets its options.
- * docs/HowTo-add-a-pass.md shows one from the file to its test. */
+ * A pass is a file with one function `bool glow_pass_<name>(GlowPassRun *run)` and a row in its
+ * folder's passes.def. GRAPH passes are called once per func, PROGRAM passes once per program,
+ * MODULE passes once. It returns false after a diagnostic. `-name='key=value;flag'` sets its
+ * options. docs/HowTo-add-a-pass.md shows one from the file to its test. */
 #ifndef GLOW_PASS_PASS_H
 #define GLOW_PASS_PASS_H
 
@@ -80,21 +81,18 @@ typedef struct GlowPass {
   const GlowPassOption *options; /* ends with an entry without name */
 } GlowPass;
 
-/* A build for tests may have rows of its own: GLOW_EXTRA_PASSES is their file. */
-#define PASS(name, function, ...) bool glow_pass_##function(GlowPassRun *run);
-#include "pass/passes.def"
-#ifdef GLOW_EXTRA_PASSES
-#include GLOW_EXTRA_PASSES
-#endif
-#undef PASS
-
-extern const GlowPass glow_passes[];
-extern const uint32_t glow_npasses;
-const GlowPass *glow_pass_find(const char *name);
+/* The passes that pipelines may name, and what O0 to O2 stand for. */
+typedef struct GlowPassTable {
+  const GlowPass *passes;
+  uint32_t count;
+  const char *(*pipeline)(GlowLevel level, int optimization);
+  const char *to_programs; /* the pass that leaves programs in place of graphs */
+} GlowPassTable;
+const GlowPass *glow_pass_find(const GlowPassTable *table, const char *name);
 /* What the writer of an unknown name in a pipeline may have meant; NULL if nothing is near. */
-const char *glow_pass_nearest(GlowContext *ctx, const char *name); /* NULL if there is none */
-/* The table for people: passes by level with class, needs and options, then named pipelines. */
-void glow_passes_print(GlowText *out);
+const char *glow_pass_nearest(GlowContext *ctx, const GlowPassTable *table, const char *name);
+/* The passes by level with class, needs and options, for people. */
+void glow_pass_table_print(const GlowPassTable *table, GlowText *out);
 
 /* Checks one need over the whole module. With `report`, says at the first place that breaks it
  * what `who` needs and what to do. */
@@ -145,10 +143,10 @@ GlowText *glow_pass_side_file(GlowPassRun *run, const char *path);
 /* A parsed pipeline: passes with options, fixpoint(...) groups, and names of pipelines that are
  * expanded once the level of the module is known. Lives in the context. */
 typedef struct GlowPipeline GlowPipeline;
-GlowPipeline *glow_pipeline_create(GlowContext *ctx);
+GlowPipeline *glow_pipeline_create(GlowContext *ctx, const GlowPassTable *table);
 /* Parses 'lower,fixpoint(cse,dce),fold-bn<k=v;flag>,O1'. Diagnostics have a caret inside the text,
  * which they call -passes, and a "did you mean"; NULL then. */
-GlowPipeline *glow_pipeline_parse(GlowContext *ctx, const char *text);
+GlowPipeline *glow_pipeline_parse(GlowContext *ctx, const GlowPassTable *table, const char *text);
 /* Adds one pass with its options as after -name= ("k=v;flag", NULL: none). False after a
  * diagnostic. */
 bool glow_pipeline_add(GlowPipeline *p, const GlowPass *pass, const char *options);
@@ -157,14 +155,8 @@ void glow_pipeline_append(GlowPipeline *p, const GlowPipeline *other);
  * O2 stand for does not count. */
 bool glow_pipeline_check_math(const GlowPipeline *p, GlowMath math, GlowLoc who);
 /* -O0 to -O2 for a level, without the passes that `math` does not allow. */
-GlowPipeline *glow_pipeline_default(GlowContext *ctx, GlowLevel level, int optimization,
-                                    GlowMath math);
-/* What is left of Calls, for any device, as those need who cannot run a Call: IRGen, and with it
- * all backends. */
-#define GLOW_INLINE_ALL "inline<devices>"
-/* What makes programs of a graph that a backend runs as one: GLOW_INLINE_ALL, -O<optimization> on
- * graphs, irgen. */
-GlowPipeline *glow_pipeline_to_programs(GlowContext *ctx, int optimization, GlowMath math);
+GlowPipeline *glow_pipeline_default(GlowContext *ctx, const GlowPassTable *table, GlowLevel level,
+                                    int optimization, GlowMath math);
 /* A copy that lacks one pass, in groups too; O0 to O2 are not looked into. */
 GlowPipeline *glow_pipeline_without(const GlowPipeline *p, const GlowPass *pass);
 /* Replaces O0 to O2 by what they stand for, given the levels that m has where they are reached. */
@@ -204,7 +196,7 @@ typedef struct GlowRunnerOptions {
   bool (*observe)(void *user, const GlowPassEvent *event);
   void *observer;
   uint64_t *changes; /* gets the number of rewrites; may be NULL */
-  /* The rewrites of each row of the table are added to its entry; may be NULL. */
+  /* The rewrites of each pass of the pipeline's table are added to its entry; may be NULL. */
   uint64_t *pass_changes;
 } GlowRunnerOptions;
 /* Runs the pipeline on the module. Stops at the first failure (after diagnostics). */

@@ -23,6 +23,7 @@ struct GlowPipelineItem {
 
 struct GlowPipeline {
   GlowContext *ctx;
+  const GlowPassTable *table;
   GlowPipelineItem *first, *last;
 };
 
@@ -49,7 +50,8 @@ typedef struct GlowDumps {
   GlowText previous; /* that text */
 } GlowDumps;
 /* False after a diagnostic about an option. Release with glow_dumps_release. */
-bool glow_dumps_begin(GlowDumps *d, GlowModule *m, const GlowRunnerOptions *o);
+bool glow_dumps_begin(GlowDumps *d, GlowModule *m, const GlowPassTable *table,
+                      const GlowRunnerOptions *o);
 void glow_dumps_release(void *dumps);
 /* Round all calls of an item; `number` counts items that ran. False: a file cannot be written. */
 bool glow_dumps_before(GlowDumps *d, const GlowPass *pass, uint32_t number);
@@ -61,12 +63,14 @@ typedef struct GlowSeconds {
 } GlowSeconds;
 typedef struct GlowTimes {
   GlowContext *ctx;
+  const GlowPassTable *table;
   const GlowRunnerOptions *options;
   struct GlowPassTime *passes; /* one for each row of the table, then the verifier */
   GlowSeconds start;
   GlowText trace;
 } GlowTimes;
-void glow_times_begin(GlowTimes *t, GlowContext *ctx, const GlowRunnerOptions *o);
+void glow_times_begin(GlowTimes *t, GlowContext *ctx, const GlowPassTable *table,
+                      const GlowRunnerOptions *o);
 void glow_times_release(void *times);
 GlowSeconds glow_times_now(const GlowTimes *t); /* zeros if nobody asks for times */
 /* Adds what has passed since `since`; call NULL: the verifier. */
@@ -90,9 +94,5 @@ bool glow_bisect_begin(GlowContext *ctx, const char *limit, GlowBisect **bisect)
 bool glow_bisect_allows(const GlowBisect *b, const GlowPassCall *call, uint64_t *rewrites);
 /* Says on stderr what became of the call; run NULL: it was left out. */
 void glow_bisect_report(const GlowBisect *b, const GlowPassCall *call, const GlowPassRun *run);
-
-/* The text of O0, O1 or O2 for a level. */
-const char *glow_pipeline_text(GlowLevel level, int optimization);
-void glow_pipelines_print(GlowText *out);
 
 #endif

@@ -14,14 +14,16 @@ enum { MAX_FIXPOINT_DEPTH = 8 };
 
 typedef struct Parser {
   GlowContext *ctx;
+  const GlowPassTable *table;
   GlowStr name;
   const char *text, *at;
   char closing; /* what ends an option list: '>' inside a pipeline, NUL after -pass= */
 } Parser;
 
-GlowPipeline *glow_pipeline_create(GlowContext *ctx) {
+GlowPipeline *glow_pipeline_create(GlowContext *ctx, const GlowPassTable *table) {
   GlowPipeline *p = GLOW_NEW(ctx->arena, GlowPipeline);
   p->ctx = ctx;
+  p->table = table;
   return p;
 }
 
@@ -176,7 +178,7 @@ bool glow_pipeline_add(GlowPipeline *pipeline, const GlowPass *pass, const char 
 
 static bool unknown_pass(Parser *p, const char *start, size_t length) {
   GlowStr name = glow_str_n(p->ctx, start, length);
-  const char *near = glow_pass_nearest(p->ctx, name);
+  const char *near = glow_pass_nearest(p->ctx, p->table, name);
   glow_error(p->ctx, loc_at(p, start), "unknown pass '%s'%s%s%s", name,
              near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
   return false;
@@ -226,7 +228,7 @@ static GlowPipelineItem *parse_item(Parser *p, int depth) {
     return parse_fixpoint(p, item, start, depth) ? item : NULL;
   }
   GlowPipelineItem *item = new_item(p->ctx, GLOW_ITEM_PASS);
-  item->pass = glow_pass_find(glow_str_n(p->ctx, start, n));
+  item->pass = glow_pass_find(p->table, glow_str_n(p->ctx, start, n));
   if (!item->pass) {
     unknown_pass(p, start, n);
     return NULL;
@@ -253,11 +255,15 @@ static bool parse_items(Parser *p, GlowPipelineItem **first, GlowPipelineItem **
   }
 }
 
-GlowPipeline *glow_pipeline_parse(GlowContext *ctx, const char *text) {
-  GlowPipeline *pipeline = glow_pipeline_create(ctx);
+GlowPipeline *glow_pipeline_parse(GlowContext *ctx, const GlowPassTable *table, const char *text) {
+  GlowPipeline *pipeline = glow_pipeline_create(ctx, table);
   text = glow_str(ctx, text); /* diagnostics quote it later */
-  Parser p = {
-      .ctx = ctx, .name = glow_str(ctx, "-passes"), .text = text, .at = text, .closing = '>'};
+  Parser p = {.ctx = ctx,
+              .table = table,
+              .name = glow_str(ctx, "-passes"),
+              .text = text,
+              .at = text,
+              .closing = '>'};
   glow_source_add(ctx, p.name, text, strlen(text));
   skip_spaces(&p);
   if (!*p.at)
@@ -333,51 +339,45 @@ static bool is_allowed(const GlowPass *pass, const void *math) {
 }
 
 GlowPipeline *glow_pipeline_without(const GlowPipeline *p, const GlowPass *pass) {
-  GlowPipeline *kept = glow_pipeline_create(p->ctx);
+  GlowPipeline *kept = glow_pipeline_create(p->ctx, p->table);
   copy_kept(p->ctx, is_other, pass, p->first, &kept->first, &kept->last);
   return kept;
 }
 
-GlowPipeline *glow_pipeline_default(GlowContext *ctx, GlowLevel level, int optimization,
-                                    GlowMath math) {
-  GlowPipeline *whole = glow_pipeline_parse(ctx, glow_pipeline_text(level, optimization));
+GlowPipeline *glow_pipeline_default(GlowContext *ctx, const GlowPassTable *table, GlowLevel level,
+                                    int optimization, GlowMath math) {
+  GlowPipeline *whole = glow_pipeline_parse(ctx, table, table->pipeline(level, optimization));
   GLOW_CHECK(ctx, whole, "a named pipeline does not parse");
-  GlowPipeline *kept = glow_pipeline_create(ctx);
+  GlowPipeline *kept = glow_pipeline_create(ctx, table);
   copy_kept(ctx, is_allowed, &math, whole->first, &kept->first, &kept->last);
   return kept;
 }
 
-GlowPipeline *glow_pipeline_to_programs(GlowContext *ctx, int optimization, GlowMath math) {
-  GlowPipeline *p = glow_pipeline_parse(ctx, GLOW_INLINE_ALL);
-  glow_pipeline_append(p, glow_pipeline_default(ctx, GLOW_LEVEL_GRAPH, optimization, math));
-  glow_pipeline_append(p, glow_pipeline_parse(ctx, "irgen"));
-  return p;
-}
-
-/* Which levels a module has; irgen changes them. */
+/* Which levels a module has. */
 typedef struct Levels {
   bool graph, program;
 } Levels;
 
-static void resolve(GlowContext *ctx, const GlowPipelineItem *item, Levels *levels, GlowMath math,
-                    GlowPipelineItem **first, GlowPipelineItem **last) {
+/* Appends items of p to `first` and `last`. */
+static void resolve(const GlowPipeline *p, const GlowPipelineItem *item, Levels *levels,
+                    GlowMath math, GlowPipelineItem **first, GlowPipelineItem **last) {
   for (; item; item = item->next) {
     if (item->kind == GLOW_ITEM_LEVEL) {
       for (int level = 0; level < 2; ++level) {
         if (level == GLOW_LEVEL_GRAPH ? !levels->graph : !levels->program)
           continue;
-        const GlowPipeline *p =
-            glow_pipeline_default(ctx, (GlowLevel)level, item->optimization, math);
-        for (const GlowPipelineItem *i = p->first; i; i = i->next)
-          append_item(first, last, copy_item(ctx, i));
+        const GlowPipeline *meant =
+            glow_pipeline_default(p->ctx, p->table, (GlowLevel)level, item->optimization, math);
+        for (const GlowPipelineItem *i = meant->first; i; i = i->next)
+          append_item(first, last, copy_item(p->ctx, i));
       }
       continue;
     }
-    GlowPipelineItem *copy = copy_item(ctx, item);
+    GlowPipelineItem *copy = copy_item(p->ctx, item);
     if (item->kind == GLOW_ITEM_FIXPOINT) {
       copy->first = copy->last = NULL;
-      resolve(ctx, item->first, levels, math, &copy->first, &copy->last);
-    } else if (strcmp(item->pass->name, "irgen") == 0) {
+      resolve(p, item->first, levels, math, &copy->first, &copy->last);
+    } else if (strcmp(item->pass->name, p->table->to_programs) == 0) {
       *levels = (Levels){.program = true};
     }
     append_item(first, last, copy);
@@ -385,10 +385,10 @@ static void resolve(GlowContext *ctx, const GlowPipelineItem *item, Levels *leve
 }
 
 GlowPipeline *glow_pipeline_resolve(const GlowPipeline *p, const GlowModule *m, GlowMath math) {
-  GlowPipeline *out = glow_pipeline_create(p->ctx);
+  GlowPipeline *out = glow_pipeline_create(p->ctx, p->table);
   Levels levels = {glow_module_has_level(m, GLOW_LEVEL_GRAPH),
                    glow_module_has_level(m, GLOW_LEVEL_PROGRAM)};
-  resolve(p->ctx, p->first, &levels, math, &out->first, &out->last);
+  resolve(p, p->first, &levels, math, &out->first, &out->last);
   return out;
 }
 

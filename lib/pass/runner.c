@@ -14,6 +14,7 @@ enum { MAX_FIXPOINT_ROUNDS = 32 };
 typedef struct Runner {
   GlowModule *module;
   GlowContext *ctx;
+  const GlowPassTable *table;
   const GlowRunnerOptions *options;
   GlowSideFile *side;
   uint64_t changes;      /* made by the pass that ran last */
@@ -91,7 +92,7 @@ static void report(Runner *r, const GlowPassCall *call, const GlowPassRun *run, 
   }
   GlowPipelineItem item = *call->item;
   item.next = NULL;
-  const GlowPipeline alone = {r->ctx, &item, &item};
+  const GlowPipeline alone = {r->ctx, r->table, &item, &item};
   GlowPassEvent event = {.module = r->module,
                          .number = call->number,
                          .pipeline = &alone,
@@ -132,7 +133,7 @@ static bool run_once(Runner *r, const GlowPipelineItem *item, GlowFunction *f) {
   glow_times_add(&r->times, &call, since);
   r->changes += run.changes;
   if (r->options->pass_changes)
-    r->options->pass_changes[item->pass - glow_passes] += run.changes;
+    r->options->pass_changes[item->pass - r->table->passes] += run.changes;
   glow_pass_count(&run, "runs", 1);
   glow_pass_count(&run, "rewrites", (int64_t)run.changes);
   ok = ok && glow_context_error_count(r->ctx) == errors;
@@ -247,14 +248,14 @@ static GlowStatus finish(Runner *r, GlowStatus status) {
 
 static GlowStatus run_all(Runner *r, const GlowPipeline *p) {
   const GlowRunnerOptions *o = r->options;
-  if (!glow_dumps_begin(&r->dumps, r->module, o) ||
+  if (!glow_dumps_begin(&r->dumps, r->module, r->table, o) ||
       !glow_bisect_begin(r->ctx, o->bisect_limit, &r->bisect))
     return GLOW_BAD_USAGE;
   const GlowPipeline *resolved = glow_pipeline_resolve(p, r->module, o->math);
   if (o->print_pipeline)
     print_pipeline(resolved);
   r->stats = glow_stats_begin(r->module, o);
-  glow_times_begin(&r->times, r->ctx, o);
+  glow_times_begin(&r->times, r->ctx, r->table, o);
   for (GlowFunction *f = r->module->first_function; f; f = f->next)
     glow_function_keep_result_names(f);
   GlowStatus status = GLOW_OK;
@@ -269,7 +270,7 @@ static GlowStatus run_all(Runner *r, const GlowPipeline *p) {
 }
 
 GlowStatus glow_pipeline_run(GlowModule *m, const GlowPipeline *p, const GlowRunnerOptions *o) {
-  Runner r = {.module = m, .ctx = m->ctx, .options = o};
+  Runner r = {.module = m, .ctx = m->ctx, .table = p->table, .options = o};
   GlowDefer release;
   glow_defer_push(m->ctx, &release, release_runner, &r);
   GlowStatus status = run_all(&r, p);

@@ -25,15 +25,16 @@ static GlowSeconds now(void) {
                        (double)u.ru_utime.tv_sec + (double)u.ru_utime.tv_usec * 1e-6};
 }
 
-void glow_times_begin(GlowTimes *t, GlowContext *ctx, const GlowRunnerOptions *o) {
-  *t = (GlowTimes){.ctx = ctx, .options = o};
+void glow_times_begin(GlowTimes *t, GlowContext *ctx, const GlowPassTable *table,
+                      const GlowRunnerOptions *o) {
+  *t = (GlowTimes){.ctx = ctx, .table = table, .options = o};
   glow_text_init(&t->trace, ctx);
   if (!o->time_passes && !o->time_trace)
     return;
-  t->passes = GLOW_NEW_ARRAY(ctx->arena, GlowPassTime, glow_npasses + 1);
-  for (uint32_t i = 0; i < glow_npasses; ++i)
-    t->passes[i].name = glow_passes[i].name;
-  t->passes[glow_npasses].name = "(verifier)";
+  t->passes = GLOW_NEW_ARRAY(ctx->arena, GlowPassTime, table->count + 1);
+  for (uint32_t i = 0; i < table->count; ++i)
+    t->passes[i].name = table->passes[i].name;
+  t->passes[table->count].name = "(verifier)";
   t->start = now();
 }
 
@@ -63,7 +64,8 @@ static void add_event(GlowTimes *t, const GlowPassTime *of, const GlowPassCall *
 void glow_times_add(GlowTimes *t, const GlowPassCall *call, GlowSeconds since) {
   if (!t->passes)
     return;
-  GlowPassTime *of = &t->passes[call ? (uint32_t)(call->item->pass - glow_passes) : glow_npasses];
+  const GlowPassTable *table = t->table;
+  GlowPassTime *of = &t->passes[call ? (uint32_t)(call->item->pass - table->passes) : table->count];
   GlowSeconds end = now();
   of->spent.wall += end.wall - since.wall;
   of->spent.user += end.user - since.user;
@@ -82,7 +84,7 @@ static int slower_first(const void *a, const void *b) {
 static void print_table(GlowTimes *t) {
   GlowSeconds end = now();
   double total = end.wall - t->start.wall, user = end.user - t->start.user;
-  uint32_t count = glow_npasses + 1;
+  uint32_t count = t->table->count + 1;
   qsort(t->passes, count, sizeof *t->passes, slower_first);
   double others = total;
   fflush(stdout);

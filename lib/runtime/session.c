@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "driver/passes.h"
 #include "import/onnx/onnx.h"
 #include "kernels/isa.h"
 #include "support/file.h"
@@ -15,7 +16,7 @@ static GlowStatus run_pipeline(GlowSession *s, const GlowPipeline *p, GlowMath m
 /* Runs one pass with `options` as they stand between its angle brackets. */
 static GlowStatus run_pass(GlowSession *s, const char *pass, const char *options) {
   const char *text = glow_arena_printf(s->ctx->arena, "%s<%s>", pass, options);
-  return run_pipeline(s, glow_pipeline_parse(s->ctx, text), false);
+  return run_pipeline(s, glow_pipeline_parse(s->ctx, &glow_passes, text), false);
 }
 
 static GlowStatus load_module(GlowSession *s, const GlowLoadOptions *options) {
@@ -162,7 +163,7 @@ GlowStatus glow_session_fill_inputs(GlowSession *s) {
 
 GlowStatus glow_session_lower_all(GlowSession *s) {
   return glow_module_has_level(s->module, GLOW_LEVEL_GRAPH)
-             ? run_pipeline(s, glow_pipeline_parse(s->ctx, "lower<all>,dce"), false)
+             ? run_pipeline(s, glow_pipeline_parse(s->ctx, &glow_passes, "lower<all>,dce"), false)
              : GLOW_OK;
 }
 
@@ -180,7 +181,8 @@ GlowStatus glow_session_optimize(GlowSession *s, int level, GlowMath math) {
   if (glow_module_has_level(s->module, GLOW_LEVEL_GRAPH))
     status = run_pipeline(s, glow_pipeline_to_programs(s->ctx, level, math), math);
   if (status == GLOW_OK)
-    status = run_pipeline(s, glow_pipeline_default(s->ctx, GLOW_LEVEL_PROGRAM, level, math), math);
+    status = run_pipeline(
+        s, glow_pipeline_default(s->ctx, &glow_passes, GLOW_LEVEL_PROGRAM, level, math), math);
   if (status != GLOW_OK)
     return status;
   s->entry = glow_module_function(s->module, name);

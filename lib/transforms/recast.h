@@ -4,7 +4,7 @@
 #ifndef GLOW_TRANSFORMS_RECAST_H
 #define GLOW_TRANSFORMS_RECAST_H
 
-#include "pass/pass.h"
+#include "transforms/transforms.h"
 
 typedef struct GlowRecast {
   GlowPassRun *run;

@@ -10,6 +10,11 @@
 #include "ir/infer.h"
 #include "ir/ir.h"
 #include "lower/lower.h"
+#include "pass/pass.h"
+
+#define PASS(name, function, ...) bool glow_pass_##function(GlowPassRun *run);
+#include "transforms/passes.def"
+#undef PASS
 
 /* ---- Types (reinfer.c) ----------------------------------------------------------------------- */
 /* Infers n's results again and narrows their types; operands that do not fit together any more, and

@@ -2,7 +2,7 @@
 #ifndef GLOW_TEST_BISECT_FAULTS_H
 #define GLOW_TEST_BISECT_FAULTS_H
 
-#include "pass/pass.h"
+#include "driver/passes.h"
 
 /* Calls spoil(n, arg) for one of the nodes that fit, and counts a rewrite for each. */
 bool glow_fault_run(GlowPassRun *run, bool (*fits)(const GlowNode *n), bool (*spoil)(GlowNode *n));

@@ -2,7 +2,7 @@
  * and as the program that -O2 makes of it. */
 #include <stdio.h>
 
-#include "pass/pass.h"
+#include "driver/passes.h"
 #include "test/fuzz/fuzz.h"
 #include "test/random/compare.h"
 
@@ -21,7 +21,7 @@ static void print(const GlowModule *m) {
 /* False if irgen refuses, which it may for sequences and open extents. A module that does not run
  * may be found to be wrong once a pass makes a value known. */
 static bool compile(GlowModule *m, bool runs) {
-  GlowPipeline *p = glow_pipeline_parse(m->ctx, "O2,dce,dce<entry=main>,irgen,O2");
+  GlowPipeline *p = glow_pipeline_parse(m->ctx, &glow_passes, "O2,dce,dce<entry=main>,irgen,O2");
   GlowStatus status =
       p ? glow_pipeline_run(m, p, &(GlowRunnerOptions){.verify_each = true, .math = GLOW_MATH_EXACT})
         : GLOW_INTERNAL;

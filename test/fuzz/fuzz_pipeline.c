@@ -1,17 +1,17 @@
 /* Pass-pipeline strings: what parses must print to something that parses to the same. */
-#include "pass/pass.h"
+#include "driver/passes.h"
 #include "test/fuzz/fuzz.h"
 
 static void body(GlowContext *ctx, void *arg) {
   const GlowFuzzInput *in = arg;
-  GlowPipeline *p = glow_pipeline_parse(ctx, (const char *)in->data);
+  GlowPipeline *p = glow_pipeline_parse(ctx, &glow_passes, (const char *)in->data);
   if (!p)
     return;
   GlowText first, second;
   glow_text_init(&first, ctx);
   glow_text_init(&second, ctx);
   glow_pipeline_print(p, &first);
-  GlowPipeline *again = glow_pipeline_parse(ctx, glow_text_cstr(&first));
+  GlowPipeline *again = glow_pipeline_parse(ctx, &glow_passes, glow_text_cstr(&first));
   if (!again)
     __builtin_trap();
   glow_pipeline_print(again, &second);

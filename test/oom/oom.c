@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "driver/passes.h"
 #include "import/onnx/onnx.h"
-#include "pass/pass.h"
 #include "runtime/session.h"
 
 void *__libc_malloc(size_t size);
@@ -91,8 +91,9 @@ static void whole_line(GlowContext *ctx, void *arg) {
   glow_defer_push(ctx, &defer, glow_text_release_fn, &text);
   glow_defer_push(ctx, &defer2, glow_text_release_fn, &text2);
   m = through_text(ctx, m, &text);
-  GlowPipeline *p =
-      m ? glow_pipeline_parse(ctx, "constant-fold,lower,fold-bn,dce,irgen,plan-memory") : NULL;
+  GlowPipeline *p = m ? glow_pipeline_parse(ctx, &glow_passes,
+                                            "constant-fold,lower,fold-bn,dce,irgen,plan-memory")
+                      : NULL;
   if (p && glow_pipeline_run(m, p, &(GlowRunnerOptions){.verify_each = true}) == GLOW_OK &&
       (m = through_text(ctx, m, &text2))) {
     GlowSession s = {.ctx = ctx, .module = m};

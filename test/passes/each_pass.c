@@ -1,5 +1,6 @@
 /* See each_pass.h. */
 #include "test/passes/each_pass.h"
+#include "driver/passes.h"
 
 typedef struct Tester {
   GlowEachPass *each;
@@ -63,11 +64,11 @@ static bool is_judged(const GlowPass *p) {
 }
 
 static void try_alone(Tester *t, const GlowModule *base, bool programs) {
-  for (uint32_t i = 0; i < glow_npasses; ++i) {
-    const GlowPass *p = &glow_passes[i];
+  for (uint32_t i = 0; i < glow_passes.count; ++i) {
+    const GlowPass *p = &glow_passes.passes[i];
     if (!is_judged(p) || (p->level == GLOW_PASS_PROGRAM) != programs)
       continue;
-    GlowPipeline *alone = glow_pipeline_create(t->ctx);
+    GlowPipeline *alone = glow_pipeline_create(t->ctx, &glow_passes);
     if (glow_pipeline_add(alone, p, NULL))
       try_pipeline(t, &(Trial){.base = base,
                                .pipeline = alone,
@@ -80,20 +81,20 @@ static void try_alone(Tester *t, const GlowModule *base, bool programs) {
 
 /* -O2 at one level, whole and without each pass that rewrote something in it. */
 static void try_o2(Tester *t, const GlowModule *base, GlowLevel level, bool exact) {
-  uint64_t *counts = GLOW_NEW_ARRAY(t->ctx->arena, uint64_t, glow_npasses);
-  const GlowPipeline *whole =
-      glow_pipeline_default(t->ctx, level, 2, exact ? GLOW_MATH_EXACT : GLOW_MATH_BOUNDED);
+  uint64_t *counts = GLOW_NEW_ARRAY(t->ctx->arena, uint64_t, glow_passes.count);
+  const GlowPipeline *whole = glow_pipeline_default(t->ctx, &glow_passes, level, 2,
+                                                    exact ? GLOW_MATH_EXACT : GLOW_MATH_BOUNDED);
   Trial trial = {.base = base, .pipeline = whole, .exact = exact, .counts = counts};
   try_pipeline(t, &trial);
   bool bounded = false, programs = level == GLOW_LEVEL_PROGRAM;
-  for (uint32_t i = 0; i < glow_npasses; ++i)
-    bounded |= counts[i] && glow_passes[i].cls == GLOW_PASS_BOUNDED;
+  for (uint32_t i = 0; i < glow_passes.count; ++i)
+    bounded |= counts[i] && glow_passes.passes[i].cls == GLOW_PASS_BOUNDED;
   trial.counts = NULL;
-  for (uint32_t i = 0; i < glow_npasses; ++i) {
-    bool worked = counts[i] || (programs && glow_passes[i].level == GLOW_PASS_PROGRAM);
+  for (uint32_t i = 0; i < glow_passes.count; ++i) {
+    bool worked = counts[i] || (programs && glow_passes.passes[i].level == GLOW_PASS_PROGRAM);
     if (!worked || (!exact && !bounded)) /* without bounded rewrites it is the exact one */
       continue;
-    trial.pass = &glow_passes[i];
+    trial.pass = &glow_passes.passes[i];
     trial.pipeline = glow_pipeline_without(whole, trial.pass);
     try_pipeline(t, &trial);
   }
@@ -102,7 +103,7 @@ static void try_o2(Tester *t, const GlowModule *base, GlowLevel level, bool exac
 /* The program of a copy of m; NULL if irgen refuses, as it may for sequences. */
 static GlowModule *program_of(Tester *t, const GlowModule *m, const char *level) {
   const char *text = glow_str_printf(t->ctx, "%s,dce,dce<entry=%s>,irgen", level, t->each->entry);
-  const GlowPipeline *p = glow_pipeline_parse(t->ctx, text);
+  const GlowPipeline *p = glow_pipeline_parse(t->ctx, &glow_passes, text);
   GlowModule *copy = glow_module_clone(m);
   if (p && glow_pipeline_run(copy, p, &(GlowRunnerOptions){.math = GLOW_MATH_EXACT}) == GLOW_OK)
     return copy;

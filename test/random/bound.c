@@ -17,6 +17,7 @@
 
 #include <math.h>
 
+#include "driver/passes.h"
 #include "tensor/element.h"
 
 typedef struct Precision {
@@ -557,7 +558,7 @@ static bool record_before(Judge *j, GlowFunction *before, const GlowBindings *in
       if (n->results[i].name)
         glow_map_set(j->values, n->results[i].name, &n->results[i]);
   j->lowered = glow_module_clone(m);
-  GlowPipeline *lower = glow_pipeline_parse(j->ctx, "lower");
+  GlowPipeline *lower = glow_pipeline_parse(j->ctx, &glow_passes, "lower");
   ok = ok && lower &&
        glow_pipeline_run(j->lowered, lower, &(GlowRunnerOptions){.math = GLOW_MATH_EXACT}) ==
            GLOW_OK;

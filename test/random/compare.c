@@ -1,6 +1,7 @@
 /* See compare.h. */
 #include "test/random/compare.h"
 #include "analysis/cost.h"
+#include "driver/passes.h"
 
 static void add_variables(GlowModule *m, GlowBindings *outputs) {
   for (GlowStorage *s = m->first_storage; s; s = s->next) {
@@ -88,7 +89,7 @@ const char *glow_outputs_differ(GlowContext *ctx, const GlowBindings *want,
 static bool make(GlowModule *m, GlowNeedBit need, const char *maker) {
   if (glow_need_holds(m, need, "", false))
     return true;
-  const GlowPipeline *p = glow_pipeline_parse(m->ctx, maker);
+  const GlowPipeline *p = glow_pipeline_parse(m->ctx, &glow_passes, maker);
   return p && glow_pipeline_run(m, p, &(GlowRunnerOptions){.verify_each = true}) == GLOW_OK &&
          glow_need_holds(m, need, "", false);
 }

@@ -20,6 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "driver/passes.h"
 #include "test/random/trial.h"
 
 enum {
@@ -55,8 +56,8 @@ static void add_subject(GlowSubject s) {
 }
 
 static void add_subjects(void) {
-  for (uint32_t i = 0; i < glow_npasses; ++i) {
-    const GlowPass *p = &glow_passes[i];
+  for (uint32_t i = 0; i < glow_passes.count; ++i) {
+    const GlowPass *p = &glow_passes.passes[i];
     if (p->cls == GLOW_PASS_EXACT || p->cls == GLOW_PASS_BOUNDED)
       add_subject((GlowSubject){.name = p->name, .pass = p});
     if (p->run == glow_pass_lower)

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "diff/diff.h"
-#include "pass/pass.h"
+#include "driver/passes.h"
 #include "reduce/reduce.h"
 #include "test/random/random_graph.h"
 
@@ -108,7 +108,8 @@ static void reduce(GlowModule *m, GlowOp op, uint64_t seed) {
 /* Not every module has a form as a program. */
 static bool to_programs(GlowModule *m) {
   GlowRunnerOptions options = {0};
-  GlowPipeline *p = glow_pipeline_parse(m->ctx, GLOW_INLINE_ALL ",O0,irgen,fuse-epilogue,plan-memory");
+  GlowPipeline *p = glow_pipeline_parse(m->ctx, &glow_passes,
+                                        GLOW_INLINE_ALL ",O0,irgen,fuse-epilogue,plan-memory");
   return p && glow_pipeline_run(m, p, &options) == GLOW_OK && glow_module_size(m).nodes > 0;
 }
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "driver/passes.h"
 #include "support/file.h"
 #include "test/random/bound.h"
 
@@ -144,7 +145,7 @@ static GlowModule *make_module(Trial *t, GlowChoice *choice) {
 
 static GlowStatus run_text(GlowModule *m, const char *text, uint64_t *changes) {
   GlowRunnerOptions options = {.verify_each = true, .math = GLOW_MATH_EXACT, .changes = changes};
-  GlowPipeline *p = glow_pipeline_parse(m->ctx, text);
+  GlowPipeline *p = glow_pipeline_parse(m->ctx, &glow_passes, text);
   return p ? glow_pipeline_run(m, p, &options) : GLOW_BAD_USAGE;
 }
 
@@ -186,7 +187,7 @@ static bool prepare(Trial *t, GlowModule *m, const GlowPass *pass, GlowChoice *c
     return false;
   if (pass->level == GLOW_PASS_PROGRAM && more & 2)
     for (int i = 0; i < 2; ++i) {
-      const GlowPass *other = &glow_passes[glow_choose(choice, glow_npasses)];
+      const GlowPass *other = &glow_passes.passes[glow_choose(choice, glow_passes.count)];
       if (other->level == GLOW_PASS_PROGRAM && other->cls == GLOW_PASS_EXACT && !other->needs &&
           strcmp(other->name, "plan-memory") && run_text(m, other->name, NULL) != GLOW_OK)
         return false;
@@ -236,7 +237,7 @@ static uint64_t run_subject(Trial *t, GlowSubject *s, GlowModule *before, GlowMo
   const char *text = s->options ? s->options : s->pass ? s->pass->name : s->level;
   if (!s->pass && glow_module_has_level(after, GLOW_LEVEL_GRAPH))
     text = glow_str_printf(t->ctx, "%s,%s", to_programs(t, s->level), s->level);
-  GlowPipeline *p = glow_pipeline_parse(t->ctx, text);
+  GlowPipeline *p = glow_pipeline_parse(t->ctx, &glow_passes, text);
   GlowStatus status = p ? glow_pipeline_run(after, p, &options) : GLOW_BAD_USAGE;
   bool may_refuse = !t->runs || !s->pass || s->pass->run == glow_pass_irgen ||
                     s->pass->run == glow_pass_materialize; /* of what is never run, too */

@@ -1,6 +1,6 @@
 /* What fusing a chain of element-wise instructions builds grows with the chain, not with its square
  * or with the length of the bodies: counted in ids, which every new value and node takes. */
-#include "pass/pass.h"
+#include "driver/passes.h"
 #include "test/unit/unit.h"
 
 enum { LINKS = 2000, MOST_IDS_PER_LINK = 12 };
@@ -26,7 +26,7 @@ static void run(GlowContext *ctx, void *arg) {
   uint32_t before = m->next_id;
   uint64_t changes = 0;
   GlowRunnerOptions options = {.verify_each = true, .changes = &changes};
-  CHECK(glow_pipeline_run(m, glow_pipeline_parse(ctx, "stack"), &options) == GLOW_OK);
+  CHECK(glow_pipeline_run(m, glow_pipeline_parse(ctx, &glow_passes, "stack"), &options) == GLOW_OK);
   EXPECT(changes > LINKS / 2, "only %llu rewrites", (unsigned long long)changes);
   EXPECT(m->next_id - before < LINKS * MOST_IDS_PER_LINK, "%u ids for %d links",
          m->next_id - before, LINKS);

@@ -8,6 +8,7 @@
 
 #include "bisect/command.h"
 #include "bisect/numeric.h"
+#include "driver/passes.h"
 #include "support/cmdline.h"
 #include "support/file.h"
 
@@ -48,13 +49,14 @@ static GlowStatus run_command(const Bisect *b, char **argv) {
 /* -passes, or -O: for a graph with irgen and what programs get. */
 static GlowPipeline *pipeline(const Bisect *b, const GlowSession *s) {
   if (b->passes)
-    return glow_pipeline_parse(b->ctx, b->passes);
-  GlowPipeline *p = glow_pipeline_create(b->ctx);
+    return glow_pipeline_parse(b->ctx, &glow_passes, b->passes);
+  GlowPipeline *p = glow_pipeline_create(b->ctx, &glow_passes);
   if (b->level < 0)
     return p;
   if (glow_module_has_level(s->module, GLOW_LEVEL_GRAPH))
     glow_pipeline_append(p, glow_pipeline_to_programs(b->ctx, b->level, b->math));
-  glow_pipeline_append(p, glow_pipeline_default(b->ctx, GLOW_LEVEL_PROGRAM, b->level, b->math));
+  glow_pipeline_append(
+      p, glow_pipeline_default(b->ctx, &glow_passes, GLOW_LEVEL_PROGRAM, b->level, b->math));
   return p;
 }
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "analysis/cost.h"
-#include "pass/pass.h"
+#include "driver/passes.h"
 #include "support/file.h"
 #include "support/json.h"
 
@@ -89,7 +89,7 @@ static void gather_bytes(Report *r) {
 /* False after a diagnostic: a pass failed. */
 static bool gather_cost(Report *r) {
   GlowPipeline *p = glow_pipeline_parse(
-      r->ctx, r->symbols.count ? "dce" : "constant-fold,lower,constant-fold,dce");
+      r->ctx, &glow_passes, r->symbols.count ? "dce" : "constant-fold,lower,constant-fold,dce");
   if (!glow_module_verify(r->m) || glow_pipeline_run(r->m, p, &(GlowRunnerOptions){0}) != GLOW_OK)
     return false;
   r->cost = glow_function_cost(r->m->first_function);

@@ -1,6 +1,7 @@
 /* glow-irgen: turns every func of a text into a program. It is glow-opt with a pipeline that
  * inlines what is left of Calls, and irgen. */
 #include "driver.h"
+#include "driver/passes.h"
 
 static GlowStatus run(GlowContext *ctx, int argc, char **argv) {
   GlowDriver d = glow_driver_create(ctx, "glow-irgen", argc, argv);
@@ -17,7 +18,8 @@ static GlowStatus run(GlowContext *ctx, int argc, char **argv) {
   GlowStatus status = glow_cmdline_parse(ctx, &command, argc, argv, &files, &exit_now);
   if (status != GLOW_OK || exit_now)
     return status;
-  glow_pipeline_append(d.pipeline, glow_pipeline_parse(ctx, GLOW_INLINE_ALL ",irgen"));
+  glow_pipeline_append(d.pipeline,
+                       glow_pipeline_parse(ctx, &glow_passes, GLOW_INLINE_ALL ",irgen"));
   return glow_driver_run(&d, files.count ? files.data[0] : NULL);
 }
 

@@ -5,6 +5,7 @@
 
 #include <unistd.h>
 
+#include "driver/passes.h"
 #include "import/onnx/onnx.h"
 #include "reproducer.h"
 #include "support/file.h"
@@ -22,7 +23,7 @@ typedef GLOW_VEC(Part) PartVec;
 
 GlowDriver glow_driver_create(GlowContext *ctx, const char *tool, int argc, char **argv) {
   GlowDriver d = {.tool = tool, .ctx = ctx, .argc = argc, .argv = argv, .error_limit = 20};
-  d.pipeline = glow_pipeline_create(ctx);
+  d.pipeline = glow_pipeline_create(ctx, &glow_passes);
   d.runner.verify_each = true;
   return d;
 }
@@ -176,8 +177,8 @@ static GlowStatus retarget(GlowDriver *d) {
   }
   if (!glow_isa_named(d->ctx, tool, d->target))
     return GLOW_BAD_USAGE;
-  GlowPipeline *p = glow_pipeline_create(d->ctx);
-  glow_pipeline_add(p, glow_pass_find("retarget"),
+  GlowPipeline *p = glow_pipeline_create(d->ctx, &glow_passes);
+  glow_pipeline_add(p, glow_pass_find(&glow_passes, "retarget"),
                     glow_arena_printf(d->ctx->arena, "to=%s", d->target));
   glow_pipeline_append(p, d->pipeline);
   d->pipeline = p;

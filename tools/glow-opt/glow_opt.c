@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "driver.h"
+#include "driver/passes.h"
 #include "ops/help.h"
 
 typedef struct Opt {
@@ -18,7 +19,7 @@ typedef struct Opt {
 /* -lower, -fold-bn='k=v;flag'. */
 static bool take_pass(void *user, const char *name, const char *value) {
   Opt *o = user;
-  const GlowPass *pass = glow_pass_find(name);
+  const GlowPass *pass = glow_pass_find(&glow_passes, name);
   if (!pass)
     return false;
   o->any_pass = true;
@@ -40,7 +41,7 @@ static bool take_level(void *user, const char *name, const char *value) {
     return false;
   }
   o->level = name;
-  glow_pipeline_append(o->driver.pipeline, glow_pipeline_parse(o->driver.ctx, name));
+  glow_pipeline_append(o->driver.pipeline, glow_pipeline_parse(o->driver.ctx, &glow_passes, name));
   return true;
 }
 
@@ -59,7 +60,7 @@ static GlowStatus finish_pipeline(Opt *o) {
   if (o->passes && o->any_pass)
     return usage(o, "passes are given by -passes or as options, not both");
   if (o->passes) {
-    d->pipeline = glow_pipeline_parse(d->ctx, o->passes);
+    d->pipeline = glow_pipeline_parse(d->ctx, &glow_passes, o->passes);
     if (!d->pipeline)
       return GLOW_BAD_USAGE;
   }
@@ -112,9 +113,9 @@ static GlowStatus run(GlowContext *ctx, int argc, char **argv) {
        .kind = GLOW_OPT_STRING, .target = &o.help_op},
   };
   /* clang-format on */
-  const char **names = GLOW_NEW_ARRAY(ctx->arena, const char *, glow_npasses);
-  for (uint32_t i = 0; i < glow_npasses; ++i)
-    names[i] = glow_passes[i].name;
+  const char **names = GLOW_NEW_ARRAY(ctx->arena, const char *, glow_passes.count);
+  for (uint32_t i = 0; i < glow_passes.count; ++i)
+    names[i] = glow_passes.passes[i].name;
   GlowCommand command = {.name = "glow-opt",
                          .overview =
                              "reads a text of a graph or program, runs passes on it and prints it",
@@ -123,7 +124,7 @@ static GlowStatus run(GlowContext *ctx, int argc, char **argv) {
                          .noptions = sizeof options / sizeof *options,
                          .unknown = take_pass,
                          .unknown_names = names,
-                         .nunknown_names = glow_npasses,
+                         .nunknown_names = glow_passes.count,
                          .user = &o,
                          .max_positional = 1};
   GlowStrList files;

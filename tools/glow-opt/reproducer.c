@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "driver/passes.h"
 #include "support/diag.h"
 #include "support/file.h"
 
@@ -190,6 +191,6 @@ bool glow_reproducer_read(GlowContext *ctx, const char *file, const char *text, 
                  version);
   out->bisect_limit = strcmp(limit, "-") == 0 ? NULL : limit;
   out->head_size = (size_t)(at - text);
-  out->pipeline = glow_pipeline_parse(ctx, pipeline);
+  out->pipeline = glow_pipeline_parse(ctx, &glow_passes, pipeline);
   return out->pipeline != NULL;
 }

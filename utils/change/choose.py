@@ -41,9 +41,10 @@ class Tables:
         with open(os.path.join(root, "lib/backend/cpu/native.h"), encoding="utf-8") as f:
             for op, function in re.findall(r"NATIVE\((\w+), (\w+)\)", f.read()):
                 self.hooks.setdefault("glow_select_" + function, set()).add(op)
-        with open(os.path.join(root, "lib/pass/passes.def"), encoding="utf-8") as f:
-            for name, function in re.findall(r'PASS\("([^"]+)", (\w+)', f.read()):
-                self.passes.setdefault("glow_pass_" + function, set()).add(name)
+        for folder in ("lib/transforms", "lib/irgen"):
+            with open(os.path.join(root, folder, "passes.def"), encoding="utf-8") as f:
+                for name, function in re.findall(r'PASS\("([^"]+)", (\w+)', f.read()):
+                    self.passes.setdefault("glow_pass_" + function, set()).add(name)
         with open(os.path.join(root, "lib/import/onnx/onnx.map"), encoding="utf-8") as f:
             self.onnx = {"glow_onnx_" + name for name in re.findall(r"= hook (\w+)", f.read())}
 

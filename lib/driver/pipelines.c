@@ -5,7 +5,7 @@
  * -O0 does what irgen needs and nothing else. -O1 folds, lowers and merges once. -O2 repeats that
  * until nothing changes. Both choose strategies, layouts and an order in the end. Passes of class
  * "bounded" are left out under -exact, those of class "unsafe" without -fast-math. */
-#include "pass/pass_internal.h"
+#include "driver/passes.h"
 
 /* Small rewrites of single nodes. */
 #define SIMPLIFY "fold-splat,algebraic,fast-algebraic,simplify-clip,simplify-cast,eliminate-noop"
@@ -66,4 +66,12 @@ void glow_pipelines_print(GlowText *out) {
                      graph_pipelines[i], i, program_pipelines[i]);
   glow_text_puts(out, "  -exact leaves their bounded passes out; unsafe ones run only with "
                       "-fast-math.\n");
+}
+
+GlowPipeline *glow_pipeline_to_programs(GlowContext *ctx, int optimization, GlowMath math) {
+  GlowPipeline *p = glow_pipeline_parse(ctx, &glow_passes, GLOW_INLINE_ALL);
+  glow_pipeline_append(
+      p, glow_pipeline_default(ctx, &glow_passes, GLOW_LEVEL_GRAPH, optimization, math));
+  glow_pipeline_append(p, glow_pipeline_parse(ctx, &glow_passes, "irgen"));
+  return p;
 }
