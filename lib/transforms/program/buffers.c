@@ -96,13 +96,11 @@ GlowNode *glow_instr_producer(const GlowNode *n, GlowValue *link) {
   return fits ? c : NULL;
 }
 
-/* Lets all buffers that n touches live until after `to`. */
+/* Lets all buffers that n touches live until after `to`, which has the same predicate. */
 static void keep_buffers(const GlowNode *n, GlowNode *to) {
   for (uint32_t i = 0; i < n->noperands; ++i)
     if (n->operands[i].value)
       glow_buffer_keep_until(glow_buffer_base(n->operands[i].value), to);
-  if (n->pred.value)
-    glow_buffer_keep_until(glow_buffer_base(n->pred.value), to);
 }
 
 void glow_instr_replace_pair(GlowNode *producer, GlowNode *n, GlowNode *fused) {
