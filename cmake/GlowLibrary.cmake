@@ -4,9 +4,8 @@
 # glow_library(NAME [DIRS dir...] [SOURCES file...] [DEPS target...] [PRIVATE_DEPS target...])
 #
 # A static library of the *.c files of the current folder, or of DIRS below it, and of SOURCES
-# (generated files). DEPS may name libraries that are defined later and may form cycles: hooks of
-# the operator table live in higher layers, and CMake repeats static libraries of a cycle when it
-# links.
+# (generated files). DEPS may name libraries that are defined later, and form no cycle: test/rooms reads
+# them.
 function(glow_library name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "DIRS;SOURCES;DEPS;PRIVATE_DEPS")
   if(NOT arg_DIRS)
@@ -18,8 +17,6 @@ function(glow_library name)
     list(APPEND sources ${found})
   endforeach()
   add_library(${name} STATIC ${sources})
-  # Three passes over a cycle instead of two: operator hooks cross three layers.
-  set_target_properties(${name} PROPERTIES LINK_INTERFACE_MULTIPLICITY 3)
   target_link_libraries(${name} PUBLIC ${arg_DEPS} PRIVATE ${arg_PRIVATE_DEPS})
   set_property(GLOBAL APPEND PROPERTY GLOW_LIBRARIES ${name})
 endfunction()

@@ -13,9 +13,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "driver/peak.h"
 #include "kernels/params.h"
 #include "program.h"
-#include "runtime/peak.h"
 #include "support/process.h"
 
 extern char **environ;

@@ -12,9 +12,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "driver/peak.h"
 #include "kernels/params.h"
 #include "program.h"
-#include "runtime/peak.h"
 
 enum { MAX_PIECES = 64, MAX_SAMPLES = 400 };
 

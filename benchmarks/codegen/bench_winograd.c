@@ -10,8 +10,8 @@
 #include <stdlib.h>
 
 #include "analysis/access.h"
+#include "driver/peak.h"
 #include "program.h"
-#include "runtime/peak.h"
 #include "support/process.h"
 
 typedef struct Case {

@@ -6,7 +6,8 @@
 #ifndef GLOW_BISECT_NUMERIC_H
 #define GLOW_BISECT_NUMERIC_H
 
-#include "backend/backend.h"
+#include "driver/backend.h"
+#include "driver/session.h"
 
 typedef struct GlowNumericBisect {
   GlowSession *session; /* loaded, its inputs added and bound; passes change the module */

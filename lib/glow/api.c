@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "driver/passes.h"
+#include "driver/session.h"
 #include "glow/module.h"
 #include "import/onnx/onnx.h"
-#include "runtime/session.h"
 
 typedef struct Request {
   const char *name, *text;

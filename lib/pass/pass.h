@@ -27,15 +27,6 @@ typedef enum GlowMath { GLOW_MATH_BOUNDED, GLOW_MATH_EXACT, GLOW_MATH_FAST } Glo
 extern const char *const glow_math_names[];
 bool glow_math_allows(GlowMath math, GlowPassClass cls);
 
-/* clang-format off */
-/* The options of tools that have -O1 and -O2, for a GlowMath. */
-#define GLOW_MATH_OPTIONS(math)                                                                    \
-  {.name = "exact", .help = "-O1 and -O2 leave out passes that may change rounding",               \
-   .kind = GLOW_OPT_ONE_OF, .target = &(math), .min = GLOW_MATH_EXACT},                            \
-  {.name = "fast-math", .help = "-O1 and -O2 have unsafe passes, too: -0, NaN or digits may go",   \
-   .kind = GLOW_OPT_ONE_OF, .target = &(math), .min = GLOW_MATH_FAST}
-/* clang-format on */
-
 /* Predicates that a pass may need; checked by the runner before it runs.
  * NEED(enumerator, name, what holds, what to do if it does not). */
 #define GLOW_NEEDS(NEED)                                                                           \

@@ -3,7 +3,7 @@
  * A library installs no handlers. It keeps such signals back in its own thread, asks whether one
  * waits, cleans up, and lets it through: the process then ends by the signal, as without this. What
  * the program handles or ignores itself is left alone. Threads that are ours take no signals
- * (runtime/pool.c); in a program with other threads one of those may take it. */
+ * (exec/pool.c); in a program with other threads one of those may take it. */
 #ifndef GLOW_SUPPORT_SIGNALS_H
 #define GLOW_SUPPORT_SIGNALS_H
 

@@ -1,5 +1,5 @@
 /* Faults of passes over programs, and a backend that has one of them. */
-#include "backend/backend.h"
+#include "backend/backends.h"
 #include "faults.h"
 
 static bool has_epilogue(const GlowNode *n) {

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "backend/cpu/bundle.h"
-#include "runtime/pool.h"
+#include "exec/pool.h"
 
 enum { GROUP = 64 };
 

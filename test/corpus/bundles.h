@@ -3,7 +3,7 @@
 #ifndef GLOW_TEST_CORPUS_BUNDLES_H
 #define GLOW_TEST_CORPUS_BUNDLES_H
 
-#include "runtime/session.h"
+#include "driver/session.h"
 
 typedef struct GlowBundles GlowBundles;
 typedef struct GlowTrial GlowTrial; /* one bundle, with its inputs and what it must compute */

@@ -6,7 +6,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "runtime/session.h"
+#include "backend/backends.h"
+#include "driver/session.h"
 #include "test/passes/each_pass.h"
 
 typedef struct CaseRun {
@@ -163,7 +164,7 @@ static const char *run_on(CaseRun *run, const GlowBackend *backend,
 static bool run_backend(CaseRun *run) {
   GlowCase *c = run->c;
   GlowSession *s = &run->session;
-  const GlowBackend *backend = glow_backend_find(run->ctx, c->backend);
+  const GlowBackend *backend = glow_backend_find(run->ctx, &glow_backends, c->backend);
   if (!backend)
     return false;
   GlowBindings want = s->outputs;

@@ -27,7 +27,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "runtime/pool.h"
+#include "exec/pool.h"
 #include "test/corpus/corpus.h"
 
 static const char *const folders[] = {"node", "pytorch-converted", "pytorch-operator", "simple"};

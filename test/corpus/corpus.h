@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "backend/backend.h"
+#include "driver/backend.h"
 #include "ops/op.h"
 #include "test/corpus/bundles.h"
 

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "driver/passes.h"
+#include "driver/session.h"
 #include "import/onnx/onnx.h"
-#include "runtime/session.h"
 
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t count, size_t size);

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/session.h"
+#include "driver/session.h"
 #include "test/passes/each_pass.h"
 
 typedef struct Tester {

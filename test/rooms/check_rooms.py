@@ -6,8 +6,9 @@
 A room is a folder with a row in the first table; what lies deeper belongs to the nearest row above. A room may
 use what its row names, and what that may use; `room/file.h` names one header. Read against this are all
 #include lines and all libraries that a CMakeLists.txt links: no edge that no row allows, no cycle, no folder
-without a row, no include of what is not linked, no llvm-c outside of `codegen`. Edges of the second
-table are there although they should not be: each must still exist. With --planted, such mistakes are made in a
+without a row, no include of what is not linked, no llvm-c outside of `codegen`, no command line in a library but
+`driver`. Edges of the second table, to a room or a header, are there although they should not be: each must still
+exist. With --planted, such mistakes are made in a
 copy, one at a time, and each must be found."""
 import argparse
 import os
@@ -16,6 +17,7 @@ import shutil
 import sys
 
 SOURCES = (".c", ".h", ".def", ".inc", ".re", ".y")
+COMMAND_LINES = "support/cmdline.h"
 PUBLIC = "include"  # the headers of the installed library: anybody may include them
 TABLE, WAITING = "## Libraries", "### Arrows that wait"
 
@@ -100,12 +102,11 @@ class Tree:
 
     def _edge(self, where, room, used, what, header=None):
         """Reports an edge that neither table allows."""
-        if used in (room, None) or used in self.reach(room) or header in self.reach(room):
+        waiting = {(room, used), (room, header)} & self.waiting
+        self.met |= waiting
+        if used in (room, None) or waiting or used in self.reach(room) or header in self.reach(room):
             return
-        if (room, used) in self.waiting:
-            self.met.add((room, used))
-        else:
-            self.wrong.append(f"{where}: {what}, but `{room}` may not use `{used}`")
+        self.wrong.append(f"{where}: {what}, but `{room}` may not use `{used}`")
 
     def check_rows(self):
         for room, used in self.uses.items():
@@ -143,9 +144,11 @@ class Tree:
                 used = None if name.startswith(PUBLIC + "/") else self.room(name)
                 header = re.sub(r"^lib/", "", name)
                 self._edge(path, room, used, f"includes {header}", header)
+                if header == COMMAND_LINES and room not in ("support", "driver", "tools"):
+                    self.wrong.append(f"{path}: includes {header}, but command lines are for `driver` and tools alone")
                 linked = self.linked(path.split("/")[1]) if room == "tools" else libraries.get(room, ())
                 if used not in linked and used in libraries and used != room and header not in self.uses[room] and \
-                        (room, used) not in self.waiting:
+                        not {(room, used), (room, header)} & self.waiting:
                     self.wrong.append(f"{path}: includes {header}, but nothing of `{used}` is linked")
 
     def check_links(self):
@@ -195,6 +198,8 @@ PLANTED = (
     ("an arrow that nobody needs", "docs/Design.md", rf"({WAITING}\n(?:.*\n)*?\|--.*\n)",
      r"\1| `view` to `codegen` | - |\n",
      "no file needs the arrow from `view` to `codegen` any more"),
+    ("a command line", "lib/pass/pass.h", r"\Z", '#include "support/cmdline.h"\n',
+     "lib/pass/pass.h: includes support/cmdline.h, but command lines are for"),
     ("llvm-c", "lib/ir/ir.h", r"\Z", "#include <llvm-c/Core.h>\n", "lib/ir/ir.h: includes llvm-c"),
 )
 

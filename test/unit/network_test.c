@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend/backend.h"
+#include "backend/backends.h"
+#include "driver/session.h"
+#include "exec/pool.h"
 #include "kernels/isa.h"
-#include "runtime/pool.h"
-#include "runtime/session.h"
 #include "test/unit/unit.h"
 
 static atomic_ulong allocations;
@@ -207,7 +207,7 @@ static void check_runs(GlowFunction *f, GlowTensor *t, const GlowParallel *paral
   GlowContext *other = glow_context_create();
   for (int i = 0; i < 2; i++)
     want[i] = reference(parse(other), t, starts[i], &bytes);
-  const GlowBackend *cpu = glow_backend_find(f->module->ctx, "cpu");
+  const GlowBackend *cpu = glow_backend_find(f->module->ctx, &glow_backends, "cpu");
   GlowNetwork *n = glow_backend_prepare(cpu, f, &in, &(GlowRunOptions){.parallel = parallel});
   CHECK(n);
   for (int run = 0; n && run < 4; run++) {
@@ -242,7 +242,7 @@ static void check_family(const char *text, const GlowParallel *parallel) {
   GlowBindings in = {0};
   if (t)
     in = bind(s.entry, t);
-  const GlowBackend *cpu = glow_backend_find(ctx, "cpu");
+  const GlowBackend *cpu = glow_backend_find(ctx, &glow_backends, "cpu");
   const GlowRunOptions options = {.parallel = parallel};
   GlowNetwork *n = t ? glow_backend_prepare(cpu, s.entry, &in, &options) : NULL;
   CHECK(n);

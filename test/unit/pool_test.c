@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "runtime/pool.h"
+#include "exec/pool.h"
 #include "support/diag.h"
 #include "test/unit/unit.h"
 

@@ -11,7 +11,7 @@ if(NOT GLOW_SANITIZE AND NOT GLOW_FUZZ)
   unset(CMAKE_REQUIRED_FLAGS)
 endif()
 if(GLOW_HAVE_TSAN)
-  add_executable(pool_race_test pool_test.c ${PROJECT_SOURCE_DIR}/lib/runtime/pool.c)
+  add_executable(pool_race_test pool_test.c ${PROJECT_SOURCE_DIR}/lib/exec/pool.c)
   set_target_properties(pool_race_test PROPERTIES
                         RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test/unit)
   target_compile_options(pool_race_test PRIVATE -fsanitize=thread -g)

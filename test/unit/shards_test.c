@@ -2,7 +2,7 @@
  * is, and in the interpreter's bits. */
 #include <string.h>
 
-#include "backend/backend.h"
+#include "backend/backends.h"
 #include "rt/rt.h"
 #include "test/unit/unit.h"
 
@@ -93,8 +93,9 @@ static void check_pieces(GlowFunction *f, int shards) {
   GlowParallel parallel = {count_run, &count, 3};
   int level = 0;
   CHECK(glow_interp_run(f, &in, &want, &(GlowRunOptions){0}) == GLOW_OK);
-  GlowNetwork *n = glow_backend_prepare(glow_backend_find(f->module->ctx, "cpu"), f, &in,
-                                        &(GlowRunOptions){.parallel = &parallel, .level = &level});
+  GlowNetwork *n =
+      glow_backend_prepare(glow_backend_find(f->module->ctx, &glow_backends, "cpu"), f, &in,
+                           &(GlowRunOptions){.parallel = &parallel, .level = &level});
   CHECK(n && n->run(n) == GLOW_OK);
   int64_t jobs = shards > 1 ? CASES : 0; /* what is one piece is nobody's job */
   EXPECT(count.jobs == jobs && count.pieces == jobs * shards && count.most == (jobs ? shards : 0),

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/cost.h"
+#include "backend/backends.h"
 #include "support/file.h"
 #include "support/process.h"
 
@@ -127,7 +128,7 @@ static GlowStatus measure(const Bench *bench) {
 static GlowStatus bench(GlowContext *ctx, const GlowBenchCommand *c, const GlowStrList *args) {
   Bench all = {.ctx = ctx, .command = c, .count = c->worker ? 1 : args->count};
   all.models = GLOW_NEW_ARRAY(ctx->arena, GlowBench, all.count);
-  const GlowBackend *backend = glow_backend_find(ctx, c->model.backend);
+  const GlowBackend *backend = glow_backend_find(ctx, &glow_backends, c->model.backend);
   if (!backend)
     return GLOW_BAD_USAGE;
   GlowDefer defer, defer_pool;

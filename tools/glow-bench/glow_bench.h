@@ -2,7 +2,7 @@
 #ifndef GLOW_TOOLS_GLOW_BENCH_H
 #define GLOW_TOOLS_GLOW_BENCH_H
 
-#include "backend/model.h"
+#include "driver/model.h"
 #include "kernels/isa.h"
 
 typedef struct GlowBenchCommand {

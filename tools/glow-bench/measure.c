@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
-#include "runtime/peak.h"
+#include "driver/peak.h"
 #include "support/process.h"
 #include "tools/glow-bench/glow_bench.h"
 

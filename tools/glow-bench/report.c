@@ -1,8 +1,8 @@
 /* What was measured, for people and for programs. */
 #include <string.h>
 
-#include "backend/profile.h"
-#include "runtime/peak.h"
+#include "driver/peak.h"
+#include "driver/profile.h"
 #include "support/file.h"
 #include "support/json.h"
 #include "tools/glow-bench/glow_bench.h"

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "runtime/peak.h"
+#include "driver/peak.h"
 #include "support/file.h"
 #include "tools/glow-bench/glow_bench.h"
 

@@ -6,8 +6,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "backend/backends.h"
 #include "bisect/command.h"
 #include "bisect/numeric.h"
+#include "driver/options.h"
 #include "driver/passes.h"
 #include "support/cmdline.h"
 #include "support/file.h"
@@ -67,9 +69,9 @@ static bool parse_backends(const Bisect *b, const GlowBackend **backends) {
     usage(b->ctx, "--backends needs two names: interp,cpu");
     return false;
   }
-  backends[0] =
-      glow_backend_find(b->ctx, glow_str_n(b->ctx, b->backends, (size_t)(comma - b->backends)));
-  backends[1] = backends[0] ? glow_backend_find(b->ctx, comma + 1) : NULL;
+  backends[0] = glow_backend_find(b->ctx, &glow_backends,
+                                  glow_str_n(b->ctx, b->backends, (size_t)(comma - b->backends)));
+  backends[1] = backends[0] ? glow_backend_find(b->ctx, &glow_backends, comma + 1) : NULL;
   return backends[1] != NULL;
 }
 

@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include "backend/cpu/bundle.h"
+#include "driver/session.h"
 #include "import/onnx/onnx.h"
 #include "ir/remarks.h"
-#include "runtime/session.h"
 #include "support/cmdline.h"
 #include "support/file.h"
 #include "support/signals.h"

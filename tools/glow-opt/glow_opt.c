@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "driver.h"
+#include "driver/options.h"
 #include "driver/passes.h"
 #include "ops/help.h"
 

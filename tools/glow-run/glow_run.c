@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "backend/backends.h"
 #ifdef GLOW_HAVE_CPU_BACKEND
 #include "codegen/codegen.h"
 #endif
@@ -93,7 +94,7 @@ static void show_progress(void *user, uint64_t done, uint64_t total) {
 }
 
 static GlowStatus run(GlowSession *s, const GlowRunCommand *c) {
-  const GlowBackend *backend = glow_backend_find(s->ctx, c->model.backend);
+  const GlowBackend *backend = glow_backend_find(s->ctx, &glow_backends, c->model.backend);
   if (!backend)
     return GLOW_BAD_USAGE;
   GlowStatus status = glow_model_optimize(s, &c->model, backend, c->primitives);

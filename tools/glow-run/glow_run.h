@@ -2,7 +2,7 @@
 #ifndef GLOW_TOOLS_GLOW_RUN_H
 #define GLOW_TOOLS_GLOW_RUN_H
 
-#include "backend/model.h"
+#include "driver/model.h"
 
 typedef struct GlowRunCommand {
   GlowModelFlags model;

@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "analysis/access.h"
-#include "backend/backend.h"
-#include "backend/profile.h"
+#include "driver/backend.h"
+#include "driver/peak.h"
+#include "driver/profile.h"
 #include "kernels/isa.h"
-#include "runtime/peak.h"
 #include "support/file.h"
 #include "support/json.h"
 #include "tools/glow-run/glow_run.h"

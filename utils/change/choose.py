@@ -12,7 +12,7 @@ MANY_OPERATORS = 40  # a change that reaches more is one of all operators
 MANY_PASSES = 20
 MANY_MENTIONS = 60  # lit tests that mention an operator: above, those in its own folders
 CODE = (".c", ".h", ".inc", ".re", ".y", ".def")
-CPU_LAYERS = ("lib/backend/cpu", "lib/codegen", "lib/kernels", "lib/num", "lib/rt")
+CPU_LAYERS = ("lib/backend/cpu", "lib/codegen", "lib/exec", "lib/kernels", "lib/num", "lib/rt")
 # Folders whose lit tests have another name.
 MIRRORS = {"backend": "codegen", "rt": "bundle", "glow-tblgen": "tblgen"}
 

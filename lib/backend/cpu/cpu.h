@@ -6,8 +6,8 @@
 #define GLOW_BACKEND_CPU_CPU_H
 
 #include "backend/interp/interp.h"
-#include "backend/network.h"
 #include "codegen/codegen.h"
+#include "exec/network.h"
 
 /* Compiles a program (kind GLOW_PROGRAM) for its module's target, or for this host if there is
  * none, and allocates all that runs need. Inputs as for glow_interp_run: every placeholder that is

@@ -1,5 +1,5 @@
 /* FMA bursts in assembly: compilers spill or reorder loops over this many accumulators. */
-#include "runtime/peak.h"
+#include "driver/peak.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* The pool: one job at a time, announced by a counter that workers watch, cut into ranges that they
  * take pieces from until nothing is left. */
-#include "runtime/pool.h"
+#include "exec/pool.h"
 
 #include <fenv.h>
 #include <pthread.h>

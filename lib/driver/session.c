@@ -1,5 +1,5 @@
 /* Loading, binding, optimizing and running one model. */
-#include "runtime/session.h"
+#include "driver/session.h"
 
 #include <string.h>
 

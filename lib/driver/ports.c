@@ -1,6 +1,6 @@
 /* The names of an entry: its inputs, outputs and variables. */
 #include "analysis/access.h"
-#include "runtime/session.h"
+#include "driver/session.h"
 
 /* Whether an outer value of the entry is an output, or else an input. */
 static bool is_port(const GlowAccesses *accesses, const GlowValue *v, bool written) {

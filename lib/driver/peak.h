@@ -1,7 +1,7 @@
 /* The machine that times are compared with: its FMA peak, measured in short bursts between other
  * measurements, and its name. */
-#ifndef GLOW_RUNTIME_PEAK_H
-#define GLOW_RUNTIME_PEAK_H
+#ifndef GLOW_DRIVER_PEAK_H
+#define GLOW_DRIVER_PEAK_H
 
 #include "kernels/isa.h"
 

@@ -1,15 +1,11 @@
 /* Sessions: a model from any stage, its inputs from files, one run, its outputs. What glow-run and
  * the test drivers share; nothing here knows about command lines. */
-#ifndef GLOW_RUNTIME_SESSION_H
-#define GLOW_RUNTIME_SESSION_H
+#ifndef GLOW_DRIVER_SESSION_H
+#define GLOW_DRIVER_SESSION_H
 
-#include "backend/interp/interp.h"
+#include "exec/network.h"
 #include "pass/pass.h"
 #include "tensor/formats.h"
-
-/* Runs programs; the CPU backend has the same contract as glow_interp_run. */
-typedef GlowStatus (*GlowBackendFn)(GlowFunction *f, const GlowBindings *inputs,
-                                    GlowBindings *outputs, const GlowRunOptions *options);
 
 typedef struct GlowSession {
   GlowContext *ctx;

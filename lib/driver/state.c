@@ -3,7 +3,7 @@
 
 #include "analysis/access.h"
 #include "backend/interp/interp.h"
-#include "runtime/session.h"
+#include "driver/session.h"
 #include "support/file.h"
 #include "tensor/blob.h"
 

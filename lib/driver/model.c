@@ -1,5 +1,5 @@
 /* See model.h. */
-#include "backend/model.h"
+#include "driver/model.h"
 
 #include "support/process.h"
 

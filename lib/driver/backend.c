@@ -1,26 +1,13 @@
-/* The table of backends, and networks of those that only know whole runs. */
-#include "backend/backend.h"
+/* Looking up a backend; networks of those that only know whole runs. */
+#include "driver/backend.h"
 
 #include <stdlib.h>
 
-#if GLOW_HAVE_CPU_BACKEND
-#include "backend/cpu/cpu.h"
-#endif
-
-static const GlowBackend backends[] = {
-#define BACKEND(name, function, prepare, level, primitives, about)                                 \
-  {#name, function, prepare, level, primitives, about},
-#include "backend/backends.def"
-#ifdef GLOW_EXTRA_BACKENDS
-#include GLOW_EXTRA_BACKENDS
-#endif
-#undef BACKEND
-};
-
-const GlowBackend *glow_backend_find(GlowContext *ctx, const char *name) {
+const GlowBackend *glow_backend_find(GlowContext *ctx, const GlowBackendTable *table,
+                                     const char *name) {
   const char *known = "";
-  for (size_t i = 0; i < sizeof backends / sizeof *backends; i++) {
-    const GlowBackend *b = &backends[i];
+  for (uint32_t i = 0; i < table->count; i++) {
+    const GlowBackend *b = &table->backends[i];
     if (strcmp(b->name, name) == 0)
       return b;
     known = glow_str_printf(ctx, "%s%s%s (%s)", known, *known ? ", " : "", b->name, b->about);

@@ -1,5 +1,5 @@
 /* See profile.h. */
-#include "backend/profile.h"
+#include "driver/profile.h"
 
 #include <stdlib.h>
 #include <string.h>

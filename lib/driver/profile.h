@@ -1,6 +1,6 @@
 /* Tables of profiles: by node and by kernel. */
-#ifndef GLOW_BACKEND_PROFILE_H
-#define GLOW_BACKEND_PROFILE_H
+#ifndef GLOW_DRIVER_PROFILE_H
+#define GLOW_DRIVER_PROFILE_H
 
 #include "backend/interp/profile.h"
 #include "support/text.h"

@@ -1,6 +1,6 @@
 /* A program made ready for many runs: compiled, constants computed, buffers allocated. */
-#ifndef GLOW_BACKEND_NETWORK_H
-#define GLOW_BACKEND_NETWORK_H
+#ifndef GLOW_EXEC_NETWORK_H
+#define GLOW_EXEC_NETWORK_H
 
 #include "backend/interp/interp.h"
 #include "backend/interp/profile.h"
@@ -23,7 +23,11 @@ typedef struct GlowNetwork {
   const GlowProfile *profile; /* of the last run, if the options asked */
 } GlowNetwork;
 
-/* Makes one; NULL after diagnostics. */
+/* Runs a program once, with the contract of glow_interp_run. */
+typedef GlowStatus (*GlowBackendFn)(GlowFunction *f, const GlowBindings *inputs,
+                                    GlowBindings *outputs, const GlowRunOptions *options);
+
+/* Makes a network; NULL after diagnostics. */
 typedef GlowNetwork *(*GlowPrepareFn)(GlowFunction *f, const GlowBindings *inputs,
                                       const GlowRunOptions *options);
 

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "driver/session.h"
 #include "import/onnx/onnx.h"
-#include "runtime/session.h"
 #include "support/file.h"
 #include "tensor/element.h"
 

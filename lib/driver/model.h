@@ -1,14 +1,15 @@
 /* What a command line says about a model: how it is read, compiled and run. The options that
  * glow-run and glow-bench share. */
-#ifndef GLOW_BACKEND_MODEL_H
-#define GLOW_BACKEND_MODEL_H
+#ifndef GLOW_DRIVER_MODEL_H
+#define GLOW_DRIVER_MODEL_H
 
-#include "backend/backend.h"
+#include "driver/backend.h"
+#include "driver/options.h"
+#include "driver/session.h"
+#include "exec/pool.h"
 #include "ir/remarks.h"
 #include "kernels/isa.h"
-#include "runtime/pool.h"
 #include "support/cache.h"
-#include "support/cmdline.h"
 
 typedef struct GlowModelFlags {
   GlowStrList binds;

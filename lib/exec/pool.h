@@ -4,8 +4,8 @@
  * worker begins with its own part of a job, which is always the same, and then helps the others.
  * One job runs at a time; whoever asks meanwhile does the work alone. Nothing is allocated once a
  * pool is made. */
-#ifndef GLOW_RUNTIME_POOL_H
-#define GLOW_RUNTIME_POOL_H
+#ifndef GLOW_EXEC_POOL_H
+#define GLOW_EXEC_POOL_H
 
 #include "rt/rt.h"
 #include "support/context.h"

@@ -1,0 +1,21 @@
+/* The backends of this build: the table of backends.def, which a tool hands to lib/driver. Who uses
+ * it links them all, and with the CPU backend LLVM. */
+#ifndef GLOW_BACKEND_BACKENDS_H
+#define GLOW_BACKEND_BACKENDS_H
+
+#include "driver/backend.h"
+
+/* The functions of each row of backends.def. A build for tests may have rows of its own:
+ * GLOW_EXTRA_BACKENDS is their file. */
+#define BACKEND(name, function, prepare, level, primitives, about)                                 \
+  GlowStatus function(GlowFunction *f, const GlowBindings *inputs, GlowBindings *outputs,          \
+                      const GlowRunOptions *options);
+#include "backend/backends.def"
+#ifdef GLOW_EXTRA_BACKENDS
+#include GLOW_EXTRA_BACKENDS
+#endif
+#undef BACKEND
+
+extern const GlowBackendTable glow_backends;
+
+#endif

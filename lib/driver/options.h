@@ -1,0 +1,17 @@
+/* Rows for the tables of options of several tools. */
+#ifndef GLOW_DRIVER_OPTIONS_H
+#define GLOW_DRIVER_OPTIONS_H
+
+#include "pass/pass.h"
+#include "support/cmdline.h"
+
+/* clang-format off */
+/* The options of tools that have -O1 and -O2, for a GlowMath. */
+#define GLOW_MATH_OPTIONS(math)                                                                    \
+  {.name = "exact", .help = "-O1 and -O2 leave out passes that may change rounding",               \
+   .kind = GLOW_OPT_ONE_OF, .target = &(math), .min = GLOW_MATH_EXACT},                            \
+  {.name = "fast-math", .help = "-O1 and -O2 have unsafe passes, too: -0, NaN or digits may go",   \
+   .kind = GLOW_OPT_ONE_OF, .target = &(math), .min = GLOW_MATH_FAST}
+/* clang-format on */
+
+#endif
