@@ -88,7 +88,7 @@ bool glow_select_gather(GlowSelect *s, const GlowNode *n) {
   uint32_t axis = glow_axis_from(((const GlowGatherMembers *)n->members)->axis, from.rank);
   int64_t count = glow_view_extent(&which, 0, which.rank), outer = glow_view_extent(&from, 0, axis);
   GlowGatherParams p = {.length = 1, .group = count, .shared = 1};
-  GlowCheckParams c;
+  GlowCheckParams c = {0};
   read_vectors(&from, axis, 1, &c, p.stride);
   p.limit[0] = c.limit[0];
   p.run = p.stride[0];
