@@ -64,11 +64,13 @@ typedef enum GlowBodyForm {
 
 /* Functions of the library that become functions of their own, specialized by the parameters and
  * the epilogue: the inner loops of a kernel, which calls them through pointers. In C,
- *   void glow_<name>(const Params *p, GlowEpilogueFn *e, char *ptr..., int64_t int...). */
+ *   void glow_<name>(const Params *p, GlowEpilogueFn *e, char *ptr..., int64_t int...),
+ * without e if they are `plain`. */
 typedef struct GlowTiles {
   const char *const *names; /* NULL entries: the kernel gets a null pointer */
   uint32_t count;
   uint32_t pointers, ints; /* what they take besides p and e; pointer i is places[i], then others */
+  bool plain; /* they get p, but no e */
 } GlowTiles;
 
 typedef enum GlowWorkKind {

@@ -189,21 +189,22 @@ static uint32_t noalias_pointers(const GlowWork *w) {
 static LLVMValueRef emit_tile(GlowEmitter *e, const GlowWork *w, const char *name,
                               LLVMValueRef params, LLVMValueRef epilogue) {
   uint32_t noalias = noalias_pointers(w), count = w->tiles.pointers + w->tiles.ints;
-  LLVMTypeRef *types = GLOW_NEW_ARRAY(e->arena, LLVMTypeRef, count + 2);
-  LLVMValueRef *args = GLOW_NEW_ARRAY(e->arena, LLVMValueRef, count + 2);
-  types[0] = types[1] = e->l.ptr;
-  for (uint32_t i = 0; i < count; i++)
-    types[i + 2] = i < w->tiles.pointers ? e->l.ptr : e->l.i64;
-  LLVMValueRef f = glow_emit_function(e, "tile", e->l.void_type, types + 2, count);
+  uint32_t fixed = w->tiles.plain ? 1 : 2;
+  LLVMTypeRef *types = GLOW_NEW_ARRAY(e->arena, LLVMTypeRef, count + fixed);
+  LLVMValueRef *args = GLOW_NEW_ARRAY(e->arena, LLVMValueRef, count + fixed);
+  for (uint32_t i = 0; i < count + fixed; i++)
+    types[i] = i < fixed + w->tiles.pointers ? e->l.ptr : e->l.i64;
+  LLVMValueRef f = glow_emit_function(e, "tile", e->l.void_type, types + fixed, count);
   args[0] = params;
-  args[1] = epilogue;
+  if (!w->tiles.plain)
+    args[1] = epilogue;
   for (uint32_t i = 0; i < count; i++) {
-    args[i + 2] = LLVMGetParam(f, i);
+    args[i + fixed] = LLVMGetParam(f, i);
     if (i < w->tiles.pointers && noalias >> i & 1u)
       LLVMAddAttributeAtIndex(f, i + 1, glow_llvm_attribute(&e->l, "noalias"));
   }
   glow_emit_kernel_call(e, glow_arena_printf(e->arena, "glow_%s", name), e->l.void_type, types,
-                        args, count + 2);
+                        args, count + fixed);
   LLVMBuildRetVoid(e->l.builder);
   return f;
 }

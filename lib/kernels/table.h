@@ -19,6 +19,7 @@ typedef struct GlowTileDesc {
   const char *name;
   uint32_t sizes;          /* how many say which tile it is */
   uint32_t pointers, ints; /* what it takes besides parameters and callback */
+  bool callback;           /* whether it takes one */
 } GlowTileDesc;
 
 extern const GlowTileDesc glow_tile_desc[];

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "backend/cpu/cpu.h"
-#include "kernels/cpu/winograd.h"
+#include "kernels/params.h"
 #include "support/text.h"
 #include "test/unit/any_order.h"
 #include "test/unit/hot_loops.h"

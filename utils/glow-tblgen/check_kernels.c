@@ -131,7 +131,7 @@ static const ParamsDecl *find_params(const OpFile *file, GlowStr row, Name of, N
 /* ---- Ports ----------------------------------------------------------------------------------- */
 
 const char *port_c_type(const PortDecl *port) {
-  for (int i = 0; i < NSCALAR_KINDS; i++)
+  for (int i = 0; i < NSCALAR_KINDS && port->type_kind == GLOW_PORT_KIND; i++)
     if (scalar_kinds[i].kind == (GlowKind)port->var)
       return scalar_kinds[i].stored;
   return "void";
@@ -141,20 +141,21 @@ static void check_row_ports(const OpFile *file, GlowStr row, Ports *ports, Names
   for (uint32_t i = 0; i < ports->count; i++) {
     PortDecl *p = &ports->data[i];
     GlowKind kind = kind_find(p->type.text);
+    bool any = strcmp(p->type.text, "any") == 0;
     check_distinct(file, row, seen, p->name);
-    if (kind == GLOW_KIND_COUNT)
+    if (kind == GLOW_KIND_COUNT && !any)
       glow_error(file->ctx, p->type.loc, "unknown kind '%s'%s", p->type.text,
                  did_you_mean(file->ctx, p->type.text, kind_names, GLOW_KIND_COUNT));
     if (p->scalar || (p->flags & ~GLOW_PORT_OPTIONAL))
       glow_error(file->ctx, p->name.loc, "an operand of a kernel is a kind, and may have a '?'");
-    p->type_kind = GLOW_PORT_KIND;
+    p->type_kind = any ? GLOW_PORT_ANY : GLOW_PORT_KIND;
     p->var = (uint8_t)(kind == GLOW_KIND_COUNT ? 0 : kind);
   }
 }
 
 static bool same_ports(const Ports *a, const Ports *b) {
   for (uint32_t i = 0; i < a->count && a->count == b->count; i++)
-    if (a->data[i].var != b->data[i].var)
+    if (a->data[i].type_kind != b->data[i].type_kind || a->data[i].var != b->data[i].var)
       return false;
   return a->count == b->count;
 }
@@ -169,7 +170,8 @@ static void take_over(const OpFile *file, TileDecl *t, uint32_t before) {
       other = file->tiles.data[i];
   if (!other)
     glow_error(file->ctx, t->as.loc, "no tile '%s' stands before '%s'", t->as.text, t->name.text);
-  else if (t->params.text || t->callback.text || t->out.count || t->in.count || t->ints.count)
+  else if (t->params.text || t->callback.text || t->out.count || t->in.count || t->temp.count ||
+           t->ints.count)
     glow_error(file->ctx, t->as.loc, "'%s' is as '%s', so it has no operands of its own",
                t->name.text, t->as.text);
   if (!other)
@@ -178,6 +180,7 @@ static void take_over(const OpFile *file, TileDecl *t, uint32_t before) {
   t->callback = other->callback;
   t->out = other->out;
   t->in = other->in;
+  t->temp = other->temp;
   t->ints = other->ints;
 }
 
@@ -320,6 +323,7 @@ static void check_tile(const OpFile *file, TileDecl *t, uint32_t index) {
   }
   check_row_ports(file, t->name.text, &t->out, &seen);
   check_row_ports(file, t->name.text, &t->in, &seen);
+  check_row_ports(file, t->name.text, &t->temp, &seen);
   for (uint32_t i = 0; i < t->ints.count; i++)
     check_distinct(file, t->name.text, &seen, t->ints.data[i]);
   for (uint32_t i = 0; i < t->sizes.count; i++)
@@ -335,7 +339,7 @@ static void check_tile(const OpFile *file, TileDecl *t, uint32_t index) {
 static bool same_signature(const TileDecl *a, const TileDecl *b) {
   return a->params_decl == b->params_decl && a->callback_decl == b->callback_decl &&
          same_ports(&a->out, &b->out) && same_ports(&a->in, &b->in) &&
-         a->ints.count == b->ints.count;
+         same_ports(&a->temp, &b->temp) && a->ints.count == b->ints.count;
 }
 
 /* A tile gets the kernel's params, or what these begin with. */

@@ -13,7 +13,7 @@ const char *member_c_type(GlowMemberType type) {
   return types[type];
 }
 
-static GlowStr enum_value(const OpFile *file, const EnumDecl *e, GlowStr value) {
+GlowStr enum_value(const OpFile *file, const EnumDecl *e, GlowStr value) {
   GlowContext *ctx = file->ctx;
   return glow_str_printf(ctx, "GLOW_%s_%s", name_upper(ctx, name_snake(ctx, e->name.text)),
                          name_upper(ctx, value));

@@ -43,6 +43,13 @@ static void write_params(const OpFile *file, const ParamsDecl *p, GlowText *out)
                    p->name.text, (long long)p->words);
 }
 
+static void write_enum(const OpFile *file, const EnumDecl *e, GlowText *out) {
+  glow_text_puts(out, "typedef enum {");
+  for (uint32_t i = 0; i < e->values.count; i++)
+    glow_text_printf(out, "%s%s", i ? ", " : " ", enum_value(file, e, e->values.data[i].text));
+  glow_text_printf(out, " } Glow%s;\n\n", e->name.text);
+}
+
 static void write_callback_size(const OpFile *file, const CallbackDecl *c, GlowText *out) {
   GlowStr upper = name_upper(file->ctx, name_snake(file->ctx, c->name.text));
   glow_text_printf(out, "#define GLOW_%s_INTS %u /* of Glow%sFn */\n", upper, c->ints.count,
@@ -59,6 +66,8 @@ void gen_params(const OpFile *file, GlowText *out) {
   for (uint32_t i = 0; i < file->callbacks.count; i++)
     write_callback_size(file, file->callbacks.data[i], out);
   glow_text_putc(out, '\n');
+  for (uint32_t i = 0; i < file->enums.count; i++)
+    write_enum(file, file->enums.data[i], out);
   for (uint32_t i = 0; i < file->params.count; i++)
     write_params(file, file->params.data[i], out);
   glow_text_puts(out, "#endif\n");
@@ -133,6 +142,7 @@ static void write_tile_operands(const TileDecl *t, GlowText *out) {
   write_ports(out, &t->in, "const ", t->out.count ? ", " : "", ", ");
   if (t->callback_decl)
     glow_text_puts(out, ", void *const *env");
+  write_ports(out, &t->temp, "", ", ", ", ");
   write_ints(out, &t->ints);
 }
 
@@ -169,7 +179,7 @@ static bool has_callback(const KernelDecl *k) {
 }
 
 /* The addresses that a kernel gets, by name. */
-static void write_operands(const KernelDecl *k, GlowText *out) {
+static void write_operands(const OpFile *file, const KernelDecl *k, GlowText *out) {
   uint32_t count = k->out.count + k->in.count;
   glow_text_printf(out, "typedef struct Glow%sPtrs {\n", k->camel);
   write_ports(out, &k->out, "", "  ", ";\n  ");
@@ -179,19 +189,16 @@ static void write_operands(const KernelDecl *k, GlowText *out) {
   else
     glow_text_puts(out, ";\n");
   glow_text_printf(out, "} Glow%sPtrs;\n", k->camel);
-  glow_text_printf(out, "INLINE Glow%sPtrs glow_%s_ptrs(void *const *ptrs) {\n", k->camel,
-                   k->name.text);
-  glow_text_printf(out, "  return (Glow%sPtrs){", k->camel);
+  glow_text_printf(out, "#define GLOW_%s_PTRS(ptrs) ((Glow%sPtrs){",
+                   name_upper(file->ctx, k->name.text), k->camel);
   for (uint32_t i = 0; i < count; i++)
-    glow_text_printf(out, "%sptrs[%u]", i ? ", " : "", i);
-  if (has_callback(k))
-    glow_text_printf(out, ", ptrs + %u", count);
-  glow_text_puts(out, "};\n}\n");
+    glow_text_printf(out, "%s(ptrs)[%u]", i ? ", " : "", i);
+  glow_text_printf(out, has_callback(k) ? ", (ptrs) + %u})\n" : "})\n", count);
 }
 
-static void write_kernel(const KernelDecl *k, GlowText *out) {
+static void write_kernel(const OpFile *file, const KernelDecl *k, GlowText *out) {
   comment(out, k->doc);
-  write_operands(k, out);
+  write_operands(file, k, out);
   glow_text_printf(out, "void glow_%s(const Glow%s *params", k->name.text,
                    k->params_decl->name.text);
   for (uint32_t i = 0; i < k->roles.count; i++) {
@@ -213,7 +220,7 @@ static void write_prototypes(const OpFile *file, GlowText *out) {
     write_tile(file, file->tiles.data[i], out);
   section(out, "Kernels");
   for (uint32_t i = 0; i < file->kernels.count; i++)
-    write_kernel(file->kernels.data[i], out);
+    write_kernel(file, file->kernels.data[i], out);
 }
 
 uint64_t table_hash(const OpFile *file) {

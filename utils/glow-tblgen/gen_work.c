@@ -50,9 +50,10 @@ void gen_rows(const OpFile *file, GlowText *out) {
   glow_text_puts(out, "const GlowTileDesc glow_tile_desc[] = {\n");
   for (uint32_t i = 0; i < file->tiles.count; i++) {
     const TileDecl *t = file->tiles.data[i];
-    glow_text_printf(out, "    [GLOW_%s] = {\"%s\", %u, %u, %u},\n", t->upper, t->name.text,
-                     t->sizes.count, t->out.count + t->in.count + (t->callback_decl != NULL),
-                     t->ints.count);
+    bool callback = t->callback_decl != NULL;
+    glow_text_printf(out, "    [GLOW_%s] = {\"%s\", %u, %u, %u, %d},\n", t->upper, t->name.text,
+                     t->sizes.count, t->out.count + t->in.count + callback + t->temp.count,
+                     t->ints.count, callback);
   }
   glow_text_puts(out, "};\n\nconst char *const glow_table_kernels[] = {\n");
   for (uint32_t i = 0; i < file->kernels.count; i++)

@@ -15,7 +15,7 @@
 
 %fallback ID KINDS ENUM OP INSTR IN OUT INOUT REGION TYPES MEMBER IMEMBER TRAITS INFER VERIFY
              SCRATCH MACS GRAD LOWER IRGEN FOLD ALSO DOMAIN NEWEST HOOK UNSUPPORTED
-             NUMBER PARAMS CALLBACK TILE TILES KERNEL AS INTS WHERE.
+             NUMBER PARAMS CALLBACK TILE TILES KERNEL AS TEMP INTS WHERE.
 
 %type ids { Names }
 %type flags { uint8_t }
@@ -150,6 +150,8 @@ tile_clause ::= row_ports.
 tile_clause ::= PARAMS(K) ID(N).               { parse_word(p, &p->tile->params, K, N); }
 tile_clause ::= AS(K) ID(N).                   { parse_word(p, &p->tile->as, K, N); }
 tile_clause ::= CALLBACK(K) ID(N).             { parse_word(p, &p->tile->callback, K, N); }
+tile_clause ::= temp ports.
+temp ::= TEMP.                                 { p->ports = &p->tile->temp; }
 tile_clause ::= INTS ids(L).                   { p->tile->ints = L; }
 tile_clause ::= WHERE conditions.
 conditions ::= comparisons(C).                 { glow_vec_push(p->file->arena, &p->tile->where, C); }

@@ -71,6 +71,7 @@ int lexer_next(Lexer *lx) {
       "kernel"      { return T_KERNEL; }
       "as"          { return T_AS; }
       "ints"        { return T_INTS; }
+      "temp"        { return T_TEMP; }
       "where"       { return T_WHERE; }
       id            { return T_ID; }
       int           { return T_INT; }

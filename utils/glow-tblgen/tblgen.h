@@ -166,7 +166,7 @@ struct TileDecl {
   GlowStr doc;
   Names sizes;
   Name as, params, callback; /* the word after each; text NULL if absent */
-  Ports out, in;
+  Ports out, in, temp;
   Names ints;
   GLOW_VEC(Comparisons) where;
   /* after check; `as` has taken over the other tile's */
@@ -325,6 +325,8 @@ void math_need(MathFunction *f);
 /* Writes those that are needed, static GlowValue *build_<function>, in an order that compiles. */
 void functions_write(const OpFile *file, GlowText *out);
 
+/* GLOW_<ENUM>_<VALUE>. */
+GlowStr enum_value(const OpFile *file, const EnumDecl *e, GlowStr value);
 /* One line that says that the file is generated. */
 void gen_head(GlowText *out, const char *what);
 /* The C type of a member's element. */

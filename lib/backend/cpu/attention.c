@@ -1,7 +1,7 @@
 /* Tiled attention: reading the instruction into GlowAttentionParams, and tiles of queries as equal
  * as possible. */
-#include "kernels/cpu/attention.h"
 #include "backend/cpu/select.h"
+#include "cpu/work.h"
 
 #include <string.h>
 
@@ -81,19 +81,17 @@ bool glow_select_tiled_attention(GlowSelect *s, const GlowNode *n) {
   p.narrow = p.tiles * p.tile - p.queries;
   p.k_panels = div_up(p.kv_tile, nb);
   p.v_panels = div_up(p.v_size, nb);
-  GlowWorkSpec spec = {.kernel = "attention",
-                       .params = &p,
-                       .params_size = sizeof p,
-                       .places = {a.y.place, a.q.place, a.k.place, a.v.place,
-                                  a.masked ? a.mask.place : glow_place_absent()},
-                       .nplaces = 5,
-                       .nwritten = 1,
-                       .units = p.batch * p.heads};
-  const char *names[2] = {glow_arena_printf(s->arena, "attention_tile_%d", (int)p.tile), NULL};
+  GlowAttentionPlaces at = {.y = a.y.place,
+                            .q = a.q.place,
+                            .k = a.k.place,
+                            .v = a.v.place,
+                            .mask = a.masked ? a.mask.place : glow_place_absent()};
+  GlowAttentionTiles tiles = {
+      .full = glow_select_tile_found(s, glow_find_attention_tile(s->isa, p.tile))};
   if (p.narrow)
-    names[1] = glow_arena_printf(s->arena, "attention_tile_%d", (int)p.tile - 1);
-  GlowWork *w = glow_select_work(s, n, &spec);
-  w->tiles = (GlowTiles){glow_arena_copy(s->arena, names, sizeof names), 2, 7, 2};
+    tiles.small = glow_select_tile_found(s, glow_find_attention_tile(s->isa, p.tile - 1));
+  GlowWork *w =
+      glow_work_attention(s, n, &p, &tiles, &at, &(GlowWorkSpec){.units = p.batch * p.heads});
   w->scratch = scratch_bytes(s->isa, &p);
   return true;
 }

@@ -1,6 +1,6 @@
 /* Convolutions over plain layouts, transposed ones too: what has no kernel of its own. */
-#include "kernels/cpu/conv_plain.h"
 #include "backend/cpu/conv.h"
+#include "cpu/work.h"
 
 /* What both operators say, in terms of one. */
 typedef struct Plain {
@@ -21,10 +21,10 @@ static bool read_views(GlowSelect *s, const GlowNode *n, Plain *c) {
 }
 
 static bool element_of(const GlowType *t, int64_t *element) {
-  *element = t->kind == GLOW_KIND_FLOAT16    ? GLOW_CONV_HALF
-             : t->kind == GLOW_KIND_BFLOAT16 ? GLOW_CONV_BFLOAT
-                                             : GLOW_CONV_FLOAT;
-  return *element != GLOW_CONV_FLOAT || t->kind == GLOW_KIND_FLOAT;
+  *element = t->kind == GLOW_KIND_FLOAT16    ? GLOW_CONV_ELEMENT_HALF
+             : t->kind == GLOW_KIND_BFLOAT16 ? GLOW_CONV_ELEMENT_BFLOAT
+                                             : GLOW_CONV_ELEMENT_FLOAT;
+  return *element != GLOW_CONV_ELEMENT_FLOAT || t->kind == GLOW_KIND_FLOAT;
 }
 
 static bool read_extents(GlowSelect *s, const Plain *c, GlowConvPlainParams *p) {
@@ -82,7 +82,8 @@ static int64_t place_scratch(const GlowIsa *isa, GlowConvPlainParams *p) {
   p->masks_at = p->offsets_at + p->taps * lanes * 8;
   p->results_at = p->masks_at + (p->transposed ? p->taps * lanes * 4 : 0);
   p->filter_at = p->results_at + p->rows * lanes * 4;
-  return p->filter_at + (p->element == GLOW_CONV_FLOAT ? 0 : glow_div_up(p->wg * 4, 64) * 64);
+  return p->filter_at +
+         (p->element == GLOW_CONV_ELEMENT_FLOAT ? 0 : glow_div_up(p->wg * 4, 64) * 64);
 }
 
 /* Pieces of work if there are at least so many: few places share their output channels. */
@@ -103,25 +104,20 @@ static bool select_plain(GlowSelect *s, const GlowNode *n, const Plain *c) {
   p.rows = glow_min64(p.oc, s->isa->tile_pixels);
   int64_t tiles = glow_div_up(p.oc, p.rows);
   p.parts = glow_min64(glow_div_up(ENOUGH_UNITS, chunks), tiles);
-  GlowWorkSpec spec = {.kernel = "conv_plain",
-                       .params = &p,
-                       .params_size = sizeof p,
-                       .places = {c->y.place, c->x.place, c->w.place,
-                                  c->has_bias ? c->b.place : glow_place_absent()},
-                       .nplaces = 4,
-                       .nwritten = 1,
-                       .units = chunks * p.parts};
+  GlowWorkSpec spec = {.units = chunks * p.parts};
   int64_t lanes = (int64_t)s->isa->vl * s->isa->tile_vectors, scratch = place_scratch(s->isa, &p);
   int64_t macs = chunks * lanes * p.oc * p.ic * p.taps;
-  if (p.element != GLOW_CONV_FLOAT) /* each shard converts the filter */
+  if (p.element != GLOW_CONV_ELEMENT_FLOAT) /* each shard converts the filter */
     spec.grain = glow_div_up(spec.units, glow_min64(1 + macs / (1 << 20), ENOUGH_UNITS));
-  const char *names[2] = {
-      glow_arena_printf(s->arena, "conv_plain_tile_%d", (int)p.rows),
-      p.oc % p.rows ? glow_arena_printf(s->arena, "conv_plain_tile_%d", (int)(p.oc % p.rows))
-                    : NULL};
-  GlowWork *w = glow_select_work(s, n, &spec);
-  w->scratch = scratch;
-  w->tiles = (GlowTiles){glow_arena_copy(s->arena, names, sizeof names), 2, 6, 1};
+  GlowConvPlainTiles t = {.full =
+                              glow_select_tile_found(s, glow_find_conv_plain_tile(s->isa, p.rows))};
+  if (p.oc % p.rows)
+    t.rest = glow_select_tile_found(s, glow_find_conv_plain_tile(s->isa, p.oc % p.rows));
+  GlowConvPlainPlaces at = {.y = c->y.place,
+                            .x = c->x.place,
+                            .w = c->w.place,
+                            .bias = c->has_bias ? c->b.place : glow_place_absent()};
+  glow_work_conv_plain(s, n, &p, &t, &at, &spec)->scratch = scratch;
   return true;
 }
 

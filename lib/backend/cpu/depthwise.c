@@ -1,6 +1,6 @@
 /* Convolutions in which each channel has a filter of its own, over NCHW16c and OIHW16o. */
-#include "kernels/cpu/depthwise.h"
 #include "backend/cpu/conv.h"
+#include "cpu/work.h"
 #include "kernels/cpu_rules.h"
 
 #include <string.h>
@@ -30,20 +30,17 @@ bool glow_select_depthwise(GlowSelect *s, const GlowNode *n, const GlowConvView 
   int64_t bottom = (p.g.oh - 1) * p.g.sh - p.g.pt + (p.g.kh - 1) * p.g.dh;
   int64_t zeros = (((p.cols - 1) * p.g.sw + (p.g.kw - 1) * p.g.dw) * p.g.xw + GLOW_CONV_BLOCK) * 4;
   bool padded = p.g.pt > 0 || bottom >= p.g.ih || p.left || p.right;
-  GlowWorkSpec spec = {.kernel = "depthwise",
-                       .params = &p,
-                       .params_size = sizeof p,
-                       .places = {c->y.place, c->x.place, c->w.place,
-                                  c->has_bias ? c->b.place : glow_place_absent(),
-                                  padded ? glow_place_zeros(zeros) : glow_place_absent()},
-                       .nplaces = 5,
-                       .nwritten = 1,
-                       .units = c->y.dims[0] * p.blocks * p.g.oh};
-  const char *names[2] = {
-      glow_arena_printf(s->arena, "depthwise_tile_%d", (int)p.cols),
-      p.narrow ? glow_arena_printf(s->arena, "depthwise_tile_%d", (int)p.cols - 1) : NULL};
-  GlowWork *w = glow_select_work(s, n, &spec);
-  w->tiles = (GlowTiles){glow_arena_copy(s->arena, names, sizeof names), 2, 6, 6};
+  GlowDepthwisePlaces at = {.y = c->y.place,
+                            .x = c->x.place,
+                            .w = c->w.place,
+                            .bias = c->has_bias ? c->b.place : glow_place_absent(),
+                            .zeros = padded ? glow_place_zeros(zeros) : glow_place_absent()};
+  GlowDepthwiseTiles tiles = {
+      .full = glow_select_tile_found(s, glow_find_depthwise_tile(s->isa, p.cols))};
+  if (p.narrow)
+    tiles.small = glow_select_tile_found(s, glow_find_depthwise_tile(s->isa, p.cols - 1));
+  GlowWork *w = glow_work_depthwise(s, n, &p, &tiles, &at,
+                                    &(GlowWorkSpec){.units = c->y.dims[0] * p.blocks * p.g.oh});
   glow_conv_set_epilogue(w, &body);
   return true;
 }

@@ -179,7 +179,7 @@ static bool read_reduction(GlowSelect *s, GlowKind kind, int reduction, const ch
 static void append_scatter(GlowSelect *s, const GlowNode *n, const GlowWorkSpec *spec,
                            const char *combine) {
   GlowWork *w = glow_select_work(s, n, spec);
-  w->tiles = (GlowTiles){glow_arena_copy(s->arena, &combine, sizeof combine), 1, 2, 1};
+  w->tiles = (GlowTiles){glow_arena_copy(s->arena, &combine, sizeof combine), 1, 2, 1, true};
 }
 
 /* How wide the columns are that a shard of ScatterND has at least. */

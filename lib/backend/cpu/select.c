@@ -204,6 +204,7 @@ void glow_select_tiles(GlowSelect *s, GlowWork *w, const GlowTile *const *tiles,
     GLOW_CHECK(s->ctx, kinds[i] >> tiles[i]->kind & 1, "the kernel takes the tile");
     w->tiles.pointers = d->pointers;
     w->tiles.ints = d->ints;
+    w->tiles.plain = !d->callback;
   }
   w->tiles.names = names;
   w->tiles.count = count;

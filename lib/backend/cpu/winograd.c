@@ -1,7 +1,7 @@
 /* Winograd's convolution over NCHW16c with a transformed filter in HWOI16i<ob>o: reading the
  * instruction into GlowWinogradParams, and two rules: the tiles of a chunk and of a block. */
-#include "kernels/cpu/winograd.h"
 #include "backend/cpu/conv.h"
+#include "cpu/work.h"
 
 #include <string.h>
 
@@ -78,31 +78,28 @@ static bool check_layouts(GlowSelect *s, const GlowConvView *c, const GlowWinogr
 static void append(GlowSelect *s, const GlowNode *n, const GlowConvView *c, GlowWinogradParams *p,
                    int64_t step, GlowWork *body) {
   int64_t groups = glow_div_up(p->g.oc, p->ob);
-  GlowWorkSpec spec = {.kernel = "winograd",
-                       .params = p,
-                       .params_size = sizeof *p,
-                       .places = {c->y.place, c->x.place, c->w.place,
-                                  c->has_bias ? c->b.place : glow_place_absent()},
-                       .nplaces = 4,
-                       .nwritten = 1,
-                       .units = p->tiles};
+  GlowWorkSpec spec = {.units = p->tiles};
   bool all = step == GLOW_WINOGRAD_STEP_ALL, multiplies = all || step == GLOW_WINOGRAD_STEP_PRODUCT;
   if (multiplies)
     spec.units = all ? p->chunks : places(p) * groups;
   if (all)
     spec.grain = p->block; /* each reads the filter */
   p->step = step;
-  const char *names[4] = {0};
+  const GlowIsa *isa = s->isa;
+  GlowWinogradTiles t = {0};
   if (all || step == GLOW_WINOGRAD_STEP_INPUT)
-    names[0] = glow_arena_printf(s->arena, "winograd_input_%d", (int)p->side);
+    t.input = glow_select_tile_found(s, glow_find_winograd_input(isa, p->side));
   if (multiplies)
-    names[1] = glow_arena_printf(s->arena, "winograd_product_%d", (int)p->chunk);
+    t.full = glow_select_tile_found(s, glow_find_winograd_product(isa, p->chunk));
   if (multiplies && p->full < p->chunks)
-    names[2] = glow_arena_printf(s->arena, "winograd_product_%d", (int)p->chunk - 1);
+    t.small = glow_select_tile_found(s, glow_find_winograd_product(isa, p->chunk - 1));
   if (all || step == GLOW_WINOGRAD_STEP_OUTPUT)
-    names[3] = glow_arena_printf(s->arena, "winograd_output_%d", (int)p->side);
-  GlowWork *w = glow_select_work(s, n, &spec);
-  w->tiles = (GlowTiles){glow_arena_copy(s->arena, names, sizeof names), 4, 6, 4};
+    t.output = glow_select_tile_found(s, glow_find_winograd_output(isa, p->side));
+  GlowWinogradPlaces at = {.y = c->y.place,
+                           .x = c->x.place,
+                           .w = c->w.place,
+                           .bias = c->has_bias ? c->b.place : glow_place_absent()};
+  GlowWork *w = glow_work_winograd(s, n, p, &t, &at, &spec);
   w->scratch = (p->m_at + places(p) * p->m_place) * 4;
   w->common = !all;
   glow_conv_set_epilogue(w, body);

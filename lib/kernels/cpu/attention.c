@@ -3,10 +3,7 @@
  * For each head, a tile of keys and their values is packed into scratch; then tiles of queries pass
  * over it, each a register tile high: scores as a product, weights, and a product with the values
  * that goes on from what Y holds. So no more than a tile of scores is ever in memory, and K and V
- * are packed once per head. Running maxima and sums of all queries of the head are in scratch.
- * Operands: Y, Q, K, V, Mask. */
-#include "attention.h"
-#include "each_tile.h"
+ * are packed once per head. Running maxima and sums of all queries of the head are in scratch. */
 #include "matrix_tile.h"
 #include "pack.h"
 
@@ -14,11 +11,6 @@
 
 /* lanes_float.c */
 GlowVec glow_lanes_weight(GlowVec x);
-
-/* What a tile works on: its first queries, in Q, Y and Mask, and in scratch. */
-typedef void GlowAttentionTileFn(float *y, const float *q, const float *k, const float *v,
-                                 const float *mask, float *state, float *work, int64_t keys,
-                                 int64_t phase);
 
 enum { FIRST = 1, LAST = 2 };
 
@@ -199,14 +191,13 @@ INLINE void tile(int rows, const GlowAttentionParams *params, float *y, const fl
 }
 
 #define TILE(rows)                                                                                 \
-  void glow_attention_tile_##rows(                                                                 \
-      const GlowAttentionParams *params, void *unused, float *y, const float *q, const float *k,   \
-      const float *v, const float *mask, float *state, float *work, int64_t keys, int64_t phase) { \
-    (void)unused;                                                                                  \
+  void glow_attention_tile_##rows(const GlowAttentionParams *params, float *y, const float *q,     \
+                                  const float *k, const float *v, const float *mask, float *state, \
+                                  float *work, int64_t keys, int64_t phase) {                      \
     tile(rows, params, y, q, k, v, mask, state, work, keys, phase);                                \
   }
 
-EACH_TILE_ROWS(TILE)
+EACH_ATTENTION_TILE(TILE)
 
 /* ---- Heads ----------------------------------------------------------------------------------- */
 
@@ -242,8 +233,7 @@ INLINE int64_t at4(const int64_t *stride, int64_t batch, int64_t head) {
   return batch * stride[0] + head * stride[1];
 }
 
-/* Units are heads of all batches. `full` and `small` are specialized tiles, small a query fewer;
- * it may be null. */
+/* `full` and `small` are specialized tiles, small a query fewer; it may be null. */
 void glow_attention(const GlowAttentionParams *params, GlowAttentionTileFn *full,
                     GlowAttentionTileFn *small, void *const *ptrs, int64_t begin, int64_t end,
                     char *scratch) {
@@ -253,11 +243,12 @@ void glow_attention(const GlowAttentionParams *params, GlowAttentionTileFn *full
   float *work = state + round_up(s.queries * STATE, 16);
   ROLLED for (int64_t unit = begin; unit < end; unit++) {
     const int64_t b = unit / s.heads, h = unit % s.heads, shared = h / s.shared;
-    float *y = (float *)ptrs[0] + at4(s.y, b, h);
-    const float *q = (const float *)ptrs[1] + at4(s.q, b, h);
-    const float *k = (const float *)ptrs[2] + at4(s.k, b, shared);
-    const float *v = (const float *)ptrs[3] + at4(s.v, b, shared);
-    const float *mask = (const float *)ptrs[4] + at4(s.m, b, h);
+    const GlowAttentionPtrs p = GLOW_ATTENTION_PTRS(ptrs);
+    float *y = p.y + at4(s.y, b, h);
+    const float *q = p.q + at4(s.q, b, h);
+    const float *k = p.k + at4(s.k, b, shared);
+    const float *v = p.v + at4(s.v, b, shared);
+    const float *mask = p.mask + at4(s.m, b, h);
     ROLLED for (int64_t i = 0; i < s.queries * STATE; i++) state[i] =
         i % STATE == GLOW_ATTENTION_LANES ? -__builtin_inff() : 0.0f;
     ROLLED for (int64_t t = 0; t < s.keys; t += s.kv_tile) {

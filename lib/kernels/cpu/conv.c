@@ -35,7 +35,7 @@ EACH_CONV_SCATTERED(SCATTERED)
 void glow_conv(const GlowConvParams *params, GlowConvTileFn *full, GlowConvTileFn *small,
                GlowConvTileFn *full_odd, GlowConvTileFn *small_odd, void *const *ptrs,
                int64_t begin, int64_t end, char *scratch) {
-  const GlowConvPtrs t = glow_conv_ptrs(ptrs);
+  const GlowConvPtrs t = GLOW_CONV_PTRS(ptrs);
   (void)scratch;
   all_tiles(params, full, small, full_odd, small_odd, &t, begin, end);
 }

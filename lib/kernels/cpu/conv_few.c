@@ -57,9 +57,9 @@ void glow_conv_few(const GlowConvFewParams *params, GlowConvTileFn *full, GlowCo
     r1 = r1 < (n + 1) * s.conv.g.oh ? r1 : (n + 1) * s.conv.g.oh;
     const int64_t rows = (r1 - r0 - 1) * s.conv.g.sh + (s.conv.g.kh - 1) * s.conv.g.dh + 1;
     ROLLED for (int64_t r = 0; r < rows; r++)
-        pack_row(&s, packed + r * pitch, glow_conv_few_ptrs(ptrs).x + n * s.g.xn,
+        pack_row(&s, packed + r * pitch, GLOW_CONV_FEW_PTRS(ptrs).x + n * s.g.xn,
                  h0 * s.conv.g.sh - s.g.pt + r);
-    const GlowConvFewPtrs at = glow_conv_few_ptrs(ptrs);
+    const GlowConvFewPtrs at = GLOW_CONV_FEW_PTRS(ptrs);
     const GlowConvPtrs t = {at.y, packed - h0 * s.conv.g.sh * pitch, at.w, at.bias, NULL, at.env};
     all_tiles(&params->conv, full, small, full_odd, small_odd, &t, r0, r1);
   }

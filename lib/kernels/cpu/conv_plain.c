@@ -9,8 +9,6 @@
  * Scratch: the rows; a TapState per tap; the input's offset per tap and place; the masks of mixed
  * taps; the results of a tile; the filter of a group as floats, if it is not float. Operands:
  * result, input, filter, bias. */
-#include "conv_plain.h"
-#include "each_tile.h"
 #include "kernels/kernels.h"
 #include "num/half.h"
 
@@ -30,22 +28,18 @@ typedef struct Chunk {
   bool dense;         /* they are consecutive */
 } Chunk;
 
-typedef void GlowConvPlainTileFn(float *results, const float *rows, const float *w,
-                                 const void *bias, const int64_t *taps, const int32_t *masks,
-                                 int64_t channel);
-
 INLINE float load(const GlowConvPlainParams *s, const void *p, int64_t i) {
-  if (s->element == GLOW_CONV_HALF)
+  if (s->element == GLOW_CONV_ELEMENT_HALF)
     return glow_half_to_float(((const uint16_t *)p)[i]);
-  if (s->element == GLOW_CONV_BFLOAT)
+  if (s->element == GLOW_CONV_ELEMENT_BFLOAT)
     return glow_bfloat_to_float(((const uint16_t *)p)[i]);
   return ((const float *)p)[i];
 }
 
 INLINE void store(const GlowConvPlainParams *s, void *p, int64_t i, float v) {
-  if (s->element == GLOW_CONV_HALF)
+  if (s->element == GLOW_CONV_ELEMENT_HALF)
     ((uint16_t *)p)[i] = glow_half_from_float(v);
-  else if (s->element == GLOW_CONV_BFLOAT)
+  else if (s->element == GLOW_CONV_ELEMENT_BFLOAT)
     ((uint16_t *)p)[i] = glow_bfloat_from_float(v);
   else
     ((float *)p)[i] = v;
@@ -109,15 +103,13 @@ INLINE void tile(int mr, const GlowConvPlainParams *s, float *results, const flo
 }
 
 #define TILE(mr)                                                                                   \
-  void glow_conv_plain_tile_##mr(const GlowConvPlainParams *params, GlowEpilogueFn *epilogue,      \
-                                 float *results, const float *rows, const float *w,                \
-                                 const void *bias, const int64_t *taps, const int32_t *masks,      \
-                                 int64_t channel) {                                                \
-    (void)epilogue;                                                                                \
+  void glow_conv_plain_tile_##mr(const GlowConvPlainParams *params, float *results,                \
+                                 const float *rows, const float *w, const void *bias,              \
+                                 const int64_t *taps, const int32_t *masks, int64_t channel) {     \
     tile(mr, params, results, rows, w, bias, taps, masks, channel);                                \
   }
 
-EACH_TILE_ROWS(TILE)
+EACH_CONV_PLAIN_TILE(TILE)
 
 /* ---- Gathering ------------------------------------------------------------------------------- */
 
@@ -208,7 +200,7 @@ INLINE bool is_run(const int64_t *offsets) {
 INLINE void gather(const GlowConvPlainParams *s, const void *x, int64_t first, int64_t n,
                    const int64_t *offsets, float *rows) {
   ROLLED for (int64_t j = 0; j < LANES; j += GLOW_VL) {
-    bool run = s->element == GLOW_CONV_FLOAT && is_run(offsets + j);
+    bool run = s->element == GLOW_CONV_ELEMENT_FLOAT && is_run(offsets + j);
     ROLLED for (int64_t k = 0; k < n; k++) {
       const int64_t at = first + k * s->xc;
       float *row = rows + k * LANES + j;
@@ -237,7 +229,7 @@ INLINE void gather_all(const GlowConvPlainParams *s, const void *x, int64_t firs
 
 INLINE void put(const GlowConvPlainParams *s, void *y, int64_t at, const Chunk *c,
                 const float *results) {
-  if (s->element == GLOW_CONV_FLOAT && c->dense && c->places == LANES) {
+  if (s->element == GLOW_CONV_ELEMENT_FLOAT && c->dense && c->places == LANES) {
     UNROLL for (int j = 0; j < GLOW_TILE_VECTORS; j++)
         vec_store((float *)y + at + c->out[0] + j * GLOW_VL, vec_load(results + j * GLOW_VL));
     return;
@@ -253,7 +245,7 @@ typedef struct Unit {
 INLINE Unit unit_of(const GlowConvPlainParams *s, int64_t u) {
   Unit at = {.part = u % s->parts};
   u /= s->parts;
-  if (s->element == GLOW_CONV_FLOAT) {
+  if (s->element == GLOW_CONV_ELEMENT_FLOAT) {
     at.group = u % s->groups;
     u /= s->groups;
   }
@@ -262,12 +254,11 @@ INLINE Unit unit_of(const GlowConvPlainParams *s, int64_t u) {
   at.chunk = u % s->chunks;
   u /= s->chunks;
   at.phase = u % s->phases;
-  if (s->element != GLOW_CONV_FLOAT)
+  if (s->element != GLOW_CONV_ELEMENT_FLOAT)
     at.group = u / s->phases;
   return at;
 }
 
-/* Units are parts of the output channels of a group at a chunk of an image. */
 void glow_conv_plain(const GlowConvPlainParams *s, GlowConvPlainTileFn *full,
                      GlowConvPlainTileFn *rest, void *const *ptrs, int64_t begin, int64_t end,
                      char *scratch) {
@@ -291,21 +282,23 @@ void glow_conv_plain(const GlowConvPlainParams *s, GlowConvPlainTileFn *full,
       find_taps(s, &c, inputs);
     }
     if (moved || at.image != last.image || at.group != last.group)
-      gather_all(s, ptrs[1], at.image * s->xn + at.group * s->ic * s->xc, &c);
-    if (s->element != GLOW_CONV_FLOAT && at.group != last.group) {
+      gather_all(s, GLOW_CONV_PLAIN_PTRS(ptrs).x, at.image * s->xn + at.group * s->ic * s->xc, &c);
+    if (s->element != GLOW_CONV_ELEMENT_FLOAT && at.group != last.group) {
       ROLLED for (int64_t i = 0; i < s->wg; i++) converted[i] =
-          load(s, ptrs[2], at.group * s->wg + i);
+          load(s, GLOW_CONV_PLAIN_PTRS(ptrs).w, at.group * s->wg + i);
     }
-    const float *filter =
-        s->element == GLOW_CONV_FLOAT ? (const float *)ptrs[2] + at.group * s->wg : converted;
+    const float *filter = s->element == GLOW_CONV_ELEMENT_FLOAT
+                              ? (const float *)GLOW_CONV_PLAIN_PTRS(ptrs).w + at.group * s->wg
+                              : converted;
     last = at;
     ROLLED for (int64_t i = at.part * tiles / s->parts; i < (at.part + 1) * tiles / s->parts; i++) {
       const int64_t o = i * s->rows, channel = at.group * s->oc + o;
       const int64_t n = s->oc - o < s->rows ? s->oc - o : s->rows;
-      (n < s->rows ? rest : full)(results, c.rows, filter + o * s->wo, ptrs[3], c.taps, c.masks,
-                                  channel);
+      (n < s->rows ? rest : full)(results, c.rows, filter + o * s->wo,
+                                  GLOW_CONV_PLAIN_PTRS(ptrs).bias, c.taps, c.masks, channel);
       ROLLED for (int64_t r = 0; r < n; r++)
-          put(s, ptrs[0], at.image * s->yn + (channel + r) * s->yc, &c, results + r * LANES);
+          put(s, GLOW_CONV_PLAIN_PTRS(ptrs).y, at.image * s->yn + (channel + r) * s->yc, &c,
+              results + r * LANES);
     }
   }
 }

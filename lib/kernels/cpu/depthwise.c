@@ -2,19 +2,10 @@
  *
  * A tile is some neighbouring output pixels of one block of channels, all in registers. Each tap is
  * a row of the filter and one FMA per register, whose input comes from the cache. Padding is read
- * from zeros, as in conv_tile.h. Operands: result, input, filter, bias, zeros, then the epilogue's.
- */
-#include "depthwise.h"
-#include "each_tile.h"
+ * from zeros, as in conv_tile.h. */
 #include "kernels/kernels.h"
 
 #define VECTORS (GLOW_CONV_BLOCK / GLOW_VL)
-
-/* Tiles of rows [row, end) and columns [from, to) of a block of channels. */
-typedef void GlowDepthwiseTilesFn(float *y, const float *x, const float *w, const float *bias,
-                                  const float *zeros, void *const *env, int64_t image,
-                                  int64_t block, int64_t row, int64_t end, int64_t from,
-                                  int64_t to);
 
 /* A block of channels needs as many registers as a pixel of the register tile, or half as many. */
 typedef GlowVec Tile[GLOW_TILE_PIXELS][VECTORS];
@@ -115,11 +106,10 @@ INLINE void tile(int cols, const GlowDepthwiseParams *params, GlowEpilogueFn *ep
     }                                                                                              \
   }
 
-EACH_TILE_ROWS(TILE)
+EACH_DEPTHWISE_TILE(TILE)
 
-/* Units are output rows of all channel blocks of all images. */
-void glow_depthwise(const GlowDepthwiseParams *params, GlowDepthwiseTilesFn *full,
-                    GlowDepthwiseTilesFn *small, void *const *ptrs, int64_t begin, int64_t end,
+void glow_depthwise(const GlowDepthwiseParams *params, GlowDepthwiseTileFn *full,
+                    GlowDepthwiseTileFn *small, void *const *ptrs, int64_t begin, int64_t end,
                     char *scratch) {
   const GlowDepthwiseParams s = *params;
   const int64_t slim = s.g.ow - s.narrow * (s.cols - 1); /* where narrower tiles begin */
@@ -128,10 +118,11 @@ void glow_depthwise(const GlowDepthwiseParams *params, GlowDepthwiseTilesFn *ful
   ROLLED for (int64_t r = begin; r < end; r = next) {
     const int64_t map = r / s.g.oh, image = map / s.blocks, block = map % s.blocks;
     next = (map + 1) * s.g.oh < end ? (map + 1) * s.g.oh : end;
-    full(ptrs[0], ptrs[1], ptrs[2], ptrs[3], ptrs[4], ptrs + 5, image, block, r - map * s.g.oh,
-         next - map * s.g.oh, 0, slim);
+    const GlowDepthwisePtrs p = GLOW_DEPTHWISE_PTRS(ptrs);
+    full(p.y, p.x, p.w, p.bias, p.zeros, p.env, image, block, r - map * s.g.oh, next - map * s.g.oh,
+         0, slim);
     if (s.narrow)
-      small(ptrs[0], ptrs[1], ptrs[2], ptrs[3], ptrs[4], ptrs + 5, image, block, r - map * s.g.oh,
+      small(p.y, p.x, p.w, p.bias, p.zeros, p.env, image, block, r - map * s.g.oh,
             next - map * s.g.oh, slim, s.g.ow);
   }
 }

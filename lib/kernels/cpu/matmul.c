@@ -181,7 +181,7 @@ void glow_matmul(const GlowMatmulParams *params, GlowMatmulTileFn *full, GlowMat
     const int64_t r0 = unit % s.blocks, pair = unit / s.blocks;
     const int64_t r1 = min64(s.blocks, r0 + end - unit);
     next = unit + r1 - r0;
-    const GlowMatmulPtrs at = glow_matmul_ptrs(ptrs);
+    const GlowMatmulPtrs at = GLOW_MATMUL_PTRS(ptrs);
     Product x = {.c = at.c, .a = at.a, .b = at.b, .env = at.env};
     x.batch = pair / s.groups;
     x.rows = (float *)scratch;

@@ -3,7 +3,7 @@
  * they replace it. The result holds X already, and the indices have been checked. */
 #include "gather.h"
 #include "index.h"
-#include "kernels/kernels.h"
+#include "vector.h"
 
 #include "num/half.h"
 #include "num/math.h"
@@ -60,11 +60,10 @@ PUT(i64, int64_t)
 /* ---- Combining ------------------------------------------------------------------------------- */
 
 #define COMBINE(op, kind, S, LOAD, STORE, OP)                                                      \
-  void glow_combine_##op##_##kind(const void *p, GlowEpilogueFn *e, char *to, const char *from,    \
-                                  int64_t count) {                                                 \
+  void glow_combine_##op##_##kind(const void *p, char *to, const char *from, int64_t count) {      \
     S *y = (S *)to;                                                                                \
     const S *x = (const S *)from;                                                                  \
-    (void)p, (void)e;                                                                              \
+    (void)p;                                                                                       \
     _Pragma("clang loop vectorize(enable)") for (int64_t i = 0; i < count; i++) y[i] =             \
         STORE(OP(LOAD(y[i]), LOAD(x[i])));                                                         \
   }

@@ -2,9 +2,7 @@
  * over blocks of tiles. See winograd_tile.h.
  *
  * Code generation links the steps that a convolution uses, wraps each with constant parameters and
- * the convolution's epilogue, and hands the wrappers to glow_winograd. Operands: result, input,
- * filter, bias, then the epilogue's. */
-#include "each_tile.h"
+ * the convolution's epilogue, and hands the wrappers to glow_winograd. */
 #include "winograd_tile.h"
 
 #define STEP(name)                                                                                 \
@@ -23,14 +21,14 @@
     output_step(side, params, y, bias, env, scratch, a, b, epilogue);                              \
   }
 
-TRANSFORMS(4)
-TRANSFORMS(2)
+EACH_WINOGRAD_INPUT(TRANSFORMS) /* outputs have the same sizes */
 
-void glow_winograd(const GlowWinogradParams *params, GlowWinogradFn *input, GlowWinogradFn *full,
-                   GlowWinogradFn *small, GlowWinogradFn *output, void *const *ptrs, int64_t begin,
-                   int64_t end, char *scratch) {
-  const GlowWinogradPtrs p = {ptrs[0], ptrs[1], ptrs[2], ptrs[3], ptrs + 4, (float *)scratch};
-  all_steps(params, input, full, small, output, &p, begin, end);
+void glow_winograd(const GlowWinogradParams *params, GlowWinogradInputFn *input,
+                   GlowWinogradProductFn *full, GlowWinogradProductFn *small,
+                   GlowWinogradOutputFn *output, void *const *ptrs, int64_t begin, int64_t end,
+                   char *scratch) {
+  const GlowWinogradPtrs p = GLOW_WINOGRAD_PTRS(ptrs);
+  all_steps(params, input, full, small, output, &p, (float *)scratch, begin, end);
 }
 
 #define PRODUCT(rows)                                                                              \
@@ -39,4 +37,4 @@ void glow_winograd(const GlowWinogradParams *params, GlowWinogradFn *input, Glow
     product_step(rows, params, w, scratch, a, b, c, d);                                            \
   }
 
-EACH_TILE_ROWS(PRODUCT)
+EACH_WINOGRAD_PRODUCT(PRODUCT)

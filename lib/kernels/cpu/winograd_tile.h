@@ -1,5 +1,5 @@
 /* Winograd's convolution F(n x n, 3x3), where n, called side, is 4 or 2, over blocked activations;
- * see docs/Numerics for what it computes and winograd.h for what lies where.
+ * see docs/Numerics for what it computes and kernels.ops for what lies where.
  *
  * A block of tiles goes through three steps while it is in the cache: the input transform, 36 or 16
  * matrix products (tiles by input channels, times a place of the filter), and the output transform,
@@ -10,13 +10,7 @@
 #define GLOW_KERNELS_CPU_WINOGRAD_TILE_H
 
 #include "conv_tile.h"
-#include "winograd.h"
 #include "winograd_line.h"
-
-/* One step of a block, specialized: what it works on follows from the four numbers. */
-typedef void GlowWinogradFn(float *y, const float *x, const float *w, const float *bias,
-                            void *const *env, float *scratch, int64_t a, int64_t b, int64_t c,
-                            int64_t d);
 
 /* ---- Tiles ----------------------------------------------------------------------------------- */
 
@@ -282,13 +276,6 @@ INLINE void product_step(int mr, const GlowWinogradParams *params, const float *
 
 /* ---- Blocks ---------------------------------------------------------------------------------- */
 
-typedef struct GlowWinogradPtrs {
-  float *y;
-  const float *x, *w, *bias;
-  void *const *env;
-  float *scratch;
-} GlowWinogradPtrs;
-
 /* The first tile of a chunk. */
 INLINE int64_t first_tile(const GlowWinogradParams *s, int64_t chunk) {
   return chunk * s->chunk - (chunk > s->full ? chunk - s->full : 0);
@@ -296,45 +283,46 @@ INLINE int64_t first_tile(const GlowWinogradParams *s, int64_t chunk) {
 
 /* Chunks [n, next), which are a block, at one place and one block of the filter. `small` multiplies
  * those that have one tile less; it may be null. */
-INLINE void multiply(const GlowWinogradParams *params, GlowWinogradFn *full, GlowWinogradFn *small,
-                     const GlowWinogradPtrs *ptrs, int64_t n, int64_t next, int64_t place,
-                     int64_t group) {
+INLINE void multiply(const GlowWinogradParams *params, GlowWinogradProductFn *full,
+                     GlowWinogradProductFn *small, const GlowWinogradPtrs *ptrs, float *scratch,
+                     int64_t n, int64_t next, int64_t place, int64_t group) {
   const GlowWinogradParams s = *params;
   const GlowWinogradPtrs p = *ptrs;
   const int64_t whole = n >= s.full ? 0 : next < s.full ? next - n : s.full - n;
   if (whole)
-    full(p.y, p.x, p.w, p.bias, p.env, p.scratch, place, group, 0, whole);
+    full(p.y, p.x, p.w, p.bias, p.env, scratch, place, group, 0, whole);
   if (s.full < s.chunks && whole < next - n)
-    small(p.y, p.x, p.w, p.bias, p.env, p.scratch, place, group, whole * s.chunk, next - n - whole);
+    small(p.y, p.x, p.w, p.bias, p.env, scratch, place, group, whole * s.chunk, next - n - whole);
 }
 
 /* Units [begin, end) of the step that the parameters name. Functions that it does not need may be
  * null. */
-INLINE void all_steps(const GlowWinogradParams *params, GlowWinogradFn *input, GlowWinogradFn *full,
-                      GlowWinogradFn *small, GlowWinogradFn *output, const GlowWinogradPtrs *ptrs,
+INLINE void all_steps(const GlowWinogradParams *params, GlowWinogradInputFn *input,
+                      GlowWinogradProductFn *full, GlowWinogradProductFn *small,
+                      GlowWinogradOutputFn *output, const GlowWinogradPtrs *ptrs, float *scratch,
                       int64_t begin, int64_t end) {
   const GlowWinogradParams s = *params;
   const GlowWinogradPtrs p = *ptrs;
   const int64_t groups = (s.g.oc + s.ob - 1) / s.ob;
   if (s.step == GLOW_WINOGRAD_STEP_INPUT) {
-    input(p.y, p.x, p.w, p.bias, p.env, p.scratch + begin * GLOW_CONV_BLOCK, begin, end - begin, 0,
+    input(p.y, p.x, p.w, p.bias, p.env, scratch + begin * GLOW_CONV_BLOCK, begin, end - begin, 0,
           0);
   } else if (s.step == GLOW_WINOGRAD_STEP_PRODUCT) {
     ROLLED for (int64_t i = begin; i < end; i++) {
-      multiply(params, full, small, ptrs, 0, s.chunks, i / groups, i % groups);
+      multiply(params, full, small, ptrs, scratch, 0, s.chunks, i / groups, i % groups);
     }
   } else if (s.step == GLOW_WINOGRAD_STEP_OUTPUT) {
-    output(p.y, p.x, p.w, p.bias, p.env, p.scratch + begin * GLOW_CONV_BLOCK, begin, end - begin, 0,
+    output(p.y, p.x, p.w, p.bias, p.env, scratch + begin * GLOW_CONV_BLOCK, begin, end - begin, 0,
            0);
   } else {
     ROLLED for (int64_t n = begin; n < end; n += s.block) {
       const int64_t next = n + s.block < end ? n + s.block : end;
       const int64_t tile = first_tile(&s, n), count = first_tile(&s, next) - tile;
-      input(p.y, p.x, p.w, p.bias, p.env, p.scratch, tile, count, 0, 0);
+      input(p.y, p.x, p.w, p.bias, p.env, scratch, tile, count, 0, 0);
       ROLLED for (int64_t i = 0; i < s.points * s.points * groups; i++) {
-        multiply(params, full, small, ptrs, n, next, i / groups, i % groups);
+        multiply(params, full, small, ptrs, scratch, n, next, i / groups, i % groups);
       }
-      output(p.y, p.x, p.w, p.bias, p.env, p.scratch, tile, count, 0, 0);
+      output(p.y, p.x, p.w, p.bias, p.env, scratch, tile, count, 0, 0);
     }
   }
 }
