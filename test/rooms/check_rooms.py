@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Who uses whom below lib/ and tools/ is what the tables of docs/Design.md say.
 
-    check_rooms.py --source ROOT [--planted SCRATCH]
+    check_rooms.py --source ROOT --gen BUILD/gen [--planted SCRATCH]
 
 A room is a folder with a row in the first table; what lies deeper belongs to the nearest row above. A room may
 use what its row names, and what that may use; `room/file.h` names one header. Read against this are all
-#include lines and all libraries that a CMakeLists.txt links: no edge that no row allows, no cycle, no folder
+#include lines and all libraries that a CMakeLists.txt links (a generated header is what it includes, a generated
+source belongs to the library that compiles it): no edge that no row allows, no cycle, no folder
 without a row, no include of what is not linked, no llvm-c outside of `codegen`, no command line in a library but
 `driver`. Edges of the second table, to a room or a header, are there although they should not be: each must still
 exist. With --planted, such mistakes are made in a
@@ -39,12 +40,13 @@ def quoted(cell):
 
 
 class Tree:
-    def __init__(self, root):
-        self.root, self.wrong = root, []
+    def __init__(self, root, gen):
+        self.root, self.gen, self.wrong = root, gen, []
         text = read(os.path.join(root, "docs/Design.md"))
         self.uses = {quoted(row[0])[0]: quoted(row[2]) for row in table(text, TABLE)}
         self.waiting = {tuple(quoted(row[0])) for row in table(text, WAITING)}
         self.met = set()  # edges of the second table
+        self.seen = set()  # generated headers that are being read
         self.files, self.owners, self.links = {}, {}, {}  # path -> room; target -> room; target -> [target]
         for top in ("lib", "tools"):
             for folder, _, names in os.walk(os.path.join(root, top)):
@@ -63,6 +65,8 @@ class Tree:
                 self.owners.setdefault(target, self.room(path))
                 names = re.findall(r"\bglow_\w+", rest) if command != "add_library" else []
                 self.links.setdefault(target, set()).update(names)
+                for ops, name in re.findall(r"\$\{GLOW_(OPS_)?GEN_DIR\}/([\w/]+\.c)", rest):
+                    self.files[os.path.join(self.gen, "ops" if ops else "", name)] = self.room(path)
 
     def room(self, path):
         """The room of a file, by its path from the root or below lib/. None if there is none."""
@@ -74,11 +78,16 @@ class Tree:
         return path or None
 
     def includes(self, path):
-        """The files that a file includes: from the root those that lie there, below lib/ generated ones."""
+        """The files that a file includes: from the root those that lie there, below lib/ those that do not."""
         for name in re.findall(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', read(os.path.join(self.root, path)), re.M):
             places = [os.path.join(d, name) for d in (os.path.dirname(path), "lib", "", PUBLIC)]
-            yield next((p for p in map(os.path.normpath, places)
-                        if os.path.exists(os.path.join(self.root, p))), name)
+            found = [p for p in map(os.path.normpath, places) if os.path.exists(os.path.join(self.root, p))]
+            generated = os.path.join(self.gen, name)
+            if not found and generated not in self.seen and os.path.exists(generated):
+                self.seen.add(generated)
+                yield from self.includes(generated)
+                self.seen.remove(generated)
+            yield found[0] if found else name
 
     def reach(self, room):
         """All rooms and headers that a room may use."""
@@ -180,6 +189,8 @@ def write(path, text):
 PLANTED = (
     ("an include", "lib/memplan/memplan.h", r"\Z", '#include "ir/ir.h"\n',
      "lib/memplan/memplan.h: includes ir/ir.h, but `memplan` may not use `ir`"),
+    ("a generated header", "lib/memplan/memplan.h", r"\Z", '#include "ops/lower.h"\n',
+     "lib/memplan/memplan.h: includes ir/ir.h, but `memplan` may not use `ir`"),
     ("a library", "lib/memplan/CMakeLists.txt", r"DEPS ", "DEPS glow_onnx ",
      "glow_memplan: links glow_onnx, but `memplan` may not use `import/onnx`"),
     ("a library that is not linked", "lib/lower/CMakeLists.txt", r"DEPS .*\)", "DEPS glow_ops)",
@@ -204,7 +215,7 @@ PLANTED = (
 )
 
 
-def plant(root, scratch):
+def plant(root, gen, scratch):
     """Makes each mistake in a copy; returns those that were not found."""
     missed = []
     shutil.rmtree(scratch, ignore_errors=True)
@@ -224,7 +235,7 @@ def plant(root, scratch):
         else:
             os.makedirs(os.path.dirname(file))
             write(file, new)
-        found = Tree(scratch).check()
+        found = Tree(scratch, gen).check()
         if not any(message in f for f in found):
             missed.append(f"{what} was planted in {path}, not found; found instead: {found}")
         if pattern:
@@ -238,12 +249,13 @@ def plant(root, scratch):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--source", required=True)
+    parser.add_argument("--gen", required=True, help="the folder of generated files")
     parser.add_argument("--planted", metavar="SCRATCH", help="a folder for copies, removed at the end")
     options = parser.parse_args()
-    tree = Tree(options.source)
+    tree = Tree(options.source, os.path.abspath(options.gen))
     wrong = tree.check()
     if options.planted and not wrong:
-        wrong = plant(options.source, options.planted)
+        wrong = plant(options.source, tree.gen, options.planted)
     for message in wrong:
         print("FAILED", message)
     edges = sum(len(list(tree.includes(path))) for path in tree.files)
