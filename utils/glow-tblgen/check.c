@@ -52,6 +52,10 @@ static GlowKindSet kind_set(const OpFile *file, const Names *parts, uint32_t nse
   return set;
 }
 
+GlowKindSet kinds_union(const OpFile *file, const Names *parts) {
+  return kind_set(file, parts, file->kinds.count);
+}
+
 static void check_kinds(OpFile *file) {
   for (uint32_t i = 0; i < file->kinds.count; i++) {
     KindsDecl *d = file->kinds.data[i];

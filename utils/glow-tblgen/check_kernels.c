@@ -137,11 +137,13 @@ const char *port_c_type(const PortDecl *port) {
   return "void";
 }
 
-static void check_row_ports(const OpFile *file, GlowStr row, Ports *ports, Names *seen) {
+/* var: the type that stands for several kinds, or NULL. */
+static void check_row_ports(const OpFile *file, GlowStr row, const VarDecl *var, Ports *ports,
+                            Names *seen) {
   for (uint32_t i = 0; i < ports->count; i++) {
     PortDecl *p = &ports->data[i];
     GlowKind kind = kind_find(p->type.text);
-    bool any = strcmp(p->type.text, "any") == 0;
+    bool any = strcmp(p->type.text, "any") == 0 || (var && p->type.text == var->name.text);
     check_distinct(file, row, seen, p->name);
     if (kind == GLOW_KIND_COUNT && !any)
       glow_error(file->ctx, p->type.loc, "unknown kind '%s'%s", p->type.text,
@@ -321,9 +323,9 @@ static void check_tile(const OpFile *file, TileDecl *t, uint32_t index) {
     if (!t->callback_decl)
       UNKNOWN(file, t->callback, "callback", &file->callbacks);
   }
-  check_row_ports(file, t->name.text, &t->out, &seen);
-  check_row_ports(file, t->name.text, &t->in, &seen);
-  check_row_ports(file, t->name.text, &t->temp, &seen);
+  check_row_ports(file, t->name.text, NULL, &t->out, &seen);
+  check_row_ports(file, t->name.text, NULL, &t->in, &seen);
+  check_row_ports(file, t->name.text, NULL, &t->temp, &seen);
   for (uint32_t i = 0; i < t->ints.count; i++)
     check_distinct(file, t->name.text, &seen, t->ints.data[i]);
   for (uint32_t i = 0; i < t->sizes.count; i++)
@@ -373,14 +375,32 @@ static void check_kernel(const OpFile *file, KernelDecl *k) {
   Names seen = {0};
   k->camel = name_camel(file->ctx, k->name.text);
   k->params_decl = find_params(file, k->name.text, k->name, k->params);
-  check_row_ports(file, k->name.text, &k->out, &seen);
-  check_row_ports(file, k->name.text, &k->in, &seen);
+  const VarDecl *var = k->vars.count ? &k->vars.data[0] : NULL;
+  check_row_ports(file, k->name.text, var, &k->out, &seen);
+  check_row_ports(file, k->name.text, var, &k->in, &seen);
+  for (uint32_t i = 0; i < k->vars.count; i++)
+    k->vars.data[i].set = kinds_union(file, &k->vars.data[i].parts);
+  if (k->vars.count > 1)
+    glow_error(file->ctx, k->vars.data[1].name.loc, "'%s' has a second 'types' clause",
+               k->name.text);
   for (uint32_t i = 0; i < k->roles.count; i++)
     check_role(file, k, &k->roles.data[i], &seen);
-  if (!k->out.count)
-    glow_error(file->ctx, k->name.loc, "'%s' has no output", k->name.text);
+  if (k->out.count + k->in.count == 0)
+    glow_error(file->ctx, k->name.loc, "'%s' has no operands", k->name.text);
   if (k->out.count + k->in.count > MOST_OPERANDS)
     glow_error(file->ctx, k->name.loc, "a kernel has at most %d operands", MOST_OPERANDS);
+}
+
+Names kernel_names(const OpFile *file, const KernelDecl *k) {
+  Names names = {0};
+  for (int i = 0; i < GLOW_KIND_COUNT && k->vars.count; i++) {
+    Name n = {glow_str_printf(file->ctx, "%s_%s", k->name.text, kind_names[i]), k->name.loc};
+    if (k->vars.data[0].set & GLOW_KIND_BIT(i))
+      glow_vec_push(file->arena, &names, n);
+  }
+  if (!k->vars.count)
+    glow_vec_push(file->arena, &names, k->name);
+  return names;
 }
 
 void kernels_check(OpFile *file) {

@@ -183,7 +183,7 @@ static void write_operands(const OpFile *file, const KernelDecl *k, GlowText *ou
   uint32_t count = k->out.count + k->in.count;
   glow_text_printf(out, "typedef struct Glow%sPtrs {\n", k->camel);
   write_ports(out, &k->out, "", "  ", ";\n  ");
-  write_ports(out, &k->in, "const ", ";\n  ", ";\n  ");
+  write_ports(out, &k->in, "const ", k->out.count ? ";\n  " : "  ", ";\n  ");
   if (has_callback(k))
     glow_text_puts(out, ";\n  void *const *env; /* what callbacks read besides */\n");
   else
@@ -197,16 +197,20 @@ static void write_operands(const OpFile *file, const KernelDecl *k, GlowText *ou
 }
 
 static void write_kernel(const OpFile *file, const KernelDecl *k, GlowText *out) {
+  Names names = kernel_names(file, k);
   comment(out, k->doc);
   write_operands(file, k, out);
-  glow_text_printf(out, "void glow_%s(const Glow%s *params", k->name.text,
-                   k->params_decl->name.text);
-  for (uint32_t i = 0; i < k->roles.count; i++) {
-    const RolesDecl *r = &k->roles.data[i];
-    for (uint32_t j = 0; j < r->names.count; j++)
-      glow_text_printf(out, ", Glow%sFn *%s", r->tiles.data[0]->camel, r->names.data[j].text);
+  for (uint32_t n = 0; n < names.count; n++) {
+    glow_text_printf(out, "void glow_%s(const Glow%s *params", names.data[n].text,
+                     k->params_decl->name.text);
+    for (uint32_t i = 0; i < k->roles.count; i++) {
+      const RolesDecl *r = &k->roles.data[i];
+      for (uint32_t j = 0; j < r->names.count; j++)
+        glow_text_printf(out, ", Glow%sFn *%s", r->tiles.data[0]->camel, r->names.data[j].text);
+    }
+    glow_text_puts(out, ", void *const *ptrs, int64_t begin, int64_t end, char *scratch);\n");
   }
-  glow_text_puts(out, ", void *const *ptrs, int64_t begin, int64_t end, char *scratch);\n\n");
+  glow_text_putc(out, '\n');
 }
 
 /* All but the hash, which is of this and of params.h. */

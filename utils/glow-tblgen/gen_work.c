@@ -56,8 +56,11 @@ void gen_rows(const OpFile *file, GlowText *out) {
                      t->ints.count, callback);
   }
   glow_text_puts(out, "};\n\nconst char *const glow_table_kernels[] = {\n");
-  for (uint32_t i = 0; i < file->kernels.count; i++)
-    glow_text_printf(out, "    \"%s\",\n", file->kernels.data[i]->name.text);
+  for (uint32_t i = 0; i < file->kernels.count; i++) {
+    Names names = kernel_names(file, file->kernels.data[i]);
+    for (uint32_t k = 0; k < names.count; k++)
+      glow_text_printf(out, "    \"%s\",\n", names.data[k].text);
+  }
   glow_text_puts(out, "    NULL};\n\n");
   for (size_t k = 0; k < nmachines; k++) {
     glow_text_printf(out, "static const GlowTile tiles_%s[] = {\n", machines[k].id);
@@ -75,9 +78,10 @@ void gen_rows(const OpFile *file, GlowText *out) {
 
 /* Everything but the final `;` or body. */
 static void write_signature(const KernelDecl *k, GlowText *out) {
+  glow_text_printf(out, "GlowWork *glow_work_%s(GlowSelect *s, const GlowNode *n, ", k->name.text);
   glow_text_printf(out,
-                   "GlowWork *glow_work_%s(GlowSelect *s, const GlowNode *n, const Glow%s *params",
-                   k->name.text, k->params_decl->name.text);
+                   k->vars.count ? "GlowKind kind, const Glow%s *params" : "const Glow%s *params",
+                   k->params_decl->name.text);
   if (k->roles.count)
     glow_text_printf(out, ", const Glow%sTiles *tiles", k->camel);
   glow_text_printf(out, ", const Glow%sPlaces *at, const GlowWorkSpec *more)", k->camel);
@@ -88,7 +92,7 @@ static void write_places(const KernelDecl *k, GlowText *out) {
   for (uint32_t i = 0; i < k->out.count; i++)
     glow_text_printf(out, "%s %s", i ? "," : "", k->out.data[i].name.text);
   for (uint32_t i = 0; i < k->in.count; i++)
-    glow_text_printf(out, ", %s", k->in.data[i].name.text);
+    glow_text_printf(out, "%s %s", i + k->out.count ? "," : "", k->in.data[i].name.text);
   glow_text_printf(out, ";\n} Glow%sPlaces;\n", k->camel);
 }
 
@@ -143,15 +147,31 @@ static void write_given(const KernelDecl *k, GlowText *out) {
   glow_text_puts(out, "};\n");
 }
 
+/* Sets spec.kernel. */
+static void write_name(const KernelDecl *k, GlowText *out) {
+  if (!k->vars.count) {
+    glow_text_printf(out, "  spec.kernel = \"%s\";\n", k->name.text);
+    return;
+  }
+  glow_text_puts(out, "  static const char *const names[GLOW_KIND_COUNT] = {\n");
+  for (int i = 0; i < GLOW_KIND_COUNT; i++)
+    if (k->vars.data[0].set & GLOW_KIND_BIT(i))
+      glow_text_printf(out, "      [GLOW_KIND_%s] = \"%s_%s\",\n", kind_enums[i], k->name.text,
+                       kind_names[i]);
+  glow_text_puts(out, "  };\n  GLOW_CHECK(s->ctx, kind < GLOW_KIND_COUNT && names[kind], "
+                      "\"the kernel has the kind\");\n  spec.kernel = names[kind];\n");
+}
+
 static void write_constructor(const KernelDecl *k, GlowText *out) {
   uint32_t places = k->out.count + k->in.count;
   write_signature(k, out);
+  glow_text_puts(out, " {\n  GlowWorkSpec spec = *more;\n");
+  write_name(k, out);
   glow_text_printf(out,
-                   " {\n  GlowWorkSpec spec = *more;\n  spec.kernel = \"%s\";\n"
                    "  spec.params = params;\n  spec.params_size = sizeof *params;\n"
                    "  memcpy(spec.places, at, %u * sizeof *spec.places);\n"
                    "  spec.nplaces = %u;\n  spec.nwritten = %u;\n",
-                   k->name.text, places, places, k->out.count);
+                   places, places, k->out.count);
   if (!k->roles.count) {
     glow_text_puts(out, "  return glow_select_work(s, n, &spec);\n}\n\n");
     return;

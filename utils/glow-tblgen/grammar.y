@@ -169,6 +169,10 @@ kernel_clauses ::= .
 kernel_clauses ::= kernel_clauses kernel_clause.
 kernel_clause ::= row_ports.
 kernel_clause ::= PARAMS(K) ID(N).             { parse_word(p, &p->kernel->params, K, N); }
+kernel_clause ::= TYPES ID(N) LP ids(L) RP.    {
+  VarDecl v = {N, L, 0};
+  glow_vec_push(p->file->arena, &p->kernel->vars, v);
+}
 kernel_clause ::= TILES ids(L) COLON kinds.    { p->roles->names = L; }
 kinds ::= ID(N).                               { parse_roles(p, N); }
 kinds ::= kinds BAR ID(N).                     { glow_vec_push(p->file->arena, &p->roles->kinds, N); }

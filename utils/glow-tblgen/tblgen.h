@@ -185,6 +185,7 @@ typedef struct KernelDecl {
   Name name;
   GlowStr doc;
   Name params;
+  GLOW_VEC(VarDecl) vars; /* at most one: there is a function for each kind */
   Ports out, in;
   GLOW_VEC(RolesDecl) roles;
   /* after check */
@@ -242,6 +243,8 @@ typedef enum Clause {
 void ops_parse(OpFile *file, const GlowSource *source, bool map);
 /* check.c: resolves everything; reports errors. */
 void ops_check(OpFile *file);
+/* The union of kinds and declared sets of kinds; reports other words. */
+GlowKindSet kinds_union(const OpFile *file, const Names *parts);
 /* onnx.c: the same for the rows of onnx.map, after ops_check. */
 void onnx_check(OpFile *file);
 /* check_kernels.c: the same for the kernel table. */
@@ -259,6 +262,8 @@ extern const size_t nmachines;
 /* The tiles of a kind that a machine has, in order: `sizes` are those of one after the other. */
 typedef GLOW_VEC(int64_t) Sizes;
 Sizes tile_instances(const OpFile *file, const TileDecl *tile, const Machine *m);
+/* The names of a kernel's functions, one for each kind of its variable: gather_i32, gather_i64. */
+Names kernel_names(const OpFile *file, const KernelDecl *k);
 /* The type in C of a port's elements. */
 const char *port_c_type(const PortDecl *port);
 

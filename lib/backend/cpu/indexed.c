@@ -2,7 +2,7 @@
  * ScatterElements and ScatterND. Indices are checked by a piece of work of their own, unless they
  * are known to be in range; what follows trusts them. */
 #include "backend/cpu/box.h"
-#include "kernels/cpu/gather.h"
+#include "cpu/work.h"
 #include "tensor/tensor.h"
 
 /* ---- Operands -------------------------------------------------------------------------------- */
@@ -41,15 +41,11 @@ static bool append_check(GlowSelect *s, const GlowNode *n, const GlowView *which
   const GlowCall *call = glow_select_call(s, n);
   if (!call)
     return false;
-  GlowWorkSpec spec = {.kernel = index_kernel(s, "check_indices", which),
-                       .params = p,
-                       .params_size = sizeof *p,
-                       .places = {which->place},
-                       .nplaces = 1,
-                       .units = vectors,
+  GlowWorkSpec spec = {.units = vectors,
                        .grain = vectors, /* the first index is the one that is reported */
                        .fault = call};
-  glow_select_work(s, n, &spec);
+  glow_work_check_indices(s, n, which->type->kind, p,
+                          &(GlowCheckIndicesPlaces){.indices = which->place}, &spec);
   return true;
 }
 
@@ -70,14 +66,8 @@ static bool append_rows(GlowSelect *s, const GlowNode *n, const GlowGatherParams
                         const GlowView *to, const GlowView *from, const GlowView *which) {
   if (rows * p->run == 0)
     return true;
-  GlowWorkSpec spec = {.kernel = index_kernel(s, "gather", which),
-                       .params = p,
-                       .params_size = sizeof *p,
-                       .places = {to->place, from->place, which->place},
-                       .nplaces = 3,
-                       .nwritten = 1,
-                       .units = rows};
-  glow_select_work(s, n, &spec);
+  GlowGatherPlaces at = {.y = to->place, .x = from->place, .indices = which->place};
+  glow_work_gather(s, n, which->type->kind, p, &at, &(GlowWorkSpec){.units = rows});
   return true;
 }
 
@@ -138,14 +128,8 @@ bool glow_select_gather_elements(GlowSelect *s, const GlowNode *n) {
   GlowCheckParams c = {.length = 1, .limit = {p.limit}};
   if (!append_check(s, n, &which, count, &c))
     return false;
-  GlowWorkSpec spec = {.kernel = index_kernel(s, "gather_elements", &which),
-                       .params = &p,
-                       .params_size = sizeof p,
-                       .places = {to.place, from.place, which.place},
-                       .nplaces = 3,
-                       .nwritten = 1,
-                       .units = count};
-  glow_select_work(s, n, &spec);
+  GlowGatherElementsPlaces at = {.y = to.place, .x = from.place, .indices = which.place};
+  glow_work_gather_elements(s, n, which.type->kind, &p, &at, &(GlowWorkSpec){.units = count});
   return true;
 }
 

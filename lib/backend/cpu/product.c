@@ -1,7 +1,7 @@
 /* Matrix products of kinds other than float, over plain views. Integers of one width wrap alike, so
  * unsigned ones use the kernels of the signed. */
-#include "kernels/cpu/product.h"
 #include "backend/cpu/select.h"
+#include "cpu/work.h"
 
 static GlowKind kernel_kind(GlowKind k) {
   switch (k) {
@@ -58,16 +58,9 @@ bool glow_select_product(GlowSelect *s, const GlowNode *n) {
     p.batch[i] = i < batch ? c.dims[i] : 1;
     units *= p.batch[i];
   }
-  GlowWorkSpec spec = {.kernel = glow_arena_printf(s->arena, "product_%s",
-                                                   glow_kind_info[kernel_kind(c.type->kind)].name),
-                       .params = &p,
-                       .params_size = sizeof p,
-                       .places = {c.place, a.place, b.place},
-                       .nplaces = 3,
-                       .nwritten = 1,
-                       .units = units};
   if (!units || !p.n)
     return true;
-  glow_select_work(s, n, &spec);
+  GlowProductPlaces at = {.c = c.place, .a = a.place, .b = b.place};
+  glow_work_product(s, n, kernel_kind(c.type->kind), &p, &at, &(GlowWorkSpec){.units = units});
   return glow_select_epilogue(s, n);
 }

@@ -1,9 +1,7 @@
 /* Reading where indices say: Gather and GatherND copy rows, GatherElements single elements. Indices
  * are checked before by a kernel of their own, so that rows can be shared among threads and the
  * index that is reported is the first one. */
-#include "gather.h"
 #include "index.h"
-#include "vector.h"
 
 #include "rt/rt.h"
 
@@ -12,11 +10,11 @@
 /* In [-n, n); n is not negative. */
 INLINE int in_range(int64_t v, int64_t n) { return (uint64_t)v + (uint64_t)n < 2 * (uint64_t)n; }
 
-/* Units are vectors. Operands: indices, the fault. */
+/* Units are vectors. The fault stands behind the operands. */
 #define CHECK(kind, I)                                                                             \
   void glow_check_indices_##kind(const GlowCheckParams *p, void *const *ptrs, int64_t begin,       \
                                  int64_t end, char *scratch) {                                     \
-    const I *at = (const I *)ptrs[0];                                                              \
+    const I *at = GLOW_CHECK_INDICES_PTRS(ptrs).indices;                                           \
     GlowFault *fault = ptrs[1];                                                                    \
     const int64_t count = (end - begin) * p->length;                                               \
     (void)scratch;                                                                                 \
@@ -48,7 +46,6 @@ INLINE void fetch_row(const GlowGatherParams *p, const char *row) {
   ROLLED for (int64_t b = 0; b < p->run && b < 1024; b += 64) __builtin_prefetch(row + b);
 }
 
-/* Units are rows of the result. Operands: result, X, indices. */
 #define GATHER(kind, I)                                                                            \
   void glow_gather_##kind(const GlowGatherParams *p, void *const *ptrs, int64_t begin,             \
                           int64_t end, char *scratch) {                                            \
@@ -56,9 +53,10 @@ INLINE void fetch_row(const GlowGatherParams *p, const char *row) {
     ROLLED for (int64_t u = begin, count; u < end; u += count) {                                   \
       const int64_t first = u % p->group, left = p->group - first;                                 \
       count = end - u < left ? end - u : left;                                                     \
-      char *to = (char *)ptrs[0] + u * p->run;                                                     \
-      const char *from = (const char *)ptrs[1] + u / p->group * p->group_stride;                   \
-      const I *at = (const I *)ptrs[2] + (p->shared ? first : u) * p->length;                      \
+      const GlowGatherPtrs all = GLOW_GATHER_PTRS(ptrs);                                           \
+      char *to = (char *)all.y + u * p->run;                                                       \
+      const char *from = (const char *)all.x + u / p->group * p->group_stride;                     \
+      const I *at = (const I *)all.indices + (p->shared ? first : u) * p->length;                  \
       ROLLED for (int64_t r = 0; r < count; r++) {                                                 \
         int64_t offset = 0, next = 0;                                                              \
         INDEX_OFFSET(p, at + r * p->length, offset)                                                \
@@ -76,14 +74,14 @@ GATHER(i64, int64_t)
 /* ---- Elements -------------------------------------------------------------------------------- */
 
 #define COPY(picked, listed) __builtin_memcpy(to + (listed), from + (picked), (size_t)p->bytes);
-/* Operands: result, X, indices. */
 #define PICK(kind, I)                                                                              \
   void glow_gather_elements_##kind(const GlowPickParams *p, void *const *ptrs, int64_t begin,      \
                                    int64_t end, char *scratch) {                                   \
-    char *to = ptrs[0];                                                                            \
-    const char *from = ptrs[1];                                                                    \
+    const GlowGatherElementsPtrs all = GLOW_GATHER_ELEMENTS_PTRS(ptrs);                            \
+    char *to = all.y;                                                                              \
+    const char *from = all.x;                                                                      \
     (void)scratch;                                                                                 \
-    EACH_PICK(p, I, ptrs[2], begin, end, COPY)                                                     \
+    EACH_PICK(p, I, all.indices, begin, end, COPY)                                                 \
   }
 PICK(i32, int32_t)
 PICK(i64, int64_t)

@@ -2,8 +2,7 @@
 #ifndef GLOW_KERNELS_CPU_INDEX_H
 #define GLOW_KERNELS_CPU_INDEX_H
 
-#include "gather.h"
-#include "vector.h"
+#include "kernels/kernels.h"
 
 /* An index into an axis of extent n, counted from the end if it is negative. */
 INLINE int64_t index_at(int64_t v, int64_t n) { return v < 0 ? v + n : v; }

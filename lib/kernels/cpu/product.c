@@ -1,9 +1,7 @@
 /* Matrix products of kinds other than float: glow_product_<kind>. One chain in ascending k from +0
  * for each output, 16 columns side by side where there are that many and they are neighbours.
- * 16-bit floats are chains of float, rounded once; integers wrap. Units are rows of all matrices.
- * Operands: result, A, B. */
-#include "product.h"
-#include "vector.h"
+ * 16-bit floats are chains of float, rounded once; integers wrap. */
+#include "kernels/kernels.h"
 
 #include "num/fma.h"
 #include "num/half.h"
@@ -17,8 +15,9 @@
     (void)scratch;                                                                                 \
     ROLLED for (int64_t u = begin; u < end; u++) {                                                 \
       int64_t row = u % p->m, rest = u / p->m, wide = p->bn == 1 ? p->n / 16 * 16 : 0;             \
-      S *restrict c = (S *)ptrs[0] + row * p->cm;                                                  \
-      const S *restrict a = (const S *)ptrs[1] + row * p->am, *restrict b = ptrs[2];               \
+      const GlowProductPtrs at = GLOW_PRODUCT_PTRS(ptrs);                                          \
+      S *restrict c = (S *)at.c + row * p->cm;                                                     \
+      const S *restrict a = (const S *)at.a + row * p->am, *restrict b = at.b;                     \
       UNROLL for (int d = GLOW_PRODUCT_BATCH - 1; d >= 0; d--) {                                   \
         int64_t i = rest % p->batch[d];                                                            \
         rest /= p->batch[d];                                                                       \

@@ -1,9 +1,7 @@
 /* Writing where indices say: ScatterND puts rows, ScatterElements single elements, in ascending
  * order of the updates. What combines them with what is there is a function of its own; without one
  * they replace it. The result holds X already, and the indices have been checked. */
-#include "gather.h"
 #include "index.h"
-#include "vector.h"
 
 #include "num/half.h"
 #include "num/math.h"
