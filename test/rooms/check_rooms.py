@@ -4,13 +4,12 @@
     check_rooms.py --source ROOT --gen BUILD/gen [--planted SCRATCH]
 
 A room is a folder with a row in the first table; what lies deeper belongs to the nearest row above. A room may
-use what its row names, and what that may use; `room/file.h` names one header. Read against this are all
-#include lines and all libraries that a CMakeLists.txt links (a generated header is what it includes, a generated
-source belongs to the library that compiles it): no edge that no row allows, no cycle, no folder
-without a row, no include of what is not linked, no llvm-c outside of `codegen`, no command line in a library but
-`driver`. Edges of the second table, to a room or a header, are there although they should not be: each must still
-exist. With --planted, such mistakes are made in a
-copy, one at a time, and each must be found."""
+use what its row names, and what that may use; `room/file.h` names one header. Read against this are all #include
+lines and all libraries that a CMakeLists.txt links (a generated header is what it includes, a generated source
+belongs to the library that compiles it): no edge that no row allows, no cycle, no folder without a row, no include
+of what is not linked, no llvm-c outside of `codegen`, no command line in a library but `driver`. Edges of the
+second table, to a room or a header, are there although they should not be: each must still exist. With --planted,
+such mistakes are made in a copy, one at a time, and each must be found."""
 import argparse
 import os
 import re
