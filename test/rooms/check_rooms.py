@@ -65,7 +65,9 @@ class Tree:
                 names = re.findall(r"\bglow_\w+", rest) if command != "add_library" else []
                 self.links.setdefault(target, set()).update(names)
                 for ops, name in re.findall(r"\$\{GLOW_(OPS_)?GEN_DIR\}/([\w/]+\.c)", rest):
-                    self.files[os.path.join(self.gen, "ops" if ops else "", name)] = self.room(path)
+                    generated = os.path.join(self.gen, "ops" if ops else "", name)
+                    if os.path.exists(generated):  # a build without LLVM does not make all
+                        self.files[generated] = self.room(path)
 
     def room(self, path):
         """The room of a file, by its path from the root or below lib/. None if there is none."""
@@ -251,6 +253,8 @@ def main():
     parser.add_argument("--gen", required=True, help="the folder of generated files")
     parser.add_argument("--planted", metavar="SCRATCH", help="a folder for copies, removed at the end")
     options = parser.parse_args()
+    if not os.path.isdir(options.gen):
+        parser.error(f"there is no folder {options.gen}")
     tree = Tree(options.source, os.path.abspath(options.gen))
     wrong = tree.check()
     if options.planted and not wrong:
