@@ -14,7 +14,7 @@ MANY_MENTIONS = 60  # lit tests that mention an operator: above, those in its ow
 CODE = (".c", ".h", ".inc", ".re", ".y", ".def")
 CPU_LAYERS = ("lib/backend/cpu", "lib/codegen", "lib/exec", "lib/kernels", "lib/num", "lib/rt")
 # Folders whose lit tests have another name.
-MIRRORS = {"backend": "codegen", "rt": "bundle", "glow-tblgen": "tblgen"}
+MIRRORS = {"autodiff": "import", "backend": "codegen", "rt": "bundle", "glow-tblgen": "tblgen"}
 
 
 class Tables:
