@@ -3,8 +3,8 @@
 #ifndef GLOW_CODEGEN_BLOBS_H
 #define GLOW_CODEGEN_BLOBS_H
 
-#include "kernels/isa.h"
 #include "support/context.h"
+#include "target/cpu/isa.h"
 
 typedef enum GlowBlobKind { GLOW_BLOB_CPU, GLOW_BLOB_REF } GlowBlobKind;
 

@@ -9,9 +9,9 @@
 
 #include "codegen/machine.h"
 #include "ir/ir.h"
-#include "kernels/isa.h"
 #include "kernels/kernel.h"
 #include "rt/rt.h"
+#include "target/cpu/isa.h"
 
 /* void GLOW_HOST_STEP(GlowFault *fault, int64_t instruction): what HOST work calls; a fault ends
  * the run. */

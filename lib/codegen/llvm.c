@@ -2,7 +2,7 @@
 #include "codegen/llvm.h"
 #include "codegen/codegen.h"
 #include "codegen/debug.h"
-#include "kernels/table.h"
+#include "target/cpu/table.h"
 
 #include <stdio.h>
 #include <string.h>

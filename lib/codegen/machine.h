@@ -3,9 +3,9 @@
 #ifndef GLOW_CODEGEN_MACHINE_H
 #define GLOW_CODEGEN_MACHINE_H
 
-#include "kernels/isa.h"
 #include "support/context.h"
 #include "support/text.h"
+#include "target/cpu/isa.h"
 
 /* A row, and what differs from it; NULL: as the row says. */
 typedef struct GlowMachine {

@@ -4,7 +4,7 @@
 #include "codegen/blobs.h"
 #include "codegen/llvm.h"
 #include "ir/ir.h"
-#include "kernels/table.h"
+#include "target/cpu/table.h"
 
 /* Names that the blobs define, and those they declare, in the order of the blobs. */
 typedef struct Names {

@@ -8,8 +8,8 @@
 #include "driver/session.h"
 #include "exec/pool.h"
 #include "ir/remarks.h"
-#include "kernels/isa.h"
 #include "support/cache.h"
+#include "target/cpu/isa.h"
 
 typedef struct GlowModelFlags {
   GlowStrList binds;

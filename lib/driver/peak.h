@@ -3,7 +3,7 @@
 #ifndef GLOW_DRIVER_PEAK_H
 #define GLOW_DRIVER_PEAK_H
 
-#include "kernels/isa.h"
+#include "target/cpu/isa.h"
 
 /* Runs independent FMAs on full vectors of the row, which must run here, for about 20 microseconds;
  * returns flop/s. 0 where the row has no FMA or there is no burst for its processor. */

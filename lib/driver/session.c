@@ -5,8 +5,8 @@
 
 #include "driver/passes.h"
 #include "import/onnx/onnx.h"
-#include "kernels/isa.h"
 #include "support/file.h"
+#include "target/cpu/isa.h"
 
 static GlowStatus run_pipeline(GlowSession *s, const GlowPipeline *p, GlowMath math) {
   const GlowRunnerOptions o = {.verify_each = true, .math = math};

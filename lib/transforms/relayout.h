@@ -7,7 +7,9 @@
 #ifndef GLOW_TRANSFORMS_RELAYOUT_H
 #define GLOW_TRANSFORMS_RELAYOUT_H
 
-#include "transforms/layouts.h"
+#include "analysis/layouts.h"
+#include "pass/pass.h"
+#include "transforms/transforms.h"
 
 typedef struct GlowRelayouts {
   GlowPassRun *run;
@@ -31,5 +33,10 @@ bool glow_node_rebuild(GlowRelayouts *r, GlowNode *n, GlowValue *const *ins,
 void glow_relayout_shorten(GlowRelayouts *r, GlowNode *n);
 /* Drops Relayouts that nobody needs, and gives names back. */
 void glow_relayouts_end(GlowRelayouts *r);
+
+/* A constant of the same value in another layout (NULL: plain): `v` itself, what v is a Relayout
+ * of, or a new eval constant. NULL after a diagnostic. */
+GlowValue *glow_constant_relayout(GlowModule *m, GlowArena *arena, GlowValue *v,
+                                  const GlowLayout *layout, const GlowNode *user);
 
 #endif

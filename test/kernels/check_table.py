@@ -57,7 +57,7 @@ class Compiler:
     def generate(self, folder):
         """The headers of the folder's table; what was wrong with it."""
         for generator, header in (("params", "kernels/params.h"), ("prototypes", "kernels/kernels.h"),
-                                  ("rows-header", "kernels/rows.h"), ("work-header", "cpu/work.h")):
+                                  ("rows-header", "target/cpu/rows.h"), ("work-header", "cpu/work.h")):
             os.makedirs(os.path.dirname(os.path.join(folder, header)), exist_ok=True)
             result = subprocess.run([self.options.tblgen, "-gen=" + generator, "-o", os.path.join(folder, header),
                                      os.path.join(folder, TABLE)], capture_output=True, text=True)

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "backend/cpu/cpu.h"
-#include "kernels/cpu_rules.h"
 #include "support/text.h"
+#include "target/cpu/rules.h"
 #include "test/unit/any_order.h"
 #include "test/unit/hot_loops.h"
 #include "test/unit/unit.h"

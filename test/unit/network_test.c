@@ -8,7 +8,7 @@
 #include "backend/backends.h"
 #include "driver/session.h"
 #include "exec/pool.h"
-#include "kernels/isa.h"
+#include "target/cpu/isa.h"
 #include "test/unit/unit.h"
 
 static atomic_ulong allocations;

@@ -3,7 +3,7 @@
 #define GLOW_TOOLS_GLOW_BENCH_H
 
 #include "driver/model.h"
-#include "kernels/isa.h"
+#include "target/cpu/isa.h"
 
 typedef struct GlowBenchCommand {
   GlowModelFlags model;

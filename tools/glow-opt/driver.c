@@ -9,7 +9,6 @@
 #include "import/onnx/onnx.h"
 #include "reproducer.h"
 #include "support/file.h"
-#include "transforms/layouts.h"
 #include "view/view.h"
 
 static const char separator[] = "; -----";

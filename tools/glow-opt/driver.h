@@ -3,9 +3,9 @@
 #define GLOW_TOOLS_GLOW_OPT_DRIVER_H
 
 #include "ir/remarks.h"
-#include "kernels/isa.h"
 #include "pass/pass.h"
 #include "support/cmdline.h"
+#include "target/cpu/isa.h"
 
 typedef struct GlowDriver {
   const char *tool;

@@ -7,9 +7,9 @@
 #include "driver/backend.h"
 #include "driver/peak.h"
 #include "driver/profile.h"
-#include "kernels/isa.h"
 #include "support/file.h"
 #include "support/json.h"
+#include "target/cpu/isa.h"
 #include "tools/glow-run/glow_run.h"
 
 /* ---- Chrome's trace format ------------------------------------------------------------------- */

@@ -12,7 +12,7 @@ MANY_OPERATORS = 40  # a change that reaches more is one of all operators
 MANY_PASSES = 20
 MANY_MENTIONS = 60  # lit tests that mention an operator: above, those in its own folders
 CODE = (".c", ".h", ".inc", ".re", ".y", ".def")
-CPU_LAYERS = ("lib/backend/cpu", "lib/codegen", "lib/exec", "lib/kernels", "lib/num", "lib/rt")
+CPU_LAYERS = ("lib/backend/cpu", "lib/codegen", "lib/exec", "lib/kernels", "lib/num", "lib/rt", "lib/target")
 # Folders whose lit tests have another name.
 MIRRORS = {"autodiff": "import", "backend": "codegen", "rt": "bundle", "glow-tblgen": "tblgen"}
 
@@ -38,7 +38,7 @@ class Tables:
                 for op, value in re.findall(r"\[GLOW_OP_(\w+)\] = ([^\n]*)", f.read()):
                     for function in re.findall(r"[a-z]\w+", value):
                         self.hooks.setdefault(function, set()).add(op)
-        with open(os.path.join(root, "lib/backend/cpu/native.h"), encoding="utf-8") as f:
+        with open(os.path.join(root, "lib/target/cpu/native.h"), encoding="utf-8") as f:
             for op, function in re.findall(r"NATIVE\((\w+), (\w+)\)", f.read()):
                 self.hooks.setdefault("glow_select_" + function, set()).add(op)
         for folder in ("lib/transforms", "lib/irgen"):

@@ -19,7 +19,7 @@ static void write_finder(const TileDecl *t, GlowText *out) {
 void gen_rows_header(const OpFile *file, GlowText *out) {
   gen_head(out, "The kinds of tiles, and the tile of a machine with given sizes, or NULL.");
   glow_text_puts(out, "#ifndef GLOW_KERNELS_ROWS_H\n#define GLOW_KERNELS_ROWS_H\n\n"
-                      "#include \"kernels/table.h\"\n\ntypedef enum GlowTileKind {\n");
+                      "#include \"target/cpu/table.h\"\n\ntypedef enum GlowTileKind {\n");
   for (uint32_t i = 0; i < file->tiles.count; i++)
     glow_text_printf(out, "  GLOW_%s,\n", file->tiles.data[i]->upper);
   glow_text_puts(out, "  GLOW_TILE_COUNT\n} GlowTileKind;\n\n");
@@ -44,7 +44,7 @@ static void write_instances(const OpFile *file, const TileDecl *t, const Machine
 
 void gen_rows(const OpFile *file, GlowText *out) {
   gen_head(out, "The kernel table as data.");
-  glow_text_puts(out, "#include \"kernels/rows.h\"\n\n");
+  glow_text_puts(out, "#include \"target/cpu/rows.h\"\n\n");
   glow_text_printf(out, "const uint64_t glow_table_hash = UINT64_C(0x%016llx);\n\n",
                    (unsigned long long)table_hash(file));
   glow_text_puts(out, "const GlowTileDesc glow_tile_desc[] = {\n");
@@ -115,7 +115,7 @@ void gen_work_header(const OpFile *file, GlowText *out) {
   glow_text_puts(out,
                  "#ifndef GLOW_CPU_WORK_H\n#define GLOW_CPU_WORK_H\n\n"
                  "#include \"backend/cpu/select.h\"\n#include \"kernels/params.h\"\n"
-                 "#include \"kernels/rows.h\"\n\n"
+                 "#include \"target/cpu/rows.h\"\n\n"
                  "/* Appends work on n. Params are copied; tiles that are not needed are NULL; "
                  "`more` says what\n * there is besides: units, grain, cost, fault. */\n\n");
   for (uint32_t i = 0; i < file->kernels.count; i++) {

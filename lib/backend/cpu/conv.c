@@ -13,7 +13,7 @@
  * and OIHW32o for one channel). */
 #include "backend/cpu/conv.h"
 #include "ir/infer.h"
-#include "kernels/cpu_rules.h"
+#include "target/cpu/rules.h"
 
 #include <string.h>
 

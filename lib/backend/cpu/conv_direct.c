@@ -1,10 +1,10 @@
 /* Convolutions over NCHW16c with packed filters, and those that read few channels plain.
  *
  * Reads the instruction into GlowConvParams. The tile is in the text, or that of
- * kernels/cpu_rules.h; the band, what is fetched ahead and what threads share are decided here. */
+ * target/cpu/rules.h; the band, what is fetched ahead and what threads share are decided here. */
 #include "backend/cpu/conv.h"
 #include "cpu/work.h"
-#include "kernels/cpu_rules.h"
+#include "target/cpu/rules.h"
 
 #include <string.h>
 

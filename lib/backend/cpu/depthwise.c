@@ -1,7 +1,7 @@
 /* Convolutions in which each channel has a filter of its own, over NCHW16c and OIHW16o. */
 #include "backend/cpu/conv.h"
 #include "cpu/work.h"
-#include "kernels/cpu_rules.h"
+#include "target/cpu/rules.h"
 
 #include <string.h>
 

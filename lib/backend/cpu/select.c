@@ -2,18 +2,18 @@
  *
  * Layouts, strategies, tiles, shards and offsets are read from the text and not decided here; an
  * instruction without a tile or shards gets what the passes that assign them would write, by
- * kernels/cpu_rules.h, a program without offsets a plan. */
+ * target/cpu/rules.h, a program without offsets a plan. */
 #include "backend/cpu/select.h"
 
 #include "analysis/access.h"
 #include "analysis/cost.h"
-#include "backend/cpu/native.h"
 #include "backend/interp/interp_internal.h"
 #include "ir/infer.h"
 #include "ir/remarks.h"
-#include "kernels/cpu_rules.h"
 #include "memplan/memplan.h"
 #include "support/text.h"
+#include "target/cpu/native.h"
+#include "target/cpu/rules.h"
 
 #define ALIGN 64
 

@@ -3,7 +3,7 @@
 #define GLOW_BACKEND_CPU_SELECT_H
 
 #include "backend/cpu/cpu.h"
-#include "kernels/table.h"
+#include "target/cpu/table.h"
 
 #define GLOW_VIEW_RANK (GLOW_MAX_RANK + 4)
 

@@ -1,7 +1,7 @@
 /* The pre-flight report: which operators a model uses and what became of each. The survey counts
  * nodes, the reader notes what it built for them, gaps say what could not be read. */
-#include "backend/cpu/native.h"
 #include "import/onnx/importer.h"
+#include "target/cpu/native.h"
 
 static GlowOnnxUse *find_use(GlowOnnxImporter *im, GlowStr domain, GlowStr op, unsigned version) {
   GlowStr key = glow_str_printf(im->ctx, "%s:%s:%u", domain, op, version);

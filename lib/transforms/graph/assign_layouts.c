@@ -14,6 +14,7 @@
  *
  * Works from any layout. What is packed depends on the target, which is the module's or this host,
  * and is written into the module. Exact: kernels add up in the same order in every layout. */
+#include "target/cpu/layouts.h"
 #include "transforms/pieces.h"
 #include "transforms/relayout.h"
 #include "transforms/rules.h"

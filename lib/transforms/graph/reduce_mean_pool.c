@@ -14,7 +14,7 @@
  *
  * The second is exact up to -0 (the pool's chain starts at +0); the first takes a chain in place of
  * 16 lanes and a tree. Bound: c = 2 H W + 2. */
-#include "transforms/layouts.h"
+#include "target/cpu/layouts.h"
 #include "transforms/rules.h"
 
 enum { MOST_STEPS = 16, MOST_ELEMENTS = 4096 };

@@ -3,7 +3,8 @@
  *
  * Works on funcs and programs. A buffer that changes its size loses its place, and with it the
  * memory plan of its program. Strategies stay, and with them every bit. */
-#include "transforms/layouts.h"
+#include "target/cpu/layouts.h"
+#include "transforms/relayout.h"
 
 typedef struct Retarget {
   GlowPassRun *run;

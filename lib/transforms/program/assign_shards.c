@@ -1,14 +1,14 @@
 /* Into how many pieces threads may cut the work of each instruction, by what it costs
- * (glow_instr_cost) and the rule of kernels/cpu_rules.h, which the CPU backend follows where a
+ * (glow_instr_cost) and the rule of target/cpu/rules.h, which the CPU backend follows where a
  * program says nothing. What the text says already stays.
  *
  * Not of control flow, of what a machine kernel does not do, and of little work: that is one piece.
  * Nor for no machine: like tiles, shards come with the module's target. No sum is ever split, so no
  * result depends on shards; what a kernel cannot cut that far becomes fewer pieces. */
 #include "analysis/cost.h"
-#include "backend/cpu/native.h"
-#include "kernels/cpu_rules.h"
 #include "ops/infer.h"
+#include "target/cpu/native.h"
+#include "target/cpu/rules.h"
 #include "transforms/programs.h"
 
 static bool assign(GlowNode *n, void *arg) {

@@ -1,8 +1,8 @@
 /* Register tiles of convolutions, for the module's target: how many output pixels a kernel keeps in
- * registers, by the rules of kernels/cpu_rules.h, which the CPU backend follows where a program
+ * registers, by the rules of target/cpu/rules.h, which the CPU backend follows where a program
  * says nothing; what the text says already stays. No result depends on a tile. */
 #include "ir/infer.h"
-#include "kernels/cpu_rules.h"
+#include "target/cpu/rules.h"
 #include "transforms/programs.h"
 
 enum { FEW_CHANNELS = 16 };

@@ -1,5 +1,5 @@
 /* Pools: a maximum pool that alone reads the result of a convolution becomes part of it, where that
- * pays by the rule of kernels/cpu_rules.h.
+ * pays by the rule of target/cpu/rules.h.
  *
  *   convolution @out %t, .. {strategy = winograd} ^epilogue ..;  max_pool @out %y, @in %t {..}
  *     becomes   convolution @out %y, .. {strategy = winograd, pool_kernels = [2, 2], ..} ^epilogue
@@ -8,7 +8,7 @@
  * The convolution moves down to the pool, so nothing in between may write what it reads. A pool
  * that says where its maxima stood needs the map in memory, and so does whatever else reads it. */
 #include "ir/infer.h"
-#include "kernels/cpu_rules.h"
+#include "target/cpu/rules.h"
 #include "transforms/programs.h"
 
 static bool all_static(const GlowNode *n) {

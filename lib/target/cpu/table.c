@@ -1,5 +1,5 @@
 /* See table.h. */
-#include "kernels/table.h"
+#include "target/cpu/table.h"
 
 #include <string.h>
 

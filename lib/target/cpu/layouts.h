@@ -3,13 +3,11 @@
  * Activations of two-dimensional convolutions and pools are NCHW16c on every target. Filters are
  * packed as the kernels of a target read them (isa.def), so they are what a change of the target
  * changes; so are constant right operands of products. Nothing here affects a result. */
-#ifndef GLOW_TRANSFORMS_LAYOUTS_H
-#define GLOW_TRANSFORMS_LAYOUTS_H
+#ifndef GLOW_TARGET_CPU_LAYOUTS_H
+#define GLOW_TARGET_CPU_LAYOUTS_H
 
-#include "analysis/layouts.h"
-#include "kernels/isa.h"
-#include "pass/pass.h"
-#include "transforms/transforms.h"
+#include "ir/ir.h"
+#include "target/cpu/isa.h"
 
 #define GLOW_CHANNEL_BLOCK 16
 
@@ -33,10 +31,5 @@ bool glow_conv_layouts(const GlowIsa *isa, const GlowNode *n, GlowConvLayouts *l
  * False if n has no such operand. */
 bool glow_packed_operand(const GlowIsa *isa, const GlowNode *n, uint32_t *port,
                          const GlowLayout **layout);
-
-/* A constant of the same value in another layout (NULL: plain): `v` itself, what v is a Relayout
- * of, or a new eval constant. NULL after a diagnostic. */
-GlowValue *glow_constant_relayout(GlowModule *m, GlowArena *arena, GlowValue *v,
-                                  const GlowLayout *layout, const GlowNode *user);
 
 #endif

@@ -1,7 +1,8 @@
-/* Targets, the layouts of convolutions, and constants in another layout. */
-#include "transforms/layouts.h"
+/* Targets, and the layouts of convolutions and products. */
+#include "target/cpu/layouts.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* ---- Targets --------------------------------------------------------------------------------- */
 
@@ -114,45 +115,4 @@ bool glow_packed_operand(const GlowIsa *isa, const GlowNode *n, uint32_t *port,
   if (isa)
     *layout = panels(n->block->module->ctx, isa, b);
   return true;
-}
-
-/* ---- Constants ------------------------------------------------------------------------------- */
-
-/* The copy of what an eval constant computes, without a Relayout at its end. */
-static GlowValue *copy_eval(GlowEval *e, const GlowStorage *s) {
-  const GlowBlock *b = s->init.eval;
-  GlowValue *v = glow_block_terminator(b)->operands[0].value;
-  GlowNode *relayout = glow_value_def(v, GLOW_OP_RELAYOUT);
-  return glow_eval_copy(e, relayout ? glow_node_in(relayout, 0) : v);
-}
-
-static bool ends_in_relayout(const GlowStorage *s) {
-  return s->init.kind == GLOW_INIT_EVAL &&
-         glow_value_def(glow_block_terminator(s->init.eval)->operands[0].value, GLOW_OP_RELAYOUT);
-}
-
-/* `NAME.packed`, once, or `NAME.plain`. */
-static GlowStr packed_name(GlowContext *ctx, GlowStr name, const GlowLayout *layout) {
-  const char *end = strstr(name, ".packed");
-  int length = end ? (int)(end - name) : (int)glow_str_length(name);
-  return glow_str_printf(ctx, "%.*s.%s", length, name, layout ? "packed" : "plain");
-}
-
-GlowValue *glow_constant_relayout(GlowModule *m, GlowArena *arena, GlowValue *v,
-                                  const GlowLayout *layout, const GlowNode *user) {
-  const GlowStorage *s = v->def.storage;
-  const GlowType *t = glow_type_with_layout(m->ctx, v->type, layout);
-  if (v->type == t)
-    return v;
-  GlowEval e = glow_eval_create(m, arena, user);
-  bool copies = ends_in_relayout(s) || (s->init.kind == GLOW_INIT_EVAL && glow_only_user(v));
-  GlowValue *x = copies ? copy_eval(&e, s) : v;
-  if (x->type == t && x->kind == GLOW_VALUE_STORAGE)
-    return x;
-  GlowNodeSpec spec = {.op = GLOW_OP_RELAYOUT, .ins = &x, .nins = 1, .types = &t};
-  GlowNode *relayout = x->type == t ? NULL : glow_node_create(&e.builder, &spec);
-  if (x->type != t && !relayout)
-    return NULL;
-  GlowValue *y = relayout ? &relayout->results[0] : x;
-  return &glow_eval_finish(&e, y, packed_name(m->ctx, v->name, layout))->value;
 }

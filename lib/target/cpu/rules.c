@@ -1,7 +1,7 @@
-/* See cpu_rules.h. */
-#include "kernels/cpu_rules.h"
+/* See rules.h. */
+#include "target/cpu/rules.h"
 #include "kernels/params.h"
-#include "kernels/rows.h"
+#include "target/cpu/rows.h"
 
 enum { SHARD_COST = 32768, MOST_SHARDS = 64 };
 

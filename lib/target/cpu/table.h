@@ -1,9 +1,9 @@
-/* The kernel table (kernels.ops) as data: which tiles each machine has. kernels/rows.h, which is
+/* The kernel table (kernels.ops) as data: which tiles each machine has. target/cpu/rows.h, which is
  * generated, has the kinds of tiles, and a function for each kind that finds one by its sizes. */
-#ifndef GLOW_KERNELS_TABLE_H
-#define GLOW_KERNELS_TABLE_H
+#ifndef GLOW_TARGET_CPU_TABLE_H
+#define GLOW_TARGET_CPU_TABLE_H
 
-#include "kernels/isa.h"
+#include "target/cpu/isa.h"
 
 enum { GLOW_TILE_SIZES = 4 };
 

@@ -1,8 +1,8 @@
 /* The instructions for which the CPU backend has machine kernels of its own; the others run as
  * their reference kernels. Needs neither LLVM nor the rest of the backend, so that the report of
  * glow-import may ask. */
-#ifndef GLOW_BACKEND_CPU_NATIVE_H
-#define GLOW_BACKEND_CPU_NATIVE_H
+#ifndef GLOW_TARGET_CPU_NATIVE_H
+#define GLOW_TARGET_CPU_NATIVE_H
 
 #include "ops/op.h"
 

@@ -1,6 +1,6 @@
 /* The machines of isa.def, and which of them this host can run. No LLVM needed. */
-#ifndef GLOW_KERNELS_ISA_H
-#define GLOW_KERNELS_ISA_H
+#ifndef GLOW_TARGET_CPU_ISA_H
+#define GLOW_TARGET_CPU_ISA_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* The table of machines, and what the host says that it is. */
-#include "kernels/isa.h"
+#include "target/cpu/isa.h"
 
 #include <string.h>
 

@@ -2,11 +2,11 @@
  * into how many shards work is cut. The passes assign-tiles and assign-shards write them into
  * programs; the CPU backend makes them where a program has none. Neither LLVM nor a program is
  * needed. */
-#ifndef GLOW_KERNELS_CPU_RULES_H
-#define GLOW_KERNELS_CPU_RULES_H
+#ifndef GLOW_TARGET_CPU_RULES_H
+#define GLOW_TARGET_CPU_RULES_H
 
-#include "kernels/isa.h"
 #include "ops/op.h"
+#include "target/cpu/isa.h"
 
 /* A row of a convolution: output and input columns, window, stride, dilation, padding before. */
 typedef struct GlowConvLine {
