@@ -9,7 +9,7 @@
 #include "exec/pool.h"
 #include "ir/remarks.h"
 #include "support/cache.h"
-#include "target/cpu/isa.h"
+#include "target/target.h"
 
 typedef struct GlowModelFlags {
   GlowStrList binds;
@@ -44,7 +44,7 @@ typedef struct GlowModelFlags {
    .kind = GLOW_OPT_STRING, .target = &(flags).remarks.output},                                    \
   {.name = "target", .value = "NAME",                                                              \
    .help = "make it a program for this target, as glow-opt does; help lists them",                 \
-   .kind = GLOW_OPT_STRING, .target = &(flags).target, .list = glow_isa_print},                    \
+   .kind = GLOW_OPT_STRING, .target = &(flags).target, .list = glow_targets_print},                    \
   {.name = "bind", .value = "N=8",                                                                 \
    .help = "give an open dimension a size, or a bound with N=..8", .kind = GLOW_OPT_REPEAT,        \
    .target = &(flags).binds},                                                                      \

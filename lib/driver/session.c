@@ -6,7 +6,7 @@
 #include "driver/passes.h"
 #include "import/onnx/onnx.h"
 #include "support/file.h"
-#include "target/cpu/isa.h"
+#include "target/target.h"
 
 static GlowStatus run_pipeline(GlowSession *s, const GlowPipeline *p, GlowMath math) {
   const GlowRunnerOptions o = {.verify_each = true, .math = math};
@@ -168,7 +168,7 @@ GlowStatus glow_session_lower_all(GlowSession *s) {
 }
 
 GlowStatus glow_session_retarget(GlowSession *s, const char *target) {
-  return glow_isa_named(s->ctx, GLOW_NOWHERE, target)
+  return glow_target_named(s->ctx, GLOW_NOWHERE, target)
              ? run_pass(s, "retarget", glow_arena_printf(s->ctx->arena, "to=%s", target))
              : GLOW_BAD_USAGE;
 }

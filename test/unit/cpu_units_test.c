@@ -183,8 +183,7 @@ static void check_text(const char *name, const char *text, size_t size) {
   GlowContext *ctx = glow_context_create();
   GlowModule *m = glow_module_parse(ctx, name, text, size);
   bool ok = m && glow_module_verify(m);
-  const GlowIsa *isa =
-      ok && m->target ? glow_isa_named(ctx, GLOW_NOWHERE, m->target) : glow_isa_host();
+  const GlowIsa *isa = ok && m->target ? glow_isa_find(m->target) : glow_isa_host();
   CHECK(ok && isa && m->first_function);
   GlowCpuPlan plan;
   Run run = {.file = name};

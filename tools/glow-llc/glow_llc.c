@@ -13,6 +13,7 @@
 #include "support/cmdline.h"
 #include "support/file.h"
 #include "support/signals.h"
+#include "target/cpu/cpu.h"
 
 typedef struct Command {
   const char *output, *filetype, *bundle, *name, *constants;
@@ -156,9 +157,15 @@ static GlowStatus compile(const Command *c, GlowModule *m, const GlowBundleOptio
 /* The module's target and what the command line says. */
 static GlowStatus choose_machine(GlowContext *ctx, const GlowSession *s, GlowMachine *machine) {
   const GlowIsa *isa = NULL;
-  const char *target = s->module->target;
-  if (target && !(isa = glow_isa_named(ctx, s->module->src, target)))
+  GlowLoc loc = s->module->src;
+  const char *name = s->module->target;
+  const GlowTarget *target = name ? glow_target_named(ctx, loc, name) : NULL;
+  if (name && !target)
     return GLOW_BAD_INPUT;
+  if (target && !(isa = glow_cpu_isa(target))) {
+    glow_error(ctx, loc, "there is no machine code for target %s", name);
+    return GLOW_BAD_INPUT;
+  }
   return glow_machine_choose(ctx, isa, machine) ? GLOW_OK : GLOW_BAD_USAGE;
 }
 

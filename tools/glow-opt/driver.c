@@ -174,7 +174,7 @@ static GlowStatus retarget(GlowDriver *d) {
     glow_error(d->ctx, tool, "a reproducer has its own target: none can be given");
     return GLOW_BAD_USAGE;
   }
-  if (!glow_isa_named(d->ctx, tool, d->target))
+  if (!glow_target_named(d->ctx, tool, d->target))
     return GLOW_BAD_USAGE;
   GlowPipeline *p = glow_pipeline_create(d->ctx, &glow_passes);
   glow_pipeline_add(p, glow_pass_find(&glow_passes, "retarget"),

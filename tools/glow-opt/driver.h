@@ -5,7 +5,7 @@
 #include "ir/remarks.h"
 #include "pass/pass.h"
 #include "support/cmdline.h"
-#include "target/cpu/isa.h"
+#include "target/target.h"
 
 typedef struct GlowDriver {
   const char *tool;
@@ -18,7 +18,7 @@ typedef struct GlowDriver {
   const char *run_reproducer; /* a file */
   const char *output;         /* NULL or "-": stdout */
   const char *verify_each;
-  const char *target; /* a row of isa.def, or NULL */
+  const char *target; /* of those in targets.def, or NULL */
   const char *view;   /* file to draw to, or NULL */
   bool verify_roundtrip, verify_diagnostics, split_input;
   bool elide_constants;
@@ -32,7 +32,7 @@ typedef struct GlowDriver {
    .kind = GLOW_OPT_STRING, .target = &(d).output},                                                \
   {.name = "target", .value = "NAME",                                                              \
    .help = "Choose layouts for this machine, as x86-64-v3 (this host); help lists them",           \
-   .kind = GLOW_OPT_STRING, .target = &(d).target, .list = glow_isa_print},                        \
+   .kind = GLOW_OPT_STRING, .target = &(d).target, .list = glow_targets_print},                        \
   GLOW_OPTION_HEADING("Checking"),                                                                 \
   {.name = "verify-each", .value = "[=0]", .help = "Verify after each pass (on; =0 turns it off)", \
    .kind = GLOW_OPT_OPTIONAL, .target = &(d).verify_each},                                         \

@@ -2,22 +2,29 @@
 #include "backend/cpu/cpu.h"
 
 #include "analysis/footprint.h"
+#include "target/cpu/cpu.h"
 
 const GlowIsa *glow_cpu_target(const GlowModule *m, GlowLoc loc) {
-  const GlowIsa *isa = m->target ? glow_isa_named(m->ctx, m->src, m->target) : glow_isa_host();
-  if (!isa && m->target)
+  const GlowTarget *t;
+  if (!glow_target_of(m, &t))
     return NULL;
-  if (!isa) {
+  if (!t) {
     glow_error(m->ctx, loc, "the CPU backend has no target that this machine can run");
-  } else if (!glow_isa_runs_here(isa)) {
-    const GlowIsa *host = glow_isa_host();
-    glow_error(m->ctx, loc, "this machine cannot run code for target %s (it needs %s)", isa->name,
-               isa->features);
-    if (host)
-      glow_note(m->ctx, loc, "glow-opt -target=%s makes it a program for this machine", host->name);
-    isa = NULL;
+    return NULL;
   }
-  return isa;
+  const GlowIsa *isa = glow_cpu_isa(t);
+  const char *lacks = isa ? t->family->lacks(t) : NULL;
+  if (!isa)
+    glow_error(m->ctx, loc, "the CPU backend makes no code for target %s", t->name);
+  else if (lacks)
+    glow_error(m->ctx, loc, "this machine cannot run code for target %s (it needs %s)", t->name,
+               lacks);
+  else
+    return isa;
+  const GlowIsa *host = glow_isa_host();
+  if (host)
+    glow_note(m->ctx, loc, "glow-opt -target=%s makes it a program for this machine", host->name);
+  return NULL;
 }
 
 bool glow_cpu_fits(GlowFunction *program, const GlowCpuPlan *plan, int64_t workers, int64_t limit) {

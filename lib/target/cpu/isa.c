@@ -29,30 +29,6 @@ int64_t glow_isa_chunk(const GlowIsa *isa, int64_t k) {
   return chunks > 1 ? ((k + chunks - 1) / chunks + 3) / 4 * 4 : k;
 }
 
-const GlowIsa *glow_isa_named(GlowContext *ctx, GlowLoc loc, const char *name) {
-  const GlowIsa *isa = glow_isa_find(name);
-  if (isa)
-    return isa;
-  const char *names[GLOW_ISA_COUNT];
-  for (size_t i = 0; i < GLOW_ISA_COUNT; i++)
-    names[i] = glow_isa[i].name;
-  const char *near = glow_nearest(name, names, GLOW_ISA_COUNT);
-  glow_error(ctx, loc, "unknown target '%s'%s%s%s", name, near ? "; did you mean '" : "",
-             near ? near : "", near ? "'?" : "");
-  const char *list = names[0];
-  for (size_t i = 1; i < GLOW_ISA_COUNT; i++)
-    list = glow_str_printf(ctx, "%s, %s", list, names[i]);
-  glow_note(ctx, loc, "there are %s", list);
-  return NULL;
-}
-
-void glow_isa_print(GlowText *out) {
-  for (size_t i = 0; i < GLOW_ISA_COUNT; i++)
-    glow_text_printf(out, "  %-12s %-8s vectors of %2u floats%s\n", glow_isa[i].name,
-                     glow_isa[i].arch, glow_isa[i].vl,
-                     glow_isa_runs_here(&glow_isa[i]) ? ", runs here" : "");
-}
-
 bool glow_isa_runs_here(const GlowIsa *isa) {
   switch ((GlowIsaId)(isa - glow_isa)) {
 #if defined(__x86_64__)

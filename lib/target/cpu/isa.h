@@ -6,9 +6,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "support/diag.h"
-#include "support/text.h"
-
 typedef enum GlowIsaId {
 #define ISA(id, ...) GLOW_ISA_##id,
 #include "kernels/isa.def"
@@ -31,10 +28,6 @@ extern const GlowIsa glow_isa[GLOW_ISA_COUNT];
 
 /* The row called `name`, or NULL. */
 const GlowIsa *glow_isa_find(const char *name);
-/* The same; NULL after a diagnostic at loc that may suggest another name. */
-const GlowIsa *glow_isa_named(GlowContext *ctx, GlowLoc loc, const char *name);
-/* A line for each row, for people. */
-void glow_isa_print(GlowText *out);
 /* Steps of k of a product that one panel of its right operand has: what a panel and a tile need
  * then fits the first-level cache or nearly so. */
 int64_t glow_isa_chunk(const GlowIsa *isa, int64_t k);

@@ -1,17 +1,8 @@
-/* Targets, and the layouts of convolutions and products. */
+/* The layouts of convolutions and products. */
 #include "target/cpu/layouts.h"
 
 #include <stdio.h>
 #include <string.h>
-
-/* ---- Targets --------------------------------------------------------------------------------- */
-
-bool glow_target_of(GlowModule *m, const GlowIsa **isa) {
-  *isa = m->target ? glow_isa_named(m->ctx, m->src, m->target) : glow_isa_host();
-  return *isa || !m->target;
-}
-
-/* ---- Layouts --------------------------------------------------------------------------------- */
 
 const GlowLayout *glow_layout_named(GlowContext *ctx, const char *text, uint32_t rank) {
   const char *error = NULL;

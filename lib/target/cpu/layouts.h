@@ -1,4 +1,4 @@
-/* Targets and layouts: what passes share that choose layouts, or change them for another machine.
+/* Layouts: what passes share that choose them, or change them for another machine.
  *
  * Activations of two-dimensional convolutions and pools are NCHW16c on every target. Filters are
  * packed as the kernels of a target read them (isa.def), so they are what a change of the target
@@ -10,10 +10,6 @@
 #include "target/cpu/isa.h"
 
 #define GLOW_CHANNEL_BLOCK 16
-
-/* The row that a module is for: its target, else this host. False after a diagnostic; *isa is NULL
- * if there is no row for this host. */
-bool glow_target_of(GlowModule *m, const GlowIsa **isa);
 
 /* A layout that is known to be well formed. */
 const GlowLayout *glow_layout_named(GlowContext *ctx, const char *text, uint32_t rank);

@@ -14,6 +14,7 @@
  *
  * Works from any layout. What is packed depends on the target, which is the module's or this host,
  * and is written into the module. Exact: kernels add up in the same order in every layout. */
+#include "target/cpu/cpu.h"
 #include "target/cpu/layouts.h"
 #include "transforms/pieces.h"
 #include "transforms/relayout.h"
@@ -298,8 +299,11 @@ static bool collect(GlowNode *n, void *arg) {
 
 bool glow_pass_assign_layouts(GlowPassRun *run) {
   Assign a = {.run = run};
-  if (!glow_target_of(run->module, &a.isa))
+  const GlowTarget *target;
+  if (!glow_target_of(run->module, &target))
     return false;
+  if (target && !(a.isa = glow_cpu_isa(target)))
+    return true;
   if (!a.isa) {
     glow_pass_remark(run, GLOW_NOWHERE, "there is no target for this machine; layouts stay plain");
     return true;

@@ -3,6 +3,7 @@
  *
  * Works on funcs and programs. A buffer that changes its size loses its place, and with it the
  * memory plan of its program. Strategies stay, and with them every bit. */
+#include "target/cpu/cpu.h"
 #include "target/cpu/layouts.h"
 #include "transforms/relayout.h"
 
@@ -118,8 +119,10 @@ static bool retarget_function(Retarget *r, GlowFunction *f) {
 bool glow_pass_retarget(GlowPassRun *run) {
   Retarget r = {.run = run};
   const char *to = glow_pass_option(run, "to");
-  if (to && !(r.isa = glow_isa_named(run->ctx, GLOW_NOWHERE, to)))
+  const GlowTarget *t = to ? glow_target_named(run->ctx, GLOW_NOWHERE, to) : NULL;
+  if (to && !t)
     return false;
+  r.isa = t ? glow_cpu_isa(t) : NULL;
   GlowStr target = to ? glow_str(run->ctx, to) : NULL;
   glow_pass_begin_batch(run); /* operands fit the target that the module names */
   if (run->module->target != target)

@@ -1,0 +1,72 @@
+/* The table of families, and targets by name. */
+#include "target/target.h"
+
+#include <string.h>
+
+static const GlowTargetFamily *const families[] = {
+#define FAMILY(name) &glow_target_family_##name,
+#include "target/targets.def"
+#ifdef GLOW_EXTRA_TARGETS /* a build for tests may have rows of its own: a file */
+#include GLOW_EXTRA_TARGETS
+#endif
+#undef FAMILY
+};
+enum { FAMILIES = sizeof families / sizeof *families };
+
+/* The target behind t, NULL: the first; NULL behind the last. */
+static const GlowTarget *next_target(const GlowTarget *t) {
+  uint32_t f = 0;
+  if (t && t + 1 < t->family->targets + t->family->count)
+    return t + 1;
+  while (t && families[f] != t->family)
+    f++;
+  f += t != NULL;
+  return f < FAMILIES ? families[f]->targets : NULL;
+}
+
+const GlowTarget *glow_target_find(const char *name) {
+  const GlowTarget *t = next_target(NULL);
+  while (t && strcmp(t->name, name) != 0)
+    t = next_target(t);
+  return t;
+}
+
+const GlowTarget *glow_target_named(GlowContext *ctx, GlowLoc loc, const char *name) {
+  const GlowTarget *found = glow_target_find(name);
+  if (found)
+    return found;
+  GLOW_VEC(const char *) names = {0};
+  const char *list = NULL;
+  for (const GlowTarget *t = next_target(NULL); t; t = next_target(t)) {
+    glow_vec_push(ctx->arena, &names, t->name);
+    list = list ? glow_arena_printf(ctx->arena, "%s, %s", list, t->name) : t->name;
+  }
+  const char *near = glow_nearest(name, names.data, names.count);
+  glow_error(ctx, loc, "unknown target '%s'%s%s%s", name, near ? "; did you mean '" : "",
+             near ? near : "", near ? "'?" : "");
+  glow_note(ctx, loc, "there are %s", list);
+  return NULL;
+}
+
+const GlowTarget *glow_target_host(void) {
+  const GlowTarget *t = NULL;
+  for (uint32_t i = 0; i < FAMILIES && !t; i++)
+    t = families[i]->host ? families[i]->host() : NULL;
+  return t;
+}
+
+bool glow_target_of(const GlowModule *m, const GlowTarget **t) {
+  *t = m->target ? glow_target_named(m->ctx, m->src, m->target) : glow_target_host();
+  return *t || !m->target;
+}
+
+void glow_targets_print(GlowText *out) {
+  for (const GlowTarget *t = next_target(NULL); t; t = next_target(t)) {
+    glow_text_printf(out, "  %-12s ", t->name);
+    if (t->family->describe)
+      t->family->describe(t, out);
+    else
+      glow_text_puts(out, t->family->about);
+    glow_text_puts(out, t->family->lacks && t->family->lacks(t) ? "\n" : ", runs here\n");
+  }
+}
