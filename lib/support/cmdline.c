@@ -150,15 +150,13 @@ static bool choose(Parser *p, const GlowOption *o) {
   return true;
 }
 
-static bool call(Parser *p, const GlowOption *o, const char *value) {
+static bool call(Parser *p, const GlowOption *o) {
   unsigned errors = p->ctx->errors;
-  if (o->call(p->cmd->user, o->name, value))
+  if (o->call(p->cmd->user, o->name))
     return true;
   if (p->ctx->errors > errors) /* it has said why */
     return false;
-  if (!value)
-    return usage_error(p, "option '%s%s' cannot be used here", glow_option_dashes(o), o->name);
-  return usage_error(p, "option '%s%s': bad value '%s'", glow_option_dashes(o), o->name, value);
+  return usage_error(p, "option '%s%s' cannot be used here", glow_option_dashes(o), o->name);
 }
 
 static bool apply(Parser *p, const GlowOption *o, const char *value, Args *args) {
@@ -199,7 +197,7 @@ static bool apply(Parser *p, const GlowOption *o, const char *value, Args *args)
   case GLOW_OPT_ONE_OF:
     return choose(p, o);
   case GLOW_OPT_CALL:
-    return call(p, o, value);
+    return call(p, o);
   case GLOW_OPT_HEADING:
     break;
   }

@@ -22,8 +22,7 @@ typedef enum GlowOptKind {
   GLOW_OPT_OPTIONAL, /* const char **: "" if given without =value; never takes the next argument */
   GLOW_OPT_ONE_OF,   /* int *: `min`. It excludes the other options with its target */
   GLOW_OPT_HEADING,  /* no option: `name` is the title of those below it */
-  GLOW_OPT_CALL      /* called in order; false means that the value is wrong. Takes a value if the
-                        placeholder is not NULL, only as =value if it starts with '[' */
+  GLOW_OPT_CALL      /* called in order, without a value; false: it cannot stand there */
 } GlowOptKind;
 
 typedef GLOW_VEC(const char *) GlowStrList;
@@ -34,8 +33,8 @@ typedef struct GlowOption {
   const char *help;  /* one line */
   GlowOptKind kind;
   void *target;
-  int64_t min, max;                                              /* GLOW_OPT_INT, _ONE_OF */
-  bool (*call)(void *user, const char *name, const char *value); /* GLOW_OPT_CALL */
+  int64_t min, max;                           /* GLOW_OPT_INT, _ONE_OF */
+  bool (*call)(void *user, const char *name); /* GLOW_OPT_CALL */
   void (*list)(GlowText *out); /* prints the values that there are, for the value `help` */
   bool two_dashes;             /* how help and the man page write it: --input, but -o and -passes */
   bool hidden;                 /* only --help-hidden lists it */

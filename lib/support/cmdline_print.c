@@ -8,12 +8,16 @@
 enum { HELP_COLUMN = 30 };
 
 GlowArity glow_option_arity(const GlowOption *o) {
-  if (o->kind == GLOW_OPT_FLAG || o->kind == GLOW_OPT_ONE_OF ||
-      (o->kind == GLOW_OPT_CALL && !o->value))
+  switch (o->kind) {
+  case GLOW_OPT_FLAG:
+  case GLOW_OPT_ONE_OF:
+  case GLOW_OPT_CALL:
     return GLOW_NO_VALUE;
-  if (o->kind == GLOW_OPT_OPTIONAL || (o->kind == GLOW_OPT_CALL && o->value[0] == '['))
+  case GLOW_OPT_OPTIONAL:
     return GLOW_OPTIONAL_VALUE;
-  return GLOW_ONE_VALUE;
+  default:
+    return GLOW_ONE_VALUE;
+  }
 }
 
 /* ---- Help ------------------------------------------------------------------------------------ */

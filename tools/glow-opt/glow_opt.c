@@ -31,8 +31,7 @@ static bool take_pass(void *user, const char *name, const char *value) {
 }
 
 /* -O0 to -O3 stand in the order of passes. */
-static bool take_level(void *user, const char *name, const char *value) {
-  (void)value;
+static bool take_level(void *user, const char *name) {
   Opt *o = user;
   o->any_pass = true;
   if (o->level) {
