@@ -8,9 +8,10 @@
 #define GLOW_CODEGEN_CODEGEN_H
 
 #include "codegen/machine.h"
-#include "ir/ir.h"
 #include "kernels/kernel.h"
+#include "ops/op.h"
 #include "rt/rt.h"
+#include "support/diag.h"
 #include "target/cpu/isa.h"
 
 /* void GLOW_HOST_STEP(GlowFault *fault, int64_t instruction): what HOST work calls; a fault ends
@@ -48,16 +49,38 @@ typedef struct GlowOperand {
   int64_t channels; /* epilogues: how many channels or columns may be read; 0: whole registers */
 } GlowOperand;
 
-/* What is computed on each element: a scalar block, or one element-wise instruction. */
+/* Elements of a value of a body: a kind of whole bytes, or GLOW_KIND_COUNT, which has no lanes. */
+typedef struct GlowLaneType {
+  GlowKind kind;
+  bool quantized;
+  float scale; /* of quantized elements, like offset; else 0 */
+  int32_t offset;
+} GlowLaneType;
+
+#define GLOW_BODY_ABSENT UINT32_MAX /* an operand that is not there */
+
+/* One element-wise operator of a body. */
+typedef struct GlowBodyOp {
+  const GlowOpDesc *desc;
+  const void *members;
+  const uint32_t *ins; /* numbers of values, or GLOW_BODY_ABSENT */
+  uint32_t nins;
+  GlowLoc loc; /* its line, for debuggers */
+} GlowBodyOp;
+
+/* What is computed on each element: operators in order. Values are numbered, parameters first, then
+ * the result of each operator. No results: the element stays as it is. */
 typedef struct GlowBody {
-  const GlowBlock *block;
-  const GlowNode *node;
+  uint32_t nparams, nops, nresults;
+  const GlowLaneType *types; /* of all values */
+  const GlowBodyOp *ops;
+  const uint32_t *results;
+  GlowLoc yield; /* the line that says the results, for debuggers; no line: none does */
 } GlowBody;
 
 typedef enum GlowBodyForm {
   GLOW_BODY_NONE,
-  GLOW_BODY_EPILOGUE, /* one GlowEpilogueFn, which gets what the kernel is about to store; no block
-                         and no node: it changes nothing */
+  GLOW_BODY_EPILOGUE, /* one GlowEpilogueFn, which gets what the kernel is about to store */
   GLOW_BODY_MATRIX,   /* the same for matrices: one GlowMatrixEpilogueFn */
   GLOW_BODY_STEPS     /* two GlowStackFn: a whole vector, and what is left of a row */
 } GlowBodyForm;
@@ -86,6 +109,15 @@ typedef struct GlowWorkList {
   uint32_t count, capacity;
 } GlowWorkList;
 
+/* The instruction that a piece of work is of, as people and debuggers are told of it. */
+typedef struct GlowWorkSource {
+  const GlowOpDesc *desc;
+  const char *name;    /* as in the model, else of its result */
+  int64_t instruction; /* its number in the program */
+  GlowLoc loc;         /* what a message is about */
+  GlowLoc line;        /* the same for debuggers: it has a line */
+} GlowWorkSource;
+
 /* One piece of work.
  *
  * KERNEL: a kernel of lib/kernels/cpu with parameters that become constants. In C,
@@ -96,8 +128,8 @@ typedef struct GlowWorkList {
  * constant. A kernel that `faults` gets the address of the GlowFault behind them: it sets error and
  * detail, and the run ends; `call` describes the operands for the message.
  *
- * REFERENCE: the reference kernel of the node's operator. `call` describes its operands without
- * addresses; `places` are those of its results, then of its inputs.
+ * REFERENCE: the reference kernel of the instruction's operator. `call` describes its operands,
+ * without addresses, and members; `places` are those of its results, then of its inputs.
  *
  * HOST: the instruction is run by the process, which GLOW_HOST_STEP is a symbol of; only for code
  * in memory.
@@ -106,7 +138,7 @@ typedef struct GlowWorkList {
  * either may be absent, and the i64 that counts the rounds. */
 typedef struct GlowWork {
   GlowWorkKind kind;
-  const GlowNode *node; /* where it comes from */
+  const GlowWorkSource *source; /* where it comes from */
   const GlowCall *call;
   GlowWorkList then, otherwise;
   const char *kernel;
@@ -123,8 +155,8 @@ typedef struct GlowWork {
   int64_t units, shards; /* how far the work can be split, and into how many parts it is */
   int64_t scratch;       /* bytes that each worker needs besides */
   bool faults;           /* may end the run; REFERENCE always may */
-  bool common; /* scratch is one memory for all workers; the next work of the node finds it as it is
-                */
+  bool common; /* scratch is one memory for all workers; the next work of the instruction finds it
+                  as it is */
 } GlowWork;
 
 /* How much is done for the speed of the code, at the cost of compile time. The bits are the same.
@@ -150,7 +182,9 @@ typedef struct GlowCodegenOptions {
   int64_t scratch;           /* where the workers' memory begins in the arena */
   const GlowSymbol *symbols; /* for code in memory: the reference kernels of this process */
   uint32_t nsymbols;
-  const char *hook; /* one of them, void hook(GlowFault *fault, int64_t piece), that is called after
+  /* Tells what became of a piece of work; NULL: nobody listens. */
+  void (*remark)(const GlowWorkSource *source, const char *text);
+  const char *hook; /* one of the symbols, void hook(GlowFault *fault, int64_t piece), that is called after
                        each piece of work with its number in order, and after each round of a loop
                        with -1; a fault that it sets ends the run; or NULL */
 } GlowCodegenOptions;
@@ -186,10 +220,9 @@ bool glow_codegen_emit_asm(GlowContext *ctx, const GlowWork *work, uint32_t coun
 bool glow_codegen_emit_ir(GlowContext *ctx, const GlowWork *work, uint32_t count,
                           const GlowCodegenOptions *options, GlowText *out);
 
-/* Whether a scalar body can be emitted: every node is a Splat, a conversion or has a scalar body of
- * its own, and every element is a number of whole bytes. If not, *culprit is the first node that
- * cannot. */
-bool glow_codegen_has_body(const GlowBody *body, const GlowNode **culprit);
+/* The first operator of a body that has no vector form for its kinds; NULL: there is none. Splats,
+ * conversions and what has a scalar body of its own have one, for numbers of whole bytes. */
+const GlowBodyOp *glow_codegen_refused(const GlowBody *body);
 
 /* The version of LLVM that this process has loaded, "19.1.7". Lives in the context. */
 const char *glow_codegen_llvm_version(GlowContext *ctx);

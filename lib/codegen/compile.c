@@ -53,8 +53,9 @@ static void emit(GlowEmitter *e, const Source *s, const GlowCodegenOptions *o) {
   e->l.has_reference = o->nsymbols > 0;
   e->scratch = o->scratch;
   e->hook = o->hook;
+  e->remark = o->remark;
   glow_debug_open(&e->debug, &e->l, e->arena, o->debug,
-                  o->program.file || !s->count ? o->program : glow_debug_place(s->work[0].node));
+                  o->program.file || !s->count ? o->program : s->work[0].source->line);
   if (s->unit)
     glow_emit_unit(e, s->unit);
   else
@@ -107,13 +108,13 @@ static bool compiles(GlowContext *ctx, const GlowWork *w, const GlowCodegenOptio
 }
 
 /* The first piece of work that fails alone, too; NULL if none does. */
-static const GlowNode *find_culprit(GlowContext *ctx, const GlowWork *work, uint32_t count,
+static const GlowWorkSource *find_culprit(GlowContext *ctx, const GlowWork *work, uint32_t count,
                                     const GlowCodegenOptions *o) {
-  const GlowNode *found = NULL;
+  const GlowWorkSource *found = NULL;
   for (uint32_t i = 0; i < count && !found; i++) {
     const GlowWork *w = &work[i];
     if (w->kind == GLOW_WORK_KERNEL || w->kind == GLOW_WORK_REFERENCE) {
-      found = compiles(ctx, w, o) ? NULL : w->node;
+      found = compiles(ctx, w, o) ? NULL : w->source;
       continue;
     }
     found = find_culprit(ctx, w->then.data, w->then.count, o);
@@ -126,7 +127,7 @@ static const GlowNode *find_culprit(GlowContext *ctx, const GlowWork *work, uint
  * false. */
 static bool fail(GlowContext *ctx, const GlowLlvmFault *fault, const Source *s,
                  const GlowCodegenOptions *o) {
-  const GlowNode *culprit = find_culprit(ctx, s->work, s->count, o);
+  const GlowWorkSource *culprit = find_culprit(ctx, s->work, s->count, o);
   for (uint32_t i = 0; s->unit && i < s->unit->nentries && !culprit; i++)
     culprit = find_culprit(ctx, s->unit->entries[i].work, s->unit->entries[i].count, o);
   return glow_llvm_report(fault, culprit);

@@ -1,20 +1,13 @@
 /* Line tables through LLVM's DIBuilder. See debug.h.
  *
- * A function belongs to the line of the node that it was made for, and so do the kernels that are
- * inlined into it: they are compiled without lines of their own, and what has none gets that of the
- * call. In the entry of a program each call has the line of its instruction, so that debuggers stop
- * there. A node of a model has no line; its number in the program stands for it. */
+ * A function belongs to the line of the instruction that it was made for, and so do the kernels that
+ * are inlined into it: they are compiled without lines of their own, and what has none gets that of
+ * the call. In the entry of a program each call has the line of its instruction, so that debuggers
+ * stop there. */
 #include "codegen/debug.h"
 
 #include <string.h>
 #include <unistd.h>
-
-GlowLoc glow_debug_place(const GlowNode *n) {
-  GlowLoc loc = glow_node_loc(n);
-  if (!loc.line)
-    loc.line = n->order + 1;
-  return loc;
-}
 
 static LLVMMetadataRef file_of(GlowDebug *d, const char *name) {
   GlowContext *ctx = d->l->ctx;
@@ -64,7 +57,7 @@ void glow_debug_close(GlowDebug *d) {
 void glow_debug_function(GlowDebug *d, LLVMValueRef function, const char *name) {
   if (!d->builder)
     return;
-  GlowLoc loc = d->node ? glow_debug_place(d->node) : d->program;
+  GlowLoc loc = d->source ? d->source->line : d->program;
   LLVMMetadataRef file = file_of(d, loc.file);
   LLVMMetadataRef line =
       LLVMDIBuilderCreateFunction(d->builder, file, name, strlen(name), "", 0, file, loc.line,
@@ -74,25 +67,13 @@ void glow_debug_function(GlowDebug *d, LLVMValueRef function, const char *name) 
       d->l->builder, LLVMDIBuilderCreateDebugLocation(d->l->llvm, loc.line, loc.col, line, NULL));
 }
 
-void glow_debug_at(GlowDebug *d, LLVMValueRef function, const GlowNode *n) {
+void glow_debug_at(GlowDebug *d, LLVMValueRef function, GlowLoc loc) {
   if (!d->builder)
     return;
   LLVMMetadataRef scope = LLVMGetSubprogram(function), file;
-  GlowLoc loc = glow_debug_place(n);
   file = file_of(d, loc.file);
   if (LLVMDIScopeGetFile(scope) != file)
     scope = LLVMDIBuilderCreateLexicalBlockFile(d->builder, scope, file, 0);
   LLVMSetCurrentDebugLocation2(
       d->l->builder, LLVMDIBuilderCreateDebugLocation(d->l->llvm, loc.line, loc.col, scope, NULL));
-}
-
-const char *glow_debug_name(GlowArena *arena, const GlowNode *n) {
-  if (n->origin && n->origin->name)
-    return n->origin->name;
-  for (uint32_t i = 0; i < n->nouts; i++) {
-    const GlowValue *v = glow_node_out(n, i);
-    if (v && v->name)
-      return v->name;
-  }
-  return glow_arena_printf(arena, "%s.%u", glow_node_desc(n)->instr, n->order);
 }

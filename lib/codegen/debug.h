@@ -20,7 +20,7 @@ typedef struct GlowDebug {
   GlowArena *arena;
   GLOW_VEC(GlowDebugFile) files;
   LLVMMetadataRef function_type;
-  const GlowNode *node; /* what new functions are for; NULL: nothing in particular */
+  const GlowWorkSource *source; /* what new functions are for; NULL: nothing in particular */
   GlowLoc program;      /* where the program begins */
 } GlowDebug;
 
@@ -29,13 +29,9 @@ void glow_debug_open(GlowDebug *d, GlowLlvm *l, GlowArena *arena, bool on, GlowL
 /* Must be called before the module is verified. */
 void glow_debug_close(GlowDebug *d);
 
-/* A new function, in which the builder stands: gives it the line of d->node. */
+/* A new function, in which the builder stands: gives it the line of d->source. */
 void glow_debug_function(GlowDebug *d, LLVMValueRef function, const char *name);
-/* What is built next, in a function that has a line, belongs to a node. */
-void glow_debug_at(GlowDebug *d, LLVMValueRef function, const GlowNode *n);
-/* The place of a node as DWARF can say it. */
-GlowLoc glow_debug_place(const GlowNode *n);
-/* What people call a node: as in the model, else by its result. Lives in `arena`. */
-const char *glow_debug_name(GlowArena *arena, const GlowNode *n);
+/* What is built next, in a function that has a line, belongs to a line. */
+void glow_debug_at(GlowDebug *d, LLVMValueRef function, GlowLoc loc);
 
 #endif

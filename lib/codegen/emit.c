@@ -5,7 +5,6 @@
  * loads of the parameters fold. What a kernel calls back (tiles, epilogues, bodies of stacks) is
  * handed to it as a constant function pointer and becomes a direct call. */
 #include "codegen/emit.h"
-#include "ir/remarks.h"
 #include "kernels/cpu/stack.h"
 #include "kernels/params.h"
 
@@ -20,14 +19,14 @@ LLVMValueRef glow_emit_i64(GlowEmitter *e, int64_t v) {
 LLVMValueRef glow_emit_function(GlowEmitter *e, const char *what, LLVMTypeRef result,
                                 const LLVMTypeRef *params, uint32_t count) {
   const char *name = glow_arena_printf(e->arena, "%s.%u", what, e->names++);
-  if (e->debug.builder && e->debug.node)
-    name = glow_arena_printf(e->arena, "%s:%s", name, glow_debug_name(e->arena, e->debug.node));
+  if (e->debug.builder && e->debug.source)
+    name = glow_arena_printf(e->arena, "%s:%s", name, e->debug.source->name);
   LLVMTypeRef type = LLVMFunctionType(result, (LLVMTypeRef *)params, count, 0);
   LLVMValueRef function = LLVMAddFunction(e->l.module, name, type);
   LLVMSetLinkage(function, LLVMInternalLinkage);
   glow_llvm_function_attributes(&e->l, function);
   LLVMPositionBuilderAtEnd(e->l.builder, LLVMAppendBasicBlockInContext(e->l.llvm, function, ""));
-  glow_debug_function(&e->debug, function, e->debug.node ? name : what);
+  glow_debug_function(&e->debug, function, e->debug.source ? name : what);
   return function;
 }
 
@@ -72,7 +71,7 @@ LLVMValueRef glow_emit_zeros(GlowEmitter *e, int64_t bytes) {
 
 /* The kind of parameter 0 of an epilogue, and of its result: what the instruction stores. */
 static GlowKind stored_kind(const GlowWork *w) {
-  return w->body.block ? w->body.block->params[0]->type->kind : GLOW_KIND_FLOAT;
+  return w->body.nresults ? w->body.types[0].kind : GLOW_KIND_FLOAT;
 }
 
 /* Coordinates of a place that an epilogue gets, and what they are to its operands' strides. */
@@ -111,7 +110,7 @@ static LLVMValueRef emit_epilogue(GlowEmitter *e, const GlowWork *w) {
   LLVMValueRef f = glow_emit_function(e, "epilogue", e->l.vec, types, 2 + p.params);
   set_inline(e, f);
   LLVMValueRef acc = LLVMGetParam(f, 0), env = LLVMGetParam(f, 1);
-  if (!w->body.block && !w->body.node) {
+  if (!w->body.nresults) {
     LLVMBuildRet(b, acc);
     return f;
   }
@@ -302,30 +301,29 @@ static uint64_t hash_bytes(const char *data, size_t size) {
   return h;
 }
 
-/* What became of a piece of work; `first`: the node whose code it shares, or NULL. */
-static void remark(GlowEmitter *e, const GlowWork *w, const GlowNode *first) {
-  const char *instr = glow_node_desc(w->node)->instr;
+/* Tells what became of a piece of work; `first`: whose code it shares, or NULL. */
+static void remark(GlowEmitter *e, const GlowWork *w, const GlowWorkSource *first) {
+  const GlowWorkSource *source = w->source;
   /* Reference kernels are reported when they are chosen. */
-  if (!glow_remarks_heard(e->l.ctx) || w->kind == GLOW_WORK_REFERENCE)
+  if (!e->remark || w->kind == GLOW_WORK_REFERENCE)
     return;
-  const char *parts =
-      w->shards > 1 ? glow_arena_printf(e->arena, ", in up to %lld parts", (long long)w->shards)
-                    : "";
-  if (first) {
-    glow_codegen_remark(w->node, "%s '%s' shares the %s of '%s'%s", instr,
-                        glow_debug_name(e->arena, w->node), w->kernel,
-                        glow_debug_name(e->arena, first), parts);
-    return;
-  }
-  uint32_t fused = 0;
-  for (const GlowNode *n = w->body.block ? w->body.block->first : NULL; n; n = n->next)
-    fused += n->nresults > 0;
-  const char *with = fused ? glow_arena_printf(e->arena, " with %u scalar operator%s in it", fused,
-                                               fused > 1 ? "s" : "")
-                           : "";
-  glow_codegen_remark(
-      w->node, "%s '%s' runs as %s, %s%s%s", instr, glow_debug_name(e->arena, w->node), w->kernel,
-      e->l.effort == GLOW_EFFORT_NONE ? "as the library has it" : "specialized", with, parts);
+  GlowText text;
+  GlowDefer defer;
+  glow_text_init(&text, e->l.ctx);
+  glow_defer_push(e->l.ctx, &defer, glow_text_release_fn, &text);
+  glow_text_printf(&text, "%s '%s' ", source->desc->instr, source->name);
+  if (first)
+    glow_text_printf(&text, "shares the %s of '%s'", w->kernel, first->name);
+  else
+    glow_text_printf(&text, "runs as %s, %s", w->kernel,
+                     e->l.effort == GLOW_EFFORT_NONE ? "as the library has it" : "specialized");
+  if (!first && w->body.nops)
+    glow_text_printf(&text, " with %u scalar operator%s in it", w->body.nops,
+                     w->body.nops > 1 ? "s" : "");
+  if (w->shards > 1)
+    glow_text_printf(&text, ", in up to %lld parts", (long long)w->shards);
+  e->remark(source, glow_text_cstr(&text));
+  glow_defer_pop(e->l.ctx, &defer, true);
 }
 
 LLVMValueRef glow_emit_work(GlowEmitter *e, const GlowWork *w) {
@@ -338,17 +336,17 @@ LLVMValueRef glow_emit_work(GlowEmitter *e, const GlowWork *w) {
   for (uint32_t i = 0; i < e->shared.count && !s.function; i++) {
     GlowShared *o = &e->shared.data[i];
     if (o->hash == s.hash && o->size == s.size && memcmp(o->key, key.data, s.size) == 0)
-      s.function = o->function, o->users++, s.node = o->node;
+      s.function = o->function, o->users++, s.source = o->source;
   }
-  remark(e, w, s.node);
+  remark(e, w, s.source);
   if (!s.function) {
     s.key = glow_arena_copy(e->arena, key.data, key.size);
     s.users = 1;
-    s.node = w->node;
-    e->debug.node = w->node;
+    s.source = w->source;
+    e->debug.source = w->source;
     s.function = w->kind == GLOW_WORK_REFERENCE ? glow_emit_reference(e, w) : emit_wrapper(e, w);
     glow_vec_push(e->arena, &e->shared, s);
-    e->debug.node = NULL;
+    e->debug.source = NULL;
   }
   glow_defer_pop(e->l.ctx, &defer, true);
   return s.function;

@@ -14,7 +14,7 @@ typedef struct GlowShared {
   size_t size;
   LLVMValueRef function;
   uint32_t users;       /* pieces of work */
-  const GlowNode *node; /* of the first */
+  const GlowWorkSource *source; /* of the first */
 } GlowShared;
 
 typedef struct GlowEmitter {
@@ -23,7 +23,8 @@ typedef struct GlowEmitter {
   GLOW_VEC(GlowShared) shared;
   uint32_t names;   /* numbers functions and constants */
   int64_t scratch;  /* where the workers' memory begins in the arena */
-  const char *hook; /* see GlowCodegenOptions */
+  const char *hook; /* see GlowCodegenOptions, like `remark` */
+  void (*remark)(const GlowWorkSource *source, const char *text);
   int64_t pieces;   /* that were emitted */
   GlowDebug debug;
 } GlowEmitter;
@@ -48,10 +49,10 @@ void glow_emit_names(GlowEmitter *e);
 LLVMValueRef glow_emit_reference(GlowEmitter *e, const GlowWork *w);
 void glow_reference_key(const GlowWork *w, GlowText *key);
 
-/* note [lanes]: the value of a node is one vector of GLOW_VL elements as they are stored, whatever
+/* note [lanes]: the value of an operator is one vector of GLOW_VL elements as they are stored, whatever
  * the kind: halves and bools are integers, quantized elements their integers. */
 
-/* Emits the nodes of a body at the builder's place, which is in the entry block of a function:
+/* Emits the operators of a body at the builder's place, which is in the entry block of a function:
  * parameters in, one vector per result out. */
 void glow_emit_body(GlowEmitter *e, const GlowBody *body, const LLVMValueRef *params,
                     LLVMValueRef *results);
@@ -60,12 +61,13 @@ void glow_body_key(const GlowBody *body, GlowText *key);
 
 /* ---- One operator on lanes (lanes.c) --------------------------------------------------------- */
 
-/* Whether it has a vector form. */
-bool glow_has_lanes(const GlowNode *n);
+/* Whether an operator of a body has a vector form. */
+bool glow_has_lanes(const GlowBody *body, const GlowBodyOp *op);
 /* Its result; inputs[i]: the vector of operand i, or NULL if that is absent. */
-LLVMValueRef glow_emit_lanes(GlowEmitter *e, const GlowNode *n, const LLVMValueRef *inputs);
+LLVMValueRef glow_emit_lanes(GlowEmitter *e, const GlowBody *body, const GlowBodyOp *op,
+                             const LLVMValueRef *inputs);
 /* The members that scalar bodies can read, in the layout of the struct; pointers are left out. */
-void *glow_lanes_members(GlowArena *arena, const GlowNode *n);
+void *glow_lanes_members(GlowArena *arena, const GlowBodyOp *op);
 /* Lanes of one kind as another, as Cast does it. */
 LLVMValueRef glow_emit_cast(GlowEmitter *e, LLVMValueRef v, GlowKind from, GlowKind to);
 

@@ -63,7 +63,7 @@ static void emit_check(const Entry *x, const GlowWork *w) {
   LLVMValueRef error = LLVMBuildLoad2(b, e->l.i64, at, "");
   LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntNE, error, glow_emit_i64(e, 0), ""), failed, next);
   LLVMPositionBuilderAtEnd(b, failed);
-  LLVMBuildStore(b, glow_emit_i64(e, w->node->order),
+  LLVMBuildStore(b, glow_emit_i64(e, w->source->instruction),
                  offset_by(e, x->fault, offsetof(GlowFault, instruction)));
   LLVMBuildRet(b, error);
   LLVMPositionBuilderAtEnd(b, next);
@@ -90,7 +90,7 @@ static void emit_host(const Entry *x, const GlowWork *w) {
   LLVMValueRef step = LLVMGetNamedFunction(e->l.module, GLOW_HOST_STEP);
   if (!step)
     step = LLVMAddFunction(e->l.module, GLOW_HOST_STEP, type);
-  LLVMValueRef args[] = {x->fault, glow_emit_i64(e, w->node->order)};
+  LLVMValueRef args[] = {x->fault, glow_emit_i64(e, w->source->instruction)};
   LLVMBuildCall2(b, type, step, args, 2, "");
   emit_check(x, w);
 }
@@ -102,7 +102,7 @@ static void emit_call(const Entry *x, const GlowWork *w) {
   LLVMBasicBlockRef here = LLVMGetInsertBlock(e->l.builder);
   LLVMValueRef wrapper = glow_emit_work(e, w);
   LLVMPositionBuilderAtEnd(e->l.builder, here);
-  glow_debug_at(&e->debug, x->function, w->node);
+  glow_debug_at(&e->debug, x->function, w->source->line);
   uint32_t count = 0;
   for (uint32_t i = 0; i < w->nplaces; i++)
     put_pointer(x, count++, address(x, &w->places[i]));
@@ -179,7 +179,7 @@ static void emit_loop(const Entry *x, const GlowWork *w) {
 
 static void emit_list(const Entry *x, const GlowWork *work, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) {
-    glow_debug_at(&x->e->debug, x->function, work[i].node);
+    glow_debug_at(&x->e->debug, x->function, work[i].source->line);
     if (work[i].kind == GLOW_WORK_IF)
       emit_if(x, &work[i]);
     else if (work[i].kind == GLOW_WORK_LOOP)

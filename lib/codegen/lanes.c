@@ -17,36 +17,45 @@ static bool is_small(GlowKind k) {
 static bool is_wide_integer(GlowKind k) { return k == GLOW_KIND_I64 || k == GLOW_KIND_U64; }
 
 /* Whether values of this type can be lanes at all. */
-static bool has_lanes(const GlowType *t) {
-  uint32_t bits = t->cls == GLOW_TYPE_TENSOR ? glow_kind_info[t->kind].bits : 0;
+static bool has_lanes(const GlowLaneType *t) {
+  uint32_t bits = t->kind < GLOW_KIND_COUNT ? glow_kind_info[t->kind].bits : 0;
   if (bits == 0 || bits % 8 || bits > 64)
     return false;
   return !t->quantized || (glow_kind_is_integer(t->kind) && bits <= 32);
 }
 
-static GlowKind plain_kind(const GlowType *t) { return t->quantized ? GLOW_KIND_FLOAT : t->kind; }
-
-static const GlowValue *operand(const GlowNode *n, uint32_t i) {
-  return i < glow_node_nins(n) ? glow_node_in(n, i) : NULL;
+static GlowKind plain_kind(const GlowLaneType *t) {
+  return t->quantized ? GLOW_KIND_FLOAT : t->kind;
 }
 
-/* The kind that a node with a scalar body computes in; its lanes functions are called by it. */
-static GlowKind compute_kind(const GlowNode *n) {
-  const GlowOpDesc *d = glow_node_desc(n);
+/* The type of operand i; NULL: it is absent. */
+static const GlowLaneType *operand(const GlowBody *b, const GlowBodyOp *op, uint32_t i) {
+  bool here = i < op->nins && op->ins[i] != GLOW_BODY_ABSENT;
+  return here ? &b->types[op->ins[i]] : NULL;
+}
+
+static const GlowLaneType *result_of(const GlowBody *b, const GlowBodyOp *op) {
+  return &b->types[b->nparams + (uint32_t)(op - b->ops)];
+}
+
+static bool is(const GlowBodyOp *op, GlowOp which) { return op->desc == &glow_op_desc[which]; }
+
+/* The kind that an operator with a scalar body computes in; its lanes functions are called by it. */
+static GlowKind compute_kind(const GlowBody *b, const GlowBodyOp *op) {
   GlowKind kinds[GLOW_MAX_RANK];
   /* Where only chooses, so the width is all that matters. */
-  if (n->op == GLOW_OP_WHERE) {
-    uint32_t bits = glow_kind_info[operand(n, 1)->type->kind].bits;
+  if (is(op, GLOW_OP_WHERE)) {
+    uint32_t bits = glow_kind_info[operand(b, op, 1)->kind].bits;
     return bits == 8    ? GLOW_KIND_U8
            : bits == 16 ? GLOW_KIND_U16
            : bits == 32 ? GLOW_KIND_U32
                         : GLOW_KIND_U64;
   }
-  for (uint32_t i = 0; i < d->nin; i++) {
-    const GlowValue *v = operand(n, i);
-    kinds[i] = v ? plain_kind(v->type) : GLOW_KIND_COUNT;
+  for (uint32_t i = 0; i < op->desc->nin; i++) {
+    const GlowLaneType *t = operand(b, op, i);
+    kinds[i] = t ? plain_kind(t) : GLOW_KIND_COUNT;
   }
-  GlowKind k = glow_op_compute_kind(d, kinds, d->nin);
+  GlowKind k = glow_op_compute_kind(op->desc, kinds, op->desc->nin);
   return k == GLOW_KIND_FLOAT16 || k == GLOW_KIND_BFLOAT16 ? GLOW_KIND_FLOAT : k;
 }
 
@@ -58,47 +67,43 @@ static bool can_cast(GlowKind from, GlowKind to) {
 
 /* QuantizeLinear and DequantizeLinear between plain kinds and integers of up to 32 bits, with a
  * scale for all or for each slice. */
-static bool has_linear(const GlowNode *n) {
-  bool quantize = n->op == GLOW_OP_QUANTIZE_LINEAR;
-  int64_t block = quantize ? ((const GlowQuantizeLinearMembers *)n->members)->block
-                           : ((const GlowDequantizeLinearMembers *)n->members)->block;
-  const GlowValue *zero = operand(n, 2), *real = quantize ? operand(n, 0) : glow_node_out(n, 0);
-  GlowKind stored = (quantize ? glow_node_out(n, 0) : operand(n, 0))->type->kind;
-  return block == 0 && is_number(real->type->kind) && glow_kind_is_integer(stored) &&
-         glow_kind_info[stored].bits <= 32 && (!zero || zero->type->kind == stored);
+static bool has_linear(const GlowBody *b, const GlowBodyOp *op) {
+  bool quantize = is(op, GLOW_OP_QUANTIZE_LINEAR);
+  int64_t block = quantize ? ((const GlowQuantizeLinearMembers *)op->members)->block
+                           : ((const GlowDequantizeLinearMembers *)op->members)->block;
+  const GlowLaneType *x = operand(b, op, 0), *zero = operand(b, op, 2), *y = result_of(b, op);
+  GlowKind real = (quantize ? x : y)->kind, stored = (quantize ? y : x)->kind;
+  return block == 0 && is_number(real) && glow_kind_is_integer(stored) &&
+         glow_kind_info[stored].bits <= 32 && (!zero || zero->kind == stored);
 }
 
-bool glow_has_lanes(const GlowNode *n) {
-  const GlowType *out = glow_node_out(n, 0) ? glow_node_out(n, 0)->type : NULL;
-  if (!out || !has_lanes(out))
+bool glow_has_lanes(const GlowBody *b, const GlowBodyOp *op) {
+  const GlowLaneType *in = operand(b, op, 0), *out = result_of(b, op);
+  if (!has_lanes(out))
     return false;
-  for (uint32_t i = 0; i < glow_node_nins(n); i++) {
-    const GlowValue *v = glow_node_in(n, i);
-    if (v && !has_lanes(v->type))
+  for (uint32_t i = 0; i < op->nins; i++)
+    if (operand(b, op, i) && !has_lanes(operand(b, op, i)))
       return false;
-  }
-  const GlowType *in = operand(n, 0) ? operand(n, 0)->type : NULL;
-  switch (n->op) {
+  switch (op->desc - glow_op_desc) {
   case GLOW_OP_SPLAT:
+  case GLOW_OP_WHERE:
     return true;
   case GLOW_OP_CAST:
   case GLOW_OP_QUANTIZE:
   case GLOW_OP_DEQUANTIZE:
     return in && can_cast(plain_kind(in), plain_kind(out));
-  case GLOW_OP_WHERE:
-    return true;
   case GLOW_OP_QUANTIZE_LINEAR:
   case GLOW_OP_DEQUANTIZE_LINEAR:
-    return has_linear(n);
+    return has_linear(b, op);
   default:
-    return glow_node_desc(n)->has_scalar && is_number(compute_kind(n));
+    return op->desc->has_scalar && is_number(compute_kind(b, op));
   }
 }
 
 /* ---- Calls ----------------------------------------------------------------------------------- */
 
-void *glow_lanes_members(GlowArena *arena, const GlowNode *n) {
-  const GlowOpDesc *d = glow_node_desc(n);
+void *glow_lanes_members(GlowArena *arena, const GlowBodyOp *op) {
+  const GlowOpDesc *d = op->desc;
   static const uint8_t sizes[] = {[GLOW_MEMBER_BOOL] = sizeof(bool),
                                   [GLOW_MEMBER_U32] = sizeof(uint32_t),
                                   [GLOW_MEMBER_I64] = sizeof(int64_t),
@@ -110,7 +115,7 @@ void *glow_lanes_members(GlowArena *arena, const GlowNode *n) {
   for (uint32_t i = 0; i < d->nmembers; i++) {
     const GlowMember *m = &d->members[i];
     if (!m->array)
-      memcpy(bytes + m->offset, (const char *)n->members + m->offset, sizes[m->type]);
+      memcpy(bytes + m->offset, (const char *)op->members + m->offset, sizes[m->type]);
   }
   return bytes;
 }
@@ -178,14 +183,14 @@ LLVMValueRef glow_emit_cast(GlowEmitter *e, LLVMValueRef v, GlowKind from, GlowK
   return cast(e, v, from, to, LLVMConstNull(e->l.ptr));
 }
 
-static LLVMValueRef scale_of(GlowEmitter *e, const GlowType *t) {
+static LLVMValueRef scale_of(GlowEmitter *e, const GlowLaneType *t) {
   GlowLaneScale s = {t->scale, t->offset};
   return glow_emit_constant(e, &s, sizeof s);
 }
 
 /* A value of a type as lanes of a plain kind, and back: quantized elements are floats, or doubles
  * where the other side is double. */
-static LLVMValueRef read_as(GlowEmitter *e, LLVMValueRef v, const GlowType *t, GlowKind kind,
+static LLVMValueRef read_as(GlowEmitter *e, LLVMValueRef v, const GlowLaneType *t, GlowKind kind,
                             LLVMValueRef members) {
   if (!t->quantized)
     return cast(e, v, t->kind, kind, members);
@@ -193,7 +198,7 @@ static LLVMValueRef read_as(GlowEmitter *e, LLVMValueRef v, const GlowType *t, G
   v = convert(e, "dequantize", scale_of(e, t), v, t->kind, wide);
   return cast(e, v, wide, kind, members);
 }
-static LLVMValueRef write_as(GlowEmitter *e, LLVMValueRef v, GlowKind kind, const GlowType *t,
+static LLVMValueRef write_as(GlowEmitter *e, LLVMValueRef v, GlowKind kind, const GlowLaneType *t,
                              LLVMValueRef members) {
   if (!t->quantized)
     return cast(e, v, kind, t->kind, members);
@@ -203,15 +208,14 @@ static LLVMValueRef write_as(GlowEmitter *e, LLVMValueRef v, GlowKind kind, cons
 }
 
 /* One element as the reference kernel writes it, on all lanes. */
-static LLVMValueRef splat(GlowEmitter *e, const GlowNode *n) {
-  const GlowType *t = glow_node_out(n, 0)->type;
+static LLVMValueRef splat(GlowEmitter *e, const GlowBodyOp *op, const GlowLaneType *t) {
   uint64_t one = 0;
   GlowBuf out = {.data = &one,
                  .kind = t->kind,
                  .quantized = t->quantized,
                  .scale = t->scale,
                  .offset = t->offset};
-  GlowCall call = {.members = n->members, .nout = 1, .out = &out};
+  GlowCall call = {.members = op->members, .nout = 1, .out = &out};
   GLOW_CHECK(e->l.ctx, glow_kernel_splat(&call) == GLOW_RUN_OK, "a splat cannot fail");
   LLVMTypeRef type = glow_emit_element_type(e, t->kind);
   LLVMValueRef lanes[64],
@@ -222,30 +226,32 @@ static LLVMValueRef splat(GlowEmitter *e, const GlowNode *n) {
   return LLVMConstVector(lanes, e->l.isa->vl);
 }
 
-static LLVMValueRef members_of(GlowEmitter *e, const GlowNode *n) {
-  uint32_t size = glow_node_desc(n)->member_size;
-  return size ? glow_emit_constant(e, glow_lanes_members(e->arena, n), size) : LLVMConstNull(e->l.ptr);
+static LLVMValueRef members_of(GlowEmitter *e, const GlowBodyOp *op) {
+  uint32_t size = op->desc->member_size;
+  return size ? glow_emit_constant(e, glow_lanes_members(e->arena, op), size)
+              : LLVMConstNull(e->l.ptr);
 }
 
-static LLVMValueRef emit_scalar(GlowEmitter *e, const GlowNode *n, const LLVMValueRef *inputs) {
-  const GlowOpDesc *d = glow_node_desc(n);
-  const GlowType *out = glow_node_out(n, 0)->type;
+static LLVMValueRef emit_scalar(GlowEmitter *e, const GlowBody *b, const GlowBodyOp *op,
+                                const LLVMValueRef *inputs) {
+  const GlowOpDesc *d = op->desc;
+  const GlowLaneType *out = result_of(b, op);
   LLVMValueRef null = LLVMConstNull(e->l.ptr);
-  GlowKind kind = compute_kind(n), result;
-  bool choose = n->op == GLOW_OP_WHERE; /* elements are only moved */
+  GlowKind kind = compute_kind(b, op), result;
+  bool choose = is(op, GLOW_OP_WHERE); /* elements are only moved */
   Lanes lanes[GLOW_MAX_RANK];
   GLOW_CHECK(e->l.ctx, d->nin <= GLOW_MAX_RANK, "an element-wise operator has few operands");
   for (uint32_t i = 0; i < d->nin; i++) {
-    const GlowValue *v = operand(n, i);
-    lanes[i] = (Lanes){v ? inputs[i] : NULL, (d->in[i].flags & GLOW_PORT_OPTIONAL) != 0};
-    if (v && d->in[i].type == GLOW_PORT_VAR && !choose)
-      lanes[i].value = read_as(e, inputs[i], v->type, kind, null);
+    const GlowLaneType *t = operand(b, op, i);
+    lanes[i] = (Lanes){t ? inputs[i] : NULL, (d->in[i].flags & GLOW_PORT_OPTIONAL) != 0};
+    if (t && d->in[i].type == GLOW_PORT_VAR && !choose)
+      lanes[i].value = read_as(e, inputs[i], t, kind, null);
   }
   bool varies = d->out[0].type == GLOW_PORT_VAR && !choose;
   result = varies ? kind : out->kind;
   const char *name =
       glow_arena_printf(e->arena, "glow_lanes_%s_%s", d->instr, glow_kind_info[kind].name);
-  LLVMValueRef r = call_lanes(e, name, members_of(e, n), result, lanes, d->nin);
+  LLVMValueRef r = call_lanes(e, name, members_of(e, op), result, lanes, d->nin);
   return varies ? write_as(e, r, kind, out, null) : r;
 }
 
@@ -259,17 +265,18 @@ static LLVMValueRef apply(GlowEmitter *e, const char *instr, GlowKind kind, LLVM
 }
 
 /* The zero point as doubles; 0 if it is absent. */
-static LLVMValueRef zero_point(GlowEmitter *e, const GlowNode *n, const LLVMValueRef *inputs) {
-  const GlowValue *zero = operand(n, 2);
+static LLVMValueRef zero_point(GlowEmitter *e, const GlowLaneType *zero,
+                               const LLVMValueRef *inputs) {
   if (zero)
-    return glow_emit_cast(e, inputs[2], zero->type->kind, GLOW_KIND_DOUBLE);
+    return glow_emit_cast(e, inputs[2], zero->kind, GLOW_KIND_DOUBLE);
   return LLVMConstNull(LLVMVectorType(glow_emit_element_type(e, GLOW_KIND_DOUBLE), e->l.isa->vl));
 }
 
 /* clamp(round(X / Scale) + ZeroPoint); the quotient is rounded to Scale's kind. */
-static LLVMValueRef quantize_linear(GlowEmitter *e, const GlowNode *n, const LLVMValueRef *inputs) {
-  GlowKind kind = operand(n, 0)->type->kind, precision = operand(n, 1)->type->kind;
-  GlowKind to = glow_node_out(n, 0)->type->kind;
+static LLVMValueRef quantize_linear(GlowEmitter *e, const GlowBody *b, const GlowBodyOp *op,
+                                    const LLVMValueRef *inputs) {
+  GlowKind kind = operand(b, op, 0)->kind, precision = operand(b, op, 1)->kind;
+  GlowKind to = result_of(b, op)->kind;
   LLVMValueRef v = glow_emit_cast(e, inputs[0], kind, GLOW_KIND_FLOAT);
   LLVMValueRef by = glow_emit_cast(e, inputs[1], precision, GLOW_KIND_FLOAT);
   v = glow_emit_cast(e, glow_emit_cast(e, v, GLOW_KIND_FLOAT, precision), precision,
@@ -279,34 +286,35 @@ static LLVMValueRef quantize_linear(GlowEmitter *e, const GlowNode *n, const LLV
                      GLOW_KIND_FLOAT);
   v = apply(e, "round", GLOW_KIND_FLOAT, v, NULL);
   const Lanes lanes[] = {{glow_emit_cast(e, v, GLOW_KIND_FLOAT, GLOW_KIND_DOUBLE), false},
-                         {zero_point(e, n, inputs), false}};
+                         {zero_point(e, operand(b, op, 2), inputs), false}};
   const char *name = glow_arena_printf(e->arena, "glow_lanes_offset_%s", glow_kind_info[to].name);
   return call_lanes(e, name, LLVMConstNull(e->l.ptr), to, lanes, 2);
 }
 
 /* (X - ZeroPoint) * Scale: the difference is exact, and becomes a float. */
-static LLVMValueRef dequantize_linear(GlowEmitter *e, const GlowNode *n,
+static LLVMValueRef dequantize_linear(GlowEmitter *e, const GlowBody *b, const GlowBodyOp *op,
                                       const LLVMValueRef *inputs) {
-  LLVMValueRef v = glow_emit_cast(e, inputs[0], operand(n, 0)->type->kind, GLOW_KIND_DOUBLE);
-  v = apply(e, "sub", GLOW_KIND_DOUBLE, v, zero_point(e, n, inputs));
+  LLVMValueRef v = glow_emit_cast(e, inputs[0], operand(b, op, 0)->kind, GLOW_KIND_DOUBLE);
+  v = apply(e, "sub", GLOW_KIND_DOUBLE, v, zero_point(e, operand(b, op, 2), inputs));
   v = glow_emit_cast(e, v, GLOW_KIND_DOUBLE, GLOW_KIND_FLOAT);
   v = apply(e, "mul", GLOW_KIND_FLOAT, v,
-            glow_emit_cast(e, inputs[1], operand(n, 1)->type->kind, GLOW_KIND_FLOAT));
-  return glow_emit_cast(e, v, GLOW_KIND_FLOAT, glow_node_out(n, 0)->type->kind);
+            glow_emit_cast(e, inputs[1], operand(b, op, 1)->kind, GLOW_KIND_FLOAT));
+  return glow_emit_cast(e, v, GLOW_KIND_FLOAT, result_of(b, op)->kind);
 }
 
-LLVMValueRef glow_emit_lanes(GlowEmitter *e, const GlowNode *n, const LLVMValueRef *inputs) {
-  if (n->op == GLOW_OP_QUANTIZE_LINEAR)
-    return quantize_linear(e, n, inputs);
-  if (n->op == GLOW_OP_DEQUANTIZE_LINEAR)
-    return dequantize_linear(e, n, inputs);
-  if (n->op == GLOW_OP_SPLAT)
-    return splat(e, n);
-  if (glow_node_desc(n)->has_scalar)
-    return emit_scalar(e, n, inputs);
+LLVMValueRef glow_emit_lanes(GlowEmitter *e, const GlowBody *b, const GlowBodyOp *op,
+                             const LLVMValueRef *inputs) {
+  const GlowLaneType *from = operand(b, op, 0), *to = result_of(b, op);
+  if (is(op, GLOW_OP_QUANTIZE_LINEAR))
+    return quantize_linear(e, b, op, inputs);
+  if (is(op, GLOW_OP_DEQUANTIZE_LINEAR))
+    return dequantize_linear(e, b, op, inputs);
+  if (is(op, GLOW_OP_SPLAT))
+    return splat(e, op, to);
+  if (op->desc->has_scalar)
+    return emit_scalar(e, b, op, inputs);
   /* A conversion. */
-  const GlowType *from = operand(n, 0)->type, *to = glow_node_out(n, 0)->type;
-  LLVMValueRef members = n->op == GLOW_OP_CAST ? members_of(e, n) : LLVMConstNull(e->l.ptr);
+  LLVMValueRef members = is(op, GLOW_OP_CAST) ? members_of(e, op) : LLVMConstNull(e->l.ptr);
   GlowKind kind = from->quantized ? plain_kind(to) : plain_kind(from);
   return write_as(e, read_as(e, inputs[0], from, kind, members), kind, to, members);
 }

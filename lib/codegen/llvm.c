@@ -71,22 +71,19 @@ bool glow_llvm_message(GlowLlvmFault *fault, bool failed, char *message) {
   return !fault->failed;
 }
 
-bool glow_llvm_report(const GlowLlvmFault *f, const GlowNode *n) {
+bool glow_llvm_report(const GlowLlvmFault *f, const GlowWorkSource *w) {
   if (f->ours) {
     glow_error(f->ctx, GLOW_NOWHERE, "%s", f->message);
     return false;
   }
   const char *open = f->pass ? " (" : "", *pass = f->pass ? f->pass : "", *close = *open ? ")" : "";
-  if (!n) {
+  if (!w) {
     glow_error(f->ctx, GLOW_NOWHERE, "LLVM, %s%s%s%s code for %s: %s", f->doing, open, pass, close,
                f->target, f->message);
     return false;
   }
-  GlowArena *arena = glow_arena_create(f->ctx);
-  glow_error(f->ctx, glow_node_loc(n), "LLVM, %s%s%s%s the code of %s '%s' for %s: %s", f->doing,
-             open, pass, close, glow_node_desc(n)->instr, glow_debug_name(arena, n), f->target,
-             f->message);
-  glow_arena_destroy(arena);
+  glow_error(f->ctx, w->loc, "LLVM, %s%s%s%s the code of %s '%s' for %s: %s", f->doing, open, pass,
+             close, w->desc->instr, w->name, f->target, f->message);
   return false;
 }
 

@@ -68,8 +68,8 @@ void glow_llvm_begin(GlowLlvmFault *fault, const char *doing, const char *pass);
 /* Record a failure; return true if there was none, in these calls or before. */
 bool glow_llvm_error(GlowLlvmFault *fault, LLVMErrorRef error);
 bool glow_llvm_message(GlowLlvmFault *fault, bool failed, char *message);
-/* Reports it, at a node if the code is known to be that node's; always false. */
-bool glow_llvm_report(const GlowLlvmFault *fault, const GlowNode *n);
+/* Reports it, at the instruction whose code is known to be the cause, or NULL; always false. */
+bool glow_llvm_report(const GlowLlvmFault *fault, const GlowWorkSource *source);
 
 /* The attributes that every function of ours has: the row's CPU, its full vector width. */
 void glow_llvm_function_attributes(GlowLlvm *l, LLVMValueRef function);

@@ -90,17 +90,16 @@ static LLVMValueRef array_constant(GlowEmitter *e, const GlowMember *m, GlowArra
   return constant_global(e, LLVMConstArray2(e->l.ptr, texts, a.count));
 }
 
-/* The members of n as the kernel reads them. Types are left out: no kernel knows the IR. */
-static LLVMValueRef members_constant(GlowEmitter *e, const GlowNode *n) {
-  const GlowOpDesc *d = glow_node_desc(n);
+/* Members of an operator as the kernel reads them. Types are left out: no kernel knows the IR. */
+static LLVMValueRef members_constant(GlowEmitter *e, const GlowOpDesc *d, const void *members) {
   if (!d->member_size)
     return LLVMConstNull(e->l.ptr);
   char *bytes = glow_arena_alloc(e->arena, d->member_size);
-  memcpy(bytes, n->members, d->member_size);
+  memcpy(bytes, members, d->member_size);
   Image image = {.e = e, .bytes = bytes, .size = d->member_size};
   for (uint32_t i = 0; i < d->nmembers; i++) { /* in the order of their offsets */
     const GlowMember *m = &d->members[i];
-    const char *field = (const char *)n->members + m->offset;
+    const char *field = (const char *)members + m->offset;
     if (m->array)
       put_pointer(&image, m->offset + offsetof(GlowArray, data),
                   array_constant(e, m, *(const GlowArray *)field));
@@ -166,7 +165,7 @@ static void emit_fault(GlowEmitter *e, LLVMValueRef function, LLVMValueRef error
 }
 
 LLVMValueRef glow_emit_reference(GlowEmitter *e, const GlowWork *w) {
-  const GlowOpDesc *d = glow_node_desc(w->node);
+  const GlowOpDesc *d = w->source->desc;
   const GlowCall *c = w->call;
   LLVMBuilderRef b = e->l.builder;
   LLVMTypeRef ptr = e->l.ptr, types[] = {ptr, e->l.i64, e->l.i64, e->l.i64};
@@ -175,7 +174,7 @@ LLVMValueRef glow_emit_reference(GlowEmitter *e, const GlowWork *w) {
   uint32_t nouts = c->nout + d->nout, nins = c->nin + d->nin;
   GlowCall plain = {.nin = c->nin, .nout = c->nout};
   LLVMValueRef call = local_copy(e, &plain, sizeof plain);
-  LLVMBuildStore(b, members_constant(e, w->node), field_at(e, call, offsetof(GlowCall, members)));
+  LLVMBuildStore(b, members_constant(e, d, c->members), field_at(e, call, offsetof(GlowCall, members)));
   LLVMBuildStore(b, local_buffers(e, c->out, nouts, ptrs, 0),
                  field_at(e, call, offsetof(GlowCall, out)));
   LLVMBuildStore(b, local_buffers(e, c->in, nins, ptrs, c->nout),
@@ -196,15 +195,15 @@ LLVMValueRef glow_emit_reference(GlowEmitter *e, const GlowWork *w) {
 }
 
 void glow_reference_key(const GlowWork *w, GlowText *key) {
-  const GlowOpDesc *d = glow_node_desc(w->node);
+  const GlowOpDesc *d = w->source->desc;
   const GlowCall *c = w->call;
-  glow_text_bytes(key, &w->node->op, sizeof w->node->op);
+  glow_text_bytes(key, &d, sizeof d);
   glow_text_bytes(key, &w->scratch, sizeof w->scratch);
   glow_text_bytes(key, c->out, (c->nout + d->nout) * sizeof *c->out);
   glow_text_bytes(key, c->in, (c->nin + d->nin) * sizeof *c->in);
   for (uint32_t i = 0; i < d->nmembers; i++) {
     const GlowMember *m = &d->members[i];
-    const char *field = (const char *)w->node->members + m->offset;
+    const char *field = (const char *)c->members + m->offset;
     GlowArray one = {1, field}, a = m->array ? *(const GlowArray *)field : one;
     glow_text_bytes(key, &a.count, sizeof a.count);
     for (uint32_t k = 0; k < a.count; k++) {

@@ -3,7 +3,7 @@
 
 #include "codegen/blobs.h"
 #include "codegen/llvm.h"
-#include "ir/ir.h"
+#include "support/map.h"
 #include "target/cpu/table.h"
 
 /* Names that the blobs define, and those they declare, in the order of the blobs. */

@@ -15,6 +15,7 @@
 
 #include "ops/op.h"
 #include "support/diag.h"
+#include "support/map.h"
 #include "tensor/blob.h"
 #include "tensor/tensor.h"
 
@@ -310,11 +311,7 @@ GlowArray glow_array_u32(GlowModule *m, const uint32_t *data, uint32_t count);
 GlowArray glow_array_i64(GlowModule *m, const int64_t *data, uint32_t count);
 
 /* Copies n (with regions) to the builder's place; operands are mapped through `map` where it has
- * an entry (captured values otherwise); results get entries. See GlowMap. */
-typedef struct GlowMap GlowMap;
-GlowMap *glow_map_create(GlowArena *arena);
-void glow_map_set(GlowMap *m, const void *key, void *value);
-void *glow_map_get(const GlowMap *m, const void *key); /* NULL if absent */
+ * an entry (captured values otherwise); results get entries. */
 GlowNode *glow_node_clone(GlowBuilder *b, const GlowNode *n, GlowMap *map);
 
 /* Members of an operator, compared and hashed field by field (arrays by content). The hash depends

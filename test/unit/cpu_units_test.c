@@ -84,7 +84,7 @@ static void check_work(Run *run, const GlowWork *w, GlowPieceFn *piece, void *co
     }
   }
   EXPECT(!twice, "%s: %lld of %lld bytes of '%s' (kernel %s, %lld units) are written by two units",
-         run->file, (long long)twice, (long long)size, glow_node_desc(w->node)->instr, w->kernel,
+         run->file, (long long)twice, (long long)size, w->source->desc->instr, w->kernel,
          (long long)w->units);
   move(w, ptrs, before, RESTORE);
   free(before);
@@ -147,7 +147,7 @@ static void run_program(GlowContext *ctx, Run *run, const GlowIsa *isa, GlowCpuP
   for (uint32_t i = 0; i < plan->count; i++) {
     GlowWork *w = &plan->work[i];
     EXPECT(w->kind == GLOW_WORK_KERNEL || w->kind == GLOW_WORK_HOST, "%s: no kernel for '%s'",
-           run->file, glow_node_desc(w->node)->instr);
+           run->file, w->source->desc->instr);
     bool shared = w->kind == GLOW_WORK_KERNEL && w->units > 1;
     w->shards = shared ? 2 : 1;
     if (shared)

@@ -12,6 +12,7 @@
 #include <strings.h>
 
 #include "analysis/access.h"
+#include "ir/remarks.h"
 
 /* ---- Names ----------------------------------------------------------------------------------- */
 
@@ -130,7 +131,7 @@ static void collect_hosted(GlowArena *arena, const GlowWork *work, uint32_t coun
                            GlowCpuNotes *notes) {
   for (uint32_t i = 0; i < count; i++) {
     const GlowWork *w = &work[i];
-    GlowCpuNote note = {w->node, NULL};
+    GlowCpuNote note = {glow_cpu_node(w->source), NULL};
     if (w->kind == GLOW_WORK_HOST)
       glow_vec_push(arena, notes, note);
     collect_hosted(arena, w->then.data, w->then.count, notes);
@@ -351,5 +352,7 @@ bool glow_bundle_code(const GlowBundle *b, GlowCodeForm form, GlowText *out) {
   }
   if (b->header.variables_size)
     unit.reset = glow_arena_printf(b->arena, "%s_reset_variables", b->name);
-  return glow_codegen_unit(b->module->ctx, &unit, &b->options->code, form, out);
+  GlowCodegenOptions code = b->options->code;
+  code.remark = glow_remarks_heard(b->module->ctx) ? glow_cpu_remark : NULL;
+  return glow_codegen_unit(b->module->ctx, &unit, &code, form, out);
 }

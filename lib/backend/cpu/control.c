@@ -15,7 +15,7 @@ static bool scalar_place(GlowSelect *s, const GlowValue *v, GlowPlace *place) {
 
 static GlowWork *push(GlowSelect *s, const GlowNode *n, GlowWorkKind kind, const GlowPlace *places,
                       uint32_t count) {
-  GlowWork w = {.kind = kind, .node = n, .nplaces = count};
+  GlowWork w = {.kind = kind, .source = glow_select_source(s, n), .nplaces = count};
   w.places = glow_arena_copy(s->arena, places, count * sizeof *places);
   glow_vec_push(s->arena, &s->work, w);
   return &s->work.data[s->work.count - 1];

@@ -107,13 +107,8 @@ bool glow_conv_read(GlowSelect *s, const GlowNode *n, GlowConvView *c) {
 
 bool glow_conv_epilogue(GlowSelect *s, const GlowNode *n, const GlowView *y, GlowWork *w) {
   w->form = GLOW_BODY_EPILOGUE;
-  w->body.block = glow_node_epilogue(n);
-  const GlowNode *culprit = NULL;
-  if (!glow_codegen_has_body(&w->body, &culprit))
-    return glow_select_fail(s, glow_arena_printf(s->arena,
-                                                 "its epilogue has '%s', which has no vector form "
-                                                 "for its kinds",
-                                                 glow_node_desc(culprit)->node));
+  if (!glow_select_epilogue_body(s, n, &w->body))
+    return false;
   if (n->nextra > GLOW_MAX_RANK)
     return glow_select_fail(s, "its epilogue has too many operands");
   GlowOperand *operands = GLOW_NEW_ARRAY(s->arena, GlowOperand, n->nextra);

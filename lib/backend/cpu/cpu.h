@@ -38,6 +38,16 @@ typedef struct GlowCpuBuffer {
   const GlowPlace *place;
 } GlowCpuBuffer;
 
+/* Where work of this backend comes from. */
+typedef struct GlowCpuSource {
+  GlowWorkSource base;
+  const GlowNode *node;
+} GlowCpuSource;
+/* Its instruction. */
+const GlowNode *glow_cpu_node(const GlowWorkSource *source);
+/* For GlowCodegenOptions. */
+void glow_cpu_remark(const GlowWorkSource *source, const char *text);
+
 /* What a program is compiled from: the work of its instructions, and where everything lies. */
 typedef struct GlowCpuPlan {
   GlowWork *work;

@@ -84,15 +84,11 @@ static bool read_product(GlowSelect *s, const GlowNode *n, Nest *t, GlowView *c)
 }
 
 /* The epilogue's operands besides the accumulator. */
-static bool read_epilogue(GlowSelect *s, const GlowNode *n, const GlowView *c, Nest *t) {
+static bool read_epilogue(GlowSelect *s, const GlowNode *n, const GlowView *c, Nest *t,
+                          GlowBody *body) {
   bool rows = glow_node_in(n, 0)->type->rank > 1, columns = glow_node_in(n, 1)->type->rank > 1;
-  GlowBody body = {.block = glow_node_epilogue(n)};
-  const GlowNode *culprit = NULL;
-  if (!glow_codegen_has_body(&body, &culprit))
-    return glow_select_fail(s, glow_arena_printf(s->arena,
-                                                 "its epilogue has '%s', which is not element-wise "
-                                                 "or not of float",
-                                                 glow_node_desc(culprit)->node));
+  if (!glow_select_epilogue_body(s, n, body))
+    return false;
   if (n->nextra > GLOW_MAX_RANK)
     return glow_select_fail(s, "its epilogue has too many operands");
   for (uint32_t i = 0; i < n->nextra; i++) {
@@ -263,9 +259,10 @@ static GlowOperand *operands_of(GlowSelect *s, const Nest *t) {
 bool glow_select_matmul(GlowSelect *s, const GlowNode *n) {
   Nest t = {0};
   GlowView c;
+  GlowBody body;
   if (glow_node_out(n, 0)->type->kind != GLOW_KIND_FLOAT)
     return glow_select_product(s, n);
-  if (!read_product(s, n, &t, &c) || !read_epilogue(s, n, &c, &t))
+  if (!read_product(s, n, &t, &c) || !read_epilogue(s, n, &c, &t, &body))
     return false;
   if (!glow_view_extent(&c, 0, c.rank))
     return true; /* no elements */
@@ -290,7 +287,7 @@ bool glow_select_matmul(GlowSelect *s, const GlowNode *n) {
   GlowWork *w = glow_work_matmul(s, n, &p, &tiles, &at,
                                  &(GlowWorkSpec){.units = batch * p.groups * p.blocks});
   w->form = GLOW_BODY_MATRIX;
-  w->body.block = glow_node_epilogue(n);
+  w->body = body;
   w->operands = operands_of(s, &t);
   w->noperands = t.count - EXTRA;
   w->scratch = scratch_bytes(&p, (int64_t)s->isa->vl * s->isa->tile_vectors);

@@ -140,7 +140,7 @@ static const GlowWork *find_work(const GlowWork *work, uint32_t count, int64_t o
   const GlowWork *found = NULL;
   for (uint32_t i = 0; i < count && !found; i++) {
     const GlowWork *w = &work[i];
-    if ((w->faults || any) && w->node->order == order)
+    if ((w->faults || any) && w->source->instruction == order)
       return w;
     found = find_work(w->then.data, w->then.count, order, any);
     if (!found)
@@ -154,7 +154,7 @@ static void report_fault(const Network *n, const GlowFault *fault) {
   GLOW_CHECK(n->function->module->ctx, w, "a fault names an instruction");
   GlowCall call = *w->call;
   call.detail = fault->detail;
-  glow_report_run_error(w->node, (GlowRunError)fault->error, &call);
+  glow_report_run_error(glow_cpu_node(w->source), (GlowRunError)fault->error, &call);
 }
 
 /* Gives what the program writes the elements and extents that it has before a run. */
@@ -189,8 +189,8 @@ static GlowStatus run(GlowNetwork *network) {
   if (n->plan.hosted)
     glow_hosted_end(&hosted);
   if (!ok && hosted.fault.error == GLOW_HOSTED_LATE)
-    glow_run_check_time(
-        find_work(n->plan.work, n->plan.count, hosted.fault.instruction, true)->node);
+    glow_run_check_time(glow_cpu_node(
+        find_work(n->plan.work, n->plan.count, hosted.fault.instruction, true)->source));
   else if (!ok && hosted.fault.error != GLOW_HOSTED_FAILED)
     report_fault(n, &hosted.fault);
   if (!ok)
@@ -273,6 +273,7 @@ static bool compile(Network *n, const GlowCache *cache, const GlowRunOptions *ru
                                 .debug = n->debug,
                                 .program = n->function->src};
   bool profile = run_options && run_options->profile;
+  options.remark = glow_remarks_heard(ctx) ? glow_cpu_remark : NULL;
   options.hook = profile || ctx->deadline > 0 ? GLOW_PIECE_HOOK : NULL;
   if (profile) {
     n->base.profile = n->profile = glow_profile_create(n->arena, &n->plan);

@@ -32,7 +32,7 @@ static void list_pieces(GlowProfile *p, const GlowWork *work, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) {
     const GlowWork *w = &work[i];
     if (kernel_of(w))
-      p->pieces[p->npieces++] = (GlowProfilePiece){.node = w->node, .kernel = kernel_of(w)};
+      p->pieces[p->npieces++] = (GlowProfilePiece){.node = glow_cpu_node(w->source), .kernel = kernel_of(w)};
     list_pieces(p, w->then.data, w->then.count);
     list_pieces(p, w->otherwise.data, w->otherwise.count);
   }

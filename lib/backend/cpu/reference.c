@@ -57,16 +57,17 @@ const GlowCall *glow_select_call(GlowSelect *s, const GlowNode *n) {
 }
 
 bool glow_select_epilogue(GlowSelect *s, const GlowNode *n) {
-  GlowBody body = {.block = glow_node_epilogue(n)};
+  const GlowBlock *epilogue = glow_node_epilogue(n);
   const GlowValue *y = glow_node_out(n, glow_node_desc(n)->epilogue);
-  if (!body.block)
+  if (!epilogue)
     return true;
-  if (body.block->params[0]->type->kind != y->type->kind)
+  if (epilogue->params[0]->type->kind != y->type->kind)
     return glow_select_fail(s, "its epilogue changes the element kind");
   const GlowValue **values = GLOW_NEW_ARRAY(s->arena, const GlowValue *, n->nextra + 2);
   values[0] = values[1] = y;
   for (uint32_t i = 0; i < n->nextra; i++)
     values[i + 2] = n->operands[n->noperands - n->nextra + i].value;
+  GlowBody body = glow_select_block_body(s, epilogue);
   return glow_select_body(s, n, &body, values, n->nextra + 2, 1);
 }
 
@@ -97,7 +98,7 @@ bool glow_select_reference(GlowSelect *s, const GlowNode *n) {
   if (!call)
     return false;
   GlowWork w = {.kind = GLOW_WORK_REFERENCE,
-                .node = n,
+                .source = glow_select_source(s, n),
                 .call = call,
                 .places = places,
                 .nplaces = call->nin + call->nout,

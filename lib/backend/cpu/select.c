@@ -173,7 +173,7 @@ static int64_t shards_of(const GlowNode *n, const GlowWorkSpec *spec) {
 }
 
 GlowWork *glow_select_work(GlowSelect *s, const GlowNode *n, const GlowWorkSpec *spec) {
-  GlowWork w = {.node = n,
+  GlowWork w = {.source = glow_select_source(s, n),
                 .kernel = spec->kernel,
                 .params = glow_arena_copy(s->arena, spec->params, spec->params_size),
                 .nparams = (uint32_t)(spec->params_size / sizeof(int64_t)),
@@ -238,7 +238,7 @@ static bool select_host(GlowSelect *s, const GlowNode *n) {
     if (v && (!glow_type_is_tensor(v->type) || v->type->kind == GLOW_KIND_STRING))
       return fail(s, "its operands are no numbers");
   }
-  GlowWork w = {.kind = GLOW_WORK_HOST, .node = n};
+  GlowWork w = {.kind = GLOW_WORK_HOST, .source = glow_select_source(s, n)};
   glow_codegen_remark(n, "'%s' is a step of the interpreter", glow_node_desc(n)->instr);
   glow_vec_push(s->arena, &s->work, w);
   s->plan->hosted = true;

@@ -131,6 +131,15 @@ void glow_select_place(GlowSelect *s, const GlowValue *v, const GlowPlace *place
 /* Memory that lives as long as the run, behind the planned buffers. */
 GlowPlace glow_select_extra(GlowSelect *s, int64_t bytes);
 
+/* The body that one element-wise instruction is, whose parameters are the operands that are there;
+ * and that of a scalar block, empty if there is none. */
+GlowBody glow_select_node_body(GlowSelect *s, const GlowNode *n);
+GlowBody glow_select_block_body(GlowSelect *s, const GlowBlock *b);
+/* The same of the epilogue of n. False, with s->why, if an operator has no vector form. */
+bool glow_select_epilogue_body(GlowSelect *s, const GlowNode *n, GlowBody *body);
+/* Where the work of n comes from. */
+const GlowWorkSource *glow_select_source(GlowSelect *s, const GlowNode *n);
+
 /* Appends the epilogue of n, if it has one, as a loop of its own: result = body(result, the extra
  * operands). */
 bool glow_select_epilogue(GlowSelect *s, const GlowNode *n);

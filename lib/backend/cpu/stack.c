@@ -120,13 +120,14 @@ static bool operand_strides(GlowSelect *s, const GlowNode *n, const GlowView *to
 bool glow_select_body(GlowSelect *s, const GlowNode *n, const GlowBody *body,
                       const GlowValue *const *values, uint32_t noperands, uint32_t nouts) {
   GlowStackParams p;
-  const GlowNode *culprit = NULL;
-  if (!glow_codegen_has_body(body, &culprit))
-    return fail(s, culprit == n ? "there is no kernel for its kinds"
-                                : glow_arena_printf(s->arena,
-                                                    "its body has '%s', which has no vector form "
-                                                    "for its kinds",
-                                                    glow_node_desc(culprit)->node));
+  const GlowBodyOp *refused = glow_codegen_refused(body);
+  if (refused)
+    return fail(s, refused->members == n->members && refused->desc == glow_node_desc(n)
+                       ? "there is no kernel for its kinds"
+                       : glow_arena_printf(s->arena,
+                                           "its body has '%s', which has no vector form for its "
+                                           "kinds",
+                                           refused->desc->node));
   GlowOperand *operands = GLOW_NEW_ARRAY(s->arena, GlowOperand, noperands);
   Nest nest = {.noperands = noperands};
   nest.strides = glow_arena_array(s->arena, noperands, sizeof *nest.strides);
@@ -170,16 +171,13 @@ bool glow_select_body(GlowSelect *s, const GlowNode *n, const GlowBody *body,
 }
 
 bool glow_select_stack(GlowSelect *s, const GlowNode *n) {
-  GlowBody body = {0};
   const GlowValue **values = GLOW_NEW_ARRAY(s->arena, const GlowValue *, n->noperands);
   uint32_t count = 0;
   for (uint32_t i = 0; i < n->noperands; i++) { /* absent inputs are left out */
     if (n->operands[i].value)
       values[count++] = n->operands[i].value;
   }
-  if (n->op == GLOW_OP_STACK)
-    body.block = glow_node_epilogue(n);
-  else
-    body.node = n;
+  GlowBody body = n->op == GLOW_OP_STACK ? glow_select_block_body(s, glow_node_epilogue(n))
+                                         : glow_select_node_body(s, n);
   return glow_select_body(s, n, &body, values, count, n->nouts);
 }

@@ -1,5 +1,5 @@
-/* GlowMap: from any address to any other, for cloning and comparing. Lookups only. */
-#include "ir/ir.h"
+/* See map.h. */
+#include "support/map.h"
 
 #define uthash_malloc(bytes) glow_arena_alloc(m->arena, (bytes))
 #define uthash_free(pointer, bytes) ((void)(pointer))
