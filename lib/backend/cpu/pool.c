@@ -107,9 +107,9 @@ bool glow_select_pool(GlowSelect *s, const GlowNode *n) {
                                                    where ? "_arg" : "", glow_kind_info[kind].name),
                        .params = &p,
                        .params_size = sizeof p,
-                       .places = {y.place, x.place, where ? arg.place : glow_place_absent()},
+                       .places = {y.place, where ? arg.place : x.place, x.place},
                        .nplaces = where ? 3 : 2,
-                       .nwritten = 1,
+                       .nwritten = where ? 2 : 1,
                        .units = p.n * p.c * p.out[0] * p.out[1]};
   glow_select_work(s, n, &spec);
   return glow_select_zero_padding(s, n, &y);

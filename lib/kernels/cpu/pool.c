@@ -3,7 +3,7 @@
  * Units are output rows of all images. A window is clipped to the input; its taps are visited in
  * ascending spatial order, 16 neighbouring channels at a time where there are that many. Maximum:
  * the first of equals, a NaN above all. Mean: a chain from +0, then a division. Norm: a chain over
- * |x|^p, then the root. Operands: result, input; where the maximum stood is a third. */
+ * |x|^p, then the root. Operands: result, in max_pool_arg where the maximum stood, input. */
 #include "pool.h"
 #include "vector.h"
 
@@ -160,7 +160,7 @@ INLINE int64_t flat_index(const GlowPoolParams *p, int64_t image, const int64_t 
     ROLLED for (int64_t u = begin; u < end; u++) {                                                 \
       int64_t image = u / (p->out[0] * p->out[1]), row = u % (p->out[0] * p->out[1]);              \
       int64_t place[GLOW_POOL_DIMS] = {row / p->out[1], row % p->out[1], 0};                       \
-      const S *x = (const S *)ptrs[1] + image / p->c * p->xn + image % p->c * p->xc;               \
+      const S *x = (const S *)ptrs[2] + image / p->c * p->xn + image % p->c * p->xc;               \
       ROLLED for (place[2] = 0; place[2] < p->out[2]; place[2]++) {                                \
         Window w;                                                                                  \
         clip(p, place, &w);                                                                        \
@@ -179,7 +179,7 @@ INLINE int64_t flat_index(const GlowPoolParams *p, int64_t image, const int64_t 
           }                                                                                        \
         }                                                                                          \
         ((S *)ptrs[0])[u * p->out[2] + place[2]] = best;                                           \
-        ((int64_t *)ptrs[2])[u * p->out[2] + place[2]] = where;                                    \
+        ((int64_t *)ptrs[1])[u * p->out[2] + place[2]] = where;                                    \
       }                                                                                            \
     }                                                                                              \
   }
