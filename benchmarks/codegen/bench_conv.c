@@ -138,7 +138,7 @@ static void run_pieces(const GlowParallel *parallel, GlowPieceFn *piece, void *c
  * half a millisecond at least. */
 static int64_t cut_pieces(GlowContext *ctx, GlowWork *w, double flop) {
   int64_t band = 1;
-  if (strcmp(w->kernel, "depthwise") != 0) { /* parameters begin as the others' */
+  if (strcmp(w->kernel->name, "depthwise") != 0) { /* parameters begin as the others' */
     GlowConvParams *p = glow_arena_copy(ctx->arena, w->params, w->nparams * sizeof *w->params);
     p->by_group = 0;
     band = p->band / p->tile_rows;
@@ -198,7 +198,10 @@ static Speed run_layer(const Layer *l, int batch, const GlowIsa *isa, double lim
     while (now() - start < limit)
       glow_code_entry(code)(arena, storage, &parallel, &fault);
     speed = speed_of(&t, flop);
-    *kernel = strcmp(plan.work[0].kernel, "depthwise") ? plan.work[0].tiles.names[0] : "depthwise";
+    const GlowTile *tile = plan.work[0].tiles.all[0];
+    *kernel = !strcmp(plan.work[0].kernel->name, "depthwise") ? "depthwise"
+              : tile                                          ? tile->name
+                                                              : NULL;
     static char name[64];
     snprintf(name, sizeof name, "%s", *kernel ? *kernel : "-");
     *kernel = name;

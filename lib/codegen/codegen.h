@@ -12,7 +12,7 @@
 #include "ops/op.h"
 #include "rt/rt.h"
 #include "support/diag.h"
-#include "target/cpu/isa.h"
+#include "target/cpu/table.h"
 
 /* void GLOW_HOST_STEP(GlowFault *fault, int64_t instruction): what HOST work calls; a fault ends
  * the run. */
@@ -87,13 +87,13 @@ typedef enum GlowBodyForm {
 
 /* Functions of the library that become functions of their own, specialized by the parameters and
  * the epilogue: the inner loops of a kernel, which calls them through pointers. In C,
- *   void glow_<name>(const Params *p, GlowEpilogueFn *e, char *ptr..., int64_t int...),
+ *   void tile(const Params *p, GlowEpilogueFn *e, char *ptr..., int64_t int...),
  * without e if they are `plain`. */
 typedef struct GlowTiles {
-  const char *const *names; /* NULL entries: the kernel gets a null pointer */
+  const GlowTile *const *all; /* NULL entries: the kernel gets a null pointer */
   uint32_t count;
   uint32_t pointers, ints; /* what they take besides p and e; pointer i is places[i], then others */
-  bool plain; /* they get p, but no e */
+  bool plain;              /* they get p, but no e */
 } GlowTiles;
 
 typedef enum GlowWorkKind {
@@ -121,8 +121,8 @@ typedef struct GlowWorkSource {
 /* One piece of work.
  *
  * KERNEL: a kernel of lib/kernels/cpu with parameters that become constants. In C,
- *   void glow_<kernel>(const Params *p, tiles..., body functions..., void *const *ptrs,
- *                      int64_t begin, int64_t end, char *scratch)
+ *   void kernel(const Params *p, tiles..., body functions..., void *const *ptrs, int64_t begin,
+ *               int64_t end, char *scratch)
  * where ptrs holds the addresses of `places`, then those of `operands`, [begin, end) is a part of
  * `units`, and scratch is memory of the worker, or of all. Everything but the addresses is
  * constant. A kernel that `faults` gets the address of the GlowFault behind them: it sets error and
@@ -141,7 +141,7 @@ typedef struct GlowWork {
   const GlowWorkSource *source; /* where it comes from */
   const GlowCall *call;
   GlowWorkList then, otherwise;
-  const char *kernel;
+  const GlowKernel *kernel;
   const int64_t *params; /* of the program's arena, like all that follows */
   uint32_t nparams;
   GlowTiles tiles;

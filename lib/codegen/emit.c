@@ -5,7 +5,6 @@
  * loads of the parameters fold. What a kernel calls back (tiles, epilogues, bodies of stacks) is
  * handed to it as a constant function pointer and becomes a direct call. */
 #include "codegen/emit.h"
-#include "kernels/cpu/stack.h"
 #include "kernels/params.h"
 
 #include <string.h>
@@ -136,7 +135,7 @@ static LLVMValueRef emit_epilogue(GlowEmitter *e, const GlowWork *w) {
   return f;
 }
 
-/* GlowStackFn of lib/kernels/cpu/stack.c: the next `lanes` elements. */
+/* GlowStackFn of kernels.ops: the next `lanes` elements. */
 static LLVMValueRef emit_step(GlowEmitter *e, const GlowWork *w, uint32_t lanes) {
   LLVMTypeRef types[1 + GLOW_STACK_DIMS] = {e->l.ptr};
   for (uint32_t i = 0; i < GLOW_STACK_DIMS; i++)
@@ -185,7 +184,7 @@ static uint32_t noalias_pointers(const GlowWork *w) {
 }
 
 /* One function of a kernel with its parameters and its epilogue. */
-static LLVMValueRef emit_tile(GlowEmitter *e, const GlowWork *w, const char *name,
+static LLVMValueRef emit_tile(GlowEmitter *e, const GlowWork *w, const GlowTile *tile,
                               LLVMValueRef params, LLVMValueRef epilogue) {
   uint32_t noalias = noalias_pointers(w), count = w->tiles.pointers + w->tiles.ints;
   uint32_t fixed = w->tiles.plain ? 1 : 2;
@@ -202,8 +201,7 @@ static LLVMValueRef emit_tile(GlowEmitter *e, const GlowWork *w, const char *nam
     if (i < w->tiles.pointers && noalias >> i & 1u)
       LLVMAddAttributeAtIndex(f, i + 1, glow_llvm_attribute(&e->l, "noalias"));
   }
-  glow_emit_kernel_call(e, glow_arena_printf(e->arena, "glow_%s", name), e->l.void_type, types,
-                        args, count + fixed);
+  glow_emit_kernel_call(e, tile->function, e->l.void_type, types, args, count + fixed);
   LLVMBuildRetVoid(e->l.builder);
   return f;
 }
@@ -238,12 +236,12 @@ static LLVMValueRef emit_wrapper(GlowEmitter *e, const GlowWork *w) {
   LLVMTypeRef *types = GLOW_NEW_ARRAY(e->arena, LLVMTypeRef, w->tiles.count + 8);
   args[count++] = glow_emit_constant(e, w->params, w->nparams * sizeof *w->params);
   for (uint32_t i = 0; i < w->tiles.count; i++) {
-    const char *name = w->tiles.names[i];
-    args[count++] = name ? emit_tile(e, w, name, args[0], functions[0]) : null;
+    const GlowTile *tile = w->tiles.all[i];
+    args[count++] = tile ? emit_tile(e, w, tile, args[0], functions[0]) : null;
   }
   for (uint32_t i = 0; i < nfunctions && !w->tiles.count; i++)
     args[count++] = functions[i];
-  LLVMValueRef f = glow_emit_function(e, w->kernel, e->l.void_type, piece, 4);
+  LLVMValueRef f = glow_emit_function(e, w->kernel->name, e->l.void_type, piece, 4);
   /* No store of a kernel changes the list of addresses, so loops need not read it again. */
   LLVMAddAttributeAtIndex(f, 1, glow_llvm_attribute(&e->l, "noalias"));
   LLVMAddAttributeAtIndex(f, 1, glow_llvm_attribute(&e->l, "readonly"));
@@ -264,8 +262,7 @@ static LLVMValueRef emit_wrapper(GlowEmitter *e, const GlowWork *w) {
   }
   types[count] = ptr;
   args[count++] = scratch;
-  glow_emit_kernel_call(e, glow_arena_printf(e->arena, "glow_%s", w->kernel), e->l.void_type, types,
-                        args, count);
+  glow_emit_kernel_call(e, w->kernel->function, e->l.void_type, types, args, count);
   LLVMBuildRetVoid(b);
   return f;
 }
@@ -278,12 +275,12 @@ static void work_key(const GlowWork *w, GlowText *key) {
   }
   uint32_t numbers[] = {noalias_pointers(w), w->nplaces, w->noperands, w->nouts, w->form,
                         w->faults,           w->common};
-  glow_text_puts(key, w->kernel);
+  glow_text_puts(key, w->kernel->name);
   glow_text_bytes(key, numbers, sizeof numbers);
   glow_text_bytes(key, &w->scratch, sizeof w->scratch);
   glow_text_bytes(key, w->params, w->nparams * sizeof *w->params);
   for (uint32_t i = 0; i < w->tiles.count; i++) {
-    glow_text_puts(key, w->tiles.names[i] ? w->tiles.names[i] : "");
+    glow_text_puts(key, w->tiles.all[i] ? w->tiles.all[i]->name : "");
     glow_text_puts(key, ";");
   }
   for (uint32_t i = 0; i < w->noperands; i++) {
@@ -313,9 +310,9 @@ static void remark(GlowEmitter *e, const GlowWork *w, const GlowWorkSource *firs
   glow_defer_push(e->l.ctx, &defer, glow_text_release_fn, &text);
   glow_text_printf(&text, "%s '%s' ", source->desc->instr, source->name);
   if (first)
-    glow_text_printf(&text, "shares the %s of '%s'", w->kernel, first->name);
+    glow_text_printf(&text, "shares the %s of '%s'", w->kernel->name, first->name);
   else
-    glow_text_printf(&text, "runs as %s, %s", w->kernel,
+    glow_text_printf(&text, "runs as %s, %s", w->kernel->name,
                      e->l.effort == GLOW_EFFORT_NONE ? "as the library has it" : "specialized");
   if (!first && w->body.nops)
     glow_text_printf(&text, " with %u scalar operator%s in it", w->body.nops,

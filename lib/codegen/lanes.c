@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "codegen/emit.h"
-#include "kernels/cpu/stack.h"
+#include "kernels/cpu/lane_scale.h"
 #include "num/bits.h"
 #include "ops/kernels.h"
 

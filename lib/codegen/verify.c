@@ -48,21 +48,21 @@ static bool read_blob(GlowLlvm *l, const GlowBitcode *b, Names *names) {
 }
 
 static bool check_defined(GlowContext *ctx, const GlowIsa *isa, const Names *names,
-                          const char *name) {
-  if (glow_map_get(names->defined, glow_str_printf(ctx, "glow_%s", name)))
+                          const char *function) {
+  if (glow_map_get(names->defined, glow_str(ctx, function)))
     return true;
-  glow_error(ctx, GLOW_NOWHERE, "the kernels for %s lack 'glow_%s', which is in their table",
-             isa->name, name);
+  glow_error(ctx, GLOW_NOWHERE, "the kernels for %s lack '%s', which is in their table", isa->name,
+             function);
   return false;
 }
 
 /* All that the kernel table has is there. */
 static bool check_table(GlowContext *ctx, const GlowIsa *isa, const Names *names) {
   bool ok = true;
-  for (size_t i = 0; glow_table_kernels[i]; i++)
-    ok = check_defined(ctx, isa, names, glow_table_kernels[i]) && ok;
+  for (const GlowKernel *k = glow_kernels; k->name; k++)
+    ok = check_defined(ctx, isa, names, k->function) && ok;
   for (const GlowTile *t = glow_tiles[isa - glow_isa]; t->name; t++)
-    ok = check_defined(ctx, isa, names, t->name) && ok;
+    ok = check_defined(ctx, isa, names, t->function) && ok;
   return ok;
 }
 

@@ -11,6 +11,8 @@ import tempfile
 TABLE = "lib/kernels/kernels.ops"
 CONV, MATMUL = "lib/kernels/cpu/conv.c", "lib/kernels/cpu/matmul.c"
 DIRECT, PRODUCT = "lib/backend/cpu/conv_direct.c", "lib/backend/cpu/matmul.c"
+REDUCE, LINES, RESIZE = "lib/backend/cpu/reduce.c", "lib/backend/cpu/lines.c", "lib/backend/cpu/resize.c"
+KERNEL_LINES, SCATTER, STACK = "lib/kernels/cpu/lines.c", "lib/kernels/cpu/scatter.c", "lib/kernels/cpu/stack.c"
 # What is wrong, what is compiled, the file that changes, a text in it, the wrong one, and what the compiler says.
 PLANTED = (
     ("field", MATMUL, MATMUL, "s->lda", "s->ldb", "no member named 'ldb'"),
@@ -34,6 +36,18 @@ PLANTED = (
     ("kind", DIRECT, DIRECT, "glow_work_conv(s, n, &p, &tiles,", "glow_work_conv(s, n, &p.g, &tiles,",
      "incompatible.pointer.types"),
     ("kind", PRODUCT, PRODUCT, "GlowMatmulTiles tiles = ", "GlowConvTiles tiles = ", "GlowMatmulTiles|incompatible types"),
+    ("variant", REDUCE, REDUCE, "return GLOW_REDUCE_MAX;", "return GLOW_REDUCE_TOP;", ".GLOW_REDUCE_TOP. undeclared"),
+    ("variant", REDUCE, TABLE, "params ReduceParams\n  variants sum, prod, max, min", "params ReduceParams\n  variants sum, prod, top, min",
+     ".GLOW_REDUCE_MAX. undeclared"),
+    ("variant", LINES, TABLE, "  params LinesParams\n  variants sum, prod\n", "  params LinesParams\n", "too many arguments"),
+    ("kind", KERNEL_LINES, TABLE, "  out y : i64  in x : T", "  out y : i32  in x : T", "incompatible pointer types"),
+    ("kind", LINES, LINES, "glow_work_arg_max(s, n, x.type->kind, ", "glow_work_arg_max(s, n, ", "too few arguments"),
+    ("kind", SCATTER, SCATTER, "void *to, const void *from, int64_t count", "float *to, const float *from, int64_t count",
+     "conflicting types"),
+    ("count", STACK, TABLE, "step Stack(i0, i1, i2, i3, i4, i5)", "step Stack(i0, i1, i2, i3, i4)", "too many arguments"),
+    ("count", STACK, STACK, "GlowStackFn *step, GlowStackFn *rest, ", "GlowStackFn *step, ", "conflicting types"),
+    ("count", RESIZE, RESIZE, "t.table.data, t.table.count,", "t.table.data,", "incompatible|too few arguments"),
+    ("count", RESIZE, TABLE, "  table : i64[]\n", "  table : i64[9]\n", "too many arguments"),
 )
 
 

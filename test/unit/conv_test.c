@@ -361,7 +361,7 @@ static size_t differences(const GlowTensor *a, const GlowTensor *b) {
 static bool has_machine_kernel(GlowFunction *f, const GlowIsa *isa) {
   GlowCpuPlan plan;
   return glow_cpu_plan(f->module->ctx->arena, f, isa, &plan) &&
-         strcmp(plan.work[0].kernel, "conv_plain") == 0;
+         strcmp(plan.work[0].kernel->name, "conv_plain") == 0;
 }
 
 /* Small numbers of any kind; for float also what breaks shortcuts. */

@@ -23,7 +23,7 @@ static bool plan_one(GlowContext *ctx, GlowText *text, const GlowIsa *isa, const
   GlowFunction *f = m && glow_module_verify(m) ? glow_module_entry(m, NULL) : NULL;
   bool ok = f && glow_cpu_plan(ctx->arena, f, isa, plan);
   EXPECT(ok, "this does not parse, verify or compile:\n%s", text->data);
-  bool one = ok && plan->count == 1 && !strcmp(plan->work[0].kernel, kernel);
+  bool one = ok && plan->count == 1 && !strcmp(plan->work[0].kernel->name, kernel);
   EXPECT(!ok || one, "no %s is made of\n%s", kernel, text->data);
   return one;
 }
@@ -237,8 +237,9 @@ static void check_planted(void) {
     EXPECT(false, "%s cannot be read", GLOW_TEST_MATMUL);
   } else {
     GlowWork w = plan_one(ctx, &text, isa, "matmul", &plan) ? plan.work[0] : (GlowWork){0};
-    const char *names[4] = {"matmul_tile_7x4"};
-    w.tiles.names = names;
+    const GlowTile planted_tile = {"matmul_tile_7x4", "glow_matmul_tile_7x4", 0, {7, 4}};
+    const GlowTile *tiles[4] = {&planted_tile};
+    w.tiles.all = tiles;
     GlowCodegenOptions options = {
         .isa = isa, .kernels = planted.data, .kernels_size = planted.size};
     HotLoops hot = w.kernel ? compiled_loops(ctx, &w, &options) : (HotLoops){0};

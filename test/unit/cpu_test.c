@@ -296,10 +296,11 @@ static HotLoops compile_hot_loops(const Conv *c, const GlowIsa *isa, const GlowI
     GlowCodegenOptions options = {.isa = isa};
     if (planted) {
       GlowConvParams p = *(const GlowConvParams *)plan.work[0].params;
-      const char *names[4] = {"conv_tile_1x7x4"};
+      static const GlowTile seven = {"conv_tile_1x7x4", "glow_conv_tile_1x7x4", 0, {1, 7, 4}};
+      const GlowTile *tiles[4] = {&seven};
       p.tile_rows = 1, p.tile_cols = 7, p.narrow = 0, p.ob = 4 * isa->vl;
       plan.work[0].params = glow_arena_copy(ctx->arena, &p, sizeof p);
-      plan.work[0].tiles.names = glow_arena_copy(ctx->arena, names, sizeof names);
+      plan.work[0].tiles.all = glow_arena_copy(ctx->arena, tiles, sizeof tiles);
       options.kernels = planted->data;
       options.kernels_size = planted->size;
     }

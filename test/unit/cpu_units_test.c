@@ -84,8 +84,8 @@ static void check_work(Run *run, const GlowWork *w, GlowPieceFn *piece, void *co
     }
   }
   EXPECT(!twice, "%s: %lld of %lld bytes of '%s' (kernel %s, %lld units) are written by two units",
-         run->file, (long long)twice, (long long)size, w->source->desc->instr, w->kernel,
-         (long long)w->units);
+         run->file, (long long)twice, (long long)size, w->source->desc->instr,
+         w->kernel->name, (long long)w->units);
   move(w, ptrs, before, RESTORE);
   free(before);
   free(now);

@@ -104,19 +104,14 @@ static inline HotLoops find_hot_loops(const char *assembly, const char *vector) 
   return hot;
 }
 
-/* FMAs of the largest tile that the work calls, in one step: the product of the numbers in its
- * name, as in conv_tile_2x3x2. */
+/* FMAs of the largest tile that the work calls, in one step: the product of its sizes. */
 static inline unsigned tile_fmas(const GlowWork *w) {
   unsigned most = 0;
   for (uint32_t i = 0; i < w->tiles.count; i++) {
-    const char *name = w->tiles.names[i];
-    unsigned fmas = 0;
-    for (name = name ? name + strcspn(name, "0123456789") : ""; *name; name += *name == 'x') {
-      char *end;
-      unsigned n = (unsigned)strtoul(name, &end, 10);
-      fmas = (fmas ? fmas : 1) * n;
-      name = end;
-    }
+    const GlowTile *tile = w->tiles.all[i];
+    unsigned fmas = tile != NULL;
+    for (int k = 0; tile && k < GLOW_TILE_SIZES; k++)
+      fmas *= tile->sizes[k] ? (unsigned)tile->sizes[k] : 1;
     most = fmas > most ? fmas : most;
   }
   return most;

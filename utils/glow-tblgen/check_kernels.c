@@ -80,22 +80,41 @@ static void check_numbers(OpFile *file) {
   }
 }
 
+/* A table is the last of all, and what code generation makes a constant of is one list of integers,
+ * so no other params have it inside. */
+static void check_table(OpFile *file, ParamsDecl *params, FieldsDecl *f) {
+  bool last = f == &params->fields.data[params->fields.count - 1] && f->names.count == 1;
+  if (!last || f->params)
+    glow_error(file->ctx, f->count.loc,
+               "only the last field may be an array of any length, of type i64");
+  if (params->fields.count == 1)
+    glow_error(file->ctx, f->count.loc, "no field stands before the array of any length");
+  params->table = f->names.data[0].text;
+  f->doc = f->doc ? f->doc : "";
+}
+
 /* Their type stands before them, so no params hold themselves. */
-static void check_fields(OpFile *file, const ParamsDecl *params, FieldsDecl *f) {
+static void check_fields(OpFile *file, ParamsDecl *params, FieldsDecl *f) {
   if (strcmp(f->type.text, "i64")) {
     FIND(&file->params, f->type, f->params);
     if (f->params == params || !f->params || !f->params->words) {
       glow_error(file->ctx, f->type.loc, "a field is i64, or of params that stand before, not '%s'",
                  f->type.text);
       f->params = NULL;
+    } else if (f->params->table) {
+      glow_error(file->ctx, f->type.loc, "'%s' has an array of any length", f->type.text);
     }
+  }
+  if (f->count.text && !*f->count.text) {
+    check_table(file, params, f);
+    return;
   }
   bool counts = !f->count.text || check_integer(file, f->count);
   int64_t count = f->count.text && counts ? number_value(file, f->count) : 1;
   if (count < 1)
     glow_error(file->ctx, f->count.loc, "an array has at least one element");
   f->doc = f->doc ? f->doc : "";
-  ((ParamsDecl *)params)->words += f->names.count * count * (f->params ? f->params->words : 1);
+  params->words += f->names.count * count * (f->params ? f->params->words : 1);
 }
 
 static void check_params(OpFile *file) {
@@ -125,6 +144,60 @@ static const ParamsDecl *find_params(const OpFile *file, GlowStr row, Name of, N
   FIND(&file->params, n, found);
   if (!found)
     UNKNOWN(file, n, "params", &file->params);
+  return found;
+}
+
+/* ---- Families ---------------------------------------------------------------------------------
+ */
+
+static void check_family(const OpFile *file, Name row, Family *family) {
+  Names seen = {0};
+  for (uint32_t i = 0; i < family->variants.count; i++)
+    check_distinct(file, row.text, &seen, family->variants.data[i]);
+  for (uint32_t i = 0; i < family->vars.count; i++)
+    family->vars.data[i].set = kinds_union(file, &family->vars.data[i].parts);
+  if (family->vars.count > 1)
+    glow_error(file->ctx, family->vars.data[1].name.loc, "'%s' has a second 'types' clause",
+               row.text);
+}
+
+static const VarDecl *family_var(const Family *family) {
+  return family->vars.count ? &family->vars.data[0] : NULL;
+}
+
+static void add_members(const OpFile *file, Name name, GlowStr variant, const Family *family,
+                        Members *members) {
+  Member one = {name, variant, GLOW_KIND_COUNT};
+  if (!family->vars.count)
+    glow_vec_push(file->arena, members, one);
+  for (int i = 0; i < GLOW_KIND_COUNT && family->vars.count; i++) {
+    one.name.text = glow_str_printf(file->ctx, "%s_%s", name.text, kind_names[i]);
+    one.kind = (GlowKind)i;
+    if (family->vars.data[0].set & GLOW_KIND_BIT(i))
+      glow_vec_push(file->arena, members, one);
+  }
+}
+
+Members family_members(const OpFile *file, Name row, const Family *family) {
+  Members members = {0};
+  if (!family->variants.count)
+    add_members(file, row, NULL, family, &members);
+  for (uint32_t i = 0; i < family->variants.count; i++) {
+    GlowStr variant = family->variants.data[i].text;
+    Name name = {glow_str_printf(file->ctx, "%s_%s", row.text, variant), row.loc};
+    add_members(file, name, variant, family, &members);
+  }
+  return members;
+}
+
+static const CallbackDecl *find_callback(const OpFile *file, Name n, bool step) {
+  const CallbackDecl *found = NULL;
+  FIND(&file->callbacks, n, found);
+  if (!found)
+    UNKNOWN(file, n, step ? "step" : "callback", &file->callbacks);
+  else if (found->step != step)
+    glow_error(file->ctx, n.loc, step ? "'%s' is no step" : "'%s' is a step, which a kernel calls",
+               n.text);
   return found;
 }
 
@@ -173,7 +246,7 @@ static void take_over(const OpFile *file, TileDecl *t, uint32_t before) {
   if (!other)
     glow_error(file->ctx, t->as.loc, "no tile '%s' stands before '%s'", t->as.text, t->name.text);
   else if (t->params.text || t->callback.text || t->out.count || t->in.count || t->temp.count ||
-           t->ints.count)
+           t->ints.count || t->family.vars.count)
     glow_error(file->ctx, t->as.loc, "'%s' is as '%s', so it has no operands of its own",
                t->name.text, t->as.text);
   if (!other)
@@ -257,6 +330,8 @@ static bool next_sizes(const TileDecl *t, int64_t *sizes) {
 Sizes tile_instances(const OpFile *file, const TileDecl *t, const Machine *m) {
   Sizes found = {0};
   int64_t sizes[MOST_SIZES] = {1, 1, 1, 1};
+  if (!t->sizes.count)
+    return found;
   do {
     for (uint32_t i = 0; i < t->sizes.count && has_tile(file, t, m, sizes); i++)
       glow_vec_push(file->arena, &found, sizes[i]);
@@ -317,22 +392,27 @@ static void check_tile(const OpFile *file, TileDecl *t, uint32_t index) {
   t->upper = name_upper(file->ctx, t->name.text);
   if (t->as.text)
     take_over(file, t, index);
-  t->params_decl = find_params(file, t->name.text, t->name, t->params);
-  if (t->callback.text) {
-    FIND(&file->callbacks, t->callback, t->callback_decl);
-    if (!t->callback_decl)
-      UNKNOWN(file, t->callback, "callback", &file->callbacks);
-  }
-  check_row_ports(file, t->name.text, NULL, &t->out, &seen);
-  check_row_ports(file, t->name.text, NULL, &t->in, &seen);
-  check_row_ports(file, t->name.text, NULL, &t->temp, &seen);
+  if (!t->params.text || strcmp(t->params.text, "any"))
+    t->params_decl = find_params(file, t->name.text, t->name, t->params);
+  if (t->callback.text)
+    t->callback_decl = find_callback(file, t->callback, false);
+  check_family(file, t->name, &t->family);
+  const VarDecl *var = family_var(&t->family);
+  check_row_ports(file, t->name.text, var, &t->out, &seen);
+  check_row_ports(file, t->name.text, var, &t->in, &seen);
+  check_row_ports(file, t->name.text, var, &t->temp, &seen);
   for (uint32_t i = 0; i < t->ints.count; i++)
     check_distinct(file, t->name.text, &seen, t->ints.data[i]);
   for (uint32_t i = 0; i < t->sizes.count; i++)
     check_distinct(file, t->name.text, &seen, t->sizes.data[i]);
-  if (t->sizes.count > MOST_SIZES)
+  bool named = t->family.variants.count || t->family.vars.count;
+  if (named == (t->sizes.count > 0))
+    glow_error(file->ctx, t->name.loc, "a tile has either sizes or variants and types");
+  else if (named && t->where.count)
+    glow_error(file->ctx, t->name.loc, "every machine has the tiles of a row without sizes");
+  else if (t->sizes.count > MOST_SIZES)
     glow_error(file->ctx, t->name.loc, "a tile has at most %d sizes", MOST_SIZES);
-  else
+  else if (!named)
     check_where(file, t);
 }
 
@@ -374,33 +454,26 @@ static void check_role(const OpFile *file, const KernelDecl *k, RolesDecl *r, Na
 static void check_kernel(const OpFile *file, KernelDecl *k) {
   Names seen = {0};
   k->camel = name_camel(file->ctx, k->name.text);
+  k->upper = name_upper(file->ctx, k->name.text);
   k->params_decl = find_params(file, k->name.text, k->name, k->params);
-  const VarDecl *var = k->vars.count ? &k->vars.data[0] : NULL;
+  check_family(file, k->name, &k->family);
+  const VarDecl *var = family_var(&k->family);
   check_row_ports(file, k->name.text, var, &k->out, &seen);
   check_row_ports(file, k->name.text, var, &k->in, &seen);
-  for (uint32_t i = 0; i < k->vars.count; i++)
-    k->vars.data[i].set = kinds_union(file, &k->vars.data[i].parts);
-  if (k->vars.count > 1)
-    glow_error(file->ctx, k->vars.data[1].name.loc, "'%s' has a second 'types' clause",
-               k->name.text);
   for (uint32_t i = 0; i < k->roles.count; i++)
     check_role(file, k, &k->roles.data[i], &seen);
-  if (k->out.count + k->in.count == 0)
+  if (k->step.text)
+    k->step_decl = find_callback(file, k->step, true);
+  for (uint32_t i = 0; i < k->steps.count; i++)
+    check_distinct(file, k->name.text, &seen, k->steps.data[i]);
+  if (k->step.text && k->out.count + k->in.count + k->roles.count)
+    glow_error(file->ctx, k->step.loc,
+               "the operands of '%s' are those of its steps, so it has no others, and no tiles",
+               k->name.text);
+  if (k->out.count + k->in.count == 0 && !k->step.text)
     glow_error(file->ctx, k->name.loc, "'%s' has no operands", k->name.text);
   if (k->out.count + k->in.count > MOST_OPERANDS)
     glow_error(file->ctx, k->name.loc, "a kernel has at most %d operands", MOST_OPERANDS);
-}
-
-Names kernel_names(const OpFile *file, const KernelDecl *k) {
-  Names names = {0};
-  for (int i = 0; i < GLOW_KIND_COUNT && k->vars.count; i++) {
-    Name n = {glow_str_printf(file->ctx, "%s_%s", k->name.text, kind_names[i]), k->name.loc};
-    if (k->vars.data[0].set & GLOW_KIND_BIT(i))
-      glow_vec_push(file->arena, &names, n);
-  }
-  if (!k->vars.count)
-    glow_vec_push(file->arena, &names, k->name);
-  return names;
 }
 
 void kernels_check(OpFile *file) {

@@ -32,7 +32,9 @@ static void write_params(const OpFile *file, const ParamsDecl *p, GlowText *out)
       glow_text_puts(out, "  int64_t");
     for (uint32_t k = 0; k < f->names.count; k++) {
       glow_text_printf(out, "%s %s", k ? "," : "", name_field(file->ctx, f->names.data[k].text));
-      if (f->count.text)
+      if (f->count.text && !*f->count.text)
+        glow_text_puts(out, "[]");
+      else if (f->count.text)
         glow_text_printf(out, isdigit((unsigned char)*f->count.text) ? "[%s]" : "[GLOW_%s]",
                          name_upper(file->ctx, f->count.text));
     }
@@ -82,7 +84,10 @@ static void write_ints(GlowText *out, const Names *ints) {
 
 static void write_callback(const CallbackDecl *c, GlowText *out) {
   comment(out, c->doc);
-  glow_text_printf(out, "typedef GlowVec Glow%sFn(GlowVec acc, void *const *env", c->name.text);
+  glow_text_printf(out,
+                   c->step ? "typedef void Glow%sFn(void *const *env"
+                           : "typedef GlowVec Glow%sFn(GlowVec acc, void *const *env",
+                   c->name.text);
   write_ints(out, &c->ints);
   glow_text_puts(out, ");\n\n");
 }
@@ -110,8 +115,9 @@ static void write_all_each(const OpFile *file, GlowText *out) {
   comment(out, "EACH_<TILE>(M): M(sizes) for each tile that the machine has.");
   glow_text_puts(out, "#if defined(GLOW_TEST_TILE) /* tests give the tiles that they plant */\n");
   for (uint32_t i = 0; i < file->tiles.count; i++)
-    glow_text_printf(out, "#ifndef EACH_%s\n#define EACH_%s(M)\n#endif\n",
-                     file->tiles.data[i]->upper, file->tiles.data[i]->upper);
+    if (file->tiles.data[i]->sizes.count)
+      glow_text_printf(out, "#ifndef EACH_%s\n#define EACH_%s(M)\n#endif\n",
+                       file->tiles.data[i]->upper, file->tiles.data[i]->upper);
   for (size_t k = 0; k < nmachines; k++) {
     bool seen = false;
     for (size_t j = 0; j < k; j++)
@@ -124,7 +130,8 @@ static void write_all_each(const OpFile *file, GlowText *out) {
                      (long long)machines[k].vl, (long long)machines[k].tile_pixels,
                      (long long)machines[k].tile_vectors, machines[k].name);
     for (uint32_t i = 0; i < file->tiles.count; i++)
-      write_each(file, file->tiles.data[i], &machines[k], out);
+      if (file->tiles.data[i]->sizes.count)
+        write_each(file, file->tiles.data[i], &machines[k], out);
   }
   glow_text_puts(out, "#else\n#error \"no row of isa.def has such registers\"\n#endif\n\n");
 }
@@ -146,6 +153,29 @@ static void write_tile_operands(const TileDecl *t, GlowText *out) {
   write_ints(out, &t->ints);
 }
 
+/* Of a tile that is not specialized yet. */
+static void write_tile_parameters(const TileDecl *t, GlowText *out) {
+  if (t->params_decl)
+    glow_text_printf(out, "(const Glow%s *params, ", t->params_decl->name.text);
+  else
+    glow_text_puts(out, "(const void *params, ");
+  if (t->callback_decl)
+    glow_text_printf(out, "Glow%sFn *callback, ", t->callback_decl->name.text);
+  write_tile_operands(t, out);
+  glow_text_putc(out, ')');
+}
+
+/* The tiles of a row without sizes, which every machine has. */
+static void write_members(const OpFile *file, const TileDecl *t, GlowText *out) {
+  Members members = family_members(file, t->name, &t->family);
+  for (uint32_t i = 0; i < members.count; i++) {
+    glow_text_printf(out, "void glow_%s", members.data[i].name.text);
+    write_tile_parameters(t, out);
+    glow_text_puts(out, ";\n");
+  }
+  glow_text_putc(out, '\n');
+}
+
 static void write_tile(const OpFile *file, const TileDecl *t, GlowText *out) {
   comment(out, t->doc);
   if (t->as.text) {
@@ -156,17 +186,18 @@ static void write_tile(const OpFile *file, const TileDecl *t, GlowText *out) {
     write_tile_operands(t, out);
     glow_text_puts(out, ");\n");
   }
+  if (!t->sizes.count) {
+    write_members(file, t, out);
+    return;
+  }
   glow_text_puts(out, "#define DECLARE(");
   for (uint32_t i = 0; i < t->sizes.count; i++)
     glow_text_printf(out, "%s%s", i ? ", " : "", t->sizes.data[i].text);
   glow_text_printf(out, ") \\\n  void glow_%s_", t->name.text);
   for (uint32_t i = 0; i < t->sizes.count; i++)
     glow_text_printf(out, "%s##%s", i ? "##x" : "", t->sizes.data[i].text);
-  glow_text_printf(out, "(const Glow%s *params, ", t->params_decl->name.text);
-  if (t->callback_decl)
-    glow_text_printf(out, "Glow%sFn *callback, ", t->callback_decl->name.text);
-  write_tile_operands(t, out);
-  glow_text_printf(out, ");\nEACH_%s(DECLARE)\n#undef DECLARE\n\n", t->upper);
+  write_tile_parameters(t, out);
+  glow_text_printf(out, ";\nEACH_%s(DECLARE)\n#undef DECLARE\n\n", t->upper);
 }
 
 /* ---- kernels.h: kernels ---------------------------------------------------------------------- */
@@ -181,6 +212,8 @@ static bool has_callback(const KernelDecl *k) {
 /* The addresses that a kernel gets, by name. */
 static void write_operands(const OpFile *file, const KernelDecl *k, GlowText *out) {
   uint32_t count = k->out.count + k->in.count;
+  if (!count)
+    return;
   glow_text_printf(out, "typedef struct Glow%sPtrs {\n", k->camel);
   write_ports(out, &k->out, "", "  ", ";\n  ");
   write_ports(out, &k->in, "const ", k->out.count ? ";\n  " : "  ", ";\n  ");
@@ -197,17 +230,19 @@ static void write_operands(const OpFile *file, const KernelDecl *k, GlowText *ou
 }
 
 static void write_kernel(const OpFile *file, const KernelDecl *k, GlowText *out) {
-  Names names = kernel_names(file, k);
+  Members members = family_members(file, k->name, &k->family);
   comment(out, k->doc);
   write_operands(file, k, out);
-  for (uint32_t n = 0; n < names.count; n++) {
-    glow_text_printf(out, "void glow_%s(const Glow%s *params", names.data[n].text,
+  for (uint32_t n = 0; n < members.count; n++) {
+    glow_text_printf(out, "void glow_%s(const Glow%s *params", members.data[n].name.text,
                      k->params_decl->name.text);
     for (uint32_t i = 0; i < k->roles.count; i++) {
       const RolesDecl *r = &k->roles.data[i];
       for (uint32_t j = 0; j < r->names.count; j++)
         glow_text_printf(out, ", Glow%sFn *%s", r->tiles.data[0]->camel, r->names.data[j].text);
     }
+    for (uint32_t j = 0; j < k->steps.count; j++)
+      glow_text_printf(out, ", Glow%sFn *%s", k->step_decl->name.text, k->steps.data[j].text);
     glow_text_puts(out, ", void *const *ptrs, int64_t begin, int64_t end, char *scratch);\n");
   }
   glow_text_putc(out, '\n');

@@ -1,30 +1,96 @@
-/* What selection sees of the kernel table: rows.h and rows.c, which tiles each machine has; work.h
- * and work.c, a constructor for each kernel whose parameters, tiles and operands have names and
- * types. */
+/* What selection sees of the kernel table: rows.h and rows.c, which kernels there are, and which
+ * tiles each machine has; work.h and work.c, a constructor for each kernel whose parameters, tiles
+ * and operands have names and types. */
 #include "tblgen.h"
+
+/* ---- Families -------------------------------------------------------------------------------- */
+
+/* What says which function of a family: its type, or nothing. */
+static const char *member_parameters(const OpFile *file, GlowStr camel, const Family *f) {
+  return glow_str_printf(
+      file->ctx, "%s%s",
+      f->variants.count ? glow_str_printf(file->ctx, "Glow%sVariant variant", camel) : "",
+      !f->vars.count       ? ""
+      : !f->variants.count ? "GlowKind kind"
+                           : ", GlowKind kind");
+}
+
+static const char *member_arguments(const Family *f) {
+  return !f->vars.count ? "variant" : f->variants.count ? "variant, kind" : "kind";
+}
+
+static bool is_family(const Family *f) { return f->variants.count || f->vars.count; }
+
+/* GLOW_REDUCE_SUM, GLOW_KIND_FLOAT with `between` between them. */
+static const char *member_values(const OpFile *file, GlowStr upper, const Member *m,
+                                 const char *between) {
+  const char *variant = "", *kind = "";
+  if (m->variant)
+    variant = glow_str_printf(file->ctx, "GLOW_%s_%s", upper, name_upper(file->ctx, m->variant));
+  if (m->kind != GLOW_KIND_COUNT)
+    kind = glow_str_printf(file->ctx, "GLOW_KIND_%s", kind_enums[m->kind]);
+  return glow_str_printf(file->ctx, "%s%s%s", variant, *variant && *kind ? between : "", kind);
+}
+
+static void write_variants(const OpFile *file, GlowStr camel, GlowStr upper, const Family *f,
+                           GlowText *out) {
+  if (!f->variants.count)
+    return;
+  glow_text_puts(out, "typedef enum {");
+  for (uint32_t i = 0; i < f->variants.count; i++)
+    glow_text_printf(out, "%sGLOW_%s_%s", i ? ", " : " ", upper,
+                     name_upper(file->ctx, f->variants.data[i].text));
+  glow_text_printf(out, " } Glow%sVariant;\n", camel);
+}
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-static void write_finder(const TileDecl *t, GlowText *out) {
+static void write_finder(const OpFile *file, const TileDecl *t, GlowText *out) {
+  bool family = is_family(&t->family);
+  write_variants(file, t->camel, t->upper, &t->family, out);
   glow_text_printf(out, "/* %s */\nstatic inline const GlowTile *glow_find_%s(const GlowIsa *isa",
                    t->doc, t->name.text);
   for (uint32_t i = 0; i < t->sizes.count; i++)
     glow_text_printf(out, ", int64_t %s", t->sizes.data[i].text);
+  if (family)
+    glow_text_printf(out, ", %s", member_parameters(file, t->camel, &t->family));
   glow_text_printf(out, ") {\n  return glow_tile_find(isa, GLOW_%s, (const int64_t[]){", t->upper);
   for (uint32_t i = 0; i < t->sizes.count; i++)
     glow_text_printf(out, "%s%s", i ? ", " : "", t->sizes.data[i].text);
-  glow_text_puts(out, "});\n}\n");
+  glow_text_printf(out, "%s});\n}\n", family ? member_arguments(&t->family) : "");
+}
+
+/* The kernel, which is number `first` of all or follows it. */
+static void write_kernel_finder(const OpFile *file, const KernelDecl *k, uint32_t first,
+                                GlowText *out) {
+  write_variants(file, k->camel, k->upper, &k->family, out);
+  if (is_family(&k->family))
+    glow_text_printf(out, "/* %s */\nconst GlowKernel *glow_find_%s(%s);\n", k->doc, k->name.text,
+                     member_parameters(file, k->camel, &k->family));
+  else
+    glow_text_printf(out,
+                     "/* %s */\nstatic inline const GlowKernel *glow_find_%s(void) {\n"
+                     "  return &glow_kernels[%u];\n}\n",
+                     k->doc, k->name.text, first);
 }
 
 void gen_rows_header(const OpFile *file, GlowText *out) {
-  gen_head(out, "The kinds of tiles, and the tile of a machine with given sizes, or NULL.");
+  gen_head(out, "The kinds of tiles, the tile of a machine with given sizes, and the kernel of a "
+                "variant and a kind, or NULL.");
   glow_text_puts(out, "#ifndef GLOW_KERNELS_ROWS_H\n#define GLOW_KERNELS_ROWS_H\n\n"
-                      "#include \"target/cpu/table.h\"\n\ntypedef enum GlowTileKind {\n");
+                      "#include \"target/cpu/table.h\"\n#include \"ops/kind.h\"\n\n"
+                      "typedef enum GlowTileKind {\n");
   for (uint32_t i = 0; i < file->tiles.count; i++)
     glow_text_printf(out, "  GLOW_%s,\n", file->tiles.data[i]->upper);
   glow_text_puts(out, "  GLOW_TILE_COUNT\n} GlowTileKind;\n\n");
   for (uint32_t i = 0; i < file->tiles.count; i++)
-    write_finder(file->tiles.data[i], out);
+    write_finder(file, file->tiles.data[i], out);
+  glow_text_putc(out, '\n');
+  for (uint32_t i = 0, first = 0; i < file->kernels.count; i++) {
+    const KernelDecl *k = file->kernels.data[i];
+    write_kernel_finder(file, k, first, out);
+    first += family_members(file, k->name, &k->family).count;
+  }
   glow_text_puts(out, "\n#endif\n");
 }
 
@@ -32,13 +98,64 @@ static void write_instances(const OpFile *file, const TileDecl *t, const Machine
                             GlowText *out) {
   Sizes found = tile_instances(file, t, m);
   for (uint32_t i = 0; i < found.count; i += t->sizes.count) {
-    glow_text_printf(out, "    {\"%s_", t->name.text);
-    for (uint32_t k = 0; k < t->sizes.count; k++)
-      glow_text_printf(out, k ? "x%lld" : "%lld", (long long)found.data[i + k]);
-    glow_text_printf(out, "\", GLOW_%s, {", t->upper);
-    for (uint32_t k = 0; k < t->sizes.count; k++)
-      glow_text_printf(out, k ? ", %lld" : "%lld", (long long)found.data[i + k]);
-    glow_text_puts(out, "}},\n");
+    const char *name = t->name.text, *sizes = "";
+    for (uint32_t k = 0; k < t->sizes.count; k++) {
+      name =
+          glow_str_printf(file->ctx, k ? "%sx%lld" : "%s_%lld", name, (long long)found.data[i + k]);
+      sizes = glow_str_printf(file->ctx, k ? "%s, %lld" : "%s%lld", sizes,
+                              (long long)found.data[i + k]);
+    }
+    glow_text_printf(out, "    {\"%s\", \"glow_%s\", GLOW_%s, {%s}},\n", name, name, t->upper,
+                     sizes);
+  }
+  if (t->sizes.count)
+    return;
+  Members members = family_members(file, t->name, &t->family);
+  for (uint32_t i = 0; i < members.count; i++) {
+    const char *name = members.data[i].name.text;
+    glow_text_printf(out, "    {\"%s\", \"glow_%s\", GLOW_%s, {%s}},\n", name, name, t->upper,
+                     member_values(file, t->upper, &members.data[i], ", "));
+  }
+}
+
+/* Which kernel a variant and a kind is: 1 more than its number, or 0. */
+static void write_kernel_index(const OpFile *file, const KernelDecl *k, uint32_t first,
+                               GlowText *out) {
+  const Family *f = &k->family;
+  Members members = family_members(file, k->name, f);
+  glow_text_printf(out, "const GlowKernel *glow_find_%s(%s) {\n  static const uint16_t at",
+                   k->name.text, member_parameters(file, k->camel, f));
+  if (f->variants.count)
+    glow_text_printf(out, "[%u]", f->variants.count);
+  glow_text_puts(out, f->vars.count ? "[GLOW_KIND_COUNT] = {\n" : " = {\n");
+  for (uint32_t i = 0; i < members.count; i++)
+    glow_text_printf(out, "      [%s] = %u,\n",
+                     member_values(file, k->upper, &members.data[i], "]["), first + i + 1);
+  glow_text_puts(out, "  };\n");
+  if (f->variants.count)
+    glow_text_printf(out, "  if ((unsigned)variant >= %u)\n    return NULL;\n", f->variants.count);
+  if (f->vars.count)
+    glow_text_puts(out, "  if ((unsigned)kind >= GLOW_KIND_COUNT)\n    return NULL;\n");
+  const char *place =
+      f->variants.count ? f->vars.count ? "[variant][kind]" : "[variant]" : "[kind]";
+  glow_text_printf(out, "  return at%s ? &glow_kernels[at%s - 1] : NULL;\n}\n\n", place, place);
+}
+
+static void write_kernels(const OpFile *file, GlowText *out) {
+  glow_text_puts(out, "const GlowKernel glow_kernels[] = {\n");
+  for (uint32_t i = 0; i < file->kernels.count; i++) {
+    const KernelDecl *k = file->kernels.data[i];
+    Members members = family_members(file, k->name, &k->family);
+    for (uint32_t j = 0; j < members.count; j++)
+      glow_text_printf(out, "    {\"%s\", \"glow_%s\"},\n", members.data[j].name.text,
+                       members.data[j].name.text);
+  }
+  glow_text_puts(out, "    {0}};\n\n");
+  for (uint32_t i = 0, first = 0; i < file->kernels.count; i++) {
+    const KernelDecl *k = file->kernels.data[i];
+    if (is_family(&k->family))
+      write_kernel_index(file, k, first, out);
+    first += family_members(file, k->name, &k->family).count;
   }
 }
 
@@ -52,16 +169,12 @@ void gen_rows(const OpFile *file, GlowText *out) {
     const TileDecl *t = file->tiles.data[i];
     bool callback = t->callback_decl != NULL;
     glow_text_printf(out, "    [GLOW_%s] = {\"%s\", %u, %u, %u, %d},\n", t->upper, t->name.text,
-                     t->sizes.count, t->out.count + t->in.count + callback + t->temp.count,
-                     t->ints.count, callback);
+                     t->sizes.count + (t->family.variants.count > 0) + t->family.vars.count,
+                     t->out.count + t->in.count + callback + t->temp.count, t->ints.count,
+                     callback);
   }
-  glow_text_puts(out, "};\n\nconst char *const glow_table_kernels[] = {\n");
-  for (uint32_t i = 0; i < file->kernels.count; i++) {
-    Names names = kernel_names(file, file->kernels.data[i]);
-    for (uint32_t k = 0; k < names.count; k++)
-      glow_text_printf(out, "    \"%s\",\n", names.data[k].text);
-  }
-  glow_text_puts(out, "    NULL};\n\n");
+  glow_text_puts(out, "};\n\n");
+  write_kernels(file, out);
   for (size_t k = 0; k < nmachines; k++) {
     glow_text_printf(out, "static const GlowTile tiles_%s[] = {\n", machines[k].id);
     for (uint32_t i = 0; i < file->tiles.count; i++)
@@ -77,17 +190,23 @@ void gen_rows(const OpFile *file, GlowText *out) {
 /* ---- work ------------------------------------------------------------------------------------ */
 
 /* Everything but the final `;` or body. */
-static void write_signature(const KernelDecl *k, GlowText *out) {
+static void write_signature(const OpFile *file, const KernelDecl *k, GlowText *out) {
   glow_text_printf(out, "GlowWork *glow_work_%s(GlowSelect *s, const GlowNode *n, ", k->name.text);
-  glow_text_printf(out,
-                   k->vars.count ? "GlowKind kind, const Glow%s *params" : "const Glow%s *params",
-                   k->params_decl->name.text);
+  if (is_family(&k->family))
+    glow_text_printf(out, "%s, ", member_parameters(file, k->camel, &k->family));
+  glow_text_printf(out, "const Glow%s *params", k->params_decl->name.text);
+  if (k->params_decl->table)
+    glow_text_printf(out, ", const int64_t *%s, uint32_t count", k->params_decl->table);
   if (k->roles.count)
     glow_text_printf(out, ", const Glow%sTiles *tiles", k->camel);
-  glow_text_printf(out, ", const Glow%sPlaces *at, const GlowWorkSpec *more)", k->camel);
+  if (k->out.count + k->in.count)
+    glow_text_printf(out, ", const Glow%sPlaces *at", k->camel);
+  glow_text_puts(out, ", const GlowWorkSpec *more)");
 }
 
 static void write_places(const KernelDecl *k, GlowText *out) {
+  if (!(k->out.count + k->in.count))
+    return;
   glow_text_printf(out, "typedef struct Glow%sPlaces {\n  GlowPlace", k->camel);
   for (uint32_t i = 0; i < k->out.count; i++)
     glow_text_printf(out, "%s %s", i ? "," : "", k->out.data[i].name.text);
@@ -112,19 +231,20 @@ static void write_roles(const KernelDecl *k, GlowText *out) {
 
 void gen_work_header(const OpFile *file, GlowText *out) {
   gen_head(out, "Work by each kernel of the table.");
-  glow_text_puts(out,
-                 "#ifndef GLOW_CPU_WORK_H\n#define GLOW_CPU_WORK_H\n\n"
-                 "#include \"backend/cpu/select.h\"\n#include \"kernels/params.h\"\n"
-                 "#include \"target/cpu/rows.h\"\n\n"
-                 "/* Appends work on n. Params are copied; tiles that are not needed are NULL; "
-                 "`more` says what\n * there is besides: units, grain, cost, fault. */\n\n");
+  glow_text_puts(
+      out, "#ifndef GLOW_CPU_WORK_H\n#define GLOW_CPU_WORK_H\n\n"
+           "#include \"backend/cpu/select.h\"\n#include \"kernels/params.h\"\n"
+           "#include \"target/cpu/rows.h\"\n\n"
+           "/* Appends work on n. Params are copied, and the `count` integers of the array at "
+           "their end; tiles\n * that are not needed are NULL; `more` says what there is besides: "
+           "units, grain, cost, fault. */\n\n");
   for (uint32_t i = 0; i < file->kernels.count; i++) {
     const KernelDecl *k = file->kernels.data[i];
     glow_text_printf(out, "/* %s */\n", k->doc);
     write_places(k, out);
     if (k->roles.count)
       write_roles(k, out);
-    write_signature(k, out);
+    write_signature(file, k, out);
     glow_text_puts(out, ";\n\n");
   }
   glow_text_puts(out, "#endif\n");
@@ -147,50 +267,39 @@ static void write_given(const KernelDecl *k, GlowText *out) {
   glow_text_puts(out, "};\n");
 }
 
-/* Sets spec.kernel. */
-static void write_name(const KernelDecl *k, GlowText *out) {
-  if (!k->vars.count) {
-    glow_text_printf(out, "  spec.kernel = \"%s\";\n", k->name.text);
-    return;
-  }
-  glow_text_puts(out, "  static const char *const names[GLOW_KIND_COUNT] = {\n");
-  for (int i = 0; i < GLOW_KIND_COUNT; i++)
-    if (k->vars.data[0].set & GLOW_KIND_BIT(i))
-      glow_text_printf(out, "      [GLOW_KIND_%s] = \"%s_%s\",\n", kind_enums[i], k->name.text,
-                       kind_names[i]);
-  glow_text_puts(out, "  };\n  GLOW_CHECK(s->ctx, kind < GLOW_KIND_COUNT && names[kind], "
-                      "\"the kernel has the kind\");\n  spec.kernel = names[kind];\n");
-}
-
-static void write_constructor(const KernelDecl *k, GlowText *out) {
+static void write_constructor(const OpFile *file, const KernelDecl *k, GlowText *out) {
   uint32_t places = k->out.count + k->in.count;
-  write_signature(k, out);
-  glow_text_puts(out, " {\n  GlowWorkSpec spec = *more;\n");
-  write_name(k, out);
+  bool family = is_family(&k->family);
+  write_signature(file, k, out);
   glow_text_printf(out,
-                   "  spec.params = params;\n  spec.params_size = sizeof *params;\n"
-                   "  memcpy(spec.places, at, %u * sizeof *spec.places);\n"
-                   "  spec.nplaces = %u;\n  spec.nwritten = %u;\n",
-                   places, places, k->out.count);
+                   " {\n  const GlowWorkParts parts = {.kernel = glow_find_%s(%s),\n"
+                   "    .params = params, .params_size = sizeof *params,",
+                   k->name.text, family ? member_arguments(&k->family) : "");
+  if (k->params_decl->table)
+    glow_text_printf(out, " .table = %s, .count = count,", k->params_decl->table);
+  if (places)
+    glow_text_puts(out, "\n    .places = (const GlowPlace *)at,");
+  glow_text_printf(out, " .nplaces = %u, .nwritten = %u};\n", places, k->out.count);
   if (!k->roles.count) {
-    glow_text_puts(out, "  return glow_select_work(s, n, &spec);\n}\n\n");
+    glow_text_puts(out, "  return glow_select_work(s, n, &parts, more);\n}\n\n");
     return;
   }
   write_given(k, out);
-  glow_text_puts(out, "  GlowWork *w = glow_select_work(s, n, &spec);\n"
+  glow_text_puts(out, "  GlowWork *w = glow_select_work(s, n, &parts, more);\n"
                       "  glow_select_tiles(s, w, given, kinds, sizeof given / sizeof *given);\n"
                       "  return w;\n}\n\n");
 }
 
 void gen_work(const OpFile *file, GlowText *out) {
   gen_head(out, "Work by each kernel of the table.");
-  glow_text_puts(out, "#include \"cpu/work.h\"\n\n#include <string.h>\n\n");
+  glow_text_puts(out, "#include \"cpu/work.h\"\n\n");
   for (uint32_t i = 0; i < file->kernels.count; i++) {
     const KernelDecl *k = file->kernels.data[i];
-    glow_text_printf(out,
-                     "_Static_assert(sizeof(Glow%sPlaces) == %u * sizeof(GlowPlace), \"as in the "
-                     "table\");\n",
-                     k->camel, k->out.count + k->in.count);
-    write_constructor(k, out);
+    if (k->out.count + k->in.count)
+      glow_text_printf(out,
+                       "_Static_assert(sizeof(Glow%sPlaces) == %u * sizeof(GlowPlace), \"as in the "
+                       "table\");\n",
+                       k->camel, k->out.count + k->in.count);
+    write_constructor(file, k, out);
   }
 }

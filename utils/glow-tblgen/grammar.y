@@ -15,7 +15,7 @@
 
 %fallback ID KINDS ENUM OP INSTR IN OUT INOUT REGION TYPES MEMBER IMEMBER TRAITS INFER VERIFY
              SCRATCH MACS GRAD LOWER IRGEN FOLD ALSO DOMAIN NEWEST HOOK UNSUPPORTED
-             NUMBER PARAMS CALLBACK TILE TILES KERNEL AS TEMP INTS WHERE.
+             NUMBER PARAMS CALLBACK TILE TILES KERNEL AS TEMP INTS WHERE STEP STEPS VARIANTS.
 
 %type ids { Names }
 %type flags { uint8_t }
@@ -36,6 +36,7 @@
 %type relation { Name }
 %type factor { Name }
 %type product { Names }
+%type variants { Names }
 %type comparison { Comparison }
 %type comparisons { Comparisons }
 
@@ -52,7 +53,8 @@ head ::= INSTR ID(N) STRING(D).                { parse_op_begin(p, N, D, true); 
 
 decl ::= NUMBER ID(N) EQ INT(V) STRING(D).     { parse_number(p, N, V, D); }
 decl ::= params LB fields RB.                  { p->row = NULL; }
-decl ::= CALLBACK ID(N) LP ids(L) RP STRING(D). { parse_callback(p, N, L, D); }
+decl ::= CALLBACK ID(N) LP ids(L) RP STRING(D). { parse_callback(p, N, L, D, false); }
+decl ::= STEP ID(N) LP ids(L) RP STRING(D).    { parse_callback(p, N, L, D, true); }
 decl ::= tile LB tile_clauses RB.              { p->row = NULL; }
 decl ::= kernel LB kernel_clauses RB.          { p->row = NULL; }
 
@@ -140,13 +142,16 @@ fields ::= .
 fields ::= fields ids(L) COLON ID(T) count(C) doc(D). { parse_fields(p, L, T, C, D); }
 count(C) ::= .                                 { C = (Name){0}; }
 count(C) ::= LS factor(F) RS.                  { C = F; }
+count(C) ::= LS(B) RS.                         { C = (Name){"", B.loc}; }
 factor(F) ::= ID(N).                           { F = N; }
 factor(F) ::= INT(N).                          { F = N; }
 
 tile ::= TILE ID(N) LP ids(S) RP STRING(D).    { parse_tile(p, N, S, D); }
+tile ::= TILE ID(N) STRING(D).                 { parse_tile(p, N, (Names){0}, D); }
 tile_clauses ::= .
 tile_clauses ::= tile_clauses tile_clause.
 tile_clause ::= row_ports.
+tile_clause ::= family.
 tile_clause ::= PARAMS(K) ID(N).               { parse_word(p, &p->tile->params, K, N); }
 tile_clause ::= AS(K) ID(N).                   { parse_word(p, &p->tile->as, K, N); }
 tile_clause ::= CALLBACK(K) ID(N).             { parse_word(p, &p->tile->callback, K, N); }
@@ -169,13 +174,19 @@ kernel_clauses ::= .
 kernel_clauses ::= kernel_clauses kernel_clause.
 kernel_clause ::= row_ports.
 kernel_clause ::= PARAMS(K) ID(N).             { parse_word(p, &p->kernel->params, K, N); }
-kernel_clause ::= TYPES ID(N) LP ids(L) RP.    {
-  VarDecl v = {N, L, 0};
-  glow_vec_push(p->file->arena, &p->kernel->vars, v);
-}
+kernel_clause ::= family.
+kernel_clause ::= STEPS(K) ids(L) COLON ID(N). { parse_word(p, &p->kernel->step, K, N); p->kernel->steps = L; }
 kernel_clause ::= TILES ids(L) COLON kinds.    { p->roles->names = L; }
 kinds ::= ID(N).                               { parse_roles(p, N); }
 kinds ::= kinds BAR ID(N).                     { glow_vec_push(p->file->arena, &p->roles->kinds, N); }
+
+family ::= VARIANTS(K) variants(L).            { parse_variants(p, K, L); }
+variants(L) ::= factor(F).                     { L = (Names){0}; glow_vec_push(p->file->arena, &L, F); }
+variants(L) ::= variants(M) COMMA factor(F).   { L = M; glow_vec_push(p->file->arena, &L, F); }
+family ::= TYPES ID(N) LP ids(L) RP.           {
+  VarDecl v = {N, L, 0};
+  glow_vec_push(p->file->arena, &p->family->vars, v);
+}
 
 row_ports ::= row_out ports.
 row_ports ::= row_in ports.

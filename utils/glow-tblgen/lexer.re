@@ -66,6 +66,9 @@ int lexer_next(Lexer *lx) {
       "number"      { return T_NUMBER; }
       "params"      { return T_PARAMS; }
       "callback"    { return T_CALLBACK; }
+      "step"        { return T_STEP; }
+      "steps"       { return T_STEPS; }
+      "variants"    { return T_VARIANTS; }
       "tile"        { return T_TILE; }
       "tiles"       { return T_TILES; }
       "kernel"      { return T_KERNEL; }

@@ -64,7 +64,7 @@ void parse_syntax_error(Parser *p, int token, Name at) {
   else
     glow_error(p->file->ctx, at.loc,
                "expected 'kinds', 'enum', 'op' or 'instr', or of kernels 'number', 'params', "
-               "'callback', 'tile' or 'kernel', found '%s'",
+               "'callback', 'step', 'tile' or 'kernel', found '%s'",
                at.text);
 }
 
@@ -72,8 +72,8 @@ static bool starts_declaration(const Parser *p, int token) {
   if (p->map && (token == T_DOMAIN || token == T_ID))
     return true;
   return token == T_KINDS || token == T_ENUM || token == T_OP || token == T_INSTR ||
-         token == T_NUMBER || token == T_PARAMS || token == T_CALLBACK || token == T_TILE ||
-         token == T_KERNEL;
+         token == T_NUMBER || token == T_PARAMS || token == T_CALLBACK || token == T_STEP ||
+         token == T_TILE || token == T_KERNEL;
 }
 
 static void bad_character(Parser *p, int token) {
@@ -226,14 +226,15 @@ void parse_fields(Parser *p, Names names, Name type, Name count, Name doc) {
   glow_vec_push(p->file->arena, &p->params->fields, d);
 }
 
-void parse_callback(Parser *p, Name name, Names ints, Name doc) {
+void parse_callback(Parser *p, Name name, Names ints, Name doc, bool step) {
   CallbackDecl *d = GLOW_NEW(p->file->arena, CallbackDecl);
-  *d = (CallbackDecl){name, doc.text, ints};
+  *d = (CallbackDecl){name, doc.text, step, ints};
   glow_vec_push(p->file->arena, &p->file->callbacks, d);
 }
 
-static void begin_row(Parser *p, Name name, Ports *out, Ports *in) {
+static void begin_row(Parser *p, Name name, Ports *out, Ports *in, Family *family) {
   p->row = name.text;
+  p->family = family;
   p->row_out = out;
   p->row_in = in;
 }
@@ -242,7 +243,7 @@ void parse_tile(Parser *p, Name name, Names sizes, Name doc) {
   TileDecl *d = GLOW_NEW(p->file->arena, TileDecl);
   *d = (TileDecl){.name = name, .doc = doc.text, .sizes = sizes};
   p->tile = d;
-  begin_row(p, name, &d->out, &d->in);
+  begin_row(p, name, &d->out, &d->in, &d->family);
   glow_vec_push(p->file->arena, &p->file->tiles, d);
 }
 
@@ -250,7 +251,7 @@ void parse_kernel(Parser *p, Name name, Name doc) {
   KernelDecl *d = GLOW_NEW(p->file->arena, KernelDecl);
   *d = (KernelDecl){.name = name, .doc = doc.text};
   p->kernel = d;
-  begin_row(p, name, &d->out, &d->in);
+  begin_row(p, name, &d->out, &d->in, &d->family);
   glow_vec_push(p->file->arena, &p->file->kernels, d);
 }
 
@@ -259,6 +260,12 @@ void parse_roles(Parser *p, Name kind) {
   glow_vec_push(p->file->arena, &d.kinds, kind);
   glow_vec_push(p->file->arena, &p->kernel->roles, d);
   p->roles = &p->kernel->roles.data[p->kernel->roles.count - 1];
+}
+
+void parse_variants(Parser *p, Name keyword, Names variants) {
+  if (p->family->variants.count)
+    glow_error(p->file->ctx, keyword.loc, "'%s' has a second 'variants' clause", p->row);
+  p->family->variants = variants;
 }
 
 void parse_word(Parser *p, Name *word, Name keyword, Name value) {

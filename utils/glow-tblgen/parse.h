@@ -28,6 +28,7 @@ typedef struct Parser {
   KernelDecl *kernel;
   RolesDecl *roles;
   Ports *row_out, *row_in;
+  Family *family;
   Ports *ports;    /* of the clause being read */
   bool instr_only; /* members of the clause being read */
   bool map;        /* the text is onnx.map, not .ops */
@@ -47,10 +48,11 @@ Lit parse_lit(LitKind kind, Name text);
 void parse_number(Parser *p, Name name, Name value, Name doc);
 void parse_params(Parser *p, Name name, Name doc);
 void parse_fields(Parser *p, Names names, Name type, Name count, Name doc);
-void parse_callback(Parser *p, Name name, Names ints, Name doc);
+void parse_callback(Parser *p, Name name, Names ints, Name doc, bool step);
 void parse_tile(Parser *p, Name name, Names sizes, Name doc);
 void parse_kernel(Parser *p, Name name, Name doc);
 void parse_roles(Parser *p, Name kind);
+void parse_variants(Parser *p, Name keyword, Names variants);
 /* A clause that a row may have once: a keyword and a word. */
 void parse_word(Parser *p, Name *word, Name keyword, Name value);
 void parse_syntax_error(Parser *p, int token, Name at);

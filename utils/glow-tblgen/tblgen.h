@@ -134,7 +134,8 @@ typedef struct NumberDecl {
 typedef struct ParamsDecl ParamsDecl;
 typedef struct FieldsDecl {
   Names names;
-  Name type, count;         /* count: how many elements each has; text NULL: it is no array */
+  Name type, count;         /* count: how many elements each has; text NULL: it is no array, "": as
+                               many as each use has */
   GlowStr doc;              /* NULL if none */
   const ParamsDecl *params; /* after check: the type; NULL: i64 */
 } FieldsDecl;
@@ -143,15 +144,33 @@ struct ParamsDecl {
   Name name;
   GlowStr doc;
   GLOW_VEC(FieldsDecl) fields;
-  int64_t words; /* after check: of 64 bits */
+  int64_t words; /* after check: of 64 bits, but for what `table` has */
+  GlowStr table; /* after check: the last field, an array of any length; NULL if none */
 };
 
-/* A function that code generation makes and a tile calls on each vector of its results. */
+/* A function that code generation makes. A tile calls it on each vector of its results; a `step` is
+ * called by a kernel and loads and stores the vector by itself. */
 typedef struct CallbackDecl {
   Name name;
   GlowStr doc;
+  bool step;
   Names ints; /* where the vector is */
 } CallbackDecl;
+
+/* The words that make a row several functions, one for each variant and each kind: reduce_sum_i8.
+ */
+typedef struct Family {
+  Names variants;
+  GLOW_VEC(VarDecl) vars; /* at most one */
+} Family;
+
+/* A function of a row. */
+typedef struct Member {
+  Name name;
+  GlowStr variant; /* NULL if there are none */
+  GlowKind kind;   /* GLOW_KIND_COUNT if there are none */
+} Member;
+typedef GLOW_VEC(Member) Members;
 
 /* `rows * cols <= tile_pixels`: products of numbers and names. */
 typedef struct Comparison {
@@ -164,13 +183,14 @@ typedef struct TileDecl TileDecl;
 struct TileDecl {
   Name name;
   GlowStr doc;
-  Names sizes;
+  Names sizes; /* either these make several tiles of the row, or the family does */
+  Family family;
   Name as, params, callback; /* the word after each; text NULL if absent */
   Ports out, in, temp;
   Names ints;
   GLOW_VEC(Comparisons) where;
   /* after check; `as` has taken over the other tile's */
-  const ParamsDecl *params_decl;
+  const ParamsDecl *params_decl;     /* NULL: any */
   const CallbackDecl *callback_decl; /* NULL if none */
   GlowStr camel, upper;              /* ConvTile CONV_TILE */
 };
@@ -185,12 +205,15 @@ typedef struct KernelDecl {
   Name name;
   GlowStr doc;
   Name params;
-  GLOW_VEC(VarDecl) vars; /* at most one: there is a function for each kind */
+  Family family;
   Ports out, in;
   GLOW_VEC(RolesDecl) roles;
+  Names steps; /* parameters for functions of type `step`; text NULL if there are none */
+  Name step;
   /* after check */
   const ParamsDecl *params_decl;
-  GlowStr camel;
+  const CallbackDecl *step_decl;
+  GlowStr camel, upper;
 } KernelDecl;
 
 /* A function of lib/num/math*.h, and a macro there that is one of double and one of float. */
@@ -262,8 +285,9 @@ extern const size_t nmachines;
 /* The tiles of a kind that a machine has, in order: `sizes` are those of one after the other. */
 typedef GLOW_VEC(int64_t) Sizes;
 Sizes tile_instances(const OpFile *file, const TileDecl *tile, const Machine *m);
-/* The names of a kernel's functions, one for each kind of its variable: gather_i32, gather_i64. */
-Names kernel_names(const OpFile *file, const KernelDecl *k);
+/* The functions of a row, by variants, then kinds: gather_i32, gather_i64. One that is called as
+ * the row if the family has neither. */
+Members family_members(const OpFile *file, Name row, const Family *family);
 /* The type in C of a port's elements. */
 const char *port_c_type(const PortDecl *port);
 

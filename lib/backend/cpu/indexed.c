@@ -16,10 +16,6 @@ static bool read_views(GlowSelect *s, const GlowNode *n, GlowView *to, GlowView 
          glow_select_dense(s, glow_node_in(n, 1), which);
 }
 
-static const char *index_kernel(GlowSelect *s, const char *name, const GlowView *which) {
-  return glow_arena_printf(s->arena, "%s_%s", name, glow_kind_info[which->type->kind].name);
-}
-
 /* ---- Checks ---------------------------------------------------------------------------------- */
 
 static bool known_in_range(const GlowTensor *known, int64_t count, const GlowCheckParams *p) {
@@ -145,25 +141,17 @@ static bool append_copy(GlowSelect *s, const GlowNode *n, const GlowView *to,
   return glow_box_append(s, n, &b, to, from);
 }
 
-/* The function that combines elements of a kind; *name is NULL if they are replaced. */
-static bool read_reduction(GlowSelect *s, GlowKind kind, int reduction, const char **name) {
-  static const char *const names[] = {[GLOW_SCATTER_REDUCTION_ADD] = "add",
-                                      [GLOW_SCATTER_REDUCTION_MUL] = "mul",
-                                      [GLOW_SCATTER_REDUCTION_MAX] = "max",
-                                      [GLOW_SCATTER_REDUCTION_MIN] = "min"};
-  *name = NULL;
+/* The function that combines elements of a kind; NULL if they are replaced. */
+static bool read_reduction(GlowSelect *s, GlowKind kind, int reduction, const GlowTile **combine) {
+  static const GlowCombineVariant variants[] = {[GLOW_SCATTER_REDUCTION_ADD] = GLOW_COMBINE_ADD,
+                                                [GLOW_SCATTER_REDUCTION_MUL] = GLOW_COMBINE_MUL,
+                                                [GLOW_SCATTER_REDUCTION_MAX] = GLOW_COMBINE_MAX,
+                                                [GLOW_SCATTER_REDUCTION_MIN] = GLOW_COMBINE_MIN};
+  *combine = NULL;
   if (reduction == GLOW_SCATTER_REDUCTION_NONE)
     return true;
-  if (kind > GLOW_KIND_U64)
-    return glow_select_fail(s, "there is no kernel for its kind");
-  *name = glow_arena_printf(s->arena, "combine_%s_%s", names[reduction], glow_kind_info[kind].name);
-  return true;
-}
-
-static void append_scatter(GlowSelect *s, const GlowNode *n, const GlowWorkSpec *spec,
-                           const char *combine) {
-  GlowWork *w = glow_select_work(s, n, spec);
-  w->tiles = (GlowTiles){glow_arena_copy(s->arena, &combine, sizeof combine), 1, 2, 1, true};
+  *combine = glow_find_combine(s->isa, variants[reduction], kind);
+  return *combine || glow_select_fail(s, "there is no kernel for its kind");
 }
 
 /* How wide the columns are that a shard of ScatterND has at least. */
@@ -171,7 +159,7 @@ enum { SHARED_BYTES = 256 };
 
 bool glow_select_scatter_nd(GlowSelect *s, const GlowNode *n) {
   GlowView to, from, which, updates;
-  const char *combine;
+  const GlowTile *combine;
   if (!read_views(s, n, &to, &from, &which) ||
       !glow_select_dense(s, glow_node_in(n, 2), &updates) ||
       !read_reduction(s, to.type->kind, ((const GlowScatterNDMembers *)n->members)->reduction,
@@ -190,16 +178,11 @@ bool glow_select_scatter_nd(GlowSelect *s, const GlowNode *n) {
     return false;
   if (rows * columns == 0)
     return true;
-  GlowWorkSpec spec = {.kernel = index_kernel(s, "scatter_nd", &which),
-                       .params = &p,
-                       .params_size = sizeof p,
-                       .places = {to.place, updates.place, which.place},
-                       .nplaces = 3,
-                       .nwritten = 1,
-                       .units = columns,
+  GlowWorkSpec spec = {.units = columns,
                        .grain = (SHARED_BYTES + p.bytes - 1) / p.bytes, /* each reads the indices */
                        .cost = rows * p.run};
-  append_scatter(s, n, &spec, combine);
+  GlowScatterNdPlaces at = {.y = to.place, .updates = updates.place, .indices = which.place};
+  glow_work_scatter_nd(s, n, which.type->kind, &p, &(GlowScatterNdTiles){combine}, &at, &spec);
   return true;
 }
 
@@ -207,7 +190,7 @@ bool glow_select_scatter_nd(GlowSelect *s, const GlowNode *n) {
 bool glow_select_scatter_elements(GlowSelect *s, const GlowNode *n) {
   const GlowScatterElementsMembers *m = n->members;
   GlowView to, from, which, updates;
-  const char *combine;
+  const GlowTile *combine;
   GlowPickParams p;
   if (!read_views(s, n, &to, &from, &which) ||
       !glow_select_dense(s, glow_node_in(n, 2), &updates) ||
@@ -223,14 +206,8 @@ bool glow_select_scatter_elements(GlowSelect *s, const GlowNode *n) {
     return false;
   int64_t units = axis == 0 ? 1 : which.dims[0];
   p.part = count / units;
-  GlowWorkSpec spec = {.kernel = index_kernel(s, "scatter_elements", &which),
-                       .params = &p,
-                       .params_size = sizeof p,
-                       .places = {to.place, updates.place, which.place},
-                       .nplaces = 3,
-                       .nwritten = 1,
-                       .units = units,
-                       .cost = count * 8};
-  append_scatter(s, n, &spec, combine);
+  GlowScatterElementsPlaces at = {.y = to.place, .updates = updates.place, .indices = which.place};
+  glow_work_scatter_elements(s, n, which.type->kind, &p, &(GlowScatterElementsTiles){combine}, &at,
+                             &(GlowWorkSpec){.units = units, .cost = count * 8});
   return true;
 }

@@ -1,6 +1,5 @@
 /* Lines along an axis: ArgMax, CumSum, CumProd and OneHot; and Trilu. */
-#include "kernels/cpu/lines.h"
-#include "backend/cpu/select.h"
+#include "cpu/work.h"
 #include "tensor/tensor.h"
 
 static int64_t bytes_of(const GlowView *v) { return glow_kind_info[v->type->kind].bits / 8; }
@@ -15,23 +14,8 @@ static int64_t read_lines(const GlowView *v, uint32_t axis, GlowLinesParams *p, 
   return outer * p->inner;
 }
 
-static void append(GlowSelect *s, const GlowNode *n, const char *op, GlowKind kind,
-                   const GlowLinesParams *p, const GlowPlace *places, uint32_t count,
-                   int64_t units) {
-  GlowWorkSpec spec = {.kernel =
-                           glow_arena_printf(s->arena, "%s_%s", op, glow_kind_info[kind].name),
-                       .params = p,
-                       .params_size = sizeof *p,
-                       .nplaces = count,
-                       .nwritten = 1,
-                       .units = units};
-  for (uint32_t i = 0; i < count; i++)
-    spec.places[i] = places[i];
-  glow_select_work(s, n, &spec);
-}
-
-static bool has_kernel(GlowSelect *s, GlowKind kind) {
-  return kind <= GLOW_KIND_U64 || glow_select_fail(s, "there is no kernel for its kind");
+static bool has_kernel(GlowSelect *s, const GlowKernel *kernel) {
+  return kernel || glow_select_fail(s, "there is no kernel for its kind");
 }
 
 bool glow_select_arg_max(GlowSelect *s, const GlowNode *n) {
@@ -40,15 +24,16 @@ bool glow_select_arg_max(GlowSelect *s, const GlowNode *n) {
   GlowView x, y;
   int64_t units;
   if (!glow_select_dense(s, glow_node_in(n, 0), &x) ||
-      !glow_select_dense(s, glow_node_out(n, 0), &y) || !has_kernel(s, x.type->kind))
+      !glow_select_dense(s, glow_node_out(n, 0), &y) ||
+      !has_kernel(s, glow_find_arg_max(x.type->kind)))
     return false;
   int64_t lines = read_lines(&x, glow_axis_from(m->axis, x.rank), &p, &units);
   if (!lines)
     return true;
   if (p.n < 1 || p.n > INT32_MAX)
     return glow_select_fail(s, "its axis is empty or too long");
-  append(s, n, "arg_max", x.type->kind, &p, (GlowPlace[]){y.place, x.place}, 2,
-         p.inner == 1 ? lines : units);
+  GlowWorkSpec spec = {.units = p.inner == 1 ? lines : units};
+  glow_work_arg_max(s, n, x.type->kind, &p, &(GlowArgMaxPlaces){.y = y.place, .x = x.place}, &spec);
   return true;
 }
 
@@ -56,6 +41,7 @@ bool glow_select_scan(GlowSelect *s, const GlowNode *n) {
   const GlowCumSumMembers *sum = n->members;
   const GlowCumProdMembers *prod = n->members;
   bool sums = n->op == GLOW_OP_CUM_SUM;
+  GlowCumVariant op = sums ? GLOW_CUM_SUM : GLOW_CUM_PROD;
   GlowLinesParams p = {.exclusive = sums ? sum->exclusive : prod->exclusive,
                        .reverse = sums ? sum->reverse : prod->reverse};
   GlowView x, y;
@@ -63,14 +49,15 @@ bool glow_select_scan(GlowSelect *s, const GlowNode *n) {
   const GlowTensor *known = glow_value_known(glow_node_in(n, 1));
   int64_t axis = known ? glow_tensor_get_int(known, 0) : 0;
   if (!glow_select_dense(s, glow_node_in(n, 0), &x) ||
-      !glow_select_dense(s, glow_node_out(n, 0), &y) || !has_kernel(s, x.type->kind))
+      !glow_select_dense(s, glow_node_out(n, 0), &y) ||
+      !has_kernel(s, glow_find_cum(op, x.type->kind)))
     return false;
   if (!known || axis < -(int64_t)x.rank || axis >= (int64_t)x.rank)
     return glow_select_fail(s, "its axis is not known before it runs");
   int64_t lines = read_lines(&x, glow_axis_from(axis, x.rank), &p, &units);
   if (lines * p.n > 0)
-    append(s, n, sums ? "cum_sum" : "cum_prod", x.type->kind, &p, (GlowPlace[]){y.place, x.place},
-           2, units);
+    glow_work_cum(s, n, op, x.type->kind, &p, &(GlowCumPlaces){.y = y.place, .x = x.place},
+                  &(GlowWorkSpec){.units = units});
   return true;
 }
 
@@ -86,16 +73,17 @@ bool glow_select_one_hot(GlowSelect *s, const GlowNode *n) {
   int64_t units;
   if (!glow_select_dense(s, glow_node_in(n, 0), &which) ||
       !glow_select_dense(s, glow_node_in(n, 2), &values) ||
-      !glow_select_dense(s, glow_node_out(n, 0), &y) || !has_kernel(s, which.type->kind))
+      !glow_select_dense(s, glow_node_out(n, 0), &y) ||
+      !has_kernel(s, glow_find_one_hot(which.type->kind)))
     return false;
   int64_t lines = read_lines(
       &y, glow_axis_from(((const GlowOneHotMembers *)n->members)->axis, y.rank), &p, &units);
   if (!is_depth(glow_value_known(glow_node_in(n, 1)), p.n))
     return glow_select_fail(s, "its depth is not known before it runs");
   p.bytes = bytes_of(&y);
+  GlowOneHotPlaces at = {.y = y.place, .indices = which.place, .values = values.place};
   if (lines * p.n > 0)
-    append(s, n, "one_hot", which.type->kind, &p, (GlowPlace[]){y.place, which.place, values.place},
-           3, lines);
+    glow_work_one_hot(s, n, which.type->kind, &p, &at, &(GlowWorkSpec){.units = lines});
   return true;
 }
 
@@ -113,13 +101,7 @@ bool glow_select_trilu(GlowSelect *s, const GlowNode *n) {
   int64_t rows = glow_view_extent(&x, 0, x.rank - 1);
   if (rows * p.columns == 0)
     return true;
-  GlowWorkSpec spec = {.kernel = "trilu",
-                       .params = &p,
-                       .params_size = sizeof p,
-                       .places = {y.place, x.place, k.place},
-                       .nplaces = 3,
-                       .nwritten = 1,
-                       .units = rows};
-  glow_select_work(s, n, &spec);
+  GlowTriluPlaces at = {.y = y.place, .x = x.place, .diagonal = k.place};
+  glow_work_trilu(s, n, &p, &at, &(GlowWorkSpec){.units = rows});
   return true;
 }

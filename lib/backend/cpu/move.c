@@ -3,8 +3,8 @@
  *
  * Loops of a box are ordered by the strides of the destination and merged where both sides are
  * contiguous; padding lanes of a result are zeroed. */
-#include "kernels/cpu/move.h"
 #include "backend/cpu/box.h"
+#include "cpu/work.h"
 
 #include <string.h>
 
@@ -40,7 +40,7 @@ static bool is_transposition(const GlowBox *b, int64_t bytes, uint32_t *column) 
 }
 
 static void append_transposition(GlowSelect *s, const GlowNode *n, const GlowBox *b,
-                                 uint32_t column, int64_t bytes, const GlowPlace places[2]) {
+                                 uint32_t column, int64_t bytes, const GlowTransposePlaces *at) {
   const GlowBoxLoop *row = &b->loops[b->count - 1], *col = &b->loops[column];
   GlowTransposeParams p = {.rows = row->n,
                            .columns = col->n,
@@ -58,17 +58,14 @@ static void append_transposition(GlowSelect *s, const GlowNode *n, const GlowBox
     cost *= b->loops[i].n;
   }
   p.stripes = (col->n + GLOW_TRANSPOSE_TILE - 1) / GLOW_TRANSPOSE_TILE;
-  GlowWorkSpec spec = {.kernel = glow_arena_printf(s->arena, "transpose_%d", (int)bytes * 8),
-                       .params = &p,
-                       .params_size = sizeof p,
-                       .places = {places[0], places[1]},
-                       .nplaces = 2,
-                       .nwritten = 1,
-                       .units = p.stripes,
-                       .cost = cost};
+  GlowWorkSpec spec = {.units = p.stripes, .cost = cost};
   for (uint32_t i = 0; i < GLOW_TRANSPOSE_DIMS; i++)
     spec.units *= p.n[i];
-  glow_select_work(s, n, &spec);
+  GlowTransposeVariant bits = bytes == 1   ? GLOW_TRANSPOSE_8
+                              : bytes == 2 ? GLOW_TRANSPOSE_16
+                              : bytes == 4 ? GLOW_TRANSPOSE_32
+                                           : GLOW_TRANSPOSE_64;
+  glow_work_transpose(s, n, bits, &p, at, &spec);
 }
 
 bool glow_box_append(GlowSelect *s, const GlowNode *n, GlowBox *b, const GlowView *to,
@@ -80,7 +77,7 @@ bool glow_box_append(GlowSelect *s, const GlowNode *n, GlowBox *b, const GlowVie
   }
   normalize(b);
   GlowMoveParams p = {.run = bytes};
-  GlowPlace places[2] = {to->place};
+  GlowPlace y = to->place, x = from ? from->place : glow_place_absent();
   const GlowBoxLoop *last = b->count ? &b->loops[b->count - 1] : NULL;
   if (last && last->to == bytes && (!from || last->from == bytes)) {
     p.run = last->n * bytes;
@@ -98,26 +95,17 @@ bool glow_box_append(GlowSelect *s, const GlowNode *n, GlowBox *b, const GlowVie
     p.from[i] = from ? l.from : 0;
     cost *= l.n;
   }
-  places[0].offset += b->to;
-  places[0].bytes -= b->to;
-  if (from) {
-    places[1] = from->place;
-    places[1].offset += b->from;
-    places[1].bytes -= b->from;
-  }
-  if (crossed) {
-    append_transposition(s, n, b, column, bytes, places);
-    return true;
-  }
-  GlowWorkSpec spec = {.kernel = from ? "move" : "zero",
-                       .params = &p,
-                       .params_size = sizeof p,
-                       .places = {places[0], places[1]},
-                       .nplaces = from ? 2 : 1,
-                       .nwritten = 1,
-                       .units = p.n[0],
-                       .cost = cost};
-  glow_select_work(s, n, &spec);
+  y.offset += b->to;
+  y.bytes -= b->to;
+  x.offset += b->from;
+  x.bytes -= b->from;
+  GlowWorkSpec spec = {.units = p.n[0], .cost = cost};
+  if (crossed)
+    append_transposition(s, n, b, column, bytes, &(GlowTransposePlaces){.y = y, .x = x});
+  else if (from)
+    glow_work_move(s, n, &p, &(GlowMovePlaces){.y = y, .x = x}, &spec);
+  else
+    glow_work_zero(s, n, &p, &(GlowZeroPlaces){.y = y}, &spec);
   return true;
 }
 

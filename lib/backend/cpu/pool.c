@@ -1,6 +1,5 @@
 /* Pools over windows of up to three spatial axes, in NCHW16c and in plain layouts. */
-#include "kernels/cpu/pool.h"
-#include "backend/cpu/select.h"
+#include "cpu/work.h"
 #include "num/bits.h"
 
 /* What the three operators have in common. */
@@ -70,6 +69,15 @@ static bool read_params(GlowSelect *s, const GlowView *x, const GlowView *y, con
   return true;
 }
 
+/* NULL if there is none for the kind. */
+static const GlowKernel *kernel_of(const GlowNode *n, GlowKind kind) {
+  bool arg = n->nouts > 1 && glow_node_out(n, 1);
+  return arg                             ? glow_find_max_pool_arg(kind)
+         : n->op == GLOW_OP_MAX_POOL     ? glow_find_max_pool(kind)
+         : n->op == GLOW_OP_AVERAGE_POOL ? glow_find_average_pool(kind)
+                                         : glow_find_lp_pool(kind);
+}
+
 bool glow_select_pool(GlowSelect *s, const GlowNode *n) {
   GlowPoolParams p = {0};
   GlowView x, y, arg;
@@ -91,26 +99,26 @@ bool glow_select_pool(GlowSelect *s, const GlowNode *n) {
     p.norm = glow_float_bits(lp->p);
   }
   GlowKind kind = x.type->kind;
-  bool real = kind <= GLOW_KIND_BFLOAT16, narrow = kind == GLOW_KIND_I8 || kind == GLOW_KIND_U8;
-  if (kind > GLOW_KIND_U64 || (n->op != GLOW_OP_MAX_POOL && (!real || x.type->quantized)))
+  if (!kernel_of(n, kind) || (n->op != GLOW_OP_MAX_POOL && x.type->quantized))
     return glow_select_fail(s, "there is no kernel for its kind");
   if (!read_params(s, &x, &y, &m, &p))
     return false;
-  if (where && (!glow_select_view(s, where, &arg) || p.lanes != 1 || x.type->layout ||
-                m.layout == GLOW_LAYOUT_NHWC || !glow_view_is_dense(&y) ||
-                !glow_view_is_dense(&arg) || (!narrow && (!real || kind == GLOW_KIND_BFLOAT16))))
+  if (where &&
+      (!glow_select_view(s, where, &arg) || p.lanes != 1 || x.type->layout ||
+       m.layout == GLOW_LAYOUT_NHWC || !glow_view_is_dense(&y) || !glow_view_is_dense(&arg)))
     return glow_select_fail(s, "there is no kernel for its layout that finds indices");
   int64_t pixels = p.n * p.c * p.out[0] * p.out[1] * p.out[2];
   if (!pixels || !p.lanes)
     return true;
-  GlowWorkSpec spec = {.kernel = glow_arena_printf(s->arena, "%s%s_%s", glow_node_desc(n)->instr,
-                                                   where ? "_arg" : "", glow_kind_info[kind].name),
-                       .params = &p,
-                       .params_size = sizeof p,
-                       .places = {y.place, where ? arg.place : x.place, x.place},
-                       .nplaces = where ? 3 : 2,
-                       .nwritten = where ? 2 : 1,
-                       .units = p.n * p.c * p.out[0] * p.out[1]};
-  glow_select_work(s, n, &spec);
+  GlowWorkSpec spec = {.units = p.n * p.c * p.out[0] * p.out[1]};
+  if (where)
+    glow_work_max_pool_arg(s, n, kind, &p, &(GlowMaxPoolArgPlaces){y.place, arg.place, x.place},
+                           &spec);
+  else if (n->op == GLOW_OP_MAX_POOL)
+    glow_work_max_pool(s, n, kind, &p, &(GlowMaxPoolPlaces){y.place, x.place}, &spec);
+  else if (n->op == GLOW_OP_AVERAGE_POOL)
+    glow_work_average_pool(s, n, kind, &p, &(GlowAveragePoolPlaces){y.place, x.place}, &spec);
+  else
+    glow_work_lp_pool(s, n, kind, &p, &(GlowLpPoolPlaces){y.place, x.place}, &spec);
   return glow_select_zero_padding(s, n, &y);
 }

@@ -6,7 +6,7 @@
 static const char *kernel_of(const GlowWork *w) {
   switch (w->kind) {
   case GLOW_WORK_KERNEL:
-    return w->kernel;
+    return w->kernel->name;
   case GLOW_WORK_REFERENCE:
     return "reference";
   case GLOW_WORK_HOST:

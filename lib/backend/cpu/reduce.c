@@ -1,6 +1,5 @@
 /* Reductions over axes that are known: kept and reduced axes, neighbours merged. */
-#include "kernels/cpu/reduce.h"
-#include "backend/cpu/select.h"
+#include "cpu/work.h"
 #include "tensor/tensor.h"
 
 /* Bit a of the result: axis a is reduced. False if the axes are not known. */
@@ -76,23 +75,23 @@ static bool read_shape(GlowSelect *s, const GlowView *x, uint32_t mask, GlowRedu
 
 static bool is_dense(const GlowView *v) { return !v->type->layout && glow_view_is_dense(v); }
 
-static const char *kernel_of(const GlowNode *n, bool *noop) {
+static GlowReduceVariant variant_of(const GlowNode *n, bool *noop) {
   switch (n->op) {
   case GLOW_OP_REDUCE_SUM:
     *noop = ((const GlowReduceSumMembers *)n->members)->noop;
-    return "sum";
+    return GLOW_REDUCE_SUM;
   case GLOW_OP_REDUCE_MEAN:
     *noop = ((const GlowReduceMeanMembers *)n->members)->noop;
-    return "sum";
+    return GLOW_REDUCE_SUM;
   case GLOW_OP_REDUCE_MAX:
     *noop = ((const GlowReduceMaxMembers *)n->members)->noop;
-    return "max";
+    return GLOW_REDUCE_MAX;
   case GLOW_OP_REDUCE_MIN:
     *noop = ((const GlowReduceMinMembers *)n->members)->noop;
-    return "min";
+    return GLOW_REDUCE_MIN;
   default:
     *noop = ((const GlowReduceProdMembers *)n->members)->noop;
-    return "prod";
+    return GLOW_REDUCE_PROD;
   }
 }
 
@@ -101,11 +100,11 @@ bool glow_select_reduce(GlowSelect *s, const GlowNode *n) {
   GlowView x, y;
   uint32_t mask;
   bool noop;
-  const char *op = kernel_of(n, &noop);
+  GlowReduceVariant op = variant_of(n, &noop);
   if (!glow_select_view(s, glow_node_in(n, 0), &x) || !glow_select_view(s, glow_node_out(n, 0), &y))
     return false;
   GlowKind kind = x.type->kind == GLOW_KIND_BOOL ? GLOW_KIND_U8 : x.type->kind;
-  if (kind > GLOW_KIND_U64 || x.type->quantized)
+  if (!glow_find_reduce(op, kind) || x.type->quantized)
     return glow_select_fail(s, "there is no kernel for its kind");
   if (!is_dense(&x) || !is_dense(&y))
     return glow_select_fail(s, "an operand is not dense");
@@ -119,14 +118,7 @@ bool glow_select_reduce(GlowSelect *s, const GlowNode *n) {
     return true;
   if (!p.count)
     return glow_select_fail(s, "its results are those of no elements");
-  GlowWorkSpec spec = {
-      .kernel = glow_arena_printf(s->arena, "reduce_%s_%s", op, glow_kind_info[kind].name),
-      .params = &p,
-      .params_size = sizeof p,
-      .places = {y.place, x.place},
-      .nplaces = 2,
-      .nwritten = 1,
-      .units = units};
-  glow_select_work(s, n, &spec);
+  GlowReducePlaces at = {.y = y.place, .x = x.place};
+  glow_work_reduce(s, n, op, kind, &p, &at, &(GlowWorkSpec){.units = units});
   return true;
 }

@@ -1,11 +1,8 @@
 /* Resize as tables of indices and weights, which become constants of the kernels. Scales, sizes and
  * crops must be known; blocked axes stay as they are. */
-#include "kernels/cpu/resize.h"
-#include "backend/cpu/select.h"
+#include "cpu/work.h"
 #include "kernels/ref/resize_plan.h"
 #include "num/bits.h"
-
-#include <string.h>
 
 /* Parameters under construction. */
 typedef struct Tables {
@@ -141,10 +138,6 @@ static int64_t scratch_bytes(const GlowResizeParams *p) {
   return (slots + 7) / 8 * 64 + slots * row * (int64_t)sizeof(double);
 }
 
-static bool has_sums(GlowKind kind) {
-  return kind <= GLOW_KIND_BFLOAT16 || kind == GLOW_KIND_U8 || kind == GLOW_KIND_I8;
-}
-
 bool glow_select_resize(GlowSelect *s, const GlowNode *n) {
   const GlowResizeMembers *m = n->members;
   const GlowResizeAxis *axes[GLOW_RESIZE_AXES];
@@ -157,7 +150,7 @@ bool glow_select_resize(GlowSelect *s, const GlowNode *n) {
     return false;
   GlowKind kind = y.type->kind;
   if (glow_kind_info[kind].bits % 8 || glow_kind_info[kind].bits > 64 ||
-      (!nearest && !has_sums(kind)))
+      (!nearest && !glow_find_resize(kind)))
     return glow_select_fail(s, "there is no kernel for its kind");
   if (!glow_view_is_dense(&x) || !glow_view_is_dense(&y))
     return glow_select_fail(s, "an operand is not dense");
@@ -174,21 +167,13 @@ bool glow_select_resize(GlowSelect *s, const GlowNode *n) {
   t.params.bytes = glow_kind_info[kind].bits / 8;
   t.params.fill = fill_bits(m, kind);
   t.params.doubles = nearest && doubles(&t);
-  size_t head = sizeof t.params, size = head + t.table.count * sizeof(int64_t);
-  char *params = glow_arena_alloc(s->arena, size);
-  memcpy(params, &t.params, head);
-  memcpy(params + head, t.table.data, size - head);
-  int64_t rows = images * t.params.out[0] * t.params.out[1];
-  GlowWorkSpec spec = {
-      .kernel = nearest ? "resize_nearest"
-                        : glow_arena_printf(s->arena, "resize_%s", glow_kind_info[kind].name),
-      .params = params,
-      .params_size = size,
-      .places = {y.place, x.place},
-      .nplaces = 2,
-      .nwritten = 1,
-      .units = rows};
-  GlowWork *w = glow_select_work(s, n, &spec);
-  w->scratch = nearest ? 0 : scratch_bytes(&t.params);
+  GlowWorkSpec spec = {.units = images * t.params.out[0] * t.params.out[1]};
+  if (nearest)
+    glow_work_resize_nearest(s, n, &t.params, t.table.data, t.table.count,
+                             &(GlowResizeNearestPlaces){.y = y.place, .x = x.place}, &spec);
+  else
+    glow_work_resize(s, n, kind, &t.params, t.table.data, t.table.count,
+                     &(GlowResizePlaces){.y = y.place, .x = x.place}, &spec)
+        ->scratch = scratch_bytes(&t.params);
   return glow_select_zero_padding(s, n, &y);
 }

@@ -172,18 +172,26 @@ static int64_t shards_of(const GlowNode *n, const GlowWorkSpec *spec) {
   return shards < 1 ? 1 : shards;
 }
 
-GlowWork *glow_select_work(GlowSelect *s, const GlowNode *n, const GlowWorkSpec *spec) {
+GlowWork *glow_select_work(GlowSelect *s, const GlowNode *n, const GlowWorkParts *parts,
+                           const GlowWorkSpec *spec) {
+  GLOW_CHECK(s->ctx, parts->kernel != NULL, "the kernel has the variant and the kind");
+  size_t words = parts->params_size / sizeof(int64_t);
+  int64_t *params = GLOW_NEW_ARRAY(s->arena, int64_t, words + parts->count);
+  memcpy(params, parts->params, parts->params_size);
+  if (parts->count)
+    memcpy(params + words, parts->table, parts->count * sizeof *params);
   GlowWork w = {.source = glow_select_source(s, n),
-                .kernel = spec->kernel,
-                .params = glow_arena_copy(s->arena, spec->params, spec->params_size),
-                .nparams = (uint32_t)(spec->params_size / sizeof(int64_t)),
-                .nplaces = spec->nplaces,
-                .nwritten = spec->nwritten,
+                .kernel = parts->kernel,
+                .params = params,
+                .nparams = (uint32_t)words + parts->count,
+                .nplaces = parts->nplaces,
+                .nwritten = parts->nwritten,
                 .units = spec->units,
                 .shards = shards_of(n, spec),
                 .call = spec->fault,
                 .faults = spec->fault != NULL};
-  w.places = glow_arena_copy(s->arena, spec->places, spec->nplaces * sizeof *spec->places);
+  if (parts->nplaces)
+    w.places = glow_arena_copy(s->arena, parts->places, parts->nplaces * sizeof *parts->places);
   glow_vec_push(s->arena, &s->work, w);
   return &s->work.data[s->work.count - 1];
 }
@@ -195,9 +203,7 @@ const GlowTile *glow_select_tile_found(GlowSelect *s, const GlowTile *t) {
 
 void glow_select_tiles(GlowSelect *s, GlowWork *w, const GlowTile *const *tiles,
                        const uint64_t *kinds, uint32_t count) {
-  const char **names = GLOW_NEW_ARRAY(s->arena, const char *, count);
   for (uint32_t i = 0; i < count; i++) {
-    names[i] = tiles[i] ? tiles[i]->name : NULL;
     if (!tiles[i])
       continue;
     const GlowTileDesc *d = &glow_tile_desc[tiles[i]->kind];
@@ -206,7 +212,7 @@ void glow_select_tiles(GlowSelect *s, GlowWork *w, const GlowTile *const *tiles,
     w->tiles.ints = d->ints;
     w->tiles.plain = !d->callback;
   }
-  w->tiles.names = names;
+  w->tiles.all = glow_arena_copy(s->arena, tiles, count * sizeof *tiles);
   w->tiles.count = count;
 }
 

@@ -51,24 +51,32 @@ static inline uint32_t glow_axis_from(int64_t axis, uint32_t rank) {
 /* Whether the elements lie one behind the other in the order of the physical axes. */
 bool glow_view_is_dense(const GlowView *v);
 
-/* Appends work on n by a kernel. `params` is copied: a struct of int64_t. */
+/* What the constructors of cpu/work.h are told besides parameters, tiles and places. */
 typedef struct GlowWorkSpec {
-  const char *kernel;
-  const void *params;
-  size_t params_size;
-  GlowPlace places[8];
-  uint32_t nplaces, nwritten;
   int64_t units;         /* how far it can be split */
   int64_t grain;         /* units that a shard should have, since each reads much besides; 0: one */
   int64_t cost;          /* of one of several pieces that an instruction may be: multiply-adds, or
                             bytes moved; a little piece is not split as all is. 0: it is all */
   const GlowCall *fault; /* the kernel may end the run: the call that messages are about */
 } GlowWorkSpec;
-GlowWork *glow_select_work(GlowSelect *s, const GlowNode *n, const GlowWorkSpec *spec);
 /* The same tile, which the machine must have. */
 const GlowTile *glow_select_tile_found(GlowSelect *s, const GlowTile *t);
+
+/* For cpu/work.h, whose functions append work by a kernel of the table. Params are a struct of
+ * int64_t, which `count` more follow; all is copied. */
+typedef struct GlowWorkParts {
+  const GlowKernel *kernel;
+  const void *params;
+  size_t params_size;
+  const int64_t *table;
+  uint32_t count;
+  const GlowPlace *places;
+  uint32_t nplaces, nwritten;
+} GlowWorkParts;
+GlowWork *glow_select_work(GlowSelect *s, const GlowNode *n, const GlowWorkParts *parts,
+                           const GlowWorkSpec *spec);
 /* Gives work its tiles, NULL where none is needed; kinds[i]: those that tile i may have, one bit
- * each. For cpu/work.h, whose functions append work by a kernel of the table. */
+ * each. */
 void glow_select_tiles(GlowSelect *s, GlowWork *w, const GlowTile *const *tiles,
                        const uint64_t *kinds, uint32_t count);
 

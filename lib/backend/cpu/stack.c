@@ -1,7 +1,6 @@
 /* Stacks and single element-wise instructions: one loop nest over the physical elements of the
  * results. Axes that are one loop for every operand are merged, so that most become one. */
-#include "kernels/cpu/stack.h"
-#include "backend/cpu/select.h"
+#include "cpu/work.h"
 
 #include <string.h>
 
@@ -150,13 +149,13 @@ bool glow_select_body(GlowSelect *s, const GlowNode *n, const GlowBody *body,
   merge(&nest);
   if (!finish(s, &p, operands, &nest))
     return false;
-  GlowWorkSpec spec = {.kernel = "stack", .params = &p, .params_size = sizeof p, .units = p.n[0]};
+  GlowWorkSpec spec = {.units = p.n[0]};
   if (glow_node_desc(n)->epilogue >= 0) { /* it follows the work that n is about */
     spec.cost = 4 * noperands;
     for (uint32_t d = 0; d < GLOW_STACK_DIMS; d++)
       spec.cost *= p.n[d];
   }
-  GlowWork *w = glow_select_work(s, n, &spec);
+  GlowWork *w = glow_work_stack(s, n, &p, &spec);
   w->form = GLOW_BODY_STEPS;
   w->body = *body;
   w->operands = operands;

@@ -3,7 +3,7 @@
  * rounds, truncates, saturates or wraps once, as Cast and Quantize say. Small floats are reached
  * from float and double and lead to float; code generation goes the other ways in two steps. */
 #include "lanes.h"
-#include "stack.h"
+#include "lane_scale.h"
 
 #include "num/half.h"
 

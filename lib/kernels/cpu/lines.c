@@ -2,8 +2,7 @@
  *
  * Units are lines where they lie one behind the other (inner is 1); otherwise groups of 16
  * neighbouring lines, and single ones for what is left over, as in reduce.c. */
-#include "lines.h"
-#include "vector.h"
+#include "kernels/kernels.h"
 
 #include "num/half.h"
 #include "num/math.h"
@@ -82,15 +81,14 @@ INLINE int64_t lines_at(const GlowLinesParams *p, int64_t u, int64_t *line, int 
     return found;                                                                                  \
   }
 
-/* Operands: result, X. */
 #define ARG_MAX(kind, S, C, LOAD, ABOVE)                                                           \
   ARG_LINES(arg_max_##kind##_all, S, C, LOAD, ABOVE, LANES16, 16)                                  \
   ARG_LINES(arg_max_##kind##_one, S, C, LOAD, ABOVE, ONE, 1)                                       \
   ARG_ROW(arg_max_##kind, S, C, LOAD, ABOVE)                                                       \
   void glow_arg_max_##kind(const GlowLinesParams *p, void *const *ptrs, int64_t begin,             \
                            int64_t end, char *scratch) {                                           \
-    int64_t *y = ptrs[0], line;                                                                    \
-    const S *x = ptrs[1];                                                                          \
+    int64_t *y = GLOW_ARG_MAX_PTRS(ptrs).y, line;                                                  \
+    const S *x = GLOW_ARG_MAX_PTRS(ptrs).x;                                                        \
     int wide;                                                                                      \
     (void)scratch;                                                                                 \
     ROLLED for (int64_t u = begin; u < end; u++) {                                                 \
@@ -124,7 +122,6 @@ INLINE int64_t lines_at(const GlowLinesParams *p, int64_t u, int64_t *line, int 
     }                                                                                              \
   }
 
-/* Operands: result, X. */
 #define SCAN(name, S, C, LOAD, STORE, OP, FIRST)                                                   \
   SCAN_LINES(name##_all, S, C, LOAD, STORE, OP, FIRST, LANES16, 16)                                \
   SCAN_LINES(name##_one, S, C, LOAD, STORE, OP, FIRST, ONE, 1)                                     \
@@ -136,9 +133,9 @@ INLINE int64_t lines_at(const GlowLinesParams *p, int64_t u, int64_t *line, int 
     ROLLED for (int64_t u = begin; u < end; u++) {                                                 \
       const int64_t at = lines_at(p, u, &line, &wide);                                             \
       if (wide)                                                                                    \
-        name##_all(p, (const S *)ptrs[1] + at, (S *)ptrs[0] + at);                                 \
+        name##_all(p, (const S *)GLOW_CUM_PTRS(ptrs).x + at, (S *)GLOW_CUM_PTRS(ptrs).y + at);     \
       else                                                                                         \
-        name##_one(p, (const S *)ptrs[1] + at, (S *)ptrs[0] + at);                                 \
+        name##_one(p, (const S *)GLOW_CUM_PTRS(ptrs).x + at, (S *)GLOW_CUM_PTRS(ptrs).y + at);     \
     }                                                                                              \
   }
 #define SCANS(kind, S, C, LOAD, STORE, SUM, PRODUCT)                                               \
@@ -147,17 +144,17 @@ INLINE int64_t lines_at(const GlowLinesParams *p, int64_t u, int64_t *line, int 
 
 /* ---- OneHot ---------------------------------------------------------------------------------- */
 
-/* Units are indices; n is the depth. An index that is not in it has no hot element. Operands:
- * result, indices, the values of a cold and a hot element. */
+/* An index that is not in the depth has no hot element. */
 #define ONE_HOT(kind, S, INDEX)                                                                    \
   void glow_one_hot_##kind(const GlowLinesParams *p, void *const *ptrs, int64_t begin,             \
                            int64_t end, char *scratch) {                                           \
-    const S *at = ptrs[1];                                                                         \
-    const char *cold = ptrs[2];                                                                    \
+    const S *at = GLOW_ONE_HOT_PTRS(ptrs).indices;                                                 \
+    const char *cold = GLOW_ONE_HOT_PTRS(ptrs).values;                                             \
     (void)scratch;                                                                                 \
     ROLLED for (int64_t u = begin; u < end; u++) {                                                 \
       const int64_t v = INDEX(at[u]), hot = v < 0 ? v + p->n : v, step = p->inner * p->bytes;      \
-      char *to = (char *)ptrs[0] + (u / p->inner * p->n * p->inner + u % p->inner) * p->bytes;     \
+      char *to = (char *)GLOW_ONE_HOT_PTRS(ptrs).y +                                               \
+                 (u / p->inner * p->n * p->inner + u % p->inner) * p->bytes;                       \
       ROLLED for (int64_t i = 0; i < p->n; i++)                                                    \
           __builtin_memcpy(to + i * step, cold, (size_t)p->bytes);                                 \
       if (hot >= 0 && hot < p->n)                                                                  \
@@ -203,19 +200,19 @@ INTEGER(u64, uint64_t, HUGE_OR)
 
 /* ---- Trilu ----------------------------------------------------------------------------------- */
 
-/* Units are rows. Operands: result, X, which may be the same memory, and the number of the
- * diagonal, or NULL: the main one. */
+/* Without the number of a diagonal it is the main one. */
 void glow_trilu(const GlowTriluParams *p, void *const *ptrs, int64_t begin, int64_t end,
                 char *scratch) {
   const int64_t row = p->columns * p->bytes;
-  int64_t k = ptrs[2] ? *(const int64_t *)ptrs[2] : 0;
+  const int64_t *diagonal = ptrs[2];
+  int64_t k = diagonal ? *diagonal : 0;
   k = k < -p->rows ? -p->rows : k > p->columns ? p->columns : k;
   (void)scratch;
   ROLLED for (int64_t u = begin; u < end; u++) {
     int64_t split = u % p->rows + k + !p->upper; /* where the upper part begins */
     split = split < 0 ? 0 : split > p->columns ? p->columns : split;
-    char *to = (char *)ptrs[0] + u * row;
-    const char *from = (const char *)ptrs[1] + u * row;
+    char *to = (char *)GLOW_TRILU_PTRS(ptrs).y + u * row;
+    const char *from = (const char *)GLOW_TRILU_PTRS(ptrs).x + u * row;
     const size_t left = (size_t)(split * p->bytes), right = (size_t)row - left;
     if (to != from && p->upper)
       __builtin_memcpy(to + left, from + left, right);

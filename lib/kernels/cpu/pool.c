@@ -3,9 +3,8 @@
  * Units are output rows of all images. A window is clipped to the input; its taps are visited in
  * ascending spatial order, 16 neighbouring channels at a time where there are that many. Maximum:
  * the first of equals, a NaN above all. Mean: a chain from +0, then a division. Norm: a chain over
- * |x|^p, then the root. Operands: result, in max_pool_arg where the maximum stood, input. */
-#include "pool.h"
-#include "vector.h"
+ * |x|^p, then the root. */
+#include "kernels/kernels.h"
 
 #include "num/half.h"
 #include "num/math.h"
@@ -50,7 +49,7 @@ INLINE void clip(const GlowPoolParams *p, const int64_t *place, Window *w) {
    k * (p)->dilation[2] * (p)->xs[2])
 
 /* A kernel that calls STEP##_all for 16 channels and STEP##_one for single ones at each pixel. */
-#define KERNEL(name, S, STEP)                                                                      \
+#define KERNEL(name, PTRS, S, STEP)                                                                \
   void glow_##name(const GlowPoolParams *p, void *const *ptrs, int64_t begin, int64_t end,         \
                    char *scratch) {                                                                \
     (void)scratch;                                                                                 \
@@ -58,8 +57,9 @@ INLINE void clip(const GlowPoolParams *p, const int64_t *place, Window *w) {
       int64_t image = u / (p->out[0] * p->out[1]), row = u % (p->out[0] * p->out[1]);              \
       int64_t n = image / p->c, c = image % p->c;                                                  \
       int64_t place[GLOW_POOL_DIMS] = {row / p->out[1], row % p->out[1], 0};                       \
-      const S *x = (const S *)ptrs[1] + n * p->xn + c * p->xc;                                     \
-      S *y = (S *)ptrs[0] + n * p->yn + c * p->yc + place[0] * p->ys[0] + place[1] * p->ys[1];     \
+      const S *x = (const S *)PTRS(ptrs).x + n * p->xn + c * p->xc;                                \
+      S *y =                                                                                       \
+          (S *)PTRS(ptrs).y + n * p->yn + c * p->yc + place[0] * p->ys[0] + place[1] * p->ys[1];   \
       ROLLED for (place[2] = 0; place[2] < p->out[2]; place[2]++) {                                \
         Window w;                                                                                  \
         clip(p, place, &w);                                                                        \
@@ -100,7 +100,7 @@ INLINE void clip(const GlowPoolParams *p, const int64_t *place, Window *w) {
 #define MAX_POOL(kind, S, C, LOAD, ABOVE, LOWEST)                                                  \
   MAX_STEP(max_##kind##_all, S, C, LOAD, ABOVE, LOWEST, LANES16, 16)                               \
   MAX_STEP(max_##kind##_one, S, C, LOAD, ABOVE, LOWEST, ONE, 1)                                    \
-  KERNEL(max_pool_##kind, S, max_##kind)
+  KERNEL(max_pool_##kind, GLOW_MAX_POOL_PTRS, S, max_##kind)
 
 #define PLAIN(v) (v)
 
@@ -129,7 +129,7 @@ INLINE void max_float_all(const GlowPoolParams *p, const Window *w, const float 
   }
 }
 MAX_STEP(max_float_one, float, float, PLAIN, ABOVE_REAL, -__builtin_inff(), ONE, 1)
-KERNEL(max_pool_float, float, max_float)
+KERNEL(max_pool_float, GLOW_MAX_POOL_PTRS, float, max_float)
 
 MAX_POOL(double, double, double, PLAIN, ABOVE_REAL, -__builtin_inf())
 MAX_POOL(float16, uint16_t, float, glow_half_to_float, ABOVE_REAL, 0xfc00)
@@ -160,7 +160,8 @@ INLINE int64_t flat_index(const GlowPoolParams *p, int64_t image, const int64_t 
     ROLLED for (int64_t u = begin; u < end; u++) {                                                 \
       int64_t image = u / (p->out[0] * p->out[1]), row = u % (p->out[0] * p->out[1]);              \
       int64_t place[GLOW_POOL_DIMS] = {row / p->out[1], row % p->out[1], 0};                       \
-      const S *x = (const S *)ptrs[2] + image / p->c * p->xn + image % p->c * p->xc;               \
+      const S *x =                                                                                 \
+          (const S *)GLOW_MAX_POOL_ARG_PTRS(ptrs).x + image / p->c * p->xn + image % p->c * p->xc; \
       ROLLED for (place[2] = 0; place[2] < p->out[2]; place[2]++) {                                \
         Window w;                                                                                  \
         clip(p, place, &w);                                                                        \
@@ -178,8 +179,8 @@ INLINE int64_t flat_index(const GlowPoolParams *p, int64_t image, const int64_t 
             first = 0;                                                                             \
           }                                                                                        \
         }                                                                                          \
-        ((S *)ptrs[0])[u * p->out[2] + place[2]] = best;                                           \
-        ((int64_t *)ptrs[1])[u * p->out[2] + place[2]] = where;                                    \
+        ((S *)GLOW_MAX_POOL_ARG_PTRS(ptrs).y)[u * p->out[2] + place[2]] = best;                    \
+        GLOW_MAX_POOL_ARG_PTRS(ptrs).at[u * p->out[2] + place[2]] = where;                         \
       }                                                                                            \
     }                                                                                              \
   }
@@ -204,18 +205,18 @@ ARG_POOL(u8, uint8_t, uint8_t, PLAIN, ABOVE_INT, 0)
     }                                                                                              \
     EACH y[l] = STORE(FINISH(sum[l], divisor, (C)norm));                                           \
   }
-#define SUM_POOL(pool, kind, S, C, LOAD, STORE, TERM, FINISH)                                      \
+#define SUM_POOL(pool, PTRS, kind, S, C, LOAD, STORE, TERM, FINISH)                                \
   SUM_STEP(pool##_##kind##_all, S, C, LOAD, STORE, TERM, FINISH, LANES16, 16)                      \
   SUM_STEP(pool##_##kind##_one, S, C, LOAD, STORE, TERM, FINISH, ONE, 1)                           \
-  KERNEL(pool##_##kind, S, pool##_##kind)
+  KERNEL(pool##_##kind, PTRS, S, pool##_##kind)
 
 #define ELEMENT(v, p) (v)
 #define QUOTIENT(sum, divisor, p) ((sum) / (divisor))
 #define POWER(v, p) ((p) == 1 ? ABS(v) : (p) == 2 ? (v) * (v) : POW(ABS(v), p))
 #define ROOT(sum, divisor, p) ((p) == 1 ? (sum) : (p) == 2 ? SQRT(sum) : POW(sum, 1 / (p)))
 #define SUM_POOLS(kind, S, C, LOAD, STORE)                                                         \
-  SUM_POOL(average_pool, kind, S, C, LOAD, STORE, ELEMENT, QUOTIENT)                               \
-  SUM_POOL(lp_pool, kind, S, C, LOAD, STORE, POWER, ROOT)
+  SUM_POOL(average_pool, GLOW_AVERAGE_POOL_PTRS, kind, S, C, LOAD, STORE, ELEMENT, QUOTIENT)       \
+  SUM_POOL(lp_pool, GLOW_LP_POOL_PTRS, kind, S, C, LOAD, STORE, POWER, ROOT)
 SUM_POOLS(float, float, float, PLAIN, PLAIN)
 SUM_POOLS(double, double, double, PLAIN, PLAIN)
 SUM_POOLS(float16, uint16_t, float, glow_half_to_float, glow_half_from_float)

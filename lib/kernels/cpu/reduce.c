@@ -1,12 +1,9 @@
-/* Sums, products, extrema and means over axes: glow_reduce_<op>_<kind>. Operands: result, input.
+/* Sums, products, extrema and means over axes: glow_reduce_<op>_<kind>.
  *
  * Where the reduced axes are the last ones, element j goes to lane j % 16, each lane is a chain,
  * and the lanes are combined by a fixed tree; otherwise each result is one chain in ascending
- * order. The first element starts a chain. See docs/Numerics. Units are results of the kept axes:
- * rows, or 16 neighbours (what is left over one by one). */
-#include "reduce.h"
+ * order. The first element starts a chain. See docs/Numerics. */
 #include "index.h"
-#include "vector.h"
 
 #include "num/half.h"
 #include "num/math.h"
@@ -66,8 +63,8 @@ INLINE int64_t kept_offset(const GlowReduceParams *p, int64_t index) {
   CHAINS(name##_chain, S, C, LOAD, STORE, OP, DIVIDE, BELOW(1), 1)                                 \
   void glow_reduce_##name(const GlowReduceParams *p, void *const *ptrs, int64_t begin,             \
                           int64_t end, char *scratch) {                                            \
-    S *y = ptrs[0];                                                                                \
-    const S *x = ptrs[1];                                                                          \
+    S *y = GLOW_REDUCE_PTRS(ptrs).y;                                                               \
+    const S *x = GLOW_REDUCE_PTRS(ptrs).x;                                                         \
     (void)scratch;                                                                                 \
     if (p->inner == 0) {                                                                           \
       ROLLED for (int64_t u = begin; u < end; u++) {                                               \

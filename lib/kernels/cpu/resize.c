@@ -4,9 +4,8 @@
  * Nearest copies elements, and a row that repeats the one before it as a whole. Otherwise each
  * result is a sum of sums in double, the last axis first, each one chain from +0: rows of the input
  * are resampled along the last axis into scratch memory, where the next rows of the result find
- * them again. Operands: result, X. */
-#include "resize.h"
-#include "vector.h"
+ * them again. */
+#include "kernels/kernels.h"
 
 #include "num/half.h"
 #include "num/math.h"
@@ -49,8 +48,8 @@ void glow_resize_nearest(const GlowResizeParams *p, void *const *ptrs, int64_t b
     const int64_t i = p->table[p->places[0] + rest / p->out[1]];
     const int64_t j = p->table[p->places[1] + rest % p->out[1]];
     const int64_t source = i < 0 || j < 0 ? -1 : (image * p->in[0] + i) * p->in[1] + j;
-    char *to = (char *)ptrs[0] + u * row;
-    const char *from = (const char *)ptrs[1] + source * p->in[2] * run;
+    char *to = (char *)GLOW_RESIZE_NEAREST_PTRS(ptrs).y + u * row;
+    const char *from = (const char *)GLOW_RESIZE_NEAREST_PTRS(ptrs).x + source * p->in[2] * run;
     if (source < 0)
       fill_bytes(p, to, p->out[2] * p->run);
     else if (source == before)

@@ -6,15 +6,12 @@
 #include "num/half.h"
 #include "num/math.h"
 
-/* to[i] = to[i] op from[i] for `count` elements. */
-typedef void CombineFn(char *to, const char *from, int64_t count);
-
 /* ---- Rows ------------------------------------------------------------------------------------ */
 
-/* Operands: result, updates, indices. A row of one element has one column, whose size is known. */
+/* Operands: y, updates, indices. A row of one element has one column, whose size is known. */
 #define SCATTER(kind, I)                                                                           \
-  void glow_scatter_nd_##kind(const GlowScatterParams *p, CombineFn *combine, void *const *ptrs,   \
-                              int64_t begin, int64_t end, char *scratch) {                         \
+  void glow_scatter_nd_##kind(const GlowScatterParams *p, GlowCombineFn *combine,                  \
+                              void *const *ptrs, int64_t begin, int64_t end, char *scratch) {      \
     const int single = p->run == p->bytes;                                                         \
     const int64_t first = single ? 0 : begin, count = single ? 1 : end - begin;                    \
     char *to = (char *)ptrs[0] + first * p->bytes;                                                 \
@@ -42,9 +39,9 @@ SCATTER(i64, int64_t)
     else                                                                                           \
       __builtin_memcpy(to + (picked), from + (listed), (size_t)p->bytes);                          \
   }
-/* Operands: result, updates, indices. */
+/* Operands: y, updates, indices. */
 #define PUT(kind, I)                                                                               \
-  void glow_scatter_elements_##kind(const GlowPickParams *p, CombineFn *combine,                   \
+  void glow_scatter_elements_##kind(const GlowPickParams *p, GlowCombineFn *combine,               \
                                     void *const *ptrs, int64_t begin, int64_t end,                 \
                                     char *scratch) {                                               \
     char *to = ptrs[0];                                                                            \
@@ -58,9 +55,9 @@ PUT(i64, int64_t)
 /* ---- Combining ------------------------------------------------------------------------------- */
 
 #define COMBINE(op, kind, S, LOAD, STORE, OP)                                                      \
-  void glow_combine_##op##_##kind(const void *p, char *to, const char *from, int64_t count) {      \
-    S *y = (S *)to;                                                                                \
-    const S *x = (const S *)from;                                                                  \
+  void glow_combine_##op##_##kind(const void *p, void *to, const void *from, int64_t count) {      \
+    S *y = to;                                                                                     \
+    const S *x = from;                                                                             \
     (void)p;                                                                                       \
     _Pragma("clang loop vectorize(enable)") for (int64_t i = 0; i < count; i++) y[i] =             \
         STORE(OP(LOAD(y[i]), LOAD(x[i])));                                                         \

@@ -1,15 +1,8 @@
 /* Loops of element-wise instructions: a register of elements per step, then one masked step. */
-#include "stack.h"
-#include "vector.h"
-
-/* Computes one vector of results at the given place: loads every operand there, runs the scalar
- * body on all lanes, stores. The rest function does it for the last n % GLOW_VL elements. */
-typedef void GlowStackFn(void *const *env, int64_t i0, int64_t i1, int64_t i2, int64_t i3,
-                         int64_t i4, int64_t i5);
+#include "kernels/kernels.h"
 
 #define LOOP(d) ROLLED for (int64_t i##d = 0; i##d < p->n[d]; i##d++)
 
-/* Units are steps of the outermost loop. */
 void glow_stack(const GlowStackParams *p, GlowStackFn *step, GlowStackFn *rest, void *const *ptrs,
                 int64_t begin, int64_t end, char *scratch) {
   const int64_t whole = p->n[5] / GLOW_VL * GLOW_VL;

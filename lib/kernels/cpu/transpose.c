@@ -1,7 +1,6 @@
 /* Transpositions of matrices of 8-, 16-, 32- and 64-bit elements: 4x4 elements in registers, in
  * stripes of columns so that every cache line that is touched is used while it is there. */
-#include "move.h"
-#include "vector.h"
+#include "kernels/kernels.h"
 
 #define TRANSPOSE(bits)                                                                            \
   typedef uint##bits##_t Four##bits                                                                \
@@ -25,8 +24,8 @@
                              int64_t end, char *scratch) {                                         \
     (void)scratch;                                                                                 \
     ROLLED for (int64_t u = begin; u < end; u++) {                                                 \
-      Unit##bits *to = ptrs[0];                                                                    \
-      const Unit##bits *from = ptrs[1];                                                            \
+      Unit##bits *to = GLOW_TRANSPOSE_PTRS(ptrs).y;                                                \
+      const Unit##bits *from = GLOW_TRANSPOSE_PTRS(ptrs).x;                                        \
       int64_t rest = u / p->stripes, column = u % p->stripes * GLOW_TRANSPOSE_TILE;                \
       int64_t last =                                                                               \
           column + GLOW_TRANSPOSE_TILE < p->columns ? column + GLOW_TRANSPOSE_TILE : p->columns;   \

@@ -1,5 +1,6 @@
-/* The kernel table (kernels.ops) as data: which tiles each machine has. target/cpu/rows.h, which is
- * generated, has the kinds of tiles, and a function for each kind that finds one by its sizes. */
+/* The kernel table (kernels.ops) as data: which kernels there are, and which tiles each machine
+ * has. target/cpu/rows.h, which is generated, has a function for each row that finds them by
+ * variant, kind and sizes. */
 #ifndef GLOW_TARGET_CPU_TABLE_H
 #define GLOW_TARGET_CPU_TABLE_H
 
@@ -7,11 +8,17 @@
 
 enum { GLOW_TILE_SIZES = 4 };
 
+/* A kernel. */
+typedef struct GlowKernel {
+  const char *name;     /* as people know it: reduce_sum_float */
+  const char *function; /* glow_reduce_sum_float */
+} GlowKernel;
+
 /* A tile of a machine. */
 typedef struct GlowTile {
-  const char *name; /* conv_tile_1x6x2, of the function glow_conv_tile_1x6x2 */
-  unsigned kind;    /* a GlowTileKind */
-  int64_t sizes[GLOW_TILE_SIZES];
+  const char *name, *function;    /* conv_tile_1x6x2, glow_conv_tile_1x6x2 */
+  unsigned kind;                  /* a GlowTileKind */
+  int64_t sizes[GLOW_TILE_SIZES]; /* or variant and GlowKind, of rows that have these */
 } GlowTile;
 
 /* What all tiles of a kind have in common. */
@@ -24,7 +31,7 @@ typedef struct GlowTileDesc {
 
 extern const GlowTileDesc glow_tile_desc[];
 extern const GlowTile *const glow_tiles[GLOW_ISA_COUNT]; /* each ends with one without a name */
-extern const char *const glow_table_kernels[];           /* names, then NULL */
+extern const GlowKernel glow_kernels[];                  /* ends with one without a name */
 
 /* Of all that kernels see of the table. Each blob that was built from it has it, too, as the
  * constant GLOW_TABLE_SYMBOL. */

@@ -1,0 +1,12 @@
+/* What quantized lanes are converted with. */
+#ifndef GLOW_KERNELS_CPU_LANE_SCALE_H
+#define GLOW_KERNELS_CPU_LANE_SCALE_H
+
+#include <stdint.h>
+
+typedef struct GlowLaneScale {
+  float scale;
+  int32_t offset;
+} GlowLaneScale;
+
+#endif
