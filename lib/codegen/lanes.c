@@ -1,10 +1,11 @@
-/* One operator on lanes: a call of glow_lanes_<operator>_<kind>, which the library has as vector
- * code already, with conversions around it where the kinds ask for them. */
+/* One operator on lanes: a call of a function of lib/kernels/cpu/lanes_*.c, which is vector code
+ * already, with conversions around it where the kinds ask for them. */
 #include <string.h>
 
 #include "codegen/emit.h"
 #include "kernels/cpu/lane_scale.h"
 #include "num/bits.h"
+#include "ops/casts.inc"
 #include "ops/kernels.h"
 
 /* ---- What has a vector form ------------------------------------------------------------------ */
@@ -40,7 +41,8 @@ static const GlowLaneType *result_of(const GlowBody *b, const GlowBodyOp *op) {
 
 static bool is(const GlowBodyOp *op, GlowOp which) { return op->desc == &glow_op_desc[which]; }
 
-/* The kind that an operator with a scalar body computes in; its lanes functions are called by it. */
+/* The kind that an operator with a scalar body computes in; its lanes functions are called by it.
+ */
 static GlowKind compute_kind(const GlowBody *b, const GlowBodyOp *op) {
   GlowKind kinds[GLOW_MAX_RANK];
   /* Where only chooses, so the width is all that matters. */
@@ -135,6 +137,7 @@ static LLVMValueRef call_lanes(GlowEmitter *e, const char *name, LLVMValueRef me
       out = LLVMVectorType(glow_emit_element_type(e, result), e->l.isa->vl);
   LLVMValueRef args[2 + 2 * GLOW_MAX_RANK];
   uint32_t count = 0;
+  GLOW_CHECK(e->l.ctx, name != NULL, "the library has lanes of the kind");
   args[count++] = members;
   args[count++] = LLVMBuildAlloca(b, out, "");
   for (uint32_t i = 0; i < n; i++) {
@@ -156,12 +159,11 @@ static LLVMValueRef call_lanes(GlowEmitter *e, const char *name, LLVMValueRef me
   return LLVMBuildLoad2(b, out, args[1], "");
 }
 
-static LLVMValueRef convert(GlowEmitter *e, const char *what, LLVMValueRef members, LLVMValueRef v,
-                            GlowKind from, GlowKind to) {
+/* By one of the lists of ops/casts.inc. */
+static LLVMValueRef convert(GlowEmitter *e, const char *const (*list)[GLOW_KIND_COUNT],
+                            LLVMValueRef members, LLVMValueRef v, GlowKind from, GlowKind to) {
   const Lanes in = {v, false};
-  const char *name = glow_arena_printf(e->arena, "glow_lanes_%s_%s_%s", what,
-                                       glow_kind_info[to].name, glow_kind_info[from].name);
-  return call_lanes(e, name, members, to, &in, 1);
+  return call_lanes(e, list[to][from], members, to, &in, 1);
 }
 
 static LLVMValueRef cast(GlowEmitter *e, LLVMValueRef v, GlowKind from, GlowKind to,
@@ -170,13 +172,13 @@ static LLVMValueRef cast(GlowEmitter *e, LLVMValueRef v, GlowKind from, GlowKind
     return v;
   /* To small floats from float and double only; both ways through one of them are exact. */
   if (is_small(from) && to != GLOW_KIND_FLOAT) {
-    v = convert(e, "cast", members, v, from, GLOW_KIND_FLOAT);
+    v = convert(e, lanes_cast, members, v, from, GLOW_KIND_FLOAT);
     from = GLOW_KIND_FLOAT;
   } else if (is_small(to) && from != GLOW_KIND_FLOAT && from != GLOW_KIND_DOUBLE) {
-    v = convert(e, "cast", members, v, from, GLOW_KIND_DOUBLE);
+    v = convert(e, lanes_cast, members, v, from, GLOW_KIND_DOUBLE);
     from = GLOW_KIND_DOUBLE;
   }
-  return convert(e, "cast", members, v, from, to);
+  return convert(e, lanes_cast, members, v, from, to);
 }
 
 LLVMValueRef glow_emit_cast(GlowEmitter *e, LLVMValueRef v, GlowKind from, GlowKind to) {
@@ -195,7 +197,7 @@ static LLVMValueRef read_as(GlowEmitter *e, LLVMValueRef v, const GlowLaneType *
   if (!t->quantized)
     return cast(e, v, t->kind, kind, members);
   GlowKind wide = kind == GLOW_KIND_DOUBLE ? GLOW_KIND_DOUBLE : GLOW_KIND_FLOAT;
-  v = convert(e, "dequantize", scale_of(e, t), v, t->kind, wide);
+  v = convert(e, lanes_dequantize, scale_of(e, t), v, t->kind, wide);
   return cast(e, v, wide, kind, members);
 }
 static LLVMValueRef write_as(GlowEmitter *e, LLVMValueRef v, GlowKind kind, const GlowLaneType *t,
@@ -204,7 +206,7 @@ static LLVMValueRef write_as(GlowEmitter *e, LLVMValueRef v, GlowKind kind, cons
     return cast(e, v, kind, t->kind, members);
   GlowKind wide = kind == GLOW_KIND_DOUBLE ? GLOW_KIND_DOUBLE : GLOW_KIND_FLOAT;
   v = cast(e, v, kind, wide, members);
-  return convert(e, "quantize", scale_of(e, t), v, wide, t->kind);
+  return convert(e, lanes_quantize, scale_of(e, t), v, wide, t->kind);
 }
 
 /* One element as the reference kernel writes it, on all lanes. */
@@ -249,18 +251,15 @@ static LLVMValueRef emit_scalar(GlowEmitter *e, const GlowBody *b, const GlowBod
   }
   bool varies = d->out[0].type == GLOW_PORT_VAR && !choose;
   result = varies ? kind : out->kind;
-  const char *name =
-      glow_arena_printf(e->arena, "glow_lanes_%s_%s", d->instr, glow_kind_info[kind].name);
-  LLVMValueRef r = call_lanes(e, name, members_of(e, op), result, lanes, d->nin);
+  LLVMValueRef r = call_lanes(e, d->lanes[kind], members_of(e, op), result, lanes, d->nin);
   return varies ? write_as(e, r, kind, out, null) : r;
 }
 
 /* The scalar function of an operator on two values, or on one if b is NULL. */
-static LLVMValueRef apply(GlowEmitter *e, const char *instr, GlowKind kind, LLVMValueRef a,
+static LLVMValueRef apply(GlowEmitter *e, GlowOp op, GlowKind kind, LLVMValueRef a,
                           LLVMValueRef b) {
   const Lanes lanes[] = {{a, false}, {b, false}};
-  const char *name =
-      glow_arena_printf(e->arena, "glow_lanes_%s_%s", instr, glow_kind_info[kind].name);
+  const char *name = glow_op_desc[op].lanes[kind];
   return call_lanes(e, name, LLVMConstNull(e->l.ptr), kind, lanes, b ? 2 : 1);
 }
 
@@ -281,23 +280,22 @@ static LLVMValueRef quantize_linear(GlowEmitter *e, const GlowBody *b, const Glo
   LLVMValueRef by = glow_emit_cast(e, inputs[1], precision, GLOW_KIND_FLOAT);
   v = glow_emit_cast(e, glow_emit_cast(e, v, GLOW_KIND_FLOAT, precision), precision,
                      GLOW_KIND_FLOAT);
-  v = apply(e, "div", GLOW_KIND_FLOAT, v, by);
+  v = apply(e, GLOW_OP_DIV, GLOW_KIND_FLOAT, v, by);
   v = glow_emit_cast(e, glow_emit_cast(e, v, GLOW_KIND_FLOAT, precision), precision,
                      GLOW_KIND_FLOAT);
-  v = apply(e, "round", GLOW_KIND_FLOAT, v, NULL);
+  v = apply(e, GLOW_OP_ROUND, GLOW_KIND_FLOAT, v, NULL);
   const Lanes lanes[] = {{glow_emit_cast(e, v, GLOW_KIND_FLOAT, GLOW_KIND_DOUBLE), false},
                          {zero_point(e, operand(b, op, 2), inputs), false}};
-  const char *name = glow_arena_printf(e->arena, "glow_lanes_offset_%s", glow_kind_info[to].name);
-  return call_lanes(e, name, LLVMConstNull(e->l.ptr), to, lanes, 2);
+  return call_lanes(e, lanes_offset[to], LLVMConstNull(e->l.ptr), to, lanes, 2);
 }
 
 /* (X - ZeroPoint) * Scale: the difference is exact, and becomes a float. */
 static LLVMValueRef dequantize_linear(GlowEmitter *e, const GlowBody *b, const GlowBodyOp *op,
                                       const LLVMValueRef *inputs) {
   LLVMValueRef v = glow_emit_cast(e, inputs[0], operand(b, op, 0)->kind, GLOW_KIND_DOUBLE);
-  v = apply(e, "sub", GLOW_KIND_DOUBLE, v, zero_point(e, operand(b, op, 2), inputs));
+  v = apply(e, GLOW_OP_SUB, GLOW_KIND_DOUBLE, v, zero_point(e, operand(b, op, 2), inputs));
   v = glow_emit_cast(e, v, GLOW_KIND_DOUBLE, GLOW_KIND_FLOAT);
-  v = apply(e, "mul", GLOW_KIND_FLOAT, v,
+  v = apply(e, GLOW_OP_MUL, GLOW_KIND_FLOAT, v,
             glow_emit_cast(e, inputs[1], operand(b, op, 1)->kind, GLOW_KIND_FLOAT));
   return glow_emit_cast(e, v, GLOW_KIND_FLOAT, result_of(b, op)->kind);
 }

@@ -183,11 +183,10 @@ LLVMValueRef glow_emit_reference(GlowEmitter *e, const GlowWork *w) {
   if (w->scratch)
     LLVMBuildStore(b, load_pointer(e, ptrs, w->nplaces + 1),
                    field_at(e, call, offsetof(GlowCall, scratch)));
-  const char *name = glow_arena_printf(e->arena, "glow_kernel_%s", d->instr);
   LLVMTypeRef type = LLVMFunctionType(e->l.i32, &ptr, 1, 0);
-  LLVMValueRef kernel = LLVMGetNamedFunction(e->l.module, name);
+  LLVMValueRef kernel = LLVMGetNamedFunction(e->l.module, d->kernel);
   if (!kernel)
-    kernel = LLVMAddFunction(e->l.module, name, type);
+    kernel = LLVMAddFunction(e->l.module, d->kernel, type);
   LLVMValueRef error = LLVMBuildCall2(b, type, kernel, &call, 1, "");
   emit_fault(e, f, error, call, fault);
   LLVMBuildRetVoid(b);

@@ -3,6 +3,7 @@
 
 #include "codegen/blobs.h"
 #include "codegen/llvm.h"
+#include "ops/casts.inc"
 #include "support/map.h"
 #include "target/cpu/table.h"
 
@@ -51,9 +52,33 @@ static bool check_defined(GlowContext *ctx, const GlowIsa *isa, const Names *nam
                           const char *function) {
   if (glow_map_get(names->defined, glow_str(ctx, function)))
     return true;
-  glow_error(ctx, GLOW_NOWHERE, "the kernels for %s lack '%s', which is in their table", isa->name,
+  glow_error(ctx, GLOW_NOWHERE, "the kernels for %s lack '%s', which is in a table", isa->name,
              function);
   return false;
+}
+
+/* A list by kinds; NULL stands for a function that there is not. */
+static bool check_list(GlowContext *ctx, const GlowIsa *isa, const Names *names,
+                       const char *const *list, size_t count) {
+  bool ok = true;
+  for (size_t i = 0; i < count; i++)
+    ok = (!list[i] || check_defined(ctx, isa, names, list[i])) && ok;
+  return ok;
+}
+
+/* All that the tables of operators and conversions have is there. */
+static bool check_operators(GlowContext *ctx, const GlowIsa *isa, const Names *names) {
+  const size_t pairs = (size_t)GLOW_KIND_COUNT * GLOW_KIND_COUNT;
+  bool ok = check_list(ctx, isa, names, lanes_cast[0], pairs);
+  ok = check_list(ctx, isa, names, lanes_quantize[0], pairs) && ok;
+  ok = check_list(ctx, isa, names, lanes_dequantize[0], pairs) && ok;
+  ok = check_list(ctx, isa, names, lanes_offset, GLOW_KIND_COUNT) && ok;
+  for (int op = 0; op < GLOW_OP_COUNT; op++) {
+    const GlowOpDesc *d = &glow_op_desc[op];
+    ok = check_list(ctx, isa, names, &d->kernel, 1) && ok;
+    ok = (!d->lanes || check_list(ctx, isa, names, d->lanes, GLOW_KIND_COUNT)) && ok;
+  }
+  return ok;
 }
 
 /* All that the kernel table has is there. */
@@ -88,6 +113,7 @@ bool glow_blobs_verify(GlowContext *ctx, const GlowIsa *isa, uint32_t *functions
     }
   }
   ok = check_table(ctx, isa, &names) && ok;
+  ok = check_operators(ctx, isa, &names) && ok;
   if (l.fault.failed)
     glow_llvm_report(&l.fault, NULL);
   *functions = names.functions;

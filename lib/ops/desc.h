@@ -17,7 +17,7 @@
   TRAIT(PURE, "pure", "The results depend on the operands and members only; no other effect.")     \
   TRAIT(READS, "reads", "Reads state besides its operands.")                                       \
   TRAIT(WRITES, "writes", "Writes state: must not be removed or duplicated.")                      \
-  TRAIT(CONTROL, "control", "Runs regions, or ends a block or the run.")                                       \
+  TRAIT(CONTROL, "control", "Runs regions, or ends a block or the run.")                           \
   TRAIT(ELEMENTWISE, "elementwise",                                                                \
         "Each element of the result depends on the same element of "                               \
         "the operands, after broadcasting.")                                                       \
@@ -161,6 +161,9 @@ typedef struct GlowOpDesc {
   bool body;       /* takes a scalar ^body (stack) */
   uint8_t infer;   /* GlowInferRule */
   uint8_t infer_arg;
+  const char *kernel;       /* the function of its reference kernel; NULL: it has none */
+  const char *const *lanes; /* by kind, functions on a register of lanes (kernels/cpu/lanes_*.c),
+                               NULL where there is none; NULL: it has no scalar body */
   bool has_verify, has_fold, has_lower, has_scratch, has_scalar, has_irgen;
   uint32_t grad; /* bit i: operand i has a gradient rule */
   GlowTraits traits;

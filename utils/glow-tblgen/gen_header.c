@@ -185,6 +185,19 @@ static void table_members(const OpFile *file, const OpDecl *op, GlowText *out) {
   glow_text_puts(out, "};\n");
 }
 
+/* Names of the functions on lanes by kind. */
+static void table_lanes(const OpDecl *op, GlowText *out) {
+  if (!op->scalar.text)
+    return;
+  glow_text_printf(out, "static const char *const lanes_%s[GLOW_KIND_COUNT] = {\n", op->snake);
+  for (int k = 0; k < NSCALAR_KINDS; k++)
+    if (op_has_lanes(op, k))
+      glow_text_printf(out, "    [GLOW_KIND_%s] = \"glow_lanes_%s_%s\",\n",
+                       kind_enums[scalar_kinds[k].kind], op->snake,
+                       kind_names[scalar_kinds[k].kind]);
+  glow_text_puts(out, "};\n");
+}
+
 static void table_parts(const OpFile *file, const OpDecl *op, GlowText *out) {
   table_ports(op, &op->in, "in", out);
   table_ports(op, &op->out, "out", out);
@@ -210,6 +223,7 @@ static void table_parts(const OpFile *file, const OpDecl *op, GlowText *out) {
                        op->inplace.data[i].in);
     glow_text_puts(out, "};\n");
   }
+  table_lanes(op, out);
 }
 
 static void row_array(GlowText *out, const char *field, const char *counter, const char *array,
@@ -252,6 +266,10 @@ static void table_row(const OpDecl *op, GlowText *out) {
   glow_text_printf(out,
                    "      .epilogue = %d, .body = %d, .infer = GLOW_INFER_%s, .infer_arg = %u,\n",
                    op->epilogue, op->body, rules[op->rule], op->rule_arg);
+  if (op_has_kernel(op))
+    glow_text_printf(out, "      .kernel = \"glow_kernel_%s\",\n", op->snake);
+  if (op->scalar.text)
+    glow_text_printf(out, "      .lanes = lanes_%s,\n", op->snake);
   glow_text_printf(out, "      .has_verify = %d, .has_fold = %d, .has_lower = %d, .grad = 0x%x,\n",
                    op->verify.count > 0, op->fold.text != NULL,
                    op->lower.text != NULL || op->expanded, grad_ports(op));

@@ -27,7 +27,7 @@ static bool steers(const OpDecl *op) {
   return HAS(op, CONTROL) && (op->regions.count || !op->out.count || HAS(op, NODE_ONLY));
 }
 /* Neither runs by a rule, a scalar body or a walker's own code. */
-static bool kernel(const OpDecl *op) {
+bool op_has_kernel(const OpDecl *op) {
   return !HAS(op, LOWERED) && !HAS(op, HEAP) && !steers(op) && !HAS(op, SYNTAX) && !op->scalar.text && !op->body && !(HAS(op, WRITES) && HAS(op, NODE_ONLY));
 }
 
@@ -204,7 +204,7 @@ void gen_kernels_header(const OpFile *file, GlowText *out) {
   gen_head(out, "Reference kernels.");
   guard(out, "KERNELS");
   glow_text_puts(out, "#include \"kernels/kernel.h\"\n#include \"ops/op.h\"\n\n");
-  prototypes(file, kernel, "GlowRunError ", "glow_kernel_", "GlowCall *call", out);
+  prototypes(file, op_has_kernel, "GlowRunError ", "glow_kernel_", "GlowCall *call", out);
   prototypes(file, scratch_hook, "size_t ", "glow_scratch_", "const GlowCall *call", out);
   glow_text_puts(out, "\n#endif\n");
 }
@@ -225,10 +225,10 @@ void gen_kernels(const OpFile *file, GlowText *out) {
                       "const GlowKernelRow glow_kernel_table[GLOW_OP_COUNT] = {\n");
   for (uint32_t i = 0; i < file->ops.count; i++) {
     const OpDecl *op = file->ops.data[i];
-    if (!kernel(op) && !value_kernel(op) && !scratch_hook(op))
+    if (!op_has_kernel(op) && !value_kernel(op) && !scratch_hook(op))
       continue;
     glow_text_printf(out, "    [GLOW_OP_%s] = {", op->upper);
-    if (kernel(op))
+    if (op_has_kernel(op))
       glow_text_printf(out, ".kernel = glow_kernel_%s, ", op->snake);
     if (scratch_hook(op))
       glow_text_printf(out, ".scratch = glow_scratch_%s, ", op->snake);

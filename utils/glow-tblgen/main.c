@@ -27,6 +27,7 @@ static const struct {
     {"scalar", gen_scalar},
     {"elementwise", gen_elementwise},
     {"vector", gen_vector},
+    {"casts", gen_casts},
     {"docs", gen_docs},
     {"keywords", gen_keywords},
     {"vim", gen_vim},

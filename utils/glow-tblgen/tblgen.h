@@ -308,13 +308,16 @@ GlowKind kind_find(const char *name);
 typedef void Generator(const OpFile *file, GlowText *out);
 Generator gen_header, gen_table, gen_infer, gen_infer_header, gen_lower, gen_lower_header;
 Generator gen_irgen, gen_irgen_header, gen_fold, gen_fold_header, gen_kernels, gen_kernels_header;
-Generator gen_values_header, gen_scalar, gen_elementwise, gen_vector, gen_docs, gen_keywords,
+Generator gen_values_header, gen_scalar, gen_elementwise, gen_vector, gen_casts, gen_docs, gen_keywords,
     gen_vim;
 Generator gen_grad, gen_grad_header, gen_primitives, gen_onnx, gen_onnx_header, gen_onnx_docs;
 Generator gen_params, gen_prototypes, gen_rows_header, gen_rows, gen_work_header, gen_work;
 
 /* gen_kernels.c: a hash of all that kernels see of the table. */
 uint64_t table_hash(const OpFile *file);
+
+/* gen_hooks.c: whether it has a reference kernel. */
+bool op_has_kernel(const OpDecl *op);
 
 /* gen_docs.c: the section of one operator, as the page of operators has it. */
 void docs_op(const OpDecl *op, GlowText *out);
@@ -333,6 +336,8 @@ extern const ScalarKind scalar_kinds[NSCALAR_KINDS];
 int scalar_compute_row(int k);
 /* The kinds an operator's rows are keyed by: its first type variable's, or its fixed kind. */
 GlowKindSet scalar_row_kinds(const OpDecl *op);
+/* Whether there is a function on lanes for row k. */
+bool op_has_lanes(const OpDecl *op, int k);
 /* The kind row of a port when the operator is keyed by row k. Every type variable is taken as
  * the first: the caller converts (Pow's exponent). */
 int scalar_port_row(const PortDecl *p, int k);

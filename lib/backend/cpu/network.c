@@ -237,8 +237,7 @@ static void find_kernels(GlowArena *arena, GlowCodegenOptions *options) {
   for (uint32_t op = 0; op < GLOW_OP_COUNT; op++) {
     if (table[op].kernel)
       symbols[options->nsymbols++] =
-          (GlowSymbol){glow_arena_printf(arena, "glow_kernel_%s", glow_op_desc[op].instr),
-                       (const void *)(uintptr_t)table[op].kernel};
+          (GlowSymbol){glow_op_desc[op].kernel, (const void *)(uintptr_t)table[op].kernel};
   }
   symbols[options->nsymbols++] =
       (GlowSymbol){GLOW_PIECE_HOOK, (const void *)(uintptr_t)glow_hosted_piece};
