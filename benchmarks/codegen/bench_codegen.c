@@ -191,15 +191,16 @@ static GlowCode *compile(GlowContext *ctx, const GlowCpuPlan *plan, const GlowIs
 /* ---- Running --------------------------------------------------------------------------------- */
 
 /* The median of flop/s over that of the bursts around each call; *count samples were good. */
-static double measure(GlowEntryFn *entry, void **storage, const GlowIsa *isa, double flops,
+static double measure(GlowCode *code, void **storage, const GlowIsa *isa, double flops,
                       double limit, size_t *count) {
   double *ratio = malloc(MAX_SAMPLES * sizeof *ratio), start = glow_clock();
   GlowFault fault;
+  const GlowRunContext run = {.storage = storage, .fault = &fault};
   size_t n = 0;
-  entry(NULL, storage, NULL, &fault);
+  glow_code_run(code, run);
   while (n < MAX_SAMPLES && glow_clock() - start < limit) {
     double before = glow_fma_burst(isa), t = glow_clock();
-    entry(NULL, storage, NULL, &fault);
+    glow_code_run(code, run);
     t = glow_clock() - t;
     double after = glow_fma_burst(isa), agree = before / after;
     if (agree > 0.97 && agree < 1.03)
@@ -229,7 +230,7 @@ static bool run_case(GlowContext *ctx, const Case *c, const GlowIsa *isa, double
   double flops =
       2.0 * (double)(p->rows * p->g.ow) * (double)(p->g.oc * p->g.ic * p->g.kh * p->g.kw);
   size_t samples;
-  double speed = measure(glow_code_entry(code), storage, isa, flops, limit, &samples);
+  double speed = measure(code, storage, isa, flops, limit, &samples);
   printf("%-20s %2dx%-2d %7.1f %7.1f %8.1f %6.2f %8.1f %6d %8zu\n", c->name, (int)p->tile_rows,
          (int)p->tile_cols, times.total * 1e3, times.optimize * 1e3, times.clang * 1e3, times.ratio,
          speed * 100, c->goal, samples);

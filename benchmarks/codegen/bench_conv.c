@@ -191,12 +191,14 @@ static Speed run_layer(const Layer *l, int batch, const GlowIsa *isa, double lim
     Timer t = {.isa = isa, .step = step};
     t.flop = malloc(MAX_PIECES * sizeof *t.flop);
     GlowParallel parallel = {run_pieces, &t, 1};
-    GlowFault fault = {0};
+    GlowFault fault;
+    const GlowRunContext run = {
+        .arena = arena, .storage = storage, .parallel = &parallel, .fault = &fault};
     double start = now();
-    glow_code_entry(code)(arena, storage, &parallel, &fault);
+    glow_code_run(code, run);
     memset(t.count, 0, sizeof t.count);
     while (now() - start < limit)
-      glow_code_entry(code)(arena, storage, &parallel, &fault);
+      glow_code_run(code, run);
     speed = speed_of(&t, flop);
     const GlowTile *tile = plan.work[0].tiles.all[0];
     *kernel = !strcmp(plan.work[0].kernel->name, "depthwise") ? "depthwise"

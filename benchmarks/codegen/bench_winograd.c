@@ -115,8 +115,9 @@ static bool prepare(GlowContext *ctx, const Case *k, const GlowIsa *isa, int sid
 
 static void run(Code *c) {
   GlowFault fault;
+  const GlowRunContext r = {.arena = (uint8_t *)c->memory, .storage = c->storage, .fault = &fault};
   double t = glow_clock();
-  glow_code_entry(c->code)((uint8_t *)c->memory, c->storage, NULL, &fault);
+  glow_code_run(c->code, r);
   t = glow_clock() - t;
   c->best = t < c->best ? t : c->best;
 }

@@ -10,13 +10,9 @@
 #include "codegen/machine.h"
 #include "kernels/kernel.h"
 #include "ops/op.h"
-#include "rt/rt.h"
+#include "rt/walk.h"
 #include "support/diag.h"
 #include "target/cpu/table.h"
-
-/* void GLOW_HOST_STEP(GlowFault *fault, int64_t instruction): what HOST work calls; a fault ends
- * the run. */
-#define GLOW_HOST_STEP "glow_host_step"
 
 /* A function that code may call by name. */
 typedef struct GlowSymbol {
@@ -131,8 +127,7 @@ typedef struct GlowWorkSource {
  * REFERENCE: the reference kernel of the instruction's operator. `call` describes its operands,
  * without addresses, and members; `places` are those of its results, then of its inputs.
  *
- * HOST: the instruction is run by the process, which GLOW_HOST_STEP is a symbol of; only for code
- * in memory.
+ * HOST: the instruction is run by the process (GlowRunContext.host); only for code in memory.
  *
  * IF: places[0] is a bool. LOOP: places are the number of rounds (i64) and the condition (bool),
  * either may be absent, and the i64 that counts the rounds. */
@@ -184,9 +179,6 @@ typedef struct GlowCodegenOptions {
   uint32_t nsymbols;
   /* Tells what became of a piece of work; NULL: nobody listens. */
   void (*remark)(const GlowWorkSource *source, const char *text);
-  const char *hook; /* one of the symbols, void hook(GlowFault *fault, int64_t piece), that is called after
-                       each piece of work with its number in order, and after each round of a loop
-                       with -1; a fault that it sets ends the run; or NULL */
 } GlowCodegenOptions;
 
 /* Seconds of this thread's time, by what they were spent on. */
@@ -201,7 +193,8 @@ typedef struct GlowCode GlowCode;
  * stays valid until glow_code_destroy, also after the context is gone. times may be NULL. */
 GlowCode *glow_codegen_compile(GlowContext *ctx, const GlowWork *work, uint32_t count,
                                const GlowCodegenOptions *options, GlowCodegenTimes *times);
-GlowEntryFn *glow_code_entry(const GlowCode *code);
+/* Runs the program; of `run`, memory for the walker is filled in. One run at a time. */
+int64_t glow_code_run(GlowCode *code, GlowRunContext run);
 int64_t glow_code_size(const GlowCode *code); /* bytes of instructions */
 void glow_code_destroy(GlowCode *code);       /* NULL is ignored */
 

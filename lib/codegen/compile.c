@@ -48,18 +48,24 @@ typedef struct Source {
   uint32_t count;
 } Source;
 
+/* A program that a process looks up. */
+static void emit_alone(GlowEmitter *e, const Source *s) {
+  GlowProgramNeeds needs;
+  LLVMSetLinkage(glow_emit_program(e, GLOW_CODE_PROGRAM, s->work, s->count, &needs),
+                 LLVMExternalLinkage);
+}
+
 static void emit(GlowEmitter *e, const Source *s, const GlowCodegenOptions *o) {
   e->arena = glow_arena_create(e->l.ctx);
   e->l.has_reference = o->nsymbols > 0;
   e->scratch = o->scratch;
-  e->hook = o->hook;
   e->remark = o->remark;
   glow_debug_open(&e->debug, &e->l, e->arena, o->debug,
                   o->program.file || !s->count ? o->program : s->work[0].source->line);
   if (s->unit)
     glow_emit_unit(e, s->unit);
   else
-    glow_emit_program(e, GLOW_CODE_ENTRY, s->work, s->count);
+    emit_alone(e, s);
   glow_emit_names(e);
   glow_debug_close(&e->debug);
   glow_arena_destroy(e->arena);
@@ -109,7 +115,7 @@ static bool compiles(GlowContext *ctx, const GlowWork *w, const GlowCodegenOptio
 
 /* The first piece of work that fails alone, too; NULL if none does. */
 static const GlowWorkSource *find_culprit(GlowContext *ctx, const GlowWork *work, uint32_t count,
-                                    const GlowCodegenOptions *o) {
+                                          const GlowCodegenOptions *o) {
   const GlowWorkSource *found = NULL;
   for (uint32_t i = 0; i < count && !found; i++) {
     const GlowWork *w = &work[i];
@@ -161,7 +167,7 @@ GlowCode *glow_codegen_compile(GlowContext *ctx, const GlowWork *work, uint32_t 
   LLVMMemoryBufferRef object = make_object(ctx, work, count, o, times);
   double since = seconds();
   GlowCode *code =
-      object ? glow_jit_load(ctx, object, GLOW_CODE_ENTRY, o->symbols, o->nsymbols) : NULL;
+      object ? glow_jit_load(ctx, object, GLOW_CODE_PROGRAM, o->symbols, o->nsymbols) : NULL;
   lap(&since, &times->load);
   return code;
 }
@@ -180,7 +186,7 @@ bool glow_codegen_emit_object(GlowContext *ctx, const GlowWork *work, uint32_t c
 GlowCode *glow_code_load(GlowContext *ctx, const void *object, size_t size,
                          const GlowSymbol *symbols, uint32_t count) {
   LLVMMemoryBufferRef copy = LLVMCreateMemoryBufferWithMemoryRangeCopy(object, size, "object");
-  return glow_jit_load(ctx, copy, GLOW_CODE_ENTRY, symbols, count);
+  return glow_jit_load(ctx, copy, GLOW_CODE_PROGRAM, symbols, count);
 }
 
 static bool write(GlowContext *ctx, const Source *s, const GlowCodegenOptions *o, GlowCodeForm form,

@@ -1,9 +1,9 @@
 /* Line tables through LLVM's DIBuilder. See debug.h.
  *
- * A function belongs to the line of the instruction that it was made for, and so do the kernels that
- * are inlined into it: they are compiled without lines of their own, and what has none gets that of
- * the call. In the entry of a program each call has the line of its instruction, so that debuggers
- * stop there. */
+ * A function belongs to the line of the instruction that it was made for, and so do the kernels
+ * that are inlined into it: they are compiled without lines of their own, and what has none gets
+ * that of the call. A piece that shares the code of another has a function of one call, so that
+ * debuggers stop at its line. */
 #include "codegen/debug.h"
 
 #include <string.h>

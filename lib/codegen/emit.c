@@ -1,4 +1,4 @@
-/* From pieces of work to functions; entry.c calls them.
+/* From pieces of work to functions, which program.c lists.
  *
  * Equal pieces share a wrapper. A wrapper calls a kernel
  * of the library with a pointer to a constant struct of parameters and is inlined with it, so the
@@ -323,7 +323,7 @@ static void remark(GlowEmitter *e, const GlowWork *w, const GlowWorkSource *firs
   glow_defer_pop(e->l.ctx, &defer, true);
 }
 
-LLVMValueRef glow_emit_work(GlowEmitter *e, const GlowWork *w) {
+LLVMValueRef glow_emit_work(GlowEmitter *e, const GlowWork *w, bool *shared) {
   GlowText key;
   glow_text_init(&key, e->l.ctx);
   GlowDefer defer;
@@ -336,6 +336,7 @@ LLVMValueRef glow_emit_work(GlowEmitter *e, const GlowWork *w) {
       s.function = o->function, o->users++, s.source = o->source;
   }
   remark(e, w, s.source);
+  *shared = s.function != NULL;
   if (!s.function) {
     s.key = glow_arena_copy(e->arena, key.data, key.size);
     s.users = 1;

@@ -13,7 +13,9 @@
 struct GlowCode {
   LLVMOrcLLJITRef jit;
   GlowLlvmFault *fault; /* while it is loaded */
-  GlowEntryFn *entry;
+  const GlowProgram *program;
+  void **spaces, **pointers; /* for runs of the program, like `rounds` */
+  int64_t *rounds;
   int64_t size; /* bytes of instructions */
   bool debug;   /* whether the object has lines */
 };
@@ -83,8 +85,8 @@ static LLVMErrorRef define(GlowContext *ctx, LLVMOrcLLJITRef jit, const GlowSymb
 }
 
 /* Adding a buffer to the JIT takes it, whether it succeeds or not. */
-static bool load(GlowLlvmFault *fault, GlowCode *code, LLVMMemoryBufferRef object,
-                 const char *entry, const GlowSymbol *symbols, uint32_t count) {
+static bool load(GlowLlvmFault *fault, GlowCode *code, LLVMMemoryBufferRef object, const char *name,
+                 const GlowSymbol *symbols, uint32_t count) {
   glow_llvm_register_targets();
   look_at(object, code);
   LLVMOrcLLJITBuilderRef builder = LLVMOrcCreateLLJITBuilder();
@@ -105,9 +107,9 @@ static bool load(GlowLlvmFault *fault, GlowCode *code, LLVMMemoryBufferRef objec
   LLVMOrcJITDylibRef library = LLVMOrcLLJITGetMainJITDylib(code->jit);
   LLVMOrcExecutorAddress address = 0;
   if (!glow_llvm_error(fault, LLVMOrcLLJITAddObjectFile(code->jit, library, object)) ||
-      !glow_llvm_error(fault, LLVMOrcLLJITLookup(code->jit, &address, entry)))
+      !glow_llvm_error(fault, LLVMOrcLLJITLookup(code->jit, &address, name)))
     return false;
-  code->entry = (GlowEntryFn *)(uintptr_t)address;
+  code->program = (const GlowProgram *)(uintptr_t)address;
   return true;
 }
 
@@ -137,7 +139,16 @@ static void report(const GlowLlvmFault *fault) {
             "the backend interp needs no machine code, and glow-llc makes objects of programs");
 }
 
-GlowCode *glow_jit_load(GlowContext *ctx, LLVMMemoryBufferRef object, const char *entry,
+/* Memory for a run. */
+static bool allocate(GlowCode *code) {
+  size_t spaces = GLOW_SPACE_STORAGE + (size_t)code->program->storage;
+  code->spaces = calloc(spaces, sizeof *code->spaces);
+  code->pointers = calloc((size_t)code->program->most + 1, sizeof *code->pointers);
+  code->rounds = calloc(2 * (size_t)code->program->loops + 1, sizeof *code->rounds);
+  return code->spaces && code->pointers && code->rounds;
+}
+
+GlowCode *glow_jit_load(GlowContext *ctx, LLVMMemoryBufferRef object, const char *program,
                         const GlowSymbol *symbols, uint32_t count) {
   GlowCode *code = calloc(1, sizeof *code);
   if (!code) {
@@ -146,17 +157,25 @@ GlowCode *glow_jit_load(GlowContext *ctx, LLVMMemoryBufferRef object, const char
   }
   GlowLlvmFault fault = {.ctx = ctx, .target = "this machine"};
   code->fault = &fault;
-  bool ok = load(&fault, code, object, entry, symbols, count);
+  bool ok = load(&fault, code, object, program, symbols, count);
   code->fault = NULL;
   glow_llvm_begin(NULL, NULL, NULL);
-  if (ok)
+  if (ok && allocate(code))
     return code;
   glow_code_destroy(code);
+  if (ok)
+    glow_throw(ctx, GLOW_NO_MEMORY);
   report(&fault);
   return NULL;
 }
 
-GlowEntryFn *glow_code_entry(const GlowCode *code) { return code->entry; }
+int64_t glow_code_run(GlowCode *code, GlowRunContext run) {
+  run.spaces = code->spaces;
+  run.pointers = code->pointers;
+  run.rounds = code->rounds;
+  return glow_walk(code->program, &run);
+}
+
 int64_t glow_code_size(const GlowCode *code) { return code->size; }
 
 /* An error while unloading has nobody to go to; it only must be consumed. */
@@ -166,5 +185,8 @@ void glow_code_destroy(GlowCode *code) {
   LLVMErrorRef error = code->jit ? LLVMOrcDisposeLLJIT(code->jit) : NULL;
   if (error)
     LLVMConsumeError(error);
+  free(code->spaces);
+  free(code->pointers);
+  free(code->rounds);
   free(code);
 }

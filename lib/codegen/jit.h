@@ -6,8 +6,8 @@
 #include "codegen/llvm.h"
 
 /* Loads an object file (taken), which may call `symbols` and what libc exports, and finds the
- * function `entry`. NULL after a diagnostic. */
-GlowCode *glow_jit_load(GlowContext *ctx, LLVMMemoryBufferRef object, const char *entry,
+ * GlowProgram `program`. NULL after a diagnostic. */
+GlowCode *glow_jit_load(GlowContext *ctx, LLVMMemoryBufferRef object, const char *program,
                         const GlowSymbol *symbols, uint32_t count);
 
 #endif

@@ -233,8 +233,7 @@ static bool is_missing(const GlowLlvm *l, LLVMValueRef function) {
   size_t length;
   const char *name = LLVMGetValueName2(function, &length);
   return LLVMIsDeclaration(function) && strncmp(name, "glow_", 5) == 0 &&
-         !(l->has_reference &&
-           (strncmp(name, "glow_kernel_", 12) == 0 || strcmp(name, GLOW_HOST_STEP) == 0));
+         !(l->has_reference && strncmp(name, "glow_kernel_", 12) == 0);
 }
 
 const char *glow_llvm_missing(GlowLlvm *l) {

@@ -1,7 +1,7 @@
 /* Units: programs as an object, as text or as bitcode, with entries that check what they are given.
  *
- * The entry of a program stays inside; what callers see is a function that hands it to
- * glow_bundle_enter (lib/kernels/cpu/bundle.c) with all that is known of its memory as constants.
+ * A program stays inside; what callers see is a function that hands it to glow_bundle_enter
+ * (lib/kernels/cpu/bundle.c) with all that is known of its memory as constants.
  */
 #include <string.h>
 
@@ -30,27 +30,34 @@ static LLVMValueRef constant_of(GlowEmitter *e, const void *data, size_t bytes) 
   return bytes ? glow_emit_constant(e, data, bytes) : LLVMConstNull(e->l.ptr);
 }
 
+/* Memory of the function for `count` elements. */
+static LLVMValueRef room(GlowEmitter *e, LLVMTypeRef type, int64_t count) {
+  return LLVMBuildAlloca(e->l.builder, LLVMArrayType2(type, (uint64_t)count + 1), "");
+}
+
 /* int64_t symbol(const GlowBundleArguments *, const GlowParallel *, GlowFault *) */
 static void emit_entry(GlowEmitter *e, const GlowUnitEntry *entry, LLVMValueRef weights) {
-  LLVMTypeRef ptr = e->l.ptr, types[] = {ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr};
+  LLVMTypeRef ptr = e->l.ptr, types[] = {ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr};
+  GlowProgramNeeds needs;
   e->scratch = entry->scratch;
   e->debug.program = entry->program;
   const char *inner = glow_arena_printf(e->arena, "%s.program", entry->symbol);
-  LLVMValueRef program = glow_emit_program(e, inner, entry->work, entry->count);
-  LLVMSetLinkage(program, LLVMInternalLinkage);
+  LLVMValueRef program = glow_emit_program(e, inner, entry->work, entry->count, &needs);
   LLVMValueRef f = exported(e, entry->symbol, types, 3);
   const GlowBundleParams *p = entry->params;
-  LLVMValueRef storage =
-      LLVMBuildAlloca(e->l.builder, LLVMArrayType2(ptr, (uint64_t)p->nstorage + 1), "");
+  LLVMValueRef spaces = room(e, ptr, GLOW_SPACE_STORAGE + p->nstorage),
+               pointers = room(e, ptr, needs.pointers), rounds = room(e, e->l.i64, needs.rounds);
   LLVMValueRef args[] = {constant_of(e, p, sizeof *p),
                          constant_of(e, entry->slots, (size_t)p->nstorage * sizeof *entry->slots),
                          weights,
                          program,
-                         storage,
+                         spaces,
+                         pointers,
+                         rounds,
                          LLVMGetParam(f, 0),
                          LLVMGetParam(f, 1),
                          LLVMGetParam(f, 2)};
-  LLVMValueRef status = glow_emit_kernel_call(e, "glow_bundle_enter", e->l.i64, types, args, 8);
+  LLVMValueRef status = glow_emit_kernel_call(e, "glow_bundle_enter", e->l.i64, types, args, 10);
   LLVMBuildRet(e->l.builder, status);
 }
 

@@ -40,10 +40,4 @@ enum {
   GLOW_FAULT_WEIGHTS /* the weights are not those that this code was compiled with */
 };
 
-/* Runs a program. `arena` is as large and aligned as the program says, for parallel->workers
- * workers; storage[i] is the memory of storage i, aligned to 64 bytes. parallel may be NULL: one
- * thread. Returns fault->error; after an error the contents of outputs are not specified. */
-typedef int64_t GlowEntryFn(uint8_t *arena, void *const *storage, const GlowParallel *parallel,
-                            GlowFault *fault);
-
 #endif

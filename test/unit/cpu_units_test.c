@@ -153,12 +153,8 @@ static void run_program(GlowContext *ctx, Run *run, const GlowIsa *isa, GlowCpuP
     if (shared)
       run->shared[run->count++] = w;
   }
-  const GlowSymbol step = {GLOW_HOST_STEP, (const void *)(uintptr_t)no_step};
-  GlowCodegenOptions options = {.isa = isa,
-                                .effort = GLOW_EFFORT_NONE,
-                                .scratch = plan->scratch_at,
-                                .symbols = &step,
-                                .nsymbols = 1};
+  GlowCodegenOptions options = {
+      .isa = isa, .effort = GLOW_EFFORT_NONE, .scratch = plan->scratch_at};
   GlowCode *code = glow_codegen_compile(ctx, plan->work, plan->count, &options, NULL);
   CHECK(code);
   if (!code)
@@ -168,7 +164,11 @@ static void run_program(GlowContext *ctx, Run *run, const GlowIsa *isa, GlowCpuP
   memset(arena, 0, size);
   void **storage = make_storage(ctx, plan);
   GlowParallel parallel = {run_alone, run, 1};
-  int64_t status = glow_code_entry(code)(arena, storage, &parallel, &run->fault);
+  int64_t status = glow_code_run(code, (GlowRunContext){.arena = arena,
+                                                        .storage = storage,
+                                                        .parallel = &parallel,
+                                                        .fault = &run->fault,
+                                                        .host = no_step});
   EXPECT(status == 0 && run->next == run->count && run->writers > run->count,
          "%s: fault %d, %u of %u pieces of work, %u units that write", run->file, (int)status,
          run->next, run->count, run->writers);

@@ -1,5 +1,5 @@
-/* Instructions of a compiled program whose extents are known only when they run: code calls back,
- * and the interpreter's walker takes a step on the same memory. */
+/* Instructions of a compiled program whose extents are known only when they run: the walker calls
+ * back, and the interpreter's walker takes a step on the same memory. */
 #ifndef GLOW_BACKEND_CPU_HOSTED_H
 #define GLOW_BACKEND_CPU_HOSTED_H
 
@@ -12,7 +12,6 @@ enum {
   GLOW_HOSTED_FAILED = -1, /* a step failed and has said why */
   GLOW_HOSTED_LATE = -2    /* the time of the tool is over */
 };
-#define GLOW_PIECE_HOOK "piece_done"
 
 /* One run. The fault is first: code hands its address back. Of a run without steps only the fault,
  * ctx and profile are set. */
@@ -32,9 +31,10 @@ typedef struct GlowHosted {
 void glow_hosted_begin(GlowHosted *h, GlowFunction *f, const GlowCpuPlan *plan,
                        GlowTensor *const *tensors, uint8_t *memory);
 void glow_hosted_end(GlowHosted *h);
-/* GLOW_HOST_STEP. */
+/* GlowRunContext.host. */
 void glow_hosted_step(GlowFault *fault, int64_t instruction);
-/* GLOW_PIECE_HOOK: notes the time of a piece if there is a profile, and looks at the deadline. */
+/* GlowRunContext.hook: notes the time of a piece if there is a profile, and looks at the deadline.
+ */
 void glow_hosted_piece(GlowFault *fault, int64_t piece);
 
 /* Memory for an outer value of this type that is written, or whose value is not aligned: room for

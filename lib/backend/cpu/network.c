@@ -2,7 +2,7 @@
  *
  * What a program writes, and inputs that are not aligned, lie in buffers of the network; aligned
  * inputs and constants are read where they are. A run copies what changed between runs, sets the
- * floating-point environment and calls the entry: nothing is allocated. */
+ * floating-point environment and walks the program: nothing is allocated. */
 #include <fenv.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,14 +25,14 @@ typedef struct Network {
   const GlowParallel *parallel;
   GlowEffort effort;
   bool debug;
-  void **storage;            /* what the entry gets: the memory of each outer value */
+  void **storage;            /* what the program gets: the memory of each outer value */
   GlowTensor **owned;        /* by outer value; NULL: borrowed */
   GlowTensor **tensors;      /* by outer value: what storage[i] is the data of */
   const GlowTensor **source; /* by outer value: copied into owned before each run, or NULL */
-  const GlowType **empty;    /* by outer value: owned has this type and zeros before a run, or NULL */
-  GlowCached cached;         /* what the cache had; closed if that is nothing */
-  GlowProfile *profile;      /* NULL: nobody asked */
-  GlowText key, object;      /* while it is prepared, if there is a cache and it had nothing */
+  const GlowType **empty; /* by outer value: owned has this type and zeros before a run, or NULL */
+  GlowCached cached;      /* what the cache had; closed if that is nothing */
+  GlowProfile *profile;   /* NULL: nobody asked */
+  GlowText key, object;   /* while it is prepared, if there is a cache and it had nothing */
   uint8_t *memory, *aligned; /* the program's arena: as it was allocated, and as it is used */
   bool ran;
 } Network;
@@ -125,11 +125,18 @@ static void allocate(Network *n) {
 /* ---- The network ----------------------------------------------------------------------------- */
 
 /* Round to nearest, denormals kept, whatever the caller has set. */
-static bool call_entry(const Network *n, GlowFault *fault) {
+static bool walk(const Network *n, GlowHosted *hosted) {
+  bool watched = n->profile || hosted->ctx->deadline > 0;
   fenv_t saved;
   fegetenv(&saved);
   fesetenv(FE_DFL_ENV);
-  bool ok = glow_code_entry(n->code)(n->aligned, n->storage, n->parallel, fault) == 0;
+  GlowRunContext r = {.arena = n->aligned,
+                      .storage = n->storage,
+                      .parallel = n->parallel,
+                      .fault = &hosted->fault,
+                      .host = glow_hosted_step,
+                      .hook = watched ? glow_hosted_piece : NULL};
+  bool ok = glow_code_run(n->code, r) == 0;
   fesetenv(&saved);
   return ok;
 }
@@ -183,7 +190,7 @@ static GlowStatus run(GlowNetwork *network) {
   hosted.profile = n->profile;
   if (n->profile)
     glow_profile_begin(n->profile);
-  bool ok = call_entry(n, &hosted.fault);
+  bool ok = walk(n, &hosted);
   if (n->profile)
     glow_profile_end(n->profile);
   if (n->plan.hosted)
@@ -230,17 +237,13 @@ static void destroy(GlowNetwork *network) {
 /* The reference kernels of this process by the names that code calls them. */
 static void find_kernels(GlowArena *arena, GlowCodegenOptions *options) {
   const GlowKernelRow *table = glow_kernels_best()->table;
-  GlowSymbol *symbols = GLOW_NEW_ARRAY(arena, GlowSymbol, GLOW_OP_COUNT + 1);
+  GlowSymbol *symbols = GLOW_NEW_ARRAY(arena, GlowSymbol, GLOW_OP_COUNT);
   options->symbols = symbols;
-  symbols[options->nsymbols++] =
-      (GlowSymbol){GLOW_HOST_STEP, (const void *)(uintptr_t)glow_hosted_step};
   for (uint32_t op = 0; op < GLOW_OP_COUNT; op++) {
     if (table[op].kernel)
       symbols[options->nsymbols++] =
           (GlowSymbol){glow_op_desc[op].kernel, (const void *)(uintptr_t)table[op].kernel};
   }
-  symbols[options->nsymbols++] =
-      (GlowSymbol){GLOW_PIECE_HOOK, (const void *)(uintptr_t)glow_hosted_piece};
 }
 
 static void generate(Network *n, const GlowCodegenOptions *options) {
@@ -273,7 +276,6 @@ static bool compile(Network *n, const GlowCache *cache, const GlowRunOptions *ru
                                 .program = n->function->src};
   bool profile = run_options && run_options->profile;
   options.remark = glow_remarks_heard(ctx) ? glow_cpu_remark : NULL;
-  options.hook = profile || ctx->deadline > 0 ? GLOW_PIECE_HOOK : NULL;
   if (profile) {
     n->base.profile = n->profile = glow_profile_create(n->arena, &n->plan);
   }

@@ -1,4 +1,4 @@
-/* Profiles of compiled networks, whose code calls GLOW_PIECE_HOOK after each piece of work. */
+/* Profiles of compiled networks, whose walker calls a hook after each piece. */
 #ifndef GLOW_BACKEND_CPU_PROFILE_H
 #define GLOW_BACKEND_CPU_PROFILE_H
 

@@ -441,6 +441,10 @@ bool glow_cpu_plan(GlowArena *arena, GlowFunction *f, const GlowIsa *isa, GlowCp
   plan->work = work.data;
   plan->count = work.count;
   place_scratch(plan);
+  if (plan->arena > GLOW_MAX_OFFSET || plan->nouter > GLOW_MAX_STORAGE) {
+    glow_error(s.ctx, f->src, "program @%s has more memory than its code can address", f->name);
+    return false;
+  }
   report_references(&s, f);
   return true;
 }

@@ -2,7 +2,7 @@
  * runs the program. */
 #include "bundle.h"
 
-#include "rt/rt.h"
+#include "rt/walk.h"
 
 /* What stands before the buffers in GlowBundleArguments, for `detail`. */
 enum { MEMBER_ARENA = 0, MEMBER_WEIGHTS = 2, MEMBER_VARIABLES = 4, MEMBER_BUFFERS = 5 };
@@ -51,17 +51,19 @@ static int64_t check(const GlowBundleParams *p, const void *linked, const GlowBu
   return check_weights(p, linked, a, fault);
 }
 
-/* `storage` has room for every storage of the program. */
+/* `spaces` has room for every storage of the program behind the others, `pointers` and `rounds` as
+ * GlowRunContext says. */
 int64_t glow_bundle_enter(const GlowBundleParams *p, const GlowBundleSlot *slots,
-                          const char *linked, GlowEntryFn *entry, void **storage,
-                          const GlowBundleArguments *a, const GlowParallel *parallel,
-                          GlowFault *fault) {
+                          const char *linked, const GlowProgram *program, void **spaces,
+                          void **pointers, int64_t *rounds, const GlowBundleArguments *a,
+                          const GlowParallel *parallel, GlowFault *fault) {
   GlowFault local;
   if (!a)
     return fail(fault, GLOW_FAULT_BUFFER, MEMBER_ARENA);
   int64_t error = check(p, linked, a, parallel, fault);
   if (error)
     return error;
+  void **storage = spaces + GLOW_SPACE_STORAGE;
   const char *weights = linked ? linked : a->weights;
   for (int64_t i = 0; i < p->nstorage; i++) {
     const GlowBundleSlot *s = &slots[i];
@@ -70,9 +72,14 @@ int64_t glow_bundle_enter(const GlowBundleParams *p, const GlowBundleSlot *slots
                  : s->source == GLOW_BUNDLE_BUFFER    ? a->buffers[s->offset]
                                                       : (void *)0;
   }
-  fault = fault ? fault : &local;
-  fail(fault, GLOW_FAULT_NONE, 0);
-  return entry(a->arena, storage, parallel, fault);
+  GlowRunContext run = {.arena = a->arena,
+                        .storage = storage,
+                        .parallel = parallel,
+                        .fault = fault ? fault : &local,
+                        .spaces = spaces,
+                        .pointers = pointers,
+                        .rounds = rounds};
+  return glow_walk(program, &run);
 }
 
 /* Gives variables their first values. */
