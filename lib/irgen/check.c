@@ -1,9 +1,11 @@
 /* What cannot become a program, as one complete list: types without bounds, sequences, optionals,
- * strings, operators that exist in graphs only. */
+ * strings, operators that exist in graphs only, or that the target refuses. */
 #include "irgen/irgen_internal.h"
+#include "target/target.h"
 
 typedef struct Check {
   GlowIrgen *g;
+  const GlowTarget *target;
   bool open; /* an extent is unknown: folding may help */
 } Check;
 
@@ -33,6 +35,14 @@ static void check_value(Check *c, const GlowValue *v) {
              glow_type_str(c->g->ctx, v->type), problem);
 }
 
+/* What lower left although the target refuses it. */
+static void check_support(const Check *c, const GlowNode *n) {
+  const char *why;
+  if (glow_target_support(c->target, n, &why) == GLOW_REFUSED)
+    glow_error(c->g->ctx, glow_node_loc(n), "irgen: target %s does not run %s: %s", c->target->name,
+               glow_node_desc(n)->node, why);
+}
+
 static void check_block(Check *c, const GlowBlock *b) {
   for (uint32_t i = 0; i < b->nparams; ++i)
     check_value(c, b->params[i]);
@@ -43,6 +53,7 @@ static void check_block(Check *c, const GlowBlock *b) {
     else
       for (uint32_t i = 0; i < n->nresults; ++i)
         check_value(c, &n->results[i]);
+    check_support(c, n);
     for (uint32_t i = 0; i < n->nregions; ++i)
       if (n->regions[i])
         check_block(c, n->regions[i]);
@@ -51,7 +62,7 @@ static void check_block(Check *c, const GlowBlock *b) {
 
 bool glow_irgen_check(GlowIrgen *g) {
   unsigned errors = glow_context_error_count(g->ctx);
-  Check c = {.g = g};
+  Check c = {.g = g, .target = glow_target_asked(g->module)};
   for (const GlowStorage *s = g->module->first_storage; s; s = s->next)
     for (const GlowUse *u = s->value.uses; u; u = u->next)
       if (u->user->block && glow_block_function(u->user->block) == g->func) {

@@ -60,6 +60,25 @@ bool glow_target_of(const GlowModule *m, const GlowTarget **t) {
   return *t || !m->target;
 }
 
+const GlowTarget *glow_target_asked(const GlowModule *m) {
+  const GlowTarget *t = m->target ? glow_target_find(m->target) : glow_target_host();
+  return t ? t : next_target(NULL);
+}
+
+GlowSupport glow_target_support(const GlowTarget *t, const GlowNode *n, const char **why) {
+  return t->family->support ? t->family->support(t, n, why) : GLOW_NATIVE;
+}
+
+uint32_t glow_target_choices(const GlowTarget *t, const GlowNode *n,
+                             GlowChoice choices[GLOW_CHOICES], const char **why) {
+  return t->family->choices ? t->family->choices(t, n, choices, why) : 0;
+}
+
+bool glow_target_fuses(const GlowTarget *t, const GlowNode *into, const GlowNode *n,
+                       const char **why) {
+  return !t->family->fuses || t->family->fuses(t, into, n, why);
+}
+
 void glow_targets_print(GlowText *out) {
   for (const GlowTarget *t = next_target(NULL); t; t = next_target(t)) {
     glow_text_printf(out, "  %-12s ", t->name);

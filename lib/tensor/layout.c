@@ -84,6 +84,13 @@ const GlowLayout *glow_layout_parse(GlowContext *ctx, const char *text, size_t l
   return &entry->layout;
 }
 
+const GlowLayout *glow_layout_named(GlowContext *ctx, const char *text, uint32_t rank) {
+  const char *error = NULL;
+  const GlowLayout *l = glow_layout_parse(ctx, text, strlen(text), rank, &error);
+  GLOW_CHECK(ctx, l, error);
+  return l;
+}
+
 uint32_t glow_layout_physical(const GlowLayout *layout, uint32_t rank, const int64_t *dims,
                               int64_t *physical) {
   for (uint32_t i = 0; i < rank; i++)

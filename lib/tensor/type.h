@@ -99,6 +99,8 @@ const char *glow_type_check_dims(GlowKind kind, uint32_t rank, const GlowDim *di
 /* Layouts: NULL and *error set to a message if the text is malformed or does not fit `rank`. */
 const GlowLayout *glow_layout_parse(GlowContext *ctx, const char *text, size_t length,
                                     uint32_t rank, const char **error);
+/* A layout that is known to be well formed. */
+const GlowLayout *glow_layout_named(GlowContext *ctx, const char *text, uint32_t rank);
 /* Physical extents for logical ones; returns the physical rank (rank + nblocks). */
 uint32_t glow_layout_physical(const GlowLayout *layout, uint32_t rank, const int64_t *dims,
                               int64_t *physical);

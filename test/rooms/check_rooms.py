@@ -8,8 +8,9 @@ use what its row names, and what that may use; `room/file.h` names one header. R
 lines and all libraries that a CMakeLists.txt links (a generated header is what it includes, a generated source
 belongs to the library that compiles it): no edge that no row allows, no cycle, no folder without a row, no include
 of what is not linked, no llvm-c outside of `codegen`, no command line in a library but `driver`. Edges of the
-second table, to a room or a header, are there although they should not be: each must still exist. With --planted,
-such mistakes are made in a copy, one at a time, and each must be found."""
+second table, to a room or a header, are there although they should not be: each must still exist. Passes include no
+header of a CPU: they ask a target. With --planted, such mistakes are made in a copy, one at a time, and each must be
+found."""
 import argparse
 import os
 import re
@@ -18,6 +19,7 @@ import sys
 
 SOURCES = (".c", ".h", ".def", ".inc", ".re", ".y")
 COMMAND_LINES = "support/cmdline.h"
+PASSES, CPU = ("transforms", "irgen", "lower"), ("target/cpu/", "kernels/", "backend/cpu/")
 PUBLIC = "include"  # the headers of the installed library: anybody may include them
 TABLE, WAITING = "## Libraries", "### Arrows that wait"
 
@@ -156,6 +158,8 @@ class Tree:
                 self._edge(path, room, used, f"includes {header}", header)
                 if header == COMMAND_LINES and room not in ("support", "driver", "tools"):
                     self.wrong.append(f"{path}: includes {header}, but command lines are for `driver` and tools alone")
+                if room in PASSES and header.startswith(CPU):
+                    self.wrong.append(f"{path}: includes {header}, but passes know no CPU: they ask target/target.h")
                 linked = self.linked(path.split("/")[1]) if room == "tools" else libraries.get(room, ())
                 if used not in linked and used in libraries and used != room and header not in self.uses[room] and \
                         not {(room, used), (room, header)} & self.waiting:
@@ -212,6 +216,12 @@ PLANTED = (
      "no file needs the arrow from `view` to `codegen` any more"),
     ("a command line", "lib/pass/pass.h", r"\Z", '#include "support/cmdline.h"\n',
      "lib/pass/pass.h: includes support/cmdline.h, but command lines are for"),
+    ("a row of a CPU in a pass", "lib/transforms/relayout.h", r"\Z", '#include "target/cpu/isa.h"\n',
+     "lib/transforms/relayout.h: includes target/cpu/isa.h, but passes know no CPU"),
+    ("a table of kernels in irgen", "lib/irgen/irgen_internal.h", r"\Z", '#include "kernels/isa.def"\n',
+     "lib/irgen/irgen_internal.h: includes kernels/isa.def, but passes know no CPU"),
+    ("a generated header of a CPU in a rule", "lib/lower/lower.h", r"\Z", '#include "target/cpu/rows.h"\n',
+     "lib/lower/lower.h: includes target/cpu/rows.h, but passes know no CPU"),
     ("llvm-c", "lib/ir/ir.h", r"\Z", "#include <llvm-c/Core.h>\n", "lib/ir/ir.h: includes llvm-c"),
 )
 

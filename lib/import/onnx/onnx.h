@@ -50,8 +50,7 @@ typedef struct GlowOnnxUse {
   size_t unread;    /* of these, nodes that cannot be read */
   GlowStr why;      /* if any cannot: the first reason */
   GlowStr first;    /* and the first such node */
-  uint8_t built[(GLOW_OP_COUNT + 7) / 8]; /* operators of the nodes that it became */
-  bool heap; /* one of them works on sequences, optionals or strings */
+  GlowOnnxSupport worst; /* of the nodes that it became */
 } GlowOnnxUse;
 
 /* An output that needs a node which cannot be read. */

@@ -1,6 +1,9 @@
 /* The family `cpu`. */
 #include "target/cpu/cpu.h"
 
+#include "target/cpu/native.h"
+#include "target/cpu/rules.h"
+
 static const GlowTarget targets[GLOW_ISA_COUNT] = {
 #define ISA(id, name, ...)                                                                         \
   [GLOW_ISA_##id] = {name, &glow_target_family_cpu, &glow_isa[GLOW_ISA_##id]},
@@ -27,10 +30,50 @@ static void describe(const GlowTarget *t, GlowText *out) {
   glow_text_printf(out, "%-8s vectors of %2u floats", isa->arch, isa->vl);
 }
 
+static bool on_heap(const GlowValue *v) {
+  const GlowType *t = v ? v->type : NULL;
+  return t && (t->cls == GLOW_TYPE_SEQ || t->cls == GLOW_TYPE_OPT ||
+               (t->cls == GLOW_TYPE_TENSOR && t->kind == GLOW_KIND_STRING));
+}
+
+static GlowSupport support(const GlowTarget *t, const GlowNode *n, const char **why) {
+  (void)t;
+  bool heap = GLOW_HAS(glow_node_desc(n), HEAP);
+  for (uint32_t i = 0; i < n->noperands && !heap; i++)
+    heap = on_heap(n->operands[i].value);
+  for (uint32_t i = 0; i < n->nresults && !heap; i++)
+    heap = on_heap(&n->results[i]);
+  *why = heap ? "it works on sequences, optionals or strings" : "there is no machine kernel of it";
+  return heap ? GLOW_HOSTED : glow_cpu_is_native(n->op) ? GLOW_NATIVE : GLOW_REFERENCE;
+}
+
+/* Epilogues and loops take whatever a scalar body may hold. */
+static bool fuses(const GlowTarget *t, const GlowNode *into, const GlowNode *n, const char **why) {
+  (void)t;
+  if (n->op != GLOW_OP_MAX_POOL)
+    return true;
+  const GlowValue *y = n->operands[0].value, *x = glow_node_in(n, GLOW_MAX_POOL_IN_X);
+  *why = !x->type->layout || x->type->layout != y->type->layout
+             ? "it is not in blocks of channels"
+             : glow_pool_stays(into->members, n->members);
+  return !*why;
+}
+
+static int64_t shards(const GlowTarget *t, int64_t cost) {
+  (void)t;
+  return glow_shards(cost);
+}
+
 const GlowTargetFamily glow_target_family_cpu = {.name = "cpu",
                                                  .about = "machine code for a CPU",
                                                  .targets = targets,
                                                  .count = GLOW_ISA_COUNT,
                                                  .host = host,
                                                  .lacks = lacks,
-                                                 .describe = describe};
+                                                 .describe = describe,
+                                                 .blocks = GLOW_CPU_BLOCKS,
+                                                 .support = support,
+                                                 .choices = glow_cpu_choices,
+                                                 .fuses = fuses,
+                                                 .tile = glow_cpu_tile,
+                                                 .shards = shards};

@@ -5,7 +5,15 @@
 #include "target/cpu/isa.h"
 #include "target/target.h"
 
+#define GLOW_CPU_BLOCKS "NCHW16c"
+
 /* The row of a target; NULL: it is of another family. */
 const GlowIsa *glow_cpu_isa(const GlowTarget *t);
+
+/* What the family answers: see GlowTargetFamily. */
+uint32_t glow_cpu_choices(const GlowTarget *t, const GlowNode *n, GlowChoice choices[GLOW_CHOICES],
+                          const char **why);
+uint32_t glow_cpu_tile(const GlowTarget *t, const GlowNode *n, uint32_t values[GLOW_TILE_VALUES],
+                       const char **why);
 
 #endif

@@ -14,16 +14,15 @@
  *
  * Works from any layout. What is packed depends on the target, which is the module's or this host,
  * and is written into the module. Exact: kernels add up in the same order in every layout. */
-#include "target/cpu/cpu.h"
-#include "target/cpu/layouts.h"
+#include "target/target.h"
 #include "transforms/pieces.h"
 #include "transforms/relayout.h"
 #include "transforms/rules.h"
 
 typedef struct Assign {
   GlowPassRun *run;
-  const GlowIsa *isa;
-  const GlowLayout *blocked;
+  const GlowTarget *target;
+  const GlowLayout *blocked; /* of what nodes hand on */
   GlowRelayouts relayouts;
   GLOW_VEC(GlowNode *) nodes; /* of the function, in order */
 } Assign;
@@ -36,65 +35,52 @@ typedef struct Plan {
 
 static bool is_blocked(const Assign *a, GlowValue *v) { return glow_value_comes_in(v, a->blocked); }
 
-/* ---- Convolutions and pools ------------------------------------------------------------------ */
+/* ---- What the target has layouts for --------------------------------------------------------- */
 
-static bool plan_convolution(Assign *a, GlowNode *n, Plan *p) {
-  GlowConvLayouts l;
-  const char *why = NULL;
-  if (!glow_conv_layouts(a->isa, n, &l, &why)) {
-    glow_pass_remark(a->run, glow_node_loc(n), "Convolution stays plain: %s", why);
-    return false;
+/* How many operands a choice has built in another layout at each run: what is packed is packed once
+ * if it is a constant. */
+static uint32_t relayouts(const Plan *p, const GlowNode *n, const GlowChoice *c) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < n->noperands && i < GLOW_CHOICE_PORTS; i++) {
+    GlowValue *v = p->ins[i];
+    bool once =
+        v && c->packed >> i & 1 && glow_value_is_constant(v) && !glow_value_def(v, GLOW_OP_SPLAT);
+    count += v && !once && !glow_value_comes_in(v, c->in[i]);
   }
-  GlowValue *x = p->ins[GLOW_CONVOLUTION_IN_X], *w = p->ins[GLOW_CONVOLUTION_IN_W];
-  p->out = a->blocked;
-  if (!l.reads_plain || is_blocked(a, x))
-    x = glow_value_in(&a->relayouts, x, a->blocked, n);
-  w = glow_value_in(&a->relayouts, w, l.filter, n);
-  p->ins[GLOW_CONVOLUTION_IN_X] = x;
-  p->ins[GLOW_CONVOLUTION_IN_W] = w;
-  return x && w;
+  return count;
 }
 
-/* A constant right operand in panels. */
-static bool plan_product(Assign *a, GlowNode *n, Plan *p) {
-  uint32_t port;
-  const GlowLayout *layout;
-  if (!glow_packed_operand(a->isa, n, &port, &layout) || !layout ||
-      !glow_value_is_constant(p->ins[port]) || glow_value_def(p->ins[port], GLOW_OP_SPLAT))
-    return false;
-  p->ins[port] = glow_value_in(&a->relayouts, p->ins[port], layout, n);
-  return p->ins[port] != NULL;
+/* The choice with the fewest Relayouts, the target's first of these. */
+static bool plan_choice(Assign *a, GlowNode *n, Plan *p, const GlowChoice *choices,
+                        uint32_t count) {
+  const GlowChoice *best = choices;
+  for (uint32_t k = 1; k < count; k++)
+    if (relayouts(p, n, &choices[k]) < relayouts(p, n, best))
+      best = &choices[k];
+  p->out = best->out;
+  for (uint32_t i = 0; i < n->noperands && i < GLOW_CHOICE_PORTS; i++) {
+    GlowValue *v = p->ins[i];
+    if (v && v->type->layout != best->in[i] &&
+        !(p->ins[i] = glow_value_in(&a->relayouts, v, best->in[i], n)))
+      return false;
+  }
+  return true;
 }
+
+/* ---- What joins a blocked stretch ------------------------------------------------------------ */
 
 static bool is_blockable(const GlowType *t) {
   return glow_type_is_static(t) && t->rank == 4 && !t->quantized && glow_type_elements(t) > 0;
 }
 
-static bool plan_pool(Assign *a, GlowNode *n, Plan *p, int order) {
-  const GlowType *x = p->ins[0]->type;
-  bool argmax = n->nresults > 1 && n->results[1].uses;
-  if (!is_blockable(x) || x->kind != GLOW_KIND_FLOAT || order != GLOW_LAYOUT_NCHW || argmax) {
-    glow_pass_remark(a->run, glow_node_loc(n),
-                     "%s stays plain: it has not two spatial axes of "
-                     "float in the order NCHW, or an Argmax",
-                     glow_node_desc(n)->node);
-    return false;
-  }
-  p->out = a->blocked;
-  p->ins[0] = glow_value_in(&a->relayouts, p->ins[0], a->blocked, n);
-  return p->ins[0] != NULL;
-}
-
-/* ---- What joins a blocked stretch ------------------------------------------------------------ */
-
 /* Whether v cannot stay plain beside blocked values of four axes: it differs from channel to
  * channel, and has more than whole blocks of one number for each. */
-static bool needs_blocks(const GlowType *t) {
+static bool needs_blocks(const Assign *a, const GlowType *t) {
   if (t->rank < 3)
     return false;
   int64_t channels = t->dims[t->rank - 3].size;
   int64_t places = t->dims[t->rank - 2].size * t->dims[t->rank - 1].size;
-  return channels > 1 && (places > 1 || channels % GLOW_CHANNEL_BLOCK);
+  return channels > 1 && (places > 1 || channels % a->blocked->blocks[0].size);
 }
 
 /* Whether the larger part of what n reads is blocked; constants are relaid out for nothing. Of the
@@ -109,7 +95,7 @@ static bool joins(const Assign *a, const GlowNode *n, uint32_t count) {
       return false;
     if (is_blocked(a, v))
       blocked += glow_type_elements(v->type);
-    else if (needs_blocks(v->type) && !glow_value_is_constant(v) &&
+    else if (needs_blocks(a, v->type) && !glow_value_is_constant(v) &&
              !glow_map_get(a->relayouts.known, v))
       plain += glow_type_elements(v->type);
   }
@@ -130,7 +116,7 @@ static bool plan_elementwise(Assign *a, GlowNode *n, Plan *p) {
   p->out = a->blocked;
   for (uint32_t i = 0; i < nins; i++) {
     GlowValue *v = p->ins[i];
-    if (!v || !(needs_blocks(v->type) || is_blocked(a, v)))
+    if (!v || !(needs_blocks(a, v->type) || is_blocked(a, v)))
       continue;
     v = glow_value_with_four_axes(&a->relayouts, v, n);
     p->ins[i] = v ? glow_value_in(&a->relayouts, v, a->blocked, n) : NULL;
@@ -210,26 +196,20 @@ static bool plan_resize(Assign *a, GlowNode *n, Plan *p) {
 
 static bool plan(Assign *a, GlowNode *n, Plan *p) {
   const GlowOpDesc *d = glow_node_desc(n);
-  switch (n->op) {
-  case GLOW_OP_CONVOLUTION:
-    return plan_convolution(a, n, p);
-  case GLOW_OP_MAT_MUL:
-    return plan_product(a, n, p);
-  case GLOW_OP_MAX_POOL:
-    return plan_pool(a, n, p, ((const GlowMaxPoolMembers *)n->members)->layout);
-  case GLOW_OP_AVERAGE_POOL:
-    return plan_pool(a, n, p, ((const GlowAveragePoolMembers *)n->members)->layout);
-  case GLOW_OP_LP_POOL:
-    return plan_pool(a, n, p, ((const GlowLpPoolMembers *)n->members)->layout);
-  case GLOW_OP_RESIZE:
+  GlowChoice choices[GLOW_CHOICES];
+  const char *why = NULL;
+  uint32_t count = glow_target_choices(a->target, n, choices, &why);
+  if (count)
+    return plan_choice(a, n, p, choices, count);
+  if (why)
+    glow_pass_remark(a->run, glow_node_loc(n), "%s stays plain: %s", d->node, why);
+  if (why || !GLOW_HAS(d, PURE) || n->nregions)
+    return false;
+  if (n->op == GLOW_OP_RESIZE)
     return plan_resize(a, n, p);
-  default:
-    if (!GLOW_HAS(d, PURE) || n->nregions)
-      return false;
-    if (GLOW_HAS(d, BLOCKS))
-      return plan_movement(a, n, p);
-    return GLOW_HAS(d, ANY_LAYOUT) && plan_elementwise(a, n, p);
-  }
+  if (GLOW_HAS(d, BLOCKS))
+    return plan_movement(a, n, p);
+  return GLOW_HAS(d, ANY_LAYOUT) && plan_elementwise(a, n, p);
 }
 
 /* The types of n's results under the plan; a second one that nobody uses is as it was. */
@@ -246,7 +226,7 @@ static const GlowType **planned_types(const Assign *a, const GlowNode *n, const 
 /* Packed operands are the one thing that depends on the target. */
 static void stamp_target(Assign *a, GlowOp op) {
   if ((op == GLOW_OP_CONVOLUTION || op == GLOW_OP_MAT_MUL) && !a->run->module->target)
-    a->run->module->target = glow_str(a->run->ctx, a->isa->name);
+    a->run->module->target = glow_str(a->run->ctx, a->target->name);
 }
 
 static bool convert(Assign *a, GlowNode *n) {
@@ -299,16 +279,15 @@ static bool collect(GlowNode *n, void *arg) {
 
 bool glow_pass_assign_layouts(GlowPassRun *run) {
   Assign a = {.run = run};
-  const GlowTarget *target;
-  if (!glow_target_of(run->module, &target))
+  if (!glow_target_of(run->module, &a.target))
     return false;
-  if (target && !(a.isa = glow_cpu_isa(target)))
-    return true;
-  if (!a.isa) {
+  if (!a.target) {
     glow_pass_remark(run, GLOW_NOWHERE, "there is no target for this machine; layouts stay plain");
     return true;
   }
-  a.blocked = glow_layout_named(run->ctx, "NCHW16c", 4);
+  if (!a.target->family->blocks)
+    return true;
+  a.blocked = glow_layout_named(run->ctx, a.target->family->blocks, 4);
   a.relayouts = glow_relayouts_begin(run);
   glow_block_walk(run->function->body, collect, &a);
   for (uint32_t i = 0; i < a.nodes.count; i++) {

@@ -1,18 +1,28 @@
-/* Lowering: every operator that is defined by a rule of lib/lower is replaced by what the rule
- * builds, in which such operators may stand again. Rules need extents, so integer arithmetic on
- * constants is folded first. An operator whose extents stay open is left as it is, with a remark,
- * and so is one on blocks whose rule would lose them.
+/* Lowering: every operator that is defined by a rule of lib/lower, or that has one and the target
+ * refuses, is replaced by what the rule builds, in which such operators may stand again. Rules need
+ * extents, so integer arithmetic on constants is folded first. An operator whose extents stay open
+ * is left as it is, with a remark, and so is one on blocks whose rule would lose them.
  *
  * With `all`, operators that have kernels are replaced too wherever there is a rule that gives the
  * same bits, which leaves the primitives (the generated page Primitives lists them). */
 #include "ops/lower.h"
 #include "pass/pass.h"
+#include "target/target.h"
 #include "transforms/transforms.h"
 
 typedef struct Lower {
   GlowPassRun *run;
+  const GlowTarget *target;
   bool all;
 } Lower;
+
+/* Whether n is replaced if its rule applies. */
+static bool is_lowered(const Lower *l, const GlowNode *n) {
+  const GlowOpDesc *d = glow_node_desc(n);
+  const char *why;
+  return GLOW_HAS(d, LOWERED) ||
+         (d->has_lower && (l->all || glow_target_support(l->target, n, &why) == GLOW_REFUSED));
+}
 
 static bool lower_node(GlowNode *n, void *arg);
 
@@ -45,7 +55,7 @@ static bool lower_node(GlowNode *n, void *arg) {
   const Lower *l = arg;
   GlowPassRun *run = l->run;
   const GlowOpDesc *d = glow_node_desc(n);
-  if (!GLOW_HAS(d, LOWERED) && !(l->all && d->has_lower))
+  if (!is_lowered(l, n))
     return true;
   unsigned errors = glow_context_error_count(run->ctx);
   GlowBuilder b = glow_builder_before(n);
@@ -71,6 +81,6 @@ static bool lower_node(GlowNode *n, void *arg) {
 bool glow_pass_lower(GlowPassRun *run) {
   if (!glow_fold_small_integers(run->function, run->arena, &run->changes))
     return false;
-  Lower l = {run, glow_pass_option(run, "all") != NULL};
+  Lower l = {run, glow_target_asked(run->module), glow_pass_option(run, "all") != NULL};
   return glow_block_walk(run->function->body, lower_node, &l);
 }

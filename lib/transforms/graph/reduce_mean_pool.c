@@ -14,7 +14,7 @@
  *
  * The second is exact up to -0 (the pool's chain starts at +0); the first takes a chain in place of
  * 16 lanes and a tree. Bound: c = 2 H W + 2. */
-#include "target/cpu/layouts.h"
+#include "target/target.h"
 #include "transforms/rules.h"
 
 enum { MOST_STEPS = 16, MOST_ELEMENTS = 4096 };
@@ -29,28 +29,19 @@ static int64_t first_axis(GlowPassRun *run, const GlowNode *n, uint32_t rank) {
 }
 
 /* Whether n computes blocks of channels of what it reads, however that lies. */
-static bool begins_blocks(const GlowIsa *isa, const GlowNode *n) {
-  GlowConvLayouts layouts;
+static bool begins_blocks(const GlowTarget *t, const GlowNode *n) {
+  GlowChoice choices[GLOW_CHOICES];
   const char *why = NULL;
-  switch (n->op) {
-  case GLOW_OP_CONVOLUTION:
-    return glow_conv_layouts(isa, n, &layouts, &why);
-  case GLOW_OP_MAX_POOL:
-    return ((const GlowMaxPoolMembers *)n->members)->layout == GLOW_LAYOUT_NCHW;
-  case GLOW_OP_AVERAGE_POOL:
-    return ((const GlowAveragePoolMembers *)n->members)->layout == GLOW_LAYOUT_NCHW;
-  default:
-    return false;
-  }
+  return glow_target_choices(t, n, choices, &why) && choices[0].out;
 }
 
 /* Whether v will be in blocks of channels: through what joins such a stretch by its first operand.
  * Looks back over a few nodes. */
-static bool comes_in_blocks(const GlowIsa *isa, const GlowValue *v) {
+static bool comes_in_blocks(const GlowTarget *t, const GlowValue *v) {
   for (uint32_t steps = 0; steps < MOST_STEPS && v->kind == GLOW_VALUE_RESULT; ++steps) {
     const GlowNode *n = v->def.node;
     const GlowOpDesc *d = glow_node_desc(n);
-    if (begins_blocks(isa, n))
+    if (begins_blocks(t, n))
       return true;
     if (!(GLOW_HAS(d, ELEMENTWISE) || GLOW_HAS(d, BLOCKS)) || !glow_node_nins(n) ||
         !glow_node_in(n, 0))
@@ -60,11 +51,10 @@ static bool comes_in_blocks(const GlowIsa *isa, const GlowValue *v) {
   return false;
 }
 
-/* See the head of this file. Which machine it is for decides about filters, not about blocks. */
-static bool pays(const GlowValue *x, int64_t axis) {
+/* See the head of this file. */
+static bool pays(const GlowTarget *t, const GlowValue *x, int64_t axis) {
   return axis == 2 && x->type->kind == GLOW_KIND_FLOAT &&
-         x->type->dims[2].size * x->type->dims[3].size <= MOST_ELEMENTS &&
-         comes_in_blocks(&glow_isa[0], x);
+         x->type->dims[2].size * x->type->dims[3].size <= MOST_ELEMENTS && comes_in_blocks(t, x);
 }
 
 static GlowValue *to_pool(GlowPassRun *run, GlowNode *n) {
@@ -74,7 +64,7 @@ static GlowValue *to_pool(GlowPassRun *run, GlowNode *n) {
       !glow_kind_is_float(from->kind) || glow_type_elements(from) == 0)
     return NULL;
   int64_t axis = first_axis(run, n, 4);
-  if (axis >= 0 && !glow_pass_option(run, "all") && !pays(x, axis))
+  if (axis >= 0 && !glow_pass_option(run, "all") && !pays(glow_target_asked(run->module), x, axis))
     return NULL;
   if (axis < 0 || from->dims[axis].size > INT32_MAX || from->dims[axis + 1].size > INT32_MAX)
     return NULL;

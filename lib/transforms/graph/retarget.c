@@ -3,15 +3,38 @@
  *
  * Works on funcs and programs. A buffer that changes its size loses its place, and with it the
  * memory plan of its program. Strategies stay, and with them every bit. */
-#include "target/cpu/cpu.h"
-#include "target/cpu/layouts.h"
+#include "target/target.h"
 #include "transforms/relayout.h"
 
 typedef struct Retarget {
   GlowPassRun *run;
-  const GlowIsa *isa; /* NULL: none */
-  bool unplanned;     /* a buffer of the program at hand changed its size */
+  const GlowTarget *from, *to; /* `to` is NULL: no machine */
+  bool unplanned;              /* a buffer of the program at hand changed its size */
 } Retarget;
+
+/* The operand that kernels of a target read packed, and how. */
+static bool is_packed_on(const GlowTarget *t, const GlowNode *n, uint32_t *port,
+                         const GlowLayout **layout) {
+  GlowChoice choices[GLOW_CHOICES];
+  const char *why = NULL;
+  if (!t || !glow_target_choices(t, n, choices, &why) || !choices[0].packed)
+    return false;
+  *port = 0;
+  while (!(choices[0].packed >> *port & 1))
+    ++*port;
+  *layout = choices[0].in[*port];
+  return true;
+}
+
+/* The operand of n that is packed on either target, with its layout on the new one. */
+static bool is_packed(const Retarget *r, const GlowNode *n, uint32_t *port,
+                      const GlowLayout **layout) {
+  if (is_packed_on(r->to, n, port, layout))
+    return true;
+  bool was = is_packed_on(r->from, n, port, layout);
+  *layout = NULL;
+  return was;
+}
 
 /* The Relayout that packs a value when the function runs, built again. */
 static GlowValue *repack_node(const GlowValue *v, const GlowType *t) {
@@ -31,8 +54,7 @@ static bool holds_packed(const Retarget *r, const GlowValue *v) {
   for (const GlowUse *u = v->uses; u; u = u->next) {
     uint32_t port;
     const GlowLayout *layout;
-    bool packed =
-        glow_packed_operand(r->isa, u->user, &port, &layout) && glow_node_in(u->user, port) == v;
+    bool packed = is_packed(r, u->user, &port, &layout) && glow_node_in(u->user, port) == v;
     if (!packed && u->user->op != GLOW_OP_RELAYOUT && u->user->op != GLOW_OP_DEALLOC)
       return false;
   }
@@ -95,7 +117,7 @@ static bool visit(GlowNode *n, void *arg) {
     reset_cuts(r, n);
   uint32_t port;
   const GlowLayout *layout;
-  return !glow_packed_operand(r->isa, n, &port, &layout) || repack(r, n, port, layout);
+  return !is_packed(r, n, &port, &layout) || repack(r, n, port, layout);
 }
 
 static bool drop_place(GlowNode *n, void *arg) {
@@ -117,12 +139,10 @@ static bool retarget_function(Retarget *r, GlowFunction *f) {
 }
 
 bool glow_pass_retarget(GlowPassRun *run) {
-  Retarget r = {.run = run};
+  Retarget r = {.run = run, .from = glow_target_asked(run->module)};
   const char *to = glow_pass_option(run, "to");
-  const GlowTarget *t = to ? glow_target_named(run->ctx, GLOW_NOWHERE, to) : NULL;
-  if (to && !t)
+  if (to && !(r.to = glow_target_named(run->ctx, GLOW_NOWHERE, to)))
     return false;
-  r.isa = t ? glow_cpu_isa(t) : NULL;
   GlowStr target = to ? glow_str(run->ctx, to) : NULL;
   glow_pass_begin_batch(run); /* operands fit the target that the module names */
   if (run->module->target != target)

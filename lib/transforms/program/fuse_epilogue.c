@@ -6,6 +6,7 @@
  *
  * The contraction moves down to the instruction, so nothing in between may write what it reads. */
 #include "ir/infer.h"
+#include "target/target.h"
 #include "transforms/programs.h"
 
 /* The kind of what the contraction computes, which is what its kernels store. */
@@ -33,7 +34,7 @@ static bool keeps_kind(const GlowNode *c, const GlowNode *n) {
 }
 
 /* The buffer that the epilogue would make disappear, if n is the only reader of a contraction. */
-static GlowNode *find_contraction(const GlowNode *n, GlowValue **link) {
+static GlowNode *find_contraction(GlowPassRun *run, const GlowNode *n, GlowValue **link) {
   GlowValue *out = n->operands[0].value;
   for (uint32_t i = n->nouts; i < n->noperands; ++i) {
     GlowValue *v = n->operands[i].value;
@@ -45,6 +46,11 @@ static GlowNode *find_contraction(const GlowNode *n, GlowValue **link) {
     if (!c || glow_node_desc(c)->epilogue != 0 || glow_node_pool(c, &pool) ||
         glow_scalar_steps(c) + glow_scalar_steps(n) > GLOW_MAX_STEPS || !keeps_kind(c, n))
       continue;
+    const char *why = NULL;
+    if (!glow_target_fuses(glow_target_asked(run->module), c, n, &why)) {
+      glow_pass_remark(run, glow_node_loc(n), "%s stays: %s", glow_node_desc(n)->instr, why);
+      continue;
+    }
     *link = v;
     return c;
   }
@@ -117,7 +123,7 @@ static bool fuse_block(GlowPassRun *run, GlowBlock *b, int64_t *bytes) {
       if (n->regions[i] && !n->regions[i]->scalar && !fuse_block(run, n->regions[i], bytes))
         return false;
     GlowValue *link;
-    GlowNode *c = can_take(n) ? find_contraction(n, &link) : NULL;
+    GlowNode *c = can_take(n) ? find_contraction(run, n, &link) : NULL;
     if (!c)
       continue;
     *bytes += glow_type_bytes(link->type);

@@ -1,5 +1,5 @@
 /* Pools: a maximum pool that alone reads the result of a convolution becomes part of it, where that
- * pays by the rule of target/cpu/rules.h.
+ * pays on the target.
  *
  *   convolution @out %t, .. {strategy = winograd} ^epilogue ..;  max_pool @out %y, @in %t {..}
  *     becomes   convolution @out %y, .. {strategy = winograd, pool_kernels = [2, 2], ..} ^epilogue
@@ -8,7 +8,7 @@
  * The convolution moves down to the pool, so nothing in between may write what it reads. A pool
  * that says where its maxima stood needs the map in memory, and so does whatever else reads it. */
 #include "ir/infer.h"
-#include "target/cpu/rules.h"
+#include "target/target.h"
 #include "transforms/programs.h"
 
 static bool all_static(const GlowNode *n) {
@@ -31,9 +31,8 @@ static const char *obstacle(const GlowNode *n, GlowNode **c) {
   const GlowConvolutionMembers *conv = (*c)->members;
   if (conv->layout != m->layout || !all_static(*c))
     return "the order of its axes is another, or extents are not known";
-  if (!link->type->layout || link->type->layout != n->operands[0].value->type->layout)
-    return "it is not in blocks of channels";
-  return glow_pool_stays(conv, m);
+  const char *why = NULL;
+  return glow_target_fuses(glow_target_asked(n->block->module), *c, n, &why) ? NULL : why;
 }
 
 static GlowNode *fuse(GlowPassRun *run, GlowNode *c, GlowNode *n) {

@@ -14,12 +14,14 @@
  * between which a buffer disappears, wherever they stand; then the others, unless a buffer that the
  * producer reads would have to live longer for it. Each step in the body rounds as its instruction
  * did. A body has at most GLOW_MAX_STEPS. */
+#include "target/target.h"
 #include "transforms/programs.h"
 
 enum { MAX_OUTPUTS = 4, NEAR = 64 };
 
 typedef struct Stacks {
   GlowPassRun *run;
+  const GlowTarget *target;
   bool all; /* pairs between which no buffer disappears, too */
   uint64_t count;
   int64_t bytes;
@@ -128,7 +130,8 @@ static bool can_stack(const Stacks *s, const GlowNode *p, const GlowNode *n) {
   }
   return (frees || (s->all && lives_until(p, n))) && outputs <= MAX_OUTPUTS &&
          glow_scalar_steps(p) + glow_scalar_steps(n) <= GLOW_MAX_STEPS &&
-         element_by_element(p, n) && stays_untouched(p, n) && glow_instr_can_move_down(p, n);
+         element_by_element(p, n) && stays_untouched(p, n) && glow_instr_can_move_down(p, n) &&
+         glow_target_fuses(s->target, p, n, &(const char *){NULL});
 }
 
 static GlowNode *find_producer(const Stacks *s, const GlowNode *n) {
@@ -220,7 +223,7 @@ static bool stack_block(Stacks *s, GlowBlock *b) {
 }
 
 bool glow_pass_stack(GlowPassRun *run) {
-  Stacks s = {.run = run};
+  Stacks s = {.run = run, .target = glow_target_asked(run->module)};
   glow_function_number(run->function);
   bool ok = stack_block(&s, run->function->body);
   s.all = true;

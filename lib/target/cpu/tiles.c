@@ -1,0 +1,89 @@
+/* Register tiles of convolutions: how many output pixels a kernel keeps in registers, by
+ * glow_conv_tile, which the CPU backend follows where a program says nothing. */
+#include "ir/infer.h"
+#include "target/cpu/cpu.h"
+#include "target/cpu/rules.h"
+
+enum { FEW_CHANNELS = 16 };
+
+static int64_t listed(GlowArray a, uint32_t i, int64_t initial) {
+  return i < a.count ? (int64_t)glow_array_at(a, uint32_t, i) : initial;
+}
+
+static bool is_view(const GlowValue *v) { return glow_value_def(v, GLOW_OP_TENSORVIEW) != NULL; }
+
+/* Whether an operand of the epilogue has all rows and columns of the result, or one of each. */
+static bool follows_rows(const GlowType *t, const GlowType *y) {
+  if (!glow_type_is_static(t) || t->rank > y->rank)
+    return false;
+  int64_t h = t->rank < 2 ? 1 : t->dims[t->rank - 2].size;
+  int64_t w = t->rank < 1 ? 1 : t->dims[t->rank - 1].size;
+  return (h == y->dims[2].size && w == y->dims[3].size) || (h == 1 && w == 1);
+}
+
+/* Whether neighbouring rows can be seen as one: a 1x1 window on buffers without gaps. */
+static bool is_flat(const GlowNode *n, const GlowType *w, const GlowType *y) {
+  const GlowConvolutionMembers *m = n->members;
+  if (w->dims[2].size != 1 || w->dims[3].size != 1)
+    return false;
+  for (uint32_t i = 0; i < 4; i++) {
+    if (listed(m->pads, i, 0) != 0 || listed(m->strides, i % 2, 1) != 1)
+      return false;
+  }
+  if (is_view(glow_node_out(n, 0)) || is_view(glow_node_in(n, GLOW_CONVOLUTION_IN_X)))
+    return false;
+  for (uint32_t i = n->noperands - n->nextra; i < n->noperands; i++) {
+    const GlowValue *v = n->operands[i].value;
+    if (!v || is_view(v) || !follows_rows(v->type, y))
+      return false;
+  }
+  return true;
+}
+
+/* Whether a kernel with a tile takes its layouts: blocked results, and a filter in blocks of both
+ * channels, or of few. */
+static bool has_tile(const GlowNode *n, const GlowType *x, const GlowType *w, const GlowType *y) {
+  const GlowConvolutionMembers *m = n->members;
+  bool depthwise = x->layout && w->dims[1].size == 1 && m->group > 1;
+  return m->strategy == GLOW_CONV_STRATEGY_DIRECT && y->rank == 4 && y->layout && w->layout &&
+         m->layout == GLOW_LAYOUT_NCHW && !depthwise &&
+         (x->layout || (m->group == 1 && w->dims[1].size < FEW_CHANNELS));
+}
+
+static GlowConvTile tile_of(const GlowIsa *isa, const GlowNode *n, const GlowType *x,
+                            const GlowType *w, const GlowType *y) {
+  const GlowConvolutionMembers *m = n->members;
+  GlowConvLine line = {y->dims[3].size,
+                       x->dims[3].size,
+                       w->dims[3].size,
+                       listed(m->strides, 1, 1),
+                       listed(m->dilations, 1, 1),
+                       listed(m->pads, 1, 0)};
+  GlowConvGrid g = {.rows = y->dims[0].size * y->dims[2].size,
+                    .oh = y->dims[2].size,
+                    .ow = y->dims[3].size,
+                    .taps = w->dims[2].size * w->dims[3].size,
+                    .single = !x->layout};
+  int64_t left, right;
+  glow_conv_edges(&line, &left, &right);
+  g.edges = left + right;
+  g.flat = !g.single && is_flat(n, w, y);
+  return glow_conv_tile(isa, &g);
+}
+
+uint32_t glow_cpu_tile(const GlowTarget *t, const GlowNode *n, uint32_t values[GLOW_TILE_VALUES],
+                       const char **why) {
+  if (n->op != GLOW_OP_CONVOLUTION)
+    return 0;
+  const GlowType *x = glow_node_in(n, GLOW_CONVOLUTION_IN_X)->type, *y = glow_node_map(n);
+  const GlowType *w = glow_node_in(n, GLOW_CONVOLUTION_IN_W)->type;
+  if (!glow_type_is_static(x) || !glow_type_is_static(w) || !glow_type_is_static(y) ||
+      glow_type_elements(y) == 0 || glow_type_elements(w) == 0 || !has_tile(n, x, w, y))
+    return 0;
+  GlowConvTile tile = tile_of(t->machine, n, x, w, y);
+  *why = tile.count == 1   ? "tiles of consecutive pixels, since rows do not fill them"
+         : tile.count == 3 ? "tiles of merged rows, so that rows fill them"
+                           : "tiles of whole rows, or of parts that divide them";
+  memcpy(values, tile.values, tile.count * sizeof *values);
+  return tile.count;
+}
