@@ -31,7 +31,8 @@ static const GlowPass passes[] = {
 const GlowPassTable glow_passes = {.passes = passes,
                                    .count = sizeof passes / sizeof *passes,
                                    .pipeline = glow_pipeline_text,
-                                   .to_programs = "irgen"};
+                                   .to_programs = "irgen",
+                                   .retarget = "retarget"};
 
 void glow_passes_print(GlowText *out) {
   glow_pass_table_print(&glow_passes, out);

@@ -16,12 +16,13 @@ void glow_passes_print(GlowText *out);
 /* What is left of Calls, for any device, as those need who cannot run a Call: IRGen, and with it
  * all backends. */
 #define GLOW_INLINE_ALL "inline<devices>"
-/* What makes programs of a graph that a backend runs as one: GLOW_INLINE_ALL, -O<optimization> on
- * graphs, irgen. */
-GlowPipeline *glow_pipeline_to_programs(GlowContext *ctx, int optimization, GlowMath math);
+/* What makes programs of the graphs of a module, which a backend runs as one: GLOW_INLINE_ALL,
+ * -O<optimization> on graphs, irgen. */
+GlowPipeline *glow_pipeline_to_programs(const GlowModule *m, int optimization, GlowMath math);
 
 /* ---- pipelines.c, for the table -------------------------------------------------------------- */
-const char *glow_pipeline_text(GlowLevel level, int optimization);
+const char *glow_pipeline_text(GlowContext *ctx, const char *target, GlowLevel level,
+                               int optimization);
 void glow_pipelines_print(GlowText *out);
 
 #endif

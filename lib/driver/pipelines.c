@@ -4,8 +4,13 @@
  *
  * -O0 does what irgen needs and nothing else. -O1 folds, lowers and merges once. -O2 repeats that
  * until nothing changes. Both choose strategies, layouts and an order in the end. Passes of class
- * "bounded" are left out under -exact, those of class "unsafe" without -fast-math. */
+ * "bounded" are left out under -exact, those of class "unsafe" without -fast-math.
+ *
+ * @layout and @place are slots: the family of the module's target says which passes stand there. */
+#include <string.h>
+
 #include "driver/passes.h"
+#include "target/target.h"
 
 /* Small rewrites of single nodes. */
 #define SIMPLIFY "fold-splat,algebraic,fast-algebraic,simplify-clip,simplify-cast,eliminate-noop"
@@ -27,7 +32,7 @@
   "recognize-attention,tile-attention,matrix-chain,fuse-products,fold-mul-add"
 
 /* What kernels compute, in which kinds, by which algorithm and in which layouts: last. */
-#define KERNELS "widen,reduce-mean-pool,winograd,assign-layouts,dce,schedule"
+#define KERNELS "widen,reduce-mean-pool,winograd,@layout,dce,schedule"
 
 static const char *const graph_pipelines[] = {
     "inline,lower",
@@ -46,32 +51,48 @@ static const char *const graph_pipelines[] = {
   "view-extracts,view-strides,halos,view-inserts,eliminate-copies,eliminate-dead-stores,"          \
   "share-buffers,delete-dead-allocs"
 
-/* How each instruction runs, and where each buffer lies. */
-#define PLACE "shrink-lifetimes,assign-tiles,assign-shards,plan-memory"
-
 static const char *const program_pipelines[] = {
     "plan-memory",
-    "forward-splats,eliminate-dead-stores," FUSE "," COALESCE "," PLACE,
-    "forward-splats,eliminate-dead-stores," FUSE ",fixpoint(" COALESCE ")," PLACE,
+    "forward-splats,eliminate-dead-stores," FUSE "," COALESCE ",@place",
+    "forward-splats,eliminate-dead-stores," FUSE ",fixpoint(" COALESCE "),@place",
 };
 
-const char *glow_pipeline_text(GlowLevel level, int optimization) {
-  return (level == GLOW_LEVEL_GRAPH ? graph_pipelines : program_pipelines)[optimization];
+static const char *const slots[GLOW_SLOT_COUNT] = {"@layout", "@place"};
+
+/* A text with what a family has in its slots. One without passes takes the comma before it along.
+ */
+static const char *fill(GlowContext *ctx, const GlowTargetFamily *family, const char *text) {
+  for (int i = 0; i < GLOW_SLOT_COUNT; ++i) {
+    const char *at = strstr(text, slots[i]), *passes = family->passes[i];
+    if (at)
+      text = glow_arena_printf(ctx->arena, "%.*s%s%s", (int)(at - text) - !passes, text,
+                               passes ? passes : "", at + strlen(slots[i]));
+  }
+  return text;
+}
+
+const char *glow_pipeline_text(GlowContext *ctx, const char *target, GlowLevel level,
+                               int optimization) {
+  const GlowTarget *t = target ? glow_target_find(target) : NULL;
+  return fill(ctx, t ? t->family : &glow_target_family_cpu,
+              (level == GLOW_LEVEL_GRAPH ? graph_pipelines : program_pipelines)[optimization]);
 }
 
 void glow_pipelines_print(GlowText *out) {
   glow_text_puts(out, "named pipelines:\n");
   for (int i = 0; i < 3; ++i)
     glow_text_printf(out, "  O%d on graphs\n      %s\n  O%d on programs\n      %s\n", i,
-                     graph_pipelines[i], i, program_pipelines[i]);
+                     glow_pipeline_text(out->ctx, NULL, GLOW_LEVEL_GRAPH, i), i,
+                     glow_pipeline_text(out->ctx, NULL, GLOW_LEVEL_PROGRAM, i));
   glow_text_puts(out, "  -exact leaves their bounded passes out; unsafe ones run only with "
                       "-fast-math.\n");
 }
 
-GlowPipeline *glow_pipeline_to_programs(GlowContext *ctx, int optimization, GlowMath math) {
+GlowPipeline *glow_pipeline_to_programs(const GlowModule *m, int optimization, GlowMath math) {
+  GlowContext *ctx = m->ctx;
   GlowPipeline *p = glow_pipeline_parse(ctx, &glow_passes, GLOW_INLINE_ALL);
   glow_pipeline_append(
-      p, glow_pipeline_default(ctx, &glow_passes, GLOW_LEVEL_GRAPH, optimization, math));
+      p, glow_pipeline_default(ctx, &glow_passes, m->target, GLOW_LEVEL_GRAPH, optimization, math));
   glow_pipeline_append(p, glow_pipeline_parse(ctx, &glow_passes, "irgen"));
   return p;
 }

@@ -179,10 +179,12 @@ GlowStatus glow_session_optimize(GlowSession *s, int level, GlowMath math) {
   GlowStatus status = GLOW_OK;
   GlowStr name = s->entry->name;
   if (glow_module_has_level(s->module, GLOW_LEVEL_GRAPH))
-    status = run_pipeline(s, glow_pipeline_to_programs(s->ctx, level, math), math);
+    status = run_pipeline(s, glow_pipeline_to_programs(s->module, level, math), math);
   if (status == GLOW_OK)
-    status = run_pipeline(
-        s, glow_pipeline_default(s->ctx, &glow_passes, GLOW_LEVEL_PROGRAM, level, math), math);
+    status = run_pipeline(s,
+                          glow_pipeline_default(s->ctx, &glow_passes, s->module->target,
+                                                GLOW_LEVEL_PROGRAM, level, math),
+                          math);
   if (status != GLOW_OK)
     return status;
   s->entry = glow_module_function(s->module, name);

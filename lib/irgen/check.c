@@ -53,7 +53,8 @@ static void check_block(Check *c, const GlowBlock *b) {
     else
       for (uint32_t i = 0; i < n->nresults; ++i)
         check_value(c, &n->results[i]);
-    check_support(c, n);
+    if (n->op != GLOW_OP_SAVE && !GLOW_HAS(d, TERMINATOR))
+      check_support(c, n);
     for (uint32_t i = 0; i < n->nregions; ++i)
       if (n->regions[i])
         check_block(c, n->regions[i]);

@@ -76,8 +76,10 @@ typedef struct GlowPass {
 typedef struct GlowPassTable {
   const GlowPass *passes;
   uint32_t count;
-  const char *(*pipeline)(GlowLevel level, int optimization);
+  /* The text of a level for the target of that name, NULL: for none. */
+  const char *(*pipeline)(GlowContext *ctx, const char *target, GlowLevel level, int optimization);
   const char *to_programs; /* the pass that leaves programs in place of graphs */
+  const char *retarget;    /* the pass that changes the module's target, to its option `to` */
 } GlowPassTable;
 const GlowPass *glow_pass_find(const GlowPassTable *table, const char *name);
 /* What the writer of an unknown name in a pipeline may have meant; NULL if nothing is near. */
@@ -145,12 +147,15 @@ void glow_pipeline_append(GlowPipeline *p, const GlowPipeline *other);
 /* False after an error of `who` if the pipeline names a pass that `math` does not allow; what O0 to
  * O2 stand for does not count. */
 bool glow_pipeline_check_math(const GlowPipeline *p, GlowMath math, GlowLoc who);
-/* -O0 to -O2 for a level, without the passes that `math` does not allow. */
-GlowPipeline *glow_pipeline_default(GlowContext *ctx, const GlowPassTable *table, GlowLevel level,
-                                    int optimization, GlowMath math);
+/* -O0 to -O2 for a level and a target (NULL: none), without the passes that `math` does not allow.
+ */
+GlowPipeline *glow_pipeline_default(GlowContext *ctx, const GlowPassTable *table,
+                                    const char *target, GlowLevel level, int optimization,
+                                    GlowMath math);
 /* A copy that lacks one pass, in groups too; O0 to O2 are not looked into. */
 GlowPipeline *glow_pipeline_without(const GlowPipeline *p, const GlowPass *pass);
-/* Replaces O0 to O2 by what they stand for, given the levels that m has where they are reached. */
+/* Replaces O0 to O2 by what they stand for, given the levels and the target that m has where they
+ * are reached. */
 GlowPipeline *glow_pipeline_resolve(const GlowPipeline *p, const GlowModule *m, GlowMath math);
 void glow_pipeline_print(const GlowPipeline *p, GlowText *out);
 

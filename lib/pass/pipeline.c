@@ -344,30 +344,43 @@ GlowPipeline *glow_pipeline_without(const GlowPipeline *p, const GlowPass *pass)
   return kept;
 }
 
-GlowPipeline *glow_pipeline_default(GlowContext *ctx, const GlowPassTable *table, GlowLevel level,
-                                    int optimization, GlowMath math) {
-  GlowPipeline *whole = glow_pipeline_parse(ctx, table, table->pipeline(level, optimization));
+GlowPipeline *glow_pipeline_default(GlowContext *ctx, const GlowPassTable *table,
+                                    const char *target, GlowLevel level, int optimization,
+                                    GlowMath math) {
+  const char *text = table->pipeline(ctx, target, level, optimization);
+  GlowPipeline *whole = glow_pipeline_parse(ctx, table, text);
   GLOW_CHECK(ctx, whole, "a named pipeline does not parse");
   GlowPipeline *kept = glow_pipeline_create(ctx, table);
   copy_kept(ctx, is_allowed, &math, whole->first, &kept->first, &kept->last);
   return kept;
 }
 
-/* Which levels a module has. */
-typedef struct Levels {
-  bool graph, program;
-} Levels;
+/* What a module is when an item is reached. */
+typedef struct State {
+  bool graph, program; /* the levels that it has */
+  const char *target;
+} State;
+
+/* What a pass leaves of it. */
+static void pass_by(const GlowPipeline *p, const GlowPipelineItem *item, State *state) {
+  if (strcmp(item->pass->name, p->table->to_programs) == 0) {
+    state->graph = false;
+    state->program = true;
+  } else if (strcmp(item->pass->name, p->table->retarget) == 0) {
+    state->target = item->noptions ? item->values[0] : NULL;
+  }
+}
 
 /* Appends items of p to `first` and `last`. */
-static void resolve(const GlowPipeline *p, const GlowPipelineItem *item, Levels *levels,
+static void resolve(const GlowPipeline *p, const GlowPipelineItem *item, State *state,
                     GlowMath math, GlowPipelineItem **first, GlowPipelineItem **last) {
   for (; item; item = item->next) {
     if (item->kind == GLOW_ITEM_LEVEL) {
       for (int level = 0; level < 2; ++level) {
-        if (level == GLOW_LEVEL_GRAPH ? !levels->graph : !levels->program)
+        if (level == GLOW_LEVEL_GRAPH ? !state->graph : !state->program)
           continue;
-        const GlowPipeline *meant =
-            glow_pipeline_default(p->ctx, p->table, (GlowLevel)level, item->optimization, math);
+        const GlowPipeline *meant = glow_pipeline_default(
+            p->ctx, p->table, state->target, (GlowLevel)level, item->optimization, math);
         for (const GlowPipelineItem *i = meant->first; i; i = i->next)
           append_item(first, last, copy_item(p->ctx, i));
       }
@@ -376,9 +389,9 @@ static void resolve(const GlowPipeline *p, const GlowPipelineItem *item, Levels 
     GlowPipelineItem *copy = copy_item(p->ctx, item);
     if (item->kind == GLOW_ITEM_FIXPOINT) {
       copy->first = copy->last = NULL;
-      resolve(p, item->first, levels, math, &copy->first, &copy->last);
-    } else if (strcmp(item->pass->name, p->table->to_programs) == 0) {
-      *levels = (Levels){.program = true};
+      resolve(p, item->first, state, math, &copy->first, &copy->last);
+    } else {
+      pass_by(p, item, state);
     }
     append_item(first, last, copy);
   }
@@ -386,9 +399,9 @@ static void resolve(const GlowPipeline *p, const GlowPipelineItem *item, Levels 
 
 GlowPipeline *glow_pipeline_resolve(const GlowPipeline *p, const GlowModule *m, GlowMath math) {
   GlowPipeline *out = glow_pipeline_create(p->ctx, p->table);
-  Levels levels = {glow_module_has_level(m, GLOW_LEVEL_GRAPH),
-                   glow_module_has_level(m, GLOW_LEVEL_PROGRAM)};
-  resolve(p, p->first, &levels, math, &out->first, &out->last);
+  State state = {glow_module_has_level(m, GLOW_LEVEL_GRAPH),
+                 glow_module_has_level(m, GLOW_LEVEL_PROGRAM), m->target};
+  resolve(p, p->first, &state, math, &out->first, &out->last);
   return out;
 }
 

@@ -6,7 +6,7 @@
 static const GlowTargetFamily *const families[] = {
 #define FAMILY(name) &glow_target_family_##name,
 #include "target/targets.def"
-#ifdef GLOW_EXTRA_TARGETS /* a build for tests may have rows of its own: a file */
+#ifdef GLOW_EXTRA_TARGETS
 #include GLOW_EXTRA_TARGETS
 #endif
 #undef FAMILY

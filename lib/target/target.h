@@ -28,6 +28,13 @@ typedef enum GlowSupport {
   GLOW_NATIVE     /* by a kernel of its own, or without any */
 } GlowSupport;
 
+/* Places in pipelines where targets differ. */
+typedef enum GlowSlot {
+  GLOW_SLOT_LAYOUT, /* behind the strategies of a graph */
+  GLOW_SLOT_PLACE,  /* at the end of a program: how each instruction runs, where each buffer lies */
+  GLOW_SLOT_COUNT
+} GlowSlot;
+
 /* Functions may be NULL where the comment says what that means. *why gets a reason for people. */
 typedef struct GlowTargetFamily {
   const char *name, *about;
@@ -42,6 +49,7 @@ typedef struct GlowTargetFamily {
   /* The layout, of four axes, of what nodes with choices hand on in blocks of channels; a node
    * between them may join in. NULL: there are no blocks. */
   const char *blocks;
+  const char *passes[GLOW_SLOT_COUNT]; /* what -O1 and -O2 have in a slot; NULL: nothing */
   /* How well a target computes a node or an instruction. NULL: everything is native. */
   GlowSupport (*support)(const GlowTarget *t, const GlowNode *n, const char **why);
   /* The ways to compute a node, or an instruction, the best first; how many. 0: operands and
@@ -84,6 +92,9 @@ void glow_targets_print(GlowText *out);
 
 #define FAMILY(name) extern const GlowTargetFamily glow_target_family_##name;
 #include "target/targets.def"
+#ifdef GLOW_EXTRA_TARGETS /* a build for tests may have rows of its own: a file */
+#include GLOW_EXTRA_TARGETS
+#endif
 #undef FAMILY
 
 #endif

@@ -82,7 +82,7 @@ static void try_alone(Tester *t, const GlowModule *base, bool programs) {
 /* -O2 at one level, whole and without each pass that rewrote something in it. */
 static void try_o2(Tester *t, const GlowModule *base, GlowLevel level, bool exact) {
   uint64_t *counts = GLOW_NEW_ARRAY(t->ctx->arena, uint64_t, glow_passes.count);
-  const GlowPipeline *whole = glow_pipeline_default(t->ctx, &glow_passes, level, 2,
+  const GlowPipeline *whole = glow_pipeline_default(t->ctx, &glow_passes, base->target, level, 2,
                                                     exact ? GLOW_MATH_EXACT : GLOW_MATH_BOUNDED);
   Trial trial = {.base = base, .pipeline = whole, .exact = exact, .counts = counts};
   try_pipeline(t, &trial);

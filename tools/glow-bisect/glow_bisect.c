@@ -56,9 +56,9 @@ static GlowPipeline *pipeline(const Bisect *b, const GlowSession *s) {
   if (b->level < 0)
     return p;
   if (glow_module_has_level(s->module, GLOW_LEVEL_GRAPH))
-    glow_pipeline_append(p, glow_pipeline_to_programs(b->ctx, b->level, b->math));
-  glow_pipeline_append(
-      p, glow_pipeline_default(b->ctx, &glow_passes, GLOW_LEVEL_PROGRAM, b->level, b->math));
+    glow_pipeline_append(p, glow_pipeline_to_programs(s->module, b->level, b->math));
+  glow_pipeline_append(p, glow_pipeline_default(b->ctx, &glow_passes, s->module->target,
+                                                GLOW_LEVEL_PROGRAM, b->level, b->math));
   return p;
 }
 

@@ -64,6 +64,8 @@ static int64_t shards(const GlowTarget *t, int64_t cost) {
   return glow_shards(cost);
 }
 
+#define PLACE "shrink-lifetimes,assign-tiles,assign-shards,plan-memory"
+
 const GlowTargetFamily glow_target_family_cpu = {.name = "cpu",
                                                  .about = "machine code for a CPU",
                                                  .targets = targets,
@@ -72,6 +74,7 @@ const GlowTargetFamily glow_target_family_cpu = {.name = "cpu",
                                                  .lacks = lacks,
                                                  .describe = describe,
                                                  .blocks = GLOW_CPU_BLOCKS,
+                                                 .passes = {"assign-layouts", PLACE},
                                                  .support = support,
                                                  .choices = glow_cpu_choices,
                                                  .fuses = fuses,

@@ -124,6 +124,7 @@ static bool is_kept(const GlowNode *p, uint32_t out, const GlowNode *n) {
 static bool can_stack(const Stacks *s, const GlowNode *p, const GlowNode *n) {
   uint32_t outputs = n->nouts;
   bool frees = false;
+  const char *why;
   for (uint32_t i = 0; i < p->nouts; ++i) {
     outputs += is_kept(p, i, n);
     frees |= sole_writer(p->operands[i].value, n) == p;
@@ -131,7 +132,7 @@ static bool can_stack(const Stacks *s, const GlowNode *p, const GlowNode *n) {
   return (frees || (s->all && lives_until(p, n))) && outputs <= MAX_OUTPUTS &&
          glow_scalar_steps(p) + glow_scalar_steps(n) <= GLOW_MAX_STEPS &&
          element_by_element(p, n) && stays_untouched(p, n) && glow_instr_can_move_down(p, n) &&
-         glow_target_fuses(s->target, p, n, &(const char *){NULL});
+         glow_target_fuses(s->target, p, n, &why);
 }
 
 static GlowNode *find_producer(const Stacks *s, const GlowNode *n) {
