@@ -48,7 +48,7 @@ const GlowTarget *glow_target_named(GlowContext *ctx, GlowLoc loc, const char *n
   return NULL;
 }
 
-const GlowTarget *glow_target_host(void) {
+static const GlowTarget *host_target(void) {
   const GlowTarget *t = NULL;
   for (uint32_t i = 0; i < FAMILIES && !t; i++)
     t = families[i]->host ? families[i]->host() : NULL;
@@ -56,12 +56,12 @@ const GlowTarget *glow_target_host(void) {
 }
 
 bool glow_target_of(const GlowModule *m, const GlowTarget **t) {
-  *t = m->target ? glow_target_named(m->ctx, m->src, m->target) : glow_target_host();
+  *t = m->target ? glow_target_named(m->ctx, m->src, m->target) : host_target();
   return *t || !m->target;
 }
 
 const GlowTarget *glow_target_asked(const GlowModule *m) {
-  const GlowTarget *t = m->target ? glow_target_find(m->target) : glow_target_host();
+  const GlowTarget *t = m->target ? glow_target_find(m->target) : host_target();
   return t ? t : next_target(NULL);
 }
 

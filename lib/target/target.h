@@ -37,7 +37,7 @@ typedef enum GlowSlot {
 
 /* Functions may be NULL where the comment says what that means. *why gets a reason for people. */
 typedef struct GlowTargetFamily {
-  const char *name, *about;
+  const char *about;         /* what all of its targets are, for people; `describe` says more */
   const GlowTarget *targets; /* best last */
   uint32_t count;
   /* The best for this host, or NULL. NULL: the family is for those who name it. */
@@ -73,10 +73,8 @@ typedef struct GlowTargetFamily {
 const GlowTarget *glow_target_find(const char *name);
 /* The same; NULL after a diagnostic at loc that lists those there are. */
 const GlowTarget *glow_target_named(GlowContext *ctx, GlowLoc loc, const char *name);
-/* The best for this host of the first family that has one; NULL: none has. */
-const GlowTarget *glow_target_host(void);
-/* What a module is compiled for: its target, else glow_target_host. False after a diagnostic; *t is
- * NULL if the module names none and this host has none. */
+/* What a module is compiled for: its target, else the best for this host of the first family that
+ * has one. False after a diagnostic; *t is NULL if the module names none and this host has none. */
 bool glow_target_of(const GlowModule *m, const GlowTarget **t);
 /* Whom to ask what a target decides for modules without one, too: the module's target, else this
  * host's, else the first. */

@@ -76,7 +76,6 @@ static uint32_t tile(const GlowTarget *t, const GlowNode *n, uint32_t values[GLO
 }
 
 const GlowTargetFamily glow_target_family_tiny = {
-    .name = "tiny",
     .about = "a board for tests",
     .targets = boards,
     .count = 2,

@@ -5,6 +5,7 @@
 #include "backend/cpu/cpu.h"
 #include "codegen/blobs.h"
 #include "support/text.h"
+#include "target/cpu/cpu.h"
 #include "test/unit/unit.h"
 
 static unsigned count_blobs(const GlowIsa *isa, GlowBlobKind kind, const char *name) {
@@ -43,6 +44,8 @@ static void check_host(void) {
   for (size_t k = 0; k < GLOW_ISA_COUNT; k++) {
     const GlowIsa *isa = &glow_isa[k];
     EXPECT(glow_isa_find(isa->name) == isa, "two rows are called %s", isa->name);
+    const GlowTarget *t = glow_target_find(isa->name);
+    EXPECT(t && glow_cpu_isa(t) == isa, "the target %s is another row", isa->name);
     bool should = host && isa <= host && strcmp(isa->arch, host->arch) == 0;
     EXPECT(glow_isa_runs_here(isa) == should, "%s and the host's %s disagree", isa->name,
            host ? host->name : "nothing");

@@ -66,9 +66,7 @@ static int64_t shards(const GlowTarget *t, int64_t cost) {
 
 #define PLACE "shrink-lifetimes,assign-tiles,assign-shards,plan-memory"
 
-const GlowTargetFamily glow_target_family_cpu = {.name = "cpu",
-                                                 .about = "machine code for a CPU",
-                                                 .targets = targets,
+const GlowTargetFamily glow_target_family_cpu = {.targets = targets,
                                                  .count = GLOW_ISA_COUNT,
                                                  .host = host,
                                                  .lacks = lacks,

@@ -11,7 +11,6 @@ static bool fuses(const GlowTarget *t, const GlowNode *into, const GlowNode *n, 
 }
 
 const GlowTargetFamily glow_target_family_interp = {
-    .name = "interp",
     .about = "the interpreter",
     .targets = &interp,
     .count = 1,

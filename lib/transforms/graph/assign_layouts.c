@@ -1,16 +1,17 @@
-/* Blocked layouts through the graph: NCHW16c for what convolutions and pools read and write, packed
- * filters in `eval` constants.
+/* Blocked layouts through the graph, from what the target offers (GlowChoice): on a CPU NCHW16c for
+ * what convolutions and pools read and write, packed filters in `eval` constants.
  *
  *   y = Relu(Convolution(x, w))   becomes   c = Convolution(Relayout(x), w.packed)  | NCHW16c
  *                                           y = Relayout(Relu(c))
  *
- * Convolutions and pools begin a blocked stretch. Element-wise nodes, Concat, Slice, Split, Pad and
+ * Nodes with a choice begin a blocked stretch. Element-wise nodes, Concat, Slice, Split, Pad and
  * Resize join it if the larger part of what they read is in it. Pieces may begin inside a block.
  * Relayouts that meet cancel, so that they remain where a stretch is entered and left. Small
  * operands with one value for each channel stay plain; constants are relaid out in `eval`
  * initializers.
  *
- * Constant right operands of products are packed too, in panels of the columns of a tile.
+ * Constant right operands of products are packed too, in panels of the columns of a tile; one that
+ * is no constant would be packed at each run, so it stays as it is.
  *
  * Works from any layout. What is packed depends on the target, which is the module's or this host,
  * and is written into the module. Exact: kernels add up in the same order in every layout. */
@@ -31,6 +32,7 @@ typedef struct Assign {
 typedef struct Plan {
   GlowValue **ins;
   const GlowLayout *out;
+  bool packed; /* an operand is laid out for the target */
 } Plan;
 
 static bool is_blocked(const Assign *a, GlowValue *v) { return glow_value_comes_in(v, a->blocked); }
@@ -58,6 +60,7 @@ static bool plan_choice(Assign *a, GlowNode *n, Plan *p, const GlowChoice *choic
     if (relayouts(p, n, &choices[k]) < relayouts(p, n, best))
       best = &choices[k];
   p->out = best->out;
+  p->packed = best->packed != 0;
   for (uint32_t i = 0; i < n->noperands && i < GLOW_CHOICE_PORTS; i++) {
     GlowValue *v = p->ins[i];
     if (v && v->type->layout != best->in[i] &&
@@ -223,17 +226,10 @@ static const GlowType **planned_types(const Assign *a, const GlowNode *n, const 
   return types;
 }
 
-/* Packed operands are the one thing that depends on the target. */
-static void stamp_target(Assign *a, GlowOp op) {
-  if ((op == GLOW_OP_CONVOLUTION || op == GLOW_OP_MAT_MUL) && !a->run->module->target)
-    a->run->module->target = glow_str(a->run->ctx, a->target->name);
-}
-
 static bool convert(Assign *a, GlowNode *n) {
   GlowContext *ctx = a->run->ctx;
   unsigned errors = glow_context_error_count(ctx);
-  GlowOp op = n->op;
-  Plan p = {GLOW_NEW_ARRAY(a->run->arena, GlowValue *, n->noperands), NULL};
+  Plan p = {.ins = GLOW_NEW_ARRAY(a->run->arena, GlowValue *, n->noperands)};
   for (uint32_t i = 0; i < n->noperands; i++)
     p.ins[i] = n->operands[i].value;
   glow_pass_check_limit(a->run);
@@ -244,8 +240,8 @@ static bool convert(Assign *a, GlowNode *n) {
                                        p.out ? p.out->text : "panels");
   if (!glow_node_rebuild(&a->relayouts, n, p.ins, planned_types(a, n, &p), what, &changed))
     return false;
-  if (changed)
-    stamp_target(a, op);
+  if (changed && p.packed && !a->run->module->target)
+    a->run->module->target = glow_str(ctx, a->target->name);
   return true;
 }
 
