@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Plants disagreements with the kernel table: a wrong field, count or kind in a kernel, in the selection that makes
-work for it, or in the table. None may compile, for the reason that is given here; without them all do."""
+"""Plants disagreements with the kernel table: a wrong field, count, kind, variant or kernel in a source, in the
+selection that makes work for it, or in the table. None may compile, for the reason that is given here; without them
+all do."""
 import argparse
 import os
 import re
@@ -12,6 +13,7 @@ TABLE = "lib/kernels/kernels.ops"
 CONV, MATMUL = "lib/kernels/cpu/conv.c", "lib/kernels/cpu/matmul.c"
 DIRECT, PRODUCT = "lib/backend/cpu/conv_direct.c", "lib/backend/cpu/matmul.c"
 REDUCE, LINES, RESIZE = "lib/backend/cpu/reduce.c", "lib/backend/cpu/lines.c", "lib/backend/cpu/resize.c"
+KERNEL_REDUCE = "lib/kernels/cpu/reduce.c"
 KERNEL_LINES, SCATTER, STACK = "lib/kernels/cpu/lines.c", "lib/kernels/cpu/scatter.c", "lib/kernels/cpu/stack.c"
 # What is wrong, what is compiled, the file that changes, a text in it, the wrong one, and what the compiler says.
 PLANTED = (
@@ -40,6 +42,10 @@ PLANTED = (
     ("variant", REDUCE, TABLE, "params ReduceParams\n  variants sum, prod, max, min", "params ReduceParams\n  variants sum, prod, top, min",
      ".GLOW_REDUCE_MAX. undeclared"),
     ("variant", LINES, TABLE, "  params LinesParams\n  variants sum, prod\n", "  params LinesParams\n", "too many arguments"),
+    ("variant", KERNEL_REDUCE, TABLE, "params ReduceParams\n  variants sum, prod, max, min",
+     "params ReduceParams\n  variants sum, max, min", "no previous prototype for function 'glow_reduce_prod_float'"),
+    ("kind", KERNEL_REDUCE, KERNEL_REDUCE, "INTEGER(i8, int8_t, i64)", "INTEGER(i4, int8_t, i64)", "undeclared function 'glow_max_i4'"),
+    ("kernel", KERNEL_LINES, TABLE, "kernel trilu ", "kernel triangle ", "no previous prototype for function 'glow_trilu'"),
     ("kind", KERNEL_LINES, TABLE, "  out y : i64  in x : T", "  out y : i32  in x : T", "incompatible pointer types"),
     ("kind", LINES, LINES, "glow_work_arg_max(s, n, x.type->kind, ", "glow_work_arg_max(s, n, ", "too few arguments"),
     ("kind", SCATTER, SCATTER, "void *to, const void *from, int64_t count", "float *to, const float *from, int64_t count",
@@ -87,7 +93,8 @@ class Compiler:
                    os.path.dirname(os.path.join(o.source, source))]
         kernel = [o.clang, "-target", "x86_64-unknown-linux-gnu", "-march=x86-64-v3", "-ffreestanding", "-DGLOW_BITCODE",
                   "-DGLOW_VL=8", "-DGLOW_TILE_PIXELS=6", "-DGLOW_TILE_VECTORS=2"]
-        command = (kernel if "/kernels/" in source else [o.cc, "-D_GNU_SOURCE"]) + ["-std=gnu17", "-Werror", "-fsyntax-only"]
+        command = (kernel if "/kernels/" in source else [o.cc, "-D_GNU_SOURCE"]) + ["-std=gnu17", "-Werror", "-Wmissing-prototypes",
+                                                                                       "-fsyntax-only"]
         result = subprocess.run([*command, *("-I" + i for i in include), path], capture_output=True, text=True)
         return result.stderr if result.returncode else ""
 

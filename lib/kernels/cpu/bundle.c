@@ -7,6 +7,14 @@
 /* What stands before the buffers in GlowBundleArguments, for `detail`. */
 enum { MEMBER_ARENA = 0, MEMBER_WEIGHTS = 2, MEMBER_VARIABLES = 4, MEMBER_BUFFERS = 5 };
 
+/* Called by the functions of bundles. */
+int64_t glow_bundle_enter(const GlowBundleParams *p, const GlowBundleSlot *slots,
+                          const char *linked, const GlowProgram *program, void **spaces,
+                          void **pointers, int64_t *rounds, const GlowBundleArguments *a,
+                          const GlowParallel *parallel, GlowFault *fault);
+int64_t glow_bundle_reset(const GlowBundleParams *p, const char *linked, void *variables,
+                          const void *weights, int64_t weights_size);
+
 static int64_t fail(GlowFault *fault, int64_t error, int64_t detail) {
   if (fault)
     *fault = (GlowFault){error, -1, detail};

@@ -9,6 +9,10 @@
 
 #include "ops/scalar.h"
 
+/* Code generation knows them by the lists of operators and of conversions (ops/casts.inc); unit.isa
+ * looks for what these have. */
+#pragma clang diagnostic ignored "-Wmissing-prototypes"
+
 #define GLOW_LANES                                                                                 \
   _Pragma("clang loop vectorize(enable) interleave(disable) vectorize_width(GLOW_VL)")
 
