@@ -13,7 +13,7 @@ def run(command, **more):
 
 
 class Copy:
-    """Below `scratch`, which is emptied: `root` and `build`, fast to build: without LLVM, not optimized."""
+    """Below `scratch`, which is emptied: `root` and `build`, fast to build: not optimized, mostly without LLVM."""
 
     def __init__(self, source, scratch):
         self.scratch, self.root, self.build = scratch, os.path.join(scratch, "src"), os.path.join(scratch, "build")
@@ -26,10 +26,10 @@ class Copy:
             elif os.path.exists(path):
                 shutil.copy2(path, os.path.join(self.root, name))
 
-    def make(self, *targets):
+    def make(self, *targets, llvm=False):
         """Configures and builds; leaves this program where that fails."""
-        configure = run(["cmake", "-G", "Ninja", "-S", self.root, "-B", self.build, "-DGLOW_ENABLE_LLVM=OFF",
-                         "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_C_FLAGS_RELEASE=-O0"])
+        configure = run(["cmake", "-G", "Ninja", "-S", self.root, "-B", self.build, "-DCMAKE_BUILD_TYPE=Release",
+                         "-DCMAKE_C_FLAGS_RELEASE=-O0", f"-DGLOW_ENABLE_LLVM={'ON' if llvm else 'OFF'}"])
         if configure.returncode:
             sys.exit(configure.stdout)
         result = run(["ninja", "-C", self.build, *targets])

@@ -20,6 +20,7 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from copies import Copy, run  # noqa: E402
 
 PAGES = ("docs/HowTo-add-an-operator.md", "docs/HowTo-add-a-pass.md", "docs/HowTo-add-a-backend.md")
+LLVM_PAGES = ("docs/HowTo-add-a-kernel.md",)  # for builds with the CPU backend
 NAME = re.compile(r"^\s*(?:/\*|;|#|//)\s*([\w./-]+\.[a-z]+)(?::\s*(append|(?:after|replace)\s+(.*?)))?\s*(?:\*/)?\s*$")
 
 
@@ -63,18 +64,20 @@ def main():
     parser.add_argument("--source", required=True)
     parser.add_argument("--scratch", required=True)
     parser.add_argument("--tools", required=True, help="folder of the tools without the changes")
+    parser.add_argument("--llvm", action="store_true", help="whether this build has the CPU backend")
     options = parser.parse_args()
+    pages = PAGES + (LLVM_PAGES if options.llvm else ())
     copy = Copy(options.source, options.scratch)
     tests = []
-    for page in PAGES:
+    for page in pages:
         for path, how, anchor, block in changes(os.path.join(options.source, page)):
             apply(copy.root, path, how, anchor, block)
             print(f"{page}: {path} {how or 'new'}")
             if path.startswith("test/") and path.endswith((".gg", ".gir", ".test")):
                 tests.append(path)
-    copy.make("glow-opt", "glow-irgen", "glow-import", "glow-run")
+    copy.make("glow-opt", "glow-irgen", "glow-import", "glow-run", llvm=options.llvm)
     before = lit(copy.build, tests, "-v", f"-Dtools={options.tools}")
-    if len(tests) < len(PAGES) or before.stdout.count("FAIL: ") < len(tests):
+    if len(tests) < len(pages) or before.stdout.count("FAIL: ") < len(tests):
         sys.exit("the tests that the pages add must fail without the changes\n" + before.stdout)
     result = lit(copy.build, tests)
     print(result.stdout)
