@@ -9,7 +9,7 @@ lines and all libraries that a CMakeLists.txt links (a generated header is what 
 belongs to the library that compiles it): no edge that no row allows, no cycle, no folder without a row, no include
 of what is not linked, no llvm-c outside of `codegen`, no command line in a library but `driver`. Edges of the
 second table, to a room or a header, are there although they should not be: each must still exist. Passes include no
-header of a CPU: they ask a target. With --planted, such mistakes are made in a copy, one at a time, and each must be
+header of a CPU: they ask a target. Code generation includes no header of the IR. With --planted, such mistakes are made in a copy, one at a time, and each must be
 found."""
 import argparse
 import os
@@ -160,6 +160,8 @@ class Tree:
                     self.wrong.append(f"{path}: includes {header}, but command lines are for `driver` and tools alone")
                 if room in PASSES and header.startswith(CPU):
                     self.wrong.append(f"{path}: includes {header}, but passes know no CPU: they ask target/target.h")
+                if room == "codegen" and used == "ir":
+                    self.wrong.append(f"{path}: includes {header}, but code generation knows no IR: it gets lists of work")
                 linked = self.linked(path.split("/")[1]) if room == "tools" else libraries.get(room, ())
                 if used not in linked and used in libraries and used != room and header not in self.uses[room] and \
                         not {(room, used), (room, header)} & self.waiting:
@@ -216,6 +218,8 @@ PLANTED = (
      "no file needs the arrow from `view` to `codegen` any more"),
     ("a command line", "lib/pass/pass.h", r"\Z", '#include "support/cmdline.h"\n',
      "lib/pass/pass.h: includes support/cmdline.h, but command lines are for"),
+    ("the IR in code generation", "lib/codegen/emit.h", r"\Z", '#include "ir/ir.h"\n',
+     "lib/codegen/emit.h: includes ir/ir.h, but code generation knows no IR"),
     ("a row of a CPU in a pass", "lib/transforms/relayout.h", r"\Z", '#include "target/cpu/isa.h"\n',
      "lib/transforms/relayout.h: includes target/cpu/isa.h, but passes know no CPU"),
     ("a table of kernels in irgen", "lib/irgen/irgen_internal.h", r"\Z", '#include "kernels/isa.def"\n',
