@@ -51,13 +51,20 @@ function(glow_bitcode_file output source triple march level)
     VERBATIM)
 endfunction()
 
+# The rows `sources O2 = ...` of the kernel table.
+set(table ${PROJECT_SOURCE_DIR}/lib/kernels/kernels.ops)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${table})
+file(READ ${table} text)
+string(REGEX MATCH "\nsources O2 =([^\"]*)\"" row "${text}")
+string(REGEX MATCHALL "[a-z0-9_]+" glow_o2_sources "${CMAKE_MATCH_1}")
+
 # The kernels of one row; appends to `outputs` and `blobs` of the caller.
 function(glow_bitcode_row group id name triple march dir)
   file(MAKE_DIRECTORY ${GLOW_GEN_DIR}/kernels/${name})
   foreach(source IN LISTS arg_${group})
     set(level -O1)
-    if(source MATCHES "^(gather|lanes_.*|lines|pool|product|reduce|resize|scatter)$")
-      set(level -O2) # these are vectorized here, not later
+    if(source IN_LIST glow_o2_sources)
+      set(level -O2)
     elseif(source STREQUAL "rows")
       set(level -O1 -Xclang -disable-llvm-passes) # many functions, of which a program uses few
     endif()
@@ -73,6 +80,11 @@ endfunction()
 
 function(glow_bitcode)
   cmake_parse_arguments(PARSE_ARGV 0 arg "" "DIR" "CPU;REF")
+  foreach(source IN LISTS glow_o2_sources)
+    if(NOT source IN_LIST arg_CPU AND NOT source IN_LIST arg_REF)
+      message(FATAL_ERROR "sources in the kernel table: there is no ${source}.c")
+    endif()
+  endforeach()
   set(table ${PROJECT_SOURCE_DIR}/lib/kernels/isa.def)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${table})
   file(READ ${table} text)

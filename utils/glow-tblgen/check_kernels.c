@@ -73,6 +73,17 @@ static void check_distinct(const OpFile *file, GlowStr row, Names *seen, Name n)
 
 /* ---- Numbers, params, callbacks -------------------------------------------------------------- */
 
+static void check_sources(const OpFile *file) {
+  Names seen = {0};
+  for (uint32_t i = 0; i < file->sources.count; i++) {
+    const SourcesDecl *d = file->sources.data[i];
+    if (strcmp(d->level.text, "O1") && strcmp(d->level.text, "O2"))
+      glow_error(file->ctx, d->level.loc, "sources are built at O1 or O2, not '%s'", d->level.text);
+    for (uint32_t k = 0; k < d->files.count; k++)
+      check_distinct(file, "sources", &seen, d->files.data[k]);
+  }
+}
+
 static void check_numbers(OpFile *file) {
   for (uint32_t i = 0; i < file->numbers.count; i++) {
     CHECK_TWICE(file, &file->numbers, i);
@@ -478,6 +489,7 @@ static void check_kernel(const OpFile *file, KernelDecl *k) {
 
 void kernels_check(OpFile *file) {
   check_numbers(file);
+  check_sources(file);
   check_params(file);
   for (uint32_t i = 0; i < file->tiles.count; i++) {
     CHECK_TWICE(file, &file->tiles, i);

@@ -15,7 +15,7 @@
 
 %fallback ID KINDS ENUM OP INSTR IN OUT INOUT REGION TYPES MEMBER IMEMBER TRAITS INFER VERIFY
              SCRATCH MACS GRAD LOWER IRGEN FOLD ALSO DOMAIN NEWEST HOOK UNSUPPORTED
-             NUMBER PARAMS CALLBACK TILE TILES KERNEL AS TEMP INTS WHERE STEP STEPS VARIANTS.
+             NUMBER PARAMS CALLBACK TILE TILES KERNEL AS TEMP INTS WHERE STEP STEPS VARIANTS SOURCES.
 
 %type ids { Names }
 %type flags { uint8_t }
@@ -52,6 +52,7 @@ head ::= OP ID(N) STRING(D).                   { parse_op_begin(p, N, D, false);
 head ::= INSTR ID(N) STRING(D).                { parse_op_begin(p, N, D, true); }
 
 decl ::= NUMBER ID(N) EQ INT(V) STRING(D).     { parse_number(p, N, V, D); }
+decl ::= SOURCES ID(L) EQ ids(N) STRING(D).    { parse_sources(p, L, N, D); }
 decl ::= params LB fields RB.                  { p->row = NULL; }
 decl ::= CALLBACK ID(N) LP ids(L) RP STRING(D). { parse_callback(p, N, L, D, false); }
 decl ::= STEP ID(N) LP ids(L) RP STRING(D).    { parse_callback(p, N, L, D, true); }

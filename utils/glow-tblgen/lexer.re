@@ -69,6 +69,7 @@ int lexer_next(Lexer *lx) {
       "step"        { return T_STEP; }
       "steps"       { return T_STEPS; }
       "variants"    { return T_VARIANTS; }
+      "sources"     { return T_SOURCES; }
       "tile"        { return T_TILE; }
       "tiles"       { return T_TILES; }
       "kernel"      { return T_KERNEL; }

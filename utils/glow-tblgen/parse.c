@@ -63,8 +63,8 @@ void parse_syntax_error(Parser *p, int token, Name at) {
     glow_error(p->file->ctx, at.loc, "unexpected '%s' in the row of '%s'", at.text, p->row);
   else
     glow_error(p->file->ctx, at.loc,
-               "expected 'kinds', 'enum', 'op' or 'instr', or of kernels 'number', 'params', "
-               "'callback', 'step', 'tile' or 'kernel', found '%s'",
+               "expected 'kinds', 'enum', 'op' or 'instr', or of kernels 'number', 'sources', "
+               "'params', 'callback', 'step', 'tile' or 'kernel', found '%s'",
                at.text);
 }
 
@@ -72,8 +72,8 @@ static bool starts_declaration(const Parser *p, int token) {
   if (p->map && (token == T_DOMAIN || token == T_ID))
     return true;
   return token == T_KINDS || token == T_ENUM || token == T_OP || token == T_INSTR ||
-         token == T_NUMBER || token == T_PARAMS || token == T_CALLBACK || token == T_STEP ||
-         token == T_TILE || token == T_KERNEL;
+         token == T_NUMBER || token == T_SOURCES || token == T_PARAMS || token == T_CALLBACK ||
+         token == T_STEP || token == T_TILE || token == T_KERNEL;
 }
 
 static void bad_character(Parser *p, int token) {
@@ -211,6 +211,12 @@ void parse_number(Parser *p, Name name, Name value, Name doc) {
   NumberDecl *d = GLOW_NEW(p->file->arena, NumberDecl);
   *d = (NumberDecl){name, value, doc.text};
   glow_vec_push(p->file->arena, &p->file->numbers, d);
+}
+
+void parse_sources(Parser *p, Name level, Names files, Name doc) {
+  SourcesDecl *d = GLOW_NEW(p->file->arena, SourcesDecl);
+  *d = (SourcesDecl){level, files, doc.text};
+  glow_vec_push(p->file->arena, &p->file->sources, d);
 }
 
 void parse_params(Parser *p, Name name, Name doc) {

@@ -46,6 +46,7 @@ void parse_domain(Parser *p, Name name, Name newest);
 void parse_row(Parser *p, Name op, Names versions, OnnxRow target);
 Lit parse_lit(LitKind kind, Name text);
 void parse_number(Parser *p, Name name, Name value, Name doc);
+void parse_sources(Parser *p, Name level, Names files, Name doc);
 void parse_params(Parser *p, Name name, Name doc);
 void parse_fields(Parser *p, Names names, Name type, Name count, Name doc);
 void parse_callback(Parser *p, Name name, Names ints, Name doc, bool step);

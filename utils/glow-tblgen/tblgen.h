@@ -130,6 +130,13 @@ typedef struct NumberDecl {
   GlowStr doc;
 } NumberDecl;
 
+/* Files of kernels that are built at a level of optimization of their own; CMake reads these rows. */
+typedef struct SourcesDecl {
+  Name level;
+  Names files; /* without .c */
+  GlowStr doc;
+} SourcesDecl;
+
 /* Fields of params that are declared together. */
 typedef struct ParamsDecl ParamsDecl;
 typedef struct FieldsDecl {
@@ -231,6 +238,7 @@ typedef struct OpFile {
   GLOW_VEC(OnnxDomain) domains;
   GLOW_VEC(OnnxRow *) rows;
   GLOW_VEC(NumberDecl *) numbers;
+  GLOW_VEC(SourcesDecl *) sources;
   GLOW_VEC(ParamsDecl *) params;
   GLOW_VEC(CallbackDecl *) callbacks;
   GLOW_VEC(TileDecl *) tiles;
