@@ -46,22 +46,28 @@ LLVMValueRef glow_emit_kernel_call(GlowEmitter *e, const char *name, LLVMTypeRef
   return call;
 }
 
-LLVMValueRef glow_emit_constant(GlowEmitter *e, const void *data, size_t bytes) {
-  LLVMValueRef init = LLVMConstStringInContext2(e->l.llvm, data, bytes, 1 /* no terminating NUL */);
-  LLVMValueRef global = LLVMAddGlobal(e->l.module, LLVMTypeOf(init), "");
+LLVMValueRef glow_emit_global(GlowEmitter *e, LLVMValueRef init, const char *name) {
+  LLVMValueRef global = LLVMAddGlobal(e->l.module, LLVMTypeOf(init), name);
   LLVMSetInitializer(global, init);
   LLVMSetGlobalConstant(global, 1);
   LLVMSetLinkage(global, LLVMInternalLinkage);
+  return global;
+}
+
+LLVMValueRef glow_emit_constant(GlowEmitter *e, const void *data, size_t bytes) {
+  LLVMValueRef init = LLVMConstStringInContext2(e->l.llvm, data, bytes, 1 /* no terminating NUL */);
+  LLVMValueRef global = glow_emit_global(e, init, "");
   LLVMSetAlignment(global, 64);
   return global;
 }
 
+LLVMValueRef glow_emit_table(GlowEmitter *e, const void *data, size_t bytes) {
+  return bytes ? glow_emit_constant(e, data, bytes) : LLVMConstNull(e->l.ptr);
+}
+
 LLVMValueRef glow_emit_zeros(GlowEmitter *e, int64_t bytes) {
   LLVMTypeRef type = LLVMArrayType2(LLVMInt8TypeInContext(e->l.llvm), (uint64_t)bytes);
-  LLVMValueRef global = LLVMAddGlobal(e->l.module, type, "");
-  LLVMSetInitializer(global, LLVMConstNull(type));
-  LLVMSetGlobalConstant(global, 1);
-  LLVMSetLinkage(global, LLVMInternalLinkage);
+  LLVMValueRef global = glow_emit_global(e, LLVMConstNull(type), "");
   LLVMSetAlignment(global, 64);
   return global;
 }

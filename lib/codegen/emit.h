@@ -105,6 +105,10 @@ LLVMValueRef glow_emit_kernel_call(GlowEmitter *e, const char *name, LLVMTypeRef
                                    uint32_t count);
 /* An internal constant: `count` integers of 64 bits, or bytes. */
 LLVMValueRef glow_emit_constant(GlowEmitter *e, const void *data, size_t bytes);
+/* The same of bytes; null if there are none. */
+LLVMValueRef glow_emit_table(GlowEmitter *e, const void *data, size_t bytes);
+/* An internal constant with these contents. */
+LLVMValueRef glow_emit_global(GlowEmitter *e, LLVMValueRef init, const char *name);
 /* Zeros that nothing writes. */
 LLVMValueRef glow_emit_zeros(GlowEmitter *e, int64_t bytes);
 

@@ -158,18 +158,6 @@ static void emit_list(Tables *t, const GlowWork *work, uint32_t count) {
 
 /* ---- The program ----------------------------------------------------------------------------- */
 
-static LLVMValueRef table(GlowEmitter *e, const void *data, size_t bytes) {
-  return bytes ? glow_emit_constant(e, data, bytes) : LLVMConstNull(e->l.ptr);
-}
-
-static LLVMValueRef constant(GlowEmitter *e, LLVMValueRef init, const char *name) {
-  LLVMValueRef global = LLVMAddGlobal(e->l.module, LLVMTypeOf(init), name);
-  LLVMSetInitializer(global, init);
-  LLVMSetGlobalConstant(global, 1);
-  LLVMSetLinkage(global, LLVMInternalLinkage);
-  return global;
-}
-
 LLVMValueRef glow_emit_program(GlowEmitter *e, const char *symbol, const GlowWork *work,
                                uint32_t count, GlowProgramNeeds *needs) {
   Tables t = {.e = e};
@@ -178,9 +166,9 @@ LLVMValueRef glow_emit_program(GlowEmitter *e, const char *symbol, const GlowWor
   LLVMValueRef pieces = LLVMConstArray2(e->l.ptr, t.pieces.data, t.pieces.count);
   /* The fields of GlowProgram. */
   LLVMValueRef fields[] = {
-      table(e, t.steps.data, t.steps.count * sizeof *t.steps.data),
-      table(e, t.addresses.data, t.addresses.count * sizeof *t.addresses.data),
-      constant(e, pieces, ""),
+      glow_emit_table(e, t.steps.data, t.steps.count * sizeof *t.steps.data),
+      glow_emit_table(e, t.addresses.data, t.addresses.count * sizeof *t.addresses.data),
+      glow_emit_global(e, pieces, ""),
       t.zeros ? glow_emit_zeros(e, t.zeros) : LLVMConstNull(e->l.ptr),
       glow_emit_i64(e, t.steps.count),
       glow_emit_i64(e, t.most),
@@ -190,5 +178,5 @@ LLVMValueRef glow_emit_program(GlowEmitter *e, const char *symbol, const GlowWor
   };
   LLVMValueRef init =
       LLVMConstStructInContext(e->l.llvm, fields, sizeof fields / sizeof *fields, 0);
-  return constant(e, init, symbol);
+  return glow_emit_global(e, init, symbol);
 }

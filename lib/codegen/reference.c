@@ -35,10 +35,7 @@ static void put_pointer(Image *m, size_t offset, LLVMValueRef pointer) {
 }
 
 static LLVMValueRef constant_global(GlowEmitter *e, LLVMValueRef init) {
-  LLVMValueRef global = LLVMAddGlobal(e->l.module, LLVMTypeOf(init), "");
-  LLVMSetInitializer(global, init);
-  LLVMSetGlobalConstant(global, 1);
-  LLVMSetLinkage(global, LLVMInternalLinkage);
+  LLVMValueRef global = glow_emit_global(e, init, "");
   LLVMSetAlignment(global, 16);
   return global;
 }
@@ -174,7 +171,8 @@ LLVMValueRef glow_emit_reference(GlowEmitter *e, const GlowWork *w) {
   uint32_t nouts = c->nout + d->nout, nins = c->nin + d->nin;
   GlowCall plain = {.nin = c->nin, .nout = c->nout};
   LLVMValueRef call = local_copy(e, &plain, sizeof plain);
-  LLVMBuildStore(b, members_constant(e, d, c->members), field_at(e, call, offsetof(GlowCall, members)));
+  LLVMBuildStore(b, members_constant(e, d, c->members),
+                 field_at(e, call, offsetof(GlowCall, members)));
   LLVMBuildStore(b, local_buffers(e, c->out, nouts, ptrs, 0),
                  field_at(e, call, offsetof(GlowCall, out)));
   LLVMBuildStore(b, local_buffers(e, c->in, nins, ptrs, c->nout),

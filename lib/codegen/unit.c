@@ -26,10 +26,6 @@ static LLVMValueRef exported(GlowEmitter *e, const char *symbol, LLVMTypeRef *ty
   return f;
 }
 
-static LLVMValueRef constant_of(GlowEmitter *e, const void *data, size_t bytes) {
-  return bytes ? glow_emit_constant(e, data, bytes) : LLVMConstNull(e->l.ptr);
-}
-
 /* Memory of the function for `count` elements. */
 static LLVMValueRef room(GlowEmitter *e, LLVMTypeRef type, int64_t count) {
   return LLVMBuildAlloca(e->l.builder, LLVMArrayType2(type, (uint64_t)count + 1), "");
@@ -47,16 +43,17 @@ static void emit_entry(GlowEmitter *e, const GlowUnitEntry *entry, LLVMValueRef 
   const GlowBundleParams *p = entry->params;
   LLVMValueRef spaces = room(e, ptr, GLOW_SPACE_STORAGE + p->nstorage),
                pointers = room(e, ptr, needs.pointers), rounds = room(e, e->l.i64, needs.rounds);
-  LLVMValueRef args[] = {constant_of(e, p, sizeof *p),
-                         constant_of(e, entry->slots, (size_t)p->nstorage * sizeof *entry->slots),
-                         weights,
-                         program,
-                         spaces,
-                         pointers,
-                         rounds,
-                         LLVMGetParam(f, 0),
-                         LLVMGetParam(f, 1),
-                         LLVMGetParam(f, 2)};
+  LLVMValueRef args[] = {
+      glow_emit_table(e, p, sizeof *p),
+      glow_emit_table(e, entry->slots, (size_t)p->nstorage * sizeof *entry->slots),
+      weights,
+      program,
+      spaces,
+      pointers,
+      rounds,
+      LLVMGetParam(f, 0),
+      LLVMGetParam(f, 1),
+      LLVMGetParam(f, 2)};
   LLVMValueRef status = glow_emit_kernel_call(e, "glow_bundle_enter", e->l.i64, types, args, 10);
   LLVMBuildRet(e->l.builder, status);
 }
@@ -66,14 +63,14 @@ static void emit_reset(GlowEmitter *e, const char *symbol, const GlowBundleParam
                        LLVMValueRef weights) {
   LLVMTypeRef ptr = e->l.ptr, types[] = {ptr, ptr, ptr, ptr, e->l.i64};
   LLVMValueRef f = exported(e, symbol, types + 2, 3);
-  LLVMValueRef args[] = {constant_of(e, p, sizeof *p), weights, LLVMGetParam(f, 0),
+  LLVMValueRef args[] = {glow_emit_table(e, p, sizeof *p), weights, LLVMGetParam(f, 0),
                          LLVMGetParam(f, 1), LLVMGetParam(f, 2)};
   LLVMValueRef status = glow_emit_kernel_call(e, "glow_bundle_reset", e->l.i64, types, args, 5);
   LLVMBuildRet(e->l.builder, status);
 }
 
 void glow_emit_unit(GlowEmitter *e, const GlowUnit *unit) {
-  LLVMValueRef weights = constant_of(e, unit->weights, unit->weights_size);
+  LLVMValueRef weights = glow_emit_table(e, unit->weights, unit->weights_size);
   for (uint32_t i = 0; i < unit->nentries; i++)
     emit_entry(e, &unit->entries[i], weights);
   if (unit->reset)
