@@ -1,28 +1,58 @@
-/* Scalar bodies as vector code, one operator after the other (lanes.c), and what that code depends
- * on. */
-#include "codegen/emit.h"
-#include "num/bits.h"
+/* Bodies as vector code: calls of functions of lanes, which are vector code already. */
+#include <string.h>
 
-const GlowBodyOp *glow_codegen_refused(const GlowBody *body) {
-  for (uint32_t i = 0; i < body->nops; i++)
-    if (!glow_has_lanes(body, &body->ops[i]))
-      return &body->ops[i];
-  return NULL;
+#include "codegen/emit.h"
+
+/* One element on all lanes. */
+static LLVMValueRef emit_constant_lanes(GlowEmitter *e, const GlowLaneCall *c, GlowKind kind) {
+  uint64_t element = 0;
+  memcpy(&element, c->members, c->bytes);
+  LLVMTypeRef type = glow_emit_element_type(e, kind);
+  LLVMValueRef lanes[64],
+      bits = LLVMConstInt(LLVMIntTypeInContext(e->l.llvm, glow_kind_info[kind].bits), element, 0);
+  GLOW_CHECK(e->l.ctx, e->l.isa->vl <= 64, "a vector is at most 64 lanes");
+  for (uint32_t i = 0; i < e->l.isa->vl; i++)
+    lanes[i] = LLVMConstBitCast(bits, type);
+  return LLVMConstVector(lanes, e->l.isa->vl);
+}
+
+/* Lanes go through memory that the optimizer removes. */
+static LLVMValueRef emit_call(GlowEmitter *e, const GlowLaneCall *c, GlowKind kind,
+                              const LLVMValueRef *values) {
+  LLVMBuilderRef b = e->l.builder;
+  LLVMTypeRef out = LLVMVectorType(glow_emit_element_type(e, kind), e->l.isa->vl);
+  LLVMTypeRef *types = GLOW_NEW_ARRAY(e->arena, LLVMTypeRef, 2 + 2 * (size_t)c->nins);
+  LLVMValueRef *args = GLOW_NEW_ARRAY(e->arena, LLVMValueRef, 2 + 2 * (size_t)c->nins);
+  uint32_t count = 0;
+  args[count++] =
+      c->bytes ? glow_emit_constant(e, c->members, c->bytes) : LLVMConstNull(e->l.ptr);
+  args[count++] = LLVMBuildAlloca(b, out, "");
+  for (uint32_t i = 0; i < c->nins; i++) {
+    /* Where it is absent, the body does not look at it, but reads it in vector form. */
+    bool here = c->ins[i] != GLOW_BODY_ABSENT;
+    LLVMValueRef v = here ? values[c->ins[i]] : LLVMConstNull(out);
+    args[count] = LLVMBuildAlloca(b, LLVMTypeOf(v), "");
+    LLVMBuildStore(b, v, args[count++]);
+    if (c->optional >> i & 1u)
+      args[count++] = LLVMConstInt(e->l.i1, here, 0);
+  }
+  for (uint32_t i = 0; i < count; i++)
+    types[i] = LLVMTypeOf(args[i]);
+  glow_emit_kernel_call(e, c->function, e->l.void_type, types, args, count);
+  return LLVMBuildLoad2(b, out, args[1], "");
 }
 
 void glow_emit_body(GlowEmitter *e, const GlowBody *body, const LLVMValueRef *params,
                     LLVMValueRef *results) {
-  LLVMValueRef *values = GLOW_NEW_ARRAY(e->arena, LLVMValueRef, body->nparams + body->nops);
+  LLVMValueRef *values = GLOW_NEW_ARRAY(e->arena, LLVMValueRef, body->nparams + body->ncalls);
   for (uint32_t i = 0; i < body->nparams; i++)
     values[i] = params[i];
   LLVMValueRef here = LLVMGetBasicBlockParent(LLVMGetInsertBlock(e->l.builder));
-  for (uint32_t k = 0; k < body->nops; k++) {
-    const GlowBodyOp *op = &body->ops[k];
-    LLVMValueRef *inputs = GLOW_NEW_ARRAY(e->arena, LLVMValueRef, op->nins);
-    for (uint32_t i = 0; i < op->nins; i++)
-      inputs[i] = op->ins[i] == GLOW_BODY_ABSENT ? NULL : values[op->ins[i]];
-    glow_debug_at(&e->debug, here, op->loc);
-    values[body->nparams + k] = glow_emit_lanes(e, body, op, inputs);
+  for (uint32_t k = 0, v = body->nparams; k < body->ncalls; k++, v++) {
+    const GlowLaneCall *c = &body->calls[k];
+    glow_debug_at(&e->debug, here, c->loc);
+    values[v] = c->function ? emit_call(e, c, body->kinds[v], values)
+                            : emit_constant_lanes(e, c, body->kinds[v]);
   }
   if (body->yield.line)
     glow_debug_at(&e->debug, here, body->yield);
@@ -30,33 +60,17 @@ void glow_emit_body(GlowEmitter *e, const GlowBody *body, const LLVMValueRef *pa
     results[i] = values[body->results[i]];
 }
 
-static void type_key(const GlowLaneType *t, GlowText *key) {
-  int64_t facts[] = {t->kind, t->quantized ? 1 + (int64_t)glow_float_bits(t->scale) : 0, t->offset};
-  glow_text_bytes(key, facts, sizeof facts);
-}
-
-static void op_key(const GlowBodyOp *op, GlowText *key) {
-  GlowOp number = (GlowOp)(op->desc - glow_op_desc);
-  glow_text_bytes(key, &number, sizeof number);
-  if (number == GLOW_OP_SPLAT) {
-    const GlowScalar v = ((const GlowSplatMembers *)op->members)->value;
-    int64_t integer = v.is_int ? v.i : 0;
-    glow_text_bytes(key, &integer, sizeof integer);
-    glow_text_bytes(key, &v.f, sizeof v.f);
-  } else if (op->desc->member_size) {
-    GlowArena *arena = glow_arena_create(key->ctx);
-    glow_text_bytes(key, glow_lanes_members(arena, op), op->desc->member_size);
-    glow_arena_destroy(arena);
-  }
-  glow_text_bytes(key, op->ins, op->nins * sizeof *op->ins);
-}
-
 void glow_body_key(const GlowBody *body, GlowText *key) {
-  uint32_t counts[] = {body->nparams, body->nops, body->nresults};
+  uint32_t counts[] = {body->nparams, body->ncalls, body->nresults};
   glow_text_bytes(key, counts, sizeof counts);
-  for (uint32_t i = 0; i < body->nparams + body->nops; i++)
-    type_key(&body->types[i], key);
-  for (uint32_t i = 0; i < body->nops; i++)
-    op_key(&body->ops[i], key);
+  glow_text_bytes(key, body->kinds, (body->nparams + body->ncalls) * sizeof *body->kinds);
+  for (uint32_t i = 0; i < body->ncalls; i++) {
+    const GlowLaneCall *c = &body->calls[i];
+    glow_text_puts(key, c->function ? c->function : "constant");
+    glow_text_bytes(key, &c->nins, sizeof c->nins);
+    glow_text_bytes(key, &c->bytes, sizeof c->bytes);
+    glow_text_bytes(key, c->ins, c->nins * sizeof *c->ins);
+    glow_text_bytes(key, c->members, c->bytes);
+  }
   glow_text_bytes(key, body->results, body->nresults * sizeof *body->results);
 }

@@ -45,38 +45,34 @@ typedef struct GlowOperand {
   int64_t channels; /* epilogues: how many channels or columns may be read; 0: whole registers */
 } GlowOperand;
 
-/* Elements of a value of a body: a kind of whole bytes, or GLOW_KIND_COUNT, which has no lanes. */
-typedef struct GlowLaneType {
-  GlowKind kind;
-  bool quantized;
-  float scale; /* of quantized elements, like offset; else 0 */
-  int32_t offset;
-} GlowLaneType;
-
 #define GLOW_BODY_ABSENT UINT32_MAX /* an operand that is not there */
 
-/* One element-wise operator of a body. */
-typedef struct GlowBodyOp {
-  const GlowOpDesc *desc;
-  const void *members;
-  const uint32_t *ins; /* numbers of values, or GLOW_BODY_ABSENT */
+/* One step of a body: a function of lanes (lib/kernels/cpu/lanes_*.c), or a constant. */
+typedef struct GlowLaneCall {
+  const char *function; /* NULL: `members` are one element, which all lanes get */
+  const void *members;  /* what it reads besides lanes; bytes are constant, without pointers */
+  const uint32_t *ins;  /* numbers of values, or GLOW_BODY_ABSENT */
+  uint32_t bytes;       /* of members */
   uint32_t nins;
-  GlowLoc loc; /* its line, for debuggers */
-} GlowBodyOp;
+  uint32_t optional; /* bit i: operand i may be absent, and the function is told whether it is */
+  GlowLoc loc;       /* the line of its operator, for debuggers */
+} GlowLaneCall;
 
-/* What is computed on each element: operators in order. Values are numbered, parameters first, then
- * the result of each operator. No results: the element stays as it is. */
+/* What is computed on each element: calls in order. Values are numbered, parameters first, then the
+ * result of each call. No results: the element stays as it is. */
 typedef struct GlowBody {
-  uint32_t nparams, nops, nresults;
-  const GlowLaneType *types; /* of all values */
-  const GlowBodyOp *ops;
+  uint32_t nparams, ncalls, nresults;
+  uint32_t operators;    /* that the calls stand for */
+  const GlowKind *kinds; /* of all values, as they are stored: whole bytes */
+  const GlowLaneCall *calls;
   const uint32_t *results;
   GlowLoc yield; /* the line that says the results, for debuggers; no line: none does */
 } GlowBody;
 
 typedef enum GlowBodyForm {
   GLOW_BODY_NONE,
-  GLOW_BODY_EPILOGUE, /* one GlowEpilogueFn, which gets what the kernel is about to store */
+  GLOW_BODY_EPILOGUE, /* one GlowEpilogueFn, which gets what the kernel is about to store: parameter
+                         0 and result 0 are floats */
   GLOW_BODY_MATRIX,   /* the same for matrices: one GlowMatrixEpilogueFn */
   GLOW_BODY_STEPS     /* two GlowStackFn: a whole vector, and what is left of a row */
 } GlowBodyForm;
@@ -212,10 +208,6 @@ bool glow_codegen_emit_asm(GlowContext *ctx, const GlowWork *work, uint32_t coun
 /* The optimized module as LLVM IR. False after a diagnostic. */
 bool glow_codegen_emit_ir(GlowContext *ctx, const GlowWork *work, uint32_t count,
                           const GlowCodegenOptions *options, GlowText *out);
-
-/* The first operator of a body that has no vector form for its kinds; NULL: there is none. Splats,
- * conversions and what has a scalar body of its own have one, for numbers of whole bytes. */
-const GlowBodyOp *glow_codegen_refused(const GlowBody *body);
 
 /* The version of LLVM that this process has loaded, "19.1.7". Lives in the context. */
 const char *glow_codegen_llvm_version(GlowContext *ctx);

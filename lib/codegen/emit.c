@@ -74,11 +74,6 @@ LLVMValueRef glow_emit_zeros(GlowEmitter *e, int64_t bytes) {
 
 /* ---- Bodies ---------------------------------------------------------------------------------- */
 
-/* The kind of parameter 0 of an epilogue, and of its result: what the instruction stores. */
-static GlowKind stored_kind(const GlowWork *w) {
-  return w->body.nresults ? w->body.types[0].kind : GLOW_KIND_FLOAT;
-}
-
 /* Coordinates of a place that an epilogue gets, and what they are to its operands' strides. */
 typedef struct EpiloguePlace {
   uint32_t params, dims; /* how many are passed, how many there are */
@@ -124,7 +119,7 @@ static LLVMValueRef emit_epilogue(GlowEmitter *e, const GlowWork *w) {
   else
     blocked_place(e, f, &p);
   LLVMValueRef *params = GLOW_NEW_ARRAY(e->arena, LLVMValueRef, w->noperands + 1);
-  params[0] = glow_emit_cast(e, acc, GLOW_KIND_FLOAT, stored_kind(w));
+  params[0] = acc;
   for (uint32_t i = 0; i < w->noperands; i++) {
     const GlowOperand *o = &w->operands[i];
     LLVMValueRef at = glow_emit_operand_address(e, o, i, env, p.at, p.dims);
@@ -137,7 +132,7 @@ static LLVMValueRef emit_epilogue(GlowEmitter *e, const GlowWork *w) {
   }
   LLVMValueRef result;
   glow_emit_body(e, &w->body, params, &result);
-  LLVMBuildRet(b, glow_emit_cast(e, result, stored_kind(w), GLOW_KIND_FLOAT));
+  LLVMBuildRet(b, result);
   return f;
 }
 
@@ -320,9 +315,9 @@ static void remark(GlowEmitter *e, const GlowWork *w, const GlowWorkSource *firs
   else
     glow_text_printf(&text, "runs as %s, %s", w->kernel->name,
                      e->l.effort == GLOW_EFFORT_NONE ? "as the library has it" : "specialized");
-  if (!first && w->body.nops)
-    glow_text_printf(&text, " with %u scalar operator%s in it", w->body.nops,
-                     w->body.nops > 1 ? "s" : "");
+  if (!first && w->body.operators)
+    glow_text_printf(&text, " with %u scalar operator%s in it", w->body.operators,
+                     w->body.operators > 1 ? "s" : "");
   if (w->shards > 1)
     glow_text_printf(&text, ", in up to %lld parts", (long long)w->shards);
   e->remark(source, glow_text_cstr(&text));

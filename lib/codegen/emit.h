@@ -56,24 +56,12 @@ void glow_reference_key(const GlowWork *w, GlowText *key);
 /* note [lanes]: the value of an operator is one vector of GLOW_VL elements as they are stored,
  * whatever the kind: halves and bools are integers, quantized elements their integers. */
 
-/* Emits the operators of a body at the builder's place, which is in the entry block of a function:
+/* Emits the calls of a body at the builder's place, which is in the entry block of a function:
  * parameters in, one vector per result out. */
 void glow_emit_body(GlowEmitter *e, const GlowBody *body, const LLVMValueRef *params,
                     LLVMValueRef *results);
 /* Appends what the code of a body depends on, names excluded. */
 void glow_body_key(const GlowBody *body, GlowText *key);
-
-/* ---- One operator on lanes (lanes.c) --------------------------------------------------------- */
-
-/* Whether an operator of a body has a vector form. */
-bool glow_has_lanes(const GlowBody *body, const GlowBodyOp *op);
-/* Its result; inputs[i]: the vector of operand i, or NULL if that is absent. */
-LLVMValueRef glow_emit_lanes(GlowEmitter *e, const GlowBody *body, const GlowBodyOp *op,
-                             const LLVMValueRef *inputs);
-/* The members that scalar bodies can read, in the layout of the struct; pointers are left out. */
-void *glow_lanes_members(GlowArena *arena, const GlowBodyOp *op);
-/* Lanes of one kind as another, as Cast does it. */
-LLVMValueRef glow_emit_cast(GlowEmitter *e, LLVMValueRef v, GlowKind from, GlowKind to);
 
 /* ---- Operands in memory (operand.c) ---------------------------------------------------------- */
 

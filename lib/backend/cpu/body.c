@@ -1,22 +1,7 @@
 /* What code generation is told of the program's text: bodies as lists, and where work comes from. */
+#include "backend/cpu/lanes.h"
 #include "backend/cpu/select.h"
 #include "ir/remarks.h"
-
-/* A body under construction; see note [body values]. */
-typedef struct List {
-  GlowSelect *s;
-  GlowLaneType *types;
-  GlowBodyOp *ops;
-  GlowBody body;
-} List;
-
-static GlowLaneType lane_type(const GlowValue *v) {
-  const GlowType *t = v ? v->type : NULL;
-  if (!t || t->cls != GLOW_TYPE_TENSOR)
-    return (GlowLaneType){.kind = GLOW_KIND_COUNT};
-  return t->quantized ? (GlowLaneType){t->kind, true, t->scale, t->offset}
-                      : (GlowLaneType){.kind = t->kind};
-}
 
 /* As DWARF can say it: a node of a model has no line, so its number in the program stands for it. */
 static GlowLoc line_of(const GlowNode *n) {
@@ -26,86 +11,103 @@ static GlowLoc line_of(const GlowNode *n) {
   return loc;
 }
 
-static void begin(List *l, GlowSelect *s, uint32_t nparams, uint32_t most) {
-  *l = (List){.s = s, .body.nparams = nparams};
-  l->body.types = l->types = GLOW_NEW_ARRAY(s->arena, GlowLaneType, nparams + most);
-  l->body.ops = l->ops = GLOW_NEW_ARRAY(s->arena, GlowBodyOp, most);
+static GlowBody finish(const GlowLaneList *l, uint32_t nparams, uint32_t operators,
+                       const uint32_t *results, uint32_t nresults) {
+  return (GlowBody){.nparams = nparams,
+                    .ncalls = l->calls.count,
+                    .nresults = nresults,
+                    .operators = operators,
+                    .kinds = l->kinds.data,
+                    .calls = l->calls.data,
+                    .results = results};
 }
 
-/* Appends an operator whose operands have these numbers. */
-static void append(List *l, const GlowNode *n, const uint32_t *ins) {
-  GlowBody *b = &l->body;
-  l->types[b->nparams + b->nops] = lane_type(glow_node_out(n, 0));
-  l->ops[b->nops++] =
-      (GlowBodyOp){glow_node_desc(n), n->members, ins, glow_node_nins(n), line_of(n)};
-}
-
-GlowBody glow_select_node_body(GlowSelect *s, const GlowNode *n) {
-  List l;
-  uint32_t count = 0, *ins = GLOW_NEW_ARRAY(s->arena, uint32_t, glow_node_nins(n) + 1);
-  for (uint32_t i = 0; i < glow_node_nins(n); i++)
-    ins[i] = glow_node_in(n, i) ? count++ : GLOW_BODY_ABSENT;
-  begin(&l, s, count, 1);
-  for (uint32_t i = 0; i < glow_node_nins(n); i++)
+const GlowNode *glow_select_node_body(GlowSelect *s, const GlowNode *n, GlowBody *body) {
+  GlowLaneList l = {.ctx = s->ctx, .arena = s->arena, .loc = line_of(n)};
+  GlowLane out, *in = GLOW_NEW_ARRAY(s->arena, GlowLane, glow_node_nins(n) + 1);
+  for (uint32_t i = 0; i < glow_node_nins(n); i++) {
+    in[i] = glow_lane_of(glow_node_in(n, i));
     if (glow_node_in(n, i))
-      l.types[ins[i]] = lane_type(glow_node_in(n, i));
-  append(&l, n, ins);
-  uint32_t *result = GLOW_NEW(s->arena, uint32_t);
-  *result = count;
-  l.body.results = result;
-  l.body.nresults = 1;
-  return l.body;
+      glow_lane_param(&l, &in[i]);
+  }
+  uint32_t nparams = l.kinds.count;
+  if (!glow_lanes_append(&l, n, in, &out))
+    return n;
+  *body = finish(&l, nparams, 1, glow_arena_copy(s->arena, &out.value, sizeof out.value), 1);
+  return NULL;
 }
 
-/* note [body values]: values are numbered, parameters first, then one for each node in order.
- * Bodies are short, so looking a value up walks the block. */
-static uint32_t number_of(const GlowBlock *b, const GlowValue *v) {
-  if (!v)
-    return GLOW_BODY_ABSENT;
+/* Where a value of a block stands among its lanes: parameters first, then the result of each node
+ * in order. Bodies are short, so looking a value up walks the block. */
+static uint32_t place_of(const GlowBlock *b, const GlowValue *v) {
   if (v->kind == GLOW_VALUE_PARAM)
     return v->index;
-  uint32_t number = b->nparams;
+  uint32_t place = b->nparams;
   for (const GlowNode *n = b->first; n != v->def.node; n = n->next)
-    number++;
-  return number;
+    place++;
+  return place;
 }
 
-static uint32_t *numbers(GlowSelect *s, const GlowNode *n) {
-  uint32_t *ins = GLOW_NEW_ARRAY(s->arena, uint32_t, glow_node_nins(n) + 1);
-  for (uint32_t i = 0; i < glow_node_nins(n); i++)
-    ins[i] = number_of(n->block, glow_node_in(n, i));
-  return ins;
-}
-
-GlowBody glow_select_block_body(GlowSelect *s, const GlowBlock *b) {
-  List l;
-  uint32_t most = 0;
-  for (const GlowNode *n = b ? b->first : NULL; n; n = n->next)
-    most++;
-  begin(&l, s, b ? b->nparams : 0, most);
-  for (uint32_t i = 0; i < l.body.nparams; i++)
-    l.types[i] = lane_type(b->params[i]);
-  for (const GlowNode *n = b ? b->first : NULL; n; n = n->next) {
-    if (!GLOW_HAS(glow_node_desc(n), TERMINATOR)) {
-      append(&l, n, numbers(s, n));
-    } else {
-      l.body.yield = line_of(n);
-      l.body.results = numbers(s, n);
-      l.body.nresults = glow_node_nins(n);
-    }
+/* The operands of n, whose block has these lanes. */
+static GlowLane *operands_of(GlowSelect *s, const GlowNode *n, const GlowLane *lanes) {
+  GlowLane *in = GLOW_NEW_ARRAY(s->arena, GlowLane, glow_node_nins(n) + 1);
+  for (uint32_t i = 0; i < glow_node_nins(n); i++) {
+    const GlowValue *v = glow_node_in(n, i);
+    in[i] = v ? lanes[place_of(n->block, v)] : glow_lane_of(NULL);
   }
-  return l.body;
+  return in;
+}
+
+/* With `sums`, parameter 0 arrives as a float and result 0 leaves as one, whatever their kinds. */
+static const GlowNode *block_body(GlowSelect *s, const GlowBlock *b, bool sums, GlowBody *body) {
+  GlowLaneList l = {.ctx = s->ctx, .arena = s->arena};
+  uint32_t most = 0, count = 0;
+  *body = (GlowBody){0};
+  if (!b)
+    return NULL;
+  for (const GlowNode *n = b->first; n; n = n->next)
+    most++;
+  GlowLane *lanes = GLOW_NEW_ARRAY(s->arena, GlowLane, b->nparams + most);
+  for (; count < b->nparams; count++) {
+    lanes[count] = glow_lane_of(b->params[count]);
+    glow_lane_param(&l, &lanes[count]);
+  }
+  if (sums && count) {
+    l.kinds.data[0] = GLOW_KIND_FLOAT;
+    lanes[0].value = glow_lanes_cast(&l, 0, lanes[0].kind);
+  }
+  for (const GlowNode *n = b->first; n; n = n->next) {
+    GlowLane *in = operands_of(s, n, lanes);
+    l.loc = line_of(n);
+    if (!GLOW_HAS(glow_node_desc(n), TERMINATOR)) {
+      if (!glow_lanes_append(&l, n, in, &lanes[count++]))
+        return n;
+      continue;
+    }
+    uint32_t nresults = glow_node_nins(n), operators = count - b->nparams;
+    uint32_t *results = GLOW_NEW_ARRAY(s->arena, uint32_t, nresults + 1);
+    for (uint32_t i = 0; i < nresults; i++)
+      results[i] = in[i].value;
+    if (sums && nresults)
+      results[0] = glow_lanes_cast(&l, results[0], GLOW_KIND_FLOAT);
+    *body = finish(&l, b->nparams, operators, results, nresults);
+    body->yield = l.loc;
+  }
+  return NULL;
+}
+
+const GlowNode *glow_select_block_body(GlowSelect *s, const GlowBlock *b, GlowBody *body) {
+  return block_body(s, b, false, body);
 }
 
 bool glow_select_epilogue_body(GlowSelect *s, const GlowNode *n, GlowBody *body) {
-  *body = glow_select_block_body(s, glow_node_epilogue(n));
-  const GlowBodyOp *refused = glow_codegen_refused(body);
+  const GlowNode *refused = block_body(s, glow_node_epilogue(n), true, body);
   if (!refused)
     return true;
   return glow_select_fail(s, glow_arena_printf(s->arena,
                                                "its epilogue has '%s', which has no vector form "
                                                "for its kinds",
-                                               refused->desc->node));
+                                               glow_node_desc(refused)->node));
 }
 
 const GlowWorkSource *glow_select_source(GlowSelect *s, const GlowNode *n) {

@@ -67,8 +67,7 @@ bool glow_select_epilogue(GlowSelect *s, const GlowNode *n) {
   values[0] = values[1] = y;
   for (uint32_t i = 0; i < n->nextra; i++)
     values[i + 2] = n->operands[n->noperands - n->nextra + i].value;
-  GlowBody body = glow_select_block_body(s, epilogue);
-  return glow_select_body(s, n, &body, values, n->nextra + 2, 1);
+  return glow_select_body(s, n, epilogue, values, n->nextra + 2, 1);
 }
 
 /* Bytes of scratch, which may depend on operands that are known. */

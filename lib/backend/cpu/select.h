@@ -123,8 +123,9 @@ bool glow_select_reference(GlowSelect *s, const GlowNode *n);
 bool glow_select_tile(GlowSelect *s, const GlowNode *n);
 bool glow_select_transpose(GlowSelect *s, const GlowNode *n);
 bool glow_select_trilu(GlowSelect *s, const GlowNode *n);
-/* A scalar body over buffers: values[0, nouts) = body(the other values). */
-bool glow_select_body(GlowSelect *s, const GlowNode *n, const GlowBody *body,
+/* A scalar body over buffers: values[0, nouts) = body(the other values). The body is that of b, or
+ * of n itself if b is NULL. */
+bool glow_select_body(GlowSelect *s, const GlowNode *n, const GlowBlock *b,
                       const GlowValue *const *values, uint32_t count, uint32_t nouts);
 
 /* A machine kernel, or else the reference kernel; which and why is noted. False, with s->why, if
@@ -140,10 +141,11 @@ void glow_select_place(GlowSelect *s, const GlowValue *v, const GlowPlace *place
 GlowPlace glow_select_extra(GlowSelect *s, int64_t bytes);
 
 /* The body that one element-wise instruction is, whose parameters are the operands that are there;
- * and that of a scalar block, empty if there is none. */
-GlowBody glow_select_node_body(GlowSelect *s, const GlowNode *n);
-GlowBody glow_select_block_body(GlowSelect *s, const GlowBlock *b);
-/* The same of the epilogue of n. False, with s->why, if an operator has no vector form. */
+ * and that of a scalar block. The first node that has no vector form for its kinds, or NULL. */
+const GlowNode *glow_select_node_body(GlowSelect *s, const GlowNode *n, GlowBody *body);
+const GlowNode *glow_select_block_body(GlowSelect *s, const GlowBlock *b, GlowBody *body);
+/* That of the epilogue of n, whose kernel hands over and stores floats; empty if there is none.
+ * False, with s->why, if a node has no vector form. */
 bool glow_select_epilogue_body(GlowSelect *s, const GlowNode *n, GlowBody *body);
 /* Where the work of n comes from. */
 const GlowWorkSource *glow_select_source(GlowSelect *s, const GlowNode *n);

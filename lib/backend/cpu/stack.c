@@ -116,17 +116,23 @@ static bool operand_strides(GlowSelect *s, const GlowNode *n, const GlowView *to
   return !channels || fail(s, "an operand is not padded to whole blocks");
 }
 
-bool glow_select_body(GlowSelect *s, const GlowNode *n, const GlowBody *body,
+/* Says what has no vector form. */
+static bool refuse(GlowSelect *s, const GlowNode *n, const GlowNode *refused) {
+  return fail(s, refused == n ? "there is no kernel for its kinds"
+                              : glow_arena_printf(s->arena,
+                                                  "its body has '%s', which has no vector form for "
+                                                  "its kinds",
+                                                  glow_node_desc(refused)->node));
+}
+
+bool glow_select_body(GlowSelect *s, const GlowNode *n, const GlowBlock *b,
                       const GlowValue *const *values, uint32_t noperands, uint32_t nouts) {
   GlowStackParams p;
-  const GlowBodyOp *refused = glow_codegen_refused(body);
+  GlowBody body;
+  const GlowNode *refused =
+      b ? glow_select_block_body(s, b, &body) : glow_select_node_body(s, n, &body);
   if (refused)
-    return fail(s, refused->members == n->members && refused->desc == glow_node_desc(n)
-                       ? "there is no kernel for its kinds"
-                       : glow_arena_printf(s->arena,
-                                           "its body has '%s', which has no vector form for its "
-                                           "kinds",
-                                           refused->desc->node));
+    return refuse(s, n, refused);
   GlowOperand *operands = GLOW_NEW_ARRAY(s->arena, GlowOperand, noperands);
   Nest nest = {.noperands = noperands};
   nest.strides = glow_arena_array(s->arena, noperands, sizeof *nest.strides);
@@ -157,7 +163,7 @@ bool glow_select_body(GlowSelect *s, const GlowNode *n, const GlowBody *body,
   }
   GlowWork *w = glow_work_stack(s, n, &p, &spec);
   w->form = GLOW_BODY_STEPS;
-  w->body = *body;
+  w->body = body;
   w->operands = operands;
   w->noperands = noperands;
   w->nouts = nouts;
@@ -176,7 +182,6 @@ bool glow_select_stack(GlowSelect *s, const GlowNode *n) {
     if (n->operands[i].value)
       values[count++] = n->operands[i].value;
   }
-  GlowBody body = n->op == GLOW_OP_STACK ? glow_select_block_body(s, glow_node_epilogue(n))
-                                         : glow_select_node_body(s, n);
-  return glow_select_body(s, n, &body, values, count, n->nouts);
+  const GlowBlock *block = n->op == GLOW_OP_STACK ? glow_node_epilogue(n) : NULL;
+  return glow_select_body(s, n, block, values, count, n->nouts);
 }

@@ -1,0 +1,37 @@
+/* Element-wise operators as calls of the functions of lanes (lib/kernels/cpu/lanes_*.c), with the
+ * conversions that kinds ask for: what a GlowBody lists. */
+#ifndef GLOW_BACKEND_CPU_LANES_H
+#define GLOW_BACKEND_CPU_LANES_H
+
+#include "codegen/codegen.h"
+#include "ir/ir.h"
+
+/* A value of a scalar block: its type, and its number among the values of the body. */
+typedef struct GlowLane {
+  uint32_t value; /* or GLOW_BODY_ABSENT */
+  GlowKind kind;  /* GLOW_KIND_COUNT: nothing that lanes can hold */
+  bool quantized;
+  float scale; /* of quantized elements, like offset */
+  int32_t offset;
+} GlowLane;
+
+/* A body under construction. */
+typedef struct GlowLaneList {
+  GlowContext *ctx;
+  GlowArena *arena;
+  GLOW_VEC(GlowKind) kinds; /* of all values */
+  GLOW_VEC(GlowLaneCall) calls;
+  GlowLoc loc; /* of the calls that are appended next */
+} GlowLaneList;
+
+/* The type of v as lanes, which have no number yet. */
+GlowLane glow_lane_of(const GlowValue *v);
+/* A parameter: the next value. */
+void glow_lane_param(GlowLaneList *l, GlowLane *lane);
+/* Appends the calls that n is; in: its operands, in order. False if it has no vector form for its
+ * kinds. */
+bool glow_lanes_append(GlowLaneList *l, const GlowNode *n, const GlowLane *in, GlowLane *out);
+/* Value v as another kind, as Cast does it. */
+uint32_t glow_lanes_cast(GlowLaneList *l, uint32_t v, GlowKind to);
+
+#endif
