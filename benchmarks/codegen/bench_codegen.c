@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "driver/peak.h"
+#include "exec/execution.h"
 #include "kernels/params.h"
 #include "program.h"
 #include "support/process.h"
@@ -173,7 +174,7 @@ static GlowCode *compile(GlowContext *ctx, const GlowCpuPlan *plan, const GlowIs
   for (int i = 0; i < REPEATS; i++) {
     GlowCodegenTimes t;
     glow_code_destroy(code);
-    code = glow_codegen_compile(ctx, plan->work, plan->count, &options, &t);
+    code = glow_codegen_compile(ctx, glow_cpu_program(ctx->arena, plan), &options, &t);
     clang[i] = run_clang(source, isa);
     if (!code || clang[i] < 0)
       break;
@@ -191,16 +192,18 @@ static GlowCode *compile(GlowContext *ctx, const GlowCpuPlan *plan, const GlowIs
 /* ---- Running --------------------------------------------------------------------------------- */
 
 /* The median of flop/s over that of the bursts around each call; *count samples were good. */
-static double measure(GlowCode *code, void **storage, const GlowIsa *isa, double flops,
-                      double limit, size_t *count) {
+static double measure(GlowContext *ctx, GlowCode *code, void **storage, const GlowIsa *isa,
+                      double flops, double limit, size_t *count) {
   double *ratio = malloc(MAX_SAMPLES * sizeof *ratio), start = glow_clock();
   GlowFault fault;
-  const GlowRunContext run = {.storage = storage, .fault = &fault};
+  const GlowProgram *program = glow_code_program(code);
+  GlowRunContext run = {.storage = storage, .fault = &fault};
+  glow_execution_begin(ctx->arena, program, &run);
   size_t n = 0;
-  glow_code_run(code, run);
+  glow_walk(program, &run);
   while (n < MAX_SAMPLES && glow_clock() - start < limit) {
     double before = glow_fma_burst(isa), t = glow_clock();
-    glow_code_run(code, run);
+    glow_walk(program, &run);
     t = glow_clock() - t;
     double after = glow_fma_burst(isa), agree = before / after;
     if (agree > 0.97 && agree < 1.03)
@@ -230,7 +233,7 @@ static bool run_case(GlowContext *ctx, const Case *c, const GlowIsa *isa, double
   double flops =
       2.0 * (double)(p->rows * p->g.ow) * (double)(p->g.oc * p->g.ic * p->g.kh * p->g.kw);
   size_t samples;
-  double speed = measure(code, storage, isa, flops, limit, &samples);
+  double speed = measure(ctx, code, storage, isa, flops, limit, &samples);
   printf("%-20s %2dx%-2d %7.1f %7.1f %8.1f %6.2f %8.1f %6d %8zu\n", c->name, (int)p->tile_rows,
          (int)p->tile_cols, times.total * 1e3, times.optimize * 1e3, times.clang * 1e3, times.ratio,
          speed * 100, c->goal, samples);

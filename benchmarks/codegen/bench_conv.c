@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "driver/peak.h"
+#include "exec/execution.h"
 #include "kernels/params.h"
 #include "program.h"
 
@@ -184,21 +185,23 @@ static Speed run_layer(const Layer *l, int batch, const GlowIsa *isa, double lim
   void *storage[8] = {0};
   if (bench_plan(ctx, &text, isa, &plan) && !plan.references.count &&
       bench_make_storage(&plan, storage)) {
-    GlowCodegenOptions options = {.isa = isa, .scratch = plan.arena};
+    GlowCodegenOptions options = {.isa = isa};
     int64_t step = cut_pieces(ctx, &plan.work[0], flop);
-    GlowCode *code = glow_codegen_compile(ctx, plan.work, plan.count, &options, NULL);
+    GlowCode *code = glow_codegen_compile(ctx, glow_cpu_program(ctx->arena, &plan), &options, NULL);
     uint8_t *arena = bench_alloc(plan.arena + plan.scratch);
     Timer t = {.isa = isa, .step = step};
     t.flop = malloc(MAX_PIECES * sizeof *t.flop);
     GlowParallel parallel = {run_pieces, &t, 1};
     GlowFault fault;
-    const GlowRunContext run = {
+    const GlowProgram *program = glow_code_program(code);
+    GlowRunContext run = {
         .arena = arena, .storage = storage, .parallel = &parallel, .fault = &fault};
+    glow_execution_begin(ctx->arena, program, &run);
     double start = now();
-    glow_code_run(code, run);
+    glow_walk(program, &run);
     memset(t.count, 0, sizeof t.count);
     while (now() - start < limit)
-      glow_code_run(code, run);
+      glow_walk(program, &run);
     speed = speed_of(&t, flop);
     const GlowTile *tile = plan.work[0].tiles.all[0];
     *kernel = !strcmp(plan.work[0].kernel->name, "depthwise") ? "depthwise"

@@ -11,6 +11,7 @@
 
 #include "analysis/access.h"
 #include "driver/peak.h"
+#include "exec/execution.h"
 #include "program.h"
 #include "support/process.h"
 
@@ -37,6 +38,8 @@ static const int sides[STRATEGIES] = {0, 4, 2}; /* results of a tile along an ax
 typedef struct Code {
   GlowCpuPlan plan;
   GlowCode *code;
+  GlowRunContext run;
+  GlowFault fault;
   void *storage[8];
   char *memory; /* the arena, then a worker's memory */
   float *y;
@@ -107,17 +110,20 @@ static bool prepare(GlowContext *ctx, const Case *k, const GlowIsa *isa, int sid
   write_program(&text, k, isa, side);
   if (!bench_plan(ctx, &text, isa, &c->plan))
     return false;
-  GlowCodegenOptions options = {.isa = isa, .scratch = c->plan.scratch_at};
-  c->code = glow_codegen_compile(ctx, c->plan.work, c->plan.count, &options, NULL);
+  GlowCodegenOptions options = {.isa = isa};
+  c->code = glow_codegen_compile(ctx, glow_cpu_program(ctx->arena, &c->plan), &options, NULL);
   c->best = INFINITY;
-  return c->code && bind(c);
+  if (!c->code || !bind(c))
+    return false;
+  c->run = (GlowRunContext){
+      .arena = (uint8_t *)c->memory, .storage = c->storage, .fault = &c->fault};
+  glow_execution_begin(ctx->arena, glow_code_program(c->code), &c->run);
+  return true;
 }
 
 static void run(Code *c) {
-  GlowFault fault;
-  const GlowRunContext r = {.arena = (uint8_t *)c->memory, .storage = c->storage, .fault = &fault};
   double t = glow_clock();
-  glow_code_run(c->code, r);
+  glow_walk(glow_code_program(c->code), &c->run);
   t = glow_clock() - t;
   c->best = t < c->best ? t : c->best;
 }

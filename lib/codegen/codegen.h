@@ -115,10 +115,10 @@ typedef struct GlowWorkSource {
  * KERNEL: a kernel of lib/kernels/cpu with parameters that become constants. In C,
  *   void kernel(const Params *p, tiles..., body functions..., void *const *ptrs, int64_t begin,
  *               int64_t end, char *scratch)
- * where ptrs holds the addresses of `places`, then those of `operands`, [begin, end) is a part of
- * `units`, and scratch is memory of the worker, or of all. Everything but the addresses is
- * constant. A kernel that `faults` gets the address of the GlowFault behind them: it sets error and
- * detail, and the run ends; `call` describes the operands for the message.
+ * where ptrs holds the addresses of `places`; if there is a body, its GlowBodyCode, then those of
+ * `operands`; [begin, end) is a part of `units`, and scratch is memory of the worker, or of all. A
+ * kernel that `faults` gets the address of the GlowFault behind them: it sets error and detail, and
+ * the run ends; `call` describes the operands for the message.
  *
  * REFERENCE: the reference kernel of the instruction's operator. `call` describes its operands,
  * without addresses, and members; `places` are those of its results, then of its inputs.
@@ -126,7 +126,10 @@ typedef struct GlowWorkSource {
  * HOST: the instruction is run by the process (GlowRunContext.host); only for code in memory.
  *
  * IF: places[0] is a bool. LOOP: places are the number of rounds (i64) and the condition (bool),
- * either may be absent, and the i64 that counts the rounds. */
+ * either may be absent, and the i64 that counts the rounds.
+ *
+ * As a step of a program, a piece's first address is that of its params in memory; kernels get the
+ * addresses behind it. Compiled code has the params of kernels as constants and reads none. */
 typedef struct GlowWork {
   GlowWorkKind kind;
   const GlowWorkSource *source; /* where it comes from */
@@ -150,6 +153,36 @@ typedef struct GlowWork {
                   as it is */
 } GlowWork;
 
+/* Where the address of scratch memory stands among those that a kernel gets. */
+static inline int64_t glow_work_scratch_slot(const GlowWork *w) {
+  return (int64_t)w->nplaces + (w->form != GLOW_BODY_NONE) + w->noperands + w->faults;
+}
+
+/* A pointer in an image: at byte `place`, to byte `target` of the same image. */
+typedef struct GlowFixup {
+  int64_t place, target;
+} GlowFixup;
+
+/* Bytes with pointers among them, which are null until the place of the image is known. */
+typedef struct GlowImage {
+  const char *bytes; /* aligned to GLOW_IMAGE_ALIGN, wherever they are used */
+  size_t size;
+  const GlowFixup *fixups; /* with ascending places */
+  uint32_t nfixups;
+} GlowImage;
+#define GLOW_IMAGE_ALIGN 64
+
+/* A program as data (rt/walk.h), but for the code of its pieces. */
+typedef struct GlowProgramData {
+  const GlowStep *steps;
+  const GlowAddress *addresses;
+  const GlowWork *const *pieces; /* KERNEL, REFERENCE or HOST */
+  GlowImage params;
+  int64_t nsteps, naddresses, npieces;
+  int64_t most, loops, scratch; /* as in GlowProgram */
+  int64_t zeros;                /* bytes of zeros that a step reads */
+} GlowProgramData;
+
 /* How much is done for the speed of the code, at the cost of compile time. The bits are the same.
  */
 typedef enum GlowEffort {
@@ -170,7 +203,6 @@ typedef struct GlowCodegenOptions {
   GlowLoc program;     /* where the text of the program begins, for that */
   const void *kernels; /* bitcode to use before the row's own, for tests; or NULL */
   size_t kernels_size;
-  int64_t scratch;           /* where the workers' memory begins in the arena */
   const GlowSymbol *symbols; /* for code in memory: the reference kernels of this process */
   uint32_t nsymbols;
   /* Tells what became of a piece of work; NULL: nobody listens. */
@@ -187,26 +219,26 @@ typedef struct GlowCode GlowCode;
 
 /* Compiles for this host, which must be able to run options->isa. NULL after a diagnostic. The code
  * stays valid until glow_code_destroy, also after the context is gone. times may be NULL. */
-GlowCode *glow_codegen_compile(GlowContext *ctx, const GlowWork *work, uint32_t count,
+GlowCode *glow_codegen_compile(GlowContext *ctx, const GlowProgramData *program,
                                const GlowCodegenOptions *options, GlowCodegenTimes *times);
-/* Runs the program; of `run`, memory for the walker is filled in. One run at a time. */
-int64_t glow_code_run(GlowCode *code, GlowRunContext run);
+/* What glow_walk runs. */
+const GlowProgram *glow_code_program(const GlowCode *code);
 int64_t glow_code_size(const GlowCode *code); /* bytes of instructions */
 void glow_code_destroy(GlowCode *code);       /* NULL is ignored */
 
 /* The same in two steps: appends the object file to `out`, for any row of isa.def; then loads it,
  * which copies it. False or NULL after a diagnostic. LLVM trusts the bytes of an object. */
-bool glow_codegen_emit_object(GlowContext *ctx, const GlowWork *work, uint32_t count,
+bool glow_codegen_emit_object(GlowContext *ctx, const GlowProgramData *program,
                               const GlowCodegenOptions *options, GlowText *out,
                               GlowCodegenTimes *times);
 GlowCode *glow_code_load(GlowContext *ctx, const void *object, size_t size,
                          const GlowSymbol *symbols, uint32_t count);
 
 /* The same as assembly text, for any row of isa.def. False after a diagnostic. */
-bool glow_codegen_emit_asm(GlowContext *ctx, const GlowWork *work, uint32_t count,
+bool glow_codegen_emit_asm(GlowContext *ctx, const GlowProgramData *program,
                            const GlowCodegenOptions *options, GlowText *out);
 /* The optimized module as LLVM IR. False after a diagnostic. */
-bool glow_codegen_emit_ir(GlowContext *ctx, const GlowWork *work, uint32_t count,
+bool glow_codegen_emit_ir(GlowContext *ctx, const GlowProgramData *program,
                           const GlowCodegenOptions *options, GlowText *out);
 
 /* The version of LLVM that this process has loaded, "19.1.7". Lives in the context. */

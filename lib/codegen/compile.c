@@ -41,31 +41,28 @@ static bool link_kernels(GlowEmitter *e, const GlowCodegenOptions *o) {
   return ok;
 }
 
-/* What is compiled together: a unit, or one program. */
+/* What is compiled together: a unit, a program that a process looks up, or one piece alone. */
 typedef struct Source {
   const GlowUnit *unit;
-  const GlowWork *work;
-  uint32_t count;
+  const GlowProgramData *program;
+  const GlowWork *piece;
 } Source;
-
-/* A program that a process looks up. */
-static void emit_alone(GlowEmitter *e, const Source *s) {
-  GlowProgramNeeds needs;
-  LLVMSetLinkage(glow_emit_program(e, GLOW_CODE_PROGRAM, s->work, s->count, &needs),
-                 LLVMExternalLinkage);
-}
 
 static void emit(GlowEmitter *e, const Source *s, const GlowCodegenOptions *o) {
   e->arena = glow_arena_create(e->l.ctx);
   e->l.has_reference = o->nsymbols > 0;
-  e->scratch = o->scratch;
   e->remark = o->remark;
   glow_debug_open(&e->debug, &e->l, e->arena, o->debug,
-                  o->program.file || !s->count ? o->program : s->work[0].source->line);
+                  o->program.file || !s->program || !s->program->npieces
+                      ? o->program
+                      : s->program->pieces[0]->source->line);
+  bool shared;
   if (s->unit)
     glow_emit_unit(e, s->unit);
+  else if (s->program)
+    LLVMSetLinkage(glow_emit_program(e, GLOW_CODE_PROGRAM, s->program), LLVMExternalLinkage);
   else
-    emit_alone(e, s);
+    LLVMSetLinkage(glow_emit_work(e, s->piece, &shared), LLVMExternalLinkage);
   glow_emit_names(e);
   glow_debug_close(&e->debug);
   glow_arena_destroy(e->arena);
@@ -104,7 +101,7 @@ static bool build(GlowEmitter *e, GlowContext *ctx, const Source *s, const GlowC
 static bool compiles(GlowContext *ctx, const GlowWork *w, const GlowCodegenOptions *o) {
   GlowEmitter e = {0};
   GlowCodegenTimes times = {0};
-  if (!build(&e, ctx, &(Source){.work = w, .count = 1}, o, &times))
+  if (!build(&e, ctx, &(Source){.piece = w}, o, &times))
     return false;
   LLVMMemoryBufferRef object = glow_llvm_generate(&e.l, LLVMObjectFile);
   glow_llvm_close(&e.l);
@@ -113,40 +110,33 @@ static bool compiles(GlowContext *ctx, const GlowWork *w, const GlowCodegenOptio
   return object != NULL;
 }
 
-/* The first piece of work that fails alone, too; NULL if none does. */
-static const GlowWorkSource *find_culprit(GlowContext *ctx, const GlowWork *work, uint32_t count,
+/* The first piece of a program that fails alone, too; NULL if none does. */
+static const GlowWorkSource *find_culprit(GlowContext *ctx, const GlowProgramData *p,
                                           const GlowCodegenOptions *o) {
-  const GlowWorkSource *found = NULL;
-  for (uint32_t i = 0; i < count && !found; i++) {
-    const GlowWork *w = &work[i];
-    if (w->kind == GLOW_WORK_KERNEL || w->kind == GLOW_WORK_REFERENCE) {
-      found = compiles(ctx, w, o) ? NULL : w->source;
-      continue;
-    }
-    found = find_culprit(ctx, w->then.data, w->then.count, o);
-    found = found ? found : find_culprit(ctx, w->otherwise.data, w->otherwise.count, o);
-  }
-  return found;
+  for (int64_t i = 0; i < p->npieces; i++)
+    if (p->pieces[i]->kind != GLOW_WORK_HOST && !compiles(ctx, p->pieces[i], o))
+      return p->pieces[i]->source;
+  return NULL;
 }
 
 /* LLVM does not say which instruction its error is about, so they are tried one by one. Always
  * false. */
 static bool fail(GlowContext *ctx, const GlowLlvmFault *fault, const Source *s,
                  const GlowCodegenOptions *o) {
-  const GlowWorkSource *culprit = find_culprit(ctx, s->work, s->count, o);
+  const GlowWorkSource *culprit = s->program ? find_culprit(ctx, s->program, o) : NULL;
   for (uint32_t i = 0; s->unit && i < s->unit->nentries && !culprit; i++)
-    culprit = find_culprit(ctx, s->unit->entries[i].work, s->unit->entries[i].count, o);
+    culprit = find_culprit(ctx, s->unit->entries[i].data, o);
   return glow_llvm_report(fault, culprit);
 }
 
 /* ---- Steps ----------------------------------------------------------------------------------- */
 
 /* The object; NULL after a diagnostic. Fills in all times but that of loading. */
-static LLVMMemoryBufferRef make_object(GlowContext *ctx, const GlowWork *work, uint32_t count,
+static LLVMMemoryBufferRef make_object(GlowContext *ctx, const GlowProgramData *program,
                                        const GlowCodegenOptions *o, GlowCodegenTimes *times) {
   *times = (GlowCodegenTimes){0};
   GlowEmitter e = {0};
-  const Source s = {.work = work, .count = count};
+  const Source s = {.program = program};
   if (!build(&e, ctx, &s, o, times)) {
     fail(ctx, &e.l.fault, &s, o);
     return NULL;
@@ -160,11 +150,11 @@ static LLVMMemoryBufferRef make_object(GlowContext *ctx, const GlowWork *work, u
   return object;
 }
 
-GlowCode *glow_codegen_compile(GlowContext *ctx, const GlowWork *work, uint32_t count,
+GlowCode *glow_codegen_compile(GlowContext *ctx, const GlowProgramData *program,
                                const GlowCodegenOptions *o, GlowCodegenTimes *times) {
   GlowCodegenTimes unused;
   times = times ? times : &unused;
-  LLVMMemoryBufferRef object = make_object(ctx, work, count, o, times);
+  LLVMMemoryBufferRef object = make_object(ctx, program, o, times);
   double since = seconds();
   GlowCode *code =
       object ? glow_jit_load(ctx, object, GLOW_CODE_PROGRAM, o->symbols, o->nsymbols) : NULL;
@@ -172,10 +162,10 @@ GlowCode *glow_codegen_compile(GlowContext *ctx, const GlowWork *work, uint32_t 
   return code;
 }
 
-bool glow_codegen_emit_object(GlowContext *ctx, const GlowWork *work, uint32_t count,
+bool glow_codegen_emit_object(GlowContext *ctx, const GlowProgramData *program,
                               const GlowCodegenOptions *o, GlowText *out, GlowCodegenTimes *times) {
   GlowCodegenTimes unused;
-  LLVMMemoryBufferRef object = make_object(ctx, work, count, o, times ? times : &unused);
+  LLVMMemoryBufferRef object = make_object(ctx, program, o, times ? times : &unused);
   if (!object)
     return false;
   glow_text_bytes(out, LLVMGetBufferStart(object), LLVMGetBufferSize(object));
@@ -205,12 +195,12 @@ bool glow_codegen_unit(GlowContext *ctx, const GlowUnit *unit, const GlowCodegen
   return write(ctx, &(Source){.unit = unit}, o, form, out);
 }
 
-bool glow_codegen_emit_asm(GlowContext *ctx, const GlowWork *work, uint32_t count,
+bool glow_codegen_emit_asm(GlowContext *ctx, const GlowProgramData *program,
                            const GlowCodegenOptions *o, GlowText *out) {
-  return write(ctx, &(Source){.work = work, .count = count}, o, GLOW_CODE_ASM, out);
+  return write(ctx, &(Source){.program = program}, o, GLOW_CODE_ASM, out);
 }
 
-bool glow_codegen_emit_ir(GlowContext *ctx, const GlowWork *work, uint32_t count,
+bool glow_codegen_emit_ir(GlowContext *ctx, const GlowProgramData *program,
                           const GlowCodegenOptions *o, GlowText *out) {
-  return write(ctx, &(Source){.work = work, .count = count}, o, GLOW_CODE_IR, out);
+  return write(ctx, &(Source){.program = program}, o, GLOW_CODE_IR, out);
 }

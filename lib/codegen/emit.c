@@ -122,7 +122,7 @@ static LLVMValueRef emit_epilogue(GlowEmitter *e, const GlowWork *w) {
   params[0] = acc;
   for (uint32_t i = 0; i < w->noperands; i++) {
     const GlowOperand *o = &w->operands[i];
-    LLVMValueRef at = glow_emit_operand_address(e, o, i, env, p.at, p.dims);
+    LLVMValueRef at = glow_emit_operand_address(e, o, i + 1, env, p.at, p.dims);
     int64_t last = o->stride[p.dims - 1];
     if (last && o->channels % e->l.isa->vl)
       params[i + 1] = glow_emit_load_below(
@@ -151,7 +151,7 @@ static LLVMValueRef emit_step(GlowEmitter *e, const GlowWork *w, uint32_t lanes)
   LLVMValueRef *in = GLOW_NEW_ARRAY(e->arena, LLVMValueRef, nins);
   LLVMValueRef *out = GLOW_NEW_ARRAY(e->arena, LLVMValueRef, w->nouts);
   for (uint32_t i = 0; i < w->noperands; i++)
-    at[i] = glow_emit_operand_address(e, &w->operands[i], i, LLVMGetParam(f, 0), place,
+    at[i] = glow_emit_operand_address(e, &w->operands[i], i + 1, LLVMGetParam(f, 0), place,
                                       GLOW_STACK_DIMS);
   for (uint32_t i = 0; i < nins; i++) {
     const GlowOperand *o = &w->operands[w->nouts + i];
@@ -227,6 +227,12 @@ static uint32_t emit_body_functions(GlowEmitter *e, const GlowWork *w, LLVMValue
   return 0;
 }
 
+/* The address of pointer i of a list. */
+static LLVMValueRef element_at(GlowEmitter *e, LLVMValueRef list, int64_t i) {
+  LLVMValueRef index = glow_emit_i64(e, i);
+  return LLVMBuildInBoundsGEP2(e->l.builder, e->l.ptr, list, &index, 1, "");
+}
+
 /* A GlowPieceFn that calls the kernel. */
 static LLVMValueRef emit_wrapper(GlowEmitter *e, const GlowWork *w) {
   LLVMBuilderRef b = e->l.builder;
@@ -246,10 +252,10 @@ static LLVMValueRef emit_wrapper(GlowEmitter *e, const GlowWork *w) {
   /* No store of a kernel changes the list of addresses, so loops need not read it again. */
   LLVMAddAttributeAtIndex(f, 1, glow_llvm_attribute(&e->l, "noalias"));
   LLVMAddAttributeAtIndex(f, 1, glow_llvm_attribute(&e->l, "readonly"));
-  LLVMValueRef ptrs = LLVMGetParam(f, 0), scratch = null;
+  /* Behind the address of params. */
+  LLVMValueRef ptrs = element_at(e, LLVMGetParam(f, 0), 1), scratch = null;
   if (w->scratch) {
-    LLVMValueRef index = glow_emit_i64(e, w->nplaces + w->noperands + w->faults);
-    LLVMValueRef slot = LLVMBuildInBoundsGEP2(b, ptr, ptrs, &index, 1, "");
+    LLVMValueRef slot = element_at(e, ptrs, glow_work_scratch_slot(w));
     int64_t bytes = w->common ? 0 : w->scratch;
     LLVMValueRef step = LLVMBuildMul(b, LLVMGetParam(f, 3), glow_emit_i64(e, bytes), "");
     scratch = LLVMBuildLoad2(b, ptr, slot, "");
@@ -258,7 +264,7 @@ static LLVMValueRef emit_wrapper(GlowEmitter *e, const GlowWork *w) {
   for (uint32_t i = 0; i < count; i++)
     types[i] = ptr;
   for (uint32_t i = 0; i < 3; i++, count++) {
-    args[count] = LLVMGetParam(f, i);
+    args[count] = i ? LLVMGetParam(f, i) : ptrs;
     types[count] = piece[i];
   }
   types[count] = ptr;
@@ -268,10 +274,25 @@ static LLVMValueRef emit_wrapper(GlowEmitter *e, const GlowWork *w) {
   return f;
 }
 
+/* A GlowPieceFn that calls the reference kernel. */
+static LLVMValueRef emit_reference(GlowEmitter *e, const GlowWork *w) {
+  const GlowOpDesc *d = w->source->desc;
+  LLVMTypeRef ptr = e->l.ptr, types[] = {ptr, e->l.i64, e->l.i64, e->l.i64};
+  LLVMValueRef f = glow_emit_function(e, d->instr, e->l.void_type, types, 4);
+  LLVMValueRef kernel = LLVMGetNamedFunction(e->l.module, d->kernel);
+  if (!kernel)
+    kernel = LLVMAddFunction(e->l.module, d->kernel, LLVMFunctionType(e->l.i32, &ptr, 1, 0));
+  LLVMTypeRef called[] = {ptr, ptr};
+  LLVMValueRef args[] = {kernel, LLVMGetParam(f, 0)};
+  glow_emit_kernel_call(e, "glow_reference", e->l.void_type, called, args, 2);
+  LLVMBuildRetVoid(e->l.builder);
+  return f;
+}
+
 /* Everything that a wrapper's code depends on. */
 static void work_key(const GlowWork *w, GlowText *key) {
   if (w->kind == GLOW_WORK_REFERENCE) {
-    glow_reference_key(w, key);
+    glow_text_puts(key, w->source->desc->kernel);
     return;
   }
   uint32_t numbers[] = {noalias_pointers(w), w->nplaces, w->noperands, w->nouts, w->form,
@@ -343,7 +364,7 @@ LLVMValueRef glow_emit_work(GlowEmitter *e, const GlowWork *w, bool *shared) {
     s.users = 1;
     s.source = w->source;
     e->debug.source = w->source;
-    s.function = w->kind == GLOW_WORK_REFERENCE ? glow_emit_reference(e, w) : emit_wrapper(e, w);
+    s.function = w->kind == GLOW_WORK_REFERENCE ? emit_reference(e, w) : emit_wrapper(e, w);
     glow_vec_push(e->arena, &e->shared, s);
     e->debug.source = NULL;
   }

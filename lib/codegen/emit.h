@@ -21,38 +21,25 @@ typedef struct GlowEmitter {
   GlowLlvm l;
   GlowArena *arena;
   GLOW_VEC(GlowShared) shared;
-  uint32_t names;  /* numbers functions and constants */
-  int64_t scratch; /* where the workers' memory begins in the arena */
+  uint32_t names; /* numbers functions and constants */
   void (*remark)(const GlowWorkSource *source, const char *text); /* see GlowCodegenOptions */
   GlowDebug debug;
 } GlowEmitter;
 
 #define GLOW_CODE_PROGRAM "glow_program"
 
-/* What a run of a program has room for: see GlowRunContext. */
-typedef struct GlowProgramNeeds {
-  int64_t pointers, rounds;
-} GlowProgramNeeds;
-
 /* Emits a program into e->l.module: its GlowProgram, an internal constant, which is returned, and
  * its pieces. */
-LLVMValueRef glow_emit_program(GlowEmitter *e, const char *symbol, const GlowWork *work,
-                               uint32_t count, GlowProgramNeeds *needs);
+LLVMValueRef glow_emit_program(GlowEmitter *e, const char *symbol, const GlowProgramData *program);
 /* Emits all of a unit. */
 void glow_emit_unit(GlowEmitter *e, const GlowUnit *unit);
 /* Writes the module. False after a diagnostic. */
 bool glow_llvm_write(GlowLlvm *l, GlowCodeForm form, GlowText *out);
 
-/* The GlowPieceFn of a piece of work: an equal one's (*shared), or a new one. Its
- * addresses are those of `places`, of `operands`, the fault for a reference kernel, and the
- * scratch memory of worker 0 if there is any. */
+/* The GlowPieceFn of a piece of work: an equal one's (*shared), or a new one. */
 LLVMValueRef glow_emit_work(GlowEmitter *e, const GlowWork *w, bool *shared);
 /* Gives functions that several pieces of work share names that say so, at the end. */
 void glow_emit_names(GlowEmitter *e);
-/* Reference kernels (reference.c). */
-LLVMValueRef glow_emit_reference(GlowEmitter *e, const GlowWork *w);
-void glow_reference_key(const GlowWork *w, GlowText *key);
-
 /* note [lanes]: the value of an operator is one vector of GLOW_VL elements as they are stored,
  * whatever the kind: halves and bools are integers, quantized elements their integers. */
 

@@ -14,8 +14,6 @@ struct GlowCode {
   LLVMOrcLLJITRef jit;
   GlowLlvmFault *fault; /* while it is loaded */
   const GlowProgram *program;
-  void **spaces, **pointers; /* for runs of the program, like `rounds` */
-  int64_t *rounds;
   int64_t size; /* bytes of instructions */
   bool debug;   /* whether the object has lines */
 };
@@ -139,15 +137,6 @@ static void report(const GlowLlvmFault *fault) {
             "the backend interp needs no machine code, and glow-llc makes objects of programs");
 }
 
-/* Memory for a run. */
-static bool allocate(GlowCode *code) {
-  size_t spaces = GLOW_SPACE_STORAGE + (size_t)code->program->storage;
-  code->spaces = calloc(spaces, sizeof *code->spaces);
-  code->pointers = calloc((size_t)code->program->most + 1, sizeof *code->pointers);
-  code->rounds = calloc(2 * (size_t)code->program->loops + 1, sizeof *code->rounds);
-  return code->spaces && code->pointers && code->rounds;
-}
-
 GlowCode *glow_jit_load(GlowContext *ctx, LLVMMemoryBufferRef object, const char *program,
                         const GlowSymbol *symbols, uint32_t count) {
   GlowCode *code = calloc(1, sizeof *code);
@@ -160,21 +149,14 @@ GlowCode *glow_jit_load(GlowContext *ctx, LLVMMemoryBufferRef object, const char
   bool ok = load(&fault, code, object, program, symbols, count);
   code->fault = NULL;
   glow_llvm_begin(NULL, NULL, NULL);
-  if (ok && allocate(code))
+  if (ok)
     return code;
   glow_code_destroy(code);
-  if (ok)
-    glow_throw(ctx, GLOW_NO_MEMORY);
   report(&fault);
   return NULL;
 }
 
-int64_t glow_code_run(GlowCode *code, GlowRunContext run) {
-  run.spaces = code->spaces;
-  run.pointers = code->pointers;
-  run.rounds = code->rounds;
-  return glow_walk(code->program, &run);
-}
+const GlowProgram *glow_code_program(const GlowCode *code) { return code->program; }
 
 int64_t glow_code_size(const GlowCode *code) { return code->size; }
 
@@ -185,8 +167,5 @@ void glow_code_destroy(GlowCode *code) {
   LLVMErrorRef error = code->jit ? LLVMOrcDisposeLLJIT(code->jit) : NULL;
   if (error)
     LLVMConsumeError(error);
-  free(code->spaces);
-  free(code->pointers);
-  free(code->rounds);
   free(code);
 }

@@ -1,68 +1,7 @@
-/* A program as data (rt/walk.h): a list of work, laid out as steps over tables of addresses and of
- * pieces. */
+/* A program (rt/walk.h) as constants of a module, and the functions of its pieces. */
 #include <string.h>
 
 #include "codegen/emit.h"
-#include "rt/walk.h"
-
-typedef struct Tables {
-  GlowEmitter *e;
-  GLOW_VEC(GlowStep) steps;
-  GLOW_VEC(GlowAddress) addresses;
-  GLOW_VEC(LLVMValueRef) pieces;
-  int32_t loops;
-  int64_t most, zeros; /* addresses of a step; bytes of zeros that one reads */
-  int64_t storage;     /* that steps name */
-} Tables;
-
-static void emit_list(Tables *t, const GlowWork *work, uint32_t count);
-
-/* ---- Addresses ------------------------------------------------------------------------------- */
-
-static void add_address(Tables *t, int64_t space, int64_t offset) {
-  GlowAddress a = offset * (1 << GLOW_SPACE_BITS) + space;
-  glow_vec_push(t->e->arena, &t->addresses, a);
-}
-
-static void add_place(Tables *t, const GlowPlace *p) {
-  switch (p->storage) {
-  case GLOW_PLACE_ABSENT:
-    add_address(t, GLOW_SPACE_ABSENT, 0);
-    break;
-  case GLOW_PLACE_ZEROS:
-    t->zeros = p->bytes > t->zeros ? p->bytes : t->zeros;
-    add_address(t, GLOW_SPACE_ZEROS, 0);
-    break;
-  case GLOW_PLACE_ARENA:
-    add_address(t, GLOW_SPACE_ARENA, p->offset);
-    break;
-  default:
-    t->storage = p->storage >= t->storage ? p->storage + 1 : t->storage;
-    add_address(t, GLOW_SPACE_STORAGE + (int64_t)p->storage, p->offset);
-    break;
-  }
-}
-
-/* ---- Steps ----------------------------------------------------------------------------------- */
-
-/* A new step, whose addresses are added next. */
-static uint32_t begin_step(Tables *t, GlowStepKind kind, const GlowWork *w) {
-  GlowStep s = {.kind = (int16_t)kind,
-                .instruction = (int32_t)w->source->instruction,
-                .address = (int32_t)t->addresses.count};
-  glow_vec_push(t->e->arena, &t->steps, s);
-  return t->steps.count - 1;
-}
-
-static GlowStep *end_step(Tables *t, uint32_t i) {
-  GlowStep *s = &t->steps.data[i];
-  s->addresses = (int32_t)t->addresses.count - s->address;
-  t->most = s->addresses > t->most ? s->addresses : t->most;
-  return s;
-}
-
-/* Where a step goes on if it does not go on at the next one: behind all that there is so far. */
-static void go_on_here(Tables *t, uint32_t i) { t->steps.data[i].next = (int32_t)t->steps.count; }
 
 /* With lines, a piece whose code belongs to another instruction gets a function of its own that
  * calls that code, so that debuggers stop at its line. */
@@ -79,102 +18,81 @@ static LLVMValueRef with_line(GlowEmitter *e, const GlowWork *w, LLVMValueRef co
   return f;
 }
 
-static void add_piece(Tables *t, const GlowWork *w) {
-  GlowEmitter *e = t->e;
+static LLVMValueRef emit_piece(GlowEmitter *e, const GlowWork *w) {
   bool shared;
+  if (w->kind == GLOW_WORK_HOST)
+    return LLVMConstNull(e->l.ptr);
   LLVMValueRef code = glow_emit_work(e, w, &shared);
-  if (shared && e->debug.builder)
-    code = with_line(e, w, code);
-  uint32_t i = begin_step(t, GLOW_STEP_PIECE, w);
-  for (uint32_t k = 0; k < w->nplaces; k++)
-    add_place(t, &w->places[k]);
-  for (uint32_t k = 0; k < w->noperands; k++)
-    add_place(t, &w->operands[k].place);
-  if (w->faults)
-    add_address(t, GLOW_SPACE_FAULT, 0);
-  if (w->scratch)
-    add_address(t, GLOW_SPACE_SCRATCH, 0);
-  GlowStep *s = end_step(t, i);
-  s->piece = (int32_t)t->pieces.count;
-  s->units = w->units;
-  s->shards = (int16_t)(w->shards < INT16_MAX ? w->shards : INT16_MAX);
-  glow_vec_push(e->arena, &t->pieces, code);
+  return shared && e->debug.builder ? with_line(e, w, code) : code;
 }
 
-static void add_host(Tables *t, const GlowWork *w) {
-  uint32_t i = begin_step(t, GLOW_STEP_HOST, w);
-  t->steps.data[i].piece = (int32_t)t->pieces.count;
-  LLVMValueRef none = LLVMConstNull(t->e->l.ptr);
-  glow_vec_push(t->e->arena, &t->pieces, none);
-}
+/* ---- Images ---------------------------------------------------------------------------------- */
 
-static void add_if(Tables *t, const GlowWork *w) {
-  uint32_t test = begin_step(t, GLOW_STEP_IF, w);
-  add_place(t, &w->places[0]);
-  end_step(t, test);
-  emit_list(t, w->then.data, w->then.count);
-  uint32_t jump = begin_step(t, GLOW_STEP_JUMP, w);
-  go_on_here(t, test);
-  emit_list(t, w->otherwise.data, w->otherwise.count);
-  go_on_here(t, jump);
-}
+/* An image under construction: runs of bytes, with pointers in between. */
+typedef struct Fields {
+  GlowEmitter *e;
+  GLOW_VEC(LLVMValueRef) all;
+} Fields;
 
-static void add_loop(Tables *t, const GlowWork *w) {
-  const GlowPlace *trip = &w->places[0], *cond = &w->places[1], *round = &w->places[2];
-  int32_t loop = t->loops++;
-  uint32_t begin = begin_step(t, GLOW_STEP_LOOP, w);
-  add_place(t, trip);
-  end_step(t, begin)->piece = loop;
-  uint32_t test = begin_step(t, GLOW_STEP_TEST, w);
-  add_place(t, cond);
-  add_place(t, round);
-  end_step(t, test)->piece = loop;
-  emit_list(t, w->then.data, w->then.count);
-  uint32_t again = begin_step(t, GLOW_STEP_AGAIN, w);
-  t->steps.data[again].piece = loop;
-  t->steps.data[again].next = (int32_t)test;
-  go_on_here(t, test);
-}
-
-static void emit_list(Tables *t, const GlowWork *work, uint32_t count) {
-  for (uint32_t i = 0; i < count; i++) {
-    switch (work[i].kind) {
-    case GLOW_WORK_KERNEL:
-    case GLOW_WORK_REFERENCE:
-      add_piece(t, &work[i]);
-      break;
-    case GLOW_WORK_HOST:
-      add_host(t, &work[i]);
-      break;
-    case GLOW_WORK_IF:
-      add_if(t, &work[i]);
-      break;
-    case GLOW_WORK_LOOP:
-      add_loop(t, &work[i]);
-      break;
-    }
+static void put_bytes(Fields *f, const GlowImage *m, int64_t from, int64_t to) {
+  if (from < to) {
+    LLVMValueRef bytes = LLVMConstStringInContext2(f->e->l.llvm, m->bytes + from,
+                                                   (size_t)(to - from), 1 /* no NUL */);
+    glow_vec_push(f->e->arena, &f->all, bytes);
   }
+}
+
+/* A pointer takes the room of one of this process; those of the target may be shorter. */
+static void put_pointer(Fields *f, LLVMValueRef pointer) {
+  glow_vec_push(f->e->arena, &f->all, pointer);
+  if (LLVMPointerSize(LLVMGetModuleDataLayout(f->e->l.module)) < sizeof(void *))
+    glow_vec_push(f->e->arena, &f->all, LLVMConstInt(f->e->l.i32, 0, 0));
+}
+
+/* The struct of an image that is `global`; before there is one, its pointers are null. */
+static LLVMValueRef image_struct(GlowEmitter *e, const GlowImage *m, LLVMValueRef global) {
+  Fields f = {.e = e};
+  int64_t done = 0;
+  for (uint32_t i = 0; i < m->nfixups; i++) {
+    LLVMValueRef to = LLVMConstNull(e->l.ptr), offset = glow_emit_i64(e, m->fixups[i].target);
+    if (global)
+      to = LLVMConstInBoundsGEP2(LLVMInt8TypeInContext(e->l.llvm), global, &offset, 1);
+    put_bytes(&f, m, done, m->fixups[i].place);
+    put_pointer(&f, to);
+    done = m->fixups[i].place + (int64_t)sizeof(void *);
+  }
+  put_bytes(&f, m, done, (int64_t)m->size);
+  return LLVMConstStructInContext(e->l.llvm, f.all.data, f.all.count, 1 /* packed */);
+}
+
+static LLVMValueRef emit_image(GlowEmitter *e, const GlowImage *m) {
+  if (!m->size)
+    return LLVMConstNull(e->l.ptr);
+  LLVMValueRef global = glow_emit_global(e, image_struct(e, m, NULL), "");
+  LLVMSetInitializer(global, image_struct(e, m, global));
+  LLVMSetAlignment(global, GLOW_IMAGE_ALIGN);
+  return global;
 }
 
 /* ---- The program ----------------------------------------------------------------------------- */
 
-LLVMValueRef glow_emit_program(GlowEmitter *e, const char *symbol, const GlowWork *work,
-                               uint32_t count, GlowProgramNeeds *needs) {
-  Tables t = {.e = e};
-  emit_list(&t, work, count);
-  *needs = (GlowProgramNeeds){.pointers = t.most, .rounds = 2 * (int64_t)t.loops};
-  LLVMValueRef pieces = LLVMConstArray2(e->l.ptr, t.pieces.data, t.pieces.count);
+LLVMValueRef glow_emit_program(GlowEmitter *e, const char *symbol, const GlowProgramData *p) {
+  LLVMValueRef *pieces = GLOW_NEW_ARRAY(e->arena, LLVMValueRef, p->npieces);
+  for (int64_t i = 0; i < p->npieces; i++)
+    pieces[i] = emit_piece(e, p->pieces[i]);
+  LLVMValueRef table = LLVMConstArray2(e->l.ptr, pieces, (uint64_t)p->npieces);
   /* The fields of GlowProgram. */
   LLVMValueRef fields[] = {
-      glow_emit_table(e, t.steps.data, t.steps.count * sizeof *t.steps.data),
-      glow_emit_table(e, t.addresses.data, t.addresses.count * sizeof *t.addresses.data),
-      glow_emit_global(e, pieces, ""),
-      t.zeros ? glow_emit_zeros(e, t.zeros) : LLVMConstNull(e->l.ptr),
-      glow_emit_i64(e, t.steps.count),
-      glow_emit_i64(e, t.most),
-      glow_emit_i64(e, t.loops),
-      glow_emit_i64(e, t.storage),
-      glow_emit_i64(e, e->scratch),
+      glow_emit_table(e, p->steps, (size_t)p->nsteps * sizeof *p->steps),
+      glow_emit_table(e, p->addresses, (size_t)p->naddresses * sizeof *p->addresses),
+      glow_emit_global(e, table, ""),
+      emit_image(e, &p->params),
+      p->zeros ? glow_emit_zeros(e, p->zeros) : LLVMConstNull(e->l.ptr),
+      glow_emit_i64(e, p->nsteps),
+      glow_emit_i64(e, p->naddresses),
+      glow_emit_i64(e, p->most),
+      glow_emit_i64(e, p->loops),
+      glow_emit_i64(e, p->scratch),
   };
   LLVMValueRef init =
       LLVMConstStructInContext(e->l.llvm, fields, sizeof fields / sizeof *fields, 0);

@@ -34,21 +34,19 @@ static LLVMValueRef room(GlowEmitter *e, LLVMTypeRef type, int64_t count) {
 /* int64_t symbol(const GlowBundleArguments *, const GlowParallel *, GlowFault *) */
 static void emit_entry(GlowEmitter *e, const GlowUnitEntry *entry, LLVMValueRef weights) {
   LLVMTypeRef ptr = e->l.ptr, types[] = {ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr};
-  GlowProgramNeeds needs;
-  e->scratch = entry->scratch;
   e->debug.program = entry->program;
   const char *inner = glow_arena_printf(e->arena, "%s.program", entry->symbol);
-  LLVMValueRef program = glow_emit_program(e, inner, entry->work, entry->count, &needs);
+  LLVMValueRef program = glow_emit_program(e, inner, entry->data);
   LLVMValueRef f = exported(e, entry->symbol, types, 3);
   const GlowBundleParams *p = entry->params;
-  LLVMValueRef spaces = room(e, ptr, GLOW_SPACE_STORAGE + p->nstorage),
-               pointers = room(e, ptr, needs.pointers), rounds = room(e, e->l.i64, needs.rounds);
+  LLVMValueRef storage = room(e, ptr, p->nstorage), pointers = room(e, ptr, entry->data->most),
+               rounds = room(e, e->l.i64, 2 * entry->data->loops);
   LLVMValueRef args[] = {
       glow_emit_table(e, p, sizeof *p),
       glow_emit_table(e, entry->slots, (size_t)p->nstorage * sizeof *entry->slots),
       weights,
       program,
-      spaces,
+      storage,
       pointers,
       rounds,
       LLVMGetParam(f, 0),

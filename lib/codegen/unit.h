@@ -17,9 +17,7 @@ typedef enum GlowCodeForm {
  * int64_t symbol(const GlowBundleArguments *, const GlowParallel *, GlowFault *). */
 typedef struct GlowUnitEntry {
   const char *symbol;
-  const GlowWork *work;
-  uint32_t count;
-  int64_t scratch; /* where the workers' memory begins in the arena */
+  const GlowProgramData *data;
   GlowLoc program; /* where its text begins */
   const GlowBundleParams *params;
   const GlowBundleSlot *slots; /* one for each storage */

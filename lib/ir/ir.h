@@ -320,6 +320,7 @@ bool glow_members_equal(const GlowOpDesc *d, const void *a, const void *b);
 uint64_t glow_members_hash(const GlowOpDesc *d, const void *members);
 /* Of one field: bytes of an item; whether it has its default, which required ones do not have. */
 size_t glow_member_size(const GlowMember *m);
+bool glow_member_is_text(const GlowMember *m); /* or items are: pointers to text */
 bool glow_member_is_default(const GlowMember *m, const void *members);
 
 /* Computes the signature of a gradient declaration from its clauses, or checks the one it has. The

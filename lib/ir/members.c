@@ -12,6 +12,10 @@ static const size_t element_sizes[] = {
 
 size_t glow_member_size(const GlowMember *m) { return element_sizes[m->type]; }
 
+bool glow_member_is_text(const GlowMember *m) {
+  return m->type == GLOW_MEMBER_STR || m->type == GLOW_MEMBER_SYMBOL;
+}
+
 /* Scalars are compared part by part: the struct has padding. */
 static bool same_item(const GlowMember *m, const void *a, const void *b) {
   if (m->type != GLOW_MEMBER_SCALAR)

@@ -14,6 +14,7 @@ enum GlowSpace {
   GLOW_SPACE_ZEROS,   /* constant zeros */
   GLOW_SPACE_SCRATCH, /* the workers' memory */
   GLOW_SPACE_FAULT,   /* the GlowFault of the run */
+  GLOW_SPACE_PARAMS,  /* what pieces read besides their operands */
   GLOW_SPACE_STORAGE, /* storage 0; the others follow */
   GLOW_SPACE_BITS = 20
 };
@@ -46,23 +47,22 @@ typedef struct GlowProgram {
   const GlowStep *steps;
   const GlowAddress *addresses;
   GlowPieceFn *const *pieces; /* by number; NULL for HOST */
-  const void *zeros;
-  int64_t nsteps;
+  const void *params, *zeros;
+  int64_t nsteps, naddresses;
   int64_t most;    /* addresses of a step */
   int64_t loops;   /* how many there are */
-  int64_t storage; /* how many of them it names */
   int64_t scratch; /* where the workers' memory begins in the arena */
 } GlowProgram;
 
-/* What one run works on. `arena` is as large and aligned as the program says, for parallel->workers
- * workers; storage[i] is the memory of storage i, aligned to 64 bytes. */
+/* What runs work on, one at a time. `arena` is as large and aligned as the program says, for
+ * parallel->workers workers; storage[i] is the memory of storage i, aligned to 64 bytes. */
 typedef struct GlowRunContext {
   uint8_t *arena;
-  void *const *storage;
+  void *const *storage;         /* as many as the program names */
   const GlowParallel *parallel; /* NULL: one thread */
   GlowFault *fault;             /* of this run; what it says before is forgotten */
-  void **spaces;                /* room for GLOW_SPACE_STORAGE and program->storage */
-  void **pointers;              /* room for program->most */
+  void **resolved;              /* by glow_resolve; NULL: addresses are added up at each step */
+  void **pointers;              /* room for program->most, if there is no `resolved` */
   int64_t *rounds;              /* room for two for each loop */
   /* Runs an instruction; sets an error to end the run. NULL if the program has no HOST step. */
   void (*host)(GlowFault *fault, int64_t instruction);
@@ -70,6 +70,10 @@ typedef struct GlowRunContext {
    * error. Or NULL. */
   void (*hook)(GlowFault *fault, int64_t piece);
 } GlowRunContext;
+
+/* Adds up all addresses of a program into `resolved`, which has room for program->naddresses. What
+ * they are made of, arena, storage and fault, then stays the same from run to run. */
+void glow_resolve(const GlowProgram *program, const GlowRunContext *run, void **resolved);
 
 /* Runs a program. Returns fault->error; after an error the contents of outputs are not specified.
  */

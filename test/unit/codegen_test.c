@@ -138,14 +138,12 @@ static bool compile(GlowContext *ctx, Plant plant, const GlowIsa *isa, GlowEffor
   GlowBundleParams params = {.arena = plan.arena, .nstorage = plan.nouter};
   GlowBundleSlot slots[2] = {{0}};
   GlowUnitEntry entry = {.symbol = "planted_main",
-                         .work = plan.work,
-                         .count = plan.count,
-                         .scratch = plan.arena,
+                         .data = ok ? glow_cpu_program(ctx->arena, &plan) : NULL,
                          .params = &params,
                          .slots = slots};
   ok = ok && (unit ? glow_codegen_unit(ctx, &(GlowUnit){.entries = &entry, .nentries = 1}, &o,
                                        GLOW_CODE_OBJECT, &out)
-                   : glow_codegen_emit_object(ctx, plan.work, plan.count, &o, &out, NULL));
+                   : glow_codegen_emit_object(ctx, glow_cpu_program(ctx->arena, &plan), &o, &out, NULL));
   LLVMDisposeMemoryBuffer(kernel);
   glow_text_release(&out);
   return ok;
@@ -176,7 +174,7 @@ static bool compile_product(GlowContext *ctx, const GlowIsa *isa, const char *pa
   CHECK(glow_input_open(ctx, path, false, GLOW_NOWHERE, &kernels));
   glow_text_init(&out, ctx);
   GlowCodegenOptions o = {.isa = isa, .kernels = kernels.data, .kernels_size = kernels.size};
-  bool ok = glow_codegen_emit_object(ctx, plan.work, plan.count, &o, &out, NULL);
+  bool ok = glow_codegen_emit_object(ctx, glow_cpu_program(ctx->arena, &plan), &o, &out, NULL);
   glow_text_release(&out);
   glow_input_close(&kernels);
   return ok;
@@ -229,7 +227,7 @@ static void make_orphan(GlowContext *ctx, GlowText *out) {
   GlowCodegenOptions o = {.isa = glow_isa_host(), .symbols = &unused, .nsymbols = 1};
   GlowCpuPlan plan;
   CHECK(m && glow_module_verify(m) && glow_cpu_plan(ctx->arena, m->first_function, o.isa, &plan) &&
-        glow_codegen_emit_object(ctx, plan.work, plan.count, &o, out, NULL));
+        glow_codegen_emit_object(ctx, glow_cpu_program(ctx->arena, &plan), &o, out, NULL));
 }
 
 /* What cannot be loaded into memory. */

@@ -304,7 +304,7 @@ static HotLoops compile_hot_loops(const Conv *c, const GlowIsa *isa, const GlowI
       options.kernels = planted->data;
       options.kernels_size = planted->size;
     }
-    bool ok = glow_codegen_emit_asm(ctx, plan.work, plan.count, &options, &assembly);
+    bool ok = glow_codegen_emit_asm(ctx, glow_cpu_program(ctx->arena, &plan), &options, &assembly);
     EXPECT(ok, "no assembly for %s", isa->name);
     *tile = tile_fmas(&plan.work[0]);
     hot = find_hot_loops(glow_text_cstr(&assembly), full_vector(isa));
@@ -411,7 +411,7 @@ static void check_sharing(void) {
   GlowCpuPlan plan;
   GlowCodegenOptions options = {.isa = isa};
   bool ok = f && glow_cpu_plan(ctx->arena, f, isa, &plan) &&
-            glow_codegen_emit_ir(ctx, plan.work, plan.count, &options, &ir);
+            glow_codegen_emit_ir(ctx, glow_cpu_program(ctx->arena, &plan), &options, &ir);
   unsigned functions = 0;
   for (const char *p = ok ? glow_text_cstr(&ir) : "";
        (p = strstr(p, "define internal void @conv.")); p++)

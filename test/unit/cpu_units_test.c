@@ -8,6 +8,7 @@
 
 #include "analysis/access.h"
 #include "backend/cpu/cpu.h"
+#include "exec/execution.h"
 #include "kernels/kernel.h"
 #include "support/file.h"
 #include "test/unit/unit.h"
@@ -24,11 +25,12 @@ typedef struct Run {
   uint32_t writers; /* units that wrote something */
 } Run;
 
-/* Results are places, those of stacks are operands; *at is which address they have. */
+/* Results are places, those of stacks are operands; *at is which address they have: params come
+ * first, a body before its operands. */
 static uint32_t results(const GlowWork *w) { return w->nwritten + w->nouts; }
 static size_t result(const GlowWork *w, uint32_t i, uint32_t *at) {
   const GlowPlace *p = i < w->nwritten ? &w->places[i] : &w->operands[i - w->nwritten].place;
-  *at = i < w->nwritten ? i : w->nplaces + i - w->nwritten;
+  *at = i < w->nwritten ? 1 + i : 2 + w->nplaces + i - w->nwritten;
   return p->storage == GLOW_PLACE_ABSENT ? 0 : (size_t)p->bytes;
 }
 
@@ -154,8 +156,8 @@ static void run_program(GlowContext *ctx, Run *run, const GlowIsa *isa, GlowCpuP
       run->shared[run->count++] = w;
   }
   GlowCodegenOptions options = {
-      .isa = isa, .effort = GLOW_EFFORT_NONE, .scratch = plan->scratch_at};
-  GlowCode *code = glow_codegen_compile(ctx, plan->work, plan->count, &options, NULL);
+      .isa = isa, .effort = GLOW_EFFORT_NONE};
+  GlowCode *code = glow_codegen_compile(ctx, glow_cpu_program(ctx->arena, plan), &options, NULL);
   CHECK(code);
   if (!code)
     return;
@@ -164,11 +166,13 @@ static void run_program(GlowContext *ctx, Run *run, const GlowIsa *isa, GlowCpuP
   memset(arena, 0, size);
   void **storage = make_storage(ctx, plan);
   GlowParallel parallel = {run_alone, run, 1};
-  int64_t status = glow_code_run(code, (GlowRunContext){.arena = arena,
-                                                        .storage = storage,
-                                                        .parallel = &parallel,
-                                                        .fault = &run->fault,
-                                                        .host = no_step});
+  GlowRunContext context = {.arena = arena,
+                            .storage = storage,
+                            .parallel = &parallel,
+                            .fault = &run->fault,
+                            .host = no_step};
+  glow_execution_begin(ctx->arena, glow_code_program(code), &context);
+  int64_t status = glow_walk(glow_code_program(code), &context);
   EXPECT(status == 0 && run->next == run->count && run->writers > run->count,
          "%s: fault %d, %u of %u pieces of work, %u units that write", run->file, (int)status,
          run->next, run->count, run->writers);

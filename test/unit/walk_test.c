@@ -78,31 +78,49 @@ typedef struct Case {
 static GlowPieceFn *const pieces[] = {one, two, fails, below};
 enum { ONE, TWO, FAILS, BELOW };
 
-static void check(const Case *c) {
+/* Adds addresses up before the run, or at each step. */
+static void check_way(const Case *c, int ahead) {
   int64_t arena[8] = {100, 101, 102, 103, 104, 105, 106, 107}, numbers[4], rounds[4];
-  void *storage[4], *spaces[GLOW_SPACE_STORAGE + 4], *pointers[2];
-  static const int64_t zeros = 0;
+  void *storage[4], *pointers[2], *resolved[12] = {0};
+  static const int64_t zeros = 0, params = 44;
   memcpy(numbers, c->storage, sizeof numbers);
   for (int i = 0; i < 4; i++)
     storage[i] = &numbers[i];
-  GlowProgram p = {c->steps, c->addresses, pieces, &zeros, c->nsteps, 2, 2, 4, 48};
+  GlowProgram p = {.steps = c->steps,
+                   .addresses = c->addresses,
+                   .pieces = pieces,
+                   .params = &params,
+                   .zeros = &zeros,
+                   .nsteps = c->nsteps,
+                   .naddresses = 12,
+                   .most = 2,
+                   .loops = 2,
+                   .scratch = 48};
   GlowParallel parallel = {halves, NULL, 2};
   GlowFault fault = {99, 99, 99};
   GlowRunContext run = {.arena = (uint8_t *)arena,
                         .storage = storage,
                         .parallel = c->parallel ? &parallel : NULL,
                         .fault = &fault,
-                        .spaces = spaces,
                         .pointers = pointers,
                         .rounds = rounds,
                         .host = host,
                         .hook = c->hooked ? hook : NULL};
   *text = '\0';
+  if (ahead) {
+    glow_resolve(&p, &run, resolved);
+    run.resolved = resolved;
+  }
   int64_t error = glow_walk(&p, &run);
   EXPECT(strcmp(text, c->want) == 0, "wanted '%s', got '%s'", c->want, text);
   EXPECT(error == c->error && fault.error == c->error && fault.instruction == c->instruction,
          "%s: error %lld at %lld", c->want, (long long)error, (long long)fault.instruction);
   EXPECT(!c->error || c->error < 0 || fault.detail == 17, "%s: detail", c->want);
+}
+
+static void check(const Case *c) {
+  check_way(c, 0);
+  check_way(c, 1);
 }
 
 #define PIECE(number, where, count)                                                                \
@@ -111,13 +129,14 @@ static void check(const Case *c) {
 int main(void) {
   late = 1000;
   /* Every space; the arena and scratch memory with offsets. */
-  check(&(Case){.want = "two 101,106; (1) two 0,7; (1) host 9; (5) ",
+  check(&(Case){.want = "two 101,106; (1) two 0,7; (1) one 44; (0) host 9; (5) ",
                 .steps = {{PIECE(TWO, 0, 2), .units = 1},
                           {PIECE(TWO, 2, 2), .units = 1},
+                          {PIECE(ONE, 4, 1), .units = 1},
                           {.kind = GLOW_STEP_HOST, .piece = 5, .instruction = 9}},
-                .nsteps = 3,
+                .nsteps = 4,
                 .addresses = {at(GLOW_SPACE_ARENA, 8), at(GLOW_SPACE_SCRATCH, 0),
-                              at(GLOW_SPACE_ZEROS, 0), in(1)},
+                              at(GLOW_SPACE_ZEROS, 0), in(1), at(GLOW_SPACE_PARAMS, 0)},
                 .storage = {5, 7},
                 .hooked = 1,
                 .instruction = -1});

@@ -67,6 +67,10 @@ typedef struct GlowCpuPlan {
  * with a note for each instruction that cannot be compiled. */
 bool glow_cpu_plan(GlowArena *arena, GlowFunction *program, const GlowIsa *isa, GlowCpuPlan *plan);
 
+/* The plan as data: what machine code is made for, and what runs walk. Its memory comes from `arena`;
+ * it points to the plan's work. */
+const GlowProgramData *glow_cpu_program(GlowArena *arena, const GlowCpuPlan *plan);
+
 /* Whether what a planned program touches, its arena and the scratch memory of `workers` threads fit
  * into `limit` bytes (0: no limit). False after a diagnostic. */
 bool glow_cpu_fits(GlowFunction *program, const GlowCpuPlan *plan, int64_t workers, int64_t limit);

@@ -100,23 +100,17 @@ typedef struct Members {
   uint32_t bytes;
 } Members;
 
-/* The members that scalar bodies can read, in the layout of the struct; pointers are left out. */
+/* The members that scalar bodies can read, in the layout of the struct; the others are zero. */
 static Members members_of(GlowLaneList *l, const GlowNode *n) {
   const GlowOpDesc *d = glow_node_desc(n);
-  static const uint8_t sizes[] = {[GLOW_MEMBER_BOOL] = sizeof(bool),
-                                  [GLOW_MEMBER_U32] = sizeof(uint32_t),
-                                  [GLOW_MEMBER_I64] = sizeof(int64_t),
-                                  [GLOW_MEMBER_FLOAT] = sizeof(float),
-                                  [GLOW_MEMBER_KIND] = sizeof(GlowKind),
-                                  [GLOW_MEMBER_ENUM] = sizeof(int),
-                                  [GLOW_MEMBER_SCALAR] = 0};
   if (!d->member_size)
     return (Members){0};
   char *bytes = glow_arena_alloc(l->arena, d->member_size);
   for (uint32_t i = 0; i < d->nmembers; i++) {
     const GlowMember *m = &d->members[i];
-    if (!m->array)
-      memcpy(bytes + m->offset, (const char *)n->members + m->offset, sizes[m->type]);
+    bool pointer = m->array || glow_member_is_text(m) || m->type == GLOW_MEMBER_TYPE;
+    if (!pointer && m->type != GLOW_MEMBER_SCALAR)
+      memcpy(bytes + m->offset, (const char *)n->members + m->offset, glow_member_size(m));
   }
   return (Members){bytes, d->member_size};
 }

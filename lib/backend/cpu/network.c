@@ -12,6 +12,7 @@
 #include "backend/cpu/cpu.h"
 #include "backend/cpu/hosted.h"
 #include "backend/cpu/profile.h"
+#include "exec/execution.h"
 #include "ir/remarks.h"
 #include "support/pages.h"
 #include "support/process.h"
@@ -21,7 +22,10 @@ typedef struct Network {
   GlowFunction *function;
   GlowArena *arena; /* of the plan and of the arrays below */
   GlowCpuPlan plan;
+  const GlowProgramData *data;
   GlowCode *code;
+  GlowRunContext context; /* of runs; its fault is `hosted.fault` */
+  GlowHosted hosted;
   const GlowParallel *parallel;
   GlowEffort effort;
   bool debug;
@@ -122,21 +126,26 @@ static void allocate(Network *n) {
   n->base.costs.arena = (int64_t)size;
 }
 
+/* Everything that runs work on stays where it is from now on. */
+static void begin_runs(Network *n) {
+  n->context = (GlowRunContext){.arena = n->aligned,
+                                .storage = n->storage,
+                                .parallel = n->parallel,
+                                .fault = &n->hosted.fault,
+                                .host = glow_hosted_step};
+  glow_execution_begin(n->arena, glow_code_program(n->code), &n->context);
+}
+
 /* ---- The network ----------------------------------------------------------------------------- */
 
 /* Round to nearest, denormals kept, whatever the caller has set. */
-static bool walk(const Network *n, GlowHosted *hosted) {
-  bool watched = n->profile || hosted->ctx->deadline > 0;
+static bool walk(Network *n) {
+  bool watched = n->profile || n->hosted.ctx->deadline > 0;
   fenv_t saved;
   fegetenv(&saved);
   fesetenv(FE_DFL_ENV);
-  GlowRunContext r = {.arena = n->aligned,
-                      .storage = n->storage,
-                      .parallel = n->parallel,
-                      .fault = &hosted->fault,
-                      .host = glow_hosted_step,
-                      .hook = watched ? glow_hosted_piece : NULL};
-  bool ok = glow_code_run(n->code, r) == 0;
+  n->context.hook = watched ? glow_hosted_piece : NULL;
+  bool ok = glow_walk(glow_code_program(n->code), &n->context) == 0;
   fesetenv(&saved);
   return ok;
 }
@@ -183,23 +192,23 @@ static void begin_outputs(const Network *n) {
 static GlowStatus run(GlowNetwork *network) {
   Network *n = (Network *)network;
   begin_outputs(n);
-  GlowHosted hosted = {0};
+  n->hosted = (GlowHosted){0};
   if (n->plan.hosted)
-    glow_hosted_begin(&hosted, n->function, &n->plan, n->tensors, n->aligned);
-  hosted.ctx = n->function->module->ctx;
-  hosted.profile = n->profile;
+    glow_hosted_begin(&n->hosted, n->function, &n->plan, n->tensors, n->aligned);
+  n->hosted.ctx = n->function->module->ctx;
+  n->hosted.profile = n->profile;
   if (n->profile)
     glow_profile_begin(n->profile);
-  bool ok = walk(n, &hosted);
+  bool ok = walk(n);
   if (n->profile)
     glow_profile_end(n->profile);
   if (n->plan.hosted)
-    glow_hosted_end(&hosted);
-  if (!ok && hosted.fault.error == GLOW_HOSTED_LATE)
+    glow_hosted_end(&n->hosted);
+  if (!ok && n->hosted.fault.error == GLOW_HOSTED_LATE)
     glow_run_check_time(glow_cpu_node(
-        find_work(n->plan.work, n->plan.count, hosted.fault.instruction, true)->source));
-  else if (!ok && hosted.fault.error != GLOW_HOSTED_FAILED)
-    report_fault(n, &hosted.fault);
+        find_work(n->plan.work, n->plan.count, n->hosted.fault.instruction, true)->source));
+  else if (!ok && n->hosted.fault.error != GLOW_HOSTED_FAILED)
+    report_fault(n, &n->hosted.fault);
   if (!ok)
     return GLOW_BAD_INPUT;
   n->ran = true;
@@ -250,7 +259,7 @@ static void generate(Network *n, const GlowCodegenOptions *options) {
   GlowContext *ctx = n->function->module->ctx;
   GlowNetworkCosts *costs = &n->base.costs;
   GlowCodegenTimes t;
-  if (!glow_codegen_emit_object(ctx, n->plan.work, n->plan.count, options, &n->object, &t))
+  if (!glow_codegen_emit_object(ctx, n->data, options, &n->object, &t))
     glow_throw(ctx, GLOW_INTERNAL); /* whatever the program, it should compile */
   costs->emit = t.emit;
   costs->link = t.link;
@@ -268,16 +277,16 @@ static bool compile(Network *n, const GlowCache *cache, const GlowRunOptions *ru
       !glow_cpu_fits(n->function, &n->plan, workers_of(n),
                      run_options ? run_options->max_memory : 0))
     return false;
+  n->data = glow_cpu_program(n->arena, &n->plan);
   costs->select = lap(&since);
   GlowCodegenOptions options = {.isa = isa,
-                                .scratch = n->plan.scratch_at,
                                 .effort = n->effort,
                                 .debug = n->debug,
                                 .program = n->function->src};
   bool profile = run_options && run_options->profile;
   options.remark = glow_remarks_heard(ctx) ? glow_cpu_remark : NULL;
   if (profile) {
-    n->base.profile = n->profile = glow_profile_create(n->arena, &n->plan);
+    n->base.profile = n->profile = glow_profile_create(n->arena, n->data);
   }
   if (cache && glow_cached_key(n->function, &options, &n->key))
     costs->cached = glow_cached_find(cache, &n->key, n->arena, &n->plan, &n->cached);
@@ -324,6 +333,8 @@ GlowNetwork *glow_cpu_prepare(GlowFunction *program, const GlowBindings *inputs,
   n->base.costs.constants = lap(&since);
   if (ok)
     allocate(n);
+  if (ok)
+    begin_runs(n);
   since = glow_clock();
   if (ok && n->key.size && !n->base.costs.cached)
     glow_cached_store(cache, &n->key, arena, &n->plan, &n->object, n->storage, n->owned);

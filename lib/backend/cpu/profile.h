@@ -5,6 +5,6 @@
 #include "backend/cpu/cpu.h"
 
 /* A profile with room for the pieces of a plan, in an arena. */
-GlowProfile *glow_profile_create(GlowArena *arena, const GlowCpuPlan *plan);
+GlowProfile *glow_profile_create(GlowArena *arena, const GlowProgramData *program);
 
 #endif

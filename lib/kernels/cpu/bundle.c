@@ -9,7 +9,7 @@ enum { MEMBER_ARENA = 0, MEMBER_WEIGHTS = 2, MEMBER_VARIABLES = 4, MEMBER_BUFFER
 
 /* Called by the functions of bundles. */
 int64_t glow_bundle_enter(const GlowBundleParams *p, const GlowBundleSlot *slots,
-                          const char *linked, const GlowProgram *program, void **spaces,
+                          const char *linked, const GlowProgram *program, void **storage,
                           void **pointers, int64_t *rounds, const GlowBundleArguments *a,
                           const GlowParallel *parallel, GlowFault *fault);
 int64_t glow_bundle_reset(const GlowBundleParams *p, const char *linked, void *variables,
@@ -59,10 +59,10 @@ static int64_t check(const GlowBundleParams *p, const void *linked, const GlowBu
   return check_weights(p, linked, a, fault);
 }
 
-/* `spaces` has room for every storage of the program behind the others, `pointers` and `rounds` as
- * GlowRunContext says. */
+/* `storage` has room for every storage of the program, `pointers` and `rounds` as GlowRunContext
+ * says. */
 int64_t glow_bundle_enter(const GlowBundleParams *p, const GlowBundleSlot *slots,
-                          const char *linked, const GlowProgram *program, void **spaces,
+                          const char *linked, const GlowProgram *program, void **storage,
                           void **pointers, int64_t *rounds, const GlowBundleArguments *a,
                           const GlowParallel *parallel, GlowFault *fault) {
   GlowFault local;
@@ -71,7 +71,6 @@ int64_t glow_bundle_enter(const GlowBundleParams *p, const GlowBundleSlot *slots
   int64_t error = check(p, linked, a, parallel, fault);
   if (error)
     return error;
-  void **storage = spaces + GLOW_SPACE_STORAGE;
   const char *weights = linked ? linked : a->weights;
   for (int64_t i = 0; i < p->nstorage; i++) {
     const GlowBundleSlot *s = &slots[i];
@@ -84,7 +83,6 @@ int64_t glow_bundle_enter(const GlowBundleParams *p, const GlowBundleSlot *slots
                         .storage = storage,
                         .parallel = parallel,
                         .fault = fault ? fault : &local,
-                        .spaces = spaces,
                         .pointers = pointers,
                         .rounds = rounds};
   return glow_walk(program, &run);

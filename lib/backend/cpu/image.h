@@ -1,0 +1,28 @@
+/* Images (GlowImage) under construction: structs with pointers, as bytes that do not know where they
+ * will lie. */
+#ifndef GLOW_BACKEND_CPU_IMAGE_H
+#define GLOW_BACKEND_CPU_IMAGE_H
+
+#include "codegen/codegen.h"
+
+typedef struct GlowImageBuilder {
+  GlowArena *arena;
+  char *bytes;
+  uint32_t size, room;
+  GLOW_VEC(GlowFixup) fixups;
+} GlowImageBuilder;
+
+/* Appends a copy of some bytes, aligned to 16; where it begins. Pointers among the bytes must be
+ * given places by glow_image_point. */
+int64_t glow_image_add(GlowImageBuilder *b, const void *data, size_t size);
+/* The pointer at `place` leads to `target`. */
+void glow_image_point(GlowImageBuilder *b, int64_t place, int64_t target);
+/* Params of the reference kernel of an operator: a GlowReferenceParams with all that it points to. */
+int64_t glow_image_add_call(GlowImageBuilder *b, const GlowOpDesc *desc, const GlowCall *call);
+/* The image; the builder is not used again. */
+GlowImage glow_image_finish(GlowImageBuilder *b);
+/* Gives a copy of the image its pointers; `memory` has image->size bytes and is aligned to
+ * GLOW_IMAGE_ALIGN. */
+void glow_image_place(const GlowImage *image, void *memory);
+
+#endif

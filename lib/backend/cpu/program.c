@@ -1,0 +1,161 @@
+/* A list of work as data: steps over tables of addresses and of pieces, and an image of params. */
+#include "backend/cpu/cpu.h"
+#include "backend/cpu/image.h"
+
+typedef struct Tables {
+  GlowArena *arena;
+  GLOW_VEC(GlowStep) steps;
+  GLOW_VEC(GlowAddress) addresses;
+  GLOW_VEC(const GlowWork *) pieces;
+  GlowImageBuilder params;
+  int32_t loops;
+  int64_t most, zeros; /* addresses of a step; bytes of zeros that one reads */
+} Tables;
+
+static void add_list(Tables *t, const GlowWork *work, uint32_t count);
+
+/* ---- Addresses ------------------------------------------------------------------------------- */
+
+static void add_address(Tables *t, int64_t space, int64_t offset) {
+  GlowAddress a = offset * (1 << GLOW_SPACE_BITS) + space;
+  glow_vec_push(t->arena, &t->addresses, a);
+}
+
+static void add_place(Tables *t, const GlowPlace *p) {
+  switch (p->storage) {
+  case GLOW_PLACE_ABSENT:
+    add_address(t, GLOW_SPACE_ABSENT, 0);
+    break;
+  case GLOW_PLACE_ZEROS:
+    t->zeros = p->bytes > t->zeros ? p->bytes : t->zeros;
+    add_address(t, GLOW_SPACE_ZEROS, 0);
+    break;
+  case GLOW_PLACE_ARENA:
+    add_address(t, GLOW_SPACE_ARENA, p->offset);
+    break;
+  default:
+    add_address(t, GLOW_SPACE_STORAGE + (int64_t)p->storage, p->offset);
+    break;
+  }
+}
+
+/* ---- Steps ----------------------------------------------------------------------------------- */
+
+/* A new step, whose addresses are added next. */
+static uint32_t begin_step(Tables *t, GlowStepKind kind, const GlowWork *w) {
+  GlowStep s = {.kind = (int16_t)kind,
+                .instruction = (int32_t)w->source->instruction,
+                .address = (int32_t)t->addresses.count};
+  glow_vec_push(t->arena, &t->steps, s);
+  return t->steps.count - 1;
+}
+
+static GlowStep *end_step(Tables *t, uint32_t i) {
+  GlowStep *s = &t->steps.data[i];
+  s->addresses = (int32_t)t->addresses.count - s->address;
+  t->most = s->addresses > t->most ? s->addresses : t->most;
+  return s;
+}
+
+/* Where a step goes on if it does not go on at the next one: behind all that there is so far. */
+static void go_on_here(Tables *t, uint32_t i) { t->steps.data[i].next = (int32_t)t->steps.count; }
+
+static GlowStep *end_piece(Tables *t, uint32_t step, const GlowWork *w) {
+  GlowStep *s = end_step(t, step);
+  s->piece = (int32_t)t->pieces.count;
+  glow_vec_push(t->arena, &t->pieces, w);
+  return s;
+}
+
+/* Of compiled code, reference kernels alone read params. */
+static void add_params(Tables *t, const GlowWork *w) {
+  if (w->kind == GLOW_WORK_REFERENCE)
+    add_address(t, GLOW_SPACE_PARAMS, glow_image_add_call(&t->params, w->source->desc, w->call));
+  else
+    add_address(t, GLOW_SPACE_ABSENT, 0);
+}
+
+static void add_piece(Tables *t, const GlowWork *w) {
+  uint32_t step = begin_step(t, GLOW_STEP_PIECE, w);
+  add_params(t, w);
+  for (uint32_t i = 0; i < w->nplaces; i++)
+    add_place(t, &w->places[i]);
+  if (w->form != GLOW_BODY_NONE)
+    add_address(t, GLOW_SPACE_ABSENT, 0);
+  for (uint32_t i = 0; i < w->noperands; i++)
+    add_place(t, &w->operands[i].place);
+  if (w->faults)
+    add_address(t, GLOW_SPACE_FAULT, 0);
+  if (w->scratch || w->kind == GLOW_WORK_REFERENCE)
+    add_address(t, w->scratch ? GLOW_SPACE_SCRATCH : GLOW_SPACE_ABSENT, 0);
+  GlowStep *s = end_piece(t, step, w);
+  s->units = w->units;
+  s->shards = (int16_t)(w->shards < INT16_MAX ? w->shards : INT16_MAX);
+}
+
+static void add_if(Tables *t, const GlowWork *w) {
+  uint32_t test = begin_step(t, GLOW_STEP_IF, w);
+  add_place(t, &w->places[0]);
+  end_step(t, test);
+  add_list(t, w->then.data, w->then.count);
+  uint32_t jump = begin_step(t, GLOW_STEP_JUMP, w);
+  go_on_here(t, test);
+  add_list(t, w->otherwise.data, w->otherwise.count);
+  go_on_here(t, jump);
+}
+
+static void add_loop(Tables *t, const GlowWork *w) {
+  const GlowPlace *trip = &w->places[0], *cond = &w->places[1], *round = &w->places[2];
+  int32_t loop = t->loops++;
+  uint32_t begin = begin_step(t, GLOW_STEP_LOOP, w);
+  add_place(t, trip);
+  end_step(t, begin)->piece = loop;
+  uint32_t test = begin_step(t, GLOW_STEP_TEST, w);
+  add_place(t, cond);
+  add_place(t, round);
+  end_step(t, test)->piece = loop;
+  add_list(t, w->then.data, w->then.count);
+  uint32_t again = begin_step(t, GLOW_STEP_AGAIN, w);
+  t->steps.data[again].piece = loop;
+  t->steps.data[again].next = (int32_t)test;
+  go_on_here(t, test);
+}
+
+static void add_list(Tables *t, const GlowWork *work, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    const GlowWork *w = &work[i];
+    switch (w->kind) {
+    case GLOW_WORK_KERNEL:
+    case GLOW_WORK_REFERENCE:
+      add_piece(t, w);
+      break;
+    case GLOW_WORK_HOST:
+      end_piece(t, begin_step(t, GLOW_STEP_HOST, w), w);
+      break;
+    case GLOW_WORK_IF:
+      add_if(t, w);
+      break;
+    case GLOW_WORK_LOOP:
+      add_loop(t, w);
+      break;
+    }
+  }
+}
+
+const GlowProgramData *glow_cpu_program(GlowArena *arena, const GlowCpuPlan *plan) {
+  Tables t = {.arena = arena, .params = {.arena = arena}};
+  add_list(&t, plan->work, plan->count);
+  GlowProgramData *p = GLOW_NEW(arena, GlowProgramData);
+  *p = (GlowProgramData){.steps = t.steps.data,
+                           .addresses = t.addresses.data,
+                           .pieces = t.pieces.data,
+                           .params = glow_image_finish(&t.params),
+                           .nsteps = t.steps.count,
+                           .naddresses = t.addresses.count,
+                           .npieces = t.pieces.count,
+                           .most = t.most,
+                           .loops = t.loops,
+                           .scratch = plan->scratch_at,
+                           .zeros = t.zeros};
+  return p;
+}
