@@ -1,0 +1,50 @@
+/* Bodies (epilogues of kernels, stacks) as library code runs them: steps over blocks of elements. A
+ * body is numbers alone, so its bytes can lie anywhere. Freestanding. */
+#ifndef GLOW_KERNELS_BODY_H
+#define GLOW_KERNELS_BODY_H
+
+#include <stdint.h>
+
+enum {
+  GLOW_BODY_DIMS = 6,     /* coordinates of an operand: see GlowOperand in codegen.h */
+  GLOW_BODY_INS = 8,      /* operands of a step */
+  GLOW_BODY_BLOCKS = 255, /* of a body at most, and operands of a stack */
+  GLOW_BODY_ROOM = 32768  /* bytes for all blocks of a body */
+};
+
+/* A function of lanes on blocks; values have blocks, which are used again after the last reader. */
+typedef struct GlowBodyStep {
+  int64_t lane;    /* number in glow_lane_names; 0: `members` are one element, for all lanes */
+  int64_t members; /* where they begin, in bytes from the beginning of the body; 0: none */
+  int64_t bytes;   /* of an element of the result */
+  int64_t result;
+  int64_t nins, in[GLOW_BODY_INS]; /* blocks; -1: absent */
+} GlowBodyStep;
+
+typedef struct GlowBodyOperand {
+  int64_t bytes; /* of an element */
+  int64_t stride[GLOW_BODY_DIMS];
+  int64_t channels; /* how many may be read along the last axis; 0: whole registers */
+  int64_t block;
+} GlowBodyOperand;
+
+/* Its operands follow, then its steps, then members. Of an environment (what a kernel hands to its
+ * callback) the first address is that of the body, or null if there is none; the others are those of
+ * the operands. */
+typedef struct GlowBodyCode {
+  int64_t clip;    /* tiles run the body themselves: acc, plus operand 0 if there is one, then not
+                      below `low`, then not above `high`; floats. Else GlowBodyStep */
+  float low, high; /* infinities: no limit */
+  int64_t nouts;   /* stacks: the first operands are results */
+  int64_t noperands, nsteps, blocks;
+  int64_t acc, result; /* blocks of an epilogue's parameter 0 and of its result, floats */
+} GlowBodyCode;
+
+static inline const GlowBodyOperand *glow_body_operands(const GlowBodyCode *b) {
+  return (const GlowBodyOperand *)(b + 1);
+}
+static inline const GlowBodyStep *glow_body_steps(const GlowBodyCode *b) {
+  return (const GlowBodyStep *)(glow_body_operands(b) + b->noperands);
+}
+
+#endif

@@ -1,0 +1,161 @@
+/* Bodies in library code: see kernels/body.h. An epilogue runs on one register at a time, a stack on
+ * blocks of a row that stay in the first-level cache. */
+#include "kernels/body.h"
+
+#include "kernels/kernels.h"
+#include "kernels/library.h"
+
+/* The functions of lanes of this row, by number. */
+extern GlowBlockFn *const glow_lane_blocks[];
+
+GlowVec glow_body_epilogue(GlowVec acc, void *const *env, int64_t n, int64_t c, int64_t h,
+                           int64_t w);
+GlowVec glow_body_matrix_epilogue(GlowVec acc, void *const *env, int64_t b0, int64_t b1, int64_t b2,
+                                  int64_t b3, int64_t row, int64_t col);
+void glow_stack_blocks(const GlowStackParams *p, void *const *env, int64_t begin, int64_t end);
+
+/* The blocks of a body: of n elements each, in `room` or where an operand lies. */
+typedef struct Blocks {
+  char *room;
+  int64_t n;
+  const void *at[GLOW_BODY_BLOCKS];
+} Blocks;
+
+static char *own(const Blocks *b, int64_t block) { return b->room + block * b->n * 8; }
+
+/* Copies one element, then the next. */
+static void copy(char *to, int64_t to_step, const char *from, int64_t from_step, int64_t bytes,
+                 int64_t count) {
+  if (to_step == bytes && from_step == bytes) {
+    __builtin_memcpy(to, from, (size_t)(count * bytes));
+    return;
+  }
+#define COPY(T)                                                                                    \
+  for (int64_t i = 0; i < count; i++)                                                              \
+  __builtin_memcpy(to + i * to_step, from + i * from_step, sizeof(T))
+  switch (bytes) {
+  case 1:
+    COPY(int8_t);
+    break;
+  case 2:
+    COPY(int16_t);
+    break;
+  case 4:
+    COPY(int32_t);
+    break;
+  default:
+    COPY(int64_t);
+    break;
+  }
+#undef COPY
+}
+
+/* Reads the first `count` elements of a block, which may be fewer than it has; the rest is zero. A
+ * whole, contiguous block stays where it is. */
+static void load(Blocks *b, const GlowBodyOperand *o, const char *from, int64_t step,
+                 int64_t count) {
+  char *to = own(b, o->block);
+  b->at[o->block] = to;
+  if (step == 1 && count == b->n) {
+    b->at[o->block] = from;
+  } else if (step == 0) {
+    copy(to, o->bytes, from, 0, o->bytes, b->n);
+  } else {
+    copy(to, o->bytes, from, step * o->bytes, o->bytes, count);
+    __builtin_memset(to + count * o->bytes, 0, (size_t)((b->n - count) * o->bytes));
+  }
+}
+
+static void run(const GlowBodyCode *code, Blocks *b) {
+  const GlowBodyStep *steps = glow_body_steps(code);
+  for (int64_t i = 0; i < code->nsteps; i++) {
+    const GlowBodyStep *s = &steps[i];
+    const char *members = s->members ? (const char *)code + s->members : (const char *)0;
+    const void *in[GLOW_BODY_INS];
+    char *result = own(b, s->result);
+    for (int64_t k = 0; k < s->nins; k++)
+      in[k] = s->in[k] < 0 ? (const void *)0 : b->at[s->in[k]];
+    if (s->lane)
+      glow_lane_blocks[s->lane](members, b->n, result, in);
+    else
+      copy(result, s->bytes, members, 0, s->bytes, b->n);
+    b->at[s->result] = result;
+  }
+}
+
+/* ---- Epilogues ------------------------------------------------------------------------------- */
+
+/* At a place of `dims` coordinates, of which the last one counts lanes from `lane` on. */
+static GlowVec epilogue(GlowVec acc, void *const *env, const int64_t *place, int64_t dims,
+                        int64_t lane) {
+  const GlowBodyCode *code = env[0];
+  const GlowBodyOperand *operands = glow_body_operands(code);
+  char room[GLOW_BODY_BLOCKS * GLOW_VL * 8] __attribute__((aligned(64)));
+  Blocks b = {.room = room, .n = GLOW_VL};
+  for (int64_t i = 0; i < code->noperands; i++) {
+    const GlowBodyOperand *o = &operands[i];
+    int64_t offset = 0, step = o->stride[dims - 1], count = GLOW_VL;
+    for (int64_t d = 0; d < dims; d++)
+      offset += place[d] * o->stride[d];
+    if (step && o->channels % GLOW_VL)
+      count = o->channels - lane < GLOW_VL ? o->channels - lane : GLOW_VL;
+    load(&b, o, (const char *)env[1 + i] + offset * o->bytes, step, count > 0 ? count : 0);
+  }
+  vec_store((float *)own(&b, code->acc), acc);
+  b.at[code->acc] = own(&b, code->acc);
+  run(code, &b);
+  return vec_load(b.at[code->result]);
+}
+
+GlowVec glow_body_epilogue(GlowVec acc, void *const *env, int64_t n, int64_t c, int64_t h,
+                           int64_t w) {
+  const int64_t place[] = {n, c / GLOW_CONV_BLOCK, h, w, c % GLOW_CONV_BLOCK};
+  return epilogue(acc, env, place, 5, c);
+}
+
+GlowVec glow_body_matrix_epilogue(GlowVec acc, void *const *env, int64_t b0, int64_t b1, int64_t b2,
+                                  int64_t b3, int64_t row, int64_t col) {
+  const int64_t place[] = {b0, b1, b2, b3, row, col};
+  return epilogue(acc, env, place, 6, col);
+}
+
+/* ---- Stacks ---------------------------------------------------------------------------------- */
+
+/* `count` elements of a row from a place on. */
+static void stack_block(const GlowBodyCode *code, Blocks *b, void *const *env, const int64_t *place,
+                        int64_t count) {
+  const GlowBodyOperand *operands = glow_body_operands(code);
+  char *at[GLOW_BODY_BLOCKS];
+  for (int64_t i = 0; i < code->noperands; i++) {
+    int64_t offset = 0;
+    for (int64_t d = 0; d < GLOW_STACK_DIMS; d++)
+      offset += place[d] * operands[i].stride[d];
+    at[i] = (char *)env[1 + i] + offset * operands[i].bytes;
+  }
+  for (int64_t i = code->nouts; i < code->noperands; i++)
+    load(b, &operands[i], at[i], operands[i].stride[GLOW_STACK_DIMS - 1], count);
+  run(code, b);
+  for (int64_t i = 0; i < code->nouts; i++) {
+    const GlowBodyOperand *o = &operands[i];
+    copy(at[i], o->stride[GLOW_STACK_DIMS - 1] * o->bytes, b->at[o->block], o->bytes, o->bytes,
+         count);
+  }
+}
+
+/* Results are stored when a block is done, so they may lie where an operand is. */
+void glow_stack_blocks(const GlowStackParams *p, void *const *env, int64_t begin, int64_t end) {
+  const GlowBodyCode *code = env[0];
+  char room[GLOW_BODY_ROOM] __attribute__((aligned(64)));
+  int64_t most = GLOW_BODY_ROOM / 8 / (code->blocks + 1) / GLOW_VL * GLOW_VL, place[6];
+  most = most > 512 ? 512 : most;
+  for (place[0] = begin; place[0] < end; place[0]++)
+    for (place[1] = 0; place[1] < p->n[1]; place[1]++)
+      for (place[2] = 0; place[2] < p->n[2]; place[2]++)
+        for (place[3] = 0; place[3] < p->n[3]; place[3]++)
+          for (place[4] = 0; place[4] < p->n[4]; place[4]++)
+            for (place[5] = 0; place[5] < p->n[5]; place[5] += most) {
+              int64_t rest = p->n[5] - place[5], count = rest < most ? rest : most;
+              Blocks b = {.room = room, .n = (count + GLOW_VL - 1) / GLOW_VL * GLOW_VL};
+              stack_block(code, &b, env, place, count);
+            }
+}
