@@ -38,7 +38,7 @@ static LLVMValueRef emit_call(GlowEmitter *e, const GlowLaneCall *c, GlowKind ki
   }
   for (uint32_t i = 0; i < count; i++)
     types[i] = LLVMTypeOf(args[i]);
-  glow_emit_kernel_call(e, c->function, e->l.void_type, types, args, count);
+  glow_emit_kernel_call(e, glow_lane_names[c->lane], e->l.void_type, types, args, count);
   return LLVMBuildLoad2(b, out, args[1], "");
 }
 
@@ -51,8 +51,8 @@ void glow_emit_body(GlowEmitter *e, const GlowBody *body, const LLVMValueRef *pa
   for (uint32_t k = 0, v = body->nparams; k < body->ncalls; k++, v++) {
     const GlowLaneCall *c = &body->calls[k];
     glow_debug_at(&e->debug, here, c->loc);
-    values[v] = c->function ? emit_call(e, c, body->kinds[v], values)
-                            : emit_constant_lanes(e, c, body->kinds[v]);
+    values[v] = c->lane ? emit_call(e, c, body->kinds[v], values)
+                        : emit_constant_lanes(e, c, body->kinds[v]);
   }
   if (body->yield.line)
     glow_debug_at(&e->debug, here, body->yield);
@@ -66,7 +66,7 @@ void glow_body_key(const GlowBody *body, GlowText *key) {
   glow_text_bytes(key, body->kinds, (body->nparams + body->ncalls) * sizeof *body->kinds);
   for (uint32_t i = 0; i < body->ncalls; i++) {
     const GlowLaneCall *c = &body->calls[i];
-    glow_text_puts(key, c->function ? c->function : "constant");
+    glow_text_bytes(key, &c->lane, sizeof c->lane);
     glow_text_bytes(key, &c->nins, sizeof c->nins);
     glow_text_bytes(key, &c->bytes, sizeof c->bytes);
     glow_text_bytes(key, c->ins, c->nins * sizeof *c->ins);

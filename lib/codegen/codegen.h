@@ -49,10 +49,10 @@ typedef struct GlowOperand {
 
 /* One step of a body: a function of lanes (lib/kernels/cpu/lanes_*.c), or a constant. */
 typedef struct GlowLaneCall {
-  const char *function; /* NULL: `members` are one element, which all lanes get */
-  const void *members;  /* what it reads besides lanes; bytes are constant, without pointers */
-  const uint32_t *ins;  /* numbers of values, or GLOW_BODY_ABSENT */
-  uint32_t bytes;       /* of members */
+  uint32_t lane; /* number of the function; 0: `members` are one element, which all lanes get */
+  const void *members; /* what it reads besides lanes; bytes are constant, without pointers */
+  const uint32_t *ins; /* numbers of values, or GLOW_BODY_ABSENT */
+  uint32_t bytes;      /* of members */
   uint32_t nins;
   uint32_t optional; /* bit i: operand i may be absent, and the function is told whether it is */
   GlowLoc loc;       /* the line of its operator, for debuggers */

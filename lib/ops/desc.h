@@ -161,9 +161,9 @@ typedef struct GlowOpDesc {
   bool body;       /* takes a scalar ^body (stack) */
   uint8_t infer;   /* GlowInferRule */
   uint8_t infer_arg;
-  const char *kernel;       /* the function of its reference kernel; NULL: it has none */
-  const char *const *lanes; /* by kind, functions on a register of lanes (kernels/cpu/lanes_*.c),
-                               NULL where there is none; NULL: it has no scalar body */
+  const char *kernel;    /* the function of its reference kernel; NULL: it has none */
+  const uint16_t *lanes; /* by kind, functions on a register of lanes: numbers in glow_lane_names,
+                            0 where there is none; NULL: it has no scalar body */
   bool has_verify, has_fold, has_lower, has_scratch, has_scalar, has_irgen;
   uint32_t grad; /* bit i: operand i has a gradient rule */
   GlowTraits traits;

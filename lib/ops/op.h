@@ -8,6 +8,11 @@
 
 extern const GlowOpDesc glow_op_desc[GLOW_OP_COUNT];
 
+/* The functions on a register of lanes (kernels/cpu/lanes_*.c) by number, those of conversions
+ * (ops/casts.inc) included. Number 0 is none. */
+extern const char *const glow_lane_names[];
+extern const uint32_t glow_lane_count;
+
 /* Finds by node name (CamelCase) or instruction name; GLOW_OP_COUNT if there is none. */
 GlowOp glow_op_from_node_name(const char *name, size_t length);
 GlowOp glow_op_from_instr_name(const char *name, size_t length);

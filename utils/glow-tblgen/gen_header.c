@@ -185,20 +185,8 @@ static void table_members(const OpFile *file, const OpDecl *op, GlowText *out) {
   glow_text_puts(out, "};\n");
 }
 
-/* Names of the functions on lanes by kind. */
-static void table_lanes(const OpDecl *op, GlowText *out) {
-  if (!op->scalar.text)
-    return;
-  glow_text_printf(out, "static const char *const lanes_%s[GLOW_KIND_COUNT] = {\n", op->snake);
-  for (int k = 0; k < NSCALAR_KINDS; k++)
-    if (op_has_lanes(op, k))
-      glow_text_printf(out, "    [GLOW_KIND_%s] = \"glow_lanes_%s_%s\",\n",
-                       kind_enums[scalar_kinds[k].kind], op->snake,
-                       kind_names[scalar_kinds[k].kind]);
-  glow_text_puts(out, "};\n");
-}
-
-static void table_parts(const OpFile *file, const OpDecl *op, GlowText *out) {
+static void table_parts(const OpFile *file, const OpDecl *op, const LaneNames *lanes,
+                        GlowText *out) {
   table_ports(op, &op->in, "in", out);
   table_ports(op, &op->out, "out", out);
   if (op->vars.count) {
@@ -223,7 +211,7 @@ static void table_parts(const OpFile *file, const OpDecl *op, GlowText *out) {
                        op->inplace.data[i].in);
     glow_text_puts(out, "};\n");
   }
-  table_lanes(op, out);
+  table_lanes(file, op, lanes, out);
 }
 
 static void row_array(GlowText *out, const char *field, const char *counter, const char *array,
@@ -331,8 +319,9 @@ void gen_table(const OpFile *file, GlowText *out) {
     glow_text_printf(out, "};\nconst GlowEnumDesc glow_enum_%s = {\"%s\", values_%s, %u};\n", snake,
                      e->name.text, snake, e->values.count);
   }
+  const LaneNames lanes = lane_names(file);
   for (uint32_t i = 0; i < file->ops.count; i++)
-    table_parts(file, file->ops.data[i], out);
+    table_parts(file, file->ops.data[i], &lanes, out);
   glow_text_puts(out, "\nconst GlowOpDesc glow_op_desc[GLOW_OP_COUNT] = {\n");
   for (uint32_t i = 0; i < file->ops.count; i++)
     table_row(file->ops.data[i], out);
@@ -343,4 +332,5 @@ void gen_table(const OpFile *file, GlowText *out) {
   glow_text_puts(out, "};\n\n");
   table_sorted(file, true, out);
   table_sorted(file, false, out);
+  table_lane_names(&lanes, out);
 }

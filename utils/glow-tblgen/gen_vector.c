@@ -1,8 +1,8 @@
-/* casts.inc: names of conversions. vector.inc: element-wise operators on one register of lanes, for
- * the kernels that become bitcode (lib/kernels/cpu/lanes_*.c). Each is a loop over the scalar body,
- * which clang turns into vector code when the kernels are built, so that nothing is left to
- * vectorize when a program is compiled. Lanes travel through memory, since only some fit a register
- * of the calling convention; once the calls are inlined the memory goes. */
+/* Functions on one register of lanes. vector.inc: element-wise operators, for the kernels that
+ * become bitcode (lib/kernels/cpu/lanes_*.c). Each is a loop over the scalar body, which clang
+ * turns into vector code when the kernels are built, so that nothing is left to vectorize when a
+ * program is compiled. Lanes travel through memory, since only some fit a register of the calling
+ * convention; once the calls are inlined the memory goes. casts.inc: numbers of conversions. */
 #include "tblgen.h"
 
 static void vector_function(const OpDecl *op, int k, GlowText *out) {
@@ -36,6 +36,11 @@ bool op_has_lanes(const OpDecl *op, int k) {
          (scalar_row_kinds(op) & GLOW_KIND_BIT(scalar_kinds[k].kind));
 }
 
+static GlowStr lanes_name(const OpFile *file, const OpDecl *op, int k) {
+  return glow_str_printf(file->ctx, "glow_lanes_%s_%s", op->snake,
+                         kind_names[scalar_kinds[k].kind]);
+}
+
 void gen_vector(const OpFile *file, GlowText *out) {
   gen_head(out, "Element-wise operators on a register of lanes.");
   glow_text_puts(out, "/* glow_lanes_<instruction>_<kind>(members, results, operands...); after an "
@@ -67,29 +72,78 @@ static bool can_cast(int to, int from) {
 }
 static bool can_quantize(int to, int from) { return is_quantized(to) && is_wide(from); }
 static bool can_dequantize(int to, int from) { return is_wide(to) && is_quantized(from); }
+/* From a rounded quotient, a double. */
+static bool can_offset(int to, int from) { return is_quantized(to) && from == GLOW_KIND_DOUBLE; }
 
-static void write_conversions(GlowText *out, const char *what, bool (*can)(int to, int from)) {
-  glow_text_printf(out, "static const char *const lanes_%s[GLOW_KIND_COUNT][GLOW_KIND_COUNT] = {\n",
-                   what);
-  for (int to = 0; to < GLOW_KIND_COUNT; to++)
-    for (int from = 0; from < GLOW_KIND_COUNT; from++)
-      if (can(to, from))
-        glow_text_printf(out, "    [GLOW_KIND_%s][GLOW_KIND_%s] = \"glow_lanes_%s_%s_%s\",\n",
-                         kind_enums[to], kind_enums[from], what, kind_names[to], kind_names[from]);
-  glow_text_puts(out, "};\n");
+static const struct {
+  const char *name;
+  bool (*can)(int to, int from);
+} conversions[] = {{"cast", can_cast},
+                   {"quantize", can_quantize},
+                   {"dequantize", can_dequantize},
+                   {"offset", can_offset}};
+enum { NCONVERSIONS = sizeof conversions / sizeof *conversions };
+
+static GlowStr conversion_name(const OpFile *file, int c, int to, int from) {
+  return glow_str_printf(file->ctx, "glow_lanes_%s_%s_%s", conversions[c].name, kind_names[to],
+                         kind_names[from]);
 }
 
 void gen_casts(const OpFile *file, GlowText *out) {
-  (void)file;
-  gen_head(out,
-           "The functions of lib/kernels/cpu/lanes_cast.c: [to][from], NULL if there is none.");
-  write_conversions(out, "cast", can_cast);
-  write_conversions(out, "quantize", can_quantize);
-  write_conversions(out, "dequantize", can_dequantize);
-  glow_text_puts(out, "static const char *const lanes_offset[GLOW_KIND_COUNT] = {\n");
-  for (int to = 0; to < GLOW_KIND_COUNT; to++)
-    if (is_quantized(to))
-      glow_text_printf(out, "    [GLOW_KIND_%s] = \"glow_lanes_offset_%s\",\n", kind_enums[to],
-                       kind_names[to]);
+  const LaneNames all = lane_names(file);
+  gen_head(out, "Numbers of the functions of lib/kernels/cpu/lanes_cast.c: [to][from], 0 if there "
+                "is none.");
+  for (int c = 0; c < NCONVERSIONS; c++) {
+    glow_text_printf(out, "static const uint16_t lanes_%s[GLOW_KIND_COUNT][GLOW_KIND_COUNT] = {\n",
+                     conversions[c].name);
+    for (int to = 0; to < GLOW_KIND_COUNT; to++)
+      for (int from = 0; from < GLOW_KIND_COUNT; from++)
+        if (conversions[c].can(to, from))
+          glow_text_printf(out, "    [GLOW_KIND_%s][GLOW_KIND_%s] = %u,\n", kind_enums[to],
+                           kind_enums[from], lane_number(&all, conversion_name(file, c, to, from)));
+    glow_text_puts(out, "};\n");
+  }
+}
+
+/* ---- Numbers --------------------------------------------------------------------------------- */
+
+LaneNames lane_names(const OpFile *file) {
+  LaneNames all = {0};
+  glow_vec_push(file->arena, &all, NULL);
+  for (uint32_t i = 0; i < file->ops.count; i++)
+    for (int k = 0; k < NSCALAR_KINDS; k++)
+      if (op_has_lanes(file->ops.data[i], k))
+        glow_vec_push(file->arena, &all, lanes_name(file, file->ops.data[i], k));
+  for (int c = 0; c < NCONVERSIONS; c++)
+    for (int to = 0; to < GLOW_KIND_COUNT; to++)
+      for (int from = 0; from < GLOW_KIND_COUNT; from++)
+        if (conversions[c].can(to, from))
+          glow_vec_push(file->arena, &all, conversion_name(file, c, to, from));
+  return all;
+}
+
+uint32_t lane_number(const LaneNames *all, GlowStr name) {
+  for (uint32_t i = 0; i < all->count; i++)
+    if (all->data[i] == name)
+      return i;
+  return 0;
+}
+
+/* The numbers of an operator's functions by kind. */
+void table_lanes(const OpFile *file, const OpDecl *op, const LaneNames *all, GlowText *out) {
+  if (!op->scalar.text)
+    return;
+  glow_text_printf(out, "static const uint16_t lanes_%s[GLOW_KIND_COUNT] = {\n", op->snake);
+  for (int k = 0; k < NSCALAR_KINDS; k++)
+    if (op_has_lanes(op, k))
+      glow_text_printf(out, "    [GLOW_KIND_%s] = %u,\n", kind_enums[scalar_kinds[k].kind],
+                       lane_number(all, lanes_name(file, op, k)));
   glow_text_puts(out, "};\n");
+}
+
+void table_lane_names(const LaneNames *all, GlowText *out) {
+  glow_text_puts(out, "const char *const glow_lane_names[] = {\n    NULL,\n");
+  for (uint32_t i = 1; i < all->count; i++)
+    glow_text_printf(out, "    \"%s\",\n", all->data[i]);
+  glow_text_printf(out, "};\nconst uint32_t glow_lane_count = %u;\n", all->count);
 }

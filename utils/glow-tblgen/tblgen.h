@@ -344,8 +344,15 @@ extern const ScalarKind scalar_kinds[NSCALAR_KINDS];
 int scalar_compute_row(int k);
 /* The kinds an operator's rows are keyed by: its first type variable's, or its fixed kind. */
 GlowKindSet scalar_row_kinds(const OpDecl *op);
-/* Whether there is a function on lanes for row k. */
+/* gen_vector.c: whether there is a function on lanes for row k. */
 bool op_has_lanes(const OpDecl *op, int k);
+/* The names of all functions on lanes by their numbers, from 1 on. */
+typedef GLOW_VEC(GlowStr) LaneNames;
+LaneNames lane_names(const OpFile *file);
+uint32_t lane_number(const LaneNames *all, GlowStr name);
+/* Parts of ops.c: the numbers of an operator's functions by kind; all names. */
+void table_lanes(const OpFile *file, const OpDecl *op, const LaneNames *all, GlowText *out);
+void table_lane_names(const LaneNames *all, GlowText *out);
 /* The kind row of a port when the operator is keyed by row k. Every type variable is taken as
  * the first: the caller converts (Pow's exponent). */
 int scalar_port_row(const PortDecl *p, int k);

@@ -123,10 +123,10 @@ static uint32_t append(GlowLaneList *l, GlowLaneCall call, GlowKind kind) {
 }
 
 /* Calls a function of the library. Bit i of `optional`: operand i may be absent. */
-static uint32_t call(GlowLaneList *l, const char *name, Members members, GlowKind result,
+static uint32_t call(GlowLaneList *l, uint32_t lane, Members members, GlowKind result,
                      const uint32_t *ins, uint32_t nins, uint32_t optional) {
-  GLOW_CHECK(l->ctx, name != NULL, "the library has lanes of the kind");
-  GlowLaneCall c = {.function = name,
+  GLOW_CHECK(l->ctx, lane, "the library has lanes of the kind");
+  GlowLaneCall c = {.lane = lane,
                     .members = members.data,
                     .bytes = members.bytes,
                     .ins = glow_arena_copy(l->arena, ins, nins * sizeof *ins),
@@ -145,8 +145,8 @@ static uint32_t constant(GlowLaneList *l, const void *element, GlowKind kind) {
 /* ---- Conversions ----------------------------------------------------------------------------- */
 
 /* By one of the lists of ops/casts.inc. */
-static uint32_t convert(GlowLaneList *l, const char *const (*list)[GLOW_KIND_COUNT],
-                        Members members, uint32_t v, GlowKind to) {
+static uint32_t convert(GlowLaneList *l, const uint16_t (*list)[GLOW_KIND_COUNT], Members members,
+                        uint32_t v, GlowKind to) {
   return call(l, list[to][l->kinds.data[v]], members, to, &v, 1, 0);
 }
 
@@ -251,7 +251,7 @@ static uint32_t quantize_linear(GlowLaneList *l, const GlowNode *n, const GlowLa
   v = apply(l, GLOW_OP_ROUND, v, GLOW_BODY_ABSENT);
   v = glow_lanes_cast(l, v, GLOW_KIND_DOUBLE);
   const uint32_t ins[] = {v, zero_point(l, n, in)};
-  return call(l, lanes_offset[to], (Members){0}, to, ins, 2, 0);
+  return call(l, lanes_offset[to][GLOW_KIND_DOUBLE], (Members){0}, to, ins, 2, 0);
 }
 
 /* (X - ZeroPoint) * Scale: the difference is exact, and becomes a float. */

@@ -9,8 +9,7 @@
 
 #include "ops/scalar.h"
 
-/* Code generation knows them by the lists of operators and of conversions (ops/casts.inc); unit.isa
- * looks for what these have. */
+/* They are called by their numbers (glow_lane_names); unit.isa looks for all of them. */
 #pragma clang diagnostic ignored "-Wmissing-prototypes"
 
 #define GLOW_LANES                                                                                 \

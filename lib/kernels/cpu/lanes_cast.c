@@ -1,7 +1,7 @@
 /* Conversions on lanes: glow_lanes_cast_<to>_<from>, glow_lanes_quantize_<to>_<from> and
- * glow_lanes_dequantize_<to>_<from>; glow_lanes_offset_<to> adds offsets to rounded quotients. Each
- * rounds, truncates, saturates or wraps once, as Cast and Quantize say. Small floats are reached
- * from float and double and lead to float; code generation goes the other ways in two steps. */
+ * glow_lanes_dequantize_<to>_<from>; glow_lanes_offset_<to>_double adds offsets to rounded
+ * quotients. Each rounds, truncates, saturates or wraps once, as Cast and Quantize say. Small floats
+ * are reached from float and double and lead to float, the other ways take two steps. */
 #include "lanes.h"
 #include "lane_scale.h"
 
@@ -188,8 +188,8 @@ static inline double clamped(double q, double offset, double low, double high) {
     GLOW_LANES for (int l = 0; l < GLOW_VL; l++) r[l] =                                            \
         (T)clamped(glow_rint(x[l] / (double)s.scale), (double)s.offset, low, high);                \
   }                                                                                                \
-  void glow_lanes_offset_##k(const void *m, T *restrict r, const double *restrict q,               \
-                             const double *restrict offset) {                                      \
+  void glow_lanes_offset_##k##_double(const void *m, T *restrict r, const double *restrict q,      \
+                                      const double *restrict offset) {                             \
     (void)m;                                                                                       \
     GLOW_LANES for (int l = 0; l < GLOW_VL; l++) r[l] = (T)clamped(q[l], offset[l], low, high);    \
   }                                                                                                \
