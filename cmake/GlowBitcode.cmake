@@ -1,19 +1,31 @@
 # Bitcode of the CPU backend's kernels and of the reference kernels, for the rows of
-# lib/kernels/isa.def.
+# lib/kernels/isa.def, and machine code of the former for the rows of this machine's family.
 #
 # glow_bitcode(CPU name... REF name... DIR dir): compiles DIR/cpu/name.c for every row and
 # DIR/ref/name.c for the rows that others name in their column `ref`, to
 # GLOW_GEN_DIR/kernels/<row>/cpu_name.bc and ref_name.bc; writes GLOW_GEN_DIR/kernels/blobs.inc, a
 # line BLOB(row, CPU or REF, name, "path") for each. The target glow_kernel_bitcode makes them all.
 
-# glow_bitcode_file(OUTPUT SOURCE TRIPLE MARCH LEVEL DEFINITIONS...): one file. The kernels are
-# freestanding: they see clang's own headers, the project's, and nothing of the host. The program that
+# glow_library_rows(CPU name... DIR dir): the latter, GLOW_GEN_DIR/kernels/<row>/library.o; writes
+# GLOW_GEN_DIR/kernels/library.inc, a line ROW(row) for each, and sets GLOW_LIBRARY_OBJECTS.
+
+# glow_bitcode_file(OUTPUT SOURCE TRIPLE MARCH LEVEL DEFINITIONS...), glow_library_file(the same): one
+# file. The kernels are freestanding: they see clang's own headers, the project's, and nothing of the host. The program that
 # uses a kernel is optimized when its constants are known; level -O1 keeps loops as they are written
 # until then. Headers of the folder GLOW_BITCODE_FIRST, which the target of that name makes, come
 # before all others.
 execute_process(COMMAND ${GLOW_CLANG} -print-resource-dir OUTPUT_VARIABLE glow_clang_resources
                 OUTPUT_STRIP_TRAILING_WHITESPACE)
 function(glow_bitcode_file output source triple march level)
+  glow_kernel_file("-DGLOW_BITCODE -emit-llvm" ${output} ${source} ${triple} ${march} "${level}" ${ARGN})
+endfunction()
+function(glow_library_file output source triple march level)
+  glow_kernel_file("-DGLOW_LIBRARY -fPIC -fvisibility=hidden" ${output} ${source} ${triple} ${march} "${level}"
+                   ${ARGN})
+endfunction()
+
+function(glow_kernel_file form output source triple march level)
+  separate_arguments(form)
   set(includes)
   set(first)
   if(GLOW_BITCODE_FIRST)
@@ -22,7 +34,8 @@ function(glow_bitcode_file output source triple march level)
   foreach(dir IN ITEMS ${first} ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/lib ${GLOW_GEN_DIR})
     list(APPEND includes -I${dir})
   endforeach()
-  set(warnings -Wall -Wextra -Wshadow -Wstrict-prototypes -Wno-unused-function -Wno-pass-failed)
+  set(warnings -Wall -Wextra -Wshadow -Wstrict-prototypes -Wno-unused-function
+      -Wno-unused-parameter -Wno-pass-failed) # parameters of library code
   if(source MATCHES "/cpu/")
     list(APPEND warnings -Wmissing-prototypes) # a kernel without a row
   endif()
@@ -42,12 +55,12 @@ function(glow_bitcode_file output source triple march level)
     COMMAND ${CMAKE_C_COMPILER_LAUNCHER} ${GLOW_CLANG} -target ${triple} -march=${march} ${width}
             ${level} -std=c17 -ffreestanding -nostdinc -isystem ${glow_clang_resources}/include
             -ffp-contract=off -fno-math-errno -fwrapv -fno-unwind-tables
-            -fno-asynchronous-unwind-tables ${warnings} ${includes} -DGLOW_BITCODE ${definitions}
-            -MD -MF ${output}.d -MT ${output} -emit-llvm -c ${source} -o ${output}
+            -fno-asynchronous-unwind-tables ${warnings} ${includes} ${definitions} ${form}
+            -MD -MF ${output}.d -MT ${output} -c ${source} -o ${output}
     MAIN_DEPENDENCY ${source}
     DEPENDS glow_ops_headers glow_kernel_headers ${GLOW_BITCODE_FIRST}
     DEPFILE ${output}.d
-    COMMENT "bitcode ${short}"
+    COMMENT "kernels ${short}"
     VERBATIM)
 endfunction()
 
@@ -78,6 +91,22 @@ function(glow_bitcode_row group id name triple march dir)
   set(blobs "${blobs}" PARENT_SCOPE)
 endfunction()
 
+# glow_rows(CALL): evaluates CALL(id name triple march ref definitions...) for each row of isa.def.
+set(glow_isa ${PROJECT_SOURCE_DIR}/lib/kernels/isa.def)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${glow_isa})
+macro(glow_rows call)
+  file(READ ${glow_isa} text)
+  string(REPEAT "\"([^\"]+)\",[ \n]+" 4 names)
+  set(row "ISA\\(([A-Z0-9_]+), ${names}([A-Z0-9_]+),[ \n]+\"[^\"]+\",[ \n]+([0-9]+),[ \n]+([0-9]+),[ \n]+([0-9]+),")
+  string(REGEX MATCHALL "${row}" rows "${text}")
+  foreach(line IN LISTS rows)
+    string(REGEX MATCH "${row}" line "${line}")
+    cmake_language(CALL ${call} ${CMAKE_MATCH_1} ${CMAKE_MATCH_2} ${CMAKE_MATCH_3} ${CMAKE_MATCH_5} ${CMAKE_MATCH_6}
+                   GLOW_VL=${CMAKE_MATCH_7} GLOW_TILE_PIXELS=${CMAKE_MATCH_8}
+                   GLOW_TILE_VECTORS=${CMAKE_MATCH_9})
+  endforeach()
+endmacro()
+
 function(glow_bitcode)
   cmake_parse_arguments(PARSE_ARGV 0 arg "" "DIR" "CPU;REF")
   foreach(source IN LISTS glow_o2_sources)
@@ -85,28 +114,55 @@ function(glow_bitcode)
       message(FATAL_ERROR "sources in the kernel table: there is no ${source}.c")
     endif()
   endforeach()
-  set(table ${PROJECT_SOURCE_DIR}/lib/kernels/isa.def)
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${table})
-  file(READ ${table} text)
-  string(REPEAT "\"([^\"]+)\",[ \n]+" 4 names)
-  set(row "ISA\\(([A-Z0-9_]+), ${names}([A-Z0-9_]+),[ \n]+\"[^\"]+\",[ \n]+([0-9]+),[ \n]+([0-9]+),[ \n]+([0-9]+),")
-  string(REGEX MATCHALL "${row}" rows "${text}")
   set(blobs "")
   set(outputs "")
-  foreach(line IN LISTS rows)
-    string(REGEX MATCH "${row}" line "${line}")
-    set(id ${CMAKE_MATCH_1})
-    set(name ${CMAKE_MATCH_2})
-    set(triple ${CMAKE_MATCH_3})
-    set(march ${CMAKE_MATCH_5})
-    set(ref ${CMAKE_MATCH_6})
-    glow_bitcode_row(CPU ${id} ${name} ${triple} ${march} ${arg_DIR} GLOW_VL=${CMAKE_MATCH_7}
-                     GLOW_TILE_PIXELS=${CMAKE_MATCH_8} GLOW_TILE_VECTORS=${CMAKE_MATCH_9})
-    if(ref STREQUAL id)
+  macro(glow_bitcode_rows id name triple march ref)
+    glow_bitcode_row(CPU ${id} ${name} ${triple} ${march} ${arg_DIR} ${ARGN})
+    if(${ref} STREQUAL ${id})
       glow_bitcode_row(REF ${id} ${name} ${triple} ${march} ${arg_DIR})
     endif()
-  endforeach()
+  endmacro()
+  glow_rows(glow_bitcode_rows)
   file(CONFIGURE OUTPUT ${GLOW_GEN_DIR}/kernels/blobs.inc CONTENT "${blobs}")
   add_custom_target(glow_kernel_bitcode DEPENDS ${outputs})
   set_property(GLOBAL PROPERTY GLOW_BITCODE ${outputs})
+endfunction()
+
+# The library of one row: GLOW_GEN_DIR/kernels/<row>/library.o, in which the table alone is global.
+# Appends to `objects` and `library` of the caller.
+function(glow_library_row id name triple march dir)
+  set(folder ${GLOW_GEN_DIR}/kernels/${name})
+  file(MAKE_DIRECTORY ${folder})
+  set(parts)
+  set(definitions GLOW_ROW=${id} GLOW_ROW_NAME="${name}" ${ARGN})
+  foreach(source IN LISTS arg_CPU)
+    glow_library_file(${folder}/library_${source}.o ${dir}/cpu/${source}.c ${triple} ${march} -O2 ${definitions})
+    list(APPEND parts ${folder}/library_${source}.o)
+  endforeach()
+  glow_library_file(${folder}/library_table.o ${GLOW_GEN_DIR}/kernels/library.c ${triple} ${march} -O2 ${definitions})
+  list(APPEND parts ${folder}/library_table.o)
+  add_custom_command(
+    OUTPUT ${folder}/library.o
+    COMMAND ${CMAKE_LINKER} -r -o ${folder}/library.o ${parts}
+    COMMAND ${CMAKE_OBJCOPY} --keep-global-symbol=glow_library_${id} ${folder}/library.o
+    DEPENDS ${parts}
+    COMMENT "library ${name}"
+    VERBATIM)
+  set(objects ${objects} ${folder}/library.o PARENT_SCOPE)
+  set(library "${library}ROW(${id})\n" PARENT_SCOPE)
+endfunction()
+
+function(glow_library_rows)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "DIR" "CPU")
+  set(library "")
+  set(objects "")
+  string(REPLACE "AMD64" "x86_64" processor ${CMAKE_SYSTEM_PROCESSOR})
+  macro(glow_library_rows_of_host id name triple march ref)
+    if(${triple} MATCHES "^${processor}-")
+      glow_library_row(${id} ${name} ${triple} ${march} ${arg_DIR} ${ARGN})
+    endif()
+  endmacro()
+  glow_rows(glow_library_rows_of_host)
+  file(CONFIGURE OUTPUT ${GLOW_GEN_DIR}/kernels/library.inc CONTENT "${library}")
+  set(GLOW_LIBRARY_OBJECTS ${objects} PARENT_SCOPE)
 endfunction()

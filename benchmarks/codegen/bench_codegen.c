@@ -174,7 +174,7 @@ static GlowCode *compile(GlowContext *ctx, const GlowCpuPlan *plan, const GlowIs
   for (int i = 0; i < REPEATS; i++) {
     GlowCodegenTimes t;
     glow_code_destroy(code);
-    code = glow_codegen_compile(ctx, glow_cpu_program(ctx->arena, plan), &options, &t);
+    code = glow_codegen_compile(ctx, glow_cpu_program(ctx->arena, plan, NULL), &options, &t);
     clang[i] = run_clang(source, isa);
     if (!code || clang[i] < 0)
       break;

@@ -187,7 +187,8 @@ static Speed run_layer(const Layer *l, int batch, const GlowIsa *isa, double lim
       bench_make_storage(&plan, storage)) {
     GlowCodegenOptions options = {.isa = isa};
     int64_t step = cut_pieces(ctx, &plan.work[0], flop);
-    GlowCode *code = glow_codegen_compile(ctx, glow_cpu_program(ctx->arena, &plan), &options, NULL);
+    GlowCode *code =
+        glow_codegen_compile(ctx, glow_cpu_program(ctx->arena, &plan, NULL), &options, NULL);
     uint8_t *arena = bench_alloc(plan.arena + plan.scratch);
     Timer t = {.isa = isa, .step = step};
     t.flop = malloc(MAX_PIECES * sizeof *t.flop);

@@ -111,12 +111,12 @@ static bool prepare(GlowContext *ctx, const Case *k, const GlowIsa *isa, int sid
   if (!bench_plan(ctx, &text, isa, &c->plan))
     return false;
   GlowCodegenOptions options = {.isa = isa};
-  c->code = glow_codegen_compile(ctx, glow_cpu_program(ctx->arena, &c->plan), &options, NULL);
+  c->code = glow_codegen_compile(ctx, glow_cpu_program(ctx->arena, &c->plan, NULL), &options, NULL);
   c->best = INFINITY;
   if (!c->code || !bind(c))
     return false;
-  c->run = (GlowRunContext){
-      .arena = (uint8_t *)c->memory, .storage = c->storage, .fault = &c->fault};
+  c->run =
+      (GlowRunContext){.arena = (uint8_t *)c->memory, .storage = c->storage, .fault = &c->fault};
   glow_execution_begin(ctx->arena, glow_code_program(c->code), &c->run);
   return true;
 }

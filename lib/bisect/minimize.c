@@ -74,8 +74,11 @@ static bool run_pass(const GlowFault *f, GlowSession *s) {
 static bool differs(const GlowFault *f, GlowSession *s) {
   const GlowNumericBisect *b = f->bisect;
   GlowRecord want, got;
-  GlowRecordOptions first = {.run = b->backends[0] ? b->backends[0]->run : glow_interp_run};
-  GlowRecordOptions second = {.run = b->backends[0] ? b->backends[1]->run : glow_interp_run};
+  GlowRecordOptions first = {.run = glow_interp_run, .tier = b->tier}, second = first;
+  if (b->backends[0]) {
+    first.run = b->backends[0]->run;
+    second.run = b->backends[1]->run;
+  }
   if (f->kind == GLOW_FAULT_VERIFY || f->kind == GLOW_FAULT_PASS)
     return run_pass(f, s);
   bool shows = true;
@@ -214,6 +217,8 @@ static bool put_run_line(const GlowFault *f, const GlowSession *s, GlowText *out
     put_word(out, f->pass);
   } else if (b->backends[0]) {
     glow_text_printf(out, " --backends=%s,%s", b->backends[0]->name, b->backends[1]->name);
+    if (b->tier == GLOW_TIER_LIBRARY)
+      glow_text_puts(out, " --tier=library");
   } else {
     glow_text_puts(out, " -passes=lower");
   }
@@ -290,7 +295,8 @@ bool glow_fault_write(const GlowFault *fault, GlowModule **m) {
   }
   if (end == GLOW_REDUCE_STOPPED)
     glow_note(ctx, glow_loc_file(ctx, "glow-bisect"),
-              "the search for a smaller test ended after %g s of the processor; --reduce-time allows more",
+              "the search for a smaller test ended after %g s of the processor; --reduce-time "
+              "allows more",
               fault->bisect->reduce_time);
   if (!write_test(fault, *m))
     return false;

@@ -206,7 +206,8 @@ static bool mends(void *user, const GlowRecordEntry *e, const GlowRecordEntry *w
 }
 
 /* Prints the first value that makes the run `after` wrong; NULL: nothing differs. After one rewrite
- * one value is to blame; names may have moved, so its blame is tried out. Else there may be many. */
+ * one value is to blame; names may have moved, so its blame is tried out. Else there may be many.
+ */
 static const GlowRecordEntry *print_first(Search *s, const GlowRecord *before,
                                           const GlowRecord *after, bool one_rewrite) {
   const GlowNumericBisect *b = s->bisect;
@@ -260,10 +261,10 @@ static GlowStr compare_runs(Search *s, const GlowModule *after, bool one_rewrite
 
 static bool report_pass(Search *s, const GlowModule *wrong) {
   GlowModule *whole = glow_module_clone(s->before), *after = NULL;
-  static const char *const fails[] = {
-      [GLOW_FAULT_RUN] = "the module cannot be run behind it",
-      [GLOW_FAULT_VERIFY] = "it leaves a module that does not verify",
-      [GLOW_FAULT_PASS] = "it fails"};
+  static const char *const fails[] = {[GLOW_FAULT_RUN] = "the module cannot be run behind it",
+                                      [GLOW_FAULT_VERIFY] =
+                                          "it leaves a module that does not verify",
+                                      [GLOW_FAULT_PASS] = "it fails"};
   GlowStr node = NULL;
   printf("pass: %s%s%s, run %" PRIu32 "\n", s->text, s->function ? " on @" : "",
          s->function ? s->function : "", s->number);
@@ -311,7 +312,7 @@ static bool write_reduced_backends(Search *s, const GlowModule *m, const GlowRec
 static bool compare_instructions(Search *s, const GlowModule *m) {
   const GlowNumericBisect *b = s->bisect;
   GlowRecord first, second;
-  GlowRecordOptions all = {.run = b->backends[0]->run, .values = true};
+  GlowRecordOptions all = {.run = b->backends[0]->run, .tier = b->tier, .values = true};
   bool ok = glow_record_begin(&first, m, s->entry, &b->session->inputs, &all);
   all.run = b->backends[1]->run;
   ok &= glow_record_begin(&second, m, s->entry, &b->session->inputs, &all);
@@ -331,7 +332,7 @@ static bool is_settled(const Search *s, const GlowModule *m) {
     return true;
   if (ran)
     glow_error(s->ctx, f->src, "what '@%s' gives depends on memory that no instruction has written",
-             s->entry);
+               s->entry);
   return false;
 }
 
@@ -345,9 +346,9 @@ static GlowStatus compare_backends(Search *s, bool *found) {
   GlowRecord first, second;
   GlowBindings *inputs = &b->session->inputs;
   bool ok = glow_record_begin(&first, m, s->entry, inputs,
-                              &(GlowRecordOptions){.run = b->backends[0]->run});
+                              &(GlowRecordOptions){.run = b->backends[0]->run, .tier = b->tier});
   ok &= glow_record_begin(&second, m, s->entry, inputs,
-                          &(GlowRecordOptions){.run = b->backends[1]->run});
+                          &(GlowRecordOptions){.run = b->backends[1]->run, .tier = b->tier});
   *found = ok && !glow_outputs_agree(s->ctx, &second.outputs, &first.outputs, b, &s->report);
   glow_record_end(&second);
   glow_record_end(&first);

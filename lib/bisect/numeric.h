@@ -19,6 +19,7 @@ typedef struct GlowNumericBisect {
   double rtol, atol;
   /* Compare these two on the module that the pipeline makes, instead of pass by pass; or NULL. */
   const GlowBackend *backends[2];
+  GlowTier tier;       /* of their machine code */
   const char *reduced; /* write a test to this file, and its inputs beside it; NULL: do not */
   double reduce_time;  /* seconds of the processor to look for a smaller test; 0: no limit */
   bool verbose;        /* a line on stderr for each pass that changed something */
@@ -41,7 +42,7 @@ typedef struct GlowFault {
   const char *pass; /* as text of a pipeline: "fold-bn<k=v>" */
   GlowStr entry;
   GlowFaultKind kind;
-  GlowBindings values; /* what stands for values that are cut off, beside the session's inputs */
+  GlowBindings values;  /* what stands for values that are cut off, beside the session's inputs */
   GlowBinding expected; /* without a pass and backends: the output that is wrong */
 } GlowFault;
 
@@ -64,8 +65,8 @@ GlowModule *glow_fault_cut_node(const GlowModule *m, GlowStr entry, GlowStr name
 bool glow_fault_write_whole(const GlowFault *fault, GlowModule *m);
 
 /* Reports which node makes a module differ from --reference before the first pass, as far as that
- * can be told, and what shares code with the passes; writes a test of the node. `outputs` says which
- * outputs differ. False after a diagnostic. */
+ * can be told, and what shares code with the passes; writes a test of the node. `outputs` says
+ * which outputs differ. False after a diagnostic. */
 bool glow_bisect_reference(const GlowNumericBisect *b, const GlowText *outputs);
 
 /* Whether every output of `want` is in `got` within the tolerance; prints each that is not. */

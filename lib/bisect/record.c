@@ -126,8 +126,11 @@ bool glow_record_begin(GlowRecord *r, const GlowModule *m, GlowStr entry,
     glow_block_walk(f->body, collect, &probes);
     insert(r->module, &probes);
   }
-  GlowRunOptions options = {
-      .trace = how->values ? trace : NULL, .trace_user = r, .primitives = how->primitives, .poison = how->poison};
+  GlowRunOptions options = {.trace = how->values ? trace : NULL,
+                            .trace_user = r,
+                            .primitives = how->primitives,
+                            .tier = how->tier,
+                            .poison = how->poison};
   GlowBindings all = {0};
   GlowStatus status = how->run(f, inputs, &all, &options);
   if (status == GLOW_NO_MEMORY)
@@ -165,10 +168,11 @@ bool glow_record_is_settled(const GlowModule *m, GlowStr entry, const GlowBindin
   return same;
 }
 
-/* ---- What is printed of a value --------------------------------------------------------------- */
+/* ---- What is printed of a value ---------------------------------------------------------------
+ */
 
-void glow_record_print_entry(const GlowNumericBisect *b, const char *what,
-                             const GlowRecordEntry *e, const GlowRecordEntry *was) {
+void glow_record_print_entry(const GlowNumericBisect *b, const char *what, const GlowRecordEntry *e,
+                             const GlowRecordEntry *was) {
   GlowContext *ctx = b->session->ctx;
   GlowText t;
   GlowDefer release;

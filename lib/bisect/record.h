@@ -9,12 +9,12 @@
 #include "bisect/numeric.h"
 
 typedef struct GlowRecordEntry {
-  const GlowNode *node; /* of the record's module; NULL: an output of the run */
-  GlowStr name;         /* of the result, the buffer or the output */
+  const GlowNode *node;   /* of the record's module; NULL: an output of the run */
+  GlowStr name;           /* of the result, the buffer or the output */
   const GlowValue *value; /* the result or the buffer; NULL: an output of the run */
-  uint32_t occurrence;  /* how many values of this name came before */
-  GlowTensor *tensor;   /* in the plain layout; NULL: never written */
-  uint64_t hash;        /* of its bytes */
+  uint32_t occurrence;    /* how many values of this name came before */
+  GlowTensor *tensor;     /* in the plain layout; NULL: never written */
+  uint64_t hash;          /* of its bytes */
 } GlowRecordEntry;
 
 typedef struct GlowRecord {
@@ -31,6 +31,7 @@ typedef struct GlowRecord {
 
 typedef struct GlowRecordOptions {
   GlowBackendFn run;
+  GlowTier tier;               /* as in GlowRunOptions */
   bool values;                 /* keep all values, not the outputs only */
   bool primitives;             /* as in GlowRunOptions */
   const unsigned char *poison; /* as in GlowRunOptions */
@@ -64,8 +65,8 @@ typedef struct GlowRecordPair {
 const GlowRecordEntry *glow_record_first(const GlowRecordPair *pair, const GlowRecordEntry **was);
 
 /* Prints to stdout what e is, how far it lies from `was`, and where the node stands. */
-void glow_record_print_entry(const GlowNumericBisect *b, const char *what,
-                             const GlowRecordEntry *e, const GlowRecordEntry *was);
+void glow_record_print_entry(const GlowNumericBisect *b, const char *what, const GlowRecordEntry *e,
+                             const GlowRecordEntry *was);
 
 /* The instruction of a program that entry e of a record of m is of, alone: its buffers hold what
  * they held in the record, whose tensors fault->values borrows. NULL if the fault does not show on
@@ -83,7 +84,6 @@ typedef struct GlowPatch {
 
 /* Whether the outputs are right when e, a value of a record, is `was`. True for a value of a loop
  * and for one of open extents, which cannot be put right from outside. */
-bool glow_patch_mends(const GlowPatch *patch, const GlowRecordEntry *e,
-                      const GlowRecordEntry *was);
+bool glow_patch_mends(const GlowPatch *patch, const GlowRecordEntry *e, const GlowRecordEntry *was);
 
 #endif

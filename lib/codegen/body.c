@@ -24,8 +24,7 @@ static LLVMValueRef emit_call(GlowEmitter *e, const GlowLaneCall *c, GlowKind ki
   LLVMTypeRef *types = GLOW_NEW_ARRAY(e->arena, LLVMTypeRef, 2 + 2 * (size_t)c->nins);
   LLVMValueRef *args = GLOW_NEW_ARRAY(e->arena, LLVMValueRef, 2 + 2 * (size_t)c->nins);
   uint32_t count = 0;
-  args[count++] =
-      c->bytes ? glow_emit_constant(e, c->members, c->bytes) : LLVMConstNull(e->l.ptr);
+  args[count++] = c->bytes ? glow_emit_constant(e, c->members, c->bytes) : LLVMConstNull(e->l.ptr);
   args[count++] = LLVMBuildAlloca(b, out, "");
   for (uint32_t i = 0; i < c->nins; i++) {
     /* Where it is absent, the body does not look at it, but reads it in vector form. */

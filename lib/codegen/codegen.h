@@ -80,7 +80,7 @@ typedef enum GlowBodyForm {
 /* Functions of the library that become functions of their own, specialized by the parameters and
  * the epilogue: the inner loops of a kernel, which calls them through pointers. In C,
  *   void tile(const Params *p, GlowEpilogueFn *e, char *ptr..., int64_t int...),
- * without e if they are `plain`. */
+ * without e if they are `plain`. The kernel passes p on, and the e that it got behind its tiles. */
 typedef struct GlowTiles {
   const GlowTile *const *all; /* NULL entries: the kernel gets a null pointer */
   uint32_t count;
@@ -113,7 +113,7 @@ typedef struct GlowWorkSource {
 /* One piece of work.
  *
  * KERNEL: a kernel of lib/kernels/cpu with parameters that become constants. In C,
- *   void kernel(const Params *p, tiles..., body functions..., void *const *ptrs, int64_t begin,
+ *   void kernel(const Params *p, tiles..., epilogue or steps..., void *const *ptrs, int64_t begin,
  *               int64_t end, char *scratch)
  * where ptrs holds the addresses of `places`; if there is a body, its GlowBodyCode, then those of
  * `operands`; [begin, end) is a part of `units`, and scratch is memory of the worker, or of all. A
@@ -183,25 +183,12 @@ typedef struct GlowProgramData {
   int64_t zeros;                /* bytes of zeros that a step reads */
 } GlowProgramData;
 
-/* How much is done for the speed of the code, at the cost of compile time. The bits are the same.
- */
-typedef enum GlowEffort {
-  GLOW_EFFORT_FULL,  /* -O2: kernels are specialized and optimized */
-  GLOW_EFFORT_SHORT, /* -O1: the same with half of the passes */
-  GLOW_EFFORT_NONE   /* -O0: kernels are linked as they are in the library, and called */
-} GlowEffort;
-/* That of -O<level>. */
-static inline GlowEffort glow_effort(int level) {
-  return level <= 0 ? GLOW_EFFORT_NONE : level == 1 ? GLOW_EFFORT_SHORT : GLOW_EFFORT_FULL;
-}
-
 typedef struct GlowCodegenOptions {
   const GlowIsa *isa;
   const GlowMachine *machine; /* of the same row; NULL: as the row says */
-  GlowEffort effort;
-  bool debug;          /* lines and names for debuggers and profilers */
-  GlowLoc program;     /* where the text of the program begins, for that */
-  const void *kernels; /* bitcode to use before the row's own, for tests; or NULL */
+  bool debug;                 /* lines and names for debuggers and profilers */
+  GlowLoc program;            /* where the text of the program begins, for that */
+  const void *kernels;        /* bitcode to use before the row's own, for tests; or NULL */
   size_t kernels_size;
   const GlowSymbol *symbols; /* for code in memory: the reference kernels of this process */
   uint32_t nsymbols;

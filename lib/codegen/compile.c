@@ -78,7 +78,7 @@ static bool build(GlowEmitter *e, GlowContext *ctx, const Source *s, const GlowC
                   GlowCodegenTimes *times) {
   double since = seconds();
   const GlowMachine row = {.isa = o->isa};
-  if (!glow_llvm_open(&e->l, ctx, o->machine ? o->machine : &row, o->effort))
+  if (!glow_llvm_open(&e->l, ctx, o->machine ? o->machine : &row))
     return false;
   ctx->task = "code generation";
   emit(e, s, o);

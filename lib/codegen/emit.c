@@ -41,8 +41,7 @@ LLVMValueRef glow_emit_kernel_call(GlowEmitter *e, const char *name, LLVMTypeRef
   if (!kernel)
     kernel = LLVMAddFunction(e->l.module, name, type);
   LLVMValueRef call = LLVMBuildCall2(e->l.builder, type, kernel, (LLVMValueRef *)args, count, "");
-  if (e->l.effort != GLOW_EFFORT_NONE)
-    LLVMAddCallSiteAttribute(call, GLOW_LLVM_FUNCTION, glow_llvm_attribute(&e->l, "alwaysinline"));
+  LLVMAddCallSiteAttribute(call, GLOW_LLVM_FUNCTION, glow_llvm_attribute(&e->l, "alwaysinline"));
   return call;
 }
 
@@ -184,7 +183,8 @@ static uint32_t noalias_pointers(const GlowWork *w) {
   return mask;
 }
 
-/* One function of a kernel with its parameters and its epilogue. */
+/* One function of a kernel with its parameters and its epilogue, which its caller does not hand
+ * over. */
 static LLVMValueRef emit_tile(GlowEmitter *e, const GlowWork *w, const GlowTile *tile,
                               LLVMValueRef params, LLVMValueRef epilogue) {
   uint32_t noalias = noalias_pointers(w), count = w->tiles.pointers + w->tiles.ints;
@@ -246,6 +246,8 @@ static LLVMValueRef emit_wrapper(GlowEmitter *e, const GlowWork *w) {
     const GlowTile *tile = w->tiles.all[i];
     args[count++] = tile ? emit_tile(e, w, tile, args[0], functions[0]) : null;
   }
+  if (w->tiles.count && !w->tiles.plain)
+    args[count++] = null;
   for (uint32_t i = 0; i < nfunctions && !w->tiles.count; i++)
     args[count++] = functions[i];
   LLVMValueRef f = glow_emit_function(e, w->kernel->name, e->l.void_type, piece, 4);
@@ -334,8 +336,7 @@ static void remark(GlowEmitter *e, const GlowWork *w, const GlowWorkSource *firs
   if (first)
     glow_text_printf(&text, "shares the %s of '%s'", w->kernel->name, first->name);
   else
-    glow_text_printf(&text, "runs as %s, %s", w->kernel->name,
-                     e->l.effort == GLOW_EFFORT_NONE ? "as the library has it" : "specialized");
+    glow_text_printf(&text, "runs as %s, specialized", w->kernel->name);
   if (!first && w->body.operators)
     glow_text_printf(&text, " with %u scalar operator%s in it", w->body.operators,
                      w->body.operators > 1 ? "s" : "");

@@ -134,7 +134,7 @@ static void report(const GlowLlvmFault *fault) {
              "machine code cannot be loaded: this system does not let memory become executable: %s",
              strerror_r(errno, reason, sizeof reason));
   glow_note(fault->ctx, GLOW_NOWHERE,
-            "the backend interp needs no machine code, and glow-llc makes objects of programs");
+            "--tier=library runs machine code that is there already, and glow-llc makes objects");
 }
 
 GlowCode *glow_jit_load(GlowContext *ctx, LLVMMemoryBufferRef object, const char *program,

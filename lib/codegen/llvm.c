@@ -22,13 +22,9 @@
  * no vectorizer and no unroller: hot loops are written as they should be. A third of the time of
  * default<O3>, and better code: GVN and the schedule that follows from O3's unrolling spill. */
 #define LOOPS ",loop-mssa(loop-rotate,licm),loop(indvars,loop-deletion)," COMBINE
-#define INLINE "always-inline", "always-inline", "globaldce"
-static const char *const full[] = {
-    INLINE, "function(" SIMPLIFY "," SIMPLIFY LOOPS ",early-cse<memssa>,simplifycfg)", NULL};
-static const char *const brief[] = {INLINE, "function(" SIMPLIFY LOOPS ")", NULL};
-static const char *const none[] = {"globaldce", NULL};
-static const char *const *const pipelines[] = {
-    [GLOW_EFFORT_FULL] = full, [GLOW_EFFORT_SHORT] = brief, [GLOW_EFFORT_NONE] = none};
+static const char *const passes[] = {
+    "always-inline", "always-inline", "globaldce",
+    "function(" SIMPLIFY "," SIMPLIFY LOOPS ",early-cse<memssa>,simplifycfg)", NULL};
 
 /* ---- Errors ---------------------------------------------------------------------------------- */
 
@@ -144,8 +140,7 @@ static bool open_machine(GlowLlvm *l) {
   LLVMTargetMachineOptionsSetCPU(options, l->cpu);
   LLVMTargetMachineOptionsSetFeatures(options, l->attrs);
   LLVMTargetMachineOptionsSetABI(options, l->isa->abi);
-  LLVMTargetMachineOptionsSetCodeGenOptLevel(
-      options, l->effort == GLOW_EFFORT_NONE ? LLVMCodeGenLevelLess : LLVMCodeGenLevelDefault);
+  LLVMTargetMachineOptionsSetCodeGenOptLevel(options, LLVMCodeGenLevelDefault);
   LLVMTargetMachineOptionsSetRelocMode(options, LLVMRelocPIC);
   l->machine = LLVMCreateTargetMachineWithOptions(target, l->triple, options);
   LLVMDisposeTargetMachineOptions(options);
@@ -167,9 +162,9 @@ static void choose_machine(GlowLlvm *l, const GlowMachine *m) {
     l->attrs = *isa->attrs ? glow_str_printf(l->ctx, "%s,%s", isa->attrs, m->attrs) : m->attrs;
 }
 
-bool glow_llvm_open(GlowLlvm *l, GlowContext *ctx, const GlowMachine *machine, GlowEffort effort) {
+bool glow_llvm_open(GlowLlvm *l, GlowContext *ctx, const GlowMachine *machine) {
   glow_llvm_register_targets();
-  *l = (GlowLlvm){.ctx = ctx, .effort = effort};
+  *l = (GlowLlvm){.ctx = ctx};
   l->fault = (GlowLlvmFault){.ctx = ctx, .target = machine->isa->name};
   glow_llvm_begin(&l->fault, "making", NULL);
   choose_machine(l, machine);
@@ -314,13 +309,13 @@ static void take_over(GlowLlvm *l) {
 }
 
 /* One after the other, so that errors say in which. */
-static bool run_passes(GlowLlvm *l, const char *const *passes) {
+static bool run_passes(GlowLlvm *l) {
   bool ok = true;
-  for (; *passes && ok; passes++) {
-    const char *name = strncmp(*passes, "function(", 9) == 0 ? "function passes" : *passes;
+  for (const char *const *pass = passes; *pass && ok; pass++) {
+    const char *name = strncmp(*pass, "function(", 9) == 0 ? "function passes" : *pass;
     glow_llvm_begin(&l->fault, "optimizing", name);
     LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
-    ok = glow_llvm_error(&l->fault, LLVMRunPasses(l->module, *passes, l->machine, options));
+    ok = glow_llvm_error(&l->fault, LLVMRunPasses(l->module, *pass, l->machine, options));
     LLVMDisposePassBuilderOptions(options);
   }
   return ok;
@@ -339,7 +334,7 @@ bool glow_llvm_optimize(GlowLlvm *l) {
   glow_llvm_begin(&l->fault, "verifying", NULL);
   char *message = NULL;
   bool broken = LLVMVerifyModule(l->module, LLVMReturnStatusAction, &message);
-  return glow_llvm_message(&l->fault, broken, message) && run_passes(l, pipelines[l->effort]);
+  return glow_llvm_message(&l->fault, broken, message) && run_passes(l);
 }
 
 LLVMMemoryBufferRef glow_llvm_generate(GlowLlvm *l, LLVMCodeGenFileType type) {

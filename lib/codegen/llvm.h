@@ -49,7 +49,6 @@ typedef struct GlowLlvm {
   LLVMBuilderRef builder;
   LLVMTargetMachineRef machine;
   LLVMTypeRef ptr, i64, i32, i1, f32, vec, void_type;
-  GlowEffort effort;
   bool has_reference; /* code is loaded where the reference kernels are already */
   GlowDefer defer;    /* releases all of it if a throw passes */
 } GlowLlvm;
@@ -59,7 +58,7 @@ void glow_llvm_register_targets(void);
 
 /* Opens a context with an empty module for a machine. False if that fails, which l->fault says.
  * Must be closed, or a throw closes it. */
-bool glow_llvm_open(GlowLlvm *l, GlowContext *ctx, const GlowMachine *machine, GlowEffort effort);
+bool glow_llvm_open(GlowLlvm *l, GlowContext *ctx, const GlowMachine *machine);
 void glow_llvm_close(GlowLlvm *l);
 
 /* See note [llvm errors]. What follows is done for `fault`, until another call says otherwise;

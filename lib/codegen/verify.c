@@ -80,7 +80,7 @@ static bool check_table(GlowContext *ctx, const GlowIsa *isa, const Names *names
 
 bool glow_blobs_verify(GlowContext *ctx, const GlowIsa *isa, uint32_t *functions) {
   GlowLlvm l;
-  if (!glow_llvm_open(&l, ctx, &(GlowMachine){.isa = isa}, GLOW_EFFORT_FULL))
+  if (!glow_llvm_open(&l, ctx, &(GlowMachine){.isa = isa}))
     return glow_llvm_report(&l.fault, NULL);
   Names names = {.arena = glow_arena_create(ctx)};
   names.defined = glow_map_create(names.arena);

@@ -16,6 +16,23 @@ const GlowBackend *glow_backend_find(GlowContext *ctx, const GlowBackendTable *t
   return NULL;
 }
 
+bool glow_tier_find(GlowContext *ctx, const GlowBackend *b, const char *name, GlowTier *tier) {
+  *tier = GLOW_TIER_COMPILED;
+  if (!name)
+    return true;
+  if (!b->prepare) {
+    glow_error(ctx, GLOW_NOWHERE, "--tier: the backend %s runs no machine code", b->name);
+    return false;
+  }
+  if (!strcmp(name, "library"))
+    *tier = GLOW_TIER_LIBRARY;
+  else if (strcmp(name, "compiled") != 0) {
+    glow_error(ctx, GLOW_NOWHERE, "--tier: '%s' is none of compiled, library", name);
+    return false;
+  }
+  return true;
+}
+
 /* ---- Networks of backends that do not compile ------------------------------------------------ */
 
 typedef struct Whole {

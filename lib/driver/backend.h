@@ -24,6 +24,10 @@ typedef struct GlowBackendTable {
 const GlowBackend *glow_backend_find(GlowContext *ctx, const GlowBackendTable *table,
                                      const char *name);
 
+/* Where machine code comes from, as --tier says it: "compiled" or "library"; NULL: compiled. False
+ * after a diagnostic, also if the backend runs no machine code. */
+bool glow_tier_find(GlowContext *ctx, const GlowBackend *b, const char *name, GlowTier *tier);
+
 /* A network of a program, or of a function if the backend runs those. NULL after diagnostics. The
  * caller destroys it; a throw does not. */
 GlowNetwork *glow_backend_prepare(const GlowBackend *b, GlowFunction *f, const GlowBindings *inputs,

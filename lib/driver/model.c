@@ -23,9 +23,18 @@ GlowStatus glow_model_optimize(GlowSession *s, const GlowModelFlags *flags,
              : status;
 }
 
+const GlowBackend *glow_model_backend(GlowContext *ctx, const GlowBackendTable *table,
+                                      const GlowModelFlags *flags) {
+  GlowTier tier;
+  const GlowBackend *b = glow_backend_find(ctx, table, flags->backend);
+  return b && glow_tier_find(ctx, b, flags->tier, &tier) ? b : NULL;
+}
+
 GlowRunOptions glow_model_run_options(GlowContext *ctx, const GlowModelFlags *flags,
-                                      const GlowPool *pool) {
-  return (GlowRunOptions){.level = flags->level < 0 ? NULL : &flags->level,
+                                      const GlowBackend *backend, const GlowPool *pool) {
+  GlowTier tier;
+  glow_tier_find(ctx, backend, flags->tier, &tier); /* glow_model_backend took it */
+  return (GlowRunOptions){.tier = tier,
                           .parallel = glow_pool_parallel(pool),
                           .max_memory = flags->max_memory,
                           .cache = glow_cache_choose(ctx, &flags->cache)};

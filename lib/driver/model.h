@@ -13,7 +13,7 @@
 
 typedef struct GlowModelFlags {
   GlowStrList binds;
-  const char *backend, *entry, *target;
+  const char *backend, *tier, *entry, *target;
   int64_t threads, max_memory;
   int level; /* -O, or -1 */
   GlowMath math;
@@ -33,6 +33,7 @@ typedef struct GlowModelFlags {
   {.name = "max-memory", .value = "SIZE",                                                          \
    .help = "refuse what needs more memory to run, such as 64M or 2G", .kind = GLOW_OPT_SIZE,       \
    .target = &(flags).max_memory, .two_dashes = true},                                             \
+  GLOW_TIER_OPTION((flags).tier),                                                                  \
   GLOW_CACHE_OPTIONS((flags).cache),                                                               \
   GLOW_LEVEL_OPTIONS((flags).level, "lower and generate instructions, then run the program",       \
                      "the same with cheap optimizations", "the same with all optimizations"),      \
@@ -75,8 +76,11 @@ GlowStatus glow_model_run_warm(GlowNetwork *n);
 /* Makes the outputs of a network's last run the session's own. */
 void glow_model_take_outputs(GlowSession *s, GlowNetwork *n);
 
-/* How it is run. `pool` and the flags must outlive the options. */
+/* The backend of the flags, and how the model is run there. `pool` and the flags must outlive the
+ * options. NULL after a diagnostic. */
+const GlowBackend *glow_model_backend(GlowContext *ctx, const GlowBackendTable *table,
+                                      const GlowModelFlags *flags);
 GlowRunOptions glow_model_run_options(GlowContext *ctx, const GlowModelFlags *flags,
-                                      const GlowPool *pool);
+                                      const GlowBackend *backend, const GlowPool *pool);
 
 #endif

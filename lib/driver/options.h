@@ -12,6 +12,11 @@
    .kind = GLOW_OPT_ONE_OF, .target = &(math), .min = GLOW_MATH_EXACT},                            \
   {.name = "fast-math", .help = "-O1 and -O2 have unsafe passes, too: -0, NaN or digits may go",   \
    .kind = GLOW_OPT_ONE_OF, .target = &(math), .min = GLOW_MATH_FAST}
+/* Where machine code comes from, for glow_tier_find. */
+#define GLOW_TIER_OPTION(name_of_tier)                                                             \
+  {.name = "tier", .value = "NAME",                                                                \
+   .help = "machine code made for the program (compiled), or with Glow itself (library)",          \
+   .kind = GLOW_OPT_STRING, .target = &(name_of_tier), .two_dashes = true}
 /* clang-format on */
 
 #endif

@@ -29,13 +29,13 @@ typedef struct GlowBodyOperand {
 } GlowBodyOperand;
 
 /* Its operands follow, then its steps, then members. Of an environment (what a kernel hands to its
- * callback) the first address is that of the body, or null if there is none; the others are those of
- * the operands. */
+ * callback) the first address is that of the body, or null if there is none; the others are those
+ * of the operands. */
 typedef struct GlowBodyCode {
-  int64_t clip;    /* tiles run the body themselves: acc, plus operand 0 if there is one, then not
-                      below `low`, then not above `high`; floats. Else GlowBodyStep */
-  float low, high; /* infinities: no limit */
-  int64_t nouts;   /* stacks: the first operands are results */
+  int64_t clip; /* tiles run the body themselves: v = acc, plus operand 0 if there is one; `low` if
+                   v <= below; `high` if v > high. Else: steps */
+  float below, low, high, unused; /* infinities: no limit */
+  int64_t nouts;                  /* stacks: the first operands are results */
   int64_t noperands, nsteps, blocks;
   int64_t acc, result; /* blocks of an epilogue's parameter 0 and of its result, floats */
 } GlowBodyCode;

@@ -7,16 +7,16 @@
 
 enum { GLOW_PIECE_TILES = 4 };
 
-/* How the params of a piece begin for library code; the kernel's own follow. A piece's first address
- * is that of its params. */
+/* How the params of a piece begin for library code; the kernel's own follow. A piece's first
+ * address is that of its params. */
 typedef struct GlowPieceHead {
   int64_t tiles[GLOW_PIECE_TILES]; /* numbers of the row's tiles; -1: none */
   int64_t scratch_at;              /* which address is that of scratch memory; -1: there is none */
   int64_t scratch;                 /* bytes of each worker's part of it; 0: all share it */
 } GlowPieceHead;
 
-/* A function of lanes on n elements, a multiple of GLOW_VL; `result` overlaps no operand. operands[i]
- * is NULL where an optional one is absent. */
+/* A function of lanes on n elements, a multiple of GLOW_VL; `result` overlaps no operand.
+ * operands[i] is NULL where an optional one is absent. */
 typedef void GlowBlockFn(const void *members, int64_t n, void *result, const void *const *operands);
 
 typedef struct GlowLibrary {

@@ -28,7 +28,6 @@ struct GlowTrial {
 
 struct GlowBundles {
   char dir[64];
-  int level;
   unsigned made; /* since the beginning */
   GlowContext *ctx;
   GlowPool *pool;
@@ -48,11 +47,11 @@ static void *copy(const void *data, size_t bytes) {
   return bytes ? memcpy(room(bytes), data, bytes) : room(0);
 }
 
-GlowBundles *glow_bundles_create(int level) {
+GlowBundles *glow_bundles_create(void) {
   GlowBundles *b = calloc(1, sizeof *b);
   if (!b)
     exit(1);
-  *b = (GlowBundles){.dir = "/tmp/glow-bundles-XXXXXX", .level = level};
+  *b = (GlowBundles){.dir = "/tmp/glow-bundles-XXXXXX"};
   b->ctx = glow_context_create();
   if (!mkdtemp(b->dir)) {
     perror("glow-onnx-corpus: /tmp");
@@ -129,9 +128,8 @@ GlowTrial *glow_bundles_compile(GlowBundles *b, const GlowSession *s, const char
   const GlowIsa *isa = glow_cpu_target(s->module, GLOW_NOWHERE);
   char prefix[16];
   snprintf(prefix, sizeof prefix, "c%u", b->made++);
-  const GlowBundleOptions options = {.name = prefix,
-                                     .link_weights = b->made % 2,
-                                     .code = {.isa = isa, .effort = glow_effort(b->level)}};
+  const GlowBundleOptions options = {
+      .name = prefix, .link_weights = b->made % 2, .code = {.isa = isa}};
   GlowBundle *bundle = isa ? glow_bundle_create(s->module, &options) : NULL;
   if (!bundle)
     return NULL;

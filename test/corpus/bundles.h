@@ -9,7 +9,7 @@ typedef struct GlowBundles GlowBundles;
 typedef struct GlowTrial GlowTrial; /* one bundle, with its inputs and what it must compute */
 
 /* Code is generated as at -O<level>. NULL, with a message, without a folder for temporary files. */
-GlowBundles *glow_bundles_create(int level);
+GlowBundles *glow_bundles_create(void);
 void glow_bundles_destroy(GlowBundles *b); /* NULL is ignored */
 
 /* Compiles the program of a session, whose inputs are there, before it is run: variables must have

@@ -146,7 +146,7 @@ static const char *run_on(CaseRun *run, const GlowBackend *backend,
                           const struct GlowParallel *parallel, const GlowBindings *want) {
   GlowCase *c = run->c;
   GlowSession *s = &run->session;
-  GlowRunOptions options = {.level = &c->code_level, .parallel = parallel};
+  GlowRunOptions options = {.tier = c->tier, .parallel = parallel};
   run->ctx->remarks = parallel == c->parallel; /* once is enough */
   GlowStatus status = glow_session_run(s, backend->run, &options);
   run->ctx->remarks = false;

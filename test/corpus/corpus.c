@@ -1,7 +1,7 @@
 /* Runs cases of the ONNX conformance corpus through the code of glow-run, in one process.
  *
  *   glow-onnx-corpus [--data DIR] [--all] [--verbose] [--level N] [--primitives] [--passes]
- *                    [--processes] [--crash CASE] [--code-level N] [--refused FILE]
+ *                    [--processes] [--crash CASE] [--library] [--refused FILE]
  *                    [--backend NAME [--threads N] [--references NAMES]] [--bundles]
  *                    [--operators NAMES] [--slice K/N] LIST
  *
@@ -12,12 +12,12 @@
  * --processes runs each case in a process of its own, so that a crash fails that case alone and
  * names it; --crash CASE makes that case crash, to test this. --backend runs each case there as
  * well, on one thread and on N: its bits must be those of the interpreter. It prints the operators
- * that ran as reference kernels, which must be exactly NAMES (with commas between them). FILE names the cases that it
- * must refuse, at most 80, each with one of the permitted reasons behind its name. --bundles makes
- * a bundle of each case as well, for the same bits. --operators leaves out cases that have none of
- * these operators or instructions, --slice all but one Nth of the cases; NAMES of --references may
- * then be more than those that ran. Exit status 0 if exactly the listed cases pass, 77 without a
- * corpus. */
+ * that ran as reference kernels, which must be exactly NAMES (with commas between them). FILE names
+ * the cases that it must refuse, at most 80, each with one of the permitted reasons behind its
+ * name. --bundles makes a bundle of each case as well, for the same bits. --operators leaves out
+ * cases that have none of these operators or instructions, --slice all but one Nth of the cases;
+ * NAMES of --references may then be more than those that ran. Exit status 0 if exactly the listed
+ * cases pass, 77 without a corpus. */
 #include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
@@ -46,7 +46,8 @@ typedef struct Runner {
   Listed *listed;
   size_t nlisted;
   bool all, verbose, primitives, passes, processes, with_bundles;
-  int level, code_level, threads;
+  int level, threads;
+  GlowTier tier;
   GlowBundles *bundles;
   const GlowParallel *parallel;
   unsigned references[GLOW_OP_COUNT]; /* cases in which the operator ran as its reference kernel */
@@ -148,7 +149,7 @@ static void judge(Runner *r, const char *name) {
                 .level = r->level,
                 .wanted = r->operators ? r->wanted : NULL,
                 .backend = r->backend,
-                .code_level = r->code_level,
+                .tier = r->tier,
                 .parallel = r->parallel,
                 .bundles = r->bundles};
   GlowVerdict verdict = r->processes ? run_process(r, &c) : glow_case_run(&c);
@@ -333,7 +334,7 @@ static void judge_all(Runner *r) {
   GlowPool *pool = ctx && r->threads > 1 ? glow_pool_create(ctx, r->threads) : NULL;
   r->parallel = pool ? glow_pool_parallel(pool) : NULL;
 #if GLOW_HAVE_CPU_BACKEND
-  if (r->with_bundles && !(r->bundles = glow_bundles_create(r->code_level)))
+  if (r->with_bundles && !(r->bundles = glow_bundles_create()))
     exit(1);
 #endif
   for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
@@ -371,8 +372,8 @@ static bool read_options(Runner *r, int argc, char **argv, const char **list) {
       r->level = atoi(argv[++i]);
     else if (!strcmp(argv[i], "--backend") && i + 1 < argc)
       r->backend = argv[++i];
-    else if (!strcmp(argv[i], "--code-level") && i + 1 < argc)
-      r->code_level = atoi(argv[++i]);
+    else if (!strcmp(argv[i], "--library"))
+      r->tier = GLOW_TIER_LIBRARY;
     else if (!strcmp(argv[i], "--threads") && i + 1 < argc)
       r->threads = atoi(argv[++i]);
     else if (!strcmp(argv[i], "--refused") && i + 1 < argc)
@@ -390,7 +391,7 @@ static bool read_options(Runner *r, int argc, char **argv, const char **list) {
 }
 
 int main(int argc, char **argv) {
-  Runner r = {.data = "/usr/share/libonnx-testdata/data", .level = -1, .code_level = 2};
+  Runner r = {.data = "/usr/share/libonnx-testdata/data", .level = -1};
   const char *list;
   bool right = read_options(&r, argc, argv, &list);
   struct stat st;

@@ -8,8 +8,8 @@
 #include "ops/op.h"
 #include "test/corpus/bundles.h"
 
-/* GLOW_REFUSED: no program comes of it, or the backend cannot compile it. GLOW_LEFT_OUT: it has none
- * of the wanted operators. */
+/* GLOW_REFUSED: no program comes of it, or the backend cannot compile it. GLOW_LEFT_OUT: it has
+ * none of the wanted operators. */
 typedef enum GlowVerdict {
   GLOW_PASSED,
   GLOW_FAILED,
@@ -21,15 +21,15 @@ typedef enum GlowVerdict {
 typedef struct GlowCase {
   const char *dir; /* holds model.onnx and test_data_set_0 */
   const char *name;
-  bool shape_only; /* the outputs are random: judged by type and shape */
-  bool primitives; /* lower to primitives, and run nothing else */
-  bool passes;     /* every pass alone and left out of -O2 as well */
-  int level;       /* -O<level> first; negative: nothing */
+  bool shape_only;    /* the outputs are random: judged by type and shape */
+  bool primitives;    /* lower to primitives, and run nothing else */
+  bool passes;        /* every pass alone and left out of -O2 as well */
+  int level;          /* -O<level> first; negative: nothing */
   const bool *wanted; /* GLOW_OP_COUNT of them: operators that a case must have; NULL: any case */
   /* The name of a backend that must give the interpreter's bits, besides what is expected; NULL:
-   * the interpreter alone. Its code is generated as at -O<code_level>. */
+   * the interpreter alone. `tier` says by which code. */
   const char *backend;
-  int code_level;
+  GlowTier tier;
   const struct GlowParallel *parallel; /* what it runs on besides one thread; NULL: nothing */
   GlowBundles *bundles;                /* instead of a backend: that takes the program too */
   /* Results. */

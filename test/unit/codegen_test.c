@@ -121,8 +121,7 @@ static void take(void *user, const GlowDiagnostic *d) {
 }
 
 /* Compiles the program with a planted kernel, alone or as a bundle would. */
-static bool compile(GlowContext *ctx, Plant plant, const GlowIsa *isa, GlowEffort effort,
-                    bool unit) {
+static bool compile(GlowContext *ctx, Plant plant, const GlowIsa *isa, bool unit) {
   GlowModule *m = glow_module_parse(ctx, "planted.gir", text, strlen(text));
   bool ok = m && glow_module_verify(m);
   GlowCpuPlan plan;
@@ -132,35 +131,33 @@ static bool compile(GlowContext *ctx, Plant plant, const GlowIsa *isa, GlowEffor
   ok = ok && glow_cpu_plan(ctx->arena, m->first_function, isa, &plan);
   LLVMMemoryBufferRef kernel = planted(plant);
   GlowCodegenOptions o = {.isa = isa,
-                          .effort = effort,
                           .kernels = plant == GARBAGE ? "no bitcode" : LLVMGetBufferStart(kernel),
                           .kernels_size = plant == GARBAGE ? 10 : LLVMGetBufferSize(kernel)};
   GlowBundleParams params = {.arena = plan.arena, .nstorage = plan.nouter};
   GlowBundleSlot slots[2] = {{0}};
   GlowUnitEntry entry = {.symbol = "planted_main",
-                         .data = ok ? glow_cpu_program(ctx->arena, &plan) : NULL,
+                         .data = ok ? glow_cpu_program(ctx->arena, &plan, NULL) : NULL,
                          .params = &params,
                          .slots = slots};
   ok = ok && (unit ? glow_codegen_unit(ctx, &(GlowUnit){.entries = &entry, .nentries = 1}, &o,
                                        GLOW_CODE_OBJECT, &out)
-                   : glow_codegen_emit_object(ctx, glow_cpu_program(ctx->arena, &plan), &o, &out, NULL));
+                   : glow_codegen_emit_object(ctx, glow_cpu_program(ctx->arena, &plan, NULL), &o,
+                                              &out, NULL));
   LLVMDisposeMemoryBuffer(kernel);
   glow_text_release(&out);
   return ok;
 }
 
 static void check_error(Plant plant, const GlowIsa *isa, uint32_t line, const char *message) {
-  for (int effort = GLOW_EFFORT_FULL; effort <= GLOW_EFFORT_NONE; effort++) {
-    for (int unit = 0; unit < 2; unit++) {
-      GlowContext *ctx = glow_context_create();
-      Report r = {0};
-      glow_context_set_diagnostic_fn(ctx, take, &r);
-      bool ok = compile(ctx, plant, isa, (GlowEffort)effort, unit);
-      EXPECT(!ok && r.errors == 1, "plant %d: %u errors", plant, r.errors);
-      EXPECT(strstr(r.message, message), "plant %d says '%s', not '%s'", plant, r.message, message);
-      EXPECT(r.line == line, "plant %d is reported at line %u", plant, r.line);
-      glow_context_destroy(ctx);
-    }
+  for (int unit = 0; unit < 2; unit++) {
+    GlowContext *ctx = glow_context_create();
+    Report r = {0};
+    glow_context_set_diagnostic_fn(ctx, take, &r);
+    bool ok = compile(ctx, plant, isa, unit);
+    EXPECT(!ok && r.errors == 1, "plant %d: %u errors", plant, r.errors);
+    EXPECT(strstr(r.message, message), "plant %d says '%s', not '%s'", plant, r.message, message);
+    EXPECT(r.line == line, "plant %d is reported at line %u", plant, r.line);
+    glow_context_destroy(ctx);
   }
 }
 
@@ -174,7 +171,8 @@ static bool compile_product(GlowContext *ctx, const GlowIsa *isa, const char *pa
   CHECK(glow_input_open(ctx, path, false, GLOW_NOWHERE, &kernels));
   glow_text_init(&out, ctx);
   GlowCodegenOptions o = {.isa = isa, .kernels = kernels.data, .kernels_size = kernels.size};
-  bool ok = glow_codegen_emit_object(ctx, glow_cpu_program(ctx->arena, &plan), &o, &out, NULL);
+  bool ok =
+      glow_codegen_emit_object(ctx, glow_cpu_program(ctx->arena, &plan, NULL), &o, &out, NULL);
   glow_text_release(&out);
   glow_input_close(&kernels);
   return ok;
@@ -202,7 +200,7 @@ static void check_fatal(void) {
   pid_t child = fork();
   if (child == 0) {
     dup2(fd[1], STDERR_FILENO);
-    compile(glow_context_create(), FATAL, &glow_isa[GLOW_ISA_X86_64_V2], GLOW_EFFORT_FULL, false);
+    compile(glow_context_create(), FATAL, &glow_isa[GLOW_ISA_X86_64_V2], false);
     _exit(0);
   }
   close(fd[1]);
@@ -227,7 +225,7 @@ static void make_orphan(GlowContext *ctx, GlowText *out) {
   GlowCodegenOptions o = {.isa = glow_isa_host(), .symbols = &unused, .nsymbols = 1};
   GlowCpuPlan plan;
   CHECK(m && glow_module_verify(m) && glow_cpu_plan(ctx->arena, m->first_function, o.isa, &plan) &&
-        glow_codegen_emit_object(ctx, glow_cpu_program(ctx->arena, &plan), &o, out, NULL));
+        glow_codegen_emit_object(ctx, glow_cpu_program(ctx->arena, &plan, NULL), &o, out, NULL));
 }
 
 /* What cannot be loaded into memory. */
@@ -256,7 +254,7 @@ static void check_loading(void) {
 int main(void) {
   const GlowIsa *v3 = &glow_isa[GLOW_ISA_X86_64_V3];
   GlowContext *ctx = glow_context_create();
-  CHECK(compile(ctx, SOUND, v3, GLOW_EFFORT_FULL, false));
+  CHECK(compile(ctx, SOUND, v3, false));
   glow_context_destroy(ctx);
   /* What cannot be read is nobody's: the first instruction that needs kernels has it. */
   check_error(GARBAGE, v3, 5,

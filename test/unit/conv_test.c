@@ -422,7 +422,8 @@ static HotLoops hot_loops_of(GlowContext *ctx, GlowText *text, const GlowIsa *is
   HotLoops hot = {0};
   if (f && glow_cpu_plan(ctx->arena, f, isa, &plan)) {
     GlowCodegenOptions options = {.isa = isa};
-    bool ok = glow_codegen_emit_asm(ctx, glow_cpu_program(ctx->arena, &plan), &options, &assembly);
+    bool ok =
+        glow_codegen_emit_asm(ctx, glow_cpu_program(ctx->arena, &plan, NULL), &options, &assembly);
     EXPECT(ok, "no assembly for %s", isa->name);
     *tile = tile_fmas(&plan.work[0]);
     hot = find_hot_loops(glow_text_cstr(&assembly), isa->vl == 16 ? "%zmm" : "%ymm");

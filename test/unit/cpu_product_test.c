@@ -32,7 +32,7 @@ static HotLoops compiled_loops(GlowContext *ctx, const GlowCpuPlan *plan,
                                const GlowCodegenOptions *options) {
   GlowText assembly;
   glow_text_init(&assembly, ctx);
-  EXPECT(glow_codegen_emit_asm(ctx, glow_cpu_program(ctx->arena, plan), options, &assembly),
+  EXPECT(glow_codegen_emit_asm(ctx, glow_cpu_program(ctx->arena, plan, NULL), options, &assembly),
          "no assembly for %s", options->isa->name);
   HotLoops hot =
       find_hot_loops(glow_text_cstr(&assembly), options->isa->vl == 16 ? "%zmm" : "%ymm");

@@ -201,8 +201,7 @@ static void check_conv(const Conv *c, const GlowIsa *isa, unsigned number) {
     /* The caller's rounding mode neither matters nor changes. */
     int mode = number % 4 ? FE_TONEAREST : FE_UPWARD;
     fesetround(mode);
-    int level = (int)(number % 3);
-    GlowRunOptions options = {.level = &level};
+    GlowRunOptions options = {.tier = number % 3 ? GLOW_TIER_COMPILED : GLOW_TIER_LIBRARY};
     GlowStatus status = glow_cpu_run(f, &in, &out, &options);
     EXPECT(fegetround() == mode, "conv %u changes the rounding mode", number);
     fesetround(FE_TONEAREST);
@@ -304,7 +303,8 @@ static HotLoops compile_hot_loops(const Conv *c, const GlowIsa *isa, const GlowI
       options.kernels = planted->data;
       options.kernels_size = planted->size;
     }
-    bool ok = glow_codegen_emit_asm(ctx, glow_cpu_program(ctx->arena, &plan), &options, &assembly);
+    bool ok =
+        glow_codegen_emit_asm(ctx, glow_cpu_program(ctx->arena, &plan, NULL), &options, &assembly);
     EXPECT(ok, "no assembly for %s", isa->name);
     *tile = tile_fmas(&plan.work[0]);
     hot = find_hot_loops(glow_text_cstr(&assembly), full_vector(isa));
@@ -411,7 +411,7 @@ static void check_sharing(void) {
   GlowCpuPlan plan;
   GlowCodegenOptions options = {.isa = isa};
   bool ok = f && glow_cpu_plan(ctx->arena, f, isa, &plan) &&
-            glow_codegen_emit_ir(ctx, glow_cpu_program(ctx->arena, &plan), &options, &ir);
+            glow_codegen_emit_ir(ctx, glow_cpu_program(ctx->arena, &plan, NULL), &options, &ir);
   unsigned functions = 0;
   for (const char *p = ok ? glow_text_cstr(&ir) : "";
        (p = strstr(p, "define internal void @conv.")); p++)

@@ -86,8 +86,8 @@ static void check_work(Run *run, const GlowWork *w, GlowPieceFn *piece, void *co
     }
   }
   EXPECT(!twice, "%s: %lld of %lld bytes of '%s' (kernel %s, %lld units) are written by two units",
-         run->file, (long long)twice, (long long)size, w->source->desc->instr,
-         w->kernel->name, (long long)w->units);
+         run->file, (long long)twice, (long long)size, w->source->desc->instr, w->kernel->name,
+         (long long)w->units);
   move(w, ptrs, before, RESTORE);
   free(before);
   free(now);
@@ -155,9 +155,9 @@ static void run_program(GlowContext *ctx, Run *run, const GlowIsa *isa, GlowCpuP
     if (shared)
       run->shared[run->count++] = w;
   }
-  GlowCodegenOptions options = {
-      .isa = isa, .effort = GLOW_EFFORT_NONE};
-  GlowCode *code = glow_codegen_compile(ctx, glow_cpu_program(ctx->arena, plan), &options, NULL);
+  GlowCodegenOptions options = {.isa = isa};
+  GlowCode *code =
+      glow_codegen_compile(ctx, glow_cpu_program(ctx->arena, plan, NULL), &options, NULL);
   CHECK(code);
   if (!code)
     return;

@@ -178,7 +178,8 @@ static void check_code(const GlowIsa *isa, int side, int n, int channels, int si
                scratch <= 21 * isa->l2,
            "%d channels at %d, side %d: %lld bytes of scratch", channels, size, side, scratch);
     GlowCodegenOptions options = {.isa = isa};
-    CHECK(glow_codegen_emit_asm(ctx, glow_cpu_program(ctx->arena, &plan), &options, &assembly));
+    CHECK(
+        glow_codegen_emit_asm(ctx, glow_cpu_program(ctx->arena, &plan, NULL), &options, &assembly));
     HotLoops hot = find_hot_loops(glow_text_cstr(&assembly), isa->vl == 16 ? "%zmm" : "%ymm");
     EXPECT(hot.most_fmas == 4 * isa->tile_vectors * p->chunk &&
                hot.most_full_width == hot.most_fmas && !hot.most_stack,

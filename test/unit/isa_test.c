@@ -95,7 +95,7 @@ static void check_emission(void) {
     GlowCpuPlan plan;
     GlowCodegenOptions options = {.isa = isa};
     ok = ok && glow_cpu_plan(ctx->arena, glow_module_entry(m, NULL), isa, &plan) &&
-         glow_codegen_emit_asm(ctx, glow_cpu_program(ctx->arena, &plan), &options, &assembly);
+         glow_codegen_emit_asm(ctx, glow_cpu_program(ctx->arena, &plan, NULL), &options, &assembly);
     EXPECT(ok, "no code for %s", isa->name);
     EXPECT(!ok || strstr(glow_text_cstr(&assembly), multiply[k]), "the code for %s has no %s",
            isa->name, multiply[k]);

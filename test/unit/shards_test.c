@@ -91,11 +91,10 @@ static void check_pieces(GlowFunction *f, int shards) {
   GlowBindings in = {0}, want = {0};
   Count count = {0};
   GlowParallel parallel = {count_run, &count, 3};
-  int level = 0;
   CHECK(glow_interp_run(f, &in, &want, &(GlowRunOptions){0}) == GLOW_OK);
   GlowNetwork *n =
       glow_backend_prepare(glow_backend_find(f->module->ctx, &glow_backends, "cpu"), f, &in,
-                           &(GlowRunOptions){.parallel = &parallel, .level = &level});
+                           &(GlowRunOptions){.parallel = &parallel, .tier = GLOW_TIER_LIBRARY});
   CHECK(n && n->run(n) == GLOW_OK);
   int64_t jobs = shards > 1 ? CASES : 0; /* what is one piece is nobody's job */
   EXPECT(count.jobs == jobs && count.pieces == jobs * shards && count.most == (jobs ? shards : 0),

@@ -128,14 +128,14 @@ static GlowStatus measure(const Bench *bench) {
 static GlowStatus bench(GlowContext *ctx, const GlowBenchCommand *c, const GlowStrList *args) {
   Bench all = {.ctx = ctx, .command = c, .count = c->worker ? 1 : args->count};
   all.models = GLOW_NEW_ARRAY(ctx->arena, GlowBench, all.count);
-  const GlowBackend *backend = glow_backend_find(ctx, &glow_backends, c->model.backend);
+  const GlowBackend *backend = glow_model_backend(ctx, &glow_backends, &c->model);
   if (!backend)
     return GLOW_BAD_USAGE;
   GlowDefer defer, defer_pool;
   GlowPool *pool = glow_pool_create(ctx, (int)c->model.threads);
   glow_defer_push(ctx, &defer_pool, glow_pool_destroy_fn, pool);
   glow_defer_push(ctx, &defer, release, &all);
-  all.options = glow_model_run_options(ctx, &c->model, pool);
+  all.options = glow_model_run_options(ctx, &c->model, backend, pool);
   GlowStatus status = GLOW_OK;
   for (uint32_t i = 0; i < all.count && status == GLOW_OK; i++) {
     all.models[i] = (GlowBench){.command = c, .path = args->data[i], .backend = backend};

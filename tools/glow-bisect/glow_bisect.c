@@ -19,7 +19,7 @@ typedef struct Bisect {
   double timeout, rtol, atol, reduce_time;
   bool show_output, quiet;
   GlowMath math;
-  const char *passes, *backends, *entry, *output;
+  const char *passes, *backends, *tier, *entry, *output;
   int level; /* -O, or -1 */
   GlowStrList inputs, references, binds;
 } Bisect;
@@ -75,9 +75,21 @@ static bool parse_backends(const Bisect *b, const GlowBackend **backends) {
   return backends[1] != NULL;
 }
 
-/* The type of the value inside of a graph that `spec` begins with, as NAME=; NULL if there is none. */
+/* The tier is that of the backends that run machine code. */
+static bool parse_tier(const Bisect *b, GlowNumericBisect *n) {
+  for (int i = 0; i < 2; i++)
+    if (n->backends[i] && n->backends[i]->prepare)
+      return glow_tier_find(b->ctx, n->backends[i], b->tier, &n->tier);
+  if (b->tier)
+    usage(b->ctx, "--tier needs --backends, of which one runs machine code");
+  return !b->tier;
+}
+
+/* The type of the value inside of a graph that `spec` begins with, as NAME=; NULL if there is none.
+ */
 static const GlowType *value_inside(const GlowSession *s, const char *spec, GlowStr *name) {
-  for (const GlowNode *n = s->entry->kind == GLOW_FUNC ? s->entry->body->first : NULL; n; n = n->next)
+  for (const GlowNode *n = s->entry->kind == GLOW_FUNC ? s->entry->body->first : NULL; n;
+       n = n->next)
     for (uint32_t i = 0; i < n->nresults; ++i) {
       *name = n->results[i].name;
       size_t size = *name ? strlen(*name) : 0;
@@ -88,7 +100,8 @@ static const GlowType *value_inside(const GlowSession *s, const char *spec, Glow
 }
 
 /* [NAME=]FILE of an output, or of a value inside. */
-static bool add_reference(const Bisect *b, GlowSession *s, const char *spec, GlowNumericBisect *to) {
+static bool add_reference(const Bisect *b, GlowSession *s, const char *spec,
+                          GlowNumericBisect *to) {
   GlowNameList names = {0};
   glow_session_names(s, true, &names);
   GlowStr name = names.count == 1 ? names.data[0] : NULL;
@@ -109,7 +122,8 @@ static bool add_reference(const Bisect *b, GlowSession *s, const char *spec, Glo
     all = &to->inside;
   }
   if (!name) {
-    glow_error(b->ctx, here(b->ctx), "--reference: '%s' names no output or value of the model", spec);
+    glow_error(b->ctx, here(b->ctx), "--reference: '%s' names no output or value of the model",
+               spec);
     for (uint32_t i = 0; i < names.count && i < 16; ++i)
       glow_note(b->ctx, GLOW_NOWHERE, "it has an output '%s'", names.data[i]);
     return false;
@@ -149,7 +163,7 @@ static GlowStatus bisect_model(const Bisect *b, GlowSession *s) {
                          .reduced = b->output,
                          .reduce_time = b->reduce_time,
                          .verbose = !b->quiet};
-  if (b->backends && !parse_backends(b, n.backends))
+  if ((b->backends && !parse_backends(b, n.backends)) || !parse_tier(b, &n))
     return GLOW_BAD_USAGE;
   n.pipeline = pipeline(b, s);
   if (!n.pipeline || !glow_pipeline_check_math(n.pipeline, b->math, here(b->ctx)))
@@ -211,11 +225,8 @@ static GlowStatus check(const Bisect *b, bool command) {
 }
 
 static GlowStatus run(GlowContext *ctx, int argc, char **argv) {
-  Bisect b = {.ctx = ctx, .timeout = 300,
-              .rtol = 1e-3,
-              .atol = 1e-5,
-              .reduce_time = 30,
-              .level = -1};
+  Bisect b = {
+      .ctx = ctx, .timeout = 300, .rtol = 1e-3, .atol = 1e-5, .reduce_time = 30, .level = -1};
   /* clang-format off */
   const GlowOption options[] = {
       {.name = "passes", .value = "PIPELINE", .help = "Run these and look at the outputs after each: 'lower,fold-bn'",
@@ -233,6 +244,7 @@ static GlowStatus run(GlowContext *ctx, int argc, char **argv) {
        .kind = GLOW_OPT_DOUBLE, .target = &b.atol, .two_dashes = true},
       {.name = "backends", .value = "A,B", .help = "Compare two backends on what the passes make: interp,cpu",
        .kind = GLOW_OPT_STRING, .target = &b.backends, .two_dashes = true},
+      GLOW_TIER_OPTION(b.tier),
       {.name = "o", .value = "FILE", .help = "Reduce the fault to a test, and its inputs to files beside it",
        .kind = GLOW_OPT_STRING, .target = &b.output},
       {.name = "reduce-time", .value = "SECONDS", .help = "With -o: look for a smaller test for so long, in time of the processor (30; 0: no limit)",

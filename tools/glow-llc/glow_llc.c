@@ -16,9 +16,9 @@
 #include "target/cpu/cpu.h"
 
 typedef struct Command {
+  GlowContext *ctx;
   const char *output, *filetype, *bundle, *name, *constants;
   GlowRemarkFlags remarks;
-  int level;
   int64_t error_limit, max_memory;
   GlowMachine machine; /* as far as it is given */
   GlowCodeForm form;
@@ -182,7 +182,6 @@ static GlowStatus compile_file(GlowContext *ctx, const Command *c, GlowBundleOpt
     status = check_name(ctx, c, options->name) ? choose_machine(ctx, &s, &machine) : GLOW_BAD_USAGE;
     options->code = (GlowCodegenOptions){.isa = machine.isa,
                                          .machine = &machine,
-                                         .effort = glow_effort(c->level),
                                          .debug = true,
                                          .program = glow_loc_file(ctx, s.file.name)};
     if (status == GLOW_OK)
@@ -203,8 +202,20 @@ static GlowStatus show_attrs(GlowContext *ctx, const GlowMachine *machine) {
   return ok ? GLOW_OK : GLOW_BAD_USAGE;
 }
 
+/* Levels are for passes. */
+static bool refuse_level(void *user, const char *name) {
+  const Command *c = user;
+  glow_error(c->ctx, glow_loc_file(c->ctx, "glow-llc"),
+             "-%s: machine code has one level, -O2; passes have others, with glow-opt", name);
+  return false;
+}
+static bool take_level(void *user, const char *name) {
+  (void)user, (void)name;
+  return true;
+}
+
 static GlowStatus body(GlowContext *ctx, int argc, char **argv) {
-  Command c = {.error_limit = 20, .level = 2};
+  Command c = {.ctx = ctx, .error_limit = 20};
   /* clang-format off */
   const GlowOption options[] = {
       {.name = "o", .value = "FILE", .help = "write to FILE instead of stdout",
@@ -212,8 +223,11 @@ static GlowStatus body(GlowContext *ctx, int argc, char **argv) {
       {.name = "filetype", .value = "obj|asm|ll|bc",
        .help = "an object (default), assembly, or LLVM's text or bitcode",
        .kind = GLOW_OPT_STRING, .target = &c.filetype},
-      GLOW_LEVEL_OPTIONS(c.level, "link kernels as they are", "specialize them, with half of the passes",
-                         "specialize and optimize them (default)"),
+      {.name = "O0", .help = "refused: machine code has one level", .kind = GLOW_OPT_CALL,
+       .call = refuse_level},
+      {.name = "O1", .help = "refused, too", .kind = GLOW_OPT_CALL, .call = refuse_level},
+      {.name = "O2", .help = "that level", .kind = GLOW_OPT_CALL, .call = take_level},
+      {.name = "O3", .help = "-O2", .kind = GLOW_OPT_CALL, .call = take_level},
       GLOW_OPTION_HEADING("The machine"),
       {.name = "mtriple", .value = "TRIPLE",
        .help = "compile for this system (default: Linux on the module's target)",

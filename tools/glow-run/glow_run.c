@@ -94,7 +94,7 @@ static void show_progress(void *user, uint64_t done, uint64_t total) {
 }
 
 static GlowStatus run(GlowSession *s, const GlowRunCommand *c) {
-  const GlowBackend *backend = glow_backend_find(s->ctx, &glow_backends, c->model.backend);
+  const GlowBackend *backend = glow_model_backend(s->ctx, &glow_backends, &c->model);
   if (!backend)
     return GLOW_BAD_USAGE;
   GlowStatus status = glow_model_optimize(s, &c->model, backend, c->primitives);
@@ -104,7 +104,7 @@ static GlowStatus run(GlowSession *s, const GlowRunCommand *c) {
   GlowPool *pool = glow_pool_create(s->ctx, (int)c->model.threads);
   GlowDefer defer;
   glow_defer_push(s->ctx, &defer, glow_pool_destroy_fn, pool);
-  GlowRunOptions options = glow_model_run_options(s->ctx, &c->model, pool);
+  GlowRunOptions options = glow_model_run_options(s->ctx, &c->model, backend, pool);
   options.primitives = c->primitives || backend->primitives;
   options.debug = c->debug;
   if (isatty(2)) {

@@ -87,13 +87,13 @@ class Planner:
             if reached.cpu:
                 self._add("oracle.cpu", *picked, what=f"{count} operators", first=True)
         if self.named and reached.cpu:
-            self._add("onnx.corpus.cpu.O2", "--operators", ",".join(self.named),
+            self._add("onnx.corpus.cpu.compiled", "--operators", ",".join(self.named),
                       what=f"{len(self.named)} operators")
         if reached.every_operator:
             self._add("oracle", "--cases", "1", what="1 round")
             self._add("oracle.unknown", what="all operators")
             if reached.cpu:
-                self._add("onnx.corpus.cpu.O2", "--slice", "0/4", what="a quarter")
+                self._add("onnx.corpus.cpu.compiled", "--slice", "0/4", what="a quarter")
 
     def _add_passes(self):
         reached = self.reached
@@ -105,4 +105,4 @@ class Planner:
                 self._add("metamorphic", "--pass", name, what=name, first=True)
         if reached.passes:
             self._add("passes.digits-cnn")
-            self._add("onnx.corpus.cpu.O2", "--backend", "interp", "--references", "", what="-O2 on interp")
+            self._add("onnx.corpus.cpu.compiled", "--backend", "interp", "--references", "", what="-O2 on interp")

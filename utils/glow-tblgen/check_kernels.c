@@ -441,6 +441,14 @@ static bool begins_with(const ParamsDecl *all, const ParamsDecl *first) {
          (all->fields.data[0].params && begins_with(all->fields.data[0].params, first));
 }
 
+const CallbackDecl *kernel_callback(const KernelDecl *k) {
+  const CallbackDecl *c = NULL;
+  for (uint32_t i = 0; i < k->roles.count && !c; i++)
+    if (k->roles.data[i].tiles.count)
+      c = k->roles.data[i].tiles.data[0]->callback_decl;
+  return c;
+}
+
 static void check_role(const OpFile *file, const KernelDecl *k, RolesDecl *r, Names *seen) {
   for (uint32_t i = 0; i < r->names.count; i++)
     check_distinct(file, k->name.text, seen, r->names.data[i]);
@@ -462,6 +470,18 @@ static void check_role(const OpFile *file, const KernelDecl *k, RolesDecl *r, Na
   }
 }
 
+/* A kernel has one callback, which all tiles get that take one. */
+static void check_callbacks(const OpFile *file, const KernelDecl *k) {
+  const CallbackDecl *first = kernel_callback(k);
+  for (uint32_t i = 0; i < k->roles.count; i++) {
+    const RolesDecl *r = &k->roles.data[i];
+    const CallbackDecl *c = r->tiles.count ? r->tiles.data[0]->callback_decl : NULL;
+    if (c && c != first)
+      glow_error(file->ctx, r->kinds.data[0].loc, "'%s' calls back '%s', other tiles '%s'",
+                 r->tiles.data[0]->name.text, c->name.text, first->name.text);
+  }
+}
+
 static void check_kernel(const OpFile *file, KernelDecl *k) {
   Names seen = {0};
   k->camel = name_camel(file->ctx, k->name.text);
@@ -473,6 +493,7 @@ static void check_kernel(const OpFile *file, KernelDecl *k) {
   check_row_ports(file, k->name.text, var, &k->in, &seen);
   for (uint32_t i = 0; i < k->roles.count; i++)
     check_role(file, k, &k->roles.data[i], &seen);
+  check_callbacks(file, k);
   if (k->step.text)
     k->step_decl = find_callback(file, k->step, true);
   for (uint32_t i = 0; i < k->steps.count; i++)

@@ -143,25 +143,23 @@ static void write_ports(GlowText *out, const Ports *ports, const char *constant,
                      ports->data[i].name.text);
 }
 
-/* What a tile is called with, but for what is constant in a specialized one. */
-static void write_tile_operands(const TileDecl *t, GlowText *out) {
+/* What a tile takes. With `typed` it is the type of what kernels call: tiles of compiled code have
+ * parameters and callback as constants. */
+static void write_tile_parameters(const TileDecl *t, bool typed, GlowText *out) {
+  glow_text_puts(out, typed ? "(GLOW_IN_LIBRARY(" : "(");
+  if (t->params_decl)
+    glow_text_printf(out, "const Glow%s *params", t->params_decl->name.text);
+  else
+    glow_text_puts(out, "const void *params");
+  if (t->callback_decl)
+    glow_text_printf(out, ", Glow%sFn *callback", t->callback_decl->name.text);
+  glow_text_puts(out, typed ? ") " : ", ");
   write_ports(out, &t->out, "", "", ", ");
   write_ports(out, &t->in, "const ", t->out.count ? ", " : "", ", ");
   if (t->callback_decl)
     glow_text_puts(out, ", void *const *env");
   write_ports(out, &t->temp, "", ", ", ", ");
   write_ints(out, &t->ints);
-}
-
-/* Of a tile that is not specialized yet. */
-static void write_tile_parameters(const TileDecl *t, GlowText *out) {
-  if (t->params_decl)
-    glow_text_printf(out, "(const Glow%s *params, ", t->params_decl->name.text);
-  else
-    glow_text_puts(out, "(const void *params, ");
-  if (t->callback_decl)
-    glow_text_printf(out, "Glow%sFn *callback, ", t->callback_decl->name.text);
-  write_tile_operands(t, out);
   glow_text_putc(out, ')');
 }
 
@@ -170,7 +168,7 @@ static void write_members(const OpFile *file, const TileDecl *t, GlowText *out) 
   Members members = family_members(file, t->name, &t->family);
   for (uint32_t i = 0; i < members.count; i++) {
     glow_text_printf(out, "void glow_%s", members.data[i].name.text);
-    write_tile_parameters(t, out);
+    write_tile_parameters(t, false, out);
     glow_text_puts(out, ";\n");
   }
   glow_text_putc(out, '\n');
@@ -182,9 +180,9 @@ static void write_tile(const OpFile *file, const TileDecl *t, GlowText *out) {
     glow_text_printf(out, "typedef Glow%sFn Glow%sFn;\n", name_camel(file->ctx, t->as.text),
                      t->camel);
   } else {
-    glow_text_printf(out, "typedef void Glow%sFn(", t->camel);
-    write_tile_operands(t, out);
-    glow_text_puts(out, ");\n");
+    glow_text_printf(out, "typedef void Glow%sFn", t->camel);
+    write_tile_parameters(t, true, out);
+    glow_text_puts(out, ";\n");
   }
   if (!t->sizes.count) {
     write_members(file, t, out);
@@ -196,18 +194,11 @@ static void write_tile(const OpFile *file, const TileDecl *t, GlowText *out) {
   glow_text_printf(out, ") \\\n  void glow_%s_", t->name.text);
   for (uint32_t i = 0; i < t->sizes.count; i++)
     glow_text_printf(out, "%s##%s", i ? "##x" : "", t->sizes.data[i].text);
-  write_tile_parameters(t, out);
+  write_tile_parameters(t, false, out);
   glow_text_printf(out, ";\nEACH_%s(DECLARE)\n#undef DECLARE\n\n", t->upper);
 }
 
 /* ---- kernels.h: kernels ---------------------------------------------------------------------- */
-
-static bool has_callback(const KernelDecl *k) {
-  for (uint32_t i = 0; i < k->roles.count; i++)
-    if (k->roles.data[i].tiles.data[0]->callback_decl)
-      return true;
-  return false;
-}
 
 /* The addresses that a kernel gets, by name. */
 static void write_operands(const OpFile *file, const KernelDecl *k, GlowText *out) {
@@ -217,7 +208,7 @@ static void write_operands(const OpFile *file, const KernelDecl *k, GlowText *ou
   glow_text_printf(out, "typedef struct Glow%sPtrs {\n", k->camel);
   write_ports(out, &k->out, "", "  ", ";\n  ");
   write_ports(out, &k->in, "const ", k->out.count ? ";\n  " : "  ", ";\n  ");
-  if (has_callback(k))
+  if (kernel_callback(k))
     glow_text_puts(out, ";\n  void *const *env; /* what callbacks read besides */\n");
   else
     glow_text_puts(out, ";\n");
@@ -226,7 +217,7 @@ static void write_operands(const OpFile *file, const KernelDecl *k, GlowText *ou
                    name_upper(file->ctx, k->name.text), k->camel);
   for (uint32_t i = 0; i < count; i++)
     glow_text_printf(out, "%s(ptrs)[%u]", i ? ", " : "", i);
-  glow_text_printf(out, has_callback(k) ? ", (ptrs) + %u})\n" : "})\n", count);
+  glow_text_printf(out, kernel_callback(k) ? ", (ptrs) + %u})\n" : "})\n", count);
 }
 
 static void write_kernel(const OpFile *file, const KernelDecl *k, GlowText *out) {
@@ -241,6 +232,8 @@ static void write_kernel(const OpFile *file, const KernelDecl *k, GlowText *out)
       for (uint32_t j = 0; j < r->names.count; j++)
         glow_text_printf(out, ", Glow%sFn *%s", r->tiles.data[0]->camel, r->names.data[j].text);
     }
+    if (kernel_callback(k))
+      glow_text_printf(out, ", Glow%sFn *callback", kernel_callback(k)->name.text);
     for (uint32_t j = 0; j < k->steps.count; j++)
       glow_text_printf(out, ", Glow%sFn *%s", k->step_decl->name.text, k->steps.data[j].text);
     glow_text_puts(out, ", void *const *ptrs, int64_t begin, int64_t end, char *scratch);\n");
@@ -254,6 +247,9 @@ static void write_prototypes(const OpFile *file, GlowText *out) {
   for (uint32_t i = 0; i < file->callbacks.count; i++)
     write_callback(file->callbacks.data[i], out);
   section(out, "Tiles");
+  glow_text_puts(out, "/* Arguments in library code alone. */\n"
+                      "#ifdef GLOW_LIBRARY\n#define GLOW_IN_LIBRARY(...) __VA_ARGS__,\n"
+                      "#else\n#define GLOW_IN_LIBRARY(...)\n#endif\n\n");
   write_all_each(file, out);
   for (uint32_t i = 0; i < file->tiles.count; i++)
     write_tile(file, file->tiles.data[i], out);

@@ -5,6 +5,24 @@
  * convention; once the calls are inlined the memory goes. casts.inc: numbers of conversions. */
 #include "tblgen.h"
 
+/* The same on blocks, for library code. An operand that is absent is zeros, which the body does not
+ * look at. */
+static void block_function(const OpDecl *op, int k, GlowText *out) {
+  const char *kind = kind_names[scalar_kinds[k].kind];
+  glow_text_printf(out, "GLOW_BLOCK(%s_%s, glow_lanes_%s_%s(members, BLOCK_OUT(%s)", op->snake,
+                   kind, op->snake, kind,
+                   scalar_kinds[scalar_port_row(&op->out.data[0], k)].stored);
+  for (uint32_t i = 0; i < op->in.count; i++) {
+    const PortDecl *p = &op->in.data[i];
+    const char *type = scalar_kinds[scalar_port_row(p, k)].stored;
+    if (p->flags & GLOW_PORT_OPTIONAL)
+      glow_text_printf(out, ", BLOCK_OPTIONAL(%s, %u), operands[%u] != NULL", type, i, i);
+    else
+      glow_text_printf(out, ", BLOCK_IN(%s, %u)", type, i);
+  }
+  glow_text_puts(out, "))\n");
+}
+
 static void vector_function(const OpDecl *op, int k, GlowText *out) {
   const ScalarKind *row = &scalar_kinds[k];
   glow_text_printf(out, "void glow_lanes_%s_%s(const void *m, %s *restrict r", op->snake,
@@ -27,6 +45,7 @@ static void vector_function(const OpDecl *op, int k, GlowText *out) {
       glow_text_printf(out, ", has%u", i);
   }
   glow_text_puts(out, ");\n}\n");
+  block_function(op, k, out);
 }
 
 /* Rows with functions of their own; 16-bit floats are converted and computed as float. */

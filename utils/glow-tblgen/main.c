@@ -28,6 +28,7 @@ static const struct {
     {"elementwise", gen_elementwise},
     {"vector", gen_vector},
     {"casts", gen_casts},
+    {"blocks", gen_blocks},
     {"docs", gen_docs},
     {"keywords", gen_keywords},
     {"vim", gen_vim},
@@ -41,6 +42,7 @@ static const struct {
     {"rows", gen_rows},
     {"work-header", gen_work_header},
     {"work", gen_work},
+    {"library", gen_library},
 };
 enum { NGENERATORS = sizeof generators / sizeof *generators };
 

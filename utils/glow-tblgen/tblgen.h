@@ -130,7 +130,8 @@ typedef struct NumberDecl {
   GlowStr doc;
 } NumberDecl;
 
-/* Files of kernels that are built at a level of optimization of their own; CMake reads these rows. */
+/* Files of kernels that are built at a level of optimization of their own; CMake reads these rows.
+ */
 typedef struct SourcesDecl {
   Name level;
   Names files; /* without .c */
@@ -296,6 +297,8 @@ Sizes tile_instances(const OpFile *file, const TileDecl *tile, const Machine *m)
 /* The functions of a row, by variants, then kinds: gather_i32, gather_i64. One that is called as
  * the row if the family has neither. */
 Members family_members(const OpFile *file, Name row, const Family *family);
+/* What the tiles of a kernel call back; NULL: nothing. */
+const CallbackDecl *kernel_callback(const KernelDecl *k);
 /* The type in C of a port's elements. */
 const char *port_c_type(const PortDecl *port);
 
@@ -316,10 +319,11 @@ GlowKind kind_find(const char *name);
 typedef void Generator(const OpFile *file, GlowText *out);
 Generator gen_header, gen_table, gen_infer, gen_infer_header, gen_lower, gen_lower_header;
 Generator gen_irgen, gen_irgen_header, gen_fold, gen_fold_header, gen_kernels, gen_kernels_header;
-Generator gen_values_header, gen_scalar, gen_elementwise, gen_vector, gen_casts, gen_docs, gen_keywords,
-    gen_vim;
+Generator gen_values_header, gen_scalar, gen_elementwise, gen_vector, gen_casts, gen_blocks,
+    gen_docs, gen_keywords, gen_vim;
 Generator gen_grad, gen_grad_header, gen_primitives, gen_onnx, gen_onnx_header, gen_onnx_docs;
-Generator gen_params, gen_prototypes, gen_rows_header, gen_rows, gen_work_header, gen_work;
+Generator gen_params, gen_prototypes, gen_rows_header, gen_rows, gen_work_header, gen_work,
+    gen_library;
 
 /* gen_kernels.c: a hash of all that kernels see of the table. */
 uint64_t table_hash(const OpFile *file);

@@ -338,7 +338,7 @@ bool glow_bundle_code(const GlowBundle *b, GlowCodeForm form, GlowText *out) {
   for (uint32_t i = 0; i < b->nentries; i++) {
     const GlowBundleEntry *e = &b->entries[i];
     entries[i] = (GlowUnitEntry){.symbol = e->symbol,
-                                 .data = glow_cpu_program(b->arena, &e->plan),
+                                 .data = glow_cpu_program(b->arena, &e->plan, NULL),
                                  .program = e->function->src,
                                  .params = &e->params,
                                  .slots = e->slots};

@@ -57,7 +57,7 @@ static bool put_payload(const GlowModule *m, GlowText *key) {
 bool glow_cached_key(const GlowFunction *f, const GlowCodegenOptions *o, GlowText *key) {
   const GlowModule *m = f->module;
   put_build(key);
-  glow_text_printf(key, "target %s effort %d entry %s\n", o->isa->name, (int)o->effort, f->name);
+  glow_text_printf(key, "target %s entry %s\n", o->isa->name, f->name);
   glow_module_print(m, key, &(GlowPrintOptions){.no_payload = true});
   return put_files(m->ctx, key) && put_payload(m, key);
 }

@@ -67,9 +67,11 @@ typedef struct GlowCpuPlan {
  * with a note for each instruction that cannot be compiled. */
 bool glow_cpu_plan(GlowArena *arena, GlowFunction *program, const GlowIsa *isa, GlowCpuPlan *plan);
 
-/* The plan as data: what machine code is made for, and what runs walk. Its memory comes from `arena`;
- * it points to the plan's work. */
-const GlowProgramData *glow_cpu_program(GlowArena *arena, const GlowCpuPlan *plan);
+/* The plan as data: what machine code is made for, and what runs walk. Its memory comes from
+ * `arena`; it points to the plan's work. With `library`, params are there for the library code of
+ * that machine; NULL: for compiled code. */
+const GlowProgramData *glow_cpu_program(GlowArena *arena, const GlowCpuPlan *plan,
+                                        const GlowIsa *library);
 
 /* Whether what a planned program touches, its arena and the scratch memory of `workers` threads fit
  * into `limit` bytes (0: no limit). False after a diagnostic. */

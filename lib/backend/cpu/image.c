@@ -79,8 +79,7 @@ int64_t glow_image_add_call(GlowImageBuilder *b, const GlowOpDesc *d, const Glow
   int64_t at = glow_image_add(b, &p, sizeof p);
   int64_t call = at + (int64_t)offsetof(GlowReferenceParams, call);
   if (d->member_size)
-    glow_image_point(b, call + (int64_t)offsetof(GlowCall, members),
-                     add_members(b, d, c->members));
+    glow_image_point(b, call + (int64_t)offsetof(GlowCall, members), add_members(b, d, c->members));
   glow_image_point(b, call + (int64_t)offsetof(GlowCall, out),
                    glow_image_add(b, c->out, (size_t)p.nouts * sizeof *c->out));
   glow_image_point(b, call + (int64_t)offsetof(GlowCall, in),
@@ -99,6 +98,19 @@ GlowImage glow_image_finish(GlowImageBuilder *b) {
   if (b->fixups.count)
     qsort(b->fixups.data, b->fixups.count, sizeof *b->fixups.data, by_place);
   return (GlowImage){b->bytes, b->size, b->fixups.data, b->fixups.count};
+}
+
+void *glow_image_room(GlowArena *arena, size_t size) {
+  char *memory = glow_arena_alloc(arena, size + GLOW_IMAGE_ALIGN);
+  return memory + (GLOW_IMAGE_ALIGN - (uintptr_t)memory % GLOW_IMAGE_ALIGN) % GLOW_IMAGE_ALIGN;
+}
+
+const void *glow_image_copy(GlowArena *arena, const GlowImage *image) {
+  if (!image->size)
+    return NULL;
+  void *memory = glow_image_room(arena, image->size);
+  glow_image_place(image, memory);
+  return memory;
 }
 
 void glow_image_place(const GlowImage *image, void *memory) {

@@ -66,8 +66,7 @@ static bool has_linear(const GlowNode *n, const GlowLane *in, const GlowLane *y)
                            : ((const GlowDequantizeLinearMembers *)n->members)->block;
   GlowKind real = quantize ? in[0].kind : y->kind, stored = quantize ? y->kind : in[0].kind;
   return block == 0 && is_number(real) && glow_kind_is_integer(stored) &&
-         glow_kind_info[stored].bits <= 32 &&
-         (!zero || is_absent(&in[2]) || in[2].kind == stored);
+         glow_kind_info[stored].bits <= 32 && (!zero || is_absent(&in[2]) || in[2].kind == stored);
 }
 
 static bool has_form(const GlowNode *n, const GlowLane *in, const GlowLane *out) {
@@ -218,8 +217,8 @@ static uint32_t append_scalar(GlowLaneList *l, const GlowNode *n, const GlowLane
       ins[i] = read_as(l, &in[i], kind, (Members){0});
   }
   bool varies = d->out[0].type == GLOW_PORT_VAR && !choose;
-  uint32_t v = call(l, d->lanes[kind], members_of(l, n), varies ? kind : out->kind, ins, d->nin,
-                    optional);
+  uint32_t v =
+      call(l, d->lanes[kind], members_of(l, n), varies ? kind : out->kind, ins, d->nin, optional);
   return varies ? write_as(l, v, out, (Members){0}) : v;
 }
 

@@ -11,6 +11,7 @@
 #include "backend/cpu/cached.h"
 #include "backend/cpu/cpu.h"
 #include "backend/cpu/hosted.h"
+#include "backend/cpu/library.h"
 #include "backend/cpu/profile.h"
 #include "exec/execution.h"
 #include "ir/remarks.h"
@@ -23,11 +24,11 @@ typedef struct Network {
   GlowArena *arena; /* of the plan and of the arrays below */
   GlowCpuPlan plan;
   const GlowProgramData *data;
-  GlowCode *code;
-  GlowRunContext context; /* of runs; its fault is `hosted.fault` */
+  GlowCode *code;             /* NULL: library code */
+  const GlowProgram *program; /* of the code, or in `arena` */
+  GlowRunContext context;     /* of runs; its fault is `hosted.fault` */
   GlowHosted hosted;
   const GlowParallel *parallel;
-  GlowEffort effort;
   bool debug;
   void **storage;            /* what the program gets: the memory of each outer value */
   GlowTensor **owned;        /* by outer value; NULL: borrowed */
@@ -133,7 +134,7 @@ static void begin_runs(Network *n) {
                                 .parallel = n->parallel,
                                 .fault = &n->hosted.fault,
                                 .host = glow_hosted_step};
-  glow_execution_begin(n->arena, glow_code_program(n->code), &n->context);
+  glow_execution_begin(n->arena, n->program, &n->context);
 }
 
 /* ---- The network ----------------------------------------------------------------------------- */
@@ -145,7 +146,7 @@ static bool walk(Network *n) {
   fegetenv(&saved);
   fesetenv(FE_DFL_ENV);
   n->context.hook = watched ? glow_hosted_piece : NULL;
-  bool ok = glow_walk(glow_code_program(n->code), &n->context) == 0;
+  bool ok = glow_walk(n->program, &n->context) == 0;
   fesetenv(&saved);
   return ok;
 }
@@ -267,40 +268,32 @@ static void generate(Network *n, const GlowCodegenOptions *options) {
   costs->generate = t.generate;
 }
 
-/* Finds the code or makes it. */
-static bool compile(Network *n, const GlowCache *cache, const GlowRunOptions *run_options) {
+/* A remark about the whole program. */
+static void tell(const Network *n, const char *what) {
   GlowContext *ctx = n->function->module->ctx;
-  const GlowIsa *isa = glow_cpu_target(n->function->module, n->function->src);
+  if (!glow_remarks_heard(ctx))
+    return;
+  const char *text = glow_str_printf(ctx, "@%s %s", n->function->name, what);
+  glow_remarks_take(ctx, &(GlowRemark){.speaker = "codegen",
+                                       .function = n->function,
+                                       .loc = n->function->src,
+                                       .text = text});
+}
+
+/* Finds the code or makes it. */
+static bool compile(Network *n, const GlowIsa *isa, const GlowCache *cache) {
+  GlowContext *ctx = n->function->module->ctx;
   GlowNetworkCosts *costs = &n->base.costs;
   double since = glow_clock();
-  if (!isa || !glow_cpu_plan(n->arena, n->function, isa, &n->plan) ||
-      !glow_cpu_fits(n->function, &n->plan, workers_of(n),
-                     run_options ? run_options->max_memory : 0))
-    return false;
-  n->data = glow_cpu_program(n->arena, &n->plan);
-  costs->select = lap(&since);
-  GlowCodegenOptions options = {.isa = isa,
-                                .effort = n->effort,
-                                .debug = n->debug,
-                                .program = n->function->src};
-  bool profile = run_options && run_options->profile;
+  GlowCodegenOptions options = {.isa = isa, .debug = n->debug, .program = n->function->src};
   options.remark = glow_remarks_heard(ctx) ? glow_cpu_remark : NULL;
-  if (profile) {
-    n->base.profile = n->profile = glow_profile_create(n->arena, n->data);
-  }
   if (cache && glow_cached_key(n->function, &options, &n->key))
     costs->cached = glow_cached_find(cache, &n->key, n->arena, &n->plan, &n->cached);
   else
     glow_text_release(&n->key);
   costs->cache = lap(&since);
-  if (costs->cached && glow_remarks_heard(ctx)) {
-    const char *what =
-        glow_str_printf(ctx, "@%s is in the cache: nothing is compiled", n->function->name);
-    glow_remarks_take(ctx, &(GlowRemark){.speaker = "codegen",
-                                         .function = n->function,
-                                         .loc = n->function->src,
-                                         .text = what});
-  }
+  if (costs->cached)
+    tell(n, "is in the cache: nothing is compiled");
   find_kernels(n->arena, &options);
   if (!costs->cached)
     generate(n, &options);
@@ -310,7 +303,40 @@ static bool compile(Network *n, const GlowCache *cache, const GlowRunOptions *ru
   n->code = glow_code_load(ctx, object.data, object.size, options.symbols, options.nsymbols);
   costs->load = lap(&since);
   costs->code = n->code ? glow_code_size(n->code) : 0;
+  n->program = n->code ? glow_code_program(n->code) : NULL;
   return n->code != NULL;
+}
+
+/* Says of each piece that library code runs it. */
+static void tell_pieces(const Network *n) {
+  for (int64_t i = 0; i < n->data->npieces; i++) {
+    const GlowWork *w = n->data->pieces[i];
+    if (w->kind == GLOW_WORK_KERNEL)
+      glow_codegen_remark(glow_cpu_node(w->source), "%s '%s' runs as %s of the library",
+                          w->source->desc->instr, w->source->name, w->kernel->name);
+  }
+}
+
+/* A program that can be walked, of the tier that is asked for. */
+static bool make_program(Network *n, const GlowCache *cache, const GlowRunOptions *o) {
+  GlowContext *ctx = n->function->module->ctx;
+  const GlowIsa *isa = glow_cpu_target(n->function->module, n->function->src);
+  bool library = o && o->tier == GLOW_TIER_LIBRARY;
+  double since = glow_clock();
+  if (!isa || !glow_cpu_plan(n->arena, n->function, isa, &n->plan) ||
+      !glow_cpu_fits(n->function, &n->plan, workers_of(n), o ? o->max_memory : 0))
+    return false;
+  n->data = glow_cpu_program(n->arena, &n->plan, library ? isa : NULL);
+  if (o && o->profile)
+    n->base.profile = n->profile = glow_profile_create(n->arena, n->data);
+  if (library)
+    n->program = glow_library_bind(ctx, n->arena, isa, n->data);
+  n->base.costs.select = lap(&since);
+  if (!library)
+    return compile(n, isa, cache);
+  if (n->program && glow_remarks_heard(ctx))
+    tell_pieces(n);
+  return n->program != NULL;
 }
 
 GlowNetwork *glow_cpu_prepare(GlowFunction *program, const GlowBindings *inputs,
@@ -322,12 +348,11 @@ GlowNetwork *glow_cpu_prepare(GlowFunction *program, const GlowBindings *inputs,
   const GlowCache *cache = options && !options->debug ? options->cache : NULL; /* has no lines */
   n->parallel = options ? options->parallel : NULL;
   n->debug = options && options->debug;
-  n->effort = options && options->level ? glow_effort(*options->level) : GLOW_EFFORT_FULL;
   glow_text_init(&n->key, ctx);
   glow_text_init(&n->object, ctx);
   GlowDefer defer;
   glow_defer_push(ctx, &defer, glow_network_destroy_fn, n);
-  bool ok = compile(n, cache, options);
+  bool ok = make_program(n, cache, options);
   double since = glow_clock();
   ok = ok && bind(n, inputs);
   n->base.costs.constants = lap(&since);

@@ -1,12 +1,14 @@
 /* A list of work as data: steps over tables of addresses and of pieces, and an image of params. */
 #include "backend/cpu/cpu.h"
 #include "backend/cpu/image.h"
+#include "backend/cpu/library.h"
 
 typedef struct Tables {
   GlowArena *arena;
   GLOW_VEC(GlowStep) steps;
   GLOW_VEC(GlowAddress) addresses;
   GLOW_VEC(const GlowWork *) pieces;
+  const GlowIsa *library; /* see glow_cpu_program */
   GlowImageBuilder params;
   int32_t loops;
   int64_t most, zeros; /* addresses of a step; bytes of zeros that one reads */
@@ -67,12 +69,19 @@ static GlowStep *end_piece(Tables *t, uint32_t step, const GlowWork *w) {
   return s;
 }
 
+/* A place in the image, or -1. */
+static void add_param_address(Tables *t, int64_t at) {
+  add_address(t, at < 0 ? GLOW_SPACE_ABSENT : GLOW_SPACE_PARAMS, at < 0 ? 0 : at);
+}
+
 /* Of compiled code, reference kernels alone read params. */
 static void add_params(Tables *t, const GlowWork *w) {
+  int64_t at = -1;
   if (w->kind == GLOW_WORK_REFERENCE)
-    add_address(t, GLOW_SPACE_PARAMS, glow_image_add_call(&t->params, w->source->desc, w->call));
-  else
-    add_address(t, GLOW_SPACE_ABSENT, 0);
+    at = glow_image_add_call(&t->params, w->source->desc, w->call);
+  else if (t->library)
+    at = glow_library_params(&t->params, t->library, w);
+  add_param_address(t, at);
 }
 
 static void add_piece(Tables *t, const GlowWork *w) {
@@ -81,7 +90,7 @@ static void add_piece(Tables *t, const GlowWork *w) {
   for (uint32_t i = 0; i < w->nplaces; i++)
     add_place(t, &w->places[i]);
   if (w->form != GLOW_BODY_NONE)
-    add_address(t, GLOW_SPACE_ABSENT, 0);
+    add_param_address(t, t->library ? glow_library_body(&t->params, w) : -1);
   for (uint32_t i = 0; i < w->noperands; i++)
     add_place(t, &w->operands[i].place);
   if (w->faults)
@@ -142,20 +151,21 @@ static void add_list(Tables *t, const GlowWork *work, uint32_t count) {
   }
 }
 
-const GlowProgramData *glow_cpu_program(GlowArena *arena, const GlowCpuPlan *plan) {
-  Tables t = {.arena = arena, .params = {.arena = arena}};
+const GlowProgramData *glow_cpu_program(GlowArena *arena, const GlowCpuPlan *plan,
+                                        const GlowIsa *library) {
+  Tables t = {.arena = arena, .library = library, .params = {.arena = arena}};
   add_list(&t, plan->work, plan->count);
   GlowProgramData *p = GLOW_NEW(arena, GlowProgramData);
   *p = (GlowProgramData){.steps = t.steps.data,
-                           .addresses = t.addresses.data,
-                           .pieces = t.pieces.data,
-                           .params = glow_image_finish(&t.params),
-                           .nsteps = t.steps.count,
-                           .naddresses = t.addresses.count,
-                           .npieces = t.pieces.count,
-                           .most = t.most,
-                           .loops = t.loops,
-                           .scratch = plan->scratch_at,
-                           .zeros = t.zeros};
+                         .addresses = t.addresses.data,
+                         .pieces = t.pieces.data,
+                         .params = glow_image_finish(&t.params),
+                         .nsteps = t.steps.count,
+                         .naddresses = t.addresses.count,
+                         .npieces = t.pieces.count,
+                         .most = t.most,
+                         .loops = t.loops,
+                         .scratch = plan->scratch_at,
+                         .zeros = t.zeros};
   return p;
 }

@@ -13,6 +13,7 @@
 #include "memplan/memplan.h"
 #include "support/text.h"
 #include "target/cpu/native.h"
+#include "target/cpu/rows.h"
 #include "target/cpu/rules.h"
 
 #define ALIGN 64
@@ -203,15 +204,18 @@ const GlowTile *glow_select_tile_found(GlowSelect *s, const GlowTile *t) {
 
 void glow_select_tiles(GlowSelect *s, GlowWork *w, const GlowTile *const *tiles,
                        const uint64_t *kinds, uint32_t count) {
+  bool plain = true;
   for (uint32_t i = 0; i < count; i++) {
+    for (unsigned k = 0; k < GLOW_TILE_COUNT; k++)
+      plain = plain && !(kinds[i] >> k & 1 && glow_tile_desc[k].callback);
     if (!tiles[i])
       continue;
     const GlowTileDesc *d = &glow_tile_desc[tiles[i]->kind];
     GLOW_CHECK(s->ctx, kinds[i] >> tiles[i]->kind & 1, "the kernel takes the tile");
     w->tiles.pointers = d->pointers;
     w->tiles.ints = d->ints;
-    w->tiles.plain = !d->callback;
   }
+  w->tiles.plain = plain;
   w->tiles.all = glow_arena_copy(s->arena, tiles, count * sizeof *tiles);
   w->tiles.count = count;
 }

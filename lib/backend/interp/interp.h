@@ -16,9 +16,15 @@ typedef struct GlowBinding {
 } GlowBinding;
 typedef GLOW_VEC(GlowBinding) GlowBindings;
 GlowTensor *glow_bindings_find(const GlowBindings *b, GlowStr name); /* NULL if there is none */
-/* The tensor that is bound to a placeholder or parameter. NULL after a diagnostic: there is none, or
- * its type does not fit. */
+/* The tensor that is bound to a placeholder or parameter. NULL after a diagnostic: there is none,
+ * or its type does not fit. */
 GlowTensor *glow_bindings_input(const GlowBindings *b, const GlowValue *v);
+
+/* Where machine code comes from; the bits are the same. */
+typedef enum GlowTier {
+  GLOW_TIER_COMPILED, /* made for the program by LLVM */
+  GLOW_TIER_LIBRARY   /* of each kernel, made when Glow was built */
+} GlowTier;
 
 typedef struct GlowRunOptions {
   /* Called after each node with its results (graph walker): numerical bisection, tracing. */
@@ -35,9 +41,9 @@ typedef struct GlowRunOptions {
    * error. */
   bool primitives;
   const struct GlowKernels
-      *kernels;     /* NULL: the best for this machine; a backend may bring its own */
-  bool debug;       /* machine code has lines for debuggers and profilers */
-  const int *level; /* of code generation, as in -O<level>; NULL: 2 */
+      *kernels;  /* NULL: the best for this machine; a backend may bring its own */
+  bool debug;    /* machine code has lines for debuggers and profilers */
+  GlowTier tier; /* of machine code */
   const struct GlowParallel *parallel; /* threads that share the work of machine code, or NULL */
   const struct GlowCache *cache;       /* where machine code is kept, or NULL */
   bool profile;                        /* of networks: note where time goes */
@@ -51,8 +57,8 @@ typedef struct GlowRunOptions {
  * in `inputs`, and so must the parameters of a func and those that a program reads, with a type
  * that fits the declaration; errors are diagnostics. On success `outputs` holds each placeholder
  * that was written, in declaration order, then the parameters that a program wrote, or the results
- * of a func by their names (glow_function_result_names). Variables that were saved are updated for the next run in
- * storage->cached. */
+ * of a func by their names (glow_function_result_names). Variables that were saved are updated for
+ * the next run in storage->cached. */
 GlowStatus glow_interp_run(GlowFunction *f, const GlowBindings *inputs, GlowBindings *outputs,
                            const GlowRunOptions *options);
 

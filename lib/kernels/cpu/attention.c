@@ -259,8 +259,8 @@ void glow_attention(const GlowAttentionParams *params, GlowAttentionTileFn *full
       ROLLED for (int64_t i = 0, row = 0; i < s.tiles; i++) {
         const bool slim = s.narrow && i >= s.tiles - s.narrow;
         GlowAttentionTileFn *fn = slim ? small : full;
-        fn(y + row * s.y[2], q + row * s.q[2], keys, values, mask + row * s.m[2] + t * s.m[3],
-           state + row * STATE, work, count, phase);
+        fn(GLOW_IN_LIBRARY(params) y + row * s.y[2], q + row * s.q[2], keys, values,
+           mask + row * s.m[2] + t * s.m[3], state + row * STATE, work, count, phase);
         row += s.tile - slim;
       }
     }

@@ -1,18 +1,8 @@
-/* Bodies in library code: see kernels/body.h. An epilogue runs on one register at a time, a stack on
- * blocks of a row that stay in the first-level cache. */
+/* Bodies in library code: see kernels/body.h. An epilogue runs on one register at a time, a stack
+ * on blocks of a row that stay in the first-level cache. */
 #include "kernels/body.h"
 
-#include "kernels/kernels.h"
-#include "kernels/library.h"
-
-/* The functions of lanes of this row, by number. */
-extern GlowBlockFn *const glow_lane_blocks[];
-
-GlowVec glow_body_epilogue(GlowVec acc, void *const *env, int64_t n, int64_t c, int64_t h,
-                           int64_t w);
-GlowVec glow_body_matrix_epilogue(GlowVec acc, void *const *env, int64_t b0, int64_t b1, int64_t b2,
-                                  int64_t b3, int64_t row, int64_t col);
-void glow_stack_blocks(const GlowStackParams *p, void *const *env, int64_t begin, int64_t end);
+#include "body.h"
 
 /* The blocks of a body: of n elements each, in `room` or where an operand lies. */
 typedef struct Blocks {
@@ -83,12 +73,16 @@ static void run(const GlowBodyCode *code, Blocks *b) {
   }
 }
 
+#include "ops/blocks.inc"
+
 /* ---- Epilogues ------------------------------------------------------------------------------- */
 
 /* At a place of `dims` coordinates, of which the last one counts lanes from `lane` on. */
 static GlowVec epilogue(GlowVec acc, void *const *env, const int64_t *place, int64_t dims,
                         int64_t lane) {
   const GlowBodyCode *code = env[0];
+  if (!code)
+    return acc;
   const GlowBodyOperand *operands = glow_body_operands(code);
   char room[GLOW_BODY_BLOCKS * GLOW_VL * 8] __attribute__((aligned(64)));
   Blocks b = {.room = room, .n = GLOW_VL};
@@ -142,7 +136,6 @@ static void stack_block(const GlowBodyCode *code, Blocks *b, void *const *env, c
   }
 }
 
-/* Results are stored when a block is done, so they may lie where an operand is. */
 void glow_stack_blocks(const GlowStackParams *p, void *const *env, int64_t begin, int64_t end) {
   const GlowBodyCode *code = env[0];
   char room[GLOW_BODY_ROOM] __attribute__((aligned(64)));

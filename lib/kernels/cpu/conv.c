@@ -1,6 +1,6 @@
 /* Convolution: one function per size of tiles, and the loops over all tiles. See conv_tile.h.
  *
- * Code generation links the sizes that a convolution uses, wraps each with constant parameters and
+ * Compiled code links the sizes that a convolution uses, wraps each with constant parameters and
  * the convolution's epilogue, and hands the wrappers to glow_conv. */
 #include "conv_tile.h"
 
@@ -33,9 +33,9 @@ EACH_CONV_TILE(TILE)
 EACH_CONV_SCATTERED(SCATTERED)
 
 void glow_conv(const GlowConvParams *params, GlowConvTileFn *full, GlowConvTileFn *small,
-               GlowConvTileFn *full_odd, GlowConvTileFn *small_odd, void *const *ptrs,
-               int64_t begin, int64_t end, char *scratch) {
+               GlowConvTileFn *full_odd, GlowConvTileFn *small_odd, GlowEpilogueFn *callback,
+               void *const *ptrs, int64_t begin, int64_t end, char *scratch) {
   const GlowConvPtrs t = GLOW_CONV_PTRS(ptrs);
   (void)scratch;
-  all_tiles(params, full, small, full_odd, small_odd, &t, begin, end);
+  all_tiles(params, full, small, full_odd, small_odd, callback, &t, begin, end);
 }

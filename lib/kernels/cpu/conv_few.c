@@ -45,8 +45,8 @@ INLINE void pack_row(const GlowConvFewParams *s, float *to, const float *x, int6
 }
 
 void glow_conv_few(const GlowConvFewParams *params, GlowConvTileFn *full, GlowConvTileFn *small,
-                   GlowConvTileFn *full_odd, GlowConvTileFn *small_odd, void *const *ptrs,
-                   int64_t begin, int64_t end, char *scratch) {
+                   GlowConvTileFn *full_odd, GlowConvTileFn *small_odd, GlowEpilogueFn *callback,
+                   void *const *ptrs, int64_t begin, int64_t end, char *scratch) {
   const GlowConvFewParams s = *params;
   const int64_t pitch = s.places * s.g.ic;
   float *packed = (float *)scratch;
@@ -61,6 +61,6 @@ void glow_conv_few(const GlowConvFewParams *params, GlowConvTileFn *full, GlowCo
                  h0 * s.conv.g.sh - s.g.pt + r);
     const GlowConvFewPtrs at = GLOW_CONV_FEW_PTRS(ptrs);
     const GlowConvPtrs t = {at.y, packed - h0 * s.conv.g.sh * pitch, at.w, at.bias, NULL, at.env};
-    all_tiles(&params->conv, full, small, full_odd, small_odd, &t, r0, r1);
+    all_tiles(&params->conv, full, small, full_odd, small_odd, callback, &t, r0, r1);
   }
 }

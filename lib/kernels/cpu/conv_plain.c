@@ -294,7 +294,7 @@ void glow_conv_plain(const GlowConvPlainParams *s, GlowConvPlainTileFn *full,
     ROLLED for (int64_t i = at.part * tiles / s->parts; i < (at.part + 1) * tiles / s->parts; i++) {
       const int64_t o = i * s->rows, channel = at.group * s->oc + o;
       const int64_t n = s->oc - o < s->rows ? s->oc - o : s->rows;
-      (n < s->rows ? rest : full)(results, c.rows, filter + o * s->wo,
+      (n < s->rows ? rest : full)(GLOW_IN_LIBRARY(s) results, c.rows, filter + o * s->wo,
                                   GLOW_CONV_PLAIN_PTRS(ptrs).bias, c.taps, c.masks, channel);
       ROLLED for (int64_t r = 0; r < n; r++)
           put(s, GLOW_CONV_PLAIN_PTRS(ptrs).y, at.image * s->yn + (channel + r) * s->yc, &c,

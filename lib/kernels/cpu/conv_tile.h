@@ -12,7 +12,7 @@
 #ifndef GLOW_KERNELS_CPU_CONV_TILE_H
 #define GLOW_KERNELS_CPU_CONV_TILE_H
 
-#include "kernels/kernels.h"
+#include "finish.h"
 
 /* A call works on all tiles side by side, so that addresses are computed once and the end of a tile
  * overlaps with the start of the next one. But around a tile that fills many registers LLVM moves
@@ -90,7 +90,7 @@ INLINE void store(int rows, int cols, int nr, const GlowConvParams *s, const Glo
       float *y = t->y + n * s->g.yn + c / GLOW_CONV_BLOCK * s->g.yc + h * s->g.yh + col * s->g.yw +
                  c % GLOW_CONV_BLOCK;
       UNROLL for (int i = 0; i < cols; i++) {
-        GlowVec v = epilogue(acc[r * cols + i][j], t->env, n, c, h, col + i);
+        GlowVec v = finish_pixel(epilogue, acc[r * cols + i][j], t->env, n, c, h, col + i);
         if (s->g.oc % GLOW_CONV_BLOCK && c + GLOW_VL > s->g.oc)
           v = vec_first(v, s->g.oc - c);
         vec_store(y + i * s->g.yw, v);
@@ -226,22 +226,24 @@ INLINE void scattered_tile(int count, int nr, const GlowConvParams *params, cons
 }
 
 /* Tiles of `width` columns side by side. */
-INLINE void tiles(GlowConvTileFn *fn, const GlowConvPtrs *t, int64_t row, int64_t from, int64_t to,
-                  int64_t width, int64_t group) {
+INLINE void tiles(GlowConvTileFn *fn, const GlowConvParams *params, GlowEpilogueFn *callback,
+                  const GlowConvPtrs *t, int64_t row, int64_t from, int64_t to, int64_t width,
+                  int64_t group) {
   ROLLED while (from < to) {
     int64_t end = GLOW_CONV_SIDE_BY_SIDE ? to : from + width;
-    fn(t->y, t->x, t->w, t->bias, t->zeros, t->env, row, from, end, group);
+    fn(GLOW_IN_LIBRARY(params, callback) t->y, t->x, t->w, t->bias, t->zeros, t->env, row, from,
+       end, group);
     from = end;
   }
 }
 
-/* The tiles of units [begin, end). `full` and `small` are specialized; small's are narrower, or
- * have the rows that are left over. The _odd ones serve a last group of which only one vector
- * exists. Unused ones may be null. Loops: bands of rows that share one pass over the filter; groups
+/* The tiles of units [begin, end). Those of `small` are narrower, or have the rows that are left
+ * over. The _odd ones serve a last group of which only one vector exists. Unused ones may be null.
+ * Loops: bands of rows that share one pass over the filter; groups
  * of output channels, so that a group's filter stays in cache; rows; columns. */
 INLINE void all_tiles(const GlowConvParams *params, GlowConvTileFn *full, GlowConvTileFn *small,
-                      GlowConvTileFn *full_odd, GlowConvTileFn *small_odd, const GlowConvPtrs *t,
-                      int64_t begin, int64_t end) {
+                      GlowConvTileFn *full_odd, GlowConvTileFn *small_odd, GlowEpilogueFn *callback,
+                      const GlowConvPtrs *t, int64_t begin, int64_t end) {
   const GlowConvParams s = *params;
   const GlowConvPtrs p = *t;
   const int64_t groups = (s.g.oc + s.ob - 1) / s.ob;
@@ -257,18 +259,18 @@ INLINE void all_tiles(const GlowConvParams *params, GlowConvTileFn *full, GlowCo
       const bool last = odd && g == groups - 1;
       GlowConvTileFn *f = last ? full_odd : full, *h = last ? small_odd : small;
       if (s.scattered) {
-        tiles(f, &p, 0, r0, whole, s.tile_rows, g);
+        tiles(f, params, callback, &p, 0, r0, whole, s.tile_rows, g);
         if (s.rows % s.tile_rows)
-          tiles(h, &p, 0, whole, r1, s.tile_rows, g);
+          tiles(h, params, callback, &p, 0, whole, r1, s.tile_rows, g);
         continue;
       }
       ROLLED for (int64_t r = r0; r < whole; r += s.tile_rows) {
-        tiles(f, &p, r, 0, slim, s.tile_cols, g);
+        tiles(f, params, callback, &p, r, 0, slim, s.tile_cols, g);
         if (s.narrow)
-          tiles(h, &p, r, slim, s.g.ow, s.tile_cols - 1, g);
+          tiles(h, params, callback, &p, r, slim, s.g.ow, s.tile_cols - 1, g);
       }
       if (s.rows % s.tile_rows && r1 > whole)
-        tiles(h, &p, whole, 0, s.g.ow, s.tile_cols, g);
+        tiles(h, params, callback, &p, whole, 0, s.g.ow, s.tile_cols, g);
     }
   }
 }

@@ -3,7 +3,7 @@
  * A tile is some neighbouring output pixels of one block of channels, all in registers. Each tap is
  * a row of the filter and one FMA per register, whose input comes from the cache. Padding is read
  * from zeros, as in conv_tile.h. */
-#include "kernels/kernels.h"
+#include "finish.h"
 
 #define VECTORS (GLOW_CONV_BLOCK / GLOW_VL)
 
@@ -87,7 +87,7 @@ INLINE void tile(int cols, const GlowDepthwiseParams *params, GlowEpilogueFn *ep
     int64_t c = channel + j * GLOW_VL;
     float *to = y + n * s.g.yn + block * s.g.yc + row * s.g.yh + col * s.g.yw + j * GLOW_VL;
     UNROLL for (int i = 0; i < cols; i++) {
-      GlowVec v = epilogue(acc[i][j], env, n, c, row, col + i);
+      GlowVec v = finish_pixel(epilogue, acc[i][j], env, n, c, row, col + i);
       if (s.g.oc % GLOW_CONV_BLOCK && c + GLOW_VL > s.g.oc)
         v = vec_first(v, s.g.oc - c);
       vec_store(to + i * s.g.yw, v);
@@ -109,8 +109,8 @@ INLINE void tile(int cols, const GlowDepthwiseParams *params, GlowEpilogueFn *ep
 EACH_DEPTHWISE_TILE(TILE)
 
 void glow_depthwise(const GlowDepthwiseParams *params, GlowDepthwiseTileFn *full,
-                    GlowDepthwiseTileFn *small, void *const *ptrs, int64_t begin, int64_t end,
-                    char *scratch) {
+                    GlowDepthwiseTileFn *small, GlowEpilogueFn *callback, void *const *ptrs,
+                    int64_t begin, int64_t end, char *scratch) {
   const GlowDepthwiseParams s = *params;
   const int64_t slim = s.g.ow - s.narrow * (s.cols - 1); /* where narrower tiles begin */
   int64_t next;
@@ -119,10 +119,10 @@ void glow_depthwise(const GlowDepthwiseParams *params, GlowDepthwiseTileFn *full
     const int64_t map = r / s.g.oh, image = map / s.blocks, block = map % s.blocks;
     next = (map + 1) * s.g.oh < end ? (map + 1) * s.g.oh : end;
     const GlowDepthwisePtrs p = GLOW_DEPTHWISE_PTRS(ptrs);
-    full(p.y, p.x, p.w, p.bias, p.zeros, p.env, image, block, r - map * s.g.oh, next - map * s.g.oh,
-         0, slim);
+    full(GLOW_IN_LIBRARY(params, callback) p.y, p.x, p.w, p.bias, p.zeros, p.env, image, block,
+         r - map * s.g.oh, next - map * s.g.oh, 0, slim);
     if (s.narrow)
-      small(p.y, p.x, p.w, p.bias, p.zeros, p.env, image, block, r - map * s.g.oh,
-            next - map * s.g.oh, slim, s.g.ow);
+      small(GLOW_IN_LIBRARY(params, callback) p.y, p.x, p.w, p.bias, p.zeros, p.env, image, block,
+            r - map * s.g.oh, next - map * s.g.oh, slim, s.g.ow);
   }
 }

@@ -12,6 +12,25 @@
 /* They are called by their numbers (glow_lane_names); unit.isa looks for all of them. */
 #pragma clang diagnostic ignored "-Wmissing-prototypes"
 
+/* In library code, each function of lanes is called by one on blocks (GlowBlockFn). */
+#ifdef GLOW_LIBRARY
+#include "kernels/library.h"
+#define GLOW_BLOCK(name, call)                                                                     \
+  GlowBlockFn glow_block_##name;                                                                   \
+  void glow_block_##name(const void *members, int64_t n, void *result,                             \
+                         const void *const *operands) {                                            \
+    static const uint64_t zeros[GLOW_VL];                                                          \
+    (void)zeros;                                                                                   \
+    ROLLED for (int64_t at = 0; at < n; at += GLOW_VL) call;                                       \
+  }
+#define BLOCK_OUT(T) (T *)result + at
+#define BLOCK_IN(T, i) (const T *)operands[i] + at
+#define BLOCK_OPTIONAL(T, i)                                                                       \
+  operands[i] ? (const T *)operands[i] + at : (const T *)(const void *)zeros
+#else
+#define GLOW_BLOCK(name, call)
+#endif
+
 #define GLOW_LANES                                                                                 \
   _Pragma("clang loop vectorize(enable) interleave(disable) vectorize_width(GLOW_VL)")
 

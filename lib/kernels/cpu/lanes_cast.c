@@ -1,13 +1,18 @@
 /* Conversions on lanes: glow_lanes_cast_<to>_<from>, glow_lanes_quantize_<to>_<from> and
  * glow_lanes_dequantize_<to>_<from>; glow_lanes_offset_<to>_double adds offsets to rounded
- * quotients. Each rounds, truncates, saturates or wraps once, as Cast and Quantize say. Small floats
- * are reached from float and double and lead to float, the other ways take two steps. */
-#include "lanes.h"
+ * quotients. Each rounds, truncates, saturates or wraps once, as Cast and Quantize say. Small
+ * floats are reached from float and double and lead to float, the other ways take two steps. */
 #include "lane_scale.h"
+#include "lanes.h"
 
 #include "num/half.h"
 
 #undef bool /* it is part of names here */
+
+#define BLOCK1(name, TO, FROM)                                                                     \
+  GLOW_BLOCK(name, glow_lanes_##name(members, BLOCK_OUT(TO), BLOCK_IN(FROM, 0)))
+#define BLOCK2(name, TO, FROM)                                                                     \
+  GLOW_BLOCK(name, glow_lanes_##name(members, BLOCK_OUT(TO), BLOCK_IN(FROM, 0), BLOCK_IN(FROM, 1)))
 
 /* ---- 16-bit floats: the machine's own conversions give the same bits ------------------------- */
 
@@ -41,7 +46,8 @@ static inline Floats widened(Floats v) {
     __builtin_memcpy(&in, x, sizeof in);                                                           \
     const Out out = value(__builtin_convertvector(in, Out));                                       \
     __builtin_memcpy(r, &out, sizeof out);                                                         \
-  }
+  }                                                                                                \
+  BLOCK1(cast_##to##_##from, TO, FROM)
 CAST_VECTOR(float16, uint16_t, Halves, float, float, Floats, )
 CAST_VECTOR(float, float, Floats, float16, uint16_t, Halves, widened)
 #else
@@ -85,7 +91,8 @@ static inline double odd_u64(uint64_t v) { return (double)odd_size(v); }
       const FROM v = x[l];                                                                         \
       r[l] = (TO)(value);                                                                          \
     }                                                                                              \
-  }
+  }                                                                                                \
+  BLOCK1(cast_##to##_##from, TO, FROM)
 
 /* M(kind, type, argument). */
 #define INTEGERS(M, a)                                                                             \
@@ -202,7 +209,12 @@ static inline double clamped(double q, double offset, double low, double high) {
     const GlowLaneScale s = *(const GlowLaneScale *)m;                                             \
     GLOW_LANES for (int l = 0; l < GLOW_VL; l++) r[l] =                                            \
         ((double)x[l] - (double)s.offset) * (double)s.scale;                                       \
-  }
+  }                                                                                                \
+  BLOCK1(quantize_##k##_float, T, float)                                                           \
+  BLOCK1(quantize_##k##_double, T, double)                                                         \
+  BLOCK2(offset_##k##_double, T, double)                                                           \
+  BLOCK1(dequantize_float_##k, float, T)                                                           \
+  BLOCK1(dequantize_double_##k, double, T)
 QUANTIZED(i8, int8_t, INT8_MIN, INT8_MAX)
 QUANTIZED(i16, int16_t, INT16_MIN, INT16_MAX)
 QUANTIZED(i32, int32_t, INT32_MIN, INT32_MAX)

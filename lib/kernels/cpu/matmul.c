@@ -6,6 +6,7 @@
  * packing (but the last, partial panel). A chunk of a block of rows of A stays in the second-level
  * cache, copied to scratch if its rows would meet in the same cache sets; while the tiles of one
  * panel run, they fetch the next one. */
+#include "finish.h"
 #include "matrix_tile.h"
 #include "pack.h"
 
@@ -41,7 +42,7 @@ INLINE void finish(int rows, int nr, const GlowMatmulParams *s, const Accumulato
       if (is_outside(s->n, col + j * GLOW_VL))
         continue;
       GlowVec v = vec_load(sums + (i * nr + j) * GLOW_VL);
-      v = epilogue(v, env, at[0], at[1], at[2], at[3], row + i, col + j * GLOW_VL);
+      v = finish_matrix(epilogue, v, env, at, row + i, col + j * GLOW_VL);
       put(c + i * s->cm + j * GLOW_VL, v, col + j * GLOW_VL, s->n);
     }
   }
@@ -97,6 +98,8 @@ typedef struct Product {
 
 typedef struct Tiles {
   GlowMatmulTileFn *full, *small, *full_odd, *small_odd;
+  const GlowMatmulParams *params; /* what they take first */
+  GlowMatrixEpilogueFn *callback;
 } Tiles;
 
 INLINE int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -132,8 +135,8 @@ INLINE void panel(const GlowMatmulParams *s, const Tiles *tiles, const Product *
                                    : tiles->full;
     int64_t row = tile_row(s, t);
     const float *a = s->copy_a ? x->rows + (row - row0) * s->lda : x->a + row * s->am + k * s->ak;
-    fn(x->c + row * s->cm + p * PANEL, a, b, next + fetched, x->env, x->batch, row, p * PANEL,
-       depth, phase);
+    fn(GLOW_IN_LIBRARY(tiles->params, tiles->callback) x->c + row * s->cm + p * PANEL, a, b,
+       next + fetched, x->env, x->batch, row, p * PANEL, depth, phase);
     fetched = fetched + 2 * share <= depth * PANEL ? fetched + share : 0;
   }
 }
@@ -173,10 +176,11 @@ INLINE void product(const GlowMatmulParams *s, const Tiles *tiles, const Product
 /* `full` and `small` are specialized tiles, small a row smaller; the _odd ones serve a last panel
  * of which only one register exists. Unused ones may be null. */
 void glow_matmul(const GlowMatmulParams *params, GlowMatmulTileFn *full, GlowMatmulTileFn *small,
-                 GlowMatmulTileFn *full_odd, GlowMatmulTileFn *small_odd, void *const *ptrs,
-                 int64_t begin, int64_t end, char *scratch) {
+                 GlowMatmulTileFn *full_odd, GlowMatmulTileFn *small_odd,
+                 GlowMatrixEpilogueFn *callback, void *const *ptrs, int64_t begin, int64_t end,
+                 char *scratch) {
   const GlowMatmulParams s = *params;
-  const Tiles tiles = {full, small, full_odd, small_odd};
+  const Tiles tiles = {full, small, full_odd, small_odd, params, callback};
   ROLLED for (int64_t unit = begin, next; unit < end; unit = next) {
     const int64_t r0 = unit % s.blocks, pair = unit / s.blocks;
     const int64_t r1 = min64(s.blocks, r0 + end - unit);

@@ -22,7 +22,7 @@
       int64_t offset = 0;                                                                          \
       INDEX_OFFSET(p, at, offset)                                                                  \
       if (combine)                                                                                 \
-        combine(to + offset, from, count);                                                         \
+        combine(GLOW_IN_LIBRARY(p) to + offset, from, count);                                      \
       else                                                                                         \
         __builtin_memcpy(to + offset, from, (size_t)(count * p->bytes));                           \
     }                                                                                              \
@@ -35,7 +35,7 @@ SCATTER(i64, int64_t)
 #define PUT_ONE(picked, listed)                                                                    \
   {                                                                                                \
     if (combine)                                                                                   \
-      combine(to + (picked), from + (listed), 1);                                                  \
+      combine(GLOW_IN_LIBRARY(p) to + (picked), from + (listed), 1);                               \
     else                                                                                           \
       __builtin_memcpy(to + (picked), from + (listed), (size_t)p->bytes);                          \
   }

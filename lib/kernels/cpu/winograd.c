@@ -1,7 +1,7 @@
 /* Winograd's convolution: its steps as functions, one product per number of tiles, and the loop
  * over blocks of tiles. See winograd_tile.h.
  *
- * Code generation links the steps that a convolution uses, wraps each with constant parameters and
+ * Compiled code links the steps that a convolution uses, wraps each with constant parameters and
  * the convolution's epilogue, and hands the wrappers to glow_winograd. */
 #include "winograd_tile.h"
 
@@ -25,10 +25,10 @@ EACH_WINOGRAD_INPUT(TRANSFORMS) /* outputs have the same sizes */
 
 void glow_winograd(const GlowWinogradParams *params, GlowWinogradInputFn *input,
                    GlowWinogradProductFn *full, GlowWinogradProductFn *small,
-                   GlowWinogradOutputFn *output, void *const *ptrs, int64_t begin, int64_t end,
-                   char *scratch) {
+                   GlowWinogradOutputFn *output, GlowEpilogueFn *callback, void *const *ptrs,
+                   int64_t begin, int64_t end, char *scratch) {
   const GlowWinogradPtrs p = GLOW_WINOGRAD_PTRS(ptrs);
-  all_steps(params, input, full, small, output, &p, (float *)scratch, begin, end);
+  all_steps(params, input, full, small, output, callback, &p, (float *)scratch, begin, end);
 }
 
 #define PRODUCT(rows)                                                                              \

@@ -130,7 +130,8 @@ INLINE void finish_row(const GlowWinogradParams *s, const GlowWinogradTile *t, c
   const int side = (int)s->side;
   output_line(side, row, GLOW_VL, r);
   UNROLL for (int j = 0; j < side && inside_row(s, t, j); j++) {
-    r[j] = epilogue(s->g.bias ? r[j] + to->bias : r[j], to->env, t->n, to->c, t->h + i, t->w + j);
+    r[j] = finish_pixel(epilogue, s->g.bias ? r[j] + to->bias : r[j], to->env, t->n, to->c,
+                        t->h + i, t->w + j);
   }
 }
 
@@ -284,45 +285,50 @@ INLINE int64_t first_tile(const GlowWinogradParams *s, int64_t chunk) {
 /* Chunks [n, next), which are a block, at one place and one block of the filter. `small` multiplies
  * those that have one tile less; it may be null. */
 INLINE void multiply(const GlowWinogradParams *params, GlowWinogradProductFn *full,
-                     GlowWinogradProductFn *small, const GlowWinogradPtrs *ptrs, float *scratch,
-                     int64_t n, int64_t next, int64_t place, int64_t group) {
+                     GlowWinogradProductFn *small, GlowEpilogueFn *callback,
+                     const GlowWinogradPtrs *ptrs, float *scratch, int64_t n, int64_t next,
+                     int64_t place, int64_t group) {
   const GlowWinogradParams s = *params;
   const GlowWinogradPtrs p = *ptrs;
   const int64_t whole = n >= s.full ? 0 : next < s.full ? next - n : s.full - n;
   if (whole)
-    full(p.y, p.x, p.w, p.bias, p.env, scratch, place, group, 0, whole);
+    full(GLOW_IN_LIBRARY(params, callback) p.y, p.x, p.w, p.bias, p.env, scratch, place, group, 0,
+         whole);
   if (s.full < s.chunks && whole < next - n)
-    small(p.y, p.x, p.w, p.bias, p.env, scratch, place, group, whole * s.chunk, next - n - whole);
+    small(GLOW_IN_LIBRARY(params, callback) p.y, p.x, p.w, p.bias, p.env, scratch, place, group,
+          whole * s.chunk, next - n - whole);
 }
 
 /* Units [begin, end) of the step that the parameters name. Functions that it does not need may be
  * null. */
 INLINE void all_steps(const GlowWinogradParams *params, GlowWinogradInputFn *input,
                       GlowWinogradProductFn *full, GlowWinogradProductFn *small,
-                      GlowWinogradOutputFn *output, const GlowWinogradPtrs *ptrs, float *scratch,
-                      int64_t begin, int64_t end) {
+                      GlowWinogradOutputFn *output, GlowEpilogueFn *callback,
+                      const GlowWinogradPtrs *ptrs, float *scratch, int64_t begin, int64_t end) {
   const GlowWinogradParams s = *params;
   const GlowWinogradPtrs p = *ptrs;
   const int64_t groups = (s.g.oc + s.ob - 1) / s.ob;
   if (s.step == GLOW_WINOGRAD_STEP_INPUT) {
-    input(p.y, p.x, p.w, p.bias, p.env, scratch + begin * GLOW_CONV_BLOCK, begin, end - begin, 0,
-          0);
+    input(GLOW_IN_LIBRARY(params, callback) p.y, p.x, p.w, p.bias, p.env,
+          scratch + begin * GLOW_CONV_BLOCK, begin, end - begin, 0, 0);
   } else if (s.step == GLOW_WINOGRAD_STEP_PRODUCT) {
     ROLLED for (int64_t i = begin; i < end; i++) {
-      multiply(params, full, small, ptrs, scratch, 0, s.chunks, i / groups, i % groups);
+      multiply(params, full, small, callback, ptrs, scratch, 0, s.chunks, i / groups, i % groups);
     }
   } else if (s.step == GLOW_WINOGRAD_STEP_OUTPUT) {
-    output(p.y, p.x, p.w, p.bias, p.env, scratch + begin * GLOW_CONV_BLOCK, begin, end - begin, 0,
-           0);
+    output(GLOW_IN_LIBRARY(params, callback) p.y, p.x, p.w, p.bias, p.env,
+           scratch + begin * GLOW_CONV_BLOCK, begin, end - begin, 0, 0);
   } else {
     ROLLED for (int64_t n = begin; n < end; n += s.block) {
       const int64_t next = n + s.block < end ? n + s.block : end;
       const int64_t tile = first_tile(&s, n), count = first_tile(&s, next) - tile;
-      input(p.y, p.x, p.w, p.bias, p.env, scratch, tile, count, 0, 0);
+      input(GLOW_IN_LIBRARY(params, callback) p.y, p.x, p.w, p.bias, p.env, scratch, tile, count, 0,
+            0);
       ROLLED for (int64_t i = 0; i < s.points * s.points * groups; i++) {
-        multiply(params, full, small, ptrs, scratch, n, next, i / groups, i % groups);
+        multiply(params, full, small, callback, ptrs, scratch, n, next, i / groups, i % groups);
       }
-      output(p.y, p.x, p.w, p.bias, p.env, scratch, tile, count, 0, 0);
+      output(GLOW_IN_LIBRARY(params, callback) p.y, p.x, p.w, p.bias, p.env, scratch, tile, count,
+             0, 0);
     }
   }
 }

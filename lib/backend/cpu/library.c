@@ -1,0 +1,272 @@
+/* See library.h. */
+#include "backend/cpu/library.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "backend/interp/interp_internal.h"
+#include "kernels/body.h"
+#include "kernels/library.h"
+#include "kernels/reference.h"
+
+_Static_assert(GLOW_BODY_DIMS == GLOW_OPERAND_DIMS, "operands have as many coordinates");
+
+/* ---- Params ---------------------------------------------------------------------------------- */
+
+int64_t glow_library_params(GlowImageBuilder *b, const GlowIsa *isa, const GlowWork *w) {
+  GlowPieceHead head = {.scratch_at = -1};
+  for (uint32_t i = 0; i < GLOW_PIECE_TILES; i++) {
+    const GlowTile *tile = i < w->tiles.count ? w->tiles.all[i] : NULL;
+    head.tiles[i] = tile ? tile - glow_tiles[isa - glow_isa] : -1;
+  }
+  if (w->scratch) {
+    head.scratch_at = 1 + glow_work_scratch_slot(w);
+    head.scratch = w->common ? 0 : w->scratch;
+  }
+  size_t bytes = w->nparams * sizeof *w->params;
+  char *all = glow_arena_alloc(b->arena, sizeof head + bytes);
+  memcpy(all, &head, sizeof head);
+  if (bytes)
+    memcpy(all + sizeof head, w->params, bytes);
+  return glow_image_add(b, all, sizeof head + bytes);
+}
+
+/* ---- The inline form of epilogues ------------------------------------------------------------ */
+
+/* Whether a call is the function of an operator on floats. */
+static bool calls(const GlowLaneCall *c, GlowOp op) {
+  return c->lane == glow_op_desc[op].lanes[GLOW_KIND_FLOAT];
+}
+
+/* A limit: the constant that is operand i of a call, or `absent`. Of zeros, -0 is below +0 to Clip,
+ * but not to comparisons. */
+static bool limit_of(const GlowBody *body, const GlowLaneCall *c, uint32_t i, float absent,
+                     float *limit) {
+  uint32_t v = i < c->nins ? c->ins[i] : GLOW_BODY_ABSENT;
+  *limit = absent;
+  if (v == GLOW_BODY_ABSENT)
+    return true;
+  if (v < body->nparams || body->calls[v - body->nparams].lane)
+    return false;
+  memcpy(limit, body->calls[v - body->nparams].members, sizeof *limit);
+  return !isnan(*limit) && !(*limit == 0 && signbit(*limit));
+}
+
+/* Whether the body of an epilogue is what tiles do themselves: the sum, plus the operand if there
+ * is one, then limits. */
+static bool is_clip(const GlowWork *w, GlowBodyCode *code) {
+  const GlowBody *body = &w->body;
+  uint32_t v = 0, added = 0;
+  bool limited = false;
+  code->below = code->low = -INFINITY;
+  code->high = INFINITY;
+  if (w->form == GLOW_BODY_STEPS || w->noperands > 1)
+    return false;
+  for (uint32_t k = 0; k < body->ncalls; k++) {
+    const GlowLaneCall *c = &body->calls[k];
+    if (!c->lane)
+      continue;
+    if (body->kinds[body->nparams + k] != GLOW_KIND_FLOAT || !c->nins || c->ins[0] != v || limited)
+      return false;
+    if (calls(c, GLOW_OP_ADD) && !added && w->noperands && c->ins[1] == 1)
+      added = 1;
+    else if (calls(c, GLOW_OP_RELU)) /* -0 stays */
+      limited = true, code->below = -FLT_TRUE_MIN, code->low = 0;
+    else if (calls(c, GLOW_OP_CLIP) && limit_of(body, c, 1, -INFINITY, &code->low) &&
+             limit_of(body, c, 2, INFINITY, &code->high))
+      limited = true, code->below = code->low;
+    else
+      return false;
+    v = body->nparams + k;
+  }
+  return body->results[0] == v && w->noperands == added;
+}
+
+/* ---- Bodies ---------------------------------------------------------------------------------- */
+
+/* Blocks for the values of a body. */
+typedef struct Blocks {
+  int64_t *of;    /* by value */
+  uint32_t *last; /* by value: the last call that reads it; the number of calls: a result */
+  int64_t *free;  /* of these, */
+  uint32_t nfree; /* so many */
+  int64_t count;
+} Blocks;
+
+static int64_t take_block(Blocks *b) { return b->nfree ? b->free[--b->nfree] : b->count++; }
+
+/* Values that no call from k on reads give their blocks back. */
+static void release(Blocks *b, const GlowBody *body, uint32_t k) {
+  const GlowLaneCall *c = &body->calls[k];
+  for (uint32_t i = 0; i < c->nins; i++) {
+    uint32_t v = c->ins[i];
+    if (v == GLOW_BODY_ABSENT || b->last[v] != k)
+      continue;
+    b->free[b->nfree++] = b->of[v];
+    b->last[v] = UINT32_MAX; /* once */
+  }
+}
+
+/* A result never has the block of an operand of its call. */
+static Blocks assign_blocks(GlowArena *arena, const GlowBody *body) {
+  uint32_t count = body->nparams + body->ncalls;
+  Blocks b = {.of = GLOW_NEW_ARRAY(arena, int64_t, count),
+              .last = GLOW_NEW_ARRAY(arena, uint32_t, count),
+              .free = GLOW_NEW_ARRAY(arena, int64_t, count)};
+  for (uint32_t v = 0; v < count; v++)
+    b.last[v] = UINT32_MAX; /* nobody reads it: it keeps its block */
+  for (uint32_t k = 0; k < body->ncalls; k++)
+    for (uint32_t i = 0; i < body->calls[k].nins; i++)
+      if (body->calls[k].ins[i] != GLOW_BODY_ABSENT)
+        b.last[body->calls[k].ins[i]] = k;
+  for (uint32_t i = 0; i < body->nresults; i++)
+    b.last[body->results[i]] = body->ncalls;
+  for (uint32_t v = 0; v < body->nparams; v++)
+    b.of[v] = take_block(&b);
+  for (uint32_t k = 0; k < body->ncalls; k++) {
+    b.of[body->nparams + k] = take_block(&b);
+    release(&b, body, k);
+  }
+  return b;
+}
+
+static bool has_body(const GlowWork *w) {
+  return w->form != GLOW_BODY_NONE && w->body.nresults > 0;
+}
+
+const char *glow_library_refuses(GlowArena *arena, const GlowWork *w) {
+  if (!has_body(w))
+    return NULL;
+  int64_t blocks = assign_blocks(arena, &w->body).count;
+  if (blocks > GLOW_BODY_BLOCKS)
+    return glow_arena_printf(arena, "its body keeps %lld values at a time, of at most %d",
+                             (long long)blocks, GLOW_BODY_BLOCKS);
+  if (w->noperands > GLOW_BODY_BLOCKS)
+    return glow_arena_printf(arena, "it has %u operands, of at most %d", w->noperands,
+                             GLOW_BODY_BLOCKS);
+  for (uint32_t k = 0; k < w->body.ncalls; k++)
+    if (w->body.calls[k].nins > GLOW_BODY_INS)
+      return "an operator of its body has too many operands";
+  return NULL;
+}
+
+static void fill_operands(const GlowWork *w, const Blocks *b, GlowBodyOperand *operands) {
+  const GlowBody *body = &w->body;
+  bool stack = w->form == GLOW_BODY_STEPS;
+  for (uint32_t i = 0; i < w->noperands; i++) {
+    const GlowOperand *o = &w->operands[i];
+    uint32_t v = stack ? i - w->nouts : i + 1;
+    operands[i] =
+        (GlowBodyOperand){.bytes = glow_kind_info[o->kind].bits / 8, .channels = o->channels};
+    memcpy(operands[i].stride, o->stride, sizeof o->stride);
+    operands[i].block = b->of[stack && i < w->nouts ? body->results[i] : v];
+  }
+}
+
+/* Members are appended to `all`, a body's bytes so far. */
+static void fill_steps(const GlowBody *body, const Blocks *b, GlowBodyStep *steps, char *all,
+                       size_t *size) {
+  for (uint32_t k = 0; k < body->ncalls; k++) {
+    const GlowLaneCall *c = &body->calls[k];
+    GlowBodyStep *s = &steps[k];
+    *s = (GlowBodyStep){.lane = c->lane,
+                        .bytes = glow_kind_info[body->kinds[body->nparams + k]].bits / 8,
+                        .result = b->of[body->nparams + k],
+                        .nins = c->nins};
+    for (uint32_t i = 0; i < c->nins; i++)
+      s->in[i] = c->ins[i] == GLOW_BODY_ABSENT ? -1 : b->of[c->ins[i]];
+    if (!c->bytes)
+      continue;
+    s->members = (int64_t)*size;
+    memcpy(all + *size, c->members, c->bytes);
+    *size += (c->bytes + 15) / 16 * 16;
+  }
+}
+
+int64_t glow_library_body(GlowImageBuilder *b, const GlowWork *w) {
+  const GlowBody *body = &w->body;
+  if (!has_body(w))
+    return -1;
+  GlowBodyCode code = {.nouts = w->nouts, .noperands = w->noperands, .nsteps = body->ncalls};
+  Blocks blocks = assign_blocks(b->arena, body);
+  code.clip = is_clip(w, &code);
+  code.blocks = blocks.count;
+  if (w->form != GLOW_BODY_STEPS) {
+    code.acc = blocks.of[0];
+    code.result = blocks.of[body->results[0]];
+  }
+  size_t operands = sizeof code, steps = operands + w->noperands * sizeof(GlowBodyOperand);
+  size_t size = (steps + body->ncalls * sizeof(GlowBodyStep) + 15) / 16 * 16, room = size;
+  for (uint32_t k = 0; k < body->ncalls; k++)
+    room += (body->calls[k].bytes + 15) / 16 * 16;
+  char *all = glow_arena_alloc(b->arena, room);
+  fill_operands(w, &blocks, (GlowBodyOperand *)(void *)(all + operands));
+  fill_steps(body, &blocks, (GlowBodyStep *)(void *)(all + steps), all, &size);
+  memcpy(all, &code, sizeof code);
+  return glow_image_add(b, all, size);
+}
+
+/* ---- Programs -------------------------------------------------------------------------------- */
+
+static void reference_piece(void *const *ptrs, int64_t begin, int64_t end, int64_t worker) {
+  const GlowReferenceParams *p = ptrs[0];
+  (void)begin, (void)end, (void)worker; /* it is one unit */
+  glow_reference_call(glow_kernels_best()->table[p->op].kernel, ptrs);
+}
+
+static GlowPieceFn *piece_of(const GlowLibrary *library, const GlowWork *w) {
+  switch (w->kind) {
+  case GLOW_WORK_KERNEL:
+    return library->kernels[w->kernel - glow_kernels];
+  case GLOW_WORK_REFERENCE:
+    return reference_piece;
+  default:
+    return NULL;
+  }
+}
+
+/* False after a diagnostic. */
+static bool check(GlowContext *ctx, GlowArena *arena, const GlowIsa *isa,
+                  const GlowLibrary *library, const GlowProgramData *data) {
+  if (!library) {
+    glow_error(ctx, GLOW_NOWHERE, "this build has no library of kernels for %s", isa->name);
+    return false;
+  }
+  if (library->table != glow_table_hash) {
+    glow_error(ctx, GLOW_NOWHERE, "the library of %s was built from another table of kernels",
+               isa->name);
+    glow_throw(ctx, GLOW_INTERNAL);
+  }
+  for (int64_t i = 0; i < data->npieces; i++) {
+    const GlowWork *w = data->pieces[i];
+    const char *why = glow_library_refuses(arena, w);
+    if (!why)
+      continue;
+    glow_error(ctx, w->source->loc, "the library cannot run '%s': %s", w->source->desc->instr, why);
+    return false;
+  }
+  return true;
+}
+
+const GlowProgram *glow_library_bind(GlowContext *ctx, GlowArena *arena, const GlowIsa *isa,
+                                     const GlowProgramData *data) {
+  const GlowLibrary *library = glow_library(isa->name);
+  if (!check(ctx, arena, isa, library, data))
+    return NULL;
+  GlowPieceFn **pieces = GLOW_NEW_ARRAY(arena, GlowPieceFn *, data->npieces);
+  for (int64_t i = 0; i < data->npieces; i++)
+    pieces[i] = piece_of(library, data->pieces[i]);
+  GlowProgram *p = GLOW_NEW(arena, GlowProgram);
+  *p = (GlowProgram){.steps = data->steps,
+                     .addresses = data->addresses,
+                     .pieces = pieces,
+                     .params = glow_image_copy(arena, &data->params),
+                     .zeros = glow_image_room(arena, (size_t)data->zeros),
+                     .nsteps = data->nsteps,
+                     .naddresses = data->naddresses,
+                     .most = data->most,
+                     .loops = data->loops,
+                     .scratch = data->scratch};
+  return p;
+}

@@ -1,0 +1,21 @@
+/* Programs by library code (kernels/library.h): kernels as machine code that was made when Glow was
+ * built. No line of code is generated. */
+#ifndef GLOW_BACKEND_CPU_LIBRARY_H
+#define GLOW_BACKEND_CPU_LIBRARY_H
+
+#include "backend/cpu/cpu.h"
+#include "backend/cpu/image.h"
+
+/* Appends the params of a piece as library code for `isa` reads them; where they begin. */
+int64_t glow_library_params(GlowImageBuilder *b, const GlowIsa *isa, const GlowWork *w);
+/* The same of its body. -1: it has none. */
+int64_t glow_library_body(GlowImageBuilder *b, const GlowWork *w);
+/* Why the library cannot run a piece; NULL: it can. */
+const char *glow_library_refuses(GlowArena *arena, const GlowWork *w);
+
+/* The program, in an arena. NULL after a diagnostic: this build has no library for the machine, or
+ * the library cannot run a piece. */
+const GlowProgram *glow_library_bind(GlowContext *ctx, GlowArena *arena, const GlowIsa *isa,
+                                     const GlowProgramData *data);
+
+#endif

@@ -1,0 +1,121 @@
+/* The library of a machine (lib/kernels/library.h): a file that is compiled once for each row of
+ * isa.def, with its kernels. Adapters turn the addresses of a piece into a call of its kernel;
+ * tables have adapters and tiles in the order of gen/target/cpu/rows.c. blocks.inc: the table of
+ * functions on blocks of lanes, in the order of glow_lane_names. */
+#include "tblgen.h"
+
+/* ---- Tiles ----------------------------------------------------------------------------------- */
+
+/* In the order of glow_tiles. */
+static void write_tiles(const OpFile *file, GlowText *out) {
+  glow_text_puts(out, "/* By number; each is called by its own type. */\n"
+                      "typedef void Code(void);\n"
+                      "static Code *const tiles[] = {\n");
+  for (uint32_t i = 0; i < file->tiles.count; i++) {
+    const TileDecl *t = file->tiles.data[i];
+    if (t->sizes.count) {
+      glow_text_printf(out, "    EACH_%s(%s)\n", t->upper, t->upper);
+      continue;
+    }
+    Members members = family_members(file, t->name, &t->family);
+    for (uint32_t k = 0; k < members.count; k++)
+      glow_text_printf(out, "    (Code *)glow_%s,\n", members.data[k].name.text);
+  }
+  glow_text_puts(out, "    (Code *)0};\n\n");
+}
+
+/* M of EACH_<TILE>(M). */
+static void write_tile_macros(const OpFile *file, GlowText *out) {
+  for (uint32_t i = 0; i < file->tiles.count; i++) {
+    const TileDecl *t = file->tiles.data[i];
+    if (!t->sizes.count)
+      continue;
+    glow_text_printf(out, "#define %s(", t->upper);
+    for (uint32_t k = 0; k < t->sizes.count; k++)
+      glow_text_printf(out, "%s%c", k ? ", " : "", (char)('a' + k));
+    glow_text_printf(out, ") (Code *)glow_%s_", t->name.text);
+    for (uint32_t k = 0; k < t->sizes.count; k++)
+      glow_text_printf(out, "%s##%c", k ? "##x" : "", (char)('a' + k));
+    glow_text_puts(out, ",\n");
+  }
+}
+
+/* ---- Adapters -------------------------------------------------------------------------------- */
+
+static void write_adapter(const OpFile *file, const KernelDecl *k, GlowStr name, GlowText *out) {
+  const CallbackDecl *callback = kernel_callback(k);
+  uint32_t tile = 0;
+  glow_text_printf(out,
+                   "static void piece_%s(void *const *ptrs, int64_t begin, int64_t end, "
+                   "int64_t worker) {\n  const GlowPieceHead *head = ptrs[0];\n",
+                   name);
+  if (k->steps.count) { /* a loop around a body */
+    glow_text_printf(out,
+                     "  (void)worker;\n"
+                     "  glow_%s_blocks((const Glow%s *)(head + 1), ptrs + 1, begin, end);\n}\n",
+                     name, k->params_decl->name.text);
+    return;
+  }
+  glow_text_printf(out, "  glow_%s((const Glow%s *)(head + 1)", name, k->params_decl->name.text);
+  for (uint32_t i = 0; i < k->roles.count; i++) {
+    const RolesDecl *r = &k->roles.data[i];
+    for (uint32_t j = 0; j < r->names.count; j++)
+      glow_text_printf(out, ",\n      (Glow%sFn *)tile_of(head, %u)", r->tiles.data[0]->camel,
+                       tile++);
+  }
+  if (callback)
+    glow_text_printf(out, ",\n      glow_body_%s", name_snake(file->ctx, callback->name.text));
+  glow_text_puts(out, ",\n      ptrs + 1, begin, end, scratch_of(head, ptrs, worker));\n}\n");
+}
+
+void gen_library(const OpFile *file, GlowText *out) {
+  gen_head(out, "The kernels of a machine as pieces of programs, and their tables.");
+  glow_text_puts(out, "#include \"kernels/library.h\"\n#include \"kernels/body.h\"\n"
+                      "#include \"kernels/cpu/body.h\"\n#include \"kernels/kernels.h\"\n\n");
+  write_tile_macros(file, out);
+  write_tiles(file, out);
+  glow_text_puts(out,
+                 "static inline Code *tile_of(const GlowPieceHead *head, int which) {\n"
+                 "  return head->tiles[which] < 0 ? (Code *)0 : tiles[head->tiles[which]];\n}\n"
+                 "static inline char *scratch_of(const GlowPieceHead *head, void *const *ptrs, "
+                 "int64_t worker) {\n"
+                 "  if (head->scratch_at < 0)\n    return (char *)0;\n"
+                 "  return (char *)ptrs[head->scratch_at] + worker * head->scratch;\n}\n\n");
+  for (int pass = 0; pass < 2; pass++) {
+    if (pass)
+      glow_text_puts(out, "\nstatic GlowPieceFn *const kernels[] = {\n");
+    for (uint32_t i = 0; i < file->kernels.count; i++) {
+      const KernelDecl *k = file->kernels.data[i];
+      Members members = family_members(file, k->name, &k->family);
+      for (uint32_t m = 0; m < members.count; m++) {
+        if (pass)
+          glow_text_printf(out, "    piece_%s,\n", members.data[m].name.text);
+        else
+          write_adapter(file, k, members.data[m].name.text, out);
+      }
+    }
+  }
+  glow_text_printf(out,
+                   "};\n\n#define NAME_(row) glow_library_##row\n#define NAME(row) NAME_(row)\n"
+                   "#define TEXT_(row) #row\n#define TEXT(row) TEXT_(row)\n"
+                   "extern const GlowLibrary NAME(GLOW_ROW);\n"
+                   "const GlowLibrary NAME(GLOW_ROW) = {.row = GLOW_ROW_NAME,\n"
+                   "    .table = UINT64_C(0x%016llx),\n"
+                   "    .kernels = kernels,\n    .lanes = glow_lane_blocks};\n",
+                   (unsigned long long)table_hash(file));
+}
+
+/* ---- Lanes ----------------------------------------------------------------------------------- */
+
+/* glow_lanes_add_float: glow_block_add_float. */
+void gen_blocks(const OpFile *file, GlowText *out) {
+  const LaneNames all = lane_names(file);
+  const size_t prefix = strlen("glow_lanes_");
+  gen_head(out, "Functions on blocks of lanes, by number.");
+  for (uint32_t i = 1; i < all.count; i++)
+    glow_text_printf(out, "GlowBlockFn glow_block_%s;\n", all.data[i] + prefix);
+  glow_text_puts(out, "GlowBlockFn *const glow_lane_blocks[] = {\n    (GlowBlockFn *)0,\n");
+  for (uint32_t i = 1; i < all.count; i++)
+    glow_text_printf(out, "    glow_block_%s,\n", all.data[i] + prefix);
+  glow_text_puts(out, "};\n");
+}
