@@ -108,14 +108,14 @@ bool glow_select_reduce(GlowSelect *s, const GlowNode *n) {
     return glow_select_fail(s, "there is no kernel for its kind");
   if (!is_dense(&x) || !is_dense(&y))
     return glow_select_fail(s, "an operand is not dense");
+  if (glow_type_elements(y.type) == 0)
+    return true;
   if (!read_axes(s, n, noop, x.rank, &mask) || !read_shape(s, &x, mask, &p))
     return false;
   int64_t rows = 1;
   for (uint32_t a = 0; a < GLOW_REDUCE_DIMS; a++)
     rows *= p.kept[a];
   int64_t units = rows * (p.inner ? p.inner / 16 + p.inner % 16 : 1);
-  if (!units)
-    return true;
   if (!p.count)
     return glow_select_fail(s, "its results are those of no elements");
   GlowReducePlaces at = {.y = y.place, .x = x.place};
