@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Compares the bits of whole models: a program at batch 8 in the interpreter, as machine code at -O0, -O1 and
--O2 on one and two threads, and at batch 1, as machine code row by row and as a bundle.
+"""Compares the bits of whole models: a program at batch 8 in the interpreter and as machine code, by compiled
+code and by library code, on one and two threads; at batch 1 row by row, by both in turns, and as a bundle.
 
 check_bits.py --tools DIR FOLDER [FOLDER ...]
 
@@ -21,6 +21,7 @@ import numpy as np
 import cases
 
 BATCH = 8
+TIERS = "compiled", "library"
 ROWS = {"x86_64": "x86-64-v3", "aarch64": "aarch64", "riscv64": "rv64gc"}
 BUNDLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../bundle/Inputs/run_bundle.py")
 
@@ -95,13 +96,14 @@ class Model:
         one, many = self.program(1), self.program(BATCH)
         machine = "--backend=cpu", "--cache-dir", self.path("cache")
         want = self.results(many, slice(None))
-        for level in range(3):
+        for tier in TIERS:
             for threads in (1, 2):
-                got = self.results(many, slice(None), *machine, f"-O{level}", f"--threads={threads}")
-                yield f"-O{level}, threads {threads}", all(map(same, got, want))
+                got = self.results(many, slice(None), *machine, f"--tier={tier}", f"--threads={threads}")
+                yield f"{tier} code, threads {threads}", all(map(same, got, want))
         for i in range(BATCH):
-            got = self.results(one, slice(i, i + 1), *machine)
-            yield f"row {i} alone", all(map(same, got, [w[i:i + 1] for w in want]))
+            tier = TIERS[i % 2]
+            got = self.results(one, slice(i, i + 1), *machine, f"--tier={tier}")
+            yield f"row {i} alone by {tier} code", all(map(same, got, [w[i:i + 1] for w in want]))
         with open(one, encoding="utf-8") as f:  # without blocked layouts there is no target
             target = re.match(r'module .*target = "([^"]+)"', f.readline())
         row = target.group(1) if target else ROWS[platform.machine()]

@@ -4,8 +4,8 @@
 A folder holds case.json (the model, its cases, their inputs and reference outputs with tolerances,
 and what the outputs mean), as written from ONNX Runtime's results. Each case runs from .onnx, from
 .gg, from .gir, through the pipe of tools, at -O0, -O1 and -O2, and lowered to primitives; with --cpu
-as machine code too, from .onnx at -O0 and -O2 and from .gir, where none of its instructions may run
-as a reference kernel. Prints a line per model and `N passed, N failed`; exit status 77 if no folder holds a case.
+as machine code too, from .onnx after the passes of -O0 and of -O2 and from .gir, by compiled code and by
+library code, where none of its instructions may run as a reference kernel. Prints a line per model and `N passed, N failed`; exit status 77 if no folder holds a case.
 """
 import argparse
 import json
@@ -16,7 +16,8 @@ import sys
 import cases
 
 STAGES = ("onnx", "gg", "gir", "pipe", "O0", "O1", "O2", "primitives")
-CPU_STAGES = ("cpu", "cpu -O0", "cpu gir")
+TIERS = ("compiled", "library")
+CPU_STAGES = tuple(tier + how for tier in TIERS for how in ("", " -O0", " gir"))
 REFERENCE = "runs as its reference kernel"
 
 
@@ -54,18 +55,22 @@ class Model:
                f"--atol {tolerance['atol']} --output-dir {quote(self.scratch)} {self.extra}")
         imported = f"{self.tool('glow-import')} {quote(self.model)} {self.binds(case)}"
         gg, gir = (quote(os.path.join(self.scratch, "model." + s)) for s in ("gg", "gir"))
+        make_gir = (f"{imported} | {self.tool('glow-opt')} -lower -fold-bn | {self.tool('glow-irgen')} "
+                    f"-o {gir}")
+        by_tier = {}
+        for tier in TIERS:
+            machine = f" --backend=cpu --tier={tier} --remarks=codegen"
+            by_tier[tier] = run.format(quote(self.model)) + machine
+            by_tier[tier + " -O0"] = by_tier[tier] + " -O0"
+            by_tier[tier + " gir"] = f"{make_gir} && {run.format(gir)}{machine}"
         return {
             "onnx": run.format(quote(self.model)),
             "primitives": run.format(quote(self.model)) + " --primitives",
             "gg": f"{imported} -o {gg} && " + run.format(gg),
-            "gir": f"{imported} | {self.tool('glow-opt')} -lower -fold-bn | {self.tool('glow-irgen')} -o {gir}"
-                   f" && {run.format(gir)}",
+            "gir": f"{make_gir} && {run.format(gir)}",
             "pipe": f"{imported} | {self.tool('glow-opt')} -lower -fold-bn | {self.tool('glow-irgen')} | "
                     f"{self.tool('glow-opt')} - | {run.format('-')}",
-            "cpu": run.format(quote(self.model)) + " --backend=cpu --remarks=codegen",
-            "cpu -O0": run.format(quote(self.model)) + " --backend=cpu --remarks=codegen -O0",
-            "cpu gir": f"{imported} | {self.tool('glow-opt')} -lower -fold-bn | {self.tool('glow-irgen')} -o {gir}"
-                       f" && {run.format(gir)} --backend=cpu --remarks=codegen",
+            **by_tier,
         }.get(stage) or run.format(f"{quote(self.model)} -{stage}")
 
     def means(self, case):

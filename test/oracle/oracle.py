@@ -28,8 +28,9 @@ sweep.py adds cases that are not random: @sweep("Pad") generates them, once for 
 EXCEPTIONS why it has none, and not both; and one that takes axes, starts, pads or repeats a sweep, or a
 reason in NOT_SWEPT.
 
---cpu compares with machine code instead of the program and the primitives; sweeps also with what -O2 -exact
-makes of them.
+--cpu compares with machine code instead of the program and the primitives: with library code, and with
+compiled code in the first round and in sweeps, since LLVM takes most of the time. Sweeps also run as what -O2
+-exact makes of them.
 
 --unknown runs nothing: each case that is right must also verify, with the same types written at its results,
 where less is known of all of its operands or of one: `..N` or `?` for each extent, `<*>` for the shape, or constants that
@@ -158,6 +159,7 @@ class Case:
         self.run_args = list(run_args)
         self.body = list(body)
         self.swept = False
+        self.compiled = True  # with --cpu: by compiled code, too
 
 
 class Random:
@@ -546,9 +548,9 @@ def judge(options, case, folder, module, given):
     strings = any(r.kind == "string" for r in case.results)
     ways = [("program", ["-O0"]), ("primitives", ["--primitives"])]
     if options.cpu:
-        ways = [("machine code", ["-O0", "--backend=cpu"])]
-        if case.swept:
-            ways.append(("optimized machine code", ["-O2", "-exact", "--backend=cpu"]))
+        levels = [("", ["-O0"])] + [("optimized ", ["-O2", "-exact"])] * case.swept
+        ways = [(f"{how}{tier} code", level + ["--backend=cpu", f"--tier={tier}"]) for how, level in levels
+                for tier in ["library"] + ["compiled"] * case.compiled]
     for what, level in ways:
         if what != "primitives" and (case.graph_only or strings):
             continue
@@ -578,6 +580,7 @@ def cases_of(options, op):
     """The cases of an operator and what to call each."""
     for k in range(options.cases):
         for j, case in enumerate(ORACLES[op](Random([options.seed, *op.encode(), k]))):
+            case.compiled = k == 0
             yield case, f"{op} round {k} case {j}"
     for j, case in enumerate(SWEEPS[op](op) if op in SWEEPS else ()):
         case.swept = True

@@ -22,16 +22,21 @@ static void count_step(void *steps, const GlowNode *n, GlowTensor *const *result
     glow_throw(n->block->module->ctx, GLOW_BAD_INPUT);
 }
 
-static GlowStatus run(const GlowModule *m, GlowStr name, const GlowBindings *inputs,
-                      GlowBindings *outputs, int64_t max_memory) {
+GlowStatus glow_run_copy_by(GlowBackendFn run, const GlowRunOptions *options, const GlowModule *m,
+                            GlowStr name, const GlowBindings *inputs, GlowBindings *outputs) {
   GlowModule *copy = glow_module_clone(m);
-  uint32_t steps = 0;
-  GlowRunOptions options = {.trace = count_step, .trace_user = &steps, .max_memory = max_memory};
-  GlowStatus status = glow_interp_run(glow_module_function(copy, name), inputs, outputs, &options);
+  GlowStatus status = run(glow_module_function(copy, name), inputs, outputs, options);
   if (status == GLOW_OK)
     add_variables(copy, outputs);
   glow_module_destroy(copy);
   return status;
+}
+
+static GlowStatus run(const GlowModule *m, GlowStr name, const GlowBindings *inputs,
+                      GlowBindings *outputs, int64_t max_memory) {
+  uint32_t steps = 0;
+  GlowRunOptions options = {.trace = count_step, .trace_user = &steps, .max_memory = max_memory};
+  return glow_run_copy_by(glow_interp_run, &options, m, name, inputs, outputs);
 }
 
 GlowStatus glow_run_copy(const GlowModule *m, GlowStr name, const GlowBindings *inputs,

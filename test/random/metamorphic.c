@@ -8,8 +8,14 @@
  * back, and compute what the module did: the same bits, or within the bound that the row states. A
  * part of its rewrites must do so, too: another copy gets as many as -bisect-limit would allow.
  * So must lower<all>, winograd<all>, reduce-mean-pool<all>, and the named pipelines down to
- * programs. A pass that never rewrote anything fails the run, because nothing was tested then; but
- * not with fewer seeds than are usual, nor in one slice of them, every Nth from K on. */
+ * programs.
+ *
+ * Programs run as machine code, too, for any row of isa.def that runs here and on one thread or
+ * several: all by library code, which is there at once, one in 16 compiled, since LLVM takes fifty
+ * times as long over a program as everything else here. With --pass 'compiled code', each.
+ *
+ * A pass that never rewrote anything fails the run, because nothing was tested then; but not with
+ * fewer seeds than are usual, nor in one slice of them, every Nth from K on. */
 #include <dirent.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -20,12 +26,15 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "backend/backends.h"
 #include "driver/passes.h"
+#include "exec/pool.h"
 #include "test/random/trial.h"
 
 enum {
-  ALL_SEEDS = 3000,      /* as many reach every pass */
-  SECONDS_PER_SEED = 120 /* of a clock on the wall: the machine may be busy */
+  ALL_SEEDS = 3000,       /* as many reach every pass */
+  SECONDS_PER_SEED = 120, /* of a clock on the wall: the machine may be busy */
+  THREADS = 3
 };
 
 static const GlowSubject pipelines[] = {
@@ -70,6 +79,15 @@ static void add_subjects(void) {
   }
   for (int i = 0; i < NPIPELINES; ++i)
     add_subject(pipelines[i]);
+  for (uint32_t i = 0; i < glow_backends.count; ++i) {
+    const GlowBackend *b = &glow_backends.backends[i];
+    if (!b->prepare) /* no machine code */
+      continue;
+    add_subject(
+        (GlowSubject){.name = "library code", .backend = b, .tier = GLOW_TIER_LIBRARY, .every = 1});
+    add_subject((GlowSubject){
+        .name = "compiled code", .backend = b, .tier = GLOW_TIER_COMPILED, .every = 16});
+  }
 }
 
 /* ---- Patterns -------------------------------------------------------------------------------- */
@@ -165,6 +183,11 @@ int main(int argc, char **argv) {
   for (size_t i = 0; folder && i < sizeof below / sizeof *below; ++i)
     add_patterns(folder, below[i]);
   add_subjects();
+  GlowContext *ctx = glow_context_create();
+  if (!ctx)
+    return 1;
+  GlowPool *pool = glow_pool_create(ctx, THREADS);
+  tester.parallel = glow_pool_parallel(pool);
   uint64_t end = step > 1 ? seeds : first + seeds;
   signal(SIGSEGV, on_signal);
   signal(SIGFPE, on_signal);
@@ -178,5 +201,7 @@ int main(int argc, char **argv) {
     if (seconds > slowest.seconds)
       slowest = (Slowest){tester.seed, seconds};
   }
+  glow_pool_destroy(pool);
+  glow_context_destroy(ctx);
   return report(whole, &slowest) != 0;
 }

@@ -5,7 +5,9 @@
 #include <stdlib.h>
 
 #include "driver/passes.h"
+#include "kernels/library.h"
 #include "support/file.h"
+#include "target/cpu/isa.h"
 #include "test/random/bound.h"
 
 enum { MOST_CHOSEN = 1000 };
@@ -154,6 +156,13 @@ static const char *to_programs(const Trial *t, const char *level) {
   return glow_str_printf(t->ctx, GLOW_INLINE_ALL ",%s,dce,dce<entry=%s>,irgen", level, t->name);
 }
 
+/* A level, down to programs. */
+static const char *pipeline_text(const Trial *t, const GlowModule *m, const char *level) {
+  return glow_module_has_level(m, GLOW_LEVEL_GRAPH)
+             ? glow_str_printf(t->ctx, "%s,%s", to_programs(t, level), level)
+             : level;
+}
+
 static bool is_returned(const GlowValue *v) {
   for (const GlowUse *u = v->uses; u; u = u->next)
     if (u->user->op == GLOW_OP_RETURN)
@@ -234,9 +243,9 @@ static uint64_t run_subject(Trial *t, GlowSubject *s, GlowModule *before, GlowMo
   options.bisect_quiet = true;
   if (limit)
     options.bisect_limit = glow_str_printf(t->ctx, "1:%llu", (unsigned long long)*limit);
-  const char *text = s->options ? s->options : s->pass ? s->pass->name : s->level;
-  if (!s->pass && glow_module_has_level(after, GLOW_LEVEL_GRAPH))
-    text = glow_str_printf(t->ctx, "%s,%s", to_programs(t, s->level), s->level);
+  const char *text = s->options ? s->options : s->pass ? s->pass->name : NULL;
+  if (!s->pass)
+    text = pipeline_text(t, after, s->level);
   GlowPipeline *p = glow_pipeline_parse(t->ctx, &glow_passes, text);
   GlowStatus status = p ? glow_pipeline_run(after, p, &options) : GLOW_BAD_USAGE;
   bool may_refuse = !t->runs || !s->pass || s->pass->run == glow_pass_irgen ||
@@ -286,7 +295,84 @@ static void test_subject(Trial *t, GlowSubject *s) {
   glow_module_destroy(before);
 }
 
+/* ---- Machine code ---------------------------------------------------------------------------- */
+
+static bool runs_here(const GlowIsa *isa) {
+  return glow_isa_runs_here(isa) && glow_library(isa->name);
+}
+
+/* The target of a module, or any that runs here. False if its own does not. */
+static bool choose_target(GlowModule *m, GlowChoice *choice) {
+  const GlowIsa *rows[GLOW_ISA_COUNT];
+  uint32_t count = 0;
+  if (m->target) {
+    const GlowIsa *isa = glow_isa_find(m->target);
+    return isa && runs_here(isa);
+  }
+  for (size_t i = 0; i < GLOW_ISA_COUNT; ++i)
+    if (runs_here(&glow_isa[i]))
+      rows[count++] = &glow_isa[i];
+  m->target = glow_str(m->ctx, rows[glow_choose(choice, count)]->name);
+  return true;
+}
+
+static const char *run_program(Trial *t, GlowSubject *s, const GlowModule *program, bool parallel) {
+  GlowBindings got = {0};
+  GlowRunOptions options = {.tier = s->tier, .parallel = parallel ? t->tester->parallel : NULL};
+  GlowStatus status =
+      glow_run_copy_by(s->backend->run, &options, program, t->name, &t->inputs, &got);
+  const char *why =
+      status == GLOW_OK ? glow_outputs_differ(t->ctx, &t->outputs, &got) : "it does not run";
+  glow_random_release(&got);
+  return why;
+}
+
+/* The program that a level makes of the module, for a machine, on one thread or several. True if it
+ * runs and is right. */
+static bool test_program(Trial *t, GlowSubject *s, const char *level, GlowChoice *choice) {
+  GlowTester *tester = t->tester;
+  GlowModule *program = glow_module_clone(t->module);
+  tester->before = t->module;
+  tester->error[0] = 0;
+  const char *text = pipeline_text(t, program, level), *why = NULL;
+  GlowStatus status =
+      choose_target(program, choice) ? run_text(program, text, NULL) : GLOW_BAD_INPUT;
+  tester->before = program;
+  if (status == GLOW_OK)
+    why = run_program(t, s, program, glow_choose(choice, 2));
+  if (status == GLOW_BAD_INPUT || (why && strstr(tester->error, "cannot be compiled")))
+    ++s->skipped;
+  else if (status != GLOW_OK)
+    glow_trial_fail(tester, s, t->module, "the pipeline failed");
+  else if (why)
+    glow_trial_fail(tester, s, program, why);
+  glow_module_destroy(program);
+  return status == GLOW_OK && !why;
+}
+
+static void test_machine(Trial *t, GlowSubject *s) {
+  static const char *const levels[] = {"O0", "O1", "O2"};
+  GlowChoice choice = glow_choice_seed(t->tester->seed * 1000003 + 1);
+  bool ran = false;
+  t->tester->stage = s->name;
+  for (size_t i = 0; i < sizeof levels / sizeof *levels && t->runs; ++i) {
+    GlowChoice of_level = glow_choice_seed(glow_choice_next(&choice));
+    if (glow_once_in(&of_level, s->every) || t->tester->only)
+      ran |= test_program(t, s, levels[i], &of_level);
+  }
+  s->modules += ran;
+}
+
 /* ---- One seed -------------------------------------------------------------------------------- */
+
+static void test(Trial *t, GlowSubject *s) {
+  if (t->tester->only && strcmp(t->tester->only, s->name))
+    return;
+  if (s->backend)
+    test_machine(t, s);
+  else
+    test_subject(t, s);
+}
 
 static void run_trial(GlowContext *ctx, void *arg) {
   GlowTester *tester = arg;
@@ -313,8 +399,7 @@ static void run_trial(GlowContext *ctx, void *arg) {
            tester->error);
   tester->unrunnable += !t.runs;
   for (uint32_t i = 0; i < tester->nsubjects; ++i)
-    if (!tester->only || !strcmp(tester->only, tester->subjects[i].name))
-      test_subject(&t, &tester->subjects[i]);
+    test(&t, &tester->subjects[i]);
   glow_random_release(&t.inputs);
   glow_random_release(&t.outputs);
 }

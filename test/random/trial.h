@@ -3,17 +3,22 @@
 #ifndef GLOW_TEST_RANDOM_TRIAL_H
 #define GLOW_TEST_RANDOM_TRIAL_H
 
+#include "driver/backend.h"
 #include "pass/pass.h"
 #include "test/random/compare.h"
 
-/* What is tested: a row of the pass table, or a pipeline with bounded passes left out. */
+/* What is tested: a row of the pass table, a pipeline with bounded passes left out, or machine
+ * code. */
 typedef struct GlowSubject {
   const char *name;
-  const GlowPass *pass; /* NULL: the pipeline */
-  const char *level;    /* O0 to O2, on graphs, then on the programs that they become */
-  const char *options;  /* of the pass, as NAME<...>, or NULL */
-  unsigned modules;     /* that it changed */
-  unsigned limited;     /* that it changed up to a limit */
+  const GlowPass *pass;       /* NULL: the pipeline, or the backend */
+  const GlowBackend *backend; /* of machine code; else NULL */
+  GlowTier tier;
+  uint32_t every;      /* one program in so many, because it is slow; with --pass, each */
+  const char *level;   /* O0 to O2, on graphs, then on the programs that they become */
+  const char *options; /* of the pass, as NAME<...>, or NULL */
+  unsigned modules;    /* that it changed, or that ran */
+  unsigned limited;    /* that it changed up to a limit */
   uint64_t rewrites;
   unsigned judged; /* values compared with a bound */
   unsigned skipped, failed;
@@ -24,7 +29,8 @@ typedef struct GlowTester {
   uint32_t npatterns;
   GlowSubject *subjects;
   uint32_t nsubjects;
-  const char *only; /* the one subject to test, or NULL */
+  const char *only;                    /* the one subject to test, or NULL */
+  const struct GlowParallel *parallel; /* threads of machine code */
   bool verbose;
   unsigned modules, refused, unrunnable, failed; /* seeds */
   /* Of the seed that runs: */

@@ -87,13 +87,16 @@ class Planner:
             if reached.cpu:
                 self._add("oracle.cpu", *picked, what=f"{count} operators", first=True)
         if self.named and reached.cpu:
-            self._add("onnx.corpus.cpu.compiled", "--operators", ",".join(self.named),
-                      what=f"{len(self.named)} operators")
+            for tier in ("library", "compiled"):
+                self._add("onnx.corpus.cpu." + tier, "--operators", ",".join(self.named),
+                          what=f"{len(self.named)} operators")
         if reached.every_operator:
             self._add("oracle", "--cases", "1", what="1 round")
             self._add("oracle.unknown", what="all operators")
             if reached.cpu:
+                self._add("onnx.corpus.cpu.library")
                 self._add("onnx.corpus.cpu.compiled", "--slice", "0/4", what="a quarter")
+                self._add("metamorphic", "--seeds", "1000", "--pass", "library code", what="library code")
 
     def _add_passes(self):
         reached = self.reached
