@@ -4,7 +4,8 @@
 
 #include "body.h"
 
-/* The blocks of a body: of n elements each, in `room` or where an operand lies. */
+/* The blocks of a body: of n elements each, in `room` or where an operand lies. They are many and not
+ * cleared: a body writes each before a step reads it. */
 typedef struct Blocks {
   char *room;
   int64_t n;
@@ -85,7 +86,8 @@ static GlowVec epilogue(GlowVec acc, void *const *env, const int64_t *place, int
     return acc;
   const GlowBodyOperand *operands = glow_body_operands(code);
   char room[GLOW_BODY_BLOCKS * GLOW_VL * 8] __attribute__((aligned(64)));
-  Blocks b = {.room = room, .n = GLOW_VL};
+  Blocks b;
+  b.room = room, b.n = GLOW_VL;
   for (int64_t i = 0; i < code->noperands; i++) {
     const GlowBodyOperand *o = &operands[i];
     int64_t offset = 0, step = o->stride[dims - 1], count = GLOW_VL;
@@ -148,7 +150,8 @@ void glow_stack_blocks(const GlowStackParams *p, void *const *env, int64_t begin
           for (place[4] = 0; place[4] < p->n[4]; place[4]++)
             for (place[5] = 0; place[5] < p->n[5]; place[5] += most) {
               int64_t rest = p->n[5] - place[5], count = rest < most ? rest : most;
-              Blocks b = {.room = room, .n = (count + GLOW_VL - 1) / GLOW_VL * GLOW_VL};
+              Blocks b;
+              b.room = room, b.n = (count + GLOW_VL - 1) / GLOW_VL * GLOW_VL;
               stack_block(code, &b, env, place, count);
             }
 }
