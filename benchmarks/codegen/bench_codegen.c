@@ -1,9 +1,12 @@
-/* glow-bench-codegen [seconds]: for some convolutions, the time that LLVM takes, the time that
- * clang -O3 takes for the same kernel with the same constants, and the speed of the code in percent
- * of the FMA peak.
+/* glow-bench-codegen [--library] [--target=NAME] [--seconds=S]: for some convolutions, the time
+ * that LLVM takes, the time that clang -O3 takes for the same kernel with the same constants, and
+ * the speed of the code in percent of the FMA peak.
  *
  * Other load makes wall time worthless, so the speed is a ratio: each call stands between two FMA
- * bursts, and counts only if they agree within 3 %. Compile times are CPU times, medians of 9. */
+ * bursts, and counts only if they agree within 3 %. Compile times are CPU times, medians of 9.
+ *
+ * With --library: how fast library code is beside compiled code, for convolutions, products, stacks
+ * and others (bench_library.h). */
 #include <fcntl.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -13,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "bench_library.h"
 #include "driver/peak.h"
 #include "exec/execution.h"
 #include "kernels/params.h"
@@ -243,13 +247,41 @@ static bool run_case(GlowContext *ctx, const Case *c, const GlowIsa *isa, double
   return true;
 }
 
+static bool run_cases(const GlowIsa *isa, double limit) {
+  printf("%-20s %5s %7s %7s %8s %6s %8s %6s %8s\n", "", "tile", "LLVM", "passes", "clang-O3",
+         "ratio", "of peak", "goal", "samples");
+  printf("%-20s %5s %7s %7s %8s %6s %8s %6s\n", "convolution", "", "ms", "ms", "ms", "", "%", "%");
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    GlowContext *ctx = glow_context_create();
+    if (!ctx || !run_case(ctx, &cases[i], isa, limit))
+      return false;
+    glow_context_destroy(ctx);
+  }
+  return true;
+}
+
+static int usage(void) {
+  fprintf(stderr, "usage: glow-bench-codegen [--library] [--target=NAME] [--seconds=S]\n");
+  return 2;
+}
+
 int main(int argc, char **argv) {
-  double limit = argc > 1 ? atof(argv[1]) : 2.0;
+  double limit = 2.0;
+  bool library = false;
+  const GlowIsa *target = NULL;
   char name[256];
+  for (int i = 1; i < argc; i++) {
+    if (strcmp(argv[i], "--library") == 0)
+      library = true;
+    else if (strncmp(argv[i], "--seconds=", 10) == 0)
+      limit = atof(argv[i] + 10);
+    else if (strncmp(argv[i], "--target=", 9) != 0 || !(target = glow_isa_find(argv[i] + 9)))
+      return usage();
+  }
   glow_cpu_name(name, sizeof name);
   for (size_t k = 0; k < GLOW_ISA_COUNT; k++) {
     const GlowIsa *isa = &glow_isa[k];
-    if (!glow_isa_runs_here(isa))
+    if (!glow_isa_runs_here(isa) || (target && isa != target))
       continue;
     double best = 0;
     for (int i = 0; i < 200; i++) {
@@ -257,16 +289,8 @@ int main(int argc, char **argv) {
       best = b > best ? b : best;
     }
     printf("%s on %s: FMA peak %.1f GFLOP/s; %s\n", isa->name, name, best * 1e-9, isa->features);
-    printf("%-20s %5s %7s %7s %8s %6s %8s %6s %8s\n", "", "tile", "LLVM", "passes", "clang-O3",
-           "ratio", "of peak", "goal", "samples");
-    printf("%-20s %5s %7s %7s %8s %6s %8s %6s\n", "convolution", "", "ms", "ms", "ms", "", "%",
-           "%");
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-      GlowContext *ctx = glow_context_create();
-      if (!ctx || !run_case(ctx, &cases[i], isa, limit))
-        return 1;
-      glow_context_destroy(ctx);
-    }
+    if (!(library ? bench_library : run_cases)(isa, limit))
+      return 1;
   }
   return 0;
 }

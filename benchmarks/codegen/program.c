@@ -5,13 +5,18 @@
 
 #include "support/pages.h"
 
-bool bench_plan(GlowContext *ctx, GlowText *text, const GlowIsa *isa, GlowCpuPlan *plan) {
+GlowModule *bench_parse(GlowContext *ctx, GlowText *text) {
   size_t size = text->size;
   GlowModule *m = glow_module_parse(ctx, "bench", glow_text_cstr(text), size);
-  GlowFunction *f = m ? glow_module_entry(m, NULL) : NULL;
-  bool ok = f && glow_cpu_plan(ctx->arena, f, isa, plan);
+  if (m && (!glow_module_verify(m) || !glow_module_entry(m, NULL)))
+    m = NULL;
   glow_text_release(text);
-  return ok;
+  return m;
+}
+
+bool bench_plan(GlowContext *ctx, GlowText *text, const GlowIsa *isa, GlowCpuPlan *plan) {
+  GlowModule *m = bench_parse(ctx, text);
+  return m && glow_cpu_plan(ctx->arena, glow_module_entry(m, NULL), isa, plan);
 }
 
 void bench_fill(float *p, int64_t n, uint32_t seed) {

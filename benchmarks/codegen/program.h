@@ -5,7 +5,9 @@
 #include "backend/cpu/cpu.h"
 #include "support/text.h"
 
-/* Reads the text, which is released, and plans its program. False after diagnostics. */
+/* Reads the text, which is released. NULL after diagnostics. */
+GlowModule *bench_parse(GlowContext *ctx, GlowText *text);
+/* The same, and plans its program. False after diagnostics. */
 bool bench_plan(GlowContext *ctx, GlowText *text, const GlowIsa *isa, GlowCpuPlan *plan);
 
 /* Numbers between -0.5 and 0.5. */
