@@ -1,0 +1,229 @@
+/* Convolutions: over blocks of channels, of few channels, depthwise, Winograd's, over plain
+ * layouts. */
+#include <stdio.h>
+
+#include "test/library/cases.h"
+
+enum { AXES = 3 };
+
+/* Extents along the spatial axes. */
+typedef struct Windows {
+  int axes;
+  int in[AXES], out[AXES], size[AXES], stride[AXES], dilation[AXES], pads[2 * AXES];
+} Windows;
+
+static int reach(const Windows *w, int a) { return (w->size[a] - 1) * w->dilation[a] + 1; }
+
+/* With at least one output along each axis. */
+static Windows draw_windows(Program *p, int axes, int most) {
+  Windows w = {.axes = axes};
+  bool dense = draw(p, 3) == 0, strided = draw(p, 2), dilated = draw(p, 4) == 0,
+       padded = draw(p, 4);
+  for (int a = 0; a < axes; a++) {
+    w.size[a] = dense ? 1 : draw_in(p, 1, 3);
+    w.stride[a] = strided ? draw_in(p, 1, 3) : 1;
+    w.dilation[a] = dilated ? draw_in(p, 1, 3) : 1;
+    for (int k = 0; k < 2 && !dense; k++)
+      w.pads[a + k * axes] = padded ? draw_in(p, 0, 3) : 0;
+    int pads = w.pads[a] + w.pads[a + axes], low = reach(&w, a) - pads;
+    w.in[a] = draw_in(p, low < 1 ? 1 : low, low < 1 ? most : low + most);
+    w.out[a] = (w.in[a] + pads - reach(&w, a)) / w.stride[a] + 1;
+  }
+  return w;
+}
+
+static void put_windows(Program *p, const Windows *w) {
+  put(p, " {strides = ");
+  put_list(p, w->axes, w->stride);
+  put(p, ", pads = ");
+  put_list(p, 2 * w->axes, w->pads);
+  put(p, ", dilations = ");
+  put_list(p, w->axes, w->dilation);
+  put(p, ", ");
+}
+
+static int whole_filter(const Program *p) { return (int)(p->isa->vl * p->isa->tile_vectors); }
+static int draw_block(Program *p) { return draw(p, 2) ? 16 : whole_filter(p); }
+/* The layout of filters with so many input and output channels in a block. */
+static void write_filter(int in, int out, char layout[32]) {
+  if (in == 1)
+    snprintf(layout, 32, "OIHW%do", out);
+  else
+    snprintf(layout, 32, "OIHW%di%do", in, out);
+}
+static int draw_channels(Program *p, int most) {
+  return draw(p, 2) ? 16 * draw_in(p, 1, most / 16) : draw_in(p, 1, most);
+}
+
+/* ---- Over blocks of channels ----------------------------------------------------------------- */
+
+/* A convolution of two spatial axes that makes blocks of channels. */
+typedef struct Blocked {
+  int n, groups, ic, oc; /* ic: of a group; oc: of all */
+  const char *x, *filter;
+  Windows w;
+  const char *members;
+} Blocked;
+
+static void put_blocked(Program *p, const Blocked *c) {
+  const Windows *w = &c->w;
+  const Shape x = shape(GLOW_KIND_FLOAT, c->x, 4, c->n, c->ic * c->groups, w->in[0], w->in[1]);
+  const Shape y = shape(GLOW_KIND_FLOAT, "NCHW16c", 4, c->n, c->oc, w->out[0], w->out[1]);
+  const Shape f = shape(GLOW_KIND_FLOAT, c->filter, 4, c->oc, c->ic, w->size[0], w->size[1]);
+  const Shape bias = shape(GLOW_KIND_FLOAT, NULL, 1, c->oc);
+  Epilogue e = draw_epilogue(p);
+  put(p, "  convolution @out @v%d, @in @v%d", declare(p, &y), declare(p, &x));
+  put(p, ", @in @v%d", declare(p, &f));
+  if (draw(p, 2))
+    put(p, ", @in @v%d", declare(p, &bias));
+  else
+    put(p, ", @in none");
+  put_epilogue_operand(p, &e, &y, 1);
+  put_windows(p, w);
+  put(p, "group = %d, %s", c->groups, c->members);
+  put_shards(p);
+  put_epilogue(p, &e);
+}
+
+/* Whether pieces of so many pixels cover a row, the last of them one pixel narrower. */
+static bool covers(int width, int cols) {
+  return cols <= width && (width + cols - 1) / cols * (cols - 1) <= width;
+}
+
+/* None, mostly; or one that the machine has: of one row, and if it is not `single` of several, or
+ * of pixels anywhere. */
+static void draw_tile(Program *p, const Windows *w, bool single, char text[64]) {
+  int pixels = (int)p->isa->tile_pixels, width = w->out[1];
+  int rows = draw_in(p, 1, 4), cols = draw_in(p, 1, pixels), how = draw_in(p, 0, 7);
+  text[0] = 0;
+  if (how == 0 && covers(width, cols))
+    snprintf(text, 64, "tile = [1, %d], ", cols);
+  else if (how == 1 && !single && rows * width <= pixels)
+    snprintf(text, 64, "tile = [%d, %d], ", rows, width);
+  else if (how == 2 && !single && pixels >= 6 && pixels <= 8)
+    snprintf(text, 64, "tile = [%d], ", cols);
+}
+
+void case_conv(Program *p) {
+  char filter[32], tile[64];
+  int ob = draw_block(p);
+  Blocked c = {.n = draw_in(p, 1, 3), .groups = 1, .x = "NCHW16c", .filter = filter};
+  c.ic = draw_channels(p, 48);
+  c.oc = draw_channels(p, 80);
+  if (draw(p, 4) == 0) {
+    c.groups = draw_in(p, 2, 3);
+    c.ic = 16 * draw_in(p, 1, 2);
+    c.oc = c.groups * ob * draw_in(p, 1, 2);
+  }
+  c.w = draw_windows(p, 2, 9);
+  write_filter(c.ic < 16 && draw(p, 2) ? c.ic : 16, ob, filter);
+  draw_tile(p, &c.w, false, tile);
+  c.members = tile;
+  put_blocked(p, &c);
+}
+
+void case_conv_few(Program *p) {
+  char filter[32], tile[64];
+  Blocked c = {.n = draw_in(p, 1, 3), .groups = 1, .filter = filter, .members = tile};
+  c.ic = draw_in(p, 1, 15);
+  c.oc = draw_channels(p, 80);
+  c.w = draw_windows(p, 2, 9);
+  draw_tile(p, &c.w, true, tile);
+  write_filter(draw(p, 2) ? c.ic : 16, draw_block(p), filter);
+  put_blocked(p, &c);
+}
+
+void case_depthwise(Program *p) {
+  Blocked c = {.n = draw_in(p, 1, 3), .ic = 1, .x = "NCHW16c", .filter = "OIHW16o", .members = ""};
+  c.groups = c.oc = draw_channels(p, 48);
+  c.w = draw_windows(p, 2, 16);
+  put_blocked(p, &c);
+}
+
+void case_winograd(Program *p) {
+  char filter[32];
+  int side = draw(p, 2) ? 4 : 2, n = draw_in(p, 1, 3), oc = draw_channels(p, 48);
+  int ic = draw_channels(p, 32), pads[4] = {0};
+  for (int i = 0; i < 4; i++)
+    pads[i] = draw_in(p, 0, 2);
+  int h = draw_in(p, 3, 14), w = draw_in(p, 3, 14);
+  int oh = h + pads[0] + pads[2] - 2, ow = w + pads[1] + pads[3] - 2;
+  bool pool = draw(p, 3) == 0 && oh > 1 && ow > 1;
+  snprintf(filter, sizeof filter, "HWOI16i%do", whole_filter(p));
+  const Shape x = shape(GLOW_KIND_FLOAT, "NCHW16c", 4, n, ic, h, w),
+              map = shape(GLOW_KIND_FLOAT, "NCHW16c", 4, n, oc, oh, ow);
+  const Shape y =
+      shape(GLOW_KIND_FLOAT, "NCHW16c", 4, n, oc, pool ? oh / 2 : oh, pool ? ow / 2 : ow);
+  const Shape f = shape(GLOW_KIND_FLOAT, filter, 4, side + 2, side + 2, oc, ic),
+              bias = shape(GLOW_KIND_FLOAT, NULL, 1, oc);
+  Epilogue e = draw_epilogue(p);
+  put(p, "  convolution @out @v%d, @in @v%d", declare(p, &y), declare(p, &x));
+  put(p, ", @in @v%d, @in @v%d", declare(p, &f), declare(p, &bias));
+  put_epilogue_operand(p, &e, &map, 1);
+  put(p, " {strategy = winograd, pads = ");
+  put_list(p, 4, pads);
+  put(p, ", ");
+  if (pool)
+    put(p, "pool_kernels = [2, 2], pool_strides = [2, 2], ");
+  if (draw(p, 3) == 0)
+    put(p, "tile = [1, %d], ", draw_in(p, 1, 9));
+  put_shards(p);
+  put_epilogue(p, &e);
+}
+
+/* ---- Over plain layouts ---------------------------------------------------------------------- */
+
+/* Images, channels and places, or channels behind the places. */
+static Shape image(GlowKind kind, int n, int channels, const int *places, int axes, bool nhwc) {
+  Shape s = {.kind = kind, .rank = axes + 2, .dims = {n}};
+  s.dims[nhwc ? axes + 1 : 1] = channels;
+  for (int a = 0; a < axes; a++)
+    s.dims[(nhwc ? 1 : 2) + a] = places[a];
+  return s;
+}
+
+/* The input of a transposed convolution is the output of the one whose windows these are. */
+static void turn_around(Program *p, Windows *w, int *output_padding) {
+  for (int a = 0; a < w->axes; a++) {
+    int most = w->stride[a] > w->dilation[a] ? w->stride[a] : w->dilation[a];
+    int least = reach(w, a) - w->pads[a] - w->pads[a + w->axes];
+    output_padding[a] = draw_in(p, 0, most - 1);
+    w->in[a] = draw_in(p, 1, 5);
+    if (least + output_padding[a] + (w->in[a] - 1) * w->stride[a] < 1)
+      w->pads[a] = w->pads[a + w->axes] = 0;
+    least = reach(w, a) - w->pads[a] - w->pads[a + w->axes];
+    w->out[a] = (w->in[a] - 1) * w->stride[a] + least + output_padding[a];
+  }
+}
+
+void case_conv_plain(Program *p) {
+  int axes = draw_in(p, 1, AXES), groups = draw(p, 3) ? 1 : draw_in(p, 2, 3), n = draw_in(p, 1, 2);
+  int ic = draw_in(p, 1, 9), oc = draw_in(p, 1, 20), output_padding[AXES] = {0};
+  bool nhwc = draw(p, 2), transposed = draw(p, 2);
+  GlowKind kind = draw_kind(p, FLOATS & ~GLOW_KIND_BIT(GLOW_KIND_DOUBLE));
+  Windows w = draw_windows(p, axes, axes == 1 ? 40 : axes == 2 ? 8 : 3);
+  if (transposed)
+    turn_around(p, &w, output_padding);
+  const Shape x = image(kind, n, ic * groups, w.in, axes, nhwc);
+  const Shape y = image(kind, n, oc * groups, w.out, axes, nhwc);
+  const Shape f = transposed ? image(kind, ic * groups, oc, w.size, axes, nhwc)
+                             : image(kind, oc * groups, ic, w.size, axes, nhwc);
+  const Shape bias = shape(kind, NULL, 1, oc * groups);
+  Epilogue e = kind == GLOW_KIND_FLOAT && !nhwc ? draw_epilogue(p) : (Epilogue){0};
+  put(p, "  %s @out @v%d", transposed ? "conv_transpose" : "convolution", declare(p, &y));
+  put(p, ", @in @v%d, @in @v%d", declare(p, &x), declare(p, &f));
+  if (draw(p, 2))
+    put(p, ", @in @v%d", declare(p, &bias));
+  else
+    put(p, ", @in none");
+  put_epilogue_operand(p, &e, &y, 1);
+  put_windows(p, &w);
+  put(p, "layout = %s, group = %d, ", nhwc ? "NHWC" : "NCHW", groups);
+  if (transposed) {
+    put(p, "output_padding = ");
+    put_list(p, axes, output_padding);
+    put(p, ", ");
+  }
+  put_shards(p);
+  put_epilogue(p, &e);
+}

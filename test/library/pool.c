@@ -1,0 +1,88 @@
+/* Pools. */
+#include "test/library/cases.h"
+
+enum { AXES = 3 };
+
+typedef struct Pool {
+  Shape x, y;
+  int axes, kernels[AXES], strides[AXES], pads[2 * AXES], dilations[AXES];
+  bool nhwc;
+} Pool;
+
+/* No window is all padding, which means and norms of windows do not have. */
+static void draw_axis(Program *p, Pool *t, int a, int most) {
+  int at = t->nhwc ? 1 + a : 2 + a, kernel = t->kernels[a] = draw_in(p, 1, 4);
+  int dilation = t->dilations[a] = draw(p, 4) ? 1 : draw_in(p, 1, 2);
+  t->strides[a] = draw_in(p, 1, 3);
+  for (int k = 0; k < 2; k++)
+    t->pads[a + k * t->axes] = draw(p, 2) ? draw_in(p, 0, kernel - 1) : 0;
+  int reach = (kernel - 1) * dilation + 1;
+  t->x.dims[at] = reach + draw_in(p, 0, most);
+  t->y.dims[at] = (t->x.dims[at] + t->pads[a] + t->pads[a + t->axes] - reach) / t->strides[a] + 1;
+}
+
+static Pool draw_pool(Program *p, GlowKind kind, bool plain) {
+  Pool t = {.axes = draw_in(p, 1, AXES), .nhwc = !plain && draw(p, 3) == 0};
+  bool blocked = !plain && !t.nhwc && draw(p, 2);
+  if (blocked)
+    t.axes = 2;
+  t.x.kind = t.y.kind = kind;
+  t.x.rank = t.y.rank = t.axes + 2;
+  t.x.layout = t.y.layout = blocked ? "NCHW16c" : NULL;
+  t.x.dims[0] = t.y.dims[0] = draw_in(p, 1, 2);
+  int channel = t.nhwc ? t.axes + 1 : 1;
+  t.x.dims[channel] = t.y.dims[channel] = draw_in(p, 1, blocked || t.nhwc ? 36 : 4);
+  for (int a = 0; a < t.axes; a++)
+    draw_axis(p, &t, a, t.axes == 1 ? 30 : t.axes == 2 ? 8 : 3);
+  return t;
+}
+
+static void put_pool(Program *p, const Pool *t) {
+  put(p, " {layout = %s, kernels = ", t->nhwc ? "NHWC" : "NCHW");
+  put_list(p, t->axes, t->kernels);
+  put(p, ", strides = ");
+  put_list(p, t->axes, t->strides);
+  put(p, ", pads = ");
+  put_list(p, 2 * t->axes, t->pads);
+  put(p, ", dilations = ");
+  put_list(p, t->axes, t->dilations);
+  put(p, ", ");
+}
+
+void case_max_pool(Program *p) {
+  Pool t = draw_pool(p, draw_kind(p, NUMBERS), false);
+  put(p, "  max_pool @out @v%d, @out none", declare(p, &t.y));
+  put(p, ", @in @v%d", declare(p, &t.x));
+  put_pool(p, &t);
+  put_shards(p);
+}
+
+void case_max_pool_arg(Program *p) {
+  const GlowKindSet kinds = GLOW_KIND_BIT(GLOW_KIND_FLOAT) | GLOW_KIND_BIT(GLOW_KIND_DOUBLE) |
+                            GLOW_KIND_BIT(GLOW_KIND_FLOAT16) | GLOW_KIND_BIT(GLOW_KIND_I8) |
+                            GLOW_KIND_BIT(GLOW_KIND_U8);
+  Pool t = draw_pool(p, draw_kind(p, kinds), true);
+  Shape at = t.y;
+  at.kind = GLOW_KIND_I64;
+  put(p, "  max_pool @out @v%d, @out @v%d", declare(p, &t.y), declare(p, &at));
+  put(p, ", @in @v%d", declare(p, &t.x));
+  put_pool(p, &t);
+  put(p, "column_major = %s, ", draw(p, 2) ? "true" : "false");
+  put_shards(p);
+}
+
+void case_average_pool(Program *p) {
+  Pool t = draw_pool(p, draw_kind(p, FLOATS), false);
+  put(p, "  average_pool @out @v%d, @in @v%d", declare(p, &t.y), declare(p, &t.x));
+  put_pool(p, &t);
+  put(p, "count_include_pad = %s, ", draw(p, 2) ? "true" : "false");
+  put_shards(p);
+}
+
+void case_lp_pool(Program *p) {
+  Pool t = draw_pool(p, draw_kind(p, FLOATS), false);
+  put(p, "  lp_pool @out @v%d, @in @v%d", declare(p, &t.y), declare(p, &t.x));
+  put_pool(p, &t);
+  put(p, "p = %d.0, ", draw_in(p, 1, 3));
+  put_shards(p);
+}

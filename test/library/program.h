@@ -1,0 +1,85 @@
+/* Random programs for one row of isa.def: a text that grows by instructions, each with storage of
+ * its own, and a run by library code beside the interpreter. */
+#ifndef GLOW_TEST_LIBRARY_PROGRAM_H
+#define GLOW_TEST_LIBRARY_PROGRAM_H
+
+#include "ir/ir.h"
+#include "support/text.h"
+#include "target/cpu/isa.h"
+
+enum { MOST_DIMS = 8 };
+
+/* Indices are in [-limit, limit). */
+typedef struct Limit {
+  int value, limit;
+} Limit;
+
+typedef struct Program {
+  GlowContext *ctx;
+  const GlowIsa *isa;
+  uint32_t state; /* of random numbers */
+  GlowText declare, body;
+  int values; /* declared so far: @v0, ... */
+  GLOW_VEC(Limit) limits;
+} Program;
+
+void program_begin(Program *p, const GlowIsa *isa, uint32_t seed);
+void program_end(Program *p);
+
+/* ---- Random numbers -------------------------------------------------------------------------- */
+
+uint32_t draw(Program *p, uint32_t below);
+int draw_in(Program *p, int low, int high);
+/* Bit i of a set: GlowKind i. */
+GlowKind draw_kind(Program *p, GlowKindSet kinds);
+#define NUMBERS ((GLOW_KIND_BIT(GLOW_KIND_U64) << 1) - 1)
+#define FLOATS ((GLOW_KIND_BIT(GLOW_KIND_BFLOAT16) << 1) - 1)
+#define INTEGERS (NUMBERS & ~FLOATS)
+#define INDICES (GLOW_KIND_BIT(GLOW_KIND_I32) | GLOW_KIND_BIT(GLOW_KIND_I64))
+
+/* ---- Texts ----------------------------------------------------------------------------------- */
+
+/* A type. */
+typedef struct Shape {
+  GlowKind kind;
+  int rank, dims[MOST_DIMS];
+  const char *layout;    /* NULL: plain */
+  const char *quantized; /* `S:0.5 O:3`, or NULL */
+} Shape;
+Shape shape(GlowKind kind, const char *layout, int rank, ...); /* and its extents */
+/* Up to `most` elements along each axis; rarely none. */
+Shape draw_shape(Program *p, GlowKind kind, int low_rank, int high_rank, int most);
+/* `float<2 x 3 | NCHW16c>` */
+void put_type(GlowText *t, const Shape *s);
+
+/* A placeholder: the number k of @vk. What no instruction writes gets random elements. */
+int declare(Program *p, const Shape *s);
+int declare_indices(Program *p, const Shape *s, int limit);
+/* A constant list of i64, or one number. */
+int declare_ints(Program *p, int count, const int *values);
+int declare_int(Program *p, int value);
+void put(Program *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* `[1, 2]` */
+void put_list(Program *p, int count, const int *values);
+/* The last member of an instruction, and the end of its line. */
+void put_shards(Program *p);
+
+/* What follows a product or a convolution. */
+typedef struct Epilogue {
+  const char *body; /* NULL: there is none */
+  enum { ALONE, SAME_SHAPE, EACH_CHANNEL } operand;
+} Epilogue;
+Epilogue draw_epilogue(Program *p);
+/* `, @in @v3` if it has an operand, which is declared: of the shape of the result, or one number
+ * for each index along `channel`. */
+void put_epilogue_operand(Program *p, const Epilogue *e, const Shape *result, int channel);
+void put_epilogue(Program *p, const Epilogue *e);
+
+/* ---- Runs ------------------------------------------------------------------------------------ */
+
+/* Runs the program on both and compares all bits, any NaN for a NaN. Adds one to ran[k] for each
+ * instruction that kernel k of glow_kernels had a part in, to lanes[l] for each call of lanes l.
+ * False, after a failure that is counted: the bits differ, or it does not run. */
+bool program_run(Program *p, unsigned *ran, unsigned *lanes);
+
+#endif

@@ -1,0 +1,165 @@
+/* Element-wise instructions of any operator and kind, and stacks of some. */
+#include "test/library/cases.h"
+
+#include "ops/op.h"
+
+static const GlowKindSet numbers = NUMBERS | GLOW_KIND_BIT(GLOW_KIND_BOOL);
+static const GlowKindSet smalls =
+    GLOW_KIND_BIT(GLOW_KIND_FLOAT8E4M3FN) | GLOW_KIND_BIT(GLOW_KIND_FLOAT8E4M3FNUZ) |
+    GLOW_KIND_BIT(GLOW_KIND_FLOAT8E5M2) | GLOW_KIND_BIT(GLOW_KIND_FLOAT8E5M2FNUZ) |
+    GLOW_KIND_BIT(GLOW_KIND_FLOAT8E8M0);
+static const GlowKindSet wide = GLOW_KIND_BIT(GLOW_KIND_I32) | GLOW_KIND_BIT(GLOW_KIND_U32);
+static const GlowKindSet quantized =
+    INTEGERS & ~(GLOW_KIND_BIT(GLOW_KIND_I64) | GLOW_KIND_BIT(GLOW_KIND_U64));
+
+/* An operand that is repeated along some axes, or lacks the first ones. */
+static Shape draw_operand(Program *p, const Shape *y, GlowKind kind) {
+  Shape s = *y;
+  s.kind = kind;
+  if (draw(p, 2))
+    return s;
+  int lacks = draw_in(p, 0, y->rank);
+  s.rank -= lacks;
+  for (int a = 0; a < s.rank; a++)
+    s.dims[a] = draw(p, 3) ? y->dims[a + lacks] : 1;
+  return s;
+}
+
+static Shape draw_result(Program *p, GlowKind kind) {
+  Shape s = draw_shape(p, kind, 0, 5, 5);
+  if (s.rank)
+    s.dims[s.rank - 1] = draw_in(p, 1, 70);
+  return s;
+}
+
+/* ---- Operators ------------------------------------------------------------------------------- */
+
+/* One with a scalar body. */
+static const GlowOpDesc *draw_operator(Program *p) {
+  const GlowOpDesc *d;
+  do
+    d = &glow_op_desc[draw(p, GLOW_OP_COUNT)];
+  while (!d->has_scalar || GLOW_HAS(d, NODE_ONLY) || d->nout != 1 || !d->lanes);
+  return d;
+}
+
+/* The kind of a port; `kinds` by type variable. */
+static GlowKind kind_of(const GlowPort *port, const GlowKind *kinds) {
+  return port->type == GLOW_PORT_VAR ? kinds[port->var] : (GlowKind)port->var;
+}
+
+/* Operand i: the first is as large as the result, optional ones are one number. */
+static void put_operand(Program *p, const GlowOpDesc *d, uint32_t i, GlowKind kind,
+                        const Shape *y) {
+  bool optional = d->in[i].flags & GLOW_PORT_OPTIONAL;
+  Shape s = *y;
+  s.kind = kind;
+  if (optional)
+    s.rank = 0;
+  else if (i && d->infer == GLOW_INFER_BROADCAST)
+    s = draw_operand(p, y, kind);
+  if (optional && draw(p, 3) == 0)
+    put(p, ", @in none");
+  else
+    put(p, ", @in @v%d", declare(p, &s));
+}
+
+/* Another value than the default. */
+static void put_member(Program *p, const GlowMember *m) {
+  static const char *const values[] = {"0.5", "-1.5", "0.0", "2.0"};
+  if (m->array || m->instr_only || draw(p, 2))
+    return;
+  if (m->type == GLOW_MEMBER_BOOL)
+    put(p, "%s = true, ", m->name);
+  else if (m->type == GLOW_MEMBER_FLOAT)
+    put(p, "%s = %s, ", m->name, values[draw(p, 4)]);
+  else if (m->type == GLOW_MEMBER_ENUM)
+    put(p, "%s = %s, ", m->name, m->enumeration->values[draw(p, m->enumeration->count)]);
+}
+
+static void put_operator(Program *p) {
+  const GlowOpDesc *d = draw_operator(p);
+  GlowKind kinds[8];
+  for (uint32_t i = 0; i < d->nvars; i++)
+    kinds[i] = draw_kind(p, d->vars[i].kinds & numbers);
+  Shape y = draw_result(p, kind_of(&d->out[0], kinds));
+  put(p, "  %s @out @v%d", d->instr, declare(p, &y));
+  for (uint32_t i = 0; i < d->nin; i++)
+    put_operand(p, d, i, kind_of(&d->in[i], kinds), &y);
+  put(p, " {");
+  for (uint32_t i = 0; i < d->nmembers; i++)
+    put_member(p, &d->members[i]);
+  put_shards(p);
+}
+
+/* ---- Conversions ----------------------------------------------------------------------------- */
+
+static void put_cast(Program *p) {
+  GlowKind from = draw_kind(p, numbers | smalls), to = draw_kind(p, numbers | smalls);
+  Shape x = draw_result(p, from), y = x;
+  y.kind = to;
+  put(p, "  cast @out @v%d, @in @v%d", declare(p, &y), declare(p, &x));
+  put(p, " {to = %s, overflow = %s, ", glow_kind_info[to].name, draw(p, 2) ? "true" : "false");
+  put_shards(p);
+}
+
+/* Quantize, or Dequantize. */
+static void put_quantize(Program *p) {
+  bool quantizes = draw(p, 2);
+  Shape real = draw_result(p, draw_kind(p, FLOATS)), stored = real;
+  stored.kind = draw_kind(p, quantized);
+  stored.quantized = "S:0.05 O:3";
+  const Shape *x = quantizes ? &real : &stored, *y = quantizes ? &stored : &real;
+  put(p, "  %s @out @v%d", quantizes ? "quantize" : "dequantize", declare(p, y));
+  put(p, ", @in @v%d {", declare(p, x));
+  if (!quantizes)
+    put(p, "to = %s, ", glow_kind_info[real.kind].name);
+  put_shards(p);
+}
+
+/* QuantizeLinear, or DequantizeLinear, with a scale for all or for each slice of an axis. */
+static void put_linear(Program *p) {
+  bool quantizes = draw(p, 2), each = draw(p, 2);
+  const GlowKindSet narrow = quantized & ~wide, reals = FLOATS & ~GLOW_KIND_BIT(GLOW_KIND_DOUBLE);
+  Shape real = draw_shape(p, draw_kind(p, reals), 1, 4, 12), stored = real;
+  stored.kind = draw_kind(p, quantizes ? narrow : narrow | GLOW_KIND_BIT(GLOW_KIND_I32));
+  int axis = (int)draw(p, (uint32_t)real.rank);
+  const Shape scale = shape(real.kind, NULL, each, real.dims[axis]);
+  const Shape zero = shape(stored.kind, NULL, each, real.dims[axis]);
+  const Shape *x = quantizes ? &real : &stored, *y = quantizes ? &stored : &real;
+  put(p, "  %s @out @v%d", quantizes ? "quantize_linear" : "dequantize_linear", declare(p, y));
+  put(p, ", @in @v%d, @in @v%d", declare(p, x), declare(p, &scale));
+  if (draw(p, 2) || stored.kind != GLOW_KIND_U8)
+    put(p, ", @in @v%d", declare(p, &zero));
+  else
+    put(p, ", @in none");
+  put(p, " {axis = %d, ", axis);
+  put_shards(p);
+}
+
+/* ---- Stacks ---------------------------------------------------------------------------------- */
+
+/* In blocks of channels too, whose padding stays zero. */
+static void put_stack(Program *p) {
+  Shape y = draw_result(p, GLOW_KIND_FLOAT), s;
+  if (draw(p, 3) == 0)
+    y = shape(GLOW_KIND_FLOAT, "NCHW16c", 4, draw_in(p, 1, 2), draw_in(p, 1, 36), 3,
+              draw_in(p, 1, 5));
+  s = y.layout ? y : draw_operand(p, &y, GLOW_KIND_FLOAT);
+  put(p, "  stack @out @v%d, @out @v%d", declare(p, &y), declare(p, &y));
+  put(p, ", @in @v%d, @in @v%d {", declare(p, &y), declare(p, &s));
+  put_shards(p);
+  put(p, "    ^body(%%x : float<>, %%s : float<>) = {\n"
+         "      %%0 = Exp(%%x) : float<>\n"
+         "      %%half = Splat() {value = 0.5} : float<>\n"
+         "      %%1 = Mul(%%0, %%half) : float<>\n"
+         "      %%2 = Sub(%%1, %%s) : float<>\n"
+         "      %%3 = Max(%%s, %%x) : float<>\n"
+         "      yield %%2, %%3\n    }\n");
+}
+
+void case_stack(Program *p) {
+  static Case *const cases[] = {put_stack,    put_cast,     put_quantize, put_linear,
+                                put_operator, put_operator, put_operator, put_operator};
+  cases[draw(p, sizeof cases / sizeof *cases)](p);
+}
