@@ -12,20 +12,21 @@ import tempfile
 TABLE = "lib/kernels/kernels.ops"
 CONV, MATMUL = "lib/kernels/cpu/conv.c", "lib/kernels/cpu/matmul.c"
 DIRECT, PRODUCT = "lib/backend/cpu/conv_direct.c", "lib/backend/cpu/matmul.c"
+SETUP, PRODUCT_SETUP = "lib/target/cpu/setup/conv.c", "lib/target/cpu/setup/matmul.c"
 REDUCE, LINES, RESIZE = "lib/backend/cpu/reduce.c", "lib/backend/cpu/lines.c", "lib/backend/cpu/resize.c"
 KERNEL_REDUCE = "lib/kernels/cpu/reduce.c"
 KERNEL_LINES, SCATTER, STACK = "lib/kernels/cpu/lines.c", "lib/kernels/cpu/scatter.c", "lib/kernels/cpu/stack.c"
 # What is wrong, what is compiled, the file that changes, a text in it, the wrong one, and what the compiler says.
 PLANTED = (
     ("field", MATMUL, MATMUL, "s->lda", "s->ldb", "no member named 'ldb'"),
-    ("field", MATMUL, TABLE, "  lda : i64", "  ldb : i64", "no member named 'lda'"),
-    ("field", PRODUCT, PRODUCT, "p->lda", "p->ldb", "no member named .ldb"),
-    ("field", DIRECT, TABLE, "  padded : i64", "  padding : i64", "no member named .padded"),
+    ("field", MATMUL, TABLE, "  derived lda : i64", "  derived ldb : i64", "no member named 'lda'"),
+    ("field", PRODUCT_SETUP, PRODUCT_SETUP, "p->lda", "p->ldb", "no member named .ldb"),
+    ("field", SETUP, TABLE, "  derived padded : i64", "  derived padding : i64", "no member named .padded"),
     ("count", CONV, CONV, "int64_t from, int64_t to, int64_t group)", "int64_t from, int64_t to)", "conflicting types"),
     ("count", CONV, CONV, "GlowConvTileFn *full_odd, GlowConvTileFn *small_odd,", "GlowConvTileFn *small_odd,",
      "conflicting types"),
     ("count", MATMUL, TABLE, "ints batch, row, col, depth, phase", "ints row, col, depth, phase", "conflicting types"),
-    ("count", DIRECT, DIRECT, "glow_find_conv_scattered(s->isa, rows, vectors)", "glow_find_conv_scattered(s->isa, rows)",
+    ("count", SETUP, SETUP, "glow_size_conv_scattered(rows, vectors)", "glow_size_conv_scattered(rows)",
      "too few arguments"),
     ("count", DIRECT, TABLE, "out y : float  in x : float, w : float, bias : float?, zeros : float?\n}\n\nkernel conv_few",
      "out y : float  in x : float, w : float, bias : float?\n}\n\nkernel conv_few", "no member named .zeros"),
@@ -35,9 +36,11 @@ PLANTED = (
      "next : float", "conflicting types"),
     ("kind", MATMUL, MATMUL, "GlowMatrixEpilogueFn *epilogue, float *c, const float *a,    \\",
      "GlowEpilogueFn *epilogue, float *c, const float *a,    \\", "conflicting types"),
-    ("kind", DIRECT, DIRECT, "glow_work_conv(s, n, &p, &tiles,", "glow_work_conv(s, n, &p.g, &tiles,",
+    ("kind", DIRECT, DIRECT, "glow_work_conv(s, n, &p, &setup,", "glow_work_conv(s, n, &p.g, &setup,",
      "incompatible.pointer.types"),
-    ("kind", PRODUCT, PRODUCT, "GlowMatmulTiles tiles = ", "GlowConvTiles tiles = ", "GlowMatmulTiles|incompatible types"),
+    ("kind", SETUP, TABLE, "  derived padded : i64", "  padded : i64\n  derived g2 : ConvGeometry", "only fields of type i64"),
+    ("kind", PRODUCT, PRODUCT, "glow_setup_matmul(&s->cpu, &p,", "glow_setup_conv(&s->cpu, &p,",
+     "incompatible.pointer.types"),
     ("variant", REDUCE, REDUCE, "return GLOW_REDUCE_MAX;", "return GLOW_REDUCE_TOP;", ".GLOW_REDUCE_TOP. undeclared"),
     ("variant", REDUCE, TABLE, "params ReduceParams\n  variants sum, prod, max, min", "params ReduceParams\n  variants sum, prod, top, min",
      ".GLOW_REDUCE_MAX. undeclared"),
@@ -77,7 +80,7 @@ class Compiler:
     def generate(self, folder):
         """The headers of the folder's table; what was wrong with it."""
         for generator, header in (("params", "kernels/params.h"), ("prototypes", "kernels/kernels.h"),
-                                  ("rows-header", "target/cpu/rows.h"), ("work-header", "cpu/work.h")):
+                                  ("setups-header", "target/cpu/setups.h"), ("rows-header", "target/cpu/rows.h"), ("work-header", "cpu/work.h")):
             os.makedirs(os.path.dirname(os.path.join(folder, header)), exist_ok=True)
             result = subprocess.run([self.options.tblgen, "-gen=" + generator, "-o", os.path.join(folder, header),
                                      os.path.join(folder, TABLE)], capture_output=True, text=True)

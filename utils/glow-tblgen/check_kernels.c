@@ -100,6 +100,8 @@ static void check_table(OpFile *file, ParamsDecl *params, FieldsDecl *f) {
                "only the last field may be an array of any length, of type i64");
   if (params->fields.count == 1)
     glow_error(file->ctx, f->count.loc, "no field stands before the array of any length");
+  if (f->derived)
+    glow_error(file->ctx, f->count.loc, "an array of any length is not derived");
   params->table = f->names.data[0].text;
   f->doc = f->doc ? f->doc : "";
 }
@@ -125,6 +127,9 @@ static void check_fields(OpFile *file, ParamsDecl *params, FieldsDecl *f) {
   if (count < 1)
     glow_error(file->ctx, f->count.loc, "an array has at least one element");
   f->doc = f->doc ? f->doc : "";
+  if (f->derived && f->params)
+    glow_error(file->ctx, f->type.loc, "only fields of type i64 are derived");
+  params->derived |= f->derived || (f->params && f->params->derived);
   params->words += f->names.count * count * (f->params ? f->params->words : 1);
 }
 

@@ -75,14 +75,11 @@ static void write_kernel_finder(const OpFile *file, const KernelDecl *k, uint32_
 }
 
 void gen_rows_header(const OpFile *file, GlowText *out) {
-  gen_head(out, "The kinds of tiles, the tile of a machine with given sizes, and the kernel of a "
-                "variant and a kind, or NULL.");
+  gen_head(out, "The tile of a machine with given sizes, and the kernel of a variant and a kind, "
+                "or NULL.");
   glow_text_puts(out, "#ifndef GLOW_KERNELS_ROWS_H\n#define GLOW_KERNELS_ROWS_H\n\n"
-                      "#include \"target/cpu/table.h\"\n#include \"ops/kind.h\"\n\n"
-                      "typedef enum GlowTileKind {\n");
-  for (uint32_t i = 0; i < file->tiles.count; i++)
-    glow_text_printf(out, "  GLOW_%s,\n", file->tiles.data[i]->upper);
-  glow_text_puts(out, "  GLOW_TILE_COUNT\n} GlowTileKind;\n\n");
+                      "#include \"target/cpu/setups.h\"\n#include \"target/cpu/table.h\"\n"
+                      "#include \"ops/kind.h\"\n\n");
   for (uint32_t i = 0; i < file->tiles.count; i++)
     write_finder(file, file->tiles.data[i], out);
   glow_text_putc(out, '\n');
@@ -141,14 +138,25 @@ static void write_kernel_index(const OpFile *file, const KernelDecl *k, uint32_t
   glow_text_printf(out, "  return at%s ? &glow_kernels[at%s - 1] : NULL;\n}\n\n", place, place);
 }
 
+static void write_kernel(const KernelDecl *k, GlowStr name, GlowText *out) {
+  glow_text_printf(out, "    {.name = \"%s\", .function = \"glow_%s\", .words = %lld", name, name,
+                   (long long)k->params_decl->words);
+  if (has_setup(k))
+    glow_text_printf(out,
+                     ", .setup = setup_%s, .derived = derived_%s, .nderived = sizeof derived_%s / "
+                     "sizeof *derived_%s",
+                     k->name.text, k->name.text, k->name.text, k->name.text);
+  glow_text_puts(out, "},\n");
+}
+
 static void write_kernels(const OpFile *file, GlowText *out) {
+  write_setups(file, out);
   glow_text_puts(out, "const GlowKernel glow_kernels[] = {\n");
   for (uint32_t i = 0; i < file->kernels.count; i++) {
     const KernelDecl *k = file->kernels.data[i];
     Members members = family_members(file, k->name, &k->family);
     for (uint32_t j = 0; j < members.count; j++)
-      glow_text_printf(out, "    {\"%s\", \"glow_%s\"},\n", members.data[j].name.text,
-                       members.data[j].name.text);
+      write_kernel(k, members.data[j].name.text, out);
   }
   glow_text_puts(out, "    {0}};\n\n");
   for (uint32_t i = 0, first = 0; i < file->kernels.count; i++) {
@@ -197,11 +205,13 @@ static void write_signature(const OpFile *file, const KernelDecl *k, GlowText *o
   glow_text_printf(out, "const Glow%s *params", k->params_decl->name.text);
   if (k->params_decl->table)
     glow_text_printf(out, ", const int64_t *%s, uint32_t count", k->params_decl->table);
-  if (k->roles.count)
+  if (has_setup(k))
+    glow_text_puts(out, ", const GlowSetup *setup");
+  else if (k->roles.count)
     glow_text_printf(out, ", const Glow%sTiles *tiles", k->camel);
   if (k->out.count + k->in.count)
     glow_text_printf(out, ", const Glow%sPlaces *at", k->camel);
-  glow_text_puts(out, ", const GlowWorkSpec *more)");
+  glow_text_puts(out, has_setup(k) ? ")" : ", const GlowWorkSpec *more)");
 }
 
 static void write_places(const KernelDecl *k, GlowText *out) {
@@ -236,13 +246,13 @@ void gen_work_header(const OpFile *file, GlowText *out) {
            "#include \"backend/cpu/select.h\"\n#include \"kernels/params.h\"\n"
            "#include \"target/cpu/rows.h\"\n\n"
            "/* Appends work on n. Params are copied, and the `count` integers of the array at "
-           "their end; tiles\n * that are not needed are NULL; `more` says what there is besides: "
-           "units, grain, cost, fault. */\n\n");
+           "their end; tiles\n * that are not needed are NULL; `setup` is what the kernel's setup "
+           "said, `more` what there is besides:\n * units, grain, cost, fault. */\n\n");
   for (uint32_t i = 0; i < file->kernels.count; i++) {
     const KernelDecl *k = file->kernels.data[i];
     glow_text_printf(out, "/* %s */\n", k->doc);
     write_places(k, out);
-    if (k->roles.count)
+    if (k->roles.count && !has_setup(k))
       write_roles(k, out);
     write_signature(file, k, out);
     glow_text_puts(out, ";\n\n");
@@ -250,12 +260,15 @@ void gen_work_header(const OpFile *file, GlowText *out) {
   glow_text_puts(out, "#endif\n");
 }
 
-/* Arrays of the tiles, and of the kinds that each may have, one bit each. */
+/* Gives the work its tiles: arrays of these, and of the kinds that each may have, one bit each. */
 static void write_given(const KernelDecl *k, GlowText *out) {
   glow_text_puts(out, "  const GlowTile *const given[] = {");
-  for (uint32_t i = 0; i < k->roles.count; i++)
-    for (uint32_t j = 0; j < k->roles.data[i].names.count; j++)
-      glow_text_printf(out, "%stiles->%s", i + j ? ", " : "", k->roles.data[i].names.data[j].text);
+  for (uint32_t i = 0, n = 0; i < k->roles.count; i++)
+    for (uint32_t j = 0; j < k->roles.data[i].names.count; j++, n++)
+      if (has_setup(k))
+        glow_text_printf(out, "%sglow_select_sized(s, &setup->tiles[%u])", n ? ", " : "", n);
+      else
+        glow_text_printf(out, "%stiles->%s", n ? ", " : "", k->roles.data[i].names.data[j].text);
   glow_text_puts(out, "};\n  static const uint64_t kinds[] = {");
   for (uint32_t i = 0; i < k->roles.count; i++)
     for (uint32_t j = 0; j < k->roles.data[i].names.count; j++) {
@@ -264,7 +277,8 @@ static void write_given(const KernelDecl *k, GlowText *out) {
       for (uint32_t l = 0; l < r->tiles.count; l++)
         glow_text_printf(out, "%sUINT64_C(1) << GLOW_%s", l ? " | " : "", r->tiles.data[l]->upper);
     }
-  glow_text_puts(out, "};\n");
+  glow_text_puts(out,
+                 "};\n  glow_select_tiles(s, w, given, kinds, sizeof given / sizeof *given);\n");
 }
 
 static void write_constructor(const OpFile *file, const KernelDecl *k, GlowText *out) {
@@ -280,14 +294,14 @@ static void write_constructor(const OpFile *file, const KernelDecl *k, GlowText 
   if (places)
     glow_text_puts(out, "\n    .places = (const GlowPlace *)at,");
   glow_text_printf(out, " .nplaces = %u, .nwritten = %u};\n", places, k->out.count);
-  if (!k->roles.count) {
-    glow_text_puts(out, "  return glow_select_work(s, n, &parts, more);\n}\n\n");
-    return;
-  }
-  write_given(k, out);
-  glow_text_puts(out, "  GlowWork *w = glow_select_work(s, n, &parts, more);\n"
-                      "  glow_select_tiles(s, w, given, kinds, sizeof given / sizeof *given);\n"
-                      "  return w;\n}\n\n");
+  glow_text_printf(out, "  GlowWork *w = glow_select_work(s, n, &parts, %s);\n",
+                   has_setup(k) ? "&(GlowWorkSpec){.units = setup->units, .grain = setup->grain}"
+                                : "more");
+  if (k->roles.count)
+    write_given(k, out);
+  if (has_setup(k))
+    glow_text_puts(out, "  w->scratch = setup->scratch;\n");
+  glow_text_puts(out, "  return w;\n}\n\n");
 }
 
 void gen_work(const OpFile *file, GlowText *out) {

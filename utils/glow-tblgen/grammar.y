@@ -15,7 +15,7 @@
 
 %fallback ID KINDS ENUM OP INSTR IN OUT INOUT REGION TYPES MEMBER IMEMBER TRAITS INFER VERIFY
              SCRATCH MACS GRAD LOWER IRGEN FOLD ALSO DOMAIN NEWEST HOOK UNSUPPORTED
-             NUMBER PARAMS CALLBACK TILE TILES KERNEL AS TEMP INTS WHERE STEP STEPS VARIANTS SOURCES.
+             NUMBER PARAMS CALLBACK TILE TILES KERNEL AS TEMP INTS WHERE STEP STEPS VARIANTS SOURCES DERIVED.
 
 %type ids { Names }
 %type flags { uint8_t }
@@ -27,6 +27,7 @@
 %type call { Call }
 %type calls { Calls }
 %type opt { bool }
+%type derived { bool }
 %type versions { Names }
 %type target { OnnxRow }
 %type attrs { Attrs }
@@ -140,7 +141,9 @@ ids(L) ::= ids(M) COMMA ID(N).                 { L = M; glow_vec_push(p->file->a
 // The kernel table.
 params ::= PARAMS ID(N) STRING(D).             { parse_params(p, N, D); }
 fields ::= .
-fields ::= fields ids(L) COLON ID(T) count(C) doc(D). { parse_fields(p, L, T, C, D); }
+fields ::= fields derived(Q) ids(L) COLON ID(T) count(C) doc(D). { parse_fields(p, Q, L, T, C, D); }
+derived(Q) ::= .                               { Q = false; }
+derived(Q) ::= DERIVED.                        { Q = true; }
 count(C) ::= .                                 { C = (Name){0}; }
 count(C) ::= LS factor(F) RS.                  { C = F; }
 count(C) ::= LS(B) RS.                         { C = (Name){"", B.loc}; }

@@ -68,6 +68,7 @@ int lexer_next(Lexer *lx) {
       "callback"    { return T_CALLBACK; }
       "step"        { return T_STEP; }
       "steps"       { return T_STEPS; }
+      "derived"     { return T_DERIVED; }
       "variants"    { return T_VARIANTS; }
       "sources"     { return T_SOURCES; }
       "tile"        { return T_TILE; }

@@ -39,6 +39,7 @@ static const struct {
     {"params", gen_params},
     {"prototypes", gen_prototypes},
     {"rows-header", gen_rows_header},
+    {"setups-header", gen_setups_header},
     {"rows", gen_rows},
     {"work-header", gen_work_header},
     {"work", gen_work},

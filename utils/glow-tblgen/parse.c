@@ -227,8 +227,9 @@ void parse_params(Parser *p, Name name, Name doc) {
   glow_vec_push(p->file->arena, &p->file->params, p->params);
 }
 
-void parse_fields(Parser *p, Names names, Name type, Name count, Name doc) {
-  FieldsDecl d = {.names = names, .type = type, .count = count, .doc = doc.text};
+void parse_fields(Parser *p, bool derived, Names names, Name type, Name count, Name doc) {
+  FieldsDecl d = {
+      .names = names, .type = type, .count = count, .doc = doc.text, .derived = derived};
   glow_vec_push(p->file->arena, &p->params->fields, d);
 }
 

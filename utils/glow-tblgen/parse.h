@@ -48,7 +48,7 @@ Lit parse_lit(LitKind kind, Name text);
 void parse_number(Parser *p, Name name, Name value, Name doc);
 void parse_sources(Parser *p, Name level, Names files, Name doc);
 void parse_params(Parser *p, Name name, Name doc);
-void parse_fields(Parser *p, Names names, Name type, Name count, Name doc);
+void parse_fields(Parser *p, bool derived, Names names, Name type, Name count, Name doc);
 void parse_callback(Parser *p, Name name, Names ints, Name doc, bool step);
 void parse_tile(Parser *p, Name name, Names sizes, Name doc);
 void parse_kernel(Parser *p, Name name, Name doc);

@@ -145,6 +145,7 @@ typedef struct FieldsDecl {
   Name type, count;         /* count: how many elements each has; text NULL: it is no array, "": as
                                many as each use has */
   GlowStr doc;              /* NULL if none */
+  bool derived;             /* by the setup, from the others */
   const ParamsDecl *params; /* after check: the type; NULL: i64 */
 } FieldsDecl;
 
@@ -152,6 +153,7 @@ struct ParamsDecl {
   Name name;
   GlowStr doc;
   GLOW_VEC(FieldsDecl) fields;
+  bool derived;  /* after check: whether any field is, of these params or inside of one */
   int64_t words; /* after check: of 64 bits, but for what `table` has */
   GlowStr table; /* after check: the last field, an array of any length; NULL if none */
 };
@@ -322,8 +324,12 @@ Generator gen_irgen, gen_irgen_header, gen_fold, gen_fold_header, gen_kernels, g
 Generator gen_values_header, gen_scalar, gen_elementwise, gen_vector, gen_casts, gen_blocks,
     gen_docs, gen_keywords, gen_vim;
 Generator gen_grad, gen_grad_header, gen_primitives, gen_onnx, gen_onnx_header, gen_onnx_docs;
-Generator gen_params, gen_prototypes, gen_rows_header, gen_rows, gen_work_header, gen_work,
-    gen_library;
+Generator gen_params, gen_prototypes, gen_rows_header, gen_rows, gen_setups_header, gen_work_header,
+    gen_work, gen_library;
+
+/* gen_setups.c: whether a kernel has a setup, which fills in derived fields; and for rows.c. */
+bool has_setup(const KernelDecl *k);
+void write_setups(const OpFile *file, GlowText *out);
 
 /* gen_kernels.c: a hash of all that kernels see of the table. */
 uint64_t table_hash(const OpFile *file);

@@ -1,11 +1,8 @@
-/* Tiled attention: reading the instruction into GlowAttentionParams, and tiles of queries as equal
- * as possible. */
+/* Tiled attention: reading the instruction into GlowAttentionParams. */
 #include "backend/cpu/select.h"
 #include "cpu/work.h"
 
 #include <string.h>
-
-static int64_t div_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 typedef struct Attention {
   GlowView q, k, v, mask, y;
@@ -41,21 +38,11 @@ static bool read_mask(GlowSelect *s, const Attention *a, GlowAttentionParams *p)
   return p->m[3] <= 1 || glow_select_fail(s, "the columns of its mask are not contiguous");
 }
 
-/* Memory of one worker; see glow_attention. */
-static int64_t scratch_bytes(const GlowIsa *isa, const GlowAttentionParams *p) {
-  int64_t nb = (int64_t)isa->vl * isa->tile_vectors, state = GLOW_ATTENTION_LANES + 1;
-  int64_t packed = p->k_panels * p->size * nb + p->v_panels * p->kv_tile * nb;
-  int64_t weights = isa->tile_pixels * (div_up(p->kv_tile, nb) * nb + 16);
-  int64_t scaled = div_up(isa->tile_pixels * p->size, 16) * 16;
-  return 4 * (packed + div_up(p->queries * state, 16) * 16 + scaled + weights);
-}
-
 bool glow_select_tiled_attention(GlowSelect *s, const GlowNode *n) {
   const GlowTiledAttentionMembers *m = n->members;
   Attention a = {0};
   if (!read_operands(s, n, &a))
     return false;
-  int64_t nb = (int64_t)s->isa->vl * s->isa->tile_vectors;
   uint32_t scale;
   memcpy(&scale, &m->scale, sizeof scale);
   GlowAttentionParams p = {.batch = a.q.dims[0],
@@ -75,23 +62,14 @@ bool glow_select_tiled_attention(GlowSelect *s, const GlowNode *n) {
   memcpy(p.y, a.y.strides, sizeof p.y);
   if (!read_mask(s, &a, &p))
     return false;
-  p.kv_tile = p.kv_tile > p.keys ? div_up(p.keys, 16) * 16 : p.kv_tile;
-  p.tiles = div_up(p.queries, s->isa->tile_pixels);
-  p.tile = div_up(p.queries, p.tiles);
-  p.narrow = p.tiles * p.tile - p.queries;
-  p.k_panels = div_up(p.kv_tile, nb);
-  p.v_panels = div_up(p.v_size, nb);
+  p.kv_tile = p.kv_tile > p.keys ? glow_div_up(p.keys, 16) * 16 : p.kv_tile;
   GlowAttentionPlaces at = {.y = a.y.place,
                             .q = a.q.place,
                             .k = a.k.place,
                             .v = a.v.place,
                             .mask = a.masked ? a.mask.place : glow_place_absent()};
-  GlowAttentionTiles tiles = {
-      .full = glow_select_tile_found(s, glow_find_attention_tile(s->isa, p.tile))};
-  if (p.narrow)
-    tiles.small = glow_select_tile_found(s, glow_find_attention_tile(s->isa, p.tile - 1));
-  GlowWork *w =
-      glow_work_attention(s, n, &p, &tiles, &at, &(GlowWorkSpec){.units = p.batch * p.heads});
-  w->scratch = scratch_bytes(s->isa, &p);
+  GlowSetup setup = {0};
+  glow_setup_attention(&s->cpu, &p, &setup);
+  glow_work_attention(s, n, &p, &setup, &at);
   return true;
 }

@@ -20,8 +20,6 @@ typedef struct GlowConvView {
 static inline int64_t glow_conv_member(GlowArray a, uint32_t i, int64_t initial) {
   return i < a.count ? (int64_t)glow_array_at(a, uint32_t, i) : initial;
 }
-static inline int64_t glow_div_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
-static inline int64_t glow_min64(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* Whether a view has the layout that this text names; NULL: none. */
 bool glow_conv_has_layout(const GlowView *v, const char *layout);

@@ -34,8 +34,7 @@ static bool read_extents(GlowSelect *s, const Plain *c, GlowConvPlainParams *p) 
   p->groups = c->groups ? c->groups : 1;
   p->images = c->y.dims[0];
   p->axes = rank - 2;
-  p->taps = p->phases = 1;
-  int64_t places = 1;
+  p->taps = 1;
   for (uint32_t i = 0; i < p->axes; i++) {
     p->in[i] = c->x.dims[first + i];
     p->out[i] = c->y.dims[first + i];
@@ -46,11 +45,7 @@ static bool read_extents(GlowSelect *s, const Plain *c, GlowConvPlainParams *p) 
     p->xs[i] = c->x.strides[first + i];
     p->ys[i] = c->y.strides[first + i];
     p->taps *= p->window[i];
-    int64_t step = c->transposed ? p->stride[i] : 1;
-    p->phases *= step;
-    places *= glow_div_up(p->out[i], step);
   }
-  p->chunks = glow_div_up(places, (int64_t)s->isa->vl * s->isa->tile_vectors);
   p->ic = c->transposed ? c->w.dims[0] / p->groups : c->w.dims[channel];
   p->oc = c->transposed ? c->w.dims[channel] : c->w.dims[0] / p->groups;
   if (c->x.dims[channel] != p->ic * p->groups || c->y.dims[channel] != p->oc * p->groups ||
@@ -74,21 +69,6 @@ static void filter_strides(const Plain *c, GlowConvPlainParams *p) {
   p->wg = p->ic * p->oc * p->taps;
 }
 
-/* Bytes of scratch, and where its pieces are. Every piece is a multiple of 64 bytes. */
-static int64_t place_scratch(const GlowIsa *isa, GlowConvPlainParams *p) {
-  int64_t lanes = (int64_t)isa->vl * isa->tile_vectors;
-  p->taps_at = p->taps * p->ic * lanes * 4;
-  p->offsets_at = p->taps_at + glow_div_up(p->taps * 8, 64) * 64;
-  p->masks_at = p->offsets_at + p->taps * lanes * 8;
-  p->results_at = p->masks_at + (p->transposed ? p->taps * lanes * 4 : 0);
-  p->filter_at = p->results_at + p->rows * lanes * 4;
-  return p->filter_at +
-         (p->element == GLOW_CONV_ELEMENT_FLOAT ? 0 : glow_div_up(p->wg * 4, 64) * 64);
-}
-
-/* Pieces of work if there are at least so many: few places share their output channels. */
-#define ENOUGH_UNITS 16
-
 static bool select_plain(GlowSelect *s, const GlowNode *n, const Plain *c) {
   GlowConvPlainParams p = {.transposed = c->transposed, .bias = c->has_bias};
   if (!element_of(c->y.type, &p.element))
@@ -98,26 +78,15 @@ static bool select_plain(GlowSelect *s, const GlowNode *n, const Plain *c) {
   if (!read_extents(s, c, &p))
     return false;
   filter_strides(c, &p);
-  int64_t chunks = p.images * p.groups * p.phases * p.chunks;
-  if (!chunks || !p.oc)
+  if (!glow_view_extent(&c->y, 0, c->y.rank))
     return true; /* no elements */
-  p.rows = glow_min64(p.oc, s->isa->tile_pixels);
-  int64_t tiles = glow_div_up(p.oc, p.rows);
-  p.parts = glow_min64(glow_div_up(ENOUGH_UNITS, chunks), tiles);
-  GlowWorkSpec spec = {.units = chunks * p.parts};
-  int64_t lanes = (int64_t)s->isa->vl * s->isa->tile_vectors, scratch = place_scratch(s->isa, &p);
-  int64_t macs = chunks * lanes * p.oc * p.ic * p.taps;
-  if (p.element != GLOW_CONV_ELEMENT_FLOAT) /* each shard converts the filter */
-    spec.grain = glow_div_up(spec.units, glow_min64(1 + macs / (1 << 20), ENOUGH_UNITS));
-  GlowConvPlainTiles t = {.full =
-                              glow_select_tile_found(s, glow_find_conv_plain_tile(s->isa, p.rows))};
-  if (p.oc % p.rows)
-    t.rest = glow_select_tile_found(s, glow_find_conv_plain_tile(s->isa, p.oc % p.rows));
+  GlowSetup setup = {0};
+  glow_setup_conv_plain(&s->cpu, &p, &setup);
   GlowConvPlainPlaces at = {.y = c->y.place,
                             .x = c->x.place,
                             .w = c->w.place,
                             .bias = c->has_bias ? c->b.place : glow_place_absent()};
-  glow_work_conv_plain(s, n, &p, &t, &at, &spec)->scratch = scratch;
+  glow_work_conv_plain(s, n, &p, &setup, &at);
   return true;
 }
 

@@ -2,15 +2,11 @@
  *
  * Batch axes that are one axis to every operand are merged, and those that B does not have become
  * rows. The product of a matrix and one column is turned around, so that its rows fill registers.
- * The rest is choosing sizes: tiles of rows as equal as possible, chunks of k, and what is copied
- * to scratch. None of it changes a bit. */
+ * Sizes are the setup's. None of it changes a bit. */
 #include "backend/cpu/select.h"
 #include "cpu/work.h"
 
 #include <string.h>
-
-static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t div_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 enum { A, B, C, EXTRA };               /* operands: those of the product, then the epilogue's */
 enum { MOST = EXTRA + GLOW_MAX_RANK }; /* how many there may be */
@@ -183,66 +179,8 @@ static bool shape(GlowSelect *s, Nest *t) {
   return true;
 }
 
-/* ---- Sizes ----------------------------------------------------------------------------------- */
-
-/* With fewer rows than this a panel of B is used too seldom to be packed. */
-#define PACK_ROWS 12
-/* With fewer columns than this a row of A is used too seldom to be copied. */
-#define COPY_COLUMNS 128
-/* Threads should find at least this many units. */
-#define FEW_UNITS 8
-
-/* Rows of A whose first elements fall into few sets of a cache push each other out. */
-static bool rows_collide(const Nest *t) {
-  return t->column[A] != 1 || t->row[A] * 4 % 1024 == 0 || t->row[A] > 4096;
-}
-
-static void choose_sizes(GlowSelect *s, const Nest *t, int64_t batch, GlowMatmulParams *p) {
-  int64_t pixels = s->isa->tile_pixels, nb = (int64_t)s->isa->vl * s->isa->tile_vectors;
-  int64_t panels = div_up(t->n, nb);
-  p->packed = t->chunk > 0;
-  p->kc = p->packed ? t->chunk : glow_isa_chunk(s->isa, t->k);
-  p->tiles = div_up(t->m, pixels);
-  p->tile = div_up(t->m, p->tiles);
-  p->narrow = p->tiles * p->tile - t->m;
-  p->direct = !p->packed && t->column[B] == 1 && t->m < PACK_ROWS;
-  p->copy_a = t->n >= COPY_COLUMNS && t->m > 1 && rows_collide(t);
-  p->lda = (p->kc + 15) / 16 * 16;
-  p->lda += p->lda / 16 % 2 ? 0 : 16;
-  int64_t fit = s->isa->l2 / 2 / (p->kc * p->tile * 4 + 1);
-  p->blocks = div_up(p->tiles, fit < 1 ? 1 : fit);
-  p->block = div_up(p->tiles, p->blocks);
-  p->blocks = div_up(p->tiles, p->block);
-  /* Several blocks of rows use the panels of a group, which then stay in scratch; if there is one
-   * block, groups are for threads alone. */
-  int64_t group = s->isa->l2 / (p->kc * nb * 4 + 1);
-  if (p->blocks == 1)
-    group = batch >= FEW_UNITS ? panels : div_up(panels, FEW_UNITS / batch);
-  p->panels = min64(group < 8 ? 8 : group, panels);
-  p->groups = div_up(panels, p->panels);
-  p->slots = p->blocks > 1 ? p->panels : 1;
-  p->ahead = p->direct ? 0 : min64(div_up(nb, 4 * p->block), GLOW_MATMUL_AHEAD);
-}
-
-static int64_t scratch_bytes(const GlowMatmulParams *p, int64_t nb) {
-  int64_t rows = p->copy_a ? p->block * p->tile * p->lda : 0;
-  int64_t columns = p->packed ? 0 : p->slots * p->kc * nb;
-  return (rows + columns) * 4;
-}
-
-static const GlowTile *tile_if(GlowSelect *s, bool used, int64_t rows, int64_t vectors) {
-  return used ? glow_select_tile_found(s, glow_find_matmul_tile(s->isa, rows, vectors)) : NULL;
-}
-
-static GlowMatmulTiles tiles_of(GlowSelect *s, const GlowMatmulParams *p) {
-  int64_t vl = s->isa->vl, vectors = s->isa->tile_vectors, nb = vl * vectors;
-  bool odd = nb > vl && (p->n - 1) % nb < vl, even = !odd || p->n > nb;
-  bool full = p->narrow<p->tiles, small = p->narrow> 0;
-  return (GlowMatmulTiles){.full = tile_if(s, full && even, p->tile, vectors),
-                           .small = tile_if(s, small && even, p->tile - 1, vectors),
-                           .full_odd = tile_if(s, full && odd, p->tile, 1),
-                           .small_odd = tile_if(s, small && odd, p->tile - 1, 1)};
-}
+/* ---- Selecting --------------------------------------------------------------------------------
+ */
 
 static GlowOperand *operands_of(GlowSelect *s, const Nest *t) {
   GlowOperand *operands = GLOW_NEW_ARRAY(s->arena, GlowOperand, t->count);
@@ -268,11 +206,9 @@ bool glow_select_matmul(GlowSelect *s, const GlowNode *n) {
     return true; /* no elements */
   if (!shape(s, &t))
     return false;
-  int64_t batch = 1;
-  for (uint32_t a = 0; a < t.rank; a++)
-    batch *= t.batch[a];
   GlowMatmulParams p = {.m = t.m, .n = t.n, .k = t.k};
   p.am = t.row[A], p.ak = t.column[A], p.bk = t.row[B], p.bn = t.column[B], p.cm = t.row[C];
+  p.packed = t.chunk;
   p.plain = glow_node_epilogue(n) == NULL;
   for (uint32_t a = 0; a < GLOW_MATMUL_BATCH; a++) {
     bool has = a < t.rank;
@@ -281,15 +217,13 @@ bool glow_select_matmul(GlowSelect *s, const GlowNode *n) {
     p.b_batch[a] = has ? t.stride[B][a] : 0;
     p.c_batch[a] = has ? t.stride[C][a] : 0;
   }
-  choose_sizes(s, &t, batch, &p);
-  GlowMatmulTiles tiles = tiles_of(s, &p);
+  GlowSetup setup = {0};
+  glow_setup_matmul(&s->cpu, &p, &setup);
   GlowMatmulPlaces at = {.c = t.place[C], .a = t.place[A], .b = t.place[B]};
-  GlowWork *w = glow_work_matmul(s, n, &p, &tiles, &at,
-                                 &(GlowWorkSpec){.units = batch * p.groups * p.blocks});
+  GlowWork *w = glow_work_matmul(s, n, &p, &setup, &at);
   w->form = GLOW_BODY_MATRIX;
   w->body = body;
   w->operands = operands_of(s, &t);
   w->noperands = t.count - EXTRA;
-  w->scratch = scratch_bytes(&p, (int64_t)s->isa->vl * s->isa->tile_vectors);
   return true;
 }

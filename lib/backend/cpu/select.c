@@ -197,9 +197,12 @@ GlowWork *glow_select_work(GlowSelect *s, const GlowNode *n, const GlowWorkParts
   return &s->work.data[s->work.count - 1];
 }
 
-const GlowTile *glow_select_tile_found(GlowSelect *s, const GlowTile *t) {
-  GLOW_CHECK(s->ctx, t != NULL, "the machine has the tile");
-  return t;
+const GlowTile *glow_select_sized(GlowSelect *s, const GlowTileSize *t) {
+  if (t->kind == GLOW_TILE_NONE)
+    return NULL;
+  const GlowTile *found = glow_tile_find(s->isa, (unsigned)t->kind, t->sizes);
+  GLOW_CHECK(s->ctx, found != NULL, "the machine has the tile");
+  return found;
 }
 
 void glow_select_tiles(GlowSelect *s, GlowWork *w, const GlowTile *const *tiles,
@@ -429,7 +432,11 @@ static void report_references(GlowSelect *s, const GlowFunction *f) {
 }
 
 bool glow_cpu_plan(GlowArena *arena, GlowFunction *f, const GlowIsa *isa, GlowCpuPlan *plan) {
-  GlowSelect s = {.ctx = f->module->ctx, .arena = arena, .isa = isa, .plan = plan};
+  GlowSelect s = {.ctx = f->module->ctx,
+                  .arena = arena,
+                  .isa = isa,
+                  .cpu = glow_isa_numbers(isa),
+                  .plan = plan};
   s.places = glow_map_create(arena);
   *plan = (GlowCpuPlan){0};
   place_outer(&s, f, plan);

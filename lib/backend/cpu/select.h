@@ -20,6 +20,7 @@ typedef struct GlowSelect {
   GlowContext *ctx;
   GlowArena *arena;
   const GlowIsa *isa;
+  GlowCpuNumbers cpu; /* of isa */
   GlowWorkList work;
   GlowMap *places; /* GlowValue of an alloc or a storage -> GlowPlace */
   GlowCpuPlan *plan;
@@ -59,8 +60,8 @@ typedef struct GlowWorkSpec {
                             bytes moved; a little piece is not split as all is. 0: it is all */
   const GlowCall *fault; /* the kernel may end the run: the call that messages are about */
 } GlowWorkSpec;
-/* The same tile, which the machine must have. */
-const GlowTile *glow_select_tile_found(GlowSelect *s, const GlowTile *t);
+/* The tile that a setup names, which the machine must have; NULL: none is named. */
+const GlowTile *glow_select_sized(GlowSelect *s, const GlowTileSize *t);
 
 /* For cpu/work.h, whose functions append work by a kernel of the table. Params are a struct of
  * int64_t, which `count` more follow; all is copied. */

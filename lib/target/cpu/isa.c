@@ -24,9 +24,11 @@ const GlowIsa *glow_isa_find(const char *name) {
   return NULL;
 }
 
-int64_t glow_isa_chunk(const GlowIsa *isa, int64_t k) {
-  int64_t most = isa->vl >= 16 ? 512 : 256, chunks = (k + most - 1) / most;
-  return chunks > 1 ? ((k + chunks - 1) / chunks + 3) / 4 * 4 : k;
+GlowCpuNumbers glow_isa_numbers(const GlowIsa *isa) {
+  return (GlowCpuNumbers){.vl = isa->vl,
+                       .tile_pixels = isa->tile_pixels,
+                       .tile_vectors = isa->tile_vectors,
+                       .l2 = isa->l2};
 }
 
 bool glow_isa_runs_here(const GlowIsa *isa) {

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "target/cpu/setup/setup.h"
+
 typedef enum GlowIsaId {
 #define ISA(id, ...) GLOW_ISA_##id,
 #include "kernels/isa.def"
@@ -26,11 +28,11 @@ typedef struct GlowIsa {
 
 extern const GlowIsa glow_isa[GLOW_ISA_COUNT];
 
+/* What setups know of a row. */
+GlowCpuNumbers glow_isa_numbers(const GlowIsa *isa);
+
 /* The row called `name`, or NULL. */
 const GlowIsa *glow_isa_find(const char *name);
-/* Steps of k of a product that one panel of its right operand has: what a panel and a tile need
- * then fits the first-level cache or nearly so. */
-int64_t glow_isa_chunk(const GlowIsa *isa, int64_t k);
 /* Whether this host has everything that the row needs. */
 bool glow_isa_runs_here(const GlowIsa *isa);
 /* The last row that this host can run, or NULL. */

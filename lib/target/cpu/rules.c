@@ -5,9 +5,6 @@
 
 enum { SHARD_COST = 32768, MOST_SHARDS = 64 };
 
-static int64_t div_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
-static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
-
 static bool all_are(GlowArray a, uint32_t count, uint32_t value) {
   for (uint32_t i = 0; i < a.count; i++)
     if (glow_array_at(a, uint32_t, i) != value)
@@ -30,16 +27,8 @@ const char *glow_pool_stays(const GlowConvolutionMembers *conv, const GlowMaxPoo
 }
 
 int64_t glow_shards(int64_t cost) {
-  int64_t shards = min64(cost / SHARD_COST, MOST_SHARDS);
+  int64_t shards = glow_min64(cost / SHARD_COST, MOST_SHARDS);
   return shards < 1 ? 1 : shards;
-}
-
-void glow_conv_edges(const GlowConvLine *l, int64_t *left, int64_t *right) {
-  *left = min64(div_up(l->pl, l->sw), l->ow);
-  for (*right = 0; *right < l->ow; ++*right) {
-    if ((l->ow - 1 - *right) * l->sw - l->pl + (l->kw - 1) * l->dw < l->iw)
-      break;
-  }
 }
 
 bool glow_conv_can_scatter(const GlowIsa *isa, int64_t taps) {
@@ -48,23 +37,24 @@ bool glow_conv_can_scatter(const GlowIsa *isa, int64_t taps) {
 
 /* As few rows as give nearly the fewest tiles. */
 static int64_t merged_rows(const GlowConvGrid *g, int64_t pixels) {
-  int64_t fewest = div_up(g->oh * g->ow, pixels), merged = 1;
-  while (merged < g->oh &&
-         (g->oh % merged || g->oh / merged * div_up(g->ow * merged, pixels) * 64 > fewest * 65))
+  int64_t fewest = glow_div_up(g->oh * g->ow, pixels), merged = 1;
+  while (
+      merged < g->oh &&
+      (g->oh % merged || g->oh / merged * glow_div_up(g->ow * merged, pixels) * 64 > fewest * 65))
     merged++;
   return merged;
 }
 
 GlowConvTile glow_conv_tile(const GlowIsa *isa, const GlowConvGrid *g) {
   int64_t pixels = isa->tile_pixels, merged = g->flat ? merged_rows(g, pixels) : 1;
-  int64_t width = g->ow * merged, tiles = div_up(width, pixels), rows = 1;
+  int64_t width = g->ow * merged, tiles = glow_div_up(width, pixels), rows = 1;
   /* More than a twentieth of the registers would be idle. */
   if (!g->single && glow_conv_can_scatter(isa, g->taps) && width * 20 <= tiles * pixels * 19)
-    return (GlowConvTile){1, {(uint32_t)min64(pixels, g->rows * g->ow)}};
-  int64_t cols = div_up(width, tiles);
+    return (GlowConvTile){1, {(uint32_t)glow_min64(pixels, g->rows * g->ow)}};
+  int64_t cols = glow_div_up(width, tiles);
   if (!g->single && width * 2 <= pixels)
-    rows = min64(min64(pixels / width, g->rows / merged),
-                 min64(GLOW_CONV_MAX_ROWS, GLOW_CONV_POINTERS / (1 + g->edges)));
+    rows = glow_min64(glow_min64(pixels / width, g->rows / merged),
+                      glow_min64(GLOW_CONV_MAX_ROWS, GLOW_CONV_POINTERS / (1 + g->edges)));
   return (GlowConvTile){merged > 1 ? 3 : 2,
                         {(uint32_t)(rows < 1 ? 1 : rows), (uint32_t)cols, (uint32_t)merged}};
 }

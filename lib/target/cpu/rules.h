@@ -8,13 +8,6 @@
 #include "ops/op.h"
 #include "target/cpu/isa.h"
 
-/* A row of a convolution: output and input columns, window, stride, dilation, padding before. */
-typedef struct GlowConvLine {
-  int64_t ow, iw, kw, sw, dw, pl;
-} GlowConvLine;
-/* How many output pixels at the left and right have windows that leave the input there. */
-void glow_conv_edges(const GlowConvLine *l, int64_t *left, int64_t *right);
-
 /* The output of a direct convolution, as its tile sees it. */
 typedef struct GlowConvGrid {
   int64_t rows, oh, ow; /* output rows of all images; extents of an image */

@@ -5,13 +5,16 @@
 #define GLOW_TARGET_CPU_TABLE_H
 
 #include "target/cpu/isa.h"
-
-enum { GLOW_TILE_SIZES = 4 };
+#include "target/cpu/setup/setup.h"
 
 /* A kernel. */
 typedef struct GlowKernel {
-  const char *name;     /* as people know it: reduce_sum_float */
-  const char *function; /* glow_reduce_sum_float */
+  const char *name;        /* as people know it: reduce_sum_float */
+  const char *function;    /* glow_reduce_sum_float */
+  uint32_t words;          /* of its params, without a table at their end */
+  GlowSetupFn *setup;      /* NULL: it has none */
+  const uint16_t *derived; /* which words of its params the setup fills in */
+  uint32_t nderived;
 } GlowKernel;
 
 /* A tile of a machine. */

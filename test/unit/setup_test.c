@@ -1,0 +1,146 @@
+/* Setups: what they fill in follows from the other fields and the machine alone. Instructions are
+ * selected for every row of isa.def; then each derived field is overwritten, and the setup must
+ * bring back all of them, the units, the scratch memory and the tiles. */
+#include <string.h>
+
+#include "backend/cpu/cpu.h"
+#include "target/cpu/rows.h"
+#include "test/unit/unit.h"
+
+/* An instruction, its operands' types and the result's. `%d` is the width of a tile: output
+ * channels of a filter, columns of a panel. */
+typedef struct Case {
+  const char *instr, *members, *x, *w, *y;
+} Case;
+
+static const Case cases[] = {
+    {"convolution", " {pads = [1, 1, 1, 1]}", "2 x 32 x 14 x 14 | NCHW16c",
+     "80 x 32 x 3 x 3 | OIHW16i%do", "2 x 80 x 14 x 14 | NCHW16c"},
+    {"convolution", "", "1 x 512 x 28 x 28 | NCHW16c", "64 x 512 x 1 x 1 | OIHW16i%do",
+     "1 x 64 x 28 x 28 | NCHW16c"},
+    {"convolution", " {strides = [2, 2]}", "1 x 64 x 15 x 15 | NCHW16c",
+     "128 x 64 x 1 x 1 | OIHW16i%do", "1 x 128 x 8 x 8 | NCHW16c"},
+    {"convolution", " {pads = [1, 1, 1, 1]}", "3 x 512 x 5 x 5 | NCHW16c",
+     "512 x 512 x 3 x 3 | OIHW16i%do", "3 x 512 x 5 x 5 | NCHW16c"},
+    {"convolution", " {pads = [3, 3, 3, 3], strides = [2, 2]}", "1 x 3 x 64 x 64",
+     "64 x 3 x 7 x 7 | OIHW3i%do", "1 x 64 x 32 x 32 | NCHW16c"},
+    {"convolution", " {pads = [2, 2, 2, 2], dilations = [2, 2]}", "2 x 3 x 23 x 23",
+     "48 x 3 x 3 x 3 | OIHW3i%do", "2 x 48 x 23 x 23 | NCHW16c"},
+    {"convolution", " {pads = [1, 1, 1, 1], group = 32}", "2 x 32 x 29 x 29 | NCHW16c",
+     "32 x 1 x 3 x 3 | OIHW16o", "2 x 32 x 29 x 29 | NCHW16c"},
+    {"convolution", " {pads = [1, 1]}", "1 x 5 x 40", "7 x 5 x 3", "1 x 7 x 40"},
+    {"conv_transpose", " {strides = [2, 2]}", "2 x 5 x 9 x 9", "5 x 20 x 3 x 3",
+     "2 x 20 x 19 x 19"},
+    {"convolution", " {pads = [1, 1, 1, 1], strategy = winograd}", "2 x 64 x 28 x 28 | NCHW16c",
+     "6 x 6 x 64 x 64 | HWOI16i%do", "2 x 64 x 28 x 28 | NCHW16c"},
+    {"convolution", " {pads = [1, 1, 1, 1], strategy = winograd, tile = [1, 5]}",
+     "1 x 32 x 9 x 9 | NCHW16c", "4 x 4 x 48 x 32 | HWOI16i%do", "1 x 48 x 9 x 9 | NCHW16c"},
+    {"mat_mul", "", "300 x 700", "700 x 150", "300 x 150"},
+    {"mat_mul", "", "3 x 5 x 2000", "2000 x 65", "3 x 5 x 65"},
+    {"mat_mul", "", "200 x 64", "64 x 200 | KN64k%dn", "200 x 200"},
+    {"mat_mul", "", "4 x 3000 x 512", "4 x 512 x 600", "4 x 3000 x 600"},
+};
+
+static const char attention[] = "module \"t\" {target = \"%s\"}\n"
+                                "declare {\n"
+                                "  placeholder @q : float<2 x 3 x 50 x 24>\n"
+                                "  placeholder @k : float<2 x 3 x 70 x 24>\n"
+                                "  placeholder @y : float<2 x 3 x 50 x 24>\n"
+                                "}\n"
+                                "program @p {\n"
+                                "  tiled_attention @out @y, @in @q, @in @k, @in @k "
+                                "{kv_tile = 32, scale = 0.25}\n"
+                                "}\n";
+
+static void declare(GlowText *t, const char *name, const char *type, int width) {
+  glow_text_printf(t, "  placeholder @%s : float<", name);
+  glow_text_printf(t, type, width);
+  glow_text_puts(t, ">\n");
+}
+
+static void write_case(GlowText *t, const Case *c, const GlowIsa *isa) {
+  int width = (int)(isa->vl * isa->tile_vectors);
+  glow_text_printf(t, "module \"t\" {target = \"%s\"}\ndeclare {\n", isa->name);
+  declare(t, "x", c->x, width);
+  declare(t, "w", c->w, width);
+  declare(t, "y", c->y, width);
+  glow_text_printf(t, "}\nprogram @p {\n  %s @out @y, @in @x, @in @w%s\n}\n", c->instr, c->members);
+}
+
+/* ---- Again ----------------------------------------------------------------------------------- */
+
+/* How often each kernel was met, by number. */
+static uint32_t met[1024];
+
+static void check_tiles(const GlowWork *w, const GlowSetup *setup, const GlowIsa *isa,
+                        const char *text) {
+  for (uint32_t i = 0; i < GLOW_SETUP_TILES; i++) {
+    const GlowTileSize *size = &setup->tiles[i];
+    const GlowTile *want = i < w->tiles.count ? w->tiles.all[i] : NULL;
+    const GlowTile *got = size->kind == GLOW_TILE_NONE
+                              ? NULL
+                              : glow_tile_find(isa, (unsigned)size->kind, size->sizes);
+    EXPECT(want == got, "tile %u is %s, then %s:\n%s", i, want ? want->name : "none",
+           got ? got->name : "none", text);
+  }
+}
+
+static void set_up_again(GlowContext *ctx, const GlowWork *w, const GlowIsa *isa,
+                         const char *text) {
+  const GlowKernel *k = w->kernel;
+  size_t bytes = k->words * sizeof(int64_t);
+  int64_t *params = glow_arena_copy(ctx->arena, w->params, bytes);
+  GlowCpuNumbers cpu = glow_isa_numbers(isa);
+  for (uint32_t fill = 0; fill < 2; fill++) {
+    for (uint32_t i = 0; i < k->nderived; i++)
+      params[k->derived[i]] = fill ? -77 : INT64_C(1) << 40;
+    GlowSetup setup = {0};
+    k->setup(&cpu, params, &setup);
+    EXPECT(!memcmp(params, w->params, bytes), "%s: other params:\n%s", k->name, text);
+    EXPECT(setup.units == w->units && setup.scratch == w->scratch, "%s: other units:\n%s", k->name,
+           text);
+    check_tiles(w, &setup, isa, text);
+  }
+}
+
+static void check_program(const char *text, size_t size, const GlowIsa *isa) {
+  GlowContext *ctx = glow_context_create();
+  GlowModule *m = glow_module_parse(ctx, "test", text, size);
+  GlowCpuPlan plan;
+  bool planned = m && glow_module_verify(m) &&
+                 glow_cpu_plan(ctx->arena, m->first_function, isa, &plan) && plan.count > 0;
+  EXPECT(planned, "this is not selected for %s:\n%s", isa->name, text);
+  for (uint32_t i = 0; planned && i < plan.count; i++) {
+    const GlowWork *w = &plan.work[i];
+    EXPECT(w->kind == GLOW_WORK_KERNEL, "no kernel on %s for\n%s", isa->name, text);
+    if (w->kind != GLOW_WORK_KERNEL || !w->kernel->setup)
+      continue;
+    met[w->kernel - glow_kernels]++;
+    set_up_again(ctx, w, isa, text);
+  }
+  glow_context_destroy(ctx);
+}
+
+static void check_machine(const GlowIsa *isa) {
+  GlowContext *ctx = glow_context_create();
+  for (size_t i = 0; i <= sizeof cases / sizeof *cases; i++) {
+    GlowText text;
+    glow_text_init(&text, ctx);
+    if (i < sizeof cases / sizeof *cases)
+      write_case(&text, &cases[i], isa);
+    else
+      glow_text_printf(&text, attention, isa->name);
+    size_t size = text.size;
+    check_program(glow_text_cstr(&text), size, isa);
+    glow_text_release(&text);
+  }
+  glow_context_destroy(ctx);
+}
+
+int main(void) {
+  for (size_t k = 0; k < GLOW_ISA_COUNT; k++)
+    check_machine(&glow_isa[k]);
+  for (const GlowKernel *k = glow_kernels; k->name; k++)
+    EXPECT(!k->setup || met[k - glow_kernels], "no instruction here has the kernel %s", k->name);
+  return unit_finish();
+}

@@ -1,0 +1,1 @@
+target_link_libraries(setup_test PRIVATE glow_cpu)
