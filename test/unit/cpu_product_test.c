@@ -93,12 +93,11 @@ static void turn(GlowText *t, const char *name, int batch, int rows, int columns
 
 static void write_product(GlowText *t, const Product *p, const GlowIsa *isa) {
   int b_batch = p->shared ? 1 : p->batch;
-  GlowCpuNumbers cpu = glow_isa_numbers(isa);
   glow_text_printf(t, "module \"t\" {target = \"%s\"}\ndeclare {\n", isa->name);
   declare_matrix(t, "a", p->batch, p->m, p->k, p->turned);
   if (p->b == PACKED)
     glow_text_printf(t, "  placeholder @b : float<%d x %d | KN%dk%un>\n", p->k, p->n,
-                     (int)glow_product_chunk(&cpu, p->k), isa->vl * isa->tile_vectors);
+                     (int)glow_isa_chunk(isa, p->k), isa->vl * isa->tile_vectors);
   else
     declare_matrix(t, "b", b_batch, p->k, p->n, p->b == TURNED);
   declare_matrix(t, "y", p->batch, p->m, p->n, false);

@@ -97,8 +97,7 @@ static uint32_t product_choices(const GlowIsa *isa, const GlowNode *n, GlowChoic
       (!b->layout && (b->dims[0].size < 2 || b->dims[1].size < 2)))
     return 0;
   GlowContext *ctx = n->block->module->ctx;
-  GlowCpuNumbers cpu = glow_isa_numbers(isa);
-  long long chunk = glow_product_chunk(&cpu, b->dims[0].size);
+  long long chunk = glow_isa_chunk(isa, b->dims[0].size);
   const char *text =
       glow_arena_printf(ctx->arena, "KN%lldk%un", chunk, isa->vl * isa->tile_vectors);
   choices[0] = (GlowChoice){.packed = 1u << GLOW_MAT_MUL_IN_B};

@@ -31,6 +31,11 @@ GlowCpuNumbers glow_isa_numbers(const GlowIsa *isa) {
                        .l2 = isa->l2};
 }
 
+int64_t glow_isa_chunk(const GlowIsa *isa, int64_t k) {
+  GlowCpuNumbers cpu = glow_isa_numbers(isa);
+  return glow_product_chunk(&cpu, k);
+}
+
 bool glow_isa_runs_here(const GlowIsa *isa) {
   switch ((GlowIsaId)(isa - glow_isa)) {
 #if defined(__x86_64__)

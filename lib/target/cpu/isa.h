@@ -30,6 +30,8 @@ extern const GlowIsa glow_isa[GLOW_ISA_COUNT];
 
 /* What setups know of a row. */
 GlowCpuNumbers glow_isa_numbers(const GlowIsa *isa);
+/* glow_product_chunk of a row: what packed right operands of products are cut into. */
+int64_t glow_isa_chunk(const GlowIsa *isa, int64_t k);
 
 /* The row called `name`, or NULL. */
 const GlowIsa *glow_isa_find(const char *name);
