@@ -21,6 +21,7 @@ typedef struct Program {
   GlowText declare, body;
   int values; /* declared so far: @v0, ... */
   GLOW_VEC(Limit) limits;
+  const char *const *without; /* see program_run; ends with NULL */
 } Program;
 
 void program_begin(Program *p, const GlowIsa *isa, uint32_t seed);
@@ -79,7 +80,8 @@ void put_epilogue(Program *p, const Epilogue *e);
 
 /* Runs the program on both and compares all bits, any NaN for a NaN. Adds one to ran[k] for each
  * instruction that kernel k of glow_kernels had a part in, to lanes[l] for each call of lanes l.
- * False, after a failure that is counted: the bits differ, or it does not run. */
+ * What calls a function of lanes whose name begins as one of p->without does not run at all. False,
+ * after a message: the bits differ, or it does not run. */
 bool program_run(Program *p, unsigned *ran, unsigned *lanes);
 
 #endif

@@ -1,11 +1,12 @@
 /* Library code (kernels/library.h) is whole, and computes the interpreter's bits: every kernel of
  * the table on a thousand random shapes, for each row of isa.def that this machine can run.
  *
- *   library_test [--slice K/N] [--shapes COUNT] [--kernel NAME] [--counts]
+ *   library_test [--slice K/N] [--shapes COUNT] [--kernel NAME] [--without NAME] [--counts]
  *
- * NAME: only kernels that begin so. A slice has its part of the shapes, by other seeds than the
- * other slices. The object of each row,
- * GLOW_TEST_LIBRARIES/<row>/library.o, is there for its size alone. */
+ * --kernel: only kernels whose names begin so. --without: no functions of lanes whose names begin
+ * so, which an emulator may not know. A slice has its part of the shapes, by other seeds than the
+ * other slices. The object of each row, GLOW_TEST_LIBRARIES/<row>/library.o, is there for its size
+ * alone. */
 #include <elf.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,7 @@
 #include "test/library/cases.h"
 #include "test/unit/unit.h"
 
-enum { BATCH = 8, MOST_KERNELS = 1024, MOST_LANES = 4096 };
+enum { BATCH = 8, MOST_KERNELS = 1024, MOST_LANES = 4096, MOST_WITHOUT = 4 };
 
 static const struct {
   const char *name; /* of a row of kernels.ops, which the names of its kernels begin with */
@@ -31,7 +32,8 @@ enum { CASES = sizeof cases / sizeof *cases };
 
 typedef struct Options {
   int slice, slices, shapes;
-  const char *kernel;
+  const char *kernel, *without[MOST_WITHOUT + 1];
+  int nwithout;
   bool counts;
 } Options;
 
@@ -112,6 +114,7 @@ static void run_round(const GlowIsa *isa, const Options *o, int which, Counts *c
   Program p;
   uint32_t round = c->rounds[which]++ * (uint32_t)o->slices + (uint32_t)o->slice;
   program_begin(&p, isa, round * 7919 + (uint32_t)which * 104729 + 1);
+  p.without = o->without;
   for (int i = 0; i < BATCH; i++)
     cases[which].add(&p);
   bool same = program_run(&p, c->ran, c->lanes);
@@ -173,6 +176,8 @@ static bool read_options(int argc, char **argv, Options *o) {
       o->shapes = atoi(argv[++i]);
     } else if (!strcmp(argv[i], "--kernel") && more) {
       o->kernel = argv[++i];
+    } else if (!strcmp(argv[i], "--without") && more && o->nwithout < MOST_WITHOUT) {
+      o->without[o->nwithout++] = argv[++i];
     } else if (!strcmp(argv[i], "--counts")) {
       o->counts = true;
     } else {
@@ -186,7 +191,8 @@ int main(int argc, char **argv) {
   Options o;
   if (!read_options(argc, argv, &o)) {
     fprintf(stderr,
-            "usage: library_test [--slice K/N] [--shapes COUNT] [--kernel NAME] [--counts]\n");
+            "usage: library_test [--slice K/N] [--shapes COUNT] [--kernel NAME] [--without NAME] "
+            "[--counts]\n");
     return 2;
   }
   int rows = 0;
