@@ -222,6 +222,11 @@ static void release(GlowBindings *b) {
     glow_tensor_free(b->data[i].tensor);
 }
 
+/* Both kinds of machine code, in turns. */
+static GlowTier tier_of(unsigned number) {
+  return number % 2 ? GLOW_TIER_LIBRARY : GLOW_TIER_COMPILED;
+}
+
 static void check_numbers(const Conv *c, const GlowIsa *isa, unsigned number_of) {
   GlowContext *ctx = glow_context_create();
   GlowText text;
@@ -238,7 +243,8 @@ static void check_numbers(const Conv *c, const GlowIsa *isa, unsigned number_of)
       data[i] = bind(f, &in, (const char *[]){"x", "w", "b", "s"}[i]);
     uint32_t order = number_of;
     GlowParallel parallel = any_order(&order);
-    GlowStatus status = glow_cpu_run(f, &in, &cpu, &(GlowRunOptions){.parallel = &parallel});
+    const GlowRunOptions options = {.parallel = &parallel, .tier = tier_of(number_of)};
+    GlowStatus status = glow_cpu_run(f, &in, &cpu, &options);
     status = status == GLOW_OK ? glow_interp_run(f, &in, &interp, NULL) : status;
     EXPECT(status == GLOW_OK && cpu.count == 1 && interp.count == 1,
            "%s %u does not run on %s:\n%s", kind_names[c->kind], number_of, isa->name,
@@ -395,7 +401,8 @@ static void check_plain(const Plain *c, const GlowIsa *isa, unsigned number_of) 
     EXPECT(has_machine_kernel(f, isa), "plain %u has no machine kernel:\n%s", number_of, text.data);
     uint32_t order = number_of;
     GlowParallel parallel = any_order(&order);
-    GlowStatus status = glow_cpu_run(f, &in, &cpu, &(GlowRunOptions){.parallel = &parallel});
+    const GlowRunOptions options = {.parallel = &parallel, .tier = tier_of(number_of)};
+    GlowStatus status = glow_cpu_run(f, &in, &cpu, &options);
     status = status == GLOW_OK ? glow_interp_run(f, &in, &interp, NULL) : status;
     EXPECT(status == GLOW_OK, "plain %u does not run on %s:\n%s", number_of, isa->name, text.data);
     size_t wrong = status == GLOW_OK ? differences(cpu.data[0].tensor, interp.data[0].tensor) : 0;

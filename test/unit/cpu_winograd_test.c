@@ -116,7 +116,8 @@ static void check_numbers(const Conv *c, const GlowIsa *isa) {
     bind(f, &in, (const char *[]){"x", "u", "b", "m", "s"}[i]);
   uint32_t order = state;
   GlowParallel parallel = any_order(&order);
-  GlowRunOptions options = {.parallel = draw(4) ? &parallel : NULL};
+  GlowRunOptions options = {.parallel = draw(4) ? &parallel : NULL,
+                            .tier = order >> 16 & 1 ? GLOW_TIER_LIBRARY : GLOW_TIER_COMPILED};
   bool ran = f && glow_cpu_run(f, &in, &cpu, &options) == GLOW_OK &&
              glow_interp_run(f, &in, &interp, NULL) == GLOW_OK;
   EXPECT(ran && cpu.count == 1 && interp.count == 1, "does not run on %s:\n%s", isa->name,

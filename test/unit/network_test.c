@@ -1,6 +1,6 @@
-/* Networks of the CPU backend: many runs give the interpreter's bits at any number of threads, see
- * what changed in their inputs, keep variables, and allocate nothing. Allocations are counted at
- * the level of malloc, whoever asks, in any thread. */
+/* Networks of the CPU backend, by compiled code and by library code: many runs give the
+ * interpreter's bits at any number of threads, see what changed in their inputs, keep variables, and
+ * allocate nothing. Allocations are counted at the level of malloc, whoever asks, in any thread. */
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -199,7 +199,7 @@ static void *reference(GlowFunction *f, GlowTensor *t, float start, size_t *byte
 }
 
 /* Four runs with two inputs in turn. `base` runs came before on the same variable. */
-static void check_runs(GlowFunction *f, GlowTensor *t, const GlowParallel *parallel, int base) {
+static void check_runs(GlowFunction *f, GlowTensor *t, const GlowRunOptions *options, int base) {
   static const float starts[] = {0.25f, -0.5f};
   GlowBindings in = bind(f, t);
   size_t bytes;
@@ -208,7 +208,7 @@ static void check_runs(GlowFunction *f, GlowTensor *t, const GlowParallel *paral
   for (int i = 0; i < 2; i++)
     want[i] = reference(parse(other), t, starts[i], &bytes);
   const GlowBackend *cpu = glow_backend_find(f->module->ctx, &glow_backends, "cpu");
-  GlowNetwork *n = glow_backend_prepare(cpu, f, &in, &(GlowRunOptions){.parallel = parallel});
+  GlowNetwork *n = glow_backend_prepare(cpu, f, &in, options);
   CHECK(n);
   for (int run = 0; n && run < 4; run++) {
     fill(t, starts[run % 2]);
@@ -217,7 +217,7 @@ static void check_runs(GlowFunction *f, GlowTensor *t, const GlowParallel *paral
     unsigned long made = atomic_load(&allocations) - before;
     CHECK(status == GLOW_OK && n->outputs.count == 2);
     EXPECT(made == 0, "run %d on %d threads allocates %lu times", run,
-           parallel ? (int)parallel->workers : 1, made);
+           options->parallel ? (int)options->parallel->workers : 1, made);
     const GlowTensor *y = find(&n->outputs, "y"), *sum = find(&n->outputs, "sum");
     CHECK(y && y->bytes == bytes && memcmp(y->data, want[run % 2], bytes) == 0);
     CHECK(sum && ((const float *)sum->data)[3] == (float)(base + run + 3));
@@ -229,8 +229,8 @@ static void check_runs(GlowFunction *f, GlowTensor *t, const GlowParallel *paral
   glow_context_destroy(other);
 }
 
-/* Two runs at -O2 of a program or a graph from @x to @y, on `parallel`. */
-static void check_family(const char *text, const GlowParallel *parallel) {
+/* Two runs at -O2 of a program or a graph from @x to @y. */
+static void check_family(const char *text, const GlowRunOptions *options) {
   GlowContext *ctx = glow_context_create();
   GlowFunction *f = parse_text(ctx, text);
   GlowSession s = {.ctx = ctx, .module = f ? f->module : NULL, .entry = f};
@@ -243,8 +243,7 @@ static void check_family(const char *text, const GlowParallel *parallel) {
   if (t)
     in = bind(s.entry, t);
   const GlowBackend *cpu = glow_backend_find(ctx, &glow_backends, "cpu");
-  const GlowRunOptions options = {.parallel = parallel};
-  GlowNetwork *n = t ? glow_backend_prepare(cpu, s.entry, &in, &options) : NULL;
+  GlowNetwork *n = t ? glow_backend_prepare(cpu, s.entry, &in, options) : NULL;
   CHECK(n);
   for (int run = 0; n && run < 2; run++) {
     unsigned long before = atomic_load(&allocations);
@@ -264,10 +263,11 @@ static void check_family(const char *text, const GlowParallel *parallel) {
 static void check_families(void) {
   GlowContext *ctx = glow_context_create();
   GlowPool *pool = glow_pool_create(ctx, 2);
-  for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
-    check_family(families[i], NULL);
-    check_family(families[i], glow_pool_parallel(pool));
-  }
+  for (size_t i = 0; i < sizeof families / sizeof *families; i++)
+    for (int how = 0; how < 4; how++)
+      check_family(families[i],
+                   &(GlowRunOptions){.parallel = how % 2 ? glow_pool_parallel(pool) : NULL,
+                                     .tier = how / 2 ? GLOW_TIER_LIBRARY : GLOW_TIER_COMPILED});
   glow_pool_destroy(pool);
   glow_context_destroy(ctx);
 }
@@ -280,12 +280,14 @@ int main(void) {
   GlowTensor *aligned = x ? glow_tensor_create(ctx, x->value.type) : NULL;
   GlowTensor *room = x ? glow_tensor_create(ctx, x->value.type) : NULL;
   static float shifted[2 * 32 * 28 * 28 + 1];
-  for (int i = 0; x && i < 3; i++) {
-    GlowPool *pool = glow_pool_create(ctx, 1 << i);
-    check_runs(f, aligned, glow_pool_parallel(pool), 8 * i);
+  for (int i = 0; x && i < 6; i++) {
+    GlowPool *pool = glow_pool_create(ctx, 1 << i / 2);
+    const GlowRunOptions options = {.parallel = glow_pool_parallel(pool),
+                                    .tier = i % 2 ? GLOW_TIER_LIBRARY : GLOW_TIER_COMPILED};
+    check_runs(f, aligned, &options, 8 * i);
     GlowTensor odd = *room;
     odd.data = (void *)((uintptr_t)shifted % 64 ? shifted : shifted + 1);
-    check_runs(f, &odd, glow_pool_parallel(pool), 8 * i + 4);
+    check_runs(f, &odd, &options, 8 * i + 4);
     glow_pool_destroy(pool);
   }
   glow_tensor_free(aligned);
