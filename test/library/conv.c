@@ -65,6 +65,25 @@ typedef struct Blocked {
   const char *members;
 } Blocked;
 
+/* X, or the inside of a larger one. The operand's text. */
+static void put_input(Program *p, const Shape *x, char operand[16]) {
+  Shape whole = *x;
+  bool inside = x->layout && draw(p, 4) == 0;
+  int down = draw_in(p, 0, 2), across = draw_in(p, 0, 2);
+  if (inside) {
+    whole.dims[2] += down + draw_in(p, 0, 2);
+    whole.dims[3] += across + draw_in(p, 0, 2);
+  }
+  int v = declare(p, &whole), row = 16 * whole.dims[3], plane = row * whole.dims[2];
+  snprintf(operand, 16, "%cv%d", inside ? '%' : '@', v);
+  if (!inside)
+    return;
+  put(p, "  %%v%d = tensorview @v%d {offset = %d, strides = [%d, %d, %d, 16, 1]} : ", v, v,
+      down * row + across * 16, (x->dims[1] + 15) / 16 * plane, plane, row);
+  put_type(&p->body, x);
+  put(p, "\n");
+}
+
 static void put_blocked(Program *p, const Blocked *c) {
   const Windows *w = &c->w;
   const Shape x = shape(GLOW_KIND_FLOAT, c->x, 4, c->n, c->ic * c->groups, w->in[0], w->in[1]);
@@ -72,13 +91,15 @@ static void put_blocked(Program *p, const Blocked *c) {
   const Shape f = shape(GLOW_KIND_FLOAT, c->filter, 4, c->oc, c->ic, w->size[0], w->size[1]);
   const Shape bias = shape(GLOW_KIND_FLOAT, NULL, 1, c->oc);
   Epilogue e = draw_epilogue(p);
-  put(p, "  convolution @out @v%d, @in @v%d", declare(p, &y), declare(p, &x));
+  char input[16];
+  put_input(p, &x, input);
+  put(p, "  convolution @out @v%d, @in %s", declare(p, &y), input);
   put(p, ", @in @v%d", declare(p, &f));
   if (draw(p, 2))
     put(p, ", @in @v%d", declare(p, &bias));
   else
     put(p, ", @in none");
-  put_epilogue_operand(p, &e, &y, 1);
+  put_epilogue_operands(p, &e, &y, 1);
   put_windows(p, w);
   put(p, "group = %d, %s", c->groups, c->members);
   put_shards(p);
@@ -159,7 +180,7 @@ void case_winograd(Program *p) {
   Epilogue e = draw_epilogue(p);
   put(p, "  convolution @out @v%d, @in @v%d", declare(p, &y), declare(p, &x));
   put(p, ", @in @v%d, @in @v%d", declare(p, &f), declare(p, &bias));
-  put_epilogue_operand(p, &e, &map, 1);
+  put_epilogue_operands(p, &e, &map, 1);
   put(p, " {strategy = winograd, pads = ");
   put_list(p, 4, pads);
   put(p, ", ");
@@ -216,7 +237,7 @@ void case_conv_plain(Program *p) {
     put(p, ", @in @v%d", declare(p, &bias));
   else
     put(p, ", @in none");
-  put_epilogue_operand(p, &e, &y, 1);
+  put_epilogue_operands(p, &e, &y, 1);
   put_windows(p, &w);
   put(p, "layout = %s, group = %d, ", nhwc ? "NHWC" : "NCHW", groups);
   if (transposed) {

@@ -70,7 +70,8 @@ void case_one_hot(Program *p) {
 
 void case_trilu(Program *p) {
   Shape x = draw_shape(p, draw_kind(p, NUMBERS | GLOW_KIND_BIT(GLOW_KIND_BOOL)), 2, 4, 9);
-  put(p, "  trilu @out @v%d, @in @v%d", declare(p, &x), declare(p, &x));
+  int y = declare(p, &x);
+  put(p, "  trilu @out @v%d, @in @v%d", y, draw(p, 3) ? declare(p, &x) : y);
   if (draw(p, 3))
     put(p, ", @in @v%d", declare_int(p, draw_in(p, -10, 10)));
   else

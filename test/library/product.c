@@ -69,7 +69,7 @@ void case_matmul(Program *p) {
   put_matrix(p, &t.a, draw(p, 3) == 0, a);
   put_matrix(p, &t.b, !packed && draw(p, 3) == 0, b);
   put(p, "  mat_mul @out @v%d, @in %s, @in %s", declare(p, &t.c), a, b);
-  put_epilogue_operand(p, &e, &t.c, rows + 1);
+  put_epilogue_operands(p, &e, &t.c, rows + 1);
   put(p, " {");
   put_shards(p);
   put_epilogue(p, &e);

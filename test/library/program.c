@@ -120,6 +120,7 @@ void put_shards(Program *p) { put(p, "shards = %d}\n", draw_in(p, 1, 5)); }
 Epilogue draw_epilogue(Program *p) {
 #define ACC "    ^epilogue(%a : float<>) = {"
 #define ACC_AND "    ^epilogue(%a : float<>, %s : float<>) = {"
+#define ACC_BOTH "    ^epilogue(%a : float<>, %s : float<>, %c : float<>) = {"
 #define IS(n, call) " %" n " = " call " : float<>"
   static const Epilogue all[] = {
       {NULL, ALONE},
@@ -135,23 +136,25 @@ Epilogue draw_epilogue(Program *p) {
       {ACC_AND IS("0", "Add(%a, %s)") IS("1", "Relu(%0)") " yield %1 }\n", EACH_CHANNEL},
       {ACC_AND IS("0", "Mul(%s, %a)") " yield %0 }\n", EACH_CHANNEL},
       {ACC_AND IS("0", "PRelu(%a, %s)") IS("1", "Tanh(%0)") " yield %1 }\n", EACH_CHANNEL},
+      {ACC_BOTH IS("0", "Mul(%c, %a)") IS("1", "Add(%0, %s)")
+           IS("2", "LeakyRelu(%1)") " yield %2 }\n",
+       SAME_SHAPE | EACH_CHANNEL},
   };
 #undef ACC
 #undef ACC_AND
+#undef ACC_BOTH
 #undef IS
   return all[draw(p, sizeof all / sizeof *all)];
 }
 
-void put_epilogue_operand(Program *p, const Epilogue *e, const Shape *result, int channel) {
-  Shape s = *result;
-  if (e->operand == ALONE)
-    return;
-  if (e->operand == EACH_CHANNEL) {
-    s = (Shape){.rank = result->rank - channel};
-    for (int i = 0; i < s.rank; i++)
-      s.dims[i] = i ? 1 : result->dims[channel];
-  }
-  put(p, ", @in @v%d", declare(p, &s));
+void put_epilogue_operands(Program *p, const Epilogue *e, const Shape *result, int channel) {
+  Shape each = {.rank = result->rank - channel};
+  for (int i = 0; i < each.rank; i++)
+    each.dims[i] = i ? 1 : result->dims[channel];
+  if (e->operands & SAME_SHAPE)
+    put(p, ", @in @v%d", declare(p, result));
+  if (e->operands & EACH_CHANNEL)
+    put(p, ", @in @v%d", declare(p, &each));
 }
 
 void put_epilogue(Program *p, const Epilogue *e) {
@@ -215,7 +218,15 @@ static bool parse(Run *r, GlowText *text) {
   return r->f && glow_cpu_plan(p->ctx->arena, r->f, p->isa, &r->plan);
 }
 
-/* Inputs with random elements; what is written begins as bytes that nobody expects. */
+/* Random elements for both; an instruction in place overwrites them. */
+static void bind_input(Run *r, const GlowValue *v, GlowTensor *t) {
+  GlowContext *ctx = r->program->ctx;
+  fill(r->program, atoi(v->name + 1), t);
+  GlowBinding binding = {v->name, glow_tensor_copy(ctx, t)};
+  glow_vec_push(ctx->arena, &r->in, binding);
+}
+
+/* Inputs with random elements; what is only written begins as bytes that nobody expects. */
 static bool bind(Run *r) {
   GlowContext *ctx = r->program->ctx;
   const GlowCpuPlan *plan = &r->plan;
@@ -228,17 +239,12 @@ static bool bind(Run *r) {
     if (constant && !value)
       return false;
     GlowTensor *t = constant ? glow_tensor_copy(ctx, value) : glow_tensor_create(ctx, v->type);
-    GlowBinding binding = {v->name, t};
     r->tensors[i] = t;
     r->storage[i] = t->data;
-    if (constant)
-      continue;
-    if (plan->writes[i]) {
+    if (!constant && !plan->reads[i])
       memset(t->data, 0xA5, t->bytes);
-    } else {
-      fill(r->program, atoi(v->name + 1), t);
-      glow_vec_push(ctx->arena, &r->in, binding);
-    }
+    else if (!constant)
+      bind_input(r, v, t);
   }
   return true;
 }
@@ -322,7 +328,15 @@ static bool is_left_out(const Program *p, const GlowProgramData *data) {
   return false;
 }
 
-static void count(const GlowProgramData *data, unsigned *ran, unsigned *lanes) {
+static void count_work(const GlowIsa *isa, const GlowWork *w, Counts *counts) {
+  for (uint32_t t = 0; t < w->tiles.count; t++)
+    if (w->tiles.all[t])
+      counts->tiles[w->tiles.all[t] - glow_tiles[isa - glow_isa]]++;
+  for (uint32_t c = 0; w->form != GLOW_BODY_NONE && c < w->body.ncalls; c++)
+    counts->lanes[w->body.calls[c].lane]++;
+}
+
+static void count(const GlowIsa *isa, const GlowProgramData *data, Counts *counts) {
   for (int64_t i = 0; i < data->npieces; i++) {
     const GlowWork *w = data->pieces[i];
     bool before = false;
@@ -331,20 +345,21 @@ static void count(const GlowProgramData *data, unsigned *ran, unsigned *lanes) {
     for (int64_t k = 0; k < i && !before; k++)
       before = data->pieces[k]->kernel == w->kernel &&
                data->pieces[k]->source->instruction == w->source->instruction;
-    ran[w->kernel - glow_kernels] += !before;
-    for (uint32_t c = 0; w->form != GLOW_BODY_NONE && c < w->body.ncalls; c++)
-      lanes[w->body.calls[c].lane]++;
+    counts->kernels[w->kernel - glow_kernels] += !before;
+    count_work(isa, w, counts);
   }
 }
 
 static void release(Run *r) {
   for (uint32_t i = 0; r->tensors && i < r->plan.nouter; i++)
     glow_tensor_free(r->tensors[i]);
+  for (uint32_t i = 0; i < r->in.count; i++)
+    glow_tensor_free(r->in.data[i].tensor);
   for (uint32_t i = 0; i < r->out.count; i++)
     glow_tensor_free(r->out.data[i].tensor);
 }
 
-bool program_run(Program *p, unsigned *ran, unsigned *lanes) {
+bool program_run(Program *p, Counts *counts) {
   Run r = {.program = p};
   GlowText text;
   glow_text_init(&text, p->ctx);
@@ -355,7 +370,7 @@ bool program_run(Program *p, unsigned *ran, unsigned *lanes) {
   if (runs)
     ok = program && walk(&r, program) && glow_interp_run(r.f, &r.in, &r.out, NULL) == GLOW_OK;
   if (runs && ok)
-    count(data, ran, lanes);
+    count(p->isa, data, counts);
   ok = ok && (!runs || compare(&r));
   if (!ok)
     printf("on %s:\n%s", p->isa->name, glow_text_cstr(&text));

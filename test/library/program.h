@@ -67,21 +67,28 @@ void put_shards(Program *p);
 
 /* What follows a product or a convolution. */
 typedef struct Epilogue {
-  const char *body; /* NULL: there is none */
-  enum { ALONE, SAME_SHAPE, EACH_CHANNEL } operand;
+  const char *body;                                              /* NULL: there is none */
+  enum { ALONE = 0, SAME_SHAPE = 1, EACH_CHANNEL = 2 } operands; /* in this order */
 } Epilogue;
 Epilogue draw_epilogue(Program *p);
-/* `, @in @v3` if it has an operand, which is declared: of the shape of the result, or one number
- * for each index along `channel`. */
-void put_epilogue_operand(Program *p, const Epilogue *e, const Shape *result, int channel);
+/* `, @in @v3` for each operand: of the shape of the result, or one number for each index along axis
+ * `channel`. */
+void put_epilogue_operands(Program *p, const Epilogue *e, const Shape *result, int channel);
 void put_epilogue(Program *p, const Epilogue *e);
 
 /* ---- Runs ------------------------------------------------------------------------------------ */
 
-/* Runs the program on both and compares all bits, any NaN for a NaN. Adds one to ran[k] for each
- * instruction that kernel k of glow_kernels had a part in, to lanes[l] for each call of lanes l.
+/* How often what of the library ran. */
+enum { MOST_KERNELS = 1024, MOST_TILES = 1024, MOST_LANES = 4096 };
+typedef struct Counts {
+  unsigned kernels[MOST_KERNELS]; /* instructions that kernel k of glow_kernels had a part in */
+  unsigned tiles[MOST_TILES];     /* pieces of work with tile t of the row */
+  unsigned lanes[MOST_LANES];     /* calls of the function of lanes l */
+} Counts;
+
+/* Runs the program on both and compares all bits, any NaN for a NaN; counts what ran.
  * What calls a function of lanes whose name begins as one of p->without does not run at all. False,
  * after a message: the bits differ, or it does not run. */
-bool program_run(Program *p, unsigned *ran, unsigned *lanes);
+bool program_run(Program *p, Counts *counts);
 
 #endif

@@ -83,8 +83,12 @@ static void put_operator(Program *p) {
   for (uint32_t i = 0; i < d->nvars; i++)
     kinds[i] = draw_kind(p, d->vars[i].kinds & numbers);
   Shape y = draw_result(p, kind_of(&d->out[0], kinds));
-  put(p, "  %s @out @v%d", d->instr, declare(p, &y));
-  for (uint32_t i = 0; i < d->nin; i++)
+  int out = declare(p, &y);
+  bool in_place = d->ninplace && !d->inplace[0].in && draw(p, 4) == 0;
+  put(p, "  %s @out @v%d", d->instr, out);
+  if (in_place)
+    put(p, ", @in @v%d", out);
+  for (uint32_t i = in_place; i < d->nin; i++)
     put_operand(p, d, i, kind_of(&d->in[i], kinds), &y);
   put(p, " {");
   for (uint32_t i = 0; i < d->nmembers; i++)
@@ -146,8 +150,9 @@ static void put_stack(Program *p) {
     y = shape(GLOW_KIND_FLOAT, "NCHW16c", 4, draw_in(p, 1, 2), draw_in(p, 1, 36), 3,
               draw_in(p, 1, 5));
   s = y.layout ? y : draw_operand(p, &y, GLOW_KIND_FLOAT);
-  put(p, "  stack @out @v%d, @out @v%d", declare(p, &y), declare(p, &y));
-  put(p, ", @in @v%d, @in @v%d {", declare(p, &y), declare(p, &s));
+  int first = declare(p, &y), second = declare(p, &y);
+  put(p, "  stack @out @v%d, @out @v%d", first, second);
+  put(p, ", @in @v%d, @in @v%d {", draw(p, 3) ? declare(p, &y) : first, declare(p, &s));
   put_shards(p);
   put(p, "    ^body(%%x : float<>, %%s : float<>) = {\n"
          "      %%0 = Exp(%%x) : float<>\n"

@@ -18,7 +18,7 @@
 #include "test/library/cases.h"
 #include "test/unit/unit.h"
 
-enum { BATCH = 8, MOST_KERNELS = 1024, MOST_LANES = 4096, MOST_WITHOUT = 4 };
+enum { BATCH = 8, MOST_WITHOUT = 4 };
 
 static const struct {
   const char *name; /* of a row of kernels.ops, which the names of its kernels begin with */
@@ -78,6 +78,7 @@ static void tell_size(const GlowIsa *isa) {
 /* Everything that a program can ask the library for is there. */
 static void check_tables(const GlowIsa *isa, const GlowLibrary *library) {
   int kernels = count_kernels(), tiles = 0;
+  CHECK(kernels <= MOST_KERNELS && glow_lane_count <= MOST_LANES);
   EXPECT(library->table == glow_table_hash, "the library of %s is of another table", isa->name);
   for (int k = 0; k < kernels; k++)
     EXPECT(library->kernels[k], "the library of %s lacks %s", isa->name, glow_kernels[k].name);
@@ -85,6 +86,7 @@ static void check_tables(const GlowIsa *isa, const GlowLibrary *library) {
     EXPECT(library->lanes[l], "the library of %s lacks %s", isa->name, glow_lane_names[l]);
   while (glow_tiles[isa - glow_isa][tiles].name)
     tiles++;
+  CHECK(tiles <= MOST_TILES);
   printf("%s: %d kernels, %d tiles, %u functions of lanes\n", isa->name, kernels, tiles,
          glow_lane_count - 1);
 }
@@ -106,20 +108,23 @@ static int case_of(const char *kernel) {
   return found;
 }
 
-typedef struct Counts {
-  unsigned ran[MOST_KERNELS], lanes[MOST_LANES], rounds[CASES], failures;
-} Counts;
+/* What ran on the shapes of a row. */
+typedef struct Shapes {
+  Counts counts;
+  unsigned rounds[CASES], failures;
+} Shapes;
+enum { MOST_FAILURES = 3 };
 
-static void run_round(const GlowIsa *isa, const Options *o, int which, Counts *c) {
+static void run_round(const GlowIsa *isa, const Options *o, int which, Shapes *s) {
   Program p;
-  uint32_t round = c->rounds[which]++ * (uint32_t)o->slices + (uint32_t)o->slice;
+  uint32_t round = s->rounds[which]++ * (uint32_t)o->slices + (uint32_t)o->slice;
   program_begin(&p, isa, round * 7919 + (uint32_t)which * 104729 + 1);
   p.without = o->without;
   for (int i = 0; i < BATCH; i++)
     cases[which].add(&p);
-  bool same = program_run(&p, c->ran, c->lanes);
+  bool same = program_run(&p, &s->counts);
   EXPECT(same, "%s, round %u", cases[which].name, round);
-  c->failures += !same;
+  s->failures += !same;
   program_end(&p);
 }
 
@@ -127,40 +132,58 @@ static void run_round(const GlowIsa *isa, const Options *o, int which, Counts *c
 enum { STACKS = 10 };
 
 /* Rounds of a case until its kernel has run on enough shapes. */
-static void check_kernel(const GlowIsa *isa, const Options *o, int k, Counts *c) {
+static void check_kernel(const GlowIsa *isa, const Options *o, int k, Shapes *s) {
   const char *name = glow_kernels[k].name;
+  const unsigned *ran = &s->counts.kernels[k];
   int which = case_of(name), shapes = o->shapes;
   if (which < CASES && cases[which].add == case_stack)
     shapes *= STACKS;
   unsigned quota = (unsigned)((shapes + o->slices - 1) / o->slices);
   EXPECT(which < CASES, "no case runs the kernel %s", name);
-  for (unsigned round = 0; which < CASES && c->ran[k] < quota && round < 20 * quota; round++) {
-    run_round(isa, o, which, c);
-    if (c->failures >= 3)
+  for (unsigned round = 0; which < CASES && *ran < quota && round < 20 * quota; round++) {
+    run_round(isa, o, which, s);
+    if (s->failures >= MOST_FAILURES)
       return;
   }
-  EXPECT(c->ran[k] >= quota, "%s ran on %u random shapes, not on %u", name, c->ran[k], quota);
+  EXPECT(*ran >= quota, "%s ran on %u random shapes, not on %u", name, *ran, quota);
+}
+
+static void tell_counts(const GlowIsa *isa, const Counts *c) {
+  const GlowTile *tiles = glow_tiles[isa - glow_isa];
+  for (int k = 0; glow_kernels[k].name; k++)
+    printf("%s: %s: %u shapes\n", isa->name, glow_kernels[k].name, c->kernels[k]);
+  for (int t = 0; tiles[t].name; t++)
+    printf("%s: %s: %u pieces\n", isa->name, tiles[t].name, c->tiles[t]);
+  for (uint32_t l = 1; l < glow_lane_count; l++)
+    printf("%s: %s: %u calls\n", isa->name, glow_lane_names[l], c->lanes[l]);
+}
+
+static unsigned count_used(const unsigned *counts, int n) {
+  unsigned used = 0;
+  for (int i = 0; i < n; i++)
+    used += counts[i] > 0;
+  return used;
 }
 
 static void check_kernels(const GlowIsa *isa, const Options *o) {
-  static Counts c;
-  c = (Counts){.failures = 0};
-  int kernels = count_kernels(), used = 0;
+  static Shapes s;
+  s = (Shapes){.failures = 0};
   unsigned least = UINT32_MAX;
-  for (int k = 0; k < kernels && c.failures < 3; k++) {
+  for (int k = 0; glow_kernels[k].name && s.failures < MOST_FAILURES; k++) {
     if (o->kernel && strncmp(glow_kernels[k].name, o->kernel, strlen(o->kernel)))
       continue;
-    check_kernel(isa, o, k, &c);
-    least = c.ran[k] < least ? c.ran[k] : least;
+    check_kernel(isa, o, k, &s);
+    least = s.counts.kernels[k] < least ? s.counts.kernels[k] : least;
   }
-  for (int k = 0; k < kernels && o->counts; k++)
-    printf("%s: %s: %u shapes\n", isa->name, glow_kernels[k].name, c.ran[k]);
-  for (uint32_t l = 1; l < glow_lane_count && o->counts; l++)
-    printf("%s: %s: %u calls\n", isa->name, glow_lane_names[l], c.lanes[l]);
-  for (uint32_t l = 1; l < glow_lane_count; l++)
-    used += c.lanes[l] > 0;
-  printf("%s: each kernel on %u random shapes at least; %d functions of lanes ran\n", isa->name,
-         least, used);
+  if (o->counts)
+    tell_counts(isa, &s.counts);
+  bool whole = o->slices == 1 && o->shapes >= 1000 && !o->kernel;
+  const GlowTile *tiles = glow_tiles[isa - glow_isa];
+  for (int t = 0; whole && tiles[t].name; t++)
+    EXPECT(s.counts.tiles[t], "no shape ran the tile %s of %s", tiles[t].name, isa->name);
+  printf("%s: each kernel on %u random shapes at least; %u tiles and %u functions of lanes ran\n",
+         isa->name, least, count_used(s.counts.tiles, MOST_TILES),
+         count_used(s.counts.lanes + 1, MOST_LANES - 1));
 }
 
 /* ---- Command line ---------------------------------------------------------------------------- */
@@ -196,7 +219,6 @@ int main(int argc, char **argv) {
     return 2;
   }
   int rows = 0;
-  CHECK(count_kernels() <= MOST_KERNELS && glow_lane_count <= MOST_LANES);
   for (size_t k = 0; k < GLOW_ISA_COUNT; k++) {
     const GlowIsa *isa = &glow_isa[k];
     const GlowLibrary *library = glow_library(isa->name);
