@@ -1,3 +1,4 @@
+/* See program.h. */
 #include "test/library/program.h"
 
 #include <math.h>
