@@ -6,11 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/access.h"
 #include "backend/cpu/cpu.h"
 #include "exec/execution.h"
 #include "kernels/kernel.h"
-#include "support/file.h"
+#include "test/unit/programs.h"
 #include "test/unit/unit.h"
 
 /* Of one piece of work: ranges of several units where there are more. */
@@ -109,35 +108,6 @@ static void run_alone(const GlowParallel *parallel, GlowPieceFn *piece, void *co
 
 /* ---- Programs -------------------------------------------------------------------------------- */
 
-/* Small numbers of both signs; of integers and truth values zeros and ones. */
-static void fill(void *data, const GlowType *t) {
-  size_t bytes = (size_t)glow_type_bytes(t), width = glow_kind_info[t->kind].bits / 8;
-  float *f = data;
-  uint8_t *b = data;
-  for (size_t i = 0; t->kind == GLOW_KIND_FLOAT && i < bytes / 4; i++)
-    f[i] = (float)((int)(i * 7919 % 2001) - 1000) / 999.0f;
-  for (size_t i = 0; t->kind != GLOW_KIND_FLOAT && width && i < bytes; i++)
-    b[i] = i % width == 0 && i / width % 3 == 0;
-}
-
-/* Memory for all that the program touches. */
-static void **make_storage(GlowContext *ctx, const GlowCpuPlan *plan) {
-  void **storage = GLOW_NEW_ARRAY(ctx->arena, void *, plan->nouter);
-  for (uint32_t i = 0; i < plan->nouter; i++) {
-    GlowValue *v = plan->outer[i];
-    size_t bytes = (size_t)glow_type_bytes(v->type);
-    storage[i] = aligned_alloc(64, (bytes + 127) / 64 * 64);
-    memset(storage[i], 0, (bytes + 127) / 64 * 64);
-    bool bound = glow_outer_class(v) == GLOW_PLACEHOLDER;
-    const GlowTensor *value = bound ? NULL : glow_storage_value(v->def.storage);
-    if (value)
-      memcpy(storage[i], value->data, bytes);
-    else
-      fill(storage[i], v->type);
-  }
-  return storage;
-}
-
 /* Steps of the interpreter share nothing. */
 static void no_step(GlowFault *fault, int64_t instruction) {
   (void)fault;
@@ -164,7 +134,7 @@ static void run_program(GlowContext *ctx, Run *run, const GlowIsa *isa, GlowCpuP
   size_t align = (size_t)plan->align, size = (size_t)(plan->arena + plan->scratch) + align;
   uint8_t *arena = aligned_alloc(align, (size + align - 1) / align * align);
   memset(arena, 0, size);
-  void **storage = make_storage(ctx, plan);
+  void **storage = make_outer_memory(ctx->arena, plan);
   GlowParallel parallel = {run_alone, run, 1};
   GlowRunContext context = {.arena = arena,
                             .storage = storage,
@@ -176,8 +146,7 @@ static void run_program(GlowContext *ctx, Run *run, const GlowIsa *isa, GlowCpuP
   EXPECT(status == 0 && run->next == run->count && run->writers > run->count,
          "%s: fault %d, %u of %u pieces of work, %u units that write", run->file, (int)status,
          run->next, run->count, run->writers);
-  for (uint32_t i = 0; i < plan->nouter; i++)
-    free(storage[i]);
+  free_outer_memory(plan, storage);
   free(arena);
   glow_code_destroy(code);
 }
@@ -201,17 +170,13 @@ static void check_text(const char *name, const char *text, size_t size) {
 }
 
 static void check_file(const char *name) {
-  char path[1024];
-  const char *slash = strrchr(__FILE__, '/');
-  snprintf(path, sizeof path, "%.*s/../codegen/%s", slash ? (int)(slash - __FILE__) : 1,
-           slash ? __FILE__ : ".", name);
   GlowContext *ctx = glow_context_create();
   GlowInput input;
-  if (glow_input_open(ctx, path, false, GLOW_NOWHERE, &input)) {
+  bool opened = open_codegen_file(ctx, name, &input);
+  EXPECT(opened, "%s cannot be read", name);
+  if (opened) {
     check_text(name, (const char *)input.data, input.size);
     glow_input_close(&input);
-  } else {
-    EXPECT(false, "%s cannot be read", path);
   }
   glow_context_destroy(ctx);
 }

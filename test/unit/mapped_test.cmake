@@ -1,0 +1,1 @@
+target_link_libraries(mapped_test PRIVATE glow_cpu)
