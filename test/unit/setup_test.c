@@ -1,6 +1,7 @@
 /* Setups: what they fill in follows from the other fields and the machine alone. Instructions are
  * selected for every row of isa.def; then each derived field is overwritten, and the setup must
- * bring back all of them, the units, the scratch memory and the tiles. */
+ * bring back all of them, the units, the scratch memory and the tiles. Half of a machine's first
+ * level of cache changes bands and chunks. */
 #include <string.h>
 
 #include "backend/cpu/cpu.h"
@@ -137,9 +138,58 @@ static void check_machine(const GlowIsa *isa) {
   glow_context_destroy(ctx);
 }
 
+/* ---- Caches ---------------------------------------------------------------------------------- */
+
+/* Rows of the band of a 3x3 convolution of 64 columns and many rows, whose block of the filter has
+ * between half and all of the first level's bytes; *strip: these. */
+static int64_t band_of(const GlowCpuNumbers *cpu, int64_t *strip) {
+  int64_t width = cpu->vl * cpu->tile_vectors, channels = width > 16 ? 16 : 48;
+  GlowConvParams p = {
+      .rows = 100000, .ob = width, .block = 16, .wi = 16, .gb = 4, .tile_rows = 1, .tile_cols = 1};
+  p.g = (GlowConvGeometry){.oh = 100000,
+                           .ow = 64,
+                           .oc = 4 * width,
+                           .ih = 100000,
+                           .iw = 64,
+                           .ic = channels,
+                           .kh = 3,
+                           .kw = 3,
+                           .sh = 1,
+                           .sw = 1,
+                           .dh = 1,
+                           .dw = 1,
+                           .pt = 1,
+                           .pl = 1};
+  *strip = 9 * channels * width * 4;
+  GlowSetup setup = {0};
+  glow_setup_conv(cpu, &p, &setup);
+  return p.band;
+}
+
+/* With half the first level, the block of the filter lies in the second, and the band has half of
+ * what is left. Chunks of products are half as long where the first level decides them. */
+static bool check_half(const GlowIsa *isa) {
+  GlowCpuNumbers whole = glow_isa_numbers(isa), half = whole;
+  half.l1 /= 2;
+  int64_t strip, row = 64 * (isa->vl * isa->tile_vectors > 16 ? 16 : 48) * 4;
+  int64_t before = band_of(&whole, &strip), after = band_of(&half, &strip);
+  CHECK(half.l1 < strip && strip <= whole.l1);
+  EXPECT(before == isa->l2 / 2 / row && after == (isa->l2 - strip) / 2 / row && after < before,
+         "%s: bands of %lld and %lld rows", isa->name, (long long)before, (long long)after);
+  bool first = isa->l1 / 4 >= isa->l2 / 16;
+  int64_t chunk = glow_product_chunk(&whole, 1 << 20), less = glow_product_chunk(&half, 1 << 20);
+  EXPECT(less == (first ? chunk / 2 : chunk), "%s: chunks of %lld and %lld steps", isa->name,
+         (long long)chunk, (long long)less);
+  return first;
+}
+
 int main(void) {
-  for (size_t k = 0; k < GLOW_ISA_COUNT; k++)
+  bool first = false;
+  for (size_t k = 0; k < GLOW_ISA_COUNT; k++) {
     check_machine(&glow_isa[k]);
+    first |= check_half(&glow_isa[k]);
+  }
+  CHECK(first); /* the first level decides the chunks of some machine */
   for (const GlowKernel *k = glow_kernels; k->name; k++)
     EXPECT(!k->setup || met[k - glow_kernels], "no instruction here has the kernel %s", k->name);
   return unit_finish();

@@ -8,10 +8,10 @@
 #endif
 
 const GlowIsa glow_isa[GLOW_ISA_COUNT] = {
-#define ISA(id, name, triple, cpu, march, ref, arch, vl, pixels, vectors, filter, features, l2,    \
-            attrs, abi)                                                                            \
-  [GLOW_ISA_##id] = {name,    triple, cpu,      march, GLOW_ISA_##ref, arch, vl, pixels,           \
-                     vectors, filter, features, l2,    attrs,          abi},
+#define ISA(id, name, triple, cpu, march, ref, arch, vl, pixels, vectors, filter, features, l1,    \
+            l2, attrs, abi)                                                                        \
+  [GLOW_ISA_##id] = {name,   triple,   cpu, march, GLOW_ISA_##ref, arch, vl, pixels, vectors,      \
+                     filter, features, l1,  l2,    attrs,          abi},
 #include "kernels/isa.def"
 #undef ISA
 };
@@ -26,9 +26,10 @@ const GlowIsa *glow_isa_find(const char *name) {
 
 GlowCpuNumbers glow_isa_numbers(const GlowIsa *isa) {
   return (GlowCpuNumbers){.vl = isa->vl,
-                       .tile_pixels = isa->tile_pixels,
-                       .tile_vectors = isa->tile_vectors,
-                       .l2 = isa->l2};
+                          .tile_pixels = isa->tile_pixels,
+                          .tile_vectors = isa->tile_vectors,
+                          .l1 = isa->l1,
+                          .l2 = isa->l2};
 }
 
 int64_t glow_isa_chunk(const GlowIsa *isa, int64_t k) {

@@ -22,7 +22,7 @@ typedef struct GlowIsa {
   const char *arch;
   uint32_t vl, tile_pixels, tile_vectors;
   const char *filter, *features;
-  int64_t l2;
+  int64_t l1, l2;
   const char *attrs, *abi;
 } GlowIsa;
 

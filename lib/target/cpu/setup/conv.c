@@ -1,6 +1,7 @@
 /* Setups of direct convolutions over blocks of channels. Their tile is given: it stands in the
  * program, or is that of target/cpu/rules.h. */
 #include "target/cpu/setup/conv.h"
+#include "target/cpu/setup/cache.h"
 
 void glow_conv_edges(const GlowConvLine *l, int64_t *left, int64_t *right) {
   *left = glow_min64(glow_div_up(l->pl, l->sw), l->ow);
@@ -21,6 +22,11 @@ bool glow_conv_padding(const GlowConvGeometry *g, int64_t cols, int64_t *left, i
 /* ---- Direct ---------------------------------------------------------------------------------- */
 
 static int64_t groups_of(const GlowConvParams *p) { return glow_div_up(p->g.oc, p->ob); }
+
+/* A block of the filter: what each tile reads. */
+static int64_t filter_bytes(const GlowConvParams *p) {
+  return glow_div_up(p->g.ic, p->block) * p->g.kh * p->g.kw * p->wi * p->ob * 4;
+}
 
 static void cut_rows(GlowConvParams *p) {
   p->narrow = p->scattered ? 0 : glow_div_up(p->g.ow, p->tile_cols) * p->tile_cols - p->g.ow;
@@ -44,9 +50,8 @@ static void name_tiles(const GlowCpuNumbers *cpu, const GlowConvParams *p, GlowT
   }
 }
 
-/* Output rows (or pixels, if they are scattered) whose input stays in half of the cache while all
- * groups of the filter pass; bands of about the same height. Where strides skip pixels, only those
- * that windows touch count. */
+/* Output rows (or pixels, if they are scattered) whose input is a band; bands of about the same
+ * height. Where strides skip pixels, only those that windows touch count. */
 static int64_t band_rows(const GlowCpuNumbers *cpu, const GlowConvParams *p) {
   int64_t channels = glow_div_up(p->g.ic, GLOW_CONV_BLOCK) * GLOW_CONV_BLOCK;
   int64_t width = p->g.kw < p->g.sw ? p->g.ow * p->g.kw : p->g.iw;
@@ -54,7 +59,7 @@ static int64_t band_rows(const GlowCpuNumbers *cpu, const GlowConvParams *p) {
   if (p->scattered)
     bytes = glow_div_up(bytes, p->g.ow);
   int64_t tiles = glow_div_up(p->rows, p->tile_rows);
-  int64_t fit = cpu->l2 / 2 / (bytes ? bytes : 1) / p->tile_rows;
+  int64_t fit = glow_band_bytes(cpu, filter_bytes(p)) / (bytes ? bytes : 1) / p->tile_rows;
   int64_t bands = glow_div_up(tiles, fit < 1 ? 1 : fit);
   return glow_div_up(tiles, bands) * p->tile_rows;
 }
@@ -63,10 +68,9 @@ static int64_t band_rows(const GlowCpuNumbers *cpu, const GlowConvParams *p) {
  * lines of a tap. */
 static void fetch_filter(const GlowCpuNumbers *cpu, GlowConvParams *p) {
   int64_t lines = p->wi * p->ob / 16;
-  int64_t bytes = glow_div_up(p->g.ic, p->block) * p->g.kh * p->g.kw * p->wi * p->ob * 4;
   int64_t row = p->scattered ? 1 : glow_div_up(p->g.ow, p->tile_cols);
   int64_t tiles = glow_div_up(p->band, p->tile_rows) * row;
-  bool stays = groups_of(p) * bytes <= cpu->l2 / 2;
+  bool stays = groups_of(p) * filter_bytes(p) <= cpu->l2 / 2;
   p->ahead = stays ? 0 : glow_min64(glow_div_up(lines, tiles), 8);
   p->turns = stays ? 0 : glow_div_up(lines, p->ahead);
 }
@@ -124,7 +128,8 @@ void glow_setup_conv_few(const GlowCpuNumbers *cpu, GlowConvFewParams *p, GlowSe
   p->places = (p->g.ow - 1) * p->g.sw + (p->g.kw - 1) * p->g.dw + 1;
   see_packed(p);
   cut_rows(c);
-  int64_t row = c->g.xh * 4, reach = (p->g.kh - 1) * p->g.dh + 1, fit = cpu->l2 / 4 / row;
+  int64_t row = c->g.xh * 4, reach = (p->g.kh - 1) * p->g.dh + 1;
+  int64_t fit = glow_band_bytes(cpu, filter_bytes(c)) / 2 / row; /* what is packed passes, too */
   c->band = fit > reach + p->g.sh ? (fit - reach) / p->g.sh + 1 : 1;
   c->band = glow_min64(c->band, p->g.oh);
   c->fetch = c->left = c->right = c->by_group = c->ahead = c->turns = c->padded = 0;

@@ -1,5 +1,6 @@
 /* The setup of products of floats: tiles of rows as equal as possible, chunks of k, and what is
  * copied to scratch. */
+#include "target/cpu/setup/cache.h"
 #include "target/cpu/setups.h"
 
 /* With fewer rows than this a panel of B is used too seldom to be packed. */
@@ -12,7 +13,8 @@ enum { FEW_UNITS = 8 };
 enum { FEW_PANELS = 8 };
 
 int64_t glow_product_chunk(const GlowCpuNumbers *cpu, int64_t k) {
-  int64_t most = cpu->vl >= 16 ? 512 : 256, chunks = glow_div_up(k, most);
+  int64_t most = glow_strip_bytes(cpu) / (glow_cpu_columns(cpu) * 4);
+  int64_t chunks = glow_div_up(k, most);
   return chunks > 1 ? glow_div_up(glow_div_up(k, chunks), 4) * 4 : k;
 }
 
@@ -21,12 +23,13 @@ static bool rows_collide(const GlowMatmulParams *p) {
   return p->ak != 1 || p->am * 4 % 1024 == 0 || p->am > 4096;
 }
 
-/* Rows: tiles, and blocks of tiles whose A stays in half of the cache. */
+/* Rows: tiles, and blocks of tiles whose A is a band. */
 static void cut_rows(const GlowCpuNumbers *cpu, GlowMatmulParams *p) {
   p->tiles = glow_div_up(p->m, cpu->tile_pixels);
   p->tile = glow_div_up(p->m, p->tiles);
   p->narrow = p->tiles * p->tile - p->m;
-  int64_t fit = cpu->l2 / 2 / (p->kc * p->tile * 4 + 1);
+  int64_t strip = p->kc * glow_cpu_columns(cpu) * 4;
+  int64_t fit = glow_band_bytes(cpu, strip) / (p->kc * p->tile * 4 + 1);
   p->blocks = glow_div_up(p->tiles, fit < 1 ? 1 : fit);
   p->block = glow_div_up(p->tiles, p->blocks);
   p->blocks = glow_div_up(p->tiles, p->block);

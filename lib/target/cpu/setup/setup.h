@@ -15,7 +15,7 @@ enum { GLOW_TILE_SIZES = 4, GLOW_SETUP_TILES = 4 };
 
 /* What a setup knows of a machine: columns of isa.def. */
 typedef struct GlowCpuNumbers {
-  int64_t vl, tile_pixels, tile_vectors, l2;
+  int64_t vl, tile_pixels, tile_vectors, l1, l2;
 } GlowCpuNumbers;
 
 /* A tile of the table: a GlowTileKind, and as many sizes as that has. GLOW_TILE_NONE: no tile. */
@@ -54,8 +54,8 @@ typedef struct GlowConvLine {
 /* How many output pixels at the left and right have windows that leave the input there. */
 void glow_conv_edges(const GlowConvLine *l, int64_t *left, int64_t *right);
 
-/* Steps of k of a product that one panel of its right operand has: what a panel and a tile need
- * then fits the first-level cache or nearly so. */
+/* Steps of k of a product that one panel of its right operand has: panels are strips
+ * (target/cpu/setup/cache.h). */
 int64_t glow_product_chunk(const GlowCpuNumbers *cpu, int64_t k);
 
 #endif
