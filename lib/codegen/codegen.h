@@ -153,7 +153,7 @@ typedef struct GlowWork {
                   as it is */
 } GlowWork;
 
-/* Where the address of scratch memory stands among those that a kernel gets. */
+/* Where the address of scratch memory stands among those that a kernel gets, unless bare. */
 static inline int64_t glow_work_scratch_slot(const GlowWork *w) {
   return (int64_t)w->nplaces + (w->form != GLOW_BODY_NONE) + w->noperands + w->faults;
 }
@@ -179,8 +179,11 @@ typedef struct GlowProgramData {
   const GlowWork *const *pieces; /* KERNEL, REFERENCE or HOST */
   GlowImage params;
   int64_t nsteps, naddresses, npieces;
-  int64_t most, loops, scratch; /* as in GlowProgram */
-  int64_t zeros;                /* bytes of zeros that a step reads */
+  int64_t loops, scratch; /* as in GlowProgram */
+  int64_t most;           /* addresses of a step */
+  int64_t zeros;          /* bytes of zeros that a step reads */
+  bool bare; /* the addresses of params and of bodies, which compiled kernels do not read, are left
+                out: no library code can run the program */
 } GlowProgramData;
 
 typedef struct GlowCodegenOptions {

@@ -121,7 +121,7 @@ static LLVMValueRef emit_epilogue(GlowEmitter *e, const GlowWork *w) {
   params[0] = acc;
   for (uint32_t i = 0; i < w->noperands; i++) {
     const GlowOperand *o = &w->operands[i];
-    LLVMValueRef at = glow_emit_operand_address(e, o, i + 1, env, p.at, p.dims);
+    LLVMValueRef at = glow_emit_operand_address(e, o, i + !e->bare, env, p.at, p.dims);
     int64_t last = o->stride[p.dims - 1];
     if (last && o->channels % e->l.isa->vl)
       params[i + 1] = glow_emit_load_below(
@@ -150,7 +150,7 @@ static LLVMValueRef emit_step(GlowEmitter *e, const GlowWork *w, uint32_t lanes)
   LLVMValueRef *in = GLOW_NEW_ARRAY(e->arena, LLVMValueRef, nins);
   LLVMValueRef *out = GLOW_NEW_ARRAY(e->arena, LLVMValueRef, w->nouts);
   for (uint32_t i = 0; i < w->noperands; i++)
-    at[i] = glow_emit_operand_address(e, &w->operands[i], i + 1, LLVMGetParam(f, 0), place,
+    at[i] = glow_emit_operand_address(e, &w->operands[i], i + !e->bare, LLVMGetParam(f, 0), place,
                                       GLOW_STACK_DIMS);
   for (uint32_t i = 0; i < nins; i++) {
     const GlowOperand *o = &w->operands[w->nouts + i];
@@ -255,9 +255,10 @@ static LLVMValueRef emit_wrapper(GlowEmitter *e, const GlowWork *w) {
   LLVMAddAttributeAtIndex(f, 1, glow_llvm_attribute(&e->l, "noalias"));
   LLVMAddAttributeAtIndex(f, 1, glow_llvm_attribute(&e->l, "readonly"));
   /* Behind the address of params. */
-  LLVMValueRef ptrs = element_at(e, LLVMGetParam(f, 0), 1), scratch = null;
+  LLVMValueRef ptrs = element_at(e, LLVMGetParam(f, 0), !e->bare), scratch = null;
   if (w->scratch) {
-    LLVMValueRef slot = element_at(e, ptrs, glow_work_scratch_slot(w));
+    bool left_out = e->bare && w->form != GLOW_BODY_NONE;
+    LLVMValueRef slot = element_at(e, ptrs, glow_work_scratch_slot(w) - left_out);
     int64_t bytes = w->common ? 0 : w->scratch;
     LLVMValueRef step = LLVMBuildMul(b, LLVMGetParam(f, 3), glow_emit_i64(e, bytes), "");
     scratch = LLVMBuildLoad2(b, ptr, slot, "");

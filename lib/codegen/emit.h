@@ -24,6 +24,7 @@ typedef struct GlowEmitter {
   uint32_t names; /* numbers functions and constants */
   void (*remark)(const GlowWorkSource *source, const char *text); /* see GlowCodegenOptions */
   GlowDebug debug;
+  bool bare; /* of the program that is emitted: see GlowProgramData */
 } GlowEmitter;
 
 #define GLOW_CODE_PROGRAM "glow_program"

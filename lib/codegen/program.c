@@ -78,6 +78,7 @@ static LLVMValueRef emit_image(GlowEmitter *e, const GlowImage *m) {
 
 LLVMValueRef glow_emit_program(GlowEmitter *e, const char *symbol, const GlowProgramData *p) {
   LLVMValueRef *pieces = GLOW_NEW_ARRAY(e->arena, LLVMValueRef, p->npieces);
+  e->bare = p->bare;
   for (int64_t i = 0; i < p->npieces; i++)
     pieces[i] = emit_piece(e, p->pieces[i]);
   LLVMValueRef table = LLVMConstArray2(e->l.ptr, pieces, (uint64_t)p->npieces);
@@ -90,7 +91,6 @@ LLVMValueRef glow_emit_program(GlowEmitter *e, const char *symbol, const GlowPro
       p->zeros ? glow_emit_zeros(e, p->zeros) : LLVMConstNull(e->l.ptr),
       glow_emit_i64(e, p->nsteps),
       glow_emit_i64(e, p->naddresses),
-      glow_emit_i64(e, p->most),
       glow_emit_i64(e, p->loops),
       glow_emit_i64(e, p->scratch),
   };

@@ -1,6 +1,15 @@
 /* See walk.h. */
 #include "rt/walk.h"
 
+/* A bundle has no room for resolved addresses, no hook, and no process that runs steps for it. */
+#ifdef GLOW_BITCODE
+enum { IN_BUNDLE = 1 };
+#else
+enum { IN_BUNDLE = 0 };
+#endif
+
+static void **resolved_of(const GlowRunContext *run) { return IN_BUNDLE ? 0 : run->resolved; }
+
 /* Where a space begins. */
 static uintptr_t space_of(const GlowProgram *p, const GlowRunContext *run, int64_t space) {
   switch (space) {
@@ -32,27 +41,29 @@ void glow_resolve(const GlowProgram *p, const GlowRunContext *run, void **resolv
 }
 
 static void *address_of(const GlowProgram *p, const GlowRunContext *run, int32_t i) {
-  return run->resolved ? run->resolved[i] : add_up(p, run, p->addresses[i]);
+  void **resolved = resolved_of(run);
+  return resolved ? resolved[i] : add_up(p, run, p->addresses[i]);
 }
 
-/* The addresses of a step. */
-static void *const *operands_of(const GlowProgram *p, const GlowRunContext *run,
-                                const GlowStep *s) {
-  if (run->resolved)
-    return &run->resolved[s->address];
-  for (int32_t i = 0; i < s->addresses; i++)
-    run->pointers[i] = add_up(p, run, p->addresses[s->address + i]);
+/* The addresses of a step, before that with number `next`. */
+static void *const *operands_of(const GlowProgram *p, const GlowRunContext *run, const GlowStep *s,
+                                int64_t next) {
+  if (resolved_of(run))
+    return &resolved_of(run)[s->address];
+  int64_t end = next < p->nsteps ? p->steps[next].address : p->naddresses;
+  for (int64_t i = s->address; i < end; i++)
+    run->pointers[i - s->address] = add_up(p, run, p->addresses[i]);
   return run->pointers;
 }
 
 /* Calls a piece for all units, or lets the threads share them. */
-static void call(const GlowProgram *p, const GlowRunContext *run, const GlowStep *s) {
+static void call(const GlowProgram *p, const GlowRunContext *run, const GlowStep *s, int64_t next) {
   GlowPieceFn *piece = p->pieces[s->piece];
-  void *const *operands = operands_of(p, run, s);
+  void *const *operands = operands_of(p, run, s, next);
   if (s->shards > 1 && run->parallel)
-    run->parallel->run(run->parallel, piece, operands, s->units, s->shards);
+    run->parallel->run(run->parallel, piece, operands, s->number, s->shards);
   else
-    piece(operands, 0, s->units, 0);
+    piece(operands, 0, s->number, 0);
 }
 
 static int holds(const GlowProgram *p, const GlowRunContext *run, int32_t address) {
@@ -76,39 +87,46 @@ static int begin_round(const GlowProgram *p, const GlowRunContext *run, const Gl
   return 1;
 }
 
+/* Calls the hook after a piece, and after a round of a loop. */
+static void tell(const GlowRunContext *run, const GlowStep *s) {
+  if (!run->fault->error && s->kind <= GLOW_STEP_HOST)
+    run->hook(run->fault, s->piece);
+  else if (s->kind == GLOW_STEP_AGAIN)
+    run->hook(run->fault, -1);
+}
+
+/* Which step is the next, after one of control that `next` would follow. */
+static int64_t go_on(const GlowProgram *p, const GlowRunContext *run, const GlowStep *s,
+                     int64_t next) {
+  switch ((GlowStepKind)s->kind) {
+  case GLOW_STEP_IF:
+    return holds(p, run, s->address) ? next : s->number;
+  case GLOW_STEP_LOOP:
+    begin_loop(p, run, s);
+    return next;
+  case GLOW_STEP_TEST:
+    return begin_round(p, run, s) ? next : s->number;
+  case GLOW_STEP_AGAIN:
+    run->rounds[2 * s->piece]++;
+    return s->number;
+  default:
+    return s->number;
+  }
+}
+
 int64_t glow_walk(const GlowProgram *p, const GlowRunContext *run) {
   GlowFault *fault = run->fault;
   *fault = (GlowFault){GLOW_FAULT_NONE, -1, 0};
   for (int64_t i = 0; i < p->nsteps;) {
     const GlowStep *s = &p->steps[i++];
-    switch ((GlowStepKind)s->kind) {
-    case GLOW_STEP_PIECE:
-      call(p, run, s);
-      break;
-    case GLOW_STEP_HOST:
+    if (s->kind == GLOW_STEP_PIECE)
+      call(p, run, s, i);
+    else if (!IN_BUNDLE && s->kind == GLOW_STEP_HOST)
       run->host(fault, s->instruction);
-      break;
-    case GLOW_STEP_IF:
-      i = holds(p, run, s->address) ? i : s->next;
-      break;
-    case GLOW_STEP_JUMP:
-      i = s->next;
-      break;
-    case GLOW_STEP_LOOP:
-      begin_loop(p, run, s);
-      break;
-    case GLOW_STEP_TEST:
-      i = begin_round(p, run, s) ? i : s->next;
-      break;
-    case GLOW_STEP_AGAIN:
-      run->rounds[2 * s->piece]++;
-      i = s->next;
-      break;
-    }
-    if (run->hook && !fault->error && s->kind <= GLOW_STEP_HOST)
-      run->hook(fault, s->piece);
-    else if (run->hook && s->kind == GLOW_STEP_AGAIN)
-      run->hook(fault, -1);
+    else
+      i = go_on(p, run, s, i);
+    if (!IN_BUNDLE && run->hook)
+      tell(run, s);
     if (fault->error) {
       fault->instruction = s->instruction;
       return fault->error;

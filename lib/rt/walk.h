@@ -24,12 +24,12 @@ enum GlowSpace {
 typedef enum GlowStepKind {
   GLOW_STEP_PIECE, /* calls a piece, on all workers if it has more shards than one */
   GLOW_STEP_HOST,  /* the process runs the instruction */
-  GLOW_STEP_IF,    /* address: a bool; goes on at `next` if that is false */
-  GLOW_STEP_JUMP,  /* goes on at `next` */
+  GLOW_STEP_IF,    /* address: a bool; goes on at `number` if that is false */
+  GLOW_STEP_JUMP,  /* goes on at `number` */
   GLOW_STEP_LOOP,  /* address: the number of rounds, an i64, or absent. Begins at round 0 */
-  GLOW_STEP_TEST, /* addresses: a bool or absent, and the i64 that gets the round; goes on at `next`
-                     if that is false or all rounds are done */
-  GLOW_STEP_AGAIN /* the next round: goes on at `next`, a TEST */
+  GLOW_STEP_TEST,  /* addresses: a bool or absent, and the i64 that gets the round; goes on at
+                      `number` if that is false or all rounds are done */
+  GLOW_STEP_AGAIN  /* the next round: goes on at `number`, a TEST */
 } GlowStepKind;
 
 typedef struct GlowStep {
@@ -37,9 +37,8 @@ typedef struct GlowStep {
   int16_t shards;      /* of a piece */
   int32_t instruction; /* its number in the text */
   int32_t piece;       /* PIECE and HOST: their number in order; LOOP, TEST, AGAIN: the loop's */
-  int32_t next;
-  int32_t address, addresses; /* the first of its addresses, and how many */
-  int64_t units;              /* of a piece */
+  int32_t address; /* the first of its addresses, which end where those of the next step begin */
+  int64_t number;  /* PIECE: its units; IF, JUMP, TEST, AGAIN: the step to go on at */
 } GlowStep;
 
 /* A program; what it points to is constant. */
@@ -49,7 +48,6 @@ typedef struct GlowProgram {
   GlowPieceFn *const *pieces; /* by number; NULL for HOST */
   const void *params, *zeros;
   int64_t nsteps, naddresses;
-  int64_t most;    /* addresses of a step */
   int64_t loops;   /* how many there are */
   int64_t scratch; /* where the workers' memory begins in the arena */
 } GlowProgram;
@@ -62,7 +60,7 @@ typedef struct GlowRunContext {
   const GlowParallel *parallel; /* NULL: one thread */
   GlowFault *fault;             /* of this run; what it says before is forgotten */
   void **resolved;              /* by glow_resolve; NULL: addresses are added up at each step */
-  void **pointers;              /* room for program->most, if there is no `resolved` */
+  void **pointers;              /* room for those of any step, if there is no `resolved` */
   int64_t *rounds;              /* room for two for each loop */
   /* Runs an instruction; sets an error to end the run. NULL if the program has no HOST step. */
   void (*host)(GlowFault *fault, int64_t instruction);

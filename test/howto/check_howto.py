@@ -5,7 +5,7 @@ A fenced block whose first line is a comment that names a file is a change to a 
 
     ; lib/ops/elementwise.ops: append        the block is added at the end of the file
     /* lib/transforms/graph/x.c */           the block is the whole new file
-    ; lib/x.map: after Tanh                  the block is added behind the first line that starts so
+    ; lib/x.map: after Tanh                  the block is added behind the first line that starts so, blanks aside
     ; lib/x.map: replace Relu                the block takes the place of the first line that starts so
 
 All pages share one copy and one build. The lit tests that the pages add must pass there, and fail with
@@ -46,7 +46,7 @@ def apply(root, path, how, anchor, block):
         lines = open(target, encoding="utf-8").read().rstrip("\n").split("\n")
         start = end = len(lines)
         if anchor:
-            start = next(i for i, l in enumerate(lines) if l.startswith(anchor))
+            start = next(i for i, l in enumerate(lines) if l.strip().startswith(anchor))
             end = start + 1
             start += how.startswith("after")
         body = lines[:start] + block[1:] + lines[end:]

@@ -134,7 +134,7 @@ static bool compile(GlowContext *ctx, Plant plant, const GlowIsa *isa, bool unit
                           .kernels = plant == GARBAGE ? "no bitcode" : LLVMGetBufferStart(kernel),
                           .kernels_size = plant == GARBAGE ? 10 : LLVMGetBufferSize(kernel)};
   GlowBundleParams params = {.arena = plan.arena, .nstorage = plan.nouter};
-  GlowBundleSlot slots[2] = {{0}};
+  GlowBundleSlot slots[2] = {0};
   GlowUnitEntry entry = {.symbol = "planted_main",
                          .data = ok ? glow_cpu_program(ctx->arena, &plan, NULL) : NULL,
                          .params = &params,

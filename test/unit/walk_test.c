@@ -70,6 +70,7 @@ typedef struct Case {
   GlowStep steps[12];
   int64_t nsteps;
   GlowAddress addresses[12];
+  int64_t naddresses;
   int64_t storage[4]; /* storage i holds one number */
   int64_t error, instruction;
   int hooked, parallel;
@@ -92,8 +93,7 @@ static void check_way(const Case *c, int ahead) {
                    .params = &params,
                    .zeros = &zeros,
                    .nsteps = c->nsteps,
-                   .naddresses = 12,
-                   .most = 2,
+                   .naddresses = c->naddresses,
                    .loops = 2,
                    .scratch = 48};
   GlowParallel parallel = {halves, NULL, 2};
@@ -123,43 +123,45 @@ static void check(const Case *c) {
   check_way(c, 1);
 }
 
-#define PIECE(number, where, count)                                                                \
-  .kind = GLOW_STEP_PIECE, .piece = number, .address = where, .addresses = count
+#define PIECE(which, where) .kind = GLOW_STEP_PIECE, .piece = which, .address = where
 
 int main(void) {
   late = 1000;
   /* Every space; the arena and scratch memory with offsets. */
   check(&(Case){.want = "two 101,106; (1) two 0,7; (1) one 44; (0) host 9; (5) ",
-                .steps = {{PIECE(TWO, 0, 2), .units = 1},
-                          {PIECE(TWO, 2, 2), .units = 1},
-                          {PIECE(ONE, 4, 1), .units = 1},
-                          {.kind = GLOW_STEP_HOST, .piece = 5, .instruction = 9}},
+                .steps = {{PIECE(TWO, 0), .number = 1},
+                          {PIECE(TWO, 2), .number = 1},
+                          {PIECE(ONE, 4), .number = 1},
+                          {.kind = GLOW_STEP_HOST, .piece = 5, .instruction = 9, .address = 5}},
                 .nsteps = 4,
                 .addresses = {at(GLOW_SPACE_ARENA, 8), at(GLOW_SPACE_SCRATCH, 0),
                               at(GLOW_SPACE_ZEROS, 0), in(1), at(GLOW_SPACE_PARAMS, 0)},
+                .naddresses = 5,
                 .storage = {5, 7},
                 .hooked = 1,
                 .instruction = -1});
   /* Shards are for threads, if there are any. */
   for (int parallel = 0; parallel < 2; parallel++)
     check(&(Case){.want = parallel ? "part 5; part 5; one 5; " : "part 5; one 5; ",
-                  .steps = {{PIECE(ONE, 0, 1), .units = 8, .shards = 4},
-                            {PIECE(ONE, 0, 1), .units = 1, .shards = 1}},
+                  .steps = {{PIECE(ONE, 0), .number = 8, .shards = 4},
+                            {PIECE(ONE, 1), .number = 1, .shards = 1}},
                   .nsteps = 2,
-                  .addresses = {in(0)},
+                  .addresses = {in(0), in(0)},
+                  .naddresses = 2,
                   .storage = {5},
                   .parallel = parallel,
                   .instruction = -1});
   /* If: both ways. */
   for (int way = 0; way < 2; way++)
     check(&(Case){.want = way ? "one 1; (0) two 1,2; (1) " : "two 2,0; (1) two 0,2; (1) ",
-                  .steps = {{.kind = GLOW_STEP_IF, .address = 0, .next = 3},
-                            {PIECE(ONE, 0, 1), .units = 1},
-                            {.kind = GLOW_STEP_JUMP, .next = 4},
-                            {PIECE(TWO, 1, 2), .units = 1},
-                            {PIECE(TWO, 3, 2), .units = 1}},
+                  .steps = {{.kind = GLOW_STEP_IF, .address = 0, .number = 3},
+                            {PIECE(ONE, 1), .number = 1},
+                            {.kind = GLOW_STEP_JUMP, .address = 2, .number = 4},
+                            {PIECE(TWO, 2), .number = 1},
+                            {PIECE(TWO, 4), .number = 1}},
                   .nsteps = 5,
-                  .addresses = {in(0), in(1), in(0), in(0), in(1)},
+                  .addresses = {in(0), in(0), in(1), in(0), in(0), in(1)},
+                  .naddresses = 6,
                   .storage = {way, 2},
                   .hooked = 1,
                   .instruction = -1});
@@ -167,14 +169,15 @@ int main(void) {
   check(&(Case){
       .want = "two 0,0; (1) (-1) two 0,1; (1) (-1) (-1) two 1,0; (1) (-1) two 1,1; (1) (-1) (-1) ",
       .steps = {{.kind = GLOW_STEP_LOOP, .piece = 0, .address = 0},
-                {.kind = GLOW_STEP_TEST, .piece = 0, .address = 1, .next = 7},
+                {.kind = GLOW_STEP_TEST, .piece = 0, .address = 1, .number = 7},
                 {.kind = GLOW_STEP_LOOP, .piece = 1, .address = 3},
-                {.kind = GLOW_STEP_TEST, .piece = 1, .address = 4, .next = 6},
-                {PIECE(TWO, 6, 2), .units = 1},
-                {.kind = GLOW_STEP_AGAIN, .piece = 1, .next = 3},
-                {.kind = GLOW_STEP_AGAIN, .piece = 0, .next = 1}},
+                {.kind = GLOW_STEP_TEST, .piece = 1, .address = 4, .number = 6},
+                {PIECE(TWO, 6), .number = 1},
+                {.kind = GLOW_STEP_AGAIN, .piece = 1, .address = 8, .number = 3},
+                {.kind = GLOW_STEP_AGAIN, .piece = 0, .address = 8, .number = 1}},
       .nsteps = 7,
       .addresses = {in(0), NONE, in(1), in(0), NONE, in(2), in(1), in(2)},
+      .naddresses = 8,
       .storage = {2, 50, 60},
       .hooked = 1,
       .instruction = -1});
@@ -182,40 +185,44 @@ int main(void) {
    * its first round. */
   check(&(Case){.want = "one 0; one 1; one 2; ",
                 .steps = {{.kind = GLOW_STEP_LOOP, .address = 0},
-                          {.kind = GLOW_STEP_TEST, .address = 1, .next = 5},
-                          {PIECE(ONE, 2, 1), .units = 1},
-                          {PIECE(BELOW, 1, 2), .units = 1},
-                          {.kind = GLOW_STEP_AGAIN, .next = 1}},
+                          {.kind = GLOW_STEP_TEST, .address = 1, .number = 5},
+                          {PIECE(ONE, 3), .number = 1},
+                          {PIECE(BELOW, 4), .number = 1},
+                          {.kind = GLOW_STEP_AGAIN, .address = 6, .number = 1}},
                 .nsteps = 5,
-                .addresses = {NONE, in(0), in(1)},
+                .addresses = {NONE, in(0), in(1), in(1), in(0), in(1)},
+                .naddresses = 6,
                 .storage = {1},
                 .instruction = -1});
   check(&(Case){.want = "",
                 .steps = {{.kind = GLOW_STEP_LOOP, .address = 0},
-                          {.kind = GLOW_STEP_TEST, .address = 1, .next = 4},
-                          {PIECE(ONE, 1, 1), .units = 1},
-                          {.kind = GLOW_STEP_AGAIN, .next = 1}},
+                          {.kind = GLOW_STEP_TEST, .address = 1, .number = 4},
+                          {PIECE(ONE, 3), .number = 1},
+                          {.kind = GLOW_STEP_AGAIN, .address = 4, .number = 1}},
                 .nsteps = 4,
-                .addresses = {in(0), NONE, in(1)},
+                .addresses = {in(0), NONE, in(1), in(1)},
+                .naddresses = 4,
                 .storage = {0},
                 .instruction = -1});
   /* An error ends the run, of a piece as of the hook. */
   check(&(Case){
       .want = "fails 5; ",
-      .steps = {{PIECE(FAILS, 0, 2), .units = 1, .instruction = 3}, {PIECE(ONE, 0, 1), .units = 1}},
+      .steps = {{PIECE(FAILS, 0), .number = 1, .instruction = 3}, {PIECE(ONE, 2), .number = 1}},
       .nsteps = 2,
-      .addresses = {in(0), at(GLOW_SPACE_FAULT, 0)},
+      .addresses = {in(0), at(GLOW_SPACE_FAULT, 0), in(0)},
+      .naddresses = 3,
       .storage = {5},
       .hooked = 1,
       .error = GLOW_FAULT_INDEX,
       .instruction = 3});
   late = TWO;
   check(&(Case){.want = "one 5; (0) two 5,6; (1) ",
-                .steps = {{PIECE(ONE, 0, 1), .units = 1},
-                          {PIECE(TWO, 0, 2), .units = 1, .instruction = 8},
-                          {PIECE(ONE, 0, 1), .units = 1}},
+                .steps = {{PIECE(ONE, 0), .number = 1},
+                          {PIECE(TWO, 1), .number = 1, .instruction = 8},
+                          {PIECE(ONE, 3), .number = 1}},
                 .nsteps = 3,
-                .addresses = {in(0), in(1)},
+                .addresses = {in(0), in(0), in(1), in(0)},
+                .naddresses = 4,
                 .storage = {5, 6},
                 .hooked = 1,
                 .error = -2,

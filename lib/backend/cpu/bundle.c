@@ -288,11 +288,10 @@ static void fill_slots(GlowBundle *b, GlowBundleEntry *e, const int64_t *offsets
     if (!is_used(p, i))
       continue;
     variables = variables || cls == GLOW_VARIABLE;
-    if (cls == GLOW_PLACEHOLDER)
-      e->slots[i] = (GlowBundleSlot){GLOW_BUNDLE_BUFFER, buffer++};
-    else
-      e->slots[i] = (GlowBundleSlot){
-          cls == GLOW_CONSTANT ? GLOW_BUNDLE_WEIGHTS : GLOW_BUNDLE_VARIABLES, offsets[i]};
+    int64_t offset = cls == GLOW_PLACEHOLDER ? buffer++ : offsets[i];
+    e->slots[i] = offset * GLOW_BUNDLE_SOURCES + (cls == GLOW_PLACEHOLDER ? GLOW_BUNDLE_BUFFER
+                                                  : cls == GLOW_CONSTANT  ? GLOW_BUNDLE_WEIGHTS
+                                                                          : GLOW_BUNDLE_VARIABLES);
   }
   e->params = (GlowBundleParams){.weights = b->header,
                                  .arena = p->arena,
@@ -338,7 +337,7 @@ bool glow_bundle_code(const GlowBundle *b, GlowCodeForm form, GlowText *out) {
   for (uint32_t i = 0; i < b->nentries; i++) {
     const GlowBundleEntry *e = &b->entries[i];
     entries[i] = (GlowUnitEntry){.symbol = e->symbol,
-                                 .data = glow_cpu_program(b->arena, &e->plan, NULL),
+                                 .data = glow_cpu_bare_program(b->arena, &e->plan),
                                  .program = e->function->src,
                                  .params = &e->params,
                                  .slots = e->slots};

@@ -72,6 +72,8 @@ bool glow_cpu_plan(GlowArena *arena, GlowFunction *program, const GlowIsa *isa, 
  * that machine; NULL: for compiled code. */
 const GlowProgramData *glow_cpu_program(GlowArena *arena, const GlowCpuPlan *plan,
                                         const GlowIsa *library);
+/* The same for compiled code alone, as small as it can be: bare (see GlowProgramData). */
+const GlowProgramData *glow_cpu_bare_program(GlowArena *arena, const GlowCpuPlan *plan);
 
 /* Whether what a planned program touches, its arena and the scratch memory of `workers` threads fit
  * into `limit` bytes (0: no limit). False after a diagnostic. */

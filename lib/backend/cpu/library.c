@@ -265,7 +265,6 @@ const GlowProgram *glow_library_bind(GlowContext *ctx, GlowArena *arena, const G
                      .zeros = glow_image_room(arena, (size_t)data->zeros),
                      .nsteps = data->nsteps,
                      .naddresses = data->naddresses,
-                     .most = data->most,
                      .loops = data->loops,
                      .scratch = data->scratch};
   return p;

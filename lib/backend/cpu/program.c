@@ -9,6 +9,7 @@ typedef struct Tables {
   GLOW_VEC(GlowAddress) addresses;
   GLOW_VEC(const GlowWork *) pieces;
   const GlowIsa *library; /* see glow_cpu_program */
+  bool bare;              /* see GlowProgramData */
   GlowImageBuilder params;
   int32_t loops;
   int64_t most, zeros; /* addresses of a step; bytes of zeros that one reads */
@@ -54,13 +55,13 @@ static uint32_t begin_step(Tables *t, GlowStepKind kind, const GlowWork *w) {
 
 static GlowStep *end_step(Tables *t, uint32_t i) {
   GlowStep *s = &t->steps.data[i];
-  s->addresses = (int32_t)t->addresses.count - s->address;
-  t->most = s->addresses > t->most ? s->addresses : t->most;
+  int64_t addresses = t->addresses.count - s->address;
+  t->most = addresses > t->most ? addresses : t->most;
   return s;
 }
 
 /* Where a step goes on if it does not go on at the next one: behind all that there is so far. */
-static void go_on_here(Tables *t, uint32_t i) { t->steps.data[i].next = (int32_t)t->steps.count; }
+static void go_on_here(Tables *t, uint32_t i) { t->steps.data[i].number = t->steps.count; }
 
 static GlowStep *end_piece(Tables *t, uint32_t step, const GlowWork *w) {
   GlowStep *s = end_step(t, step);
@@ -77,6 +78,8 @@ static void add_param_address(Tables *t, int64_t at) {
 /* Of compiled code, reference kernels alone read params. */
 static void add_params(Tables *t, const GlowWork *w) {
   int64_t at = -1;
+  if (t->bare && w->kind != GLOW_WORK_REFERENCE)
+    return;
   if (w->kind == GLOW_WORK_REFERENCE)
     at = glow_image_add_call(&t->params, w->source->desc, w->call);
   else if (t->library)
@@ -89,7 +92,7 @@ static void add_piece(Tables *t, const GlowWork *w) {
   add_params(t, w);
   for (uint32_t i = 0; i < w->nplaces; i++)
     add_place(t, &w->places[i]);
-  if (w->form != GLOW_BODY_NONE)
+  if (w->form != GLOW_BODY_NONE && !t->bare)
     add_param_address(t, t->library ? glow_library_body(&t->params, w) : -1);
   for (uint32_t i = 0; i < w->noperands; i++)
     add_place(t, &w->operands[i].place);
@@ -98,7 +101,7 @@ static void add_piece(Tables *t, const GlowWork *w) {
   if (w->scratch || w->kind == GLOW_WORK_REFERENCE)
     add_address(t, w->scratch ? GLOW_SPACE_SCRATCH : GLOW_SPACE_ABSENT, 0);
   GlowStep *s = end_piece(t, step, w);
-  s->units = w->units;
+  s->number = w->units;
   s->shards = (int16_t)(w->shards < INT16_MAX ? w->shards : INT16_MAX);
 }
 
@@ -126,7 +129,7 @@ static void add_loop(Tables *t, const GlowWork *w) {
   add_list(t, w->then.data, w->then.count);
   uint32_t again = begin_step(t, GLOW_STEP_AGAIN, w);
   t->steps.data[again].piece = loop;
-  t->steps.data[again].next = (int32_t)test;
+  t->steps.data[again].number = test;
   go_on_here(t, test);
 }
 
@@ -151,21 +154,31 @@ static void add_list(Tables *t, const GlowWork *work, uint32_t count) {
   }
 }
 
+static const GlowProgramData *finish(Tables *t, const GlowCpuPlan *plan) {
+  add_list(t, plan->work, plan->count);
+  GlowProgramData *p = GLOW_NEW(t->arena, GlowProgramData);
+  *p = (GlowProgramData){.steps = t->steps.data,
+                         .addresses = t->addresses.data,
+                         .pieces = t->pieces.data,
+                         .params = glow_image_finish(&t->params),
+                         .nsteps = t->steps.count,
+                         .naddresses = t->addresses.count,
+                         .npieces = t->pieces.count,
+                         .most = t->most,
+                         .loops = t->loops,
+                         .scratch = plan->scratch_at,
+                         .zeros = t->zeros,
+                         .bare = t->bare};
+  return p;
+}
+
 const GlowProgramData *glow_cpu_program(GlowArena *arena, const GlowCpuPlan *plan,
                                         const GlowIsa *library) {
   Tables t = {.arena = arena, .library = library, .params = {.arena = arena}};
-  add_list(&t, plan->work, plan->count);
-  GlowProgramData *p = GLOW_NEW(arena, GlowProgramData);
-  *p = (GlowProgramData){.steps = t.steps.data,
-                         .addresses = t.addresses.data,
-                         .pieces = t.pieces.data,
-                         .params = glow_image_finish(&t.params),
-                         .nsteps = t.steps.count,
-                         .naddresses = t.addresses.count,
-                         .npieces = t.pieces.count,
-                         .most = t.most,
-                         .loops = t.loops,
-                         .scratch = plan->scratch_at,
-                         .zeros = t.zeros};
-  return p;
+  return finish(&t, plan);
+}
+
+const GlowProgramData *glow_cpu_bare_program(GlowArena *arena, const GlowCpuPlan *plan) {
+  Tables t = {.arena = arena, .bare = true, .params = {.arena = arena}};
+  return finish(&t, plan);
 }

@@ -73,11 +73,11 @@ int64_t glow_bundle_enter(const GlowBundleParams *p, const GlowBundleSlot *slots
     return error;
   const char *weights = linked ? linked : a->weights;
   for (int64_t i = 0; i < p->nstorage; i++) {
-    const GlowBundleSlot *s = &slots[i];
-    storage[i] = s->source == GLOW_BUNDLE_WEIGHTS     ? (void *)(uintptr_t)(weights + s->offset)
-                 : s->source == GLOW_BUNDLE_VARIABLES ? (char *)a->variables + s->offset
-                 : s->source == GLOW_BUNDLE_BUFFER    ? a->buffers[s->offset]
-                                                      : (void *)0;
+    int64_t source = slots[i] % GLOW_BUNDLE_SOURCES, offset = slots[i] / GLOW_BUNDLE_SOURCES;
+    storage[i] = source == GLOW_BUNDLE_WEIGHTS     ? (void *)(uintptr_t)(weights + offset)
+                 : source == GLOW_BUNDLE_VARIABLES ? (char *)a->variables + offset
+                 : source == GLOW_BUNDLE_BUFFER    ? a->buffers[offset]
+                                                   : (void *)0;
   }
   GlowRunContext run = {.arena = a->arena,
                         .storage = storage,

@@ -34,11 +34,10 @@ typedef enum GlowBundleSource {
   GLOW_BUNDLE_UNUSED,
   GLOW_BUNDLE_WEIGHTS,   /* at an offset in the file of weights */
   GLOW_BUNDLE_VARIABLES, /* at an offset in the memory of variables */
-  GLOW_BUNDLE_BUFFER     /* number `offset` */
+  GLOW_BUNDLE_BUFFER,    /* number `offset` */
+  GLOW_BUNDLE_SOURCES
 } GlowBundleSource;
-typedef struct GlowBundleSlot {
-  int64_t source, offset;
-} GlowBundleSlot;
+typedef int64_t GlowBundleSlot; /* offset * GLOW_BUNDLE_SOURCES + source */
 
 /* What the caller gives: the struct of a bundle's header, which has names for the buffers. */
 typedef struct GlowBundleArguments {
