@@ -10,6 +10,7 @@
 #include "kernels/params.h"
 #include "support/file.h"
 #include "support/text.h"
+#include "target/cpu/rows.h"
 #include "test/unit/hot_loops.h"
 #include "test/unit/unit.h"
 
@@ -295,7 +296,8 @@ static HotLoops compile_hot_loops(const Conv *c, const GlowIsa *isa, const GlowI
     GlowCodegenOptions options = {.isa = isa};
     if (planted) {
       GlowConvParams p = *(const GlowConvParams *)plan.work[0].params;
-      static const GlowTile seven = {"conv_tile_1x7x4", "glow_conv_tile_1x7x4", 0, {1, 7, 4}};
+      static const GlowTile seven = {
+          "conv_tile_1x7x4", "glow_conv_tile_1x7x4", GLOW_CONV_TILE, {1, 7, 4}};
       const GlowTile *tiles[4] = {&seven};
       p.tile_rows = 1, p.tile_cols = 7, p.narrow = 0, p.ob = 4 * isa->vl;
       plan.work[0].params = glow_arena_copy(ctx->arena, &p, sizeof p);

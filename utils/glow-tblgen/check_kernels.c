@@ -2,9 +2,10 @@
  * finds out which tiles a machine has. */
 #include "tblgen.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 
-enum { MOST_SIZES = 4, LARGEST_SIZE = 32, MOST_OPERANDS = 8, MOST_DIGITS = 9 };
+enum { MOST_SIZES = 4, LARGEST_SIZE = 32, MOST_OPERANDS = 8, MOST_DIGITS = 9, MOST_LAYOUTS = 2 };
 
 const Machine machines[] = {
 #define ISA(id, name, triple, cpu, march, ref, arch, vl, pixels, vectors, ...)                     \
@@ -487,6 +488,41 @@ static void check_callbacks(const OpFile *file, const KernelDecl *k) {
   }
 }
 
+/* Capital letters, then blocks: a number, or a word in `<>`, and a small letter of those before. */
+static bool is_layout(const char *text) {
+  const char *axes = text;
+  while (isupper((unsigned char)*text))
+    text++;
+  size_t rank = (size_t)(text - axes);
+  while (*text) {
+    size_t size = strspn(text, "0123456789");
+    if (*text == '<')
+      size = strcspn(text, ">") + 1;
+    if (!size || !islower((unsigned char)text[size]) ||
+        !memchr(axes, toupper((unsigned char)text[size]), rank))
+      return false;
+    text += size + 1;
+  }
+  return rank > 0;
+}
+
+static void check_layout(const OpFile *file, const KernelDecl *k, const LayoutDecl *l) {
+  bool found = false;
+  for (uint32_t i = 0; i < k->out.count + k->in.count && !found; i++) {
+    const PortDecl *port = i < k->out.count ? &k->out.data[i] : &k->in.data[i - k->out.count];
+    found = strcmp(port->name.text, l->operand.text) == 0;
+  }
+  if (!found)
+    glow_error(file->ctx, l->operand.loc, "'%s' has no operand '%s'", k->name.text,
+               l->operand.text);
+  for (uint32_t i = 0; i < l->texts.count; i++)
+    if (!is_layout(l->texts.data[i].text))
+      glow_error(file->ctx, l->texts.data[i].loc, "'%s' is no layout such as OIHW<wi>i16o",
+                 l->texts.data[i].text);
+  if (l->texts.count > MOST_LAYOUTS)
+    glow_error(file->ctx, l->operand.loc, "an operand has at most %d layouts", MOST_LAYOUTS);
+}
+
 static void check_kernel(const OpFile *file, KernelDecl *k) {
   Names seen = {0};
   k->camel = name_camel(file->ctx, k->name.text);
@@ -498,6 +534,8 @@ static void check_kernel(const OpFile *file, KernelDecl *k) {
   check_row_ports(file, k->name.text, var, &k->in, &seen);
   for (uint32_t i = 0; i < k->roles.count; i++)
     check_role(file, k, &k->roles.data[i], &seen);
+  for (uint32_t i = 0; i < k->layouts.count; i++)
+    check_layout(file, k, &k->layouts.data[i]);
   check_callbacks(file, k);
   if (k->step.text)
     k->step_decl = find_callback(file, k->step, true);

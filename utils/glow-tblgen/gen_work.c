@@ -138,9 +138,29 @@ static void write_kernel_index(const OpFile *file, const KernelDecl *k, uint32_t
   glow_text_printf(out, "  return at%s ? &glow_kernels[at%s - 1] : NULL;\n}\n\n", place, place);
 }
 
+/* The layouts of operands, by kernel. */
+static void write_layouts(const OpFile *file, GlowText *out) {
+  for (uint32_t i = 0; i < file->kernels.count; i++) {
+    const KernelDecl *k = file->kernels.data[i];
+    if (!k->layouts.count)
+      continue;
+    glow_text_printf(out, "static const GlowKernelLayout layouts_%s[] = {\n", k->name.text);
+    for (uint32_t j = 0; j < k->layouts.count; j++) {
+      const LayoutDecl *l = &k->layouts.data[j];
+      glow_text_printf(out, "    {.operand = \"%s\", .texts = {", l->operand.text);
+      for (uint32_t t = 0; t < l->texts.count; t++)
+        glow_text_printf(out, "%s\"%s\"", t ? ", " : "", l->texts.data[t].text);
+      glow_text_puts(out, "}},\n");
+    }
+    glow_text_puts(out, "    {0}};\n\n");
+  }
+}
+
 static void write_kernel(const KernelDecl *k, GlowStr name, GlowText *out) {
   glow_text_printf(out, "    {.name = \"%s\", .function = \"glow_%s\", .words = %lld", name, name,
                    (long long)k->params_decl->words);
+  if (k->layouts.count)
+    glow_text_printf(out, ", .layouts = layouts_%s", k->name.text);
   if (has_setup(k))
     glow_text_printf(out,
                      ", .setup = setup_%s, .derived = derived_%s, .nderived = sizeof derived_%s / "
@@ -150,6 +170,7 @@ static void write_kernel(const KernelDecl *k, GlowStr name, GlowText *out) {
 }
 
 static void write_kernels(const OpFile *file, GlowText *out) {
+  write_layouts(file, out);
   write_setups(file, out);
   glow_text_puts(out, "const GlowKernel glow_kernels[] = {\n");
   for (uint32_t i = 0; i < file->kernels.count; i++) {

@@ -15,7 +15,7 @@
 
 %fallback ID KINDS ENUM OP INSTR IN OUT INOUT REGION TYPES MEMBER IMEMBER TRAITS INFER VERIFY
              SCRATCH MACS GRAD LOWER IRGEN FOLD ALSO DOMAIN NEWEST HOOK UNSUPPORTED
-             NUMBER PARAMS CALLBACK TILE TILES KERNEL AS TEMP INTS WHERE STEP STEPS VARIANTS SOURCES DERIVED.
+             NUMBER PARAMS CALLBACK TILE TILES KERNEL AS TEMP INTS WHERE STEP STEPS VARIANTS SOURCES DERIVED LAYOUTS.
 
 %type ids { Names }
 %type flags { uint8_t }
@@ -181,6 +181,11 @@ kernel_clause ::= PARAMS(K) ID(N).             { parse_word(p, &p->kernel->param
 kernel_clause ::= family.
 kernel_clause ::= STEPS(K) ids(L) COLON ID(N). { parse_word(p, &p->kernel->step, K, N); p->kernel->steps = L; }
 kernel_clause ::= TILES ids(L) COLON kinds.    { p->roles->names = L; }
+kernel_clause ::= LAYOUTS layouts.
+layouts ::= ID(N) layout.                      { p->layout->operand = N; }
+layouts ::= layouts COMMA ID(N) layout.        { p->layout->operand = N; }
+layout ::= STRING(S).                          { parse_layout(p, S); }
+layout ::= layout BAR STRING(S).               { glow_vec_push(p->file->arena, &p->layout->texts, S); }
 kinds ::= ID(N).                               { parse_roles(p, N); }
 kinds ::= kinds BAR ID(N).                     { glow_vec_push(p->file->arena, &p->roles->kinds, N); }
 

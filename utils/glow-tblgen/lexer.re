@@ -69,6 +69,7 @@ int lexer_next(Lexer *lx) {
       "step"        { return T_STEP; }
       "steps"       { return T_STEPS; }
       "derived"     { return T_DERIVED; }
+      "layouts"     { return T_LAYOUTS; }
       "variants"    { return T_VARIANTS; }
       "sources"     { return T_SOURCES; }
       "tile"        { return T_TILE; }

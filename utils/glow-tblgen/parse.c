@@ -269,6 +269,13 @@ void parse_roles(Parser *p, Name kind) {
   p->roles = &p->kernel->roles.data[p->kernel->roles.count - 1];
 }
 
+void parse_layout(Parser *p, Name text) {
+  LayoutDecl d = {0};
+  glow_vec_push(p->file->arena, &d.texts, text);
+  glow_vec_push(p->file->arena, &p->kernel->layouts, d);
+  p->layout = &p->kernel->layouts.data[p->kernel->layouts.count - 1];
+}
+
 void parse_variants(Parser *p, Name keyword, Names variants) {
   if (p->family->variants.count)
     glow_error(p->file->ctx, keyword.loc, "'%s' has a second 'variants' clause", p->row);

@@ -27,6 +27,7 @@ typedef struct Parser {
   TileDecl *tile;
   KernelDecl *kernel;
   RolesDecl *roles;
+  LayoutDecl *layout;
   Ports *row_out, *row_in;
   Family *family;
   Ports *ports;    /* of the clause being read */
@@ -53,6 +54,7 @@ void parse_callback(Parser *p, Name name, Names ints, Name doc, bool step);
 void parse_tile(Parser *p, Name name, Names sizes, Name doc);
 void parse_kernel(Parser *p, Name name, Name doc);
 void parse_roles(Parser *p, Name kind);
+void parse_layout(Parser *p, Name text);
 void parse_variants(Parser *p, Name keyword, Names variants);
 /* A clause that a row may have once: a keyword and a word. */
 void parse_word(Parser *p, Name *word, Name keyword, Name value);

@@ -211,6 +211,12 @@ typedef struct RolesDecl {
   GLOW_VEC(const TileDecl *) tiles; /* after check: the kinds */
 } RolesDecl;
 
+/* The layouts that a kernel takes an operand in, best first. */
+typedef struct LayoutDecl {
+  Name operand;
+  Names texts; /* as in lib/target/cpu/layouts.h */
+} LayoutDecl;
+
 typedef struct KernelDecl {
   Name name;
   GlowStr doc;
@@ -218,6 +224,7 @@ typedef struct KernelDecl {
   Family family;
   Ports out, in;
   GLOW_VEC(RolesDecl) roles;
+  GLOW_VEC(LayoutDecl) layouts;
   Names steps; /* parameters for functions of type `step`; text NULL if there are none */
   Name step;
   /* after check */

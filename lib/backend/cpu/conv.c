@@ -1,26 +1,21 @@
-/* Convolutions: which kernel takes which layouts.
+/* Convolutions: which kernel is for what. The layouts that each takes stand in its row of
+ * lib/kernels/kernels.ops.
  *
- *   kernel      X        W                Y        for
- *   direct      NCHW16c  OIHW<wi>i<ob>o   NCHW16c  one group, or whole blocks in each
- *   few         NCHW     OIHW<wi>i<ob>o   NCHW16c  one group of at most 15 channels
- *   depthwise   NCHW16c  OIHW16o          NCHW16c  one channel in and out of each group
- *   winograd    NCHW16c  HWOI16i<ob>o     NCHW16c  that strategy
- *   plain       none     none             none     anything else, of any rank and in any order
+ *   conv        one group, or whole blocks of channels in each
+ *   conv_few    one group of at most 15 channels, which are stored plain
+ *   depthwise   one channel in and out of each group
+ *   winograd    that strategy
+ *   conv_plain  plain layouts: anything, of any rank and in any order
  *
- * ob is the innermost block of isa.def's `filter` column, or 16. It must divide the output channels
- * of a group if there is more than one group. wi is 16; where a group has fewer channels, wi may be
- * their number, which is faster: then no row of the filter is padding (OIHW3i32o for RGB images,
- * and OIHW32o for one channel). */
+ * A block of the filter has 16 input channels. Where a group has fewer, the block may have their
+ * number, which is faster: then no row of the filter is padding (OIHW3i32o for RGB images, and
+ * OIHW32o for one channel). */
 #include "backend/cpu/conv.h"
 #include "ir/infer.h"
+#include "target/cpu/rows.h"
 #include "target/cpu/rules.h"
 
 #include <string.h>
-
-bool glow_conv_has_layout(const GlowView *v, const char *layout) {
-  const GlowLayout *l = v->type->layout;
-  return l && layout ? strcmp(l->text, layout) == 0 : !l && !layout;
-}
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
@@ -38,19 +33,6 @@ static bool read_views(GlowSelect *s, const GlowNode *n, GlowConvView *c) {
   if (c->pools)
     glow_view_dense(glow_node_map(n), &c->map);
   return true;
-}
-
-/* Blocks of a filter whose layout is OIHW with a block of O after it, and maybe one of I between.
- */
-static void read_filter_blocks(GlowConvView *c) {
-  const GlowLayout *l = c->w.type->layout;
-  if (!l || strncmp(l->text, "OIHW", 4) != 0)
-    return;
-  uint32_t at = l->nblocks == 2 && l->blocks[0].axis == 1 ? 1 : 0;
-  if (l->nblocks != at + 1 || l->blocks[at].axis != 0)
-    return;
-  c->wi = at ? l->blocks[0].size : 1;
-  c->ob = l->blocks[at].size;
 }
 
 static void read_geometry(GlowConvView *c) {
@@ -100,7 +82,6 @@ bool glow_conv_read(GlowSelect *s, const GlowNode *n, GlowConvView *c) {
       c->oc != w->dims[winograd ? 2 : 0].size || c->oc % c->groups ||
       (c->has_bias && (c->b.rank != 1 || c->b.dims[0] != c->oc || c->b.strides[0] != 1)))
     return glow_select_fail(s, "its operands do not fit each other");
-  read_filter_blocks(c);
   read_geometry(c);
   return true;
 }
@@ -170,7 +151,8 @@ bool glow_select_conv(GlowSelect *s, const GlowNode *n) {
     return true;
   if (c.m->strategy == GLOW_CONV_STRATEGY_WINOGRAD)
     return glow_select_winograd(s, n, &c);
-  if (c.ic == 1 && c.groups == c.oc && glow_conv_has_layout(&c.w, "OIHW16o") && c.x.type->layout)
+  if (c.ic == 1 && c.groups == c.oc && c.x.type->layout &&
+      glow_kernel_takes(glow_find_depthwise(), "w", s->isa, c.w.type->layout, NULL))
     return glow_select_depthwise(s, n, &c);
   return glow_select_conv_direct(s, n, &c);
 }

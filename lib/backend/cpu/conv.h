@@ -12,7 +12,6 @@ typedef struct GlowConvView {
   GlowView map; /* what the epilogue transforms: y, or what it is pooled from, which is nowhere */
   bool has_bias, pools;
   int64_t groups, ic, oc; /* ic: channels of one group; oc: of all */
-  int64_t wi, ob;         /* blocks of the filter's layout, 1 and 0 if it has none */
   GlowConvGeometry g;     /* as the instruction says */
 } GlowConvView;
 
@@ -20,9 +19,6 @@ typedef struct GlowConvView {
 static inline int64_t glow_conv_member(GlowArray a, uint32_t i, int64_t initial) {
   return i < a.count ? (int64_t)glow_array_at(a, uint32_t, i) : initial;
 }
-
-/* Whether a view has the layout that this text names; NULL: none. */
-bool glow_conv_has_layout(const GlowView *v, const char *layout);
 
 /* Reads the operands of a convolution of float with two spatial axes in NCHW order. False, with
  * s->why, for all others. */

@@ -4,19 +4,20 @@
  * target/cpu/rules.h; the rest is decided by the setup. */
 #include "backend/cpu/conv.h"
 #include "cpu/work.h"
+#include "target/cpu/cpu.h"
 #include "target/cpu/rules.h"
 
 #include <string.h>
 
-static void read_params(const GlowConvView *c, GlowConvParams *p) {
+static void read_params(const GlowConvView *c, int64_t wi, int64_t ob, GlowConvParams *p) {
   int64_t group_out = c->oc / c->groups;
   *p = (GlowConvParams){
       .g = c->g,
       .rows = c->y.type->dims[0].size * c->g.oh,
-      .ob = c->ob,
+      .ob = ob,
       .block = c->ic < 1 ? 1 : glow_min64(c->ic, GLOW_CONV_BLOCK),
-      .wi = c->wi,
-      .gb = glow_div_up(group_out, c->ob),
+      .wi = wi,
+      .gb = glow_div_up(group_out, ob),
       .gx = c->groups > 1 ? c->ic / GLOW_CONV_BLOCK * c->g.xc : 0,
   };
 }
@@ -62,15 +63,10 @@ static bool is_tile(const GlowIsa *isa, const GlowConvGrid *g, const GlowConvTil
 }
 
 /* The tile that the instruction names, or a good one, into p. */
-static bool choose_tile(GlowSelect *s, const GlowConvView *c, GlowWork *body, bool single,
-                        GlowConvParams *p) {
+static bool choose_tile(GlowSelect *s, const GlowNode *n, const GlowConvView *c, GlowWork *body,
+                        bool single, GlowConvParams *p) {
   const GlowArray given = c->m->tile;
   GlowConvGrid g = {.rows = p->rows, .oh = p->g.oh, .ow = p->g.ow};
-  int64_t left = 0, right = 0;
-  if (!single)
-    glow_conv_edges(&(GlowConvLine){p->g.ow, p->g.iw, p->g.kw, p->g.sw, p->g.dw, p->g.pl}, &left,
-                    &right);
-  g.edges = left + right;
   g.taps = p->g.kh * p->g.kw;
   g.single = single;
   g.flat = !single && is_flat(body, p);
@@ -78,7 +74,7 @@ static bool choose_tile(GlowSelect *s, const GlowConvView *c, GlowWork *body, bo
   if (given.count && given.count <= 3)
     memcpy(t.values, given.data, given.count * sizeof *t.values);
   else
-    t = glow_conv_tile(s->isa, &g);
+    t.count = glow_conv_tile_of(s->isa, n, t.values);
   if (given.count > 3 || !is_tile(s->isa, &g, &t))
     return glow_select_fail(s, glow_arena_printf(s->arena,
                                                  "no kernel of %s has its tile: at most %u output "
@@ -106,9 +102,9 @@ static GlowConvPlaces places_of(const GlowConvView *c, const GlowSetup *setup) {
 static bool select_few(GlowSelect *s, const GlowNode *n, const GlowConvView *c, GlowConvParams *p,
                        GlowWork *body) {
   GlowSetup setup = {0};
-  if (!choose_tile(s, c, body, true, p))
+  if (!choose_tile(s, n, c, body, true, p))
     return false;
-  GlowConvFewParams few = {.conv = *p, .g = p->g, .run = c->wi == c->ic && p->g.dw == 1};
+  GlowConvFewParams few = {.conv = *p, .g = p->g, .run = p->wi == c->ic && p->g.dw == 1};
   glow_setup_conv_few(&s->cpu, &few, &setup);
   GlowConvPlaces at = places_of(c, &setup);
   GlowWork *w = glow_work_conv_few(s, n, &few, &setup,
@@ -117,17 +113,18 @@ static bool select_few(GlowSelect *s, const GlowNode *n, const GlowConvView *c, 
   return true;
 }
 
-static bool check_layouts(GlowSelect *s, const GlowConvView *c, bool few) {
-  int64_t most = (int64_t)s->isa->vl * s->isa->tile_vectors;
-  if (!glow_conv_has_layout(&c->y, "NCHW16c") ||
-      !glow_conv_has_layout(&c->x, few ? NULL : "NCHW16c"))
-    return glow_select_fail(s, "its input and output must have the layout NCHW16c");
-  if ((c->ob != most && c->ob != GLOW_CONV_BLOCK) || c->ob > most ||
-      (c->wi != GLOW_CONV_BLOCK && c->wi != c->ic) || c->wi > GLOW_CONV_BLOCK)
-    return glow_select_fail(s,
-                            glow_arena_printf(s->arena, "its filter must have the layout %s for %s",
-                                              s->isa->filter, s->isa->name));
-  if (c->groups > 1 && (c->ic % GLOW_CONV_BLOCK || c->oc / c->groups % c->ob))
+/* *wi, *ob: the blocks of the filter. */
+static bool read_layouts(GlowSelect *s, const GlowConvView *c, bool few, int64_t *wi, int64_t *ob) {
+  const GlowKernel *k = few ? glow_find_conv_few() : glow_find_conv();
+  int64_t blocks[GLOW_LAYOUT_BLOCKS];
+  if (!glow_select_layout(s, k, "y", &c->y, NULL) || !glow_select_layout(s, k, "x", &c->x, NULL) ||
+      !glow_select_layout(s, k, "w", &c->w, blocks))
+    return false;
+  *wi = blocks[0];
+  *ob = blocks[1];
+  if (*wi != GLOW_CONV_BLOCK && (*wi != c->ic || *wi > GLOW_CONV_BLOCK))
+    return glow_select_fail(s, "a block of its filter has neither 16 input channels nor all");
+  if (c->groups > 1 && (c->ic % GLOW_CONV_BLOCK || c->oc / c->groups % *ob))
     return glow_select_fail(s, "its groups are not whole blocks of channels");
   if ((!few && c->x.strides[4] != 1) || c->y.strides[4] != 1 || !glow_view_is_dense(&c->w))
     return glow_select_fail(s, "the channels of a block are not contiguous");
@@ -138,12 +135,13 @@ bool glow_select_conv_direct(GlowSelect *s, const GlowNode *n, const GlowConvVie
   bool few = c->groups == 1 && c->ic > 0 && c->ic < GLOW_CONV_BLOCK && !c->x.type->layout;
   GlowWork body = {0};
   GlowConvParams p;
-  if (!check_layouts(s, c, few) || !glow_conv_epilogue(s, n, &c->y, &body))
+  int64_t wi, ob;
+  if (!read_layouts(s, c, few, &wi, &ob) || !glow_conv_epilogue(s, n, &c->y, &body))
     return false;
-  read_params(c, &p);
+  read_params(c, wi, ob, &p);
   if (few)
     return select_few(s, n, c, &p, &body);
-  if (!choose_tile(s, c, &body, false, &p))
+  if (!choose_tile(s, n, c, &body, false, &p))
     return false;
   GlowSetup setup = {0};
   glow_setup_conv(&s->cpu, &p, &setup);

@@ -6,8 +6,9 @@ bool glow_select_depthwise(GlowSelect *s, const GlowNode *n, const GlowConvView 
   GlowDepthwiseParams p = {.g = c->g, .images = c->y.dims[0], .blocks = c->y.dims[1]};
   GlowSetup setup = {0};
   GlowWork body = {0};
-  if (!glow_conv_has_layout(&c->x, "NCHW16c") || !glow_conv_has_layout(&c->y, "NCHW16c"))
-    return glow_select_fail(s, "its input and output must have the layout NCHW16c");
+  const GlowKernel *k = glow_find_depthwise();
+  if (!glow_select_layout(s, k, "y", &c->y, NULL) || !glow_select_layout(s, k, "x", &c->x, NULL))
+    return false;
   if (c->x.strides[4] != 1 || c->y.strides[4] != 1 || !glow_view_is_dense(&c->w))
     return glow_select_fail(s, "the channels of a block are not contiguous");
   if (!glow_conv_epilogue(s, n, &c->y, &body))

@@ -24,14 +24,16 @@ typedef struct Nest {
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-/* The layout of packed right operands: blocks of rows, then of columns as wide as a panel. */
-static bool is_packed(GlowSelect *s, const GlowView *b) {
-  const GlowLayout *l = b->type->layout;
-  if (!l || b->type->rank != 2 || l->nblocks != 2 || l->blocks[0].axis != 0 ||
-      l->blocks[1].axis != 1 || l->blocks[1].size != s->isa->vl * s->isa->tile_vectors)
+/* *chunk: rows of a block of a packed right operand, 0 if it is not packed. */
+static bool is_packed(GlowSelect *s, const GlowView *b, int64_t *chunk) {
+  int64_t blocks[GLOW_LAYOUT_BLOCKS];
+  *chunk = 0;
+  if (!b->type->layout ||
+      !glow_kernel_takes(glow_find_matmul(), "b", s->isa, b->type->layout, blocks) ||
+      !glow_view_is_dense(b))
     return false;
-  return b->strides[3] == 1 && b->strides[2] == b->dims[3] &&
-         b->strides[1] == b->dims[2] * b->strides[2] && b->strides[0] == b->dims[1] * b->strides[1];
+  *chunk = blocks[0];
+  return true;
 }
 
 static bool is_plain_float(GlowSelect *s, const GlowView *v) {
@@ -57,7 +59,7 @@ static bool read_product(GlowSelect *s, const GlowNode *n, Nest *t, GlowView *c)
       !glow_select_view(s, glow_node_out(n, 0), c) || !is_plain_float(s, &a) ||
       !is_plain_float(s, c))
     return false;
-  bool packed = is_packed(s, &b), rows = a.rank > 1, columns = b.type->rank > 1;
+  bool packed = is_packed(s, &b, &t->chunk), rows = a.rank > 1, columns = b.type->rank > 1;
   if (!packed && !is_plain_float(s, &b))
     return false;
   t->rank = c->rank - rows - columns;
@@ -65,7 +67,6 @@ static bool read_product(GlowSelect *s, const GlowNode *n, Nest *t, GlowView *c)
   t->m = rows ? a.dims[a.rank - 2] : 1;
   t->k = a.dims[a.rank - 1];
   t->n = columns ? b.type->dims[b.type->rank - 1].size : 1;
-  t->chunk = packed ? b.type->layout->blocks[0].size : 0;
   read_batch(t, &a, A, rows ? 2 : 1);
   read_batch(t, &b, B, packed ? b.rank : columns ? 2 : 1);
   read_batch(t, c, C, rows + columns);

@@ -173,6 +173,17 @@ static int64_t shards_of(const GlowNode *n, const GlowWorkSpec *spec) {
   return shards < 1 ? 1 : shards;
 }
 
+bool glow_select_layout(GlowSelect *s, const GlowKernel *k, const char *operand, const GlowView *v,
+                        int64_t *blocks) {
+  const GlowLayout *layout = v->type->layout;
+  if (glow_kernel_takes(k, operand, s->isa, layout, blocks))
+    return true;
+  return glow_select_fail(
+      s, glow_arena_printf(s->arena, "operand %s of %s must have the layout %s on %s, not %s",
+                           operand, k->name, glow_kernel_layout_text(k, operand), s->isa->name,
+                           layout ? layout->text : "none"));
+}
+
 GlowWork *glow_select_work(GlowSelect *s, const GlowNode *n, const GlowWorkParts *parts,
                            const GlowWorkSpec *spec) {
   GLOW_CHECK(s->ctx, parts->kernel != NULL, "the kernel has the variant and the kind");

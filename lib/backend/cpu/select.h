@@ -3,7 +3,7 @@
 #define GLOW_BACKEND_CPU_SELECT_H
 
 #include "backend/cpu/cpu.h"
-#include "target/cpu/table.h"
+#include "target/cpu/layouts.h"
 
 #define GLOW_VIEW_RANK (GLOW_MAX_RANK + 4)
 
@@ -43,6 +43,10 @@ void glow_view_dense(const GlowType *t, GlowView *view);
 
 /* The same, if the layout is plain, all lies one behind the other, and elements are whole bytes. */
 bool glow_select_dense(GlowSelect *s, const GlowValue *v, GlowView *view);
+/* Whether a view has the layout that the row of a kernel says of an operand; `blocks` as in
+ * glow_kernel_takes. False, with s->why. */
+bool glow_select_layout(GlowSelect *s, const GlowKernel *k, const char *operand, const GlowView *v,
+                        int64_t *blocks);
 /* The product of the extents of physical axes [first, last). */
 int64_t glow_view_extent(const GlowView *v, uint32_t first, uint32_t last);
 /* An axis that counts from the end if it is negative. */

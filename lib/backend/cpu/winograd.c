@@ -36,14 +36,11 @@ static bool read_tile(GlowSelect *s, const GlowConvView *c, GlowWinogradParams *
   return true;
 }
 
-static bool check_layouts(GlowSelect *s, const GlowConvView *c, const GlowWinogradParams *p) {
-  const char *filter = glow_arena_printf(s->arena, "HWOI16i%do", (int)p->ob);
-  if (!glow_conv_has_layout(&c->y, "NCHW16c") || !glow_conv_has_layout(&c->x, "NCHW16c"))
-    return glow_select_fail(s, "its input and output must have the layout NCHW16c");
-  if (!glow_conv_has_layout(&c->w, filter))
-    return glow_select_fail(s,
-                            glow_arena_printf(s->arena, "its filter must have the layout %s for %s",
-                                              filter, s->isa->name));
+static bool check_layouts(GlowSelect *s, const GlowConvView *c) {
+  const GlowKernel *k = glow_find_winograd();
+  if (!glow_select_layout(s, k, "y", &c->y, NULL) || !glow_select_layout(s, k, "x", &c->x, NULL) ||
+      !glow_select_layout(s, k, "w", &c->w, NULL))
+    return false;
   if (c->x.strides[4] != 1 || c->y.strides[4] != 1 || !glow_view_is_dense(&c->w))
     return glow_select_fail(s, "the channels of a block are not contiguous");
   return true;
@@ -68,7 +65,7 @@ bool glow_select_winograd(GlowSelect *s, const GlowNode *n, const GlowConvView *
   GlowWork body = {0};
   GlowWinogradParams p;
   read_params(s->isa, c, &p);
-  if (!check_layouts(s, c, &p) || !glow_conv_epilogue(s, n, &c->map, &body) || !read_tile(s, c, &p))
+  if (!check_layouts(s, c) || !glow_conv_epilogue(s, n, &c->map, &body) || !read_tile(s, c, &p))
     return false;
   GlowSetup all = {0};
   glow_setup_winograd(&s->cpu, &p, &all);

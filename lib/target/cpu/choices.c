@@ -1,42 +1,37 @@
-/* The layouts that kernels take. Activations of two-dimensional convolutions and pools are NCHW16c
- * on every row. Filters and constant right operands of products are packed by the columns of a
- * tile, so they are what a change of the target changes. Nothing here affects a result. */
+/* Which of the layouts that rows of the kernel table take is best for a node. Filters and constant
+ * right operands of products are packed by the columns of a tile, so they are what a change of the
+ * target changes. Nothing here affects a result. */
+#include "kernels/params.h"
 #include "target/cpu/cpu.h"
+#include "target/cpu/layouts.h"
+#include "target/cpu/rows.h"
 
-#include <stdio.h>
-
-enum { CHANNELS = 16 }; /* of a block */
+enum { CHANNELS = GLOW_CONV_BLOCK };
 
 static uint32_t stays_plain(const char **why, const char *reason) {
   *why = reason;
   return 0;
 }
 
-/* Blocks of the target's filters: so many output channels in a row, if they divide `out`. */
-static uint32_t filter_block(GlowContext *ctx, const GlowIsa *isa, int64_t out) {
-  const GlowLayout *l = glow_layout_named(ctx, isa->filter, 4);
-  uint32_t block = l->blocks[l->nblocks - 1].size;
-  return out % block ? CHANNELS : block;
-}
-
-static const GlowLayout *layout_of(GlowContext *ctx, const char *axes, int64_t in, uint32_t out) {
-  char text[64];
-  if (in > 1)
-    snprintf(text, sizeof text, "%s%lldi%uo", axes, (long long)in, out);
-  else
-    snprintf(text, sizeof text, "%s%uo", axes, out);
-  return glow_layout_named(ctx, text, 4);
-}
-
 static const GlowLayout *blocks(GlowContext *ctx) {
   return glow_layout_named(ctx, GLOW_CPU_BLOCKS, 4);
 }
 
-/* X in blocks, the filter packed. */
-static void add_convolution(GlowContext *ctx, GlowChoice *c, const GlowLayout *filter) {
-  *c = (GlowChoice){.out = blocks(ctx), .packed = 1u << GLOW_CONVOLUTION_IN_W};
-  c->in[GLOW_CONVOLUTION_IN_X] = c->out;
-  c->in[GLOW_CONVOLUTION_IN_W] = filter;
+/* Which layout of filters: blocks of a tile's width, if they divide `out`, else of 16. */
+static uint32_t filter_of(const GlowIsa *isa, int64_t out) {
+  return out % ((int64_t)isa->vl * isa->tile_vectors) ? 1 : 0;
+}
+
+/* As a kernel takes its operands: the filter packed by text `which` of its row, `in` channels of a
+ * group in a block. */
+static GlowChoice convolution(GlowContext *ctx, const GlowIsa *isa, const GlowKernel *k,
+                              uint32_t which, int64_t in) {
+  GlowChoice c = {.out = glow_kernel_layout(ctx, k, "y", 0, isa, 0),
+                  .packed = 1u << GLOW_CONVOLUTION_IN_W};
+  if (k != glow_find_conv_few())
+    c.in[GLOW_CONVOLUTION_IN_X] = glow_kernel_layout(ctx, k, "x", 0, isa, 0);
+  c.in[GLOW_CONVOLUTION_IN_W] = glow_kernel_layout(ctx, k, "w", which, isa, in);
+  return c;
 }
 
 /* Groups: each of one channel, or of whole blocks of channels. */
@@ -49,9 +44,8 @@ static uint32_t grouped_choices(GlowContext *ctx, const GlowIsa *isa, int64_t gr
                                               "%lld out, which are no whole blocks of %d",
                                               (long long)groups, (long long)in, (long long)out,
                                               CHANNELS));
-  add_convolution(ctx, choices,
-                  depthwise ? layout_of(ctx, "OIHW", 1, CHANNELS)
-                            : layout_of(ctx, "OIHW", CHANNELS, filter_block(ctx, isa, out)));
+  choices[0] = depthwise ? convolution(ctx, isa, glow_find_depthwise(), 0, 1)
+                         : convolution(ctx, isa, glow_find_conv(), filter_of(isa, out), CHANNELS);
   return 1;
 }
 
@@ -75,18 +69,15 @@ static uint32_t convolution_choices(const GlowIsa *isa, const GlowNode *n, GlowC
   if (groups > 1)
     return grouped_choices(ctx, isa, groups, w->dims[1].size, w->dims[0].size / groups, choices,
                            why);
-  uint32_t block = filter_block(ctx, isa, 0);
   if (m->strategy == GLOW_CONV_STRATEGY_WINOGRAD) {
-    add_convolution(ctx, choices, layout_of(ctx, "HWOI", CHANNELS, block));
+    choices[0] = convolution(ctx, isa, glow_find_winograd(), 0, CHANNELS);
     return 1;
   }
   bool few = in < CHANNELS;
-  add_convolution(ctx, choices, layout_of(ctx, "OIHW", few ? in : CHANNELS, block));
-  if (!few)
-    return 1;
-  choices[1] = choices[0];
-  choices[1].in[GLOW_CONVOLUTION_IN_X] = NULL;
-  return 2;
+  choices[0] = convolution(ctx, isa, glow_find_conv(), 0, few ? in : CHANNELS);
+  if (few)
+    choices[1] = convolution(ctx, isa, glow_find_conv_few(), 0, in);
+  return few ? 2 : 1;
 }
 
 /* The right operand in panels of as many columns as a tile has, cut into chunks of rows; a block
@@ -97,11 +88,9 @@ static uint32_t product_choices(const GlowIsa *isa, const GlowNode *n, GlowChoic
       (!b->layout && (b->dims[0].size < 2 || b->dims[1].size < 2)))
     return 0;
   GlowContext *ctx = n->block->module->ctx;
-  long long chunk = glow_isa_chunk(isa, b->dims[0].size);
-  const char *text =
-      glow_arena_printf(ctx->arena, "KN%lldk%un", chunk, isa->vl * isa->tile_vectors);
   choices[0] = (GlowChoice){.packed = 1u << GLOW_MAT_MUL_IN_B};
-  choices[0].in[GLOW_MAT_MUL_IN_B] = glow_layout_named(ctx, text, 2);
+  choices[0].in[GLOW_MAT_MUL_IN_B] = glow_kernel_layout(ctx, glow_find_matmul(), "b", 0, isa,
+                                                        glow_isa_chunk(isa, b->dims[0].size));
   choices[1] = (GlowChoice){0};
   return 2;
 }

@@ -7,6 +7,13 @@
 #include "target/cpu/isa.h"
 #include "target/cpu/setup/setup.h"
 
+/* The layouts that a kernel takes an operand in, best first: see target/cpu/layouts.h. */
+enum { GLOW_KERNEL_LAYOUTS = 2 };
+typedef struct GlowKernelLayout {
+  const char *operand;
+  const char *texts[GLOW_KERNEL_LAYOUTS];
+} GlowKernelLayout;
+
 /* A kernel. */
 typedef struct GlowKernel {
   const char *name;        /* as people know it: reduce_sum_float */
@@ -15,6 +22,7 @@ typedef struct GlowKernel {
   GlowSetupFn *setup;      /* NULL: it has none */
   const uint16_t *derived; /* which words of its params the setup fills in */
   uint32_t nderived;
+  const GlowKernelLayout *layouts; /* ends with one without an operand; NULL: all are plain */
 } GlowKernel;
 
 /* A tile of a machine. */

@@ -1,5 +1,6 @@
-/* Register tiles of convolutions: how many output pixels a kernel keeps in registers, by
- * glow_conv_tile, which the CPU backend follows where a program says nothing. */
+/* Register tiles of convolutions: how many output pixels a kernel keeps in registers. The pass
+ * assign-tiles writes them into programs; the CPU backend asks for them where a program says
+ * nothing. */
 #include "ir/infer.h"
 #include "target/cpu/cpu.h"
 #include "target/cpu/rules.h"
@@ -71,19 +72,23 @@ static GlowConvTile tile_of(const GlowIsa *isa, const GlowNode *n, const GlowTyp
   return glow_conv_tile(isa, &g);
 }
 
-uint32_t glow_cpu_tile(const GlowTarget *t, const GlowNode *n, uint32_t values[GLOW_TILE_VALUES],
-                       const char **why) {
-  if (n->op != GLOW_OP_CONVOLUTION)
-    return 0;
+uint32_t glow_conv_tile_of(const GlowIsa *isa, const GlowNode *n,
+                           uint32_t values[GLOW_TILE_VALUES]) {
   const GlowType *x = glow_node_in(n, GLOW_CONVOLUTION_IN_X)->type, *y = glow_node_map(n);
   const GlowType *w = glow_node_in(n, GLOW_CONVOLUTION_IN_W)->type;
   if (!glow_type_is_static(x) || !glow_type_is_static(w) || !glow_type_is_static(y) ||
       glow_type_elements(y) == 0 || glow_type_elements(w) == 0 || !has_tile(n, x, w, y))
     return 0;
-  GlowConvTile tile = tile_of(t->machine, n, x, w, y);
-  *why = tile.count == 1   ? "tiles of consecutive pixels, since rows do not fill them"
-         : tile.count == 3 ? "tiles of merged rows, so that rows fill them"
-                           : "tiles of whole rows, or of parts that divide them";
+  GlowConvTile tile = tile_of(isa, n, x, w, y);
   memcpy(values, tile.values, tile.count * sizeof *values);
   return tile.count;
+}
+
+uint32_t glow_cpu_tile(const GlowTarget *t, const GlowNode *n, uint32_t values[GLOW_TILE_VALUES],
+                       const char **why) {
+  uint32_t count = n->op == GLOW_OP_CONVOLUTION ? glow_conv_tile_of(t->machine, n, values) : 0;
+  *why = count == 1   ? "tiles of consecutive pixels, since rows do not fill them"
+         : count == 3 ? "tiles of merged rows, so that rows fill them"
+                      : "tiles of whole rows, or of parts that divide them";
+  return count;
 }
