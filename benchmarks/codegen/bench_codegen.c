@@ -56,8 +56,8 @@ static void write_program(GlowText *t, const Case *c, const GlowIsa *isa) {
   glow_text_printf(t, "  placeholder @x : float<1 x %d x %d x %d | NCHW16c>\n", c->ic, c->size,
                    c->size);
   glow_text_printf(t, "  placeholder @skip : float<1 x %d x %d x %d | NCHW16c>\n", c->oc, out, out);
-  glow_text_printf(t, "  placeholder @w : float<%d x %d x %d x %d | %s>\n", c->oc, c->ic, c->kernel,
-                   c->kernel, isa->filter);
+  glow_text_printf(t, "  placeholder @w : float<%d x %d x %d x %d | OIHW16i%uo>\n", c->oc, c->ic,
+                   c->kernel, c->kernel, isa->vl * isa->tile_vectors);
   glow_text_printf(t, "  placeholder @b : float<%d>\n", c->oc);
   glow_text_printf(t, "  placeholder @y : float<1 x %d x %d x %d | NCHW16c>\n}\n", c->oc, out, out);
   glow_text_puts(t, "program @conv {\n  convolution @out @y, @in @x, @in @w, @in @b, @in @skip {");

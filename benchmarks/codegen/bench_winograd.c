@@ -54,7 +54,8 @@ static void write_filter(GlowText *t, int k, const GlowIsa *isa, int side) {
     snprintf(type, sizeof type, "float<%d x %d x %d x %d | HWOI16i%uo>", side + 2, side + 2, k, k,
              isa->vl * isa->tile_vectors);
   else
-    snprintf(type, sizeof type, "float<%d x %d x 3 x 3 | %s>", k, k, isa->filter);
+    snprintf(type, sizeof type, "float<%d x %d x 3 x 3 | OIHW16i%uo>", k, k,
+             isa->vl * isa->tile_vectors);
   glow_text_printf(t, "  constant @f : %s = eval {\n", type);
   if (side)
     glow_text_printf(t, "    %%0 = WinogradFilter(@w) {results = %d}\n", side);

@@ -9,7 +9,7 @@ file(WRITE ${OUT}.c "void f(void) {}\n")
 # The columns that are needed here: id, triple, family, features.
 set(string "\"([^\"]*)\",[ \n]+")
 string(REPEAT "[0-9]+,[ \n]+" 3 numbers)
-string(REGEX MATCHALL "ISA\\([A-Z0-9_]+, ${string}${string}${string}${string}[A-Z0-9_]+,[ \n]+${string}${numbers}${string}${string}" rows
+string(REGEX MATCHALL "ISA\\([A-Z0-9_]+, ${string}${string}${string}${string}[A-Z0-9_]+,[ \n]+${string}${numbers}${string}" rows
        "${text}")
 set(arches)
 foreach(row IN LISTS rows)
@@ -17,7 +17,7 @@ foreach(row IN LISTS rows)
   list(TRANSFORM columns REPLACE "\"" "")
   list(GET columns 1 triple)
   list(GET columns 4 arch)
-  list(GET columns 6 features)
+  list(GET columns 5 features)
   string(REGEX MATCH "ISA\\(([A-Z0-9_]+)" id "${row}")
   set(id ${CMAKE_MATCH_1})
   string(REPLACE " " ";" features_${id} "${features}")

@@ -55,7 +55,7 @@ static void set_channels(Conv *c, const GlowIsa *isa) {
   int ob = packed_lanes(isa);
   c->groups = 1;
   c->xl = " | NCHW16c";
-  snprintf(c->filter, sizeof c->filter, "%s", isa->filter);
+  snprintf(c->filter, sizeof c->filter, "OIHW16i%do", ob);
   switch (c->kind) {
   case DIRECT:
     c->ic = draw_in(1, 40), c->oc = draw_in(1, 70);

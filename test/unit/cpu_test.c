@@ -101,8 +101,8 @@ static void write_conv(GlowText *t, const Conv *c, const GlowIsa *isa) {
   glow_text_printf(t, "module \"t\" {target = \"%s\"}\ndeclare {\n", isa->name);
   glow_text_printf(t, "  placeholder @x : float<%d x %d x %d x %d | NCHW16c>\n", (int)c->n,
                    (int)c->ic, (int)c->ih, (int)c->iw);
-  glow_text_printf(t, "  placeholder @w : float<%d x %d x %d x %d | %s>\n", (int)c->oc, (int)c->ic,
-                   (int)c->kh, (int)c->kw, isa->filter);
+  glow_text_printf(t, "  placeholder @w : float<%d x %d x %d x %d | OIHW16i%uo>\n", (int)c->oc,
+                   (int)c->ic, (int)c->kh, (int)c->kw, isa->vl * isa->tile_vectors);
   glow_text_printf(t, "  placeholder @b : float<%d>\n", (int)c->oc);
   glow_text_printf(t, "  placeholder @m : float<%d x 1 x 1>\n", (int)c->oc);
   for (int i = 0; i < 2; i++)

@@ -61,8 +61,8 @@ static void write_program(GlowText *t, const GlowIsa *isa) {
                    "module \"t\" {target = \"%s\"}\ndeclare {\n"
                    "  placeholder @x : float<1 x 20 x 9 x 9>\n"
                    "  placeholder @y : float<1 x 40 x 9 x 9>\n"
-                   "  constant @w : float<40 x 20 x 3 x 3 | %s> = splat(0.5)\n}\n",
-                   isa->name, isa->filter);
+                   "  constant @w : float<40 x 20 x 3 x 3 | OIHW16i%uo> = splat(0.5)\n}\n",
+                   isa->name, isa->vl * isa->tile_vectors);
   glow_text_puts(t, "program @p {\n"
                     "  %x = alloc float<1 x 20 x 9 x 9 | NCHW16c>\n"
                     "  relayout @out %x, @in @x\n"

@@ -57,7 +57,7 @@ static const char program[] =
     "  placeholder @y : float<2 x 64 x 28 x 28>\n"
     "  placeholder @sum : float<4>\n"
     "  variable @runs : float<4> = splat(0.0)\n"
-    "  constant @w : float<64 x 32 x 3 x 3 | %s> = random {kind = uniform, low = -0.1, "
+    "  constant @w : float<64 x 32 x 3 x 3 | OIHW16i%uo> = random {kind = uniform, low = -0.1, "
     "high = "
     "0.1, seed = 1}\n"
     "  constant @one : float<4> = splat(1.0)\n"
@@ -158,7 +158,8 @@ static GlowFunction *parse_text(GlowContext *ctx, const char *text) {
 
 static GlowFunction *parse(GlowContext *ctx) {
   static char text[2048];
-  snprintf(text, sizeof text, program, glow_isa_host()->filter);
+  const GlowIsa *host = glow_isa_host();
+  snprintf(text, sizeof text, program, host->vl * host->tile_vectors);
   return parse_text(ctx, text);
 }
 

@@ -8,10 +8,10 @@
 #endif
 
 const GlowIsa glow_isa[GLOW_ISA_COUNT] = {
-#define ISA(id, name, triple, cpu, march, ref, arch, vl, pixels, vectors, filter, features, l1,    \
-            l2, attrs, abi)                                                                        \
-  [GLOW_ISA_##id] = {name,   triple,   cpu, march, GLOW_ISA_##ref, arch, vl, pixels, vectors,      \
-                     filter, features, l1,  l2,    attrs,          abi},
+#define ISA(id, name, triple, cpu, march, ref, arch, vl, pixels, vectors, features, l1, l2, attrs, \
+            abi)                                                                                   \
+  [GLOW_ISA_##id] = {name,    triple,   cpu, march, GLOW_ISA_##ref, arch, vl, pixels,              \
+                     vectors, features, l1,  l2,    attrs,          abi},
 #include "kernels/isa.def"
 #undef ISA
 };

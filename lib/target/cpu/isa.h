@@ -21,7 +21,7 @@ typedef struct GlowIsa {
   GlowIsaId ref;
   const char *arch;
   uint32_t vl, tile_pixels, tile_vectors;
-  const char *filter, *features;
+  const char *features;
   int64_t l1, l2;
   const char *attrs, *abi;
 } GlowIsa;
