@@ -38,11 +38,11 @@ static bool read_case(Case *c) {
 
 /* Whether no two buffers that live at one time overlap, and all end by `arena`. */
 static bool is_legal(const Case *c, int64_t arena) {
-  for (uint32_t i = 0; i < c->count; ++i) {
+  for (uint32_t i = 0; i < c->count; i++) {
     const GlowPlanBuffer *a = &c->buffers[i];
     if (a->offset < 0 || a->offset + a->size > arena)
       return false;
-    for (uint32_t k = 0; k < i; ++k) {
+    for (uint32_t k = 0; k < i; k++) {
       const GlowPlanBuffer *b = &c->buffers[k];
       if (a->start < b->end && b->start < a->end && a->offset < b->offset + b->size &&
           b->offset < a->offset + a->size)
@@ -86,11 +86,11 @@ int main(int argc, char **argv) {
   bool ok = ctx && c;
   printf("case             buffers      bound     greedy       plan   gr/bnd plan/bnd      steps   "
          "   s\n");
-  for (int i = 1; ok && i < argc; ++i) {
+  for (int i = 1; ok && i < argc; i++) {
     c->path = argv[i];
     ok = run_case(ctx, c) && ok;
   }
-  for (char letter = 'A'; c && ctx && argc == 1 && letter <= 'K'; ++letter) {
+  for (char letter = 'A'; c && ctx && argc == 1 && letter <= 'K'; letter++) {
     char path[] = GLOW_CASES "/A.1048576.csv";
     path[sizeof GLOW_CASES] = letter;
     c->path = path;

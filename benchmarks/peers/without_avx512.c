@@ -49,7 +49,7 @@ static void answer(int number, siginfo_t *info, void *context) {
   set_cpuid(1);
   __cpuid_count(leaf, subleaf, eax, ebx, ecx, edx);
   set_cpuid(0);
-  for (size_t i = 0; i < sizeof hidden / sizeof *hidden; ++i)
+  for (size_t i = 0; i < sizeof hidden / sizeof *hidden; i++)
     if (hidden[i].leaf == leaf && hidden[i].subleaf == subleaf) {
       eax &= ~hidden[i].eax;
       ebx &= ~hidden[i].ebx;

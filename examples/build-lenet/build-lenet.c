@@ -100,7 +100,7 @@ static void build(GlowModule *m) {
 
   GlowValue *buffers[] = {conv,  act,    where,   pool,   conv2, act2,
                           pool2, turned, product, logits, most,  sum};
-  for (size_t i = 0; i < COUNT(buffers); ++i)
+  for (size_t i = 0; i < COUNT(buffers); i++)
     glow_add_dealloc(b, buffers[i]);
 }
 

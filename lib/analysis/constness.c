@@ -46,10 +46,10 @@ static bool grows(const GlowConstness *c, const GlowNode *n) {
   if (n->op == GLOW_OP_SPLAT || c->limit == INT64_MAX)
     return false;
   int64_t before = 0;
-  for (uint32_t i = 0; i < n->noperands; ++i)
+  for (uint32_t i = 0; i < n->noperands; i++)
     if (n->operands[i].value && glow_type_is_tensor(n->operands[i].value->type))
       before += stored_elements(n->operands[i].value);
-  for (uint32_t i = 0; i < n->nresults; ++i) {
+  for (uint32_t i = 0; i < n->nresults; i++) {
     const GlowType *t = n->results[i].type;
     int64_t elements = glow_type_is_tensor(t) ? glow_type_elements(t) : 0;
     if (elements > before && (elements - before) * glow_kind_info[t->kind].bits / 8 > c->limit)
@@ -62,7 +62,7 @@ static bool grows(const GlowConstness *c, const GlowNode *n) {
 static const char *decide(GlowConstness *c, GlowNode *n, NodeVec *stack) {
   if (!glow_node_is_foldable(n) || grows(c, n))
     return &no_mark;
-  for (uint32_t i = 0; i < n->noperands; ++i) {
+  for (uint32_t i = 0; i < n->noperands; i++) {
     const GlowValue *v = n->operands[i].value;
     if (!v || is_constant_leaf(v))
       continue;
@@ -91,7 +91,7 @@ bool glow_constness_of(GlowConstness *c, const GlowValue *v) {
       mark = decide(c, n, &stack);
     if (mark) {
       glow_map_set(c->known, n, (void *)(uintptr_t)mark);
-      --stack.count;
+      stack.count--;
     }
   }
   return glow_map_get(c->known, v->def.node) == &yes_mark;
@@ -120,7 +120,7 @@ bool glow_value_splat(const GlowValue *v, GlowScalar *value) {
   if (count == 0)
     return false;
   *value = glow_tensor_get(t, 0);
-  for (int64_t i = 1; i < count; ++i)
+  for (int64_t i = 1; i < count; i++)
     if (!glow_scalar_same(*value, glow_tensor_get(t, i)))
       return false;
   return true;

@@ -32,7 +32,7 @@ uint32_t glow_value_last_use(const GlowValue *v, uint32_t count) {
  * set; definitions are visited before uses. */
 static bool is_constant(GlowNode *n) {
   bool constant = GLOW_HAS(glow_node_desc(n), PURE) && !n->nregions && n->noperands;
-  for (uint32_t i = 0; i < n->noperands && constant; ++i) {
+  for (uint32_t i = 0; i < n->noperands && constant; i++) {
     const GlowValue *v = n->operands[i].value;
     constant = !v || (v->kind == GLOW_VALUE_STORAGE && v->def.storage->cls == GLOW_CONSTANT) ||
                (v->kind == GLOW_VALUE_RESULT && v->def.node->scratch == v->def.node);
@@ -50,7 +50,7 @@ static bool visit(GlowNode *n, void *arg) {
     s->cost.open = true;
   else
     s->cost.macs = macs;
-  for (uint32_t i = 0; i < n->nresults && n->op != GLOW_OP_TENSORVIEW; ++i) {
+  for (uint32_t i = 0; i < n->nresults && n->op != GLOW_OP_TENSORVIEW; i++) {
     const GlowValue *v = &n->results[i];
     if (!glow_type_is_tensor(v->type) || !glow_type_is_static(v->type)) {
       s->cost.open = true;
@@ -67,7 +67,7 @@ int64_t glow_instr_cost(const GlowNode *n) {
   const GlowOpDesc *d = glow_node_desc(n);
   uint32_t count = GLOW_HAS(d, MOVEMENT) ? n->nouts : n->noperands;
   int64_t bytes = 0;
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < count; i++) {
     const GlowValue *v = n->operands[i].value;
     if (v && (!glow_type_is_tensor(v->type) || !glow_type_is_static(v->type)))
       return 0;
@@ -89,7 +89,7 @@ GlowCost glow_function_cost(GlowFunction *f) {
   Sweep s = {.count = count, .delta = GLOW_NEW_ARRAY(scratch, int64_t, (size_t)count + 2)};
   glow_block_walk(f->body, visit, &s);
   int64_t alive = 0;
-  for (uint32_t i = 0; i <= count; ++i) {
+  for (uint32_t i = 0; i <= count; i++) {
     alive += s.delta[i];
     if (alive > s.cost.peak_bytes)
       s.cost.peak_bytes = alive;

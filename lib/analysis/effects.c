@@ -21,14 +21,14 @@ static bool block_writes(const GlowBlock *b) {
 }
 
 bool glow_regions_write(const GlowNode *n) {
-  for (uint32_t i = 0; i < n->nregions; ++i)
+  for (uint32_t i = 0; i < n->nregions; i++)
     if (n->regions[i] && block_writes(n->regions[i]))
       return true;
   return false;
 }
 
 static bool names_storage(const GlowGradientRef *refs, uint32_t count, GlowStr name) {
-  for (uint32_t i = 0; i < count; ++i)
+  for (uint32_t i = 0; i < count; i++)
     if (refs[i].is_storage && refs[i].name == name)
       return true;
   return false;
@@ -62,10 +62,10 @@ static bool same_node(GlowMap *map, const GlowNode *a, const GlowNode *b) {
       a->nregions != b->nregions || !same_value(map, a->pred.value, b->pred.value) ||
       (a->members && !glow_members_equal(glow_node_desc(a), a->members, b->members)))
     return false;
-  for (uint32_t i = 0; i < a->noperands; ++i)
+  for (uint32_t i = 0; i < a->noperands; i++)
     if (!same_value(map, a->operands[i].value, b->operands[i].value))
       return false;
-  for (uint32_t i = 0; i < a->nregions; ++i)
+  for (uint32_t i = 0; i < a->nregions; i++)
     if (!a->regions[i] != !b->regions[i] ||
         (a->regions[i] && !same_block(map, a->regions[i], b->regions[i])))
       return false;
@@ -75,7 +75,7 @@ static bool same_node(GlowMap *map, const GlowNode *a, const GlowNode *b) {
 static bool same_block(GlowMap *map, GlowBlock *a, GlowBlock *b) {
   if (a->nparams != b->nparams)
     return false;
-  for (uint32_t i = 0; i < a->nparams; ++i) {
+  for (uint32_t i = 0; i < a->nparams; i++) {
     if (a->params[i]->type != b->params[i]->type)
       return false;
     glow_map_set(map, a->params[i], b->params[i]);
@@ -84,7 +84,7 @@ static bool same_block(GlowMap *map, GlowBlock *a, GlowBlock *b) {
   for (; x && y; x = x->next, y = y->next) {
     if (!same_node(map, x, y))
       return false;
-    for (uint32_t i = 0; i < x->nresults; ++i) {
+    for (uint32_t i = 0; i < x->nresults; i++) {
       if (x->results[i].type != y->results[i].type)
         return false;
       glow_map_set(map, &x->results[i], &y->results[i]);

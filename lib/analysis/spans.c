@@ -21,11 +21,11 @@ unsigned glow_instr_access(const GlowNode *n, GlowSpan s) {
   unsigned access = 0;
   if (n->op == GLOW_OP_TENSORVIEW || n->op == GLOW_OP_DEALLOC)
     return 0;
-  for (uint32_t i = 0; i < n->noperands; ++i)
+  for (uint32_t i = 0; i < n->noperands; i++)
     access |= use_access(&n->operands[i], s);
   if (touches(n->pred.value, s))
     access |= GLOW_READS;
-  for (uint32_t i = 0; i < n->nregions; ++i) {
+  for (uint32_t i = 0; i < n->nregions; i++) {
     const GlowBlock *b = n->regions[i];
     for (const GlowNode *inner = b && !b->scalar ? b->first : NULL; inner; inner = inner->next)
       access |= glow_instr_access(inner, s);
@@ -47,7 +47,7 @@ bool glow_instr_covers(const GlowNode *n, const GlowValue *v) {
   GlowSpan s = glow_value_span(v);
   if (n->pred.value || n->op == GLOW_OP_TENSORVIEW || n->op == GLOW_OP_DEALLOC)
     return false;
-  for (uint32_t i = 0; i < n->nouts; ++i) {
+  for (uint32_t i = 0; i < n->nouts; i++) {
     const GlowValue *out = n->operands[i].value;
     if (!out || n->operands[i].qual != GLOW_QUAL_OUT)
       continue;

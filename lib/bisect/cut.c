@@ -7,7 +7,7 @@
 /* The node of f's body that defines `name`. */
 static GlowNode *find(const GlowFunction *f, GlowStr name) {
   for (GlowNode *n = f->body->first; n; n = n->next)
-    for (uint32_t i = 0; i < n->nresults; ++i)
+    for (uint32_t i = 0; i < n->nresults; i++)
       if (n->results[i].name == name)
         return n;
   return NULL;
@@ -24,7 +24,7 @@ static void mark(GlowMap *kept, GlowNode *n, uint32_t depth) {
   if (known > depth)
     return;
   glow_map_set(kept, n, (void *)(uintptr_t)(depth + 1));
-  for (uint32_t i = 0; depth && i < n->noperands; ++i) {
+  for (uint32_t i = 0; depth && i < n->noperands; i++) {
     GlowNode *from = definer(n, i);
     if (from)
       mark(kept, from, depth - 1);
@@ -33,7 +33,7 @@ static void mark(GlowMap *kept, GlowNode *n, uint32_t depth) {
 
 /* Placeholders stand for what comes from nodes that are not kept. */
 static void cut_off(GlowMap *kept, GlowModule *m, GlowNode *n) {
-  for (uint32_t i = 0; i < n->noperands; ++i) {
+  for (uint32_t i = 0; i < n->noperands; i++) {
     GlowNode *from = definer(n, i);
     if (!from || glow_map_get(kept, from))
       continue;
@@ -48,7 +48,7 @@ static void remove_rest(GlowMap *kept, GlowFunction *f) {
   for (GlowNode *n = f->body->last, *prev; n; n = prev) {
     prev = n->prev;
     bool used = false;
-    for (uint32_t i = 0; i < n->nresults; ++i)
+    for (uint32_t i = 0; i < n->nresults; i++)
       used |= n->results[i].uses != NULL;
     if (!used && !glow_map_get(kept, n))
       glow_node_remove(n);
@@ -104,7 +104,7 @@ GlowModule *glow_fault_cut_node(const GlowModule *m, GlowStr entry, GlowStr name
 
 GlowModule *glow_fault_cut(const GlowFault *fault, const GlowModule *m, GlowStr node) {
   static const uint32_t depths[] = {0, 1, 2, 4, 8};
-  for (uint32_t i = 0; node && i < sizeof depths / sizeof *depths; ++i) {
+  for (uint32_t i = 0; node && i < sizeof depths / sizeof *depths; i++) {
     GlowModule *c = cut_at(m, fault->entry, node, depths[i]);
     if (c && glow_fault_shows(fault, c))
       return c;
@@ -119,7 +119,7 @@ GlowModule *glow_fault_cut(const GlowFault *fault, const GlowModule *m, GlowStr 
 /* What was written last to the buffer `name` before the instruction of e ran; NULL: nothing. */
 static const GlowTensor *held(const GlowRecord *r, const GlowRecordEntry *e, GlowStr name) {
   const GlowTensor *t = NULL;
-  for (uint32_t i = 0; i < r->entries.count; ++i) {
+  for (uint32_t i = 0; i < r->entries.count; i++) {
     const GlowRecordEntry *o = &r->entries.data[i];
     if (!o->node || o->node->order == e->node->order)
       break;
@@ -159,7 +159,7 @@ static bool carry_operands(GlowFault *fault, GlowMap *kept, GlowNode *n, const G
   before.pred = NULL;
   after.before = n->next;
   bool ok = true;
-  for (uint32_t i = 0; i < n->noperands && ok; ++i) {
+  for (uint32_t i = 0; i < n->noperands && ok; i++) {
     GlowUse *u = &n->operands[i];
     if (!u->value || u->value->kind == GLOW_VALUE_STORAGE)
       continue;

@@ -48,8 +48,8 @@ static void find_places(Pairs *p) {
   uint32_t i = 0, k = 0;
   while (i < a->entries.count && k < b->entries.count) {
     uint32_t skip = 0, left = 0;
-    for (; skip <= LOOK_AHEAD; ++skip) {
-      for (left = 0; left <= skip; ++left)
+    for (; skip <= LOOK_AHEAD; skip++) {
+      for (left = 0; left <= skip; left++)
         if (i + left < a->entries.count && k + skip - left < b->entries.count &&
             same_place(&a->entries.data[i + left], &b->entries.data[k + skip - left]))
           break;
@@ -79,7 +79,7 @@ static void meet(Pairs *p, Edges *edges, const GlowValue *after, const GlowValue
 }
 
 static void meet_operands(Pairs *p, Edges *edges, const GlowNode *after, const GlowNode *before) {
-  for (uint32_t i = 0; after->op == before->op && i < after->noperands && i < before->noperands; ++i)
+  for (uint32_t i = 0; after->op == before->op && i < after->noperands && i < before->noperands; i++)
     meet(p, edges, after->operands[i].value, before->operands[i].value);
 }
 
@@ -103,7 +103,7 @@ static void find_partners(Pairs *p, const GlowFunction *after, const GlowFunctio
   const GlowNode *a = glow_block_terminator(after->body), *b = glow_block_terminator(before->body);
   if (a && b)
     meet_operands(p, &edges, a, b);
-  for (uint32_t i = 0; i < edges.count; ++i) {
+  for (uint32_t i = 0; i < edges.count; i++) {
     const GlowValue *x = edges.data[i].after, *y = edges.data[i].before;
     if (x->kind == GLOW_VALUE_RESULT && y->kind == GLOW_VALUE_RESULT)
       meet_operands(p, &edges, x->def.node, y->def.node);
@@ -123,7 +123,7 @@ static bool is_elsewhere(const Pairs *p, const GlowRecordEntry *e) {
 }
 
 static const GlowRecordEntry *by_name(const Pairs *p, const GlowRecordEntry *e) {
-  for (uint32_t i = 0; e->name && i < p->before->entries.count; ++i) {
+  for (uint32_t i = 0; e->name && i < p->before->entries.count; i++) {
     const GlowRecordEntry *o = &p->before->entries.data[i];
     if (o->name == e->name && o->occurrence == e->occurrence && !o->node == !e->node)
       return o;
@@ -159,7 +159,7 @@ static uint32_t counterparts(const Pairs *p, uint32_t k, const GlowRecordEntry *
       p->place[k] == UINT32_MAX ? NULL : &p->before->entries.data[p->place[k]], by_use(p, e),
       by_name(p, e)};
   uint32_t count = 0;
-  for (uint32_t i = 0; i < MOST_COUNTERPARTS; ++i)
+  for (uint32_t i = 0; i < MOST_COUNTERPARTS; i++)
     if (all[i] && same_shape(all[i]->tensor, e->tensor) && !(count && list[count - 1] == all[i]))
       list[count++] = all[i];
   return count;
@@ -169,14 +169,14 @@ static const GlowRecordEntry *find(const Pairs *p, const GlowRecordEntry **was) 
   const GlowRecordPair *pair = p->pair;
   const GlowRecordEntry *first = NULL;
   uint32_t trials = 0;
-  for (uint32_t k = 0; k < p->after->entries.count && trials < MOST_TRIALS; ++k) {
+  for (uint32_t k = 0; k < p->after->entries.count && trials < MOST_TRIALS; k++) {
     const GlowRecordEntry *e = &p->after->entries.data[k], *list[MOST_COUNTERPARTS];
     uint32_t count = e->tensor && !is_elsewhere(p, e) ? counterparts(p, k, list) : 0;
     uint32_t differs = 0;
-    for (uint32_t i = 0; i < count; ++i) {
+    for (uint32_t i = 0; i < count; i++) {
       if (is_same(p, e, list[i]))
         continue;
-      ++differs;
+      differs++;
       if (pair->mends && trials++ < MOST_TRIALS && pair->mends(pair->user, e, list[i])) {
         *was = list[i];
         return e;
@@ -200,9 +200,9 @@ const GlowRecordEntry *glow_record_first(const GlowRecordPair *pair, const GlowR
   p.partners = glow_map_create(arena);
   p.entries = glow_map_create(arena);
   p.place = GLOW_NEW_ARRAY(arena, uint32_t, after->entries.count);
-  for (uint32_t k = 0; k < after->entries.count; ++k)
+  for (uint32_t k = 0; k < after->entries.count; k++)
     p.place[k] = UINT32_MAX;
-  for (uint32_t i = 0; i < before->entries.count; ++i) {
+  for (uint32_t i = 0; i < before->entries.count; i++) {
     GlowRecordEntry *e = &before->entries.data[i];
     if (e->tensor)
       glow_map_set(p.by_hash, hash_key(e->hash), e);

@@ -33,7 +33,7 @@ static bool add_inputs(const GlowFault *f, GlowSession *s) {
   GlowNameList names = {0};
   glow_session_names(s, false, &names);
   bool ok = true;
-  for (uint32_t i = 0; i < names.count && ok; ++i) {
+  for (uint32_t i = 0; i < names.count && ok; i++) {
     GlowStr name = names.data[i];
     const GlowTensor *t = original(f, s, name);
     if (t)
@@ -142,7 +142,7 @@ static const char *input_path(GlowContext *ctx, const char *reduced, GlowStr nam
   size_t stem = dot ? (size_t)(dot - reduced) : strlen(reduced);
   char *path = glow_arena_printf(ctx->arena, "%.*s.%s.%s", (int)stem, reduced, name, ext);
   static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-";
-  for (char *c = path + stem; *c; ++c)
+  for (char *c = path + stem; *c; c++)
     if (!strchr(plain, *c))
       *c = '_';
   return path;
@@ -163,7 +163,7 @@ static bool write_input(GlowContext *ctx, const char *path, const GlowTensor *t)
 /* One word of a shell's. */
 static void put_word(GlowText *out, const char *word) {
   glow_text_putc(out, '\'');
-  for (const char *c = word; *c; ++c)
+  for (const char *c = word; *c; c++)
     glow_text_puts(out, *c == '\'' ? "'\\''" : (char[]){*c, '\0'});
   glow_text_putc(out, '\'');
 }
@@ -173,7 +173,7 @@ static bool put_inputs(const GlowFault *f, const GlowSession *s, GlowText *out) 
   GlowContext *ctx = s->ctx;
   GlowNameList names = {0};
   glow_session_names(s, false, &names);
-  for (uint32_t i = 0; i < names.count; ++i) {
+  for (uint32_t i = 0; i < names.count; i++) {
     const GlowTensor *t = original(f, s, names.data[i]);
     const char *source = "random:1";
     if (t && glow_npy_can_hold(t->type)) {

@@ -38,7 +38,7 @@ static void replace(GlowModule **m, GlowModule *by) {
 bool glow_outputs_agree(GlowContext *ctx, const GlowBindings *got, const GlowBindings *want,
                         const GlowNumericBisect *b, GlowText *report) {
   bool ok = true;
-  for (uint32_t i = 0; i < want->count; ++i) {
+  for (uint32_t i = 0; i < want->count; i++) {
     const GlowBinding *w = &want->data[i];
     const GlowTensor *g = glow_bindings_find(got, w->name);
     if (!g) {
@@ -378,7 +378,7 @@ static GlowStatus begin(Search *s, bool *found) {
     glow_error(s->ctx, here(s), "'@%s' has no outputs to compare", s->entry);
     status = GLOW_BAD_INPUT;
   }
-  for (uint32_t i = 0; ok && !b->reference.count && i < r.outputs.count; ++i) {
+  for (uint32_t i = 0; ok && !b->reference.count && i < r.outputs.count; i++) {
     GlowBinding copy = {r.outputs.data[i].name, r.outputs.data[i].tensor};
     glow_vec_push(s->ctx->arena, &s->want, copy);
     r.outputs.data[i].tensor = NULL;
@@ -415,7 +415,7 @@ static void release(void *arg) {
   Search *s = arg;
   replace(&s->before, NULL);
   glow_text_release(&s->report);
-  for (uint32_t i = 0; i < s->want.count && !s->bisect->reference.count; ++i)
+  for (uint32_t i = 0; i < s->want.count && !s->bisect->reference.count; i++)
     glow_tensor_free(s->want.data[i].tensor);
 }
 

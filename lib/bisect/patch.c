@@ -14,10 +14,10 @@ static GlowNode *same_node(GlowFunction *copy, const GlowNode *n) {
 }
 
 static GlowValue *same_value(GlowNode *copy, const GlowRecordEntry *e) {
-  for (uint32_t i = 0; i < e->node->nresults; ++i)
+  for (uint32_t i = 0; i < e->node->nresults; i++)
     if (&e->node->results[i] == e->value)
       return &copy->results[i];
-  for (uint32_t i = 0; i < e->node->nouts; ++i)
+  for (uint32_t i = 0; i < e->node->nouts; i++)
     if (e->node->operands[i].value == e->value)
       return copy->operands[i].value;
   return NULL;
@@ -62,7 +62,7 @@ static void try_patch(GlowContext *ctx, void *arg) {
   GlowModule *m = glow_module_clone(t->e->node->block->module);
   GlowFunction *f = glow_module_function(m, p->entry);
   GlowStr name = f ? patched(f, t->e) : NULL;
-  for (uint32_t i = 0; i < p->inputs->count; ++i)
+  for (uint32_t i = 0; i < p->inputs->count; i++)
     glow_vec_push(ctx->arena, &inputs, p->inputs->data[i]);
   glow_vec_push(ctx->arena, &inputs, ((GlowBinding){name, t->was->tensor}));
   GlowRecord r;

@@ -9,7 +9,7 @@
 /* FNV-1a. */
 static uint64_t hash_bytes(const void *data, size_t size) {
   uint64_t hash = UINT64_C(0xcbf29ce484222325);
-  for (const unsigned char *p = data; size; --size)
+  for (const unsigned char *p = data; size; size--)
     hash = (hash ^ *p++) * UINT64_C(0x100000001b3);
   return hash;
 }
@@ -32,7 +32,7 @@ static void add(GlowRecord *r, const GlowNode *n, const GlowValue *v, GlowStr na
 
 static void trace(void *user, const GlowNode *n, GlowTensor *const *results) {
   GlowRecord *r = user;
-  for (uint32_t i = 0; i < n->nresults; ++i)
+  for (uint32_t i = 0; i < n->nresults; i++)
     add(r, n, &n->results[i], n->results[i].name, results[i]);
 }
 
@@ -51,7 +51,7 @@ typedef struct Probes {
 
 static bool collect(GlowNode *n, void *arg) {
   Probes *p = arg;
-  for (uint32_t i = 0; i < n->nouts && glow_node_is_instr(n); ++i) {
+  for (uint32_t i = 0; i < n->nouts && glow_node_is_instr(n); i++) {
     GlowValue *v = n->operands[i].value;
     if (v && v->type->cls == GLOW_TYPE_TENSOR)
       glow_vec_push(p->arena, &p->list, ((Probe){n, v, NULL}));
@@ -73,7 +73,7 @@ static void insert(GlowModule *m, Probes *p) {
 }
 
 static bool is_probe(const Probes *p, GlowStr name) {
-  for (uint32_t i = 0; i < p->list.count; ++i)
+  for (uint32_t i = 0; i < p->list.count; i++)
     if (p->list.data[i].storage && p->list.data[i].storage->value.name == name)
       return true;
   return false;
@@ -83,9 +83,9 @@ static bool is_probe(const Probes *p, GlowStr name) {
 
 static void release(void *record) {
   GlowRecord *r = record;
-  for (uint32_t i = 0; i < r->entries.count; ++i)
+  for (uint32_t i = 0; i < r->entries.count; i++)
     glow_tensor_free(r->entries.data[i].tensor);
-  for (uint32_t i = 0; i < r->outputs.count; ++i)
+  for (uint32_t i = 0; i < r->outputs.count; i++)
     glow_tensor_free(r->outputs.data[i].tensor);
   if (r->module)
     glow_module_destroy(r->module);
@@ -94,10 +94,10 @@ static void release(void *record) {
 
 /* Sorts what came out into values and outputs. */
 static void keep(GlowRecord *r, const Probes *p, GlowBindings *all, bool values) {
-  for (uint32_t i = 0; i < p->list.count; ++i)
+  for (uint32_t i = 0; i < p->list.count; i++)
     add(r, p->list.data[i].node, p->list.data[i].value, p->list.data[i].value->name,
         glow_bindings_find(all, p->list.data[i].storage->value.name));
-  for (uint32_t i = 0; i < all->count; ++i) {
+  for (uint32_t i = 0; i < all->count; i++) {
     GlowBinding *b = &all->data[i];
     if (is_probe(p, b->name)) {
       glow_tensor_free(b->tensor);
@@ -146,7 +146,7 @@ void glow_record_end(GlowRecord *r) { glow_defer_pop(r->ctx, &r->release, true);
 /* ---- Memory that nobody has written ---------------------------------------------------------- */
 
 static bool same_outputs(const GlowBindings *a, const GlowBindings *b) {
-  for (uint32_t i = 0; i < a->count; ++i) {
+  for (uint32_t i = 0; i < a->count; i++) {
     const GlowTensor *other = glow_bindings_find(b, a->data[i].name);
     if (!other || !glow_tensor_same_bits(a->data[i].tensor, other))
       return false;

@@ -19,7 +19,7 @@ typedef struct Search {
 /* The first value that --reference has another number for. */
 static const GlowRecordEntry *find_by_values(const Search *s, GlowRecordEntry *was) {
   const GlowNumericBisect *b = s->bisect;
-  for (uint32_t i = 0; i < s->run->entries.count; ++i) {
+  for (uint32_t i = 0; i < s->run->entries.count; i++) {
     const GlowRecordEntry *e = &s->run->entries.data[i];
     GlowTensor *t = e->node && !e->occurrence ? glow_bindings_find(&b->inside, e->name) : NULL;
     if (!t || glow_tensor_compare(s->run->ctx, e->tensor, t, b->rtol, b->atol).ok)
@@ -95,7 +95,7 @@ static void print_shared(const Search *s) {
   Shared shared = {GLOW_NEW_ARRAY(arena, uint32_t, GLOW_OP_COUNT),
                    GLOW_NEW_ARRAY(arena, GlowStr, GLOW_OP_COUNT)};
   glow_block_walk(s->run->function->body, count_rule, &shared);
-  for (uint32_t op = 0; op < GLOW_OP_COUNT; ++op)
+  for (uint32_t op = 0; op < GLOW_OP_COUNT; op++)
     if (shared.counts[op])
       printf("rule: %s, %" PRIu32 " nodes, the first '%s': walker and passes share its lowering\n",
              glow_op_desc[op].node, shared.counts[op], shared.first[op] ? shared.first[op] : "_");
@@ -110,7 +110,7 @@ static bool write_test(const Search *s, const GlowRecordEntry *e, const GlowReco
   GlowContext *ctx = s->run->ctx;
   if (!s->bisect->reduced)
     return true;
-  for (uint32_t i = 0; i < s->run->entries.count; ++i) {
+  for (uint32_t i = 0; i < s->run->entries.count; i++) {
     const GlowRecordEntry *v = &s->run->entries.data[i];
     GlowTensor *right = v->node ? glow_bindings_find(&s->bisect->inside, v->name) : NULL;
     if (v->node && !v->occurrence && v->name && v->tensor)

@@ -32,9 +32,9 @@ static const char *substituted(GlowContext *ctx, const char *text, const char *l
 static const char **command_line(GlowContext *ctx, const GlowBisectCommand *c, const char *limit) {
   uint32_t n = 0;
   while (c->argv[n])
-    ++n;
+    n++;
   const char **argv = GLOW_NEW_ARRAY(ctx->arena, const char *, n + 1);
-  for (uint32_t i = 0; i < n; ++i)
+  for (uint32_t i = 0; i < n; i++)
     argv[i] = substituted(ctx, c->argv[i], limit);
   return argv;
 }

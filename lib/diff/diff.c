@@ -102,7 +102,7 @@ static void compare_declarations(GlowDiff *d, GlowModule *a, GlowModule *b) {
 static bool same_refs(const GlowGradientRef *x, uint32_t nx, const GlowGradientRef *y,
                       uint32_t ny) {
   bool same = nx == ny;
-  for (uint32_t i = 0; same && i < nx; ++i)
+  for (uint32_t i = 0; same && i < nx; i++)
     same = x[i].name == y[i].name && x[i].is_storage == y[i].is_storage && x[i].index == y[i].index;
   return same;
 }
@@ -112,10 +112,10 @@ static bool same_head(const GlowFunction *f, const GlowFunction *g) {
       f->arena != g->arena || f->align != g->align || f->inline_always != g->inline_always ||
       f->body->nparams != g->body->nparams || f->primal != g->primal || f->seedable != g->seedable)
     return false;
-  for (uint32_t i = 0; i < f->nresults; ++i)
+  for (uint32_t i = 0; i < f->nresults; i++)
     if (f->results[i] != g->results[i])
       return false;
-  for (uint32_t i = 0; i < f->body->nparams; ++i)
+  for (uint32_t i = 0; i < f->body->nparams; i++)
     if (f->body->params[i]->type != g->body->params[i]->type)
       return false;
   return same_refs(f->from, f->nfrom, g->from, g->nfrom) &&

@@ -20,7 +20,7 @@ typedef struct Hashing {
 
 static uint64_t hash_string(const char *s) {
   uint64_t hash = 7;
-  for (; s && *s; ++s)
+  for (; s && *s; s++)
     hash = mix(hash, (unsigned char)*s);
   return hash;
 }
@@ -47,9 +47,9 @@ static uint64_t hash_form(const GlowNode *n) {
 }
 
 static uint64_t hash_types(uint64_t hash, const GlowNode *n) {
-  for (uint32_t i = 0; i < n->nresults; ++i)
+  for (uint32_t i = 0; i < n->nresults; i++)
     hash = mix(hash, n->results[i].type->id);
-  for (uint32_t i = 0; i < n->nouts; ++i)
+  for (uint32_t i = 0; i < n->nouts; i++)
     hash = mix(hash, n->operands[i].value ? n->operands[i].value->type->id : 1);
   return hash;
 }
@@ -90,7 +90,7 @@ static void add_use(GlowDiff *d, GlowDiffNode *source, GlowDiffNode *user, uint3
 
 static void note_writes(Hashing *h, GlowDiffNode *e) {
   const GlowNode *n = e->node;
-  for (uint32_t i = 0; i < n->nouts; ++i)
+  for (uint32_t i = 0; i < n->nouts; i++)
     if (n->operands[i].value)
       glow_map_set(h->writers, glow_buffer_base(n->operands[i].value), e);
 }
@@ -110,7 +110,7 @@ static GlowDiffNode *hash_node(Hashing *h, GlowNode *n, GlowDiffNode *home) {
   e->local = hash_types(e->form, n);
   e->sources = GLOW_NEW_ARRAY(d->arena, GlowDiffNode *, n->noperands);
   uint64_t hash = e->local;
-  for (uint32_t i = 0; i < n->noperands; ++i) {
+  for (uint32_t i = 0; i < n->noperands; i++) {
     e->sources[i] = source_of(h, n, i);
     hash = mix(hash, hash_operand(h, e, i));
     if (!e->sources[i])
@@ -118,7 +118,7 @@ static GlowDiffNode *hash_node(Hashing *h, GlowNode *n, GlowDiffNode *home) {
     add_use(d, e->sources[i], e, i);
     e->form = mix(mix(e->form, i), e->sources[i]->form);
   }
-  for (uint32_t i = 0; i < n->nregions; ++i)
+  for (uint32_t i = 0; i < n->nregions; i++)
     hash = mix(hash, n->regions[i] ? hash_block(h, n->regions[i], e) : 1);
   e->down = hash;
   note_writes(h, e);
@@ -127,7 +127,7 @@ static GlowDiffNode *hash_node(Hashing *h, GlowNode *n, GlowDiffNode *home) {
 
 static uint64_t hash_block(Hashing *h, GlowBlock *b, GlowDiffNode *home) {
   uint64_t sum = mix(hash_string(b->label), b->nparams);
-  for (uint32_t i = 0; i < b->nparams; ++i)
+  for (uint32_t i = 0; i < b->nparams; i++)
     sum = mix(sum, b->params[i]->type->id);
   for (GlowNode *n = b->first; n; n = n->next)
     sum += hash_node(h, n, home)->down;
@@ -140,12 +140,12 @@ static void hash_users(GlowDiffSide *side) {
     GlowDiffNode *e = side->nodes.data[i];
     const GlowNode *n = e->node;
     e->up = mix(e->local, e->users);
-    for (uint32_t k = 0; k < n->noperands; ++k) {
+    for (uint32_t k = 0; k < n->noperands; k++) {
       const GlowValue *v = n->operands[k].value;
       if (v && v->kind == GLOW_VALUE_STORAGE && v->def.storage->cls != GLOW_CONSTANT)
         e->up = mix(e->up, hash_string(v->name));
     }
-    for (uint32_t k = 0; k < n->noperands; ++k)
+    for (uint32_t k = 0; k < n->noperands; k++)
       if (e->sources[k])
         e->sources[k]->users += mix(mix(e->up, k), n->nouts ? 0 : n->operands[k].value->index);
   }

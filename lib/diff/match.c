@@ -61,8 +61,8 @@ static bool same_home(const GlowDiffNode *a, const GlowDiffNode *b) {
 /* The first of the bucket that stands where e does. */
 static GlowDiffNode *take(Bucket *bucket, const GlowDiffNode *e) {
   while (bucket->next < bucket->count && bucket->nodes[bucket->next]->partner)
-    ++bucket->next;
-  for (uint32_t i = bucket->next; i < bucket->count && i < bucket->next + REACH; ++i)
+    bucket->next++;
+  for (uint32_t i = bucket->next; i < bucket->count && i < bucket->next + REACH; i++)
     if (!bucket->nodes[i]->partner && same_home(bucket->nodes[i], e))
       return bucket->nodes[i];
   return NULL;
@@ -71,7 +71,7 @@ static GlowDiffNode *take(Bucket *bucket, const GlowDiffNode *e) {
 static void match_by(Matching *m, GlowDiffSide *a, GlowDiffSide *b, KeyFn key) {
   GlowArena *arena = glow_arena_create(m->d->ctx);
   GlowMap *buckets = glow_map_create(arena);
-  for (uint32_t i = 0; i < a->nodes.count; ++i) {
+  for (uint32_t i = 0; i < a->nodes.count; i++) {
     GlowDiffNode *e = a->nodes.data[i];
     uint64_t k = e->partner || is_end(e) ? 0 : key(e);
     if (!k)
@@ -86,7 +86,7 @@ static void match_by(Matching *m, GlowDiffSide *a, GlowDiffSide *b, KeyFn key) {
                                     sizeof *bucket->nodes);
     bucket->nodes[bucket->count++] = e;
   }
-  for (uint32_t i = 0; i < b->nodes.count; ++i) {
+  for (uint32_t i = 0; i < b->nodes.count; i++) {
     GlowDiffNode *e = b->nodes.data[i];
     uint64_t k = e->partner || is_end(e) ? 0 : key(e);
     Bucket *bucket = k ? glow_map_get(buckets, (void *)(uintptr_t)k) : NULL;
@@ -131,7 +131,7 @@ static void spread_to_users(Matching *m, GlowDiffNode *a, bool any_op) {
 
 static void spread_to_sources(Matching *m, GlowDiffNode *a, bool any_op) {
   const GlowDiffNode *b = a->partner;
-  for (uint32_t i = 0; i < a->node->noperands && i < b->node->noperands; ++i) {
+  for (uint32_t i = 0; i < a->node->noperands && i < b->node->noperands; i++) {
     GlowDiffNode *x = a->sources[i], *y = b->sources[i];
     if (x && y && !x->partner && !y->partner && (any_op || x->node->op == y->node->op) &&
         same_home(x, y))
@@ -140,7 +140,7 @@ static void spread_to_sources(Matching *m, GlowDiffNode *a, bool any_op) {
 }
 
 static void spread(Matching *m, bool any_op) {
-  for (uint32_t i = 0; i < m->queue.count; ++i) {
+  for (uint32_t i = 0; i < m->queue.count; i++) {
     spread_to_users(m, m->queue.data[i], any_op);
     spread_to_sources(m, m->queue.data[i], any_op);
   }
@@ -148,7 +148,7 @@ static void spread(Matching *m, bool any_op) {
 
 /* Ends of functions, and of regions of partners. */
 static void match_ends(GlowDiffSide *a, GlowDiffSide *b) {
-  for (uint32_t i = 0; i < a->nodes.count; ++i) {
+  for (uint32_t i = 0; i < a->nodes.count; i++) {
     GlowDiffNode *e = a->nodes.data[i];
     const GlowNode *n = e->node;
     const GlowBlock *other = b->function->body;
@@ -167,8 +167,8 @@ void glow_diff_match(GlowDiff *d, GlowDiffSide *a, GlowDiffSide *b) {
   static const KeyFn keys[] = {by_both,           by_down_and_name, by_down, by_up,
                                by_local_and_name, by_op_and_name,   by_form};
   Matching m = {.d = d, .arena = d->arena};
-  for (int round = 0; round < 2; ++round) /* regions of what the first round pairs */
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; ++i)
+  for (int round = 0; round < 2; round++) /* regions of what the first round pairs */
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
       match_by(&m, a, b, keys[i]);
   spread(&m, false);
   match_by(&m, a, b, by_name);

@@ -55,7 +55,7 @@ static const char *operand_difference(const Report *r, const GlowDiffNode *a,
   const GlowNode *x = a->node, *y = b->node;
   if (x->noperands != y->noperands || x->nouts != y->nouts || x->nextra != y->nextra)
     return "number of operands";
-  for (uint32_t i = 0; i < x->noperands; ++i) {
+  for (uint32_t i = 0; i < x->noperands; i++) {
     const char *name = operand_name(r->d, x, i);
     if (!same_value(r, x->operands[i].value, y->operands[i].value))
       return name;
@@ -68,7 +68,7 @@ static const char *operand_difference(const Report *r, const GlowDiffNode *a,
 
 static const char *member_difference(const GlowDiff *d, const GlowNode *x, const GlowNode *y) {
   const GlowOpDesc *desc = glow_node_desc(x);
-  for (uint32_t i = 0; i < desc->nmembers; ++i) {
+  for (uint32_t i = 0; i < desc->nmembers; i++) {
     GlowOpDesc one = *desc;
     one.members = &desc->members[i];
     one.nmembers = 1;
@@ -81,11 +81,11 @@ static const char *member_difference(const GlowDiff *d, const GlowNode *x, const
 static const char *region_difference(const GlowNode *x, const GlowNode *y) {
   if (x->nregions != y->nregions)
     return "number of regions";
-  for (uint32_t i = 0; i < x->nregions; ++i) {
+  for (uint32_t i = 0; i < x->nregions; i++) {
     const GlowBlock *p = x->regions[i], *q = y->regions[i];
     if (!p != !q || (p && p->nparams != q->nparams))
       return "parameters of regions";
-    for (uint32_t k = 0; p && k < p->nparams; ++k)
+    for (uint32_t k = 0; p && k < p->nparams; k++)
       if (p->params[k]->type != q->params[k]->type)
         return "parameters of regions";
   }
@@ -100,7 +100,7 @@ static const char *difference(const Report *r, const GlowDiffNode *a, const Glow
   const char *why = member_difference(r->d, x, y);
   if (!why && x->nresults != y->nresults)
     why = "number of results";
-  for (uint32_t i = 0; !why && i < x->nresults; ++i)
+  for (uint32_t i = 0; !why && i < x->nresults; i++)
     if (x->results[i].type != y->results[i].type)
       why = "type";
   if (!why)
@@ -114,7 +114,7 @@ static const char *difference(const Report *r, const GlowDiffNode *a, const Glow
 static void pair_constants(GlowDiff *d, const GlowDiffNode *a, const GlowDiffNode *b) {
   if (a->node->op != b->node->op || a->node->noperands != b->node->noperands)
     return;
-  for (uint32_t i = 0; i < a->node->noperands; ++i) {
+  for (uint32_t i = 0; i < a->node->noperands; i++) {
     const GlowValue *x = a->node->operands[i].value, *y = b->node->operands[i].value;
     if (!x || !y || x->kind != GLOW_VALUE_STORAGE || y->kind != GLOW_VALUE_STORAGE)
       continue;
@@ -154,13 +154,13 @@ static void print_line(GlowDiff *d, char sign, const GlowDiffNode *e, const char
 
 static void collect(Report *r) {
   uint64_t place = 0;
-  for (uint32_t i = 0; i < r->a->nodes.count; ++i) {
+  for (uint32_t i = 0; i < r->a->nodes.count; i++) {
     const GlowDiffNode *e = r->a->nodes.data[i];
     const char *why = e->partner ? difference(r, e, e->partner) : NULL;
     if (!e->partner || why)
       add(r, 2 * (uint64_t)i + 2, e, e->partner, why);
   }
-  for (uint32_t i = 0; i < r->b->nodes.count; ++i) {
+  for (uint32_t i = 0; i < r->b->nodes.count; i++) {
     const GlowDiffNode *e = r->b->nodes.data[i];
     if (e->partner)
       place = 2 * (uint64_t)e->partner->index + 3;
@@ -173,7 +173,7 @@ static const char *const kinds[] = {"func", "program", "gradient"};
 
 void glow_diff_report(GlowDiff *d, const GlowDiffSide *a, const GlowDiffSide *b) {
   Report r = {.d = d, .a = a, .b = b};
-  for (uint32_t i = 0; i < a->nodes.count; ++i)
+  for (uint32_t i = 0; i < a->nodes.count; i++)
     if (a->nodes.data[i]->partner)
       pair_constants(d, a->nodes.data[i], a->nodes.data[i]->partner);
   collect(&r);
@@ -182,7 +182,7 @@ void glow_diff_report(GlowDiff *d, const GlowDiffSide *a, const GlowDiffSide *b)
   d->differ = true;
   qsort(r.lines.data, r.lines.count, sizeof *r.lines.data, in_order);
   glow_text_printf(d->out, "@@ %s @%s @@\n", kinds[a->function->kind], a->function->name);
-  for (uint32_t i = 0; i < r.lines.count; ++i) {
+  for (uint32_t i = 0; i < r.lines.count; i++) {
     const Line *line = &r.lines.data[i];
     if (line->a)
       print_line(d, '-', line->a, NULL);

@@ -62,7 +62,7 @@ static const char *const slots[GLOW_SLOT_COUNT] = {"@layout", "@place"};
 /* A text with what a family has in its slots. One without passes takes the comma before it along.
  */
 static const char *fill(GlowContext *ctx, const GlowTargetFamily *family, const char *text) {
-  for (int i = 0; i < GLOW_SLOT_COUNT; ++i) {
+  for (int i = 0; i < GLOW_SLOT_COUNT; i++) {
     const char *at = strstr(text, slots[i]), *passes = family->passes[i];
     if (at)
       text = glow_arena_printf(ctx->arena, "%.*s%s%s", (int)(at - text) - !passes, text,
@@ -80,7 +80,7 @@ const char *glow_pipeline_text(GlowContext *ctx, const char *target, GlowLevel l
 
 void glow_pipelines_print(GlowText *out) {
   glow_text_puts(out, "named pipelines:\n");
-  for (int i = 0; i < 3; ++i)
+  for (int i = 0; i < 3; i++)
     glow_text_printf(out, "  O%d on graphs\n      %s\n  O%d on programs\n      %s\n", i,
                      glow_pipeline_text(out->ctx, NULL, GLOW_LEVEL_GRAPH, i), i,
                      glow_pipeline_text(out->ctx, NULL, GLOW_LEVEL_PROGRAM, i));

@@ -174,7 +174,7 @@ static void set_results(Request *r) {
   f->has_results = true;
   f->nresults = (uint32_t)r->count;
   f->results = GLOW_NEW_ARRAY(r->module->arena, const GlowType *, r->count);
-  for (size_t i = 0; i < r->count; ++i)
+  for (size_t i = 0; i < r->count; i++)
     f->results[i] = r->values[i]->type;
 }
 
@@ -182,7 +182,7 @@ static void add_terminator(GlowContext *ctx, void *arg) {
   Request *r = arg;
   bool is_return = r->op == GLOW_OP_RETURN;
   bool fits = is_return == (r->block->owner == GLOW_BLOCK_FUNCTION && r->block->of.function);
-  for (size_t i = 0; i < r->count && fits; ++i)
+  for (size_t i = 0; i < r->count && fits; i++)
     fits = r->values[i] != NULL;
   if (!fits || glow_block_terminator(r->block) || r->count > UINT32_MAX) {
     glow_error(ctx, place(ctx, NULL), "%s does not fit here", is_return ? "return" : "yield");
@@ -229,7 +229,7 @@ static bool read_results(GlowContext *ctx, const Request *r, GlowNodeSpec *spec)
   const GlowNodeArgs *a = r->args;
   const GlowType **types = GLOW_NEW_ARRAY(ctx->arena, const GlowType *, a->nresults);
   GlowStr *names = GLOW_NEW_ARRAY(ctx->arena, GlowStr, a->nresults);
-  for (size_t i = 0; i < a->nresults; ++i) {
+  for (size_t i = 0; i < a->nresults; i++) {
     names[i] = a->names ? optional_name(ctx, a->names[i]) : NULL;
     if (!a->types || !a->types[i])
       continue;
@@ -287,11 +287,11 @@ static void add_node(GlowContext *ctx, void *arg) {
 
 GlowStatus glow_add_node(GlowBlock *block, const GlowNodeArgs *args, GlowValue **results,
                          size_t count) {
-  for (size_t i = 0; results && i < count; ++i)
+  for (size_t i = 0; results && i < count; i++)
     results[i] = NULL;
   Request r = {.block = block, .args = args};
   GlowStatus status = block ? request(block->module, add_node, &r) : GLOW_BAD_INPUT;
-  for (size_t i = 0; status == GLOW_OK && results && i < count && i < r.node->nresults; ++i)
+  for (size_t i = 0; status == GLOW_OK && results && i < count && i < r.node->nresults; i++)
     results[i] = &r.node->results[i];
   return status;
 }

@@ -35,7 +35,7 @@ void glow_block_remove_param(GlowBlock *b, uint32_t i) {
   GlowValue *v = b->params[i];
   GLOW_CHECK(b->module->ctx, !v->uses, "a removed parameter is in use");
   glow_names_remove(b->names, v->name, v);
-  for (--b->nparams; i < b->nparams; ++i) {
+  for (--b->nparams; i < b->nparams; i++) {
     b->params[i] = b->params[i + 1];
     b->params[i]->index = i;
   }
@@ -63,7 +63,7 @@ bool glow_block_walk(GlowBlock *b, bool (*fn)(GlowNode *node, void *arg), void *
       return false;
     if (n->block != b)
       continue; /* fn removed or moved it */
-    for (uint32_t i = 0; i < n->nregions; ++i)
+    for (uint32_t i = 0; i < n->nregions; i++)
       if (n->regions[i] && !glow_block_walk(n->regions[i], fn, arg))
         return false;
     next = n->next; /* fn may have changed what follows */
@@ -72,7 +72,7 @@ bool glow_block_walk(GlowBlock *b, bool (*fn)(GlowNode *node, void *arg), void *
 }
 
 static GlowNode *first_in_regions(const GlowNode *n, uint32_t from) {
-  for (uint32_t i = from; i < n->nregions; ++i)
+  for (uint32_t i = from; i < n->nregions; i++)
     if (n->regions[i] && n->regions[i]->first)
       return n->regions[i]->first;
   return NULL;
@@ -81,7 +81,7 @@ static GlowNode *first_in_regions(const GlowNode *n, uint32_t from) {
 static uint32_t region_index(const GlowNode *n, const GlowBlock *b) {
   uint32_t i = 0;
   while (i < n->nregions && n->regions[i] != b)
-    ++i;
+    i++;
   return i;
 }
 
@@ -102,7 +102,7 @@ GlowNode *glow_next_in_walk(GlowNode *n) {
 }
 
 GlowBlock *glow_node_region(const GlowNode *n, const char *label) {
-  for (uint32_t i = 0; i < n->nregions; ++i)
+  for (uint32_t i = 0; i < n->nregions; i++)
     if (n->regions[i] && n->regions[i]->label && !strcmp(n->regions[i]->label, label))
       return n->regions[i];
   return NULL;

@@ -23,7 +23,7 @@ GlowBuilder glow_builder_at_end(GlowBlock *b) {
 
 static uint32_t default_results(const GlowOpDesc *d) {
   uint32_t count = 0;
-  for (uint32_t i = 0; i < d->nout; ++i)
+  for (uint32_t i = 0; i < d->nout; i++)
     if (!(d->out[i].flags & (GLOW_PORT_OPTIONAL | GLOW_PORT_VARIADIC)))
       count = i + 1;
   return count;
@@ -31,7 +31,7 @@ static uint32_t default_results(const GlowOpDesc *d) {
 
 static void set_operands(GlowNode *n, uint32_t at, GlowValue *const *values, uint32_t count,
                          GlowQual qual) {
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < count; i++) {
     glow_use_set(&n->operands[at + i], values[i]);
     n->operands[at + i].qual = qual;
   }
@@ -43,7 +43,7 @@ static void fill_operands(GlowNode *n, const GlowNodeSpec *spec, uint32_t nins) 
   bool qualified = glow_node_is_instr(n) && !GLOW_HAS(d, SYNTAX);
   GlowQual in = qualified ? GLOW_QUAL_IN : GLOW_QUAL_NONE;
   set_operands(n, 0, spec->outs, n->nouts, GLOW_QUAL_OUT);
-  for (uint32_t i = 0; i < n->nouts; ++i) {
+  for (uint32_t i = 0; i < n->nouts; i++) {
     const GlowPort *port = glow_op_out_port(d, i);
     if (port && (port->flags & GLOW_PORT_INOUT))
       n->operands[i].qual = GLOW_QUAL_INOUT;
@@ -53,7 +53,7 @@ static void fill_operands(GlowNode *n, const GlowNodeSpec *spec, uint32_t nins) 
 }
 
 static void set_claims(GlowNode *n, const GlowNodeSpec *spec, bool *claimed) {
-  for (uint32_t i = 0; i < n->nresults; ++i) {
+  for (uint32_t i = 0; i < n->nresults; i++) {
     claimed[i] = spec->types && spec->types[i];
     if (claimed[i])
       n->results[i].type = spec->types[i];
@@ -78,7 +78,7 @@ static bool resolve(GlowNode *n, const GlowNodeSpec *spec) {
 }
 
 static void set_names(GlowNode *n, const GlowNodeSpec *spec) {
-  for (uint32_t i = 0; i < n->nresults; ++i) {
+  for (uint32_t i = 0; i < n->nresults; i++) {
     GlowStr name = spec->names ? spec->names[i] : NULL;
     if (name || !spec->discard_unnamed)
       glow_value_set_name(&n->results[i], name);
@@ -99,7 +99,7 @@ GlowNode *glow_node_create(GlowBuilder *b, const GlowNodeSpec *spec) {
   if (!instr || syntax)
     shape.nresults = spec->nresults ? spec->nresults : default_results(d);
   shape.nregions = spec->nregions;
-  for (uint32_t i = 0; i < spec->nregions; ++i)
+  for (uint32_t i = 0; i < spec->nregions; i++)
     if (!spec->regions[i] && i >= d->nregions)
       shape.nregions = d->nregions;
   GlowNode *n = glow_node_new(b->module, spec->op, shape);
@@ -108,7 +108,7 @@ GlowNode *glow_node_create(GlowBuilder *b, const GlowNodeSpec *spec) {
   n->shards = spec->shards;
   n->src = b->src;
   n->origin = b->origin;
-  for (uint32_t i = 0; i < shape.nregions; ++i)
+  for (uint32_t i = 0; i < shape.nregions; i++)
     if (spec->regions[i])
       glow_node_attach_region(n, i, spec->regions[i]);
   glow_node_insert(n, b->block, insertion_point(b, d));

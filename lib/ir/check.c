@@ -19,7 +19,7 @@ void glow_note_value(const GlowNode *n, const GlowValue *v) {
 
 /* True if any operand of n has the error type: its consequences are not reported. */
 static bool has_error(const GlowNode *n) {
-  for (uint32_t i = 0; i < n->noperands; ++i)
+  for (uint32_t i = 0; i < n->noperands; i++)
     if (n->operands[i].value && glow_type_is_error(n->operands[i].value->type))
       return true;
   return n->pred.value && glow_type_is_error(n->pred.value->type);
@@ -29,7 +29,7 @@ static bool has_error(const GlowNode *n) {
 /* Ports before the last required one; those behind may be left out. */
 static uint32_t required_count(const GlowPort *ports, uint32_t count) {
   uint32_t n = 0;
-  for (uint32_t i = 0; i < count; ++i)
+  for (uint32_t i = 0; i < count; i++)
     if (!(ports[i].flags & (GLOW_PORT_OPTIONAL | GLOW_PORT_VARIADIC)))
       n = i + 1;
   return n;
@@ -68,13 +68,13 @@ static bool check_counts(const GlowNode *n) {
     return false;
   if (instr && !syntax && n->nresults)
     return glow_verify_error(n, "an instruction has no results");
-  for (uint32_t i = 0; i < glow_node_nins(n); ++i)
+  for (uint32_t i = 0; i < glow_node_nins(n); i++)
     if (!check_present(n, glow_op_in_port(d, i), glow_node_in(n, i), "operand"))
       return false;
-  for (uint32_t i = 0; i < n->nouts; ++i)
+  for (uint32_t i = 0; i < n->nouts; i++)
     if (!check_present(n, glow_op_out_port(d, i), n->operands[i].value, "@out operand"))
       return false;
-  for (uint32_t i = n->noperands - n->nextra; i < n->noperands; ++i)
+  for (uint32_t i = n->noperands - n->nextra; i < n->noperands; i++)
     if (!n->operands[i].value)
       return glow_verify_error(n, "operand %u is none, but a parameter of ^epilogue stands for it",
                                i);
@@ -85,7 +85,7 @@ static bool check_counts(const GlowNode *n) {
 static bool check_regions(const GlowNode *n) {
   const GlowOpDesc *d = glow_node_desc(n);
   bool instr = glow_node_is_instr(n);
-  for (uint32_t i = 0; i < d->nregions; ++i) {
+  for (uint32_t i = 0; i < d->nregions; i++) {
     const GlowBlock *b = i < n->nregions ? n->regions[i] : NULL;
     if (!b && d->regions[i].optional)
       continue;
@@ -153,7 +153,7 @@ static void describe_port(GlowText *t, const GlowOpDesc *d, const GlowPort *port
   }
   GlowKindSet set = d->vars[port->var].kinds;
   bool first = true;
-  for (uint32_t k = 0; k < GLOW_KIND_COUNT; ++k) {
+  for (uint32_t k = 0; k < GLOW_KIND_COUNT; k++) {
     if (!(set & GLOW_KIND_BIT(k)))
       continue;
     glow_text_printf(t, "%s%s", first ? "" : ", ", glow_kind_info[k].name);
@@ -216,18 +216,18 @@ static bool check_types(const GlowNode *n, bool results) {
   Binding bindings[MAX_VARS] = {{0}};
   GLOW_CHECK(n->block->module->ctx, d->nvars <= MAX_VARS,
              "an operator has too many type variables");
-  for (uint32_t i = 0; i < glow_node_nins(n); ++i) {
+  for (uint32_t i = 0; i < glow_node_nins(n); i++) {
     const GlowValue *v = glow_node_in(n, i);
     if (v && !check_type(n, glow_op_in_port(d, i), v, bindings))
       return false;
   }
-  for (uint32_t i = 0; i < n->nouts; ++i) {
+  for (uint32_t i = 0; i < n->nouts; i++) {
     const GlowValue *v = n->operands[i].value;
     if (v && !((int)i == d->epilogue && glow_node_epilogue(n)) &&
         !check_type(n, glow_op_out_port(d, i), v, bindings))
       return false;
   }
-  for (uint32_t i = 0; results && i < n->nresults; ++i)
+  for (uint32_t i = 0; results && i < n->nresults; i++)
     if (!check_type(n, glow_op_out_port(d, i), &n->results[i], bindings))
       return false;
   return true;
@@ -250,12 +250,12 @@ static bool run_infer(const GlowNode *n, const GlowType **in, const GlowType **c
   GlowContext *ctx = n->block->module->ctx;
   bool instr = glow_node_is_instr(n) && n->nouts;
   uint32_t nin = glow_node_nins(n), nout = instr ? n->nouts : n->nresults;
-  for (uint32_t i = 0; i < nin; ++i) {
+  for (uint32_t i = 0; i < nin; i++) {
     const GlowValue *v = glow_node_in(n, i);
     in[i] = v ? v->type : NULL;
     known[i] = v ? glow_value_known(v) : NULL;
   }
-  for (uint32_t i = 0; i < nout; ++i) {
+  for (uint32_t i = 0; i < nout; i++) {
     const GlowValue *v = instr ? n->operands[i].value : &n->results[i];
     claims[i] = v && !glow_type_is_error(v->type) ? v->type : NULL;
     types[i] = NULL;
@@ -306,7 +306,7 @@ static bool settle(GlowNode *n, uint32_t i, bool claimed, const GlowType *proved
     return true;
   glow_verify_error(n, "result %s is written as %s, but inference gives %s", port,
                     glow_type_str(ctx, v->type), glow_type_str(ctx, proved));
-  for (uint32_t k = 0; k < n->noperands; ++k)
+  for (uint32_t k = 0; k < n->noperands; k++)
     if (n->operands[k].value) {
       glow_note_value(n, n->operands[k].value);
       break;
@@ -317,7 +317,7 @@ static bool settle(GlowNode *n, uint32_t i, bool claimed, const GlowType *proved
 static bool settle_all(GlowNode *n, const bool *claimed, const GlowType **types) {
   if (!glow_node_check(n) || !glow_node_infer(n, types))
     return false;
-  for (uint32_t i = 0; i < n->nresults; ++i)
+  for (uint32_t i = 0; i < n->nresults; i++)
     if (!settle(n, i, claimed && claimed[i], types[i]))
       return false;
   return check_types(n, true);
@@ -334,7 +334,7 @@ bool glow_node_resolve(GlowNode *n, const bool *claimed) {
   bool ok = settle_all(n, claimed, types);
   if (types != small)
     glow_defer_pop(ctx, &release, true);
-  for (uint32_t i = 0; !ok && i < n->nresults; ++i)
+  for (uint32_t i = 0; !ok && i < n->nresults; i++)
     if (!claimed || !claimed[i])
       n->results[i].type = glow_type_error(ctx);
   return ok;
@@ -368,7 +368,7 @@ static bool check_output(const GlowNode *n, uint32_t i, const GlowType *proved) 
 static bool check_outputs(const GlowNode *n, const GlowType **types) {
   if (!glow_node_infer(n, types))
     return false;
-  for (uint32_t i = 0; i < n->nouts; ++i)
+  for (uint32_t i = 0; i < n->nouts; i++)
     if (!check_output(n, i, types[i]))
       return false;
   return true;

@@ -15,7 +15,7 @@ static GlowBlock *clone_block(GlowModule *m, GlowNames *names, const GlowBlock *
                               GlowMap *map) {
   GlowBlock *b = glow_block_create(m, from->level, names, from->label);
   b->scalar = from->scalar;
-  for (uint32_t i = 0; i < from->nparams; ++i)
+  for (uint32_t i = 0; i < from->nparams; i++)
     glow_map_set(map, from->params[i],
                  glow_block_add_param(b, from->params[i]->name, from->params[i]->type));
   return b;
@@ -23,7 +23,7 @@ static GlowBlock *clone_block(GlowModule *m, GlowNames *names, const GlowBlock *
 
 static void clone_members(GlowModule *m, GlowNode *to, const GlowNode *from) {
   const GlowOpDesc *d = glow_node_desc(from);
-  for (uint32_t i = 0; i < d->nmembers; ++i)
+  for (uint32_t i = 0; i < d->nmembers; i++)
     glow_member_copy(m->arena, &d->members[i], to->members, from->members);
 }
 
@@ -38,12 +38,12 @@ GlowNode *glow_node_clone(GlowBuilder *b, const GlowNode *n, GlowMap *map) {
   bool terminator = GLOW_HAS(glow_node_desc(n), TERMINATOR);
   glow_node_insert(c, b->block,
                    b->before || terminator ? b->before : glow_block_terminator(b->block));
-  for (uint32_t i = 0; i < n->noperands; ++i) {
+  for (uint32_t i = 0; i < n->noperands; i++) {
     glow_use_set(&c->operands[i], mapped(map, n->operands[i].value));
     c->operands[i].qual = n->operands[i].qual;
   }
   glow_use_set(&c->pred, n->pred.value ? mapped(map, n->pred.value) : terminator ? NULL : b->pred);
-  for (uint32_t i = 0; i < n->nregions; ++i) {
+  for (uint32_t i = 0; i < n->nregions; i++) {
     const GlowBlock *from = n->regions[i];
     if (!from)
       continue;
@@ -51,7 +51,7 @@ GlowNode *glow_node_clone(GlowBuilder *b, const GlowNode *n, GlowMap *map) {
     glow_node_attach_region(c, i, region);
     clone_nodes(region, from, map);
   }
-  for (uint32_t i = 0; i < n->nresults; ++i) {
+  for (uint32_t i = 0; i < n->nresults; i++) {
     GlowValue *from = &n->results[i], *to = &c->results[i];
     to->type = from->type;
     if (from->name)
@@ -95,7 +95,7 @@ static void clone_function(GlowModule *to, const GlowFunction *f, GlowMap *map) 
   c->from = glow_arena_copy(arena, f->from, f->nfrom * sizeof *f->from);
   c->wrt = glow_arena_copy(arena, f->wrt, f->nwrt * sizeof *f->wrt);
   c->keeping = glow_arena_copy(arena, f->keeping, f->nkeeping * sizeof *f->keeping);
-  for (uint32_t i = 0; i < f->body->nparams; ++i) {
+  for (uint32_t i = 0; i < f->body->nparams; i++) {
     GlowValue *p = f->body->params[i];
     glow_map_set(map, p, glow_block_add_param(c->body, p->name, p->type));
   }

@@ -4,7 +4,7 @@
 static bool is_dead(const GlowNode *n) {
   if (!n->block || !GLOW_HAS(glow_node_desc(n), PURE) || glow_node_is_instr(n))
     return false;
-  for (uint32_t i = 0; i < n->nresults; ++i)
+  for (uint32_t i = 0; i < n->nresults; i++)
     if (n->results[i].uses)
       return false;
   return true;
@@ -21,12 +21,12 @@ void glow_remove_dead(GlowNode *n) {
     GlowNode *dead = work.data[--work.count];
     uint32_t count = dead->noperands;
     GlowNode **defs = GLOW_NEW_ARRAY(arena, GlowNode *, count);
-    for (uint32_t i = 0; i < count; ++i) {
+    for (uint32_t i = 0; i < count; i++) {
       const GlowValue *v = dead->operands[i].value;
       defs[i] = v && v->kind == GLOW_VALUE_RESULT ? v->def.node : NULL;
     }
     glow_node_remove(dead);
-    for (uint32_t i = 0; i < count; ++i)
+    for (uint32_t i = 0; i < count; i++)
       if (defs[i] && is_dead(defs[i]) && !glow_map_get(queued, defs[i])) {
         glow_map_set(queued, defs[i], defs[i]);
         glow_vec_push(arena, &work, defs[i]);
@@ -42,7 +42,7 @@ GlowNode *glow_only_user(const GlowValue *v) {
 void glow_remove_dead_since(GlowBlock *b, uint32_t id) {
   for (GlowNode *n = b->last, *prev; n; n = prev) {
     prev = n->prev;
-    for (uint32_t i = 0; i < n->nregions; ++i)
+    for (uint32_t i = 0; i < n->nregions; i++)
       if (n->regions[i] && !n->regions[i]->scalar)
         glow_remove_dead_since(n->regions[i], id);
     if (n->id >= id && is_dead(n))

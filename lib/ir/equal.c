@@ -35,7 +35,7 @@ static bool same_block(Pairing *p, const GlowBlock *a, const GlowBlock *b);
 
 static bool same_regions(Pairing *p, const GlowNode *a, const GlowNode *b) {
   uint32_t n = a->nregions > b->nregions ? a->nregions : b->nregions;
-  for (uint32_t i = 0; i < n; ++i) {
+  for (uint32_t i = 0; i < n; i++) {
     const GlowBlock *x = i < a->nregions ? a->regions[i] : NULL;
     const GlowBlock *y = i < b->nregions ? b->regions[i] : NULL;
     if (!x != !y || (x && !same_block(p, x, y)))
@@ -50,13 +50,13 @@ static bool same_node(Pairing *p, const GlowNode *a, const GlowNode *b) {
       !same_origin(a->origin, b->origin) || !same_value(p, a->pred.value, b->pred.value) ||
       !glow_members_equal(glow_node_desc(a), a->members, b->members))
     return false;
-  for (uint32_t i = 0; i < a->noperands; ++i)
+  for (uint32_t i = 0; i < a->noperands; i++)
     if (a->operands[i].qual != b->operands[i].qual ||
         !same_value(p, a->operands[i].value, b->operands[i].value))
       return false;
   if (!same_regions(p, a, b))
     return false;
-  for (uint32_t i = 0; i < a->nresults; ++i)
+  for (uint32_t i = 0; i < a->nresults; i++)
     if (!pair_values(p, &a->results[i], &b->results[i]))
       return false;
   return true;
@@ -66,7 +66,7 @@ static bool same_block(Pairing *p, const GlowBlock *a, const GlowBlock *b) {
   if (a->level != b->level || a->scalar != b->scalar || a->label != b->label ||
       a->nparams != b->nparams)
     return false;
-  for (uint32_t i = 0; i < a->nparams; ++i)
+  for (uint32_t i = 0; i < a->nparams; i++)
     if (!pair_values(p, a->params[i], b->params[i]))
       return false;
   const GlowNode *x = a->first, *y = b->first;
@@ -87,7 +87,7 @@ static bool same_refs(const GlowGradientRef *a, uint32_t na, const GlowGradientR
                       uint32_t nb) {
   if (na != nb)
     return false;
-  for (uint32_t i = 0; i < na; ++i)
+  for (uint32_t i = 0; i < na; i++)
     if (a[i].name != b[i].name || a[i].is_storage != b[i].is_storage || a[i].index != b[i].index)
       return false;
   return true;
@@ -98,7 +98,7 @@ static bool same_results(const GlowFunction *a, const GlowFunction *b) {
   const GlowStr *x = glow_function_result_names(a, scratch);
   const GlowStr *y = glow_function_result_names(b, scratch);
   bool same = true;
-  for (uint32_t i = 0; i < a->nresults; ++i)
+  for (uint32_t i = 0; i < a->nresults; i++)
     same &= a->results[i] == b->results[i] && x[i] == y[i];
   glow_arena_destroy(scratch);
   return same;

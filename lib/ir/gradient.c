@@ -14,7 +14,7 @@ static bool report(const GlowFunction *g, const char *what, GlowStr name, const 
 }
 
 static const GlowValue *find_param(const GlowFunction *f, GlowStr name) {
-  for (uint32_t i = 0; i < f->body->nparams; ++i)
+  for (uint32_t i = 0; i < f->body->nparams; i++)
     if (f->body->params[i]->name == name)
       return f->body->params[i];
   return NULL;
@@ -52,7 +52,7 @@ static bool is_float(const GlowType *t) {
 
 static bool collect(const GlowFunction *g, const GlowFunction *primal, const GlowGradientRef *refs,
                     uint32_t count, const char *clause, const GlowType **types) {
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < count; i++) {
     types[i] = type_of(g, primal, &refs[i]);
     if (!types[i])
       return false;
@@ -105,7 +105,7 @@ static bool compute(const GlowFunction *g, const GlowFunction *primal, Signature
   s->nresults = g->nwrt + g->nkeeping;
   s->params = GLOW_NEW_ARRAY(arena, const GlowType *, nprimal + g->nfrom);
   s->results = GLOW_NEW_ARRAY(arena, const GlowType *, s->nresults);
-  for (uint32_t i = 0; i < nprimal; ++i)
+  for (uint32_t i = 0; i < nprimal; i++)
     s->params[i] = primal->body->params[i]->type;
   return collect(g, primal, g->from, g->nfrom, "from", s->params + nprimal) &&
          collect(g, primal, g->wrt, g->nwrt, "wrt", s->results) &&
@@ -120,7 +120,7 @@ static bool check_list(const GlowFunction *g, const char *what, const GlowType *
                nwant == 1 ? "" : "s", nhave);
     return false;
   }
-  for (uint32_t i = 0; i < nhave; ++i) {
+  for (uint32_t i = 0; i < nhave; i++) {
     if (have[i] == want[i])
       continue;
     glow_error(ctx, g->src, "gradient @%s: %s %u has type %s, expected %s", g->name, what, i,
@@ -133,14 +133,14 @@ static bool check_list(const GlowFunction *g, const char *what, const GlowType *
 static bool check_params(const GlowFunction *g, const Signature *s) {
   GlowArena *arena = g->module->arena;
   const GlowType **params = GLOW_NEW_ARRAY(arena, const GlowType *, g->body->nparams);
-  for (uint32_t i = 0; i < g->body->nparams; ++i)
+  for (uint32_t i = 0; i < g->body->nparams; i++)
     params[i] = g->body->params[i]->type;
   return check_list(g, "parameter", params, g->body->nparams, s->params, s->nparams);
 }
 
 /* Parameters that are not written take the primal's names, seeds are called `seed`. */
 static void adopt(GlowFunction *g, const GlowFunction *primal, const Signature *s) {
-  for (uint32_t i = g->body->nparams; i < s->nparams; ++i) {
+  for (uint32_t i = g->body->nparams; i < s->nparams; i++) {
     bool seed = i >= primal->body->nparams;
     GlowStr name = seed ? glow_str(g->module->ctx, "seed") : primal->body->params[i]->name;
     glow_block_add_param(g->body, name, s->params[i]);

@@ -26,7 +26,7 @@ void glow_grammar_recovered(void *grammar) { ((yyParser *)grammar)->yyerrcnt = -
 }
 %syntax_error {
   int expected[YYNTOKEN], count = 0;
-  for (int i = 0; i < YYNTOKEN; ++i)
+  for (int i = 0; i < YYNTOKEN; i++)
     if (yy_find_shift_action((YYCODETYPE)i, yypParser->yytos->stateno) != YY_ERROR_ACTION)
       expected[count++] = i;
   glow_parse_syntax_error(p, yymajor, &yyminor, expected, count);

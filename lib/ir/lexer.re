@@ -30,7 +30,7 @@ static void start_token(const GlowLexer *l, GlowToken *t, const char *start) {
 }
 
 static void newline(GlowLexer *l, const char *next) {
-  ++l->line;
+  l->line++;
   l->line_start = (uint32_t)(next - l->parser->text);
   l->fresh = true;
 }
@@ -115,7 +115,7 @@ int glow_lexer_next(GlowLexer *l, GlowToken *t) {
         if (previous == GLOW_TOK_SEQ || previous == GLOW_TOK_OPT)
           TOKEN(LT);
         while (*YYCURSOR && !strchr("<>\n;\"{}()[]@%=", *YYCURSOR))
-          ++YYCURSOR;
+          YYCURSOR++;
         t->closed = *YYCURSOR == '>';
         YYCURSOR += t->closed;
         TOKEN(SHAPE);
@@ -130,7 +130,7 @@ int glow_lexer_next(GlowLexer *l, GlowToken *t) {
     t->length = 1;
     report_stray(p, t);
     while (*YYCURSOR >= 0x80 || (*YYCURSOR == 0 && (const char *)YYCURSOR < end))
-      ++YYCURSOR; /* one report for a run of them */
+      YYCURSOR++; /* one report for a run of them */
     continue;
   unterminated:
     t->length = (uint32_t)(YYCURSOR - start);

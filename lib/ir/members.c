@@ -34,7 +34,7 @@ static bool same_value(const GlowMember *m, const void *a, const void *b) {
     return same_item(m, a, b);
   const GlowArray *x = a, *y = b;
   size_t size = glow_member_size(m);
-  for (uint32_t i = 0; x->count == y->count && i < x->count; ++i)
+  for (uint32_t i = 0; x->count == y->count && i < x->count; i++)
     if (!same_item(m, (const char *)x->data + i * size, (const char *)y->data + i * size))
       return false;
   return x->count == y->count;
@@ -45,7 +45,7 @@ bool glow_member_is_default(const GlowMember *m, const void *members) {
 }
 
 bool glow_members_equal(const GlowOpDesc *d, const void *a, const void *b) {
-  for (uint32_t i = 0; i < d->nmembers; ++i) {
+  for (uint32_t i = 0; i < d->nmembers; i++) {
     const GlowMember *m = &d->members[i];
     if (!same_value(m, (const char *)a + m->offset, (const char *)b + m->offset))
       return false;
@@ -56,7 +56,7 @@ bool glow_members_equal(const GlowOpDesc *d, const void *a, const void *b) {
 /* FNV-1a. */
 static uint64_t mix(uint64_t hash, const void *data, size_t size) {
   const unsigned char *p = data;
-  for (size_t i = 0; i < size; ++i)
+  for (size_t i = 0; i < size; i++)
     hash = (hash ^ p[i]) * UINT64_C(0x100000001b3);
   return hash;
 }
@@ -77,13 +77,13 @@ static uint64_t mix_item(uint64_t hash, const GlowMember *m, const void *item) {
 
 uint64_t glow_members_hash(const GlowOpDesc *d, const void *members) {
   uint64_t hash = UINT64_C(0xcbf29ce484222325);
-  for (uint32_t i = 0; i < d->nmembers; ++i) {
+  for (uint32_t i = 0; i < d->nmembers; i++) {
     const GlowMember *m = &d->members[i];
     const void *field = (const char *)members + m->offset;
     const GlowArray *array = field;
     if (!m->array)
       hash = mix_item(hash, m, field);
-    for (uint32_t k = 0; m->array && k < array->count; ++k)
+    for (uint32_t k = 0; m->array && k < array->count; k++)
       hash = mix_item(hash, m, (const char *)array->data + k * glow_member_size(m));
   }
   return hash;

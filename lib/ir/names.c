@@ -68,7 +68,7 @@ bool glow_names_add(GlowNames *names, GlowStr name, void *owner) {
 static size_t stem_length(GlowStr name) {
   size_t length = glow_str_length(name), i = length;
   while (i > 0 && name[i - 1] >= '0' && name[i - 1] <= '9')
-    --i;
+    i--;
   return i > 1 && i < length && name[i - 1] == '.' ? i - 1 : length;
 }
 

@@ -16,7 +16,7 @@ GlowNode *glow_node_new(GlowModule *m, GlowOp op, GlowNodeShape shape) {
   n->pred.user = n;
   if (n->noperands)
     n->operands = GLOW_NEW_ARRAY(m->arena, GlowUse, n->noperands);
-  for (uint32_t i = 0; i < n->noperands; ++i)
+  for (uint32_t i = 0; i < n->noperands; i++)
     n->operands[i].user = n;
   if (n->nregions)
     n->regions = GLOW_NEW_ARRAY(m->arena, GlowBlock *, n->nregions);
@@ -24,7 +24,7 @@ GlowNode *glow_node_new(GlowModule *m, GlowOp op, GlowNodeShape shape) {
     n->members = glow_arena_copy(m->arena, d->member_defaults, d->member_size);
   if (n->nresults)
     n->results = GLOW_NEW_ARRAY(m->arena, GlowValue, n->nresults);
-  for (uint32_t i = 0; i < n->nresults; ++i) {
+  for (uint32_t i = 0; i < n->nresults; i++) {
     GlowValue *v = &n->results[i];
     v->kind = GLOW_VALUE_RESULT;
     v->id = m->next_id++;
@@ -71,7 +71,7 @@ uint32_t glow_op_region_slot(const GlowOpDesc *d, const char *label, bool scalar
     const char *wanted = glow_op_scalar_label(d);
     return wanted && !strcmp(wanted, label) ? d->nregions : UINT32_MAX;
   }
-  for (uint32_t i = 0; i < d->nregions; ++i)
+  for (uint32_t i = 0; i < d->nregions; i++)
     if (!strcmp(d->regions[i].name, label))
       return i;
   return UINT32_MAX;
@@ -80,13 +80,13 @@ uint32_t glow_op_region_slot(const GlowOpDesc *d, const char *label, bool scalar
 uint32_t glow_trim_inputs(const GlowOpDesc *d, GlowValue *const *ins, uint32_t count) {
   while (count && count <= d->nin && !ins[count - 1] &&
          (d->in[count - 1].flags & GLOW_PORT_OPTIONAL))
-    --count;
+    count--;
   return count;
 }
 
 /* Drops all uses that n makes, those inside its regions included, and the names that it defines. */
 static void release(GlowNode *n) {
-  for (uint32_t i = 0; i < n->nregions; ++i) {
+  for (uint32_t i = 0; i < n->nregions; i++) {
     GlowBlock *region = n->regions[i];
     if (!region)
       continue;
@@ -95,20 +95,20 @@ static void release(GlowNode *n) {
       release(inner);
       unlink_node(inner);
     }
-    for (uint32_t k = 0; k < region->nparams; ++k)
+    for (uint32_t k = 0; k < region->nparams; k++)
       glow_names_remove(region->names, region->params[k]->name, region->params[k]);
   }
-  for (uint32_t i = 0; i < n->noperands; ++i)
+  for (uint32_t i = 0; i < n->noperands; i++)
     glow_use_set(&n->operands[i], NULL);
   glow_use_set(&n->pred, NULL);
-  for (uint32_t i = 0; i < n->nresults; ++i)
+  for (uint32_t i = 0; i < n->nresults; i++)
     if (n->block)
       glow_names_remove(n->block->names, n->results[i].name, &n->results[i]);
 }
 
 void glow_node_remove(GlowNode *n) {
   GlowContext *ctx = n->block->module->ctx;
-  for (uint32_t i = 0; i < n->nresults; ++i)
+  for (uint32_t i = 0; i < n->nresults; i++)
     GLOW_CHECK(ctx, !n->results[i].uses, "a removed node is in use");
   release(n);
   unlink_node(n);
@@ -123,7 +123,7 @@ void glow_block_clear(GlowBlock *b) {
 static bool is_generated(GlowStr name) {
   if (!name)
     return true;
-  for (const char *p = name; *p; ++p)
+  for (const char *p = name; *p; p++)
     if (*p < '0' || *p > '9')
       return false;
   return true;
@@ -143,7 +143,7 @@ static void move_name(GlowValue *from, GlowValue *to) {
 void glow_node_replace(GlowNode *n, GlowValue *const *values, uint32_t count) {
   GlowContext *ctx = n->block->module->ctx;
   GLOW_CHECK(ctx, count == n->nresults, "a replacement has another number of results");
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < count; i++) {
     GlowValue *from = &n->results[i], *to = values[i];
     if (!to) {
       GLOW_CHECK(ctx, !from->uses, "a result in use is replaced by nothing");
@@ -170,7 +170,7 @@ void glow_node_move_before(GlowNode *n, GlowNode *before) {
   glow_node_insert(n, before->block, before);
   if (from->names == before->block->names)
     return;
-  for (uint32_t i = 0; i < n->nresults; ++i) {
+  for (uint32_t i = 0; i < n->nresults; i++) {
     GlowValue *v = &n->results[i];
     if (!v->name)
       continue;

@@ -178,7 +178,7 @@ static void put_kind(GlowText *out, int kind) {
     glow_text_puts(out, known);
     return;
   }
-  for (size_t i = 0; i < KEYWORDS; ++i)
+  for (size_t i = 0; i < KEYWORDS; i++)
     if (keywords[i].kind == kind) {
       glow_text_printf(out, "'%s'", keywords[i].text);
       return;
@@ -189,13 +189,13 @@ static void put_kind(GlowText *out, int kind) {
  * other literals where an operand may be a number. */
 static int useful(const int *expected, int count, int *kinds) {
   bool any_name = false, any_value = false, any_number = false;
-  for (int i = 0; i < count; ++i) {
+  for (int i = 0; i < count; i++) {
     any_name |= expected[i] == GLOW_TOK_IDENT;
     any_value |= expected[i] == GLOW_TOK_VALUE;
     any_number |= expected[i] == GLOW_TOK_FLOAT;
   }
   int n = 0;
-  for (int i = 0; i < count; ++i) {
+  for (int i = 0; i < count; i++) {
     int k = expected[i];
     bool stands_for_name = any_name && k != GLOW_TOK_IDENT &&
                            glow_grammarFallback(k) == GLOW_TOK_IDENT && k != GLOW_TOK_DEALLOC;
@@ -227,7 +227,7 @@ void glow_parse_syntax_error(GlowParser *p, int kind, const GlowToken *t, const 
   glow_defer_push(p->ctx, &release, glow_text_release_fn, &text);
   if (n > 0 && n <= MAX_EXPECTED) {
     glow_text_puts(&text, "expected ");
-    for (int i = 0; i < n; ++i) {
+    for (int i = 0; i < n; i++) {
       glow_text_puts(&text, i == 0 ? "" : i == n - 1 ? " or " : ", ");
       put_kind(&text, kinds[i]);
     }
@@ -265,7 +265,7 @@ static int hex_digit(char c) {
  */
 static ptrdiff_t unescape(const char *s, size_t n, char *out, size_t *bad) {
   size_t length = 0;
-  for (size_t i = 0; i < n; ++i) {
+  for (size_t i = 0; i < n; i++) {
     if (s[i] != '\\') {
       out[length++] = s[i];
       continue;
@@ -349,9 +349,9 @@ GlowInteger glow_parse_integer(const GlowParser *p, const GlowToken *t) {
   const char *s = glow_token_text(p, t), *end = s + t->length;
   if (*s == '-') {
     v.negative = true;
-    ++s;
+    s++;
   }
-  for (; s < end; ++s) {
+  for (; s < end; s++) {
     uint64_t digit = (uint64_t)(*s - '0');
     if (v.magnitude > (UINT64_MAX - digit) / 10) {
       v.overflow = true;
@@ -420,7 +420,7 @@ static void resume(GlowParser *p, int kind, const GlowToken *t) {
   glow_parse_feed(p, GLOW_TOK_SYNC, t);
   glow_grammar_recovered(p->grammar);
   if (starts_item(kind))
-    for (uint32_t open = p->scopes.count; open > 0 && !p->panic; --open)
+    for (uint32_t open = p->scopes.count; open > 0 && !p->panic; open--)
       glow_parse_feed(p, GLOW_TOK_RBRACE, t);
 }
 
@@ -543,7 +543,7 @@ bool glow_text_is_module(const char *data, size_t size) {
   }
   if (size > 8)
     size = 8; /* binary formats show what they are by then */
-  for (size_t i = 0; i < size; ++i) {
+  for (size_t i = 0; i < size; i++) {
     unsigned char c = (unsigned char)data[i];
     if ((c < 0x20 && c != '\n' && c != '\r' && c != '\t') || c == 0x7f)
       return false;

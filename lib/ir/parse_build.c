@@ -58,7 +58,7 @@ static void push_scope(GlowParser *p, const GlowToken *t, GlowBlock *block) {
 void glow_parse_open_section(GlowParser *p, const GlowToken *t) { push_scope(p, t, NULL); }
 
 static void take_params(GlowParser *p, GlowBlock *b) {
-  for (uint32_t i = 0; i < p->params.count; ++i) {
+  for (uint32_t i = 0; i < p->params.count; i++) {
     const GlowParamText *param = &p->params.data[i];
     GlowStr name = glow_parse_name(p, &param->name);
     if (name && glow_names_find(b->names, name)) {
@@ -121,7 +121,7 @@ void glow_parse_open_block(GlowParser *p, const GlowToken *t, GlowOpening openin
 
 GlowBlock *glow_parse_close(GlowParser *p) {
   GlowBlock *b = top(p)->block;
-  --p->scopes.count;
+  p->scopes.count--;
   return b;
 }
 
@@ -147,7 +147,7 @@ static void define(GlowParser *p, const GlowToken *t, GlowValue *value) {
 /* Gives the statement's result names to n's results; to errors if there is no n. */
 static void define_results(GlowParser *p, GlowNode *n) {
   uint32_t base = top(p)->names;
-  for (uint32_t i = base; i < p->names.count; ++i) {
+  for (uint32_t i = base; i < p->names.count; i++) {
     const GlowToken *t = &p->names.data[i];
     if (!is_underscore(p, t))
       define(p, t, n ? &n->results[i - base] : p->error_value);
@@ -161,7 +161,7 @@ void glow_parse_result_name(GlowParser *p, const GlowToken *t) {
 
 static bool is_visible(const GlowParser *p, const GlowValue *v) {
   const GlowBlock *home = glow_value_block(v);
-  for (uint32_t i = p->scopes.count; i > 0; --i)
+  for (uint32_t i = p->scopes.count; i > 0; i--)
     if (p->scopes.data[i - 1].block == home)
       return true;
   return false;
@@ -277,7 +277,7 @@ static GlowOp find_op(GlowParser *p, const GlowToken *t, bool instr) {
 }
 
 static void take_operands(GlowParser *p, GlowNode *n) {
-  for (uint32_t i = 0; i < n->noperands; ++i) {
+  for (uint32_t i = 0; i < n->noperands; i++) {
     glow_use_set(&n->operands[i], p->operands.data[i].value);
     n->operands[i].qual = p->operands.data[i].qual;
   }
@@ -288,11 +288,11 @@ static GlowNodeShape operand_shape(GlowParser *p, const GlowOpDesc *d) {
   GlowNodeShape shape = {0};
   uint32_t count = p->operands.count;
   while (shape.nouts < count && p->operands.data[shape.nouts].qual > GLOW_QUAL_IN)
-    ++shape.nouts;
+    shape.nouts++;
   uint32_t nins = count - shape.nouts;
   while (nins && nins <= d->nin && !p->operands.data[shape.nouts + nins - 1].value &&
          (d->in[nins - 1].flags & GLOW_PORT_OPTIONAL))
-    --nins;
+    nins--;
   shape.nins = nins;
   return shape;
 }
@@ -303,7 +303,7 @@ static void take_claims(GlowParser *p, const GlowToken *at, GlowNode *n) {
   if (p->types.count != n->nresults)
     glow_parse_error(p, at, "%u type%s for %u result%s", p->types.count,
                      p->types.count == 1 ? "" : "s", n->nresults, n->nresults == 1 ? "" : "s");
-  for (uint32_t i = 0; i < n->nresults && i < p->types.count; ++i)
+  for (uint32_t i = 0; i < n->nresults && i < p->types.count; i++)
     n->results[i].type = p->types.data[i];
 }
 
@@ -337,7 +337,7 @@ void glow_parse_node_end(GlowParser *p) {
   if (n) {
     const GlowBlock *body = glow_node_epilogue(n);
     if (n->nregions && !n->regions[n->nregions - 1] && n->nregions > glow_node_desc(n)->nregions)
-      --n->nregions;
+      n->nregions--;
     if (body && glow_node_desc(n)->epilogue >= 0 && body->nparams > n->nouts) {
       uint32_t extra = body->nparams - n->nouts, ins = n->noperands - n->nouts;
       n->nextra = extra < ins ? extra : ins;
@@ -416,7 +416,7 @@ static void take_results(GlowParser *p, GlowFunction *f) {
   f->has_results = p->has_results;
   f->nresults = count;
   f->results = GLOW_NEW_ARRAY(p->module->arena, const GlowType *, count);
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < count; i++) {
     const GlowParamText *r = &p->results.data[i];
     f->results[i] = r->type;
     if (!r->name.length)
@@ -503,7 +503,7 @@ void glow_parse_gradient_clause(GlowParser *p, const GlowToken *t, char clause) 
     glow_parse_error(p, t, "this clause is given twice");
   else
     c->seedable = true;
-  for (uint32_t i = 0; clause == 'w' && i < c->nwrt; ++i)
+  for (uint32_t i = 0; clause == 'w' && i < c->nwrt; i++)
     if (!c->wrt[i].name)
       glow_parse_error(p, t, "'wrt' names parameters and storage, not results");
   p->refs.count = 0;

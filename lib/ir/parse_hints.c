@@ -13,7 +13,7 @@ const char *glow_op_nearest(const char *word, bool instr) {
   GlowOp other = glow_op_from_other_name(word, strlen(word));
   if (other != GLOW_OP_COUNT && (!instr || glow_op_desc[other].instr))
     return instr ? glow_op_desc[other].instr : glow_op_desc[other].node;
-  for (uint32_t i = 0; i < GLOW_OP_COUNT; ++i) {
+  for (uint32_t i = 0; i < GLOW_OP_COUNT; i++) {
     const GlowOpDesc *d = &glow_op_desc[i];
     const char *name = instr ? d->instr : d->node;
     if (name && !GLOW_HAS(d, SYNTAX))
@@ -33,14 +33,14 @@ static const char *const kinds[][2] = {
 
 static const char *kind_hint(GlowParser *p, const GlowToken *t) {
   const char *s = glow_token_text(p, t);
-  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; ++i)
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
     if (strlen(kinds[i][0]) == t->length && memcmp(kinds[i][0], s, t->length) == 0)
       return glow_str_printf(p->ctx, "; did you mean '%s'?", kinds[i][1]);
   return "";
 }
 
 static bool is_among(int kind, const int *expected, int count) {
-  for (int i = 0; i < count; ++i)
+  for (int i = 0; i < count; i++)
     if (expected[i] == kind)
       return true;
   return false;

@@ -84,7 +84,7 @@ static bool pick(GlowParser *p, const GlowToken *t, const char *name, const Glow
 static bool read_random(GlowParser *p, const GlowToken *t, const RandomText *r, GlowRandom *out) {
   const GlowScalar *all[] = {&r->fan, &r->low, &r->high, &r->mean, &r->scale};
   static const unsigned uses[] = {1, 6, 24}; /* bits of `all` by kind */
-  for (unsigned i = 0; i < 5; ++i)
+  for (unsigned i = 0; i < 5; i++)
     if (given(all[i]) && !(uses[r->kind] >> i & 1)) {
       glow_parse_error(p, t, "random: '%s' has no '%s'", random_kinds[r->kind],
                        random_members[1 + i].name);
@@ -183,7 +183,7 @@ static bool fill_string(Filler *f, const GlowItem *item) {
     return false;
   GlowString string = {glow_arena_copy(f->p->ctx->arena, s, length), length};
   memcpy((char *)f->tensor->data + (size_t)f->next * sizeof string, &string, sizeof string);
-  ++f->next;
+  f->next++;
   return true;
 }
 
@@ -194,7 +194,7 @@ static bool fill_complex(Filler *f, const GlowItem *item) {
     return fail(f->p, item, "expected a complex number [re, im] of kind",
                 glow_kind_info[f->type->kind].name);
   size_t size = glow_kind_info[part].bits / 8;
-  for (uint32_t i = 0; i < 2; ++i) {
+  for (uint32_t i = 0; i < 2; i++) {
     GlowScalar v;
     if (!read_scalar(f->p, &item[1 + i], part, &v))
       return false;
@@ -204,7 +204,7 @@ static bool fill_complex(Filler *f, const GlowItem *item) {
     else
       memcpy(to, &v.f, size);
   }
-  ++f->next;
+  f->next++;
   return true;
 }
 
@@ -226,7 +226,7 @@ static bool fill_element(Filler *f, const GlowItem *item) {
         !isfinite(glow_tensor_get_double(f->tensor, f->next)))
       return fail(f->p, item, "the value is out of the range of", glow_kind_info[k].name);
   }
-  ++f->next;
+  f->next++;
   return true;
 }
 
@@ -291,7 +291,7 @@ static bool fill_splat(GlowParser *p, const GlowType *type) {
 static bool has_type(const GlowBlobEntry *e, const GlowType *t) {
   if (e->kind != t->kind || e->rank != t->rank)
     return false;
-  for (uint32_t i = 0; i < e->rank; ++i)
+  for (uint32_t i = 0; i < e->rank; i++)
     if (e->dims[i] != t->dims[i].size)
       return false;
   return true;

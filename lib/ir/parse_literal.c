@@ -35,7 +35,7 @@ static GlowNode *literal_of(const GlowUse *use) {
  * or (NULL) of one whose kind `port` takes. */
 static const GlowType *variable_operand(const GlowNode *n, const GlowPort *port, bool same) {
   const GlowOpDesc *d = glow_node_desc(n);
-  for (uint32_t i = 0; i < n->noperands; ++i) {
+  for (uint32_t i = 0; i < n->noperands; i++) {
     const GlowPort *other = glow_op_in_port(d, i);
     const GlowValue *v = n->operands[i].value;
     if (!v || literal_of(&n->operands[i]) || !other || other->type != GLOW_PORT_VAR)
@@ -51,7 +51,7 @@ static const GlowType *variable_operand(const GlowNode *n, const GlowPort *port,
 
 static const GlowType *variable_claim(const GlowNode *n, const GlowPort *port) {
   const GlowOpDesc *d = glow_node_desc(n);
-  for (uint32_t i = 0; i < n->nresults; ++i) {
+  for (uint32_t i = 0; i < n->nresults; i++) {
     const GlowPort *out = glow_op_out_port(d, i);
     if (out && out->type == GLOW_PORT_VAR && out->var == port->var &&
         glow_type_is_tensor(n->results[i].type))
@@ -101,7 +101,7 @@ static void resolve_literal(GlowParser *p, GlowNode *n, uint32_t i, GlowNode *sp
 }
 
 void glow_parse_resolve_literals(GlowParser *p, GlowNode *n) {
-  for (uint32_t i = 0; i < n->noperands && !p->fatal; ++i) {
+  for (uint32_t i = 0; i < n->noperands && !p->fatal; i++) {
     GlowNode *splat = literal_of(&n->operands[i]);
     if (splat)
       resolve_literal(p, n, i, splat);

@@ -7,14 +7,14 @@ static void resolve_block(GlowParser *p, GlowBlock *b);
 
 /* A region whose end was skipped after a syntax error says nothing about its node. */
 static bool lost_yield(const GlowNode *n) {
-  for (uint32_t i = 0; i < n->nregions; ++i)
+  for (uint32_t i = 0; i < n->nregions; i++)
     if (!n->regions[i] || !glow_block_terminator(n->regions[i]))
       return true;
   return false;
 }
 
 static void resolve_node(GlowParser *p, GlowNode *n) {
-  for (uint32_t i = 0; i < n->nregions; ++i)
+  for (uint32_t i = 0; i < n->nregions; i++)
     if (n->regions[i])
       resolve_block(p, n->regions[i]);
   if (glow_parse_is_literal(n))
@@ -27,7 +27,7 @@ static void resolve_node(GlowParser *p, GlowNode *n) {
   bool small[16], *claimed = small;
   if (n->nresults > 16)
     claimed = glow_arena_alloc(p->arena, n->nresults);
-  for (uint32_t i = 0; i < n->nresults; ++i)
+  for (uint32_t i = 0; i < n->nresults; i++)
     claimed[i] = !glow_type_is_error(n->results[i].type);
   glow_node_resolve(n, claimed);
   p->fatal |= p->ctx->too_many_errors;

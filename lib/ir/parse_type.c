@@ -28,7 +28,7 @@ __attribute__((format(printf, 2, 3))) static bool bad(const Shape *h, const char
 
 static void skip_space(Shape *h) {
   while (h->s < h->end && (*h->s == ' ' || *h->s == '\t'))
-    ++h->s;
+    h->s++;
 }
 
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -39,7 +39,7 @@ static bool is_letter(char c) {
 static bool read_extent(Shape *h, int64_t *size) {
   const char *start = h->s;
   int64_t n = 0;
-  for (; h->s < h->end && is_digit(*h->s); ++h->s) {
+  for (; h->s < h->end && is_digit(*h->s); h->s++) {
     if (n > (GLOW_MAX_ELEMENTS - (*h->s - '0')) / 10) {
       h->s = start;
       return bad(h, "the extent is too large; a tensor has at most %lld elements",
@@ -62,14 +62,14 @@ static bool read_dim(Shape *h, GlowDim *dim) {
     return read_extent(h, &dim->size);
   }
   if (h->s < h->end && *h->s == '?') {
-    ++h->s;
+    h->s++;
     *dim = GLOW_UNKNOWN;
     return true;
   }
   if (h->end - h->s > 1 && *h->s == '$' && is_letter(h->s[1])) {
     const char *start = ++h->s;
     while (h->s < h->end && (is_letter(*h->s) || is_digit(*h->s)))
-      ++h->s;
+      h->s++;
     if (h->s - start > GLOW_MAX_NAME)
       return bad(h, "the name of a symbol is too long");
     *dim = (GlowDim){GLOW_DIM_SYMBOL, 0, glow_str_n(h->p->ctx, start, (size_t)(h->s - start))};
@@ -96,17 +96,17 @@ static bool read_dims(Shape *h, GlowDim *dims, uint32_t *rank) {
       return true;
     if (*h->s != 'x')
       return bad(h, "expected 'x', '|' or '>'");
-    ++h->s;
+    h->s++;
     skip_space(h);
   }
 }
 
 static const GlowType *with_layout(Shape *h, const GlowType *t) {
-  ++h->s;
+  h->s++;
   skip_space(h);
   const char *end = h->end;
   while (end > h->s && (end[-1] == ' ' || end[-1] == '\t'))
-    --end;
+    end--;
   const char *error = NULL;
   const GlowLayout *layout =
       glow_layout_parse(h->p->ctx, h->s, (size_t)(end - h->s), t->rank, &error);
@@ -122,7 +122,7 @@ static const GlowType *read_shape(Shape *h, GlowKind kind) {
   uint32_t rank;
   skip_space(h);
   if (h->s < h->end && *h->s == '*') {
-    ++h->s;
+    h->s++;
     skip_space(h);
     if (h->s == h->end)
       return glow_type_unranked(ctx, kind);
@@ -196,13 +196,13 @@ void glow_parse_type_open(GlowParser *p, const GlowToken *t) {
 
 const GlowType *glow_parse_seq_type(GlowParser *p, const GlowType *elem, const GlowToken *count) {
   int64_t most = -1;
-  --p->type_depth;
+  p->type_depth--;
   if (count && !glow_parse_i64(p, count, 0, GLOW_MAX_ELEMENTS, "the largest length", &most))
     return glow_type_error(p->ctx);
   return glow_type_is_error(elem) ? elem : glow_type_seq(p->ctx, elem, most);
 }
 
 const GlowType *glow_parse_opt_type(GlowParser *p, const GlowType *elem) {
-  --p->type_depth;
+  p->type_depth--;
   return glow_type_is_error(elem) ? elem : glow_type_opt(p->ctx, elem);
 }

@@ -38,7 +38,7 @@ uint32_t glow_parse_list_open(GlowParser *p, const GlowToken *t) {
 }
 
 void glow_parse_list_close(GlowParser *p, uint32_t open) {
-  --p->list_depth;
+  p->list_depth--;
   p->items.data[open].end = p->items.count;
 }
 
@@ -50,10 +50,10 @@ void glow_parse_drop_items(GlowParser *p) {
 
 GlowToken glow_item_token(GlowParser *p, const GlowItem *item) {
   GlowToken t = item->offset < p->counted.offset ? p->anchor : p->counted;
-  for (; t.offset < item->offset; ++t.offset) {
-    ++t.col;
+  for (; t.offset < item->offset; t.offset++) {
+    t.col++;
     if (p->text[t.offset] == '\n') {
-      ++t.line;
+      t.line++;
       t.col = 1;
     }
   }
@@ -115,7 +115,7 @@ bool glow_item_scalar(GlowParser *p, const GlowItem *item, bool single, GlowScal
 static bool store_word(GlowParser *p, const GlowMember *m, const GlowItem *item, void *to) {
   const GlowEnumDesc *e = m->enumeration;
   const char *s = p->text + item->offset;
-  for (uint32_t i = 0; item->tag == GLOW_TAG_WORD && i < e->count; ++i)
+  for (uint32_t i = 0; item->tag == GLOW_TAG_WORD && i < e->count; i++)
     if (strlen(e->values[i]) == item->length && !memcmp(e->values[i], s, item->length)) {
       memcpy(to, &(int){(int)i}, sizeof(int));
       return true;
@@ -124,7 +124,7 @@ static bool store_word(GlowParser *p, const GlowMember *m, const GlowItem *item,
   GlowDefer release;
   glow_text_init(&list, p->ctx);
   glow_defer_push(p->ctx, &release, glow_text_release_fn, &list);
-  for (uint32_t i = 0; i < e->count; ++i)
+  for (uint32_t i = 0; i < e->count; i++)
     glow_text_printf(&list, "%s%s", i == 0 ? "" : i == e->count - 1 ? " or " : ", ", e->values[i]);
   mismatch(p, item, m->name, glow_text_cstr(&list));
   glow_defer_pop(p->ctx, &release, true);
@@ -223,7 +223,7 @@ static bool store_array(GlowParser *p, const GlowMember *m, const GlowItem *list
   uint32_t count = (uint32_t)(p->items.data + list->end - list) - 1;
   size_t size = glow_member_size(m);
   char *data = glow_arena_array(p->module->arena, count, size);
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < count; i++) {
     if (list[1 + i].tag == GLOW_TAG_LIST)
       return mismatch(p, &list[1 + i], m->name, "a flat list");
     if (!store(p, m, &list[1 + i], data + i * size))
@@ -258,7 +258,7 @@ static const char *list_names(GlowContext *ctx, const char *const *names, uint32
   if (count == 0)
     return "; it has no members";
   const char *list = glow_str_printf(ctx, "; there %s %s", count == 1 ? "is" : "are", names[0]);
-  for (uint32_t i = 1; i < count; ++i)
+  for (uint32_t i = 1; i < count; i++)
     list = glow_str_printf(ctx, "%s%s%s", list, i + 1 < count ? ", " : " and ", names[i]);
   return list;
 }
@@ -268,7 +268,7 @@ static int find_attribute(GlowParser *p, const char *whose, const GlowToken *key
                           const GlowAttributes *a) {
   const char *s = glow_token_text(p, key), *names[UINT8_MAX];
   uint32_t n = 0;
-  for (uint32_t i = 0; i < a->count + (a->shards != NULL); ++i) {
+  for (uint32_t i = 0; i < a->count + (a->shards != NULL); i++) {
     const GlowMember *m = attribute_row(a, i);
     if (strlen(m->name) == key->length && !memcmp(m->name, s, key->length)) {
       if (a->instr || !m->instr_only)
@@ -325,7 +325,7 @@ bool glow_parse_members(GlowParser *p, const char *whose, const GlowToken *at,
     ok &= m == &shards_row ? store_shards(p, value, a->shards)
                            : store_member(p, m, value, (char *)a->members + m->offset);
   }
-  for (uint32_t i = 0; i < a->count; ++i)
+  for (uint32_t i = 0; i < a->count; i++)
     if (a->table[i].required && !given[i] && (a->instr || !a->table[i].instr_only)) {
       glow_parse_error(p, at, "%s needs '%s'", whose, a->table[i].name);
       ok = false;

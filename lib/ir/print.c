@@ -16,7 +16,7 @@
 static bool is_plain(GlowStr name) {
   if (!*name)
     return false;
-  for (const char *p = name; *p; ++p) {
+  for (const char *p = name; *p; p++) {
     char c = *p;
     bool plain = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
                  c == '_' || c == '.' || c == '$' || c == '/' || c == '-';
@@ -57,7 +57,7 @@ static void print_result(GlowText *out, const GlowValue *v) {
 }
 
 static void indent(GlowText *out, uint32_t depth) {
-  for (uint32_t i = 0; i < depth; ++i)
+  for (uint32_t i = 0; i < depth; i++)
     glow_text_puts(out, "  ");
 }
 
@@ -123,7 +123,7 @@ static void print_member(GlowText *out, const GlowMember *m, const void *members
   }
   const GlowArray *array = field;
   glow_text_putc(out, '[');
-  for (uint32_t i = 0; i < array->count; ++i) {
+  for (uint32_t i = 0; i < array->count; i++) {
     if (i)
       glow_text_puts(out, ", ");
     print_item(out, m, (const char *)array->data + i * glow_member_size(m));
@@ -134,7 +134,7 @@ static void print_member(GlowText *out, const GlowMember *m, const void *members
 static void print_members(GlowText *out, const GlowNode *n, bool instr) {
   const GlowOpDesc *d = glow_node_desc(n);
   const char *before = " {";
-  for (uint32_t i = 0; i < d->nmembers; ++i) {
+  for (uint32_t i = 0; i < d->nmembers; i++) {
     const GlowMember *m = &d->members[i];
     if ((m->instr_only && !instr) || glow_member_is_default(m, n->members))
       continue;
@@ -157,7 +157,7 @@ void glow_node_print_members(GlowText *out, const GlowNode *n) {
 /* ---- Nodes ----------------------------------------------------------------------------------- */
 static void print_operands(GlowText *out, const GlowNode *n) {
   static const char *const qualifiers[] = {"", "@in ", "@out ", "@inout "};
-  for (uint32_t i = 0; i < n->noperands; ++i) {
+  for (uint32_t i = 0; i < n->noperands; i++) {
     if (i)
       glow_text_puts(out, ", ");
     glow_text_puts(out, qualifiers[n->operands[i].qual]);
@@ -166,7 +166,7 @@ static void print_operands(GlowText *out, const GlowNode *n) {
 }
 
 static void print_results(GlowText *out, const GlowNode *n) {
-  for (uint32_t i = 0; i < n->nresults; ++i) {
+  for (uint32_t i = 0; i < n->nresults; i++) {
     if (i)
       glow_text_puts(out, ", ");
     print_result(out, &n->results[i]);
@@ -176,7 +176,7 @@ static void print_results(GlowText *out, const GlowNode *n) {
 }
 
 static void print_types(GlowText *out, const GlowNode *n) {
-  for (uint32_t i = 0; i < n->nresults; ++i) {
+  for (uint32_t i = 0; i < n->nresults; i++) {
     glow_text_puts(out, i ? ", " : " : ");
     glow_type_print(out, n->results[i].type);
   }
@@ -252,7 +252,7 @@ static void print_statement(GlowText *out, const GlowNode *n) {
 
 static void print_params(GlowText *out, const GlowBlock *b) {
   glow_text_putc(out, '(');
-  for (uint32_t i = 0; i < b->nparams; ++i) {
+  for (uint32_t i = 0; i < b->nparams; i++) {
     if (i)
       glow_text_puts(out, ", ");
     glow_print_name(out, '%', b->params[i]->name);
@@ -265,7 +265,7 @@ static void print_params(GlowText *out, const GlowBlock *b) {
 static void print_block(GlowText *out, const GlowBlock *b, uint32_t depth);
 
 static void print_regions(GlowText *out, const GlowNode *n, uint32_t depth) {
-  for (uint32_t i = 0; i < n->nregions; ++i) {
+  for (uint32_t i = 0; i < n->nregions; i++) {
     const GlowBlock *b = n->regions[i];
     if (!b)
       continue;
@@ -388,7 +388,7 @@ static void print_function_results(GlowText *out, const GlowFunction *f) {
   const GlowStr *names =
       glow_function_shows_result_names(f) ? glow_function_result_names(f, arena) : NULL;
   glow_text_puts(out, " -> (");
-  for (uint32_t i = 0; i < f->nresults; ++i) {
+  for (uint32_t i = 0; i < f->nresults; i++) {
     if (i)
       glow_text_puts(out, ", ");
     if (names) {
@@ -426,7 +426,7 @@ static void print_with(GlowText *out, const GlowFunction *f) {
 
 static void print_refs(GlowText *out, const char *clause, const GlowGradientRef *refs,
                        uint32_t count) {
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < count; i++) {
     glow_text_puts(out, i ? ", " : clause);
     if (refs[i].name)
       glow_print_name(out, refs[i].is_storage ? '@' : '%', refs[i].name);

@@ -5,7 +5,7 @@
 
 static bool is_number(GlowStr name) {
   while (isdigit((unsigned char)*name))
-    ++name;
+    name++;
   return !*name;
 }
 
@@ -22,15 +22,15 @@ static GlowStr *derive(const GlowFunction *f, const GlowStr *given, GlowArena *a
   GlowMap *taken = glow_map_create(arena);
   const GlowNode *end = glow_block_terminator(f->body);
   uint32_t number = 0;
-  for (uint32_t i = 0; i < f->body->nparams; ++i)
+  for (uint32_t i = 0; i < f->body->nparams; i++)
     glow_map_set(taken, f->body->params[i]->name, names);
   for (const GlowStorage *s = f->module->first_storage; s; s = s->next)
     if (s->cls != GLOW_CONSTANT)
       glow_map_set(taken, s->value.name, names);
-  for (uint32_t i = 0; given && i < f->nresults; ++i)
+  for (uint32_t i = 0; given && i < f->nresults; i++)
     if (given[i])
       glow_map_set(taken, given[i], names);
-  for (uint32_t i = 0; i < f->nresults; ++i) {
+  for (uint32_t i = 0; i < f->nresults; i++) {
     names[i] = given && given[i] ? given[i] : name_of_value(end, i, taken);
     number = i > number ? i : number;
     while (!names[i]) {
@@ -57,7 +57,7 @@ bool glow_function_shows_result_names(const GlowFunction *f) {
   GlowArena *arena = glow_arena_create(f->module->ctx);
   const GlowStr *names = derive(f, f->result_names, arena), *plain = derive(f, NULL, arena);
   bool differ = false;
-  for (uint32_t i = 0; i < f->nresults; ++i)
+  for (uint32_t i = 0; i < f->nresults; i++)
     differ |= names[i] != plain[i];
   glow_arena_destroy(arena);
   return differ;

@@ -14,16 +14,16 @@ static bool report_difference(GlowContext *ctx, const char *a, size_t na, const 
                               size_t nb) {
   size_t i = 0, line_start = 0;
   uint32_t line = 1;
-  for (; i < na && i < nb && a[i] == b[i]; ++i)
+  for (; i < na && i < nb && a[i] == b[i]; i++)
     if (a[i] == '\n') {
-      ++line;
+      line++;
       line_start = i + 1;
     }
   size_t a_end = line_start, b_end = line_start;
   while (a_end < na && a[a_end] != '\n' && a_end - line_start < 200)
-    ++a_end;
+    a_end++;
   while (b_end < nb && b[b_end] != '\n' && b_end - line_start < 200)
-    ++b_end;
+    b_end++;
   glow_error(ctx, GLOW_NOWHERE, "round trip: the text changes at line %u, column %zu", line,
              i - line_start + 1);
   glow_note(ctx, GLOW_NOWHERE, "first:  %.*s", (int)(a_end - line_start), a + line_start);

@@ -85,7 +85,7 @@ void glow_value_replace_uses(GlowValue *old_one, GlowValue *new_one) {
 uint32_t glow_value_use_count(const GlowValue *v) {
   uint32_t count = 0;
   for (const GlowUse *u = v->uses; u; u = u->next)
-    ++count;
+    count++;
   return count;
 }
 

@@ -57,7 +57,7 @@ static bool check_operand(const Verifier *v, const GlowNode *n, const GlowValue 
 }
 
 static bool rule_operands_are_visible(Verifier *v, GlowNode *n) {
-  for (uint32_t i = 0; i < n->noperands; ++i)
+  for (uint32_t i = 0; i < n->noperands; i++)
     if (!check_operand(v, n, n->operands[i].value))
       return false;
   return check_operand(v, n, n->pred.value);
@@ -71,7 +71,7 @@ static bool rule_fits_description(Verifier *v, GlowNode *n) {
 
 static bool rule_names(Verifier *v, GlowNode *n) {
   (void)v;
-  for (uint32_t i = 0; i < n->nresults; ++i) {
+  for (uint32_t i = 0; i < n->nresults; i++) {
     const GlowValue *r = &n->results[i];
     if (r->name && glow_str_length(r->name) > GLOW_MAX_NAME)
       return glow_verify_error(n, "the name of result %u is too long", i);
@@ -86,7 +86,7 @@ static bool rule_qualifiers(Verifier *v, GlowNode *n) {
   (void)v;
   const GlowOpDesc *d = glow_node_desc(n);
   bool qualified = glow_node_is_instr(n) && !GLOW_HAS(d, SYNTAX);
-  for (uint32_t i = 0; i < n->noperands; ++i) {
+  for (uint32_t i = 0; i < n->noperands; i++) {
     GlowQual want = qualified ? GLOW_QUAL_IN : GLOW_QUAL_NONE;
     if (i < n->nouts)
       want = glow_op_out_port(d, i)->flags & GLOW_PORT_INOUT ? GLOW_QUAL_INOUT : GLOW_QUAL_OUT;
@@ -104,7 +104,7 @@ static bool rule_types(Verifier *v, GlowNode *n) {
   bool small[16];
   bool *claimed = n->nresults <= 16 ? small : glow_arena_alloc(v->scratch, n->nresults);
   memset(claimed, true, n->nresults);
-  for (uint32_t i = 0; i < n->nresults; ++i)
+  for (uint32_t i = 0; i < n->nresults; i++)
     if (glow_type_is_error(n->results[i].type))
       return glow_verify_error(n, "result %u has no type", i);
   if (!glow_node_resolve(n, claimed))
@@ -124,7 +124,7 @@ static bool rule_layouts(Verifier *v, GlowNode *n) {
   if (GLOW_HAS(d, ANY_LAYOUT) || GLOW_HAS(d, ASSIGN_LAYOUT) || GLOW_HAS(d, BLOCKS) ||
       GLOW_HAS(d, SYNTAX) || GLOW_HAS(d, CONTROL) || GLOW_HAS(d, WRITES) || GLOW_HAS(d, TERMINATOR))
     return true;
-  for (uint32_t i = 0; i < n->noperands + n->nresults; ++i) {
+  for (uint32_t i = 0; i < n->noperands + n->nresults; i++) {
     const GlowValue *o = i < n->noperands ? n->operands[i].value : &n->results[i - n->noperands];
     if (!o || !glow_type_is_tensor(o->type) || !o->type->layout)
       continue;
@@ -139,7 +139,7 @@ static bool rule_layouts(Verifier *v, GlowNode *n) {
  * first, or of what is saved. NULL for control flow that gives nothing itself. */
 static const GlowType *predicated_type(const GlowNode *n) {
   const GlowValue *v = n->op == GLOW_OP_SAVE ? glow_node_in(n, GLOW_SAVE_IN_VALUE) : NULL;
-  for (uint32_t i = 0; !v && i < (n->nouts ? n->nouts : n->nresults); ++i)
+  for (uint32_t i = 0; !v && i < (n->nouts ? n->nouts : n->nresults); i++)
     v = glow_node_out(n, i);
   return v ? v->type : NULL;
 }
@@ -201,7 +201,7 @@ static bool rule_scalar_body(Verifier *v, GlowNode *n) {
   const GlowOpDesc *d = glow_node_desc(n);
   if (!GLOW_HAS(d, PURE) || !GLOW_HAS(d, ANY_LAYOUT) || d->nregions)
     return glow_verify_error(n, "is not element-wise; a scalar body holds element-wise nodes only");
-  for (uint32_t i = 0; i < n->nresults; ++i)
+  for (uint32_t i = 0; i < n->nresults; i++)
     if (!is_rank0(n->results[i].type))
       return glow_verify_error(n, "result %u has type %s; values of a scalar body have rank 0", i,
                                glow_type_str(v->ctx, n->results[i].type));
@@ -215,7 +215,7 @@ static bool rule_eval(Verifier *v, GlowNode *n) {
   const GlowOpDesc *d = glow_node_desc(n);
   if (GLOW_HAS(d, WRITES) || GLOW_HAS(d, READS) || n->op == GLOW_OP_CALL)
     return glow_verify_error(n, "cannot stand in an eval initializer: it has effects");
-  for (uint32_t i = 0; i < n->noperands; ++i) {
+  for (uint32_t i = 0; i < n->noperands; i++) {
     const GlowValue *o = n->operands[i].value;
     if (!o || o->kind != GLOW_VALUE_STORAGE)
       continue;
@@ -267,7 +267,7 @@ static bool rule_terminators(Verifier *v, GlowBlock *b) {
 }
 
 static bool rule_scalar_params(Verifier *v, GlowBlock *b) {
-  for (uint32_t i = 0; b->scalar && i < b->nparams; ++i)
+  for (uint32_t i = 0; b->scalar && i < b->nparams; i++)
     if (!is_rank0(b->params[i]->type))
       return glow_verify_error(b->of.node, "parameter %%%s of ^%s has type %s, expected rank 0",
                                b->params[i]->name, b->label,
@@ -281,7 +281,7 @@ static bool rule_scalar_kinds(Verifier *v, GlowBlock *b) {
     return true;
   const GlowNode *n = b->of.node, *end = glow_block_terminator(b);
   uint32_t first = glow_node_desc(n)->body ? n->nouts : 0;
-  for (uint32_t i = 0; i < b->nparams; ++i) {
+  for (uint32_t i = 0; i < b->nparams; i++) {
     /* Parameters of an epilogue: what the operator computes for each output, then the extras. */
     uint32_t at = first || i < n->nouts ? first + i : i - n->nouts + n->noperands - n->nextra;
     bool computed = !glow_node_desc(n)->body && i < n->nouts;
@@ -293,7 +293,7 @@ static bool rule_scalar_kinds(Verifier *v, GlowBlock *b) {
         n, "%%%s of ^%s has type %s, but its operand has %s", b->params[i]->name, b->label,
         glow_type_str(v->ctx, b->params[i]->type), glow_type_str(v->ctx, o->type));
   }
-  for (uint32_t i = 0; end && i < end->noperands && i < n->nouts; ++i) {
+  for (uint32_t i = 0; end && i < end->noperands && i < n->nouts; i++) {
     const GlowValue *y = end->operands[i].value, *o = n->operands[i].value;
     if (y && o && glow_type_is_tensor(o->type) && glow_type_is_tensor(y->type) &&
         y->type->kind != o->type->kind)
@@ -314,20 +314,20 @@ static void verify_regions(Verifier *v, const GlowNode *n) {
     v->ok = false;
     return;
   }
-  ++v->depth;
-  for (uint32_t i = 0; i < n->nregions; ++i)
+  v->depth++;
+  for (uint32_t i = 0; i < n->nregions; i++)
     if (n->regions[i])
       verify_block(v, n->regions[i]);
-  --v->depth;
+  v->depth--;
 }
 
 static void verify_block(Verifier *v, GlowBlock *b) {
-  for (size_t i = 0; i < sizeof block_rules / sizeof *block_rules; ++i)
+  for (size_t i = 0; i < sizeof block_rules / sizeof *block_rules; i++)
     if (!block_rules[i](v, b))
       v->ok = false;
   for (GlowNode *n = b->first; n && !v->ctx->too_many_errors; n = n->next) {
     verify_regions(v, n);
-    for (size_t i = 0; i < sizeof node_rules / sizeof *node_rules; ++i)
+    for (size_t i = 0; i < sizeof node_rules / sizeof *node_rules; i++)
       if (!node_rules[i](v, n)) {
         v->ok = false;
         break;
@@ -444,7 +444,7 @@ static bool rule_signature(Verifier *v, GlowFunction *f) {
                f->name, end->noperands, end->noperands == 1 ? "" : "s", f->nresults);
     return false;
   }
-  for (uint32_t i = 0; i < f->nresults; ++i) {
+  for (uint32_t i = 0; i < f->nresults; i++) {
     const GlowValue *r = end->operands[i].value;
     if (!r || glow_type_is_error(r->type) ||
         glow_type_fit(r->type, f->results[i]) != GLOW_FIT_CONTRADICTS)
@@ -461,9 +461,9 @@ static bool rule_signature(Verifier *v, GlowFunction *f) {
 static bool rule_result_names(Verifier *v, GlowFunction *f) {
   static const char parameter[] = "a parameter", result[] = "another result";
   GlowMap *taken = glow_map_create(v->scratch);
-  for (uint32_t i = 0; i < f->body->nparams; ++i)
+  for (uint32_t i = 0; i < f->body->nparams; i++)
     glow_map_set(taken, f->body->params[i]->name, (void *)(uintptr_t)parameter);
-  for (uint32_t i = 0; f->result_names && i < f->nresults; ++i) {
+  for (uint32_t i = 0; f->result_names && i < f->nresults; i++) {
     GlowStr name = f->result_names[i];
     const GlowStorage *s = name ? glow_module_storage(v->module, name) : NULL;
     const char *owner = name ? glow_map_get(taken, name) : NULL;
@@ -533,7 +533,7 @@ static void verify_calls_from(Verifier *v, GlowFunction *f, GlowMap *marks) {
     GlowNode *call = top->next;
     if (!call) {
       glow_map_set(marks, top->function, &done);
-      --stack.count;
+      stack.count--;
       continue;
     }
     top->next = next_call(glow_next_in_walk(call));
@@ -556,7 +556,7 @@ static void verify_calls_from(Verifier *v, GlowFunction *f, GlowMap *marks) {
 static void verify_storage(Verifier *v) {
   v->seen = glow_map_create(v->scratch);
   for (GlowStorage *s = v->module->first_storage; s && !v->ctx->too_many_errors; s = s->next) {
-    for (size_t i = 0; i < sizeof storage_rules / sizeof *storage_rules; ++i)
+    for (size_t i = 0; i < sizeof storage_rules / sizeof *storage_rules; i++)
       if (!storage_rules[i](v, s)) {
         v->ok = false;
         break;
@@ -568,7 +568,7 @@ static void verify_storage(Verifier *v) {
 static void verify_functions(Verifier *v) {
   GlowMap *marks = glow_map_create(v->scratch);
   for (GlowFunction *f = v->module->first_function; f && !v->ctx->too_many_errors; f = f->next)
-    for (size_t i = 0; i < sizeof function_rules / sizeof *function_rules; ++i)
+    for (size_t i = 0; i < sizeof function_rules / sizeof *function_rules; i++)
       if (!function_rules[i](v, f))
         v->ok = false;
   for (GlowFunction *f = v->module->first_function; f && v->ok; f = f->next)

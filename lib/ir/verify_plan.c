@@ -109,10 +109,10 @@ static void check_overlaps(Plan *p) {
   uint32_t n = p->all.count;
   p->tree = GLOW_NEW_ARRAY(p->scratch, uint32_t, n + 1);
   p->by_rank = GLOW_NEW_ARRAY(p->scratch, Planned *, n + 2);
-  for (uint32_t i = 0; i < n; ++i)
+  for (uint32_t i = 0; i < n; i++)
     p->by_rank[i + 1] = &p->all.data[i];
   qsort(p->by_rank + 1, n, sizeof *p->by_rank, by_low);
-  for (uint32_t i = 1; i <= n; ++i)
+  for (uint32_t i = 1; i <= n; i++)
     p->by_rank[i]->rank = i;
   GlowMap *ends = glow_map_create(p->scratch); /* dealloc -> the live buffer that it ends */
   uint32_t next = 0;

@@ -40,7 +40,7 @@ static int64_t count_elements(const GlowType *t) {
 /* Fills in the extents of the physical axes and returns how many there are. */
 static uint32_t physical_extents(const GlowType *t, int64_t *physical) {
   int64_t dims[GLOW_MAX_RANK];
-  for (uint32_t i = 0; i < t->rank; ++i)
+  for (uint32_t i = 0; i < t->rank; i++)
     dims[i] = t->dims[i].size;
   return glow_layout_physical(t->layout, t->rank, dims, physical);
 }
@@ -49,7 +49,7 @@ static uint32_t physical_extents(const GlowType *t, int64_t *physical) {
 static int64_t reach(const GlowType *t, GlowArray strides) {
   int64_t physical[GLOW_MAX_RANK + 4], end = 1;
   uint32_t rank = physical_extents(t, physical);
-  for (uint32_t i = 0; i < rank && i < strides.count; ++i) {
+  for (uint32_t i = 0; i < rank && i < strides.count; i++) {
     int64_t step;
     if (physical[i] == 0)
       return 0;
@@ -139,7 +139,7 @@ bool glow_instr_may_share(const GlowNode *n, uint32_t out, uint32_t in) {
     return false; /* an extra is read when others are written already */
   if (d->body)
     return true; /* element by element: all reads come before the writes */
-  for (uint32_t i = 0; i < d->ninplace; ++i)
+  for (uint32_t i = 0; i < d->ninplace; i++)
     if (d->inplace[i].out == out && d->inplace[i].in == in)
       return true;
   return false;
@@ -149,7 +149,7 @@ bool glow_instr_may_share(const GlowNode *n, uint32_t out, uint32_t in) {
 static bool same_shape(const GlowType *a, const GlowType *b) {
   if (a->rank != b->rank || a->layout != b->layout)
     return false;
-  for (uint32_t i = 0; i < a->rank; ++i)
+  for (uint32_t i = 0; i < a->rank; i++)
     if (a->dims[i].kind != b->dims[i].kind || a->dims[i].size != b->dims[i].size)
       return false;
   return true;
@@ -193,8 +193,8 @@ static bool check_pair(Checker *c, const GlowNode *n, uint32_t out, uint32_t oth
 }
 
 static bool check_overlaps(Checker *c, const GlowNode *n) {
-  for (uint32_t i = 0; i < n->nouts; ++i)
-    for (uint32_t k = i + 1; k < n->noperands; ++k)
+  for (uint32_t i = 0; i < n->nouts; i++)
+    for (uint32_t k = i + 1; k < n->noperands; k++)
       if (!check_pair(c, n, i, k))
         return false;
   return true;
@@ -219,7 +219,7 @@ bool glow_value_is_strided(const GlowValue *v) {
 
 static bool check_strides(Checker *c, const GlowNode *n) {
   const GlowOpDesc *d = glow_node_desc(n);
-  for (uint32_t i = 0; i < n->noperands - n->nextra; ++i) {
+  for (uint32_t i = 0; i < n->noperands - n->nextra; i++) {
     const GlowValue *v = n->operands[i].value;
     const GlowPort *port = i < n->nouts ? glow_op_out_port(d, i) : glow_op_in_port(d, i - n->nouts);
     if (!v || (port->flags & GLOW_PORT_STRIDED) || !glow_value_is_strided(v))
@@ -270,7 +270,7 @@ static void walk(Checker *c, GlowBlock *b);
 
 /* Forgets what was written since `base`; the log keeps it. */
 static void forget(Checker *c, uint32_t base) {
-  for (uint32_t i = base; i < c->written.count; ++i)
+  for (uint32_t i = base; i < c->written.count; i++)
     c->written.data[i]->written = false;
 }
 
@@ -283,9 +283,9 @@ static void walk_alternatives(Checker *c, GlowNode *n) {
   walk(c, n->regions[1]);
   forget(c, middle);
   uint32_t mark = ++c->marks, kept = base;
-  for (uint32_t i = middle; i < c->written.count; ++i)
+  for (uint32_t i = middle; i < c->written.count; i++)
     c->written.data[i]->mark = mark;
-  for (uint32_t i = base; i < middle; ++i) {
+  for (uint32_t i = base; i < middle; i++) {
     Buffer *b = c->written.data[i];
     b->written = b->mark == mark;
     if (b->written)
@@ -299,7 +299,7 @@ static void walk_regions(Checker *c, GlowNode *n) {
     walk_alternatives(c, n);
     return;
   }
-  for (uint32_t i = 0; i < n->nregions; ++i) {
+  for (uint32_t i = 0; i < n->nregions; i++) {
     if (!n->regions[i] || n->regions[i]->scalar)
       continue;
     uint32_t base = c->written.count;
@@ -322,7 +322,7 @@ static void check_instr(Checker *c, GlowNode *n) {
     check_alive(c, n, n->operands[0].value, buffer_of(c, n->operands[0].value));
     return;
   }
-  for (uint32_t i = 0; i < n->noperands; ++i) {
+  for (uint32_t i = 0; i < n->noperands; i++) {
     const GlowUse *use = &n->operands[i];
     if (!use->value)
       continue;
@@ -336,7 +336,7 @@ static void check_instr(Checker *c, GlowNode *n) {
   if (!check_overlaps(c, n) || !check_strides(c, n))
     return;
   walk_regions(c, n);
-  for (uint32_t i = 0; i < n->nouts; ++i) {
+  for (uint32_t i = 0; i < n->nouts; i++) {
     const GlowUse *use = &n->operands[i];
     Buffer *b = use->value ? buffer_of(c, use->value) : NULL;
     if (b && starts_defined(use->value, use->qual))

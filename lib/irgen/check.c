@@ -44,18 +44,18 @@ static void check_support(const Check *c, const GlowNode *n) {
 }
 
 static void check_block(Check *c, const GlowBlock *b) {
-  for (uint32_t i = 0; i < b->nparams; ++i)
+  for (uint32_t i = 0; i < b->nparams; i++)
     check_value(c, b->params[i]);
   for (const GlowNode *n = b->first; n; n = n->next) {
     const GlowOpDesc *d = glow_node_desc(n);
     if (!d->instr && !GLOW_HAS(d, TERMINATOR) && n->op != GLOW_OP_SAVE)
       glow_error(c->g->ctx, glow_node_loc(n), "irgen: %s has no form as an instruction", d->node);
     else
-      for (uint32_t i = 0; i < n->nresults; ++i)
+      for (uint32_t i = 0; i < n->nresults; i++)
         check_value(c, &n->results[i]);
     if (n->op != GLOW_OP_SAVE && !GLOW_HAS(d, TERMINATOR))
       check_support(c, n);
-    for (uint32_t i = 0; i < n->nregions; ++i)
+    for (uint32_t i = 0; i < n->nregions; i++)
       if (n->regions[i])
         check_block(c, n->regions[i]);
   }

@@ -43,7 +43,7 @@ static bool emit_branch(GlowIrgen *g, const GlowNode *n, const GlowBlock *region
   GlowBuilder outer;
   const GlowNode *end = glow_block_terminator(region);
   *made = open_region(g, region, &outer);
-  for (uint32_t i = 0; i < n->nresults; ++i) {
+  for (uint32_t i = 0; i < n->nresults; i++) {
     const GlowValue *v = end->operands[i].value;
     GlowValue *result = glow_map_get(g->buffers, &n->results[i]);
     if (result && v->kind == GLOW_VALUE_RESULT && v->def.node->block == region &&
@@ -51,7 +51,7 @@ static bool emit_branch(GlowIrgen *g, const GlowNode *n, const GlowBlock *region
       glow_map_set(g->targets, v, result);
   }
   bool ok = glow_irgen_block(g, region);
-  for (uint32_t i = 0; i < n->nresults && ok; ++i) {
+  for (uint32_t i = 0; i < n->nresults && ok; i++) {
     GlowValue *result = glow_map_get(g->buffers, &n->results[i]);
     GlowValue *v = result ? glow_irgen_get(g, end->operands[i].value) : NULL;
     g->b.src = end->src;
@@ -62,14 +62,14 @@ static bool emit_branch(GlowIrgen *g, const GlowNode *n, const GlowBlock *region
 }
 
 bool glow_irgen_if(GlowIrgen *g, const GlowNode *n) {
-  for (uint32_t i = 0; i < n->nresults; ++i) {
+  for (uint32_t i = 0; i < n->nresults; i++) {
     const GlowValue *v = &n->results[i];
     GlowValue *target = glow_map_get(g->targets, v);
     if (v->uses)
       glow_irgen_set(g, v, target ? target : glow_irgen_alloc(g, v, v->type));
   }
   GlowBlock **regions = GLOW_NEW_ARRAY(g->arena, GlowBlock *, n->nregions);
-  for (uint32_t i = 0; i < n->nregions; ++i)
+  for (uint32_t i = 0; i < n->nregions; i++)
     if (!emit_branch(g, n, n->regions[i], &regions[i]))
       return false;
   GlowValue *cond = glow_irgen_get(g, glow_node_in(n, GLOW_IF_IN_COND));
@@ -102,7 +102,7 @@ static bool make_state(GlowIrgen *g, Loop *l) {
     if (!glow_build_instr(&g->b, GLOW_OP_SPLAT, &l->state[0], 1, NULL, 0, &always))
       return false;
   }
-  for (uint32_t i = 0; i < l->ncarried; ++i) {
+  for (uint32_t i = 0; i < l->ncarried; i++) {
     const GlowValue *param = l->body->params[2 + i];
     l->state[1 + i] = glow_irgen_alloc(g, param, param->type);
     GlowValue *init = glow_irgen_get(g, glow_node_in(l->n, GLOW_LOOP_IN_INIT + i));
@@ -116,7 +116,7 @@ static bool make_state(GlowIrgen *g, Loop *l) {
  * takes a body for one that may not run, so a stack of known extents is filled before. */
 static bool make_stacks(GlowIrgen *g, Loop *l, const GlowType *const *proved) {
   l->stacks = GLOW_NEW_ARRAY(g->arena, GlowValue *, l->nstacked);
-  for (uint32_t i = 0; i < l->nstacked; ++i) {
+  for (uint32_t i = 0; i < l->nstacked; i++) {
     const GlowValue *v = &l->n->results[l->ncarried + i];
     GlowDim dims[GLOW_MAX_RANK];
     if (!v->uses)
@@ -153,16 +153,16 @@ static bool emit_end(GlowIrgen *g, const Loop *l, GlowValue *iteration) {
   uint32_t nstate = l->ncarried + 1;
   GlowValue **next = GLOW_NEW_ARRAY(g->arena, GlowValue *, nstate);
   g->b.src = l->end->src;
-  for (uint32_t i = 0; i < l->nstacked; ++i) {
+  for (uint32_t i = 0; i < l->nstacked; i++) {
     GlowValue *slice = glow_irgen_get(g, l->end->operands[nstate + i].value);
     if (l->stacks[i] && !put_slice(g, l->stacks[i], slice, iteration))
       return false;
   }
-  for (uint32_t i = 0; i < nstate; ++i) {
+  for (uint32_t i = 0; i < nstate; i++) {
     next[i] = glow_irgen_get(g, l->end->operands[i].value);
     const GlowValue *base = glow_buffer_base(next[i]);
     bool in_state = false;
-    for (uint32_t k = 0; k < nstate; ++k)
+    for (uint32_t k = 0; k < nstate; k++)
       in_state |= base == l->state[k];
     if (!in_state || next[i] == l->state[i])
       continue;
@@ -171,7 +171,7 @@ static bool emit_end(GlowIrgen *g, const Loop *l, GlowValue *iteration) {
       return false;
     next[i] = old;
   }
-  for (uint32_t i = 0; i < nstate; ++i)
+  for (uint32_t i = 0; i < nstate; i++)
     if (next[i] != l->state[i] && !glow_irgen_copy(g, l->state[i], next[i]))
       return false;
   return true;
@@ -183,7 +183,7 @@ static bool emit_body(GlowIrgen *g, const Loop *l, GlowBlock **made) {
   *made = open_region(g, l->body, &outer);
   GlowValue *iteration = glow_block_add_param(*made, count->name, count->type);
   glow_irgen_set(g, count, iteration);
-  for (uint32_t i = 0; i <= l->ncarried; ++i)
+  for (uint32_t i = 0; i <= l->ncarried; i++)
     glow_irgen_set(g, l->body->params[1 + i], l->state[i]);
   bool ok = glow_irgen_block(g, l->body) && emit_end(g, l, iteration);
   g->b = outer;
@@ -203,7 +203,7 @@ bool glow_irgen_loop(GlowIrgen *g, const GlowNode *n) {
   GlowValue *ins[] = {glow_irgen_get(g, glow_node_in(n, GLOW_LOOP_IN_TRIP)), l.state[0]};
   if (!build_control(g, n, ins, 2, &made))
     return false;
-  for (uint32_t i = 0; i < n->nresults; ++i) {
+  for (uint32_t i = 0; i < n->nresults; i++) {
     GlowValue *buffer = i < l.ncarried ? l.state[1 + i] : l.stacks[i - l.ncarried];
     if (n->results[i].uses && !glow_irgen_finish(g, &n->results[i], buffer, proved[i]))
       return false;

@@ -58,7 +58,7 @@ static const GlowType *checked_type(GlowIrgen *g, const GlowType *claimed, const
   GlowDim dims[GLOW_MAX_RANK];
   if (!proved || !glow_type_is_static(claimed) || proved == claimed)
     return claimed;
-  for (uint32_t i = 0; i < claimed->rank; ++i) {
+  for (uint32_t i = 0; i < claimed->rank; i++) {
     bool exact = !proved->unranked && proved->dims[i].kind == GLOW_DIM_EXACT;
     dims[i] = exact ? claimed->dims[i] : GLOW_BOUND(claimed->dims[i].size);
   }
@@ -82,7 +82,7 @@ bool glow_irgen_finish(GlowIrgen *g, const GlowValue *v, GlowValue *buffer,
   }
   if (checked_type(g, v->type, proved) != v->type) {
     int64_t dims[GLOW_MAX_RANK];
-    for (uint32_t i = 0; i < v->type->rank; ++i)
+    for (uint32_t i = 0; i < v->type->rank; i++)
       dims[i] = v->type->dims[i].size;
     GlowExpectShapeMembers members = {.dims = glow_array_i64(g->module, dims, v->type->rank)};
     if (!glow_build_instr(&g->b, GLOW_OP_EXPECT_SHAPE, NULL, 0, &buffer, 1, &members))
@@ -101,20 +101,20 @@ bool glow_irgen_default(GlowIrgen *g, const GlowNode *n) {
   const GlowType **proved = GLOW_NEW_ARRAY(g->arena, const GlowType *, nouts);
   if (!glow_node_infer(n, proved))
     return false;
-  for (uint32_t i = 0; i < nins; ++i)
+  for (uint32_t i = 0; i < nins; i++)
     ins[i] = glow_irgen_get(g, n->operands[i].value);
-  for (uint32_t i = 0; i < nouts; ++i) {
+  for (uint32_t i = 0; i < nouts; i++) {
     const GlowValue *v = &n->results[i];
     bool optional = glow_op_out_port(d, i)->flags & GLOW_PORT_OPTIONAL;
     if (v->uses || !optional)
       outs[i] = result_buffer(g, v, checked_type(g, v->type, proved[i]));
   }
   while (nouts && !outs[nouts - 1])
-    --nouts;
+    nouts--;
   g->b.pred = glow_irgen_get(g, n->pred.value);
   bool ok = glow_build_instr(&g->b, n->op, outs, nouts, ins, nins, n->members) != NULL;
   g->b.pred = NULL;
-  for (uint32_t i = 0; i < nouts && ok; ++i)
+  for (uint32_t i = 0; i < nouts && ok; i++)
     ok = !outs[i] || glow_irgen_finish(g, &n->results[i], outs[i], proved[i]);
   return ok;
 }
@@ -171,13 +171,13 @@ static void find_saved(GlowIrgen *g, SavedVec *saved) {
       Saved s = {glow_node_in(n, GLOW_SAVE_IN_VALUE), glow_node_in(n, GLOW_SAVE_IN_STORAGE), n};
       glow_vec_push(g->arena, saved, s);
     }
-    for (uint32_t i = 0; n->op == GLOW_OP_RETURN && i < n->noperands; ++i) {
+    for (uint32_t i = 0; n->op == GLOW_OP_RETURN && i < n->noperands; i++) {
       GlowValue *v = n->operands[i].value;
       Saved s = {v, glow_block_add_param(g->program->body, names[i], v->type), n};
       glow_vec_push(g->arena, saved, s);
     }
   }
-  for (uint32_t i = 0; i < saved->count; ++i) {
+  for (uint32_t i = 0; i < saved->count; i++) {
     const Saved *s = &saved->data[i];
     bool direct = s->value->kind == GLOW_VALUE_RESULT && s->value->type == s->storage->type &&
                   used_once(g, s->storage) && !glow_map_get(g->targets, s->value);
@@ -188,7 +188,7 @@ static void find_saved(GlowIrgen *g, SavedVec *saved) {
 
 /* Whether one of the copies at the end writes a storage: the others must not read it then. */
 static bool is_overwritten(const GlowIrgen *g, const SavedVec *saved, const GlowValue *storage) {
-  for (uint32_t i = 0; i < saved->count; ++i)
+  for (uint32_t i = 0; i < saved->count; i++)
     if (saved->data[i].storage == storage && glow_irgen_get(g, saved->data[i].value) != storage)
       return true;
   return false;
@@ -196,7 +196,7 @@ static bool is_overwritten(const GlowIrgen *g, const SavedVec *saved, const Glow
 
 static bool emit_saves(GlowIrgen *g, const SavedVec *saved) {
   GlowValue **from = GLOW_NEW_ARRAY(g->arena, GlowValue *, saved->count);
-  for (uint32_t i = 0; i < saved->count; ++i) {
+  for (uint32_t i = 0; i < saved->count; i++) {
     const Saved *s = &saved->data[i];
     from[i] = glow_irgen_get(g, s->value);
     if (from[i] == s->storage || !is_overwritten(g, saved, glow_buffer_base(from[i])))
@@ -207,7 +207,7 @@ static bool emit_saves(GlowIrgen *g, const SavedVec *saved) {
       return false;
     from[i] = old;
   }
-  for (uint32_t i = 0; i < saved->count; ++i) {
+  for (uint32_t i = 0; i < saved->count; i++) {
     set_place(g, saved->data[i].at);
     if (from[i] != saved->data[i].storage && !glow_irgen_copy(g, saved->data[i].storage, from[i]))
       return false;
@@ -218,7 +218,7 @@ static bool emit_saves(GlowIrgen *g, const SavedVec *saved) {
 /* ---- Functions ------------------------------------------------------------------------------- */
 
 static void make_inputs(GlowIrgen *g) {
-  for (uint32_t i = 0; i < g->func->body->nparams; ++i) {
+  for (uint32_t i = 0; i < g->func->body->nparams; i++) {
     const GlowValue *p = g->func->body->params[i];
     glow_irgen_set(g, p, glow_block_add_param(g->program->body, p->name, p->type));
   }
@@ -276,7 +276,7 @@ bool glow_pass_irgen(GlowPassRun *run) {
   }
   if (ok)
     drop_gradients(run);
-  for (uint32_t i = 0; i < funcs.count && ok; ++i)
+  for (uint32_t i = 0; i < funcs.count && ok; i++)
     ok = convert(run, funcs.data[i]);
   return ok;
 }

@@ -20,7 +20,7 @@ static void touch(GlowMap *last, const GlowUse *use) {
 }
 
 static bool find_last(GlowNode *n, void *last) {
-  for (uint32_t i = 0; i < n->noperands; ++i)
+  for (uint32_t i = 0; i < n->noperands; i++)
     touch(last, &n->operands[i]);
   touch(last, &n->pred);
   return true;
@@ -29,7 +29,7 @@ static bool find_last(GlowNode *n, void *last) {
 static void end_block(GlowMap *last, GlowBlock *b) {
   for (GlowNode *n = b->first, *next; n; n = next) {
     next = n->next;
-    for (uint32_t i = 0; i < n->nregions; ++i)
+    for (uint32_t i = 0; i < n->nregions; i++)
       if (n->regions[i] && !n->regions[i]->scalar)
         end_block(last, n->regions[i]);
     if (n->op != GLOW_OP_ALLOC)

@@ -56,7 +56,7 @@ static GlowValue *with_past(const Attention *a, GlowValue *past, GlowValue *x) {
 
 static bool prepare(Attention *a) {
   const GlowValue *past = operand(a, GLOW_ATTENTION_IN_PAST_KEY);
-  for (uint32_t i = GLOW_ATTENTION_IN_Q; i <= GLOW_ATTENTION_IN_V; ++i)
+  for (uint32_t i = GLOW_ATTENTION_IN_Q; i <= GLOW_ATTENTION_IN_V; i++)
     if (operand(a, i)->type->unranked)
       return false;
   a->q = split_heads(a, operand(a, GLOW_ATTENTION_IN_Q), a->m->q_num_heads);

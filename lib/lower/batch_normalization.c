@@ -14,7 +14,7 @@ static GlowValue *channel_shape(GlowBuilder *b, const GlowNode *n, const GlowTyp
   if (x->rank <= 2)
     return NULL;
   shape[0] = scale->dims[0].kind == GLOW_DIM_EXACT ? scale->dims[0].size : -1;
-  for (uint32_t i = 1; i < x->rank - 1; ++i)
+  for (uint32_t i = 1; i < x->rank - 1; i++)
     shape[i] = 1;
   return glow_constant_ints(b->module, n, "shape", shape, x->rank - 1);
 }

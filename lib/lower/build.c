@@ -47,7 +47,7 @@ GlowValue *glow_build_reshape(GlowBuilder *b, const GlowNode *n, GlowValue *x, u
   int64_t shape[GLOW_MAX_RANK];
   uint32_t open = 0;
   GlowReshapeMembers members = {.allow_zero = false};
-  for (uint32_t i = 0; i < rank; ++i) {
+  for (uint32_t i = 0; i < rank; i++) {
     bool exact = dims[i].kind == GLOW_DIM_EXACT;
     shape[i] = exact ? dims[i].size : -1;
     open += !exact;
@@ -82,7 +82,7 @@ GlowValue *glow_then2(GlowBuilder *b, GlowOp op, GlowValue *x, GlowValue *y) {
 
 GlowValue *glow_then(GlowBuilder *b, GlowOp op, GlowValue *const *ins, uint32_t count,
                      const void *members) {
-  for (uint32_t i = 0; i < count; ++i)
+  for (uint32_t i = 0; i < count; i++)
     if (!ins[i])
       return NULL;
   GlowNode *n = glow_build(b, op, ins, count, members, NULL);
@@ -104,7 +104,7 @@ GlowValue *glow_along_channels(GlowBuilder *b, const GlowNode *n, GlowValue *v, 
   if (!v || rank <= 2)
     return v;
   dims[0] = v->type->dims[0];
-  for (uint32_t i = 1; i < rank - 1; ++i)
+  for (uint32_t i = 1; i < rank - 1; i++)
     dims[i] = GLOW_EXACT(1);
   return glow_build_reshape(b, n, v, rank - 1, dims);
 }

@@ -24,7 +24,7 @@ typedef struct Einsum {
 } Einsum;
 
 static int64_t extent_of(const Part *p, GlowLabel label) {
-  for (uint32_t i = 0; i < p->t.rank; ++i)
+  for (uint32_t i = 0; i < p->t.rank; i++)
     if (p->t.labels[i] == label)
       return p->v->type->dims[i].size;
   return 1;
@@ -37,7 +37,7 @@ static GlowValue *ints(const Einsum *s, const char *what, const int64_t *values,
 static GlowValue *reshape(const Einsum *s, GlowValue *v, uint32_t rank, const int64_t *shape) {
   GlowDim dims[GLOW_MAX_RANK];
   bool same = v && v->type->rank == rank;
-  for (uint32_t i = 0; i < rank; ++i) {
+  for (uint32_t i = 0; i < rank; i++) {
     dims[i] = GLOW_EXACT(shape[i]);
     same = same && v->type->dims[i].size == shape[i];
   }
@@ -48,8 +48,8 @@ static GlowValue *reshape(const Einsum *s, GlowValue *v, uint32_t rank, const in
 static void transpose(const Einsum *s, Part *p, const GlowEinsumTerm *t) {
   uint32_t perm[GLOW_MAX_RANK] = {0};
   bool same = true;
-  for (uint32_t i = 0; i < t->rank; ++i) {
-    for (perm[i] = 0; p->t.labels[perm[i]] != t->labels[i]; ++perm[i])
+  for (uint32_t i = 0; i < t->rank; i++) {
+    for (perm[i] = 0; p->t.labels[perm[i]] != t->labels[i]; perm[i]++)
       ;
     same = same && perm[i] == i;
   }
@@ -67,7 +67,7 @@ static void diagonal(const Einsum *s, Part *p, uint32_t i, uint32_t j) {
   uint32_t perm[GLOW_MAX_RANK], rank = 0;
   int64_t shape[GLOW_MAX_RANK], n = p->v->type->dims[i].size;
   GlowEinsumTerm t = {0};
-  for (uint32_t k = 0; k < p->t.rank; ++k)
+  for (uint32_t k = 0; k < p->t.rank; k++)
     if (k != i && k != j) {
       shape[rank] = p->v->type->dims[k].size;
       t.labels[rank] = p->t.labels[k];
@@ -89,8 +89,8 @@ static void diagonal(const Einsum *s, Part *p, uint32_t i, uint32_t j) {
 }
 
 static void take_diagonals(const Einsum *s, Part *p) {
-  for (uint32_t j = 1; p->v && j < p->t.rank; ++j)
-    for (uint32_t i = 0; p->v && i < j; ++i)
+  for (uint32_t j = 1; p->v && j < p->t.rank; j++)
+    for (uint32_t i = 0; p->v && i < j; i++)
       if (p->t.labels[i] == p->t.labels[j]) {
         diagonal(s, p, i, j);
         j = 0; /* from the start */
@@ -102,7 +102,7 @@ static void take_diagonals(const Einsum *s, Part *p) {
 static bool is_needed(const Einsum *s, GlowLabel label) {
   if (glow_einsum_has(&s->e.result, label))
     return true;
-  for (uint32_t i = s->done; i < s->e.nterms; ++i)
+  for (uint32_t i = s->done; i < s->e.nterms; i++)
     if (glow_einsum_has(&s->e.terms[i], label))
       return true;
   return false;
@@ -113,7 +113,7 @@ static void drop(const Einsum *s, Part *p, const GlowEinsumTerm *other) {
   int64_t axes[GLOW_MAX_RANK];
   uint32_t count = 0;
   GlowEinsumTerm t = {0};
-  for (uint32_t i = 0; i < p->t.rank; ++i) {
+  for (uint32_t i = 0; i < p->t.rank; i++) {
     GlowLabel label = p->t.labels[i];
     if (is_needed(s, label) || (other && glow_einsum_has(other, label)))
       t.labels[t.rank++] = label;
@@ -137,7 +137,7 @@ static void put(GlowEinsumTerm *t, GlowLabel label) { t->labels[t->rank++] = lab
 
 static Groups group(const Einsum *s, const Part *a, const Part *b) {
   Groups g = {0};
-  for (uint32_t i = 0; i < s->e.nlabels; ++i) {
+  for (uint32_t i = 0; i < s->e.nlabels; i++) {
     GlowLabel label = s->e.order[i];
     bool in_a = glow_einsum_has(&a->t, label), in_b = glow_einsum_has(&b->t, label);
     if (in_a && in_b)
@@ -156,7 +156,7 @@ static int64_t extent_in(const Part *a, const Part *b, GlowLabel label) {
 /* The product of the extents of a group. */
 static int64_t product_of(const Part *a, const Part *b, const GlowEinsumTerm *t) {
   int64_t n = 1;
-  for (uint32_t i = 0; i < t->rank; ++i)
+  for (uint32_t i = 0; i < t->rank; i++)
     n *= extent_in(a, b, t->labels[i]);
   return n;
 }
@@ -167,9 +167,9 @@ static GlowValue *arranged(const Einsum *s, Part p, const Part *a, const Part *b
   GlowEinsumTerm t = {0};
   int64_t full[GLOW_MAX_RANK], shape[3];
   bool grows = false;
-  for (uint32_t k = 0; k < 3; ++k) {
+  for (uint32_t k = 0; k < 3; k++) {
     shape[k] = product_of(a, b, groups[k]);
-    for (uint32_t i = 0; i < groups[k]->rank; ++i) {
+    for (uint32_t i = 0; i < groups[k]->rank; i++) {
       full[t.rank] = extent_in(a, b, groups[k]->labels[i]);
       grows |= extent_of(&p, groups[k]->labels[i]) != full[t.rank];
       put(&t, groups[k]->labels[i]);
@@ -187,9 +187,9 @@ static Part multiply(const Einsum *s, Part a, Part b) {
   const GlowEinsumTerm *columns[] = {&g.batch, &g.inner, &g.second};
   Part c = {0};
   int64_t shape[GLOW_MAX_RANK];
-  for (uint32_t k = 0; k < 3; ++k) {
+  for (uint32_t k = 0; k < 3; k++) {
     const GlowEinsumTerm *t = k == 0 ? &g.batch : k == 1 ? &g.first : &g.second;
-    for (uint32_t i = 0; i < t->rank; ++i) {
+    for (uint32_t i = 0; i < t->rank; i++) {
       shape[c.t.rank] = extent_in(&a, &b, t->labels[i]);
       put(&c.t, t->labels[i]);
     }
@@ -210,7 +210,7 @@ bool glow_lower_einsum(GlowBuilder *b, const GlowNode *n, GlowValue **results) {
   const GlowEinsumMembers *m = n->members;
   Einsum s = {.b = b, .n = n, .done = 1};
   const GlowType **types = GLOW_NEW_ARRAY(b->module->ctx->arena, const GlowType *, n->noperands);
-  for (uint32_t i = 0; i < n->noperands; ++i) {
+  for (uint32_t i = 0; i < n->noperands; i++) {
     types[i] = glow_node_in(n, i)->type;
     if (!glow_type_is_static(types[i]))
       return false;

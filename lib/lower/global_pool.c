@@ -9,7 +9,7 @@ static bool whole_map(GlowModule *m, const GlowType *t, int layout, GlowArray *k
   if (!glow_type_is_tensor(t) || t->unranked || t->rank < 2)
     return false;
   uint32_t first = layout == GLOW_LAYOUT_NHWC ? 1 : 2;
-  for (uint32_t i = 0; i < t->rank - 2; ++i) {
+  for (uint32_t i = 0; i < t->rank - 2; i++) {
     GlowDim d = t->dims[first + i];
     if (d.kind != GLOW_DIM_EXACT || d.size <= 0 || d.size > UINT32_MAX)
       return false;

@@ -18,7 +18,7 @@ static GlowValue *normalized(GlowBuilder *b, GlowValue *x, GlowValue *axes, doub
 static GlowValue *axes_from(GlowBuilder *b, const GlowNode *n, uint32_t first, uint32_t rank) {
   int64_t axes[GLOW_MAX_RANK];
   uint32_t count = 0;
-  for (uint32_t i = first; i < rank; ++i)
+  for (uint32_t i = first; i < rank; i++)
     axes[count++] = i;
   return glow_constant_ints(b->module, n, "axes", axes, count);
 }
@@ -65,7 +65,7 @@ bool glow_lower_group_normalization(GlowBuilder *b, const GlowNode *n, GlowValue
   if (t->unranked)
     return false;
   int64_t rest = 1;
-  for (uint32_t i = 1; i < t->rank; ++i) {
+  for (uint32_t i = 1; i < t->rank; i++) {
     if (t->dims[i].kind != GLOW_DIM_EXACT)
       return false;
     rest *= t->dims[i].size;

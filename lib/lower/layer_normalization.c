@@ -11,7 +11,7 @@
 static GlowValue *axes_from(GlowBuilder *b, const GlowNode *n, int64_t axis, uint32_t rank) {
   int64_t axes[GLOW_MAX_RANK];
   uint32_t count = 0;
-  for (int64_t i = axis < 0 ? axis + rank : axis; i < rank; ++i)
+  for (int64_t i = axis < 0 ? axis + rank : axis; i < rank; i++)
     axes[count++] = i;
   return glow_constant_ints(b->module, n, "axes", axes, count);
 }

@@ -47,7 +47,7 @@ bool glow_lower_center_crop_pad(GlowBuilder *b, const GlowNode *n, GlowValue **r
   int64_t pads[2 * GLOW_MAX_RANK];
   if (x->unranked || y->unranked || y->rank != x->rank)
     return false;
-  for (uint32_t i = 0; i < x->rank; ++i) {
+  for (uint32_t i = 0; i < x->rank; i++) {
     GlowDim from = x->dims[i], to = y->dims[i];
     bool kept = from.kind == to.kind && from.size == to.size && from.symbol == to.symbol;
     if (!kept && (from.kind != GLOW_DIM_EXACT || to.kind != GLOW_DIM_EXACT))

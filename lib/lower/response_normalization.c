@@ -33,7 +33,7 @@ bool glow_lower_lp_normalization(GlowBuilder *b, const GlowNode *n, GlowValue **
 static GlowValue *mean_square(GlowBuilder *b, const GlowNode *n, GlowValue *x, uint32_t size) {
   const GlowType *t = x->type;
   int64_t rest = 1;
-  for (uint32_t i = 2; i < t->rank; ++i) {
+  for (uint32_t i = 2; i < t->rank; i++) {
     if (t->dims[i].kind != GLOW_DIM_EXACT)
       return NULL;
     rest *= t->dims[i].size;

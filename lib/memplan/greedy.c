@@ -50,14 +50,14 @@ static void find_meetings(GlowArena *scratch, Node *nodes, Node **order, uint32_
     qsort(order, count, sizeof *order, by_start);
   Node **alive = GLOW_NEW_ARRAY(scratch, Node *, count);
   uint32_t nalive = 0;
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < count; i++) {
     Node *n = order[i];
     uint32_t kept = 0;
-    for (uint32_t k = 0; k < nalive; ++k)
+    for (uint32_t k = 0; k < nalive; k++)
       if (alive[k]->buffer->end > n->buffer->start)
         alive[kept++] = alive[k];
     nalive = kept;
-    for (uint32_t k = 0; k < nalive; ++k) {
+    for (uint32_t k = 0; k < nalive; k++) {
       glow_vec_push(scratch, &n->meets, alive[k]->index);
       glow_vec_push(scratch, &nodes[alive[k]->index].meets, n->index);
     }
@@ -70,7 +70,7 @@ static int64_t best_gap(Span *spans, uint32_t count, int64_t size, int64_t align
   if (count)
     qsort(spans, count, sizeof *spans, by_offset);
   int64_t top = 0, best = -1, best_waste = INT64_MAX;
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < count; i++) {
     int64_t gap = spans[i].from - top;
     if (gap >= size && gap - size < best_waste) {
       best = top;
@@ -85,12 +85,12 @@ static int64_t best_gap(Span *spans, uint32_t count, int64_t size, int64_t align
 /* Places the buffers in the given order; returns where the last one ends. */
 static int64_t place(Node *nodes, Node *const *order, uint32_t count, Span *spans, int64_t align) {
   int64_t arena = 0;
-  for (uint32_t i = 0; i < count; ++i)
+  for (uint32_t i = 0; i < count; i++)
     order[i]->placed = false;
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < count; i++) {
     Node *n = order[i];
     uint32_t nspans = 0;
-    for (uint32_t k = 0; k < n->meets.count; ++k) {
+    for (uint32_t k = 0; k < n->meets.count; k++) {
       const Node *other = &nodes[n->meets.data[k]];
       if (other->placed)
         spans[nspans++] =
@@ -110,7 +110,7 @@ int64_t glow_memplan_greedy(GlowArena *scratch, GlowPlanBuffer *buffers, uint32_
   Node **order = GLOW_NEW_ARRAY(scratch, Node *, count);
   uint32_t live = 0;
   int64_t total = 0; /* every offset stays below this, so it bounds all sums */
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < count; i++) {
     nodes[i] = (Node){.buffer = &buffers[i], .index = i};
     buffers[i].offset = 0;
     if (is_empty(&buffers[i]))
@@ -125,14 +125,14 @@ int64_t glow_memplan_greedy(GlowArena *scratch, GlowPlanBuffer *buffers, uint32_
   int64_t by_time = place(nodes, order, live, spans, align);
   int64_t *offsets = GLOW_NEW_ARRAY(scratch, int64_t, live);
   Node **timed = glow_arena_copy(scratch, order, live * sizeof *order);
-  for (uint32_t i = 0; i < live; ++i)
+  for (uint32_t i = 0; i < live; i++)
     offsets[i] = timed[i]->buffer->offset;
   if (live)
     qsort(order, live, sizeof *order, by_size);
   int64_t arena = place(nodes, order, live, spans, align);
   if (arena <= by_time)
     return arena;
-  for (uint32_t i = 0; i < live; ++i)
+  for (uint32_t i = 0; i < live; i++)
     timed[i]->buffer->offset = offsets[i];
   return by_time;
 }

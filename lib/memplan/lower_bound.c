@@ -30,14 +30,14 @@ static void waste(Wastes *w, int64_t bytes, bool begins) {
   if (begins && bytes > w->most)
     w->most = bytes;
   while (w->most > 0 && !w->count[w->most])
-    --w->most;
+    w->most--;
 }
 
 int64_t glow_memplan_lower_bound(GlowArena *scratch, const GlowPlanBuffer *buffers, uint32_t count,
                                  int64_t align) {
   Event *events = GLOW_NEW_ARRAY(scratch, Event, 2 * (size_t)count);
   uint32_t n = 0;
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < count; i++) {
     const GlowPlanBuffer *b = &buffers[i];
     if (b->size == 0 || b->start >= b->end)
       continue;
@@ -51,7 +51,7 @@ int64_t glow_memplan_lower_bound(GlowArena *scratch, const GlowPlanBuffer *buffe
 
   Wastes wastes = {.count = GLOW_NEW_ARRAY(scratch, uint32_t, (size_t)align)};
   int64_t alive = 0, most = 0;
-  for (uint32_t i = 0; i < n; ++i) {
+  for (uint32_t i = 0; i < n; i++) {
     int64_t rounded = (events[i].size + align - 1) & -align;
     waste(&wastes, rounded - events[i].size, events[i].begins);
     if (!events[i].begins)

@@ -36,15 +36,15 @@ static Set after(const Exact *e, const Set *set, uint32_t step) {
   const GlowOrderStep *t = &e->problem->steps[e->from + step];
   Set next = {.done = set->done | UINT64_C(1) << step, .live = set->live, .step = (uint8_t)step};
   int64_t during = set->live + t->inner;
-  for (uint32_t k = 0; k < t->makes.count; ++k) {
+  for (uint32_t k = 0; k < t->makes.count; k++) {
     uint32_t v = t->makes.data[k];
     during += e->problem->values[v].bytes;
     next.live += ends_with(e, v, next.done) ? 0 : e->problem->values[v].bytes;
   }
-  for (uint32_t k = 0; k < t->takes.count; ++k)
+  for (uint32_t k = 0; k < t->takes.count; k++)
     if (ends_with(e, t->takes.data[k], next.done))
       next.live -= e->problem->values[t->takes.data[k]].bytes;
-  for (uint32_t k = 0; k < t->reuses.count; ++k)
+  for (uint32_t k = 0; k < t->reuses.count; k++)
     if (ends_with(e, t->reuses.data[k], next.done)) {
       during -= t->reused;
       break;
@@ -76,7 +76,7 @@ static bool expand(Exact *e, uint32_t index) {
   const Set set = e->sets[index];
   Set ready[MAX_PIECE];
   uint32_t n = 0;
-  for (uint32_t i = 0; i < e->n; ++i) {
+  for (uint32_t i = 0; i < e->n; i++) {
     if (set.done >> i & 1 || e->needs[i] & ~set.done)
       continue;
     Set next = after(e, &set, i);
@@ -86,7 +86,7 @@ static bool expand(Exact *e, uint32_t index) {
     if (next.peak < e->best)
       ready[n++] = next;
   }
-  for (uint32_t i = 0; i < n; ++i)
+  for (uint32_t i = 0; i < n; i++)
     if (!keep(e, ready[i]))
       return false;
   return true;
@@ -98,20 +98,20 @@ static void describe(GlowArena *scratch, Exact *e, const GlowOrderState *s) {
   uint32_t *left = glow_arena_copy(scratch, s->left, p->nvalues * sizeof *left);
   e->takers = GLOW_NEW_ARRAY(scratch, uint64_t, p->nvalues);
   e->outlives = GLOW_NEW_ARRAY(scratch, bool, p->nvalues);
-  for (uint32_t i = 0; i < e->n; ++i) {
+  for (uint32_t i = 0; i < e->n; i++) {
     const GlowOrderStep *t = &p->steps[e->from + i];
-    for (uint32_t k = 0; k < t->takes.count; ++k) {
+    for (uint32_t k = 0; k < t->takes.count; k++) {
       uint32_t v = t->takes.data[k];
       e->takers[v] |= UINT64_C(1) << i;
       left[v]--;
       if (maker[v] != GLOW_ORDER_NONE && maker[v] >= e->from)
         e->needs[i] |= UINT64_C(1) << (maker[v] - e->from);
     }
-    for (uint32_t k = 0; k < t->after.count; ++k)
+    for (uint32_t k = 0; k < t->after.count; k++)
       if (t->after.data[k] >= e->from)
         e->needs[i] |= UINT64_C(1) << (t->after.data[k] - e->from);
   }
-  for (uint32_t v = 0; v < p->nvalues; ++v)
+  for (uint32_t v = 0; v < p->nvalues; v++)
     e->outlives[v] = left[v] != 0;
 }
 
@@ -127,9 +127,9 @@ bool glow_order_exact(GlowArena *scratch, const GlowOrderState *s, uint32_t from
   e.slots = GLOW_NEW_ARRAY(scratch, uint32_t, e.nslots);
   e.sets[e.nsets++] = (Set){.live = s->live, .peak = s->live};
   uint32_t first = 0;
-  for (uint32_t size = 0; size < e.n; ++size) {
+  for (uint32_t size = 0; size < e.n; size++) {
     uint32_t end = e.nsets;
-    for (uint32_t i = first; i < end; ++i)
+    for (uint32_t i = first; i < end; i++)
       if (!expand(&e, i))
         return false;
     first = end;

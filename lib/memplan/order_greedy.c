@@ -33,11 +33,11 @@ static int by_excess(const void *a, const void *b) {
 static uint32_t collect(Greedy *g, uint32_t step, Need *out) {
   const GlowOrderStep *t = &g->problem->steps[step];
   uint32_t n = 0;
-  for (uint32_t k = 0; k < t->takes.count + t->after.count; ++k) {
+  for (uint32_t k = 0; k < t->takes.count + t->after.count; k++) {
     uint32_t other =
         k < t->takes.count ? g->maker[t->takes.data[k]] : t->after.data[k - t->takes.count];
     bool is_new = other != GLOW_ORDER_NONE && other >= g->from;
-    for (uint32_t i = 0; i < n && is_new; ++i)
+    for (uint32_t i = 0; i < n && is_new; i++)
       is_new = out[i].step != other;
     if (is_new)
       out[n++] = g->needs[other - g->from];
@@ -55,12 +55,12 @@ static void measure(Greedy *g, uint32_t step) {
   g->operands[at] = GLOW_NEW_ARRAY(g->scratch, uint32_t, n);
   g->noperands[at] = n;
   int64_t held = 0;
-  for (uint32_t i = 0; i < n; ++i) {
+  for (uint32_t i = 0; i < n; i++) {
     g->operands[at][i] = operands[i].step;
     need.most = held + operands[i].most > need.most ? held + operands[i].most : need.most;
     held += operands[i].leaves;
   }
-  for (uint32_t k = 0; k < t->makes.count; ++k)
+  for (uint32_t k = 0; k < t->makes.count; k++)
     need.leaves += g->problem->values[t->makes.data[k]].bytes;
   int64_t during = held + need.leaves + t->inner;
   need.most = during > need.most ? during : need.most;
@@ -80,13 +80,13 @@ void glow_order_greedy(GlowArena *scratch, const GlowOrderProblem *p, uint32_t f
   g.operands = GLOW_NEW_ARRAY(scratch, uint32_t *, n);
   g.noperands = GLOW_NEW_ARRAY(scratch, uint32_t, n);
   bool *is_needed = GLOW_NEW_ARRAY(scratch, bool, n), *visited = GLOW_NEW_ARRAY(scratch, bool, n);
-  for (uint32_t i = from; i < to; ++i) {
+  for (uint32_t i = from; i < to; i++) {
     measure(&g, i);
-    for (uint32_t k = 0; k < g.noperands[i - from]; ++k)
+    for (uint32_t k = 0; k < g.noperands[i - from]; k++)
       is_needed[g.operands[i - from][k] - from] = true;
   }
   Visit *stack = GLOW_NEW_ARRAY(scratch, Visit, n);
-  for (uint32_t i = from; i < to; ++i) {
+  for (uint32_t i = from; i < to; i++) {
     if (is_needed[i - from])
       continue;
     visited[i - from] = true;
@@ -95,7 +95,7 @@ void glow_order_greedy(GlowArena *scratch, const GlowOrderProblem *p, uint32_t f
       Visit *v = &stack[depth - 1];
       if (v->next == g.noperands[v->step - from]) {
         order[done++] = v->step;
-        --depth;
+        depth--;
         continue;
       }
       uint32_t operand = g.operands[v->step - from][v->next++];

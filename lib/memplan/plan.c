@@ -26,7 +26,7 @@ typedef struct Planner {
 /* The best plan is the one in the buffers. */
 static void keep(Planner *p) {
   int64_t arena = 0;
-  for (uint32_t i = 0; i < p->count; ++i) {
+  for (uint32_t i = 0; i < p->count; i++) {
     const GlowPlanBuffer *b = &p->buffers[i];
     p->offsets[i] = b->offset;
     if (b->size && b->start < b->end && b->offset + b->size > arena)
@@ -40,7 +40,7 @@ static bool is_spent(const Planner *p) { return p->search->steps >= total_steps;
 /* One limit with each order, first as it is, then with a random factor. */
 static GlowFound try_limit(Planner *p, int64_t limit, uint64_t dead_ends) {
   GlowFound found = GLOW_FOUND_UNKNOWN;
-  for (uint32_t i = 0; i < 2 * ORDERS && found == GLOW_FOUND_UNKNOWN && !is_spent(p); ++i) {
+  for (uint32_t i = 0; i < 2 * ORDERS && found == GLOW_FOUND_UNKNOWN && !is_spent(p); i++) {
     GlowStrategy strategy = {orders[i % ORDERS], i < ORDERS ? 0 : ++p->seed};
     GlowSearchEffort most = {total_steps - p->search->steps, dead_ends};
     found = glow_search_run(p->search, strategy, limit, most);
@@ -71,7 +71,7 @@ static void narrow(Planner *p, uint64_t dead_ends) {
  * arena. */
 static int64_t unit_of(const GlowPlanBuffer *buffers, uint32_t count, int64_t align) {
   int64_t unit = 0;
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < count; i++) {
     int64_t a = buffers[i].start < buffers[i].end ? buffers[i].size : 0;
     if (a % align)
       return 1;
@@ -103,7 +103,7 @@ int64_t glow_memplan(GlowArena *scratch, GlowPlanBuffer *buffers, uint32_t count
     narrow(&p, dead_ends);
   report->exact = p.low >= report->best;
   report->steps = p.search->steps;
-  for (uint32_t i = 0; i < count; ++i)
+  for (uint32_t i = 0; i < count; i++)
     buffers[i].offset = p.offsets[i];
   return report->best;
 }

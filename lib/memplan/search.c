@@ -43,11 +43,11 @@ static int64_t wall(const GlowSearch *s, const Valley *v) {
 static void find_valleys(GlowSearch *s, uint32_t from, uint32_t to) {
   for (uint32_t at = from, end; at < to; at = end) {
     int64_t floor = s->sections[at].now.floor;
-    for (end = at; end < to && s->sections[end].now.floor == floor; ++end)
+    for (end = at; end < to && s->sections[end].now.floor == floor; end++)
       s->covers[end] = 0;
     bool valley = (at == from || s->sections[at - 1].now.floor > floor) &&
                   (end == to || s->sections[end].now.floor > floor);
-    for (uint32_t t = at; t < end; ++t) {
+    for (uint32_t t = at; t < end; t++) {
       s->left[t] = valley ? at : UINT32_MAX;
       s->right[t] = end;
     }
@@ -59,7 +59,7 @@ static void find_valleys(GlowSearch *s, uint32_t from, uint32_t to) {
 /* How many more items cover a section at its floor than the one before, and the smallest of each
  * valley. */
 static void count_candidates(GlowSearch *s, uint32_t from, uint32_t to) {
-  for (uint32_t k = s->first_from[from]; k < s->first_from[to]; ++k) {
+  for (uint32_t k = s->first_from[from]; k < s->first_from[to]; k++) {
     const GlowItem *i = &s->items[k];
     uint32_t valley = s->left[i->from];
     if (i->now.placed || valley == UINT32_MAX || i->to > s->right[i->from])
@@ -78,7 +78,7 @@ static Valley choose(GlowSearch *s, uint32_t from, uint32_t to) {
   uint32_t covers = 0;
   find_valleys(s, from, to);
   count_candidates(s, from, to);
-  for (uint32_t t = from; t < to; ++t) {
+  for (uint32_t t = from; t < to; t++) {
     covers += s->covers[t];
     if (s->left[t] == UINT32_MAX || !covers)
       continue;
@@ -112,10 +112,10 @@ static uint64_t mix(uint64_t x) {
 
 static uint64_t key_of_state(GlowSearch *s, uint32_t from, uint32_t to) {
   uint64_t key = (uint64_t)s->limit;
-  for (uint32_t k = s->first_from[from]; k < s->first_from[to]; ++k)
+  for (uint32_t k = s->first_from[from]; k < s->first_from[to]; k++)
     if (!s->items[k].now.placed)
       key ^= s->items[k].key;
-  for (uint32_t t = from; t < to; ++t) {
+  for (uint32_t t = from; t < to; t++) {
     const GlowSectionState *x = &s->sections[t].now;
     key = mix(key + (uint64_t)x->floor);
     key = mix(key + (uint64_t)x->top);
@@ -144,7 +144,7 @@ static bool is_swapped(const GlowSearch *s, const GlowItem *i, int64_t floor) {
 static int64_t find_candidates(GlowSearch *s, const Valley *v) {
   uint32_t base = s->candidates.count;
   int64_t next = v->wall;
-  for (uint32_t k = s->first_from[v->left]; k < s->first_from[v->right]; ++k) {
+  for (uint32_t k = s->first_from[v->left]; k < s->first_from[v->right]; k++) {
     const GlowItem *i = &s->items[k];
     if (i->now.placed || i->to > v->right)
       continue;
@@ -153,7 +153,7 @@ static int64_t find_candidates(GlowSearch *s, const Valley *v) {
       continue;
     }
     bool skip = is_swapped(s, i, v->floor);
-    for (uint32_t j = base; j < s->candidates.count && !skip; ++j) {
+    for (uint32_t j = base; j < s->candidates.count && !skip; j++) {
       const GlowItem *twin = &s->items[s->candidates.data[j]];
       skip = same_life(i, twin) && i->size == twin->size;
     }
@@ -161,7 +161,7 @@ static int64_t find_candidates(GlowSearch *s, const Valley *v) {
       continue;
     glow_vec_push(s->arena, &s->candidates, k);
     for (uint32_t j = s->candidates.count - 1;
-         j > base && s->items[s->candidates.data[j - 1]].rank > i->rank; --j) {
+         j > base && s->items[s->candidates.data[j - 1]].rank > i->rank; j--) {
       s->candidates.data[j] = s->candidates.data[j - 1];
       s->candidates.data[j - 1] = k;
     }
@@ -174,7 +174,7 @@ static GlowWhy why_only_these(const GlowSearch *s, const Valley *v) {
   GlowWhy why = {0};
   uint32_t from = v->left > v->from ? v->left - 1 : v->left;
   uint32_t to = v->right < v->to ? v->right + 1 : v->right;
-  for (uint32_t t = from; t < to; ++t)
+  for (uint32_t t = from; t < to; t++)
     glow_why_add(&why, &s->sections[t].now.why);
   return why;
 }
@@ -189,7 +189,7 @@ static bool try_branches(GlowSearch *s, const Valley *v) {
   GlowWhy why = why_only_these(s, v);
   uint64_t bit = UINT64_C(1) << level % 64;
   uint32_t word = level / 64;
-  for (uint32_t k = base; k < end; ++k) {
+  for (uint32_t k = base; k < end; k++) {
     uint32_t mark = s->changes.count, top = s->candidates.count;
     if (k < top)
       glow_search_place(s, s->candidates.data[k], v->floor);
@@ -204,7 +204,7 @@ static bool try_branches(GlowSearch *s, const Valley *v) {
     glow_search_undo(s, mark);
     if (s->out)
       return false;
-    ++s->dead_ends;
+    s->dead_ends++;
     if (level < GLOW_SEARCH_LEVELS - 1) {
       if (!(s->conflict.bits[word] & bit))
         return false; /* this decision has no part in it */
@@ -225,7 +225,7 @@ static bool branch(GlowSearch *s, uint32_t from, uint32_t to) {
   uint64_t *slot = &s->failed[key >> (64 - FAILED_BITS)];
   if (*slot == key) {
     s->conflict = (GlowWhy){0};
-    for (uint32_t t = from; t < to; ++t)
+    for (uint32_t t = from; t < to; t++)
       glow_why_add(&s->conflict, &s->sections[t].now.why);
     return false;
   }
@@ -241,8 +241,8 @@ static bool branch(GlowSearch *s, uint32_t from, uint32_t to) {
 static bool solve(GlowSearch *s, uint32_t from, uint32_t to) {
   uint32_t mark = s->changes.count, start = from, reach = from, k = s->first_from[from];
   s->steps += to - from;
-  for (uint32_t t = from; t < to; ++t) {
-    for (; k < s->first_from[t + 1]; ++k)
+  for (uint32_t t = from; t < to; t++) {
+    for (; k < s->first_from[t + 1]; k++)
       if (!s->items[k].now.placed && s->items[k].to > reach)
         reach = s->items[k].to;
     if (reach > t + 1)
@@ -269,13 +269,13 @@ static int by_length(const void *a, const void *b) {
 
 static void rank_items(GlowSearch *s) {
   uint64_t seed = s->strategy.seed;
-  for (uint32_t k = 0; k < s->nitems; ++k) {
+  for (uint32_t k = 0; k < s->nitems; k++) {
     GlowItem *i = &s->items[k];
     uint64_t factor = seed ? 128 + (mix(i->key ^ mix(seed)) >> 56) : 1;
     s->ranks[k] = (GlowSearchRank){(i->to - i->from) * factor, i};
   }
   qsort(s->ranks, s->nitems, sizeof *s->ranks, by_length);
-  for (uint32_t k = 0; k < s->nitems; ++k)
+  for (uint32_t k = 0; k < s->nitems; k++)
     s->ranks[k].item->rank = k;
 }
 
@@ -289,7 +289,7 @@ GlowFound glow_search_run(GlowSearch *s, GlowStrategy strategy, int64_t limit,
   s->level = 0;
   rank_items(s);
   if (solve(s, 0, s->nsections)) {
-    for (uint32_t k = 0; k < s->nitems; ++k)
+    for (uint32_t k = 0; k < s->nitems; k++)
       s->items[k].buffer->offset = s->items[k].offset;
     return GLOW_FOUND;
   }
@@ -325,14 +325,14 @@ static int by_from(const void *a, const void *b) {
 /* A section ends at each end that follows a beginning. */
 static void find_sections(GlowSearch *s) {
   Event *events = GLOW_NEW_ARRAY(s->arena, Event, 2 * (size_t)s->nitems);
-  for (uint32_t k = 0; k < s->nitems; ++k) {
+  for (uint32_t k = 0; k < s->nitems; k++) {
     GlowItem *i = &s->items[k];
     events[2 * k] = (Event){i->buffer->start, true, i};
     events[2 * k + 1] = (Event){i->buffer->end, false, i};
   }
   qsort(events, 2 * (size_t)s->nitems, sizeof *events, in_time);
   bool grew = false;
-  for (uint32_t k = 0; k < 2 * s->nitems; ++k) {
+  for (uint32_t k = 0; k < 2 * s->nitems; k++) {
     s->nsections += grew && !events[k].begins;
     grew = events[k].begins;
     if (grew)
@@ -346,17 +346,17 @@ static void find_sections(GlowSearch *s) {
 static void fill_section(GlowSearch *s, uint32_t t) {
   GlowSection *x = &s->sections[t];
   x->now.top_item = -1;
-  for (int pass = 0; pass < 2; ++pass) {
+  for (int pass = 0; pass < 2; pass++) {
     x->items = pass ? GLOW_NEW_ARRAY(s->arena, uint32_t, x->count) : NULL;
     x->count = 0;
-    for (uint32_t k = 0; k < s->first_from[t + 1]; ++k)
+    for (uint32_t k = 0; k < s->first_from[t + 1]; k++)
       if (s->items[k].to > t) {
         if (pass)
           x->items[x->count] = k;
-        ++x->count;
+        x->count++;
       }
   }
-  for (uint32_t k = 0; k < x->count; ++k) {
+  for (uint32_t k = 0; k < x->count; k++) {
     const GlowItem *i = &s->items[x->items[k]];
     x->now.rest += i->rounded;
     if (i->rounded - i->size > x->slack)
@@ -370,7 +370,7 @@ GlowSearch *glow_search_create(GlowArena *arena, GlowPlanBuffer *buffers, uint32
   GlowSearch *s = GLOW_NEW(arena, GlowSearch);
   s->arena = arena;
   s->items = GLOW_NEW_ARRAY(arena, GlowItem, MAX_ITEMS);
-  for (uint32_t k = 0; k < count; ++k) {
+  for (uint32_t k = 0; k < count; k++) {
     GlowPlanBuffer *b = &buffers[k];
     if (b->size == 0 || b->start >= b->end)
       continue;
@@ -385,12 +385,12 @@ GlowSearch *glow_search_create(GlowArena *arena, GlowPlanBuffer *buffers, uint32
   uint32_t n = s->nsections;
   s->sections = GLOW_NEW_ARRAY(arena, GlowSection, n);
   s->first_from = GLOW_NEW_ARRAY(arena, uint32_t, n + 1);
-  for (uint32_t t = 0, k = 0; t <= n; ++t) {
+  for (uint32_t t = 0, k = 0; t <= n; t++) {
     while (k < s->nitems && s->items[k].from < t)
-      ++k;
+      k++;
     s->first_from[t] = k;
   }
-  for (uint32_t t = 0; t < n; ++t)
+  for (uint32_t t = 0; t < n; t++)
     fill_section(s, t);
   s->queue = GLOW_NEW_ARRAY(arena, uint32_t, n);
   s->suspects = GLOW_NEW_ARRAY(arena, uint32_t, n);

@@ -12,7 +12,7 @@ static uint32_t bit_of(uint32_t level) {
 }
 
 void glow_why_add(GlowWhy *w, const GlowWhy *more) {
-  for (int i = 0; i < GLOW_SEARCH_WORDS; ++i)
+  for (int i = 0; i < GLOW_SEARCH_WORDS; i++)
     w->bits[i] |= more->bits[i];
 }
 
@@ -63,7 +63,7 @@ static void suspect_section(GlowSearch *s, uint32_t at) {
 static void take_out(GlowSection *x, uint32_t item) {
   uint32_t at = 0;
   while (x->items[at] != item)
-    ++at;
+    at++;
   x->items[at] = x->items[--x->now.left];
   x->items[x->now.left] = item;
 }
@@ -73,7 +73,7 @@ void glow_search_place(GlowSearch *s, uint32_t item, int64_t floor) {
   save_item(s, item);
   i->now.placed = true;
   i->offset = floor;
-  for (uint32_t t = i->from; t < i->to; ++t) {
+  for (uint32_t t = i->from; t < i->to; t++) {
     save_section(s, t);
     GlowSectionState *x = &s->sections[t].now;
     x->floor = x->top = floor + i->rounded;
@@ -107,7 +107,7 @@ static bool fits(GlowSearch *s, uint32_t at) {
 static bool push_items_up(GlowSearch *s, uint32_t at) {
   const GlowSection *x = &s->sections[at];
   s->steps += x->now.left;
-  for (uint32_t k = 0; k < x->now.left; ++k) {
+  for (uint32_t k = 0; k < x->now.left; k++) {
     GlowItem *i = &s->items[x->items[k]];
     if (!i->is_touched) {
       i->is_touched = true;
@@ -115,7 +115,7 @@ static bool push_items_up(GlowSearch *s, uint32_t at) {
     }
     if (i->now.low >= x->now.floor)
       continue;
-    for (uint32_t t = i->from; t < i->to; ++t)
+    for (uint32_t t = i->from; t < i->to; t++)
       if (s->sections[t].now.floor == i->now.low)
         suspect_section(s, t);
     s->steps += i->to - i->from;
@@ -135,10 +135,10 @@ static bool stack_fits(GlowSearch *s, uint32_t at) {
   const GlowSection *x = &s->sections[at];
   GlowSearchLow *lows = s->lows;
   s->steps += x->now.left;
-  for (uint32_t k = 0; k < x->now.left; ++k) { /* the highest first */
+  for (uint32_t k = 0; k < x->now.left; k++) { /* the highest first */
     const GlowItem *i = &s->items[x->items[k]];
     uint32_t j = k;
-    for (; j > 0 && lows[j - 1].low < i->now.low; --j)
+    for (; j > 0 && lows[j - 1].low < i->now.low; j--)
       lows[j] = lows[j - 1];
     lows[j] = (GlowSearchLow){i->now.low, i->rounded};
   }
@@ -149,7 +149,7 @@ static bool stack_fits(GlowSearch *s, uint32_t at) {
   if (n == x->now.left)
     return true;
   s->conflict = (GlowWhy){0};
-  for (uint32_t k = 0; k < x->now.left; ++k) {
+  for (uint32_t k = 0; k < x->now.left; k++) {
     const GlowItem *i = &s->items[x->items[k]];
     if (i->now.low >= lows[n].low)
       glow_why_add(&s->conflict, &s->sections[i->now.low_at].now.why);
@@ -162,7 +162,7 @@ static bool pull_floor_up(GlowSearch *s, uint32_t at) {
   GlowSection *x = &s->sections[at];
   int64_t low = INT64_MAX, high = 0;
   s->steps += x->now.left;
-  for (uint32_t k = 0; k < x->now.left; ++k) {
+  for (uint32_t k = 0; k < x->now.left; k++) {
     const GlowItem *i = &s->items[x->items[k]];
     low = i->now.low < low ? i->now.low : low;
     high = i->now.low > high ? i->now.low : high;
@@ -171,7 +171,7 @@ static bool pull_floor_up(GlowSearch *s, uint32_t at) {
     save_section(s, at);
     x->now.floor = low;
     s->steps += x->now.left;
-    for (uint32_t k = 0; k < x->now.left; ++k)
+    for (uint32_t k = 0; k < x->now.left; k++)
       glow_why_add(&x->now.why, &s->sections[s->items[x->items[k]].now.low_at].now.why);
     queue_section(s, at);
     if (!fits(s, at))
@@ -184,7 +184,7 @@ static bool pull_floor_up(GlowSearch *s, uint32_t at) {
  * the smallest sum]. */
 static bool is_dominated(GlowSearch *s, const GlowItem *i) {
   int64_t top = 0, floor = INT64_MAX;
-  for (uint32_t t = i->from; t < i->to; ++t) {
+  for (uint32_t t = i->from; t < i->to; t++) {
     const GlowSectionState *x = &s->sections[t].now;
     top = x->top > top ? x->top : top;
     floor = x->floor < floor ? x->floor : floor;
@@ -193,7 +193,7 @@ static bool is_dominated(GlowSearch *s, const GlowItem *i) {
   if (top + i->rounded > floor)
     return false;
   s->conflict = (GlowWhy){0};
-  for (uint32_t t = i->from; t < i->to; ++t)
+  for (uint32_t t = i->from; t < i->to; t++)
     glow_why_add(&s->conflict, &s->sections[t].now.why);
   return true;
 }
@@ -209,7 +209,7 @@ static void clear_queues(GlowSearch *s) {
 
 bool glow_search_propagate(GlowSearch *s) {
   bool ok = true;
-  for (uint32_t k = 0; ok && k < s->nqueue; ++k) /* what was decided */
+  for (uint32_t k = 0; ok && k < s->nqueue; k++) /* what was decided */
     ok = fits(s, s->queue[k]);
   while (ok && (s->nqueue || s->nsuspects)) {
     while (ok && s->nqueue) {
@@ -223,7 +223,7 @@ bool glow_search_propagate(GlowSearch *s) {
       ok = pull_floor_up(s, at);
     }
   }
-  for (uint32_t k = 0; ok && k < s->ntouched; ++k) {
+  for (uint32_t k = 0; ok && k < s->ntouched; k++) {
     const GlowItem *i = &s->items[s->touched[k]];
     ok = i->now.placed || !is_dominated(s, i);
   }

@@ -44,7 +44,7 @@ static bool parse_limit(const char *at, GlowBisect *b, Interval *i) {
   if (!number(&at, &i->last))
     return false;
   if (*at == ':') {
-    ++at;
+    at++;
     b->last_run = i->last;
     if (!number(&at, &b->rewrites))
       return false;
@@ -70,7 +70,7 @@ bool glow_bisect_begin(GlowContext *ctx, const char *limit, GlowBisect **bisect)
       return bad(ctx, limit, "an interval begins with a number");
     i.last = i.first;
     if (*at == '-') {
-      ++at;
+      at++;
       i.last = UINT64_MAX;
       if (*at && *at != ',' && !number(&at, &i.last))
         return bad(ctx, limit, "an interval ends with a number, or is open");
@@ -90,7 +90,7 @@ bool glow_bisect_allows(const GlowBisect *b, const GlowPassCall *call, uint64_t 
     *rewrites = b->rewrites;
   if (call->item->pass->required)
     return true;
-  for (uint32_t i = 0; i < b->intervals.count; ++i)
+  for (uint32_t i = 0; i < b->intervals.count; i++)
     if (b->intervals.data[i].first <= call->number && call->number <= b->intervals.data[i].last)
       return true;
   return false;

@@ -63,7 +63,7 @@ static bool check_functions(const GlowModule *m, const char *list) {
 static bool check_changed(GlowContext *ctx, const char *mode) {
   static const char *const modes[] = {"", "quiet", "diff", "cdiff", "diff-quiet", "cdiff-quiet"};
   enum { COUNT = sizeof modes / sizeof *modes };
-  for (int i = 0; mode && i < COUNT; ++i)
+  for (int i = 0; mode && i < COUNT; i++)
     if (strcmp(mode, modes[i]) == 0)
       return true;
   return !mode || unknown(ctx, "print-changed", "form", glow_str(ctx, mode),

@@ -29,7 +29,7 @@ static bool node_breaks(GlowNode *n, Check *c) {
   GlowModule *m = n->block->module;
   switch (c->need) {
   case GLOW_NEED_BIT_BOUND:
-    for (uint32_t i = 0; i < n->nresults && !c->reason; ++i)
+    for (uint32_t i = 0; i < n->nresults && !c->reason; i++)
       c->reason = symbol_reason(m->ctx, n->results[i].type);
     break;
   case GLOW_NEED_BIT_INLINED:
@@ -63,7 +63,7 @@ static void check_functions(GlowModule *m, Check *c) {
   for (GlowFunction *f = m->first_function; f && !c->reason; f = f->next) {
     if (f->kind == GLOW_GRADIENT)
       continue;
-    for (uint32_t i = 0; c->need == GLOW_NEED_BIT_BOUND && i < f->body->nparams; ++i) {
+    for (uint32_t i = 0; c->need == GLOW_NEED_BIT_BOUND && i < f->body->nparams; i++) {
       c->reason = symbol_reason(m->ctx, f->body->params[i]->type);
       if (c->reason) {
         c->loc = f->src;

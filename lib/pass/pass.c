@@ -10,7 +10,7 @@
 #include "support/deadline.h"
 
 const GlowPass *glow_pass_find(const GlowPassTable *table, const char *name) {
-  for (uint32_t i = 0; i < table->count; ++i)
+  for (uint32_t i = 0; i < table->count; i++)
     if (strcmp(table->passes[i].name, name) == 0)
       return &table->passes[i];
   return NULL;
@@ -42,22 +42,22 @@ static void print_pass(const GlowPass *p, GlowText *out) {
 #undef NEED
   };
   const char *separator = "; needs: ";
-  for (uint32_t i = 0; i < GLOW_NEED_COUNT; ++i)
+  for (uint32_t i = 0; i < GLOW_NEED_COUNT; i++)
     if (p->needs >> i & 1) {
       glow_text_printf(out, "%s%s", separator, need_names[i]);
       separator = ", ";
     }
   glow_text_putc(out, '\n');
-  for (const GlowPassOption *o = p->options; o->name; ++o)
+  for (const GlowPassOption *o = p->options; o->name; o++)
     glow_text_printf(out, "      %s%s%s: %s\n", strcmp(o->name, "*") == 0 ? "NAME" : o->name,
                      o->value ? "=" : "", o->value ? o->value : "", o->doc);
 }
 
 void glow_pass_table_print(const GlowPassTable *table, GlowText *out) {
   static const GlowPassLevel order[] = {GLOW_PASS_MODULE, GLOW_PASS_GRAPH, GLOW_PASS_PROGRAM};
-  for (uint32_t l = 0; l < sizeof order / sizeof *order; ++l) {
+  for (uint32_t l = 0; l < sizeof order / sizeof *order; l++) {
     glow_text_printf(out, "%s passes:\n", level_name(order[l]));
-    for (uint32_t i = 0; i < table->count; ++i)
+    for (uint32_t i = 0; i < table->count; i++)
       if (table->passes[i].level == order[l])
         print_pass(&table->passes[i], out);
     glow_text_putc(out, '\n');
@@ -66,7 +66,7 @@ void glow_pass_table_print(const GlowPassTable *table, GlowText *out) {
 
 const char *glow_pass_nearest(GlowContext *ctx, const GlowPassTable *table, const char *name) {
   const char **names = GLOW_NEW_ARRAY(ctx->arena, const char *, table->count + 1);
-  for (uint32_t i = 0; i < table->count; ++i)
+  for (uint32_t i = 0; i < table->count; i++)
     names[i] = table->passes[i].name;
   names[table->count] = "fixpoint";
   return glow_nearest(name, names, table->count + 1);
@@ -134,7 +134,7 @@ void glow_pass_end_batch(GlowPassRun *run) { run->in_batch = false; }
 void glow_pass_changed(GlowPassRun *run, const GlowNode *n, const char *format, ...) {
   glow_pass_check_limit(run);
   glow_deadline_check(run->ctx, n ? glow_node_loc(n) : GLOW_NOWHERE);
-  ++run->changes;
+  run->changes++;
   run->settled = run->module->next_id;
   run->last = NULL;
   if (!format)

@@ -44,9 +44,9 @@ static GlowPipelineItem *new_item(GlowContext *ctx, GlowItemKind kind) {
 static GlowLoc loc_at(const Parser *p, const char *at) {
   uint32_t line = 1;
   const char *start = p->text;
-  for (const char *s = p->text; s < at; ++s)
+  for (const char *s = p->text; s < at; s++)
     if (*s == '\n') {
-      ++line;
+      line++;
       start = s + 1;
     }
   return (GlowLoc){.file = p->name, .line = line, .col = (uint32_t)(at - start) + 1};
@@ -54,20 +54,20 @@ static GlowLoc loc_at(const Parser *p, const char *at) {
 
 static void skip_spaces(Parser *p) {
   while (isspace((unsigned char)*p->at))
-    ++p->at;
+    p->at++;
 }
 
 static size_t name_length(const char *s) {
   size_t n = 0;
   while (isalnum((unsigned char)s[n]) || s[n] == '-' || s[n] == '_')
-    ++n;
+    n++;
   return n;
 }
 
 /* ---- Options --------------------------------------------------------------------------------- */
 
 static const GlowPassOption *find_option(const GlowPass *pass, const char *key) {
-  for (const GlowPassOption *o = pass->options; o->name; ++o)
+  for (const GlowPassOption *o = pass->options; o->name; o++)
     if (strcmp(o->name, key) == 0 || strcmp(o->name, "*") == 0)
       return o;
   return NULL;
@@ -76,13 +76,13 @@ static const GlowPassOption *find_option(const GlowPass *pass, const char *key) 
 static bool unknown_option(Parser *p, const GlowPass *pass, GlowStr key, const char *at) {
   uint32_t count = 0;
   while (pass->options[count].name)
-    ++count;
+    count++;
   if (count == 0) {
     glow_error(p->ctx, loc_at(p, at), "pass '%s' has no options", pass->name);
     return false;
   }
   const char **names = GLOW_NEW_ARRAY(p->ctx->arena, const char *, count);
-  for (uint32_t i = 0; i < count; ++i)
+  for (uint32_t i = 0; i < count; i++)
     names[i] = pass->options[i].name;
   const char *near = glow_nearest(key, names, count);
   glow_error(p->ctx, loc_at(p, at), "pass '%s' has no option '%s'%s%s%s", pass->name, key,
@@ -96,7 +96,7 @@ static GlowStr parse_escaped(Parser *p, const char *stop) {
   size_t n = 0;
   while (*p->at && *p->at != p->closing && !strchr(stop, *p->at)) {
     if (*p->at == '\\' && (p->at[1] || GLOW_OFF_BY_ONE))
-      ++p->at;
+      p->at++;
     buf[n++] = *p->at++;
   }
   return glow_str_n(p->ctx, buf, n);
@@ -116,7 +116,7 @@ static bool parse_option(Parser *p, GlowPipelineItem *item) {
     return unknown_option(p, item->pass, key, start);
   GlowStr value = "";
   if (*p->at == '=') {
-    ++p->at;
+    p->at++;
     if (!o->value) {
       glow_error(p->ctx, loc_at(p, start), "option '%s' of pass '%s' takes no value", key,
                  item->pass->name);
@@ -137,7 +137,7 @@ static bool parse_option(Parser *p, GlowPipelineItem *item) {
 /* Parses up to p->closing, which stays unread. */
 static bool parse_options(Parser *p, GlowPipelineItem *item) {
   size_t most = 1;
-  for (const char *s = p->at; *s; ++s)
+  for (const char *s = p->at; *s; s++)
     most += *s == ';';
   item->names = GLOW_NEW_ARRAY(p->ctx->arena, const char *, most);
   item->values = GLOW_NEW_ARRAY(p->ctx->arena, const char *, most);
@@ -146,7 +146,7 @@ static bool parse_options(Parser *p, GlowPipelineItem *item) {
       return false;
     if (*p->at != ';')
       break;
-    ++p->at;
+    p->at++;
   }
   if (*p->at == p->closing)
     return true;
@@ -204,7 +204,7 @@ static bool parse_fixpoint(Parser *p, GlowPipelineItem *item, const char *start,
     glow_note(p->ctx, loc_at(p, open), "to match this '('");
     return false;
   }
-  ++p->at;
+  p->at++;
   return true;
 }
 
@@ -234,10 +234,10 @@ static GlowPipelineItem *parse_item(Parser *p, int depth) {
     return NULL;
   }
   if (*p->at == '<') {
-    ++p->at;
+    p->at++;
     if (!parse_options(p, item))
       return NULL;
-    ++p->at;
+    p->at++;
   }
   return item;
 }
@@ -251,7 +251,7 @@ static bool parse_items(Parser *p, GlowPipelineItem **first, GlowPipelineItem **
     skip_spaces(p);
     if (*p->at != ',')
       return true;
-    ++p->at;
+    p->at++;
   }
 }
 
@@ -376,7 +376,7 @@ static void resolve(const GlowPipeline *p, const GlowPipelineItem *item, State *
                     GlowMath math, GlowPipelineItem **first, GlowPipelineItem **last) {
   for (; item; item = item->next) {
     if (item->kind == GLOW_ITEM_LEVEL) {
-      for (int level = 0; level < 2; ++level) {
+      for (int level = 0; level < 2; level++) {
         if (level == GLOW_LEVEL_GRAPH ? !state->graph : !state->program)
           continue;
         const GlowPipeline *meant = glow_pipeline_default(
@@ -406,7 +406,7 @@ GlowPipeline *glow_pipeline_resolve(const GlowPipeline *p, const GlowModule *m, 
 }
 
 static void print_escaped(GlowText *out, const char *s, const char *special) {
-  for (; *s; ++s) {
+  for (; *s; s++) {
     if (strchr(special, *s))
       glow_text_putc(out, '\\');
     glow_text_putc(out, *s);
@@ -434,7 +434,7 @@ static void print_items(const GlowPipelineItem *item, GlowText *out) {
       glow_text_putc(out, ')');
     } else {
       glow_text_puts(out, i->pass->name);
-      for (uint32_t k = 0; k < i->noptions; ++k)
+      for (uint32_t k = 0; k < i->noptions; k++)
         print_option(i, k, out);
       if (i->noptions)
         glow_text_putc(out, '>');

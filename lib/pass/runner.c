@@ -160,7 +160,7 @@ static bool check_and_run(Runner *r, const GlowPipelineItem *item) {
   r->changes = 0;
   if (!level_occurs(r, pass))
     return false;
-  for (int bit = 0; bit < GLOW_NEED_COUNT; ++bit)
+  for (int bit = 0; bit < GLOW_NEED_COUNT; bit++)
     if (pass->needs >> bit & 1 && !glow_need_holds(r->module, (GlowNeedBit)bit, pass->name, true))
       return false;
 
@@ -183,7 +183,7 @@ static bool run_items(Runner *r, const GlowPipelineItem *item);
 
 static bool run_fixpoint(Runner *r, const GlowPipelineItem *item) {
   uint64_t changes = 0;
-  for (int round = 0; round < MAX_FIXPOINT_ROUNDS; ++round) {
+  for (int round = 0; round < MAX_FIXPOINT_ROUNDS; round++) {
     if (!run_items(r, item->first))
       return false;
     changes += r->changes;

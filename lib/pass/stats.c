@@ -20,7 +20,7 @@ struct GlowStatistics {
 };
 
 void glow_stats_count(GlowStatistics *s, const char *owner, const char *name, int64_t amount) {
-  for (uint32_t i = 0; i < s->counters.count; ++i) {
+  for (uint32_t i = 0; i < s->counters.count; i++) {
     Counter *c = &s->counters.data[i];
     if (strcmp(c->owner, owner) == 0 && strcmp(c->name, name) == 0) {
       c->value += amount;
@@ -41,7 +41,7 @@ static void count_module(GlowStatistics *s, GlowModule *m, const char *owner) {
   for (GlowFunction *f = m->first_function; f; f = f->next, ++functions)
     glow_block_walk(f->body, count_node, &nodes[f->kind == GLOW_PROGRAM]);
   for (const GlowStorage *v = m->first_storage; v; v = v->next)
-    ++storage;
+    storage++;
   glow_stats_count(s, owner, "functions", functions);
   glow_stats_count(s, owner, "nodes", nodes[0]);
   glow_stats_count(s, owner, "instructions", nodes[1]);
@@ -70,7 +70,7 @@ static bool write_json(const GlowStatistics *s) {
   glow_text_init(&t, s->ctx);
   glow_defer_push(s->ctx, &release, glow_text_release_fn, &t);
   const char *before = "{\n  ";
-  for (uint32_t i = 0; i < s->counters.count; ++i) {
+  for (uint32_t i = 0; i < s->counters.count; i++) {
     const Counter *c = &s->counters.data[i];
     GlowStr key = glow_str_printf(s->ctx, "%s.%s", c->owner, c->name);
     glow_text_puts(&t, before);
@@ -93,7 +93,7 @@ bool glow_stats_end(GlowStatistics *s, GlowModule *m) {
   if (s->options->stats) {
     fflush(stdout);
     fprintf(stderr, "; statistics\n");
-    for (uint32_t i = 0; i < s->counters.count; ++i) {
+    for (uint32_t i = 0; i < s->counters.count; i++) {
       const Counter *c = &s->counters.data[i];
       fprintf(stderr, "; %10" PRId64 "  %s: %s\n", c->value, c->owner, c->name);
     }

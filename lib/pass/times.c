@@ -32,7 +32,7 @@ void glow_times_begin(GlowTimes *t, GlowContext *ctx, const GlowPassTable *table
   if (!o->time_passes && !o->time_trace)
     return;
   t->passes = GLOW_NEW_ARRAY(ctx->arena, GlowPassTime, table->count + 1);
-  for (uint32_t i = 0; i < table->count; ++i)
+  for (uint32_t i = 0; i < table->count; i++)
     t->passes[i].name = table->passes[i].name;
   t->passes[table->count].name = "(verifier)";
   t->start = now();
@@ -69,7 +69,7 @@ void glow_times_add(GlowTimes *t, const GlowPassCall *call, GlowSeconds since) {
   GlowSeconds end = now();
   of->spent.wall += end.wall - since.wall;
   of->spent.user += end.user - since.user;
-  ++of->runs;
+  of->runs++;
   if (t->options->time_trace)
     add_event(t, of, call, since, end);
 }
@@ -89,7 +89,7 @@ static void print_table(GlowTimes *t) {
   double others = total;
   fflush(stdout);
   fprintf(stderr, "; pass times in seconds\n;     wall            user  runs  pass\n");
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < count; i++) {
     const GlowPassTime *p = &t->passes[i];
     others -= p->spent.wall;
     if (p->runs)

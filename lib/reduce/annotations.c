@@ -40,7 +40,7 @@ static void reset_members(GlowDelta *d, GlowNode *n) {
   const GlowOpDesc *desc = glow_node_desc(n);
   if (n->op == GLOW_OP_ALLOC)
     return;
-  for (uint32_t i = 0; i < desc->nmembers; ++i)
+  for (uint32_t i = 0; i < desc->nmembers; i++)
     if (reset_member(n, &desc->members[i], true) && glow_delta_offer(d)) {
       reset_member(n, &desc->members[i], false);
       d->retype = true;

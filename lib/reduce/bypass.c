@@ -29,7 +29,7 @@ static bool fits(const GlowNode *n) {
   }
   if (!n->nresults || !n->results[0].uses || n->nregions || n->op == GLOW_OP_CALL)
     return false;
-  for (uint32_t i = 1; i < n->nresults; ++i)
+  for (uint32_t i = 1; i < n->nresults; i++)
     if (n->results[i].uses)
       return false;
   return true;
@@ -59,14 +59,14 @@ static void bypass(GlowDelta *d, GlowNode *n) {
     return;
   }
   if (is_loop(n)) {
-    for (uint32_t i = 0; i < n->nresults; ++i)
+    for (uint32_t i = 0; i < n->nresults; i++)
       if (glow_node_in(n, i + 2))
         glow_value_replace_uses(&n->results[i], glow_node_in(n, i + 2));
   } else if (glow_delta_main_operand(n)) {
     glow_value_replace_uses(&n->results[0], glow_delta_main_operand(n));
   }
   d->retype = true;
-  for (uint32_t i = 0; i < n->nresults; ++i)
+  for (uint32_t i = 0; i < n->nresults; i++)
     if (n->results[i].uses)
       return;
   glow_node_remove(n);

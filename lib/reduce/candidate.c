@@ -53,7 +53,7 @@ static uint64_t hash_text(const char *data, size_t size) {
     hash = (hash ^ word) * UINT64_C(0x100000001b3);
     hash ^= hash >> 32;
   }
-  for (; size; ++data, --size)
+  for (; size; data++, size--)
     hash = (hash ^ (unsigned char)*data) * UINT64_C(0x100000001b3);
   return hash;
 }

@@ -39,7 +39,7 @@ static GlowStr quoted(GlowContext *ctx, const char *path) {
   glow_text_init(&t, ctx);
   glow_defer_push(ctx, &release, glow_text_release_fn, &t);
   glow_text_putc(&t, '\'');
-  for (const char *p = path; *p; ++p)
+  for (const char *p = path; *p; p++)
     glow_text_puts(&t, *p == '\'' ? "'\\''" : (char[]){*p, '\0'});
   glow_text_putc(&t, '\'');
   GlowStr s = glow_str(ctx, glow_text_cstr(&t));
@@ -75,12 +75,12 @@ static const char **command_line(GlowCommandRunner *r, const char *path) {
   if (shell) {
     argv[n++] = "sh";
     argv[n++] = "-c";
-    ++n; /* below */
+    n++; /* below */
     argv[n++] = "sh";
   } else {
     argv[n++] = command;
   }
-  for (uint32_t i = 0; i < r->test.nargs; ++i)
+  for (uint32_t i = 0; i < r->test.nargs; i++)
     argv[n++] = substituted(ctx, r->test.args[i], path, &found);
   if (!found)
     argv[n++] = path;
@@ -156,7 +156,7 @@ GlowCommandRunner *glow_command_runner_create(GlowContext *ctx, const GlowComman
   if (!r->folder)
     return NULL;
   r->slots = GLOW_NEW_ARRAY(ctx->arena, Slot, test->jobs);
-  for (uint32_t i = 0; i < test->jobs; ++i) {
+  for (uint32_t i = 0; i < test->jobs; i++) {
     Slot *s = &r->slots[i];
     s->folder = glow_str_printf(ctx, "%s/%u", r->folder, i);
     s->path = glow_path_join(ctx, s->folder, test->name);
@@ -186,7 +186,7 @@ static void remove_folder(const char *folder) {
 
 void glow_command_runner_destroy(void *runner) {
   GlowCommandRunner *r = runner;
-  for (uint32_t i = 0; i < r->test.jobs; ++i) {
+  for (uint32_t i = 0; i < r->test.jobs; i++) {
     glow_process_kill(&r->slots[i].process);
     remove_folder(r->slots[i].folder);
   }

@@ -14,13 +14,13 @@ const GlowStrategy glow_strategies[] = {
 const uint32_t glow_nstrategies = sizeof glow_strategies / sizeof *glow_strategies;
 
 void glow_reduce_strategies_print(GlowText *out) {
-  for (uint32_t i = 0; i < glow_nstrategies; ++i)
+  for (uint32_t i = 0; i < glow_nstrategies; i++)
     glow_text_printf(out, "  %-20s %s\n", glow_strategies[i].name, glow_strategies[i].doc);
 }
 
 static bool is_known(GlowContext *ctx, GlowLoc loc, const char *name) {
   const char *names[sizeof glow_strategies / sizeof *glow_strategies];
-  for (uint32_t i = 0; i < glow_nstrategies; ++i) {
+  for (uint32_t i = 0; i < glow_nstrategies; i++) {
     names[i] = glow_strategies[i].name;
     if (strcmp(names[i], name) == 0)
       return true;
@@ -34,7 +34,7 @@ static bool is_known(GlowContext *ctx, GlowLoc loc, const char *name) {
 }
 
 bool glow_reduce_strategies_known(GlowContext *ctx, GlowLoc loc, const char *list) {
-  for (;; ++list) {
+  for (;; list++) {
     size_t n = strcspn(list, ",");
     if (!is_known(ctx, loc, glow_str_n(ctx, list, n)))
       return false;
@@ -63,7 +63,7 @@ void glow_delta_each_node(GlowDelta *d, bool (*fits)(const GlowNode *n),
   for (GlowStorage *s = d->module->first_storage; s; s = s->next)
     if (s->init.eval)
       offer_block(d, s->init.eval, fits, &taken);
-  for (uint32_t i = 0; i < taken.count; ++i)
+  for (uint32_t i = 0; i < taken.count; i++)
     if (taken.data[i]->block)
       change(d, taken.data[i]);
 }
@@ -74,7 +74,7 @@ void glow_delta_each_storage(GlowDelta *d, bool (*fits)(const GlowStorage *s),
   for (GlowStorage *s = d->module->first_storage; s; s = s->next)
     if (fits(s) && glow_delta_offer(d))
       glow_vec_push(d->arena, &taken, s);
-  for (uint32_t i = 0; i < taken.count; ++i)
+  for (uint32_t i = 0; i < taken.count; i++)
     change(d, taken.data[i]);
 }
 
@@ -95,7 +95,7 @@ static const GlowType *closed(GlowContext *ctx, const GlowType *t) {
   GlowDim dims[GLOW_MAX_RANK];
   if (glow_type_is_static(t))
     return t;
-  for (uint32_t i = 0; i < t->rank; ++i)
+  for (uint32_t i = 0; i < t->rank; i++)
     dims[i] = GLOW_EXACT(t->dims[i].kind == GLOW_DIM_EXACT || t->dims[i].kind == GLOW_DIM_BOUND
                              ? t->dims[i].size
                              : 1);
@@ -138,7 +138,7 @@ static GlowValue *literal(GlowNode *n, const GlowType *t) {
 }
 
 void glow_stand_in_for(GlowDelta *d, GlowNode *n, GlowStandIn kind) {
-  for (uint32_t i = 0; i < n->nresults; ++i) {
+  for (uint32_t i = 0; i < n->nresults; i++) {
     GlowValue *v = &n->results[i], *other;
     if (!v->uses)
       continue;
@@ -156,7 +156,7 @@ void glow_stand_in_for(GlowDelta *d, GlowNode *n, GlowStandIn kind) {
 /* ---- Questions ------------------------------------------------------------------------------- */
 
 GlowValue *glow_delta_main_operand(const GlowNode *n) {
-  for (uint32_t i = 0; i < glow_node_nins(n); ++i) {
+  for (uint32_t i = 0; i < glow_node_nins(n); i++) {
     GlowValue *v = glow_node_in(n, i);
     if (v && (v->kind != GLOW_VALUE_STORAGE || v->def.storage->cls != GLOW_CONSTANT))
       return v;

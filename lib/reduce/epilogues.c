@@ -11,7 +11,7 @@ static void drop(GlowDelta *d, GlowNode *n) {
   while (body->last)
     glow_node_remove(body->last);
   n->regions[--n->nregions] = NULL;
-  for (; n->nextra; --n->nextra, --n->noperands)
+  for (; n->nextra; n->nextra--, n->noperands--)
     glow_use_set(&n->operands[n->noperands - 1], NULL);
 }
 

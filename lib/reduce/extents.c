@@ -23,7 +23,7 @@ static int larger_first(const void *a, const void *b) {
 static void add_type(GlowDelta *d, Extents *found, const GlowType *t) {
   if (!glow_type_is_tensor(t) || t->unranked)
     return;
-  for (uint32_t i = 0; i < t->rank; ++i)
+  for (uint32_t i = 0; i < t->rank; i++)
     if ((t->dims[i].kind == GLOW_DIM_EXACT || t->dims[i].kind == GLOW_DIM_BOUND) &&
         t->dims[i].size > 1)
       glow_vec_push(d->arena, found, t->dims[i].size);
@@ -40,7 +40,7 @@ static void collect(GlowDelta *d, Extents *found) {
     if (!is_shape_data(s))
       add_type(d, found, s->value.type);
   for (GlowFunction *f = d->module->first_function; f; f = f->next) {
-    for (uint32_t i = 0; i < f->body->nparams; ++i)
+    for (uint32_t i = 0; i < f->body->nparams; i++)
       add_type(d, found, f->body->params[i]->type);
     for (GlowNode *n = f->body->first; n; n = glow_next_in_walk(n))
       if (n->op == GLOW_OP_ALLOC)
@@ -53,7 +53,7 @@ static void collect(GlowDelta *d, Extents *found) {
 /* ---- Changing -------------------------------------------------------------------------------- */
 
 static int64_t changed(const Change *c, int64_t size) {
-  for (uint32_t i = 0; i < c->taken.count; ++i)
+  for (uint32_t i = 0; i < c->taken.count; i++)
     if (c->taken.data[i] == size)
       return c->halve ? size / 2 : 1;
   return size;
@@ -64,7 +64,7 @@ static const GlowType *changed_type(const Change *c, const GlowType *t) {
     return t;
   GlowDim dims[GLOW_MAX_RANK];
   bool same = true;
-  for (uint32_t i = 0; i < t->rank; ++i) {
+  for (uint32_t i = 0; i < t->rank; i++) {
     dims[i] = t->dims[i];
     if (dims[i].kind == GLOW_DIM_EXACT || dims[i].kind == GLOW_DIM_BOUND)
       dims[i].size = changed(c, dims[i].size);
@@ -78,7 +78,7 @@ static const GlowType *changed_type(const Change *c, const GlowType *t) {
 
 static void change_shape_data(const Change *c, GlowStorage *s) {
   GlowTensor *t = glow_tensor_copy(c->d->ctx, s->init.tensor);
-  for (int64_t i = 0; i < glow_tensor_elements(t); ++i) {
+  for (int64_t i = 0; i < glow_tensor_elements(t); i++) {
     int64_t v = changed(c, glow_tensor_get_int(t, i));
     glow_tensor_set(t, i, (GlowScalar){.is_int = true, .i = v, .f = (double)v});
   }
@@ -110,12 +110,12 @@ static void change_storage(const Change *c, GlowStorage *s) {
 }
 
 static void change_block(const Change *c, GlowBlock *b) {
-  for (uint32_t i = 0; i < b->nparams; ++i)
+  for (uint32_t i = 0; i < b->nparams; i++)
     b->params[i]->type = changed_type(c, b->params[i]->type);
   for (GlowNode *n = b->first; n; n = n->next) {
-    for (uint32_t i = 0; i < n->nresults; ++i)
+    for (uint32_t i = 0; i < n->nresults; i++)
       n->results[i].type = changed_type(c, n->results[i].type);
-    for (uint32_t i = 0; i < n->nregions; ++i)
+    for (uint32_t i = 0; i < n->nregions; i++)
       if (n->regions[i] && !n->regions[i]->scalar)
         change_block(c, n->regions[i]);
   }
@@ -129,7 +129,7 @@ static void change_module(const Change *c) {
   }
   for (GlowFunction *f = c->d->module->first_function; f; f = f->next) {
     change_block(c, f->body);
-    for (uint32_t i = 0; i < f->nresults; ++i)
+    for (uint32_t i = 0; i < f->nresults; i++)
       f->results[i] = changed_type(c, f->results[i]);
   }
   c->d->retype = true;
@@ -139,7 +139,7 @@ static void reduce(GlowDelta *d, bool halve) {
   Extents found = {0};
   Change c = {.d = d, .halve = halve};
   collect(d, &found);
-  for (uint32_t i = 0; i < found.count; ++i)
+  for (uint32_t i = 0; i < found.count; i++)
     if ((i == 0 || found.data[i] != found.data[i - 1]) && !(halve && found.data[i] < 4) &&
         glow_delta_offer(d))
       glow_vec_push(d->arena, &c.taken, found.data[i]);

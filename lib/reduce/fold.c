@@ -5,7 +5,7 @@
 
 static bool has_open_type(const GlowFunction *f) {
   for (GlowNode *n = f->body->first; n; n = glow_next_in_walk(n))
-    for (uint32_t i = 0; i < n->nresults; ++i)
+    for (uint32_t i = 0; i < n->nresults; i++)
       if (!glow_type_is_static(n->results[i].type))
         return true;
   return false;

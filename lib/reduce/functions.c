@@ -8,7 +8,7 @@ static bool calls(const GlowNode *n, const GlowFunction *f) {
 /* Results that no constant can stand for become placeholders. */
 static void replace_call(GlowDelta *d, GlowNode *n) {
   GlowStandIn kind = GLOW_STAND_IN_ONE;
-  for (uint32_t i = 0; i < n->nresults; ++i)
+  for (uint32_t i = 0; i < n->nresults; i++)
     if (!glow_stand_in_fits(n->results[i].type, kind))
       kind = GLOW_STAND_IN_INPUT;
   glow_stand_in_for(d, n, kind);
@@ -30,7 +30,7 @@ void glow_delta_functions(GlowDelta *d) {
     if (glow_delta_offer(d))
       glow_vec_push(d->arena, &taken, f);
   GlowMap *gone = glow_map_create(d->arena);
-  for (uint32_t i = 0; i < taken.count; ++i)
+  for (uint32_t i = 0; i < taken.count; i++)
     glow_map_set(gone, taken.data[i]->name, taken.data[i]);
   for (GlowFunction *f = d->module->first_function, *next; f; f = next) {
     next = f->next;

@@ -16,14 +16,14 @@ static bool may_go(const GlowNode *n, uint32_t i) {
 
 static void drop_last(GlowNode *n) {
   glow_use_set(&n->operands[n->noperands - 1], NULL);
-  --n->noperands;
+  n->noperands--;
 }
 
 static void drop(GlowDelta *d, Operand o) {
   GlowNode *n = o.node;
   const GlowOpDesc *desc = glow_node_desc(n);
   if (desc->in[o.index < desc->nin ? o.index : desc->nin - 1u].flags & GLOW_PORT_VARIADIC) {
-    for (uint32_t i = n->nouts + o.index; i + 1 < n->noperands; ++i)
+    for (uint32_t i = n->nouts + o.index; i + 1 < n->noperands; i++)
       glow_use_set(&n->operands[i], n->operands[i + 1].value);
     drop_last(n);
   } else {
@@ -41,6 +41,6 @@ void glow_delta_operands(GlowDelta *d) {
       for (uint32_t i = glow_node_nins(n); i-- > 0;)
         if (may_go(n, i) && glow_delta_offer(d))
           glow_vec_push(d->arena, &taken, ((Operand){n, i}));
-  for (uint32_t i = 0; i < taken.count; ++i)
+  for (uint32_t i = 0; i < taken.count; i++)
     drop(d, taken.data[i]);
 }

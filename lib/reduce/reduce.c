@@ -84,7 +84,7 @@ static void cancel(Reducer *r, uint32_t slot) {
 }
 
 static void cancel_all(Reducer *r) {
-  for (uint32_t i = 0; i < r->test->slots; ++i)
+  for (uint32_t i = 0; i < r->test->slots; i++)
     cancel(r, i);
 }
 
@@ -95,7 +95,7 @@ static bool is_interesting(Reducer *r, uint32_t slot) {
     return false;
   GlowVerdict verdict = r->test->wait(r->test->user, slot);
   f->running = false;
-  ++r->tests;
+  r->tests++;
   r->stopped |= verdict == GLOW_NO_VERDICT;
   if (verdict == GLOW_INTERESTING && glow_draft_reads_back(r->best, &f->draft))
     return true;
@@ -137,7 +137,7 @@ static void accept(Sweep *w, uint32_t index) {
 static void try_chunks(Sweep *w) {
   Reducer *r = w->r;
   uint32_t launched = 0;
-  for (uint32_t head = 0; head < w->chunks.count && !r->stopped; ++head) {
+  for (uint32_t head = 0; head < w->chunks.count && !r->stopped; head++) {
     while (launched < w->chunks.count && launched - head < r->test->slots && !r->stopped)
       launch(w, launched++);
     if (r->stopped)
@@ -156,7 +156,7 @@ static void try_chunks(Sweep *w) {
 
 static void halve(Sweep *w, GlowArena *arena) {
   ChunkVec halves = {0};
-  for (uint32_t i = 0; i < w->chunks.count; ++i) {
+  for (uint32_t i = 0; i < w->chunks.count; i++) {
     Chunk c = w->chunks.data[i];
     uint32_t middle = c.from + (c.to - c.from) / 2;
     if (c.to - c.from < 2)
@@ -175,7 +175,7 @@ static bool reduce_by(Reducer *r, const GlowStrategy *s) {
   w.trial = GLOW_NEW_ARRAY(arena, bool, w.count);
   if (w.count)
     glow_vec_push(arena, &w.chunks, ((Chunk){0, w.count}));
-  for (uint32_t depth = 0; w.chunks.count && depth <= r->depth && !r->stopped; ++depth) {
+  for (uint32_t depth = 0; w.chunks.count && depth <= r->depth && !r->stopped; depth++) {
     try_chunks(&w);
     halve(&w, arena);
   }
@@ -200,7 +200,7 @@ static bool is_chosen(const Reducer *r, const GlowStrategy *s) {
 static void tidy_up(Reducer *r) {
   for (bool any = true; any && !r->stopped;) {
     any = false;
-    for (uint32_t i = 0; i < glow_nstrategies; ++i)
+    for (uint32_t i = 0; i < glow_nstrategies; i++)
       if (glow_strategies[i].after && is_chosen(r, &glow_strategies[i]))
         any |= reduce_by(r, &glow_strategies[i]);
   }
@@ -210,7 +210,7 @@ static void tidy_up(Reducer *r) {
 static bool run_round(Reducer *r) {
   bool any = false;
   r->cut_short = false;
-  for (uint32_t i = 0; i < glow_nstrategies && !r->stopped; ++i) {
+  for (uint32_t i = 0; i < glow_nstrategies && !r->stopped; i++) {
     if (!is_chosen(r, &glow_strategies[i]) || !reduce_by(r, &glow_strategies[i]))
       continue;
     any = true;
@@ -221,7 +221,7 @@ static bool run_round(Reducer *r) {
 
 static void run_rounds(Reducer *r) {
   r->depth = DEPTH_STEP;
-  for (uint32_t round = 0; !r->stopped; ++round) {
+  for (uint32_t round = 0; !r->stopped; round++) {
     if (r->options.rounds && round == r->options.rounds)
       return;
     if (run_round(r))
@@ -238,7 +238,7 @@ static GlowVerdict try_whole(Reducer *r) {
   GlowVerdict verdict = GLOW_NO_VERDICT;
   if (r->test->start(r->test->user, 0, &whole.candidate))
     verdict = r->test->wait(r->test->user, 0);
-  ++r->tests;
+  r->tests++;
   r->best_hash = whole.hash;
   glow_draft_release(&whole, false);
   return verdict;
@@ -304,11 +304,11 @@ static uint32_t count_nodes(const GlowBlock *b) {
 GlowModuleSize glow_module_size(const GlowModule *m) {
   GlowModuleSize size = {0};
   for (const GlowFunction *f = m->first_function; f; f = f->next) {
-    ++size.functions;
+    size.functions++;
     size.nodes += count_nodes(f->body);
   }
   for (const GlowStorage *s = m->first_storage; s; s = s->next) {
-    ++size.storage;
+    size.storage++;
     size.nodes += s->init.eval ? count_nodes(s->init.eval) : 0;
   }
   return size;

@@ -9,10 +9,10 @@ static void inline_region(GlowDelta *d, GlowNode *n, GlowBlock *region, uint32_t
     next = inner->next;
     glow_node_move_before(inner, n);
   }
-  for (uint32_t i = 0; i < n->nresults; ++i)
+  for (uint32_t i = 0; i < n->nresults; i++)
     if (n->results[i].uses && end && i + first < end->noperands && end->operands[i + first].value)
       glow_value_replace_uses(&n->results[i], end->operands[i + first].value);
-  for (uint32_t i = 0; i < n->nresults; ++i)
+  for (uint32_t i = 0; i < n->nresults; i++)
     if (n->results[i].uses)
       return;
   glow_node_remove(n);
@@ -35,7 +35,7 @@ static bool is_loop(const GlowNode *n) {
   if (n->op != GLOW_OP_LOOP)
     return false;
   if (!glow_node_is_instr(n))
-    for (uint32_t i = glow_node_nins(n) - 2; i < n->nresults; ++i)
+    for (uint32_t i = glow_node_nins(n) - 2; i < n->nresults; i++)
       if (n->results[i].uses)
         return false;
   return true;
@@ -44,7 +44,7 @@ static bool is_loop(const GlowNode *n) {
 /* The first iteration: number 0, condition true, carried values as they begin. */
 static void to_body(GlowDelta *d, GlowNode *n) {
   GlowBlock *body = glow_node_region(n, "body");
-  for (uint32_t i = 0; i < body->nparams; ++i) {
+  for (uint32_t i = 0; i < body->nparams; i++) {
     GlowValue *p = body->params[i], *initial = i >= 2 ? glow_node_in(n, i) : NULL;
     if (i < 2 && p->uses) {
       GlowStorage *s =

@@ -6,7 +6,7 @@ static bool fits(const GlowNode *n, GlowStandIn kind) {
   bool used = false;
   if (glow_node_is_instr(n) || GLOW_HAS(glow_node_desc(n), SYNTAX))
     return false;
-  for (uint32_t i = 0; i < n->nresults; ++i) {
+  for (uint32_t i = 0; i < n->nresults; i++) {
     if (!n->results[i].uses)
       continue;
     used = true;

@@ -9,7 +9,7 @@ static void retype_node(GlowDelta *d, GlowNode *n) {
   const GlowType **out = GLOW_NEW_ARRAY(d->arena, const GlowType *, n->nresults);
   if (!glow_node_infer(n, out))
     return; /* the verifier will say so */
-  for (uint32_t i = 0; i < n->nresults; ++i) {
+  for (uint32_t i = 0; i < n->nresults; i++) {
     if (!out[i])
       continue;
     const GlowType *met = glow_type_meet(d->ctx, n->results[i].type, out[i]);
@@ -28,7 +28,7 @@ static void retype_saved(GlowNode *n) {
 
 static void retype_block(GlowDelta *d, GlowBlock *b) {
   for (GlowNode *n = b->first; n; n = n->next) {
-    for (uint32_t i = 0; i < n->nregions; ++i)
+    for (uint32_t i = 0; i < n->nregions; i++)
       if (n->regions[i] && !n->regions[i]->scalar)
         retype_block(d, n->regions[i]);
     retype_node(d, n);
@@ -41,7 +41,7 @@ static void retype_results(GlowFunction *f) {
   const GlowNode *end = glow_block_terminator(f->body);
   if (!end || f->kind != GLOW_FUNC || end->noperands != f->nresults || glow_delta_is_referred(f))
     return;
-  for (uint32_t i = 0; i < f->nresults; ++i)
+  for (uint32_t i = 0; i < f->nresults; i++)
     if (end->operands[i].value)
       f->results[i] = end->operands[i].value->type;
 }

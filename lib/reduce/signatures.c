@@ -5,7 +5,7 @@ static void keep_results(GlowDelta *d, GlowFunction *f, const bool *gone) {
   GlowNode *end = glow_block_terminator(f->body);
   GlowValue **kept = GLOW_NEW_ARRAY(d->arena, GlowValue *, end->noperands);
   uint32_t count = 0;
-  for (uint32_t i = 0; i < end->noperands; ++i) {
+  for (uint32_t i = 0; i < end->noperands; i++) {
     if (gone[i])
       continue;
     f->results[count] = f->results[i];
@@ -27,7 +27,7 @@ static void results(GlowDelta *d, GlowFunction *f) {
   if (!end || f->nresults != end->noperands)
     return;
   bool *gone = GLOW_NEW_ARRAY(d->arena, bool, f->nresults);
-  for (uint32_t i = 0; i < f->nresults; ++i)
+  for (uint32_t i = 0; i < f->nresults; i++)
     gone[i] = glow_delta_offer(d);
   keep_results(d, f, gone);
 }

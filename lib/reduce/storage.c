@@ -2,7 +2,7 @@
 #include "reduce/delta.h"
 
 static bool is_named_by_gradient(const GlowGradientRef *refs, uint32_t count, GlowStr name) {
-  for (uint32_t i = 0; i < count; ++i)
+  for (uint32_t i = 0; i < count; i++)
     if (refs[i].is_storage && refs[i].name == name)
       return true;
   return false;

@@ -11,7 +11,7 @@ static bool is_light(const GlowUse *u, const GlowMap *dead) {
 static bool is_unused(const GlowNode *n, const GlowMap *dead) {
   if (GLOW_HAS(glow_node_desc(n), TERMINATOR) || n->op == GLOW_OP_DEALLOC)
     return false;
-  for (uint32_t i = 0; i < n->nresults; ++i)
+  for (uint32_t i = 0; i < n->nresults; i++)
     for (const GlowUse *u = n->results[i].uses; u; u = u->next)
       if (!is_light(u, dead))
         return false;
@@ -30,14 +30,14 @@ static void collect(GlowDelta *d, GlowBlock *b, GlowMap *dead, NodeVec *found) {
       if (glow_delta_offer(d))
         glow_vec_push(d->arena, found, n);
     }
-    for (uint32_t i = 0; i < n->nregions; ++i)
+    for (uint32_t i = 0; i < n->nregions; i++)
       if (n->regions[i] && !n->regions[i]->scalar)
         collect(d, n->regions[i], dead, found);
   }
 }
 
 static void delete_node(GlowNode *n) {
-  for (uint32_t i = 0; i < n->nresults; ++i) {
+  for (uint32_t i = 0; i < n->nresults; i++) {
     for (GlowUse *u = n->results[i].uses, *next; u; u = next) {
       next = u->next;
       if (u->user->op == GLOW_OP_DEALLOC)
@@ -54,7 +54,7 @@ void glow_delta_unused(GlowDelta *d) {
   GlowMap *dead = glow_map_create(d->arena);
   for (GlowFunction *f = d->module->first_function; f; f = f->next)
     collect(d, f->body, dead, &taken);
-  for (uint32_t i = 0; i < taken.count; ++i)
+  for (uint32_t i = 0; i < taken.count; i++)
     if (taken.data[i]->block)
       delete_node(taken.data[i]);
 }

@@ -60,8 +60,8 @@ static bool has_name(const char *name, const char *arg, size_t length) {
 }
 
 static const GlowOption *find_option(const Parser *p, const char *name, size_t length) {
-  for (int t = 0; t < 2; ++t)
-    for (size_t i = 0; i < p->options.table[t].count; ++i) {
+  for (int t = 0; t < 2; t++)
+    for (size_t i = 0; i < p->options.table[t].count; i++) {
       const GlowOption *o = &p->options.table[t].rows[i];
       if (o->kind != GLOW_OPT_HEADING && has_name(o->name, name, length))
         return o;
@@ -76,11 +76,11 @@ static bool report_unknown(Parser *p, const char *arg, const char *name) {
   size_t count = 0;
   const char **names = GLOW_NEW_ARRAY(p->ctx->arena, const char *,
                                       table[0].count + table[1].count + cmd->nunknown_names);
-  for (int t = 0; t < 2; ++t)
-    for (size_t i = 0; i < table[t].count; ++i)
+  for (int t = 0; t < 2; t++)
+    for (size_t i = 0; i < table[t].count; i++)
       if (table[t].rows[i].kind != GLOW_OPT_HEADING)
         names[count++] = table[t].rows[i].name;
-  for (size_t i = 0; i < cmd->nunknown_names; ++i)
+  for (size_t i = 0; i < cmd->nunknown_names; i++)
     names[count++] = cmd->unknown_names[i];
 
   int shown = (int)strcspn(arg, "=");
@@ -139,7 +139,7 @@ static bool set_time(Parser *p, const GlowOption *o, const char *value) {
 }
 
 static bool choose(Parser *p, const GlowOption *o) {
-  for (uint32_t i = 0; i < p->chosen.count; ++i) {
+  for (uint32_t i = 0; i < p->chosen.count; i++) {
     const GlowOption *other = p->chosen.data[i];
     if (other->target == o->target && other != o)
       return usage_error(p, "options '%s%s' and '%s%s' exclude each other",
@@ -208,7 +208,7 @@ static bool apply(Parser *p, const GlowOption *o, const char *value, Args *args)
 static bool set_color(Parser *p) {
   static const char *const when[] = {"auto", "never", "always"}; /* ctx->color is -1, 0, 1 */
   const char *value = *p->color ? p->color : "always";
-  for (int i = 0; i < 3; ++i)
+  for (int i = 0; i < 3; i++)
     if (strcmp(value, when[i]) == 0) {
       p->ctx->color = i - 1;
       return true;
@@ -374,7 +374,7 @@ static void run_body(GlowContext *ctx, void *arg) {
 /* A standard stream that the caller closed must not become the descriptor of some file. Reading
  * from or writing to the replacement fails, as it would have. */
 static void fill_standard_streams(void) {
-  for (int fd = 0; fd < 3; ++fd)
+  for (int fd = 0; fd < 3; fd++)
     if (fcntl(fd, F_GETFD) == -1 && open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) != fd)
       _Exit(1);
 }

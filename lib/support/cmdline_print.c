@@ -38,7 +38,7 @@ static void print_option(const GlowOption *o) {
 /* A heading is printed before the first option under it that is. */
 static void print_table(const GlowOptionTable *t, bool hidden) {
   const char *heading = NULL;
-  for (size_t i = 0; i < t->count; ++i) {
+  for (size_t i = 0; i < t->count; i++) {
     const GlowOption *o = &t->rows[i];
     if (o->kind == GLOW_OPT_HEADING)
       heading = o->name;
@@ -52,7 +52,7 @@ static void print_table(const GlowOptionTable *t, bool hidden) {
 }
 
 static bool any_hidden(const GlowOptionTable *t) {
-  for (size_t i = 0; i < t->count; ++i)
+  for (size_t i = 0; i < t->count; i++)
     if (t->rows[i].hidden)
       return true;
   return false;
@@ -84,28 +84,28 @@ void glow_cmdline_print_version(const GlowCommand *cmd) {
 /* The words of a placeholder such as `auto|always|never`; none unless it has a bar. */
 static void print_choices(const char *value) {
   value += strspn(value, "[=");
-  for (const char *s = strchr(value, '|') ? value : ""; *s && *s != ']'; ++s)
+  for (const char *s = strchr(value, '|') ? value : ""; *s && *s != ']'; s++)
     putchar(*s == '|' ? ' ' : *s);
 }
 
 static void print_words(const GlowOptionTables *t) {
-  for (int i = 0; i < 2; ++i)
-    for (size_t k = 0; k < t->table[i].count; ++k) {
+  for (int i = 0; i < 2; i++)
+    for (size_t k = 0; k < t->table[i].count; k++) {
       const GlowOption *o = &t->table[i].rows[k];
       if (o->kind == GLOW_OPT_HEADING || o->hidden)
         continue;
       bool equals = o->two_dashes && glow_option_arity(o) == GLOW_ONE_VALUE;
       printf(" %s%s%s", glow_option_dashes(o), o->name, equals ? "=" : "");
     }
-  for (size_t i = 0; i < t->cmd->nunknown_names; ++i)
+  for (size_t i = 0; i < t->cmd->nunknown_names; i++)
     printf(" -%s", t->cmd->unknown_names[i]);
 }
 
 /* `-name=|--name=) words="..." ;;` for the options with a list of values. Where a value is not
  * optional it may also be the next word. */
 static void print_values(const GlowOptionTables *t) {
-  for (int i = 0; i < 2; ++i)
-    for (size_t k = 0; k < t->table[i].count; ++k) {
+  for (int i = 0; i < 2; i++)
+    for (size_t k = 0; k < t->table[i].count; k++) {
       const GlowOption *o = &t->table[i].rows[k];
       if (o->kind == GLOW_OPT_HEADING || !o->value || !strchr(o->value, '|'))
         continue;
@@ -123,7 +123,7 @@ static void print_values(const GlowOptionTables *t) {
 void glow_cmdline_print_completion(const GlowOptionTables *t) {
   char function[64];
   snprintf(function, sizeof function, "_%s", t->cmd->name);
-  for (char *s = function; *s; ++s)
+  for (char *s = function; *s; s++)
     *s = *s == '-' ? '_' : *s;
   printf("# Completion of %s for bash. Made from its table of options by --print-completion.\n",
          t->cmd->name);

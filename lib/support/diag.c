@@ -76,17 +76,17 @@ typedef struct Line {
 
 static bool find_line(const GlowSource *source, uint32_t number, Line *line) {
   const char *s = source->text, *end = s + source->size;
-  for (uint32_t i = 1; i < number; ++i) {
+  for (uint32_t i = 1; i < number; i++) {
     s = s < end ? memchr(s, '\n', (size_t)(end - s)) : NULL;
     if (!s)
       return false;
-    ++s;
+    s++;
   }
   const char *newline = s < end ? memchr(s, '\n', (size_t)(end - s)) : NULL;
   line->text = s;
   line->size = (size_t)((newline ? newline : end) - s);
   if (line->size && s[line->size - 1] == '\r')
-    --line->size;
+    line->size--;
   return true;
 }
 
@@ -124,9 +124,9 @@ static void put_quote(GlowText *t, Line line, uint32_t col, const char *caret, c
       start = line.size - WINDOW;
     end = start + WINDOW;
     while (start < at && is_continuation(line.text[start]))
-      ++start;
+      start++;
     while (end > at && end < line.size && is_continuation(line.text[end]))
-      --end;
+      end--;
   }
   if (start > 0)
     glow_text_puts(t, "...");

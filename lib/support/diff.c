@@ -25,7 +25,7 @@ typedef struct Diff {
 
 static uint64_t hash_bytes(const char *s, size_t n) { /* FNV-1a */
   uint64_t h = 0xcbf29ce484222325;
-  for (size_t i = 0; i < n; ++i)
+  for (size_t i = 0; i < n; i++)
     h = (h ^ (unsigned char)s[i]) * 0x100000001b3;
   return h;
 }
@@ -33,13 +33,13 @@ static uint64_t hash_bytes(const char *s, size_t n) { /* FNV-1a */
 static Line *split(GlowArena *scratch, GlowBytes text, uint32_t *count) {
   const char *end = text.data + text.size;
   uint32_t n = 0;
-  for (const char *s = text.data; s < end; ++n) {
+  for (const char *s = text.data; s < end; n++) {
     const char *newline = memchr(s, '\n', (size_t)(end - s));
     s = newline ? newline + 1 : end;
   }
   Line *lines = GLOW_NEW_ARRAY(scratch, Line, n + 1);
   const char *s = text.data;
-  for (uint32_t i = 0; i < n; ++i) {
+  for (uint32_t i = 0; i < n; i++) {
     const char *newline = memchr(s, '\n', (size_t)(end - s));
     size_t size = (size_t)((newline ? newline : end) - s);
     lines[i] = (Line){s, size, hash_bytes(s, size)};
@@ -72,14 +72,14 @@ static int by_hash(const void *x, const void *y) {
 static void match_unique(Diff *d) {
   uint32_t n = d->na + d->nb;
   Entry *entries = GLOW_NEW_ARRAY(d->scratch, Entry, n + 1);
-  for (uint32_t i = 0; i < d->na; ++i)
+  for (uint32_t i = 0; i < d->na; i++)
     entries[i] = (Entry){d->a[i].hash, i, false};
-  for (uint32_t i = 0; i < d->nb; ++i)
+  for (uint32_t i = 0; i < d->nb; i++)
     entries[d->na + i] = (Entry){d->b[i].hash, i, true};
   qsort(entries, n, sizeof *entries, by_hash);
   for (uint32_t i = 0, end; i < n; i = end) {
     for (end = i + 1; end < n && entries[end].hash == entries[i].hash;)
-      ++end;
+      end++;
     if (end - i == 2 && !entries[i].in_b && entries[i + 1].in_b &&
         same(&d->a[entries[i].line], &d->b[entries[i + 1].line]))
       d->match[entries[i].line] = entries[i + 1].line;
@@ -91,7 +91,7 @@ static void keep_ascending(Diff *d) {
   uint32_t *tails = GLOW_NEW_ARRAY(d->scratch, uint32_t, d->na + 1); /* lines of a, by length */
   uint32_t *before = GLOW_NEW_ARRAY(d->scratch, uint32_t, d->na + 1);
   uint32_t length = 0;
-  for (uint32_t i = 0; i < d->na; ++i) {
+  for (uint32_t i = 0; i < d->na; i++) {
     if (d->match[i] == NONE)
       continue;
     uint32_t low = 0, high = length;
@@ -132,9 +132,9 @@ static void match_common(Diff *d, uint32_t a0, uint32_t a1, uint32_t b0, uint32_
     if (same(&d->a[a0 + i], &d->b[b0 + j]))
       d->match[a0 + i++] = b0 + j++;
     else if (best[(i + 1) * width + j] >= best[i * width + j + 1])
-      ++i;
+      i++;
     else
-      ++j;
+      j++;
   }
 }
 
@@ -149,7 +149,7 @@ static void match_gap(Diff *d, uint32_t a0, uint32_t a1, uint32_t b0, uint32_t b
 
 static void match_gaps(Diff *d) {
   uint32_t a = 0, b = 0;
-  for (uint32_t i = 0; i < d->na; ++i)
+  for (uint32_t i = 0; i < d->na; i++)
     if (d->match[i] != NONE) {
       match_gap(d, a, i, b, d->match[i]);
       a = i + 1;
@@ -190,14 +190,14 @@ static void put_line(GlowText *out, const Diff *d, const Edit *e, bool color) {
 static void put_hunk(GlowText *out, const Diff *d, const Edit *edits, uint32_t from, uint32_t to,
                      bool color) {
   uint32_t removed = 0, added = 0;
-  for (uint32_t i = from; i < to; ++i) {
+  for (uint32_t i = from; i < to; i++) {
     removed += edits[i].sign != '+';
     added += edits[i].sign != '-';
   }
   glow_text_printf(out, "%s@@ -%u,%u +%u,%u @@%s\n", color ? "\033[36m" : "",
                    edits[from].a + (removed > 0), removed, edits[from].b + (added > 0), added,
                    color ? "\033[0m" : "");
-  for (uint32_t i = from; i < to; ++i)
+  for (uint32_t i = from; i < to; i++)
     put_line(out, d, &edits[i], color);
 }
 
@@ -206,12 +206,12 @@ static void put_hunks(GlowText *out, const Diff *d, uint32_t context, bool color
   const Edit *edits = list_edits(d, &n);
   for (;;) {
     while (i < n && edits[i].sign == ' ')
-      ++i;
+      i++;
     if (i == n)
       return;
     uint32_t from = i > context ? i - context : 0, last = i;
     /* Changes whose context meets make one hunk. */
-    for (; i < n && i - last <= 2 * context; ++i)
+    for (; i < n && i - last <= 2 * context; i++)
       if (edits[i].sign != ' ')
         last = i;
     uint32_t to = n - last - 1 > context ? last + 1 + context : n;

@@ -49,7 +49,7 @@ static bool skip(Cursor *c, const char *word) {
 
 static void skip_spaces(Cursor *c) {
   while (c->s < c->end && (*c->s == ' ' || *c->s == '\t'))
-    ++c->s;
+    c->s++;
 }
 
 /* Reads an optional `@...` into e->line. */
@@ -69,7 +69,7 @@ static bool read_place(Cursor *c, Expectation *e) {
   } else {
     int sign = skip(c, "+") ? 1 : skip(c, "-") ? -1 : 0;
     int digits = 0;
-    for (; c->s < c->end && *c->s >= '0' && *c->s <= '9' && digits < 7; ++c->s, ++digits)
+    for (; c->s < c->end && *c->s >= '0' && *c->s <= '9' && digits < 7; c->s++, digits++)
       offset = offset * 10 + (*c->s - '0');
     if (sign == 0 || digits == 0)
       return false;
@@ -100,7 +100,7 @@ static bool valid_regex(GlowContext *ctx, const char *text) {
 static const char *read_expectation(GlowExpectations *x, Cursor *c, Expectation *e) {
   int severity = 0;
   while (severity < 4 && !skip(c, severity_names[severity]))
-    ++severity;
+    severity++;
   if (severity == 4)
     return "expected one of error, warning, note, remark";
   e->severity = (GlowSeverity)severity;
@@ -158,7 +158,7 @@ static void compare(void *user, const GlowDiagnostic *d) {
   GlowExpectations *x = user;
   bool here = d->loc.file && strcmp(d->loc.file, x->source->name) == 0;
   uint32_t line = here ? d->loc.line : 0;
-  for (uint32_t i = 0; i < x->expected.count; ++i) {
+  for (uint32_t i = 0; i < x->expected.count; i++) {
     Expectation *e = &x->expected.data[i];
     if (!e->seen && e->severity == d->severity && e->line == line &&
         matches(x->ctx, e, d->message)) {
@@ -177,7 +177,7 @@ GlowExpectations *glow_expect_begin(GlowContext *ctx, const GlowSource *source) 
   x->arena = arena;
   x->source = source;
   uint32_t number = 1;
-  for (const char *s = source->text, *end = s + source->size; s < end; ++number) {
+  for (const char *s = source->text, *end = s + source->size; s < end; number++) {
     const char *newline = memchr(s, '\n', (size_t)(end - s));
     const char *stop = newline ? newline : end;
     read_line(x, number, (Cursor){s, stop});
@@ -198,12 +198,12 @@ bool glow_expect_end(GlowExpectations *x) {
   ctx->errors = x->outer_errors;
   ctx->error_limit = x->outer_limit;
   bool equal = !x->malformed;
-  for (uint32_t i = 0; i < x->unexpected.count; ++i) {
+  for (uint32_t i = 0; i < x->unexpected.count; i++) {
     const Unexpected *u = &x->unexpected.data[i];
     glow_error(ctx, u->loc, "unexpected %s: %s", severity_names[u->severity], u->message);
     equal = false;
   }
-  for (uint32_t i = 0; i < x->expected.count; ++i) {
+  for (uint32_t i = 0; i < x->expected.count; i++) {
     const Expectation *e = &x->expected.data[i];
     if (e->seen)
       continue;

@@ -161,7 +161,7 @@ enum { PIECE = 4 << 20 }; /* so much is written between two looks at signals */
 
 /* Writes all parts. Returns 0 or an errno: EINTR if `held` is given and one of these waits. */
 static int write_parts(int fd, const GlowBytes *parts, size_t nparts, const GlowSignals *held) {
-  for (size_t i = 0; i < nparts; ++i) {
+  for (size_t i = 0; i < nparts; i++) {
     const char *p = parts[i].data;
     size_t left = parts[i].size;
     while (left) {
@@ -189,7 +189,7 @@ static int write_and_close(int fd, const GlowBytes *parts, size_t nparts, const 
 /* Creates `DIR/.NAME.PID-N`, a name that nothing has yet, and keeps it in `name`. */
 static int create_beside(const char *path, char *name, size_t size) {
   const char *base = glow_path_base(path);
-  for (unsigned n = 0; n < 1000; ++n) {
+  for (unsigned n = 0; n < 1000; n++) {
     int length = snprintf(name, size, "%.*s.%.200s.%ld-%u", (int)(base - path), path, base,
                           (long)getpid(), n);
     if (length < 0 || (size_t)length >= size) {
@@ -304,7 +304,7 @@ GlowStr glow_path_dir(GlowContext *ctx, const char *path) {
   if (!slash)
     return glow_str(ctx, ".");
   while (slash > path && slash[-1] == '/')
-    --slash;
+    slash--;
   return slash == path ? glow_str(ctx, "/") : glow_str_n(ctx, path, (size_t)(slash - path));
 }
 
@@ -353,7 +353,7 @@ GlowStr glow_path_relative(GlowContext *ctx, const char *path, const char *dir) 
     from = "";
   /* The common part ends at a separator of both. */
   size_t common = 0;
-  for (size_t i = 0;; ++i) {
+  for (size_t i = 0;; i++) {
     bool ends = (to[i] == '/' || !to[i]) && (from[i] == '/' || !from[i]);
     if (ends)
       common = i;
@@ -361,17 +361,17 @@ GlowStr glow_path_relative(GlowContext *ctx, const char *path, const char *dir) 
       break;
   }
   size_t up = 0;
-  for (const char *s = from + common; *s; ++s)
+  for (const char *s = from + common; *s; s++)
     up += *s == '/';
   const char *rest = to + common + (to[common] == '/');
   char *out = glow_malloc(ctx, 3 * up + strlen(rest) + 2), *p = out;
   GlowDefer release;
   glow_defer_push(ctx, &release, free, out);
-  for (; up; --up)
+  for (; up; up--)
     p = stpcpy(p, "../");
   p = stpcpy(p, rest);
   if (!*rest && p > out)
-    --p; /* "../.." rather than "../../" */
+    p--; /* "../.." rather than "../../" */
   GlowStr result = p > out ? glow_str_n(ctx, out, (size_t)(p - out)) : glow_str(ctx, ".");
   glow_defer_pop(ctx, &release, true);
   return result;

@@ -61,7 +61,7 @@ static int enter(Reader *r, GlowJsonEvent event) {
 }
 
 static int leave(Reader *r, GlowJsonEvent event) {
-  --r->depth;
+  r->depth--;
   return pass_on(r, (GlowJsonToken){.event = event});
 }
 
@@ -140,7 +140,7 @@ void glow_json_string(GlowText *t, const char *s, size_t length) {
   while (i < length) {
     size_t n = length - i, bad = n;
     glow_utf8_valid(s + i, n, &bad);
-    for (size_t end = i + bad; i < end; ++i) {
+    for (size_t end = i + bad; i < end; i++) {
       if (s[i] == '"' || s[i] == '\\')
         glow_text_printf(t, "\\%c", s[i]);
       else if ((unsigned char)s[i] < 0x20)
@@ -150,7 +150,7 @@ void glow_json_string(GlowText *t, const char *s, size_t length) {
     }
     if (i < length) {
       glow_text_puts(t, "\xef\xbf\xbd");
-      ++i;
+      i++;
     }
   }
   glow_text_putc(t, '"');

@@ -38,7 +38,7 @@ static int set_attributes(posix_spawnattr_t *a) {
 /* Not to stdout, which may be where the tool's own result goes. */
 static int set_files(posix_spawn_file_actions_t *f, int output) {
   int code = posix_spawn_file_actions_addopen(f, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  for (int fd = STDOUT_FILENO; code == 0 && fd <= STDERR_FILENO; ++fd)
+  for (int fd = STDOUT_FILENO; code == 0 && fd <= STDERR_FILENO; fd++)
     code = output < 0 ? posix_spawn_file_actions_addopen(f, fd, "/dev/null", O_WRONLY, 0)
                       : posix_spawn_file_actions_adddup2(f, output, fd);
   return code;

@@ -8,7 +8,7 @@ static const char units[] = "BKMGT";
 const char *glow_bytes_str(GlowArena *arena, int64_t bytes) {
   double v = (double)bytes;
   int unit = 0;
-  for (; v >= 1024 && unit < 4; ++unit)
+  for (; v >= 1024 && unit < 4; unit++)
     v /= 1024;
   return glow_arena_printf(arena, unit && v < 100 ? "%.1f %c%s" : "%.0f %c%s", v, units[unit],
                            unit ? "iB" : "");

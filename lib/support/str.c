@@ -79,11 +79,11 @@ enum { MAX_WORD = 64 }; /* longer words get no suggestion, which bounds the work
 static unsigned distance(const char *a, size_t n, const char *b, size_t m) {
   unsigned rows[3][MAX_WORD + 1];
   unsigned *before = rows[0], *last = rows[1], *row = rows[2];
-  for (size_t j = 0; j <= m; ++j)
+  for (size_t j = 0; j <= m; j++)
     last[j] = (unsigned)j;
-  for (size_t i = 1; i <= n; ++i) {
+  for (size_t i = 1; i <= n; i++) {
     row[0] = (unsigned)i;
-    for (size_t j = 1; j <= m; ++j) {
+    for (size_t j = 1; j <= m; j++) {
       unsigned d = last[j - 1] + (a[i - 1] != b[j - 1]);
       if (last[j] + 1 < d)
         d = last[j] + 1;
@@ -108,7 +108,7 @@ const char *glow_nearest(const char *word, const char *const *candidates, size_t
   unsigned limit = n >= 6 ? (unsigned)(n / 3) : 1;
   const char *best = NULL;
   unsigned best_distance = limit + 1;
-  for (size_t i = 0; i < count; ++i) {
+  for (size_t i = 0; i < count; i++) {
     size_t m = strlen(candidates[i]);
     if (m > n + limit || n > m + limit || m > MAX_WORD)
       continue;

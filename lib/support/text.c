@@ -81,7 +81,7 @@ size_t glow_utf8_sequence(const char *text, size_t left) {
   size_t n = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
   if (s[0] < 0xc2 || s[0] > 0xf4 || left < n)
     return 0;
-  for (size_t i = 1; i < n; ++i)
+  for (size_t i = 1; i < n; i++)
     if ((s[i] & 0xc0) != 0x80)
       return 0;
   bool overlong = (s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xf0 && s[1] < 0x90);
@@ -136,7 +136,7 @@ static size_t lay_out(char *buf, bool negative, const char *d, int n, int expone
     }
     return (size_t)(p - buf) + (size_t)sprintf(p, "e%+03d", exponent);
   }
-  for (int i = exponent < 0 ? exponent : 0; i < n || i <= exponent + 1; ++i) {
+  for (int i = exponent < 0 ? exponent : 0; i < n || i <= exponent + 1; i++) {
     if (i == exponent + 1)
       *p++ = '.';
     *p++ = i < 0 || i >= n ? '0' : d[i];
@@ -151,12 +151,12 @@ static int digits_of(double v, int count, char *digits, int *exponent) {
   snprintf(text, sizeof text, "%.*e", count - 1, v);
   int n = 0;
   const char *s = text;
-  for (; *s != 'e'; ++s)
+  for (; *s != 'e'; s++)
     if (*s >= '0' && *s <= '9')
       digits[n++] = *s;
   *exponent = atoi(s + 1);
   while (n > 1 && digits[n - 1] == '0')
-    --n;
+    n--;
   return n;
 }
 
@@ -165,7 +165,7 @@ static size_t format_finite(char *buf, double v, bool single, int most, int plai
   char digits[24], text[32];
   double positive = fabs(v);
   int exponent = 0, n = 1;
-  for (int count = 1; count <= most; ++count) {
+  for (int count = 1; count <= most; count++) {
     n = digits_of(positive, count, digits, &exponent);
     snprintf(text, sizeof text, "%.*se%d", n, digits, exponent - (n - 1));
     double back = single ? (double)strtof(text, NULL) : strtod(text, NULL);
@@ -218,7 +218,7 @@ static int parse_nan(const char *s, int digits, uint64_t infinity, uint64_t *bit
   uint64_t value = 0;
   int n = 0;
   const char *p = s + 6;
-  for (; n <= digits; ++p, ++n) {
+  for (; n <= digits; p++, n++) {
     char c = *p;
     unsigned digit;
     if (c >= '0' && c <= '9')

@@ -284,7 +284,7 @@ const GlowType *glow_type_in_file(GlowContext *ctx, const GlowType *type) {
   int64_t dims[GLOW_MAX_RANK], physical[GLOW_MAX_RANK + 4];
   if (!glow_kind_info[type->kind].safetensors)
     return glow_type_exact(ctx, GLOW_KIND_U8, 1, (int64_t[]){glow_type_bytes(type)});
-  for (uint32_t i = 0; i < type->rank; ++i)
+  for (uint32_t i = 0; i < type->rank; i++)
     dims[i] = type->dims[i].size;
   if (!type->layout)
     return glow_type_exact(ctx, type->kind, type->rank, dims);

@@ -15,7 +15,7 @@ GlowEval glow_eval_create(GlowModule *m, GlowArena *arena, const GlowNode *for_n
 }
 
 void glow_node_renumber(GlowNode *n) {
-  for (uint32_t i = 0; i < n->nresults; ++i) {
+  for (uint32_t i = 0; i < n->nresults; i++) {
     GlowStr name = n->results[i].name;
     if (name && strspn(name, "0123456789.") == glow_str_length(name))
       glow_value_set_name(&n->results[i], NULL);
@@ -24,7 +24,7 @@ void glow_node_renumber(GlowNode *n) {
 
 /* Pushes the first operand of n that has no copy yet. False if there is none. */
 static bool push_uncopied(GlowEval *e, const GlowNode *n, NodeVec *stack) {
-  for (uint32_t i = 0; i < n->noperands; ++i) {
+  for (uint32_t i = 0; i < n->noperands; i++) {
     const GlowValue *v = n->operands[i].value;
     if (v && v->kind == GLOW_VALUE_RESULT && !glow_map_get(e->map, v)) {
       glow_vec_push(e->arena, stack, v->def.node);
@@ -46,7 +46,7 @@ GlowValue *glow_eval_copy(GlowEval *e, GlowValue *v) {
         continue;
       glow_node_renumber(glow_node_clone(&e->builder, n, e->map));
     }
-    --stack.count;
+    stack.count--;
   }
   return glow_map_get(e->map, v);
 }

@@ -58,7 +58,7 @@ GlowValue *glow_contraction_build(const GlowContraction *c, GlowValue *const *in
 bool glow_is_per_channel(const GlowType *t, uint32_t rank, uint32_t axis, int64_t channels) {
   if (!glow_type_is_static(t) || t->rank > rank)
     return false;
-  for (uint32_t i = 0; i < t->rank; ++i) {
+  for (uint32_t i = 0; i < t->rank; i++) {
     int64_t size = t->dims[i].size;
     if (size != 1 && !(rank - t->rank + i == axis && size == channels))
       return false;

@@ -41,14 +41,14 @@ typedef struct Reader {
 
 static void skip_spaces(Reader *r) {
   while (*r->at == ' ')
-    ++r->at;
+    r->at++;
 }
 
 static bool accept(Reader *r, char c) {
   skip_spaces(r);
   if (*r->at != c)
     return false;
-  ++r->at;
+  r->at++;
   return true;
 }
 
@@ -65,7 +65,7 @@ static void read_list(Reader *r, Part *p, char separator, char end) {
 static void read_node(Reader *r, Part *p) {
   const char *start = r->at;
   while (isalnum((unsigned char)*r->at))
-    ++r->at;
+    r->at++;
   p->kind = PART_NODE;
   p->op = glow_op_from_node_name(start, (size_t)(r->at - start));
   bool known = p->op != GLOW_OP_COUNT && accept(r, '(');
@@ -140,7 +140,7 @@ static bool keeps_numbers(const GlowNode *n) {
 static bool is_cheap(const GlowBlock *b) {
   uint32_t count = 0;
   for (const GlowNode *n = b->first; n; n = n->next) {
-    for (uint32_t i = 0; i < n->noperands; ++i) {
+    for (uint32_t i = 0; i < n->noperands; i++) {
       const GlowValue *v = n->operands[i].value;
       if (v && glow_type_bytes(v->type) > GLOW_MAX_FOLDED_BYTES)
         return false;
@@ -154,7 +154,7 @@ static bool is_cheap(const GlowBlock *b) {
 }
 
 bool glow_value_number(const GlowValue *v, double *number) {
-  for (int i = 0; i < 16 && v->kind == GLOW_VALUE_RESULT && keeps_numbers(v->def.node); ++i)
+  for (int i = 0; i < 16 && v->kind == GLOW_VALUE_RESULT && keeps_numbers(v->def.node); i++)
     v = glow_node_in(v->def.node, 0);
   GlowScalar s;
   if (!glow_type_is_tensor(v->type) || v->type->quantized)
@@ -168,7 +168,7 @@ bool glow_value_number(const GlowValue *v, double *number) {
     return false;
   const GlowTensor *t = glow_storage_value(v->def.storage);
   int64_t count = t ? glow_tensor_elements(t) : 0;
-  for (int64_t i = 0; i < count; ++i) {
+  for (int64_t i = 0; i < count; i++) {
     double element = glow_tensor_get_double(t, i);
     if (i && (element != *number || signbit(element) != signbit(*number)))
       return false;
@@ -198,7 +198,7 @@ struct Goal {
 static bool solve(GlowMatch *m, const Goal *goal);
 
 static bool is_inner(const GlowMatch *m, const GlowNode *n) {
-  for (uint32_t i = 0; i < m->count; ++i)
+  for (uint32_t i = 0; i < m->count; i++)
     if (m->node[i] == n)
       return true;
   return false;
@@ -206,9 +206,9 @@ static bool is_inner(const GlowMatch *m, const GlowNode *n) {
 
 /* Whether nothing else uses what the nodes below the root compute. */
 static bool is_closed(const GlowMatch *m) {
-  for (uint32_t i = 0; i < m->count; ++i) {
+  for (uint32_t i = 0; i < m->count; i++) {
     const GlowNode *n = m->node[i];
-    for (uint32_t k = 0; n != m->root && k < n->nresults; ++k)
+    for (uint32_t k = 0; n != m->root && k < n->nresults; k++)
       for (const GlowUse *u = n->results[k].uses; u; u = u->next)
         if (u == &u->user->pred || !is_inner(m, u->user))
           return false;
@@ -245,7 +245,7 @@ static bool match_node(GlowMatch *m, const Part *p, GlowValue *v, const Goal *ne
   if (!n || n->pred.value != m->root->pred.value || n->nresults != 1 ||
       m->count == GLOW_MATCH_NODES || p->nargs > glow_node_nins(n))
     return false;
-  for (uint32_t i = p->nargs; i < glow_node_nins(n); ++i)
+  for (uint32_t i = p->nargs; i < glow_node_nins(n); i++)
     if (glow_node_in(n, i))
       return false;
   if (!is_inner(m, n))
@@ -261,7 +261,7 @@ static bool match_node(GlowMatch *m, const Part *p, GlowValue *v, const Goal *ne
 
 static bool match_choice(GlowMatch *m, const Part *p, GlowValue *v, const Goal *next) {
   GlowMatch saved = *m;
-  for (uint32_t i = 0; i < p->nargs; ++i) {
+  for (uint32_t i = 0; i < p->nargs; i++) {
     Goal goal = {p->args[i], v, next};
     if (solve(m, &goal))
       return true;
@@ -317,7 +317,7 @@ typedef struct Recognizer {
 
 static bool find_root(GlowNode *n, void *arg) {
   Recognizer *r = arg;
-  for (uint32_t i = 0; i < r->count; ++i)
+  for (uint32_t i = 0; i < r->count; i++)
     if (r->parts[i]->op == n->op) {
       glow_vec_push(r->run->arena, &r->roots, n);
       break;
@@ -342,7 +342,7 @@ static bool try_formula(Recognizer *r, uint32_t i, GlowNode *n) {
   }
   glow_pass_changed(r->run, n, "%u nodes become %s", m.count, r->what);
   glow_node_replace(n, &y, 1);
-  for (uint32_t k = 1; k < m.count; ++k)
+  for (uint32_t k = 1; k < m.count; k++)
     glow_remove_dead(m.node[k]);
   return true;
 }
@@ -355,7 +355,7 @@ bool glow_recognize(GlowPassRun *run, const char *what, const GlowFormula *formu
                   .parts = GLOW_NEW_ARRAY(run->arena, Part *, count),
                   .count = count,
                   .constness = glow_constness_create(run->arena)};
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < count; i++) {
     Reader reader = {run->ctx, run->arena, formulas[i].text};
     r.parts[i] = read_part(&reader);
     GLOW_CHECK(run->ctx, r.parts[i]->kind == PART_NODE && !*reader.at, "a formula is wrong");
@@ -364,7 +364,7 @@ bool glow_recognize(GlowPassRun *run, const char *what, const GlowFormula *formu
   unsigned errors = glow_context_error_count(run->ctx);
   for (uint32_t k = r.roots.count; k-- > 0;) {
     GlowNode *n = r.roots.data[k];
-    for (uint32_t i = 0; n->block && i < count; ++i)
+    for (uint32_t i = 0; n->block && i < count; i++)
       if (r.parts[i]->op == n->op && try_formula(&r, i, n))
         break;
   }
@@ -382,7 +382,7 @@ bool glow_reduced_axes(const GlowNode *n, uint32_t *mask) {
     return false;
   int64_t count = axes ? glow_tensor_elements(axes) : 0;
   *mask = count ? 0 : (UINT32_C(1) << x->rank) - 1;
-  for (int64_t i = 0; i < count; ++i) {
+  for (int64_t i = 0; i < count; i++) {
     int64_t axis = glow_tensor_get_int(axes, i);
     axis += axis < 0 ? x->rank : 0;
     if (axis < 0 || axis >= x->rank)
@@ -402,7 +402,7 @@ bool glow_stands_along(const GlowValue *v, const GlowType *x, int64_t axis) {
   const GlowType *t = v->type;
   if (!glow_type_is_static(t) || t->rank > x->rank || t->kind != x->kind)
     return false;
-  for (uint32_t i = 0; i < t->rank; ++i) {
+  for (uint32_t i = 0; i < t->rank; i++) {
     uint32_t at = i + x->rank - t->rank;
     GlowDim d = x->dims[at];
     bool same = d.kind == GLOW_DIM_EXACT && d.size == t->dims[i].size && at >= axis;

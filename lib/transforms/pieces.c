@@ -3,7 +3,7 @@
 
 GlowPiece glow_piece_whole(GlowValue *v) {
   GlowPiece p = {.source = v, .rank = v->type->rank};
-  for (uint32_t i = 0; i < p.rank; ++i) {
+  for (uint32_t i = 0; i < p.rank; i++) {
     p.step[i] = 1;
     p.size[i] = v->type->dims[i].size;
   }
@@ -16,7 +16,7 @@ bool glow_piece_is_whole_along(const GlowPiece *p, uint32_t k) {
 }
 
 bool glow_piece_is_whole(const GlowPiece *p) {
-  for (uint32_t i = 0; i < p->rank; ++i)
+  for (uint32_t i = 0; i < p->rank; i++)
     if (!glow_piece_is_whole_along(p, i))
       return false;
   return true;
@@ -59,7 +59,7 @@ static bool read_slice(const GlowNode *n, GlowPiece *p) {
       !read_ints(n, GLOW_SLICE_IN_STEPS, &steps) || !starts.t ||
       !glow_value_known(glow_node_in(n, GLOW_SLICE_IN_ENDS)))
     return false;
-  for (int64_t i = 0; i < starts.count; ++i) {
+  for (int64_t i = 0; i < starts.count; i++) {
     int64_t axis = axes.t ? glow_tensor_get_int(axes.t, i) : i;
     uint32_t k = (uint32_t)(axis < 0 ? axis + p->rank : axis);
     p->step[k] = steps.t ? glow_tensor_get_int(steps.t, i) : 1;
@@ -73,7 +73,7 @@ static bool read_split(const GlowNode *n, uint32_t out, GlowPiece *p) {
   int64_t axis = ((const GlowSplitMembers *)n->members)->axis;
   uint32_t k = (uint32_t)(axis < 0 ? axis + p->rank : axis);
   int64_t start = 0;
-  for (uint32_t i = 0; i < out; ++i) {
+  for (uint32_t i = 0; i < out; i++) {
     const GlowValue *before = glow_node_out(n, i);
     if (!before || !glow_type_is_static(before->type))
       return false;
@@ -112,7 +112,7 @@ bool glow_pad_amounts(const GlowNode *pad, uint32_t rank, int64_t *amounts) {
   if (glow_tensor_elements(pads) != 2 * count)
     return false;
   memset(amounts, 0, 2 * rank * sizeof *amounts);
-  for (int64_t i = 0; i < count; ++i) {
+  for (int64_t i = 0; i < count; i++) {
     int64_t axis = axes ? glow_tensor_get_int(axes, i) : i;
     axis += axis < 0 ? rank : 0;
     if (axis < 0 || axis >= rank)
@@ -140,7 +140,7 @@ GlowValue *glow_piece_build(GlowBuilder *b, const GlowNode *n, const GlowPiece *
   int64_t starts[GLOW_MAX_RANK], ends[GLOW_MAX_RANK], axes[GLOW_MAX_RANK], steps[GLOW_MAX_RANK];
   uint32_t count = 0;
   bool has_steps = false;
-  for (uint32_t k = 0; k < p->rank; ++k) {
+  for (uint32_t k = 0; k < p->rank; k++) {
     if (glow_piece_is_whole_along(p, k))
       continue;
     bool empty = p->size[k] == 0;
@@ -149,7 +149,7 @@ GlowValue *glow_piece_build(GlowBuilder *b, const GlowNode *n, const GlowPiece *
     axes[count] = k;
     steps[count] = empty ? 1 : p->step[k];
     has_steps |= steps[count] != 1;
-    ++count;
+    count++;
   }
   if (count == 0)
     return p->source;

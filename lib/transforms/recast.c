@@ -34,14 +34,14 @@ bool glow_recast_fits(const GlowRecast *r, const GlowNode *n) {
       n->op == GLOW_OP_CAST)
     return false;
   bool any = false;
-  for (uint32_t i = 0; i < glow_node_nins(n); ++i) {
+  for (uint32_t i = 0; i < glow_node_nins(n); i++) {
     if (!glow_recast_takes(r, glow_node_in(n, i)))
       continue;
     if (!fits_port(r, d, glow_op_in_port(d, i)))
       return false;
     any = true;
   }
-  for (uint32_t i = 0; i < n->nresults; ++i)
+  for (uint32_t i = 0; i < n->nresults; i++)
     if (n->results[i].type->quantized)
       return false;
   return any;
@@ -109,7 +109,7 @@ static GlowValue *stand_in(GlowRecast *r, GlowValue *v, const GlowNode *user) {
 static bool replace(GlowRecast *r, GlowNode *n, GlowNode *fresh, bool rounds) {
   GlowValue **values = GLOW_NEW_ARRAY(r->run->arena, GlowValue *, n->nresults);
   GlowBuilder b = glow_builder_before(n);
-  for (uint32_t i = 0; i < n->nresults; ++i) {
+  for (uint32_t i = 0; i < n->nresults; i++) {
     GlowValue *y = &fresh->results[i];
     values[i] = y;
     if (y->type->kind == n->results[i].type->kind)
@@ -135,13 +135,13 @@ bool glow_recast_node(GlowRecast *r, GlowNode *n, bool rounds) {
   uint32_t nins = glow_node_nins(n);
   GlowValue **ins = GLOW_NEW_ARRAY(r->run->arena, GlowValue *, nins);
   const GlowType **types = GLOW_NEW_ARRAY(r->run->arena, const GlowType *, n->nresults);
-  for (uint32_t i = 0; i < nins; ++i) {
+  for (uint32_t i = 0; i < nins; i++) {
     ins[i] = glow_node_in(n, i);
     if (glow_recast_takes(r, ins[i]) && !(ins[i] = stand_in(r, ins[i], n)))
       return false;
   }
   /* A result may be known to be smaller than inference says. */
-  for (uint32_t i = 0; i < n->nresults; ++i)
+  for (uint32_t i = 0; i < n->nresults; i++)
     if (glow_recast_takes(r, &n->results[i]) && fits_port(r, d, glow_op_out_port(d, i)))
       types[i] = glow_type_with_kind(r->run->ctx, n->results[i].type, r->to);
   GlowNodeSpec spec = {.op = n->op,
@@ -159,10 +159,10 @@ bool glow_recast_node(GlowRecast *r, GlowNode *n, bool rounds) {
 }
 
 void glow_recast_finish(GlowRecast *r) {
-  for (uint32_t i = 0; i < r->again.count; ++i)
+  for (uint32_t i = 0; i < r->again.count; i++)
     if (!r->again.data[i]->results[0].uses)
       glow_node_remove(r->again.data[i]);
-  for (uint32_t i = 0; i < r->back.count; ++i) {
+  for (uint32_t i = 0; i < r->back.count; i++) {
     GlowNode *cast = r->back.data[i];
     GlowStr name = cast->results[0].name;
     GlowValue *y = glow_node_in(cast, 0);

@@ -15,7 +15,7 @@ static const GlowType *narrow(GlowNode *n, const GlowValue *v, const GlowType *p
 }
 
 static bool narrow_results(GlowNode *n, const GlowType *const *out, bool *changed) {
-  for (uint32_t i = 0; i < n->nresults; ++i) {
+  for (uint32_t i = 0; i < n->nresults; i++) {
     GlowValue *v = &n->results[i];
     if (!out[i] || out[i] == v->type)
       continue;
@@ -46,9 +46,9 @@ static void narrow_saved(GlowNode *n, bool *changed) {
 
 /* What stands for a result of a branch that ends the run has the type of the result. */
 static void narrow_failed(GlowNode *n, bool *changed) {
-  for (uint32_t r = 0; r < n->nregions; ++r) {
+  for (uint32_t r = 0; r < n->nregions; r++) {
     const GlowNode *end = glow_block_terminator(n->regions[r]);
-    for (uint32_t i = 0; end && i < n->nresults; ++i) {
+    for (uint32_t i = 0; end && i < n->nresults; i++) {
       GlowNode *fail = glow_value_def(end->operands[i].value, GLOW_OP_FAIL);
       const GlowType *met =
           fail ? glow_type_meet(n->block->module->ctx, fail->results[0].type, n->results[i].type)
@@ -90,7 +90,7 @@ static void fail_branch(GlowNode *n, GlowBlock *b, GlowStr why) {
   GlowBuilder builder = glow_builder_at_end(b);
   builder.src = n->src;
   builder.origin = n->origin;
-  for (uint32_t i = 0; i < n->nresults; ++i)
+  for (uint32_t i = 0; i < n->nresults; i++)
     values[i] = glow_build_fail(&builder, message, n->results[i].type);
   glow_build_terminator(b, GLOW_OP_YIELD, values, n->nresults);
 }
@@ -98,12 +98,12 @@ static void fail_branch(GlowNode *n, GlowBlock *b, GlowStr why) {
 static bool each_branch(GlowNode *n, bool (*fn)(GlowBlock *b, void *arg), void *arg) {
   GlowHold holds[2];
   bool ok[2];
-  for (int i = 0; i < 2; ++i) {
+  for (int i = 0; i < 2; i++) {
     glow_hold_begin(n->block->module->ctx, &holds[i]);
     ok[i] = fn(n->regions[i], arg);
     glow_hold_end(&holds[i]);
   }
-  for (int i = 0; i < 2; ++i) {
+  for (int i = 0; i < 2; i++) {
     if (ok[i] || !ok[1 - i])
       glow_held_report(&holds[i]);
     else
@@ -115,7 +115,7 @@ static bool each_branch(GlowNode *n, bool (*fn)(GlowBlock *b, void *arg), void *
 bool glow_each_region(GlowNode *n, bool (*fn)(GlowBlock *b, void *arg), void *arg) {
   if (n->op == GLOW_OP_IF && n->nresults)
     return each_branch(n, fn, arg);
-  for (uint32_t i = 0; i < n->nregions; ++i)
+  for (uint32_t i = 0; i < n->nregions; i++)
     if (n->regions[i] && !n->regions[i]->scalar && !fn(n->regions[i], arg))
       return false;
   return true;

@@ -7,12 +7,12 @@ void glow_replace_by(GlowPassRun *run, GlowNode *n, GlowValue *by, const char *w
   glow_pass_changed(run, n, "%s", what);
   uint32_t count = n->noperands;
   GlowNode **defs = GLOW_NEW_ARRAY(run->arena, GlowNode *, count);
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < count; i++) {
     const GlowValue *v = n->operands[i].value;
     defs[i] = v && v->kind == GLOW_VALUE_RESULT ? v->def.node : NULL;
   }
   glow_node_replace(n, &by, 1);
-  for (uint32_t i = 0; i < count; ++i)
+  for (uint32_t i = 0; i < count; i++)
     if (defs[i])
       glow_remove_dead(defs[i]);
 }
@@ -29,7 +29,7 @@ static bool says_no_less(const GlowType *by, const GlowType *than) {
 /* The first rule that applies to n: the node that it built, n itself if it was changed in place,
  * NULL if n is gone or nothing applies. */
 static GlowNode *apply_first(GlowPassRun *run, GlowNode *n, const GlowRule *rules, uint32_t count) {
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < count; i++) {
     if (rules[i].op != n->op)
       continue;
     uint32_t first_new = run->module->next_id;
@@ -121,7 +121,7 @@ const int64_t *glow_known_ints(GlowPassRun *run, const GlowNode *n, uint32_t ope
     return NULL;
   *count = (uint32_t)glow_tensor_elements(t);
   int64_t *ints = GLOW_NEW_ARRAY(run->arena, int64_t, *count + 1);
-  for (uint32_t i = 0; i < *count; ++i)
+  for (uint32_t i = 0; i < *count; i++)
     ints[i] = glow_tensor_get_int(t, i);
   return ints;
 }

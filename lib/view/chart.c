@@ -56,13 +56,13 @@ static void measure(Chart *c) {
   c->started = glow_map_create(c->arena);
   glow_block_walk(c->function->body, collect, c);
   c->live = GLOW_NEW_ARRAY(c->arena, int64_t, c->steps.count + 1);
-  for (uint32_t i = 0; i < c->buffers.count; ++i) {
+  for (uint32_t i = 0; i < c->buffers.count; i++) {
     ChartBuffer *b = &c->buffers.data[i];
     b->end = b->end > c->steps.count ? c->steps.count : b->end;
-    for (uint32_t t = b->start; t < b->end; ++t)
+    for (uint32_t t = b->start; t < b->end; t++)
       c->live[t] += b->bytes;
   }
-  for (uint32_t t = 0; t < c->steps.count; ++t)
+  for (uint32_t t = 0; t < c->steps.count; t++)
     c->peak = c->live[t] > c->live[c->peak] ? t : c->peak;
   double width = (double)c->steps.count * STEP;
   width = width < LEAST_WIDTH ? LEAST_WIDTH : width > MOST_WIDTH ? MOST_WIDTH : width;
@@ -90,7 +90,7 @@ static void print_text(Chart *c, double x, double y, const char *more, const cha
 
 static void print_axis(Chart *c) {
   double right = x_of(c, c->steps.count);
-  for (int i = 0; i <= TICKS; ++i) {
+  for (int i = 0; i <= TICKS; i++) {
     int64_t bytes = c->function->arena / TICKS * i;
     glow_text_printf(c->out,
                      "<line x1=\"%d\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"#dddddd\"/>\n",
@@ -134,7 +134,7 @@ static void print_name(Chart *c, const ChartBuffer *b, double w, double h) {
 static void print_buffers(Chart *c) {
   static const char *const colors[] = {"#a6cee3", "#b2df8a", "#fdbf6f", "#cab2d6",
                                        "#fb9a99", "#ffff99", "#ccebc5", "#d9d9d9"};
-  for (uint32_t i = 0; i < c->buffers.count; ++i) {
+  for (uint32_t i = 0; i < c->buffers.count; i++) {
     const ChartBuffer *b = &c->buffers.data[i];
     double y = y_of(c, b->offset + b->bytes), h = y_of(c, b->offset) - y;
     double w = (b->end - b->start) * c->step;
@@ -153,7 +153,7 @@ static void print_buffers(Chart *c) {
 }
 
 static void print_names(Chart *c) {
-  for (uint32_t i = 0; i < c->buffers.count; ++i) {
+  for (uint32_t i = 0; i < c->buffers.count; i++) {
     const ChartBuffer *b = &c->buffers.data[i];
     print_name(c, b, (b->end - b->start) * c->step,
                y_of(c, b->offset) - y_of(c, b->offset + b->bytes));
@@ -165,7 +165,7 @@ static void print_peak(Chart *c) {
     return;
   glow_text_puts(c->out,
                  "<polyline fill=\"none\" stroke=\"#000000\" stroke-width=\"1.2\" points=\"");
-  for (uint32_t t = 0; t < c->steps.count; ++t)
+  for (uint32_t t = 0; t < c->steps.count; t++)
     glow_text_printf(c->out, "%.1f,%.1f %.1f,%.1f ", x_of(c, t), y_of(c, c->live[t]),
                      x_of(c, t + 1), y_of(c, c->live[t]));
   glow_text_puts(c->out, "\"/>\n");
@@ -194,8 +194,8 @@ static bool is_within(const GlowNode *n, const GlowBlock *b) {
 static void print_body(Chart *c, uint32_t step, const GlowBlock *b) {
   uint32_t first = step + 1, end;
   while (first < c->steps.count && !is_within(c->steps.data[first], b))
-    ++first;
-  for (end = first; end < c->steps.count && is_within(c->steps.data[end], b); ++end)
+    first++;
+  for (end = first; end < c->steps.count && is_within(c->steps.data[end], b); end++)
     ;
   if (first == end)
     return;
@@ -210,9 +210,9 @@ static void print_body(Chart *c, uint32_t step, const GlowBlock *b) {
 }
 
 static void print_bodies(Chart *c) {
-  for (uint32_t t = 0; t < c->steps.count; ++t) {
+  for (uint32_t t = 0; t < c->steps.count; t++) {
     const GlowNode *n = c->steps.data[t];
-    for (uint32_t r = 0; r < n->nregions; ++r)
+    for (uint32_t r = 0; r < n->nregions; r++)
       if (n->regions[r] && !n->regions[r]->scalar)
         print_body(c, t, n->regions[r]);
   }
@@ -258,7 +258,7 @@ void glow_view_print_charts(GlowModule *m, GlowArena *arena, GlowText *out) {
                    "stroke-opacity: 0.7; pointer-events: none }</style>\n"
                    "<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n",
                    width, height, width, height);
-  for (uint32_t i = 0; i < charts.count; ++i)
+  for (uint32_t i = 0; i < charts.count; i++)
     print_chart(&charts.data[i]);
   glow_text_puts(out, "</svg>\n");
 }

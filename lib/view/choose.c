@@ -60,14 +60,14 @@ static bool same_scope(const Scope *a, const Scope *b, uint32_t parts) {
 static void read_scopes(Chooser *c) {
   c->scopes = GLOW_NEW_ARRAY(c->g->arena, Scope, c->nodes.count + 1);
   c->separator = '.';
-  for (uint32_t i = 0; i < c->nodes.count; ++i)
+  for (uint32_t i = 0; i < c->nodes.count; i++)
     if (strchr(glow_view_name(c->nodes.data[i]), '/'))
       c->separator = '/';
   c->common = MAX_PARTS;
-  for (uint32_t i = 0; i < c->nodes.count; ++i) {
+  for (uint32_t i = 0; i < c->nodes.count; i++) {
     c->scopes[i] = read_scope(glow_view_name(c->nodes.data[i]), c->separator);
     while (c->common && !same_scope(&c->scopes[0], &c->scopes[i], c->common))
-      --c->common;
+      c->common--;
   }
 }
 
@@ -78,11 +78,11 @@ static uint64_t mix(uint64_t h, uint64_t v) {
 
 static uint64_t shape_of(const GlowNode *n, uint64_t h) {
   h = mix(mix(h, n->op), n->members ? glow_members_hash(glow_node_desc(n), n->members) : 0);
-  for (uint32_t i = 0; i < n->noperands; ++i)
+  for (uint32_t i = 0; i < n->noperands; i++)
     h = mix(h, n->operands[i].value ? n->operands[i].value->type->id : UINT32_MAX);
-  for (uint32_t i = 0; i < n->nresults; ++i)
+  for (uint32_t i = 0; i < n->nresults; i++)
     h = mix(h, n->results[i].type->id);
-  for (uint32_t r = 0; r < n->nregions; ++r)
+  for (uint32_t r = 0; r < n->nregions; r++)
     for (const GlowNode *k = n->regions[r] ? n->regions[r]->first : NULL; k; k = k->next)
       h = shape_of(k, h);
   return h;
@@ -93,13 +93,13 @@ static GlowStr title(const Chooser *c, const Scope *s, uint32_t parts) {
   uint32_t from = c->common ? s->ends[c->common - 1] + 1 : 0;
   uint32_t to = parts > c->common ? s->ends[parts - 1] : from;
   while (from < to && s->name[from] == c->separator)
-    ++from;
+    from++;
   return glow_str_n(c->g->ctx, s->name + from, to - from);
 }
 
 static void add_box(Chooser *c, uint32_t first, uint32_t count, GlowStr scope) {
   ViewBox box = {.nodes = &c->nodes.data[first], .count = count, .scope = scope};
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < count; i++) {
     box.shape = shape_of(c->nodes.data[first + i], box.shape);
     glow_map_set(c->g->box_of, c->nodes.data[first + i],
                  (void *)(uintptr_t)(c->g->boxes.count + 1));
@@ -112,7 +112,7 @@ static void group(Chooser *c, uint32_t parts) {
   c->g->boxes.count = 0;
   for (uint32_t i = 0, j; i < c->nodes.count; i = j) {
     uint32_t depth = parts < c->scopes[i].count ? parts : c->scopes[i].count;
-    for (j = i + 1; j < c->nodes.count && depth > c->common; ++j) {
+    for (j = i + 1; j < c->nodes.count && depth > c->common; j++) {
       uint32_t other = parts < c->scopes[j].count ? parts : c->scopes[j].count;
       bool unnamed = !*c->scopes[j].name;
       if (!unnamed && (other != depth || !same_scope(&c->scopes[i], &c->scopes[j], depth)))
@@ -125,7 +125,7 @@ static void group(Chooser *c, uint32_t parts) {
 
 static void singles(Chooser *c) {
   c->g->boxes.count = 0;
-  for (uint32_t i = 0; i < c->nodes.count; ++i)
+  for (uint32_t i = 0; i < c->nodes.count; i++)
     add_box(c, i, 1, title(c, &c->scopes[i], c->scopes[i].count));
   glow_view_fold(c->g);
 }
@@ -152,7 +152,7 @@ static void see_source(void *user, uint32_t from, const GlowValue *value) {
 
 /* Where a repetition begins: no chain may cross it. */
 static bool begins_repetition(const ViewGraph *g, uint32_t box) {
-  for (uint32_t k = 0; k < g->repeats.count; ++k) {
+  for (uint32_t k = 0; k < g->repeats.count; k++) {
     const ViewRepeat *r = &g->repeats.data[k];
     uint32_t end = r->first + r->period * r->times;
     if (box >= r->first && box <= end && (box - r->first) % r->period == 0)
@@ -164,7 +164,7 @@ static bool begins_repetition(const ViewGraph *g, uint32_t box) {
 /* The end of the longest chain that begins with `first`. */
 static uint32_t chain_end(const Chains *c, uint32_t first) {
   uint32_t best = first + 1, farthest = c->last_user[first];
-  for (uint32_t i = first + 1; i < c->g->boxes.count && i - first < CHAIN; ++i) {
+  for (uint32_t i = first + 1; i < c->g->boxes.count && i - first < CHAIN; i++) {
     if (c->lowest[i] < first || c->lowest[i] > i || begins_repetition(c->g, i))
       break;
     if (farthest <= i) /* nothing before i is used after it */
@@ -181,7 +181,7 @@ static void join_chains(Chooser *c) {
   chains.last_user = GLOW_NEW_ARRAY(c->g->arena, uint32_t, fine.count + 1);
   uint32_t *ends = GLOW_NEW_ARRAY(c->g->arena, uint32_t, fine.count + 1);
   memset(chains.lowest, 0xff, fine.count * sizeof *chains.lowest);
-  for (chains.box = 0; chains.box < fine.count; ++chains.box)
+  for (chains.box = 0; chains.box < fine.count; chains.box++)
     glow_view_sources(c->g, chains.box, see_source, &chains);
   for (uint32_t i = 0; i < fine.count; i = ends[i])
     ends[i] = chain_end(&chains, i);
@@ -189,7 +189,7 @@ static void join_chains(Chooser *c) {
   uint32_t first = 0;
   for (uint32_t i = 0; i < fine.count; i = ends[i]) {
     uint32_t count = 0;
-    for (uint32_t j = i; j < ends[i]; ++j)
+    for (uint32_t j = i; j < ends[i]; j++)
       count += fine.data[j].count;
     add_box(c, first, count, fine.data[i].scope);
     first += count;
@@ -206,10 +206,10 @@ void glow_view_choose(ViewGraph *g, GlowArena *arena, GlowFunction *f, GlowBlock
     if (is_drawn(n))
       glow_vec_push(arena, &c.nodes, n);
   read_scopes(&c);
-  for (uint32_t i = 0; i < c.nodes.count; ++i)
+  for (uint32_t i = 0; i < c.nodes.count; i++)
     deepest = c.scopes[i].count > deepest ? c.scopes[i].count : deepest;
   singles(&c);
-  for (uint32_t parts = deepest; parts > c.common && g->ndrawn > BUDGET; --parts)
+  for (uint32_t parts = deepest; parts > c.common && g->ndrawn > BUDGET; parts--)
     group(&c, parts);
   if (g->ndrawn > BUDGET)
     join_chains(&c);
@@ -256,7 +256,7 @@ static uint32_t last_writer(const Sources *s, const GlowValue *buffer) {
 
 static bool visit(GlowNode *n, void *arg) {
   Sources *s = arg;
-  for (uint32_t i = 0; i <= n->noperands; ++i) {
+  for (uint32_t i = 0; i <= n->noperands; i++) {
     GlowUse *use = i < n->noperands ? &n->operands[i] : &n->pred;
     GlowValue *v = use->value;
     if (!v || use->qual == GLOW_QUAL_OUT || glow_view_is_constant(v))
@@ -274,7 +274,7 @@ static bool visit(GlowNode *n, void *arg) {
       s->fn(s->user, GLOW_VIEW_OUTSIDE, v);
     }
   }
-  for (uint32_t r = 0; r < n->nregions; ++r)
+  for (uint32_t r = 0; r < n->nregions; r++)
     if (n->regions[r] && !n->regions[r]->scalar)
       glow_block_walk(n->regions[r], visit, s);
   return true;
@@ -282,6 +282,6 @@ static bool visit(GlowNode *n, void *arg) {
 
 void glow_view_sources(ViewGraph *g, uint32_t box, ViewSourceFn *fn, void *user) {
   Sources s = {g, box, fn, user};
-  for (uint32_t i = 0; i < g->boxes.data[box].count; ++i)
+  for (uint32_t i = 0; i < g->boxes.data[box].count; i++)
     visit(g->boxes.data[box].nodes[i], &s);
 }

@@ -54,7 +54,7 @@ static void print_boxes(Drawing *d, uint32_t first, uint32_t end) {
   const ViewBox *boxes = d->g->boxes.data;
   for (uint32_t i = first, j; i < end; i = j) {
     size_t part = first_part(boxes[i].scope);
-    for (j = i + 1; j < end && part && same_part(boxes[i].scope, boxes[j].scope); ++j)
+    for (j = i + 1; j < end && part && same_part(boxes[i].scope, boxes[j].scope); j++)
       ;
     bool framed = j - i > 1;
     if (framed) {
@@ -63,7 +63,7 @@ static void print_boxes(Drawing *d, uint32_t first, uint32_t end) {
       glow_view_escape(d->out, glow_str_n(d->g->ctx, boxes[i].scope, part), SIZE_MAX);
       glow_text_puts(d->out, "\";\n");
     }
-    for (uint32_t k = i; k < j; ++k)
+    for (uint32_t k = i; k < j; k++)
       print_box(d, k);
     if (framed)
       glow_text_puts(d->out, "  }\n");
@@ -90,7 +90,7 @@ static void print_repeat(Drawing *d, const ViewRepeat *r) {
 
 static void print_all_boxes(Drawing *d) {
   uint32_t at = 0;
-  for (uint32_t k = 0; k < d->g->repeats.count; ++k) {
+  for (uint32_t k = 0; k < d->g->repeats.count; k++) {
     const ViewRepeat *r = &d->g->repeats.data[k];
     print_boxes(d, at, r->first);
     print_repeat(d, r);
@@ -111,7 +111,7 @@ static void add_edge(Drawing *d, Edge e) {
 static const ViewRepeat *repeat_of(const ViewGraph *g, uint32_t box) {
   const ViewRepeat *r = g->repeats.data;
   while (box >= r->first + r->period * r->times)
-    ++r;
+    r++;
   return r;
 }
 
@@ -147,9 +147,9 @@ static void print_end(Drawing *d, const GlowValue *v, char kind) {
 
 static void print_edges(Drawing *d) {
   GlowMap *seen = glow_map_create(d->g->arena);
-  for (d->target = 0; d->target < d->g->boxes.count; ++d->target)
+  for (d->target = 0; d->target < d->g->boxes.count; d->target++)
     glow_view_sources(d->g, d->target, add_source, d);
-  for (uint32_t i = 0; i < d->edges.count; ++i) {
+  for (uint32_t i = 0; i < d->edges.count; i++) {
     const Edge *e = &d->edges.data[i];
     if (e->from != GLOW_VIEW_OUTSIDE) {
       glow_text_printf(d->out, "    f%ub%u -> f%ub%u", d->number, e->from, d->number, e->to);
@@ -188,7 +188,7 @@ static bool is_inside(const ViewGraph *g, const GlowValue *buffer) {
 
 /* What an instruction writes that the outside sees: storage, or buffers of enclosing blocks. */
 static void print_written(Drawing *d, GlowMap *seen, uint32_t i, const GlowNode *n) {
-  for (uint32_t k = 0; k < n->noperands; ++k) {
+  for (uint32_t k = 0; k < n->noperands; k++) {
     const GlowUse *u = &n->operands[k];
     GlowValue *base = u->value ? glow_buffer_base(u->value) : NULL;
     if (!base || is_inside(d->g, base) || u->qual == GLOW_QUAL_IN)
@@ -210,7 +210,7 @@ static void print_outputs(Drawing *d) {
     if (n->op == GLOW_OP_SAVE)
       print_output(d, glow_node_in(n, 0), glow_node_in(n, 1));
     else if (n->op == GLOW_OP_RETURN || n->op == GLOW_OP_YIELD)
-      for (uint32_t k = 0; k < n->noperands; ++k)
+      for (uint32_t k = 0; k < n->noperands; k++)
         print_output(d, n->operands[k].value, n->operands[k].value);
     else if (i && body->level == GLOW_LEVEL_PROGRAM)
       print_written(d, seen, i - 1, n);

@@ -27,7 +27,7 @@ static bool same_wiring(const Folder *f, uint32_t a, uint32_t b, uint32_t first,
   if (x->count != y->count)
     return false;
   bool early = a < first + period;
-  for (uint32_t i = 0; i < x->count; ++i) {
+  for (uint32_t i = 0; i < x->count; i++) {
     uint32_t p = x->data[i], q = y->data[i];
     bool inside = p != GLOW_VIEW_OUTSIDE && p >= first;
     if (inside ? q != p + period : q != p && !(early && q != GLOW_VIEW_OUTSIDE && q >= first))
@@ -41,7 +41,7 @@ static uint32_t count_times(const Folder *f, uint32_t first, uint32_t period, ui
   const ViewBox *boxes = f->g->boxes.data;
   uint32_t times = 1;
   for (uint32_t at = first + period; at + period <= end; at += period, ++times)
-    for (uint32_t i = at; i < at + period; ++i)
+    for (uint32_t i = at; i < at + period; i++)
       if (boxes[i].shape != boxes[i - period].shape ||
           !same_wiring(f, i - period, i, first, period))
         return times;
@@ -51,7 +51,7 @@ static uint32_t count_times(const Folder *f, uint32_t first, uint32_t period, ui
 /* Nodes that folding would leave out. */
 static uint32_t saved(const Folder *f, const ViewRepeat *r) {
   uint32_t nodes = 0;
-  for (uint32_t i = 0; i < r->period; ++i)
+  for (uint32_t i = 0; i < r->period; i++)
     nodes += f->g->boxes.data[r->first + i].count;
   return nodes * (r->times - 1);
 }
@@ -59,8 +59,8 @@ static uint32_t saved(const Folder *f, const ViewRepeat *r) {
 static void search(Folder *f, uint32_t begin, uint32_t end) {
   ViewRepeat best = {0};
   uint32_t most = LEAST_SAVED - 1;
-  for (uint32_t first = begin; first < end; ++first)
-    for (uint32_t period = 1; period <= (end - first) / 2 && period <= LONGEST; ++period) {
+  for (uint32_t first = begin; first < end; first++)
+    for (uint32_t period = 1; period <= (end - first) / 2 && period <= LONGEST; period++) {
       if (f->g->boxes.data[first].shape != f->g->boxes.data[first + period].shape)
         continue;
       ViewRepeat r = {first, period, count_times(f, first, period, end)};
@@ -79,18 +79,18 @@ static void search(Folder *f, uint32_t begin, uint32_t end) {
 void glow_view_fold(ViewGraph *g) {
   ViewBoxes *boxes = &g->boxes;
   Folder f = {.g = g, .sources = GLOW_NEW_ARRAY(g->arena, Sources, boxes->count + 1)};
-  for (uint32_t i = 0; i < boxes->count; ++i) {
+  for (uint32_t i = 0; i < boxes->count; i++) {
     void *args[] = {g->arena, &f.sources[i]};
     glow_view_sources(g, i, add_source, args);
   }
   g->repeats.count = 0;
   g->ndrawn = boxes->count;
   search(&f, 0, boxes->count);
-  for (uint32_t i = 0; i < boxes->count; ++i)
+  for (uint32_t i = 0; i < boxes->count; i++)
     boxes->data[i].drawn = i;
-  for (uint32_t k = 0; k < g->repeats.count; ++k) {
+  for (uint32_t k = 0; k < g->repeats.count; k++) {
     const ViewRepeat *r = &g->repeats.data[k];
-    for (uint32_t i = r->period; i < r->period * r->times; ++i)
+    for (uint32_t i = r->period; i < r->period * r->times; i++)
       boxes->data[r->first + i].drawn = r->first + i % r->period;
     g->ndrawn -= r->period * (r->times - 1);
   }

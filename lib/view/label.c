@@ -41,7 +41,7 @@ void glow_view_print_type(GlowText *out, const GlowType *t) {
   }
   if (t->kind != GLOW_KIND_FLOAT || t->rank == 0)
     glow_text_printf(out, "%s%s", glow_kind_info[t->kind].name, t->rank ? " " : "");
-  for (uint32_t i = 0; i < t->rank; ++i) {
+  for (uint32_t i = 0; i < t->rank; i++) {
     const GlowDim *d = &t->dims[i];
     glow_text_puts(out, i ? "×" : "");
     if (d->kind == GLOW_DIM_EXACT || d->kind == GLOW_DIM_BOUND)
@@ -77,7 +77,7 @@ static void print_constant(GlowText *out, const GlowValue *v) {
   }
   int64_t count = glow_tensor_elements(t);
   glow_text_puts(out, v->type->rank ? "[" : "");
-  for (int64_t i = 0; i < count; ++i) {
+  for (int64_t i = 0; i < count; i++) {
     GlowScalar s = glow_tensor_get(t, i);
     glow_text_puts(out, i ? ", " : "");
     if (s.is_int)
@@ -90,7 +90,7 @@ static void print_constant(GlowText *out, const GlowValue *v) {
 
 static void print_constants(GlowText *out, const GlowNode *n) {
   const GlowOpDesc *d = glow_node_desc(n);
-  for (uint32_t i = 0; i < glow_node_nins(n); ++i) {
+  for (uint32_t i = 0; i < glow_node_nins(n); i++) {
     const GlowValue *v = glow_node_in(n, i);
     const GlowPort *port = glow_op_in_port(d, i);
     if (!v || !glow_view_is_constant(v))
@@ -103,7 +103,7 @@ static void print_constants(GlowText *out, const GlowNode *n) {
 
 /* What was fused into a node, and what regions hold. */
 static void print_regions(GlowText *out, const GlowNode *n) {
-  for (uint32_t r = 0; r < n->nregions; ++r) {
+  for (uint32_t r = 0; r < n->nregions; r++) {
     const GlowBlock *b = n->regions[r];
     if (!b)
       continue;
@@ -177,7 +177,7 @@ static void print_line(GlowText *out, const ViewBox *box, uint32_t first, uint32
   if (count > 1)
     glow_text_printf(out, "%u × ", count);
   glow_text_printf(out, "%s  ", op_name(n));
-  for (uint32_t r = 0; r < n->nregions; ++r)
+  for (uint32_t r = 0; r < n->nregions; r++)
     for (const GlowNode *k = n->regions[r] ? n->regions[r]->first : NULL; k; k = k->next)
       if (n->regions[r]->scalar && !GLOW_HAS(glow_node_desc(k), TERMINATOR))
         glow_text_printf(out, "+ %s  ", glow_node_desc(k)->node);
@@ -202,7 +202,7 @@ static void print_group(GlowArena *arena, GlowText *out, const ViewBox *box) {
   glow_text_puts(out, "</B></TD></TR>");
   uint32_t lines = 0;
   for (uint32_t i = 0, j; i < box->count; i = j) {
-    for (j = i + 1; j < box->count && box->nodes[j]->op == box->nodes[i]->op; ++j)
+    for (j = i + 1; j < box->count && box->nodes[j]->op == box->nodes[i]->op; j++)
       ;
     if (++lines > LINES) {
       glow_text_printf(out, SMALL "… and %u more" END, box->count - i);
@@ -211,8 +211,8 @@ static void print_group(GlowArena *arena, GlowText *out, const ViewBox *box) {
     print_line(out, box, i, j - i);
   }
   int64_t bytes = 0;
-  for (uint32_t i = 0; i < box->count; ++i)
-    for (uint32_t k = 0; k < box->nodes[i]->noperands; ++k) {
+  for (uint32_t i = 0; i < box->count; i++)
+    for (uint32_t k = 0; k < box->nodes[i]->noperands; k++) {
       const GlowValue *v = box->nodes[i]->operands[k].value;
       bool stored = v && v->kind == GLOW_VALUE_STORAGE && glow_view_is_constant(v);
       int64_t size = stored ? glow_type_bytes(v->type) : 0;

@@ -48,10 +48,10 @@ static void print_block(Drawings *d, GlowFunction *f, GlowBlock *b) {
   ViewGraph g;
   glow_view_choose(&g, d->arena, f, b);
   glow_view_print_dot(&g, d->out, d->count++);
-  for (uint32_t i = 0; i < g.boxes.count; ++i) {
+  for (uint32_t i = 0; i < g.boxes.count; i++) {
     const ViewBox *box = &g.boxes.data[i];
-    for (uint32_t k = 0; box->drawn == i && k < box->count; ++k)
-      for (uint32_t r = 0; r < box->nodes[k]->nregions; ++r) {
+    for (uint32_t k = 0; box->drawn == i && k < box->count; k++)
+      for (uint32_t r = 0; r < box->nodes[k]->nregions; r++) {
         GlowBlock *inner = box->nodes[k]->regions[r];
         if (inner && !inner->scalar && d->bodies++ < MOST_BODIES)
           print_block(d, f, inner);
@@ -77,7 +77,7 @@ typedef struct Streams {
 
 static void close_streams(void *arg) {
   Streams *s = arg;
-  for (int i = 0; i < 3; ++i)
+  for (int i = 0; i < 3; i++)
     if (s->file[i])
       fclose(s->file[i]);
 }
@@ -105,7 +105,7 @@ static int spawn_dot(const Streams *s, int *error) {
   if (*error)
     return -1;
   pid_t child = -1;
-  for (int i = 0; i < 3 && !*error; ++i)
+  for (int i = 0; i < 3 && !*error; i++)
     *error = posix_spawn_file_actions_adddup2(&actions, fileno(s->file[i]), i);
   if (!*error)
     *error = posix_spawnp(&child, argv[0], &actions, NULL, (char *const *)(uintptr_t)argv, environ);
@@ -122,7 +122,7 @@ static int spawn_dot(const Streams *s, int *error) {
 }
 
 static GlowStatus run_dot(GlowContext *ctx, const Streams *s, const GlowText *dot, GlowText *svg) {
-  for (int i = 0; i < 3; ++i)
+  for (int i = 0; i < 3; i++)
     if (!s->file[i])
       return fail(ctx, "no temporary file", errno);
   if (fwrite(dot->data, 1, dot->size, s->file[0]) != dot->size || fflush(s->file[0]) != 0)
@@ -170,7 +170,7 @@ static const char *split_subject(const char *file, Subject *subject) {
     Subject subject;
   } words[] = {{"graph:", GRAPHS}, {"memory:", MEMORY}};
   *subject = EITHER;
-  for (size_t i = 0; i < sizeof words / sizeof *words; ++i) {
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
     size_t n = strlen(words[i].prefix);
     if (strncmp(file, words[i].prefix, n) == 0) {
       *subject = words[i].subject;

@@ -49,7 +49,7 @@ bool glow_fault_run(GlowPassRun *run, bool (*fits)(const GlowNode *n), bool (*sp
   Places p = {.arena = run->arena, .fits = fits};
   uint32_t spoilt;
   bool ok = find_places(run, &p, &spoilt);
-  for (uint32_t i = 0; ok && i < p.list.count; ++i) {
+  for (uint32_t i = 0; ok && i < p.list.count; i++) {
     GlowNode *n = p.list.data[i];
     glow_pass_changed(run, n, i == spoilt ? "planted at '%s'" : "kept '%s'", name_of(n));
     ok = i != spoilt || spoil(n);
@@ -69,7 +69,7 @@ bool glow_fault_replace(GlowPassRun *run, bool (*fits)(const GlowNode *n),
   Places p = {.arena = run->arena, .fits = fits, .values = true};
   uint32_t spoilt;
   bool ok = find_places(run, &p, &spoilt);
-  for (uint32_t i = 0; ok && i < p.list.count; ++i) {
+  for (uint32_t i = 0; ok && i < p.list.count; i++) {
     GlowNode *n = p.list.data[i];
     GlowStr name = name_of(n);
     glow_pass_changed(run, n, i == spoilt ? "planted at '%s'" : "kept '%s'", name);

@@ -3,7 +3,7 @@
 #include "transforms/rules.h"
 
 static bool is_one_of(const GlowNode *n, const GlowOp *ops, size_t count) {
-  for (size_t i = 0; i < count; ++i)
+  for (size_t i = 0; i < count; i++)
     if (n->op == ops[i])
       return true;
   return false;
@@ -31,7 +31,7 @@ static GlowValue *copy(GlowBuilder *b, const GlowNode *n) {
 
 static GlowArray *pads_of(const GlowNode *n) {
   const GlowOpDesc *d = glow_node_desc(n);
-  for (uint32_t i = 0; i < d->nmembers; ++i)
+  for (uint32_t i = 0; i < d->nmembers; i++)
     if (strcmp(d->members[i].name, "pads") == 0 && d->members[i].array)
       return (GlowArray *)((char *)n->members + d->members[i].offset);
   return NULL;
@@ -39,7 +39,7 @@ static GlowArray *pads_of(const GlowNode *n) {
 
 static bool has_pads(const GlowNode *n) {
   const GlowArray *pads = pads_of(n);
-  for (uint32_t i = 0; pads && i < pads->count; ++i)
+  for (uint32_t i = 0; pads && i < pads->count; i++)
     if (glow_array_at(*pads, uint32_t, i))
       return true;
   return false;
@@ -50,10 +50,10 @@ static GlowValue *shift_pads(GlowBuilder *b, GlowNode *n) {
   GlowArray *pads = pads_of(c);
   uint32_t moved[2 * GLOW_MAX_RANK], half = pads->count / 2;
   memcpy(moved, pads->data, pads->count * sizeof *moved);
-  for (uint32_t i = 0; i < pads->count; ++i)
+  for (uint32_t i = 0; i < pads->count; i++)
     if (moved[i]) {
-      --moved[i];
-      ++moved[(i + half) % pads->count];
+      moved[i]--;
+      moved[(i + half) % pads->count]++;
       break;
     }
   *pads = glow_array_u32(b->module, moved, pads->count);
@@ -80,7 +80,7 @@ bool glow_pass_fault_swapped_operands(GlowPassRun *run) {
 
 /* The operand that is a constant, or UINT32_MAX. */
 static uint32_t constant_operand(const GlowNode *n) {
-  for (uint32_t i = 0; i < glow_node_nins(n); ++i) {
+  for (uint32_t i = 0; i < glow_node_nins(n); i++) {
     const GlowValue *v = glow_node_in(n, i);
     if (v && v->kind == GLOW_VALUE_STORAGE && v->def.storage->cls == GLOW_CONSTANT &&
         v->type->kind == GLOW_KIND_FLOAT)
@@ -111,7 +111,7 @@ bool glow_pass_fault_wrong_constant(GlowPassRun *run) {
 
 /* An operand with several elements on its last axis, beside one of the result's type. */
 static uint32_t broadcast_operand(const GlowNode *n) {
-  for (uint32_t i = 0; i < 2; ++i) {
+  for (uint32_t i = 0; i < 2; i++) {
     const GlowType *t = glow_node_in(n, i)->type;
     if (t->rank && glow_type_is_static(t) && t->dims[t->rank - 1].size > 1 &&
         glow_node_in(n, 1 - i)->type == type_of(n))
@@ -180,7 +180,7 @@ static GlowValue *exchange_axes(GlowBuilder *b, GlowNode *n) {
   uint32_t x, y, perm[GLOW_MAX_RANK];
   if (!equal_axes(type_of(n), &x, &y))
     return NULL;
-  for (uint32_t i = 0; i < type_of(n)->rank; ++i)
+  for (uint32_t i = 0; i < type_of(n)->rank; i++)
     perm[i] = i == x ? y : i == y ? x : i;
   GlowTransposeMembers members = {.perm = glow_array_u32(b->module, perm, type_of(n)->rank)};
   return glow_build1(b, GLOW_OP_TRANSPOSE, copy(b, n), &members, NULL);

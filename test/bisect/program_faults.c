@@ -59,7 +59,7 @@ GlowStatus glow_flawed_cpu_run(GlowFunction *f, const GlowBindings *inputs, Glow
 #endif
 
 static bool is_in_place(const GlowNode *n) {
-  for (uint32_t i = 0; glow_node_is_instr(n) && n->nouts == 1 && i < glow_node_nins(n); ++i)
+  for (uint32_t i = 0; glow_node_is_instr(n) && n->nouts == 1 && i < glow_node_nins(n); i++)
     if (glow_node_in(n, i) == n->operands[0].value)
       return true;
   return false;

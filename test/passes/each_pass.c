@@ -50,7 +50,7 @@ static void try_pipeline(Tester *t, const Trial *trial) {
   if (changed)
     wrong = judge(t, m, trial->exact);
   if (changed || wrong) {
-    ++e->judged;
+    e->judged++;
     e->failed += wrong != NULL;
     e->report(e->user, trial->pass, trial->alone, trial->exact, changes, wrong);
   }
@@ -64,7 +64,7 @@ static bool is_judged(const GlowPass *p) {
 }
 
 static void try_alone(Tester *t, const GlowModule *base, bool programs) {
-  for (uint32_t i = 0; i < glow_passes.count; ++i) {
+  for (uint32_t i = 0; i < glow_passes.count; i++) {
     const GlowPass *p = &glow_passes.passes[i];
     if (!is_judged(p) || (p->level == GLOW_PASS_PROGRAM) != programs)
       continue;
@@ -87,10 +87,10 @@ static void try_o2(Tester *t, const GlowModule *base, GlowLevel level, bool exac
   Trial trial = {.base = base, .pipeline = whole, .exact = exact, .counts = counts};
   try_pipeline(t, &trial);
   bool bounded = false, programs = level == GLOW_LEVEL_PROGRAM;
-  for (uint32_t i = 0; i < glow_passes.count; ++i)
+  for (uint32_t i = 0; i < glow_passes.count; i++)
     bounded |= counts[i] && glow_passes.passes[i].cls == GLOW_PASS_BOUNDED;
   trial.counts = NULL;
-  for (uint32_t i = 0; i < glow_passes.count; ++i) {
+  for (uint32_t i = 0; i < glow_passes.count; i++) {
     bool worked = counts[i] || (programs && glow_passes.passes[i].level == GLOW_PASS_PROGRAM);
     if (!worked || (!exact && !bounded)) /* without bounded rewrites it is the exact one */
       continue;
@@ -114,7 +114,7 @@ static GlowModule *program_of(Tester *t, const GlowModule *m, const char *level)
 /* Programs of graphs as they are have what graph passes would remove. */
 static void try_programs(Tester *t) {
   static const char *const levels[] = {"O0", "O2"};
-  for (int i = 0; i < 2; ++i) {
+  for (int i = 0; i < 2; i++) {
     GlowModule *base = program_of(t, t->each->module, levels[i]);
     if (!base)
       return;

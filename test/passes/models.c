@@ -26,7 +26,7 @@ typedef struct Tester {
 
 static double greatest(const GlowTensor *t) {
   double most = 0;
-  for (int64_t i = 0; i < glow_tensor_elements(t); ++i) {
+  for (int64_t i = 0; i < glow_tensor_elements(t); i++) {
     double v = fabs(glow_tensor_get(t, i).f);
     most = v > most && isfinite(v) ? v : most;
   }
@@ -36,7 +36,7 @@ static double greatest(const GlowTensor *t) {
 static const char *judge_bounded(void *user, const GlowBindings *before,
                                  const GlowBindings *after) {
   Tester *t = user;
-  for (uint32_t i = 0; i < before->count; ++i) {
+  for (uint32_t i = 0; i < before->count; i++) {
     const GlowBinding *b = &before->data[i];
     const GlowTensor *got = glow_bindings_find(after, b->name), *want = b->tensor;
     if (!got)
@@ -79,7 +79,7 @@ static void report(void *user, const GlowPass *pass, bool alone, bool exact, uin
 }
 
 static bool load(Tester *t, GlowSession *s) {
-  for (int i = 0; i < t->ninputs; ++i)
+  for (int i = 0; i < t->ninputs; i++)
     if (glow_session_add_input(s, t->inputs[i], NULL) != GLOW_OK)
       return false;
   return glow_session_bind(s) == GLOW_OK;

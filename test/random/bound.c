@@ -30,7 +30,7 @@ static const Precision *precision(GlowKind kind) {
                                     {GLOW_KIND_DOUBLE, 0x1p-53, 0x1p-1022, 0x1p1023},
                                     {GLOW_KIND_FLOAT16, 0x1p-11, 0x1p-14, 0x1p16},
                                     {GLOW_KIND_BFLOAT16, 0x1p-8, 0x1p-126, 0x1p128}};
-  for (size_t i = 0; i < sizeof table / sizeof *table; ++i)
+  for (size_t i = 0; i < sizeof table / sizeof *table; i++)
     if (table[i].kind == kind)
       return &table[i];
   return NULL;
@@ -83,9 +83,9 @@ static const GlowType *widened(GlowContext *ctx, const GlowType *t) {
 static bool widen_node(GlowNode *n, void *arg) {
   GlowContext *ctx = arg;
   const GlowOpDesc *d = glow_node_desc(n);
-  for (uint32_t i = 0; i < n->nresults; ++i)
+  for (uint32_t i = 0; i < n->nresults; i++)
     n->results[i].type = widened(ctx, n->results[i].type);
-  for (uint32_t i = 0; i < d->nmembers; ++i) {
+  for (uint32_t i = 0; i < d->nmembers; i++) {
     GlowKind *kind = (GlowKind *)((char *)n->members + d->members[i].offset);
     if (d->members[i].type == GLOW_MEMBER_KIND && !d->members[i].array && precision(*kind))
       *kind = GLOW_KIND_DOUBLE;
@@ -95,7 +95,7 @@ static bool widen_node(GlowNode *n, void *arg) {
 
 static void widen_function(GlowFunction *f) {
   GlowContext *ctx = f->module->ctx;
-  for (uint32_t i = 0; i < f->body->nparams; ++i)
+  for (uint32_t i = 0; i < f->body->nparams; i++)
     f->body->params[i]->type = widened(ctx, f->body->params[i]->type);
   glow_block_walk(f->body, widen_node, ctx);
 }
@@ -104,7 +104,7 @@ static GlowTensor *in_double(Judge *j, const GlowTensor *t) {
   if (!is_float(t->type))
     return own(j, glow_tensor_copy(j->ctx, t));
   GlowTensor *wide = own(j, glow_tensor_create(j->ctx, widened(j->ctx, t->type)));
-  for (int64_t i = 0, n = glow_tensor_elements(t); i < n; ++i)
+  for (int64_t i = 0, n = glow_tensor_elements(t); i < n; i++)
     glow_tensor_set(wide, i, glow_scalar_float(glow_tensor_get_double(t, i)));
   return wide;
 }
@@ -113,7 +113,7 @@ static GlowTensor *in_double(Judge *j, const GlowTensor *t) {
 static GlowTensor *mapped(Judge *j, const GlowTensor *t, const GlowTensor *size, double by,
                           double (*fn)(double x, double size, double by)) {
   GlowTensor *to = own(j, glow_tensor_copy(j->ctx, t));
-  for (int64_t i = 0, n = is_float(t->type) ? glow_tensor_elements(t) : 0; i < n; ++i) {
+  for (int64_t i = 0, n = is_float(t->type) ? glow_tensor_elements(t) : 0; i < n; i++) {
     double s = size ? glow_tensor_get_double(size, i) : 0;
     glow_tensor_set(to, i, glow_scalar_float(fn(glow_tensor_get_double(t, i), s, by)));
   }
@@ -131,14 +131,14 @@ static GlowStr key_of(const Judge *j, const GlowValue *v) {
 static bool evaluate(Judge *j, GlowNode *n, const GlowTensor *const *in, GlowTensor **out) {
   if (!glow_interp_eval_node(n, in, out, true))
     return false;
-  for (uint32_t i = 0; i < n->nresults; ++i)
+  for (uint32_t i = 0; i < n->nresults; i++)
     own(j, out[i]);
   return true;
 }
 
 static double largest(const GlowTensor *t) {
   double most = 0;
-  for (int64_t i = 0, n = is_float(t->type) ? glow_tensor_elements(t) : 0; i < n; ++i)
+  for (int64_t i = 0, n = is_float(t->type) ? glow_tensor_elements(t) : 0; i < n; i++)
     most = fmax(most, fabs(glow_tensor_get_double(t, i)));
   return most;
 }
@@ -146,7 +146,7 @@ static double largest(const GlowTensor *t) {
 /* size = max(size, other), or with `sum` size + |other - value| / by. */
 static void raise_to(GlowTensor *size, const GlowTensor *other, const GlowTensor *value, double by,
                      bool sum) {
-  for (int64_t i = 0, n = glow_tensor_elements(size); i < n; ++i) {
+  for (int64_t i = 0, n = glow_tensor_elements(size); i < n; i++) {
     double s = glow_tensor_get_double(size, i), o = glow_tensor_get_double(other, i);
     double more = value ? fabs(o - glow_tensor_get_double(value, i)) / by : o;
     glow_tensor_set(size, i, glow_scalar_float(sum ? s + more : fmax(s, more)));
@@ -166,7 +166,7 @@ static bool elementwise_size(Judge *j, NodeCells *c, GlowTensor *size) {
   double by = fmax(j->pass->bound.constant, 1) * j->unit;
   GlowTensor *total = mapped(j, size, NULL, 0, moved); /* a copy: value + 0 */
   total = mapped(j, total, total, -1, moved);
-  for (uint32_t i = 0; i < c->count; ++i) {
+  for (uint32_t i = 0; i < c->count; i++) {
     if (!c->in[i] || !is_float(c->values[i]->type))
       continue;
     GlowTensor *most = mapped(j, total, total, -1, moved);
@@ -204,7 +204,7 @@ static double terms_of(const NodeCells *c) {
  * only moved. *terms: what it gives on ones. */
 static bool applied_sizes(Judge *j, NodeCells *c, GlowTensor **sizes, double *terms) {
   double most = 0;
-  for (uint32_t i = 0; i < c->count; ++i) {
+  for (uint32_t i = 0; i < c->count; i++) {
     c->work[i] = c->in[i] ? overall_size(j, c->in[i]) : NULL;
     most = fmax(most, c->in[i] ? largest(c->in[i]->size) : 0);
   }
@@ -212,13 +212,13 @@ static bool applied_sizes(Judge *j, NodeCells *c, GlowTensor **sizes, double *te
     return false;
   if (GLOW_HAS(glow_node_desc(c->node), MOVEMENT))
     return true;
-  for (uint32_t k = 0; k < c->node->nresults; ++k)
+  for (uint32_t k = 0; k < c->node->nresults; k++)
     if (is_float(sizes[k]->type)) {
       GlowTensor *least = own(j, glow_tensor_copy(j->ctx, sizes[k]));
       glow_tensor_fill(least, glow_scalar_float(most));
       raise_to(sizes[k], least, NULL, 0, false);
     }
-  for (uint32_t i = 0; i < c->count; ++i)
+  for (uint32_t i = 0; i < c->count; i++)
     c->work[i] = c->in[i] ? mapped(j, c->values[i], NULL, 0, one) : NULL;
   if (!evaluate(j, c->node, c->work, c->tried))
     return false;
@@ -229,7 +229,7 @@ static bool applied_sizes(Judge *j, NodeCells *c, GlowTensor **sizes, double *te
 /* Whether the value left the range where rounding is relative. */
 static bool out_of_range(const GlowTensor *size, const GlowTensor *value, GlowKind kind) {
   const Precision *p = precision(kind);
-  for (int64_t i = 0, n = p ? glow_tensor_elements(size) : 0; i < n; ++i) {
+  for (int64_t i = 0, n = p ? glow_tensor_elements(size) : 0; i < n; i++) {
     double s = glow_tensor_get_double(size, i), v = fabs(glow_tensor_get_double(value, i));
     if (!(s < p->most / 4) || (v > 0 && v < p->least))
       return true;
@@ -254,7 +254,7 @@ static Cell *leaf(Judge *j, const GlowValue *v) {
 }
 
 static bool in_cut(const Judge *j, GlowStr name) {
-  for (uint32_t i = 0; i < j->cut->count; ++i)
+  for (uint32_t i = 0; i < j->cut->count; i++)
     if (j->cut->data[i] == name)
       return true;
   return false;
@@ -269,7 +269,7 @@ static bool fill_cells(Judge *j, GlowNode *n, NodeCells *c) {
   c->work = GLOW_NEW_ARRAY(j->arena, const GlowTensor *, c->count + 1);
   c->out = GLOW_NEW_ARRAY(j->arena, GlowTensor *, n->nresults + 1);
   c->tried = GLOW_NEW_ARRAY(j->arena, GlowTensor *, n->nresults + 1);
-  for (uint32_t i = 0; i < n->noperands; ++i) {
+  for (uint32_t i = 0; i < n->noperands; i++) {
     if (!n->operands[i].value)
       continue;
     c->in[i] = cell_of(j, n->operands[i].value);
@@ -285,7 +285,7 @@ static Cell *node_cells(Judge *j, GlowNode *n, uint32_t wanted) {
   double terms = 0;
   if (!fill_cells(j, n, &c) || !evaluate(j, n, c.values, c.out))
     return NULL;
-  for (uint32_t i = 0; i < c.count; ++i)
+  for (uint32_t i = 0; i < c.count; i++)
     terms = c.in[i] ? fmax(terms, c.in[i]->terms) : terms;
   GlowTensor **sizes = GLOW_NEW_ARRAY(j->arena, GlowTensor *, n->nresults + 1);
   bool simple = GLOW_HAS(glow_node_desc(n), ELEMENTWISE);
@@ -297,7 +297,7 @@ static Cell *node_cells(Judge *j, GlowNode *n, uint32_t wanted) {
     return NULL;
   }
   Cell *result = NULL;
-  for (uint32_t i = 0; i < n->nresults; ++i) {
+  for (uint32_t i = 0; i < n->nresults; i++) {
     const GlowValue *narrow = n->results[i].name ? glow_map_get(j->values, n->results[i].name) : 0;
     Cell *cell = GLOW_NEW(j->arena, Cell);
     *cell = (Cell){c.out[i], sizes[i], terms};
@@ -332,7 +332,7 @@ static const char *compare(Judge *j, GlowStr name, const GlowTensor *want, const
                            const Cell *c) {
   double bound = j->pass->bound.per_term * c->terms + j->pass->bound.constant;
   double tiny = precision(want->type->kind)->least;
-  for (int64_t i = 0, n = glow_tensor_elements(want); i < n; ++i) {
+  for (int64_t i = 0, n = glow_tensor_elements(want); i < n; i++) {
     double w = glow_tensor_get_double(want, i), g = glow_tensor_get_double(got, i);
     double s = glow_tensor_get_double(c->size, i);
     if (isnan(w) || isinf(w) || !isfinite(s))
@@ -357,14 +357,14 @@ static void judge(Judge *j, GlowStr name, const GlowTensor *got, const Names *cu
   GlowFunction *f = j->old_wide;
   GlowNode *def = NULL;
   for (GlowNode *n = f->body->first; n && !def; n = n->next)
-    for (uint32_t i = 0; i < n->nresults; ++i)
+    for (uint32_t i = 0; i < n->nresults; i++)
       if (n->results[i].name == name)
         def = n;
   if (!def)
     return;
   uint32_t index = 0;
   while (def->results[index].name != name)
-    ++index;
+    index++;
   j->cut = cut ? cut : &none;
   j->cells = glow_map_create(j->arena);
   j->unit = precision(want->type->kind)->unit;
@@ -397,7 +397,7 @@ static const GlowNode *node_before(const Judge *j, const GlowNode *n) {
 
 /* Whether the node that was n has operands of the same names. */
 static bool same_operands(const GlowNode *was, const GlowNode *n) {
-  for (uint32_t i = 0; i < n->noperands; ++i) {
+  for (uint32_t i = 0; i < n->noperands; i++) {
     const GlowValue *a = was->operands[i].value, *b = n->operands[i].value;
     if ((a ? a->name : NULL) != (b ? b->name : NULL))
       return false;
@@ -410,7 +410,7 @@ static bool same_operands(const GlowNode *was, const GlowNode *n) {
  * rows of its matrix, or the last of several sums in another order. */
 static bool reads_other(const Judge *j, const GlowNode *was, const GlowNode *n,
                         const GlowValue *v) {
-  for (uint32_t i = 0; i < n->noperands && i < was->noperands; ++i) {
+  for (uint32_t i = 0; i < n->noperands && i < was->noperands; i++) {
     const GlowValue *a = was->operands[i].value, *b = n->operands[i].value;
     if (!a || !b || b == v || (a->kind == b->kind && a->name == b->name))
       continue;
@@ -433,7 +433,7 @@ static GlowStr meaning(const Judge *j, const GlowValue *v) {
     const GlowNode *was = u->user->block->owner == GLOW_BLOCK_FUNCTION && u != &u->user->pred
                               ? node_before(j, u->user)
                               : NULL;
-    for (uint32_t i = 0; was && i < was->noperands && i < u->user->noperands; ++i) {
+    for (uint32_t i = 0; was && i < was->noperands && i < u->user->noperands; i++) {
       const GlowValue *old = was->operands[i].value;
       if (old && old->name == v->name)
         return v->name;
@@ -456,7 +456,7 @@ static const GlowTensor *value_after(Judge *j, GlowValue *v, Names *cut) {
     return t;
   }
   const Names *more = glow_map_get(j->cuts, v);
-  for (uint32_t i = 0; more && i < more->count; ++i)
+  for (uint32_t i = 0; more && i < more->count; i++)
     glow_vec_push(j->arena, cut, more->data[i]);
   return glow_map_get(j->fresh, v);
 }
@@ -466,10 +466,10 @@ static bool unchanged(const Judge *j, const GlowNode *n) {
   const GlowNode *was = node_before(j, n);
   if (!was || !glow_members_equal(glow_node_desc(n), was->members, n->members))
     return false;
-  for (uint32_t i = 0; i < n->nresults; ++i)
+  for (uint32_t i = 0; i < n->nresults; i++)
     if (n->results[i].uses && meaning(j, &n->results[i]) != was->results[i].name)
       return false;
-  for (uint32_t i = 0; i < n->noperands; ++i) {
+  for (uint32_t i = 0; i < n->noperands; i++) {
     const GlowValue *a = was->operands[i].value, *b = n->operands[i].value;
     GlowStr name = b && b->kind == GLOW_VALUE_RESULT ? meaning(j, b) : b ? b->name : NULL;
     if ((a ? a->name : NULL) != name)
@@ -484,12 +484,12 @@ static bool compute(Judge *j, GlowNode *n) {
   Names *cut = GLOW_NEW(j->arena, Names);
   if (n->noperands > 48 || n->nresults > 32)
     return false;
-  for (uint32_t i = 0; i < n->noperands; ++i)
+  for (uint32_t i = 0; i < n->noperands; i++)
     if (n->operands[i].value && !(in[i] = value_after(j, n->operands[i].value, cut)))
       return false;
   if (!evaluate(j, n, in, out))
     return false;
-  for (uint32_t i = 0; i < n->nresults; ++i) {
+  for (uint32_t i = 0; i < n->nresults; i++) {
     GlowStr name = meaning(j, &n->results[i]);
     if (name) {
       judge(j, name, out[i], cut);
@@ -503,7 +503,7 @@ static bool compute(Judge *j, GlowNode *n) {
 
 /* Operands of a Return or Save that stand for another value now: an old one that was there. */
 static void judge_places(Judge *j, const GlowNode *was, const GlowNode *n) {
-  for (uint32_t i = 0; was && i < n->noperands && i < was->noperands; ++i) {
+  for (uint32_t i = 0; was && i < n->noperands && i < was->noperands; i++) {
     GlowValue *a = was->operands[i].value, *b = n->operands[i].value;
     Names *cut = GLOW_NEW(j->arena, Names);
     const GlowTensor *t =
@@ -528,7 +528,7 @@ static void remember(void *user, const GlowNode *n, GlowTensor *const *results) 
   Judge *j = user;
   if (n->block->owner != GLOW_BLOCK_FUNCTION)
     return;
-  for (uint32_t i = 0; i < n->nresults; ++i)
+  for (uint32_t i = 0; i < n->nresults; i++)
     if (n->results[i].name)
       glow_map_set(j->old, n->results[i].name, own(j, glow_tensor_copy(j->ctx, results[i])));
 }
@@ -549,12 +549,12 @@ static bool record_before(Judge *j, GlowFunction *before, const GlowBindings *in
   for (GlowStorage *s = m->first_storage; s; s = s->next)
     if (s->cls == GLOW_PLACEHOLDER)
       glow_map_set(j->old, key_of(j, &s->value), find_input(inputs, s->value.name));
-  for (uint32_t i = 0; i < before->body->nparams; ++i) {
+  for (uint32_t i = 0; i < before->body->nparams; i++) {
     GlowStr name = before->body->params[i]->name;
     glow_map_set(j->old, name, find_input(inputs, name));
   }
   for (GlowNode *n = before->body->first; n; n = n->next)
-    for (uint32_t i = 0; i < n->nresults; ++i)
+    for (uint32_t i = 0; i < n->nresults; i++)
       if (n->results[i].name)
         glow_map_set(j->values, n->results[i].name, &n->results[i]);
   j->lowered = glow_module_clone(m);
@@ -592,7 +592,7 @@ const char *glow_bound_check(GlowModule *before, GlowModule *after, GlowStr name
   j.values = glow_map_create(j.arena);
   if (record_before(&j, f, inputs))
     walk_after(&j, g);
-  for (uint32_t i = 0; i < j.owned.count; ++i)
+  for (uint32_t i = 0; i < j.owned.count; i++)
     glow_tensor_free(j.owned.data[i]);
   glow_module_destroy(j.lowered);
   glow_module_destroy(j.wide);

@@ -56,7 +56,7 @@ GlowStatus glow_run_small(const GlowModule *m, GlowStr name, const GlowBindings 
 }
 
 static const GlowTensor *find(const GlowBindings *b, GlowStr name) {
-  for (uint32_t i = 0; i < b->count; ++i)
+  for (uint32_t i = 0; i < b->count; i++)
     if (b->data[i].name == name)
       return b->data[i].tensor;
   return NULL;
@@ -78,7 +78,7 @@ static const char *describe(GlowContext *ctx, GlowStr name, const GlowTensor *wa
 
 const char *glow_outputs_differ(GlowContext *ctx, const GlowBindings *want,
                                 const GlowBindings *got) {
-  for (uint32_t i = 0; i < want->count; ++i) {
+  for (uint32_t i = 0; i < want->count; i++) {
     GlowStr name = want->data[i].name;
     const GlowTensor *t = find(got, name);
     if (!t && name[0] == '@') /* a variable that is not read any more */
@@ -105,7 +105,7 @@ bool glow_make_needs(GlowModule *m, GlowNeeds needs) {
                                                       [GLOW_NEED_BIT_PLAIN] = "drop-layouts",
                                                       [GLOW_NEED_BIT_MATERIALIZED] = "materialize",
                                                       [GLOW_NEED_BIT_PLANNED] = "plan-memory"};
-  for (int bit = 0; bit < GLOW_NEED_COUNT; ++bit)
+  for (int bit = 0; bit < GLOW_NEED_COUNT; bit++)
     if (needs >> bit & 1 && makers[bit] && !make(m, (GlowNeedBit)bit, makers[bit]))
       return false;
   return true;

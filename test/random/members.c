@@ -80,9 +80,9 @@ static void put_one(GlowGen *g, const GlowDraft *d, const GlowMember *m, void *t
 /* ---- Lists ----------------------------------------------------------------------------------- */
 
 static uint32_t put_permutation(GlowGen *g, int64_t *values, uint32_t rank) {
-  for (uint32_t i = 0; i < rank; ++i)
+  for (uint32_t i = 0; i < rank; i++)
     values[i] = i;
-  for (uint32_t i = rank; i > 1; --i) {
+  for (uint32_t i = rank; i > 1; i--) {
     uint32_t k = CHOOSE(g, i);
     int64_t t = values[i - 1];
     values[i - 1] = values[k];
@@ -98,7 +98,7 @@ static uint32_t put_list(GlowGen *g, const GlowDraft *d, const GlowMember *m, in
   bool axes = strstr(m->name, "axes"), pads = named(m, "pads");
   bool window = strstr(m->name, "kernel") || named(m, "strides") || named(m, "dilations");
   uint32_t count = pads ? 2 * spatial : window ? spatial : axes ? 1 + CHOOSE(g, 2) : CHOOSE(g, 4);
-  for (uint32_t i = 0; i < count; ++i)
+  for (uint32_t i = 0; i < count; i++)
     values[i] = axes   ? (int64_t)CHOOSE(g, rank + 1)
                 : pads ? (int64_t)CHOOSE(g, 2)
                        : (int64_t)(window + CHOOSE(g, strstr(m->name, "kernel") ? 3 : 2));
@@ -111,7 +111,7 @@ static void put_array(GlowGen *g, const GlowDraft *d, const GlowMember *m, GlowA
   if (m->type == GLOW_MEMBER_U32 || m->type == GLOW_MEMBER_I64) {
     count = put_list(g, d, m, values);
     uint32_t narrow[MAX_LIST];
-    for (uint32_t i = 0; i < count; ++i)
+    for (uint32_t i = 0; i < count; i++)
       narrow[i] = (uint32_t)values[i];
     *to = m->type == GLOW_MEMBER_I64 ? glow_array_i64(g->module, values, count)
                                      : glow_array_u32(g->module, narrow, count);
@@ -126,7 +126,7 @@ static void put_array(GlowGen *g, const GlowDraft *d, const GlowMember *m, GlowA
                 : m->type == GLOW_MEMBER_ENUM   ? sizeof(int)
                 : m->type == GLOW_MEMBER_SCALAR ? sizeof(GlowScalar)
                                                 : sizeof(GlowStr);
-  for (uint32_t i = 0; i < count; ++i)
+  for (uint32_t i = 0; i < count; i++)
     put_one(g, d, m, data + i * size);
   *to = (GlowArray){count, data};
 }
@@ -135,7 +135,7 @@ bool glow_gen_members(GlowGen *g, GlowDraft *d) {
   if (!d->desc->member_size)
     return true;
   d->members = glow_arena_copy(g->arena, d->desc->member_defaults, d->desc->member_size);
-  for (uint32_t i = 0; i < d->desc->nmembers; ++i) {
+  for (uint32_t i = 0; i < d->desc->nmembers; i++) {
     const GlowMember *m = &d->desc->members[i];
     if (m->instr_only || (!m->required && CHOOSE(g, 2)))
       continue;

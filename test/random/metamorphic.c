@@ -65,7 +65,7 @@ static void add_subject(GlowSubject s) {
 }
 
 static void add_subjects(void) {
-  for (uint32_t i = 0; i < glow_passes.count; ++i) {
+  for (uint32_t i = 0; i < glow_passes.count; i++) {
     const GlowPass *p = &glow_passes.passes[i];
     if (p->cls == GLOW_PASS_EXACT || p->cls == GLOW_PASS_BOUNDED)
       add_subject((GlowSubject){.name = p->name, .pass = p});
@@ -77,9 +77,9 @@ static void add_subjects(void) {
     if (p->run == glow_pass_winograd)
       add_subject((GlowSubject){.name = "winograd<all>", .pass = p, .options = "winograd<all>"});
   }
-  for (int i = 0; i < NPIPELINES; ++i)
+  for (int i = 0; i < NPIPELINES; i++)
     add_subject(pipelines[i]);
-  for (uint32_t i = 0; i < glow_backends.count; ++i) {
+  for (uint32_t i = 0; i < glow_backends.count; i++) {
     const GlowBackend *b = &glow_backends.backends[i];
     if (!b->prepare) /* no machine code */
       continue;
@@ -100,7 +100,7 @@ static void add_patterns(const char *folder, const char *below) {
   struct dirent **entries;
   snprintf(path, sizeof path, "%s/%s", folder, below);
   int n = scandir(path, &entries, is_file, alphasort);
-  for (int i = 0; i < n; ++i) {
+  for (int i = 0; i < n; i++) {
     const char *dot = strrchr(entries[i]->d_name, '.');
     if (dot && (!strcmp(dot, ".gg") || !strcmp(dot, ".gir"))) {
       snprintf(path, sizeof path, "%s/%s/%s", folder, below, entries[i]->d_name);
@@ -127,7 +127,7 @@ static unsigned report(bool whole, const Slowest *slowest) {
   unsigned idle = 0;
   printf("%-28s %8s %8s %9s %8s %8s\n", "pass", "modules", "limited", "rewrites", "judged",
          "skipped");
-  for (uint32_t i = 0; i < tester.nsubjects; ++i) {
+  for (uint32_t i = 0; i < tester.nsubjects; i++) {
     const GlowSubject *s = &tester.subjects[i];
     bool bounded = s->pass && s->pass->cls == GLOW_PASS_BOUNDED;
     bool never = !tester.only && whole && (bounded ? !s->judged : !s->modules);
@@ -155,7 +155,7 @@ int main(int argc, char **argv) {
   uint64_t seeds = ALL_SEEDS, first = 0, step = 1;
   bool whole = true;
   Slowest slowest = {0};
-  for (int i = 1; i < argc; ++i) {
+  for (int i = 1; i < argc; i++) {
     bool more = i + 1 < argc;
     if (!strcmp(argv[i], "--seeds") && more) {
       seeds = strtoull(argv[++i], NULL, 10);
@@ -180,7 +180,7 @@ int main(int argc, char **argv) {
     }
   }
   static const char *const below[] = {"transforms", "ops", "transforms", "lower", "irgen"};
-  for (size_t i = 0; folder && i < sizeof below / sizeof *below; ++i)
+  for (size_t i = 0; folder && i < sizeof below / sizeof *below; i++)
     add_patterns(folder, below[i]);
   add_subjects();
   GlowContext *ctx = glow_context_create();

@@ -15,7 +15,7 @@ static bool generated(const GlowGen *g, const GlowOpDesc *d) {
 
 static GlowOp pick_op(GlowGen *g) {
   bool simple = ONCE_IN(g, 4); /* chains of element-wise operators are what passes look for */
-  for (int i = 0; i < 64; ++i) {
+  for (int i = 0; i < 64; i++) {
     GlowOp op = (GlowOp)CHOOSE(g, GLOW_OP_COUNT);
     const GlowOpDesc *d = &glow_op_desc[op];
     if (generated(g, d) && (!simple || GLOW_HAS(d, ELEMENTWISE)))
@@ -30,7 +30,7 @@ static bool small(const GlowType *t) {
 }
 
 static bool small_results(const GlowNode *n) {
-  for (uint32_t i = 0; i < n->nresults; ++i)
+  for (uint32_t i = 0; i < n->nresults; i++)
     if (!small(n->results[i].type))
       return false;
   return true;
@@ -40,7 +40,7 @@ static bool small_results(const GlowNode *n) {
 static uint32_t result_count(GlowGen *g, const GlowDraft *d) {
   uint32_t count = 0;
   bool all = CHOOSE(g, 2);
-  for (uint32_t i = 0; i < d->desc->nout; ++i) {
+  for (uint32_t i = 0; i < d->desc->nout; i++) {
     uint8_t flags = d->desc->out[i].flags;
     if (flags & GLOW_PORT_VARIADIC)
       count += 1 + CHOOSE(g, 3);
@@ -104,7 +104,7 @@ static bool try_node(GlowGen *g, GlowOp op) {
   uint32_t nresults = result_count(g, &d);
   if (nresults == 0 || nresults > 8)
     return false;
-  for (uint32_t i = 0; i < nresults; ++i)
+  for (uint32_t i = 0; i < nresults; i++)
     names[i] = glow_gen_name(g);
   GlowNodeSpec spec = {.op = op, .ins = d.in, .nins = d.nin, .members = d.members};
   spec.nresults = nresults;
@@ -118,18 +118,18 @@ static bool try_node(GlowGen *g, GlowOp op) {
   }
   if (n && g->predicates && ONCE_IN(g, 3))
     add_predicate(g, n);
-  for (uint32_t i = 0; n && i < d.nin; ++i)
+  for (uint32_t i = 0; n && i < d.nin; i++)
     if (d.in[i] && d.in[i]->kind == GLOW_VALUE_STORAGE)
       glow_gen_add(g, d.in[i]);
-  for (uint32_t i = 0; n && i < n->nresults; ++i)
+  for (uint32_t i = 0; n && i < n->nresults; i++)
     glow_gen_add(g, &n->results[i]);
   return n != NULL;
 }
 
 void glow_gen_nodes(GlowGen *g, uint32_t count) {
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < count; i++) {
     GlowOp op = pick_op(g);
-    for (int k = 0; k < TRIES; ++k) {
+    for (int k = 0; k < TRIES; k++) {
       GlowStorage *last = g->module->last_storage;
       bool ok = GLOW_HAS(&glow_op_desc[op], CONTROL) ? glow_gen_control(g, op) : try_node(g, op);
       if (ok)

@@ -17,7 +17,7 @@ static Dims dims_of(const GlowValue *v) {
   if (!v || !ranked(v->type))
     return d;
   d.rank = v->type->rank;
-  for (uint32_t i = 0; i < d.rank; ++i)
+  for (uint32_t i = 0; i < d.rank; i++)
     d.at[i] = v->type->dims[i].kind == GLOW_DIM_UNKNOWN ? 1 : v->type->dims[i].size;
   return d;
 }
@@ -37,7 +37,7 @@ static void put(Ints *l, int64_t v) {
 
 static void axes_list(GlowGen *g, GlowDraft *d, Dims x, Ints *l) {
   uint32_t first = x.rank ? CHOOSE(g, x.rank) : 0;
-  for (uint32_t i = 0; i < d->naxes; ++i) {
+  for (uint32_t i = 0; i < d->naxes; i++) {
     int64_t axis = (int64_t)((first + i) % (x.rank ? x.rank : 1));
     put(l, CHOOSE(g, 2) ? axis : axis - (int64_t)x.rank);
   }
@@ -48,11 +48,11 @@ static void shape_list(GlowGen *g, GlowDraft *d, Dims x, Ints *l) {
   (void)d;
   int64_t total = 1;
   uint32_t way = CHOOSE(g, 4);
-  for (uint32_t i = 0; i < x.rank; ++i)
+  for (uint32_t i = 0; i < x.rank; i++)
     total *= x.at[i];
   if (way == 0 && x.rank) { /* two axes become one, or -1 */
     uint32_t k = CHOOSE(g, x.rank);
-    for (uint32_t i = 0; i < x.rank; ++i) {
+    for (uint32_t i = 0; i < x.rank; i++) {
       bool joined = i > 0 && i == k;
       if (joined)
         l->at[l->count - 1] *= x.at[i];
@@ -69,7 +69,7 @@ static void shape_list(GlowGen *g, GlowDraft *d, Dims x, Ints *l) {
   } else if (way == 2) { /* broadcasting */
     if (CHOOSE(g, 2))
       put(l, 2);
-    for (uint32_t i = 0; i < x.rank; ++i)
+    for (uint32_t i = 0; i < x.rank; i++)
       put(l, x.at[i] == 1 && CHOOSE(g, 2) ? glow_gen_extent(g) : x.at[i]);
   } else {
     put(l, total);
@@ -78,32 +78,32 @@ static void shape_list(GlowGen *g, GlowDraft *d, Dims x, Ints *l) {
 
 static void starts_list(GlowGen *g, GlowDraft *d, Dims x, Ints *l) {
   (void)x;
-  for (uint32_t i = 0; i < d->naxes; ++i)
+  for (uint32_t i = 0; i < d->naxes; i++)
     put(l, (int64_t)CHOOSE(g, 4) - 1);
 }
 
 static void ends_list(GlowGen *g, GlowDraft *d, Dims x, Ints *l) {
   (void)x;
-  for (uint32_t i = 0; i < d->naxes; ++i)
+  for (uint32_t i = 0; i < d->naxes; i++)
     put(l, ONCE_IN(g, 4) ? INT64_MAX : (int64_t)CHOOSE(g, 6) - 1);
 }
 
 static void steps_list(GlowGen *g, GlowDraft *d, Dims x, Ints *l) {
   static const int64_t steps[] = {1, 1, 2, -1, 1, -2};
   (void)x;
-  for (uint32_t i = 0; i < d->naxes; ++i)
+  for (uint32_t i = 0; i < d->naxes; i++)
     put(l, steps[CHOOSE(g, 6)]);
 }
 
 static void pads_list(GlowGen *g, GlowDraft *d, Dims x, Ints *l) {
   uint32_t axes = ONCE_IN(g, 4) ? d->naxes : x.rank;
-  for (uint32_t i = 0; i < 2 * axes; ++i)
+  for (uint32_t i = 0; i < 2 * axes; i++)
     put(l, ONCE_IN(g, 8) ? -1 : (int64_t)CHOOSE(g, 3));
 }
 
 static void repeats_list(GlowGen *g, GlowDraft *d, Dims x, Ints *l) {
   (void)d;
-  for (uint32_t i = 0; i < x.rank; ++i)
+  for (uint32_t i = 0; i < x.rank; i++)
     put(l, 1 + (int64_t)CHOOSE(g, 2) - ONCE_IN(g, 12));
 }
 
@@ -153,7 +153,7 @@ static GlowValue *list_operand(GlowGen *g, GlowDraft *d, const GlowPort *port, G
   Ints l = {0};
   uint32_t i = 0, count = sizeof lists / sizeof *lists;
   while (i < count && strcmp(lists[i].name, port->name))
-    ++i;
+    i++;
   Dims x = dims_of(d->nin ? d->in[0] : NULL);
   (i < count ? lists[i].fill : small_list)(g, d, x, &l);
   bool scalar = port->scalar || (l.scalar && l.count == 1);
@@ -162,7 +162,7 @@ static GlowValue *list_operand(GlowGen *g, GlowDraft *d, const GlowPort *port, G
 }
 
 static bool is_list(const GlowPort *port) {
-  for (uint32_t i = 0; i < sizeof lists / sizeof *lists; ++i)
+  for (uint32_t i = 0; i < sizeof lists / sizeof *lists; i++)
     if (!strcmp(lists[i].name, port->name))
       return true;
   return false;
@@ -186,7 +186,7 @@ static bool filter_shape(GlowGen *g, const GlowDraft *d, uint32_t port, Dims *s)
   bool last = glow_gen_member(d, "layout", GLOW_LAYOUT_NCHW) == GLOW_LAYOUT_NHWC;
   int64_t group = glow_gen_member(d, "group", 1), channels = last ? x.at[x.rank - 1] : x.at[1];
   s->rank = x.rank;
-  for (uint32_t i = 1; i < s->rank; ++i)
+  for (uint32_t i = 1; i < s->rank; i++)
     s->at[i] = 1 + (int64_t)CHOOSE(g, 3);
   s->at[0] = group * (1 + (int64_t)CHOOSE(g, 4));
   s->at[last ? s->rank - 1 : 1] = group > 0 ? channels / group : channels;
@@ -200,7 +200,7 @@ static Dims derived_shape(GlowGen *g, const GlowDraft *d, uint32_t port) {
     return s;
   switch (way) {
   case 0: /* extents of 1 */
-    for (uint32_t i = 0; i < s.rank; ++i)
+    for (uint32_t i = 0; i < s.rank; i++)
       s.at[i] = CHOOSE(g, 2) ? 1 : s.at[i];
     return s;
   case 1: /* the channels */
@@ -220,11 +220,11 @@ static Dims derived_shape(GlowGen *g, const GlowDraft *d, uint32_t port) {
   case 6: /* without leading axes */
     if (s.rank > 1) {
       memmove(s.at, s.at + 1, (s.rank - 1) * sizeof *s.at);
-      --s.rank;
+      s.rank--;
     }
     return s;
   case 7: /* channels, to broadcast over the rest */
-    for (uint32_t i = 0; i < s.rank; ++i)
+    for (uint32_t i = 0; i < s.rank; i++)
       s.at[i] = i == 1 ? s.at[i] : 1;
     return s;
   default:
@@ -256,7 +256,7 @@ static bool same_shape(const GlowValue *v, const void *arg) {
   const Like *like = arg;
   if (!same_kind(v, like->kind) || v->type->rank != like->shape->rank)
     return false;
-  for (uint32_t i = 0; i < v->type->rank; ++i)
+  for (uint32_t i = 0; i < v->type->rank; i++)
     if (v->type->dims[i].size != like->shape->dims[i].size)
       return false;
   return true;
@@ -265,7 +265,7 @@ static bool same_shape(const GlowValue *v, const void *arg) {
 static const GlowType *random_kind(GlowGen *g, GlowKindSet set) {
   GlowKind kinds[GLOW_KIND_COUNT];
   uint32_t n = 0;
-  for (uint32_t k = 0; k < GLOW_KIND_COUNT; ++k)
+  for (uint32_t k = 0; k < GLOW_KIND_COUNT; k++)
     if (set & GLOW_KIND_BIT(k))
       kinds[n++] = (GlowKind)k;
   if ((set & GLOW_KINDS_QUANTIZED) && (n == 0 || ONCE_IN(g, 12)))
@@ -282,7 +282,7 @@ static const GlowType *random_kind(GlowGen *g, GlowKindSet set) {
 static GlowValue *fresh_like(GlowGen *g, const GlowType *kind, Dims s) {
   GlowDim dims[GLOW_MAX_RANK];
   int64_t total = 1;
-  for (uint32_t i = 0; i < s.rank; ++i) {
+  for (uint32_t i = 0; i < s.rank; i++) {
     dims[i] = GLOW_EXACT(s.at[i]);
     total *= s.at[i];
   }
@@ -375,14 +375,14 @@ static bool add(GlowGen *g, GlowDraft *d, const GlowPort *port) {
 /* The first operand comes before the members, which speak of its axes. */
 bool glow_gen_operands(GlowGen *g, GlowDraft *d) {
   const GlowOpDesc *desc = d->desc;
-  for (uint32_t i = 0; i < desc->nin && i < MAX_OPERANDS - 4; ++i) {
+  for (uint32_t i = 0; i < desc->nin && i < MAX_OPERANDS - 4; i++) {
     const GlowPort *port = &desc->in[i];
     uint32_t count = port->flags & GLOW_PORT_VARIADIC ? 1 + CHOOSE(g, 3) : 1;
     if ((port->flags & GLOW_PORT_OPTIONAL) && CHOOSE(g, 2)) {
       d->in[d->nin++] = NULL;
       continue;
     }
-    for (uint32_t k = 0; k < count; ++k) {
+    for (uint32_t k = 0; k < count; k++) {
       if (!add(g, d, port))
         return false;
       if (d->nin == 1) {

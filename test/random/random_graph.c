@@ -7,7 +7,7 @@ static void begin(GlowGen *g, GlowModule *m, GlowChoice *choice) {
   static const int64_t extents[] = {2, 3, 4, 1, 5, 2, 8, 6};
   *g = (GlowGen){.ctx = m->ctx, .module = m, .choice = choice};
   g->arena = glow_arena_create(m->ctx);
-  for (int i = 0; i < 4; ++i)
+  for (int i = 0; i < 4; i++)
     g->extents[i] = extents[CHOOSE(g, 8)];
   g->control = ONCE_IN(g, 3);
   g->sequences = ONCE_IN(g, 5);
@@ -29,7 +29,7 @@ static void end_function(GlowFunction *f, GlowPool *values) {
   if (end)
     glow_node_remove(end);
   const GlowType **types = GLOW_NEW_ARRAY(f->module->arena, const GlowType *, values->count);
-  for (uint32_t i = 0; i < values->count; ++i)
+  for (uint32_t i = 0; i < values->count; i++)
     types[i] = values->data[i]->type;
   f->has_results = true;
   f->nresults = values->count;
@@ -38,7 +38,7 @@ static void end_function(GlowFunction *f, GlowPool *values) {
 }
 
 static void add_once(GlowGen *g, GlowPool *to, GlowValue *v) {
-  for (uint32_t i = 0; i < to->count; ++i)
+  for (uint32_t i = 0; i < to->count; i++)
     if (to->data[i] == v)
       return;
   glow_vec_push(g->arena, to, v);
@@ -46,7 +46,7 @@ static void add_once(GlowGen *g, GlowPool *to, GlowValue *v) {
 
 /* What nothing uses yet, and now and then a value from within. */
 static void collect_results(GlowGen *g, GlowPool *results) {
-  for (uint32_t i = 0; i < g->pool.count; ++i) {
+  for (uint32_t i = 0; i < g->pool.count; i++) {
     GlowValue *v = g->pool.data[i];
     bool inner = v->kind == GLOW_VALUE_RESULT && v->def.node->block == g->function->body;
     if (inner && (!v->uses || ONCE_IN(g, 8)) && results->count < 24)
@@ -71,7 +71,7 @@ static void fill_function(GlowGen *g, GlowFunction *f, uint32_t nodes) {
 /* One result in four is stored instead of only returned. */
 static void add_saves(GlowGen *g) {
   GlowNode *end = glow_block_terminator(g->function->body);
-  for (uint32_t i = 0; i < end->noperands; ++i) {
+  for (uint32_t i = 0; i < end->noperands; i++) {
     GlowValue *v = end->operands[i].value;
     if (!ONCE_IN(g, 4) || !glow_type_is_static(v->type) || v->type->layout)
       continue;
@@ -107,7 +107,7 @@ GlowModule *glow_random_module(GlowContext *ctx, GlowChoice *choice, GlowText *t
 
 static bool add_values(GlowNode *n, void *arg) {
   GlowGen *g = arg;
-  for (uint32_t i = 0; n->block == g->block && i < n->nresults; ++i)
+  for (uint32_t i = 0; n->block == g->block && i < n->nresults; i++)
     glow_gen_add(g, &n->results[i]);
   return true;
 }
@@ -116,7 +116,7 @@ static GlowNode *random_node(GlowGen *g) {
   uint32_t count = 0, k;
   GlowNode *n;
   for (n = g->block->first; n; n = n->next)
-    ++count;
+    count++;
   k = CHOOSE(g, count);
   for (n = g->block->first; n && k-- > 0;)
     n = n->next;
@@ -137,7 +137,7 @@ static void reroute(GlowGen *g, GlowNode *n, GlowUse *use) {
 
 /* A unary operator that keeps the type, between the value and this use. */
 static void insert_between(GlowGen *g, GlowNode *n, GlowUse *use) {
-  for (int tries = 0; tries < 32; ++tries) {
+  for (int tries = 0; tries < 32; tries++) {
     GlowOp op = (GlowOp)CHOOSE(g, GLOW_OP_COUNT);
     const GlowOpDesc *d = &glow_op_desc[op];
     if (d->nin != 1 || d->nmembers || d->infer != GLOW_INFER_SAME || !d->node ||
@@ -171,13 +171,13 @@ bool glow_random_mutate(GlowFunction *f, GlowChoice *choice) {
   begin(&g, f->module, choice);
   enter_function(&g, f);
   g.names = 1000;
-  for (uint32_t i = 0; i < f->body->nparams; ++i)
+  for (uint32_t i = 0; i < f->body->nparams; i++)
     glow_gen_add(&g, f->body->params[i]);
   glow_block_walk(f->body, add_values, &g);
   for (uint32_t n = CHOOSE(&g, 3); n-- > 0;)
     change_operand(&g);
   const GlowNode *end = glow_block_terminator(f->body);
-  for (uint32_t i = 0; end && i < end->noperands; ++i)
+  for (uint32_t i = 0; end && i < end->noperands; i++)
     add_once(&g, &results, end->operands[i].value);
   bool appends = CHOOSE(&g, 2);
   if (appends) {

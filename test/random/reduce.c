@@ -123,11 +123,11 @@ static void body(GlowContext *ctx, void *arg) {
   GlowModule *m = glow_random_module(ctx, &choice, &t);
   GlowOp op = m ? draw_op(m, seed) : GLOW_OP_COUNT;
   if (op != GLOW_OP_COUNT) {
-    ++modules;
+    modules++;
     reduce(m, op, seed);
   }
   if (m && to_programs(m)) {
-    ++programs;
+    programs++;
     reduce(m, draw_op(m, seed), seed);
   }
   glow_defer_pop(ctx, &release, true);
@@ -143,7 +143,7 @@ int main(int argc, char **argv) {
       seeds = 1;
     }
   }
-  for (uint64_t seed = first; seed < first + seeds; ++seed) {
+  for (uint64_t seed = first; seed < first + seeds; seed++) {
     GlowContext *ctx = glow_context_create();
     if (!ctx)
       return 1;

@@ -14,8 +14,8 @@ typedef struct Outer {
 static Outer enter(GlowGen *g, GlowBlock *b) {
   Outer outer = {g->block, g->pool.count};
   g->block = b;
-  ++g->depth;
-  for (uint32_t i = 0; i < b->nparams; ++i)
+  g->depth++;
+  for (uint32_t i = 0; i < b->nparams; i++)
     glow_gen_add(g, b->params[i]);
   return outer;
 }
@@ -23,12 +23,12 @@ static Outer enter(GlowGen *g, GlowBlock *b) {
 /* Storage that the region asked for stays visible. */
 static void leave(GlowGen *g, Outer outer) {
   uint32_t kept = outer.count;
-  for (uint32_t i = outer.count; i < g->pool.count; ++i)
+  for (uint32_t i = outer.count; i < g->pool.count; i++)
     if (g->pool.data[i]->kind == GLOW_VALUE_STORAGE)
       g->pool.data[kept++] = g->pool.data[i];
   g->pool.count = kept;
   g->block = outer.block;
-  --g->depth;
+  g->depth--;
 }
 
 static bool is_tensor(const GlowValue *v, const void *arg) {
@@ -43,13 +43,13 @@ static GlowValue *of_type(GlowGen *g, const GlowType *t) {
 
 static GlowNode *keep(GlowGen *g, const GlowNodeSpec *spec) {
   GlowStr names[8];
-  for (uint32_t i = 0; i < spec->nresults; ++i)
+  for (uint32_t i = 0; i < spec->nresults; i++)
     names[i] = glow_gen_name(g);
   GlowNodeSpec named = *spec;
   named.names = names;
   GlowBuilder b = glow_builder_at_end(g->block);
   GlowNode *n = glow_node_create(&b, &named);
-  for (uint32_t i = 0; n && i < n->nresults; ++i)
+  for (uint32_t i = 0; n && i < n->nresults; i++)
     glow_gen_add(g, &n->results[i]);
   return n;
 }
@@ -68,14 +68,14 @@ static bool random_if(GlowGen *g) {
   uint32_t count = 0;
   Outer outer = enter(g, yes);
   glow_gen_nodes(g, CHOOSE(g, 4));
-  for (uint32_t want = 1 + CHOOSE(g, 2); count < want; ++count)
+  for (uint32_t want = 1 + CHOOSE(g, 2); count < want; count++)
     if (!(values[count] = glow_gen_pick(g, is_tensor, NULL)))
       break;
   glow_build_terminator(yes, GLOW_OP_YIELD, values, count);
   leave(g, outer);
   outer = enter(g, no);
   glow_gen_nodes(g, CHOOSE(g, 4));
-  for (uint32_t i = 0; i < count; ++i)
+  for (uint32_t i = 0; i < count; i++)
     values[i] = of_type(g, values[i]->type);
   glow_build_terminator(no, GLOW_OP_YIELD, values, count);
   leave(g, outer);
@@ -92,21 +92,21 @@ static bool random_loop(GlowGen *g) {
   GlowValue *ins[4] = {glow_gen_ints(g, integer, (int64_t[]){CHOOSE(g, 4)})};
   ins[1] = CHOOSE(g, 2) ? NULL : of_type(g, flag);
   uint32_t carried = 0, count = 0;
-  for (uint32_t want = CHOOSE(g, 3); carried < want; ++carried)
+  for (uint32_t want = CHOOSE(g, 3); carried < want; carried++)
     if (!(ins[2 + carried] = glow_gen_pick(g, is_tensor, NULL)))
       break;
   glow_block_add_param(body, glow_gen_name(g), integer);
   glow_block_add_param(body, glow_gen_name(g), flag);
-  for (uint32_t i = 0; i < carried; ++i)
+  for (uint32_t i = 0; i < carried; i++)
     glow_block_add_param(body, glow_gen_name(g), ins[2 + i]->type);
   Outer outer = enter(g, body);
   glow_gen_nodes(g, 1 + CHOOSE(g, 4));
   GlowValue *yields[4] = {CHOOSE(g, 2) ? body->params[1] : of_type(g, flag)};
-  for (uint32_t i = 0; i < carried; ++i)
+  for (uint32_t i = 0; i < carried; i++)
     yields[1 + count++] = of_type(g, ins[2 + i]->type);
   if (!carried || CHOOSE(g, 2))
     if ((yields[1 + count] = glow_gen_pick(g, is_tensor, NULL)))
-      ++count;
+      count++;
   glow_build_terminator(body, GLOW_OP_YIELD, yields, 1 + count);
   leave(g, outer);
   GlowNodeSpec spec = {.op = GLOW_OP_LOOP, .ins = ins, .nins = 2 + carried, .nresults = count};
@@ -152,7 +152,7 @@ static bool random_call(GlowGen *g) {
   GlowValue *ins[MAX_OPERANDS];
   if (f == g->function || f->body->nparams > MAX_OPERANDS || f->nresults == 0 || f->nresults > 8)
     return false;
-  for (uint32_t i = 0; i < f->body->nparams; ++i)
+  for (uint32_t i = 0; i < f->body->nparams; i++)
     ins[i] = of_type(g, f->body->params[i]->type);
   GlowCallMembers members = {.callee = f->name};
   GlowNodeSpec spec = {.op = GLOW_OP_CALL, .ins = ins, .nins = f->body->nparams};

@@ -38,8 +38,8 @@ static void print_module(const GlowModule *m) {
 }
 
 void glow_trial_fail(GlowTester *t, GlowSubject *s, const GlowModule *before, const char *why) {
-  ++s->failed;
-  ++t->failed;
+  s->failed++;
+  t->failed++;
   printf("FAILED %s, seed %llu (%s): %s%s%s\n", s->name, (unsigned long long)t->seed, t->source,
          why, t->error[0] ? ": " : "", t->error);
   printf("  again: glow-metamorphic --seed %llu --pass '%s' TEST_FOLDER\n",
@@ -129,7 +129,7 @@ static GlowModule *make_module(Trial *t, GlowChoice *choice) {
     glow_text_init(&text, t->ctx);
     GlowModule *m = glow_random_module(t->ctx, choice, &text);
     if (!m) {
-      ++tester->failed;
+      tester->failed++;
       printf("FAILED seed %llu: the builder made what the verifier refuses: %s\n%s\n",
              (unsigned long long)tester->seed, tester->error, glow_text_cstr(&text));
     }
@@ -174,7 +174,7 @@ static bool is_returned(const GlowValue *v) {
  * Results of the function keep theirs, which outputs are called by. */
 static bool name_results(GlowNode *n, void *arg) {
   Trial *t = arg;
-  for (uint32_t i = 0; i < n->nresults; ++i) {
+  for (uint32_t i = 0; i < n->nresults; i++) {
     GlowValue *v = &n->results[i];
     if (v->name && !is_returned(v) && strspn(v->name, "0123456789") == glow_str_length(v->name))
       glow_value_set_name(v, glow_str_printf(t->ctx, "n%s", v->name));
@@ -195,7 +195,7 @@ static bool prepare(Trial *t, GlowModule *m, const GlowPass *pass, GlowChoice *c
       run_text(m, to_programs(t, more & 1 ? "O1" : "O0"), NULL) != GLOW_OK)
     return false;
   if (pass->level == GLOW_PASS_PROGRAM && more & 2)
-    for (int i = 0; i < 2; ++i) {
+    for (int i = 0; i < 2; i++) {
       const GlowPass *other = &glow_passes.passes[glow_choose(choice, glow_passes.count)];
       if (other->level == GLOW_PASS_PROGRAM && other->cls == GLOW_PASS_EXACT && !other->needs &&
           strcmp(other->name, "plan-memory") && run_text(m, other->name, NULL) != GLOW_OK)
@@ -253,7 +253,7 @@ static uint64_t run_subject(Trial *t, GlowSubject *s, GlowModule *before, GlowMo
   /* A pass that makes a value known may show that a module which does not run is wrong. */
   bool shown = status == GLOW_INTERNAL && !t->runs;
   if ((status == GLOW_BAD_INPUT && may_refuse) || shown) {
-    ++s->skipped;
+    s->skipped++;
     return 0;
   }
   if (status != GLOW_OK) {
@@ -278,7 +278,7 @@ static void test_subject(Trial *t, GlowSubject *s) {
   GlowModule *before = glow_module_clone(t->module);
   GlowChoice choice = glow_choice_seed(t->tester->seed * 1000003);
   if (s->pass && !prepare(t, before, s->pass, &choice)) {
-    ++s->skipped;
+    s->skipped++;
   } else {
     t->tester->before = before;
     GlowModule *after = glow_module_clone(before);
@@ -309,7 +309,7 @@ static bool choose_target(GlowModule *m, GlowChoice *choice) {
     const GlowIsa *isa = glow_isa_find(m->target);
     return isa && runs_here(isa);
   }
-  for (size_t i = 0; i < GLOW_ISA_COUNT; ++i)
+  for (size_t i = 0; i < GLOW_ISA_COUNT; i++)
     if (runs_here(&glow_isa[i]))
       rows[count++] = &glow_isa[i];
   m->target = glow_str(m->ctx, rows[glow_choose(choice, count)]->name);
@@ -341,7 +341,7 @@ static bool test_program(Trial *t, GlowSubject *s, const char *level, GlowChoice
   if (status == GLOW_OK)
     why = run_program(t, s, program, glow_choose(choice, 2));
   if (status == GLOW_BAD_INPUT || (why && strstr(tester->error, "cannot be compiled")))
-    ++s->skipped;
+    s->skipped++;
   else if (status != GLOW_OK)
     glow_trial_fail(tester, s, t->module, "the pipeline failed");
   else if (why)
@@ -355,7 +355,7 @@ static void test_machine(Trial *t, GlowSubject *s) {
   GlowChoice choice = glow_choice_seed(t->tester->seed * 1000003 + 1);
   bool ran = false;
   t->tester->stage = s->name;
-  for (size_t i = 0; i < sizeof levels / sizeof *levels && t->runs; ++i) {
+  for (size_t i = 0; i < sizeof levels / sizeof *levels && t->runs; i++) {
     GlowChoice of_level = glow_choice_seed(glow_choice_next(&choice));
     if (glow_once_in(&of_level, s->every) || t->tester->only)
       ran |= test_program(t, s, levels[i], &of_level);
@@ -381,10 +381,10 @@ static void run_trial(GlowContext *ctx, void *arg) {
   tester->stage = "making the module";
   t.module = make_module(&t, &choice);
   if (!t.module) {
-    ++tester->refused;
+    tester->refused++;
     return;
   }
-  ++tester->modules;
+  tester->modules++;
   tester->error[0] = 0;
   tester->stage = "round trip";
   GlowSubject text = {.name = "round trip"};
@@ -398,7 +398,7 @@ static void run_trial(GlowContext *ctx, void *arg) {
     printf("seed %llu (%s) does not run: %s\n", (unsigned long long)tester->seed, tester->source,
            tester->error);
   tester->unrunnable += !t.runs;
-  for (uint32_t i = 0; i < tester->nsubjects; ++i)
+  for (uint32_t i = 0; i < tester->nsubjects; i++)
     test(&t, &tester->subjects[i]);
   glow_random_release(&t.inputs);
   glow_random_release(&t.outputs);
@@ -414,7 +414,7 @@ void glow_trial(GlowTester *t) {
   glow_context_set_diagnostic_fn(ctx, note_error, t);
   GlowStatus status = glow_protect(ctx, run_trial, t);
   if (status != GLOW_OK) {
-    ++t->failed;
+    t->failed++;
     printf("FAILED seed %llu (%s), %s: %s\n", (unsigned long long)t->seed, t->source, t->stage,
            status == GLOW_INTERNAL ? "internal error" : "out of memory");
     printf("  %s\n", t->error);

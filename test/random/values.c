@@ -13,7 +13,7 @@ const GlowType *glow_gen_type(GlowGen *g, GlowKind kind) {
   static const uint8_t ranks[] = {2, 3, 4, 1, 2, 4, 0, 3};
   int64_t dims[GLOW_MAX_RANK];
   uint32_t rank = ranks[CHOOSE(g, sizeof ranks)];
-  for (uint32_t i = 0; i < rank; ++i)
+  for (uint32_t i = 0; i < rank; i++)
     dims[i] = ONCE_IN(g, 24) ? 0 : ONCE_IN(g, 6) ? 1 : glow_gen_extent(g);
   return glow_type_exact(g->ctx, kind, rank, dims);
 }
@@ -47,7 +47,7 @@ static double element(GlowChoice *c, Mood mood) {
 
 static void fill_strings(GlowChoice *c, GlowContext *ctx, GlowTensor *t) {
   static const char *const words[] = {"", "a", "B b", "\xc3\xa4", "and", "12"};
-  for (int64_t i = 0, n = glow_tensor_elements(t); i < n; ++i) {
+  for (int64_t i = 0, n = glow_tensor_elements(t); i < n; i++) {
     const char *s = words[glow_choose(c, 6)];
     glow_tensor_set_string(ctx, t, i, s, strlen(s));
   }
@@ -59,7 +59,7 @@ void glow_gen_fill(GlowChoice *c, GlowTensor *t) {
   GlowKindClass cls = glow_kind_info[t->type->kind].cls;
   if (mood == SPECIAL && t->type->rank == 0 && glow_kind_is_integer(t->type->kind))
     mood = SMALL; /* trip counts */
-  for (int64_t i = 0, n = glow_tensor_elements(t); i < n; ++i) {
+  for (int64_t i = 0, n = glow_tensor_elements(t); i < n; i++) {
     double v = cls == GLOW_CLASS_BOOL ? (double)glow_choose(c, 2) : element(c, mood);
     glow_tensor_set(t, i, glow_scalar_float(cls == GLOW_CLASS_UINT && v < 0 ? -v : v));
   }
@@ -86,7 +86,7 @@ static GlowValue *list(GlowGen *g, GlowTensor *t) {
 
 GlowValue *glow_gen_ints(GlowGen *g, const GlowType *type, const int64_t *values) {
   GlowTensor *t = glow_tensor_create(g->ctx, type);
-  for (int64_t i = 0, n = glow_tensor_elements(t); i < n; ++i)
+  for (int64_t i = 0, n = glow_tensor_elements(t); i < n; i++)
     glow_tensor_set(t, i, glow_scalar_int(values[i]));
   return list(g, t);
 }
@@ -145,7 +145,7 @@ GlowValue *glow_gen_fresh(GlowGen *g, const GlowType *type) {
 GlowStr glow_gen_name(GlowGen *g) { return glow_str_printf(g->ctx, "v%u", g->names++); }
 
 void glow_gen_add(GlowGen *g, GlowValue *v) {
-  for (uint32_t i = 0; i < g->pool.count; ++i)
+  for (uint32_t i = 0; i < g->pool.count; i++)
     if (g->pool.data[i] == v)
       return;
   glow_vec_push(g->arena, &g->pool, v);
@@ -156,12 +156,12 @@ bool glow_gen_same_type(const GlowValue *v, const void *type) { return v->type =
 GlowValue *glow_gen_pick(GlowGen *g, bool (*fits)(const GlowValue *v, const void *arg),
                          const void *arg) {
   uint32_t n = 0;
-  for (uint32_t i = 0; i < g->pool.count; ++i)
+  for (uint32_t i = 0; i < g->pool.count; i++)
     n += fits(g->pool.data[i], arg);
   if (n == 0)
     return NULL;
   uint32_t a = CHOOSE(g, n), b = CHOOSE(g, n), k = a > b ? a : b;
-  for (uint32_t i = 0;; ++i)
+  for (uint32_t i = 0;; i++)
     if (fits(g->pool.data[i], arg) && k-- == 0)
       return g->pool.data[i];
 }
@@ -181,14 +181,14 @@ bool glow_random_inputs(GlowFunction *f, GlowChoice *c, GlowBindings *inputs) {
   for (GlowStorage *s = f->module->first_storage; s; s = s->next)
     if (s->cls == GLOW_PLACEHOLDER && !add_input(ctx, c, inputs, &s->value))
       return false;
-  for (uint32_t i = 0; i < f->body->nparams; ++i)
+  for (uint32_t i = 0; i < f->body->nparams; i++)
     if (!add_input(ctx, c, inputs, f->body->params[i]))
       return false;
   return true;
 }
 
 void glow_random_release(GlowBindings *b) {
-  for (uint32_t i = 0; i < b->count; ++i)
+  for (uint32_t i = 0; i < b->count; i++)
     glow_tensor_free(b->data[i].tensor);
   b->count = 0;
 }

@@ -168,7 +168,7 @@ int main(void) {
   glow_context_set_diagnostic_fn(ctx, remember, NULL);
   build_graph(ctx);
   glow_context_destroy(ctx);
-  for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; ++i)
+  for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++)
     make_mistake(&mistakes[i]);
   other_mistakes();
   return unit_finish();

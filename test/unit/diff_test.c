@@ -50,8 +50,8 @@ static void copy_lines(const char **a, uint32_t *line, uint32_t count, GlowText 
 /* What the hunks make of a; false if a line that they keep or remove is not the one of a. */
 static bool apply(const char *a, const char *hunks, GlowText *out) {
   uint32_t line = 0, total = 0;
-  for (const char *s = a; (s = strchr(s, '\n')); ++s)
-    ++total;
+  for (const char *s = a; (s = strchr(s, '\n')); s++)
+    total++;
   for (const char *h = hunks; *h;) {
     const char *next = strchr(h, '\n') + 1;
     if (*h == '@') {
@@ -66,7 +66,7 @@ static bool apply(const char *a, const char *hunks, GlowText *out) {
       if (*h == ' ')
         glow_text_bytes(out, h + 1, (size_t)(next - h - 1));
       a += next - h - 1;
-      ++line;
+      line++;
     }
     h = next;
   }
@@ -93,7 +93,7 @@ static bool turns_into(GlowContext *ctx, const GlowText *a, const GlowText *b, u
 static void test_random(GlowContext *ctx, void *arg) {
   (void)arg;
   uint32_t good = 0;
-  for (uint32_t trial = 0; trial < TRIALS; ++trial) {
+  for (uint32_t trial = 0; trial < TRIALS; trial++) {
     GlowText a, b;
     glow_text_init(&a, ctx);
     glow_text_init(&b, ctx);

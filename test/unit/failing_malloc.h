@@ -16,7 +16,7 @@ static bool may_allocate(void) {
     return false;
   }
   if (allowance > 0)
-    --allowance;
+    allowance--;
   return true;
 }
 

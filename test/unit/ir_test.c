@@ -15,7 +15,7 @@ static unsigned errors;
 static void collect(void *user, const GlowDiagnostic *d) {
   (void)user;
   if (d->severity == GLOW_ERROR) {
-    ++errors;
+    errors++;
     snprintf(last_error, sizeof last_error, "%s", d->message);
   }
 }
@@ -233,7 +233,7 @@ static void test_equal(GlowContext *ctx, void *arg) {
                                          {"placeholder @x", "placeholder @y"},
                                          {"func @f {", "func @g {"}};
   GlowModule *m = parse(ctx, base_text);
-  for (size_t i = 0; i < sizeof edits / sizeof *edits; ++i) {
+  for (size_t i = 0; i < sizeof edits / sizeof *edits; i++) {
     const char *at = strstr(base_text, edits[i][0]);
     const char *text = glow_arena_printf(ctx->arena, "%.*s%s%s", (int)(at - base_text), base_text,
                                          edits[i][1], at + strlen(edits[i][0]));
@@ -360,7 +360,7 @@ static void parse_all(GlowContext *ctx, void *arg) {
 /* The n-th allocation fails, for each n until none does: a status, never a crash, no leak (the
  * sanitizer build looks). */
 static void test_memory(void) {
-  for (long n = 1; n < 100000; ++n) {
+  for (long n = 1; n < 100000; n++) {
     parsed_without_memory = false;
     allowance = n - 1;
     refused = 0;

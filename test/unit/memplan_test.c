@@ -27,12 +27,12 @@ static bool overlap(const GlowPlanBuffer *a, const GlowPlanBuffer *b) {
 
 static void check_legal(const GlowPlanBuffer *b, uint32_t n, int64_t align, int64_t arena) {
   int64_t top = 0;
-  for (uint32_t i = 0; i < n; ++i) {
+  for (uint32_t i = 0; i < n; i++) {
     EXPECT(b[i].offset >= 0 && b[i].offset % align == 0, "offset %ld is not aligned",
            (long)b[i].offset);
     if (b[i].size && b[i].start < b[i].end && b[i].offset + b[i].size > top)
       top = b[i].offset + b[i].size;
-    for (uint32_t k = 0; k < i; ++k)
+    for (uint32_t k = 0; k < i; k++)
       EXPECT(!b[i].size || !b[k].size || !meet(&b[i], &b[k]) || !overlap(&b[i], &b[k]),
              "buffers %u and %u overlap", i, k);
   }
@@ -48,13 +48,13 @@ static int64_t best_plan(GlowPlanBuffer *b, uint32_t n, int64_t align, uint32_t 
     return best;
   if (placed == (1u << n) - 1)
     return top;
-  for (uint32_t i = 0; i < n; ++i) {
+  for (uint32_t i = 0; i < n; i++) {
     if (placed >> i & 1)
       continue;
     b[i].offset = 0;
     for (bool moved = true; moved;) {
       moved = false;
-      for (uint32_t k = 0; k < n; ++k)
+      for (uint32_t k = 0; k < n; k++)
         if (placed >> k & 1 && meet(&b[i], &b[k]) && overlap(&b[i], &b[k])) {
           b[i].offset = (b[k].offset + b[k].size + align - 1) / align * align;
           moved = true;
@@ -68,11 +68,11 @@ static int64_t best_plan(GlowPlanBuffer *b, uint32_t n, int64_t align, uint32_t 
 
 static void random_cases(GlowContext *ctx) {
   double worst = 1;
-  for (int round = 0; round < ROUNDS; ++round) {
+  for (int round = 0; round < ROUNDS; round++) {
     GlowPlanBuffer b[MAX], copy[MAX];
     uint32_t n = 1 + draw(round < ROUNDS - 300 ? 6 : MAX);
     int64_t align = INT64_C(1) << draw(4);
-    for (uint32_t i = 0; i < n; ++i) {
+    for (uint32_t i = 0; i < n; i++) {
       uint32_t start = draw(6);
       b[i] = (GlowPlanBuffer){.size = 1 + draw(40), .start = start, .end = start + 1 + draw(5)};
     }
@@ -102,18 +102,18 @@ static uint32_t cut_block(GlowPlanBuffer *b, uint32_t n, uint32_t time, int64_t 
                           int64_t align) {
   uint32_t count = 1;
   b[0] = (GlowPlanBuffer){.size = size * align, .start = 0, .end = time};
-  for (uint32_t i = 0; i < n; ++i) {
+  for (uint32_t i = 0; i < n; i++) {
     uint32_t k = draw(count);
     GlowPlanBuffer *a = &b[k], *c = &b[count];
     *c = *a;
     uint32_t length = a->end - a->start, units = (uint32_t)(a->size / align);
     if (draw(2) && length > 1) {
       a->end = c->start = a->start + 1 + draw(length - 1);
-      ++count;
+      count++;
     } else if (units > 1) {
       a->size = align * (1 + draw(units - 1));
       c->size -= a->size;
-      ++count;
+      count++;
     }
   }
   return count;
@@ -121,7 +121,7 @@ static uint32_t cut_block(GlowPlanBuffer *b, uint32_t n, uint32_t time, int64_t 
 
 static void blocks(GlowContext *ctx) {
   uint32_t searched = 0;
-  for (int round = 0; round < 60; ++round) {
+  for (int round = 0; round < 60; round++) {
     GlowArena *arena = glow_arena_create(ctx);
     GlowPlanBuffer b[64];
     int64_t align = round % 2 ? 64 : 1;

@@ -175,7 +175,7 @@ static void count_errors(void *user, const GlowDiagnostic *d) {
   (void)user;
   if (d->severity != GLOW_ERROR)
     return;
-  ++reported;
+  reported++;
   snprintf(last_error, sizeof last_error, "%s", d->message);
 }
 
@@ -221,7 +221,7 @@ static void cut_and_flip(const Bytes *b, size_t step) {
     CHECK(survives(b->data, n, NULL));
   work = *b;
   for (size_t i = 0; i < b->size; i += step)
-    for (unsigned bit = 0; bit < 8; ++bit) {
+    for (unsigned bit = 0; bit < 8; bit++) {
       work.data[i] = (unsigned char)(b->data[i] ^ (1u << bit));
       CHECK(survives(work.data, work.size, NULL));
       work.data[i] = b->data[i];
@@ -233,13 +233,13 @@ static void cut_and_flip(const Bytes *b, size_t step) {
 static void edit(const Bytes *b, unsigned count) {
   static const unsigned char nasty[] = {0x00, 0x01, 0x7f, 0x80, 0xff, 0x0a, 0x12, 0x08};
   static Bytes work;
-  for (unsigned i = 0; i < count; ++i) {
+  for (unsigned i = 0; i < count; i++) {
     uint32_t from = draw((uint32_t)b->size), length = draw(64);
     length = from + length > b->size ? (uint32_t)(b->size - from) : length;
     work = *b;
     switch (draw(3)) {
     case 0:
-      for (unsigned k = 0; k < 3; ++k)
+      for (unsigned k = 0; k < 3; k++)
         work.data[draw((uint32_t)b->size)] = nasty[draw(sizeof nasty)];
       break;
     case 1:
@@ -294,7 +294,7 @@ static void test_mutations(void) {
   cut_and_flip(&model, 1);
   edit(&model, 2000);
   char path[4096];
-  for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     snprintf(path, sizeof path, "/usr/share/libonnx-testdata/data/%s/model.onnx", cases[i]);
     mutate_file(path, stride(7), 200);
   }
@@ -312,7 +312,7 @@ static void test_nesting(void) {
   unsigned char *bytes = malloc(8 * (size_t)DEPTH), *end = bytes + 8 * (size_t)DEPTH, *p = end;
   if (!bytes)
     abort();
-  for (unsigned i = 0; i < DEPTH; ++i) { /* from the innermost to graph, node, attribute, g, ... */
+  for (unsigned i = 0; i < DEPTH; i++) { /* from the innermost to graph, node, attribute, g, ... */
     static const unsigned char tags[] = {1 << 3 | 2, 5 << 3 | 2, 6 << 3 | 2};
     unsigned char length[10];
     size_t n = 0, size = (size_t)(end - p);
@@ -336,7 +336,7 @@ static void test_empty_messages(void) {
     abort();
   static const unsigned char top[] = {8, 14, 20, 25};             /* fields of ModelProto */
   static const unsigned char in_graph[] = {1, 5, 11, 12, 13, 15}; /* of GraphProto */
-  for (unsigned c = 0; c < sizeof top + sizeof in_graph; ++c) {
+  for (unsigned c = 0; c < sizeof top + sizeof in_graph; c++) {
     size_t start = 0;
     unsigned tag = (c < sizeof top ? top[c] : in_graph[c - sizeof top]) << 3 | 2;
     size_t item = tag < 0x80 ? 2 : 3, count = (SIZE - 16) / item;
@@ -347,7 +347,7 @@ static void test_empty_messages(void) {
         bytes[start++] = (unsigned char)(length | 0x80);
       bytes[start++] = (unsigned char)length;
     }
-    for (size_t i = 0; i < count; ++i) {
+    for (size_t i = 0; i < count; i++) {
       if (item == 3)
         bytes[start++] = (unsigned char)(tag | 0x80);
       bytes[start++] = (unsigned char)(item == 3 ? tag >> 7 : tag);
@@ -404,7 +404,7 @@ static void round_trip(GlowContext *ctx, void *arg) {
   GlowTensor *back = glow_pb_read(ctx, "x.pb", text.data, text.size, run->type(ctx));
   run->same = back && glow_tensor_same_bits(t, back);
   glow_tensor_free(back);
-  for (size_t n = 0; n < text.size; ++n) { /* prefixes: an error, or fewer elements */
+  for (size_t n = 0; n < text.size; n++) { /* prefixes: an error, or fewer elements */
     GlowTensor *part = glow_pb_read(ctx, "x.pb", text.data, n, run->type(ctx));
     run->same &= !part || !glow_tensor_same_bits(t, part);
     glow_tensor_free(part);

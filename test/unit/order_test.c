@@ -29,9 +29,9 @@ static const Case *now;
  * to come or by the caller. */
 static int64_t alive(unsigned done) {
   int64_t sum = 0;
-  for (uint32_t v = 0; v <= now->n; ++v) {
+  for (uint32_t v = 0; v <= now->n; v++) {
     bool exists = v == now->n || done >> v & 1, needed = now->stays[v];
-    for (uint32_t i = 0; i < now->n; ++i)
+    for (uint32_t i = 0; i < now->n; i++)
       needed = needed || (now->takes[i][v] && !(done >> i & 1));
     sum += exists && needed ? now->bytes[v] : 0;
   }
@@ -41,9 +41,9 @@ static int64_t alive(unsigned done) {
 /* Bytes while `step` runs after `done`: what was there, what it makes and needs inside. */
 static int64_t during(unsigned done, uint32_t step) {
   int64_t sum = alive(done) + now->bytes[step] + now->inner[step];
-  for (uint32_t v = 0; v <= now->n; ++v) {
+  for (uint32_t v = 0; v <= now->n; v++) {
     bool last = now->reuses[step][v] && !now->stays[v];
-    for (uint32_t i = 0; i < now->n && last; ++i)
+    for (uint32_t i = 0; i < now->n && last; i++)
       last = i == step || !now->takes[i][v] || done >> i & 1;
     if (last)
       return sum - now->bytes[step];
@@ -52,7 +52,7 @@ static int64_t during(unsigned done, uint32_t step) {
 }
 
 static bool is_ready(unsigned done, uint32_t step) {
-  for (uint32_t i = 0; i < now->n; ++i)
+  for (uint32_t i = 0; i < now->n; i++)
     if ((now->takes[step][i] || now->after[step][i]) && !(done >> i & 1))
       return false;
   return !(done >> step & 1);
@@ -63,7 +63,7 @@ static int64_t lowest(unsigned done, int64_t peak, int64_t best) {
     return best;
   if (done == (1u << now->n) - 1)
     return peak;
-  for (uint32_t i = 0; i < now->n; ++i)
+  for (uint32_t i = 0; i < now->n; i++)
     if (is_ready(done, i)) {
       int64_t here = during(done, i);
       best = lowest(done | 1u << i, here > peak ? here : peak, best);
@@ -74,7 +74,7 @@ static int64_t lowest(unsigned done, int64_t peak, int64_t best) {
 static int64_t peak_of(const uint32_t *order) {
   int64_t peak = alive(0);
   unsigned done = 0;
-  for (uint32_t i = 0; i < now->n; ++i) {
+  for (uint32_t i = 0; i < now->n; i++) {
     EXPECT(is_ready(done, order[i]), "step %u runs before what it needs", order[i]);
     int64_t here = during(done, order[i]);
     peak = here > peak ? here : peak;
@@ -86,18 +86,18 @@ static int64_t peak_of(const uint32_t *order) {
 /* Value n is there from the start. One of `density` pairs of steps depend on each other. */
 static Case make_case(uint32_t n, uint32_t density) {
   Case c = {.n = n};
-  for (uint32_t v = 0; v <= n; ++v) {
+  for (uint32_t v = 0; v <= n; v++) {
     c.bytes[v] = draw(4) ? 1 + draw(8) : 0;
     c.stays[v] = draw(6) == 0;
   }
-  for (uint32_t i = 0; i < n; ++i) {
+  for (uint32_t i = 0; i < n; i++) {
     c.inner[i] = draw(5) ? 0 : draw(8);
     c.takes[i][n] = draw(4) == 0;
-    for (uint32_t k = 0; k < i; ++k) {
+    for (uint32_t k = 0; k < i; k++) {
       c.takes[i][k] = draw(density) == 0;
       c.after[i][k] = draw(12) == 0;
     }
-    for (uint32_t v = 0; v <= n; ++v)
+    for (uint32_t v = 0; v <= n; v++)
       c.reuses[i][v] = c.takes[i][v] && c.bytes[v] == c.bytes[i] && c.bytes[i] && draw(2);
   }
   return c;
@@ -107,20 +107,20 @@ static GlowOrderProblem describe(GlowArena *arena, const Case *c) {
   GlowOrderProblem p = {.nvalues = c->n + 1, .nsteps = c->n};
   p.values = GLOW_NEW_ARRAY(arena, GlowOrderValue, p.nvalues);
   p.steps = GLOW_NEW_ARRAY(arena, GlowOrderStep, p.nsteps);
-  for (uint32_t v = 0; v < p.nvalues; ++v)
+  for (uint32_t v = 0; v < p.nvalues; v++)
     p.values[v] = (GlowOrderValue){.bytes = c->bytes[v], .stays = c->stays[v]};
-  for (uint32_t i = 0; i < c->n; ++i) {
+  for (uint32_t i = 0; i < c->n; i++) {
     GlowOrderStep *s = &p.steps[i];
     s->inner = c->inner[i];
     s->reused = c->bytes[i];
     glow_vec_push(arena, &s->makes, i);
-    for (uint32_t v = 0; v <= c->n; ++v) {
+    for (uint32_t v = 0; v <= c->n; v++) {
       if (c->takes[i][v])
         glow_vec_push(arena, &s->takes, v);
       if (c->reuses[i][v])
         glow_vec_push(arena, &s->reuses, v);
     }
-    for (uint32_t k = 0; k < i; ++k)
+    for (uint32_t k = 0; k < i; k++)
       if (c->after[i][k])
         glow_vec_push(arena, &s->after, k);
   }
@@ -129,14 +129,14 @@ static GlowOrderProblem describe(GlowArena *arena, const Case *c) {
 
 static void random_graphs(GlowContext *ctx) {
   int improved = 0;
-  for (int round = 0; round < 2000; ++round) {
+  for (int round = 0; round < 2000; round++) {
     GlowArena *arena = glow_arena_create(ctx);
     uint32_t n = round < 1500 ? 1 + draw(8) : 9 + draw(4), order[MAX], given[MAX];
     Case c = make_case(n, n > 8 ? 3 : 2 + draw(4));
     now = &c;
     GlowOrderProblem p = describe(arena, &c);
     GlowOrderResult r = glow_order_find(arena, &p, order);
-    for (uint32_t i = 0; i < n; ++i)
+    for (uint32_t i = 0; i < n; i++)
       given[i] = i;
     EXPECT(r.given == peak_of(given), "the given order has a peak of %ld", (long)r.given);
     EXPECT(r.best == peak_of(order), "the order found has a peak of %ld", (long)r.best);
@@ -157,7 +157,7 @@ static void wide_graph(GlowContext *ctx, uint32_t width) {
   GlowOrderProblem p = {.nvalues = 3 * width, .nsteps = 3 * width + 1};
   p.values = GLOW_NEW_ARRAY(arena, GlowOrderValue, p.nvalues);
   p.steps = GLOW_NEW_ARRAY(arena, GlowOrderStep, p.nsteps);
-  for (uint32_t i = 0; i < 3 * width; ++i) {
+  for (uint32_t i = 0; i < 3 * width; i++) {
     p.values[i].bytes = i / width == 1 ? 100 : 1;
     glow_vec_push(arena, &p.steps[i].makes, i);
     if (i >= width)

@@ -8,7 +8,7 @@ enum { LINKS = 2000, MOST_IDS_PER_LINK = 12 };
 static void write_chain(GlowText *t) {
   glow_text_puts(t, "declare { placeholder @x : float<4>  placeholder @y : float<4> }\n"
                     "program @main {\n  %b0 = alloc float<4>  add @out %b0, @in @x, @in @x\n");
-  for (int i = 1; i < LINKS; ++i)
+  for (int i = 1; i < LINKS; i++)
     glow_text_printf(t,
                      "  %%b%d = alloc float<4>  add @out %%b%d, @in %%b%d, @in @x  "
                      "dealloc %%b%d\n",

@@ -39,11 +39,11 @@ static void test_arena(GlowContext *ctx, void *arg) {
   (void)arg;
   GlowArena *arena = glow_arena_create(ctx);
   bool aligned = true, zeroed = true;
-  for (size_t i = 0; i < 3000; ++i) {
+  for (size_t i = 0; i < 3000; i++) {
     size_t bytes = i % 7 == 0 ? i * 5 : i % 40;
     unsigned char *p = glow_arena_alloc(arena, bytes);
     aligned &= (uintptr_t)p % 16 == 0;
-    for (size_t k = 0; k < bytes; ++k)
+    for (size_t k = 0; k < bytes; k++)
       zeroed &= p[k] == 0;
     memset(p, 0xff, bytes);
   }
@@ -54,13 +54,13 @@ static void test_arena(GlowContext *ctx, void *arg) {
   CHECK(memcmp(glow_arena_copy(arena, "abc", 4), "abc", 4) == 0);
 
   GLOW_VEC(uint32_t) v = {0}, w = {0};
-  for (uint32_t i = 0; i < 100000; ++i) {
+  for (uint32_t i = 0; i < 100000; i++) {
     glow_vec_push(arena, &v, i);
     if (i % 3 == 0)
       glow_vec_push(arena, &w, i);
   }
   bool kept = v.count == 100000 && w.count == 33334;
-  for (uint32_t i = 0; i < v.count; ++i)
+  for (uint32_t i = 0; i < v.count; i++)
     kept &= v.data[i] == i && w.data[i / 3] == i / 3 * 3;
   CHECK(kept);
   glow_arena_destroy(arena);
@@ -121,9 +121,9 @@ static void test_strings(GlowContext *ctx, void *arg) {
   CHECK(glow_str_length(long_one) == 500 && long_one == glow_str_printf(ctx, "%0500d", 1));
   bool same = true;
   GlowStr *first = GLOW_NEW_ARRAY(ctx->arena, GlowStr, 5000);
-  for (int i = 0; i < 5000; ++i)
+  for (int i = 0; i < 5000; i++)
     first[i] = glow_str_printf(ctx, "v%d", i);
-  for (int i = 0; i < 5000; ++i)
+  for (int i = 0; i < 5000; i++)
     same &= first[i] == glow_str_printf(ctx, "v%d", i) && atoi(first[i] + 1) == i;
   CHECK(same);
 
@@ -191,7 +191,7 @@ static void test_numbers(void) {
   check_double(5e-324, "5e-324");
   check_double(1.7976931348623157e308, NULL);
   check_double(-INFINITY, "-inf");
-  for (int i = 0; i < 20000; ++i) {
+  for (int i = 0; i < 20000; i++) {
     uint64_t bits = (uint64_t)random_bits() << 32 | random_bits();
     double v;
     memcpy(&v, &bits, sizeof v);
@@ -228,7 +228,7 @@ static void test_text(GlowContext *ctx, void *arg) {
   glow_text_quoted(&t, "a\"\\\n\t\r\x01\x7f\xc3\xbc\xff", 11);
   CHECK(strcmp(glow_text_cstr(&t), "\"a\\\"\\\\\\n\\t\\r\\x01\\x7f\xc3\xbc\\xff\"") == 0);
   size_t size = t.size;
-  for (int i = 0; i < 1000; ++i)
+  for (int i = 0; i < 1000; i++)
     glow_text_printf(&t, "%04d", i);
   CHECK(t.size == size + 4000 && memcmp(t.data + t.size - 4, "0999", 4) == 0);
   t.size = 0;
@@ -246,7 +246,7 @@ static void test_diagnostics(GlowContext *ctx, void *arg) {
   glow_note(ctx, loc, "dropped too");
   CHECK(log.size == 0);
   ctx->error_limit = 2;
-  for (int i = 0; i < 4; ++i) {
+  for (int i = 0; i < 4; i++) {
     glow_error(ctx, loc, "bad %d", i);
     glow_note(ctx, loc, "note %d", i);
   }
@@ -431,7 +431,7 @@ static void test_cmdline(GlowContext *ctx, void *arg) {
       {"--rtol=", "option '--rtol' needs a number, not ''"},
       {"@/nonexistent", "cannot open '/nonexistent': No such file or directory"},
   };
-  for (size_t i = 0; i < sizeof bad / sizeof bad[0]; ++i) {
+  for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
     CHECK(parse(ctx, &o, &rest, &log, ARGS(bad[i].arg)) == GLOW_BAD_USAGE);
     CHECK(strncmp(log.text, "glow-test:0: 0: ", 16) == 0 && strstr(log.text, bad[i].message));
   }
@@ -455,7 +455,7 @@ static void test_files(GlowContext *ctx, void *arg) {
   memset(data, 'x', sizeof data);
   static const size_t sizes[] = {0, 1, 4095, 4096, 4097, 8192};
   GlowInput in;
-  for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; ++i) {
+  for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
     CHECK(put_file(ctx, file, data, sizes[i]));
     CHECK(glow_input_open(ctx, file, true, GLOW_NOWHERE, &in));
     CHECK(in.size == sizes[i] && memcmp(in.data, data, in.size) == 0 && in.data[in.size] == '\0');
@@ -549,7 +549,7 @@ static void use_everything(GlowContext *ctx, void *arg) {
   Log log;
   const char *error;
   read_json(ctx, "{\"a\\n\": [1.25, \"b\\tc\"], \"b\": 7}", &log, &error);
-  for (int i = 0; i < 2000; ++i)
+  for (int i = 0; i < 2000; i++)
     glow_str_printf(ctx, "name %d %s", i, i == 500 ? "with a rather long and telling tail" : "");
   glow_path_relative(ctx, "/a/b/c", "/a/d");
   verify(ctx, "; expected-error-re @+1 {{unknown .*}}\n", &log);
@@ -560,7 +560,7 @@ static void use_everything(GlowContext *ctx, void *arg) {
   GlowDefer d;
   glow_text_init(&t, ctx);
   glow_defer_push(ctx, &d, glow_text_release_fn, &t);
-  for (int i = 0; i < 100; ++i)
+  for (int i = 0; i < 100; i++)
     glow_text_printf(&t, "%s %d", "text", i);
   glow_defer_pop(ctx, &d, true);
 }
@@ -569,7 +569,7 @@ static void use_everything(GlowContext *ctx, void *arg) {
 static void test_failing_allocations(void) {
   bool done = false;
   long n = 0;
-  for (; n < 2000 && !done; ++n) {
+  for (; n < 2000 && !done; n++) {
     allowance = n;
     GlowContext *ctx = glow_context_create();
     GlowStatus status = ctx ? glow_protect(ctx, use_everything, NULL) : GLOW_NO_MEMORY;

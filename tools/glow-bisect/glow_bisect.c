@@ -90,7 +90,7 @@ static bool parse_tier(const Bisect *b, GlowNumericBisect *n) {
 static const GlowType *value_inside(const GlowSession *s, const char *spec, GlowStr *name) {
   for (const GlowNode *n = s->entry->kind == GLOW_FUNC ? s->entry->body->first : NULL; n;
        n = n->next)
-    for (uint32_t i = 0; i < n->nresults; ++i) {
+    for (uint32_t i = 0; i < n->nresults; i++) {
       *name = n->results[i].name;
       size_t size = *name ? strlen(*name) : 0;
       if (size && strncmp(spec, *name, size) == 0 && spec[size] == '=')
@@ -106,7 +106,7 @@ static bool add_reference(const Bisect *b, GlowSession *s, const char *spec,
   glow_session_names(s, true, &names);
   GlowStr name = names.count == 1 ? names.data[0] : NULL;
   const char *path = spec;
-  for (uint32_t i = 0; i < names.count; ++i) {
+  for (uint32_t i = 0; i < names.count; i++) {
     size_t n = strlen(names.data[i]);
     if (strncmp(spec, names.data[i], n) == 0 && spec[n] == '=') {
       name = names.data[i];
@@ -124,7 +124,7 @@ static bool add_reference(const Bisect *b, GlowSession *s, const char *spec,
   if (!name) {
     glow_error(b->ctx, here(b->ctx), "--reference: '%s' names no output or value of the model",
                spec);
-    for (uint32_t i = 0; i < names.count && i < 16; ++i)
+    for (uint32_t i = 0; i < names.count && i < 16; i++)
       glow_note(b->ctx, GLOW_NOWHERE, "it has an output '%s'", names.data[i]);
     return false;
   }
@@ -170,16 +170,16 @@ static GlowStatus bisect_model(const Bisect *b, GlowSession *s) {
     return GLOW_BAD_USAGE;
   if (!can_write(b))
     return GLOW_IO;
-  for (uint32_t i = 0; i < b->references.count; ++i)
+  for (uint32_t i = 0; i < b->references.count; i++)
     if (!add_reference(b, s, b->references.data[i], &n))
       return GLOW_BAD_INPUT;
   if (n.inside.count && !n.reference.count)
     return usage(b->ctx, "--reference of a value inside needs one of an output, too");
   bool found;
   GlowStatus status = glow_bisect_numeric(&n, &found);
-  for (uint32_t i = 0; i < n.reference.count; ++i)
+  for (uint32_t i = 0; i < n.reference.count; i++)
     glow_tensor_free(n.reference.data[i].tensor);
-  for (uint32_t i = 0; i < n.inside.count; ++i)
+  for (uint32_t i = 0; i < n.inside.count; i++)
     glow_tensor_free(n.inside.data[i].tensor);
   if (status != GLOW_OK)
     return status;
@@ -194,7 +194,7 @@ static GlowStatus run_model(const Bisect *b, const char *path) {
   GlowDefer close;
   GlowStatus status = glow_session_load(&s, b->ctx, path, &load);
   glow_defer_push(b->ctx, &close, glow_session_close_fn, &s);
-  for (uint32_t i = 0; i < b->inputs.count && status == GLOW_OK; ++i)
+  for (uint32_t i = 0; i < b->inputs.count && status == GLOW_OK; i++)
     status = glow_session_add_input(&s, b->inputs.data[i], NULL);
   if (status == GLOW_OK)
     status = glow_session_bind(&s);
@@ -263,7 +263,7 @@ static GlowStatus run(GlowContext *ctx, int argc, char **argv) {
   /* clang-format on */
   int own = 1;
   while (own < argc && strcmp(argv[own], "--") != 0)
-    ++own;
+    own++;
   bool commands = own < argc;
   GlowCommand command = {
       .name = "glow-bisect",

@@ -20,12 +20,12 @@ typedef struct Options {
 static bool check_options(GlowContext *ctx, const Options *o) {
   GlowLoc loc = glow_loc_file(ctx, "glow-import");
   bool ok = true;
-  for (uint32_t i = 0; i < o->binds.count; ++i)
+  for (uint32_t i = 0; i < o->binds.count; i++)
     if (!glow_onnx_bind_valid(o->binds.data[i])) {
       glow_error(ctx, loc, "-bind='%s': expected NAME=EXTENT or NAME=..EXTENT", o->binds.data[i]);
       ok = false;
     }
-  for (uint32_t i = 0; i < o->bind_inputs.count; ++i)
+  for (uint32_t i = 0; i < o->bind_inputs.count; i++)
     if (!glow_onnx_bind_input_valid(o->bind_inputs.data[i])) {
       glow_error(ctx, loc, "-bind-input='%s': expected NAME=1x3x224x224", o->bind_inputs.data[i]);
       ok = false;

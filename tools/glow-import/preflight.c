@@ -39,15 +39,15 @@ static void count_kind(Report *r, const GlowType *t) {
 }
 
 static bool count_results(GlowNode *n, void *arg) {
-  for (uint32_t i = 0; i < n->nresults; ++i)
+  for (uint32_t i = 0; i < n->nresults; i++)
     count_kind(arg, n->results[i].type);
   return true;
 }
 
 static void collect_symbols(Report *r, const GlowType *t) {
-  for (uint32_t i = 0; t->cls == GLOW_TYPE_TENSOR && i < t->rank; ++i) {
+  for (uint32_t i = 0; t->cls == GLOW_TYPE_TENSOR && i < t->rank; i++) {
     bool known = t->dims[i].kind != GLOW_DIM_SYMBOL;
-    for (uint32_t k = 0; k < r->symbols.count && !known; ++k)
+    for (uint32_t k = 0; k < r->symbols.count && !known; k++)
       known = r->symbols.data[k] == t->dims[i].symbol;
     if (!known)
       glow_vec_push(r->ctx->arena, &r->symbols, t->dims[i].symbol);
@@ -82,7 +82,7 @@ static void gather_bytes(Report *r) {
   for (const GlowStorage *s = r->m->first_storage; s; s = s->next)
     if (s->cls == GLOW_PLACEHOLDER)
       *(is_written(s) ? &r->output_bytes : &r->input_bytes) += static_bytes(s->value.type);
-  for (uint32_t i = 0; i < r->uses.lost.count; ++i)
+  for (uint32_t i = 0; i < r->uses.lost.count; i++)
     r->output_bytes += static_bytes(r->uses.lost.data[i].type);
 }
 
@@ -98,7 +98,7 @@ static bool gather_cost(Report *r) {
 }
 
 static bool gather(Report *r) {
-  for (uint32_t i = 0; i < r->uses.list.count; ++i)
+  for (uint32_t i = 0; i < r->uses.list.count; i++)
     r->nodes += r->uses.list.data[i]->count;
   for (const GlowStorage *s = r->m->first_storage; s; s = s->next)
     gather_storage(r, s);
@@ -119,7 +119,7 @@ static void put_placeholders(GlowText *out, const Report *r, bool written) {
 }
 
 static void put_lost_outputs(GlowText *out, const Report *r) {
-  for (uint32_t i = 0; i < r->uses.lost.count; ++i) {
+  for (uint32_t i = 0; i < r->uses.lost.count; i++) {
     const GlowOnnxLostOutput *lost = &r->uses.lost.data[i];
     glow_text_printf(out, "%-17s%s : %s (cannot be computed)\n", "output", lost->name,
                      lost->type ? glow_type_str(r->ctx, lost->type) : "of unknown type");
@@ -128,7 +128,7 @@ static void put_lost_outputs(GlowText *out, const Report *r) {
 
 static void put_operators(GlowText *out, const Report *r) {
   glow_text_printf(out, "\n%-32s %7s %7s  %s\n", "operator", "version", "nodes", "support");
-  for (uint32_t i = 0; i < r->uses.list.count; ++i) {
+  for (uint32_t i = 0; i < r->uses.list.count; i++) {
     const GlowOnnxUse *u = r->uses.list.data[i];
     const char *name =
         *u->domain ? glow_arena_printf(r->ctx->arena, "%s.%s", u->domain, u->op) : u->op;
@@ -145,12 +145,12 @@ static void put_text(GlowText *out, const Report *r) {
   put_placeholders(out, r, true);
   put_lost_outputs(out, r);
   glow_text_printf(out, "%-17s", "open dimensions");
-  for (uint32_t i = 0; i < r->symbols.count; ++i)
+  for (uint32_t i = 0; i < r->symbols.count; i++)
     glow_text_printf(out, "%s$%s", i ? ", " : "", r->symbols.data[i]);
   glow_text_puts(out, r->symbols.count ? " (bind with -bind=NAME=EXTENT)\n" : "none\n");
   glow_text_printf(out, "%-17s", "element types");
   bool first = true;
-  for (int k = 0; k < GLOW_KIND_COUNT; ++k)
+  for (int k = 0; k < GLOW_KIND_COUNT; k++)
     if (r->kinds[k]) {
       glow_text_printf(out, "%s%s (%zu)", first ? "" : ", ", glow_kind_info[k].name, r->kinds[k]);
       first = false;
@@ -196,7 +196,7 @@ static void json_placeholders(GlowText *out, const Report *r, const char *key, b
       json_placeholder(out, r, first, s->value.name, s->value.type);
       first = false;
     }
-  for (uint32_t i = 0; i < (written ? r->uses.lost.count : 0); ++i) {
+  for (uint32_t i = 0; i < (written ? r->uses.lost.count : 0); i++) {
     json_placeholder(out, r, first, r->uses.lost.data[i].name, r->uses.lost.data[i].type);
     first = false;
   }
@@ -205,7 +205,7 @@ static void json_placeholders(GlowText *out, const Report *r, const char *key, b
 
 static void json_operators(GlowText *out, const Report *r) {
   glow_text_puts(out, "  \"operators\": [");
-  for (uint32_t i = 0; i < r->uses.list.count; ++i) {
+  for (uint32_t i = 0; i < r->uses.list.count; i++) {
     const GlowOnnxUse *u = r->uses.list.data[i];
     glow_text_puts(out, i ? ",\n    {" : "\n    {");
     json_str(out, "domain", u->domain);
@@ -229,13 +229,13 @@ static void put_json(GlowText *out, const Report *r) {
   json_placeholders(out, r, "inputs", false);
   json_placeholders(out, r, "outputs", true);
   glow_text_puts(out, "  \"open_dimensions\": [");
-  for (uint32_t i = 0; i < r->symbols.count; ++i) {
+  for (uint32_t i = 0; i < r->symbols.count; i++) {
     glow_text_puts(out, i ? ", " : "");
     glow_json_string(out, r->symbols.data[i], strlen(r->symbols.data[i]));
   }
   glow_text_puts(out, "],\n  \"element_types\": {");
   bool first = true;
-  for (int k = 0; k < GLOW_KIND_COUNT; ++k)
+  for (int k = 0; k < GLOW_KIND_COUNT; k++)
     if (r->kinds[k]) {
       glow_text_printf(out, "%s\"%s\": %zu", first ? "" : ", ", glow_kind_info[k].name,
                        r->kinds[k]);

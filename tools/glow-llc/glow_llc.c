@@ -72,7 +72,7 @@ static const char *model_name(GlowContext *ctx, const Command *c, const GlowSess
 /* Names of files, symbols and macros begin with it, so it is a word that C does not reserve. */
 static bool check_name(GlowContext *ctx, const Command *c, const char *name) {
   bool good = isalpha((unsigned char)*name);
-  for (const char *s = name; *s; ++s)
+  for (const char *s = name; *s; s++)
     good &= isalnum((unsigned char)*s) || strchr("_-.", *s);
   if (good)
     return true;

@@ -31,7 +31,7 @@ GlowDriver glow_driver_create(GlowContext *ctx, const char *tool, int argc, char
 
 static bool is_separator(const char *line, size_t length) {
   while (length && (line[length - 1] == '\r' || line[length - 1] == ' '))
-    --length;
+    length--;
   return length == sizeof separator - 1 && memcmp(line, separator, length) == 0;
 }
 
@@ -47,7 +47,7 @@ static void add_part(GlowContext *ctx, PartVec *parts, size_t lines_before, cons
 static void split(GlowContext *ctx, const GlowInput *in, PartVec *parts) {
   const char *start = in->data, *end = in->data + in->size;
   size_t line = 0, start_line = 0;
-  for (const char *s = start; s < end; ++line) {
+  for (const char *s = start; s < end; line++) {
     const char *newline = memchr(s, '\n', (size_t)(end - s));
     const char *stop = newline ? newline : end;
     if (is_separator(s, (size_t)(stop - s))) {
@@ -145,7 +145,7 @@ static GlowStatus process_parts(GlowDriver *d, const GlowInput *in, GlowText *ou
   else
     glow_vec_push(d->ctx->arena, &parts, ((Part){in->data, in->size}));
   GlowStatus worst = GLOW_OK;
-  for (uint32_t i = 0; i < parts.count; ++i) {
+  for (uint32_t i = 0; i < parts.count; i++) {
     if (i)
       glow_text_printf(out, "%s\n", separator);
     GlowStatus status = process_part(d, in->name, parts.data[i], out);

@@ -114,7 +114,7 @@ static GlowStatus run(GlowContext *ctx, int argc, char **argv) {
   };
   /* clang-format on */
   const char **names = GLOW_NEW_ARRAY(ctx->arena, const char *, glow_passes.count);
-  for (uint32_t i = 0; i < glow_passes.count; ++i)
+  for (uint32_t i = 0; i < glow_passes.count; i++)
     names[i] = glow_passes.passes[i].name;
   GlowCommand command = {.name = "glow-opt",
                          .overview =

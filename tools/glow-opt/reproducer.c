@@ -79,13 +79,13 @@ static void catch_signals(void) {
   stack_t s = {.ss_sp = stack, .ss_size = sizeof stack};
   struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_ONSTACK | SA_NODEFER};
   sigaltstack(&s, NULL);
-  for (int i = 0; i < FATAL; ++i)
+  for (int i = 0; i < FATAL; i++)
     sigaction(fatal[i], &action, NULL);
 }
 
 static void put_line(GlowText *out, const char *key, const char *value) {
   glow_text_printf(out, "; %s: ", key);
-  for (; *value; ++value)
+  for (; *value; value++)
     glow_text_putc(out, *value == '\n' || *value == '\r' ? ' ' : *value);
   glow_text_putc(out, '\n');
 }
@@ -99,7 +99,7 @@ static void put_head(GlowReproducer *r, int argc, char *const *argv, const char 
   glow_defer_push(r->ctx, &release, glow_text_release_fn, &line);
   glow_text_puts(out, first_line);
   put_line(out, "version", GLOW_VERSION_STRING);
-  for (int i = 0; i < argc; ++i)
+  for (int i = 0; i < argc; i++)
     glow_text_printf(&line, "%s%s", i ? " " : "", argv[i]);
   put_line(out, "command", glow_text_cstr(&line));
   put_line(out, "name", glow_path_absolute(r->ctx, name));
@@ -128,7 +128,7 @@ void glow_reproducer_begin(GlowReproducer *r, GlowContext *ctx, const char *tool
 
 static void release(GlowReproducer *r) {
   current = NULL;
-  for (int i = 0; i < FATAL; ++i)
+  for (int i = 0; i < FATAL; i++)
     signal(fatal[i], SIG_DFL);
   glow_text_release(&r->head);
 }
@@ -162,7 +162,7 @@ static GlowStr take_line(GlowContext *ctx, const char *key, const char **at, con
 /* The name that `options` begins with; what follows it after a space, NULL if it is none. */
 static const char *take_math(const char *options, GlowMath *math) {
   const char *space = strchr(options, ' ');
-  for (int i = 0; i <= GLOW_MATH_FAST && space; ++i)
+  for (int i = 0; i <= GLOW_MATH_FAST && space; i++)
     if (strlen(glow_math_names[i]) == (size_t)(space - options) &&
         memcmp(glow_math_names[i], options, (size_t)(space - options)) == 0) {
       *math = (GlowMath)i;

@@ -165,7 +165,7 @@ static void describe_machine(GlowContext *ctx, GlowCommand *command) {
   command->llvm = glow_codegen_llvm_version(ctx);
   command->host = host ? host->name : "no machine that cpu compiles for";
   command->targets = "interp, cpu for";
-  for (int i = 0; i < GLOW_ISA_COUNT; ++i)
+  for (int i = 0; i < GLOW_ISA_COUNT; i++)
     command->targets = glow_str_printf(ctx, "%s %s", command->targets, glow_isa[i].name);
 #else
   (void)ctx;

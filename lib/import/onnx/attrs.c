@@ -6,7 +6,7 @@
 #include "import/onnx/importer.h"
 
 GlowOnnxAttr *glow_onnx_find_attr(GlowOnnxNode *n, const char *name) {
-  for (uint32_t i = 0; i < n->nattrs; ++i)
+  for (uint32_t i = 0; i < n->nattrs; i++)
     if (strcmp(n->attrs[i].name, name) == 0)
       return &n->attrs[i];
   return NULL;
@@ -110,7 +110,7 @@ bool glow_onnx_enum(GlowOnnxNode *n, const GlowEnumDesc *e, const char *name, in
     return false;
   if (!text)
     return true;
-  for (uint32_t i = 0; i < e->count; ++i)
+  for (uint32_t i = 0; i < e->count; i++)
     if (strcasecmp(e->values[i], text) == 0) {
       *value = (int)i;
       return true;
@@ -148,7 +148,7 @@ bool glow_onnx_u32s(GlowOnnxNode *n, const char *name, GlowArray *value) {
   if (!glow_onnx_has(n, name))
     return true;
   uint32_t *data = GLOW_NEW_ARRAY(n->im->m->arena, uint32_t, ints.count);
-  for (uint32_t i = 0; i < ints.count; ++i) {
+  for (uint32_t i = 0; i < ints.count; i++) {
     int64_t v = glow_array_at(ints, int64_t, i);
     if (v < 0 || v > INT32_MAX)
       return glow_onnx_fail(n, "attribute '%s' holds %lld", name, (long long)v);
@@ -167,7 +167,7 @@ bool glow_onnx_floats(GlowOnnxNode *n, const char *name, GlowArray *value) {
     return true;
   float *data = GLOW_NEW_ARRAY(n->im->m->arena, float, a.floats.count);
   GlowWireNumber number = {0};
-  for (uint32_t i = 0; glow_wire_each_number(&n->im->file, &a.floats, &number); ++i)
+  for (uint32_t i = 0; glow_wire_each_number(&n->im->file, &a.floats, &number); i++)
     memcpy(&data[i], &number.value, sizeof *data);
   *value = (GlowArray){a.floats.count, data};
   return true;

@@ -45,7 +45,7 @@ bool glow_onnx_unsupported(GlowOnnxNode *n, const char *format, ...) {
 bool glow_onnx_check_ins(GlowOnnxNode *n, uint32_t least, uint32_t most) {
   if (n->nins < least || n->nins > most)
     return glow_onnx_fail(n, "%u operands where %u to %u are expected", n->nins, least, most);
-  for (uint32_t i = 0; i < least; ++i)
+  for (uint32_t i = 0; i < least; i++)
     if (!n->ins[i])
       return glow_onnx_fail(n, "operand %u is missing", i);
   return true;
@@ -75,7 +75,7 @@ static GlowValue *widened(GlowOnnxNode *n, GlowValue *v) {
   t->type = glow_type_with_kind(n->im->ctx, known->type, GLOW_KIND_I64);
   t->bytes = (size_t)glow_type_bytes(t->type);
   t->data = glow_arena_alloc(n->im->m->arena, t->bytes);
-  for (int64_t i = 0; i < glow_tensor_elements(known); ++i)
+  for (int64_t i = 0; i < glow_tensor_elements(known); i++)
     ((int64_t *)t->data)[i] = glow_tensor_get_int(known, i);
   GlowStr name =
       v->name ? glow_str_printf(n->im->ctx, "%.4000s.i64", v->name) : glow_onnx_part_name(n, "i64");
@@ -98,9 +98,9 @@ static GlowValue *fit_port(GlowOnnxNode *n, GlowOp op, uint32_t i, GlowValue *v)
 GlowNode *glow_onnx_build(GlowOnnxNode *n, GlowOp op, GlowValue *const *ins, uint32_t nins,
                           GlowNodeSpec spec) {
   while (nins && !ins[nins - 1])
-    --nins;
+    nins--;
   GlowValue **fitted = GLOW_NEW_ARRAY(n->im->arena, GlowValue *, nins);
-  for (uint32_t i = 0; i < nins; ++i) {
+  for (uint32_t i = 0; i < nins; i++) {
     fitted[i] = fit_port(n, op, i, ins[i]);
     if (ins[i] && !fitted[i])
       return NULL;
@@ -115,7 +115,7 @@ GlowNode *glow_onnx_build(GlowOnnxNode *n, GlowOp op, GlowValue *const *ins, uin
 
 GlowStr glow_onnx_part_name(const GlowOnnxNode *n, const char *tag) {
   GlowStr base = n->label;
-  for (uint32_t i = 0; i < n->nouts; ++i)
+  for (uint32_t i = 0; i < n->nouts; i++)
     if (n->outs[i]) {
       base = n->outs[i];
       break;
@@ -165,7 +165,7 @@ bool glow_onnx_finish(GlowOnnxNode *n, GlowOp op, GlowValue *const *ins, uint32_
   if (!count_results(n, &glow_op_desc[op], &count))
     return false;
   GlowStr *names = GLOW_NEW_ARRAY(n->im->arena, GlowStr, count);
-  for (uint32_t i = 0; i < count && i < n->nouts; ++i)
+  for (uint32_t i = 0; i < count && i < n->nouts; i++)
     names[i] = n->outs[i];
   GlowNode *node = glow_onnx_build(n, op, ins, nins,
                                    (GlowNodeSpec){.members = members,
@@ -174,14 +174,14 @@ bool glow_onnx_finish(GlowOnnxNode *n, GlowOp op, GlowValue *const *ins, uint32_
                                                   .nresults = count,
                                                   .names = names,
                                                   .discard_unnamed = true});
-  for (uint32_t i = 0; node && i < n->nouts; ++i)
+  for (uint32_t i = 0; node && i < n->nouts; i++)
     n->results[i] = &node->results[i];
   return node != NULL;
 }
 
 bool glow_onnx_result(GlowOnnxNode *n, uint32_t index, GlowOp op, GlowValue *const *ins,
                       uint32_t nins, const void *members) {
-  for (uint32_t i = 0; i < nins; ++i)
+  for (uint32_t i = 0; i < nins; i++)
     if (!ins[i])
       return false;
   GlowStr names[8] = {n->outs[index]};
@@ -219,7 +219,7 @@ GlowValue *glow_onnx_shape_of(GlowOnnxNode *n, GlowValue *v) {
   if (!glow_type_is_static(v->type))
     return glow_onnx_emit1(n, GLOW_OP_SHAPE, v, NULL);
   int64_t dims[GLOW_MAX_RANK];
-  for (uint32_t i = 0; i < v->type->rank; ++i)
+  for (uint32_t i = 0; i < v->type->rank; i++)
     dims[i] = v->type->dims[i].size;
   return glow_onnx_make_ints(n, "shape", dims, v->type->rank);
 }

@@ -178,7 +178,7 @@ static void check_default(GlowOnnxImporter *im, const Port *port, const GlowValu
 static void drop_defaults(GlowOnnxImporter *im, const GlowOnnxScope *scope, Ports *ports) {
   uint32_t kept = 0, dropped = 0;
   GlowStr first = NULL;
-  for (uint32_t i = 0; i < ports->count; ++i) {
+  for (uint32_t i = 0; i < ports->count; i++) {
     GlowValue *v = glow_map_get(scope->values, ports->data[i].name);
     if (!v) {
       ports->data[kept++] = ports->data[i];
@@ -187,7 +187,7 @@ static void drop_defaults(GlowOnnxImporter *im, const GlowOnnxScope *scope, Port
     if (v != &glow_onnx_failed)
       check_default(im, &ports->data[i], v);
     first = first ? first : ports->data[i].name;
-    ++dropped;
+    dropped++;
   }
   ports->count = kept;
   if (dropped && !im->quiet)
@@ -206,14 +206,14 @@ static void make_inputs(GlowOnnxImporter *im, GlowOnnxScope *scope, const GlowOn
   GlowStr *names = GLOW_NEW_ARRAY(im->arena, GlowStr, ports->count);
   GlowWireSpan *protos = GLOW_NEW_ARRAY(im->arena, GlowWireSpan, ports->count);
   const GlowType **types = GLOW_NEW_ARRAY(im->arena, const GlowType *, ports->count);
-  for (uint32_t i = 0; i < ports->count; ++i) {
+  for (uint32_t i = 0; i < ports->count; i++) {
     names[i] = ports->data[i].name;
     protos[i] = ports->data[i].type;
   }
   glow_onnx_input_types(im, o, names, protos, ports->count, types);
   GlowLoc loc = glow_loc_file(im->ctx, im->file.name);
   im->closed_inputs = true;
-  for (uint32_t i = 0; i < ports->count; ++i) {
+  for (uint32_t i = 0; i < ports->count; i++) {
     GlowValue *v = &glow_onnx_failed;
     if (types[i]) {
       GlowStorage *s = glow_storage_create(im->m, GLOW_PLACEHOLDER, names[i], types[i],
@@ -240,7 +240,7 @@ static void note_claims(GlowOnnxImporter *im, const Ports *outputs) {
   if (!im->closed_inputs)
     return;
   im->claims = glow_map_create(im->arena);
-  for (uint32_t i = 0; i < outputs->count; ++i) {
+  for (uint32_t i = 0; i < outputs->count; i++) {
     const GlowType *t = declared_type(im, &outputs->data[i]);
     if (t)
       glow_map_set(im->claims, outputs->data[i].name, (void *)(uintptr_t)t);
@@ -283,7 +283,7 @@ static void make_output(GlowOnnxImporter *im, const GlowOnnxScope *scope, const 
 static void make_outputs(GlowOnnxImporter *im, const GlowOnnxScope *scope, const Ports *outputs,
                          GlowStorage *before) {
   GlowMap *seen = glow_map_create(im->arena);
-  for (uint32_t i = 0; i < outputs->count && !im->ctx->too_many_errors; ++i) {
+  for (uint32_t i = 0; i < outputs->count && !im->ctx->too_many_errors; i++) {
     const Port *port = &outputs->data[i];
     if (glow_map_get(seen, port->name))
       glow_error(im->ctx, glow_loc_file(im->ctx, im->file.name), "two outputs are called '%s'",
@@ -306,7 +306,7 @@ void glow_onnx_main_graph(GlowOnnxImporter *im, const GlowOnnxOptions *o) {
     return;
   Ports inputs = read_ports(im, &graph.inputs, "an input");
   Ports outputs = read_ports(im, &graph.outputs, "an output");
-  for (uint32_t i = 0; i < outputs.count; ++i)
+  for (uint32_t i = 0; i < outputs.count; i++)
     glow_map_set(im->outputs, outputs.data[i].name, im);
   glow_onnx_index_functions(im);
   glow_onnx_survey(im, scope->opsets, &graph.nodes, scope->prefix);
@@ -322,7 +322,7 @@ void glow_onnx_main_graph(GlowOnnxImporter *im, const GlowOnnxOptions *o) {
       first_constant = first_constant->next;
   make_outputs(im, scope, &outputs, first_constant);
   GlowBuilder b = glow_builder_at_end(im->func->body);
-  for (uint32_t i = 0; i < im->top.states.count; ++i) {
+  for (uint32_t i = 0; i < im->top.states.count; i++) {
     const GlowOnnxState *s = &im->top.states.data[i];
     if (s->next)
       glow_node_create(&b, &(GlowNodeSpec){.op = GLOW_OP_SAVE,

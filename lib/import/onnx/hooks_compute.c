@@ -19,7 +19,7 @@ static bool conv_kernel(GlowOnnxNode *n, const GlowType *w, GlowArray *kernel) {
     return glow_onnx_fail(n, "the filter is %s, but kernel_shape has %u extents",
                           glow_type_str(n->im->ctx, w), kernel->count);
   uint32_t extents[GLOW_MAX_RANK] = {0};
-  for (uint32_t i = 0; i + 2 < w->rank; ++i) {
+  for (uint32_t i = 0; i + 2 < w->rank; i++) {
     GlowDim d = w->dims[i + 2];
     bool exact = d.kind == GLOW_DIM_EXACT && d.size <= INT32_MAX;
     if (exact && kernel->count && glow_array_at(*kernel, uint32_t, i) != d.size)
@@ -132,7 +132,7 @@ static bool fit_transposed(GlowOnnxNode *n, GlowOnnxWindow *w, GlowArray shape, 
   if (shape.count && shape.count != spatial && shape.count != spatial + 2)
     return glow_onnx_fail(n, "attribute 'output_shape' has %u extents, expected %u", shape.count,
                           spatial);
-  for (uint32_t i = 0; i < spatial; ++i) {
+  for (uint32_t i = 0; i < spatial; i++) {
     double stride = glow_onnx_entry(w->strides, i, 1), grown = stride;
     double window = ((double)glow_onnx_entry(w->kernel, i, 1) - 1) *
                         (double)glow_onnx_entry(w->dilations, i, 1) +

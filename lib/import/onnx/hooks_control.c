@@ -52,7 +52,7 @@ static bool fail_branch(GlowOnnxNode *n, Branch *b, const Branch *other) {
   b->sub.nyields = other->sub.nyields;
   b->sub.yields = GLOW_NEW_ARRAY(n->im->arena, GlowValue *, b->sub.nyields);
   bool ok = true;
-  for (uint32_t i = 0; ok && i < b->sub.nyields; ++i) {
+  for (uint32_t i = 0; ok && i < b->sub.nyields; i++) {
     b->sub.yields[i] = glow_build_fail(&n->b, message, other->sub.yields[i]->type);
     ok = b->sub.yields[i] != NULL;
   }
@@ -76,7 +76,7 @@ static bool settle_branches(GlowOnnxNode *n, Branch *then_branch, Branch *else_b
 
 /* Random states that `from` changes pass through `to` unchanged. */
 static void share_states(GlowOnnxNode *n, const GlowOnnxRegion *from, GlowOnnxRegion *to) {
-  for (uint32_t i = 0; i < from->states.count; ++i) {
+  for (uint32_t i = 0; i < from->states.count; i++) {
     GlowOnnxState s = from->states.data[i];
     s.next = s.outer;
     if (!glow_onnx_region_state(to, s.variable))
@@ -98,7 +98,7 @@ bool glow_onnx_if(GlowOnnxNode *n) {
   else_region.r->states.data = NULL;
   else_region.r->states.count = else_region.r->states.capacity = 0;
   share_states(n, then_region.r, else_region.r);
-  for (uint32_t i = 0; i < mine.states.count; ++i)
+  for (uint32_t i = 0; i < mine.states.count; i++)
     glow_vec_push(n->im->arena, &else_region.r->states, mine.states.data[i]);
   share_states(n, &mine, then_region.r);
   glow_onnx_end_region(n, &then_region, count);
@@ -111,7 +111,7 @@ bool glow_onnx_if(GlowOnnxNode *n) {
 /* Checks that carried operands are there; returns how many there are. */
 static bool count_carried(GlowOnnxNode *n, uint32_t first, uint32_t *count) {
   *count = n->nins > first ? n->nins - first : 0;
-  for (uint32_t i = first; i < n->nins; ++i)
+  for (uint32_t i = first; i < n->nins; i++)
     if (!n->ins[i])
       return glow_onnx_fail(n, "operand %u is missing", i);
   return true;
@@ -120,7 +120,7 @@ static bool count_carried(GlowOnnxNode *n, uint32_t first, uint32_t *count) {
 /* Carried values that glow_onnx_close_region made optionals: what the last one holds is n's result.
  */
 static bool unwrap_results(GlowOnnxNode *n, const GlowOnnxSubgraph *r, uint32_t carried) {
-  for (uint32_t i = 0; i < carried && i < n->nouts; ++i) {
+  for (uint32_t i = 0; i < carried && i < n->nouts; i++) {
     if (!n->outs[i] || !r->wrapped[i + 1])
       continue;
     GlowValue *opt = n->results[i];
@@ -140,7 +140,7 @@ bool glow_onnx_loop(GlowOnnxNode *n) {
   const GlowType **initial = GLOW_NEW_ARRAY(n->im->arena, const GlowType *, carried + 2);
   known[0] = glow_type_scalar(ctx, GLOW_KIND_I64);
   known[1] = glow_type_scalar(ctx, GLOW_KIND_BOOL);
-  for (uint32_t i = 0; i < carried; ++i)
+  for (uint32_t i = 0; i < carried; i++)
     initial[i + 2] = n->ins[i + 2]->type;
   GlowOnnxSubgraph r;
   if (!glow_onnx_open_region(n, "body", "body", GLOW_ONNX_REGION_LOOP, 0, &r))
@@ -153,9 +153,9 @@ bool glow_onnx_loop(GlowOnnxNode *n) {
   glow_onnx_end_region(n, &r, carried + 1);
   uint32_t nins = 2 + carried, nstates = r.r->states.count;
   GlowValue **ins = GLOW_NEW_ARRAY(n->im->arena, GlowValue *, nins + nstates);
-  for (uint32_t i = 0; i < nins && i < n->nins; ++i)
+  for (uint32_t i = 0; i < nins && i < n->nins; i++)
     ins[i] = n->ins[i];
-  for (uint32_t i = 0; i < nstates; ++i)
+  for (uint32_t i = 0; i < nstates; i++)
     ins[nins + i] = r.r->states.data[i].outer;
   return glow_onnx_finish_regions(n, GLOW_OP_LOOP, ins, nins + nstates, NULL, &r.r->block, 1,
                                   carried, r.r) &&
@@ -179,7 +179,7 @@ static const GlowType *slice_type(GlowOnnxNode *n, const GlowType *t, int64_t ax
   }
   GlowDim dims[GLOW_MAX_RANK];
   uint32_t rank = 0;
-  for (uint32_t i = 0; i < t->rank; ++i)
+  for (uint32_t i = 0; i < t->rank; i++)
     if (i != axis)
       dims[rank++] = t->dims[i];
   return glow_type_with_dims(n->im->ctx, t, rank, dims);
@@ -191,7 +191,7 @@ static bool read_directions(GlowOnnxNode *n, const char *name, GlowArray *out) {
   if (!glow_onnx_ints(n, name, &ints))
     return false;
   bool *data = GLOW_NEW_ARRAY(n->im->m->arena, bool, ints.count);
-  for (uint32_t i = 0; i < ints.count; ++i)
+  for (uint32_t i = 0; i < ints.count; i++)
     data[i] = glow_array_at(ints, int64_t, i) != 0;
   *out = (GlowArray){ints.count, data};
   return true;
@@ -213,7 +213,7 @@ static bool scan_body(GlowOnnxNode *n, const GlowType *const *types, uint32_t ni
                       const GlowScanMembers *m, unsigned extra, uint32_t nouts, GlowBlock **block) {
   const GlowType **known = GLOW_NEW_ARRAY(n->im->arena, const GlowType *, nins);
   uint32_t states = nins - m->num_scan;
-  for (uint32_t i = 0; i < nins; ++i) {
+  for (uint32_t i = 0; i < nins; i++) {
     uint32_t k = i - states;
     int64_t axis = i >= states && k < m->in_axes.count ? glow_array_at(m->in_axes, int64_t, k) : 0;
     known[i] = i < states ? types[i] : slice_type(n, types[i], axis);
@@ -233,7 +233,7 @@ static bool scan_body(GlowOnnxNode *n, const GlowType *const *types, uint32_t ni
 
 static const GlowType **types_of(GlowOnnxNode *n, GlowValue *const *values, uint32_t count) {
   const GlowType **types = GLOW_NEW_ARRAY(n->im->arena, const GlowType *, count);
-  for (uint32_t i = 0; i < count; ++i)
+  for (uint32_t i = 0; i < count; i++)
     types[i] = values[i]->type;
   return types;
 }
@@ -269,7 +269,7 @@ static bool scan_example(GlowOnnxNode *n, GlowBlock *batch, GlowValue *const *in
   if (!inner)
     return false;
   GlowValue **yields = GLOW_NEW_ARRAY(n->im->arena, GlowValue *, nouts);
-  for (uint32_t i = 0; i < nouts; ++i)
+  for (uint32_t i = 0; i < nouts; i++)
     yields[i] = &inner->results[i];
   glow_build_terminator(batch, GLOW_OP_YIELD, yields, nouts);
   return true;
@@ -288,7 +288,7 @@ bool glow_onnx_scan_batch(GlowOnnxNode *n) {
   GlowValue **params = GLOW_NEW_ARRAY(n->im->arena, GlowValue *, count);
   GlowBlock *batch = glow_block_create(n->im->m, GLOW_LEVEL_GRAPH, n->im->func->body->names,
                                        glow_str(n->im->ctx, "body"));
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < count; i++) {
     const GlowType *t = slice_type(n, n->ins[i + 1]->type, 0);
     if (!t)
       return false;

@@ -18,7 +18,7 @@ static GlowValue *append_axes(GlowOnnxNode *n, GlowValue *v, uint32_t count) {
   int64_t axes[GLOW_MAX_RANK];
   if (count == 0)
     return v;
-  for (uint32_t i = 0; i < count; ++i)
+  for (uint32_t i = 0; i < count; i++)
     axes[i] = v->type->rank + i;
   return glow_onnx_emit2(n, GLOW_OP_UNSQUEEZE, v, glow_onnx_make_ints(n, "axes", axes, count),
                          NULL);
@@ -186,7 +186,7 @@ bool glow_onnx_clip_attributes(GlowOnnxNode *n) {
 /* All operands but the last one combined from the left; NULL after a diagnostic. */
 static GlowValue *combine(GlowOnnxNode *n, GlowOp op, uint32_t count) {
   GlowValue *v = n->ins[0];
-  for (uint32_t i = 1; v && i < count; ++i)
+  for (uint32_t i = 1; v && i < count; i++)
     v = glow_onnx_emit2(n, op, v, n->ins[i], NULL);
   return v;
 }

@@ -7,7 +7,7 @@
 
 /* The tensors that an attribute names must be n's operands from `first` on. */
 static bool check_names(GlowOnnxNode *n, const char *attr, GlowArray names, uint32_t first) {
-  for (uint32_t i = 0; i < names.count; ++i) {
+  for (uint32_t i = 0; i < names.count; i++) {
     GlowStr name = glow_array_at(names, GlowStr, i);
     const GlowValue *v = glow_onnx_find(n->scope, name);
     if (!v)
@@ -42,7 +42,7 @@ bool glow_onnx_gradient(GlowOnnxNode *n) {
   GlowValue **results = GLOW_NEW_ARRAY(n->im->arena, GlowValue *, xs.count);
   if (!glow_differentiate(&n->b, target, n->ins, xs.count, results))
     return false;
-  for (uint32_t i = 0; i < n->nouts; ++i)
+  for (uint32_t i = 0; i < n->nouts; i++)
     if (n->outs[i] && !glow_onnx_result(n, i, GLOW_OP_IDENTITY, &results[i], 1, NULL))
       return false;
   return true;

@@ -32,7 +32,7 @@ static bool read_batch_norm(GlowOnnxNode *n, BatchNorm *bn) {
   if (!bn->training && n->nouts > 1)
     return glow_onnx_fail(n, "%u results, of which all but the first need training mode", n->nouts);
   memcpy(bn->ins, n->ins, sizeof bn->ins);
-  for (uint32_t i = 0; i < 5; ++i)
+  for (uint32_t i = 0; i < 5; i++)
     if (!glow_type_is_tensor(bn->ins[i]->type) || !glow_kind_is_float(bn->ins[i]->type->kind))
       return glow_onnx_fail(n, "operand %u must be a tensor of floats", i);
   return true;
@@ -41,19 +41,19 @@ static bool read_batch_norm(GlowOnnxNode *n, BatchNorm *bn) {
 /* All operands in the widest kind among them. */
 static void widen(GlowOnnxNode *n, BatchNorm *bn) {
   GlowKind kind = bn->ins[0]->type->kind;
-  for (uint32_t i = 1; i < 5; ++i)
+  for (uint32_t i = 1; i < 5; i++)
     if (bn->ins[i]->type->kind != kind)
       kind = kind == GLOW_KIND_DOUBLE || bn->ins[i]->type->kind == GLOW_KIND_DOUBLE
                  ? GLOW_KIND_DOUBLE
                  : GLOW_KIND_FLOAT;
-  for (uint32_t i = 0; i < 5; ++i)
+  for (uint32_t i = 0; i < 5; i++)
     bn->ins[i] = glow_onnx_cast_to(n, bn->ins[i], kind);
 }
 
 /* The mean of each channel. */
 static GlowValue *channel_mean(GlowOnnxNode *n, GlowValue *x, bool keep) {
   int64_t axes[GLOW_MAX_RANK] = {0};
-  for (uint32_t i = 2; x && i < x->type->rank; ++i)
+  for (uint32_t i = 2; x && i < x->type->rank; i++)
     axes[i - 1] = i;
   GlowReduceMeanMembers m = {.keep = keep};
   return x ? glow_onnx_emit2(n, GLOW_OP_REDUCE_MEAN, x,
@@ -92,7 +92,7 @@ static bool train(GlowOnnxNode *n, BatchNorm *bn) {
     return glow_onnx_unsupported(n, "training with an operand of unknown rank, or below 2");
   GlowKind kind = x->type->kind;
   if (kind == GLOW_KIND_FLOAT16 || kind == GLOW_KIND_BFLOAT16)
-    for (uint32_t i = 0; i < 5; ++i) /* sums of squares overflow */
+    for (uint32_t i = 0; i < 5; i++) /* sums of squares overflow */
       bn->ins[i] = glow_onnx_cast_to(n, bn->ins[i], GLOW_KIND_FLOAT);
   x = bn->ins[0];
   GlowValue *d = glow_onnx_emit2(n, GLOW_OP_SUB, x, channel_mean(n, x, true), NULL);
@@ -134,11 +134,11 @@ bool glow_onnx_batch_normalization(GlowOnnxNode *n) {
         vector ? glow_onnx_emit2(n, GLOW_OP_RESHAPE, bn.ins[0],
                                  glow_onnx_make_ints(n, "column", column, 2), NULL)
                : glow_onnx_emit1(n, GLOW_OP_FLATTEN, bn.ins[0], &(GlowFlattenMembers){.axis = 1});
-    for (uint32_t i = 1; i < 5; ++i)
+    for (uint32_t i = 1; i < 5; i++)
       bn.ins[i] = glow_onnx_emit2(n, GLOW_OP_RESHAPE, bn.ins[i],
                                   glow_onnx_make_ints(n, "all", all, 1), NULL);
   }
-  for (uint32_t i = 0; i < 5; ++i)
+  for (uint32_t i = 0; i < 5; i++)
     if (!bn.ins[i])
       return false;
   return (!bn.training || train(n, &bn)) && finish_batch_norm(n, &bn, shape);

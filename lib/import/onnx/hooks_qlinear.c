@@ -13,7 +13,7 @@
 static bool check_operands(GlowOnnxNode *n, uint32_t least, uint32_t most, uint32_t optional) {
   if (n->nins < least || n->nins > most)
     return glow_onnx_fail(n, "%u operands where %u to %u are expected", n->nins, least, most);
-  for (uint32_t i = 0; i < n->nins; ++i) {
+  for (uint32_t i = 0; i < n->nins; i++) {
     if (!n->ins[i] && !(optional >> i & 1))
       return glow_onnx_fail(n, "operand %u is missing", i);
     if (n->ins[i] && !glow_type_is_tensor(n->ins[i]->type))
@@ -138,7 +138,7 @@ bool glow_onnx_qlinear_concat(GlowOnnxNode *n) {
     return glow_onnx_fail(n, "attribute 'axis' is missing");
   uint32_t count = (n->nins - 2) / 3;
   GlowValue **parts = GLOW_NEW_ARRAY(n->im->arena, GlowValue *, count);
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < count; i++) {
     parts[i] = dequantized(n, 2 + 3 * i);
     if (!parts[i])
       return false;

@@ -23,7 +23,7 @@ static bool read_operands(GlowOnnxNode *n, int64_t *axis, int64_t *block, GlowVa
   if (!glow_onnx_check_ins(n, 2, 3) || !glow_onnx_int(n, "axis", axis) ||
       !glow_onnx_int(n, "block_size", block))
     return false;
-  for (uint32_t i = 0; i < n->nins; ++i) {
+  for (uint32_t i = 0; i < n->nins; i++) {
     if (n->ins[i] && !glow_type_is_tensor(n->ins[i]->type))
       return glow_onnx_fail(n, "operands must be tensors");
     ins[i] = n->ins[i];

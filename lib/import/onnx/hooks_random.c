@@ -14,7 +14,7 @@
 
 GlowStorage *glow_onnx_random_state(GlowOnnxNode *n, bool seeded, uint64_t seed) {
   uint64_t state[2] = {seeded ? seed : n->im->nrandom, 0};
-  ++n->im->nrandom;
+  n->im->nrandom++;
   GlowTensor *t = GLOW_NEW(n->im->m->arena, GlowTensor);
   t->type = glow_type_exact(n->im->ctx, GLOW_KIND_U64, 1, &(int64_t){2});
   t->bytes = sizeof state;
@@ -26,7 +26,7 @@ GlowStorage *glow_onnx_random_state(GlowOnnxNode *n, bool seeded, uint64_t seed)
 }
 
 GlowOnnxState *glow_onnx_region_state(const GlowOnnxRegion *r, const GlowStorage *variable) {
-  for (uint32_t i = 0; i < r->states.count; ++i)
+  for (uint32_t i = 0; i < r->states.count; i++)
     if (r->states.data[i].variable == variable)
       return &r->states.data[i];
   return NULL;
@@ -66,9 +66,9 @@ void glow_onnx_random_write(GlowOnnxNode *n, GlowStorage *variable, GlowValue *n
 static GlowStr *names_with_states(const GlowOnnxNode *n, uint32_t count, uint32_t at,
                                   uint32_t nstates) {
   GlowStr *names = GLOW_NEW_ARRAY(n->im->arena, GlowStr, count + nstates);
-  for (uint32_t i = 0; i < count && i < n->nouts; ++i)
+  for (uint32_t i = 0; i < count && i < n->nouts; i++)
     names[i < at ? i : i + nstates] = n->outs[i];
-  for (uint32_t i = 0; i < nstates; ++i)
+  for (uint32_t i = 0; i < nstates; i++)
     names[at + i] = glow_onnx_part_name(n, "next");
   return names;
 }
@@ -86,9 +86,9 @@ bool glow_onnx_finish_regions(GlowOnnxNode *n, GlowOp op, GlowValue *const *ins,
                                                   .nresults = count + nstates,
                                                   .names = names_with_states(n, count, at, nstates),
                                                   .discard_unnamed = true});
-  for (uint32_t i = 0; node && i < n->nouts; ++i)
+  for (uint32_t i = 0; node && i < n->nouts; i++)
     n->results[i] = &node->results[i < at ? i : i + nstates];
-  for (uint32_t i = 0; node && i < nstates; ++i)
+  for (uint32_t i = 0; node && i < nstates; i++)
     glow_onnx_random_write(n, r->states.data[i].variable, &node->results[at + i]);
   return node != NULL;
 }

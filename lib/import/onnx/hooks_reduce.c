@@ -27,7 +27,7 @@ static const Reduction reductions[] = {
 };
 
 static const Reduction *find_reduction(const char *name) {
-  for (size_t i = 0; i < sizeof reductions / sizeof *reductions; ++i)
+  for (size_t i = 0; i < sizeof reductions / sizeof *reductions; i++)
     if (strcmp(reductions[i].name, name) == 0)
       return &reductions[i];
   return NULL;
@@ -105,7 +105,7 @@ bool glow_onnx_reduce_log_sum_exp(GlowOnnxNode *n) {
   GlowValue *zero = glow_onnx_make_scalar(n, "zero", x->type->kind, 0);
   GlowValue *most = glow_onnx_make_scalar(n, "infinity", x->type->kind, (double)INFINITY);
   GlowValue *shifts[2]; /* for the elements, and for the result */
-  for (int i = 0; i < 2; ++i) {
+  for (int i = 0; i < 2; i++) {
     GlowReduceMaxMembers keep = {.keep = i == 0 || m->keep, .noop = m->noop};
     GlowValue *max = glow_onnx_emit(n, GLOW_OP_REDUCE_MAX, (GlowValue *[]){x, axes}, 2, &keep);
     GlowValue *size = glow_onnx_emit1(n, GLOW_OP_ABS, max, NULL);

@@ -79,14 +79,14 @@ static bool map_body(GlowOnnxNode *n, GlowOnnxSubgraph *r, uint32_t count) {
   GlowValue *more = glow_block_add_param(block, NULL, glow_type_scalar(ctx, GLOW_KIND_BOOL));
   const GlowType *any = glow_type_seq(ctx, glow_type_unranked(ctx, GLOW_KIND_FLOAT), -1);
   GlowValue **yields = GLOW_NEW_ARRAY(n->im->arena, GlowValue *, count + 1);
-  for (uint32_t k = 0; k < count; ++k)
+  for (uint32_t k = 0; k < count; k++)
     glow_block_add_param(block, NULL, any);
   GlowBuilder inside = n->b;
   if (!bind_elements(n, r, i) || !glow_onnx_close_region(n, r, count, false))
     return false;
   n->b = inside;
   yields[0] = more;
-  for (uint32_t k = 0; k < count; ++k) {
+  for (uint32_t k = 0; k < count; k++) {
     GlowValue *s = block->params[2 + k];
     s->type = glow_type_seq(ctx, r->yields[k]->type, -1);
     yields[1 + k] = glow_onnx_emit2(n, GLOW_OP_SEQUENCE_INSERT, s, r->yields[k], NULL);
@@ -116,13 +116,13 @@ bool glow_onnx_sequence_map(GlowOnnxNode *n) {
   uint32_t nstates = r.r->states.count;
   GlowValue **ins = GLOW_NEW_ARRAY(n->im->arena, GlowValue *, 2 + count + nstates);
   ins[0] = glow_onnx_emit1(n, GLOW_OP_SEQUENCE_LENGTH, n->ins[0], NULL);
-  for (uint32_t k = 0; k < count; ++k) {
+  for (uint32_t k = 0; k < count; k++) {
     GlowSequenceEmptyMembers m = {.elem = r.r->block->params[2 + k]->type->elem};
     ins[2 + k] = glow_onnx_emit(n, GLOW_OP_SEQUENCE_EMPTY, NULL, 0, &m);
     if (!ins[2 + k])
       return false;
   }
-  for (uint32_t k = 0; k < nstates; ++k)
+  for (uint32_t k = 0; k < nstates; k++)
     ins[2 + count + k] = r.r->states.data[k].outer;
   return ins[0] && glow_onnx_finish_regions(n, GLOW_OP_LOOP, ins, 2 + count + nstates, NULL,
                                             &r.r->block, 1, count, r.r);

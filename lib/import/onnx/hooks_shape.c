@@ -170,7 +170,7 @@ bool glow_onnx_range(GlowOnnxNode *n) {
   if (stash != GLOW_KIND_FLOAT && stash != GLOW_KIND_DOUBLE)
     return glow_onnx_fail(n, "attribute 'stash_type' is neither float nor double");
   GlowValue *ins[3];
-  for (int i = 0; i < 3; ++i)
+  for (int i = 0; i < 3; i++)
     if (!(ins[i] = glow_onnx_cast_to(n, n->ins[i], stash)))
       return false;
   return glow_onnx_finish1(n, GLOW_OP_CAST, glow_onnx_emit(n, GLOW_OP_RANGE, ins, 3, NULL),
@@ -198,7 +198,7 @@ bool glow_onnx_tile_axis(GlowOnnxNode *n) {
   const int64_t ones[GLOW_MAX_RANK] = {1, 1, 1, 1, 1, 1, 1, 1};
   GlowValue *ins[3] = {glow_onnx_make_ints(n, "repeats", ones, t->rank)};
   GlowValue *one = glow_onnx_make_ints(n, "one", ones, 1);
-  for (int i = 1; i < 3; ++i) {
+  for (int i = 1; i < 3; i++) {
     GlowValue *number = glow_onnx_cast_to(n, n->ins[3 - i], GLOW_KIND_I64);
     if (!(ins[i] = glow_onnx_emit2(n, GLOW_OP_RESHAPE, number, one, NULL)))
       return false;
@@ -224,7 +224,7 @@ static bool piece_sizes(GlowOnnxNode *n, int64_t axis, GlowValue **sizes) {
     return true;
   int64_t left = t->dims[axis].size, piece = (left + pieces - 1) / pieces;
   int64_t *list = GLOW_NEW_ARRAY(n->im->arena, int64_t, (size_t)pieces);
-  for (int64_t i = 0; i < pieces; ++i, left -= list[i - 1])
+  for (int64_t i = 0; i < pieces; i++, left -= list[i - 1])
     list[i] = piece < left ? piece : left;
   *sizes = glow_onnx_make_ints(n, "split", list, (uint32_t)pieces);
   return true;

@@ -55,7 +55,7 @@ static bool each_tensor(GlowOnnxNode *n, uint32_t lists, bool (*step)(Step *s, c
   if (n->nouts > tensors * (lists - 1))
     return glow_onnx_fail(n, "%u results where there are %u", n->nouts, tensors * (lists - 1));
   GlowValue *rate = glow_onnx_rank0(n, n->ins[0]), *count = glow_onnx_rank0(n, n->ins[1]);
-  for (uint32_t i = 0; rate && count && i < tensors; ++i) {
+  for (uint32_t i = 0; rate && count && i < tensors; i++) {
     Step s = {.n = n, .tensors = tensors, .index = i, .count = count};
     s.x = operand(&s, 0);
     if (!glow_type_is_tensor(s.x->type) || !glow_kind_is_float(s.x->type->kind))
@@ -188,7 +188,7 @@ bool glow_onnx_momentum(GlowOnnxNode *n) {
   float norm = 0;
   GlowStr mode = NULL;
   static const char *const required[] = {"alpha", "beta", "mode", "norm_coefficient"};
-  for (size_t i = 0; i < sizeof required / sizeof *required; ++i)
+  for (size_t i = 0; i < sizeof required / sizeof *required; i++)
     if (!glow_onnx_has(n, required[i]))
       return glow_onnx_fail(n, "attribute '%s' is missing", required[i]);
   if (!glow_onnx_float(n, "alpha", &c.alpha) || !glow_onnx_float(n, "beta", &c.beta) ||

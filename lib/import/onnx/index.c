@@ -59,7 +59,7 @@ static void add_tensor(Index *ix, GlowWireSpan span, GlowStr path, GlowStr name)
                      .rank = info.type->rank,
                      .data = info.raw,
                      .bytes = info.bytes};
-  for (uint32_t i = 0; i < e.rank; ++i)
+  for (uint32_t i = 0; i < e.rank; i++)
     e.dims[i] = info.type->dims[i].size;
   if (!glow_kind_info[e.kind].safetensors) { /* kinds that files hold as bytes */
     e.kind = GLOW_KIND_U8;

@@ -45,7 +45,7 @@ static bool run_direct(GlowOnnxNode *n) {
   char *members = glow_arena_alloc(n->im->arena, d->member_size);
   if (d->member_size)
     memcpy(members, d->member_defaults, d->member_size);
-  for (uint32_t i = 0; i < n->row->nattrs; ++i) {
+  for (uint32_t i = 0; i < n->row->nattrs; i++) {
     const GlowMember *m = glow_op_member(d, n->row->attrs[i].member);
     if (!set_member(n, m, n->row->attrs[i].attr, members + m->offset))
       return false;
@@ -128,7 +128,7 @@ static bool run_call(GlowOnnxNode *n, const GlowOnnxFunction *function) {
     return false;
   uint32_t first_id = im->m->next_id;
   glow_onnx_nodes(im, scope, &function->nodes);
-  for (uint32_t i = 0; i < n->nattrs; ++i)
+  for (uint32_t i = 0; i < n->nattrs; i++)
     n->attrs[i].used = true;
   return take_results(n, function, scope, first_id);
 }
@@ -142,7 +142,7 @@ static bool resolve_reference(const GlowOnnxImporter *im, const GlowOnnxScope *s
     scope = scope->outer;
   if (!scope->call)
     return false;
-  for (uint32_t i = 0; i < scope->call->nattrs; ++i) {
+  for (uint32_t i = 0; i < scope->call->nattrs; i++) {
     const GlowOnnxAttr *given = &scope->call->attrs[i];
     if (strcmp(given->name, ref) == 0) {
       attr->span = given->span;
@@ -289,10 +289,10 @@ static void define_results(GlowOnnxNode *n) {
 /* What the rule left over: results and attributes that it does not know. */
 static bool check_leftovers(GlowOnnxNode *n) {
   glow_onnx_ignore(n, "consumed_inputs"); /* a hint of operator set 1 */
-  for (uint32_t i = 0; i < n->nattrs; ++i)
+  for (uint32_t i = 0; i < n->nattrs; i++)
     if (!n->attrs[i].used)
       return glow_onnx_unsupported(n, "attribute '%s'", n->attrs[i].name);
-  for (uint32_t i = 0; i < n->nouts; ++i)
+  for (uint32_t i = 0; i < n->nouts; i++)
     if (n->outs[i] && !n->results[i])
       return glow_onnx_unsupported(n, "result number %u", i);
   return true;

@@ -77,7 +77,7 @@ static GlowTensor *read_sequence(Reader *r, GlowWireSpan span, const GlowType *d
   const GlowWireList *list = &s.tensors;
   if (declared->elem->cls != GLOW_TYPE_TENSOR)
     list = declared->elem->cls == GLOW_TYPE_SEQ ? &s.sequences : &s.optionals;
-  for (size_t i = 0; i < sizeof all / sizeof *all; ++i)
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
     if (all[i] != list && all[i]->count)
       return mismatch(r, "a sequence of something else", declared);
   GlowTensor *seq = glow_tensor_create(r->file.ctx, declared);
@@ -163,7 +163,7 @@ static void put_message(GlowText *out, unsigned field, const GlowTensor *t) {
 }
 
 static void put_tensor(GlowText *out, const GlowTensor *t, GlowStr name) {
-  for (uint32_t i = 0; i < t->type->rank; ++i)
+  for (uint32_t i = 0; i < t->type->rank; i++)
     put_int(out, 1, (uint64_t)t->type->dims[i].size);
   put_int(out, 2, (uint64_t)glow_kind_info[t->type->kind].onnx);
   if (name && *name)
@@ -172,7 +172,7 @@ static void put_tensor(GlowText *out, const GlowTensor *t, GlowStr name) {
     put_bytes(out, 9, t->data, t->bytes);
     return;
   }
-  for (int64_t i = 0; i < glow_tensor_elements(t); ++i) {
+  for (int64_t i = 0; i < glow_tensor_elements(t); i++) {
     GlowString s = glow_tensor_get_string(t, i);
     put_bytes(out, 6, s.data, s.length);
   }
@@ -197,7 +197,7 @@ static void put_value(GlowText *out, const GlowTensor *t, GlowStr name) {
     put_bytes(out, 1, name, glow_str_length(name));
   unsigned elem = elem_type(t->type->elem);
   put_int(out, 2, elem);
-  for (uint32_t i = 0; i < t->count; ++i)
+  for (uint32_t i = 0; i < t->count; i++)
     put_message(out, elem + 2, t->items[i]); /* fields 3, 5 and 7 of both messages */
 }
 

@@ -43,7 +43,7 @@ void glow_onnx_note_built(GlowOnnxNode *n, const GlowNode *last) {
 }
 
 void glow_onnx_note_gaps(GlowOnnxImporter *im) {
-  for (uint32_t i = 0; i < im->gaps.count; ++i) {
+  for (uint32_t i = 0; i < im->gaps.count; i++) {
     const GlowOnnxGap *gap = &im->gaps.data[i];
     GlowOnnxUse *use = find_use(im, gap->domain, gap->op, gap->version);
     if (!use->why) {

@@ -56,7 +56,7 @@ static const GlowType *loosened(GlowContext *ctx, const GlowType *t) {
   if (!glow_type_is_tensor(t) || t->unranked)
     return t;
   GlowDim dims[GLOW_MAX_RANK];
-  for (uint32_t i = 0; i < t->rank; ++i)
+  for (uint32_t i = 0; i < t->rank; i++)
     dims[i] = GLOW_UNKNOWN;
   return glow_type_with_dims(ctx, t, t->rank, dims);
 }
@@ -145,9 +145,9 @@ bool glow_onnx_close_region(GlowOnnxNode *n, GlowOnnxSubgraph *r, uint32_t count
 void glow_onnx_end_region(GlowOnnxNode *n, GlowOnnxSubgraph *r, uint32_t at) {
   uint32_t nstates = r->r->states.count, count = r->nyields + nstates;
   GlowValue **all = GLOW_NEW_ARRAY(n->im->arena, GlowValue *, count);
-  for (uint32_t i = 0; i < r->nyields; ++i)
+  for (uint32_t i = 0; i < r->nyields; i++)
     all[i < at ? i : i + nstates] = r->yields[i];
-  for (uint32_t i = 0; i < nstates; ++i)
+  for (uint32_t i = 0; i < nstates; i++)
     all[at + i] = r->r->states.data[i].next;
   glow_build_terminator(r->r->block, GLOW_OP_YIELD, all, count);
 }

@@ -13,7 +13,7 @@ GlowStr glow_onnx_domain(GlowOnnxImporter *im, GlowWireSpan domain) {
 }
 
 static const GlowOnnxDomain *known_domain(GlowStr name) {
-  for (uint32_t i = 0; i < glow_onnx_ndomains; ++i)
+  for (uint32_t i = 0; i < glow_onnx_ndomains; i++)
     if (strcmp(glow_onnx_domains[i].name, name) == 0)
       return &glow_onnx_domains[i];
   return NULL;
@@ -72,7 +72,7 @@ const GlowOnnxRow *glow_onnx_row(GlowOnnxImporter *im, const GlowMap *opsets, Gl
     if (strcmp(row->domain, domain) != 0)
       continue;
     *why = glow_str_printf(im->ctx, "it is not defined in operator set %u", (unsigned)opset);
-    for (uint32_t v = 0; v < row->nversions; ++v)
+    for (uint32_t v = 0; v < row->nversions; v++)
       if (row->versions[v] <= opset && row->versions[v] > *version) {
         *version = row->versions[v];
         best = row;
@@ -135,14 +135,14 @@ void glow_onnx_gap(GlowOnnxImporter *im, GlowOnnxGap gap) {
 
 void glow_onnx_report_gaps(GlowOnnxImporter *im) {
   size_t nodes = im->unlisted;
-  for (uint32_t i = 0; i < im->gaps.count; ++i)
+  for (uint32_t i = 0; i < im->gaps.count; i++)
     nodes += im->gaps.data[i].count;
   if (!nodes)
     return;
   GlowLoc loc = glow_loc_file(im->ctx, im->file.name);
   glow_error(im->ctx, loc, "unsupported: %zu node%s of this model cannot be read", nodes,
              nodes == 1 ? "" : "s");
-  for (uint32_t i = 0; i < im->gaps.count; ++i) {
+  for (uint32_t i = 0; i < im->gaps.count; i++) {
     const GlowOnnxGap *g = &im->gaps.data[i];
     GlowStr version = g->version ? glow_str_printf(im->ctx, "-%u", g->version) : "";
     glow_note(im->ctx, loc, "unsupported: %s%s%s%s, %zu node%s, %s '%s': %s", g->domain,

@@ -54,7 +54,7 @@ static bool read_type(const GlowWireFile *f, GlowLoc loc, const char *what,
   }
   GlowDim dims[GLOW_MAX_RANK];
   GlowWireNumber n = {0};
-  for (uint32_t i = 0; glow_wire_each_number(f, &t->dims, &n); ++i)
+  for (uint32_t i = 0; glow_wire_each_number(f, &t->dims, &n); i++)
     dims[i] = GLOW_EXACT((int64_t)n.value);
   const char *bad = glow_type_check_dims(kind, t->dims.count, dims);
   if (bad) {
@@ -72,7 +72,7 @@ static bool check_typed(const GlowWireFile *f, GlowLoc loc, const char *what,
   const GlowWireList *field = typed_field(t, info->type->kind);
   const GlowWireList *const all[] = {&t->float_data, &t->int32_data,  &t->string_data,
                                      &t->int64_data, &t->double_data, &t->uint64_data};
-  for (size_t i = 0; i < sizeof all / sizeof *all; ++i)
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
     if (all[i] != field && all[i]->count) {
       glow_error(f->ctx, loc, "%s: field %u holds data, but not those of %s", what, all[i]->number,
                  glow_type_str(f->ctx, info->type));
@@ -146,7 +146,7 @@ void glow_onnx_tensor_decode(const GlowWireFile *f, const GlowOnnxTensorInfo *in
     decode_integers(f, field, size, to);
   }
   if (kind == GLOW_KIND_BOOL)
-    for (size_t i = 0; i < info->bytes; ++i)
+    for (size_t i = 0; i < info->bytes; i++)
       ((unsigned char *)to)[i] = ((unsigned char *)to)[i] != 0;
 }
 

@@ -108,7 +108,7 @@ const GlowType *glow_onnx_read_type(GlowOnnxImporter *im, GlowWireSpan span, Glo
 static bool is_identifier(const char *s) {
   if (!isalpha((unsigned char)*s) && *s != '_')
     return false;
-  for (; *s; ++s)
+  for (; *s; s++)
     if ((*s & 0x80) || (!isalnum((unsigned char)*s) && *s != '_'))
       return false;
   return true;
@@ -116,14 +116,14 @@ static bool is_identifier(const char *s) {
 
 static bool is_anonymous(const char *s) {
   static const char *const placeholders[] = {"", "?", "-1", "None"};
-  for (size_t i = 0; i < sizeof placeholders / sizeof *placeholders; ++i)
+  for (size_t i = 0; i < sizeof placeholders / sizeof *placeholders; i++)
     if (strcmp(s, placeholders[i]) == 0)
       return true;
   return false;
 }
 
 static GlowOnnxSymbol *find_symbol(GlowOnnxImporter *im, const char *symbol) {
-  for (uint32_t i = 0; i < im->symbols.count; ++i)
+  for (uint32_t i = 0; i < im->symbols.count; i++)
     if (strcmp(im->symbols.data[i].symbol, symbol) == 0)
       return &im->symbols.data[i];
   return NULL;
@@ -140,7 +140,7 @@ static GlowStr generate_name(GlowOnnxImporter *im, uint32_t *next) {
 /* The symbol for a dimension that the model calls `name`, or NULL. */
 static GlowStr symbol_for(GlowOnnxImporter *im, GlowStr name, uint32_t *next) {
   if (name && !is_anonymous(name))
-    for (uint32_t i = 0; i < im->symbols.count; ++i)
+    for (uint32_t i = 0; i < im->symbols.count; i++)
       if (im->symbols.data[i].model == name)
         return im->symbols.data[i].symbol;
   GlowOnnxSymbol s = {.model = name, .bound = {.kind = GLOW_DIM_SYMBOL}};
@@ -160,7 +160,7 @@ static const GlowType *with_symbols(GlowOnnxImporter *im, Open *open, uint32_t *
   if (!t || !glow_type_is_tensor(t) || t->unranked)
     return t;
   GlowDim dims[GLOW_MAX_RANK];
-  for (uint32_t i = 0; i < t->rank; ++i)
+  for (uint32_t i = 0; i < t->rank; i++)
     dims[i] = t->dims[i].kind == GLOW_DIM_EXACT
                   ? t->dims[i]
                   : (GlowDim){GLOW_DIM_SYMBOL, 0, symbol_for(im, open->names[i], next)};
@@ -176,7 +176,7 @@ static bool parse_extent(const char *text, const char *end, GlowDim *dim) {
   int64_t value = 0;
   if (text == end)
     return false;
-  for (; text < end; ++text) {
+  for (; text < end; text++) {
     if (*text < '0' || *text > '9' || value > GLOW_MAX_ELEMENTS)
       return false;
     value = value * 10 + (*text - '0');
@@ -235,10 +235,10 @@ static void apply_bind(GlowOnnxImporter *im, const char *text) {
   }
   parse_extent(equals + 1, text + strlen(text), &dim);
   if (*text == '$')
-    ++text;
+    text++;
   GlowStr name = glow_str_n(im->ctx, text, (size_t)(equals - text));
   GlowOnnxSymbol *s = find_symbol(im, name);
-  for (uint32_t i = 0; !s && i < im->symbols.count; ++i)
+  for (uint32_t i = 0; !s && i < im->symbols.count; i++)
     if (im->symbols.data[i].model == name && !is_anonymous(name))
       s = &im->symbols.data[i];
   if (s) {
@@ -246,7 +246,7 @@ static void apply_bind(GlowOnnxImporter *im, const char *text) {
     return;
   }
   const char **all = GLOW_NEW_ARRAY(im->arena, const char *, im->symbols.count);
-  for (uint32_t i = 0; i < im->symbols.count; ++i)
+  for (uint32_t i = 0; i < im->symbols.count; i++)
     all[i] = im->symbols.data[i].symbol;
   const char *near = glow_nearest(name, all, im->symbols.count);
   glow_error(im->ctx, GLOW_NOWHERE, "-bind: the model has no open dimension '%s'%s%s%s", name,
@@ -268,7 +268,7 @@ static void bind_shape(GlowOnnxImporter *im, Open *open, GlowStr name, const Glo
     return;
   }
   bool ok = glow_type_is_tensor(t) && t->rank == rank;
-  for (uint32_t i = 0; ok && i < rank; ++i) {
+  for (uint32_t i = 0; ok && i < rank; i++) {
     if (t->dims[i].kind == GLOW_DIM_SYMBOL)
       ok = bind_symbol(im, find_symbol(im, t->dims[i].symbol), dims[i], "-bind-input");
     else
@@ -290,7 +290,7 @@ static void apply_bind_input(GlowOnnxImporter *im, const char *text, const GlowS
   }
   parse_shape(equals + 1, dims, &rank);
   GlowStr name = glow_str_n(im->ctx, text, (size_t)(equals - text));
-  for (uint32_t i = 0; i < count; ++i)
+  for (uint32_t i = 0; i < count; i++)
     if (names[i] == name) {
       bind_shape(im, &opens[i], name, dims, rank);
       return;
@@ -305,7 +305,7 @@ static const GlowType *substitute(GlowOnnxImporter *im, const GlowType *t, GlowS
   if (!t || !glow_type_is_tensor(t) || t->unranked)
     return t;
   GlowDim dims[GLOW_MAX_RANK];
-  for (uint32_t i = 0; i < t->rank; ++i) {
+  for (uint32_t i = 0; i < t->rank; i++) {
     dims[i] = t->dims[i];
     if (dims[i].kind == GLOW_DIM_SYMBOL) {
       const GlowOnnxSymbol *s = find_symbol(im, dims[i].symbol);
@@ -329,7 +329,7 @@ static void note_open(GlowOnnxImporter *im, GlowStr name, const Open *open, cons
     return;
   }
   GlowStr list = NULL;
-  for (uint32_t i = 0; glow_type_is_tensor(t) && i < t->rank; ++i) {
+  for (uint32_t i = 0; glow_type_is_tensor(t) && i < t->rank; i++) {
     if (t->dims[i].kind != GLOW_DIM_SYMBOL)
       continue;
     GlowStr symbol = t->dims[i].symbol, model = open->names[i];
@@ -350,20 +350,20 @@ void glow_onnx_input_types(GlowOnnxImporter *im, const GlowOnnxOptions *o, const
   Open *opens = GLOW_NEW_ARRAY(im->arena, Open, count);
   uint32_t next = 0;
   GlowLoc loc = glow_loc_file(im->ctx, im->file.name);
-  for (uint32_t i = 0; i < count && !im->ctx->too_many_errors; ++i) {
+  for (uint32_t i = 0; i < count && !im->ctx->too_many_errors; i++) {
     const char *what = glow_str_printf(im->ctx, "input '%s'", names[i]);
     if (protos[i].at)
       opens[i].type = read_type(im, protos[i], loc, what, opens[i].names, 1);
     else
       glow_error(im->ctx, loc, "%s has no type", what);
   }
-  for (uint32_t i = 0; i < count; ++i)
+  for (uint32_t i = 0; i < count; i++)
     opens[i].type = with_symbols(im, &opens[i], &next);
-  for (uint32_t i = 0; o && i < o->nbinds; ++i)
+  for (uint32_t i = 0; o && i < o->nbinds; i++)
     apply_bind(im, o->binds[i]);
-  for (uint32_t i = 0; o && i < o->nbind_inputs; ++i)
+  for (uint32_t i = 0; o && i < o->nbind_inputs; i++)
     apply_bind_input(im, o->bind_inputs[i], names, opens, count);
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < count; i++) {
     types[i] = substitute(im, opens[i].type, names[i]);
     if (types[i] && !im->quiet)
       note_open(im, names[i], &opens[i], types[i]);

@@ -33,7 +33,7 @@ static bool same_pads(GlowOnnxNode *n, const GlowType *x, bool lower, GlowOnnxWi
   uint32_t pads[2 * GLOW_MAX_RANK], spatial = w->kernel.count;
   if (x->unranked || x->rank != spatial + 2)
     return glow_onnx_unsupported(n, "auto_pad for an operand of unknown or other rank");
-  for (uint32_t i = 0; i < spatial; ++i) {
+  for (uint32_t i = 0; i < spatial; i++) {
     GlowDim d = x->dims[i + 2];
     int64_t stride = glow_onnx_entry(w->strides, i, 1), total;
     if (stride < 1)
@@ -62,7 +62,7 @@ static GlowValue *compute(GlowOnnxNode *n, GlowOp op, GlowValue *a, GlowValue *b
 static GlowValue *open_pads(GlowOnnxNode *n, GlowValue *x, bool lower, const GlowOnnxWindow *w) {
   int64_t strides[GLOW_MAX_RANK], reaches[GLOW_MAX_RANK], one = 1, two = 2, none = 0;
   uint32_t spatial = w->kernel.count;
-  for (uint32_t i = 0; i < spatial; ++i) {
+  for (uint32_t i = 0; i < spatial; i++) {
     strides[i] = glow_onnx_entry(w->strides, i, 1);
     reaches[i] = reach(w, i);
   }
@@ -84,7 +84,7 @@ GlowValue *glow_onnx_padded(GlowOnnxNode *n, const GlowOnnxWindow *w, GlowValue 
   int64_t axes[GLOW_MAX_RANK];
   if (!w->open_pads)
     return x;
-  for (uint32_t i = 0; i < w->kernel.count; ++i)
+  for (uint32_t i = 0; i < w->kernel.count; i++)
     axes[i] = i + 2;
   GlowValue *ins[] = {x, w->open_pads, fill, glow_onnx_make_ints(n, "axes", axes, w->kernel.count)};
   return glow_onnx_emit(n, GLOW_OP_PAD, ins, 4, NULL);

@@ -75,7 +75,7 @@ static const char *read_field(const uint8_t *data, size_t *pos, size_t end, Raw 
 }
 
 static const GlowWireField *find_field(const GlowWireMessage *m, uint32_t number) {
-  for (uint32_t i = 0; i < m->nfields; ++i)
+  for (uint32_t i = 0; i < m->nfields; i++)
     if (m->fields[i].number == number)
       return &m->fields[i];
   return NULL;
@@ -252,7 +252,7 @@ static uint32_t count_packed(const GlowWireFile *f, const GlowWireField *field, 
   if (field->kind == GLOW_WIRE_DOUBLES)
     return (uint32_t)(s.size / 8);
   uint32_t count = 0; /* each varint ends with the one byte that is below 0x80 */
-  for (size_t i = 0; i < s.size; ++i)
+  for (size_t i = 0; i < s.size; i++)
     count += f->data[s.at + i] < 0x80;
   return count;
 }
@@ -353,7 +353,7 @@ bool glow_wire_each_number(const GlowWireFile *f, const GlowWireList *list, Glow
 int64_t *glow_wire_ints(const GlowWireFile *f, const GlowWireList *list, GlowArena *arena) {
   int64_t *values = GLOW_NEW_ARRAY(arena, int64_t, list->count);
   GlowWireNumber n = {0};
-  for (uint32_t i = 0; i < list->count && glow_wire_each_number(f, list, &n); ++i)
+  for (uint32_t i = 0; i < list->count && glow_wire_each_number(f, list, &n); i++)
     values[i] = (int64_t)n.value;
   return values;
 }

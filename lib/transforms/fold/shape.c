@@ -8,7 +8,7 @@ static bool exact_dims(const GlowValue *x, int64_t *dims, uint32_t *rank) {
   if (!glow_type_is_static(t))
     return false;
   *rank = t->rank;
-  for (uint32_t i = 0; i < t->rank; ++i)
+  for (uint32_t i = 0; i < t->rank; i++)
     dims[i] = t->dims[i].size;
   return true;
 }
@@ -37,7 +37,7 @@ bool glow_fold_size(GlowBuilder *b, const GlowNode *n, GlowValue **results) {
   uint32_t rank;
   if (!exact_dims(glow_node_in(n, 0), dims, &rank))
     return false;
-  for (uint32_t i = 0; i < rank; ++i)
+  for (uint32_t i = 0; i < rank; i++)
     size *= dims[i]; /* types limit the product */
   results[0] = glow_constant_int(b->module, n, "value", size);
   return true;

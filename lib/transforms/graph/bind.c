@@ -33,7 +33,7 @@ static void map_value(Bind *b, GlowValue *v, TypeFn *fn) { v->type = fn(b, v->ty
 
 static void map_members(Bind *b, GlowNode *n, TypeFn *fn) {
   const GlowOpDesc *d = glow_node_desc(n);
-  for (uint32_t i = 0; i < d->nmembers; ++i) {
+  for (uint32_t i = 0; i < d->nmembers; i++) {
     if (d->members[i].type != GLOW_MEMBER_TYPE || d->members[i].array)
       continue;
     const GlowType **t = (const GlowType **)(void *)((char *)n->members + d->members[i].offset);
@@ -43,13 +43,13 @@ static void map_members(Bind *b, GlowNode *n, TypeFn *fn) {
 }
 
 static void map_block(Bind *b, GlowBlock *block, TypeFn *fn) {
-  for (uint32_t i = 0; i < block->nparams; ++i)
+  for (uint32_t i = 0; i < block->nparams; i++)
     map_value(b, block->params[i], fn);
   for (GlowNode *n = block->first; n; n = n->next) {
     map_members(b, n, fn);
-    for (uint32_t i = 0; i < n->nresults; ++i)
+    for (uint32_t i = 0; i < n->nresults; i++)
       map_value(b, &n->results[i], fn);
-    for (uint32_t i = 0; i < n->nregions; ++i)
+    for (uint32_t i = 0; i < n->nregions; i++)
       if (n->regions[i])
         map_block(b, n->regions[i], fn);
   }
@@ -61,13 +61,13 @@ static void map_module(Bind *b, TypeFn *fn) {
     map_value(b, &s->value, fn);
   for (GlowFunction *f = m->first_function; f; f = f->next) {
     map_block(b, f->body, fn);
-    for (uint32_t i = 0; i < f->nresults; ++i)
+    for (uint32_t i = 0; i < f->nresults; i++)
       f->results[i] = fn(b, f->results[i]);
   }
 }
 
 static Symbol *find_symbol(Bind *b, GlowStr name) {
-  for (uint32_t i = 0; i < b->symbols.count; ++i)
+  for (uint32_t i = 0; i < b->symbols.count; i++)
     if (b->symbols.data[i].name == name)
       return &b->symbols.data[i];
   return NULL;
@@ -76,7 +76,7 @@ static Symbol *find_symbol(Bind *b, GlowStr name) {
 static const GlowType *collect(Bind *b, const GlowType *t) {
   if (t->elem)
     collect(b, t->elem);
-  for (uint32_t i = 0; i < t->rank; ++i)
+  for (uint32_t i = 0; i < t->rank; i++)
     if (t->dims[i].kind == GLOW_DIM_SYMBOL && !find_symbol(b, t->dims[i].symbol)) {
       Symbol s = {.name = t->dims[i].symbol, .dim = t->dims[i]};
       glow_vec_push(b->run->arena, &b->symbols, s);
@@ -92,7 +92,7 @@ static const GlowType *substitute(Bind *b, const GlowType *t) {
   if (t->cls == GLOW_TYPE_OPT)
     return glow_type_opt(b->ctx, substitute(b, t->elem));
   GlowDim dims[GLOW_MAX_RANK];
-  for (uint32_t i = 0; i < t->rank; ++i)
+  for (uint32_t i = 0; i < t->rank; i++)
     dims[i] =
         t->dims[i].kind == GLOW_DIM_SYMBOL ? find_symbol(b, t->dims[i].symbol)->dim : t->dims[i];
   const char *error = glow_type_check_dims(t->kind, t->rank, dims);
@@ -128,7 +128,7 @@ static bool parse_shape(const char *text, GlowDim *dims, uint32_t *rank) {
   *rank = 0;
   if (strcmp(text, "scalar") == 0)
     return true;
-  for (const char *s = text; *rank < GLOW_MAX_RANK; ++s) {
+  for (const char *s = text; *rank < GLOW_MAX_RANK; s++) {
     if (!parse_dim(&s, &dims[*rank]))
       return false;
     ++*rank;
@@ -182,7 +182,7 @@ static bool bind_value(Bind *b, GlowValue *v, GlowStr name, const char *shape) {
   }
   if (!glow_type_is_tensor(t) || (!t->unranked && t->rank != rank))
     return shape_error(b, v, name, shape);
-  for (uint32_t i = 0; i < rank; ++i) {
+  for (uint32_t i = 0; i < rank; i++) {
     GlowDim old = t->unranked ? GLOW_UNKNOWN : t->dims[i];
     dims[i] = given[i];
     if (old.kind == GLOW_DIM_SYMBOL) {
@@ -205,7 +205,7 @@ static GlowValue *find_input(Bind *b, GlowStr name) {
   if (s && s->cls == GLOW_PLACEHOLDER)
     return &s->value;
   for (GlowFunction *f = m->first_function; f; f = f->next)
-    for (uint32_t i = 0; f->kind == GLOW_FUNC && i < f->body->nparams; ++i)
+    for (uint32_t i = 0; f->kind == GLOW_FUNC && i < f->body->nparams; i++)
       if (f->body->params[i]->name == name)
         return f->body->params[i];
   return NULL;
@@ -213,7 +213,7 @@ static GlowValue *find_input(Bind *b, GlowStr name) {
 
 static bool unknown_name(Bind *b, GlowStr name, bool symbols) {
   GLOW_VEC(const char *) names = {0};
-  for (uint32_t i = 0; symbols && i < b->symbols.count; ++i)
+  for (uint32_t i = 0; symbols && i < b->symbols.count; i++)
     glow_vec_push(b->run->arena, &names, b->symbols.data[i].name);
   for (GlowStorage *s = b->run->module->first_storage; s; s = s->next)
     if (s->cls == GLOW_PLACEHOLDER)
@@ -250,7 +250,7 @@ static bool run_bind(GlowPassRun *run, bool symbols) {
   }
   unsigned errors = glow_context_error_count(run->ctx);
   map_module(&b, collect);
-  for (uint32_t i = 0; i < run->noptions; ++i)
+  for (uint32_t i = 0; i < run->noptions; i++)
     bind_option(&b, run->option_names[i], run->option_values[i], symbols);
   if (glow_context_error_count(run->ctx) != errors)
     return false;

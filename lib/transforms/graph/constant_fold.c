@@ -37,7 +37,7 @@ static bool is_small(const GlowType *t) {
 }
 
 static void replaced(Fold *f, GlowNode *n, GlowValue *const *values) {
-  for (uint32_t i = 0; i < n->nresults; ++i)
+  for (uint32_t i = 0; i < n->nresults; i++)
     glow_value_replace_uses(&n->results[i], values[i]);
   glow_remove_dead(n);
   ++*f->changes;
@@ -59,7 +59,7 @@ static bool try_hook(Fold *f, GlowNode *n) {
 /* The operands of n; NULL if one is unknown. */
 static const GlowTensor **known_operands(Fold *f, const GlowNode *n) {
   const GlowTensor **known = GLOW_NEW_ARRAY(f->arena, const GlowTensor *, n->noperands + 1);
-  for (uint32_t i = 0; i < n->noperands; ++i) {
+  for (uint32_t i = 0; i < n->noperands; i++) {
     const GlowValue *v = n->operands[i].value;
     if (!v)
       continue;
@@ -74,7 +74,7 @@ static const GlowTensor **known_operands(Fold *f, const GlowNode *n) {
 
 /* Whether the results of n are small, as far as types say so before it is evaluated. */
 static bool may_be_small(const GlowNode *n) {
-  for (uint32_t i = 0; i < n->nresults; ++i) {
+  for (uint32_t i = 0; i < n->nresults; i++) {
     const GlowType *t = n->results[i].type;
     if (!glow_type_is_tensor(t) || t->quantized || (!is_integer(t) && !glow_kind_is_float(t->kind)))
       return false;
@@ -88,12 +88,12 @@ static bool may_be_small(const GlowNode *n) {
 /* Takes what n evaluated to: integers replace it. A node that gives both kinds stays. */
 static void take_results(Fold *f, GlowNode *n, GlowTensor *const *results) {
   bool small = true, integers = true;
-  for (uint32_t i = 0; i < n->nresults; ++i) {
+  for (uint32_t i = 0; i < n->nresults; i++) {
     small &= is_small(results[i]->type);
     integers &= is_integer(results[i]->type);
   }
   GlowValue **values = GLOW_NEW_ARRAY(f->arena, GlowValue *, n->nresults);
-  for (uint32_t i = 0; small && i < n->nresults; ++i) {
+  for (uint32_t i = 0; small && i < n->nresults; i++) {
     GlowValue *v = &n->results[i];
     if (!integers)
       glow_map_set(f->floats, v, glow_tensor_in_arena(f->arena, results[i]));
@@ -112,7 +112,7 @@ typedef struct Results {
 
 static void free_results(void *arg) {
   const Results *r = arg;
-  for (uint32_t i = 0; i < r->count; ++i)
+  for (uint32_t i = 0; i < r->count; i++)
     glow_tensor_free(r->tensors[i]);
 }
 
@@ -132,7 +132,7 @@ static void try_evaluate(Fold *f, GlowNode *n) {
 }
 
 static bool is_open(const GlowNode *n) {
-  for (uint32_t i = 0; i < n->nresults; ++i)
+  for (uint32_t i = 0; i < n->nresults; i++)
     if (glow_type_is_tensor(n->results[i].type) && !glow_type_is_static(n->results[i].type))
       return true;
   return false;
@@ -140,7 +140,7 @@ static bool is_open(const GlowNode *n) {
 
 /* Gives n the operands `values` where they are not NULL. */
 static void set_operands(GlowNode *n, GlowValue *const *values) {
-  for (uint32_t i = 0; i < n->noperands; ++i)
+  for (uint32_t i = 0; i < n->noperands; i++)
     if (values[i])
       glow_use_set(&n->operands[i], values[i]);
 }
@@ -151,7 +151,7 @@ static bool read_floats(Fold *f, GlowNode *n) {
   GlowValue **old = GLOW_NEW_ARRAY(f->arena, GlowValue *, n->noperands + 1);
   GlowValue **lists = GLOW_NEW_ARRAY(f->arena, GlowValue *, n->noperands + 1);
   bool any = false, narrowed = false;
-  for (uint32_t i = 0; i < n->noperands && is_open(n); ++i) {
+  for (uint32_t i = 0; i < n->noperands && is_open(n); i++) {
     GlowValue *v = n->operands[i].value;
     const GlowTensor *t = v ? glow_map_get(f->floats, v) : NULL;
     if (!t)
@@ -168,7 +168,7 @@ static bool read_floats(Fold *f, GlowNode *n) {
   if (!narrowed)
     set_operands(n, old);
   f->changed |= narrowed;
-  for (uint32_t i = 0; i < n->noperands; ++i) {
+  for (uint32_t i = 0; i < n->noperands; i++) {
     if (narrowed && old[i] && old[i]->def.node->block)
       glow_remove_dead(old[i]->def.node);
     if (!narrowed && lists[i])
@@ -191,7 +191,7 @@ static bool try_if(Fold *f, GlowNode *n) {
   while (taken->first != end)
     glow_node_move_before(taken->first, n);
   GlowValue **values = GLOW_NEW_ARRAY(f->arena, GlowValue *, n->nresults);
-  for (uint32_t i = 0; i < n->nresults; ++i)
+  for (uint32_t i = 0; i < n->nresults; i++)
     values[i] = end->operands[i].value;
   glow_node_replace(n, values, n->nresults);
   ++*f->changes;
@@ -277,7 +277,7 @@ static bool outline_node(GlowNode *n, void *arg) {
   if (!glow_node_is_foldable(n) || is_literal(n) ||
       !glow_constness_of(o->constness, &n->results[0]))
     return true;
-  for (uint32_t i = 0; i < n->nresults; ++i) {
+  for (uint32_t i = 0; i < n->nresults; i++) {
     GlowValue *v = &n->results[i];
     bool wanted = glow_type_is_static(v->type) && v->type->kind != GLOW_KIND_STRING && v->uses;
     if (wanted && has_variable_use(o, v) && !outline_value(o, v))
@@ -299,7 +299,7 @@ bool glow_pass_constant_fold(GlowPassRun *run) {
   glow_constness_limit(o.constness, limit);
   if (!glow_block_walk(run->function->body, outline_node, &o))
     return false;
-  for (uint32_t i = 0; i < o.dead.count; ++i)
+  for (uint32_t i = 0; i < o.dead.count; i++)
     glow_remove_dead(o.dead.data[i]);
   return true;
 }

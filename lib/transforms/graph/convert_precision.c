@@ -46,7 +46,7 @@ static void read_keep(Convert *c) {
 }
 
 static bool keeps(Convert *c, const char *name) {
-  for (uint32_t i = 0; name && i < c->nkeep; ++i)
+  for (uint32_t i = 0; name && i < c->nkeep; i++)
     if (strcmp(c->keep[i], name) == 0) {
       glow_map_set(c->kept, c->keep[i], (void *)(uintptr_t)c->keep[i]);
       return true;
@@ -60,9 +60,9 @@ static bool keeps(Convert *c, const char *name) {
  * follows its operands. */
 static bool is_convertible(Convert *c, const GlowNode *n) {
   bool wanted = false;
-  for (uint32_t i = 0; i < glow_node_nins(n); ++i)
+  for (uint32_t i = 0; i < glow_node_nins(n); i++)
     wanted |= glow_node_in(n, i) && glow_map_get(c->recast.stand_ins, glow_node_in(n, i));
-  for (uint32_t i = 0; i < n->nresults; ++i) {
+  for (uint32_t i = 0; i < n->nresults; i++) {
     wanted |= glow_recast_takes(&c->recast, &n->results[i]);
     if (keeps(c, n->results[i].name))
       return false;
@@ -78,13 +78,13 @@ bool glow_pass_convert_precision(GlowPassRun *run) {
     return false;
   c.recast = glow_recast_begin(run, GLOW_KIND_BIT(GLOW_KIND_FLOAT), to);
   read_keep(&c);
-  for (uint32_t i = 0; i < c.recast.nodes.count; ++i) {
+  for (uint32_t i = 0; i < c.recast.nodes.count; i++) {
     GlowNode *n = c.recast.nodes.data[i];
     if (is_convertible(&c, n) && !glow_recast_node(&c.recast, n, false))
       return false;
   }
   glow_recast_finish(&c.recast);
-  for (uint32_t i = 0; i < c.nkeep; ++i)
+  for (uint32_t i = 0; i < c.nkeep; i++)
     if (!glow_map_get(c.kept, c.keep[i]))
       glow_pass_remark(run, (GlowLoc){0}, "keep=%s: no such operator or name in @%s", c.keep[i],
                        run->function->name);

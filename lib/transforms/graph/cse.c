@@ -69,7 +69,7 @@ static uint64_t hash_block(uint64_t h, const GlowBlock *b) {
     h = mix(h, n->noperands);
     if (n->members)
       h = mix(h, glow_members_hash(glow_node_desc(n), n->members));
-    for (uint32_t i = 0; i < n->nregions; ++i)
+    for (uint32_t i = 0; i < n->nregions; i++)
       if (n->regions[i])
         h = hash_block(h, n->regions[i]);
   }
@@ -78,14 +78,14 @@ static uint64_t hash_block(uint64_t h, const GlowBlock *b) {
 
 static uint64_t hash_node(const GlowNode *n) {
   uint64_t h = mix(n->op, n->noperands);
-  for (uint32_t i = 0; i < n->noperands; ++i)
+  for (uint32_t i = 0; i < n->noperands; i++)
     h = mix(h, n->operands[i].value ? n->operands[i].value->id : UINT32_MAX);
   h = mix(h, n->pred.value ? n->pred.value->id : UINT32_MAX);
-  for (uint32_t i = 0; i < n->nresults; ++i)
+  for (uint32_t i = 0; i < n->nresults; i++)
     h = mix(h, n->results[i].type->id);
   if (n->members)
     h = mix(h, glow_members_hash(glow_node_desc(n), n->members));
-  for (uint32_t i = 0; i < n->nregions; ++i)
+  for (uint32_t i = 0; i < n->nregions; i++)
     if (n->regions[i])
       h = hash_block(h, n->regions[i]);
   return h;
@@ -93,7 +93,7 @@ static uint64_t hash_node(const GlowNode *n) {
 
 static uint64_t hash_bytes(uint64_t h, const void *data, size_t size) {
   const unsigned char *p = data;
-  for (size_t i = 0; i < size; ++i)
+  for (size_t i = 0; i < size; i++)
     h = (h ^ p[i]) * UINT64_C(0x100000001b3);
   return h;
 }
@@ -111,7 +111,7 @@ static bool only_computes(const GlowNode *n) {
 static bool same_results(const GlowNode *a, const GlowNode *b) {
   if (a->nresults != b->nresults)
     return false;
-  for (uint32_t i = 0; i < a->nresults; ++i)
+  for (uint32_t i = 0; i < a->nresults; i++)
     if (a->results[i].type != b->results[i].type)
       return false;
   return true;
@@ -129,7 +129,7 @@ static void merge(Cse *c, GlowNode *kept, GlowNode *n) {
   glow_pass_changed(c->run, n, "'%%%s' is computed before, as '%%%s'",
                     n->results[0].name ? n->results[0].name : "_",
                     kept->results[0].name ? kept->results[0].name : "_");
-  for (uint32_t i = 0; i < n->nresults; ++i)
+  for (uint32_t i = 0; i < n->nresults; i++)
     glow_value_replace_uses(&n->results[i], &kept->results[i]);
   glow_node_remove(n);
 }
@@ -138,7 +138,7 @@ static void merge_block(Cse *c, GlowBlock *b) {
   uint32_t scope = c->table.entries.count;
   for (GlowNode *n = b->first, *next; n; n = next) {
     next = n->next;
-    for (uint32_t i = 0; i < n->nregions; ++i)
+    for (uint32_t i = 0; i < n->nregions; i++)
       if (n->regions[i] && !n->regions[i]->scalar)
         merge_block(c, n->regions[i]);
     if (n->nresults == 0 || !only_computes(n))
@@ -196,7 +196,7 @@ static bool may_merge(const GlowStorage *s, int64_t limit) {
 static void merge_constants(GlowPassRun *run, int64_t limit) {
   uint32_t count = 0;
   for (const GlowStorage *s = run->module->first_storage; s; s = s->next)
-    ++count;
+    count++;
   Table table;
   table_init(&table, run->arena, count);
   for (GlowStorage *s = run->module->first_storage, *next; s; s = next) {

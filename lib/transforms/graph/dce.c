@@ -73,7 +73,7 @@ static void need_value(Dce *d, GlowValue *v) {
 }
 
 static void need_yield(Dce *d, const GlowNode *n, int64_t i) {
-  for (uint32_t r = 0; r < n->nregions; ++r)
+  for (uint32_t r = 0; r < n->nregions; r++)
     need_value(d, glow_block_terminator(n->regions[r])->operands[i].value);
 }
 
@@ -118,11 +118,11 @@ static bool mark_root(GlowNode *n, void *arg) {
 
 static void expand_node(Dce *d, GlowNode *n) {
   bool slots = has_slots(n), yield = n->op == GLOW_OP_YIELD && has_slots(n->block->of.node);
-  for (uint32_t i = 0; !yield && i < n->noperands; ++i)
+  for (uint32_t i = 0; !yield && i < n->noperands; i++)
     if (!slots || !is_slot_operand(n, i))
       need_value(d, n->operands[i].value);
   need_value(d, n->pred.value);
-  for (uint32_t i = 0; i < n->nregions; ++i)
+  for (uint32_t i = 0; i < n->nregions; i++)
     if (n->regions[i] && glow_block_terminator(n->regions[i]))
       need_node(d, glow_block_terminator(n->regions[i]));
   if (n->op == GLOW_OP_LOOP)
@@ -149,13 +149,13 @@ static bool slot_is_needed(const Dce *d, const GlowNode *n, const Slot *s) {
 
 /* Slots that are not needed carry and yield nothing from here on; drop_slots removes them. */
 static void cut_slots(Dce *d, GlowNode *n) {
-  for (uint32_t i = 0; i < n->nresults; ++i) {
+  for (uint32_t i = 0; i < n->nresults; i++) {
     Slot s = slot_of(n, i);
     if (slot_is_needed(d, n, &s))
       continue;
     if (s.operand >= 0)
       glow_use_set(&n->operands[s.operand], NULL);
-    for (uint32_t r = 0; r < n->nregions; ++r)
+    for (uint32_t r = 0; r < n->nregions; r++)
       glow_use_set(&glow_block_terminator(n->regions[r])->operands[s.yield], NULL);
   }
 }
@@ -169,7 +169,7 @@ static bool cut_off(GlowNode *n, void *arg) {
       cut_slots(d, n);
     return true;
   }
-  for (uint32_t i = 0; i < n->noperands; ++i)
+  for (uint32_t i = 0; i < n->noperands; i++)
     glow_use_set(&n->operands[i], NULL);
   glow_use_set(&n->pred, NULL);
   return true;
@@ -178,12 +178,12 @@ static bool cut_off(GlowNode *n, void *arg) {
 /* Ends each region without the values of slots that are not kept, and drops their parameters. */
 static void shrink_regions(Dce *d, GlowNode *n, const bool *keep) {
   uint32_t carried = carried_count(n), first = n->op == GLOW_OP_LOOP ? 1 : 0;
-  for (uint32_t r = 0; r < n->nregions; ++r) {
+  for (uint32_t r = 0; r < n->nregions; r++) {
     GlowBlock *region = n->regions[r];
     GlowNode *end = glow_block_terminator(region);
     GlowValue **kept = GLOW_NEW_ARRAY(d->run->arena, GlowValue *, end->noperands);
     uint32_t count = 0;
-    for (uint32_t i = 0; i < end->noperands; ++i)
+    for (uint32_t i = 0; i < end->noperands; i++)
       if (i < first || keep[i - first])
         kept[count++] = end->operands[i].value;
     GlowLoc src = end->src;
@@ -201,7 +201,7 @@ static void shrink_regions(Dce *d, GlowNode *n, const bool *keep) {
 static GlowArray keep_entries(GlowModule *m, GlowArray list, size_t size, const bool *keep) {
   char *data = glow_arena_alloc(m->arena, list.count * size);
   uint32_t count = 0;
-  for (uint32_t i = 0; i < list.count; ++i)
+  for (uint32_t i = 0; i < list.count; i++)
     if (keep[i])
       memcpy(data + count++ * size, (const char *)list.data + i * size, size);
   return (GlowArray){count, data};
@@ -219,7 +219,7 @@ static void keep_members(GlowNode *n, const bool *keep) {
 
 /* Puts `fresh` in the place of n, which has more results. */
 static void take_over(GlowNode *n, GlowNode *fresh, const bool *keep) {
-  for (uint32_t i = 0, k = 0; i < n->nresults; ++i) {
+  for (uint32_t i = 0, k = 0; i < n->nresults; i++) {
     if (!keep[i])
       continue;
     GlowValue *old = &n->results[i], *value = &fresh->results[k++];
@@ -241,10 +241,10 @@ static bool drop_slots(Dce *d, GlowNode *n, const bool *keep) {
   const GlowType **types = GLOW_NEW_ARRAY(run->arena, const GlowType *, n->nresults);
   GlowBlock **regions = glow_arena_copy(run->arena, n->regions, n->nregions * sizeof *n->regions);
   GlowStr *names = GLOW_NEW_ARRAY(run->arena, GlowStr, n->nresults);
-  for (uint32_t i = 0; i < n->noperands; ++i)
+  for (uint32_t i = 0; i < n->noperands; i++)
     if (!is_slot_operand(n, i) || keep[i - first])
       ins[nins++] = n->operands[i].value;
-  for (uint32_t i = 0; i < n->nresults; ++i)
+  for (uint32_t i = 0; i < n->nresults; i++)
     if (keep[i])
       types[kept++] = n->results[i].type;
   glow_pass_changed(run, n, "dropped %u results of %s", n->nresults - kept,
@@ -275,7 +275,7 @@ static bool drop_slots(Dce *d, GlowNode *n, const bool *keep) {
 static bool drop_unneeded_slots(Dce *d, GlowNode *n) {
   bool *keep = GLOW_NEW_ARRAY(d->run->arena, bool, n->nresults);
   uint32_t dropped = 0;
-  for (uint32_t i = 0; i < n->nresults; ++i) {
+  for (uint32_t i = 0; i < n->nresults; i++) {
     Slot s = slot_of(n, i);
     keep[i] = slot_is_needed(d, n, &s);
     dropped += !keep[i];
@@ -292,7 +292,7 @@ static void sweep(Dce *d, GlowBlock *b) {
       glow_node_remove(n);
       continue;
     }
-    for (uint32_t i = 0; i < n->nregions; ++i)
+    for (uint32_t i = 0; i < n->nregions; i++)
       if (n->regions[i] && !n->regions[i]->scalar)
         sweep(d, n->regions[i]);
   }
@@ -303,7 +303,7 @@ static bool drop_in_block(Dce *d, GlowBlock *b) {
     next = n->next;
     if (!glow_map_get(d->needed, n))
       continue;
-    for (uint32_t i = 0; i < n->nregions; ++i)
+    for (uint32_t i = 0; i < n->nregions; i++)
       if (n->regions[i] && !n->regions[i]->scalar && !drop_in_block(d, n->regions[i]))
         return false;
     if (has_slots(n) && !drop_unneeded_slots(d, n))

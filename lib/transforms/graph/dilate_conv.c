@@ -20,7 +20,7 @@ static bool swaps_batch(const GlowNode *n) {
 static GlowArray scale(GlowModule *m, GlowArray a, uint32_t count, uint32_t initial,
                        uint32_t block) {
   uint32_t values[8];
-  for (uint32_t i = 0; i < count; ++i)
+  for (uint32_t i = 0; i < count; i++)
     values[i] = (a.count ? glow_array_at(a, uint32_t, i) : initial) * block;
   return glow_array_u32(m, values, count);
 }
@@ -31,15 +31,15 @@ static GlowValue *build(GlowBuilder *b, const GlowMatch *m) {
   const GlowDepthToSpaceMembers *out = glow_match_def(m, 'd')->members;
   GlowConvolutionMembers members = *(const GlowConvolutionMembers *)conv->members;
   bool swap = swaps_batch(m->root);
-  for (const char *t = "pqr"; *t; ++t)
+  for (const char *t = "pqr"; *t; t++)
     swap &= swaps_batch(glow_match_def(m, *t));
   if (!swap || in->blocksize != out->blocksize || in->mode != out->mode ||
       members.layout != GLOW_LAYOUT_NCHW || members.strategy != GLOW_CONV_STRATEGY_DIRECT)
     return NULL;
-  for (uint32_t i = 0; i < members.strides.count; ++i)
+  for (uint32_t i = 0; i < members.strides.count; i++)
     if (glow_array_at(members.strides, uint32_t, i) != 1)
       return NULL;
-  for (uint32_t i = 0; i < members.pads.count + members.dilations.count; ++i) {
+  for (uint32_t i = 0; i < members.pads.count + members.dilations.count; i++) {
     bool pad = i < members.pads.count;
     uint32_t v = pad ? glow_array_at(members.pads, uint32_t, i)
                      : glow_array_at(members.dilations, uint32_t, i - members.pads.count);

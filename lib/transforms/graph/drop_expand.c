@@ -33,7 +33,7 @@ static GlowValue *repeated(const GlowValue *v, const GlowNode *n, uint32_t kept)
       v->type->layout || x->type->rank < kept)
     return NULL;
   uint32_t more = v->type->rank - x->type->rank;
-  for (uint32_t k = 0; k < x->type->rank; ++k)
+  for (uint32_t k = 0; k < x->type->rank; k++)
     if (x->type->dims[k].size != v->type->dims[k + more].size &&
         (x->type->dims[k].size != 1 || k + kept >= x->type->rank))
       return NULL;
@@ -43,12 +43,12 @@ static GlowValue *repeated(const GlowValue *v, const GlowNode *n, uint32_t kept)
 /* Whether n's result keeps its type with x as operand i, which has the last axes that it had. */
 static bool keeps_type(const GlowNode *n, uint32_t i, const GlowValue *x, uint32_t kept) {
   const GlowType *t = n->results[0].type;
-  for (uint32_t j = 0; j < n->noperands; ++j)
+  for (uint32_t j = 0; j < n->noperands; j++)
     if (glow_node_in(n, j) && !glow_type_is_static(glow_node_in(n, j)->type))
       return false;
-  for (uint32_t k = 0; k + kept < t->rank; ++k) {
+  for (uint32_t k = 0; k + kept < t->rank; k++) {
     bool given = gives_extent(x, t, k);
-    for (uint32_t j = 0; j < n->noperands && !given; ++j)
+    for (uint32_t j = 0; j < n->noperands && !given; j++)
       given = j != i && glow_node_in(n, j) && gives_extent(glow_node_in(n, j), t, k);
     if (!given)
       return false;
@@ -61,7 +61,7 @@ static bool visit(GlowNode *n, void *arg) {
   uint32_t kept;
   if (!broadcasts(n, &kept) || !glow_type_is_static(n->results[0].type))
     return true;
-  for (uint32_t i = 0; i < n->noperands; ++i) {
+  for (uint32_t i = 0; i < n->noperands; i++) {
     GlowValue *v = glow_node_in(n, i), *x = v ? repeated(v, n, kept) : NULL;
     if (!x || !keeps_type(n, i, x, kept))
       continue;

@@ -26,7 +26,7 @@ static GlowValue *whole_slice(GlowPassRun *run, GlowNode *n) {
   const int64_t *steps = glow_known_ints(run, n, GLOW_SLICE_IN_STEPS, &count);
   if (glow_node_in(n, GLOW_SLICE_IN_STEPS) && !steps)
     return NULL;
-  for (uint32_t i = 0; i < count; ++i)
+  for (uint32_t i = 0; i < count; i++)
     if (steps[i] <= 0)
       return NULL;
   return if_same_type(n);
@@ -37,7 +37,7 @@ static GlowValue *empty_pad(GlowPassRun *run, GlowNode *n) {
   const int64_t *pads = glow_known_ints(run, n, GLOW_PAD_IN_PADS, &count);
   if (!pads)
     return NULL;
-  for (uint32_t i = 0; i < count; ++i)
+  for (uint32_t i = 0; i < count; i++)
     if (pads[i])
       return NULL;
   return if_same_type(n);
@@ -59,7 +59,7 @@ static GlowValue *resize_nothing(GlowPassRun *run, GlowNode *n) {
 }
 
 static bool all_are(GlowArray a, uint32_t want) {
-  for (uint32_t i = 0; i < a.count; ++i)
+  for (uint32_t i = 0; i < a.count; i++)
     if (glow_array_at(a, uint32_t, i) != want)
       return false;
   return true;

@@ -88,7 +88,7 @@ static GlowValue *inverse(GlowPassRun *run, GlowNode *n) {
 }
 
 static bool all_are(GlowArray a, uint32_t want) {
-  for (uint32_t i = 0; i < a.count; ++i)
+  for (uint32_t i = 0; i < a.count; i++)
     if (glow_array_at(a, uint32_t, i) != want)
       return false;
   return true;

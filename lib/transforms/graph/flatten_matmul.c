@@ -15,7 +15,7 @@ static GlowValue *flatten(GlowPassRun *run, GlowNode *n) {
     return NULL;
   int64_t rows = 1;
   uint32_t last = x->type->rank - 1;
-  for (uint32_t i = 0; i < last; ++i)
+  for (uint32_t i = 0; i < last; i++)
     rows *= x->type->dims[i].size;
   GlowBuilder b = glow_builder_before(n);
   GlowDim dims[] = {GLOW_EXACT(rows), x->type->dims[last]};

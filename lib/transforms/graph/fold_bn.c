@@ -50,7 +50,7 @@ static bool accept_affine(Context *ctx, const Chain *c, const GlowNode *n, const
 static bool accept_batch_norm(Context *ctx, const Chain *c, const GlowNode *n, const GlowValue *y) {
   if (glow_node_in(n, GLOW_BATCH_NORMALIZATION_IN_X) != y || c->of.y_axis != 1)
     return false;
-  for (uint32_t i = 1; i < glow_node_nins(n); ++i) {
+  for (uint32_t i = 1; i < glow_node_nins(n); i++) {
     const GlowValue *v = glow_node_in(n, i);
     if (!glow_type_is_static(v->type) || v->type->rank != 1 || v->type->dims[0].size != c->of.out ||
         !glow_constness_of(ctx->constness, v))
@@ -97,11 +97,11 @@ static GlowValue *along_channels(Weights *w, GlowValue *v) {
   bool vector = glow_type_elements(v->type) != 1;
   int64_t shape[GLOW_MAX_RANK];
   bool fits = v->type->rank == w->rank;
-  for (uint32_t i = 0; i < w->rank; ++i)
+  for (uint32_t i = 0; i < w->rank; i++)
     shape[i] = vector && i == w->axis ? w->chain->of.out / w->groups : 1;
   if (vector && w->groups > 1)
     shape[0] = w->groups;
-  for (uint32_t i = 0; fits && i < w->rank; ++i)
+  for (uint32_t i = 0; fits && i < w->rank; i++)
     fits = v->type->dims[i].size == shape[i];
   if (fits)
     return v;
@@ -150,10 +150,10 @@ static bool fold_step(Weights *w, const Step *step, bool bias) {
 static bool split_groups(Weights *w) {
   const GlowType *t = w->value->type;
   GlowDim dims[GLOW_MAX_RANK] = {GLOW_EXACT(w->groups), GLOW_EXACT(t->dims[0].size / w->groups)};
-  for (uint32_t i = 1; i < t->rank; ++i)
+  for (uint32_t i = 1; i < t->rank; i++)
     dims[i + 1] = t->dims[i];
   w->rank = t->rank + 1;
-  ++w->axis;
+  w->axis++;
   w->value = glow_build_reshape(&w->eval.builder, w->chain->of.node, w->value, w->rank, dims);
   return w->value != NULL;
 }
@@ -176,7 +176,7 @@ static bool fold_weights(Context *ctx, const Chain *c, uint32_t port, GlowValue 
   w.value = old ? glow_eval_copy(&w.eval, old) : NULL;
   if (w.groups > 1 && !split_groups(&w))
     return false;
-  for (uint32_t i = 0; i < c->steps.count; ++i)
+  for (uint32_t i = 0; i < c->steps.count; i++)
     if (!fold_step(&w, &c->steps.data[i], bias))
       return false;
   if (w.groups > 1 && !(w.value = glow_build_reshape(&w.eval.builder, c->of.node, w.value,
@@ -245,7 +245,7 @@ bool glow_pass_fold_bn(GlowPassRun *run) {
   Found found = {.arena = run->arena};
   glow_block_walk(run->function->body, find_contraction,
                   &found); /* a rewrite removes what follows */
-  for (uint32_t i = 0; i < found.chains.count; ++i) {
+  for (uint32_t i = 0; i < found.chains.count; i++) {
     Chain *c = &found.chains.data[i];
     if (!glow_contraction_is_constant(&c->of, ctx.constness) ||
         (c->of.groups > 1 && c->type->rank == GLOW_MAX_RANK)) /* no room for an axis of groups */

@@ -23,7 +23,7 @@ static bool joins_last(const GlowType *t, const GlowType *flat) {
   if (!glow_type_is_static(t) || !glow_type_is_static(flat) || t->layout || flat->rank < 2 ||
       t->rank <= flat->rank)
     return false;
-  for (uint32_t k = 0; k + 1 < flat->rank; ++k)
+  for (uint32_t k = 0; k + 1 < flat->rank; k++)
     if (t->dims[k].size != flat->dims[k].size)
       return false;
   return glow_type_elements(t) > 0;
@@ -41,7 +41,7 @@ static bool find(const GlowNode *n, const GlowValue *v, Flatten *f) {
   if (!joins_last(f->t, v->type) || perm.count != f->t->rank || !glow_type_is_static(f->x->type))
     return false;
   f->perm = perm.data;
-  for (uint32_t k = 0; k < f->first; ++k)
+  for (uint32_t k = 0; k < f->first; k++)
     if (f->perm[k] != k)
       return false;
   return true;
@@ -52,7 +52,7 @@ static GlowValue *reorder(GlowModule *m, GlowBuilder *b, const GlowNode *n, cons
                           GlowValue *w) {
   GlowDim dims[GLOW_MAX_RANK];
   uint32_t perm[GLOW_MAX_RANK], joined = f->t->rank - f->first;
-  for (uint32_t i = 0; i < joined; ++i) {
+  for (uint32_t i = 0; i < joined; i++) {
     dims[i] = f->t->dims[f->first + i];
     perm[f->perm[f->first + i] - f->first] = i;
   }

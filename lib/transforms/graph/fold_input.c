@@ -35,7 +35,7 @@ static bool sums_alike(const GlowNode *n) {
     return n->op != GLOW_OP_CONV_TRANSPOSE;
   const GlowConvolutionMembers *m = n->members;
   bool padded = false;
-  for (uint32_t i = 0; i < m->pads.count; ++i)
+  for (uint32_t i = 0; i < m->pads.count; i++)
     padded |= glow_array_at(m->pads, uint32_t, i) != 0;
   return !padded;
 }
@@ -48,7 +48,7 @@ static GlowValue *accept(const Fold *f, GlowConstness *constness, GlowNode *n, c
       n->pred.value != user->pred.value || (shift && !sums_alike(f->of.node)))
     return NULL;
   const GlowType *type = n->results[0].type;
-  for (uint32_t i = 0; i < 2; ++i) {
+  for (uint32_t i = 0; i < 2; i++) {
     GlowValue *x = glow_node_in(n, i), *other = glow_node_in(n, 1 - i);
     if (i == 1 && !GLOW_HAS(glow_node_desc(n), COMMUTATIVE))
       break;
@@ -105,7 +105,7 @@ static GlowValue *along_input(Weights *s, GlowOp op, GlowValue *v) {
   uint32_t rank = s->type->rank, extra = c->groups > 1 && c->w_in;
   int64_t split[GLOW_MAX_RANK + 1], shape[GLOW_MAX_RANK + 1], whole[GLOW_MAX_RANK];
   bool vector = glow_type_elements(v->type) != 1;
-  for (uint32_t i = 0; i < rank; ++i) {
+  for (uint32_t i = 0; i < rank; i++) {
     whole[i] = split[i + extra] = s->type->dims[i].size;
     shape[i + extra] = vector && i == c->w_in ? (extra ? c->in / c->groups : c->in) : 1;
   }
@@ -124,7 +124,7 @@ static GlowValue *shift_of(Weights *s, GlowValue *t) {
   const GlowContraction *c = &s->fold->of;
   int64_t axes[GLOW_MAX_RANK];
   uint32_t count = 0;
-  for (uint32_t i = 0; i < s->type->rank; ++i)
+  for (uint32_t i = 0; i < s->type->rank; i++)
     if (i != c->w_out)
       axes[count++] = i;
   GlowValue *products = along_input(s, GLOW_OP_MUL, t);
@@ -143,7 +143,7 @@ static GlowValue *fold_weights(const Fold *f, bool bias) {
   s.eval = glow_eval_create(f->run->module, f->run->arena, n);
   s.w = glow_eval_copy(&s.eval, w);
   s.b = bias && b ? glow_eval_copy(&s.eval, b) : NULL;
-  for (uint32_t i = 0; s.w && i < f->steps.count; ++i) {
+  for (uint32_t i = 0; s.w && i < f->steps.count; i++) {
     GlowOp op = f->steps.data[i].node->op;
     bool shift = op == GLOW_OP_ADD || op == GLOW_OP_SUB;
     if (shift && !bias)
@@ -170,7 +170,7 @@ static GlowValue *fold_weights(const Fold *f, bool bias) {
 static bool rewrite(const Fold *f, GlowValue *x) {
   GlowNode *n = f->of.node;
   bool shifts = false, scales = false;
-  for (uint32_t i = 0; i < f->steps.count; ++i) {
+  for (uint32_t i = 0; i < f->steps.count; i++) {
     GlowOp op = f->steps.data[i].node->op;
     shifts |= op == GLOW_OP_ADD || op == GLOW_OP_SUB;
     scales |= op == GLOW_OP_MUL || op == GLOW_OP_DIV;
@@ -206,7 +206,7 @@ bool glow_pass_fold_input(GlowPassRun *run) {
   GlowConstness *constness = glow_constness_create(run->arena);
   Found found = {.arena = run->arena};
   glow_block_walk(run->function->body, find, &found);
-  for (uint32_t i = 0; i < found.all.count; ++i) {
+  for (uint32_t i = 0; i < found.all.count; i++) {
     Fold f = {.run = run, .of = found.all.data[i]};
     if (!glow_contraction_is_constant(&f.of, constness) ||
         (f.of.groups > 1 && glow_node_in(f.of.node, 1)->type->rank == GLOW_MAX_RANK))

@@ -43,7 +43,7 @@ static GlowValue *gathered(GlowPassRun *run, GlowNode *n) {
   if (!at || !is_plain(x))
     return NULL;
   int64_t extent = x->dims[axis < 0 ? axis + x->rank : axis].size;
-  for (uint32_t i = 0; i < count; ++i)
+  for (uint32_t i = 0; i < count; i++)
     if (at[i] < -extent || at[i] >= extent)
       return NULL;
   return moved(run, n);
@@ -75,7 +75,7 @@ typedef struct Sample {
 
 static void free_sample(void *arg) {
   Sample *s = arg;
-  for (uint32_t i = 0; i < s->count; ++i)
+  for (uint32_t i = 0; i < s->count; i++)
     glow_tensor_free(s->in[i]);
   glow_tensor_free(s->out);
 }
@@ -86,7 +86,7 @@ static bool compute(GlowPassRun *run, GlowNode *one, const GlowScalar *values, G
   s.in = GLOW_NEW_ARRAY(run->arena, GlowTensor *, s.count + 1);
   GlowDefer release;
   glow_defer_push(run->ctx, &release, free_sample, &s);
-  for (uint32_t i = 0; i < s.count; ++i) {
+  for (uint32_t i = 0; i < s.count; i++) {
     const GlowValue *v = glow_node_in(one, i);
     if (!v)
       continue;
@@ -107,13 +107,13 @@ static bool fold_elementwise(GlowNode *n, void *arg) {
       !glow_kind_is_data(n->results[0].type->kind) || glow_type_elements(n->results[0].type) <= 1)
     return true;
   GlowScalar *values = GLOW_NEW_ARRAY(run->arena, GlowScalar, n->noperands), value;
-  for (uint32_t i = 0; i < n->noperands; ++i)
+  for (uint32_t i = 0; i < n->noperands; i++)
     if (glow_node_in(n, i) && (!glow_kind_is_data(glow_node_in(n, i)->type->kind) ||
                                !one_value(glow_node_in(n, i), &values[i])))
       return true;
   GlowBuilder b = glow_builder_before(n);
   GlowValue **ins = GLOW_NEW_ARRAY(run->arena, GlowValue *, n->noperands);
-  for (uint32_t i = 0; i < n->noperands; ++i) {
+  for (uint32_t i = 0; i < n->noperands; i++) {
     if (!glow_node_in(n, i))
       continue;
     const GlowType *scalar = glow_type_scalar(run->ctx, glow_node_in(n, i)->type->kind);

@@ -44,7 +44,7 @@ static GlowNode *part_of(const Sum *s, const GlowValue *v, GlowOp op) {
 }
 
 static bool collect(Sum *s, const GlowNode *n) {
-  for (uint32_t i = 0; i < 2; ++i) {
+  for (uint32_t i = 0; i < 2; i++) {
     GlowValue *v = glow_node_in(n, i);
     const GlowNode *inner = part_of(s, v, GLOW_OP_ADD);
     if (inner && !collect(s, inner))
@@ -83,7 +83,7 @@ static void add_product(Group *g, GlowNode *n) {
 
 static GlowValue *concat(GlowBuilder *b, const Group *g, uint32_t port, int64_t axis) {
   GlowValue *parts[MOST_PRODUCTS];
-  for (uint32_t i = 0; i < g->count; ++i)
+  for (uint32_t i = 0; i < g->count; i++)
     parts[i] = glow_node_in(g->products[i], port);
   GlowConcatMembers members = {.axis = axis};
   GlowNode *n = glow_build(b, GLOW_OP_CONCAT, parts, g->count, &members, NULL);
@@ -91,7 +91,7 @@ static GlowValue *concat(GlowBuilder *b, const Group *g, uint32_t port, int64_t 
 }
 
 static bool in_group(const Group *g, const GlowValue *v) {
-  for (uint32_t i = 0; i < g->count; ++i)
+  for (uint32_t i = 0; i < g->count; i++)
     if (v == &g->products[i]->results[0])
       return true;
   return false;
@@ -113,14 +113,14 @@ static GlowValue *product_of_all(GlowBuilder *b, const Sum *s, const Group *g) {
 static GlowValue *build(const Sum *s, const Group *g) {
   GlowBuilder b = glow_builder_before(s->root);
   GlowValue *v = product_of_all(&b, s, g), *constants = NULL;
-  for (uint32_t i = 0; i < g->count; ++i)
+  for (uint32_t i = 0; i < g->count; i++)
     if (g->products[i]->op == GLOW_OP_FULLY_CONNECTED)
       constants = plus(&b, constants, glow_node_in(g->products[i], GLOW_FULLY_CONNECTED_IN_B));
-  for (uint32_t i = 0; i < s->count; ++i)
+  for (uint32_t i = 0; i < s->count; i++)
     if (glow_constness_of(s->constness, s->terms[i]))
       constants = plus(&b, constants, s->terms[i]);
   v = v ? plus(&b, v, constants) : NULL;
-  for (uint32_t i = 0; v && i < s->count; ++i)
+  for (uint32_t i = 0; v && i < s->count; i++)
     if (!in_group(g, s->terms[i]) && !glow_constness_of(s->constness, s->terms[i]))
       v = plus(&b, v, s->terms[i]);
   return v;
@@ -140,7 +140,7 @@ static GlowValue *fuse(GlowPassRun *run, GlowNode *n) {
     return NULL;
   for (uint32_t port = 2; port-- > 0;) {
     Group g = {.port = port};
-    for (uint32_t i = 0; i < s.count; ++i) {
+    for (uint32_t i = 0; i < s.count; i++) {
       GlowNode *p = product(&s, s.terms[i]);
       if (p && has_form(s.constness, p, port))
         add_product(&g, p);

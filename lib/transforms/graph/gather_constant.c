@@ -12,7 +12,7 @@
 static bool equally_spaced(const int64_t *at, uint32_t count, int64_t extent, GlowPiece *p,
                            uint32_t axis) {
   int64_t first = 0, step = 1;
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < count; i++) {
     if (at[i] < -extent || at[i] >= extent)
       return false;
     int64_t v = at[i] < 0 ? at[i] + extent : at[i];

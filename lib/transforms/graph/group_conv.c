@@ -38,7 +38,7 @@ static bool accept(Parts *p, uint32_t i) {
                glow_node_in(n, 1)->type == glow_node_in(p->first, 1)->type &&
                !glow_node_in(n, 2) == !glow_node_in(p->first, 2) &&
                glow_members_equal(glow_node_desc(n), n->members, p->first->members);
-  for (uint32_t k = 0; alike && k < piece.rank; ++k) {
+  for (uint32_t k = 0; alike && k < piece.rank; k++) {
     int64_t start = k == c.x_axis ? i * c.in : 0;
     alike = piece.step[k] == 1 && piece.start[k] == start;
     if (k != c.x_axis)
@@ -52,7 +52,7 @@ static GlowValue *concat(const Parts *p, uint32_t port, const char *name) {
   uint32_t count = glow_node_nins(p->concat);
   GlowEval e = glow_eval_create(p->run->module, p->run->arena, p->concat);
   GlowValue **parts = GLOW_NEW_ARRAY(p->run->arena, GlowValue *, count);
-  for (uint32_t i = 0; i < count; ++i)
+  for (uint32_t i = 0; i < count; i++)
     parts[i] = glow_eval_copy(&e, glow_node_in(glow_node_in(p->concat, i)->def.node, port));
   GlowConcatMembers members = {.axis = 0};
   GlowNode *n = glow_build(&e.builder, GLOW_OP_CONCAT, parts, count, &members, NULL);
@@ -66,7 +66,7 @@ static GlowValue *merge(GlowPassRun *run, GlowNode *n) {
   uint32_t count = glow_node_nins(n), rank = n->results[0].type->rank;
   int64_t axis = ((const GlowConcatMembers *)n->members)->axis;
   GlowContraction c;
-  for (uint32_t i = 0; i < count; ++i)
+  for (uint32_t i = 0; i < count; i++)
     if (!accept(&p, i))
       return NULL;
   glow_contraction_describe((GlowNode *)(uintptr_t)p.first, &c);

@@ -28,7 +28,7 @@ static bool is_outside(const GlowValue *v, const GlowBlock *body) {
 static bool cannot_fail(const GlowNode *n) {
   if (!GLOW_HAS(glow_node_desc(n), ELEMENTWISE) || !glow_type_is_static(n->results[0].type))
     return false;
-  for (uint32_t i = 0; i < n->noperands; ++i) {
+  for (uint32_t i = 0; i < n->noperands; i++) {
     const GlowValue *v = n->operands[i].value;
     if (v && (!glow_type_is_static(v->type) || v->type->kind == GLOW_KIND_STRING))
       return false;
@@ -58,7 +58,7 @@ static bool may_move(const GlowNode *n, const GlowNode *loop, bool certain) {
       n->op == GLOW_OP_SPLAT || !is_outside(n->pred.value, body) || (!certain && !cannot_fail(n)))
     return false;
   bool all_literals = true;
-  for (uint32_t i = 0; i < n->noperands; ++i) {
+  for (uint32_t i = 0; i < n->noperands; i++) {
     const GlowValue *v = n->operands[i].value;
     if (v && !is_outside(v, body))
       return false;
@@ -70,7 +70,7 @@ static bool may_move(const GlowNode *n, const GlowNode *loop, bool certain) {
 static void move_out(GlowPassRun *run, GlowNode *n, GlowNode *loop) {
   glow_pass_changed(run, n, "moved %s out of %s", glow_node_desc(n)->node,
                     glow_node_desc(loop)->node);
-  for (uint32_t i = 0; i < n->noperands; ++i) {
+  for (uint32_t i = 0; i < n->noperands; i++) {
     GlowNode *literal = glow_value_def(n->operands[i].value, GLOW_OP_SPLAT);
     if (literal && lies_in(literal->block, loop->regions[0]))
       glow_node_move_before(literal, loop);
@@ -81,7 +81,7 @@ static void move_out(GlowPassRun *run, GlowNode *n, GlowNode *loop) {
 /* Inner loops first, so that what leaves them can go on outwards. */
 static void hoist_in(GlowPassRun *run, GlowBlock *b) {
   for (GlowNode *n = b->first; n; n = n->next)
-    for (uint32_t i = 0; i < n->nregions; ++i) {
+    for (uint32_t i = 0; i < n->nregions; i++) {
       if (!n->regions[i] || n->regions[i]->scalar)
         continue;
       hoist_in(run, n->regions[i]);

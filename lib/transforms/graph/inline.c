@@ -80,7 +80,7 @@ static bool can_inline(Inline *in, const GlowFunction *f, const GlowFunction *ca
 /* ---- One Call -------------------------------------------------------------------------------- */
 
 static void remember_saved(Caller *c, GlowValue *storage, GlowValue *value) {
-  for (uint32_t i = 0; i < c->saved.count; ++i)
+  for (uint32_t i = 0; i < c->saved.count; i++)
     if (c->saved.data[i].storage == storage) {
       c->saved.data[i].value = value;
       return;
@@ -97,9 +97,9 @@ static GlowValue *mapped(const GlowMap *map, GlowValue *v) {
 static void expand(Caller *c, GlowNode *call, GlowFunction *callee) {
   GlowPassRun *run = c->in->run;
   GlowMap *map = glow_map_create(run->arena);
-  for (uint32_t i = 0; i < call->noperands; ++i)
+  for (uint32_t i = 0; i < call->noperands; i++)
     glow_map_set(map, callee->body->params[i], glow_node_in(call, i));
-  for (uint32_t i = 0; i < c->saved.count; ++i)
+  for (uint32_t i = 0; i < c->saved.count; i++)
     glow_map_set(map, c->saved.data[i].storage, c->saved.data[i].value);
   GlowBuilder b = glow_builder_before(call);
   const GlowNode *end = glow_block_terminator(callee->body);
@@ -111,7 +111,7 @@ static void expand(Caller *c, GlowNode *call, GlowFunction *callee) {
       remember_saved(c, glow_node_in(n, GLOW_SAVE_IN_STORAGE),
                      mapped(map, glow_node_in(n, GLOW_SAVE_IN_VALUE)));
   GlowValue **values = GLOW_NEW_ARRAY(run->arena, GlowValue *, call->nresults);
-  for (uint32_t i = 0; i < call->nresults; ++i)
+  for (uint32_t i = 0; i < call->nresults; i++)
     values[i] = mapped(map, end->operands[i].value);
   c->in->left -= info(c->in, callee)->nodes;
   if (runs_elsewhere(callee, c->function))
@@ -144,7 +144,7 @@ static void visit_call(Caller *c, GlowNode *call) {
 static void visit_block(Caller *c, GlowBlock *b) {
   for (GlowNode *n = b->first, *next; n; n = next) {
     next = n->next;
-    for (uint32_t i = 0; i < n->nregions; ++i)
+    for (uint32_t i = 0; i < n->nregions; i++)
       if (n->regions[i])
         visit_block(c, n->regions[i]);
     if (n->op == GLOW_OP_CALL)
@@ -166,7 +166,7 @@ static bool saves_to(const GlowFunction *f, const GlowValue *storage) {
 /* The Saves of callees that the caller does not overrule. */
 static void save_at_end(Caller *c) {
   GlowBuilder b = glow_builder_at_end(c->function->body);
-  for (uint32_t i = 0; i < c->saved.count; ++i) {
+  for (uint32_t i = 0; i < c->saved.count; i++) {
     GlowValue *ins[] = {c->saved.data[i].value, c->saved.data[i].storage};
     if (!saves_to(c->function, ins[1]))
       glow_build(&b, GLOW_OP_SAVE, ins, 2, NULL, NULL);
@@ -176,7 +176,7 @@ static void save_at_end(Caller *c) {
 static void count_nodes(Function *known, const GlowFunction *f) {
   *known = (Function){.state = DONE};
   for (GlowNode *n = f->body->first; n; n = glow_next_in_walk(n)) {
-    ++known->nodes;
+    known->nodes++;
     known->calls |= n->op == GLOW_OP_CALL;
     known->saves |= n->op == GLOW_OP_SAVE;
   }

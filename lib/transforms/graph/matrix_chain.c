@@ -61,7 +61,7 @@ static GlowNode *link_of(const GlowNode *n, uint32_t port) {
 /* Appends the factors of n. False if there are too many. */
 static bool collect(Chain *c, const GlowNode *n) {
   uint32_t first = c->count, cut = 0;
-  for (uint32_t port = 0; port < 2; ++port) {
+  for (uint32_t port = 0; port < 2; port++) {
     const GlowNode *link = link_of(n, port);
     if (link && !collect(c, link))
       return false;
@@ -84,7 +84,7 @@ static bool is_weight(const GlowValue *v, uint32_t *visits) {
   if (v->kind != GLOW_VALUE_RESULT || *visits == 0 || v->def.node->nregions)
     return false;
   --*visits;
-  for (uint32_t i = 0; i < v->def.node->noperands; ++i)
+  for (uint32_t i = 0; i < v->def.node->noperands; i++)
     if (v->def.node->operands[i].value && !is_weight(v->def.node->operands[i].value, visits))
       return false;
   return true;
@@ -102,9 +102,9 @@ static void set_extents(Chain *c) {
   const GlowValue *first = c->factors[0], *last = c->factors[c->count - 1];
   uint32_t visits = MOST_VISITS;
   c->extents[0] = 1;
-  for (uint32_t i = 0; i + 1 < first->type->rank; ++i)
+  for (uint32_t i = 0; i + 1 < first->type->rank; i++)
     c->extents[0] *= first->type->dims[i].size;
-  for (uint32_t i = 1; i < c->count; ++i)
+  for (uint32_t i = 1; i < c->count; i++)
     c->extents[i] = c->factors[i]->type->dims[0].size;
   c->extents[c->count] = last->type->rank == 2 ? last->type->dims[1].size : 1;
   c->open_rows = first->type->rank > 1 && !is_weight(first, &visits);
@@ -121,7 +121,7 @@ static double last_product(const Chain *c, uint32_t i, uint32_t k, uint32_t j) {
          bytes = (double)glow_kind_info[c->factors[i]->type->kind].bits / 8;
   double growth = (rows * columns - rows * inner - inner * columns) * bytes;
   bool folded = growth <= GLOW_FOLD_GROWTH;
-  for (uint32_t f = i; f <= j; ++f)
+  for (uint32_t f = i; f <= j; f++)
     folded &= c->constant[f];
   return rows * inner * columns * (folded ? 0x1p-40 : 1);
 }
@@ -135,9 +135,9 @@ static double cost(const Chain *c, const Order *order, uint32_t i, uint32_t j) {
 static Order best_order(const Chain *c) {
   Order best = {0};
   double least[MOST_FACTORS][MOST_FACTORS] = {{0}};
-  for (uint32_t length = 2; length <= c->count; ++length)
-    for (uint32_t i = 0, j = length - 1; j < c->count; ++i, ++j)
-      for (uint32_t k = i; k < j; ++k) {
+  for (uint32_t length = 2; length <= c->count; length++)
+    for (uint32_t i = 0, j = length - 1; j < c->count; i++, j++)
+      for (uint32_t k = i; k < j; k++) {
         double all = least[i][k] + least[k + 1][j] + last_product(c, i, k, j);
         if (k > i && all >= least[i][j])
           continue;
@@ -159,8 +159,8 @@ static Chain with_stand_ins(const Chain *c, uint32_t r, uint32_t s) {
 
 /* See note [rows and the order of chains]. */
 static bool pays(const Chain *c, const Order *order) {
-  for (uint32_t r = 0; r < STAND_INS; ++r)
-    for (uint32_t s = 0; s < STAND_INS; ++s) {
+  for (uint32_t r = 0; r < STAND_INS; r++)
+    for (uint32_t s = 0; s < STAND_INS; s++) {
       const Chain other = with_stand_ins(c, r, s);
       double most = cost(&other, &other.written, 0, c->count - 1);
       most *= r == 0 && s == 0 ? 7.0 / 8 : 9.0 / 8;
@@ -192,7 +192,7 @@ static GlowValue *order_chain(GlowPassRun *run, GlowNode *n) {
     return NULL;
   set_extents(&c);
   GlowConstness *constness = glow_constness_create(run->arena);
-  for (uint32_t i = 0; i < c.count; ++i)
+  for (uint32_t i = 0; i < c.count; i++)
     c.constant[i] = glow_constness_of(constness, c.factors[i]);
   const Chain medium = with_stand_ins(&c, 0, 0);
   Order order = best_order(&medium);

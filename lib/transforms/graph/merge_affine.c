@@ -48,7 +48,7 @@ typedef struct Chain {
 /* The axes of x along which v, which broadcasts to x, has several values. */
 static uint32_t axes_of(const GlowType *v, const GlowType *x) {
   uint32_t axes = 0;
-  for (uint32_t i = 0; i < v->rank; ++i)
+  for (uint32_t i = 0; i < v->rank; i++)
     if (v->dims[i].kind != GLOW_DIM_EXACT || v->dims[i].size != 1)
       axes |= 1u << (x->rank - v->rank + i);
   return axes;
@@ -91,7 +91,7 @@ static bool extend_by_norm(Chain *c, GlowNode *n, const GlowValue *y) {
   bool constant = true;
   if (glow_node_in(n, GLOW_BATCH_NORMALIZATION_IN_X) != y || y->type->rank < 2)
     return false;
-  for (uint32_t i = 1; i < glow_node_nins(n); ++i) {
+  for (uint32_t i = 1; i < glow_node_nins(n); i++) {
     const GlowValue *v = glow_node_in(n, i);
     if (v->type->unranked || v->type->rank != 1 || v->type->dims[0].kind != GLOW_DIM_EXACT)
       return false;
@@ -191,7 +191,7 @@ static void add_operator(Affine *a, const Step *step) {
 static bool rewrite(GlowPassRun *run, const Chain *c) {
   GlowNode *last = c->steps.data[c->steps.count - 1].node;
   Affine a = {.builder = glow_builder_before(last)};
-  for (uint32_t i = 0; i < c->steps.count && !a.failed; ++i) {
+  for (uint32_t i = 0; i < c->steps.count && !a.failed; i++) {
     if (c->steps.data[i].operand)
       add_operator(&a, &c->steps.data[i]);
     else
@@ -225,10 +225,10 @@ bool glow_pass_merge_affine(GlowPassRun *run) {
   Found found = {.arena = run->arena};
   Chain c = {.arena = run->arena, .constness = glow_constness_create(run->arena)};
   glow_block_walk(run->function->body, find, &found); /* a rewrite removes what follows */
-  for (uint32_t i = 0; i < found.nodes.count; ++i) {
+  for (uint32_t i = 0; i < found.nodes.count; i++) {
     GlowNode *n = found.nodes.data[i];
     uint32_t operands = GLOW_HAS(glow_node_desc(n), COMMUTATIVE) ? 2 : 1;
-    for (uint32_t k = 0; k < operands && n->block; ++k) {
+    for (uint32_t k = 0; k < operands && n->block; k++) {
       GlowValue *x = glow_node_in(n, k);
       if (!same_rows(x->type, n->results[0].type) || glow_constness_of(c.constness, x))
         continue;

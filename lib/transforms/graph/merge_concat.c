@@ -20,7 +20,7 @@ static uint32_t concat_axis(const GlowNode *n) {
 }
 
 static bool all_static(const GlowNode *n) {
-  for (uint32_t i = 0; i < n->noperands; ++i)
+  for (uint32_t i = 0; i < n->noperands; i++)
     if (!glow_type_is_static(glow_node_in(n, i)->type) || glow_node_in(n, i)->type->layout)
       return false;
   return glow_type_is_static(n->results[0].type) && !n->results[0].type->layout;
@@ -51,11 +51,11 @@ static GlowValue *flatten(GlowPassRun *run, GlowNode *n) {
   uint32_t axis = concat_axis(n);
   if (!all_static(n))
     return NULL;
-  for (uint32_t i = 0; i < n->noperands; ++i) {
+  for (uint32_t i = 0; i < n->noperands; i++) {
     GlowValue *v = glow_node_in(n, i);
     const GlowNode *inner = glow_match(v, GLOW_OP_CONCAT, n);
     bool merges = inner && glow_value_has_one_use(v) && concat_axis(inner) == axis;
-    for (uint32_t k = 0; merges && k < inner->noperands; ++k)
+    for (uint32_t k = 0; merges && k < inner->noperands; k++)
       add_operand(&o, glow_node_in(inner, k));
     if (!merges && v->type->dims[axis].size != 0)
       add_operand(&o, v);
@@ -63,7 +63,7 @@ static GlowValue *flatten(GlowPassRun *run, GlowNode *n) {
   if (o.values.count == 0)
     add_operand(&o, glow_node_in(n, 0));
   bool same = o.values.count == n->noperands;
-  for (uint32_t i = 0; same && i < n->noperands; ++i)
+  for (uint32_t i = 0; same && i < n->noperands; i++)
     same = o.values.data[i] == glow_node_in(n, i);
   return same ? NULL : build_concat(n, &o, axis);
 }
@@ -73,7 +73,7 @@ static bool follows(GlowPiece *p, const GlowPiece *q, uint32_t axis) {
   if (p->source != q->source || p->step[axis] != 1 || q->step[axis] != 1 ||
       q->start[axis] != p->start[axis] + p->size[axis])
     return false;
-  for (uint32_t k = 0; k < p->rank; ++k)
+  for (uint32_t k = 0; k < p->rank; k++)
     if (k != axis &&
         (p->start[k] != q->start[k] || p->step[k] != q->step[k] || p->size[k] != q->size[k]))
       return false;
@@ -97,7 +97,7 @@ static GlowValue *join_pieces(GlowPassRun *run, GlowNode *n) {
     }
     while (next < n->noperands && glow_piece_of(glow_node_in(n, next), n, &q) &&
            follows(&p, &q, axis))
-      ++next;
+      next++;
     GlowValue *joined = next == i + 1 ? v : glow_piece_build(&b, n, &p);
     if (!joined)
       return NULL;
@@ -110,7 +110,7 @@ static GlowValue *join_pieces(GlowPassRun *run, GlowNode *n) {
 
 static int64_t extent_product(const GlowType *t, uint32_t count) {
   int64_t product = 1;
-  for (uint32_t i = 0; i < count; ++i)
+  for (uint32_t i = 0; i < count; i++)
     product *= t->dims[i].size;
   return product;
 }
@@ -119,7 +119,7 @@ static int64_t extent_product(const GlowType *t, uint32_t count) {
  * all operands agree; x's rank if there is none. */
 static uint32_t axis_before_reshape(const GlowType *t, uint32_t axis, const GlowType *x) {
   int64_t wanted = extent_product(t, axis);
-  for (uint32_t k = 0; k < x->rank; ++k)
+  for (uint32_t k = 0; k < x->rank; k++)
     if (extent_product(x, k) == wanted && x->dims[k].size != 1)
       return k;
   return x->rank;
@@ -128,7 +128,7 @@ static uint32_t axis_before_reshape(const GlowType *t, uint32_t axis, const Glow
 static bool same_but_along(const GlowType *a, const GlowType *b, uint32_t axis) {
   if (a->rank != b->rank)
     return false;
-  for (uint32_t k = 0; k < a->rank; ++k)
+  for (uint32_t k = 0; k < a->rank; k++)
     if (k != axis && a->dims[k].size != b->dims[k].size)
       return false;
   return true;
@@ -140,7 +140,7 @@ static GlowValue *concat_of_reshapes(GlowPassRun *run, GlowNode *n) {
   const GlowType *t = n->results[0].type, *first = NULL;
   if (!all_static(n) || n->noperands < 2 || glow_type_elements(t) == 0)
     return NULL;
-  for (uint32_t i = 0; i < n->noperands; ++i) {
+  for (uint32_t i = 0; i < n->noperands; i++) {
     GlowValue *v = glow_node_in(n, i);
     const GlowNode *reshape = glow_match(v, GLOW_OP_RESHAPE, n);
     GlowValue *x = reshape ? glow_node_in(reshape, 0) : NULL;
@@ -170,7 +170,7 @@ static const GlowRule rules[] = {
 
 static uint32_t used_results(const GlowNode *n) {
   uint32_t used = 0;
-  for (uint32_t i = 0; i < n->nresults; ++i)
+  for (uint32_t i = 0; i < n->nresults; i++)
     used += n->results[i].uses != NULL;
   return used;
 }
@@ -181,13 +181,13 @@ static bool split_of_concat(GlowPassRun *run, GlowNode *n) {
       concat_axis(concat) != axis_of(n, ((const GlowSplitMembers *)n->members)->axis))
     return false;
   GlowValue **values = GLOW_NEW_ARRAY(run->arena, GlowValue *, n->nresults);
-  for (uint32_t i = 0; i < n->nresults; ++i) {
+  for (uint32_t i = 0; i < n->nresults; i++) {
     values[i] = glow_node_in(concat, i);
     if (values[i]->type != n->results[i].type || !glow_type_is_static(values[i]->type))
       return false;
   }
   glow_pass_changed(run, n, "Split and Concat cancel out");
-  for (uint32_t i = 0; i < n->nresults; ++i)
+  for (uint32_t i = 0; i < n->nresults; i++)
     glow_value_replace_uses(&n->results[i], values[i]);
   glow_remove_dead(n);
   return true;
@@ -199,7 +199,7 @@ static bool split_to_slice(GlowPassRun *run, GlowNode *n) {
   if (used_results(n) != 1)
     return false;
   while (!n->results[i].uses)
-    ++i;
+    i++;
   if (!glow_piece_of(&n->results[i], n, &p))
     return false;
   GlowBuilder b = glow_builder_before(n);

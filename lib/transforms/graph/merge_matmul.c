@@ -60,7 +60,7 @@ static GlowValue *concat(const Group *g, uint32_t port, int64_t axis, const char
   GlowPassRun *run = g->run;
   GlowEval e = glow_eval_create(run->module, run->arena, g->nodes.data[0]);
   GlowValue **parts = GLOW_NEW_ARRAY(run->arena, GlowValue *, g->nodes.count);
-  for (uint32_t i = 0; i < g->nodes.count; ++i)
+  for (uint32_t i = 0; i < g->nodes.count; i++)
     parts[i] = glow_eval_copy(&e, glow_node_in(g->nodes.data[i], port));
   GlowConcatMembers members = {.axis = axis};
   GlowNode *n = glow_build(&e.builder, GLOW_OP_CONCAT, parts, g->nodes.count, &members, NULL);
@@ -75,7 +75,7 @@ static GlowValue *concat(const Group *g, uint32_t port, int64_t axis, const char
 static GlowNode *split(const Group *g, GlowBuilder *b, GlowValue *wide, uint32_t axis) {
   int64_t *sizes = GLOW_NEW_ARRAY(g->run->arena, int64_t, g->nodes.count);
   const GlowNode *first = g->nodes.data[0];
-  for (uint32_t i = 0; i < g->nodes.count; ++i)
+  for (uint32_t i = 0; i < g->nodes.count; i++)
     sizes[i] = g->nodes.data[i]->results[0].type->dims[axis].size;
   GlowValue *ins[] = {wide,
                       glow_constant_ints(g->run->module, first, "sizes", sizes, g->nodes.count)};
@@ -103,7 +103,7 @@ static bool merge(const Group *g) {
   if (!pieces)
     return false;
   glow_pass_changed(g->run, first, "merged %u products that share an operand", g->nodes.count);
-  for (uint32_t i = 0; i < g->nodes.count; ++i) {
+  for (uint32_t i = 0; i < g->nodes.count; i++) {
     GlowValue *piece = &pieces->results[i];
     glow_node_replace(g->nodes.data[i], &piece, 1);
   }
@@ -138,7 +138,7 @@ static bool merge_users(Context *ctx, GlowValue *x, uint32_t shared) {
 
 static bool find_shared(GlowNode *n, void *arg) {
   Context *ctx = arg;
-  for (uint32_t i = 0; is_product(n) && i < 2; ++i) {
+  for (uint32_t i = 0; is_product(n) && i < 2; i++) {
     GlowValue *x = glow_node_in(n, i);
     if (x->uses->next && !glow_map_get(ctx->seen, x)) {
       glow_map_set(ctx->seen, x, x);
@@ -154,8 +154,8 @@ bool glow_pass_merge_matmul(GlowPassRun *run) {
                  .seen = glow_map_create(run->arena)};
   glow_function_number(run->function);
   glow_block_walk(run->function->body, find_shared, &ctx);
-  for (uint32_t i = 0; i < ctx.shared.count; ++i)
-    for (uint32_t side = 0; side < 2; ++side)
+  for (uint32_t i = 0; i < ctx.shared.count; i++)
+    for (uint32_t side = 0; side < 2; side++)
       if (!merge_users(&ctx, ctx.shared.data[i], side))
         return false;
   return true;

@@ -39,7 +39,7 @@ static bool find_window(GlowNode *n, const GlowNode *pad, GlowScalar fill, Windo
   if (n->op == GLOW_OP_AVERAGE_POOL && is_plus_zero(fill)) {
     GlowAveragePoolMembers *m = n->members;
     bool padded = false;
-    for (uint32_t i = 0; i < m->pads.count; ++i)
+    for (uint32_t i = 0; i < m->pads.count; i++)
       padded |= glow_array_at(m->pads, uint32_t, i) != 0;
     *w = (Window){m->layout, &m->pads, &m->kernels};
     return !m->ceil && (m->count_include_pad || !padded);
@@ -55,12 +55,12 @@ static bool find_window(GlowNode *n, const GlowNode *pad, GlowScalar fill, Windo
 /* The window's padding with that of the Pad added. False if it would not be legal. */
 static bool sum_pads(const Window *w, uint32_t rank, const int64_t *amounts, uint32_t *sums) {
   uint32_t spatial = rank - 2, first = w->layout == GLOW_LAYOUT_NHWC ? 1 : 2;
-  for (uint32_t axis = 0; axis < rank; ++axis) {
+  for (uint32_t axis = 0; axis < rank; axis++) {
     bool is_spatial = axis >= first && axis < first + spatial;
     if (!is_spatial && (amounts[axis] || amounts[rank + axis]))
       return false;
   }
-  for (uint32_t i = 0; i < 2 * spatial; ++i) {
+  for (uint32_t i = 0; i < 2 * spatial; i++) {
     uint32_t k = i % spatial;
     int64_t sum = amounts[(i < spatial ? 0 : rank) + first + k];
     if (sum < 0)
@@ -90,7 +90,7 @@ static bool merge_pads(GlowPassRun *run, GlowNode *n) {
       signbit(fill.f) != signbit(other.f) || fill.i != other.i ||
       !glow_pad_amounts(n, rank, amounts) || !glow_pad_amounts(inner, rank, more))
     return false;
-  for (uint32_t i = 0; i < 2 * rank; ++i)
+  for (uint32_t i = 0; i < 2 * rank; i++)
     if (amounts[i] < 0 || more[i] < 0 || __builtin_add_overflow(amounts[i], more[i], &amounts[i]))
       return false;
   GlowBuilder b = glow_builder_before(n);

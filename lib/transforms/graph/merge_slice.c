@@ -11,7 +11,7 @@
 /* A piece of a piece, in terms of the inner one's source. */
 static GlowPiece compose(const GlowPiece *outer, const GlowPiece *inner) {
   GlowPiece p = *inner;
-  for (uint32_t k = 0; k < p.rank; ++k) {
+  for (uint32_t k = 0; k < p.rank; k++) {
     p.start[k] = inner->start[k] + inner->step[k] * outer->start[k];
     p.step[k] = inner->step[k] * outer->step[k];
     p.size[k] = outer->size[k];
@@ -36,7 +36,7 @@ static bool find_operand(const GlowNode *concat, GlowPiece *p) {
   int64_t first = p->start[k], last = first + (p->size[k] - 1) * p->step[k], begin = 0;
   if (p->size[k] == 0)
     return false;
-  for (uint32_t i = 0; i < concat->noperands; ++i) {
+  for (uint32_t i = 0; i < concat->noperands; i++) {
     GlowValue *x = glow_node_in(concat, i);
     if (!glow_type_is_static(x->type) || x->type->layout)
       return false;
@@ -64,7 +64,7 @@ static GlowValue *slice_of_concat(GlowPassRun *run, GlowNode *n) {
 /* Pieces that differ from the whole along one axis only; that axis, or the rank. */
 static uint32_t single_axis(const GlowPiece *p) {
   uint32_t axis = p->rank;
-  for (uint32_t k = 0; k < p->rank; ++k) {
+  for (uint32_t k = 0; k < p->rank; k++) {
     if (glow_piece_is_whole_along(p, k))
       continue;
     if (axis != p->rank)
@@ -85,7 +85,7 @@ static GlowValue *slice_of_reshape(GlowPassRun *run, GlowNode *n) {
   uint32_t axis = single_axis(&p);
   if (axis >= p.rank || !glow_type_is_static(x->type) || axis >= x->type->rank)
     return NULL;
-  for (uint32_t k = 0; k <= axis; ++k)
+  for (uint32_t k = 0; k <= axis; k++)
     if (x->type->dims[k].size != p.source->type->dims[k].size)
       return NULL;
   GlowPiece above = glow_piece_whole(x);

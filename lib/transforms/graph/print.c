@@ -39,7 +39,7 @@ static void put_uses(const Printer *p, const GlowValue *v) {
     qsort(users.data, users.count, sizeof *users.data, in_text_order);
   glow_text_printf(p->out, ";   %%%s: %u", value_name(v), users.count);
   const char *before = " (";
-  for (uint32_t i = 0; i < users.count; ++i) {
+  for (uint32_t i = 0; i < users.count; i++) {
     const GlowNode *user = users.data[i];
     glow_text_printf(p->out, "%s%s", before, op_name(user));
     if (user->nresults && user->results[0].name)
@@ -50,13 +50,13 @@ static void put_uses(const Printer *p, const GlowValue *v) {
 }
 
 static bool uses_of_node(GlowNode *n, void *arg) {
-  for (uint32_t i = 0; i < n->nresults; ++i)
+  for (uint32_t i = 0; i < n->nresults; i++)
     put_uses(arg, &n->results[i]);
   return true;
 }
 
 static void print_uses(Printer *p, GlowFunction *f) {
-  for (uint32_t i = 0; i < f->body->nparams; ++i)
+  for (uint32_t i = 0; i < f->body->nparams; i++)
     put_uses(p, f->body->params[i]);
   glow_block_walk(f->body, uses_of_node, p);
 }
@@ -72,7 +72,7 @@ static int64_t bytes_of(const GlowNode *n, const GlowType *t) {
 
 static bool liveness_of_node(GlowNode *n, void *arg) {
   const Printer *p = arg;
-  for (uint32_t i = 0; i < n->nresults; ++i) {
+  for (uint32_t i = 0; i < n->nresults; i++) {
     const GlowValue *v = &n->results[i];
     const GlowNode *end = n->op == GLOW_OP_ALLOC ? glow_buffer_dealloc(v) : NULL;
     uint32_t last = end ? end->order : glow_value_last_use(v, p->count);
@@ -114,7 +114,7 @@ static void print_memory(Printer *p, GlowFunction *f) {
   if (p->allocs.count)
     qsort(p->allocs.data, p->allocs.count, sizeof *p->allocs.data, by_offset);
   GlowPlanBuffer *buffers = GLOW_NEW_ARRAY(p->run->arena, GlowPlanBuffer, p->allocs.count + 1);
-  for (uint32_t i = 0; i < p->allocs.count; ++i) {
+  for (uint32_t i = 0; i < p->allocs.count; i++) {
     const GlowNode *n = p->allocs.data[i], *end = glow_buffer_dealloc(&n->results[0]);
     int64_t bytes = bytes_of(n, n->results[0].type);
     buffers[i] = (GlowPlanBuffer){.size = bytes < 0 ? 0 : bytes, .start = n->order};
@@ -182,7 +182,7 @@ bool glow_pass_print(GlowPassRun *run) {
   }
   glow_text_init(&out, run->ctx);
   glow_defer_push(run->ctx, &release, glow_text_release_fn, &out);
-  for (int i = 0; i < ANALYSES; ++i)
+  for (int i = 0; i < ANALYSES; i++)
     for (GlowFunction *f = run->module->first_function;
          glow_pass_option(run, analyses[i].name) && f; f = f->next) {
       if (f->kind == GLOW_GRADIENT ||

@@ -39,7 +39,7 @@ static bool read_rows(const GlowTensor *t, bool hides, bool *causal) {
   *causal = rows == columns;
   for (int64_t i = 0; i < count; i += columns) {
     bool any = false;
-    for (int64_t k = 0; k < columns; ++k) {
+    for (int64_t k = 0; k < columns; k++) {
       bool seen = (glow_tensor_get_int(t, i + k) != 0) != hides;
       any |= seen;
       *causal &= seen == (k <= i / columns % rows);
@@ -83,7 +83,7 @@ static bool read_mask(const GlowMatch *m, Mask *mask) {
 static double read_scale(const GlowMatch *m) {
   double scale = 1;
   static const char factors[] = "fgh", divisors[] = "cde";
-  for (int i = 0; i < 3; ++i) {
+  for (int i = 0; i < 3; i++) {
     scale *= glow_match_value(m, factors[i]) ? glow_match_number(m, factors[i]) : 1;
     scale /= glow_match_value(m, divisors[i]) ? glow_match_number(m, divisors[i]) : 1;
   }
@@ -92,7 +92,7 @@ static double read_scale(const GlowMatch *m) {
 
 static GlowValue *swap_last(GlowBuilder *b, GlowValue *x) {
   uint32_t perm[GLOW_MAX_RANK], rank = x->type->rank;
-  for (uint32_t i = 0; i < rank; ++i)
+  for (uint32_t i = 0; i < rank; i++)
     perm[i] = i + 2 < rank ? i : rank - 1 - (i - (rank - 2));
   GlowTransposeMembers members = {.perm = glow_array_u32(b->module, perm, rank)};
   return glow_build1(b, GLOW_OP_TRANSPOSE, x, &members, NULL);
@@ -113,7 +113,7 @@ static bool fit_together(const GlowType *q, const GlowType *k, const GlowType *v
       (q->rank != 3 && q->rank != 4) || k->rank != q->rank || v->rank != q->rank ||
       k->kind != q->kind || v->kind != q->kind || !glow_kind_is_float(q->kind))
     return false;
-  for (uint32_t i = 0; i + 2 < q->rank; ++i)
+  for (uint32_t i = 0; i + 2 < q->rank; i++)
     if (q->dims[i].size != k->dims[i].size || q->dims[i].size != v->dims[i].size)
       return false;
   return q->dims[q->rank - 1].size > 0 && k->dims[q->rank - 1].size == v->dims[q->rank - 2].size;
@@ -127,7 +127,7 @@ static bool fits_scores(const GlowValue *mask, const GlowType *scores) {
   if (!glow_type_is_static(t) || t->rank > scores->rank ||
       (t->kind != scores->kind && t->kind != GLOW_KIND_BOOL))
     return false;
-  for (uint32_t i = 0; i < t->rank; ++i) {
+  for (uint32_t i = 0; i < t->rank; i++) {
     int64_t size = t->dims[i].size, all = scores->dims[i + scores->rank - t->rank].size;
     if (size != all && (size != 1 || i + 1 == t->rank)) /* a short last axis hides keys */
       return false;

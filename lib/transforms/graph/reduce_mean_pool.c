@@ -23,7 +23,7 @@ enum { MOST_STEPS = 16, MOST_ELEMENTS = 4096 };
 static int64_t first_axis(GlowPassRun *run, const GlowNode *n, uint32_t rank) {
   uint32_t count, mask = 0;
   const int64_t *axes = glow_known_ints(run, n, GLOW_REDUCE_MEAN_IN_AXES, &count);
-  for (uint32_t i = 0; axes && i < count; ++i)
+  for (uint32_t i = 0; axes && i < count; i++)
     mask |= 1u << (axes[i] < 0 ? axes[i] + rank : axes[i]);
   return mask == 0xc ? 2 : mask == 0x6 ? 1 : -1;
 }
@@ -38,7 +38,7 @@ static bool begins_blocks(const GlowTarget *t, const GlowNode *n) {
 /* Whether v will be in blocks of channels: through what joins such a stretch by its first operand.
  * Looks back over a few nodes. */
 static bool comes_in_blocks(const GlowTarget *t, const GlowValue *v) {
-  for (uint32_t steps = 0; steps < MOST_STEPS && v->kind == GLOW_VALUE_RESULT; ++steps) {
+  for (uint32_t steps = 0; steps < MOST_STEPS && v->kind == GLOW_VALUE_RESULT; steps++) {
     const GlowNode *n = v->def.node;
     const GlowOpDesc *d = glow_node_desc(n);
     if (begins_blocks(t, n))

@@ -92,7 +92,7 @@ typedef GLOW_VEC(uint32_t) Numbers;
 
 static void push_once(GlowArena *arena, void *list, uint32_t x) {
   Numbers *v = list;
-  for (uint32_t i = 0; i < v->count; ++i)
+  for (uint32_t i = 0; i < v->count; i++)
     if (v->data[i] == x)
       return;
   glow_vec_push(arena, v, x);
@@ -116,7 +116,7 @@ typedef struct Inner {
 
 static bool add_inner_uses(GlowNode *n, void *arg) {
   const Inner *i = arg;
-  for (uint32_t k = 0; k < n->noperands; ++k)
+  for (uint32_t k = 0; k < n->noperands; k++)
     add_use(i->schedule, i->step, n->operands[k].value);
   add_use(i->schedule, i->step, n->pred.value);
   return true;
@@ -125,7 +125,7 @@ static bool add_inner_uses(GlowNode *n, void *arg) {
 /* Which operands' memory a result may take over. */
 static void add_reuses(Schedule *s, const GlowNode *n, GlowOrderStep *step) {
   const GlowOpDesc *d = glow_node_desc(n);
-  for (uint32_t i = 0; i < d->ninplace; ++i) {
+  for (uint32_t i = 0; i < d->ninplace; i++) {
     uint32_t out = d->inplace[i].out, in = d->inplace[i].in;
     uint32_t from = value_number(s, glow_node_in(n, in));
     uint32_t to = out < n->nresults ? value_number(s, &n->results[out]) : UINT32_MAX;
@@ -145,11 +145,11 @@ static void add_step(Schedule *s, GlowNode *n, GlowOrderStep *step, uint32_t *la
   glow_map_set(s->step_of, n, (void *)(uintptr_t)(index + 1));
   Inner inner = {s, step};
   add_inner_uses(n, &inner);
-  for (uint32_t i = 0; i < n->nregions; ++i)
+  for (uint32_t i = 0; i < n->nregions; i++)
     if (n->regions[i])
       glow_block_walk(n->regions[i], add_inner_uses, &inner);
   const GlowValue *base = viewed(n);
-  for (uint32_t i = 0; i < n->nresults; ++i) {
+  for (uint32_t i = 0; i < n->nresults; i++) {
     if (base) {
       glow_map_set(s->value_of, &n->results[i], glow_map_get(s->value_of, base));
       continue;
@@ -167,7 +167,7 @@ static void add_step(Schedule *s, GlowNode *n, GlowOrderStep *step, uint32_t *la
 
 /* What the terminator or a Save takes stays until the end, unless it takes no room anyway. */
 static void find_staying(Schedule *s, const GlowNode *n) {
-  for (uint32_t i = 0; i < n->noperands; ++i) {
+  for (uint32_t i = 0; i < n->noperands; i++) {
     uint32_t v = value_number(s, n->operands[i].value);
     if (v != UINT32_MAX)
       s->values.data[v].stays = true;
@@ -179,7 +179,7 @@ static void find_staying(Schedule *s, const GlowNode *n) {
 /* Schedules n's regions; the most that one needs. */
 static Peaks schedule_regions(GlowPassRun *run, const GlowNode *n) {
   Peaks most = {0};
-  for (uint32_t i = 0; i < n->nregions; ++i) {
+  for (uint32_t i = 0; i < n->nregions; i++) {
     Peaks p = n->regions[i] ? schedule_block(run, n->regions[i]) : (Peaks){0};
     most.given = p.given > most.given ? p.given : most.given;
     most.best = p.best > most.best ? p.best : most.best;
@@ -206,7 +206,7 @@ static void describe(Schedule *s, Peaks *inner) {
 /* The peak of the text order if the regions are as they were (given) or as they are (best). */
 static int64_t peak_of_text(Schedule *s, const Peaks *inner, bool given) {
   uint32_t *order = GLOW_NEW_ARRAY(s->arena, uint32_t, s->problem.nsteps);
-  for (uint32_t i = 0; i < s->problem.nsteps; ++i) {
+  for (uint32_t i = 0; i < s->problem.nsteps; i++) {
     order[i] = i;
     s->problem.steps[i].inner = given ? inner[i].given : inner[i].best;
   }
@@ -221,7 +221,7 @@ static Peaks schedule_block(GlowPassRun *run, GlowBlock *b) {
                 .step_of = glow_map_create(run->arena)};
   uint32_t count = 0;
   for (const GlowNode *n = b->first; n; n = n->next)
-    ++count;
+    count++;
   s.problem.steps = GLOW_NEW_ARRAY(s.arena, GlowOrderStep, count);
   Peaks *inner = GLOW_NEW_ARRAY(s.arena, Peaks, count);
   describe(&s, inner);

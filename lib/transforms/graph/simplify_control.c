@@ -46,14 +46,14 @@ static bool join_equal_regions(GlowPassRun *run, GlowNode *n) {
   while (n->regions[0]->first != end)
     glow_node_move_before(n->regions[0]->first, n);
   GlowValue **values = GLOW_NEW_ARRAY(run->arena, GlowValue *, n->nresults);
-  for (uint32_t i = 0; i < n->nresults; ++i)
+  for (uint32_t i = 0; i < n->nresults; i++)
     values[i] = end->operands[i].value;
   glow_node_replace(n, values, n->nresults);
   return true;
 }
 
 static void join_equal_yields(GlowPassRun *run, GlowNode *n) {
-  for (uint32_t i = 0; i < n->nresults; ++i) {
+  for (uint32_t i = 0; i < n->nresults; i++) {
     GlowValue *v = end_of(n, 0)->operands[i].value;
     if (v != end_of(n, 1)->operands[i].value || !n->results[i].uses)
       continue;
@@ -133,7 +133,7 @@ static GlowValue *scanned(Unroll *u, uint32_t i, int64_t at) {
   p.size[k] = 1;
   GlowValue *slice = glow_piece_build(&u->b, u->n, &p);
   GlowDim dims[GLOW_MAX_RANK];
-  for (uint32_t d = 0, out = 0; d < x->type->rank; ++d)
+  for (uint32_t d = 0, out = 0; d < x->type->rank; d++)
     if (d != k)
       dims[out++] = x->type->dims[d];
   return slice ? glow_build_reshape(&u->b, u->n, slice, x->type->rank - 1, dims) : NULL;
@@ -151,9 +151,9 @@ static bool bind_params(Unroll *u, GlowMap *map, int64_t at) {
     if (body->params[1]->uses)
       glow_map_set(map, body->params[1], constant(m, u->n, GLOW_KIND_BOOL, 1));
   }
-  for (uint32_t i = 0; i < u->carried; ++i)
+  for (uint32_t i = 0; i < u->carried; i++)
     glow_map_set(map, body->params[first + i], u->state[i]);
-  for (uint32_t i = first + u->carried; i < body->nparams; ++i) {
+  for (uint32_t i = first + u->carried; i < body->nparams; i++) {
     GlowValue *slice = scanned(u, i - u->carried, at);
     if (!slice)
       return false;
@@ -169,7 +169,7 @@ static bool run_iteration(Unroll *u, int64_t at) {
     return false;
   for (const GlowNode *n = u->n->regions[0]->first; n != end; n = n->next)
     glow_node_renumber(glow_node_clone(&u->b, n, map));
-  for (uint32_t i = 0; i < u->n->nresults; ++i) {
+  for (uint32_t i = 0; i < u->n->nresults; i++) {
     GlowValue *v = end->operands[u->first + i].value, *copy = glow_map_get(map, v);
     v = copy ? copy : v;
     if (i < u->carried)
@@ -188,7 +188,7 @@ static GlowValue *stack(Unroll *u, uint32_t i) {
   uint32_t k = (uint32_t)(axis < 0 ? axis + t->rank : axis);
   bool reverse = m && m->out_reverse.count && glow_array_at(m->out_reverse, bool, i);
   GlowValue **parts = GLOW_NEW_ARRAY(u->run->arena, GlowValue *, (size_t)u->trips);
-  for (int64_t at = 0; at < u->trips; ++at) {
+  for (int64_t at = 0; at < u->trips; at++) {
     GlowValue *slice = u->slices[i * u->trips + (reverse ? u->trips - 1 - at : at)];
     GlowDim dims[GLOW_MAX_RANK];
     memcpy(dims, t->dims, sizeof dims);
@@ -220,10 +220,10 @@ static bool can_unroll(const Control *c, const GlowNode *n, int64_t trips, uint3
   if (trips < 0 || n->pred.value || trips > (c->trips > 1 ? c->trips : 1) ||
       (trips > 1 && nodes * trips > c->nodes))
     return false;
-  for (uint32_t i = carried; i < n->nresults; ++i)
+  for (uint32_t i = carried; i < n->nresults; i++)
     if (!can_move(n->results[i].type) || trips == 0)
       return false;
-  for (uint32_t i = carried; n->op == GLOW_OP_SCAN && i < n->noperands; ++i)
+  for (uint32_t i = carried; n->op == GLOW_OP_SCAN && i < n->noperands; i++)
     if (!can_move(glow_node_in(n, i)->type))
       return false;
   return true;
@@ -238,13 +238,13 @@ static bool unroll(const Control *c, GlowNode *n) {
     return false;
   u.state = GLOW_NEW_ARRAY(c->run->arena, GlowValue *, u.carried + 1);
   u.slices = GLOW_NEW_ARRAY(c->run->arena, GlowValue *, (n->nresults + 1) * (size_t)(u.trips + 1));
-  for (uint32_t i = 0; i < u.carried; ++i)
+  for (uint32_t i = 0; i < u.carried; i++)
     u.state[i] = glow_node_in(n, i + (loop ? 2 : 0));
-  for (int64_t at = 0; at < u.trips; ++at)
+  for (int64_t at = 0; at < u.trips; at++)
     if (!run_iteration(&u, at))
       return false;
   GlowValue **values = GLOW_NEW_ARRAY(c->run->arena, GlowValue *, n->nresults);
-  for (uint32_t i = 0; i < n->nresults; ++i) {
+  for (uint32_t i = 0; i < n->nresults; i++) {
     values[i] = i < u.carried ? u.state[i] : stack(&u, i - u.carried);
     if (!values[i])
       return false;
@@ -259,7 +259,7 @@ static bool unroll(const Control *c, GlowNode *n) {
 
 static void drop_invariant(GlowPassRun *run, GlowNode *n) {
   GlowBlock *body = n->regions[0];
-  for (uint32_t i = 2; i < body->nparams; ++i) {
+  for (uint32_t i = 2; i < body->nparams; i++) {
     GlowValue *param = body->params[i], *init = glow_node_in(n, i), *result = &n->results[i - 2];
     if (end_of(n, 0)->operands[i - 1].value != param || (!param->uses->next && !result->uses) ||
         init->type != param->type || init->type != result->type)
@@ -274,7 +274,7 @@ static void drop_invariant(GlowPassRun *run, GlowNode *n) {
 /* A parameter whose initial value and successor have one type has this type. */
 static void narrow_params(GlowPassRun *run, GlowNode *n) {
   GlowBlock *body = n->regions[0];
-  for (uint32_t i = 2; i < body->nparams; ++i) {
+  for (uint32_t i = 2; i < body->nparams; i++) {
     GlowValue *param = body->params[i];
     const GlowType *t = glow_node_in(n, i)->type;
     const GlowValue *next = end_of(n, 0)->operands[i - 1].value;

@@ -32,7 +32,7 @@ static void make_shape_constant(GlowPassRun *run, GlowNode *n) {
   const GlowType *t = n->results[0].type;
   int64_t shape[GLOW_MAX_RANK];
   bool zero = false;
-  for (uint32_t i = 0; i < t->rank; ++i) {
+  for (uint32_t i = 0; i < t->rank; i++) {
     shape[i] = t->dims[i].size;
     zero |= shape[i] == 0;
   }

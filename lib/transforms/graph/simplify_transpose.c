@@ -18,13 +18,13 @@ static bool read_perm(const GlowNode *n, Perm *p) {
   if (!glow_type_is_tensor(t) || t->unranked)
     return false;
   p->rank = t->rank;
-  for (uint32_t i = 0; i < t->rank; ++i)
+  for (uint32_t i = 0; i < t->rank; i++)
     p->axis[i] = m->perm.count ? glow_array_at(m->perm, uint32_t, i) : t->rank - 1 - i;
   return true;
 }
 
 static bool is_identity(const Perm *p) {
-  for (uint32_t i = 0; i < p->rank; ++i)
+  for (uint32_t i = 0; i < p->rank; i++)
     if (p->axis[i] != i)
       return false;
   return true;
@@ -35,7 +35,7 @@ static bool moves_nothing(const Perm *p, const GlowType *x) {
   int64_t last = -1;
   if (!glow_type_is_static(x))
     return false;
-  for (uint32_t i = 0; i < p->rank; ++i) {
+  for (uint32_t i = 0; i < p->rank; i++) {
     if (x->dims[p->axis[i]].size == 1)
       continue;
     if ((int64_t)p->axis[i] < last)
@@ -62,7 +62,7 @@ static bool rewrite(GlowPassRun *run, GlowNode *n) {
   GlowValue *y = NULL;
   if (inner && inner->pred.value == n->pred.value && read_perm(inner, &q)) {
     uint32_t product[GLOW_MAX_RANK];
-    for (uint32_t i = 0; i < p.rank; ++i)
+    for (uint32_t i = 0; i < p.rank; i++)
       product[i] = q.axis[p.axis[i]];
     GlowTransposeMembers members = {.perm = glow_array_u32(run->module, product, p.rank)};
     glow_pass_changed(run, n, "merged two Transposes");

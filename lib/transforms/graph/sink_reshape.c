@@ -24,7 +24,7 @@ static bool same_dims(const GlowType *a, const GlowType *b) {
 static bool broadcasts_alike(const GlowType *v, const GlowType *t, const GlowType *from) {
   if (v->rank > t->rank || v->rank > from->rank)
     return false;
-  for (uint32_t i = 1; i <= v->rank; ++i)
+  for (uint32_t i = 1; i <= v->rank; i++)
     if (t->dims[t->rank - i].size != from->dims[from->rank - i].size)
       return false;
   return true;
@@ -33,7 +33,7 @@ static bool broadcasts_alike(const GlowType *v, const GlowType *t, const GlowTyp
 /* The shape that all operands but those that broadcast are reshaped from. */
 static const GlowType *common_source(const GlowNode *n) {
   const GlowType *t = n->results[0].type, *from = NULL;
-  for (uint32_t i = 0; i < n->noperands; ++i) {
+  for (uint32_t i = 0; i < n->noperands; i++) {
     const GlowValue *v = glow_node_in(n, i);
     if (!v)
       continue;
@@ -54,20 +54,20 @@ static const GlowType *common_source(const GlowNode *n) {
 /* What c's extents are beside `from` instead of t, if those differ in axes of extent 1 alone. */
 static bool dims_above(const GlowType *c, const GlowType *t, const GlowType *from, GlowDim *dims) {
   uint32_t k = 0;
-  for (uint32_t i = 0; i < from->rank; ++i) {
+  for (uint32_t i = 0; i < from->rank; i++) {
     dims[i] = GLOW_EXACT(1);
     if (from->dims[i].size == 1)
       continue;
     while (k < t->rank && t->dims[k].size == 1)
-      ++k;
+      k++;
     if (k == t->rank || t->dims[k].size != from->dims[i].size)
       return false;
     if (k + c->rank >= t->rank)
       dims[i] = c->dims[k + c->rank - t->rank];
-    ++k;
+    k++;
   }
   while (k < t->rank && t->dims[k].size == 1)
-    ++k;
+    k++;
   return k == t->rank && c->rank <= t->rank;
 }
 
@@ -95,7 +95,7 @@ static bool sink(GlowNode *n, void *arg) {
       !glow_op_moves(GLOW_OP_RESHAPE, t) || !(from = common_source(n)))
     return true;
   GlowValue **ins = GLOW_NEW_ARRAY(run->arena, GlowValue *, n->noperands);
-  for (uint32_t i = 0; i < n->noperands; ++i) {
+  for (uint32_t i = 0; i < n->noperands; i++) {
     ins[i] = glow_node_in(n, i) ? operand_above(n, i, from) : NULL;
     if (glow_node_in(n, i) && !ins[i])
       return true;

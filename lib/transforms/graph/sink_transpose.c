@@ -23,14 +23,14 @@ static bool read_perm(const GlowNode *n, Perm *p) {
   p->rank = t->rank;
   if (!glow_type_is_static(t) || t->layout)
     return false;
-  for (uint32_t i = 0; i < t->rank; ++i)
+  for (uint32_t i = 0; i < t->rank; i++)
     p->axis[i] = m->perm.count ? glow_array_at(m->perm, uint32_t, i) : t->rank - 1 - i;
   return true;
 }
 
 static Perm inverse(const Perm *p) {
   Perm q = {.rank = p->rank};
-  for (uint32_t i = 0; i < p->rank; ++i)
+  for (uint32_t i = 0; i < p->rank; i++)
     q.axis[p->axis[i]] = i;
   return q;
 }
@@ -43,7 +43,7 @@ static GlowValue *transpose(GlowBuilder *b, GlowValue *x, const Perm *p) {
 /* The type of which `t` is the transposed one. */
 static const GlowType *before_perm(GlowContext *ctx, const GlowType *t, const Perm *p) {
   GlowDim dims[GLOW_MAX_RANK];
-  for (uint32_t i = 0; i < p->rank; ++i)
+  for (uint32_t i = 0; i < p->rank; i++)
     dims[p->axis[i]] = t->dims[i];
   return glow_type_with_dims(ctx, t, p->rank, dims);
 }
@@ -59,7 +59,7 @@ static bool only_used_by(const GlowValue *v, const GlowNode *n) {
  * moving it would not pay. */
 static bool shared_perm(const GlowNode *n, Perm *p) {
   bool found = false, goes = false;
-  for (uint32_t i = 0; i < n->noperands; ++i) {
+  for (uint32_t i = 0; i < n->noperands; i++) {
     const GlowValue *v = glow_node_in(n, i);
     const GlowNode *t = v ? glow_match(v, GLOW_OP_TRANSPOSE, n) : NULL;
     Perm q;
@@ -88,7 +88,7 @@ static GlowValue *transpose_constant(GlowBuilder *b, const GlowNode *n, GlowValu
   if (v->type->rank < p->rank) {
     GlowDim dims[GLOW_MAX_RANK];
     uint32_t missing = p->rank - v->type->rank;
-    for (uint32_t i = 0; i < p->rank; ++i)
+    for (uint32_t i = 0; i < p->rank; i++)
       dims[i] = i < missing ? GLOW_EXACT(1) : v->type->dims[i - missing];
     v = glow_build_reshape(b, n, v, p->rank, dims);
   }
@@ -117,7 +117,7 @@ static GlowValue *sink_operands(GlowPassRun *run, GlowNode *n, const Perm *p, co
   if (!glow_type_is_static(t) || t->rank != p->rank || t->layout ||
       !glow_op_moves(GLOW_OP_TRANSPOSE, t))
     return NULL;
-  for (uint32_t i = 0; i < n->noperands; ++i) {
+  for (uint32_t i = 0; i < n->noperands; i++) {
     const GlowValue *v = glow_node_in(n, i);
     OperandKind kind = classify(n, v, p, broadcasts);
     if (kind == REFUSE ||
@@ -126,7 +126,7 @@ static GlowValue *sink_operands(GlowPassRun *run, GlowNode *n, const Perm *p, co
   }
   GlowBuilder b = glow_builder_before(n);
   GlowValue **ins = GLOW_NEW_ARRAY(run->arena, GlowValue *, n->noperands);
-  for (uint32_t i = 0; i < n->noperands; ++i) {
+  for (uint32_t i = 0; i < n->noperands; i++) {
     GlowValue *v = glow_node_in(n, i);
     OperandKind kind = classify(n, v, p, broadcasts);
     ins[i] = kind == STRIP  ? glow_node_in(v->def.node, 0)
@@ -162,7 +162,7 @@ static GlowValue *sink_slice(GlowNode *n, const Perm *p) {
   if (!glow_piece_of(&n->results[0], n, &piece))
     return NULL;
   above = glow_piece_whole(glow_node_in(piece.source->def.node, 0));
-  for (uint32_t i = 0; i < p->rank; ++i) {
+  for (uint32_t i = 0; i < p->rank; i++) {
     above.start[p->axis[i]] = piece.start[i];
     above.step[p->axis[i]] = piece.step[i];
     above.size[p->axis[i]] = piece.size[i];
@@ -179,7 +179,7 @@ static GlowValue *sink_pad(GlowPassRun *run, GlowNode *n, const Perm *p) {
   if (!pads || (glow_node_in(n, GLOW_PAD_IN_AXES) && !axes))
     return NULL;
   int64_t amounts[2 * GLOW_MAX_RANK] = {0};
-  for (uint32_t i = 0; i < count / 2; ++i) {
+  for (uint32_t i = 0; i < count / 2; i++) {
     int64_t axis = axes ? axes[i] : i;
     uint32_t k = p->axis[axis < 0 ? axis + p->rank : axis];
     amounts[k] = pads[i];
@@ -201,7 +201,7 @@ static GlowValue *sink_reduce(GlowPassRun *run, GlowNode *n, const Perm *p) {
   if (!m->keep || !axes || count == 0)
     return NULL;
   int64_t above_axes[GLOW_MAX_RANK];
-  for (uint32_t i = 0; i < count; ++i)
+  for (uint32_t i = 0; i < count; i++)
     above_axes[i] = p->axis[axes[i] < 0 ? axes[i] + p->rank : axes[i]];
   GlowBuilder b = glow_builder_before(n);
   GlowValue *above =

@@ -31,7 +31,7 @@ static bool read_window(const GlowNode *n, Window *w) {
     return false;
   bool last = m->layout == GLOW_LAYOUT_NHWC;
   *w = (Window){.members = m, .spatial = x->rank - 2, .first = last ? 1 : 2};
-  for (uint32_t i = 0; i < w->spatial; ++i) {
+  for (uint32_t i = 0; i < w->spatial; i++) {
     w->in[i] = x->dims[w->first + i].size;
     w->out[i] = y->dims[w->first + i].size;
     w->taps[i] = filter->dims[w->first + i].size;
@@ -77,7 +77,7 @@ static bool drop_stride(GlowNode *n, void *arg) {
   if (n->op != GLOW_OP_CONVOLUTION || !read_window(n, &w))
     return true;
   bool changed = false;
-  for (uint32_t i = 0; i < w.spatial; ++i) {
+  for (uint32_t i = 0; i < w.spatial; i++) {
     int64_t rest = w.in[i] + w.begin[i] + w.end[i] - reach(&w, i);
     if (w.out[i] != 1 || w.stride[i] == 1 || rest > w.end[i])
       continue;
@@ -124,7 +124,7 @@ static GlowValue *slice_filter(const Crop *c, const GlowNode *n, const Window *w
   GlowModule *m = c->run->module;
   GlowValue *filter = glow_node_in(n, GLOW_CONVOLUTION_IN_W);
   int64_t axes[GLOW_MAX_RANK];
-  for (uint32_t i = 0; i < w->spatial; ++i)
+  for (uint32_t i = 0; i < w->spatial; i++)
     axes[i] = w->first + i;
   GlowEval e = glow_eval_create(m, c->run->arena, n);
   GlowValue *ins[] = {glow_eval_copy(&e, filter),
@@ -145,7 +145,7 @@ static bool crop(GlowNode *n, void *arg) {
     return true;
   int64_t starts[GLOW_MAX_RANK], ends[GLOW_MAX_RANK];
   bool changed = false;
-  for (uint32_t i = 0; i < w.spatial; ++i) {
+  for (uint32_t i = 0; i < w.spatial; i++) {
     int64_t taps = w.taps[i], count;
     starts[i] = crop_axis(&w, i, &count);
     ends[i] = starts[i] + count;

@@ -34,12 +34,12 @@ static bool has_plain_members(const GlowAttentionMembers *m) {
 
 /* Whether it is plain and large enough; *keys is how many keys there are. */
 static bool is_plain(const GlowNode *n, int64_t *keys) {
-  for (uint32_t i = 0; i < glow_node_nins(n); ++i) {
+  for (uint32_t i = 0; i < glow_node_nins(n); i++) {
     const GlowValue *v = glow_node_in(n, i);
     if (v && (i > GLOW_ATTENTION_IN_MASK || !is_float(v)))
       return false;
   }
-  for (uint32_t i = 1; i < n->nresults; ++i)
+  for (uint32_t i = 1; i < n->nresults; i++)
     if (is_used(n, i))
       return false;
   const GlowType *q = glow_node_in(n, GLOW_ATTENTION_IN_Q)->type;
@@ -69,7 +69,7 @@ static GlowValue *split_heads(GlowBuilder *b, const GlowNode *n, GlowValue *x, u
 static GlowValue *build(GlowBuilder *b, const GlowNode *n, int64_t keys) {
   const GlowAttentionMembers *m = n->members;
   GlowValue *ins[4];
-  for (uint32_t i = 0; i < 4; ++i)
+  for (uint32_t i = 0; i < 4; i++)
     ins[i] = glow_node_in(n, i);
   uint32_t q_heads = m->q_num_heads, kv_heads = m->kv_num_heads;
   ins[0] = split_heads(b, n, ins[0], q_heads);

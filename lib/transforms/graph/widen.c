@@ -20,7 +20,7 @@ static bool has_float_body(const GlowRecast *r, const GlowNode *n) {
   uint32_t nins = glow_node_nins(n);
   if (!d->has_scalar || nins > GLOW_MAX_RANK)
     return false;
-  for (uint32_t i = 0; i < nins; ++i) {
+  for (uint32_t i = 0; i < nins; i++) {
     const GlowValue *v = glow_node_in(n, i);
     now[i] = then[i] = v ? v->type->kind : GLOW_KIND_COUNT;
     if (glow_recast_takes(r, v))
@@ -38,7 +38,7 @@ static bool rounds(const GlowNode *n) {
 
 /* Whether an operand is computed as float already. */
 static bool follows(const GlowRecast *r, const GlowNode *n) {
-  for (uint32_t i = 0; i < glow_node_nins(n); ++i) {
+  for (uint32_t i = 0; i < glow_node_nins(n); i++) {
     const GlowValue *v = glow_node_in(n, i);
     if (v && v->kind != GLOW_VALUE_STORAGE && glow_map_get(r->stand_ins, v))
       return true;
@@ -58,7 +58,7 @@ static bool is_widened(const GlowRecast *r, const GlowNode *n) {
 bool glow_pass_widen(GlowPassRun *run) {
   GlowRecast r = glow_recast_begin(
       run, GLOW_KIND_BIT(GLOW_KIND_FLOAT16) | GLOW_KIND_BIT(GLOW_KIND_BFLOAT16), GLOW_KIND_FLOAT);
-  for (uint32_t i = 0; i < r.nodes.count; ++i) {
+  for (uint32_t i = 0; i < r.nodes.count; i++) {
     GlowNode *n = r.nodes.data[i];
     if (is_widened(&r, n) && !glow_recast_node(&r, n, rounds(n)))
       return false;

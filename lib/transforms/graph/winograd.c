@@ -48,7 +48,7 @@ typedef struct Winograd {
 } Winograd;
 
 static bool all_ones(GlowArray a) {
-  for (uint32_t i = 0; i < a.count; ++i)
+  for (uint32_t i = 0; i < a.count; i++)
     if (glow_array_at(a, uint32_t, i) != 1)
       return false;
   return true;
@@ -134,7 +134,7 @@ static bool choose(GlowNode *n, void *arg) {
     return true;
   }
   double direct = count_direct(n), counts[TILINGS];
-  for (int i = 0; i < TILINGS; ++i)
+  for (int i = 0; i < TILINGS; i++)
     counts[i] = count_transformed(n, &tilings[i]);
   int best = counts[0] <= counts[1] ? 0 : 1;
   if (!c->all && counts[best] * 1.25 > direct) {

@@ -67,7 +67,7 @@ static bool stays_until(const GlowValue *v, const GlowNode *n, const GlowNode *t
 }
 
 bool glow_instr_can_move_down(const GlowNode *n, const GlowNode *to) {
-  for (uint32_t i = n->nouts; i < n->noperands; ++i)
+  for (uint32_t i = n->nouts; i < n->noperands; i++)
     if (!stays_until(n->operands[i].value, n, to))
       return false;
   return stays_until(n->pred.value, n, to);
@@ -76,7 +76,7 @@ bool glow_instr_can_move_down(const GlowNode *n, const GlowNode *to) {
 /* Whether n reads nothing of the buffer `out` but through `link`. */
 static bool reads_apart(const GlowNode *n, const GlowValue *link, const GlowValue *out) {
   GlowSpan span = glow_value_span(out);
-  for (uint32_t i = n->nouts; i < n->noperands; ++i) {
+  for (uint32_t i = n->nouts; i < n->noperands; i++) {
     const GlowValue *v = n->operands[i].value;
     if (v && v != link && glow_spans_overlap(glow_value_span(v), span))
       return false;
@@ -98,7 +98,7 @@ GlowNode *glow_instr_producer(const GlowNode *n, GlowValue *link) {
 
 /* Lets all buffers that n touches live until after `to`, which has the same predicate. */
 static void keep_buffers(const GlowNode *n, GlowNode *to) {
-  for (uint32_t i = 0; i < n->noperands; ++i)
+  for (uint32_t i = 0; i < n->noperands; i++)
     if (n->operands[i].value)
       glow_buffer_keep_until(glow_buffer_base(n->operands[i].value), to);
 }
@@ -120,7 +120,7 @@ uint32_t glow_scalar_steps(const GlowNode *n) {
   const GlowBlock *body = glow_node_epilogue(n);
   uint32_t steps = 0;
   for (const GlowNode *step = body ? body->first : NULL; step; step = step->next)
-    ++steps;
+    steps++;
   return steps ? steps : 1;
 }
 
@@ -138,7 +138,7 @@ bool glow_scalar_can_hold(const GlowNode *n) {
   if (!GLOW_HAS(d, ELEMENTWISE) || !n->nouts)
     return false;
   bool is_cast = !d->has_scalar && !d->body;
-  for (uint32_t i = 0; i < n->noperands; ++i) {
+  for (uint32_t i = 0; i < n->noperands; i++) {
     const GlowValue *v = n->operands[i].value;
     if (v && (!goes_along(v->type, n->operands[0].value->type, i >= n->nouts) ||
               (is_cast && !glow_kind_is_data(v->type->kind))))
@@ -174,14 +174,14 @@ static bool is_literal(GlowValue *v, GlowScalar *value) {
 }
 
 GlowValue *glow_scalar_value(const GlowScalarBody *s, const GlowValue *buffer) {
-  for (uint32_t i = 0; i < s->values.count; ++i)
+  for (uint32_t i = 0; i < s->values.count; i++)
     if (s->values.data[i].buffer == buffer)
       return s->values.data[i].value;
   return NULL;
 }
 
 void glow_scalar_define(GlowScalarBody *s, const GlowValue *buffer, GlowValue *value) {
-  for (uint32_t i = 0; i < s->values.count; ++i)
+  for (uint32_t i = 0; i < s->values.count; i++)
     if (s->values.data[i].buffer == buffer) {
       s->values.data[i].value = value;
       return;
@@ -204,7 +204,7 @@ static GlowValue *scalar_input(GlowScalarBody *s, GlowValue *v) {
     GlowNode *n = glow_node_create(&b, &spec);
     return n ? &n->results[0] : NULL;
   }
-  for (uint32_t i = 0; i < s->inputs.count; ++i)
+  for (uint32_t i = 0; i < s->inputs.count; i++)
     if (s->inputs.data[i] == v)
       return s->body->params[s->first_param + i];
   glow_vec_push(s->arena, &s->inputs, v);
@@ -221,9 +221,9 @@ GlowScalarBody glow_scalar_begin(GlowModule *m, GlowArena *arena, const char *la
 GlowScalarBody glow_scalar_continue(GlowArena *arena, GlowNode *stack) {
   GlowScalarBody s = {.body = glow_node_epilogue(stack), .arena = arena};
   GlowNode *end = glow_block_terminator(s.body);
-  for (uint32_t i = 0; i < glow_node_nins(stack); ++i)
+  for (uint32_t i = 0; i < glow_node_nins(stack); i++)
     glow_vec_push(arena, &s.inputs, glow_node_in(stack, i));
-  for (uint32_t i = 0; i < stack->nouts; ++i)
+  for (uint32_t i = 0; i < stack->nouts; i++)
     glow_scalar_define(&s, stack->operands[i].value, end->operands[i].value);
   glow_node_remove(end);
   stack->regions[stack->nregions - 1] = NULL;
@@ -234,12 +234,12 @@ void glow_scalar_inline(GlowScalarBody *s, const GlowBlock *body, GlowValue *con
                         GlowValue **values) {
   GlowMap *map = glow_map_create(s->arena);
   GlowBuilder b = glow_builder_at_end(s->body);
-  for (uint32_t i = 0; i < body->nparams; ++i)
+  for (uint32_t i = 0; i < body->nparams; i++)
     glow_map_set(map, body->params[i], args[i]);
   const GlowNode *end = glow_block_terminator(body);
   for (const GlowNode *n = body->first; n != end; n = n->next)
     glow_node_renumber(glow_node_clone(&b, n, map));
-  for (uint32_t i = 0; i < end->noperands; ++i) {
+  for (uint32_t i = 0; i < end->noperands; i++) {
     GlowValue *v = end->operands[i].value, *mapped = glow_map_get(map, v);
     values[i] = mapped ? mapped : v;
   }
@@ -249,7 +249,7 @@ bool glow_scalar_apply(GlowScalarBody *s, const GlowNode *n) {
   uint32_t nins = glow_node_nins(n);
   GlowValue **args = GLOW_NEW_ARRAY(s->arena, GlowValue *, nins);
   GlowValue **values = GLOW_NEW_ARRAY(s->arena, GlowValue *, n->nouts);
-  for (uint32_t i = 0; i < nins; ++i) {
+  for (uint32_t i = 0; i < nins; i++) {
     GlowValue *v = glow_node_in(n, i);
     args[i] = v ? scalar_input(s, v) : NULL;
     if (v && !args[i])
@@ -266,7 +266,7 @@ bool glow_scalar_apply(GlowScalarBody *s, const GlowNode *n) {
       return false;
     values[0] = &scalar->results[0];
   }
-  for (uint32_t i = 0; i < n->nouts; ++i)
+  for (uint32_t i = 0; i < n->nouts; i++)
     glow_scalar_define(s, n->operands[i].value, values[i]);
   return true;
 }

@@ -16,7 +16,7 @@ GlowNode *glow_buffer_last_reader(GlowArena *arena, const GlowUse *out) {
   const GlowNode *n = out->user;
   GlowNode *last = NULL;
   GlowUseVec uses = glow_buffer_all_uses(arena, out->value);
-  for (uint32_t i = 0; i < uses.count; ++i) {
+  for (uint32_t i = 0; i < uses.count; i++) {
     const GlowUse *u = uses.data[i];
     if (u == out)
       continue;
@@ -74,7 +74,7 @@ typedef struct Merge {
 
 static bool find_uses(GlowArena *arena, Merge *m) {
   GlowUseVec uses = glow_buffer_all_uses(arena, m->alloc);
-  for (uint32_t i = 0; i < uses.count; ++i) {
+  for (uint32_t i = 0; i < uses.count; i++) {
     GlowNode *at = glow_node_in_block(uses.data[i]->user, m->copy->block);
     if (!at)
       return false;
@@ -97,10 +97,10 @@ static bool works_in_place(const Merge *m, const GlowNode *n) {
   uint32_t out = UINT32_MAX;
   if (n->pred.value || (n->nregions && !glow_node_epilogue(n)))
     return false;
-  for (uint32_t i = 0; i < n->nouts; ++i)
+  for (uint32_t i = 0; i < n->nouts; i++)
     if (n->operands[i].value == m->alloc && n->operands[i].qual == GLOW_QUAL_OUT)
       out = i;
-  for (uint32_t i = 0; i < n->noperands; ++i) {
+  for (uint32_t i = 0; i < n->noperands; i++) {
     const GlowValue *v = n->operands[i].value;
     if (!v || !glow_spans_overlap(glow_value_span(v), to))
       continue;

@@ -38,21 +38,21 @@ static bool is_dead(GlowArena *arena, const GlowNode *n) {
   if (n->op == GLOW_OP_TENSORVIEW)
     return !n->results[0].uses;
   if (d->nregions) {
-    for (uint32_t i = 0; i < n->nregions; ++i)
+    for (uint32_t i = 0; i < n->nregions; i++)
       if (n->op != GLOW_OP_IF || (n->regions[i] && n->regions[i]->first))
         return false;
     return true;
   }
   if (!GLOW_HAS(d, PURE) || !n->nouts)
     return false;
-  for (uint32_t i = 0; i < n->nouts; ++i)
+  for (uint32_t i = 0; i < n->nouts; i++)
     if (n->operands[i].value && !is_dead_buffer(arena, n->operands[i].value))
       return false;
   return true;
 }
 
 static void drop_outputs(GlowPassRun *run, GlowNode *n) {
-  for (uint32_t i = 0; i < n->nouts; ++i)
+  for (uint32_t i = 0; i < n->nouts; i++)
     if (glow_instr_can_drop(n, i) && is_dead_buffer(run->arena, n->operands[i].value))
       glow_instr_drop(run, n, i);
 }
@@ -74,7 +74,7 @@ typedef struct Deleted {
 
 static void delete_in_block(GlowPassRun *run, GlowBlock *b, Deleted *d) {
   for (GlowNode *n = b->last, *prev; n; n = prev) {
-    for (uint32_t i = 0; i < n->nregions; ++i)
+    for (uint32_t i = 0; i < n->nregions; i++)
       if (n->regions[i] && !n->regions[i]->scalar)
         delete_in_block(run, n->regions[i], d);
     prev = n->prev;

@@ -18,17 +18,17 @@ static void eliminate(Copies *c, GlowNode *n) {
   if (!forwarded && !glow_copy_merge(c->run, n))
     return;
   glow_program_begin_change(c->run);
-  ++c->run->changes;
+  c->run->changes++;
   glow_pass_remark(c->run, loc, "%s is %s %s: %lld bytes", forwarded ? name : source,
                    forwarded ? "read as" : "computed in", forwarded ? source : name,
                    (long long)bytes);
-  ++c->count;
+  c->count++;
   c->bytes += bytes > 0 ? bytes : 0;
 }
 
 static void eliminate_in_block(Copies *c, GlowBlock *b) {
   for (GlowNode *n = b->first, *next; n; n = next) {
-    for (uint32_t i = 0; i < n->nregions; ++i)
+    for (uint32_t i = 0; i < n->nregions; i++)
       if (n->regions[i] && !n->regions[i]->scalar)
         eliminate_in_block(c, n->regions[i]);
     next = n->next;

@@ -32,7 +32,7 @@ static bool is_seen(const GlowNode *n, const GlowValue *v) {
 static bool is_dead(const GlowNode *n) {
   if (!GLOW_HAS(glow_node_desc(n), PURE) || !n->nouts)
     return false;
-  for (uint32_t i = 0; i < n->nouts; ++i)
+  for (uint32_t i = 0; i < n->nouts; i++)
     if (n->operands[i].value &&
         (n->operands[i].qual != GLOW_QUAL_OUT || is_seen(n, n->operands[i].value)))
       return false;
@@ -41,7 +41,7 @@ static bool is_dead(const GlowNode *n) {
 
 /* Outputs that n can do without and nobody sees; the others are needed. */
 static void drop_outputs(GlowPassRun *run, GlowNode *n, int64_t *bytes) {
-  for (uint32_t i = 0; i < n->nouts; ++i)
+  for (uint32_t i = 0; i < n->nouts; i++)
     if (glow_instr_can_drop(n, i) && !is_seen(n, n->operands[i].value)) {
       *bytes += glow_type_bytes(n->operands[i].value->type);
       glow_instr_drop(run, n, i);
@@ -51,7 +51,7 @@ static void drop_outputs(GlowPassRun *run, GlowNode *n, int64_t *bytes) {
 /* Backwards, so that a store that only dead stores read is found in the same walk. */
 static void eliminate_in_block(GlowPassRun *run, GlowBlock *b, int64_t *bytes) {
   for (GlowNode *n = b->last, *prev; n; n = prev) {
-    for (uint32_t i = 0; i < n->nregions; ++i)
+    for (uint32_t i = 0; i < n->nregions; i++)
       if (n->regions[i] && !n->regions[i]->scalar)
         eliminate_in_block(run, n->regions[i], bytes);
     prev = n->prev;
@@ -59,7 +59,7 @@ static void eliminate_in_block(GlowPassRun *run, GlowBlock *b, int64_t *bytes) {
       drop_outputs(run, n, bytes);
       continue;
     }
-    for (uint32_t i = 0; i < n->nouts; ++i)
+    for (uint32_t i = 0; i < n->nouts; i++)
       if (n->operands[i].value)
         *bytes += glow_type_bytes(n->operands[i].value->type);
     glow_pass_changed(run, n, "nothing reads what %s stores", glow_node_desc(n)->instr);

@@ -61,10 +61,10 @@ static uint32_t count_moved(const GlowNode *n) {
 
 static bool moves_one_value(const GlowNode *n, GlowScalar *value) {
   uint32_t moved = count_moved(n);
-  for (uint32_t i = 0; i < n->nouts; ++i)
+  for (uint32_t i = 0; i < n->nouts; i++)
     if (!n->operands[i].value || !is_plain(n->operands[i].value))
       return false;
-  for (uint32_t i = 0; i < glow_node_nins(n); ++i) {
+  for (uint32_t i = 0; i < glow_node_nins(n); i++) {
     const GlowValue *v = glow_node_in(n, i);
     GlowScalar one;
     if (i >= moved ? v && !glow_value_known(v)
@@ -80,14 +80,14 @@ static bool moves_one_value(const GlowNode *n, GlowScalar *value) {
 static void forward_in_block(GlowPassRun *run, GlowBlock *b, int64_t *bytes) {
   for (GlowNode *n = b->first, *next; n; n = next) {
     GlowSplatMembers members = {0};
-    for (uint32_t i = 0; i < n->nregions; ++i)
+    for (uint32_t i = 0; i < n->nregions; i++)
       if (n->regions[i] && !n->regions[i]->scalar)
         forward_in_block(run, n->regions[i], bytes);
     next = n->next;
     if (!moves_one_value(n, &members.value))
       continue;
     GlowBuilder at = glow_builder_before(n);
-    for (uint32_t i = 0; i < n->nouts; ++i) {
+    for (uint32_t i = 0; i < n->nouts; i++) {
       glow_build_instr(&at, GLOW_OP_SPLAT, &n->operands[i].value, 1, NULL, 0, &members);
       *bytes += glow_type_bytes(n->operands[i].value->type);
     }

@@ -36,7 +36,7 @@ static bool keeps_kind(const GlowNode *c, const GlowNode *n) {
 /* The buffer that the epilogue would make disappear, if n is the only reader of a contraction. */
 static GlowNode *find_contraction(GlowPassRun *run, const GlowNode *n, GlowValue **link) {
   GlowValue *out = n->operands[0].value;
-  for (uint32_t i = n->nouts; i < n->noperands; ++i) {
+  for (uint32_t i = n->nouts; i < n->noperands; i++) {
     GlowValue *v = n->operands[i].value;
     if (!v || !glow_buffer_is_plain_alloc(v) || v->type->rank != out->type->rank ||
         memcmp(v->type->dims, out->type->dims, out->type->rank * sizeof *out->type->dims) != 0)
@@ -64,7 +64,7 @@ static GlowValue *begin_body(GlowScalarBody *s, const GlowNode *c, const GlowTyp
   GlowValue **args = GLOW_NEW_ARRAY(s->arena, GlowValue *, 1 + c->nextra);
   args[0] = glow_block_add_param(s->body, glow_str(ctx, "acc"), glow_type_scalar(ctx, acc->kind));
   s->first_param = 1;
-  for (uint32_t i = 0; i < c->nextra; ++i) {
+  for (uint32_t i = 0; i < c->nextra; i++) {
     GlowValue *extra = c->operands[c->noperands - c->nextra + i].value;
     args[1 + i] = glow_block_add_param(s->body, NULL, glow_type_scalar(ctx, extra->type->kind));
     glow_vec_push(s->arena, &s->inputs, extra);
@@ -90,7 +90,7 @@ static GlowNode *fuse(GlowPassRun *run, GlowNode *c, GlowNode *n, GlowValue *lin
   GlowBlock **regions = GLOW_NEW_ARRAY(run->arena, GlowBlock *, nregions + 1);
   GlowValue **ins = GLOW_NEW_ARRAY(run->arena, GlowValue *, nins);
   regions[nregions] = s.body;
-  for (uint32_t i = 0; i < nins; ++i)
+  for (uint32_t i = 0; i < nins; i++)
     ins[i] = glow_node_in(c, i);
   GlowBuilder b = glow_builder_before(n);
   b.src = c->src;
@@ -119,7 +119,7 @@ static GlowNode *fuse(GlowPassRun *run, GlowNode *c, GlowNode *n, GlowValue *lin
 static bool fuse_block(GlowPassRun *run, GlowBlock *b, int64_t *bytes) {
   for (GlowNode *n = b->first, *next; n; n = next) {
     next = n->next;
-    for (uint32_t i = 0; i < n->nregions; ++i)
+    for (uint32_t i = 0; i < n->nregions; i++)
       if (n->regions[i] && !n->regions[i]->scalar && !fuse_block(run, n->regions[i], bytes))
         return false;
     GlowValue *link;

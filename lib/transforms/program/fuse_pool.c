@@ -12,7 +12,7 @@
 #include "transforms/programs.h"
 
 static bool all_static(const GlowNode *n) {
-  for (uint32_t i = 0; i < n->noperands; ++i)
+  for (uint32_t i = 0; i < n->noperands; i++)
     if (n->operands[i].value && !glow_type_is_static(n->operands[i].value->type))
       return false;
   return true;
@@ -58,7 +58,7 @@ static void fuse_block(GlowPassRun *run, GlowBlock *b, int64_t *bytes) {
   for (GlowNode *n = b->first, *next; n; n = next) {
     GlowNode *c = NULL;
     next = n->next;
-    for (uint32_t i = 0; i < n->nregions; ++i)
+    for (uint32_t i = 0; i < n->nregions; i++)
       if (n->regions[i] && !n->regions[i]->scalar)
         fuse_block(run, n->regions[i], bytes);
     if (n->op != GLOW_OP_MAX_POOL)

@@ -26,12 +26,12 @@ static bool read_pads(GlowPassRun *run, const GlowNode *n, GlowHaloMembers *m) {
       x->quantized || glow_kind_info[x->kind].bits < 8 || x->kind == GLOW_KIND_STRING ||
       glow_type_elements(x) == 0 || !glow_pad_amounts(n, x->rank, amounts))
     return false;
-  for (uint32_t i = 0; i < 2 * x->rank; ++i) {
+  for (uint32_t i = 0; i < 2 * x->rank; i++) {
     if (amounts[i] < 0 || amounts[i] > INT32_MAX)
       return false;
     pads[i] = (uint32_t)amounts[i];
   }
-  for (uint32_t k = 0; x->layout && k < x->layout->nblocks; ++k)
+  for (uint32_t k = 0; x->layout && k < x->layout->nblocks; k++)
     if (amounts[x->layout->blocks[k].axis] || amounts[x->rank + x->layout->blocks[k].axis])
       return false;
   *m = (GlowHaloMembers){.pads = glow_array_u32(run->module, pads, 2 * x->rank),
@@ -42,7 +42,7 @@ static bool read_pads(GlowPassRun *run, const GlowNode *n, GlowHaloMembers *m) {
 /* A copy of X to its place in Y; the view that it writes stands before it. */
 static GlowNode *build_copy(GlowBuilder *b, GlowValue *x, GlowValue *y, const GlowHaloMembers *h) {
   int64_t dims[GLOW_MAX_RANK], extents[GLOW_MAX_RANK + 4], strides[GLOW_MAX_RANK + 4], size = 1;
-  for (uint32_t i = 0; i < y->type->rank; ++i)
+  for (uint32_t i = 0; i < y->type->rank; i++)
     dims[i] = y->type->dims[i].size;
   uint32_t rank = glow_layout_physical(y->type->layout, y->type->rank, dims, extents);
   GlowTensorviewMembers members = {0};
@@ -93,13 +93,13 @@ static void write_in_place(Halos *h, GlowNode *n) {
   GLOW_CHECK(run->ctx, halo, "a halo cannot be built");
   halo->order = n->order;
   glow_node_remove(n);
-  ++h->count;
+  h->count++;
   h->bytes += bytes;
 }
 
 static void write_in_block(Halos *h, GlowBlock *b) {
   for (GlowNode *n = b->first, *next; n; n = next) {
-    for (uint32_t i = 0; i < n->nregions; ++i)
+    for (uint32_t i = 0; i < n->nregions; i++)
       if (n->regions[i] && !n->regions[i]->scalar)
         write_in_block(h, n->regions[i]);
     for (next = n->next; next && next->op == GLOW_OP_DEALLOC;)

@@ -70,7 +70,7 @@ bool glow_pass_plan_memory(GlowPassRun *run) {
     return false;
   }
   glow_pass_begin_batch(run); /* a plan has all offsets or none */
-  for (uint32_t i = 0; i < p.allocs.count; ++i) {
+  for (uint32_t i = 0; i < p.allocs.count; i++) {
     GlowAllocMembers *m = p.allocs.data[i]->members;
     if (m->at == p.buffers.data[i].offset)
       continue;

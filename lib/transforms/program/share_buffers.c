@@ -46,7 +46,7 @@ static bool is_pair(const GlowNode *n, uint32_t out, uint32_t in) {
 /* Every operand of n that stands for `base` must be in place with output `out`, which no other output
  * shares. */
 static bool all_inplace(const GlowNode *n, uint32_t out, const GlowValue *base) {
-  for (uint32_t i = 0; i < n->noperands; ++i) {
+  for (uint32_t i = 0; i < n->noperands; i++) {
     const GlowUse *use = &n->operands[i];
     if (use->value && glow_buffer_base(use->value) == base &&
         (i < n->nouts || !is_pair(n, out, i - n->nouts)))
@@ -93,9 +93,9 @@ static void share(GlowPassRun *run, GlowNode *n, GlowValue *to, GlowValue *in) {
 
 /* Shares the buffer of the first input that allows it. */
 static void share_output(GlowPassRun *run, GlowNode *n, uint32_t out, Shared *s) {
-  for (uint32_t in = 0; n->operands[out].value && in < glow_node_nins(n); ++in)
+  for (uint32_t in = 0; n->operands[out].value && in < glow_node_nins(n); in++)
     if (is_pair(n, out, in) && can_share(run->arena, n, out, glow_node_in(n, in))) {
-      ++s->count;
+      s->count++;
       s->bytes += glow_type_bytes(n->operands[out].value->type);
       share(run, n, n->operands[out].value, glow_node_in(n, in));
       return;
@@ -104,10 +104,10 @@ static void share_output(GlowPassRun *run, GlowNode *n, uint32_t out, Shared *s)
 
 static void share_block(GlowPassRun *run, GlowBlock *b, Shared *s) {
   for (GlowNode *n = b->first; n; n = n->next) {
-    for (uint32_t i = 0; i < n->nregions; ++i)
+    for (uint32_t i = 0; i < n->nregions; i++)
       if (n->regions[i] && !n->regions[i]->scalar)
         share_block(run, n->regions[i], s);
-    for (uint32_t out = 0; out < n->nouts; ++out)
+    for (uint32_t out = 0; out < n->nouts; out++)
       share_output(run, n, out, s);
   }
 }

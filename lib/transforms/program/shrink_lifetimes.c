@@ -42,7 +42,7 @@ static void sink(GlowPassRun *run, GlowNode *n) {
 static void hoist_end(GlowPassRun *run, GlowNode *alloc) {
   GlowNode *end = glow_buffer_dealloc(&alloc->results[0]), *last = alloc;
   GlowUseVec uses = glow_buffer_all_uses(run->arena, &alloc->results[0]);
-  for (uint32_t i = 0; i < uses.count; ++i) {
+  for (uint32_t i = 0; i < uses.count; i++) {
     GlowNode *at = glow_node_in_block(uses.data[i]->user, alloc->block);
     if (at && at->order > last->order)
       last = at;
@@ -63,7 +63,7 @@ typedef enum Step { SINK_VIEWS, SINK_ALLOCS, HOIST_DEALLOCS } Step;
 static void shrink_block(GlowPassRun *run, GlowBlock *b, Step step) {
   for (GlowNode *n = b->last, *prev; n; n = prev) {
     prev = n->prev;
-    for (uint32_t i = 0; i < n->nregions; ++i)
+    for (uint32_t i = 0; i < n->nregions; i++)
       if (n->regions[i] && !n->regions[i]->scalar)
         shrink_block(run, n->regions[i], step);
     if (n->op == GLOW_OP_ALLOC && step == HOIST_DEALLOCS)
@@ -77,7 +77,7 @@ static void shrink_block(GlowPassRun *run, GlowBlock *b, Step step) {
 
 bool glow_pass_shrink_lifetimes(GlowPassRun *run) {
   int64_t before = glow_program_live_bytes(run);
-  for (Step step = SINK_VIEWS; step <= HOIST_DEALLOCS; ++step) {
+  for (Step step = SINK_VIEWS; step <= HOIST_DEALLOCS; step++) {
     glow_function_number(run->function);
     shrink_block(run, run->function->body, step);
   }

@@ -30,7 +30,7 @@ typedef struct Stacks {
 /* ---- Pairs ----------------------------------------------------------------------------------- */
 
 static bool is_output(const GlowNode *n, const GlowValue *v) {
-  for (uint32_t i = 0; i < n->nouts; ++i)
+  for (uint32_t i = 0; i < n->nouts; i++)
     if (n->operands[i].value == v)
       return true;
   return false;
@@ -57,7 +57,7 @@ static GlowNode *sole_writer(const GlowValue *v, const GlowNode *n) {
 static GlowNode *last_access(const GlowNode *n, const GlowValue *v) {
   GlowSpan span = glow_value_span(v);
   GlowNode *m = n->prev;
-  for (int distance = 0; m && distance < NEAR; m = m->prev, ++distance)
+  for (int distance = 0; m && distance < NEAR; m = m->prev, distance++)
     if (glow_instr_access(m, span))
       return m;
   return NULL;
@@ -71,12 +71,12 @@ static bool same_or_apart(const GlowValue *a, const GlowValue *b) {
 /* Whether one loop may do what p does to an element, then what n does to it: what either writes,
  * the other touches at the same element or not at all. */
 static bool element_by_element(const GlowNode *p, const GlowNode *n) {
-  for (uint32_t i = 0; i < p->noperands; ++i)
-    for (uint32_t k = 0; k < n->noperands; ++k)
+  for (uint32_t i = 0; i < p->noperands; i++)
+    for (uint32_t k = 0; k < n->noperands; k++)
       if ((i < p->nouts || k < n->nouts) && p->operands[i].value &&
           !same_or_apart(n->operands[k].value, p->operands[i].value))
         return false;
-  for (uint32_t i = 0; i < p->nouts; ++i)
+  for (uint32_t i = 0; i < p->nouts; i++)
     if (n->pred.value && !same_or_apart(n->pred.value, p->operands[i].value))
       return false;
   return true;
@@ -84,7 +84,7 @@ static bool element_by_element(const GlowNode *p, const GlowNode *n) {
 
 /* Whether nothing between p and n touches what p writes. */
 static bool stays_untouched(const GlowNode *p, const GlowNode *n) {
-  for (uint32_t i = 0; i < p->nouts && p->next != n; ++i)
+  for (uint32_t i = 0; i < p->nouts && p->next != n; i++)
     if (glow_span_accessed(p->next, n->prev, glow_value_span(p->operands[i].value),
                            GLOW_READS | GLOW_WRITES))
       return false;
@@ -104,7 +104,7 @@ static bool is_next(const GlowNode *p, const GlowNode *n) {
 static bool lives_until(const GlowNode *p, const GlowNode *n) {
   if (is_next(p, n))
     return true;
-  for (uint32_t i = 0; i < p->noperands; ++i) {
+  for (uint32_t i = 0; i < p->noperands; i++) {
     GlowValue *v = p->operands[i].value;
     const GlowValue *base = v ? glow_buffer_base(v) : NULL;
     const GlowNode *end =
@@ -125,7 +125,7 @@ static bool can_stack(const Stacks *s, const GlowNode *p, const GlowNode *n) {
   uint32_t outputs = n->nouts;
   bool frees = false;
   const char *why;
-  for (uint32_t i = 0; i < p->nouts; ++i) {
+  for (uint32_t i = 0; i < p->nouts; i++) {
     outputs += is_kept(p, i, n);
     frees |= sole_writer(p->operands[i].value, n) == p;
   }
@@ -137,7 +137,7 @@ static bool can_stack(const Stacks *s, const GlowNode *p, const GlowNode *n) {
 
 static GlowNode *find_producer(const Stacks *s, const GlowNode *n) {
   const GlowType *out = n->operands[0].value->type;
-  for (uint32_t i = n->nouts; i < n->noperands; ++i) {
+  for (uint32_t i = n->nouts; i < n->noperands; i++) {
     const GlowValue *v = n->operands[i].value;
     if (!v || v->type->rank != out->rank ||
         memcmp(v->type->dims, out->dims, out->rank * sizeof *out->dims) != 0)
@@ -167,14 +167,14 @@ static void add_output(Outputs *outs, const GlowScalarBody *s, GlowValue *buffer
 
 static Outputs outputs_of(const GlowScalarBody *s, const GlowNode *p, const GlowNode *n) {
   Outputs outs = {0};
-  for (uint32_t i = 0; i < p->nouts; ++i) {
+  for (uint32_t i = 0; i < p->nouts; i++) {
     GlowValue *v = p->operands[i].value;
     if (is_kept(p, i, n))
       add_output(&outs, s, v);
     else if (!is_output(n, v))
       glow_vec_push(s->arena, &outs.freed, v);
   }
-  for (uint32_t i = 0; i < n->nouts; ++i)
+  for (uint32_t i = 0; i < n->nouts; i++)
     add_output(&outs, s, n->operands[i].value);
   return outs;
 }
@@ -202,8 +202,8 @@ static GlowNode *stack(Stacks *s, GlowNode *p, GlowNode *n) {
     return NULL;
   glow_pass_changed(run, n, "stacked %s on %s", glow_node_desc(n)->instr, glow_node_desc(p)->instr);
   glow_instr_replace_pair(p, n, fused);
-  for (uint32_t i = 0; i < outs.freed.count; ++i) {
-    ++s->count;
+  for (uint32_t i = 0; i < outs.freed.count; i++) {
+    s->count++;
     s->bytes += glow_type_bytes(outs.freed.data[i]->type);
     glow_buffer_remove(outs.freed.data[i]);
   }
@@ -212,7 +212,7 @@ static GlowNode *stack(Stacks *s, GlowNode *p, GlowNode *n) {
 
 static bool stack_block(Stacks *s, GlowBlock *b) {
   for (GlowNode *n = b->first; n; n = n->next) {
-    for (uint32_t i = 0; i < n->nregions; ++i)
+    for (uint32_t i = 0; i < n->nregions; i++)
       if (n->regions[i] && !n->regions[i]->scalar && !stack_block(s, n->regions[i]))
         return false;
     GlowNode *p;

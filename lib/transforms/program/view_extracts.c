@@ -59,16 +59,16 @@ static void replace(Extracts *e, GlowNode *n, GlowValue **views) {
   GlowNode **copies = GLOW_NEW_ARRAY(e->run->arena, GlowNode *, nouts);
   glow_program_begin_change(e->run);
   glow_pass_changed(e->run, n, "%s in place: its results are views", glow_node_desc(n)->instr);
-  for (uint32_t i = 0; i < nouts; ++i) {
+  for (uint32_t i = 0; i < nouts; i++) {
     copies[i] = glow_build_instr(&b, GLOW_OP_COPY, &n->operands[i].value, 1, &views[i], 1, NULL);
     copies[i]->order = n->order;
   }
   glow_node_remove(n);
-  for (uint32_t i = 0; i < nouts; ++i) {
+  for (uint32_t i = 0; i < nouts; i++) {
     int64_t bytes = glow_type_bytes(views[i]->type);
     if (!glow_copy_forward(e->run, copies[i]))
       continue;
-    ++e->count;
+    e->count++;
     e->bytes += bytes;
   }
 }
@@ -76,7 +76,7 @@ static void replace(Extracts *e, GlowNode *n, GlowValue **views) {
 static void extract(Extracts *e, GlowNode *n) {
   GlowValue **views = GLOW_NEW_ARRAY(e->run->arena, GlowValue *, n->nouts);
   bool all = true, any = false;
-  for (uint32_t i = 0; i < n->nouts; ++i) {
+  for (uint32_t i = 0; i < n->nouts; i++) {
     views[i] = view_of(e, n, i);
     all &= views[i] != NULL;
     any |= views[i] && glow_buffer_can_forward(e->run->arena, &n->operands[i], views[i]);
@@ -85,14 +85,14 @@ static void extract(Extracts *e, GlowNode *n) {
     replace(e, n, views);
     return;
   }
-  for (uint32_t i = 0; i < n->nouts; ++i)
+  for (uint32_t i = 0; i < n->nouts; i++)
     if (views[i])
       glow_node_remove(views[i]->def.node);
 }
 
 static void extract_in_block(Extracts *e, GlowBlock *b) {
   for (GlowNode *n = b->first, *next; n; n = next) {
-    for (uint32_t i = 0; i < n->nregions; ++i)
+    for (uint32_t i = 0; i < n->nregions; i++)
       if (n->regions[i] && !n->regions[i]->scalar)
         extract_in_block(e, n->regions[i]);
     for (next = n->next; next && next->op == GLOW_OP_DEALLOC;)

@@ -22,10 +22,10 @@ static bool lies_in_pieces(const GlowNode *n) {
     return false;
   int64_t axis = ((const GlowConcatMembers *)n->members)->axis;
   axis += axis < 0 ? y->type->rank : 0;
-  for (int64_t k = 0; k < axis; ++k)
+  for (int64_t k = 0; k < axis; k++)
     if (y->type->dims[k].size != 1)
       return false;
-  for (uint32_t i = 0; i < glow_node_nins(n); ++i)
+  for (uint32_t i = 0; i < glow_node_nins(n); i++)
     if (!glow_type_is_static(glow_node_in(n, i)->type) ||
         glow_value_is_strided(glow_node_in(n, i)) || glow_node_in(n, i)->type->layout)
       return false;
@@ -57,19 +57,19 @@ static void insert(Inserts *s, GlowNode *n) {
   GlowBuilder b = glow_builder_before(n);
   int64_t offset = 0;
   uint64_t merged = 0;
-  for (uint32_t i = 0; i < nins; ++i) {
+  for (uint32_t i = 0; i < nins; i++) {
     xs[i] = glow_node_in(n, i);
     copies[i] = build_copy(&b, xs[i], y, offset);
     offset += glow_type_elements(xs[i]->type);
   }
-  for (uint32_t i = 0; i < n->noperands; ++i)
+  for (uint32_t i = 0; i < n->noperands; i++)
     glow_use_set(&n->operands[i], NULL);
-  for (uint32_t i = 0; i < nins; ++i) {
+  for (uint32_t i = 0; i < nins; i++) {
     int64_t bytes = glow_type_bytes(xs[i]->type);
     if (!glow_copy_merge(run, copies[i]))
       continue;
     copies[i] = NULL;
-    ++merged;
+    merged++;
     s->bytes += bytes;
   }
   s->count += merged;
@@ -81,7 +81,7 @@ static void insert(Inserts *s, GlowNode *n) {
     return;
   }
   glow_use_set(&n->operands[0], y);
-  for (uint32_t i = 0; i < nins; ++i) {
+  for (uint32_t i = 0; i < nins; i++) {
     GlowNode *view = copies[i]->operands[0].value->def.node;
     glow_use_set(&n->operands[1 + i], xs[i]);
     glow_node_remove(copies[i]);
@@ -91,7 +91,7 @@ static void insert(Inserts *s, GlowNode *n) {
 
 static void insert_in_block(Inserts *s, GlowBlock *b) {
   for (GlowNode *n = b->first, *next; n; n = next) {
-    for (uint32_t i = 0; i < n->nregions; ++i)
+    for (uint32_t i = 0; i < n->nregions; i++)
       if (n->regions[i] && !n->regions[i]->scalar)
         insert_in_block(s, n->regions[i]);
     for (next = n->next; next && next->op == GLOW_OP_DEALLOC;)

@@ -66,7 +66,7 @@ static bool source_of(const GlowNode *n, uint32_t out, Strided *s) {
     if (!strided_of(glow_node_in(n, 0), &x))
       return false;
     *s = x;
-    for (uint32_t i = 0; i < x.rank; ++i) {
+    for (uint32_t i = 0; i < x.rank; i++) {
       uint32_t a = perm.count ? glow_array_at(perm, uint32_t, i) : x.rank - 1 - i;
       s->dims[i] = x.dims[a];
       s->strides[i] = x.strides[a];
@@ -76,7 +76,7 @@ static bool source_of(const GlowNode *n, uint32_t out, Strided *s) {
   if (!glow_piece_cut(n, out, &p) || !strided_of(p.source, &x))
     return false;
   *s = x;
-  for (uint32_t i = 0; i < p.rank; ++i) {
+  for (uint32_t i = 0; i < p.rank; i++) {
     if (p.size[i] == 0 || (p.step[i] < 0 && p.size[i] > 1))
       return false;
     s->offset += p.start[i] * x.strides[i];
@@ -104,7 +104,7 @@ static bool next_group(const Strided *x, const Strided *y, uint32_t *i, uint32_t
 static bool reshape(const Strided *whole, const GlowType *t, Strided *y) {
   Strided x = *whole;
   x.rank = 0;
-  for (uint32_t i = 0; i < whole->rank; ++i) {
+  for (uint32_t i = 0; i < whole->rank; i++) {
     if (whole->dims[i] == 1)
       continue;
     x.dims[x.rank] = whole->dims[i];
@@ -112,20 +112,20 @@ static bool reshape(const Strided *whole, const GlowType *t, Strided *y) {
   }
   *y = *whole;
   y->rank = t->rank;
-  for (uint32_t i = 0; i < t->rank; ++i) {
+  for (uint32_t i = 0; i < t->rank; i++) {
     y->dims[i] = t->dims[i].size;
     y->strides[i] = 1;
   }
   uint32_t i = 0, k = 0;
   while (i < x.rank && k < y->rank) {
     if (y->dims[k] == 1) {
-      ++k;
+      k++;
       continue;
     }
     uint32_t first = i, begin = k;
     if (!next_group(&x, y, &i, &k))
       return false;
-    for (uint32_t a = first; a + 1 < i; ++a)
+    for (uint32_t a = first; a + 1 < i; a++)
       if (x.strides[a] != x.strides[a + 1] * x.dims[a + 1])
         return false;
     int64_t size = x.strides[i - 1];
@@ -223,7 +223,7 @@ static bool can_read(Views *w, GlowNode *n, uint32_t out, GlowNode **last) {
 static bool read_in_place(Views *w, GlowNode *n) {
   GlowNode *last = NULL, *at = NULL;
   w->readers.count = 0;
-  for (uint32_t i = 0; i < n->nouts; ++i) {
+  for (uint32_t i = 0; i < n->nouts; i++) {
     if (!can_read(w, n, i, &at))
       return false;
     last = !last || at->order > last->order ? at : last;
@@ -240,7 +240,7 @@ static bool read_in_place(Views *w, GlowNode *n) {
     if (def->op == GLOW_OP_ALLOC) {
       w->bytes += glow_type_bytes(r->value->type);
       glow_node_remove(glow_buffer_dealloc(r->value));
-      for (uint32_t k = 0; k < n->nouts; ++k)
+      for (uint32_t k = 0; k < n->nouts; k++)
         if (n->operands[k].value == r->value)
           glow_use_set(&n->operands[k], NULL);
     }
@@ -250,7 +250,7 @@ static bool read_in_place(Views *w, GlowNode *n) {
   }
   glow_node_remove(n);
   prune(source);
-  ++w->count;
+  w->count++;
   return true;
 }
 
@@ -272,7 +272,7 @@ static GlowNode *find_writer(const GlowNode *n, Strided *s) {
       GLOW_HAS(glow_node_desc(c), MOVEMENT))
     return NULL;
   const GlowArray perm = ((const GlowTransposeMembers *)n->members)->perm;
-  for (uint32_t i = 0; i < y.rank; ++i)
+  for (uint32_t i = 0; i < y.rank; i++)
     s->strides[perm.count ? glow_array_at(perm, uint32_t, i) : y.rank - 1 - i] = y.strides[i];
   s->root = y.root;
   s->offset = y.offset;
@@ -300,7 +300,7 @@ static bool write_in_place(Views *w, GlowNode *n) {
   }
   GlowValue *view = build_view(w, &s, from->type, c);
   w->bytes += glow_type_bytes(from->type);
-  ++w->count;
+  w->count++;
   glow_node_remove(n);
   glow_node_remove(glow_buffer_dealloc(from));
   GlowNode *def = from->def.node;
@@ -319,7 +319,7 @@ static bool moves(const GlowNode *n) {
 
 static void view_in_block(Views *w, GlowBlock *b) {
   for (GlowNode *n = b->first, *next; n; n = next) {
-    for (uint32_t i = 0; i < n->nregions; ++i)
+    for (uint32_t i = 0; i < n->nregions; i++)
       if (n->regions[i] && !n->regions[i]->scalar)
         view_in_block(w, n->regions[i]);
     for (next = n->next; next && (next->op == GLOW_OP_DEALLOC || next->op == GLOW_OP_TENSORVIEW);)

@@ -17,7 +17,7 @@ const GlowKernels glow_kernel_sets[] = {{"wrong", rows, glow_elementwise_rows, a
 const uint32_t glow_nkernel_sets = 1;
 
 const GlowKernels *glow_kernels_best(void) {
-  for (uint32_t op = 0; op < GLOW_OP_COUNT; ++op)
+  for (uint32_t op = 0; op < GLOW_OP_COUNT; op++)
     rows[op] = glow_kernel_table[op];
   rows[GLOW_OP_MAX_POOL].kernel = negate_first;
   return glow_kernel_sets;
