@@ -1,4 +1,5 @@
-/* A walk over the nodes of a function and of its callees. Views stand for the buffer that they lie in. */
+/* Accesses: a walk over the nodes of a function, then over those of its callees. A view counts as
+ * the buffer that it lies in. */
 #include "analysis/access.h"
 
 GlowFunction *glow_node_callee(const GlowNode *n) {
@@ -13,8 +14,8 @@ GlowFunction *glow_node_callee(const GlowNode *n) {
 
 typedef struct Survey {
   GlowArena *arena;
-  GlowAccess *of;
-  bool *settled; /* by value id: a program has written all of it */
+  GlowAccess *of; /* by value id */
+  bool *settled;  /* by value id: a program has written all of its elements */
   GlowAccesses result;
   GlowFunction *function;
 } Survey;
@@ -48,8 +49,8 @@ static void note_reads(Survey *s, const GlowNode *n) {
   }
 }
 
-/* Functions read what was there at their entry. In a program a write of all elements that is sure
- * to happen settles what later instructions read. */
+/* A graph reads what was there when it began. In a program, a write of all elements that is sure to
+ * happen settles what later instructions read. */
 static void note_writes(Survey *s, const GlowNode *n) {
   for (uint32_t i = 0; i < n->noperands; i++) {
     const GlowValue *root = outer_of(&n->operands[i]);

@@ -1,4 +1,4 @@
-/* What a function does with what lives outside of it. */
+/* Which storage and parameters a function reads and writes. */
 #ifndef GLOW_ANALYSIS_ACCESS_H
 #define GLOW_ANALYSIS_ACCESS_H
 
@@ -6,7 +6,7 @@
 
 typedef struct GlowAccess {
   bool read, written;
-  bool wanted; /* a read may see what it held before the run */
+  bool wanted; /* a read may see the content from before the run */
 } GlowAccess;
 
 typedef struct GlowAccesses {
@@ -22,7 +22,7 @@ GlowAccesses glow_function_accesses(GlowFunction *f, GlowArena *arena);
 /* The function that a node calls, or NULL. */
 GlowFunction *glow_node_callee(const GlowNode *n);
 
-/* What a function finds in memory that is not its own: all storage of the module in the order of its
+/* The values that a function uses but does not own: all storage of the module in the order of its
  * declaration, then the parameters of the function. */
 typedef GLOW_VEC(GlowValue *) GlowOuterValues;
 GlowOuterValues glow_function_outer_values(const GlowFunction *f, GlowArena *arena);

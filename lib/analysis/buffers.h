@@ -6,12 +6,13 @@
 
 /* The alloc, storage or parameter behind a buffer, through views. */
 GlowValue *glow_buffer_base(GlowValue *v);
-/* The same, but only past views of all elements in their order. */
+/* The same, but stops at a view that leaves out elements or changes their order. */
 GlowValue *glow_buffer_dense_base(GlowValue *v);
 /* The bytes that an alloc of this type takes: those of its bounds, plus one i64 for each dimension
  * if an extent is only bounded. -1 if the type is not bounded. */
 int64_t glow_buffer_bytes(const GlowType *t);
 
+/* Whether v is the result of an alloc, and not a view, storage or parameter. */
 bool glow_buffer_is_plain_alloc(const GlowValue *v);
 GlowNode *glow_buffer_dealloc(const GlowValue *alloc); /* NULL if it has none */
 

@@ -9,7 +9,7 @@ struct GlowConstness {
   GlowMap *known; /* node to one of the marks below */
 };
 
-/* What the map holds; addresses only. */
+/* The map holds the addresses of these two; their content means nothing. */
 static char yes_mark, no_mark;
 
 GlowConstness *glow_constness_create(GlowArena *arena) {
@@ -58,7 +58,8 @@ static bool grows(const GlowConstness *c, const GlowNode *n) {
   return false;
 }
 
-/* Decides n if all its operands are decided; otherwise pushes the first that is not. */
+/* The mark of n; NULL if it depends on an operand without a mark, whose node is then pushed to be
+ * decided first. */
 static const char *decide(GlowConstness *c, GlowNode *n, NodeVec *stack) {
   if (!glow_node_is_foldable(n) || grows(c, n))
     return &no_mark;

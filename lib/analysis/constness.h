@@ -8,14 +8,16 @@
  * them. Remembers what it found; make a new one after changing operands. */
 typedef struct GlowConstness GlowConstness;
 GlowConstness *glow_constness_create(GlowArena *arena);
-/* Nodes that repeat elements, so that a result has more of them than all operands by this many
- * bytes, do not count. */
+/* Sets a limit on growth, for nodes that repeat elements: if a result has more elements than all
+ * operands together, and the surplus takes more than `bytes`, the node does not count as
+ * constant. */
 void glow_constness_limit(GlowConstness *c, int64_t bytes);
+/* Whether v can be computed before the program runs. */
 bool glow_constness_of(GlowConstness *c, const GlowValue *v);
 /* True if n is pure, draws no random numbers and has no regions and no predicate. */
 bool glow_node_is_foldable(const GlowNode *n);
-/* The constant's one value if all its elements are the same and are known now. Complex numbers are
- * no such value. */
+/* If v is a splat, or a constant whose elements are known now and all the same, sets *value to that
+ * number. False for all others, among them complex constants and large ones. */
 bool glow_value_splat(const GlowValue *v, GlowScalar *value);
 
 #endif

@@ -9,7 +9,8 @@ typedef struct Sweep {
   int64_t *delta; /* bytes that begin to live at a position, minus those that end before it */
 } Sweep;
 
-/* The position of the last node inside n. */
+/* The position of the last node inside n. If n is the last of its block and has regions, the end of
+ * the function stands for that position: it is not before it. */
 static uint32_t end_of(const GlowNode *n, uint32_t count) {
   return n->next ? n->next->order - 1 : n->nregions ? count - 1 : n->order;
 }
@@ -28,8 +29,9 @@ uint32_t glow_value_last_use(const GlowValue *v, uint32_t count) {
   return last;
 }
 
-/* Whether n computes on constants alone, which is done before any run. scratch of such nodes is
- * set; definitions are visited before uses. */
+/* Whether n computes on constants alone: such nodes are evaluated before any run. The answer is
+ * kept in n->scratch (n itself: yes), where users of n find it; definitions are visited before
+ * uses. */
 static bool is_constant(GlowNode *n) {
   bool constant = GLOW_HAS(glow_node_desc(n), PURE) && !n->nregions && n->noperands;
   for (uint32_t i = 0; i < n->noperands && constant; i++) {

@@ -48,7 +48,8 @@ bool glow_scalar_same(GlowScalar a, GlowScalar b) {
   return a.is_int == b.is_int && (a.is_int ? a.i == b.i : memcmp(&a.f, &b.f, sizeof a.f) == 0);
 }
 
-/* Values correspond by their definitions inside of what is compared; those outside are the same. */
+/* Whether a and b are one value, or are defined at the same place of the two regions (or blocks)
+ * that are compared: `map` has, for each value defined in the first, its partner in the second. */
 static bool same_value(const GlowMap *map, const GlowValue *a, const GlowValue *b) {
   if (a == b)
     return true;

@@ -1,4 +1,4 @@
-/* What a function needs in memory while it runs, known before it does. */
+/* How much memory a function needs while it runs, as far as that is known before the run. */
 #ifndef GLOW_ANALYSIS_FOOTPRINT_H
 #define GLOW_ANALYSIS_FOOTPRINT_H
 
@@ -13,12 +13,11 @@ typedef struct GlowFootprint {
 } GlowFootprint;
 
 /* Of a graph or a program: storage that it touches, also through calls, its parameters, and its own
- * values. Bounded
- * extents count as their bounds; values of open extents are left out. */
+ * values. Bounded extents count as their bounds; values of open extents are left out. */
 GlowFootprint glow_function_footprint(GlowFunction *f);
 
-/* Whether it fits into `limit` bytes (0: no limit). If not, an error with notes that name the
- * parts, and the largest values that live at the peak. */
+/* Whether the footprint p of f is at most `limit` bytes (0: no limit). If not, reports an error,
+ * with notes that name the parts of p and the largest values that live at the peak. */
 bool glow_footprint_fits(GlowFunction *f, const GlowFootprint *p, int64_t limit);
 
 #endif

@@ -18,8 +18,9 @@ bool glow_node_has_layout(const GlowNode *n) {
   return false;
 }
 
-/* Physical extents without those of 1, which say nothing about places. False if a block is not
- * full. */
+/* How the elements lie in memory: the physical extents from the outermost to the innermost, and the
+ * axis of each. Extents of 1 are left out, because they say nothing about places; neighbours of one
+ * axis are multiplied. False if a block is not full. */
 static bool places(const GlowType *t, int64_t *extents, uint8_t *axes, uint32_t *count) {
   int64_t dims[GLOW_MAX_RANK], physical[GLOW_MAX_RANK + 4];
   for (uint32_t a = 0; a < t->rank; a++)

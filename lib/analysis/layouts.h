@@ -1,4 +1,5 @@
-/* Blocked layouts: who works on them, and when they say the same. */
+/* Blocked layouts: which nodes work on them, and when two layouts put all elements in the same
+ * places. */
 #ifndef GLOW_ANALYSIS_LAYOUTS_H
 #define GLOW_ANALYSIS_LAYOUTS_H
 

@@ -4,12 +4,13 @@
 
 #include "ir/ir.h"
 
-/* How far passes look ahead or back: keeps them linear in the program. Instructions. */
+/* How many instructions passes look ahead or back; keeps their time linear in the program's
+ * length. */
 enum { GLOW_MAX_DISTANCE = 4096 };
-/* What is done to elements. */
+/* What an instruction does to elements: bits of an `access`. */
 enum { GLOW_READS = 1, GLOW_WRITES = 2 };
-/* These bits of n and of anything in its regions, for the elements of s. Views, allocs and deallocs
- * do nothing. */
+/* What n, or anything in its regions, does to the elements of s. Views, allocs and deallocs do
+ * nothing. */
 unsigned glow_instr_access(const GlowNode *n, GlowSpan s);
 /* Whether a node from `first` to `last` of one block may do any of `access` to s. True, too, if
  * they are too far from each other to look. */

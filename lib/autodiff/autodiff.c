@@ -1,15 +1,16 @@
-/* The sweep: which values depend on xs, then the rules from y back to them. Where several nodes use
- * a value, its derivative is the sum of what they contribute, the last user first. */
+/* The sweep: finds the values that depend on xs, then applies the rules from y back to xs. Where
+ * several nodes use a value, its derivative is the sum of what they contribute, the last user
+ * first. */
 #include "autodiff/autodiff.h"
 #include "lower/lower.h"
 
 typedef struct Sweep {
   GlowBuilder *b;
   GlowArena *arena;
-  GlowMap *active;      /* values that depend on xs -> themselves */
-  GlowMap *independent; /* xs -> themselves */
+  GlowMap *active;      /* values that depend on xs, as keys */
+  GlowMap *independent; /* xs, as keys */
   GlowMap *adjoint;     /* values -> the derivative of y by them, so far */
-  GlowMap *reached;     /* in a refusal: values that y depends on -> themselves */
+  GlowMap *reached;     /* in a refusal: values that y depends on, as keys */
 } Sweep;
 
 static bool is_real(const GlowValue *v) {
@@ -75,7 +76,8 @@ static const char *name_of(const GlowNode *n) {
   return n->nresults && n->results[0].name ? n->results[0].name : "_";
 }
 
-/* Marks the active values that n and its regions read; whether one of them has no rule. */
+/* Marks the active values that n and its regions read. True if the derivative by one of them has no
+ * rule. */
 static bool reach_operands(Sweep *s, const GlowNode *n, bool captured) {
   bool lacks = false;
   for (uint32_t i = 0; i < glow_node_nins(n); i++) {
@@ -101,7 +103,8 @@ static bool is_reached(const Sweep *s, const GlowNode *n) {
   return false;
 }
 
-/* Reports every operator from n back to xs that has no rule, with its last node. */
+/* Reports every operator that lies between xs and n, has no rule and is needed, with the last of
+ * its nodes. */
 static bool refuse_missing(Sweep *s, const GlowNode *n) {
   GlowContext *ctx = s->b->module->ctx;
   const GlowNode **last = GLOW_NEW_ARRAY(s->arena, const GlowNode *, GLOW_OP_COUNT);
@@ -125,7 +128,7 @@ static bool refuse_missing(Sweep *s, const GlowNode *n) {
   return false;
 }
 
-/* Hands the derivatives of n's results on to its operands. */
+/* Adds what the derivatives of n's results contribute to those of its operands, by n's rule. */
 static bool visit(Sweep *s, const GlowNode *n) {
   GlowValue **dy = GLOW_NEW_ARRAY(s->arena, GlowValue *, n->nresults + 1);
   GlowValue **dx = GLOW_NEW_ARRAY(s->arena, GlowValue *, n->noperands + 1);

@@ -22,15 +22,15 @@ struct GlowGrad {
 };
 
 /* Builds at b the derivatives of the sum of y's elements by the elements of each of xs, and sets
- * results[i], of the type of xs[i]. The nodes between them are those before b's place in b's block,
- * which must be a function's body; xs count as independent of each other. False after a diagnostic
- * at b's location: operators between have no rule (notes at their nodes list all of them), or
- * extents are not known. */
+ * results[i], of the type of xs[i]. b must stand in the body of a function; only nodes of this body
+ * before b's place are differentiated. xs count as independent of each other. False after a
+ * diagnostic at b's location: operators between y and xs have no rule (notes at their nodes list
+ * all of them), or extents are not known. */
 bool glow_differentiate(GlowBuilder *b, GlowValue *y, GlowValue *const *xs, uint32_t count,
                         GlowValue **results);
 
 /* v summed over the axes along which an operand of these dims was repeated to v's shape. NULL if v
- * is, or if it cannot be told which axes these are. */
+ * is NULL, or if these axes cannot be told. */
 GlowValue *glow_grad_sum_to(const GlowGrad *g, GlowValue *v, uint32_t rank, const GlowDim *dims);
 /* Sets the derivative of operand i to v, summed as above; false if v is NULL or that fails. */
 bool glow_grad_set(GlowGrad *g, uint32_t i, GlowValue *v);

@@ -5,7 +5,7 @@
 
 static GlowValue *in(const GlowGrad *g, uint32_t i) { return glow_node_in(g->n, i); }
 
-/* The node's own result: what a derivative may be written in. */
+/* The result of the node, which some derivatives are written in. */
 static GlowValue *out(const GlowGrad *g) { return glow_node_out(g->n, 0); }
 
 static GlowValue *two(const GlowGrad *g, GlowOp op, GlowValue *x, GlowValue *y) {
@@ -20,7 +20,7 @@ static GlowValue *number(const GlowGrad *g, double v) {
   return glow_build_scalar(g->b, out(g)->type->kind, v);
 }
 
-/* The derivative where cond holds, else 0; or the other way round. */
+/* dY where cond is `where_true`, else 0. */
 static GlowValue *chosen(const GlowGrad *g, GlowValue *cond, bool where_true) {
   GlowValue *zero = number(g, 0);
   return glow_then3(g->b, GLOW_OP_WHERE, cond, where_true ? g->dy[0] : zero,

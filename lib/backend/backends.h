@@ -1,5 +1,5 @@
-/* The backends of this build: the table of backends.def, which a tool hands to lib/driver. Who uses
- * it links them all, and with the CPU backend LLVM. */
+/* The backends of this build: the table of backends.def, which a tool hands to lib/driver. A tool
+ * that uses the table links all backends, and LLVM with the CPU backend. */
 #ifndef GLOW_BACKEND_BACKENDS_H
 #define GLOW_BACKEND_BACKENDS_H
 

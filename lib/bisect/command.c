@@ -1,5 +1,6 @@
-/* The search: all passes must be bad and none good; halving between them leads to one run of a
- * pass, and halving its rewrites to one of those. Limits without a verdict are stepped over. */
+/* The search. With all passes the command must be bad, with none good. Halving between them leads
+ * to one run of a pass, and halving the rewrites of that run to one rewrite. Limits without a
+ * verdict are stepped over. */
 #include "bisect/command.h"
 
 #include <inttypes.h>
@@ -28,7 +29,7 @@ static GlowTrial try_limit(const Search *s, uint64_t n) {
 
 /* Between a limit that is good and one that is bad: narrows to neighbours. False if it cannot. */
 static bool halve(Search *s, uint64_t *good, uint64_t *bad) {
-  uint64_t low = *good, high = *bad; /* what is between low and high is not known to be unjudged */
+  uint64_t low = *good, high = *bad; /* no limit between low and high is known to be unjudged */
   while (*bad - *good > 1) {
     if (high - low <= 1) {
       glow_error(s->ctx, here(s), "no verdict between -bisect-limit=%s (good) and %s (bad)",

@@ -9,7 +9,8 @@
 
 typedef struct GlowBisectCommand {
   /* Ends with NULL. `%limit` in an argument and the variable GLOW_BISECT in the environment are the
-   * limit. Exit status 0 is good, 125 no verdict, 1 to 124 and signals are bad. */
+   * limit. Exit status 0 is good, 125 is no verdict, 126 and 127 say that a shell cannot run the
+   * command; any other status and signals are bad. */
   const char *const *argv;
   double timeout; /* seconds; a run that takes longer is bad. 0: no limit */
   bool show;      /* let what the command prints reach stderr too */

@@ -1,6 +1,7 @@
-/* The part of a graph that one node is computed by, or one instruction of a program, to begin a
- * reduction with. Without the cut, a pass that works at many places keeps the search busy at those
- * that do not matter, and a backend compiles the whole program again for each candidate. */
+/* Cuts out the part of a graph that computes one node, or one instruction of a program, as the
+ * start of a reduction. Without the cut, a pass that works in many places keeps the search busy
+ * with places that do not matter, and a backend compiles the whole program again for each
+ * candidate. */
 #include "bisect/record.h"
 #include "reduce/delta.h"
 
@@ -18,7 +19,7 @@ static GlowNode *definer(const GlowNode *n, uint32_t operand) {
   return v && v->kind == GLOW_VALUE_RESULT && v->def.node->block == n->block ? v->def.node : NULL;
 }
 
-/* Marks n, and what it reads through at most `depth` nodes. */
+/* Marks n, and the nodes that it reads from, directly or through others, at most `depth` away. */
 static void mark(GlowMap *kept, GlowNode *n, uint32_t depth) {
   uintptr_t known = (uintptr_t)glow_map_get(kept, n);
   if (known > depth)
@@ -31,7 +32,7 @@ static void mark(GlowMap *kept, GlowNode *n, uint32_t depth) {
   }
 }
 
-/* Placeholders stand for what comes from nodes that are not kept. */
+/* Replaces the operands of n that come from nodes that are not kept by placeholders. */
 static void cut_off(GlowMap *kept, GlowModule *m, GlowNode *n) {
   for (uint32_t i = 0; i < n->noperands; i++) {
     GlowNode *from = definer(n, i);
@@ -83,7 +84,8 @@ static bool cut(GlowArena *arena, GlowModule *m, GlowStr entry, GlowStr name, ui
   return glow_build(&b, GLOW_OP_SAVE, ins, 2, NULL, NULL) && glow_module_verify(m);
 }
 
-/* The part that computes `name` from what is `depth` nodes away; NULL if that does not verify. */
+/* A copy of m with only `name` and the nodes at most `depth` operands away from it; NULL if that
+ * does not verify. */
 static GlowModule *cut_at(const GlowModule *m, GlowStr entry, GlowStr name, uint32_t depth) {
   GlowModule *c = glow_module_clone(m);
   GlowArena *arena = glow_arena_create(m->ctx);
@@ -139,7 +141,8 @@ static void keep_memory(GlowMap *kept, const GlowValue *v) {
   }
 }
 
-/* A plain placeholder for the elements of v, copied to v or from v where the builder stands. */
+/* Makes a placeholder in the plain layout for the elements of v, and a copy where the builder
+ * stands: from the placeholder to v (`to_buffer`), or from v to it. */
 static GlowStorage *carry(GlowMap *kept, GlowBuilder *b, GlowValue *v, bool to_buffer) {
   GlowModule *m = b->module;
   const GlowType *plain = glow_type_with_layout(m->ctx, v->type, NULL);
@@ -152,7 +155,7 @@ static GlowStorage *carry(GlowMap *kept, GlowBuilder *b, GlowValue *v, bool to_b
   return copy ? s : NULL;
 }
 
-/* Gives n's buffers what they held, and saves what n writes. */
+/* Fills n's buffers with what they held in the record, and saves what n writes. */
 static bool carry_operands(GlowFault *fault, GlowMap *kept, GlowNode *n, const GlowRecord *r,
                            const GlowRecordEntry *e) {
   GlowBuilder before = glow_builder_before(n), after = glow_builder_at_end(n->block);

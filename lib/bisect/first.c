@@ -1,10 +1,10 @@
 /* The first value that makes a run wrong.
  *
- * A value has counterparts in the other run: in two graphs the value that the same output or the
- * same operand of a partner is computed from, in two programs the one at the same place, and in both
- * the value of the same name. Where buffers are concerned a value is also the same if the other run
- * has its bits anywhere, since passes over programs rename, move and merge. Values without a
- * counterpart are new, and nothing can be said of them.
+ * A value has counterparts in the other run: the value of the same name, and one found by its use.
+ * In two graphs that is the value that the same output, or the same operand of a partner, is
+ * computed from; in two programs the value at the same place. With buffers, a value also counts as
+ * right if the other run has its bits anywhere, since passes over programs rename, move and merge.
+ * Values without a counterpart are new, and nothing can be said of them.
  *
  * A rewrite may give a name to another value. So a value that differs is put right before it is
  * blamed: the outputs must be right then. */
@@ -42,7 +42,8 @@ static bool same_place(const GlowRecordEntry *a, const GlowRecordEntry *b) {
          same_shape(a->tensor, b->tensor);
 }
 
-/* Runs along both programs; where they part, goes on at the nearest pair that fits. */
+/* Pairs the places of both programs in order. Where the programs part, goes on at the nearest pair
+ * that fits. */
 static void find_places(Pairs *p) {
   const GlowRecord *a = p->before, *b = p->after;
   uint32_t i = 0, k = 0;
@@ -91,7 +92,7 @@ static const GlowNode *find_save(const GlowFunction *f, GlowStr name) {
   return NULL;
 }
 
-/* Begins at the outputs, and goes back as long as operators are the same. */
+/* Pairs values, from the outputs backwards as long as the operators are the same. */
 static void find_partners(Pairs *p, const GlowFunction *after, const GlowFunction *before) {
   Edges edges = {0};
   for (const GlowNode *n = after->body->first; n; n = n->next) {
@@ -114,8 +115,8 @@ static void find_partners(Pairs *p, const GlowFunction *after, const GlowFunctio
 
 static const void *hash_key(uint64_t hash) { return (const void *)(uintptr_t)(hash | 1); }
 
-/* Whether a value that differs from its counterpart is that of another. In graphs a name means the
- * same before and behind a pass, so there it is that of its counterpart or wrong. */
+/* Whether the other run has this value elsewhere, so that it is no wrong value. In graphs a name
+ * means the same before and behind a pass: there the value is its counterpart's or wrong. */
 static bool is_elsewhere(const Pairs *p, const GlowRecordEntry *e) {
   const GlowRecordEntry *other = glow_map_get(p->by_hash, hash_key(e->hash));
   bool graphs = !p->before->program && !p->after->program;
@@ -131,8 +132,8 @@ static const GlowRecordEntry *by_name(const Pairs *p, const GlowRecordEntry *e) 
   return NULL;
 }
 
-/* A number for a name is that of a node inside of what a rewrite built: whoever looks for the node in
- * the module before does not find it, so the named one behind it is better blamed. */
+/* Whether a value has no name, or a number, which a node inside of what a rewrite built has. Nobody
+ * finds such a node in the module before, so the next value with a name is blamed instead. */
 static bool is_numbered(GlowStr name) { return !name || !name[strspn(name, "0123456789")]; }
 
 static const GlowRecordEntry *by_use(const Pairs *p, const GlowRecordEntry *e) {
@@ -141,7 +142,7 @@ static const GlowRecordEntry *by_use(const Pairs *p, const GlowRecordEntry *e) {
   return partner ? glow_map_get(p->entries, partner) : NULL;
 }
 
-/* Whether e is what `was` is, so that nothing is wrong with e if they belong together. */
+/* Whether e has the value of `was`: the same bits, or within the tolerance if that is enough. */
 static bool is_same(const Pairs *p, const GlowRecordEntry *e, const GlowRecordEntry *was) {
   if (glow_tensor_same_bits(was->tensor, e->tensor))
     return true;

@@ -1,4 +1,4 @@
-/* A fault as a test: the module is reduced for as long as the fault shows, and written with its
+/* Makes a test of a fault: the module is reduced as long as the fault shows, and written with its
  * inputs and a RUN line that fails until the fault is gone. */
 #include <stdio.h>
 #include <string.h>
@@ -18,7 +18,8 @@ typedef struct Showing {
   bool shows;
 } Showing;
 
-/* What the whole module had under this name, if that still fits; NULL: random numbers. */
+/* The value that the whole module had under this name, if its type still fits; NULL: random
+ * numbers. */
 static const GlowTensor *original(const GlowFault *f, const GlowSession *s, GlowStr name) {
   const GlowTensor *t = glow_bindings_find(&f->bisect->session->inputs, name);
   if (!t)
@@ -56,7 +57,7 @@ static bool watch(void *user, const GlowPassEvent *e) {
   return *kind == GLOW_FAULT_VALUES;
 }
 
-/* Runs the pass, if it is one, on s->module. Whether the fault may still show, or already does. */
+/* Runs the fault's pass on s->module, if it has one. False if the fault cannot show any more. */
 static bool run_pass(const GlowFault *f, GlowSession *s) {
   GlowFaultKind kind = GLOW_FAULT_VALUES;
   GlowRunnerOptions options = {.math = f->bisect->math, .observe = watch, .observer = &kind};
@@ -69,8 +70,8 @@ static bool run_pass(const GlowFault *f, GlowSession *s) {
   return status == GLOW_OK && kind == GLOW_FAULT_VALUES;
 }
 
-/* Runs both sides: before and behind the pass, or on one backend and the other. What depends on
- * memory that nobody has written would differ on right tools too, and proves nothing. */
+/* Runs both sides, before and behind the pass, or on one backend and the other. Outputs that depend
+ * on memory that nobody has written would differ with correct tools too, and prove nothing. */
 static bool differs(const GlowFault *f, GlowSession *s) {
   const GlowNumericBisect *b = f->bisect;
   GlowRecord want, got;
@@ -118,7 +119,7 @@ typedef struct Search {
   struct timespec begin;
 } Search;
 
-/* Of the processor: what else runs on the machine decides nothing. */
+/* Seconds of processor time, so that other work of the machine decides nothing. */
 static double seconds_since(const struct timespec *begin) {
   struct timespec now;
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);

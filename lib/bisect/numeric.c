@@ -13,13 +13,13 @@ typedef struct Search {
   GlowContext *ctx;
   GlowStr entry;
   GlowModule *before; /* the module as the last pass that was right left it */
-  GlowBindings want;
-  GlowText report; /* about outputs that differ */
+  GlowBindings want;  /* what the outputs should be */
+  GlowText report;    /* about outputs that differ */
   /* The run of a pass that is wrong; pass NULL: none is. */
   const GlowPass *pass;
   const char *text;         /* "fold-bn<k=v>" */
   GlowStr function;         /* NULL: the module */
-  uint32_t number, ordinal; /* of all runs; of this pass, since `before` */
+  uint32_t number, ordinal; /* among all runs; among those of this pass since `before` */
   uint64_t rewrites;
   const char *last; /* what its last rewrite said, or NULL */
   GlowFaultKind kind;
@@ -89,8 +89,8 @@ static void note_fault(Search *s, const GlowPassEvent *e) {
   s->last = e->last ? glow_str(s->ctx, e->last) : NULL;
 }
 
-/* The runs of one pass on several functions: `before` is the module before the first of them that
- * changed anything, or a later one. */
+/* The number of e's run among the runs of its pass on m's functions, from 1. m may have changes of
+ * the earlier runs already. */
 static uint32_t ordinal_of(const GlowModule *m, const GlowPassEvent *e) {
   uint32_t n = 1;
   for (const GlowFunction *f = m->first_function; f && e->function; f = f->next) {
@@ -146,7 +146,8 @@ static GlowModule *rewritten(Search *s, uint64_t count) {
   return NULL;
 }
 
-/* 1 right, 0 wrong, -1 not to be had. What these modules have to say is said already. */
+/* Makes *m with `count` rewrites: 1 if it is right, 0 if it is wrong, -1 if it cannot be made.
+ * Diagnostics about these modules were given before, so they are silenced. */
 static int try_rewrites(Search *s, uint64_t count, GlowModule **m) {
   GlowSilence silence;
   bool runs = s->kind == GLOW_FAULT_VALUES || s->kind == GLOW_FAULT_RUN;
@@ -159,8 +160,9 @@ static int try_rewrites(Search *s, uint64_t count, GlowModule **m) {
   return right;
 }
 
-/* Narrows to one rewrite: `before` then has those in front of it, *after also that one. 0: it is
- * not in a rewrite that the pass counts. */
+/* Finds the one rewrite that makes the module wrong, and returns its number. `before` then has the
+ * rewrites in front of it, *after has that rewrite, too. 0: no rewrite that the pass counts is at
+ * fault. */
 static uint64_t find_rewrite(Search *s, GlowModule **after) {
   uint64_t good = 0, bad = s->rewrites;
   const char *last = s->last;
@@ -206,8 +208,8 @@ static bool mends(void *user, const GlowRecordEntry *e, const GlowRecordEntry *w
 }
 
 /* Prints the first value that makes the run `after` wrong; NULL: nothing differs. After one rewrite
- * one value is to blame; names may have moved, so its blame is tried out. Else there may be many.
- */
+ * one value is to blame, but rewrites may move names between values, so the blame is tried out.
+ * Otherwise many values may be to blame. */
 static const GlowRecordEntry *print_first(Search *s, const GlowRecord *before,
                                           const GlowRecord *after, bool one_rewrite) {
   const GlowNumericBisect *b = s->bisect;

@@ -1,5 +1,5 @@
-/* Numerical bisection: the pass after which a model computes something else, in it the rewrite, the
- * node whose value differs first, and a small module that shows it.
+/* Numerical bisection: finds the pass after which a model computes other numbers, the rewrite in
+ * the pass, the node whose value differs first, and a small module that shows the fault.
  *
  * After each pass that changed something the module is run on the same inputs, graphs by the graph
  * walker and programs by the program interpreter, so that no pass judges itself. */
@@ -46,7 +46,8 @@ typedef struct GlowFault {
   GlowBinding expected; /* without a pass and backends: the output that is wrong */
 } GlowFault;
 
-/* What a pass that has just run did to the module, as far as that shows without a run. */
+/* What a pass that has just run did wrong to the module, as far as that shows without a run;
+ * GLOW_FAULT_VALUES if nothing shows. */
 GlowFaultKind glow_fault_of_pass(const GlowPassEvent *e);
 
 /* Reduces *m, which the fault must show on, and writes the test. False after a diagnostic; a module
@@ -64,9 +65,9 @@ GlowModule *glow_fault_cut_node(const GlowModule *m, GlowStr entry, GlowStr name
 /* Writes the test of m as it is, and destroys m. */
 bool glow_fault_write_whole(const GlowFault *fault, GlowModule *m);
 
-/* Reports which node makes a module differ from --reference before the first pass, as far as that
- * can be told, and what shares code with the passes; writes a test of the node. `outputs` says
- * which outputs differ. False after a diagnostic. */
+/* For a module that differs from --reference before the first pass. Reports which node is to blame,
+ * as far as that can be told, and which nodes share code with the passes; writes a test of the
+ * node. `outputs` says which outputs differ. False after a diagnostic. */
 bool glow_bisect_reference(const GlowNumericBisect *b, const GlowText *outputs);
 
 /* Whether every output of `want` is in `got` within the tolerance; prints each that is not. */

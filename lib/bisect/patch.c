@@ -23,8 +23,8 @@ static GlowValue *same_value(GlowNode *copy, const GlowRecordEntry *e) {
   return NULL;
 }
 
-/* What reads the result of a node reads the patch; a buffer is overwritten with the patch behind
- * the instruction. */
+/* Makes readers of a node's result read the patch. For an instruction, overwrites its buffer with
+ * the patch behind it. */
 static bool apply(GlowNode *n, GlowValue *v, GlowValue *patch) {
   if (!glow_node_is_instr(n)) {
     glow_value_replace_uses(v, patch);

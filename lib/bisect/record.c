@@ -92,7 +92,7 @@ static void release(void *record) {
   glow_arena_destroy(r->arena);
 }
 
-/* Sorts what came out into values and outputs. */
+/* Sorts the outputs of a run into values that probes took and outputs of the module. */
 static void keep(GlowRecord *r, const Probes *p, GlowBindings *all, bool values) {
   for (uint32_t i = 0; i < p->list.count; i++)
     add(r, p->list.data[i].node, p->list.data[i].value, p->list.data[i].value->name,
@@ -168,8 +168,7 @@ bool glow_record_is_settled(const GlowModule *m, GlowStr entry, const GlowBindin
   return same;
 }
 
-/* ---- What is printed of a value ---------------------------------------------------------------
- */
+/* ---- Printing -------------------------------------------------------------------------------- */
 
 void glow_record_print_entry(const GlowNumericBisect *b, const char *what, const GlowRecordEntry *e,
                              const GlowRecordEntry *was) {

@@ -1,8 +1,8 @@
 /* Every value of one run, in the order in which they are computed.
  *
- * A graph tells of its values as it is walked. In a program, a copy to a placeholder of its own
- * (a probe) stands behind each instruction, so that any backend tells what it wrote; in a loop,
- * what the last round wrote. */
+ * The graph walker reports the values of a graph as it computes them. In a program, a probe stands
+ * behind each instruction: a copy of what the instruction wrote to a placeholder of its own, so
+ * that any backend can tell. In a loop a probe has what the last iteration wrote. */
 #ifndef GLOW_BISECT_RECORD_H
 #define GLOW_BISECT_RECORD_H
 
@@ -43,9 +43,9 @@ bool glow_record_begin(GlowRecord *r, const GlowModule *m, GlowStr entry,
                        const GlowBindings *inputs, const GlowRecordOptions *options);
 void glow_record_end(GlowRecord *r);
 
-/* Whether two runs of a program by the interpreter, on memory that holds other bytes at first, give
- * the same: if not, the outputs depend on memory that nobody has written. *ran: both came to their
- * end; false after a diagnostic. */
+/* Whether a program gives the same outputs in two runs by the interpreter whose memory holds
+ * different bytes at first. If not, the outputs depend on memory that nobody has written. *ran:
+ * both runs came to their end; false after a diagnostic. */
 bool glow_record_is_settled(const GlowModule *m, GlowStr entry, const GlowBindings *inputs,
                             bool *ran);
 
@@ -59,18 +59,18 @@ typedef struct GlowRecordPair {
   void *user;
 } GlowRecordPair;
 
-/* The first value of `after` that differs from its counterparts in `before`, and that makes the
- * outputs right when it has the value of one; if none does, the first that differs from all of its
- * counterparts. NULL if there is none; *was is the value that it should have. */
+/* The first value of `after` that differs from its counterparts in `before` and, given the value of
+ * one of them, makes the outputs right. If there is no such value: the first that differs from all
+ * of its counterparts. NULL if there is none. *was is the value that it should have. */
 const GlowRecordEntry *glow_record_first(const GlowRecordPair *pair, const GlowRecordEntry **was);
 
 /* Prints to stdout what e is, how far it lies from `was`, and where the node stands. */
 void glow_record_print_entry(const GlowNumericBisect *b, const char *what, const GlowRecordEntry *e,
                              const GlowRecordEntry *was);
 
-/* The instruction of a program that entry e of a record of m is of, alone: its buffers hold what
- * they held in the record, whose tensors fault->values borrows. NULL if the fault does not show on
- * that, or the instruction stands in a region. */
+/* The instruction that entry e of a record of m belongs to, alone. Its buffers hold what they held
+ * in the record; fault->values borrows these tensors. NULL if the fault does not show on that, or
+ * if the instruction stands in a region. */
 GlowModule *glow_fault_cut_instruction(GlowFault *fault, const GlowModule *m, const GlowRecord *r,
                                        const GlowRecordEntry *e);
 

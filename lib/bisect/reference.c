@@ -1,7 +1,8 @@
-/* A module that differs from --reference before any pass has changed it. The graph walker runs the
- * rule of an operator that is defined by its lowering, as the pass `lower` does, so no comparison of
- * passes shows a fault of that rule. Other numbers must tell: those of --reference for values inside
- * of the graph, or those of rules for operators that have a kernel, too. */
+/* A module that differs from --reference before any pass has changed it. For an operator that is
+ * defined by its lowering, the graph walker runs the same rule as the pass `lower`, so no
+ * comparison of passes shows a fault of that rule. Other numbers must show it: those of --reference
+ * for values inside of the graph, or, for operators that have a kernel and a rule, those of their
+ * rules. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -34,8 +35,8 @@ static bool mends(void *user, const GlowRecordEntry *e, const GlowRecordEntry *w
   return glow_patch_mends(user, e, was);
 }
 
-/* In a run of rules for operators that have a kernel, whose outputs are right: the counterpart of the
- * first value that differs; *first is that value. NULL: there is none. */
+/* Runs operators that have a kernel by their rules. If the outputs are right then: the counterpart
+ * of the first value that differs, and in *first that value. NULL: there is none. */
 static const GlowRecordEntry *compare_rules(const Search *s, GlowRecord *rules,
                                             const GlowRecordEntry **first) {
   const GlowNumericBisect *b = s->bisect;

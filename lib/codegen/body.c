@@ -27,7 +27,7 @@ static LLVMValueRef emit_call(GlowEmitter *e, const GlowLaneCall *c, GlowKind ki
   args[count++] = c->bytes ? glow_emit_constant(e, c->members, c->bytes) : LLVMConstNull(e->l.ptr);
   args[count++] = LLVMBuildAlloca(b, out, "");
   for (uint32_t i = 0; i < c->nins; i++) {
-    /* Where it is absent, the body does not look at it, but reads it in vector form. */
+    /* The function loads an absent operand as a vector, too, but does not use it. */
     bool here = c->ins[i] != GLOW_BODY_ABSENT;
     LLVMValueRef v = here ? values[c->ins[i]] : LLVMConstNull(out);
     args[count] = LLVMBuildAlloca(b, LLVMTypeOf(v), "");

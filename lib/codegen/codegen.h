@@ -62,11 +62,11 @@ typedef struct GlowLaneCall {
  * result of each call. No results: the element stays as it is. */
 typedef struct GlowBody {
   uint32_t nparams, ncalls, nresults;
-  uint32_t operators;    /* that the calls stand for */
+  uint32_t operators;    /* how many scalar operators the calls stand for */
   const GlowKind *kinds; /* of all values, as they are stored: whole bytes */
   const GlowLaneCall *calls;
   const uint32_t *results;
-  GlowLoc yield; /* the line that says the results, for debuggers; no line: none does */
+  GlowLoc yield; /* where the text says the results, for debuggers; without a line: nowhere */
 } GlowBody;
 
 typedef enum GlowBodyForm {
@@ -80,7 +80,8 @@ typedef enum GlowBodyForm {
 /* Functions of the library that become functions of their own, specialized by the parameters and
  * the epilogue: the inner loops of a kernel, which calls them through pointers. In C,
  *   void tile(const Params *p, GlowEpilogueFn *e, char *ptr..., int64_t int...),
- * without e if they are `plain`. The kernel passes p on, and the e that it got behind its tiles. */
+ * without e if they are `plain`. A kernel of the library passes p on, and the e that it got behind
+ * its tiles; in compiled code both are constants of the specialized functions. */
 typedef struct GlowTiles {
   const GlowTile *const *all; /* NULL entries: the kernel gets a null pointer */
   uint32_t count;
@@ -101,7 +102,7 @@ typedef struct GlowWorkList {
   uint32_t count, capacity;
 } GlowWorkList;
 
-/* The instruction that a piece of work is of, as people and debuggers are told of it. */
+/* The instruction that a piece of work belongs to, for messages and debuggers. */
 typedef struct GlowWorkSource {
   const GlowOpDesc *desc;
   const char *name;    /* as in the model, else of its result */
@@ -146,14 +147,15 @@ typedef struct GlowWork {
   const GlowOperand
       *operands; /* what the body reads besides the accumulator; stacks: outputs first */
   uint32_t noperands, nouts;
-  int64_t units, shards; /* how far the work can be split, and into how many parts it is */
+  int64_t units, shards; /* of how many units the work is, and into how many parts they are cut */
   int64_t scratch;       /* bytes that each worker needs besides */
   bool faults;           /* may end the run; REFERENCE always may */
   bool common; /* scratch is one memory for all workers; the next work of the instruction finds it
                   as it is */
 } GlowWork;
 
-/* Where the address of scratch memory stands among those that a kernel gets, unless bare. */
+/* The index of the scratch memory among the addresses that a kernel gets, if the program is not
+ * bare. */
 static inline int64_t glow_work_scratch_slot(const GlowWork *w) {
   return (int64_t)w->nplaces + (w->form != GLOW_BODY_NONE) + w->noperands + w->faults;
 }
@@ -172,7 +174,7 @@ typedef struct GlowImage {
 } GlowImage;
 #define GLOW_IMAGE_ALIGN 64
 
-/* A program as data (rt/walk.h), but for the code of its pieces. */
+/* A program as data (rt/walk.h), with work in the place of code for its pieces. */
 typedef struct GlowProgramData {
   const GlowStep *steps;
   const GlowAddress *addresses;
@@ -180,7 +182,7 @@ typedef struct GlowProgramData {
   GlowImage params;
   int64_t nsteps, naddresses, npieces;
   int64_t loops, scratch; /* as in GlowProgram */
-  int64_t most;           /* addresses of a step */
+  int64_t most;           /* the largest number of addresses of a step */
   int64_t zeros;          /* bytes of zeros that a step reads */
   bool bare; /* the addresses of params and of bodies, which compiled kernels do not read, are left
                 out: no library code can run the program */
@@ -190,7 +192,7 @@ typedef struct GlowCodegenOptions {
   const GlowIsa *isa;
   const GlowMachine *machine; /* of the same row; NULL: as the row says */
   bool debug;                 /* lines and names for debuggers and profilers */
-  GlowLoc program;            /* where the text of the program begins, for that */
+  GlowLoc program;            /* where the text of the program begins, for debuggers */
   const void *kernels;        /* bitcode to use before the row's own, for tests; or NULL */
   size_t kernels_size;
   const GlowSymbol *symbols; /* for code in memory: the reference kernels of this process */

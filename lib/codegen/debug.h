@@ -21,7 +21,7 @@ typedef struct GlowDebug {
   GLOW_VEC(GlowDebugFile) files;
   LLVMMetadataRef function_type;
   const GlowWorkSource *source; /* what new functions are for; NULL: nothing in particular */
-  GlowLoc program;      /* where the program begins */
+  GlowLoc program;              /* where the program begins */
 } GlowDebug;
 
 /* Opens a unit for a text, or does nothing unless `on`. */
@@ -31,7 +31,7 @@ void glow_debug_close(GlowDebug *d);
 
 /* A new function, in which the builder stands: gives it the line of d->source. */
 void glow_debug_function(GlowDebug *d, LLVMValueRef function, const char *name);
-/* What is built next, in a function that has a line, belongs to a line. */
+/* What is built next in the function, which has a line, belongs to the line of loc. */
 void glow_debug_at(GlowDebug *d, LLVMValueRef function, GlowLoc loc);
 
 #endif

@@ -1,9 +1,9 @@
 /* From pieces of work to functions, which program.c lists.
  *
- * Equal pieces share a wrapper. A wrapper calls a kernel
- * of the library with a pointer to a constant struct of parameters and is inlined with it, so the
- * loads of the parameters fold. What a kernel calls back (tiles, epilogues, bodies of stacks) is
- * handed to it as a constant function pointer and becomes a direct call. */
+ * Equal pieces share a wrapper. A wrapper calls a kernel of the library with a pointer to a
+ * constant struct of parameters. The kernel is inlined into it, so the loads of the parameters
+ * fold. What a kernel calls back (tiles, epilogues, bodies of stacks) is handed to it as a constant
+ * function pointer and becomes a direct call. */
 #include "codegen/emit.h"
 #include "kernels/params.h"
 
@@ -73,9 +73,9 @@ LLVMValueRef glow_emit_zeros(GlowEmitter *e, int64_t bytes) {
 
 /* ---- Bodies ---------------------------------------------------------------------------------- */
 
-/* Coordinates of a place that an epilogue gets, and what they are to its operands' strides. */
+/* A place: the coordinates that the strides of an epilogue's operands count along. */
 typedef struct EpiloguePlace {
-  uint32_t params, dims; /* how many are passed, how many there are */
+  uint32_t params, dims; /* integers that the epilogue gets; coordinates that are made of them */
   LLVMValueRef at[GLOW_OPERAND_DIMS];
   LLVMValueRef lane; /* the first channel or column */
 } EpiloguePlace;
@@ -171,7 +171,7 @@ static bool disjoint(const GlowPlace *a, const GlowPlace *b) {
          b->offset + b->bytes <= a->offset;
 }
 
-/* Which pointers of a tile no store can change: bit i for pointer i. */
+/* The pointers of a tile behind which no store writes: bit i for pointer i. */
 static uint32_t noalias_pointers(const GlowWork *w) {
   uint32_t mask = 0;
   for (uint32_t i = w->nwritten; i < w->nplaces && i < w->tiles.pointers; i++) {
@@ -183,8 +183,7 @@ static uint32_t noalias_pointers(const GlowWork *w) {
   return mask;
 }
 
-/* One function of a kernel with its parameters and its epilogue, which its caller does not hand
- * over. */
+/* A tile specialized by the kernel's parameters and epilogue, which the kernel does not pass. */
 static LLVMValueRef emit_tile(GlowEmitter *e, const GlowWork *w, const GlowTile *tile,
                               LLVMValueRef params, LLVMValueRef epilogue) {
   uint32_t noalias = noalias_pointers(w), count = w->tiles.pointers + w->tiles.ints;
@@ -254,7 +253,7 @@ static LLVMValueRef emit_wrapper(GlowEmitter *e, const GlowWork *w) {
   /* No store of a kernel changes the list of addresses, so loops need not read it again. */
   LLVMAddAttributeAtIndex(f, 1, glow_llvm_attribute(&e->l, "noalias"));
   LLVMAddAttributeAtIndex(f, 1, glow_llvm_attribute(&e->l, "readonly"));
-  /* Behind the address of params. */
+  /* The kernel's addresses stand behind that of params, which bare programs leave out. */
   LLVMValueRef ptrs = element_at(e, LLVMGetParam(f, 0), !e->bare), scratch = null;
   if (w->scratch) {
     bool left_out = e->bare && w->form != GLOW_BODY_NONE;

@@ -37,9 +37,11 @@ void glow_emit_unit(GlowEmitter *e, const GlowUnit *unit);
 /* Writes the module. False after a diagnostic. */
 bool glow_llvm_write(GlowLlvm *l, GlowCodeForm form, GlowText *out);
 
-/* The GlowPieceFn of a piece of work: an equal one's (*shared), or a new one. */
+/* The GlowPieceFn of a piece of work. If an equal piece has one already, *shared is true and that
+ * function is returned; else a new one is emitted. */
 LLVMValueRef glow_emit_work(GlowEmitter *e, const GlowWork *w, bool *shared);
-/* Gives functions that several pieces of work share names that say so, at the end. */
+/* Renames the functions that several pieces of work share, so that their names say so. Called when
+ * all work is emitted. */
 void glow_emit_names(GlowEmitter *e);
 /* note [lanes]: the value of an operator is one vector of GLOW_VL elements as they are stored,
  * whatever the kind: halves and bools are integers, quantized elements their integers. */
@@ -48,7 +50,7 @@ void glow_emit_names(GlowEmitter *e);
  * parameters in, one vector per result out. */
 void glow_emit_body(GlowEmitter *e, const GlowBody *body, const LLVMValueRef *params,
                     LLVMValueRef *results);
-/* Appends what the code of a body depends on, names excluded. */
+/* Appends everything that the code of a body depends on except for names. */
 void glow_body_key(const GlowBody *body, GlowText *key);
 
 /* ---- Operands in memory (operand.c) ---------------------------------------------------------- */
@@ -79,9 +81,9 @@ LLVMValueRef glow_emit_function(GlowEmitter *e, const char *what, LLVMTypeRef re
 LLVMValueRef glow_emit_kernel_call(GlowEmitter *e, const char *name, LLVMTypeRef result,
                                    const LLVMTypeRef *types, const LLVMValueRef *args,
                                    uint32_t count);
-/* An internal constant: `count` integers of 64 bits, or bytes. */
+/* An internal constant with these bytes, aligned to 64. */
 LLVMValueRef glow_emit_constant(GlowEmitter *e, const void *data, size_t bytes);
-/* The same of bytes; null if there are none. */
+/* The same, but a null pointer if there are no bytes. */
 LLVMValueRef glow_emit_table(GlowEmitter *e, const void *data, size_t bytes);
 /* An internal constant with these contents. */
 LLVMValueRef glow_emit_global(GlowEmitter *e, LLVMValueRef init, const char *name);

@@ -35,7 +35,7 @@ static LLVMOrcObjectLayerRef object_layer(void *user, LLVMOrcExecutionSessionRef
   return layer;
 }
 
-/* What goes wrong in a session comes here first, and with its reason only here. */
+/* Called with each error of a session, before a call returns one. Only here it has its reason. */
 static void take_error(void *user, LLVMErrorRef error) {
   const GlowCode *code = user;
   if (code->fault)
@@ -44,7 +44,7 @@ static void take_error(void *user, LLVMErrorRef error) {
     LLVMConsumeError(error);
 }
 
-/* What is to be known of an object before it is loaded. */
+/* Finds out how large the code of an object is, and whether it has lines. */
 static void look_at(LLVMMemoryBufferRef object, GlowCode *code) {
   char *message = NULL;
   LLVMBinaryRef binary = LLVMCreateBinary(object, NULL, &message);

@@ -38,7 +38,7 @@ void glow_llvm_begin(GlowLlvmFault *fault, const char *doing, const char *pass) 
   }
 }
 
-/* The first one, as one line. */
+/* Keeps the first message, as one line. */
 static void record(GlowLlvmFault *fault, const char *message) {
   if (fault->failed)
     return;
@@ -92,7 +92,7 @@ static void handle_diagnostic(LLVMDiagnosticInfoRef info, void *fault) {
   LLVMDisposeMessage(message);
 }
 
-/* LLVM ends the process when this returns, and it would say 1. */
+/* Does not return: LLVM would then end the process, with status 1. */
 static void handle_fatal(const char *reason) {
   GlowLlvmFault unknown = {.doing = "running", .target = "this machine"};
   GlowLlvmFault *f = current ? current : &unknown;
@@ -308,7 +308,7 @@ static void take_over(GlowLlvm *l) {
   }
 }
 
-/* One after the other, so that errors say in which. */
+/* Runs the passes one by one, so that an error can name the pass. */
 static bool run_passes(GlowLlvm *l) {
   bool ok = true;
   for (const char *const *pass = passes; *pass && ok; pass++) {

@@ -67,7 +67,7 @@ void glow_llvm_begin(GlowLlvmFault *fault, const char *doing, const char *pass);
 /* Record a failure; return true if there was none, in these calls or before. */
 bool glow_llvm_error(GlowLlvmFault *fault, LLVMErrorRef error);
 bool glow_llvm_message(GlowLlvmFault *fault, bool failed, char *message);
-/* Reports it, at the instruction whose code is known to be the cause, or NULL; always false. */
+/* Reports the failure, at the instruction whose code is the cause (NULL: not known). False. */
 bool glow_llvm_report(const GlowLlvmFault *fault, const GlowWorkSource *source);
 
 /* The attributes that every function of ours has: the row's CPU, its full vector width. */
@@ -77,12 +77,12 @@ LLVMAttributeRef glow_llvm_attribute(GlowLlvm *l, const char *name);
 
 /* A function of ours (glow_...) that the module declares and does not define, or NULL. */
 const char *glow_llvm_missing(GlowLlvm *l);
-/* Whether a module of kernels was built from the kernel table that this code has, if from one. If
- * not, l->fault says so. */
+/* False if a module of kernels was built from another kernel table than that of this code; l->fault
+ * then says so. */
 bool glow_llvm_same_table(GlowLlvm *l, LLVMModuleRef library);
-/* These fail without a diagnostic, as l->fault says. Links what is missing and what that needs out
- * of bitcode, and nothing else; sets *linked if there was any. The bytes must stay valid while the
- * context is open. */
+/* The functions below give no diagnostic where they fail, but record the failure in l->fault. This
+ * one links the missing functions that the bitcode has, and what these need, and nothing else; sets
+ * *linked if there were any. The bytes must stay valid while the context is open. */
 bool glow_llvm_link(GlowLlvm *l, const void *data, size_t size, const char *name, bool *linked);
 /* Verifies, makes what was linked internal, and optimizes. */
 bool glow_llvm_optimize(GlowLlvm *l);

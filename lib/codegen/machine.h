@@ -14,10 +14,10 @@ typedef struct GlowMachine {
   const char *attrs; /* beyond those of the row: "+avx512vnni,-avx512cd" */
 } GlowMachine;
 
-/* Whether `machine`, given in part, fits the module's target (NULL: it has none), and which row
- * that is: the target, else the best for the CPU, else the first of the triple's family, else the
- * host's. False after a diagnostic: a name is unknown, or a part contradicts another or the target.
- * Strings live in the context. */
+/* Completes a machine of which only some fields are set, and sets its row: the module's target
+ * (NULL: it has none), else the best row for the CPU, else the first of the triple's family, else
+ * the host's. False after a diagnostic: a name is unknown, or a field contradicts another or the
+ * target. Strings live in the context. */
 bool glow_machine_choose(GlowContext *ctx, const GlowIsa *target, GlowMachine *machine);
 
 /* For -mcpu=help. */

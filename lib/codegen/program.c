@@ -49,7 +49,8 @@ static void put_pointer(Fields *f, LLVMValueRef pointer) {
     glow_vec_push(f->e->arena, &f->all, LLVMConstInt(f->e->l.i32, 0, 0));
 }
 
-/* The struct of an image that is `global`; before there is one, its pointers are null. */
+/* The contents of an image that the global constant `global` will hold. Before there is a global,
+ * the pointers in it are null. */
 static LLVMValueRef image_struct(GlowEmitter *e, const GlowImage *m, LLVMValueRef global) {
   Fields f = {.e = e};
   int64_t done = 0;

@@ -1,7 +1,7 @@
 /* Units: programs as an object, as text or as bitcode, with entries that check what they are given.
  *
- * A program stays inside; what callers see is a function that hands it to glow_bundle_enter
- * (lib/kernels/cpu/bundle.c) with all that is known of its memory as constants.
+ * A program is an internal constant. Callers see a function that hands the program to
+ * glow_bundle_enter (lib/kernels/cpu/bundle.c), with all that is known of its memory as constants.
  */
 #include <string.h>
 

@@ -56,7 +56,7 @@ static bool check_defined(GlowContext *ctx, const GlowIsa *isa, const Names *nam
   return false;
 }
 
-/* All that the tables of operators and of functions on lanes have is there. */
+/* Whether the blobs define every function that the tables of operators and of lanes name. */
 static bool check_operators(GlowContext *ctx, const GlowIsa *isa, const Names *names) {
   bool ok = true;
   for (int op = 0; op < GLOW_OP_COUNT; op++) {
@@ -68,7 +68,7 @@ static bool check_operators(GlowContext *ctx, const GlowIsa *isa, const Names *n
   return ok;
 }
 
-/* All that the kernel table has is there. */
+/* Whether the blobs define every function that the kernel table names. */
 static bool check_table(GlowContext *ctx, const GlowIsa *isa, const Names *names) {
   bool ok = true;
   for (const GlowKernel *k = glow_kernels; k->name; k++)

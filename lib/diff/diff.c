@@ -19,7 +19,8 @@ static void pair_storage(GlowDiff *d, const GlowModule *a, const GlowModule *b) 
   }
 }
 
-/* Constants that no node has brought together (initializers use them, or nothing): in order. */
+/* Pairs constants that no node has brought together (initializers use them, or nothing does), in
+ * order. */
 static void pair_leftovers(GlowDiff *d, const GlowModule *a, const GlowModule *b) {
   GlowMap *next = glow_map_create(d->arena); /* type -> where to go on */
   for (GlowStorage *s = a->first_storage; s; s = s->next) {
@@ -51,7 +52,8 @@ static void begin_declarations(GlowDiff *d, bool *begun) {
   *begun = d->differ = true;
 }
 
-/* Bit by bit; where numbers differ, how many and how far. */
+/* Compares values bit by bit. Of numbers that differ, tells how many they are and how far they lie
+ * apart. */
 static void compare_values(GlowDiff *d, GlowStorage *s, GlowStorage *t, bool *begun) {
   if (s->cls == GLOW_PLACEHOLDER)
     return;

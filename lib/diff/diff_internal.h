@@ -1,4 +1,4 @@
-/* What matching and reporting share: the nodes of both functions, and who is whose partner. */
+/* What matching and reporting share: the nodes of both functions, and which nodes are partners. */
 #ifndef GLOW_DIFF_DIFF_INTERNAL_H
 #define GLOW_DIFF_DIFF_INTERNAL_H
 
@@ -12,7 +12,7 @@ struct GlowDiffNode {
   uint64_t local;         /* operator, members, types, the regions around it */
   uint64_t down;          /* with all that it is computed from */
   uint64_t up;            /* with all that is computed from it */
-  uint64_t form;          /* as down, whatever the types */
+  uint64_t form;          /* as down, but without types */
   uint64_t users;         /* sum over users, while `up` is computed */
   GlowDiffNode *partner;  /* in the other function */
   GlowDiffNode *home;     /* the node whose region it stands in, or NULL */
@@ -39,7 +39,7 @@ typedef struct GlowDiff {
   GlowArena *arena;
   GlowMap *storage; /* of both modules: GlowStorage -> its partner */
   GlowText *out;
-  bool differ, ok;
+  bool differ, ok; /* something differs; all values could be computed */
 } GlowDiff;
 
 /* A name that nobody chose: NULL or a number. */

@@ -1,6 +1,6 @@
 /* Hashes of nodes: by what they are, by what they are computed from, by what is computed from them.
- * Names of values play no part. In a program, what an instruction reads is what the instruction
- * before it wrote into the buffer, so that the choice of buffers plays none either. */
+ * Names of values play no part. Nor does the choice of buffers in a program: an instruction that
+ * reads a buffer is computed from the instruction that wrote it last. */
 #include <string.h>
 
 #include "analysis/buffers.h"
@@ -25,7 +25,7 @@ static uint64_t hash_string(const char *s) {
   return hash;
 }
 
-/* Partners have the same hash; other storage is told apart by class and type. */
+/* Storage with a partner has its partner's hash; other storage is told apart by class and type. */
 static uint64_t hash_storage(const GlowDiff *d, const GlowStorage *s) {
   uint64_t hash = mix(mix(11, s->cls), s->value.type->id);
   return glow_map_get(d->storage, s) ? mix(mix(12, s->cls), hash_string(s->value.name)) : hash;

@@ -1,6 +1,6 @@
-/* Partners: each key below pairs nodes that no stronger one has paired, in their order. Then pairs
- * spread to users and sources of partners, so that what lies between two matched parts is paired
- * where it is alone in its place. Everything costs what the nodes and their operands cost. */
+/* Partners. Each key below pairs nodes that no earlier key has paired, in their order. Then pairs
+ * spread to the users and sources of partners: between two matched parts, a node is paired if it is
+ * the only one in its place. The cost follows the number of nodes and operands. */
 #include <string.h>
 
 #include "diff/diff_internal.h"
@@ -24,7 +24,7 @@ static void pair(Matching *m, GlowDiffNode *a, GlowDiffNode *b) {
 static bool is_end(const GlowDiffNode *e) { return GLOW_HAS(glow_node_desc(e->node), TERMINATOR); }
 
 /* ---- Keys ------------------------------------------------------------------------------------ */
-/* 0: the node takes no part. */
+/* The key of a node; 0: the node takes no part. */
 typedef uint64_t (*KeyFn)(const GlowDiffNode *e);
 
 static uint64_t name_key(const GlowDiffNode *e, uint64_t hash) {

@@ -1,5 +1,5 @@
-/* What partners differ in, and what has no partner, in the order of the first function; what only
- * the second has stands behind the partner of what precedes it there. */
+/* The report: what partners differ in, and nodes without a partner, in the order of the first
+ * function. Nodes that only the second has stand behind the partner of the node before them. */
 #include <stdlib.h>
 
 #include "diff/diff_internal.h"
@@ -7,8 +7,8 @@
 typedef struct Line {
   uint64_t place; /* 2 * index in the first function, odd for what only the second has */
   uint32_t order; /* of equal places */
-  const GlowDiffNode *a, *b;
-  const char *why;
+  const GlowDiffNode *a, *b; /* a node and its partner; NULL on the side that has none */
+  const char *why;           /* what they differ in */
 } Line;
 
 typedef struct Report {

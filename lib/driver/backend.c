@@ -1,4 +1,4 @@
-/* Looking up a backend; networks of those that only know whole runs. */
+/* Looking up a backend, and networks of backends that only know whole runs. */
 #include "driver/backend.h"
 
 #include <stdlib.h>

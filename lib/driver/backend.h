@@ -1,5 +1,5 @@
-/* Backends: what runs a program. A backend is one function with the contract of glow_interp_run,
- * and one that makes a network if it compiles. None of them is known here. */
+/* Backends: what runs a program. A backend is a function with the contract of glow_interp_run and,
+ * if it compiles, a function that makes a network. No backend is named here. */
 #ifndef GLOW_DRIVER_BACKEND_H
 #define GLOW_DRIVER_BACKEND_H
 
@@ -24,8 +24,8 @@ typedef struct GlowBackendTable {
 const GlowBackend *glow_backend_find(GlowContext *ctx, const GlowBackendTable *table,
                                      const char *name);
 
-/* Where machine code comes from, as --tier says it: "compiled" or "library"; NULL: compiled. False
- * after a diagnostic, also if the backend runs no machine code. */
+/* Sets *tier to where machine code comes from, by its name in --tier: "compiled" or "library"; NULL
+ * is compiled. False after a diagnostic, also if the backend runs no machine code. */
 bool glow_tier_find(GlowContext *ctx, const GlowBackend *b, const char *name, GlowTier *tier);
 
 /* A network of a program, or of a function if the backend runs those. NULL after diagnostics. The

@@ -33,7 +33,7 @@ const GlowBackend *glow_model_backend(GlowContext *ctx, const GlowBackendTable *
 GlowRunOptions glow_model_run_options(GlowContext *ctx, const GlowModelFlags *flags,
                                       const GlowBackend *backend, const GlowPool *pool) {
   GlowTier tier;
-  glow_tier_find(ctx, backend, flags->tier, &tier); /* glow_model_backend took it */
+  glow_tier_find(ctx, backend, flags->tier, &tier); /* glow_model_backend has checked the name */
   return (GlowRunOptions){.tier = tier,
                           .parallel = glow_pool_parallel(pool),
                           .max_memory = flags->max_memory,

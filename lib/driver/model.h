@@ -58,8 +58,9 @@ typedef struct GlowModelFlags {
 GlowStatus glow_model_load(GlowSession *s, GlowContext *ctx, const char *path,
                            const GlowModelFlags *flags);
 
-/* Makes what was loaded ready for the backend: its target, primitives where they are asked for or
- * the backend wants them, and the level, which without -O is what the backend gives graphs. */
+/* Makes the loaded model ready for the backend. Sets its target; lowers to primitives if
+ * `primitives` asks for it or the backend wants it; and runs the -O level, which by default is the
+ * one that the backend gives to graphs. */
 GlowStatus glow_model_optimize(GlowSession *s, const GlowModelFlags *flags,
                                const GlowBackend *backend, bool primitives);
 
@@ -69,9 +70,9 @@ GlowStatus glow_model_run(GlowSession *s, const GlowBackend *backend, const Glow
                           int64_t steps);
 /* The same with a network that is ready, which must be destroyed before variables are looked at. */
 GlowStatus glow_model_run_network(GlowSession *s, GlowNetwork *n, int64_t steps);
-/* Runs a network that notes a profile until a run is as fast as those before, so that the first
- * one's page faults do not show. On a busy machine any will do that was not interrupted for long.
- */
+/* Runs a network that notes a profile, until a run is about as fast as those before: so page faults
+ * of the first run do not show. On a busy machine, any run that was not interrupted for long will
+ * do. */
 GlowStatus glow_model_run_warm(GlowNetwork *n);
 /* Makes the outputs of a network's last run the session's own. */
 void glow_model_take_outputs(GlowSession *s, GlowNetwork *n);

@@ -4,7 +4,7 @@
 
 #include "pass/pass.h"
 
-/* A build for tests may have rows of its own: GLOW_EXTRA_PASSES is their file. */
+/* A build for tests may have rows of its own, in the file GLOW_EXTRA_PASSES. */
 #define PASS(name, function, ...) bool glow_pass_##function(GlowPassRun *run);
 #include "driver/passes.def"
 #undef PASS
@@ -13,10 +13,10 @@ extern const GlowPassTable glow_passes;
 /* The table for people, then the named pipelines. */
 void glow_passes_print(GlowText *out);
 
-/* What is left of Calls, for any device, as those need who cannot run a Call: IRGen, and with it
- * all backends. */
+/* Inlines all Calls, on any device. IRGen needs this, and so do all backends, which cannot run a
+ * Call. */
 #define GLOW_INLINE_ALL "inline<devices>"
-/* What makes programs of the graphs of a module, which a backend runs as one: GLOW_INLINE_ALL,
+/* The pipeline from the graphs of a module to programs that a backend runs: GLOW_INLINE_ALL,
  * -O<optimization> on graphs, irgen. */
 GlowPipeline *glow_pipeline_to_programs(const GlowModule *m, int optimization, GlowMath math);
 

@@ -24,14 +24,15 @@
   "fixpoint(constant-fold,simplify-control,hoist-invariant," SIMPLIFY                              \
   ",cse,fold-bn,fold-input,merge-affine," CONVOLVE "," MOVE ",dce)"
 
-/* Operators in what spells them: before anything moves into neighbours, or is lowered. */
+/* Finds operators in nodes that spell them out: before anything moves into neighbours, or is
+ * lowered. */
 #define RECOGNIZE                                                                                  \
   "constant-fold,cse,simplify-transpose,dilate-conv,recognize-softmax,"                            \
   "recognize-unshifted-softmax,recognize-logsumexp,recognize-layer-norm,recognize-rms-norm,"       \
   "fold-layer-norm,recognize-leaky-relu,recognize-gelu,recognize-activation,"                      \
   "recognize-attention,tile-attention,matrix-chain,fuse-products,fold-mul-add"
 
-/* What kernels compute, in which kinds, by which algorithm and in which layouts: last. */
+/* Chooses element kinds, algorithms and layouts for kernels: last. */
 #define KERNELS "widen,reduce-mean-pool,winograd,@layout,dce,schedule"
 
 static const char *const graph_pipelines[] = {
@@ -45,8 +46,8 @@ static const char *const graph_pipelines[] = {
 /* One loop for several instructions. */
 #define FUSE "fuse-epilogue,fuse-pool,stack"
 
-/* Fewer bytes moved, and fewer buffers: views first, since they make copies; sharing last, since
- * what is in place cannot move to another buffer any more. */
+/* Fewer bytes moved, and fewer buffers. Views come first, since they make copies. Sharing comes
+ * last, since an instruction that runs in place cannot move to another buffer any more. */
 #define COALESCE                                                                                   \
   "view-extracts,view-strides,halos,view-inserts,eliminate-copies,eliminate-dead-stores,"          \
   "share-buffers,delete-dead-allocs"
@@ -59,8 +60,8 @@ static const char *const program_pipelines[] = {
 
 static const char *const slots[GLOW_SLOT_COUNT] = {"@layout", "@place"};
 
-/* A text with what a family has in its slots. One without passes takes the comma before it along.
- */
+/* Fills the slots of a text with a family's passes. For a slot without passes the comma before it
+ * goes too. */
 static const char *fill(GlowContext *ctx, const GlowTargetFamily *family, const char *text) {
   for (int i = 0; i < GLOW_SLOT_COUNT; i++) {
     const char *at = strstr(text, slots[i]), *passes = family->passes[i];

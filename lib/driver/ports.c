@@ -1,8 +1,8 @@
-/* The names of an entry: its inputs, outputs and variables. */
+/* The names and types of an entry's inputs, outputs and variables. */
 #include "analysis/access.h"
 #include "driver/session.h"
 
-/* Whether an outer value of the entry is an output, or else an input. */
+/* Whether a value from outside of the entry is an output (`written`) or an input. */
 static bool is_port(const GlowAccesses *accesses, const GlowValue *v, bool written) {
   GlowAccess a = accesses->of[v->id];
   return glow_outer_class(v) == GLOW_PLACEHOLDER &&

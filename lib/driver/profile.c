@@ -18,7 +18,7 @@ static int64_t bytes_of_type(const GlowType *t) {
   return glow_type_is_tensor(t) && glow_type_is_static(t) ? glow_type_bytes(t) : 0;
 }
 
-/* What operands and results hold: each is touched at least once. */
+/* The bytes that operands and results hold: each byte is touched at least once. */
 static int64_t bytes_of(const GlowNode *n) {
   int64_t sum = 0;
   for (uint32_t i = 0; i < n->noperands; i++)

@@ -20,8 +20,8 @@ GlowProfileRow *glow_profile_rows(const GlowProfile *p, GlowArena *arena, bool o
                                   uint32_t *count);
 /* Appends the table; `peak` in flop/s, 0 where there is none. */
 void glow_profile_print(GlowText *out, const GlowProfile *p, bool of_kernels, double peak);
-/* Appends the name that a person knows a node by: of its operator and of the model's node, or of
- * its line. */
+/* Appends a name by which a person knows the node: its operator, and its name in the model or its
+ * line. */
 void glow_profile_name(GlowText *out, const GlowNode *n);
 
 #endif

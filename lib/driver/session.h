@@ -50,8 +50,8 @@ GlowStatus glow_session_read_state(GlowSession *s, const char *path);
 /* Writes such a file with the value now of each variable that the entry touches or that was given.
  * BAD_INPUT for strings, which it cannot hold. */
 GlowStatus glow_session_write_state(GlowSession *s, const char *path);
-/* Gives variables the values that were added. glow_session_run does, who runs otherwise calls it
- * before. */
+/* Gives variables the values that were added. glow_session_run does this itself; other ways to run
+ * must call it first. */
 void glow_session_set_variables(GlowSession *s);
 
 /* Binds open dimensions by the shapes of the inputs that were added. */
@@ -64,10 +64,10 @@ GlowStatus glow_session_bind_batch(GlowSession *s, int64_t batch);
 /* Adds inputs of random numbers (random:1) for those that were not given. */
 GlowStatus glow_session_fill_inputs(GlowSession *s);
 
-/* Makes it a module for another target, as glow-opt -target does. */
+/* Makes the module one for another target, as glow-opt -target does. */
 GlowStatus glow_session_retarget(GlowSession *s, const char *target);
 
-/* Runs -O<level> on the module and, on graphs, irgen; level < 0 leaves it as it is. */
+/* Runs -O<level> on the module and, on graphs, irgen; level < 0 leaves the module as it is. */
 GlowStatus glow_session_optimize(GlowSession *s, int level, GlowMath math);
 
 /* Lowers a graph to primitives. */

@@ -64,7 +64,8 @@ GlowStatus glow_session_read_state(GlowSession *s, const char *path) {
 
 /* ---- Setting --------------------------------------------------------------------------------- */
 
-/* Values of variables that passes left out stay, for glow_session_write_state. */
+/* A variable that passes have left out is skipped; its value stays in the session, for
+ * glow_session_write_state. */
 void glow_session_set_variables(GlowSession *s) {
   for (uint32_t i = 0; i < s->variables.count; i++) {
     GlowBinding *b = &s->variables.data[i];

@@ -169,7 +169,7 @@ static bool can_be_set(const GlowSession *s, GlowStr name) {
   return glow_session_input_type(s, name) || glow_session_variable(s, name);
 }
 
-/* What `name` is, if it names something that cannot be set. */
+/* What `name` is, if it names something that cannot be given a value. */
 static const char *what_else(const GlowSession *s, GlowStr name) {
   const GlowStorage *st = glow_module_storage(s->module, name);
   if (st && st->cls == GLOW_CONSTANT)

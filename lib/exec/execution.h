@@ -5,8 +5,8 @@
 #include "rt/walk.h"
 #include "support/arena.h"
 
-/* Makes ready for runs by glow_walk, one at a time: gives `run` room for the walker, which lives in
- * the arena, and adds up the program's addresses. Arena, storage and fault of `run` are set. */
+/* Prepares `run` for calls of glow_walk, one at a time: allocates what the walker needs in `arena`,
+ * and adds up the program's addresses. The caller has set arena, storage and fault of `run`. */
 void glow_execution_begin(GlowArena *arena, const GlowProgram *program, GlowRunContext *run);
 
 #endif

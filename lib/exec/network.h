@@ -5,17 +5,18 @@
 #include "backend/interp/interp.h"
 #include "backend/interp/profile.h"
 
-/* What making it took, in seconds, and its sizes in bytes. 0: not known, or there is none. */
+/* The seconds that each step of making a network took, and its sizes in bytes. 0: not known, or
+ * there was no such step. */
 typedef struct GlowNetworkCosts {
   double select, cache, emit, link, optimize, generate, load, constants;
   int64_t code, arena;
   bool cached; /* code and constants were found in the cache */
 } GlowNetworkCosts;
 
-/* A backend makes one with a struct of its own that begins with this. It borrows the function,
- * which must not change, and the inputs, whose elements may change between runs. */
+/* A backend makes a network as a struct of its own that begins with this one. The network borrows
+ * the function, which must not change, and the inputs, whose elements may change between runs. */
 typedef struct GlowNetwork {
-  /* Runs once. Allocates nothing, unless the backend only knows whole runs or it fails. */
+  /* Runs once. Allocates nothing, unless the run fails or the backend cannot prepare runs. */
   GlowStatus (*run)(struct GlowNetwork *n);
   void (*destroy)(struct GlowNetwork *n);
   GlowBindings outputs; /* of the last run, in declaration order: the network's own */

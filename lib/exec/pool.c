@@ -1,5 +1,5 @@
-/* The pool: one job at a time, announced by a counter that workers watch, cut into ranges that they
- * take pieces from until nothing is left. */
+/* The pool: one job at a time. A counter that workers watch announces it. The job is cut into
+ * ranges, from which workers take pieces until nothing is left. */
 #include "exec/pool.h"
 
 #include <fenv.h>

@@ -6,6 +6,7 @@
 
 #include "ir/ir_internal.h"
 
+/* The arguments of a function here, each as that function needs it, and its answers. */
 typedef struct Request {
   GlowModule *module;
   GlowBlock *block;
@@ -213,7 +214,7 @@ static GlowOp find_op(GlowContext *ctx, const Request *r) {
   bool instr = r->block->level == GLOW_LEVEL_PROGRAM;
   GlowOp op = instr ? glow_op_from_instr_name(name, strlen(name))
                     : glow_op_from_node_name(name, strlen(name));
-  /* Of the operators with syntax of their own, those of programs have functions here. */
+  /* Operators with syntax of their own are accepted as instructions only. */
   if (op != GLOW_OP_COUNT && (instr || !GLOW_HAS(&glow_op_desc[op], SYNTAX)))
     return op;
   const char *what = instr ? "instruction" : "operator", *near = glow_op_nearest(name, instr);

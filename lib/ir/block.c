@@ -20,7 +20,7 @@ GlowValue *glow_block_add_param(GlowBlock *b, GlowStr name, const GlowType *type
   v->type = type;
   v->def.block = b;
   v->name = glow_names_add_unique(b->names, name, v);
-  if ((b->nparams & (b->nparams - 1)) == 0) { /* may be full at each power of two */
+  if ((b->nparams & (b->nparams - 1)) == 0) { /* capacities are powers of two: may be full */
     uint32_t capacity = b->nparams ? 2 * b->nparams : 1;
     GlowValue **grown = GLOW_NEW_ARRAY(arena, GlowValue *, capacity);
     if (b->nparams)
@@ -66,7 +66,7 @@ bool glow_block_walk(GlowBlock *b, bool (*fn)(GlowNode *node, void *arg), void *
     for (uint32_t i = 0; i < n->nregions; i++)
       if (n->regions[i] && !glow_block_walk(n->regions[i], fn, arg))
         return false;
-    next = n->next; /* fn may have changed what follows */
+    next = n->next; /* read here: fn may have changed the nodes that follow */
   }
   return true;
 }

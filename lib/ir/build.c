@@ -5,8 +5,8 @@
 
 #include "ir/ir_internal.h"
 
-/* A predicate that is a vector speaks of the rows of n; what is built for n may have others. It is
- * a hint, so a node may go without. */
+/* A vector predicate has a flag for each row of n. A new node may have other rows, so it gets no
+ * such predicate. That is allowed: predicates are hints. */
 GlowBuilder glow_builder_before(GlowNode *n) {
   bool whole = n->pred.value && n->pred.value->type->rank == 0;
   return (GlowBuilder){.module = n->block->module,
@@ -37,7 +37,8 @@ static void set_operands(GlowNode *n, uint32_t at, GlowValue *const *values, uin
   }
 }
 
-/* The level decides what an operand is: instructions qualify all but those of their own syntax. */
+/* Sets the operands. Instructions get the qualifiers @in, @out and @inout, except operators with
+ * the trait `syntax`. */
 static void fill_operands(GlowNode *n, const GlowNodeSpec *spec, uint32_t nins) {
   const GlowOpDesc *d = glow_node_desc(n);
   bool qualified = glow_node_is_instr(n) && !GLOW_HAS(d, SYNTAX);

@@ -17,7 +17,7 @@ void glow_note_value(const GlowNode *n, const GlowValue *v) {
     glow_note(n->block->module->ctx, loc, "'%s%s' is defined here", sigil, v->name);
 }
 
-/* True if any operand of n has the error type: its consequences are not reported. */
+/* True if an operand of n has the error type: then n reports nothing more. */
 static bool has_error(const GlowNode *n) {
   for (uint32_t i = 0; i < n->noperands; i++)
     if (n->operands[i].value && glow_type_is_error(n->operands[i].value->type))
@@ -26,7 +26,7 @@ static bool has_error(const GlowNode *n) {
 }
 
 /* ---- Counts ---------------------------------------------------------------------------------- */
-/* Ports before the last required one; those behind may be left out. */
+/* The number of ports up to the last required one; the ports behind it may be left out. */
 static uint32_t required_count(const GlowPort *ports, uint32_t count) {
   uint32_t n = 0;
   for (uint32_t i = 0; i < count; i++)
@@ -290,7 +290,7 @@ bool glow_node_infer(const GlowNode *n, const GlowType **types) {
   return ok;
 }
 
-/* The type of result i: what is claimed, if it agrees with what is proved. */
+/* Sets the type of result i to `proved`; a claim stays, unless it contradicts `proved`. */
 static bool settle(GlowNode *n, uint32_t i, bool claimed, const GlowType *proved) {
   GlowContext *ctx = n->block->module->ctx;
   GlowValue *v = &n->results[i];
@@ -345,7 +345,8 @@ static const GlowType *without_layout(GlowContext *ctx, const GlowType *t) {
   return glow_type_is_tensor(t) && t->layout ? glow_type_with_layout(ctx, t, NULL) : t;
 }
 
-/* The buffer of output i against what inference proves: the same up to layout and bounds. */
+/* Compares the type of output i's buffer with the type `proved` by inference: they must be the same
+ * up to layout and bounds. */
 static bool check_output(const GlowNode *n, uint32_t i, const GlowType *proved) {
   GlowContext *ctx = n->block->module->ctx;
   const GlowValue *v = n->operands[i].value;

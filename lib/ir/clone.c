@@ -1,5 +1,6 @@
-/* Deep copies of nodes and modules. Values are mapped through a GlowMap; what it lacks is captured
- * as it is. Types and strings belong to the context and are shared. */
+/* Deep copies of nodes and modules. A GlowMap maps the values of the original to those of the copy;
+ * a value without an entry is used as it is. Types and strings belong to the context and are
+ * shared. */
 #include <string.h>
 
 #include "ir/ir_internal.h"

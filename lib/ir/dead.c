@@ -1,4 +1,4 @@
-/* Removing nodes that have become useless; single uses. */
+/* See dead.h. */
 #include "ir/dead.h"
 
 static bool is_dead(const GlowNode *n) {

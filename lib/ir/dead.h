@@ -1,15 +1,16 @@
-/* Removing nodes that have become useless; single uses. */
+/* Removing nodes that nothing uses any more; finding the only user of a value. */
 #ifndef GLOW_IR_DEAD_H
 #define GLOW_IR_DEAD_H
 
 #include "ir/ir.h"
 
-/* Removes n if it is pure and unused, then what only it used, upwards. Nothing if n is removed
- * already. */
+/* Removes the node n of a graph if it is pure and unused, then the nodes that only it used, and so
+ * on. Does nothing if n has been removed already. */
 void glow_remove_dead(GlowNode *n);
-/* Removes what is pure, unused and not older than `id` from a block and its regions. */
+/* Removes pure, unused nodes with ids from `id` on from a block of a graph and its regions. */
 void glow_remove_dead_since(GlowBlock *b, uint32_t id);
-/* The node that is the only use of v, as an operand; NULL if there are others. */
+/* The node that has the only use of v, as an operand; NULL if v has several uses, none, or one as a
+ * predicate. */
 GlowNode *glow_only_user(const GlowValue *v);
 
 #endif

@@ -14,13 +14,14 @@ typedef struct GlowEinsumTerm {
 
 typedef struct GlowEinsum {
   uint32_t nterms;
-  GlowEinsumTerm *terms; /* of the operands; in the context's arena */
+  GlowEinsumTerm *terms; /* one for each operand; in the context's arena */
   GlowEinsumTerm result;
   uint32_t nlabels;
   GlowLabel order[64]; /* all labels, in order of first appearance */
 } GlowEinsum;
 
-/* Reads an equation for operands of the given types, all ranked. NULL, or what is wrong with it. */
+/* Reads an equation for operands of the given types, all ranked, into *e. Returns NULL, or a
+ * message if the equation is wrong. */
 const char *glow_einsum_parse(GlowContext *ctx, const char *equation, const GlowType *const *types,
                               uint32_t ntypes, GlowEinsum *e);
 

@@ -1,5 +1,5 @@
 /* Structural equality of two modules of one context: same names, types, members, order and bits of
- * constants. Values correspond by the order in which they are defined. */
+ * constants. Values are paired in the order of their definitions. */
 #include <string.h>
 
 #include "ir/ir_internal.h"

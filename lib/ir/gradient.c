@@ -1,9 +1,9 @@
-/* Gradient declarations: what their clauses name, and the signature that follows.
+/* Gradient declarations: resolving the references in their clauses, and computing the signature.
  *
  *   gradient @g of @f from F wrt W keeping K seedable
  *
- * has f's parameters, then with `seedable` one seed of the type of each F; its results are the
- * derivatives, each of the type of its W, then what K names. */
+ * The parameters of @g are those of @f, then, if `seedable`, a seed for each F, of the same type.
+ * The results are a derivative for each W, of the same type, then the values that K names. */
 #include <string.h>
 
 #include "ir/ir_internal.h"
@@ -20,7 +20,7 @@ static const GlowValue *find_param(const GlowFunction *f, GlowStr name) {
   return NULL;
 }
 
-/* The type of what `ref` names in `primal`; NULL after a report. */
+/* The type of the value that `ref` names in `primal`; NULL after a report. */
 static const GlowType *type_of(const GlowFunction *g, const GlowFunction *primal,
                                const GlowGradientRef *ref) {
   if (!ref->name) {
@@ -67,7 +67,7 @@ static bool collect(const GlowFunction *g, const GlowFunction *primal, const Glo
   return true;
 }
 
-/* The function that g differentiates; NULL after a report of what is wrong with it. */
+/* The function that g differentiates; NULL after a report. */
 static GlowFunction *find_primal(const GlowFunction *g) {
   GlowFunction *primal = glow_module_function(g->module, g->primal);
   if (!primal) {
@@ -138,7 +138,8 @@ static bool check_params(const GlowFunction *g, const Signature *s) {
   return check_list(g, "parameter", params, g->body->nparams, s->params, s->nparams);
 }
 
-/* Parameters that are not written take the primal's names, seeds are called `seed`. */
+/* Gives g the computed results and the parameters that are not written: those of the primal keep
+ * their names, seeds are called `seed`. */
 static void adopt(GlowFunction *g, const GlowFunction *primal, const Signature *s) {
   for (uint32_t i = g->body->nparams; i < s->nparams; i++) {
     bool seed = i >= primal->body->nparams;
@@ -150,8 +151,8 @@ static void adopt(GlowFunction *g, const GlowFunction *primal, const Signature *
   g->results = s->results;
 }
 
-/* note [gradients of gradients]: a chain of declarations without signatures is resolved from its
- * end; find_primal has bounded its length. */
+/* note [gradients of gradients]: a primal may itself be a declaration without a signature. Such a
+ * chain is resolved from its end. find_primal has bounded its length. */
 static bool resolve(GlowFunction *g, bool compare, uint32_t depth) {
   GlowFunction *primal = find_primal(g);
   if (!primal)

@@ -1,13 +1,13 @@
-/* One grammar for both levels; docs/LangRef has it as EBNF. Actions are in parse_build.c and its
- * neighbours.
+/* One grammar for both levels; docs/LangRef has it as EBNF. The actions are in parse_build.c and
+ * the other files parse_*.c.
  *
- * note [parser stack]: lemon's stack is malloc'ed memory and its frames hold nothing else, so a
- * throw (see note [running out of memory]) may pass through them: parse.c defers glow_grammarFree.
- * When the stack itself cannot grow, %stack_overflow sets a flag and the driver throws. What nests
- * is bounded (limits.h), so the stack is too.
+ * note [parser stack]: lemon's stack is malloc'ed memory, which parse.c releases by a deferred
+ * glow_grammarFree. The frames of the parser own nothing else, so a throw may leave them (see
+ * note [running out of memory]). When the stack cannot grow, %stack_overflow sets a flag and the
+ * driver throws. The depth of nesting is bounded (limits.h), and so is the stack.
  *
- * Recovery: the innermost list of statements takes the error; the driver skips to the next
- * statement and feeds SYNC. Destructors close the blocks that are given up. */
+ * Recovery: the innermost list of statements has a rule for errors. The driver skips to the next
+ * statement and feeds the token SYNC. Destructors close the blocks that are given up. */
 %name glow_grammar
 %token_prefix GLOW_TOK_
 %token_type {GlowToken}
@@ -37,7 +37,7 @@ void glow_grammar_recovered(void *grammar) { ((yyParser *)grammar)->yyerrcnt = -
 %token TAIL BAD FRAGMENT.
 
 file ::= header items.
-/* Pieces that parse_fragment.c asks for; no text contains the first token. */
+/* Pieces of text for parse_fragment.c. The lexer never makes the token FRAGMENT. */
 file ::= FRAGMENT COLON type(T).              { p->fragment_type = T; }
 file ::= FRAGMENT EQ init.
 file ::= FRAGMENT LBRACE attrlist RBRACE.

@@ -1,6 +1,7 @@
-/* Shape inference: one hook per operator that has no simple rule, used three times: when a node is
- * built or verified (types may be open), when an instruction is verified, and at run time with
- * exact types and known operand values to size the results of data-dependent operators. */
+/* Shape inference. An operator has a simple rule or a hook of its own. Inference runs in three
+ * situations: when a node is built or verified (extents may be unknown); when an instruction is
+ * verified; and at run time, with exact types and known operand values, for the extents of results
+ * that depend on data. */
 #ifndef GLOW_IR_INFER_H
 #define GLOW_IR_INFER_H
 
@@ -13,46 +14,49 @@ typedef struct GlowInfer {
   GlowLoc loc;
   uint32_t nin, nout;
   const GlowType *const *in;      /* NULL entries: absent operands */
-  const GlowTensor *const *known; /* values known now, NULL entries if not; may itself be NULL */
-  const GlowType **out;           /* to fill; an entry left NULL: free, the annotation decides */
-  const GlowNode *node;           /* for regions; NULL at run time of operators without regions */
-  const GlowType *const *claims;  /* annotations, or NULL */
+  const GlowTensor *const *known; /* values of operands; NULL entries: unknown; NULL: all unknown */
+  const GlowType **out;           /* to fill; an entry left NULL: the claim decides */
+  const GlowNode *node;           /* for its regions; may be NULL at run time if op has none */
+  const GlowType *const *claims;  /* types that the text or builder gives the results; or NULL */
   bool runtime;                   /* all types exact; a value that is still unknown is an error */
 } GlowInfer;
 
 /* Hooks: bool glow_infer_<op>(GlowInfer *in), declared by the generated ops/infer.h. They return
  * false after a diagnostic at in->loc. */
 
-/* Infers by the operator's rule or hook. A quantized result of an operator that computes takes
- * scale and offset from its claim. At run time out entries are bounded tensor types (exact but for
- * DYNAMIC operators); the claim stands in where the operator leaves its result free. */
+/* Infers by the operator's rule or hook. A quantized result takes scale and offset from its claim,
+ * unless the operator only moves elements. At run time every type in `out` that is a tensor is
+ * bounded (exact but for DYNAMIC operators), and a claim replaces an entry that the operator leaves
+ * NULL. */
 bool glow_infer_run(GlowInfer *in);
-/* The same for an existing node, from its operands' types and known values and its results' claims;
- * types has room for all results. */
+/* Infers the result types of an existing node: from the types and known values of its operands and
+ * from the present types of its results. `types` has room for all results (or outputs). */
 bool glow_node_infer(const GlowNode *n, const GlowType **types);
-/* Whether the operator's own verify hook accepts n; reports if not. */
+/* Whether the operator's verify hook accepts n (true without a hook). The hook reports errors. */
 bool glow_node_check_hook(const GlowNode *n);
 /* Reports with the operator's name in front; returns false. */
 bool glow_infer_error(const GlowInfer *in, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* The type of types[0]'s kind over the dims of all types (NULL entries are skipped), as NumPy
- * broadcasts. Returns NULL and sets *error if that is impossible. */
+/* The type with the kind of types[0] and the dims of all types, broadcast as NumPy does; NULL
+ * entries are skipped. Returns NULL and sets *error if the dims do not broadcast. */
 const GlowType *glow_infer_broadcast(GlowInfer *in, const GlowType *const *types, uint32_t count,
                                      const char **error);
-/* The i-th operand's known integer values (any integer kind), or NULL; *count is set. They are the
- * tensor's own memory, or live in the context's arena. */
+/* The values of operand i, of any integer kind, if they are known; else NULL. Sets *count. The
+ * array is the tensor's own memory or lives in the context's arena. */
 const int64_t *glow_infer_ints(const GlowInfer *in, uint32_t i, uint32_t *count);
-/* axis in [-rank, rank) made non-negative; reports and returns false otherwise. */
+/* Sets *result to `axis`, counted from the end if negative. Reports and returns false if it is not
+ * in [-rank, rank). */
 bool glow_infer_axis(const GlowInfer *in, int64_t axis, uint32_t rank, uint32_t *result);
 
-/* Hooks: int64_t glow_macs_<op>(const GlowNode *n): how many multiply-accumulates one execution of
- * n takes, for operators whose cost is that of a contraction; -1 while extents are open. */
+/* Hooks: int64_t glow_macs_<op>(const GlowNode *n), for contractions and the like: the number of
+ * multiply-accumulates that one execution of n takes; -1 while extents are unknown. */
 
-/* Whether n pools what its epilogue gives before it stores it, and how. */
+/* Whether n is a Convolution that pools the result of its epilogue before it stores it; *pool says
+ * how. */
 bool glow_node_pool(const GlowNode *n, GlowMaxPoolMembers *pool);
-/* The type of what n's kernel computes and its epilogue transforms: that of its first output, or of
- * the map that it pools. n has been verified. */
+/* The type of the map that n's kernel computes and its epilogue transforms: the type of the first
+ * output, or of the input of the pool if n pools. n has been verified. */
 const GlowType *glow_node_map(const GlowNode *n);
 
 /* Verify hooks: bool glow_verify_<op>(const GlowNode *n): called after inference succeeded; they

@@ -75,14 +75,14 @@ struct GlowNode {
   uint32_t nouts;     /* instructions only, else 0 */
   uint32_t nextra;    /* operands after the inputs that the epilogue or stack body consumes */
   uint32_t nresults, nregions;
-  uint32_t shards; /* instructions: the most pieces that threads may cut it into; 0: open */
+  uint32_t shards; /* instructions: at most so many pieces for threads; 0: not decided */
   GlowUse *operands;
   GlowUse pred;        /* value NULL: none */
   GlowValue *results;  /* an array; addresses are stable */
-  GlowBlock **regions; /* index = region port of the op, NULL if absent; then epilogue/body last */
+  GlowBlock **regions; /* by region port, NULL if absent; an epilogue or scalar body is last */
   void *members;       /* the generated struct of op, or NULL if it has none */
   GlowOrigin *origin;  /* NULL: none */
-  GlowLoc src;         /* where this node's text stands; line 0 if it was not parsed */
+  GlowLoc src;         /* place of the node's text; line 0 if it was not parsed */
   void *scratch;       /* for the running pass; garbage between passes */
   uint32_t order;      /* position in a pre-order walk; valid after glow_function_number */
 };
@@ -106,7 +106,7 @@ struct GlowBlock {
   GlowNode *first, *last; /* the last one is a terminator, if the block has one */
   uint32_t nparams;
   GlowValue **params;
-  struct GlowNames *names; /* of the function, eval block or scalar body it belongs to */
+  struct GlowNames *names; /* name space of the enclosing function, eval block or scalar body */
   GlowModule *module;
 };
 
@@ -127,7 +127,7 @@ typedef struct GlowInit {
   GlowScalar splat;
   const GlowTensor *tensor; /* LIST, and RESOURCE and PAYLOAD once resolved (borrowed) */
   GlowRandom random;
-  GlowStr file, key; /* RESOURCE: file as written; RESOURCE and PAYLOAD: key */
+  GlowStr file, key; /* RESOURCE: the file as written, the key in it; PAYLOAD: the key */
   GlowBlock *eval;
 } GlowInit;
 
@@ -144,7 +144,7 @@ struct GlowStorage {
 
 typedef enum GlowFunctionKind { GLOW_FUNC, GLOW_PROGRAM, GLOW_GRADIENT } GlowFunctionKind;
 
-/* What a gradient declaration names: a parameter or storage by name, or a result by index. */
+/* A reference in a gradient declaration: a parameter or storage by name, or a result by index. */
 typedef struct GlowGradientRef {
   GlowStr name; /* NULL: by index */
   bool is_storage;
@@ -158,11 +158,11 @@ struct GlowFunction {
   bool has_results; /* a signature `-> (...)` was written */
   uint32_t nresults;
   const GlowType **results;
-  GlowStr *result_names; /* for callers; NULL or an entry NULL: glow_function_result_names says */
+  GlowStr *result_names; /* as written; NULL or an entry NULL: see glow_function_result_names */
   GlowStr device;       /* with {device = "..."}; NULL if absent */
-  int64_t arena, align; /* with {arena = n, align = n}; -1 if absent */
+  int64_t arena, align; /* with {arena = n, align = n}, in bytes; -1 if absent */
   bool inline_always;   /* with {inline = true} */
-  /* GRADIENT */
+  /* GRADIENT: the clauses of gradient @g of @primal from ... wrt ... keeping ... seedable */
   GlowStr primal;
   GlowGradientRef *from, *wrt, *keeping;
   uint32_t nfrom, nwrt, nkeeping;
@@ -185,8 +185,8 @@ struct GlowModule {
   struct GlowNames *names;     /* storage */
   struct GlowNames *functions; /* functions by name */
   uint32_t next_id;
-  GlowStr path_dir; /* folder that relative resource paths start from */
-  bool elided;
+  GlowStr path_dir; /* relative paths of resources start from this folder */
+  bool elided; /* some initializer is elided */
   bool broken; /* a call of the public builder failed */
 };
 
@@ -197,9 +197,9 @@ void glow_module_destroy(GlowModule *m);
 GlowModule *glow_module_clone(const GlowModule *m);
 GlowStorage *glow_module_storage(const GlowModule *m, GlowStr name);   /* NULL if none */
 GlowFunction *glow_module_function(const GlowModule *m, GlowStr name); /* NULL if none */
-/* --entry: the function called `name`. Without a name the only func or program, else the only one
- * that no other calls, and among several such ones the only one without a device. NULL after a
- * diagnostic. */
+/* The function to run. With `name` (--entry): the function of that name. Without: the only func or
+ * program; else the only one that no function calls; else, of those, the only one without a device.
+ * NULL after a diagnostic. */
 GlowFunction *glow_module_entry(const GlowModule *m, const char *name);
 bool glow_module_has_level(const GlowModule *m, GlowLevel level);
 
@@ -212,23 +212,26 @@ void glow_storage_move(GlowStorage *s, GlowStorage *before);
 void glow_storage_remove(GlowStorage *s); /* must be unused */
 GlowFunction *glow_function_create(GlowModule *m, GlowFunctionKind kind, GlowStr name);
 void glow_function_remove(GlowFunction *f);
-/* Replaces `old` in the module's list by `new` (a program takes the place of its func). */
+/* Puts `new_one` into the module's list in place of `old_one`: a program takes the place of its
+ * func. */
 void glow_function_replace(GlowFunction *old_one, GlowFunction *new_one);
 /* Numbers nodes (order) in pre-order over all regions; returns how many. */
 uint32_t glow_function_number(GlowFunction *f);
 
-/* What callers call the results of f: as its signature says; else as the returned value is called,
- * unless that name is a number, or a parameter, an earlier result, a placeholder or a variable has
- * it; else the next free number from the result's position on. In `arena`. */
+/* The names by which callers know the results of f, in `arena`. A result has the name in the
+ * signature; without one, the name of the returned value; if that is a number, or the name of a
+ * parameter, an earlier result, a placeholder or a variable, then the next free number, at least
+ * the result's position. */
 const GlowStr *glow_function_result_names(const GlowFunction *f, GlowArena *arena);
-/* Keeps these names, whatever passes make of the values that f returns. */
+/* Writes these names into the signature, so that they stay when passes replace the returned
+ * values. */
 void glow_function_keep_result_names(GlowFunction *f);
-/* Whether they differ from what follows from the body, so that a text must show them. */
+/* Whether a text must show the names in the signature, since they do not follow from the body. */
 bool glow_function_shows_result_names(const GlowFunction *f);
 
 /* ---- Blocks and values ----------------------------------------------------------------------- */
-/* A new block; a region or eval block is attached by whoever creates its node or storage. `names`
- * of the enclosing function for control regions; NULL makes a name space of its own. */
+/* A new block. The caller attaches it to its node or storage. `names` is the name space of the
+ * enclosing function for a region of control flow; NULL gives the block a name space of its own. */
 GlowBlock *glow_block_create(GlowModule *m, GlowLevel level, struct GlowNames *names,
                              GlowStr label);
 GlowValue *glow_block_add_param(GlowBlock *b, GlowStr name, const GlowType *type);
@@ -242,16 +245,16 @@ GlowBlock *glow_block_parent(const GlowBlock *b); /* the enclosing block of a re
 bool glow_block_walk(GlowBlock *b, bool (*fn)(GlowNode *node, void *arg), void *arg);
 
 void glow_value_replace_uses(GlowValue *old_one, GlowValue *new_one); /* names stay */
-/* Gives the value a name: `wanted`, or it with a numbered suffix that replaces an old one. NULL
- * picks the next free number. */
+/* Gives the value the name `wanted`. If that is taken, a suffix .N is added, in place of an earlier
+ * suffix. NULL picks the next free number. */
 void glow_value_set_name(GlowValue *v, GlowStr wanted);
 uint32_t glow_value_use_count(const GlowValue *v);
 GlowBlock *glow_value_block(const GlowValue *v); /* where it is defined; NULL for storage */
 GlowLoc glow_value_loc(const GlowValue *v);
 void glow_use_set(GlowUse *use, GlowValue *value); /* moves the use to another value or none */
 
-/* The value of a storage as compile-time data if it may be read during inference: splat, list,
- * integer resource and payload up to GLOW_MAX_FOLDED_BYTES; never eval. NULL otherwise. The tensor
+/* The value of a constant of at most GLOW_MAX_FOLDED_BYTES, for inference: that of a splat or list,
+ * or of a resource or payload of integers or booleans; never that of eval. Else NULL. The tensor
  * lives as long as the context. */
 const GlowTensor *glow_value_known(const GlowValue *v);
 
@@ -265,8 +268,8 @@ typedef struct GlowBuilder {
   GlowValue *pred;
 } GlowBuilder;
 
-/* A builder that inserts before `n` and gives new nodes its location, origin and, if that is bool<>,
- * its predicate. */
+/* A builder that inserts before n. New nodes have the location and the origin of n, and the
+ * predicate of n if that is a bool<>. */
 GlowBuilder glow_builder_before(GlowNode *n);
 GlowBuilder glow_builder_at_end(GlowBlock *b);
 
@@ -310,17 +313,18 @@ GlowValue *glow_build_fail(GlowBuilder *b, GlowStr message, const GlowType *type
 GlowArray glow_array_u32(GlowModule *m, const uint32_t *data, uint32_t count);
 GlowArray glow_array_i64(GlowModule *m, const int64_t *data, uint32_t count);
 
-/* Copies n (with regions) to the builder's place; operands are mapped through `map` where it has
- * an entry (captured values otherwise); results get entries. */
+/* Copies n with its regions to the builder's place. An operand with an entry in `map` becomes the
+ * value of the entry; other operands stay. The results of n get entries. */
 GlowNode *glow_node_clone(GlowBuilder *b, const GlowNode *n, GlowMap *map);
 
 /* Members of an operator, compared and hashed field by field (arrays by content). The hash depends
  * on no address. */
 bool glow_members_equal(const GlowOpDesc *d, const void *a, const void *b);
 uint64_t glow_members_hash(const GlowOpDesc *d, const void *members);
-/* Of one field: bytes of an item; whether it has its default, which required ones do not have. */
+/* For one member: the bytes of one item; whether items are text; whether the member in `members`
+ * has its default (never, if it is required). */
 size_t glow_member_size(const GlowMember *m);
-bool glow_member_is_text(const GlowMember *m); /* or items are: pointers to text */
+bool glow_member_is_text(const GlowMember *m);
 bool glow_member_is_default(const GlowMember *m, const void *members);
 
 /* Computes the signature of a gradient declaration from its clauses, or checks the one it has. The
@@ -331,48 +335,50 @@ bool glow_gradient_signature(GlowFunction *g);
 /* Removes a node whose results have no uses. */
 void glow_node_remove(GlowNode *n);
 void glow_block_clear(GlowBlock *b); /* removes all nodes, which nothing outside uses */
-/* Replaces every result of n by values[i]; moves n's names to new results that have only generated
- * names; copies origin and src to the defining nodes that have none; removes n. */
+/* Replaces every result of n by values[i] (NULL for an unused result) and removes n. A new value
+ * takes the old name if its own is only a number; its node takes origin and src of n if it has
+ * none. */
 void glow_node_replace(GlowNode *n, GlowValue *const *values, uint32_t count);
 void glow_node_move_before(GlowNode *n, GlowNode *before);
 GlowNode *glow_next_in_walk(GlowNode *n);
 
 static inline const GlowOpDesc *glow_node_desc(const GlowNode *n) { return &glow_op_desc[n->op]; }
-/* The value at input port index i (variadic ones continue), at either level; NULL if none. */
+/* The number of inputs, at either level: operands without outputs and extras. */
 static inline uint32_t glow_node_nins(const GlowNode *n) {
   return n->noperands - n->nouts - n->nextra;
 }
+/* The value at input i, at either level; NULL if there is none. */
 static inline GlowValue *glow_node_in(const GlowNode *n, uint32_t i) {
   return i < glow_node_nins(n) ? n->operands[n->nouts + i].value : NULL;
 }
-/* The value that output port i defines (node) or the buffer it writes (instruction). */
 static inline bool glow_node_is_instr(const GlowNode *n) {
   return n->block && n->block->level == GLOW_LEVEL_PROGRAM;
 }
+/* Result i of a node, or the buffer that output i of an instruction writes; NULL if none. */
 static inline GlowValue *glow_node_out(const GlowNode *n, uint32_t i) {
   return n->nouts ? (i < n->nouts ? n->operands[i].value : NULL)
                   : (i < n->nresults ? (GlowValue *)&n->results[i] : NULL);
 }
 GlowBlock *glow_node_region(const GlowNode *n, const char *label); /* NULL if absent */
 GlowBlock *glow_node_epilogue(const GlowNode *n);                  /* ^epilogue or scalar ^body */
-/* Best place for a message about n: its text, else the origin. */
+/* The place for messages about n: its text, else its origin. */
 GlowLoc glow_node_loc(const GlowNode *n);
 bool glow_node_is(const GlowNode *n, GlowOp op);
-/* The node that defines v if it is of operator op, else NULL. */
+/* The node that defines v, if its operator is `op`; else NULL. */
 GlowNode *glow_value_def(const GlowValue *v, GlowOp op);
 
 /* ---- Places in memory ------------------------------------------------------------------------ */
-/* What a buffer or view can reach: physical elements [low, high) of the alloc, storage or parameter
- * behind it. */
+/* The elements that a buffer or view can reach: physical elements [low, high) of `root`, the alloc,
+ * storage or parameter behind it. */
 typedef struct GlowSpan {
   const GlowValue *root;
   int64_t low, high;
 } GlowSpan;
 GlowSpan glow_value_span(const GlowValue *v);
 bool glow_spans_overlap(GlowSpan a, GlowSpan b);
-/* Whether v is a view whose elements do not simply follow each other. */
+/* Whether v is a view whose elements are not contiguous and in order. */
 bool glow_value_is_strided(const GlowValue *v);
-/* Whether an instruction's output may be the same elements as one of its inputs. */
+/* Whether the buffer of output `out` may be that of input `in`: the instruction works in place. */
 bool glow_instr_may_share(const GlowNode *n, uint32_t out, uint32_t in);
 
 /* ---- Text ------------------------------------------------------------------------------------ */
@@ -386,29 +392,30 @@ bool glow_text_is_module(const char *data, size_t size);
 /* The operator, or instruction, whose name is near `word`; NULL if none is. */
 const char *glow_op_nearest(const char *word, bool instr);
 
-/* Pieces of text for callers that build modules by hand; `what` is what diagnostics call them. The
- * text is copied. A type; NULL after a diagnostic. */
+/* Parsers for pieces of text, for callers that build modules by hand. `what` is the name of the
+ * text in diagnostics. The text is copied. This one reads a type; NULL after a diagnostic. */
 const GlowType *glow_type_parse(GlowModule *m, const char *what, const char *text);
-/* What stands behind `=` of a variable or constant of this type, but for eval and payload. */
+/* Reads the part after `=` in the declaration of a variable or constant of this type; eval and
+ * payload are not allowed. */
 bool glow_init_parse(GlowModule *m, const char *what, const char *text, const GlowType *type,
                      GlowInit *init);
-/* What stands between the braces of a node or instruction, on top of the defaults that `members`
- * and *shards hold; arrays live in the module's arena. */
+/* Reads the part between the braces of a node or instruction. `members` and *shards hold the
+ * defaults and are changed where the text says so. Arrays live in the module's arena. */
 bool glow_members_parse(GlowModule *m, const char *what, GlowOp op, bool instr, const char *text,
                         void *members, uint32_t *shards);
 
 typedef struct GlowPrintOptions {
-  const char
-      *relative_to; /* folder that resource paths are made relative to; NULL: absolute with base */
+  /* The folder that paths of resources are made relative to; NULL: absolute, with base. */
+  const char *relative_to;
   bool elide_constants;
-  bool no_payload; /* dumps on stderr: leave the payload bytes out (the text says so) */
-  /* Whether to print a function; NULL: all of them, with header and storage. */
+  bool no_payload; /* print a comment in place of the payload bytes: for dumps on stderr */
+  /* Whether to print a function. NULL: print all functions, the header and the storage. */
   bool (*shows)(const GlowFunction *f, const void *user);
   const void *user;
 } GlowPrintOptions;
 void glow_module_print(const GlowModule *m, GlowText *out, const GlowPrintOptions *options);
-/* Pieces: `%name` or `@name`, quoted where the lexer needs it; one statement without its regions
- * and location; what stands before a function's body. */
+/* Printers of pieces: `%name` or `@name`, quoted where the lexer needs it; one statement without
+ * regions and location; the part of a function before its body. */
 void glow_print_name(GlowText *out, char sigil, GlowStr name);
 void glow_node_print(GlowText *out, const GlowNode *n);
 void glow_function_print_head(GlowText *out, const GlowFunction *f);

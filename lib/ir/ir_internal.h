@@ -7,13 +7,15 @@
 #include "ir/ir.h"
 
 /* ---- Name spaces ----------------------------------------------------------------------------- */
-/* A function, eval block or scalar body has one; so have a module's storage and its functions. */
+/* Each function, eval block and scalar body has a name space. A module has two: for its storage and
+ * for its functions. */
 typedef struct GlowNames GlowNames;
 GlowNames *glow_names_create(GlowArena *arena);
 void *glow_names_find(const GlowNames *names, GlowStr name); /* NULL if free */
 /* Takes `name` for `owner`; false if it is taken. */
 bool glow_names_add(GlowNames *names, GlowStr name, void *owner);
-/* Takes `wanted`, or it with a numbered suffix in place of an old one; NULL: the next number. */
+/* Takes and returns the name `wanted`. If that is taken, a suffix .N is added, in place of an
+ * earlier suffix. NULL: the next free number. */
 GlowStr glow_names_add_unique(GlowNames *names, GlowStr wanted, void *owner);
 /* Makes the name free again if it belongs to `owner`. */
 void glow_names_remove(GlowNames *names, GlowStr name, const void *owner);
@@ -27,33 +29,37 @@ GlowNames *glow_value_names(const GlowValue *v);
 typedef struct GlowNodeShape {
   uint32_t nouts, nins, nextra, nresults, nregions;
 } GlowNodeShape;
-/* A detached node: operands `none`, results of the error type and without names, members copied
- * from the operator's defaults. */
+/* A detached node. Its operands are `none`, its results have the error type and no names, its
+ * members are the operator's defaults. */
 GlowNode *glow_node_new(GlowModule *m, GlowOp op, GlowNodeShape shape);
+/* Inserts n into b before `before` (NULL: at the end). */
 void glow_node_insert(GlowNode *n, GlowBlock *b, GlowNode *before);
 void glow_node_attach_region(GlowNode *n, uint32_t index, GlowBlock *region);
-/* How many region slots a node of `d` needs: its ports, then one for ^epilogue or scalar ^body. */
+/* The number of region slots of a node of `d`: one for each region port, and one for its ^epilogue
+ * or scalar ^body if `scalar_body`. */
 uint32_t glow_op_region_slots(const GlowOpDesc *d, bool scalar_body);
-/* Slot of a region called `label`, or UINT32_MAX. */
+/* The slot of the region `label`, or UINT32_MAX. */
 uint32_t glow_op_region_slot(const GlowOpDesc *d, const char *label, bool scalar_body);
 /* The label of the scalar body that an instruction of `d` may have, or NULL. */
 const char *glow_op_scalar_label(const GlowOpDesc *d);
-/* Input count without `none` for optional ports at the end, which says nothing. */
+/* The number of inputs, not counting trailing `none` at optional ports. */
 uint32_t glow_trim_inputs(const GlowOpDesc *d, GlowValue *const *ins, uint32_t count);
 
 /* ---- Checks ---------------------------------------------------------------------------------- */
-/* Operand, result and region counts and the types of operands against the operator's ports.
- * Reports; an operand of the error type fails without a report. */
+/* Checks the numbers of operands, results and regions, and the types of operands, against the
+ * operator's ports. Reports and returns false on error; an operand of the error type gives false
+ * without a report. */
 bool glow_node_check(const GlowNode *n);
-/* Infers n's results, checks them against its claims (results[i].type, where `claimed`), and sets
- * the types. Reports; results then have the error type. */
+/* Checks n, infers the types of its results and sets them. Where claimed[i], results[i].type is a
+ * claim: it is compared with the inferred type and stays. On error, reports and gives the other
+ * results the error type. */
 bool glow_node_resolve(GlowNode *n, const bool *claimed);
-/* The buffers that instruction n writes against inferred types, up to layout and bounds. Reports.
- */
+/* Compares the types of the buffers that instruction n writes with the inferred types, up to layout
+ * and bounds. Reports. */
 bool glow_instr_check_outputs(const GlowNode *n);
 bool glow_type_is_error(const GlowType *t);
 
-/* After an error about n: where v is defined. */
+/* Adds a note to an error about n: the place where v is defined. */
 void glow_note_value(const GlowNode *n, const GlowValue *v);
 
 /* ---- Members --------------------------------------------------------------------------------- */

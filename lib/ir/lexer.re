@@ -1,6 +1,6 @@
 /* The lexer of both levels. A token is a place in the text; nothing is copied. The text ends with a
- * NUL; a NUL before its end is an error. Lines are counted as newlines are passed, so positions
- * cost nothing extra. Bad bytes are reported once per run and skipped. */
+ * NUL; a NUL before its end is an error. Lines are counted when newlines are read. A run of bad
+ * bytes is reported once and skipped. */
 #include <string.h>
 
 #include "ir/grammar.h"
@@ -35,7 +35,7 @@ static void newline(GlowLexer *l, const char *next) {
   l->fresh = true;
 }
 
-/* What stands at a byte that no rule takes. */
+/* Reports the character at a byte that no rule accepts. */
 static void report_stray(GlowParser *p, const GlowToken *t) {
   unsigned char c = (unsigned char)p->text[t->offset];
   if (c == 0)

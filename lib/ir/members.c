@@ -26,7 +26,7 @@ static bool same_item(const GlowMember *m, const void *a, const void *b) {
 }
 
 static bool same_value(const GlowMember *m, const void *a, const void *b) {
-  if (m->type == GLOW_MEMBER_STR && !m->array) { /* a default is no interned string */
+  if (m->type == GLOW_MEMBER_STR && !m->array) { /* a default is plain text, not interned */
     GlowStr x = *(const GlowStr *)a, y = *(const GlowStr *)b;
     return x == y || (x && y && !strcmp(x, y));
   }

@@ -3,7 +3,7 @@
 
 #include "ir/ir_internal.h"
 
-/* The context releases what a throw left behind. */
+/* Called by the context when it is destroyed: a throw may have left modules behind. */
 static void release_modules(GlowContext *ctx) {
   while (ctx->modules)
     glow_module_destroy(ctx->modules);
@@ -58,7 +58,7 @@ GlowFunction *glow_module_function(const GlowModule *m, GlowStr name) {
 
 /* ---- The entry ------------------------------------------------------------------------------- */
 
-/* The set of functions that another one calls. */
+/* The set of functions that some function calls. */
 static GlowMap *called_functions(const GlowModule *m, GlowArena *arena) {
   GlowMap *called = glow_map_create(arena);
   for (GlowFunction *f = m->first_function; f; f = f->next)
@@ -73,9 +73,9 @@ static GlowMap *called_functions(const GlowModule *m, GlowArena *arena) {
   return called;
 }
 
-/* The function that is run if none is named: the only one that no function calls, or among several
- * such ones the only one without a device. Pieces for devices are called, or were before they were
- * inlined. */
+/* The function to run if none is named: the only one that no function calls; if there are several,
+ * the only one of them without a device. (Functions for a device were split off another function,
+ * which calls them unless the calls were inlined.) */
 static GlowFunction *only_function(const GlowModule *m) {
   GlowArena *arena = glow_arena_create(m->ctx);
   GlowMap *called = called_functions(m, arena);
@@ -142,8 +142,8 @@ static void unlink_storage(GlowStorage *s) {
   s->prev = s->next = NULL;
 }
 
-/* A splat is an element of its type, rounded as its text will be, whoever made it: texts and
- * comparisons see one form. */
+/* Rounds the value of a splat to an element of its type, as parsing its text would. So printing and
+ * comparison see one form, whoever made the splat. */
 static GlowInit normal_form(GlowContext *ctx, GlowInit init, const GlowType *type) {
   if (init.kind != GLOW_INIT_SPLAT || !glow_type_is_tensor(type) || type->kind == GLOW_KIND_STRING)
     return init;

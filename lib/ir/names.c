@@ -1,6 +1,7 @@
-/* Name spaces: which names are taken, and by whom. One uthash table each, keyed by the interned
- * pointer and never iterated for anything that shows in an output but suggestions, which follow the
- * order of insertion. An entry outlives its owner, so that suffixes only grow. */
+/* Name spaces: which names are taken, and by whom. Each is a uthash table keyed by the interned
+ * pointer. Only the search for suggestions iterates it; uthash iterates in the order of insertion,
+ * so the suggestions do not depend on addresses. An entry stays when its name becomes free, so
+ * suffixes only grow. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,7 +46,7 @@ static NameEntry *find_or_add(GlowNames *names, GlowStr name) {
   e = GLOW_NEW(names->arena, NameEntry);
   e->name = name;
   e->next = 1;
-  NameEntry *table = names->table; /* a throw must not leave a half-made head behind */
+  NameEntry *table = names->table; /* a copy: a throw must not leave a half-made head behind */
   HASH_ADD_PTR(table, name, e);
   names->table = table;
   return e;

@@ -43,7 +43,6 @@ void glow_node_insert(GlowNode *n, GlowBlock *b, GlowNode *before) {
   *(before ? &before->prev : &b->last) = n;
 }
 
-/* before NULL: last */
 static void unlink_node(GlowNode *n) {
   GlowBlock *b = n->block;
   *(n->prev ? &n->prev->next : &b->first) = n->next;
@@ -119,7 +118,7 @@ void glow_block_clear(GlowBlock *b) {
     glow_node_remove(b->last);
 }
 
-/* A name that nobody chose: a number. */
+/* Whether nobody chose this name: it is a number, or NULL. */
 static bool is_generated(GlowStr name) {
   if (!name)
     return true;
@@ -129,7 +128,7 @@ static bool is_generated(GlowStr name) {
   return true;
 }
 
-/* `to` takes the name of `from`, which is about to go, unless someone chose a name for it. */
+/* Moves the name of `from`, which will be removed, to `to`, unless `to` has a chosen name. */
 static void move_name(GlowValue *from, GlowValue *to) {
   if (!from->name || is_generated(from->name) || to->kind != GLOW_VALUE_RESULT ||
       !is_generated(to->name) || glow_value_names(from) != glow_value_names(to))

@@ -1,4 +1,4 @@
-/* The parser's driver: feeds tokens to the grammar, reports what it did not expect, and finds the
+/* The parser's driver. It feeds tokens to the grammar, reports unexpected tokens, and finds the
  * next statement after an error. Names, strings and numbers are read here too. */
 #include <stdarg.h>
 #include <stdlib.h>
@@ -101,7 +101,7 @@ void glow_parse_fatal(GlowParser *p, const GlowToken *t, const char *format, ...
   p->fatal = true;
 }
 
-/* How messages call a kind of token. */
+/* The name of a kind of token in messages. */
 static const char *spelling(int kind) {
   switch (kind) {
   case GLOW_TOK_EOF:
@@ -185,8 +185,9 @@ static void put_kind(GlowText *out, int kind) {
     }
 }
 
-/* Leaves out what says nothing: keywords that stand for a name where any name may, SYNC, and the
- * other literals where an operand may be a number. */
+/* Copies the expected kinds that help the reader of a message, and returns their number. Left out
+ * are keywords where any name may stand, internal tokens such as SYNC, the end of the text, and
+ * further literals where an operand may be a number. */
 static int useful(const int *expected, int count, int *kinds) {
   bool any_name = false, any_value = false, any_number = false;
   for (int i = 0; i < count; i++) {
@@ -212,7 +213,7 @@ void glow_parse_syntax_error(GlowParser *p, int kind, const GlowToken *t, const 
                              int count) {
   p->panic = p->recovered = true;
   if (kind == GLOW_TOK_BAD || (p->error_at && p->error_at == t->offset + 1))
-    return; /* the lexer has said why, or this token was reported before recovery tried it again */
+    return; /* reported already: by the lexer, or when the token was tried before recovery */
   p->error_at = t->offset + 1;
   int kinds[64];
   int n = useful(expected, count < 64 ? count : 64, kinds);
@@ -392,7 +393,8 @@ static bool starts_statement(int kind) {
          kind == GLOW_TOK_IDENT || glow_grammarFallback(kind) == GLOW_TOK_IDENT;
 }
 
-/* Whether parsing can go on at this token after an error. */
+/* Whether parsing can go on at this token after an error: it starts a statement or item, or ends
+ * the innermost block or the text. */
 static bool is_sync(GlowParser *p, int kind, const GlowToken *t) {
   int inside = inner_braces(p);
   if (starts_item(kind) && t->fresh && (p->scopes.count == 0 || t->col == 1)) {
@@ -413,8 +415,8 @@ void glow_parse_feed(GlowParser *p, int kind, const GlowToken *t) {
     glow_throw(p->ctx, GLOW_NO_MEMORY);
 }
 
-/* Ends the panic: what was collected is dropped, and blocks that miss their '}' before an item are
- * closed. */
+/* Ends the panic: drops the collected parts of the statement. If `kind` starts an item, closes the
+ * blocks whose '}' is missing. */
 static void resume(GlowParser *p, int kind, const GlowToken *t) {
   p->panic = false;
   glow_parse_feed(p, GLOW_TOK_SYNC, t);
@@ -433,7 +435,7 @@ static void feed_or_skip(GlowParser *p, int kind, const GlowToken *t) {
     resumed = true;
   }
   glow_parse_feed(p, kind, t);
-  /* The token that was not expected may itself start the next statement. */
+  /* The unexpected token may itself start the next statement. */
   if (p->panic && !resumed && kind != GLOW_TOK_EOF && is_sync(p, kind, t)) {
     resume(p, kind, t);
     if (!p->panic)
@@ -542,13 +544,13 @@ bool glow_text_is_module(const char *data, size_t size) {
     size -= 3;
   }
   if (size > 8)
-    size = 8; /* binary formats show what they are by then */
+    size = 8; /* the first bytes of binary formats are not text */
   for (size_t i = 0; i < size; i++) {
     unsigned char c = (unsigned char)data[i];
     if ((c < 0x20 && c != '\n' && c != '\r' && c != '\t') || c == 0x7f)
       return false;
     if (c >= 0x80)
-      return i > 0; /* UTF-8 in a comment or name; formats that start so are binary */
+      return i > 0; /* UTF-8 in a comment or name; at the very start: a binary format */
   }
   return size > 0;
 }

@@ -1,6 +1,6 @@
 /* Grammar actions: module header, functions, blocks and nodes. Operands are resolved as they are
- * read: storage must be declared before, values must be defined before and in a block that
- * encloses the use. Functions are named in members only and may come later. */
+ * read: storage must be declared before its use, and a value must be defined before its use, in a
+ * block that encloses the use. Only members name functions, so a function may come later. */
 #include <string.h>
 
 #include "ir/grammar.h"
@@ -72,7 +72,7 @@ static void take_params(GlowParser *p, GlowBlock *b) {
   p->params.count = 0;
 }
 
-/* A region of the node at hand; without one (its operator is unknown) it belongs to nobody. */
+/* A region of the node at hand. If there is no node (unknown operator), nobody owns the region. */
 static GlowBlock *make_region(GlowParser *p, bool scalar) {
   GlowScope *s = top(p);
   GlowNode *n = s->node;
@@ -144,7 +144,7 @@ static void define(GlowParser *p, const GlowToken *t, GlowValue *value) {
   glow_note(p->ctx, glow_value_loc(old), "it is defined here");
 }
 
-/* Gives the statement's result names to n's results; to errors if there is no n. */
+/* Gives the statement's result names to n's results; if n is NULL, to the error value. */
 static void define_results(GlowParser *p, GlowNode *n) {
   uint32_t base = top(p)->names;
   for (uint32_t i = base; i < p->names.count; i++) {
@@ -263,7 +263,7 @@ static GlowOp find_op(GlowParser *p, const GlowToken *t, bool instr) {
   const char *s = glow_token_text(p, t);
   GlowOp op = instr ? glow_op_from_instr_name(s, t->length) : glow_op_from_node_name(s, t->length);
   if (op != GLOW_OP_COUNT && GLOW_HAS(&glow_op_desc[op], SYNTAX))
-    op = GLOW_OP_COUNT; /* yield and its like have words of their own */
+    op = GLOW_OP_COUNT; /* yield, alloc and the like are keywords */
   if (op != GLOW_OP_COUNT)
     return op;
   GlowStr word = glow_parse_word(p, t);
@@ -283,7 +283,7 @@ static void take_operands(GlowParser *p, GlowNode *n) {
   }
 }
 
-/* The number of operands that are written, and of all without `none` at the end. */
+/* The numbers of outputs and inputs that are written, without trailing `none` at optional ports. */
 static GlowNodeShape operand_shape(GlowParser *p, const GlowOpDesc *d) {
   GlowNodeShape shape = {0};
   uint32_t count = p->operands.count;

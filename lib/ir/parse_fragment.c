@@ -1,12 +1,14 @@
-/* Pieces of text for callers that build modules by hand: a type, an initializer, members. The
- * same lexer and grammar read them; a FRAGMENT token in front chooses the piece. */
+/* Parses pieces of text for callers that build modules by hand: a type, an initializer, members.
+ * The lexer and the grammar are those of modules; a FRAGMENT token in front and the token after it
+ * choose the kind of piece. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "ir/grammar.h" /* generated: token kinds */
 #include "ir/parse_internal.h"
 
-/* Feeds FRAGMENT, `open`, the text, and `close` (0: none). False after a diagnostic. */
+/* Feeds the tokens FRAGMENT and `open`, the text, and the token `close` (0: none). False after a
+ * diagnostic. */
 static bool read_fragment(GlowParser *p, int open, int close) {
   unsigned before = p->ctx->errors;
   GlowDefer release;
@@ -28,7 +30,7 @@ static bool read_fragment(GlowParser *p, int open, int close) {
   return p->ctx->errors == before;
 }
 
-/* `text` is copied: diagnostics quote it, under the name `what`. */
+/* A parser for a copy of `text`. Diagnostics quote the copy under the name `what`. */
 static GlowParser *begin(GlowModule *m, const char *what, const char *text) {
   size_t size = strlen(text);
   GlowArena *arena = glow_arena_create(m->ctx);

@@ -1,5 +1,5 @@
-/* What the writer of a text may have meant: names of other systems, of the other level, and the
- * spellings of the Glow paper. A hint ends a message: "; did you mean 'x'?", or it is empty. */
+/* Guesses at what the writer of a text meant: names of other systems, names of the other level, and
+ * spellings of the Glow paper. A hint is the end of a message, "; did you mean 'x'?", or empty. */
 #include <ctype.h>
 #include <string.h>
 
@@ -46,7 +46,7 @@ static bool is_among(int kind, const int *expected, int count) {
   return false;
 }
 
-/* A statement of a func. */
+/* A hint at an unexpected token in a func. */
 static const char *graph_hint(GlowParser *p, int kind, const GlowToken *t) {
   GlowOp op = glow_op_from_instr_name(glow_token_text(p, t), t->length);
   if (kind == GLOW_TOK_IDENT && op != GLOW_OP_COUNT && glow_op_desc[op].node)
@@ -61,7 +61,7 @@ static bool follows(const GlowParser *p, const char *word) {
          memcmp(glow_token_text(p, &p->last), word, p->last.length) == 0;
 }
 
-/* A statement of a program. */
+/* A hint at an unexpected token in a program. */
 static const char *program_hint(GlowParser *p, int kind, const GlowToken *t, const int *expected,
                                 int count) {
   bool named = is_among(GLOW_TOK_ALLOC, expected, count) && count <= 2;

@@ -39,8 +39,8 @@ void glow_parse_init_payload(GlowParser *p, const GlowToken *t, const GlowToken 
   p->init.key = glow_parse_string(p, key);
 }
 
-/* What `random { }` may say. Numbers are scalars so that a seed of 64 bits and a double both fit.
- */
+/* The members of `random { }`. All are scalars, which hold a seed of 64 bits as well as a
+ * double. */
 typedef struct RandomText {
   int kind;
   GlowScalar fan, low, high, mean, scale, seed;
@@ -64,7 +64,7 @@ static const GlowMember random_members[] = {{.name = "kind",
                                             FIELD(seed)};
 #undef FIELD
 
-/* Members that are not given are NaN. */
+/* Whether the text gives the member: absent ones are NaN. */
 static bool given(const GlowScalar *v) { return v->is_int || !isnan(v->f); }
 
 static bool pick(GlowParser *p, const GlowToken *t, const char *name, const GlowScalar *v,
@@ -127,7 +127,7 @@ typedef struct Filler {
   GlowParser *p;
   const GlowType *type;
   GlowTensor *tensor;
-  int64_t next; /* logical index of the next element */
+  int64_t next; /* logical index of the element to fill next */
 } Filler;
 
 /* Whether v is a value of kind k, in the tensor's own range. */
@@ -156,7 +156,7 @@ static bool fail(GlowParser *p, const GlowItem *item, const char *message, const
   return false;
 }
 
-/* The bits of a NaN are those of a double only where the kind is double. */
+/* Whether the item is a NaN for a kind other than double: then its bits are those of a float. */
 static bool is_nan_of_float(const GlowParser *p, GlowKind k, const GlowItem *item) {
   return k != GLOW_KIND_DOUBLE && item->tag == GLOW_TAG_FLOAT && p->text[item->offset] == 'n';
 }
@@ -187,7 +187,7 @@ static bool fill_string(Filler *f, const GlowItem *item) {
   return true;
 }
 
-/* [re, im] */
+/* Reads a complex number: [re, im]. */
 static bool fill_complex(Filler *f, const GlowItem *item) {
   GlowKind part = f->type->kind == GLOW_KIND_COMPLEX64 ? GLOW_KIND_FLOAT : GLOW_KIND_DOUBLE;
   if (item->tag != GLOW_TAG_LIST || f->p->items.data + item->end - item != 3)
@@ -263,7 +263,7 @@ static bool fill_list(GlowParser *p, const GlowType *type) {
   GlowContext *ctx = p->ctx;
   const GlowItem *item = &p->items.data[0];
   int64_t elements = glow_type_elements(type);
-  /* A text of n values makes a tensor of n elements: nothing large is allocated for a lie. */
+  /* A type with more elements than the text has values must not cause a large allocation. */
   if (elements > (int64_t)p->items.count)
     return fail(p, item, "the list has too few values for", glow_type_str(ctx, type));
   size_t bytes = (size_t)glow_type_bytes(type);

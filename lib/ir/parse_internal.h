@@ -1,9 +1,9 @@
 /* The inside of the parser: tokens, the state that grammar actions share, and the actions.
  *
- * Actions build the IR directly. What a statement collects before its node exists (result names,
- * operands, attribute values, types) lies in growing arrays that the node's head consumes, so
- * nothing is allocated per token. Types are inferred in a second walk (parse_resolve.c), when every
- * function's signature is known. */
+ * Actions build the IR directly. Before the node of a statement exists, its result names, operands,
+ * attribute values and types are collected in growing arrays; creating the node empties them. So
+ * nothing is allocated per token. Types are inferred in a second walk (parse_resolve.c), when the
+ * signatures of all functions are known. */
 #ifndef GLOW_IR_PARSE_INTERNAL_H
 #define GLOW_IR_PARSE_INTERNAL_H
 
@@ -49,8 +49,8 @@ typedef enum GlowValueTag {
   GLOW_TAG_LIST
 } GlowValueTag;
 typedef struct GlowItem {
-  uint32_t offset;
-  uint32_t tag : 8, length : 24; /* TYPE: index into parser->list_types */
+  uint32_t offset;               /* in the text */
+  uint32_t tag : 8, length : 24; /* bytes of the token; TYPE: index into parser->list_types */
   uint32_t end;                  /* LIST: index behind its last item */
 } GlowItem;
 
@@ -76,11 +76,11 @@ typedef enum GlowOpening {
   GLOW_OPEN_SCALAR /* ^r(...) = { } */
 } GlowOpening;
 
-/* An open block, or a declare section (block NULL). Its statements' result names begin at `names`
- * in the parser's array. `node` is the one whose regions are being read. */
+/* An open block, or a declare section (block NULL). The result names of its statement at hand begin
+ * at index `names` of parser->names. `node` is the node whose regions are being read. */
 typedef struct GlowScope {
   GlowBlock *block;
-  int braces; /* the lexer's count inside */
+  int braces; /* the lexer's count of open '{' within the block */
   uint32_t names;
   GlowNode *node;
   GlowToken open;
@@ -97,9 +97,9 @@ struct GlowParser {
   GlowLexer lexer;
   uint32_t error_at; /* offset of the last syntax error, plus 1 */
   GlowToken last;    /* the token before the one at hand, for messages */
-  bool panic;        /* skip to the next statement */
-  bool recovered;    /* from a syntax error: blocks may lack what was skipped */
-  bool fatal;        /* stop */
+  bool panic;        /* after a syntax error: tokens are skipped up to the next statement */
+  bool recovered;    /* there was a syntax error: blocks may lack skipped statements */
+  bool fatal;        /* parsing stops */
   bool no_memory;    /* lemon's stack could not grow */
   uint32_t list_depth, type_depth;
 
@@ -112,10 +112,10 @@ struct GlowParser {
   GLOW_VEC(GlowParamText) params;
   GLOW_VEC(GlowParamText) results; /* of a signature; a token of length 0: no name */
   GLOW_VEC(GlowGradientRef) refs;
-  GlowToken anchor;  /* where the items at hand begin */
-  GlowToken counted; /* the place of the item asked for last: see glow_item_token */
+  GlowToken anchor;  /* place of the first of the items at hand */
+  GlowToken counted; /* place of the last item that glow_item_token was asked for */
 
-  /* What the next '{' opens. */
+  /* The function or region that the next '{' opens. */
   GlowFunction *function;
   GlowToken label;
   /* Parts of the statement at hand. */
@@ -126,8 +126,8 @@ struct GlowParser {
   GlowInit init;
   GlowToken init_token; /* where the initializer starts */
   int64_t at;
-  GlowValue *error_value;            /* stands for what could not be resolved */
-  const GlowType *fragment_type;     /* of a fragment that is a type */
+  GlowValue *error_value;            /* takes the place of a value that could not be resolved */
+  const GlowType *fragment_type;     /* result of reading a fragment that is a type */
   uint64_t payload_at, payload_size; /* of the bytes behind the text; 0 if there are none */
 };
 
@@ -142,17 +142,17 @@ void glow_parse_free_grammar(void *grammar); /* a GlowDefer release */
 GlowLoc glow_parse_loc(const GlowParser *p, const GlowToken *t);
 void glow_parse_error(GlowParser *p, const GlowToken *t, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* Also stops the parse: for limits, whose consequences nobody wants to read. */
+/* Also stops the parse. For exceeded limits: further errors would only be consequences. */
 void glow_parse_fatal(GlowParser *p, const GlowToken *t, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* Called by the generated parser: `expected` are the token kinds that could stand here. */
+/* Called by the generated parser. `expected`: the `count` token kinds that would be right here. */
 void glow_parse_syntax_error(GlowParser *p, int kind, const GlowToken *t, const int *expected,
                              int count);
-/* What may have been meant, to end a message with (parse_hints.c). */
+/* The end of a message: a guess at what the writer meant, or "" (parse_hints.c). */
 const char *glow_parse_hint(GlowParser *p, int kind, const GlowToken *t, const int *expected,
                             int count);
-/* The token that spells an item. Its position is counted from the last one asked for, so going
- * through items in order costs what their text costs. */
+/* The token of an item. Its line and column are counted from the item of the last call on, so calls
+ * for all items in order read their text once. */
 GlowToken glow_item_token(GlowParser *p, const GlowItem *item);
 
 /* ---- Names, strings, numbers ----------------------------------------------------------------- */
@@ -193,23 +193,23 @@ void glow_parse_item(GlowParser *p, GlowValueTag tag, const GlowToken *t);
 void glow_parse_type_item(GlowParser *p, const GlowType *type);
 uint32_t glow_parse_list_open(GlowParser *p, const GlowToken *t);
 void glow_parse_list_close(GlowParser *p, uint32_t open);
-/* What may stand between braces, and where it goes. */
+/* The attributes that may stand between braces, and where their values are stored. */
 typedef struct GlowAttributes {
   const GlowMember *table;
   uint32_t count;
   void *members;
-  bool instr;       /* imembers and shards may be there */
-  uint32_t *shards; /* NULL: it does no work */
+  bool instr;       /* an instruction: imembers are allowed */
+  uint32_t *shards; /* where `shards` is stored; NULL: not allowed */
 } GlowAttributes;
-/* Those of a node or instruction. */
+/* The attributes of a node or instruction of operator `op`. */
 GlowAttributes glow_attributes_of(GlowOp op, bool instr, void *members, uint32_t *shards);
-/* Stores the collected `key = value` pairs. `whose` is for messages. Checks duplicates and required
- * ones. */
+/* Stores the collected `key = value` pairs. Reports duplicates, unknown keys and missing required
+ * members, at `at` or at the key; `whose` names the owner in messages. */
 bool glow_parse_members(GlowParser *p, const char *whose, const GlowToken *at,
                         const GlowAttributes *a);
-/* Drops them, where the statement is given up. */
+/* Drops the collected items, when the statement is given up. */
 void glow_parse_drop_items(GlowParser *p);
-/* A number or boolean; `single` rounds a decimal once, to float. Reports. */
+/* Reads a number or boolean; with `single` a decimal is rounded once, to float. Reports. */
 bool glow_item_scalar(GlowParser *p, const GlowItem *item, bool single, GlowScalar *value);
 
 /* ---- Storage (parse_init.c) ------------------------------------------------------------------ */
@@ -223,7 +223,7 @@ void glow_parse_init_elided(GlowParser *p, const GlowToken *t);
 void glow_parse_init_eval(GlowParser *p, const GlowToken *t, GlowBlock *block);
 void glow_parse_storage(GlowParser *p, GlowStorageClass cls, const GlowToken *name,
                         const GlowType *type, bool has_init);
-/* Reads an item as an element of `type`, which has rank 0. Reports what does not fit. */
+/* Reads an item as an element of `type`, which has rank 0. Reports a value that does not fit. */
 bool glow_parse_element(GlowParser *p, const GlowItem *item, const GlowType *type, GlowScalar *v);
 /* Completes the initializer at hand for a value of this type. */
 bool glow_parse_finish_init(GlowParser *p, const GlowType *type);
@@ -261,10 +261,10 @@ void glow_parse_view(GlowParser *p, const GlowToken *name, const GlowToken *t, G
 void glow_parse_dealloc(GlowParser *p, const GlowToken *t, GlowValue *buffer);
 
 /* ---- Literals as operands (parse_literal.c) -------------------------------------------------- */
-/* The value of a Splat, whose type follows in the second walk. */
+/* Makes a Splat for the literal and returns its value; the second walk sets the type. */
 GlowValue *glow_parse_literal(GlowParser *p, GlowValueTag tag, const GlowToken *t);
-bool glow_parse_is_literal(const GlowNode *n); /* one without a type yet */
-/* Gives the literals among n's operands their types, names and values; reports. */
+bool glow_parse_is_literal(const GlowNode *n); /* a literal's Splat that has no type yet */
+/* Sets type, name and value of the literals among n's operands. Reports. */
 void glow_parse_resolve_literals(GlowParser *p, GlowNode *n);
 
 /* ---- Types of nodes (parse_resolve.c) -------------------------------------------------------- */
@@ -275,7 +275,8 @@ void *glow_grammarAlloc(void *(*alloc)(size_t), GlowParser *p);
 void glow_grammarFree(void *grammar, void (*release)(void *));
 void glow_grammar(void *grammar, int kind, GlowToken token);
 int glow_grammarFallback(int kind);
-/* Reports errors at once again (lemon is silent for three tokens after one). */
+/* Makes the parser report errors at once again. (After an error, lemon is silent for three
+ * tokens.) */
 void glow_grammar_recovered(void *grammar);
 
 #endif

@@ -1,8 +1,8 @@
 /* Literals as operands: Add(@x, 1.0).
  *
- * A literal is a Splat of rank 0 that stands before the node. The second walk gives it the kind
- * that fits, when the types of the other operands are known. Until then the Splat's `scratch`
- * points at the literal, and its name is empty, which no text can spell. */
+ * A literal becomes a Splat of rank 0 before the node. The second walk sets the kind of the Splat,
+ * when the types of the node's other operands are known. Until then the Splat's `scratch` points at
+ * the literal, and its name is the empty string, which no text can write. */
 #include "ir/parse_internal.h"
 
 typedef struct Literal {
@@ -12,13 +12,13 @@ typedef struct Literal {
 
 GlowValue *glow_parse_literal(GlowParser *p, GlowValueTag tag, const GlowToken *t) {
   Literal *literal = GLOW_NEW(p->arena, Literal);
-  glow_parse_item(p, tag, t); /* attributes come later: no other item is there */
+  glow_parse_item(p, tag, t); /* the only item, since attributes come after operands */
   *literal = (Literal){*t, p->items.data[p->items.count - 1]};
   glow_parse_drop_items(p);
   GlowNode *n = glow_node_new(p->module, GLOW_OP_SPLAT, (GlowNodeShape){.nresults = 1});
   n->src = glow_parse_loc(p, t);
   n->scratch = literal;
-  n->results[0].name = glow_str(p->ctx, ""); /* a number once the text's own names are known */
+  n->results[0].name = glow_str(p->ctx, ""); /* a number later, when the text's names are known */
   glow_node_insert(n, p->scopes.data[p->scopes.count - 1].block, NULL);
   return &n->results[0];
 }
@@ -31,8 +31,9 @@ static GlowNode *literal_of(const GlowUse *use) {
                                                                                  : NULL;
 }
 
-/* The type of an operand that is no literal and stands at a port of a type variable: of this one,
- * or (NULL) of one whose kind `port` takes. */
+/* The type of an operand that is not a literal and whose port has a type variable. With `same`, the
+ * variable is that of `port`; else the variable of `port` must allow the operand's kind. NULL if
+ * there is none. */
 static const GlowType *variable_operand(const GlowNode *n, const GlowPort *port, bool same) {
   const GlowOpDesc *d = glow_node_desc(n);
   for (uint32_t i = 0; i < n->noperands; i++) {
@@ -60,7 +61,7 @@ static const GlowType *variable_claim(const GlowNode *n, const GlowPort *port) {
   return NULL;
 }
 
-/* A type of the kind that operand i has, or NULL. */
+/* A type with the kind that the literal at operand i must have, or NULL if nothing tells. */
 static const GlowType *kind_of(const GlowNode *n, uint32_t i) {
   GlowContext *ctx = n->block->module->ctx;
   const GlowPort *port = glow_op_in_port(glow_node_desc(n), i);
@@ -73,8 +74,8 @@ static const GlowType *kind_of(const GlowNode *n, uint32_t i) {
   return t ? t : variable_operand(n, port, false);
 }
 
-/* Gives the literal `splat`, operand i of n, its type and value; after a message it stays an error,
- * which n does not report again. */
+/* Sets type and value of the literal `splat`, operand i of n. After an error its type stays the
+ * error type, so n reports nothing more. */
 static void resolve_literal(GlowParser *p, GlowNode *n, uint32_t i, GlowNode *splat) {
   const Literal *literal = splat->scratch;
   const GlowToken *t = &literal->token;
@@ -83,7 +84,7 @@ static void resolve_literal(GlowParser *p, GlowNode *n, uint32_t i, GlowNode *sp
   splat->scratch = NULL;
   bool surplus = !GLOW_HAS(glow_node_desc(n), TERMINATOR) && !glow_op_in_port(glow_node_desc(n), i);
   if (surplus || (like && glow_type_is_error(like)))
-    return; /* n has too many operands, or one that is wrong, and that is said */
+    return; /* n has too many operands or a wrong one, which is reported elsewhere */
   if (!like || !glow_type_is_tensor(like) || like->quantized) {
     glow_parse_error(p, t, "%s; a Splat with a type can stand for '%.*s'",
                      like ? "a literal has no quantized type, sequence or optional"

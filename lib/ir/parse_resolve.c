@@ -5,7 +5,7 @@
 
 static void resolve_block(GlowParser *p, GlowBlock *b);
 
-/* A region whose end was skipped after a syntax error says nothing about its node. */
+/* Whether n lacks a region or the end of one, so that nothing can be inferred for n. */
 static bool lost_yield(const GlowNode *n) {
   for (uint32_t i = 0; i < n->nregions; i++)
     if (!n->regions[i] || !glow_block_terminator(n->regions[i]))
@@ -18,12 +18,12 @@ static void resolve_node(GlowParser *p, GlowNode *n) {
     if (n->regions[i])
       resolve_block(p, n->regions[i]);
   if (glow_parse_is_literal(n))
-    return; /* the node that uses it says of which kind it is */
+    return; /* resolved with the node that uses it */
   glow_parse_resolve_literals(p, n);
   if (GLOW_HAS(glow_node_desc(n), TERMINATOR) || p->fatal || (p->recovered && lost_yield(n)))
     return;
   if (n->nresults == 0 && glow_node_is_instr(n))
-    return; /* nothing to infer; the verifier looks at it */
+    return; /* nothing to infer; the verifier checks it */
   bool small[16], *claimed = small;
   if (n->nresults > 16)
     claimed = glow_arena_alloc(p->arena, n->nresults);

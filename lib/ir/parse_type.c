@@ -1,5 +1,5 @@
-/* Types in texts. A shape is one token that is taken apart here, so that what is wrong with it can
- * be pointed at. */
+/* Types in texts. A shape is a single token. It is taken apart here, so that a message can point at
+ * the wrong part. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 
 #include "ir/parse_internal.h"
 
-/* The inside of `<...>`, and where it stands. */
+/* The text inside `<...>`, and its place. */
 typedef struct Shape {
   GlowParser *p;
   const GlowToken *token;

@@ -1,5 +1,5 @@
-/* Attribute values: collected as a flat list of items, then stored into typed members through their
- * descriptors. Operators, module headers, `with` and `random` share this. */
+/* Attribute values. They are collected as a flat list of items, then stored into typed members by
+ * the members' descriptors. Operators, module headers, `with` and `random` share this. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -238,7 +238,7 @@ static bool store_member(GlowParser *p, const GlowMember *m, const GlowItem *val
   return m->array ? store_array(p, m, value, to) : store(p, m, value, to);
 }
 
-/* Every instruction that does work may say this; it is no member of an operator. */
+/* `shards` is no member of an operator: every instruction that does work may have it. */
 static const GlowMember shards_row = {
     .name = "shards", .type = GLOW_MEMBER_U32, .instr_only = true};
 
@@ -248,12 +248,12 @@ GlowAttributes glow_attributes_of(GlowOp op, bool instr, void *members, uint32_t
                           glow_op_has_shards(d) ? shards : NULL};
 }
 
-/* The rows are those of the table, then that of shards. */
+/* Row i: those of the table come first, then that of shards. */
 static const GlowMember *attribute_row(const GlowAttributes *a, uint32_t i) {
   return i < a->count ? &a->table[i] : &shards_row;
 }
 
-/* "; there are a, b and c". */
+/* The end of a message: "; there are a, b and c". */
 static const char *list_names(GlowContext *ctx, const char *const *names, uint32_t count) {
   if (count == 0)
     return "; it has no members";
@@ -263,7 +263,7 @@ static const char *list_names(GlowContext *ctx, const char *const *names, uint32
   return list;
 }
 
-/* Which row has this name; -1 after a diagnostic. */
+/* The index of the row with this name; -1 after a diagnostic. */
 static int find_attribute(GlowParser *p, const char *whose, const GlowToken *key,
                           const GlowAttributes *a) {
   const char *s = glow_token_text(p, key), *names[UINT8_MAX];

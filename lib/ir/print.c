@@ -1,9 +1,9 @@
-/* The printer: canonical text. What it writes parses back to the same module, and printing that
- * again gives the same bytes.
+/* The printer: canonical text. The text parses back to the same module, and printing that module
+ * gives the same bytes again.
  *
- * One node per line, two spaces of indentation, regions on the lines below their node. Members are
- * printed in the order of their declaration where they differ from the default or have none. Types
- * are always printed. */
+ * One node stands on a line, indented by two spaces for each level; its regions stand on the lines
+ * below. Members stand in the order of their declaration; members with their default are left out.
+ * Types are always printed. */
 #include "ir/print_internal.h"
 
 #include <math.h>
@@ -196,7 +196,7 @@ static void print_origin(GlowText *out, const GlowOrigin *o) {
   }
 }
 
-/* `%x = Op(%a) {...} : types`, without what may follow every statement. */
+/* `%x = Op(%a) {...} : types`, without the parts that may follow any statement. */
 static void print_plain(GlowText *out, const GlowNode *n) {
   const GlowOpDesc *d = glow_node_desc(n);
   print_results(out, n);

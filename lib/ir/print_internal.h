@@ -1,15 +1,15 @@
-/* What the parts of the printer share. */
+/* Shared by print.c and print_payload.c. */
 #ifndef GLOW_IR_PRINT_INTERNAL_H
 #define GLOW_IR_PRINT_INTERNAL_H
 
 #include "ir/ir_internal.h"
 
-/* The digits of a number; `single` gives those of a float. */
+/* Prints a number with the fewest digits that read back; `single`: read back as a float. */
 void glow_print_scalar(GlowText *out, const GlowScalar *v, bool single);
-/* Whether elide_constants leaves this initializer out. */
+/* Whether the option elide_constants elides this initializer. */
 bool glow_init_is_elided(const GlowInit *init);
 bool glow_module_elides(const GlowModule *m);
-/* `payload <bytes>` and the bytes; with `omit` a comment in their place. */
+/* Prints `payload <size>` and the bytes; with `omit`, a comment instead. */
 void glow_print_payload(GlowText *out, const GlowModule *m, bool omit);
 
 #endif

@@ -1,5 +1,5 @@
-/* The data of a text: which initializers are left out for reading, and the block of raw bytes that
- * carries tensors through a pipe. */
+/* The data in a text: which initializers are elided in a text for reading, and the payload, a block
+ * of raw bytes after the text that holds tensors. */
 #include "ir/print_internal.h"
 
 #include <stdlib.h>

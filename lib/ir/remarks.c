@@ -1,10 +1,10 @@
-/* Remarks: on stderr those of the speakers that a regular expression names, and the same as lines
- * of JSON in a file:
+/* Remarks. Those of the wanted speakers go to stderr, and to a file as lines of JSON:
  *
  *   {"pass": "fold-bn", "rewrite": true, "text": "folded 2 steps into %c", "function": "main",
  *    "node": "c", "operator": "Convolution", "file": "m.onnx", "at": "conv1"}
  *
- * "at" is the node of an imported model, or "line" and "column" say the place in a text. */
+ * "at" is the name of the node in an imported model. For a text, "line" and "column" give the place
+ * instead. */
 #include "ir/remarks.h"
 
 #include <regex.h>
@@ -19,7 +19,7 @@ struct GlowRemarks {
   const GlowRemarkFlags *flags;
   bool filters;
   regex_t filter;
-  bool shown_before; /* ctx->remarks */
+  bool shown_before; /* ctx->remarks, to be restored */
   GlowText json;
   GlowDefer release;
 };

@@ -1,4 +1,4 @@
-/* The names of results: what the callers of a run know them by. */
+/* The names by which callers of a run know the results. See glow_function_result_names. */
 #include <ctype.h>
 
 #include "ir/ir_internal.h"
@@ -9,7 +9,7 @@ static bool is_number(GlowStr name) {
   return !*name;
 }
 
-/* The name of the value that is result i, if callers may know the result by it. */
+/* The name of the value that becomes result i, if it may serve as the result's name; else NULL. */
 static GlowStr name_of_value(const GlowNode *end, uint32_t i, const GlowMap *taken) {
   const GlowValue *v = end && i < end->noperands ? end->operands[i].value : NULL;
   bool fits = v && v->kind != GLOW_VALUE_STORAGE && v->name && !is_number(v->name) &&

@@ -3,8 +3,8 @@
 
 #include "ir/ir_internal.h"
 
-/* The text with a NUL behind it, in the context's arena: diagnostics and payload refer to it for as
- * long as the context lives. */
+/* A copy of the text, with a NUL, in the context's arena: diagnostics and payload refer to the text
+ * as long as the context lives. */
 static const char *keep(GlowContext *ctx, GlowText *t) {
   return glow_arena_copy(ctx->arena, glow_text_cstr(t), t->size + 1);
 }

@@ -1,4 +1,4 @@
-/* What initializers hold: values known at compile time, equality, and where resources lie. */
+/* Initializers: values known at compile time, equality, and paths of resources. */
 #include <string.h>
 
 #include "ir/ir_internal.h"
@@ -13,7 +13,7 @@ GlowTensor *glow_tensor_in_context(GlowContext *ctx, const GlowType *type, const
   return t;
 }
 
-/* A splat as a tensor, made when it is first asked for. */
+/* A splat as a tensor, which is made at the first call and kept. */
 static const GlowTensor *spread(GlowStorage *s) {
   if (!s->init.tensor) {
     GlowContext *ctx = s->module->ctx;

@@ -1,5 +1,5 @@
-/* Values and their uses: intrusive lists, so that replacing a value costs what its uses cost. A
- * result without a name (`_`) gets a number when something uses it. */
+/* Values and their uses. The uses of a value form an intrusive list, so replacing a value takes
+ * time for its uses only. A result without a name (`_`) gets a number when it gets a use. */
 #include "ir/ir_internal.h"
 
 GlowBlock *glow_value_block(const GlowValue *v) {
@@ -21,7 +21,7 @@ GlowNames *glow_value_names(const GlowValue *v) {
   return b ? b->names : NULL;
 }
 
-/* The owner that a name space records: storage for storage, else the value. */
+/* The owner of v's name in its name space: the GlowStorage for storage, else v. */
 static void *name_owner(GlowValue *v) {
   return v->kind == GLOW_VALUE_STORAGE ? (void *)v->def.storage : (void *)v;
 }

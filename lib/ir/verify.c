@@ -13,7 +13,7 @@ typedef struct Verifier {
   GlowContext *ctx;
   GlowArena *scratch;
   GlowMap *seen;   /* storage declared so far */
-  GlowMap *saved;  /* of the function at hand: storage -> the Save */
+  GlowMap *saved;  /* in the function at hand: storage -> its Save */
   GlowBlock *eval; /* the eval initializer at hand, or NULL */
   uint32_t depth;  /* of nested regions */
   bool ok;
@@ -22,8 +22,8 @@ typedef struct Verifier {
 static bool is_program(const GlowFunction *f) { return f->kind == GLOW_PROGRAM; }
 
 /* ---- Visibility ------------------------------------------------------------------------------ */
-/* The node that stands in `home` and holds n in its regions, or n itself; NULL if home does not
- * enclose n, or only across the border of a name space. */
+/* The node in block `home` that is n or holds n in its regions. NULL if `home` does not enclose n,
+ * or if a scalar body or an initializer lies between them. */
 static const GlowNode *ancestor_in(const GlowNode *n, const GlowBlock *home) {
   while (n && n->block != home) {
     const GlowBlock *b = n->block;
@@ -117,8 +117,8 @@ static bool rule_hook(Verifier *v, GlowNode *n) {
   return glow_node_check_hook(n);
 }
 
-/* Kernels that know nothing of blocks would take elements from wrong places. What only hands values
- * on may do so in any layout. */
+/* Kernels without support for blocked layouts would read elements at wrong places. Operators that
+ * only pass values on may do so in any layout. */
 static bool rule_layouts(Verifier *v, GlowNode *n) {
   const GlowOpDesc *d = glow_node_desc(n);
   if (GLOW_HAS(d, ANY_LAYOUT) || GLOW_HAS(d, ASSIGN_LAYOUT) || GLOW_HAS(d, BLOCKS) ||
@@ -135,8 +135,9 @@ static bool rule_layouts(Verifier *v, GlowNode *n) {
   return true;
 }
 
-/* The type whose first axis a predicate counts: of the first result, of what an instruction writes
- * first, or of what is saved. NULL for control flow that gives nothing itself. */
+/* The type whose first axis has a flag of the predicate for each row: that of the first result, of
+ * the first buffer that an instruction writes, or of the value that a Save stores. NULL for control
+ * flow without results. */
 static const GlowType *predicated_type(const GlowNode *n) {
   const GlowValue *v = n->op == GLOW_OP_SAVE ? glow_node_in(n, GLOW_SAVE_IN_VALUE) : NULL;
   for (uint32_t i = 0; !v && i < (n->nouts ? n->nouts : n->nresults); i++)
@@ -144,6 +145,7 @@ static const GlowType *predicated_type(const GlowNode *n) {
   return v ? v->type : NULL;
 }
 
+/* Whether two dims may be the same extent. */
 static bool may_be_as_long(GlowDim a, GlowDim b) {
   if (a.kind == GLOW_DIM_BOUND && b.kind == GLOW_DIM_EXACT)
     return b.size <= a.size;
@@ -172,8 +174,8 @@ static bool rule_predicate(Verifier *v, GlowNode *n) {
   return false;
 }
 
-/* Reads in a function see values at entry, and Save takes effect at its exit: so a Save stands at
- * the top level, and there is one for each storage. */
+/* A function reads storage as it was at entry, and a Save takes effect at exit. So a Save must
+ * stand at the top level of the function, and a storage may have one only. */
 static bool rule_save(Verifier *v, GlowNode *n) {
   if (n->op != GLOW_OP_SAVE)
     return true;
@@ -208,7 +210,7 @@ static bool rule_scalar_body(Verifier *v, GlowNode *n) {
   return true;
 }
 
-/* eval runs at compile time: over constants that are declared earlier, and without effects. */
+/* eval runs at compile time: it reads constants declared earlier and has no effects. */
 static bool rule_eval(Verifier *v, GlowNode *n) {
   if (!v->eval)
     return true;
@@ -275,14 +277,15 @@ static bool rule_scalar_params(Verifier *v, GlowBlock *b) {
   return true;
 }
 
-/* What a scalar body takes and gives has the element kinds of the operands that it stands for. */
+/* Each parameter of a scalar body has the element kind of its operand, and each yielded value the
+ * kind of its output. */
 static bool rule_scalar_kinds(Verifier *v, GlowBlock *b) {
   if (!b->scalar)
     return true;
   const GlowNode *n = b->of.node, *end = glow_block_terminator(b);
   uint32_t first = glow_node_desc(n)->body ? n->nouts : 0;
   for (uint32_t i = 0; i < b->nparams; i++) {
-    /* Parameters of an epilogue: what the operator computes for each output, then the extras. */
+    /* An epilogue has a parameter for the computed element of each output, then the extras. */
     uint32_t at = first || i < n->nouts ? first + i : i - n->nouts + n->noperands - n->nextra;
     bool computed = !glow_node_desc(n)->body && i < n->nouts;
     const GlowValue *o = at < n->noperands ? n->operands[at].value : NULL;
@@ -457,7 +460,7 @@ static bool rule_signature(Verifier *v, GlowFunction *f) {
   return true;
 }
 
-/* Callers know parameters, results and placeholders by their names alone. */
+/* Callers know parameters, results and placeholders by name, so these names must differ. */
 static bool rule_result_names(Verifier *v, GlowFunction *f) {
   static const char parameter[] = "a parameter", result[] = "another result";
   GlowMap *taken = glow_map_create(v->scratch);
@@ -512,7 +515,7 @@ static FunctionRule *const function_rules[] = {rule_signature, rule_result_names
 /* A depth-first walk over calls with a stack of its own: a chain of calls may be long. */
 typedef struct CallFrame {
   GlowFunction *function;
-  GlowNode *next; /* where to look for the next call */
+  GlowNode *next; /* the next call to follow, or NULL */
 } CallFrame;
 
 static GlowNode *next_call(GlowNode *n) {
@@ -521,7 +524,7 @@ static GlowNode *next_call(GlowNode *n) {
   return n;
 }
 
-static char active, done; /* addresses are marks */
+static char active, done; /* only their addresses are used, as marks of functions */
 
 static void verify_calls_from(Verifier *v, GlowFunction *f, GlowMap *marks) {
   GLOW_VEC(CallFrame) stack = {0};

@@ -1,17 +1,18 @@
 /* Planned offsets: `alloc T at N`. Two buffers that live at the same time must not share bytes.
  *
- * Buffers live from their alloc to their dealloc in execution order. At each moment the live ranges
- * of bytes are disjoint as long as no error was found, so a new one needs to be compared with its
- * two neighbours only; a Fenwick tree over all offsets finds them in O(log n). */
+ * A buffer lives from its alloc to its dealloc, in execution order. A buffer that overlaps another
+ * one is reported and not added to the live ones, so the byte ranges of live buffers are always
+ * disjoint. A new buffer therefore needs to be compared with its two live neighbours only. A
+ * Fenwick tree over all offsets finds them in O(log n). */
 #include <stdlib.h>
 
 #include "ir/ir_internal.h"
 
 typedef struct Planned {
   GlowNode *alloc;
-  int64_t low, high;
-  uint32_t rank; /* in order of (low, start), from 1 */
-  uint32_t start, end;
+  int64_t low, high;   /* bytes [low, high) of the arena */
+  uint32_t rank;       /* position in the order of (low, start), from 1 */
+  uint32_t start, end; /* order of its alloc and of its dealloc */
 } Planned;
 
 typedef struct Plan {
@@ -19,8 +20,8 @@ typedef struct Plan {
   GlowContext *ctx;
   GlowArena *scratch;
   GLOW_VEC(Planned) all;
-  uint32_t *tree;    /* Fenwick: how many live buffers up to a rank */
-  Planned **by_rank; /* from 1 */
+  uint32_t *tree;    /* Fenwick tree: the number of live buffers up to a rank */
+  Planned **by_rank; /* index 0 is unused */
   bool *ok;
 } Plan;
 
@@ -36,7 +37,7 @@ static uint32_t count_to(const Plan *p, uint32_t rank) {
   return n;
 }
 
-/* The live buffer with exactly `before` live ones in front of it, or NULL. */
+/* The live buffer that has exactly `before` live buffers of smaller rank, or NULL. */
 static Planned *find_live(const Plan *p, uint32_t before) {
   uint32_t rank = 0, step = 1;
   while (step <= p->all.count / 2)
@@ -82,7 +83,7 @@ static const GlowNode *dealloc_of(const GlowNode *alloc) {
   return NULL;
 }
 
-/* The last node of the walk inside n's block: a buffer without dealloc is an error elsewhere. */
+/* Checks the offset of the alloc n and adds its buffer to p->all. */
 static void collect(Plan *p, GlowNode *n) {
   int64_t at = ((const GlowAllocMembers *)n->members)->at;
   int64_t bytes = glow_type_bytes(n->results[0].type), high;
@@ -101,7 +102,7 @@ static void collect(Plan *p, GlowNode *n) {
     return;
   }
   Planned b = {n, at, high, 0, n->order, end ? end->order : UINT32_MAX};
-  if (bytes > 0 && end) /* what has no size is an error elsewhere */
+  if (bytes > 0 && end) /* verify_program.c reports a missing size or dealloc */
     glow_vec_push(p->scratch, &p->all, b);
 }
 

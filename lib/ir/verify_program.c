@@ -1,19 +1,20 @@
-/* What a program may do with its buffers.
+/* The rules for buffers of programs.
  *
- * A buffer is an alloc, a storage or a parameter; a tensorview is a place inside one and counts as
- * it. One walk in execution order knows for each alloc whether it has been written and whether it
- * has been given back. Structured control flow keeps that exact: what both regions of an If write
- * is written afterwards; a region that may not run writes nothing for certain. */
+ * A buffer is an alloc, a storage or a parameter. A tensorview is a part of a buffer; using it
+ * counts as using the buffer. A walk in execution order knows of each alloc whether it has been
+ * written and whether its dealloc has been passed. After an If, the buffers that both regions write
+ * count as written. What any other region writes does not count after it, since the region may not
+ * run. */
 #include <string.h>
 
 #include "ir/ir_internal.h"
 
-/* An alloc. */
+/* The state of an alloc during the walk. */
 typedef struct Buffer {
   GlowNode *alloc;
-  const GlowNode *dealloc; /* seen so far, or NULL */
+  const GlowNode *dealloc; /* NULL until the walk passes it */
   bool written;
-  uint32_t mark; /* of the last If whose second region wrote it */
+  uint32_t mark; /* number of the last If whose second region wrote the buffer */
 } Buffer;
 
 typedef struct Checker {
@@ -21,7 +22,7 @@ typedef struct Checker {
   GlowArena *scratch;
   GlowMap *buffers;           /* root value -> Buffer */
   GLOW_VEC(Buffer *) written; /* in the order of their first write */
-  uint32_t marks;
+  uint32_t marks;             /* the last number used as a mark */
   bool *ok;
 } Checker;
 
@@ -37,7 +38,7 @@ static int64_t count_elements(const GlowType *t) {
   return bytes < 0 ? INT64_MAX : bytes * 8 / bits;
 }
 
-/* Fills in the extents of the physical axes and returns how many there are. */
+/* Stores the extents of the physical axes and returns the number of axes. */
 static uint32_t physical_extents(const GlowType *t, int64_t *physical) {
   int64_t dims[GLOW_MAX_RANK];
   for (uint32_t i = 0; i < t->rank; i++)
@@ -45,7 +46,7 @@ static uint32_t physical_extents(const GlowType *t, int64_t *physical) {
   return glow_layout_physical(t->layout, t->rank, dims, physical);
 }
 
-/* One past the last element that a view with strides reaches, from its first. */
+/* How far a view with strides reaches: from its first element to one past its last. */
 static int64_t reach(const GlowType *t, GlowArray strides) {
   int64_t physical[GLOW_MAX_RANK + 4], end = 1;
   uint32_t rank = physical_extents(t, physical);
@@ -60,7 +61,7 @@ static int64_t reach(const GlowType *t, GlowArray strides) {
   return end;
 }
 
-/* Views were checked one by one: each lies inside its base. */
+/* Each view has been verified to lie inside its base. */
 GlowSpan glow_value_span(const GlowValue *v) {
   int64_t offset = 0, size = -1;
   for (const GlowNode *view; (view = glow_value_def(v, GLOW_OP_TENSORVIEW));
@@ -105,7 +106,7 @@ static bool check_alive(Checker *c, const GlowNode *n, const GlowValue *v, const
   return report(c);
 }
 
-/* A bounded buffer starts with extents 0, so it may be appended to at once. */
+/* A buffer with bounds starts with extents 0, so `append` may use it before anything is written. */
 static bool starts_defined(const GlowValue *v, GlowQual qual) {
   return qual == GLOW_QUAL_INOUT && glow_type_is_tensor(v->type) && !glow_type_is_static(v->type);
 }
@@ -132,20 +133,19 @@ static bool check_write(Checker *c, const GlowNode *n, const GlowValue *v) {
 }
 
 /* ---- In place -------------------------------------------------------------------------------- */
-/* A type variable's port list is short: at most a handful of pairs. */
 bool glow_instr_may_share(const GlowNode *n, uint32_t out, uint32_t in) {
   const GlowOpDesc *d = glow_node_desc(n);
   if (in >= glow_node_nins(n))
-    return false; /* an extra is read when others are written already */
+    return false; /* an extra is still read after other elements are written */
   if (d->body)
-    return true; /* element by element: all reads come before the writes */
+    return true; /* element by element: an element is read before it is written */
   for (uint32_t i = 0; i < d->ninplace; i++)
     if (d->inplace[i].out == out && d->inplace[i].in == in)
       return true;
   return false;
 }
 
-/* Views of one buffer have its kind. */
+/* The same extents and layout. Kinds need no check: views of one buffer have its kind. */
 static bool same_shape(const GlowType *a, const GlowType *b) {
   if (a->rank != b->rank || a->layout != b->layout)
     return false;
@@ -155,7 +155,7 @@ static bool same_shape(const GlowType *a, const GlowType *b) {
   return true;
 }
 
-/* The same elements in the same order, not merely the same range; both begin at the same one. */
+/* Whether a and b, which begin at the same element, have the same elements in the same order. */
 static bool same_elements(const GlowValue *a, const GlowValue *b) {
   if (a == b)
     return true;
@@ -268,13 +268,13 @@ static bool end_buffer(Checker *c, const GlowNode *n) {
 
 static void walk(Checker *c, GlowBlock *b);
 
-/* Forgets what was written since `base`; the log keeps it. */
+/* Marks the buffers from index `base` of c->written on as not written; the list keeps them. */
 static void forget(Checker *c, uint32_t base) {
   for (uint32_t i = base; i < c->written.count; i++)
     c->written.data[i]->written = false;
 }
 
-/* Exactly one of two regions runs: what both wrote is written. */
+/* Exactly one of two regions runs: the buffers that both write are written afterwards. */
 static void walk_alternatives(Checker *c, GlowNode *n) {
   uint32_t base = c->written.count;
   walk(c, n->regions[0]);
@@ -303,7 +303,7 @@ static void walk_regions(Checker *c, GlowNode *n) {
     if (!n->regions[i] || n->regions[i]->scalar)
       continue;
     uint32_t base = c->written.count;
-    walk(c, n->regions[i]); /* it may not run at all */
+    walk(c, n->regions[i]); /* this region may not run */
     forget(c, base);
     c->written.count = base;
   }
@@ -340,7 +340,7 @@ static void check_instr(Checker *c, GlowNode *n) {
     const GlowUse *use = &n->operands[i];
     Buffer *b = use->value ? buffer_of(c, use->value) : NULL;
     if (b && starts_defined(use->value, use->qual))
-      b->written = true; /* not in the log: it holds even if this region never runs */
+      b->written = true; /* not put into c->written: stays true even if this region never runs */
     set_written(c, b);
   }
 }

@@ -1,5 +1,6 @@
-/* What cannot become a program, as one complete list: types without bounds, sequences, optionals,
- * strings, operators that exist in graphs only, or that the target refuses. */
+/* Checks, before anything is converted, that a func can become a program, and reports everything
+ * that cannot: types without bounds, sequences, optionals, strings, and operators that exist in
+ * graphs only or that the target refuses. */
 #include "irgen/irgen_internal.h"
 #include "target/target.h"
 
@@ -35,7 +36,7 @@ static void check_value(Check *c, const GlowValue *v) {
              glow_type_str(c->g->ctx, v->type), problem);
 }
 
-/* What lower left although the target refuses it. */
+/* Reports a node that the target refuses; -lower should have replaced it. */
 static void check_support(const Check *c, const GlowNode *n) {
   const char *why;
   if (glow_target_support(c->target, n, &why) == GLOW_REFUSED)

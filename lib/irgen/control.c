@@ -1,10 +1,11 @@
 /* If and Loop as instructions: regions write buffers that live outside of them.
  *
- *   If     a buffer for each result before it; each region ends by filling them
- *   Loop   a buffer for each carried value and one for the condition, filled before it. Inside,
- *          the parameters of the body are these buffers; its end copies the next values into them.
- *          A stacked result of known extents is a buffer of zeros, into which each iteration puts
- *          its slice with a `scatter_nd` in place; another one has bounds and grows by `append`. */
+ *   If     A buffer for each result stands before it. Each region fills these buffers at its end.
+ *   Loop   A buffer for each carried value and one for the condition stand before it, filled. They
+ *          take the place of the body's parameters, but for the iteration. The end of the body
+ *          copies the next values into them. A stacked result of known extents is a buffer of
+ *          zeros, into which each iteration puts its slice with a `scatter_nd` in place. Any other
+ *          stacked result is a buffer with bounds, which grows by `append`. */
 #include "analysis/buffers.h"
 #include "ir/infer.h"
 #include "irgen/irgen_internal.h"
@@ -78,8 +79,8 @@ bool glow_irgen_if(GlowIrgen *g, const GlowNode *n) {
 
 /* ---- Loop ------------------------------------------------------------------------------------ */
 
-/* A Loop on its way: body parameters are iteration, condition, carried values; the body yields
- * condition, carried values, values to stack. */
+/* A Loop that is being converted. Parameters of its body are iteration, condition, carried values;
+ * the body yields condition, carried values, values to stack. */
 typedef struct Loop {
   const GlowNode *n;
   const GlowBlock *body;
@@ -113,7 +114,7 @@ static bool make_state(GlowIrgen *g, Loop *l) {
 }
 
 /* Makes the buffers of stacked results; `proved` are the types of the loop's results. The verifier
- * takes a body for one that may not run, so a stack of known extents is filled before. */
+ * assumes that the body may not run, so a stack of known extents is filled before the loop. */
 static bool make_stacks(GlowIrgen *g, Loop *l, const GlowType *const *proved) {
   l->stacks = GLOW_NEW_ARRAY(g->arena, GlowValue *, l->nstacked);
   for (uint32_t i = 0; i < l->nstacked; i++) {
@@ -136,7 +137,7 @@ static bool make_stacks(GlowIrgen *g, Loop *l, const GlowType *const *proved) {
   return true;
 }
 
-/* Slice number `iteration` of a stack. */
+/* Writes `slice` into `stack`, as slice number `iteration`. */
 static bool put_slice(GlowIrgen *g, GlowValue *stack, GlowValue *slice, GlowValue *iteration) {
   if (!glow_type_is_static(stack->type))
     return glow_build_instr(&g->b, GLOW_OP_APPEND, &stack, 1, (GlowValue *[]){slice, iteration}, 2,
@@ -147,8 +148,9 @@ static bool put_slice(GlowIrgen *g, GlowValue *stack, GlowValue *slice, GlowValu
   return ins[1] && glow_build_instr(&g->b, GLOW_OP_SCATTER_ND, &stack, 1, ins, 3, NULL);
 }
 
-/* The end of the body: stacks take their slices, then the state takes the next values. A next value
- * that is itself part of the state is saved first, since the copies are one after the other. */
+/* Emits the end of the body: slices are put into the stacks, then the next values are copied into
+ * the state. These copies are made one after the other; so a next value that lies in another buffer
+ * of the state is saved before the first. */
 static bool emit_end(GlowIrgen *g, const Loop *l, GlowValue *iteration) {
   uint32_t nstate = l->ncarried + 1;
   GlowValue **next = GLOW_NEW_ARRAY(g->arena, GlowValue *, nstate);

@@ -1,10 +1,10 @@
 /* IRGen: every func becomes a program of the same name.
  *
- * A node becomes the instruction of its name; its results become buffers. Reads of a func see
- * values at entry and Save takes effect at exit, so a Save becomes a copy at the end, or nothing if
- * the value can be computed into the storage directly: when the func has no other use of it.
- * Parameters and results of a func become parameters of the program; those of results have the names
- * that callers know (glow_function_result_names).
+ * A node becomes the instruction of its name; its results become buffers. A func reads storage as
+ * it was at entry, and Save takes effect at exit. So a Save becomes a copy at the end. If the func
+ * has no other use of the storage, the value is computed into the storage directly, without a copy.
+ * Parameters and results of a func become parameters of the program; those of results have the
+ * names that callers know (glow_function_result_names).
  *
  * A type that inference does not prove is a claim: the buffer then has bounds, `expect_shape`
  * checks the extents at run time, and what follows uses a view of the claimed type. */
@@ -66,7 +66,8 @@ static const GlowType *checked_type(GlowIrgen *g, const GlowType *claimed, const
   return glow_type_with_layout(g->ctx, t, claimed->layout);
 }
 
-/* Where result v of type `type` goes. */
+/* The buffer into which result v is computed: its target if that has the type `type`, else a new
+ * alloc of this type. */
 static GlowValue *result_buffer(GlowIrgen *g, const GlowValue *v, const GlowType *type) {
   GlowValue *target = glow_map_get(g->targets, v);
   if (target && type == target->type)
@@ -127,7 +128,7 @@ static void set_place(GlowIrgen *g, const GlowNode *at) {
 static bool emit_node(GlowIrgen *g, const GlowNode *n) {
   set_place(g, n);
   if (n->op == GLOW_OP_SAVE)
-    return true; /* at the end */
+    return true; /* emit_saves copies at the end */
   if (n->op == GLOW_OP_IDENTITY && n->results[0].type == glow_node_in(n, 0)->type) {
     glow_irgen_set(g, &n->results[0], glow_irgen_get(g, glow_node_in(n, 0)));
     return true;
@@ -148,11 +149,11 @@ bool glow_irgen_block(GlowIrgen *g, const GlowBlock *b) {
 
 /* ---- Saves ----------------------------------------------------------------------------------- */
 
-/* One value that a storage, or a result's parameter, has at exit. */
+/* A value that is to be in a storage, or in the parameter for a result, at exit. */
 typedef struct Saved {
   GlowValue *value;   /* of the func */
   GlowValue *storage; /* or the parameter of the program */
-  const GlowNode *at;
+  const GlowNode *at; /* the Save or the Return */
 } Saved;
 typedef GLOW_VEC(Saved) SavedVec;
 
@@ -163,7 +164,8 @@ static bool used_once(const GlowIrgen *g, const GlowValue *storage) {
   return uses <= 1;
 }
 
-/* Saves at the top level, then results, which become parameters. */
+/* Lists the Saves of the top level, then the results, for which it makes parameters. Notes as a
+ * value's target where the value can be computed directly. */
 static void find_saved(GlowIrgen *g, SavedVec *saved) {
   const GlowStr *names = glow_function_result_names(g->func, g->arena);
   for (GlowNode *n = g->func->body->first; n; n = n->next) {
@@ -186,7 +188,7 @@ static void find_saved(GlowIrgen *g, SavedVec *saved) {
   }
 }
 
-/* Whether one of the copies at the end writes a storage: the others must not read it then. */
+/* Whether one of the copies at the end writes `storage`: then no other copy may read it. */
 static bool is_overwritten(const GlowIrgen *g, const SavedVec *saved, const GlowValue *storage) {
   for (uint32_t i = 0; i < saved->count; i++)
     if (saved->data[i].storage == storage && glow_irgen_get(g, saved->data[i].value) != storage)
@@ -249,7 +251,8 @@ static bool convert(GlowPassRun *run, GlowFunction *func) {
   return true;
 }
 
-/* No Call is left, so nothing uses them; what they differentiate becomes a program. */
+/* Removes the declarations of gradients. No Call is left, so nothing uses them, and the functions
+ * that they refer to become programs. */
 static void drop_gradients(GlowPassRun *run) {
   for (GlowFunction *f = run->module->first_function, *next; f; f = next) {
     next = f->next;

@@ -33,8 +33,9 @@ GlowValue *glow_irgen_alloc(GlowIrgen *g, const GlowValue *like, const GlowType 
 /* The dense view of a buffer under another type of as many elements. NULL after a diagnostic. */
 GlowValue *glow_irgen_view(GlowIrgen *g, const GlowValue *like, GlowValue *base,
                            const GlowType *type);
-/* After the instruction that fills v's buffer: where the buffer has other extents than v's type
- * says, v becomes a view of it, after `expect_shape` if v's type is a claim. */
+/* Call it after the instruction that fills v's buffer. If the buffer has v's type, it is v's buffer
+ * from now on. Otherwise v becomes a view of it; if v's type is a claim, which `proved` (the
+ * inferred type) does not confirm, `expect_shape` checks it before. False after a diagnostic. */
 bool glow_irgen_finish(GlowIrgen *g, const GlowValue *v, GlowValue *buffer, const GlowType *proved);
 bool glow_irgen_copy(GlowIrgen *g, GlowValue *to, GlowValue *from);
 /* Makes the instruction of n's name, with allocs for its results: the rule for most nodes. */

@@ -1,22 +1,17 @@
-/* Lifetimes: a dealloc for each alloc, in its own block, right after the last instruction that
- * touches the buffer or a view of it. An instruction inside a region counts as the one of the
- * alloc's block that has the region. */
+/* Lifetimes: a dealloc for each alloc, in the alloc's block, right after the last instruction that
+ * touches the buffer or a view of it. An instruction inside a region counts as the instruction of
+ * the alloc's block that has the region. */
 #include "analysis/buffers.h"
+#include "analysis/spans.h"
 #include "irgen/irgen_internal.h"
 
-/* The node of block b that is n or has n inside. */
-static GlowNode *ancestor_in(GlowNode *n, const GlowBlock *b) {
-  while (n->block != b)
-    n = n->block->of.node;
-  return n;
-}
-
+/* Remembers in `last` (allocs to nodes) that `use` touches an alloc; a later call overwrites. */
 static void touch(GlowMap *last, const GlowUse *use) {
   if (!use->value)
     return;
   GlowNode *alloc = glow_value_def(glow_buffer_base(use->value), GLOW_OP_ALLOC);
   if (alloc)
-    glow_map_set(last, alloc, ancestor_in(use->user, alloc->block));
+    glow_map_set(last, alloc, glow_node_in_block(use->user, alloc->block));
 }
 
 static bool find_last(GlowNode *n, void *last) {

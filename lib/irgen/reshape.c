@@ -1,6 +1,6 @@
-/* Reshape moves no data: the result is a view of the operand's buffer. Where an extent is only
- * bounded, the extents are known at run time alone, and the instruction computes them. The same
- * holds for a Relayout that leaves every element in its place. */
+/* Reshape moves no data: the result is a view of the operand's buffer. If an extent is only
+ * bounded, the extents are known at run time alone; then Reshape becomes the instruction, which
+ * computes them. A Relayout that leaves every element in its place becomes a view, too. */
 #include "analysis/layouts.h"
 #include "irgen/irgen_internal.h"
 

@@ -12,7 +12,8 @@ enum {
   GLOW_BODY_ROOM = 32768  /* bytes for all blocks of a body */
 };
 
-/* A function of lanes on blocks; values have blocks, which are used again after the last reader. */
+/* One call of a function of lanes on blocks. A value has a block until its last reader is done;
+ * then another value may have that block. */
 typedef struct GlowBodyStep {
   int64_t lane;    /* number in glow_lane_names; 0: `members` are one element, for all lanes */
   int64_t members; /* where they begin, in bytes from the beginning of the body; 0: none */
@@ -28,12 +29,12 @@ typedef struct GlowBodyOperand {
   int64_t block;
 } GlowBodyOperand;
 
-/* Its operands follow, then its steps, then members. Of an environment (what a kernel hands to its
- * callback) the first address is that of the body, or null if there is none; the others are those
- * of the operands. */
+/* How a body begins. Its operands follow, then its steps, then their members. A kernel hands an
+ * environment to its callback: an array of addresses. The first is that of the body, or null if
+ * there is none; the others are those of the operands. */
 typedef struct GlowBodyCode {
-  int64_t clip; /* tiles run the body themselves: v = acc, plus operand 0 if there is one; `low` if
-                   v <= below; `high` if v > high. Else: steps */
+  int64_t clip; /* not 0: tiles need no steps; they compute v = acc, plus operand 0 if there is one;
+                   then `low` if v <= below, then `high` if v > high */
   float below, low, high, unused; /* infinities: no limit */
   int64_t nouts;                  /* stacks: the first operands are results */
   int64_t noperands, nsteps, blocks;

@@ -1,5 +1,5 @@
-/* Kernels as machine code that was made when Glow was built: programs run by them at once, without
- * LLVM. One library for each row of isa.def of the host's family. */
+/* Kernels as machine code that was compiled together with Glow: a program can call them at once,
+ * without LLVM. There is one library for each row of isa.def of the host's family. */
 #ifndef GLOW_KERNELS_LIBRARY_H
 #define GLOW_KERNELS_LIBRARY_H
 
@@ -7,8 +7,8 @@
 
 enum { GLOW_PIECE_TILES = 4 };
 
-/* How the params of a piece begin for library code; the kernel's own follow. A piece's first
- * address is that of its params. */
+/* The head of a piece's params in library code; the params of the kernel follow. The first address
+ * of a piece is that of this head. */
 typedef struct GlowPieceHead {
   int64_t tiles[GLOW_PIECE_TILES]; /* numbers of the row's tiles; -1: none */
   int64_t scratch_at;              /* which address is that of scratch memory; -1: there is none */
@@ -26,7 +26,7 @@ typedef struct GlowLibrary {
   GlowBlockFn *const *lanes;   /* by number in glow_lane_names; NULL: there is none */
 } GlowLibrary;
 
-/* That of a row of isa.def. NULL: this build has none. */
+/* The library of a row of isa.def; NULL if this build has none. */
 const GlowLibrary *glow_library(const char *row);
 
 #endif

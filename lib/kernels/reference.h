@@ -1,4 +1,5 @@
-/* Reference kernels as pieces of programs: from addresses to a GlowCall. Freestanding. */
+/* Reference kernels as pieces of programs: makes a GlowCall from the addresses of a piece, and
+ * calls the kernel. Freestanding. */
 #ifndef GLOW_KERNELS_REFERENCE_H
 #define GLOW_KERNELS_REFERENCE_H
 

@@ -18,16 +18,13 @@ typedef struct Attention {
   const GlowAttentionMembers *m;
   GlowValue *q, *k, *v; /* rank 4; k and v with the past in front */
   GlowDim dims[4];      /* batch, heads of Q, queries, keys in all */
-  int64_t heads, shared, past;
-  bool may_hide; /* some query may see no key */
+  int64_t heads;        /* of K and V */
+  int64_t shared;       /* heads of Q that share a head of K */
+  int64_t past;         /* keys of the past */
+  bool may_hide;        /* some query may see no key */
 } Attention;
 
 static GlowValue *operand(const Attention *a, uint32_t i) { return glow_node_in(a->n, i); }
-
-static GlowValue *transpose(GlowBuilder *b, GlowValue *x, const uint32_t *perm, uint32_t rank) {
-  GlowTransposeMembers members = {.perm = glow_array_u32(b->module, perm, rank)};
-  return glow_then1(b, GLOW_OP_TRANSPOSE, x, &members);
-}
 
 static GlowValue *reshape(const Attention *a, GlowValue *x, uint32_t rank, const GlowDim *dims) {
   return x ? glow_build_reshape(a->b, a->n, x, rank, dims) : NULL;
@@ -43,7 +40,7 @@ static GlowValue *split_heads(const Attention *a, GlowValue *x, uint32_t heads) 
   if (t->dims[2].kind != GLOW_DIM_EXACT)
     return NULL;
   GlowDim dims[] = {t->dims[0], t->dims[1], GLOW_EXACT(heads), GLOW_EXACT(t->dims[2].size / heads)};
-  return transpose(a->b, reshape(a, x, 4, dims), (const uint32_t[]){0, 2, 1, 3}, 4);
+  return glow_build_permuted(a->b, reshape(a, x, 4, dims), (const uint32_t[]){0, 2, 1, 3}, 4);
 }
 
 static GlowValue *with_past(const Attention *a, GlowValue *past, GlowValue *x) {
@@ -123,8 +120,8 @@ static GlowValue *numbers(const Attention *a, int64_t count) {
   return n ? &n->results[0] : NULL;
 }
 
-/* The number of the key minus that of the query, [queries, keys], counted from the query's own
- * place: [batch, 1, queries, keys] where Lengths say where that is. */
+/* For each query and key, how far the key stands behind the place of the query itself among the
+ * keys: [queries, keys]; with Lengths, on which that place depends, [batch, 1, queries, keys]. */
 static GlowValue *distances(const Attention *a, GlowValue *keys, GlowValue *lengths) {
   GlowDim column[] = {a->dims[2], GLOW_EXACT(1)};
   GlowValue *own = reshape(a, numbers(a, a->dims[2].size), 2, column);
@@ -137,7 +134,8 @@ static GlowValue *distances(const Attention *a, GlowValue *keys, GlowValue *leng
   return glow_then2(a->b, GLOW_OP_SUB, keys, own);
 }
 
-/* What is_causal, windows and Lengths allow. *seen stays NULL if that is everything. */
+/* Sets *seen to whether is_causal, windows and Lengths let a query see a key. It stays NULL if they
+ * hide none. False if extents are not known or a node is refused. */
 static bool places(Attention *a, GlowValue **seen) {
   const GlowAttentionMembers *m = a->m;
   GlowValue *lengths = operand(a, GLOW_ATTENTION_IN_LENGTHS);
@@ -191,10 +189,7 @@ static GlowValue *full_mask(const Attention *a, GlowValue *mask) {
 }
 
 static GlowValue *where(const Attention *a, GlowValue *seen, GlowValue *x, GlowValue *other) {
-  if (!seen || !x || !other)
-    return NULL;
-  GlowNode *n = glow_build(a->b, GLOW_OP_WHERE, (GlowValue *[]){seen, x, other}, 3, NULL, NULL);
-  return n ? &n->results[0] : NULL;
+  return glow_then3(a->b, GLOW_OP_WHERE, seen, x, other);
 }
 
 static GlowValue *masked(Attention *a, GlowValue *scores) {
@@ -218,7 +213,8 @@ static GlowValue *masked(Attention *a, GlowValue *scores) {
 
 /* ---- The rule ------------------------------------------------------------------------------- */
 
-/* Softmax in its kind; rows of -inf alone give zeros. */
+/* Softmax of the scores, in the kind that softmax_precision asks for. A row that is all -inf, of a
+ * query that sees no key, gives zeros. */
 static GlowValue *weights(const Attention *a, GlowValue *scores) {
   if (!scores)
     return NULL;
@@ -237,12 +233,13 @@ static GlowValue *weights(const Attention *a, GlowValue *scores) {
   return glow_then_cast(a->b, w, scores->type->kind);
 }
 
-/* [batch, heads, sequence, size] as Q's rank has it. */
+/* y [batch, heads, sequence, size] as it is if Q has rank 4, else as [batch, sequence, heads *
+ * size]. */
 static GlowValue *join_heads(const Attention *a, GlowValue *y) {
   if (!y || operand(a, GLOW_ATTENTION_IN_Q)->type->rank == 4)
     return y;
   const GlowType *t = a->n->results[0].type;
-  return reshape(a, transpose(a->b, y, (const uint32_t[]){0, 2, 1, 3}, 4), 3, t->dims);
+  return reshape(a, glow_build_permuted(a->b, y, (const uint32_t[]){0, 2, 1, 3}, 4), 3, t->dims);
 }
 
 static GlowValue *same(const Attention *a, GlowValue *x) {
@@ -255,7 +252,7 @@ bool glow_lower_attention(GlowBuilder *b, const GlowNode *n, GlowValue **results
     return false;
   GlowKind kind = a.q->type->kind;
   GlowValue *stages[4];
-  GlowValue *keys = transpose(b, scaled(&a, a.k), (const uint32_t[]){0, 1, 3, 2}, 4);
+  GlowValue *keys = glow_build_permuted(b, scaled(&a, a.k), (const uint32_t[]){0, 1, 3, 2}, 4);
   stages[GLOW_ATTENTION_SCORES_PRODUCT] = product(&a, scaled(&a, a.q), keys);
   stages[GLOW_ATTENTION_SCORES_CAPPED] = capped(&a, stages[GLOW_ATTENTION_SCORES_PRODUCT]);
   stages[GLOW_ATTENTION_SCORES_MASKED] = masked(&a, stages[GLOW_ATTENTION_SCORES_CAPPED]);

@@ -3,17 +3,17 @@
  * down to what the kernel does, in its order:
  *
  *   pivot = TopK of |A[:, k:, k]|: the first of equals, a NaN above all
- *   A     = MulAdd(-A[:, i, k] / A[:, k, k], A[:, k, :], A[:, i, :]) with rows k and pivot
- * exchanged
+ *   A     = MulAdd(-A[:, i, k] / A[:, k, k], A[:, k, :], A[:, i, :]), after rows k and pivot of A
+ *           were exchanged
  *
- * Rows up to k are used no more, so that it does no harm to change them too. */
+ * This changes rows up to k, too. That does no harm, since they are not used any more. */
 #include "lower/lower.h"
 #include "ops/lower.h"
 
 typedef struct Elimination {
   GlowBuilder b; /* at the end of the body */
   const GlowNode *n;
-  GlowValue *k; /* i64<> */
+  GlowValue *k; /* the column, i64<> */
   GlowKind kind;
   int64_t batch, size;
 } Elimination;
@@ -46,7 +46,8 @@ static GlowValue *exchanged(Elimination *e, GlowValue *a, GlowValue *pivot) {
                    &(GlowGatherNDMembers){.batch_dims = 1});
 }
 
-/* What follows a, det and singular after column k. */
+/* Replaces *a, *det (the product of the pivots) and *singular (whether one was 0) by what they are
+ * after column k. False if a node is refused. */
 static bool eliminate(Elimination *e, GlowValue **a, GlowValue **det, GlowValue **singular) {
   GlowBuilder *b = &e->b;
   int64_t column_dims[] = {e->batch, e->size, 1}, row_dims[] = {e->batch, 1, e->size};

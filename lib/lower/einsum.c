@@ -1,5 +1,6 @@
-/* Einsum, from the left, two operands at a time. Of each operand diagonals are taken where a label
- * is repeated, then ReduceSum drops labels that nothing else names. A pair becomes
+/* Einsum multiplies two operands at a time, from the left. Before that, an operand with a repeated
+ * label is replaced by its diagonal, and ReduceSum drops labels that nothing else names. A pair
+ * becomes
  *
  *   MatMul([labels of both that are needed, labels of the first, contracted labels],
  *          [labels of both that are needed, contracted labels, labels of the second])
@@ -12,8 +13,8 @@
 
 /* An operand, or the product of some; its labels are distinct. */
 typedef struct Part {
-  GlowValue *v; /* NULL: failed */
-  GlowEinsumTerm t;
+  GlowValue *v;     /* NULL: a node was refused */
+  GlowEinsumTerm t; /* the labels of its axes */
 } Part;
 
 typedef struct Einsum {
@@ -61,8 +62,8 @@ static void transpose(const Einsum *s, Part *p, const GlowEinsumTerm *t) {
 
 /* ---- One operand ---------------------------------------------------------------------------- */
 
-/* Axes i < j have the same label and extent n: they go to the end, become one axis of n * n, of
- * which every (n + 1)st element stays. */
+/* Takes the diagonal of axes i < j, which have the same label and extent n: the axes go to the end
+ * and become one axis of n * n elements, of which a Slice keeps every (n + 1)st. */
 static void diagonal(const Einsum *s, Part *p, uint32_t i, uint32_t j) {
   uint32_t perm[GLOW_MAX_RANK], rank = 0;
   int64_t shape[GLOW_MAX_RANK], n = p->v->type->dims[i].size;
@@ -98,7 +99,7 @@ static void take_diagonals(const Einsum *s, Part *p) {
       }
 }
 
-/* Whether the result or an operand that is still to come names it. */
+/* Whether the result, or an operand that is not in the product yet, names the label. */
 static bool is_needed(const Einsum *s, GlowLabel label) {
   if (glow_einsum_has(&s->e.result, label))
     return true;
@@ -128,9 +129,11 @@ static void drop(const Einsum *s, Part *p, const GlowEinsumTerm *other) {
 
 /* ---- Two operands --------------------------------------------------------------------------- */
 
-/* The labels of a pair: in both and needed, contracted, and in one of them. */
+/* The labels of a pair. */
 typedef struct Groups {
-  GlowEinsumTerm batch, inner, first, second;
+  GlowEinsumTerm batch;         /* in both operands, and needed later */
+  GlowEinsumTerm inner;         /* in both operands, and contracted */
+  GlowEinsumTerm first, second; /* in one operand alone */
 } Groups;
 
 static void put(GlowEinsumTerm *t, GlowLabel label) { t->labels[t->rank++] = label; }
@@ -148,6 +151,7 @@ static Groups group(const Einsum *s, const Part *a, const Part *b) {
   return g;
 }
 
+/* The extent of a label in a pair; one operand may have extent 1 and broadcast. */
 static int64_t extent_in(const Part *a, const Part *b, GlowLabel label) {
   int64_t x = extent_of(a, label), y = extent_of(b, label);
   return x == 1 ? y : x;
@@ -161,7 +165,8 @@ static int64_t product_of(const Part *a, const Part *b, const GlowEinsumTerm *t)
   return n;
 }
 
-/* p in the order of three groups, with the extents of the pair, as a tensor of three axes. */
+/* p, one operand of the pair a and b, as a tensor of three axes, one for each of the groups. Axes
+ * that broadcast are expanded to the extent that the other operand has. */
 static GlowValue *arranged(const Einsum *s, Part p, const Part *a, const Part *b,
                            const GlowEinsumTerm *const *groups) {
   GlowEinsumTerm t = {0};

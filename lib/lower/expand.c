@@ -1,5 +1,5 @@
-/* Scalar bodies as nodes. What is said here about bits holds for every kind: NaNs are equal,
- * integers wrap, and Max puts -0 below +0 (docs/Numerics.md). */
+/* Scalar bodies as nodes. The identities below hold to the bit for every kind, since all NaNs count
+ * as equal, integers wrap, and Max puts -0 below +0 (docs/Numerics.md). */
 #include "lower/expand.h"
 
 static bool is_half(GlowKind k) { return k == GLOW_KIND_FLOAT16 || k == GLOW_KIND_BFLOAT16; }
@@ -10,7 +10,8 @@ GlowExpand glow_expand_begin(GlowBuilder *b, const GlowNode *n, uint32_t key) {
   return (GlowExpand){.b = b, .n = n, .kind = kind};
 }
 
-/* A limit of one element may have more axes than the result, which it does not broadcast to. */
+/* v as a tensor of rank 0 if it has one element but more axes than the result, as a limit of Clip
+ * may have: it could not be broadcast to the result. Else v itself. */
 static GlowValue *without_axes(GlowExpand *e, GlowValue *v) {
   const GlowType *y = e->n->results[0].type, *t = v->type;
   if (y->unranked || t->unranked || t->rank <= y->rank || glow_type_elements(t) != 1)
@@ -60,7 +61,7 @@ GlowValue *glow_expand_whole(GlowExpand *e, GlowKind kind, uint64_t v) {
   return glow_build_filled(e->b, type, (GlowScalar){.is_int = true, .i = (int64_t)v, .f = f});
 }
 
-/* A number of x's kind, which may be another than the compute type inside of functions. */
+/* A number of x's kind, which inside of functions may differ from the compute type. */
 static GlowValue *number_like(GlowExpand *e, const GlowValue *x, double v) {
   GlowExpand of = *e;
   of.kind = x ? x->type->kind : e->kind;
@@ -100,7 +101,7 @@ GlowValue *glow_expand_not(GlowExpand *e, GlowValue *x) {
   return glow_expand_2(e, GLOW_OP_EQUAL, x, glow_expand_bool(e, false));
 }
 
-/* Not Less the other way round: NaN is neither less nor equal. */
+/* This cannot be Not(Less(y, x)), which is true for NaN: NaN is neither less nor equal. */
 GlowValue *glow_expand_less_or_equal(GlowExpand *e, GlowValue *x, GlowValue *y) {
   return glow_expand_or(e, glow_expand_2(e, GLOW_OP_LESS, x, y),
                         glow_expand_2(e, GLOW_OP_EQUAL, x, y));
@@ -173,7 +174,7 @@ GlowValue *glow_expand_negate(GlowExpand *e, GlowValue *x) {
   return glow_expand_2(e, GLOW_OP_SUB, number_like(e, x, zero), x);
 }
 
-/* The larger of x and -x; of the smallest integer itself, as both are it. */
+/* The larger of x and -x. The smallest integer gives itself, since its negation is itself. */
 GlowValue *glow_expand_abs(GlowExpand *e, GlowValue *x) {
   if (x && glow_kind_info[x->type->kind].cls == GLOW_CLASS_UINT)
     return x;
@@ -185,7 +186,7 @@ GlowValue *glow_expand_ceil(GlowExpand *e, GlowValue *x) {
   return glow_expand_negate(e, glow_expand_1(e, GLOW_OP_FLOOR, glow_expand_negate(e, x)));
 }
 
-/* The order turned around by -x, or for integers by ~x, which does not overflow. */
+/* Min by Max in the reverse order: -x reverses it, and for integers ~x, which does not overflow. */
 GlowValue *glow_expand_min(GlowExpand *e, GlowValue *x, GlowValue *y) {
   GlowValue *(*turn)(GlowExpand *, GlowValue *) =
       glow_kind_is_float(e->kind) ? glow_expand_negate : glow_expand_bit_not;

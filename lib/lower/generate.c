@@ -120,7 +120,7 @@ bool glow_lower_one_hot(GlowBuilder *b, const GlowNode *n, GlowValue **results) 
 
 /* ---- Range ----------------------------------------------------------------------------------- */
 
-/* How many elements there are, i64<>; below 0 if Delta is 0, which no shape allows. */
+/* The number of elements, i64<>. -1 if Delta is 0: no shape has such an extent. */
 static GlowValue *range_length(GlowBuilder *b, GlowValue *start, GlowValue *limit,
                                GlowValue *delta) {
   GlowKind kind = start->type->kind;

@@ -1,11 +1,12 @@
 /* Normalization of groups of elements by their mean and deviation:
  *
- *   InstanceNormalization  D / Sqrt(ReduceMean(D * D) + epsilon) * Scale' + Bias' over axes 2, 3,
- * ... GroupNormalization     the same over [batch, groups, the rest] MeanVarianceNormalization  D /
- * (Sqrt(ReduceMean(D * D)) + 1e-9)
+ *   InstanceNormalization      D / Sqrt(ReduceMean(D * D) + epsilon) * Scale' + Bias'
+ *                              over axes 2, 3, ...
+ *   GroupNormalization         the same over the last axis of [batch, groups, the rest]
+ *   MeanVarianceNormalization  D / (Sqrt(ReduceMean(D * D)) + 1e-9)
  *
- * with D = X - ReduceMean(X). 16-bit floats are computed in float (GroupNormalization: in kind
- * stash_type) up to the quotient. ' stands along axis 1. */
+ * with D = X - ReduceMean(X). 16-bit floats are computed in float up to the quotient
+ * (GroupNormalization: in the kind stash_type). ' means that the list stands along axis 1. */
 #include "lower/lower.h"
 #include "ops/lower.h"
 

@@ -2,9 +2,10 @@
  * brings them down to GatherND and ScatterND, with the places of all axes as the last axis of
  * Indices:
  *
- *   GatherElements, ScatterElements  the place of each index, but on the axis the index itself
- *   TensorScatter                    (batch, start + step), the axis moved behind the batch
- *   ReverseSequence                  (batch, length - 1 - step), the same
+ *   GatherElements, ScatterElements  the place where the index stands, with the index itself in the
+ *                                    place of `axis`
+ *   TensorScatter                    (batch, start + step), with the axis moved behind the batch
+ *   ReverseSequence                  (batch, length - 1 - step), likewise
  *   Compress                         Gather of NonZero(Cond)
  *
  * Indices that a kernel refuses stay out of range, so the primitive refuses them. */
@@ -15,7 +16,8 @@ static GlowValue *integer(GlowBuilder *b, const GlowNode *n, int64_t v) {
   return glow_constant_int(b->module, n, "number", v);
 }
 
-/* v of static type `like` with one more axis of extent 1, broadcast if it is narrower. */
+/* v, broadcast to the extents of `like`, which are known, with one more axis of extent 1 at the
+ * end. */
 static GlowValue *as_column(GlowBuilder *b, const GlowNode *n, GlowValue *v, const GlowType *like) {
   int64_t dims[GLOW_MAX_RANK];
   for (uint32_t i = 0; i < like->rank; i++)
@@ -27,8 +29,8 @@ static GlowValue *as_column(GlowBuilder *b, const GlowNode *n, GlowValue *v, con
 
 /* ---- Elements -------------------------------------------------------------------------------- */
 
-/* The place of each element of `which`, a vector along a new last axis. NULL if it is not static.
- */
+/* For each element of the indices `which`, the place that it means, as a vector along a new last
+ * axis. NULL if an extent is not known. */
 static GlowValue *places(GlowBuilder *b, const GlowNode *n, GlowValue *which, int64_t axis) {
   const GlowType *t = which->type;
   GlowValue *columns[GLOW_MAX_RANK];
@@ -126,7 +128,8 @@ bool glow_lower_tensor_scatter(GlowBuilder *b, const GlowNode *n, GlowValue **re
   return results[0] != NULL;
 }
 
-/* Step t comes from Lengths - 1 - t below Lengths, which must be in [0, steps]. */
+/* From where each step comes, [batches, steps]: step t from Lengths - 1 - t if that is not
+ * negative, else from t. All are out of range if Lengths is not in [0, steps]. */
 static GlowValue *read_steps(GlowBuilder *b, const GlowNode *n, int64_t batches, int64_t steps) {
   GlowValue *lengths = glow_node_in(n, GLOW_REVERSE_SEQUENCE_IN_LENGTHS);
   GlowValue *zero = integer(b, n, 0), *size = integer(b, n, steps);

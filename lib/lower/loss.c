@@ -1,5 +1,5 @@
-/* Losses by classes, as the functions in ONNX's definitions have them but for classes below 0,
- * which GatherElements would count from the end: they are moved out of range, so that they are
+/* Losses by classes, as the functions in ONNX's definitions compute them, but for classes below 0.
+ * GatherElements would count these from the end; here they are moved out of range, so that they are
  * refused at run time.
  *
  *   loss = -GatherElements(X, class) * Gather(Weight, class), 0 where the class is ignored

@@ -1,5 +1,5 @@
-/* Lowering: an operator with the trait `lower` is defined by its rule, a file for each
- * family here.
+/* Lowering: an operator with the trait `lower` is defined by a rule, which builds it from other
+ * operators. Each family of operators has a file here.
  *
  *   bool glow_lower_<op>(GlowBuilder *b, const GlowNode *n, GlowValue **results)
  *
@@ -25,7 +25,8 @@ GlowValue *glow_build_reshape(GlowBuilder *b, const GlowNode *n, GlowValue *x, u
                               const GlowDim *dims);
 /* The extent of an axis of x as i64<>: a constant if it is known. NULL if a node is refused. */
 GlowValue *glow_build_extent(GlowBuilder *b, const GlowNode *n, GlowValue *x, uint32_t axis);
-/* op(x), op(x, y), ..., result 0; NULL if an operand is NULL because a node before was refused. */
+/* Result 0 of op(x), op(x, y), ... NULL if the node is refused, or if an operand is NULL because a
+ * node before was. */
 GlowValue *glow_then1(GlowBuilder *b, GlowOp op, GlowValue *x, const void *members);
 GlowValue *glow_then2(GlowBuilder *b, GlowOp op, GlowValue *x, GlowValue *y);
 GlowValue *glow_then3(GlowBuilder *b, GlowOp op, GlowValue *x, GlowValue *y, GlowValue *z);
@@ -33,24 +34,29 @@ GlowValue *glow_then(GlowBuilder *b, GlowOp op, GlowValue *const *ins, uint32_t 
                      const void *members);
 /* x as elements of `kind`: x itself, or a Cast. NULL if x is. */
 GlowValue *glow_then_cast(GlowBuilder *b, GlowValue *x, GlowKind kind);
-/* The kind in which rules sum what may not fit into 16 bits: float for these, else `kind`. */
+/* The kind in which rules add up elements of `kind`: float for 16-bit floats, else `kind`
+ * itself. */
 static inline GlowKind glow_sum_kind(GlowKind kind) {
   return kind == GLOW_KIND_FLOAT16 || kind == GLOW_KIND_BFLOAT16 ? GLOW_KIND_FLOAT : kind;
 }
-/* x with its axes permuted; the elements of axis `axis` from start up to end by `step`, as Slice
- * counts; slices `which` of an axis. NULL if an operand is. */
+/* The next four return NULL if an operand is NULL. */
+/* A Transpose of x by `perm`. */
 GlowValue *glow_build_permuted(GlowBuilder *b, GlowValue *x, const uint32_t *perm, uint32_t rank);
+/* A Slice of x along `axis`: from start up to end by `step`, counted as Slice counts. */
 GlowValue *glow_build_part(GlowBuilder *b, const GlowNode *n, GlowValue *x, int64_t axis,
                            int64_t start, int64_t end, int64_t step);
+/* A Gather of the slices `which` of x along `axis`. */
 GlowValue *glow_build_picked(GlowBuilder *b, GlowValue *x, GlowValue *which, int64_t axis);
 GlowValue *glow_build_concat(GlowBuilder *b, GlowValue *const *parts, uint32_t count, int64_t axis);
-/* x with the shape `dims`, and one number as a tensor of it. */
+/* A Reshape of x to the exact extents `dims`. */
 GlowValue *glow_build_shaped(GlowBuilder *b, const GlowNode *n, GlowValue *x, uint32_t rank,
                              const int64_t *dims);
+/* A Splat of this type. */
 GlowValue *glow_build_filled(GlowBuilder *b, const GlowType *type, GlowScalar value);
-/* A constant i64<count>: 0, 1, ..., or each times `step`. */
+/* A constant i64<count>: 0, step, 2 * step, ... */
 GlowValue *glow_build_count(GlowBuilder *b, const GlowNode *n, int64_t count, int64_t step);
-/* v [k] as a tensor of `rank` whose axis `axis` it is, the others being 1: it broadcasts. */
+/* The vector v as a tensor of `rank` axes: its elements lie along `axis`, the other axes have
+ * extent 1, so that it broadcasts. */
 GlowValue *glow_build_along(GlowBuilder *b, const GlowNode *n, GlowValue *v, uint32_t rank,
                             uint32_t axis);
 /* v [C] as [C, 1, ...], which broadcasts along axis 1 of a tensor of that rank. NULL if v is. */

@@ -7,7 +7,7 @@
  *   Pad       Slice for what is cropped; Concat with Splats, or Gather of mapped indices
  *   Gather    GatherND along the first axis, between two Transposes
  *
- * They need extents, and Pad its operand Pads. */
+ * All extents must be known, and for Pad the elements of Pads. */
 #include "lower/lower.h"
 #include "ops/lower.h"
 
@@ -77,7 +77,7 @@ bool glow_lower_split(GlowBuilder *b, const GlowNode *n, GlowValue **results) {
 
 /* ---- Pad ------------------------------------------------------------------------------------- */
 
-/* The index in [0, n) that stands at place i. */
+/* The index in [0, n) of the element that stands at place i, which may lie outside of [0, n). */
 static int64_t mapped(int64_t i, int64_t n, int mode) {
   if (mode == GLOW_PAD_MODE_EDGE)
     return i < 0 ? 0 : i < n ? i : n - 1;

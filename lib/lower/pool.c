@@ -1,12 +1,12 @@
 /* Rules for pools over windows. They have kernels; -lower=all brings them down:
  *
- *   AveragePool  a depthwise Convolution of ones, whose chain the mean's is: a tap in the padding
- *                adds 0 to a sum that is never -0. Divided by the number of elements
- *   LpPool       the same of |X|^p, then the p-th root
- *   MaxPool      Gather of the taps of each window, then TopK with k = 1: the first of equals. A
- *                tap in the padding reads what the first tap inside does
+ *   AveragePool  a depthwise Convolution with ones, divided by the number of elements. It adds in
+ *                the order of the mean; a tap in the padding adds 0 to a sum that is never -0
+ *   LpPool       the sums of such a Convolution of |X|^p, then the p-th root
+ *   MaxPool      Gather of the taps of each window, then TopK with k = 1, which takes the first of
+ *                equals. A tap in the padding reads the element of the first tap inside
  *
- * They need extents. */
+ * All extents must be known. */
 #include <math.h>
 
 #include "lower/window.h"
@@ -18,8 +18,8 @@ typedef struct Pool {
   const GlowNode *n;
   const GlowType *x, *y;
   GlowSlide s;
-  int64_t after[GLOW_MAX_RANK];
-  uint32_t first, channel;
+  int64_t after[GLOW_MAX_RANK]; /* padding behind the last place */
+  uint32_t first, channel;      /* the first spatial axis, the axis of the channels */
   int layout;
 } Pool;
 
@@ -45,8 +45,8 @@ static bool begin(Pool *p, GlowBuilder *b, const GlowNode *n, int layout, GlowAr
 
 /* ---- Sums ------------------------------------------------------------------------------------ */
 
-/* The sums of the windows of x, a float or double: ceil mode's windows are made to fit by padding
- * at the end. */
+/* The sums of the windows of x, which is float or double. Windows of ceil mode may reach beyond the
+ * padding; the Convolution gets enough padding at the end for them. */
 static GlowValue *window_sums(const Pool *p, GlowValue *x) {
   GlowModule *m = p->b->module;
   uint32_t spatial = p->s.spatial, lists[4][2 * GLOW_MAX_RANK];
@@ -75,8 +75,8 @@ static GlowValue *window_sums(const Pool *p, GlowValue *x) {
   return glow_then(p->b, GLOW_OP_CONVOLUTION, (GlowValue *[]){x, ones}, 2, &members);
 }
 
-/* How many elements the mean of each window divides by, along the spatial axes. With `padding` what
- * ceil mode adds beyond it does not count. */
+/* The number by which the sum of each window is divided; it lies along the spatial axes. With
+ * `padding`, taps in the padding count; those that ceil mode has beyond the padding never do. */
 static GlowValue *divisors(const Pool *p, bool padding) {
   const GlowSlide *s = &p->s;
   int64_t dims[GLOW_MAX_RANK];
@@ -162,8 +162,8 @@ bool glow_lower_lp_pool(GlowBuilder *b, const GlowNode *n, GlowValue **results) 
 
 /* ---- MaxPool --------------------------------------------------------------------------------- */
 
-/* [windows, taps] flat: the place of each tap, counted column-major if asked. In a window without
- * an element it is `none`. */
+/* A flat list [windows, taps] of the place of each tap. A tap in the padding gets the place of the
+ * first tap inside; if there is none, all taps of the window get `none`, and *empty is set. */
 static GlowValue *tap_places(const Pool *p, bool column_major, int64_t none, bool *empty) {
   const GlowSlide *s = &p->s;
   int64_t count = s->windows * s->taps;
@@ -197,8 +197,8 @@ static GlowValue *lowest(const Pool *p, GlowValue *x, uint32_t axis) {
   return glow_build_filled(p->b, glow_type_with_dims(p->b->module->ctx, x->type, 3, dims), low);
 }
 
-/* The indices that stand in `taps` at the place in each window that `best` names, which counts the
- * windows along `axis`, as indices into X flattened; 0 where a window is empty. */
+/* The index of each maximum in X flattened; 0 where a window is empty. `best` has the number of its
+ * tap in the window, with the windows along `axis`. */
 static GlowValue *argmax(const Pool *p, GlowValue *best, uint32_t axis, bool column_major) {
   GlowBuilder *b = p->b;
   const GlowNode *n = p->n;
@@ -226,7 +226,8 @@ static GlowValue *argmax(const Pool *p, GlowValue *best, uint32_t axis, bool col
   return flat;
 }
 
-/* TopK of the taps, which keeps their bits: the scale and offset of its values are Y's. */
+/* TopK of the taps. The values keep their bits; if they are quantized, their type has Y's scale and
+ * offset. */
 static GlowNode *largest(const Pool *p, GlowValue *taps, uint32_t axis) {
   GlowTopKMembers members = {.k = 1, .axis = axis, .largest = true, .sorted = true};
   GlowContext *ctx = p->b->module->ctx;

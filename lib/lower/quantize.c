@@ -1,5 +1,5 @@
-/* Products of quantized tensors are products of i32 (float for 8-bit floats) once zero points are
- * subtracted, so padding is the zero point of X:
+/* Products of quantized tensors are products of i32 (float for 8-bit floats) after zero points have
+ * been subtracted. So the zeros of padding mean the zero point of X:
  *
  *   MatMulInteger  = MatMul(i32(A) - AZero', i32(B) - BZero)
  *   ConvInteger    = Convolution(i32(X) - XZero, i32(W) - WZero')
@@ -10,8 +10,8 @@
 #include "lower/lower.h"
 #include "ops/lower.h"
 
-/* A parameter so that it broadcasts over an operand or product: a list of one becomes a number, one
- * of more gets `behind` axes of extent 1 behind it. */
+/* v, a scale or zero point, with a shape that broadcasts over an operand or product: a list of one
+ * element gets rank 0, a longer list gets `behind` axes of extent 1 behind its own. */
 static GlowValue *aligned(GlowBuilder *b, const GlowNode *n, GlowValue *v, uint32_t behind) {
   if (!v || v->type->unranked || v->type->rank != 1)
     return v;
@@ -24,7 +24,7 @@ static GlowValue *aligned(GlowBuilder *b, const GlowNode *n, GlowValue *v, uint3
   return glow_build_reshape(b, n, v, one ? 0 : 1 + behind, dims);
 }
 
-/* x - zero in `kind`; zero is an operand's and may be NULL. */
+/* x - zero in `kind`; zero is x's zero point, and may be NULL. For `behind` see aligned. */
 static GlowValue *centered(GlowBuilder *b, const GlowNode *n, GlowKind kind, GlowValue *x,
                            GlowValue *zero, uint32_t behind) {
   GlowValue *wide = glow_then_cast(b, x, kind);
@@ -56,7 +56,7 @@ static GlowValue *convolution(GlowBuilder *b, const GlowNode *n, GlowValue *x, G
     return NULL;
   m.layout = GLOW_LAYOUT_NCHW;
   m.strategy = GLOW_CONV_STRATEGY_DIRECT;
-  /* W's filters are its axis 0, behind which all of its axes follow. */
+  /* Filters are axis 0 of W, so its zero points get an axis of extent 1 for each other axis. */
   GlowValue *ins[] = {NULL, NULL, bias};
   ins[0] = centered(b, n, GLOW_KIND_I32, x, xzero, 0);
   ins[1] = centered(b, n, GLOW_KIND_I32, w, wzero, (uint32_t)axes + 1);
@@ -101,7 +101,7 @@ static GlowValue *requantized(GlowBuilder *b, const GlowNode *n, GlowValue *sum,
   return q ? &q->results[0] : NULL;
 }
 
-/* The scales of both operands, for products along `behind` further axes behind x's. */
+/* The product of both operands' scales. For behind_x and behind_y see aligned. */
 static GlowValue *both_scales(GlowBuilder *b, const GlowNode *n, GlowValue *x, uint32_t behind_x,
                               GlowValue *y, uint32_t behind_y) {
   GlowValue *first = glow_then_cast(b, aligned(b, n, x, behind_x), GLOW_KIND_FLOAT);
@@ -153,7 +153,7 @@ static GlowValue *reduced(GlowBuilder *b, GlowOp op, GlowValue *x) {
   return glow_build1(b, op, x, &all, NULL);
 }
 
-/* The range of X widened to 0 becomes 0 to 255, as the function in ONNX's definition has it:
+/* The range of X, widened to include 0, becomes 0 to 255, as in the function of ONNX's definition:
  *   scale = (max - min) / 255, zero = u8(round(clip(0 - min / scale, 0, 255))) */
 bool glow_lower_dynamic_quantize_linear(GlowBuilder *b, const GlowNode *n, GlowValue **results) {
   GlowValue *x = glow_node_in(n, 0);

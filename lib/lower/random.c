@@ -46,7 +46,7 @@ static GlowValue *reduced(GlowBuilder *b, const GlowNode *n, GlowOp op, GlowValu
   return glow_then2(b, op, x, glow_constant_ints(b->module, n, "axes", &last, 1));
 }
 
-/* 1, 2, ... where `which` is true, else 0; their largest: one more than the last such class. */
+/* One more than the last class for which `which` is true; 0 if there is none. */
 static GlowValue *behind_last(GlowBuilder *b, const GlowNode *n, GlowValue *which,
                               int64_t classes) {
   GlowValue *place = glow_then2(b, GLOW_OP_ADD, glow_build_count(b, n, classes, 1),

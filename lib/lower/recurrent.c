@@ -4,10 +4,11 @@
  *   Loop over t: the gates from P[t] and MatMul(H, R'), the new state, and Y[t]
  *
  * where ' is a transposition. The reverse direction runs over X reversed along time and reverses Y.
- * With Lengths a sequence whose steps are over keeps its state, and its Y is 0; in reverse, its
- * state does not begin to change before its last step. With linear_before_reset the hidden gate's
- * Rb of GRU is added to MatMul(H, R') instead. Clipping limits what the gates' activations get, not
- * LSTM's h(C), as other implementations read ONNX. */
+ *
+ * With Lengths, a sequence whose steps are over keeps its state, and its Y is 0. In reverse, its
+ * state stays as it is until the loop comes to the sequence's last step. With linear_before_reset,
+ * GRU adds Rb of the hidden gate to MatMul(H, R') instead of P. Clipping limits the inputs of the
+ * gates' activations, not that of LSTM's h(C), as other implementations read ONNX. */
 #include "lower/recurrent.h"
 #include "ops/lower.h"
 
@@ -20,8 +21,7 @@ static GlowValue *ints(const GlowCellRule *r, const char *what, const int64_t *v
 
 static GlowValue *permuted(const GlowCellRule *r, GlowValue *v, const uint32_t *perm,
                            uint32_t rank) {
-  GlowTransposeMembers m = {.perm = glow_array_u32(r->b->module, perm, rank)};
-  return glow_then1(r->b, GLOW_OP_TRANSPOSE, v, &m);
+  return glow_build_permuted(r->b, v, perm, rank);
 }
 
 /* Slice `index` of axis 0. */
@@ -67,8 +67,9 @@ static GlowValue *range(const GlowCellRule *r, GlowValue *limit) {
                     glow_constant_int(r->b->module, r->n, "step", 1));
 }
 
-/* Which sequences run at which step. Lengths are looked up in 0, 1, ..., steps, so that one beyond
- * is an error at run time; a negative one is made one beyond. */
+/* Which sequences run at which step, bool [steps, batch, 1]. Each length is looked up in the list
+ * 0, 1, ..., steps, so that a larger length is an error at run time; a negative length is replaced
+ * by steps + 1, so that it is one, too. */
 static GlowValue *running_steps(const GlowCellRule *r, GlowValue *lengths) {
   GlowBuilder *b = r->b;
   GlowModule *m = b->module;
@@ -142,7 +143,8 @@ static GlowValue *initial(const GlowCellRule *r, uint32_t port, uint32_t directi
   return at(r, v, direction);
 }
 
-/* What is added to P, and for GRU Rb of the hidden gate. False if a step failed. */
+/* Sets *bias to what is added to P, NULL for nothing, and w->rb_h for GRU with linear_before_reset.
+ * False if a node is refused. */
 static bool biases(const GlowCellRule *r, GlowCellWeights *w, GlowValue **bias) {
   GlowValue *b = glow_node_in(r->n, GLOW_LSTM_IN_B), *half[2], *of_w[2], *of_r[2];
   *bias = NULL;

@@ -15,7 +15,7 @@ static GlowValue *integer(GlowBuilder *b, const GlowNode *n, int64_t v) {
 
 /* ---- Reductions ------------------------------------------------------------------------------ */
 
-/* Elements of x for each of y; -1 while extents are open. */
+/* How many elements of x become one element of the result; -1 while extents or axes are unknown. */
 static int64_t ratio(const GlowType *x, const GlowValue *axes, bool noop) {
   int64_t count = 1, listed = 0;
   if (!glow_type_is_static(x) || (axes && !glow_type_is_static(axes->type)))
@@ -72,7 +72,8 @@ bool glow_lower_reduce_min(GlowBuilder *b, const GlowNode *n, GlowValue **result
 
 /* ---- Scans ----------------------------------------------------------------------------------- */
 
-/* Loop over slices of axis 0 of x: the results so far of `op` from `first`, stacked. */
+/* A Loop over the slices of x along axis 0: starts with `first`, applies `op` to the result so far
+ * and the next slice, and stacks all results. */
 static GlowValue *scan_loop(GlowBuilder *b, const GlowNode *n, GlowOp op, GlowValue *x,
                             GlowValue *first) {
   GlowContext *ctx = b->module->ctx;
@@ -103,7 +104,8 @@ static GlowValue *turned(GlowBuilder *b, const GlowNode *n, GlowValue *x) {
   return x ? glow_build_part(b, n, x, 0, -1, INT64_MIN, -1) : NULL;
 }
 
-/* The chain starts with the first element: -0 + x and 1 * x are x. */
+/* The Loop starts with -0 (0 for integers) or 1, so that its first result has the bits of the first
+ * element: -0 + x and 1 * x are x. */
 static bool lower_scan(GlowBuilder *b, const GlowNode *n, GlowOp op, bool exclusive, bool reverse,
                        GlowValue **results) {
   GlowValue *x = glow_node_in(n, 0);

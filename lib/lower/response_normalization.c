@@ -1,8 +1,8 @@
 /* Normalization by a norm:
  *
  *   LpNormalization = X / N,  N = ReduceSum(Abs(X)) or Sqrt(ReduceSum(X * X)), 1 where that is 0
- *   LRN = X / Pow(bias + alpha * A, beta),  A the AveragePool of X * X along channels, padding
- * included
+ *   LRN = X / Pow(bias + alpha * A, beta),  A the AveragePool of X * X along channels, in which
+ *         padding counts
  *
  * 16-bit floats are computed in float. */
 #include "lower/lower.h"
@@ -28,8 +28,8 @@ bool glow_lower_lp_normalization(GlowBuilder *b, const GlowNode *n, GlowValue **
   return results[0] != NULL;
 }
 
-/* The mean of the squares of neighbouring channels: channels as one spatial axis, what follows as
- * another. */
+/* The mean of the squares of neighbouring channels: an AveragePool in which the channels are one
+ * spatial axis, and all axes behind them another. */
 static GlowValue *mean_square(GlowBuilder *b, const GlowNode *n, GlowValue *x, uint32_t size) {
   const GlowType *t = x->type;
   int64_t rest = 1;

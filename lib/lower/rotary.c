@@ -14,7 +14,7 @@ typedef struct Rotary {
   GlowBuilder *b;
   const GlowNode *n;
   const GlowRotaryEmbeddingMembers *m;
-  int64_t axis; /* of x, that of the elements of a head */
+  int64_t axis; /* the axis of x along which the elements of a head lie */
 } Rotary;
 
 static GlowValue *ints(const Rotary *r, const char *what, const int64_t *v, uint32_t count) {
@@ -28,7 +28,7 @@ static GlowValue *part(const Rotary *r, GlowValue *x, int64_t start, int64_t end
   return glow_then(r->b, GLOW_OP_SLICE, ins, 5, NULL);
 }
 
-/* Reshape where the leading extents stay, open or not. */
+/* Reshape of x to `shape`, in which 0 stands for the extent of x, known or not. */
 static GlowValue *regroup(const Rotary *r, GlowValue *x, const int64_t *shape, uint32_t rank) {
   GlowValue *ins[] = {x, ints(r, "shape", shape, rank)};
   return glow_then(r->b, GLOW_OP_RESHAPE, ins, 2, &(GlowReshapeMembers){.allow_zero = false});
@@ -44,7 +44,7 @@ static GlowValue *angles(const Rotary *r, uint32_t i, bool heads_first) {
                     ints(r, "heads", &(int64_t){heads_first ? 1 : 2}, 1));
 }
 
-/* Pairs put next to each other again: [..., count / 2] and the same as [..., count]. */
+/* Interleaves `even` and `odd`, both [..., count / 2], to [..., count]. */
 static GlowValue *woven(const Rotary *r, GlowValue *even, GlowValue *odd, int64_t count) {
   GlowValue *last = ints(r, "last", &(int64_t){r->axis + 1}, 1);
   GlowValue *pair[] = {glow_then2(r->b, GLOW_OP_UNSQUEEZE, even, last),

@@ -11,7 +11,7 @@ typedef struct Rule {
   GlowBuilder *b;
   const GlowNode *n;
   const GlowScanMembers *m;
-  uint32_t states;
+  uint32_t states;        /* how many; operands and results begin with them */
   GlowValue *trip, *last; /* T, and T - 1 if an operand is read backwards */
 } Rule;
 
@@ -56,7 +56,8 @@ static GlowBlock *region(const Rule *r, const char *label, GlowBuilder *b) {
   return block;
 }
 
-/* T if operand k has as many slices, else the end of the run. NULL after a diagnostic. */
+/* T, after a check at run time that operand k has as many slices: an If with a Fail in its other
+ * branch. NULL after a diagnostic. */
 static GlowValue *checked_steps(const Rule *r, uint32_t k) {
   GlowContext *ctx = r->b->module->ctx;
   GlowBuilder b;
@@ -81,7 +82,9 @@ static GlowValue *checked_steps(const Rule *r, uint32_t k) {
   return n ? &n->results[0] : NULL;
 }
 
-/* T, of an operand whose extent is known, else of the first; the others must have it, too. */
+/* Sets r->trip to T, the extent of the first operand whose extent is known, else of the first
+ * operand. Operands of unknown extents are checked at run time. Sets r->last if an operand needs
+ * it. */
 static bool count_steps(Rule *r) {
   uint32_t from = 0, count = r->m->num_scan;
   bool backwards = false;
@@ -106,7 +109,7 @@ static bool count_steps(Rule *r) {
   return r->last != NULL;
 }
 
-/* Lets another value have the name of a value of the Scan's body. */
+/* Takes the name away from a value of the Scan's body, so that another value can have it. */
 static GlowStr take_name(GlowValue *v) {
   GlowStr name = v->name;
   if (name)

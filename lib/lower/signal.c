@@ -82,8 +82,9 @@ static GlowValue *edge(GlowBuilder *b, const GlowNode *n, uint32_t operand) {
   return shaped(b, n, real(b, glow_node_in(n, operand)), &none, 0);
 }
 
-/* Low, looked up in a list of one, so that it is an error at run time if 0 <= Low <= High and
- * 0 < Rate do not hold. Inference has seen to values that are known. */
+/* Low, with a check at run time that 0 <= Low <= High and 0 < Rate: a Gather from a list that has
+ * only Low reads index 0 if this holds, else index 1, which is an error. Values that are known have
+ * been checked by inference. */
 static GlowValue *checked_low(GlowBuilder *b, const GlowNode *n, GlowValue *high, GlowValue *rate) {
   static const int64_t one = 1;
   GlowValue *low = edge(b, n, GLOW_MEL_WEIGHT_MATRIX_IN_LOW), *zero = number(b, 0);
@@ -98,7 +99,8 @@ static GlowValue *checked_low(GlowBuilder *b, const GlowNode *n, GlowValue *high
   return glow_then2(b, GLOW_OP_GATHER, shaped(b, n, low, &one, 1), index);
 }
 
-/* The bins of all edges, one more at each end than filters. */
+/* The bins of all edges: filter j lies between edges j and j + 2, so there are two more than
+ * filters. */
 static GlowValue *edge_bins(GlowBuilder *b, const GlowNode *n, GlowValue *filters) {
   GlowValue *length = real(b, glow_node_in(n, GLOW_MEL_WEIGHT_MATRIX_IN_LENGTH));
   GlowValue *rate = real(b, glow_node_in(n, GLOW_MEL_WEIGHT_MATRIX_IN_RATE));
@@ -117,12 +119,13 @@ static GlowValue *edge_bins(GlowBuilder *b, const GlowNode *n, GlowValue *filter
   return glow_then1(b, GLOW_OP_FLOOR, bin, NULL);
 }
 
-/* (to - from) / (over - from), and whether low <= place < high. */
+/* (to - from) / (over - from). */
 static GlowValue *slope(GlowBuilder *b, GlowValue *to, GlowValue *from, GlowValue *over) {
   return glow_then2(b, GLOW_OP_DIV, glow_then2(b, GLOW_OP_SUB, to, from),
                     glow_then2(b, GLOW_OP_SUB, over, from));
 }
 
+/* Whether low <= place < high. */
 static GlowValue *between(GlowBuilder *b, GlowValue *low, GlowValue *place, GlowValue *high) {
   return glow_then2(b, GLOW_OP_AND, glow_then2(b, GLOW_OP_LESS_OR_EQUAL, low, place),
                     glow_then2(b, GLOW_OP_LESS, place, high));

@@ -5,14 +5,14 @@
  *   Col2Im     rows of X, tap by tap, added to the places that they cover, so that each place sums
  *              its taps in ascending order; taps in the padding go to one more place
  *
- * They need extents. */
+ * All extents must be known. */
 #include "lower/window.h"
 #include "ops/lower.h"
 
 /* ---- MaxUnpool ------------------------------------------------------------------------------- */
 
-/* Indices as places of `count` elements. ScatterND counts negative ones from the end; here they are
- * out of range. */
+/* The indices, which are places among `count` elements, as ScatterND takes them. ScatterND would
+ * count negative indices from the end; here they become an index that is out of range. */
 static GlowValue *checked(GlowBuilder *b, const GlowNode *n, GlowValue *index, int64_t elements,
                           int64_t count) {
   GlowValue *zero = glow_constant_int(b->module, n, "zero", 0);
@@ -65,7 +65,7 @@ bool glow_lower_max_unpool(GlowBuilder *b, const GlowNode *n, GlowValue **result
 
 /* ---- Col2Im ---------------------------------------------------------------------------------- */
 
-/* The window that blocks of an image are, whose extents are known. */
+/* The sliding window whose taps are the elements of a block. False if extents are not known. */
 static bool blocks_of(const GlowNode *n, GlowSlide *s) {
   const GlowCol2ImMembers *m = n->members;
   const GlowType *y = n->results[0].type;

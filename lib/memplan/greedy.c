@@ -1,10 +1,10 @@
-/* Greedy by size: sort by size, largest first, and put each buffer into the tightest gap that the
- * buffers placed before and alive at the same time leave; on top of them if there is none. Chains
- * of buffers of one size pack better in the order of their beginnings, so that order is tried as
+/* Greedy by size: buffers are placed largest first, each into the tightest gap between the buffers
+ * that are placed already and live at the same time, or on top of them if no gap holds it. Chains
+ * of buffers of one size pack better in the order of their beginnings. So that order is tried as
  * well, and the smaller of both plans counts.
  *
- * Who lives together is found by one sweep over time, so the cost follows the number of pairs that
- * meet, not the square of the number of buffers. */
+ * One sweep over time finds which buffers live together, so the cost follows the number of pairs
+ * that meet, not the square of the number of buffers. */
 #include <stdlib.h>
 
 #include "memplan/memplan.h"

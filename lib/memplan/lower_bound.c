@@ -1,6 +1,7 @@
-/* The lower bound: at each time the buffers that live need their sizes, each but the topmost
- * rounded up to the alignment. Whichever is topmost saves no more than the largest rounding among
- * them. Shares nothing with the planner. */
+/* The lower bound. The buffers that live at one time need the sum of their sizes, each but the
+ * topmost rounded up to the alignment. Any of them may be the topmost, so the largest rounding
+ * among them is taken off. The bound is the largest such number of all times. Shares nothing with
+ * the planner. */
 #include <stdlib.h>
 
 #include "memplan/memplan.h"

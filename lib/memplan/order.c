@@ -72,7 +72,7 @@ uint32_t *glow_order_makers(GlowArena *scratch, const GlowOrderProblem *p) {
   return maker;
 }
 
-/* relatives[i]: how many steps come before or after i in every order. */
+/* Returns, for each step, how many steps come before it or after it in every order. */
 static uint32_t *count_relatives(GlowArena *scratch, const GlowOrderProblem *p) {
   uint32_t n = p->nsteps, words = (n + 63) / 64;
   uint32_t *relatives = GLOW_NEW_ARRAY(scratch, uint32_t, n);
@@ -99,7 +99,8 @@ static uint32_t *count_relatives(GlowArena *scratch, const GlowOrderProblem *p) 
   return relatives;
 }
 
-/* A stretch of the given order whose steps may change places among themselves only. */
+/* A stretch of the given order, steps [from, to), whose steps may change places among themselves
+ * only. given, best: peaks of the given order and of the one that was found. */
 typedef struct Piece {
   uint32_t from, to;
   int64_t given, best;
@@ -123,7 +124,7 @@ static void cut(GlowArena *scratch, const GlowOrderProblem *p, Pieces *pieces) {
 
 /* ---- The whole ------------------------------------------------------------------------------- */
 
-/* The peak of the steps in order[from, to) alone; *s moves on. */
+/* Runs the steps order[from, to): *s moves behind them. Returns their own peak. */
 static int64_t run_piece(GlowOrderState *s, const uint32_t *order, uint32_t from, uint32_t to) {
   s->peak = s->live;
   for (uint32_t i = from; i < to; i++)
@@ -137,7 +138,8 @@ static GlowOrderState copy_state(GlowArena *scratch, const GlowOrderState *s) {
   return copy;
 }
 
-/* Finds an order of a piece, and its peak; `s` is at its beginning and moves to its end. */
+/* Finds an order of a piece, and its peak. `s` is the state where the piece begins; it moves to
+ * where the piece ends. */
 static void solve_piece(GlowArena *scratch, GlowOrderState *s, Piece *piece, uint32_t *order) {
   uint32_t from = piece->from, to = piece->to;
   piece->exact = true;

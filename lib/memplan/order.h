@@ -13,10 +13,10 @@ typedef struct GlowOrderValue {
 typedef struct GlowOrderStep {
   GLOW_VEC(uint32_t) makes;  /* values; each value is made by one step at most */
   GLOW_VEC(uint32_t) takes;  /* values, each once; one that no step makes is there from the start */
-  GLOW_VEC(uint32_t) after;  /* steps that come before, besides those that make what it takes */
-  GLOW_VEC(uint32_t) reuses; /* of `takes`: if it is the last to need one of these, ... */
-  int64_t reused;            /* ... this many bytes of what it makes need no room of their own */
-  int64_t inner;             /* bytes that it needs while it runs, besides all values */
+  GLOW_VEC(uint32_t) after;  /* steps that come before, besides those that make `takes` */
+  GLOW_VEC(uint32_t) reuses; /* of `takes`: if this step is the last to need one of these, ... */
+  int64_t reused;            /* ... this many bytes of `makes` need no room of their own */
+  int64_t inner;             /* bytes that the step needs while it runs, besides all values */
 } GlowOrderStep;
 
 typedef struct GlowOrderProblem {

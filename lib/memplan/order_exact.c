@@ -1,17 +1,18 @@
 /* The best order of up to 64 steps: dynamic programming over the sets of steps that can have run.
- * What is alive follows from the set, so of all orders of a set only the lowest peak counts.
+ * Which values are alive follows from the set, so of all orders of a set only the lowest peak
+ * counts.
  *
- * Sets are expanded by their number of steps. Those whose peak is not below the best known are
+ * Sets are expanded by their number of steps. Sets whose peak is not below the best known are
  * dropped. A step that is ready, raises no peak and leaves no more bytes than it finds is run at
- * once: whatever comes later has no more bytes alive for that, and values end no later. */
+ * once: running it early adds no bytes to what is alive later, and lets no value live longer. */
 #include "memplan/order_internal.h"
 
 enum { MAX_PIECE = 64, MAX_LOG_SETS = 17 };
 
 typedef struct Set {
-  uint64_t done;
-  int64_t live, peak;
-  uint32_t before; /* the set that it came from, by one step */
+  uint64_t done;      /* bit i: step from + i of the piece has run */
+  int64_t live, peak; /* bytes alive behind these steps; the lowest peak on the way */
+  uint32_t before; /* index of the set without the last step, `step` */
   uint8_t step;
 } Set;
 
@@ -53,7 +54,7 @@ static Set after(const Exact *e, const Set *set, uint32_t step) {
   return next;
 }
 
-/* Keeps the set unless it is there with a peak that is no higher. False: there is no room. */
+/* Keeps the set, unless it is known with a peak that is no higher. False if there is no room. */
 static bool keep(Exact *e, Set next) {
   uint64_t h = next.done * UINT64_C(0x9E3779B97F4A7C15);
   uint32_t at = (uint32_t)(h >> 32) % e->nslots;
@@ -135,7 +136,7 @@ bool glow_order_exact(GlowArena *scratch, const GlowOrderState *s, uint32_t from
     first = end;
   }
   if (first == e.nsets)
-    return true; /* nothing is better */
+    return true; /* no order is better */
   *best = e.sets[first].peak;
   for (uint32_t i = e.n, at = first; i; at = e.sets[at].before)
     order[--i] = from + e.sets[at].step;

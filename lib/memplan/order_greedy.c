@@ -1,14 +1,14 @@
-/* The order by child memory: depth first from what nothing else in the piece needs, and among the
- * operands of a step those first that need the most memory beyond what they leave behind. For
- * trees of values of one size that is the best order (Sethi and Ullman, 1970); elsewhere a good
- * guess. */
+/* The order by child memory, depth first. It begins with the steps that nothing else in the piece
+ * needs; among the operands of a step, those come first that need the most memory beyond the bytes
+ * that they leave. For trees of values of one size this is the best order (Sethi and Ullman, 1970);
+ * elsewhere it is a good guess. */
 #include <stdlib.h>
 
 #include "memplan/order_internal.h"
 
 typedef struct Need {
-  int64_t most;   /* bytes, to run it and all it needs, as if nothing else needed those */
-  int64_t leaves; /* bytes of what it makes */
+  int64_t most;   /* bytes to run the step and all steps it needs, if no other step needs those */
+  int64_t leaves; /* bytes of the values that the step makes */
   uint32_t step;
 } Need;
 
@@ -29,7 +29,7 @@ static int by_excess(const void *a, const void *b) {
   return x->step < y->step ? -1 : x->step > y->step;
 }
 
-/* All that the step comes after directly, inside of the piece, each once. */
+/* Lists the steps of the piece that this step comes directly after, each once; returns how many. */
 static uint32_t collect(Greedy *g, uint32_t step, Need *out) {
   const GlowOrderStep *t = &g->problem->steps[step];
   uint32_t n = 0;

@@ -1,10 +1,12 @@
-/* The whole planner: greedy by size, then, if that is above the lower bound, exact search for a
- * plan within the bound, and where none is found within limits between bound and plan.
+/* The whole planner. The greedy plan comes first. If it is above the lower bound, exact search
+ * looks for a plan within the bound; if there is none, or none is found, for plans within limits
+ * between the bound and the best plan.
  *
- * Search has a budget of steps, never of time: a step is one look at a buffer or a section, so the
- * result does not depend on the machine. All of them take about a third of a second on a core of
- * 2023. Search has a heavy tail: some order finds a plan after few dead ends, or none does for
- * long. So all limits are tried in several orders with few dead ends first, then with more. */
+ * The search has a budget of steps, never of time: a step is one look at a buffer or a section, so
+ * the result does not depend on the machine. All steps together take about a third of a second on a
+ * core of 2023. How long a search takes varies widely: with one order it finds a plan after few
+ * dead ends, with another none for long. So all limits are tried in several orders with few dead
+ * ends first, then with more. */
 #include "memplan/search.h"
 
 static const uint64_t total_steps = UINT64_C(120) * 1000 * 1000;
@@ -17,13 +19,13 @@ typedef struct Planner {
   uint32_t count;
   GlowSearch *search;
   int64_t *offsets; /* of the best plan */
-  int64_t unit;     /* divides every arena that is worth a look */
+  int64_t unit;     /* limits are multiples of this: unit_of */
   int64_t low;      /* no plan is smaller, for certain */
   uint64_t seed;    /* of the last run that had one */
   GlowPlanReport *report;
 } Planner;
 
-/* The best plan is the one in the buffers. */
+/* Takes the plan that stands in the buffers as the best one. */
 static void keep(Planner *p) {
   int64_t arena = 0;
   for (uint32_t i = 0; i < p->count; i++) {
@@ -37,7 +39,7 @@ static void keep(Planner *p) {
 
 static bool is_spent(const Planner *p) { return p->search->steps >= total_steps; }
 
-/* One limit with each order, first as it is, then with a random factor. */
+/* Tries one limit with each order, first as it is, then with a random factor. */
 static GlowFound try_limit(Planner *p, int64_t limit, uint64_t dead_ends) {
   GlowFound found = GLOW_FOUND_UNKNOWN;
   for (uint32_t i = 0; i < 2 * ORDERS && found == GLOW_FOUND_UNKNOWN && !is_spent(p); i++) {
@@ -50,8 +52,9 @@ static GlowFound try_limit(Planner *p, int64_t limit, uint64_t dead_ends) {
   return found;
 }
 
-/* Tries the bound, then halves what lies between the limits that failed and the best plan; where
- * that is not certain, until little is left to gain. */
+/* Tries the lowest limit that is not ruled out, then halves the range between the limits that
+ * failed and the best plan. If a limit only ran out of dead ends, stops when little is left to
+ * gain. */
 static void narrow(Planner *p, uint64_t dead_ends) {
   GlowPlanReport *r = p->report;
   int64_t hard = p->low, limit = hard; /* no plan below `hard` was found */
@@ -67,8 +70,9 @@ static void narrow(Planner *p, uint64_t dead_ends) {
   }
 }
 
-/* Offsets of a plan without gaps are sums of rounded sizes. Where rounding adds nothing, so is the
- * arena. */
+/* A unit that divides the arena of every plan without gaps. Offsets of such a plan are sums of
+ * rounded sizes; where rounding adds nothing, so is the arena, and the unit is the sizes' greatest
+ * common divisor. Otherwise it is 1. */
 static int64_t unit_of(const GlowPlanBuffer *buffers, uint32_t count, int64_t align) {
   int64_t unit = 0;
   for (uint32_t i = 0; i < count; i++) {

@@ -2,18 +2,18 @@
  *
  * Time is cut into sections, one for each maximal set of buffers that live together. Buffers are
  * stacked from below, so a section has a floor, and what is left must fit between floor and limit.
- * A valley is a run of sections of one floor between higher ones. Of the buffers that lie inside a
- * valley, one covers a given section at its floor, or none does, and the floor there rises to the
- * next height at which anything can begin: these are the branches of the search.
+ * A valley is a run of sections of one floor between higher ones. The search picks a section of a
+ * valley and branches: one of the buffers that lie inside the valley covers the section at its
+ * floor, or none does, and the floor rises to the next height at which a buffer can begin.
  *
- *  - Only plans without gaps that a buffer could drop into are looked at, as in "MiniMalloc: A
+ *  - Plans with a gap that a buffer above could drop into are left out, as in "MiniMalloc: A
  *    Lightweight Memory Allocator for Hardware-Accelerated Machine Learning" (ASPLOS 2023); see
  *    note [plans of the smallest sum]. Long lives are tried before short ones, and among buffers of
  *    one lifetime the small ones first.
- *  - What cannot begin below some height must fit between there and the limit, for every height.
+ *  - For every height, the buffers that cannot begin below it must fit between it and the limit.
  *  - Where no remaining buffer crosses from one section to the next, both sides are searched apart.
  *  - A dead end names the decisions that it follows from; the search goes back to the last of them
- *    at once, over decisions about other times.
+ *    at once, past decisions that have no part in the dead end.
  *  - States that failed are remembered by a hash of 64 bits, from one run to the next. */
 #include <stdlib.h>
 
@@ -24,8 +24,8 @@ enum { MAX_DEPTH = 2048, FAILED_BITS = 18 };
 typedef struct Valley {
   uint32_t from, to; /* the part of time that is searched */
   uint32_t at;       /* the section to decide on */
-  uint32_t left, right;
-  int64_t floor, wall; /* of the valley; of the lower of the sections around it, or INT64_MAX */
+  uint32_t left, right; /* the valley: sections [left, right) */
+  int64_t floor, wall;  /* of the valley; of the lower of its neighbours, INT64_MAX without any */
 } Valley;
 
 /* ---- The section to decide on ---------------------------------------------------------------- */
@@ -56,8 +56,8 @@ static void find_valleys(GlowSearch *s, uint32_t from, uint32_t to) {
   s->covers[to] = 0;
 }
 
-/* How many more items cover a section at its floor than the one before, and the smallest of each
- * valley. */
+/* Fills in `covers`: how many more items of a valley cover a section at its floor than cover the
+ * section before it. Fills in `least`: the smallest rounded size of an item of each valley. */
 static void count_candidates(GlowSearch *s, uint32_t from, uint32_t to) {
   for (uint32_t k = s->first_from[from]; k < s->first_from[to]; k++) {
     const GlowItem *i = &s->items[k];
@@ -207,7 +207,7 @@ static bool try_branches(GlowSearch *s, const Valley *v) {
     s->dead_ends++;
     if (level < GLOW_SEARCH_LEVELS - 1) {
       if (!(s->conflict.bits[word] & bit))
-        return false; /* this decision has no part in it */
+        return false; /* the conflict does not follow from this decision */
       s->conflict.bits[word] &= ~bit;
     }
     glow_why_add(&why, &s->conflict);
@@ -216,7 +216,8 @@ static bool try_branches(GlowSearch *s, const Valley *v) {
   return false;
 }
 
-/* Sections [from, to) have items left, and none that crosses their ends. */
+/* Decides on a section of [from, to) and searches on. These sections have items left, none of which
+ * crosses their ends. */
 static bool branch(GlowSearch *s, uint32_t from, uint32_t to) {
   s->out = s->steps > s->most.steps || s->dead_ends > s->most.dead_ends || s->level >= MAX_DEPTH;
   if (s->out)
@@ -322,7 +323,7 @@ static int by_from(const void *a, const void *b) {
   return x->buffer < y->buffer ? -1 : x->buffer > y->buffer;
 }
 
-/* A section ends at each end that follows a beginning. */
+/* Cuts time into sections: one ends wherever a buffer ends after another has begun. */
 static void find_sections(GlowSearch *s) {
   Event *events = GLOW_NEW_ARRAY(s->arena, Event, 2 * (size_t)s->nitems);
   for (uint32_t k = 0; k < s->nitems; k++) {

@@ -6,16 +6,17 @@
 
 enum { GLOW_SEARCH_LEVELS = 512, GLOW_SEARCH_WORDS = GLOW_SEARCH_LEVELS / 64 };
 
-/* A set of decisions, by their level; those deeper than LEVELS share the last bit. */
+/* A set of decisions: bit n is the decision of level n. Levels from GLOW_SEARCH_LEVELS - 1 on share
+ * the last bit. */
 typedef struct GlowWhy {
   uint64_t bits[GLOW_SEARCH_WORDS];
 } GlowWhy;
 
 typedef struct GlowSectionState {
-  int64_t floor;    /* nothing that is left begins below this */
+  int64_t floor;    /* no buffer that is still to be placed begins below this */
   int64_t top;      /* where the topmost buffer ends, rounded */
-  int64_t rest;     /* rounded bytes that are left */
-  uint32_t left;    /* and their number: the first of its items */
+  int64_t rest;     /* rounded bytes of the buffers that are still to be placed */
+  uint32_t left;    /* how many these are: the first of the section's items */
   int64_t top_item; /* the topmost buffer; -1: none */
   GlowWhy why;      /* the decisions that these follow from */
 } GlowSectionState;
@@ -29,8 +30,8 @@ typedef struct GlowSection {
 } GlowSection;
 
 typedef struct GlowItemState {
-  int64_t low;     /* the highest floor below it */
-  uint32_t low_at; /* a section that has it */
+  int64_t low;     /* the lowest offset it can have: the highest floor of its sections */
+  uint32_t low_at; /* a section with that floor */
   bool placed;
 } GlowItemState;
 
@@ -40,12 +41,12 @@ typedef struct GlowItem {
   int64_t size, rounded, offset;
   uint32_t from, to; /* sections */
   uint64_t key;
-  uint32_t rank; /* what is tried first */
+  uint32_t rank; /* low ranks are tried first */
   bool is_touched;
   GlowPlanBuffer *buffer;
 } GlowItem;
 
-/* Which section is decided on: one with fewer than two branches, then one of ... */
+/* Which section is decided on: one with fewer than two branches if there is any, else one of ... */
 typedef enum GlowSearchOrder {
   GLOW_SEARCH_LOWEST_TIGHT, /* the lowest floor, of those the one with the least room */
   GLOW_SEARCH_LOWEST,       /* the lowest floor, of those the one with the fewest branches */
@@ -54,7 +55,7 @@ typedef enum GlowSearchOrder {
 
 typedef struct GlowStrategy {
   GlowSearchOrder order;
-  uint64_t seed; /* 0: longest lives are tried first; else these times a random factor */
+  uint64_t seed; /* 0: longest lives are tried first; else lengths get a random factor */
 } GlowStrategy;
 
 /* When a run is given up. */
@@ -84,14 +85,14 @@ typedef struct GlowSearch {
   int64_t limit;
   uint64_t steps, dead_ends; /* of all runs */
   GlowSearchEffort most;     /* where this run is given up */
-  bool out;                  /* it is */
+  bool out;                  /* this run is given up */
   uint32_t level;
   GlowWhy conflict; /* of the last dead end: decisions that cannot all stand */
   GLOW_VEC(GlowChange) changes;
   GLOW_VEC(uint32_t) candidates; /* a stack for the branches in work */
   uint32_t *queue, nqueue, *suspects, nsuspects, *touched, ntouched;
-  uint32_t *left, *right, *covers; /* of sections: their valley, candidates that begin or end */
-  int64_t *least;
+  uint32_t *left, *right, *covers; /* of each section: see find_valleys and count_candidates */
+  int64_t *least;                  /* of a valley's first section: see count_candidates */
   GlowSearchRank *ranks;
   GlowSearchLow *lows; /* of a section's items */
   uint64_t *failed;    /* keys of states without a plan; for all runs */

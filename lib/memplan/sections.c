@@ -1,10 +1,10 @@
 /* The search for a memory plan: what follows from decisions, and how it is taken back.
  *
  * note [plans of the smallest sum]: if there is a plan within the limit, there is one whose offsets
- * have the smallest sum, and the search looks for such a one. In it no buffer can be moved down
- * alone. So a branch is left as soon as a buffer that is still to come would fit below all that can
- * come after it; and of two buffers with the same lifetime, one right above the other, the smaller
- * is below. */
+ * have the smallest sum, and the search looks for such a plan. In it no buffer can be moved down
+ * alone. So a branch is left as soon as a buffer that is still to be placed would fit below all
+ * others that are. And where two buffers with the same lifetime lie right above each other, the
+ * smaller one is below. */
 #include "memplan/search.h"
 
 static uint32_t bit_of(uint32_t level) {
@@ -42,7 +42,7 @@ void glow_search_undo(GlowSearch *s, uint32_t mark) {
   }
 }
 
-/* Its floor has risen: items over it may have to rise. */
+/* For a section whose floor has risen: items over it may have to rise. */
 static void queue_section(GlowSearch *s, uint32_t at) {
   if (!s->sections[at].is_queued) {
     s->sections[at].is_queued = true;
@@ -50,7 +50,7 @@ static void queue_section(GlowSearch *s, uint32_t at) {
   }
 }
 
-/* An item over it has risen or is placed: its floor may have to rise. */
+/* For a section with an item that has risen or is placed: its floor may have to rise. */
 static void suspect_section(GlowSearch *s, uint32_t at) {
   if (!s->sections[at].is_suspect) {
     s->sections[at].is_suspect = true;
@@ -58,8 +58,8 @@ static void suspect_section(GlowSearch *s, uint32_t at) {
   }
 }
 
-/* An item leaves those that are left: it changes places with the last of them, so that taking this
- * back is to count it again. */
+/* Takes an item out of those of x that are still to be placed. It changes places with the last of
+ * them, so that adding 1 to `left` takes it back in. */
 static void take_out(GlowSection *x, uint32_t item) {
   uint32_t at = 0;
   while (x->items[at] != item)
@@ -130,7 +130,7 @@ static bool push_items_up(GlowSearch *s, uint32_t at) {
   return true;
 }
 
-/* What can begin only at some height or above it must fit between there and the limit. */
+/* For every height, the items that cannot begin below it must fit between it and the limit. */
 static bool stack_fits(GlowSearch *s, uint32_t at) {
   const GlowSection *x = &s->sections[at];
   GlowSearchLow *lows = s->lows;
@@ -157,7 +157,7 @@ static bool stack_fits(GlowSearch *s, uint32_t at) {
   return false;
 }
 
-/* A floor rises to the lowest beginning that an item over it can have. */
+/* Raises a floor to the lowest offset that an item over the section can have. */
 static bool pull_floor_up(GlowSearch *s, uint32_t at) {
   GlowSection *x = &s->sections[at];
   int64_t low = INT64_MAX, high = 0;
@@ -180,8 +180,8 @@ static bool pull_floor_up(GlowSearch *s, uint32_t at) {
   return high + x->now.rest - x->slack <= s->limit || stack_fits(s, at);
 }
 
-/* Whether the item would fit below all that can still come over its sections: see note [plans of
- * the smallest sum]. */
+/* Whether the item would fit below everything that can still be placed over its sections:
+ * see note [plans of the smallest sum]. */
 static bool is_dominated(GlowSearch *s, const GlowItem *i) {
   int64_t top = 0, floor = INT64_MAX;
   for (uint32_t t = i->from; t < i->to; t++) {
@@ -209,7 +209,7 @@ static void clear_queues(GlowSearch *s) {
 
 bool glow_search_propagate(GlowSearch *s) {
   bool ok = true;
-  for (uint32_t k = 0; ok && k < s->nqueue; k++) /* what was decided */
+  for (uint32_t k = 0; ok && k < s->nqueue; k++) /* sections that the decision has changed */
     ok = fits(s, s->queue[k]);
   while (ok && (s->nqueue || s->nsuspects)) {
     while (ok && s->nqueue) {

@@ -90,13 +90,14 @@ static inline double glow_wide_round(GlowWide w, int exponent, uint64_t sign) {
   return glow_double_from_bits(sign | bits);
 }
 
-/* The mantissa with its hidden bit, as a number whose highest bit is bit 125 of w, and its
- * exponent. v is finite and not 0; `w` holds the mantissa (or a product of mantissas). */
+/* w shifted left until its highest bit is bit 125; *exponent goes down by the same. w is a mantissa
+ * or a product of two, and not 0. */
 static inline GlowWide glow_wide_normal(GlowWide w, int *exponent) {
   int up = 125 - glow_wide_top(w);
   *exponent -= up;
   return glow_wide_left(w, up);
 }
+/* The mantissa of v with its hidden bit: |v| = mantissa * 2^*exponent. v is finite. */
 static inline uint64_t glow_double_mantissa(double v, int *exponent) {
   uint64_t u = glow_double_bits(v), m = u & ((UINT64_C(1) << 52) - 1);
   int e = (int)(u >> 52 & 0x7ff);

@@ -72,9 +72,9 @@ static inline uint16_t glow_bfloat_from_double(double v) {
 
 /* ---- float8 and float4 ----------------------------------------------------------------------- */
 
-/* A format of at most 8 bits. With `infinite` the largest exponent holds infinities and NaNs;
- * otherwise every pattern is a number but `nan` (compared without its sign, or with it where
- * `unsigned_zero` says that the pattern of -0 is the NaN). */
+/* A format of at most 8 bits. With `infinite`, the largest exponent holds infinities and NaNs.
+ * Otherwise every pattern but the NaN is a number: `nan` with either sign, or, with
+ * `unsigned_zero`, the pattern of -0 alone. */
 typedef struct GlowSmallFloat {
   uint8_t exponent, mantissa; /* bits of each; the sign is one more */
   int8_t bias;
@@ -127,10 +127,10 @@ static inline float glow_small_to_float(const GlowSmallFloat *f, uint8_t bits) {
   return negative ? -v : v;
 }
 
-/* As ONNX's Cast, in its reference implementation where that differs from the table (infinity to
- * FNUZ kinds): with `saturate`, what is larger than the largest number, infinity included, becomes
- * the largest; without, infinity where there is one, else NaN. Where there is no NaN, NaN
- * becomes the largest number. */
+/* As ONNX's Cast; for infinity to FNUZ kinds, where ONNX's table and its reference implementation
+ * differ, as the implementation. With `saturate`, numbers above the largest one, infinity included,
+ * become the largest. Without, they become infinity, or NaN if the kind has no infinity. A kind
+ * without NaN makes the largest number of both. */
 static inline uint8_t glow_small_from_float(const GlowSmallFloat *f, float v, bool saturate) {
   uint32_t u = glow_float_bits(v), a = u & 0x7fffffffu;
   uint32_t sign = (u >> 31) << (f->exponent + f->mantissa), r;

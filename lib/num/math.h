@@ -20,8 +20,8 @@
   M(u8, uint8_t, uint8_t)                                                                          \
   M(u16, uint16_t, uint16_t) M(u32, uint32_t, uint32_t) M(u64, uint64_t, uint64_t)
 
-/* IEEE 754-2019 maximum and minimum: NaN if either is, and -0 below +0. Straight-line code, of
- * which one instruction or two are left where y is a number that is known. */
+/* IEEE 754-2019 maximum and minimum: NaN if either operand is NaN, and -0 below +0. Straight-line
+ * code: where y is a known number, a compiler leaves one instruction or two of it. */
 #define GLOW_MATH_EXTREME(name, type, both, beyond)                                                \
   static inline type name(type x, type y) {                                                        \
     type of_zeros = glow_##type##_from_bits(glow_##type##_bits(x) both glow_##type##_bits(y));     \
@@ -134,8 +134,8 @@ GLOW_MATH_UNSIGNED(GLOW_MATH_ORDER)
 GLOW_MATH_SIGNED(GLOW_MATH_SIGNED_BODY)
 GLOW_MATH_UNSIGNED(GLOW_MATH_UNSIGNED_BODY)
 
-/* Shrink; integers in double, cast to their kind, so a bias of 0 keeps them where they are exact.
- */
+/* Shrink. Integers are computed in double and cast to their kind, so with a bias of 0 integers that
+ * double holds exactly stay as they are. */
 static inline double glow_shrink_d(double x, float lambd, float bias) {
   return x < -(double)lambd ? x + (double)bias : x > (double)lambd ? x - (double)bias : 0.0;
 }
@@ -210,7 +210,8 @@ GLOW_MATH_UNSIGNED(GLOW_MATH_SHRINK_UNSIGNED)
 #define FLOOR(x) GLOW_MATH_REAL(x, glow_floor)(x)
 #define CEIL(x) GLOW_MATH_REAL(x, glow_ceil)(x)
 #define RINT(x) GLOW_MATH_REAL(x, glow_rint)(x)
-/* Both of one kind: integers by squaring, a negative exponent giving the truncated quotient. */
+/* x and y have the same kind. Integers: by squaring; a negative exponent gives 1 / x^-y, truncated.
+ */
 #define POW(x, y) GLOW_MATH_ANY(x, glow_pow)(x, y)
 
 #endif

@@ -115,7 +115,7 @@ static inline double glow_log(double x) {
   return x < 0 ? __builtin_nan("") : p;
 }
 
-/* log(1 + x): what rounding 1 + x cut off is added relative to it. */
+/* log(1 + x). `lost` is what rounding cuts off from u = 1 + x; the logarithm gets lost / u. */
 static inline double glow_log1p(double x) {
   const double inf = __builtin_inf();
   double u = 1.0 + x, lost = x - (u - 1.0), n, m = glow_split(u, &n);

@@ -127,8 +127,9 @@ static inline float glow_erff(float x) {
   return a > 0.921875f ? large : glow_fmaf(p, x, x);
 }
 
-/* a = |x| times the share t(a) of a normal distribution beyond it, as a sum: t(a) e^(a^2 / 2) is a
- * polynomial in a - 1 up to 2, and beyond one in 1 / (a + 1.5) over a. */
+/* a t(a) as the sum of the result and *rest, where t(a) is the share of a normal distribution
+ * beyond a = |x|, divided by e^(-a^2 / 2). a t(a) is a times a polynomial in a - 1 below 2, and a
+ * polynomial in 1 / (a + 1.5) from there on. */
 static inline float glow_tail_parts_f(float a, float *rest) {
   float s = a - 1.0f, m = -0x1.06586ep-19f;
   m = glow_fmaf(m, s, 0x1.ff8caep-18f);
@@ -158,9 +159,9 @@ static inline float glow_tail_parts_f(float a, float *rest) {
   return sum;
 }
 
-/* x minus that, or below zero minus that. e^(-a^2 / 2) = 2^k e^r e^c, where r is exact and c small:
- * the square is a sum of two floats. What is left out of each sum is carried along, since errors of
- * an ULP each would be more than two. */
+/* Gelu: x minus the tail a t(a) e^(-a^2 / 2), and below zero minus the tail alone. e^(-a^2 / 2) =
+ * 2^k e^r e^c, where r is exact and c is small, since the square is a sum of two floats. What is
+ * left out of each sum is carried along: errors of an ULP each would be more than two together. */
 static inline float glow_geluf(float x) {
   float a = glow_fabsf(x), t = a > 15.0f ? 15.0f : a;
   float square = t * t, lost = glow_fmaf(t, t, -square);

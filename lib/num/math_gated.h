@@ -51,8 +51,8 @@ static inline double glow_softplus(double x) {
   return (x > 0 ? x : 0.0) + glow_log1p(glow_exp(-glow_fabs(x)));
 }
 
-/* Three results below are x times a small power of e, taken as two factors of half the exponent:
- * one would be subnormal, and lose digits, where the product is not. */
+/* Three results below are x times a small power of e. The power is applied as two factors of half
+ * the exponent: as one factor it could be subnormal, and lose digits, where the product is not. */
 
 /* tanh(log(1 + e)) = w / (w + 2) for w = e (e + 2) and e = e^x; 1 from x = 20 on, e below -40. */
 static inline double glow_mish(double x) {
@@ -60,8 +60,8 @@ static inline double glow_mish(double x) {
   return x < -40.0 ? x * h * h : x * (w / (w + 2.0));
 }
 
-/* The share of a normal distribution beyond a >= 0 is h^2, h = e^(-a^2/4), over (a + k) times a
- * polynomial in (a - k) / (a + k). Returns that without one h. */
+/* The share of a normal distribution beyond a >= 0 is h^2 times a polynomial in (a - k) / (a + k),
+ * divided by a + k, with k = 4 and h = e^(-a^2/4). Returns this divided by h, and *h. */
 static inline double glow_normal_tail(double a, double *h) {
   double t = a > 64.0 ? 64.0 : a, inverse = 1.0 / (t + 4.0), u = (t - 4.0) * inverse;
   double p = 0x1.fd6b4ab3833c5p-35;
@@ -100,8 +100,9 @@ static inline double glow_gelu(double x) {
   return x < 0 ? x * tail * h : x * (1.0 - tail * h);
 }
 
-/* The same with (1 + tanh u) / 2 = 1 / (1 + e^-2u) for it, u = sqrt(2 / pi) (x + 0.044715 x^3). The
- * exponent is a sum of two doubles, since its error is one of the result relative to it. */
+/* Gelu with (1 + tanh u) / 2 = 1 / (1 + e^-2u) as the distribution function, for u = sqrt(2 / pi)
+ * (x + 0.044715 x^3). The exponent is a sum of two doubles, since its absolute error becomes the
+ * relative error of the result. */
 static inline double glow_gelu_tanh(double x) {
   const double k = 0x1.9884533d43651p0, kl = -0x1.cbc0d30ebfd15p-54; /* 2 sqrt(2 / pi) */
   const double c = 0x1.6e4e26d4801f7p-5, cl = 0x1.441355475a31ap-59; /* 0.044715 */

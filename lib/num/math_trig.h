@@ -225,8 +225,8 @@ static inline double glow_asin_part(double z) {
   return p * z;
 }
 
-/* asin(s) - s for |x| <= 1/2 with s = |x|, else with s = sqrt((1 - |x|) / 2), which is half of
- * pi/2 - asin |x|; there it includes what rounding the root cut off. */
+/* asin(s) - s, where s = |x| up to 1/2. Above, s = sqrt((1 - |x|) / 2), so that asin(s) is half of
+ * pi/2 - asin |x|; the result then includes what rounding the root cut off. */
 static inline double glow_asin_rest(double a, double *s) {
   bool near = a < 0.5;
   double z = near ? a * a : 0.5 * (1.0 - a), root = near ? a : glow_sqrt(z);

@@ -1,10 +1,11 @@
-/* What every operator description becomes: GlowOpDesc, one row per operator, generated from
- * the .ops files here by glow-tblgen into gen/ops/ops.h (enumerators, member structs, port numbers)
- * and gen/ops/ops.c (the table). Passes ask this table; they never list operators to classify them.
+/* GlowOpDesc, the description of an operator. glow-tblgen reads the .ops files in this folder and
+ * generates gen/ops/ops.h (enumerators, member structs, port numbers) and gen/ops/ops.c (the table,
+ * a row for each operator). Passes ask this table; they never list operators to classify them.
  *
- * One row serves the node (Convolution) and the instruction (convolution). As a node, operands are
- * the `in` ports in order; results are the `out` ports. As an instruction, operands are the `out`
- * ports (@out, or @inout for `inout` ports), then the `in` ports, then epilogue extras. */
+ * A row describes both the node (Convolution) and the instruction (convolution). The operands of a
+ * node are the `in` ports in order; its results are the `out` ports. The operands of an instruction
+ * are the `out` ports (@out, or @inout for `inout` ports), then the `in` ports, then the extras of
+ * the epilogue. */
 #ifndef GLOW_OPS_DESC_H
 #define GLOW_OPS_DESC_H
 
@@ -12,7 +13,7 @@
 #include "support/pointer.h"
 #include "support/str.h"
 
-/* Traits: the closed list. TRAIT(enumerator, spelling in .ops, sentence). */
+/* All traits. TRAIT(enumerator, spelling in .ops, sentence for the documentation). */
 #define GLOW_TRAITS(TRAIT)                                                                         \
   TRAIT(PURE, "pure", "The results depend on the operands and members only; no other effect.")     \
   TRAIT(READS, "reads", "Reads state besides its operands.")                                       \
@@ -67,31 +68,31 @@ typedef enum GlowPortTypeKind {
 
 typedef struct GlowPort {
   const char *name;
-  uint8_t flags;
+  uint8_t flags;  /* of GlowPortFlag */
   uint8_t type;   /* GlowPortTypeKind */
   uint8_t var;    /* GLOW_PORT_VAR: index into GlowOpDesc.vars; GLOW_PORT_KIND: the GlowKind */
   uint8_t scalar; /* GLOW_PORT_KIND with <>: rank 0 */
 } GlowPort;
 
+/* A type variable of an operator and the kinds that it may stand for. */
 typedef struct GlowTypeVar {
   const char *name;
   GlowKindSet kinds;
 } GlowTypeVar;
 
-/* Members: attributes of a node, typed fields of its generated struct. Scalars are stored as the C
- * type below; an array is a GlowArray of them; GLOW_MEMBER_STR is GlowStr; TYPE a const GlowType *;
- * SYMBOL the GlowStr name of a function; SCALAR a GlowScalar; ENUM an int of a generated enum. */
+/* Members: attributes of a node, typed fields of its generated struct. A field has the C type
+ * below; an array is a GlowArray of such items. */
 typedef enum GlowMemberType {
   GLOW_MEMBER_BOOL,   /* bool */
   GLOW_MEMBER_U32,    /* uint32_t */
   GLOW_MEMBER_I64,    /* int64_t */
   GLOW_MEMBER_FLOAT,  /* float */
-  GLOW_MEMBER_STR,    /* GlowStr, but a default is plain text: no glow_str_length */
+  GLOW_MEMBER_STR,    /* GlowStr; a default is plain text instead: no glow_str_length */
   GLOW_MEMBER_KIND,   /* GlowKind */
   GLOW_MEMBER_TYPE,   /* const GlowType * */
-  GLOW_MEMBER_SYMBOL, /* GlowStr */
+  GLOW_MEMBER_SYMBOL, /* GlowStr: the name of a function */
   GLOW_MEMBER_SCALAR, /* GlowScalar */
-  GLOW_MEMBER_ENUM    /* int */
+  GLOW_MEMBER_ENUM    /* int: a value of a generated enum */
 } GlowMemberType;
 
 /* One number that may be an integer of 64 bits or a floating point value. */
@@ -130,13 +131,13 @@ typedef struct GlowRegionPort {
 } GlowRegionPort;
 
 typedef struct GlowInplace {
-  uint8_t out, in; /* port indices: out may share the buffer of in */
+  uint8_t out, in; /* port indices: output `out` may have the buffer of input `in` */
 } GlowInplace;
 
 typedef enum GlowInferRule {
   GLOW_INFER_SAME,      /* every result has the type of input `infer_arg` */
   GLOW_INFER_BROADCAST, /* result 0: kind of input 0, dims broadcast over all inputs */
-  GLOW_INFER_FREE,      /* the annotation says */
+  GLOW_INFER_FREE,      /* the annotation decides */
   GLOW_INFER_NONE,      /* no results */
   GLOW_INFER_HOOK       /* glow_infer_<op> */
 } GlowInferRule;
@@ -160,10 +161,10 @@ typedef struct GlowOpDesc {
   int8_t epilogue; /* output port that an ^epilogue body may transform, or -1 */
   bool body;       /* takes a scalar ^body (stack) */
   uint8_t infer;   /* GlowInferRule */
-  uint8_t infer_arg;
-  const char *kernel;    /* the function of its reference kernel; NULL: it has none */
-  const uint16_t *lanes; /* by kind, functions on a register of lanes: numbers in glow_lane_names,
-                            0 where there is none; NULL: it has no scalar body */
+  uint8_t infer_arg;     /* GLOW_INFER_SAME: index of an input */
+  const char *kernel;    /* name of the function that is the reference kernel; NULL: no kernel */
+  const uint16_t *lanes; /* by kind: the function on a register of lanes, an index into
+                            glow_lane_names, 0: none; NULL: the operator has no scalar body */
   bool has_verify, has_fold, has_lower, has_scratch, has_scalar, has_irgen;
   uint32_t grad; /* bit i: operand i has a gradient rule */
   GlowTraits traits;

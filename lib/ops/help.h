@@ -1,5 +1,5 @@
-/* What people are told about operators: their sections of the page Ops, and operators of other
- * systems whose work they do. Generated from the descriptions, like the table of desc.h. */
+/* Help on operators: their sections of the page Ops, and the names of equivalent operators in other
+ * systems. Generated from the descriptions, like the table of desc.h. */
 #ifndef GLOW_OPS_HELP_H
 #define GLOW_OPS_HELP_H
 
@@ -12,10 +12,10 @@ typedef struct GlowOpHelp {
 } GlowOpHelp;
 extern const GlowOpHelp glow_op_help[GLOW_OP_COUNT];
 
-/* The operator that does the work of this one of another system, whatever the case of its letters;
- * GLOW_OP_COUNT if there is none. */
+/* The operator that is equivalent to the operator `name` of another system; the case of letters
+ * does not matter. GLOW_OP_COUNT if there is none. */
 GlowOp glow_op_from_other_name(const char *name, size_t length);
-/* All operators: the names of node and instruction, and the sentence. */
+/* Prints all operators: the names of node and instruction, and the sentence of the description. */
 void glow_ops_print(GlowText *out);
 
 #endif

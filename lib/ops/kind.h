@@ -1,4 +1,4 @@
-/* Element kinds (kinds.def) and the questions one asks of them. */
+/* Element kinds (kinds.def), their properties, and finding them by name or number. */
 #ifndef GLOW_OPS_KIND_H
 #define GLOW_OPS_KIND_H
 
@@ -32,13 +32,13 @@ typedef struct GlowKindInfo {
   const char *name;
   uint32_t bits; /* in memory; a string element is a GlowString (pointer, length) */
   GlowKindClass cls;
-  int onnx;
+  int onnx; /* TensorProto.DataType */
   const char *npy, *safetensors;
 } GlowKindInfo;
 
 extern const GlowKindInfo glow_kind_info[GLOW_KIND_COUNT];
 
-typedef uint32_t GlowKindSet; /* bit i: kind i; the last bit: quantized types of any int kind */
+typedef uint32_t GlowKindSet; /* bit i: kind i; the last bit: quantized types of integer kinds */
 #define GLOW_KIND_BIT(kind) (UINT32_C(1) << (kind))
 #define GLOW_KINDS_QUANTIZED (UINT32_C(1) << 31)
 

@@ -1,5 +1,5 @@
-/* Operators: the descriptions of desc.h, and what glow-tblgen makes of the .ops files here. This is
- * the header to include. */
+/* Operators: the types of desc.h and the code that glow-tblgen generates from the .ops files in
+ * this folder. Users of operators include this header. */
 #ifndef GLOW_OPS_OP_H
 #define GLOW_OPS_OP_H
 
@@ -8,8 +8,8 @@
 
 extern const GlowOpDesc glow_op_desc[GLOW_OP_COUNT];
 
-/* The functions on a register of lanes (kernels/cpu/lanes_*.c) by number, those of conversions
- * (ops/casts.inc) included. Number 0 is none. */
+/* The names of the functions on a register of lanes (kernels/cpu/lanes_*.c), including those of
+ * conversions (ops/casts.inc), by their numbers. Number 0 means no function. */
 extern const char *const glow_lane_names[];
 extern const uint32_t glow_lane_count;
 
@@ -19,17 +19,17 @@ GlowOp glow_op_from_instr_name(const char *name, size_t length);
 /* The member called `name`, or NULL. */
 const GlowMember *glow_op_member(const GlowOpDesc *desc, const char *name);
 
-/* Whether an instruction of this operator may say `shards`: it does work of its own. */
+/* Whether an instruction of this operator may have `shards`: it does work of its own. */
 static inline bool glow_op_has_shards(const GlowOpDesc *d) {
   return d->instr && !GLOW_HAS(d, CONTROL) && !GLOW_HAS(d, SYNTAX);
 }
 
-/* The kind that an element-wise operator computes in, which is that of its scalar body, from the
- * kinds of its operands: GLOW_KIND_COUNT for an absent one, float for a quantized one. Operands of
- * two kinds (Pow): see docs/Numerics. GLOW_KIND_COUNT if none of a variable kind is there. */
+/* The kind in which an element-wise operator, that is its scalar body, computes. kinds[i] is the
+ * kind of operand i: GLOW_KIND_COUNT if absent, float if quantized. For operands of two kinds (Pow)
+ * see docs/Numerics. Returns GLOW_KIND_COUNT if no operand with a type variable is present. */
 GlowKind glow_op_compute_kind(const GlowOpDesc *d, const GlowKind *kinds, uint32_t count);
 
-/* The i-th of `count` ports: a variadic port, the last one, continues. NULL beyond. */
+/* Port i of `count` ports; a variadic last port stands for all further indices. NULL if none. */
 static inline const GlowPort *glow_op_port(const GlowPort *ports, uint32_t count, uint32_t i) {
   if (i < count)
     return &ports[i];

@@ -5,7 +5,7 @@
  *   1-8,10-   runs 1 to 8, and from 10 on
  *
  * Passes that later ones or other tools cannot do without (REQUIRED in their row) run always,
- * whole unless 12:3 names them. Each run gives a line. */
+ * whole unless 12:3 names them. Each run prints a line on stderr. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@ typedef struct Interval {
 
 struct GlowBisect {
   GLOW_VEC(Interval) intervals;
-  uint64_t last_run, rewrites; /* N:R: run N makes R rewrites */
+  uint64_t last_run, rewrites; /* of N:R: run N makes its first R rewrites; else zeros */
 };
 
 static bool bad(GlowContext *ctx, const char *limit, const char *why) {

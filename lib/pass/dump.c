@@ -1,8 +1,8 @@
 /* Dumps: the text of the module round passes, whole, as a difference, or in numbered files.
  *
- * The text before a pass is that after the pass before, so comparing prints the module once for
- * each pass. Names of values are part of the IR, so a difference shows what a pass did and nothing
- * else. */
+ * The text before a pass is the text after the previous pass, so a comparison prints the module
+ * once for each pass. Names of values are part of the IR, so a difference shows what a pass did and
+ * nothing else. */
 #include <errno.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -114,6 +114,8 @@ static bool write_file(const GlowDumps *d, const char *pass, const char *when, u
   return glow_output_write(ctx, glow_path_join(ctx, dir, name), &bytes, 1);
 }
 
+/* Writes `text` into a numbered file, or on stderr below a heading that says `what` ("after").
+ * pass NULL: the module at the start; text NULL: the pass changed nothing. */
 static bool put(const GlowDumps *d, const GlowPass *pass, const char *when, uint32_t number,
                 const GlowText *text, const char *what) {
   if (d->options->print_dir)
@@ -181,7 +183,7 @@ static bool compare(GlowDumps *d, const GlowPass *pass, uint32_t number) {
   glow_defer_push(d->module->ctx, &release, glow_text_release_fn, &now);
   print_module(d, &now);
   bool ok = put_change(d, pass, number, &now);
-  GlowText previous = d->previous;
+  GlowText previous = d->previous; /* swapped with `now`, so that `release` frees the older text */
   d->previous = now;
   now = previous;
   glow_defer_pop(d->module->ctx, &release, true);

@@ -2,12 +2,12 @@
 #include "analysis/layouts.h"
 #include "pass/pass_internal.h"
 
-/* What one checker looks at. It returns a located reason why the need does not hold, or NULL. */
+/* The need that is checked, and the first place that breaks it. */
 typedef struct Check {
   GlowNeedBit need;
   GlowLoc loc;
-  const char *reason;
-  bool final; /* no pass helps */
+  const char *reason; /* why the need does not hold; NULL: nothing broke it so far */
+  bool final;         /* no pass can make it hold, so no hint is given */
 } Check;
 
 static const char *symbol_reason(GlowContext *ctx, const GlowType *type) {

@@ -1,10 +1,10 @@
-/* Passes: what one is, the language of pipelines, and the runner. None of them is known here: who
- * parses a pipeline hands over a table of passes (driver/passes.h).
+/* Passes: what a pass is, the language of pipelines, and the runner. No pass is known here by name:
+ * the caller that parses a pipeline hands over a table of passes (driver/passes.h).
  *
  * A pass is a file with one function `bool glow_pass_<name>(GlowPassRun *run)` and a row in its
  * folder's passes.def. GRAPH passes are called once per func, PROGRAM passes once per program,
- * MODULE passes once. It returns false after a diagnostic. `-name='key=value;flag'` sets its
- * options. docs/HowTo-add-a-pass.md shows one from the file to its test. */
+ * MODULE passes once. The function returns false after a diagnostic. `-name='key=value;flag'` sets
+ * options of the pass. docs/HowTo-add-a-pass.md shows one from the file to its test. */
 #ifndef GLOW_PASS_PASS_H
 #define GLOW_PASS_PASS_H
 
@@ -65,7 +65,7 @@ typedef struct GlowPass {
   GlowPassLevel level;
   GlowPassClass cls;
   GlowPassBound bound; /* BOUNDED: what the row states */
-  bool required;       /* later passes or other tools cannot do without: never left out */
+  bool required;       /* later passes or other tools depend on its work: never left out */
   bool (*run)(GlowPassRun *run);
   const char *doc; /* one line */
   GlowNeeds needs;
@@ -76,7 +76,8 @@ typedef struct GlowPass {
 typedef struct GlowPassTable {
   const GlowPass *passes;
   uint32_t count;
-  /* The text of a level for the target of that name, NULL: for none. */
+  /* The pipeline, as text, that O<optimization> stands for in a module of this level and target
+   * (NULL: without a target). */
   const char *(*pipeline)(GlowContext *ctx, const char *target, GlowLevel level, int optimization);
   const char *to_programs; /* the pass that leaves programs in place of graphs */
   const char *retarget;    /* the pass that changes the module's target, to its option `to` */
@@ -87,8 +88,8 @@ const char *glow_pass_nearest(GlowContext *ctx, const GlowPassTable *table, cons
 /* The passes by level with class, needs and options, for people. */
 void glow_pass_table_print(const GlowPassTable *table, GlowText *out);
 
-/* Checks one need over the whole module. With `report`, says at the first place that breaks it
- * what `who` needs and what to do. */
+/* Checks one need over the whole module. With `report`, a diagnostic at the first place that breaks
+ * the need says what the pass `who` needs and what to do. */
 bool glow_need_holds(GlowModule *m, GlowNeedBit need, const char *who, bool report);
 
 struct GlowPassRun {
@@ -100,12 +101,12 @@ struct GlowPassRun {
   const char *const *option_names, *const *option_values;
   uint32_t noptions;
   uint64_t changes; /* rewrites made: glow_pass_changed */
-  uint64_t limit;   /* rewrites that are allowed: -bisect-limit=N:R */
-  bool in_batch;
-  bool stopped;                 /* the limit ended the pass */
-  uint32_t settled;             /* the module's next id when the last rewrite was counted */
-  bool keeps_last;              /* somebody asks for `last` */
-  const char *last;             /* what the last rewrite said; in `arena`, NULL: nothing */
+  uint64_t limit;   /* rewrites that are allowed: -bisect-limit=N:R; UINT64_MAX: any number */
+  bool in_batch;    /* between glow_pass_begin_batch and glow_pass_end_batch */
+  bool stopped;     /* the limit ended the pass */
+  uint32_t settled; /* the module's next id when the last rewrite was counted */
+  bool keeps_last;  /* somebody asks for `last` */
+  const char *last; /* what the last rewrite said; in `arena`, NULL: nothing */
   struct GlowSideFile **side;   /* see glow_pass_side_file */
   struct GlowStatistics *stats; /* NULL: nobody reads them */
 };
@@ -113,16 +114,17 @@ const char *glow_pass_option(const GlowPassRun *run,
                              const char *name); /* NULL if not given; "" for flags */
 /* The option as an integer; reports a value that is none and sets *ok to false. */
 int64_t glow_pass_option_int(const GlowPassRun *run, const char *name, int64_t initial, bool *ok);
-/* Call for each rewrite, before it changes what exists (new nodes may stand already): counts it,
- * and emits a remark at n if format is not NULL. Does not return if the rewrites of this run are
- * limited and used up; the pass then ends here, and the module is what the rewrites before made of
- * it. */
+/* Counts a rewrite, and emits a remark at n if format is not NULL. Call it for each rewrite before
+ * existing nodes change; new nodes may have been built already. If the limit of this run is used
+ * up, the call does not return: the pass ends here, and the module has the earlier rewrites
+ * alone. */
 void glow_pass_changed(GlowPassRun *run, const GlowNode *n, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* Does not return if no rewrite is left. For passes that count one only after they made it. */
+/* Does not return if the limit of this run is used up. For passes that call glow_pass_changed only
+ * after a rewrite: they call this before. */
 void glow_pass_check_limit(GlowPassRun *run);
-/* Rewrites between begin and end are made all or none: for what leaves the module unsound
- * meanwhile. begin does not return if no rewrite is left. */
+/* Rewrites between begin and end are made all or none: for steps between which the module is
+ * unsound. begin does not return if the limit of this run is used up. */
 void glow_pass_begin_batch(GlowPassRun *run);
 void glow_pass_end_batch(GlowPassRun *run);
 /* A remark that is no rewrite: why something was not done, or a figure. */
@@ -130,22 +132,23 @@ void glow_pass_remark(GlowPassRun *run, GlowLoc loc, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* Adds to a counter of the pass for -stats: "bytes shared". `name` is a literal. */
 void glow_pass_count(GlowPassRun *run, const char *name, int64_t amount);
-/* A text that becomes a file when the whole pipeline has succeeded, and never otherwise. */
+/* A text for the pass to fill. It is written to `path` when the whole pipeline has succeeded, and
+ * never otherwise. */
 GlowText *glow_pass_side_file(GlowPassRun *run, const char *path);
 
 /* A parsed pipeline: passes with options, fixpoint(...) groups, and names of pipelines that are
  * expanded once the level of the module is known. Lives in the context. */
 typedef struct GlowPipeline GlowPipeline;
 GlowPipeline *glow_pipeline_create(GlowContext *ctx, const GlowPassTable *table);
-/* Parses 'lower,fixpoint(cse,dce),fold-bn<k=v;flag>,O1'. Diagnostics have a caret inside the text,
- * which they call -passes, and a "did you mean"; NULL then. */
+/* Parses 'lower,fixpoint(cse,dce),fold-bn<k=v;flag>,O1'. NULL after a diagnostic, which has a caret
+ * inside the text (its place is called -passes) and, for unknown names, a "did you mean". */
 GlowPipeline *glow_pipeline_parse(GlowContext *ctx, const GlowPassTable *table, const char *text);
 /* Adds one pass with its options as after -name= ("k=v;flag", NULL: none). False after a
  * diagnostic. */
 bool glow_pipeline_add(GlowPipeline *p, const GlowPass *pass, const char *options);
 void glow_pipeline_append(GlowPipeline *p, const GlowPipeline *other);
-/* False after an error of `who` if the pipeline names a pass that `math` does not allow; what O0 to
- * O2 stand for does not count. */
+/* False after an error at `who` if the pipeline names a pass that `math` does not allow. Passes
+ * that O0 to O2 stand for do not count. */
 bool glow_pipeline_check_math(const GlowPipeline *p, GlowMath math, GlowLoc who);
 /* -O0 to -O2 for a level and a target (NULL: none), without the passes that `math` does not allow.
  */
@@ -154,8 +157,8 @@ GlowPipeline *glow_pipeline_default(GlowContext *ctx, const GlowPassTable *table
                                     GlowMath math);
 /* A copy that lacks one pass, in groups too; O0 to O2 are not looked into. */
 GlowPipeline *glow_pipeline_without(const GlowPipeline *p, const GlowPass *pass);
-/* Replaces O0 to O2 by what they stand for, given the levels and the target that m has where they
- * are reached. */
+/* A copy in which each of O0 to O2 is replaced by the passes that it stands for. Those depend on
+ * the levels and the target that m will have when the run reaches that item. */
 GlowPipeline *glow_pipeline_resolve(const GlowPipeline *p, const GlowModule *m, GlowMath math);
 void glow_pipeline_print(const GlowPipeline *p, GlowText *out);
 
@@ -166,7 +169,8 @@ typedef struct GlowPassEvent {
   const GlowPipeline *pipeline; /* the pass alone, with its options */
   const GlowPass *pass;
   const GlowFunction *function; /* NULL for module passes; may have been replaced */
-  bool ran, ok;                 /* false: left out; failed, which has been reported */
+  bool ran;                     /* false: left out */
+  bool ok;                      /* false: failed, after a diagnostic */
   uint64_t rewrites;
   const char *last; /* what the last rewrite said, or NULL */
 } GlowPassEvent;
@@ -187,8 +191,8 @@ typedef struct GlowRunnerOptions {
   const char *stats_json;
   const char *bisect_limit; /* see bisect.c */
   bool bisect_quiet;        /* without a line for each run */
-  /* Called after each run of a pass, before the module is verified; false ends the whole run, with
-   * success if the pass had any. With it, -bisect-limit prints nothing. */
+  /* Called after each run of a pass, before the module is verified. If it returns false, the whole
+   * run ends, with success unless a pass failed. With an observer, -bisect-limit prints nothing. */
   bool (*observe)(void *user, const GlowPassEvent *event);
   void *observer;
   uint64_t *changes; /* gets the number of rewrites; may be NULL */

@@ -35,7 +35,8 @@ struct GlowSideFile {
   GlowSideFile *next;
 };
 
-/* A pass on one function, or on the module: what the instruments of the runner are told. */
+/* One call of a pass, on a function or on the module, as the runner describes it to dumps, times,
+ * statistics and bisection. */
 typedef struct GlowPassCall {
   const GlowPipelineItem *item;
   const GlowFunction *function; /* NULL for module passes */
@@ -53,7 +54,8 @@ typedef struct GlowDumps {
 bool glow_dumps_begin(GlowDumps *d, GlowModule *m, const GlowPassTable *table,
                       const GlowRunnerOptions *o);
 void glow_dumps_release(void *dumps);
-/* Round all calls of an item; `number` counts items that ran. False: a file cannot be written. */
+/* To be called before the first and after the last call of a pipeline's item; `number` counts the
+ * items that ran. False: a file cannot be written. */
 bool glow_dumps_before(GlowDumps *d, const GlowPass *pass, uint32_t number);
 bool glow_dumps_after(GlowDumps *d, const GlowPass *pass, uint32_t number);
 

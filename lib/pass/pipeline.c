@@ -355,13 +355,13 @@ GlowPipeline *glow_pipeline_default(GlowContext *ctx, const GlowPassTable *table
   return kept;
 }
 
-/* What a module is when an item is reached. */
+/* The module as it will be when the run reaches an item. */
 typedef struct State {
-  bool graph, program; /* the levels that it has */
+  bool graph, program; /* has functions of this level */
   const char *target;
 } State;
 
-/* What a pass leaves of it. */
+/* Changes `state` to what the module is after the pass of `item`. */
 static void pass_by(const GlowPipeline *p, const GlowPipelineItem *item, State *state) {
   if (strcmp(item->pass->name, p->table->to_programs) == 0) {
     state->graph = false;
@@ -371,7 +371,8 @@ static void pass_by(const GlowPipeline *p, const GlowPipelineItem *item, State *
   }
 }
 
-/* Appends items of p to `first` and `last`. */
+/* Appends copies of `item` and of the items behind it to the list from `first` to `last`, with O0
+ * to O2 expanded. */
 static void resolve(const GlowPipeline *p, const GlowPipelineItem *item, State *state,
                     GlowMath math, GlowPipelineItem **first, GlowPipelineItem **last) {
   for (; item; item = item->next) {

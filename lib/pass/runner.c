@@ -1,6 +1,6 @@
-/* The runner: runs a pipeline pass by pass, checks what each needs, verifies after each, and tells
- * the instruments (dumps, times, statistics, bisection) before and after. A pass that
- * fails, or leaves a module that does not verify, ends the run. */
+/* The runner: runs a pipeline pass by pass. It checks what each pass needs, verifies the module
+ * after each pass, and calls the instruments (dumps, times, statistics, bisection) before and
+ * after. A pass that fails, or leaves a module that does not verify, ends the run. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -17,12 +17,12 @@ typedef struct Runner {
   const GlowPassTable *table;
   const GlowRunnerOptions *options;
   GlowSideFile *side;
-  uint64_t changes;      /* made by the pass that ran last */
+  uint64_t changes;      /* rewrites of the pass, fixpoint or list of items that ran last */
   uint32_t items, calls; /* passes that ran, and calls of passes on functions */
   bool broken;           /* a pass left a module that does not verify */
   bool unwritable;       /* a file of an instrument could not be written */
-  bool failed;           /* a pass did */
-  bool ended;            /* the observer has seen enough */
+  bool failed;           /* a pass returned false or reported an error */
+  bool ended;            /* the observer ended the run */
   GlowDumps dumps;
   GlowTimes times;
   GlowStatistics *stats;
@@ -76,14 +76,15 @@ static bool call_limited(GlowPassRun *run) {
   GlowStatus status = glow_protect(run->ctx, call_pass, &c);
   if (status != GLOW_OK)
     glow_throw(run->ctx, status);
-  /* What the rewrite that did not take place had built already. */
+  /* The rewrite that did not take place may have built nodes already. */
   for (GlowFunction *f = run->module->first_function; run->stopped && f; f = f->next)
     if (f->kind == GLOW_FUNC)
       glow_remove_dead_since(f->body, run->settled);
   return c.ok;
 }
 
-/* What came of the call: a line for -bisect-limit, or the observer. */
+/* Tells how a call ended: the observer if there is one, else stderr, by a line for -bisect-limit.
+ * run NULL: the call was left out. */
 static void report(Runner *r, const GlowPassCall *call, const GlowPassRun *run, bool ok) {
   if (!r->options->observe) {
     if (!r->options->bisect_quiet)
@@ -239,7 +240,7 @@ static void print_pipeline(const GlowPipeline *p) {
   glow_defer_pop(p->ctx, &release, true);
 }
 
-/* What instruments have collected is shown and written after a failure too. */
+/* Shows and writes what the instruments have collected, after a failure too. */
 static GlowStatus finish(Runner *r, GlowStatus status) {
   bool ok = glow_times_end(&r->times);
   ok &= glow_stats_end(r->stats, r->module);

@@ -1,5 +1,6 @@
-/* Counters of passes. Every pass has runs and rewrites; its own come from glow_pass_count. The
- * module has counts of what it consists of, before and after. */
+/* Counters of passes. Every pass has the counters `runs` and `rewrites`; others come from
+ * glow_pass_count. Functions, nodes, instructions and storage of the module are counted before all
+ * passes (as "input") and after them ("output"). */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

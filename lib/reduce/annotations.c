@@ -1,5 +1,5 @@
-/* What says something about a node or the module without being computed: predicates, attributes
- * that have a default, placement of functions, the module's header, locations. */
+/* Annotations, which say something about a node or the module without being computed: predicates,
+ * attributes that have a default, placement of functions, the module's header, locations. */
 #include "reduce/delta.h"
 
 /* ---- Predicates ------------------------------------------------------------------------------ */

@@ -1,11 +1,11 @@
-/* Buffers of programs: what reads one reads a constant instead, and what writes it goes. */
+/* Buffers of programs: readers of a buffer read a constant instead, and its writers are deleted. */
 #include "reduce/delta.h"
 
 static bool is_buffer(const GlowNode *n) {
   return n->op == GLOW_OP_ALLOC && glow_stand_in_fits(n->results[0].type, GLOW_STAND_IN_ONE);
 }
 
-/* Deletes what writes v, or a view of it, and its dealloc. */
+/* Deletes the instructions that write v or a view of it, and its dealloc. */
 static void delete_writers(GlowValue *v) {
   for (GlowUse *u = v->uses, *next; u; u = next) {
     next = u->next;
@@ -14,7 +14,7 @@ static void delete_writers(GlowValue *v) {
       delete_writers(&n->results[0]);
     else if (n->op == GLOW_OP_DEALLOC || u->qual == GLOW_QUAL_OUT || u->qual == GLOW_QUAL_INOUT) {
       glow_node_remove(n);
-      next = v->uses; /* it may have used v twice; readers are met again */
+      next = v->uses; /* n may have used v twice: start again, behind the readers */
       while (next && next->qual == GLOW_QUAL_IN)
         next = next->next;
     }

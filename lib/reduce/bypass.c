@@ -1,6 +1,6 @@
-/* Nodes, by what flows through them: the first operand that is no constant stands for the result,
- * whatever its type; of a Loop, the values that it starts with. An instruction's buffer is replaced
- * by the one that it reads. */
+/* Bypasses nodes. The first operand that is no constant takes the place of the result, whatever its
+ * type; the values that a Loop starts with take the place of its results. An instruction's buffer
+ * is replaced by the one that it reads. */
 #include "reduce/delta.h"
 #include "transforms/programs.h"
 

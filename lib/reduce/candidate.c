@@ -1,6 +1,6 @@
-/* Drafts: copy, change, infer types where they changed, verify, print. What a draft has to say
- * while it is made (a chunk may leave out half of what the rest needs) is nobody's concern, so
- * diagnostics are switched off; what it throws, other than for want of memory, makes it invalid. */
+/* Drafts: copy, change, infer types where they changed, verify, print. A draft may leave out half
+ * of what the rest needs. So diagnostics are switched off while it is made, and whatever it throws
+ * makes it invalid; only exhausted memory is thrown on. */
 #include "reduce/candidate.h"
 
 #include <stdlib.h>

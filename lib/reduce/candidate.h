@@ -14,7 +14,7 @@ typedef struct GlowDraft {
 
 /* How much the strategy has to offer in m. */
 uint32_t glow_draft_count(GlowModule *m, const GlowStrategy *s);
-/* A copy of m without what is taken; s NULL: m itself, of which the draft then has no part. */
+/* A copy of m without what is taken. With s NULL the draft is m itself, and owns nothing of it. */
 GlowDraft glow_draft_make(GlowModule *m, const GlowStrategy *s, const bool *taken);
 /* Whether the text reads back and verifies, in a context of its own. */
 bool glow_draft_reads_back(const GlowModule *m, const GlowDraft *draft);

@@ -47,7 +47,7 @@ static GlowStr quoted(GlowContext *ctx, const char *path) {
   return s;
 }
 
-/* `text` with `word` for each %s; sets *found if there is one. */
+/* `text` with `word` in place of each %s; sets *found if there is one. */
 static GlowStr substituted(GlowContext *ctx, const char *text, const char *word, bool *found) {
   GlowText t;
   GlowDefer release;
@@ -172,7 +172,8 @@ GlowReduceTest glow_command_runner_test(GlowCommandRunner *r) {
 
 GlowCommandEnd glow_command_runner_end(const GlowCommandRunner *r) { return r->end; }
 
-/* What a test left beside its candidate goes too, folders inside excepted. */
+/* Removes a folder with the files in it: a candidate, and what a test left beside it. Folders
+ * inside stay. */
 static void remove_folder(const char *folder) {
   char path[4096];
   DIR *dir = opendir(folder);

@@ -90,7 +90,7 @@ GlowInit glow_init_splat(int64_t value) {
                     .splat = {.is_int = true, .i = value, .f = (double)value}};
 }
 
-/* A constant needs all extents: those that are open become 1, a bound is reached. */
+/* A type for a constant, which needs all extents: an open extent becomes 1, or its bound. */
 static const GlowType *closed(GlowContext *ctx, const GlowType *t) {
   GlowDim dims[GLOW_MAX_RANK];
   if (glow_type_is_static(t))

@@ -1,10 +1,10 @@
 /* What a strategy sees: a copy of the module, and a question to ask.
  *
  * A strategy walks the module and calls glow_delta_offer for each thing that it could leave out, in
- * an order that depends on the module alone; where the answer is true, it leaves that out. It is
- * run once with the answer always false, to count. So all questions come before the first change:
- * glow_delta_each_node and glow_delta_each_storage see to that. A result that does not verify is
- * no harm; it is not tested. */
+ * an order that depends on the module alone. Where the answer is true, it leaves the thing out. It
+ * also runs once with the answer always false, to count the questions. So it must ask all questions
+ * before its first change: glow_delta_each_node and glow_delta_each_storage see to that. A module
+ * that does not verify afterwards does no harm; it is not tested. */
 #ifndef GLOW_REDUCE_DELTA_H
 #define GLOW_REDUCE_DELTA_H
 
@@ -65,12 +65,12 @@ void glow_stand_in_for(GlowDelta *d, GlowNode *n, GlowStandIn kind);
 GlowInit glow_init_random(void);
 GlowInit glow_init_splat(int64_t value);
 
-/* The operand that a node's result may become: the first that is neither absent nor a constant. */
+/* The operand that may stand for a node's result: the first that is present and no constant. */
 GlowValue *glow_delta_main_operand(const GlowNode *n);
 /* Whether a function is called, or named by a gradient declaration. */
 bool glow_delta_is_referred(const GlowFunction *f);
-/* Infers all types again. Where operands and a type as it was contradict, what is inferred counts;
- * placeholders that are only saved to follow. */
+/* Infers all types again. Where a type that was there contradicts the operands, the inferred one
+ * counts. A placeholder that is only saved to takes the type of what is saved. */
 void glow_delta_retype(GlowDelta *d);
 
 #endif

@@ -1,5 +1,5 @@
-/* Extents. Dimensions of one extent mostly belong together (channels here and there, both sides of
- * an image), so an extent is replaced wherever it occurs: in all types, and in the integers that
+/* Extents. Dimensions of equal extent mostly belong together (channels here and there, both sides
+ * of an image). So an extent is replaced wherever it occurs: in all types, and in the integers that
  * operators such as Reshape take. Weights that change their shape become random. */
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
-/* Arithmetic on shapes: folded as far as it is known, so that types of results become static and
- * constants of their own shapes can stand for them. */
+/* Folds arithmetic on shapes as far as the shapes are known. Then types of results become static,
+ * and constants of their own shapes can stand for them. */
 #include "reduce/delta.h"
 #include "transforms/transforms.h"
 

@@ -7,8 +7,8 @@
  * time.
  *
  * Rounds go over all strategies with a few large chunks first, and halve further only when those
- * find nothing more: another strategy may cut off at once what this one would take apart node by
- * node. Texts that were not interesting are remembered, so that nothing is tested twice. */
+ * find nothing more: another strategy may leave out at once a part that this one would take apart
+ * node by node. Texts that were not interesting are remembered, so that nothing is tested twice. */
 #include "reduce/reduce.h"
 
 #include "reduce/candidate.h"
@@ -32,7 +32,7 @@ typedef struct Reducer {
   GlowContext *ctx;
   const GlowReduceTest *test;
   GlowReduceOptions options;
-  GlowModule *best, **out; /* *out follows best: what a throw leaves is a whole module */
+  GlowModule *best, **out; /* *out is always best, so that a throw leaves a whole module */
   uint64_t best_hash;
   GlowMap *known;   /* hashes of texts that are not interesting */
   GlowArena *arena; /* of known */
@@ -52,7 +52,7 @@ typedef struct Sweep {
   bool *trial;      /* for one draft */
   uint32_t count;
   ChunkVec chunks;
-  bool any;
+  bool any; /* a candidate was accepted */
 } Sweep;
 
 /* ---- Candidates ------------------------------------------------------------------------------ */
@@ -196,7 +196,7 @@ static bool is_chosen(const Reducer *r, const GlowStrategy *s) {
   return !r->options.strategies;
 }
 
-/* What one strategy leaves out makes more for these. */
+/* Runs the strategies that come after every other one (`after`), until they find nothing more. */
 static void tidy_up(Reducer *r) {
   for (bool any = true; any && !r->stopped;) {
     any = false;

@@ -62,8 +62,8 @@ typedef enum GlowReduceEnd {
   GLOW_REDUCE_STOPPED          /* NO_VERDICT; *m is the best so far */
 } GlowReduceEnd;
 
-/* Replaces *m, which must verify, by the smallest module found; destroys what it replaces. With
- * NO_VERDICT for the whole module, *m stays. Options may be NULL. */
+/* Replaces *m, which must verify, by the smallest module found, and destroys what *m was. If the
+ * whole module gets NO_VERDICT, *m stays. Options may be NULL. */
 GlowReduceEnd glow_reduce(GlowModule **m, GlowInterestingFn test, void *user,
                           const GlowReduceOptions *options);
 GlowReduceEnd glow_reduce_tests(GlowModule **m, const GlowReduceTest *test,

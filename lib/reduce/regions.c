@@ -1,4 +1,4 @@
-/* Control flow, by what stands in a region: If by one branch, Loop by one run of its body. */
+/* Replaces control flow by nodes of its regions: If by one branch, Loop by one run of its body. */
 #include "reduce/delta.h"
 
 /* Moves the nodes of `region` before n and removes n; results i become what the region yields at
@@ -30,7 +30,7 @@ static void to_else(GlowDelta *d, GlowNode *n) {
   inline_region(d, n, glow_node_region(n, "else"), 0);
 }
 
-/* What is stacked over the iterations has no counterpart in one run. */
+/* Not a Loop with results that stack a value of each iteration: one run has no such results. */
 static bool is_loop(const GlowNode *n) {
   if (n->op != GLOW_OP_LOOP)
     return false;

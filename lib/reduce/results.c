@@ -1,5 +1,5 @@
-/* Nodes, by something that stands for their results. Half of a chain replaced cuts off what lies
- * before it, so this brings a large graph down in few steps. */
+/* Replaces nodes by storage that stands for their results. Where half of a chain is replaced, all
+ * nodes before it become unused, so this brings a large graph down in few steps. */
 #include "reduce/delta.h"
 
 static bool fits(const GlowNode *n, GlowStandIn kind) {

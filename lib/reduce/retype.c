@@ -1,5 +1,6 @@
-/* Types of a module in which operands or storage have changed theirs. What a text claims beyond
- * inference is kept as long as it does not contradict what is now inferred. */
+/* Infers the types of a module in which operands or storage have other types than before. A text
+ * may claim more about a type than inference tells; the claim is kept unless it contradicts the
+ * inferred type. */
 #include "ir/infer.h"
 #include "reduce/delta.h"
 

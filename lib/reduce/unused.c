@@ -1,8 +1,8 @@
-/* What nothing uses: nodes without results in use (Saves, instructions), and whatever computed for
- * dead nodes alone. A buffer goes with its dealloc. */
+/* Unused nodes: those whose results are not in use (Saves and instructions have none), and those
+ * that only computed for such nodes. A buffer goes with its dealloc. */
 #include "reduce/delta.h"
 
-/* A use that does not keep a value alive: by a node that is offered itself. */
+/* Whether a use does not keep its value alive: a dealloc, or a node that is offered itself. */
 static bool is_light(const GlowUse *u, const GlowMap *dead) {
   return glow_map_get(dead, u->user) ||
          (u->user->op == GLOW_OP_DEALLOC && u->user->block->level == GLOW_LEVEL_PROGRAM);
@@ -20,8 +20,8 @@ static bool is_unused(const GlowNode *n, const GlowMap *dead) {
 
 typedef GLOW_VEC(GlowNode *) NodeVec;
 
-/* From the end, so that users come before what they use. A node that writes is offered, but what it
- * uses is not: that is for the next time, when it is gone. */
+/* Goes from the end, so that users come before what they use. A node that writes is offered, but
+ * the nodes that it alone uses are not: they are offered the next time, once it is gone. */
 static void collect(GlowDelta *d, GlowBlock *b, GlowMap *dead, NodeVec *found) {
   for (GlowNode *n = b->last; n; n = n->prev) {
     if (is_unused(n, dead)) {
@@ -44,7 +44,7 @@ static void delete_node(GlowNode *n) {
         glow_node_remove(u->user);
     }
     if (n->results[i].uses)
-      return; /* by something that was not taken */
+      return; /* by a node that was not taken */
   }
   glow_node_remove(n);
 }

@@ -45,7 +45,7 @@ static void *address_of(const GlowProgram *p, const GlowRunContext *run, int32_t
   return resolved ? resolved[i] : add_up(p, run, p->addresses[i]);
 }
 
-/* The addresses of a step, before that with number `next`. */
+/* The addresses of step s. They end where those of the step behind it, number `next`, begin. */
 static void *const *operands_of(const GlowProgram *p, const GlowRunContext *run, const GlowStep *s,
                                 int64_t next) {
   if (resolved_of(run))
@@ -71,14 +71,14 @@ static int holds(const GlowProgram *p, const GlowRunContext *run, int32_t addres
   return !flag || *flag;
 }
 
-/* A loop's round, then its limit. */
+/* Sets the round of a loop to 0, and its limit. */
 static void begin_loop(const GlowProgram *p, const GlowRunContext *run, const GlowStep *s) {
   const int64_t *limit = address_of(p, run, s->address);
   run->rounds[2 * s->piece] = 0;
   run->rounds[2 * s->piece + 1] = limit ? *limit : INT64_MAX;
 }
 
-/* Whether there is one more round, which the loop's body then sees. */
+/* Whether there is one more round; if so, stores its number for the loop's body. */
 static int begin_round(const GlowProgram *p, const GlowRunContext *run, const GlowStep *s) {
   const int64_t *round = &run->rounds[2 * s->piece];
   if (round[0] >= round[1] || !holds(p, run, s->address))
@@ -95,7 +95,7 @@ static void tell(const GlowRunContext *run, const GlowStep *s) {
     run->hook(run->fault, -1);
 }
 
-/* Which step is the next, after one of control that `next` would follow. */
+/* The number of the step to go on at after s, a step of control. `next`: the step behind s. */
 static int64_t go_on(const GlowProgram *p, const GlowRunContext *run, const GlowStep *s,
                      int64_t next) {
   switch ((GlowStepKind)s->kind) {

@@ -5,8 +5,8 @@
 
 #include "rt/rt.h"
 
-/* Where an operand is: bytes from where a space begins. The low GLOW_SPACE_BITS bits say the space,
- * one of GlowSpace or a storage, those above the offset. */
+/* Where an operand is: an offset in bytes from the beginning of a space. The low GLOW_SPACE_BITS
+ * bits are the space, one of GlowSpace or a storage; the bits above are the offset. */
 typedef int64_t GlowAddress;
 enum GlowSpace {
   GLOW_SPACE_ARENA,
@@ -28,7 +28,7 @@ typedef enum GlowStepKind {
   GLOW_STEP_JUMP,  /* goes on at `number` */
   GLOW_STEP_LOOP,  /* address: the number of rounds, an i64, or absent. Begins at round 0 */
   GLOW_STEP_TEST,  /* addresses: a bool or absent, and the i64 that gets the round; goes on at
-                      `number` if that is false or all rounds are done */
+                      `number` if the bool is false or all rounds are done */
   GLOW_STEP_AGAIN  /* the next round: goes on at `number`, a TEST */
 } GlowStepKind;
 
@@ -60,7 +60,7 @@ typedef struct GlowRunContext {
   const GlowParallel *parallel; /* NULL: one thread */
   GlowFault *fault;             /* of this run; what it says before is forgotten */
   void **resolved;              /* by glow_resolve; NULL: addresses are added up at each step */
-  void **pointers;              /* room for those of any step, if there is no `resolved` */
+  void **pointers;              /* room for the addresses of one step, if there is no `resolved` */
   int64_t *rounds;              /* room for two for each loop */
   /* Runs an instruction; sets an error to end the run. NULL if the program has no HOST step. */
   void (*host)(GlowFault *fault, int64_t instruction);
@@ -69,8 +69,8 @@ typedef struct GlowRunContext {
   void (*hook)(GlowFault *fault, int64_t piece);
 } GlowRunContext;
 
-/* Adds up all addresses of a program into `resolved`, which has room for program->naddresses. What
- * they are made of, arena, storage and fault, then stays the same from run to run. */
+/* Adds up all addresses of a program into `resolved`, which has room for program->naddresses. From
+ * then on run->arena, run->fault and the elements of run->storage must stay the same. */
 void glow_resolve(const GlowProgram *program, const GlowRunContext *run, void **resolved);
 
 /* Runs a program. Returns fault->error; after an error the contents of outputs are not specified.

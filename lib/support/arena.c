@@ -93,7 +93,7 @@ void glow_arena_destroy(GlowArena *arena) {
 
 GlowContext *glow_arena_context(const GlowArena *arena) { return arena->ctx; }
 
-/* Takes `need` rounded bytes from `c`, of which the caller may touch `bytes`. */
+/* Takes `need` bytes (a rounded size) from chunk `c`. The caller may touch the first `bytes`. */
 static void *take(Chunk *c, size_t need, size_t bytes) {
   void *p = c->data + c->used;
   c->used += need;
@@ -108,7 +108,7 @@ void *glow_arena_alloc(GlowArena *arena, size_t bytes) {
     return take(c, need, bytes);
 
   if (need > (arena->next_chunk - sizeof(Chunk)) / 2) {
-    /* Large: a chunk of its own behind the current one, whose rest stays in use. */
+    /* Large: a chunk of its own, behind the current chunk, which stays the current one. */
     Chunk *own = new_chunk(arena->ctx, need + sizeof(Chunk));
     own->next = c ? c->next : NULL;
     *(c ? &c->next : &arena->chunks) = own;

@@ -10,7 +10,7 @@
 typedef struct GlowContext GlowContext;
 typedef struct GlowArena GlowArena;
 
-/* The context owns the arena too: it is released with the context at the latest. */
+/* An arena that nobody has destroyed is released with its context. */
 GlowArena *glow_arena_create(GlowContext *ctx);
 void glow_arena_destroy(GlowArena *arena);
 GlowContext *glow_arena_context(const GlowArena *arena);
@@ -32,6 +32,8 @@ char *glow_arena_printf(GlowArena *arena, const char *format, ...)
     T *data;                                                                                       \
     uint32_t count, capacity;                                                                      \
   }
+/* Makes room for more items of `size` bytes and sets *capacity. Returns the array, which may have
+ * moved; its first `count` items are kept. */
 void *glow_vec_grow(GlowArena *arena, void *data, uint32_t count, uint32_t *capacity, size_t size);
 #define glow_vec_push(arena, v, item)                                                              \
   ((v)->count == (v)->capacity                                                                     \

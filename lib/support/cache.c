@@ -17,16 +17,16 @@
 #define MAGIC UINT64_C(0x31656863616357) /* changes with this format */
 #define BODY_ALIGN 4096
 #define MAX_BODY_PARTS 65536
-#define STALE_SECONDS 3600 /* a temporary file of this age belongs to nobody */
+#define STALE_SECONDS 3600 /* the writer of a temporary file of this age is gone */
 
 typedef struct Header {
-  uint64_t magic, total, key, head, body; /* sizes in bytes */
-  uint64_t checksum;                      /* of the above, the key and the head */
+  uint64_t magic, total, key, head, body; /* but for magic: sizes in bytes; total: of the file */
+  uint64_t checksum;                      /* of the fields above, the key and the head */
 } Header;
 
 /* ---- Hashes ---------------------------------------------------------------------------------- */
 
-/* Eight bytes at a time; finds damage, not attacks. */
+/* Hashes eight bytes at a time into h. The hash finds damage; it does not resist attacks. */
 static uint64_t mix(uint64_t h, const void *data, size_t size) {
   const unsigned char *p = data;
   for (; size >= 8; p += 8, size -= 8) {
@@ -78,7 +78,7 @@ const GlowCache *glow_cache_choose(GlowContext *ctx, const GlowCacheFlags *flags
   return c;
 }
 
-/* Entries hold machine code: nobody else may have been able to write them. */
+/* Entries hold machine code, so a file that another user can write is refused. */
 static bool is_ours(const struct stat *st) {
   return S_ISREG(st->st_mode) && st->st_uid == geteuid() && !(st->st_mode & (S_IWGRP | S_IWOTH)) &&
          (uint64_t)st->st_size >= sizeof(Header);
@@ -126,7 +126,7 @@ bool glow_cache_find(const GlowCache *c, GlowBytes key, GlowCacheEntry *e) {
     return false;
   bool found = map_entry(fd, key, e);
   if (found)
-    futimens(fd, NULL); /* used now; if that fails it only goes earlier */
+    futimens(fd, NULL); /* marks as used; on failure the entry is only removed earlier */
   close(fd);
   return found;
 }
@@ -156,7 +156,8 @@ static bool ends_with_suffix(const char *name) {
   return n > strlen(SUFFIX) && strcmp(name + n - strlen(SUFFIX), SUFFIX) == 0;
 }
 
-/* The entries of the folder; removes what writers left behind. The caller frees it. */
+/* Lists the entries of the folder, and removes temporary files that dead writers left. The caller
+ * frees the list. */
 static File *list_files(DIR *dir, size_t *count) {
   File *files = NULL;
   size_t capacity = 0;
@@ -206,7 +207,7 @@ static void remove_old(const GlowCache *c) {
 
 /* ---- Storing --------------------------------------------------------------------------------- */
 
-/* Creates the folder and those above it. */
+/* Creates the folder and its missing parents. */
 static bool make_dir(const char *dir) {
   char path[PATH_MAX];
   size_t n = strlen(dir);
@@ -217,7 +218,7 @@ static bool make_dir(const char *dir) {
     if (path[i] != '/')
       continue;
     path[i] = '\0';
-    mkdir(path, 0700); /* what fails here fails at the end */
+    mkdir(path, 0700); /* a failure shows when the last folder is made */
     path[i] = '/';
   }
   return mkdir(path, 0700) == 0 || errno == EEXIST;

@@ -1,21 +1,22 @@
-/* A folder of entries by key, shared by processes: for what is slow to make and can be made again.
+/* A cache: a folder of entries by key, shared by processes. Entries are data that are slow to make
+ * and can be made again.
  *
- * An entry has a head, which is checked as a whole, and a body, which is mapped and never read
- * here. It is written to a temporary name and renamed, so a reader sees all of it or nothing. What
- * is not exactly what was stored under the key (damaged, cut short, of another format, or a file
- * that somebody else could have written) counts as absent, and storing replaces it. Nothing here
- * reports: without a cache everything works, only slower. */
+ * An entry has a head and a body. A checksum covers the head; the body is mapped and never read
+ * here. Entries are written under a temporary name and then renamed, so a reader sees a whole entry
+ * or none. A damaged or shortened file, a file of another format and a file that another user could
+ * have written count as absent; storing the entry replaces them. No function here reports errors:
+ * without a cache everything works, only slower. */
 #ifndef GLOW_SUPPORT_CACHE_H
 #define GLOW_SUPPORT_CACHE_H
 
 #include "support/file.h"
 
 typedef struct GlowCache {
-  const char *dir; /* created, for its owner alone, when something is stored */
-  int64_t limit;   /* bytes of all entries; beyond it those that were not used for longest go */
+  const char *dir; /* created when an entry is stored; only its owner has access */
+  int64_t limit;   /* bytes of all entries; beyond it the least recently used ones are removed */
 } GlowCache;
 
-/* The body begins at a page. */
+/* An entry that was found, mapped. The body begins at a page. */
 typedef struct GlowCacheEntry {
   GlowBytes head, body;
   void *map; /* NULL: there is no entry */
@@ -26,7 +27,7 @@ typedef struct GlowCacheEntry {
 typedef struct GlowCacheFlags {
   bool off;
   const char *dir; /* NULL: $GLOW_CACHE_DIR, $XDG_CACHE_HOME/glow or $HOME/.cache/glow */
-  int64_t mib;
+  int64_t mib;     /* the limit, in MiB */
 } GlowCacheFlags;
 #define GLOW_CACHE_DEFAULTS                                                                        \
   { .mib = 4096 }
@@ -53,12 +54,13 @@ typedef struct GlowCacheFlags {
  */
 const GlowCache *glow_cache_choose(GlowContext *ctx, const GlowCacheFlags *flags);
 
-/* Finds the entry of a key and marks it as used. It must be closed, and stays as it is until then,
- * whatever happens to the folder. */
+/* Finds the entry of a key and marks the entry as used. Returns whether there is one; the caller
+ * then closes it. Until then its bytes stay the same, whatever happens to the folder. */
 bool glow_cache_find(const GlowCache *c, GlowBytes key, GlowCacheEntry *entry);
 void glow_cache_close(GlowCacheEntry *entry);
 
-/* Stores an entry, then removes old ones. Whether it is stored. */
+/* Stores an entry whose body is the `nbody` parts in order, then removes old entries. Returns
+ * whether the entry is stored. */
 bool glow_cache_store(const GlowCache *c, GlowBytes key, GlowBytes head, const GlowBytes *body,
                       size_t nbody);
 

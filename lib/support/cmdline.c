@@ -23,9 +23,9 @@ typedef struct Parser {
   const GlowCommand *cmd;
   GlowOptionTables options;
   GlowStrList *positional;
-  GLOW_VEC(const GlowOption *) chosen; /* of those that exclude others */
-  bool only_positional;                /* after -- */
-  void (*list)(GlowText *out);         /* of an option with the value `help` */
+  GLOW_VEC(const GlowOption *) chosen; /* options of kind ONE_OF so far */
+  bool only_positional;                /* `--` was read */
+  void (*list)(GlowText *out);         /* the option's, if one has the value `help` */
   bool help, help_hidden, version, completion;
   const char *color;
   double time_limit;
@@ -35,8 +35,8 @@ typedef struct Parser {
 typedef struct Args {
   const char *const *next, *const *end;
   int depth;
-  const struct Args *outer; /* what named this response file */
-  uint64_t device, inode;
+  const struct Args *outer; /* the arguments that named this response file; NULL for argv */
+  uint64_t device, inode;   /* of the response file */
 } Args;
 
 static bool usage_error(Parser *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -154,7 +154,7 @@ static bool call(Parser *p, const GlowOption *o) {
   unsigned errors = p->ctx->errors;
   if (o->call(p->cmd->user, o->name))
     return true;
-  if (p->ctx->errors > errors) /* it has said why */
+  if (p->ctx->errors > errors) /* `call` has reported the reason */
     return false;
   return usage_error(p, "option '%s%s' cannot be used here", glow_option_dashes(o), o->name);
 }
@@ -204,7 +204,7 @@ static bool apply(Parser *p, const GlowOption *o, const char *value, Args *args)
   return false;
 }
 
-/* --color, whose effect begins at once. */
+/* Sets the colour at once, so that later usage errors have it. */
 static bool set_color(Parser *p) {
   static const char *const when[] = {"auto", "never", "always"}; /* ctx->color is -1, 0, 1 */
   const char *value = *p->color ? p->color : "always";
@@ -232,7 +232,7 @@ static bool parse_option(Parser *p, const char *arg, Args *args) {
 
 static bool parse_args(Parser *p, Args args);
 
-/* Reads `@path`. */
+/* Reads the arguments in the file of `@path`; `outer` are those that name the file. */
 static bool parse_response_file(Parser *p, const char *path, const Args *outer) {
   if (outer->depth == MAX_RESPONSE_DEPTH)
     return usage_error(p, "'@%s': response files are nested too deep (more than %d)", path,
@@ -275,7 +275,7 @@ static bool parse_args(Parser *p, Args args) {
   return true;
 }
 
-/* What was asked about the tool itself; false if nothing was. */
+/* Answers a question about the tool itself, such as --help. Returns false if there was none. */
 static bool answer(const Parser *p) {
   if (p->help || p->help_hidden)
     glow_cmdline_print_help(&p->options, p->help_hidden);
@@ -371,8 +371,8 @@ static void run_body(GlowContext *ctx, void *arg) {
   m->status = m->body(ctx, m->argc, m->argv);
 }
 
-/* A standard stream that the caller closed must not become the descriptor of some file. Reading
- * from or writing to the replacement fails, as it would have. */
+/* Opens replacements for standard streams that the caller closed: else the next file to be opened
+ * would get their descriptor. Reading from or writing to a replacement fails, as it would have. */
 static void fill_standard_streams(void) {
   for (int fd = 0; fd < 3; fd++)
     if (fcntl(fd, F_GETFD) == -1 && open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) != fd)
@@ -382,8 +382,8 @@ static void fill_standard_streams(void) {
 int glow_tool_main(const char *tool, int argc, char **argv,
                    GlowStatus (*body)(GlowContext *ctx, int argc, char **argv)) {
   fill_standard_streams();
-  signal(SIGPIPE, SIG_IGN); /* a closed pipe is a write error like others, */
-  signal(SIGXFSZ, SIG_IGN); /* and so is the limit on the size of a file */
+  signal(SIGPIPE, SIG_IGN); /* a closed pipe becomes an ordinary write error, */
+  signal(SIGXFSZ, SIG_IGN); /* and so does a file that grows past its limit */
   GlowContext *ctx = glow_context_create();
   if (!ctx)
     return exit_status(tool, GLOW_NO_MEMORY);

@@ -2,9 +2,9 @@
  *
  * Any option takes one dash or two. `--name=value` and `--name value` are the same for options
  * with a value. `@file` reads arguments from a file, quoted as for a shell. `--` ends options. A
- * lone "-" is a positional argument. Options may be given in any order; those marked REPEAT
- * collect, of the others the last one counts. Every tool has --help (-h), --help-hidden,
- * --version, --color, --time-limit and --print-completion. */
+ * lone "-" is a positional argument. Options may be given in any order. An option of kind REPEAT
+ * collects its values; of any other option the last value counts. Every tool has --help (-h),
+ * --help-hidden, --version, --color, --time-limit and --print-completion. */
 #ifndef GLOW_SUPPORT_CMDLINE_H
 #define GLOW_SUPPORT_CMDLINE_H
 
@@ -20,9 +20,9 @@ typedef enum GlowOptKind {
   GLOW_OPT_TIME,     /* double *: seconds, as glow_parse_time takes them */
   GLOW_OPT_REPEAT,   /* GlowStrList *: every value in order */
   GLOW_OPT_OPTIONAL, /* const char **: "" if given without =value; never takes the next argument */
-  GLOW_OPT_ONE_OF,   /* int *: `min`. It excludes the other options with its target */
-  GLOW_OPT_HEADING,  /* no option: `name` is the title of those below it */
-  GLOW_OPT_CALL      /* called in order, without a value; false: it cannot stand there */
+  GLOW_OPT_ONE_OF,   /* int *: set to `min`; excludes the other options of the same target */
+  GLOW_OPT_HEADING,  /* no option: `name` is the title of the options below */
+  GLOW_OPT_CALL      /* runs `call`, in order; no value; false: not allowed here */
 } GlowOptKind;
 
 typedef GLOW_VEC(const char *) GlowStrList;
@@ -35,16 +35,16 @@ typedef struct GlowOption {
   void *target;
   int64_t min, max;                           /* GLOW_OPT_INT, _ONE_OF */
   bool (*call)(void *user, const char *name); /* GLOW_OPT_CALL */
-  void (*list)(GlowText *out); /* prints the values that there are, for the value `help` */
-  bool two_dashes;             /* how help and the man page write it: --input, but -o and -passes */
+  void (*list)(GlowText *out); /* prints all possible values, for the value `help`; or NULL */
+  bool two_dashes;             /* help and the man page write --name, else -name */
   bool hidden;                 /* only --help-hidden lists it */
 } GlowOption;
 
-/* A row of a table that begins a group of options. */
+/* A row of the table: the heading of a group of options. */
 #define GLOW_OPTION_HEADING(title)                                                                 \
   { .name = (title), .kind = GLOW_OPT_HEADING }
 
-/* -O0 to -O3 of an int; the texts say what the first three do. */
+/* Options -O0 to -O3, which set the int `level`; -O3 means -O2. o0, o1, o2: their help texts. */
 #define GLOW_LEVEL_OPTIONS(level, o0, o1, o2)                                                      \
   {.name = "O0", .help = (o0), .kind = GLOW_OPT_ONE_OF, .target = &(level), .min = 0},             \
       {.name = "O1", .help = (o1), .kind = GLOW_OPT_ONE_OF, .target = &(level), .min = 1},         \
@@ -59,14 +59,14 @@ typedef struct GlowCommand {
   const GlowOption *options;
   size_t noptions;
   /* Called for an option that the table does not have (passes are options of glow-opt). Returns
-   * true if it took it; false after an error of its own, or for "unknown option". May be NULL. */
+   * true if the option is known. False without a diagnostic gives "unknown option". May be NULL. */
   bool (*unknown)(void *user, const char *name, const char *value);
-  const char *const *unknown_names; /* their names, for "did you mean" */
+  const char *const *unknown_names; /* names that `unknown` knows, for "did you mean" */
   size_t nunknown_names;
   void *user;
   size_t min_positional, max_positional;
-  /* For --version, each may be NULL: the version of LLVM that is linked, what is known of the
-   * processor, what code can run on. */
+  /* For --version, each may be NULL: the version of LLVM that is linked, a description of the
+   * processor, the targets of generated code. */
   const char *llvm, *host, *targets;
 } GlowCommand;
 

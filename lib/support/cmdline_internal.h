@@ -1,10 +1,10 @@
-/* What parsing and printing of command lines share. */
+/* Shared by the parser of command lines (cmdline.c) and the printers (cmdline_print.c). */
 #ifndef GLOW_SUPPORT_CMDLINE_INTERNAL_H
 #define GLOW_SUPPORT_CMDLINE_INTERNAL_H
 
 #include "support/cmdline.h"
 
-/* The options of one tool, then those that every tool has. */
+/* table[0]: the tool's own options; table[1]: the options that every tool has. */
 typedef struct GlowOptionTable {
   const GlowOption *rows;
   size_t count;
@@ -21,15 +21,15 @@ static inline const char *glow_option_dashes(const GlowOption *o) {
   return o->two_dashes ? "--" : "-";
 }
 
-/* To stdout. */
+/* These print to stdout. `hidden`: hidden options too. */
 void glow_cmdline_print_help(const GlowOptionTables *t, bool hidden);
 void glow_cmdline_print_version(const GlowCommand *cmd);
 /* A script that tells bash how to complete the tool's command line. */
 void glow_cmdline_print_completion(const GlowOptionTables *t);
 
-/* The words of a response file: separated by white space; "..." and '...' keep it, and a backslash
- * outside '...' keeps the next character. False after a diagnostic. The words live in the context.
- */
+/* Splits the text of a response file into words at white space. White space within "..." or '...'
+ * belongs to the word, and a backslash outside '...' keeps the next character as it is. Returns
+ * false after a diagnostic. The words live in the context. */
 bool glow_response_split(GlowContext *ctx, const char *path, const char *text, size_t size,
                          GlowStrList *words);
 

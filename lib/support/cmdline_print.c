@@ -35,7 +35,7 @@ static void print_option(const GlowOption *o) {
   printf("%*s%s\n", HELP_COLUMN - width, "", o->help ? o->help : "");
 }
 
-/* A heading is printed before the first option under it that is. */
+/* Prints a heading only if an option below it is printed. */
 static void print_table(const GlowOptionTable *t, bool hidden) {
   const char *heading = NULL;
   for (size_t i = 0; i < t->count; i++) {
@@ -101,8 +101,8 @@ static void print_words(const GlowOptionTables *t) {
     printf(" -%s", t->cmd->unknown_names[i]);
 }
 
-/* `-name=|--name=) words="..." ;;` for the options with a list of values. Where a value is not
- * optional it may also be the next word. */
+/* Prints `-name=|--name=) words="..." ;;` for each option with a list of values. A value that is
+ * not optional may also be the next word. */
 static void print_values(const GlowOptionTables *t) {
   for (int i = 0; i < 2; i++)
     for (size_t k = 0; k < t->table[i].count; k++) {
@@ -118,8 +118,8 @@ static void print_values(const GlowOptionTables *t) {
     }
 }
 
-/* Bash splits words at `=`, so `--color=al` arrives as three words; the function puts them together
- * by looking back. What is no option is a file. */
+/* Bash splits words at `=`, so `--color=al` arrives as three words. The printed function looks back
+ * one or two words to find the option. Arguments that are not options complete as files. */
 void glow_cmdline_print_completion(const GlowOptionTables *t) {
   char function[64];
   snprintf(function, sizeof function, "_%s", t->cmd->name);

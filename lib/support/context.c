@@ -1,5 +1,5 @@
-/* Contexts, and leaving a deep call: glow_protect sets a mark, glow_throw runs the releases that
- * were deferred since and jumps to it. See note [running out of memory]. */
+/* Contexts, and leaving a deep call. glow_protect sets a mark; glow_throw runs the releases that
+ * were deferred since the mark, then jumps to the mark. See note [running out of memory]. */
 #include "support/context.h"
 
 #include <setjmp.h>
@@ -112,7 +112,7 @@ void *glow_realloc(GlowContext *ctx, void *old, size_t bytes) {
 
 void glow_internal_error(GlowContext *ctx, const char *file, int line, const char *what) {
   const char *slash = strrchr(file, '/');
-  ctx->error_limit = 0; /* our own fault is never among the dropped ones */
+  ctx->error_limit = 0; /* an internal error must not be dropped as one error too many */
   ctx->too_many_errors = false;
   glow_error(ctx, GLOW_NOWHERE, "internal error: %s (%s:%d)", what, slash ? slash + 1 : file, line);
   glow_throw(ctx, GLOW_INTERNAL);

@@ -25,22 +25,22 @@ typedef struct GlowTry GlowTry; /* one active glow_protect; private to context.c
 typedef struct GlowSource GlowSource;
 
 struct GlowContext {
-  GlowArena *arenas; /* every live arena, released with the context */
-  GlowArena *arena;  /* what lives as long as the context */
+  GlowArena *arenas; /* list of all live arenas, which are released with the context */
+  GlowArena *arena;  /* memory that lives as long as the context */
   struct GlowStrEntry *strings;
   struct GlowTypeEntry *types;     /* lib/tensor: interned types */
   struct GlowLayoutEntry *layouts; /* lib/tensor: interned layouts */
   struct GlowBlob *blobs;          /* lib/tensor: files mapped and heap blobs, newest first */
-  int64_t tensor_bytes;            /* lib/tensor: what living tensors own */
-  int64_t tensor_limit; /* how much that may become by the results of an operator; 0: no limit */
+  int64_t tensor_bytes;            /* lib/tensor: bytes that living tensors own */
+  int64_t tensor_limit; /* an operator's results may not take tensor_bytes over this; 0: no limit */
   bool (*onnx_index)(GlowContext *, struct GlowBlob *,
                      GlowLoc);          /* set by lib/import/onnx, or NULL */
   void (*release_blobs)(GlowContext *); /* set by the first blob */
   struct GlowModule *modules;           /* lib/ir: modules that were not destroyed, newest first */
   void (*release_modules)(GlowContext *); /* set by the first module */
-  GlowTry *innermost;
-  GlowStatus thrown; /* what the throw under way carries: for deferred releases */
-  GlowDefer *defers;
+  GlowTry *innermost; /* the glow_protect that a throw would leave */
+  GlowStatus thrown;  /* status of the throw under way, for deferred releases */
+  GlowDefer *defers;  /* releases that a throw would run, newest first */
   GlowSource *sources; /* texts that diagnostics may quote, newest first */
   GlowDiagnosticFn diagnostic_fn;
   void *diagnostic_user;
@@ -50,21 +50,22 @@ struct GlowContext {
   bool remarks;                 /* whether remarks reach the diagnostic function */
   struct GlowRemarks *listener; /* lib/ir: who asked for remarks; NULL: nobody */
   double deadline;              /* support/deadline.h: on glow_clock; 0: none */
-  const char *time_limit;       /* what messages call it */
-  const char *task;             /* the work under way, for that message: "pass 'lower'"; or NULL */
-  bool late;                    /* the time has run out, and that was said */
-  struct GlowSilence *silence;  /* support/diag.h: the innermost, or NULL */
+  const char *time_limit;       /* the limit as messages print it: "10s" */
+  const char *task;             /* the work under way, for messages: "pass 'lower'"; or NULL */
+  bool late;                    /* the deadline has passed and was reported */
+  struct GlowSilence *silence;  /* support/diag.h: the innermost silence, or NULL */
   bool drop_notes;              /* the last diagnostic was dropped, so its notes are too */
 };
 
 /* Runs body(ctx, arg). Returns GLOW_OK, or the status that was thrown. Nests. */
 GlowStatus glow_protect(GlowContext *ctx, void (*body)(GlowContext *ctx, void *arg), void *arg);
 
-/* Leaves the innermost glow_protect with `status`. NO_MEMORY reports nothing by itself: the outer
- * caller says "out of memory". Outside any glow_protect it is a bug; it then traps. */
+/* Leaves the innermost glow_protect with `status`. Throwing NO_MEMORY reports nothing: the outer
+ * caller says "out of memory". A throw outside of any glow_protect is a bug and traps. */
 _Noreturn void glow_throw(GlowContext *ctx, GlowStatus status);
 
-/* Registers `d`; pop it in reverse order. glow_defer_pop runs the release if `run`. */
+/* Registers release(arg) in `d`. Releases are popped in reverse order; glow_defer_pop runs the
+ * release if `run`. */
 void glow_defer_push(GlowContext *ctx, GlowDefer *d, void (*release)(void *), void *arg);
 void glow_defer_pop(GlowContext *ctx, GlowDefer *d, bool run);
 
@@ -72,7 +73,8 @@ void glow_defer_pop(GlowContext *ctx, GlowDefer *d, bool run);
 void *glow_malloc(GlowContext *ctx, size_t bytes);
 void *glow_realloc(GlowContext *ctx, void *old, size_t bytes);
 
-/* Reports an internal error and throws GLOW_INTERNAL. For invariants that no input can break. */
+/* Reports an internal error and throws GLOW_INTERNAL. For invariants that no input can break;
+ * `what` describes the broken invariant. */
 _Noreturn void glow_internal_error(GlowContext *ctx, const char *file, int line, const char *what);
 #define GLOW_CHECK(ctx, cond, what)                                                                \
   ((cond) ? (void)0 : glow_internal_error((ctx), __FILE__, __LINE__, (what)))

@@ -29,7 +29,7 @@ void glow_deadline_end(GlowContext *ctx, GlowLoc loc, const char *at) {
   if (!ctx->late) {
     ctx->late = true;
     glow_silence_break(ctx);
-    ctx->error_limit = 0; /* never among the dropped ones */
+    ctx->error_limit = 0; /* this error must not be dropped as one error too many */
     ctx->too_many_errors = false;
     glow_error(ctx, loc, "the time limit of %s ran out%s%s%s%s", ctx->time_limit, at ? " at " : "",
                at ? at : "", ctx->task ? (at ? ", in " : " in ") : "", ctx->task ? ctx->task : "");

@@ -1,28 +1,31 @@
-/* A limit on a tool's time: --time-limit. Work looks at it between steps: passes at each node and
- * rewrite, the interpreter before each node and each round of a loop, machine code after each piece
- * of work, code generation between its steps. Nothing ends a step that is under way, and no signal
- * is used, so that files are whole or not there. */
+/* A limit on a tool's time: --time-limit.
+ *
+ * The deadline is checked between steps: by passes at each node and rewrite, by the interpreter
+ * before each node and each round of a loop, by machine code after each piece of work, by code
+ * generation between its steps. A step under way is never interrupted and no signal is used, so an
+ * output file is either whole or absent. */
 #ifndef GLOW_SUPPORT_DEADLINE_H
 #define GLOW_SUPPORT_DEADLINE_H
 
 #include "support/context.h"
 #include "support/process.h"
 
-/* "500ms", "10s", "1.5min" in seconds. False if it is none of these or not above 0. */
+/* Reads a time such as "500ms", "10s" or "1.5min", in seconds. False if the text has another form
+ * or the time is not above 0. */
 bool glow_parse_time(const char *text, double *seconds);
 
-/* The time begins now; `limit` is what a message calls it. */
+/* Sets the deadline to `seconds` from now. `limit` is the time as messages print it. */
 void glow_deadline_begin(GlowContext *ctx, const char *limit, double seconds);
 
 static inline bool glow_deadline_over(const GlowContext *ctx) {
   return ctx->deadline > 0 && glow_clock() > ctx->deadline;
 }
 
-/* Leaves the innermost glow_protect with BAD_INPUT. The first call reports an error at `loc`, also
- * in a silence; the tool then fails, whoever has caught the throw. `at` ("Exp '%e'") may be NULL.
- */
+/* Throws BAD_INPUT. The first call also reports an error at `loc`, even in a silence, so the tool
+ * fails even if somebody catches the throw. `at` names the node that was reached ("Exp '%e'") and
+ * may be NULL. */
 _Noreturn void glow_deadline_end(GlowContext *ctx, GlowLoc loc, const char *at);
-/* The same if the time is over. */
+/* Does the same if the deadline has passed; else nothing. */
 static inline void glow_deadline_check(GlowContext *ctx, GlowLoc loc) {
   if (glow_deadline_over(ctx))
     glow_deadline_end(ctx, loc, NULL);

@@ -32,8 +32,9 @@ static void emit(GlowContext *ctx, const GlowDiagnostic *d) {
     glow_diag_print(ctx, d);
 }
 
-/* Whether a diagnostic of this severity passes. The first error beyond the limit says so instead.
- * Errors that are dropped count too: callers see from the count whether something failed. */
+/* Whether a diagnostic of this severity is reported. In place of the first error beyond the limit,
+ * "too many errors" is reported. Dropped errors count too: callers see from the count whether
+ * something failed. */
 static bool admit(GlowContext *ctx, GlowSeverity severity) {
   if (severity == GLOW_NOTE)
     return !ctx->drop_notes && !ctx->too_many_errors;
@@ -93,14 +94,14 @@ static bool find_line(const GlowSource *source, uint32_t number, Line *line) {
 static bool is_continuation(char c) { return ((unsigned char)c & 0xc0) == 0x80; }
 static bool is_control(char c) { return (unsigned char)c < 0x20 || c == 0x7f; }
 
-/* The bytes of one character; those that are no UTF-8 are characters of their own. */
+/* The number of bytes of the first character; a byte that is not UTF-8 is one character. */
 static size_t character(const char *s, size_t left) {
   size_t n = glow_utf8_sequence(s, left);
   return n ? n : 1;
 }
 
-/* Text from a file or a message; only tabs of a quoted line may stay, and what is no UTF-8 is '?'.
- */
+/* Appends text from a file or a message. Control bytes and bytes that are not UTF-8 become '?';
+ * with `tabs` (for quoted lines), tabs stay. */
 static void put_printable(GlowText *t, const char *s, size_t size, bool tabs) {
   for (size_t i = 0, n; i < size; i += n) {
     n = character(s + i, size - i);
@@ -149,7 +150,7 @@ bool glow_diag_color(const GlowContext *ctx) {
   return isatty(STDERR_FILENO) && !dumb && !(no_color && no_color[0]);
 }
 
-/* `file:line:col: node 'N': ` as far as the parts are known. */
+/* Appends `file:line:col: node 'N': `, without the parts that are not known. */
 static void put_place(GlowText *t, const GlowLoc *loc) {
   if (loc->file) {
     put_printable(t, loc->file, strlen(loc->file), false);

@@ -29,7 +29,8 @@ void glow_diag(GlowContext *ctx, GlowSeverity severity, GlowLoc loc, const char 
 #define GLOW_NOWHERE ((GlowLoc){0})
 GlowLoc glow_loc_file(GlowContext *ctx, const char *file);
 
-/* From begin to end what is reported is dropped, and not counted; a throw ends it too. */
+/* A silence: diagnostics between begin and end are dropped and not counted. A throw ends the
+ * silence too. The fields keep the context's state for the end. */
 typedef struct GlowSilence {
   GlowContext *ctx;
   GlowDiagnosticFn fn;
@@ -41,14 +42,15 @@ typedef struct GlowSilence {
 } GlowSilence;
 void glow_silence_begin(GlowContext *ctx, GlowSilence *s);
 void glow_silence_end(GlowSilence *s);
-/* Reports are heard again, whoever has begun a silence: for what is said before a throw. */
+/* Ends all silences, so that a report just before a throw is heard. */
 void glow_silence_break(GlowContext *ctx);
-/* Calls fn in silence, and catches what it throws but exhausted memory. OK if it returned. */
+/* Calls fn in a silence and returns the status that fn throws, or OK. Exhausted memory is thrown
+ * on. */
 GlowStatus glow_try_in_silence(GlowContext *ctx, void (*fn)(GlowContext *ctx, void *arg),
                                void *arg);
 
-/* A silence that keeps what is reported. After the end, glow_held_report reports it after all;
- * glow_held_error is the first error with its node, in the context, or NULL. */
+/* A silence that keeps the diagnostics. After the end, glow_held_report reports them after all, and
+ * glow_held_error returns the first error with its node (in the context), or NULL. */
 typedef struct GlowHeld GlowHeld;
 typedef struct GlowHold {
   GlowSilence silence;
@@ -58,21 +60,25 @@ void glow_hold_begin(GlowContext *ctx, GlowHold *h);
 void glow_hold_end(GlowHold *h);
 void glow_held_report(const GlowHold *h);
 GlowStr glow_held_error(const GlowHold *h);
-unsigned glow_held_errors(const GlowHold *h); /* how many */
+unsigned glow_held_errors(const GlowHold *h); /* the number of errors */
 
 /* The default sink: prints to stderr with a caret line when the source is known. */
 void glow_diag_print(GlowContext *ctx, const GlowDiagnostic *d);
 
-/* Whether what goes to stderr is coloured: as --color says, else on a terminal that has colours
+/* Whether output on stderr is coloured: as --color says; by default on a terminal that has colours,
  * unless NO_COLOR is set. */
 bool glow_diag_color(const GlowContext *ctx);
 
-/* --verify-diagnostics: compares what is reported with comments `; expected-error {{text}}`
- * (error, warning, note, remark; then optional -re for a POSIX extended regular expression, and @+N
- * @-N @above @below @unknown) in `source`. The text is any part of the message. A diagnostic
- * without a line in this source is @unknown. begin redirects the context's diagnostics; end
- * restores them, prints what is missing or unexpected with its line, and returns true if the sets
- * were equal. */
+/* --verify-diagnostics: compares the diagnostics with comments in `source`:
+ *
+ *   ; expected-error {{text}}
+ *
+ * In place of `error` stands `warning`, `note` or `remark`. `-re` may follow: then the text is a
+ * POSIX extended regular expression. A line may follow: @+N, @-N, @above, @below or @unknown.
+ * Without -re the text is any part of the message. A diagnostic without a line in this source is
+ * @unknown. glow_expect_begin redirects the context's diagnostics. glow_expect_end restores them,
+ * prints missing and unexpected diagnostics with their lines, and returns true if there are none.
+ */
 typedef struct GlowExpectations GlowExpectations;
 GlowExpectations *glow_expect_begin(GlowContext *ctx, const GlowSource *source);
 bool glow_expect_end(GlowExpectations *e);

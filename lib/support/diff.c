@@ -1,6 +1,7 @@
-/* Diffs by patience: lines that occur once in both texts are matched along their longest common
- * order; equal lines beside them join; what is left between two matches is small, as a rule, and
- * gets a longest common subsequence, or is replaced as a whole where it is not small. */
+/* Patience diff. First, lines that occur exactly once in each text are matched, as many as stand in
+ * the same order in both. Then each gap between two matches is filled: equal lines at its ends are
+ * matched; for the rest a longest common subsequence is computed. A gap whose table would exceed
+ * MAX_TABLE entries stays unmatched and is replaced as a whole. */
 #include "support/diff.h"
 
 #include <stdlib.h>
@@ -18,7 +19,7 @@ typedef struct Diff {
   GlowArena *scratch;
   const Line *a, *b;
   uint32_t na, nb;
-  uint32_t *match; /* for each line of a: its line of b, or NONE */
+  uint32_t *match; /* for each line of a: the line of b that it matches, or NONE */
 } Diff;
 
 /* ---- Lines ----------------------------------------------------------------------------------- */
@@ -68,7 +69,7 @@ static int by_hash(const void *x, const void *y) {
   return a->in_b != b->in_b ? a->in_b - b->in_b : a->line < b->line ? -1 : 1;
 }
 
-/* match[] of every line that occurs once in a and once in b. */
+/* Matches every line that occurs once in a and once in b. */
 static void match_unique(Diff *d) {
   uint32_t n = d->na + d->nb;
   Entry *entries = GLOW_NEW_ARRAY(d->scratch, Entry, n + 1);
@@ -86,9 +87,11 @@ static void match_unique(Diff *d) {
   }
 }
 
-/* Keeps a longest sequence of matches that ascends in b. */
+/* Keeps a longest sequence of matches whose lines ascend in b, and drops the other matches. */
 static void keep_ascending(Diff *d) {
-  uint32_t *tails = GLOW_NEW_ARRAY(d->scratch, uint32_t, d->na + 1); /* lines of a, by length */
+  /* tails[k]: the line of a that ends the best sequence of k + 1 matches; before[i]: the line of a
+   * that precedes line i in its sequence. */
+  uint32_t *tails = GLOW_NEW_ARRAY(d->scratch, uint32_t, d->na + 1);
   uint32_t *before = GLOW_NEW_ARRAY(d->scratch, uint32_t, d->na + 1);
   uint32_t length = 0;
   for (uint32_t i = 0; i < d->na; i++) {
@@ -115,7 +118,8 @@ static void keep_ascending(Diff *d) {
 
 /* ---- Gaps ------------------------------------------------------------------------------------ */
 
-/* The longest common subsequence of a[a0, a1) and b[b0, b1), by the table of suffixes. */
+/* Matches a longest common subsequence of a[a0, a1) and b[b0, b1). best[i][j] is its length for the
+ * suffixes that begin at a0 + i and b0 + j. */
 static void match_common(Diff *d, uint32_t a0, uint32_t a1, uint32_t b0, uint32_t b1) {
   uint32_t na = a1 - a0, nb = b1 - b0, width = nb + 1;
   if (na == 0 || nb == 0 || (uint64_t)(na + 1) * width > MAX_TABLE)
@@ -138,7 +142,7 @@ static void match_common(Diff *d, uint32_t a0, uint32_t a1, uint32_t b0, uint32_
   }
 }
 
-/* What lies between two matches: equal lines at both ends, then the rest. */
+/* Matches lines of one gap, a[a0, a1) and b[b0, b1): equal lines at both ends, then the rest. */
 static void match_gap(Diff *d, uint32_t a0, uint32_t a1, uint32_t b0, uint32_t b1) {
   while (a0 < a1 && b0 < b1 && same(&d->a[a0], &d->b[b0]))
     d->match[a0++] = b0++;
@@ -210,7 +214,7 @@ static void put_hunks(GlowText *out, const Diff *d, uint32_t context, bool color
     if (i == n)
       return;
     uint32_t from = i > context ? i - context : 0, last = i;
-    /* Changes whose context meets make one hunk. */
+    /* Changes whose context lines touch or overlap make one hunk. */
     for (; i < n && i - last <= 2 * context; i++)
       if (edits[i].sign != ' ')
         last = i;

@@ -1,6 +1,6 @@
-/* --verify-diagnostics: the comments of a text say which diagnostics it gives, and on which lines.
- * Every diagnostic must match one expectation that nothing has matched before, and each expectation
- * must be matched. What differs is reported in order when the comparison ends. */
+/* --verify-diagnostics: comments of a text say which diagnostics are expected, and on which lines.
+ * Every diagnostic must match an expectation of its own, and each expectation must be matched.
+ * Differences are reported in order when the comparison ends. */
 #include <regex.h>
 #include <stdlib.h>
 
@@ -9,7 +9,7 @@
 typedef struct Expectation {
   GlowSeverity severity;
   uint32_t written; /* the line of the comment */
-  uint32_t line;    /* where the diagnostic must be; 0 for @unknown */
+  uint32_t line;    /* the line that the diagnostic must have; 0 for @unknown */
   const char *text;
   bool regex, seen;
 } Expectation;
@@ -26,7 +26,7 @@ struct GlowExpectations {
   const GlowSource *source;
   GLOW_VEC(Expectation) expected;
   GLOW_VEC(Unexpected) unexpected;
-  bool malformed; /* an expectation of the text could not be read; that was reported */
+  bool malformed; /* an expectation was not well formed, and that was reported */
   GlowDiagnosticFn outer_fn;
   void *outer_user;
   unsigned outer_errors, outer_limit;
@@ -80,7 +80,8 @@ static bool read_place(Cursor *c, Expectation *e) {
   return line > 0;
 }
 
-/* Compiles, or returns false if the text is no regular expression. regfree it. */
+/* Compiles a regular expression, which the caller frees with regfree. Returns false if the text is
+ * none. */
 static bool compile(GlowContext *ctx, const char *text, regex_t *compiled) {
   int code = regcomp(compiled, text, REG_EXTENDED | REG_NOSUB);
   if (code == REG_ESPACE)
@@ -96,7 +97,7 @@ static bool valid_regex(GlowContext *ctx, const char *text) {
   return ok;
 }
 
-/* Reads what follows "expected-": `error-re @+1 {{text}}`. Returns NULL or what is wrong. */
+/* Reads the part after "expected-": `error-re @+1 {{text}}`. Returns NULL, or what is wrong. */
 static const char *read_expectation(GlowExpectations *x, Cursor *c, Expectation *e) {
   int severity = 0;
   while (severity < 4 && !skip(c, severity_names[severity]))

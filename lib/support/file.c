@@ -1,8 +1,9 @@
-/* Files. Input is mapped where it can be; output goes to a temporary file beside its place, which
+/* Files. Input is mapped where possible. Output goes to a temporary file in the same folder, which
  * is renamed when complete, so that a reader sees the old file or the whole new one. A signal that
  * would end the process waits until the temporary file is gone (signals.h).
  *
- * A mapped file that another process truncates raises SIGBUS, as with any mapping. */
+ * Limit: if another process truncates a mapped file, reading it raises SIGBUS, as with any
+ * mapping. */
 #include "support/file.h"
 
 #include <errno.h>
@@ -18,7 +19,8 @@
 #include "support/diag.h"
 #include "support/signals.h"
 
-/* Reports `cannot VERB PATH: REASON`; a place that is the path itself need not name it again. */
+/* Reports `cannot VERB PATH: REASON` at `loc`. If `loc` is no place, reports `cannot VERB: REASON`
+ * at the path. */
 static bool fail(GlowContext *ctx, GlowLoc loc, const char *verb, const char *path,
                  const char *reason) {
   if (loc.file || loc.node)
@@ -123,7 +125,8 @@ static bool load(GlowContext *ctx, const char *path, bool regular, GlowLoc loc, 
     in->modified = nanoseconds(&st.st_mtim);
     in->changed = nanoseconds(&st.st_ctim);
   }
-  /* Files of size 0 may have content (/proc), and some file systems cannot map. */
+  /* Read instead of mapped: files of size 0, which may have content (/proc), and files on file
+   * systems that cannot map. */
   if (S_ISREG(st.st_mode) && st.st_size > 0) {
     int code = map_file(fd, (size_t)st.st_size, in);
     if (code != ENODEV)
@@ -157,9 +160,10 @@ void glow_input_close(GlowInput *in) {
   in->size = 0;
 }
 
-enum { PIECE = 4 << 20 }; /* so much is written between two looks at signals */
+enum { PIECE = 4 << 20 }; /* bytes that are written between two checks for signals */
 
-/* Writes all parts. Returns 0 or an errno: EINTR if `held` is given and one of these waits. */
+/* Writes all parts. Returns 0 or an errno. With `held`, a waiting signal among these ends the
+ * writing with EINTR. */
 static int write_parts(int fd, const GlowBytes *parts, size_t nparts, const GlowSignals *held) {
   for (size_t i = 0; i < nparts; i++) {
     const char *p = parts[i].data;
@@ -186,7 +190,8 @@ static int write_and_close(int fd, const GlowBytes *parts, size_t nparts, const 
   return code;
 }
 
-/* Creates `DIR/.NAME.PID-N`, a name that nothing has yet, and keeps it in `name`. */
+/* Creates the file `DIR/.NAME.PID-N` with the first N that is free, and stores this path in `name`.
+ * Returns its descriptor, or -1 with errno set. */
 static int create_beside(const char *path, char *name, size_t size) {
   const char *base = glow_path_base(path);
   for (unsigned n = 0; n < 1000; n++) {
@@ -203,16 +208,17 @@ static int create_beside(const char *path, char *name, size_t size) {
   return -1;
 }
 
-/* A file that is complete and has not got its name yet. */
+/* A complete file under a temporary name, and the path that it will get. */
 typedef struct Fresh {
   char path[PATH_MAX], temporary[PATH_MAX];
 } Fresh;
 
-/* Writes what will replace a regular file, or be a new one, while signals are held. `old` describes
- * the file that is there, if any. */
+/* Writes the temporary file that will replace the regular file at `path`, or become a new file.
+ * Signals are held. `old` describes the present file; NULL if there is none. Returns 0 or an
+ * errno. */
 static int prepare(Fresh *f, const char *path, const struct stat *old, const GlowBytes *parts,
                    size_t nparts, const GlowSignals *held) {
-  /* A link stays, what it names is replaced. */
+  /* A symbolic link stays; the file that it names is replaced. */
   if ((!old || !realpath(path, f->path)) &&
       snprintf(f->path, sizeof f->path, "%s", path) >= PATH_MAX)
     return ENAMETOOLONG;
@@ -264,7 +270,7 @@ bool glow_output_write(GlowContext *ctx, const char *path, const GlowBytes *part
     code = replace(path, NULL, parts, nparts);
   } else if (S_ISREG(st.st_mode)) {
     code = replace(path, &st, parts, nparts);
-  } else { /* a device or a FIFO is written to; a folder fails here */
+  } else { /* a device or FIFO is written directly; for a folder, open fails */
     int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
     code = fd < 0 ? errno : write_and_close(fd, parts, nparts, NULL);
   }
@@ -315,8 +321,9 @@ GlowStr glow_path_join(GlowContext *ctx, const char *dir, const char *rel) {
   return glow_str_printf(ctx, "%s%s%s", dir, separator, rel);
 }
 
-/* Appends the components of `path` to the absolute `out` of *size bytes, resolving . and .. by
- * name alone: links are not followed, so that text which names a file keeps naming it. */
+/* Appends the components of `path` to the absolute path `out` of *size bytes. Resolves . and .. by
+ * the text alone and follows no links, so the result names the file through the same links as
+ * `path`. */
 static void normalize(char *out, size_t *size, const char *path) {
   while (*path) {
     size_t n = strcspn(path, "/");
@@ -351,7 +358,7 @@ GlowStr glow_path_relative(GlowContext *ctx, const char *path, const char *dir) 
   const char *to = glow_path_absolute(ctx, path), *from = glow_path_absolute(ctx, dir);
   if (strcmp(from, "/") == 0)
     from = "";
-  /* The common part ends at a separator of both. */
+  /* The common part ends where both paths have a separator or end. */
   size_t common = 0;
   for (size_t i = 0;; i++) {
     bool ends = (to[i] == '/' || !to[i]) && (from[i] == '/' || !from[i]);

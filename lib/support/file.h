@@ -14,38 +14,39 @@ typedef struct GlowInput {
   size_t map_size;
   void *heap;             /* malloc'ed copy to free, or NULL */
   uint64_t device, inode; /* of the file that was opened; 0 for pipes */
-  int64_t modified;       /* when its contents changed, in nanoseconds since 1970; 0 for pipes */
-  int64_t changed;        /* the same of its contents, times or name: nobody can set it back */
+  int64_t modified;       /* st_mtim in nanoseconds: the last change of the contents; 0 for pipes */
+  int64_t changed;        /* st_ctim, the same: also of times or names; no program can set it */
 } GlowInput;
 
-/* Opens and maps `path`; "-" reads stdin to its end. Folders, and with `regular` also anything
- * that is not a regular file (FIFO, device), are refused. A file that is not mapped is read.
- * An empty stdin is an error. Returns false after a diagnostic at `loc` (GLOW_NOWHERE: the path
- * itself). */
+/* Opens and maps `path`; "-" reads stdin to its end. Folders are refused; with `regular`, so are
+ * FIFOs and devices. An input that cannot be mapped is read into memory. An empty stdin is an
+ * error. Returns false after a diagnostic at `loc`, or at the path itself if `loc` is
+ * GLOW_NOWHERE. */
 bool glow_input_open(GlowContext *ctx, const char *path, bool regular, GlowLoc loc, GlowInput *in);
 void glow_input_close(GlowInput *in);
 
-/* Writes parts to a temporary file beside `path` and renames it; "-" or NULL is stdout. Removes
- * the temporary file and reports on any failure, a full disk included; not that nobody reads stdout
- * any more. */
 typedef struct GlowBytes {
   const void *data;
   size_t size;
 } GlowBytes;
 /* Whether stdout is a pipe that nobody reads any more. */
 bool glow_stdout_is_closed(void);
+/* Writes the parts in order to a temporary file beside `path`, then renames it; "-" or NULL is
+ * stdout. On failure (a full disk, for example) the temporary file is removed and the error is
+ * reported; if nobody reads stdout any more, nothing is reported. Returns whether everything is
+ * written. */
 bool glow_output_write(GlowContext *ctx, const char *path, const GlowBytes *parts, size_t nparts);
 
-/* Files that belong together, none of them a device: all are written before the first gets its
- * name. */
+/* Files that belong together; none may be a device. glow_outputs_write writes all of them under
+ * temporary names before it renames the first. */
 typedef struct GlowOutput {
   const char *path;
   GlowBytes part;
 } GlowOutput;
 bool glow_outputs_write(GlowContext *ctx, const GlowOutput *outputs, size_t count);
 
-/* The same for a file that is or becomes a regular one with these permissions, and without a
- * diagnostic: 0 or an errno. */
+/* Writes a regular file in the same way, with these permissions. Reports nothing; returns 0 or an
+ * errno. */
 int glow_file_replace(const char *path, unsigned permissions, const GlowBytes *parts,
                       size_t nparts);
 

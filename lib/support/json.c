@@ -1,8 +1,8 @@
 /* JSON events from yajl, and string literals for writers.
  *
- * yajl does not check what its allocator returns. Its memory therefore comes from an arena of this
- * call, which throws instead of failing, straight through yajl's frames: they own nothing else. See
- * note [running out of memory]. */
+ * yajl does not check whether its allocator returns NULL. So its memory comes from an arena of this
+ * call. The arena throws when memory runs out, and the throw leaves yajl's frames, which own
+ * nothing else. See note [running out of memory]. */
 #include "support/json.h"
 
 #include <string.h>
@@ -99,7 +99,7 @@ static const yajl_callbacks callbacks = {
     .yajl_end_array = on_array_end,
 };
 
-/* yajl's own message without its newline, and where it stopped. */
+/* yajl's message without its newline, and the byte offset at which it stopped. */
 static const char *explain(GlowContext *ctx, yajl_handle handle, const Reader *r, size_t size) {
   size_t offset = yajl_get_bytes_consumed(handle);
   if (offset > size)

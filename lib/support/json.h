@@ -25,10 +25,10 @@ typedef struct GlowJsonToken {
   double number;   /* DOUBLE */
 } GlowJsonToken;
 
-/* Calls fn for each event of the text; fn returns false to stop (a failure of its own, which it
- * remembers). Returns true if the text is one complete JSON value within
- * GLOW_MAX_JSON_DEPTH and fn never stopped; otherwise *error holds a message (in the context) with
- * the byte offset, or NULL if fn stopped. */
+/* Calls fn for each event of the text. fn returns false to stop; it then has to remember its reason
+ * itself. Returns true if the text is one complete JSON value within GLOW_MAX_JSON_DEPTH and fn
+ * never stopped. Otherwise *error is a message with the byte offset (in the context), or NULL if fn
+ * stopped. */
 bool glow_json_read(GlowContext *ctx, const char *text, size_t size,
                     bool (*fn)(void *user, const GlowJsonToken *token), void *user,
                     const char **error);

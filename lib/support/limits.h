@@ -23,8 +23,8 @@
 #define GLOW_MAX_JSON_DEPTH 16
 #define GLOW_MAX_SAFETENSORS_HEADER (INT64_C(100) << 20)
 
-/* Added to one bounds check of every reader, and to that of indices in kernels; 1 only in the build
- * that tests the fuzz targets. */
+/* Added to one bounds check of every reader and to the check of indices in kernels. It is 1 only in
+ * the build that tests whether the fuzz targets notice. */
 #ifndef GLOW_OFF_BY_ONE
 #define GLOW_OFF_BY_ONE 0
 #endif

@@ -1,4 +1,5 @@
-/* GlowMap: from any address to any other. Lookups only, so the order of entries never shows. */
+/* GlowMap: a hash map from addresses to addresses. It cannot be iterated, so the order of its
+ * entries never shows. */
 #ifndef GLOW_SUPPORT_MAP_H
 #define GLOW_SUPPORT_MAP_H
 

@@ -1,6 +1,6 @@
-/* Child processes, by posix_spawn. Waiting is polling with pauses that grow from a fifth of a
- * millisecond to ten: it needs no signal handler, so a library may do it, and no interruption is
- * lost between a check and a sleep. */
+/* Child processes, by posix_spawn. Waiting is polling, with pauses that grow from 0.2 to 10
+ * milliseconds. Polling needs no signal handler, so a library may do it, and no signal is lost
+ * between a check and a sleep. */
 #include "support/process.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@ double glow_clock(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* What the tool ignores or catches is the child's default again. */
+/* Signals that the tool ignores, catches or blocks get their default action in the child. */
 static int set_attributes(posix_spawnattr_t *a) {
   sigset_t none, all;
   sigemptyset(&none);
@@ -35,7 +35,7 @@ static int set_attributes(posix_spawnattr_t *a) {
   return code;
 }
 
-/* Not to stdout, which may be where the tool's own result goes. */
+/* Redirects stdout and stderr to `output`: the tool's own stdout may be where its result goes. */
 static int set_files(posix_spawn_file_actions_t *f, int output) {
   int code = posix_spawn_file_actions_addopen(f, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   for (int fd = STDOUT_FILENO; code == 0 && fd <= STDERR_FILENO; fd++)

@@ -1,4 +1,4 @@
-/* Response files: the words of `@file`, quoted as a shell quotes them but with nothing expanded. */
+/* Response files: the words of `@file`, quoted as for a shell; nothing is expanded. */
 #include "support/cmdline_internal.h"
 
 #include "support/diag.h"

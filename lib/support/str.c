@@ -1,8 +1,8 @@
 /* Interned strings, in one uthash table per context, and the search behind "did you mean".
  *
- * A GlowStr points at the text of its entry; the length stands before it. The table's own memory
- * comes from the context's arena too, which never fails (see note [running out of memory]), so
- * uthash's handling of memory errors is never reached. */
+ * A GlowStr points at the text of its entry; the length stands before the text. The memory of the
+ * table also comes from the context's arena, which never returns NULL, so the code of uthash for
+ * failed allocations never runs (see note [running out of memory]). */
 #include "support/str.h"
 
 #include <stdarg.h>

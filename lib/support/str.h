@@ -15,8 +15,8 @@ GlowStr glow_str_printf(GlowContext *ctx, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 size_t glow_str_length(GlowStr s);
 
-/* The candidate nearest to `word` by edit distance, the first of equals, or NULL if none is within
- * a third of its length: "did you mean". */
+/* For "did you mean": the candidate nearest to `word` by edit distance (the first of several), or
+ * NULL if all distances exceed a third of its length. */
 const char *glow_nearest(const char *word, const char *const *candidates, size_t count);
 
 #endif

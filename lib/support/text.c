@@ -121,8 +121,8 @@ void glow_text_quoted(GlowText *t, const char *s, size_t length) {
   glow_text_putc(t, '"');
 }
 
-/* Lays out decimal digits d[0].d[1]d[2]... * 10^exponent: plain between 1e-5 and 10^plain, with an
- * exponent outside. Trailing zeros of the digits do not occur. */
+/* Writes the number d[0].d[1]...d[n-1] * 10^exponent: without an exponent if it is at least 1e-5
+ * and less than 10^plain, else with one. The digits `d` have no trailing zeros. */
 static size_t lay_out(char *buf, bool negative, const char *d, int n, int exponent, int plain) {
   char *p = buf;
   if (negative)
@@ -145,7 +145,8 @@ static size_t lay_out(char *buf, bool negative, const char *d, int n, int expone
   return (size_t)(p - buf);
 }
 
-/* Splits "%.*e" of a positive finite v into digits and exponent; the separator may be anything. */
+/* Splits "%.*e" of a positive finite v into digits and exponent, with any decimal point. Returns
+ * the number of digits without trailing zeros. */
 static int digits_of(double v, int count, char *digits, int *exponent) {
   char text[64];
   snprintf(text, sizeof text, "%.*e", count - 1, v);
@@ -160,7 +161,8 @@ static int digits_of(double v, int count, char *digits, int *exponent) {
   return n;
 }
 
-/* The shortest of 1..most digits that reads back; `single` reads as float. */
+/* Writes v with the fewest digits, at most `most`, that read back as v (as float if `single`).
+ * `plain` as for lay_out. */
 static size_t format_finite(char *buf, double v, bool single, int most, int plain) {
   char digits[24], text[32];
   double positive = fabs(v);
@@ -207,8 +209,9 @@ size_t glow_format_double(char *buf, double v) {
   return format_finite(buf, v, false, 17, 16);
 }
 
-/* Reads nan or nan(0xBITS), where BITS has at most `digits` hex digits and is a NaN by `infinity`.
- * Returns 0 if there is no NaN, 1 for the default one, 2 for *bits; sets *end unless 0. */
+/* Reads nan or nan(0xBITS). BITS has at most `digits` hex digits; they are a NaN if they exceed
+ * `infinity`, the bits of infinity, without the sign. Returns 0 if the text is no NaN, 1 for the
+ * default NaN, 2 for the NaN of *bits. Sets *end unless it returns 0. */
 static int parse_nan(const char *s, int digits, uint64_t infinity, uint64_t *bits, char **end) {
   if (strncmp(s, "nan", 3) != 0)
     return 0;

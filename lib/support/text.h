@@ -29,8 +29,9 @@ const char *glow_text_cstr(GlowText *t);
 /* A string literal with escapes \" \\ \n \t \r \xHH for other control bytes. UTF-8 passes. */
 void glow_text_quoted(GlowText *t, const char *s, size_t length);
 
-/* Writes the shortest digits that read back to the same bits: 0.1, -inf, nan, nan(0x7fc00001) for
- * other NaNs. Always has a '.', an exponent, or is inf or nan. buf has 48 bytes. Returns length. */
+/* Writes the fewest digits that read back to the same bits: 0.1, -inf, nan, and nan(0x7fc00001) for
+ * NaNs other than the default. A finite number always has a '.' or an exponent. buf has room for 48
+ * bytes. Returns the length. */
 size_t glow_format_float(char *buf, float v);
 size_t glow_format_double(char *buf, double v);
 /* Locale-independent strtod; sets *end. */
@@ -41,7 +42,7 @@ float glow_parse_float(const char *s, char **end);
  * otherwise *bad is the offset of the first bad byte. */
 bool glow_utf8_valid(const char *s, size_t length, size_t *bad);
 
-/* The length of the valid UTF-8 sequence that s begins with, of `left` (> 0) bytes; or 0. */
+/* The length of the UTF-8 sequence at the start of s, which has `left` (> 0) bytes; 0: invalid. */
 size_t glow_utf8_sequence(const char *s, size_t left);
 
 #endif

@@ -13,7 +13,7 @@ static const GlowTargetFamily *const families[] = {
 };
 enum { FAMILIES = sizeof families / sizeof *families };
 
-/* The target behind t, NULL: the first; NULL behind the last. */
+/* The target that follows t, or the first one if t is NULL. NULL: t is the last one. */
 static const GlowTarget *next_target(const GlowTarget *t) {
   uint32_t f = 0;
   if (t && t + 1 < t->family->targets + t->family->count)

@@ -1,6 +1,6 @@
-/* Targets: what is known of machines without a line of code for them. What differs between machines
- * is asked of a target; no pass knows a machine. Targets are constants, in families that answer for
- * all of their own (targets.def). */
+/* Targets: what Glow knows of machines without generating code for them. Passes know no machine:
+ * they ask a target about everything that differs between machines. Targets are constants. Each
+ * belongs to a family (targets.def), whose functions answer for all of its targets. */
 #ifndef GLOW_TARGET_TARGET_H
 #define GLOW_TARGET_TARGET_H
 
@@ -9,7 +9,7 @@
 typedef struct GlowTarget {
   const char *name; /* what `target =` and -target say; no two families have the same */
   const struct GlowTargetFamily *family;
-  const void *machine; /* what the family knows of it, of `cpu` a GlowIsa; NULL: nothing */
+  const void *machine; /* the family's own description of it: a GlowIsa for `cpu`; or NULL */
 } GlowTarget;
 
 enum { GLOW_CHOICES = 4, GLOW_CHOICE_PORTS = 3, GLOW_TILE_VALUES = 3 };
@@ -23,7 +23,7 @@ typedef struct GlowChoice {
 /* How a target computes what a node does; better is greater. */
 typedef enum GlowSupport {
   GLOW_REFUSED,   /* not at all */
-  GLOW_HOSTED,    /* it leaves the node to the interpreter */
+  GLOW_HOSTED,    /* the interpreter runs the node */
   GLOW_REFERENCE, /* by the reference kernel */
   GLOW_NATIVE     /* by a kernel of its own, or without any */
 } GlowSupport;
@@ -35,37 +35,39 @@ typedef enum GlowSlot {
   GLOW_SLOT_COUNT
 } GlowSlot;
 
-/* Functions may be NULL where the comment says what that means. *why gets a reason for people. */
+/* A function may be NULL if its comment says what holds `without it`. *why gets a reason for
+ * people. */
 typedef struct GlowTargetFamily {
   const char *about;         /* what all of its targets are, for people; `describe` says more */
   const GlowTarget *targets; /* best last */
   uint32_t count;
-  /* The best for this host, or NULL. NULL: the family is for those who name it. */
+  /* The best target for this host, or NULL. Without it: only modules that name a target of this
+   * family get one. */
   const GlowTarget *(*host)(void);
-  /* What this process would need to run code for a target; NULL: it can. NULL: it always can. */
+  /* What this process lacks to run code for a target; NULL if it can. Without it: it always can. */
   const char *(*lacks)(const GlowTarget *t);
-  /* Appends what a target is, for people. NULL: `about` says it. */
+  /* Appends what a target is, for people. Without it: `about` is shown. */
   void (*describe)(const GlowTarget *t, GlowText *out);
-  /* The layout, of four axes, of what nodes with choices hand on in blocks of channels; a node
-   * between them may join in. NULL: there are no blocks. */
+  /* The layout of four axes in which nodes with choices hand activations to each other, in blocks
+   * of channels. Nodes between them may use it, too. NULL: there are no blocks. */
   const char *blocks;
   const char *passes[GLOW_SLOT_COUNT]; /* what -O1 and -O2 have in a slot; NULL: nothing */
-  /* How well a target computes a node or an instruction. NULL: everything is native. */
+  /* How well a target computes a node or an instruction. Without it: everything is native. */
   GlowSupport (*support)(const GlowTarget *t, const GlowNode *n, const char **why);
-  /* The ways to compute a node, or an instruction, the best first; how many. 0: operands and
-   * results stay as they are; *why is set if another node of the operator would have a choice.
-   * NULL: there is none ever. */
+  /* Writes the ways to compute a node or an instruction, the best first; returns how many. 0:
+   * operands and results stay as they are, and *why is set if another node of the same operator
+   * would have a choice. Without it: 0 for all nodes. */
   uint32_t (*choices)(const GlowTarget *t, const GlowNode *n, GlowChoice choices[GLOW_CHOICES],
                       const char **why);
-  /* Whether the kernel of instruction `into` does well to do what n does to its result: as its
-   * epilogue, by pooling it, or in the same loop. NULL: it always does. */
+  /* Whether it pays that the kernel of instruction `into` also does what n does to the result: as
+   * an epilogue, by pooling, or in the same loop. Without it: it always pays. */
   bool (*fuses)(const GlowTarget *t, const GlowNode *into, const GlowNode *n, const char **why);
-  /* What the member `tile` of an instruction should be: how many values; 0: nothing. Shows in no
-   * result. NULL: nothing ever. */
+  /* Writes what the member `tile` of an instruction should be; returns how many values it has, 0
+   * for none. No result depends on it. Without it: always 0. */
   uint32_t (*tile)(const GlowTarget *t, const GlowNode *n, uint32_t values[GLOW_TILE_VALUES],
                    const char **why);
-  /* Into how many pieces threads may cut work of so many multiply-adds, or bytes that are moved; at
-   * least 1. NULL: 1. */
+  /* Into how many pieces threads may cut work of this cost: the number of multiply-adds, or of
+   * bytes that are moved. At least 1. Without it: 1. */
   int64_t (*shards)(const GlowTarget *t, int64_t cost);
 } GlowTargetFamily;
 
@@ -76,10 +78,10 @@ const GlowTarget *glow_target_named(GlowContext *ctx, GlowLoc loc, const char *n
 /* What a module is compiled for: its target, else the best for this host of the first family that
  * has one. False after a diagnostic; *t is NULL if the module names none and this host has none. */
 bool glow_target_of(const GlowModule *m, const GlowTarget **t);
-/* Whom to ask what a target decides for modules without one, too: the module's target, else this
- * host's, else the first. */
+/* The target to ask about a module that may name none: the module's, else this host's, else the
+ * first. */
 const GlowTarget *glow_target_asked(const GlowModule *m);
-/* `support`, `choices` and `fuses` of a target, with what NULL means. */
+/* `support`, `choices` and `fuses` of a target, also where its family is without them. */
 GlowSupport glow_target_support(const GlowTarget *t, const GlowNode *n, const char **why);
 uint32_t glow_target_choices(const GlowTarget *t, const GlowNode *n,
                              GlowChoice choices[GLOW_CHOICES], const char **why);

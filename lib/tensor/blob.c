@@ -1,7 +1,7 @@
 /* Blobs: weight files of a context, each mapped once and indexed by key.
  *
- * Blobs form a list in the context, which closes them when it is destroyed. A blob's `path` is set
- * when its index is complete, so a file that failed to load is never found again. */
+ * Blobs form a list in the context, which closes them when it is destroyed. The `path` of a blob is
+ * set when its index is complete, so searches by path never find a file that failed to load. */
 #include "tensor/blob.h"
 
 #include <stdlib.h>
@@ -44,7 +44,7 @@ const GlowBlobEntry *glow_blob_find(const GlowBlob *blob, GlowStr key) {
 bool glow_blob_add(GlowContext *ctx, GlowBlob *blob, const GlowBlobEntry *entry) {
   if (glow_blob_find(blob, entry->key))
     return false;
-  /* entries is const for readers only; it is ours to fill. */
+  /* blob->entries is const for others; only this function changes the array. */
   GlowBlobEntry *entries = (GlowBlobEntry *)(uintptr_t)blob->entries;
   if (blob->nentries == blob->capacity) {
     entries = glow_vec_grow(ctx->arena, entries, blob->nentries, &blob->capacity, sizeof *entries);
@@ -74,7 +74,7 @@ static bool ends_with(const char *s, const char *suffix) {
   return n >= m && !strcmp(s + n - m, suffix);
 }
 
-/* A blob that maps the file already under another path. */
+/* The blob that maps the same file under another path, or NULL. */
 static GlowBlob *find_same_file(GlowContext *ctx, const GlowInput *in) {
   for (GlowBlob *b = ctx->blobs; b; b = b->next)
     if (b->path && in->inode && b->input.inode == in->inode && b->input.device == in->device)

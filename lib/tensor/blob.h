@@ -1,5 +1,6 @@
-/* Blobs: immutable bytes that belong to the context, and the two file formats that weights come
- * from. A file is mapped once per context and indexed by key; nothing is read until it is used. */
+/* Blobs: immutable bytes that belong to the context, and the two file formats of weights. A file is
+ * mapped once per context and indexed by key. The data of an entry are read only when they are
+ * used. */
 #ifndef GLOW_TENSOR_BLOB_H
 #define GLOW_TENSOR_BLOB_H
 
@@ -7,6 +8,7 @@
 #include "tensor/tensor.h"
 
 typedef struct GlowBlob GlowBlob;
+/* A tensor in a blob. */
 typedef struct GlowBlobEntry {
   GlowStr key;
   GlowKind kind;
@@ -33,12 +35,13 @@ GlowBlob *glow_blob_open(GlowContext *ctx, const char *path, GlowLoc loc);
 /* A blob over bytes in safetensors format (the payload of a text); borrowed, must outlive ctx. */
 GlowBlob *glow_blob_from_safetensors(GlowContext *ctx, const char *name, const void *data,
                                      size_t size, GlowLoc loc);
-/* Keeps an input open as long as the context, which closes it: for texts with borrowed payload. */
+/* Hands an input to the context, which closes it at its end. For texts with borrowed payload. */
 void glow_blob_hold(GlowContext *ctx, const GlowInput *in);
 const GlowBlobEntry *glow_blob_find(const GlowBlob *blob, GlowStr key);
 
-/* Reads the index of an ONNX file: every initializer and constant with raw data, by its key. Set
- * by tools that link the importer, so that lib/tensor does not depend on it. */
+/* A reader for the index of an ONNX file: it adds every initializer and constant with raw data by
+ * its key. Tools that link the importer set it, so that lib/tensor does not depend on the
+ * importer. */
 typedef bool (*GlowOnnxIndexFn)(GlowContext *ctx, GlowBlob *blob, GlowLoc loc);
 void glow_blob_set_onnx_reader(GlowContext *ctx, GlowOnnxIndexFn fn);
 /* For such readers: adds an entry (copied). Returns false, and changes nothing, if the blob already
@@ -49,14 +52,14 @@ bool glow_blob_add(GlowContext *ctx, GlowBlob *blob, const GlowBlobEntry *entry)
  * loc that begins with `name`. */
 bool glow_safetensors_index(GlowContext *ctx, GlowBlob *blob, const char *name, GlowLoc loc);
 
-/* How weight files hold a tensor of this static type: its physical extents, or plain bytes where
- * safetensors has no such kind. */
+/* The type that a tensor of this static type has in a weight file: its physical extents, or plain
+ * bytes if safetensors has no such kind. */
 const GlowType *glow_type_in_file(GlowContext *ctx, const GlowType *type);
 
-/* Writes tensors as safetensors: a header, padded with spaces so that the data start at a multiple
- * of 64 bytes from the start of `out` as it is given, then the data in order without gaps (the
- * format has none). Every type must be one that the format can hold; blocked layouts are written
- * plain. */
+/* glow_safetensors_write appends tensors in safetensors format: a header, then the data in order,
+ * without gaps. The header is padded with spaces, so that the data start at a multiple of 64 bytes,
+ * counted from the present end of `out`. The format must be able to hold every type; blocked
+ * layouts are written plain. */
 bool glow_safetensors_can_hold(const GlowType *type);
 typedef struct GlowNamedTensor {
   GlowStr name;

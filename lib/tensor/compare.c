@@ -1,6 +1,6 @@
-/* Comparing what came out with what was expected: element by element, by the rule
- * |got - want| <= atol + rtol * |want| for floating point kinds and exactly for all others. NaN
- * equals NaN, an infinity equals itself only. Layouts may differ, shapes and kinds may not. */
+/* Comparison of a result with its reference, element by element: |got - want| <= atol + rtol *
+ * |want| for floating point kinds, exact equality for all others. NaN equals NaN; an infinity
+ * equals only itself. Layouts may differ, shapes and kinds may not. */
 #include <math.h>
 #include <string.h>
 
@@ -9,10 +9,10 @@
 typedef struct Comparison {
   GlowCompare *result;
   double rtol, atol, worst_excess;
-  int64_t base; /* elements of the items before this one */
+  int64_t base; /* number of elements in the earlier items of the sequence */
 } Comparison;
 
-/* The distance of two bit patterns in steps of the kind: floats as sign and magnitude. */
+/* How many values of the kind lie from a to b, which are bits; floats have sign and magnitude. */
 static uint64_t step_distance(GlowKind kind, uint64_t a, uint64_t b) {
   uint32_t bits = glow_kind_info[kind].bits;
   GlowKindClass cls = glow_kind_info[kind].cls;
@@ -111,7 +111,7 @@ static const char *describe_mismatch(GlowContext *ctx, const GlowTensor *got,
                            glow_type_str(ctx, want->type));
 }
 
-/* Adds one tensor, or all items of a sequence, numbering elements through. */
+/* Compares one tensor or all items of a sequence; elements are numbered across the items. */
 static void compare_all(GlowContext *ctx, Comparison *c, const GlowTensor *got,
                         const GlowTensor *want) {
   GlowCompare *r = c->result;

@@ -1,6 +1,7 @@
-/* One element in memory. Everything goes through raw bits, so alignment never matters; 4- and
- * 2-bit kinds are packed with the low bits first. Writing rounds to nearest even, truncates and
- * saturates floats to integers, and wraps integers, as casts do (docs/Numerics). */
+/* One element in memory. All access goes through raw bits, so alignment does not matter. Elements
+ * of 4 and 2 bits are packed, low bits first. Writing converts as casts do (docs/Numerics): to
+ * floats it rounds to nearest even; from floats to integers it truncates and saturates; integers
+ * wrap. */
 #include <math.h>
 #include <string.h>
 
@@ -115,7 +116,7 @@ GlowScalar glow_element_decode(GlowKind kind, uint64_t bits) {
   }
 }
 
-/* An integer as a double, rounded to odd, so that rounding once more is correct. */
+/* An integer as a double, rounded to odd: rounding that to a narrower kind rounds correctly. */
 static double int_to_double_odd(GlowScalar v) {
   bool wrapped = glow_scalar_is_wrapped(v), negative = v.i < 0 && !wrapped;
   uint64_t size = negative ? 0 - (uint64_t)v.i : (uint64_t)v.i;
@@ -145,7 +146,7 @@ static uint64_t encode_float(GlowKind kind, GlowScalar s) {
   }
 }
 
-/* Truncated and saturated; NaN gives 0. */
+/* v as an integer of so many bits, truncated and saturated; 0 for NaN. */
 static uint64_t truncate_float(double v, uint32_t bits, bool is_signed) {
   double limit = double_from_bits((uint64_t)(1023 + bits - (is_signed ? 1 : 0)) << 52); /* 2^n */
   if (v != v)

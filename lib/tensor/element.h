@@ -5,7 +5,7 @@
 
 #include "tensor/tensor.h"
 
-/* `index` counts elements from data; packed kinds included. */
+/* `index` counts elements from `data`, for packed kinds, too. */
 GlowScalar glow_element_get(GlowKind kind, const void *data, int64_t index);
 void glow_element_set(GlowKind kind, void *data, int64_t index, GlowScalar v);
 
@@ -13,7 +13,7 @@ void glow_element_set(GlowKind kind, void *data, int64_t index, GlowScalar v);
 uint64_t glow_element_bits(GlowKind kind, const void *data, int64_t index);
 void glow_element_set_bits(GlowKind kind, void *data, int64_t index, uint64_t bits);
 
-/* What the bits of a kind of at most 64 bits mean, and the bits of a value rounded to the kind. */
+/* For kinds of at most 64 bits: the value of bits, and the bits of a value rounded to the kind. */
 GlowScalar glow_element_decode(GlowKind kind, uint64_t bits);
 uint64_t glow_element_encode(GlowKind kind, GlowScalar v);
 
@@ -28,7 +28,7 @@ static inline GlowScalar glow_scalar_int(int64_t v) {
 static inline GlowScalar glow_scalar_uint(uint64_t v) {
   return (GlowScalar){.is_int = true, .i = (int64_t)v, .f = (double)v};
 }
-/* An integer scalar that stands for a u64 over INT64_MAX: i wrapped, f did not. */
+/* Whether v is a u64 over INT64_MAX: then i is negative, since it wrapped, but f is not. */
 static inline bool glow_scalar_is_wrapped(GlowScalar v) { return v.is_int && v.i < 0 && v.f > 0; }
 
 #endif

@@ -11,8 +11,8 @@ bool glow_npy_can_hold(const GlowType *type);
 void glow_npy_write(GlowText *out, const GlowTensor *t);
 
 /* How a picture becomes a tensor: crop, resize, channels, then value = (sample - mean[c]) / std[c].
- * Samples are 0..255 of PNG and JPEG (16 bits are reduced to 8, transparency is dropped), and what
- * the file says, up to 65535, of PNM: they are not scaled by its maxval. */
+ * Samples of PNG and JPEG are 0..255 (16 bits are reduced to 8, transparency is dropped). Samples
+ * of PNM are the numbers in the file, up to 65535, not scaled by maxval. */
 typedef struct GlowImageOptions {
   uint32_t width, height; /* 0: as the file is; else resized bilinearly (after the crop) */
   double crop;            /* centre square of this fraction of the short side; 0: none */
@@ -30,8 +30,9 @@ typedef enum GlowImageFormat {
 } GlowImageFormat;
 GlowImageFormat glow_image_format(const void *data, size_t size); /* by content */
 
-/* Decodes into a tensor float<1 x C x H x W> or <1 x H x W x C>. More than GLOW_MAX_PIXELS are
- * refused before anything of their size is allocated. NULL after a diagnostic. */
+/* Decodes a picture into a tensor float<1 x C x H x W> or <1 x H x W x C>. Pictures of more than
+ * GLOW_MAX_PIXELS are refused before memory for the pixels is allocated. NULL after a
+ * diagnostic. */
 GlowTensor *glow_image_read(GlowContext *ctx, const char *name, const void *data, size_t size,
                             const GlowImageOptions *o);
 

@@ -67,7 +67,8 @@ static double sample(const Window *w, uint32_t x, uint32_t y, uint32_t c) {
   return p->wide ? words[at] : bytes[at];
 }
 
-/* Where pixel i of a row or column of the result falls: between *low and *low + 1. */
+/* Maps pixel i of a row or column of the result to a place between the source pixels *low and
+ * *high. Returns its distance from *low. */
 static double locate(uint32_t i, double scale, uint32_t extent, uint32_t *low, uint32_t *high) {
   double at = ((double)i + 0.5) * scale - 0.5, last = (double)extent - 1.0;
   at = at < 0 ? 0 : at > last ? last : at;

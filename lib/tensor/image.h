@@ -1,7 +1,7 @@
-/* Decoded pictures, between the decoders (image_png.c, image_jpeg.c, image_pnm.c) and image.c.
+/* Decoded pictures, which the decoders (image_png.c, image_jpeg.c, image_pnm.c) hand to image.c.
  *
- * Decoders never throw and report nothing: they use plain malloc and leave a message, so that no
- * frame of a foreign library is ever crossed. */
+ * Decoders never throw and report nothing: they use plain malloc and store a message. So no throw
+ * crosses a frame of a foreign library. */
 #ifndef GLOW_TENSOR_IMAGE_H
 #define GLOW_TENSOR_IMAGE_H
 
@@ -11,7 +11,7 @@
 
 typedef struct GlowPixels {
   uint32_t width, height, channels; /* channels as stored: 1 or 3, interleaved */
-  bool grey;                        /* all three channels are equal: the file is grey */
+  bool grey;                        /* the file is grey, so all channels are equal */
   bool wide;                        /* samples are uint16_t, else bytes */
   void *data;                       /* malloc'ed */
   const char *error, *warning;      /* static texts or `text`; NULL: fine */

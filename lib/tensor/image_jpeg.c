@@ -1,8 +1,9 @@
 /* JPEG through libjpeg(-turbo), row by row.
  *
- * The library ends the process on errors unless told otherwise; our error manager returns by
- * longjmp to decode(), over the library's frames only. Damage that it survives is a warning. A
- * progressive file may hold endless scans, each of which costs a pass: they are limited. */
+ * By default the library ends the process on errors. Our error manager returns to decode() by
+ * longjmp instead, over frames of the library only. Damage that the library can repair gives a
+ * warning. A progressive file may hold any number of scans, and each costs a pass over the picture,
+ * so their number is limited. */
 #include "tensor/image.h"
 
 #if GLOW_HAVE_JPEG
@@ -25,7 +26,7 @@ typedef struct Decoder {
 
 static void on_error(j_common_ptr c) {
   Decoder *d = c->client_data;
-  d->pixels->warning = NULL; /* shares its text with the error */
+  d->pixels->warning = NULL; /* its buffer is needed for the error's text */
   if (c->err->msg_code == JERR_OUT_OF_MEMORY) {
     d->pixels->no_memory = true;
   } else if (!d->pixels->error) {
@@ -36,7 +37,7 @@ static void on_error(j_common_ptr c) {
   longjmp(d->out, 1);
 }
 
-/* Level -1 is a warning; the first one is kept. Others are traces. */
+/* Keeps the first warning (level -1). Other levels are traces, which are dropped. */
 static void on_message(j_common_ptr c, int level) {
   Decoder *d = c->client_data;
   if (level >= 0)

@@ -1,8 +1,8 @@
-/* Physical layouts: parsing their text, and where an element stands.
+/* Physical layouts: parsing their text, and the place of an element in memory.
  *
- * The text is letters, one for each logical axis, then blocks `16c`: a size and the axis' letter in
- * lower case. Letters are free but distinct; rank 8 is the limit, and 4 blocks. The product of the
- * block sizes is limited so that padded sizes of any legal shape stay within 64 bits. */
+ * The text has a capital letter for each logical axis, then blocks such as `16c`: a size, and the
+ * letter of the axis in lower case. Any distinct letters will do. Limits: rank 8 and 4 blocks; and
+ * the product of the block sizes, so that padded sizes of any legal shape fit into 64 bits. */
 #include <string.h>
 
 #include "tensor/type.h"
@@ -10,10 +10,10 @@
 
 struct GlowLayoutEntry {
   GlowLayout layout;
-  UT_hash_handle hh; /* key: layout.text, which the rank follows from */
+  UT_hash_handle hh; /* key: layout.text; the text determines the rank */
 };
 
-/* Reads the letters; returns how many, or 0 with *error set. */
+/* Reads the letters and returns their number, or 0 with *error set. */
 static uint32_t parse_axes(const char *text, size_t length, uint32_t rank, const char **error) {
   uint32_t n = 0;
   while (n < length && text[n] >= 'A' && text[n] <= 'Z') {

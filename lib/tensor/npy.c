@@ -7,7 +7,7 @@
 #include "tensor/formats.h"
 
 typedef struct Npy {
-  const char *at, *end; /* what is left of the header */
+  const char *at, *end; /* the part of the header that is still to be read */
   const char *error;
   GlowKind kind;
   uint32_t rank;
@@ -60,7 +60,7 @@ static bool take_descr(Npy *n) {
     return fail(n, "records (structured dtypes) are not supported");
   if (!take_string(n, &s, &length))
     return false;
-  bool byte = length == 3 && s[2] == '1'; /* order means nothing: "<u1" is "|u1" */
+  bool byte = length == 3 && s[2] == '1'; /* one byte has no byte order: "<u1" is "|u1" */
   if (length > 0 && (s[0] == '>' || s[0] == '!') && !byte)
     return fail(n, "big-endian data are not supported");
   for (int k = 0; k < GLOW_KIND_COUNT; k++) {
@@ -96,7 +96,7 @@ static bool take_shape(Npy *n) {
         return fail(n, "an extent is too large");
     if (n->at == start)
       return fail(n, "malformed header");
-    if (n->at < n->end && *n->at == 'L') /* written by Python 2 */
+    if (n->at < n->end && *n->at == 'L') /* Python 2 wrote 3L for 3 */
       n->at++;
     if (n->rank == GLOW_MAX_RANK)
       return fail(n, "the rank is over 8");
@@ -140,7 +140,7 @@ static bool take_dict(Npy *n) {
   return true;
 }
 
-/* Finds the header and where the data start; 0 with n->error set if there is none. */
+/* Finds the header and returns the offset of the data, or 0 with n->error set. */
 static size_t find_header(Npy *n, const unsigned char *bytes, size_t size) {
   if (size < 10 || memcmp(bytes, "\x93NUMPY", 6) != 0) {
     n->error = "not an .npy file";

@@ -7,11 +7,12 @@
 
 #include "tensor/element.h"
 
-/* The shortest decimal that rounds to the same bits of a kind narrower than float. The digits come
- * from printf; whatever the locale's decimal point, it stands between first and second digit. */
+/* Prints the shortest decimal that rounds to the same bits of a kind narrower than float. The
+ * digits come from printf. The locale's decimal point, whatever it is, stands between the first two
+ * digits. */
 static size_t format_narrow(char *buf, GlowKind kind, uint64_t bits, double v) {
   if (v != v && glow_element_encode(kind, glow_scalar_float((double)NAN)) == bits)
-    return glow_format_float(buf, NAN); /* kinds with one NaN may decode it with a sign */
+    return glow_format_float(buf, NAN); /* a kind's only NaN may decode to a float with a sign */
   if (v != v || v - v != 0)
     return glow_format_float(buf, (float)v);
   for (int digits = 1; digits <= 9; digits++) {

@@ -15,7 +15,7 @@
 #include "support/json.h"
 #include "tensor/blob.h"
 
-/* One tensor of the header as it stands there. */
+/* One tensor as the header describes it, unchecked. */
 typedef struct Record {
   char *key; /* malloc'ed; not NUL-terminated */
   size_t key_length;
@@ -33,7 +33,7 @@ typedef struct Reader {
   const char *error; /* what is wrong with the last record, or NULL */
   bool no_memory;
   int depth;     /* of objects and arrays */
-  int skip_from; /* skipping metadata while depth is over this; 0: not skipping */
+  int skip_from; /* metadata are skipped while depth is larger than this; 0: not skipping */
   Field field;
   unsigned seen; /* fields of the current record */
   uint32_t noffsets;
@@ -146,7 +146,7 @@ static bool on_close(Reader *r, const GlowJsonToken *t) {
   return r->depth == 1 ? end_record(r) : true;
 }
 
-/* Metadata: whatever one value follows the key. */
+/* Skips the value of the metadata, which may be anything. */
 static bool skip(Reader *r, const GlowJsonToken *t) {
   if (t->event == GLOW_JSON_OBJECT || t->event == GLOW_JSON_ARRAY)
     r->depth++;
@@ -289,7 +289,7 @@ const GlowType *glow_type_in_file(GlowContext *ctx, const GlowType *type) {
   if (!type->layout)
     return glow_type_exact(ctx, type->kind, type->rank, dims);
   uint32_t rank = glow_layout_physical(type->layout, type->rank, dims, physical);
-  if (rank > GLOW_MAX_RANK) /* such extents are not worth a rule: one axis */
+  if (rank > GLOW_MAX_RANK) /* too many physical axes: written as one axis */
     return glow_type_exact(
         ctx, type->kind, 1,
         (int64_t[]){glow_type_bytes(type) * 8 / glow_kind_info[type->kind].bits});

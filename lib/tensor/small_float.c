@@ -1,5 +1,5 @@
-/* float8 and float4 by element kind, over the codec in num/half.h. Values come as double and
- * are rounded once: to odd in float, then to nearest even. */
+/* float8 and float4 by element kind, over the codec in num/half.h. A double is rounded to odd to a
+ * float, then to nearest even to the kind. The result is as if rounded once. */
 #include "num/half.h"
 #include "tensor/element.h"
 

@@ -1,5 +1,5 @@
-/* Tensors: making and freeing them, and access by logical index. The bits of an element are
- * element.c's business, its place in a blocked layout is layout.c's. */
+/* Tensors: making and freeing them, and access by logical index. element.c handles the bits of an
+ * element, layout.c its place in a blocked layout. */
 #include "tensor/tensor.h"
 
 #include <stdlib.h>
@@ -90,7 +90,7 @@ GlowTensor *glow_tensor_in_arena(GlowArena *arena, const GlowTensor *t) {
   return copy;
 }
 
-/* One element from t to `to`, at logical index i; kinds of any size but strings. */
+/* Copies the element at logical index i from t to `to`. Any kind but string. */
 static void copy_element(GlowTensor *to, const GlowTensor *t, int64_t i) {
   GlowKind kind = t->type->kind;
   int64_t from_at = glow_type_physical_index(t->type, i);
@@ -145,7 +145,7 @@ void glow_tensor_free(GlowTensor *t) {
 void glow_tensor_free_fn(void *t) { glow_tensor_free(t); }
 
 void glow_tensor_append(GlowContext *ctx, GlowTensor *seq, GlowTensor *item) {
-  /* Capacity is the next power of two of count: grow when count is one. */
+  /* Capacities are powers of two: the array is full when `count` is one. */
   if ((seq->count & (seq->count - 1)) == 0) {
     size_t capacity = seq->count ? (size_t)seq->count * 2 : 1;
     GlowTensor **items = NULL;
@@ -201,13 +201,13 @@ void glow_tensor_fill(GlowTensor *t, GlowScalar v) {
   size_t size = glow_kind_info[t->type->kind].bits / 8;
   if (n == 0 || is_string(t))
     return;
-  if (t->type->layout || size == 0) { /* padding stays zero */
+  if (t->type->layout || size == 0) { /* element by element, so that padding stays zero */
     for (int64_t i = 0; i < n; i++)
       glow_tensor_set(t, i, v);
     return;
   }
   glow_tensor_set(t, 0, v);
-  for (size_t done = size; done < t->bytes;) { /* doubles what is there */
+  for (size_t done = size; done < t->bytes;) { /* each round doubles the filled part */
     size_t step = done < t->bytes - done ? done : t->bytes - done;
     memcpy((char *)t->data + done, t->data, step);
     done += step;

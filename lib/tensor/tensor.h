@@ -16,14 +16,15 @@ struct GlowTensor {
   void *data;
   size_t bytes;
   bool owned;
-  GlowContext *ctx; /* owned: which counts `room` bytes */
+  GlowContext *ctx; /* if owned: the context whose tensor_bytes include this tensor's `room` */
   size_t room;
   uint32_t count; /* SEQ, OPT */
   GlowTensor **items;
 };
 
-/* All throw on exhausted memory. glow_tensor_create zero-fills; type must be static (for SEQ and
- * OPT: empty). Free with glow_tensor_free (NULL is ignored), also usable as GlowDefer release. */
+/* These functions throw when memory is exhausted. glow_tensor_create fills with zeros; a tensor
+ * type must be static; a sequence or optional is empty. glow_tensor_free ignores NULL;
+ * glow_tensor_free_fn is the same for GlowDefer. */
 GlowTensor *glow_tensor_create(GlowContext *ctx, const GlowType *type);
 GlowTensor *glow_tensor_borrow(GlowContext *ctx, const GlowType *type, const void *data,
                                size_t bytes);
@@ -35,13 +36,14 @@ GlowTensor *glow_tensor_in_layout(GlowContext *ctx, const GlowTensor *t, const G
 GlowTensor *glow_tensor_plain(GlowContext *ctx, const GlowTensor *t);
 void glow_tensor_free(GlowTensor *t);
 void glow_tensor_free_fn(void *t);
-/* Takes item, also when it throws. */
+/* Appends item to seq, which owns item from then on. item is freed if this throws. */
 void glow_tensor_append(GlowContext *ctx, GlowTensor *seq, GlowTensor *item);
 void glow_tensor_set_string(GlowContext *ctx, GlowTensor *t, int64_t index, const char *s,
                             size_t n);
 
-/* Elements by logical row-major index, any layout and alignment, bit kinds included. Of a complex
- * element these functions read and write the real part; setting clears the imaginary one. */
+/* Access to elements by logical row-major index, for any layout, alignment and kind, packed ones
+ * included. Of a complex element, these functions read and write the real part; writing clears the
+ * imaginary part. */
 int64_t glow_tensor_elements(const GlowTensor *t);
 double glow_tensor_get_double(const GlowTensor *t,
                               int64_t i); /* not strings; quantized: stored value */
@@ -73,11 +75,12 @@ void glow_tensor_fill_random(GlowTensor *t, const GlowRandom *r);
  * shapes exactly; sequences item by item. */
 typedef struct GlowCompare {
   bool ok;
-  const char *mismatch; /* types or counts differ: what (context arena); then the rest is unset */
+  const char *mismatch; /* types or counts differ: a message, in the context's arena; the rest is
+                           then unset */
   int64_t elements, wrong;
   int64_t worst; /* logical index of the element with the largest excess over its tolerance */
-  double worst_got, worst_want;
-  double max_abs, max_rel;
+  double worst_got, worst_want; /* that element in both */
+  double max_abs, max_rel;      /* largest absolute and relative error */
   uint64_t max_ulp;  /* in the element kind's own ULPs; integers: distance */
   int64_t first_nan; /* first NaN in got where want has none, or -1 */
 } GlowCompare;

@@ -1,7 +1,8 @@
 /* Types: interning, printing, and how two types relate.
  *
- * A type is described by a fixed row of words (its key); equal keys give the same object. Keys hold
- * addresses of interned things, which is fine since the table is never iterated. */
+ * Each type has a key, a fixed row of words. Types with equal keys are the same object. Keys
+ * contain addresses of interned strings, layouts and types. That does no harm, since the table is
+ * never iterated. */
 #include <string.h>
 
 #include "tensor/type.h"
@@ -128,7 +129,7 @@ const GlowType *glow_type_with_dims(GlowContext *ctx, const GlowType *t, uint32_
 const GlowType *glow_type_with_layout(GlowContext *ctx, const GlowType *t,
                                       const GlowLayout *layout) {
   GlowType n = *t;
-  n.layout = layout && layout->nblocks ? layout : NULL; /* no blocks: that is the plain layout */
+  n.layout = layout && layout->nblocks ? layout : NULL; /* a layout without blocks is plain */
   return intern(ctx, &n);
 }
 
@@ -236,7 +237,7 @@ int64_t glow_type_bytes(const GlowType *t) {
 
 /* ---- Fit, meet and join ---------------------------------------------------------------------- */
 
-/* More contradictory, then more claiming, wins. */
+/* Combines the fits of two parts: a contradiction wins, then a narrower claim, then a wider one. */
 static GlowFit worse(GlowFit a, GlowFit b) {
   static const int weight[] = {[GLOW_FIT_EQUAL] = 0,
                                [GLOW_FIT_WIDER] = 1,
@@ -245,7 +246,7 @@ static GlowFit worse(GlowFit a, GlowFit b) {
   return weight[a] > weight[b] ? a : b;
 }
 
-/* Dims by how much they say: unknown, symbol, bound, exact. */
+/* How much a kind of dim says, as a number: unknown, symbol, bound, exact. */
 static int precision(GlowDimKind k) {
   return k == GLOW_DIM_EXACT ? 3 : k == GLOW_DIM_BOUND ? 2 : k == GLOW_DIM_SYMBOL ? 1 : 0;
 }
@@ -391,7 +392,7 @@ static bool is_name_char(char c) {
          c == '.' || c == '$' || c == '/' || c == '-';
 }
 
-/* Symbols are names like values': anything beyond the plain characters is quoted. */
+/* Symbols are written like names of values: quoted if they have other than plain characters. */
 static void print_symbol(GlowText *out, GlowStr s) {
   size_t n = glow_str_length(s), plain = 0;
   while (plain < n && is_name_char(s[plain]))

@@ -86,8 +86,8 @@ const GlowType *glow_type_with_dims(GlowContext *ctx, const GlowType *t, uint32_
                                     const GlowDim *dims); /* drops layout */
 const GlowType *glow_type_with_layout(GlowContext *ctx, const GlowType *t,
                                       const GlowLayout *layout);
-/* The type whose extents are the bounds of t's: what fits into its memory. Other types are their
- * own room. */
+/* The type of the memory for values of t, a bounded tensor type: bounds become exact extents. Types
+ * that are static or no tensors are returned as they are. */
 const GlowType *glow_type_room(GlowContext *ctx, const GlowType *t);
 const GlowType *glow_type_with_quant(GlowContext *ctx, const GlowType *t, bool quantized,
                                      float scale, int32_t offset);
@@ -96,17 +96,18 @@ const GlowType *glow_type_with_quant(GlowContext *ctx, const GlowType *t, bool q
  * Returns NULL or a message without location. The one place that multiplies extents. */
 const char *glow_type_check_dims(GlowKind kind, uint32_t rank, const GlowDim *dims);
 
-/* Layouts: NULL and *error set to a message if the text is malformed or does not fit `rank`. */
+/* Reads the text of a layout. Returns NULL, with a message in *error, if the text is malformed or
+ * does not fit `rank`. */
 const GlowLayout *glow_layout_parse(GlowContext *ctx, const char *text, size_t length,
                                     uint32_t rank, const char **error);
-/* A layout that is known to be well formed. */
+/* The same for a text that is known to be well formed. */
 const GlowLayout *glow_layout_named(GlowContext *ctx, const char *text, uint32_t rank);
 /* Physical extents for logical ones; returns the physical rank (rank + nblocks). */
 uint32_t glow_layout_physical(const GlowLayout *layout, uint32_t rank, const int64_t *dims,
                               int64_t *physical);
 
-/* Where element i (row-major over logical extents) of a static tensor type stands in memory, in
- * elements. */
+/* The index in memory, in elements, of element i of a static tensor type. i is row-major over the
+ * logical extents. */
 int64_t glow_type_physical_index(const GlowType *t, int64_t i);
 
 /* Questions. "static": tensor, ranked, every extent exact. "bounded": every extent exact or
@@ -115,28 +116,31 @@ static inline bool glow_type_is_tensor(const GlowType *t) { return t->cls == GLO
 bool glow_type_is_static(const GlowType *t);
 bool glow_type_is_bounded(const GlowType *t);
 bool glow_type_has_symbols(const GlowType *t); /* anywhere inside */
-/* Elements (bounds count as extents) of a bounded tensor type, logical; and physical bytes with
- * layout padding, bit kinds packed and rounded up. -1 if the type is not bounded. */
+/* For a bounded tensor type, whose bounds count as extents: the number of logical elements; and the
+ * bytes in memory, with the padding of a layout, packed kinds rounded up to bytes. -1 if the type
+ * is not bounded. */
 int64_t glow_type_elements(const GlowType *t);
 int64_t glow_type_bytes(const GlowType *t);
 
-/* Claims: how `claimed` relates to what inference proved. A symbol says more than `?` and less
- * than an extent or a bound. A layout is a decision, not a claim: where inference proves none, the
- * annotation's does not count; any other difference of layouts contradicts. */
+/* Claims: how the type `claimed` in an annotation relates to the type `proved` by inference. A
+ * symbol says more than `?` and less than an extent or a bound. A layout is a decision, not a
+ * claim: if `proved` has no layout, that of `claimed` does not count; any other difference of
+ * layouts contradicts. */
 typedef enum GlowFit {
-  GLOW_FIT_EQUAL,    /* same type, up to such a layout */
-  GLOW_FIT_NARROWER, /* claimed is a claim: consistent, says more */
-  GLOW_FIT_WIDER,    /* claimed says less: legal */
+  GLOW_FIT_EQUAL,    /* the same type, up to a layout that does not count */
+  GLOW_FIT_NARROWER, /* consistent; `claimed` says more */
+  GLOW_FIT_WIDER,    /* consistent; `claimed` says less, which is legal */
   GLOW_FIT_CONTRADICTS
 } GlowFit;
 GlowFit glow_type_fit(const GlowType *claimed, const GlowType *proved);
-/* The narrowest type that both agree with (per extent the more exact), or NULL if they contradict.
- * Of a layout and none it keeps the layout. */
+/* The type with the more exact of both extents for each axis, or NULL if the types contradict each
+ * other. If only one has a layout, the result has this layout. */
 const GlowType *glow_type_meet(GlowContext *ctx, const GlowType *a, const GlowType *b);
-/* The widest: extents that differ become bounds or unknown. NULL if kinds or classes differ. */
+/* A type that includes both: extents that differ become bounds or unknown. NULL if classes, kinds,
+ * quantization or layouts differ. */
 const GlowType *glow_type_join(GlowContext *ctx, const GlowType *a, const GlowType *b);
 
-/* Text. glow_type_str lives in the context's arena: for messages. */
+/* Text. glow_type_str is for messages; its result lives in the context's arena. */
 void glow_type_print(GlowText *out, const GlowType *t);
 const char *glow_type_str(GlowContext *ctx, const GlowType *t);
 

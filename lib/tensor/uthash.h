@@ -1,6 +1,6 @@
-/* uthash with its memory in the context's arena: a variable `ctx` must be in scope where tables
- * grow. Nothing is freed before the context. An allocation that throws leaves the table as it was,
- * or with the new item in it, provided that the caller adds through a local copy of the head. */
+/* uthash with its memory in the context's arena, which is freed with the context. Where a table
+ * grows, a variable `ctx` must be in scope. Allocation may throw: callers therefore add through a
+ * local copy of the head. Then the table is as before, or has the new item. */
 #ifndef GLOW_TENSOR_UTHASH_H
 #define GLOW_TENSOR_UTHASH_H
 

@@ -1,4 +1,5 @@
-/* Constants that passes make: eval initializers of what computes a value, and lists. */
+/* Constants that passes make: with an eval initializer, which holds copies of the nodes that
+ * compute a value, or with a list of elements. */
 #include "transforms/transforms.h"
 
 typedef GLOW_VEC(GlowNode *) NodeVec;

@@ -1,4 +1,4 @@
-/* Contractions as folding sees them. */
+/* Contractions as folding sees them; see contraction.h. */
 #include "transforms/contraction.h"
 
 bool glow_contraction_describe(GlowNode *n, GlowContraction *c) {
@@ -14,7 +14,7 @@ bool glow_contraction_describe(GlowNode *n, GlowContraction *c) {
   if (n->op == GLOW_OP_CONVOLUTION) {
     const GlowConvolutionMembers *m = n->members;
     if (m->strategy != GLOW_CONV_STRATEGY_DIRECT)
-      return false; /* the filter is another one */
+      return false; /* the filter has another form */
     bool last = m->layout == GLOW_LAYOUT_NHWC;
     c->x_axis = c->y_axis = last ? y->rank - 1 : 1;
     c->w_in = last ? w->rank - 1 : 1;

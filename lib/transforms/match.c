@@ -1,8 +1,9 @@
 /* Formulas: parsing them, and matching with backtracking over the order of commutative operands.
  *
- * A match is a list of goals, a part of the formula for a value each. An operator replaces its goal
- * by those of its operands; where that fails the swapped operands are tried. Formulas are short
- * texts of ours, so all of this is bounded by constants for each node. */
+ * The matcher has a list of goals: each is a part of the formula, and the value that it must match.
+ * A goal whose part is an operator is replaced by goals for the operands. If these fail and the
+ * operator is commutative, its operands are swapped and tried again. Formulas are short texts in
+ * our sources, so the work for each node has a constant bound. */
 #include "transforms/match.h"
 #include "backend/interp/interp.h"
 
@@ -11,12 +12,12 @@
 #include <stdlib.h>
 
 typedef enum PartKind {
-  PART_ANY,
-  PART_CONSTANT,
-  PART_NUMBER,
-  PART_SCALAR,
-  PART_NODE,
-  PART_CHOICE
+  PART_ANY,      /* _ or x */
+  PART_CONSTANT, /* ~x */
+  PART_NUMBER,   /* 1.41421356 */
+  PART_SCALAR,   /* #a */
+  PART_NODE,     /* Add(p, q) */
+  PART_CHOICE    /* {p | q} */
 } PartKind;
 
 #define MAX_ARGS 6

@@ -3,16 +3,18 @@
  *   Div(e=Exp(Sub(x, ReduceMax(x, a))), ReduceSum(e, b))
  *
  *   Add(p, q)   a node of this operator; operands of commutative ones match in either order
- *   x           any value; the same one wherever the letter stands
- *   e=...       the same, and what defines it matches too
+ *   x           any value; the same value wherever the letter stands
+ *   e=p         a value that matches p; the same value wherever the letter stands
  *   ~x          a value that can be computed before the program runs (glow_constness_of)
- *   #a          a constant whose elements are all one number; its letter then has that number
- *   1.41421356  such a constant, of this number to two units of roundoff of its kind
+ *   #a          a constant whose elements are all one number, which glow_match_number returns
+ *   1.41421356  a constant whose elements are all this number, within two units of roundoff of
+ *               their kind
  *   _           any value
- *   {p | q}     what matches p or q, tried in this order
+ *   {p | q}     a value that matches p or q, tried in this order
  *
- * All nodes of a match have the root's predicate, and nothing outside of the match uses those below
- * the root. Letters stand for equal known constants too, since importers do not share them. */
+ * All nodes of a match have the root's predicate, and nothing outside of the match uses the nodes
+ * below the root. Two known constants of equal bits count as the same value, since importers do not
+ * share them. */
 #ifndef GLOW_TRANSFORMS_MATCH_H
 #define GLOW_TRANSFORMS_MATCH_H
 
@@ -24,10 +26,10 @@
 typedef struct GlowMatch {
   GlowNode *root;
   GlowConstness *constness;
-  GlowValue *value[26]; /* by letter; NULL if it does not occur */
-  double number[26];    /* of #a */
-  GlowNode *node[GLOW_MATCH_NODES];
-  uint32_t count;
+  GlowValue *value[26];             /* by letter; NULL if it does not occur */
+  double number[26];                /* of #a */
+  GlowNode *node[GLOW_MATCH_NODES]; /* the nodes of the match; the first is the root */
+  uint32_t count;                   /* of nodes */
 } GlowMatch;
 
 /* The value of a letter. */
@@ -55,10 +57,10 @@ typedef struct GlowFormula {
 bool glow_recognize(GlowPassRun *run, const char *what, const GlowFormula *formulas,
                     uint32_t count);
 
-/* The one number that all elements of a constant are: through Cast between floating point kinds,
- * Reshape and the like, and of small eval constants. */
+/* Sets *number to the one number that all elements of v are; false if there is none. Looks through
+ * Cast between floating-point kinds, Reshape and the like, and into small eval constants. */
 bool glow_value_number(const GlowValue *v, double *number);
-/* Half the distance of 1 and the next number of a floating-point kind. */
+/* Half the distance of 1 and the next number of a floating-point kind; 0 for other kinds. */
 double glow_kind_roundoff(GlowKind kind);
 /* Whether both are the same value, or known constants of equal bits. */
 bool glow_values_equal(const GlowValue *a, const GlowValue *b);
@@ -67,7 +69,8 @@ bool glow_values_equal(const GlowValue *a, const GlowValue *b);
 bool glow_reduced_axes(const GlowNode *n, uint32_t *mask);
 /* The axis if the mask has one; -1 otherwise. */
 int64_t glow_single_axis(uint32_t mask);
-/* Whether v is absent, or broadcasts to x along its axes from `axis` on alone and has its kind. */
+/* Whether v is NULL, or a tensor of x's kind that has extents other than 1 only along x's axes from
+ * `axis` on, where they are those of x. */
 bool glow_stands_along(const GlowValue *v, const GlowType *x, int64_t axis);
 
 #endif

@@ -125,8 +125,9 @@ bool glow_pad_amounts(const GlowNode *pad, uint32_t rank, int64_t *amounts) {
 
 /* ---- Writing --------------------------------------------------------------------------------- */
 
-/* Where a Slice ends behind the last element; before the first one it has to say so by a number
- * that stays negative. */
+/* The operand Ends of a Slice along axis k: one step behind its last element. A Slice that runs
+ * backwards to element 0 ends before that element; only a number that is still negative when the
+ * extent has been added to it says this, so INT64_MIN stands there. */
 static int64_t end_of(const GlowPiece *p, uint32_t k) {
   int64_t last = p->start[k] + (p->size[k] - 1) * p->step[k];
   if (p->size[k] == 0)

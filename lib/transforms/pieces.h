@@ -13,13 +13,12 @@ typedef struct GlowPiece {
 
 /* All of v, which has a static type. */
 GlowPiece glow_piece_whole(GlowValue *v);
-/* What output `out` of n is a piece of, if n is a Slice or a Split at either level and all its
- * amounts are known. */
+/* Describes output `out` of n as a piece of n's operand. False unless n is a Slice or a Split, as a
+ * node or an instruction, and all its amounts are known. */
 bool glow_piece_cut(const GlowNode *n, uint32_t out, GlowPiece *p);
-/* What v is a piece of, if a Slice or a Split with the predicate of `user` defines it and all its
- * amounts are known. */
+/* The same for v, if a node with the predicate of `user` defines it. */
 bool glow_piece_of(const GlowValue *v, const GlowNode *user, GlowPiece *p);
-/* Whether p takes every element of its source, or along axis k, in order. */
+/* Whether p takes every element of its source in order; the second asks along axis k alone. */
 bool glow_piece_is_whole(const GlowPiece *p);
 bool glow_piece_is_whole_along(const GlowPiece *p, uint32_t k);
 /* The Slice that cuts p out, with constants named after `n`; the source itself if p is all of it.

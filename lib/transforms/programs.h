@@ -7,20 +7,21 @@
 #include "transforms/transforms.h"
 
 /* ---- Buffers --------------------------------------------------------------------------------- */
-/* Removes an alloc that nothing uses but its dealloc, and that. */
+/* Removes an alloc that nothing but its dealloc uses, and the dealloc. */
 void glow_buffer_remove(GlowValue *alloc);
 
 /* Lets an alloc live until after n, which is numbered (glow_function_number) and may lie in a
- * region of the alloc's block. Other bases live anyway. */
+ * region inside of the alloc's block. Does nothing if `base` is storage or a parameter. */
 void glow_buffer_keep_until(GlowValue *base, GlowNode *n);
 
-/* No plan can be smaller: the most bytes of buffers that live at one time. Numbers the program. */
+/* The most bytes of buffers that live at one time: no memory plan can be smaller. Numbers the
+ * program. */
 int64_t glow_program_live_bytes(GlowPassRun *run);
 
-/* Forgets offsets: lifetimes change, and a plan has all or none. */
+/* Removes the offsets of all allocs: a plan has all offsets or none. */
 void glow_program_drop_plan(GlowFunction *program);
-/* Before a rewrite that changes lifetimes: drops the plan. Does not return if no rewrite is left.
- */
+/* To be called before a rewrite that changes lifetimes: drops the plan. Does not return if the
+ * limit of this run is used up (glow_pass_check_limit). */
 void glow_program_begin_change(GlowPassRun *run);
 
 /* The figures of a pass over a program, as a remark: "@main: 3 copies, 96 bytes saved". */
@@ -34,30 +35,30 @@ void glow_instr_drop(GlowPassRun *run, GlowNode *n, uint32_t i);
 /* ---- One buffer for two (coalesce.c) --------------------------------------------------------- */
 /* For these the nodes of the program are numbered, and new ones have the number of their place. */
 
-/* The last node of the writer's block that reads what `out` writes; NULL if it is not the only
- * writer, or something may look at the buffer before. */
+/* The last node of the writer's block that reads what `out` writes. NULL if nothing reads it, if
+ * `out` is not the only use that writes the buffer, or if something may read the buffer before. */
 GlowNode *glow_buffer_last_reader(GlowArena *arena, const GlowUse *out);
-/* Whether `from` can stand for the alloc that `out` alone writes, wherever that is read. */
+/* Whether all readers of the alloc that `out` alone writes can read `from` instead. */
 bool glow_buffer_can_forward(GlowArena *arena, const GlowUse *out, const GlowValue *from);
-/* Lets readers of a copy's output read its input, if that stays the same for as long. The copy
- * goes. */
+/* Lets the readers of a copy's output read its input, if the input does not change before the last
+ * of them. If so, removes the copy and returns true. */
 bool glow_copy_forward(GlowPassRun *run, GlowNode *copy);
-/* Lets what computes a copy's input compute it in the copy's output, if nothing else is there in
- * the meantime. The copy goes. */
+/* Lets the instructions that write a copy's input write the copy's output instead, if nothing else
+ * uses that memory in the meantime. If so, removes the copy and returns true. */
 bool glow_copy_merge(GlowPassRun *run, GlowNode *copy);
 
 /* ---- Moving ---------------------------------------------------------------------------------- */
 /* Whether n would read the same values at `to`, which stands behind it in the same block and not
  * too far away. */
 bool glow_instr_can_move_down(const GlowNode *n, const GlowNode *to);
-/* The instruction of one output that writes `link`, which n alone reads, if it could as well stand
- * at n and write what n writes. */
+/* The instruction that alone writes `link`, which n alone reads. NULL unless it has one output,
+ * could as well stand where n stands, and could write n's first output in place of `link`. */
 GlowNode *glow_instr_producer(const GlowNode *n, GlowValue *link);
 /* `fused`, which stands before n, does the work of `producer` and of n: both go. */
 void glow_instr_replace_pair(GlowNode *producer, GlowNode *n, GlowNode *fused);
 
 /* ---- Scalar bodies --------------------------------------------------------------------------- */
-/* What the elements of a buffer are inside of a body. */
+/* A buffer, and the scalar that stands for each of its elements inside of a body. */
 typedef struct GlowScalarValue {
   const GlowValue *buffer;
   GlowValue *value;
@@ -70,17 +71,18 @@ typedef struct GlowScalarBody {
   GLOW_VEC(GlowValue *) inputs;     /* buffers */
   GLOW_VEC(GlowScalarValue) values; /* of buffers that the body computes */
 } GlowScalarBody;
-/* The nodes of a body that an instruction has, or will be in one. A body gets at most
- * GLOW_MAX_STEPS: more would not stay in registers. */
+/* A body gets at most so many nodes: values of more would not stay in registers. */
 enum { GLOW_MAX_STEPS = 64 };
+/* How many nodes n's body has; 1, which n would become in a body, if it has none. */
 uint32_t glow_scalar_steps(const GlowNode *n);
 /* Whether n can become part of a body: element-wise, plain static types, outputs of one shape, and
  * operands that broadcast to it. */
 bool glow_scalar_can_hold(const GlowNode *n);
 GlowScalarBody glow_scalar_begin(GlowModule *m, GlowArena *arena, const char *label);
-/* Goes on with the body of a stack, which has to go then. Its outputs have values. */
+/* Takes the body out of a stack, to append to it; the caller then has to remove the stack. The
+ * stack's outputs have values (glow_scalar_value). */
 GlowScalarBody glow_scalar_continue(GlowArena *arena, GlowNode *stack);
-/* The value of a buffer that the body computes; NULL of another. */
+/* The value of a buffer that the body computes; NULL for other buffers. */
 GlowValue *glow_scalar_value(const GlowScalarBody *s, const GlowValue *buffer);
 /* From now on the elements of `buffer` are `value`. */
 void glow_scalar_define(GlowScalarBody *s, const GlowValue *buffer, GlowValue *value);

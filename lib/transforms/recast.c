@@ -23,7 +23,7 @@ bool glow_recast_takes(const GlowRecast *r, const GlowValue *v) {
          !v->type->quantized;
 }
 
-/* Whether the port takes what its type variable says, and that may be of the new kind. */
+/* Whether the port's type is a type variable that may be of the new kind. */
 static bool fits_port(const GlowRecast *r, const GlowOpDesc *d, const GlowPort *port) {
   return port && port->type == GLOW_PORT_VAR && (d->vars[port->var].kinds & GLOW_KIND_BIT(r->to));
 }
@@ -140,7 +140,7 @@ bool glow_recast_node(GlowRecast *r, GlowNode *n, bool rounds) {
     if (glow_recast_takes(r, ins[i]) && !(ins[i] = stand_in(r, ins[i], n)))
       return false;
   }
-  /* A result may be known to be smaller than inference says. */
+  /* The results keep their extents, which may be narrower than inference says. */
   for (uint32_t i = 0; i < n->nresults; i++)
     if (glow_recast_takes(r, &n->results[i]) && fits_port(r, d, glow_op_out_port(d, i)))
       types[i] = glow_type_with_kind(r->run->ctx, n->results[i].type, r->to);

@@ -1,6 +1,7 @@
-/* Nodes that compute in another kind, with casts around them: what passes share that move a
- * function from some kinds to one. A value of the old kinds has at most one stand-in, so that casts
- * meet and what is left of them stands at the borders. */
+/* Nodes that compute in another kind, with casts around them: shared by passes that move the nodes
+ * of a function from some kinds to one other kind. A value of the old kinds has at most one
+ * stand-in of the new kind. So casts between two such nodes cancel, and casts remain at the borders
+ * only. */
 #ifndef GLOW_TRANSFORMS_RECAST_H
 #define GLOW_TRANSFORMS_RECAST_H
 
@@ -22,11 +23,12 @@ GlowRecast glow_recast_begin(GlowPassRun *run, GlowKindSet from, GlowKind to);
 bool glow_recast_takes(const GlowRecast *r, const GlowValue *v);
 /* Whether n is pure, has operands of the old kinds, and could have all of them of the new one. */
 bool glow_recast_fits(const GlowRecast *r, const GlowNode *n);
-/* Lets n compute in `to` and removes it. Users get its results cast back. With `rounds` that cast
- * counts: what stands for a result is the cast of it, else what was computed. False after a
+/* Builds n again in the kind `to` and removes n. Users get the results cast back to the old kinds.
+ * With `rounds`, the stand-in of such a result is that cast, cast to `to` again, so that it has
+ * been rounded to the old kind; without, it is the result as it was computed. False after a
  * diagnostic. */
 bool glow_recast_node(GlowRecast *r, GlowNode *n, bool rounds);
-/* Drops casts that nobody needs; those cast back leave their names to what was computed. */
+/* Removes casts that nothing uses. A removed cast to an old kind leaves its name to its operand. */
 void glow_recast_finish(GlowRecast *r);
 
 #endif

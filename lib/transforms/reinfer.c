@@ -1,8 +1,9 @@
-/* Type inference over existing nodes: after binding or folding, operands say more than when the
- * node was built, and so may its results. Types only ever get narrower here. */
+/* Type inference over existing nodes: after binding or folding, the types of operands may be
+ * narrower than when the node was built, and so may those of its results. Types never get wider
+ * here. */
 #include "transforms/transforms.h"
 
-/* The meet of what the text says and what is proved now, or NULL after a diagnostic. */
+/* The meet of v's type and the type that is proved now, or NULL after a diagnostic. */
 static const GlowType *narrow(GlowNode *n, const GlowValue *v, const GlowType *proved) {
   GlowContext *ctx = n->block->module->ctx;
   const GlowType *met = glow_type_meet(ctx, v->type, proved);
@@ -44,7 +45,8 @@ static void narrow_saved(GlowNode *n, bool *changed) {
   }
 }
 
-/* What stands for a result of a branch that ends the run has the type of the result. */
+/* A branch that ends the run yields a Fail for each result of the If n: gives each Fail the type of
+ * the result. */
 static void narrow_failed(GlowNode *n, bool *changed) {
   for (uint32_t r = 0; r < n->nregions; r++) {
     const GlowNode *end = glow_block_terminator(n->regions[r]);
@@ -95,6 +97,8 @@ static void fail_branch(GlowNode *n, GlowBlock *b, GlowStr why) {
   glow_build_terminator(b, GLOW_OP_YIELD, values, n->nresults);
 }
 
+/* Calls fn for both branches of the If n and holds their diagnostics back. If fn fails for one
+ * branch alone, that branch becomes Fail; if for both, the diagnostics are reported. */
 static bool each_branch(GlowNode *n, bool (*fn)(GlowBlock *b, void *arg), void *arg) {
   GlowHold holds[2];
   bool ok[2];

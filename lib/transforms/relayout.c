@@ -1,6 +1,8 @@
 /* Giving nodes other layouts: see relayout.h. */
 #include "transforms/relayout.h"
 
+#include "analysis/spans.h"
+
 GlowRelayouts glow_relayouts_begin(GlowPassRun *run) {
   GlowRelayouts r = {.run = run};
   r.known = glow_map_create(run->arena);
@@ -9,7 +11,7 @@ GlowRelayouts glow_relayouts_begin(GlowPassRun *run) {
 
 /* ---- Constants ------------------------------------------------------------------------------- */
 
-/* The copy of what an eval constant computes, without a Relayout at its end. */
+/* A copy in e of the value that an eval constant computes, without a Relayout at its end. */
 static GlowValue *copy_eval(GlowEval *e, const GlowStorage *s) {
   const GlowBlock *b = s->init.eval;
   GlowValue *v = glow_block_terminator(b)->operands[0].value;
@@ -22,7 +24,7 @@ static bool ends_in_relayout(const GlowStorage *s) {
          glow_value_def(glow_block_terminator(s->init.eval)->operands[0].value, GLOW_OP_RELAYOUT);
 }
 
-/* `NAME.packed`, once, or `NAME.plain`. */
+/* `NAME.packed` or `NAME.plain`, where NAME is the name up to an earlier `.packed`. */
 static GlowStr packed_name(GlowContext *ctx, GlowStr name, const GlowLayout *layout) {
   const char *end = strstr(name, ".packed");
   int length = end ? (int)(end - name) : (int)glow_str_length(name);
@@ -50,7 +52,8 @@ GlowValue *glow_constant_relayout(GlowModule *m, GlowArena *arena, GlowValue *v,
 
 /* ---- Values ---------------------------------------------------------------------------------- */
 
-/* What v is in this layout already: itself, or what it is a Relayout of. NULL if there is none. */
+/* The value in this layout that has v's elements already: v itself, or a value from which Relayouts
+ * lead to v. NULL if there is none. */
 static GlowValue *found_in(GlowValue *v, const GlowLayout *layout) {
   for (GlowNode *n;; v = glow_node_in(n, 0)) {
     if (v->type->layout == layout)
@@ -69,18 +72,12 @@ static bool is_constant(const GlowValue *v) {
   return v->kind == GLOW_VALUE_STORAGE && v->def.storage->cls == GLOW_CONSTANT;
 }
 
-/* The node of `block` that is n or has it in its regions. */
-static GlowNode *enclosing(GlowNode *n, const GlowBlock *block) {
-  while (n->block != block)
-    n = n->block->of.node;
-  return n;
-}
-
-/* A place where v can be used, and where whatever follows `user` sees what is built. */
+/* A builder at a place where v can be used, and before `user` in v's own block, so that `user` and
+ * all that follows can use what is built. */
 static GlowBuilder behind(const GlowRelayouts *r, const GlowValue *v, GlowNode *user) {
   bool result = v->kind == GLOW_VALUE_RESULT;
   GlowBlock *home = v->kind == GLOW_VALUE_STORAGE ? r->run->function->body : glow_value_block(v);
-  GlowBuilder b = glow_builder_before(result ? v->def.node->next : enclosing(user, home));
+  GlowBuilder b = glow_builder_before(result ? v->def.node->next : glow_node_in_block(user, home));
   b.pred = result ? v->def.node->pred.value : NULL;
   b.origin = result ? v->def.node->origin : user->origin;
   return b;
@@ -94,7 +91,7 @@ static GlowValue *build(GlowBuilder *b, GlowOp op, GlowValue *x, const void *mem
   return n ? &n->results[0] : NULL;
 }
 
-/* `NAME.LAYOUT`, or `NAME.plain`. */
+/* `NAME.blocked`, or `NAME.plain`. */
 static GlowStr name_in(GlowContext *ctx, GlowStr name, const GlowLayout *layout) {
   return name ? glow_str_printf(ctx, "%s.%s", name, layout ? "blocked" : "plain") : NULL;
 }
@@ -147,7 +144,7 @@ GlowValue *glow_value_with_four_axes(GlowRelayouts *r, GlowValue *v, GlowNode *u
 
 /* ---- Nodes ----------------------------------------------------------------------------------- */
 
-static bool is_like_that(const GlowNode *n, GlowValue *const *ins, const GlowType *const *types) {
+static bool has_already(const GlowNode *n, GlowValue *const *ins, const GlowType *const *types) {
   for (uint32_t i = 0; i < n->noperands; i++)
     if (n->operands[i].value != ins[i])
       return false;
@@ -176,7 +173,7 @@ static bool replace(GlowRelayouts *r, GlowNode *n, GlowNode *fresh) {
 
 bool glow_node_rebuild(GlowRelayouts *r, GlowNode *n, GlowValue *const *ins,
                        const GlowType *const *types, const char *what, bool *changed) {
-  *changed = !is_like_that(n, ins, types);
+  *changed = !has_already(n, ins, types);
   if (!*changed)
     return true;
   GlowBuilder b = glow_builder_before(n);

@@ -18,18 +18,21 @@ typedef struct GlowRelayouts {
 } GlowRelayouts;
 
 GlowRelayouts glow_relayouts_begin(GlowPassRun *run);
-/* Whether v is in this layout, or a Relayout of what is. */
+/* Whether v is in this layout, or Relayouts lead to v from a value in this layout. */
 bool glow_value_comes_in(GlowValue *v, const GlowLayout *layout);
-/* v, an operand of `user`, in a layout (NULL: plain): what it is a Relayout of, what was built
- * before, or a new Relayout. Constants become `eval` constants. NULL after a diagnostic. */
+/* v, an operand of `user`, in a layout (NULL: plain): v itself or the value that it is a Relayout
+ * of, if that is in this layout; else what was built for v before; else a new Relayout, or for a
+ * constant a new eval constant. NULL after a diagnostic. */
 GlowValue *glow_value_in(GlowRelayouts *r, GlowValue *v, const GlowLayout *layout, GlowNode *user);
 /* v with leading axes of extent 1, so that it has four. NULL after a diagnostic. */
 GlowValue *glow_value_with_four_axes(GlowRelayouts *r, GlowValue *v, GlowNode *user);
-/* Builds n again with other operands and types of its results, and counts that as a rewrite.
- * *changed is set unless n is like that already. False after a diagnostic. */
+/* Builds n again with the operands `ins` and results of `types`, and counts that as a rewrite,
+ * which `what` describes. *changed is false if n has these operands and types already. False after
+ * a diagnostic. */
 bool glow_node_rebuild(GlowRelayouts *r, GlowNode *n, GlowValue *const *ins,
                        const GlowType *const *types, const char *what, bool *changed);
-/* Makes one or none of a Relayout of a Relayout. */
+/* If the Relayout n has a Relayout as its operand, leaves one of them, or none if they cancel
+ * out. */
 void glow_relayout_shorten(GlowRelayouts *r, GlowNode *n);
 /* Drops Relayouts that nobody needs, and gives names back. */
 void glow_relayouts_end(GlowRelayouts *r);

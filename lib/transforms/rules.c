@@ -26,8 +26,9 @@ static bool says_no_less(const GlowType *by, const GlowType *than) {
   return fit == GLOW_FIT_EQUAL || fit == GLOW_FIT_NARROWER;
 }
 
-/* The first rule that applies to n: the node that it built, n itself if it was changed in place,
- * NULL if n is gone or nothing applies. */
+/* Applies to n the rules of its operator, in order, until one replaces n. Returns the node that
+ * this rule built; NULL if it built none, or if no rule replaced n. After a change in place, the
+ * next rules follow. */
 static GlowNode *apply_first(GlowPassRun *run, GlowNode *n, const GlowRule *rules, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) {
     if (rules[i].op != n->op)

@@ -26,11 +26,11 @@ bool glow_reinfer_block(GlowBlock *b, bool *changed);
 /* Calls fn for the regions of n, scalar bodies left out. A branch of an If in which fn reports
  * errors becomes Fail, if the other one is sound. False after a diagnostic. */
 bool glow_each_region(GlowNode *n, bool (*fn)(GlowBlock *b, void *arg), void *arg);
-/* All funcs, after operands anywhere say more. */
+/* All funcs of the module, after types anywhere became narrower. */
 bool glow_reinfer_module(GlowModule *m);
 
-/* Whether loops of every backend hold the kind, and a GlowScalar all its values: numbers of whole
- * bytes and more than 8 bits if floating, and bools. */
+/* Whether every backend can hold the kind in its loops, and a GlowScalar all values of the kind:
+ * bools, integers of at least 8 bits, floating-point numbers of at least 16. */
 static inline bool glow_kind_is_data(GlowKind k) {
   return k == GLOW_KIND_BOOL || (glow_kind_is_integer(k) && glow_kind_info[k].bits >= 8) ||
          (glow_kind_is_float(k) && glow_kind_info[k].bits >= 16);

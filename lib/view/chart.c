@@ -76,7 +76,7 @@ static double y_of(const Chart *c, int64_t bytes) {
 }
 static double bottom(const Chart *c) { return c->top + TOP + PLOT_HEIGHT; }
 
-/* `conv1/Conv`: a name without what it begins with if that is a separator. */
+/* A name without a separator in front: `conv1/Conv` for `/conv1/Conv`. */
 static const char *plain(const char *name) {
   return name && *name == '/' ? name + 1 : name ? name : "";
 }

@@ -1,8 +1,8 @@
-/* What is drawn as one box. The finest of these that gives a picture of at most BUDGET boxes, after
- * what repeats was folded: single nodes; nodes with the same scope, then scopes of ever fewer
- * parts. Scopes come from names, `/encoder/layer.0/attention/MatMul`. If even the coarsest is too
- * much, chains are drawn as one box too. Boxes hold consecutive nodes, so the picture has no
- * cycles. */
+/* Chooses which nodes are drawn as one box. The choices, from fine to coarse: single nodes; nodes
+ * with the same scope; scopes cut to ever fewer parts. Scopes come from names,
+ * `/encoder/layer.0/attention/MatMul`. The finest choice counts that gives at most BUDGET boxes
+ * after folding. If even the coarsest gives more, chains are drawn as one box too. Boxes hold
+ * consecutive nodes, so the picture has no cycles. */
 #include "analysis/buffers.h"
 #include "view/view_internal.h"
 
@@ -107,7 +107,8 @@ static void add_box(Chooser *c, uint32_t first, uint32_t count, GlowStr scope) {
   glow_vec_push(c->g->arena, &c->g->boxes, box);
 }
 
-/* Boxes of consecutive nodes that share their first `parts` parts; nodes without any stay alone. */
+/* Makes boxes of consecutive nodes that share the first `parts` parts of their scopes. A node whose
+ * scope has no part beyond the common ones stays alone. */
 static void group(Chooser *c, uint32_t parts) {
   c->g->boxes.count = 0;
   for (uint32_t i = 0, j; i < c->nodes.count; i = j) {
@@ -130,9 +131,9 @@ static void singles(Chooser *c) {
   glow_view_fold(c->g);
 }
 
-/* Chains: boxes in a row of which only the first takes values from elsewhere and only the last
- * gives any. `last_user` is the last box that takes a value of each, `lowest` the earliest box that
- * each takes a value from. */
+/* Chains are boxes in a row of which only the first takes values from elsewhere and only the last
+ * gives any. For each box, `last_user` is the last box that takes a value of it, and `lowest` the
+ * earliest box that it takes a value from. */
 typedef struct Chains {
   ViewGraph *g;
   uint32_t *lowest, *last_user;
@@ -150,7 +151,7 @@ static void see_source(void *user, uint32_t from, const GlowValue *value) {
   c->last_user[from] = c->box;
 }
 
-/* Where a repetition begins: no chain may cross it. */
+/* Whether a repetition begins or ends here: no chain may cross it. */
 static bool begins_repetition(const ViewGraph *g, uint32_t box) {
   for (uint32_t k = 0; k < g->repeats.count; k++) {
     const ViewRepeat *r = &g->repeats.data[k];

@@ -19,7 +19,7 @@ typedef struct Drawing {
 
 /* ---- Boxes and frames ------------------------------------------------------------------------ */
 
-/* By what an operator does; the legend of print_legend. */
+/* A colour for what an operator does; write.c has the legend. */
 static const char *fill(const ViewBox *box) {
   const GlowOpDesc *d = glow_node_desc(box->nodes[0]);
   if (box->count > 1)

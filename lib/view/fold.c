@@ -1,6 +1,6 @@
-/* What repeats is drawn once: runs of boxes that come again at once with the same operators,
- * members, types and wiring. The run that saves most boxes first, then what is left and right of
- * it. Layers of a model are such runs however their nodes are called. */
+/* Parts that repeat are drawn once: runs of boxes that follow each other with the same operators,
+ * members, types and wiring. The run that saves most nodes is folded first, then the boxes before
+ * and behind it. Layers of a model are such runs, however their nodes are called. */
 #include "view/view_internal.h"
 
 enum { LEAST_SAVED = 3, LONGEST = 512 };
@@ -19,9 +19,10 @@ static void add_source(void *user, uint32_t from, const GlowValue *value) {
   glow_vec_push((GlowArena *)args[0], (Sources *)args[1], from);
 }
 
-/* Whether box `b` of repetition k >= 2 is wired as box `a`, `period` before it. A source in the run
- * is as far away for both; what lies before the run is the same. In repetition 1, what repetition 0
- * took from outside may come from repetition 0. */
+/* Whether box `b` is wired like box `a`, which is `period` boxes before it; repetitions begin at
+ * `first`. A source in the run must be as far away for both, and a source before the run must be
+ * the same. Only from repetition 0 to 1 may the source change: what repetition 0 took from outside,
+ * repetition 1 may take from repetition 0. */
 static bool same_wiring(const Folder *f, uint32_t a, uint32_t b, uint32_t first, uint32_t period) {
   const Sources *x = &f->sources[a], *y = &f->sources[b];
   if (x->count != y->count)

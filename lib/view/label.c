@@ -1,4 +1,4 @@
-/* The text inside a box, as Graphviz's labels in HTML: what it does, how, with which constants. */
+/* The text inside a box, as an HTML label of Graphviz: the operator, its members and constants. */
 #include "support/sizes.h"
 #include "view/view_internal.h"
 

@@ -9,7 +9,7 @@
 typedef struct ViewBox {
   GlowNode **nodes;
   uint32_t count;
-  GlowStr scope;  /* what is above it in names, without a common beginning; "" if nothing */
+  GlowStr scope;  /* of its nodes, without the parts that all scopes begin with; "" if none */
   uint64_t shape; /* equal for boxes with the same operators, members and types */
   uint32_t drawn; /* the box that is drawn for this one: itself, or one of an earlier repetition */
 } ViewBox;
@@ -39,8 +39,7 @@ void glow_view_fold(ViewGraph *g);
 
 /* Calls fn for each value that a box takes from outside it: from another box (`from` is its
  * number), or from storage, a parameter or an enclosing block (`from` is GLOW_VIEW_OUTSIDE). In a
- * program `value` is
- * the buffer. Constants are left out. */
+ * program `value` is the buffer. Constants are left out. */
 #define GLOW_VIEW_OUTSIDE UINT32_MAX
 typedef void ViewSourceFn(void *user, uint32_t from, const GlowValue *value);
 void glow_view_sources(ViewGraph *g, uint32_t box, ViewSourceFn *fn, void *user);

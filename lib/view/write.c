@@ -1,7 +1,7 @@
-/* -view: the text for Graphviz, or the SVG that it or a chart gives, into one file.
+/* -view: writes the text for Graphviz, or an SVG of Graphviz or of a chart, into one file.
  *
- * Graphviz runs as a process of its own: it may end itself or run out of memory without ending
- * ours, and nobody needs it who does not ask for the SVG of a graph. */
+ * Graphviz runs as a process of its own: it may fail or run out of memory without ending ours, and
+ * only the SVG of a graph needs it. */
 #include <errno.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -159,8 +159,8 @@ static GlowStatus dot_to_svg(GlowContext *ctx, const GlowText *dot, GlowText *sv
 
 /* ---- The file -------------------------------------------------------------------------------- */
 
-/* What is drawn: of a file without one of these words in front, the memory of planned programs as
- * .svg, else graphs. */
+/* What to draw: `graph:` or `memory:` in front of the file says so. Without (EITHER), an .svg has
+ * the memory if all programs are planned; other files have graphs. */
 typedef enum Subject { EITHER, GRAPHS, MEMORY } Subject;
 
 /* The path behind `graph:` or `memory:`. */

@@ -28,7 +28,7 @@ static bool read_operands(GlowSelect *s, const GlowNode *n, Attention *a) {
   return true;
 }
 
-/* Along the axes of the scores; the last one must be contiguous, or repeated. */
+/* Strides of the mask along the axes of the scores; the last axis is contiguous, or repeated. */
 static bool read_mask(GlowSelect *s, const Attention *a, GlowAttentionParams *p) {
   p->mask = a->masked;
   for (uint32_t i = 0; i < a->mask.rank && a->masked; i++) {

@@ -16,7 +16,7 @@ bool glow_cached_key(const GlowFunction *program, const GlowCodegenOptions *opti
 typedef struct GlowCached {
   GlowCacheEntry entry;
   GlowBytes object;
-  const void **constants; /* by storage; NULL entries are not in it */
+  const void **constants; /* by storage; NULL: the entry does not have this one */
 } GlowCached;
 
 /* Finds the entry, to be closed. The plan says what constants there can be; arrays are the arena's.
@@ -24,8 +24,8 @@ typedef struct GlowCached {
 bool glow_cached_find(const GlowCache *cache, const GlowText *key, GlowArena *arena,
                       const GlowCpuPlan *plan, GlowCached *cached);
 
-/* Stores an object and, of the storage that the code reads, the constants whose `owned` says that
- * they were computed or moved to an aligned place. */
+/* Stores an object, and of the constants that the code reads those that have a tensor in `owned`:
+ * they were computed, or moved to an aligned place. */
 void glow_cached_store(const GlowCache *cache, const GlowText *key, GlowArena *arena,
                        const GlowCpuPlan *plan, const GlowText *object, void *const *storage,
                        GlowTensor *const *owned);

@@ -1,7 +1,7 @@
 /* If and Loop: the work of their regions, and where their conditions stand. */
 #include "backend/cpu/select.h"
 
-/* The place of an operand that steers, of one element; absent operands have one too. */
+/* The place of a condition or a count, which has one element. Absent operands have a place, too. */
 static bool scalar_place(GlowSelect *s, const GlowValue *v, GlowPlace *place) {
   GlowView view;
   *place = glow_place_absent();

@@ -9,13 +9,13 @@
 typedef struct GlowConvView {
   const GlowConvolutionMembers *m;
   GlowView x, w, b, y;
-  GlowView map; /* what the epilogue transforms: y, or what it is pooled from, which is nowhere */
+  GlowView map; /* what the epilogue transforms: y, or what y is pooled from, which has no memory */
   bool has_bias, pools;
   int64_t groups, ic, oc; /* ic: channels of one group; oc: of all */
   GlowConvGeometry g;     /* as the instruction says */
 } GlowConvView;
 
-/* Members of a list that may be left out. */
+/* Entry i of a list; `initial` if the list is shorter. */
 static inline int64_t glow_conv_member(GlowArray a, uint32_t i, int64_t initial) {
   return i < a.count ? (int64_t)glow_array_at(a, uint32_t, i) : initial;
 }

@@ -62,7 +62,7 @@ static bool is_tile(const GlowIsa *isa, const GlowConvGrid *g, const GlowConvTil
          (merged == 1 || (g->flat && g->oh % merged == 0));
 }
 
-/* The tile that the instruction names, or a good one, into p. */
+/* Sets the tile in p: the one that the instruction names, else that of glow_conv_tile_of. */
 static bool choose_tile(GlowSelect *s, const GlowNode *n, const GlowConvView *c, GlowWork *body,
                         bool single, GlowConvParams *p) {
   const GlowArray given = c->m->tile;
@@ -89,7 +89,7 @@ static bool choose_tile(GlowSelect *s, const GlowNode *n, const GlowConvView *c,
   return true;
 }
 
-/* Where the operands are: zeros for padding that tiles read. */
+/* Where the operands are, and the zeros that tiles read instead of padding. */
 static GlowConvPlaces places_of(const GlowConvView *c, const GlowSetup *setup) {
   return (GlowConvPlaces){.y = c->y.place,
                           .x = c->x.place,

@@ -2,7 +2,7 @@
 #include "backend/cpu/conv.h"
 #include "cpu/work.h"
 
-/* What both operators say, in terms of one. */
+/* A Convolution or a ConvTranspose. */
 typedef struct Plain {
   bool transposed, nhwc;
   GlowView x, w, b, y;

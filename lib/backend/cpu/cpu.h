@@ -13,8 +13,7 @@
  * none, and allocates all that runs need. Inputs as for glow_interp_run: every placeholder that is
  * read must be bound. Variables that were written get their value when the network is destroyed.
  * NULL after diagnostics: the target is unknown or this host lacks it, there are instructions that
- * cannot be compiled, or an input is missing. Of the options those of the interpreter are ignored.
- */
+ * cannot be compiled, or an input is missing. Options of the interpreter are ignored. */
 GlowNetwork *glow_cpu_prepare(GlowFunction *program, const GlowBindings *inputs,
                               const GlowRunOptions *options);
 
@@ -43,7 +42,7 @@ typedef struct GlowCpuSource {
   GlowWorkSource base;
   const GlowNode *node;
 } GlowCpuSource;
-/* Its instruction. */
+/* The instruction that work comes from. */
 const GlowNode *glow_cpu_node(const GlowWorkSource *source);
 /* For GlowCodegenOptions. */
 void glow_cpu_remark(const GlowWorkSource *source, const char *text);
@@ -56,7 +55,7 @@ typedef struct GlowCpuPlan {
   bool *reads, *writes; /* of each outer value */
   uint32_t nouter;
   int64_t arena, align; /* bytes of the arena, a multiple of its alignment */
-  int64_t scratch;      /* bytes behind it for each worker */
+  int64_t scratch;      /* bytes of scratch memory for each worker */
   int64_t scratch_at;   /* where the workers' memory begins: it may reach into the arena */
   GLOW_VEC(GlowCpuBuffer) buffers;
   bool hosted; /* has instructions that this process must run: no object can be made of it */

@@ -1,6 +1,7 @@
-/* What is left of a Pad where its operand is computed in its place: copies of boxes, in any layout
- * whose padded axes are not blocked. The halo grows axis by axis: what lies before and after the
- * box along an axis covers the axes before it with their halo, and those behind it without. */
+/* Halo: what is left of a Pad if its operand is computed in place, inside of the padded buffer. It
+ * is copies of boxes, in any layout whose padded axes are not blocked. The halo grows axis by axis:
+ * the boxes before and after the operand along an axis reach over the halo of earlier axes, but not
+ * of later ones. */
 #include "backend/cpu/box.h"
 #include "tensor/tensor.h"
 

@@ -7,14 +7,14 @@
 #include "backend/interp/interp_internal.h"
 #include "backend/interp/profile.h"
 
-/* GlowFault.error of what this process finds out. */
+/* More values of GlowFault.error, for errors that code of this process finds. */
 enum {
   GLOW_HOSTED_FAILED = -1, /* a step failed and has said why */
   GLOW_HOSTED_LATE = -2    /* the time of the tool is over */
 };
 
-/* One run. The fault is first: code hands its address back. Of a run without steps only the fault,
- * ctx and profile are set. */
+/* One run. The fault is the first member, since callbacks get nothing but its address. A run
+ * without hosted steps sets only fault, ctx and profile. */
 typedef struct GlowHosted {
   GlowFault fault;
   GlowProfile *profile; /* of a profiled run; or NULL */
@@ -27,7 +27,7 @@ typedef struct GlowHosted {
   bool ok;
 } GlowHosted;
 
-/* tensors[i] is what outer value i of the plan is in, or NULL; memory is the program's arena. */
+/* tensors[i] holds outer value i of the plan, or is NULL; `memory` is the program's arena. */
 void glow_hosted_begin(GlowHosted *h, GlowFunction *f, const GlowCpuPlan *plan,
                        GlowTensor *const *tensors, uint8_t *memory);
 void glow_hosted_end(GlowHosted *h);

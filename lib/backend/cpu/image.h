@@ -12,8 +12,8 @@ typedef struct GlowImageBuilder {
   GLOW_VEC(GlowFixup) fixups;
 } GlowImageBuilder;
 
-/* Appends a copy of some bytes, aligned to 16; where it begins. Pointers among the bytes must be
- * given places by glow_image_point. */
+/* Appends a copy of some bytes, aligned to 16. Returns where it begins. For each pointer among the
+ * bytes glow_image_point must be called. */
 int64_t glow_image_add(GlowImageBuilder *b, const void *data, size_t size);
 /* The pointer at `place` leads to `target`. */
 void glow_image_point(GlowImageBuilder *b, int64_t place, int64_t target);

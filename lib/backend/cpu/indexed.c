@@ -45,8 +45,8 @@ static bool append_check(GlowSelect *s, const GlowNode *n, const GlowView *which
   return true;
 }
 
-/* The extents that vectors of `length` indices count along from axis `first` of v on, and the
- * strides. */
+/* The extents and strides of the `length` axes of v, from axis `first` on, that vectors of indices
+ * point into. */
 static void read_vectors(const GlowView *v, uint32_t first, int64_t length, GlowCheckParams *c,
                          int64_t *stride) {
   c->length = length;
@@ -131,7 +131,7 @@ bool glow_select_gather_elements(GlowSelect *s, const GlowNode *n) {
 
 /* ---- Scatter --------------------------------------------------------------------------------- */
 
-/* The result begins as X. */
+/* Appends a copy of X to the result, unless both are one buffer. */
 static bool append_copy(GlowSelect *s, const GlowNode *n, const GlowView *to,
                         const GlowView *from) {
   GlowBox b = {0};
@@ -141,7 +141,8 @@ static bool append_copy(GlowSelect *s, const GlowNode *n, const GlowView *to,
   return glow_box_append(s, n, &b, to, from);
 }
 
-/* The function that combines elements of a kind; NULL if they are replaced. */
+/* Finds the function that combines elements of a kind; NULL if they are replaced. False, with
+ * s->why, if there is none. */
 static bool read_reduction(GlowSelect *s, GlowKind kind, int reduction, const GlowTile **combine) {
   static const GlowCombineVariant variants[] = {[GLOW_SCATTER_REDUCTION_ADD] = GLOW_COMBINE_ADD,
                                                 [GLOW_SCATTER_REDUCTION_MUL] = GLOW_COMBINE_MUL,
@@ -154,7 +155,7 @@ static bool read_reduction(GlowSelect *s, GlowKind kind, int reduction, const Gl
   return *combine || glow_select_fail(s, "there is no kernel for its kind");
 }
 
-/* How wide the columns are that a shard of ScatterND has at least. */
+/* Bytes of each row of updates that a shard of ScatterND takes at least. */
 enum { SHARED_BYTES = 256 };
 
 bool glow_select_scatter_nd(GlowSelect *s, const GlowNode *n) {

@@ -143,7 +143,7 @@ static uint32_t constant(GlowLaneList *l, const void *element, GlowKind kind) {
 
 /* ---- Conversions ----------------------------------------------------------------------------- */
 
-/* By one of the lists of ops/casts.inc. */
+/* Converts a value by a function from one of the lists of ops/casts.inc. */
 static uint32_t convert(GlowLaneList *l, const uint16_t (*list)[GLOW_KIND_COUNT], Members members,
                         uint32_t v, GlowKind to) {
   return call(l, list[to][l->kinds.data[v]], members, to, &v, 1, 0);

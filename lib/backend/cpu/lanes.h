@@ -28,8 +28,8 @@ typedef struct GlowLaneList {
 GlowLane glow_lane_of(const GlowValue *v);
 /* A parameter: the next value. */
 void glow_lane_param(GlowLaneList *l, GlowLane *lane);
-/* Appends the calls that n is; in: its operands, in order. False if it has no vector form for its
- * kinds. */
+/* Appends the calls that compute n; in: its operands, in order. False if n has no vector form for
+ * its kinds. */
 bool glow_lanes_append(GlowLaneList *l, const GlowNode *n, const GlowLane *in, GlowLane *out);
 /* Value v as another kind, as Cast does it. */
 uint32_t glow_lanes_cast(GlowLaneList *l, uint32_t v, GlowKind to);

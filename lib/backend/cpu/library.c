@@ -39,8 +39,8 @@ static bool calls(const GlowLaneCall *c, GlowOp op) {
   return c->lane == glow_op_desc[op].lanes[GLOW_KIND_FLOAT];
 }
 
-/* A limit: the constant that is operand i of a call, or `absent`. Of zeros, -0 is below +0 to Clip,
- * but not to comparisons. */
+/* A limit: the constant that is operand i of a call, or `absent`. False if it is no constant, or
+ * one that Clip compares otherwise than machines do: NaN, or -0, which is below +0 to Clip. */
 static bool limit_of(const GlowBody *body, const GlowLaneCall *c, uint32_t i, float absent,
                      float *limit) {
   uint32_t v = i < c->nins ? c->ins[i] : GLOW_BODY_ABSENT;
@@ -89,14 +89,14 @@ static bool is_clip(const GlowWork *w, GlowBodyCode *code) {
 typedef struct Blocks {
   int64_t *of;    /* by value */
   uint32_t *last; /* by value: the last call that reads it; the number of calls: a result */
-  int64_t *free;  /* of these, */
-  uint32_t nfree; /* so many */
-  int64_t count;
+  int64_t *free;  /* blocks that no value needs any more */
+  uint32_t nfree; /* how many of them */
+  int64_t count;  /* of all blocks */
 } Blocks;
 
 static int64_t take_block(Blocks *b) { return b->nfree ? b->free[--b->nfree] : b->count++; }
 
-/* Values that no call from k on reads give their blocks back. */
+/* Operands of call k that no later call reads give their blocks back. */
 static void release(Blocks *b, const GlowBody *body, uint32_t k) {
   const GlowLaneCall *c = &body->calls[k];
   for (uint32_t i = 0; i < c->nins; i++) {

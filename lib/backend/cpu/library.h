@@ -1,14 +1,14 @@
-/* Programs by library code (kernels/library.h): kernels as machine code that was made when Glow was
- * built. No line of code is generated. */
+/* Programs that run by library code (kernels/library.h): machine code of kernels that was compiled
+ * together with Glow. Nothing is compiled for a program. */
 #ifndef GLOW_BACKEND_CPU_LIBRARY_H
 #define GLOW_BACKEND_CPU_LIBRARY_H
 
 #include "backend/cpu/cpu.h"
 #include "backend/cpu/image.h"
 
-/* Appends the params of a piece as library code for `isa` reads them; where they begin. */
+/* Appends the params of a piece as library code for `isa` reads them. Returns where they begin. */
 int64_t glow_library_params(GlowImageBuilder *b, const GlowIsa *isa, const GlowWork *w);
-/* The same of its body. -1: it has none. */
+/* The same for the body of a piece; -1 if it has none. */
 int64_t glow_library_body(GlowImageBuilder *b, const GlowWork *w);
 /* Why the library cannot run a piece; NULL: it can. */
 const char *glow_library_refuses(GlowArena *arena, const GlowWork *w);

@@ -145,7 +145,7 @@ static void swap(int64_t *a, int64_t *b) {
   *b = c;
 }
 
-/* C' = B' A', where A is what is on the left. */
+/* C' = B' A' instead of C = A B: exchanges A and B, and rows and columns of all operands. */
 static void turn_around(Nest *t) {
   int64_t stride[GLOW_VIEW_RANK], row = t->row[A], column = t->column[A];
   GlowPlace place = t->place[A];

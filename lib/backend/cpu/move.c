@@ -8,7 +8,8 @@
 
 #include <string.h>
 
-/* Largest destination stride outermost; then neighbours that are one loop become one. */
+/* Orders the loops, the largest stride of the destination outermost, and merges neighbours that are
+ * one loop on both sides. */
 static void normalize(GlowBox *b) {
   for (uint32_t i = 1; i < b->count; i++) {
     for (uint32_t k = i; k > 0 && b->loops[k - 1].to < b->loops[k].to; k--) {
@@ -28,7 +29,8 @@ static void normalize(GlowBox *b) {
   b->count = kept;
 }
 
-/* A matrix of elements that changes its order: the innermost loops of both sides differ. */
+/* Whether a box transposes a matrix: the loops in which both sides are contiguous differ. *column
+ * is that of the source. */
 static bool is_transposition(const GlowBox *b, int64_t bytes, uint32_t *column) {
   const GlowBoxLoop *row = b->count ? &b->loops[b->count - 1] : NULL;
   if (!row || bytes > 8 || row->to != bytes || row->from == bytes || row->n < 4)

@@ -55,7 +55,8 @@ bool glow_select_transpose(GlowSelect *s, const GlowNode *n) {
 
 /* ---- Pieces, in any layout ------------------------------------------------------------------- */
 
-/* All of `part`, at an index along an axis of the other side. */
+/* Copies all of `part`, which is `to` or `from`; in the other buffer it begins at index `at` of an
+ * axis. */
 static bool append_part(GlowSelect *s, const GlowNode *n, const GlowView *to, const GlowView *from,
                         const GlowView *part, uint32_t axis, int64_t at) {
   GlowSlab slabs[GLOW_MAX_RANK];

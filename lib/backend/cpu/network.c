@@ -151,8 +151,8 @@ static bool walk(Network *n) {
   return ok;
 }
 
-/* What may fail of instruction `order`, or with `any` all of it, in a list of work and what is
- * inside. */
+/* The first work of instruction `order` that may fail, in a list of work and the lists inside of
+ * it; with `any` the first work of the instruction. */
 static const GlowWork *find_work(const GlowWork *work, uint32_t count, int64_t order, bool any) {
   const GlowWork *found = NULL;
   for (uint32_t i = 0; i < count && !found; i++) {
@@ -216,7 +216,7 @@ static GlowStatus run(GlowNetwork *network) {
   return GLOW_OK;
 }
 
-/* Variables keep what the last run wrote. Outputs that somebody took are not in the list. */
+/* Variables keep what the last run wrote. Outputs that somebody took have NULL as their tensor. */
 static void release_buffers(Network *n) {
   const GlowBindings *outputs = &n->base.outputs;
   for (uint32_t i = 0, out = 0; n->owned && i < n->plan.nouter; i++) {

@@ -2,7 +2,7 @@
 #include "cpu/work.h"
 #include "num/bits.h"
 
-/* What the three operators have in common. */
+/* The members that all three operators have. */
 typedef struct Members {
   int layout;
   GlowArray kernels, strides, pads, dilations;
@@ -69,7 +69,7 @@ static bool read_params(GlowSelect *s, const GlowView *x, const GlowView *y, con
   return true;
 }
 
-/* NULL if there is none for the kind. */
+/* The kernel of n for elements of a kind; NULL if there is none. */
 static const GlowKernel *kernel_of(const GlowNode *n, GlowKind kind) {
   bool arg = n->nouts > 1 && glow_node_out(n, 1);
   return arg                             ? glow_find_max_pool_arg(kind)

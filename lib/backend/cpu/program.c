@@ -60,7 +60,7 @@ static GlowStep *end_step(Tables *t, uint32_t i) {
   return s;
 }
 
-/* Where a step goes on if it does not go on at the next one: behind all that there is so far. */
+/* Step i, if it jumps, goes on behind all the steps that there are so far. */
 static void go_on_here(Tables *t, uint32_t i) { t->steps.data[i].number = t->steps.count; }
 
 static GlowStep *end_piece(Tables *t, uint32_t step, const GlowWork *w) {
@@ -70,12 +70,12 @@ static GlowStep *end_piece(Tables *t, uint32_t step, const GlowWork *w) {
   return s;
 }
 
-/* A place in the image, or -1. */
+/* Adds the address of byte `at` of the image of params; -1: a null pointer. */
 static void add_param_address(Tables *t, int64_t at) {
   add_address(t, at < 0 ? GLOW_SPACE_ABSENT : GLOW_SPACE_PARAMS, at < 0 ? 0 : at);
 }
 
-/* Of compiled code, reference kernels alone read params. */
+/* The address of the params of w. In compiled code only reference kernels read params. */
 static void add_params(Tables *t, const GlowWork *w) {
   int64_t at = -1;
   if (t->bare && w->kind != GLOW_WORK_REFERENCE)

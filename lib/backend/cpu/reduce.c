@@ -2,7 +2,7 @@
 #include "cpu/work.h"
 #include "tensor/tensor.h"
 
-/* Bit a of the result: axis a is reduced. False if the axes are not known. */
+/* Sets bit a of *mask if axis a is reduced. False if the axes are not known. */
 static bool read_axes(GlowSelect *s, const GlowNode *n, bool noop, uint32_t rank, uint32_t *mask) {
   const GlowValue *v = glow_node_nins(n) > 1 ? glow_node_in(n, 1) : NULL;
   const GlowTensor *axes = v ? glow_value_known(v) : NULL;

@@ -31,7 +31,7 @@ static bool describe(GlowSelect *s, const GlowValue *v, GlowBuf *buf, GlowPlace 
   return true;
 }
 
-/* Describes all operands, which have `places`; NULL, with s->why, if one cannot be. */
+/* Describes all operands and fills in their places. NULL, with s->why, if that is impossible. */
 static GlowCall *describe_all(GlowSelect *s, const GlowNode *n, GlowPlace *places) {
   GlowCall *call = GLOW_NEW(s->arena, GlowCall);
   *call = (GlowCall){.members = n->members, .nin = glow_node_nins(n), .nout = n->nouts};

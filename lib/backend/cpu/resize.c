@@ -14,7 +14,7 @@ typedef struct Tables {
 
 /* ---- The plan -------------------------------------------------------------------------------- */
 
-/* The operands with the values of those that are known. */
+/* Makes the plan from the operands of n, all of which but X must be known. */
 static bool read_plan(GlowSelect *s, const GlowNode *n, GlowResizePlan *p) {
   const GlowCall *call = glow_select_call(s, n);
   if (!call)
@@ -30,7 +30,7 @@ static bool read_plan(GlowSelect *s, const GlowNode *n, GlowResizePlan *p) {
          glow_select_fail(s, "its operands contradict the extents of its result");
 }
 
-/* The axes from the first to the last one that changes, to the last places of `axes`. */
+/* Puts the axes from the first to the last one that changes at the end of `axes`. */
 static bool choose_axes(Tables *t, int64_t *images, const GlowResizeAxis **axes) {
   static const GlowResizeAxis none = {.in = 1, .out = 1, .same = true};
   const GlowResizePlan *plan = t->plan;
@@ -81,7 +81,7 @@ static bool doubles(const Tables *t) {
   return true;
 }
 
-/* The list of place i. Short ones have a second element, so that both may be read. */
+/* Appends the list of place i. A short list has room for a second element, which may be read. */
 static void push_list(Tables *t, const GlowResizeAxis *a, uint32_t axis, int64_t i,
                       double *weights) {
   GlowTaps taps = {.first = i, .count = 1, .weights = weights};

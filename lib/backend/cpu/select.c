@@ -1,8 +1,8 @@
 /* From the instructions of a program to the work that code generation emits.
  *
- * Layouts, strategies, tiles, shards and offsets are read from the text and not decided here; an
- * instruction without a tile or shards gets what the passes that assign them would write, by
- * target/cpu/rules.h, a program without offsets a plan. */
+ * Layouts, strategies, tiles, shards and offsets are read from the text and not decided here. If an
+ * instruction has no tile or no shards, target/cpu/rules.h says what the passes assign-tiles and
+ * assign-shards would write. If a program has no offsets, its buffers are planned here. */
 #include "backend/cpu/select.h"
 
 #include "analysis/access.h"
@@ -20,18 +20,13 @@
 
 /* ---- Views ----------------------------------------------------------------------------------- */
 
-static bool fail(GlowSelect *s, const char *why) {
-  s->why = why;
-  return false;
-}
-
 static int64_t element_bytes(const GlowType *t) { return glow_kind_info[t->kind].bits / 8; }
 
 static bool is_supported_type(GlowSelect *s, const GlowType *t) {
   if (!glow_type_is_tensor(t) || !glow_type_is_static(t))
-    return fail(s, "its extents are not known before it runs");
+    return glow_select_fail(s, "its extents are not known before it runs");
   if (t->kind == GLOW_KIND_STRING)
-    return fail(s, "its elements are strings");
+    return glow_select_fail(s, "its elements are strings");
   return true;
 }
 
@@ -72,7 +67,7 @@ static bool place_of(GlowSelect *s, const GlowValue *v, GlowPlace *place) {
   }
   const GlowPlace *known = glow_map_get(s->places, v);
   if (!known)
-    return fail(s, "an operand is neither a buffer nor storage");
+    return glow_select_fail(s, "an operand is neither a buffer nor storage");
   *place = *known;
   return true;
 }
@@ -105,8 +100,9 @@ bool glow_select_dense(GlowSelect *s, const GlowValue *v, GlowView *view) {
   if (!glow_select_view(s, v, view))
     return false;
   if (glow_kind_info[view->type->kind].bits % 8)
-    return fail(s, "its elements are not whole bytes");
-  return (!view->type->layout && glow_view_is_dense(view)) || fail(s, "an operand is not dense");
+    return glow_select_fail(s, "its elements are not whole bytes");
+  return (!view->type->layout && glow_view_is_dense(view)) ||
+         glow_select_fail(s, "an operand is not dense");
 }
 
 int64_t glow_view_extent(const GlowView *v, uint32_t first, uint32_t last) {
@@ -134,14 +130,14 @@ bool glow_select_operand(GlowSelect *s, const GlowView *to, const GlowView *from
   for (uint32_t i = 0; i < to->rank; i++)
     stride[i] = 0;
   if (ft->rank > tt->rank)
-    return fail(s, "an operand has more axes than the result");
+    return glow_select_fail(s, "an operand has more axes than the result");
   for (uint32_t a = 0; a < ft->rank; a++) {
     uint32_t axis = a + tt->rank - ft->rank;
     int tb = block_of(tt, axis), fb = block_of(ft, a);
     if (ft->dims[a].size == 1 && tt->dims[axis].size != 1)
       continue; /* broadcast */
     if (ft->dims[a].size != tt->dims[axis].size)
-      return fail(s, "an operand does not broadcast");
+      return glow_select_fail(s, "an operand does not broadcast");
     if (fb < 0 && tb >= 0) {
       /* A plain axis under a blocked one: whole blocks of consecutive elements. */
       int64_t block = tt->layout->blocks[tb].size;
@@ -152,7 +148,7 @@ bool glow_select_operand(GlowSelect *s, const GlowView *to, const GlowView *from
     }
     if ((fb < 0) != (tb < 0) ||
         (tb >= 0 && ft->layout->blocks[fb].size != tt->layout->blocks[tb].size))
-      return fail(s, "an operand has another layout than the result");
+      return glow_select_fail(s, "an operand has another layout than the result");
     stride[axis] = from->strides[a];
     if (tb >= 0)
       stride[tt->rank + (uint32_t)tb] = from->strides[ft->rank + (uint32_t)fb];
@@ -162,14 +158,12 @@ bool glow_select_operand(GlowSelect *s, const GlowView *to, const GlowView *from
 
 /* ---- Work ------------------------------------------------------------------------------------ */
 
-static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
-
 /* As many as the text says, unless there are fewer units, or it is a little piece of the work. */
 static int64_t shards_of(const GlowNode *n, const GlowWorkSpec *spec) {
   int64_t shards = n->shards ? n->shards : glow_shards(glow_instr_cost(n));
-  shards = min64(shards, spec->grain > 1 ? spec->units / spec->grain : spec->units);
+  shards = glow_min64(shards, spec->grain > 1 ? spec->units / spec->grain : spec->units);
   if (spec->cost)
-    shards = min64(shards, glow_shards(spec->cost));
+    shards = glow_min64(shards, glow_shards(spec->cost));
   return shards < 1 ? 1 : shards;
 }
 
@@ -250,7 +244,7 @@ static bool select_native(GlowSelect *s, const GlowNode *n) {
   default:
     if (glow_node_desc(n)->has_scalar)
       return glow_select_stack(s, n);
-    return fail(s, "there is no machine kernel for it");
+    return glow_select_fail(s, "there is no machine kernel for it");
   }
 }
 
@@ -260,7 +254,7 @@ static bool select_host(GlowSelect *s, const GlowNode *n) {
   for (uint32_t i = 0; i < n->noperands; i++) {
     const GlowValue *v = n->operands[i].value;
     if (v && (!glow_type_is_tensor(v->type) || v->type->kind == GLOW_KIND_STRING))
-      return fail(s, "its operands are no numbers");
+      return glow_select_fail(s, "its operands are no numbers");
   }
   GlowWork w = {.kind = GLOW_WORK_HOST, .source = glow_select_source(s, n)};
   glow_codegen_remark(n, "'%s' is a step of the interpreter", glow_node_desc(n)->instr);
@@ -404,8 +398,9 @@ static int64_t most_scratch(const GlowWork *work, uint32_t count, bool common) {
   return most;
 }
 
-/* Each worker's memory behind the buffers; what all have in common overlaps it, and what of that
- * is larger than a worker's becomes part of the arena. */
+/* Places scratch memory behind the buffers: a part for each worker. Scratch memory that all workers
+ * share lies in the same place. If it is larger than one worker's part, the arena grows by the
+ * difference. */
 static void place_scratch(GlowCpuPlan *plan) {
   int64_t common = most_scratch(plan->work, plan->count, true);
   int64_t own = most_scratch(plan->work, plan->count, false);

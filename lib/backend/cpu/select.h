@@ -41,7 +41,8 @@ bool glow_select_view(GlowSelect *s, const GlowValue *v, GlowView *view);
 /* A dense buffer of a static type, wherever it is. */
 void glow_view_dense(const GlowType *t, GlowView *view);
 
-/* The same, if the layout is plain, all lies one behind the other, and elements are whole bytes. */
+/* glow_select_view for a value that must be dense: in a plain layout, without gaps, and with
+ * elements of whole bytes. False, with s->why, for others. */
 bool glow_select_dense(GlowSelect *s, const GlowValue *v, GlowView *view);
 /* Whether a view has the layout that the row of a kernel says of an operand; `blocks` as in
  * glow_kernel_takes. False, with s->why. */
@@ -58,17 +59,18 @@ bool glow_view_is_dense(const GlowView *v);
 
 /* What the constructors of cpu/work.h are told besides parameters, tiles and places. */
 typedef struct GlowWorkSpec {
-  int64_t units;         /* how far it can be split */
-  int64_t grain;         /* units that a shard should have, since each reads much besides; 0: one */
-  int64_t cost;          /* of one of several pieces that an instruction may be: multiply-adds, or
-                            bytes moved; a little piece is not split as all is. 0: it is all */
+  int64_t units; /* how far it can be split */
+  int64_t grain; /* units that a shard should have, since each reads much besides; 0: one */
+  int64_t cost;  /* if the instruction has other work besides: multiply-adds of this work, or
+                    bytes that it moves, so that little work is not split into as many shards
+                    as the instruction. 0: this is all of it */
   const GlowCall *fault; /* the kernel may end the run: the call that messages are about */
 } GlowWorkSpec;
 /* The tile that a setup names, which the machine must have; NULL: none is named. */
 const GlowTile *glow_select_sized(GlowSelect *s, const GlowTileSize *t);
 
 /* For cpu/work.h, whose functions append work by a kernel of the table. Params are a struct of
- * int64_t, which `count` more follow; all is copied. */
+ * int64_t, behind which the `count` numbers of `table` follow. Everything is copied. */
 typedef struct GlowWorkParts {
   const GlowKernel *kernel;
   const void *params;
@@ -80,8 +82,8 @@ typedef struct GlowWorkParts {
 } GlowWorkParts;
 GlowWork *glow_select_work(GlowSelect *s, const GlowNode *n, const GlowWorkParts *parts,
                            const GlowWorkSpec *spec);
-/* Gives work its tiles, NULL where none is needed; kinds[i]: those that tile i may have, one bit
- * each. */
+/* Gives work its tiles, NULL where none is needed. kinds[i] has a bit for each kind (GlowTileKind)
+ * that tile i may be of. */
 void glow_select_tiles(GlowSelect *s, GlowWork *w, const GlowTile *const *tiles,
                        const uint64_t *kinds, uint32_t count);
 
@@ -136,7 +138,8 @@ bool glow_select_body(GlowSelect *s, const GlowNode *n, const GlowBlock *b,
 /* A machine kernel, or else the reference kernel; which and why is noted. False, with s->why, if
  * there is neither. */
 bool glow_select_instruction(GlowSelect *s, const GlowNode *n);
-/* An instruction that pools, where no kernel does both: as two over memory of their own. */
+/* An instruction that also pools, where no kernel does both: two instructions, with a buffer of
+ * their own between them. */
 bool glow_select_apart(GlowSelect *s, const GlowNode *n, const GlowMaxPoolMembers *pool);
 /* The work of a region; refusals are noted. */
 GlowWorkList glow_select_block(GlowSelect *s, GlowBlock *b);
@@ -145,12 +148,12 @@ void glow_select_place(GlowSelect *s, const GlowValue *v, const GlowPlace *place
 /* Memory that lives as long as the run, behind the planned buffers. */
 GlowPlace glow_select_extra(GlowSelect *s, int64_t bytes);
 
-/* The body that one element-wise instruction is, whose parameters are the operands that are there;
- * and that of a scalar block. The first node that has no vector form for its kinds, or NULL. */
+/* Make the body of an element-wise instruction, whose parameters are the operands that are present,
+ * or of a scalar block. Return the first node that has no vector form for its kinds, or NULL. */
 const GlowNode *glow_select_node_body(GlowSelect *s, const GlowNode *n, GlowBody *body);
 const GlowNode *glow_select_block_body(GlowSelect *s, const GlowBlock *b, GlowBody *body);
-/* That of the epilogue of n, whose kernel hands over and stores floats; empty if there is none.
- * False, with s->why, if a node has no vector form. */
+/* Makes the body of n's epilogue, which gets a float from the kernel and gives it one to store;
+ * empty if there is no epilogue. False, with s->why, if a node has no vector form. */
 bool glow_select_epilogue_body(GlowSelect *s, const GlowNode *n, GlowBody *body);
 /* Where the work of n comes from. */
 const GlowWorkSource *glow_select_source(GlowSelect *s, const GlowNode *n);
@@ -163,8 +166,8 @@ bool glow_select_zero_padding(GlowSelect *s, const GlowNode *n, const GlowView *
 
 /* An operand that is read along the physical axes of `to`, with broadcasting: fills in place,
  * stride (one for each physical axis of `to`, at most GLOW_VIEW_RANK) and the number of channels
- * that may be read, 0 if whole blocks are there. False, with s->why, if that takes another layout.
- */
+ * that may be read, 0 if whole blocks are there. False, with s->why, if its layout does not allow
+ * that. */
 bool glow_select_operand(GlowSelect *s, const GlowView *to, const GlowView *from, int64_t *stride,
                          int64_t *channels);
 

@@ -4,11 +4,6 @@
 
 #include <string.h>
 
-static bool fail(GlowSelect *s, const char *why) {
-  s->why = why;
-  return false;
-}
-
 /* Strides of every operand (outputs first) along the physical axes of output 0. */
 typedef struct Nest {
   uint32_t rank, noperands;
@@ -69,7 +64,7 @@ static void order_loops(Nest *nest, int64_t vl, int64_t axis_of[GLOW_STACK_DIMS]
 static bool finish(GlowSelect *s, GlowStackParams *p, GlowOperand *operands, Nest *nest) {
   int64_t axis_of[GLOW_STACK_DIMS];
   if (nest->rank > GLOW_STACK_DIMS)
-    return fail(s, "it has too many axes");
+    return glow_select_fail(s, "it has too many axes");
   order_loops(nest, s->isa->vl, axis_of);
   for (uint32_t d = 0; d < GLOW_STACK_DIMS; d++) {
     int64_t a = axis_of[d];
@@ -95,11 +90,11 @@ static bool slice_strides(GlowSelect *s, const GlowNode *n, const GlowView *to, 
   axis = axis < 0 ? axis + to->rank : axis;
   memset(stride, 0, GLOW_VIEW_RANK * sizeof *stride);
   if (v->rank > 1 || to->type->layout)
-    return fail(s, "its scale is no list");
+    return glow_select_fail(s, "its scale is no list");
   if (count == 1)
     return true;
   if (axis < 0 || axis >= to->rank || count != to->dims[axis])
-    return fail(s, "its scale does not fit an axis");
+    return glow_select_fail(s, "its scale does not fit an axis");
   stride[axis] = v->strides[0];
   return true;
 }
@@ -113,16 +108,17 @@ static bool operand_strides(GlowSelect *s, const GlowNode *n, const GlowView *to
     return slice_strides(s, n, to, v, stride);
   if (!glow_select_operand(s, to, v, stride, &channels))
     return false;
-  return !channels || fail(s, "an operand is not padded to whole blocks");
+  return !channels || glow_select_fail(s, "an operand is not padded to whole blocks");
 }
 
 /* Says what has no vector form. */
 static bool refuse(GlowSelect *s, const GlowNode *n, const GlowNode *refused) {
-  return fail(s, refused == n ? "there is no kernel for its kinds"
-                              : glow_arena_printf(s->arena,
-                                                  "its body has '%s', which has no vector form for "
-                                                  "its kinds",
-                                                  glow_node_desc(refused)->node));
+  return glow_select_fail(
+      s, refused == n ? "there is no kernel for its kinds"
+                      : glow_arena_printf(s->arena,
+                                          "its body has '%s', which has no vector form for "
+                                          "its kinds",
+                                          glow_node_desc(refused)->node));
 }
 
 bool glow_select_body(GlowSelect *s, const GlowNode *n, const GlowBlock *b,

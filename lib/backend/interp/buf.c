@@ -60,7 +60,8 @@ static int64_t solid_span(const GlowBuf *b) {
 
 static bool one_element(const GlowBuf *b) { return glow_buf_elements(b) == 1 && !b->nblocks; }
 
-/* Everything has one place for each index, or is a single element: one long row. */
+/* One long row, if no buffer has holes and each has the extents and strides of the first one or is
+ * a single element. False if that is not so. */
 static bool make_flat(GlowRowLoop *l) {
   int64_t span = solid_span(l->bufs[0]);
   for (uint32_t i = 1; i < l->count && span >= 0; i++)
@@ -95,8 +96,9 @@ static bool has_block_rows(const GlowBuf *b, const GlowBuf *out) {
   return b->block_axis[0] == axis + b->rank - out->rank && b->block_size[0] == out->block_size[0];
 }
 
-/* Rows are the blocks of the result, without its padding lanes; an axis that an operand does not
- * have in blocks has steps of whole blocks in front of them. */
+/* Rows are the blocks of the result, without its padding lanes. An operand that is not blocked
+ * along that axis gets two strides for it: of a block's length between rows, and its own inside a
+ * row. */
 static bool make_block_rows(GlowRowLoop *l) {
   const GlowBuf *out = l->bufs[0];
   if (out->nblocks != 1 || out->block_size[0] > GLOW_ROW_BLOCK)
@@ -152,7 +154,7 @@ bool glow_row_loop_init(GlowRowLoop *l, GlowBuf *const *bufs, uint32_t count) {
   return true;
 }
 
-/* Offsets in blocked buffers, element by element: a layout that not all of them have. */
+/* The offsets of a row of one element, for buffers whose blocked layouts differ. */
 static void blocked_offsets(GlowRowLoop *l) {
   for (uint32_t i = 0; i < l->count; i++) {
     const GlowBuf *b = l->bufs[i];

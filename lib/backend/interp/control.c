@@ -1,5 +1,5 @@
-/* If, Loop, Scan and Call: nodes that run regions or functions; Fail. Regions see outer values through
- * the slots of the same walk. */
+/* If, Loop, Scan and Call: nodes that run regions or functions; Fail. Regions see outer values
+ * through the slots of the same walk. */
 #include "backend/interp/interp_internal.h"
 #include "ops/values.h"
 
@@ -102,7 +102,8 @@ static GlowTensor *take(GlowTensorList *l, uint32_t i) {
   return t;
 }
 
-/* Runs the body once; the state takes yields [first, first + nstate), lists the ones behind. */
+/* Runs the body once. Yields [first, first + nstate) become the state; those behind are appended to
+ * the lists. */
 static bool iterate(GlowWalk *w, Iterations *it, uint32_t first) {
   glow_run_check_time(it->n);
   if (!glow_walk_block(w, it->body, it->yields.data))
@@ -249,8 +250,9 @@ GlowStatus glow_value_call(GlowWalk *w, const GlowNode *n, GlowTensor *const *in
   GlowFunction *f = glow_module_function(n->block->module, m->callee);
   if (!f || f->kind != GLOW_FUNC || f->body->nparams != n->noperands) {
     bool gradient = f && f->kind == GLOW_GRADIENT;
-    glow_run_error(n, gradient ? "@%s is a gradient declaration: it has no body to run"
-                               : "'@%s' is not a function that can be called here",
+    glow_run_error(n,
+                   gradient ? "@%s is a gradient declaration: it has no body to run"
+                            : "'@%s' is not a function that can be called here",
                    m->callee);
     return GLOW_BAD_INPUT;
   }

@@ -64,8 +64,8 @@ static void store_as(const GlowRow *r, int64_t n, GlowKind from, const RowMemory
 
 /* ---- Rows and buffers ------------------------------------------------------------------------ */
 
-/* Where of elements that nothing computes with: strings, complex numbers, packed and small kinds.
- */
+/* The operator Where for elements that have no loop: strings, complex numbers, packed and small
+ * kinds. */
 static bool pick_row(const GlowRow *rows, uint32_t nin, int64_t n) {
   if (nin != 3)
     return false;

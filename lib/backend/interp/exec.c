@@ -209,8 +209,8 @@ static bool run_stack(const GlowNode *n, const GlowKernels *k, GlowCall *call) {
                        nins);
 }
 
-/* Whether every input repeats to the result. Inference has seen to it but for operands that it
- * lets be of any shape, such as Clip's limits. */
+/* Whether every input broadcasts to the result. Inference has checked that, except for operands
+ * that may have any shape, such as Clip's limits. */
 static bool broadcasts(const GlowNode *n, const GlowCall *call) {
   const GlowBuf *out = &call->out[0];
   for (uint32_t i = 0; i < call->nin; i++) {
@@ -253,7 +253,7 @@ static GlowRunError run_with_epilogue(const GlowNode *n, const GlowKernels *k, G
   return e;
 }
 
-/* The same into memory of its own, which is then pooled. */
+/* The same, but the result goes to memory of its own, and is then pooled into the output. */
 static GlowRunError run_pooled(const GlowNode *n, const GlowKernels *k, GlowCall *call,
                                GlowScratch *scratch, const GlowMaxPoolMembers *pool) {
   GlowContext *ctx = n->block->module->ctx;

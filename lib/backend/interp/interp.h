@@ -36,9 +36,9 @@ typedef struct GlowRunOptions {
   void *finished_user;
   void (*progress)(void *user, uint64_t done, uint64_t total);
   void *progress_user;
-  /* Run no kernel of an operator that has a lowering rule. Where -lower=all left one, because its
-   * rule needs extents or values that were open, a graph's is lowered as it runs; a program's is an
-   * error. */
+  /* Run no kernel of an operator that has a lowering rule. -lower=all leaves nodes whose rule needs
+   * extents or values that are still open. In a graph they are lowered when they run; in a program
+   * they are an error. */
   bool primitives;
   const struct GlowKernels
       *kernels;  /* NULL: the best for this machine; a backend may bring its own */
@@ -47,8 +47,8 @@ typedef struct GlowRunOptions {
   const struct GlowParallel *parallel; /* threads that share the work of machine code, or NULL */
   const struct GlowCache *cache;       /* where machine code is kept, or NULL */
   bool profile;                        /* of networks: note where time goes */
-  /* A byte that memory of a program in the interpreter holds before the program writes to that
-   * memory: what reads memory too early has other results with another byte. NULL: any bytes. */
+  /* The interpreter fills the memory of a program with this byte first: a program that reads memory
+   * before writing it gives other results with another byte. NULL: memory is not filled. */
   const unsigned char *poison;
   int64_t max_memory; /* bytes; what needs more is refused. 0: no limit. docs: glow-run */
 } GlowRunOptions;

@@ -19,7 +19,8 @@ void glow_buf_pack(GlowBuf *b);
 enum { GLOW_ROW_BLOCK = 512, GLOW_ROW_OPERANDS = 64 };
 
 /* Visits the index space of bufs[0] in rows of at most GLOW_ROW_BLOCK elements; the other buffers
- * are broadcast to it. After each next, buffer i's row starts at offset[i] with stride step[i]. */
+ * are broadcast to it. After each glow_row_loop_next a row has n elements; in buffer i the row
+ * starts at offset[i] and has the stride step[i]. */
 typedef struct GlowRowLoop {
   GlowBuf *const *bufs;
   uint32_t count, rank;
@@ -76,13 +77,14 @@ void glow_run_check_time(const GlowNode *n);
 void glow_run_error(const GlowNode *n, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* The types of n's results for operands at hand (NULL: absent): bounded tensor types, exact but for
- * DYNAMIC operators. False after a diagnostic; a result that contradicts its claim is one. */
+/* The types of n's results for operands at hand (NULL: absent): bounded tensor types, exact except
+ * for DYNAMIC operators. False after a diagnostic, for example if a type contradicts its claim. */
 bool glow_exec_types(const GlowNode *n, const GlowTensor *const *in, const GlowType **out);
 /* Runs n's kernel or scalar loop on buffers, then its epilogue. False after a diagnostic. */
 bool glow_exec_kernel(const GlowNode *n, const GlowKernels *k, GlowCall *call,
                       GlowScratch *scratch);
-/* Computes the results of a node that is neither lowered nor a value kernel's: new tensors. */
+/* Computes the results, new tensors, of a node that is not lowered and has no `value` kernel
+ * (GlowKernelRow). */
 bool glow_exec_node(const GlowNode *n, const GlowKernels *k, const GlowTensor *const *in,
                     GlowTensor **out, GlowScratch *scratch);
 /* A tensor whose data is aligned to its elements: t itself, or *copy, which the caller frees. */
@@ -128,8 +130,8 @@ typedef struct GlowSlot {
   struct GlowSlot *next_dying, *next;
 } GlowSlot;
 
-/* A storage with a value: saved and waiting for the end of the function, or what a caller still
- * sees after a callee saved. */
+/* A storage with a value: one that a Save gave it, waiting for the end of the function
+ * (GlowFrame.pending), or one that a caller still sees after a callee saved (GlowFrame.entry). */
 typedef struct GlowSaved {
   GlowStorage *storage;
   GlowTensor *tensor; /* owned; NULL: the initial value */
@@ -223,7 +225,7 @@ void glow_program_place(GlowProgramRun *p, const GlowValue *v, void *data);
 bool glow_program_step(GlowProgramRun *p, GlowNode *n);
 /* Gives tensors of open extents the types that were written, and releases everything. */
 void glow_program_end(GlowProgramRun *p);
-/* The share of a run that n is, in elements touched. */
+/* How much of a run n is: a weight, guessed from the elements that it touches. */
 uint64_t glow_node_weight(const GlowNode *n);
 
 #endif

@@ -7,10 +7,11 @@
 /* A piece of work: a call of a kernel. An instruction may need several. */
 typedef struct GlowProfilePiece {
   const GlowNode *node;
-  const char *kernel; /* of machine code, "reference": the operator's reference kernel,
-                         "interpreter": its walker. Of the interpreter: the operator */
-  bool main;          /* the one of its node that the node's figures belong to */
-  uint32_t calls;     /* in the last run */
+  /* The machine kernel; "reference": the operator's reference kernel; "interpreter": a step of its
+   * walker. If the interpreter runs everything: the operator. */
+  const char *kernel;
+  bool main;      /* the piece for which the figures of the node are shown */
+  uint32_t calls; /* in the last run */
   double seconds;
 } GlowProfilePiece;
 
@@ -40,7 +41,7 @@ void glow_profile_end(GlowProfile *p);
 /* What a node's operator is called in its text. */
 const char *glow_profile_operator(const GlowNode *n);
 
-/* A profile with a piece for each node, of an engine that calls back after each. */
+/* A profile with a piece for each node, for engines that call back after each node. */
 typedef struct GlowNodeProfile {
   GlowProfile profile;
   GlowArena *arena;

@@ -1,6 +1,6 @@
-/* The walker over programs: instructions on buffers, in the arena that plan-memory laid out, or
- * each alloc on the heap where a program is not planned. A bounded buffer (`..n`) has the room of
- * its bounds and is packed by its extents, which are kept beside it. */
+/* The walker over programs: instructions on buffers. They lie in the arena that plan-memory laid
+ * out; if a program is not planned, each alloc is on the heap. A bounded buffer (`..n`) has room
+ * for its bounds; its elements are packed by its extents, which are kept beside it. */
 #include "backend/interp/interp_internal.h"
 
 #include <stdlib.h>
@@ -72,7 +72,7 @@ static void reset_dims(Buffer *b) {
     b->dims[a] = b->type->dims[a].kind == GLOW_DIM_EXACT ? b->type->dims[a].size : 0;
 }
 
-/* Memory that was not written yet, if the options say what such memory holds. */
+/* Fills memory that was not written yet, if the options say with what. */
 static void poison(const Program *p, void *data, int64_t bytes) {
   if (p->options && p->options->poison)
     memset(data, *p->options->poison, (size_t)bytes);
@@ -97,7 +97,7 @@ static void run_alloc(Program *p, const GlowNode *n) {
 
 static Buffer *buffer_of(Program *p, const GlowValue *v);
 
-/* Where the view lies is asked when it is used (view_buffer): storage moves when it is written. */
+/* The address is not set here, but at each use (view_buffer): storage moves when it is written. */
 static bool run_view(Program *p, const GlowNode *n) {
   const GlowTensorviewMembers *m = n->members;
   Buffer *b = buffer_for(p, &n->results[0]);
@@ -130,8 +130,8 @@ static void dims_of_tensor(Buffer *b, const GlowTensor *t) {
     b->dims[a] = t->type->dims[a].size;
 }
 
-/* What an outer value has before the program writes it. NULL if a placeholder is not bound, or after
- * a diagnostic. */
+/* What an outer value has before the program writes it. NULL if a placeholder is not bound, or
+ * after a diagnostic. */
 static const GlowTensor *first_value(Program *p, const GlowValue *v) {
   const GlowTensor *bound = p->cells->cells[v->id].tensor;
   bool open = glow_outer_class(v) == GLOW_PLACEHOLDER;
@@ -324,7 +324,7 @@ static bool run_expect_shape(Program *p, const GlowNode *n) {
   return b != NULL;
 }
 
-/* Y holds Index slices of the shape of X before; its first extent grows by one. */
+/* Checks that y holds `index` slices of x's shape, and makes its first extent one larger. */
 static bool before_append(const GlowNode *n, Buffer *y, const Buffer *x, int64_t index) {
   if (index < 0 || index >= y->type->dims[0].size) {
     glow_run_error(n, "Index is %lld, beyond the bound of the buffer: the loop ran past its bound",
@@ -344,7 +344,7 @@ static bool before_append(const GlowNode *n, Buffer *y, const Buffer *x, int64_t
   return true;
 }
 
-/* The buffers of n's operands, in order; NULL entries: absent. NULL after a diagnostic. */
+/* The buffers of n's operands, in order; NULL entries: absent. False after a diagnostic. */
 static bool operand_buffers(Program *p, const GlowNode *n, Buffer **operands) {
   for (uint32_t i = 0; i < n->noperands; i++) {
     GlowUse *u = &n->operands[i];
@@ -465,7 +465,7 @@ static bool run_block(Program *p, GlowBlock *b) {
 
 /* ---- Programs -------------------------------------------------------------------------------- */
 
-/* What the program may write and this run did not comes out as it began. */
+/* Outputs that the program may write but this run did not write get the values they began with. */
 static void begin_unwritten(Program *p) {
   GlowAccesses accesses = glow_function_accesses(p->function, p->arena);
   GlowOuterValues outer = glow_function_outer_values(p->function, p->arena);

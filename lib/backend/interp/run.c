@@ -63,16 +63,16 @@ GlowTensor *glow_bindings_input(const GlowBindings *b, const GlowValue *v) {
   if (!t)
     glow_error(ctx, glow_value_loc(v), "input '%s' of type %s is not given", v->name,
                glow_type_str(ctx, v->type));
-  if (!t || (t->type->cls == v->type->cls &&
-             glow_type_fit(v->type, t->type) != GLOW_FIT_CONTRADICTS))
+  if (!t ||
+      (t->type->cls == v->type->cls && glow_type_fit(v->type, t->type) != GLOW_FIT_CONTRADICTS))
     return t;
   glow_error(ctx, glow_value_loc(v), "input '%s' is %s, but it is declared as %s", v->name,
              glow_type_str(ctx, t->type), glow_type_str(ctx, v->type));
   return NULL;
 }
 
-/* Binds what a function reads of what its caller gives. A program may write a placeholder before it
- * reads that; its verifier does not say, so a value for one that is written need not be given. */
+/* Binds the inputs that the function reads. A program may write a placeholder before it reads it.
+ * The verifier does not say whether it does, so no value is needed for one that is also written. */
 static bool bind_outer(GlowRunCall *r) {
   const GlowFunction *f = r->function;
   bool ok = true;
@@ -98,7 +98,8 @@ static void add_output(GlowContext *ctx, GlowBindings *outputs, GlowStr name, Gl
   glow_vec_push(ctx->arena, outputs, b);
 }
 
-/* What was written of what the caller gives, in order; variables keep their new values. */
+/* Moves the placeholders and parameters that were written to the outputs, in order. Variables keep
+ * their new values. */
 static void collect(GlowRunCall *r) {
   for (uint32_t i = 0; i < r->outer.count; i++) {
     const GlowValue *v = r->outer.data[i];
@@ -165,7 +166,7 @@ static bool run_program(GlowRunCall *r) {
   return true;
 }
 
-/* Constants that are read where their file is mapped. */
+/* Bytes of constants that are read where their file is mapped, so they take no memory. */
 static int64_t mapped_bytes(const GlowRunCall *r) {
   int64_t sum = 0;
   for (const GlowStorage *g = r->function->module->first_storage; g; g = g->next) {
@@ -179,8 +180,8 @@ static int64_t mapped_bytes(const GlowRunCall *r) {
 
 static void lift_limit(void *ctx) { ((GlowContext *)ctx)->tensor_limit = 0; }
 
-/* Refuses what needs more than the run may take. What is known only as it runs is asked again at
- * each operator. */
+/* Refuses a function that needs more memory than the run may take. Sizes that are known only at run
+ * time are checked at each operator. */
 static bool limit_memory(const GlowRunCall *r) {
   int64_t limit = r->options ? r->options->max_memory : 0;
   if (!limit)
@@ -211,8 +212,8 @@ static void run_body(GlowContext *ctx, void *arg) {
   glow_cells_begin(ctx, &cells, f->module);
   glow_defer_push(ctx, &release, glow_cells_end, &cells);
   glow_defer_push(ctx, &lift, lift_limit, ctx);
-  r->ok = limit_memory(r) && bind_outer(r) &&
-          (f->kind == GLOW_PROGRAM ? run_program(r) : run_graph(r));
+  r->ok =
+      limit_memory(r) && bind_outer(r) && (f->kind == GLOW_PROGRAM ? run_program(r) : run_graph(r));
   glow_defer_pop(ctx, &lift, true);
   glow_defer_pop(ctx, &release, true);
   glow_float_mode_leave(ctx, &mode);
@@ -221,8 +222,7 @@ static void run_body(GlowContext *ctx, void *arg) {
 
 GlowStatus glow_interp_run(GlowFunction *f, const GlowBindings *inputs, GlowBindings *outputs,
                            const GlowRunOptions *options) {
-  GlowRunCall r = {
-      .function = f, .inputs = inputs, .outputs = outputs, .options = options};
+  GlowRunCall r = {.function = f, .inputs = inputs, .outputs = outputs, .options = options};
   GlowStatus status = glow_protect(f->module->ctx, run_body, &r);
   return status != GLOW_OK || r.ok ? status : GLOW_BAD_INPUT;
 }

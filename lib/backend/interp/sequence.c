@@ -123,7 +123,8 @@ GlowStatus glow_value_sequence_construct(GlowWalk *w, const GlowNode *n, GlowTen
   return GLOW_OK;
 }
 
-/* A position operand within [-count, limit], non-negative; -1 after a diagnostic. */
+/* The position that operand p says, counted from the front: in [0, limit]. A negative operand
+ * counts from the end of `count` elements. -1 after a diagnostic. */
 static int64_t position(const GlowNode *n, const GlowTensor *p, uint32_t count, uint32_t limit) {
   if (glow_tensor_elements(p) != 1) {
     glow_run_error(n, "Position must be one value");

@@ -232,8 +232,8 @@ GlowStatus glow_value_string_concat(GlowWalk *w, const GlowNode *n, GlowTensor *
 
 static bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
-/* Cuts the next part off *s; false if nothing is left, which with a delimiter is so behind the last
- * part, and without one behind the last that is not white space. `last`: no more cuts. */
+/* Cuts the next part off *s: up to the delimiter, or up to white space if the delimiter is empty.
+ * False if no part is left. `last`: all that is left is one part. *ended: it was the last one. */
 static bool next_part(GlowString *s, bool *ended, const GlowString *delimiter, bool last,
                       GlowString *part) {
   size_t length = 0, skip;
@@ -262,7 +262,7 @@ static bool next_part(GlowString *s, bool *ended, const GlowString *delimiter, b
   return true;
 }
 
-/* Calls for all parts of element i; returns how many there are. Stores them behind `at`, if y. */
+/* Splits s; returns how many parts it has. If y is not NULL, stores them in y from `at` on. */
 static int64_t split_element(GlowContext *ctx, const GlowStringSplitMembers *m, GlowString s,
                              GlowTensor *y, int64_t at) {
   /* A default is no interned string. */

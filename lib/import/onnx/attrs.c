@@ -1,5 +1,5 @@
-/* Attributes of a node, by name and type. What a rule asks for counts as used; node.c reports the
- * others. */
+/* Attributes of a node, by name and type. An attribute that a rule asks for counts as used; node.c
+ * reports the others. */
 #include <string.h>
 #include <strings.h>
 

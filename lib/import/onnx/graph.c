@@ -62,8 +62,8 @@ static const GlowTensor *borrow(GlowOnnxImporter *im, const GlowOnnxTensorInfo *
   return t;
 }
 
-/* Where the data of a constant live: in the text, in the model's file, or in the payload. The
- * payload's key is the storage's name, which is set later. */
+/* Decides where the data of a constant are to live: in the text, in the model's file, or in the
+ * payload. The payload's key is the storage's name, which is set later. */
 static GlowInit choose_init(GlowOnnxImporter *im, const GlowOnnxTensorInfo *info, GlowStr key) {
   if (is_small(info))
     return (GlowInit){.kind = GLOW_INIT_LIST,
@@ -234,8 +234,9 @@ static const GlowType *declared_type(GlowOnnxImporter *im, const Port *port) {
                        : NULL;
 }
 
-/* What the model declares of its results is a claim where no input is open; otherwise shapes that
- * exporters leave there are often those of another run, so they count as hints and are dropped. */
+/* Notes the types that the model declares of its results as claims, if no input is open. Otherwise
+ * exporters often leave the shapes of another run there, so declared types are only hints and are
+ * dropped. */
 static void note_claims(GlowOnnxImporter *im, const Ports *outputs) {
   if (!im->closed_inputs)
     return;
@@ -279,7 +280,8 @@ static void make_output(GlowOnnxImporter *im, const GlowOnnxScope *scope, const 
       &b, &(GlowNodeSpec){.op = GLOW_OP_SAVE, .ins = (GlowValue *[]){v, &s->value}, .nins = 2});
 }
 
-/* Values that an output names must be of this graph, and each output stands once. */
+/* Makes all outputs. The value that an output names must be of this graph, and each output may
+ * stand once. */
 static void make_outputs(GlowOnnxImporter *im, const GlowOnnxScope *scope, const Ports *outputs,
                          GlowStorage *before) {
   GlowMap *seen = glow_map_create(im->arena);

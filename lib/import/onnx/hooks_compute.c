@@ -104,8 +104,8 @@ bool glow_onnx_deform_conv(GlowOnnxNode *n) {
 
 /* ---- Transposed convolution ----------------------------------------------------------------- */
 
-/* Splits `total` elements of padding along axis i: the odd one behind or before. What is missing
- * beyond all pads is output padding. */
+/* Splits `total` elements of padding along axis i: the odd one goes behind (`upper`) or before. A
+ * negative total is output padding instead. */
 static bool split_padding(GlowOnnxNode *n, uint32_t i, uint32_t spatial, double total, bool upper,
                           uint32_t *pads, uint32_t *extra) {
   if (total > INT32_MAX || total < -(double)INT32_MAX)
@@ -121,8 +121,8 @@ static bool split_padding(GlowOnnxNode *n, uint32_t i, uint32_t spatial, double 
   return true;
 }
 
-/* pads and output_padding from output_shape, which may have extents for batch and channels in
- * front, or from auto_pad, where extents grow by the strides, whatever they are. */
+/* Sets pads and output_padding: from output_shape, which may have extents for batch and channels in
+ * front, or from auto_pad, where every extent grows by its stride. */
 static bool fit_transposed(GlowOnnxNode *n, GlowOnnxWindow *w, GlowArray shape, bool upper,
                            GlowArray *output_padding) {
   const GlowType *x = n->ins[0]->type;
@@ -138,7 +138,7 @@ static bool fit_transposed(GlowOnnxNode *n, GlowOnnxWindow *w, GlowArray shape, 
                         (double)glow_onnx_entry(w->dilations, i, 1) +
                     1;
     extra[i] = glow_onnx_entry(*output_padding, i, 0);
-    if (shape.count) { /* what the extent of the result lacks to (in - 1) * stride */
+    if (shape.count) { /* how far the result goes beyond (in - 1) * stride */
       int64_t want = glow_array_at(shape, int64_t, shape.count - spatial + i);
       if (x->dims[i + 2].kind != GLOW_DIM_EXACT || x->dims[i + 2].size > INT32_MAX)
         return glow_onnx_unsupported(n, "output_shape with open dimensions; -bind them");

@@ -12,7 +12,7 @@ typedef struct Branch {
   const char *label;
   GlowHold reports;
   bool ok;
-  bool untyped; /* it failed, and the one reason is that its types contradict each other */
+  bool untyped; /* it failed for one reason alone: its types contradict each other */
 } Branch;
 
 static bool read_branch(GlowOnnxNode *n, const char *attr, Branch *b) {
@@ -35,8 +35,8 @@ static Branch branch(GlowOnnxNode *n, const char *attr, const char *label) {
   return b;
 }
 
-/* A model may have a branch for other shapes than it is bound to. It becomes Fail, with the types
- * of the other branch. */
+/* A branch may be written for other shapes than the model is bound to. It becomes Fail, with the
+ * types of the other branch. */
 static bool fail_branch(GlowOnnxNode *n, Branch *b, const Branch *other) {
   GlowContext *ctx = n->im->ctx;
   GlowBlock *block = b->sub.r->block;
@@ -60,7 +60,7 @@ static bool fail_branch(GlowOnnxNode *n, Branch *b, const Branch *other) {
   return ok;
 }
 
-/* Reports what was held back; at most one of the branches stays without types. */
+/* Reports diagnostics that were held back; at most one of the branches may stay without types. */
 static bool settle_branches(GlowOnnxNode *n, Branch *then_branch, Branch *else_branch) {
   bool fails[] = {then_branch->untyped && else_branch->ok, else_branch->untyped && then_branch->ok};
   if (!fails[0])
@@ -117,8 +117,8 @@ static bool count_carried(GlowOnnxNode *n, uint32_t first, uint32_t *count) {
   return true;
 }
 
-/* Carried values that glow_onnx_close_region made optionals: what the last one holds is n's result.
- */
+/* glow_onnx_close_region made some carried values optionals. What such a value holds after the last
+ * iteration is n's result. */
 static bool unwrap_results(GlowOnnxNode *n, const GlowOnnxSubgraph *r, uint32_t carried) {
   for (uint32_t i = 0; i < carried && i < n->nouts; i++) {
     if (!n->outs[i] || !r->wrapped[i + 1])

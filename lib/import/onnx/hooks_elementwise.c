@@ -24,8 +24,8 @@ static GlowValue *append_axes(GlowOnnxNode *n, GlowValue *v, uint32_t count) {
                          NULL);
 }
 
-/* Add and its kind before operator set 7: `broadcast` allows it, `axis` says where B's first axis
- * lies in A. */
+/* Add and similar operators before operator set 7: `broadcast` allows broadcasting, `axis` says at
+ * which axis of A B's first axis lies. */
 bool glow_onnx_binary_axis(GlowOnnxNode *n) {
   bool broadcast = false;
   int64_t axis = -1;
@@ -234,7 +234,8 @@ static bool keep_all(GlowOnnxNode *n, GlowKind mask) {
   return glow_onnx_result(n, 1, GLOW_OP_CONSTANT_OF_SHAPE, &shape, 1, &m);
 }
 
-/* Before operator set 12: training or not was an attribute, then nothing but not. */
+/* Before operator set 12. At first an attribute says whether to train; from version 7 on there is
+ * no training. */
 bool glow_onnx_dropout_attributes(GlowOnnxNode *n) {
   bool test = n->version >= 7;
   if (!glow_onnx_check_ins(n, 1, 1) || !glow_onnx_bool(n, "is_test", &test))

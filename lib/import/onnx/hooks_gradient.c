@@ -1,11 +1,11 @@
-/* Gradient (ai.onnx.preview.training): names values of the graph around it, which is differentiated
- * where it stands. Its operands are the values of `xs`, then of `zs`; the definition allows others,
- * at which the graph would have to be computed anew. */
+/* Gradient (ai.onnx.preview.training) names values of the graph around it, which is differentiated
+ * where it stands. The operands of the node must be the values of `xs`, then of `zs`. The
+ * definition also allows other operands, at which the graph would have to be computed anew. */
 #include "autodiff/autodiff.h"
 #include "import/onnx/hooks.h"
 #include "import/onnx/importer.h"
 
-/* The tensors that an attribute names must be n's operands from `first` on. */
+/* Checks that the tensors that attribute `attr` names are n's operands from `first` on. */
 static bool check_names(GlowOnnxNode *n, const char *attr, GlowArray names, uint32_t first) {
   for (uint32_t i = 0; i < names.count; i++) {
     GlowStr name = glow_array_at(names, GlowStr, i);

@@ -79,13 +79,14 @@ static bool running(GlowOnnxNode *n, const BatchNorm *bn, uint32_t index, GlowVa
   return sum && glow_onnx_result(n, index, GLOW_OP_CAST, &sum, 1, &(GlowCastMembers){.to = result});
 }
 
-/* A result that was given for the gradient, before version 14: the statistics themselves. */
+/* The statistics as result `index`, which definitions before version 14 have for the gradient. */
 static bool saved(GlowOnnxNode *n, uint32_t index, GlowValue *v) {
   return n->nouts <= index || !n->outs[index] ||
          glow_onnx_result(n, index, GLOW_OP_IDENTITY, &v, 1, NULL);
 }
 
-/* Mean and variance of the batch take the place of the operands, which flow into the results. */
+/* Training: the batch's mean and variance replace the operands Mean and Var, whose running averages
+ * become results. */
 static bool train(GlowOnnxNode *n, BatchNorm *bn) {
   GlowValue *x = bn->ins[0];
   if (!is_ranked(x) || x->type->rank < 2)
@@ -127,7 +128,7 @@ bool glow_onnx_batch_normalization(GlowOnnxNode *n) {
   widen(n, &bn);
   GlowValue *shape = NULL;
   bool vector = bn.ins[0] && is_ranked(bn.ins[0]) && bn.ins[0]->type->rank == 1;
-  if (!bn.spatial || vector) { /* each feature is a channel; of a vector, all are in one */
+  if (!bn.spatial || vector) { /* each feature is a channel; a vector has one channel */
     const int64_t column[] = {-1, 1}, all[] = {-1};
     shape = glow_onnx_shape_of(n, bn.ins[0]);
     bn.ins[0] =

@@ -17,7 +17,7 @@ static bool pool_window(GlowOnnxNode *n, GlowOnnxWindow *w, bool *ceil) {
          glow_onnx_read_window(n, n->ins[0]->type, w) && glow_onnx_bool(n, "ceil_mode", ceil);
 }
 
-/* The one value that no element of x is below. */
+/* The lowest value of x's element kind. */
 static GlowValue *smallest(GlowOnnxNode *n, const GlowType *x) {
   const GlowKindInfo *kind = &glow_kind_info[x->kind];
   double value = glow_kind_is_float(x->kind)    ? -INFINITY
@@ -43,7 +43,7 @@ bool glow_onnx_max_pool(GlowOnnxNode *n) {
   return x && glow_onnx_finish(n, GLOW_OP_MAX_POOL, &x, 1, &m, NULL, 0);
 }
 
-/* What of each window lies in x, as means over ones: [1, 1, extents of the result]. */
+/* The share of each window that lies in x, as a mean over ones: [1, 1, extents of the result]. */
 static GlowValue *covered(GlowOnnxNode *n, const GlowOnnxWindow *w,
                           const GlowAveragePoolMembers *m) {
   GlowValue *x = n->ins[0];
@@ -58,8 +58,8 @@ static GlowValue *covered(GlowOnnxNode *n, const GlowOnnxWindow *w,
   return padded ? glow_onnx_emit1(n, GLOW_OP_AVERAGE_POOL, padded, m) : NULL;
 }
 
-/* A mean over padding that is known only when the model runs: padding that does not count is taken
- * out by a quotient. */
+/* A mean where the padding is known only when the model runs. Padding that does not count is taken
+ * out: the mean is divided by the share of the window that lies in x. */
 static bool average_over_open_pads(GlowOnnxNode *n, const GlowOnnxWindow *w,
                                    GlowAveragePoolMembers *m) {
   bool counts = m->count_include_pad;

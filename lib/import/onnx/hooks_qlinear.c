@@ -1,7 +1,7 @@
 /* Quantized operators of ONNX Runtime (com.microsoft, version 1), which its quantizer writes
- * besides ONNX's own: what they say of real numbers, between DequantizeLinear and QuantizeLinear,
- * and products on integers. Scales are one number for a tensor, or for matrices one for each
- * column. */
+ * besides ONNX's own. Most become what they compute on real numbers, between DequantizeLinear and
+ * QuantizeLinear; matrix products become products of integers. A scale is one number for a tensor,
+ * or for matrices one for each column. */
 #include <string.h>
 
 #include "import/onnx/hooks.h"
@@ -36,8 +36,8 @@ static GlowValue *dequantized(GlowOnnxNode *n, uint32_t i) {
              : NULL;
 }
 
-/* y as n's result, with the scale and zero point that are operands i and i + 1, or without a zero
- * point in `kind`. */
+/* Makes y n's result. Operands i and i + 1 are the scale and the zero point; without a zero point,
+ * the result has element kind `kind`. */
 static bool finish_quantized(GlowOnnxNode *n, GlowValue *y, uint32_t i, GlowKind kind) {
   GlowValue *zero = glow_onnx_rank0(n, operand(n, i + 1));
   GlowValue *ins[] = {y, glow_onnx_rank0(n, operand(n, i)), zero};
@@ -47,8 +47,7 @@ static bool finish_quantized(GlowOnnxNode *n, GlowValue *y, uint32_t i, GlowKind
          glow_onnx_finish(n, GLOW_OP_QUANTIZE_LINEAR, ins, 3, &m, NULL, 0);
 }
 
-/* ---- Element-wise operators, pooling, Softmax, Concat
- * ---------------------------------------------------
+/* ---- Element-wise operators, pooling, Softmax, Concat -----------------------------------------
  */
 
 bool glow_onnx_qlinear_binary(GlowOnnxNode *n) {
@@ -99,7 +98,8 @@ bool glow_onnx_qlinear_average_pool(GlowOnnxNode *n) {
   return finish_quantized(n, y, 3, n->ins[0]->type->kind);
 }
 
-/* By `opset` along an axis, or below 13 over the rows of a matrix that is split there. */
+/* Softmax as operator set `opset` has it: along one axis, or below 13 over the rows of a matrix
+ * that is split at the axis. */
 bool glow_onnx_qlinear_softmax(GlowOnnxNode *n) {
   int64_t opset = 0, axis = -1;
   if (!check_operands(n, 5, 5, 1u << 2) || !glow_onnx_int(n, "opset", &opset) ||
@@ -149,7 +149,8 @@ bool glow_onnx_qlinear_concat(GlowOnnxNode *n) {
 
 /* ---- Matrix products ------------------------------------------------------------------------- */
 
-/* A product of integers and what makes it real. Zero points and biases may be NULL. */
+/* A product of integers, and the operands that make real numbers of it. Zero points and biases may
+ * be NULL. */
 typedef struct Product {
   GlowValue *a, *b, *azero, *bzero, *ascale, *bscale;
   GlowValue *sum_bias; /* i32, added to the product of integers */
@@ -157,7 +158,7 @@ typedef struct Product {
   float alpha;
 } Product;
 
-/* A list of one number as that number; one for each column stays. */
+/* v as rank 0 if it is a list of one number. A list with a number for each column stays. */
 static GlowValue *column_scale(GlowOnnxNode *n, GlowValue *v) {
   bool one = !v->type->unranked && v->type->rank == 1 && v->type->dims[0].kind == GLOW_DIM_EXACT &&
              v->type->dims[0].size == 1;
@@ -216,7 +217,7 @@ static GlowValue *matrix(GlowOnnxNode *n, GlowValue *v, bool swapped) {
   return swapped ? glow_onnx_emit1(n, GLOW_OP_TRANSPOSE, v, &m) : v;
 }
 
-/* Without a scale for the result, that is real. */
+/* Without a scale for the result, the result is real numbers. */
 bool glow_onnx_qgemm(GlowOnnxNode *n) {
   bool rows = false, columns = false;
   Product p = {.alpha = 1};

@@ -1,8 +1,9 @@
 /* QuantizeLinear and DequantizeLinear of all operator sets.
  *
- * Here the division is in the kind of the scale, and what is dequantized has it. So a `precision`
- * and scales of kinds that nothing is computed in (i32, float8e8m0) become a Cast of the scale, and
- * an `output_dtype` of DequantizeLinear unlike the scale a Cast of the result. */
+ * Our operators divide in the kind of the scale, and dequantize to that kind. So a Cast of the
+ * scale stands for `precision` and for scales of kinds that nothing is computed in (i32,
+ * float8e8m0). A Cast of the result stands for an `output_dtype` of DequantizeLinear that is not
+ * the scale's kind. */
 #include "import/onnx/hooks.h"
 #include "import/onnx/importer.h"
 
@@ -10,7 +11,7 @@ static bool is_compute_kind(GlowKind k) {
   return k == GLOW_KIND_FLOAT || k == GLOW_KIND_FLOAT16 || k == GLOW_KIND_BFLOAT16;
 }
 
-/* An attribute that is an element kind or 0, which stands for "as usual". */
+/* Reads an attribute that is an element kind, or 0, which leaves *kind as it is. */
 static bool optional_kind(GlowOnnxNode *n, const char *name, GlowKind *kind) {
   int64_t number = 0;
   if (!glow_onnx_int(n, name, &number))

@@ -1,9 +1,10 @@
 /* Random numbers and where their states go.
  *
- * Each random node has a variable of its own. At the top level it reads the variable, and what it
- * leaves is saved when the function ends. Inside regions the state is carried: a branch reads the
- * state around it and yields the next one as a further result of its If; a loop takes it as a
- * further carried value; so on outwards, until it is saved at the top. */
+ * Each random node has a variable of its own for its state. At the top level the node reads the
+ * variable, and the next state is saved when the function ends. Inside regions the state is
+ * carried: a branch reads the state around it and yields the next one as a further result of its
+ * If; a loop takes it as a further carried value. This goes on outwards, until the state is saved
+ * at the top level. */
 #include <math.h>
 #include <string.h>
 

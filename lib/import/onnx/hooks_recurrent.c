@@ -123,8 +123,8 @@ static bool is_weights(const GlowType *t) {
          (t->kind == GLOW_KIND_I8 || t->kind == GLOW_KIND_U8);
 }
 
-/* What it says of real numbers. ONNX Runtime also quantizes X and the states, by the largest and
- * smallest of what one product takes, to multiply integers; its numbers differ from these by the
+/* The same on real numbers. ONNX Runtime also quantizes X and the states before each product, by
+ * their largest and smallest element, to multiply integers. Its numbers differ from these by the
  * error of that. */
 bool glow_onnx_dynamic_quantize_lstm(GlowOnnxNode *n) {
   enum { X, W, R, LSTM_INS = 8, W_SCALE = 8, W_ZERO, R_SCALE, R_ZERO };

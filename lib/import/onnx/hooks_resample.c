@@ -34,7 +34,7 @@ static bool attribute_scales(GlowOnnxNode *n, GlowValue **scales) {
   return true;
 }
 
-/* Each scale, or 1 if that is more (or less): a constant if the scales are. */
+/* The smaller of each scale and 1 (`op` MIN), or the larger (MAX): a constant if the scales are. */
 static GlowValue *limited_scales(GlowOnnxNode *n, GlowOp op, GlowValue *scales) {
   const GlowTensor *known = glow_value_known(scales);
   float values[GLOW_MAX_RANK];
@@ -48,9 +48,9 @@ static GlowValue *limited_scales(GlowOnnxNode *n, GlowOp op, GlowValue *scales) 
   return glow_onnx_emit2(n, op, scales, glow_onnx_make_scalar(n, "one", GLOW_KIND_FLOAT, 1), NULL);
 }
 
-/* Where the nearest element is chosen, Resize 10 rounds down on axes that grow and up on axes that
- * shrink, as ONNX's examples have it: a node for each if there are both. *x and *scales become what
- * is left to do for the last node. */
+/* To choose the nearest element, Resize 10 rounds down on axes that grow and up on axes that
+ * shrink, as ONNX's examples have it. If axes of both sorts exist, a first node shrinks, and *x and
+ * *scales become the operands of the node that grows. */
 static bool shrink_first(GlowOnnxNode *n, GlowResizeMembers *m, GlowValue **x, GlowValue **scales) {
   const GlowTensor *known = glow_value_known(*scales);
   int64_t count = known ? glow_tensor_elements(known) : 0;
@@ -73,7 +73,7 @@ static bool shrink_first(GlowOnnxNode *n, GlowResizeMembers *m, GlowValue **x, G
   return *scales != NULL;
 }
 
-/* Upsample, and Resize 10: a place of the result divided by the scale. */
+/* Upsample, and Resize 10: a place of the result lies in X at its index divided by the scale. */
 bool glow_onnx_upsample(GlowOnnxNode *n) {
   GlowResizeMembers m = *(const GlowResizeMembers *)glow_op_desc[GLOW_OP_RESIZE].member_defaults;
   GlowStr mode = "nearest";

@@ -70,8 +70,8 @@ static bool bind_elements(GlowOnnxNode *n, GlowOnnxSubgraph *r, GlowValue *i) {
   return true;
 }
 
-/* The body of the loop: sequences are carried, and each gets what the subgraph gives. Only when
- * the subgraph is read are the types of the sequences known. */
+/* The body of the loop. It carries a sequence for each output of the subgraph, and appends the
+ * output to it. The types of the sequences are known only once the subgraph is read. */
 static bool map_body(GlowOnnxNode *n, GlowOnnxSubgraph *r, uint32_t count) {
   GlowContext *ctx = n->im->ctx;
   GlowBlock *block = r->r->block;

@@ -188,7 +188,8 @@ bool glow_onnx_eye_like(GlowOnnxNode *n) {
          glow_onnx_finish1(n, GLOW_OP_EYE_LIKE, n->ins[0], &m);
 }
 
-/* Tile before operator set 6: so many copies along one axis, both numbers in the type of X. */
+/* Tile before operator set 6: operand 1 is a number of copies and operand 2 an axis, both in the
+ * type of X. */
 bool glow_onnx_tile_axis(GlowOnnxNode *n) {
   if (!glow_onnx_check_ins(n, 3, 3))
     return false;

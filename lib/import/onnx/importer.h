@@ -27,8 +27,9 @@ typedef struct GlowOnnxGap {
   size_t count;
 } GlowOnnxGap;
 
-/* The state of a random node on its way through a region: the variable, what the region reads of it
- * and hands on, and what flows into the region. At the top level only variable and next count. */
+/* The state of a random node on its way through a region: its variable, `outer` that flows into the
+ * region, `in` that the region reads, and `next` that the region hands on. At the top level only
+ * `variable` and `next` count. */
 typedef struct GlowOnnxState {
   GlowStorage *variable;
   GlowValue *outer, *in, *next;
@@ -102,6 +103,7 @@ typedef struct GlowOnnxAttr {
   bool used;
 } GlowOnnxAttr;
 
+/* A node of the model on its way to nodes of the module. */
 struct GlowOnnxNode {
   GlowOnnxImporter *im;
   GlowOnnxScope *scope;
@@ -111,7 +113,7 @@ struct GlowOnnxNode {
   GlowStr label;    /* its name or OP_N, after the calls that led here */
   uint16_t version; /* of the operator's definition in force */
   GlowLoc loc;
-  GlowBuilder b;
+  GlowBuilder b;        /* where the node's own nodes are built */
   uint32_t nins, nouts; /* without absent ones at the end */
   GlowValue **ins;      /* NULL: absent */
   GlowStr *outs;        /* names for the module; NULL: not wanted */
@@ -159,10 +161,11 @@ const GlowOnnxFunction *glow_onnx_local_function(GlowOnnxImporter *im, GlowStr d
 GlowMap *glow_onnx_opsets(GlowOnnxImporter *im, const GlowWireList *imports, GlowLoc loc);
 GlowStr glow_onnx_domain(GlowOnnxImporter *im, GlowWireSpan domain); /* "" for ai.onnx */
 void glow_onnx_gap(GlowOnnxImporter *im, GlowOnnxGap gap);
-/* For a pre-flight report: counts a node; notes what the nodes behind `last` in n's block are. */
+/* For a pre-flight report. glow_onnx_count_use counts a node of the model; glow_onnx_note_built
+ * notes how the nodes that were built behind `last` in n's block will run. */
 void glow_onnx_count_use(GlowOnnxImporter *im, GlowStr domain, GlowStr op, unsigned version);
 void glow_onnx_note_built(GlowOnnxNode *n, const GlowNode *last);
-/* Moves what is not supported from the list of gaps to the report. */
+/* Moves the gaps from the list to the pre-flight report. */
 void glow_onnx_note_gaps(GlowOnnxImporter *im);
 void glow_onnx_report_gaps(GlowOnnxImporter *im);
 /* Finds every operator that the table does not support, subgraphs and functions included. */
@@ -193,7 +196,8 @@ bool glow_onnx_ints(GlowOnnxNode *n, const char *name, GlowArray *value);    /* 
 bool glow_onnx_u32s(GlowOnnxNode *n, const char *name, GlowArray *value);    /* uint32_t */
 bool glow_onnx_strings(GlowOnnxNode *n, const char *name, GlowArray *value); /* GlowStr */
 bool glow_onnx_floats(GlowOnnxNode *n, const char *name, GlowArray *value);  /* float */
-/* A graph, tensor or type: its span, and for graphs the attribute; both NULL or 0 if absent. */
+/* Reads an attribute that is a graph, tensor or type into *a, and for graphs *attr; both are NULL
+ * or 0 if the attribute is absent. */
 bool glow_onnx_attribute(GlowOnnxNode *n, const char *name, GlowOnnxAttrType type,
                          GlowOnnxAttribute *a, GlowOnnxAttr **attr);
 void glow_onnx_ignore(GlowOnnxNode *n, const char *name); /* known, and of no consequence here */
@@ -239,10 +243,11 @@ GlowValue *glow_onnx_cast_to(GlowOnnxNode *n, GlowValue *v, GlowKind kind);
 /* A new variable u64<2> for the state of a random node. The key comes from the seed, or from the
  * number of the node among its kind. */
 GlowStorage *glow_onnx_random_state(GlowOnnxNode *n, bool seeded, uint64_t seed);
-/* The state as n reads it: the variable, or what carries it into n's region. NULL after a
- * diagnostic. */
+/* The state as n reads it: the variable, or the value that carries the state into n's region. NULL
+ * after a diagnostic. */
 GlowValue *glow_onnx_random_read(GlowOnnxNode *n, GlowStorage *variable);
-/* What n leaves: it is carried out of n's regions and saved at the end. */
+/* Hands on `next`, the state after n: it is carried out of the regions around n and saved at the
+ * end. */
 void glow_onnx_random_write(GlowOnnxNode *n, GlowStorage *variable, GlowValue *next);
 /* glow_onnx_finish for a node with regions: the states that they carry become results number `at`
  * and following, and go on from there. */

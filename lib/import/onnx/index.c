@@ -1,5 +1,5 @@
-/* The index of an ONNX file's weights. Tensors that are wrong are left out: the importer is the one
- * to report them, and a reference to one is an error where it stands. */
+/* The index of an ONNX file's weights. Tensors with errors are left out: the importer reports them,
+ * and a reference to such a tensor is an error where the reference stands. */
 #include "import/onnx/index.h"
 
 #include <string.h>
@@ -26,7 +26,7 @@ GlowStr glow_onnx_function_path(GlowContext *ctx, GlowStr domain, GlowStr name) 
   return glow_str_printf(ctx, "function:%s%s%s/", domain, *domain ? "." : "", name);
 }
 
-/* What glow_onnx_tensor_info would report is nobody's business here. */
+/* Diagnostics of glow_onnx_tensor_info are dropped here. */
 static void ignore(void *user, const GlowDiagnostic *d) { (void)user, (void)d; }
 
 /* glow_onnx_tensor_info without diagnostics. */

@@ -56,8 +56,9 @@ static bool run_direct(GlowOnnxNode *n) {
 
 /* ---- Calls of model-local functions --------------------------------------------------------- */
 
-/* Functions that call others twice double with each level. What an inlined node takes in memory is
- * about NODE_COST and some copies of its path; the sum may be BASE_COST and four times the file. */
+/* The nodes of functions that call another function twice double with each level of calls. An
+ * inlined node takes about NODE_COST bytes and some copies of its path. The sum of these may be
+ * BASE_COST and four times the size of the file. */
 enum { NODE_COST = 1024, BASE_COST = 32 << 20 };
 
 static bool calls_itself(const GlowOnnxNode *n, const GlowOnnxFunction *function) {
@@ -256,7 +257,8 @@ static bool read_results(GlowOnnxNode *n) {
   return true;
 }
 
-/* A result that the model declares more exactly than inference does: see glow_onnx_main_graph. */
+/* Gives a result the type that the model declares, if it is narrower than the inferred one: see
+ * note_claims in graph.c. */
 static void apply_claim(GlowOnnxNode *n, GlowStr name, GlowValue *v) {
   const GlowType *claim = n->im->claims && !n->scope->outer && !n->scope->call
                               ? glow_map_get(n->im->claims, name)
@@ -271,7 +273,7 @@ static void apply_claim(GlowOnnxNode *n, GlowStr name, GlowValue *v) {
                  glow_type_str(n->im->ctx, claim), glow_type_str(n->im->ctx, v->type));
 }
 
-/* Enters the results into the scope; those that the rule did not make are failed. */
+/* Enters the results into the scope. Results that the rule did not make count as failed. */
 static void define_results(GlowOnnxNode *n) {
   const GlowWireFile *f = &n->im->file;
   GlowWireIter i = {0};

@@ -47,9 +47,9 @@ typedef struct GlowOnnxUse {
   GlowStr domain, op;
   unsigned version; /* of the definition in force; 0: not known */
   size_t count;     /* of nodes, subgraphs included, bodies of the model's functions once */
-  size_t unread;    /* of these, nodes that cannot be read */
-  GlowStr why;      /* if any cannot: the first reason */
-  GlowStr first;    /* and the first such node */
+  size_t unread;    /* how many of these cannot be read */
+  GlowStr why;      /* the reason of the first that cannot be read, if any */
+  GlowStr first;    /* its name */
   GlowOnnxSupport worst; /* of the nodes that it became */
 } GlowOnnxUse;
 
@@ -59,7 +59,7 @@ typedef struct GlowOnnxLostOutput {
   const GlowType *type; /* as the model declares it, or NULL */
 } GlowOnnxLostOutput;
 
-/* What a model asks for. */
+/* The operators that a model uses, and the outputs that cannot be computed. */
 typedef struct GlowOnnxUses {
   GLOW_VEC(GlowOnnxUse *) list; /* in order of first use */
   size_t unread;
@@ -74,7 +74,7 @@ GlowOnnxSupport glow_onnx_support(const GlowOnnxUse *use);
 GlowModule *glow_onnx_preflight(GlowContext *ctx, const GlowInput *in, const GlowOnnxOptions *o,
                                 GlowOnnxUses *uses);
 
-/* Lets texts of this context refer to tensors in .onnx files. */
+/* Lets texts of this context refer to tensors in .onnx files by resource(...). */
 void glow_onnx_register(GlowContext *ctx);
 
 /* Reads a TensorProto, SequenceProto or OptionalProto, as `declared` says; NULL stands for any

@@ -1,5 +1,5 @@
-/* The pre-flight report: which operators a model uses and what became of each. The survey counts
- * nodes, the reader notes what it built for them, gaps say what could not be read. */
+/* The pre-flight report: which operators a model uses, and how each will run. The survey counts
+ * nodes, the reader notes what it built for them, and gaps tell which could not be read. */
 #include "import/onnx/importer.h"
 #include "target/target.h"
 

@@ -51,6 +51,7 @@ typedef enum GlowOnnxAttrType {
   GLOW_ONNX_ATTR_TYPES
 } GlowOnnxAttrType;
 
+/* Members have the names of AttributeProto's fields: i for an integer, f for a float, and so on. */
 typedef struct GlowOnnxAttribute {
   GlowWireSpan name, ref_name;
   GlowWireInt type, i;

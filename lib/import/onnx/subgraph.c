@@ -1,8 +1,8 @@
 /* Subgraphs become regions.
  *
- * A subgraph becomes a region in a scope inside the one of its node, so that it captures outer
- * values by name. Types of its parameters come from the operands where the operator fixes them, and
- * from the subgraph's own declarations for what a loop carries, whose shape may change. */
+ * The scope of a region lies inside the scope of its node, so that the region captures outer values
+ * by name. The types of its parameters come from the operands where the operator fixes them. Types
+ * of values that a loop carries, whose shape may change, come from the subgraph. */
 #include "import/onnx/subgraph.h"
 
 bool glow_onnx_open_region(GlowOnnxNode *n, const char *name, const char *label,
@@ -51,7 +51,7 @@ static const GlowType *parameter_type(GlowOnnxNode *n, GlowWireSpan declared, co
   return both;
 }
 
-/* t with every extent open: what is known of a carried value whose type is not declared. */
+/* t with every extent open, for a carried value whose type is not declared. */
 static const GlowType *loosened(GlowContext *ctx, const GlowType *t) {
   if (!glow_type_is_tensor(t) || t->unranked)
     return t;
@@ -103,8 +103,8 @@ bool glow_onnx_add_parameters(GlowOnnxNode *n, GlowOnnxSubgraph *r, uint32_t cou
   return true;
 }
 
-/* v as an optional, if the parameter that it goes to is one: a loop may start with an optional and
- * go on with what one holds. */
+/* v as an optional if parameter `param` is one. A loop may start with an optional, and go on with a
+ * plain value of the type that the optional holds. */
 static GlowValue *wrapped(GlowOnnxNode *n, const GlowBlock *block, uint32_t param, GlowValue *v) {
   bool wrap = v && param < block->nparams && block->params[param]->type->cls == GLOW_TYPE_OPT &&
               v->type->cls != GLOW_TYPE_OPT;

@@ -254,7 +254,7 @@ static bool resolves_inside(const GlowWireFile *f, const char *dir, const char *
   return inside;
 }
 
-/* Maps a file once per context, as a blob without a path, which nobody else finds. */
+/* Maps a file once per context, as a blob without a path, so that no look-up finds the blob. */
 static const GlowInput *map_once(GlowContext *ctx, const char *path, GlowLoc loc) {
   GlowStr name = glow_str(ctx, path);
   for (const GlowBlob *b = ctx->blobs; b; b = b->next)

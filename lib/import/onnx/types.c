@@ -28,8 +28,9 @@ static bool read_dim(GlowOnnxImporter *im, GlowWireSpan span, GlowLoc loc, const
   return true;
 }
 
-/* A tensor type; names[i] is what the model calls open dimension i, or NULL. Of an element of a
- * sequence or optional, models write an empty shape for "any" as often as for rank 0. */
+/* Reads a tensor type; names[i] is what the model calls open dimension i, or NULL. For an `element`
+ * of a sequence or optional, an empty shape means any shape: models write it as often for that as
+ * for rank 0. */
 static const GlowType *read_tensor_type(GlowOnnxImporter *im, GlowWireSpan span, GlowLoc loc,
                                         const char *what, GlowStr *names, bool element) {
   GlowOnnxTensorType t;
@@ -149,7 +150,7 @@ static GlowStr symbol_for(GlowOnnxImporter *im, GlowStr name, uint32_t *next) {
   return s.symbol;
 }
 
-/* What stands in the model for the open dimensions of one input. */
+/* The type of one input, and what the model calls its open dimensions. */
 typedef struct Open {
   const GlowType *type; /* with symbols */
   GlowStr names[GLOW_MAX_RANK];

@@ -1,9 +1,9 @@
 /* The attributes of windows.
  *
- * auto_pad = SAME_* pads so that there are ceil(extent / stride) windows. Where a stride is over 1
- * the padding depends on the extent; of an open one it is arithmetic on integers, and a Pad stands
- * in front of the operator. Once the extent is known, constant folding makes the amounts constants
- * and -merge-pad puts them into the operator. */
+ * auto_pad = SAME_* pads so that there are ceil(extent / stride) windows. With a stride above 1 the
+ * padding depends on the extent. If the extent is open, the padding is computed by arithmetic on
+ * integers, and a Pad stands in front of the operator. Once the extent is known, constant folding
+ * makes the amounts constants and -merge-pad puts them into the operator. */
 #include "import/onnx/window.h"
 
 #include <string.h>
@@ -16,8 +16,9 @@ static int64_t reach(const GlowOnnxWindow *w, uint32_t i) {
   return (glow_onnx_entry(w->kernel, i, 1) - (int64_t)1) * dilation + 1;
 }
 
-/* The padding along spatial axis i if there is one window for each of `remainder`, stride +
- * remainder, ... elements: ONNX's formula with the whole strides taken out. */
+/* The padding along spatial axis i for an extent of whole strides and `remainder` elements, 1 <=
+ * remainder <= stride. With auto_pad each stride that begins in the extent has a window; this is
+ * ONNX's formula with the whole strides taken out. */
 static int64_t total_padding(const GlowOnnxWindow *w, uint32_t i, int64_t remainder) {
   int64_t total = reach(w, i) - remainder;
   return total > 0 ? total : 0;

@@ -101,7 +101,7 @@ static uint32_t wire_of(GlowWireKind kind) {
 
 /* ---- Checking ------------------------------------------------------------------------------- */
 
-/* A message that is being checked, and how one got there. */
+/* A message that is being checked, and the path that leads to it. */
 typedef struct Frame {
   const GlowWireMessage *message;
   GlowWireSpan span;
@@ -109,7 +109,7 @@ typedef struct Frame {
   const struct Frame *outer;
 } Frame;
 
-/* How many items of frame->via stand in the outer message before the frame. */
+/* How many items of the field frame->via stand before this message in the outer one. */
 static size_t index_of(const GlowWireFile *f, const Frame *frame) {
   size_t index = 0;
   Raw raw;
@@ -177,7 +177,8 @@ static const char *check_name(const GlowWireFile *f, GlowWireSpan s, size_t *bad
   return glow_utf8_valid(text, s.size, bad) ? NULL : "a name is not valid UTF-8";
 }
 
-/* The bytes of packed numbers: whole items, or where it goes wrong. */
+/* Checks the bytes of packed numbers, which must be whole items. Returns NULL, or what is wrong,
+ * and in *bad where. */
 static const char *check_packed(const GlowWireFile *f, const GlowWireField *field, GlowWireSpan s,
                                 size_t *bad) {
   *bad = 0;

@@ -12,7 +12,8 @@ static bool divide(GlowDim d, uint32_t heads, GlowDim *result) {
   return d.kind != GLOW_DIM_EXACT || d.size % heads == 0;
 }
 
-/* The dims of Q, K, V or a past as rank 4. */
+/* Reads operand i (Q, K, V or a past) as [batch, heads, sequence, size] into dims[4]. With rank 3
+ * its last axis is heads * size. `heads`: 0 if the members do not tell. */
 static bool four_axes(const GlowInfer *in, uint32_t i, uint32_t rank, uint32_t heads,
                       GlowDim *dims) {
   const char *name = in->desc->in[i].name;
@@ -49,11 +50,11 @@ static bool meet(const GlowInfer *in, const char *what, uint32_t a, GlowDim *x, 
 }
 
 typedef struct Shapes {
-  GlowDim q[4], k[4], v[4], total; /* total: keys with the past ones */
+  GlowDim q[4], k[4], v[4], total; /* total: number of keys, past ones included */
   GlowDim past[4];                 /* of PastKey */
 } Shapes;
 
-/* The past belongs to K and V in all axes but the sequence. */
+/* PastKey and PastValue must agree with K and V in all axes but the sequence. */
 static bool check_past(const GlowInfer *in, Shapes *s) {
   GlowDim value[4];
   const uint32_t key_in = GLOW_ATTENTION_IN_PAST_KEY, value_in = GLOW_ATTENTION_IN_PAST_VALUE;
@@ -87,7 +88,7 @@ static bool check_heads(const GlowInfer *in, const Shapes *s) {
                           (long long)k.size);
 }
 
-/* Mask broadcasts to the scores; its last axis may be shorter than theirs. */
+/* Mask must broadcast to the scores; its last axis may be shorter than that of the scores. */
 static bool check_mask(const GlowInfer *in, const GlowDim *scores) {
   const GlowType *t = glow_infer_in(in, GLOW_ATTENTION_IN_MASK);
   if (!t || t->unranked)

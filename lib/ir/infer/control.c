@@ -1,8 +1,10 @@
-/* Inference and verification of what runs regions or functions, at both levels: a node's regions
- * yield its results; an instruction's write outer buffers and yield nothing. */
+/* Inference and verification of operators that run regions or functions, at both levels. The
+ * regions of a node yield its results. The regions of an instruction write buffers outside of them
+ * and yield nothing. */
 #include "ir/infer/hooks.h"
 
-/* Inference has nothing to say: an instruction has no results, and at run time the regions tell. */
+/* Whether there is nothing to infer: instructions have no results, and at run time the regions give
+ * them. */
 static bool no_results(const GlowInfer *in) { return !in->node || glow_node_is_instr(in->node); }
 
 static uint32_t yield_count(const GlowBlock *b) {
@@ -10,7 +12,7 @@ static uint32_t yield_count(const GlowBlock *b) {
   return end ? end->noperands : 0;
 }
 
-/* The type of what a block yields at position i; NULL if there is none. */
+/* The type of the value that a block yields at position i; NULL if there is none. */
 static const GlowType *yield_type(const GlowBlock *b, uint32_t i) {
   const GlowNode *end = glow_block_terminator(b);
   return end && i < end->noperands && end->operands[i].value ? end->operands[i].value->type : NULL;
@@ -41,7 +43,7 @@ static bool check_is(const GlowNode *n, const GlowType *t, GlowKind kind, const 
 
 /* ---- If -------------------------------------------------------------------------------------- */
 
-/* Whether a value is none, since its branch ends the run. */
+/* Whether value i of a branch is never computed, since the branch ends the run (Fail). */
 static bool never(const GlowBlock *b, uint32_t i) {
   return glow_value_def(glow_block_terminator(b)->operands[i].value, GLOW_OP_FAIL) != NULL;
 }
@@ -80,7 +82,7 @@ bool glow_verify_if(const GlowNode *n) {
 
 /* ---- Loop ------------------------------------------------------------------------------------ */
 
-/* Whether the body keeps its condition true and the loop starts. */
+/* Whether the condition is certainly true before the loop and after each iteration. */
 static bool always_goes_on(const GlowInfer *in, const GlowBlock *body) {
   const GlowNode *end = glow_block_terminator(body);
   const GlowValue *next = end && end->noperands ? end->operands[0].value : NULL;
@@ -96,7 +98,7 @@ static bool always_goes_on(const GlowInfer *in, const GlowBlock *body) {
   return known && glow_tensor_elements(known) == 1 && glow_tensor_get_int(known, 0);
 }
 
-/* How many slices the loop stacks. */
+/* The number of slices that the loop stacks: its iterations. */
 static GlowDim trip_count(const GlowInfer *in, const GlowBlock *body) {
   uint32_t count;
   const int64_t *trip = glow_infer_ints(in, GLOW_LOOP_IN_TRIP, &count);
@@ -292,7 +294,7 @@ static uint32_t result_count(const GlowFunction *f) {
   return f->has_results ? f->nresults : end ? end->noperands : 0;
 }
 
-/* A function that is not there yet (a text may refer forward) leaves the results free. */
+/* If the callee does not exist yet (a text may refer forward), the results stay free. */
 bool glow_infer_call(GlowInfer *in) {
   const GlowCallMembers *m = in->members;
   const GlowFunction *f =

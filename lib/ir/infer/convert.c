@@ -36,7 +36,7 @@ bool glow_verify_bit_cast(const GlowNode *n) {
   return glow_verify_error(n, "the bits of %s are no %s", from->name, to->name);
 }
 
-/* The layout is a parameter of the operator, so the claim says it; without one it is plain. */
+/* The claim gives the layout of the result; without a claim the layout is plain. */
 bool glow_infer_relayout(GlowInfer *in) {
   glow_infer_put(in, 0, glow_type_with_layout(in->ctx, in->in[GLOW_RELAYOUT_IN_X], NULL));
   return true;

@@ -2,7 +2,7 @@
  * MaxRoiPool 22 and NonMaxSuppression 11. */
 #include "ir/infer/hooks.h"
 
-/* Rank and last extent of an operand; a last extent of -1 may be any. */
+/* Checks the rank and the last extent of operand i; `last` -1: any extent. */
 static bool check_dims(const GlowInfer *in, uint32_t i, uint32_t rank, int64_t last) {
   const GlowType *t = glow_infer_in(in, i);
   if (!t || t->unranked)
@@ -74,7 +74,7 @@ bool glow_verify_max_roi_pool(const GlowNode *n) {
   return check_scale(n, ((const GlowMaxRoiPoolMembers *)n->members)->spatial_scale);
 }
 
-/* At most Most boxes of each class. */
+/* Sets *result to the bound on selected boxes: at most `Most` of each class. */
 static bool most_boxes(const GlowInfer *in, GlowDim boxes, GlowDim *result) {
   uint32_t count;
   const int64_t *most = glow_infer_ints(in, GLOW_NON_MAX_SUPPRESSION_IN_MOST, &count);

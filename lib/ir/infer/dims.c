@@ -1,7 +1,7 @@
 /* Arithmetic on dims. */
 #include "ir/infer/hooks.h"
 
-/* Certainly the same extent. */
+/* Whether both are certainly the same extent. */
 static bool is_same(GlowDim a, GlowDim b) {
   if (a.kind != b.kind)
     return false;
@@ -62,8 +62,8 @@ bool glow_dim_meet(GlowDim a, GlowDim b, GlowDim *result) {
          (b.kind == GLOW_DIM_BOUND ? a.size <= b.size : a.size == b.size);
 }
 
-/* An extent of 1 gives way; any other exact extent wins over what is not known, since that must be
- * the same or 1. */
+/* Broadcasts two extents. With an exact 1, the result is the other one. Any other exact extent is
+ * the result, since an unknown one must then be equal to it or 1. */
 bool glow_dim_broadcast(GlowDim a, GlowDim b, GlowDim *result) {
   *result = GLOW_UNKNOWN;
   if (glow_dim_is_exact(a, 1) || glow_dim_is_exact(b, 1)) {

@@ -11,7 +11,7 @@
 typedef struct Reader {
   GlowContext *ctx;
   const char *at;
-  uint32_t dots; /* axes of the largest ellipsis so far */
+  uint32_t dots; /* number of axes of the largest ellipsis so far */
 } Reader;
 
 static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
@@ -34,7 +34,7 @@ static const char *push(const Reader *r, GlowEinsumTerm *t, GlowLabel label) {
   return NULL;
 }
 
-/* `dots`: how many axes an ellipsis stands for here. */
+/* Reads a term. `dots`: the number of axes that an ellipsis in it stands for. */
 static const char *read_term(Reader *r, GlowEinsumTerm *t, uint32_t dots, bool *has_dots) {
   const char *error = NULL;
   *has_dots = false;
@@ -164,7 +164,7 @@ static bool label_dims(const GlowInfer *in, const GlowEinsum *e, GlowDim *dims) 
   return true;
 }
 
-/* What stands between two steps must have a rank that a type can have. */
+/* The operands are multiplied one by one: checks the ranks of the products before the last. */
 static bool check_steps(const GlowInfer *in, const GlowEinsum *e) {
   for (uint32_t step = 1; step + 1 < e->nterms; step++) {
     uint32_t live = 0;

@@ -35,7 +35,7 @@ bool glow_infer_where(GlowInfer *in) {
   return broadcast_as(in, x, x->kind);
 }
 
-/* Min and Max are one element each, of any rank. */
+/* Min and Max must have one element each; their rank does not matter. */
 bool glow_verify_clip(const GlowNode *n) {
   GlowContext *ctx = n->block->module->ctx;
   for (uint32_t i = GLOW_CLIP_IN_MIN; i <= GLOW_CLIP_IN_MAX; i++) {

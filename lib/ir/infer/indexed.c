@@ -2,21 +2,21 @@
  * GatherND, ScatterElements, ScatterND, TensorScatter, ReverseSequence. Definitions as ONNX's. */
 #include "ir/infer/hooks.h"
 
-/* ---- What they have in common ---------------------------------------------------------------- */
+/* ---- Shared checks --------------------------------------------------------------------------- */
 
-/* `a` is certainly more than `b`. */
+/* Whether `a` is certainly larger than `b`. */
 static bool exceeds(GlowDim a, GlowDim b) {
   return a.kind == GLOW_DIM_EXACT && glow_dim_has_size(b) && a.size > b.size;
 }
 
-/* Whether an operand has the rank of X. */
+/* Whether an operand has `rank`, the rank of X; else reports. */
 static bool same_rank(const GlowInfer *in, uint32_t port, const GlowType *t, uint32_t rank) {
   return t->unranked || t->rank == rank ||
          glow_infer_error(in, "%s has rank %u, but X has %u", in->desc->in[port].name, t->rank,
                           rank);
 }
 
-/* Narrows dims[0..count) by those of t from `first` on. */
+/* Narrows dims[0..count) by the dims of t from `first` on; reports a contradiction. */
 static bool meet_dims(const GlowInfer *in, uint32_t port, const GlowType *t, uint32_t first,
                       uint32_t count, GlowDim *dims) {
   for (uint32_t i = 0; i < count; i++) {
@@ -31,7 +31,7 @@ static bool meet_dims(const GlowInfer *in, uint32_t port, const GlowType *t, uin
 
 /* ---- Along an axis --------------------------------------------------------------------------- */
 
-/* Indices reach no further than X along the other axes. */
+/* Whether Indices is no longer than X along every axis but `at`; else reports. */
 static bool within(const GlowInfer *in, const GlowType *x, const GlowType *indices, int64_t at) {
   uint32_t axis;
   if (x->unranked)
@@ -75,7 +75,7 @@ bool glow_infer_scatter_elements(GlowInfer *in) {
 
 /* ---- By vectors of indices ------------------------------------------------------------------- */
 
-/* The length of the vectors in Indices: -1 if it is not known, -2 after a diagnostic. */
+/* The length of the vectors in Indices; -1: not known; -2: after a diagnostic. */
 static int64_t vector_length(const GlowInfer *in, const GlowType *x, const GlowType *indices,
                              uint32_t batches) {
   if (indices->unranked)
@@ -132,7 +132,7 @@ bool glow_infer_scatter_nd(GlowInfer *in) {
 
 /* ---- Reductions of scatters ------------------------------------------------------------------ */
 
-/* Strings, complex and small kinds can be put, but not combined. */
+/* Elements of strings, complex and small kinds can be stored, but not combined by a reduction. */
 static bool check_reduction(const GlowNode *n, int reduction) {
   GlowKind kind = glow_node_in(n, 0)->type->kind;
   const GlowKindInfo *info = &glow_kind_info[kind];
@@ -152,7 +152,7 @@ bool glow_verify_scatter_nd(const GlowNode *n) {
 
 /* ---- TensorScatter and ReverseSequence ------------------------------------------------------- */
 
-/* A list with one value for each element along an axis of X. */
+/* Checks that an operand is a list with one value for each element along an axis of X. */
 static bool one_for_each(const GlowInfer *in, uint32_t port, GlowDim extent) {
   const GlowType *t = glow_infer_in(in, port);
   GlowDim unused;

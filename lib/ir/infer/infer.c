@@ -1,4 +1,4 @@
-/* Running inference: the simple rules, the hooks, and what hooks need. */
+/* Running inference: the simple rules, the calls of hooks, and functions for hooks. */
 #include <stdarg.h>
 #include <stdlib.h>
 
@@ -152,7 +152,7 @@ bool glow_infer_set_unknown(GlowInfer *in, uint32_t i, const GlowType *base, int
 
 /* ---- Broadcast ------------------------------------------------------------------------------- */
 
-/* The one layout of all types of full rank, or NULL: smaller operands repeat along every block. */
+/* The layout that all types of full rank share, or NULL. Types with one element do not count. */
 static const GlowLayout *common_layout(const GlowType *const *types, uint32_t count,
                                        uint32_t rank) {
   const GlowLayout *layout = NULL;
@@ -234,7 +234,8 @@ static bool infer(GlowInfer *in) {
   return false;
 }
 
-/* Scale and offset of a computed result are the result's own: they come with its claim. */
+/* Scale and offset of a computed result do not follow from the operands: they come from the
+ * claim. */
 static void adopt_quantization(GlowInfer *in, uint32_t i, const GlowType *claim) {
   const GlowType *t = in->out[i];
   if (GLOW_HAS(in->desc, MOVEMENT) || !t || !glow_type_is_tensor(t) || !t->quantized ||

@@ -7,7 +7,7 @@ typedef struct Sizes {
   GlowDim batch, tokens, keys, values; /* keys, values: of one head */
 } Sizes;
 
-/* Operand i [batch, tokens, heads * size], or absent. */
+/* Reads the extents of operand i, [batch, tokens, heads * size]; it may be absent. */
 static bool read_packed(const GlowInfer *in, uint32_t i, uint32_t heads, Sizes *s, GlowDim *size) {
   const GlowType *t = glow_infer_in(in, i);
   const char *name = in->desc->in[i].name;
@@ -33,7 +33,7 @@ static bool read_packed(const GlowInfer *in, uint32_t i, uint32_t heads, Sizes *
                           glow_dim_str(in->ctx, each), glow_dim_str(in->ctx, *size));
 }
 
-/* Decay and Beta: there where the rule wants them, with a last extent of `one` or `other`. */
+/* Checks Decay or Beta: present exactly if `wanted`, with a last extent of `one` or `other`. */
 static bool check_gate(const GlowInfer *in, uint32_t i, bool wanted, GlowDim one, GlowDim other,
                        Sizes *s) {
   const GlowType *t = glow_infer_in(in, i);

@@ -1,4 +1,4 @@
-/* Multiply-accumulates of contractions: elements of the result times the terms of each. */
+/* Numbers of multiply-accumulates: elements of the result times the terms of each element. */
 #include "ir/infer/hooks.h"
 
 static bool is_known(const GlowValue *v) { return v && glow_type_is_static(v->type); }
@@ -19,7 +19,7 @@ static int64_t convolution(const GlowNode *n, const GlowValue *w) {
                glow_type_elements(w->type) / w->type->dims[0].size);
 }
 
-/* With Winograd's algorithm those of the direct one, so that strategies compare: nine taps. */
+/* Winograd's algorithm counts as the direct one, with 9 taps, so that strategies compare. */
 int64_t glow_macs_convolution(const GlowNode *n) {
   const GlowConvolutionMembers *m = n->members;
   const GlowValue *w = glow_node_in(n, GLOW_CONVOLUTION_IN_W), *y = glow_node_out(n, 0);
@@ -32,7 +32,7 @@ int64_t glow_macs_deform_conv(const GlowNode *n) {
   return convolution(n, glow_node_in(n, GLOW_DEFORM_CONV_IN_W));
 }
 
-/* Each input meets the filters of its group: all extents of W but the first. */
+/* Each element of X meets the filters of its group: all extents of W but the first. */
 int64_t glow_macs_conv_transpose(const GlowNode *n) {
   const GlowValue *x = glow_node_in(n, GLOW_CONV_TRANSPOSE_IN_X);
   const GlowValue *w = glow_node_in(n, GLOW_CONV_TRANSPOSE_IN_W);
@@ -57,7 +57,7 @@ int64_t glow_macs_fully_connected(const GlowNode *n) {
   return product(n, glow_node_in(n, GLOW_FULLY_CONNECTED_IN_X));
 }
 
-/* Each score sums over the size of a head, each result over the keys. */
+/* Each score is a sum over the size of a head; each result is a sum over the keys. */
 int64_t glow_macs_tiled_attention(const GlowNode *n) {
   const GlowValue *q = glow_node_in(n, GLOW_TILED_ATTENTION_IN_Q);
   const GlowValue *k = glow_node_in(n, GLOW_TILED_ATTENTION_IN_K), *y = glow_node_out(n, 0);

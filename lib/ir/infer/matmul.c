@@ -35,7 +35,7 @@ bool glow_infer_mat_mul(GlowInfer *in) {
   return glow_infer_product(in, a, b, dims, &rank) && glow_infer_set(in, 0, a, rank, dims);
 }
 
-/* Kernels walk rows of A and C; a matrix B of floating point may be packed in panels. */
+/* Kernels read rows of A and write rows of C; a matrix B of floats may be packed in panels. */
 bool glow_verify_mat_mul(const GlowNode *n) {
   const GlowType *b = glow_node_in(n, GLOW_MAT_MUL_IN_B)->type;
   if (glow_node_in(n, GLOW_MAT_MUL_IN_A)->type->layout || glow_node_out(n, 0)->type->layout)

@@ -3,7 +3,7 @@
 
 /* ---- Over the last axes ---------------------------------------------------------------------- */
 
-/* Whether operand i may be absent or broadcasts to x without changing it. */
+/* Whether operand i is absent or broadcasts to the dims of x; else reports. */
 static bool check_factor(const GlowInfer *in, uint32_t i, const GlowType *x) {
   const GlowType *t = glow_infer_in(in, i);
   if (!t || t->unranked || x->unranked)
@@ -59,7 +59,7 @@ bool glow_infer_rms_normalization(GlowInfer *in) {
 
 /* ---- Along channels and along one axis ------------------------------------------------------- */
 
-/* Scale and Bias of `n`, if given, have an element for each channel, the extent of axis 1. */
+/* Operands first..last of n, if given, must have an element for each channel (axis 1). */
 static bool check_channels(const GlowNode *n, uint32_t first, uint32_t last) {
   GlowContext *ctx = n->block->module->ctx;
   const GlowType *x = glow_node_in(n, 0)->type;

@@ -30,7 +30,7 @@ bool glow_infer_dequantize_linear(GlowInfer *in) {
   return true;
 }
 
-/* A parameter has X's shape, but for the axis: there it has one extent for each block. */
+/* Checks a parameter with a value for each block: it has X's shape, but its axis counts blocks. */
 static bool check_blocks(const GlowNode *n, const char *name, const GlowType *t, const GlowType *x,
                          uint32_t axis, int64_t block) {
   GlowContext *ctx = n->block->module->ctx;
@@ -46,7 +46,7 @@ static bool check_blocks(const GlowNode *n, const char *name, const GlowType *t,
                            glow_type_str(ctx, t), (long long)block, glow_type_str(ctx, x));
 }
 
-/* A parameter is one number, or a list as long as X is along the axis. */
+/* Checks a parameter that is one number, or a list as long as X is along the axis. */
 static bool check_slices(const GlowNode *n, const char *name, const GlowType *t, const GlowType *x,
                          int64_t axis) {
   GlowContext *ctx = n->block->module->ctx;
@@ -125,8 +125,9 @@ bool glow_infer_qlinear_mat_mul(GlowInfer *in) {
                  in->in[GLOW_QLINEAR_MAT_MUL_IN_YZERO]->kind);
 }
 
-/* A parameter of an operand of a product is one number, a list of one for each row of A (or column
- * of B), or that for each matrix: the operand's shape with the summed axis 1. */
+/* Checks a scale or zero point of an operand of a product. It is one number; or a list with a
+ * number for each row of A (column of B); or such a list for each matrix: the operand's shape with
+ * extent 1 in place of the summed axis. */
 static bool check_lines(const GlowNode *n, uint32_t parameter, uint32_t operand, bool rows) {
   const GlowValue *v = glow_node_in(n, parameter);
   const GlowType *t = v ? v->type : NULL, *x = glow_node_in(n, operand)->type;
@@ -160,7 +161,7 @@ static bool check_one(const GlowNode *n, uint32_t i) {
   return wrong_type(n, glow_node_desc(n)->in[i].name, v->type, "one number");
 }
 
-/* One number, or one for each filter of W. */
+/* Checks a scale or zero point: one number, or one for each filter of W. */
 static bool check_filters(const GlowNode *n, uint32_t parameter, uint32_t w) {
   const GlowValue *v = glow_node_in(n, parameter);
   const GlowType *t = v ? v->type : NULL, *f = glow_node_in(n, w)->type;

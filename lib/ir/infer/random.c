@@ -1,7 +1,7 @@
 /* Inference of random numbers: every operator takes a state, u64<2>, and gives the next one. */
 #include "ir/infer/hooks.h"
 
-/* Result 1, the next state, is another state. */
+/* Checks the state and sets the type of result 1, the next state. */
 static bool next_state(GlowInfer *in, const GlowType *state) {
   if (!state->unranked &&
       (state->rank != 1 || (state->dims[0].kind == GLOW_DIM_EXACT && state->dims[0].size != 2)))
@@ -12,7 +12,7 @@ static bool next_state(GlowInfer *in, const GlowType *state) {
   return true;
 }
 
-/* The numbers have the shape of `like`. */
+/* Sets result 0, the numbers, to the shape of `like`, and result 1 to the next state. */
 static bool random_like(GlowInfer *in, const GlowType *like, const GlowType *state, GlowKind kind) {
   if (!glow_type_is_tensor(like))
     return glow_infer_error(in, "the shape is that of a tensor, not of %s",

@@ -4,7 +4,7 @@
 
 /* ---- Blocks of channels ---------------------------------------------------------------------- */
 
-/* An extent divided by a block size; an error if it is no multiple. */
+/* Divides an extent by a block size; reports an extent that is not a multiple. */
 static bool divide_dim(const GlowInfer *in, uint32_t axis, int64_t by, GlowDim *d) {
   if (!glow_dim_has_size(*d)) {
     *d = GLOW_UNKNOWN;

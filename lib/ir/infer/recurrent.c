@@ -1,6 +1,6 @@
-/* Inference and verification of recurrent cells. X is [steps, batch, inputs], or with batch_first
- * [batch, steps, inputs]; the batch comes first in the states and in Y as well then. Definitions as
- * ONNX's RNN, GRU and LSTM 22. */
+/* Inference and verification of recurrent cells. X is [steps, batch, inputs]. With batch_first, X
+ * is [batch, steps, inputs], and the batch is the first axis of the states and of Y, too.
+ * Definitions as ONNX's RNN, GRU and LSTM 22. */
 #include "ir/infer/recurrent.h"
 #include "ir/infer/hooks.h"
 
@@ -82,7 +82,7 @@ typedef struct Extents {
   GlowDim steps, batch, inputs, hidden;
 } Extents;
 
-/* Meets the dims of operand `i`, if its type tells, with `dims`. */
+/* Narrows `dims` by the dims of operand i, as far as its type tells. Reports a contradiction. */
 static bool meet(const GlowInfer *in, uint32_t i, uint32_t rank, GlowDim *const *dims) {
   const GlowType *t = glow_infer_in(in, i);
   if (!t || t->unranked)
@@ -104,7 +104,7 @@ static GlowDim times(GlowDim d, uint32_t factor) {
   return glow_dim_mul(d, GLOW_EXACT((int64_t)factor));
 }
 
-/* `hidden` from an axis of W that holds it several times. */
+/* Computes `hidden` from axis 1 of W, which is `gates` times as long. */
 static bool divide(const GlowInfer *in, uint32_t gates, Extents *e) {
   const GlowType *w = in->in[GLOW_LSTM_IN_W];
   if (w->unranked || w->rank != 3 || w->dims[1].kind != GLOW_DIM_EXACT ||
@@ -117,7 +117,7 @@ static bool divide(const GlowInfer *in, uint32_t gates, Extents *e) {
   return true;
 }
 
-/* All operands. Ports of the three operators have the same numbers. */
+/* Reads the extents of all operands. The ports of the three operators have the same numbers. */
 static bool read_extents(const GlowInfer *in, const GlowRecurrent *r, Extents *e) {
   GlowDim directions = GLOW_EXACT(r->directions), any = GLOW_UNKNOWN;
   bool batch_first = r->batch_first;

@@ -1,4 +1,4 @@
-/* What inference and lowering share about recurrent cells: RNN, GRU and LSTM read as one struct. */
+/* Recurrent cells, for inference and lowering: the members of RNN, GRU and LSTM as one struct. */
 #ifndef GLOW_IR_INFER_RECURRENT_H
 #define GLOW_IR_INFER_RECURRENT_H
 
@@ -6,8 +6,8 @@
 
 typedef struct GlowRecurrent {
   GlowOp op;
-  uint32_t gates;      /* per cell: how many times `hidden` W and R have along axis 1 */
-  uint32_t functions;  /* activations of one direction */
+  uint32_t gates;      /* axis 1 of W and R has gates * hidden elements */
+  uint32_t functions;  /* number of activations of one direction */
   uint32_t directions; /* 1, or 2 if bidirectional */
   int direction;       /* GLOW_DIRECTION_* */
   GlowArray activations, alpha, beta;
@@ -22,8 +22,8 @@ typedef struct GlowCellFunction {
   int function; /* GLOW_CELL_FUNCTION_* */
   float alpha, beta;
 } GlowCellFunction;
-/* Number `index` over all directions. alpha and beta are handed out in order to those that take
- * one. */
+/* Activation number `index`, counted over all directions. The values of `alpha` go, in order, to
+ * the activations that take an alpha; those of `beta` likewise. */
 GlowCellFunction glow_recurrent_function(const GlowRecurrent *r, uint32_t index);
 
 #endif

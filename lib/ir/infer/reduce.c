@@ -1,8 +1,8 @@
-/* Inference of reductions over axes, as ONNX's of version 18, Axes an operand; and of scans along
- * an axis. */
+/* Inference of reductions over axes, as ONNX's of version 18, where Axes is an operand; and of
+ * scans along an axis. */
 #include "ir/infer/hooks.h"
 
-/* An axis that may or may not be reduced. */
+/* The extent of an axis that may be reduced or not: Axes is not known. */
 static GlowDim maybe_reduced(GlowDim d) {
   if (glow_dim_is_exact(d, 1) || !glow_dim_has_size(d))
     return glow_dim_is_exact(d, 1) ? d : GLOW_UNKNOWN;

@@ -5,12 +5,12 @@
 
 /* ---- Resize ---------------------------------------------------------------------------------- */
 
-/* Operand i with elements; ONNX models give empty tensors for operands that they leave out. */
+/* Whether operand i is present. ONNX models pass empty tensors for operands that they leave out. */
 static bool has_values(const GlowInfer *in, uint32_t i) {
   return glow_infer_in(in, i) && glow_infer_list_length(in, i) != 0;
 }
 
-/* Axis number k of those that are resized, and how many there are. */
+/* The axis of X that is number k of the resized axes. */
 static uint32_t axis_at(const GlowResizeMembers *m, uint32_t rank, uint32_t k) {
   if (!m->axes.count)
     return k;
@@ -57,7 +57,7 @@ static bool by_scales(const GlowInfer *in, const GlowType *x, uint32_t n, GlowDi
   return true;
 }
 
-/* The scale that all axes get so that none is larger (or smaller) than its size says. */
+/* The one scale for all axes by which no axis becomes larger (or smaller) than its given size. */
 static double common_scale(const GlowResizeMembers *m, const GlowType *x, const int64_t *sizes,
                            uint32_t n) {
   double scale = 0;
@@ -132,7 +132,7 @@ static bool check_interpolates(const GlowNode *n, const GlowType *x) {
                            glow_kind_info[x->kind].name);
 }
 
-/* Blocks pass through: both sides have the same ones, of axes that do not change. */
+/* A blocked layout passes through: X and Y have the same one, of axes that are not resized. */
 static bool check_blocks(const GlowNode *n) {
   const GlowType *x = glow_node_in(n, GLOW_RESIZE_IN_X)->type, *y = glow_node_out(n, 0)->type;
   if (x->layout != y->layout)

@@ -4,8 +4,8 @@
 
 /* ---- Reshape --------------------------------------------------------------------------------- */
 
-/* The product of what is left of X's extents after those that the result copies: a number, times
- * extents that are not exact. */
+/* The product of the extents of X that the result does not copy: a number times the extents that
+ * are not exact. */
 typedef struct Product {
   int64_t number;
   GlowDim open[GLOW_MAX_RANK];
@@ -49,7 +49,7 @@ typedef struct ReshapeState {
   GlowDim dims[GLOW_MAX_RANK];
   bool copied[GLOW_MAX_RANK]; /* X's axis goes to the result as it is */
   int computed;               /* axis of -1, or -1 */
-  bool copies_unknown;        /* 0 for X of unknown rank */
+  bool copies_unknown;        /* a 0 in Shape copies an extent of X, whose rank is unknown */
 } ReshapeState;
 
 static bool read_shape(const GlowInfer *in, const int64_t *shape, uint32_t rank, ReshapeState *s) {
@@ -132,7 +132,7 @@ bool glow_infer_flatten(GlowInfer *in) {
 
 /* ---- Squeeze, Unsqueeze ---------------------------------------------------------------------- */
 
-/* Without Axes every extent of 1 goes; one that may be 1 leaves the rank unknown. */
+/* Without Axes every axis of extent 1 is removed. If an extent may be 1, the rank is unknown. */
 static bool squeeze_all(GlowInfer *in, const GlowType *x) {
   GlowDim dims[GLOW_MAX_RANK];
   uint32_t rank = 0;

@@ -1,5 +1,5 @@
-/* Inference of what language models compute around attention: RotaryEmbedding (ONNX, version 23)
- * and CausalConvWithState (version 27). */
+/* Inference of operators that language models use near attention: RotaryEmbedding (ONNX, version
+ * 23) and CausalConvWithState (version 27). */
 #include "ir/infer/hooks.h"
 
 /* ---- RotaryEmbedding ------------------------------------------------------------------------- */

@@ -12,7 +12,7 @@ static GlowDim elements(const GlowType *t) {
   return n;
 }
 
-/* A scalar has no axes, so its result has no rows (unlike NumPy's). */
+/* The result has a row for each axis of X: none for a scalar (NumPy has one). */
 bool glow_infer_non_zero(GlowInfer *in) {
   const GlowType *x = in->in[GLOW_NON_ZERO_IN_X], *base = glow_type_scalar(in->ctx, GLOW_KIND_I64);
   GlowDim dims[2] = {x->unranked ? GLOW_BOUND(GLOW_MAX_RANK) : GLOW_EXACT(x->rank),
@@ -140,7 +140,7 @@ bool glow_infer_unique(GlowInfer *in) {
 
 /* ---- OneHot ---------------------------------------------------------------------------------- */
 
-/* The extent that Depth says. */
+/* Reads the extent that Depth gives. */
 static bool read_depth(const GlowInfer *in, GlowDim *depth) {
   int64_t length = glow_infer_list_length(in, GLOW_ONE_HOT_IN_DEPTH);
   const GlowType *t = in->in[GLOW_ONE_HOT_IN_DEPTH];

@@ -65,7 +65,7 @@ bool glow_infer_sequence_length(GlowInfer *in) {
 
 typedef struct Pieces {
   GlowDim extent;
-  int64_t count; /* at most, or -1 */
+  int64_t count; /* the largest number of pieces, or -1 */
 } Pieces;
 
 static bool listed_pieces(const GlowInfer *in, const int64_t *sizes, uint32_t count, GlowDim whole,
@@ -138,8 +138,8 @@ bool glow_infer_concat_from_sequence(GlowInfer *in) {
     return false;
   for (uint32_t i = 0, k = 0; i < rank; i++)
     dims[i] = m->new_axis && i == axis ? count : elem->dims[k++];
-  /* The other extents are one element's: bounds and unknowns may differ between elements, but then
-   * they cannot be put together. */
+  /* The other extents are those of any element. Extents that are bounded or unknown may differ
+   * between elements, but then concatenation fails at run time. */
   if (!m->new_axis)
     dims[axis] = glow_dim_is_exact(dims[axis], 1) ? count
                  : glow_dim_has_size(count) && glow_dim_has_size(dims[axis])

@@ -55,7 +55,7 @@ static bool check_sizes(const GlowInfer *in, const int64_t *sizes, uint32_t coun
   return true;
 }
 
-/* Piece i of equal ones, the last of which may be smaller (Split of version 18). */
+/* The extent of piece i of `count` equal pieces; the last may be smaller (Split of version 18). */
 static GlowDim equal_piece(GlowDim whole, uint32_t count, uint32_t i) {
   if (count == 1 || !glow_dim_has_size(whole))
     return count == 1 ? whole : GLOW_UNKNOWN;

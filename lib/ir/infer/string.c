@@ -3,7 +3,7 @@
  */
 #include "ir/infer/hooks.h"
 
-/* [C] or [1, C]; stop words go, and one empty string stands for none left. */
+/* X is [C] or [1, C]. Stop words are removed; if none is left, the result is one empty string. */
 bool glow_infer_string_normalizer(GlowInfer *in) {
   const GlowStringNormalizerMembers *m = in->members;
   const GlowType *x = in->in[GLOW_STRING_NORMALIZER_IN_X];
@@ -61,7 +61,7 @@ bool glow_infer_tf_idf_vectorizer(GlowInfer *in) {
   return glow_infer_set(in, 0, base, x->rank, dims + (x->rank == 1));
 }
 
-/* ngram_counts says where in the pool the n-grams of each length begin. */
+/* starts[i] (ngram_counts) is the index in the pool where the n-grams of length i + 1 begin. */
 static bool check_pool(const GlowNode *n, GlowArray starts, uint32_t pool, int64_t *grams) {
   *grams = 0;
   for (uint32_t i = 0; i < starts.count; i++) {

@@ -79,8 +79,8 @@ static bool check_channels(const GlowInfer *in, GlowDim x, GlowDim w, GlowDim fi
   return true;
 }
 
-/* The result of sliding f over x: elements like those of `base`. w has its lists and nothing else.
- */
+/* Sets the result of sliding the filter f over x, with elements as in `base`. The caller fills only
+ * the lists of w. */
 static bool convolve(GlowInfer *in, const GlowType *x, const GlowType *f, const GlowType *bias,
                      const Window *lists, int layout, uint32_t group, const GlowType *base) {
   if (x->unranked || f->unranked) {
@@ -231,7 +231,7 @@ bool glow_infer_lp_pool(GlowInfer *in) {
   return pool(in, x, &w, m->kernels, dims) && glow_infer_set(in, 0, x, x->rank, dims);
 }
 
-/* A window that lies in the padding as a whole has no result. `name` is that of pads. */
+/* Refuses padding that a whole window fits into. `name` is the name of `pads` in messages. */
 static bool check_padding(const GlowNode *n, const char *name, GlowArray kernels, GlowArray pads,
                           GlowArray dilations) {
   for (uint32_t i = 0; kernels.count && i < pads.count; i++) {
@@ -311,7 +311,7 @@ bool glow_node_pool(const GlowNode *n, GlowMaxPoolMembers *pool) {
   return true;
 }
 
-/* The map that the convolution computes. */
+/* Infers the map that the convolution computes, before pooling. */
 static bool infer_map(GlowInfer *in, const GlowConvolutionMembers *m) {
   const GlowType *x = in->in[GLOW_CONVOLUTION_IN_X], *f = in->in[GLOW_CONVOLUTION_IN_W];
   Window w = {.strides = m->strides, .pads = m->pads, .dilations = m->dilations};
@@ -353,7 +353,7 @@ const GlowType *glow_node_map(const GlowNode *n) {
                                y->layout);
 }
 
-/* What a pool needs besides: a map that fits memory that is known now. */
+/* Checks the members of the pool. The extents of the map must be known. */
 static bool check_pool(const GlowNode *n, const GlowConvolutionMembers *m) {
   if (!m->pool_kernels.count)
     return (!m->pool_strides.count && !m->pool_pads.count) ||
@@ -365,7 +365,7 @@ static bool check_pool(const GlowNode *n, const GlowConvolutionMembers *m) {
   return check_padding(n, "pool_pads", m->pool_kernels, m->pool_pads, (GlowArray){0});
 }
 
-/* What is on the instruction only. */
+/* Checks the members that only the instruction has. */
 bool glow_verify_convolution(const GlowNode *n) {
   const GlowConvolutionMembers *m = n->members;
   for (uint32_t i = 0; i < m->tile.count; i++)

@@ -1,4 +1,4 @@
-/* What inference of operators with a sliding window shares: see window.c. */
+/* Shared by inference of operators with a sliding window: see window.c. */
 #ifndef GLOW_IR_INFER_WINDOW_H
 #define GLOW_IR_INFER_WINDOW_H
 
@@ -10,7 +10,7 @@ typedef struct Window {
   uint32_t channel; /* the channel axis */
   GlowArray strides, pads, dilations;
   bool ceil;
-  const char *prefix; /* of the names of its lists in messages; NULL: none */
+  const char *prefix; /* in messages, stands before the names of the lists; NULL: none */
 } Window;
 
 static inline Window window_of(const GlowType *x, int layout) {
@@ -22,15 +22,15 @@ static inline int64_t entry(GlowArray a, uint32_t i, int64_t initial) {
   return a.count ? glow_array_at(a, uint32_t, i) : initial;
 }
 
-/* Whether strides, dilations and pads have as many values as there are axes, none of them 0 that
- * must not be. */
+/* Whether each list of w is empty or has a value for each spatial axis (pads: two), and no stride
+ * or dilation is 0. Reports. */
 bool glow_infer_window(const GlowInfer *in, const Window *w);
 /* How many windows of `kernel` elements fit into `size` along spatial axis i. */
 bool glow_infer_slide(const GlowInfer *in, const Window *w, uint32_t i, GlowDim size,
                       GlowDim kernel, GlowDim *result);
 
-/* For a Convolution with strategy = winograd: whether its operands and members allow that. *f, the
- * type of W, becomes that of the filter before its transform. */
+/* For a Convolution with strategy = winograd: whether its operands and members allow this strategy.
+ * Changes *f from the type of W to the type of the filter before its transform. */
 bool glow_infer_winograd(const GlowInfer *in, const GlowType **f);
 
 #endif

@@ -48,7 +48,7 @@ INLINE float top_of(GlowVec v) {
   return v[0];
 }
 
-/* Lanes that are no keys get the lowest score. */
+/* Lanes behind the last key get the lowest score. */
 INLINE void hide_tail(float *row, int64_t keys) {
   ROLLED for (int64_t j = keys; j % GLOW_ATTENTION_LANES; j++) row[j] = -__builtin_inff();
 }
@@ -63,7 +63,7 @@ INLINE void add_mask(const GlowAttentionParams *s, float *row, const float *mask
   }
 }
 
-/* The largest of a row of scores and of what came before. */
+/* The largest score so far: of this row and of the tiles before. */
 INLINE float largest(const float *row, float before, int64_t keys) {
   GlowVec lowest = vec_splat(-__builtin_inff()), top[LANES];
   UNROLL for (int i = 0; i < LANES; i++) top[i] = lowest;
@@ -90,7 +90,7 @@ INLINE void weigh(float *row, float *sums, float base, float factor, int64_t key
   UNROLL for (int i = 0; i < LANES; i++) vec_store(sums + i * GLOW_VL, sum[i]);
 }
 
-/* 1 / the sum of the weights, which is a tree over lanes; 0 if there is none. */
+/* 1 / the sum of the weights, or 0 if that is 0. The lanes are summed as a tree. */
 INLINE float inverse_sum(const float *state) {
   float sum[GLOW_ATTENTION_LANES];
   UNROLL for (int l = 0; l < GLOW_ATTENTION_LANES; l++) sum[l] = state[l];
@@ -229,11 +229,12 @@ INLINE void pack_values(const GlowAttentionParams *s, float *to, const float *v,
   }
 }
 
+/* Where a head begins in an operand with these strides. */
 INLINE int64_t at4(const int64_t *stride, int64_t batch, int64_t head) {
   return batch * stride[0] + head * stride[1];
 }
 
-/* `full` and `small` are specialized tiles, small a query fewer; it may be null. */
+/* `full` and `small` are specialized tiles. `small` has one query less, and may be null. */
 void glow_attention(const GlowAttentionParams *params, GlowAttentionTileFn *full,
                     GlowAttentionTileFn *small, void *const *ptrs, int64_t begin, int64_t end,
                     char *scratch) {

@@ -4,8 +4,8 @@
 
 #include "body.h"
 
-/* The blocks of a body: of n elements each, in `room` or where an operand lies. They are many and not
- * cleared: a body writes each before a step reads it. */
+/* The blocks of a body, of n elements each. at[i] says where block i is: in `room`, or where an
+ * operand lies. The array is large and not cleared: a body writes each entry before it reads it. */
 typedef struct Blocks {
   char *room;
   int64_t n;
@@ -14,7 +14,7 @@ typedef struct Blocks {
 
 static char *own(const Blocks *b, int64_t block) { return b->room + block * b->n * 8; }
 
-/* Copies one element, then the next. */
+/* Copies `count` elements of 1, 2, 4 or 8 bytes. Steps are the bytes from element to element. */
 static void copy(char *to, int64_t to_step, const char *from, int64_t from_step, int64_t bytes,
                  int64_t count) {
   if (to_step == bytes && from_step == bytes) {
@@ -78,7 +78,8 @@ static void run(const GlowBodyCode *code, Blocks *b) {
 
 /* ---- Epilogues ------------------------------------------------------------------------------- */
 
-/* At a place of `dims` coordinates, of which the last one counts lanes from `lane` on. */
+/* Runs the body in env[0] on a register of sums. `place` has `dims` coordinates, the last one along
+ * the axis of the register; `lane` is the number of the first lane, counted over all blocks. */
 static GlowVec epilogue(GlowVec acc, void *const *env, const int64_t *place, int64_t dims,
                         int64_t lane) {
   const GlowBodyCode *code = env[0];

@@ -8,13 +8,13 @@
 /* The functions of lanes of this row, by number. */
 extern GlowBlockFn *const glow_lane_blocks[];
 
-/* Epilogues: the body that env[0] is, on a vector that is about to be stored. */
+/* Epilogues: run the body in env[0] on a vector that is about to be stored. */
 GlowVec glow_body_epilogue(GlowVec acc, void *const *env, int64_t n, int64_t c, int64_t h,
                            int64_t w);
 GlowVec glow_body_matrix_epilogue(GlowVec acc, void *const *env, int64_t b0, int64_t b1, int64_t b2,
                                   int64_t b3, int64_t row, int64_t col);
-/* A stack: units [begin, end) of the loops around the body that env[0] is. Results are stored when
- * a block is done, so they may lie where an operand is. */
+/* A stack: units [begin, end) of the loops around the body in env[0]. Results are stored when a
+ * block is done, so they may lie where an operand is. */
 void glow_stack_blocks(const GlowStackParams *p, void *const *env, int64_t begin, int64_t end);
 
 #endif

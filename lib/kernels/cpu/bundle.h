@@ -5,9 +5,8 @@
 
 #include <stdint.h>
 
-#define GLOW_BUNDLE_ALIGN                                                                          \
-  64 /* of everything that a bundle is given, and of what its file holds                           \
-      */
+/* The alignment of everything that a bundle is given, and of what its file holds. */
+#define GLOW_BUNDLE_ALIGN 64
 #define GLOW_BUNDLE_MAGIC INT64_C(0x3174775f776f6c67) /* "glow_wt1" */
 
 /* How a file of weights begins; 64 bytes. The values of constants follow, each aligned, then the
@@ -16,15 +15,15 @@ typedef struct GlowWeightsHeader {
   int64_t magic, size;    /* of the file */
   int64_t identity[2];    /* of what it holds; also in the code */
   int64_t variables;      /* where the first values of variables begin */
-  int64_t variables_size; /* which take so many bytes */
+  int64_t variables_size; /* bytes of these values */
   int64_t unused[2];
 } GlowWeightsHeader;
 
 typedef struct GlowBundleParams {
-  GlowWeightsHeader weights; /* that the code was compiled with */
+  GlowWeightsHeader weights; /* those that the code was compiled with */
   int64_t arena, align;      /* bytes of the arena, and its alignment */
   int64_t worker;            /* bytes for each worker behind it */
-  int64_t variables;         /* whether it uses any */
+  int64_t variables;         /* whether the program uses any */
   int64_t nbuffers;          /* inputs and outputs */
   int64_t nstorage;
 } GlowBundleParams;

@@ -8,7 +8,7 @@
 
 typedef float Quad __attribute__((vector_size(16), aligned(4)));
 
-/* Three channels, four places at a time. */
+/* Interleaves three channels, four places at a time. Returns how many of the n places are done. */
 INLINE int64_t interleave3(float *to, const float *a, const float *b, const float *c, int64_t n) {
   int64_t i = 0;
   ROLLED for (; i + 4 <= n; i += 4) {
@@ -23,7 +23,7 @@ INLINE int64_t interleave3(float *to, const float *a, const float *b, const floa
   return i;
 }
 
-/* Row h of the input at x: all places of a packed row. */
+/* Packs row h of the image at x, with its padding. */
 INLINE void pack_row(const GlowConvFewParams *s, float *to, const float *x, int64_t h) {
   const int64_t pitch = s->places * s->g.ic;
   if ((uint64_t)h >= (uint64_t)s->g.ih) {

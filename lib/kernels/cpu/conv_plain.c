@@ -18,14 +18,14 @@
 /* Which places meet an input at a tap. A place of a convolution always does: padding is zero. */
 typedef enum TapState { TAP_ABSENT, TAP_ALL, TAP_MIXED } TapState;
 
-/* What is worked on. */
+/* The chunk that is worked on: scratch memory of its input (see above), and its outputs. */
 typedef struct Chunk {
   float *rows;
   int64_t *taps, *offsets;
   int32_t *masks;
   int64_t places;     /* at most LANES */
   int64_t out[LANES]; /* offsets into the result */
-  bool dense;         /* they are consecutive */
+  bool dense;         /* these offsets are consecutive */
 } Chunk;
 
 INLINE float load(const GlowConvPlainParams *s, const void *p, int64_t i) {
@@ -47,7 +47,7 @@ INLINE void store(const GlowConvPlainParams *s, void *p, int64_t i, float v) {
 
 /* ---- The tile -------------------------------------------------------------------------------- */
 
-/* One term of all chains. */
+/* One term of all chains of mr output channels. */
 INLINE void term(int mr, const GlowConvPlainParams *s,
                  GlowVec acc[GLOW_TILE_PIXELS][GLOW_TILE_VECTORS], const float *w,
                  const float *row) {
@@ -196,7 +196,7 @@ INLINE bool is_run(const int64_t *offsets) {
   return run;
 }
 
-/* The rows of one tap and block of channels, from the image and group at x. */
+/* Gathers the rows of one tap and n channels. `first`: the first channel in X of the image. */
 INLINE void gather(const GlowConvPlainParams *s, const void *x, int64_t first, int64_t n,
                    const int64_t *offsets, float *rows) {
   ROLLED for (int64_t j = 0; j < LANES; j += GLOW_VL) {
@@ -237,7 +237,8 @@ INLINE void put(const GlowConvPlainParams *s, void *y, int64_t at, const Chunk *
   ROLLED for (int64_t i = 0; i < c->places; i++) store(s, y, at + c->out[i], results[i]);
 }
 
-/* Where a unit is. Groups are outermost if the filter of a group is converted. */
+/* What a unit works on. If filters are converted, groups are outermost, so that a range of units
+ * converts each filter once. */
 typedef struct Unit {
   int64_t group, image, phase, chunk, part;
 } Unit;

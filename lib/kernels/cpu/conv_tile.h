@@ -28,8 +28,8 @@ INLINE GlowVec bias_at(const GlowConvParams *s, const float *bias, int64_t c) {
              : vec_load_first(bias + c, s->g.oc - c);
 }
 
-/* One input channel: mr * nr FMAs. The fence emits nothing: it keeps the loads of the next step
- * from being scheduled into this one, for which there is no register left. */
+/* One input channel of mr pixels by nr vectors: mr * nr FMAs. The fence emits nothing. It keeps the
+ * loads of the next step out of this one, where no register is left for them. */
 INLINE void step(int mr, int nr, GlowVec acc[GLOW_TILE_PIXELS][GLOW_TILE_VECTORS],
                  const float *const *pixel, const float *w, int64_t k) {
   GlowVec f[GLOW_TILE_VECTORS];
@@ -60,8 +60,8 @@ INLINE int64_t filter_size(const GlowConvParams *s) {
   return (s->g.ic + s->block - 1) / s->block * s->g.kh * s->g.kw * s->wi * s->ob;
 }
 
-/* Where a tile fetches its share of the next block of the filter from while it is at its own first
- * tap. Large filters come from far, and the machine does not foresee the next pass over one. */
+/* The address that a tile fetches at its first tap: its share of the next block of the filter.
+ * Large filters lie in a far cache or in memory, and the machine does not foresee the next pass. */
 INLINE const float *next_filter(const GlowConvParams *s, const float *w, int64_t group,
                                 int64_t tile) {
   const int64_t size = filter_size(s);
@@ -155,13 +155,14 @@ typedef struct GlowConvPixel {
   int64_t n, h, w;
 } GlowConvPixel;
 
-/* Where a pixel reads a tap: at `from`, and on from there with the channels; or from zeros. */
+/* Where a pixel reads a tap. Inside of the input `from` is the address of the first block of
+ * channels; the offset of other blocks is added. Outside it is that of zeros, for all blocks. */
 typedef struct GlowConvTap {
   const float *from;
-  int64_t moves; /* all bits, or none */
+  int64_t moves; /* a mask for that offset: all bits, or none */
 } GlowConvTap;
 
-/* The inputs of pixel `at` at all taps; x: at the first one. */
+/* Finds the inputs of pixel i of a tile, which is at `at`, for all taps. x: of the first tap. */
 INLINE void find_taps(const GlowConvParams *s, const float *x, const float *zeros,
                       const GlowConvPixel *at, int i,
                       GlowConvTap taps[GLOW_CONV_MAX_TAPS][GLOW_TILE_PIXELS]) {
@@ -177,7 +178,7 @@ INLINE void find_taps(const GlowConvParams *s, const float *x, const float *zero
 }
 
 /* `count` consecutive pixels by nr vectors, from pixel `first` of all images on: rows and images
- * may end anywhere between them. Each has a pointer of its own, so there must be few. */
+ * may end anywhere between them. Each pixel has a pointer of its own, so `count` must be small. */
 INLINE void scattered_tile(int count, int nr, const GlowConvParams *params, const GlowConvPtrs *t,
                            int64_t first, int64_t group, GlowEpilogueFn *epilogue) {
   const GlowConvParams s = *params;
@@ -238,9 +239,10 @@ INLINE void tiles(GlowConvTileFn *fn, const GlowConvParams *params, GlowEpilogue
 }
 
 /* The tiles of units [begin, end). Those of `small` are narrower, or have the rows that are left
- * over. The _odd ones serve a last group of which only one vector exists. Unused ones may be null.
- * Loops: bands of rows that share one pass over the filter; groups
- * of output channels, so that a group's filter stays in cache; rows; columns. */
+ * over. The _odd ones serve a last group that has no more than one block of channels. Functions
+ * that are not used may be null. The loops, from the outside: bands of rows that share one pass
+ * over the filter; groups of output channels, so that a group's filter stays in the cache; rows;
+ * columns. */
 INLINE void all_tiles(const GlowConvParams *params, GlowConvTileFn *full, GlowConvTileFn *small,
                       GlowConvTileFn *full_odd, GlowConvTileFn *small_odd, GlowEpilogueFn *callback,
                       const GlowConvPtrs *t, int64_t begin, int64_t end) {

@@ -1,6 +1,6 @@
 /* What a tile stores for a vector of sums. Compiled code has the epilogue as a function, which is
- * inlined. Library code gets the body as data (kernels/body.h): most bodies are limits, perhaps after
- * one sum, which tiles run themselves; the others run as lists. */
+ * inlined. Library code gets the body as data (kernels/body.h): most bodies are limits, perhaps
+ * after one sum, which tiles run themselves; the others run as lists. */
 #ifndef GLOW_KERNELS_CPU_FINISH_H
 #define GLOW_KERNELS_CPU_FINISH_H
 
@@ -9,9 +9,10 @@
 #ifdef GLOW_LIBRARY
 #include "kernels/body.h"
 
-/* Operand 0 at a place of `dims` coordinates, of which the last one counts lanes from `lane` on. */
-INLINE GlowVec first_operand(const GlowBodyCode *b, void *const *env, const int64_t *place, int dims,
-                             int64_t lane) {
+/* Operand 0 at a place of `dims` coordinates, the last one along the axis of the register; `lane`
+ * is the number of the first lane, counted over all blocks. */
+INLINE GlowVec first_operand(const GlowBodyCode *b, void *const *env, const int64_t *place,
+                             int dims, int64_t lane) {
   const GlowBodyOperand *o = glow_body_operands(b);
   const float *at = env[1];
   UNROLL for (int d = 0; d < dims; d++) at += place[d] * o->stride[d];
@@ -30,7 +31,8 @@ INLINE GlowVec limited(GlowVec v, const GlowBodyCode *b) {
   return (GlowVec)(((GlowVecI)high & is_high) | ((GlowVecI)v & ~is_high));
 }
 
-/* env[0]: the body. */
+/* Returns what to store: `acc` itself, what the limits of the body in env[0] make of it, or `call`,
+ * the call of the epilogue. */
 #define FINISH(acc, env, place, dims, lane, call)                                                  \
   const GlowBodyCode *b = (env)[0];                                                                \
   if (!b)                                                                                          \
@@ -52,7 +54,7 @@ INLINE GlowVec finish_pixel(GlowEpilogueFn *callback, GlowVec acc, void *const *
 
 /* At batch indices `at`, a row and columns from col on. */
 INLINE GlowVec finish_matrix(GlowMatrixEpilogueFn *callback, GlowVec acc, void *const *env,
-                          const int64_t *at, int64_t row, int64_t col) {
+                             const int64_t *at, int64_t row, int64_t col) {
   const int64_t place[] = {at[0], at[1], at[2], at[3], row, col};
   (void)place;
   FINISH(acc, env, place, 6, col, callback(acc, env, at[0], at[1], at[2], at[3], row, col));

@@ -7,7 +7,8 @@
 /* An index into an axis of extent n, counted from the end if it is negative. */
 INLINE int64_t index_at(int64_t v, int64_t n) { return v < 0 ? v + n : v; }
 
-/* What a vector of `length` indices adds up to. Written as a macro for both kinds of indices. */
+/* Adds to `offset` the place that the vector of indices at `at` stands for. A macro, since indices
+ * are int32_t or int64_t. */
 #define INDEX_OFFSET(p, at, offset)                                                                \
   UNROLL for (int k_ = 0; k_ < GLOW_INDEX_DIMS; k_++) {                                            \
     if (k_ < (p)->length)                                                                          \
@@ -24,8 +25,9 @@ INLINE int64_t offset_of(int dims, const int64_t *n, const int64_t *stride, int6
   return offset;
 }
 
-/* MOVE(picked, listed) for the units [begin, end) of the indices of kind I, element by element:
- * where it lies in the buffer that they point into, and where among those listed in their order. */
+/* MOVE(picked, listed) for each index of type I in units [begin, end). Both arguments are offsets
+ * in bytes. picked: of the element in the buffer that the index points into; listed: of the element
+ * in the buffer that has one element for each index, in the order of the indices. */
 #define EACH_PICK(p, I, indices, begin, end, MOVE)                                                 \
   const int64_t inner = (p)->n[GLOW_INDEX_DIMS - 1], step = (p)->stride[GLOW_INDEX_DIMS - 1];      \
   const int64_t stop = (end) * (p)->part;                                                          \

@@ -1,4 +1,4 @@
-/* What quantized lanes are converted with. */
+/* The members of conversions to and from quantized lanes. */
 #ifndef GLOW_KERNELS_CPU_LANE_SCALE_H
 #define GLOW_KERNELS_CPU_LANE_SCALE_H
 

@@ -9,10 +9,11 @@
 
 #include "ops/scalar.h"
 
-/* They are called by their numbers (glow_lane_names); unit.isa looks for all of them. */
+/* The functions have no prototypes: they are called by number (glow_lane_names). The test unit.isa
+ * looks for all of them. */
 #pragma clang diagnostic ignored "-Wmissing-prototypes"
 
-/* In library code, each function of lanes is called by one on blocks (GlowBlockFn). */
+/* In library code each function of lanes gets a caller that works on blocks, a GlowBlockFn. */
 #ifdef GLOW_LIBRARY
 #include "kernels/library.h"
 #define GLOW_BLOCK(name, call)                                                                     \

@@ -1,7 +1,8 @@
 /* Conversions on lanes: glow_lanes_cast_<to>_<from>, glow_lanes_quantize_<to>_<from> and
  * glow_lanes_dequantize_<to>_<from>; glow_lanes_offset_<to>_double adds offsets to rounded
- * quotients. Each rounds, truncates, saturates or wraps once, as Cast and Quantize say. Small
- * floats are reached from float and double and lead to float, the other ways take two steps. */
+ * quotients. Each rounds, truncates, saturates or wraps once, as Cast and Quantize say. Casts to
+ * floats of 8 bits exist from float and double, casts from them only to float; all others take two
+ * steps. */
 #include "lane_scale.h"
 #include "lanes.h"
 
@@ -29,7 +30,7 @@ static inline uint16_t to_half(float f) {
   return h;
 }
 
-/* Vectors, since loops over such conversions become scalar ones. */
+/* These work on vectors, since clang makes scalar code of a loop over these conversions. */
 typedef float Floats __attribute__((vector_size(4 * GLOW_VL)));
 typedef _Float16 Halves __attribute__((vector_size(2 * GLOW_VL)));
 /* Hides where v is from: LLVM would compare in _Float16, which x86 does number by number. */
@@ -72,10 +73,11 @@ static inline int64_t saturate_i64(double v) { return glow_trunc_i64(v); }
 static inline uint64_t saturate_u64(double v) { return glow_trunc_u64(v); }
 static inline uint8_t saturate_bool(double v) { return v != 0; }
 
+/* a with 53 significant bits at most, rounded to odd: the last of them is set if any is lost. */
 static inline uint64_t odd_size(uint64_t a) {
   return a >> 53 ? (a >> 11 | ((a & 0x7ff) != 0)) << 11 : a;
 }
-/* As a double that rounds to every narrower kind as the integer would: beyond 53 bits to odd. */
+/* An integer as a double that rounds to every narrower kind as the integer itself would. */
 static inline double odd_i64(int64_t v) {
   double size = (double)odd_size(v < 0 ? (uint64_t)0 - (uint64_t)v : (uint64_t)v);
   return v < 0 ? -size : size;

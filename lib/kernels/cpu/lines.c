@@ -44,7 +44,7 @@ INLINE int64_t lines_at(const GlowLinesParams *p, int64_t u, int64_t *line, int 
     EACH y[l] = best[l];                                                                           \
   }
 
-/* One line of neighbours: each of 16 lanes has its own, then the best of them. */
+/* A line of neighbours: each of 16 lanes finds a maximum of its own; the best of these wins. */
 #define ARG_ROW(name, S, C, LOAD, ABOVE)                                                           \
   INLINE int64_t name##_row(const GlowLinesParams *p, const S *x) {                                \
     const int64_t whole = p->n / 16 * 16;                                                          \
@@ -200,7 +200,7 @@ INTEGER(u64, uint64_t, HUGE_OR)
 
 /* ---- Trilu ----------------------------------------------------------------------------------- */
 
-/* Without the number of a diagonal it is the main one. */
+/* Without the operand `diagonal` the triangle ends at the main diagonal. */
 void glow_trilu(const GlowTriluParams *p, void *const *ptrs, int64_t begin, int64_t end,
                 char *scratch) {
   const int64_t row = p->columns * p->bytes;

@@ -3,9 +3,9 @@
  * A tile of rows of A by registers of columns of B stays in registers over one chunk of k; between
  * chunks C holds the partial sums, and the last chunk applies the epilogue. B comes in panels as
  * wide as the tile: packed ahead, packed here, or read in place where the rows are too few to repay
- * packing (but the last, partial panel). A chunk of a block of rows of A stays in the second-level
- * cache, copied to scratch if its rows would meet in the same cache sets; while the tiles of one
- * panel run, they fetch the next one. */
+ * packing (except for a last, partial panel). A chunk of a block of rows of A stays in the
+ * second-level cache, copied to scratch if its rows would meet in the same cache sets; while the
+ * tiles of one panel run, they fetch the next one. */
 #include "finish.h"
 #include "matrix_tile.h"
 #include "pack.h"
@@ -121,7 +121,7 @@ INLINE void pack_panel(const GlowMatmulParams *s, const Product *x, float *to, i
     pack_padded(to, PANEL, from, s->bk, s->bn, depth, columns);
 }
 
-/* The tiles [t0, t1) of rows of one panel. */
+/* Tiles [t0, t1) of the rows by panel p, which begins at b, for `depth` steps from step k on. */
 INLINE void panel(const GlowMatmulParams *s, const Tiles *tiles, const Product *x, const float *b,
                   const float *next, int64_t k, int64_t depth, int64_t p, int64_t t0, int64_t t1) {
   const bool odd = GLOW_TILE_VECTORS > 1 && s->n - p * PANEL <= GLOW_VL;
@@ -173,8 +173,8 @@ INLINE void product(const GlowMatmulParams *s, const Tiles *tiles, const Product
   } while (k < s->k);
 }
 
-/* `full` and `small` are specialized tiles, small a row smaller; the _odd ones serve a last panel
- * of which only one register exists. Unused ones may be null. */
+/* `full` and `small` are specialized tiles; `small` has one row less. The _odd ones serve a last
+ * panel of which only one register exists. Tiles that are not used may be null. */
 void glow_matmul(const GlowMatmulParams *params, GlowMatmulTileFn *full, GlowMatmulTileFn *small,
                  GlowMatmulTileFn *full_odd, GlowMatmulTileFn *small_odd,
                  GlowMatrixEpilogueFn *callback, void *const *ptrs, int64_t begin, int64_t end,

@@ -32,15 +32,15 @@ INLINE GlowVec get(const float *from, int64_t c, int64_t n) {
 
 /* ---- Steps ----------------------------------------------------------------------------------- */
 
-/* How to get from row to row of A, and from step to step of both; constants. */
+/* How a tile goes through its operands; constants. */
 typedef struct Steps {
-  int64_t am, ak, bk;
-  int64_t ahead; /* cache lines to fetch at `next` in four steps */
-  bool rest;     /* their number may be no multiple of 4 */
+  int64_t am, ak, bk; /* strides: of A from row to row and from step to step, of B by steps */
+  int64_t ahead;      /* cache lines to fetch at `next` in four steps */
+  bool rest;          /* the number of steps may be no multiple of 4 */
 } Steps;
 
-/* v, and nothing is emitted; but a sum is not put off until after the loads of the next step, which
- * would take one register more than there are. See conv_tile.h for the fence. */
+/* Returns v and emits nothing. But it keeps LLVM from putting a sum off until after the loads of
+ * the next step, for which there is one register too few. See conv_tile.h for the fence. */
 INLINE GlowVec computed(GlowVec v) {
 #if defined(__AVX512F__)
   __asm__("" : "+v"(v));
@@ -48,7 +48,7 @@ INLINE GlowVec computed(GlowVec v) {
   return v;
 }
 
-/* One step: rows * nr FMAs. */
+/* One step for a tile of `rows` rows by nr registers: rows * nr FMAs. */
 INLINE void product_step(int rows, int nr, Accumulators acc, const float *a, int64_t am,
                          const float *b) {
   GlowVec f[GLOW_TILE_VECTORS];

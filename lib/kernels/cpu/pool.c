@@ -14,7 +14,8 @@
 #define ONE for (int l = 0; l < 1; l++)
 #define AXES UNROLL for (int a = 0; a < GLOW_POOL_DIMS; a++)
 
-/* Taps [first, first + count) of each axis lie inside; at is the place of the first in X. */
+/* The taps of a window that lie inside of X: [first, first + count) along each axis. `elements` is
+ * their number, `divisor` what a mean is divided by, `at` the offset in X of the first of them. */
 typedef struct Window {
   int64_t first[GLOW_POOL_DIMS], count[GLOW_POOL_DIMS], divisor, elements, at;
 } Window;
@@ -39,7 +40,7 @@ INLINE void clip(const GlowPoolParams *p, const int64_t *place, Window *w) {
   }
 }
 
-/* Every tap inside, `at` its place in X. */
+/* A loop over the taps i, j, k that lie inside, and the offset in X of such a tap. */
 #define TAPS(p, w)                                                                                 \
   ROLLED for (int64_t i = 0; i < (w)->count[0]; i++)                                               \
       ROLLED for (int64_t j = 0; j < (w)->count[1]; j++)                                           \
@@ -48,7 +49,9 @@ INLINE void clip(const GlowPoolParams *p, const int64_t *place, Window *w) {
   ((w)->at + i * (p)->dilation[0] * (p)->xs[0] + j * (p)->dilation[1] * (p)->xs[1] +               \
    k * (p)->dilation[2] * (p)->xs[2])
 
-/* A kernel that calls STEP##_all for 16 channels and STEP##_one for single ones at each pixel. */
+/* A kernel that calls STEP##_all for 16 channels and STEP##_one for single ones at each pixel.
+ * Here and below S is the type of a stored element, C that of what is computed; LOAD and STORE
+ * convert between them. EACH is a loop over l, the N channels of a step. */
 #define KERNEL(name, PTRS, S, STEP)                                                                \
   void glow_##name(const GlowPoolParams *p, void *const *ptrs, int64_t begin, int64_t end,         \
                    char *scratch) {                                                                \
@@ -121,7 +124,7 @@ INLINE void max_float_all(const GlowPoolParams *p, const Window *w, const float 
   if (w->elements == 0) {
     UNROLL for (int l = 0; l < 16; l++) y[l] = -__builtin_inff();
   } else if (w->elements == p->kernel[0] * p->kernel[1] * p->kernel[2]) {
-    Window inside = *w; /* as many taps as are known here */
+    Window inside = *w; /* the whole window: counts that are constants once this is specialized */
     AXES inside.count[a] = p->kernel[a];
     max_taps(p, &inside, x, y);
   } else {

@@ -9,6 +9,7 @@
 #define LANES16                                                                                    \
   _Pragma("clang loop vectorize(enable) interleave(disable)") for (int l = 0; l < 16; l++)
 
+/* S: the type of a stored element; C: that of a sum; LOAD and STORE convert between them. */
 #define PRODUCT(kind, S, C, LOAD, STORE, FMA)                                                      \
   void glow_product_##kind(const GlowProductParams *p, void *const *ptrs, int64_t begin,           \
                            int64_t end, char *scratch) {                                           \

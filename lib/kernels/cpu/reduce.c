@@ -17,8 +17,9 @@ INLINE int64_t kept_offset(const GlowReduceParams *p, int64_t index) {
   return offset_of(GLOW_REDUCE_DIMS, p->kept, p->kept_stride, index);
 }
 
-/* One row of neighbours. All loops have 16 steps, so that the lanes stay in registers: what is not
- * there is computed and not taken. */
+/* Reduces a row of n neighbours. All loops have 16 steps, so that the lanes stay in registers:
+ * lanes without an element are computed, too, and then ignored. S is the type of a stored element,
+ * C that of what is computed; LOAD and STORE convert between them. */
 #define ROW(name, S, C, LOAD, OP)                                                                  \
   INLINE C name##_row(const S *x, int64_t n) {                                                     \
     C acc[16], rest[16];                                                                           \
@@ -41,7 +42,7 @@ INLINE int64_t kept_offset(const GlowReduceParams *p, int64_t index) {
     return used > 1 ? OP(acc[0], acc[1]) : acc[0];                                                 \
   }
 
-/* n chains side by side. */
+/* N chains side by side; EACH is a loop over them. */
 #define CHAINS(name, S, C, LOAD, STORE, OP, DIVIDE, EACH, N)                                       \
   INLINE void name(const GlowReduceParams *p, const S *restrict x, S *restrict y) {                \
     C acc[N];                                                                                      \

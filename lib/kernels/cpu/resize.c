@@ -80,7 +80,7 @@ INLINE const int64_t *list_of(const GlowResizeParams *p, int a, int64_t i) {
   return p->table + p->table[p->places[a] + i];
 }
 
-/* A row of X along the last axis, in double. */
+/* Resamples a row of X along the last axis, in double. */
 #define ROW(kind, S, LOAD)                                                                         \
   INLINE void row_##kind(const GlowResizeParams *p, const S *restrict x, double *restrict to) {    \
     if (!p->changes[2]) {                                                                          \
@@ -124,8 +124,8 @@ INLINE const int64_t *list_of(const GlowResizeParams *p, int a, int64_t i) {
     }                                                                                              \
   }
 
-/* Rows in scratch memory: first which ones they are, then the rows, of a multiple of 16 elements.
- */
+/* Resampled rows in scratch memory: first which row of X each slot holds (-1: none), then the
+ * slots, of `size` elements, a multiple of 16. */
 typedef struct Rows {
   int64_t *ids, size;
   double *data;

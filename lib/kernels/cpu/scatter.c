@@ -1,6 +1,7 @@
 /* Writing where indices say: ScatterND puts rows, ScatterElements single elements, in ascending
- * order of the updates. What combines them with what is there is a function of its own; without one
- * they replace it. The result holds X already, and the indices have been checked. */
+ * order of the updates. A function of its own combines an update with the element that is there;
+ * without such a function the update replaces it. The result holds X already, and the indices have
+ * been checked. */
 #include "index.h"
 
 #include "num/half.h"
@@ -8,7 +9,7 @@
 
 /* ---- Rows ------------------------------------------------------------------------------------ */
 
-/* Operands: y, updates, indices. A row of one element has one column, whose size is known. */
+/* Operands: y, updates, indices. Rows of one element have one column, so `count` is a constant. */
 #define SCATTER(kind, I)                                                                           \
   void glow_scatter_nd_##kind(const GlowScatterParams *p, GlowCombineFn *combine,                  \
                               void *const *ptrs, int64_t begin, int64_t end, char *scratch) {      \

@@ -7,7 +7,8 @@
 #include "kernels/winograd.h"
 #include "vector.h"
 
-/* Six vectors, `step` floats apart, at the six points of F(4, 3). */
+/* Six vectors at d, `step` floats apart, give the values at the six points of F(4, 3), which are
+ * stored at r, `to` floats apart. */
 INLINE void input_points_4(const float *d, int64_t step, float *r, int64_t to) {
   const GlowVec a = vec_splat(GLOW_WINOGRAD_A), a2 = vec_splat(GLOW_WINOGRAD_A2);
   const GlowVec b = vec_splat(GLOW_WINOGRAD_B), b2 = vec_splat(GLOW_WINOGRAD_B2);
@@ -25,7 +26,7 @@ INLINE void input_points_4(const float *d, int64_t step, float *r, int64_t to) {
   vec_store(r + 5 * to, vec_fma(product, d1, vec_fma(-sum, d3, d5)));
 }
 
-/* Four vectors at the four points of F(2, 3). */
+/* The same with four vectors and the four points of F(2, 3). */
 INLINE void input_points_2(const float *d, int64_t step, float *r, int64_t to) {
   const GlowVec d0 = vec_load(d), d1 = vec_load(d + step), d2 = vec_load(d + 2 * step);
   vec_store(r, d0 - d2);

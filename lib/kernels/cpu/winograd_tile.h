@@ -14,7 +14,7 @@
 
 /* ---- Tiles ----------------------------------------------------------------------------------- */
 
-/* The parameters with a side that is known where a kernel is not specialized, too: loops unroll. */
+/* The parameters with a literal as side, so that loops unroll where no kernel is specialized. */
 INLINE GlowWinogradParams with_side(const GlowWinogradParams *params, int side) {
   GlowWinogradParams s = *params;
   s.side = side;
@@ -43,8 +43,8 @@ INLINE void next_tile(const GlowWinogradParams *s, GlowWinogradTile *t) {
   t->n++;
 }
 
-/* One vector of the channels of a tile at all places: its columns, then
- * the rows of what they give. */
+/* Transforms one vector of channels of a tile: its columns, then the rows of what they give. The
+ * tile begins at d and has the strides row and col. Results go to v, `place` floats apart. */
 INLINE void transform_input(int side, const float *d, int64_t row, int64_t col, float *v,
                             int64_t place) {
   const int points = side + 2;
@@ -74,7 +74,7 @@ INLINE void transform_edge(const GlowWinogradParams *s, const float *x, int64_t 
   transform_input(side, d, points * GLOW_VL, GLOW_VL, v, s->v_place);
 }
 
-/* The pixels in the middle of a tile, early: those around it belong to its neighbours. */
+/* Prefetches the pixels in the middle of a tile; its neighbours fetch those around the middle. */
 INLINE void fetch_tile(int side, const float *d, int64_t row, int64_t col) {
   UNROLL for (int i = 1; i <= side; i++) {
     UNROLL for (int j = 1; j <= side; j++) __builtin_prefetch(d + i * row + j * col, 0, 2);
@@ -197,8 +197,8 @@ INLINE void output_step(int side, const GlowWinogradParams *params, float *y, co
 
 /* ---- Products -------------------------------------------------------------------------------- */
 
-/* What lies one step ahead: addresses that are fetched, some lines of each for each block of input
- * channels that is worked on. */
+/* What a product fetches for the next step: cache lines of the filter from u on and of V from v on,
+ * so many of each for every block of input channels that it works on. */
 typedef struct GlowWinogradAhead {
   const float *u, *v;
   int64_t u_lines, v_lines;
@@ -223,7 +223,7 @@ INLINE void fetch_ahead(GlowWinogradAhead *a) {
   a->v += 16 * a->v_lines;
 }
 
-/* The channels of one block, from those of `row` and the filter at u. */
+/* Adds the products of one block of channels: those at row[i] of mr tiles, by the filter at u. */
 INLINE void multiply_block(int mr, const GlowWinogradParams *s,
                            GlowVec acc[GLOW_TILE_PIXELS][GLOW_TILE_VECTORS],
                            const float *const *row, const float *u, int64_t channels) {

@@ -1,8 +1,9 @@
-/* Copies of boxes between any two strided places: axes of extent 1 go, axes that are one run in
- * both places merge, and the innermost loop is typed by the size of an element. */
+/* Copies of boxes between any two strided places. Axes of extent 1 are dropped, axes that form one
+ * run in both places are merged, and the innermost loop is typed by the size of an element. */
 #include "kernels/ref/ref.h"
 
-/* Elements of fewer than 8 bits: low bits first. */
+/* n elements of fewer than 8 bits, low bits first, from offset s on to offset d on; ss and ds:
+ * strides. */
 static void copy_bits(const GlowBoxCopy *c, int64_t d, int64_t s, int64_t n, int64_t ds,
                       int64_t ss) {
   uint8_t *dst = c->dst;
@@ -130,7 +131,8 @@ void glow_ref_clear(GlowBuf *b) {
 
 /* ---- Blocks ---------------------------------------------------------------------------------- */
 
-/* The one block of an axis, 0 if it has none, -1 if it has several; `stride` inside of it. */
+/* The size of the one block of an axis: 0 if it has none, -1 if it has several. *stride: between
+ * neighbours in a block, or along the axis if it has none. */
 static int64_t block_of(const GlowBuf *b, uint32_t axis, int64_t *stride) {
   int64_t size = 0;
   *stride = b->strides[axis];
@@ -167,7 +169,7 @@ static void clear_nested_lanes(GlowBuf *b, uint32_t a) {
   } while (glow_next_index(b->rank, dims, index));
 }
 
-/* One side of an axis: strides of whole blocks and inside of them. */
+/* The strides of one side of an axis: from block to block, and inside of a block. */
 typedef struct Side {
   int64_t outer, inner;
 } Side;
@@ -179,8 +181,8 @@ static Side side_of(const GlowBuf *b, uint32_t axis, int64_t block) {
   return s;
 }
 
-/* An axis as the copy sees it. Block 0: one loop. Else parts in front of the first whole block,
- * whole blocks, and what is left. */
+/* An axis as the copy sees it. Without blocks (block is 0) it is one loop; else it is whole blocks,
+ * then the elements of a partial block. */
 typedef struct CopyAxis {
   int64_t block, size, dst, src; /* dst, src: where the box begins */
   Side to, from;

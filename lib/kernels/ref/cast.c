@@ -119,7 +119,7 @@ static void store_row(GlowBuf *b, int64_t at, int64_t n, const GlowCastRow *row,
   }
 }
 
-/* The extent of the physical buffer: layouts are the same on both sides, padding lanes are zero. */
+/* How many elements the physical buffer has, padding lanes included. */
 static int64_t physical_elements(const GlowBuf *b) {
   int64_t dims[GLOW_MAX_PHYSICAL], strides[GLOW_MAX_PHYSICAL], n = 1;
   uint32_t rank = glow_ref_physical(b, dims, strides);

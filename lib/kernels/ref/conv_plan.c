@@ -54,7 +54,7 @@ GlowConvPlan glow_conv_plan(const GlowCall *call) {
   int64_t terms = p.depthwise ? p.taps * p.out_channels : p.taps * p.in_channels;
   p.weights_at = glow_align64((size_t)(p.places * p.width) * size);
   p.bias_at = p.weights_at + glow_align64((size_t)(terms * p.panels * GLOW_CONV_LANES) * size);
-  /* A line of outputs is collected before it is stored: see conv.c. */
+  /* Nothing uses the room between bias_at and taps_at. */
   p.taps_at = p.bias_at + glow_align64(8 * GLOW_CONV_LANES * size);
   p.total = p.taps_at + glow_align64((size_t)p.taps * sizeof(int64_t));
   return p;

@@ -10,7 +10,7 @@ typedef struct GlowConvPlan {
   const GlowBuf *x, *w, *b; /* b may be absent */
   GlowBuf *y;
   uint32_t spatial;            /* number of spatial axes, at least 1 */
-  uint32_t c_axis, first_axis; /* in X and Y (and, for inputs, W): channels, first spatial axis */
+  uint32_t c_axis, first_axis; /* of channels in X and Y, input channels in W; first spatial one */
   int64_t batch, groups, in_channels, out_channels; /* channels: of one group */
   int64_t in[GLOW_MAX_RANK], out[GLOW_MAX_RANK], kernel[GLOW_MAX_RANK];
   int64_t stride[GLOW_MAX_RANK], dilation[GLOW_MAX_RANK];
@@ -20,8 +20,8 @@ typedef struct GlowConvPlan {
   bool wide;      /* computes in double */
   int64_t width;  /* channels in one place of the packed input */
   int64_t panels; /* groups of 16 lanes in the packed weights of one group */
-  /* Sizes and places in scratch, in bytes. */
-  size_t input_at, weights_at, bias_at, taps_at, total;
+  /* Places in scratch and its size, in bytes; the input is at 0. */
+  size_t weights_at, bias_at, taps_at, total;
 } GlowConvPlan;
 
 GlowConvPlan glow_conv_plan(const GlowCall *call);

@@ -13,7 +13,7 @@
 enum { LANES = GLOW_TILE_COLUMNS };
 
 typedef struct Plan {
-  const GlowBuf *x, *w, *b;
+  const GlowBuf *x, *w, *b; /* b may be absent */
   GlowBuf *y;
   uint32_t spatial, c_axis, first_axis; /* axes of X, Y and, but for the inputs, of W */
   int64_t groups, in_channels, out_channels, panels; /* channels: of one group */
@@ -23,10 +23,11 @@ typedef struct Plan {
   size_t weights_at, taps_at, total;
 } Plan;
 
-/* The taps that outputs of one phase may have, and where their inputs are for its first output. */
+/* A phase: outputs of one line of Y whose places differ by multiples of the stride. A Tap is a tap
+ * that they may have, and where its input is for the first of them. */
 typedef struct Tap {
-  int64_t tap, place; /* place: of the line of X */
-  int64_t column;     /* along the last axis; moves on with the output */
+  int64_t tap, place; /* place: of the first element of the input's line in X */
+  int64_t column;     /* the input's index in that line; output j has column + j */
 } Tap;
 
 static Plan plan_of(const GlowCall *call) {
@@ -59,7 +60,8 @@ static Plan plan_of(const GlowCall *call) {
 
 size_t glow_scratch_conv_transpose(const GlowCall *call) { return plan_of(call).total; }
 
-/* The taps for outputs at `index` of all axes but the last, and `phase` of that. */
+/* Finds the taps of a phase, and returns how many: of outputs at `index` along all axes but the
+ * last, and from `phase` on along the last. */
 static int64_t find_taps(const Plan *p, const int64_t *index, int64_t phase, Tap *taps) {
   int64_t k[GLOW_MAX_RANK] = {0}, count = 0, kernel[GLOW_MAX_RANK];
   uint32_t last = p->spatial - 1;

@@ -1,10 +1,10 @@
 /* DeformConv of any spatial rank (ONNX, version 22).
  *
- * For each place of the result, all taps of all input channels are sampled first: in double, linear
- * between the 2^spatial neighbours, one chain of fused multiply-adds in ascending order in which
- * those outside or of weight 0 take no part; then times the mask, and rounded to the accumulator.
- * A place that is NaN gives NaN. The filters then run over these samples in Convolution's order:
- * blocks of 16 channels, taps, channels. */
+ * For each place of the result, all taps of all input channels are sampled first. A sample is
+ * linear between the 2^spatial neighbours of its place, in double: one chain of fused multiply-adds
+ * in ascending order, without the neighbours that lie outside or have weight 0. It is multiplied by
+ * the mask and rounded to the accumulator. A place that is NaN gives NaN. The filters then run over
+ * these samples in Convolution's order: blocks of 16 channels, taps, channels. */
 #include "kernels/ref/ref.h"
 #include "num/fma.h"
 
@@ -59,7 +59,7 @@ typedef struct Neighbours {
   double weight[1 << (GLOW_MAX_RANK - 2)];
 } Neighbours;
 
-/* For `place` in X's own coordinates, one for each axis. */
+/* `place`: the coordinates in X, one for each spatial axis. */
 static void find_neighbours(const Plan *p, const double *place, Neighbours *s) {
   int64_t low[GLOW_MAX_RANK];
   bool inside = true;

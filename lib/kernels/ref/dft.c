@@ -9,13 +9,15 @@ typedef struct GlowDftPlan {
   int64_t length;  /* N */
   int64_t given;   /* samples that are there, at most N */
   int64_t results; /* along the axis */
-  bool complex, back, inverse;
+  bool complex;    /* samples are pairs */
+  bool back;       /* the inverse of a one-sided spectrum */
+  bool inverse;
   double *cosines, *sines; /* N each */
 } GlowDftPlan;
 
 static uint32_t dft_axis(const GlowCall *call) {
   const GlowDFTMembers *m = call->members;
-  return (uint32_t)(m->axis < 0 ? m->axis + call->in[0].rank : m->axis);
+  return glow_ref_axis(m->axis, call->in[0].rank);
 }
 
 /* N, or -1 if Length is no length. */
@@ -44,8 +46,8 @@ static void make_table(const GlowDftPlan *p) {
   }
 }
 
-/* All N samples of a line as pairs: zeros beyond what is given, and from a one-sided spectrum the
- * other side. */
+/* Loads all N samples of a line as pairs. Samples that are not given are zeros; of a one-sided
+ * spectrum (`back`) the other side is its mirror image, conjugated. */
 static void load_line(const GlowDftPlan *p, const GlowBuf *x, int64_t at, int64_t stride,
                       double *line) {
   for (int64_t i = 0; i < p->length; i++)

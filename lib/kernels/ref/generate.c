@@ -1,7 +1,8 @@
-/* Constants, ranges, and what is known from a shape. */
+/* Operators that make up their elements: constants, ranges, one-hot vectors, and what follows from
+ * a shape. */
 #include "kernels/ref/ref.h"
 
-/* Every element, then zero in the padding lanes. */
+/* Sets every element to `value`, and the padding lanes to zero. */
 static void fill(GlowBuf *out, GlowScalar value) {
   if (glow_buf_elements(out) == 0)
     return;
@@ -60,7 +61,8 @@ GlowRunError glow_kernel_eye_like(GlowCall *call) {
 
 /* ---- OneHot ---------------------------------------------------------------------------------- */
 
-/* Element i as an index: truncated; beyond every extent if it does not fit. */
+/* Element i as an index: truncated. A number that does not fit becomes an index beyond every
+ * extent. */
 static int64_t index_of(const GlowBuf *b, int64_t i) {
   float f;
   double d;

@@ -1,8 +1,8 @@
 /* GridSample for any number of spatial axes. Coordinates, weights and sums are double, rounded
- * once; a place is a chain of fused multiply-adds from +0 over its neighbours in row-major order,
- * where the weight is a product over the axes. What lies outside with zeros as padding and what has
- * weight 0 takes no part. For the nearest element a coordinate is rounded to float, then to even.
- */
+ * once. An element of the result is a chain of fused multiply-adds from +0 over the neighbours of
+ * its place in row-major order; the weight of a neighbour is a product over the axes. Neighbours of
+ * weight 0 take no part; with zeros as padding, nor do those outside of X. For the nearest element
+ * a coordinate is rounded to float, then to even. */
 #include "kernels/ref/ref.h"
 
 /* The neighbours of a place along an axis: indices (-1: outside) and weights. */

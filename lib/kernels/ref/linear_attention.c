@@ -13,8 +13,9 @@
 typedef struct Plan {
   const GlowBuf *q, *k, *v, *past, *decay, *beta;
   GlowBuf *y, *present;
-  int64_t tokens, heads, shared, keys, values; /* shared: heads of Q for each of K */
-  float scale;                                 /* 0: from the size of a head */
+  int64_t tokens, heads;        /* heads: of K and V */
+  int64_t shared, keys, values; /* heads of Q for each of K; elements of a key and of a value */
+  float scale;                  /* 0: from the size of a head */
 } Plan;
 
 static Plan plan_of(const GlowCall *call) {

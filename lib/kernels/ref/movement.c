@@ -6,7 +6,7 @@ GlowRunError glow_kernel_identity(GlowCall *call) {
   return GLOW_RUN_OK;
 }
 
-/* Bits of bool other than 0 and 1 would be no value of it. */
+/* Of bool, bytes other than 0 become 1: other bytes are no values. */
 GlowRunError glow_kernel_bit_cast(GlowCall *call) {
   const GlowBuf *out = &call->out[0];
   uint8_t *p = out->data;
@@ -39,8 +39,8 @@ GlowRunError glow_kernel_copy(GlowCall *call) {
   return GLOW_RUN_OK;
 }
 
-/* A box between buffers in any layout; padding lanes stay. Element by element where a block is cut,
- * or where both sides have blocks of different sizes. */
+/* Moves a box between buffers in any layout; `step` NULL is 1 along all axes. Padding lanes stay.
+ * Goes element by element where a block is cut, or where the blocks of both sides differ. */
 static void move_box(const GlowBuf *out, const int64_t *out_at, const GlowBuf *in,
                      const int64_t *in_at, const int64_t *step, const int64_t *dims) {
   GlowBoxCopy c = {.dst = out->data, .src = in->data, .bits = glow_ref_bits(in->kind)};
@@ -150,7 +150,7 @@ GlowRunError glow_kernel_slice(GlowCall *call) {
   return GLOW_RUN_OK;
 }
 
-/* The index in [0, n) that stands at place i for a mode; i is outside. */
+/* The index in [0, n) of the element that a mode puts at place i, which is outside of [0, n). */
 static int64_t reflected(int64_t i, int64_t n, int mode) {
   if (mode == GLOW_PAD_MODE_EDGE)
     return i < 0 ? 0 : n - 1;
@@ -213,7 +213,8 @@ GlowRunError glow_kernel_pad(GlowCall *call) {
   return GLOW_RUN_OK;
 }
 
-/* Axis by axis: of those before it the halo is there already, of those behind it it is not. */
+/* Fills the halo axis by axis. A box for axis a spans the whole extent of the axes before a, whose
+ * halo is there already, and the inside of the axes behind a. */
 GlowRunError glow_kernel_halo(GlowCall *call) {
   static const uint64_t zero[2] = {0, 0};
   const GlowHaloMembers *m = call->members;
@@ -263,7 +264,7 @@ GlowRunError glow_kernel_expand(GlowCall *call) {
   return GLOW_RUN_OK;
 }
 
-/* Every axis of the result is two: which copy, and where in it. */
+/* Each axis of the result is a pair of axes: the number of a copy, and the index in it. */
 GlowRunError glow_kernel_tile(GlowCall *call) {
   const GlowBuf *in = &call->in[0], *out = &call->out[0];
   GlowBoxCopy c = glow_box_of(out, in, in);
@@ -285,7 +286,8 @@ GlowRunError glow_kernel_gather(GlowCall *call) {
   const GlowGatherMembers *m = call->members;
   const GlowBuf *in = &call->in[0], *which = &call->in[1], *out = &call->out[0];
   uint32_t axis = glow_ref_axis(m->axis, in->rank);
-  /* One index: a box of the axes of X around `axis`; in the result those of Indices lie between. */
+  /* For each index, a box of all axes of X but `axis` is copied. In the result the axes of Indices
+   * stand in the place of `axis`. */
   GlowBoxCopy c = {.dst = out->data, .src = in->data, .bits = glow_ref_bits(in->kind)};
   for (uint32_t a = 0; a < in->rank; a++)
     if (a != axis) {
@@ -293,7 +295,7 @@ GlowRunError glow_kernel_gather(GlowCall *call) {
       c.src_strides[c.rank] = in->strides[a];
       c.dst_strides[c.rank++] = out->strides[a < axis ? a : a - 1 + which->rank];
     }
-  int64_t step = 1; /* Indices flattened: the stride of its last axis in the result */
+  int64_t step = 1; /* stride in the result of the flattened axes of Indices */
   for (uint32_t a = axis + 1; a < in->rank; a++)
     step *= in->dims[a];
   for (int64_t i = 0, n = glow_buf_elements(which); i < n; i++) {

@@ -2,7 +2,7 @@
  *
  * The pool's n-grams are sorted by length and tokens; for each window of a row, all that equal it
  * are found by bisection. With skip distance d, an n-gram takes every d-th token. Scratch holds
- * four numbers for each n-gram of the pool; no row needs any. */
+ * four numbers for each n-gram of the pool, and nothing for rows. */
 #include "kernels/ref/order.h"
 
 /* Every step-th token from `at` on, of X or of the pool. */
@@ -17,7 +17,7 @@ typedef struct GlowGrams {
   int64_t count;         /* n-grams of the pool */
   int64_t *start, *size; /* of each n-gram, its place in the pool and its length */
   int64_t *counts;       /* of each, how often it stands in a row */
-  int64_t *sorted;       /* those of lengths that count */
+  int64_t *sorted;       /* the n-grams whose lengths count (length_counts), in order */
   int64_t nsorted;
 } GlowGrams;
 

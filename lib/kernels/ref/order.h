@@ -1,5 +1,4 @@
-/* The order of elements that selection follows, as keys, and what goes with it: lines along an axis
- * and a stable sort.
+/* What operators that select or sort elements share: keys, lines along an axis, a stable sort.
  *
  * Elements are compared as 64-bit keys whose unsigned order is the order of the contract: NaN above
  * +inf, -0 equal to +0. */
@@ -38,7 +37,7 @@ static inline void glow_load_keys(const GlowBuf *b, int64_t at, int64_t stride, 
   }
 }
 
-/* How keys compare, and strings: as bytes. */
+/* Negative, 0 or positive as a is below, equal to or above b. Strings compare as bytes. */
 static inline int glow_key_order(uint64_t a, uint64_t b) { return a < b ? -1 : a > b; }
 static inline int glow_string_order(const GlowString *a, const GlowString *b) {
   size_t n = a->length < b->length ? a->length : b->length;
@@ -60,8 +59,8 @@ static inline GlowLines glow_lines_of(const GlowBuf *x, uint32_t axis) {
   return l;
 }
 
-/* Sorts indices by bottom-up merges: stable. follows(with, i, j): i must stand behind j. `other`
- * has room for n. */
+/* Sorts indices by bottom-up merges: stable. follows(with, i, j): whether i must stand behind j.
+ * `other` has room for n indices. */
 typedef bool (*GlowFollows)(const void *with, int64_t i, int64_t j);
 static inline void glow_sort_indices(int64_t *order, int64_t *other, int64_t n, GlowFollows follows,
                                      const void *with) {

@@ -8,7 +8,7 @@
 
 typedef struct GlowPoolPlan {
   const GlowBuf *x;
-  uint32_t spatial, c_axis, first_axis;
+  uint32_t spatial, c_axis, first_axis; /* number of spatial axes; of channels; first spatial one */
   int64_t kernel[GLOW_MAX_RANK], stride[GLOW_MAX_RANK], dilation[GLOW_MAX_RANK];
   int64_t before[GLOW_MAX_RANK], after[GLOW_MAX_RANK], out[GLOW_MAX_RANK];
   bool include_pad;
@@ -69,7 +69,8 @@ static int64_t tap_offset(const GlowPoolPlan *p, const GlowWindow *w, const int6
   return offset;
 }
 
-/* The flat index into X, row-major over batch, channel and space as ONNX counts it. */
+/* The flat index into X as ONNX counts it: row-major over batch, channel and space, or column-major
+ * over space. In NHWC, channels come behind space. */
 static int64_t flat_index(const GlowPoolPlan *p, int64_t n, int64_t c, const int64_t *index,
                           bool column_major) {
   int64_t at = 0, size = 1;

@@ -4,8 +4,10 @@
 
 enum { ROW = 64 };
 
-/* X as [outer][extent][inner], and which parameters an element has: number
- * (o * blocks + e / block) * lanes + i % lanes for a block, e for a slice, 0 for all. */
+/* X as [outer][extent][inner]. Element [o][e][i] has the scale and zero point of number
+ *
+ * e                                              one for each slice (blocks is 0)
+ * (o * blocks + e / block) * lanes + i % lanes   one for each block; 0 if there is one for all */
 typedef struct GlowGrid {
   const GlowBuf *scale, *zero;
   int64_t outer, extent, inner;
@@ -28,7 +30,7 @@ static GlowRunError grid_of(GlowCall *call, int64_t axis, int64_t block, GlowGri
     g->inner = glow_buf_elements(x);
     return GLOW_RUN_OK;
   }
-  uint32_t a = (uint32_t)(axis < 0 ? axis + x->rank : axis);
+  uint32_t a = glow_ref_axis(axis, x->rank);
   if (a >= x->rank)
     return misfit(call, x->rank);
   for (uint32_t i = 0; i < x->rank; i++)
@@ -97,7 +99,7 @@ static void load_numbers(const GlowBuf *b, int64_t at, int64_t n, float *v) {
     v[i] = (float)k[i];
 }
 
-/* v as a number of the kind that the division is in, which is the scale's. */
+/* v rounded to `kind`, the kind of the scale, in which the division is done. */
 static float narrowed(GlowKind kind, float v) {
   return kind == GLOW_KIND_FLOAT16    ? glow_half_to_float(glow_half_from_float(v))
          : kind == GLOW_KIND_BFLOAT16 ? glow_bfloat_to_float(glow_bfloat_from_float(v))

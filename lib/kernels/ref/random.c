@@ -11,7 +11,7 @@
 
 typedef struct GlowDraw {
   uint64_t key, counter, block; /* block: the one that `words` holds */
-  bool wide, loaded;
+  bool wide, loaded;            /* wide: draws doubles; loaded: `words` holds a block */
   uint32_t words[4];
 } GlowDraw;
 
@@ -20,7 +20,7 @@ static GlowDraw draw_of(const GlowBuf *state, bool wide) {
   return (GlowDraw){.key = s[0], .counter = s[1], .wide = wide};
 }
 
-/* The bits of element i: 64, or 32. */
+/* The random bits of element i: 64 for double, else 32. */
 static uint64_t draw_bits(GlowDraw *d, uint64_t i) {
   uint64_t per = d->wide ? 2 : 4, block = d->counter + i / per;
   if (!d->loaded || d->block != block)

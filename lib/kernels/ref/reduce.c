@@ -24,7 +24,7 @@ typedef struct GlowReduce {
   uint32_t nreduced, nkept;
   int64_t extent[GLOW_MAX_RANK], stride[GLOW_MAX_RANK];    /* reduced axes */
   int64_t kept[GLOW_MAX_RANK], kept_stride[GLOW_MAX_RANK]; /* kept ones, without the inner */
-  int64_t inner; /* neighbouring results behind the last reduced axis; 0: the lanes rule */
+  int64_t inner; /* neighbouring results behind the last reduced axis; 0: 16 lanes (file head) */
 } GlowReduce;
 
 /* ---- The results of no elements -------------------------------------------------------------- */

@@ -64,10 +64,10 @@ static inline bool glow_next_index(uint32_t rank, const int64_t *dims, int64_t *
 }
 /* Physical extents and strides; returns the physical rank. */
 uint32_t glow_ref_physical(const GlowBuf *b, int64_t *dims, int64_t *strides);
-/* An unblocked axis of `b`, or a blocked one, as a run of n elements: see the row functions. */
+/* Neighbours along one axis of `buf`, whether it is blocked or not: see glow_run_load_float. */
 typedef struct GlowRun {
   const GlowBuf *buf;
-  int64_t offset; /* of the other axes together */
+  int64_t offset; /* what the indices of the other axes add to the offset */
   uint32_t axis;
   int64_t start; /* first index along the axis */
 } GlowRun;
@@ -89,8 +89,8 @@ void glow_load_real(const GlowBuf *b, int64_t offset, int64_t stride, int64_t n,
 void glow_run_load_float(const GlowRun *r, int64_t n, float *out);
 void glow_run_load_double(const GlowRun *r, int64_t n, double *out);
 
-/* n floats as an 8- or 4-bit floating point kind; without `saturate`, what is too large for one of
- * 8 bits becomes infinity or NaN. */
+/* Stores n floats in a floating point kind of 8 or 4 bits. Without `saturate`, numbers that are too
+ * large for a kind of 8 bits become infinity or NaN. */
 void glow_ref_store_small(GlowBuf *b, int64_t at, int64_t n, const float *in, bool saturate);
 
 /* A rounded quotient and an offset, clamped to an integer kind; NaN counts as 0. */
@@ -98,11 +98,11 @@ int64_t glow_ref_clamped(GlowKind kind, double q, int64_t offset);
 /* clamp(rne(v / scale) + offset) to the kind of b; NaN gives offset. */
 int64_t glow_quantize_double(const GlowBuf *b, double v);
 
-/* A number as one element of any kind: rounded, or truncated and saturated. */
+/* Stores v as one element of any kind: rounded for floats, truncated and saturated for integers. */
 void glow_ref_store_number(GlowBuf *b, int64_t at, double v);
 /* Integer operands (i32 or i64, any stride): element i. */
 int64_t glow_ref_int(const GlowBuf *b, int64_t i);
-/* Entry i of a member such as strides, whose list may be left out. */
+/* Entry i of a list member such as `strides`; `initial` if the list is left out. */
 static inline int64_t glow_ref_listed(GlowArray a, uint32_t i, int64_t initial) {
   return i < a.count ? (int64_t)glow_array_at(a, uint32_t, i) : initial;
 }
@@ -146,12 +146,14 @@ static inline void glow_ref_move(const GlowBuf *dst, int64_t d, const GlowBuf *s
   c.src_strides[0] = step;
   glow_box_copy(&c);
 }
-/* The same elements in the same order, or in the same layout, as another dense buffer. */
+/* Copies all elements in the order in which they lie in memory, padding lanes included. Both
+ * buffers are dense, and plain or of the same layout. */
 void glow_ref_copy_all(GlowBuf *out, const GlowBuf *in);
-/* Copies the box of `dims` from index src_at to index dst_at. Either side may be blocked; an axis
- * that is begins at a whole block on both, and blocks of both sides are the same. False if that
- * does not hold, if an axis has several blocks, or if too many have one. Padding lanes stay as they
- * are. */
+/* Copies the box of `dims` that begins at index src_at of src to index dst_at of dst. Either side
+ * may be blocked. Along a blocked axis the box must begin at a whole block on both sides, and where
+ * both sides are blocked the blocks must have one size. False, and nothing is copied, if that does
+ * not hold, if an axis has several blocks, or if too many axes are blocked. Padding lanes stay as
+ * they are. */
 bool glow_ref_copy_blocks(const GlowBuf *dst, const int64_t *dst_at, const GlowBuf *src,
                           const int64_t *src_at, const int64_t *dims);
 /* Sets every element of the physical extents, padding lanes included, to zero bits. */

@@ -1,5 +1,5 @@
-/* Resize: an axis after the other, the last one first. Coordinates, weights and sums are double,
- * and one rounding ends it. A place of the result along an axis is a sum over neighbours in
+/* Resize: one axis after the other, the last one first. Coordinates, weights and sums are double;
+ * the result is rounded once. A place of the result along an axis is a sum over neighbours in
  * ascending order, one chain of fused multiply-adds from +0; elements of weight 0 take no part. */
 #include "kernels/ref/resize_plan.h"
 
@@ -9,7 +9,7 @@ static void resize_axis(const GlowResizePlan *p, const GlowResizeAxis *a, const 
   GlowTaps t = {.weights = weights};
   for (int64_t i = 0; i < a->out; i++) {
     if (glow_resize_is_outside(p, a, i))
-      continue; /* filled in the end */
+      continue; /* see store */
     glow_resize_taps(p, a, i, &t);
     for (int64_t o = 0; o < outer; o++) {
       double *row = to + (o * a->out + i) * inner;
@@ -25,7 +25,7 @@ static void resize_axis(const GlowResizePlan *p, const GlowResizeAxis *a, const 
 
 /* ---- The kernel ------------------------------------------------------------------------------ */
 
-/* A buffer with its physical axes, the blocks behind them, as a plain one. */
+/* The memory of `b` as a plain buffer: its physical axes, then its blocks as axes. */
 static GlowBuf flat(const GlowBuf *b) {
   GlowBuf f = *b;
   int64_t dims[GLOW_MAX_PHYSICAL], strides[GLOW_MAX_PHYSICAL];
@@ -39,7 +39,7 @@ static GlowBuf flat(const GlowBuf *b) {
   return f;
 }
 
-/* The largest tensor between X and Y. */
+/* The number of elements of the largest tensor on the way from X to Y. */
 static size_t most_elements(const GlowBuf *x, const GlowBuf *y) {
   int64_t most = glow_buf_elements(x), now = most;
   for (uint32_t a = x->rank; a-- > 0 && now > 0;) {
@@ -68,7 +68,7 @@ size_t glow_scratch_resize(const GlowCall *call) {
   return (2 * most_elements(&x, &y) + (size_t)longest_axis(&x)) * sizeof(double);
 }
 
-/* One row along the last axis, element by element; -1 stays as it is. */
+/* One row along the last axis, element by element; places whose index is -1 stay as they are. */
 #define GATHER(T)                                                                                  \
   for (int64_t i = 0; i < n; i++)                                                                  \
     if (at[i] >= 0)                                                                                \
@@ -100,7 +100,8 @@ static void gather_row(const GlowBoxCopy *c, const int64_t *at, int64_t n) {
   }
 }
 
-/* Rows of the last axis, or of all axes at the end that stay. */
+/* Copies in runs: rows along the last axis if it changes, else boxes of all axes at the end that
+ * stay. */
 static void resize_nearest(const GlowResizePlan *p, GlowBuf *y, int64_t *table) {
   const GlowBuf *x = p->x;
   const int64_t *at[GLOW_MAX_RANK];
@@ -136,7 +137,7 @@ static void resize_nearest(const GlowResizePlan *p, GlowBuf *y, int64_t *table) 
   } while (glow_next_index(moving, y->dims, index));
 }
 
-/* Stores v, or what fills the crop. */
+/* Stores v; places outside of the crop get extrapolation_value. */
 static void store(const GlowResizePlan *p, GlowBuf *y, const double *v) {
   int64_t index[GLOW_MAX_RANK] = {0}, to = 0;
   bool crop = p->m->coordinate_transformation_mode == GLOW_COORDINATES_TF_CROP_AND_RESIZE;

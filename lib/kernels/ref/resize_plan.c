@@ -13,7 +13,7 @@ static double real_at(const GlowBuf *b, int64_t i) {
 
 static uint32_t listed_axis(const GlowResizeMembers *m, uint32_t rank, uint32_t k) {
   int64_t axis = m->axes.count ? glow_array_at(m->axes, int64_t, k) : (int64_t)k;
-  return (uint32_t)(axis < 0 ? axis + rank : axis);
+  return glow_ref_axis(axis, rank);
 }
 
 static double common_scale(const GlowResizePlan *p, const GlowBuf *sizes, uint32_t n) {
@@ -95,7 +95,7 @@ bool glow_resize_plan(const GlowCall *call, GlowResizePlan *p) {
 
 /* ---- Coordinates ----------------------------------------------------------------------------- */
 
-/* v / scale. */
+/* v / scale, rounded to float to choose the nearest element. */
 static double unscaled(const GlowResizePlan *p, const GlowResizeAxis *a, double v) {
   double q = a->fraction ? v * (double)a->in / (double)a->out : v / a->scale;
   return p->m->mode == GLOW_RESIZE_MODE_NEAREST ? (double)(float)q : q;
@@ -171,8 +171,8 @@ static double filter(const GlowResizeMembers *m, double d) {
   return d < 2 ? ((a * d - 5 * a) * d + 8 * a) * d - 4 * a : 0;
 }
 
-/* A shrinking axis has a wider filter if that
- * is wanted; its weights are divided by their sum, and so are those that lost some outside. */
+/* With `antialias`, the filter of an axis that shrinks is wider. Its weights are divided by their
+ * sum, and so are all weights if elements outside are left out (exclude_outside). */
 void glow_resize_taps(const GlowResizePlan *p, const GlowResizeAxis *a, int64_t i, GlowTaps *t) {
   const GlowResizeMembers *m = p->m;
   double x = coordinate(p, a, i), support = m->mode == GLOW_RESIZE_MODE_LINEAR ? 1 : 2, sum = 0;

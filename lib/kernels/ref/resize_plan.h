@@ -1,5 +1,5 @@
-/* What a Resize takes from where: see resize_plan.c. Shared with the CPU backend, whose kernels get
- * it as tables. */
+/* Which elements of X each place of a Resize takes: see resize_plan.c. The CPU backend makes tables
+ * for its kernels from this. */
 #ifndef GLOW_KERNELS_REF_RESIZE_PLAN_H
 #define GLOW_KERNELS_REF_RESIZE_PLAN_H
 
@@ -8,13 +8,13 @@
 typedef struct GlowResizeAxis {
   int64_t in, out;
   double scale;
-  double length;     /* of the result before it was rounded down */
+  double length;     /* in * scale: the extent of the result before it is rounded */
   double start, end; /* of the crop */
   bool fraction;     /* the scale is out / in exactly */
   bool same;         /* the axis stays as it is */
 } GlowResizeAxis;
 
-/* Axes are physical ones: those that are blocked stay, and so do the blocks behind them. */
+/* Axes are physical: a blocked axis must keep its extent, and the blocks behind the axes do. */
 typedef struct GlowResizePlan {
   const GlowResizeMembers *m;
   const GlowBuf *x;
@@ -33,7 +33,7 @@ typedef struct GlowTaps {
 bool glow_resize_plan(const GlowCall *call, GlowResizePlan *p);
 /* Whether place i along an axis is beyond X, where the crop is filled. */
 bool glow_resize_is_outside(const GlowResizePlan *p, const GlowResizeAxis *a, int64_t i);
-/* The element nearest to place i, or -1 for what is filled. */
+/* The element nearest to place i, or -1 if the place is outside. */
 int64_t glow_resize_nearest(const GlowResizePlan *p, const GlowResizeAxis *a, int64_t i);
 /* The elements that place i takes, with their weights; those of weight 0 take no part. */
 void glow_resize_taps(const GlowResizePlan *p, const GlowResizeAxis *a, int64_t i, GlowTaps *t);

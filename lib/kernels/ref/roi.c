@@ -8,12 +8,12 @@
 
 /* One axis of a region. */
 typedef struct GlowRoiAxis {
-  int64_t extent; /* of X */
-  double start, cell;
-  double samples; /* in a cell */
+  int64_t extent;     /* of X */
+  double start, cell; /* where the region begins; the size of a cell */
+  double samples;     /* in a cell */
 } GlowRoiAxis;
 
-/* A sample between two elements of an axis. */
+/* A sample between two neighbours on an axis: their indices and weights. */
 typedef struct GlowSample {
   int64_t low, high;
   double low_weight, high_weight;
@@ -149,7 +149,7 @@ GlowRunError glow_kernel_roi_align(GlowCall *call) {
 
 /* ---- MaxRoiPool ------------------------------------------------------------------------------ */
 
-/* A coordinate as an integer, halves away from 0; false if it is no place on any map. */
+/* Rounds v * scale to an integer, halves away from 0; false if no map has such a place. */
 static bool whole(double v, float scale, int64_t *result) {
   double product = (double)(float)(v * (double)scale), size = glow_fabs(product);
   if (!(size < 0x1p31))

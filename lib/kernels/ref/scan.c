@@ -1,6 +1,7 @@
-/* Scans: each result is what one chain along the axis has come to, in ascending order (descending
- * with `reverse`); the first element starts the chain, so nothing is added to it. 16-bit floats are
- * summed in float and rounded as they are stored; integers wrap. */
+/* Scans: result i is the sum or product of the elements along the axis up to i (with `exclusive`,
+ * before i). All results of a line are one chain in ascending order (descending with `reverse`);
+ * the first element starts the chain, so nothing is added to it. 16-bit floats are summed in float
+ * and rounded as they are stored; integers wrap. */
 #include "kernels/ref/ref.h"
 
 enum { GLOW_SCAN_ROW = 256 };
@@ -30,7 +31,7 @@ typedef struct GlowScan {
   }
 SCAN(float, float, glow_load_float, glow_store_float)
 SCAN(double, double, glow_load_double, glow_store_double)
-SCAN(int, int64_t, glow_load_int, glow_store_int) /* -fwrapv; the low bits are those of any width */
+SCAN(int, int64_t, glow_load_int, glow_store_int) /* wraps: right for every width */
 
 static GlowRunError scan(GlowCall *call, bool product, bool exclusive, bool reverse) {
   const GlowBuf *x = &call->in[0];

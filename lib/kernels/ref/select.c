@@ -80,7 +80,8 @@ GlowRunError glow_kernel_top_k(GlowCall *call) {
 
 /* ---- NonZero and Compress -------------------------------------------------------------------- */
 
-/* A string is zero if it is empty, a complex number if both parts are. */
+/* Whether an element is not zero. A string is zero if it is empty, a complex number if both parts
+ * are. */
 static bool is_nonzero(const GlowBuf *x, int64_t at) {
   if (x->kind == GLOW_KIND_STRING)
     return ((const GlowString *)x->data)[at].length != 0;

@@ -1,6 +1,7 @@
-/* NonMaxSuppression: for each batch and class, boxes by descending score (ties by lower index); one
- * is selected unless it overlaps one selected before by more than the threshold. Areas are double;
- * their quotient is rounded to float, so that one equal to the threshold in float is not more. */
+/* NonMaxSuppression: for each batch and class, boxes are taken by descending score (ties by lower
+ * index). A box is selected unless it overlaps a box selected before by more than the threshold.
+ * Areas are double. Their quotient is rounded to float, so that a quotient that equals the
+ * threshold in float is not above it. */
 #include "kernels/ref/order.h"
 #include "kernels/ref/ref.h"
 
@@ -10,10 +11,10 @@ typedef struct GlowBox {
 
 typedef struct GlowSuppression {
   const GlowBuf *boxes, *scores;
-  int64_t count, most;
-  bool center, limited;
-  double overlap, least;
-  uint64_t *keys; /* of the scores of a class */
+  int64_t count, most;   /* boxes; how many of a class are selected at most */
+  bool center, limited;  /* boxes are center and size, not corners; `least` counts */
+  double overlap, least; /* thresholds of overlap and score */
+  uint64_t *keys;        /* of the scores of a class */
   int64_t *order, *other;
 } GlowSuppression;
 
@@ -82,7 +83,7 @@ static int64_t select_boxes(const GlowSuppression *s, int64_t batch, int64_t n) 
   return chosen;
 }
 
-/* An optional number; false if it has not one element. */
+/* Reads an optional operand of one number; false if it has not one element. */
 static bool read_number(const GlowBuf *b, double *v) {
   if (!glow_buf_present(b))
     return true;

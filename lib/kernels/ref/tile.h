@@ -7,12 +7,13 @@
 
 enum { GLOW_TILE_ROWS = 6, GLOW_TILE_COLUMNS = 16 };
 
-/* out[i][l] = start[l] + sum over k of a[i][k] * w[k * step + l], where k runs over `nparts` parts
- * of `length` elements; part j of row i begins at a[i] + parts[j]. w holds all parts in turn. */
+/* out[i][l] += sum over k of a[i][k] * w[k][l], for GLOW_TILE_ROWS rows i and GLOW_TILE_COLUMNS
+ * columns l. k runs over `nparts` parts of `length` elements. Part j of row i begins at a[i] +
+ * parts[j]; *w has all parts one after the other, and moves on to what follows them. */
 #define GLOW_TILE_PARAMS(T)                                                                        \
   const T *const *a, const int64_t *parts, int64_t nparts, int64_t length, const T **w, T *out
 
-/* Continues the chains that stand in out, which has GLOW_TILE_ROWS rows of 16; *w moves on. */
+/* Continues the chains whose sums so far stand in `out`. */
 static inline void glow_tile_float(GLOW_TILE_PARAMS(float)) {
   GlowVec8 acc[GLOW_TILE_ROWS][2];
   GlowVec8 *rows = (GlowVec8 *)out;
@@ -43,7 +44,7 @@ static inline void glow_tile_float(GLOW_TILE_PARAMS(float)) {
   *w = v;
 }
 
-/* The same one element at a time. */
+/* The same for other types, one element at a time. */
 #define GLOW_TILE_PLAIN(NAME, T, ADD)                                                              \
   static inline void NAME(GLOW_TILE_PARAMS(T)) {                                                   \
     const T *v = *w;                                                                               \
@@ -59,7 +60,8 @@ static inline void glow_tile_float(GLOW_TILE_PARAMS(float)) {
 GLOW_TILE_PLAIN(glow_tile_double, double, glow_fma)
 GLOW_TILE_PLAIN(glow_tile_i32, int32_t, GLOW_WRAPPING_ADD)
 
-/* The same where lanes do not mix: out[i][l] += a[i][parts[j] + l] * w[j * step + l]. */
+/* The same where lanes do not mix: out[i][l] += sum over j of a[i][parts[j] + l] * w[j][l]. w[j]
+ * begins at w + j * step. */
 #define GLOW_LANES_PARAMS(T)                                                                       \
   const T *const *a, const int64_t *parts, int64_t nparts, int64_t step, const T *w, T *out
 

@@ -5,12 +5,13 @@
 
 enum { LANES = 16 };
 
-/* One query: rows of Q, Mask and Y; and of K and V, that of the first key. */
+/* One query. */
 typedef struct Query {
-  const float *q, *k, *v, *mask;
+  const float *q, *k, *v, *mask; /* rows; of K and V those of the first key; mask NULL: none */
   float *y;
-  const int64_t *ks, *vs; /* strides */
-  int64_t y_step, mask_step, keys, size, v_size;
+  const int64_t *ks, *vs;     /* strides of K and V */
+  int64_t y_step, mask_step;  /* strides along the last axis */
+  int64_t keys, size, v_size; /* number of keys; elements of a key and of a value */
 } Query;
 
 static const float *row_of(const GlowBuf *b, int64_t batch, int64_t head, int64_t i) {
@@ -23,7 +24,7 @@ static int64_t mask_stride(const GlowBuf *m, uint32_t axis) {
   return axis < missing || m->dims[axis - missing] == 1 ? 0 : m->strides[axis - missing];
 }
 
-/* The scores of n keys from t on; returns the largest of them and `top`. */
+/* The scores of n keys from number t on; returns the largest of them and `top`. */
 static float score(const Query *x, int64_t t, int64_t n, float top, float *scores) {
   for (int64_t j = 0; j < n; j++) {
     const float *k = x->k + (t + j) * x->ks[2];

@@ -3,7 +3,8 @@
 
 /* ---- MaxUnpool ------------------------------------------------------------------------------- */
 
-/* The extents that windows over X imply, in which the indices count. */
+/* Sets the extents of the tensor that was pooled, as X and the windows imply them, and returns
+ * their product. Indices count in these extents, not in those of Y. */
 static int64_t implied_dims(const GlowCall *call, int64_t *dims) {
   const GlowMaxUnpoolMembers *m = call->members;
   const GlowBuf *x = &call->in[0];
@@ -20,7 +21,7 @@ static int64_t implied_dims(const GlowCall *call, int64_t *dims) {
 }
 
 /* Element i of X goes to the place that index i names in the implied extents, at the same
- * coordinates of Y; the later one stays where two meet. */
+ * coordinates of Y; where two meet, the later one stays. */
 GlowRunError glow_kernel_max_unpool(GlowCall *call) {
   const GlowBuf *x = &call->in[0], *indices = &call->in[1];
   GlowBuf *y = &call->out[0];
@@ -53,7 +54,7 @@ typedef struct Image {
   const GlowBuf *x;
   GlowBuf *y;
   uint32_t spatial;
-  int64_t taps, blocks;          /* products */
+  int64_t taps, blocks;          /* products of kernel and of count */
   int64_t kernel[GLOW_MAX_RANK]; /* extents of a block */
   int64_t count[GLOW_MAX_RANK];  /* blocks along each axis */
   int64_t stride[GLOW_MAX_RANK], dilation[GLOW_MAX_RANK], before[GLOW_MAX_RANK];
@@ -77,7 +78,8 @@ static Image image_of(const GlowCall *call) {
   return im;
 }
 
-/* Where tap `k` of a block covers `place`: the offset in X for channel 0 of image n, or -1. */
+/* The element of X that tap `tap`, at index k of a block, puts at `place`: its offset for channel 0
+ * of an image, or -1 if no block has the tap there. */
 static int64_t source(const Image *im, const int64_t *place, const int64_t *k, int64_t tap) {
   int64_t block = 0;
   for (uint32_t i = 0; i < im->spatial; i++) {

@@ -49,7 +49,7 @@ static uint32_t grouped_choices(GlowContext *ctx, const GlowIsa *isa, int64_t gr
   return 1;
 }
 
-/* Of less than a block of input channels a kernel reads plain ones, too. */
+/* Input channels may stay plain, too, if there are fewer than a block has. */
 static uint32_t convolution_choices(const GlowIsa *isa, const GlowNode *n, GlowChoice *choices,
                                     const char **why) {
   GlowContext *ctx = n->block->module->ctx;
@@ -80,8 +80,8 @@ static uint32_t convolution_choices(const GlowIsa *isa, const GlowNode *n, GlowC
   return few ? 2 : 1;
 }
 
-/* The right operand in panels of as many columns as a tile has, cut into chunks of rows; a block
- * has two elements or more. Or as it is. */
+/* Two ways: the right operand in panels of as many columns as a tile has, cut into chunks of rows;
+ * or plain. Blocks of a layout have two elements or more, so small operands have no choice. */
 static uint32_t product_choices(const GlowIsa *isa, const GlowNode *n, GlowChoice *choices) {
   const GlowType *b = glow_node_in(n, GLOW_MAT_MUL_IN_B)->type;
   if (!glow_type_is_static(b) || b->rank != 2 || b->kind != GLOW_KIND_FLOAT ||

@@ -34,15 +34,15 @@ bool glow_conv_can_scatter(const GlowIsa *isa, int64_t taps);
 /* Whether Winograd's kernel can pool what it computes: its tiles, of 4x4 or 2x2 results, hold whole
  * windows. */
 bool glow_winograd_can_pool(const GlowMaxPoolMembers *m);
-/* Why a maximum pool does not become part of the convolution before it; NULL: it does, since that
- * pays. A kernel must have whole windows in registers when it stores; then a quarter is stored, and
- * nothing is read back. Others would keep rows in the cache for a while and pool these: see
- * docs/Optimizations for what that was measured to give. Results are the same either way. */
+/* Why a maximum pool does not become part of the convolution before it; NULL: it does. That pays
+ * where the kernel has whole windows in registers when it stores: it stores a quarter, and nobody
+ * reads the rest back. Another kernel would have to keep rows in the cache and pool them later;
+ * docs/Optimizations says what that was measured to give. Results are the same either way. */
 const char *glow_pool_stays(const GlowConvolutionMembers *conv, const GlowMaxPoolMembers *pool);
 
-/* Into how many shards work of so many multiply-adds, or bytes that are moved, is cut: a shard is
- * worth waking a thread for, and there are not more than even out what threads of unequal speed do.
- * At least 1. */
+/* Into how many shards work of so many multiply-adds, or moved bytes, is cut; at least 1. Each
+ * shard is worth waking a thread for. More shards than it takes to balance threads of unequal speed
+ * are not made. */
 int64_t glow_shards(int64_t cost);
 
 #endif

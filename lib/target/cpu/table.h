@@ -35,7 +35,7 @@ typedef struct GlowTile {
 /* What all tiles of a kind have in common. */
 typedef struct GlowTileDesc {
   const char *name;
-  uint32_t sizes;          /* how many say which tile it is */
+  uint32_t sizes;          /* how many of GlowTile.sizes say which tile it is */
   uint32_t pointers, ints; /* what it takes besides parameters and callback */
   bool callback;           /* whether it takes one */
 } GlowTileDesc;
@@ -44,8 +44,8 @@ extern const GlowTileDesc glow_tile_desc[];
 extern const GlowTile *const glow_tiles[GLOW_ISA_COUNT]; /* each ends with one without a name */
 extern const GlowKernel glow_kernels[];                  /* ends with one without a name */
 
-/* Of all that kernels see of the table. Each blob that was built from it has it, too, as the
- * constant GLOW_TABLE_SYMBOL. */
+/* A hash of all that kernels see of the table. Each blob of kernels that was built from a table has
+ * the hash of that table as the constant GLOW_TABLE_SYMBOL. */
 extern const uint64_t glow_table_hash;
 #define GLOW_TABLE_SYMBOL "glow_kernels_table"
 

@@ -41,8 +41,8 @@ static bool is_flat(const GlowNode *n, const GlowType *w, const GlowType *y) {
   return true;
 }
 
-/* Whether a kernel with a tile takes its layouts: blocked results, and a filter in blocks of both
- * channels, or of few. */
+/* Whether the kernel that computes this convolution has tiles: a direct one with results and a
+ * filter in blocks, and an input in blocks or of few plain channels. */
 static bool has_tile(const GlowNode *n, const GlowType *x, const GlowType *w, const GlowType *y) {
   const GlowConvolutionMembers *m = n->members;
   bool depthwise = x->layout && w->dims[1].size == 1 && m->group > 1;

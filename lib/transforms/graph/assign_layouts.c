@@ -23,24 +23,24 @@
 typedef struct Assign {
   GlowPassRun *run;
   const GlowTarget *target;
-  const GlowLayout *blocked; /* of what nodes hand on */
+  const GlowLayout *blocked; /* of values in a blocked stretch; on a CPU NCHW16c */
   GlowRelayouts relayouts;
   GLOW_VEC(GlowNode *) nodes; /* of the function, in order */
 } Assign;
 
-/* What becomes of a node: new operands, and the layout of its results, NULL: as it is. */
+/* What becomes of a node. */
 typedef struct Plan {
-  GlowValue **ins;
-  const GlowLayout *out;
-  bool packed; /* an operand is laid out for the target */
+  GlowValue **ins;       /* new operands */
+  const GlowLayout *out; /* of the results; NULL: as it is */
+  bool packed;           /* an operand is laid out for the target */
 } Plan;
 
 static bool is_blocked(const Assign *a, GlowValue *v) { return glow_value_comes_in(v, a->blocked); }
 
 /* ---- What the target has layouts for --------------------------------------------------------- */
 
-/* How many operands a choice has built in another layout at each run: what is packed is packed once
- * if it is a constant. */
+/* How many operands would need a Relayout at each run for this choice. A constant that is packed
+ * does not count, since it is packed once. */
 static uint32_t relayouts(const Plan *p, const GlowNode *n, const GlowChoice *c) {
   uint32_t count = 0;
   for (uint32_t i = 0; i < n->noperands && i < GLOW_CHOICE_PORTS; i++) {
@@ -76,8 +76,8 @@ static bool is_blockable(const GlowType *t) {
   return glow_type_is_static(t) && t->rank == 4 && !t->quantized && glow_type_elements(t) > 0;
 }
 
-/* Whether v cannot stay plain beside blocked values of four axes: it differs from channel to
- * channel, and has more than whole blocks of one number for each. */
+/* Whether a value of type t cannot stay plain beside blocked values of four axes. It can if it does
+ * not differ between channels, or has one number for each channel and fills whole blocks. */
 static bool needs_blocks(const Assign *a, const GlowType *t) {
   if (t->rank < 3)
     return false;
@@ -86,8 +86,8 @@ static bool needs_blocks(const Assign *a, const GlowType *t) {
   return channels > 1 && (places > 1 || channels % a->blocked->blocks[0].size);
 }
 
-/* Whether the larger part of what n reads is blocked; constants are relaid out for nothing. Of the
- * operands, `count` from the first are looked at. */
+/* Whether the larger part of what n reads is blocked; only the first `count` operands are looked
+ * at. Constants do not count, since a Relayout of them costs nothing. */
 static bool joins(const Assign *a, const GlowNode *n, uint32_t count) {
   int64_t blocked = 0, plain = 0;
   for (uint32_t i = 0; i < count; i++) {
@@ -169,7 +169,8 @@ static bool plan_movement(Assign *a, GlowNode *n, Plan *p) {
   return true;
 }
 
-/* Whether the channels of a Resize stay: the result has as many, and what scales them says 1. */
+/* Whether a Resize leaves the channels alone: the result has as many, and the scale along them is
+ * 1. */
 static bool resize_keeps_channels(const GlowNode *n) {
   const GlowResizeMembers *m = n->members;
   const GlowValue *scales = glow_node_in(n, GLOW_RESIZE_IN_SCALES);
@@ -215,7 +216,8 @@ static bool plan(Assign *a, GlowNode *n, Plan *p) {
   return GLOW_HAS(d, ANY_LAYOUT) && plan_elementwise(a, n, p);
 }
 
-/* The types of n's results under the plan; a second one that nobody uses is as it was. */
+/* The types of n's results under the plan. Results behind the first that nobody uses keep
+ * theirs. */
 static const GlowType **planned_types(const Assign *a, const GlowNode *n, const Plan *p) {
   const GlowType **types = GLOW_NEW_ARRAY(a->run->arena, const GlowType *, n->nresults);
   for (uint32_t i = 0; i < n->nresults; i++) {

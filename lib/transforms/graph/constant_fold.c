@@ -6,12 +6,13 @@
  *      which inference reads: the shape arithmetic of models disappears here. Floats of that size
  *      are evaluated too, since integers may come from them, but stay nodes; where extents follow
  *      from their values (Range, Resize) they become lists as well;
- *   4. other constant values that something not constant uses become `eval` constants, whose body
- *      is a copy of the nodes that computed them. No arithmetic on tensors happens here.
+ *   4. other constant values become `eval` constants if a node that is not constant uses them. The
+ *      body of an `eval` constant is a copy of the nodes that computed the value. No arithmetic on
+ *      tensors happens here.
  *
- * Nodes such as Expand and Tile that repeat elements, by more than growth=BYTES (65536) in all,
- * stay, with what depends on them. Steps 1 to 3 alone are what -lower starts with
- * (glow_fold_small_integers). An If on a constant condition becomes the region that runs. */
+ * A node such as Expand or Tile stays if it repeats elements for more than growth=BYTES (65536) in
+ * all; so do nodes that depend on it. -lower begins with steps 1 to 3 (glow_fold_small_integers).
+ * An If on a constant condition becomes the region that runs. */
 #include "backend/interp/interp.h"
 #include "ops/fold.h"
 #include "pass/pass.h"
@@ -56,7 +57,7 @@ static bool try_hook(Fold *f, GlowNode *n) {
 
 /* ---- Small integers -------------------------------------------------------------------------- */
 
-/* The operands of n; NULL if one is unknown. */
+/* The values of n's operands; NULL if one is unknown. */
 static const GlowTensor **known_operands(Fold *f, const GlowNode *n) {
   const GlowTensor **known = GLOW_NEW_ARRAY(f->arena, const GlowTensor *, n->noperands + 1);
   for (uint32_t i = 0; i < n->noperands; i++) {
@@ -85,7 +86,8 @@ static bool may_be_small(const GlowNode *n) {
   return true;
 }
 
-/* Takes what n evaluated to: integers replace it. A node that gives both kinds stays. */
+/* Takes the values that n evaluated to. Integers and booleans replace n; floats are remembered in
+ * f->floats. A node with results of both kinds stays. */
 static void take_results(Fold *f, GlowNode *n, GlowTensor *const *results) {
   bool small = true, integers = true;
   for (uint32_t i = 0; i < n->nresults; i++) {
@@ -145,8 +147,8 @@ static void set_operands(GlowNode *n, GlowValue *const *values) {
       glow_use_set(&n->operands[i], values[i]);
 }
 
-/* Where an extent of n is open, operands of floats that were evaluated become lists if inference
- * learns from them. */
+/* If an extent of n is open, its float operands that were evaluated become lists, unless inference
+ * learns nothing from them. */
 static bool read_floats(Fold *f, GlowNode *n) {
   GlowValue **old = GLOW_NEW_ARRAY(f->arena, GlowValue *, n->noperands + 1);
   GlowValue **lists = GLOW_NEW_ARRAY(f->arena, GlowValue *, n->noperands + 1);
@@ -245,7 +247,7 @@ static bool has_variable_use(Outline *o, const GlowValue *v) {
   return false;
 }
 
-/* Splat stays a node where it is a scalar: a literal. */
+/* A Splat of one element is a literal, and stays a node. */
 static bool is_literal(const GlowNode *n) {
   return n->op == GLOW_OP_SPLAT && glow_type_elements(n->results[0].type) == 1;
 }

@@ -1,26 +1,27 @@
-/* Convolutions and pools with one spatial axis become those with two, of which the first has extent
- * 1: kernels and layouts are for two. Where the second has extent 1 the two change places, since
- * kernels work along rows.
+/* Convolutions and pools with one spatial axis get a second one, since kernels and layouts are for
+ * two. The new axis has extent 1 and is the first of both. If a node has two spatial axes and the
+ * second has extent 1, the two change places, since kernels work along rows.
  *
  *   Convolution(x : N x C x L, w : O x I x K)
  *     becomes   Reshape(Convolution(Reshape(x) : N x C x 1 x L, Reshape(w) : O x I x 1 x K))
  *
- * Reshapes cost nothing, and those between two of them meet and cancel. Exact: a window visits the
- * same elements in the same order. */
+ * Reshapes cost nothing, and those between two such nodes cancel. Exact: a window visits the same
+ * elements in the same order. */
 #include "pass/pass.h"
 #include "transforms/transforms.h"
 
-/* Members with entries for spatial axes, and what an axis of extent 1 has there. */
+/* Members with entries for spatial axes, and the entry for an axis of extent 1. */
 static const struct {
   const char *name;
   uint32_t initial;
 } axis_members[] = {
     {"pads", 0}, {"kernels", 1}, {"output_padding", 0}, {"strides", 1}, {"dilations", 1}};
-/* The first of them change results also along an axis of extent 1. */
+/* The first TELLING_MEMBERS of them change results along an axis of extent 1, too. */
 enum { AXIS_MEMBERS = sizeof axis_members / sizeof *axis_members, TELLING_MEMBERS = 3 };
 
-/* The entries of the long axis, one or, of pads, two, behind those of an axis of extent 1: [a] as
- * [initial, a], [a, b] as [0, a, 0, b]. `axes` is how many spatial axes the list is for. */
+/* The list for two spatial axes, the first of extent 1: [a] becomes [initial, a], and pads [a, b]
+ * become [0, a, 0, b]. `axes` is how many spatial axes the list is for now; of two, the long one is
+ * the first. */
 static GlowArray widen_list(GlowModule *m, GlowArray list, uint32_t axes, uint32_t initial) {
   uint32_t wide[4], count = list.count / axes;
   if (count == 0 || count > 2)
@@ -102,8 +103,8 @@ static uint32_t spatial_axes(const GlowNode *n, uint32_t axis) {
 
 /* ---- The rewrite ----------------------------------------------------------------------------- */
 
-/* n with two spatial axes, the first of extent 1. NULL after a diagnostic. Results keep their kinds:
- * quantized ones have parameters of their own. */
+/* n with two spatial axes, the first of extent 1. NULL after a diagnostic. Results keep their
+ * kinds: quantized ones have parameters of their own. */
 static GlowNode *build_wide(GlowPassRun *run, GlowBuilder *b, GlowNode *n, uint32_t axis,
                             uint32_t axes) {
   GlowValue **ins = GLOW_NEW_ARRAY(run->arena, GlowValue *, n->noperands);

@@ -1,9 +1,10 @@
-/* Computing in a narrower kind: every pure operator on float that has the kind `to` computes in it.
+/* Computing in a narrower kind: every pure operator on float computes in the kind `to`, if it is
+ * defined for that kind.
  *
  *   y = Op(x, w)   becomes   y = Cast(Op(Cast(x), Cast(w))) back to float
  *
- * Casts that meet are left out, so that they remain where float comes in and goes out: at
- * placeholders, variables and results, at operators that lack the kind, and at those that `keep`
+ * A Cast and its inverse behind it are left out. So Casts remain where float comes in and goes out:
+ * at placeholders, variables and results, at operators that lack the kind, and at nodes that `keep`
  * names by operator, by result or by the model's name for the node. Constants are cast in `eval`
  * initializers. Shapes, integers, doubles, and the accumulators of contractions stay.
  *

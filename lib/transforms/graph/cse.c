@@ -1,14 +1,15 @@
-/* Common subexpressions: of equal nodes the later ones go.
+/* Common subexpressions: if two nodes are equal, the later one is removed and its users take the
+ * results of the earlier one.
  *
- * Nodes are equal if operator, operands, members, predicate and result types are; those with
- * regions if the regions are equal node by node, up to the names of what they define. Operators
- * that write are left alone, and so are Calls of functions that do. Random numbers come from a
- * state operand, so equal nodes draw equal numbers.
+ * Nodes are equal if operator, operands, members, predicate and result types are equal. Regions
+ * must be equal node by node; names of values do not matter. Operators that write are left alone,
+ * and so are Calls of functions that write. Random numbers come from a state operand, so equal
+ * nodes draw equal numbers.
  *
- * A node sees equal ones before it in its block and in the blocks around it, never those in other
- * regions: entries of a region leave the table with it. Constants with the same type and value
- * become one first, up to limit=BYTES of data (65536); evaluated ones are compared by their text.
- * Constants that a gradient names stay. */
+ * A node is compared with nodes before it in its block and in the blocks around it, never with
+ * nodes of other regions: entries of a region leave the table when the region ends. Before all
+ * that, constants with the same type and value become one, up to limit=BYTES of data (65536);
+ * `eval` constants are compared by their text. Constants that a gradient names stay. */
 #include "transforms/rules.h"
 
 enum { DEFAULT_LIMIT = 65536 };
@@ -53,7 +54,8 @@ static void table_add(Table *t, uint64_t hash, void *item) {
   glow_vec_push(t->arena, &t->entries, e);
 }
 
-/* Newest first, so a bucket's head always is the scope's last entry of that bucket. */
+/* Removes the entries from number `count` on, the newest first: so the entry to remove is always
+ * the head of its bucket. */
 static void table_leave(Table *t, uint32_t count) {
   while (t->entries.count > count) {
     Entry *e = t->entries.data[--t->entries.count];
@@ -61,7 +63,8 @@ static void table_leave(Table *t, uint32_t count) {
   }
 }
 
-/* Values defined inside of what is hashed have no stable id: only those outside count. */
+/* Hashes the nodes of a block. Of their operands only values from outside count: the ids of values
+ * that the block defines differ between equal blocks. */
 static uint64_t hash_block(uint64_t h, const GlowBlock *b) {
   h = mix(h, b->nparams);
   for (const GlowNode *n = b->first; n; n = n->next) {
@@ -124,7 +127,7 @@ static GlowNode *find_node(const Cse *c, uint64_t hash, const GlowNode *n) {
   return NULL;
 }
 
-/* Every result of n has a name if it is used; the kept node's own names stay. */
+/* Lets users of n take the results of `kept`, which keep their names, and removes n. */
 static void merge(Cse *c, GlowNode *kept, GlowNode *n) {
   glow_pass_changed(c->run, n, "'%%%s' is computed before, as '%%%s'",
                     n->results[0].name ? n->results[0].name : "_",

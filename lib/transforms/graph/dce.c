@@ -1,13 +1,14 @@
-/* Aggressive dead code elimination: whatever is not needed by an effect goes.
+/* Aggressive dead code elimination: deletes whatever no effect needs.
  *
- * Roots are nodes that write or stop the program, and what functions return. Needed is what a
- * needed node reads. Regions are taken slot by slot: of what an If, Loop or Scan yields only that
- * is needed whose result is, or, for carried values, whose parameter is. So a value that a loop
- * carries for itself alone goes, with its parameter, its initial value and its result.
+ * Needed from the start are nodes that write or stop the program, and what functions return.
+ * Whatever a needed node reads is needed, too. An If, Loop or Scan is taken slot by slot: a value
+ * that a region yields is needed only if the node's result for it is, or, for a carried value, the
+ * parameter. So a value that a loop carries for itself alone is deleted, with its parameter, its
+ * initial value and its result.
  *
- * Constants and variables without uses go too, with `unread` also variables that are saved and
- * never read. Placeholders are the interface and stay; so do functions, any of which may be the
- * entry, unless entry=NAME says which one is. */
+ * Constants and variables without uses are deleted, too, and with `unread` also variables that are
+ * saved and never read. Placeholders stay, because they are the interface. Functions stay, because
+ * any may be the entry, unless entry=NAME says which one is. */
 #include "pass/pass.h"
 #include "transforms/transforms.h"
 
@@ -20,8 +21,9 @@ typedef struct Dce {
 
 /* ---- Slots of regions ------------------------------------------------------------------------ */
 
-/* Where the parts of one slot of a Loop or Scan, or of a result of If, stand: -1 for no such part.
- */
+/* One value that goes through a Loop, Scan or If: the numbers of the node's operand, of the
+ * region's parameter, of the yielded value and of the node's result; -1 if there is no such
+ * part. */
 typedef struct Slot {
   int64_t operand, param, yield, result;
 } Slot;
@@ -100,7 +102,7 @@ static void expand_value(Dce *d, const GlowValue *v) {
     need_slot(d, n, slot_of(n, v->index - (n->op == GLOW_OP_LOOP ? 2 : 0)));
 }
 
-/* An effect by itself. Control flow has none but those of what is inside. */
+/* Whether n is needed for its own effect. An If or Loop is not; nodes inside of it may be. */
 static bool is_root(const GlowNode *n) {
   const GlowOpDesc *d = glow_node_desc(n);
   if (GLOW_HAS(d, TERMINATOR))
@@ -147,7 +149,7 @@ static bool slot_is_needed(const Dce *d, const GlowNode *n, const Slot *s) {
          (s->param >= 0 && glow_map_get(d->needed, n->regions[0]->params[s->param]));
 }
 
-/* Slots that are not needed carry and yield nothing from here on; drop_slots removes them. */
+/* Takes their values out of slots that are not needed; drop_slots removes these slots later. */
 static void cut_slots(Dce *d, GlowNode *n) {
   for (uint32_t i = 0; i < n->nresults; i++) {
     Slot s = slot_of(n, i);
@@ -160,8 +162,8 @@ static void cut_slots(Dce *d, GlowNode *n) {
   }
 }
 
-/* Cuts what is not needed off from its operands, so that uses and definitions may go in any order.
- */
+/* Takes the operands away from nodes that are not needed, so that these nodes can be removed in any
+ * order. */
 static bool cut_off(GlowNode *n, void *arg) {
   Dce *d = arg;
   if (glow_map_get(d->needed, n)) {
@@ -197,7 +199,8 @@ static void shrink_regions(Dce *d, GlowNode *n, const bool *keep) {
   }
 }
 
-/* Entries of Scan's lists for stacked results that are kept. */
+/* The entries of one of Scan's lists, of elements of `size` bytes, for the stacked results that
+ * keep[] keeps. */
 static GlowArray keep_entries(GlowModule *m, GlowArray list, size_t size, const bool *keep) {
   char *data = glow_arena_alloc(m->arena, list.count * size);
   uint32_t count = 0;
@@ -334,8 +337,8 @@ static bool reach_callee(GlowNode *n, void *arg) {
   return true;
 }
 
-/* -dce='entry=main': functions that main does not call are deleted, but not those that a gradient
- * is declared of. */
+/* -dce='entry=main': deletes functions that main does not call, but keeps functions of which a
+ * gradient is declared. */
 static bool sweep_functions(GlowPassRun *run, const char *entry) {
   Reached r = {.arena = run->arena, .functions = glow_map_create(run->arena)};
   GlowFunction *main_function = glow_module_entry(run->module, entry);

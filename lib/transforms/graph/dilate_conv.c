@@ -1,10 +1,9 @@
-/* A convolution between batches that space was moved to becomes one with dilations:
+/* A convolution on blocks of space that were moved into the batch becomes one with dilations:
  *
- *   x -> Transpose -> SpaceToDepth -> Transpose -> Convolution -> Transpose -> DepthToSpace ->
- * Transpose
- *     -> Convolution(x) {dilations = blocksize}
+ *   Transpose -> SpaceToDepth -> Transpose -> Convolution -> Transpose -> DepthToSpace -> Transpose
+ *     becomes   Convolution {dilations = blocksize}
  *
- * TensorFlow has no dilations in NCHW, and writes them so. The outer Transposes exchange batch and
+ * TensorFlow has no dilations in NCHW, and exports them so. The Transposes exchange batch and
  * channels, so that blocks move to the batch. The convolution has stride 1; its padding and
  * dilations are multiplied by the block's size. Exact: each output keeps its chain. */
 #include "transforms/match.h"
@@ -16,7 +15,7 @@ static bool swaps_batch(const GlowNode *n) {
   return m->perm.count == 4 && memcmp(m->perm.data, want, sizeof want) == 0;
 }
 
-/* Every entry times the block, or `initial` for those that are absent. */
+/* `count` entries, each times `block`; an empty list counts as `initial` for each entry. */
 static GlowArray scale(GlowModule *m, GlowArray a, uint32_t count, uint32_t initial,
                        uint32_t block) {
   uint32_t values[8];

@@ -3,11 +3,11 @@
  *   Add(x, Expand(y)), Add(x, Tile(y))     -> Add(x, y)
  *   MatMul(x, Expand(y))                   -> MatMul(x, y)     where the matrices stay
  *
- * where Tile repeats axes of extent 1 only, and the other operands still give the result its
- * extents. Exact: each element has the operands that it had. */
+ * Tile must repeat axes of extent 1 only, and the operands must give the result the same extents
+ * without the Expand. Exact: each element is computed from the same operands. */
 #include "transforms/rules.h"
 
-/* Whether n broadcasts its operands, but for the last axes, *kept of them. */
+/* Whether n broadcasts its operands along all axes but the last *kept: 2 for MatMul, else none. */
 static bool broadcasts(const GlowNode *n, uint32_t *kept) {
   const GlowOpDesc *d = glow_node_desc(n);
   *kept = n->op == GLOW_OP_MAT_MUL ? 2 : 0;
@@ -24,7 +24,8 @@ static bool gives_extent(const GlowValue *v, const GlowType *t, uint32_t k) {
   return v->type->rank >= behind && v->type->dims[v->type->rank - behind].size == t->dims[k].size;
 }
 
-/* What v repeats by broadcasting, but for its last axes; NULL if v is no such thing. */
+/* The operand of the Expand or Tile that defines v, if v repeats it as broadcasting would, and not
+ * along the last `kept` axes. NULL otherwise. */
 static GlowValue *repeated(const GlowValue *v, const GlowNode *n, uint32_t kept) {
   const GlowNode *e = glow_match(v, GLOW_OP_EXPAND, n);
   e = e ? e : glow_match(v, GLOW_OP_TILE, n);
@@ -40,7 +41,8 @@ static GlowValue *repeated(const GlowValue *v, const GlowNode *n, uint32_t kept)
   return x;
 }
 
-/* Whether n's result keeps its type with x as operand i, which has the last axes that it had. */
+/* Whether n's result keeps its type with x as operand i; the last `kept` axes of x are those of the
+ * operand now. */
 static bool keeps_type(const GlowNode *n, uint32_t i, const GlowValue *x, uint32_t kept) {
   const GlowType *t = n->results[0].type;
   for (uint32_t j = 0; j < n->noperands; j++)

@@ -1,7 +1,7 @@
-/* Every value in the plain layout, which passes on graphs work on; -assign-layouts undone.
+/* Undoes -assign-layouts: gives every value the plain layout, on which passes on graphs work.
  *
- * Packed filters become what they were packed from. Relayouts stay where storage, regions or
- * results of the function have a layout. Exact. */
+ * A packed filter is replaced by the constant that it was packed from. Relayouts stay where
+ * storage, regions or results of the function have a layout. Exact. */
 #include "transforms/relayout.h"
 
 typedef struct Drop {
@@ -37,7 +37,7 @@ static bool make_plain(Drop *d, GlowNode *n) {
   return glow_node_rebuild(&d->relayouts, n, ins, types, what, &changed);
 }
 
-/* Relayouts that were between blocked values are between plain ones now. */
+/* Removes a Relayout that nothing uses any more. */
 static bool drop_dead(GlowNode *n, void *arg) {
   (void)arg;
   if (n->op == GLOW_OP_RELAYOUT)

@@ -43,8 +43,8 @@ static GlowValue *empty_pad(GlowPassRun *run, GlowNode *n) {
   return if_same_type(n);
 }
 
-/* What a crop reads depends on Roi; an aspect ratio that is kept may scale an axis whose extent
- * stays, and so may a scale that is not 1. */
+/* An equal shape does not prove that a Resize changes nothing: a crop reads what Roi says, and an
+ * aspect ratio that is kept, or a scale that is not 1, may scale an axis whose extent stays. */
 static GlowValue *resize_nothing(GlowPassRun *run, GlowNode *n) {
   (void)run;
   const GlowResizeMembers *m = n->members;

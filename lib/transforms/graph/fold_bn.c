@@ -3,10 +3,10 @@
  *   y = Convolution(x, W, B)  ->  step  ->  step ...      becomes      y = Convolution(x, W', B')
  *
  * and likewise for ConvTranspose, for FullyConnected, and for MatMul, whose B' is an Add behind it.
- * A step is BatchNormalization with constant parameters, or what lowering makes of it: Sub, Div,
- * Mul, Add of a constant with one value for each channel (of a product: each column; or one for
- * all), where the value before has no other use. W must be constant, B constant or absent. W' and
- * B' are `eval` constants, which say in text how they come from the old ones:
+ * A step is BatchNormalization with constant parameters, or a node that lowering makes of it: Sub,
+ * Div, Mul or Add of a constant. This constant has one value for each channel (for a product: for
+ * each column), or one for all. The operand of a step has no other use. W must be constant, B
+ * constant or absent. W' and B' are `eval` constants, whose text shows how they come from W and B:
  *
  *   BatchNormalization   f = Scale / Sqrt(Var + epsilon),  W' = W * f,  B' = (B - Mean) * f + Bias
  *   Mul s, Div s         W' = W * s,  B' = B * s           (or /)
@@ -59,7 +59,7 @@ static bool accept_batch_norm(Context *ctx, const Chain *c, const GlowNode *n, c
   return true;
 }
 
-/* The steps behind a convolution whose weights are constants. */
+/* Collects the steps behind a contraction whose weights are constants. */
 static void collect(Context *ctx, Chain *c) {
   GlowValue *y = &c->of.node->results[0];
   for (GlowNode *n; (n = glow_only_user(y)); y = &n->results[0]) {
@@ -76,21 +76,22 @@ static void collect(Context *ctx, Chain *c) {
 
 /* ---- New weights ----------------------------------------------------------------------------- */
 
-/* One of the two eval blocks that are being written. */
+/* W' or B', while its eval block is being written. */
 typedef struct Weights {
   const Chain *chain;
   GlowEval eval;
-  GlowValue *value;     /* so far; NULL: a bias of zero */
-  uint32_t rank, axis;  /* of value; where its channels are */
-  int64_t groups;       /* if not 1, axis 0 of value has them, and `axis` the channels of one */
-  GlowValue *shapes[2]; /* of that rank, all 1, and with the channels; NULL: not needed yet */
+  GlowValue *value;     /* the result so far; NULL: a bias of zero */
+  uint32_t rank, axis;  /* of `value`: its rank, and the axis of its channels */
+  int64_t groups;       /* if not 1, axis 0 of `value` has the groups, `axis` the channels of one */
+  GlowValue *shapes[2]; /* shapes of that rank: all 1, and with the channels; NULL: not built yet */
 } Weights;
 
 static GlowValue *build(Weights *w, GlowOp op, GlowValue *a, GlowValue *b) {
   return a && b ? glow_build2(&w->eval.builder, op, a, b, NULL, NULL) : NULL;
 }
 
-/* A value with one element for each channel, or one for all, so that it stands beside w->value. */
+/* v, which has one element for each channel or one for all, in a shape that broadcasts to
+ * w->value. */
 static GlowValue *along_channels(Weights *w, GlowValue *v) {
   if (!v || v->type->rank == 0)
     return v;
@@ -115,7 +116,7 @@ static GlowValue *copy_input(Weights *w, const GlowNode *n, uint32_t port) {
   return glow_eval_copy(&w->eval, glow_node_in(n, port));
 }
 
-/* w->value op v, where the first may be a bias of zero. */
+/* w->value op v, for Add and Sub; w->value may be a bias of zero. */
 static GlowValue *shift(Weights *w, GlowOp op, GlowValue *v) {
   if (w->value || !v)
     return build(w, op, w->value, v);
@@ -219,7 +220,8 @@ static bool rewrite(Context *ctx, const Chain *c) {
   return true;
 }
 
-/* One addition behind MatMul is as good as it gets. */
+/* Whether folding gains anything. A MatMul with one Add or Sub behind it would become a MatMul with
+ * an Add. */
 static bool is_worthwhile(const Chain *c) {
   bool added =
       c->steps.count == 1 && c->steps.data[0].constant &&

@@ -1,21 +1,20 @@
-/* A product of what is transposed and then flattened takes the elements in their own order, with
- * the rows of its matrix in that order:
+/* A Transpose before a flattened product is dropped; the rows of the matrix are reordered instead:
  *
  *   MatMul(Reshape(Transpose(x)), W)  ->  MatMul(Reshape(x), W')
  *
- * and likewise FullyConnected, where the Reshape joins the last axes, and the Transpose moves none
- * but those; W must be a constant. This is what is left of models whose images had the channels
- * last: they flatten them in the order of channels first. W' are nodes that -constant-fold makes an
- * `eval` constant.
+ * and likewise FullyConnected. The Reshape must join the last axes, the Transpose must move only
+ * these, and W must be a constant. Such a Transpose is left in models whose images have the
+ * channels last, but which flatten them in the order of channels first. W' is built as nodes, of
+ * which -constant-fold makes an `eval` constant.
  *
  * Bounded: the chain of K products is in another order, c = 2 K + 2. */
 #include "transforms/rules.h"
 
 typedef struct Flatten {
-  GlowValue *x;      /* before the Transpose */
-  const GlowType *t; /* after it */
-  const uint32_t *perm;
-  uint32_t first; /* of the axes that are joined */
+  GlowValue *x;         /* the operand of the Transpose */
+  const GlowType *t;    /* the type of its result */
+  const uint32_t *perm; /* its permutation */
+  uint32_t first;       /* the first of the axes that are joined */
 } Flatten;
 
 /* Whether the Reshape from t to `flat` keeps all axes but the last ones, which it joins to one. */

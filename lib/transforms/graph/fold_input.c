@@ -29,7 +29,7 @@ typedef struct Fold {
   GLOW_VEC(Step) steps; /* the nearest first */
 } Fold;
 
-/* Whether every output of n sums over as many products. */
+/* Whether all outputs of n add up the same number of products. */
 static bool sums_alike(const GlowNode *n) {
   if (n->op != GLOW_OP_CONVOLUTION)
     return n->op != GLOW_OP_CONV_TRANSPOSE;
@@ -61,7 +61,7 @@ static GlowValue *accept(const Fold *f, GlowConstness *constness, GlowNode *n, c
   return NULL;
 }
 
-/* The steps before the contraction; returns what comes into the first. */
+/* Collects the steps before the contraction. Returns the operand of the first of them. */
 static GlowValue *collect(Fold *f, GlowConstness *constness) {
   GlowValue *x = glow_node_in(f->of.node, GLOW_CONTRACTION_X);
   const GlowNode *user = f->of.node;
@@ -97,9 +97,9 @@ static GlowValue *build(Weights *s, GlowOp op, GlowValue *a, GlowValue *b) {
   return a && b ? glow_build2(&s->eval.builder, op, a, b, NULL, NULL) : NULL;
 }
 
-/* op(W, v) along the channels that come in. If they are not the rows of W, those of group g are in
- * the rows from g * rows on, so for several groups W has an axis of groups in front for a moment.
- */
+/* op(W, v) along the input channels. If these are not axis 0 of W and there are several groups,
+ * axis 0 has the outputs of group after group; so W gets an axis of groups in front for the
+ * operation. */
 static GlowValue *along_input(Weights *s, GlowOp op, GlowValue *v) {
   const GlowContraction *c = &s->fold->of;
   uint32_t rank = s->type->rank, extra = c->groups > 1 && c->w_in;

@@ -8,7 +8,7 @@
  * constants is left to -constant-fold. Bounded: one rounding for two, c = 4. */
 #include "transforms/match.h"
 
-/* The values of a Scale and Bias that are new; both may be NULL. */
+/* The normalization n with another Scale and Bias; both may be NULL. */
 static GlowValue *rebuild(GlowBuilder *b, const GlowNode *n, GlowValue *scale, GlowValue *bias) {
   GlowValue *ins[] = {glow_node_in(n, 0), scale, bias};
   uint32_t count = n->op == GLOW_OP_LAYER_NORMALIZATION ? 3 : 2;
@@ -16,7 +16,7 @@ static GlowValue *rebuild(GlowBuilder *b, const GlowNode *n, GlowValue *scale, G
   return fresh ? &fresh->results[0] : NULL;
 }
 
-/* Whether c, s and t may meet before they meet x. */
+/* Whether c stands along the normalized axes, so that it can be combined with s and t. */
 static bool qualifies(const GlowMatch *m, int64_t axis) {
   const GlowType *x = glow_node_in(glow_match_def(m, 'n'), 0)->type;
   return !x->unranked &&

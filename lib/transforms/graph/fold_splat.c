@@ -1,4 +1,4 @@
-/* Tensors of one value stay that, whatever is done with them:
+/* Nodes that compute a tensor of one value from tensors of one value become Splat:
  *
  *   Reshape, Transpose, Slice, Expand, Tile or Gather of a splat, ConstantOfShape -> Splat
  *   an element-wise node of splats                                                -> Splat
@@ -34,7 +34,8 @@ static GlowValue *moved(GlowPassRun *run, GlowNode *n) {
   return splat(n, value);
 }
 
-/* Indices out of range have to be reported, so only known good ones are dropped. */
+/* A Gather is dropped only if all its indices are known to be in range: others have to be reported
+ * at run time. */
 static GlowValue *gathered(GlowPassRun *run, GlowNode *n) {
   uint32_t count;
   const int64_t *at = glow_known_ints(run, n, GLOW_GATHER_IN_INDICES, &count);
@@ -67,7 +68,7 @@ static const GlowRule rules[] = {
 
 /* ---- Element-wise nodes ---------------------------------------------------------------------- */
 
-/* One element of each operand, and what n makes of them. */
+/* One element of each operand, and the element that the node computes from them. */
 typedef struct Sample {
   GlowTensor **in, *out;
   uint32_t count;
@@ -80,7 +81,8 @@ static void free_sample(void *arg) {
   glow_tensor_free(s->out);
 }
 
-/* Sets *value to the element that n computes from its operands' values. `one` is n over scalars. */
+/* Sets *value to the element that the node computes from `values`. `one` is a copy of it on
+ * scalars. */
 static bool compute(GlowPassRun *run, GlowNode *one, const GlowScalar *values, GlowScalar *value) {
   Sample s = {.count = one->noperands};
   s.in = GLOW_NEW_ARRAY(run->arena, GlowTensor *, s.count + 1);

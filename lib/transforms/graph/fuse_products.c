@@ -1,23 +1,23 @@
-/* Products that are added become one over all they are summed over, as in a recurrent cell:
+/* Several products whose results are added become one longer product, as in a recurrent cell:
  *
  *   x W + h U + b  ->  [x h] [W; U] + b     MatMul(Concat(x, h), Concat(W, U)), W and U constants
  *   W x + U h + b  ->  [W U] [x; h] + b
  *
- * and so FullyConnected, with its bias. The Concat of constants is a node that -constant-fold makes
- * an `eval` constant. That of x and h copies them, row by row, and saves a store and a load of the
- * first product: it pays where a row of the result is at least as long as those of x and h
- * together, and these are short, since behind long sums stores cost nothing. How many rows there
- * are does not decide: they may be the batch (note [rows and the order of chains]). Constants that
- * are added, biases among them, become one.
+ * and likewise FullyConnected, with its bias. -constant-fold makes an `eval` constant of the Concat
+ * of constants. The Concat of x and h copies them, row by row, but saves a store and a load of the
+ * first product. That pays if a row of the result is at least as long as the rows of x and h
+ * together, and if these are short (LONGEST_SUM), since after long sums stores cost nothing. The
+ * number of rows does not decide: they may be the batch (note [rows and the order of chains]).
+ * Constants that are added, biases among them, become one.
  *
- * DLVM's linear algebra fusion. Bounded: up to four products, chains of at most K terms that are
- * added up, become one chain of them all, and twelve more terms may be added in another order:
+ * This is DLVM's linear algebra fusion. Bounded: up to four products, each a chain of at most K
+ * terms, become one chain of all terms, and twelve more terms may be added in another order:
  * c = 5 K + 24. */
 #include "transforms/rules.h"
 
 enum { MOST_PRODUCTS = 4, MOST_TERMS = 8, LONGEST_SUM = 64 };
 
-/* What is added up: the leaves of a tree of Adds. */
+/* The terms of a sum: the leaves of a tree of Adds. */
 typedef struct Sum {
   GlowNode *root;
   GlowConstness *constness;
@@ -25,10 +25,10 @@ typedef struct Sum {
   GlowValue *terms[MOST_TERMS];
 } Sum;
 
-/* Products of one form: the constant matrix is operand `port`. */
+/* Products of one form: the constant matrix is operand `port` of each. */
 typedef struct Group {
   uint32_t count, port;
-  int64_t inner; /* extents that they are summed over, together */
+  int64_t inner; /* the sum of the extents over which the products are summed */
   GlowNode *products[MOST_PRODUCTS];
 } Group;
 
@@ -36,7 +36,7 @@ static bool is_plain(const GlowType *t) {
   return glow_type_is_static(t) && !t->layout && !t->quantized;
 }
 
-/* The node of operator op that defines v for the root alone, with all its elements. */
+/* The node of operator op that defines v, if only this sum uses v and v has the type of the sum. */
 static GlowNode *part_of(const Sum *s, const GlowValue *v, GlowOp op) {
   GlowNode *n = glow_match(v, op, s->root);
   bool only = n && n->block == s->root->block && glow_value_has_one_use(v);
@@ -71,7 +71,7 @@ static bool has_form(GlowConstness *constness, const GlowNode *n, uint32_t port)
          !glow_constness_of(constness, x);
 }
 
-/* Adds n to the products of its form, as long as the rule of this file's head holds. */
+/* Adds n to the group unless the product of all would not pay (see the head of this file). */
 static void add_product(Group *g, GlowNode *n) {
   const GlowType *w = glow_node_in(n, g->port)->type;
   int64_t inner = w->dims[g->port == 1 ? 0 : 1].size, row = w->dims[g->port == 1 ? 1 : 0].size;
@@ -109,7 +109,7 @@ static GlowValue *product_of_all(GlowBuilder *b, const Sum *s, const Group *g) {
   return left && right ? glow_build2(b, GLOW_OP_MAT_MUL, left, right, NULL, NULL) : NULL;
 }
 
-/* The product of all, to which the constants are added, then the other terms in their order. */
+/* Builds the product of the group, then adds the constants to it, then the other terms in order. */
 static GlowValue *build(const Sum *s, const Group *g) {
   GlowBuilder b = glow_builder_before(s->root);
   GlowValue *v = product_of_all(&b, s, g), *constants = NULL;

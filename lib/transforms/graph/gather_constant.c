@@ -4,7 +4,7 @@
  *   Gather(x, [2, 3, 4])   -> Slice(x, 2 to 5)
  *   Gather(x, 7)           -> Reshape(Slice(x, 7 to 8))
  *
- * Indices out of range stay, for the message at run time. */
+ * A Gather with an index out of range stays, so that it is reported at run time. */
 #include "transforms/pieces.h"
 #include "transforms/rules.h"
 

@@ -3,10 +3,10 @@
  *   Concat(Convolution(x[0:c], W0, B0), Convolution(x[c:2c], W1, B1), ...)
  *     -> Convolution(x, Concat(W0, W1, ...), Concat(B0, B1, ...)) {group = ...}
  *
- * where the pieces are all of x along its channels in order, by Split or Slice; the convolutions
- * have the same members and shapes, constant weights, and no other uses. This is how exporters
- * without a grouped convolution spell it. Exact: every output keeps its chain over the channels of
- * its group. */
+ * where Split or Slice cuts x along its channels, and the Concat has all pieces in order. The
+ * convolutions have the same members and shapes, constant weights, and no other uses. Exporters
+ * without a grouped convolution spell it so. Exact: every output keeps its chain over the channels
+ * of its group. */
 #include "transforms/contraction.h"
 #include "transforms/pieces.h"
 #include "transforms/rules.h"

@@ -1,8 +1,8 @@
 /* Nodes of Loop and Scan bodies that depend on nothing of the body move in front of it.
  *
- * Only what cannot fail moves out of a body that may not run: element-wise nodes whose operands
- * have known extents. Out of one that is known to run, every pure node does. Literals stay where
- * they are used, unless they are needed outside. */
+ * Out of a body that may not run, only nodes that cannot fail move: element-wise nodes whose
+ * operands have known extents. Out of a body that is known to run, every pure node may move.
+ * Literals stay where they are used, unless a node that moves needs them. */
 #include "transforms/rules.h"
 
 /* Whether block b lies in `region`, at any depth. */
@@ -18,13 +18,13 @@ static bool is_literal(const GlowValue *v) {
   return n && !n->pred.value;
 }
 
-/* Whether v is there before the loop, or is a literal that can be. */
+/* Whether v is defined outside of the loop's body, or is a literal, which can be moved out, too. */
 static bool is_outside(const GlowValue *v, const GlowBlock *body) {
   const GlowBlock *home = v ? glow_value_block(v) : NULL;
   return !home || is_literal(v) || !lies_in(home, body);
 }
 
-/* A string that is to be a number may be none. */
+/* Whether n cannot fail at run time. A Cast of strings can: a string may spell no number. */
 static bool cannot_fail(const GlowNode *n) {
   if (!GLOW_HAS(glow_node_desc(n), ELEMENTWISE) || !glow_type_is_static(n->results[0].type))
     return false;
@@ -36,8 +36,9 @@ static bool cannot_fail(const GlowNode *n) {
   return true;
 }
 
-/* Whether the body certainly runs: only a known, positive count of a Loop that starts, or the
- * extent of what is scanned, says so. */
+/* Whether the body certainly runs: of a Loop whose count is known and positive (or absent) and
+ * whose condition is known to hold at the start (or absent), or of a Scan over known extents that
+ * are not 0. */
 static bool runs(const GlowNode *loop) {
   if (loop->op == GLOW_OP_SCAN) {
     const GlowScanMembers *m = loop->members;

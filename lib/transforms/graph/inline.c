@@ -1,15 +1,16 @@
 /* Calls become the body of what they call, callees first.
  *
  * Copies keep their locations and get numbered names. A Save of the callee takes effect when the
- * callee ends: later callees see its value, the caller goes on seeing what it saw at entry. So the
- * value stands for the storage in what is inlined after it, and is saved where the caller ends,
- * unless the caller saves something else there itself. Such a Call stays inside of a region, where
- * no Save may stand, and beside Calls that stay, which would miss its effect.
+ * callee ends: later callees read the saved value, while the caller goes on reading what the
+ * storage held at its own entry. So functions that are inlined later read the saved value in place
+ * of the storage, and the value is saved at the end of the caller, unless the caller itself saves
+ * another value there. A Call whose callee saves stays in two cases: inside of a region, where no
+ * Save may stand, and if other Calls stay in the caller, which would not see the saved value.
  *
- * A function for a device (with {device = "npu"}) is a piece that somebody cut out for that device:
- * Calls of such a function stay, except in functions for the same device.
+ * A function with a device ({device = "npu"}) was cut out of the model for that device. Calls of it
+ * stay, except in functions for the same device.
  *
- *   devices        replace those Calls, too
+ *   devices        replace these Calls, too
  *   keep=NAME      leave Calls of this function
  *   limit=NODES    stop when so many nodes were copied (100000)
  *
@@ -25,10 +26,10 @@ typedef struct Function {
   State state;
   bool calls; /* once done: Calls are left */
   bool saves;
-  uint32_t nodes;
+  uint32_t nodes; /* how many */
 } Function;
 
-/* What a storage holds for callees, after an inlined Save. */
+/* The value that callees read from a storage after an inlined Save. */
 typedef struct Saved {
   GlowValue *storage, *value;
 } Saved;
@@ -163,7 +164,8 @@ static bool saves_to(const GlowFunction *f, const GlowValue *storage) {
   return false;
 }
 
-/* The Saves of callees that the caller does not overrule. */
+/* Builds the Saves of inlined callees at the end, but for storage that the caller itself saves
+ * to. */
 static void save_at_end(Caller *c) {
   GlowBuilder b = glow_builder_at_end(c->function->body);
   for (uint32_t i = 0; i < c->saved.count; i++) {

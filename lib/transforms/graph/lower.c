@@ -1,10 +1,11 @@
-/* Lowering: every operator that is defined by a rule of lib/lower, or that has one and the target
- * refuses, is replaced by what the rule builds, in which such operators may stand again. Rules need
- * extents, so integer arithmetic on constants is folded first. An operator whose extents stay open
- * is left as it is, with a remark, and so is one on blocks whose rule would lose them.
+/* Lowering: replaces nodes by what their rule of lib/lower builds. This happens to operators that
+ * are defined by a rule, and to operators that have a rule and that the target refuses. Nodes that
+ * a rule builds may be lowered again. Rules need extents, so integer arithmetic on constants is
+ * folded first. An operator whose extents stay open is left as it is, with a remark, and so is an
+ * operator on blocked layouts whose rule would lose them.
  *
- * With `all`, operators that have kernels are replaced too wherever there is a rule that gives the
- * same bits, which leaves the primitives (the generated page Primitives lists them). */
+ * With `all`, operators that have kernels are replaced, too, if they have a rule. Such rules give
+ * the bits of the kernel. What is left are the primitives (see the generated page Primitives). */
 #include "ops/lower.h"
 #include "pass/pass.h"
 #include "target/target.h"
@@ -26,8 +27,8 @@ static bool is_lowered(const Lower *l, const GlowNode *n) {
 
 static bool lower_node(GlowNode *n, void *arg);
 
-/* What a rule built: the nodes behind `before` (NULL: from the start of the block) up to `end`, and
- * what is in their regions. */
+/* Lowers what a rule has built: the nodes behind `before` (NULL: from the start of the block) up to
+ * `end`, and the nodes in their regions. */
 static bool lower_built(GlowBlock *block, GlowNode *before, const GlowNode *end, void *arg) {
   for (GlowNode *n = before ? before->next : block->first, *next; n != end; n = next) {
     next = n->next;
@@ -40,8 +41,8 @@ static bool lower_built(GlowBlock *block, GlowNode *before, const GlowNode *end,
   return true;
 }
 
-/* Whether each result has the layout that it had: rules know nothing of blocks, but for those that
- * are element by element. */
+/* Whether each result has the layout of n's result. Only rules that work element by element keep
+ * blocked layouts; the others know nothing of them. */
 static bool keeps_layouts(const GlowNode *n, GlowValue *const *results) {
   for (uint32_t i = 0; i < n->nresults; i++) {
     const GlowType *old = n->results[i].type, *now = results[i] ? results[i]->type : old;

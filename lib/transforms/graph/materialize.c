@@ -1,8 +1,7 @@
-/* Evaluating eval constants: the interpreter computes them, and they become payload, which travels
- * with the text, or with file=F.safetensors references into a new file; small ones and
- * strings become lists.
- * The file is written when the whole pipeline has succeeded. Constants that only others were made
- * from are left to -dce. */
+/* Evaluates eval constants with the interpreter. Their values become payload, which travels with
+ * the text; with file=F.safetensors, they go into a new file, to which the constants refer. Small
+ * constants and strings become lists. The file is written when the whole pipeline has succeeded.
+ * Constants that were only read by eval constants are left to -dce. */
 #include "backend/interp/interp.h"
 #include "pass/pass.h"
 #include "tensor/blob.h"

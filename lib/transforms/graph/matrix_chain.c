@@ -7,10 +7,11 @@
  * -constant-fold computes before the program runs costs nothing.
  *
  * note [rows and the order of chains]
- * A row has to get the same bits in a batch of any size, so an extent that may hold the batch does
- * not decide: the rows of the first factor unless that is a weight, and the columns of the last one
- * if that is computed. Numbers of all sizes stand in for such an extent. Another order has to save
- * an eighth of the multiplications for the medium one, and to cost at most an eighth more for any.
+ * A row has to get the same bits in a batch of any size, so the order must not depend on an extent
+ * that may hold the batch. Such are the rows of the first factor unless that is a weight, and the
+ * columns of the last factor if that is computed. A small, a medium and a large number stand in for
+ * such an extent. Another order is taken if it saves an eighth of the multiplications for the
+ * medium number, and costs at most an eighth more for each of the others.
  *
  * Bounded: both orders add up the same products, K along each way, c = 2 K + 2. */
 #include "transforms/rules.h"
@@ -76,8 +77,8 @@ static bool collect(Chain *c, const GlowNode *n) {
   return true;
 }
 
-/* Whether v is computed from nothing but weights, which callers do not give. Looks at so many
- * values at most. */
+/* Whether v is computed from weights alone, that is from storage other than placeholders. False
+ * after *visits values have been looked at. */
 static bool is_weight(const GlowValue *v, uint32_t *visits) {
   if (v->kind == GLOW_VALUE_STORAGE)
     return v->def.storage->cls != GLOW_PLACEHOLDER;
@@ -113,8 +114,8 @@ static void set_extents(Chain *c) {
 
 /* ---- Costs ----------------------------------------------------------------------------------- */
 
-/* What the last product of factors i to j costs if it is cut behind k. Of constants next to
- * nothing, unless -constant-fold leaves it because it repeats elements for too many bytes. */
+/* The cost of the last product of factors i to j if they are cut behind factor k. A product of
+ * constants costs next to nothing, unless it is so large that -constant-fold leaves it. */
 static double last_product(const Chain *c, uint32_t i, uint32_t k, uint32_t j) {
   double rows = (double)c->extents[i], columns = (double)c->extents[j + 1];
   double inner = (double)c->extents[k + 1],

@@ -11,16 +11,16 @@
  *   Mul s, Div s         F' = F * s,  T' = T * s           (or /)
  *   Add s, Sub s         T' = T + s                        (or -)
  *
- * If the operands are constants they have one value for each place along one axis of x, or one for
- * all, and -constant-fold computes F and T. Otherwise all of them are one value along the last
- * axis, so that F and T are short; and a sum does not begin such a chain: in x - mean(x) what
- * cancels is exact. A chain is rewritten if that leaves fewer operators, or one of its two is a
- * quotient.
+ * If all operands are constants, they have one value for each place along one axis of x, or one for
+ * all, and -constant-fold computes F and T. Otherwise each operand has one value along the last
+ * axis, so that F and T are short. Such a chain does not begin with a sum: in x - mean(x), the
+ * cancellation is exact. A chain is rewritten if fewer operators are left, or if it has two and one
+ * is a quotient.
  *
  * Bounded: BatchNormalization counts as 4 operators, and a chain has at most 8. Each operator of
  * the chain rounds once; F takes at most one rounding more, T at most two for each operator, and
- * there are two in the end: c = 28. Elements of 16 bits stay: T would be rounded to them. So does
- * what has a predicate. */
+ * there are two in the end: c = 28. Chains on 16-bit elements stay, because T would be rounded to
+ * these. Nodes with a predicate stay, too. */
 #include "pass/pass.h"
 #include "transforms/contraction.h"
 
@@ -62,8 +62,8 @@ static bool repeats(uint32_t axes, const GlowType *x, bool constant) {
   return last.kind == GLOW_DIM_EXACT && last.size >= SHORT_ROW && !(axes >> (x->rank - 1));
 }
 
-/* Whether a step may make `to` of x: the same but along axis 0. That may hold the batch, whose
- * extent must not decide: rows have the same bits in every batch. */
+/* Whether a step may turn x into the type `to`: kind and extents are the same, but for axis 0. That
+ * axis may hold the batch, whose extent must not decide: rows have the same bits in every batch. */
 static bool same_rows(const GlowType *x, const GlowType *to) {
   if (!glow_type_is_tensor(x) || x->unranked || x->kind != to->kind || x->rank != to->rank)
     return false;
@@ -146,7 +146,7 @@ typedef struct Affine {
   bool failed;      /* after a diagnostic */
 } Affine;
 
-/* *v op by, or `by` where *v is absent. */
+/* Sets *v to *v op by, or to `by` if *v is NULL. */
 static void step_to(Affine *a, GlowValue **v, GlowOp op, GlowValue *by) {
   *v = *v ? glow_then2(&a->builder, op, *v, by) : by;
   a->failed |= !*v;

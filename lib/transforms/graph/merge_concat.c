@@ -68,7 +68,7 @@ static GlowValue *flatten(GlowPassRun *run, GlowNode *n) {
   return same ? NULL : build_concat(n, &o, axis);
 }
 
-/* Whether q follows p in the same source: p grows by it then. */
+/* Whether piece q begins where p ends, in the same source. If so, p is enlarged by q. */
 static bool follows(GlowPiece *p, const GlowPiece *q, uint32_t axis) {
   if (p->source != q->source || p->step[axis] != 1 || q->step[axis] != 1 ||
       q->start[axis] != p->start[axis] + p->size[axis])
@@ -115,8 +115,8 @@ static int64_t extent_product(const GlowType *t, uint32_t count) {
   return product;
 }
 
-/* The axis of x before which there are as many elements as before `axis` of t, and behind which
- * all operands agree; x's rank if there is none. */
+/* The axis of x, the operand of a Reshape to t, that has as many elements before it as `axis` of t.
+ * x's rank if there is none. */
 static uint32_t axis_before_reshape(const GlowType *t, uint32_t axis, const GlowType *x) {
   int64_t wanted = extent_product(t, axis);
   for (uint32_t k = 0; k < x->rank; k++)

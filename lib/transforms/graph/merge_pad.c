@@ -1,11 +1,11 @@
-/* Merging padding into what follows: Pad whose amounts are constants and lie on spatial axes, all
- * >= 0, with the value that the window operator assumes outside its input anyway:
+/* Merges a Pad into the window operator after it. The amounts must be constants, not negative, and
+ * on spatial axes; the value must be the one that the operator assumes outside of its input anyway:
  *
  *   +0                    Convolution; AveragePool that counts padding, or has none of its own
  *   the smallest value    MaxPool without Argmax (its indices would change)
  *
- * and merging a Pad into the Pad after it. The Pad goes if nothing else uses it. Exact: a tap
- * outside takes part as +0, and a chain of sums that starts at +0 never is -0. */
+ * Also merges a Pad into the Pad after it. The first Pad is removed if nothing else uses it. Exact:
+ * a tap outside takes part as +0, and a chain of sums that starts at +0 never is -0. */
 #include "transforms/pieces.h"
 #include "transforms/rules.h"
 

@@ -1,4 +1,4 @@
-/* Slices of what is put together or cut already.
+/* Slices of values that Concat, Slice, Split or Reshape made.
  *
  *   Slice(Slice(x)), Slice of a piece of Split(x)      -> Slice(x)
  *   Slice(Concat(..., x, ...)) that takes x or part of it  -> x or Slice(x)
@@ -29,7 +29,7 @@ static GlowValue *slice_of_piece(GlowPassRun *run, GlowNode *n) {
   return glow_piece_build(&b, n, &both);
 }
 
-/* Moves p into the operand of the Concat that holds all of it. */
+/* Makes p a piece of the Concat's operand that holds all of it. False if no operand does. */
 static bool find_operand(const GlowNode *concat, GlowPiece *p) {
   int64_t axis = ((const GlowConcatMembers *)concat->members)->axis;
   uint32_t k = (uint32_t)(axis < 0 ? axis + p->rank : axis);
@@ -61,7 +61,7 @@ static GlowValue *slice_of_concat(GlowPassRun *run, GlowNode *n) {
   return glow_piece_build(&b, n, &p);
 }
 
-/* Pieces that differ from the whole along one axis only; that axis, or the rank. */
+/* The axis along which p differs from its source, if it is only one; else the rank. */
 static uint32_t single_axis(const GlowPiece *p) {
   uint32_t axis = p->rank;
   for (uint32_t k = 0; k < p->rank; k++) {

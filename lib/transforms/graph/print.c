@@ -63,7 +63,7 @@ static void print_uses(Printer *p, GlowFunction *f) {
 
 /* ---- Liveness -------------------------------------------------------------------------------- */
 
-/* Of a value; of a buffer those of its bounds. -1: not known. */
+/* The bytes of a result of n, which has type t; of an alloc, those of its bounds. -1: not known. */
 static int64_t bytes_of(const GlowNode *n, const GlowType *t) {
   if (n->op == GLOW_OP_ALLOC)
     return glow_buffer_bytes(t);

@@ -6,15 +6,15 @@
  *   Mish          x * Tanh(Softplus(x))
  *   PRelu         Relu(x) - s * Relu(-x), as Keras writes it, s constant
  *
- * Bounded: a spelling rounds at most six times where the operator does, c = 16 covers both with
- * their functions. The S of a limit is that of what it limits, divided as its result is. PRelu
- * differs in the sign of zeros only. The parameters of operators are floats: a spelling in double
- * qualifies if its numbers are floats. */
+ * Bounded: a spelling rounds at most six times in place of the operator; c = 16 covers both, with
+ * their functions. The S of a limit is the S of the value that it limits, divided as the result of
+ * the limit is. PRelu differs in the sign of zeros only. The parameters of operators are floats: a
+ * spelling in double qualifies if its numbers are floats. */
 #include "transforms/match.h"
 
 #include <math.h>
 
-/* What is limited to the range 0 .. high, in the spellings of exporters. */
+/* x limited to the range 0 to `high`, in the spellings of exporters. */
 #define LIMIT(x, high)                                                                             \
   "{Clip(" x ", 0, " high ") | Min(Max(" x ", 0), " high ") | Max(Min(" x ", " high                \
   "), 0) | Min(Relu(" x "), " high ") | Relu(Min(" x ", " high "))}"

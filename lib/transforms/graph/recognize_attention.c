@@ -2,15 +2,16 @@
  *
  *   MatMul(Softmax(MatMul(q, k') * a + mask), v)
  *
- * where k' is k with its last axes swapped; the factor a may be a divisor, or stand at q, at k, or
- * at both; the mask is added, or is Where(seen, scores, lowest) with -inf or the lowest number of
- * the kind; what is NaN for a query that sees no key may be set to 0. A constant mask that shows
- * each query the keys up to its own becomes is_causal. q, k and v have the same batch and heads.
+ * where k' is k with its last axes swapped. The factor a may be a divisor, and may stand at q, at
+ * k, or at both. The mask is added, or applied as Where(seen, scores, lowest), with -inf or the
+ * lowest number of the kind. A further node may replace the NaN of a query that sees no key by 0. A
+ * constant mask that shows each query the keys up to its own becomes is_causal. q, k and v have the
+ * same batch and heads.
  *
- * Bounded, where every query sees a key: the factor rounds at other places, c = K + 16 for K
- * numbers in a head, S with the exponentials of absolute scores. A mask that fills with the lowest
- * number is taken only if it is constant and shows a key to every query, since Attention gives
- * zeros to one that sees none, and the spelling the mean of all values. */
+ * Bounded, if every query sees a key: the factor rounds at other places, c = K + 16 for K numbers
+ * in a head, S with the exponentials of absolute scores. A mask that fills with the lowest number
+ * is taken only if it is constant and shows a key to every query: for a query that sees none,
+ * Attention gives zeros, but this spelling gives the mean of all values. */
 #include "backend/interp/interp.h"
 #include "transforms/match.h"
 
@@ -24,12 +25,13 @@ typedef struct Mask {
   bool causal;
 } Mask;
 
-/* The lowest finite number of a kind, or what comes near enough to hide any score above it. */
+/* Whether v is the lowest finite number of a kind, or low enough to hide a score. */
 static bool is_lowest(GlowKind kind, double v) {
   return v < (kind == GLOW_KIND_FLOAT16 ? -6e4 : kind == GLOW_KIND_DOUBLE ? -1e300 : -1e38);
 }
 
-/* Reads a constant mask: whether each query sees a key, and whether it sees those up to its own. */
+/* Reads a constant mask. Returns whether each query sees a key; sets *causal to whether each sees
+ * just the keys up to its own. */
 static bool read_rows(const GlowTensor *t, bool hides, bool *causal) {
   uint32_t rank = t->type->rank;
   if (rank < 2)
@@ -50,8 +52,8 @@ static bool read_rows(const GlowTensor *t, bool hides, bool *causal) {
   return count > 0;
 }
 
-/* Reads what fills hidden scores, and looks into a constant mask. False if Attention would differ.
- */
+/* Looks at the number that fills hidden scores, and into the mask if it is constant. False if
+ * Attention would give other results. */
 static bool read_bools(const GlowMatch *m, Mask *mask) {
   double lowest = glow_match_number(m, 'l');
   GlowKind kind = glow_match_value(m, 'l')->type->kind;
@@ -79,7 +81,7 @@ static bool read_mask(const GlowMatch *m, Mask *mask) {
 
 /* ---- Operands -------------------------------------------------------------------------------- */
 
-/* The product of the factors that the formula found, by letter: d and f multiply or divide. */
+/* The product of the factors that the formula found: f, g and h multiply, c, d and e divide. */
 static double read_scale(const GlowMatch *m) {
   double scale = 1;
   static const char factors[] = "fgh", divisors[] = "cde";
@@ -119,7 +121,7 @@ static bool fit_together(const GlowType *q, const GlowType *k, const GlowType *v
   return q->dims[q->rank - 1].size > 0 && k->dims[q->rank - 1].size == v->dims[q->rank - 2].size;
 }
 
-/* An additive mask broadcasts to the scores; one of another kind is not a mask of floats. */
+/* Whether a mask that is added broadcasts to the scores and has their kind. */
 static bool fits_scores(const GlowValue *mask, const GlowType *scores) {
   const GlowType *t = mask ? mask->type : NULL;
   if (!t)

@@ -3,10 +3,10 @@
  *   none    x * (1 + Erf(x / sqrt(2))) * 1/2
  *   tanh    x * (1 + Tanh(sqrt(2/pi) * (x + 0.044715 * x^3))) * 1/2
  *
- * Bounded: the argument of the function is off by at most 12 u in either form, and z * f'(z) stays
- * below 1/2 for both functions; each is good to two units in the last place, and at most four more
- * roundings follow: c = 24 covers the spelling and the operator. S has 1 + |Erf|, so what cancels
- * for x far below zero is part of it. */
+ * Bounded: the argument of the function f is off by at most 12 u in either form, and z * f'(z)
+ * stays below 1/2 for both functions. Each function is good to two units in the last place, and at
+ * most four more roundings follow: c = 24 covers the spelling and the operator. S has 1 + |Erf|, so
+ * it includes the cancellation for x far below zero. */
 #include "transforms/match.h"
 
 #define ERF "Erf({Div(x, 1.4142135623730951) | Mul(x, 0.7071067811865476)})"

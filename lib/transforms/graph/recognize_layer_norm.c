@@ -3,13 +3,13 @@
  *   d / Sqrt(ReduceMean(d * d) + e) * s + t   with d = x - ReduceMean(x)
  *   x / Sqrt(ReduceMean(x * x) + e) * s
  *
- * where the quotient may be a product with a reciprocal, d * d may be Pow(d, 2), s and t may be
- * absent, the product with s may come first, and all but s and t may be computed in a wider kind
- * between two Casts. tf2onnx writes x * r + (t - ReduceMean(x) * r) with r = s / Sqrt(...).
+ * The quotient may be a product with a reciprocal, d * d may be Pow(d, 2), s and t may be absent,
+ * the product with s may come first, and all but s and t may be computed in a wider kind between
+ * two Casts. tf2onnx writes x * r + (t - ReduceMean(x) * r) with r = s / Sqrt(...).
  *
  * Bounded: the sums are the same; a square and a reciprocal round differently, and so does x * r
- * less the mean's: c = 16, where the S of the root is the root itself, since nothing cancels below
- * it. */
+ * minus ReduceMean(x) * r: c = 16, where the S of the root is the root itself, since nothing below
+ * the root cancels. */
 #include "transforms/match.h"
 
 #define SQUARE(x) "{Mul(" x ", " x ") | Pow(" x ", 2)}"
@@ -26,7 +26,8 @@
 
 #define CENTERED "d=Sub(x, m=ReduceMean(x, _))"
 
-/* The first of the axes, all to the last, that a Reduce node takes; -1 if it takes others. */
+/* The first axis that a Reduce node reduces, if it reduces all axes from there to the last; else
+ * -1. */
 static int64_t first_axis(const GlowNode *n) {
   uint32_t mask, rank = glow_node_in(n, 0)->type->rank;
   if (!glow_reduced_axes(n, &mask) || !mask)
@@ -35,10 +36,10 @@ static int64_t first_axis(const GlowNode *n) {
   return mask == (((UINT32_C(1) << rank) - 1) & ~((UINT32_C(1) << axis) - 1)) ? (int64_t)axis : -1;
 }
 
-/* What both operators need: the normalized value, before its Cast if there is one. */
+/* What both operators are built from. */
 typedef struct Norm {
-  GlowValue *x;
-  GlowKind stash;
+  GlowValue *x;   /* the normalized value, before its Cast if there is one */
+  GlowKind stash; /* the kind that computes */
   int64_t axis;
   float epsilon;
 } Norm;

@@ -4,9 +4,9 @@
  *   Where(x < 0, a * x, x), Where(x > 0, x, a * x)   for a > 0; also with <= and >=
  *   PRelu(x, a)                                      for any a
  *
- * where a is one number that a float holds. Exact: a * x is rounded alike everywhere and never is
- * above x for x > 0, nor below it for x < 0; zeros keep their sign, and infinities give infinities.
- */
+ * where a is one number that a float holds. Exact: all forms round a * x in the same way. In the
+ * form with Max, a * x is never above x for x > 0, nor below x for x < 0. Zeros keep their sign,
+ * and infinities give infinities. */
 #include "transforms/match.h"
 
 static GlowValue *build(GlowBuilder *b, const GlowMatch *m, double low, double high) {

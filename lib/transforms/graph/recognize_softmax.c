@@ -3,8 +3,8 @@
  *   Exp(x - max) / ReduceSum(Exp(x - max))              -> Softmax(x)
  *   (x - max) - Log(ReduceSum(Exp(x - max)))            -> LogSoftmax(x)
  *
- * with max = ReduceMax(x) over the same one axis. Exact: these are the rules that lowering has for
- * both.
+ * with max = ReduceMax(x) over the same axis, which must be a single one. Exact: lowering defines
+ * both operators so.
  *
  * -recognize-logsumexp finds x - (max + Log(ReduceSum(Exp(x - max)))) too. Bounded: two
  * subtractions and one addition round elsewhere, c = 4 for S = |x| + |max| + Log(sum).

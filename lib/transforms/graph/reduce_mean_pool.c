@@ -1,25 +1,26 @@
-/* ReduceMean over the spatial axes of an image becomes AveragePool by one window, with a Reshape
- * where the axes go:
+/* ReduceMean over the spatial axes of an image becomes AveragePool with one window, followed by a
+ * Reshape if the axes are dropped:
  *
- *   ReduceMean(x : N x C x H x W, axes 2 and 3)  -> AveragePool(x) {kernels = [H, W]}
- *   ReduceMean(x : N x H x W x C, axes 1 and 2)  -> AveragePool(x) {layout = NHWC, kernels = [H,
- * W]}
+ *   ReduceMean(x : N x C x H x W, axes 2 and 3)
+ *     becomes   AveragePool(x) {kernels = [H, W]}
+ *   ReduceMean(x : N x H x W x C, axes 1 and 2)
+ *     becomes   AveragePool(x) {layout = NHWC, kernels = [H, W]}
  *
  * That pays behind a convolution or pool, whose result -assign-layouts will have in blocks of
- * channels: AveragePool reads them as they are, ReduceMean only what a Relayout makes of them. So
- * without the option `all` only the first is done, and only there; and not for large windows, since
- * errors of one chain grow with its length. The size of the batch does not decide.
+ * channels: AveragePool reads blocks as they are, but ReduceMean needs a Relayout before it. So
+ * without the option `all` only the first rewrite is made, only in such places, and not for large
+ * windows, since errors of one chain grow with its length. The size of the batch does not decide.
  *
  *   all      every mean over an image
  *
- * The second is exact up to -0 (the pool's chain starts at +0); the first takes a chain in place of
- * 16 lanes and a tree. Bound: c = 2 H W + 2. */
+ * The second rewrite is exact up to -0 (the pool's chain starts at +0); the first takes a chain in
+ * place of 16 lanes and a tree. Bound: c = 2 H W + 2. */
 #include "target/target.h"
 #include "transforms/rules.h"
 
 enum { MOST_STEPS = 16, MOST_ELEMENTS = 4096 };
 
-/* The first of two neighbouring axes that are all that is reduced; -1 otherwise. */
+/* The first of the reduced axes, if these are two neighbouring axes and no others; else -1. */
 static int64_t first_axis(GlowPassRun *run, const GlowNode *n, uint32_t rank) {
   uint32_t count, mask = 0;
   const int64_t *axes = glow_known_ints(run, n, GLOW_REDUCE_MEAN_IN_AXES, &count);
@@ -28,15 +29,15 @@ static int64_t first_axis(GlowPassRun *run, const GlowNode *n, uint32_t rank) {
   return mask == 0xc ? 2 : mask == 0x6 ? 1 : -1;
 }
 
-/* Whether n computes blocks of channels of what it reads, however that lies. */
+/* Whether n computes its result in blocks of channels, in whatever layout its operands are. */
 static bool begins_blocks(const GlowTarget *t, const GlowNode *n) {
   GlowChoice choices[GLOW_CHOICES];
   const char *why = NULL;
   return glow_target_choices(t, n, choices, &why) && choices[0].out;
 }
 
-/* Whether v will be in blocks of channels: through what joins such a stretch by its first operand.
- * Looks back over a few nodes. */
+/* Whether v will be in blocks of channels: looks back, over a few nodes and by their first
+ * operands, through nodes that join a stretch of blocks, to a node that begins one. */
 static bool comes_in_blocks(const GlowTarget *t, const GlowValue *v) {
   for (uint32_t steps = 0; steps < MOST_STEPS && v->kind == GLOW_VALUE_RESULT; steps++) {
     const GlowNode *n = v->def.node;

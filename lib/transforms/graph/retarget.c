@@ -1,8 +1,9 @@
-/* What was chosen for one machine, for another: packed operands in the layout of the target `to`,
- * tiles and shards left to be chosen again. Without `to`, for no machine: they are plain.
+/* Moves a module from one machine to another: operands that are packed get the layout of the target
+ * `to`, tiles and shards are removed, to be chosen again. Without `to`, the module is for no
+ * machine, and these operands become plain.
  *
- * Works on funcs and programs. A buffer that changes its size loses its place, and with it the
- * memory plan of its program. Strategies stay, and with them every bit. */
+ * Works on funcs and programs. If a buffer changes its size, the memory plan of its program is
+ * dropped. Strategies stay, so no bit of a result changes. */
 #include "target/target.h"
 #include "transforms/relayout.h"
 
@@ -12,7 +13,7 @@ typedef struct Retarget {
   bool unplanned;              /* a buffer of the program at hand changed its size */
 } Retarget;
 
-/* The operand that kernels of a target read packed, and how. */
+/* Whether kernels of target t read an operand of n packed; sets its port and its layout. */
 static bool is_packed_on(const GlowTarget *t, const GlowNode *n, uint32_t *port,
                          const GlowLayout **layout) {
   GlowChoice choices[GLOW_CHOICES];
@@ -26,7 +27,8 @@ static bool is_packed_on(const GlowTarget *t, const GlowNode *n, uint32_t *port,
   return true;
 }
 
-/* The operand of n that is packed on either target, with its layout on the new one. */
+/* Whether an operand of n is packed on either target; sets its port, and its layout on the new
+ * one. */
 static bool is_packed(const Retarget *r, const GlowNode *n, uint32_t *port,
                       const GlowLayout **layout) {
   if (is_packed_on(r->to, n, port, layout))
@@ -67,7 +69,7 @@ static void remove_unused(Retarget *r, GlowStorage *s) {
     glow_storage_remove(s);
 }
 
-/* Packs an operand again that is packed. */
+/* Gives a packed operand of n the layout `want`. */
 static bool repack(Retarget *r, GlowNode *n, uint32_t port, const GlowLayout *want) {
   GlowPassRun *run = r->run;
   GlowUse *use = &n->operands[n->nouts + port];
@@ -99,7 +101,7 @@ static bool repack(Retarget *r, GlowNode *n, uint32_t port, const GlowLayout *wa
   return true;
 }
 
-/* How an instruction is cut for a machine. */
+/* Removes the tile and the shards of an instruction. */
 static void reset_cuts(Retarget *r, GlowNode *n) {
   const GlowMember *tile = glow_op_member(glow_node_desc(n), "tile");
   bool tiled = tile && tile->instr_only && !glow_member_is_default(tile, n->members);

@@ -1,12 +1,12 @@
-/* The order of nodes: the one with the fewest bytes alive at one time that lib/memplan finds, block
- * by block, inner ones first. Exact: what a node computes depends on its operands alone, and reads
- * of a func see values at entry while Save takes effect at exit.
+/* Orders nodes so that fewer bytes are alive at one time. lib/memplan searches for the order, block
+ * by block, inner blocks first. Exact: what a node computes depends on its operands alone; a func
+ * reads storage as it was at entry, and Save takes effect at exit.
  *
- * Bytes are counted as irgen makes buffers: a Reshape is a view of its operand; what is computed
- * into an output or variable directly takes no room in the arena; a result may take the place of an
- * operand that ends there. A region counts as bytes that its node needs while it runs. Nodes that
- * may do more than compute keep their order among themselves. The order changes only where that
- * makes the peak lower. */
+ * Bytes are counted for the buffers that irgen will make. A Reshape is a view of its operand. A
+ * value that is computed directly into an output or variable takes no room in the arena. A result
+ * may take the place of an operand that is not needed any more. A node with regions needs the bytes
+ * of its regions while it runs. Nodes that may do more than compute keep their order among
+ * themselves. A block changes only if its peak becomes lower. */
 #include "memplan/order.h"
 #include "pass/pass.h"
 #include "transforms/programs.h"
@@ -98,7 +98,8 @@ static void push_once(GlowArena *arena, void *list, uint32_t x) {
   glow_vec_push(arena, v, x);
 }
 
-/* A node that uses v: its step takes the value, and comes after the view that it reads it by. */
+/* Notes in `step` that its node uses v: the step takes the value, and comes after the step of the
+ * view through which the node reads it. */
 static void add_use(Schedule *s, GlowOrderStep *step, const GlowValue *v) {
   uint32_t number = value_number(s, v);
   if (number != UINT32_MAX)
@@ -165,7 +166,8 @@ static void add_step(Schedule *s, GlowNode *n, GlowOrderStep *step, uint32_t *la
   *last_effect = index;
 }
 
-/* What the terminator or a Save takes stays until the end, unless it takes no room anyway. */
+/* Notes that the operands of n, the terminator or a Save, stay until the end of the block, unless
+ * they take no room. */
 static void find_staying(Schedule *s, const GlowNode *n) {
   for (uint32_t i = 0; i < n->noperands; i++) {
     uint32_t v = value_number(s, n->operands[i].value);
@@ -176,7 +178,7 @@ static void find_staying(Schedule *s, const GlowNode *n) {
 
 /* ---- Blocks ---------------------------------------------------------------------------------- */
 
-/* Schedules n's regions; the most that one needs. */
+/* Schedules n's regions. Returns the largest of their peaks. */
 static Peaks schedule_regions(GlowPassRun *run, const GlowNode *n) {
   Peaks most = {0};
   for (uint32_t i = 0; i < n->nregions; i++) {
@@ -187,7 +189,7 @@ static Peaks schedule_regions(GlowPassRun *run, const GlowNode *n) {
   return most;
 }
 
-/* inner[step]: what the regions need. */
+/* Fills the problem with the nodes of the block. Sets inner[step] to the peaks of its regions. */
 static void describe(Schedule *s, Peaks *inner) {
   uint32_t last_effect = UINT32_MAX;
   for (GlowNode *n = s->block->first; n; n = n->next) {
@@ -203,7 +205,8 @@ static void describe(Schedule *s, Peaks *inner) {
   s->problem.nvalues = s->values.count;
 }
 
-/* The peak of the text order if the regions are as they were (given) or as they are (best). */
+/* The peak of the block in text order, with regions in their old order (given) or in the new
+ * one. */
 static int64_t peak_of_text(Schedule *s, const Peaks *inner, bool given) {
   uint32_t *order = GLOW_NEW_ARRAY(s->arena, uint32_t, s->problem.nsteps);
   for (uint32_t i = 0; i < s->problem.nsteps; i++) {

@@ -3,9 +3,9 @@
  *   Cast(x) to its own kind                  -> x
  *   Cast(Cast(x : A to B) to C)              -> Cast(x) to C, or x if A is C
  *
- * if B holds every value of A, so that the second Cast sees the same number. A detour over floating
- * point saturates where integers alone wrap: from an integer A over a floating B to an integer C it
- * is dropped only if C holds every value of A too. Strings, complex and packed kinds stay. */
+ * if B holds every value of A, so that the second Cast reads the same number. From an integer A
+ * over a floating-point B to an integer C, the Casts saturate, while a Cast from A to C wraps: so B
+ * is left out only if C holds every value of A, too. Strings, complex and packed kinds stay. */
 #include "transforms/rules.h"
 
 typedef struct Range {

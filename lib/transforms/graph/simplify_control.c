@@ -139,7 +139,7 @@ static GlowValue *scanned(Unroll *u, uint32_t i, int64_t at) {
   return slice ? glow_build_reshape(&u->b, u->n, slice, x->type->rank - 1, dims) : NULL;
 }
 
-/* What the body's parameters are in iteration `at`. */
+/* Maps the body's parameters to their values in iteration `at`. */
 static bool bind_params(Unroll *u, GlowMap *map, int64_t at) {
   GlowBlock *body = u->n->regions[0];
   GlowModule *m = u->run->module;
@@ -210,8 +210,8 @@ static bool can_move(const GlowType *t) {
          glow_op_moves(GLOW_OP_RESHAPE, t) && glow_op_moves(GLOW_OP_CONCAT, t);
 }
 
-/* Whether copies of the body can take the place of n: what is cut or stacked has known extents, and
- * what is carried the type of its result. */
+/* Whether copies of the body can take the place of n: values that are scanned or stacked have known
+ * extents, and carried values have the type of their result. */
 static bool can_unroll(const Control *c, const GlowNode *n, int64_t trips, uint32_t carried) {
   int64_t nodes = 0;
   const GlowBlock *body = n->regions[0];
@@ -271,7 +271,7 @@ static void drop_invariant(GlowPassRun *run, GlowNode *n) {
   }
 }
 
-/* A parameter whose initial value and successor have one type has this type. */
+/* Gives a carried parameter the type that its initial value and its next value share. */
 static void narrow_params(GlowPassRun *run, GlowNode *n) {
   GlowBlock *body = n->regions[0];
   for (uint32_t i = 2; i < body->nparams; i++) {

@@ -4,8 +4,8 @@
  *   Reshape(x), same static type     -> x
  *   Reshape(Reshape(x)), static      -> Reshape(x)
  *
- * Reshape to a static type by a computed shape gets a constant shape, so that the computation of
- * the shape can go. */
+ * A Reshape to a static type by a computed shape gets a constant shape, so that the nodes that
+ * compute the shape can be deleted. */
 #include "pass/pass.h"
 #include "transforms/transforms.h"
 
@@ -16,7 +16,8 @@ static bool replace(GlowPassRun *run, GlowNode *n, GlowValue *by, const char *wh
   return true;
 }
 
-/* The Reshape's operand, past other Reshapes of the same predicate. */
+/* The value that n reshapes in the end: its operand, or the operand of Reshapes before it that have
+ * the same predicate. */
 static GlowValue *source(const GlowNode *n) {
   GlowValue *x = glow_node_in(n, GLOW_RESHAPE_IN_X);
   for (GlowNode *inner; (inner = glow_value_def(x, GLOW_OP_RESHAPE));) {

@@ -9,7 +9,7 @@
 #include "transforms/transforms.h"
 
 typedef struct Perm {
-  uint32_t rank, axis[GLOW_MAX_RANK];
+  uint32_t rank, axis[GLOW_MAX_RANK]; /* result axis i is axis[i] of the operand */
 } Perm;
 
 static bool read_perm(const GlowNode *n, Perm *p) {
@@ -30,7 +30,7 @@ static bool is_identity(const Perm *p) {
   return true;
 }
 
-/* Whether the axes that are not of extent 1 keep their order, which moves no data. */
+/* Whether all axes but those of extent 1 keep their order: such a Transpose moves no data. */
 static bool moves_nothing(const Perm *p, const GlowType *x) {
   int64_t last = -1;
   if (!glow_type_is_static(x))
@@ -45,7 +45,7 @@ static bool moves_nothing(const Perm *p, const GlowType *x) {
   return true;
 }
 
-/* One step for n; false if there is nothing to do. */
+/* Makes one rewrite of n. False if none applies. */
 static bool rewrite(GlowPassRun *run, GlowNode *n) {
   GlowValue *x = glow_node_in(n, 0);
   GlowNode *inner = glow_value_def(x, GLOW_OP_TRANSPOSE);

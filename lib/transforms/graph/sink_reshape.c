@@ -1,5 +1,5 @@
-/* Reshapes move below element-wise nodes, so that these follow what computes their operand at once,
- * and Reshapes meet:
+/* Moves Reshapes below element-wise nodes. Then an element-wise node directly follows the node that
+ * computes its operand, and Reshapes follow each other and can be merged:
  *
  *   f(Reshape(x), c)            -> Reshape(f(x, c)), where c broadcasts along last axes that
  *                                  both shapes have
@@ -30,7 +30,7 @@ static bool broadcasts_alike(const GlowType *v, const GlowType *t, const GlowTyp
   return true;
 }
 
-/* The shape that all operands but those that broadcast are reshaped from. */
+/* The type from which all operands of n are reshaped, but for those that broadcast. */
 static const GlowType *common_source(const GlowNode *n) {
   const GlowType *t = n->results[0].type, *from = NULL;
   for (uint32_t i = 0; i < n->noperands; i++) {
@@ -51,7 +51,8 @@ static const GlowType *common_source(const GlowNode *n) {
   return from;
 }
 
-/* What c's extents are beside `from` instead of t, if those differ in axes of extent 1 alone. */
+/* Sets dims to the extents that c needs beside `from`, while it has those that it needs beside t.
+ * False unless `from` and t differ in axes of extent 1 alone. */
 static bool dims_above(const GlowType *c, const GlowType *t, const GlowType *from, GlowDim *dims) {
   uint32_t k = 0;
   for (uint32_t i = 0; i < from->rank; i++) {
@@ -71,7 +72,7 @@ static bool dims_above(const GlowType *c, const GlowType *t, const GlowType *fro
   return k == t->rank && c->rank <= t->rank;
 }
 
-/* The operand of the node above the Reshape; NULL if there is none. */
+/* Operand i of the new node that will stand above the Reshape; NULL if there is none. */
 static GlowValue *operand_above(GlowNode *n, uint32_t i, const GlowType *from) {
   GlowValue *v = glow_node_in(n, i);
   const GlowType *t = n->results[0].type;

@@ -5,11 +5,11 @@
  *   Pad, Slice of Transpose(x)                -> Transpose(Pad or Slice of x)
  *   ReduceMax, ReduceMin of Transpose(x)      -> Transpose(ReduceMax or ReduceMin of x)
  *
- * All Transposes of one node have the same permutation; constants are transposed the other way,
- * which -constant-fold turns into `eval` constants; one-element operands stay. It pays
- * if nothing else uses one of the Transposes; none moves below a node that makes its
- * operand larger. Exact: no order of a sum changes; ReduceSum, ReduceMean and ReduceProd take
- * another order on other axes, so they stay. */
+ * All Transposes of one node must have the same permutation. Constants are transposed the other
+ * way, by nodes of which -constant-fold makes `eval` constants; operands of one element stay.
+ * Moving pays if nothing else uses one of the Transposes. No Transpose moves below a node that
+ * makes its operand larger. Exact: no order of a sum changes. ReduceSum, ReduceMean and ReduceProd
+ * take another order on other axes, so Transposes stay above them. */
 #include "transforms/pieces.h"
 #include "transforms/rules.h"
 
@@ -40,7 +40,7 @@ static GlowValue *transpose(GlowBuilder *b, GlowValue *x, const Perm *p) {
   return glow_build1(b, GLOW_OP_TRANSPOSE, x, &members, NULL);
 }
 
-/* The type of which `t` is the transposed one. */
+/* The type that p transposes to t. */
 static const GlowType *before_perm(GlowContext *ctx, const GlowType *t, const Perm *p) {
   GlowDim dims[GLOW_MAX_RANK];
   for (uint32_t i = 0; i < p->rank; i++)
@@ -81,7 +81,7 @@ static bool is_one_element(const GlowValue *v, uint32_t rank) {
   return glow_type_is_static(v->type) && v->type->rank <= rank && glow_type_elements(v->type) == 1;
 }
 
-/* A constant of the rank that it broadcasts to, transposed the other way. */
+/* The constant v, with leading axes up to the rank of p, transposed by the inverse of p. */
 static GlowValue *transpose_constant(GlowBuilder *b, const GlowNode *n, GlowValue *v,
                                      const Perm *p) {
   Perm q = inverse(p);

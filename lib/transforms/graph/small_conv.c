@@ -1,11 +1,11 @@
 /* Convolutions whose result has extent 1 along a spatial axis.
  *
  * -small-conv: the window stands in one place, so its stride becomes 1, and padding at the end that
- * it does not reach goes. Exact.
+ * the window does not reach is removed. Exact.
  *
- * -crop-filter: rows and columns of a constant filter that only meet padding go, and so does the
- * padding; the new filter is an `eval` Slice. Bounded by u S: what goes added w * +0, which changes
- * nothing but the sign of a zero. */
+ * -crop-filter: rows and columns of a constant filter that only meet padding are removed, and so is
+ * the padding; the new filter is an `eval` Slice. Bounded by u S: a removed tap added w * +0, which
+ * changes nothing but the sign of a zero. */
 #include "pass/pass.h"
 #include "transforms/transforms.h"
 
@@ -100,8 +100,8 @@ typedef struct Crop {
   GlowConstness *constness;
 } Crop;
 
-/* Takes the taps off axis i that see padding alone: how many at the start. *count: how many stay.
- */
+/* Removes from axis i the taps that meet padding alone. Returns how many were removed at the start;
+ * sets *count to how many are left. */
 static int64_t crop_axis(Window *w, uint32_t i, int64_t *count) {
   int64_t step = w->dilation[i], low = w->begin[i] / step, begin = w->begin[i] - low * step;
   int64_t high = (w->in[i] - 1 + begin) / step; /* the last of those left that sees the input */

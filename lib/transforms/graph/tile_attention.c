@@ -2,10 +2,10 @@
  *
  *   Attention(q, k, v, mask)  ->  TiledAttention(q, k, v, mask)     [batch, heads, sequence, size]
  *
- * with Reshape and Transpose around it where the heads lie side by side. The plain form is float,
- * with no mask or one that is added, without past, windows, lengths or softcap, and only Y is used.
- * It is taken from 16 queries and 16 keys on. Up to 512 keys make one tile, more are cut into tiles
- * of 512: this depends on one image alone.
+ * with Reshape and Transpose around it if the heads lie side by side. The plain form is float, has
+ * no mask or one that is added, no past, windows, lengths or softcap, and only its Y is used. It
+ * must have at least 16 queries and 16 keys. Up to 512 keys make one tile; more keys are cut into
+ * tiles of 512. All this depends on one image alone, not on the batch.
  *
  * Bounded, c = K + 32 for K numbers in a head and S with the exponentials of absolute scores: the
  * scale rounds at another place, each tile rounds the sums once more, and weights below e^-87 of
@@ -32,7 +32,8 @@ static bool has_plain_members(const GlowAttentionMembers *m) {
           glow_array_at(m->softmax_precision, GlowKind, 0) == GLOW_KIND_FLOAT);
 }
 
-/* Whether it is plain and large enough; *keys is how many keys there are. */
+/* Whether the Attention n has the plain form and is large enough. Sets *keys to the number of
+ * keys. */
 static bool is_plain(const GlowNode *n, int64_t *keys) {
   for (uint32_t i = 0; i < glow_node_nins(n); i++) {
     const GlowValue *v = glow_node_in(n, i);

@@ -3,10 +3,11 @@
  *   y = Convolution(x, w)   becomes   a = Convolution(Cast(x), Cast(w)) : float
  *                                     y = Cast(a) to float16, which is cast to float for the next
  *
- * Constants are cast once, in `eval` initializers. What reads such a y follows, if its operator is
- * described to compute 16-bit floats in float: with one rounding, which the pair of casts behind it
- * keeps (-fuse-epilogue and -stack make it part of a loop), or without any, where the pair is left
- * out. So values stay floats in memory between the borders, and have the same numbers.
+ * Constants are cast once, in `eval` initializers. Nodes that read such a y compute on float, too,
+ * if the description of their operator says that it computes 16-bit floats in float. If the
+ * operator rounds its result, the pair of casts behind it does this rounding (-fuse-epilogue and
+ * -stack make it part of a loop); if it does not round, the pair is left out. So between the
+ * borders values are floats in memory, and have the same numbers as before.
  *
  * Exact: the operators round once (docs/Numerics.md, section 1), and this is that rounding. */
 #include "ops/infer.h"

@@ -13,28 +13,29 @@
  *   tiles of 4x4   36 * I * O * max(T, R) + 200 * T * (I + O)
  *   tiles of 2x2   16 * I * O * max(T, R) +  90 * T * (I + O)
  *
- * The smaller of the last two is taken if it is 1.25 times smaller than the first. R is what
- * reading U costs: each of its numbers is loaded once for all tiles, which takes as long as their
- * products with 6 tiles, or with 16 if U has more than 2^21 numbers, 8 MB, which no cache keeps
- * until the next image. So small maps of many channels do with fewer places. 200 and 90 are what
- * the transforms of a tile cost for each channel, loads and stores included; channels count in
+ * The smaller of the last two is taken if it is 1.25 times smaller than the first. R is the cost of
+ * reading U: each of its numbers is loaded once for all tiles, which takes as long as its products
+ * with 6 tiles, or with 16 if U has more than 2^21 numbers, 8 MB, which no cache keeps until the
+ * next image. So small maps of many channels prefer the tiles with fewer places. 200 and 90 are the
+ * costs of the transforms of a tile for each channel, loads and stores included; channels count in
  * blocks of 16, which is how they lie in memory.
  *
  * Bounded: the matrices of the transforms multiply to 564 at most, along both axes and in absolute
  * value (64 for tiles of 2x2), so an output of I channels is off by (I + 36) u times 564 times the
  * sum over channels of the largest input of its tile times the largest weight. With K = 9 I
  * products that is less than (7 K + 2300) u S, where S takes an operand's largest magnitude for all
- * its elements, since a tile mixes them: BOUNDED_OVERALL. Measured errors are a thousandth of that.
- */
+ * its elements, since a tile mixes them: BOUNDED_OVERALL. Measured errors are a thousandth of
+ * that. */
 #include "pass/pass.h"
 #include "transforms/transforms.h"
 
 enum { BLOCK = 16, READ_NEAR = 6, READ_FAR = 16, FAR = 1 << 21 };
 
-/* The kinds of tiles: results along an axis, places, and what the transforms cost for a channel. */
+/* A kind of tiles. */
 typedef struct Tiling {
-  uint32_t side;
-  double places, transform;
+  uint32_t side;    /* results along an axis */
+  double places;    /* numbers of a transformed tile: 36 or 16 */
+  double transform; /* the cost of the transforms of a tile for a channel */
 } Tiling;
 
 enum { TILINGS = 2 };

@@ -1,9 +1,10 @@
-/* Into how many pieces threads may cut the work of each instruction, as the target answers for what
- * it costs (glow_instr_cost). What the text says already stays.
+/* Says for each instruction into how many pieces (shards) threads may cut its work. The target
+ * derives the number from the cost of the instruction (glow_instr_cost). A number that the text has
+ * already stays.
  *
- * Not of control flow, of what a machine kernel does not do, and of little work: that is one piece.
- * Nor for no machine: like tiles, shards come with the module's target. No sum is ever split, so no
- * result depends on shards; what a kernel cannot cut that far becomes fewer pieces. */
+ * Control flow, instructions without a machine kernel, and little work stay one piece. Without a
+ * target in the module, so does everything, as with tiles. No sum is ever split, so no result
+ * depends on shards. A kernel that cannot cut its work so far makes fewer pieces. */
 #include "analysis/cost.h"
 #include "ops/infer.h"
 #include "target/target.h"

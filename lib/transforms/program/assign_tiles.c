@@ -1,5 +1,6 @@
-/* Register tiles, for the module's target: what a kernel keeps in registers, as the target chooses
- * it. What the text says already stays. No result depends on a tile. */
+/* Register tiles: how much of its result a kernel keeps in registers at a time. The module's target
+ * chooses the tile of each instruction. A tile that the text has already stays. No result depends
+ * on a tile. */
 #include "target/target.h"
 #include "transforms/programs.h"
 

@@ -73,7 +73,7 @@ bool glow_instr_can_move_down(const GlowNode *n, const GlowNode *to) {
   return stays_until(n->pred.value, n, to);
 }
 
-/* Whether n reads nothing of the buffer `out` but through `link`. */
+/* Whether no input of n but `link` overlaps `out`. */
 static bool reads_apart(const GlowNode *n, const GlowValue *link, const GlowValue *out) {
   GlowSpan span = glow_value_span(out);
   for (uint32_t i = n->nouts; i < n->noperands; i++) {
@@ -162,8 +162,8 @@ static const GlowNode *filler_of(GlowValue *v) {
   return splat;
 }
 
-/* Whether v is one number that is known now: code that sees it is better than code that loads it,
- * as it need not ask whether a limit is NaN or zero. */
+/* Whether v is one number that is known now. Code that has the number in it is better than code
+ * that loads it: it need not ask, for example, whether a limit is NaN or zero. */
 static bool is_literal(GlowValue *v, GlowScalar *value) {
   const GlowNode *splat = filler_of(v);
   if (splat)
@@ -189,8 +189,8 @@ void glow_scalar_define(GlowScalarBody *s, const GlowValue *buffer, GlowValue *v
   glow_vec_push(s->arena, &s->values, ((GlowScalarValue){buffer, value}));
 }
 
-/* The value of buffer v inside body: what the body computed, a literal, or a parameter, one for
- * each buffer. */
+/* The value of buffer v inside the body: what the body computed, a literal, or the parameter for
+ * this buffer, which is added if there is none yet. */
 static GlowValue *scalar_input(GlowScalarBody *s, GlowValue *v) {
   GlowContext *ctx = s->body->module->ctx;
   GlowValue *known = glow_scalar_value(s, v);

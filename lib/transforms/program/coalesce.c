@@ -3,11 +3,14 @@
  *   forward   copy @out %t, @in %s;  relu @out %y, @in %t      ->  relu @out %y, @in %s
  *   merge     relu @out %s, @in %x;  copy @out @y, @in %s      ->  relu @out @y, @in %x
  *
- * To forward, %t must have no other writer and %s must stay as it is until %t is read for the last
- * time. To merge, nothing may touch the target from the first write of %s on, and neither may be
- * written after the copy while the other is needed; if the target is a view with strides, rows have
- * to be contiguous, and all that touches %s must take such a view. The first instruction may work
- * in place on what the target had before, as the bodies of loops do with their state. */
+ * To forward, %t must have no other writer, and %s must stay as it is until %t is read for the last
+ * time.
+ *
+ * To merge, nothing else may touch the target @y from the first write of %s up to the copy. If %s
+ * is read after the copy, neither %s nor @y may be written until its last read. If the target is a
+ * view with strides, its rows have to be contiguous, and all that touches %s must take such a view.
+ * The first instruction that writes %s may read the target if it can work in place: bodies of loops
+ * do so with their state. */
 #include "transforms/programs.h"
 
 /* ---- Forwarding ------------------------------------------------------------------------------ */
@@ -69,7 +72,7 @@ bool glow_copy_forward(GlowPassRun *run, GlowNode *copy) {
 typedef struct Merge {
   GlowNode *copy;
   GlowValue *to, *alloc;  /* the target; the whole buffer that the copy reads */
-  GlowNode *first, *last; /* that touch the buffer, in the copy's block */
+  GlowNode *first, *last; /* nodes of the copy's block that touch `alloc` */
 } Merge;
 
 static bool find_uses(GlowArena *arena, Merge *m) {
@@ -113,8 +116,8 @@ static bool works_in_place(const Merge *m, const GlowNode *n) {
   return true;
 }
 
-/* Whether the target holds nothing from the first write of the buffer to the copy, and both stay
- * the same as long as the buffer is read after it. */
+/* Whether nothing uses the target from the first write of the buffer to the copy, and nothing
+ * writes the target or the buffer from the copy to the last read of the buffer. */
 static bool is_free(const Merge *m) {
   GlowSpan to = glow_value_span(m->to), from = glow_value_span(m->alloc);
   unsigned any = GLOW_READS | GLOW_WRITES;
@@ -140,7 +143,7 @@ static bool takes_strides(const GlowValue *alloc, const GlowValue *to) {
     if (u == &n->pred || n->op == GLOW_OP_TENSORVIEW || i >= n->noperands)
       return false;
     if (i >= n->noperands - n->nextra)
-      continue; /* of an epilogue */
+      continue; /* an operand of the epilogue */
     const GlowPort *port = i < n->nouts ? glow_op_out_port(d, i) : glow_op_in_port(d, i - n->nouts);
     if (!(port->flags & GLOW_PORT_STRIDED))
       return false;

@@ -1,6 +1,6 @@
-/* Dead buffers: an alloc that is only written goes, and so do pure instructions whose outputs are
- * all dead, dead outputs that an instruction can do without (Argmax of a pool), views without uses,
- * and control flow that has become empty. Backwards, so that one walk finds what becomes dead on
+/* Deletes buffers that are never read: their allocs, pure instructions whose outputs are all dead,
+ * dead outputs that an instruction can do without (Argmax of a pool), views without uses, and Ifs
+ * that have become empty. The walk goes backwards, so that one walk also finds what becomes dead on
  * the way. */
 #include "transforms/programs.h"
 
@@ -27,7 +27,8 @@ static bool is_read(GlowArena *arena, const GlowValue *buffer) {
   return false;
 }
 
-/* Whether nothing reads what v is a part of; never for what outlives the program. */
+/* Whether nothing reads the buffer that v is, or is a view of. False for buffers that outlive the
+ * program. */
 static bool is_dead_buffer(GlowArena *arena, GlowValue *v) {
   GlowValue *base = glow_buffer_base(v);
   return glow_buffer_is_plain_alloc(base) && !is_read(arena, base);

@@ -1,5 +1,5 @@
-/* Copies that need not be made: those whose source can be read in the place of the target, and
- * those whose source can be computed in the place of the target (coalesce.c). */
+/* Removes copies whose readers can read the source instead of the target, and copies whose source
+ * can be computed in the target at once (coalesce.c does both). */
 #include "transforms/programs.h"
 
 typedef struct Copies {
@@ -32,7 +32,7 @@ static void eliminate_in_block(Copies *c, GlowBlock *b) {
       if (n->regions[i] && !n->regions[i]->scalar)
         eliminate_in_block(c, n->regions[i]);
     next = n->next;
-    /* What follows may be the dealloc that goes with the copy. */
+    /* A dealloc that follows may be removed together with the copy. */
     while (next && next->op == GLOW_OP_DEALLOC)
       next = next->next;
     if (n->op == GLOW_OP_COPY)

@@ -1,17 +1,17 @@
-/* Stores that nobody sees: of instructions without other effects, all of whose outputs are written
- * again in full, or given back, before anything reads them.
+/* Dead stores: deletes instructions without other effects if each of their outputs is overwritten
+ * in full, or deallocated, before anything reads it.
  *
  *   splat @out %a {value = 3};  splat @out %a {value = 4}   ->   splat @out %a {value = 4}
  *   max_pool @out %y, @out %argmax, ..;  dealloc %argmax    ->   max_pool @out %y, @out none, ..
  *
- * The second is an output that an instruction can do without, of one that has others.
+ * The second example: the instruction can do without this output, but its other outputs are needed.
  *
- * What a program has in storage at its end is seen by its caller. A region that may run again sees
- * what its last run wrote. A store that is written again in part stays. */
+ * The caller reads what is in storage when the program ends. A region that may run again reads what
+ * its last run wrote. A store that is overwritten only in part stays. */
 #include "transforms/programs.h"
 
-/* Whether anything may see v as n leaves it. To read another part of the buffer counts: n may be
- * what begins it. */
+/* Whether anything may read v as n leaves it. A read of another part of the buffer counts, too: n
+ * may be the first instruction that writes the buffer. */
 static bool is_seen(const GlowNode *n, const GlowValue *v) {
   GlowSpan s = {.root = glow_value_span(v).root, .high = INT64_MAX};
   uint32_t distance = 0;
@@ -39,7 +39,7 @@ static bool is_dead(const GlowNode *n) {
   return true;
 }
 
-/* Outputs that n can do without and nobody sees; the others are needed. */
+/* Drops outputs of n that nothing reads and n can do without. */
 static void drop_outputs(GlowPassRun *run, GlowNode *n, int64_t *bytes) {
   for (uint32_t i = 0; i < n->nouts; i++)
     if (glow_instr_can_drop(n, i) && !is_seen(n, n->operands[i].value)) {

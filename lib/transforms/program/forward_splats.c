@@ -2,10 +2,9 @@
  *
  *   splat @out %a {value = 4};  slice @out @y, @in %a, ..   ->   splat @out @y {value = 4}
  *
- * whatever filled the buffer before that, so that the fills may be dead stores afterwards: the
- * example of the Glow paper's Figure 1. What may be moved are instructions that copy elements and
- * add none, with amounts that are known. The fill must be the last that writes any of the elements,
- * on every way to the load. */
+ * Afterwards the first fill may be a dead store; this is the example of the Glow paper's Figure 1.
+ * The load may be any instruction that copies elements and adds none, with known amounts. On every
+ * way to the load, the fill must be the last instruction that writes any of the elements. */
 #include "transforms/programs.h"
 
 /* Whether all elements of v are *value where n reads them. */
@@ -29,7 +28,7 @@ static bool holds_one_value(const GlowValue *v, const GlowNode *n, GlowScalar *v
       return false;
     n = n->block->of.node;
     if (n->op != GLOW_OP_IF && (glow_instr_access(n, s) & GLOW_WRITES))
-      return false; /* it may have run before */
+      return false; /* an earlier iteration may have written it */
   }
 }
 

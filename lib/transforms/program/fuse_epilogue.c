@@ -18,8 +18,8 @@ static GlowKind kind_of(const GlowNode *c) {
 /* Whether an epilogue can do what n does. */
 static bool can_take(const GlowNode *n) { return n->nouts == 1 && glow_scalar_can_hold(n); }
 
-/* Whether c can take n: the result has the kind that c computes, or has it again behind the one
- * instruction that reads it, so that n rounds it. */
+/* Whether c can take n as far as kinds go: n's result has the kind that c computes; or the only
+ * instruction that reads n's result can be taken, too, and its result has that kind again. */
 static bool keeps_kind(const GlowNode *c, const GlowNode *n) {
   GlowValue *out = n->operands[0].value;
   if (out->type->kind == kind_of(c))
@@ -33,7 +33,8 @@ static bool keeps_kind(const GlowNode *c, const GlowNode *n) {
          glow_scalar_steps(c) + glow_scalar_steps(n) + glow_scalar_steps(next) <= GLOW_MAX_STEPS;
 }
 
-/* The buffer that the epilogue would make disappear, if n is the only reader of a contraction. */
+/* The contraction that can take n into its epilogue; NULL if there is none. *link becomes the
+ * buffer between both, which n alone reads and which then disappears. */
 static GlowNode *find_contraction(GlowPassRun *run, const GlowNode *n, GlowValue **link) {
   GlowValue *out = n->operands[0].value;
   for (uint32_t i = n->nouts; i < n->noperands; i++) {

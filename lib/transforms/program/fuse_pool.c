@@ -5,8 +5,9 @@
  *     becomes   convolution @out %y, .. {strategy = winograd, pool_kernels = [2, 2], ..} ^epilogue
  * ..
  *
- * The convolution moves down to the pool, so nothing in between may write what it reads. A pool
- * that says where its maxima stood needs the map in memory, and so does whatever else reads it. */
+ * The convolution moves down to the pool, so nothing in between may write what it reads. The result
+ * of the convolution must be in memory if the pool also says where its maxima stood, or if another
+ * instruction reads that result: then both stay. */
 #include "ir/infer.h"
 #include "target/target.h"
 #include "transforms/programs.h"

@@ -1,13 +1,14 @@
-/* What a Pad copies is computed in its place, and the Pad becomes the halo around it:
+/* Computes the input of a Pad directly inside of the Pad's output, so that the Pad copies nothing
+ * and only has to write the halo around it:
  *
  *   convolution @out %x, ..;  pad @out %y, @in %x, ..
  *     becomes   %v = tensorview %y {offset, strides};  convolution @out %v, ..
  *               halo @inout %y {pads = ..}
  *
- * That pays always: %y is there anyway, %x is not any more, and the halo is written as before. It
- * needs padding that is known and crops nothing, no blocks on the padded axes, and that whatever
- * writes or reads %x takes views with strides. The halo is written in every run, since the memory
- * plan gives its place to other buffers, too. */
+ * That always pays: %y exists anyway, %x disappears, and the halo is written as before. The padding
+ * must be known and must not crop, the padded axes must not be blocked, and whatever writes or
+ * reads %x must take views with strides. The halo is written in every run, since the memory plan
+ * gives its place to other buffers, too. */
 #include "transforms/pieces.h"
 #include "transforms/programs.h"
 
@@ -64,8 +65,8 @@ static GlowNode *build_copy(GlowBuilder *b, GlowValue *x, GlowValue *y, const Gl
   return copy;
 }
 
-/* While the copy is being merged with what computes X, the Pad touches nothing: it has lost its
- * operands. */
+/* Builds a copy of X into Y and tries to merge it with what computes X. Meanwhile the Pad has no
+ * operands, so that it does not count as a use of X or Y; they are put back if the merge fails. */
 static void write_in_place(Halos *h, GlowNode *n) {
   GlowPassRun *run = h->run;
   GlowHaloMembers members;

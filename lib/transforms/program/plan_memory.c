@@ -43,7 +43,8 @@ static bool read_align(GlowPassRun *run, int64_t *align) {
   return false;
 }
 
-/* Ratios to the lower bound, and what the search added to greedy, if it had to run. */
+/* The bytes of the plan, their ratio to the lower bound, and what the search did, if greedy
+ * placement did not reach the bound. */
 static const char *describe(GlowPassRun *run, const GlowFunction *f, const GlowPlanReport *r) {
   const char *search = "";
   if (r->greedy != r->bound)

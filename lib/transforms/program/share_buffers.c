@@ -1,9 +1,10 @@
 /* Sharing buffers: an instruction that can work in place writes the buffer that it is the last to
  * read.
  *
- * Both buffers must be allocs of the instruction's own block (in a loop, a buffer from outside is
- * read again), of the same type, the output not touched before the instruction and the input not
- * after it. The output's alloc goes; the input lives as long as it did. */
+ * Both buffers must be allocs of the instruction's own block, because a loop reads a buffer from
+ * outside again, and must have the same type. Nothing may touch the output before the instruction,
+ * or the input after it. The output's alloc is removed; the input then lives as long as the output
+ * did. */
 #include "transforms/programs.h"
 
 typedef struct Shared {
@@ -11,9 +12,9 @@ typedef struct Shared {
   int64_t bytes;
 } Shared;
 
-/* Whether the buffer or a view of it is touched by a node of block b (or inside one) before the
- * position `order`, or after it. Later uses come first in a list of uses, so asking for uses after
- * a position usually ends at once. */
+/* Whether a node of block b, or a node inside of one, touches the buffer or a view of it: behind
+ * the position `order` if `after` is set, else before it. Later uses come first in a list of uses,
+ * so a question for uses behind a position usually ends at once. */
 static bool is_touched(GlowArena *arena, const GlowValue *buffer, const GlowBlock *b,
                        uint32_t order, bool after) {
   GLOW_VEC(const GlowValue *) work = {0};
@@ -43,8 +44,8 @@ static bool is_pair(const GlowNode *n, uint32_t out, uint32_t in) {
          glow_node_in(n, in)->type == n->operands[out].value->type;
 }
 
-/* Every operand of n that stands for `base` must be in place with output `out`, which no other output
- * shares. */
+/* Whether each operand of n that lies in `base` is an input that output `out` may overwrite, and
+ * the predicate does not lie there. */
 static bool all_inplace(const GlowNode *n, uint32_t out, const GlowValue *base) {
   for (uint32_t i = 0; i < n->noperands; i++) {
     const GlowUse *use = &n->operands[i];
@@ -66,7 +67,7 @@ static bool can_share(GlowArena *arena, const GlowNode *n, uint32_t out, GlowVal
          !is_touched(arena, to, n->block, n->order, false);
 }
 
-/* Moves the views of `to` that stand before n to n, where the buffer that they will be views of is
+/* Moves views of `to` that stand before n down to n: the buffer of which they will be views exists
  * there. */
 static void move_views(GlowNode *n, const GlowValue *to) {
   for (GlowUse *u = to->uses, *next; u; u = next) {

@@ -1,7 +1,7 @@
 /* Buffers live from the first instruction that touches them to the last: allocs and views sink,
  * deallocs rise. Programs of irgen are made that way; passes that move and delete instructions
- * leave lifetimes that are too long. An alloc stays in its block, since in a loop it would be
- * another one. */
+ * leave lifetimes that are too long. An alloc stays in its block: in the body of a loop it would be
+ * a new buffer in each iteration. */
 #include "transforms/programs.h"
 
 /* The first node of n's block that uses the result of n. */
@@ -19,8 +19,8 @@ static bool is_definition(const GlowNode *n) {
   return n->op == GLOW_OP_ALLOC || n->op == GLOW_OP_TENSORVIEW;
 }
 
-/* Moves n down to its first user, unless only definitions stand between them. What has been moved
- * there has the user's number; n comes before it, since some of it may be views of n. */
+/* Moves n down to its first user, unless only definitions stand between them. Definitions that were
+ * moved to the same user have its number; n goes before these, since some may be views of n. */
 static void sink(GlowPassRun *run, GlowNode *n) {
   GlowNode *to = first_user(n);
   if (!to)

@@ -7,22 +7,26 @@
  *   add @out %t, @in %a, @in %b;  relu @out %y, @in %t;  convolution .., @in %t, ..
  *     becomes    stack @out %t, @out %y, @in %a, @in %b ^body(..) = { Add, Relu };  convolution ..
  *
- * A producer writes what a consumer behind it in the same block reads element by element. The work
- * of the producer moves down to the consumer, so nothing in between may touch what it writes, or
- * write what it reads. A buffer that nothing else uses disappears; what the consumer overwrites is
- * not stored before; what others read is stored beside the consumer's result. First come all pairs
- * between which a buffer disappears, wherever they stand; then the others, unless a buffer that the
- * producer reads would have to live longer for it. Each step in the body rounds as its instruction
- * did. A body has at most GLOW_MAX_STEPS. */
+ * A producer writes a buffer that a consumer, behind it in the same block, reads element by
+ * element. The work of the producer moves down to the consumer, so nothing in between may touch
+ * what the producer writes, or write what it reads. A buffer that nothing else uses disappears. A
+ * result of the producer that the consumer overwrites is not stored; one that others read is stored
+ * beside the consumer's result.
+ *
+ * First the pass joins all pairs between which a buffer disappears, wherever they stand. Then it
+ * joins the other pairs, unless a buffer that the producer reads would have to live longer. Each
+ * step in the body rounds as its instruction did. A body has at most GLOW_MAX_STEPS steps. */
 #include "target/target.h"
 #include "transforms/programs.h"
 
+/* A stack gets at most MAX_OUTPUTS outputs. A producer whose buffer does not disappear is looked
+ * for at most NEAR nodes before its consumer. */
 enum { MAX_OUTPUTS = 4, NEAR = 64 };
 
 typedef struct Stacks {
   GlowPassRun *run;
   const GlowTarget *target;
-  bool all; /* pairs between which no buffer disappears, too */
+  bool all; /* join pairs between which no buffer disappears, too */
   uint64_t count;
   int64_t bytes;
 } Stacks;
@@ -100,7 +104,8 @@ static bool is_next(const GlowNode *p, const GlowNode *n) {
   return m == n;
 }
 
-/* Whether all buffers of p live until n anyway, or it makes no difference. */
+/* Whether no buffer of p would have to live longer if p moved to n; always true if only
+ * declarations stand between them. */
 static bool lives_until(const GlowNode *p, const GlowNode *n) {
   if (is_next(p, n))
     return true;
@@ -115,7 +120,7 @@ static bool lives_until(const GlowNode *p, const GlowNode *n) {
   return true;
 }
 
-/* What p writes that has to be stored if n follows in the same loop. */
+/* Whether output `out` of p still has to be stored if n follows p in the same loop. */
 static bool is_kept(const GlowNode *p, uint32_t out, const GlowNode *n) {
   const GlowValue *v = p->operands[out].value;
   return !is_output(n, v) && sole_writer(v, n) != p;

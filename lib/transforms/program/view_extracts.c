@@ -2,10 +2,10 @@
  *
  *   slice @out %y, @in %x, ..   ->   %v = tensorview %x {offset = ..}, in the place of %y
  *
- * That holds where a Slice or Split cuts one axis, and all axes before it have one index. Each
- * result must be a buffer of its own that nothing else writes, and the source must stay as it is
- * until the result is read for the last time. Of a Split with results that cannot be views, these
- * become copies. */
+ * A piece lies in one stretch if the Slice or Split cuts one axis, and all axes before it have one
+ * index. Each result must be a buffer of its own that nothing else writes, and the source must stay
+ * as it is until the result is read for the last time. If some results of a Split cannot be views,
+ * these become copies. */
 #include "transforms/pieces.h"
 #include "transforms/programs.h"
 
@@ -30,7 +30,8 @@ static bool offset_of(const GlowPiece *p, int64_t *offset) {
   return true;
 }
 
-/* A view of the part of the source that output i of n is; NULL if there is none. */
+/* Builds a view of the elements of the source that n copies to output i. NULL if they do not lie in
+ * one stretch. */
 static GlowValue *view_of(const Extracts *e, GlowNode *n, uint32_t i) {
   GlowPiece p;
   int64_t offset;

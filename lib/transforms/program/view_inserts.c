@@ -4,9 +4,9 @@
  *     becomes   %v = tensorview %y;  relu @out %v, ..;  %w = tensorview %y {offset = ..};
  *               exp @out %w, ..
  *
- * That holds where all axes before the one that is joined have one index. What cannot be computed
- * there (storage, a piece that stands twice, a buffer that is needed elsewhere and changes) is
- * copied there; if that is so of all pieces, the Concat stays. */
+ * A piece lies in one stretch if all axes before the joined axis have one index. A piece that
+ * cannot be computed there (storage, a piece that stands twice, a buffer that is needed elsewhere
+ * and changes) is copied there. If all pieces would be copied, the Concat stays. */
 #include "transforms/programs.h"
 
 typedef struct Inserts {
@@ -47,8 +47,9 @@ static GlowNode *build_copy(GlowBuilder *b, GlowValue *x, GlowValue *y, int64_t 
   return copy;
 }
 
-/* Tries to compute the pieces in place; the others are copied if one could be. The Concat stands
- * behind the copies meanwhile, but touches nothing: it has lost its operands. */
+/* Puts a copy for each piece before the Concat n, and tries to merge each copy with what computes
+ * the piece. If one can be merged, n is removed and the other copies stay; if none, the copies are
+ * removed. Meanwhile n has no operands, so that it does not count as a use of them. */
 static void insert(Inserts *s, GlowNode *n) {
   GlowPassRun *run = s->run;
   uint32_t nins = glow_node_nins(n);

@@ -1,21 +1,22 @@
-/* What only moves elements goes where its readers, or the writer of what it reads, take views with
- * strides:
+/* Removes instructions that only move elements, if their readers, or the writer of what they read,
+ * can take views with strides instead:
  *
  *   transpose @out %t, @in %x;  mat_mul @out %y, @in %t, ..
  *     becomes   %v = tensorview %x {strides = ..};  mat_mul @out %y, @in %v, ..
  *   mat_mul @out %t, ..;  transpose @out %y, @in %t
  *     becomes   %v = tensorview %y {strides = ..};  mat_mul @out %v, ..
  *
- * Slice and Split are read in place likewise. Reshapes between are views with strides of their own,
- * if there are such strides. Rows stay contiguous where elements are moved or written, and
- * those of loops over elements are long, too. What is read must stay as it is until it is read for
- * the last time; what is written must not be touched from its new writer on. */
+ * Slice and Split are read in place likewise. A reshape in between becomes a view with other
+ * strides, if there are such strides. Readers that move elements, and all writers, need contiguous
+ * rows; element-wise instructions need long contiguous rows (LONG_ROW). What is read must stay as
+ * it is until it is read for the last time; what is written must not be touched from its new writer
+ * on. */
 #include "transforms/pieces.h"
 #include "transforms/programs.h"
 
-enum { LONG_ROW = 16 };
+enum { LONG_ROW = 16 }; /* elements */
 
-/* Elements of a buffer: a view of `root`, which is no view. */
+/* A view with strides of `root`, which is no view itself. */
 typedef struct Strided {
   GlowValue *root;
   uint32_t rank;
@@ -57,7 +58,7 @@ static bool strided_of(GlowValue *v, Strided *s) {
   return size > 0 && v->type->kind == t->kind;
 }
 
-/* What output `out` of n is of its operand. */
+/* Sets *s to the view of n's operand that has the elements of output `out`. */
 static bool source_of(const GlowNode *n, uint32_t out, Strided *s) {
   GlowPiece p;
   Strided x;
@@ -86,7 +87,8 @@ static bool source_of(const GlowNode *n, uint32_t out, Strided *s) {
   return true;
 }
 
-/* The next group of axes whose extents have one product in both shapes; false if there is none. */
+/* Moves *i and *k behind the next axes, of x and of y, whose extents have the same product. False
+ * if there are none. */
 static bool next_group(const Strided *x, const Strided *y, uint32_t *i, uint32_t *k) {
   int64_t a = x->dims[(*i)++], b = y->dims[(*k)++];
   while (a != b) {
@@ -184,7 +186,8 @@ static bool takes_strides(const GlowUse *u, const Strided *s) {
          (GLOW_HAS(d, ELEMENTWISE) ? has_long_rows(s) : has_rows(s) || !GLOW_HAS(d, MOVEMENT));
 }
 
-/* Whether all that reads v, which `writer` writes, could read s; notes v and its reshapes. */
+/* Whether all that reads v, which `writer` writes, could read the view s instead. Adds v and its
+ * reshapes to w->readers, each with its view. */
 static bool readers_take(Views *w, GlowValue *v, const Strided *s, const GlowNode *writer) {
   Reader r = {v, *s};
   glow_vec_push(w->run->arena, &w->readers, r);

@@ -64,8 +64,8 @@ static int64_t band_rows(const GlowCpuNumbers *cpu, const GlowConvParams *p) {
   return glow_div_up(tiles, bands) * p->tile_rows;
 }
 
-/* Filters that do not stay in the cache are fetched a block ahead: the tiles of a band share the
- * lines of a tap. */
+/* If the filter does not stay in the cache, tiles fetch its next block. The tiles of a band share
+ * the cache lines of each tap. */
 static void fetch_filter(const GlowCpuNumbers *cpu, GlowConvParams *p) {
   int64_t lines = p->wi * p->ob / 16;
   int64_t row = p->scattered ? 1 : glow_div_up(p->g.ow, p->tile_cols);
@@ -108,8 +108,8 @@ void glow_setup_conv(const GlowCpuNumbers *cpu, GlowConvParams *p, GlowSetup *se
 
 /* ---- Few, plain input channels --------------------------------------------------------------- */
 
-/* The packed input as the tiles see it: no padding, no images, and if the filter's rows are all
- * there, a row of taps as one run of channels. */
+/* The geometry of the packed input, as the tiles see it: no padding and no images; if p->run, a row
+ * of taps is one tap with more channels. */
 static void see_packed(GlowConvFewParams *p) {
   GlowConvParams *c = &p->conv;
   c->g = p->g;

@@ -1,7 +1,7 @@
 /* The setup of convolutions over plain layouts. */
 #include "target/cpu/setups.h"
 
-/* Outputs of an image whose places agree modulo the strides, and registers' worth of them. */
+/* Counts the phases, and the chunks of the largest phase of an image. */
 static void count_phases(const GlowCpuNumbers *cpu, GlowConvPlainParams *p) {
   int64_t places = 1;
   p->phases = 1;
@@ -25,9 +25,9 @@ static int64_t place_scratch(const GlowCpuNumbers *cpu, GlowConvPlainParams *p) 
          (p->element == GLOW_CONV_ELEMENT_FLOAT ? 0 : glow_div_up(p->wg * 4, 64) * 64);
 }
 
-/* Pieces of work if there are at least so many: few places share their output channels. */
+/* With fewer pieces of work than this the output channels are cut, too. */
 enum { ENOUGH_UNITS = 16 };
-/* Multiply-adds for which it is worth converting the filter once more. */
+/* Multiply-adds of a shard for which converting the filter once more is worth it. */
 enum { SHARE_MACS = 1 << 20 };
 
 void glow_setup_conv_plain(const GlowCpuNumbers *cpu, GlowConvPlainParams *p, GlowSetup *setup) {

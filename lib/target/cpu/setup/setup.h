@@ -1,7 +1,7 @@
-/* Setups: what a kernel decides for a machine and shows in no result, as functions of params. A
- * setup fills in the derived fields of params (lib/kernels/kernels.ops) from the others, and says
- * how the work is split, what scratch memory it takes and which tiles it calls. Its prototype is in
- * target/cpu/setups.h.
+/* Setups: functions that decide for a machine how a kernel works; no result depends on them. A
+ * setup fills in the derived fields of the kernel's params (lib/kernels/kernels.ops) from the
+ * others, and says how the work is split, what scratch memory it takes and which tiles it calls.
+ * Prototypes are in target/cpu/setups.h.
  *
  * Setups are freestanding and know no program, so whoever knows the extents last can call them:
  * today selection does. */
@@ -26,8 +26,8 @@ typedef struct GlowTileSize {
 /* What a setup says besides params; zero at first. */
 typedef struct GlowSetup {
   int64_t units;                        /* how far the work can be split */
-  int64_t grain;                        /* units that a shard should have, since each reads much
-                                           besides; 0: one */
+  int64_t grain;                        /* units that a shard should have at least, since each shard
+                                           reads much besides; 0: one */
   int64_t scratch;                      /* bytes that each worker needs, or all in common */
   int64_t zeros;                        /* bytes of zeros that the kernel reads; 0: none */
   GlowTileSize tiles[GLOW_SETUP_TILES]; /* by number: GLOW_CONV_TILE_FULL and its like */

@@ -6,9 +6,9 @@ static int64_t places(const GlowWinogradParams *p) { return p->points * p->point
 /* A place of V or M: an odd number of cache lines. */
 static int64_t odd_lines(int64_t floats) { return (floats / 16 | 1) * 16; }
 
-/* Tiles of a block: as many as the cache holds the V and M of. But each block reads the filter
- * once, so that it is at least so large that this costs half of what writing and reading V and M
- * does: I * O / (I + O) tiles. */
+/* Tiles of a block: as many as there is room for their V and M in the cache. But each block reads
+ * the whole filter, so a block has at least I * O / (I + O) tiles: then reading the filter costs
+ * half of what writing and reading V and M costs. */
 static int64_t block_tiles(const GlowCpuNumbers *cpu, int64_t points, int64_t in, int64_t out) {
   int64_t tile_bytes = points * (in + out) * 4;
   int64_t tiles = glow_max64(cpu->l2 / tile_bytes, in * out / (in + out));
