@@ -146,8 +146,8 @@ static void keep_memory(GlowMap *kept, const GlowValue *v) {
 static GlowStorage *carry(GlowMap *kept, GlowBuilder *b, GlowValue *v, bool to_buffer) {
   GlowModule *m = b->module;
   const GlowType *plain = glow_type_with_layout(m->ctx, v->type, NULL);
-  GlowStorage *s = glow_storage_create(m, GLOW_PLACEHOLDER, v->name ? v->name : glow_str(m->ctx, "x"),
-                                       plain, (GlowInit){0});
+  GlowStorage *s = glow_storage_create(
+      m, GLOW_PLACEHOLDER, v->name ? v->name : glow_str(m->ctx, "x"), plain, (GlowInit){0});
   GlowValue *from = to_buffer ? &s->value : v, *to = to_buffer ? v : &s->value;
   GlowNode *copy = glow_build_instr(b, v->type->layout ? GLOW_OP_RELAYOUT : GLOW_OP_COPY, &to, 1,
                                     &from, 1, NULL);

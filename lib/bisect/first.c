@@ -80,7 +80,8 @@ static void meet(Pairs *p, Edges *edges, const GlowValue *after, const GlowValue
 }
 
 static void meet_operands(Pairs *p, Edges *edges, const GlowNode *after, const GlowNode *before) {
-  for (uint32_t i = 0; after->op == before->op && i < after->noperands && i < before->noperands; i++)
+  for (uint32_t i = 0; after->op == before->op && i < after->noperands && i < before->noperands;
+       i++)
     meet(p, edges, after->operands[i].value, before->operands[i].value);
 }
 

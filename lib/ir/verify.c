@@ -509,7 +509,8 @@ static bool rule_body(Verifier *v, GlowFunction *f) {
 }
 
 typedef bool FunctionRule(Verifier *v, GlowFunction *f);
-static FunctionRule *const function_rules[] = {rule_signature, rule_result_names, rule_with, rule_body};
+static FunctionRule *const function_rules[] = {rule_signature, rule_result_names, rule_with,
+                                               rule_body};
 
 /* ---- Calls ----------------------------------------------------------------------------------- */
 /* A depth-first walk over calls with a stack of its own: a chain of calls may be long. */

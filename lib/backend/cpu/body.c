@@ -1,9 +1,9 @@
-/* What code generation is told of the program's text: bodies as lists, and where work comes from. */
+/* What code generation is told of the program's text: bodies as lists, and the sources of work. */
 #include "backend/cpu/lanes.h"
 #include "backend/cpu/select.h"
 #include "ir/remarks.h"
 
-/* As DWARF can say it: a node of a model has no line, so its number in the program stands for it. */
+/* As DWARF can say it: a node of a model has no line, so its number in the program is its line. */
 static GlowLoc line_of(const GlowNode *n) {
   GlowLoc loc = glow_node_loc(n);
   if (!loc.line)
