@@ -496,8 +496,9 @@ static bool is_layout(const char *text) {
   size_t rank = (size_t)(text - axes);
   while (*text) {
     size_t size = strspn(text, "0123456789");
-    if (*text == '<')
-      size = strcspn(text, ">") + 1;
+    const char *end = *text == '<' ? strchr(text, '>') : NULL;
+    if (end)
+      size = (size_t)(end + 1 - text);
     if (!size || !islower((unsigned char)text[size]) ||
         !memchr(axes, toupper((unsigned char)text[size]), rank))
       return false;

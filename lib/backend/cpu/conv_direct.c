@@ -4,7 +4,6 @@
  * target/cpu/rules.h; the rest is decided by the setup. */
 #include "backend/cpu/conv.h"
 #include "cpu/work.h"
-#include "target/cpu/cpu.h"
 #include "target/cpu/rules.h"
 
 #include <string.h>
@@ -62,11 +61,16 @@ static bool is_tile(const GlowIsa *isa, const GlowConvGrid *g, const GlowConvTil
          (merged == 1 || (g->flat && g->oh % merged == 0));
 }
 
-/* Sets the tile in p: the one that the instruction names, else that of glow_conv_tile_of. */
-static bool choose_tile(GlowSelect *s, const GlowNode *n, const GlowConvView *c, GlowWork *body,
-                        bool single, GlowConvParams *p) {
+/* Sets the tile in p: the one that the instruction names, else that of glow_conv_tile. */
+static bool choose_tile(GlowSelect *s, const GlowConvView *c, GlowWork *body, bool single,
+                        GlowConvParams *p) {
   const GlowArray given = c->m->tile;
   GlowConvGrid g = {.rows = p->rows, .oh = p->g.oh, .ow = p->g.ow};
+  int64_t left = 0, right = 0;
+  if (!single)
+    glow_conv_edges(&(GlowConvLine){p->g.ow, p->g.iw, p->g.kw, p->g.sw, p->g.dw, p->g.pl}, &left,
+                    &right);
+  g.edges = left + right;
   g.taps = p->g.kh * p->g.kw;
   g.single = single;
   g.flat = !single && is_flat(body, p);
@@ -74,7 +78,7 @@ static bool choose_tile(GlowSelect *s, const GlowNode *n, const GlowConvView *c,
   if (given.count && given.count <= 3)
     memcpy(t.values, given.data, given.count * sizeof *t.values);
   else
-    t.count = glow_conv_tile_of(s->isa, n, t.values);
+    t = glow_conv_tile(s->isa, &g);
   if (given.count > 3 || !is_tile(s->isa, &g, &t))
     return glow_select_fail(s, glow_arena_printf(s->arena,
                                                  "no kernel of %s has its tile: at most %u output "
@@ -102,7 +106,7 @@ static GlowConvPlaces places_of(const GlowConvView *c, const GlowSetup *setup) {
 static bool select_few(GlowSelect *s, const GlowNode *n, const GlowConvView *c, GlowConvParams *p,
                        GlowWork *body) {
   GlowSetup setup = {0};
-  if (!choose_tile(s, n, c, body, true, p))
+  if (!choose_tile(s, c, body, true, p))
     return false;
   GlowConvFewParams few = {.conv = *p, .g = p->g, .run = p->wi == c->ic && p->g.dw == 1};
   glow_setup_conv_few(&s->cpu, &few, &setup);
@@ -141,7 +145,7 @@ bool glow_select_conv_direct(GlowSelect *s, const GlowNode *n, const GlowConvVie
   read_params(c, wi, ob, &p);
   if (few)
     return select_few(s, n, c, &p, &body);
-  if (!choose_tile(s, n, c, &body, false, &p))
+  if (!choose_tile(s, c, &body, false, &p))
     return false;
   GlowSetup setup = {0};
   glow_setup_conv(&s->cpu, &p, &setup);

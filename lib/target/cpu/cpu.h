@@ -13,10 +13,6 @@ const GlowIsa *glow_cpu_isa(const GlowTarget *t);
 /* What the family answers: see GlowTargetFamily. */
 uint32_t glow_cpu_choices(const GlowTarget *t, const GlowNode *n, GlowChoice choices[GLOW_CHOICES],
                           const char **why);
-/* The values of `tile` of a convolution whose kernel has tiles (GlowConvTile in
- * target/cpu/rules.h); how many. 0: it has none. */
-uint32_t glow_conv_tile_of(const GlowIsa *isa, const GlowNode *n,
-                           uint32_t values[GLOW_TILE_VALUES]);
 uint32_t glow_cpu_tile(const GlowTarget *t, const GlowNode *n, uint32_t values[GLOW_TILE_VALUES],
                        const char **why);
 

@@ -72,8 +72,8 @@ static GlowConvTile tile_of(const GlowIsa *isa, const GlowNode *n, const GlowTyp
   return glow_conv_tile(isa, &g);
 }
 
-uint32_t glow_conv_tile_of(const GlowIsa *isa, const GlowNode *n,
-                           uint32_t values[GLOW_TILE_VALUES]) {
+static uint32_t choose_tile(const GlowIsa *isa, const GlowNode *n,
+                            uint32_t values[GLOW_TILE_VALUES]) {
   const GlowType *x = glow_node_in(n, GLOW_CONVOLUTION_IN_X)->type, *y = glow_node_map(n);
   const GlowType *w = glow_node_in(n, GLOW_CONVOLUTION_IN_W)->type;
   if (!glow_type_is_static(x) || !glow_type_is_static(w) || !glow_type_is_static(y) ||
@@ -86,7 +86,7 @@ uint32_t glow_conv_tile_of(const GlowIsa *isa, const GlowNode *n,
 
 uint32_t glow_cpu_tile(const GlowTarget *t, const GlowNode *n, uint32_t values[GLOW_TILE_VALUES],
                        const char **why) {
-  uint32_t count = n->op == GLOW_OP_CONVOLUTION ? glow_conv_tile_of(t->machine, n, values) : 0;
+  uint32_t count = n->op == GLOW_OP_CONVOLUTION ? choose_tile(t->machine, n, values) : 0;
   *why = count == 1   ? "tiles of consecutive pixels, since rows do not fill them"
          : count == 3 ? "tiles of merged rows, so that rows fill them"
                       : "tiles of whole rows, or of parts that divide them";
