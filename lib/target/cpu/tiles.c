@@ -1,6 +1,6 @@
 /* Register tiles of convolutions: how many output pixels a kernel keeps in registers. The pass
- * assign-tiles writes them into programs; the CPU backend asks for them where a program says
- * nothing. */
+ * assign-tiles writes them into programs. The rule is glow_conv_tile; this file reads its grid from
+ * types. Where a program names no tile, the CPU backend reads the grid from strides. */
 #include "ir/infer.h"
 #include "target/cpu/cpu.h"
 #include "target/cpu/rules.h"
