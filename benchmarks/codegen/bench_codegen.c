@@ -18,7 +18,7 @@
 
 #include "bench_library.h"
 #include "driver/peak.h"
-#include "exec/execution.h"
+#include "exec/tables.h"
 #include "kernels/params.h"
 #include "program.h"
 #include "support/process.h"
@@ -202,7 +202,7 @@ static double measure(GlowContext *ctx, GlowCode *code, void **storage, const Gl
   GlowFault fault;
   const GlowProgram *program = glow_code_program(code);
   GlowRunContext run = {.storage = storage, .fault = &fault};
-  glow_execution_begin(ctx->arena, program, &run);
+  glow_walk_tables(ctx->arena, program, &run);
   size_t n = 0;
   glow_walk(program, &run);
   while (n < MAX_SAMPLES && glow_clock() - start < limit) {

@@ -13,7 +13,7 @@
 #include <time.h>
 
 #include "driver/peak.h"
-#include "exec/execution.h"
+#include "exec/tables.h"
 #include "kernels/params.h"
 #include "program.h"
 
@@ -197,7 +197,7 @@ static Speed run_layer(const Layer *l, int batch, const GlowIsa *isa, double lim
     const GlowProgram *program = glow_code_program(code);
     GlowRunContext run = {
         .arena = arena, .storage = storage, .parallel = &parallel, .fault = &fault};
-    glow_execution_begin(ctx->arena, program, &run);
+    glow_walk_tables(ctx->arena, program, &run);
     double start = now();
     glow_walk(program, &run);
     memset(t.count, 0, sizeof t.count);

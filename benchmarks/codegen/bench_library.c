@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "exec/runnable.h"
 #include "program.h"
 #include "support/process.h"
 
@@ -203,32 +204,32 @@ static double own_time(void) {
 }
 
 /* Seconds of one of `count` runs. */
-static double time_of(GlowNetwork *n, int count) {
+static double time_of(GlowRunnable *r, int count) {
   double start = own_time();
   for (int i = 0; i < count; i++)
-    if (n->run(n) != GLOW_OK)
+    if (glow_runnable_run(r) != GLOW_OK)
       return -1;
   return (own_time() - start) / count;
 }
 
-/* The best time of each network, in turns. */
-static void measure(GlowNetwork *const *networks, double seconds, double *best) {
-  double start = glow_clock(), once = time_of(networks[0], 2);
+/* The best time of each entry, in turns. */
+static void measure(GlowRunnable *const *entries, double seconds, double *best) {
+  double start = glow_clock(), once = time_of(entries[0], 2);
   int count = once > 0 && once < 1e-4 ? (int)(1e-4 / once) : 1;
   best[0] = best[1] = DBL_MAX;
   do
     for (int i = 0; i < TIERS; i++) {
-      double t = time_of(networks[i], count);
+      double t = time_of(entries[i], count);
       best[i] = t < best[i] ? t : best[i];
     }
   while (glow_clock() - start < seconds);
 }
 
 /* False if the results differ. */
-static bool print_times(const char *name, GlowNetwork *const *networks, const double *best) {
+static bool print_times(const char *name, GlowRunnable *const *entries, const double *best) {
   const GlowTensor *y[TIERS];
   for (int i = 0; i < TIERS; i++)
-    y[i] = networks[i]->outputs.data[0].tensor;
+    y[i] = entries[i]->outputs.data[0].tensor;
   bool same = glow_tensor_same_bits(y[0], y[1]);
   printf("%-44s %10.1f %10.1f %7.2f%s\n", name, best[0] * 1e6, best[1] * 1e6, best[0] / best[1],
          same ? "" : "  the results differ");
@@ -240,20 +241,21 @@ static bool print_times(const char *name, GlowNetwork *const *networks, const do
 static bool run_case(GlowContext *ctx, const char *name, GlowText *text, double seconds) {
   GlowModule *m = bench_parse(ctx, text);
   GlowBindings inputs = {0};
-  GlowNetwork *networks[TIERS] = {0};
+  GlowRunnable *entries[TIERS] = {0};
   bool ok = m != NULL;
   if (ok)
     bind_inputs(ctx, m, &inputs);
   for (int i = 0; i < TIERS && ok; i++)
-    ok = (networks[i] = glow_cpu_prepare(glow_module_entry(m, NULL), &inputs,
-                                         &(GlowRunOptions){.tier = tiers[i]})) != NULL;
+    ok = (entries[i] = glow_runnable_create(
+              glow_cpu_compile(glow_module_entry(m, NULL), &(GlowRunOptions){.tier = tiers[i]}),
+              &inputs, &(GlowExecutionOptions){0})) != NULL;
   if (ok) {
     double best[TIERS];
-    measure(networks, seconds, best);
-    ok = print_times(name, networks, best);
+    measure(entries, seconds, best);
+    ok = print_times(name, entries, best);
   }
-  for (int i = 0; i < TIERS && networks[i]; i++)
-    networks[i]->destroy(networks[i]);
+  for (int i = 0; i < TIERS && entries[i]; i++)
+    glow_runnable_destroy(entries[i]);
   for (uint32_t i = 0; i < inputs.count; i++)
     glow_tensor_free(inputs.data[i].tensor);
   return ok;

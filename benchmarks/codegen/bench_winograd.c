@@ -11,7 +11,7 @@
 
 #include "analysis/access.h"
 #include "driver/peak.h"
-#include "exec/execution.h"
+#include "exec/tables.h"
 #include "program.h"
 #include "support/process.h"
 
@@ -118,7 +118,7 @@ static bool prepare(GlowContext *ctx, const Case *k, const GlowIsa *isa, int sid
     return false;
   c->run =
       (GlowRunContext){.arena = (uint8_t *)c->memory, .storage = c->storage, .fault = &c->fault};
-  glow_execution_begin(ctx->arena, glow_code_program(c->code), &c->run);
+  glow_walk_tables(ctx->arena, glow_code_program(c->code), &c->run);
   return true;
 }
 

@@ -31,7 +31,9 @@ typedef enum GlowStatus {
   GLOW_BAD_USAGE, /* the call or the command line is wrong */
   GLOW_IO,        /* a file could not be read or written; a diagnostic names it */
   GLOW_NO_MEMORY, /* an allocation failed; the context can still be used and must be destroyed */
-  GLOW_INTERNAL   /* our own fault; a diagnostic says where */
+  GLOW_INTERNAL,  /* our own fault; a diagnostic says where */
+  GLOW_BUSY,      /* another thread uses an object that one run at a time may use */
+  GLOW_CANCELLED  /* somebody has stopped the run */
 } GlowStatus;
 
 typedef struct GlowContext GlowContext;

@@ -6,8 +6,8 @@
 #endif
 
 static const GlowBackend backends[] = {
-#define BACKEND(name, function, prepare, level, primitives, about)                                 \
-  {#name, function, prepare, level, primitives, about},
+#define BACKEND(name, function, compile, level, primitives, about)                                 \
+  {#name, function, compile, level, primitives, about},
 #include "backend/backends.def"
 #ifdef GLOW_EXTRA_BACKENDS
 #include GLOW_EXTRA_BACKENDS

@@ -7,7 +7,7 @@
 
 /* The functions of each row of backends.def. A build for tests may have rows of its own:
  * GLOW_EXTRA_BACKENDS is their file. */
-#define BACKEND(name, function, prepare, level, primitives, about)                                 \
+#define BACKEND(name, function, compile, level, primitives, about)                                 \
   GlowStatus function(GlowFunction *f, const GlowBindings *inputs, GlowBindings *outputs,          \
                       const GlowRunOptions *options);
 #include "backend/backends.def"

@@ -104,7 +104,7 @@ GlowModule *glow_fault_cut_node(const GlowModule *m, GlowStr entry, GlowStr name
   return cut_at(m, entry, name, 0);
 }
 
-GlowModule *glow_fault_cut(const GlowFault *fault, const GlowModule *m, GlowStr node) {
+GlowModule *glow_fault_cut(const GlowNumericFault *fault, const GlowModule *m, GlowStr node) {
   static const uint32_t depths[] = {0, 1, 2, 4, 8};
   for (uint32_t i = 0; node && i < sizeof depths / sizeof *depths; i++) {
     GlowModule *c = cut_at(m, fault->entry, node, depths[i]);
@@ -156,7 +156,7 @@ static GlowStorage *carry(GlowMap *kept, GlowBuilder *b, GlowValue *v, bool to_b
 }
 
 /* Fills n's buffers with what they held in the record, and saves what n writes. */
-static bool carry_operands(GlowFault *fault, GlowMap *kept, GlowNode *n, const GlowRecord *r,
+static bool carry_operands(GlowNumericFault *fault, GlowMap *kept, GlowNode *n, const GlowRecord *r,
                            const GlowRecordEntry *e) {
   GlowBuilder before = glow_builder_before(n), after = glow_builder_at_end(n->block);
   before.pred = NULL;
@@ -188,7 +188,7 @@ static void remove_others(GlowMap *kept, GlowBlock *body) {
   }
 }
 
-static bool isolate(GlowFault *fault, GlowArena *arena, GlowFunction *f, const GlowRecord *r,
+static bool isolate(GlowNumericFault *fault, GlowArena *arena, GlowFunction *f, const GlowRecord *r,
                     const GlowRecordEntry *e) {
   glow_function_number(f);
   GlowNode *n = f->body->first;
@@ -204,7 +204,7 @@ static bool isolate(GlowFault *fault, GlowArena *arena, GlowFunction *f, const G
   return glow_module_verify(f->module);
 }
 
-GlowModule *glow_fault_cut_instruction(GlowFault *fault, const GlowModule *m, const GlowRecord *r,
+GlowModule *glow_fault_cut_instruction(GlowNumericFault *fault, const GlowModule *m, const GlowRecord *r,
                                        const GlowRecordEntry *e) {
   GlowModule *c = glow_module_clone(m);
   GlowFunction *f = glow_module_function(c, fault->entry);

@@ -13,14 +13,14 @@
 /* ---- Whether it shows ------------------------------------------------------------------------ */
 
 typedef struct Showing {
-  const GlowFault *fault;
+  const GlowNumericFault *fault;
   const GlowModule *module;
   bool shows;
 } Showing;
 
 /* The value that the whole module had under this name, if its type still fits; NULL: random
  * numbers. */
-static const GlowTensor *original(const GlowFault *f, const GlowSession *s, GlowStr name) {
+static const GlowTensor *original(const GlowNumericFault *f, const GlowSession *s, GlowStr name) {
   const GlowTensor *t = glow_bindings_find(&f->bisect->session->inputs, name);
   if (!t)
     t = glow_bindings_find(&f->values, name);
@@ -30,7 +30,7 @@ static const GlowTensor *original(const GlowFault *f, const GlowSession *s, Glow
   return fits ? t : NULL;
 }
 
-static bool add_inputs(const GlowFault *f, GlowSession *s) {
+static bool add_inputs(const GlowNumericFault *f, GlowSession *s) {
   GlowNameList names = {0};
   glow_session_names(s, false, &names);
   bool ok = true;
@@ -58,7 +58,7 @@ static bool watch(void *user, const GlowPassEvent *e) {
 }
 
 /* Runs the fault's pass on s->module, if it has one. False if the fault cannot show any more. */
-static bool run_pass(const GlowFault *f, GlowSession *s) {
+static bool run_pass(const GlowNumericFault *f, GlowSession *s) {
   GlowFaultKind kind = GLOW_FAULT_VALUES;
   GlowRunnerOptions options = {.math = f->bisect->math, .observe = watch, .observer = &kind};
   if (!f->pass)
@@ -72,7 +72,7 @@ static bool run_pass(const GlowFault *f, GlowSession *s) {
 
 /* Runs both sides, before and behind the pass, or on one backend and the other. Outputs that depend
  * on memory that nobody has written would differ with correct tools too, and prove nothing. */
-static bool differs(const GlowFault *f, GlowSession *s) {
+static bool differs(const GlowNumericFault *f, GlowSession *s) {
   const GlowNumericBisect *b = f->bisect;
   GlowRecord want, got;
   GlowRecordOptions first = {.run = glow_interp_run, .tier = b->tier}, second = first;
@@ -109,13 +109,13 @@ static void try_module(GlowContext *ctx, void *arg) {
   glow_defer_pop(ctx, &close, true);
 }
 
-bool glow_fault_shows(const GlowFault *fault, const GlowModule *m) {
+bool glow_fault_shows(const GlowNumericFault *fault, const GlowModule *m) {
   Showing w = {fault, m, false};
   return glow_try_in_silence(m->ctx, try_module, &w) == GLOW_OK && w.shows;
 }
 
 typedef struct Search {
-  const GlowFault *fault;
+  const GlowNumericFault *fault;
   struct timespec begin;
 } Search;
 
@@ -170,7 +170,7 @@ static void put_word(GlowText *out, const char *word) {
 }
 
 /* Writes the inputs that are files, and puts all of them into the RUN line. */
-static bool put_inputs(const GlowFault *f, const GlowSession *s, GlowText *out) {
+static bool put_inputs(const GlowNumericFault *f, const GlowSession *s, GlowText *out) {
   GlowContext *ctx = s->ctx;
   GlowNameList names = {0};
   glow_session_names(s, false, &names);
@@ -190,7 +190,7 @@ static bool put_inputs(const GlowFault *f, const GlowSession *s, GlowText *out) 
 }
 
 /* What the output should be. */
-static bool put_reference(const GlowFault *f, const GlowSession *s, GlowText *out) {
+static bool put_reference(const GlowNumericFault *f, const GlowSession *s, GlowText *out) {
   GlowContext *ctx = s->ctx;
   if (!f->expected.name)
     return true;
@@ -210,7 +210,7 @@ static void put_number(GlowText *out, const char *option, double value) {
   glow_text_printf(out, " %s=%s", option, digits);
 }
 
-static bool put_run_line(const GlowFault *f, const GlowSession *s, GlowText *out) {
+static bool put_run_line(const GlowNumericFault *f, const GlowSession *s, GlowText *out) {
   const GlowNumericBisect *b = f->bisect;
   glow_text_puts(out, "; RUN: glow-bisect %s");
   if (f->pass) {
@@ -235,7 +235,7 @@ static bool put_run_line(const GlowFault *f, const GlowSession *s, GlowText *out
   return true;
 }
 
-static bool write_test(const GlowFault *f, GlowModule *m) {
+static bool write_test(const GlowNumericFault *f, GlowModule *m) {
   GlowContext *ctx = m->ctx;
   GlowText out;
   GlowDefer release;
@@ -275,7 +275,7 @@ static uint32_t count_nodes(const GlowModule *m) {
   return count;
 }
 
-bool glow_fault_write_whole(const GlowFault *fault, GlowModule *m) {
+bool glow_fault_write_whole(const GlowNumericFault *fault, GlowModule *m) {
   bool ok = write_test(fault, m);
   if (ok)
     printf("reduced: %s, %u nodes\n", fault->bisect->reduced, count_nodes(m));
@@ -283,7 +283,7 @@ bool glow_fault_write_whole(const GlowFault *fault, GlowModule *m) {
   return ok;
 }
 
-bool glow_fault_write(const GlowFault *fault, GlowModule **m) {
+bool glow_fault_write(const GlowNumericFault *fault, GlowModule **m) {
   GlowContext *ctx = (*m)->ctx;
   Search s = {.fault = fault};
   GlowReduceOptions options = {.progress = progress, .user = &s};

@@ -231,14 +231,14 @@ static const GlowRecordEntry *print_first(Search *s, const GlowRecord *before,
 }
 
 /* Reduces *m, which is destroyed, and writes the test. */
-static bool write_reduced(const GlowFault *fault, GlowModule *m) {
+static bool write_reduced(const GlowNumericFault *fault, GlowModule *m) {
   bool ok = glow_fault_write(fault, &m);
   glow_module_destroy(m);
   return ok;
 }
 
 static bool write_reduced_pass(Search *s, const GlowModule *whole, GlowStr node) {
-  GlowFault fault = {.bisect = s->bisect, .pass = s->text, .entry = s->entry, .kind = s->kind};
+  GlowNumericFault fault = {.bisect = s->bisect, .pass = s->text, .entry = s->entry, .kind = s->kind};
   if (!s->bisect->reduced)
     return true;
   GlowModule *m = glow_fault_cut(&fault, s->before, node);
@@ -303,7 +303,7 @@ static bool is_program(const Search *s, const GlowModule *m) {
 /* A test from the instruction that differs first, or from the whole program. */
 static bool write_reduced_backends(Search *s, const GlowModule *m, const GlowRecord *first,
                                    const GlowRecordEntry *e) {
-  GlowFault fault = {.bisect = s->bisect, .entry = s->entry};
+  GlowNumericFault fault = {.bisect = s->bisect, .entry = s->entry};
   if (!s->bisect->reduced)
     return true;
   GlowModule *cut = e ? glow_fault_cut_instruction(&fault, m, first, e) : NULL;

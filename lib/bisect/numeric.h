@@ -37,14 +37,14 @@ typedef enum GlowFaultKind {
 } GlowFaultKind;
 
 /* What shows the fault: a pass, or with NULL the two backends, on a module. */
-typedef struct GlowFault {
+typedef struct GlowNumericFault {
   const GlowNumericBisect *bisect;
   const char *pass; /* as text of a pipeline: "fold-bn<k=v>" */
   GlowStr entry;
   GlowFaultKind kind;
   GlowBindings values;  /* what stands for values that are cut off, beside the session's inputs */
   GlowBinding expected; /* without a pass and backends: the output that is wrong */
-} GlowFault;
+} GlowNumericFault;
 
 /* What a pass that has just run did wrong to the module, as far as that shows without a run;
  * GLOW_FAULT_VALUES if nothing shows. */
@@ -52,18 +52,18 @@ GlowFaultKind glow_fault_of_pass(const GlowPassEvent *e);
 
 /* Reduces *m, which the fault must show on, and writes the test. False after a diagnostic; a module
  * that does not show it is one. */
-bool glow_fault_write(const GlowFault *fault, GlowModule **m);
+bool glow_fault_write(const GlowNumericFault *fault, GlowModule **m);
 /* Whether the fault shows on a module, with inputs as glow_fault_write uses them. */
-bool glow_fault_shows(const GlowFault *fault, const GlowModule *m);
+bool glow_fault_shows(const GlowNumericFault *fault, const GlowModule *m);
 
 /* The smallest part of a graph around one value on which the fault shows, with random numbers for
  * what is cut off. NULL if there is none, or m is a program. */
-GlowModule *glow_fault_cut(const GlowFault *fault, const GlowModule *m, GlowStr node);
+GlowModule *glow_fault_cut(const GlowNumericFault *fault, const GlowModule *m, GlowStr node);
 /* The node of a graph that defines `name`, alone, with placeholders for its operands and its
  * result. NULL if it stands in a region, or does not verify alone. */
 GlowModule *glow_fault_cut_node(const GlowModule *m, GlowStr entry, GlowStr name);
 /* Writes the test of m as it is, and destroys m. */
-bool glow_fault_write_whole(const GlowFault *fault, GlowModule *m);
+bool glow_fault_write_whole(const GlowNumericFault *fault, GlowModule *m);
 
 /* For a module that differs from --reference before the first pass. Reports which node is to blame,
  * as far as that can be told, and which nodes share code with the passes; writes a test of the

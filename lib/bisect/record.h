@@ -71,7 +71,7 @@ void glow_record_print_entry(const GlowNumericBisect *b, const char *what, const
 /* The instruction that entry e of a record of m belongs to, alone. Its buffers hold what they held
  * in the record; fault->values borrows these tensors. NULL if the fault does not show on that, or
  * if the instruction stands in a region. */
-GlowModule *glow_fault_cut_instruction(GlowFault *fault, const GlowModule *m, const GlowRecord *r,
+GlowModule *glow_fault_cut_instruction(GlowNumericFault *fault, const GlowModule *m, const GlowRecord *r,
                                        const GlowRecordEntry *e);
 
 /* Runs with one value put right. */

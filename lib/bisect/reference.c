@@ -107,7 +107,7 @@ static void print_shared(const Search *s) {
 
 /* A test of the one node, which reads what it has read in the run. */
 static bool write_test(const Search *s, const GlowRecordEntry *e, const GlowRecordEntry *was) {
-  GlowFault fault = {.bisect = s->bisect, .entry = s->entry, .expected = {e->name, was->tensor}};
+  GlowNumericFault fault = {.bisect = s->bisect, .entry = s->entry, .expected = {e->name, was->tensor}};
   GlowContext *ctx = s->run->ctx;
   if (!s->bisect->reduced)
     return true;

@@ -1,7 +1,8 @@
-/* Looking up a backend, and networks of backends that only know whole runs. */
+/* Looking up a backend, and executables of backends that only know whole runs. */
 #include "driver/backend.h"
 
-#include <stdlib.h>
+#include "analysis/access.h"
+#include "backend/interp/node_profile.h"
 
 const GlowBackend *glow_backend_find(GlowContext *ctx, const GlowBackendTable *table,
                                      const char *name) {
@@ -20,7 +21,7 @@ bool glow_tier_find(GlowContext *ctx, const GlowBackend *b, const char *name, Gl
   *tier = GLOW_TIER_COMPILED;
   if (!name)
     return true;
-  if (!b->prepare) {
+  if (!b->compile) {
     glow_error(ctx, GLOW_NOWHERE, "--tier: the backend %s runs no machine code", b->name);
     return false;
   }
@@ -33,59 +34,147 @@ bool glow_tier_find(GlowContext *ctx, const GlowBackend *b, const char *name, Gl
   return true;
 }
 
-/* ---- Networks of backends that do not compile ------------------------------------------------ */
+/* ---- Executables of backends that do not compile --------------------------------------------- */
 
 typedef struct Whole {
-  GlowNetwork base;
   GlowFunction *function;
-  const GlowBindings *inputs;
   GlowBackendFn run;
   GlowRunOptions options;
-  GlowArena *arena; /* of the profile; NULL: nobody asked */
-  GlowNodeProfile *profile;
 } Whole;
 
-static void free_outputs(GlowNetwork *n) {
-  for (uint32_t i = 0; i < n->outputs.count; i++)
-    glow_tensor_free(n->outputs.data[i].tensor);
-  n->outputs.count = 0;
+static GlowStorage *storage_of(const GlowExecutable *e, uint32_t i) {
+  const Whole *w = e->backend;
+  return e->values[i].memory == GLOW_MEMORY_VARIABLE
+             ? glow_module_storage(w->function->module, e->values[i].name)
+             : NULL;
 }
 
-static GlowStatus run_whole(GlowNetwork *n) {
-  Whole *w = (Whole *)n;
-  free_outputs(n);
-  if (w->profile)
-    glow_profile_begin(&w->profile->profile);
-  GlowStatus status = w->run(w->function, w->inputs, &n->outputs, &w->options);
-  if (w->profile)
-    glow_profile_end(&w->profile->profile);
+/* A state without a value has that of the module, which other states begin with, too. */
+static void fill_state(const GlowExecutable *e, GlowState *s) {
+  for (uint32_t i = 0; s && i < e->nvalues; i++) {
+    const GlowStorage *g = storage_of(e, i);
+    if (g && g->cached && !s->values[i])
+      s->values[i] = glow_tensor_copy(e->ctx, g->cached);
+  }
+}
+
+/* The state's values become the module's, and the other way round. */
+static void swap_state(const GlowExecutable *e, GlowState *s) {
+  for (uint32_t i = 0; s && i < e->nvalues; i++) {
+    GlowStorage *g = storage_of(e, i);
+    if (!g)
+      continue;
+    GlowTensor *value = g->cached;
+    g->cached = s->values[i];
+    s->values[i] = value;
+  }
+}
+
+static GlowBindings bindings_of(const GlowExecutable *e, GlowArena *arena,
+                                const GlowTensor *const *inputs) {
+  GlowBindings b = {0};
+  for (uint32_t i = 0; inputs && i < e->nvalues; i++) {
+    GlowBinding one = {e->values[i].name, (GlowTensor *)(uintptr_t)inputs[i]};
+    if (inputs[i])
+      glow_vec_push(arena, &b, one);
+  }
+  return b;
+}
+
+static void free_outputs(GlowExecution *x) {
+  for (uint32_t i = 0; i < x->result.count; i++)
+    glow_tensor_free(x->result.data[i].tensor);
+  x->result.count = 0;
+}
+
+/* The profile of an execution, and the options that make a run note it. */
+static GlowRunOptions begin_profile(GlowExecution *x) {
+  const Whole *w = x->executable->backend;
+  GlowRunOptions o = w->options;
+  if (!x->profiled)
+    return o;
+  if (!x->hosted) {
+    x->hosted = glow_node_profile_create(glow_arena_create(x->executable->ctx));
+    x->profile = &((GlowNodeProfile *)x->hosted)->profile;
+  }
+  o.finished = glow_node_profile_note;
+  o.finished_user = x->hosted;
+  glow_profile_begin(x->profile);
+  return o;
+}
+
+static GlowStatus run_whole(GlowExecution *x, GlowState *s, const GlowTensor *const *inputs) {
+  const GlowExecutable *e = x->executable;
+  const Whole *w = e->backend;
+  free_outputs(x);
+  fill_state(e, s);
+  GlowArena *arena = glow_arena_create(e->ctx);
+  GlowBindings in = bindings_of(e, arena, inputs);
+  GlowRunOptions options = begin_profile(x);
+  swap_state(e, s);
+  GlowStatus status = w->run(w->function, &in, &x->result, &options);
+  swap_state(e, s);
+  if (x->profile)
+    glow_profile_end(x->profile);
+  glow_arena_destroy(arena);
   return status;
 }
 
-static void destroy_whole(GlowNetwork *n) {
-  Whole *w = (Whole *)n;
-  free_outputs(n);
-  if (w->arena)
-    glow_arena_destroy(w->arena);
-  free(w);
+static void keep_state(GlowState *s) {
+  for (uint32_t i = 0; i < s->executable->nvalues; i++) {
+    GlowStorage *g = storage_of(s->executable, i);
+    if (!g || !s->values[i])
+      continue;
+    glow_tensor_free(g->cached);
+    g->cached = s->values[i];
+    s->values[i] = NULL;
+  }
 }
 
-GlowNetwork *glow_backend_prepare(const GlowBackend *b, GlowFunction *f, const GlowBindings *inputs,
-                                  const GlowRunOptions *options) {
-  if (b->prepare)
-    return b->prepare(f, inputs, options);
-  Whole *w = glow_malloc(f->module->ctx, sizeof *w);
-  *w = (Whole){.base = {.run = run_whole, .destroy = destroy_whole},
-               .function = f,
-               .inputs = inputs,
-               .run = b->run,
-               .options = *options};
-  if (options->profile) {
-    w->arena = glow_arena_create(f->module->ctx);
-    w->profile = glow_node_profile_create(w->arena);
-    w->base.profile = &w->profile->profile;
-    w->options.finished = glow_node_profile_note;
-    w->options.finished_user = w->profile;
+static void forget_whole(GlowExecution *x) {
+  free_outputs(x);
+  if (x->hosted)
+    glow_arena_destroy(((GlowNodeProfile *)x->hosted)->arena);
+}
+
+static const GlowEngine whole = {.run = run_whole, .keep = keep_state, .forget = forget_whole};
+
+/* The storage of the module and the parameters of the function. */
+static void describe_values(GlowExecutable *e, const GlowFunction *f) {
+  GlowOuterValues outer = glow_function_outer_values(f, e->arena);
+  GlowExecValue *values = GLOW_NEW_ARRAY(e->arena, GlowExecValue, outer.count);
+  for (uint32_t i = 0; i < outer.count; i++) {
+    const GlowValue *v = outer.data[i];
+    GlowStorageClass cls = glow_outer_class(v);
+    values[i] = (GlowExecValue){.name = v->name,
+                                .type = v->type,
+                                .loc = glow_value_loc(v),
+                                .memory = cls == GLOW_CONSTANT   ? GLOW_MEMORY_CONSTANT
+                                          : cls == GLOW_VARIABLE ? GLOW_MEMORY_VARIABLE
+                                                                 : GLOW_MEMORY_PORT};
   }
-  return &w->base;
+  e->values = values;
+  e->nvalues = outer.count;
+}
+
+static GlowExecutable *whole_executable(GlowBackendFn run, GlowFunction *f,
+                                        const GlowRunOptions *options) {
+  GlowArena *arena = glow_arena_create(f->module->ctx);
+  Whole *w = GLOW_NEW(arena, Whole);
+  *w = (Whole){.function = f, .run = run, .options = *options};
+  GlowExecutable *e = glow_executable_create(arena, &whole);
+  e->backend = w;
+  describe_values(e, f);
+  return e;
+}
+
+GlowExecutable *glow_backend_compile(const GlowBackend *b, GlowFunction *f,
+                                     const GlowRunOptions *options) {
+  return b->compile ? b->compile(f, options) : whole_executable(b->run, f, options);
+}
+
+GlowRunnable *glow_backend_prepare(const GlowBackend *b, GlowFunction *f, const GlowBindings *inputs,
+                                   const GlowRunOptions *options) {
+  GlowExecutionOptions how = {.parallel = options->parallel, .profile = options->profile};
+  return glow_runnable_create(glow_backend_compile(b, f, options), inputs, &how);
 }

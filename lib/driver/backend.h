@@ -1,14 +1,22 @@
 /* Backends: what runs a program. A backend is a function with the contract of glow_interp_run and,
- * if it compiles, a function that makes a network. No backend is named here. */
+ * if it compiles, a function that makes an executable. No backend is named here. */
 #ifndef GLOW_DRIVER_BACKEND_H
 #define GLOW_DRIVER_BACKEND_H
 
-#include "exec/network.h"
+#include "backend/interp/interp.h"
+#include "exec/runnable.h"
+
+/* Runs a program once, with the contract of glow_interp_run. */
+typedef GlowStatus (*GlowBackendFn)(GlowFunction *f, const GlowBindings *inputs,
+                                    GlowBindings *outputs, const GlowRunOptions *options);
+
+/* Makes an executable, which borrows the function; NULL after diagnostics. */
+typedef GlowExecutable *(*GlowCompileFn)(GlowFunction *f, const GlowRunOptions *options);
 
 typedef struct GlowBackend {
   const char *name;
   GlowBackendFn run;
-  GlowPrepareFn prepare; /* NULL: each run starts anew */
+  GlowCompileFn compile; /* NULL: each run starts anew */
   int level;             /* what -O a graph gets if none is named; -1: none is needed */
   bool primitives;       /* it wants what -lower=all leaves */
   const char *about;
@@ -28,9 +36,12 @@ const GlowBackend *glow_backend_find(GlowContext *ctx, const GlowBackendTable *t
  * is compiled. False after a diagnostic, also if the backend runs no machine code. */
 bool glow_tier_find(GlowContext *ctx, const GlowBackend *b, const char *name, GlowTier *tier);
 
-/* A network of a program, or of a function if the backend runs those. NULL after diagnostics. The
- * caller destroys it; a throw does not. */
-GlowNetwork *glow_backend_prepare(const GlowBackend *b, GlowFunction *f, const GlowBindings *inputs,
-                                  const GlowRunOptions *options);
+/* An executable of a program, or of a function if the backend runs those. It borrows the function and
+ * what the options point to. NULL after diagnostics. The caller releases it; a throw does not. */
+GlowExecutable *glow_backend_compile(const GlowBackend *b, GlowFunction *f,
+                                     const GlowRunOptions *options);
+/* The same with a state, memory and inputs. */
+GlowRunnable *glow_backend_prepare(const GlowBackend *b, GlowFunction *f, const GlowBindings *inputs,
+                                   const GlowRunOptions *options);
 
 #endif

@@ -40,32 +40,25 @@ GlowRunOptions glow_model_run_options(GlowContext *ctx, const GlowModelFlags *fl
                           .cache = glow_cache_choose(ctx, &flags->cache)};
 }
 
-void glow_model_take_outputs(GlowSession *s, GlowNetwork *n) {
-  for (uint32_t i = 0; i < n->outputs.count; i++) {
-    glow_vec_push(s->ctx->arena, &s->outputs, n->outputs.data[i]);
-    n->outputs.data[i].tensor = NULL;
-  }
-}
-
-GlowStatus glow_model_run_network(GlowSession *s, GlowNetwork *n, int64_t steps) {
+GlowStatus glow_model_run_steps(GlowSession *s, GlowRunnable *r, int64_t steps) {
   for (int64_t i = 0; i < steps; i++) {
-    GlowStatus status = n->run(n);
+    GlowStatus status = glow_runnable_run(r);
     if (status != GLOW_OK && steps > 1)
       glow_note(s->ctx, GLOW_NOWHERE, "this was step %lld of %lld", (long long)i + 1,
                 (long long)steps);
     if (status != GLOW_OK)
       return status;
   }
-  glow_model_take_outputs(s, n);
+  glow_runnable_take(r, &s->outputs);
   return GLOW_OK;
 }
 
-GlowStatus glow_model_run_warm(GlowNetwork *n) {
+GlowStatus glow_model_run_warm(GlowRunnable *r) {
   double start = glow_clock(), best = 0;
   GlowStatus status = GLOW_OK;
   for (int i = 0; i < MOST_WARM_RUNS && status == GLOW_OK; i++) {
-    status = n->run(n);
-    double t = n->profile->seconds, passed = glow_clock() - start;
+    status = glow_runnable_run(r);
+    double t = r->execution->profile->seconds, passed = glow_clock() - start;
     if (i && t <= best * (i < WARM_RUNS ? 1.02 : 1.5) && (i > 2 || passed > 2))
       break;
     if (passed > 30)
@@ -78,12 +71,12 @@ GlowStatus glow_model_run_warm(GlowNetwork *n) {
 GlowStatus glow_model_run(GlowSession *s, const GlowBackend *backend, const GlowRunOptions *options,
                           int64_t steps) {
   glow_session_set_variables(s);
-  GlowNetwork *n = glow_backend_prepare(backend, s->entry, &s->inputs, options);
-  if (!n)
+  GlowRunnable *r = glow_backend_prepare(backend, s->entry, &s->inputs, options);
+  if (!r)
     return GLOW_BAD_INPUT;
   GlowDefer defer;
-  glow_defer_push(s->ctx, &defer, glow_network_destroy_fn, n);
-  GlowStatus status = glow_model_run_network(s, n, steps);
+  glow_defer_push(s->ctx, &defer, glow_runnable_destroy_fn, r);
+  GlowStatus status = glow_model_run_steps(s, r, steps);
   glow_defer_pop(s->ctx, &defer, true);
   return status;
 }

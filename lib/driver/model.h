@@ -68,15 +68,12 @@ GlowStatus glow_model_optimize(GlowSession *s, const GlowModelFlags *flags,
  * The session has the outputs of the last step, and the variables in its module. */
 GlowStatus glow_model_run(GlowSession *s, const GlowBackend *backend, const GlowRunOptions *options,
                           int64_t steps);
-/* The same with a network that is ready, which must be destroyed before variables are looked at. */
-GlowStatus glow_model_run_network(GlowSession *s, GlowNetwork *n, int64_t steps);
-/* Runs a network that notes a profile, until a run is about as fast as those before: so page faults
+/* The same with an entry that is ready, which must be destroyed before variables are looked at. */
+GlowStatus glow_model_run_steps(GlowSession *s, GlowRunnable *r, int64_t steps);
+/* Runs an entry that notes a profile, until a run is about as fast as those before: so page faults
  * of the first run do not show. On a busy machine, any run that was not interrupted for long will
  * do. */
-GlowStatus glow_model_run_warm(GlowNetwork *n);
-/* Makes the outputs of a network's last run the session's own. */
-void glow_model_take_outputs(GlowSession *s, GlowNetwork *n);
-
+GlowStatus glow_model_run_warm(GlowRunnable *r);
 /* The backend of the flags, and how the model is run there. `pool` and the flags must outlive the
  * options. NULL after a diagnostic. */
 const GlowBackend *glow_model_backend(GlowContext *ctx, const GlowBackendTable *table,

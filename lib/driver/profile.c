@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backend/interp/node_profile.h"
 #include "ops/infer.h"
 #include "support/file.h"
 

@@ -2,7 +2,8 @@
 #ifndef GLOW_DRIVER_PROFILE_H
 #define GLOW_DRIVER_PROFILE_H
 
-#include "backend/interp/profile.h"
+#include "exec/profile.h"
+#include "ir/ir.h"
 #include "support/text.h"
 
 /* A line of a table: a node, or all pieces of one kernel. */

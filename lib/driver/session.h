@@ -3,7 +3,7 @@
 #ifndef GLOW_DRIVER_SESSION_H
 #define GLOW_DRIVER_SESSION_H
 
-#include "exec/network.h"
+#include "driver/backend.h"
 #include "pass/pass.h"
 #include "tensor/formats.h"
 

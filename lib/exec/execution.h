@@ -1,12 +1,52 @@
-/* Memory for runs of one program. */
+/* Executions: the memory of one run at a time. */
 #ifndef GLOW_EXEC_EXECUTION_H
 #define GLOW_EXEC_EXECUTION_H
 
-#include "rt/walk.h"
-#include "support/arena.h"
+#include "exec/executable.h"
 
-/* Prepares `run` for calls of glow_walk, one at a time: allocates what the walker needs in `arena`,
- * and adds up the program's addresses. The caller has set arena, storage and fault of `run`. */
-void glow_execution_begin(GlowArena *arena, const GlowProgram *program, GlowRunContext *run);
+typedef struct GlowExecutionOptions {
+  const GlowParallel *parallel; /* threads that share the work, or NULL */
+  bool profile;                 /* note where the time goes */
+} GlowExecutionOptions;
+
+/* More values of GlowFault.error, for what code of this process finds. */
+enum {
+  GLOW_FAULT_HOSTED = -1, /* a HOST step failed and has said why */
+  GLOW_FAULT_LATE = -2,   /* the time of the tool is over */
+  GLOW_FAULT_STOP = -3    /* somebody has stopped the run */
+};
+
+struct GlowExecution {
+  GlowFault fault; /* of the last run. The first member: callbacks get nothing but its address */
+  GlowExecutable *executable;
+  GlowRunContext context;
+  int64_t arena, bytes; /* of the program's arena with scratch memory; of all its memory */
+  uint8_t *memory;     /* the program's arena, scratch memory, then that of ports */
+  void **storage;      /* what the program gets: the memory of each value */
+  void **own;          /* memory for each port that the program touches; NULL: there is none */
+  GlowTensor *tensors; /* what storage[i] is the data of, with the type that it has now */
+  bool profiled;        /* somebody asked for a profile */
+  GlowProfile *profile; /* of the last run; of engine->run, the engine's. NULL: nobody asked */
+  GlowBindings result;  /* engine->run: what the last run wrote */
+  void *hosted;         /* the engine's, between begin and end */
+  atomic_bool busy, stop;
+};
+
+/* Memory for runs of e. NULL: out of memory. Runs allocate nothing, but for HOST steps, engine->run
+ * and messages. */
+GlowExecution *glow_execution_create(GlowExecutable *e, const GlowExecutionOptions *options);
+/* Runs once. inputs[i] is the tensor of value i, a port of a fitting type; NULL: there is none; each
+ * port that is only read must have one. An input that is aligned to 64 bytes is read where it is.
+ * The state may be NULL if the program touches no variable. GLOW_BUSY: another run uses x or s.
+ * GLOW_CANCELLED: it was stopped. GLOW_BAD_INPUT: a fault, which was reported to the executable's
+ * context. After a failure, outputs and variables that the program writes have no defined value. */
+GlowStatus glow_execution_run(GlowExecution *x, GlowState *s, const GlowTensor *const *inputs);
+/* What the last run wrote to port i. Borrowed, until the next run or glow_execution_destroy. NULL:
+ * the program does not write it. */
+const GlowTensor *glow_execution_output(const GlowExecution *x, uint32_t i);
+/* Ends the run under way, else the next one, after its current step. From any thread. */
+void glow_execution_stop(GlowExecution *x);
+/* NULL is ignored. */
+void glow_execution_destroy(GlowExecution *x);
 
 #endif

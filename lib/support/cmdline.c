@@ -342,6 +342,8 @@ static int exit_status(const char *tool, GlowStatus status) {
     return 1;
   case GLOW_BAD_USAGE:
     return 2;
+  case GLOW_BUSY:
+  case GLOW_CANCELLED:
   case GLOW_INTERNAL:
     break;
   }

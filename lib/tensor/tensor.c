@@ -137,7 +137,8 @@ void glow_tensor_free(GlowTensor *t) {
       for (size_t i = 0; i < t->bytes / sizeof(GlowString); i++)
         free(load_string(t->data, (int64_t)i).data);
     free(t->data);
-    t->ctx->tensor_bytes -= (int64_t)t->room;
+    if (t->ctx)
+      t->ctx->tensor_bytes -= (int64_t)t->room;
   }
   free(t);
 }

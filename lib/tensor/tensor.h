@@ -16,7 +16,8 @@ struct GlowTensor {
   void *data;
   size_t bytes;
   bool owned;
-  GlowContext *ctx; /* if owned: the context whose tensor_bytes include this tensor's `room` */
+  GlowContext *ctx; /* if owned: the context whose tensor_bytes include this tensor's `room`; NULL:
+                       no context counts it */
   size_t room;
   uint32_t count; /* SEQ, OPT */
   GlowTensor **items;

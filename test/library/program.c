@@ -9,7 +9,7 @@
 #include "analysis/access.h"
 #include "backend/cpu/cpu.h"
 #include "backend/cpu/library.h"
-#include "exec/execution.h"
+#include "exec/tables.h"
 #include "tensor/element.h"
 #include "test/unit/any_order.h"
 
@@ -266,7 +266,7 @@ static bool walk(Run *r, const GlowProgram *program) {
                         .storage = r->storage,
                         .parallel = shared ? &parallel : NULL,
                         .fault = &fault};
-  glow_execution_begin(p->ctx->arena, program, &run);
+  glow_walk_tables(p->ctx->arena, program, &run);
   bool ok = glow_walk(program, &run) == 0;
   free(memory);
   return ok;

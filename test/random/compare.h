@@ -2,7 +2,7 @@
 #ifndef GLOW_TEST_RANDOM_COMPARE_H
 #define GLOW_TEST_RANDOM_COMPARE_H
 
-#include "exec/network.h"
+#include "driver/backend.h"
 #include "pass/pass.h"
 #include "test/random/random_graph.h"
 

@@ -81,7 +81,7 @@ static void add_subjects(void) {
     add_subject(pipelines[i]);
   for (uint32_t i = 0; i < glow_backends.count; i++) {
     const GlowBackend *b = &glow_backends.backends[i];
-    if (!b->prepare) /* no machine code */
+    if (!b->compile) /* no machine code */
       continue;
     add_subject(
         (GlowSubject){.name = "library code", .backend = b, .tier = GLOW_TIER_LIBRARY, .every = 1});

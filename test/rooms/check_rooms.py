@@ -1,16 +1,15 @@
 #!/usr/bin/env python3
-"""Who uses whom below lib/ and tools/ is what the tables of docs/Design.md say.
+"""Who uses whom below lib/ and tools/ is what the table of docs/Design.md says.
 
     check_rooms.py --source ROOT --gen BUILD/gen [--planted SCRATCH]
 
-A room is a folder with a row in the first table; what lies deeper belongs to the nearest row above. A room may
-use what its row names, and what that may use; `room/file.h` names one header. Read against this are all #include
-lines and all libraries that a CMakeLists.txt links (a generated header is what it includes, a generated source
-belongs to the library that compiles it): no edge that no row allows, no cycle, no folder without a row, no include
-of what is not linked, no llvm-c outside of `codegen`, no command line in a library but `driver`. Edges of the
-second table, to a room or a header, are there although they should not be: each must still exist. Passes include no
-header of a CPU: they ask a target. Code generation includes no header of the IR. With --planted, such mistakes are made in a copy, one at a time, and each must be
-found."""
+A room is a folder with a row in the table; what lies deeper belongs to the nearest row above. A room may use what
+its row names, and what that may use; `room/file.h` names one header. Read against this are all #include lines and
+all libraries that a CMakeLists.txt links (a generated header is what it includes, a generated source belongs to the
+library that compiles it): no edge that no row allows, no cycle, no folder without a row, no include of what is not
+linked, no llvm-c outside of `codegen`, no command line in a library but `driver`. Passes include no header of a CPU:
+they ask a target. Code generation includes no header of the IR. With --planted, such mistakes are made in a copy,
+one at a time, and each must be found."""
 import argparse
 import os
 import re
@@ -21,7 +20,7 @@ SOURCES = (".c", ".h", ".def", ".inc", ".re", ".y")
 COMMAND_LINES = "support/cmdline.h"
 PASSES, CPU = ("transforms", "irgen", "lower"), ("target/cpu/", "kernels/", "backend/cpu/")
 PUBLIC = "include"  # the headers of the installed library: anybody may include them
-TABLE, WAITING = "## Libraries", "### Arrows that wait"
+TABLE = "## Libraries"
 
 
 def read(path):
@@ -45,8 +44,6 @@ class Tree:
         self.root, self.gen, self.wrong = root, gen, []
         text = read(os.path.join(root, "docs/Design.md"))
         self.uses = {quoted(row[0])[0]: quoted(row[2]) for row in table(text, TABLE)}
-        self.waiting = {tuple(quoted(row[0])) for row in table(text, WAITING)}
-        self.met = set()  # edges of the second table
         self.seen = set()  # generated headers that are being read
         self.files, self.owners, self.links = {}, {}, {}  # path -> room; target -> room; target -> [target]
         for top in ("lib", "tools"):
@@ -113,10 +110,8 @@ class Tree:
         return {self.owners.get(name) for name in seen}
 
     def _edge(self, where, room, used, what, header=None):
-        """Reports an edge that neither table allows."""
-        waiting = {(room, used), (room, header)} & self.waiting
-        self.met |= waiting
-        if used in (room, None) or waiting or used in self.reach(room) or header in self.reach(room):
+        """Reports an edge that the table does not allow."""
+        if used in (room, None) or used in self.reach(room) or header in self.reach(room):
             return
         self.wrong.append(f"{where}: {what}, but `{room}` may not use `{used}`")
 
@@ -163,8 +158,7 @@ class Tree:
                 if room == "codegen" and used == "ir":
                     self.wrong.append(f"{path}: includes {header}, but code generation knows no IR: it gets lists of work")
                 linked = self.linked(path.split("/")[1]) if room == "tools" else libraries.get(room, ())
-                if used not in linked and used in libraries and used != room and header not in self.uses[room] and \
-                        not {(room, used), (room, header)} & self.waiting:
+                if used not in linked and used in libraries and used != room and header not in self.uses[room]:
                     self.wrong.append(f"{path}: includes {header}, but nothing of `{used}` is linked")
 
     def check_links(self):
@@ -182,8 +176,6 @@ class Tree:
         self.check_cycles()
         self.check_includes()
         self.check_links()
-        for room, used in sorted(self.waiting - self.met):
-            self.wrong.append(f"docs/Design.md: no file needs the arrow from `{room}` to `{used}` any more")
         return self.wrong
 
 
@@ -213,9 +205,6 @@ PLANTED = (
      "there is no folder lib/planted"),
     ("a name", "docs/Design.md", r"^\| `memplan` \|(.*)\|.*\|$", r"| `memplan` |\1| `suport` |",
      "`memplan` uses `suport`, which is neither a row nor a header"),
-    ("an arrow that nobody needs", "docs/Design.md", rf"({WAITING}\n(?:.*\n)*?\|--.*\n)",
-     r"\1| `view` to `codegen` | - |\n",
-     "no file needs the arrow from `view` to `codegen` any more"),
     ("a command line", "lib/pass/pass.h", r"\Z", '#include "support/cmdline.h"\n',
      "lib/pass/pass.h: includes support/cmdline.h, but command lines are for"),
     ("the IR in code generation", "lib/codegen/emit.h", r"\Z", '#include "ir/ir.h"\n',
@@ -276,8 +265,8 @@ def main():
     for message in wrong:
         print("FAILED", message)
     edges = sum(len(list(tree.includes(path))) for path in tree.files)
-    print(f"{len(tree.uses)} rooms, {edges} includes, {len(tree.links)} libraries and tools, {len(tree.waiting)} "
-          f"arrows that wait: {len(wrong)} wrong" + (f"; {len(PLANTED)} mistakes planted" if options.planted else ""))
+    print(f"{len(tree.uses)} rooms, {edges} includes, {len(tree.links)} libraries and tools: "
+          f"{len(wrong)} wrong" + (f"; {len(PLANTED)} mistakes planted" if options.planted else ""))
     return bool(wrong) or not tree.files
 
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "backend/cpu/cpu.h"
-#include "exec/execution.h"
+#include "exec/tables.h"
 #include "kernels/kernel.h"
 #include "test/unit/programs.h"
 #include "test/unit/unit.h"
@@ -141,7 +141,7 @@ static void run_program(GlowContext *ctx, Run *run, const GlowIsa *isa, GlowCpuP
                             .parallel = &parallel,
                             .fault = &run->fault,
                             .host = no_step};
-  glow_execution_begin(ctx->arena, glow_code_program(code), &context);
+  glow_walk_tables(ctx->arena, glow_code_program(code), &context);
   int64_t status = glow_walk(glow_code_program(code), &context);
   EXPECT(status == 0 && run->next == run->count && run->writers > run->count,
          "%s: fault %d, %u of %u pieces of work, %u units that write", run->file, (int)status,

@@ -7,7 +7,7 @@
 
 #include "backend/cpu/image.h"
 #include "backend/cpu/library.h"
-#include "exec/execution.h"
+#include "exec/tables.h"
 #include "test/unit/programs.h"
 #include "test/unit/unit.h"
 
@@ -78,7 +78,7 @@ static int64_t run(const GlowProgram *p, Memory *m) {
   GlowContext *ctx = glow_context_create();
   GlowFault fault = {0};
   GlowRunContext context = {.arena = m->arena, .storage = m->storage, .fault = &fault};
-  glow_execution_begin(ctx->arena, p, &context);
+  glow_walk_tables(ctx->arena, p, &context);
   int64_t status = glow_walk(p, &context);
   glow_context_destroy(ctx);
   return status;

@@ -92,17 +92,17 @@ static void check_pieces(GlowFunction *f, int shards) {
   Count count = {0};
   GlowParallel parallel = {count_run, &count, 3};
   CHECK(glow_interp_run(f, &in, &want, &(GlowRunOptions){0}) == GLOW_OK);
-  GlowNetwork *n =
+  GlowRunnable *r =
       glow_backend_prepare(glow_backend_find(f->module->ctx, &glow_backends, "cpu"), f, &in,
                            &(GlowRunOptions){.parallel = &parallel, .tier = GLOW_TIER_LIBRARY});
-  CHECK(n && n->run(n) == GLOW_OK);
+  CHECK(r && glow_runnable_run(r) == GLOW_OK);
   int64_t jobs = shards > 1 ? CASES : 0; /* what is one piece is nobody's job */
   EXPECT(count.jobs == jobs && count.pieces == jobs * shards && count.most == (jobs ? shards : 0),
          "shards = %d: %d jobs in %d pieces, %d at most", shards, (int)count.jobs,
          (int)count.pieces, (int)count.most);
-  if (n) {
-    same_outputs(&want, &n->outputs, shards);
-    n->destroy(n);
+  if (r) {
+    same_outputs(&want, &r->outputs, shards);
+    glow_runnable_destroy(r);
   }
   for (uint32_t i = 0; i < want.count; i++)
     glow_tensor_free(want.data[i].tensor);

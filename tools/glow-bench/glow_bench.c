@@ -46,11 +46,11 @@ static GlowStatus start(GlowBench *b, const GlowRunOptions *run) {
   b->macs = glow_function_cost(s->entry).macs; /* extents may be open before */
   b->optimize = lap(&since);
   glow_session_set_variables(s);
-  b->network = glow_backend_prepare(b->backend, s->entry, &s->inputs, run);
+  b->runnable = glow_backend_prepare(b->backend, s->entry, &s->inputs, run);
   b->compile = lap(&since);
-  if (!b->network)
+  if (!b->runnable)
     return GLOW_BAD_INPUT;
-  status = b->network->run(b->network);
+  status = glow_runnable_run(b->runnable);
   b->first = lap(&since);
   const char *target = s->module->target;
   b->isa = target ? glow_isa_find(target) : glow_isa_host();
@@ -70,10 +70,10 @@ static void release(void *arg) {
   Bench *bench = arg;
   for (uint32_t i = 0; i < bench->count; i++) {
     GlowBench *b = &bench->models[i];
-    if (b->network)
-      b->network->destroy(b->network);
+    if (b->runnable)
+      glow_runnable_destroy(b->runnable);
     if (b->profiled)
-      b->profiled->destroy(b->profiled);
+      glow_runnable_destroy(b->profiled);
     if (b->session.ctx)
       glow_session_close(&b->session);
   }

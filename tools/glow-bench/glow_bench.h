@@ -26,7 +26,7 @@ typedef struct GlowBench {
   const char *path;
   GlowSession session;
   const GlowBackend *backend;
-  GlowNetwork *network;
+  GlowRunnable *runnable;
   const GlowIsa *isa;               /* what the FMA burst is of; NULL: nothing to compare with */
   int64_t macs;                     /* of the model as it was read */
   double import, optimize, compile; /* seconds; compile has the constants, too */
@@ -36,11 +36,11 @@ typedef struct GlowBench {
   int64_t repeat;                   /* inferences in a round */
   double least, median, burst;      /* of the rounds */
   GlowBenchSamples samples;         /* sorted */
-  GlowNetwork *profiled;            /* with --profile: has run, and noted where the time went */
+  GlowRunnable *profiled;           /* with --profile: has run, and noted where the time went */
 } GlowBench;
 
 /* Seconds that n runs took; negative if one failed. */
-double glow_bench_time(GlowNetwork *network, int64_t n);
+double glow_bench_time(GlowRunnable *runnable, int64_t n);
 /* The most that this process has taken so far. */
 long glow_bench_peak_mib(void);
 

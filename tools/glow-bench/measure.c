@@ -8,10 +8,10 @@
 
 enum { MOST_SAMPLES = 1 << 20 };
 
-double glow_bench_time(GlowNetwork *network, int64_t n) {
+double glow_bench_time(GlowRunnable *runnable, int64_t n) {
   double start = glow_clock();
   for (int64_t i = 0; i < n; i++)
-    if (network->run(network) != GLOW_OK)
+    if (glow_runnable_run(runnable) != GLOW_OK)
       return -1;
   return glow_clock() - start;
 }
@@ -28,7 +28,7 @@ long glow_bench_peak_mib(void) {
 static void plan_rounds(GlowBench *b) {
   const GlowBenchCommand *c = b->command;
   GlowArena *arena = b->session.ctx->arena;
-  double once = glow_bench_time(b->network, 1);
+  double once = glow_bench_time(b->runnable, 1);
   double wanted = once > 0 ? c->seconds / once : 1;
   b->repeat = wanted < 1 ? 1 : wanted > 1e9 ? 1000000000 : (int64_t)(wanted + 0.5);
   b->rounds = GLOW_NEW_ARRAY(arena, double, c->rounds);
@@ -45,13 +45,13 @@ static GlowStatus run_round(GlowBench *b, int64_t round, double began) {
   b->started[round] = glow_clock() - began;
   double before = b->isa ? glow_fma_peak(b->isa) : 0, sum = 0;
   for (int64_t i = 0; i < timed; i++) {
-    double t = glow_bench_time(b->network, 1);
+    double t = glow_bench_time(b->runnable, 1);
     if (t < 0)
       return GLOW_BAD_INPUT;
     b->samples.seconds[b->samples.count++] = t;
     sum += t;
   }
-  double rest = timed < b->repeat ? glow_bench_time(b->network, b->repeat - timed) : 0;
+  double rest = timed < b->repeat ? glow_bench_time(b->runnable, b->repeat - timed) : 0;
   double after = b->isa ? glow_fma_peak(b->isa) : 0;
   b->rounds[round] = (sum + rest) / (double)b->repeat;
   b->bursts[round] = before > after ? before : after;

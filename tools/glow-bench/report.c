@@ -26,7 +26,7 @@ static void print_speed(GlowText *out, const GlowBench *b) {
 }
 
 static void print_costs(GlowText *out, const GlowBench *b) {
-  const GlowNetworkCosts *c = &b->network->costs;
+  const GlowExecutableCosts *c = &b->runnable->executable->costs;
   glow_text_printf(out, "%-10s import %.3f, optimize %.3f, compile %.3f, first run %.3f\n",
                    "seconds", b->import, b->optimize, b->compile, b->first);
   if (c->code)
@@ -38,7 +38,7 @@ static void print_costs(GlowText *out, const GlowBench *b) {
   glow_text_printf(out, "%-10s ", "memory");
   if (c->code)
     glow_text_printf(out, "code %.1f KiB, arena %.2f MiB, ", (double)c->code / 1024,
-                     (double)c->arena / (1 << 20));
+                     (double)b->runnable->execution->arena / (1 << 20));
   glow_text_printf(out, "peak %ld MiB\n", glow_bench_peak_mib());
 }
 
@@ -64,7 +64,7 @@ static void print_model(GlowText *out, const GlowBench *b) {
   print_speed(out, b);
   if (b->profiled) {
     glow_text_putc(out, '\n');
-    glow_profile_print(out, b->profiled->profile, false, burst_of_all(b));
+    glow_profile_print(out, b->profiled->execution->profile, false, burst_of_all(b));
   }
 }
 
@@ -131,7 +131,7 @@ static void put_nodes(GlowText *out, const GlowProfile *p) {
 
 static void put_model(GlowText *out, const GlowBench *b) {
   const GlowBenchCommand *c = b->command;
-  const GlowNetworkCosts *costs = &b->network->costs;
+  const GlowExecutableCosts *costs = &b->runnable->executable->costs;
   glow_text_puts(out, "  {");
   put_string(out, "model", b->path);
   glow_text_puts(out, ", ");
@@ -144,7 +144,7 @@ static void put_model(GlowText *out, const GlowBench *b) {
                    "\"import_s\": %.9g, \"optimize_s\": %.9g, \"compile_s\": %.9g, "
                    "\"first_run_s\": %.9g, \"code_bytes\": %lld, \"arena_bytes\": %lld,\n   ",
                    b->import, b->optimize, b->compile, b->first, (long long)costs->code,
-                   (long long)costs->arena);
+                   (long long)b->runnable->execution->arena);
   glow_text_printf(out,
                    "\"min_s\": %.9g, \"median_s\": %.9g, \"p50_s\": %.9g, \"p90_s\": %.9g, "
                    "\"p99_s\": %.9g, \"inferences\": %u, \"burst_flops\": %.9g,\n   "
@@ -156,7 +156,7 @@ static void put_model(GlowText *out, const GlowBench *b) {
   glow_text_puts(out, ", ");
   put_numbers(out, "started_s", b->started, (size_t)c->rounds);
   if (b->profiled)
-    put_nodes(out, b->profiled->profile);
+    put_nodes(out, b->profiled->execution->profile);
   glow_text_puts(out, "}");
 }
 

@@ -8,7 +8,7 @@
 
 /* All outputs one after the other, as they lie in memory. */
 static bool write_raw(GlowBench *b, const char *path) {
-  const GlowBindings *outputs = &b->network->outputs;
+  const GlowBindings *outputs = &b->runnable->outputs;
   GlowBytes *parts = GLOW_NEW_ARRAY(b->session.ctx->arena, GlowBytes, outputs->count);
   for (uint32_t i = 0; i < outputs->count; i++) {
     const GlowTensor *t = outputs->data[i].tensor;
@@ -22,7 +22,7 @@ static bool write_raw(GlowBench *b, const char *path) {
   return glow_output_write(b->session.ctx, path, parts, outputs->count);
 }
 
-static double time_network(void *user, int64_t n) { return glow_bench_time(user, n); }
+static double time_runs(void *user, int64_t n) { return glow_bench_time(user, n); }
 
 /* Prints the seconds that `time` returns for each line `run N`. */
 static GlowStatus answer(GlowContext *ctx, double (*time)(void *user, int64_t n), void *user) {
@@ -48,13 +48,13 @@ static GlowStatus answer(GlowContext *ctx, double (*time)(void *user, int64_t n)
 GlowStatus glow_bench_serve(GlowBench *b, const char *output) {
   if (!write_raw(b, output))
     return GLOW_IO;
-  const GlowNetworkCosts *costs = &b->network->costs;
+  const GlowExecutableCosts *costs = &b->runnable->executable->costs;
   printf("ready load=%.3f first=%.3f rss=%ld import=%.3f optimize=%.3f compile=%.3f "
          "constants=%.3f cached=%d code=%lld arena=%lld engine=glow-%s\n",
          b->import + b->optimize + b->compile, b->first, glow_bench_peak_mib(), b->import,
          b->optimize, b->compile - costs->constants, costs->constants, costs->cached,
-         (long long)costs->code, (long long)costs->arena, GLOW_VERSION_STRING);
-  return answer(b->session.ctx, time_network, b->network);
+         (long long)costs->code, (long long)b->runnable->execution->arena, GLOW_VERSION_STRING);
+  return answer(b->session.ctx, time_runs, b->runnable);
 }
 
 /* Seconds that n times 10^9 operations take at the speed of bursts. */

@@ -78,7 +78,7 @@ static bool parse_backends(const Bisect *b, const GlowBackend **backends) {
 /* The tier is that of the backends that run machine code. */
 static bool parse_tier(const Bisect *b, GlowNumericBisect *n) {
   for (int i = 0; i < 2; i++)
-    if (n->backends[i] && n->backends[i]->prepare)
+    if (n->backends[i] && n->backends[i]->compile)
       return glow_tier_find(b->ctx, n->backends[i], b->tier, &n->tier);
   if (b->tier)
     usage(b->ctx, "--tier needs --backends, of which one runs machine code");

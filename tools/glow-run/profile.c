@@ -52,20 +52,20 @@ static GlowStatus write_trace(GlowSession *s, const GlowProfile *p, const char *
 
 /* ---- Running --------------------------------------------------------------------------------- */
 
-static GlowStatus report(GlowSession *s, GlowNetwork *n, const GlowRunCommand *c, double peak) {
+static GlowStatus report(GlowSession *s, GlowRunnable *r, const GlowRunCommand *c, double peak) {
   GlowText out;
   GlowDefer defer;
   glow_text_init(&out, s->ctx);
   glow_defer_push(s->ctx, &defer, glow_text_release_fn, &out);
-  glow_profile_print(&out, n->profile, false, peak);
+  glow_profile_print(&out, r->execution->profile, false, peak);
   glow_text_putc(&out, '\n');
-  glow_profile_print(&out, n->profile, true, peak);
+  glow_profile_print(&out, r->execution->profile, true, peak);
   if (peak > 0)
     glow_text_printf(&out, "\n%% peak: of an FMA burst of %.1f GFLOP/s on %lld thread%s\n",
                      peak * 1e-9, (long long)c->model.threads, c->model.threads > 1 ? "s" : "");
   fwrite(out.data, 1, out.size, stdout);
   glow_defer_pop(s->ctx, &defer, true);
-  return c->trace ? write_trace(s, n->profile, c->trace) : GLOW_OK;
+  return c->trace ? write_trace(s, r->execution->profile, c->trace) : GLOW_OK;
 }
 
 /* Whether a further run computes something else than the one before. */
@@ -79,18 +79,18 @@ static bool is_stateful(const GlowSession *s) {
   return stateful;
 }
 
-static GlowStatus run_network(GlowSession *s, GlowNetwork *n, const GlowRunCommand *c) {
+static GlowStatus run_entry(GlowSession *s, GlowRunnable *r, const GlowRunCommand *c) {
   const char *target = s->module->target;
   const GlowIsa *isa = target ? glow_isa_find(target) : glow_isa_host();
   double before = isa ? glow_fma_peak(isa) : 0;
   bool counted = c->steps || is_stateful(s);
   GlowStatus status =
-      counted ? glow_model_run_network(s, n, c->steps ? c->steps : 1) : glow_model_run_warm(n);
+      counted ? glow_model_run_steps(s, r, c->steps ? c->steps : 1) : glow_model_run_warm(r);
   double after = isa ? glow_fma_peak(isa) : 0, peak = before > after ? before : after;
   if (status == GLOW_OK)
-    status = report(s, n, c, peak * (double)c->model.threads);
+    status = report(s, r, c, peak * (double)c->model.threads);
   if (status == GLOW_OK && !counted)
-    glow_model_take_outputs(s, n);
+    glow_runnable_take(r, &s->outputs);
   return status;
 }
 
@@ -99,12 +99,12 @@ GlowStatus glow_run_profile(GlowSession *s, const GlowBackend *backend,
   GlowRunOptions o = *options;
   o.profile = true;
   glow_session_set_variables(s);
-  GlowNetwork *n = glow_backend_prepare(backend, s->entry, &s->inputs, &o);
-  if (!n)
+  GlowRunnable *r = glow_backend_prepare(backend, s->entry, &s->inputs, &o);
+  if (!r)
     return GLOW_BAD_INPUT;
   GlowDefer defer;
-  glow_defer_push(s->ctx, &defer, glow_network_destroy_fn, n);
-  GlowStatus status = run_network(s, n, c);
+  glow_defer_push(s->ctx, &defer, glow_runnable_destroy_fn, r);
+  GlowStatus status = run_entry(s, r, c);
   glow_defer_pop(s->ctx, &defer, true);
   return status;
 }

@@ -99,8 +99,8 @@ bool glow_cached_find(const GlowCache *cache, const GlowText *key, GlowArena *ar
 }
 
 void glow_cached_store(const GlowCache *cache, const GlowText *key, GlowArena *arena,
-                       const GlowCpuPlan *plan, const GlowText *object, void *const *storage,
-                       GlowTensor *const *owned) {
+                       const GlowCpuPlan *plan, const GlowText *object,
+                       const GlowExecValue *values, GlowTensor *const *copies) {
   static const char zeros[ALIGN];
   Constant *table = GLOW_NEW_ARRAY(arena, Constant, plan->nouter);
   GlowBytes *parts = GLOW_NEW_ARRAY(arena, GlowBytes, 2 * (size_t)plan->nouter);
@@ -109,12 +109,12 @@ void glow_cached_store(const GlowCache *cache, const GlowText *key, GlowArena *a
     if (glow_outer_class(plan->outer[i]) != GLOW_CONSTANT)
       continue;
     const GlowStorage *g = plan->outer[i]->def.storage;
-    bool in_file = g->init.kind == GLOW_INIT_RESOURCE && !owned[i] && !g->cached;
-    if (!plan->reads[i] || in_file || !storage[i])
+    bool in_file = g->init.kind == GLOW_INIT_RESOURCE && !copies[i] && !g->cached;
+    if (!plan->reads[i] || in_file)
       continue;
     uint64_t bytes = (uint64_t)glow_type_bytes(g->value.type);
     uint64_t padding = (ALIGN - bytes % ALIGN) % ALIGN;
-    parts[2 * count] = (GlowBytes){storage[i], (size_t)bytes};
+    parts[2 * count] = (GlowBytes){values[i].value->data, (size_t)bytes};
     parts[2 * count + 1] = (GlowBytes){zeros, (size_t)padding};
     table[count++] = (Constant){i, offset, bytes};
     offset += bytes + padding;

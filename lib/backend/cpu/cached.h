@@ -1,9 +1,10 @@
-/* Networks in the cache: their object file, and the constants that are not in a weight file as the
+/* Programs in the cache: their object file, and the constants that are not in a weight file as the
  * code reads them. */
 #ifndef GLOW_BACKEND_CPU_CACHED_H
 #define GLOW_BACKEND_CPU_CACHED_H
 
 #include "backend/cpu/cpu.h"
+#include "exec/executable.h"
 #include "support/cache.h"
 
 /* All that machine code and constants of a program depend on: its text without weights, the target,
@@ -24,10 +25,10 @@ typedef struct GlowCached {
 bool glow_cached_find(const GlowCache *cache, const GlowText *key, GlowArena *arena,
                       const GlowCpuPlan *plan, GlowCached *cached);
 
-/* Stores an object, and of the constants that the code reads those that have a tensor in `owned`:
- * they were computed, or moved to an aligned place. */
+/* Stores an object, and of the constants that the code reads those that were computed, or that have
+ * a copy at an aligned place. Values and copies are those of the plan's outer values. */
 void glow_cached_store(const GlowCache *cache, const GlowText *key, GlowArena *arena,
-                       const GlowCpuPlan *plan, const GlowText *object, void *const *storage,
-                       GlowTensor *const *owned);
+                       const GlowCpuPlan *plan, const GlowText *object,
+                       const GlowExecValue *values, GlowTensor *const *copies);
 
 #endif

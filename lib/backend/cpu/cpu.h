@@ -7,15 +7,13 @@
 
 #include "backend/interp/interp.h"
 #include "codegen/codegen.h"
-#include "exec/network.h"
+#include "exec/executable.h"
 
 /* Compiles a program (kind GLOW_PROGRAM) for its module's target, or for this host if there is
- * none, and allocates all that runs need. Inputs as for glow_interp_run: every placeholder that is
- * read must be bound. Variables that were written get their value when the network is destroyed.
- * NULL after diagnostics: the target is unknown or this host lacks it, there are instructions that
- * cannot be compiled, or an input is missing. Options of the interpreter are ignored. */
-GlowNetwork *glow_cpu_prepare(GlowFunction *program, const GlowBindings *inputs,
-                              const GlowRunOptions *options);
+ * none. NULL after diagnostics: the target is unknown or this host lacks it, or there are
+ * instructions that cannot be compiled. Of the options, what concerns runs is ignored. The program
+ * must not change as long as the executable. */
+GlowExecutable *glow_cpu_compile(GlowFunction *program, const GlowRunOptions *options);
 
 /* Compiles, runs once and forgets. Progress is reported at the end. */
 GlowStatus glow_cpu_run(GlowFunction *program, const GlowBindings *inputs, GlowBindings *outputs,

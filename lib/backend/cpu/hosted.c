@@ -1,9 +1,18 @@
 /* See hosted.h. */
 #include "backend/cpu/hosted.h"
 
-#include <string.h>
+#include "backend/cpu/compile.h"
 
-#include "support/deadline.h"
+/* One run. */
+typedef struct Hosted {
+  GlowContext *ctx;
+  GlowArena *arena;
+  GlowNode **nodes; /* by order */
+  GlowCells cells;
+  GlowProgramRun *run;
+  GlowNode *node; /* the one under way */
+  bool ok;
+} Hosted;
 
 typedef struct Numbering {
   GlowNode **nodes;
@@ -21,72 +30,60 @@ static bool note_node(GlowNode *n, void *arg) {
   return true;
 }
 
-void glow_hosted_begin(GlowHosted *h, GlowFunction *f, const GlowCpuPlan *plan,
-                       GlowTensor *const *tensors, uint8_t *memory) {
-  *h = (GlowHosted){.ctx = f->module->ctx, .arena = glow_arena_create(f->module->ctx)};
-  Numbering x = {0};
-  glow_block_walk(f->body, count_node, &x);
-  h->nodes = x.nodes = GLOW_NEW_ARRAY(h->arena, GlowNode *, x.count);
-  glow_block_walk(f->body, note_node, &x);
-  glow_cells_begin(h->ctx, &h->cells, f->module);
-  for (uint32_t i = 0; i < plan->nouter; i++)
-    if (tensors[i])
-      h->cells.cells[plan->outer[i]->id] =
-          (GlowCell){.tensor = tensors[i], .written = plan->writes[i]};
-  h->run = glow_program_begin(f, &h->cells);
-  for (uint32_t i = 0; i < plan->buffers.count; i++) {
-    const GlowCpuBuffer *b = &plan->buffers.data[i];
-    glow_program_place(h->run, b->value, memory + b->place->offset);
-  }
-}
-
-void glow_hosted_end(GlowHosted *h) {
-  glow_program_end(h->run);
+static void release(void *hosted) {
+  Hosted *h = hosted;
+  if (h->run)
+    glow_program_end(h->run);
   glow_cells_end(&h->cells);
   glow_arena_destroy(h->arena);
 }
 
+void glow_hosted_begin(GlowExecution *x) {
+  const GlowCpuBackend *b = x->executable->backend;
+  GlowFunction *f = b->function;
+  GlowContext *ctx = f->module->ctx;
+  GlowArena *arena = glow_arena_create(ctx);
+  Hosted *h = GLOW_NEW(arena, Hosted);
+  *h = (Hosted){.ctx = ctx, .arena = arena};
+  GlowDefer defer;
+  glow_defer_push(ctx, &defer, release, h);
+  Numbering numbering = {0};
+  glow_block_walk(f->body, count_node, &numbering);
+  h->nodes = numbering.nodes = GLOW_NEW_ARRAY(arena, GlowNode *, numbering.count);
+  glow_block_walk(f->body, note_node, &numbering);
+  glow_cells_begin(ctx, &h->cells, f->module);
+  for (uint32_t i = 0; i < b->plan.nouter; i++)
+    if (x->storage[i])
+      h->cells.cells[b->plan.outer[i]->id] =
+          (GlowCell){.tensor = &x->tensors[i], .written = b->plan.writes[i]};
+  h->run = glow_program_begin(f, &h->cells);
+  for (uint32_t i = 0; i < b->plan.buffers.count; i++) {
+    const GlowCpuBuffer *buffer = &b->plan.buffers.data[i];
+    glow_program_place(h->run, buffer->value, x->context.arena + buffer->place->offset);
+  }
+  glow_defer_pop(ctx, &defer, false);
+  x->hosted = h;
+}
+
+void glow_hosted_end(GlowExecution *x) {
+  release(x->hosted);
+  x->hosted = NULL;
+}
+
 static void take_step(GlowContext *ctx, void *hosted) {
-  GlowHosted *h = hosted;
+  Hosted *h = hosted;
   (void)ctx;
   h->ok = glow_program_step(h->run, h->node);
 }
 
 /* No throw may pass the compiled code. */
 void glow_hosted_step(GlowFault *fault, int64_t instruction) {
-  GlowHosted *h = (GlowHosted *)fault;
+  Hosted *h = ((GlowExecution *)fault)->hosted;
   h->node = h->nodes[instruction];
   h->ok = false;
   GlowStatus status = glow_protect(h->ctx, take_step, h);
   if (status == GLOW_NO_MEMORY)
     glow_error(h->ctx, glow_node_loc(h->node), "out of memory");
   if (!h->ok || status != GLOW_OK)
-    fault->error = GLOW_HOSTED_FAILED;
-}
-
-void glow_hosted_piece(GlowFault *fault, int64_t piece) {
-  GlowHosted *h = (GlowHosted *)fault;
-  if (h->profile && piece >= 0)
-    glow_profile_note(h->profile, (uint32_t)piece);
-  if (glow_deadline_over(h->ctx))
-    fault->error = GLOW_HOSTED_LATE;
-}
-
-/* The type before anything was written: an open axis has extent 0. */
-static const GlowType *empty_type(GlowContext *ctx, const GlowType *type) {
-  GlowDim dims[GLOW_MAX_RANK];
-  if (!glow_type_is_tensor(type) || glow_type_is_static(type))
-    return type;
-  for (uint32_t a = 0; a < type->rank; a++)
-    dims[a] = type->dims[a].kind == GLOW_DIM_EXACT ? type->dims[a] : GLOW_EXACT(0);
-  return glow_type_with_layout(ctx, glow_type_with_dims(ctx, type, type->rank, dims), type->layout);
-}
-
-GlowTensor *glow_hosted_tensor(GlowContext *ctx, const GlowType *type, const GlowTensor *t) {
-  GlowTensor *room = glow_tensor_create(ctx, glow_type_room(ctx, type));
-  if (t)
-    memcpy(room->data, t->data, t->bytes);
-  room->type = t ? t->type : empty_type(ctx, type);
-  room->bytes = t ? t->bytes : (size_t)glow_type_bytes(room->type);
-  return room;
+    fault->error = GLOW_FAULT_HOSTED;
 }

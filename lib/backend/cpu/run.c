@@ -2,6 +2,7 @@
 #include "backend/cpu/cpu.h"
 
 #include "analysis/footprint.h"
+#include "exec/runnable.h"
 #include "target/cpu/cpu.h"
 
 const GlowIsa *glow_cpu_target(const GlowModule *m, GlowLoc loc) {
@@ -39,17 +40,15 @@ bool glow_cpu_fits(GlowFunction *program, const GlowCpuPlan *plan, int64_t worke
 GlowStatus glow_cpu_run(GlowFunction *program, const GlowBindings *inputs, GlowBindings *outputs,
                         const GlowRunOptions *options) {
   GlowContext *ctx = program->module->ctx;
-  GlowNetwork *n = glow_cpu_prepare(program, inputs, options);
-  if (!n)
+  GlowExecutionOptions how = {.parallel = options ? options->parallel : NULL};
+  GlowRunnable *r = glow_runnable_create(glow_cpu_compile(program, options), inputs, &how);
+  if (!r)
     return GLOW_BAD_INPUT;
   GlowDefer defer;
-  glow_defer_push(ctx, &defer, glow_network_destroy_fn, n);
-  GlowStatus status = n->run(n);
-  for (uint32_t i = 0; status == GLOW_OK && i < n->outputs.count; i++) {
-    GlowBinding b = n->outputs.data[i];
-    glow_vec_push(ctx->arena, outputs, b);
-    n->outputs.data[i].tensor = NULL; /* the caller's from now on */
-  }
+  glow_defer_push(ctx, &defer, glow_runnable_destroy_fn, r);
+  GlowStatus status = glow_runnable_run(r);
+  if (status == GLOW_OK)
+    glow_runnable_take(r, outputs);
   glow_defer_pop(ctx, &defer, true);
   if (status == GLOW_OK && options && options->progress)
     options->progress(options->progress_user, 1, 1);

@@ -5,7 +5,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
-#include "backend/interp/profile.h"
+#include "backend/interp/node_profile.h"
 #include "ir/infer.h"
 #include "support/deadline.h"
 #include "support/sizes.h"

@@ -7,15 +7,8 @@
 #define GLOW_BACKEND_INTERP_INTERP_H
 
 #include "ir/ir.h"
+#include "tensor/bindings.h"
 
-/* Named values for one run: inputs for placeholders (and function parameters), and what comes out.
- */
-typedef struct GlowBinding {
-  GlowStr name;
-  GlowTensor *tensor; /* inputs: borrowed from the caller. outputs: owned by the bindings */
-} GlowBinding;
-typedef GLOW_VEC(GlowBinding) GlowBindings;
-GlowTensor *glow_bindings_find(const GlowBindings *b, GlowStr name); /* NULL if there is none */
 /* The tensor that is bound to a placeholder or parameter. NULL after a diagnostic: there is none,
  * or its type does not fit. */
 GlowTensor *glow_bindings_input(const GlowBindings *b, const GlowValue *v);

@@ -45,30 +45,13 @@ typedef struct GlowRunCall {
 
 /* ---- Inputs ---------------------------------------------------------------------------------- */
 
-GlowTensor *glow_bindings_find(const GlowBindings *b, GlowStr name) {
-  for (uint32_t i = 0; b && i < b->count; i++)
-    if (b->data[i].name == name)
-      return b->data[i].tensor;
-  return NULL;
-}
-
 static GlowContext *context_of(const GlowValue *v) {
   const GlowBlock *b = glow_value_block(v);
   return b ? b->module->ctx : v->def.storage->module->ctx;
 }
 
 GlowTensor *glow_bindings_input(const GlowBindings *b, const GlowValue *v) {
-  GlowContext *ctx = context_of(v);
-  GlowTensor *t = glow_bindings_find(b, v->name);
-  if (!t)
-    glow_error(ctx, glow_value_loc(v), "input '%s' of type %s is not given", v->name,
-               glow_type_str(ctx, v->type));
-  if (!t ||
-      (t->type->cls == v->type->cls && glow_type_fit(v->type, t->type) != GLOW_FIT_CONTRADICTS))
-    return t;
-  glow_error(ctx, glow_value_loc(v), "input '%s' is %s, but it is declared as %s", v->name,
-             glow_type_str(ctx, t->type), glow_type_str(ctx, v->type));
-  return NULL;
+  return glow_bindings_take(context_of(v), b, v->name, v->type, glow_value_loc(v));
 }
 
 /* Binds the inputs that the function reads. A program may write a placeholder before it reads it.

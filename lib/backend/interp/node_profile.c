@@ -1,40 +1,5 @@
-/* Times between pieces of work, added up. */
-#include "backend/interp/profile.h"
-
-#include "support/process.h"
-
-void glow_profile_begin(GlowProfile *p) {
-  for (uint32_t i = 0; i < p->npieces; i++) {
-    p->pieces[i].seconds = 0;
-    p->pieces[i].calls = 0;
-  }
-  p->nevents = 0;
-  p->seconds = 0;
-  p->began = glow_clock();
-}
-
-void glow_profile_note(GlowProfile *p, uint32_t piece) {
-  double now = glow_clock() - p->began;
-  p->pieces[piece].seconds += now - p->seconds;
-  p->pieces[piece].calls++;
-  p->seconds = now;
-  if (p->nevents < p->capacity)
-    p->events[p->nevents] = (GlowProfileEvent){piece, now};
-  p->nevents++;
-}
-
-/* The main piece of a node is the one that took longest. */
-void glow_profile_end(GlowProfile *p) {
-  for (uint32_t i = 0, next; i < p->npieces; i = next) {
-    GlowProfilePiece *most = &p->pieces[i];
-    for (next = i; next < p->npieces && p->pieces[next].node == p->pieces[i].node; next++) {
-      p->pieces[next].main = false;
-      if (p->pieces[next].seconds > most->seconds)
-        most = &p->pieces[next];
-    }
-    most->main = true;
-  }
-}
+/* See node_profile.h. */
+#include "backend/interp/node_profile.h"
 
 const char *glow_profile_operator(const GlowNode *n) {
   const GlowOpDesc *d = glow_node_desc(n);

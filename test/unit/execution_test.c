@@ -1,4 +1,4 @@
-/* Networks of the CPU backend, by compiled code and by library code: many runs give the
+/* Executables of the CPU backend, by compiled code and by library code: many runs give the
  * interpreter's bits at any number of threads, see what changed in their inputs, keep variables, and
  * allocate nothing. Allocations are counted at the level of malloc, whoever asks, in any thread. */
 #include <stdatomic.h>
@@ -209,22 +209,22 @@ static void check_runs(GlowFunction *f, GlowTensor *t, const GlowRunOptions *opt
   for (int i = 0; i < 2; i++)
     want[i] = reference(parse(other), t, starts[i], &bytes);
   const GlowBackend *cpu = glow_backend_find(f->module->ctx, &glow_backends, "cpu");
-  GlowNetwork *n = glow_backend_prepare(cpu, f, &in, options);
-  CHECK(n);
-  for (int run = 0; n && run < 4; run++) {
+  GlowRunnable *r = glow_backend_prepare(cpu, f, &in, options);
+  CHECK(r);
+  for (int run = 0; r && run < 4; run++) {
     fill(t, starts[run % 2]);
     unsigned long before = atomic_load(&allocations);
-    GlowStatus status = n->run(n);
+    GlowStatus status = glow_runnable_run(r);
     unsigned long made = atomic_load(&allocations) - before;
-    CHECK(status == GLOW_OK && n->outputs.count == 2);
+    CHECK(status == GLOW_OK && r->outputs.count == 2);
     EXPECT(made == 0, "run %d on %d threads allocates %lu times", run,
            options->parallel ? (int)options->parallel->workers : 1, made);
-    const GlowTensor *y = find(&n->outputs, "y"), *sum = find(&n->outputs, "sum");
+    const GlowTensor *y = find(&r->outputs, "y"), *sum = find(&r->outputs, "sum");
     CHECK(y && y->bytes == bytes && memcmp(y->data, want[run % 2], bytes) == 0);
     CHECK(sum && ((const float *)sum->data)[3] == (float)(base + run + 3));
   }
-  if (n)
-    n->destroy(n);
+  if (r)
+    glow_runnable_destroy(r);
   free(want[0]);
   free(want[1]);
   glow_context_destroy(other);
@@ -244,18 +244,18 @@ static void check_family(const char *text, const GlowRunOptions *options) {
   if (t)
     in = bind(s.entry, t);
   const GlowBackend *cpu = glow_backend_find(ctx, &glow_backends, "cpu");
-  GlowNetwork *n = t ? glow_backend_prepare(cpu, s.entry, &in, options) : NULL;
-  CHECK(n);
-  for (int run = 0; n && run < 2; run++) {
+  GlowRunnable *r = t ? glow_backend_prepare(cpu, s.entry, &in, options) : NULL;
+  CHECK(r);
+  for (int run = 0; r && run < 2; run++) {
     unsigned long before = atomic_load(&allocations);
-    GlowStatus status = n->run(n);
+    GlowStatus status = glow_runnable_run(r);
     unsigned long made = atomic_load(&allocations) - before;
     EXPECT(made == 0, "run %d of this allocates %lu times:\n%s", run, made, text);
-    const GlowTensor *y = find(&n->outputs, "y");
+    const GlowTensor *y = find(&r->outputs, "y");
     CHECK(status == GLOW_OK && y && y->bytes == bytes && memcmp(y->data, want, bytes) == 0);
   }
-  if (n)
-    n->destroy(n);
+  if (r)
+    glow_runnable_destroy(r);
   free(want);
   glow_tensor_free(t);
   glow_context_destroy(ctx);

@@ -1,0 +1,342 @@
+/* From a program to an executable: its steps, its code or that of the library, and its constants. */
+#include "backend/cpu/compile.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/access.h"
+#include "backend/cpu/hosted.h"
+#include "backend/cpu/library.h"
+#include "exec/memory.h"
+#include "ir/remarks.h"
+#include "support/process.h"
+
+/* An executable under construction, and what is forgotten once there is one. */
+typedef struct Compile {
+  GlowExecutable *executable;
+  GlowCpuBackend *backend;
+  GlowContext *ctx;
+  GlowFunction *function;
+  GlowArena *arena;
+  const GlowRunOptions *options;
+  const GlowIsa *isa;
+  const GlowCache *cache; /* NULL: there is none */
+  GlowText key, object;   /* if there is a cache and it had nothing */
+} Compile;
+
+/* Seconds since *since, which becomes now. */
+static double lap(double *since) {
+  double now = glow_clock(), passed = now - *since;
+  *since = now;
+  return passed;
+}
+
+/* ---- Values ---------------------------------------------------------------------------------- */
+
+/* Whether each run writes all of v, which the program does not read. */
+static bool is_written_whole(const GlowFunction *f, const GlowValue *v) {
+  for (const GlowNode *n = f->body->first; n; n = n->next)
+    for (uint32_t i = 0; i < n->nouts; i++)
+      if (n->operands[i].value == v && n->operands[i].qual == GLOW_QUAL_OUT)
+        return true;
+  return false;
+}
+
+static GlowMemoryClass memory_of(const GlowValue *v) {
+  switch (glow_outer_class(v)) {
+  case GLOW_CONSTANT:
+    return GLOW_MEMORY_CONSTANT;
+  case GLOW_VARIABLE:
+    return GLOW_MEMORY_VARIABLE;
+  case GLOW_PLACEHOLDER:
+    break;
+  }
+  return GLOW_MEMORY_PORT;
+}
+
+/* The type before anything was written: an open axis has extent 0. */
+static const GlowType *empty_type(GlowContext *ctx, const GlowType *type) {
+  GlowDim dims[GLOW_MAX_RANK];
+  if (!glow_type_is_tensor(type) || glow_type_is_static(type))
+    return type;
+  for (uint32_t a = 0; a < type->rank; a++)
+    dims[a] = type->dims[a].kind == GLOW_DIM_EXACT ? type->dims[a] : GLOW_EXACT(0);
+  return glow_type_with_layout(ctx, glow_type_with_dims(ctx, type, type->rank, dims), type->layout);
+}
+
+/* The value of a constant at an aligned place. NULL after a diagnostic. */
+static const GlowTensor *constant(Compile *c, uint32_t i) {
+  GlowCpuBackend *b = c->backend;
+  GlowValue *v = b->plan.outer[i];
+  if (b->cached.entry.map && b->cached.constants[i]) {
+    GlowTensor *t = GLOW_NEW(c->arena, GlowTensor);
+    *t = (GlowTensor){.type = v->type, .data = (void *)(uintptr_t)b->cached.constants[i]};
+    t->bytes = (size_t)glow_type_bytes(v->type);
+    return t;
+  }
+  const GlowTensor *t = glow_storage_value(v->def.storage);
+  if (t && (uintptr_t)t->data % GLOW_EXEC_ALIGN)
+    t = b->copies[i] = glow_tensor_copy(c->ctx, t);
+  return t;
+}
+
+/* Says what outer value i is. False after a diagnostic. */
+static bool describe(Compile *c, uint32_t i, GlowExecValue *x) {
+  const GlowCpuPlan *plan = &c->backend->plan;
+  GlowValue *v = plan->outer[i];
+  *x = (GlowExecValue){.name = v->name,
+                       .memory = memory_of(v),
+                       .type = v->type,
+                       .room = glow_type_room(c->ctx, v->type),
+                       .before = empty_type(c->ctx, v->type),
+                       .loc = glow_value_loc(v),
+                       .read = plan->reads[i],
+                       .written = plan->writes[i]};
+  if (!x->read && !x->written)
+    return true;
+  if (x->memory == GLOW_MEMORY_CONSTANT)
+    return (x->value = constant(c, i)) != NULL;
+  if (x->memory == GLOW_MEMORY_VARIABLE)
+    return (x->value = glow_storage_value(v->def.storage)) != NULL;
+  x->cleared = x->written && (x->read || !is_written_whole(c->function, v));
+  return true;
+}
+
+static bool describe_values(Compile *c) {
+  const GlowCpuPlan *plan = &c->backend->plan;
+  GlowExecValue *values = GLOW_NEW_ARRAY(c->arena, GlowExecValue, plan->nouter);
+  bool ok = true;
+  for (uint32_t i = 0; i < plan->nouter; i++)
+    ok = describe(c, i, &values[i]) && ok;
+  c->executable->values = values;
+  c->executable->nvalues = plan->nouter;
+  return ok;
+}
+
+/* ---- Messages about runs --------------------------------------------------------------------- */
+
+/* The first work of instruction `order` that may fail, in a list of work and the lists inside of
+ * it; with `any` the first work of the instruction. */
+static const GlowWork *find_work(const GlowWork *work, uint32_t count, int64_t order, bool any) {
+  const GlowWork *found = NULL;
+  for (uint32_t i = 0; i < count && !found; i++) {
+    const GlowWork *w = &work[i];
+    if ((w->faults || any) && w->source->instruction == order)
+      return w;
+    found = find_work(w->then.data, w->then.count, order, any);
+    if (!found)
+      found = find_work(w->otherwise.data, w->otherwise.count, order, any);
+  }
+  return found;
+}
+
+static void report(GlowExecution *x) {
+  const GlowCpuBackend *b = x->executable->backend;
+  const GlowFault *fault = &x->fault;
+  bool late = fault->error == GLOW_FAULT_LATE;
+  const GlowWork *w = find_work(b->plan.work, b->plan.count, fault->instruction, late);
+  GLOW_CHECK(b->function->module->ctx, w, "a fault names an instruction");
+  if (late) {
+    glow_run_check_time(glow_cpu_node(w->source));
+    return;
+  }
+  GlowCall call = *w->call;
+  call.detail = fault->detail;
+  glow_report_run_error(glow_cpu_node(w->source), (GlowRunError)fault->error, &call);
+}
+
+/* ---- The end --------------------------------------------------------------------------------- */
+
+static void keep(GlowState *s) {
+  const GlowCpuBackend *b = s->executable->backend;
+  for (uint32_t i = 0; i < b->plan.nouter; i++) {
+    if (!s->values[i] || !b->plan.writes[i])
+      continue;
+    GlowStorage *g = b->plan.outer[i]->def.storage;
+    glow_tensor_free(g->cached);
+    g->cached = s->values[i];
+    s->values[i] = NULL;
+  }
+}
+
+static void destroy(GlowExecutable *e) {
+  GlowCpuBackend *b = e->backend;
+  for (uint32_t i = 0; b->copies && i < b->plan.nouter; i++)
+    glow_tensor_free(b->copies[i]);
+  glow_code_destroy(b->code);
+  glow_cache_close(&b->cached.entry);
+}
+
+static const GlowEngine engine = {.report = report, .keep = keep, .destroy = destroy};
+static const GlowEngine hosted_engine = {.begin = glow_hosted_begin,
+                                         .end = glow_hosted_end,
+                                         .host = glow_hosted_step,
+                                         .report = report,
+                                         .keep = keep,
+                                         .destroy = destroy};
+
+/* ---- Code ------------------------------------------------------------------------------------ */
+
+/* The reference kernels of this process by the names that code calls them. */
+static void find_kernels(GlowArena *arena, GlowCodegenOptions *options) {
+  const GlowKernelRow *table = glow_kernels_best()->table;
+  GlowSymbol *symbols = GLOW_NEW_ARRAY(arena, GlowSymbol, GLOW_OP_COUNT);
+  options->symbols = symbols;
+  for (uint32_t op = 0; op < GLOW_OP_COUNT; op++) {
+    if (table[op].kernel)
+      symbols[options->nsymbols++] =
+          (GlowSymbol){glow_op_desc[op].kernel, (const void *)(uintptr_t)table[op].kernel};
+  }
+}
+
+static void generate(Compile *c, const GlowCodegenOptions *options) {
+  GlowExecutableCosts *costs = &c->executable->costs;
+  GlowCodegenTimes t;
+  if (!glow_codegen_emit_object(c->ctx, c->backend->data, options, &c->object, &t))
+    glow_throw(c->ctx, GLOW_INTERNAL); /* whatever the program, it should compile */
+  costs->emit = t.emit;
+  costs->link = t.link;
+  costs->optimize = t.optimize;
+  costs->generate = t.generate;
+}
+
+/* A remark about the whole program. */
+static void tell(const Compile *c, const char *what) {
+  if (!glow_remarks_heard(c->ctx))
+    return;
+  const char *text = glow_str_printf(c->ctx, "@%s %s", c->function->name, what);
+  glow_remarks_take(c->ctx, &(GlowRemark){.speaker = "codegen",
+                                          .function = c->function,
+                                          .loc = c->function->src,
+                                          .text = text});
+}
+
+/* Finds the code or makes it. NULL after a diagnostic. */
+static const GlowProgram *compiled_program(Compile *c) {
+  GlowCpuBackend *b = c->backend;
+  GlowExecutableCosts *costs = &c->executable->costs;
+  double since = glow_clock();
+  GlowCodegenOptions options = {
+      .isa = c->isa, .debug = c->options->debug, .program = c->function->src};
+  options.remark = glow_remarks_heard(c->ctx) ? glow_cpu_remark : NULL;
+  if (c->cache && glow_cached_key(c->function, &options, &c->key))
+    costs->cached = glow_cached_find(c->cache, &c->key, c->arena, &b->plan, &b->cached);
+  else
+    glow_text_release(&c->key);
+  costs->cache = lap(&since);
+  if (costs->cached)
+    tell(c, "is in the cache: nothing is compiled");
+  find_kernels(c->arena, &options);
+  if (!costs->cached)
+    generate(c, &options);
+  GlowBytes object = {c->object.data, c->object.size};
+  object = costs->cached ? b->cached.object : object;
+  since = glow_clock();
+  b->code = glow_code_load(c->ctx, object.data, object.size, options.symbols, options.nsymbols);
+  costs->load = lap(&since);
+  costs->code = b->code ? glow_code_size(b->code) : 0;
+  return b->code ? glow_code_program(b->code) : NULL;
+}
+
+/* Says of each piece that library code runs it. */
+static void tell_pieces(const GlowProgramData *data) {
+  for (int64_t i = 0; i < data->npieces; i++) {
+    const GlowWork *w = data->pieces[i];
+    if (w->kind == GLOW_WORK_KERNEL)
+      glow_codegen_remark(glow_cpu_node(w->source), "%s '%s' runs as %s of the library",
+                          w->source->desc->instr, w->source->name, w->kernel->name);
+  }
+}
+
+/* What profiles call a piece of work. */
+static const char *kernel_of(const GlowWork *w) {
+  switch (w->kind) {
+  case GLOW_WORK_REFERENCE:
+    return "reference";
+  case GLOW_WORK_HOST:
+    return "interpreter";
+  default:
+    return w->kernel->name;
+  }
+}
+
+static void describe_pieces(Compile *c) {
+  const GlowProgramData *data = c->backend->data;
+  GlowProfilePiece *pieces = GLOW_NEW_ARRAY(c->arena, GlowProfilePiece, data->npieces);
+  for (int64_t i = 0; i < data->npieces; i++)
+    pieces[i] = (GlowProfilePiece){.node = glow_cpu_node(data->pieces[i]->source),
+                                   .kernel = kernel_of(data->pieces[i])};
+  c->executable->pieces = pieces;
+  c->executable->npieces = (uint32_t)data->npieces;
+}
+
+/* A program that can be walked, of the tier that is asked for. False after diagnostics. */
+static bool make_program(Compile *c) {
+  GlowCpuBackend *b = c->backend;
+  GlowExecutable *e = c->executable;
+  const GlowParallel *parallel = c->options->parallel;
+  bool library = c->options->tier == GLOW_TIER_LIBRARY;
+  double since = glow_clock();
+  c->isa = glow_cpu_target(c->function->module, c->function->src);
+  if (!c->isa || !glow_cpu_plan(c->arena, c->function, c->isa, &b->plan) ||
+      !glow_cpu_fits(c->function, &b->plan, parallel ? parallel->workers : 1,
+                     c->options->max_memory))
+    return false;
+  b->copies = GLOW_NEW_ARRAY(c->arena, GlowTensor *, b->plan.nouter);
+  b->data = glow_cpu_program(c->arena, &b->plan, library ? c->isa : NULL);
+  describe_pieces(c);
+  e->memory = b->plan.arena;
+  e->align = b->plan.align;
+  e->scratch = b->plan.scratch;
+  if (b->plan.hosted)
+    e->engine = &hosted_engine;
+  if (library)
+    e->program = glow_library_bind(c->ctx, c->arena, c->isa, b->data);
+  e->costs.select = lap(&since);
+  if (!library)
+    e->program = compiled_program(c);
+  else if (e->program && glow_remarks_heard(c->ctx))
+    tell_pieces(b->data);
+  return e->program != NULL;
+}
+
+static void store(Compile *c) {
+  double since = glow_clock();
+  if (c->key.size && !c->executable->costs.cached)
+    glow_cached_store(c->cache, &c->key, c->arena, &c->backend->plan, &c->object,
+                      c->executable->values, c->backend->copies);
+  c->executable->costs.cache += lap(&since);
+}
+
+static void release_texts(void *compile) {
+  Compile *c = compile;
+  glow_text_release(&c->key);
+  glow_text_release(&c->object);
+}
+
+GlowExecutable *glow_cpu_compile(GlowFunction *f, const GlowRunOptions *options) {
+  static const GlowRunOptions defaults;
+  GlowContext *ctx = f->module->ctx;
+  GlowArena *arena = glow_arena_create(ctx);
+  GlowCpuBackend *backend = GLOW_NEW(arena, GlowCpuBackend);
+  backend->function = f;
+  Compile c = {.ctx = ctx, .function = f, .arena = arena, .backend = backend};
+  c.options = options ? options : &defaults;
+  c.cache = c.options->debug ? NULL : c.options->cache; /* has no lines */
+  GlowExecutable *e = c.executable = glow_executable_create(arena, &engine);
+  e->backend = backend;
+  glow_text_init(&c.key, ctx);
+  glow_text_init(&c.object, ctx);
+  GlowDefer release, texts;
+  glow_defer_push(ctx, &release, glow_executable_release_fn, e);
+  glow_defer_push(ctx, &texts, release_texts, &c);
+  bool ok = make_program(&c);
+  double since = glow_clock();
+  ok = ok && describe_values(&c);
+  e->costs.constants = lap(&since);
+  if (ok)
+    store(&c);
+  glow_defer_pop(ctx, &texts, true);
+  glow_defer_pop(ctx, &release, !ok);
+  return ok ? e : NULL;
+}

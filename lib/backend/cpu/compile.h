@@ -1,0 +1,17 @@
+/* What an executable of the CPU backend keeps besides what runs need. */
+#ifndef GLOW_BACKEND_CPU_COMPILE_H
+#define GLOW_BACKEND_CPU_COMPILE_H
+
+#include "backend/cpu/cached.h"
+#include "exec/executable.h"
+
+typedef struct GlowCpuBackend {
+  GlowFunction *function; /* for messages and HOST steps */
+  GlowCpuPlan plan;
+  const GlowProgramData *data;
+  GlowCode *code;      /* NULL: library code */
+  GlowCached cached;   /* what the cache had; closed if that is nothing */
+  GlowTensor **copies; /* by outer value: constants that were not aligned; NULL: none */
+} GlowCpuBackend;
+
+#endif

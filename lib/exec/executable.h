@@ -1,0 +1,105 @@
+/* Executables and states: a program that is ready to run, and the memory of its variables.
+ *
+ * An executable is immutable and counted. Any number of threads may run it, each by an execution
+ * (execution.h) of its own. A backend makes it; the memory of its description belongs to a context.
+ * The context and what it holds must outlive the executable. */
+#ifndef GLOW_EXEC_EXECUTABLE_H
+#define GLOW_EXEC_EXECUTABLE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "exec/profile.h"
+#include "rt/walk.h"
+#include "tensor/bindings.h"
+
+typedef struct GlowExecutable GlowExecutable;
+typedef struct GlowExecution GlowExecution;
+
+typedef enum GlowMemoryClass {
+  GLOW_MEMORY_PORT,     /* a placeholder, or a parameter: the caller's */
+  GLOW_MEMORY_VARIABLE, /* a state's */
+  GLOW_MEMORY_CONSTANT  /* the executable's */
+} GlowMemoryClass;
+
+/* A value that a program finds in memory that is not its own. */
+typedef struct GlowExecValue {
+  GlowStr name;
+  GlowMemoryClass memory;
+  const GlowType *type;   /* as declared */
+  const GlowType *room;   /* of its memory: bounds are extents */
+  const GlowType *before; /* until something is written: an axis with a bound has extent 0 */
+  GlowLoc loc;            /* for messages */
+  bool read, written;     /* by the program */
+  bool cleared;           /* a port: zeros before a run that has no value for it */
+  const GlowTensor *value; /* of a constant; of a variable before the first run */
+} GlowExecValue;
+
+/* The seconds that each step of making an executable took, and its sizes in bytes. 0: not known, or
+ * there was no such step. */
+typedef struct GlowExecutableCosts {
+  double select, cache, emit, link, optimize, generate, load, constants;
+  int64_t code;
+  bool cached; /* code and constants were found in the cache */
+} GlowExecutableCosts;
+
+/* The memory of the variables of an executable. Any number of states may exist; one takes part in
+ * one run at a time. */
+typedef struct GlowState {
+  GlowExecutable *executable;
+  atomic_bool busy;
+  GlowTensor **values; /* by value; NULL: no variable, or as it was at first */
+} GlowState;
+
+/* What an executable needs its backend for. Each may be NULL. */
+typedef struct GlowEngine {
+  /* Runs the program: inputs by value, NULL where there is none. Runs take turns. NULL: `program`
+   * is walked. */
+  GlowStatus (*run)(GlowExecution *x, GlowState *s, const GlowTensor *const *inputs);
+  /* Before and behind a walk with HOST steps; such runs take turns. */
+  void (*begin)(GlowExecution *x);
+  void (*end)(GlowExecution *x);
+  void (*host)(GlowFault *fault, int64_t instruction);
+  /* Reports x->fault to the executable's context. */
+  void (*report)(GlowExecution *x);
+  /* The values of a state become those that the program has before its next run. Takes what it
+   * keeps out of the state. */
+  void (*keep)(GlowState *s);
+  /* Frees what a run has left in x->result. */
+  void (*forget)(GlowExecution *x);
+  void (*destroy)(GlowExecutable *e);
+} GlowEngine;
+
+struct GlowExecutable {
+  GlowContext *ctx;
+  GlowArena *arena; /* of this struct and of all that it points to */
+  atomic_int users;
+  pthread_mutex_t lock; /* of the context: steps that the interpreter runs, and messages */
+  const GlowEngine *engine;
+  void *backend; /* the engine's */
+  const GlowExecValue *values;
+  uint32_t nvalues;
+  const GlowProgram *program;  /* NULL: engine->run */
+  int64_t memory, align;       /* bytes of the arena of a run */
+  int64_t scratch;             /* bytes that each worker needs behind it */
+  const GlowProfilePiece *pieces;
+  uint32_t npieces;
+  GlowExecutableCosts costs;
+};
+
+/* An executable with one user in an arena, which it owns from then on. The caller fills in the
+ * rest. */
+GlowExecutable *glow_executable_create(GlowArena *arena, const GlowEngine *engine);
+GlowExecutable *glow_executable_retain(GlowExecutable *e);
+/* One user less; the last one frees the executable. NULL is ignored. No run may be under way. */
+void glow_executable_release(GlowExecutable *e);
+void glow_executable_release_fn(void *e); /* for glow_defer_push */
+
+/* A state with the values that variables have before the first run. NULL: out of memory. */
+GlowState *glow_state_create(GlowExecutable *e);
+/* The value of a variable now. Borrowed, until the next run or glow_state_destroy. */
+const GlowTensor *glow_state_value(const GlowState *s, uint32_t i);
+/* NULL is ignored. */
+void glow_state_destroy(GlowState *s);
+
+#endif

@@ -1,0 +1,91 @@
+/* See runnable.h. */
+#include "exec/runnable.h"
+
+#include <stdlib.h>
+
+/* The tensors of ports. The interpreter checks its inputs itself. False after a diagnostic. */
+static bool take_inputs(GlowRunnable *r, const GlowBindings *inputs) {
+  const GlowExecutable *e = r->executable;
+  bool ok = true;
+  for (uint32_t i = 0; i < e->nvalues; i++) {
+    const GlowExecValue *v = &e->values[i];
+    if (v->memory != GLOW_MEMORY_PORT)
+      continue;
+    r->inputs[i] = glow_bindings_find(inputs, v->name);
+    bool wanted = v->read && (!v->written || r->inputs[i]);
+    if (e->program && wanted)
+      ok = glow_bindings_take(e->ctx, inputs, v->name, v->type, v->loc) && ok;
+  }
+  return ok;
+}
+
+static void list_outputs(GlowRunnable *r) {
+  const GlowExecutable *e = r->executable;
+  for (uint32_t i = 0; e->program && i < e->nvalues; i++) {
+    const GlowTensor *t = glow_execution_output(r->execution, i);
+    if (t)
+      r->outputs.data[r->outputs.count++] =
+          (GlowBinding){e->values[i].name, (GlowTensor *)(uintptr_t)t};
+  }
+}
+
+GlowRunnable *glow_runnable_create(GlowExecutable *e, const GlowBindings *inputs,
+                                   const GlowExecutionOptions *options) {
+  if (!e)
+    return NULL;
+  GlowContext *ctx = e->ctx;
+  GlowDefer release, destroy;
+  glow_defer_push(ctx, &release, glow_executable_release_fn, e);
+  GlowRunnable *r = glow_malloc(ctx, sizeof *r);
+  glow_defer_pop(ctx, &release, false);
+  *r = (GlowRunnable){.executable = e};
+  glow_defer_push(ctx, &destroy, glow_runnable_destroy_fn, r);
+  size_t n = (size_t)e->nvalues + 1;
+  r->inputs = glow_malloc(ctx, n * sizeof *r->inputs);
+  r->listed = glow_malloc(ctx, n * sizeof *r->listed);
+  r->outputs.data = r->listed;
+  bool ok = take_inputs(r, inputs);
+  if (ok) {
+    r->state = glow_state_create(e);
+    r->execution = glow_execution_create(e, options);
+    if (!r->state || !r->execution)
+      glow_throw(ctx, GLOW_NO_MEMORY);
+    list_outputs(r);
+  }
+  glow_defer_pop(ctx, &destroy, !ok);
+  return ok ? r : NULL;
+}
+
+GlowStatus glow_runnable_run(GlowRunnable *r) {
+  GlowStatus status = glow_execution_run(r->execution, r->state, r->inputs);
+  r->ran |= status == GLOW_OK;
+  if (!r->executable->program)
+    r->outputs = r->execution->result;
+  if (status == GLOW_NO_MEMORY) /* as all tools learn of it */
+    glow_throw(r->executable->ctx, status);
+  return status;
+}
+
+void glow_runnable_take(const GlowRunnable *r, GlowBindings *outputs) {
+  GlowContext *ctx = r->executable->ctx;
+  for (uint32_t i = 0; i < r->outputs.count; i++) {
+    GlowBinding b = r->outputs.data[i];
+    b.tensor = glow_tensor_copy(ctx, b.tensor);
+    glow_vec_push(ctx->arena, outputs, b);
+  }
+}
+
+void glow_runnable_destroy(GlowRunnable *r) {
+  if (!r)
+    return;
+  if (r->ran && r->executable->engine->keep)
+    r->executable->engine->keep(r->state);
+  glow_state_destroy(r->state);
+  glow_execution_destroy(r->execution);
+  glow_executable_release(r->executable);
+  free(r->inputs);
+  free(r->listed);
+  free(r);
+}
+
+void glow_runnable_destroy_fn(void *r) { glow_runnable_destroy(r); }
