@@ -21,7 +21,7 @@ PLANTED = (
     ("field", MATMUL, MATMUL, "s->lda", "s->ldb", "no member named 'ldb'"),
     ("field", MATMUL, TABLE, "  derived lda : i64", "  derived ldb : i64", "no member named 'lda'"),
     ("field", PRODUCT_SETUP, PRODUCT_SETUP, "p->lda", "p->ldb", "no member named .ldb"),
-    ("field", SETUP, TABLE, "  derived padded : i64", "  derived padding : i64", "no member named .padded"),
+    ("field", SETUP, TABLE, "  derived fetch : i64", "  derived catch : i64", "no member named .fetch"),
     ("count", CONV, CONV, "int64_t from, int64_t to, int64_t group)", "int64_t from, int64_t to)", "conflicting types"),
     ("count", CONV, CONV, "GlowConvTileFn *full_odd, GlowConvTileFn *small_odd,", "GlowConvTileFn *small_odd,",
      "conflicting types"),

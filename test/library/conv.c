@@ -32,6 +32,23 @@ static Windows draw_windows(Program *p, int axes, int most) {
   return w;
 }
 
+/* Windows as networks have them: of one size, undilated, padded by half of it at most, so that
+ * kernels have tiles for them. Sizes: 1, 3 or 5 up to `most_size`. */
+static Windows draw_usual_windows(Program *p, int low_size, int most_size, int most) {
+  Windows w = {.axes = 2};
+  int size = draw_in(p, low_size / 2, most_size / 2) * 2 + 1, stride = draw_in(p, 1, 2);
+  for (int a = 0; a < 2; a++) {
+    w.size[a] = size;
+    w.stride[a] = stride;
+    w.dilation[a] = 1;
+    w.pads[a] = draw_in(p, 0, size / 2);
+    w.pads[a + 2] = draw_in(p, 0, size / 2);
+    w.in[a] = draw_in(p, size, size + most);
+    w.out[a] = (w.in[a] + w.pads[a] + w.pads[a + 2] - size) / stride + 1;
+  }
+  return w;
+}
+
 static void put_windows(Program *p, const Windows *w) {
   put(p, " {strides = ");
   put_list(p, w->axes, w->stride);
@@ -136,7 +153,7 @@ void case_conv(Program *p) {
     c.ic = 16 * draw_in(p, 1, 2);
     c.oc = c.groups * ob * draw_in(p, 1, 2);
   }
-  c.w = draw_windows(p, 2, 9);
+  c.w = draw(p, 3) ? draw_windows(p, 2, 9) : draw_usual_windows(p, 1, 3, 15);
   write_filter(c.ic < 16 && draw(p, 2) ? c.ic : 16, ob, filter);
   draw_tile(p, &c.w, false, tile);
   c.members = tile;
@@ -157,7 +174,7 @@ void case_conv_few(Program *p) {
 void case_depthwise(Program *p) {
   Blocked c = {.n = draw_in(p, 1, 3), .ic = 1, .x = "NCHW16c", .filter = "OIHW16o", .members = ""};
   c.groups = c.oc = draw_channels(p, 48);
-  c.w = draw_windows(p, 2, 16);
+  c.w = draw(p, 2) ? draw_windows(p, 2, 16) : draw_usual_windows(p, 3, 5, 30);
   put_blocked(p, &c);
 }
 

@@ -79,14 +79,15 @@ void put_epilogue(Program *p, const Epilogue *e);
 /* ---- Runs ------------------------------------------------------------------------------------ */
 
 /* How often what of the library ran. */
-enum { MOST_KERNELS = 1024, MOST_TILES = 1024, MOST_LANES = 4096 };
+enum { MOST_KERNELS = 1024, MOST_TILES = 4096, MOST_LANES = 4096 };
 typedef struct Counts {
   unsigned kernels[MOST_KERNELS]; /* instructions that kernel k of glow_kernels had a part in */
-  unsigned tiles[MOST_TILES];     /* pieces of work with tile t of the row */
+  unsigned tiles[MOST_TILES];     /* pieces of work with tile t of the library */
   unsigned lanes[MOST_LANES];     /* calls of the function of lanes l */
 } Counts;
 
-/* Runs the program on both and compares all bits, any NaN for a NaN; counts what ran.
+/* Runs the program on both and compares all bits, any NaN for a NaN; counts what ran. One program
+ * of four takes no tiles with fixed params, where others do.
  * What calls a function of lanes whose name begins as one of p->without does not run at all. False,
  * after a message: the bits differ, or it does not run. */
 bool program_run(Program *p, Counts *counts);

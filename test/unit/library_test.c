@@ -75,6 +75,21 @@ static void tell_size(const GlowIsa *isa) {
   glow_context_destroy(ctx);
 }
 
+/* Forms with fixed params that a tile has. */
+static uint32_t count_forms(unsigned kind) {
+  uint32_t n = 0;
+  const GlowFixed *all = glow_tile_desc[kind].fixed;
+  while (all && all[n].name)
+    n++;
+  return n;
+}
+static int most_forms(void) {
+  uint32_t most = 0;
+  for (const GlowTile *t = glow_tiles[0]; t->name; t++)
+    most = count_forms(t->kind) > most ? count_forms(t->kind) : most;
+  return (int)most;
+}
+
 /* Everything that a program can ask the library for is there. */
 static void check_tables(const GlowIsa *isa, const GlowLibrary *library) {
   int kernels = count_kernels(), tiles = 0;
@@ -86,7 +101,7 @@ static void check_tables(const GlowIsa *isa, const GlowLibrary *library) {
     EXPECT(library->lanes[l], "the library of %s lacks %s", isa->name, glow_lane_names[l]);
   while (glow_tiles[isa - glow_isa][tiles].name)
     tiles++;
-  CHECK(tiles <= MOST_TILES);
+  CHECK(tiles * (1 + most_forms()) <= MOST_TILES);
   printf("%s: %d kernels, %d tiles, %u functions of lanes\n", isa->name, kernels, tiles,
          glow_lane_count - 1);
 }
@@ -153,7 +168,10 @@ static void tell_counts(const GlowIsa *isa, const Counts *c) {
   for (int k = 0; glow_kernels[k].name; k++)
     printf("%s: %s: %u shapes\n", isa->name, glow_kernels[k].name, c->kernels[k]);
   for (int t = 0; tiles[t].name; t++)
-    printf("%s: %s: %u pieces\n", isa->name, tiles[t].name, c->tiles[t]);
+    for (uint32_t form = 0; form <= count_forms(tiles[t].kind); form++)
+      printf("%s: %s %s: %u pieces\n", isa->name, tiles[t].name,
+             form ? glow_tile_desc[tiles[t].kind].fixed[form - 1].name : "",
+             c->tiles[glow_tile_number(isa, &tiles[t], form)]);
   for (uint32_t l = 1; l < glow_lane_count; l++)
     printf("%s: %s: %u calls\n", isa->name, glow_lane_names[l], c->lanes[l]);
 }
@@ -163,6 +181,22 @@ static unsigned count_used(const unsigned *counts, int n) {
   for (int i = 0; i < n; i++)
     used += counts[i] > 0;
   return used;
+}
+
+/* Every tile has run with any params, and every form of it with some sizes. */
+static void check_tiles(const GlowIsa *isa, const Counts *c) {
+  const GlowTile *tiles = glow_tiles[isa - glow_isa];
+  for (const GlowTile *t = tiles; t->name; t++)
+    EXPECT(c->tiles[t - tiles], "no shape ran the tile %s of %s", t->name, isa->name);
+  for (const GlowTile *t = tiles; t->name; t++) {
+    for (uint32_t form = 1; form <= count_forms(t->kind); form++) {
+      unsigned ran = 0;
+      for (const GlowTile *u = tiles; u->name; u++)
+        ran += u->kind == t->kind ? c->tiles[glow_tile_number(isa, u, form)] : 0;
+      EXPECT(ran, "no shape ran a %s %s of %s", glow_tile_desc[t->kind].name,
+             glow_tile_desc[t->kind].fixed[form - 1].name, isa->name);
+    }
+  }
 }
 
 static void check_kernels(const GlowIsa *isa, const Options *o) {
@@ -178,9 +212,8 @@ static void check_kernels(const GlowIsa *isa, const Options *o) {
   if (o->counts)
     tell_counts(isa, &s.counts);
   bool whole = o->slices == 1 && o->shapes >= 1000 && !o->kernel;
-  const GlowTile *tiles = glow_tiles[isa - glow_isa];
-  for (int t = 0; whole && tiles[t].name; t++)
-    EXPECT(s.counts.tiles[t], "no shape ran the tile %s of %s", tiles[t].name, isa->name);
+  if (whole)
+    check_tiles(isa, &s.counts);
   printf("%s: each kernel on %u random shapes at least; %u tiles and %u functions of lanes ran\n",
          isa->name, least, count_used(s.counts.tiles, MOST_TILES),
          count_used(s.counts.lanes + 1, MOST_LANES - 1));

@@ -403,6 +403,62 @@ static void check_where(const OpFile *file, const TileDecl *t) {
     check_instances(file, t);
 }
 
+/* Finds the word of params that a name stands for, the first that has that name. */
+static bool find_word(const OpFile *file, const ParamsDecl *params, Limit *l, int64_t first,
+                      GlowStr path) {
+  for (uint32_t i = 0; i < params->fields.count; i++) {
+    const FieldsDecl *f = &params->fields.data[i];
+    int64_t size = f->params ? f->params->words : 1;
+    if (f->count.text && !*f->count.text)
+      continue;
+    if (f->count.text)
+      size *= number_value(file, f->count);
+    for (uint32_t k = 0; k < f->names.count; k++, first += size) {
+      GlowStr name =
+          glow_str_printf(file->ctx, "%s%s", path, name_field(file->ctx, f->names.data[k].text));
+      if (f->params && !f->count.text &&
+          find_word(file, f->params, l, first, glow_str_printf(file->ctx, "%s.", name)))
+        return true;
+      if (f->params || f->count.text || f->names.data[k].text != l->field.text)
+        continue;
+      l->word = first;
+      l->path = name;
+      return true;
+    }
+  }
+  return false;
+}
+
+static void check_limit(const OpFile *file, const TileDecl *t, Limit *l) {
+  if (!find_word(file, t->params_decl, l, 0, ""))
+    glow_error(file->ctx, l->field.loc, "'%s' is no field of '%s'", l->field.text,
+               t->params_decl->name.text);
+  l->width = strcmp(l->value.text, "width") == 0;
+  if (l->width && (l->zero.text || strcmp(l->relation.text, "=")))
+    glow_error(file->ctx, l->relation.loc, "a fixed field is '=' width");
+  if (l->width || !check_integer(file, l->value))
+    return;
+  int64_t value = number_value(file, l->value);
+  if (l->zero.text && (strcmp(l->zero.text, "0") || value < 1 || (value & (value - 1))))
+    glow_error(file->ctx, l->value.loc, "what is left over can only be 0, of a power of two");
+  if (!l->zero.text && strcmp(l->relation.text, "=") && strcmp(l->relation.text, "<="))
+    glow_error(file->ctx, l->relation.loc, "a fixed field is '=' or '<=' a number");
+}
+
+static void check_fixed(const OpFile *file, const TileDecl *t) {
+  Names seen = {0};
+  if (t->fixed.count && (!t->sizes.count || !t->params_decl)) {
+    glow_error(file->ctx, t->fixed.data[0].name.loc, "'%s' has no sizes, or no params to fix",
+               t->name.text);
+    return;
+  }
+  for (uint32_t i = 0; i < t->fixed.count; i++) {
+    check_distinct(file, t->name.text, &seen, t->fixed.data[i].name);
+    for (uint32_t k = 0; k < t->fixed.data[i].limits.count; k++)
+      check_limit(file, t, &t->fixed.data[i].limits.data[k]);
+  }
+}
+
 static void check_tile(const OpFile *file, TileDecl *t, uint32_t index) {
   Names seen = {0};
   t->camel = name_camel(file->ctx, t->name.text);
@@ -431,6 +487,7 @@ static void check_tile(const OpFile *file, TileDecl *t, uint32_t index) {
     glow_error(file->ctx, t->name.loc, "a tile has at most %d sizes", MOST_SIZES);
   else if (!named)
     check_where(file, t);
+  check_fixed(file, t);
 }
 
 /* ---- Kernels --------------------------------------------------------------------------------- */

@@ -111,13 +111,33 @@ static void write_each(const OpFile *file, const TileDecl *t, const Machine *m, 
   glow_text_putc(out, '\n');
 }
 
+/* EACH_<TILE>_FIXED(M) for one machine. */
+static void write_each_fixed(const OpFile *file, const TileDecl *t, const Machine *m,
+                             GlowText *out) {
+  Sizes found = tile_instances(file, t, m);
+  uint32_t n = t->sizes.count;
+  glow_text_printf(out, "#define EACH_%s_FIXED(M)", t->upper);
+  for (uint32_t i = 0; i < t->fixed.count * found.count; i += n) {
+    glow_text_printf(out, "%s M(%s", i % (4 * n) ? "" : " \\\n ",
+                     t->fixed.data[i / found.count].name.text);
+    for (uint32_t k = 0; k < n; k++)
+      glow_text_printf(out, ", %lld", (long long)found.data[i % found.count + k]);
+    glow_text_putc(out, ')');
+  }
+  glow_text_putc(out, '\n');
+}
+
 static void write_all_each(const OpFile *file, GlowText *out) {
-  comment(out, "EACH_<TILE>(M): M(sizes) for each tile that the machine has.");
+  comment(out, "EACH_<TILE>(M): M(sizes) for each tile that the machine has. EACH_<TILE>_FIXED(M): "
+               "M(name, sizes) for each with fixed params.");
   glow_text_puts(out, "#if defined(GLOW_TEST_TILE) /* tests give the tiles that they plant */\n");
   for (uint32_t i = 0; i < file->tiles.count; i++)
     if (file->tiles.data[i]->sizes.count)
       glow_text_printf(out, "#ifndef EACH_%s\n#define EACH_%s(M)\n#endif\n",
                        file->tiles.data[i]->upper, file->tiles.data[i]->upper);
+  for (uint32_t i = 0; i < file->tiles.count; i++)
+    if (file->tiles.data[i]->fixed.count)
+      glow_text_printf(out, "#define EACH_%s_FIXED(M)\n", file->tiles.data[i]->upper);
   for (size_t k = 0; k < nmachines; k++) {
     bool seen = false;
     for (size_t j = 0; j < k; j++)
@@ -132,6 +152,9 @@ static void write_all_each(const OpFile *file, GlowText *out) {
     for (uint32_t i = 0; i < file->tiles.count; i++)
       if (file->tiles.data[i]->sizes.count)
         write_each(file, file->tiles.data[i], &machines[k], out);
+    for (uint32_t i = 0; i < file->tiles.count; i++)
+      if (file->tiles.data[i]->fixed.count)
+        write_each_fixed(file, file->tiles.data[i], &machines[k], out);
   }
   glow_text_puts(out, "#else\n#error \"no row of isa.def has such registers\"\n#endif\n\n");
 }
@@ -174,6 +197,46 @@ static void write_members(const OpFile *file, const TileDecl *t, GlowText *out) 
   glow_text_putc(out, '\n');
 }
 
+/* The macro DECLARE(sizes), or DECLARE(fixed, sizes), of a prototype. */
+static void write_declare(const TileDecl *t, bool fixed, GlowText *out) {
+  glow_text_puts(out, fixed ? "#define DECLARE(fixed" : "#define DECLARE(");
+  for (uint32_t i = 0; i < t->sizes.count; i++)
+    glow_text_printf(out, "%s%s", i || fixed ? ", " : "", t->sizes.data[i].text);
+  glow_text_printf(out, ") \\\n  void glow_%s_%s", t->name.text, fixed ? "##fixed##_" : "");
+  for (uint32_t i = 0; i < t->sizes.count; i++)
+    glow_text_printf(out, "%s##%s", i ? "##x" : "", t->sizes.data[i].text);
+  write_tile_parameters(t, false, out);
+  glow_text_printf(out, ";\nEACH_%s%s(DECLARE)\n#undef DECLARE\n", t->upper, fixed ? "_FIXED" : "");
+}
+
+/* The tiles with fixed params, and functions that give a copy of params their limits. */
+static void write_fixed(const OpFile *file, const TileDecl *t, GlowText *out) {
+  if (!t->fixed.count)
+    return;
+  glow_text_puts(out, "#ifdef GLOW_LIBRARY\n");
+  write_declare(t, true, out);
+  for (uint32_t i = 0; i < t->fixed.count; i++) {
+    const FixedDecl *d = &t->fixed.data[i];
+    glow_text_printf(out, "INLINE void glow_fix_%s_%s(Glow%s *p) {\n", t->name.text, d->name.text,
+                     t->params_decl->name.text);
+    for (uint32_t k = 0; k < d->limits.count; k++) {
+      const Limit *l = &d->limits.data[k];
+      long long value = l->width ? 0 : (long long)number_value(file, l->value);
+      if (l->width)
+        glow_text_printf(out, "  p->%s = GLOW_VL * GLOW_TILE_VECTORS;\n", l->path);
+      else if (l->zero.text)
+        glow_text_printf(out, "  p->%s &= -INT64_C(%lld);\n", l->path, value);
+      else if (strcmp(l->relation.text, "=") == 0)
+        glow_text_printf(out, "  p->%s = %lld;\n", l->path, value);
+      else
+        glow_text_printf(out, "  p->%s = p->%s < %lld ? p->%s : %lld;\n", l->path, l->path, value,
+                         l->path, value);
+    }
+    glow_text_puts(out, "}\n");
+  }
+  glow_text_puts(out, "#endif\n");
+}
+
 static void write_tile(const OpFile *file, const TileDecl *t, GlowText *out) {
   comment(out, t->doc);
   if (t->as.text) {
@@ -188,14 +251,9 @@ static void write_tile(const OpFile *file, const TileDecl *t, GlowText *out) {
     write_members(file, t, out);
     return;
   }
-  glow_text_puts(out, "#define DECLARE(");
-  for (uint32_t i = 0; i < t->sizes.count; i++)
-    glow_text_printf(out, "%s%s", i ? ", " : "", t->sizes.data[i].text);
-  glow_text_printf(out, ") \\\n  void glow_%s_", t->name.text);
-  for (uint32_t i = 0; i < t->sizes.count; i++)
-    glow_text_printf(out, "%s##%s", i ? "##x" : "", t->sizes.data[i].text);
-  write_tile_parameters(t, false, out);
-  glow_text_printf(out, ";\nEACH_%s(DECLARE)\n#undef DECLARE\n\n", t->upper);
+  write_declare(t, false, out);
+  write_fixed(file, t, out);
+  glow_text_putc(out, '\n');
 }
 
 /* ---- kernels.h: kernels ---------------------------------------------------------------------- */

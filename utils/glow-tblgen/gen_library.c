@@ -6,37 +6,61 @@
 
 /* ---- Tiles ----------------------------------------------------------------------------------- */
 
-/* In the order of glow_tiles. */
+/* How often tiles are there: any, then each of the most that a row has with fixed params. */
+static uint32_t tile_forms(const OpFile *file) {
+  uint32_t most = 0;
+  for (uint32_t i = 0; i < file->tiles.count; i++)
+    most = file->tiles.data[i]->fixed.count > most ? file->tiles.data[i]->fixed.count : most;
+  return 1 + most;
+}
+
+/* The tiles of a row in one form. */
+static void write_form(const OpFile *file, const TileDecl *t, uint32_t form, GlowText *out) {
+  if (t->sizes.count && form > t->fixed.count)
+    glow_text_printf(out, "    EACH_%s(NONE%u)\n", t->upper, t->sizes.count);
+  else if (t->sizes.count)
+    glow_text_printf(out, "    EACH_%s(%s%s%s)\n", t->upper, t->upper, form ? "_" : "",
+                     form ? t->fixed.data[form - 1].name.text : "");
+  Members members = family_members(file, t->name, &t->family);
+  for (uint32_t k = 0; k < members.count && !t->sizes.count; k++)
+    if (form)
+      glow_text_puts(out, "    (Code *)0,\n");
+    else
+      glow_text_printf(out, "    (Code *)glow_%s,\n", members.data[k].name.text);
+}
+
+/* In the order of glow_tiles, in one form after the other. */
 static void write_tiles(const OpFile *file, GlowText *out) {
   glow_text_puts(out, "/* By number; each is called by its own type. */\n"
                       "typedef void Code(void);\n"
                       "static Code *const tiles[] = {\n");
-  for (uint32_t i = 0; i < file->tiles.count; i++) {
-    const TileDecl *t = file->tiles.data[i];
-    if (t->sizes.count) {
-      glow_text_printf(out, "    EACH_%s(%s)\n", t->upper, t->upper);
-      continue;
-    }
-    Members members = family_members(file, t->name, &t->family);
-    for (uint32_t k = 0; k < members.count; k++)
-      glow_text_printf(out, "    (Code *)glow_%s,\n", members.data[k].name.text);
-  }
+  for (uint32_t form = 0; form < tile_forms(file); form++)
+    for (uint32_t i = 0; i < file->tiles.count; i++)
+      write_form(file, file->tiles.data[i], form, out);
   glow_text_puts(out, "    (Code *)0};\n\n");
 }
 
-/* M of EACH_<TILE>(M). */
+/* M of EACH_<TILE>(M); `fixed`: NULL, or the name of such a form. */
+static void write_tile_macro(const TileDecl *t, GlowStr fixed, GlowText *out) {
+  const char *between = fixed ? "_" : "", *name = fixed ? fixed : "";
+  glow_text_printf(out, "#define %s%s%s(", t->upper, between, name);
+  for (uint32_t k = 0; k < t->sizes.count; k++)
+    glow_text_printf(out, "%s%c", k ? ", " : "", (char)('a' + k));
+  glow_text_printf(out, ") (Code *)glow_%s%s%s_", t->name.text, between, name);
+  for (uint32_t k = 0; k < t->sizes.count; k++)
+    glow_text_printf(out, "%s##%c", k ? "##x" : "", (char)('a' + k));
+  glow_text_puts(out, ",\n");
+}
+
 static void write_tile_macros(const OpFile *file, GlowText *out) {
+  glow_text_puts(out, "#define NONE1(a) (Code *)0,\n#define NONE2(a, b) (Code *)0,\n"
+                      "#define NONE3(a, b, c) (Code *)0,\n#define NONE4(a, b, c, d) (Code *)0,\n");
   for (uint32_t i = 0; i < file->tiles.count; i++) {
     const TileDecl *t = file->tiles.data[i];
-    if (!t->sizes.count)
-      continue;
-    glow_text_printf(out, "#define %s(", t->upper);
-    for (uint32_t k = 0; k < t->sizes.count; k++)
-      glow_text_printf(out, "%s%c", k ? ", " : "", (char)('a' + k));
-    glow_text_printf(out, ") (Code *)glow_%s_", t->name.text);
-    for (uint32_t k = 0; k < t->sizes.count; k++)
-      glow_text_printf(out, "%s##%c", k ? "##x" : "", (char)('a' + k));
-    glow_text_puts(out, ",\n");
+    if (t->sizes.count)
+      write_tile_macro(t, NULL, out);
+    for (uint32_t k = 0; k < t->fixed.count; k++)
+      write_tile_macro(t, t->fixed.data[k].name.text, out);
   }
 }
 

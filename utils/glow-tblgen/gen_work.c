@@ -188,19 +188,49 @@ static void write_kernels(const OpFile *file, GlowText *out) {
   }
 }
 
+/* The tiles of a row with fixed params. */
+static void write_fixed(const OpFile *file, const TileDecl *t, GlowText *out) {
+  for (uint32_t i = 0; i < t->fixed.count; i++) {
+    const FixedDecl *d = &t->fixed.data[i];
+    glow_text_printf(out, "static const GlowLimit limits_%s_%s[] = {", t->name.text, d->name.text);
+    for (uint32_t k = 0; k < d->limits.count; k++) {
+      const Limit *l = &d->limits.data[k];
+      const char *form = l->width                             ? "WIDTH"
+                         : l->zero.text                       ? "MULTIPLE"
+                         : strcmp(l->relation.text, "=") == 0 ? "EQUAL"
+                                                              : "MOST";
+      glow_text_printf(out, "%s{%lld, GLOW_LIMIT_%s, %lld}", k ? ", " : "", (long long)l->word,
+                       form, l->width ? 0 : (long long)number_value(file, l->value));
+    }
+    glow_text_puts(out, "};\n");
+  }
+  if (t->fixed.count)
+    glow_text_printf(out, "static const GlowFixed fixed_%s[] = {\n", t->name.text);
+  for (uint32_t i = 0; i < t->fixed.count; i++) {
+    GlowStr name = t->fixed.data[i].name.text;
+    glow_text_printf(out, "    {\"%s\", limits_%s_%s, %u},\n", name, t->name.text, name,
+                     t->fixed.data[i].limits.count);
+  }
+  if (t->fixed.count)
+    glow_text_puts(out, "    {0}};\n\n");
+}
+
 void gen_rows(const OpFile *file, GlowText *out) {
   gen_head(out, "The kernel table as data.");
   glow_text_puts(out, "#include \"target/cpu/rows.h\"\n\n");
   glow_text_printf(out, "const uint64_t glow_table_hash = UINT64_C(0x%016llx);\n\n",
                    (unsigned long long)table_hash(file));
+  for (uint32_t i = 0; i < file->tiles.count; i++)
+    write_fixed(file, file->tiles.data[i], out);
   glow_text_puts(out, "const GlowTileDesc glow_tile_desc[] = {\n");
   for (uint32_t i = 0; i < file->tiles.count; i++) {
     const TileDecl *t = file->tiles.data[i];
     bool callback = t->callback_decl != NULL;
-    glow_text_printf(out, "    [GLOW_%s] = {\"%s\", %u, %u, %u, %d},\n", t->upper, t->name.text,
+    glow_text_printf(out, "    [GLOW_%s] = {\"%s\", %u, %u, %u, %d, %s%s},\n", t->upper,
+                     t->name.text,
                      t->sizes.count + (t->family.variants.count > 0) + t->family.vars.count,
-                     t->out.count + t->in.count + callback + t->temp.count, t->ints.count,
-                     callback);
+                     t->out.count + t->in.count + callback + t->temp.count, t->ints.count, callback,
+                     t->fixed.count ? "fixed_" : "NULL", t->fixed.count ? t->name.text : "");
   }
   glow_text_puts(out, "};\n\n");
   write_kernels(file, out);

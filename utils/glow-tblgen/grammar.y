@@ -15,7 +15,8 @@
 
 %fallback ID KINDS ENUM OP INSTR IN OUT INOUT REGION TYPES MEMBER IMEMBER TRAITS INFER VERIFY
              SCRATCH MACS GRAD LOWER IRGEN FOLD ALSO DOMAIN NEWEST HOOK UNSUPPORTED
-             NUMBER PARAMS CALLBACK TILE TILES KERNEL AS TEMP INTS WHERE STEP STEPS VARIANTS SOURCES DERIVED LAYOUTS.
+             NUMBER PARAMS CALLBACK TILE TILES KERNEL AS TEMP INTS WHERE STEP STEPS VARIANTS SOURCES DERIVED LAYOUTS
+             FIXED.
 
 %type ids { Names }
 %type flags { uint8_t }
@@ -40,6 +41,8 @@
 %type variants { Names }
 %type comparison { Comparison }
 %type comparisons { Comparisons }
+%type limit { Limit }
+%type limits { Limits }
 
 root ::= file.
 root ::= MAP map.
@@ -172,6 +175,20 @@ relation(R) ::= EQ(T).                         { R = T; }
 relation(R) ::= RELATION(T).                   { R = T; }
 product(L) ::= factor(F).                      { L = (Names){0}; glow_vec_push(p->file->arena, &L, F); }
 product(L) ::= product(M) STAR factor(F).      { L = M; glow_vec_push(p->file->arena, &L, F); }
+
+tile_clause ::= FIXED fixed_tiles.
+fixed_tiles ::= fixed_tile.
+fixed_tiles ::= fixed_tiles COMMA fixed_tile.
+fixed_tile ::= ID(N) LP limits(L) RP.          {
+  FixedDecl d = {N, L};
+  glow_vec_push(p->file->arena, &p->tile->fixed, d);
+}
+limits(L) ::= limit(I).                        { L = (Limits){0}; glow_vec_push(p->file->arena, &L, I); }
+limits(L) ::= limits(M) COMMA limit(I).        { L = M; glow_vec_push(p->file->arena, &L, I); }
+limit(L) ::= ID(F) relation(R) factor(V).      { L = (Limit){.field = F, .relation = R, .value = V}; }
+limit(L) ::= ID(F) PERCENT factor(V) EQ(E) INT(Z). {
+  L = (Limit){.field = F, .relation = E, .value = V, .zero = Z};
+}
 
 kernel ::= KERNEL ID(N) STRING(D).             { parse_kernel(p, N, D); }
 kernel_clauses ::= .

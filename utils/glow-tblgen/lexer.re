@@ -79,6 +79,7 @@ int lexer_next(Lexer *lx) {
       "ints"        { return T_INTS; }
       "temp"        { return T_TEMP; }
       "where"       { return T_WHERE; }
+      "fixed"       { return T_FIXED; }
       id            { return T_ID; }
       int           { return T_INT; }
       float         { return T_FLOAT; }
@@ -96,6 +97,7 @@ int lexer_next(Lexer *lx) {
       "?"           { return T_QMARK; }
       "*"           { return T_STAR; }
       "|"           { return T_BAR; }
+      "%"           { return T_PERCENT; }
       "<=" | ">=" | ">" { return T_RELATION; }
       $             { return 0; }
       *             { return LEX_BAD; }

@@ -189,6 +189,24 @@ typedef struct Comparison {
 } Comparison;
 typedef GLOW_VEC(Comparison) Comparisons; /* one of them must hold */
 
+/* What a field of params has where a tile has it as a constant: `kh = 3`, `left <= 1`, or
+ * `oc % 16 = 0`. */
+typedef struct Limit {
+  Name field, relation, value;
+  Name zero; /* text NULL if there is no `%` */
+  /* after check */
+  int64_t word; /* which word of the params it is */
+  GlowStr path; /* g.kh */
+  bool width;   /* the value is the word `width` */
+} Limit;
+typedef GLOW_VEC(Limit) Limits;
+
+/* The tiles of a row once more in library code, for params within limits. */
+typedef struct FixedDecl {
+  Name name;
+  Limits limits;
+} FixedDecl;
+
 typedef struct TileDecl TileDecl;
 struct TileDecl {
   Name name;
@@ -199,6 +217,7 @@ struct TileDecl {
   Ports out, in, temp;
   Names ints;
   GLOW_VEC(Comparisons) where;
+  GLOW_VEC(FixedDecl) fixed; /* the best first */
   /* after check; `as` has taken over the other tile's */
   const ParamsDecl *params_decl;     /* NULL: any */
   const CallbackDecl *callback_decl; /* NULL if none */

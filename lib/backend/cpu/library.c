@@ -18,7 +18,7 @@ int64_t glow_library_params(GlowImageBuilder *b, const GlowIsa *isa, const GlowW
   GlowPieceHead head = {.scratch_at = -1};
   for (uint32_t i = 0; i < GLOW_PIECE_TILES; i++) {
     const GlowTile *tile = i < w->tiles.count ? w->tiles.all[i] : NULL;
-    head.tiles[i] = tile ? tile - glow_tiles[isa - glow_isa] : -1;
+    head.tiles[i] = tile ? glow_tile_number(isa, tile, glow_tile_form(isa, tile, w->params)) : -1;
   }
   if (w->scratch) {
     head.scratch_at = 1 + glow_work_scratch_slot(w);

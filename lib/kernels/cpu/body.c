@@ -104,6 +104,54 @@ static GlowVec epilogue(GlowVec acc, void *const *env, const int64_t *place, int
   return vec_load(b.at[code->result]);
 }
 
+/* An operand of neighbouring registers, the elements of which are `step` apart, their first
+ * elements `next`; the first `lanes` of a register may be read, the others are zeros. */
+static void load_vectors(Blocks *b, const GlowBodyOperand *o, const char *from, int64_t next,
+                         int64_t step, int64_t lanes) {
+  char *to = own(b, o->block);
+  b->at[o->block] = to;
+  if (step == 1 && next == GLOW_VL && lanes == GLOW_VL) {
+    b->at[o->block] = from;
+    return;
+  }
+  if (!step && !next) {
+    copy(to, o->bytes, from, 0, o->bytes, b->n);
+    return;
+  }
+  for (int64_t i = 0; i < b->n; i += GLOW_VL, from += next * o->bytes, to += GLOW_VL * o->bytes) {
+    copy(to, o->bytes, from, step * o->bytes, o->bytes, step ? lanes : GLOW_VL);
+    if (step)
+      __builtin_memset(to + lanes * o->bytes, 0, (size_t)((GLOW_VL - lanes) * o->bytes));
+  }
+}
+
+void glow_body_vectors(GlowVec *sums, int64_t count, void *const *env, const int64_t *place,
+                       int dims, int64_t lane) {
+  const GlowBodyCode *code = env[0];
+  const GlowBodyOperand *operands = glow_body_operands(code);
+  char room[GLOW_BODY_ROOM] __attribute__((aligned(64)));
+  const int64_t most = GLOW_BODY_ROOM / 8 / GLOW_VL / code->blocks;
+  for (int64_t begin = 0; begin < count; begin += most) {
+    const int64_t now = count - begin < most ? count - begin : most;
+    Blocks b;
+    b.room = room, b.n = now * GLOW_VL;
+    for (int64_t i = 0; i < code->noperands; i++) {
+      const GlowBodyOperand *o = &operands[i];
+      const int64_t step = o->stride[dims - 1], next = o->stride[dims - 2];
+      int64_t offset = begin * next, lanes = GLOW_VL;
+      for (int64_t d = 0; d < dims; d++)
+        offset += place[d] * o->stride[d];
+      if (step && o->channels % GLOW_VL)
+        lanes = o->channels - lane < GLOW_VL ? o->channels - lane : GLOW_VL;
+      load_vectors(&b, o, (const char *)env[1 + i] + offset * o->bytes, next, step,
+                   lanes > 0 ? lanes : 0);
+    }
+    b.at[code->acc] = sums + begin;
+    run(code, &b);
+    __builtin_memmove(sums + begin, b.at[code->result], (size_t)b.n * sizeof(float));
+  }
+}
+
 GlowVec glow_body_epilogue(GlowVec acc, void *const *env, int64_t n, int64_t c, int64_t h,
                            int64_t w) {
   const int64_t place[] = {n, c / GLOW_CONV_BLOCK, h, w, c % GLOW_CONV_BLOCK};

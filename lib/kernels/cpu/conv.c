@@ -4,33 +4,49 @@
  * the convolution's epilogue, and hands the wrappers to glow_conv. */
 #include "conv_tile.h"
 
-#define TILE(rows, cols, vectors)                                                                  \
-  void glow_conv_tile_##rows##x##cols##x##vectors(                                                 \
-      const GlowConvParams *params, GlowEpilogueFn *epilogue, float *y, const float *x,            \
-      const float *w, const float *bias, const float *zeros, void *const *env, int64_t row,        \
-      int64_t from, int64_t to, int64_t group) {                                                   \
+/* fixed_params: declares `fixed`. */
+#define TILE_OF(name, fixed_params, rows, cols, vectors)                                           \
+  void name(const GlowConvParams *params, GlowEpilogueFn *epilogue, float *y, const float *x,      \
+            const float *w, const float *bias, const float *zeros, void *const *env, int64_t row,  \
+            int64_t from, int64_t to, int64_t group) {                                             \
     GlowConvPtrs ptrs = {y, x, w, bias, zeros, env};                                               \
+    fixed_params;                                                                                  \
     ROLLED for (bool more = true; more; more = GLOW_CONV_SIDE_BY_SIDE && from < to) {              \
-      tile(rows, cols, vectors, params, &ptrs, row, from, group, epilogue);                        \
+      tile(rows, cols, vectors, fixed, &ptrs, row, from, group, epilogue);                         \
       from += cols;                                                                                \
     }                                                                                              \
   }
+#define TILE(rows, cols, vectors)                                                                  \
+  TILE_OF(glow_conv_tile_##rows##x##cols##x##vectors, ANY_PARAMS(GlowConvParams), rows, cols,      \
+          vectors)
+#define FIXED(how, rows, cols, vectors)                                                            \
+  TILE_OF(glow_conv_tile_##how##_##rows##x##cols##x##vectors,                                      \
+          FIXED_PARAMS(GlowConvParams, glow_fix_conv_tile_##how), rows, cols, vectors)
 
-#define SCATTERED(count, vectors)                                                                  \
-  void glow_conv_scattered_##count##x##vectors(                                                    \
-      const GlowConvParams *params, GlowEpilogueFn *epilogue, float *y, const float *x,            \
-      const float *w, const float *bias, const float *zeros, void *const *env, int64_t row,        \
-      int64_t from, int64_t to, int64_t group) {                                                   \
+#define SCATTERED_OF(name, fixed_params, count, vectors)                                           \
+  void name(const GlowConvParams *params, GlowEpilogueFn *epilogue, float *y, const float *x,      \
+            const float *w, const float *bias, const float *zeros, void *const *env, int64_t row,  \
+            int64_t from, int64_t to, int64_t group) {                                             \
     GlowConvPtrs ptrs = {y, x, w, bias, zeros, env};                                               \
+    fixed_params;                                                                                  \
     (void)row;                                                                                     \
     ROLLED for (bool more = true; more; more = GLOW_CONV_SIDE_BY_SIDE && from < to) {              \
-      scattered_tile(count, vectors, params, &ptrs, from, group, epilogue);                        \
+      scattered_tile(count, vectors, fixed, &ptrs, from, group, epilogue);                         \
       from += count;                                                                               \
     }                                                                                              \
   }
+#define SCATTERED(count, vectors)                                                                  \
+  SCATTERED_OF(glow_conv_scattered_##count##x##vectors, ANY_PARAMS(GlowConvParams), count, vectors)
+#define SCATTERED_FIXED(how, count, vectors)                                                       \
+  SCATTERED_OF(glow_conv_scattered_##how##_##count##x##vectors,                                    \
+               FIXED_PARAMS(GlowConvParams, glow_fix_conv_scattered_##how), count, vectors)
 
 EACH_CONV_TILE(TILE)
 EACH_CONV_SCATTERED(SCATTERED)
+#ifdef GLOW_LIBRARY
+EACH_CONV_TILE_FIXED(FIXED)
+EACH_CONV_SCATTERED_FIXED(SCATTERED_FIXED)
+#endif
 
 void glow_conv(const GlowConvParams *params, GlowConvTileFn *full, GlowConvTileFn *small,
                GlowConvTileFn *full_odd, GlowConvTileFn *small_odd, GlowEpilogueFn *callback,

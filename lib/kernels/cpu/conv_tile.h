@@ -89,12 +89,8 @@ INLINE void store(int rows, int cols, int nr, const GlowConvParams *s, const Glo
       int64_t n = row[r].n, h = row[r].h;
       float *y = t->y + n * s->g.yn + c / GLOW_CONV_BLOCK * s->g.yc + h * s->g.yh + col * s->g.yw +
                  c % GLOW_CONV_BLOCK;
-      UNROLL for (int i = 0; i < cols; i++) {
-        GlowVec v = finish_pixel(epilogue, acc[r * cols + i][j], t->env, n, c, h, col + i);
-        if (s->g.oc % GLOW_CONV_BLOCK && c + GLOW_VL > s->g.oc)
-          v = vec_first(v, s->g.oc - c);
-        vec_store(y + i * s->g.yw, v);
-      }
+      store_pixels(cols, &acc[r * cols][j], GLOW_TILE_VECTORS, epilogue, t->env, n, c, h, col,
+                   s->g.oc, y, s->g.yw);
     }
   }
 }
@@ -132,7 +128,7 @@ INLINE void tile(int rows, int cols, int nr, const GlowConvParams *params, const
           UNROLL for (int i = 0; i < cols; i++) {
             int64_t x = left + i * s.g.sw + kw * s.g.dw;
             const float *q = p + i * s.g.sw * s.g.xw;
-            bool edge = i < s.left || i >= cols - s.right;
+            bool edge = i < s.left || cols - i <= s.right;
             pixel[r * cols + i] = edge && (uint64_t)x >= (uint64_t)s.g.iw ? t->zeros : q;
           }
         }

@@ -15,14 +15,12 @@ typedef GlowVec Tile[GLOW_TILE_PIXELS][VECTORS];
 INLINE void slide(int cols, int size, int step, const GlowDepthwiseParams *s, Tile acc,
                   const float *p, const float *w, const float *zeros, int64_t left) {
   const int inputs = (cols - 1) * step + size;
-  const int64_t over =
-      (s->g.ow - 1) * s->g.sw - s->g.pl + s->g.kw - s->g.iw; /* columns read at the right */
   UNROLL for (int j = 0; j < VECTORS; j++) {
     GlowVec f[5];
     __atomic_signal_fence(__ATOMIC_SEQ_CST); /* one half after the other: see conv_tile.h */
     UNROLL for (int k = 0; k < size; k++) f[k] = vec_load(w + k * GLOW_CONV_BLOCK + j * GLOW_VL);
     UNROLL for (int i = 0; i < inputs; i++) {
-      bool edge = i < s->g.pl || i >= inputs - over;
+      bool edge = i < s->g.pl || inputs - i <= s->over;
       const float *q = p + i * s->g.xw;
       GlowVec x =
           vec_load((edge && (uint64_t)(left + i) >= (uint64_t)s->g.iw ? zeros : q) + j * GLOW_VL);
@@ -53,6 +51,14 @@ INLINE void taps(int cols, const GlowDepthwiseParams *s, Tile acc, const float *
   }
 }
 
+/* A window of 5 columns slides where a block of channels is one register; in library code also
+ * where the window is known. */
+#ifdef GLOW_LIBRARY
+#define SLIDES_5(s) (VECTORS == 1 || __builtin_constant_p((s)->g.kw))
+#else
+#define SLIDES_5(s) (VECTORS == 1 && (s)->g.sw == 1)
+#endif
+
 INLINE void tile(int cols, const GlowDepthwiseParams *params, GlowEpilogueFn *epilogue, float *y,
                  const float *x, const float *w, const float *bias, const float *zeros,
                  void *const *env, int64_t n, int64_t block, int64_t row, int64_t col) {
@@ -77,8 +83,10 @@ INLINE void tile(int cols, const GlowDepthwiseParams *params, GlowEpilogueFn *ep
       slide(cols, 3, 1, &s, acc, p, w, zeros, left);
     else if (s.g.dw == 1 && s.g.kw == 3 && s.g.sw == 2)
       slide(cols, 3, 2, &s, acc, p, w, zeros, left);
-    else if (VECTORS == 1 && s.g.dw == 1 && s.g.kw == 5 && s.g.sw == 1)
+    else if (SLIDES_5(&s) && s.g.dw == 1 && s.g.kw == 5 && s.g.sw == 1)
       slide(cols, 5, 1, &s, acc, p, w, zeros, left);
+    else if (SLIDES_5(&s) && s.g.dw == 1 && s.g.kw == 5 && s.g.sw == 2)
+      slide(cols, 5, 2, &s, acc, p, w, zeros, left);
     else
       taps(cols, &s, acc, p, w, zeros, left);
     w += s.g.kw * GLOW_CONV_BLOCK;
@@ -86,27 +94,30 @@ INLINE void tile(int cols, const GlowDepthwiseParams *params, GlowEpilogueFn *ep
   UNROLL for (int j = 0; j < VECTORS; j++) {
     int64_t c = channel + j * GLOW_VL;
     float *to = y + n * s.g.yn + block * s.g.yc + row * s.g.yh + col * s.g.yw + j * GLOW_VL;
-    UNROLL for (int i = 0; i < cols; i++) {
-      GlowVec v = finish_pixel(epilogue, acc[i][j], env, n, c, row, col + i);
-      if (s.g.oc % GLOW_CONV_BLOCK && c + GLOW_VL > s.g.oc)
-        v = vec_first(v, s.g.oc - c);
-      vec_store(to + i * s.g.yw, v);
-    }
+    store_pixels(cols, &acc[0][j], VECTORS, epilogue, env, n, c, row, col, s.g.oc, to, s.g.yw);
   }
 }
 
-#define TILE(cols)                                                                                 \
-  void glow_depthwise_tile_##cols(                                                                 \
-      const GlowDepthwiseParams *params, GlowEpilogueFn *epilogue, float *y, const float *x,       \
-      const float *w, const float *bias, const float *zeros, void *const *env, int64_t image,      \
-      int64_t block, int64_t row, int64_t end, int64_t from, int64_t to) {                         \
+/* fixed_params: declares `fixed`. */
+#define TILE_OF(name, fixed_params, cols)                                                          \
+  void name(const GlowDepthwiseParams *params, GlowEpilogueFn *epilogue, float *y, const float *x, \
+            const float *w, const float *bias, const float *zeros, void *const *env,               \
+            int64_t image, int64_t block, int64_t row, int64_t end, int64_t from, int64_t to) {    \
+    fixed_params;                                                                                  \
     ROLLED for (; row < end; row++) {                                                              \
       ROLLED for (int64_t col = from; col < to; col += cols)                                       \
-          tile(cols, params, epilogue, y, x, w, bias, zeros, env, image, block, row, col);         \
+          tile(cols, fixed, epilogue, y, x, w, bias, zeros, env, image, block, row, col);          \
     }                                                                                              \
   }
+#define TILE(cols) TILE_OF(glow_depthwise_tile_##cols, ANY_PARAMS(GlowDepthwiseParams), cols)
+#define FIXED(how, cols)                                                                           \
+  TILE_OF(glow_depthwise_tile_##how##_##cols,                                                      \
+          FIXED_PARAMS(GlowDepthwiseParams, glow_fix_depthwise_tile_##how), cols)
 
 EACH_DEPTHWISE_TILE(TILE)
+#ifdef GLOW_LIBRARY
+EACH_DEPTHWISE_TILE_FIXED(FIXED)
+#endif
 
 void glow_depthwise(const GlowDepthwiseParams *params, GlowDepthwiseTileFn *full,
                     GlowDepthwiseTileFn *small, GlowEpilogueFn *callback, void *const *ptrs,

@@ -6,8 +6,17 @@
 
 #include "kernels/kernels.h"
 
+/* The params of a tile. Those of tiles with fixed params are a copy, to which `fix` gives
+ * constants. */
+#define ANY_PARAMS(Type) const Type *const fixed = params
+#define FIXED_PARAMS(Type, fix)                                                                    \
+  Type copy_ = *params;                                                                            \
+  fix(&copy_);                                                                                     \
+  const Type *const fixed = &copy_
+
 #ifdef GLOW_LIBRARY
 #include "kernels/body.h"
+#include "kernels/cpu/body.h"
 
 /* Operand 0 at a place of `dims` coordinates, the last one along the axis of the register; `lane`
  * is the number of the first lane, counted over all blocks. */
@@ -23,12 +32,22 @@ INLINE GlowVec first_operand(const GlowBodyCode *b, void *const *env, const int6
   return vec_load(at);
 }
 
+/* The limits of a body, for all lanes. */
+typedef struct GlowLimits {
+  GlowVec below, low, high;
+} GlowLimits;
+INLINE GlowLimits limits_of(const GlowBodyCode *b) {
+  return (GlowLimits){vec_splat(b->below), vec_splat(b->low), vec_splat(b->high)};
+}
+INLINE GlowVec within(GlowVec v, const GlowLimits *l) {
+  const GlowVecI is_low = v <= l->below;
+  v = (GlowVec)(((GlowVecI)l->low & is_low) | ((GlowVecI)v & ~is_low));
+  const GlowVecI is_high = v > l->high;
+  return (GlowVec)(((GlowVecI)l->high & is_high) | ((GlowVecI)v & ~is_high));
+}
 INLINE GlowVec limited(GlowVec v, const GlowBodyCode *b) {
-  const GlowVec below = vec_splat(b->below), low = vec_splat(b->low), high = vec_splat(b->high);
-  const GlowVecI is_low = v <= below;
-  v = (GlowVec)(((GlowVecI)low & is_low) | ((GlowVecI)v & ~is_low));
-  const GlowVecI is_high = v > high;
-  return (GlowVec)(((GlowVecI)high & is_high) | ((GlowVecI)v & ~is_high));
+  const GlowLimits l = limits_of(b);
+  return within(v, &l);
 }
 
 /* Returns what to store: `acc` itself, what the limits of the body in env[0] make of it, or `call`,
@@ -59,5 +78,59 @@ INLINE GlowVec finish_matrix(GlowMatrixEpilogueFn *callback, GlowVec acc, void *
   (void)place;
   FINISH(acc, env, place, 6, col, callback(acc, env, at[0], at[1], at[2], at[3], row, col));
 }
+
+/* ---- A row of pixels --------------------------------------------------------------------------
+ */
+
+/* Stores what becomes of sums of `count` pixels, `step` registers apart, from (h, w) of image n on,
+ * first channel c of `channels`: pixel i to to[i * yw]. Channels beyond the last one are zeros. */
+#ifdef GLOW_LIBRARY
+INLINE void store_pixels(int count, const GlowVec *acc, int step, GlowEpilogueFn *callback,
+                         void *const *env, int64_t n, int64_t c, int64_t h, int64_t w,
+                         int64_t channels, float *to, int64_t yw) {
+  const GlowBodyCode *b = env[0];
+  const bool part = channels % GLOW_CONV_BLOCK && c + GLOW_VL > channels;
+  (void)callback;
+  if (!b && !part) {
+    UNROLL for (int i = 0; i < count; i++) vec_store(to + i * yw, acc[i * step]);
+    return;
+  }
+  if (b && b->clip && !part) {
+    const GlowLimits l = limits_of(b);
+    if (!b->noperands) {
+      UNROLL for (int i = 0; i < count; i++) vec_store(to + i * yw, within(acc[i * step], &l));
+      return;
+    }
+    const GlowBodyOperand *o = glow_body_operands(b);
+    const int64_t pixel = o->stride[3];
+    if (o->stride[4] && !(o->channels % GLOW_VL && c + GLOW_VL > o->channels)) {
+      const float *at = (const float *)env[1] + n * o->stride[0] +
+                        c / GLOW_CONV_BLOCK * o->stride[1] + h * o->stride[2] + w * pixel +
+                        c % GLOW_CONV_BLOCK * o->stride[4];
+      UNROLL for (int i = 0; i < count; i++)
+          vec_store(to + i * yw, within(acc[i * step] + vec_load(at + i * pixel), &l));
+      return;
+    }
+  }
+  GlowVec sums[GLOW_TILE_PIXELS];
+  UNROLL for (int i = 0; i < count; i++) sums[i] = acc[i * step];
+  if (b)
+    glow_body_vectors(sums, count, env,
+                      (const int64_t[]){n, c / GLOW_CONV_BLOCK, h, w, c % GLOW_CONV_BLOCK}, 5, c);
+  ROLLED for (int64_t i = 0; i < count; i++)
+      vec_store(to + i * yw, part ? vec_first(sums[i], channels - c) : sums[i]);
+}
+#else
+INLINE void store_pixels(int count, const GlowVec *acc, int step, GlowEpilogueFn *callback,
+                         void *const *env, int64_t n, int64_t c, int64_t h, int64_t w,
+                         int64_t channels, float *to, int64_t yw) {
+  UNROLL for (int i = 0; i < count; i++) {
+    GlowVec v = callback(acc[i * step], env, n, c, h, w + i);
+    if (channels % GLOW_CONV_BLOCK && c + GLOW_VL > channels)
+      v = vec_first(v, channels - c);
+    vec_store(to + i * yw, v);
+  }
+}
+#endif
 
 #endif

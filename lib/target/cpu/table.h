@@ -32,12 +32,26 @@ typedef struct GlowTile {
   int64_t sizes[GLOW_TILE_SIZES]; /* or variant and GlowKind, of rows that have these */
 } GlowTile;
 
+/* What a word of params has for a tile with fixed params. */
+typedef struct GlowLimit {
+  uint32_t word;
+  enum { GLOW_LIMIT_EQUAL, GLOW_LIMIT_WIDTH, GLOW_LIMIT_MOST, GLOW_LIMIT_MULTIPLE } form;
+  int64_t value;
+} GlowLimit;
+typedef struct GlowFixed {
+  const char *name;
+  const GlowLimit *limits;
+  uint32_t nlimits;
+} GlowFixed;
+
 /* What all tiles of a kind have in common. */
 typedef struct GlowTileDesc {
   const char *name;
   uint32_t sizes;          /* how many of GlowTile.sizes say which tile it is */
   uint32_t pointers, ints; /* what it takes besides parameters and callback */
   bool callback;           /* whether it takes one */
+  const GlowFixed *fixed;  /* forms with fixed params in library code, the best first; ends with one
+                              without a name; NULL: there are none */
 } GlowTileDesc;
 
 extern const GlowTileDesc glow_tile_desc[];
@@ -51,5 +65,11 @@ extern const uint64_t glow_table_hash;
 
 /* The tile of that kind and so many sizes as the kind has; NULL: the machine has none. */
 const GlowTile *glow_tile_find(const GlowIsa *isa, unsigned kind, const int64_t *sizes);
+
+/* Which form of a tile library code takes for params of its kernel: 0 for any, else 1 more than the
+ * first of its `fixed` whose limits hold. */
+uint32_t glow_tile_form(const GlowIsa *isa, const GlowTile *tile, const int64_t *params);
+/* The number of a tile in a form among the tiles of a library (gen/kernels/library.c). */
+int64_t glow_tile_number(const GlowIsa *isa, const GlowTile *tile, uint32_t form);
 
 #endif
