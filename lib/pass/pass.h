@@ -177,7 +177,8 @@ typedef struct GlowPassEvent {
 
 /* Texts are NULL for options that were not given, and "" for those given without a value. */
 typedef struct GlowRunnerOptions {
-  bool verify_each; /* default on in tools */
+  bool verify_each; /* the module after each pass; the default of tools that show passes' work */
+  bool verify_last; /* the module after the last pass, where verify_each is off */
   GlowMath math;
   bool print_pipeline;                    /* what is run, on stderr */
   const char *print_before, *print_after; /* comma lists of pass names; "": all */

@@ -1,5 +1,5 @@
 /* The runner: runs a pipeline pass by pass. It checks what each pass needs, verifies the module
- * after each pass, and calls the instruments (dumps, times, statistics, bisection) before and
+ * after each pass or after the last one, and calls the instruments (dumps, times, statistics, bisection) before and
  * after. A pass that fails, or leaves a module that does not verify, ends the run. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -47,14 +47,17 @@ static bool level_occurs(const Runner *r, const GlowPass *pass) {
   return false;
 }
 
+/* pass NULL: the whole pipeline is to blame. */
 static bool verify(Runner *r, const GlowPass *pass) {
   GlowSeconds since = glow_times_now(&r->times);
   bool ok = glow_module_verify(r->module);
   glow_times_add(&r->times, NULL, since);
-  if (!ok) {
+  if (!ok && pass)
     glow_error(r->ctx, GLOW_NOWHERE, "pass '%s' left a module that does not verify", pass->name);
-    r->broken = true;
-  }
+  else if (!ok)
+    glow_error(r->ctx, GLOW_NOWHERE, "the passes left a module that does not verify; glow-opt, "
+                                     "which verifies after each pass, tells which one");
+  r->broken |= !ok;
   return ok;
 }
 
@@ -260,7 +263,8 @@ static GlowStatus run_all(Runner *r, const GlowPipeline *p) {
   for (GlowFunction *f = r->module->first_function; f; f = f->next)
     glow_function_keep_result_names(f);
   GlowStatus status = GLOW_OK;
-  if (!run_items(r, resolved->first))
+  if (!run_items(r, resolved->first) ||
+      (o->verify_last && !o->verify_each && !r->ended && !verify(r, NULL)))
     status = r->broken                ? GLOW_INTERNAL
              : r->unwritable          ? GLOW_IO
              : r->ended && !r->failed ? GLOW_OK
