@@ -94,11 +94,19 @@ static uint64_t hash_node(const GlowNode *n) {
   return h;
 }
 
+/* Eight bytes at a time: all constants up to the limit are hashed, often megabytes. */
 static uint64_t hash_bytes(uint64_t h, const void *data, size_t size) {
   const unsigned char *p = data;
-  for (size_t i = 0; i < size; i++)
-    h = (h ^ p[i]) * UINT64_C(0x100000001b3);
-  return h;
+  uint64_t word;
+  h = mix(h, size);
+  for (; size >= sizeof word; size -= sizeof word, p += sizeof word) {
+    memcpy(&word, p, sizeof word);
+    h = mix(h, word);
+  }
+  word = 0;
+  if (size)
+    memcpy(&word, p, size);
+  return mix(h, word);
 }
 
 /* ---- Nodes ----------------------------------------------------------------------------------- */
