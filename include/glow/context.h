@@ -21,7 +21,13 @@ extern "C" {
 #define GLOW_API
 #endif
 
+/* The version of this header. Libraries of one major and minor number fit each other. */
+#define GLOW_VERSION_MAJOR 0
+#define GLOW_VERSION_MINOR 1
 #define GLOW_VERSION_STRING "0.1.0"
+
+/* The version of the library that runs, such as "0.1.0". */
+GLOW_API const char *glow_version(void);
 
 /* Outcome of a call. Tools map them to exit statuses: 0, 1 for BAD_INPUT, NO_MEMORY and IO,
  * 2 for BAD_USAGE, 3 for INTERNAL. */
@@ -36,6 +42,9 @@ typedef enum GlowStatus {
   GLOW_CANCELLED  /* somebody has stopped the run */
 } GlowStatus;
 
+/* What a status means, as half a sentence: "out of memory". Never NULL. */
+GLOW_API const char *glow_status_text(GlowStatus status);
+
 typedef struct GlowContext GlowContext;
 
 typedef enum GlowSeverity { GLOW_ERROR, GLOW_WARNING, GLOW_NOTE, GLOW_REMARK } GlowSeverity;
@@ -48,7 +57,10 @@ typedef struct GlowLoc {
   const char *node;
 } GlowLoc;
 
+/* `size` is sizeof(GlowDiagnostic) as the side knows it that fills the struct in, or wants it
+ * filled in: the struct may grow at its end. GlowLoc stays as it is. */
 typedef struct GlowDiagnostic {
+  size_t size;
   GlowSeverity severity;
   GlowLoc loc;
   const char *message; /* one line, no newline at its end */
@@ -68,6 +80,15 @@ GLOW_API void glow_context_set_diagnostic_fn(GlowContext *ctx, GlowDiagnosticFn 
 
 /* How many errors there have been so far, those beyond the limit included. */
 GLOW_API unsigned glow_context_error_count(const GlowContext *ctx);
+
+/* The context keeps the last 64 diagnostics, with and without a function that receives them.
+ * Returns how many it keeps. */
+GLOW_API size_t glow_context_diagnostics(const GlowContext *ctx);
+
+/* Fills in the kept diagnostic i; 0 is the oldest. The caller sets diagnostic->size. The strings
+ * stay valid until the context reports the next diagnostic. False, and nothing is written: there
+ * is no such diagnostic, or the size is less than that of the fields above. */
+GLOW_API bool glow_context_diagnostic(const GlowContext *ctx, size_t i, GlowDiagnostic *diagnostic);
 
 #ifdef __cplusplus
 }

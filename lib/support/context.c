@@ -42,6 +42,8 @@ void glow_context_destroy(GlowContext *ctx) {
     ctx->release_blobs(ctx);
   while (ctx->arenas)
     glow_arena_destroy(ctx->arenas);
+  for (size_t i = 0; i < GLOW_KEPT_DIAGNOSTICS; i++)
+    free((char *)ctx->kept[i].message);
   free(ctx);
 }
 
@@ -51,6 +53,45 @@ void glow_context_set_diagnostic_fn(GlowContext *ctx, GlowDiagnosticFn fn, void 
 }
 
 unsigned glow_context_error_count(const GlowContext *ctx) { return ctx->errors; }
+
+size_t glow_context_diagnostics(const GlowContext *ctx) {
+  return ctx->nkept < GLOW_KEPT_DIAGNOSTICS ? ctx->nkept : GLOW_KEPT_DIAGNOSTICS;
+}
+
+bool glow_context_diagnostic(const GlowContext *ctx, size_t i, GlowDiagnostic *diagnostic) {
+  size_t count = glow_context_diagnostics(ctx);
+  size_t least = offsetof(GlowDiagnostic, message) + sizeof diagnostic->message;
+  if (!diagnostic || i >= count || diagnostic->size < least)
+    return false;
+  size_t size = diagnostic->size < sizeof *diagnostic ? diagnostic->size : sizeof *diagnostic;
+  memcpy(diagnostic, &ctx->kept[(ctx->nkept - count + i) % GLOW_KEPT_DIAGNOSTICS], size);
+  diagnostic->size = size;
+  return true;
+}
+
+const char *glow_version(void) { return GLOW_VERSION_STRING; }
+
+const char *glow_status_text(GlowStatus status) {
+  switch (status) {
+  case GLOW_OK:
+    return "no error";
+  case GLOW_BAD_INPUT:
+    return "the input is wrong";
+  case GLOW_BAD_USAGE:
+    return "the call is wrong";
+  case GLOW_IO:
+    return "a file could not be read or written";
+  case GLOW_NO_MEMORY:
+    return "out of memory";
+  case GLOW_INTERNAL:
+    return "internal error";
+  case GLOW_BUSY:
+    return "another thread uses the object";
+  case GLOW_CANCELLED:
+    return "the run was stopped";
+  }
+  return "unknown status";
+}
 
 GlowStatus glow_protect(GlowContext *ctx, void (*body)(GlowContext *ctx, void *arg), void *arg) {
   GlowTry here;

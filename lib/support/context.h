@@ -24,6 +24,8 @@ typedef struct GlowDefer {
 typedef struct GlowTry GlowTry; /* one active glow_protect; private to context.c */
 typedef struct GlowSource GlowSource;
 
+enum { GLOW_KEPT_DIAGNOSTICS = 64 };
+
 struct GlowContext {
   GlowArena *arenas; /* list of all live arenas, which are released with the context */
   GlowArena *arena;  /* memory that lives as long as the context */
@@ -44,6 +46,8 @@ struct GlowContext {
   GlowSource *sources; /* texts that diagnostics may quote, newest first */
   GlowDiagnosticFn diagnostic_fn;
   void *diagnostic_user;
+  GlowDiagnostic kept[GLOW_KEPT_DIAGNOSTICS]; /* the last ones, in a ring; messages are owned */
+  size_t nkept;                               /* how many there have been outside of silences */
   unsigned errors, error_limit; /* error_limit 0: no limit */
   bool too_many_errors;         /* set when error_limit was reached; parsers stop */
   int color;                    /* -1 decide by terminal and NO_COLOR, 0 off, 1 on */

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "support/text.h"
@@ -25,11 +26,24 @@ GlowLoc glow_loc_file(GlowContext *ctx, const char *file) {
   return (GlowLoc){.file = glow_str(ctx, file)};
 }
 
+/* Keeps a copy in place of the oldest one. */
+static void remember(GlowContext *ctx, const GlowDiagnostic *d) {
+  size_t length = strlen(d->message);
+  char *message = glow_malloc(ctx, length + 1);
+  memcpy(message, d->message, length);
+  GlowDiagnostic *place = &ctx->kept[ctx->nkept++ % GLOW_KEPT_DIAGNOSTICS];
+  free((char *)place->message);
+  *place = *d;
+  place->message = message;
+}
+
 static void emit(GlowContext *ctx, const GlowDiagnostic *d) {
   if (ctx->diagnostic_fn)
     ctx->diagnostic_fn(ctx->diagnostic_user, d);
   else
     glow_diag_print(ctx, d);
+  if (!ctx->silence)
+    remember(ctx, d);
 }
 
 /* Whether a diagnostic of this severity is reported. In place of the first error beyond the limit,
@@ -47,7 +61,8 @@ static bool admit(GlowContext *ctx, GlowSeverity severity) {
     snprintf(message, sizeof message, "too many errors, stopping (-error-limit=%u)",
              ctx->error_limit);
     ctx->too_many_errors = true;
-    emit(ctx, &(GlowDiagnostic){.severity = GLOW_ERROR, .message = message});
+    emit(ctx, &(GlowDiagnostic){
+                  .size = sizeof(GlowDiagnostic), .severity = GLOW_ERROR, .message = message});
     return false;
   }
   ctx->drop_notes = false;
@@ -65,7 +80,7 @@ void glow_diag(GlowContext *ctx, GlowSeverity severity, GlowLoc loc, const char 
   va_start(args, format);
   glow_text_vprintf(&message, format, args);
   va_end(args);
-  emit(ctx, &(GlowDiagnostic){severity, loc, glow_text_cstr(&message)});
+  emit(ctx, &(GlowDiagnostic){sizeof(GlowDiagnostic), severity, loc, glow_text_cstr(&message)});
   glow_defer_pop(ctx, &release, true);
 }
 
@@ -242,7 +257,7 @@ static void keep(void *user, const GlowDiagnostic *d) {
   GlowHold *h = user;
   GlowContext *ctx = h->silence.ctx;
   GlowHeld *held = GLOW_NEW(ctx->arena, GlowHeld);
-  held->d = (GlowDiagnostic){d->severity, d->loc, glow_str(ctx, d->message)};
+  held->d = (GlowDiagnostic){sizeof held->d, d->severity, d->loc, glow_str(ctx, d->message)};
   *h->last = held;
   h->last = &held->next;
 }

@@ -278,16 +278,16 @@ static void test_print(GlowContext *ctx, void *arg) {
   glow_source_add(ctx, "m.gg", text, sizeof text - 1);
   char out[2048];
   ctx->color = 0;
-  GlowDiagnostic d = {GLOW_ERROR, {"m.gg", 2, 7, NULL}, "unknown\noperator"};
+  GlowDiagnostic d = {sizeof d, GLOW_ERROR, {"m.gg", 2, 7, NULL}, "unknown\noperator"};
   print_to(out, sizeof out, ctx, &d);
   CHECK(strcmp(out, "m.gg:2:7: error: unknown?operator\n\t%x? = Relu(@in)\n\t     ^\n") == 0);
-  d = (GlowDiagnostic){GLOW_WARNING, {"m.onnx", 0, 0, "Conv_0"}, "odd"};
+  d = (GlowDiagnostic){sizeof d, GLOW_WARNING, {"m.onnx", 0, 0, "Conv_0"}, "odd"};
   print_to(out, sizeof out, ctx, &d);
   CHECK(strcmp(out, "m.onnx: node 'Conv_0': warning: odd\n") == 0);
-  d = (GlowDiagnostic){GLOW_ERROR, {"m.gg", 3, 99, NULL}, "end"};
+  d = (GlowDiagnostic){sizeof d, GLOW_ERROR, {"m.gg", 3, 99, NULL}, "end"};
   print_to(out, sizeof out, ctx, &d);
   CHECK(strcmp(out, "m.gg:3:99: error: end\nlast\n    ^\n") == 0);
-  d = (GlowDiagnostic){GLOW_ERROR, {"m.gg", 77, 1, NULL}, "beyond"};
+  d = (GlowDiagnostic){sizeof d, GLOW_ERROR, {"m.gg", 77, 1, NULL}, "beyond"};
   print_to(out, sizeof out, ctx, &d);
   CHECK(strcmp(out, "m.gg:77:1: error: beyond\n") == 0);
 
@@ -297,13 +297,59 @@ static void test_print(GlowContext *ctx, void *arg) {
   for (size_t i = 0; i < size; i += 2)
     memcpy(large + i, "\xc3\xbc", 2);
   glow_source_add(ctx, "large", large, size);
-  d = (GlowDiagnostic){GLOW_ERROR, {"large", 1, 2000002, NULL}, "here"};
+  d = (GlowDiagnostic){sizeof d, GLOW_ERROR, {"large", 1, 2000002, NULL}, "here"};
   print_to(out, sizeof out, ctx, &d);
   CHECK(strlen(out) < 400 && glow_utf8_valid(out, strlen(out), NULL));
   CHECK(strstr(out, "\n...\xc3\xbc") != NULL && strstr(out, "\xc3\xbc...\n") != NULL);
   ctx->color = 1;
   print_to(out, sizeof out, ctx, &d);
   CHECK(strstr(out, "\033[1;31merror:\033[0m here") != NULL);
+}
+
+/* The context keeps the last 64, with and without a function, but for those in a silence. */
+static void test_kept(GlowContext *ctx, void *arg) {
+  (void)arg;
+  Log log = {0};
+  GlowDiagnostic d = {.size = sizeof d};
+  CHECK(glow_context_diagnostics(ctx) == 0 && !glow_context_diagnostic(ctx, 0, &d));
+  glow_context_set_diagnostic_fn(ctx, log_diagnostic, &log);
+  glow_warning(ctx, ((GlowLoc){.file = glow_str(ctx, "m.gg"), .line = 3, .col = 7}), "first");
+  GlowSilence silence;
+  glow_silence_begin(ctx, &silence);
+  glow_warning(ctx, GLOW_NOWHERE, "not heard");
+  glow_silence_end(&silence);
+  CHECK(glow_context_diagnostics(ctx) == 1 && glow_context_diagnostic(ctx, 0, &d));
+  CHECK(d.size == sizeof d && d.severity == GLOW_WARNING && strcmp(d.message, "first") == 0 &&
+        strcmp(d.loc.file, "m.gg") == 0 && d.loc.line == 3 && d.loc.col == 7 && !d.loc.node);
+  for (int i = 0; i < 100; i++)
+    glow_warning(ctx, GLOW_NOWHERE, "number %d", i);
+  CHECK(glow_context_diagnostics(ctx) == 64);
+  CHECK(glow_context_diagnostic(ctx, 0, &d) && strcmp(d.message, "number 36") == 0);
+  CHECK(glow_context_diagnostic(ctx, 63, &d) && strcmp(d.message, "number 99") == 0);
+
+  CHECK(!glow_context_diagnostic(ctx, 64, &d) && !glow_context_diagnostic(ctx, SIZE_MAX, &d));
+  CHECK(!glow_context_diagnostic(ctx, 0, NULL));
+  const size_t small[] = {0, sizeof(size_t), sizeof d - 1};
+  for (size_t i = 0; i < sizeof small / sizeof *small; i++) {
+    d = (GlowDiagnostic){.size = small[i], .message = "untouched"};
+    CHECK(!glow_context_diagnostic(ctx, 0, &d) && strcmp(d.message, "untouched") == 0);
+  }
+  struct {
+    GlowDiagnostic d;
+    char more[8];
+  } later = {.d.size = sizeof later, .more = "as is"};
+  CHECK(glow_context_diagnostic(ctx, 0, &later.d) && later.d.size == sizeof d &&
+        strcmp(later.more, "as is") == 0);
+
+  CHECK(strcmp(glow_version(), GLOW_VERSION_STRING) == 0);
+  char version[32];
+  snprintf(version, sizeof version, "%d.%d.", GLOW_VERSION_MAJOR, GLOW_VERSION_MINOR);
+  CHECK(strncmp(version, glow_version(), strlen(version)) == 0);
+  for (int s = GLOW_OK; s <= GLOW_CANCELLED; s++)
+    for (int t = GLOW_OK; t <= GLOW_CANCELLED + 1; t++)
+      CHECK((strcmp(glow_status_text((GlowStatus)s), glow_status_text((GlowStatus)t)) == 0) ==
+            (s == t));
+  CHECK(strcmp(glow_status_text((GlowStatus)-1), "unknown status") == 0);
 }
 
 static bool verify(GlowContext *ctx, const char *text, Log *log) {
@@ -598,6 +644,7 @@ int main(void) {
   run("text", test_text);
   run("diagnostics", test_diagnostics);
   run("print", test_print);
+  run("kept", test_kept);
   run("expect", test_expect);
   run("cmdline", test_cmdline);
   run("files", test_files);

@@ -26,9 +26,6 @@ GlowStr glow_onnx_function_path(GlowContext *ctx, GlowStr domain, GlowStr name) 
   return glow_str_printf(ctx, "function:%s%s%s/", domain, *domain ? "." : "", name);
 }
 
-/* Diagnostics of glow_onnx_tensor_info are dropped here. */
-static void ignore(void *user, const GlowDiagnostic *d) { (void)user, (void)d; }
-
 /* glow_onnx_tensor_info without diagnostics. */
 static bool quiet_info(Index *ix, GlowWireSpan span, GlowOnnxTensorInfo *info) {
   GlowContext *ctx = ix->file.ctx;
@@ -36,15 +33,11 @@ static bool quiet_info(Index *ix, GlowWireSpan span, GlowOnnxTensorInfo *info) {
   glow_wire_read(&ix->file, &glow_onnx_msg_tensor, span, &t);
   if (!t.raw_data.at && t.data_location.v != 1)
     return false; /* typed fields have no place in a file */
-  GlowDiagnosticFn fn = ctx->diagnostic_fn;
-  void *user = ctx->diagnostic_user;
-  unsigned errors = ctx->errors;
-  bool many = ctx->too_many_errors, drop = ctx->drop_notes;
-  glow_context_set_diagnostic_fn(ctx, ignore, NULL);
+  bool drop = ctx->drop_notes;
+  GlowSilence silence;
+  glow_silence_begin(ctx, &silence);
   bool ok = glow_onnx_tensor_info(&ix->file, span, ix->loc, "", info);
-  glow_context_set_diagnostic_fn(ctx, fn, user);
-  ctx->errors = errors;
-  ctx->too_many_errors = many;
+  glow_silence_end(&silence);
   ctx->drop_notes = drop;
   return ok;
 }
