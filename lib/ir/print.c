@@ -114,9 +114,8 @@ static void print_item(GlowText *out, const GlowMember *m, const void *item) {
   }
 }
 
-static void print_member(GlowText *out, const GlowMember *m, const void *members) {
+static void print_member_value(GlowText *out, const GlowMember *m, const void *members) {
   const void *field = (const char *)members + m->offset;
-  glow_text_printf(out, "%s = ", m->name);
   if (!m->array) {
     print_item(out, m, field);
     return;
@@ -129,6 +128,25 @@ static void print_member(GlowText *out, const GlowMember *m, const void *members
     print_item(out, m, (const char *)array->data + i * glow_member_size(m));
   }
   glow_text_putc(out, ']');
+}
+
+static void print_member(GlowText *out, const GlowMember *m, const void *members) {
+  glow_text_printf(out, "%s = ", m->name);
+  print_member_value(out, m, members);
+}
+
+bool glow_node_print_member(GlowText *out, const GlowNode *n, const char *name) {
+  const GlowOpDesc *d = glow_node_desc(n);
+  bool instr = glow_node_is_instr(n);
+  if (instr && glow_op_has_shards(d) && strcmp(name, "shards") == 0) {
+    glow_text_printf(out, "%u", n->shards);
+    return true;
+  }
+  const GlowMember *m = glow_op_member(d, name);
+  if (!m || (m->instr_only && !instr))
+    return false;
+  print_member_value(out, m, n->members);
+  return true;
 }
 
 static void print_members(GlowText *out, const GlowNode *n, bool instr) {

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "glow/target.h"
+
 static const GlowTargetFamily *const families[] = {
 #define FAMILY(name) &glow_target_family_##name,
 #include "target/targets.def"
@@ -23,6 +25,15 @@ static const GlowTarget *next_target(const GlowTarget *t) {
   f += t != NULL;
   return f < FAMILIES ? families[f]->targets : NULL;
 }
+
+static const char *const family_names[] = {
+#define FAMILY(name) #name,
+#include "target/targets.def"
+#ifdef GLOW_EXTRA_TARGETS
+#include GLOW_EXTRA_TARGETS
+#endif
+#undef FAMILY
+};
 
 const GlowTarget *glow_target_find(const char *name) {
   const GlowTarget *t = next_target(NULL);
@@ -88,4 +99,27 @@ void glow_targets_print(GlowText *out) {
       glow_text_puts(out, t->family->about);
     glow_text_puts(out, t->family->lacks && t->family->lacks(t) ? "\n" : ", runs here\n");
   }
+}
+
+/* ---- The public functions -------------------------------------------------------------------- */
+const char *glow_target_name(size_t i) {
+  const GlowTarget *t = next_target(NULL);
+  for (; t && i; i--)
+    t = next_target(t);
+  return t ? t->name : NULL;
+}
+
+const char *glow_target_host(const char *family) {
+  const GlowTarget *t = family ? NULL : host_target();
+  for (uint32_t i = 0; family && i < FAMILIES; i++)
+    if (strcmp(family, family_names[i]) == 0 && families[i]->host)
+      t = families[i]->host();
+  return t ? t->name : NULL;
+}
+
+const char *glow_target_absent(const char *name) {
+  const GlowTarget *t = name ? glow_target_find(name) : NULL;
+  if (!t)
+    return "there is no such target";
+  return t->family->lacks ? t->family->lacks(t) : NULL;
 }

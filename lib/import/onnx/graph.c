@@ -87,13 +87,13 @@ static bool find_external(GlowOnnxImporter *im, GlowOnnxTensorInfo *info, GlowSt
                           const char *what) {
   if (info->where != GLOW_ONNX_DATA_EXTERNAL)
     return true;
-  if (!im->blob) {
+  if (!im->blob && !im->folder) {
     glow_error(im->ctx, loc, "%s: a model from a pipe has no folder with external data", what);
     return false;
   }
-  const GlowBlobEntry *entry = glow_blob_find(im->blob, key);
-  info->raw = entry ? entry->data
-                    : glow_onnx_external_data(&im->file, info, im->blob->input.name, loc, what);
+  const GlowBlobEntry *entry = im->blob ? glow_blob_find(im->blob, key) : NULL;
+  const char *path = im->blob ? im->blob->input.name : glow_path_join(im->ctx, im->folder, "model");
+  info->raw = entry ? entry->data : glow_onnx_external_data(&im->file, info, path, loc, what);
   info->where = GLOW_ONNX_DATA_RAW;
   return info->raw != NULL;
 }

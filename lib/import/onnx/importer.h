@@ -57,6 +57,7 @@ typedef struct GlowOnnxImporter {
   GlowModule *m;
   GlowFunction *func;
   GlowBlob *blob; /* of the model file; NULL for a model from a pipe */
+  const char *folder; /* of external data, if the bytes are no file */
   bool quiet;
   GlowOnnxModel model;
   GlowMap *functions;         /* "domain:name:overload" -> GlowOnnxFunction */

@@ -14,7 +14,8 @@ typedef struct GlowOnnxOptions {
   /* "image=1x3x224x224": the shape of one input; ..N, as in types, for a bound */
   const char *const *bind_inputs;
   uint32_t nbind_inputs;
-  bool quiet; /* no notes */
+  const char *folder; /* of external data, for bytes that are no file; NULL: such bytes have none */
+  bool quiet;         /* no notes */
 } GlowOnnxOptions;
 
 /* Whether the text of an option is well formed. */
