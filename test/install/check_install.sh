@@ -1,6 +1,6 @@
 #!/bin/sh
-# check_install.sh SOURCE BUILD: installs into a scratch prefix, then builds and runs a consumer and the example
-# build-lenet twice, by find_package and by pkg-config, and runs an installed tool. What build-lenet prints is
+# check_install.sh SOURCE BUILD: installs into a scratch prefix, then builds and runs a consumer, in C and in C++, and
+# the examples build-lenet and read-module, by find_package and by pkg-config, and runs an installed tool. What build-lenet prints is
 # the canonical text of Figure 3.
 set -eu
 source=$1 build=$2
@@ -9,13 +9,19 @@ rm -rf "$scratch"
 mkdir -p "$scratch/src"
 cmake --install "$build" --prefix "$scratch/prefix" >"$scratch/install.log"
 sed "s|@PROJECT_SOURCE_DIR@|$source|" "$source/test/install/CMakeLists.txt.in" >"$scratch/src/CMakeLists.txt"
+cp "$source/test/install/consumer.c" "$scratch/src/consumer.cc"
 cmake -G Ninja -S "$scratch/src" -B "$scratch/build" -DCMAKE_PREFIX_PATH="$scratch/prefix" >"$scratch/configure.log"
 cmake --build "$scratch/build" >"$scratch/build.log"
 "$scratch/build/consumer"
+"$scratch/build/consumer-cxx"
+"$scratch/build/read-module" "$source/test/oom/Inputs/small-cnn/model.onnx" >"$scratch/read-module"
+diff "$source/examples/read-module/expected.txt" "$scratch/read-module"
 PKG_CONFIG_PATH=$(dirname "$(find "$scratch/prefix" -name glow.pc)")
 export PKG_CONFIG_PATH
 cc -o "$scratch/consumer" "$source/test/install/consumer.c" $(pkg-config --cflags --libs glow)
 LD_LIBRARY_PATH=$(pkg-config --variable=libdir glow) "$scratch/consumer"
+c++ -std=c++11 -o "$scratch/consumer-cxx" "$scratch/src/consumer.cc" $(pkg-config --cflags --libs glow)
+LD_LIBRARY_PATH=$(pkg-config --variable=libdir glow) "$scratch/consumer-cxx"
 cc -o "$scratch/build-lenet" "$source/examples/build-lenet/build-lenet.c" $(pkg-config --cflags --libs glow)
 "$scratch/prefix/bin/glow-opt" "$source/test/ir/figure3.gir" >"$scratch/figure3.gir"
 "$scratch/build/build-lenet" | diff - "$scratch/figure3.gir"
