@@ -1,7 +1,6 @@
 /* A failing allocator at malloc's level: fails each allocation in turn while a small model goes
  * through import, print, parse, passes, irgen and a run, in one process. Every failure must end in
  * a status, never in a crash, and must leave no memory behind once the context is destroyed. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,56 +8,7 @@
 #include "driver/passes.h"
 #include "driver/session.h"
 #include "import/onnx/onnx.h"
-
-void *__libc_malloc(size_t size);
-void *__libc_calloc(size_t count, size_t size);
-void *__libc_realloc(void *old, size_t size);
-void *__libc_memalign(size_t alignment, size_t size);
-void __libc_free(void *p);
-
-static long countdown = -1; /* allocations until one fails; negative: never */
-static bool fired;
-static long live;
-
-static bool fails(void) {
-  if (countdown < 0 || countdown-- > 0)
-    return false;
-  countdown = -1;
-  fired = true;
-  errno = ENOMEM;
-  return true;
-}
-
-void *malloc(size_t size) {
-  void *p = fails() ? NULL : __libc_malloc(size);
-  live += p != NULL;
-  return p;
-}
-void *calloc(size_t count, size_t size) {
-  void *p = fails() ? NULL : __libc_calloc(count, size);
-  live += p != NULL;
-  return p;
-}
-void *realloc(void *old, size_t size) {
-  if (size && fails())
-    return NULL;
-  void *p = __libc_realloc(old, size);
-  live += (p != NULL) - (old != NULL);
-  return p;
-}
-int posix_memalign(void **result, size_t alignment, size_t size) {
-  *result = fails() ? NULL : __libc_memalign(alignment, size);
-  live += *result != NULL;
-  return *result ? 0 : ENOMEM;
-}
-void *aligned_alloc(size_t alignment, size_t size) {
-  void *p = NULL;
-  return posix_memalign(&p, alignment, size) ? NULL : p;
-}
-void free(void *p) {
-  live -= p != NULL;
-  __libc_free(p);
-}
+#include "test/oom/failing.h"
 
 typedef struct Case {
   const char *dir;
