@@ -104,13 +104,13 @@ static GlowVec epilogue(GlowVec acc, void *const *env, const int64_t *place, int
   return vec_load(b.at[code->result]);
 }
 
-/* An operand of neighbouring registers, the elements of which are `step` apart, their first
- * elements `next`; the first `lanes` of a register may be read, the others are zeros. */
-static void load_vectors(Blocks *b, const GlowBodyOperand *o, const char *from, int64_t next,
-                         int64_t step, int64_t lanes) {
+/* An operand of rows of `width` elements that are `step` apart, the rows `next` apart; the first
+ * `lanes` of a row may be read, the others are zeros. */
+static void load_rows(Blocks *b, const GlowBodyOperand *o, const char *from, int64_t next,
+                      int64_t step, int64_t lanes, int64_t width) {
   char *to = own(b, o->block);
   b->at[o->block] = to;
-  if (step == 1 && next == GLOW_VL && lanes == GLOW_VL) {
+  if (step == 1 && lanes == width && (next == width || b->n == width)) {
     b->at[o->block] = from;
     return;
   }
@@ -118,37 +118,38 @@ static void load_vectors(Blocks *b, const GlowBodyOperand *o, const char *from, 
     copy(to, o->bytes, from, 0, o->bytes, b->n);
     return;
   }
-  for (int64_t i = 0; i < b->n; i += GLOW_VL, from += next * o->bytes, to += GLOW_VL * o->bytes) {
-    copy(to, o->bytes, from, step * o->bytes, o->bytes, step ? lanes : GLOW_VL);
-    if (step)
-      __builtin_memset(to + lanes * o->bytes, 0, (size_t)((GLOW_VL - lanes) * o->bytes));
+  for (int64_t i = 0; i < b->n; i += width, from += next * o->bytes, to += width * o->bytes) {
+    copy(to, o->bytes, from, step * o->bytes, o->bytes, step ? lanes : width);
+    if (step && lanes < width)
+      __builtin_memset(to + lanes * o->bytes, 0, (size_t)((width - lanes) * o->bytes));
   }
 }
 
-void glow_body_vectors(GlowVec *sums, int64_t count, void *const *env, const int64_t *place,
-                       int dims, int64_t lane) {
+void glow_body_rows(float *sums, int64_t count, int64_t width, void *const *env,
+                    const int64_t *place, int dims, int64_t lane) {
+  enum { ROW = GLOW_BODY_BLOCKS * GLOW_VL * GLOW_TILE_VECTORS * 8 };
   const GlowBodyCode *code = env[0];
   const GlowBodyOperand *operands = glow_body_operands(code);
-  char room[GLOW_BODY_ROOM] __attribute__((aligned(64)));
-  const int64_t most = GLOW_BODY_ROOM / 8 / GLOW_VL / code->blocks;
+  char room[ROW > GLOW_BODY_ROOM ? ROW : GLOW_BODY_ROOM] __attribute__((aligned(64)));
+  const int64_t most = (int64_t)sizeof room / 8 / width / code->blocks;
   for (int64_t begin = 0; begin < count; begin += most) {
     const int64_t now = count - begin < most ? count - begin : most;
     Blocks b;
-    b.room = room, b.n = now * GLOW_VL;
+    b.room = room, b.n = now * width;
     for (int64_t i = 0; i < code->noperands; i++) {
       const GlowBodyOperand *o = &operands[i];
       const int64_t step = o->stride[dims - 1], next = o->stride[dims - 2];
-      int64_t offset = begin * next, lanes = GLOW_VL;
+      int64_t offset = begin * next, lanes = width;
       for (int64_t d = 0; d < dims; d++)
         offset += place[d] * o->stride[d];
       if (step && o->channels % GLOW_VL)
-        lanes = o->channels - lane < GLOW_VL ? o->channels - lane : GLOW_VL;
-      load_vectors(&b, o, (const char *)env[1 + i] + offset * o->bytes, next, step,
-                   lanes > 0 ? lanes : 0);
+        lanes = o->channels - lane < width ? o->channels - lane : width;
+      load_rows(&b, o, (const char *)env[1 + i] + offset * o->bytes, next, step,
+                lanes > 0 ? lanes : 0, width);
     }
-    b.at[code->acc] = sums + begin;
+    b.at[code->acc] = sums + begin * width;
     run(code, &b);
-    __builtin_memmove(sums + begin, b.at[code->result], (size_t)b.n * sizeof(float));
+    __builtin_memmove(sums + begin * width, b.at[code->result], (size_t)b.n * sizeof(float));
   }
 }
 

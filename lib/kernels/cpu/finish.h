@@ -79,6 +79,25 @@ INLINE GlowVec finish_matrix(GlowMatrixEpilogueFn *callback, GlowVec acc, void *
   FINISH(acc, env, place, 6, col, callback(acc, env, at[0], at[1], at[2], at[3], row, col));
 }
 
+/* Runs a body that is a list on `count` rows of `width` sums in place; false if a tile finishes
+ * register by register. */
+INLINE bool finish_rows(float *sums, int64_t count, int64_t width, void *const *env,
+                        const int64_t *at, int64_t row, int64_t col) {
+#ifdef GLOW_LIBRARY
+  const GlowBodyCode *b = env[0];
+  if (!b || b->clip)
+    return false;
+  glow_body_rows(sums, count, width, env, (const int64_t[]){at[0], at[1], at[2], at[3], row, col},
+                 6, col);
+  return true;
+#else
+  return false;
+#endif
+}
+
+/* The lanes of v whose bits are set in a mask; +0 in the others. */
+INLINE GlowVec kept(GlowVec v, GlowVecI mask) { return (GlowVec)((GlowVecI)v & mask); }
+
 /* ---- A row of pixels --------------------------------------------------------------------------
  */
 
@@ -90,15 +109,20 @@ INLINE void store_pixels(int count, const GlowVec *acc, int step, GlowEpilogueFn
                          int64_t channels, float *to, int64_t yw) {
   const GlowBodyCode *b = env[0];
   const bool part = channels % GLOW_CONV_BLOCK && c + GLOW_VL > channels;
+  const GlowVecI all = (GlowVecI){0} == 0;
+  const GlowVecI keep = channels % GLOW_CONV_BLOCK
+                            ? (GlowVecI)vec_first((GlowVec)all, part ? channels - c : GLOW_VL)
+                            : all;
   (void)callback;
-  if (!b && !part) {
-    UNROLL for (int i = 0; i < count; i++) vec_store(to + i * yw, acc[i * step]);
+  if (!b) {
+    UNROLL for (int i = 0; i < count; i++) vec_store(to + i * yw, kept(acc[i * step], keep));
     return;
   }
-  if (b && b->clip && !part) {
+  if (b->clip) {
     const GlowLimits l = limits_of(b);
     if (!b->noperands) {
-      UNROLL for (int i = 0; i < count; i++) vec_store(to + i * yw, within(acc[i * step], &l));
+      UNROLL for (int i = 0; i < count; i++)
+          vec_store(to + i * yw, kept(within(acc[i * step], &l), keep));
       return;
     }
     const GlowBodyOperand *o = glow_body_operands(b);
@@ -108,17 +132,15 @@ INLINE void store_pixels(int count, const GlowVec *acc, int step, GlowEpilogueFn
                         c / GLOW_CONV_BLOCK * o->stride[1] + h * o->stride[2] + w * pixel +
                         c % GLOW_CONV_BLOCK * o->stride[4];
       UNROLL for (int i = 0; i < count; i++)
-          vec_store(to + i * yw, within(acc[i * step] + vec_load(at + i * pixel), &l));
+          vec_store(to + i * yw, kept(within(acc[i * step] + vec_load(at + i * pixel), &l), keep));
       return;
     }
   }
   GlowVec sums[GLOW_TILE_PIXELS];
   UNROLL for (int i = 0; i < count; i++) sums[i] = acc[i * step];
-  if (b)
-    glow_body_vectors(sums, count, env,
-                      (const int64_t[]){n, c / GLOW_CONV_BLOCK, h, w, c % GLOW_CONV_BLOCK}, 5, c);
-  ROLLED for (int64_t i = 0; i < count; i++)
-      vec_store(to + i * yw, part ? vec_first(sums[i], channels - c) : sums[i]);
+  glow_body_rows((float *)sums, count, GLOW_VL, env,
+                 (const int64_t[]){n, c / GLOW_CONV_BLOCK, h, w, c % GLOW_CONV_BLOCK}, 5, c);
+  ROLLED for (int64_t i = 0; i < count; i++) vec_store(to + i * yw, kept(sums[i], keep));
 }
 #else
 INLINE void store_pixels(int count, const GlowVec *acc, int step, GlowEpilogueFn *callback,

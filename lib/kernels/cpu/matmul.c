@@ -37,12 +37,14 @@ INLINE void finish(int rows, int nr, const GlowMatmulParams *s, const Accumulato
     at[d] = batch % s->batch[d];
     batch /= s->batch[d];
   }
+  const bool done = finish_rows(sums, rows, nr * GLOW_VL, env, at, row, col);
   ROLLED for (int64_t i = 0; i < rows; i++) {
     UNROLL for (int j = 0; j < nr; j++) {
       if (is_outside(s->n, col + j * GLOW_VL))
         continue;
       GlowVec v = vec_load(sums + (i * nr + j) * GLOW_VL);
-      v = finish_matrix(epilogue, v, env, at, row + i, col + j * GLOW_VL);
+      if (!done)
+        v = finish_matrix(epilogue, v, env, at, row + i, col + j * GLOW_VL);
       put(c + i * s->cm + j * GLOW_VL, v, col + j * GLOW_VL, s->n);
     }
   }
