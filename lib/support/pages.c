@@ -3,6 +3,7 @@
 
 #include <stdint.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 enum { LARGE_PAGE = 2 << 20 };
 
@@ -16,4 +17,11 @@ void glow_prefer_large_pages(void *data, size_t bytes) {
   (void)data;
   (void)bytes;
 #endif
+}
+
+void glow_let_pages_go(const void *data, size_t bytes) {
+  uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+  uintptr_t begin = ((uintptr_t)data + page - 1) & -page, end = ((uintptr_t)data + bytes) & -page;
+  if (begin < end)
+    (void)madvise((void *)begin, end - begin, MADV_DONTNEED);
 }

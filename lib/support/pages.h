@@ -8,5 +8,8 @@
  * memory was not touched yet. Weights that do not fit into the cache then come almost twice as fast
  * (measured with those of a 3x3 convolution of 512 channels). A hint: nothing depends on it. */
 void glow_prefer_large_pages(void *data, size_t bytes);
+/* Gives back the memory of whole pages of a mapped file that nobody has written. Who reads them
+ * again gets them from the file. */
+void glow_let_pages_go(const void *data, size_t bytes);
 
 #endif

@@ -35,6 +35,16 @@ void glow_blob_hold(GlowContext *ctx, const GlowInput *in) { new_blob(ctx)->inpu
 
 void glow_blob_set_onnx_reader(GlowContext *ctx, GlowOnnxIndexFn fn) { ctx->onnx_index = fn; }
 
+bool glow_blob_is_mapped(const GlowContext *ctx, const void *data, size_t bytes) {
+  uintptr_t at = (uintptr_t)data;
+  for (const GlowBlob *b = ctx->blobs; b; b = b->next) {
+    uintptr_t begin = (uintptr_t)b->input.map;
+    if (begin && at >= begin && at + bytes <= begin + b->input.size)
+      return true;
+  }
+  return false;
+}
+
 const GlowBlobEntry *glow_blob_find(const GlowBlob *blob, GlowStr key) {
   struct GlowBlobIndex *found = NULL;
   HASH_FIND_PTR(blob->index, &key, found);

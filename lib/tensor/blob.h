@@ -37,6 +37,9 @@ GlowBlob *glow_blob_from_safetensors(GlowContext *ctx, const char *name, const v
                                      size_t size, GlowLoc loc);
 /* Hands an input to the context, which closes it at its end. For texts with borrowed payload. */
 void glow_blob_hold(GlowContext *ctx, const GlowInput *in);
+/* Whether these bytes lie in a file that the context has mapped. Their pages can be given back
+ * (glow_let_pages_go): who reads them again reads the file. */
+bool glow_blob_is_mapped(const GlowContext *ctx, const void *data, size_t bytes);
 const GlowBlobEntry *glow_blob_find(const GlowBlob *blob, GlowStr key);
 
 /* A reader for the index of an ONNX file: it adds every initializer and constant with raw data by

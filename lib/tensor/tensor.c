@@ -16,7 +16,7 @@ static bool is_string(const GlowTensor *t) {
 
 /* ---- Lifetime -------------------------------------------------------------------------------- */
 
-GlowTensor *glow_tensor_create(GlowContext *ctx, const GlowType *type) {
+static GlowTensor *create(GlowContext *ctx, const GlowType *type, bool unset) {
   int64_t bytes = 0;
   if (glow_type_is_tensor(type)) {
     GLOW_CHECK(ctx, glow_type_is_static(type), "a tensor of a type that is not static");
@@ -32,7 +32,8 @@ GlowTensor *glow_tensor_create(GlowContext *ctx, const GlowType *type) {
     glow_throw(ctx, GLOW_NO_MEMORY);
   }
   glow_prefer_large_pages(data, rounded);
-  memset(data, 0, rounded);
+  size_t kept = unset ? (size_t)bytes : 0; /* what lies behind the elements is zero anyway */
+  memset((char *)data + kept, 0, rounded - kept);
   t->type = type;
   t->data = data;
   t->bytes = (size_t)bytes;
@@ -41,6 +42,16 @@ GlowTensor *glow_tensor_create(GlowContext *ctx, const GlowType *type) {
   t->room = rounded;
   ctx->tensor_bytes += (int64_t)rounded;
   return t;
+}
+
+GlowTensor *glow_tensor_create(GlowContext *ctx, const GlowType *type) {
+  return create(ctx, type, false);
+}
+
+GlowTensor *glow_tensor_create_unset(GlowContext *ctx, const GlowType *type) {
+  bool bytes = glow_type_is_tensor(type) && type->kind != GLOW_KIND_STRING &&
+               glow_kind_info[type->kind].bits >= 8;
+  return create(ctx, type, bytes);
 }
 
 GlowTensor *glow_tensor_borrow(GlowContext *ctx, const GlowType *type, const void *data,
@@ -62,7 +73,7 @@ static GlowString load_string(const void *data, int64_t i) {
 }
 
 GlowTensor *glow_tensor_copy(GlowContext *ctx, const GlowTensor *t) {
-  GlowTensor *copy = glow_tensor_create(ctx, t->type);
+  GlowTensor *copy = glow_tensor_create_unset(ctx, t->type);
   GlowDefer defer;
   glow_defer_push(ctx, &defer, glow_tensor_free_fn, copy);
   for (uint32_t i = 0; i < t->count; i++)

@@ -27,6 +27,9 @@ struct GlowTensor {
  * type must be static; a sequence or optional is empty. glow_tensor_free ignores NULL;
  * glow_tensor_free_fn is the same for GlowDefer. */
 GlowTensor *glow_tensor_create(GlowContext *ctx, const GlowType *type);
+/* The same for a caller who writes all of it, padding lanes included: elements may have any value.
+ * Strings, and elements of fewer than 8 bits, are zeros here, too. */
+GlowTensor *glow_tensor_create_unset(GlowContext *ctx, const GlowType *type);
 GlowTensor *glow_tensor_borrow(GlowContext *ctx, const GlowType *type, const void *data,
                                size_t bytes);
 GlowTensor *glow_tensor_copy(GlowContext *ctx, const GlowTensor *t);

@@ -621,6 +621,125 @@ static void test_out_of_memory(void) {
   CHECK(status == GLOW_OK && n > 50);
 }
 
+/* ---- Packed constants ------------------------------------------------------------------------ */
+
+/* Constants that are packed in one step, and the same values plain. The large ones are cut. */
+static const char packed_text[] =
+    "declare { constant @w : float<1030 x 2304> = elided  constant @v : float<1030 x 40> = elided\n"
+    "  constant @f : float<70 x 20 x 3 x 3> = elided\n"
+    "  constant @g : float<512 x 128 x 3 x 3> = elided\n"
+    "  constant @r : float<1030 x 2304 | KN512k32n> = eval { %0 = Relayout(@w) : float<1030 x 2304 "
+    "| KN512k32n>  yield %0 }\n"
+    "  constant @t : float<2304 x 1030 | KN512k32n> = eval { %0 = Transpose(@w) {perm = [1, 0]}\n"
+    "    %1 = Relayout(%0) : float<2304 x 1030 | KN512k32n>  yield %1 }\n"
+    "  constant @c : float<1030 x 2344 | KN384k32n> = eval { %0 = Concat(@v, @w) {axis = 1}\n"
+    "    %1 = Relayout(%0) : float<1030 x 2344 | KN384k32n>  yield %1 }\n"
+    "  constant @u : float<6 x 6 x 70 x 20 | HWOI16i32o> = eval { %0 = WinogradFilter(@f)\n"
+    "    %1 = Relayout(%0) : float<6 x 6 x 70 x 20 | HWOI16i32o>  yield %1 }\n"
+    "  constant @s : float<4 x 4 x 512 x 128 | HWOI16i32o> = eval { %0 = WinogradFilter(@g) "
+    "{results = 2}\n"
+    "    %1 = Relayout(%0) : float<4 x 4 x 512 x 128 | HWOI16i32o>  yield %1 }\n"
+    "  constant @t.plain : float<2304 x 1030> = eval { %0 = Transpose(@w) {perm = [1, 0]}  yield "
+    "%0 "
+    "}\n"
+    "  constant @c.plain : float<1030 x 2344> = eval { %0 = Concat(@v, @w) {axis = 1}  yield %0 }\n"
+    "  constant @u.plain : float<6 x 6 x 70 x 20> = eval { %0 = WinogradFilter(@f)  yield %0 }\n"
+    "  constant @s.plain : float<4 x 4 x 512 x 128> = eval { %0 = WinogradFilter(@g) {results = 2} "
+    " "
+    "yield %0 } }\n"
+    "func @main() -> (float<>) { %0 = Splat() {value = 0.0} : float<>  return %0 }\n";
+
+static GlowStorage *storage_named(const Run *r, const char *name) {
+  return glow_module_storage(r->module, glow_str(r->ctx, name));
+}
+
+/* Gives a constant random numbers, `shift` bytes behind an aligned place. */
+static void give_data(const Run *r, const char *name, size_t shift) {
+  GlowStorage *s = storage_named(r, name);
+  size_t bytes = (size_t)glow_type_bytes(s->value.type);
+  char *data = (char *)glow_arena_alloc(r->ctx->arena, bytes + 8) + shift;
+  for (size_t i = 0; i < bytes / sizeof(float); i++) {
+    float x = (float)(int64_t)draw() * 0x1p-63f;
+    memcpy(data + i * sizeof x, &x, sizeof x);
+  }
+  s->init = (GlowInit){.kind = GLOW_INIT_PAYLOAD};
+  s->init.tensor = glow_tensor_borrow(r->ctx, s->value.type, data, bytes);
+}
+
+static void free_data(const Run *r) {
+  static const char *const names[] = {"w", "v", "f", "g"};
+  for (int i = 0; i < 4; i++)
+    glow_tensor_free((GlowTensor *)(uintptr_t)storage_named(r, names[i])->init.tensor);
+}
+
+static Run begin_packed(size_t shift) {
+  Run r = begin(packed_text);
+  give_data(&r, "w", shift);
+  give_data(&r, "v", 0);
+  give_data(&r, "f", shift);
+  give_data(&r, "g", shift);
+  return r;
+}
+
+/* The packed value has the bytes of the plain one, moved element by element; padding is zero. */
+static void check_packed(const Run *r, const char *name, const char *plain) {
+  GlowStorage *s = storage_named(r, name), *p = storage_named(r, plain);
+  const GlowTensor *want =
+      p->init.kind == GLOW_INIT_PAYLOAD ? p->init.tensor : glow_storage_value(p);
+  GlowTensor *moved = glow_tensor_in_layout(r->ctx, want, s->value.type->layout);
+  EXPECT(s->cached && s->cached->bytes == moved->bytes &&
+             !memcmp(s->cached->data, moved->data, moved->bytes),
+         "@%s is not @%s, packed", name, plain);
+  glow_tensor_free(moved);
+}
+
+static void pack(GlowContext *ctx, void *run) {
+  static const char *const names[] = {"w", "r", "t", "c", "u", "s"};
+  GlowStorage *all[6];
+  (void)ctx;
+  for (int i = 0; i < 6; i++)
+    all[i] = storage_named(run, names[i]);
+  glow_storage_pack(((Run *)run)->ctx, all, 6);
+}
+
+static void test_packed(void) {
+  for (size_t shift = 0; shift < 4; shift += 3) {
+    Run r = begin_packed(shift);
+    CHECK(glow_protect(r.ctx, pack, &r) == GLOW_OK);
+    CHECK(!storage_named(&r, "w")->cached);
+    check_packed(&r, "r", "w");
+    check_packed(&r, "t", "t.plain");
+    check_packed(&r, "c", "c.plain");
+    check_packed(&r, "u", "u.plain");
+    check_packed(&r, "s", "s.plain");
+    const float *w = storage_named(&r, "w")->init.tensor->data;
+    const GlowTensor *t = storage_named(&r, "t")->cached;
+    float x;
+    memcpy(&x, (const char *)w + (1029 * 2304 + 2303) * sizeof x, sizeof x);
+    CHECK(glow_tensor_get_double(t, 2303 * 1030 + 1029) == (double)x);
+    CHECK(errors == 0);
+    free_data(&r);
+    end(&r);
+  }
+}
+
+static void test_packed_out_of_memory(void) {
+  GlowStatus status = GLOW_NO_MEMORY;
+  long n = 0;
+  Run r = begin_packed(3);
+  for (; status == GLOW_NO_MEMORY && n < 20000; n++) {
+    allowance = n;
+    status = glow_protect(r.ctx, pack, &r);
+    allowance = -1;
+    CHECK(status == GLOW_NO_MEMORY || status == GLOW_OK);
+    CHECK(status == GLOW_OK || !storage_named(&r, "r")->cached);
+  }
+  CHECK(status == GLOW_OK && n > 5);
+  check_packed(&r, "s", "s.plain");
+  free_data(&r);
+  end(&r);
+}
+
 int main(void) {
   test_bindings();
   test_save();
@@ -641,5 +760,7 @@ int main(void) {
   test_chain();
   test_single_nodes();
   test_out_of_memory();
+  test_packed();
+  test_packed_out_of_memory();
   return unit_finish();
 }

@@ -102,8 +102,23 @@ static bool describe(Compile *c, uint32_t i, GlowExecValue *x) {
   return true;
 }
 
+/* Computes what can be computed by several threads. */
+static void pack_constants(Compile *c) {
+  const GlowCpuBackend *b = c->backend;
+  GlowStorage **storage = GLOW_NEW_ARRAY(c->arena, GlowStorage *, b->plan.nouter);
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < b->plan.nouter; i++) {
+    GlowValue *v = b->plan.outer[i];
+    bool mapped = b->cached.entry.map && b->cached.constants[i];
+    if (b->plan.reads[i] && !mapped && glow_outer_class(v) == GLOW_CONSTANT)
+      storage[count++] = v->def.storage;
+  }
+  glow_storage_pack(c->ctx, storage, count);
+}
+
 static bool describe_values(Compile *c) {
   const GlowCpuPlan *plan = &c->backend->plan;
+  pack_constants(c);
   GlowExecValue *values = GLOW_NEW_ARRAY(c->arena, GlowExecValue, plan->nouter);
   bool ok = true;
   for (uint32_t i = 0; i < plan->nouter; i++)

@@ -382,7 +382,9 @@ static bool run_on_tensors(const GlowNode *n, const GlowKernels *k, const GlowTe
   if (!has_room(n, types))
     return false;
   for (uint32_t i = 0; i < n->nresults; i++) {
-    out[i] = glow_tensor_create(ctx, glow_type_room(ctx, types[i]));
+    /* Kernels write all of a result that has its extents; programs give them used memory, too. */
+    out[i] = glow_type_is_static(types[i]) ? glow_tensor_create_unset(ctx, types[i])
+                                           : glow_tensor_create(ctx, glow_type_room(ctx, types[i]));
     outs[i] = glow_buf_of(out[i]->type, out[i]->data);
   }
   bool strings = n->nresults > 0 && has_strings(types[0]);

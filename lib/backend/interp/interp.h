@@ -59,6 +59,10 @@ GlowStatus glow_interp_run(GlowFunction *f, const GlowBindings *inputs, GlowBind
  * anything. Borrowed; valid until the module is destroyed or a variable is saved. NULL after a
  * diagnostic. */
 const GlowTensor *glow_storage_value(GlowStorage *s);
+/* Computes those of the constants that are packed from others that are at hand (see pack.c), by
+ * threads on all processors if there is much to do, and gives back pages of files that nothing else
+ * needs. Leaves the others, and all messages, to glow_storage_value. */
+void glow_storage_pack(GlowContext *ctx, GlowStorage *const *storage, uint32_t count);
 
 /* Evaluates one pure node whose operands are known. results[i] are new tensors owned by the
  * caller. Returns false after a diagnostic, or silently if `quiet`. For constant folding. */

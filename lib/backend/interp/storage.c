@@ -28,6 +28,9 @@ static const GlowTensor *from_blob(GlowStorage *s) {
 
 static const GlowTensor *from_eval(GlowStorage *s) {
   GlowContext *ctx = s->module->ctx;
+  glow_storage_pack(ctx, &s, 1);
+  if (s->cached)
+    return s->cached;
   GlowWalk w;
   GlowScratch scratch = {0};
   GlowDefer release_walk, release_scratch;

@@ -69,36 +69,164 @@ static void copy_run(const GlowBoxCopy *c, int64_t d, int64_t s, int64_t n, int6
   }
 }
 
-void glow_box_copy(const GlowBoxCopy *c) {
+/* The loops of a copy, the innermost one last: extents, and strides of both sides. */
+typedef struct Loops {
+  uint32_t rank;
   int64_t dims[GLOW_MAX_PHYSICAL], ds[GLOW_MAX_PHYSICAL], ss[GLOW_MAX_PHYSICAL];
-  uint32_t rank = 0;
+} Loops;
+
+/* False if there is nothing to copy. */
+static bool find_loops(const GlowBoxCopy *c, Loops *l) {
+  l->rank = 0;
   for (uint32_t a = 0; a < c->rank; a++) {
     int64_t n = c->dims[a];
     if (n == 0)
-      return;
+      return false;
     if (n == 1)
       continue;
-    bool joins =
-        rank && ds[rank - 1] == c->dst_strides[a] * n && ss[rank - 1] == c->src_strides[a] * n;
-    uint32_t at = joins ? rank - 1 : rank++;
-    dims[at] = joins ? dims[at] * n : n;
-    ds[at] = c->dst_strides[a];
-    ss[at] = c->src_strides[a];
+    bool joins = l->rank && l->ds[l->rank - 1] == c->dst_strides[a] * n &&
+                 l->ss[l->rank - 1] == c->src_strides[a] * n;
+    uint32_t at = joins ? l->rank - 1 : l->rank++;
+    l->dims[at] = joins ? l->dims[at] * n : n;
+    l->ds[at] = c->dst_strides[a];
+    l->ss[at] = c->src_strides[a];
   }
-  if (rank == 0) {
+  return true;
+}
+
+/* ---- Transposed pairs of loops --------------------------------------------------------------- */
+
+enum { TURN = 8, BAND = 64 }; /* a square that lies in registers; rows of dst at a time */
+
+typedef Unit32 Unit32x8 __attribute__((vector_size(32), may_alias, aligned(4)));
+
+/* to[i * da + j] = from[j * sb + i] for i and j below 8. */
+static inline void turn_square(Unit32 *to, int64_t da, const Unit32 *from, int64_t sb) {
+  Unit32x8 r[TURN], t[TURN];
+  for (int j = 0; j < TURN; j++)
+    __builtin_memcpy(&r[j], from + j * sb, sizeof r[j]);
+  for (int j = 0; j < TURN; j += 2) {
+    t[j] = __builtin_shufflevector(r[j], r[j + 1], 0, 8, 1, 9, 4, 12, 5, 13);
+    t[j + 1] = __builtin_shufflevector(r[j], r[j + 1], 2, 10, 3, 11, 6, 14, 7, 15);
+  }
+  for (int j = 0; j < TURN; j += 4)
+    for (int k = 0; k < 2; k++) {
+      r[j + 2 * k] = __builtin_shufflevector(t[j + k], t[j + k + 2], 0, 1, 8, 9, 4, 5, 12, 13);
+      r[j + 2 * k + 1] =
+          __builtin_shufflevector(t[j + k], t[j + k + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+    }
+  for (int i = 0; i < TURN / 2; i++) {
+    t[i] = __builtin_shufflevector(r[i], r[i + 4], 0, 1, 2, 3, 8, 9, 10, 11);
+    t[i + 4] = __builtin_shufflevector(r[i], r[i + 4], 4, 5, 6, 7, 12, 13, 14, 15);
+  }
+  for (int i = 0; i < TURN; i++)
+    __builtin_memcpy(to + i * da, &t[i], sizeof t[i]);
+}
+
+/* Any extents below 8, element by element. */
+#define TURN_PART(T, to, from, ni, nj)                                                             \
+  do {                                                                                             \
+    T *part_to = (to);                                                                             \
+    const T *part_from = (from);                                                                   \
+    for (int64_t i = 0; i < (ni); i++)                                                             \
+      for (int64_t j = 0; j < (nj); j++)                                                           \
+        part_to[i * da + j] = part_from[j * sb + i];                                               \
+  } while (0)
+
+static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* All squares of a pair of loops; WHOLE copies one of full size. */
+#define TURN_ALL(T, WHOLE)                                                                         \
+  for (int64_t band = 0; band < na; band += BAND)                                                  \
+    for (int64_t j0 = 0; j0 < nb; j0 += TURN)                                                      \
+      for (int64_t i0 = band; i0 < least(na, band + BAND); i0 += TURN) {                           \
+        int64_t ni = least(TURN, na - i0), nj = least(TURN, nb - j0);                              \
+        T *to = (T *)c->dst + d + i0 * da + j0;                                                    \
+        const T *from = (const T *)c->src + s + j0 * sb + i0;                                      \
+        if (ni == TURN && nj == TURN)                                                              \
+          WHOLE;                                                                                   \
+        else                                                                                       \
+          TURN_PART(T, to, from, ni, nj);                                                          \
+      }
+
+/* Element (i, j), i < na, j < nb, from src + s + j * sb + i to dst + d + i * da + j. */
+static void copy_turned(const GlowBoxCopy *c, int64_t d, int64_t s, int64_t na, int64_t nb,
+                        int64_t da, int64_t sb) {
+  switch (c->bits) {
+  case 8:
+    TURN_ALL(Unit8, TURN_PART(Unit8, to, from, TURN, TURN));
+    break;
+  case 16:
+    TURN_ALL(Unit16, TURN_PART(Unit16, to, from, TURN, TURN));
+    break;
+  case 32:
+    TURN_ALL(Unit32, turn_square(to, da, from, sb));
+    break;
+  case 64:
+    TURN_ALL(Unit64, TURN_PART(Unit64, to, from, TURN, TURN));
+    break;
+  default:
+    TURN_ALL(Unit128, TURN_PART(Unit128, to, from, TURN, TURN));
+  }
+}
+
+static void swap_loops(Loops *l, uint32_t a, uint32_t b) {
+  int64_t n = l->dims[a], ds = l->ds[a], ss = l->ss[a];
+  l->dims[a] = l->dims[b];
+  l->ds[a] = l->ds[b];
+  l->ss[a] = l->ss[b];
+  l->dims[b] = n;
+  l->ds[b] = ds;
+  l->ss[b] = ss;
+}
+
+/* Where one loop has neighbours in src and another one in dst, squares of both are moved at once,
+ * and the other loops follow the order of dst. Then the last two loops are these two, the one of
+ * dst last. The order shows in no result: the places of dst differ from each other and from src. */
+static bool pair_loops(const GlowBoxCopy *c, Loops *l) {
+  uint32_t from = l->rank, to = l->rank;
+  if (c->bits < 8 || c->dst == c->src)
+    return false;
+  for (uint32_t a = 0; a < l->rank; a++) {
+    if (l->ds[a] < 1 || l->ss[a] < 1)
+      return false;
+    if (l->dims[a] >= TURN / 2 && l->ss[a] == 1 && l->ds[a] > 1)
+      from = a;
+    if (l->dims[a] >= TURN / 2 && l->ds[a] == 1 && l->ss[a] > 1)
+      to = a;
+  }
+  if (from == l->rank || to == l->rank)
+    return false;
+  swap_loops(l, to, l->rank - 1);
+  swap_loops(l, from == l->rank - 1 ? to : from, l->rank - 2);
+  for (uint32_t a = 1; a + 2 < l->rank; a++) /* insertion, by falling strides of dst */
+    for (uint32_t b = a; b > 0 && l->ds[b - 1] < l->ds[b]; b--)
+      swap_loops(l, b - 1, b);
+  return true;
+}
+
+void glow_box_copy(const GlowBoxCopy *c) {
+  Loops l;
+  if (!find_loops(c, &l))
+    return;
+  if (l.rank == 0) {
     copy_run(c, c->dst_offset, c->src_offset, 1, 1, 1);
     return;
   }
-  uint32_t outer = rank - 1;
+  bool turned = l.rank > 1 && pair_loops(c, &l);
+  uint32_t outer = l.rank - (turned ? 2 : 1), last = l.rank - 1;
   int64_t index[GLOW_MAX_PHYSICAL] = {0};
   do {
     int64_t d = c->dst_offset, s = c->src_offset;
     for (uint32_t a = 0; a < outer; a++) {
-      d += index[a] * ds[a];
-      s += index[a] * ss[a];
+      d += index[a] * l.ds[a];
+      s += index[a] * l.ss[a];
     }
-    copy_run(c, d, s, dims[outer], ds[outer], ss[outer]);
-  } while (glow_next_index(outer, dims, index));
+    if (turned)
+      copy_turned(c, d, s, l.dims[outer], l.dims[last], l.ds[outer], l.ss[last]);
+    else
+      copy_run(c, d, s, l.dims[last], l.ds[last], l.ss[last]);
+  } while (glow_next_index(outer, l.dims, index));
 }
 
 GlowBoxCopy glow_box_of(const GlowBuf *dst, const GlowBuf *src, const GlowBuf *dims_of) {

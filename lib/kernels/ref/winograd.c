@@ -89,9 +89,9 @@ GlowRunError glow_ref_winograd(GlowCall *call) {
 
 /* ---- Filters --------------------------------------------------------------------------------- */
 
-enum { CHUNK = 32 }; /* input channels at a time */
+enum { CHUNK = 32 }; /* filters at a time */
 
-/* One axis of filters at the six points of F(4, 3), in double; elements are CHUNK channels. */
+/* One axis of filters at the six points of F(4, 3), in double; elements are CHUNK filters. */
 static void filter_points_4(const double *g, int64_t step, double *u, int64_t to) {
   const double a = (double)GLOW_WINOGRAD_A, b = (double)GLOW_WINOGRAD_B;
   const double a2 = (double)GLOW_WINOGRAD_A2, b2 = (double)GLOW_WINOGRAD_B2;
@@ -135,14 +135,39 @@ static void store_rounded(GlowBuf *b, int64_t at, int64_t n, const double *v) {
       glow_ref_store_number(b, at + i, v[i]);
 }
 
-/* U of n input channels from c on, of output channel o. */
-static void transform_filters(const GlowBuf *w, GlowBuf *u, int64_t o, int64_t c, int64_t n) {
+/* Filters that are transformed together: n neighbours along an axis of W, which is a channel of
+ * outputs (0) or inputs (1). */
+typedef struct Group {
+  int64_t o, c, n;
+  int64_t run; /* so many along the axis are neighbours in U, and then so many others */
+  uint32_t axis;
+} Group;
+
+static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* One place of the group, in any layout of U. */
+static void store_place(GlowBuf *u, const Group *g, int64_t place, const double *v) {
+  const int64_t points = u->dims[0];
+  int64_t at = glow_axis_offset(u, 0, place / points) + glow_axis_offset(u, 1, place % points);
+  at += glow_axis_offset(u, g->axis == 0 ? 3 : 2, g->axis == 0 ? g->c : g->o);
+  const int64_t first = g->axis == 0 ? g->o : g->c;
+  for (int64_t i = 0, n; i < g->n; i += n) {
+    n = least(g->n - i, g->run - (first + i) % g->run);
+    store_rounded(u, at + glow_axis_offset(u, 2 + g->axis, first + i), n, v + i);
+  }
+}
+
+static void transform_filters(const GlowBuf *w, GlowBuf *u, const Group *group) {
   double taps[CHUNK * 9], g[9 * CHUNK] = {0}, rows[MOST_POINTS * 3 * CHUNK],
                                 places[MOST_PLACES * CHUNK];
-  const int64_t points = u->dims[0];
+  const int64_t points = u->dims[0], n = group->n;
+  const int64_t at = group->o * w->strides[0] + group->c * w->strides[1];
   void (*filter_points)(const double *, int64_t, double *, int64_t) =
       points == MOST_POINTS ? filter_points_4 : filter_points_2;
-  glow_load_real(w, o * w->strides[0] + c * w->strides[1], 1, n * 9, taps);
+  if (group->axis == 1)
+    glow_load_real(w, at, 1, n * 9, taps);
+  for (int64_t i = 0; group->axis == 0 && i < n; i++)
+    glow_load_real(w, at + i * w->strides[0], 1, 9, taps + i * 9);
   for (int64_t i = 0; i < n; i++)
     for (int64_t k = 0; k < 9; k++)
       g[k * CHUNK + i] = taps[i * 9 + k];
@@ -151,13 +176,31 @@ static void transform_filters(const GlowBuf *w, GlowBuf *u, int64_t o, int64_t c
   for (int64_t i = 0; i < points; i++)
     filter_points(rows + 3 * i * CHUNK, 1, places + points * i * CHUNK, 1);
   for (int64_t k = 0; k < points * points; k++)
-    store_rounded(u, k * u->strides[1] + o * u->strides[2] + c, n, places + k * CHUNK);
+    store_place(u, group, k, places + k * CHUNK);
 }
 
+/* How many channels of U are neighbours along `axis`, from a multiple of that number on. */
+static int64_t neighbours(const GlowBuf *u, uint32_t axis) {
+  int64_t run = u->strides[axis] == 1 ? u->dims[axis] : 1;
+  for (uint32_t i = 0; i < u->nblocks; i++)
+    if (u->block_axis[i] == axis)
+      run = u->block_stride[i] == 1 ? u->block_size[i] : 1;
+  return run;
+}
+
+/* U may be in any layout. Where its neighbours are channels of outputs, these are transformed
+ * together, else channels of inputs. */
 GlowRunError glow_kernel_winograd_filter(GlowCall *call) {
   const GlowBuf *w = &call->in[0];
-  for (int64_t o = 0; o < w->dims[0]; o++)
-    for (int64_t c = 0; c < w->dims[1]; c += CHUNK)
-      transform_filters(w, &call->out[0], o, c, w->dims[1] - c < CHUNK ? w->dims[1] - c : CHUNK);
+  GlowBuf *u = &call->out[0];
+  const int64_t out = w->dims[0], in = w->dims[1];
+  const uint32_t axis = neighbours(u, 2) > 1 ? 0 : 1;
+  Group g = {.run = neighbours(u, 2 + axis), .axis = axis};
+  glow_ref_clear_padding(u);
+  for (g.o = 0; g.o < out; g.o += axis == 0 ? CHUNK : 1)
+    for (g.c = 0; g.c < in; g.c += axis == 0 ? 1 : CHUNK) {
+      g.n = least(axis == 0 ? out - g.o : in - g.c, CHUNK);
+      transform_filters(w, u, &g);
+    }
   return GLOW_RUN_OK;
 }

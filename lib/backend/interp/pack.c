@@ -1,0 +1,361 @@
+/* Constants that are packed: initializers of one Relayout, of a constant or of what a Transpose, a
+ * Concat or a WinogradFilter makes of constants. They are most of the bytes of a network.
+ *
+ * Such an initializer is one call of a kernel, from the constants' bytes to the final ones. A
+ * Transpose is a read in other strides, and the other two write where the Relayout would. The calls
+ * are prepared here, one after the other, and cut into pieces along the outermost axis of what they
+ * read. Pieces use no context, so several threads can share them, those of the largest constants
+ * first. Whatever does not fit in, and whatever fails, is left to the walk of the initializer,
+ * which also has the messages. */
+#include <fenv.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "backend/interp/interp_internal.h"
+#include "support/diag.h"
+#include "support/pages.h"
+#include "tensor/blob.h"
+
+enum {
+  MOST_THREADS = 8,
+  PIECE = 4 << 20,        /* bytes of the result of a piece, about */
+  WORTH_THREADS = 4 << 20 /* bytes of results: a thread takes some 50 microseconds to start */
+};
+
+/* What a kernel reads as one operand. */
+typedef struct Source {
+  const void *data;
+  size_t bytes;
+  bool passing; /* pages of a file that nobody needs behind this */
+} Source;
+
+typedef struct Job {
+  GlowStorage *storage;
+  GlowRunError (*kernel)(GlowCall *call);
+  GlowCall call;
+  GlowBuf *ins, *outs;
+  Source *sources;       /* by operand */
+  size_t bytes;          /* of the result */
+  uint32_t result;       /* its number among the results */
+  int in_axis, out_axis; /* that can be cut, the outermost one in memory of the operand; -1: none */
+  bool failed;
+} Job;
+
+/* Part of a job: all of it, or a range of the axis that can be cut. */
+typedef struct Piece {
+  Job *job;
+  GlowCall call;
+  GlowBuf in, out; /* of a job that is cut */
+  Source *sources; /* by operand */
+  GlowRunError status;
+} Piece;
+
+/* ---- Preparing calls ------------------------------------------------------------------------- */
+
+/* Whether elements of this type are moved as bytes that have an alignment. */
+static bool is_packable(const GlowType *t) {
+  return glow_type_is_tensor(t) && glow_type_is_static(t) && t->kind != GLOW_KIND_STRING &&
+         glow_kind_info[t->kind].bits >= 8;
+}
+
+/* The tensor of a constant that is there already, of any alignment; NULL if there is none. */
+static const GlowTensor *value_at_hand(const GlowValue *v) {
+  if (!v || v->kind != GLOW_VALUE_STORAGE)
+    return NULL;
+  const GlowStorage *s = v->def.storage;
+  bool in_blob = s->init.kind == GLOW_INIT_LIST || s->init.kind == GLOW_INIT_RESOURCE ||
+                 s->init.kind == GLOW_INIT_PAYLOAD;
+  const GlowTensor *t = s->cached ? s->cached : in_blob ? s->init.tensor : NULL;
+  return t && is_packable(t->type) ? t : NULL;
+}
+
+/* What node n makes of constants at hand; NULL if one is missing. in: its operands' tensors. */
+static const GlowType *type_of(GlowArena *arena, const GlowNode *n, const GlowTensor **in) {
+  const GlowType **types = GLOW_NEW_ARRAY(arena, const GlowType *, n->nresults);
+  GlowSilence silence;
+  for (uint32_t i = 0; i < n->noperands; i++)
+    if (!(in[i] = value_at_hand(n->operands[i].value)))
+      return NULL;
+  glow_silence_begin(glow_arena_context(arena), &silence);
+  bool ok = glow_exec_types(n, in, types);
+  glow_silence_end(&silence);
+  return ok && is_packable(types[0]) ? types[0] : NULL;
+}
+
+/* The buffer of x as a Transpose leaves it. */
+static GlowBuf transposed(const GlowNode *n, const GlowType *type, const GlowTensor *x) {
+  const GlowTransposeMembers *m = n->members;
+  GlowBuf from = glow_buf_of(x->type, x->data), to = glow_buf_of(type, x->data);
+  for (uint32_t a = 0; a < to.rank; a++)
+    to.strides[a] =
+        from.strides[m->perm.count ? glow_array_at(m->perm, uint32_t, a) : to.rank - 1 - a];
+  return to;
+}
+
+/* The Relayout that is the value of initializer b, which has one more node at most (*first, NULL if
+ * there is none); NULL if b is something else. */
+static const GlowNode *relayout_of(const GlowBlock *b, const GlowNode **first) {
+  const GlowNode *end = glow_block_terminator(b), *last = end ? end->prev : NULL;
+  *first = last ? last->prev : NULL;
+  if (!last || end->noperands != 1 || end->operands[0].value != &last->results[0] ||
+      last->op != GLOW_OP_RELAYOUT)
+    return NULL;
+  const GlowNode *n = *first;
+  if (!n)
+    return last;
+  bool known =
+      n->op == GLOW_OP_TRANSPOSE || n->op == GLOW_OP_CONCAT || n->op == GLOW_OP_WINOGRAD_FILTER;
+  return known && !n->prev && last->operands[0].value == &n->results[0] ? last : NULL;
+}
+
+static Source source_of(const GlowStorage *s, const GlowValue *v, const GlowTensor *t) {
+  Source source = {.data = t->data, .bytes = t->bytes};
+  source.passing = glow_blob_is_mapped(s->module->ctx, t->data, t->bytes);
+  for (const GlowUse *u = v->uses; u; u = u->next)
+    if (u->user->block->owner != GLOW_BLOCK_EVAL || u->user->block->of.storage != s)
+      source.passing = false;
+  return source;
+}
+
+/* The axis of b with the largest stride, which has neighbours in memory only behind it. */
+static int outermost(const GlowBuf *b) {
+  int at = -1;
+  for (uint32_t a = 0; a < b->rank; a++)
+    if (b->dims[a] > 1 && (at < 0 || b->strides[a] > b->strides[at]))
+      at = (int)a;
+  return at;
+}
+
+/* Says where a call of one operand can be cut. Axis 0 of a filter is axis 2 of what Winograd's
+ * algorithm makes of it; other calls keep their axes. */
+static void find_cut(Job *j, GlowOp op) {
+  j->in_axis = j->out_axis = -1;
+  if (op == GLOW_OP_CONCAT || j->ins[0].nblocks)
+    return;
+  j->in_axis = op == GLOW_OP_WINOGRAD_FILTER ? 0 : outermost(&j->ins[0]);
+  j->out_axis = op == GLOW_OP_WINOGRAD_FILTER ? 2 : j->in_axis;
+}
+
+/* The job that runs node `source` on tensors of constants; its result has type `type`, and then
+ * the layout of s. */
+static void describe(GlowArena *arena, GlowStorage *s, const GlowNode *source, const GlowType *type,
+                     const GlowTensor *const *in, Job *j) {
+  const GlowOpDesc *d = glow_node_desc(source);
+  bool turned = source->op == GLOW_OP_TRANSPOSE;
+  *j = (Job){.storage = s, .bytes = (size_t)glow_type_bytes(s->value.type)};
+  j->kernel = glow_kernels_best()->table[turned ? GLOW_OP_RELAYOUT : source->op].kernel;
+  j->ins = GLOW_NEW_ARRAY(arena, GlowBuf, source->noperands + d->nin + 1);
+  j->outs = GLOW_NEW_ARRAY(arena, GlowBuf, d->nout + 1);
+  j->sources = GLOW_NEW_ARRAY(arena, Source, source->noperands + 1);
+  for (uint32_t i = 0; i < source->noperands + d->nin; i++)
+    j->ins[i] = i < source->noperands ? glow_buf_of(in[i]->type, in[i]->data) : glow_buf_absent();
+  if (turned)
+    j->ins[0] = transposed(source, type, in[0]);
+  for (uint32_t i = 0; i < source->noperands; i++)
+    j->sources[i] = source_of(s, source->operands[i].value, in[i]);
+  for (uint32_t i = 0; i < d->nout; i++)
+    j->outs[i] = glow_buf_absent();
+  j->call = (GlowCall){.members = turned ? NULL : source->members,
+                       .nin = source->noperands,
+                       .nout = 1,
+                       .in = j->ins,
+                       .out = j->outs};
+  find_cut(j, source->op);
+}
+
+/* False if the initializer of s is not one call, or not yet. */
+static bool prepare(GlowArena *arena, GlowStorage *s, Job *j) {
+  GlowContext *ctx = s->module->ctx;
+  const GlowNode *first, *last;
+  if (s->cached || s->init.kind != GLOW_INIT_EVAL || ctx->tensor_limit ||
+      !(last = relayout_of(s->init.eval, &first)))
+    return false;
+  const GlowNode *source = first ? first : last;
+  const GlowTensor **in = GLOW_NEW_ARRAY(arena, const GlowTensor *, source->noperands + 1);
+  const GlowType *type = type_of(arena, source, in);
+  if (!type || (first && type->layout) || last->results[0].type != s->value.type ||
+      !is_packable(s->value.type) ||
+      glow_type_with_layout(ctx, s->value.type, type->layout) != type ||
+      (source->op == GLOW_OP_TRANSPOSE && in[0]->type->layout))
+    return false;
+  describe(arena, s, source, type, in, j);
+  return true;
+}
+
+/* ---- Cutting them ---------------------------------------------------------------------------- */
+
+/* How long pieces are along the axis: whole blocks of the result, and of 32 filters. */
+static int64_t piece_length(const Job *j) {
+  const GlowBuf *out = &j->outs[0];
+  int64_t n = j->in_axis < 0 ? 1 : j->ins[0].dims[j->in_axis], unit = 1;
+  if (j->in_axis < 0 || j->bytes < 2 * PIECE)
+    return n;
+  for (uint32_t k = 0; k < out->nblocks; k++)
+    if ((int)out->block_axis[k] == j->out_axis)
+      unit *= out->block_size[k];
+  while (unit % 32)
+    unit *= 2;
+  int64_t length = (int64_t)((double)n * PIECE / (double)j->bytes);
+  return length < unit ? unit : length / unit * unit;
+}
+
+/* The part [from, from + n) of an axis of b. */
+static GlowBuf part_of(const GlowBuf *b, int axis, int64_t from, int64_t n) {
+  GlowBuf part = *b;
+  int64_t at = glow_axis_offset(b, (uint32_t)axis, from);
+  part.data = (char *)b->data + (size_t)at * (glow_kind_info[b->kind].bits / 8);
+  part.dims[axis] = n;
+  return part;
+}
+
+typedef GLOW_VEC(Piece *) Pieces;
+
+static void cut(GlowArena *arena, Job *j, Pieces *pieces) {
+  int64_t length = piece_length(j), all = j->in_axis < 0 ? 1 : j->ins[0].dims[j->in_axis];
+  for (int64_t from = 0, n; from < all; from += n) {
+    Piece *p = GLOW_NEW(arena, Piece);
+    *p = (Piece){.job = j, .call = j->call, .sources = j->sources};
+    n = all - from < length ? all - from : length;
+    glow_vec_push(arena, pieces, p);
+    if (n == all)
+      continue;
+    p->in = part_of(&j->ins[0], j->in_axis, from, n);
+    p->out = part_of(&j->outs[0], j->out_axis, from, n);
+    p->call.in = &p->in;
+    p->call.out = &p->out;
+    p->sources = GLOW_NEW(arena, Source);
+    *p->sources = j->sources[0];
+    p->sources->data = p->in.data; /* the axis is the outermost one in memory */
+    p->sources->bytes = j->sources[0].bytes / (size_t)all * (size_t)n;
+  }
+}
+
+/* ---- Running them ---------------------------------------------------------------------------- */
+
+typedef struct Work {
+  Pieces pieces;
+  atomic_uint next;
+} Work;
+
+/* Memory that a thread uses again. */
+typedef struct Room {
+  char *data;
+  size_t size;
+} Room;
+
+static bool is_aligned(const GlowBuf *b) {
+  size_t size = glow_kind_info[b->kind].bits / 8;
+  return (uintptr_t)b->data % (size > 8 ? 8 : size) == 0;
+}
+
+/* Gives kernels operands that are aligned to their elements. False: out of memory. */
+static bool align_sources(Piece *p, Room *room) {
+  size_t bytes = 0;
+  for (uint32_t k = 0; k < p->call.nin; k++)
+    bytes += is_aligned(&p->call.in[k]) ? 0 : glow_align64(p->sources[k].bytes);
+  if (bytes > room->size) {
+    free(room->data);
+    *room = (Room){.data = aligned_alloc(64, bytes)};
+    if (!room->data)
+      return false;
+    room->size = bytes;
+  }
+  char *to = room->data;
+  for (uint32_t k = 0; k < p->call.nin; k++) {
+    GlowBuf *b = &p->call.in[k];
+    if (is_aligned(b))
+      continue;
+    memcpy(to, b->data, p->sources[k].bytes);
+    b->data = to;
+    to += glow_align64(p->sources[k].bytes);
+  }
+  return true;
+}
+
+static void *work(void *arg) {
+  Work *w = arg;
+  Room room = {0};
+  fesetenv(FE_DFL_ENV);
+  for (uint32_t i; (i = atomic_fetch_add(&w->next, 1)) < w->pieces.count;) {
+    Piece *p = w->pieces.data[i];
+    bool ready = align_sources(p, &room);
+    p->status = ready ? p->job->kernel(&p->call) : GLOW_RUN_UNSUPPORTED;
+    for (uint32_t k = 0; k < p->call.nin; k++)
+      if (p->sources[k].passing)
+        glow_let_pages_go(p->sources[k].data, p->sources[k].bytes);
+  }
+  free(room.data);
+  return NULL;
+}
+
+static int processors(void) {
+  cpu_set_t cpus;
+  int n = sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : 1;
+  return n < MOST_THREADS ? n : MOST_THREADS;
+}
+
+/* The caller works, too, so a system that refuses threads changes nothing but the time. Signals
+ * stay with the caller's thread. */
+static void share(Work *w, int threads) {
+  pthread_t thread[MOST_THREADS];
+  sigset_t all, saved;
+  int started = 0;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &saved);
+  while (started < threads - 1 && !pthread_create(&thread[started], NULL, work, w))
+    started++;
+  pthread_sigmask(SIG_SETMASK, &saved, NULL);
+  work(w);
+  while (started > 0)
+    pthread_join(thread[--started], NULL);
+}
+
+static int by_size(const void *a, const void *b) {
+  const Job *x = *(Job *const *)a, *y = *(Job *const *)b;
+  if (x->bytes != y->bytes)
+    return x->bytes < y->bytes ? 1 : -1;
+  return x->result < y->result ? -1 : x->result > y->result;
+}
+
+void glow_storage_pack(GlowContext *ctx, GlowStorage *const *storage, uint32_t count) {
+  GlowArena *arena = glow_arena_create(ctx);
+  Job *jobs = GLOW_NEW_ARRAY(arena, Job, count), **order = GLOW_NEW_ARRAY(arena, Job *, count);
+  Work w = {0};
+  uint32_t njobs = 0;
+  GlowFloatMode mode;
+  GlowTensorList results;
+  size_t bytes = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    Job *j = &jobs[njobs];
+    if (!prepare(arena, storage[i], j))
+      continue;
+    j->result = njobs;
+    order[njobs++] = j;
+    bytes += j->bytes;
+  }
+  glow_float_mode_enter(ctx, &mode);
+  glow_tensor_list_begin(ctx, &results, njobs);
+  for (uint32_t i = 0; i < njobs; i++) {
+    const GlowType *type = jobs[i].storage->value.type;
+    results.data[i] = glow_tensor_create_unset(ctx, type);
+    jobs[i].outs[0] = glow_buf_of(type, results.data[i]->data);
+  }
+  qsort(order, njobs, sizeof(Job *), by_size);
+  for (uint32_t i = 0; i < njobs; i++)
+    cut(arena, order[i], &w.pieces);
+  share(&w, bytes < WORTH_THREADS ? 1 : processors());
+  for (uint32_t i = 0; i < w.pieces.count; i++)
+    w.pieces.data[i]->job->failed |= w.pieces.data[i]->status != GLOW_RUN_OK;
+  for (uint32_t i = 0; i < njobs; i++) {
+    if (jobs[i].failed || jobs[i].storage->cached)
+      continue;
+    jobs[i].storage->cached = results.data[i];
+    results.data[i] = NULL;
+  }
+  glow_tensor_list_end(ctx, &results);
+  glow_float_mode_leave(ctx, &mode);
+  glow_arena_destroy(arena);
+}
