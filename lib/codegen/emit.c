@@ -135,6 +135,18 @@ static LLVMValueRef emit_epilogue(GlowEmitter *e, const GlowWork *w) {
   return f;
 }
 
+/* Where operand i of a stack's step is. The part that the innermost loop does not change is an
+ * address of its own, which leaves that loop. */
+static LLVMValueRef step_address(GlowEmitter *e, const GlowOperand *o, uint32_t i, LLVMValueRef env,
+                                 const LLVMValueRef *place) {
+  const uint32_t last = GLOW_STACK_DIMS - 1;
+  LLVMValueRef row = glow_emit_operand_address(e, o, i, env, place, last);
+  LLVMValueRef offset =
+      LLVMBuildMul(e->l.builder, place[last], glow_emit_i64(e, o->stride[last]), "");
+  return LLVMBuildInBoundsGEP2(e->l.builder, glow_emit_element_type(e, o->kind), row, &offset, 1,
+                               "");
+}
+
 /* GlowStackFn of kernels.ops: the next `lanes` elements. */
 static LLVMValueRef emit_step(GlowEmitter *e, const GlowWork *w, uint32_t lanes) {
   LLVMTypeRef types[1 + GLOW_STACK_DIMS] = {e->l.ptr};
@@ -150,8 +162,7 @@ static LLVMValueRef emit_step(GlowEmitter *e, const GlowWork *w, uint32_t lanes)
   LLVMValueRef *in = GLOW_NEW_ARRAY(e->arena, LLVMValueRef, nins);
   LLVMValueRef *out = GLOW_NEW_ARRAY(e->arena, LLVMValueRef, w->nouts);
   for (uint32_t i = 0; i < w->noperands; i++)
-    at[i] = glow_emit_operand_address(e, &w->operands[i], i + !e->bare, LLVMGetParam(f, 0), place,
-                                      GLOW_STACK_DIMS);
+    at[i] = step_address(e, &w->operands[i], i + !e->bare, LLVMGetParam(f, 0), place);
   for (uint32_t i = 0; i < nins; i++) {
     const GlowOperand *o = &w->operands[w->nouts + i];
     in[i] = glow_emit_load(e, o, at[w->nouts + i], o->stride[GLOW_STACK_DIMS - 1], lanes);

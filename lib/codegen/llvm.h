@@ -18,6 +18,7 @@
 #include <llvm-c/LLJIT.h>
 #include <llvm-c/Linker.h>
 #include <llvm-c/OrcEE.h>
+#include <llvm-c/Support.h>
 #include <llvm-c/Target.h>
 #include <llvm-c/TargetMachine.h>
 #include <llvm-c/Transforms/PassBuilder.h>
@@ -53,7 +54,7 @@ typedef struct GlowLlvm {
   GlowDefer defer;    /* releases all of it if a throw passes */
 } GlowLlvm;
 
-/* Fills LLVM's registry of targets, once in a process. */
+/* Fills LLVM's registry of targets and sets LLVM's options, once in a process. */
 void glow_llvm_register_targets(void);
 
 /* Opens a context with an empty module for a machine. False if that fails, which l->fault says.

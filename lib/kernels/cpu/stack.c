@@ -8,7 +8,8 @@ void glow_stack(const GlowStackParams *p, GlowStackFn *step, GlowStackFn *rest, 
   const int64_t whole = p->n[5] / GLOW_VL * GLOW_VL;
   (void)scratch;
   ROLLED for (int64_t i0 = begin; i0 < end; i0++) LOOP(1) LOOP(2) LOOP(3) LOOP(4) {
-    ROLLED for (int64_t i5 = 0; i5 < whole; i5 += GLOW_VL) step(ptrs, i0, i1, i2, i3, i4, i5);
+    /* `!=`, not `<`: LLVM would compare the old index, and keep it beside the new one. */
+    ROLLED for (int64_t i5 = 0; i5 != whole; i5 += GLOW_VL) step(ptrs, i0, i1, i2, i3, i4, i5);
     if (p->n[5] > whole)
       rest(ptrs, i0, i1, i2, i3, i4, whole);
   }
