@@ -280,7 +280,7 @@ static bool answer(const Parser *p) {
   if (p->help || p->help_hidden)
     glow_cmdline_print_help(&p->options, p->help_hidden);
   else if (p->version)
-    glow_cmdline_print_version(p->cmd);
+    glow_cmdline_print_version(p->ctx, p->cmd);
   else if (p->completion)
     glow_cmdline_print_completion(&p->options);
   else if (p->list)

@@ -65,9 +65,10 @@ typedef struct GlowCommand {
   size_t nunknown_names;
   void *user;
   size_t min_positional, max_positional;
-  /* For --version, each may be NULL: the version of LLVM that is linked, a description of the
-   * processor, the targets of generated code. */
-  const char *llvm, *host, *targets;
+  /* For --version, each may be NULL: says the version of LLVM, or NULL after a diagnostic; a
+   * description of the processor; the targets of generated code. */
+  const char *(*llvm)(GlowContext *ctx);
+  const char *host, *targets;
 } GlowCommand;
 
 /* Parses argv. Returns GLOW_OK with *exit_now false, GLOW_OK with *exit_now true after --help,

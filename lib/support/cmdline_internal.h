@@ -23,7 +23,7 @@ static inline const char *glow_option_dashes(const GlowOption *o) {
 
 /* These print to stdout. `hidden`: hidden options too. */
 void glow_cmdline_print_help(const GlowOptionTables *t, bool hidden);
-void glow_cmdline_print_version(const GlowCommand *cmd);
+void glow_cmdline_print_version(GlowContext *ctx, const GlowCommand *cmd);
 /* A script that tells bash how to complete the tool's command line. */
 void glow_cmdline_print_completion(const GlowOptionTables *t);
 

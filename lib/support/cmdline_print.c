@@ -67,11 +67,12 @@ void glow_cmdline_print_help(const GlowOptionTables *t, bool hidden) {
     printf("\nThere are more options: --help-hidden\n");
 }
 
-void glow_cmdline_print_version(const GlowCommand *cmd) {
+void glow_cmdline_print_version(GlowContext *ctx, const GlowCommand *cmd) {
   struct utsname host;
   printf("glow " GLOW_VERSION_STRING "\n");
-  if (cmd->llvm)
-    printf("  LLVM:    %s\n", cmd->llvm);
+  const char *llvm = cmd->llvm ? cmd->llvm(ctx) : NULL;
+  if (llvm)
+    printf("  LLVM:    %s\n", llvm);
   if (uname(&host) == 0)
     printf("  host:    %s %s%s%s\n", host.machine, host.sysname, cmd->host ? ", " : "",
            cmd->host ? cmd->host : "");

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "backend/cpu/bundle.h"
+#include "bundle/bundle.h"
 #include "exec/pool.h"
 
 enum { GROUP = 64 };

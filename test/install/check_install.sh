@@ -27,6 +27,12 @@ cc -o "$scratch/build-lenet" "$source/examples/build-lenet/build-lenet.c" $(pkg-
 "$scratch/build/build-lenet" | diff - "$scratch/figure3.gir"
 LD_LIBRARY_PATH=$(pkg-config --variable=libdir glow) "$scratch/build-lenet" | diff - "$scratch/figure3.gir"
 printf 'declare {\n}\n' | "$scratch/prefix/bin/glow-opt" -
+if [ -f "$(find "$scratch/prefix" -name libglow_codegen.so)" ]; then
+  for tier in library compiled; do
+    "$scratch/prefix/bin/glow-run" --backend=cpu --tier=$tier "$source/test/codegen/lacks.gir" --input x=splat:1 --cache-dir=/dev/null |
+      grep -q 2
+  done
+fi
 for tool in "$scratch"/prefix/bin/glow-*; do
   bash -c 'source "$1" && complete -p "$2" >/dev/null' - \
     "$scratch/prefix/share/bash-completion/completions/$(basename "$tool")" "$(basename "$tool")"

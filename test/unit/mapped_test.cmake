@@ -1,1 +1,1 @@
-target_link_libraries(mapped_test PRIVATE glow_cpu)
+target_link_libraries(mapped_test PRIVATE glow_cpu glow_codegen)

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "backend/cpu/bundle.h"
+#include "bundle/bundle.h"
 #include "driver/session.h"
 #include "import/onnx/onnx.h"
 #include "ir/remarks.h"
@@ -267,7 +267,7 @@ static GlowStatus body(GlowContext *ctx, int argc, char **argv) {
                          .noptions = sizeof options / sizeof *options,
                          .user = &c,
                          .max_positional = 1,
-                         .llvm = glow_codegen_llvm_version(ctx)};
+                         .llvm = glow_codegen_llvm_version};
   GlowStrList positional = {0};
   bool exit_now;
   GlowStatus status = glow_cmdline_parse(ctx, &command, argc, argv, &positional, &exit_now);

@@ -9,7 +9,7 @@
 
 #include "backend/backends.h"
 #ifdef GLOW_HAVE_CPU_BACKEND
-#include "codegen/codegen.h"
+#include "backend/cpu/plugin.h"
 #endif
 
 /* "a" or "a,b,c" into three doubles. */
@@ -157,12 +157,19 @@ static GlowStatus run_model(GlowContext *ctx, const GlowRunCommand *c, const cha
   return status;
 }
 
+#ifdef GLOW_HAVE_CPU_BACKEND
+static const char *llvm_version(GlowContext *ctx) {
+  const GlowCodegenPlugin *codegen = glow_codegen_open(ctx);
+  return codegen ? codegen->llvm_version(ctx) : NULL;
+}
+#endif
+
 /* What --version says beyond the version. */
 static void describe_machine(GlowContext *ctx, GlowCommand *command) {
   command->targets = "interp";
 #ifdef GLOW_HAVE_CPU_BACKEND
   const GlowIsa *host = glow_isa_host();
-  command->llvm = glow_codegen_llvm_version(ctx);
+  command->llvm = llvm_version;
   command->host = host ? host->name : "no machine that cpu compiles for";
   command->targets = "interp, cpu for";
   for (int i = 0; i < GLOW_ISA_COUNT; i++)

@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "analysis/access.h"
-#include "cpu/source_id.h"
+#include "support/source_id.h"
 #include "tensor/blob.h"
 
 #define ALIGN 64
@@ -16,8 +16,7 @@
 /* ---- Keys ------------------------------------------------------------------------------------ */
 
 static void put_build(GlowText *key) {
-  glow_text_printf(key, "glow %s %s llvm %s\n", GLOW_VERSION_STRING, GLOW_SOURCE_ID,
-                   glow_codegen_llvm_version(key->ctx));
+  glow_text_printf(key, "glow %s %s\n", GLOW_VERSION_STRING, GLOW_SOURCE_ID);
 }
 
 /* The files that tensors of this context come from. False if one has no identity: it is no regular

@@ -178,7 +178,8 @@ static void destroy(GlowExecutable *e) {
   GlowCpuBackend *b = e->backend;
   for (uint32_t i = 0; b->copies && i < b->plan.nouter; i++)
     glow_tensor_free(b->copies[i]);
-  glow_code_destroy(b->code);
+  if (b->code)
+    b->codegen->destroy(b->code);
   glow_cache_close(&b->cached.entry);
 }
 
@@ -207,7 +208,7 @@ static void find_kernels(GlowArena *arena, GlowCodegenOptions *options) {
 static void generate(Compile *c, const GlowCodegenOptions *options) {
   GlowExecutableCosts *costs = &c->executable->costs;
   GlowCodegenTimes t;
-  if (!glow_codegen_emit_object(c->ctx, c->backend->data, options, &c->object, &t))
+  if (!c->backend->codegen->emit_object(c->ctx, c->backend->data, options, &c->object, &t))
     glow_throw(c->ctx, GLOW_INTERNAL); /* whatever the program, it should compile */
   costs->emit = t.emit;
   costs->link = t.link;
@@ -231,6 +232,9 @@ static const GlowProgram *compiled_program(Compile *c) {
   GlowCpuBackend *b = c->backend;
   GlowExecutableCosts *costs = &c->executable->costs;
   double since = glow_clock();
+  b->codegen = glow_codegen_open(c->ctx);
+  if (!b->codegen)
+    return NULL;
   GlowCodegenOptions options = {
       .isa = c->isa, .debug = c->options->debug, .program = c->function->src};
   options.remark = glow_remarks_heard(c->ctx) ? glow_cpu_remark : NULL;
@@ -247,10 +251,13 @@ static const GlowProgram *compiled_program(Compile *c) {
   GlowBytes object = {c->object.data, c->object.size};
   object = costs->cached ? b->cached.object : object;
   since = glow_clock();
-  b->code = glow_code_load(c->ctx, object.data, object.size, options.symbols, options.nsymbols);
+  b->code =
+      b->codegen->load(c->ctx, object.data, object.size, options.symbols, options.nsymbols);
   costs->load = lap(&since);
-  costs->code = b->code ? glow_code_size(b->code) : 0;
-  return b->code ? glow_code_program(b->code) : NULL;
+  if (!b->code)
+    return NULL;
+  costs->code = b->codegen->size(b->code);
+  return b->codegen->program(b->code);
 }
 
 /* Says of each piece that library code runs it. */

@@ -3,13 +3,15 @@
 #define GLOW_BACKEND_CPU_COMPILE_H
 
 #include "backend/cpu/cached.h"
+#include "backend/cpu/plugin.h"
 #include "exec/executable.h"
 
 typedef struct GlowCpuBackend {
   GlowFunction *function; /* for messages and HOST steps */
   GlowCpuPlan plan;
   const GlowProgramData *data;
-  GlowCode *code;      /* NULL: library code */
+  const GlowCodegenPlugin *codegen; /* NULL: library code */
+  GlowCode *code;                   /* the same */
   GlowCached cached;   /* what the cache had; closed if that is nothing */
   GlowTensor **copies; /* by outer value: constants that were not aligned; NULL: none */
 } GlowCpuBackend;

@@ -1,7 +1,7 @@
 /* Bundles: the programs of a module as an object, a header and a file of weights, for C programs
  * without the rest of Glow. */
-#ifndef GLOW_BACKEND_CPU_BUNDLE_H
-#define GLOW_BACKEND_CPU_BUNDLE_H
+#ifndef GLOW_BUNDLE_BUNDLE_H
+#define GLOW_BUNDLE_BUNDLE_H
 
 #include "backend/cpu/cpu.h"
 #include "codegen/unit.h"

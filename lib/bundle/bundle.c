@@ -4,7 +4,7 @@
  * Constants that any program reads lie one after the other in the weights, then the first values of
  * variables, in the order of the memory that callers keep for them. The identity in their header is
  * a hash of all of it, which the code knows, so weights of another compile are refused. */
-#include "backend/cpu/bundle.h"
+#include "bundle/bundle.h"
 
 #include <ctype.h>
 #include <stdlib.h>

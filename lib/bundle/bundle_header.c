@@ -2,7 +2,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "backend/cpu/bundle.h"
+#include "bundle/bundle.h"
 #include "glow/context.h"
 
 /* lib/rt/rt.h, embedded. */
