@@ -243,11 +243,12 @@ static bool run_case(GlowContext *ctx, const char *name, GlowText *text, double 
   GlowBindings inputs = {0};
   GlowRunnable *entries[TIERS] = {0};
   bool ok = m != NULL;
+  GlowFunction *f = ok ? glow_module_entry(m, NULL) : NULL;
   if (ok)
     bind_inputs(ctx, m, &inputs);
   for (int i = 0; i < TIERS && ok; i++)
     ok = (entries[i] = glow_runnable_create(
-              glow_cpu_compile(glow_module_entry(m, NULL), &(GlowRunOptions){.tier = tiers[i]}),
+              glow_cpu_compile(&f, 1, &(GlowRunOptions){.tier = tiers[i]}),
               &inputs, &(GlowExecutionOptions){0})) != NULL;
   if (ok) {
     double best[TIERS];

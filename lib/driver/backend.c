@@ -42,7 +42,7 @@ typedef struct Whole {
   GlowRunOptions options;
 } Whole;
 
-static GlowStorage *storage_of(const GlowExecutable *e, uint32_t i) {
+static GlowStorage *storage_of(const GlowEntry *e, uint32_t i) {
   const Whole *w = e->backend;
   return e->values[i].memory == GLOW_MEMORY_VARIABLE
              ? glow_module_storage(w->function->module, e->values[i].name)
@@ -50,17 +50,17 @@ static GlowStorage *storage_of(const GlowExecutable *e, uint32_t i) {
 }
 
 /* A state without a value has that of the module, which other states begin with, too. */
-static void fill_state(const GlowExecutable *e, GlowState *s) {
-  for (uint32_t i = 0; s && i < e->nvalues; i++) {
+static void fill_state(const GlowEntry *e, GlowState *s) {
+  for (uint32_t i = 0; s && i < e->executable->nstorage; i++) {
     const GlowStorage *g = storage_of(e, i);
     if (g && g->cached && !s->values[i])
-      s->values[i] = glow_tensor_copy(e->ctx, g->cached);
+      s->values[i] = glow_tensor_copy(e->executable->ctx, g->cached);
   }
 }
 
 /* The state's values become the module's, and the other way round. */
-static void swap_state(const GlowExecutable *e, GlowState *s) {
-  for (uint32_t i = 0; s && i < e->nvalues; i++) {
+static void swap_state(const GlowEntry *e, GlowState *s) {
+  for (uint32_t i = 0; s && i < e->executable->nstorage; i++) {
     GlowStorage *g = storage_of(e, i);
     if (!g)
       continue;
@@ -70,7 +70,7 @@ static void swap_state(const GlowExecutable *e, GlowState *s) {
   }
 }
 
-static GlowBindings bindings_of(const GlowExecutable *e, GlowArena *arena,
+static GlowBindings bindings_of(const GlowEntry *e, GlowArena *arena,
                                 const GlowTensor *const *inputs) {
   GlowBindings b = {0};
   for (uint32_t i = 0; inputs && i < e->nvalues; i++) {
@@ -89,12 +89,12 @@ static void free_outputs(GlowExecution *x) {
 
 /* The profile of an execution, and the options that make a run note it. */
 static GlowRunOptions begin_profile(GlowExecution *x) {
-  const Whole *w = x->executable->backend;
+  const Whole *w = x->entry->backend;
   GlowRunOptions o = w->options;
   if (!x->profiled)
     return o;
   if (!x->hosted) {
-    x->hosted = glow_node_profile_create(glow_arena_create(x->executable->ctx));
+    x->hosted = glow_node_profile_create(glow_arena_create(x->entry->executable->ctx));
     x->profile = &((GlowNodeProfile *)x->hosted)->profile;
   }
   o.finished = glow_node_profile_note;
@@ -104,11 +104,11 @@ static GlowRunOptions begin_profile(GlowExecution *x) {
 }
 
 static GlowStatus run_whole(GlowExecution *x, GlowState *s, const GlowTensor *const *inputs) {
-  const GlowExecutable *e = x->executable;
+  const GlowEntry *e = x->entry;
   const Whole *w = e->backend;
   free_outputs(x);
   fill_state(e, s);
-  GlowArena *arena = glow_arena_create(e->ctx);
+  GlowArena *arena = glow_arena_create(e->executable->ctx);
   GlowBindings in = bindings_of(e, arena, inputs);
   GlowRunOptions options = begin_profile(x);
   swap_state(e, s);
@@ -120,9 +120,9 @@ static GlowStatus run_whole(GlowExecution *x, GlowState *s, const GlowTensor *co
   return status;
 }
 
-static void keep_state(GlowState *s) {
-  for (uint32_t i = 0; i < s->executable->nvalues; i++) {
-    GlowStorage *g = storage_of(s->executable, i);
+static void keep_state(GlowEntry *e, GlowState *s) {
+  for (uint32_t i = 0; i < e->executable->nstorage; i++) {
+    GlowStorage *g = storage_of(e, i);
     if (!g || !s->values[i])
       continue;
     glow_tensor_free(g->cached);
@@ -140,9 +140,10 @@ static void forget_whole(GlowExecution *x) {
 static const GlowEngine whole = {.run = run_whole, .keep = keep_state, .forget = forget_whole};
 
 /* The storage of the module and the parameters of the function. */
-static void describe_values(GlowExecutable *e, const GlowFunction *f) {
-  GlowOuterValues outer = glow_function_outer_values(f, e->arena);
-  GlowExecValue *values = GLOW_NEW_ARRAY(e->arena, GlowExecValue, outer.count);
+static void describe_values(GlowEntry *e, const GlowFunction *f) {
+  GlowArena *arena = e->executable->arena;
+  GlowOuterValues outer = glow_function_outer_values(f, arena);
+  GlowExecValue *values = GLOW_NEW_ARRAY(arena, GlowExecValue, outer.count);
   for (uint32_t i = 0; i < outer.count; i++) {
     const GlowValue *v = outer.data[i];
     GlowStorageClass cls = glow_outer_class(v);
@@ -157,24 +158,32 @@ static void describe_values(GlowExecutable *e, const GlowFunction *f) {
   e->nvalues = outer.count;
 }
 
-static GlowExecutable *whole_executable(GlowBackendFn run, GlowFunction *f,
-                                        const GlowRunOptions *options) {
-  GlowArena *arena = glow_arena_create(f->module->ctx);
-  Whole *w = GLOW_NEW(arena, Whole);
-  *w = (Whole){.function = f, .run = run, .options = *options};
-  GlowExecutable *e = glow_executable_create(arena, &whole);
-  e->backend = w;
-  describe_values(e, f);
+static GlowExecutable *whole_executable(GlowBackendFn run, GlowFunction *const *functions,
+                                        uint32_t count, const GlowRunOptions *options) {
+  const GlowModule *m = functions[0]->module;
+  GlowExecutable *e = glow_executable_create(glow_arena_create(m->ctx), count);
+  for (const GlowStorage *g = m->first_storage; g; g = g->next)
+    e->nstorage++;
+  for (uint32_t i = 0; i < count; i++) {
+    Whole *w = GLOW_NEW(e->arena, Whole);
+    *w = (Whole){.function = functions[i], .run = run, .options = *options};
+    GlowEntry *entry = &e->entries[i];
+    entry->name = functions[i]->name;
+    entry->engine = &whole;
+    entry->backend = w;
+    describe_values(entry, functions[i]);
+  }
   return e;
 }
 
-GlowExecutable *glow_backend_compile(const GlowBackend *b, GlowFunction *f,
-                                     const GlowRunOptions *options) {
-  return b->compile ? b->compile(f, options) : whole_executable(b->run, f, options);
+GlowExecutable *glow_backend_compile(const GlowBackend *b, GlowFunction *const *functions,
+                                     uint32_t count, const GlowRunOptions *options) {
+  return b->compile ? b->compile(functions, count, options)
+                    : whole_executable(b->run, functions, count, options);
 }
 
 GlowRunnable *glow_backend_prepare(const GlowBackend *b, GlowFunction *f, const GlowBindings *inputs,
                                    const GlowRunOptions *options) {
   GlowExecutionOptions how = {.parallel = options->parallel, .profile = options->profile};
-  return glow_runnable_create(glow_backend_compile(b, f, options), inputs, &how);
+  return glow_runnable_create(glow_backend_compile(b, &f, 1, options), inputs, &how);
 }

@@ -10,8 +10,9 @@
 typedef GlowStatus (*GlowBackendFn)(GlowFunction *f, const GlowBindings *inputs,
                                     GlowBindings *outputs, const GlowRunOptions *options);
 
-/* Makes an executable, which borrows the function; NULL after diagnostics. */
-typedef GlowExecutable *(*GlowCompileFn)(GlowFunction *f, const GlowRunOptions *options);
+/* Makes an executable of functions of one module, which borrows them; NULL after diagnostics. */
+typedef GlowExecutable *(*GlowCompileFn)(GlowFunction *const *functions, uint32_t count,
+                                         const GlowRunOptions *options);
 
 typedef struct GlowBackend {
   const char *name;
@@ -36,11 +37,12 @@ const GlowBackend *glow_backend_find(GlowContext *ctx, const GlowBackendTable *t
  * is compiled. False after a diagnostic, also if the backend runs no machine code. */
 bool glow_tier_find(GlowContext *ctx, const GlowBackend *b, const char *name, GlowTier *tier);
 
-/* An executable of a program, or of a function if the backend runs those. It borrows the function and
- * what the options point to. NULL after diagnostics. The caller releases it; a throw does not. */
-GlowExecutable *glow_backend_compile(const GlowBackend *b, GlowFunction *f,
-                                     const GlowRunOptions *options);
-/* The same with a state, memory and inputs. */
+/* An executable of programs of one module, at least one, or of functions if the backend runs those.
+ * It borrows the module and what the options point to. NULL after diagnostics. The caller releases
+ * it; a throw does not. */
+GlowExecutable *glow_backend_compile(const GlowBackend *b, GlowFunction *const *functions,
+                                     uint32_t count, const GlowRunOptions *options);
+/* The same of one, with a state, memory and inputs. */
 GlowRunnable *glow_backend_prepare(const GlowBackend *b, GlowFunction *f, const GlowBindings *inputs,
                                    const GlowRunOptions *options);
 

@@ -6,14 +6,24 @@
 
 #include "exec/memory.h"
 
-GlowExecutable *glow_executable_create(GlowArena *arena, const GlowEngine *engine) {
+GlowExecutable *glow_executable_create(GlowArena *arena, uint32_t nentries) {
   GlowExecutable *e = GLOW_NEW(arena, GlowExecutable);
   e->ctx = glow_arena_context(arena);
   e->arena = arena;
-  e->engine = engine;
+  e->entries = GLOW_NEW_ARRAY(arena, GlowEntry, nentries);
+  e->nentries = nentries;
+  for (uint32_t i = 0; i < nentries; i++)
+    e->entries[i].executable = e;
   atomic_init(&e->users, 1);
   pthread_mutex_init(&e->lock, NULL);
   return e;
+}
+
+GlowEntry *glow_executable_entry(GlowExecutable *e, const char *name) {
+  for (uint32_t i = 0; name && i < e->nentries; i++)
+    if (!strcmp(e->entries[i].name, name))
+      return &e->entries[i];
+  return !name && e->nentries == 1 ? e->entries : NULL;
 }
 
 GlowExecutable *glow_executable_retain(GlowExecutable *e) {
@@ -24,8 +34,9 @@ GlowExecutable *glow_executable_retain(GlowExecutable *e) {
 void glow_executable_release(GlowExecutable *e) {
   if (!e || atomic_fetch_sub_explicit(&e->users, 1, memory_order_acq_rel) > 1)
     return;
-  if (e->engine->destroy)
-    e->engine->destroy(e);
+  for (uint32_t i = 0; i < e->nentries; i++)
+    if (e->entries[i].engine && e->entries[i].engine->destroy)
+      e->entries[i].engine->destroy(&e->entries[i]);
   pthread_mutex_destroy(&e->lock);
   glow_arena_destroy(e->arena);
 }
@@ -53,9 +64,19 @@ static GlowTensor *first_value(const GlowExecValue *v) {
   return t;
 }
 
+/* Storage i as an entry that has its value describes it; NULL: no variable that is touched. */
+static const GlowExecValue *variable(const GlowExecutable *e, uint32_t i) {
+  for (uint32_t k = 0; k < e->nentries; k++) {
+    const GlowExecValue *v = &e->entries[k].values[i];
+    if (v->memory == GLOW_MEMORY_VARIABLE && v->value)
+      return v;
+  }
+  return NULL;
+}
+
 GlowState *glow_state_create(GlowExecutable *e) {
   GlowState *s = calloc(1, sizeof *s);
-  GlowTensor **values = s ? calloc((size_t)e->nvalues + 1, sizeof(GlowTensor *)) : NULL;
+  GlowTensor **values = s ? calloc((size_t)e->nstorage + 1, sizeof(GlowTensor *)) : NULL;
   if (!values) {
     free(s);
     return NULL;
@@ -63,12 +84,9 @@ GlowState *glow_state_create(GlowExecutable *e) {
   atomic_init(&s->busy, false);
   s->executable = glow_executable_retain(e);
   s->values = values;
-  for (uint32_t i = 0; e->program && i < e->nvalues; i++) {
-    const GlowExecValue *v = &e->values[i];
-    if (v->memory != GLOW_MEMORY_VARIABLE || !(v->read || v->written))
-      continue;
-    values[i] = first_value(v);
-    if (!values[i]) {
+  for (uint32_t i = 0; i < e->nstorage; i++) {
+    const GlowExecValue *v = variable(e, i);
+    if (v && !(values[i] = first_value(v))) {
       glow_state_destroy(s);
       return NULL;
     }
@@ -77,13 +95,13 @@ GlowState *glow_state_create(GlowExecutable *e) {
 }
 
 const GlowTensor *glow_state_value(const GlowState *s, uint32_t i) {
-  return s->values[i] ? s->values[i] : s->executable->values[i].value;
+  return s->values[i];
 }
 
 void glow_state_destroy(GlowState *s) {
   if (!s)
     return;
-  for (uint32_t i = 0; i < s->executable->nvalues; i++)
+  for (uint32_t i = 0; i < s->executable->nstorage; i++)
     glow_tensor_free(s->values[i]);
   glow_executable_release(s->executable);
   free(s->values);

@@ -15,6 +15,7 @@
 
 typedef struct GlowExecutable GlowExecutable;
 typedef struct GlowExecution GlowExecution;
+typedef struct GlowEntry GlowEntry;
 
 typedef enum GlowMemoryClass {
   GLOW_MEMORY_PORT,     /* a placeholder, or a parameter: the caller's */
@@ -32,7 +33,7 @@ typedef struct GlowExecValue {
   GlowLoc loc;            /* for messages */
   bool read, written;     /* by the program */
   bool cleared;           /* a port: zeros before a run that has no value for it */
-  const GlowTensor *value; /* of a constant; of a variable before the first run */
+  const GlowTensor *value; /* of a constant; of a variable before the first run, if it is touched */
 } GlowExecValue;
 
 /* The seconds that each step of making an executable took, and its sizes in bytes. 0: not known, or
@@ -43,12 +44,12 @@ typedef struct GlowExecutableCosts {
   bool cached; /* code and constants were found in the cache */
 } GlowExecutableCosts;
 
-/* The memory of the variables of an executable. Any number of states may exist; one takes part in
- * one run at a time. */
+/* The memory of the variables of an executable, which its programs share. Any number of states may
+ * exist; one takes part in one run at a time. */
 typedef struct GlowState {
   GlowExecutable *executable;
   atomic_bool busy;
-  GlowTensor **values; /* by value; NULL: no variable, or as it was at first */
+  GlowTensor **values; /* by storage; NULL: no variable, or as it was at first */
 } GlowState;
 
 /* What an executable needs its backend for. Each may be NULL. */
@@ -62,34 +63,46 @@ typedef struct GlowEngine {
   void (*host)(GlowFault *fault, int64_t instruction);
   /* Reports x->fault to the executable's context. */
   void (*report)(GlowExecution *x);
-  /* The values of a state become those that the program has before its next run. Takes what it
-   * keeps out of the state. */
-  void (*keep)(GlowState *s);
+  /* The values of a state that the program writes become those that it has before its next run.
+   * Takes what it keeps out of the state. */
+  void (*keep)(GlowEntry *entry, GlowState *s);
   /* Frees what a run has left in x->result. */
   void (*forget)(GlowExecution *x);
-  void (*destroy)(GlowExecutable *e);
+  void (*destroy)(GlowEntry *entry);
 } GlowEngine;
+
+/* A program of an executable. */
+struct GlowEntry {
+  GlowExecutable *executable;
+  GlowStr name;
+  const GlowEngine *engine;
+  void *backend; /* the engine's */
+  /* Those of the module's storage first, in the same order in all entries; then parameters. */
+  const GlowExecValue *values;
+  uint32_t nvalues;
+  const GlowProgram *program; /* NULL: engine->run */
+  int64_t memory, align;      /* bytes of the arena of a run */
+  int64_t scratch;            /* bytes that each worker needs behind it */
+  const GlowProfilePiece *pieces;
+  uint32_t npieces;
+};
 
 struct GlowExecutable {
   GlowContext *ctx;
   GlowArena *arena; /* of this struct and of all that it points to */
   atomic_int users;
   pthread_mutex_t lock; /* of the context: steps that the interpreter runs, and messages */
-  const GlowEngine *engine;
-  void *backend; /* the engine's */
-  const GlowExecValue *values;
-  uint32_t nvalues;
-  const GlowProgram *program;  /* NULL: engine->run */
-  int64_t memory, align;       /* bytes of the arena of a run */
-  int64_t scratch;             /* bytes that each worker needs behind it */
-  const GlowProfilePiece *pieces;
-  uint32_t npieces;
+  GlowEntry *entries;
+  uint32_t nentries;
+  uint32_t nstorage; /* how many values of each entry are storage */
   GlowExecutableCosts costs;
 };
 
 /* An executable with one user in an arena, which it owns from then on. The caller fills in the
- * rest. */
-GlowExecutable *glow_executable_create(GlowArena *arena, const GlowEngine *engine);
+ * entries. */
+GlowExecutable *glow_executable_create(GlowArena *arena, uint32_t nentries);
+/* The entry of that name; NULL: the only one. NULL if there is none. */
+GlowEntry *glow_executable_entry(GlowExecutable *e, const char *name);
 GlowExecutable *glow_executable_retain(GlowExecutable *e);
 /* One user less; the last one frees the executable. NULL is ignored. No run may be under way. */
 void glow_executable_release(GlowExecutable *e);
@@ -97,7 +110,7 @@ void glow_executable_release_fn(void *e); /* for glow_defer_push */
 
 /* A state with the values that variables have before the first run. NULL: out of memory. */
 GlowState *glow_state_create(GlowExecutable *e);
-/* The value of a variable now. Borrowed, until the next run or glow_state_destroy. */
+/* The value of a variable now, NULL if no program touches it. Borrowed, until the next run or glow_state_destroy. */
 const GlowTensor *glow_state_value(const GlowState *s, uint32_t i);
 /* NULL is ignored. */
 void glow_state_destroy(GlowState *s);

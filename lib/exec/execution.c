@@ -19,7 +19,7 @@ static int64_t port_bytes(const GlowExecValue *v) {
 
 /* Memory of ports behind the arena, and where constants are. */
 static void place_values(GlowExecution *x, uint8_t *ports) {
-  const GlowExecutable *e = x->executable;
+  const GlowEntry *e = x->entry;
   for (uint32_t i = 0; i < e->nvalues; i++) {
     const GlowExecValue *v = &e->values[i];
     int64_t bytes = port_bytes(v);
@@ -37,7 +37,7 @@ static void place_values(GlowExecution *x, uint8_t *ports) {
 }
 
 static bool allocate_memory(GlowExecution *x) {
-  const GlowExecutable *e = x->executable;
+  const GlowEntry *e = x->entry;
   const GlowParallel *parallel = x->context.parallel;
   int64_t workers = parallel ? parallel->workers : 1;
   int64_t arena = glow_exec_round(e->memory + workers * e->scratch), ports = 0;
@@ -57,7 +57,7 @@ static bool allocate_memory(GlowExecution *x) {
 }
 
 static bool allocate_tables(GlowExecution *x) {
-  const GlowExecutable *e = x->executable;
+  const GlowEntry *e = x->entry;
   const GlowProgram *p = e->program;
   size_t n = (size_t)e->nvalues + 1;
   x->storage = calloc(n, sizeof *x->storage);
@@ -72,7 +72,7 @@ static bool allocate_tables(GlowExecution *x) {
 static void hook(GlowFault *fault, int64_t piece);
 
 static bool prepare(GlowExecution *x, const GlowExecutionOptions *o) {
-  const GlowExecutable *e = x->executable;
+  const GlowEntry *e = x->entry;
   x->profiled = o->profile;
   if (!e->program)
     return true;
@@ -87,13 +87,14 @@ static bool prepare(GlowExecution *x, const GlowExecutionOptions *o) {
   return true;
 }
 
-GlowExecution *glow_execution_create(GlowExecutable *e, const GlowExecutionOptions *o) {
+GlowExecution *glow_execution_create(GlowEntry *e, const GlowExecutionOptions *o) {
   GlowExecution *x = calloc(1, sizeof *x);
   if (!x)
     return NULL;
   atomic_init(&x->busy, false);
   atomic_init(&x->stop, false);
-  x->executable = glow_executable_retain(e);
+  glow_executable_retain(e->executable);
+  x->entry = e;
   x->context.parallel = o->parallel;
   if (prepare(x, o))
     return x;
@@ -104,14 +105,14 @@ GlowExecution *glow_execution_create(GlowExecutable *e, const GlowExecutionOptio
 void glow_execution_destroy(GlowExecution *x) {
   if (!x)
     return;
-  if (x->executable->engine->forget) {
-    pthread_mutex_lock(&x->executable->lock);
-    x->executable->engine->forget(x);
-    pthread_mutex_unlock(&x->executable->lock);
+  if (x->entry->engine->forget) {
+    pthread_mutex_lock(&x->entry->executable->lock);
+    x->entry->engine->forget(x);
+    pthread_mutex_unlock(&x->entry->executable->lock);
   }
-  if (x->executable->program)
+  if (x->entry->program)
     glow_profile_destroy(x->profile);
-  glow_executable_release(x->executable);
+  glow_executable_release(x->entry->executable);
   free(x->context.resolved);
   free(x->context.rounds);
   free(x->memory);
@@ -133,7 +134,7 @@ static bool use(GlowExecution *x, uint32_t i, const GlowTensor *t) {
 
 /* Gives a port its own memory, with the value that it has before the run. */
 static bool use_own(GlowExecution *x, uint32_t i, const GlowTensor *input) {
-  const GlowExecValue *v = &x->executable->values[i];
+  const GlowExecValue *v = &x->entry->values[i];
   const GlowType *type = input ? input->type : v->cleared ? v->before : x->tensors[i].type;
   GlowTensor t = {.type = type, .data = x->own[i], .bytes = (size_t)glow_type_bytes(type)};
   if (input)
@@ -145,7 +146,7 @@ static bool use_own(GlowExecution *x, uint32_t i, const GlowTensor *input) {
 
 /* Where all values are. False: the caller has left one out. */
 static bool take_operands(GlowExecution *x, GlowState *s, const GlowTensor *const *inputs) {
-  const GlowExecutable *e = x->executable;
+  const GlowEntry *e = x->entry;
   bool moved = false;
   for (uint32_t i = 0; i < e->nvalues; i++) {
     const GlowExecValue *v = &e->values[i];
@@ -171,8 +172,8 @@ static bool take_operands(GlowExecution *x, GlowState *s, const GlowTensor *cons
 
 /* What HOST steps did to extents of variables. */
 static void give_back(GlowExecution *x, GlowState *s) {
-  for (uint32_t i = 0; s && i < x->executable->nvalues; i++)
-    if (s->values[i]) {
+  for (uint32_t i = 0; s && i < x->entry->executable->nstorage; i++)
+    if (s->values[i] && x->storage[i]) {
       s->values[i]->type = x->tensors[i].type;
       s->values[i]->bytes = x->tensors[i].bytes;
     }
@@ -187,7 +188,7 @@ static void hook(GlowFault *fault, int64_t piece) {
     glow_profile_note(x->profile, (uint32_t)piece);
   if (atomic_load_explicit(&x->stop, memory_order_relaxed))
     fault->error = GLOW_FAULT_STOP;
-  else if (glow_deadline_over(x->executable->ctx))
+  else if (glow_deadline_over(x->entry->executable->ctx))
     fault->error = GLOW_FAULT_LATE;
 }
 
@@ -196,7 +197,7 @@ static void walk(GlowExecution *x) {
   fenv_t saved;
   fegetenv(&saved);
   fesetenv(FE_DFL_ENV);
-  glow_walk(x->executable->program, &x->context);
+  glow_walk(x->entry->program, &x->context);
   fesetenv(&saved);
 }
 
@@ -218,7 +219,7 @@ static void call_function(GlowContext *ctx, void *arg) {
 /* Calls `function` of the engine, if the executable has it. */
 static GlowStatus call_engine(GlowExecution *x, void (*function)(GlowExecution *x)) {
   Call c = {.x = x, .function = function};
-  return function ? glow_protect(x->executable->ctx, call_function, &c) : GLOW_OK;
+  return function ? glow_protect(x->entry->executable->ctx, call_function, &c) : GLOW_OK;
 }
 
 static void walk_profiled(GlowExecution *x) {
@@ -231,22 +232,22 @@ static void walk_profiled(GlowExecution *x) {
 
 /* Runs with HOST steps take turns. */
 static GlowStatus walk_hosted(GlowExecution *x) {
-  GlowExecutable *e = x->executable;
-  pthread_mutex_lock(&e->lock);
+  const GlowEntry *e = x->entry;
+  pthread_mutex_lock(&e->executable->lock);
   GlowStatus status = call_engine(x, e->engine->begin);
   if (status == GLOW_OK) {
     walk_profiled(x);
     e->engine->end(x);
   }
-  pthread_mutex_unlock(&e->lock);
+  pthread_mutex_unlock(&e->executable->lock);
   return status;
 }
 
 static GlowStatus report(GlowExecution *x) {
-  GlowExecutable *e = x->executable;
-  pthread_mutex_lock(&e->lock);
+  const GlowEntry *e = x->entry;
+  pthread_mutex_lock(&e->executable->lock);
   GlowStatus status = call_engine(x, e->engine->report);
-  pthread_mutex_unlock(&e->lock);
+  pthread_mutex_unlock(&e->executable->lock);
   return status == GLOW_OK ? GLOW_BAD_INPUT : status;
 }
 
@@ -254,7 +255,7 @@ static GlowStatus run_program(GlowExecution *x, GlowState *s, const GlowTensor *
   if (!take_operands(x, s, inputs))
     return GLOW_BAD_USAGE;
   GlowStatus status = GLOW_OK;
-  if (x->executable->engine->begin)
+  if (x->entry->engine->begin)
     status = walk_hosted(x);
   else
     walk_profiled(x);
@@ -276,15 +277,15 @@ static GlowStatus run_program(GlowExecution *x, GlowState *s, const GlowTensor *
 static void call_run(GlowContext *ctx, void *arg) {
   Call *c = arg;
   (void)ctx;
-  c->status = c->x->executable->engine->run(c->x, c->state, c->inputs);
+  c->status = c->x->entry->engine->run(c->x, c->state, c->inputs);
 }
 
 static GlowStatus run_whole(GlowExecution *x, GlowState *s, const GlowTensor *const *inputs) {
-  GlowExecutable *e = x->executable;
+  const GlowEntry *e = x->entry;
   Call c = {.x = x, .state = s, .inputs = inputs};
-  pthread_mutex_lock(&e->lock);
-  GlowStatus status = glow_protect(e->ctx, call_run, &c);
-  pthread_mutex_unlock(&e->lock);
+  pthread_mutex_lock(&e->executable->lock);
+  GlowStatus status = glow_protect(e->executable->ctx, call_run, &c);
+  pthread_mutex_unlock(&e->executable->lock);
   return status == GLOW_OK ? c.status : status;
 }
 
@@ -293,7 +294,7 @@ GlowStatus glow_execution_run(GlowExecution *x, GlowState *s, const GlowTensor *
     return GLOW_BUSY;
   GlowStatus status = GLOW_BUSY;
   if (!s || !atomic_exchange_explicit(&s->busy, true, memory_order_acquire)) {
-    status = x->executable->program ? run_program(x, s, inputs) : run_whole(x, s, inputs);
+    status = x->entry->program ? run_program(x, s, inputs) : run_whole(x, s, inputs);
     atomic_store_explicit(&x->stop, false, memory_order_relaxed);
     if (s)
       atomic_store_explicit(&s->busy, false, memory_order_release);
@@ -303,7 +304,7 @@ GlowStatus glow_execution_run(GlowExecution *x, GlowState *s, const GlowTensor *
 }
 
 const GlowTensor *glow_execution_output(const GlowExecution *x, uint32_t i) {
-  const GlowExecValue *v = &x->executable->values[i];
+  const GlowExecValue *v = &x->entry->values[i];
   return v->memory == GLOW_MEMORY_PORT && v->written && x->own ? &x->tensors[i] : NULL;
 }
 

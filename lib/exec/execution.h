@@ -18,7 +18,7 @@ enum {
 
 struct GlowExecution {
   GlowFault fault; /* of the last run. The first member: callbacks get nothing but its address */
-  GlowExecutable *executable;
+  GlowEntry *entry;
   GlowRunContext context;
   int64_t arena, bytes; /* of the program's arena with scratch memory; of all its memory */
   uint8_t *memory;     /* the program's arena, scratch memory, then that of ports */
@@ -32,9 +32,9 @@ struct GlowExecution {
   atomic_bool busy, stop;
 };
 
-/* Memory for runs of e. NULL: out of memory. Runs allocate nothing, but for HOST steps, engine->run
+/* Memory for runs of a program. NULL: out of memory. Runs allocate nothing, but for HOST steps, engine->run
  * and messages. */
-GlowExecution *glow_execution_create(GlowExecutable *e, const GlowExecutionOptions *options);
+GlowExecution *glow_execution_create(GlowEntry *e, const GlowExecutionOptions *options);
 /* Runs once. inputs[i] is the tensor of value i, a port of a fitting type; NULL: there is none; each
  * port that is only read must have one. An input that is aligned to 64 bytes is read where it is.
  * The state may be NULL if the program touches no variable. GLOW_BUSY: another run uses x or s.

@@ -5,7 +5,7 @@
 
 /* The tensors of ports. The interpreter checks its inputs itself. False after a diagnostic. */
 static bool take_inputs(GlowRunnable *r, const GlowBindings *inputs) {
-  const GlowExecutable *e = r->executable;
+  const GlowEntry *e = r->executable->entries;
   bool ok = true;
   for (uint32_t i = 0; i < e->nvalues; i++) {
     const GlowExecValue *v = &e->values[i];
@@ -14,13 +14,13 @@ static bool take_inputs(GlowRunnable *r, const GlowBindings *inputs) {
     r->inputs[i] = glow_bindings_find(inputs, v->name);
     bool wanted = v->read && (!v->written || r->inputs[i]);
     if (e->program && wanted)
-      ok = glow_bindings_take(e->ctx, inputs, v->name, v->type, v->loc) && ok;
+      ok = glow_bindings_take(r->executable->ctx, inputs, v->name, v->type, v->loc) && ok;
   }
   return ok;
 }
 
 static void list_outputs(GlowRunnable *r) {
-  const GlowExecutable *e = r->executable;
+  const GlowEntry *e = r->executable->entries;
   for (uint32_t i = 0; e->program && i < e->nvalues; i++) {
     const GlowTensor *t = glow_execution_output(r->execution, i);
     if (t)
@@ -40,14 +40,14 @@ GlowRunnable *glow_runnable_create(GlowExecutable *e, const GlowBindings *inputs
   glow_defer_pop(ctx, &release, false);
   *r = (GlowRunnable){.executable = e};
   glow_defer_push(ctx, &destroy, glow_runnable_destroy_fn, r);
-  size_t n = (size_t)e->nvalues + 1;
+  size_t n = (size_t)e->entries->nvalues + 1;
   r->inputs = glow_malloc(ctx, n * sizeof *r->inputs);
   r->listed = glow_malloc(ctx, n * sizeof *r->listed);
   r->outputs.data = r->listed;
   bool ok = take_inputs(r, inputs);
   if (ok) {
     r->state = glow_state_create(e);
-    r->execution = glow_execution_create(e, options);
+    r->execution = glow_execution_create(e->entries, options);
     if (!r->state || !r->execution)
       glow_throw(ctx, GLOW_NO_MEMORY);
     list_outputs(r);
@@ -59,7 +59,7 @@ GlowRunnable *glow_runnable_create(GlowExecutable *e, const GlowBindings *inputs
 GlowStatus glow_runnable_run(GlowRunnable *r) {
   GlowStatus status = glow_execution_run(r->execution, r->state, r->inputs);
   r->ran |= status == GLOW_OK;
-  if (!r->executable->program)
+  if (!r->executable->entries->program)
     r->outputs = r->execution->result;
   if (status == GLOW_NO_MEMORY) /* as all tools learn of it */
     glow_throw(r->executable->ctx, status);
@@ -78,8 +78,9 @@ void glow_runnable_take(const GlowRunnable *r, GlowBindings *outputs) {
 void glow_runnable_destroy(GlowRunnable *r) {
   if (!r)
     return;
-  if (r->ran && r->executable->engine->keep)
-    r->executable->engine->keep(r->state);
+  GlowEntry *e = r->executable->entries;
+  if (r->ran && e->engine->keep)
+    e->engine->keep(e, r->state);
   glow_state_destroy(r->state);
   glow_execution_destroy(r->execution);
   glow_executable_release(r->executable);

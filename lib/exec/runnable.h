@@ -1,4 +1,4 @@
-/* An executable with a state, memory and named inputs: what tools run. */
+/* A program with a state, memory and named inputs: what tools run. */
 #ifndef GLOW_EXEC_RUNNABLE_H
 #define GLOW_EXEC_RUNNABLE_H
 
@@ -14,7 +14,7 @@ typedef struct GlowRunnable {
   bool ran;
 } GlowRunnable;
 
-/* Takes e (NULL: returns NULL). Inputs are borrowed; their elements may change between runs. NULL
+/* Of an executable with one program. Takes e (NULL: returns NULL). Inputs are borrowed; their elements may change between runs. NULL
  * after a diagnostic: the program reads an input that is not given or has another type. Throws when
  * memory is exhausted. */
 GlowRunnable *glow_runnable_create(GlowExecutable *e, const GlowBindings *inputs,

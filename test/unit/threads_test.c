@@ -64,7 +64,8 @@ typedef struct Ports {
   uint32_t x, y, runs;
 } Ports;
 
-static Ports ports_of(const GlowExecutable *e) {
+static Ports ports_of(const GlowExecutable *executable) {
+  const GlowEntry *e = executable->entries;
   Ports p = {0};
   for (uint32_t i = 0; i < e->nvalues; i++) {
     p.x = strcmp(e->values[i].name, "x") ? p.x : i;
@@ -75,7 +76,7 @@ static Ports ports_of(const GlowExecutable *e) {
 }
 
 static const GlowTensor *output_of(const GlowExecution *x, uint32_t y) {
-  if (x->executable->program)
+  if (x->entry->program)
     return glow_execution_output(x, y);
   return x->result.count ? x->result.data[0].tensor : NULL;
 }
@@ -105,7 +106,7 @@ typedef struct Thread {
 static void *run_thread(void *arg) {
   Thread *t = arg;
   GlowState *s = t->shared ? t->shared : glow_state_create(t->executable);
-  GlowExecution *x = glow_execution_create(t->executable, &(GlowExecutionOptions){0});
+  GlowExecution *x = glow_execution_create(t->executable->entries, &(GlowExecutionOptions){0});
   const GlowTensor *inputs[16] = {0};
   Ports ports = ports_of(t->executable);
   inputs[ports.x] = t->x;
@@ -158,10 +159,10 @@ static void check(const char *what, const char *text, const char *backend, GlowT
   CHECK(m && glow_module_verify(m));
   GlowFunction *f = m ? glow_module_entry(m, NULL) : NULL;
   const GlowBackend *b = glow_backend_find(ctx, &glow_backends, backend);
-  GlowExecutable *e = f ? glow_backend_compile(b, f, &(GlowRunOptions){.tier = tier}) : NULL;
+  GlowExecutable *e = f ? glow_backend_compile(b, &f, 1, &(GlowRunOptions){.tier = tier}) : NULL;
   CHECK(e);
   static Thread one, threads[THREADS];
-  GlowTensor *x = e ? glow_tensor_create(ctx, e->values[ports_of(e).x].type) : NULL;
+  GlowTensor *x = e ? glow_tensor_create(ctx, e->entries->values[ports_of(e).x].type) : NULL;
   for (int i = 0; x && i < COUNT; i++)
     ((float *)x->data)[i] = (float)(i % 7) + 1;
   if (e) {
@@ -183,11 +184,12 @@ static void check_stop(void) {
   GlowContext *ctx = glow_context_create();
   GlowModule *m = glow_module_parse(ctx, "stop", walked, strlen(walked));
   const GlowBackend *b = glow_backend_find(ctx, &glow_backends, "cpu");
-  GlowExecutable *e = glow_backend_compile(b, glow_module_entry(m, NULL),
-                                           &(GlowRunOptions){.tier = GLOW_TIER_LIBRARY});
+  GlowFunction *f = glow_module_entry(m, NULL);
+  GlowExecutable *e =
+      glow_backend_compile(b, &f, 1, &(GlowRunOptions){.tier = GLOW_TIER_LIBRARY});
   GlowState *s = glow_state_create(e);
-  GlowExecution *x = glow_execution_create(e, &(GlowExecutionOptions){0});
-  GlowTensor *t = glow_tensor_create(ctx, e->values[ports_of(e).x].type);
+  GlowExecution *x = glow_execution_create(e->entries, &(GlowExecutionOptions){0});
+  GlowTensor *t = glow_tensor_create(ctx, e->entries->values[ports_of(e).x].type);
   const GlowTensor *inputs[16] = {0};
   CHECK(glow_execution_run(x, s, inputs) == GLOW_BAD_USAGE); /* no @x */
   inputs[ports_of(e).x] = t;

@@ -11,9 +11,10 @@
 #include "ir/remarks.h"
 #include "support/process.h"
 
-/* An executable under construction, and what is forgotten once there is one. */
+/* An entry under construction, and what is forgotten once there is one. */
 typedef struct Compile {
-  GlowExecutable *executable;
+  GlowEntry *entry;
+  GlowExecutableCosts *costs; /* sums over all entries */
   GlowCpuBackend *backend;
   GlowContext *ctx;
   GlowFunction *function;
@@ -21,6 +22,7 @@ typedef struct Compile {
   const GlowRunOptions *options;
   const GlowIsa *isa;
   const GlowCache *cache; /* NULL: there is none */
+  bool cached;            /* the cache had code and constants */
   GlowText key, object;   /* if there is a cache and it had nothing */
 } Compile;
 
@@ -123,8 +125,8 @@ static bool describe_values(Compile *c) {
   bool ok = true;
   for (uint32_t i = 0; i < plan->nouter; i++)
     ok = describe(c, i, &values[i]) && ok;
-  c->executable->values = values;
-  c->executable->nvalues = plan->nouter;
+  c->entry->values = values;
+  c->entry->nvalues = plan->nouter;
   return ok;
 }
 
@@ -146,7 +148,7 @@ static const GlowWork *find_work(const GlowWork *work, uint32_t count, int64_t o
 }
 
 static void report(GlowExecution *x) {
-  const GlowCpuBackend *b = x->executable->backend;
+  const GlowCpuBackend *b = x->entry->backend;
   const GlowFault *fault = &x->fault;
   bool late = fault->error == GLOW_FAULT_LATE;
   const GlowWork *w = find_work(b->plan.work, b->plan.count, fault->instruction, late);
@@ -162,9 +164,9 @@ static void report(GlowExecution *x) {
 
 /* ---- The end --------------------------------------------------------------------------------- */
 
-static void keep(GlowState *s) {
-  const GlowCpuBackend *b = s->executable->backend;
-  for (uint32_t i = 0; i < b->plan.nouter; i++) {
+static void keep(GlowEntry *entry, GlowState *s) {
+  const GlowCpuBackend *b = entry->backend;
+  for (uint32_t i = 0; i < entry->executable->nstorage; i++) {
     if (!s->values[i] || !b->plan.writes[i])
       continue;
     GlowStorage *g = b->plan.outer[i]->def.storage;
@@ -174,8 +176,8 @@ static void keep(GlowState *s) {
   }
 }
 
-static void destroy(GlowExecutable *e) {
-  GlowCpuBackend *b = e->backend;
+static void destroy(GlowEntry *entry) {
+  GlowCpuBackend *b = entry->backend;
   for (uint32_t i = 0; b->copies && i < b->plan.nouter; i++)
     glow_tensor_free(b->copies[i]);
   if (b->code)
@@ -206,14 +208,14 @@ static void find_kernels(GlowArena *arena, GlowCodegenOptions *options) {
 }
 
 static void generate(Compile *c, const GlowCodegenOptions *options) {
-  GlowExecutableCosts *costs = &c->executable->costs;
+  GlowExecutableCosts *costs = c->costs;
   GlowCodegenTimes t;
   if (!c->backend->codegen->emit_object(c->ctx, c->backend->data, options, &c->object, &t))
     glow_throw(c->ctx, GLOW_INTERNAL); /* whatever the program, it should compile */
-  costs->emit = t.emit;
-  costs->link = t.link;
-  costs->optimize = t.optimize;
-  costs->generate = t.generate;
+  costs->emit += t.emit;
+  costs->link += t.link;
+  costs->optimize += t.optimize;
+  costs->generate += t.generate;
 }
 
 /* A remark about the whole program. */
@@ -230,7 +232,7 @@ static void tell(const Compile *c, const char *what) {
 /* Finds the code or makes it. NULL after a diagnostic. */
 static const GlowProgram *compiled_program(Compile *c) {
   GlowCpuBackend *b = c->backend;
-  GlowExecutableCosts *costs = &c->executable->costs;
+  GlowExecutableCosts *costs = c->costs;
   double since = glow_clock();
   b->codegen = glow_codegen_open(c->ctx);
   if (!b->codegen)
@@ -239,24 +241,25 @@ static const GlowProgram *compiled_program(Compile *c) {
       .isa = c->isa, .debug = c->options->debug, .program = c->function->src};
   options.remark = glow_remarks_heard(c->ctx) ? glow_cpu_remark : NULL;
   if (c->cache && glow_cached_key(c->function, &options, &c->key))
-    costs->cached = glow_cached_find(c->cache, &c->key, c->arena, &b->plan, &b->cached);
+    c->cached = glow_cached_find(c->cache, &c->key, c->arena, &b->plan, &b->cached);
   else
     glow_text_release(&c->key);
-  costs->cache = lap(&since);
-  if (costs->cached)
+  costs->cache += lap(&since);
+  costs->cached = c->cached;
+  if (c->cached)
     tell(c, "is in the cache: nothing is compiled");
   find_kernels(c->arena, &options);
-  if (!costs->cached)
+  if (!c->cached)
     generate(c, &options);
   GlowBytes object = {c->object.data, c->object.size};
-  object = costs->cached ? b->cached.object : object;
+  object = c->cached ? b->cached.object : object;
   since = glow_clock();
   b->code =
       b->codegen->load(c->ctx, object.data, object.size, options.symbols, options.nsymbols);
-  costs->load = lap(&since);
+  costs->load += lap(&since);
   if (!b->code)
     return NULL;
-  costs->code = b->codegen->size(b->code);
+  costs->code += b->codegen->size(b->code);
   return b->codegen->program(b->code);
 }
 
@@ -288,14 +291,14 @@ static void describe_pieces(Compile *c) {
   for (int64_t i = 0; i < data->npieces; i++)
     pieces[i] = (GlowProfilePiece){.node = glow_cpu_node(data->pieces[i]->source),
                                    .kernel = kernel_of(data->pieces[i])};
-  c->executable->pieces = pieces;
-  c->executable->npieces = (uint32_t)data->npieces;
+  c->entry->pieces = pieces;
+  c->entry->npieces = (uint32_t)data->npieces;
 }
 
 /* A program that can be walked, of the tier that is asked for. False after diagnostics. */
 static bool make_program(Compile *c) {
   GlowCpuBackend *b = c->backend;
-  GlowExecutable *e = c->executable;
+  GlowEntry *e = c->entry;
   const GlowParallel *parallel = c->options->parallel;
   bool library = c->options->tier == GLOW_TIER_LIBRARY;
   double since = glow_clock();
@@ -314,7 +317,7 @@ static bool make_program(Compile *c) {
     e->engine = &hosted_engine;
   if (library)
     e->program = glow_library_bind(c->ctx, c->arena, c->isa, b->data);
-  e->costs.select = lap(&since);
+  c->costs->select += lap(&since);
   if (!library)
     e->program = compiled_program(c);
   else if (e->program && glow_remarks_heard(c->ctx))
@@ -324,10 +327,10 @@ static bool make_program(Compile *c) {
 
 static void store(Compile *c) {
   double since = glow_clock();
-  if (c->key.size && !c->executable->costs.cached)
+  if (c->key.size && !c->cached)
     glow_cached_store(c->cache, &c->key, c->arena, &c->backend->plan, &c->object,
-                      c->executable->values, c->backend->copies);
-  c->executable->costs.cache += lap(&since);
+                      c->entry->values, c->backend->copies);
+  c->costs->cache += lap(&since);
 }
 
 static void release_texts(void *compile) {
@@ -336,29 +339,48 @@ static void release_texts(void *compile) {
   glow_text_release(&c->object);
 }
 
-GlowExecutable *glow_cpu_compile(GlowFunction *f, const GlowRunOptions *options) {
-  static const GlowRunOptions defaults;
-  GlowContext *ctx = f->module->ctx;
-  GlowArena *arena = glow_arena_create(ctx);
-  GlowCpuBackend *backend = GLOW_NEW(arena, GlowCpuBackend);
+/* Fills in one entry. False after diagnostics. */
+static bool compile_entry(GlowEntry *entry, GlowFunction *f, const GlowRunOptions *options) {
+  GlowExecutable *e = entry->executable;
+  GlowCpuBackend *backend = GLOW_NEW(e->arena, GlowCpuBackend);
   backend->function = f;
-  Compile c = {.ctx = ctx, .function = f, .arena = arena, .backend = backend};
-  c.options = options ? options : &defaults;
-  c.cache = c.options->debug ? NULL : c.options->cache; /* has no lines */
-  GlowExecutable *e = c.executable = glow_executable_create(arena, &engine);
-  e->backend = backend;
-  glow_text_init(&c.key, ctx);
-  glow_text_init(&c.object, ctx);
-  GlowDefer release, texts;
-  glow_defer_push(ctx, &release, glow_executable_release_fn, e);
-  glow_defer_push(ctx, &texts, release_texts, &c);
+  entry->name = f->name;
+  entry->engine = &engine;
+  entry->backend = backend;
+  Compile c = {.entry = entry,
+               .costs = &e->costs,
+               .ctx = e->ctx,
+               .function = f,
+               .arena = e->arena,
+               .backend = backend,
+               .options = options,
+               .cache = options->debug ? NULL : options->cache}; /* has no lines */
+  GlowDefer texts;
+  glow_text_init(&c.key, e->ctx);
+  glow_text_init(&c.object, e->ctx);
+  glow_defer_push(e->ctx, &texts, release_texts, &c);
   bool ok = make_program(&c);
   double since = glow_clock();
   ok = ok && describe_values(&c);
-  e->costs.constants = lap(&since);
+  e->costs.constants += lap(&since);
   if (ok)
     store(&c);
-  glow_defer_pop(ctx, &texts, true);
-  glow_defer_pop(ctx, &release, !ok);
+  glow_defer_pop(e->ctx, &texts, true);
+  return ok;
+}
+
+GlowExecutable *glow_cpu_compile(GlowFunction *const *functions, uint32_t count,
+                                 const GlowRunOptions *options) {
+  static const GlowRunOptions defaults;
+  const GlowModule *m = functions[0]->module;
+  GlowExecutable *e = glow_executable_create(glow_arena_create(m->ctx), count);
+  GlowDefer release;
+  glow_defer_push(m->ctx, &release, glow_executable_release_fn, e);
+  for (const GlowStorage *g = m->first_storage; g; g = g->next)
+    e->nstorage++;
+  bool ok = true;
+  for (uint32_t i = 0; i < count; i++)
+    ok = compile_entry(&e->entries[i], functions[i], options ? options : &defaults) && ok;
+  glow_defer_pop(m->ctx, &release, !ok);
   return ok ? e : NULL;
 }

@@ -1,4 +1,4 @@
-/* What an executable of the CPU backend keeps besides what runs need. */
+/* What an entry of the CPU backend keeps besides what runs need. */
 #ifndef GLOW_BACKEND_CPU_COMPILE_H
 #define GLOW_BACKEND_CPU_COMPILE_H
 

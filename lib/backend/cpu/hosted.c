@@ -39,7 +39,7 @@ static void release(void *hosted) {
 }
 
 void glow_hosted_begin(GlowExecution *x) {
-  const GlowCpuBackend *b = x->executable->backend;
+  const GlowCpuBackend *b = x->entry->backend;
   GlowFunction *f = b->function;
   GlowContext *ctx = f->module->ctx;
   GlowArena *arena = glow_arena_create(ctx);

@@ -7,7 +7,7 @@
 #include "backend/interp/interp_internal.h"
 #include "exec/execution.h"
 
-/* The functions of GlowEngine for such a program; e->backend is a GlowCpuBackend. */
+/* The functions of GlowEngine for such a program; the entry has a GlowCpuBackend. */
 void glow_hosted_begin(GlowExecution *x);
 void glow_hosted_end(GlowExecution *x);
 void glow_hosted_step(GlowFault *fault, int64_t instruction);

@@ -41,7 +41,7 @@ GlowStatus glow_cpu_run(GlowFunction *program, const GlowBindings *inputs, GlowB
                         const GlowRunOptions *options) {
   GlowContext *ctx = program->module->ctx;
   GlowExecutionOptions how = {.parallel = options ? options->parallel : NULL};
-  GlowRunnable *r = glow_runnable_create(glow_cpu_compile(program, options), inputs, &how);
+  GlowRunnable *r = glow_runnable_create(glow_cpu_compile(&program, 1, options), inputs, &how);
   if (!r)
     return GLOW_BAD_INPUT;
   GlowDefer defer;
