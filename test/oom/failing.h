@@ -7,6 +7,9 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+/* Shared libraries find these functions in place of libc's only if they are not hidden. */
+#pragma GCC visibility push(default)
+
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t count, size_t size);
 void *__libc_realloc(void *old, size_t size);
@@ -56,5 +59,7 @@ void free(void *p) {
   live -= p != NULL;
   __libc_free(p);
 }
+
+#pragma GCC visibility pop
 
 #endif

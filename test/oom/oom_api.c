@@ -95,7 +95,7 @@ static bool sweep(const Bytes *model, const char *output) {
   }
 }
 
-/* Reads FILE..., each of which goes through all of it. OUTPUT is written, and removed in the end. */
+/* OUTPUT FILE...: each file goes through all of it. OUTPUT is written, and removed in the end. */
 int main(int argc, char **argv) {
   setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
   printf("allocation failures in turn\n"); /* stdio's own buffer is allocated here */
