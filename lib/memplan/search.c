@@ -222,15 +222,17 @@ static bool branch(GlowSearch *s, uint32_t from, uint32_t to) {
   s->out = s->steps > s->most.steps || s->dead_ends > s->most.dead_ends || s->level >= MAX_DEPTH;
   if (s->out)
     return false;
-  uint64_t key = key_of_state(s, from, to);
+  uint64_t key = key_of_state(s, from, to), steps = s->steps;
   uint64_t *slot = &s->failed[key >> (64 - FAILED_BITS)];
+  __builtin_prefetch(slot); /* the table is 2 MB, so its slot comes while choose works */
+  Valley v = choose(s, from, to);
   if (*slot == key) {
+    s->steps = steps;
     s->conflict = (GlowWhy){0};
     for (uint32_t t = from; t < to; t++)
       glow_why_add(&s->conflict, &s->sections[t].now.why);
     return false;
   }
-  Valley v = choose(s, from, to);
   uint32_t base = s->candidates.count;
   bool ok = try_branches(s, &v);
   s->candidates.count = base;
