@@ -8,17 +8,12 @@
 #define GLOW_CODEGEN_CODEGEN_H
 
 #include "codegen/machine.h"
+#include "exec/code.h"
 #include "kernels/kernel.h"
 #include "ops/op.h"
 #include "rt/walk.h"
 #include "support/diag.h"
 #include "target/cpu/table.h"
-
-/* A function that code may call by name. */
-typedef struct GlowSymbol {
-  const char *name;
-  const void *address;
-} GlowSymbol;
 
 /* Some bytes that a program touches: of its arena, or of one of the buffers in `storage`. */
 typedef struct GlowPlace {
@@ -201,30 +196,26 @@ typedef struct GlowCodegenOptions {
   void (*remark)(const GlowWorkSource *source, const char *text);
 } GlowCodegenOptions;
 
-/* Seconds of this thread's time, by what they were spent on. */
+/* Seconds of this thread's time, by what they were spent on. Objects are linked while loading. */
 typedef struct GlowCodegenTimes {
   double emit, link, optimize, generate, load;
 } GlowCodegenTimes;
 
-/* Machine code in memory. */
-typedef struct GlowCode GlowCode;
-
-/* Compiles for this host, which must be able to run options->isa. NULL after a diagnostic. The code
- * stays valid until glow_code_destroy, also after the context is gone. times may be NULL. */
+/* Compiles for this host, which must be able to run options->isa, and loads. NULL after a
+ * diagnostic. times may be NULL. */
 GlowCode *glow_codegen_compile(GlowContext *ctx, const GlowProgramData *program,
                                const GlowCodegenOptions *options, GlowCodegenTimes *times);
-/* What glow_walk runs. */
-const GlowProgram *glow_code_program(const GlowCode *code);
-int64_t glow_code_size(const GlowCode *code); /* bytes of instructions */
-void glow_code_destroy(GlowCode *code);       /* NULL is ignored */
 
-/* The same in two steps: appends the object file to `out`, for any row of isa.def; then loads it,
- * which copies it. False or NULL after a diagnostic. LLVM trusts the bytes of an object. */
+/* Appends an image (exec/code.h) to `out`, for a row of 64 bits of isa.def. False after a
+ * diagnostic. If the object has something that lib/codegen/link.c does not know, *unlinked says
+ * what, and nothing is appended; else *unlinked is NULL. */
+bool glow_codegen_emit_image(GlowContext *ctx, const GlowProgramData *program,
+                             const GlowCodegenOptions *options, const char **unlinked,
+                             GlowText *out, GlowCodegenTimes *times);
+/* Appends the object file to `out`, for any row. False after a diagnostic. */
 bool glow_codegen_emit_object(GlowContext *ctx, const GlowProgramData *program,
                               const GlowCodegenOptions *options, GlowText *out,
                               GlowCodegenTimes *times);
-GlowCode *glow_code_load(GlowContext *ctx, const void *object, size_t size,
-                         const GlowSymbol *symbols, uint32_t count);
 
 /* The same as assembly text, for any row of isa.def. False after a diagnostic. */
 bool glow_codegen_emit_asm(GlowContext *ctx, const GlowProgramData *program,

@@ -1,10 +1,10 @@
-/* The public steps: emit, link, optimize, generate, load. */
+/* The public steps: emit, link kernels, optimize, generate, link objects, load. */
 #include <string.h>
 #include <time.h>
 
 #include "codegen/blobs.h"
 #include "codegen/emit.h"
-#include "codegen/jit.h"
+#include "codegen/link.h"
 #include "support/deadline.h"
 
 /* This thread's time, so that a busy machine does not count. */
@@ -131,9 +131,34 @@ static bool fail(GlowContext *ctx, const GlowLlvmFault *fault, const Source *s,
 
 /* ---- Steps ----------------------------------------------------------------------------------- */
 
-/* The object; NULL after a diagnostic. Fills in all times but that of loading. */
+typedef GLOW_VEC(GlowLinkLine) Lines;
+
+/* The functions of a module that have lines, with texts of the context. */
+static void list_lines(const GlowLlvm *l, Lines *lines) {
+  for (LLVMValueRef f = LLVMGetFirstFunction(l->module); f; f = LLVMGetNextFunction(f)) {
+    LLVMMetadataRef scope = LLVMGetSubprogram(f);
+    if (!scope)
+      continue;
+    size_t size;
+    unsigned folder_size, file_size;
+    LLVMMetadataRef file = LLVMDIScopeGetFile(scope);
+    const char *name = LLVMGetValueName2(f, &size), *path = LLVMDIFileGetFilename(file, &file_size);
+    const char *folder = LLVMDIFileGetDirectory(file, &folder_size);
+    GlowLinkLine line = {.function = glow_str_n(l->ctx, name, size),
+                         .file = glow_str_n(l->ctx, path, file_size),
+                         .line = LLVMDISubprogramGetLine(scope)};
+    if (*line.file != '/')
+      line.file =
+          glow_str_printf(l->ctx, "%s/%s", glow_str_n(l->ctx, folder, folder_size), line.file);
+    glow_vec_push(l->ctx->arena, lines, line);
+  }
+}
+
+/* The object; NULL after a diagnostic. Fills in all times but that of loading, and appends to
+ * `lines`, which may be NULL. */
 static LLVMMemoryBufferRef make_object(GlowContext *ctx, const GlowProgramData *program,
-                                       const GlowCodegenOptions *o, GlowCodegenTimes *times) {
+                                       const GlowCodegenOptions *o, Lines *lines,
+                                       GlowCodegenTimes *times) {
   *times = (GlowCodegenTimes){0};
   GlowEmitter e = {0};
   const Source s = {.program = program};
@@ -144,39 +169,65 @@ static LLVMMemoryBufferRef make_object(GlowContext *ctx, const GlowProgramData *
   double since = seconds();
   LLVMMemoryBufferRef object = glow_llvm_generate(&e.l, LLVMObjectFile);
   lap(&since, &times->generate);
+  if (lines)
+    list_lines(&e.l, lines);
   glow_llvm_close(&e.l);
   if (!object)
     fail(ctx, &e.l.fault, &s, o);
   return object;
 }
 
+static void release_buffer(void *buffer) { LLVMDisposeMemoryBuffer(buffer); }
+
+bool glow_codegen_emit_image(GlowContext *ctx, const GlowProgramData *program,
+                             const GlowCodegenOptions *o, const char **unlinked, GlowText *out,
+                             GlowCodegenTimes *times) {
+  GlowCodegenTimes unused;
+  Lines lines = {0};
+  times = times ? times : &unused;
+  LLVMMemoryBufferRef object = make_object(ctx, program, o, &lines, times);
+  if (!object)
+    return false;
+  double since = seconds();
+  GlowDefer defer;
+  glow_defer_push(ctx, &defer, release_buffer, object);
+  GlowBytes bytes = {LLVMGetBufferStart(object), LLVMGetBufferSize(object)};
+  *unlinked = glow_link(ctx, &bytes, 1, GLOW_CODE_PROGRAM, lines.data, lines.count, out);
+  glow_defer_pop(ctx, &defer, true);
+  lap(&since, &times->load);
+  return true;
+}
+
 GlowCode *glow_codegen_compile(GlowContext *ctx, const GlowProgramData *program,
                                const GlowCodegenOptions *o, GlowCodegenTimes *times) {
   GlowCodegenTimes unused;
+  GlowText image;
+  GlowDefer defer;
+  GlowCode *code = NULL;
+  const char *unlinked = NULL;
   times = times ? times : &unused;
-  LLVMMemoryBufferRef object = make_object(ctx, program, o, times);
+  glow_text_init(&image, ctx);
+  glow_defer_push(ctx, &defer, glow_text_release_fn, &image);
+  bool made = glow_codegen_emit_image(ctx, program, o, &unlinked, &image, times);
   double since = seconds();
-  GlowCode *code =
-      object ? glow_jit_load(ctx, object, GLOW_CODE_PROGRAM, o->symbols, o->nsymbols) : NULL;
+  if (made && unlinked)
+    glow_error(ctx, GLOW_NOWHERE, "machine code cannot be linked: %s", unlinked);
+  else if (made)
+    code = glow_code_load(ctx, image.data, image.size, o->symbols, o->nsymbols);
   lap(&since, &times->load);
+  glow_defer_pop(ctx, &defer, true);
   return code;
 }
 
 bool glow_codegen_emit_object(GlowContext *ctx, const GlowProgramData *program,
                               const GlowCodegenOptions *o, GlowText *out, GlowCodegenTimes *times) {
   GlowCodegenTimes unused;
-  LLVMMemoryBufferRef object = make_object(ctx, program, o, times ? times : &unused);
+  LLVMMemoryBufferRef object = make_object(ctx, program, o, NULL, times ? times : &unused);
   if (!object)
     return false;
   glow_text_bytes(out, LLVMGetBufferStart(object), LLVMGetBufferSize(object));
   LLVMDisposeMemoryBuffer(object);
   return true;
-}
-
-GlowCode *glow_code_load(GlowContext *ctx, const void *object, size_t size,
-                         const GlowSymbol *symbols, uint32_t count) {
-  LLVMMemoryBufferRef copy = LLVMCreateMemoryBufferWithMemoryRangeCopy(object, size, "object");
-  return glow_jit_load(ctx, copy, GLOW_CODE_PROGRAM, symbols, count);
 }
 
 static bool write(GlowContext *ctx, const Source *s, const GlowCodegenOptions *o, GlowCodeForm form,

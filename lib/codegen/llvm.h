@@ -15,9 +15,7 @@
 #include <llvm-c/Core.h>
 #include <llvm-c/Error.h>
 #include <llvm-c/ErrorHandling.h>
-#include <llvm-c/LLJIT.h>
 #include <llvm-c/Linker.h>
-#include <llvm-c/OrcEE.h>
 #include <llvm-c/Support.h>
 #include <llvm-c/Target.h>
 #include <llvm-c/TargetMachine.h>

@@ -11,13 +11,9 @@
 /* The functions of codegen.h with these names. options->isa may be a row of the caller's table. */
 typedef struct GlowCodegenPlugin {
   const char *source; /* GLOW_SOURCE_ID; the first member in every build */
-  bool (*emit_object)(GlowContext *ctx, const GlowProgramData *program,
-                      const GlowCodegenOptions *options, GlowText *out, GlowCodegenTimes *times);
-  GlowCode *(*load)(GlowContext *ctx, const void *object, size_t size, const GlowSymbol *symbols,
-                    uint32_t count);
-  const GlowProgram *(*program)(const GlowCode *code);
-  int64_t (*size)(const GlowCode *code);
-  void (*destroy)(GlowCode *code);
+  bool (*emit_image)(GlowContext *ctx, const GlowProgramData *program,
+                     const GlowCodegenOptions *options, const char **unlinked, GlowText *out,
+                     GlowCodegenTimes *times);
   const char *(*llvm_version)(GlowContext *ctx);
 } GlowCodegenPlugin;
 

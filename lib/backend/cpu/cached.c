@@ -1,4 +1,4 @@
-/* Entries of the cache. The head is a table of constants and the object file, the body the
+/* Entries of the cache. The head is a table of constants and the image of the code, the body the
  * constants themselves at their places. */
 #include "backend/cpu/cached.h"
 
@@ -91,14 +91,14 @@ bool glow_cached_find(const GlowCache *cache, const GlowText *key, GlowArena *ar
       c->constants[k.storage] = (const char *)body.data + k.offset;
   }
   if (ok)
-    c->object = (GlowBytes){at, (size_t)((const char *)head.data + head.size - at)};
+    c->image = (GlowBytes){at, (size_t)((const char *)head.data + head.size - at)};
   else
     glow_cache_close(&c->entry);
   return ok;
 }
 
 void glow_cached_store(const GlowCache *cache, const GlowText *key, GlowArena *arena,
-                       const GlowCpuPlan *plan, const GlowText *object,
+                       const GlowCpuPlan *plan, const GlowText *image,
                        const GlowExecValue *values, GlowTensor *const *copies) {
   static const char zeros[ALIGN];
   Constant *table = GLOW_NEW_ARRAY(arena, Constant, plan->nouter);
@@ -124,7 +124,7 @@ void glow_cached_store(const GlowCache *cache, const GlowText *key, GlowArena *a
   glow_defer_push(head.ctx, &defer, glow_text_release_fn, &head);
   glow_text_bytes(&head, &count, sizeof count);
   glow_text_bytes(&head, table, count * sizeof *table);
-  glow_text_bytes(&head, object->data, object->size);
+  glow_text_bytes(&head, image->data, image->size);
   glow_cache_store(cache, bytes_of(key), bytes_of(&head), parts, 2 * count);
   glow_defer_pop(head.ctx, &defer, true);
 }

@@ -1,4 +1,4 @@
-/* Programs in the cache: their object file, and the constants that are not in a weight file as the
+/* Programs in the cache: their code as an image (exec/code.h), and the constants that are not in a weight file as the
  * code reads them. */
 #ifndef GLOW_BACKEND_CPU_CACHED_H
 #define GLOW_BACKEND_CPU_CACHED_H
@@ -16,7 +16,7 @@ bool glow_cached_key(const GlowFunction *program, const GlowCodegenOptions *opti
 /* What an entry holds. */
 typedef struct GlowCached {
   GlowCacheEntry entry;
-  GlowBytes object;
+  GlowBytes image;
   const void **constants; /* by storage; NULL: the entry does not have this one */
 } GlowCached;
 
@@ -25,10 +25,10 @@ typedef struct GlowCached {
 bool glow_cached_find(const GlowCache *cache, const GlowText *key, GlowArena *arena,
                       const GlowCpuPlan *plan, GlowCached *cached);
 
-/* Stores an object, and of the constants that the code reads those that were computed, or that have
+/* Stores an image, and of the constants that the code reads those that were computed, or that have
  * a copy at an aligned place. Values and copies are those of the plan's outer values. */
 void glow_cached_store(const GlowCache *cache, const GlowText *key, GlowArena *arena,
-                       const GlowCpuPlan *plan, const GlowText *object,
+                       const GlowCpuPlan *plan, const GlowText *image,
                        const GlowExecValue *values, GlowTensor *const *copies);
 
 #endif

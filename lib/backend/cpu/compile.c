@@ -23,7 +23,7 @@ typedef struct Compile {
   const GlowIsa *isa;
   const GlowCache *cache; /* NULL: there is none */
   bool cached;            /* the cache had code and constants */
-  GlowText key, object;   /* if there is a cache and it had nothing */
+  GlowText key, image;    /* if there is a cache and it had nothing */
 } Compile;
 
 /* Seconds since *since, which becomes now. */
@@ -180,8 +180,7 @@ static void destroy(GlowEntry *entry) {
   GlowCpuBackend *b = entry->backend;
   for (uint32_t i = 0; b->copies && i < b->plan.nouter; i++)
     glow_tensor_free(b->copies[i]);
-  if (b->code)
-    b->codegen->destroy(b->code);
+  glow_code_destroy(b->code);
   glow_cache_close(&b->cached.entry);
 }
 
@@ -207,15 +206,19 @@ static void find_kernels(GlowArena *arena, GlowCodegenOptions *options) {
   }
 }
 
-static void generate(Compile *c, const GlowCodegenOptions *options) {
+/* Makes the image. NULL, or why there is none. */
+static const char *generate(Compile *c, const GlowCodegenPlugin *codegen,
+                            const GlowCodegenOptions *options) {
   GlowExecutableCosts *costs = c->costs;
   GlowCodegenTimes t;
-  if (!c->backend->codegen->emit_object(c->ctx, c->backend->data, options, &c->object, &t))
+  const char *unlinked;
+  if (!codegen->emit_image(c->ctx, c->backend->data, options, &unlinked, &c->image, &t))
     glow_throw(c->ctx, GLOW_INTERNAL); /* whatever the program, it should compile */
   costs->emit += t.emit;
   costs->link += t.link;
   costs->optimize += t.optimize;
-  costs->generate += t.generate;
+  costs->generate += t.generate + t.load;
+  return unlinked;
 }
 
 /* A remark about the whole program. */
@@ -229,14 +232,11 @@ static void tell(const Compile *c, const char *what) {
                                           .text = text});
 }
 
-/* Finds the code or makes it. NULL after a diagnostic. */
-static const GlowProgram *compiled_program(Compile *c) {
+/* Finds the code or makes it. NULL after a diagnostic, or if *unlinked says why there is none. */
+static const GlowProgram *compiled_program(Compile *c, const char **unlinked) {
   GlowCpuBackend *b = c->backend;
   GlowExecutableCosts *costs = c->costs;
   double since = glow_clock();
-  b->codegen = glow_codegen_open(c->ctx);
-  if (!b->codegen)
-    return NULL;
   GlowCodegenOptions options = {
       .isa = c->isa, .debug = c->options->debug, .program = c->function->src};
   options.remark = glow_remarks_heard(c->ctx) ? glow_cpu_remark : NULL;
@@ -249,18 +249,21 @@ static const GlowProgram *compiled_program(Compile *c) {
   if (c->cached)
     tell(c, "is in the cache: nothing is compiled");
   find_kernels(c->arena, &options);
-  if (!c->cached)
-    generate(c, &options);
-  GlowBytes object = {c->object.data, c->object.size};
-  object = c->cached ? b->cached.object : object;
-  since = glow_clock();
-  b->code =
-      b->codegen->load(c->ctx, object.data, object.size, options.symbols, options.nsymbols);
-  costs->load += lap(&since);
-  if (!b->code)
+  const GlowCodegenPlugin *codegen = c->cached ? NULL : glow_codegen_open(c->ctx);
+  if (!c->cached && !codegen)
     return NULL;
-  costs->code += b->codegen->size(b->code);
-  return b->codegen->program(b->code);
+  *unlinked = c->cached ? NULL : generate(c, codegen, &options);
+  if (*unlinked) {
+    glow_text_release(&c->key); /* nothing is stored */
+    return NULL;
+  }
+  GlowBytes image = {c->image.data, c->image.size};
+  image = c->cached ? b->cached.image : image;
+  since = glow_clock();
+  b->code = glow_code_load(c->ctx, image.data, image.size, options.symbols, options.nsymbols);
+  costs->load += lap(&since);
+  costs->code += b->code ? glow_code_size(b->code) : 0;
+  return b->code ? glow_code_program(b->code) : NULL;
 }
 
 /* Says of each piece that library code runs it. */
@@ -295,12 +298,25 @@ static void describe_pieces(Compile *c) {
   c->entry->npieces = (uint32_t)data->npieces;
 }
 
+/* The program of library code; `why` it runs although compiled code was asked for, or NULL. */
+static const GlowProgram *library_program(Compile *c, const char *why) {
+  GlowCpuBackend *b = c->backend;
+  if (why)
+    tell(c, glow_str_printf(c->ctx, "runs as library code: its own cannot be linked: %s", why));
+  b->data = glow_cpu_program(c->arena, &b->plan, c->isa);
+  describe_pieces(c);
+  const GlowProgram *program = glow_library_bind(c->ctx, c->arena, c->isa, b->data);
+  if (program && glow_remarks_heard(c->ctx))
+    tell_pieces(b->data);
+  return program;
+}
+
 /* A program that can be walked, of the tier that is asked for. False after diagnostics. */
 static bool make_program(Compile *c) {
   GlowCpuBackend *b = c->backend;
   GlowEntry *e = c->entry;
   const GlowParallel *parallel = c->options->parallel;
-  bool library = c->options->tier == GLOW_TIER_LIBRARY;
+  const char *unlinked = NULL;
   double since = glow_clock();
   c->isa = glow_cpu_target(c->function->module, c->function->src);
   if (!c->isa || !glow_cpu_plan(c->arena, c->function, c->isa, &b->plan) ||
@@ -308,27 +324,29 @@ static bool make_program(Compile *c) {
                      c->options->max_memory))
     return false;
   b->copies = GLOW_NEW_ARRAY(c->arena, GlowTensor *, b->plan.nouter);
-  b->data = glow_cpu_program(c->arena, &b->plan, library ? c->isa : NULL);
-  describe_pieces(c);
   e->memory = b->plan.arena;
   e->align = b->plan.align;
   e->scratch = b->plan.scratch;
   if (b->plan.hosted)
     e->engine = &hosted_engine;
-  if (library)
-    e->program = glow_library_bind(c->ctx, c->arena, c->isa, b->data);
+  if (c->options->tier == GLOW_TIER_LIBRARY) {
+    e->program = library_program(c, NULL);
+    c->costs->select += lap(&since);
+    return e->program != NULL;
+  }
+  b->data = glow_cpu_program(c->arena, &b->plan, NULL);
+  describe_pieces(c);
   c->costs->select += lap(&since);
-  if (!library)
-    e->program = compiled_program(c);
-  else if (e->program && glow_remarks_heard(c->ctx))
-    tell_pieces(b->data);
+  e->program = compiled_program(c, &unlinked);
+  if (unlinked)
+    e->program = library_program(c, unlinked);
   return e->program != NULL;
 }
 
 static void store(Compile *c) {
   double since = glow_clock();
   if (c->key.size && !c->cached)
-    glow_cached_store(c->cache, &c->key, c->arena, &c->backend->plan, &c->object,
+    glow_cached_store(c->cache, &c->key, c->arena, &c->backend->plan, &c->image,
                       c->entry->values, c->backend->copies);
   c->costs->cache += lap(&since);
 }
@@ -336,7 +354,7 @@ static void store(Compile *c) {
 static void release_texts(void *compile) {
   Compile *c = compile;
   glow_text_release(&c->key);
-  glow_text_release(&c->object);
+  glow_text_release(&c->image);
 }
 
 /* Fills in one entry. False after diagnostics. */
@@ -357,7 +375,7 @@ static bool compile_entry(GlowEntry *entry, GlowFunction *f, const GlowRunOption
                .cache = options->debug ? NULL : options->cache}; /* has no lines */
   GlowDefer texts;
   glow_text_init(&c.key, e->ctx);
-  glow_text_init(&c.object, e->ctx);
+  glow_text_init(&c.image, e->ctx);
   glow_defer_push(e->ctx, &texts, release_texts, &c);
   bool ok = make_program(&c);
   double since = glow_clock();

@@ -10,8 +10,7 @@ typedef struct GlowCpuBackend {
   GlowFunction *function; /* for messages and HOST steps */
   GlowCpuPlan plan;
   const GlowProgramData *data;
-  const GlowCodegenPlugin *codegen; /* NULL: library code */
-  GlowCode *code;                   /* the same */
+  GlowCode *code;      /* NULL: library code */
   GlowCached cached;   /* what the cache had; closed if that is nothing */
   GlowTensor **copies; /* by outer value: constants that were not aligned; NULL: none */
 } GlowCpuBackend;
