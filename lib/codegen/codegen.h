@@ -183,6 +183,9 @@ typedef struct GlowProgramData {
                 out: no library code can run the program */
 } GlowProgramData;
 
+/* Hears what became of a piece of work. */
+typedef void GlowRemarkFn(const GlowWorkSource *source, const char *text);
+
 typedef struct GlowCodegenOptions {
   const GlowIsa *isa;
   const GlowMachine *machine; /* of the same row; NULL: as the row says */
@@ -192,11 +195,12 @@ typedef struct GlowCodegenOptions {
   size_t kernels_size;
   const GlowSymbol *symbols; /* for code in memory: the reference kernels of this process */
   uint32_t nsymbols;
-  /* Tells what became of a piece of work; NULL: nobody listens. */
-  void (*remark)(const GlowWorkSource *source, const char *text);
+  GlowRemarkFn *remark;      /* in the order of the program; NULL: nobody listens */
+  uint32_t threads;          /* that make code at most; 0: one for each processor */
 } GlowCodegenOptions;
 
-/* Seconds of this thread's time, by what they were spent on. Objects are linked while loading. */
+/* Seconds of processor time of all threads, by what they were spent on. Objects are linked while
+ * loading. */
 typedef struct GlowCodegenTimes {
   double emit, link, optimize, generate, load;
 } GlowCodegenTimes;

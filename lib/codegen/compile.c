@@ -5,6 +5,7 @@
 #include "codegen/blobs.h"
 #include "codegen/emit.h"
 #include "codegen/link.h"
+#include "codegen/parts.h"
 #include "support/deadline.h"
 
 /* This thread's time, so that a busy machine does not count. */
@@ -41,17 +42,23 @@ static bool link_kernels(GlowEmitter *e, const GlowCodegenOptions *o) {
   return ok;
 }
 
-/* What is compiled together: a unit, a program that a process looks up, or one piece alone. */
+/* What is compiled together: a unit, a program that a process looks up or a part of it, or one piece
+ * alone. */
 typedef struct Source {
   const GlowUnit *unit;
   const GlowProgramData *program;
   const GlowWork *piece;
+  const GlowParts *parts; /* of the program: `part` alone is compiled; NULL: all of it */
+  uint32_t part;
+  bool told; /* the remarks were made */
 } Source;
 
 static void emit(GlowEmitter *e, const Source *s, const GlowCodegenOptions *o) {
   e->arena = glow_arena_create(e->l.ctx);
   e->l.has_reference = o->nsymbols > 0;
-  e->remark = o->remark;
+  e->remark = s->told ? NULL : o->remark;
+  e->parts = s->parts;
+  e->part = s->part;
   glow_debug_open(&e->debug, &e->l, e->arena, o->debug,
                   o->program.file || !s->program || !s->program->npieces
                       ? o->program
@@ -59,6 +66,8 @@ static void emit(GlowEmitter *e, const Source *s, const GlowCodegenOptions *o) {
   bool shared;
   if (s->unit)
     glow_emit_unit(e, s->unit);
+  else if (s->part)
+    glow_emit_part(e, s->program);
   else if (s->program)
     LLVMSetLinkage(glow_emit_program(e, GLOW_CODE_PROGRAM, s->program), LLVMExternalLinkage);
   else
@@ -154,48 +163,110 @@ static void list_lines(const GlowLlvm *l, Lines *lines) {
   }
 }
 
-/* The object; NULL after a diagnostic. Fills in all times but that of loading, and appends to
- * `lines`, which may be NULL. */
-static LLVMMemoryBufferRef make_object(GlowContext *ctx, const GlowProgramData *program,
-                                       const GlowCodegenOptions *o, Lines *lines,
-                                       GlowCodegenTimes *times) {
-  *times = (GlowCodegenTimes){0};
-  GlowEmitter e = {0};
-  const Source s = {.program = program};
-  if (!build(&e, ctx, &s, o, times)) {
-    fail(ctx, &e.l.fault, &s, o);
-    return NULL;
+/* What becomes of a part. */
+typedef struct Part {
+  LLVMMemoryBufferRef object; /* NULL: there is none, or none yet */
+  GlowLlvmFault fault;
+  GlowCodegenTimes times;
+} Part;
+
+typedef struct Objects {
+  const GlowCodegenOptions *options;
+  const GlowProgramData *program;
+  GlowParts parts;
+  bool told;    /* the remarks were made */
+  Lines *lines; /* of a program in one part; or NULL */
+  Part part[GLOW_MOST_PARTS];
+} Objects;
+
+static void release_objects(void *objects) {
+  Objects *all = objects;
+  for (uint32_t i = 0; i < GLOW_MOST_PARTS; i++) {
+    if (all->part[i].object)
+      LLVMDisposeMemoryBuffer(all->part[i].object);
+    all->part[i].object = NULL;
   }
-  double since = seconds();
-  LLVMMemoryBufferRef object = glow_llvm_generate(&e.l, LLVMObjectFile);
-  lap(&since, &times->generate);
-  if (lines)
-    list_lines(&e.l, lines);
-  glow_llvm_close(&e.l);
-  if (!object)
-    fail(ctx, &e.l.fault, &s, o);
-  return object;
 }
 
-static void release_buffer(void *buffer) { LLVMDisposeMemoryBuffer(buffer); }
+/* A GlowPartFn. Of parts of the same program, several run at a time. */
+static bool make_part(GlowContext *ctx, uint32_t i, void *objects) {
+  Objects *all = objects;
+  Part *part = &all->part[i];
+  GlowEmitter e = {0};
+  const Source s = {.program = all->program,
+                    .parts = all->parts.count > 1 ? &all->parts : NULL,
+                    .part = i,
+                    .told = all->told};
+  if (build(&e, ctx, &s, all->options, &part->times)) {
+    double since = seconds();
+    part->object = glow_llvm_generate(&e.l, LLVMObjectFile);
+    lap(&since, &part->times.generate);
+    if (all->lines)
+      list_lines(&e.l, all->lines);
+    glow_llvm_close(&e.l);
+  }
+  part->fault = e.l.fault;
+  return part->object != NULL;
+}
+
+static void add_times(GlowCodegenTimes *sum, const GlowCodegenTimes *t) {
+  sum->emit += t->emit;
+  sum->link += t->link;
+  sum->optimize += t->optimize;
+  sum->generate += t->generate;
+}
+
+/* The objects of a program, for release_objects, which is the caller's. False after a diagnostic.
+ * Fills in all times but that of loading, and appends to `lines`, which may be NULL. */
+static bool make_objects(GlowContext *ctx, Objects *all, GlowCodegenTimes *times) {
+  const GlowCodegenOptions *o = all->options;
+  GlowStatus status = GLOW_OK;
+  uint32_t failed = 0;
+  *times = (GlowCodegenTimes){0};
+  ctx->task = "code generation";
+  if (all->parts.count > 1)
+    status = glow_parts_run(ctx, all->parts.count, o->threads, make_part, all, &failed);
+  else
+    failed = make_part(ctx, 0, all);
+  for (uint32_t i = 0; i < all->parts.count; i++)
+    add_times(times, &all->part[i].times);
+  if (status != GLOW_OK) {
+    glow_deadline_check(ctx, o->program); /* reports what a silent thread found out */
+    glow_throw(ctx, status);
+  }
+  ctx->task = NULL;
+  if (failed == all->parts.count)
+    return true;
+  const Source s = {.program = all->program};
+  all->part[failed].fault.ctx = ctx;
+  return fail(ctx, &all->part[failed].fault, &s, o);
+}
 
 bool glow_codegen_emit_image(GlowContext *ctx, const GlowProgramData *program,
                              const GlowCodegenOptions *o, const char **unlinked, GlowText *out,
                              GlowCodegenTimes *times) {
   GlowCodegenTimes unused;
   Lines lines = {0};
-  times = times ? times : &unused;
-  LLVMMemoryBufferRef object = make_object(ctx, program, o, &lines, times);
-  if (!object)
-    return false;
-  double since = seconds();
+  GlowBytes bytes[GLOW_MOST_PARTS];
   GlowDefer defer;
-  glow_defer_push(ctx, &defer, release_buffer, object);
-  GlowBytes bytes = {LLVMGetBufferStart(object), LLVMGetBufferSize(object)};
-  *unlinked = glow_link(ctx, &bytes, 1, GLOW_CODE_PROGRAM, lines.data, lines.count, out);
+  Objects *all = GLOW_NEW(ctx->arena, Objects);
+  *all = (Objects){.options = o, .program = program, .told = true};
+  times = times ? times : &unused;
+  glow_parts_divide(ctx, ctx->arena, program, o, &all->parts);
+  if (all->parts.count == 1)
+    all->lines = &lines;
+  glow_defer_push(ctx, &defer, release_objects, all);
+  bool ok = make_objects(ctx, all, times);
+  double since = seconds();
+  for (uint32_t i = 0; ok && i < all->parts.count; i++)
+    bytes[i] = (GlowBytes){LLVMGetBufferStart(all->part[i].object),
+                           LLVMGetBufferSize(all->part[i].object)};
+  if (ok)
+    *unlinked = glow_link(ctx, bytes, all->parts.count, GLOW_CODE_PROGRAM, lines.data, lines.count,
+                          out);
   glow_defer_pop(ctx, &defer, true);
   lap(&since, &times->load);
-  return true;
+  return ok;
 }
 
 GlowCode *glow_codegen_compile(GlowContext *ctx, const GlowProgramData *program,
@@ -222,12 +293,15 @@ GlowCode *glow_codegen_compile(GlowContext *ctx, const GlowProgramData *program,
 bool glow_codegen_emit_object(GlowContext *ctx, const GlowProgramData *program,
                               const GlowCodegenOptions *o, GlowText *out, GlowCodegenTimes *times) {
   GlowCodegenTimes unused;
-  LLVMMemoryBufferRef object = make_object(ctx, program, o, NULL, times ? times : &unused);
-  if (!object)
-    return false;
-  glow_text_bytes(out, LLVMGetBufferStart(object), LLVMGetBufferSize(object));
-  LLVMDisposeMemoryBuffer(object);
-  return true;
+  GlowDefer defer;
+  Objects all = {.options = o, .program = program, .parts = {.count = 1}};
+  glow_defer_push(ctx, &defer, release_objects, &all);
+  bool ok = make_objects(ctx, &all, times ? times : &unused);
+  if (ok)
+    glow_text_bytes(out, LLVMGetBufferStart(all.part[0].object),
+                    LLVMGetBufferSize(all.part[0].object));
+  glow_defer_pop(ctx, &defer, true);
+  return ok;
 }
 
 static bool write(GlowContext *ctx, const Source *s, const GlowCodegenOptions *o, GlowCodeForm form,

@@ -334,15 +334,16 @@ static uint64_t hash_bytes(const char *data, size_t size) {
 }
 
 /* Tells what became of a piece of work; `first`: whose code it shares, or NULL. */
-static void remark(GlowEmitter *e, const GlowWork *w, const GlowWorkSource *first) {
+static void tell(GlowContext *ctx, GlowRemarkFn *fn, const GlowWork *w,
+                 const GlowWorkSource *first) {
   const GlowWorkSource *source = w->source;
   /* Reference kernels are reported when they are chosen. */
-  if (!e->remark || w->kind == GLOW_WORK_REFERENCE)
+  if (!fn || w->kind == GLOW_WORK_REFERENCE)
     return;
   GlowText text;
   GlowDefer defer;
-  glow_text_init(&text, e->l.ctx);
-  glow_defer_push(e->l.ctx, &defer, glow_text_release_fn, &text);
+  glow_text_init(&text, ctx);
+  glow_defer_push(ctx, &defer, glow_text_release_fn, &text);
   glow_text_printf(&text, "%s '%s' ", source->desc->instr, source->name);
   if (first)
     glow_text_printf(&text, "shares the %s of '%s'", w->kernel->name, first->name);
@@ -353,8 +354,35 @@ static void remark(GlowEmitter *e, const GlowWork *w, const GlowWorkSource *firs
                      w->body.operators > 1 ? "s" : "");
   if (w->shards > 1)
     glow_text_printf(&text, ", in up to %lld parts", (long long)w->shards);
-  e->remark(source, glow_text_cstr(&text));
-  glow_defer_pop(e->l.ctx, &defer, true);
+  fn(source, glow_text_cstr(&text));
+  glow_defer_pop(ctx, &defer, true);
+}
+
+static bool equal(const GlowShared *a, const GlowShared *b) {
+  return a->hash == b->hash && a->size == b->size && memcmp(a->key, b->key, a->size) == 0;
+}
+
+void glow_emit_firsts(GlowContext *ctx, GlowArena *arena, const GlowProgramData *p,
+                      GlowRemarkFn *remark, uint32_t *first) {
+  GlowShared *all = GLOW_NEW_ARRAY(arena, GlowShared, p->npieces);
+  GlowText key;
+  GlowDefer defer;
+  glow_text_init(&key, ctx);
+  glow_defer_push(ctx, &defer, glow_text_release_fn, &key);
+  for (uint32_t i = 0; i < p->npieces; i++) {
+    const GlowWork *w = p->pieces[i];
+    first[i] = i;
+    if (w->kind == GLOW_WORK_HOST)
+      continue;
+    key.size = 0;
+    work_key(w, &key);
+    all[i] = (GlowShared){.hash = hash_bytes(key.data, key.size), .size = key.size};
+    all[i].key = glow_arena_copy(arena, key.data, key.size);
+    for (first[i] = 0; !equal(&all[first[i]], &all[i]);)
+      first[i]++;
+    tell(ctx, remark, w, first[i] < i ? p->pieces[first[i]]->source : NULL);
+  }
+  glow_defer_pop(ctx, &defer, true);
 }
 
 LLVMValueRef glow_emit_work(GlowEmitter *e, const GlowWork *w, bool *shared) {
@@ -363,13 +391,13 @@ LLVMValueRef glow_emit_work(GlowEmitter *e, const GlowWork *w, bool *shared) {
   GlowDefer defer;
   glow_defer_push(e->l.ctx, &defer, glow_text_release_fn, &key);
   work_key(w, &key);
-  GlowShared s = {.hash = hash_bytes(key.data, key.size), .size = key.size};
+  GlowShared s = {.hash = hash_bytes(key.data, key.size), .key = key.data, .size = key.size};
   for (uint32_t i = 0; i < e->shared.count && !s.function; i++) {
     GlowShared *o = &e->shared.data[i];
-    if (o->hash == s.hash && o->size == s.size && memcmp(o->key, key.data, s.size) == 0)
+    if (equal(o, &s))
       s.function = o->function, o->users++, s.source = o->source;
   }
-  remark(e, w, s.source);
+  tell(e->l.ctx, e->remark, w, s.source);
   *shared = s.function != NULL;
   if (!s.function) {
     s.key = glow_arena_copy(e->arena, key.data, key.size);

@@ -5,6 +5,7 @@
 #include "codegen/codegen.h"
 #include "codegen/debug.h"
 #include "codegen/llvm.h"
+#include "codegen/parts.h"
 #include "codegen/unit.h"
 
 /* A function that equal pieces of work share. */
@@ -22,7 +23,9 @@ typedef struct GlowEmitter {
   GlowArena *arena;
   GLOW_VEC(GlowShared) shared;
   uint32_t names; /* numbers functions and constants */
-  void (*remark)(const GlowWorkSource *source, const char *text); /* see GlowCodegenOptions */
+  GlowRemarkFn *remark;   /* see GlowCodegenOptions */
+  const GlowParts *parts; /* of the program, if it has several */
+  uint32_t part;          /* the one that is emitted */
   GlowDebug debug;
   bool bare; /* of the program that is emitted: see GlowProgramData */
 } GlowEmitter;
@@ -32,6 +35,11 @@ typedef struct GlowEmitter {
 /* Emits a program into e->l.module: its GlowProgram, an internal constant, which is returned, and
  * its pieces. */
 LLVMValueRef glow_emit_program(GlowEmitter *e, const char *symbol, const GlowProgramData *program);
+/* Emits the pieces of part e->part, as functions that other parts see. */
+void glow_emit_part(GlowEmitter *e, const GlowProgramData *program);
+/* Finds the first piece that is equal to each piece, and remarks on all in their order. */
+void glow_emit_firsts(GlowContext *ctx, GlowArena *arena, const GlowProgramData *program,
+                      GlowRemarkFn *remark, uint32_t *first);
 /* Emits all of a unit. */
 void glow_emit_unit(GlowEmitter *e, const GlowUnit *unit);
 /* Writes the module. False after a diagnostic. */

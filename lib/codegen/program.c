@@ -18,10 +18,38 @@ static LLVMValueRef with_line(GlowEmitter *e, const GlowWork *w, LLVMValueRef co
   return f;
 }
 
-static LLVMValueRef emit_piece(GlowEmitter *e, const GlowWork *w) {
+/* The name that other parts know a piece's code by. */
+static const char *name_of(GlowEmitter *e, uint32_t piece) {
+  return glow_arena_printf(e->arena, "piece.%u", piece);
+}
+
+/* The function of another part. */
+static LLVMValueRef declare_piece(GlowEmitter *e, uint32_t piece) {
+  LLVMTypeRef types[] = {e->l.ptr, e->l.i64, e->l.i64, e->l.i64};
+  const char *name = name_of(e, piece);
+  LLVMValueRef f = LLVMGetNamedFunction(e->l.module, name);
+  return f ? f : LLVMAddFunction(e->l.module, name, LLVMFunctionType(e->l.void_type, types, 4, 0));
+}
+
+void glow_emit_part(GlowEmitter *e, const GlowProgramData *p) {
+  e->bare = p->bare;
+  for (uint32_t i = 0; i < p->npieces; i++) {
+    bool shared, mine = e->parts->part[i] == e->part && e->parts->first[i] == i;
+    if (!mine || p->pieces[i]->kind == GLOW_WORK_HOST)
+      continue;
+    LLVMValueRef f = glow_emit_work(e, p->pieces[i], &shared);
+    const char *name = name_of(e, i);
+    LLVMSetValueName2(f, name, strlen(name));
+    LLVMSetLinkage(f, LLVMExternalLinkage);
+  }
+}
+
+static LLVMValueRef emit_piece(GlowEmitter *e, const GlowWork *w, uint32_t i) {
   bool shared;
   if (w->kind == GLOW_WORK_HOST)
     return LLVMConstNull(e->l.ptr);
+  if (e->parts && e->parts->part[i] != e->part)
+    return declare_piece(e, e->parts->first[i]);
   LLVMValueRef code = glow_emit_work(e, w, &shared);
   return shared && e->debug.builder ? with_line(e, w, code) : code;
 }
@@ -80,8 +108,8 @@ static LLVMValueRef emit_image(GlowEmitter *e, const GlowImage *m) {
 LLVMValueRef glow_emit_program(GlowEmitter *e, const char *symbol, const GlowProgramData *p) {
   LLVMValueRef *pieces = GLOW_NEW_ARRAY(e->arena, LLVMValueRef, p->npieces);
   e->bare = p->bare;
-  for (int64_t i = 0; i < p->npieces; i++)
-    pieces[i] = emit_piece(e, p->pieces[i]);
+  for (uint32_t i = 0; i < p->npieces; i++)
+    pieces[i] = emit_piece(e, p->pieces[i], i);
   LLVMValueRef table = LLVMConstArray2(e->l.ptr, pieces, (uint64_t)p->npieces);
   /* The fields of GlowProgram. */
   LLVMValueRef fields[] = {
