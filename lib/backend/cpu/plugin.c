@@ -26,7 +26,7 @@ static const char *own_file(GlowContext *ctx) {
 
 /* The plugin's path; NULL: there is no such file. */
 static const char *find(GlowContext *ctx, const char *folder) {
-  static const char *const places[] = {".", "../lib", "../" GLOW_LIBDIR};
+  static const char *const places[] = {".", "../lib", ("../" GLOW_LIBDIR)};
   for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
     const char *path =
         glow_str_printf(ctx, "%s/%s/%s", folder, places[i], GLOW_CODEGEN_PLUGIN_FILE);
