@@ -21,8 +21,8 @@ GLOW_API GlowStatus glow_module_load_text(GlowContext *ctx, const char *name, co
 
 /* The same for `size` bytes of a .onnx, .gg or .gir in memory, recognised by content. They are read
  * as if they were the file `name` in the folder `base`, where their weight files are. `name` NULL
- * stands for "<memory>"; `base` NULL: a model has no weight files, those of a text are looked for in
- * the folder of `name`. A text is copied. The bytes of a model are borrowed: they must not change
+ * stands for "<memory>"; `base` NULL: a model has no weight files, those of a text are looked for
+ * in the folder of `name`. A text is copied. The bytes of a model are borrowed: they must not change
  * before the end of the context. */
 GLOW_API GlowStatus glow_module_load_bytes(GlowContext *ctx, const char *name, const void *data,
                                            size_t size, const char *base, GlowModule **module);

@@ -22,7 +22,7 @@
  * default<O3>, and better code: GVN and the schedule that follows from O3's unrolling spill.
  * `indvars` would take a third of the time and change no hot loop. A second round of the first four
  * passes would take a fifth; it changes no byte of ResNet50, MobileNetV2 and BERT, and makes the
- * code of resizing, pieces and reductions 0.5 % smaller. */
+ * code of resizing, pieces and reductions up to 1.4 % smaller. */
 static const char *const passes[] = {
     "always-inline", "always-inline", "globaldce",
     "function(sroa,early-cse<memssa>," COMBINE ",simplifycfg,"

@@ -1,5 +1,5 @@
-/* The public functions that read, change, inspect and write modules, and those about targets: through
- * the shared library alone. Every function is called with NULL, too. */
+/* The public functions that read, change, inspect and write modules, and those about targets:
+ * through the shared library alone. Every function is called with NULL, too. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -292,7 +292,8 @@ static void test_inspect(void) {
   GlowNode *save = glow_get_next_node(branch);
   CHECK(same(glow_get_op(save), "Save") && glow_count_outs(save) == 0);
 
-  static const char graph[] = "declare {\n  placeholder @x : float<8>\n  placeholder @y : float<8>\n"
+  static const char graph[] = "declare {\n  placeholder @x : float<8>\n"
+                              "  placeholder @y : float<8>\n"
                               "}\nfunc @main {\n  %r = Relu(@x)\n  Save(%r, @y)\n}\n";
   GlowModule *program = load(ctx, graph);
   CHECK(glow_module_apply(program, "-irgen -O1") == GLOW_OK);

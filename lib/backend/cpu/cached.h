@@ -1,5 +1,5 @@
-/* Programs in the cache: their code as an image (exec/code.h), and the constants that are not in a weight file as the
- * code reads them. */
+/* Programs in the cache: their code as an image (exec/code.h), and the constants that are not in a
+ * weight file as the code reads them. */
 #ifndef GLOW_BACKEND_CPU_CACHED_H
 #define GLOW_BACKEND_CPU_CACHED_H
 

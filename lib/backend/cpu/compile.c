@@ -1,4 +1,4 @@
-/* From a program to an executable: its steps, its code or that of the library, and its constants. */
+/* From programs to an executable: steps, code of their own or of the library, and constants. */
 #include "backend/cpu/compile.h"
 
 #include <stdlib.h>
@@ -232,38 +232,57 @@ static void tell(const Compile *c, const char *what) {
                                           .text = text});
 }
 
+/* Maps an image. False after a diagnostic. */
+static bool load(Compile *c, GlowBytes image, const GlowCodegenOptions *o) {
+  GlowCpuBackend *b = c->backend;
+  double since = glow_clock();
+  b->code = glow_code_load(c->ctx, image.data, image.size, o->symbols, o->nsymbols);
+  c->costs->load += lap(&since);
+  return b->code != NULL;
+}
+
+/* Loads what the cache has. False if that is nothing, or no image of this program that can be
+ * mapped, such as one that something has written over: then the code is made anew. */
+static bool load_cached(Compile *c, const GlowCodegenOptions *o) {
+  GlowCpuBackend *b = c->backend;
+  double since = glow_clock();
+  bool found = false;
+  if (c->cache && glow_cached_key(c->function, o, &c->key))
+    found = glow_cached_find(c->cache, &c->key, c->arena, &b->plan, &b->cached);
+  else
+    glow_text_release(&c->key);
+  c->costs->cache += lap(&since);
+  if (!found)
+    return false;
+  GlowSilence silence;
+  glow_silence_begin(c->ctx, &silence);
+  c->cached = load(c, b->cached.image, o);
+  glow_silence_end(&silence);
+  if (!c->cached)
+    glow_cache_close(&b->cached.entry);
+  return c->cached;
+}
+
 /* Finds the code or makes it. NULL after a diagnostic, or if *unlinked says why there is none. */
 static const GlowProgram *compiled_program(Compile *c, const char **unlinked) {
   GlowCpuBackend *b = c->backend;
-  GlowExecutableCosts *costs = c->costs;
-  double since = glow_clock();
   GlowCodegenOptions options = {
       .isa = c->isa, .debug = c->options->debug, .program = c->function->src};
   options.remark = glow_remarks_heard(c->ctx) ? glow_cpu_remark : NULL;
-  if (c->cache && glow_cached_key(c->function, &options, &c->key))
-    c->cached = glow_cached_find(c->cache, &c->key, c->arena, &b->plan, &b->cached);
-  else
-    glow_text_release(&c->key);
-  costs->cache += lap(&since);
-  costs->cached = c->cached;
-  if (c->cached)
-    tell(c, "is in the cache: nothing is compiled");
   find_kernels(c->arena, &options);
-  const GlowCodegenPlugin *codegen = c->cached ? NULL : glow_codegen_open(c->ctx);
-  if (!c->cached && !codegen)
-    return NULL;
-  *unlinked = c->cached ? NULL : generate(c, codegen, &options);
-  if (*unlinked) {
-    glow_text_release(&c->key); /* nothing is stored */
-    return NULL;
+  c->costs->cached = load_cached(c, &options);
+  if (c->cached) {
+    tell(c, "is in the cache: nothing is compiled");
+  } else {
+    const GlowCodegenPlugin *codegen = glow_codegen_open(c->ctx);
+    *unlinked = codegen ? generate(c, codegen, &options) : NULL;
+    if (*unlinked)
+      glow_text_release(&c->key); /* nothing is stored */
+    if (!codegen || *unlinked || !load(c, (GlowBytes){c->image.data, c->image.size}, &options))
+      return NULL;
   }
-  GlowBytes image = {c->image.data, c->image.size};
-  image = c->cached ? b->cached.image : image;
-  since = glow_clock();
-  b->code = glow_code_load(c->ctx, image.data, image.size, options.symbols, options.nsymbols);
-  costs->load += lap(&since);
-  costs->code += b->code ? glow_code_size(b->code) : 0;
-  return b->code ? glow_code_program(b->code) : NULL;
+  c->costs->code += glow_code_size(b->code);
+  return glow_code_program(b->code);
 }
 
 /* Says of each piece that library code runs it. */

@@ -9,9 +9,9 @@
 #include "codegen/codegen.h"
 #include "exec/executable.h"
 
-/* Compiles programs (kind GLOW_PROGRAM) of a module, at least one, for the module's target, or for this host if there is
- * none. NULL after diagnostics: the target is unknown or this host lacks it, or there are
- * instructions that cannot be compiled. Of the options, what concerns runs is ignored. The module
+/* Compiles programs (kind GLOW_PROGRAM) of a module, at least one, for the module's target, or for
+ * this host if there is none. NULL after diagnostics: the target is unknown or this host lacks it,
+ * or there are instructions that cannot be compiled. Of the options, what concerns runs is ignored. The module
  * must not change as long as the executable lives. */
 GlowExecutable *glow_cpu_compile(GlowFunction *const *programs, uint32_t count,
                                  const GlowRunOptions *options);
