@@ -1,6 +1,7 @@
 /* Parts of a program, made by threads: the image is the same whatever their number, remarks come in
  * the order of the program, and what a part reports or throws comes out as if there were no parts. */
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "backend/cpu/cpu.h"
@@ -81,7 +82,7 @@ typedef struct Parts {
 static bool make(GlowContext *ctx, uint32_t i, void *arg) {
   Parts *p = arg;
   atomic_fetch_add(&p->made, 1u << i);
-  glow_malloc(ctx, 0);
+  free(glow_malloc(ctx, 0));
   switch (p->what[i]) {
   case 'f':
     return false;

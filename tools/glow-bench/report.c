@@ -35,9 +35,14 @@ static void print_costs(GlowText *out, const GlowBench *b) {
                      "machine code %.3f, load %.3f, constants %.3f\n",
                      "compile", c->select, c->cache, c->cached ? " (found)" : "", c->emit, c->link,
                      c->optimize, c->generate, c->load, c->constants);
+  else if (b->runnable->executable->entries->program)
+    glow_text_printf(out, "%-10s select %.3f, constants %.3f\n", "compile", c->select,
+                     c->constants);
   glow_text_printf(out, "%-10s ", "memory");
   if (c->code)
-    glow_text_printf(out, "code %.1f KiB, arena %.2f MiB, ", (double)c->code / 1024,
+    glow_text_printf(out, "code %.1f KiB, ", (double)c->code / 1024);
+  if (b->runnable->execution->arena)
+    glow_text_printf(out, "arena %.2f MiB, ",
                      (double)b->runnable->execution->arena / (1 << 20));
   glow_text_printf(out, "peak %ld MiB\n", glow_bench_peak_mib());
 }
