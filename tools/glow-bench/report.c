@@ -27,6 +27,7 @@ static void print_speed(GlowText *out, const GlowBench *b) {
 
 static void print_costs(GlowText *out, const GlowBench *b) {
   const GlowExecutableCosts *c = &b->runnable->executable->costs;
+  bool walked = b->runnable->executable->entries->program != NULL;
   glow_text_printf(out, "%-10s import %.3f, optimize %.3f, compile %.3f, first run %.3f\n",
                    "seconds", b->import, b->optimize, b->compile, b->first);
   if (c->code)
@@ -35,13 +36,13 @@ static void print_costs(GlowText *out, const GlowBench *b) {
                      "machine code %.3f, load %.3f, constants %.3f\n",
                      "compile", c->select, c->cache, c->cached ? " (found)" : "", c->emit, c->link,
                      c->optimize, c->generate, c->load, c->constants);
-  else if (b->runnable->executable->entries->program)
+  else if (walked)
     glow_text_printf(out, "%-10s select %.3f, constants %.3f\n", "compile", c->select,
                      c->constants);
   glow_text_printf(out, "%-10s ", "memory");
   if (c->code)
     glow_text_printf(out, "code %.1f KiB, ", (double)c->code / 1024);
-  if (b->runnable->execution->arena)
+  if (walked)
     glow_text_printf(out, "arena %.2f MiB, ",
                      (double)b->runnable->execution->arena / (1 << 20));
   glow_text_printf(out, "peak %ld MiB\n", glow_bench_peak_mib());
