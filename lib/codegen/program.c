@@ -106,6 +106,7 @@ static LLVMValueRef emit_image(GlowEmitter *e, const GlowImage *m) {
 /* ---- The program ----------------------------------------------------------------------------- */
 
 LLVMValueRef glow_emit_program(GlowEmitter *e, const char *symbol, const GlowProgramData *p) {
+  static const GlowStep none; /* a program without steps has a table, too: null is no place */
   LLVMValueRef *pieces = GLOW_NEW_ARRAY(e->arena, LLVMValueRef, p->npieces);
   e->bare = p->bare;
   for (uint32_t i = 0; i < p->npieces; i++)
@@ -113,7 +114,8 @@ LLVMValueRef glow_emit_program(GlowEmitter *e, const char *symbol, const GlowPro
   LLVMValueRef table = LLVMConstArray2(e->l.ptr, pieces, (uint64_t)p->npieces);
   /* The fields of GlowProgram. */
   LLVMValueRef fields[] = {
-      glow_emit_table(e, p->steps, (size_t)p->nsteps * sizeof *p->steps),
+      glow_emit_table(e, p->nsteps ? p->steps : &none,
+                      (size_t)(p->nsteps ? p->nsteps : 1) * sizeof none),
       glow_emit_table(e, p->addresses, (size_t)p->naddresses * sizeof *p->addresses),
       glow_emit_global(e, table, ""),
       emit_image(e, &p->params),
