@@ -247,9 +247,9 @@ static bool run_case(GlowContext *ctx, const char *name, GlowText *text, double 
   if (ok)
     bind_inputs(ctx, m, &inputs);
   for (int i = 0; i < TIERS && ok; i++)
-    ok = (entries[i] = glow_runnable_create(
-              glow_cpu_compile(&f, 1, &(GlowRunOptions){.tier = tiers[i]}),
-              &inputs, &(GlowExecutionOptions){0})) != NULL;
+    ok = (entries[i] =
+              glow_runnable_create(glow_cpu_compile(&f, 1, &(GlowRunOptions){.tier = tiers[i]}),
+                                   &inputs, &(GlowExecutionSetup){0})) != NULL;
   if (ok) {
     double best[TIERS];
     measure(entries, seconds, best);

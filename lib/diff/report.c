@@ -5,8 +5,8 @@
 #include "diff/diff_internal.h"
 
 typedef struct Line {
-  uint64_t place; /* 2 * index in the first function, odd for what only the second has */
-  uint32_t order; /* of equal places */
+  uint64_t place;            /* 2 * index in the first function, odd for what only the second has */
+  uint32_t order;            /* of equal places */
   const GlowDiffNode *a, *b; /* a node and its partner; NULL on the side that has none */
   const char *why;           /* what they differ in */
 } Line;
@@ -45,7 +45,7 @@ static bool same_value(const Report *r, const GlowValue *x, const GlowValue *y) 
 
 static const char *operand_name(const GlowDiff *d, const GlowNode *n, uint32_t i) {
   const GlowOpDesc *desc = glow_node_desc(n);
-  const GlowPort *port =
+  const GlowOpPort *port =
       i < n->nouts ? glow_op_out_port(desc, i) : glow_op_in_port(desc, i - n->nouts);
   return port ? port->name : glow_arena_printf(d->arena, "operand %u", i);
 }

@@ -161,7 +161,7 @@ static void describe_values(GlowEntry *e, const GlowFunction *f) {
 static GlowExecutable *whole_executable(GlowBackendFn run, GlowFunction *const *functions,
                                         uint32_t count, const GlowRunOptions *options) {
   const GlowModule *m = functions[0]->module;
-  GlowExecutable *e = glow_executable_create(glow_arena_create(m->ctx), count);
+  GlowExecutable *e = glow_executable_make(glow_arena_create(m->ctx), count);
   for (const GlowStorage *g = m->first_storage; g; g = g->next)
     e->nstorage++;
   for (uint32_t i = 0; i < count; i++) {
@@ -182,8 +182,8 @@ GlowExecutable *glow_backend_compile(const GlowBackend *b, GlowFunction *const *
                     : whole_executable(b->run, functions, count, options);
 }
 
-GlowRunnable *glow_backend_prepare(const GlowBackend *b, GlowFunction *f, const GlowBindings *inputs,
-                                   const GlowRunOptions *options) {
-  GlowExecutionOptions how = {.parallel = options->parallel, .profile = options->profile};
+GlowRunnable *glow_backend_prepare(const GlowBackend *b, GlowFunction *f,
+                                   const GlowBindings *inputs, const GlowRunOptions *options) {
+  GlowExecutionSetup how = {.parallel = options->parallel, .profile = options->profile};
   return glow_runnable_create(glow_backend_compile(b, &f, 1, options), inputs, &how);
 }

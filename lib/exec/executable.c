@@ -6,7 +6,7 @@
 
 #include "exec/memory.h"
 
-GlowExecutable *glow_executable_create(GlowArena *arena, uint32_t nentries) {
+GlowExecutable *glow_executable_make(GlowArena *arena, uint32_t nentries) {
   GlowExecutable *e = GLOW_NEW(arena, GlowExecutable);
   e->ctx = glow_arena_context(arena);
   e->arena = arena;
@@ -19,7 +19,7 @@ GlowExecutable *glow_executable_create(GlowArena *arena, uint32_t nentries) {
   return e;
 }
 
-GlowEntry *glow_executable_entry(GlowExecutable *e, const char *name) {
+GlowEntry *glow_executable_find(GlowExecutable *e, const char *name) {
   for (uint32_t i = 0; name && i < e->nentries; i++)
     if (!strcmp(e->entries[i].name, name))
       return &e->entries[i];
@@ -74,7 +74,7 @@ static const GlowExecValue *variable(const GlowExecutable *e, uint32_t i) {
   return NULL;
 }
 
-GlowState *glow_state_create(GlowExecutable *e) {
+GlowState *glow_state_make(GlowExecutable *e) {
   GlowState *s = calloc(1, sizeof *s);
   GlowTensor **values = s ? calloc((size_t)e->nstorage + 1, sizeof(GlowTensor *)) : NULL;
   if (!values) {
@@ -94,9 +94,7 @@ GlowState *glow_state_create(GlowExecutable *e) {
   return s;
 }
 
-const GlowTensor *glow_state_value(const GlowState *s, uint32_t i) {
-  return s->values[i];
-}
+const GlowTensor *glow_state_value(const GlowState *s, uint32_t i) { return s->values[i]; }
 
 void glow_state_destroy(GlowState *s) {
   if (!s)

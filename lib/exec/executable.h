@@ -27,12 +27,12 @@ typedef enum GlowMemoryClass {
 typedef struct GlowExecValue {
   GlowStr name;
   GlowMemoryClass memory;
-  const GlowType *type;   /* as declared */
-  const GlowType *room;   /* of its memory: bounds are extents */
-  const GlowType *before; /* until something is written: an axis with a bound has extent 0 */
-  GlowLoc loc;            /* for messages */
-  bool read, written;     /* by the program */
-  bool cleared;           /* a port: zeros before a run that has no value for it */
+  const GlowType *type;    /* as declared */
+  const GlowType *room;    /* of its memory: bounds are extents */
+  const GlowType *before;  /* until something is written: an axis with a bound has extent 0 */
+  GlowLoc loc;             /* for messages */
+  bool read, written;      /* by the program */
+  bool cleared;            /* a port: zeros before a run that has no value for it */
   const GlowTensor *value; /* of a constant; of a variable before the first run, if it is touched */
 } GlowExecValue;
 
@@ -100,17 +100,18 @@ struct GlowExecutable {
 
 /* An executable with one user in an arena, which it owns from then on. The caller fills in the
  * entries. */
-GlowExecutable *glow_executable_create(GlowArena *arena, uint32_t nentries);
+GlowExecutable *glow_executable_make(GlowArena *arena, uint32_t nentries);
 /* The entry of that name; NULL: the only one. NULL if there is none. */
-GlowEntry *glow_executable_entry(GlowExecutable *e, const char *name);
+GlowEntry *glow_executable_find(GlowExecutable *e, const char *name);
 GlowExecutable *glow_executable_retain(GlowExecutable *e);
 /* One user less; the last one frees the executable. NULL is ignored. No run may be under way. */
 void glow_executable_release(GlowExecutable *e);
 void glow_executable_release_fn(void *e); /* for glow_defer_push */
 
 /* A state with the values that variables have before the first run. NULL: out of memory. */
-GlowState *glow_state_create(GlowExecutable *e);
-/* The value of a variable now, NULL if no program touches it. Borrowed, until the next run or glow_state_destroy. */
+GlowState *glow_state_make(GlowExecutable *e);
+/* The value of a variable now, NULL if no program touches it. Borrowed, until the next run or
+ * glow_state_destroy. */
 const GlowTensor *glow_state_value(const GlowState *s, uint32_t i);
 /* NULL is ignored. */
 void glow_state_destroy(GlowState *s);

@@ -50,7 +50,8 @@ static bool allocate_memory(GlowExecution *x) {
   if (!x->memory)
     return false;
   glow_prefer_large_pages(x->memory, (size_t)(x->bytes + align));
-  uint8_t *aligned = x->memory + (align - (int64_t)((uintptr_t)x->memory % (uintptr_t)align)) % align;
+  uint8_t *aligned =
+      x->memory + (align - (int64_t)((uintptr_t)x->memory % (uintptr_t)align)) % align;
   x->context.arena = aligned;
   place_values(x, aligned + arena);
   return true;
@@ -71,7 +72,7 @@ static bool allocate_tables(GlowExecution *x) {
 
 static void hook(GlowFault *fault, int64_t piece);
 
-static bool prepare(GlowExecution *x, const GlowExecutionOptions *o) {
+static bool prepare(GlowExecution *x, const GlowExecutionSetup *o) {
   const GlowEntry *e = x->entry;
   x->profiled = o->profile;
   if (!e->program)
@@ -87,7 +88,7 @@ static bool prepare(GlowExecution *x, const GlowExecutionOptions *o) {
   return true;
 }
 
-GlowExecution *glow_execution_create(GlowEntry *e, const GlowExecutionOptions *o) {
+GlowExecution *glow_execution_make(GlowEntry *e, const GlowExecutionSetup *o) {
   GlowExecution *x = calloc(1, sizeof *x);
   if (!x)
     return NULL;
@@ -289,7 +290,7 @@ static GlowStatus run_whole(GlowExecution *x, GlowState *s, const GlowTensor *co
   return status == GLOW_OK ? c.status : status;
 }
 
-GlowStatus glow_execution_run(GlowExecution *x, GlowState *s, const GlowTensor *const *inputs) {
+GlowStatus glow_execution_call(GlowExecution *x, GlowState *s, const GlowTensor *const *inputs) {
   if (atomic_exchange_explicit(&x->busy, true, memory_order_acquire))
     return GLOW_BUSY;
   GlowStatus status = GLOW_BUSY;
@@ -303,7 +304,7 @@ GlowStatus glow_execution_run(GlowExecution *x, GlowState *s, const GlowTensor *
   return status;
 }
 
-const GlowTensor *glow_execution_output(const GlowExecution *x, uint32_t i) {
+const GlowTensor *glow_execution_tensor(const GlowExecution *x, uint32_t i) {
   const GlowExecValue *v = &x->entry->values[i];
   return v->memory == GLOW_MEMORY_PORT && v->written && x->own ? &x->tensors[i] : NULL;
 }

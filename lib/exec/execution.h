@@ -4,10 +4,10 @@
 
 #include "exec/executable.h"
 
-typedef struct GlowExecutionOptions {
+typedef struct GlowExecutionSetup {
   const GlowParallel *parallel; /* threads that share the work, or NULL */
   bool profile;                 /* note where the time goes */
-} GlowExecutionOptions;
+} GlowExecutionSetup;
 
 /* More values of GlowFault.error, for what code of this process finds. */
 enum {
@@ -21,10 +21,10 @@ struct GlowExecution {
   GlowEntry *entry;
   GlowRunContext context;
   int64_t arena, bytes; /* of the program's arena with scratch memory; of all its memory */
-  uint8_t *memory;     /* the program's arena, scratch memory, then that of ports */
-  void **storage;      /* what the program gets: the memory of each value */
-  void **own;          /* memory for each port that the program touches; NULL: there is none */
-  GlowTensor *tensors; /* what storage[i] is the data of, with the type that it has now */
+  uint8_t *memory;      /* the program's arena, scratch memory, then that of ports */
+  void **storage;       /* what the program gets: the memory of each value */
+  void **own;           /* memory for each port that the program touches; NULL: there is none */
+  GlowTensor *tensors;  /* what storage[i] is the data of, with the type that it has now */
   bool profiled;        /* somebody asked for a profile */
   GlowProfile *profile; /* of the last run; of engine->run, the engine's. NULL: nobody asked */
   GlowBindings result;  /* engine->run: what the last run wrote */
@@ -32,18 +32,18 @@ struct GlowExecution {
   atomic_bool busy, stop;
 };
 
-/* Memory for runs of a program. NULL: out of memory. Runs allocate nothing, but for HOST steps, engine->run
- * and messages. */
-GlowExecution *glow_execution_create(GlowEntry *e, const GlowExecutionOptions *options);
-/* Runs once. inputs[i] is the tensor of value i, a port of a fitting type; NULL: there is none; each
- * port that is only read must have one. An input that is aligned to 64 bytes is read where it is.
- * The state may be NULL if the program touches no variable. GLOW_BUSY: another run uses x or s.
+/* Memory for runs of a program. NULL: out of memory. Runs allocate nothing, but for HOST steps,
+ * engine->run and messages. */
+GlowExecution *glow_execution_make(GlowEntry *e, const GlowExecutionSetup *options);
+/* Runs once. inputs[i] is the tensor of value i, a port of a fitting type; NULL: there is none;
+ * each port that is only read must have one. An input that is aligned to 64 bytes is read where it
+ * is. The state may be NULL if the program touches no variable. GLOW_BUSY: another run uses x or s.
  * GLOW_CANCELLED: it was stopped. GLOW_BAD_INPUT: a fault, which was reported to the executable's
  * context. After a failure, outputs and variables that the program writes have no defined value. */
-GlowStatus glow_execution_run(GlowExecution *x, GlowState *s, const GlowTensor *const *inputs);
+GlowStatus glow_execution_call(GlowExecution *x, GlowState *s, const GlowTensor *const *inputs);
 /* What the last run wrote to port i. Borrowed, until the next run or glow_execution_destroy. NULL:
  * the program does not write it. */
-const GlowTensor *glow_execution_output(const GlowExecution *x, uint32_t i);
+const GlowTensor *glow_execution_tensor(const GlowExecution *x, uint32_t i);
 /* Ends the run under way, else the next one, after its current step. From any thread. */
 void glow_execution_stop(GlowExecution *x);
 /* NULL is ignored. */

@@ -236,7 +236,7 @@ static int start(GlowPool *p, int threads) {
   return status;
 }
 
-GlowPool *glow_pool_create(GlowContext *ctx, int threads) {
+GlowPool *glow_pool_make(GlowContext *ctx, int threads) {
   GLOW_CHECK(ctx, threads >= 1 && threads <= GLOW_MAX_THREADS, "a number of threads");
   size_t workers = sizeof(Worker) * (size_t)threads;
   GlowPool *p = glow_malloc(ctx, sizeof *p + workers);

@@ -16,7 +16,7 @@ typedef struct GlowPool GlowPool;
 
 /* A pool of `threads` workers (1 to GLOW_MAX_THREADS), the caller among them. Where the system
  * refuses threads the pool has fewer, with a warning. Throws NO_MEMORY. */
-GlowPool *glow_pool_create(GlowContext *ctx, int threads);
+GlowPool *glow_pool_make(GlowContext *ctx, int threads);
 /* Ends the threads. NULL is ignored. No job may be running. */
 void glow_pool_destroy(GlowPool *pool);
 void glow_pool_destroy_fn(void *pool); /* for glow_defer_push */

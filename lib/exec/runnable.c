@@ -22,7 +22,7 @@ static bool take_inputs(GlowRunnable *r, const GlowBindings *inputs) {
 static void list_outputs(GlowRunnable *r) {
   const GlowEntry *e = r->executable->entries;
   for (uint32_t i = 0; e->program && i < e->nvalues; i++) {
-    const GlowTensor *t = glow_execution_output(r->execution, i);
+    const GlowTensor *t = glow_execution_tensor(r->execution, i);
     if (t)
       r->outputs.data[r->outputs.count++] =
           (GlowBinding){e->values[i].name, (GlowTensor *)(uintptr_t)t};
@@ -30,7 +30,7 @@ static void list_outputs(GlowRunnable *r) {
 }
 
 GlowRunnable *glow_runnable_create(GlowExecutable *e, const GlowBindings *inputs,
-                                   const GlowExecutionOptions *options) {
+                                   const GlowExecutionSetup *options) {
   if (!e)
     return NULL;
   GlowContext *ctx = e->ctx;
@@ -46,8 +46,8 @@ GlowRunnable *glow_runnable_create(GlowExecutable *e, const GlowBindings *inputs
   r->outputs.data = r->listed;
   bool ok = take_inputs(r, inputs);
   if (ok) {
-    r->state = glow_state_create(e);
-    r->execution = glow_execution_create(e->entries, options);
+    r->state = glow_state_make(e);
+    r->execution = glow_execution_make(e->entries, options);
     if (!r->state || !r->execution)
       glow_throw(ctx, GLOW_NO_MEMORY);
     list_outputs(r);
@@ -57,7 +57,7 @@ GlowRunnable *glow_runnable_create(GlowExecutable *e, const GlowBindings *inputs
 }
 
 GlowStatus glow_runnable_run(GlowRunnable *r) {
-  GlowStatus status = glow_execution_run(r->execution, r->state, r->inputs);
+  GlowStatus status = glow_execution_call(r->execution, r->state, r->inputs);
   r->ran |= status == GLOW_OK;
   if (!r->executable->entries->program)
     r->outputs = r->execution->result;

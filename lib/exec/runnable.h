@@ -14,11 +14,11 @@ typedef struct GlowRunnable {
   bool ran;
 } GlowRunnable;
 
-/* Of an executable with one program. Takes e (NULL: returns NULL). Inputs are borrowed; their elements may change between runs. NULL
- * after a diagnostic: the program reads an input that is not given or has another type. Throws when
- * memory is exhausted. */
+/* Of an executable with one program. Takes e (NULL: returns NULL). Inputs are borrowed; their
+ * elements may change between runs. NULL after a diagnostic: the program reads an input that is not
+ * given or has another type. Throws when memory is exhausted. */
 GlowRunnable *glow_runnable_create(GlowExecutable *e, const GlowBindings *inputs,
-                                   const GlowExecutionOptions *options);
+                                   const GlowExecutionSetup *options);
 /* Runs once. A failure has been reported to the executable's context. */
 GlowStatus glow_runnable_run(GlowRunnable *r);
 /* Appends copies of the outputs, which the caller frees. */

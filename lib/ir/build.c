@@ -45,7 +45,7 @@ static void fill_operands(GlowNode *n, const GlowNodeSpec *spec, uint32_t nins) 
   GlowQual in = qualified ? GLOW_QUAL_IN : GLOW_QUAL_NONE;
   set_operands(n, 0, spec->outs, n->nouts, GLOW_QUAL_OUT);
   for (uint32_t i = 0; i < n->nouts; i++) {
-    const GlowPort *port = glow_op_out_port(d, i);
+    const GlowOpPort *port = glow_op_out_port(d, i);
     if (port && (port->flags & GLOW_PORT_INOUT))
       n->operands[i].qual = GLOW_QUAL_INOUT;
   }

@@ -27,7 +27,7 @@ static bool has_error(const GlowNode *n) {
 
 /* ---- Counts ---------------------------------------------------------------------------------- */
 /* The number of ports up to the last required one; the ports behind it may be left out. */
-static uint32_t required_count(const GlowPort *ports, uint32_t count) {
+static uint32_t required_count(const GlowOpPort *ports, uint32_t count) {
   uint32_t n = 0;
   for (uint32_t i = 0; i < count; i++)
     if (!(ports[i].flags & (GLOW_PORT_OPTIONAL | GLOW_PORT_VARIADIC)))
@@ -35,7 +35,7 @@ static uint32_t required_count(const GlowPort *ports, uint32_t count) {
   return n;
 }
 
-static bool check_count(const GlowNode *n, const GlowPort *ports, uint32_t nports, uint32_t count,
+static bool check_count(const GlowNode *n, const GlowOpPort *ports, uint32_t nports, uint32_t count,
                         const char *what) {
   uint32_t least = required_count(ports, nports);
   bool open = nports && (ports[nports - 1].flags & GLOW_PORT_VARIADIC);
@@ -50,7 +50,7 @@ static bool check_count(const GlowNode *n, const GlowPort *ports, uint32_t nport
   return glow_verify_error(n, "expected %u to %u %ss, found %u", least, nports, what, count);
 }
 
-static bool check_present(const GlowNode *n, const GlowPort *port, const GlowValue *v,
+static bool check_present(const GlowNode *n, const GlowOpPort *port, const GlowValue *v,
                           const char *what) {
   if (v || (port->flags & GLOW_PORT_OPTIONAL))
     return true;
@@ -123,7 +123,7 @@ static bool in_set(GlowKindSet set, const GlowType *t) {
 }
 
 /* Whether a port of an operator takes values of type t. */
-static bool port_accepts(const GlowOpDesc *d, const GlowPort *port, const GlowType *t) {
+static bool port_accepts(const GlowOpDesc *d, const GlowOpPort *port, const GlowType *t) {
   switch ((GlowPortTypeKind)port->type) {
   case GLOW_PORT_ANY:
     return true;
@@ -141,7 +141,7 @@ static bool port_accepts(const GlowOpDesc *d, const GlowPort *port, const GlowTy
 }
 
 /* What a port accepts, for messages: "float, double or a quantized kind". */
-static void describe_port(GlowText *t, const GlowOpDesc *d, const GlowPort *port) {
+static void describe_port(GlowText *t, const GlowOpDesc *d, const GlowOpPort *port) {
   static const char *const plain[] = {"any type", "", "", "a sequence", "an optional"};
   if (port->type == GLOW_PORT_KIND) {
     glow_text_printf(t, "%s%s", glow_kind_info[port->var].name, port->scalar ? "<>" : "");
@@ -170,7 +170,7 @@ typedef struct Binding {
   const GlowValue *value;
 } Binding;
 
-static bool report_port(const GlowNode *n, const GlowPort *port, const GlowValue *v) {
+static bool report_port(const GlowNode *n, const GlowOpPort *port, const GlowValue *v) {
   GlowContext *ctx = n->block->module->ctx;
   GlowText t;
   GlowDefer release;
@@ -184,7 +184,7 @@ static bool report_port(const GlowNode *n, const GlowPort *port, const GlowValue
   return false;
 }
 
-static bool check_type(const GlowNode *n, const GlowPort *port, const GlowValue *v,
+static bool check_type(const GlowNode *n, const GlowOpPort *port, const GlowValue *v,
                        Binding *bindings) {
   const GlowOpDesc *d = glow_node_desc(n);
   if (!port_accepts(d, port, v->type))

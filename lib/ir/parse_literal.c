@@ -34,10 +34,10 @@ static GlowNode *literal_of(const GlowUse *use) {
 /* The type of an operand that is not a literal and whose port has a type variable. With `same`, the
  * variable is that of `port`; else the variable of `port` must allow the operand's kind. NULL if
  * there is none. */
-static const GlowType *variable_operand(const GlowNode *n, const GlowPort *port, bool same) {
+static const GlowType *variable_operand(const GlowNode *n, const GlowOpPort *port, bool same) {
   const GlowOpDesc *d = glow_node_desc(n);
   for (uint32_t i = 0; i < n->noperands; i++) {
-    const GlowPort *other = glow_op_in_port(d, i);
+    const GlowOpPort *other = glow_op_in_port(d, i);
     const GlowValue *v = n->operands[i].value;
     if (!v || literal_of(&n->operands[i]) || !other || other->type != GLOW_PORT_VAR)
       continue;
@@ -50,10 +50,10 @@ static const GlowType *variable_operand(const GlowNode *n, const GlowPort *port,
   return NULL;
 }
 
-static const GlowType *variable_claim(const GlowNode *n, const GlowPort *port) {
+static const GlowType *variable_claim(const GlowNode *n, const GlowOpPort *port) {
   const GlowOpDesc *d = glow_node_desc(n);
   for (uint32_t i = 0; i < n->nresults; i++) {
-    const GlowPort *out = glow_op_out_port(d, i);
+    const GlowOpPort *out = glow_op_out_port(d, i);
     if (out && out->type == GLOW_PORT_VAR && out->var == port->var &&
         glow_type_is_tensor(n->results[i].type))
       return n->results[i].type;
@@ -64,7 +64,7 @@ static const GlowType *variable_claim(const GlowNode *n, const GlowPort *port) {
 /* A type with the kind that the literal at operand i must have, or NULL if nothing tells. */
 static const GlowType *kind_of(const GlowNode *n, uint32_t i) {
   GlowContext *ctx = n->block->module->ctx;
-  const GlowPort *port = glow_op_in_port(glow_node_desc(n), i);
+  const GlowOpPort *port = glow_op_in_port(glow_node_desc(n), i);
   if (port && port->type == GLOW_PORT_KIND)
     return glow_type_scalar(ctx, (GlowKind)port->var);
   if (!port || port->type != GLOW_PORT_VAR)

@@ -221,7 +221,8 @@ static bool check_strides(Checker *c, const GlowNode *n) {
   const GlowOpDesc *d = glow_node_desc(n);
   for (uint32_t i = 0; i < n->noperands - n->nextra; i++) {
     const GlowValue *v = n->operands[i].value;
-    const GlowPort *port = i < n->nouts ? glow_op_out_port(d, i) : glow_op_in_port(d, i - n->nouts);
+    const GlowOpPort *port =
+        i < n->nouts ? glow_op_out_port(d, i) : glow_op_in_port(d, i - n->nouts);
     if (!v || (port->flags & GLOW_PORT_STRIDED) || !glow_value_is_strided(v))
       continue;
     glow_verify_error(n, "%s takes no view with strides", port->name);

@@ -66,13 +66,13 @@ typedef enum GlowPortTypeKind {
   GLOW_PORT_OPT   /* `opt` */
 } GlowPortTypeKind;
 
-typedef struct GlowPort {
+typedef struct GlowOpPort {
   const char *name;
   uint8_t flags;  /* of GlowPortFlag */
   uint8_t type;   /* GlowPortTypeKind */
   uint8_t var;    /* GLOW_PORT_VAR: index into GlowOpDesc.vars; GLOW_PORT_KIND: the GlowKind */
   uint8_t scalar; /* GLOW_PORT_KIND with <>: rank 0 */
-} GlowPort;
+} GlowOpPort;
 
 /* A type variable of an operator and the kinds that it may stand for. */
 typedef struct GlowTypeVar {
@@ -146,7 +146,7 @@ typedef struct GlowOpDesc {
   const char *node;  /* "Convolution" */
   const char *instr; /* "convolution" */
   const char *doc;
-  const GlowPort *in, *out;
+  const GlowOpPort *in, *out;
   uint8_t nin, nout;
   const GlowTypeVar *vars;
   uint8_t nvars;
@@ -158,9 +158,9 @@ typedef struct GlowOpDesc {
   uint8_t nregions;
   const GlowInplace *inplace;
   uint8_t ninplace;
-  int8_t epilogue; /* output port that an ^epilogue body may transform, or -1 */
-  bool body;       /* takes a scalar ^body (stack) */
-  uint8_t infer;   /* GlowInferRule */
+  int8_t epilogue;       /* output port that an ^epilogue body may transform, or -1 */
+  bool body;             /* takes a scalar ^body (stack) */
+  uint8_t infer;         /* GlowInferRule */
   uint8_t infer_arg;     /* GLOW_INFER_SAME: index of an input */
   const char *kernel;    /* name of the function that is the reference kernel; NULL: no kernel */
   const uint16_t *lanes; /* by kind: the function on a register of lanes, an index into

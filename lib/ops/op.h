@@ -30,15 +30,15 @@ static inline bool glow_op_has_shards(const GlowOpDesc *d) {
 GlowKind glow_op_compute_kind(const GlowOpDesc *d, const GlowKind *kinds, uint32_t count);
 
 /* Port i of `count` ports; a variadic last port stands for all further indices. NULL if none. */
-static inline const GlowPort *glow_op_port(const GlowPort *ports, uint32_t count, uint32_t i) {
+static inline const GlowOpPort *glow_op_port(const GlowOpPort *ports, uint32_t count, uint32_t i) {
   if (i < count)
     return &ports[i];
   return count && (ports[count - 1].flags & GLOW_PORT_VARIADIC) ? &ports[count - 1] : NULL;
 }
-static inline const GlowPort *glow_op_in_port(const GlowOpDesc *d, uint32_t i) {
+static inline const GlowOpPort *glow_op_in_port(const GlowOpDesc *d, uint32_t i) {
   return glow_op_port(d->in, d->nin, i);
 }
-static inline const GlowPort *glow_op_out_port(const GlowOpDesc *d, uint32_t i) {
+static inline const GlowOpPort *glow_op_out_port(const GlowOpDesc *d, uint32_t i) {
   return glow_op_port(d->out, d->nout, i);
 }
 

@@ -24,7 +24,7 @@ bool glow_recast_takes(const GlowRecast *r, const GlowValue *v) {
 }
 
 /* Whether the port's type is a type variable that may be of the new kind. */
-static bool fits_port(const GlowRecast *r, const GlowOpDesc *d, const GlowPort *port) {
+static bool fits_port(const GlowRecast *r, const GlowOpDesc *d, const GlowOpPort *port) {
   return port && port->type == GLOW_PORT_VAR && (d->vars[port->var].kinds & GLOW_KIND_BIT(r->to));
 }
 

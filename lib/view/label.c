@@ -92,7 +92,7 @@ static void print_constants(GlowText *out, const GlowNode *n) {
   const GlowOpDesc *d = glow_node_desc(n);
   for (uint32_t i = 0; i < glow_node_nins(n); i++) {
     const GlowValue *v = glow_node_in(n, i);
-    const GlowPort *port = glow_op_in_port(d, i);
+    const GlowOpPort *port = glow_op_in_port(d, i);
     if (!v || !glow_view_is_constant(v))
       continue;
     glow_text_printf(out, NOTE "%s ", port ? port->name : "");

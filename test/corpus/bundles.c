@@ -59,7 +59,7 @@ GlowBundles *glow_bundles_create(void) {
     free(b);
     return NULL;
   }
-  b->pool = glow_pool_create(b->ctx, 2);
+  b->pool = glow_pool_make(b->ctx, 2);
   return b;
 }
 

@@ -331,7 +331,7 @@ static bool read_slice(Runner *r, const char *text) {
 /* Every folder, with what backends and bundles need meanwhile. */
 static void judge_all(Runner *r) {
   GlowContext *ctx = glow_context_create();
-  GlowPool *pool = ctx && r->threads > 1 ? glow_pool_create(ctx, r->threads) : NULL;
+  GlowPool *pool = ctx && r->threads > 1 ? glow_pool_make(ctx, r->threads) : NULL;
   r->parallel = pool ? glow_pool_parallel(pool) : NULL;
 #if GLOW_HAVE_CPU_BACKEND
   if (r->with_bundles && !(r->bundles = glow_bundles_create()))

@@ -44,7 +44,7 @@ static const GlowOpDesc *draw_operator(Program *p) {
 }
 
 /* The kind of a port; `kinds` by type variable. */
-static GlowKind kind_of(const GlowPort *port, const GlowKind *kinds) {
+static GlowKind kind_of(const GlowOpPort *port, const GlowKind *kinds) {
   return port->type == GLOW_PORT_VAR ? kinds[port->var] : (GlowKind)port->var;
 }
 

@@ -186,7 +186,7 @@ int main(int argc, char **argv) {
   GlowContext *ctx = glow_context_create();
   if (!ctx)
     return 1;
-  GlowPool *pool = glow_pool_create(ctx, THREADS);
+  GlowPool *pool = glow_pool_make(ctx, THREADS);
   tester.parallel = glow_pool_parallel(pool);
   uint64_t end = step > 1 ? seeds : first + seeds;
   signal(SIGSEGV, on_signal);

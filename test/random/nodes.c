@@ -52,7 +52,7 @@ static uint32_t result_count(GlowGen *g, const GlowDraft *d) {
 
 /* An operator that leaves the type of its result free needs a claim. */
 static const GlowType *claim(GlowGen *g, const GlowDraft *d) {
-  const GlowPort *y = d->desc->nout ? &d->desc->out[0] : NULL;
+  const GlowOpPort *y = d->desc->nout ? &d->desc->out[0] : NULL;
   if (d->desc->infer != GLOW_INFER_FREE || !y)
     return NULL;
   GlowKindSet set = y->type == GLOW_PORT_VAR ? d->desc->vars[y->var].kinds : ~0u;
@@ -66,8 +66,9 @@ static const GlowType *claim(GlowGen *g, const GlowDraft *d) {
   return glow_type_with_quant(g->ctx, t, true, 0.125f, (int32_t)CHOOSE(g, 3));
 }
 
-/* Says which rows of n matter: one flag for all, or one for each along the first axis of its result.
- * Half of the time the flags of another node, since passes ask whether predicates are equal. */
+/* Says which rows of n matter: one flag for all, or one for each along the first axis of its
+ * result. Half of the time the flags of another node, since passes ask whether predicates are
+ * equal. */
 static void add_predicate(GlowGen *g, GlowNode *n) {
   const GlowType *type = n->results[0].type, *flags = glow_type_scalar(g->ctx, GLOW_KIND_BOOL);
   bool rows = glow_type_is_tensor(type) && glow_type_is_static(type) && type->rank > 0;

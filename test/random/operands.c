@@ -149,7 +149,7 @@ static const struct {
     {"Axis", one_number},  {"Depth", one_number},
 };
 
-static GlowValue *list_operand(GlowGen *g, GlowDraft *d, const GlowPort *port, GlowKind kind) {
+static GlowValue *list_operand(GlowGen *g, GlowDraft *d, const GlowOpPort *port, GlowKind kind) {
   Ints l = {0};
   uint32_t i = 0, count = sizeof lists / sizeof *lists;
   while (i < count && strcmp(lists[i].name, port->name))
@@ -161,7 +161,7 @@ static GlowValue *list_operand(GlowGen *g, GlowDraft *d, const GlowPort *port, G
   return glow_gen_ints(g, t, l.at);
 }
 
-static bool is_list(const GlowPort *port) {
+static bool is_list(const GlowOpPort *port) {
   for (uint32_t i = 0; i < sizeof lists / sizeof *lists; i++)
     if (!strcmp(lists[i].name, port->name))
       return true;
@@ -290,7 +290,7 @@ static GlowValue *fresh_like(GlowGen *g, const GlowType *kind, Dims s) {
                               : glow_gen_fresh(g, glow_type_with_dims(g->ctx, kind, s.rank, dims));
 }
 
-static GlowValue *first_operand(GlowGen *g, GlowDraft *d, const GlowPort *port) {
+static GlowValue *first_operand(GlowGen *g, GlowDraft *d, const GlowOpPort *port) {
   GlowKindSet set = d->desc->vars[port->var].kinds;
   GlowValue *v = ONCE_IN(g, 8) ? NULL : glow_gen_pick(g, in_set, &set);
   if (v)
@@ -303,7 +303,7 @@ static GlowValue *first_operand(GlowGen *g, GlowDraft *d, const GlowPort *port) 
            : NULL;
 }
 
-static GlowValue *variable_operand(GlowGen *g, GlowDraft *d, const GlowPort *port, uint32_t i) {
+static GlowValue *variable_operand(GlowGen *g, GlowDraft *d, const GlowOpPort *port, uint32_t i) {
   const GlowType *kind = d->vars[port->var];
   if (i == 0)
     return first_operand(g, d, port);
@@ -329,7 +329,7 @@ static bool of_class(const GlowValue *v, const void *cls) {
 }
 static bool any_value(const GlowValue *v, const void *arg) { return v->type && !arg; }
 
-static GlowValue *fixed_operand(GlowGen *g, GlowDraft *d, const GlowPort *port, uint32_t i) {
+static GlowValue *fixed_operand(GlowGen *g, GlowDraft *d, const GlowOpPort *port, uint32_t i) {
   GlowKind kind = (GlowKind)port->var;
   const GlowType *t = glow_type_scalar(g->ctx, kind);
   if (glow_kind_is_integer(kind) && (is_list(port) || !ONCE_IN(g, 3)))
@@ -344,7 +344,7 @@ static GlowValue *fixed_operand(GlowGen *g, GlowDraft *d, const GlowPort *port, 
   return i ? fresh_like(g, t, derived_shape(g, d, i)) : glow_gen_fresh(g, glow_gen_type(g, kind));
 }
 
-static GlowValue *operand(GlowGen *g, GlowDraft *d, const GlowPort *port, uint32_t i) {
+static GlowValue *operand(GlowGen *g, GlowDraft *d, const GlowOpPort *port, uint32_t i) {
   GlowTypeClass seq = GLOW_TYPE_SEQ, opt = GLOW_TYPE_OPT;
   switch ((GlowPortTypeKind)port->type) {
   case GLOW_PORT_VAR:
@@ -361,7 +361,7 @@ static GlowValue *operand(GlowGen *g, GlowDraft *d, const GlowPort *port, uint32
   return NULL;
 }
 
-static bool add(GlowGen *g, GlowDraft *d, const GlowPort *port) {
+static bool add(GlowGen *g, GlowDraft *d, const GlowOpPort *port) {
   uint32_t i = d->nin;
   GlowValue *v = operand(g, d, port, i);
   if (!v)
@@ -376,7 +376,7 @@ static bool add(GlowGen *g, GlowDraft *d, const GlowPort *port) {
 bool glow_gen_operands(GlowGen *g, GlowDraft *d) {
   const GlowOpDesc *desc = d->desc;
   for (uint32_t i = 0; i < desc->nin && i < MAX_OPERANDS - 4; i++) {
-    const GlowPort *port = &desc->in[i];
+    const GlowOpPort *port = &desc->in[i];
     uint32_t count = port->flags & GLOW_PORT_VARIADIC ? 1 + CHOOSE(g, 3) : 1;
     if ((port->flags & GLOW_PORT_OPTIONAL) && CHOOSE(g, 2)) {
       d->in[d->nin++] = NULL;

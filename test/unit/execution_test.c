@@ -1,6 +1,7 @@
 /* Executables of the CPU backend, by compiled code and by library code: many runs give the
- * interpreter's bits at any number of threads, see what changed in their inputs, keep variables, and
- * allocate nothing. Allocations are counted at the level of malloc, whoever asks, in any thread. */
+ * interpreter's bits at any number of threads, see what changed in their inputs, keep variables,
+ * and allocate nothing. Allocations are counted at the level of malloc, whoever asks, in any
+ * thread. */
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -263,7 +264,7 @@ static void check_family(const char *text, const GlowRunOptions *options) {
 
 static void check_families(void) {
   GlowContext *ctx = glow_context_create();
-  GlowPool *pool = glow_pool_create(ctx, 2);
+  GlowPool *pool = glow_pool_make(ctx, 2);
   for (size_t i = 0; i < sizeof families / sizeof *families; i++)
     for (int how = 0; how < 4; how++)
       check_family(families[i],
@@ -282,7 +283,7 @@ int main(void) {
   GlowTensor *room = x ? glow_tensor_create(ctx, x->value.type) : NULL;
   static float shifted[2 * 32 * 28 * 28 + 1];
   for (int i = 0; x && i < 6; i++) {
-    GlowPool *pool = glow_pool_create(ctx, 1 << i / 2);
+    GlowPool *pool = glow_pool_make(ctx, 1 << i / 2);
     const GlowRunOptions options = {.parallel = glow_pool_parallel(pool),
                                     .tier = i % 2 ? GLOW_TIER_LIBRARY : GLOW_TIER_COMPILED};
     check_runs(f, aligned, &options, 8 * i);

@@ -107,7 +107,7 @@ static int run_job(const GlowParallel *p, int64_t units, int64_t shards) {
 static void test_jobs(GlowContext *ctx) {
   static const int64_t sizes[] = {0, 1, 2, 3, 7, 64, MOST}, shards[] = {0, 1, 2, 3, 4, 5, 16, 2000};
   for (int threads = 2; threads <= 5; threads++) {
-    GlowPool *pool = glow_pool_create(ctx, threads);
+    GlowPool *pool = glow_pool_make(ctx, threads);
     const GlowParallel *p = glow_pool_parallel(pool);
     CHECK(p && p->workers == threads);
     for (size_t i = 0; p && i < sizeof sizes / sizeof *sizes; i++)
@@ -116,7 +116,7 @@ static void test_jobs(GlowContext *ctx) {
                (int)sizes[i], (int)shards[j]);
     glow_pool_destroy(pool);
   }
-  GlowPool *one = glow_pool_create(ctx, 1);
+  GlowPool *one = glow_pool_make(ctx, 1);
   CHECK(!glow_pool_parallel(one));
   glow_pool_destroy(one);
   glow_pool_destroy(NULL);
@@ -124,7 +124,7 @@ static void test_jobs(GlowContext *ctx) {
 
 /* Many jobs in a row, and jobs after pauses in which everybody parks. */
 static void test_pace(GlowContext *ctx) {
-  GlowPool *pool = glow_pool_create(ctx, 3);
+  GlowPool *pool = glow_pool_make(ctx, 3);
   const GlowParallel *p = glow_pool_parallel(pool);
   int wrong = 0;
   for (int i = 0; i < 3000; i++)
@@ -170,7 +170,7 @@ static void mark_slowly(void *const *ptrs, int64_t begin, int64_t end, int64_t w
 }
 
 static void test_slow(GlowContext *ctx) {
-  GlowPool *pool = glow_pool_create(ctx, 2);
+  GlowPool *pool = glow_pool_make(ctx, 2);
   const GlowParallel *p = glow_pool_parallel(pool);
   for (int i = 0; i < 10; i++) {
     Unit unit[MOST] = {0};
@@ -185,7 +185,7 @@ static void test_slow(GlowContext *ctx) {
 /* A job is over without a worker that the system does not let run, and when it comes there have
  * been others. */
 static void test_held(GlowContext *ctx) {
-  GlowPool *pool = glow_pool_create(ctx, 2);
+  GlowPool *pool = glow_pool_make(ctx, 2);
   const GlowParallel *p = glow_pool_parallel(pool);
   int wrong = 0;
   for (int round = 0; round < 20; round++) {
@@ -227,7 +227,7 @@ static void *call(void *arg) {
 
 /* Work that shares work, and two threads with one pool: whoever comes second is on its own. */
 static void test_busy(GlowContext *ctx) {
-  GlowPool *pool = glow_pool_create(ctx, 3);
+  GlowPool *pool = glow_pool_make(ctx, 3);
   const GlowParallel *p = glow_pool_parallel(pool);
   for (int i = 0; i < 20; i++) {
     Unit unit[MOST] = {0};
@@ -255,7 +255,7 @@ static double cpu_seconds(void) {
 static void test_idle(GlowContext *ctx) {
   GlowPool *pools[3];
   for (int i = 0; i < 3; i++) {
-    pools[i] = glow_pool_create(ctx, 2);
+    pools[i] = glow_pool_make(ctx, 2);
     CHECK(run_job(glow_pool_parallel(pools[i]), 100, 10) == 0);
   }
   double used = 1;
@@ -273,7 +273,7 @@ static void test_idle(GlowContext *ctx) {
 /* A thread inherits the rounding of its creator, which jobs must not see. */
 static void test_rounding(GlowContext *ctx) {
   fesetround(FE_UPWARD);
-  GlowPool *pool = glow_pool_create(ctx, 4);
+  GlowPool *pool = glow_pool_make(ctx, 4);
   fesetround(FE_TONEAREST);
   CHECK(run_job(glow_pool_parallel(pool), 100, 4) == 0);
   glow_pool_destroy(pool);
@@ -291,7 +291,7 @@ static void test_refused(GlowContext *ctx) {
   for (int started = 0; started < 3; started++) {
     message[0] = '\0';
     threads_left = started;
-    GlowPool *pool = glow_pool_create(ctx, 4);
+    GlowPool *pool = glow_pool_make(ctx, 4);
     threads_left = -1;
     char want[64];
     snprintf(want, sizeof want, "only %d of 4 threads could be started: ", started + 1);

@@ -77,7 +77,7 @@ static Ports ports_of(const GlowExecutable *executable) {
 
 static const GlowTensor *output_of(const GlowExecution *x, uint32_t y) {
   if (x->entry->program)
-    return glow_execution_output(x, y);
+    return glow_execution_tensor(x, y);
   return x->result.count ? x->result.data[0].tensor : NULL;
 }
 
@@ -105,14 +105,14 @@ typedef struct Thread {
 
 static void *run_thread(void *arg) {
   Thread *t = arg;
-  GlowState *s = t->shared ? t->shared : glow_state_create(t->executable);
-  GlowExecution *x = glow_execution_create(t->executable->entries, &(GlowExecutionOptions){0});
+  GlowState *s = t->shared ? t->shared : glow_state_make(t->executable);
+  GlowExecution *x = glow_execution_make(t->executable->entries, &(GlowExecutionSetup){0});
   const GlowTensor *inputs[16] = {0};
   Ports ports = ports_of(t->executable);
   inputs[ports.x] = t->x;
   t->status = s && x ? GLOW_OK : GLOW_NO_MEMORY;
   for (int run = 0; run < RUNS && t->status == GLOW_OK; run++) {
-    while ((t->status = glow_execution_run(x, s, inputs)) == GLOW_BUSY) {
+    while ((t->status = glow_execution_call(x, s, inputs)) == GLOW_BUSY) {
       t->busy++;
       sched_yield();
     }
@@ -145,7 +145,7 @@ static void run_threads(Thread *threads, const Thread *like, GlowState *shared) 
 
 /* The variable counts the runs of all threads, none of which was lost. */
 static void check_shared(const char *what, Thread *threads, const Thread *one) {
-  GlowState *s = glow_state_create(one->executable);
+  GlowState *s = glow_state_make(one->executable);
   run_threads(threads, one, s);
   const GlowTensor *runs = glow_state_value(s, ports_of(one->executable).runs);
   EXPECT(((const float *)runs->data)[COUNT - 1] == THREADS * RUNS, "%s: %g runs of %d", what,
@@ -185,18 +185,17 @@ static void check_stop(void) {
   GlowModule *m = glow_module_parse(ctx, "stop", walked, strlen(walked));
   const GlowBackend *b = glow_backend_find(ctx, &glow_backends, "cpu");
   GlowFunction *f = glow_module_entry(m, NULL);
-  GlowExecutable *e =
-      glow_backend_compile(b, &f, 1, &(GlowRunOptions){.tier = GLOW_TIER_LIBRARY});
-  GlowState *s = glow_state_create(e);
-  GlowExecution *x = glow_execution_create(e->entries, &(GlowExecutionOptions){0});
+  GlowExecutable *e = glow_backend_compile(b, &f, 1, &(GlowRunOptions){.tier = GLOW_TIER_LIBRARY});
+  GlowState *s = glow_state_make(e);
+  GlowExecution *x = glow_execution_make(e->entries, &(GlowExecutionSetup){0});
   GlowTensor *t = glow_tensor_create(ctx, e->entries->values[ports_of(e).x].type);
   const GlowTensor *inputs[16] = {0};
-  CHECK(glow_execution_run(x, s, inputs) == GLOW_BAD_USAGE); /* no @x */
+  CHECK(glow_execution_call(x, s, inputs) == GLOW_BAD_USAGE); /* no @x */
   inputs[ports_of(e).x] = t;
-  CHECK(glow_execution_run(x, NULL, inputs) == GLOW_BAD_USAGE); /* no state */
+  CHECK(glow_execution_call(x, NULL, inputs) == GLOW_BAD_USAGE); /* no state */
   glow_execution_stop(x);
-  CHECK(glow_execution_run(x, s, inputs) == GLOW_CANCELLED);
-  CHECK(glow_execution_run(x, s, inputs) == GLOW_OK);
+  CHECK(glow_execution_call(x, s, inputs) == GLOW_CANCELLED);
+  CHECK(glow_execution_call(x, s, inputs) == GLOW_OK);
   const GlowTensor *runs = glow_state_value(s, ports_of(e).runs);
   CHECK(((const float *)runs->data)[0] == 1);
   glow_tensor_free(t);

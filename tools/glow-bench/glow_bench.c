@@ -132,7 +132,7 @@ static GlowStatus bench(GlowContext *ctx, const GlowBenchCommand *c, const GlowS
   if (!backend)
     return GLOW_BAD_USAGE;
   GlowDefer defer, defer_pool;
-  GlowPool *pool = glow_pool_create(ctx, (int)c->model.threads);
+  GlowPool *pool = glow_pool_make(ctx, (int)c->model.threads);
   glow_defer_push(ctx, &defer_pool, glow_pool_destroy_fn, pool);
   glow_defer_push(ctx, &defer, release, &all);
   all.options = glow_model_run_options(ctx, &c->model, backend, pool);

@@ -101,7 +101,7 @@ static GlowStatus run(GlowSession *s, const GlowRunCommand *c) {
   if (status != GLOW_OK)
     return status;
   Progress progress = {.start = seconds()};
-  GlowPool *pool = glow_pool_create(s->ctx, (int)c->model.threads);
+  GlowPool *pool = glow_pool_make(s->ctx, (int)c->model.threads);
   GlowDefer defer;
   glow_defer_push(s->ctx, &defer, glow_pool_destroy_fn, pool);
   GlowRunOptions options = glow_model_run_options(s->ctx, &c->model, backend, pool);

@@ -80,7 +80,7 @@ static void table_ports(const OpDecl *op, const Ports *ports, const char *side, 
   static const char *const types[] = {"ANY", "VAR", "KIND", "SEQ", "OPT"};
   if (!ports->count)
     return;
-  glow_text_printf(out, "static const GlowPort %s_%s[] = {\n", side, op->snake);
+  glow_text_printf(out, "static const GlowOpPort %s_%s[] = {\n", side, op->snake);
   for (uint32_t i = 0; i < ports->count; i++) {
     const PortDecl *p = &ports->data[i];
     glow_text_printf(out, "    {\"%s\", %u, GLOW_PORT_%s, ", p->name.text, p->flags,

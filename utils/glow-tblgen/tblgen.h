@@ -49,7 +49,7 @@ typedef struct PortDecl {
   Name name, type;
   bool scalar;            /* written kind<> */
   uint8_t flags;          /* GlowPortFlag */
-  uint8_t type_kind, var; /* after check: as in GlowPort */
+  uint8_t type_kind, var; /* after check: as in GlowOpPort */
 } PortDecl;
 typedef GLOW_VEC(PortDecl) Ports;
 

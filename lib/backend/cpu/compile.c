@@ -365,8 +365,8 @@ static bool make_program(Compile *c) {
 static void store(Compile *c) {
   double since = glow_clock();
   if (c->key.size && !c->cached)
-    glow_cached_store(c->cache, &c->key, c->arena, &c->backend->plan, &c->image,
-                      c->entry->values, c->backend->copies);
+    glow_cached_store(c->cache, &c->key, c->arena, &c->backend->plan, &c->image, c->entry->values,
+                      c->backend->copies);
   c->costs->cache += lap(&since);
 }
 
@@ -410,7 +410,7 @@ GlowExecutable *glow_cpu_compile(GlowFunction *const *functions, uint32_t count,
                                  const GlowRunOptions *options) {
   static const GlowRunOptions defaults;
   const GlowModule *m = functions[0]->module;
-  GlowExecutable *e = glow_executable_create(glow_arena_create(m->ctx), count);
+  GlowExecutable *e = glow_executable_make(glow_arena_create(m->ctx), count);
   GlowDefer release;
   glow_defer_push(m->ctx, &release, glow_executable_release_fn, e);
   for (const GlowStorage *g = m->first_storage; g; g = g->next)

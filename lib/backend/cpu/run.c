@@ -40,7 +40,7 @@ bool glow_cpu_fits(GlowFunction *program, const GlowCpuPlan *plan, int64_t worke
 GlowStatus glow_cpu_run(GlowFunction *program, const GlowBindings *inputs, GlowBindings *outputs,
                         const GlowRunOptions *options) {
   GlowContext *ctx = program->module->ctx;
-  GlowExecutionOptions how = {.parallel = options ? options->parallel : NULL};
+  GlowExecutionSetup how = {.parallel = options ? options->parallel : NULL};
   GlowRunnable *r = glow_runnable_create(glow_cpu_compile(&program, 1, options), inputs, &how);
   if (!r)
     return GLOW_BAD_INPUT;

@@ -13,7 +13,7 @@ typedef union RowMemory {
 
 /* ---- The kind to compute in ------------------------------------------------------------------ */
 
-static bool is_variable(const GlowPort *p) { return p->type == GLOW_PORT_VAR; }
+static bool is_variable(const GlowOpPort *p) { return p->type == GLOW_PORT_VAR; }
 
 static GlowKind compute_kind(const GlowOpDesc *d, const GlowRow *rows, uint32_t nin) {
   GlowKind kinds[MAX_INPUTS] = {GLOW_KIND_COUNT};

@@ -230,7 +230,7 @@ static bool all_static(const GlowNode *n) {
 static bool reads_list(const GlowNode *n) {
   const GlowOpDesc *d = glow_node_desc(n);
   for (uint32_t i = 0; i < glow_node_nins(n); i++) {
-    const GlowPort *port = glow_op_in_port(d, i);
+    const GlowOpPort *port = glow_op_in_port(d, i);
     const GlowValue *v = glow_node_in(n, i);
     if (v && port && port->type == GLOW_PORT_KIND && port->var == GLOW_KIND_I64 &&
         !glow_value_known(v))

@@ -87,7 +87,7 @@ static GlowValue *widened(GlowOnnxNode *n, GlowValue *v) {
 /* What the port of an operator wants: i64 for ONNX's int32 indices, rank 0 for scalars that models
  * store as one-element vectors. */
 static GlowValue *fit_port(GlowOnnxNode *n, GlowOp op, uint32_t i, GlowValue *v) {
-  const GlowPort *port = glow_op_in_port(&glow_op_desc[op], i);
+  const GlowOpPort *port = glow_op_in_port(&glow_op_desc[op], i);
   if (!v || !port || port->type != GLOW_PORT_KIND || !glow_type_is_tensor(v->type))
     return v;
   if (port->var == GLOW_KIND_I64 && v->type->kind == GLOW_KIND_I32)

@@ -13,7 +13,7 @@ static bool wrong_type(const GlowNode *n, const char *name, const GlowType *t,
 bool glow_infer_quantize_linear(GlowInfer *in) {
   const GlowQuantizeLinearMembers *m = in->members;
   const GlowType *zero = glow_infer_in(in, GLOW_QUANTIZE_LINEAR_IN_ZERO_POINT);
-  const GlowPort *port = &in->desc->in[GLOW_QUANTIZE_LINEAR_IN_ZERO_POINT];
+  const GlowOpPort *port = &in->desc->in[GLOW_QUANTIZE_LINEAR_IN_ZERO_POINT];
   GlowKind kind = zero ? zero->kind : m->kind;
   if (!(in->desc->vars[port->var].kinds & GLOW_KIND_BIT(kind)))
     return glow_infer_error(in, "kind is %s, which is nothing to quantize to",

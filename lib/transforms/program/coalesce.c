@@ -144,7 +144,8 @@ static bool takes_strides(const GlowValue *alloc, const GlowValue *to) {
       return false;
     if (i >= n->noperands - n->nextra)
       continue; /* an operand of the epilogue */
-    const GlowPort *port = i < n->nouts ? glow_op_out_port(d, i) : glow_op_in_port(d, i - n->nouts);
+    const GlowOpPort *port =
+        i < n->nouts ? glow_op_out_port(d, i) : glow_op_in_port(d, i - n->nouts);
     if (!(port->flags & GLOW_PORT_STRIDED))
       return false;
   }
