@@ -485,8 +485,11 @@ def differences(case, r, got):
 
 
 def run_tool(options, folder, module, given, out, level):
-    program = os.path.join(options.tools, "glow-run") if "--backend=cpu" in level else options.interp
-    command = [program, module, "--output-dir", out] + level
+    if "--backend=cpu" in level:
+        command = [os.path.join(options.tools, "glow-run"), module]
+    else:
+        command = [options.interp, module, "--backend=interp"]
+    command += ["--output-dir", out] + level
     for name, _ in given:
         command += ["--input", f"{name}={folder}/{name}.npy"]
     return subprocess.run(command, capture_output=True, text=True, errors="replace")
