@@ -51,27 +51,30 @@ class Model:
         expect = "".join(" --expect " + quote(o["name"] + "=" + os.path.join(self.folder, o["file"]))
                          for o in case["outputs"])
         tolerance = case["outputs"][0]["tolerance"]
-        run = (f"{self.tool('glow-run')} {{}} {inputs} {expect} --rtol {tolerance['rtol']} "
-               f"--atol {tolerance['atol']} --output-dir {quote(self.scratch)} {self.extra}")
+
+        def run(model, how="--backend=interp"):
+            return (f"{self.tool('glow-run')} {model} {inputs} {expect} --rtol {tolerance['rtol']} "
+                    f"--atol {tolerance['atol']} --output-dir {quote(self.scratch)} {self.extra} {how}")
+
         imported = f"{self.tool('glow-import')} {quote(self.model)} {self.binds(case)}"
         gg, gir = (quote(os.path.join(self.scratch, "model." + s)) for s in ("gg", "gir"))
         make_gir = (f"{imported} | {self.tool('glow-opt')} -lower -fold-bn | {self.tool('glow-irgen')} "
                     f"-o {gir}")
         by_tier = {}
         for tier in TIERS:
-            machine = f" --backend=cpu --tier={tier} --remarks=codegen"
-            by_tier[tier] = run.format(quote(self.model)) + machine
+            machine = f"--backend=cpu --tier={tier} --remarks=codegen"
+            by_tier[tier] = run(quote(self.model), machine)
             by_tier[tier + " -O0"] = by_tier[tier] + " -O0"
-            by_tier[tier + " gir"] = f"{make_gir} && {run.format(gir)}{machine}"
+            by_tier[tier + " gir"] = f"{make_gir} && {run(gir, machine)}"
         return {
-            "onnx": run.format(quote(self.model)),
-            "primitives": run.format(quote(self.model)) + " --primitives",
-            "gg": f"{imported} -o {gg} && " + run.format(gg),
-            "gir": f"{make_gir} && {run.format(gir)}",
+            "onnx": run(quote(self.model)),
+            "primitives": run(quote(self.model)) + " --primitives",
+            "gg": f"{imported} -o {gg} && " + run(gg),
+            "gir": f"{make_gir} && {run(gir)}",
             "pipe": f"{imported} | {self.tool('glow-opt')} -lower -fold-bn | {self.tool('glow-irgen')} | "
-                    f"{self.tool('glow-opt')} - | {run.format('-')}",
+                    f"{self.tool('glow-opt')} - | {run('-')}",
             **by_tier,
-        }.get(stage) or run.format(f"{quote(self.model)} -{stage}")
+        }.get(stage) or run(f"{quote(self.model)} -{stage}")
 
     def means(self, case):
         """Whether the outputs of the last run mean what the case says: the best class of each row."""
