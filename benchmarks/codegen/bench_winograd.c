@@ -98,7 +98,9 @@ static bool bind(Code *c) {
     } else if (glow_outer_class(v) == GLOW_PLACEHOLDER) {
       bench_fill(c->storage[i], bytes / 4, 1);
     } else {
-      memcpy(c->storage[i], glow_storage_value(v->def.storage)->data, (size_t)bytes);
+      GlowValues *values = glow_values_create(v->def.storage->module);
+      memcpy(c->storage[i], glow_values_get(values, v->def.storage)->data, (size_t)bytes);
+      glow_values_destroy(values);
     }
   }
   c->memory = bench_alloc(c->plan.arena + c->plan.scratch);

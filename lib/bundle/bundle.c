@@ -238,13 +238,13 @@ static void identify(const uint8_t *bytes, int64_t size, int64_t identity[2]) {
   identity[1] = (int64_t)b;
 }
 
-static bool copy_values(GlowBundle *b, const int64_t *offsets) {
+static bool copy_values(GlowBundle *b, GlowValues *values, const int64_t *offsets) {
   const GlowCpuPlan *p = &b->entries[0].plan;
   for (uint32_t i = 0; i < p->nouter; i++) {
     GlowValue *v = p->outer[i];
     if (offsets[i] < 0)
       continue;
-    const GlowTensor *t = glow_storage_value(v->def.storage);
+    const GlowTensor *t = glow_values_get(values, v->def.storage);
     if (!t)
       return false;
     bool variable = glow_outer_class(v) == GLOW_VARIABLE;
@@ -269,7 +269,12 @@ static bool collect_weights(GlowBundle *b, int64_t *offsets) {
                                   .variables_size = variables};
   b->weights = glow_malloc(b->module->ctx, (size_t)b->header.size);
   memset(b->weights, 0, (size_t)b->header.size);
-  if (!copy_values(b, offsets))
+  GlowDefer defer;
+  GlowValues *values = glow_values_create(b->module);
+  glow_defer_push(b->module->ctx, &defer, glow_values_destroy_fn, values);
+  bool ok = copy_values(b, values, offsets);
+  glow_defer_pop(b->module->ctx, &defer, true);
+  if (!ok)
     return false;
   identify(b->weights + sizeof b->header, b->header.size - (int64_t)sizeof b->header,
            b->header.identity);

@@ -57,7 +57,7 @@ static void begin_declarations(GlowDiff *d, bool *begun) {
 static void compare_values(GlowDiff *d, GlowStorage *s, GlowStorage *t, bool *begun) {
   if (s->cls == GLOW_PLACEHOLDER)
     return;
-  const GlowTensor *x = glow_storage_value(s), *y = glow_storage_value(t);
+  const GlowTensor *x = glow_values_get(d->values[0], s), *y = glow_values_get(d->values[1], t);
   if (!x || !y) {
     d->ok = false;
     return;
@@ -175,14 +175,20 @@ bool glow_module_diff(GlowModule *a, GlowModule *b, const GlowDiffOptions *optio
   pair_storage(&d, a, b);
   compare_targets(&d, a, b);
   GlowText code; /* constants find partners there, but stand before it */
-  GlowDefer release;
+  GlowDefer release, release_values[2];
   glow_text_init(&code, a->ctx);
   glow_defer_push(a->ctx, &release, glow_text_release_fn, &code);
+  for (int i = 0; i < 2; i++) {
+    d.values[i] = glow_values_create(i ? b : a);
+    glow_defer_push(a->ctx, &release_values[i], glow_values_destroy_fn, d.values[i]);
+  }
   d.out = &code;
   compare_code(&d, a, b);
   d.out = out;
   pair_leftovers(&d, a, b);
   compare_declarations(&d, a, b);
+  for (int i = 2; i-- > 0;)
+    glow_defer_pop(a->ctx, &release_values[i], true);
   glow_text_bytes(out, code.data, code.size);
   glow_defer_pop(a->ctx, &release, true);
   glow_arena_destroy(d.arena);

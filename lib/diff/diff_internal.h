@@ -2,6 +2,7 @@
 #ifndef GLOW_DIFF_DIFF_INTERNAL_H
 #define GLOW_DIFF_DIFF_INTERNAL_H
 
+#include "backend/interp/values.h"
 #include "diff/diff.h"
 
 /* One node of a function under comparison. */
@@ -38,6 +39,7 @@ typedef struct GlowDiff {
   const GlowDiffOptions *options;
   GlowArena *arena;
   GlowMap *storage; /* of both modules: GlowStorage -> its partner */
+  GlowValues *values[2]; /* of each module's storage */
   GlowText *out;
   bool differ, ok; /* something differs; all values could be computed */
 } GlowDiff;

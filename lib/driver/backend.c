@@ -39,33 +39,37 @@ bool glow_tier_find(GlowContext *ctx, const GlowBackend *b, const char *name, Gl
 typedef struct Whole {
   GlowFunction *function;
   GlowBackendFn run;
-  GlowRunOptions options;
+  GlowRunOptions options; /* `values` are the executable's: variables as every state begins */
 } Whole;
 
-static GlowStorage *storage_of(const GlowEntry *e, uint32_t i) {
+/* NULL: no variable. */
+static GlowStorage *variable_of(const GlowEntry *e, uint32_t i) {
   const Whole *w = e->backend;
   return e->values[i].memory == GLOW_MEMORY_VARIABLE
              ? glow_module_storage(w->function->module, e->values[i].name)
              : NULL;
 }
 
-/* A state without a value has that of the module, which other states begin with, too. */
+/* A state without a value begins with that of the executable. */
 static void fill_state(const GlowEntry *e, GlowState *s) {
+  const Whole *w = e->backend;
   for (uint32_t i = 0; s && i < e->executable->nstorage; i++) {
-    const GlowStorage *g = storage_of(e, i);
-    if (g && g->cached && !s->values[i])
-      s->values[i] = glow_tensor_copy(e->executable->ctx, g->cached);
+    const GlowStorage *g = variable_of(e, i);
+    const GlowTensor *t = g && !s->values[i] ? glow_values_held(w->options.values, g) : NULL;
+    if (t)
+      s->values[i] = glow_tensor_copy(e->executable->ctx, t);
   }
 }
 
-/* The state's values become the module's, and the other way round. */
+/* The state's values become the executable's, and the other way round. */
 static void swap_state(const GlowEntry *e, GlowState *s) {
+  const Whole *w = e->backend;
   for (uint32_t i = 0; s && i < e->executable->nstorage; i++) {
-    GlowStorage *g = storage_of(e, i);
+    const GlowStorage *g = variable_of(e, i);
     if (!g)
       continue;
-    GlowTensor *value = g->cached;
-    g->cached = s->values[i];
+    GlowTensor *value = glow_values_take(w->options.values, g);
+    glow_values_set(w->options.values, g, s->values[i]);
     s->values[i] = value;
   }
 }
@@ -120,24 +124,13 @@ static GlowStatus run_whole(GlowExecution *x, GlowState *s, const GlowTensor *co
   return status;
 }
 
-static void keep_state(GlowEntry *e, GlowState *s) {
-  for (uint32_t i = 0; i < e->executable->nstorage; i++) {
-    GlowStorage *g = storage_of(e, i);
-    if (!g || !s->values[i])
-      continue;
-    glow_tensor_free(g->cached);
-    g->cached = s->values[i];
-    s->values[i] = NULL;
-  }
-}
-
 static void forget_whole(GlowExecution *x) {
   free_outputs(x);
   if (x->hosted)
     glow_arena_destroy(((GlowNodeProfile *)x->hosted)->arena);
 }
 
-static const GlowEngine whole = {.run = run_whole, .keep = keep_state, .forget = forget_whole};
+static const GlowEngine whole = {.run = run_whole, .forget = forget_whole};
 
 /* The storage of the module and the parameters of the function. */
 static void describe_values(GlowEntry *e, const GlowFunction *f) {
@@ -160,19 +153,27 @@ static void describe_values(GlowEntry *e, const GlowFunction *f) {
 
 static GlowExecutable *whole_executable(GlowBackendFn run, GlowFunction *const *functions,
                                         uint32_t count, const GlowRunOptions *options) {
-  const GlowModule *m = functions[0]->module;
+  GlowModule *m = functions[0]->module;
   GlowExecutable *e = glow_executable_make(glow_arena_create(m->ctx), count);
+  GlowDefer defer;
+  glow_defer_push(m->ctx, &defer, glow_executable_release_fn, e);
+  GlowValues *values = e->shared = glow_values_create(m);
+  e->release_shared = glow_values_destroy_fn;
+  if (options->values)
+    glow_values_copy_variables(values, options->values);
   for (const GlowStorage *g = m->first_storage; g; g = g->next)
     e->nstorage++;
   for (uint32_t i = 0; i < count; i++) {
     Whole *w = GLOW_NEW(e->arena, Whole);
     *w = (Whole){.function = functions[i], .run = run, .options = *options};
+    w->options.values = values;
     GlowEntry *entry = &e->entries[i];
     entry->name = functions[i]->name;
     entry->engine = &whole;
     entry->backend = w;
     describe_values(entry, functions[i]);
   }
+  glow_defer_pop(m->ctx, &defer, false);
   return e;
 }
 

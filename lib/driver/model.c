@@ -70,13 +70,16 @@ GlowStatus glow_model_run_warm(GlowRunnable *r) {
 
 GlowStatus glow_model_run(GlowSession *s, const GlowBackend *backend, const GlowRunOptions *options,
                           int64_t steps) {
-  glow_session_set_variables(s);
-  GlowRunnable *r = glow_backend_prepare(backend, s->entry, &s->inputs, options);
+  GlowRunOptions o = *options;
+  o.values = glow_session_values(s);
+  GlowRunnable *r = glow_backend_prepare(backend, s->entry, &s->inputs, &o);
   if (!r)
     return GLOW_BAD_INPUT;
   GlowDefer defer;
   glow_defer_push(s->ctx, &defer, glow_runnable_destroy_fn, r);
   GlowStatus status = glow_model_run_steps(s, r, steps);
+  if (status == GLOW_OK)
+    glow_values_take_state(o.values, r->state);
   glow_defer_pop(s->ctx, &defer, true);
   return status;
 }

@@ -77,6 +77,8 @@ void glow_session_close(GlowSession *s) {
   free_bindings(&s->inputs);
   free_bindings(&s->outputs);
   free_bindings(&s->variables);
+  glow_values_destroy(s->values);
+  s->values = NULL;
   if (s->module)
     glow_module_destroy(s->module);
   s->module = NULL;
@@ -201,6 +203,7 @@ GlowStatus glow_session_optimize(GlowSession *s, int level, GlowMath math) {
 
 GlowStatus glow_session_run(GlowSession *s, GlowBackendFn backend, const GlowRunOptions *options) {
   free_bindings(&s->outputs);
-  glow_session_set_variables(s);
-  return (backend ? backend : glow_interp_run)(s->entry, &s->inputs, &s->outputs, options);
+  GlowRunOptions o = *options;
+  o.values = glow_session_values(s);
+  return (backend ? backend : glow_interp_run)(s->entry, &s->inputs, &s->outputs, &o);
 }

@@ -15,6 +15,7 @@ typedef struct GlowSession {
   GlowBindings inputs;    /* owned tensors */
   GlowBindings outputs;   /* owned tensors, after glow_session_run */
   GlowBindings variables; /* owned values that the next run gives to variables */
+  GlowValues *values;     /* what runs leave in variables; NULL: there was none */
 } GlowSession;
 
 /* How a model is loaded. */
@@ -50,9 +51,10 @@ GlowStatus glow_session_read_state(GlowSession *s, const char *path);
 /* Writes such a file with the value now of each variable that the entry touches or that was given.
  * BAD_INPUT for strings, which it cannot hold. */
 GlowStatus glow_session_write_state(GlowSession *s, const char *path);
-/* Gives variables the values that were added. glow_session_run does this itself; other ways to run
- * must call it first. */
-void glow_session_set_variables(GlowSession *s);
+/* The values of variables before the next run, for GlowRunOptions: those that were added, else what
+ * the run before left. Passes must not change the module from then on. glow_session_run does this
+ * itself. */
+GlowValues *glow_session_values(GlowSession *s);
 
 /* Binds open dimensions by the shapes of the inputs that were added. */
 GlowStatus glow_session_bind(GlowSession *s);

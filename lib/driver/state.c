@@ -66,18 +66,20 @@ GlowStatus glow_session_read_state(GlowSession *s, const char *path) {
 
 /* A variable that passes have left out is skipped; its value stays in the session, for
  * glow_session_write_state. */
-void glow_session_set_variables(GlowSession *s) {
+GlowValues *glow_session_values(GlowSession *s) {
+  if (!s->values)
+    s->values = glow_values_create(s->module);
   for (uint32_t i = 0; i < s->variables.count; i++) {
     GlowBinding *b = &s->variables.data[i];
     GlowStorage *st = b->tensor ? glow_session_variable(s, b->name) : NULL;
     if (!st)
       continue;
-    GlowTensor *value = glow_tensor_in_layout(s->ctx, b->tensor, st->value.type->layout);
-    glow_tensor_free(st->cached);
-    st->cached = value;
+    glow_values_set(s->values, st,
+                    glow_tensor_in_layout(s->ctx, b->tensor, st->value.type->layout));
     glow_tensor_free(b->tensor);
     b->tensor = NULL;
   }
+  return s->values;
 }
 
 /* ---- Writing --------------------------------------------------------------------------------- */
@@ -103,12 +105,13 @@ static bool put(GlowContext *ctx, GlowArena *arena, NamedTensors *all, GlowStr n
 
 static bool collect(GlowSession *s, GlowArena *arena, NamedTensors *all) {
   const GlowAccess *access = glow_function_accesses(s->entry, arena).of;
+  GlowValues *values = glow_session_values(s);
   bool ok = true;
   for (GlowStorage *st = s->module->first_storage; st; st = st->next) {
     GlowAccess a = access[st->value.id];
-    if (st->cls != GLOW_VARIABLE || !(a.read || a.written || st->cached))
+    if (st->cls != GLOW_VARIABLE || !(a.read || a.written || glow_values_held(values, st)))
       continue;
-    const GlowTensor *value = glow_storage_value(st);
+    const GlowTensor *value = glow_values_get(values, st);
     ok = value && put(s->ctx, arena, all, st->value.name, value) && ok;
   }
   for (uint32_t i = 0; i < s->variables.count; i++) {

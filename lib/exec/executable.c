@@ -37,6 +37,8 @@ void glow_executable_release(GlowExecutable *e) {
   for (uint32_t i = 0; i < e->nentries; i++)
     if (e->entries[i].engine && e->entries[i].engine->destroy)
       e->entries[i].engine->destroy(&e->entries[i]);
+  if (e->release_shared)
+    e->release_shared(e->shared);
   pthread_mutex_destroy(&e->lock);
   glow_arena_destroy(e->arena);
 }

@@ -63,9 +63,6 @@ typedef struct GlowEngine {
   void (*host)(GlowFault *fault, int64_t instruction);
   /* Reports x->fault to the executable's context. */
   void (*report)(GlowExecution *x);
-  /* The values of a state that the program writes become those that it has before its next run.
-   * Takes what it keeps out of the state. */
-  void (*keep)(GlowEntry *entry, GlowState *s);
   /* Frees what a run has left in x->result. */
   void (*forget)(GlowExecution *x);
   void (*destroy)(GlowEntry *entry);
@@ -95,6 +92,8 @@ struct GlowExecutable {
   GlowEntry *entries;
   uint32_t nentries;
   uint32_t nstorage; /* how many values of each entry are storage */
+  void *shared;      /* what entries share; freed behind them by `release_shared`, or NULL */
+  void (*release_shared)(void *shared);
   GlowExecutableCosts costs;
 };
 

@@ -58,7 +58,6 @@ GlowRunnable *glow_runnable_create(GlowExecutable *e, const GlowBindings *inputs
 
 GlowStatus glow_runnable_run(GlowRunnable *r) {
   GlowStatus status = glow_execution_call(r->execution, r->state, r->inputs);
-  r->ran |= status == GLOW_OK;
   if (!r->executable->entries->program)
     r->outputs = r->execution->result;
   if (status == GLOW_NO_MEMORY) /* as all tools learn of it */
@@ -78,9 +77,6 @@ void glow_runnable_take(const GlowRunnable *r, GlowBindings *outputs) {
 void glow_runnable_destroy(GlowRunnable *r) {
   if (!r)
     return;
-  GlowEntry *e = r->executable->entries;
-  if (r->ran && e->engine->keep)
-    e->engine->keep(e, r->state);
   glow_state_destroy(r->state);
   glow_execution_destroy(r->execution);
   glow_executable_release(r->executable);

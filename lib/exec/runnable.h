@@ -11,7 +11,6 @@ typedef struct GlowRunnable {
   const GlowTensor **inputs; /* by value */
   GlowBindings outputs;      /* of the last run, in the order of the program. Borrowed */
   GlowBinding *listed;       /* outputs.data of a program */
-  bool ran;
 } GlowRunnable;
 
 /* Of an executable with one program. Takes e (NULL: returns NULL). Inputs are borrowed; their
@@ -23,8 +22,7 @@ GlowRunnable *glow_runnable_create(GlowExecutable *e, const GlowBindings *inputs
 GlowStatus glow_runnable_run(GlowRunnable *r);
 /* Appends copies of the outputs, which the caller frees. */
 void glow_runnable_take(const GlowRunnable *r, GlowBindings *outputs);
-/* The variables keep the values of the last run: the program begins with them next time. NULL is
- * ignored. */
+/* NULL is ignored. */
 void glow_runnable_destroy(GlowRunnable *r);
 void glow_runnable_destroy_fn(void *r); /* for glow_defer_push */
 

@@ -139,7 +139,6 @@ struct GlowStorage {
   GlowLoc src;
   GlowStorage *prev, *next;
   GlowModule *module;
-  GlowTensor *cached; /* value computed by the interpreter for eval/random; owned; may be NULL */
 };
 
 typedef enum GlowFunctionKind { GLOW_FUNC, GLOW_PROGRAM, GLOW_GRADIENT } GlowFunctionKind;

@@ -40,10 +40,6 @@ GlowModule *glow_module_create(GlowContext *ctx, GlowStr name) {
 void glow_module_destroy(GlowModule *m) {
   if (!m)
     return;
-  for (GlowStorage *s = m->first_storage; s; s = s->next) {
-    glow_tensor_free(s->cached);
-    s->cached = NULL;
-  }
   unlink_module(m->ctx, m);
   glow_arena_destroy(m->arena);
 }
@@ -185,8 +181,6 @@ void glow_storage_remove(GlowStorage *s) {
       glow_node_remove(s->init.eval->last);
   glow_names_remove(s->module->names, s->value.name, s);
   unlink_storage(s);
-  glow_tensor_free(s->cached);
-  s->cached = NULL;
 }
 
 /* ---- Functions ------------------------------------------------------------------------------- */

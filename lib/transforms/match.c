@@ -154,7 +154,9 @@ static bool is_cheap(const GlowBlock *b) {
   return true;
 }
 
-bool glow_value_number(const GlowValue *v, double *number) {
+/* Sets *number to the one number that all elements of v are; false if there is none. Looks through
+ * Cast between floating-point kinds, Reshape and the like, and into small eval constants. */
+static bool read_number(GlowValues *values, const GlowValue *v, double *number) {
   for (int i = 0; i < 16 && v->kind == GLOW_VALUE_RESULT && keeps_numbers(v->def.node); i++)
     v = glow_node_in(v->def.node, 0);
   GlowScalar s;
@@ -167,7 +169,7 @@ bool glow_value_number(const GlowValue *v, double *number) {
   if (v->kind != GLOW_VALUE_STORAGE || v->def.storage->init.kind != GLOW_INIT_EVAL ||
       !glow_kind_is_float(v->type->kind) || !is_cheap(v->def.storage->init.eval))
     return false;
-  const GlowTensor *t = glow_storage_value(v->def.storage);
+  const GlowTensor *t = glow_values_get(values, v->def.storage);
   int64_t count = t ? glow_tensor_elements(t) : 0;
   for (int64_t i = 0; i < count; i++) {
     double element = glow_tensor_get_double(t, i);
@@ -273,7 +275,7 @@ static bool match_choice(GlowMatch *m, const Part *p, GlowValue *v, const Goal *
 
 static bool match_number(GlowMatch *m, const Part *p, const GlowValue *v) {
   double number;
-  if (!glow_value_number(v, &number))
+  if (!read_number(m->values, v, &number))
     return false;
   if (p->kind == PART_SCALAR) {
     m->number[p->letter - 'a'] = number;
@@ -313,6 +315,7 @@ typedef struct Recognizer {
   Part **parts;
   uint32_t count;
   GlowConstness *constness;
+  GlowValues *values;
   GLOW_VEC(GlowNode *) roots; /* nodes that some formula starts with */
 } Recognizer;
 
@@ -328,7 +331,7 @@ static bool find_root(GlowNode *n, void *arg) {
 
 /* Whether formula i was found at n and replaced. */
 static bool try_formula(Recognizer *r, uint32_t i, GlowNode *n) {
-  GlowMatch m = {.root = n, .constness = r->constness};
+  GlowMatch m = {.root = n, .constness = r->constness, .values = r->values};
   Goal goal = {.part = r->parts[i], .value = &n->results[0]};
   if (!solve(&m, &goal))
     return false;
@@ -355,7 +358,10 @@ bool glow_recognize(GlowPassRun *run, const char *what, const GlowFormula *formu
                   .formulas = formulas,
                   .parts = GLOW_NEW_ARRAY(run->arena, Part *, count),
                   .count = count,
-                  .constness = glow_constness_create(run->arena)};
+                  .constness = glow_constness_create(run->arena),
+                  .values = glow_values_create(run->module)};
+  GlowDefer defer;
+  glow_defer_push(run->ctx, &defer, glow_values_destroy_fn, r.values);
   for (uint32_t i = 0; i < count; i++) {
     Reader reader = {run->ctx, run->arena, formulas[i].text};
     r.parts[i] = read_part(&reader);
@@ -369,6 +375,7 @@ bool glow_recognize(GlowPassRun *run, const char *what, const GlowFormula *formu
       if (r.parts[i]->op == n->op && try_formula(&r, i, n))
         break;
   }
+  glow_defer_pop(run->ctx, &defer, true);
   return glow_context_error_count(run->ctx) == errors;
 }
 

@@ -18,6 +18,7 @@
 #ifndef GLOW_TRANSFORMS_MATCH_H
 #define GLOW_TRANSFORMS_MATCH_H
 
+#include "backend/interp/values.h"
 #include "pass/pass.h"
 #include "transforms/transforms.h"
 
@@ -26,6 +27,7 @@
 typedef struct GlowMatch {
   GlowNode *root;
   GlowConstness *constness;
+  GlowValues *values;               /* of constants */
   GlowValue *value[26];             /* by letter; NULL if it does not occur */
   double number[26];                /* of #a */
   GlowNode *node[GLOW_MATCH_NODES]; /* the nodes of the match; the first is the root */
@@ -57,9 +59,6 @@ typedef struct GlowFormula {
 bool glow_recognize(GlowPassRun *run, const char *what, const GlowFormula *formulas,
                     uint32_t count);
 
-/* Sets *number to the one number that all elements of v are; false if there is none. Looks through
- * Cast between floating-point kinds, Reshape and the like, and into small eval constants. */
-bool glow_value_number(const GlowValue *v, double *number);
 /* Half the distance of 1 and the next number of a floating-point kind; 0 for other kinds. */
 double glow_kind_roundoff(GlowKind kind);
 /* Whether both are the same value, or known constants of equal bits. */

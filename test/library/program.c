@@ -206,6 +206,7 @@ typedef struct Run {
   GlowTensor **tensors; /* by outer value */
   void **storage;       /* what they are made of */
   GlowBindings in, out; /* of the interpreter */
+  GlowValues *values;
 } Run;
 
 static bool parse(Run *r, GlowText *text) {
@@ -238,7 +239,7 @@ static bool bind(Run *r) {
   for (uint32_t i = 0; i < plan->nouter; i++) {
     GlowValue *v = plan->outer[i];
     bool constant = glow_outer_class(v) != GLOW_PLACEHOLDER;
-    const GlowTensor *value = constant ? glow_storage_value(v->def.storage) : NULL;
+    const GlowTensor *value = constant ? glow_values_get(r->values, v->def.storage) : NULL;
     if (constant && !value)
       return false;
     GlowTensor *t = constant ? glow_tensor_copy(ctx, value) : glow_tensor_create(ctx, v->type);
@@ -372,13 +373,16 @@ static void release(Run *r) {
     glow_tensor_free(r->in.data[i].tensor);
   for (uint32_t i = 0; i < r->out.count; i++)
     glow_tensor_free(r->out.data[i].tensor);
+  glow_values_destroy(r->values);
 }
 
 bool program_run(Program *p, Counts *counts) {
   Run r = {.program = p};
   GlowText text;
   glow_text_init(&text, p->ctx);
-  bool ok = parse(&r, &text) && bind(&r);
+  bool ok = parse(&r, &text);
+  r.values = ok ? glow_values_create(r.f->module) : NULL;
+  ok = ok && bind(&r);
   const GlowProgramData *data = ok ? glow_cpu_program(p->ctx->arena, &r.plan, p->isa) : NULL;
   bool runs = ok && !is_left_out(p, data);
   const GlowProgram *program = runs ? glow_library_bind(p->ctx, p->ctx->arena, p->isa, data) : NULL;

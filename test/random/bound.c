@@ -59,6 +59,7 @@ typedef struct Judge {
   GlowMap *fresh;  /* name -> tensor, after, where the name is new */
   GlowMap *cuts;   /* name -> Names: what a new value started from */
   GlowMap *values; /* name -> value of the wide function */
+  GlowValues *constants[2]; /* of the lowered module, and after */
   GLOW_VEC(GlowTensor *) owned;
   /* Of the value that is judged: */
   const Names *cut;
@@ -243,7 +244,7 @@ static Cell *leaf(Judge *j, const GlowValue *v) {
   const GlowTensor *t = glow_map_get(j->old, key_of(j, v));
   if (v->kind == GLOW_VALUE_STORAGE && !t) {
     GlowStorage *s = glow_module_storage(j->lowered, v->name);
-    t = s ? glow_storage_value(s) : NULL;
+    t = s ? glow_values_get(j->constants[0], s) : NULL;
   }
   if (!t || t->type->cls != GLOW_TYPE_TENSOR || t->type->quantized)
     return NULL;
@@ -449,7 +450,7 @@ static const GlowTensor *value_after(Judge *j, GlowValue *v, Names *cut) {
   GlowStr name = v->kind == GLOW_VALUE_RESULT ? meaning(j, v) : key_of(j, v);
   const GlowTensor *t = name ? glow_map_get(j->old, name) : NULL;
   if (v->kind == GLOW_VALUE_STORAGE)
-    return t ? t : glow_storage_value(v->def.storage);
+    return t ? t : glow_values_get(j->constants[1], v->def.storage);
   if (t && t->type == v->type) {
     if (v->kind == GLOW_VALUE_RESULT)
       glow_vec_push(j->arena, cut, name);
@@ -562,6 +563,7 @@ static bool record_before(Judge *j, GlowFunction *before, const GlowBindings *in
   ok = ok && lower &&
        glow_pipeline_run(j->lowered, lower, &(GlowRunnerOptions){.math = GLOW_MATH_EXACT}) ==
            GLOW_OK;
+  j->constants[0] = glow_values_create(j->lowered);
   j->wide = glow_module_clone(j->lowered);
   for (GlowFunction *f = j->wide->first_function; f; f = f->next)
     if (f->kind == GLOW_FUNC)
@@ -590,10 +592,13 @@ const char *glow_bound_check(GlowModule *before, GlowModule *after, GlowStr name
   j.fresh = glow_map_create(j.arena);
   j.cuts = glow_map_create(j.arena);
   j.values = glow_map_create(j.arena);
+  j.constants[1] = glow_values_create(after);
   if (record_before(&j, f, inputs))
     walk_after(&j, g);
   for (uint32_t i = 0; i < j.owned.count; i++)
     glow_tensor_free(j.owned.data[i]);
+  for (int i = 0; i < 2; i++)
+    glow_values_destroy(j.constants[i]);
   glow_module_destroy(j.lowered);
   glow_module_destroy(j.wide);
   glow_arena_destroy(j.arena);

@@ -3,11 +3,11 @@
 #include "analysis/cost.h"
 #include "driver/passes.h"
 
-static void add_variables(GlowModule *m, GlowBindings *outputs) {
+static void add_variables(GlowModule *m, GlowValues *values, GlowBindings *outputs) {
   for (GlowStorage *s = m->first_storage; s; s = s->next) {
-    if (s->cls != GLOW_VARIABLE || !s->cached)
+    GlowTensor *t = s->cls == GLOW_VARIABLE ? glow_values_take(values, s) : NULL;
+    if (!t)
       continue;
-    GlowTensor *t = glow_tensor_copy(m->ctx, s->cached);
     GlowStr name = glow_str_printf(m->ctx, "@%s", s->value.name);
     glow_vec_push(m->ctx->arena, outputs, ((GlowBinding){name, t}));
   }
@@ -25,9 +25,12 @@ static void count_step(void *steps, const GlowNode *n, GlowTensor *const *result
 GlowStatus glow_run_copy_by(GlowBackendFn run, const GlowRunOptions *options, const GlowModule *m,
                             GlowStr name, const GlowBindings *inputs, GlowBindings *outputs) {
   GlowModule *copy = glow_module_clone(m);
-  GlowStatus status = run(glow_module_function(copy, name), inputs, outputs, options);
+  GlowRunOptions o = *options;
+  o.values = glow_values_create(copy);
+  GlowStatus status = run(glow_module_function(copy, name), inputs, outputs, &o);
   if (status == GLOW_OK)
-    add_variables(copy, outputs);
+    add_variables(copy, o.values, outputs);
+  glow_values_destroy(o.values);
   glow_module_destroy(copy);
   return status;
 }

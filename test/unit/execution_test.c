@@ -200,7 +200,7 @@ static void *reference(GlowFunction *f, GlowTensor *t, float start, size_t *byte
   return copy;
 }
 
-/* Four runs with two inputs in turn. `base` runs came before on the same variable. */
+/* Four runs with two inputs in turn. `base` runs came before on the variable of options->values. */
 static void check_runs(GlowFunction *f, GlowTensor *t, const GlowRunOptions *options, int base) {
   static const float starts[] = {0.25f, -0.5f};
   GlowBindings in = bind(f, t);
@@ -224,8 +224,10 @@ static void check_runs(GlowFunction *f, GlowTensor *t, const GlowRunOptions *opt
     CHECK(y && y->bytes == bytes && memcmp(y->data, want[run % 2], bytes) == 0);
     CHECK(sum && ((const float *)sum->data)[3] == (float)(base + run + 3));
   }
-  if (r)
+  if (r) {
+    glow_values_take_state(options->values, r->state);
     glow_runnable_destroy(r);
+  }
   free(want[0]);
   free(want[1]);
   glow_context_destroy(other);
@@ -281,10 +283,12 @@ int main(void) {
   GlowStorage *x = f ? glow_module_storage(f->module, glow_str(ctx, "x")) : NULL;
   GlowTensor *aligned = x ? glow_tensor_create(ctx, x->value.type) : NULL;
   GlowTensor *room = x ? glow_tensor_create(ctx, x->value.type) : NULL;
+  GlowValues *values = glow_values_create(f->module);
   static float shifted[2 * 32 * 28 * 28 + 1];
   for (int i = 0; x && i < 6; i++) {
     GlowPool *pool = glow_pool_make(ctx, 1 << i / 2);
-    const GlowRunOptions options = {.parallel = glow_pool_parallel(pool),
+    const GlowRunOptions options = {.values = values,
+                                    .parallel = glow_pool_parallel(pool),
                                     .tier = i % 2 ? GLOW_TIER_LIBRARY : GLOW_TIER_COMPILED};
     check_runs(f, aligned, &options, 8 * i);
     GlowTensor odd = *room;
@@ -292,6 +296,7 @@ int main(void) {
     check_runs(f, &odd, &options, 8 * i + 4);
     glow_pool_destroy(pool);
   }
+  glow_values_destroy(values);
   glow_tensor_free(aligned);
   glow_tensor_free(room);
   glow_context_destroy(ctx);

@@ -43,6 +43,7 @@ typedef struct Run {
   GlowContext *ctx;
   GlowModule *module;
   GlowFunction *entry;
+  GlowValues *values;
   GlowBindings inputs, outputs;
   GlowStatus status;
 } Run;
@@ -57,10 +58,15 @@ static Run begin(const char *text) {
     printf("the text is wrong: %s\n%s\n", messages, text);
     exit(1);
   }
+  r.values = glow_values_create(r.module);
   r.entry = glow_module_function(r.module, glow_str(r.ctx, "main"));
   if (!r.entry)
     r.entry = glow_module_entry(r.module, NULL);
   return r;
+}
+
+static const GlowTensor *value_of(Run *r, const char *name) {
+  return glow_values_get(r->values, glow_module_storage(r->module, glow_str(r->ctx, name)));
 }
 
 /* Binds the value of the constant @name.in, if there is one, to the input @name. */
@@ -68,7 +74,7 @@ static void bind(Run *r, const char *name) {
   char source[64];
   snprintf(source, sizeof source, "%s.in", name);
   GlowStorage *s = glow_module_storage(r->module, glow_str(r->ctx, source));
-  GlowBinding b = {glow_str(r->ctx, name), (GlowTensor *)(uintptr_t)glow_storage_value(s)};
+  GlowBinding b = {glow_str(r->ctx, name), (GlowTensor *)(uintptr_t)glow_values_get(r->values, s)};
   glow_vec_push(r->ctx->arena, &r->inputs, b);
 }
 
@@ -79,10 +85,12 @@ static void drop_outputs(Run *r) {
 }
 static GlowStatus go(Run *r) {
   drop_outputs(r);
-  return r->status = glow_interp_run(r->entry, &r->inputs, &r->outputs, NULL);
+  return r->status = glow_interp_run(r->entry, &r->inputs, &r->outputs,
+                                     &(GlowRunOptions){.values = r->values});
 }
 static void end(Run *r) {
   drop_outputs(r);
+  glow_values_destroy(r->values);
   glow_module_destroy(r->module);
   glow_context_destroy(r->ctx);
 }
@@ -151,8 +159,8 @@ static void test_bindings(void) {
       "  %0 = Neg(@x)  %1 = Add(%p, %p)  Save(%1, @y)  Save(%0, @z)  return %0, %1\n"
       "}\n");
   bind(&r, "x");
-  r.inputs.data[0].tensor = (GlowTensor *)(uintptr_t)glow_storage_value(
-      glow_module_storage(r.module, glow_str(r.ctx, "x.in")));
+  r.inputs.data[0].tensor = (GlowTensor *)(uintptr_t)glow_values_get(
+      r.values, glow_module_storage(r.module, glow_str(r.ctx, "x.in")));
   GlowBinding p = {glow_str(r.ctx, "p"), r.inputs.data[0].tensor};
   glow_vec_push(r.ctx->arena, &r.inputs, p);
   CHECK(go(&r) == GLOW_OK && r.outputs.count == 4);
@@ -379,8 +387,8 @@ static void test_broadcast(void) {
                 "  placeholder @y : float<2 x 4 x 3 x 5> }\n"
                 "func @main { %0 = Sub(@a, @b)  Save(%0, @y) }\n");
   CHECK(go(&r) == GLOW_OK);
-  const float *a = glow_storage_value(glow_module_storage(r.module, glow_str(r.ctx, "a")))->data;
-  const float *b = glow_storage_value(glow_module_storage(r.module, glow_str(r.ctx, "b")))->data;
+  const float *a = value_of(&r, "a")->data;
+  const float *b = value_of(&r, "b")->data;
   const float *y = output(&r, "y")->data;
   int wrong = 0;
   for (int i = 0; i < 2; i++)
@@ -418,7 +426,7 @@ static void test_softmax(void) {
                 "func @main { %0 = Softmax(@x)  %1 = LogSoftmax(@x) {axis = 0}  Save(%0, @y)  "
                 "Save(%1, @z) }\n");
   CHECK(go(&r) == GLOW_OK);
-  const float *x = glow_storage_value(glow_module_storage(r.module, glow_str(r.ctx, "x")))->data;
+  const float *x = value_of(&r, "x")->data;
   const float *y = output(&r, "y")->data, *z = output(&r, "z")->data;
   double worst = 0;
   for (int i = 0; i < 3; i++)
@@ -587,8 +595,7 @@ static void test_single_nodes(void) {
   GlowNode *splat = r.entry->body->first, *gather = splat->next;
   GlowTensor *x = NULL, *y = NULL;
   CHECK(glow_interp_eval_node(splat, NULL, &x, false) && x && glow_tensor_get_double(x, 2) == 2.0);
-  const GlowTensor *in[2] = {
-      x, glow_storage_value(glow_module_storage(r.module, glow_str(r.ctx, "i")))};
+  const GlowTensor *in[2] = {x, value_of(&r, "i")};
   CHECK(!glow_interp_eval_node(gather, in, &y, true) && errors == 0 && !y);
   CHECK(!glow_interp_eval_node(gather, in, &y, false) && errors == 1 && said("out of range"));
   glow_tensor_free(x);
@@ -685,10 +692,10 @@ static Run begin_packed(size_t shift) {
 static void check_packed(const Run *r, const char *name, const char *plain) {
   GlowStorage *s = storage_named(r, name), *p = storage_named(r, plain);
   const GlowTensor *want =
-      p->init.kind == GLOW_INIT_PAYLOAD ? p->init.tensor : glow_storage_value(p);
+      p->init.kind == GLOW_INIT_PAYLOAD ? p->init.tensor : glow_values_get(r->values, p);
   GlowTensor *moved = glow_tensor_in_layout(r->ctx, want, s->value.type->layout);
-  EXPECT(s->cached && s->cached->bytes == moved->bytes &&
-             !memcmp(s->cached->data, moved->data, moved->bytes),
+  const GlowTensor *got = glow_values_held(r->values, s);
+  EXPECT(got && got->bytes == moved->bytes && !memcmp(got->data, moved->data, moved->bytes),
          "@%s is not @%s, packed", name, plain);
   glow_tensor_free(moved);
 }
@@ -699,21 +706,21 @@ static void pack(GlowContext *ctx, void *run) {
   (void)ctx;
   for (int i = 0; i < 6; i++)
     all[i] = storage_named(run, names[i]);
-  glow_storage_pack(((Run *)run)->ctx, all, 6);
+  glow_values_pack(((Run *)run)->values, all, 6);
 }
 
 static void test_packed(void) {
   for (size_t shift = 0; shift < 4; shift += 3) {
     Run r = begin_packed(shift);
     CHECK(glow_protect(r.ctx, pack, &r) == GLOW_OK);
-    CHECK(!storage_named(&r, "w")->cached);
+    CHECK(!glow_values_held(r.values, storage_named(&r, "w")));
     check_packed(&r, "r", "w");
     check_packed(&r, "t", "t.plain");
     check_packed(&r, "c", "c.plain");
     check_packed(&r, "u", "u.plain");
     check_packed(&r, "s", "s.plain");
     const float *w = storage_named(&r, "w")->init.tensor->data;
-    const GlowTensor *t = storage_named(&r, "t")->cached;
+    const GlowTensor *t = glow_values_held(r.values, storage_named(&r, "t"));
     float x;
     memcpy(&x, (const char *)w + (1029 * 2304 + 2303) * sizeof x, sizeof x);
     CHECK(glow_tensor_get_double(t, 2303 * 1030 + 1029) == (double)x);
@@ -732,7 +739,7 @@ static void test_packed_out_of_memory(void) {
     status = glow_protect(r.ctx, pack, &r);
     allowance = -1;
     CHECK(status == GLOW_NO_MEMORY || status == GLOW_OK);
-    CHECK(status == GLOW_OK || !storage_named(&r, "r")->cached);
+    CHECK(status == GLOW_OK || !glow_values_held(r.values, storage_named(&r, "r")));
   }
   CHECK(status == GLOW_OK && n > 5);
   check_packed(&r, "s", "s.plain");

@@ -33,18 +33,22 @@ static inline void fill_outer(void *data, const GlowType *t) {
 /* Memory for all that the program touches. */
 static inline void **make_outer_memory(GlowArena *arena, const GlowCpuPlan *plan) {
   void **storage = GLOW_NEW_ARRAY(arena, void *, plan->nouter);
+  GlowValues *values = NULL;
   for (uint32_t i = 0; i < plan->nouter; i++) {
     GlowValue *v = plan->outer[i];
     size_t bytes = (size_t)glow_type_bytes(v->type);
     storage[i] = aligned_alloc(64, (bytes + 127) / 64 * 64);
     memset(storage[i], 0, (bytes + 127) / 64 * 64);
     bool bound = glow_outer_class(v) == GLOW_PLACEHOLDER;
-    const GlowTensor *value = bound ? NULL : glow_storage_value(v->def.storage);
+    if (!bound && !values)
+      values = glow_values_create(v->def.storage->module);
+    const GlowTensor *value = bound ? NULL : glow_values_get(values, v->def.storage);
     if (value)
       memcpy(storage[i], value->data, bytes);
     else
       fill_outer(storage[i], v->type);
   }
+  glow_values_destroy(values);
   return storage;
 }
 

@@ -45,8 +45,9 @@ static GlowStatus start(GlowBench *b, const GlowRunOptions *run) {
     return status;
   b->macs = glow_function_cost(s->entry).macs; /* extents may be open before */
   b->optimize = lap(&since);
-  glow_session_set_variables(s);
-  b->runnable = glow_backend_prepare(b->backend, s->entry, &s->inputs, run);
+  GlowRunOptions o = *run;
+  o.values = glow_session_values(s);
+  b->runnable = glow_backend_prepare(b->backend, s->entry, &s->inputs, &o);
   b->compile = lap(&since);
   if (!b->runnable)
     return GLOW_BAD_INPUT;
@@ -93,6 +94,7 @@ static GlowStatus open_model(Bench *bench, GlowBench *b, const char *input) {
 static GlowStatus profile(GlowBench *b, const GlowRunOptions *options) {
   GlowRunOptions o = *options;
   o.profile = true;
+  o.values = glow_session_values(&b->session);
   b->profiled = glow_backend_prepare(b->backend, b->session.entry, &b->session.inputs, &o);
   return b->profiled ? glow_model_run_warm(b->profiled) : GLOW_BAD_INPUT;
 }

@@ -98,13 +98,15 @@ GlowStatus glow_run_profile(GlowSession *s, const GlowBackend *backend,
                             const GlowRunOptions *options, const GlowRunCommand *c) {
   GlowRunOptions o = *options;
   o.profile = true;
-  glow_session_set_variables(s);
+  o.values = glow_session_values(s);
   GlowRunnable *r = glow_backend_prepare(backend, s->entry, &s->inputs, &o);
   if (!r)
     return GLOW_BAD_INPUT;
   GlowDefer defer;
   glow_defer_push(s->ctx, &defer, glow_runnable_destroy_fn, r);
   GlowStatus status = run_entry(s, r, c);
+  if (status == GLOW_OK)
+    glow_values_take_state(o.values, r->state);
   glow_defer_pop(s->ctx, &defer, true);
   return status;
 }

@@ -99,7 +99,7 @@ bool glow_cached_find(const GlowCache *cache, const GlowText *key, GlowArena *ar
 
 void glow_cached_store(const GlowCache *cache, const GlowText *key, GlowArena *arena,
                        const GlowCpuPlan *plan, const GlowText *image,
-                       const GlowExecValue *values, GlowTensor *const *copies) {
+                       const GlowExecValue *values, const GlowValues *held) {
   static const char zeros[ALIGN];
   Constant *table = GLOW_NEW_ARRAY(arena, Constant, plan->nouter);
   GlowBytes *parts = GLOW_NEW_ARRAY(arena, GlowBytes, 2 * (size_t)plan->nouter);
@@ -108,7 +108,7 @@ void glow_cached_store(const GlowCache *cache, const GlowText *key, GlowArena *a
     if (glow_outer_class(plan->outer[i]) != GLOW_CONSTANT)
       continue;
     const GlowStorage *g = plan->outer[i]->def.storage;
-    bool in_file = g->init.kind == GLOW_INIT_RESOURCE && !copies[i] && !g->cached;
+    bool in_file = g->init.kind == GLOW_INIT_RESOURCE && !glow_values_held(held, g);
     if (!plan->reads[i] || in_file)
       continue;
     uint64_t bytes = (uint64_t)glow_type_bytes(g->value.type);

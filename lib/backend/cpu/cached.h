@@ -26,9 +26,9 @@ bool glow_cached_find(const GlowCache *cache, const GlowText *key, GlowArena *ar
                       const GlowCpuPlan *plan, GlowCached *cached);
 
 /* Stores an image, and of the constants that the code reads those that were computed, or that have
- * a copy at an aligned place. Values and copies are those of the plan's outer values. */
+ * a copy at an aligned place. `values` are those of the plan's outer values. */
 void glow_cached_store(const GlowCache *cache, const GlowText *key, GlowArena *arena,
                        const GlowCpuPlan *plan, const GlowText *image,
-                       const GlowExecValue *values, GlowTensor *const *copies);
+                       const GlowExecValue *values, const GlowValues *held);
 
 #endif

@@ -76,10 +76,7 @@ static const GlowTensor *constant(Compile *c, uint32_t i) {
     t->bytes = (size_t)glow_type_bytes(v->type);
     return t;
   }
-  const GlowTensor *t = glow_storage_value(v->def.storage);
-  if (t && (uintptr_t)t->data % GLOW_EXEC_ALIGN)
-    t = b->copies[i] = glow_tensor_copy(c->ctx, t);
-  return t;
+  return glow_values_aligned(b->values, v->def.storage, GLOW_EXEC_ALIGN);
 }
 
 /* Says what outer value i is. False after a diagnostic. */
@@ -99,7 +96,7 @@ static bool describe(Compile *c, uint32_t i, GlowExecValue *x) {
   if (x->memory == GLOW_MEMORY_CONSTANT)
     return (x->value = constant(c, i)) != NULL;
   if (x->memory == GLOW_MEMORY_VARIABLE)
-    return (x->value = glow_storage_value(v->def.storage)) != NULL;
+    return (x->value = glow_values_get(c->backend->values, v->def.storage)) != NULL;
   x->cleared = x->written && (x->read || !is_written_whole(c->function, v));
   return true;
 }
@@ -115,7 +112,7 @@ static void pack_constants(Compile *c) {
     if (b->plan.reads[i] && !mapped && glow_outer_class(v) == GLOW_CONSTANT)
       storage[count++] = v->def.storage;
   }
-  glow_storage_pack(c->ctx, storage, count);
+  glow_values_pack(b->values, storage, count);
 }
 
 static bool describe_values(Compile *c) {
@@ -164,32 +161,17 @@ static void report(GlowExecution *x) {
 
 /* ---- The end --------------------------------------------------------------------------------- */
 
-static void keep(GlowEntry *entry, GlowState *s) {
-  const GlowCpuBackend *b = entry->backend;
-  for (uint32_t i = 0; i < entry->executable->nstorage; i++) {
-    if (!s->values[i] || !b->plan.writes[i])
-      continue;
-    GlowStorage *g = b->plan.outer[i]->def.storage;
-    glow_tensor_free(g->cached);
-    g->cached = s->values[i];
-    s->values[i] = NULL;
-  }
-}
-
 static void destroy(GlowEntry *entry) {
   GlowCpuBackend *b = entry->backend;
-  for (uint32_t i = 0; b->copies && i < b->plan.nouter; i++)
-    glow_tensor_free(b->copies[i]);
   glow_code_destroy(b->code);
   glow_cache_close(&b->cached.entry);
 }
 
-static const GlowEngine engine = {.report = report, .keep = keep, .destroy = destroy};
+static const GlowEngine engine = {.report = report, .destroy = destroy};
 static const GlowEngine hosted_engine = {.begin = glow_hosted_begin,
                                          .end = glow_hosted_end,
                                          .host = glow_hosted_step,
                                          .report = report,
-                                         .keep = keep,
                                          .destroy = destroy};
 
 /* ---- Code ------------------------------------------------------------------------------------ */
@@ -342,7 +324,6 @@ static bool make_program(Compile *c) {
       !glow_cpu_fits(c->function, &b->plan, parallel ? parallel->workers : 1,
                      c->options->max_memory))
     return false;
-  b->copies = GLOW_NEW_ARRAY(c->arena, GlowTensor *, b->plan.nouter);
   e->memory = b->plan.arena;
   e->align = b->plan.align;
   e->scratch = b->plan.scratch;
@@ -366,7 +347,7 @@ static void store(Compile *c) {
   double since = glow_clock();
   if (c->key.size && !c->cached)
     glow_cached_store(c->cache, &c->key, c->arena, &c->backend->plan, &c->image, c->entry->values,
-                      c->backend->copies);
+                      c->backend->values);
   c->costs->cache += lap(&since);
 }
 
@@ -381,6 +362,7 @@ static bool compile_entry(GlowEntry *entry, GlowFunction *f, const GlowRunOption
   GlowExecutable *e = entry->executable;
   GlowCpuBackend *backend = GLOW_NEW(e->arena, GlowCpuBackend);
   backend->function = f;
+  backend->values = e->shared;
   entry->name = f->name;
   entry->engine = &engine;
   entry->backend = backend;
@@ -406,18 +388,36 @@ static bool compile_entry(GlowEntry *entry, GlowFunction *f, const GlowRunOption
   return ok;
 }
 
+/* Frees values that only others were computed from. */
+static void forget_unread(GlowExecutable *e) {
+  const GlowCpuPlan *plan = &((const GlowCpuBackend *)e->entries->backend)->plan;
+  for (uint32_t i = 0; i < e->nstorage; i++) {
+    bool read = false;
+    for (uint32_t k = 0; k < e->nentries; k++)
+      read |= e->entries[k].values[i].value != NULL;
+    if (!read)
+      glow_values_forget(e->shared, plan->outer[i]->def.storage);
+  }
+}
+
 GlowExecutable *glow_cpu_compile(GlowFunction *const *functions, uint32_t count,
                                  const GlowRunOptions *options) {
   static const GlowRunOptions defaults;
-  const GlowModule *m = functions[0]->module;
+  GlowModule *m = functions[0]->module;
   GlowExecutable *e = glow_executable_make(glow_arena_create(m->ctx), count);
   GlowDefer release;
   glow_defer_push(m->ctx, &release, glow_executable_release_fn, e);
+  e->shared = glow_values_create(m);
+  e->release_shared = glow_values_destroy_fn;
+  if (options && options->values)
+    glow_values_copy_variables(e->shared, options->values);
   for (const GlowStorage *g = m->first_storage; g; g = g->next)
     e->nstorage++;
   bool ok = true;
   for (uint32_t i = 0; i < count; i++)
     ok = compile_entry(&e->entries[i], functions[i], options ? options : &defaults) && ok;
+  if (ok)
+    forget_unread(e);
   glow_defer_pop(m->ctx, &release, !ok);
   return ok ? e : NULL;
 }

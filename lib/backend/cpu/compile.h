@@ -12,7 +12,7 @@ typedef struct GlowCpuBackend {
   const GlowProgramData *data;
   GlowCode *code;      /* NULL: library code */
   GlowCached cached;   /* what the cache had; closed if that is nothing */
-  GlowTensor **copies; /* by outer value: constants that were not aligned; NULL: none */
+  GlowValues *values;  /* the executable's */
 } GlowCpuBackend;
 
 #endif

@@ -51,7 +51,7 @@ void glow_hosted_begin(GlowExecution *x) {
   glow_block_walk(f->body, count_node, &numbering);
   h->nodes = numbering.nodes = GLOW_NEW_ARRAY(arena, GlowNode *, numbering.count);
   glow_block_walk(f->body, note_node, &numbering);
-  glow_cells_begin(ctx, &h->cells, f->module);
+  glow_cells_begin(ctx, &h->cells, b->values, f->module);
   for (uint32_t i = 0; i < b->plan.nouter; i++)
     if (x->storage[i])
       h->cells.cells[b->plan.outer[i]->id] =

@@ -49,6 +49,8 @@ GlowStatus glow_cpu_run(GlowFunction *program, const GlowBindings *inputs, GlowB
   GlowStatus status = glow_runnable_run(r);
   if (status == GLOW_OK)
     glow_runnable_take(r, outputs);
+  if (status == GLOW_OK && options && options->values)
+    glow_values_take_state(options->values, r->state);
   glow_defer_pop(ctx, &defer, true);
   if (status == GLOW_OK && options && options->progress)
     options->progress(options->progress_user, 1, 1);

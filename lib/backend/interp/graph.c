@@ -140,7 +140,7 @@ static void bury(GlowWalk *w, const GlowNode *n) {
 static const GlowTensor *read_storage(GlowWalk *w, GlowStorage *s) {
   for (GlowSaved *e = w->frame ? w->frame->entry : NULL; e; e = e->next)
     if (e->storage == s)
-      return e->tensor ? e->tensor : glow_storage_value(s);
+      return e->tensor ? e->tensor : glow_values_get(w->cells->values, s);
   return glow_cells_read(w->cells, s);
 }
 

@@ -6,6 +6,7 @@
 #ifndef GLOW_BACKEND_INTERP_INTERP_H
 #define GLOW_BACKEND_INTERP_INTERP_H
 
+#include "backend/interp/values.h"
 #include "ir/ir.h"
 #include "tensor/bindings.h"
 
@@ -33,6 +34,11 @@ typedef struct GlowRunOptions {
    * extents or values that are still open. In a graph they are lowered when they run; in a program
    * they are an error. */
   bool primitives;
+  /* Variables begin with what this table of the module holds, and it gets what a run leaves in
+   * them. Runs of the interpreter find and leave values of constants there; executables have a
+   * table of their own and take copies of the variables. NULL: variables begin as their
+   * initializers say, and what runs leave in them is forgotten. */
+  GlowValues *values;
   const struct GlowKernels
       *kernels;  /* NULL: the best for this machine; a backend may bring its own */
   bool debug;    /* machine code has lines for debuggers and profilers */
@@ -50,19 +56,10 @@ typedef struct GlowRunOptions {
  * in `inputs`, and so must the parameters of a func and those that a program reads, with a type
  * that fits the declaration; errors are diagnostics. On success `outputs` holds each placeholder
  * that was written, in declaration order, then the parameters that a program wrote, or the results
- * of a func by their names (glow_function_result_names). Variables that were saved are updated for
- * the next run in storage->cached. */
+ * of a func by their names (glow_function_result_names). Variables that were saved are in
+ * options->values then. */
 GlowStatus glow_interp_run(GlowFunction *f, const GlowBindings *inputs, GlowBindings *outputs,
                            const GlowRunOptions *options);
-
-/* The value of a storage: its initializer, evaluated and kept in storage->cached where that costs
- * anything. Borrowed; valid until the module is destroyed or a variable is saved. NULL after a
- * diagnostic. */
-const GlowTensor *glow_storage_value(GlowStorage *s);
-/* Computes those of the constants that are packed from others that are at hand (see pack.c), by
- * threads on all processors if there is much to do, and gives back pages of files that nothing else
- * needs. Leaves the others, and all messages, to glow_storage_value. */
-void glow_storage_pack(GlowContext *ctx, GlowStorage *const *storage, uint32_t count);
 
 /* Evaluates one pure node whose operands are known. results[i] are new tensors owned by the
  * caller. Returns false after a diagnostic, or silently if `quiet`. For constant folding. */

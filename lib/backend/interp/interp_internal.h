@@ -104,18 +104,19 @@ bool glow_cast_strings(const GlowNode *n, const GlowTensor *in, GlowTensor *out)
 /* ---- Storage during a run (storage.c) -------------------------------------------------------- */
 
 /* What a run has in a storage: a bound input (borrowed) or what was written (owned). Indexed by
- * the id of the storage's value; tensor NULL: its initial value. */
+ * the id of the storage's value; tensor NULL: what it had before the run. */
 typedef struct GlowCell {
   GlowTensor *tensor;
   bool owned, written;
 } GlowCell;
 typedef struct GlowCells {
+  GlowValues *values; /* before the run */
   GlowCell *cells;
-  uint32_t count;
+  uint32_t count; /* 0 for initializers, which bind and write nothing */
 } GlowCells;
-void glow_cells_begin(GlowContext *ctx, GlowCells *c, const GlowModule *m);
+void glow_cells_begin(GlowContext *ctx, GlowCells *c, GlowValues *values, const GlowModule *m);
 void glow_cells_end(void *cells); /* a GlowDefer release */
-/* The value of s now. Borrowed; NULL after a diagnostic. `c` may be NULL: initial values. */
+/* The value of s now. Borrowed; NULL after a diagnostic. */
 const GlowTensor *glow_cells_read(GlowCells *c, GlowStorage *s);
 /* Takes t. Returns the value it replaces if that was owned, else NULL. */
 GlowTensor *glow_cells_write(GlowCells *c, const GlowStorage *s, GlowTensor *t);
@@ -134,7 +135,7 @@ typedef struct GlowSlot {
  * (GlowFrame.pending), or one that a caller still sees after a callee saved (GlowFrame.entry). */
 typedef struct GlowSaved {
   GlowStorage *storage;
-  GlowTensor *tensor; /* owned; NULL: the initial value */
+  GlowTensor *tensor; /* owned; NULL: what it had before the run */
   bool owned;
   struct GlowSaved *next;
 } GlowSaved;
@@ -149,7 +150,7 @@ typedef struct GlowWalk {
   GlowContext *ctx;
   const GlowKernels *kernels;
   const GlowRunOptions *options; /* may be NULL */
-  GlowCells *cells;              /* NULL in initializers */
+  GlowCells *cells;              /* NULL: no storage is read */
   GlowScratch *scratch;
   GlowArena *arena;
   bool primitives;             /* lower whatever has a rule: see GlowRunOptions */

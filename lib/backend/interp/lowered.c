@@ -6,14 +6,22 @@
 
 typedef struct GlowLowered {
   GlowModule *module; /* NULL: nothing kept */
+  GlowCells cells;    /* the values of its constants */
   GlowFunction *function;
   GlowTensor *operands; /* type of each operand; data of those that became constants */
   struct GlowLowered *next;
 } GlowLowered;
 
+static void forget(GlowLowered *l) {
+  glow_values_destroy(l->cells.values);
+  glow_module_destroy(l->module);
+  l->cells.values = NULL;
+  l->module = NULL;
+}
+
 void glow_lowered_release(GlowWalk *w) {
   for (GlowLowered *l = w->lowered; l; l = l->next)
-    glow_module_destroy(l->module);
+    forget(l);
 }
 
 /* Whether rules may look at the values: small integers, and single numbers where extents of a
@@ -68,6 +76,7 @@ static bool build(GlowLowered *l, const GlowNode *n, const GlowTensor *const *in
   GlowContext *ctx = n->block->module->ctx;
   unsigned errors = glow_context_error_count(ctx);
   l->module = glow_module_create(ctx, NULL);
+  l->cells.values = glow_values_create(l->module);
   l->function = glow_function_create(l->module, GLOW_FUNC, glow_str(ctx, "lowered"));
   GlowBuilder b = glow_builder_at_end(l->function->body);
   b.src = n->src;
@@ -105,9 +114,7 @@ static GlowLowered *lowered_for(GlowWalk *w, const GlowNode *n, const GlowTensor
   }
   if (matches(l, n, in))
     return l;
-  GlowModule *old = l->module;
-  l->module = NULL;
-  glow_module_destroy(old);
+  forget(l);
   return build(l, n, in) ? l : NULL;
 }
 
@@ -115,13 +122,14 @@ bool glow_walk_lowered(GlowWalk *w, const GlowNode *n, const GlowTensor *const *
                        GlowTensor **out) {
   if (!glow_walk_enter(w, n))
     return false;
-  const GlowLowered *l = lowered_for(w, n, in);
+  GlowLowered *l = lowered_for(w, n, in);
   bool ok = l != NULL;
   if (ok) {
     GlowWalk inner;
     GlowDefer release;
     glow_walk_begin(&inner, l->module, w->scratch);
     glow_defer_push(w->ctx, &release, glow_walk_end, &inner);
+    inner.cells = &l->cells;
     inner.kernels = w->kernels;
     inner.depth = w->depth;
     inner.primitives = w->primitives;

@@ -62,22 +62,24 @@ static bool is_packable(const GlowType *t) {
 }
 
 /* The tensor of a constant that is there already, of any alignment; NULL if there is none. */
-static const GlowTensor *value_at_hand(const GlowValue *v) {
+static const GlowTensor *value_at_hand(const GlowValues *values, const GlowValue *v) {
   if (!v || v->kind != GLOW_VALUE_STORAGE)
     return NULL;
   const GlowStorage *s = v->def.storage;
   bool in_blob = s->init.kind == GLOW_INIT_LIST || s->init.kind == GLOW_INIT_RESOURCE ||
                  s->init.kind == GLOW_INIT_PAYLOAD;
-  const GlowTensor *t = s->cached ? s->cached : in_blob ? s->init.tensor : NULL;
+  const GlowTensor *t = glow_values_held(values, s);
+  t = t ? t : in_blob ? s->init.tensor : NULL;
   return t && is_packable(t->type) ? t : NULL;
 }
 
 /* What node n makes of constants at hand; NULL if one is missing. in: its operands' tensors. */
-static const GlowType *type_of(GlowArena *arena, const GlowNode *n, const GlowTensor **in) {
+static const GlowType *type_of(GlowArena *arena, const GlowValues *values, const GlowNode *n,
+                               const GlowTensor **in) {
   const GlowType **types = GLOW_NEW_ARRAY(arena, const GlowType *, n->nresults);
   GlowSilence silence;
   for (uint32_t i = 0; i < n->noperands; i++)
-    if (!(in[i] = value_at_hand(n->operands[i].value)))
+    if (!(in[i] = value_at_hand(values, n->operands[i].value)))
       return NULL;
   glow_silence_begin(glow_arena_context(arena), &silence);
   bool ok = glow_exec_types(n, in, types);
@@ -167,15 +169,15 @@ static void describe(GlowArena *arena, GlowStorage *s, const GlowNode *source, c
 }
 
 /* False if the initializer of s is not one call, or not yet. */
-static bool prepare(GlowArena *arena, GlowStorage *s, Job *j) {
+static bool prepare(GlowArena *arena, const GlowValues *values, GlowStorage *s, Job *j) {
   GlowContext *ctx = s->module->ctx;
   const GlowNode *first, *last;
-  if (s->cached || s->init.kind != GLOW_INIT_EVAL || ctx->tensor_limit ||
+  if (glow_values_held(values, s) || s->init.kind != GLOW_INIT_EVAL || ctx->tensor_limit ||
       !(last = relayout_of(s->init.eval, &first)))
     return false;
   const GlowNode *source = first ? first : last;
   const GlowTensor **in = GLOW_NEW_ARRAY(arena, const GlowTensor *, source->noperands + 1);
-  const GlowType *type = type_of(arena, source, in);
+  const GlowType *type = type_of(arena, values, source, in);
   if (!type || (first && type->layout) || last->results[0].type != s->value.type ||
       !is_packable(s->value.type) ||
       glow_type_with_layout(ctx, s->value.type, type->layout) != type ||
@@ -320,7 +322,10 @@ static int by_size(const void *a, const void *b) {
   return x->result < y->result ? -1 : x->result > y->result;
 }
 
-void glow_storage_pack(GlowContext *ctx, GlowStorage *const *storage, uint32_t count) {
+void glow_values_pack(GlowValues *v, GlowStorage *const *storage, uint32_t count) {
+  if (!count)
+    return;
+  GlowContext *ctx = storage[0]->module->ctx;
   GlowArena *arena = glow_arena_create(ctx);
   Job *jobs = GLOW_NEW_ARRAY(arena, Job, count), **order = GLOW_NEW_ARRAY(arena, Job *, count);
   Work w = {0};
@@ -330,7 +335,7 @@ void glow_storage_pack(GlowContext *ctx, GlowStorage *const *storage, uint32_t c
   size_t bytes = 0;
   for (uint32_t i = 0; i < count; i++) {
     Job *j = &jobs[njobs];
-    if (!prepare(arena, storage[i], j))
+    if (!prepare(arena, v, storage[i], j))
       continue;
     j->result = njobs;
     order[njobs++] = j;
@@ -350,10 +355,11 @@ void glow_storage_pack(GlowContext *ctx, GlowStorage *const *storage, uint32_t c
   for (uint32_t i = 0; i < w.pieces.count; i++)
     w.pieces.data[i]->job->failed |= w.pieces.data[i]->status != GLOW_RUN_OK;
   for (uint32_t i = 0; i < njobs; i++) {
-    if (jobs[i].failed || jobs[i].storage->cached)
+    GlowTensor *t = results.data[i];
+    if (jobs[i].failed || glow_values_held(v, jobs[i].storage))
       continue;
-    jobs[i].storage->cached = results.data[i];
     results.data[i] = NULL;
+    glow_values_set(v, jobs[i].storage, t);
   }
   glow_tensor_list_end(ctx, &results);
   glow_float_mode_leave(ctx, &mode);

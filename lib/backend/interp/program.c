@@ -135,7 +135,7 @@ static void dims_of_tensor(Buffer *b, const GlowTensor *t) {
 static const GlowTensor *first_value(Program *p, const GlowValue *v) {
   const GlowTensor *bound = p->cells->cells[v->id].tensor;
   bool open = glow_outer_class(v) == GLOW_PLACEHOLDER;
-  return bound || open ? bound : glow_storage_value(v->def.storage);
+  return bound || open ? bound : glow_values_get(p->cells->values, v->def.storage);
 }
 
 /* A storage or parameter as a buffer. Before its first write, what it holds is copied to memory of

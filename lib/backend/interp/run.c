@@ -39,6 +39,7 @@ typedef struct GlowRunCall {
   GlowArena *arena;
   GlowAccesses accesses;
   GlowOuterValues outer;
+  GlowValues *values;
   GlowCells *cells;
   bool ok;
 } GlowRunCall;
@@ -92,8 +93,9 @@ static void collect(GlowRunCall *r) {
     if (glow_outer_class(v) == GLOW_PLACEHOLDER) {
       add_output(r->function->module->ctx, r->outputs, v->name, c->tensor);
     } else {
-      glow_tensor_free(v->def.storage->cached);
-      v->def.storage->cached = c->tensor;
+      GlowTensor *t = c->tensor;
+      *c = (GlowCell){0};
+      glow_values_set(r->values, v->def.storage, t);
     }
     *c = (GlowCell){0};
   }
@@ -186,19 +188,23 @@ static void run_body(GlowContext *ctx, void *arg) {
   }
   GlowFloatMode mode;
   GlowCells cells;
-  GlowDefer release, lift;
+  GlowDefer release, release_values, lift;
+  GlowValues *given = r->options ? r->options->values : NULL;
   r->arena = glow_arena_create(ctx);
   r->cells = &cells;
   glow_float_mode_enter(ctx, &mode);
   r->accesses = glow_function_accesses(f, r->arena);
   r->outer = glow_function_outer_values(f, r->arena);
-  glow_cells_begin(ctx, &cells, f->module);
+  r->values = given ? given : glow_values_create(f->module);
+  glow_defer_push(ctx, &release_values, glow_values_destroy_fn, given ? NULL : r->values);
+  glow_cells_begin(ctx, &cells, r->values, f->module);
   glow_defer_push(ctx, &release, glow_cells_end, &cells);
   glow_defer_push(ctx, &lift, lift_limit, ctx);
   r->ok =
       limit_memory(r) && bind_outer(r) && (f->kind == GLOW_PROGRAM ? run_program(r) : run_graph(r));
   glow_defer_pop(ctx, &lift, true);
   glow_defer_pop(ctx, &release, true);
+  glow_defer_pop(ctx, &release_values, true);
   glow_float_mode_leave(ctx, &mode);
   glow_arena_destroy(r->arena);
 }

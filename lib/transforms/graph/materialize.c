@@ -13,8 +13,8 @@ static void drop_eval(GlowStorage *s) {
     glow_node_remove(b->last);
 }
 
-static bool materialize(GlowPassRun *run, GlowStorage *s, GlowStr file) {
-  const GlowTensor *value = glow_storage_value(s);
+static bool materialize(GlowPassRun *run, GlowValues *values, GlowStorage *s, GlowStr file) {
+  const GlowTensor *value = glow_values_get(values, s);
   if (!value)
     return false;
   value = glow_tensor_in_arena(run->ctx->arena, value);
@@ -26,8 +26,7 @@ static bool materialize(GlowPassRun *run, GlowStorage *s, GlowStr file) {
                          .tensor = value,
                          .file = file,
                          .key = s->value.name};
-  glow_tensor_free(s->cached);
-  s->cached = NULL;
+  glow_values_forget(values, s);
   glow_pass_changed(run, NULL, "evaluated @%s", s->value.name);
   return true;
 }
@@ -36,15 +35,21 @@ bool glow_pass_materialize(GlowPassRun *run) {
   const char *path = glow_pass_option(run, "file");
   GlowStr file = path ? glow_path_absolute(run->ctx, path) : NULL;
   GLOW_VEC(GlowNamedTensor) tensors = {0};
-  for (GlowStorage *s = run->module->first_storage; s; s = s->next) {
+  GlowDefer defer;
+  GlowValues *values = glow_values_create(run->module);
+  glow_defer_push(run->ctx, &defer, glow_values_destroy_fn, values);
+  bool ok = true;
+  for (GlowStorage *s = run->module->first_storage; s && ok; s = s->next) {
     if (s->init.kind != GLOW_INIT_EVAL)
       continue;
-    if (!materialize(run, s, file))
-      return false;
+    ok = materialize(run, values, s, file);
     GlowNamedTensor named = {s->value.name, s->init.tensor};
-    if (s->init.kind != GLOW_INIT_LIST)
+    if (ok && s->init.kind != GLOW_INIT_LIST)
       glow_vec_push(run->arena, &tensors, named);
   }
+  glow_defer_pop(run->ctx, &defer, true);
+  if (!ok)
+    return false;
   if (file)
     glow_safetensors_write(glow_pass_side_file(run, file), tensors.data, tensors.count);
   return !run->changes || glow_reinfer_module(run->module); /* inference reads values */

@@ -12,7 +12,6 @@
  * in a head, S with the exponentials of absolute scores. A mask that fills with the lowest number
  * is taken only if it is constant and shows a key to every query: for a query that sees none,
  * Attention gives zeros, but this spelling gives the mean of all values. */
-#include "backend/interp/interp.h"
 #include "transforms/match.h"
 
 #include <math.h>
@@ -61,7 +60,7 @@ static bool read_bools(const GlowMatch *m, Mask *mask) {
   const GlowValue *v = mask->value;
   if (v->kind != GLOW_VALUE_STORAGE || v->def.storage->cls != GLOW_CONSTANT)
     return infinite;
-  const GlowTensor *t = glow_storage_value(v->def.storage);
+  const GlowTensor *t = glow_values_get(m->values, v->def.storage);
   if (!t || !read_rows(t, mask->hides, &causal))
     return infinite;
   if (causal)
