@@ -16,6 +16,13 @@
 #endif
 #undef BACKEND
 
+/* The backend of a tool that runs models, unless its command line names one. */
+#if GLOW_HAVE_CPU_BACKEND
+#define GLOW_DEFAULT_BACKEND "cpu"
+#else
+#define GLOW_DEFAULT_BACKEND "interp"
+#endif
+
 extern const GlowBackendTable glow_backends;
 
 #endif

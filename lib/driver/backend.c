@@ -18,7 +18,6 @@ const GlowBackend *glow_backend_find(GlowContext *ctx, const GlowBackendTable *t
 }
 
 bool glow_tier_find(GlowContext *ctx, const GlowBackend *b, const char *name, GlowTier *tier) {
-  *tier = GLOW_TIER_COMPILED;
   if (!name)
     return true;
   if (!b->compile) {
@@ -27,7 +26,9 @@ bool glow_tier_find(GlowContext *ctx, const GlowBackend *b, const char *name, Gl
   }
   if (!strcmp(name, "library"))
     *tier = GLOW_TIER_LIBRARY;
-  else if (strcmp(name, "compiled") != 0) {
+  else if (!strcmp(name, "compiled"))
+    *tier = GLOW_TIER_COMPILED;
+  else {
     glow_error(ctx, GLOW_NOWHERE, "--tier: '%s' is none of compiled, library", name);
     return false;
   }

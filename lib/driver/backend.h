@@ -34,7 +34,7 @@ const GlowBackend *glow_backend_find(GlowContext *ctx, const GlowBackendTable *t
                                      const char *name);
 
 /* Sets *tier to where machine code comes from, by its name in --tier: "compiled" or "library"; NULL
- * is compiled. False after a diagnostic, also if the backend runs no machine code. */
+ * leaves it as it is. False after a diagnostic, also if the backend runs no machine code. */
 bool glow_tier_find(GlowContext *ctx, const GlowBackend *b, const char *name, GlowTier *tier);
 
 /* An executable of programs of one module, at least one, or of functions if the backend runs those.

@@ -12,15 +12,47 @@ GlowStatus glow_model_load(GlowSession *s, GlowContext *ctx, const char *path,
   return glow_session_load(s, ctx, path, &load);
 }
 
+/* Passes that need extents would say that these are open, but not for want of which inputs. */
+static GlowStatus check_shapes(GlowSession *s) {
+  GlowNameList names = {0};
+  glow_session_names(s, false, &names);
+  GlowStatus status = GLOW_OK;
+  for (uint32_t i = 0; i < names.count; i++) {
+    const GlowType *type = glow_session_input_type(s, names.data[i]);
+    if (glow_type_has_symbols(type) &&
+        !glow_bindings_take(s->ctx, &s->inputs, names.data[i], type, GLOW_NOWHERE))
+      status = GLOW_BAD_INPUT;
+  }
+  return status;
+}
+
+/* Makes a program of a graph. */
+static GlowStatus make_program(GlowSession *s, int level, GlowMath math, bool primitives) {
+  GlowStatus status = check_shapes(s);
+  if (status == GLOW_OK)
+    status = glow_session_keep_entry(s);
+  if (status == GLOW_OK && primitives)
+    status = glow_session_lower_all(s);
+  if (status == GLOW_OK)
+    status = glow_session_optimize(s, level, math);
+  if (status != GLOW_BAD_INPUT)
+    return status;
+  s->ctx->too_many_errors = s->ctx->drop_notes = false; /* what else there is, is said always */
+  glow_note(s->ctx, GLOW_NOWHERE, "--backend=interp without -O runs the graph as it is");
+  return status;
+}
+
 GlowStatus glow_model_optimize(GlowSession *s, const GlowModelFlags *flags,
                                const GlowBackend *backend, bool primitives) {
-  bool given = flags->level >= 0 || s->entry->kind != GLOW_FUNC;
+  bool graph = s->entry->kind == GLOW_FUNC;
+  int level = flags->level < 0 && graph ? backend->level : flags->level;
   GlowStatus status = flags->target ? glow_session_retarget(s, flags->target) : GLOW_OK;
-  if (status == GLOW_OK && (primitives || backend->primitives))
+  primitives |= backend->primitives;
+  if (status == GLOW_OK && graph && level >= 0)
+    return make_program(s, level, flags->math, primitives);
+  if (status == GLOW_OK && primitives)
     status = glow_session_lower_all(s);
-  return status == GLOW_OK
-             ? glow_session_optimize(s, given ? flags->level : backend->level, flags->math)
-             : status;
+  return status == GLOW_OK ? glow_session_optimize(s, level, flags->math) : status;
 }
 
 const GlowBackend *glow_model_backend(GlowContext *ctx, const GlowBackendTable *table,
@@ -32,7 +64,7 @@ const GlowBackend *glow_model_backend(GlowContext *ctx, const GlowBackendTable *
 
 GlowRunOptions glow_model_run_options(GlowContext *ctx, const GlowModelFlags *flags,
                                       const GlowBackend *backend, const GlowPool *pool) {
-  GlowTier tier;
+  GlowTier tier = flags->default_tier;
   glow_tier_find(ctx, backend, flags->tier, &tier); /* glow_model_backend has checked the name */
   return (GlowRunOptions){.tier = tier,
                           .parallel = glow_pool_parallel(pool),

@@ -14,6 +14,7 @@
 typedef struct GlowModelFlags {
   GlowStrList binds;
   const char *backend, *tier, *entry, *target;
+  GlowTier default_tier; /* without --tier */
   int64_t threads, max_memory;
   int level; /* -O, or -1 */
   GlowMath math;
@@ -21,8 +22,11 @@ typedef struct GlowModelFlags {
   GlowCacheFlags cache;
 } GlowModelFlags;
 
-#define GLOW_MODEL_DEFAULTS(name)                                                                  \
-  { .backend = (name), .threads = 1, .level = -1, .cache = GLOW_CACHE_DEFAULTS }
+#define GLOW_MODEL_DEFAULTS(name, machine_code)                                                    \
+  {                                                                                                \
+    .backend = (name), .default_tier = (machine_code), .threads = 1, .level = -1,                  \
+    .cache = GLOW_CACHE_DEFAULTS                                                                   \
+  }
 
 /* clang-format off */
 /* Rows for the table of options, without --backend, whose help differs. */

@@ -171,6 +171,20 @@ GlowStatus glow_session_fill_inputs(GlowSession *s) {
   return status;
 }
 
+GlowStatus glow_session_keep_entry(GlowSession *s) {
+  if (s->entry->kind != GLOW_FUNC || !s->module->first_function->next)
+    return GLOW_OK;
+  GlowText text;
+  glow_text_init(&text, s->ctx);
+  GlowDefer defer;
+  glow_defer_push(s->ctx, &defer, glow_text_release_fn, &text);
+  glow_text_puts(&text, "entry=");
+  put_escaped(&text, s->entry->name);
+  GlowStatus status = run_pass(s, "dce", glow_text_cstr(&text));
+  glow_defer_pop(s->ctx, &defer, true);
+  return status;
+}
+
 GlowStatus glow_session_lower_all(GlowSession *s) {
   return glow_module_has_level(s->module, GLOW_LEVEL_GRAPH)
              ? run_pipeline(s, glow_pipeline_parse(s->ctx, &glow_passes, "lower<all>,dce"), false)

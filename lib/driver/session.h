@@ -66,6 +66,9 @@ GlowStatus glow_session_bind_batch(GlowSession *s, int64_t batch);
 /* Adds inputs of random numbers (random:1) for those that were not given. */
 GlowStatus glow_session_fill_inputs(GlowSession *s);
 
+/* Deletes the functions that the entry, a graph, does not call: nothing is made of them. */
+GlowStatus glow_session_keep_entry(GlowSession *s);
+
 /* Makes the module one for another target, as glow-opt -target does. */
 GlowStatus glow_session_retarget(GlowSession *s, const char *target);
 

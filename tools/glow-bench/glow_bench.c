@@ -9,12 +9,6 @@
 #include "support/file.h"
 #include "support/process.h"
 
-#if GLOW_HAVE_CPU_BACKEND
-#define DEFAULT_BACKEND "cpu"
-#else
-#define DEFAULT_BACKEND "interp"
-#endif
-
 enum { MOST_MODELS = 64 };
 
 /* Seconds since *since, which becomes now. */
@@ -182,7 +176,9 @@ static GlowStatus check_arguments(GlowContext *ctx, GlowBenchCommand *c, const G
 }
 
 static GlowStatus body(GlowContext *ctx, int argc, char **argv) {
-  GlowBenchCommand c = {.model = GLOW_MODEL_DEFAULTS(DEFAULT_BACKEND), .rounds = 9, .seconds = 0.4};
+  GlowBenchCommand c = {.model = GLOW_MODEL_DEFAULTS(GLOW_DEFAULT_BACKEND, GLOW_TIER_COMPILED),
+                        .rounds = 9,
+                        .seconds = 0.4};
   /* clang-format off */
   const GlowOption options[] = {
       {.name = "backend", .value = "NAME", .help = "cpu (the default where it is built) or interp",

@@ -180,8 +180,10 @@ static void describe_machine(GlowContext *ctx, GlowCommand *command) {
 }
 
 static GlowStatus body(GlowContext *ctx, int argc, char **argv) {
-  GlowRunCommand c = {
-      .model = GLOW_MODEL_DEFAULTS("interp"), .rtol = 1e-3, .atol = 1e-7, .error_limit = 20};
+  GlowRunCommand c = {.model = GLOW_MODEL_DEFAULTS(GLOW_DEFAULT_BACKEND, GLOW_TIER_LIBRARY),
+                      .rtol = 1e-3,
+                      .atol = 1e-7,
+                      .error_limit = 20};
   /* clang-format off */
   const GlowOption options[] = {
       GLOW_OPTION_HEADING("Inputs and outputs"),
@@ -223,14 +225,14 @@ static GlowStatus body(GlowContext *ctx, int argc, char **argv) {
        .target = &c.atol, .two_dashes = true},
       GLOW_OPTION_HEADING("How it runs"),
       {.name = "backend", .value = "NAME",
-       .help = "interp (default) or cpu: machine code, implies -O2", .kind = GLOW_OPT_STRING,
+       .help = "cpu (the default where it is built): machine code, implies -O2; or interp", .kind = GLOW_OPT_STRING,
        .target = &c.model.backend, .two_dashes = true},
       GLOW_MODEL_OPTIONS(c.model),
       {.name = "profile", .help = "print where the time goes, by node and by kernel",
        .kind = GLOW_OPT_FLAG, .target = &c.profile, .two_dashes = true},
       {.name = "trace", .value = "FILE", .help = "write the same in Chrome's trace format",
        .kind = GLOW_OPT_STRING, .target = &c.trace, .two_dashes = true},
-      {.name = "g", .help = "give machine code the lines of the text, for gdb and perf",
+      {.name = "g", .help = "give compiled code the lines of the text, for gdb and perf; implies --tier=compiled",
        .kind = GLOW_OPT_FLAG, .target = &c.debug},
       {.name = "primitives",
        .help = "first lower to primitives (-lower=all), and run nothing else",
@@ -269,6 +271,8 @@ static GlowStatus body(GlowContext *ctx, int argc, char **argv) {
   if (status != GLOW_OK || exit_now)
     return status;
   ctx->error_limit = (unsigned)c.error_limit;
+  if (c.debug) /* the library has no lines */
+    c.model.default_tier = GLOW_TIER_COMPILED;
   if (!(c.rtol >= 0 && c.atol >= 0)) {
     glow_error(ctx, GLOW_NOWHERE, "--rtol and --atol must not be negative");
     return GLOW_BAD_USAGE;

@@ -9,13 +9,11 @@ const GlowIsa *glow_cpu_target(const GlowModule *m, GlowLoc loc) {
   const GlowTarget *t;
   if (!glow_target_of(m, &t))
     return NULL;
-  if (!t) {
-    glow_error(m->ctx, loc, "the CPU backend has no target that this machine can run");
-    return NULL;
-  }
-  const GlowIsa *isa = glow_cpu_isa(t);
+  const GlowIsa *isa = t ? glow_cpu_isa(t) : NULL;
   const char *lacks = isa ? t->family->lacks(t) : NULL;
-  if (!isa)
+  if (!t)
+    glow_error(m->ctx, loc, "the CPU backend has no target that this machine can run");
+  else if (!isa)
     glow_error(m->ctx, loc, "the CPU backend makes no code for target %s", t->name);
   else if (lacks)
     glow_error(m->ctx, loc, "this machine cannot run code for target %s (it needs %s)", t->name,
@@ -25,6 +23,7 @@ const GlowIsa *glow_cpu_target(const GlowModule *m, GlowLoc loc) {
   const GlowIsa *host = glow_isa_host();
   if (host)
     glow_note(m->ctx, loc, "glow-opt -target=%s makes it a program for this machine", host->name);
+  glow_note(m->ctx, GLOW_NOWHERE, "--backend=interp runs programs for any target");
   return NULL;
 }
 

@@ -368,6 +368,7 @@ static void report(GlowSelect *s, const GlowFunction *f) {
     glow_note(s->ctx, glow_node_loc(r->node), "unsupported '%s': %s",
               glow_node_desc(r->node)->instr, r->why);
   }
+  glow_note(s->ctx, GLOW_NOWHERE, "glow-run --backend=interp runs it");
 }
 
 GlowWorkList glow_select_block(GlowSelect *s, GlowBlock *b) {
