@@ -17,6 +17,11 @@ const GlowBackend *glow_backend_find(GlowContext *ctx, const GlowBackendTable *t
   return NULL;
 }
 
+static const char *const tiers[] = {
+    [GLOW_TIER_COMPILED] = "compiled", [GLOW_TIER_LIBRARY] = "library"};
+
+const char *glow_tier_name(GlowTier tier) { return tiers[tier]; }
+
 bool glow_tier_find(GlowContext *ctx, const GlowBackend *b, const char *name, GlowTier *tier) {
   if (!name)
     return true;
@@ -24,15 +29,13 @@ bool glow_tier_find(GlowContext *ctx, const GlowBackend *b, const char *name, Gl
     glow_error(ctx, GLOW_NOWHERE, "--tier: the backend %s runs no machine code", b->name);
     return false;
   }
-  if (!strcmp(name, "library"))
-    *tier = GLOW_TIER_LIBRARY;
-  else if (!strcmp(name, "compiled"))
-    *tier = GLOW_TIER_COMPILED;
-  else {
-    glow_error(ctx, GLOW_NOWHERE, "--tier: '%s' is none of compiled, library", name);
-    return false;
-  }
-  return true;
+  for (uint32_t i = 0; i < sizeof tiers / sizeof *tiers; i++)
+    if (!strcmp(name, tiers[i])) {
+      *tier = (GlowTier)i;
+      return true;
+    }
+  glow_error(ctx, GLOW_NOWHERE, "--tier: '%s' is none of compiled, library", name);
+  return false;
 }
 
 /* ---- Executables of backends that do not compile --------------------------------------------- */

@@ -33,6 +33,7 @@ typedef struct GlowBackendTable {
 const GlowBackend *glow_backend_find(GlowContext *ctx, const GlowBackendTable *table,
                                      const char *name);
 
+const char *glow_tier_name(GlowTier tier); /* as in --tier */
 /* Sets *tier to where machine code comes from, by its name in --tier: "compiled" or "library"; NULL
  * leaves it as it is. False after a diagnostic, also if the backend runs no machine code. */
 bool glow_tier_find(GlowContext *ctx, const GlowBackend *b, const char *name, GlowTier *tier);

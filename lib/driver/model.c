@@ -28,9 +28,7 @@ static GlowStatus check_shapes(GlowSession *s) {
 
 /* Makes a program of a graph. */
 static GlowStatus make_program(GlowSession *s, int level, GlowMath math, bool primitives) {
-  GlowStatus status = check_shapes(s);
-  if (status == GLOW_OK)
-    status = glow_session_keep_entry(s);
+  GlowStatus status = glow_session_keep_entry(s);
   if (status == GLOW_OK && primitives)
     status = glow_session_lower_all(s);
   if (status == GLOW_OK)
@@ -48,6 +46,8 @@ GlowStatus glow_model_optimize(GlowSession *s, const GlowModelFlags *flags,
   int level = flags->level < 0 && graph ? backend->level : flags->level;
   GlowStatus status = flags->target ? glow_session_retarget(s, flags->target) : GLOW_OK;
   primitives |= backend->primitives;
+  if (status == GLOW_OK && graph && level >= 0)
+    status = check_shapes(s);
   if (status == GLOW_OK && graph && level >= 0)
     return make_program(s, level, flags->math, primitives);
   if (status == GLOW_OK && primitives)
@@ -97,21 +97,5 @@ GlowStatus glow_model_run_warm(GlowRunnable *r) {
       break;
     best = !i || t < best ? t : best;
   }
-  return status;
-}
-
-GlowStatus glow_model_run(GlowSession *s, const GlowBackend *backend, const GlowRunOptions *options,
-                          int64_t steps) {
-  GlowRunOptions o = *options;
-  o.values = glow_session_values(s);
-  GlowRunnable *r = glow_backend_prepare(backend, s->entry, &s->inputs, &o);
-  if (!r)
-    return GLOW_BAD_INPUT;
-  GlowDefer defer;
-  glow_defer_push(s->ctx, &defer, glow_runnable_destroy_fn, r);
-  GlowStatus status = glow_model_run_steps(s, r, steps);
-  if (status == GLOW_OK)
-    glow_values_take_state(o.values, r->state);
-  glow_defer_pop(s->ctx, &defer, true);
   return status;
 }

@@ -68,11 +68,8 @@ GlowStatus glow_model_load(GlowSession *s, GlowContext *ctx, const char *path,
 GlowStatus glow_model_optimize(GlowSession *s, const GlowModelFlags *flags,
                                const GlowBackend *backend, bool primitives);
 
-/* Runs the entry `steps` times on the same inputs; variables keep their values from step to step.
- * The session has the outputs of the last step, and the variables in its module. */
-GlowStatus glow_model_run(GlowSession *s, const GlowBackend *backend, const GlowRunOptions *options,
-                          int64_t steps);
-/* The same with an entry that is ready, which must be destroyed before variables are looked at. */
+/* Runs an entry that is ready `steps` times on the same inputs; variables keep their values from
+ * step to step. The session gets the outputs of the last step. */
 GlowStatus glow_model_run_steps(GlowSession *s, GlowRunnable *r, int64_t steps);
 /* Runs an entry that notes a profile, until a run is about as fast as those before: so page faults
  * of the first run do not show. On a busy machine, any run that was not interrupted for long will

@@ -1,6 +1,7 @@
 /* What was measured, for people and for programs. */
 #include <string.h>
 
+#include "driver/costs.h"
 #include "driver/peak.h"
 #include "driver/profile.h"
 #include "support/file.h"
@@ -30,15 +31,7 @@ static void print_costs(GlowText *out, const GlowBench *b) {
   bool walked = b->runnable->executable->entries->program != NULL;
   glow_text_printf(out, "%-10s import %.3f, optimize %.3f, compile %.3f, first run %.3f\n",
                    "seconds", b->import, b->optimize, b->compile, b->first);
-  if (c->code)
-    glow_text_printf(out,
-                     "%-10s select %.3f, cache %.3f%s, emit %.3f, link %.3f, LLVM passes %.3f, "
-                     "machine code %.3f, load %.3f, constants %.3f\n",
-                     "compile", c->select, c->cache, c->cached ? " (found)" : "", c->emit, c->link,
-                     c->optimize, c->generate, c->load, c->constants);
-  else if (walked)
-    glow_text_printf(out, "%-10s select %.3f, constants %.3f\n", "compile", c->select,
-                     c->constants);
+  glow_costs_print(out, b->runnable->executable);
   glow_text_printf(out, "%-10s ", "memory");
   if (c->code)
     glow_text_printf(out, "code %.1f KiB, ", (double)c->code / 1024);

@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "backend/backends.h"
+#include "support/process.h"
 #ifdef GLOW_HAVE_CPU_BACKEND
 #include "backend/cpu/plugin.h"
 #endif
@@ -79,40 +79,66 @@ typedef struct Progress {
   bool shown;
 } Progress;
 
-static double seconds(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+static double lap(double *since) {
+  double now = glow_clock(), passed = now - *since;
+  *since = now;
+  return passed;
 }
 
 static void show_progress(void *user, uint64_t done, uint64_t total) {
   Progress *p = user;
-  if (!total || seconds() - p->start < 2)
+  if (!total || glow_clock() - p->start < 2)
     return;
   fprintf(stderr, "\rrunning: %3llu %%", (unsigned long long)(done * 100 / total));
   p->shown = true;
 }
 
-static GlowStatus run(GlowSession *s, const GlowRunCommand *c) {
+/* Compiles the entry and runs it. */
+static GlowStatus run_entry(GlowRun *run) {
+  const GlowRunCommand *c = run->command;
+  GlowSession *s = run->session;
+  double since = glow_clock();
+  GlowRunnable *r = glow_backend_prepare(run->backend, s->entry, &s->inputs, &run->options);
+  if (!r)
+    return GLOW_BAD_INPUT;
+  GlowDefer defer;
+  glow_defer_push(s->ctx, &defer, glow_runnable_destroy_fn, r);
+  run->times.compile = lap(&since);
+  GlowStatus status = run->options.profile ? glow_run_profile(s, r, c)
+                                           : glow_model_run_steps(s, r, c->steps ? c->steps : 1);
+  run->times.run = lap(&since);
+  if (status == GLOW_OK)
+    glow_values_take_state(run->options.values, r->state);
+  if (c->verbose)
+    glow_run_tell(run, r);
+  glow_defer_pop(s->ctx, &defer, true);
+  return status;
+}
+
+static GlowStatus run(GlowSession *s, const GlowRunCommand *c, double import) {
   const GlowBackend *backend = glow_model_backend(s->ctx, &glow_backends, &c->model);
   if (!backend)
     return GLOW_BAD_USAGE;
+  GlowRun run = {.command = c, .session = s, .backend = backend, .times.import = import};
+  double since = glow_clock();
   GlowStatus status = glow_model_optimize(s, &c->model, backend, c->primitives);
   if (status != GLOW_OK)
     return status;
-  Progress progress = {.start = seconds()};
+  run.times.passes = lap(&since);
+  Progress progress = {.start = since};
   GlowPool *pool = glow_pool_make(s->ctx, (int)c->model.threads);
   GlowDefer defer;
   glow_defer_push(s->ctx, &defer, glow_pool_destroy_fn, pool);
-  GlowRunOptions options = glow_model_run_options(s->ctx, &c->model, backend, pool);
-  options.primitives = c->primitives || backend->primitives;
-  options.debug = c->debug;
+  run.options = glow_model_run_options(s->ctx, &c->model, backend, pool);
+  run.options.primitives = c->primitives || backend->primitives;
+  run.options.debug = c->debug;
+  run.options.profile = c->profile || c->trace;
+  run.options.values = glow_session_values(s);
   if (isatty(2)) {
-    options.progress = show_progress;
-    options.progress_user = &progress;
+    run.options.progress = show_progress;
+    run.options.progress_user = &progress;
   }
-  status = c->profile || c->trace ? glow_run_profile(s, backend, &options, c)
-                                  : glow_model_run(s, backend, &options, c->steps ? c->steps : 1);
+  status = run_entry(&run);
   glow_defer_pop(s->ctx, &defer, true);
   if (progress.shown)
     fprintf(stderr, "\r               \r");
@@ -139,6 +165,7 @@ static GlowStatus use_outputs(GlowSession *s, const GlowRunCommand *c) {
 
 static GlowStatus run_model(GlowContext *ctx, const GlowRunCommand *c, const char *path) {
   GlowSession s;
+  double since = glow_clock();
   GlowStatus status = glow_model_load(&s, ctx, path, &c->model);
   for (uint32_t i = 0; i < c->inputs.count && status == GLOW_OK; i++)
     status = glow_session_add_input(&s, c->inputs.data[i], &c->image);
@@ -149,7 +176,7 @@ static GlowStatus run_model(GlowContext *ctx, const GlowRunCommand *c, const cha
   if (status == GLOW_OK)
     status = glow_session_bind(&s);
   if (status == GLOW_OK)
-    status = run(&s, c);
+    status = run(&s, c, lap(&since));
   if (status == GLOW_OK)
     status = use_outputs(&s, c);
   if (s.ctx)
@@ -228,6 +255,8 @@ static GlowStatus body(GlowContext *ctx, int argc, char **argv) {
        .help = "cpu (the default where it is built): machine code, implies -O2; or interp", .kind = GLOW_OPT_STRING,
        .target = &c.model.backend, .two_dashes = true},
       GLOW_MODEL_OPTIONS(c.model),
+      {.name = "verbose", .help = "say on stderr what ran, and what each stage took",
+       .kind = GLOW_OPT_FLAG, .target = &c.verbose, .two_dashes = true},
       {.name = "profile", .help = "print where the time goes, by node and by kernel",
        .kind = GLOW_OPT_FLAG, .target = &c.profile, .two_dashes = true},
       {.name = "trace", .value = "FILE", .help = "write the same in Chrome's trace format",

@@ -11,9 +11,23 @@ typedef struct GlowRunCommand {
   const char *image_size, *mean, *std, *image_layout, *channel_order;
   double crop, rtol, atol;
   int64_t top_k, error_limit, steps; /* steps 0: once */
-  bool softmax, primitives, profile, debug;
+  bool softmax, primitives, profile, debug, verbose;
   GlowImageOptions image;
 } GlowRunCommand;
+
+/* Seconds of each stage. */
+typedef struct GlowRunTimes {
+  double import, passes, compile, run;
+} GlowRunTimes;
+
+/* A model and how it is run. */
+typedef struct GlowRun {
+  const GlowRunCommand *command;
+  GlowSession *session;
+  const GlowBackend *backend;
+  GlowRunOptions options;
+  GlowRunTimes times;
+} GlowRun;
 
 /* --expect [NAME=]FILE: compares and prints a report for each. BAD_INPUT if one does not hold. */
 GlowStatus glow_run_expect(GlowSession *s, const GlowRunCommand *c);
@@ -26,7 +40,8 @@ GlowStatus glow_run_add_test_inputs(GlowSession *s, const char *dir);
 GlowStatus glow_run_check_test_outputs(GlowSession *s, const GlowRunCommand *c);
 /* --profile: runs until a run is as fast as those before, prints where its time went and keeps its
  * outputs; --trace writes the same as a Chrome trace. */
-GlowStatus glow_run_profile(GlowSession *s, const GlowBackend *backend,
-                            const GlowRunOptions *options, const GlowRunCommand *c);
+GlowStatus glow_run_profile(GlowSession *s, GlowRunnable *r, const GlowRunCommand *c);
+/* --verbose: says on stderr what ran, the seconds of each stage, and bytes. */
+void glow_run_tell(const GlowRun *run, const GlowRunnable *r);
 
 #endif

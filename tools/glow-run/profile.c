@@ -79,7 +79,7 @@ static bool is_stateful(const GlowSession *s) {
   return stateful;
 }
 
-static GlowStatus run_entry(GlowSession *s, GlowRunnable *r, const GlowRunCommand *c) {
+GlowStatus glow_run_profile(GlowSession *s, GlowRunnable *r, const GlowRunCommand *c) {
   const char *target = s->module->target;
   const GlowIsa *isa = target ? glow_isa_find(target) : glow_isa_host();
   double before = isa ? glow_fma_peak(isa) : 0;
@@ -91,22 +91,5 @@ static GlowStatus run_entry(GlowSession *s, GlowRunnable *r, const GlowRunComman
     status = report(s, r, c, peak * (double)c->model.threads);
   if (status == GLOW_OK && !counted)
     glow_runnable_take(r, &s->outputs);
-  return status;
-}
-
-GlowStatus glow_run_profile(GlowSession *s, const GlowBackend *backend,
-                            const GlowRunOptions *options, const GlowRunCommand *c) {
-  GlowRunOptions o = *options;
-  o.profile = true;
-  o.values = glow_session_values(s);
-  GlowRunnable *r = glow_backend_prepare(backend, s->entry, &s->inputs, &o);
-  if (!r)
-    return GLOW_BAD_INPUT;
-  GlowDefer defer;
-  glow_defer_push(s->ctx, &defer, glow_runnable_destroy_fn, r);
-  GlowStatus status = run_entry(s, r, c);
-  if (status == GLOW_OK)
-    glow_values_take_state(o.values, r->state);
-  glow_defer_pop(s->ctx, &defer, true);
   return status;
 }
