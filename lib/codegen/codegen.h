@@ -173,7 +173,7 @@ typedef struct GlowImage {
 typedef struct GlowProgramData {
   const GlowStep *steps;
   const GlowAddress *addresses;
-  const GlowWork *const *pieces; /* KERNEL, REFERENCE or HOST */
+  const GlowWork *const *pieces; /* KERNEL, REFERENCE or HOST; NULL: no code is made of it */
   GlowImage params;
   int64_t nsteps, naddresses, npieces;
   int64_t loops, scratch; /* as in GlowProgram */
@@ -182,6 +182,9 @@ typedef struct GlowProgramData {
   bool bare; /* the addresses of params and of bodies, which compiled kernels do not read, are left
                 out: no library code can run the program */
 } GlowProgramData;
+
+/* Whether code is made of a piece. */
+static inline bool glow_work_has_code(const GlowWork *w) { return w && w->kind != GLOW_WORK_HOST; }
 
 /* Hears what became of a piece of work. */
 typedef void GlowRemarkFn(const GlowWorkSource *source, const char *text);

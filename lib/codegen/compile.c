@@ -53,16 +53,21 @@ typedef struct Source {
   bool told; /* the remarks were made */
 } Source;
 
+/* Where the text of the program begins: as the options say, else about where its first piece is. */
+static GlowLoc beginning(const Source *s, const GlowCodegenOptions *o) {
+  for (int64_t i = 0; !o->program.file && s->program && i < s->program->npieces; i++)
+    if (s->program->pieces[i])
+      return s->program->pieces[i]->source->line;
+  return o->program;
+}
+
 static void emit(GlowEmitter *e, const Source *s, const GlowCodegenOptions *o) {
   e->arena = glow_arena_create(e->l.ctx);
   e->l.has_reference = o->nsymbols > 0;
   e->remark = s->told ? NULL : o->remark;
   e->parts = s->parts;
   e->part = s->part;
-  glow_debug_open(&e->debug, &e->l, e->arena, o->debug,
-                  o->program.file || !s->program || !s->program->npieces
-                      ? o->program
-                      : s->program->pieces[0]->source->line);
+  glow_debug_open(&e->debug, &e->l, e->arena, o->debug, beginning(s, o));
   bool shared;
   if (s->unit)
     glow_emit_unit(e, s->unit);
@@ -123,7 +128,7 @@ static bool compiles(GlowContext *ctx, const GlowWork *w, const GlowCodegenOptio
 static const GlowWorkSource *find_culprit(GlowContext *ctx, const GlowProgramData *p,
                                           const GlowCodegenOptions *o) {
   for (int64_t i = 0; i < p->npieces; i++)
-    if (p->pieces[i]->kind != GLOW_WORK_HOST && !compiles(ctx, p->pieces[i], o))
+    if (glow_work_has_code(p->pieces[i]) && !compiles(ctx, p->pieces[i], o))
       return p->pieces[i]->source;
   return NULL;
 }

@@ -372,7 +372,7 @@ void glow_emit_firsts(GlowContext *ctx, GlowArena *arena, const GlowProgramData 
   for (uint32_t i = 0; i < p->npieces; i++) {
     const GlowWork *w = p->pieces[i];
     first[i] = i;
-    if (w->kind == GLOW_WORK_HOST)
+    if (!glow_work_has_code(w))
       continue;
     key.size = 0;
     work_key(w, &key);

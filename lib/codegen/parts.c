@@ -41,7 +41,7 @@ void glow_parts_divide(GlowContext *ctx, GlowArena *arena, const GlowProgramData
   uint64_t load[GLOW_MOST_PARTS] = {0};
   glow_emit_firsts(ctx, arena, program, o->remark, first);
   for (uint32_t i = 0; i < n; i++)
-    if (first[i] == i && program->pieces[i]->kind != GLOW_WORK_HOST)
+    if (first[i] == i && glow_work_has_code(program->pieces[i]))
       pieces[npieces++] = (Piece){i, weigh(program->pieces[i])};
   qsort(pieces, npieces, sizeof *pieces, by_weight);
   /* Lines are looked up in one object, so there is one part. */

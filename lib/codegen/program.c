@@ -35,7 +35,7 @@ void glow_emit_part(GlowEmitter *e, const GlowProgramData *p) {
   e->bare = p->bare;
   for (uint32_t i = 0; i < p->npieces; i++) {
     bool shared, mine = e->parts->part[i] == e->part && e->parts->first[i] == i;
-    if (!mine || p->pieces[i]->kind == GLOW_WORK_HOST)
+    if (!mine || !glow_work_has_code(p->pieces[i]))
       continue;
     LLVMValueRef f = glow_emit_work(e, p->pieces[i], &shared);
     const char *name = name_of(e, i);
@@ -46,7 +46,7 @@ void glow_emit_part(GlowEmitter *e, const GlowProgramData *p) {
 
 static LLVMValueRef emit_piece(GlowEmitter *e, const GlowWork *w, uint32_t i) {
   bool shared;
-  if (w->kind == GLOW_WORK_HOST)
+  if (!glow_work_has_code(w))
     return LLVMConstNull(e->l.ptr);
   if (e->parts && e->parts->part[i] != e->part)
     return declare_piece(e, e->parts->first[i]);

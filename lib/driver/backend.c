@@ -18,7 +18,7 @@ const GlowBackend *glow_backend_find(GlowContext *ctx, const GlowBackendTable *t
 }
 
 static const char *const tiers[] = {
-    [GLOW_TIER_COMPILED] = "compiled", [GLOW_TIER_LIBRARY] = "library"};
+    [GLOW_TIER_COMPILED] = "compiled", [GLOW_TIER_LIBRARY] = "library", [GLOW_TIER_AUTO] = "auto"};
 
 const char *glow_tier_name(GlowTier tier) { return tiers[tier]; }
 
@@ -34,7 +34,7 @@ bool glow_tier_find(GlowContext *ctx, const GlowBackend *b, const char *name, Gl
       *tier = (GlowTier)i;
       return true;
     }
-  glow_error(ctx, GLOW_NOWHERE, "--tier: '%s' is none of compiled, library", name);
+  glow_error(ctx, GLOW_NOWHERE, "--tier: '%s' is none of auto, compiled, library", name);
   return false;
 }
 

@@ -34,7 +34,7 @@ const GlowBackend *glow_backend_find(GlowContext *ctx, const GlowBackendTable *t
                                      const char *name);
 
 const char *glow_tier_name(GlowTier tier); /* as in --tier */
-/* Sets *tier to where machine code comes from, by its name in --tier: "compiled" or "library"; NULL
+/* Sets *tier to where machine code comes from, by its name in --tier: "compiled", "library" or "auto"; NULL
  * leaves it as it is. False after a diagnostic, also if the backend runs no machine code. */
 bool glow_tier_find(GlowContext *ctx, const GlowBackend *b, const char *name, GlowTier *tier);
 

@@ -15,7 +15,7 @@
 /* Where machine code comes from, for glow_tier_find. */
 #define GLOW_TIER_OPTION(name_of_tier)                                                             \
   {.name = "tier", .value = "NAME",                                                                \
-   .help = "machine code made for the program (compiled), or with Glow itself (library)",          \
+   .help = "machine code made with Glow (library), for the program (compiled), or both (auto)",          \
    .kind = GLOW_OPT_STRING, .target = &(name_of_tier), .two_dashes = true}
 /* clang-format on */
 

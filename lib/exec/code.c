@@ -249,6 +249,18 @@ GlowCode *glow_code_load(GlowContext *ctx, const void *image, size_t size,
 
 const GlowProgram *glow_code_program(const GlowCode *code) { return code->program; }
 
+GlowPieceFn *const *glow_code_pieces(const GlowCode *code, uint32_t count) {
+  GlowPieceFn *const *pieces = code->program->pieces;
+  uint64_t at = (uint64_t)((uintptr_t)pieces - (uintptr_t)code->base);
+  if (at > code->mapped || count > (code->mapped - at) / sizeof *pieces)
+    return NULL;
+  for (uint32_t i = 0; i < count; i++)
+    if (pieces[i] &&
+        (uint64_t)((uintptr_t)pieces[i] - (uintptr_t)code->base) >= (uint64_t)code->size)
+      return NULL;
+  return pieces;
+}
+
 int64_t glow_code_size(const GlowCode *code) { return code->size; }
 
 void glow_code_destroy(GlowCode *code) {

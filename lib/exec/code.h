@@ -59,6 +59,9 @@ GlowCode *glow_code_load(GlowContext *ctx, const void *image, size_t size,
                          const GlowSymbol *symbols, uint32_t count);
 /* What glow_walk runs. */
 const GlowProgram *glow_code_program(const GlowCode *code);
+/* The functions of the program's pieces, NULL for those that the image has no code for; NULL if the
+ * program has not `count` pieces. */
+GlowPieceFn *const *glow_code_pieces(const GlowCode *code, uint32_t count);
 int64_t glow_code_size(const GlowCode *code); /* bytes of instructions */
 void glow_code_destroy(GlowCode *code);       /* NULL is ignored */
 

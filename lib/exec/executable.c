@@ -15,6 +15,7 @@ GlowExecutable *glow_executable_make(GlowArena *arena, uint32_t nentries) {
   for (uint32_t i = 0; i < nentries; i++)
     e->entries[i].executable = e;
   atomic_init(&e->users, 1);
+  atomic_init(&e->spent, 0);
   pthread_mutex_init(&e->lock, NULL);
   return e;
 }
@@ -34,6 +35,7 @@ GlowExecutable *glow_executable_retain(GlowExecutable *e) {
 void glow_executable_release(GlowExecutable *e) {
   if (!e || atomic_fetch_sub_explicit(&e->users, 1, memory_order_acq_rel) > 1)
     return;
+  glow_background_destroy(e->background);
   for (uint32_t i = 0; i < e->nentries; i++)
     if (e->entries[i].engine && e->entries[i].engine->destroy)
       e->entries[i].engine->destroy(&e->entries[i]);
@@ -44,6 +46,38 @@ void glow_executable_release(GlowExecutable *e) {
 }
 
 void glow_executable_release_fn(void *e) { glow_executable_release(e); }
+
+/* ---- Code ------------------------------------------------------------------------------------ */
+
+void glow_entry_choose(GlowEntry *e, uint32_t i, bool better) {
+  const GlowEntryCode *c = &e->code;
+  GlowPieceFn *f = better ? __atomic_load_n(&c->better[i], __ATOMIC_ACQUIRE) : NULL;
+  __atomic_store_n(&c->now[i], f ? f : c->library[i], __ATOMIC_RELEASE);
+}
+
+void glow_entry_improve(GlowEntry *e, uint32_t i, GlowPieceFn *function) {
+  __atomic_store_n(&e->code.better[i], function, __ATOMIC_RELEASE);
+  __atomic_store_n(&e->code.now[i], function, __ATOMIC_RELEASE);
+}
+
+void glow_executable_count_pieces(const GlowExecutable *e, uint32_t *all, uint32_t *compiled) {
+  *all = *compiled = 0;
+  for (uint32_t k = 0; k < e->nentries; k++) {
+    const GlowEntryCode *c = &e->entries[k].code;
+    for (uint32_t i = 0; i < c->npieces; i++) {
+      GlowPieceFn *better = __atomic_load_n(&c->better[i], __ATOMIC_ACQUIRE);
+      *all += c->library[i] || better;
+      *compiled += better && __atomic_load_n(&c->now[i], __ATOMIC_ACQUIRE) == better;
+    }
+  }
+}
+
+bool glow_executable_improve(GlowExecutable *e, double seconds) {
+  if (!e->background)
+    return true;
+  glow_background_start(e->background);
+  return glow_background_wait(e->background, seconds);
+}
 
 /* ---- States ---------------------------------------------------------------------------------- */
 

@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "exec/background.h"
 #include "exec/profile.h"
 #include "rt/walk.h"
 #include "tensor/bindings.h"
@@ -41,7 +42,7 @@ typedef struct GlowExecValue {
 typedef struct GlowExecutableCosts {
   double select, cache, emit, link, optimize, generate, load, constants;
   int64_t code;
-  bool cached; /* code and constants were found in the cache */
+  bool cached; /* what had to be made before the first run was found in the cache */
 } GlowExecutableCosts;
 
 /* The memory of the variables of an executable, which its programs share. Any number of states may
@@ -68,6 +69,15 @@ typedef struct GlowEngine {
   void (*destroy)(GlowEntry *entry);
 } GlowEngine;
 
+/* What the pieces of a program run: one of two functions, which agree in all but their speed. Either
+ * may stand in the program's table at any step of any run. */
+typedef struct GlowEntryCode {
+  uint32_t npieces;
+  GlowPieceFn **now;     /* the program's table. Written and read atomically */
+  GlowPieceFn **library; /* of the library; NULL: of no kernel, or the library has none */
+  GlowPieceFn **better;  /* made for the program; NULL: there is none, or none yet. Atomic, too */
+} GlowEntryCode;
+
 /* A program of an executable. */
 struct GlowEntry {
   GlowExecutable *executable;
@@ -78,6 +88,7 @@ struct GlowEntry {
   const GlowExecValue *values;
   uint32_t nvalues;
   const GlowProgram *program; /* NULL: engine->run */
+  GlowEntryCode code;         /* of `program` */
   int64_t memory, align;      /* bytes of the arena of a run */
   int64_t scratch;            /* bytes that each worker needs behind it */
   const GlowProfilePiece *pieces;
@@ -94,6 +105,9 @@ struct GlowExecutable {
   uint32_t nstorage; /* how many values of each entry are storage */
   void *shared;      /* what entries share; freed behind them by `release_shared`, or NULL */
   void (*release_shared)(void *shared);
+  GlowBackground *background; /* makes code while programs run; NULL: nothing is to be made */
+  double patience;            /* seconds of runs until the background starts */
+  atomic_llong spent;         /* nanoseconds of runs so far, while it has not started */
   GlowExecutableCosts costs;
 };
 
@@ -102,8 +116,18 @@ struct GlowExecutable {
 GlowExecutable *glow_executable_make(GlowArena *arena, uint32_t nentries);
 /* The entry of that name; NULL: the only one. NULL if there is none. */
 GlowEntry *glow_executable_find(GlowExecutable *e, const char *name);
+/* How many pieces the programs have that are kernels, and how many of these run compiled code now. */
+void glow_executable_count_pieces(const GlowExecutable *e, uint32_t *all, uint32_t *compiled);
+/* Piece i runs `function` from its next call on, in all runs. From any thread. */
+void glow_entry_improve(GlowEntry *e, uint32_t i, GlowPieceFn *function);
+/* Piece i runs the function made for the program if there is one and `better`, else the library's. */
+void glow_entry_choose(GlowEntry *e, uint32_t i, bool better);
+/* Makes better code for what pays and is library code still, and waits for it, at most so long.
+ * Whether all is made. From any thread. */
+bool glow_executable_improve(GlowExecutable *e, double seconds);
 GlowExecutable *glow_executable_retain(GlowExecutable *e);
-/* One user less; the last one frees the executable. NULL is ignored. No run may be under way. */
+/* One user less; the last one frees the executable, and waits for the piece that is being compiled.
+ * NULL is ignored. No run may be under way. */
 void glow_executable_release(GlowExecutable *e);
 void glow_executable_release_fn(void *e); /* for glow_defer_push */
 

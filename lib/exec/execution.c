@@ -8,6 +8,7 @@
 #include "exec/memory.h"
 #include "support/deadline.h"
 #include "support/pages.h"
+#include "support/process.h"
 
 /* ---- Memory ---------------------------------------------------------------------------------- */
 
@@ -290,12 +291,30 @@ static GlowStatus run_whole(GlowExecution *x, GlowState *s, const GlowTensor *co
   return status == GLOW_OK ? c.status : status;
 }
 
+/* Adds the time of a run. Programs that run for long get better code. */
+static void count_time(GlowExecutable *e, double seconds) {
+  long long spent = (long long)(seconds * 1e9);
+  spent += atomic_fetch_add_explicit(&e->spent, spent, memory_order_relaxed);
+  if ((double)spent * 1e-9 >= e->patience)
+    glow_background_start(e->background);
+}
+
+static GlowStatus run_counted(GlowExecution *x, GlowState *s, const GlowTensor *const *inputs) {
+  GlowExecutable *e = x->entry->executable;
+  bool counted = e->background && !glow_background_started(e->background);
+  double since = counted ? glow_clock() : 0;
+  GlowStatus status = run_program(x, s, inputs);
+  if (counted)
+    count_time(e, glow_clock() - since);
+  return status;
+}
+
 GlowStatus glow_execution_call(GlowExecution *x, GlowState *s, const GlowTensor *const *inputs) {
   if (atomic_exchange_explicit(&x->busy, true, memory_order_acquire))
     return GLOW_BUSY;
   GlowStatus status = GLOW_BUSY;
   if (!s || !atomic_exchange_explicit(&s->busy, true, memory_order_acquire)) {
-    status = x->entry->program ? run_program(x, s, inputs) : run_whole(x, s, inputs);
+    status = x->entry->program ? run_counted(x, s, inputs) : run_whole(x, s, inputs);
     atomic_store_explicit(&x->stop, false, memory_order_relaxed);
     if (s)
       atomic_store_explicit(&s->busy, false, memory_order_release);

@@ -56,9 +56,14 @@ static void *const *operands_of(const GlowProgram *p, const GlowRunContext *run,
   return run->pointers;
 }
 
+/* The code of a piece, which another thread may replace at any time. */
+static GlowPieceFn *piece_of(const GlowProgram *p, const GlowStep *s) {
+  return IN_BUNDLE ? p->pieces[s->piece] : __atomic_load_n(&p->pieces[s->piece], __ATOMIC_ACQUIRE);
+}
+
 /* Calls a piece for all units, or lets the threads share them. */
 static void call(const GlowProgram *p, const GlowRunContext *run, const GlowStep *s, int64_t next) {
-  GlowPieceFn *piece = p->pieces[s->piece];
+  GlowPieceFn *piece = piece_of(p, s);
   void *const *operands = operands_of(p, run, s, next);
   if (s->shards > 1 && run->parallel)
     run->parallel->run(run->parallel, piece, operands, s->number, s->shards);

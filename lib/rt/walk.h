@@ -41,7 +41,8 @@ typedef struct GlowStep {
   int64_t number;  /* PIECE: its units; IF, JUMP, TEST, AGAIN: the step to go on at */
 } GlowStep;
 
-/* A program; what it points to is constant. */
+/* A program. What it points to is constant, but for the elements of `pieces`: in a process that makes
+ * better code while programs run, they are replaced atomically. */
 typedef struct GlowProgram {
   const GlowStep *steps;
   const GlowAddress *addresses;

@@ -385,7 +385,9 @@ bool program_run(Program *p, Counts *counts) {
   ok = ok && bind(&r);
   const GlowProgramData *data = ok ? glow_cpu_program(p->ctx->arena, &r.plan, p->isa) : NULL;
   bool runs = ok && !is_left_out(p, data);
-  const GlowProgram *program = runs ? glow_library_bind(p->ctx, p->ctx->arena, p->isa, data) : NULL;
+  GlowEntryCode code;
+  const GlowProgram *program =
+      runs ? glow_library_bind(p->ctx, p->ctx->arena, p->isa, data, true, &code) : NULL;
   if (program && draw(p, 4) == 0)
     forget_forms(p->isa, data, program->params);
   if (runs)

@@ -118,7 +118,8 @@ static void check_program(GlowContext *ctx, const char *name, GlowFunction *f, c
     return;
   }
   const GlowProgramData *data = glow_cpu_program(ctx->arena, &plan, isa);
-  const GlowProgram *made = glow_library_bind(ctx, ctx->arena, isa, data);
+  GlowEntryCode code;
+  const GlowProgram *made = glow_library_bind(ctx, ctx->arena, isa, data, true, &code);
   const Layout l = lay_out(data);
   int file = write_program(data, &l);
   CHECK(made && file >= 0);

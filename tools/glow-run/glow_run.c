@@ -207,7 +207,7 @@ static void describe_machine(GlowContext *ctx, GlowCommand *command) {
 }
 
 static GlowStatus body(GlowContext *ctx, int argc, char **argv) {
-  GlowRunCommand c = {.model = GLOW_MODEL_DEFAULTS(GLOW_DEFAULT_BACKEND, GLOW_TIER_LIBRARY),
+  GlowRunCommand c = {.model = GLOW_MODEL_DEFAULTS(GLOW_DEFAULT_BACKEND, GLOW_TIER_AUTO),
                       .rtol = 1e-3,
                       .atol = 1e-7,
                       .error_limit = 20};

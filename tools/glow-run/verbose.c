@@ -24,13 +24,13 @@ static uint32_t count_pieces(const GlowEntry *e, const char *kernel) {
   return count;
 }
 
-/* An executable of one program has compiled code, or that of the library. */
 static void put_pieces(GlowText *out, const GlowExecutable *e) {
   const GlowEntry *entry = e->entries;
   if (!entry->program)
     return;
   uint32_t interpreted = count_pieces(entry, "interpreter"), code = entry->npieces - interpreted;
-  uint32_t compiled = e->costs.code ? code : 0;
+  uint32_t kernels, compiled;
+  glow_executable_count_pieces(e, &kernels, &compiled);
   glow_text_printf(out, "%-10s %u: %u library code, %u compiled code, %u interpreted", "pieces",
                    entry->npieces, code - compiled, compiled, interpreted);
   glow_text_printf(out, "; %u reference kernels\n", count_pieces(entry, "reference"));

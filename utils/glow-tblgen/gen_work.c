@@ -157,8 +157,9 @@ static void write_layouts(const OpFile *file, GlowText *out) {
 }
 
 static void write_kernel(const KernelDecl *k, GlowStr name, GlowText *out) {
-  glow_text_printf(out, "    {.name = \"%s\", .function = \"glow_%s\", .words = %lld", name, name,
-                   (long long)k->params_decl->words);
+  glow_text_printf(out, "    {.name = \"%s\", .function = \"glow_%s\", .words = %lld, .share = %s",
+                   name, name, (long long)k->params_decl->words,
+                   k->share.text ? k->share.text : "GLOW_USUAL_SHARE");
   if (k->layouts.count)
     glow_text_printf(out, ", .layouts = layouts_%s", k->name.text);
   if (has_setup(k))

@@ -15,7 +15,7 @@
 
 %fallback ID KINDS ENUM OP INSTR IN OUT INOUT REGION TYPES MEMBER IMEMBER TRAITS INFER VERIFY
              SCRATCH MACS GRAD LOWER IRGEN FOLD ALSO DOMAIN NEWEST HOOK UNSUPPORTED
-             NUMBER PARAMS CALLBACK TILE TILES KERNEL AS TEMP INTS WHERE STEP STEPS VARIANTS SOURCES DERIVED LAYOUTS
+             NUMBER PARAMS CALLBACK TILE TILES KERNEL AS TEMP INTS WHERE STEP STEPS VARIANTS SOURCES DERIVED LAYOUTS SHARE
              FIXED.
 
 %type ids { Names }
@@ -199,6 +199,7 @@ kernel_clause ::= family.
 kernel_clause ::= STEPS(K) ids(L) COLON ID(N). { parse_word(p, &p->kernel->step, K, N); p->kernel->steps = L; }
 kernel_clause ::= TILES ids(L) COLON kinds.    { p->roles->names = L; }
 kernel_clause ::= LAYOUTS layouts.
+kernel_clause ::= SHARE(K) INT(N).             { parse_share(p, K, N); }
 layouts ::= ID(N) layout.                      { p->layout->operand = N; }
 layouts ::= layouts COMMA ID(N) layout.        { p->layout->operand = N; }
 layout ::= STRING(S).                          { parse_layout(p, S); }

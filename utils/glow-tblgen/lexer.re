@@ -70,6 +70,7 @@ int lexer_next(Lexer *lx) {
       "steps"       { return T_STEPS; }
       "derived"     { return T_DERIVED; }
       "layouts"     { return T_LAYOUTS; }
+      "share"       { return T_SHARE; }
       "variants"    { return T_VARIANTS; }
       "sources"     { return T_SOURCES; }
       "tile"        { return T_TILE; }

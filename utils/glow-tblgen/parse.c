@@ -4,6 +4,7 @@
 #include "parse.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "tblgen/grammar.h"
 
@@ -280,6 +281,12 @@ void parse_variants(Parser *p, Name keyword, Names variants) {
   if (p->family->variants.count)
     glow_error(p->file->ctx, keyword.loc, "'%s' has a second 'variants' clause", p->row);
   p->family->variants = variants;
+}
+
+void parse_share(Parser *p, Name keyword, Name percent) {
+  parse_word(p, &p->kernel->share, keyword, percent);
+  if (strlen(percent.text) > 2 || percent.text[0] == '0')
+    glow_error(p->file->ctx, percent.loc, "a share is 1 to 99 percent");
 }
 
 void parse_word(Parser *p, Name *word, Name keyword, Name value) {

@@ -57,6 +57,7 @@ void parse_roles(Parser *p, Name kind);
 void parse_layout(Parser *p, Name text);
 void parse_variants(Parser *p, Name keyword, Names variants);
 /* A clause that a row may have once: a keyword and a word. */
+void parse_share(Parser *p, Name keyword, Name percent);
 void parse_word(Parser *p, Name *word, Name keyword, Name value);
 void parse_syntax_error(Parser *p, int token, Name at);
 

@@ -240,6 +240,7 @@ typedef struct KernelDecl {
   Name name;
   GlowStr doc;
   Name params;
+  Name share; /* percent; text NULL: GLOW_USUAL_SHARE */
   Family family;
   Ports out, in;
   GLOW_VEC(RolesDecl) roles;

@@ -1,5 +1,5 @@
-/* Entries of the cache. The head is a table of constants and the image of the code, the body the
- * constants themselves at their places. */
+/* Entries of the cache. That of code has a table of sizes and the images in its head; that of
+ * constants a table of them in its head, and themselves at their places in its body. */
 #include "backend/cpu/cached.h"
 
 #include <string.h>
@@ -53,26 +53,85 @@ static bool put_payload(const GlowModule *m, GlowText *key) {
   return true;
 }
 
-bool glow_cached_key(const GlowFunction *f, const GlowCodegenOptions *o, GlowText *key) {
+bool glow_cached_key(const GlowFunction *f, const GlowIsa *isa, GlowText *key) {
   const GlowModule *m = f->module;
   put_build(key);
-  glow_text_printf(key, "target %s entry %s\n", o->isa->name, f->name);
+  glow_text_printf(key, "target %s entry %s\n", isa->name, f->name);
   glow_module_print(m, key, &(GlowPrintOptions){.no_payload = true});
   return put_files(m->ctx, key) && put_payload(m, key);
 }
 
-/* ---- Entries --------------------------------------------------------------------------------- */
+static GlowBytes bytes_of(const GlowText *t) { return (GlowBytes){t->data, t->size}; }
+
+/* The key of one of the two entries: `what` stands before the program's key. */
+static GlowBytes entry_key(GlowArena *arena, const char *what, GlowBytes key) {
+  size_t n = strlen(what);
+  char *all = glow_arena_alloc(arena, n + key.size);
+  memcpy(all, what, n);
+  memcpy(all + n, key.data, key.size);
+  return (GlowBytes){all, n + key.size};
+}
+
+/* ---- Code ------------------------------------------------------------------------------------ */
+
+bool glow_cached_find_code(const GlowCache *cache, GlowBytes key, GlowArena *arena,
+                           GlowCachedCode *c) {
+  *c = (GlowCachedCode){0};
+  if (!glow_cache_find(cache, entry_key(arena, "code of ", key), &c->entry))
+    return false;
+  GlowBytes head = c->entry.head;
+  uint64_t count = 0, at = sizeof count;
+  bool ok = head.size >= sizeof count;
+  if (ok)
+    memcpy(&count, head.data, sizeof count);
+  ok = ok && count <= (head.size - at) / sizeof(uint64_t);
+  GlowBytes *images = GLOW_NEW_ARRAY(arena, GlowBytes, ok ? count : 0);
+  at += ok ? count * sizeof(uint64_t) : 0;
+  for (uint64_t i = 0; ok && i < count; i++) {
+    uint64_t size;
+    memcpy(&size, (const char *)head.data + (1 + i) * sizeof size, sizeof size);
+    ok = size <= head.size - at;
+    images[i] = (GlowBytes){(const char *)head.data + at, (size_t)size};
+    at += ok ? (size + 7) / 8 * 8 : 0;
+    ok = ok && at <= head.size;
+  }
+  c->images = images;
+  c->count = (uint32_t)count;
+  if (!ok)
+    glow_cache_close(&c->entry);
+  return ok;
+}
+
+void glow_cached_store_code(const GlowCache *cache, GlowBytes key, const GlowBytes *images,
+                            uint32_t count, GlowContext *ctx) {
+  GlowText head;
+  GlowDefer defer;
+  uint64_t n = count;
+  glow_text_init(&head, ctx);
+  glow_defer_push(ctx, &defer, glow_text_release_fn, &head);
+  glow_text_bytes(&head, &n, sizeof n);
+  for (uint32_t i = 0; i < count; i++) {
+    uint64_t size = images[i].size;
+    glow_text_bytes(&head, &size, sizeof size);
+  }
+  for (uint32_t i = 0; i < count; i++) { /* each is aligned as its integers want it */
+    glow_text_bytes(&head, images[i].data, images[i].size);
+    glow_text_bytes(&head, "\0\0\0\0\0\0\0", (8 - images[i].size % 8) % 8);
+  }
+  glow_cache_store(cache, entry_key(ctx->arena, "code of ", key), bytes_of(&head), NULL, 0);
+  glow_defer_pop(ctx, &defer, true);
+}
+
+/* ---- Constants ------------------------------------------------------------------------------- */
 
 typedef struct Constant {
   uint64_t storage, offset, bytes;
 } Constant;
 
-static GlowBytes bytes_of(const GlowText *t) { return (GlowBytes){t->data, t->size}; }
-
-bool glow_cached_find(const GlowCache *cache, const GlowText *key, GlowArena *arena,
-                      const GlowCpuPlan *plan, GlowCached *c) {
-  *c = (GlowCached){0};
-  if (!glow_cache_find(cache, bytes_of(key), &c->entry))
+bool glow_cached_find_constants(const GlowCache *cache, GlowBytes key, GlowArena *arena,
+                                const GlowCpuPlan *plan, GlowCachedConstants *c) {
+  *c = (GlowCachedConstants){0};
+  if (!glow_cache_find(cache, entry_key(arena, "constants of ", key), &c->entry))
     return false;
   GlowBytes head = c->entry.head, body = c->entry.body;
   uint64_t count = 0;
@@ -90,16 +149,14 @@ bool glow_cached_find(const GlowCache *cache, const GlowText *key, GlowArena *ar
     if (ok)
       c->constants[k.storage] = (const char *)body.data + k.offset;
   }
-  if (ok)
-    c->image = (GlowBytes){at, (size_t)((const char *)head.data + head.size - at)};
-  else
+  if (!ok)
     glow_cache_close(&c->entry);
   return ok;
 }
 
-void glow_cached_store(const GlowCache *cache, const GlowText *key, GlowArena *arena,
-                       const GlowCpuPlan *plan, const GlowText *image,
-                       const GlowExecValue *values, const GlowValues *held) {
+void glow_cached_store_constants(const GlowCache *cache, GlowBytes key, GlowArena *arena,
+                                 const GlowCpuPlan *plan, const GlowExecValue *values,
+                                 const GlowValues *held) {
   static const char zeros[ALIGN];
   Constant *table = GLOW_NEW_ARRAY(arena, Constant, plan->nouter);
   GlowBytes *parts = GLOW_NEW_ARRAY(arena, GlowBytes, 2 * (size_t)plan->nouter);
@@ -118,13 +175,14 @@ void glow_cached_store(const GlowCache *cache, const GlowText *key, GlowArena *a
     table[count++] = (Constant){i, offset, bytes};
     offset += bytes + padding;
   }
+  if (!count)
+    return;
   GlowText head;
   GlowDefer defer;
-  glow_text_init(&head, key->ctx);
+  glow_text_init(&head, glow_arena_context(arena));
   glow_defer_push(head.ctx, &defer, glow_text_release_fn, &head);
   glow_text_bytes(&head, &count, sizeof count);
   glow_text_bytes(&head, table, count * sizeof *table);
-  glow_text_bytes(&head, image->data, image->size);
-  glow_cache_store(cache, bytes_of(key), bytes_of(&head), parts, 2 * count);
+  glow_cache_store(cache, entry_key(arena, "constants of ", key), bytes_of(&head), parts, 2 * count);
   glow_defer_pop(head.ctx, &defer, true);
 }

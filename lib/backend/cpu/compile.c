@@ -11,6 +11,8 @@
 #include "ir/remarks.h"
 #include "support/process.h"
 
+#define PATIENCE 0.3 /* seconds of runs after which a program is compiled */
+
 /* An entry under construction, and what is forgotten once there is one. */
 typedef struct Compile {
   GlowEntry *entry;
@@ -21,9 +23,7 @@ typedef struct Compile {
   GlowArena *arena;
   const GlowRunOptions *options;
   const GlowIsa *isa;
-  const GlowCache *cache; /* NULL: there is none */
-  bool cached;            /* the cache had code and constants */
-  GlowText key, image;    /* if there is a cache and it had nothing */
+  bool made; /* code that the cache may want */
 } Compile;
 
 /* Seconds since *since, which becomes now. */
@@ -163,7 +163,7 @@ static void report(GlowExecution *x) {
 
 static void destroy(GlowEntry *entry) {
   GlowCpuBackend *b = entry->backend;
-  glow_code_destroy(b->code);
+  glow_cpu_code_release(&b->code);
   glow_cache_close(&b->cached.entry);
 }
 
@@ -188,21 +188,6 @@ static void find_kernels(GlowArena *arena, GlowCodegenOptions *options) {
   }
 }
 
-/* Makes the image. NULL, or why there is none. */
-static const char *generate(Compile *c, const GlowCodegenPlugin *codegen,
-                            const GlowCodegenOptions *options) {
-  GlowExecutableCosts *costs = c->costs;
-  GlowCodegenTimes t;
-  const char *unlinked;
-  if (!codegen->emit_image(c->ctx, c->backend->data, options, &unlinked, &c->image, &t))
-    glow_throw(c->ctx, GLOW_INTERNAL); /* whatever the program, it should compile */
-  costs->emit += t.emit;
-  costs->link += t.link;
-  costs->optimize += t.optimize;
-  costs->generate += t.generate + t.load;
-  return unlinked;
-}
-
 /* A remark about the whole program. */
 static void tell(const Compile *c, const char *what) {
   if (!glow_remarks_heard(c->ctx))
@@ -214,64 +199,12 @@ static void tell(const Compile *c, const char *what) {
                                           .text = text});
 }
 
-/* Maps an image. False after a diagnostic. */
-static bool load(Compile *c, GlowBytes image, const GlowCodegenOptions *o) {
-  GlowCpuBackend *b = c->backend;
-  double since = glow_clock();
-  b->code = glow_code_load(c->ctx, image.data, image.size, o->symbols, o->nsymbols);
-  c->costs->load += lap(&since);
-  return b->code != NULL;
-}
-
-/* Loads what the cache has. False if that is nothing, or no image of this program that can be
- * mapped, such as one that something has written over: then the code is made anew. */
-static bool load_cached(Compile *c, const GlowCodegenOptions *o) {
-  GlowCpuBackend *b = c->backend;
-  double since = glow_clock();
-  bool found = false;
-  if (c->cache && glow_cached_key(c->function, o, &c->key))
-    found = glow_cached_find(c->cache, &c->key, c->arena, &b->plan, &b->cached);
-  else
-    glow_text_release(&c->key);
-  c->costs->cache += lap(&since);
-  if (!found)
-    return false;
-  GlowSilence silence;
-  glow_silence_begin(c->ctx, &silence);
-  c->cached = load(c, b->cached.image, o);
-  glow_silence_end(&silence);
-  if (!c->cached)
-    glow_cache_close(&b->cached.entry);
-  return c->cached;
-}
-
-/* Finds the code or makes it. NULL after a diagnostic, or if *unlinked says why there is none. */
-static const GlowProgram *compiled_program(Compile *c, const char **unlinked) {
-  GlowCpuBackend *b = c->backend;
-  GlowCodegenOptions options = {
-      .isa = c->isa, .debug = c->options->debug, .program = c->function->src};
-  options.remark = glow_remarks_heard(c->ctx) ? glow_cpu_remark : NULL;
-  find_kernels(c->arena, &options);
-  c->costs->cached = load_cached(c, &options);
-  if (c->cached) {
-    tell(c, "is in the cache: nothing is compiled");
-  } else {
-    const GlowCodegenPlugin *codegen = glow_codegen_open(c->ctx);
-    *unlinked = codegen ? generate(c, codegen, &options) : NULL;
-    if (*unlinked)
-      glow_text_release(&c->key); /* nothing is stored */
-    if (!codegen || *unlinked || !load(c, (GlowBytes){c->image.data, c->image.size}, &options))
-      return NULL;
-  }
-  c->costs->code += glow_code_size(b->code);
-  return glow_code_program(b->code);
-}
-
 /* Says of each piece that library code runs it. */
-static void tell_pieces(const GlowProgramData *data) {
-  for (int64_t i = 0; i < data->npieces; i++) {
+static void tell_pieces(const Compile *c) {
+  const GlowProgramData *data = c->backend->data;
+  for (int64_t i = 0; i < data->npieces && glow_remarks_heard(c->ctx); i++) {
     const GlowWork *w = data->pieces[i];
-    if (w->kind == GLOW_WORK_KERNEL)
+    if (w->kind == GLOW_WORK_KERNEL && !c->entry->code.better[i])
       glow_codegen_remark(glow_cpu_node(w->source), "%s '%s' runs as %s of the library",
                           w->source->desc->instr, w->source->name, w->kernel->name);
   }
@@ -299,17 +232,78 @@ static void describe_pieces(Compile *c) {
   c->entry->npieces = (uint32_t)data->npieces;
 }
 
-/* The program of library code; `why` it runs although compiled code was asked for, or NULL. */
-static const GlowProgram *library_program(Compile *c, const char *why) {
-  GlowCpuBackend *b = c->backend;
-  if (why)
-    tell(c, glow_str_printf(c->ctx, "runs as library code: its own cannot be linked: %s", why));
-  b->data = glow_cpu_program(c->arena, &b->plan, c->isa);
-  describe_pieces(c);
-  const GlowProgram *program = glow_library_bind(c->ctx, c->arena, c->isa, b->data);
-  if (program && glow_remarks_heard(c->ctx))
-    tell_pieces(b->data);
-  return program;
+/* Where code of the program is kept, if anywhere: what has lines is not. */
+static void choose_cache(Compile *c) {
+  const GlowCache *cache = c->options->debug ? NULL : c->options->cache;
+  GlowCpuCode *code = &c->backend->code;
+  GlowText key;
+  GlowDefer defer;
+  if (!cache)
+    return;
+  glow_text_init(&key, c->ctx);
+  glow_defer_push(c->ctx, &defer, glow_text_release_fn, &key);
+  if (glow_cached_key(c->function, c->isa, &key)) {
+    code->cache = cache;
+    code->key = (GlowBytes){glow_arena_copy(c->arena, key.data, key.size), key.size};
+  }
+  glow_defer_pop(c->ctx, &defer, true);
+}
+
+/* What has to be made before the first run: for the tier `compiled` all that pays, and else what
+ * the library cannot run. */
+static uint32_t choose_groups(const Compile *c, const GlowPieceGroup **groups) {
+  const GlowCpuCode *code = &c->backend->code;
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < code->groups.count; i++) {
+    const GlowPieceGroup *g = &code->groups.groups[i];
+    bool wanted = c->options->tier == GLOW_TIER_COMPILED || !c->entry->code.library[g->pieces[0]];
+    if (wanted && glow_cpu_code_lacks(code, g))
+      groups[count++] = g;
+  }
+  return count;
+}
+
+/* False after a diagnostic: a piece has no code at all, because of `unlinked`. */
+static bool check_pieces(const Compile *c, const char *unlinked) {
+  const GlowEntryCode *code = &c->entry->code;
+  for (uint32_t i = 0; i < code->npieces; i++) {
+    const GlowWork *w = c->backend->data->pieces[i];
+    if (w->kind == GLOW_WORK_HOST || code->now[i])
+      continue;
+    glow_error(c->ctx, w->source->loc, "'%s' has no machine code: %s", w->source->desc->instr,
+               unlinked);
+    return false;
+  }
+  return true;
+}
+
+/* Makes the code that is wanted and that the cache does not have. False after a diagnostic. */
+static bool improve(Compile *c) {
+  GlowCpuCode *code = &c->backend->code;
+  const GlowPieceGroup **groups =
+      GLOW_NEW_ARRAY(c->arena, const GlowPieceGroup *, code->groups.count);
+  GlowCodegenTimes t = {0};
+  double since = glow_clock();
+  choose_cache(c);
+  bool found = glow_cpu_code_find(code, c->ctx);
+  c->costs->cache += lap(&since);
+  uint32_t count = choose_groups(c, groups);
+  c->costs->cached = found && !count;
+  if (found && !count)
+    tell(c, "is in the cache: nothing is compiled");
+  if (!count)
+    return true;
+  const char *unlinked =
+      glow_cpu_code_make(code, c->ctx, groups, count,
+                         glow_remarks_heard(c->ctx) ? glow_cpu_remark : NULL, 0, &t);
+  if (unlinked)
+    tell(c, glow_str_printf(c->ctx, "runs as library code: its own cannot be linked: %s", unlinked));
+  c->costs->emit += t.emit;
+  c->costs->link += t.link;
+  c->costs->optimize += t.optimize;
+  c->costs->generate += t.generate + t.load;
+  c->made = !unlinked;
+  return check_pieces(c, unlinked);
 }
 
 /* A program that can be walked, of the tier that is asked for. False after diagnostics. */
@@ -317,7 +311,7 @@ static bool make_program(Compile *c) {
   GlowCpuBackend *b = c->backend;
   GlowEntry *e = c->entry;
   const GlowParallel *parallel = c->options->parallel;
-  const char *unlinked = NULL;
+  bool library = c->options->tier == GLOW_TIER_LIBRARY;
   double since = glow_clock();
   c->isa = glow_cpu_target(c->function->module, c->function->src);
   if (!c->isa || !glow_cpu_plan(c->arena, c->function, c->isa, &b->plan) ||
@@ -329,32 +323,49 @@ static bool make_program(Compile *c) {
   e->scratch = b->plan.scratch;
   if (b->plan.hosted)
     e->engine = &hosted_engine;
-  if (c->options->tier == GLOW_TIER_LIBRARY) {
-    e->program = library_program(c, NULL);
-    c->costs->select += lap(&since);
-    return e->program != NULL;
-  }
-  b->data = glow_cpu_program(c->arena, &b->plan, NULL);
+  b->data = glow_cpu_program(c->arena, &b->plan, c->isa);
   describe_pieces(c);
+  e->program = glow_library_bind(c->ctx, c->arena, c->isa, b->data, library, &e->code);
+  b->code.data = b->data;
+  b->code.options = (GlowCodegenOptions){
+      .isa = c->isa, .debug = c->options->debug, .program = c->function->src};
+  find_kernels(c->arena, &b->code.options);
   c->costs->select += lap(&since);
-  e->program = compiled_program(c, &unlinked);
-  if (unlinked)
-    e->program = library_program(c, unlinked);
-  return e->program != NULL;
+  if (!e->program)
+    return false;
+  if (library) {
+    choose_cache(c);
+  } else {
+    b->code.groups = glow_pieces_that_pay(c->arena, b->data, &e->code);
+    if (!improve(c))
+      return false;
+    c->costs->code += glow_cpu_code_size(&b->code);
+  }
+  tell_pieces(c);
+  return true;
 }
 
-static void store(Compile *c) {
+/* ---- Entries --------------------------------------------------------------------------------- */
+
+static void find_constants(Compile *c) {
+  GlowCpuBackend *b = c->backend;
   double since = glow_clock();
-  if (c->key.size && !c->cached)
-    glow_cached_store(c->cache, &c->key, c->arena, &c->backend->plan, &c->image, c->entry->values,
-                      c->backend->values);
+  if (b->code.cache)
+    glow_cached_find_constants(b->code.cache, b->code.key, c->arena, &b->plan, &b->cached);
+  if (c->options->tier != GLOW_TIER_COMPILED)
+    c->costs->cached = b->cached.entry.map != NULL;
   c->costs->cache += lap(&since);
 }
 
-static void release_texts(void *compile) {
-  Compile *c = compile;
-  glow_text_release(&c->key);
-  glow_text_release(&c->image);
+static void store(Compile *c) {
+  GlowCpuBackend *b = c->backend;
+  double since = glow_clock();
+  if (b->code.cache && !b->cached.entry.map)
+    glow_cached_store_constants(b->code.cache, b->code.key, c->arena, &b->plan, c->entry->values,
+                                b->values);
+  if (c->made)
+    glow_cpu_code_store(&b->code, c->ctx);
+  c->costs->cache += lap(&since);
 }
 
 /* Fills in one entry. False after diagnostics. */
@@ -363,6 +374,8 @@ static bool compile_entry(GlowEntry *entry, GlowFunction *f, const GlowRunOption
   GlowCpuBackend *backend = GLOW_NEW(e->arena, GlowCpuBackend);
   backend->function = f;
   backend->values = e->shared;
+  backend->code.entry = entry;
+  pthread_mutex_init(&backend->code.lock, NULL);
   entry->name = f->name;
   entry->engine = &engine;
   entry->backend = backend;
@@ -372,19 +385,15 @@ static bool compile_entry(GlowEntry *entry, GlowFunction *f, const GlowRunOption
                .function = f,
                .arena = e->arena,
                .backend = backend,
-               .options = options,
-               .cache = options->debug ? NULL : options->cache}; /* has no lines */
-  GlowDefer texts;
-  glow_text_init(&c.key, e->ctx);
-  glow_text_init(&c.image, e->ctx);
-  glow_defer_push(e->ctx, &texts, release_texts, &c);
-  bool ok = make_program(&c);
+               .options = options};
+  if (!make_program(&c))
+    return false;
+  find_constants(&c);
   double since = glow_clock();
-  ok = ok && describe_values(&c);
+  bool ok = describe_values(&c);
   e->costs.constants += lap(&since);
   if (ok)
     store(&c);
-  glow_defer_pop(e->ctx, &texts, true);
   return ok;
 }
 
@@ -398,6 +407,18 @@ static void forget_unread(GlowExecutable *e) {
     if (!read)
       glow_values_forget(e->shared, plan->outer[i]->def.storage);
   }
+}
+
+/* What is compiled when the executable has run for some time: of the tier `auto` what pays. */
+static void plan_background(GlowExecutable *e, GlowTier tier) {
+  GlowCpuCode **codes = GLOW_NEW_ARRAY(e->arena, GlowCpuCode *, e->nentries);
+  for (uint32_t i = 0; i < e->nentries; i++)
+    codes[i] = &((GlowCpuBackend *)e->entries[i].backend)->code;
+  e->patience = PATIENCE;
+  if (tier == GLOW_TIER_AUTO)
+    e->background = glow_cpu_code_later(e->arena, codes, e->nentries);
+  for (uint32_t i = 0; !e->background && i < e->nentries; i++)
+    glow_cpu_code_settle(codes[i]);
 }
 
 GlowExecutable *glow_cpu_compile(GlowFunction *const *functions, uint32_t count,
@@ -416,8 +437,10 @@ GlowExecutable *glow_cpu_compile(GlowFunction *const *functions, uint32_t count,
   bool ok = true;
   for (uint32_t i = 0; i < count; i++)
     ok = compile_entry(&e->entries[i], functions[i], options ? options : &defaults) && ok;
-  if (ok)
+  if (ok) {
     forget_unread(e);
+    plan_background(e, options ? options->tier : defaults.tier);
+  }
   glow_defer_pop(m->ctx, &release, !ok);
   return ok ? e : NULL;
 }

@@ -3,16 +3,16 @@
 #define GLOW_BACKEND_CPU_COMPILE_H
 
 #include "backend/cpu/cached.h"
-#include "backend/cpu/plugin.h"
+#include "backend/cpu/code.h"
 #include "exec/executable.h"
 
 typedef struct GlowCpuBackend {
   GlowFunction *function; /* for messages and HOST steps */
   GlowCpuPlan plan;
   const GlowProgramData *data;
-  GlowCode *code;      /* NULL: library code */
-  GlowCached cached;   /* what the cache had; closed if that is nothing */
-  GlowValues *values;  /* the executable's */
+  GlowCpuCode code;           /* made for its pieces */
+  GlowCachedConstants cached; /* what the cache had; closed if that is nothing */
+  GlowValues *values;         /* the executable's */
 } GlowCpuBackend;
 
 #endif

@@ -186,7 +186,7 @@ static void fill_steps(const GlowBody *body, const Blocks *b, GlowBodyStep *step
 
 int64_t glow_library_body(GlowImageBuilder *b, const GlowWork *w) {
   const GlowBody *body = &w->body;
-  if (!has_body(w))
+  if (!has_body(w) || glow_library_refuses(b->arena, w))
     return -1;
   GlowBodyCode code = {.nouts = w->nouts, .noperands = w->noperands, .nsteps = body->ncalls};
   Blocks blocks = assign_blocks(b->arena, body);
@@ -215,7 +215,7 @@ static void reference_piece(void *const *ptrs, int64_t begin, int64_t end, int64
   glow_reference_call(glow_kernels_best()->table[p->op].kernel, ptrs);
 }
 
-static GlowPieceFn *piece_of(const GlowLibrary *library, const GlowWork *w) {
+static GlowPieceFn *function_of(const GlowLibrary *library, const GlowWork *w) {
   switch (w->kind) {
   case GLOW_WORK_KERNEL:
     return library->kernels[w->kernel - glow_kernels];
@@ -226,22 +226,27 @@ static GlowPieceFn *piece_of(const GlowLibrary *library, const GlowWork *w) {
   }
 }
 
-/* False after a diagnostic. */
-static bool check(GlowContext *ctx, GlowArena *arena, const GlowIsa *isa,
-                  const GlowLibrary *library, const GlowProgramData *data) {
+/* The library of a machine; NULL after a diagnostic. */
+static const GlowLibrary *library_of(GlowContext *ctx, const GlowIsa *isa) {
+  const GlowLibrary *library = glow_library(isa->name);
   if (!library) {
     glow_error(ctx, GLOW_NOWHERE, "this build has no library of kernels for %s", isa->name);
-    return false;
-  }
-  if (library->table != glow_table_hash) {
+  } else if (library->table != glow_table_hash) {
     glow_error(ctx, GLOW_NOWHERE, "the library of %s was built from another table of kernels",
                isa->name);
     glow_throw(ctx, GLOW_INTERNAL);
   }
+  return library;
+}
+
+/* The functions of all pieces. False after a diagnostic. */
+static bool find_functions(GlowContext *ctx, GlowArena *arena, const GlowLibrary *library,
+                           const GlowProgramData *data, bool whole, GlowPieceFn **functions) {
   for (int64_t i = 0; i < data->npieces; i++) {
     const GlowWork *w = data->pieces[i];
     const char *why = glow_library_refuses(arena, w);
-    if (!why)
+    functions[i] = why ? NULL : function_of(library, w);
+    if (!why || !whole)
       continue;
     glow_error(ctx, w->source->loc, "the library cannot run '%s': %s", w->source->desc->instr, why);
     return false;
@@ -250,17 +255,21 @@ static bool check(GlowContext *ctx, GlowArena *arena, const GlowIsa *isa,
 }
 
 const GlowProgram *glow_library_bind(GlowContext *ctx, GlowArena *arena, const GlowIsa *isa,
-                                     const GlowProgramData *data) {
-  const GlowLibrary *library = glow_library(isa->name);
-  if (!check(ctx, arena, isa, library, data))
+                                     const GlowProgramData *data, bool whole, GlowEntryCode *code) {
+  const GlowLibrary *library = library_of(ctx, isa);
+  size_t n = (size_t)data->npieces;
+  *code = (GlowEntryCode){.npieces = (uint32_t)n,
+                          .now = GLOW_NEW_ARRAY(arena, GlowPieceFn *, n),
+                          .better = GLOW_NEW_ARRAY(arena, GlowPieceFn *, n),
+                          .library = GLOW_NEW_ARRAY(arena, GlowPieceFn *, n)};
+  if (!library || !find_functions(ctx, arena, library, data, whole, code->library))
     return NULL;
-  GlowPieceFn **pieces = GLOW_NEW_ARRAY(arena, GlowPieceFn *, data->npieces);
-  for (int64_t i = 0; i < data->npieces; i++)
-    pieces[i] = piece_of(library, data->pieces[i]);
+  for (size_t i = 0; i < n; i++)
+    code->now[i] = code->library[i];
   GlowProgram *p = GLOW_NEW(arena, GlowProgram);
   *p = (GlowProgram){.steps = data->steps,
                      .addresses = data->addresses,
-                     .pieces = pieces,
+                     .pieces = code->now,
                      .params = glow_image_copy(arena, &data->params),
                      .zeros = glow_image_room(arena, (size_t)data->zeros),
                      .nsteps = data->nsteps,

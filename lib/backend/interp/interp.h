@@ -17,7 +17,8 @@ GlowTensor *glow_bindings_input(const GlowBindings *b, const GlowValue *v);
 /* Where machine code comes from; the bits are the same. */
 typedef enum GlowTier {
   GLOW_TIER_COMPILED, /* made for the program by LLVM */
-  GLOW_TIER_LIBRARY   /* of each kernel, made when Glow was built */
+  GLOW_TIER_LIBRARY,  /* of each kernel, made when Glow was built */
+  GLOW_TIER_AUTO      /* of the library first; made by LLVM while the program runs, if it runs long */
 } GlowTier;
 
 typedef struct GlowRunOptions {

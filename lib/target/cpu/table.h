@@ -14,11 +14,14 @@ typedef struct GlowKernelLayout {
   const char *texts[GLOW_KERNEL_LAYOUTS];
 } GlowKernelLayout;
 
+enum { GLOW_USUAL_SHARE = 90 };
+
 /* A kernel. */
 typedef struct GlowKernel {
   const char *name;        /* as people know it: reduce_sum_float */
   const char *function;    /* glow_reduce_sum_float */
   uint32_t words;          /* of its params, without a table at their end */
+  uint32_t share;          /* percent of the speed of compiled code that library code has, about */
   GlowSetupFn *setup;      /* NULL: it has none */
   const uint16_t *derived; /* which words of its params the setup fills in */
   uint32_t nderived;

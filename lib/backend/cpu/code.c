@@ -1,0 +1,194 @@
+/* See code.h. */
+#include "backend/cpu/code.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend/cpu/cached.h"
+#include "backend/cpu/plugin.h"
+
+/* ---- Mapping --------------------------------------------------------------------------------- */
+
+bool glow_cpu_code_lacks(const GlowCpuCode *c, const GlowPieceGroup *g) {
+  return !__atomic_load_n(&c->entry->code.better[g->pieces[0]], __ATOMIC_ACQUIRE);
+}
+
+static void *copy_of(GlowBytes bytes) {
+  void *copy = malloc(bytes.size + !bytes.size);
+  if (copy && bytes.size)
+    memcpy(copy, bytes.data, bytes.size);
+  return copy;
+}
+
+/* The functions of an image become those of the program's pieces. */
+static void install(GlowCpuCode *c, GlowPieceFn *const *pieces) {
+  for (uint32_t i = 0; i < c->entry->code.npieces; i++)
+    if (pieces[i])
+      glow_entry_improve(c->entry, i, pieces[i]);
+}
+
+bool glow_cpu_code_map(GlowCpuCode *c, GlowContext *ctx, GlowBytes image, bool keep) {
+  GlowCpuImage *m = calloc(1, sizeof *m);
+  void *bytes = m && keep ? copy_of(image) : NULL;
+  GlowCode *code = m && (bytes || !keep) ? glow_code_load(ctx, image.data, image.size,
+                                                          c->options.symbols, c->options.nsymbols)
+                                         : NULL;
+  GlowPieceFn *const *pieces = code ? glow_code_pieces(code, c->entry->code.npieces) : NULL;
+  if (!pieces) {
+    glow_code_destroy(code);
+    free(bytes);
+    free(m);
+    return false;
+  }
+  *m = (GlowCpuImage){.code = code};
+  if (bytes)
+    m->bytes = (GlowBytes){bytes, image.size};
+  pthread_mutex_lock(&c->lock);
+  m->next = c->images;
+  c->images = m;
+  pthread_mutex_unlock(&c->lock);
+  install(c, pieces);
+  return true;
+}
+
+static void forget_bytes(GlowCpuImage *m) {
+  free((void *)(uintptr_t)m->bytes.data);
+  m->bytes = (GlowBytes){0};
+}
+
+void glow_cpu_code_release(GlowCpuCode *c) {
+  while (c->images) {
+    GlowCpuImage *m = c->images;
+    c->images = m->next;
+    glow_code_destroy(m->code);
+    forget_bytes(m);
+    free(m);
+  }
+  pthread_mutex_destroy(&c->lock);
+}
+
+/* ---- The cache ------------------------------------------------------------------------------- */
+
+bool glow_cpu_code_find(GlowCpuCode *c, GlowContext *ctx) {
+  GlowCachedCode cached;
+  if (!c->cache || !glow_cached_find_code(c->cache, c->key, ctx->arena, &cached))
+    return false;
+  GlowSilence silence;
+  glow_silence_begin(ctx, &silence);
+  bool ok = cached.count > 0;
+  for (uint32_t i = 0; i < cached.count; i++)
+    ok = glow_cpu_code_map(c, ctx, cached.images[i], true) && ok;
+  glow_silence_end(&silence);
+  glow_cache_close(&cached.entry);
+  return ok;
+}
+
+int64_t glow_cpu_code_size(const GlowCpuCode *c) {
+  int64_t size = 0;
+  for (const GlowCpuImage *m = c->images; m; m = m->next)
+    size += glow_code_size(m->code);
+  return size;
+}
+
+void glow_cpu_code_settle(GlowCpuCode *c) {
+  for (GlowCpuImage *m = c->images; m; m = m->next)
+    forget_bytes(m);
+}
+
+void glow_cpu_code_store(GlowCpuCode *c, GlowContext *ctx) {
+  uint32_t count = 0;
+  for (GlowCpuImage *m = c->images; m; m = m->next)
+    count += m->bytes.size > 0;
+  GlowBytes *images = GLOW_NEW_ARRAY(ctx->arena, GlowBytes, count);
+  count = 0;
+  for (GlowCpuImage *m = c->images; m; m = m->next)
+    if (m->bytes.size)
+      images[count++] = m->bytes;
+  if (c->cache && count)
+    glow_cached_store_code(c->cache, c->key, images, count, ctx);
+  glow_cpu_code_settle(c);
+}
+
+/* ---- Making ---------------------------------------------------------------------------------- */
+
+/* The program with the pieces of some groups, and nothing else of what it has. */
+static GlowProgramData part_of(GlowArena *arena, const GlowProgramData *p,
+                               const GlowPieceGroup *const *groups, uint32_t count) {
+  const GlowWork **pieces = GLOW_NEW_ARRAY(arena, const GlowWork *, p->npieces);
+  for (uint32_t k = 0; k < count; k++)
+    for (uint32_t i = 0; i < groups[k]->count; i++)
+      pieces[groups[k]->pieces[i]] = p->pieces[groups[k]->pieces[i]];
+  return (GlowProgramData){.pieces = pieces, .npieces = p->npieces};
+}
+
+const char *glow_cpu_code_make(GlowCpuCode *c, GlowContext *ctx,
+                               const GlowPieceGroup *const *groups, uint32_t count,
+                               GlowRemarkFn *remark, uint32_t threads, GlowCodegenTimes *times) {
+  const GlowCodegenPlugin *codegen = glow_codegen_open(ctx);
+  if (!codegen)
+    glow_throw(ctx, GLOW_BAD_INPUT);
+  GlowProgramData part = part_of(ctx->arena, c->data, groups, count);
+  GlowCodegenOptions options = c->options;
+  options.remark = remark;
+  options.threads = threads;
+  const char *unlinked = NULL;
+  GlowText image;
+  GlowDefer defer;
+  glow_text_init(&image, ctx);
+  glow_defer_push(ctx, &defer, glow_text_release_fn, &image);
+  if (!codegen->emit_image(ctx, &part, &options, &unlinked, &image, times))
+    glow_throw(ctx, GLOW_INTERNAL); /* whatever the program, it should compile */
+  if (!unlinked &&
+      !glow_cpu_code_map(c, ctx, (GlowBytes){image.data, image.size}, c->cache != NULL))
+    glow_throw(ctx, GLOW_BAD_INPUT);
+  glow_defer_pop(ctx, &defer, true);
+  return unlinked;
+}
+
+/* ---- In the background ----------------------------------------------------------------------- */
+
+typedef struct Job {
+  GlowCpuCode *code;
+  const GlowPieceGroup *group;
+} Job;
+
+typedef struct Jobs {
+  GlowCpuCode *const *codes;
+  uint32_t ncodes, count;
+  Job *jobs; /* the largest gain first */
+} Jobs;
+
+static void make(GlowContext *ctx, uint32_t i, void *jobs) {
+  const Job *j = &((const Jobs *)jobs)->jobs[i];
+  glow_cpu_code_make(j->code, ctx, &j->group, 1, NULL, 1, NULL);
+}
+
+static void finish(GlowContext *ctx, void *jobs) {
+  const Jobs *all = jobs;
+  for (uint32_t i = 0; i < all->ncodes; i++)
+    glow_cpu_code_store(all->codes[i], ctx);
+}
+
+static int by_gain(const void *a, const void *b) {
+  const Job *x = a, *y = b;
+  if (x->group->gain != y->group->gain)
+    return x->group->gain > y->group->gain ? -1 : 1;
+  return x->group < y->group ? -1 : x->group > y->group;
+}
+
+GlowBackground *glow_cpu_code_later(GlowArena *arena, GlowCpuCode *const *codes, uint32_t count) {
+  uint32_t most = 0;
+  for (uint32_t k = 0; k < count; k++)
+    most += codes[k]->groups.count;
+  Jobs *all = GLOW_NEW(arena, Jobs);
+  *all = (Jobs){.codes = codes, .ncodes = count, .jobs = GLOW_NEW_ARRAY(arena, Job, most)};
+  for (uint32_t k = 0; k < count; k++)
+    for (uint32_t i = 0; i < codes[k]->groups.count; i++)
+      if (glow_cpu_code_lacks(codes[k], &codes[k]->groups.groups[i]))
+        all->jobs[all->count++] = (Job){codes[k], &codes[k]->groups.groups[i]};
+  if (!all->count)
+    return NULL;
+  qsort(all->jobs, all->count, sizeof *all->jobs, by_gain);
+  return glow_background_create(&(GlowBackgroundWork){
+      .jobs = all->count, .make = make, .finish = finish, .user = all});
+}
