@@ -3,12 +3,11 @@
  * others but the list of pieces, which nobody changes. */
 #include "codegen/parts.h"
 
-#include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
 #include "codegen/emit.h"
+#include "support/threads.h"
 
 /* ---- Parts ----------------------------------------------------------------------------------- */
 
@@ -67,7 +66,8 @@ typedef struct Run {
   uint32_t count;
   GlowStatus status[GLOW_MOST_PARTS];
   bool failed[GLOW_MOST_PARTS];
-  atomic_uint next; /* the part that nobody has begun */
+  atomic_uint next;   /* the part that nobody has begun */
+  atomic_bool worked; /* some thread had a context, and made parts until there were no more */
 } Run;
 
 typedef struct One {
@@ -93,38 +93,26 @@ static void make_parts(Run *r, GlowContext *ctx) {
   }
 }
 
-static void *work(void *arg) {
+static void work(void *arg) {
   Run *r = arg;
   GlowContext *ctx = glow_context_create();
   if (!ctx)
-    return NULL; /* the caller makes all parts */
+    return; /* the others make all parts */
   glow_context_set_diagnostic_fn(ctx, silent, NULL);
   ctx->deadline = r->caller->deadline;
   ctx->time_limit = r->caller->time_limit;
   make_parts(r, ctx);
+  atomic_store(&r->worked, true);
   glow_context_destroy(ctx);
-  return ctx;
-}
-
-static uint32_t processors(void) {
-  cpu_set_t cpus;
-  return sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? (uint32_t)CPU_COUNT(&cpus) : 1;
 }
 
 GlowStatus glow_parts_run(GlowContext *ctx, uint32_t count, uint32_t threads, GlowPartFn *make,
                           void *arg, uint32_t *failed) {
   Run r = {.caller = ctx, .make = make, .arg = arg, .count = count};
-  pthread_t thread[GLOW_MOST_PARTS];
-  uint32_t begun = 0, most = threads ? threads : processors();
-  most = most < count ? most : count;
-  /* Where the system refuses a thread, those that are there do the work. */
-  while (begun + 1 < most && pthread_create(&thread[begun], NULL, work, &r) == 0)
-    begun++;
-  bool worked = work(&r) != NULL;
-  for (uint32_t i = 0; i < begun; i++)
-    pthread_join(thread[i], NULL);
+  uint32_t most = threads ? threads : glow_processors();
+  glow_share(most < count ? most : count, work, &r);
   for (*failed = 0; *failed < count && !r.failed[*failed]; ++*failed)
     if (r.status[*failed] != GLOW_OK)
       return r.status[*failed];
-  return worked ? GLOW_OK : GLOW_NO_MEMORY;
+  return atomic_load(&r.worked) ? GLOW_OK : GLOW_NO_MEMORY;
 }

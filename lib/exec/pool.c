@@ -4,13 +4,13 @@
 
 #include <fenv.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "support/diag.h"
+#include "support/threads.h"
 
 /* Turns of an idle loop before a thread parks: some hundred microseconds, longer than the pieces of
  * a network that only one thread runs. */
@@ -243,8 +243,7 @@ GlowPool *glow_pool_make(GlowContext *ctx, int threads) {
   p->worker = (Worker *)(p + 1);
   p->parallel = (GlowParallel){.run = run, .pool = p, .workers = 1};
   atomic_flag_clear(&p->busy);
-  cpu_set_t cpus;
-  bool crowded = sched_getaffinity(0, sizeof cpus, &cpus) == 0 && CPU_COUNT(&cpus) < threads;
+  bool crowded = glow_processors() < (uint32_t)threads;
   p->spins = crowded ? 0 : SPINS; /* spinning would keep the others from their work */
   pthread_mutex_init(&p->mutex, NULL);
   pthread_cond_init(&p->work, NULL);

@@ -2,8 +2,8 @@
  *
  * The deadline is checked between steps: by passes at each node and rewrite, by the interpreter
  * before each node and each round of a loop, by machine code after each piece of work, by code
- * generation between its steps. A step under way is never interrupted and no signal is used, so an
- * output file is either whole or absent. */
+ * generation between its steps, by packing of constants between pieces. A step under way is never
+ * interrupted and no signal is used, so an output file is either whole or absent. */
 #ifndef GLOW_SUPPORT_DEADLINE_H
 #define GLOW_SUPPORT_DEADLINE_H
 

@@ -1,4 +1,4 @@
-/* Large pages: see pages.h. */
+/* See pages.h. */
 #include "support/pages.h"
 
 #include <stdint.h>
@@ -6,6 +6,13 @@
 #include <unistd.h>
 
 enum { LARGE_PAGE = 2 << 20 };
+
+void *glow_pages_alloc(size_t bytes) {
+  void *data = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return data == MAP_FAILED ? NULL : data;
+}
+
+void glow_pages_free(void *data, size_t bytes) { (void)munmap(data, bytes); }
 
 void glow_prefer_large_pages(void *data, size_t bytes) {
 #ifdef MADV_HUGEPAGE

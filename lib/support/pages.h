@@ -4,6 +4,12 @@
 
 #include <stddef.h>
 
+/* Zeros at a multiple of 4096 bytes, which the system gets back at once when they are freed: memory
+ * of malloc may stay with the process, and did for constants that are needed for a moment. NULL:
+ * there is no memory. */
+void *glow_pages_alloc(size_t bytes);
+void glow_pages_free(void *data, size_t bytes);
+
 /* Asks the system to back memory of several megabytes with large pages, where it has them and the
  * memory was not touched yet. Weights that do not fit into the cache then come almost twice as fast
  * (measured with those of a 3x3 convolution of 512 channels). A hint: nothing depends on it. */

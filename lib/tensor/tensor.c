@@ -8,13 +8,19 @@
 #include "support/pages.h"
 #include "tensor/element.h"
 
-enum { ALIGNMENT = 64 };
+/* Tensors of at least PAGED bytes have pages of their own: freeing one gives its memory back. */
+enum { ALIGNMENT = 64, PAGED = 4 << 20 };
 
 static bool is_string(const GlowTensor *t) {
   return glow_type_is_tensor(t->type) && t->type->kind == GLOW_KIND_STRING;
 }
 
 /* ---- Lifetime -------------------------------------------------------------------------------- */
+
+/* Strings lie where tools that look for leaks see the pointers in them. */
+static bool is_paged(const GlowType *type, size_t room) {
+  return room >= PAGED && type->kind != GLOW_KIND_STRING;
+}
 
 static GlowTensor *create(GlowContext *ctx, const GlowType *type, bool unset) {
   int64_t bytes = 0;
@@ -25,15 +31,16 @@ static GlowTensor *create(GlowContext *ctx, const GlowType *type, bool unset) {
   }
   GlowTensor *t = calloc(1, sizeof *t);
   size_t rounded = ((size_t)bytes + ALIGNMENT) / ALIGNMENT * ALIGNMENT; /* never 0 */
-  void *data = aligned_alloc(ALIGNMENT, rounded);
-  if (!t || !data) {
+  bool paged = is_paged(type, rounded);
+  void *data = !t ? NULL : paged ? glow_pages_alloc(rounded) : aligned_alloc(ALIGNMENT, rounded);
+  if (!data) {
     free(t);
-    free(data);
     glow_throw(ctx, GLOW_NO_MEMORY);
   }
   glow_prefer_large_pages(data, rounded);
   size_t kept = unset ? (size_t)bytes : 0; /* what lies behind the elements is zero anyway */
-  memset((char *)data + kept, 0, rounded - kept);
+  if (!paged)
+    memset((char *)data + kept, 0, rounded - kept);
   t->type = type;
   t->data = data;
   t->bytes = (size_t)bytes;
@@ -147,7 +154,10 @@ void glow_tensor_free(GlowTensor *t) {
     if (is_string(t))
       for (size_t i = 0; i < t->bytes / sizeof(GlowString); i++)
         free(load_string(t->data, (int64_t)i).data);
-    free(t->data);
+    if (is_paged(t->type, t->room))
+      glow_pages_free(t->data, t->room);
+    else
+      free(t->data);
     if (t->ctx)
       t->ctx->tensor_bytes -= (int64_t)t->room;
   }

@@ -2,8 +2,9 @@
  *
  * A tensor of a static type has `bytes` of data in the type's physical layout; strings are arrays
  * of GlowString. A sequence has `count` items; an optional 0 or 1. A tensor either owns its data
- * (malloc'ed; 64-byte aligned) or borrows it (a blob's, of any alignment: read it through
- * glow_tensor_aligned or memcpy). Tensors are values: putting one into a sequence copies it. */
+ * (64-byte aligned; malloc'ed if no `room` is counted) or borrows it (a blob's, of any alignment:
+ * read it through glow_tensor_aligned or memcpy). Tensors are values: putting one into a sequence
+ * copies it. */
 #ifndef GLOW_TENSOR_TENSOR_H
 #define GLOW_TENSOR_TENSOR_H
 
@@ -85,8 +86,8 @@ typedef struct GlowCompare {
   int64_t worst; /* logical index of the element with the largest excess over its tolerance */
   double worst_got, worst_want; /* that element in both */
   double max_abs, max_rel;      /* largest absolute and relative error */
-  uint64_t max_ulp;  /* in the element kind's own ULPs; integers: distance */
-  int64_t first_nan; /* first NaN in got where want has none, or -1 */
+  uint64_t max_ulp;             /* in the element kind's own ULPs; integers: distance */
+  int64_t first_nan;            /* first NaN in got where want has none, or -1 */
 } GlowCompare;
 GlowCompare glow_tensor_compare(GlowContext *ctx, const GlowTensor *got, const GlowTensor *want,
                                 double rtol, double atol);

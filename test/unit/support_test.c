@@ -2,6 +2,8 @@
  * malloc functions, so that the last test can let each allocation fail in turn. */
 #include <fcntl.h>
 #include <math.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -12,6 +14,7 @@
 #include "support/file.h"
 #include "support/json.h"
 #include "support/text.h"
+#include "support/threads.h"
 #include "test/unit/failing_malloc.h"
 #include "test/unit/unit.h"
 
@@ -638,6 +641,50 @@ static void run(const char *name, void (*body)(GlowContext *ctx, void *arg)) {
   glow_context_destroy(ctx);
 }
 
+/* ---- Threads --------------------------------------------------------------------------------- */
+
+enum { UNITS = 10000 };
+static atomic_uint calls, next_unit;
+static unsigned char units[UNITS];
+
+static void take_units(void *arg) {
+  (void)arg;
+  atomic_fetch_add(&calls, 1);
+  for (unsigned i; (i = atomic_fetch_add(&next_unit, 1)) < UNITS;)
+    units[i]++;
+}
+
+static void test_share(void) {
+  static const uint32_t threads[] = {0, 1, 5, GLOW_MOST_SHARING + 9};
+  for (unsigned k = 0; k < 4; k++) {
+    uint32_t most = threads[k] < 1                   ? 1
+                    : threads[k] > GLOW_MOST_SHARING ? GLOW_MOST_SHARING
+                                                     : threads[k];
+    atomic_store(&calls, 0);
+    atomic_store(&next_unit, 0);
+    glow_share(threads[k], take_units, NULL);
+    EXPECT(calls >= 1 && calls <= most, "%u threads make %u calls", threads[k], calls);
+    unsigned wrong = 0;
+    for (unsigned i = 0; i < UNITS; i++)
+      wrong += units[i] != k + 1;
+    EXPECT(wrong == 0, "%u threads: %u of %d units", threads[k], wrong, UNITS);
+  }
+}
+
+static void test_processors(void) {
+  cpu_set_t before, one;
+  CHECK(sched_getaffinity(0, sizeof before, &before) == 0);
+  CHECK(glow_processors() == (uint32_t)CPU_COUNT(&before));
+  int cpu = 0;
+  while (!CPU_ISSET(cpu, &before))
+    cpu++;
+  CPU_ZERO(&one);
+  CPU_SET(cpu, &one);
+  CHECK(sched_setaffinity(0, sizeof one, &one) == 0);
+  CHECK(glow_processors() == 1);
+  CHECK(sched_setaffinity(0, sizeof before, &before) == 0);
+}
+
 int main(void) {
   run("arena", test_arena);
   run("strings", test_strings);
@@ -654,6 +701,8 @@ int main(void) {
   test_throw(ctx);
   glow_context_destroy(ctx);
   test_numbers();
+  test_share();
+  test_processors();
   test_failing_allocations();
   return unit_finish();
 }

@@ -112,7 +112,7 @@ static void pack_constants(Compile *c) {
     if (b->plan.reads[i] && !mapped && glow_outer_class(v) == GLOW_CONSTANT)
       storage[count++] = v->def.storage;
   }
-  glow_values_pack(b->values, storage, count);
+  glow_values_pack(b->values, storage, count, 0);
 }
 
 static bool describe_values(Compile *c) {

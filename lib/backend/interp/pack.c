@@ -8,19 +8,18 @@
  * first. Whatever does not fit in, and whatever fails, is left to the walk of the initializer,
  * which also has the messages. */
 #include <fenv.h>
-#include <pthread.h>
-#include <sched.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
 #include "backend/interp/interp_internal.h"
+#include "support/deadline.h"
 #include "support/diag.h"
 #include "support/pages.h"
+#include "support/threads.h"
 #include "tensor/blob.h"
 
 enum {
-  MOST_THREADS = 8,
+  MOST_THREADS = 8,       /* if the caller names no number: more would wait for memory */
   PIECE = 4 << 20,        /* bytes of the result of a piece, about */
   WORTH_THREADS = 4 << 20 /* bytes of results: a thread takes some 50 microseconds to start */
 };
@@ -50,6 +49,7 @@ typedef struct Piece {
   GlowCall call;
   GlowBuf in, out; /* of a job that is cut */
   Source *sources; /* by operand */
+  bool done;
   GlowRunError status;
 } Piece;
 
@@ -238,6 +238,7 @@ static void cut(GlowArena *arena, Job *j, Pieces *pieces) {
 /* ---- Running them ---------------------------------------------------------------------------- */
 
 typedef struct Work {
+  const GlowContext *ctx; /* nothing of it changes meanwhile */
   Pieces pieces;
   atomic_uint next;
 } Work;
@@ -277,42 +278,33 @@ static bool align_sources(Piece *p, Room *room) {
   return true;
 }
 
-static void *work(void *arg) {
+/* Until nothing is left, or no time. */
+static void work(void *arg) {
   Work *w = arg;
   Room room = {0};
   fesetenv(FE_DFL_ENV);
   for (uint32_t i; (i = atomic_fetch_add(&w->next, 1)) < w->pieces.count;) {
+    if (glow_deadline_over(w->ctx))
+      break;
     Piece *p = w->pieces.data[i];
     bool ready = align_sources(p, &room);
     p->status = ready ? p->job->kernel(&p->call) : GLOW_RUN_UNSUPPORTED;
     for (uint32_t k = 0; k < p->call.nin; k++)
       if (p->sources[k].passing)
         glow_let_pages_go(p->sources[k].data, p->sources[k].bytes);
+    p->done = true;
   }
   free(room.data);
-  return NULL;
 }
 
-static int processors(void) {
-  cpu_set_t cpus;
-  int n = sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : 1;
-  return n < MOST_THREADS ? n : MOST_THREADS;
-}
-
-/* The caller works, too, so a system that refuses threads changes nothing but the time. Signals
- * stay with the caller's thread. */
-static void share(Work *w, int threads) {
-  pthread_t thread[MOST_THREADS];
-  sigset_t all, saved;
-  int started = 0;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &saved);
-  while (started < threads - 1 && !pthread_create(&thread[started], NULL, work, w))
-    started++;
-  pthread_sigmask(SIG_SETMASK, &saved, NULL);
-  work(w);
-  while (started > 0)
-    pthread_join(thread[--started], NULL);
+/* Ends the run at the first piece for which there was no time. */
+static void check_done(GlowContext *ctx, const Work *w) {
+  for (uint32_t i = 0; i < w->pieces.count; i++) {
+    const Piece *p = w->pieces.data[i];
+    const GlowValue *v = &p->job->storage->value;
+    if (!p->done)
+      glow_deadline_end(ctx, glow_value_loc(v), glow_arena_printf(ctx->arena, "'@%s'", v->name));
+  }
 }
 
 static int by_size(const void *a, const void *b) {
@@ -322,13 +314,14 @@ static int by_size(const void *a, const void *b) {
   return x->result < y->result ? -1 : x->result > y->result;
 }
 
-void glow_values_pack(GlowValues *v, GlowStorage *const *storage, uint32_t count) {
+void glow_values_pack(GlowValues *v, GlowStorage *const *storage, uint32_t count,
+                      uint32_t threads) {
   if (!count)
     return;
   GlowContext *ctx = storage[0]->module->ctx;
   GlowArena *arena = glow_arena_create(ctx);
   Job *jobs = GLOW_NEW_ARRAY(arena, Job, count), **order = GLOW_NEW_ARRAY(arena, Job *, count);
-  Work w = {0};
+  Work w = {.ctx = ctx};
   uint32_t njobs = 0;
   GlowFloatMode mode;
   GlowTensorList results;
@@ -351,7 +344,10 @@ void glow_values_pack(GlowValues *v, GlowStorage *const *storage, uint32_t count
   qsort(order, njobs, sizeof(Job *), by_size);
   for (uint32_t i = 0; i < njobs; i++)
     cut(arena, order[i], &w.pieces);
-  share(&w, bytes < WORTH_THREADS ? 1 : processors());
+  if (!threads)
+    threads = glow_processors() < MOST_THREADS ? glow_processors() : MOST_THREADS;
+  glow_share(bytes < WORTH_THREADS ? 1 : threads, work, &w);
+  check_done(ctx, &w);
   for (uint32_t i = 0; i < w.pieces.count; i++)
     w.pieces.data[i]->job->failed |= w.pieces.data[i]->status != GLOW_RUN_OK;
   for (uint32_t i = 0; i < njobs; i++) {

@@ -73,19 +73,12 @@ void glow_values_forget(GlowValues *v, const GlowStorage *s) {
 
 /* ---- Initializers ---------------------------------------------------------------------------- */
 
-static GlowLoc loc_of(const GlowStorage *s) {
-  GlowLoc loc = s->src;
-  if (!loc.line && s->origin)
-    loc = (GlowLoc){s->origin->file, s->origin->line, s->origin->col, s->origin->name};
-  return loc;
-}
-
 /* Data at an alignment that kernels can use: the blob's own where it has it. */
 static const GlowTensor *from_blob(GlowValues *v, GlowStorage *s) {
   GlowContext *ctx = v->ctx;
   GlowTensor *copy;
   if (!s->init.tensor) {
-    glow_error(ctx, loc_of(s), "the data of '@%s' were not found", s->value.name);
+    glow_error(ctx, glow_value_loc(&s->value), "the data of '@%s' were not found", s->value.name);
     return NULL;
   }
   const GlowTensor *t = glow_tensor_aligned(ctx, s->init.tensor, &copy);
@@ -96,7 +89,7 @@ static const GlowTensor *from_blob(GlowValues *v, GlowStorage *s) {
 
 static const GlowTensor *from_eval(GlowValues *v, GlowStorage *s) {
   GlowContext *ctx = v->ctx;
-  glow_values_pack(v, &s, 1);
+  glow_values_pack(v, &s, 1, 0);
   if (glow_values_held(v, s))
     return glow_values_held(v, s);
   GlowWalk w;
@@ -112,8 +105,9 @@ static const GlowTensor *from_eval(GlowValues *v, GlowStorage *s) {
   glow_walk_number(s->init.eval);
   bool ok = glow_walk_block(&w, s->init.eval, result.data);
   if (ok && result.data[0]->type != s->value.type) {
-    glow_error(ctx, loc_of(s), "the initializer of '@%s' is %s, not %s", s->value.name,
-               glow_type_str(ctx, result.data[0]->type), glow_type_str(ctx, s->value.type));
+    glow_error(ctx, glow_value_loc(&s->value), "the initializer of '@%s' is %s, not %s",
+               s->value.name, glow_type_str(ctx, result.data[0]->type),
+               glow_type_str(ctx, s->value.type));
     ok = false;
   }
   if (ok) {
@@ -150,14 +144,14 @@ static const GlowTensor *evaluate(GlowValues *v, GlowStorage *s) {
   case GLOW_INIT_EVAL:
     return from_eval(v, s);
   case GLOW_INIT_ELIDED:
-    glow_error(ctx, loc_of(s),
+    glow_error(ctx, glow_value_loc(&s->value),
                "the value of '@%s' was left out of this text (-elide-constants); it cannot run",
                s->value.name);
     return NULL;
   case GLOW_INIT_NONE:
     break;
   }
-  glow_error(ctx, loc_of(s), "'@%s' has no value", s->value.name);
+  glow_error(ctx, glow_value_loc(&s->value), "'@%s' has no value", s->value.name);
   return NULL;
 }
 

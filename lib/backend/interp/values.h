@@ -36,10 +36,11 @@ GlowTensor *glow_values_take(GlowValues *v, const GlowStorage *s);
 /* Frees what the table holds. Throws nothing. */
 void glow_values_forget(GlowValues *v, const GlowStorage *s);
 
-/* Computes those of the constants that are packed from others that are at hand (see pack.c), by
- * threads on all processors if there is much to do, and gives back pages of files that nothing else
- * needs. Leaves the others, and all messages, to glow_values_get. */
-void glow_values_pack(GlowValues *v, GlowStorage *const *storage, uint32_t count);
+/* Computes those of the constants that are packed from others that are at hand (see pack.c), in up
+ * to `threads` threads (0: one for each processor) if there is much to do, and gives back pages of
+ * files that nothing else needs. Leaves the others, and all messages, to glow_values_get, but for
+ * the time limit, at which this throws BAD_INPUT after a diagnostic. */
+void glow_values_pack(GlowValues *v, GlowStorage *const *storage, uint32_t count, uint32_t threads);
 
 /* Copies of the variables that `from` holds become values of v, a table of the same module. */
 void glow_values_copy_variables(GlowValues *v, const GlowValues *from);
