@@ -5,7 +5,7 @@
 #include "bundle/bundle.h"
 #include "glow/context.h"
 
-/* lib/rt/rt.h, embedded. */
+/* include/glow/rt.h, embedded. */
 extern const char glow_rt_header[], glow_rt_header_end[];
 __asm__(".pushsection .rodata\n.hidden glow_rt_header\n.hidden glow_rt_header_end\n"
         ".global glow_rt_header\n.global glow_rt_header_end\n"

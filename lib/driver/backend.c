@@ -95,20 +95,23 @@ static void free_outputs(GlowExecution *x) {
   x->result.count = 0;
 }
 
-/* The profile of an execution, and the options that make a run note it. */
-static GlowRunOptions begin_profile(GlowExecution *x) {
-  const Whole *w = x->entry->backend;
-  GlowRunOptions o = w->options;
+/* Called after each node: notes its time, and ends a run that somebody has stopped. */
+static void after_node(void *execution, const GlowNode *n) {
+  GlowExecution *x = execution;
+  if (x->profile)
+    glow_node_profile_note(x->hosted, n);
+  if (atomic_load_explicit(&x->stop, memory_order_relaxed))
+    glow_throw(x->entry->executable->ctx, GLOW_CANCELLED);
+}
+
+static void begin_profile(GlowExecution *x) {
   if (!x->profiled)
-    return o;
+    return;
   if (!x->hosted) {
     x->hosted = glow_node_profile_create(glow_arena_create(x->entry->executable->ctx));
     x->profile = &((GlowNodeProfile *)x->hosted)->profile;
   }
-  o.finished = glow_node_profile_note;
-  o.finished_user = x->hosted;
   glow_profile_begin(x->profile);
-  return o;
 }
 
 static GlowStatus run_whole(GlowExecution *x, GlowState *s, const GlowTensor *const *inputs) {
@@ -118,7 +121,10 @@ static GlowStatus run_whole(GlowExecution *x, GlowState *s, const GlowTensor *co
   fill_state(e, s);
   GlowArena *arena = glow_arena_create(e->executable->ctx);
   GlowBindings in = bindings_of(e, arena, inputs);
-  GlowRunOptions options = begin_profile(x);
+  GlowRunOptions options = w->options;
+  options.finished = after_node;
+  options.finished_user = x;
+  begin_profile(x);
   swap_state(e, s);
   GlowStatus status = w->run(w->function, &in, &x->result, &options);
   swap_state(e, s);
@@ -134,25 +140,46 @@ static void forget_whole(GlowExecution *x) {
     glow_arena_destroy(((GlowNodeProfile *)x->hosted)->arena);
 }
 
-static const GlowEngine whole = {.run = run_whole, .forget = forget_whole};
+static GlowTensor *first_value(const GlowEntry *e, uint32_t i) {
+  const Whole *w = e->backend;
+  const GlowTensor *t = glow_values_get(w->options.values, variable_of(e, i));
+  return t ? glow_tensor_copy(e->executable->ctx, t) : NULL;
+}
 
-/* The storage of the module and the parameters of the function. */
-static void describe_values(GlowEntry *e, const GlowFunction *f) {
+static const GlowEngine whole = {.run = run_whole, .first = first_value, .forget = forget_whole};
+
+static GlowExecValue describe(const GlowValue *v, GlowAccess a, bool param) {
+  GlowStorageClass cls = glow_outer_class(v);
+  return (GlowExecValue){.name = v->name,
+                         .type = v->type,
+                         .loc = glow_value_loc(v),
+                         .read = a.read || param,
+                         .written = a.written,
+                         .memory = cls == GLOW_CONSTANT   ? GLOW_MEMORY_CONSTANT
+                                   : cls == GLOW_VARIABLE ? GLOW_MEMORY_VARIABLE
+                                                          : GLOW_MEMORY_PORT};
+}
+
+/* The storage of the module, the parameters of the function, and its results. */
+static void describe_values(GlowEntry *e, GlowFunction *f) {
   GlowArena *arena = e->executable->arena;
   GlowOuterValues outer = glow_function_outer_values(f, arena);
-  GlowExecValue *values = GLOW_NEW_ARRAY(arena, GlowExecValue, outer.count);
+  const GlowAccess *access = glow_function_accesses(f, arena).of;
+  uint32_t nresults = f->kind == GLOW_FUNC ? f->nresults : 0, n = outer.count + nresults;
+  GlowExecValue *values = GLOW_NEW_ARRAY(arena, GlowExecValue, n);
   for (uint32_t i = 0; i < outer.count; i++) {
     const GlowValue *v = outer.data[i];
-    GlowStorageClass cls = glow_outer_class(v);
-    values[i] = (GlowExecValue){.name = v->name,
-                                .type = v->type,
-                                .loc = glow_value_loc(v),
-                                .memory = cls == GLOW_CONSTANT   ? GLOW_MEMORY_CONSTANT
-                                          : cls == GLOW_VARIABLE ? GLOW_MEMORY_VARIABLE
-                                                                 : GLOW_MEMORY_PORT};
+    values[i] = describe(v, access[v->id], f->kind == GLOW_FUNC && v->kind == GLOW_VALUE_PARAM);
   }
+  const GlowStr *names = glow_function_result_names(f, arena);
+  for (uint32_t i = 0; i < nresults; i++)
+    values[outer.count + i] = (GlowExecValue){.name = names[i],
+                                              .type = f->results[i],
+                                              .loc = f->src,
+                                              .written = true,
+                                              .memory = GLOW_MEMORY_PORT};
   e->values = values;
-  e->nvalues = outer.count;
+  e->nvalues = n;
 }
 
 static GlowExecutable *whole_executable(GlowBackendFn run, GlowFunction *const *functions,

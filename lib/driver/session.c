@@ -48,14 +48,26 @@ static GlowStatus load_module(GlowSession *s, const GlowLoadOptions *options) {
   return run_pass(s, "bind", binds);
 }
 
+static void close_input(void *input) { glow_input_close(input); }
+
+GlowStatus glow_session_take(GlowSession *s, GlowContext *ctx, GlowInput *input,
+                             const GlowLoadOptions *options) {
+  *s = (GlowSession){.ctx = ctx, .file = *input};
+  GlowDefer close;
+  glow_defer_push(ctx, &close, close_input, input);
+  glow_onnx_register(ctx);
+  glow_blob_hold(ctx, input);
+  glow_defer_pop(ctx, &close, false);
+  return load_module(s, options);
+}
+
 GlowStatus glow_session_open(GlowSession *s, GlowContext *ctx, const char *path,
                              const GlowLoadOptions *options) {
   *s = (GlowSession){.ctx = ctx};
-  glow_onnx_register(ctx);
-  if (!glow_input_open(ctx, path, false, GLOW_NOWHERE, &s->file))
-    return GLOW_IO;
-  glow_blob_hold(ctx, &s->file);
-  return load_module(s, options);
+  GlowInput input;
+  return glow_input_open(ctx, path, false, GLOW_NOWHERE, &input)
+             ? glow_session_take(s, ctx, &input, options)
+             : GLOW_IO;
 }
 
 GlowStatus glow_session_load(GlowSession *s, GlowContext *ctx, const char *path,

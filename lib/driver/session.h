@@ -32,6 +32,9 @@ GlowStatus glow_session_load(GlowSession *s, GlowContext *ctx, const char *path,
 /* The same without choosing an entry. */
 GlowStatus glow_session_open(GlowSession *s, GlowContext *ctx, const char *path,
                              const GlowLoadOptions *options);
+/* The same of an input that is open already, which goes to the context, also after a failure. */
+GlowStatus glow_session_take(GlowSession *s, GlowContext *ctx, GlowInput *input,
+                             const GlowLoadOptions *options);
 void glow_session_close(GlowSession *s);
 void glow_session_close_fn(void *session); /* for glow_defer_push */
 

@@ -28,6 +28,8 @@ GlowEntry *glow_executable_find(GlowExecutable *e, const char *name) {
 }
 
 GlowExecutable *glow_executable_retain(GlowExecutable *e) {
+  if (!e)
+    return NULL;
   atomic_fetch_add_explicit(&e->users, 1, memory_order_relaxed);
   return e;
 }
@@ -42,7 +44,11 @@ void glow_executable_release(GlowExecutable *e) {
   if (e->release_shared)
     e->release_shared(e->shared);
   pthread_mutex_destroy(&e->lock);
+  struct GlowHome *home = e->home;
+  void (*leave)(struct GlowHome *) = e->leave;
   glow_arena_destroy(e->arena);
+  if (leave)
+    leave(home);
 }
 
 void glow_executable_release_fn(void *e) { glow_executable_release(e); }
@@ -139,5 +145,6 @@ void glow_state_destroy(GlowState *s) {
     glow_tensor_free(s->values[i]);
   glow_executable_release(s->executable);
   free(s->values);
+  free(s->extents);
   free(s);
 }

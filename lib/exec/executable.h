@@ -1,8 +1,9 @@
-/* Executables and states: a program that is ready to run, and the memory of its variables.
+/* Executables and states: a program that is ready to run, and the memory of its variables. What of
+ * them is public stands in glow/executable.h.
  *
  * An executable is immutable and counted. Any number of threads may run it, each by an execution
  * (execution.h) of its own. A backend makes it; the memory of its description belongs to a context.
- * The context and what it holds must outlive the executable. */
+ * The context and what it holds must outlive the executable, unless it has a home. */
 #ifndef GLOW_EXEC_EXECUTABLE_H
 #define GLOW_EXEC_EXECUTABLE_H
 
@@ -11,11 +12,10 @@
 
 #include "exec/background.h"
 #include "exec/profile.h"
+#include "glow/executable.h"
 #include "rt/walk.h"
 #include "tensor/bindings.h"
 
-typedef struct GlowExecutable GlowExecutable;
-typedef struct GlowExecution GlowExecution;
 typedef struct GlowEntry GlowEntry;
 
 typedef enum GlowMemoryClass {
@@ -47,11 +47,12 @@ typedef struct GlowExecutableCosts {
 
 /* The memory of the variables of an executable, which its programs share. Any number of states may
  * exist; one takes part in one run at a time. */
-typedef struct GlowState {
+struct GlowState {
   GlowExecutable *executable;
   atomic_bool busy;
   GlowTensor **values; /* by storage; NULL: no variable, or as it was at first */
-} GlowState;
+  int64_t *extents;    /* malloc'ed, for who asks for values; or NULL */
+};
 
 /* What an executable needs its backend for. Each may be NULL. */
 typedef struct GlowEngine {
@@ -64,6 +65,9 @@ typedef struct GlowEngine {
   void (*host)(GlowFault *fault, int64_t instruction);
   /* Reports x->fault to the executable's context. */
   void (*report)(GlowExecution *x);
+  /* The first value of variable i, where it is not known before: a copy. NULL after a diagnostic.
+   */
+  GlowTensor *(*first)(const GlowEntry *entry, uint32_t i);
   /* Frees what a run has left in x->result. */
   void (*forget)(GlowExecution *x);
   void (*destroy)(GlowEntry *entry);
@@ -109,6 +113,9 @@ struct GlowExecutable {
   double patience;            /* seconds of runs until the background starts */
   atomic_llong spent;         /* nanoseconds of runs so far, while it has not started */
   GlowExecutableCosts costs;
+  GlowExecution *speaker; /* messages to the context are about its run; guarded by `lock` */
+  struct GlowHome *home; /* what the public API knows of it; NULL: the context is somebody else's */
+  void (*leave)(struct GlowHome *home); /* called when all else is freed, or NULL */
 };
 
 /* An executable with one user in an arena, which it owns from then on. The caller fills in the
@@ -125,10 +132,6 @@ void glow_entry_choose(GlowEntry *e, uint32_t i, bool better);
 /* Makes better code for what pays and is library code still, and waits for it, at most so long.
  * Whether all is made. From any thread. */
 bool glow_executable_improve(GlowExecutable *e, double seconds);
-GlowExecutable *glow_executable_retain(GlowExecutable *e);
-/* One user less; the last one frees the executable, and waits for the piece that is being compiled.
- * NULL is ignored. No run may be under way. */
-void glow_executable_release(GlowExecutable *e);
 void glow_executable_release_fn(void *e); /* for glow_defer_push */
 
 /* A state with the values that variables have before the first run. NULL: out of memory. */
@@ -136,7 +139,5 @@ GlowState *glow_state_make(GlowExecutable *e);
 /* The value of a variable now, NULL if no program touches it. Borrowed, until the next run or
  * glow_state_destroy. */
 const GlowTensor *glow_state_value(const GlowState *s, uint32_t i);
-/* NULL is ignored. */
-void glow_state_destroy(GlowState *s);
 
 #endif

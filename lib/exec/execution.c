@@ -12,24 +12,67 @@
 
 /* ---- Memory ---------------------------------------------------------------------------------- */
 
+/* How the memory of an execution is divided: the arena with scratch memory, ports, tables. */
+typedef struct Layout {
+  int64_t align; /* of the arena */
+  int64_t arena, ports, tables, extra;
+} Layout;
+
 /* Bytes for a port that the program touches; 0 for any other value. */
-static int64_t port_bytes(const GlowExecValue *v) {
+static int64_t port_bytes(const GlowExecValue *v, bool placed) {
   bool touched = v->memory == GLOW_MEMORY_PORT && (v->read || v->written);
-  return touched ? glow_exec_round(glow_type_bytes(v->room) + 1) : 0;
+  return touched && !(v->written && placed) ? glow_exec_round(glow_type_bytes(v->room) + 1) : 0;
+}
+
+static Layout layout_of(const GlowEntry *e, const GlowExecutionSetup *o) {
+  int64_t workers = o->parallel ? o->parallel->workers : 1, n = e->nvalues;
+  Layout l = {.align = e->align > GLOW_EXEC_ALIGN ? e->align : GLOW_EXEC_ALIGN,
+              .extra = glow_exec_round(o->extra)};
+  if (!e->program)
+    return l;
+  l.arena = glow_exec_round(e->memory + workers * e->scratch);
+  for (uint32_t i = 0; i < e->nvalues; i++)
+    l.ports += port_bytes(&e->values[i], o->placed);
+  l.tables = glow_exec_round(n * (int64_t)(sizeof(GlowTensor) + 3 * sizeof(void *)) +
+                             e->program->naddresses * (int64_t)sizeof(void *) +
+                             e->program->loops * 2 * (int64_t)sizeof(int64_t));
+  return l;
+}
+
+int64_t glow_execution_bytes(const GlowEntry *e, const GlowExecutionSetup *o) {
+  Layout l = layout_of(e, o);
+  return l.align + l.arena + l.ports + l.tables + l.extra;
+}
+
+/* `bytes` of the memory at *at, which moves on. */
+static void *take(uint8_t **at, int64_t bytes) {
+  uint8_t *taken = *at;
+  *at += bytes;
+  return taken;
+}
+
+static void place_tables(GlowExecution *x, uint8_t *at) {
+  const GlowProgram *p = x->entry->program;
+  int64_t n = x->entry->nvalues, pointers = n * (int64_t)sizeof(void *);
+  x->storage = take(&at, pointers);
+  x->own = take(&at, pointers);
+  x->places = take(&at, pointers);
+  x->context.resolved = take(&at, p->naddresses * (int64_t)sizeof(void *));
+  x->context.rounds = take(&at, p->loops * 2 * (int64_t)sizeof(int64_t));
+  x->tensors = take(&at, n * (int64_t)sizeof(GlowTensor));
+  x->context.storage = x->storage;
 }
 
 /* Memory of ports behind the arena, and where constants are. */
-static void place_values(GlowExecution *x, uint8_t *ports) {
+static void place_values(GlowExecution *x, uint8_t *ports, bool placed) {
   const GlowEntry *e = x->entry;
   for (uint32_t i = 0; i < e->nvalues; i++) {
     const GlowExecValue *v = &e->values[i];
-    int64_t bytes = port_bytes(v);
-    if (bytes) {
-      x->own[i] = ports;
-      x->storage[i] = ports;
-      x->tensors[i] = (GlowTensor){.type = v->before, .data = ports};
+    int64_t bytes = port_bytes(v, placed);
+    if (v->memory == GLOW_MEMORY_PORT && (v->read || v->written)) {
+      x->own[i] = x->storage[i] = bytes ? take(&ports, bytes) : NULL;
+      x->tensors[i] = (GlowTensor){.type = v->before, .data = x->own[i]};
       x->tensors[i].bytes = (size_t)glow_type_bytes(v->before);
-      ports += bytes;
     } else if (v->memory == GLOW_MEMORY_CONSTANT && v->value) {
       x->tensors[i] = *v->value;
       x->storage[i] = v->value->data;
@@ -37,38 +80,30 @@ static void place_values(GlowExecution *x, uint8_t *ports) {
   }
 }
 
-static bool allocate_memory(GlowExecution *x) {
+static bool allocate(GlowExecution *x, const GlowExecutionSetup *o) {
   const GlowEntry *e = x->entry;
-  const GlowParallel *parallel = x->context.parallel;
-  int64_t workers = parallel ? parallel->workers : 1;
-  int64_t arena = glow_exec_round(e->memory + workers * e->scratch), ports = 0;
+  Layout l = layout_of(e, o);
+  int64_t all = glow_execution_bytes(e, o);
+  uint8_t *memory = o->memory;
+  if (!memory) {
+    memory = x->memory = malloc((size_t)all);
+    if (!memory)
+      return false;
+    glow_prefer_large_pages(memory, (size_t)all);
+  }
+  uint8_t *arena = memory + (l.align - (int64_t)((uintptr_t)memory % (uintptr_t)l.align)) % l.align;
+  uint8_t *tables = arena + l.arena + l.ports;
+  memset(tables, 0, (size_t)(l.tables + l.extra));
+  x->extra = tables + l.tables;
+  if (!e->program)
+    return true;
+  int64_t workers = o->parallel ? o->parallel->workers : 1;
   x->arena = e->memory + workers * e->scratch;
-  for (uint32_t i = 0; i < e->nvalues; i++)
-    ports += port_bytes(&e->values[i]);
-  x->bytes = arena + ports;
-  int64_t align = e->align > GLOW_EXEC_ALIGN ? e->align : GLOW_EXEC_ALIGN;
-  x->memory = malloc((size_t)(x->bytes + align));
-  if (!x->memory)
-    return false;
-  glow_prefer_large_pages(x->memory, (size_t)(x->bytes + align));
-  uint8_t *aligned =
-      x->memory + (align - (int64_t)((uintptr_t)x->memory % (uintptr_t)align)) % align;
-  x->context.arena = aligned;
-  place_values(x, aligned + arena);
+  x->bytes = l.arena + l.ports;
+  x->context.arena = arena;
+  place_tables(x, tables);
+  place_values(x, arena + l.arena, o->placed);
   return true;
-}
-
-static bool allocate_tables(GlowExecution *x) {
-  const GlowEntry *e = x->entry;
-  const GlowProgram *p = e->program;
-  size_t n = (size_t)e->nvalues + 1;
-  x->storage = calloc(n, sizeof *x->storage);
-  x->own = calloc(n, sizeof *x->own);
-  x->tensors = calloc(n, sizeof *x->tensors);
-  x->context.rounds = calloc(2 * (size_t)p->loops + 1, sizeof(int64_t));
-  x->context.resolved = calloc((size_t)p->naddresses + 1, sizeof(void *));
-  x->context.storage = x->storage;
-  return x->storage && x->own && x->tensors && x->context.rounds && x->context.resolved;
 }
 
 static void hook(GlowFault *fault, int64_t piece);
@@ -76,11 +111,11 @@ static void hook(GlowFault *fault, int64_t piece);
 static bool prepare(GlowExecution *x, const GlowExecutionSetup *o) {
   const GlowEntry *e = x->entry;
   x->profiled = o->profile;
+  if (!allocate(x, o))
+    return false;
   if (!e->program)
     return true;
   if (o->profile && !(x->profile = glow_profile_create(e->pieces, e->npieces)))
-    return false;
-  if (!allocate_tables(x) || !allocate_memory(x))
     return false;
   x->context.fault = &x->fault;
   x->context.host = e->engine->host;
@@ -104,23 +139,30 @@ GlowExecution *glow_execution_make(GlowEntry *e, const GlowExecutionSetup *o) {
   return NULL;
 }
 
+/* Calls of the engine take turns; messages meanwhile are about x. */
+static void lock(GlowExecution *x) {
+  pthread_mutex_lock(&x->entry->executable->lock);
+  x->entry->executable->speaker = x;
+}
+
+static void unlock(GlowExecution *x) {
+  x->entry->executable->speaker = NULL;
+  pthread_mutex_unlock(&x->entry->executable->lock);
+}
+
 void glow_execution_destroy(GlowExecution *x) {
   if (!x)
     return;
   if (x->entry->engine->forget) {
-    pthread_mutex_lock(&x->entry->executable->lock);
+    lock(x);
     x->entry->engine->forget(x);
-    pthread_mutex_unlock(&x->entry->executable->lock);
+    unlock(x);
   }
   if (x->entry->program)
     glow_profile_destroy(x->profile);
+  glow_pool_destroy(x->pool);
   glow_executable_release(x->entry->executable);
-  free(x->context.resolved);
-  free(x->context.rounds);
   free(x->memory);
-  free(x->tensors);
-  free(x->own);
-  free(x->storage);
   free(x);
 }
 
@@ -134,13 +176,17 @@ static bool use(GlowExecution *x, uint32_t i, const GlowTensor *t) {
   return moved;
 }
 
-/* Gives a port its own memory, with the value that it has before the run. */
-static bool use_own(GlowExecution *x, uint32_t i, const GlowTensor *input) {
+/* Gives a port the place that somebody chose, or its own memory, with the value that it has before
+ * the run. */
+static bool use_place(GlowExecution *x, uint32_t i, const GlowTensor *input) {
   const GlowExecValue *v = &x->entry->values[i];
   const GlowType *type = input ? input->type : v->cleared ? v->before : x->tensors[i].type;
-  GlowTensor t = {.type = type, .data = x->own[i], .bytes = (size_t)glow_type_bytes(type)};
-  if (input)
+  void *place = x->places[i] ? x->places[i] : x->own[i];
+  GlowTensor t = {.type = type, .data = place, .bytes = (size_t)glow_type_bytes(type)};
+  if (input && input->data != place)
     memcpy(t.data, input->data, input->bytes);
+  else if (input)
+    return use(x, i, &t);
   else if (v->cleared)
     memset(t.data, 0, (size_t)glow_type_bytes(v->room));
   return use(x, i, &t);
@@ -160,7 +206,7 @@ static bool take_operands(GlowExecution *x, GlowState *s, const GlowTensor *cons
         return false;
       moved |= use(x, i, s->values[i]);
     } else if (v->written || (t && (uintptr_t)t->data % GLOW_EXEC_ALIGN)) {
-      moved |= use_own(x, i, v->read || !v->written ? t : NULL);
+      moved |= use_place(x, i, v->read || !v->written ? t : NULL);
     } else if (t) {
       moved |= use(x, i, t);
     } else {
@@ -235,21 +281,21 @@ static void walk_profiled(GlowExecution *x) {
 /* Runs with HOST steps take turns. */
 static GlowStatus walk_hosted(GlowExecution *x) {
   const GlowEntry *e = x->entry;
-  pthread_mutex_lock(&e->executable->lock);
+  lock(x);
   GlowStatus status = call_engine(x, e->engine->begin);
   if (status == GLOW_OK) {
     walk_profiled(x);
     e->engine->end(x);
   }
-  pthread_mutex_unlock(&e->executable->lock);
+  unlock(x);
   return status;
 }
 
 static GlowStatus report(GlowExecution *x) {
   const GlowEntry *e = x->entry;
-  pthread_mutex_lock(&e->executable->lock);
+  lock(x);
   GlowStatus status = call_engine(x, e->engine->report);
-  pthread_mutex_unlock(&e->executable->lock);
+  unlock(x);
   return status == GLOW_OK ? GLOW_BAD_INPUT : status;
 }
 
@@ -285,9 +331,9 @@ static void call_run(GlowContext *ctx, void *arg) {
 static GlowStatus run_whole(GlowExecution *x, GlowState *s, const GlowTensor *const *inputs) {
   const GlowEntry *e = x->entry;
   Call c = {.x = x, .state = s, .inputs = inputs};
-  pthread_mutex_lock(&e->executable->lock);
+  lock(x);
   GlowStatus status = glow_protect(e->executable->ctx, call_run, &c);
-  pthread_mutex_unlock(&e->executable->lock);
+  unlock(x);
   return status == GLOW_OK ? c.status : status;
 }
 
@@ -309,17 +355,33 @@ static GlowStatus run_counted(GlowExecution *x, GlowState *s, const GlowTensor *
   return status;
 }
 
-GlowStatus glow_execution_call(GlowExecution *x, GlowState *s, const GlowTensor *const *inputs) {
+GlowStatus glow_execution_begin(GlowExecution *x, GlowState *s) {
   if (atomic_exchange_explicit(&x->busy, true, memory_order_acquire))
     return GLOW_BUSY;
-  GlowStatus status = GLOW_BUSY;
-  if (!s || !atomic_exchange_explicit(&s->busy, true, memory_order_acquire)) {
-    status = x->entry->program ? run_counted(x, s, inputs) : run_whole(x, s, inputs);
-    atomic_store_explicit(&x->stop, false, memory_order_relaxed);
-    if (s)
-      atomic_store_explicit(&s->busy, false, memory_order_release);
-  }
+  if (!s || !atomic_exchange_explicit(&s->busy, true, memory_order_acquire))
+    return GLOW_OK;
   atomic_store_explicit(&x->busy, false, memory_order_release);
+  return GLOW_BUSY;
+}
+
+GlowStatus glow_execution_go(GlowExecution *x, GlowState *s, const GlowTensor *const *inputs) {
+  GlowStatus status = x->entry->program ? run_counted(x, s, inputs) : run_whole(x, s, inputs);
+  atomic_store_explicit(&x->stop, false, memory_order_relaxed);
+  return status;
+}
+
+void glow_execution_end(GlowExecution *x, GlowState *s) {
+  if (s)
+    atomic_store_explicit(&s->busy, false, memory_order_release);
+  atomic_store_explicit(&x->busy, false, memory_order_release);
+}
+
+GlowStatus glow_execution_call(GlowExecution *x, GlowState *s, const GlowTensor *const *inputs) {
+  GlowStatus status = glow_execution_begin(x, s);
+  if (status != GLOW_OK)
+    return status;
+  status = glow_execution_go(x, s, inputs);
+  glow_execution_end(x, s);
   return status;
 }
 

@@ -3,10 +3,14 @@
 #define GLOW_EXEC_EXECUTION_H
 
 #include "exec/executable.h"
+#include "exec/pool.h"
 
 typedef struct GlowExecutionSetup {
   const GlowParallel *parallel; /* threads that share the work, or NULL */
   bool profile;                 /* note where the time goes */
+  bool placed;   /* there is no memory for ports that are written: see GlowExecution.places */
+  void *memory;  /* glow_execution_bytes of it, the caller's; NULL: it is allocated */
+  int64_t extra; /* bytes for the caller's own use */
 } GlowExecutionSetup;
 
 /* More values of GlowFault.error, for what code of this process finds. */
@@ -21,32 +25,38 @@ struct GlowExecution {
   GlowEntry *entry;
   GlowRunContext context;
   int64_t arena, bytes; /* of the program's arena with scratch memory; of all its memory */
-  uint8_t *memory;      /* the program's arena, scratch memory, then that of ports */
+  void *memory;         /* of all that follows and of the arena; NULL: it is the caller's */
+  void *extra;          /* of the setup's size, at first zeros */
   void **storage;       /* what the program gets: the memory of each value */
   void **own;           /* memory for each port that the program touches; NULL: there is none */
+  void **places; /* memory of the caller, aligned to 64 bytes, where the next run writes a port;
+                    NULL: its own */
   GlowTensor *tensors;  /* what storage[i] is the data of, with the type that it has now */
   bool profiled;        /* somebody asked for a profile */
   GlowProfile *profile; /* of the last run; of engine->run, the engine's. NULL: nobody asked */
   GlowBindings result;  /* engine->run: what the last run wrote */
   void *hosted;         /* the engine's, between begin and end */
+  GlowPool *pool;       /* destroyed with it, or NULL */
   atomic_bool busy, stop;
 };
 
+/* The bytes of memory that an execution will have. */
+int64_t glow_execution_bytes(const GlowEntry *e, const GlowExecutionSetup *setup);
 /* Memory for runs of a program. NULL: out of memory. Runs allocate nothing, but for HOST steps,
  * engine->run and messages. */
-GlowExecution *glow_execution_make(GlowEntry *e, const GlowExecutionSetup *options);
+GlowExecution *glow_execution_make(GlowEntry *e, const GlowExecutionSetup *setup);
 /* Runs once. inputs[i] is the tensor of value i, a port of a fitting type; NULL: there is none;
  * each port that is only read must have one. An input that is aligned to 64 bytes is read where it
  * is. The state may be NULL if the program touches no variable. GLOW_BUSY: another run uses x or s.
  * GLOW_CANCELLED: it was stopped. GLOW_BAD_INPUT: a fault, which was reported to the executable's
  * context. After a failure, outputs and variables that the program writes have no defined value. */
 GlowStatus glow_execution_call(GlowExecution *x, GlowState *s, const GlowTensor *const *inputs);
+/* The same in three parts. begin: nobody else uses x and s until end; or BUSY. */
+GlowStatus glow_execution_begin(GlowExecution *x, GlowState *s);
+GlowStatus glow_execution_go(GlowExecution *x, GlowState *s, const GlowTensor *const *inputs);
+void glow_execution_end(GlowExecution *x, GlowState *s);
 /* What the last run wrote to port i. Borrowed, until the next run or glow_execution_destroy. NULL:
  * the program does not write it. */
 const GlowTensor *glow_execution_tensor(const GlowExecution *x, uint32_t i);
-/* Ends the run under way, else the next one, after its current step. From any thread. */
-void glow_execution_stop(GlowExecution *x);
-/* NULL is ignored. */
-void glow_execution_destroy(GlowExecution *x);
 
 #endif

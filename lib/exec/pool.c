@@ -44,6 +44,7 @@ struct GlowPool {
   GlowParallel parallel;
   Worker *worker; /* [1, parallel.workers) have threads */
   int spins;
+  int refused; /* why a thread could not be started, as errno; 0: all were */
   atomic_flag busy;
   atomic_bool stop;
   _Atomic(GlowPieceFn *) piece;
@@ -219,27 +220,29 @@ static void run(const GlowParallel *parallel, GlowPieceFn *piece, void *const *p
 }
 
 /* Starts threads until one is refused; signals stay with the caller's thread. */
-static int start(GlowPool *p, int threads) {
+static void start(GlowPool *p, int threads) {
   sigset_t all, saved;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &saved);
-  int i = 1, status = 0;
-  for (; i < threads; i++) {
+  for (int i = 1; i < threads; i++) {
     p->worker[i].pool = p;
     p->worker[i].number = i;
-    status = pthread_create(&p->worker[i].thread, NULL, work, &p->worker[i]);
-    if (status)
+    p->refused = pthread_create(&p->worker[i].thread, NULL, work, &p->worker[i]);
+    if (p->refused)
       break;
     p->parallel.workers++;
   }
   pthread_sigmask(SIG_SETMASK, &saved, NULL);
-  return status;
 }
 
-GlowPool *glow_pool_make(GlowContext *ctx, int threads) {
-  GLOW_CHECK(ctx, threads >= 1 && threads <= GLOW_MAX_THREADS, "a number of threads");
-  size_t workers = sizeof(Worker) * (size_t)threads;
-  GlowPool *p = glow_malloc(ctx, sizeof *p + workers);
+GlowStatus glow_pool_create(int threads, GlowPool **pool) {
+  if (pool)
+    *pool = NULL;
+  if (!pool || threads < 1 || threads > GLOW_MAX_THREADS)
+    return GLOW_BAD_USAGE;
+  GlowPool *p = calloc(1, sizeof *p + sizeof(Worker) * (size_t)threads);
+  if (!p)
+    return GLOW_NO_MEMORY;
   p->worker = (Worker *)(p + 1);
   p->parallel = (GlowParallel){.run = run, .pool = p, .workers = 1};
   atomic_flag_clear(&p->busy);
@@ -248,10 +251,20 @@ GlowPool *glow_pool_make(GlowContext *ctx, int threads) {
   pthread_mutex_init(&p->mutex, NULL);
   pthread_cond_init(&p->work, NULL);
   pthread_cond_init(&p->finished, NULL);
-  int status = start(p, threads);
-  if (status)
+  start(p, threads);
+  *pool = p;
+  return GLOW_OK;
+}
+
+GlowPool *glow_pool_make(GlowContext *ctx, int threads) {
+  GlowPool *p;
+  GlowStatus status = glow_pool_create(threads, &p);
+  GLOW_CHECK(ctx, status != GLOW_BAD_USAGE, "a number of threads");
+  if (status != GLOW_OK)
+    glow_throw(ctx, status);
+  if (p->refused)
     glow_warning(ctx, GLOW_NOWHERE, "only %d of %d threads could be started: %s",
-                 (int)p->parallel.workers, threads, strerror(status));
+                 (int)p->parallel.workers, threads, strerror(p->refused));
   return p;
 }
 

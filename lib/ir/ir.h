@@ -158,9 +158,9 @@ struct GlowFunction {
   uint32_t nresults;
   const GlowType **results;
   GlowStr *result_names; /* as written; NULL or an entry NULL: see glow_function_result_names */
-  GlowStr device;       /* with {device = "..."}; NULL if absent */
-  int64_t arena, align; /* with {arena = n, align = n}, in bytes; -1 if absent */
-  bool inline_always;   /* with {inline = true} */
+  GlowStr device;        /* with {device = "..."}; NULL if absent */
+  int64_t arena, align;  /* with {arena = n, align = n}, in bytes; -1 if absent */
+  bool inline_always;    /* with {inline = true} */
   /* GRADIENT: the clauses of gradient @g of @primal from ... wrt ... keeping ... seedable */
   GlowStr primal;
   GlowGradientRef *from, *wrt, *keeping;
@@ -185,8 +185,8 @@ struct GlowModule {
   struct GlowNames *functions; /* functions by name */
   uint32_t next_id;
   GlowStr path_dir; /* relative paths of resources start from this folder */
-  bool elided; /* some initializer is elided */
-  bool broken; /* a call of the public builder failed */
+  bool elided;      /* some initializer is elided */
+  bool broken;      /* a call of the public builder failed */
 };
 
 /* ---- Modules --------------------------------------------------------------------------------- */
@@ -196,9 +196,12 @@ void glow_module_destroy(GlowModule *m);
 GlowModule *glow_module_clone(const GlowModule *m);
 GlowStorage *glow_module_storage(const GlowModule *m, GlowStr name);   /* NULL if none */
 GlowFunction *glow_module_function(const GlowModule *m, GlowStr name); /* NULL if none */
-/* The function to run. With `name` (--entry): the function of that name. Without: the only func or
- * program; else the only one that no function calls; else, of those, the only one without a device.
- * NULL after a diagnostic. */
+/* The functions to run, funcs and programs: those that no function calls and that are for no
+ * device; if there are none, those for a device; else all. The list lies in `arena`. */
+typedef GLOW_VEC(GlowFunction *) GlowFunctions;
+GlowFunctions glow_module_entries(const GlowModule *m, GlowArena *arena);
+/* The function to run. With `name` (--entry): the function of that name. Without: the only one of
+ * glow_module_entries. NULL after a diagnostic. */
 GlowFunction *glow_module_entry(const GlowModule *m, const char *name);
 bool glow_module_has_level(const GlowModule *m, GlowLevel level);
 

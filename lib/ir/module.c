@@ -69,32 +69,39 @@ static GlowMap *called_functions(const GlowModule *m, GlowArena *arena) {
   return called;
 }
 
-/* The function to run if none is named: the only one that no function calls; if there are several,
- * the only one of them without a device. (Functions for a device were split off another function,
- * which calls them unless the calls were inlined.) */
-static GlowFunction *only_function(const GlowModule *m) {
-  GlowArena *arena = glow_arena_create(m->ctx);
+/* Functions for a device were split off another function, which calls them unless the calls were
+ * inlined. */
+GlowFunctions glow_module_entries(const GlowModule *m, GlowArena *arena) {
   GlowMap *called = called_functions(m, arena);
-  GlowFunction *found = NULL, *other = NULL;
+  GlowFunctions found = {0};
   int least = 0;
   for (GlowFunction *f = m->first_function; f; f = f->next) {
     if (f->kind == GLOW_GRADIENT)
       continue;
     int distance = glow_map_get(called, f) ? 2 : f->device ? 1 : 0;
-    if (found && distance > least)
+    if (found.count && distance > least)
       continue;
-    other = found && distance == least ? f : NULL;
-    found = other ? found : f;
+    if (distance < least)
+      found.count = 0;
+    glow_vec_push(arena, &found, f);
     least = distance;
   }
+  return found;
+}
+
+static GlowFunction *only_function(const GlowModule *m) {
+  GlowArena *arena = glow_arena_create(m->ctx);
+  GlowFunctions found = glow_module_entries(m, arena);
+  GlowFunction *first = found.count ? found.data[0] : NULL;
+  GlowFunction *last = found.count > 1 ? found.data[found.count - 1] : NULL;
   glow_arena_destroy(arena);
-  if (!found)
+  if (!first)
     glow_error(m->ctx, GLOW_NOWHERE, "the module has no function to run");
-  if (!other)
-    return found;
-  glow_error(m->ctx, other->src, "the module has several functions; choose one with --entry");
-  glow_note(m->ctx, found->src, "one is '@%s'", found->name);
-  glow_note(m->ctx, other->src, "another is '@%s'", other->name);
+  if (!last)
+    return first;
+  glow_error(m->ctx, last->src, "the module has several functions; choose one with --entry");
+  glow_note(m->ctx, first->src, "one is '@%s'", first->name);
+  glow_note(m->ctx, last->src, "another is '@%s'", last->name);
   return NULL;
 }
 

@@ -3,7 +3,7 @@
 #ifndef GLOW_KERNELS_LIBRARY_H
 #define GLOW_KERNELS_LIBRARY_H
 
-#include "rt/rt.h"
+#include "glow/rt.h"
 
 enum { GLOW_PIECE_TILES = 4 };
 

@@ -4,7 +4,7 @@
 #define GLOW_KERNELS_REFERENCE_H
 
 #include "kernels/kernel.h"
-#include "rt/rt.h"
+#include "glow/rt.h"
 
 typedef GlowRunError GlowReferenceFn(GlowCall *call);
 

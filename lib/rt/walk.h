@@ -3,7 +3,7 @@
 #ifndef GLOW_RT_WALK_H
 #define GLOW_RT_WALK_H
 
-#include "rt/rt.h"
+#include "glow/rt.h"
 
 /* Where an operand is: an offset in bytes from the beginning of a space. The low GLOW_SPACE_BITS
  * bits are the space, one of GlowSpace or a storage; the bits above are the offset. */

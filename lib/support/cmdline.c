@@ -92,7 +92,8 @@ static bool report_unknown(Parser *p, const char *arg, const char *name) {
                      o ? glow_option_dashes(o) : "-", near);
 }
 
-static bool set_int(Parser *p, const GlowOption *o, const char *value) {
+/* These return what is wrong with a value, to follow the option's name; or NULL. */
+static const char *set_int(GlowContext *ctx, const GlowOption *o, const char *value) {
   const char *digits = value + (*value == '-' || *value == '+');
   bool hex = digits[0] == '0' && (digits[1] | 0x20) == 'x';
   bool number = digits[0] >= '0' && digits[0] <= '9';
@@ -100,42 +101,51 @@ static bool set_int(Parser *p, const GlowOption *o, const char *value) {
   errno = 0;
   long long v = number ? strtoll(value, &end, hex ? 16 : 10) : 0;
   if (!number || *end || end == value)
-    return usage_error(p, "option '%s%s' needs an integer, not '%s'", glow_option_dashes(o),
-                       o->name, value);
+    return glow_str_printf(ctx, " needs an integer, not '%s'", value);
   bool limited = o->min != 0 || o->max != 0;
   if (errno == ERANGE || (limited && (v < o->min || v > o->max))) {
     if (!limited)
-      return usage_error(p, "option '%s%s': %s is out of range", glow_option_dashes(o), o->name,
-                         value);
-    return usage_error(p, "option '%s%s': %s is not between %lld and %lld", glow_option_dashes(o),
-                       o->name, value, (long long)o->min, (long long)o->max);
+      return glow_str_printf(ctx, ": %s is out of range", value);
+    return glow_str_printf(ctx, ": %s is not between %lld and %lld", value, (long long)o->min,
+                           (long long)o->max);
   }
   *(int64_t *)o->target = v;
-  return true;
+  return NULL;
 }
 
-static bool set_double(Parser *p, const GlowOption *o, const char *value) {
+static const char *set_double(GlowContext *ctx, const GlowOption *o, const char *value) {
   char *end;
   double v = glow_parse_double(value, &end);
   if (end == value || *end)
-    return usage_error(p, "option '%s%s' needs a number, not '%s'", glow_option_dashes(o), o->name,
-                       value);
+    return glow_str_printf(ctx, " needs a number, not '%s'", value);
   *(double *)o->target = v;
-  return true;
+  return NULL;
 }
 
-static bool set_size(Parser *p, const GlowOption *o, const char *value) {
-  if (glow_parse_size(value, o->target))
-    return true;
-  return usage_error(p, "option '%s%s' needs a size such as 512K, 64M or 2G, not '%s'",
-                     glow_option_dashes(o), o->name, value);
-}
-
-static bool set_time(Parser *p, const GlowOption *o, const char *value) {
-  if (glow_parse_time(value, o->target))
-    return true;
-  return usage_error(p, "option '%s%s' needs a time such as 500ms, 10s or 2min, not '%s'",
-                     glow_option_dashes(o), o->name, value);
+const char *glow_option_set(GlowContext *ctx, const GlowOption *o, const char *value) {
+  switch (o->kind) {
+  case GLOW_OPT_STRING:
+  case GLOW_OPT_OPTIONAL:
+    *(const char **)o->target = value;
+    return NULL;
+  case GLOW_OPT_REPEAT:
+    glow_vec_push(ctx->arena, (GlowStrList *)o->target, value);
+    return NULL;
+  case GLOW_OPT_INT:
+    return set_int(ctx, o, value);
+  case GLOW_OPT_DOUBLE:
+    return set_double(ctx, o, value);
+  case GLOW_OPT_SIZE:
+    if (glow_parse_size(value, o->target))
+      return NULL;
+    return glow_str_printf(ctx, " needs a size such as 512K, 64M or 2G, not '%s'", value);
+  case GLOW_OPT_TIME:
+    if (glow_parse_time(value, o->target))
+      return NULL;
+    return glow_str_printf(ctx, " needs a time such as 500ms, 10s or 2min, not '%s'", value);
+  default:
+    return " takes no value";
+  }
 }
 
 static bool choose(Parser *p, const GlowOption *o) {
@@ -177,31 +187,17 @@ static bool apply(Parser *p, const GlowOption *o, const char *value, Args *args)
   case GLOW_OPT_FLAG:
     *(bool *)o->target = true;
     return true;
-  case GLOW_OPT_STRING:
-    *(const char **)o->target = value;
-    return true;
-  case GLOW_OPT_OPTIONAL:
-    *(const char **)o->target = value ? value : "";
-    return true;
-  case GLOW_OPT_REPEAT:
-    glow_vec_push(p->ctx->arena, (GlowStrList *)o->target, value);
-    return true;
-  case GLOW_OPT_INT:
-    return set_int(p, o, value);
-  case GLOW_OPT_DOUBLE:
-    return set_double(p, o, value);
-  case GLOW_OPT_SIZE:
-    return set_size(p, o, value);
-  case GLOW_OPT_TIME:
-    return set_time(p, o, value);
   case GLOW_OPT_ONE_OF:
     return choose(p, o);
   case GLOW_OPT_CALL:
     return call(p, o);
   case GLOW_OPT_HEADING:
+    return false;
+  default:
     break;
   }
-  return false;
+  const char *why = glow_option_set(p->ctx, o, value ? value : "");
+  return !why || usage_error(p, "option '%s%s'%s", glow_option_dashes(o), o->name, why);
 }
 
 /* Sets the colour at once, so that later usage errors have it. */

@@ -71,6 +71,10 @@ typedef struct GlowCommand {
   const char *host, *targets;
 } GlowCommand;
 
+/* Gives the target of an option the value. Returns NULL, or what is wrong, to follow the option's
+ * name: " needs an integer, not 'x'". */
+const char *glow_option_set(GlowContext *ctx, const GlowOption *option, const char *value);
+
 /* Parses argv. Returns GLOW_OK with *exit_now false, GLOW_OK with *exit_now true after --help,
  * --version and the like were printed to stdout, or GLOW_BAD_USAGE after a diagnostic. `positional`
  * receives the rest. */

@@ -1,11 +1,13 @@
 /* The same for the shared library: fails each allocation in turn while a program loads bytes,
- * applies options, reads what the module has, and saves. Every failure must end in a status, or in
- * a whole answer, and must leave no memory behind once the context is destroyed. */
+ * applies options, reads what the module has, and saves; compiles, opens the model's file, and runs
+ * both. Every failure must end in a status, or in a whole answer, and must leave no memory behind
+ * once the context is destroyed. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "glow/executable.h"
 #include "glow/inspect.h"
 #include "test/oom/failing.h"
 
@@ -41,14 +43,68 @@ static GlowStatus read_block(const GlowBlock *b, unsigned *count) {
   return status;
 }
 
+/* Runs once on zeros, with a pool and a copy of a state. */
+static GlowStatus run(GlowExecutable *e, unsigned *count) {
+  static _Alignas(64) char zeros[1 << 16];
+  GlowExecutionOptions o = {.size = sizeof o, .outputs = true, .profile = true};
+  GlowState *s = NULL, *copy = NULL;
+  GlowExecution *x = NULL;
+  GlowBuffer buffers[16] = {{0}};
+  GlowPort port = {.size = sizeof port};
+  size_t n = 0;
+  for (; n < 16 && glow_executable_port(e, NULL, n, &port); n++)
+    if (port.read && !port.written)
+      buffers[n] = (GlowBuffer){zeros, port.bytes, NULL};
+  GlowStatus status = glow_pool_create(2, &o.pool);
+  if (status == GLOW_OK)
+    status = glow_state_create(e, &s);
+  if (status == GLOW_OK)
+    status = glow_state_copy(s, &copy);
+  if (status == GLOW_OK)
+    status = glow_execution_create(e, &o, &x);
+  if (status == GLOW_OK)
+    status = glow_execution_run(x, copy, buffers, n);
+  if (status == GLOW_OK)
+    status = glow_state_reset(copy);
+  for (size_t i = 0; i < n; i++)
+    *count += glow_execution_output(x, i) != NULL;
+  glow_execution_destroy(x);
+  glow_state_destroy(copy);
+  glow_state_destroy(s);
+  glow_pool_destroy(o.pool);
+  return status;
+}
+
+/* Compiles the module for machine code, opens the file for the interpreter, and runs both. */
+static GlowStatus execute(GlowContext *ctx, GlowModule *m, const char *path, unsigned *count) {
+  GlowExecutable *e = NULL;
+  GlowCompileOptions how = {.size = sizeof how, .options = "--no-cache"};
+  GlowStatus status = glow_store_create(&how.store);
+  if (status == GLOW_OK)
+    status = glow_compile(m, &how, &e);
+  glow_store_destroy(how.store);
+  if (status == GLOW_OK)
+    status = run(e, count);
+  glow_executable_release(e);
+  e = NULL;
+  how = (GlowCompileOptions){.size = sizeof how, .options = "--backend=interp"};
+  if (status == GLOW_OK)
+    status = glow_executable_open(ctx, path, &how, &e);
+  if (status == GLOW_OK)
+    status = run(e, count);
+  glow_executable_release(e);
+  return status;
+}
+
 static GlowStatus work(GlowContext *ctx, const Bytes *model, const char *output, unsigned *count) {
   GlowModule *m;
-  GlowStatus status =
-      glow_module_load_bytes(ctx, model->name, model->data, model->size, NULL, &m);
+  GlowStatus status = glow_module_load_bytes(ctx, model->name, model->data, model->size, NULL, &m);
   if (status == GLOW_OK)
     status = glow_module_apply(m, "-target=x86-64-v3 -O1 -irgen '-O1'");
   if (status == GLOW_OK)
     status = read_block(glow_get_function(m, 0, NULL), count);
+  if (status == GLOW_OK)
+    status = execute(ctx, m, model->name, count);
   if (status == GLOW_OK)
     status = glow_module_save(m, output);
   return status;

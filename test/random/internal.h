@@ -11,7 +11,7 @@ enum {
   MAX_LIST = 16
 };
 
-typedef GLOW_VEC(GlowValue *) GlowPool;
+typedef GLOW_VEC(GlowValue *) GlowValuePool;
 
 typedef struct GlowGen {
   GlowContext *ctx;
@@ -20,7 +20,7 @@ typedef struct GlowGen {
   GlowBlock *block; /* where nodes go */
   GlowChoice *choice;
   GlowArena *arena;
-  GlowPool pool; /* values that the block sees */
+  GlowValuePool pool; /* values that the block sees */
   int64_t extents[4];
   uint32_t depth; /* of regions */
   uint32_t names;

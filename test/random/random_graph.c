@@ -24,7 +24,7 @@ static void enter_function(GlowGen *g, GlowFunction *f) {
 /* ---- Results --------------------------------------------------------------------------------- */
 
 /* Ends the function: it returns `old` results, then `more`. */
-static void end_function(GlowFunction *f, GlowPool *values) {
+static void end_function(GlowFunction *f, GlowValuePool *values) {
   GlowNode *end = glow_block_terminator(f->body);
   if (end)
     glow_node_remove(end);
@@ -37,7 +37,7 @@ static void end_function(GlowFunction *f, GlowPool *values) {
   glow_build_terminator(f->body, GLOW_OP_RETURN, values->data, values->count);
 }
 
-static void add_once(GlowGen *g, GlowPool *to, GlowValue *v) {
+static void add_once(GlowGen *g, GlowValuePool *to, GlowValue *v) {
   for (uint32_t i = 0; i < to->count; i++)
     if (to->data[i] == v)
       return;
@@ -45,7 +45,7 @@ static void add_once(GlowGen *g, GlowPool *to, GlowValue *v) {
 }
 
 /* What nothing uses yet, and now and then a value from within. */
-static void collect_results(GlowGen *g, GlowPool *results) {
+static void collect_results(GlowGen *g, GlowValuePool *results) {
   for (uint32_t i = 0; i < g->pool.count; i++) {
     GlowValue *v = g->pool.data[i];
     bool inner = v->kind == GLOW_VALUE_RESULT && v->def.node->block == g->function->body;
@@ -57,7 +57,7 @@ static void collect_results(GlowGen *g, GlowPool *results) {
 /* ---- From nothing ---------------------------------------------------------------------------- */
 
 static void fill_function(GlowGen *g, GlowFunction *f, uint32_t nodes) {
-  GlowPool results = {0};
+  GlowValuePool results = {0};
   enter_function(g, f);
   for (uint32_t n = 1 + CHOOSE(g, 3); n-- > 0;)
     glow_gen_add(g, glow_gen_fresh(g, glow_gen_type(g, GLOW_KIND_FLOAT)));
@@ -167,7 +167,7 @@ static void change_operand(GlowGen *g) {
 
 bool glow_random_mutate(GlowFunction *f, GlowChoice *choice) {
   GlowGen g;
-  GlowPool results = {0};
+  GlowValuePool results = {0};
   begin(&g, f->module, choice);
   enter_function(&g, f);
   g.names = 1000;

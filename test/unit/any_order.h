@@ -3,7 +3,7 @@
 #ifndef GLOW_TEST_UNIT_ANY_ORDER_H
 #define GLOW_TEST_UNIT_ANY_ORDER_H
 
-#include "rt/rt.h"
+#include "glow/rt.h"
 
 enum { ANY_ORDER_WORKERS = 3, ANY_ORDER_MOST = 4096 };
 

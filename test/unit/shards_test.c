@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "backend/backends.h"
-#include "rt/rt.h"
+#include "glow/rt.h"
 #include "test/unit/unit.h"
 
 /* One instruction of one piece of work each; all can be cut at least nine times. */

@@ -3,7 +3,7 @@
  * index that is reported is the first one. */
 #include "index.h"
 
-#include "rt/rt.h"
+#include "glow/rt.h"
 
 /* ---- Checks ---------------------------------------------------------------------------------- */
 

@@ -1,0 +1,18 @@
+# The library as users have it, and no other.
+set_property(TARGET ${program} PROPERTY LINK_LIBRARIES glow)
+
+# The same under the thread sanitizer, which sees what the API, executions and the walker do.
+if(GLOW_HAVE_TSAN)
+  file(GLOB api CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/lib/glow/*.c)
+  add_executable(executable_race_test executable_test.c ${api} ${PROJECT_SOURCE_DIR}/lib/exec/execution.c
+                 ${PROJECT_SOURCE_DIR}/lib/exec/executable.c ${PROJECT_SOURCE_DIR}/lib/exec/profile.c
+                 ${PROJECT_SOURCE_DIR}/lib/exec/pool.c ${PROJECT_SOURCE_DIR}/lib/rt/walk.c)
+  set_target_properties(executable_race_test PROPERTIES
+                        RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test/unit)
+  target_compile_options(executable_race_test PRIVATE -fsanitize=thread -g)
+  target_link_options(executable_race_test PRIVATE -fsanitize=thread)
+  target_link_libraries(executable_race_test PRIVATE glow_backends m)
+  glow_test(unit.executable.races COMMAND executable_race_test)
+  set_tests_properties(unit.executable.races PROPERTIES SKIP_REGULAR_EXPRESSION
+                       "unexpected memory mapping")
+endif()
