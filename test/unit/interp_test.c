@@ -588,6 +588,35 @@ static void test_chain(void) {
   free(text);
 }
 
+/* What one initializer alone reads is forgotten when that has its value, and evaluated again for
+ * who asks again; a program's variables begin with what the table holds, and leave it there. */
+static void test_values(void) {
+  Run r =
+      begin("declare { constant @x : float<2> = [1.0, 4.0]  variable @n : float<2> = splat(1.0)\n"
+            "  constant @a : float<2> = eval { %0 = Sqrt(@x)  yield %0 }\n"
+            "  constant @b : float<2> = eval { %0 = Neg(@a)  yield %0 }\n"
+            "  constant @c : float<2> = eval { %0 = Add(@b, @b)  yield %0 } }\n"
+            "func @main() -> (float<2>) { %0 = Add(@b, @n)  Save(%0, @n)  return @c }\n");
+  GlowStorage *a = glow_module_storage(r.module, glow_str(r.ctx, "a"));
+  GlowStorage *n = glow_module_storage(r.module, glow_str(r.ctx, "n"));
+  CHECK(!glow_values_held(r.values, a));
+  CHECK(value_of(&r, "a") && glow_values_held(r.values, a) == value_of(&r, "a"));
+  CHECK(go(&r) == GLOW_OK && prints(&r, "0", "[-2.0, -4.0]"));
+  CHECK(!glow_values_held(r.values, a) && value_of(&r, "b") == value_of(&r, "b"));
+  CHECK(glow_tensor_get_double(value_of(&r, "n"), 1) == -1);
+  CHECK(glow_tensor_get_double(value_of(&r, "a"), 1) == 2);
+  CHECK(go(&r) == GLOW_OK && glow_tensor_get_double(value_of(&r, "n"), 1) == -3);
+  GlowTensor *t = glow_values_take(r.values, n);
+  CHECK(!glow_values_held(r.values, n) && glow_tensor_get_double(value_of(&r, "n"), 1) == 1);
+  glow_values_set(r.values, n, t);
+  CHECK(value_of(&r, "n") == t);
+  glow_values_forget(r.values, n);
+  CHECK(go(&r) == GLOW_OK && glow_tensor_get_double(value_of(&r, "n"), 1) == -1);
+  CHECK(glow_interp_run(r.entry, &r.inputs, &r.outputs, NULL) == GLOW_OK);
+  CHECK(glow_tensor_get_double(value_of(&r, "n"), 1) == -1); /* that run had a table of its own */
+  end(&r);
+}
+
 static void test_single_nodes(void) {
   Run r = begin("declare { constant @i : i64<> = 9 }\n"
                 "func @main() -> (float<>) { %x = Splat() {value = 2.0} : float<3>  %y = "
@@ -646,6 +675,7 @@ int main(void) {
   test_kernel_tables();
   test_float_mode();
   test_chain();
+  test_values();
   test_single_nodes();
   test_out_of_memory();
   return unit_finish();

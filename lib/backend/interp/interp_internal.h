@@ -121,6 +121,12 @@ const GlowTensor *glow_cells_read(GlowCells *c, GlowStorage *s);
 /* Takes t. Returns the value it replaces if that was owned, else NULL. */
 GlowTensor *glow_cells_write(GlowCells *c, const GlowStorage *s, GlowTensor *t);
 
+/* Whether the initializer of `reader`, outside of regions, is all that reads s. */
+bool glow_storage_is_read_only_by(const GlowStorage *s, const GlowStorage *reader);
+/* The table has the value of s: it forgets those that only the initializer of s reads, and gives
+ * back pages of their files. */
+void glow_values_forget_sources(GlowValues *v, const GlowStorage *s);
+
 /* ---- Walks over graphs (graph.c) ------------------------------------------------------------- */
 
 /* A value while it is needed. */

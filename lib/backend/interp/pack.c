@@ -115,10 +115,8 @@ static const GlowNode *relayout_of(const GlowBlock *b, const GlowNode **first) {
 
 static Source source_of(const GlowStorage *s, const GlowValue *v, const GlowTensor *t) {
   Source source = {.data = t->data, .bytes = t->bytes};
-  source.passing = glow_blob_is_mapped(s->module->ctx, t->data, t->bytes);
-  for (const GlowUse *u = v->uses; u; u = u->next)
-    if (u->user->block->owner != GLOW_BLOCK_EVAL || u->user->block->of.storage != s)
-      source.passing = false;
+  source.passing = glow_blob_is_mapped(s->module->ctx, t->data, t->bytes) &&
+                   glow_storage_is_read_only_by(v->def.storage, s);
   return source;
 }
 
@@ -356,6 +354,7 @@ void glow_values_pack(GlowValues *v, GlowStorage *const *storage, uint32_t count
       continue;
     results.data[i] = NULL;
     glow_values_set(v, jobs[i].storage, t);
+    glow_values_forget_sources(v, jobs[i].storage);
   }
   glow_tensor_list_end(ctx, &results);
   glow_float_mode_leave(ctx, &mode);

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 
 #include "backend/interp/interp_internal.h"
+#include "support/pages.h"
+#include "tensor/blob.h"
 
 struct GlowValues {
   GlowContext *ctx;
@@ -87,6 +89,27 @@ static const GlowTensor *from_blob(GlowValues *v, GlowStorage *s) {
   return t;
 }
 
+bool glow_storage_is_read_only_by(const GlowStorage *s, const GlowStorage *reader) {
+  for (const GlowUse *u = s->value.uses; u; u = u->next)
+    if (u->user->block->owner != GLOW_BLOCK_EVAL || u->user->block->of.storage != reader)
+      return false;
+  return true;
+}
+
+void glow_values_forget_sources(GlowValues *v, const GlowStorage *s) {
+  for (const GlowNode *n = s->init.eval->first; n; n = n->next)
+    for (uint32_t i = 0; i < n->noperands; i++) {
+      const GlowValue *x = n->operands[i].value;
+      const GlowStorage *from = x && x->kind == GLOW_VALUE_STORAGE ? x->def.storage : NULL;
+      if (!from || from->cls != GLOW_CONSTANT || !glow_storage_is_read_only_by(from, s))
+        continue;
+      glow_values_forget(v, from);
+      const GlowTensor *t = from->init.tensor;
+      if (t && glow_blob_is_mapped(v->ctx, t->data, t->bytes))
+        glow_let_pages_go(t->data, t->bytes);
+    }
+}
+
 static const GlowTensor *from_eval(GlowValues *v, GlowStorage *s) {
   GlowContext *ctx = v->ctx;
   glow_values_pack(v, &s, 1, 0);
@@ -114,6 +137,7 @@ static const GlowTensor *from_eval(GlowValues *v, GlowStorage *s) {
     GlowTensor *t = result.data[0];
     result.data[0] = NULL;
     glow_values_set(v, s, t);
+    glow_values_forget_sources(v, s);
   }
   glow_tensor_list_end(ctx, &result);
   glow_defer_pop(ctx, &release_walk, true);

@@ -21,8 +21,9 @@ GlowValues *glow_values_create(GlowModule *m);
 void glow_values_destroy(GlowValues *v);
 void glow_values_destroy_fn(void *v); /* for glow_defer_push */
 
-/* The value of a constant or variable of the module. Borrowed, until the table forgets it or gets
- * another one. NULL after a diagnostic. */
+/* The value of a constant or variable of the module. NULL after a diagnostic. Borrowed, until the
+ * table forgets it or gets another one, or, if one initializer alone reads it, has that evaluated:
+ * then it is forgotten, and evaluated again for who asks again. */
 const GlowTensor *glow_values_get(GlowValues *v, GlowStorage *s);
 /* The same at a multiple of `align` (at most 64) bytes. */
 const GlowTensor *glow_values_aligned(GlowValues *v, GlowStorage *s, size_t align);
