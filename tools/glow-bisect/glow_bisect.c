@@ -157,6 +157,7 @@ static bool can_write(const Bisect *b) {
 
 static GlowStatus bisect_model(const Bisect *b, GlowSession *s) {
   GlowNumericBisect n = {.session = s,
+                         .tier = GLOW_TIER_COMPILED,
                          .math = b->math,
                          .rtol = b->rtol,
                          .atol = b->atol,

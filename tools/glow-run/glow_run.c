@@ -1,4 +1,4 @@
-/* glow-run: runs a model from any stage on inputs from files, by the interpreter or the JIT. */
+/* glow-run: runs a model from any stage on inputs from files, as machine code or by the interpreter. */
 #include "tools/glow-run/glow_run.h"
 
 #include <stdio.h>
