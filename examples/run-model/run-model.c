@@ -1,10 +1,11 @@
 /* Runs a model with the C API and prints what it computes.
  *
- *   cc run-model.c $(pkg-config --cflags --libs glow) && ./a.out model.onnx input.npy...
+ *   cc run-model.c $(pkg-config --cflags --libs glow) -o run-model
+ *   ./run-model model.onnx input.npy...
  *
  * There is a file for each input, in order: .npy, or the bytes of its elements. Of an output of
- * floats the three largest elements are printed, with their numbers: the classes of a classifier.
- * $GLOW_OPTIONS are options of glow-run, such as "-bind=N=1 --tier=compiled". */
+ * floats the three largest elements are printed with their numbers, which are the classes of a
+ * classifier. $GLOW_OPTIONS has options of glow-run, such as "-bind=N=1 --tier=compiled". */
 #include <glow/executable.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,69 +13,84 @@
 
 enum { MOST_PORTS = 64 };
 
-/* The elements in a file; NULL if it cannot be read. */
-static void *read_file(const char *path, size_t *bytes) {
+/* The elements in a file, behind the head of an .npy; data NULL: it cannot be read. */
+static GlowBuffer read_file(const char *path) {
+  GlowBuffer b = {NULL, 0, NULL};
   FILE *f = fopen(path, "rb");
   long size = f && !fseek(f, 0, SEEK_END) ? ftell(f) : -1;
-  unsigned char *data = size < 0 ? NULL : aligned_alloc(64, ((size_t)size / 64 + 1) * 64);
-  rewind(f ? f : stdin);
-  *bytes = data ? fread(data, 1, (size_t)size, f) : 0;
-  if (*bytes > 10 && !memcmp(data, "\x93NUMPY", 6)) {
-    size_t head = 10 + (data[8] | (size_t)data[9] << 8);
-    *bytes = *bytes > head ? *bytes - head : 0;
-    memmove(data, data + head, *bytes);
+  if (size >= 0 && (b.data = malloc((size_t)size + 1)) && !fseek(f, 0, SEEK_SET))
+    b.bytes = fread(b.data, 1, (size_t)size, f);
+  const unsigned char *at = b.data;
+  if (b.bytes > 10 && !memcmp(at, "\x93NUMPY\1", 7)) {
+    size_t head = 10 + (at[8] | (size_t)at[9] << 8);
+    b.bytes = b.bytes > head ? b.bytes - head : 0;
+    memmove(b.data, at + head, b.bytes);
   }
   if (f)
     fclose(f);
-  return data;
+  return b;
 }
 
 static void print_output(const GlowPort *port, const GlowBuffer *b) {
-  printf("%s: %s\n", port->name, port->type);
   const float *x = b->data;
-  size_t n = strcmp(port->kind, "float") ? 0 : b->bytes / sizeof *x, best[3] = {0};
-  for (size_t k = 0; k < 3 && k < n; k++) {
-    best[k] = SIZE_MAX;
-    for (size_t i = 0; i < n; i++)
-      if ((k < 1 || i != best[0]) && (k < 2 || i != best[1]) &&
-          (best[k] == SIZE_MAX || x[i] > x[best[k]]))
-        best[k] = i;
-    printf("%10zu  %g\n", best[k], x[best[k]]);
+  size_t count = strcmp(port->kind, "float") ? 0 : b->bytes / sizeof *x, shown[3];
+  printf("%s : %s\n", port->name, port->type);
+  for (size_t k = 0; k < 3 && k < count; k++) {
+    size_t best = count;
+    for (size_t i = 0; i < count; i++) {
+      int known = (k > 0 && i == shown[0]) || (k > 1 && i == shown[1]);
+      if (!known && (best == count || x[i] > x[best]))
+        best = i;
+    }
+    shown[k] = best;
+    printf("%8zu  %g\n", best, x[best]);
   }
 }
 
-int main(int argc, char **argv) {
-  GlowContext *ctx = glow_context_create();
-  GlowCompileOptions how = {.size = sizeof how, .options = getenv("GLOW_OPTIONS")};
-  GlowExecutionOptions outputs = {.size = sizeof outputs, .outputs = true};
-  GlowExecutable *model = NULL;
-  GlowExecution *x = NULL;
-  GlowState *state = NULL;
+static GlowStatus run(const GlowExecutable *model, GlowExecution *x, GlowState *state,
+                      char **files) {
+  GlowBuffer buffers[MOST_PORTS] = {{NULL, 0, NULL}};
   GlowPort port = {.size = sizeof port};
-  GlowBuffer buffers[MOST_PORTS] = {{0}};
   size_t count = 0;
-  if (argc < 2 || glow_executable_open(ctx, argv[1], &how, &model) != GLOW_OK ||
-      glow_execution_create(model, &outputs, &x) != GLOW_OK ||
-      glow_state_create(model, &state) != GLOW_OK) {
-    fprintf(stderr, "usage: run-model MODEL INPUT...\n");
-    return 2;
-  }
-  glow_context_destroy(ctx); /* the executable does not need it */
-  for (int file = 2; count < MOST_PORTS && glow_executable_port(model, NULL, count, &port); count++)
-    if (port.read && !port.written && file < argc)
-      buffers[count].data = read_file(argv[file++], &buffers[count].bytes);
+  for (; count < MOST_PORTS && glow_executable_port(model, NULL, count, &port); count++)
+    if (port.read && !port.written && *files)
+      buffers[count] = read_file(*files++);
   GlowStatus status = glow_execution_run(x, state, buffers, count);
   GlowFaultInfo fault = {.size = sizeof fault};
   glow_execution_fault(x, &fault);
   if (status != GLOW_OK)
     fprintf(stderr, "run-model: %s\n", fault.text);
-  for (size_t i = 0; i < count && status == GLOW_OK; i++)
+  for (size_t i = 0; i < count; i++) {
     if (glow_execution_output(x, i) && glow_executable_port(model, NULL, i, &port))
       print_output(&port, glow_execution_output(x, i));
-  for (size_t i = 0; i < count; i++)
     free(buffers[i].data);
+  }
+  return status;
+}
+
+int main(int argc, char **argv) {
+  if (argc < 2) {
+    fprintf(stderr, "usage: run-model MODEL INPUT...\n");
+    return 2;
+  }
+  GlowCompileOptions how = {.size = sizeof how, .options = getenv("GLOW_OPTIONS")};
+  GlowExecutionOptions outputs = {.size = sizeof outputs, .outputs = true};
+  GlowExecutable *model = NULL;
+  GlowExecution *x = NULL;
+  GlowState *state = NULL;
+  GlowContext *ctx = glow_context_create(); /* messages about the model go to stderr */
+  GlowStatus status = glow_executable_open(ctx, argv[1], &how, &model);
+  glow_context_destroy(ctx);
+  if (status == GLOW_OK)
+    status = glow_execution_create(model, &outputs, &x);
+  if (status == GLOW_OK)
+    status = glow_state_create(model, &state);
+  if (status == GLOW_OK)
+    status = run(model, x, state, argv + 2);
   glow_execution_destroy(x);
   glow_state_destroy(state);
   glow_executable_release(model);
+  if (status != GLOW_OK)
+    fprintf(stderr, "run-model: %s\n", glow_status_text(status));
   return status != GLOW_OK;
 }

@@ -152,6 +152,28 @@ static GlowStatus choose_entries(Make *m) {
   return found.count ? GLOW_OK : GLOW_BAD_INPUT;
 }
 
+/* The symbol of an open extent; NULL: all are known or bounded. */
+static GlowStr open_extent(const GlowType *t) {
+  for (uint32_t a = 0; glow_type_is_tensor(t) && a < t->rank; a++)
+    if (t->dims[a].kind == GLOW_DIM_SYMBOL)
+      return t->dims[a].symbol;
+  return NULL;
+}
+
+/* Passes need extents, and would not say how to give them. */
+static GlowStatus check_extents(const GlowModule *m) {
+  GlowStatus status = GLOW_OK;
+  for (const GlowStorage *g = m->first_storage; g; g = g->next) {
+    GlowStr symbol = g->cls == GLOW_PLACEHOLDER ? open_extent(g->value.type) : NULL;
+    if (!symbol)
+      continue;
+    glow_error(m->ctx, glow_value_loc(&g->value), "'@%s' is %s: -bind=%s=N gives it an extent",
+               g->value.name, glow_type_str(m->ctx, g->value.type), symbol);
+    status = GLOW_BAD_INPUT;
+  }
+  return status;
+}
+
 /* Passes, as the options say; by default those that the backend needs. */
 static GlowStatus optimize(Make *m) {
   GlowSession *s = &m->session;
@@ -160,6 +182,8 @@ static GlowStatus optimize(Make *m) {
   GlowStatus status = m->flags.target ? glow_session_retarget(s, m->flags.target) : GLOW_OK;
   if (status == GLOW_OK && m->flags.entry)
     status = glow_session_keep_entry(s);
+  if (status == GLOW_OK && graph && level >= 0)
+    status = check_extents(s->module);
   if (status == GLOW_OK && m->backend->primitives)
     status = glow_session_lower_all(s);
   return status == GLOW_OK ? glow_session_optimize(s, level, m->flags.math) : status;

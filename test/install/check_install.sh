@@ -1,6 +1,6 @@
 #!/bin/sh
 # check_install.sh SOURCE BUILD: installs into a scratch prefix, then builds and runs a consumer, in C and in C++, and
-# the examples build-lenet and read-module, by find_package and by pkg-config, and runs an installed tool. What build-lenet prints is
+# the examples build-lenet, read-module and run-model, by find_package and by pkg-config, and runs an installed tool. What build-lenet prints is
 # the canonical text of Figure 3.
 set -eu
 source=$1 build=$2
@@ -16,6 +16,13 @@ cmake --build "$scratch/build" >"$scratch/build.log"
 "$scratch/build/consumer-cxx"
 "$scratch/build/read-module" "$source/test/oom/Inputs/small-cnn/model.onnx" >"$scratch/read-module"
 diff "$source/examples/read-module/expected.txt" "$scratch/read-module"
+head -c 4096 /dev/zero >"$scratch/zeros"
+run_model() { GLOW_OPTIONS=$1 "$scratch/build/run-model" "$source/test/oom/Inputs/small-cnn/model.onnx" "$scratch/zeros"; }
+run_model --backend=interp
+if [ -f "$(find "$scratch/prefix" -name libglow_codegen.so)" ]; then
+  run_model "--tier=library --no-cache"
+  run_model "--tier=compiled --no-cache"
+fi
 PKG_CONFIG_PATH=$(dirname "$(find "$scratch/prefix" -name glow.pc)")
 export PKG_CONFIG_PATH
 cc -o "$scratch/consumer" "$source/test/install/consumer.c" $(pkg-config --cflags --libs glow)

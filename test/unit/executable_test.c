@@ -157,7 +157,7 @@ enum { MODELS = sizeof models / sizeof *models };
 
 static const char *const ways[] = {"-O2 --no-cache --backend=interp",
                                    "-O2 --no-cache --backend=cpu --tier=library",
-                                   "-O2 --no-cache --backend=cpu --tier=compiled"};
+                                   "-O2 --no-cache --backend=cpu --tier=compiled", "--no-cache"};
 enum { WAYS = sizeof ways / sizeof *ways };
 
 static void silent(void *user, const GlowDiagnostic *d) {
@@ -274,7 +274,7 @@ static void check_bits(void) {
       glow_executable_info(e, &info);
       EXPECT((info.hosted > 0) == (models[m].hosted && w > 0), "%s: %zu hosted steps",
              models[m].name, info.hosted);
-      EXPECT((info.compiled > 0) == (w == 2) && (info.pieces > 0) == (w > 0),
+      EXPECT((w == 3 || (info.compiled > 0) == (w == 2)) && (info.pieces > 0) == (w > 0),
              "%s: '%s' has %zu pieces, %zu compiled", models[m].name, ways[w], info.pieces,
              info.compiled);
       glow_executable_release(e);
@@ -719,6 +719,7 @@ static void check_options(void) {
   static const char open[] = "declare {\n  placeholder @x : float<$N>\n  placeholder @y : "
                              "float<$N>\n}\nfunc @main {\n  %r = Neg(@x)\n  Save(%r, @y)\n}\n";
   CHECK(compile(open, "--no-cache", NULL, said, &e) == GLOW_BAD_INPUT && !e);
+  EXPECT(strstr(said, "is float<$N>: -bind=N=N gives it an extent"), "%s", said);
   e = compiled(open, "-bind=N=5 --no-cache");
   GlowPort p;
   CHECK(port_of(e, "x", &p) == 0 && p.bytes == 20);
