@@ -144,10 +144,10 @@ GLOW_API GlowStatus glow_execution_create(GlowExecutable *executable,
  * data, are not given. What a run reads must be given. What it writes must be given, aligned to 64
  * bytes, unless the execution has outputs of its own; if it does, a buffer that is given gets a
  * copy if it is not aligned so. Of a port that is read and written the buffer has the input, and
- * then the output; without one, the input is zeros. Buffers may not overlap if one of them is
- * written. `state` may be NULL if the program has no variables. Rounds to nearest and keeps
- * denormals, whatever the caller has set. Nothing is allocated, but for the interpreter and steps
- * that it runs.
+ * then the output; without one, the program must write it before it reads it. Buffers may not
+ * overlap if one of them is written. `state` may be NULL if the program has no variables. Rounds to
+ * nearest and keeps denormals, whatever the caller has set. Nothing is allocated, but for the
+ * interpreter and steps that it runs; such runs of one executable take turns.
  *
  * BAD_USAGE: a buffer is missing, too small, not aligned or overlaps another one, or the state is
  * missing or another executable's. BAD_INPUT: the run failed, such as at an index out of range.

@@ -152,24 +152,34 @@ static GlowStatus choose_entries(Make *m) {
   return found.count ? GLOW_OK : GLOW_BAD_INPUT;
 }
 
-/* The symbol of an open extent; NULL: all are known or bounded. */
-static GlowStr open_extent(const GlowType *t) {
-  for (uint32_t a = 0; glow_type_is_tensor(t) && a < t->rank; a++)
-    if (t->dims[a].kind == GLOW_DIM_SYMBOL)
-      return t->dims[a].symbol;
-  return NULL;
+/* Appends the options that give extents to the symbols of a type, but for those that are known. */
+static void put_binds(GlowText *text, GlowMap *known, const GlowType *t) {
+  for (uint32_t a = 0; glow_type_is_tensor(t) && a < t->rank; a++) {
+    GlowStr symbol = t->dims[a].kind == GLOW_DIM_SYMBOL ? t->dims[a].symbol : NULL;
+    if (!symbol || glow_map_get(known, symbol))
+      continue;
+    glow_map_set(known, symbol, (void *)(uintptr_t)symbol);
+    glow_text_printf(text, "%s-bind=%s=N", text->size ? " " : "", symbol);
+  }
 }
 
 /* Passes need extents, and would not say how to give them. */
 static GlowStatus check_extents(const GlowModule *m) {
   GlowStatus status = GLOW_OK;
+  GlowMap *known = glow_map_create(m->ctx->arena);
   for (const GlowStorage *g = m->first_storage; g; g = g->next) {
-    GlowStr symbol = g->cls == GLOW_PLACEHOLDER ? open_extent(g->value.type) : NULL;
-    if (!symbol)
-      continue;
-    glow_error(m->ctx, glow_value_loc(&g->value), "'@%s' is %s: -bind=%s=N gives it an extent",
-               g->value.name, glow_type_str(m->ctx, g->value.type), symbol);
-    status = GLOW_BAD_INPUT;
+    GlowText binds;
+    GlowDefer release;
+    glow_text_init(&binds, m->ctx);
+    glow_defer_push(m->ctx, &release, glow_text_release_fn, &binds);
+    if (g->cls == GLOW_PLACEHOLDER)
+      put_binds(&binds, known, g->value.type);
+    if (binds.size) {
+      glow_error(m->ctx, glow_value_loc(&g->value), "@%s is %s, whose extents need options: %s",
+                 g->value.name, glow_type_str(m->ctx, g->value.type), glow_text_cstr(&binds));
+      status = GLOW_BAD_INPUT;
+    }
+    glow_defer_pop(m->ctx, &release, true);
   }
   return status;
 }
