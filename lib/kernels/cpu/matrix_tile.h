@@ -40,22 +40,44 @@ typedef struct Steps {
 } Steps;
 
 /* Returns v and emits nothing. But it keeps LLVM from putting a sum off until after the loads of
- * the next step, for which there is one register too few. See conv_tile.h for the fence. */
+ * the next step, for which there is one register too few. See conv_tile.h for the fence. In library
+ * code, where LLVM would move loads up, no load of memory passes it. */
 INLINE GlowVec computed(GlowVec v) {
-#if defined(__AVX512F__)
+#if defined(__x86_64__) && defined(GLOW_LIBRARY)
+  __asm__ volatile("" : "+v"(v));
+#elif defined(__AVX512F__)
   __asm__("" : "+v"(v));
 #endif
   return v;
+}
+
+/* Where every third row of A is: two more rows are a stride and two strides away, which addresses
+ * of x86 have room for. */
+#define THIRD(rows) (((rows) + 2) / 3)
+typedef const float *Thirds[THIRD(GLOW_TILE_PIXELS)];
+
+/* Sets the pointers of `rows` rows that begin at a. So library code, which does not know strides,
+ * has neither a pointer for each row, for which there are too few registers, nor a single one that
+ * goes from row to row, for which the sums would wait. */
+INLINE void find_thirds(int rows, Thirds row, const float *a, int64_t am) {
+  UNROLL for (int i = 0; i < THIRD(rows); i++) {
+    row[i] = a + 3 * i * am;
+#ifdef GLOW_LIBRARY
+    __asm__("" : "+r"(row[i])); /* emits nothing; LLVM no longer knows what it is */
+#endif
+  }
 }
 
 /* One step for a tile of `rows` rows by nr registers: rows * nr FMAs. */
 INLINE void product_step(int rows, int nr, Accumulators acc, const float *a, int64_t am,
                          const float *b) {
   GlowVec f[GLOW_TILE_VECTORS];
+  Thirds row;
+  find_thirds(rows, row, a, am);
   __atomic_signal_fence(__ATOMIC_SEQ_CST);
   UNROLL for (int j = 0; j < nr; j++) f[j] = vec_load(b + j * GLOW_VL);
   UNROLL for (int i = 0; i < rows; i++) {
-    GlowVec v = vec_splat(a[i * am]);
+    GlowVec v = vec_splat(row[i / 3][i % 3 * am]);
     UNROLL for (int j = 0; j < nr; j++) acc[i][j] = computed(vec_fma(v, f[j], acc[i][j]));
   }
 }
