@@ -164,7 +164,9 @@ static GlowStatus use_outputs(GlowSession *s, const GlowRunCommand *c) {
 }
 
 static GlowStatus run_model(GlowContext *ctx, const GlowRunCommand *c, const char *path) {
-  GlowSession s;
+  GlowSession s = {0};
+  GlowDefer defer;
+  glow_defer_push(ctx, &defer, glow_session_close_fn, &s); /* it owns inputs, also after a throw */
   double since = glow_clock();
   GlowStatus status = glow_model_load(&s, ctx, path, &c->model);
   for (uint32_t i = 0; i < c->inputs.count && status == GLOW_OK; i++)
@@ -179,8 +181,7 @@ static GlowStatus run_model(GlowContext *ctx, const GlowRunCommand *c, const cha
     status = run(&s, c, lap(&since));
   if (status == GLOW_OK)
     status = use_outputs(&s, c);
-  if (s.ctx)
-    glow_session_close(&s);
+  glow_defer_pop(ctx, &defer, true);
   return status;
 }
 

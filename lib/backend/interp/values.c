@@ -245,6 +245,7 @@ const GlowTensor *glow_values_aligned(GlowValues *v, GlowStorage *s, size_t alig
 /* ---- Variables ------------------------------------------------------------------------------- */
 
 void glow_values_copy_variables(GlowValues *v, const GlowValues *from) {
+  GLOW_CHECK(v->ctx, v->module == from->module, "values of another module");
   for (GlowStorage *s = v->module->first_storage; s; s = s->next) {
     const GlowTensor *t = s->cls == GLOW_VARIABLE ? glow_values_held(from, s) : NULL;
     if (t)
