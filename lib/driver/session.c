@@ -32,6 +32,9 @@ static GlowStatus load_module(GlowSession *s, const GlowLoadOptions *options) {
   if (onnx) {
     GlowOnnxOptions how = {.binds = options->binds, .nbinds = options->nbinds, .quiet = true};
     s->module = glow_onnx_import(s->ctx, &s->file, &how);
+  } else if (glow_written_is((GlowBytes){s->file.data, s->file.size})) {
+    s->module = glow_written_module(s->ctx, s->file.name,
+                                    (GlowBytes){s->file.data, s->file.size}, &s->written);
   } else if (s->file.size && !glow_text_is_module(s->file.data, s->file.size)) {
     glow_error(s->ctx, glow_loc_file(s->ctx, s->file.name),
                "this is neither an ONNX model nor a text of a module");

@@ -4,6 +4,7 @@
 #define GLOW_DRIVER_SESSION_H
 
 #include "driver/backend.h"
+#include "driver/written.h"
 #include "pass/pass.h"
 #include "tensor/formats.h"
 
@@ -11,6 +12,7 @@ typedef struct GlowSession {
   GlowContext *ctx;
   GlowInput file; /* the context closes it: the module may borrow from it */
   GlowModule *module;
+  const GlowWritten *written; /* the module is that of a written executable; or NULL */
   GlowFunction *entry;
   GlowBindings inputs;    /* owned tensors */
   GlowBindings outputs;   /* owned tensors, after glow_session_run */
@@ -25,7 +27,7 @@ typedef struct GlowLoadOptions {
   uint32_t nbinds;
 } GlowLoadOptions;
 
-/* Opens .onnx, .gg or .gir (or "-"), recognised by content, verifies it and binds the dimensions
+/* Opens .onnx, .gg, .gir or a written executable (or "-"), recognised by content, verifies it and binds the dimensions
  * that `binds` names. BAD_INPUT or IO after a diagnostic. */
 GlowStatus glow_session_load(GlowSession *s, GlowContext *ctx, const char *path,
                              const GlowLoadOptions *options);

@@ -85,6 +85,30 @@ bool glow_executable_improve(GlowExecutable *e, double seconds) {
   return glow_background_wait(e->background, seconds);
 }
 
+/* ---- Files ----------------------------------------------------------------------------------- */
+
+typedef struct Save {
+  GlowExecutable *executable;
+  const char *path;
+  bool ok;
+} Save;
+
+static void save(GlowContext *ctx, void *arg) {
+  Save *s = arg;
+  (void)ctx;
+  s->ok = s->executable->entries->engine->write(s->executable, s->path);
+}
+
+GlowStatus glow_executable_save(GlowExecutable *e, const char *path) {
+  Save s = {.executable = e, .path = path};
+  if (!e->nentries || !e->entries->engine->write)
+    return GLOW_BAD_USAGE;
+  pthread_mutex_lock(&e->lock);
+  GlowStatus status = glow_protect(e->ctx, save, &s);
+  pthread_mutex_unlock(&e->lock);
+  return status == GLOW_OK && !s.ok ? GLOW_BAD_INPUT : status;
+}
+
 /* ---- States ---------------------------------------------------------------------------------- */
 
 /* Memory for a variable with its first value. NULL: out of memory. */

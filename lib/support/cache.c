@@ -13,8 +13,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "support/checksum.h"
+
 #define SUFFIX ".glow"
-#define MAGIC UINT64_C(0x31656863616357) /* changes with this format */
+#define MAGIC UINT64_C(0x32656863616357) /* changes with this format */
 #define BODY_ALIGN 4096
 #define MAX_BODY_PARTS 65536
 #define STALE_SECONDS 3600 /* the writer of a temporary file of this age is gone */
@@ -26,29 +28,15 @@ typedef struct Header {
 
 /* ---- Hashes ---------------------------------------------------------------------------------- */
 
-/* Hashes eight bytes at a time into h. The hash finds damage; it does not resist attacks. */
-static uint64_t mix(uint64_t h, const void *data, size_t size) {
-  const unsigned char *p = data;
-  for (; size >= 8; p += 8, size -= 8) {
-    uint64_t v;
-    memcpy(&v, p, 8);
-    h = (h ^ v) * UINT64_C(0x9e3779b97f4a7c15);
-    h ^= h >> 32;
-  }
-  for (; size; p++, size--)
-    h = (h ^ *p) * UINT64_C(1099511628211);
-  return h ^ h >> 29;
-}
-
 static uint64_t checksum(const Header *h, const void *key, const void *head) {
-  uint64_t sum = mix(1, h, offsetof(Header, checksum));
-  return mix(mix(sum, key, h->key), head, h->head);
+  uint64_t sum = glow_checksum(1, h, offsetof(Header, checksum));
+  return glow_checksum(glow_checksum(sum, key, h->key), head, h->head);
 }
 
 static bool entry_path(const GlowCache *c, GlowBytes key, char *path, size_t size) {
   int n = snprintf(path, size, "%s/%016llx%016llx" SUFFIX, c->dir,
-                   (unsigned long long)mix(2, key.data, key.size),
-                   (unsigned long long)mix(3, key.data, key.size));
+                   (unsigned long long)glow_checksum(2, key.data, key.size),
+                   (unsigned long long)glow_checksum(3, key.data, key.size));
   return n > 0 && (size_t)n < size;
 }
 

@@ -41,6 +41,7 @@ static GlowStatus start(GlowBench *b, const GlowRunOptions *run) {
   b->optimize = lap(&since);
   GlowRunOptions o = *run;
   o.values = glow_session_values(s);
+  o.written = s->written;
   b->runnable = glow_backend_prepare(b->backend, s->entry, &s->inputs, &o);
   b->compile = lap(&since);
   if (!b->runnable)
@@ -89,6 +90,7 @@ static GlowStatus profile(GlowBench *b, const GlowRunOptions *options) {
   GlowRunOptions o = *options;
   o.profile = true;
   o.values = glow_session_values(&b->session);
+  o.written = b->session.written;
   b->profiled = glow_backend_prepare(b->backend, b->session.entry, &b->session.inputs, &o);
   return b->profiled ? glow_model_run_warm(b->profiled) : GLOW_BAD_INPUT;
 }

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "backend/cpu/cpu.h"
 #include "bundle/bundle.h"
 #include "driver/session.h"
 #include "import/onnx/onnx.h"
@@ -17,12 +18,15 @@
 
 typedef struct Command {
   GlowContext *ctx;
+  bool executable; /* -filetype=exe */
   const char *output, *filetype, *bundle, *name, *constants;
   GlowRemarkFlags remarks;
   int64_t error_limit, max_memory;
   GlowMachine machine; /* as far as it is given */
   GlowCodeForm form;
 } Command;
+
+typedef GLOW_VEC(GlowFunction *) FunctionList;
 
 /* Which of `names` an option's value is; false after a diagnostic. */
 static bool choose(GlowContext *ctx, const char *option, const char *text, const char *const *names,
@@ -40,10 +44,10 @@ static bool choose(GlowContext *ctx, const char *option, const char *text, const
 }
 
 static bool check_usage(GlowContext *ctx, Command *c, GlowBundleOptions *o) {
-  static const char *const forms[] = {"obj", "asm", "ll", "bc"};
+  static const char *const forms[] = {"obj", "asm", "ll", "bc", "exe"};
   static const char *const places[] = {"file", "linked"};
   size_t form = 0, place = 0;
-  if (c->filetype && !choose(ctx, "filetype", c->filetype, forms, 4, &form))
+  if (c->filetype && !choose(ctx, "filetype", c->filetype, forms, 5, &form))
     return false;
   if (c->constants && !choose(ctx, "constants", c->constants, places, 2, &place))
     return false;
@@ -51,6 +55,13 @@ static bool check_usage(GlowContext *ctx, Command *c, GlowBundleOptions *o) {
     glow_error(ctx, GLOW_NOWHERE,
                "-bundle writes an object into its folder; -o and -filetype do "
                "not go with it");
+    return false;
+  }
+  c->executable = form == 4;
+  if (c->executable && (c->machine.triple || c->machine.cpu || c->machine.attrs)) {
+    glow_error(ctx, GLOW_NOWHERE,
+               "-filetype=exe is for this machine and the module's target; -mtriple, -mcpu and "
+               "-mattr do not go with it");
     return false;
   }
   c->form = (GlowCodeForm)form;
@@ -154,6 +165,39 @@ static GlowStatus compile(const Command *c, GlowModule *m, const GlowBundleOptio
   return status;
 }
 
+/* The programs of a module. False after a diagnostic. */
+static bool list_programs(GlowModule *m, FunctionList *programs) {
+  for (GlowFunction *f = m->first_function; f; f = f->next) {
+    if (f->kind == GLOW_PROGRAM) {
+      glow_vec_push(m->ctx->arena, programs, f);
+      continue;
+    }
+    glow_error(m->ctx, f->src,
+               "@%s is a graph; glow-irgen turns graphs into programs, which can be compiled",
+               f->name);
+    return false;
+  }
+  if (!programs->count)
+    glow_error(m->ctx, GLOW_NOWHERE, "the module has no program");
+  return programs->count > 0;
+}
+
+/* -filetype=exe: what glow-run takes. */
+static GlowStatus write_executable(const Command *c, GlowModule *m) {
+  FunctionList programs = {0};
+  if (!list_programs(m, &programs))
+    return GLOW_BAD_INPUT;
+  const GlowRunOptions how = {.tier = GLOW_TIER_COMPILED, .max_memory = c->max_memory};
+  GlowExecutable *e = glow_cpu_compile(programs.data, programs.count, &how);
+  if (!e)
+    return GLOW_BAD_INPUT;
+  GlowDefer release;
+  glow_defer_push(c->ctx, &release, glow_executable_release_fn, e);
+  GlowStatus status = glow_executable_save(e, c->output ? c->output : "-");
+  glow_defer_pop(c->ctx, &release, true);
+  return status;
+}
+
 /* The module's target and what the command line says. */
 static GlowStatus choose_machine(GlowContext *ctx, const GlowSession *s, GlowMachine *machine) {
   const GlowIsa *isa = NULL;
@@ -176,7 +220,9 @@ static GlowStatus compile_file(GlowContext *ctx, const Command *c, GlowBundleOpt
   GlowStatus status = glow_session_open(&s, ctx, path, &load);
   GlowDefer defer;
   glow_defer_push(ctx, &defer, glow_session_close_fn, &s);
-  if (status == GLOW_OK) {
+  if (status == GLOW_OK && c->executable) {
+    status = write_executable(c, s.module);
+  } else if (status == GLOW_OK) {
     options->name = model_name(ctx, c, &s, path);
     GlowMachine machine = c->machine;
     status = check_name(ctx, c, options->name) ? choose_machine(ctx, &s, &machine) : GLOW_BAD_USAGE;
@@ -220,8 +266,8 @@ static GlowStatus body(GlowContext *ctx, int argc, char **argv) {
   const GlowOption options[] = {
       {.name = "o", .value = "FILE", .help = "write to FILE instead of stdout",
        .kind = GLOW_OPT_STRING, .target = &c.output},
-      {.name = "filetype", .value = "obj|asm|ll|bc",
-       .help = "an object (default), assembly, or LLVM's text or bitcode",
+      {.name = "filetype", .value = "obj|asm|ll|bc|exe",
+       .help = "an object (default), assembly, LLVM's text or bitcode, or what glow-run takes",
        .kind = GLOW_OPT_STRING, .target = &c.filetype},
       {.name = "O0", .help = "refused: machine code has one level", .kind = GLOW_OPT_CALL,
        .call = refuse_level},

@@ -134,6 +134,7 @@ static GlowStatus run(GlowSession *s, const GlowRunCommand *c, double import) {
   run.options.debug = c->debug;
   run.options.profile = c->profile || c->trace;
   run.options.values = glow_session_values(s);
+  run.options.written = s->written;
   if (isatty(2)) {
     run.options.progress = show_progress;
     run.options.progress_user = &progress;
@@ -287,7 +288,7 @@ static GlowStatus body(GlowContext *ctx, int argc, char **argv) {
   };
   /* clang-format on */
   GlowCommand command = {.name = "glow-run",
-                         .overview = "run a model from any stage: .onnx, .gg or .gir",
+                         .overview = "run a model from any stage: .onnx, .gg, .gir or an executable",
                          .usage = "[options] MODEL",
                          .options = options,
                          .noptions = sizeof options / sizeof *options,

@@ -27,22 +27,25 @@ static void install(GlowCpuCode *c, GlowPieceFn *const *pieces) {
       glow_entry_improve(c->entry, i, pieces[i]);
 }
 
-bool glow_cpu_code_map(GlowCpuCode *c, GlowContext *ctx, GlowBytes image, bool keep) {
+static void forget(GlowCpuImage *m) {
+  glow_code_destroy(m->code);
+  free((void *)(uintptr_t)m->bytes.data);
+  free(m);
+}
+
+bool glow_cpu_code_map(GlowCpuCode *c, GlowContext *ctx, GlowBytes image) {
   GlowCpuImage *m = calloc(1, sizeof *m);
-  void *bytes = m && keep ? copy_of(image) : NULL;
-  GlowCode *code = m && (bytes || !keep) ? glow_code_load(ctx, image.data, image.size,
-                                                          c->options.symbols, c->options.nsymbols)
-                                         : NULL;
-  GlowPieceFn *const *pieces = code ? glow_code_pieces(code, c->entry->code.npieces) : NULL;
+  if (!m)
+    glow_throw(ctx, GLOW_NO_MEMORY);
+  m->bytes = (GlowBytes){copy_of(image), image.size};
+  if (m->bytes.data)
+    m->code = glow_code_load(ctx, image.data, image.size, c->options.symbols, c->options.nsymbols);
+  GlowPieceFn *const *pieces =
+      m->code ? glow_code_pieces(m->code, c->entry->code.npieces) : NULL;
   if (!pieces) {
-    glow_code_destroy(code);
-    free(bytes);
-    free(m);
+    forget(m);
     return false;
   }
-  *m = (GlowCpuImage){.code = code};
-  if (bytes)
-    m->bytes = (GlowBytes){bytes, image.size};
   pthread_mutex_lock(&c->lock);
   m->next = c->images;
   c->images = m;
@@ -51,36 +54,13 @@ bool glow_cpu_code_map(GlowCpuCode *c, GlowContext *ctx, GlowBytes image, bool k
   return true;
 }
 
-static void forget_bytes(GlowCpuImage *m) {
-  free((void *)(uintptr_t)m->bytes.data);
-  m->bytes = (GlowBytes){0};
-}
-
 void glow_cpu_code_release(GlowCpuCode *c) {
   while (c->images) {
     GlowCpuImage *m = c->images;
     c->images = m->next;
-    glow_code_destroy(m->code);
-    forget_bytes(m);
-    free(m);
+    forget(m);
   }
   pthread_mutex_destroy(&c->lock);
-}
-
-/* ---- The cache ------------------------------------------------------------------------------- */
-
-bool glow_cpu_code_find(GlowCpuCode *c, GlowContext *ctx) {
-  GlowCachedCode cached;
-  if (!c->cache || !glow_cached_find_code(c->cache, c->key, ctx->arena, &cached))
-    return false;
-  GlowSilence silence;
-  glow_silence_begin(ctx, &silence);
-  bool ok = cached.count > 0;
-  for (uint32_t i = 0; i < cached.count; i++)
-    ok = glow_cpu_code_map(c, ctx, cached.images[i], true) && ok;
-  glow_silence_end(&silence);
-  glow_cache_close(&cached.entry);
-  return ok;
 }
 
 int64_t glow_cpu_code_size(const GlowCpuCode *c) {
@@ -90,23 +70,56 @@ int64_t glow_cpu_code_size(const GlowCpuCode *c) {
   return size;
 }
 
-void glow_cpu_code_settle(GlowCpuCode *c) {
-  for (GlowCpuImage *m = c->images; m; m = m->next)
-    forget_bytes(m);
+/* ---- Files ----------------------------------------------------------------------------------- */
+
+const GlowBytes *glow_cpu_code_images(GlowCpuCode *c, GlowArena *arena, uint32_t *count) {
+  *count = 0;
+  pthread_mutex_lock(&c->lock);
+  GlowCpuImage *first = c->images;
+  pthread_mutex_unlock(&c->lock);
+  for (GlowCpuImage *m = first; m; m = m->next)
+    ++*count;
+  GlowBytes *images = GLOW_NEW_ARRAY(arena, GlowBytes, *count);
+  uint32_t i = *count; /* the oldest first */
+  for (GlowCpuImage *m = first; m; m = m->next)
+    images[--i] = m->bytes;
+  return images;
+}
+
+static bool find_written(GlowCpuCode *c, GlowContext *ctx, const GlowWritten *written) {
+  bool found = false;
+  for (uint32_t i = 0; i < written->nimages; i++) {
+    const GlowWrittenImage *image = &written->images[i];
+    if (!strcmp(image->entry, c->entry->name) && image->program == c->program)
+      found = glow_cpu_code_map(c, ctx, image->image) || found;
+  }
+  return found;
+}
+
+static bool find_cached(GlowCpuCode *c, GlowContext *ctx) {
+  GlowCachedCode cached;
+  if (!c->cache || !glow_cached_find_code(c->cache, c->key, ctx->arena, &cached))
+    return false;
+  bool ok = cached.count > 0;
+  for (uint32_t i = 0; i < cached.count; i++)
+    ok = glow_cpu_code_map(c, ctx, cached.images[i]) && ok;
+  glow_cache_close(&cached.entry);
+  return ok;
+}
+
+bool glow_cpu_code_find(GlowCpuCode *c, GlowContext *ctx, const GlowWritten *written) {
+  GlowSilence silence;
+  glow_silence_begin(ctx, &silence);
+  bool found = written ? find_written(c, ctx, written) : find_cached(c, ctx);
+  glow_silence_end(&silence);
+  return found;
 }
 
 void glow_cpu_code_store(GlowCpuCode *c, GlowContext *ctx) {
-  uint32_t count = 0;
-  for (GlowCpuImage *m = c->images; m; m = m->next)
-    count += m->bytes.size > 0;
-  GlowBytes *images = GLOW_NEW_ARRAY(ctx->arena, GlowBytes, count);
-  count = 0;
-  for (GlowCpuImage *m = c->images; m; m = m->next)
-    if (m->bytes.size)
-      images[count++] = m->bytes;
+  uint32_t count;
+  const GlowBytes *images = glow_cpu_code_images(c, ctx->arena, &count);
   if (c->cache && count)
     glow_cached_store_code(c->cache, c->key, images, count, ctx);
-  glow_cpu_code_settle(c);
 }
 
 /* ---- Making ---------------------------------------------------------------------------------- */
@@ -139,7 +152,7 @@ const char *glow_cpu_code_make(GlowCpuCode *c, GlowContext *ctx,
   if (!codegen->emit_image(ctx, &part, &options, &unlinked, &image, times))
     glow_throw(ctx, GLOW_INTERNAL); /* whatever the program, it should compile */
   if (!unlinked &&
-      !glow_cpu_code_map(c, ctx, (GlowBytes){image.data, image.size}, c->cache != NULL))
+      !glow_cpu_code_map(c, ctx, (GlowBytes){image.data, image.size}))
     glow_throw(ctx, GLOW_BAD_INPUT);
   glow_defer_pop(ctx, &defer, true);
   return unlinked;

@@ -6,13 +6,14 @@
 #include "backend/cpu/pays.h"
 #include "exec/code.h"
 #include "exec/executable.h"
+#include "exec/written.h"
 #include "support/cache.h"
 
-/* Code in memory, and the bytes that it was mapped from as long as the cache may want them. */
+/* Code in memory, and a copy of the bytes that it was mapped from, which files get. */
 typedef struct GlowCpuImage {
   struct GlowCpuImage *next;
   GlowCode *code;
-  GlowBytes bytes; /* owned; or empty */
+  GlowBytes bytes; /* owned */
 } GlowCpuImage;
 
 /* All code that was made for a program. */
@@ -21,6 +22,7 @@ typedef struct GlowCpuCode {
   const GlowProgramData *data;
   GlowCodegenOptions options; /* lives as long as the executable; `remark` is NULL */
   GlowPieceGroups groups;     /* that pay */
+  uint64_t program;           /* a checksum of data that images must fit */
   const GlowCache *cache;     /* where the code is stored; NULL: nowhere */
   GlowBytes key;
   pthread_mutex_t lock; /* of the images */
@@ -29,23 +31,24 @@ typedef struct GlowCpuCode {
 
 /* Whether code for a group is missing. */
 bool glow_cpu_code_lacks(const GlowCpuCode *c, const GlowPieceGroup *group);
-/* Maps an image and gives the program's pieces the functions that it has; with `keep` remembers a
- * copy of the bytes. False after a diagnostic. From any thread. */
-bool glow_cpu_code_map(GlowCpuCode *c, GlowContext *ctx, GlowBytes image, bool keep);
-/* Maps what the cache has under c->key. Whether that was something. */
-bool glow_cpu_code_find(GlowCpuCode *c, GlowContext *ctx);
+/* Maps an image and gives the program's pieces the functions that it has. False after a diagnostic.
+ * From any thread. */
+bool glow_cpu_code_map(GlowCpuCode *c, GlowContext *ctx, GlowBytes image);
+/* Maps what a written executable or the cache (under c->key) has for the program. Whether that was
+ * something. */
+bool glow_cpu_code_find(GlowCpuCode *c, GlowContext *ctx, const GlowWritten *written);
+/* All images; the array is the arena's. From any thread. */
+const GlowBytes *glow_cpu_code_images(GlowCpuCode *c, GlowArena *arena, uint32_t *count);
 /* Makes code for `count` groups and maps it. Remarks go to `remark`, or NULL; at most so many
  * threads work, 0: one for each processor. Returns NULL, or why there is no code that can be linked.
  * Throws, after a diagnostic, if there is no code generation or if it fails. */
 const char *glow_cpu_code_make(GlowCpuCode *c, GlowContext *ctx,
                                const GlowPieceGroup *const *groups, uint32_t count,
                                GlowRemarkFn *remark, uint32_t threads, GlowCodegenTimes *times);
-/* Stores all images in the cache, and forgets their bytes. */
+/* Stores all images in the cache. */
 void glow_cpu_code_store(GlowCpuCode *c, GlowContext *ctx);
 /* Bytes of instructions. */
 int64_t glow_cpu_code_size(const GlowCpuCode *c);
-/* Nothing will be stored: forgets the bytes of all images. */
-void glow_cpu_code_settle(GlowCpuCode *c);
 void glow_cpu_code_release(GlowCpuCode *c);
 
 /* Work in the background that makes all code that is missing, a group at a time. `codes` lives as

@@ -167,12 +167,13 @@ static void destroy(GlowEntry *entry) {
   glow_cache_close(&b->cached.entry);
 }
 
-static const GlowEngine engine = {.report = report, .destroy = destroy};
+static const GlowEngine engine = {.report = report, .destroy = destroy, .write = glow_cpu_write};
 static const GlowEngine hosted_engine = {.begin = glow_hosted_begin,
                                          .end = glow_hosted_end,
                                          .host = glow_hosted_step,
                                          .report = report,
-                                         .destroy = destroy};
+                                         .destroy = destroy,
+                                         .write = glow_cpu_write};
 
 /* ---- Code ------------------------------------------------------------------------------------ */
 
@@ -232,9 +233,10 @@ static void describe_pieces(Compile *c) {
   c->entry->npieces = (uint32_t)data->npieces;
 }
 
-/* Where code of the program is kept, if anywhere: what has lines is not. */
+/* Where code of the program is kept, if anywhere: what has lines is not, nor what is in a file. */
 static void choose_cache(Compile *c) {
-  const GlowCache *cache = c->options->debug ? NULL : c->options->cache;
+  const GlowCache *cache =
+      c->options->debug || c->options->written ? NULL : c->options->cache;
   GlowCpuCode *code = &c->backend->code;
   GlowText key;
   GlowDefer defer;
@@ -285,7 +287,7 @@ static bool improve(Compile *c) {
   GlowCodegenTimes t = {0};
   double since = glow_clock();
   choose_cache(c);
-  bool found = glow_cpu_code_find(code, c->ctx);
+  bool found = glow_cpu_code_find(code, c->ctx, c->options->written);
   c->costs->cache += lap(&since);
   uint32_t count = choose_groups(c, groups);
   c->costs->cached = found && !count;
@@ -327,6 +329,7 @@ static bool make_program(Compile *c) {
   describe_pieces(c);
   e->program = glow_library_bind(c->ctx, c->arena, c->isa, b->data, library, &e->code);
   b->code.data = b->data;
+  b->code.program = glow_cpu_program_sum(b->data);
   b->code.options = (GlowCodegenOptions){
       .isa = c->isa, .debug = c->options->debug, .program = c->function->src};
   find_kernels(c->arena, &b->code.options);
@@ -417,8 +420,6 @@ static void plan_background(GlowExecutable *e, GlowTier tier) {
   e->patience = PATIENCE;
   if (tier == GLOW_TIER_AUTO)
     e->background = glow_cpu_code_later(e->arena, codes, e->nentries);
-  for (uint32_t i = 0; !e->background && i < e->nentries; i++)
-    glow_cpu_code_settle(codes[i]);
 }
 
 GlowExecutable *glow_cpu_compile(GlowFunction *const *functions, uint32_t count,

@@ -15,4 +15,7 @@ typedef struct GlowCpuBackend {
   GlowValues *values;         /* the executable's */
 } GlowCpuBackend;
 
+/* GlowEngine.write. */
+bool glow_cpu_write(GlowExecutable *e, const char *path);
+
 #endif

@@ -70,6 +70,9 @@ bool glow_cpu_plan(GlowArena *arena, GlowFunction *program, const GlowIsa *isa, 
  * that machine; NULL: for compiled code. */
 const GlowProgramData *glow_cpu_program(GlowArena *arena, const GlowCpuPlan *plan,
                                         const GlowIsa *library);
+/* A checksum of steps, params and kernels, by which code for the pieces of a program is known. Where
+ * operands lie is no part of it. */
+uint64_t glow_cpu_program_sum(const GlowProgramData *program);
 /* The same for compiled code alone, as small as it can be: bare (see GlowProgramData). */
 const GlowProgramData *glow_cpu_bare_program(GlowArena *arena, const GlowCpuPlan *plan);
 

@@ -2,6 +2,7 @@
 #include "backend/cpu/cpu.h"
 #include "backend/cpu/image.h"
 #include "backend/cpu/library.h"
+#include "support/checksum.h"
 
 typedef struct Tables {
   GlowArena *arena;
@@ -181,4 +182,15 @@ const GlowProgramData *glow_cpu_program(GlowArena *arena, const GlowCpuPlan *pla
 const GlowProgramData *glow_cpu_bare_program(GlowArena *arena, const GlowCpuPlan *plan) {
   Tables t = {.arena = arena, .bare = true, .params = {.arena = arena}};
   return finish(&t, plan);
+}
+
+uint64_t glow_cpu_program_sum(const GlowProgramData *p) {
+  GlowChecksum sum = glow_checksum_begin(4);
+  glow_checksum_add(&sum, p->steps, (size_t)p->nsteps * sizeof *p->steps);
+  glow_checksum_add(&sum, p->params.bytes, p->params.size);
+  for (int64_t i = 0; i < p->npieces; i++) {
+    int64_t kernel = p->pieces[i]->kind == GLOW_WORK_KERNEL ? p->pieces[i]->kernel - glow_kernels : -1;
+    glow_checksum_add(&sum, &kernel, sizeof kernel);
+  }
+  return glow_checksum_end(&sum);
 }

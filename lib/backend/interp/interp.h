@@ -46,6 +46,7 @@ typedef struct GlowRunOptions {
   GlowTier tier; /* of machine code */
   const struct GlowParallel *parallel; /* threads that share the work of machine code, or NULL */
   const struct GlowCache *cache;       /* where machine code is kept, or NULL */
+  const struct GlowWritten *written;   /* where machine code of the module is already, or NULL */
   bool profile;                        /* of networks: note where time goes */
   /* The interpreter fills the memory of a program with this byte first: a program that reads memory
    * before writing it gives other results with another byte. NULL: memory is not filled. */
