@@ -161,7 +161,8 @@ GLOW_API GlowStatus glow_execution_run(GlowExecution *execution, GlowState *stat
  * caller's buffer, or in memory of the execution until the next run. NULL: it wrote none. */
 GLOW_API const GlowBuffer *glow_execution_output(const GlowExecution *execution, size_t port);
 
-/* Ends the run under way, else the next one, after the step that it is at. From any thread. */
+/* Ends the run under way after the step that it is at; or, if there is none or it is over before it
+ * notices, the next one. From any thread. */
 GLOW_API void glow_execution_stop(GlowExecution *execution);
 
 typedef struct GlowFaultInfo {

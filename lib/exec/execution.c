@@ -366,7 +366,8 @@ GlowStatus glow_execution_begin(GlowExecution *x, GlowState *s) {
 
 GlowStatus glow_execution_go(GlowExecution *x, GlowState *s, const GlowTensor *const *inputs) {
   GlowStatus status = x->entry->program ? run_counted(x, s, inputs) : run_whole(x, s, inputs);
-  atomic_store_explicit(&x->stop, false, memory_order_relaxed);
+  if (status == GLOW_CANCELLED) /* a stop that came too late for this run ends the next one */
+    atomic_store_explicit(&x->stop, false, memory_order_relaxed);
   return status;
 }
 

@@ -582,19 +582,22 @@ typedef struct Thread {
   pthread_t thread;
   GlowExecutable *executable;
   GlowState *shared;
+  const GlowExecutionOptions *options;
   Results results;
 } Thread;
 
 static void *run_thread(void *arg) {
   Thread *t = arg;
-  run(t->executable, t->shared, NULL, 0, &t->results);
+  run(t->executable, t->shared, t->options, 0, &t->results);
   return NULL;
 }
 
-static void run_threads(Thread *threads, GlowExecutable *e, GlowState *shared) {
+static void run_threads(Thread *threads, GlowExecutable *e, GlowState *shared,
+                        const GlowExecutionOptions *options) {
   for (int i = 0; i < THREADS; i++) {
     threads[i].executable = e;
     threads[i].shared = shared;
+    threads[i].options = options;
     CHECK(!pthread_create(&threads[i].thread, NULL, run_thread, &threads[i]));
   }
   for (int i = 0; i < THREADS; i++)
@@ -606,12 +609,17 @@ static void check_threads(int m, const char *options) {
   static Results want;
   GlowExecutable *e = compiled(models[m].text, options);
   run(e, NULL, NULL, 0, &want);
-  run_threads(threads, e, NULL);
-  for (int i = 0; i < THREADS; i++)
-    EXPECT(same(&want, &threads[i].results), "%s: thread %d has other bits", models[m].name, i);
+  GlowExecutionOptions with_pool = {.size = sizeof with_pool};
+  CHECK(glow_pool_create(3, &with_pool.pool) == GLOW_OK);
+  for (int pool = 0; pool < 2; pool++) {
+    run_threads(threads, e, NULL, pool ? &with_pool : NULL);
+    for (int i = 0; i < THREADS; i++)
+      EXPECT(same(&want, &threads[i].results), "%s: thread %d has other bits", models[m].name, i);
+  }
+  glow_pool_destroy(with_pool.pool);
   GlowState *s = NULL;
   CHECK(glow_state_create(e, &s) == GLOW_OK);
-  run_threads(threads, e, s);
+  run_threads(threads, e, s, NULL);
   for (int i = 0; i < THREADS; i++)
     CHECK(threads[i].results.status == GLOW_OK);
   GlowPort p = {.size = sizeof p};
@@ -622,15 +630,23 @@ static void check_threads(int m, const char *options) {
   glow_executable_release(e);
 }
 
-/* A thread asks for a state that a run uses. The caller's threads keep the run from ending. */
+/* What a run uses. */
+typedef struct Used {
+  GlowState *state;
+  GlowExecution *execution;
+} Used;
+
+/* Asks for what the run uses that calls this to share its work. */
 static void wait_inside(const GlowParallel *p, GlowPieceFn *piece, void *const *ptrs, int64_t units,
                         int64_t shards) {
-  GlowState *const *state = p->pool;
+  const Used *used = p->pool;
   GlowBuffer b;
   GlowState *copy = (GlowState *)&b;
   (void)shards;
-  CHECK(glow_state_get(*state, 0, &b) == GLOW_BUSY && glow_state_reset(*state) == GLOW_BUSY);
-  CHECK(glow_state_copy(*state, &copy) == GLOW_BUSY && !copy);
+  CHECK(glow_state_get(used->state, 0, &b) == GLOW_BUSY);
+  CHECK(glow_state_reset(used->state) == GLOW_BUSY);
+  CHECK(glow_state_copy(used->state, &copy) == GLOW_BUSY && !copy);
+  CHECK(glow_execution_run(used->execution, NULL, NULL, 0) == GLOW_BUSY);
   piece(ptrs, 0, units, 0);
 }
 
@@ -647,16 +663,43 @@ static void check_busy(void) {
                               "}\n";
   static float x[512 * 256];
   GlowExecutable *e = compiled(large, ways[1]);
-  GlowState *s = NULL;
-  GlowExecution *run = NULL;
-  GlowParallel parallel = {wait_inside, &s, 4};
+  Used used = {NULL, NULL};
+  GlowParallel parallel = {wait_inside, &used, 4};
   GlowExecutionOptions o = {.size = sizeof o, .parallel = &parallel};
+  CHECK(glow_state_create(e, &used.state) == GLOW_OK);
+  CHECK(glow_execution_create(e, &o, &used.execution) == GLOW_OK);
   unsigned before = passed;
-  CHECK(glow_state_create(e, &s) == GLOW_OK && glow_execution_create(e, &o, &run) == GLOW_OK);
-  CHECK(glow_execution_run(run, s, &(GlowBuffer){x, sizeof x, NULL}, 1) == GLOW_OK);
-  CHECK(passed >= before + 4);
-  glow_execution_destroy(run);
-  glow_state_destroy(s);
+  CHECK(glow_execution_run(used.execution, used.state, &(GlowBuffer){x, sizeof x, NULL}, 1) ==
+        GLOW_OK);
+  CHECK(passed >= before + 5);
+  glow_execution_destroy(used.execution);
+  glow_state_destroy(used.state);
+  glow_executable_release(e);
+}
+
+static void *run_until_stopped(void *execution) {
+  static float x[16], y[16];
+  GlowBuffer b[3] = {{x, sizeof x, NULL}, {x, sizeof x, NULL}, {y, sizeof y, NULL}};
+  GlowStatus status;
+  while ((status = glow_execution_run(execution, NULL, b, 3)) == GLOW_OK)
+    sched_yield();
+  return status == GLOW_CANCELLED ? execution : NULL;
+}
+
+/* Another thread stops a run. */
+static void check_stop(const char *how) {
+  GlowExecutable *e = compiled(two_inputs, how);
+  GlowExecution *x = NULL;
+  pthread_t thread;
+  void *cancelled = NULL;
+  CHECK(glow_execution_create(e, &with_outputs, &x) == GLOW_OK);
+  CHECK(!pthread_create(&thread, NULL, run_until_stopped, x));
+  for (int i = 0; i < 10; i++)
+    sched_yield();
+  glow_execution_stop(x);
+  CHECK(!pthread_join(thread, &cancelled) && cancelled == x);
+  EXPECT(strstr(fault_of(x), "stopped"), "%s", fault_of(x));
+  glow_execution_destroy(x);
   glow_executable_release(e);
 }
 
@@ -927,6 +970,7 @@ int main(void) {
     check_entries(ways[w]);
     check_sources(ways[w]);
     check_in_place(ways[w]);
+    check_stop(ways[w]);
   }
   for (int m = 0; m < MODELS; m++) {
     for (int w = 0; w < WAYS; w++)
