@@ -50,6 +50,20 @@ static const char packed_text[] =
     "  constant @s : float<4 x 4 x 512 x 128 | HWOI16i32o> = eval { %0 = WinogradFilter(@g) "
     "{results = 2}\n"
     "    %1 = Relayout(%0) : float<4 x 4 x 512 x 128 | HWOI16i32o>  yield %1 }\n"
+    "  constant @rows : float<1030 x 1> = elided  constant @columns : float<2304> = elided\n"
+    "  constant @each : float<512 x 1 x 1 x 1> = elided\n"
+    "  constant @wr : float<1030 x 2304 | KN512k32n> = eval { %0 = Neg(@rows)  %1 = Mul(%0, @w)\n"
+    "    %2 = Relayout(%1) : float<1030 x 2304 | KN512k32n>  yield %2 }\n"
+    "  constant @wc : float<1030 x 2304 | KN512k32n> = eval { %0 = Mul(@w, @columns)\n"
+    "    %1 = Relayout(%0) : float<1030 x 2304 | KN512k32n>  yield %1 }\n"
+    "  constant @gs : float<4 x 4 x 512 x 128 | HWOI16i32o> = eval { %0 = Abs(@each)\n"
+    "    %1 = Mul(@g, %0)  %2 = WinogradFilter(%1) {results = 2}\n"
+    "    %3 = Relayout(%2) : float<4 x 4 x 512 x 128 | HWOI16i32o>  yield %3 }\n"
+    "  constant @wr.plain : float<1030 x 2304> = eval { %0 = Neg(@rows)  %1 = Mul(%0, @w)  yield "
+    "%1 }\n"
+    "  constant @wc.plain : float<1030 x 2304> = eval { %0 = Mul(@w, @columns)  yield %0 }\n"
+    "  constant @gs.plain : float<4 x 4 x 512 x 128> = eval { %0 = Abs(@each)  %1 = Mul(@g, %0)\n"
+    "    %2 = WinogradFilter(%1) {results = 2}  yield %2 }\n"
     "  constant @t.plain : float<2304 x 1030> = eval { %0 = Transpose(@w) {perm = [1, 0]}  yield "
     "%0 "
     "}\n"
@@ -78,8 +92,8 @@ static void give_data(const Run *r, const char *name, size_t shift) {
 }
 
 static void free_data(const Run *r) {
-  static const char *const names[] = {"w", "v", "f", "g"};
-  for (int i = 0; i < 4; i++)
+  static const char *const names[] = {"w", "v", "f", "g", "rows", "columns", "each"};
+  for (int i = 0; i < 7; i++)
     glow_tensor_free((GlowTensor *)(uintptr_t)storage_named(r, names[i])->init.tensor);
 }
 
@@ -97,6 +111,9 @@ static Run begin_packed(size_t shift) {
   give_data(&r, "v", 0);
   give_data(&r, "f", shift);
   give_data(&r, "g", shift);
+  give_data(&r, "rows", shift);
+  give_data(&r, "columns", shift);
+  give_data(&r, "each", shift);
   return r;
 }
 
@@ -120,12 +137,12 @@ static void check_packed(const Run *r, const char *name, const char *plain) {
 }
 
 static void pack(GlowContext *ctx, void *run) {
-  static const char *const names[] = {"w", "r", "t", "c", "u", "s"};
-  GlowStorage *all[6];
+  static const char *const names[] = {"w", "r", "t", "c", "u", "s", "wr", "wc", "gs"};
+  GlowStorage *all[9];
   (void)ctx;
-  for (int i = 0; i < 6; i++)
+  for (int i = 0; i < 9; i++)
     all[i] = storage_named(run, names[i]);
-  glow_values_pack(((Run *)run)->values, all, 6, THREADS);
+  glow_values_pack(((Run *)run)->values, all, 9, THREADS);
 }
 
 static void test_packed(void) {
@@ -138,6 +155,9 @@ static void test_packed(void) {
     check_packed(&r, "c", "c.plain");
     check_packed(&r, "u", "u.plain");
     check_packed(&r, "s", "s.plain");
+    check_packed(&r, "wr", "wr.plain");
+    check_packed(&r, "wc", "wc.plain");
+    check_packed(&r, "gs", "gs.plain");
     const float *w = storage_named(&r, "w")->init.tensor->data;
     const GlowTensor *t = glow_values_held(r.values, storage_named(&r, "t"));
     float x;
@@ -164,11 +184,17 @@ static void test_packed_out_of_memory(void) {
   end(&r);
 }
 
+static void pack_one(GlowContext *ctx, void *run) {
+  GlowStorage *r = storage_named(run, "r");
+  (void)ctx;
+  glow_values_pack(((Run *)run)->values, &r, 1, THREADS);
+}
+
 static void test_late(void) {
   Run r = begin_packed(0);
   glow_deadline_begin(r.ctx, "1ms", -1);
-  CHECK(glow_protect(r.ctx, pack, &r) == GLOW_BAD_INPUT);
-  EXPECT(errors == 1 && strstr(message, "the time limit of 1ms ran out at '@"), "%s", message);
+  CHECK(glow_protect(r.ctx, pack_one, &r) == GLOW_BAD_INPUT);
+  EXPECT(errors == 1 && strstr(message, "the time limit of 1ms ran out at '@r'"), "%s", message);
   CHECK(!glow_values_held(r.values, storage_named(&r, "r")));
   end(&r);
 }

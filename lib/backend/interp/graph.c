@@ -294,12 +294,16 @@ static bool take_results(GlowWalk *w, const GlowNode *end, GlowTensor **results)
   return true;
 }
 
-bool glow_walk_block(GlowWalk *w, GlowBlock *b, GlowTensor **results) {
-  const GlowNode *end = glow_block_terminator(b);
+bool glow_walk_before(GlowWalk *w, GlowBlock *b, const GlowNode *end) {
   for (GlowNode *n = b->first; n && n != end; n = n->next)
     if (!run_node(w, n))
       return false;
-  return !end || take_results(w, end, results);
+  return true;
+}
+
+bool glow_walk_block(GlowWalk *w, GlowBlock *b, GlowTensor **results) {
+  const GlowNode *end = glow_block_terminator(b);
+  return glow_walk_before(w, b, end) && (!end || take_results(w, end, results));
 }
 
 /* ---- Functions ------------------------------------------------------------------------------- */

@@ -123,6 +123,8 @@ GlowTensor *glow_cells_write(GlowCells *c, const GlowStorage *s, GlowTensor *t);
 
 /* Whether the initializer of `reader`, outside of regions, is all that reads s. */
 bool glow_storage_is_read_only_by(const GlowStorage *s, const GlowStorage *reader);
+/* A storage that block b reads whose eval initializer has not been run; NULL if there is none. */
+GlowStorage *glow_values_missing(const GlowValues *v, const GlowBlock *b);
 /* The table has the value of s: it forgets those that only the initializer of s reads, and gives
  * back pages of their files. */
 void glow_values_forget_sources(GlowValues *v, const GlowStorage *s);
@@ -183,7 +185,10 @@ const GlowTensor *glow_walk_get(GlowWalk *w, const GlowValue *v);
 /* Runs b; results[i] are new tensors, the values of its terminator. On failure, which has been
  * reported, results are NULL. */
 bool glow_walk_block(GlowWalk *w, GlowBlock *b, GlowTensor **results);
-/* The same for a function's body with arguments (borrowed); Saves take effect at its end. */
+/* Runs the nodes of b before `end`; values that later nodes need can be got then. */
+bool glow_walk_before(GlowWalk *w, GlowBlock *b, const GlowNode *end);
+/* The same as glow_walk_block for a function's body with arguments (borrowed); Saves take effect at
+ * its end. */
 bool glow_walk_function(GlowWalk *w, GlowFunction *f, GlowTensor *const *args, GlowTensor **results,
                         const GlowNode *call);
 /* One node with its operands at hand (NULL: absent): results are new. False after a diagnostic. */

@@ -2,11 +2,12 @@
  * Concat or a WinogradFilter makes of constants. They are most of the bytes of a network.
  *
  * Such an initializer is one call of a kernel, from the constants' bytes to the final ones. A
- * Transpose is a read in other strides, and the other two write where the Relayout would. The calls
- * are prepared here, one after the other, and cut into pieces along the outermost axis of what they
- * read. Pieces use no context, so several threads can share them, those of the largest constants
- * first. Whatever does not fit in, and whatever fails, is left to the walk of the initializer,
- * which also has the messages. */
+ * Transpose is a read in other strides, and the other two write where the Relayout would. Weights
+ * that are multiplied first, by what batch normalization leaves, are copied and multiplied piece by
+ * piece; the factor itself is small, and a walk computes it. The calls are prepared here, one after
+ * the other, and cut into pieces along the outermost axis of what they read. Pieces use no context,
+ * so several threads can share them, those of the largest constants first. Whatever does not fit
+ * in, and whatever fails, is left to the walk of the initializer, which also has the messages. */
 #include <fenv.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -31,12 +32,20 @@ typedef struct Source {
   bool passing; /* pages of a file that nobody needs behind this */
 } Source;
 
+/* What the operand of a call is multiplied by before: element by element, with broadcasting. */
+typedef struct Factor {
+  const GlowNode *mul; /* NULL: there is none */
+  bool first;          /* it is the first operand */
+  GlowBuf buf;         /* of the operand's rank */
+} Factor;
+
 typedef struct Job {
   GlowStorage *storage;
   GlowRunError (*kernel)(GlowCall *call);
   GlowCall call;
   GlowBuf *ins, *outs;
   Source *sources;       /* by operand */
+  Factor factor;         /* of operand 0 */
   size_t bytes;          /* of the result */
   uint32_t result;       /* its number among the results */
   int in_axis, out_axis; /* that can be cut, the outermost one in memory of the operand; -1: none */
@@ -48,6 +57,7 @@ typedef struct Piece {
   Job *job;
   GlowCall call;
   GlowBuf in, out; /* of a job that is cut */
+  GlowBuf factor;  /* of a job that has one */
   Source *sources; /* by operand */
   bool done;
   GlowRunError status;
@@ -73,13 +83,34 @@ static const GlowTensor *value_at_hand(const GlowValues *values, const GlowValue
   return t && is_packable(t->type) ? t : NULL;
 }
 
-/* What node n makes of constants at hand; NULL if one is missing. in: its operands' tensors. */
+/* The Mul of plain floats that v is, whose operand `at` is a constant at hand of its type; NULL if
+ * it is something else, or has another use. */
+static const GlowNode *product_of(const GlowValues *values, const GlowValue *v, uint32_t *at) {
+  const GlowNode *n = v ? glow_value_def(v, GLOW_OP_MUL) : NULL;
+  if (!n || n->noperands != 2 || glow_value_use_count(v) != 1 || !glow_type_is_tensor(v->type) ||
+      v->type->layout || !glow_kind_is_float(v->type->kind))
+    return NULL;
+  for (*at = 0; *at < 2; ++*at) {
+    const GlowTensor *t = value_at_hand(values, n->operands[*at].value);
+    if (t && t->type == v->type)
+      return n;
+  }
+  return NULL;
+}
+
+/* What node n makes of constants at hand; NULL if one is missing. in: its operands' tensors. The
+ * only operand may be such a product; then it stands for its constant. */
 static const GlowType *type_of(GlowArena *arena, const GlowValues *values, const GlowNode *n,
-                               const GlowTensor **in) {
+                               const GlowTensor **in, Factor *factor) {
   const GlowType **types = GLOW_NEW_ARRAY(arena, const GlowType *, n->nresults);
   GlowSilence silence;
+  uint32_t at = 0;
+  const GlowNode *mul = n->noperands == 1 && n->op != GLOW_OP_TRANSPOSE
+                            ? product_of(values, n->operands[0].value, &at)
+                            : NULL;
+  *factor = (Factor){.mul = mul, .first = at == 1};
   for (uint32_t i = 0; i < n->noperands; i++)
-    if (!(in[i] = value_at_hand(values, n->operands[i].value)))
+    if (!(in[i] = value_at_hand(values, (mul ? &mul->operands[at] : &n->operands[i])->value)))
       return NULL;
   glow_silence_begin(glow_arena_context(arena), &silence);
   bool ok = glow_exec_types(n, in, types);
@@ -97,20 +128,64 @@ static GlowBuf transposed(const GlowNode *n, const GlowType *type, const GlowTen
   return to;
 }
 
-/* The Relayout that is the value of initializer b, which has one more node at most (*first, NULL if
- * there is none); NULL if b is something else. */
+/* The Relayout that is the value of initializer b; NULL if b is something else. *first: the node
+ * that it moves, if that is one which it can be one call with; else NULL. */
 static const GlowNode *relayout_of(const GlowBlock *b, const GlowNode **first) {
   const GlowNode *end = glow_block_terminator(b), *last = end ? end->prev : NULL;
-  *first = last ? last->prev : NULL;
+  *first = NULL;
   if (!last || end->noperands != 1 || end->operands[0].value != &last->results[0] ||
       last->op != GLOW_OP_RELAYOUT)
     return NULL;
-  const GlowNode *n = *first;
-  if (!n)
-    return last;
-  bool known =
-      n->op == GLOW_OP_TRANSPOSE || n->op == GLOW_OP_CONCAT || n->op == GLOW_OP_WINOGRAD_FILTER;
-  return known && !n->prev && last->operands[0].value == &n->results[0] ? last : NULL;
+  const GlowValue *v = last->operands[0].value;
+  const GlowNode *n = v->kind == GLOW_VALUE_RESULT ? v->def.node : NULL;
+  if (n && n->block == b && glow_value_use_count(v) == 1 &&
+      (n->op == GLOW_OP_TRANSPOSE || n->op == GLOW_OP_CONCAT || n->op == GLOW_OP_WINOGRAD_FILTER))
+    *first = n;
+  return last;
+}
+
+/* A buffer of t with the axes of an operand of that rank. */
+static GlowBuf broadcast(const GlowTensor *t, uint32_t rank) {
+  GlowBuf from = glow_buf_of(t->type, t->data), b = from;
+  b.rank = rank;
+  for (uint32_t a = 0; a < rank; a++) {
+    bool has = a + from.rank >= rank;
+    b.dims[a] = has ? from.dims[a + from.rank - rank] : 1;
+    b.strides[a] = has ? from.strides[a + from.rank - rank] : 0;
+  }
+  return b;
+}
+
+/* Computes the factor of a job, *value, by a walk over what stands before the Mul. False, without a
+ * message, if it cannot, is not small, or needs a constant that has to be evaluated: then values
+ * that other jobs read might be forgotten. */
+static bool find_factor(GlowValues *values, GlowStorage *s, const GlowTensor *x, Factor *f,
+                        GlowTensor **value) {
+  GlowContext *ctx = s->module->ctx;
+  const GlowValue *v = f->mul->operands[f->first ? 0 : 1].value;
+  if (!v || !glow_type_is_tensor(v->type) || !glow_type_is_static(v->type) || v->type->layout ||
+      v->type->kind != x->type->kind || v->type->rank > x->type->rank ||
+      (size_t)glow_type_bytes(v->type) > x->bytes / 4 || glow_values_missing(values, s->init.eval))
+    return false;
+  GlowWalk w;
+  GlowCells cells = {.values = values};
+  GlowScratch scratch = {0};
+  GlowDefer release_walk, release_scratch;
+  GlowSilence silence;
+  glow_silence_begin(ctx, &silence);
+  glow_defer_push(ctx, &release_scratch, glow_scratch_release, &scratch);
+  glow_walk_begin(&w, s->module, &scratch);
+  w.cells = &cells;
+  glow_defer_push(ctx, &release_walk, glow_walk_end, &w);
+  glow_walk_number(s->init.eval);
+  const GlowTensor *t = glow_walk_before(&w, s->init.eval, f->mul) ? glow_walk_get(&w, v) : NULL;
+  *value = t && t->type == v->type ? glow_tensor_copy(ctx, t) : NULL;
+  glow_defer_pop(ctx, &release_walk, true);
+  glow_defer_pop(ctx, &release_scratch, true);
+  glow_silence_end(&silence);
+  if (*value)
+    f->buf = broadcast(*value, x->type->rank);
+  return *value != NULL;
 }
 
 static Source source_of(const GlowStorage *s, const GlowValue *v, const GlowTensor *t) {
@@ -139,13 +214,18 @@ static void find_cut(Job *j, GlowOp op) {
   j->out_axis = op == GLOW_OP_WINOGRAD_FILTER ? 2 : j->in_axis;
 }
 
+/* Operand i of a call, where a product stands for its constant. */
+static const GlowValue *source_value(const GlowNode *n, uint32_t i, const Factor *f) {
+  return f->mul ? f->mul->operands[f->first ? 1 : 0].value : n->operands[i].value;
+}
+
 /* The job that runs node `source` on tensors of constants; its result has type `type`, and then
  * the layout of s. */
 static void describe(GlowArena *arena, GlowStorage *s, const GlowNode *source, const GlowType *type,
-                     const GlowTensor *const *in, Job *j) {
+                     const GlowTensor *const *in, const Factor *factor, Job *j) {
   const GlowOpDesc *d = glow_node_desc(source);
   bool turned = source->op == GLOW_OP_TRANSPOSE;
-  *j = (Job){.storage = s, .bytes = (size_t)glow_type_bytes(s->value.type)};
+  *j = (Job){.storage = s, .factor = *factor, .bytes = (size_t)glow_type_bytes(s->value.type)};
   j->kernel = glow_kernels_best()->table[turned ? GLOW_OP_RELAYOUT : source->op].kernel;
   j->ins = GLOW_NEW_ARRAY(arena, GlowBuf, source->noperands + d->nin + 1);
   j->outs = GLOW_NEW_ARRAY(arena, GlowBuf, d->nout + 1);
@@ -155,7 +235,7 @@ static void describe(GlowArena *arena, GlowStorage *s, const GlowNode *source, c
   if (turned)
     j->ins[0] = transposed(source, type, in[0]);
   for (uint32_t i = 0; i < source->noperands; i++)
-    j->sources[i] = source_of(s, source->operands[i].value, in[i]);
+    j->sources[i] = source_of(s, source_value(source, i, factor), in[i]);
   for (uint32_t i = 0; i < d->nout; i++)
     j->outs[i] = glow_buf_absent();
   j->call = (GlowCall){.members = turned ? NULL : source->members,
@@ -166,8 +246,10 @@ static void describe(GlowArena *arena, GlowStorage *s, const GlowNode *source, c
   find_cut(j, source->op);
 }
 
-/* False if the initializer of s is not one call, or not yet. */
-static bool prepare(GlowArena *arena, const GlowValues *values, GlowStorage *s, Job *j) {
+/* False if the initializer of s is not one call, or not yet. *factor_value: the caller frees it. */
+static bool prepare(GlowArena *arena, GlowValues *values, GlowStorage *s, GlowTensor **factor_value,
+                    Job *j) {
+  Factor factor;
   GlowContext *ctx = s->module->ctx;
   const GlowNode *first, *last;
   if (glow_values_held(values, s) || s->init.kind != GLOW_INIT_EVAL || ctx->tensor_limit ||
@@ -175,13 +257,14 @@ static bool prepare(GlowArena *arena, const GlowValues *values, GlowStorage *s, 
     return false;
   const GlowNode *source = first ? first : last;
   const GlowTensor **in = GLOW_NEW_ARRAY(arena, const GlowTensor *, source->noperands + 1);
-  const GlowType *type = type_of(arena, values, source, in);
+  const GlowType *type = type_of(arena, values, source, in, &factor);
   if (!type || (first && type->layout) || last->results[0].type != s->value.type ||
       !is_packable(s->value.type) ||
       glow_type_with_layout(ctx, s->value.type, type->layout) != type ||
-      (source->op == GLOW_OP_TRANSPOSE && in[0]->type->layout))
+      (source->op == GLOW_OP_TRANSPOSE && in[0]->type->layout) ||
+      (factor.mul && !find_factor(values, s, in[0], &factor, factor_value)))
     return false;
-  describe(arena, s, source, type, in, j);
+  describe(arena, s, source, type, in, &factor, j);
   return true;
 }
 
@@ -217,13 +300,15 @@ static void cut(GlowArena *arena, Job *j, Pieces *pieces) {
   int64_t length = piece_length(j), all = j->in_axis < 0 ? 1 : j->ins[0].dims[j->in_axis];
   for (int64_t from = 0, n; from < all; from += n) {
     Piece *p = GLOW_NEW(arena, Piece);
-    *p = (Piece){.job = j, .call = j->call, .sources = j->sources};
+    *p = (Piece){.job = j, .call = j->call, .sources = j->sources, .factor = j->factor.buf};
     n = all - from < length ? all - from : length;
     glow_vec_push(arena, pieces, p);
     if (n == all)
       continue;
     p->in = part_of(&j->ins[0], j->in_axis, from, n);
     p->out = part_of(&j->outs[0], j->out_axis, from, n);
+    if (j->factor.mul && p->factor.dims[j->in_axis] > 1)
+      p->factor = part_of(&p->factor, j->in_axis, from, n);
     p->call.in = &p->in;
     p->call.out = &p->out;
     p->sources = GLOW_NEW(arena, Source);
@@ -252,11 +337,23 @@ static bool is_aligned(const GlowBuf *b) {
   return (uintptr_t)b->data % (size > 8 ? 8 : size) == 0;
 }
 
-/* Gives kernels operands that are aligned to their elements. False: out of memory. */
+static bool is_read_in_place(const Piece *p, uint32_t k) {
+  return is_aligned(&p->call.in[k]) && !p->job->factor.mul;
+}
+
+/* Multiplies operand 0, a copy, by the factor. */
+static bool multiply(Piece *p) {
+  const Factor *f = &p->job->factor;
+  GlowBuf *x = &p->call.in[0], in[2] = {f->first ? p->factor : *x, f->first ? *x : p->factor};
+  return glow_elementwise(glow_kernels_best(), GLOW_OP_MUL, f->mul->members, x, in, 2);
+}
+
+/* Gives kernels operands that are aligned to their elements, and multiplied. False: out of memory.
+ */
 static bool align_sources(Piece *p, Room *room) {
   size_t bytes = 0;
   for (uint32_t k = 0; k < p->call.nin; k++)
-    bytes += is_aligned(&p->call.in[k]) ? 0 : glow_align64(p->sources[k].bytes);
+    bytes += is_read_in_place(p, k) ? 0 : glow_align64(p->sources[k].bytes);
   if (bytes > room->size) {
     free(room->data);
     *room = (Room){.data = aligned_alloc(64, bytes)};
@@ -267,13 +364,13 @@ static bool align_sources(Piece *p, Room *room) {
   char *to = room->data;
   for (uint32_t k = 0; k < p->call.nin; k++) {
     GlowBuf *b = &p->call.in[k];
-    if (is_aligned(b))
+    if (is_read_in_place(p, k))
       continue;
     memcpy(to, b->data, p->sources[k].bytes);
     b->data = to;
     to += glow_align64(p->sources[k].bytes);
   }
-  return true;
+  return !p->job->factor.mul || multiply(p);
 }
 
 /* Until nothing is left, or no time. */
@@ -322,17 +419,18 @@ void glow_values_pack(GlowValues *v, GlowStorage *const *storage, uint32_t count
   Work w = {.ctx = ctx};
   uint32_t njobs = 0;
   GlowFloatMode mode;
-  GlowTensorList results;
+  GlowTensorList factors, results;
   size_t bytes = 0;
+  glow_float_mode_enter(ctx, &mode);
+  glow_tensor_list_begin(ctx, &factors, count);
   for (uint32_t i = 0; i < count; i++) {
     Job *j = &jobs[njobs];
-    if (!prepare(arena, v, storage[i], j))
+    if (!prepare(arena, v, storage[i], &factors.data[njobs], j))
       continue;
     j->result = njobs;
     order[njobs++] = j;
     bytes += j->bytes;
   }
-  glow_float_mode_enter(ctx, &mode);
   glow_tensor_list_begin(ctx, &results, njobs);
   for (uint32_t i = 0; i < njobs; i++) {
     const GlowType *type = jobs[i].storage->value.type;
@@ -357,6 +455,7 @@ void glow_values_pack(GlowValues *v, GlowStorage *const *storage, uint32_t count
     glow_values_forget_sources(v, jobs[i].storage);
   }
   glow_tensor_list_end(ctx, &results);
+  glow_tensor_list_end(ctx, &factors);
   glow_float_mode_leave(ctx, &mode);
   glow_arena_destroy(arena);
 }

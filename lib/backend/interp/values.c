@@ -179,8 +179,7 @@ static const GlowTensor *evaluate(GlowValues *v, GlowStorage *s) {
   return NULL;
 }
 
-/* A storage that block b reads whose eval initializer has not been run; NULL if there is none. */
-static GlowStorage *missing_in(const GlowValues *values, const GlowBlock *b) {
+GlowStorage *glow_values_missing(const GlowValues *values, const GlowBlock *b) {
   for (const GlowNode *n = b->first; n; n = n->next) {
     for (uint32_t i = 0; i < n->noperands; i++) {
       const GlowValue *v = n->operands[i].value;
@@ -189,7 +188,7 @@ static GlowStorage *missing_in(const GlowValues *values, const GlowBlock *b) {
         return s;
     }
     for (uint32_t i = 0; i < n->nregions; i++) {
-      GlowStorage *s = n->regions[i] ? missing_in(values, n->regions[i]) : NULL;
+      GlowStorage *s = n->regions[i] ? glow_values_missing(values, n->regions[i]) : NULL;
       if (s)
         return s;
     }
@@ -206,7 +205,8 @@ static const GlowTensor *evaluate_chain(GlowValues *v, GlowStorage *s) {
   glow_vec_push(arena, &waiting, s);
   while (waiting.count) {
     GlowStorage *next = waiting.data[waiting.count - 1];
-    GlowStorage *before = next->init.kind == GLOW_INIT_EVAL ? missing_in(v, next->init.eval) : NULL;
+    GlowStorage *before =
+        next->init.kind == GLOW_INIT_EVAL ? glow_values_missing(v, next->init.eval) : NULL;
     if (before && waiting.count <= s->module->next_id) {
       glow_vec_push(arena, &waiting, before);
       continue;
