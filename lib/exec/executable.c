@@ -165,8 +165,10 @@ const GlowTensor *glow_state_value(const GlowState *s, uint32_t i) { return s->v
 void glow_state_destroy(GlowState *s) {
   if (!s)
     return;
+  pthread_mutex_lock(&s->executable->lock); /* values may count as the context's */
   for (uint32_t i = 0; i < s->executable->nstorage; i++)
     glow_tensor_free(s->values[i]);
+  pthread_mutex_unlock(&s->executable->lock);
   glow_executable_release(s->executable);
   free(s->values);
   free(s->extents);

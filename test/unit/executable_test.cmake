@@ -1,12 +1,14 @@
 # The library as users have it, and no other.
 set_property(TARGET ${program} PROPERTY LINK_LIBRARIES glow)
 
-# The same under the thread sanitizer, which sees what the API, executions and the walker do.
+# The same under the thread sanitizer, which sees what the API, executions and the walker do, and what
+# runs of the interpreter change that belongs to the executable.
 if(GLOW_HAVE_TSAN)
   file(GLOB api CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/lib/glow/*.c)
-  add_executable(executable_race_test executable_test.c ${api} ${PROJECT_SOURCE_DIR}/lib/exec/execution.c
-                 ${PROJECT_SOURCE_DIR}/lib/exec/executable.c ${PROJECT_SOURCE_DIR}/lib/exec/profile.c
-                 ${PROJECT_SOURCE_DIR}/lib/exec/pool.c ${PROJECT_SOURCE_DIR}/lib/rt/walk.c)
+  set(seen exec/execution.c exec/executable.c exec/profile.c exec/pool.c rt/walk.c driver/backend.c
+      tensor/tensor.c backend/interp/values.c backend/interp/storage.c support/context.c support/arena.c)
+  list(TRANSFORM seen PREPEND ${PROJECT_SOURCE_DIR}/lib/)
+  add_executable(executable_race_test executable_test.c ${api} ${seen})
   set_target_properties(executable_race_test PROPERTIES
                         RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test/unit)
   target_compile_options(executable_race_test PRIVATE -fsanitize=thread -g)
