@@ -34,8 +34,8 @@ typedef struct GlowCompileOptions {
   /* As on glow-run's command line, quoted as for a shell; NULL: none. -O0 to -O3, -exact,
    * -fast-math, -target=NAME, -bind=N=8, -g, --backend=NAME, --tier=NAME, --entry=NAME,
    * -remarks[=REGEX], --max-memory=SIZE, --threads=N, --cache-dir=DIR, --cache-limit=MIB,
-   * --no-cache. Without --backend machine code is run, by the library of kernels unless --tier says
-   * otherwise. */
+   * --no-cache. Without --backend machine code is run; without --tier that is `auto`: the library of
+   * kernels at first, and code made for the programs when they have run for 0.3 seconds. */
   const char *options;
   GlowStore *store; /* shares constants with other executables; NULL: they are its own */
 } GlowCompileOptions;
@@ -48,15 +48,29 @@ typedef struct GlowCompileOptions {
 GLOW_API GlowStatus glow_compile(GlowModule *module, const GlowCompileOptions *options,
                                  GlowExecutable **executable);
 
-/* The same of a model's file: .onnx, .gg or .gir, recognised by content ("-": standard input).
- * Messages go to ctx. */
+/* The same of a model's file: .onnx, .gg or .gir, or an executable that was written, recognised by
+ * content ("-": standard input). Messages go to ctx. Written executables have machine code: open
+ * only what you would run. */
 GLOW_API GlowStatus glow_executable_open(GlowContext *ctx, const char *path,
                                          const GlowCompileOptions *options,
                                          GlowExecutable **executable);
 
+/* Writes the executable to a file ("-": standard output), with the code that it has by now. Any
+ * process of this build on such a machine can open or glow-run it; nothing is compiled then, and
+ * LLVM is not needed. BAD_USAGE: its backend makes no machine code. BAD_INPUT: a value cannot be
+ * written, such as a computed constant of strings. IO: the file cannot be written. From any thread. */
+GLOW_API GlowStatus glow_executable_write(const GlowExecutable *executable, const char *path);
+
+/* Compiles what pays and is code of the library still, in threads of low priority, and waits for
+ * that, at most so many seconds. Runs may go on meanwhile. BUSY: not all is compiled yet. BAD_INPUT:
+ * some of it cannot be compiled, because libglow_codegen is not there or refuses it; this stays code
+ * of the library. With --tier=library there is nothing to do. From any thread. */
+GLOW_API GlowStatus glow_executable_compile(GlowExecutable *executable, double seconds);
+
 /* One user more; returns the executable. */
 GLOW_API GlowExecutable *glow_executable_retain(GlowExecutable *executable);
-/* One user less; the last one frees the executable. NULL is ignored. */
+/* One user less; the last one frees the executable, after the piece that is being compiled. NULL is
+ * ignored. */
 GLOW_API void glow_executable_release(GlowExecutable *executable);
 
 /* ---- What an executable has ------------------------------------------------------------------ */

@@ -21,7 +21,7 @@ struct GlowBackground {
   pthread_t thread[MOST_THREADS];
   uint32_t threads; /* that are to be joined */
   uint32_t done;    /* jobs */
-  bool finished;
+  bool finished, failed;
   atomic_bool started, ended;
   atomic_uint next; /* the job that nobody has begun */
   GlowBackground *following;
@@ -51,9 +51,10 @@ static void finish(GlowContext *ctx, void *arg) {
   j->background->work.finish(ctx, j->background->work.user);
 }
 
-/* Notes that a job is done. Whether it was the last. */
-static bool note_done(GlowBackground *b) {
+/* Notes that a job is done, or has thrown. Whether it was the last. */
+static bool note_done(GlowBackground *b, bool ok) {
   pthread_mutex_lock(&b->lock);
+  b->failed |= !ok;
   bool last = ++b->done == b->work.jobs;
   pthread_mutex_unlock(&b->lock);
   return last;
@@ -70,11 +71,12 @@ static void note_finished(GlowBackground *b) {
  * that has made nothing. */
 static void do_job(Job *j) {
   GlowContext *ctx = glow_context_create();
+  bool ok = ctx != NULL;
   if (ctx) {
     glow_context_set_diagnostic_fn(ctx, silent, NULL);
-    glow_protect(ctx, make, j);
+    ok = glow_protect(ctx, make, j) == GLOW_OK;
   }
-  bool last = note_done(j->background);
+  bool last = note_done(j->background, ok);
   if (last && ctx && j->background->work.finish && !atomic_load(&j->background->ended))
     glow_protect(ctx, finish, j);
   glow_context_destroy(ctx);
@@ -202,6 +204,13 @@ bool glow_background_wait(GlowBackground *b, double seconds) {
   bool finished = b->finished;
   pthread_mutex_unlock(&b->lock);
   return finished;
+}
+
+bool glow_background_failed(GlowBackground *b) {
+  pthread_mutex_lock(&b->lock);
+  bool failed = b->failed || b->done < b->work.jobs;
+  pthread_mutex_unlock(&b->lock);
+  return failed;
 }
 
 void glow_background_destroy(GlowBackground *b) {

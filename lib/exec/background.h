@@ -26,6 +26,8 @@ void glow_background_start(GlowBackground *b);
 bool glow_background_started(const GlowBackground *b);
 /* Waits until all is done that can be, and at most so long. Whether that was long enough. */
 bool glow_background_wait(GlowBackground *b, double seconds);
+/* Whether a job threw, or no thread could be started. After glow_background_wait. */
+bool glow_background_failed(GlowBackground *b);
 /* Ends the work: no job begins any more, and those under way are waited for. The end of the process
  * does the same if the main thread ends it, so that no thread runs in a library that goes away. NULL
  * is ignored. */

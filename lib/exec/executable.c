@@ -78,35 +78,40 @@ void glow_executable_count_pieces(const GlowExecutable *e, uint32_t *all, uint32
   }
 }
 
-bool glow_executable_improve(GlowExecutable *e, double seconds) {
+GlowStatus glow_executable_compile(GlowExecutable *e, double seconds) {
+  if (!e)
+    return GLOW_BAD_USAGE;
   if (!e->background)
-    return true;
+    return GLOW_OK;
   glow_background_start(e->background);
-  return glow_background_wait(e->background, seconds);
+  if (!glow_background_wait(e->background, seconds))
+    return GLOW_BUSY;
+  return glow_background_failed(e->background) ? GLOW_BAD_INPUT : GLOW_OK;
 }
 
 /* ---- Files ----------------------------------------------------------------------------------- */
 
-typedef struct Save {
-  GlowExecutable *executable;
+typedef struct Write {
+  const GlowExecutable *executable;
   const char *path;
-  bool ok;
-} Save;
+  GlowStatus status;
+} Write;
 
-static void save(GlowContext *ctx, void *arg) {
-  Save *s = arg;
+static void call_write(GlowContext *ctx, void *arg) {
+  Write *w = arg;
   (void)ctx;
-  s->ok = s->executable->entries->engine->write(s->executable, s->path);
+  w->status = w->executable->entries->engine->write(w->executable, w->path);
 }
 
-GlowStatus glow_executable_save(GlowExecutable *e, const char *path) {
-  Save s = {.executable = e, .path = path};
-  if (!e->nentries || !e->entries->engine->write)
+GlowStatus glow_executable_write(const GlowExecutable *e, const char *path) {
+  if (!e || !path || !e->nentries || !e->entries->engine->write)
     return GLOW_BAD_USAGE;
-  pthread_mutex_lock(&e->lock);
-  GlowStatus status = glow_protect(e->ctx, save, &s);
-  pthread_mutex_unlock(&e->lock);
-  return status == GLOW_OK && !s.ok ? GLOW_BAD_INPUT : status;
+  Write w = {.executable = e, .path = path};
+  pthread_mutex_t *lock = (pthread_mutex_t *)(uintptr_t)&e->lock; /* the rest does not change */
+  pthread_mutex_lock(lock);
+  GlowStatus thrown = glow_protect(e->ctx, call_write, &w);
+  pthread_mutex_unlock(lock);
+  return thrown == GLOW_OK ? w.status : thrown;
 }
 
 /* ---- States ---------------------------------------------------------------------------------- */

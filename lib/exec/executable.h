@@ -71,9 +71,9 @@ typedef struct GlowEngine {
   /* Frees what a run has left in x->result. */
   void (*forget)(GlowExecution *x);
   void (*destroy)(GlowEntry *entry);
-  /* Writes the executable (exec/written.h) to a file. False after a diagnostic. NULL: it cannot be
-   * written. */
-  bool (*write)(GlowExecutable *e, const char *path);
+  /* Writes the executable (exec/written.h) to a file. IO or BAD_INPUT after a diagnostic. NULL: no
+   * executable can be written. */
+  GlowStatus (*write)(const GlowExecutable *e, const char *path);
 } GlowEngine;
 
 /* What the pieces of a program run: one of two functions, which agree in all but their speed. Either
@@ -132,14 +132,6 @@ void glow_executable_count_pieces(const GlowExecutable *e, uint32_t *all, uint32
 void glow_entry_improve(GlowEntry *e, uint32_t i, GlowPieceFn *function);
 /* Piece i runs the function made for the program if there is one and `better`, else the library's. */
 void glow_entry_choose(GlowEntry *e, uint32_t i, bool better);
-/* Makes better code for what pays and is library code still, and waits for it, at most so long.
- * Whether all is made. From any thread. */
-bool glow_executable_improve(GlowExecutable *e, double seconds);
-/* Writes a file from which any process of this build and machine gets the executable again, without
- * code generation. What is library code still, is library code there. "-" is stdout. From any thread.
- * GLOW_BAD_USAGE: the backend does not compile. GLOW_BAD_INPUT or GLOW_IO after a diagnostic to the
- * executable's context. */
-GlowStatus glow_executable_save(GlowExecutable *e, const char *path);
 void glow_executable_release_fn(void *e); /* for glow_defer_push */
 
 /* A state with the values that variables have before the first run. NULL: out of memory. */

@@ -249,7 +249,8 @@ static GlowStatus compile(Make *m) {
                             .debug = m->debug,
                             .max_memory = m->flags.max_memory,
                             .parallel = threads,
-                            .cache = glow_cache_choose(ctx, &m->flags.cache)};
+                            .cache = glow_cache_choose(ctx, &m->flags.cache),
+                            .written = m->session.written};
   glow_tier_find(ctx, m->backend, m->flags.tier, &options.tier); /* the name was checked */
   m->made = glow_backend_compile(m->backend, functions, m->entries.count, &options);
   if (!m->made)

@@ -75,14 +75,24 @@ static GlowStatus run(GlowExecutable *e, unsigned *count) {
   return status;
 }
 
-/* Compiles the module for machine code, opens the file for the interpreter, and runs both. */
-static GlowStatus execute(GlowContext *ctx, GlowModule *m, const char *path, unsigned *count) {
+/* Compiles the module for machine code, writes the executable and opens the file, opens the model for
+ * the interpreter, and runs all. */
+static GlowStatus execute(GlowContext *ctx, GlowModule *m, const char *path, const char *written,
+                          unsigned *count) {
   GlowExecutable *e = NULL;
   GlowCompileOptions how = {.size = sizeof how, .options = "--no-cache"};
   GlowStatus status = glow_store_create(&how.store);
   if (status == GLOW_OK)
     status = glow_compile(m, &how, &e);
   glow_store_destroy(how.store);
+  if (status == GLOW_OK)
+    status = run(e, count);
+  if (status == GLOW_OK)
+    status = glow_executable_write(e, written);
+  glow_executable_release(e);
+  e = NULL;
+  if (status == GLOW_OK)
+    status = glow_executable_open(ctx, written, NULL, &e);
   if (status == GLOW_OK)
     status = run(e, count);
   glow_executable_release(e);
@@ -98,13 +108,15 @@ static GlowStatus execute(GlowContext *ctx, GlowModule *m, const char *path, uns
 
 static GlowStatus work(GlowContext *ctx, const Bytes *model, const char *output, unsigned *count) {
   GlowModule *m;
+  char written[1100];
+  snprintf(written, sizeof written, "%s.exe", output);
   GlowStatus status = glow_module_load_bytes(ctx, model->name, model->data, model->size, NULL, &m);
   if (status == GLOW_OK)
     status = glow_module_apply(m, "-target=x86-64-v3 -O1 -irgen '-O1'");
   if (status == GLOW_OK)
     status = read_block(glow_get_function(m, 0, NULL), count);
   if (status == GLOW_OK)
-    status = execute(ctx, m, model->name, count);
+    status = execute(ctx, m, model->name, written, count);
   if (status == GLOW_OK)
     status = glow_module_save(m, output);
   return status;

@@ -875,6 +875,65 @@ static void check_sources(const char *how) {
     glow_executable_release(e[i]);
 }
 
+/* ---- Files, and compiling while programs run ------------------------------------------------- */
+
+static void open_written(const char *path, const char *how, GlowExecutable **e) {
+  GlowContext *ctx = glow_context_create();
+  char said[256] = "";
+  glow_context_set_diagnostic_fn(ctx, silent, said);
+  GlowCompileOptions o = {.size = sizeof o, .options = how};
+  GlowStatus status = glow_executable_open(ctx, path, &o, e);
+  EXPECT(status == GLOW_OK, "%s", said);
+  glow_context_destroy(ctx);
+}
+
+/* What was written gives the same bits, with the code that it had. */
+static void check_files(int m, const char *how) {
+  static Results want, got;
+  const char *path = "executable_test.tmp";
+  GlowExecutable *e = compiled(models[m].text, how), *again = NULL;
+  GlowExecutableInfo before = {.size = sizeof before}, after = before;
+  if (strstr(how, "interp")) {
+    CHECK(glow_executable_write(e, path) == GLOW_BAD_USAGE);
+    glow_executable_release(e);
+    return;
+  }
+  CHECK(glow_executable_write(e, "no/such/folder/file") == GLOW_IO);
+  CHECK(glow_executable_write(e, path) == GLOW_OK);
+  run(e, NULL, NULL, 0, &want);
+  glow_executable_info(e, &before);
+  glow_executable_release(e);
+  open_written(path, "--tier=auto --no-cache", &again);
+  run(again, NULL, NULL, 0, &got);
+  EXPECT(same(&want, &got), "%s: what '%s' has written gives other bits", models[m].name, how);
+  glow_executable_info(again, &after);
+  EXPECT(before.compiled == after.compiled, "%s: %zu of %zu pieces are compiled", models[m].name,
+         after.compiled, before.compiled);
+  CHECK(glow_executable_write(again, path) == GLOW_OK);
+  glow_executable_release(again);
+  again = NULL;
+  open_written(path, "--tier=library --no-cache", &again);
+  run(again, NULL, NULL, 0, &got);
+  CHECK(same(&want, &got));
+  glow_executable_release(again);
+  remove(path);
+}
+
+static void check_compile(int m) {
+  static Results want, got;
+  GlowExecutable *e = compiled(models[m].text, "--tier=auto --no-cache");
+  GlowExecutableInfo info = {.size = sizeof info};
+  run(e, NULL, NULL, 0, &want);
+  glow_executable_info(e, &info);
+  CHECK(info.compiled == 0 && glow_executable_compile(e, -1) == GLOW_BUSY);
+  CHECK(glow_executable_compile(e, 300) == GLOW_OK);
+  glow_executable_info(e, &info);
+  CHECK(info.compiled > 0 && glow_executable_compile(e, 0) == GLOW_OK);
+  run(e, NULL, NULL, 0, &got);
+  EXPECT(same(&want, &got), "%s: compiled code gives other bits", models[m].name);
+  glow_executable_release(e);
+}
+
 /* A port that is read and written, in the caller's memory at good and at odd places. */
 static void check_in_place(const char *how) {
   static const char text[] = "declare {\n"
@@ -923,6 +982,9 @@ static void check_arguments(void) {
         glow_executable_memory(e, NULL, 0, &m) == GLOW_BAD_USAGE &&
         glow_executable_memory(e, NULL, 1, NULL) == GLOW_BAD_USAGE);
   glow_executable_info(NULL, NULL);
+  CHECK(glow_executable_write(NULL, "x") == GLOW_BAD_USAGE &&
+        glow_executable_write(e, NULL) == GLOW_BAD_USAGE &&
+        glow_executable_compile(NULL, 0) == GLOW_BAD_USAGE);
   CHECK(!glow_executable_retain(NULL) && glow_executable_retain(e) == e);
   glow_executable_release(e);
   glow_executable_release(NULL);
@@ -973,6 +1035,9 @@ int main(void) {
     check_stop(ways[w]);
   }
   for (int m = 0; m < MODELS; m++) {
+    check_compile(m);
+    for (int w = 0; w < WAYS; w++)
+      check_files(m, ways[w]);
     for (int w = 0; w < WAYS; w++)
       check_threads(m, ways[w]);
     for (int w = 1; w < WAYS; w++)

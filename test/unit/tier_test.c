@@ -120,9 +120,9 @@ static void check_request(const Fixture *t) {
   GlowExecution *x = execution_of(e);
   CHECK(compiled(e) == 0 && runs_right(t, x));
   CHECK(!glow_background_started(e->background));
-  CHECK(glow_executable_improve(e, LONG));
+  CHECK(glow_executable_compile(e, LONG) == GLOW_OK);
   CHECK(compiled(e) > 2 && runs_right(t, x));
-  CHECK(glow_executable_improve(e, 0)); /* nothing is left to do */
+  CHECK(glow_executable_compile(e, 0) == GLOW_OK); /* nothing is left to do */
   glow_execution_destroy(x);
   glow_executable_release(e);
 }
@@ -143,8 +143,8 @@ static void check_patience(const Fixture *t) {
 static void check_tiers(const Fixture *t) {
   GlowExecutable *library = compile(t, GLOW_TIER_LIBRARY, NULL);
   GlowExecutable *all = compile(t, GLOW_TIER_COMPILED, NULL);
-  CHECK(!library->background && compiled(library) == 0 && glow_executable_improve(library, 0));
-  CHECK(!all->background && compiled(all) > 2 && glow_executable_improve(all, 0));
+  CHECK(!library->background && compiled(library) == 0 && glow_executable_compile(library, 0) == GLOW_OK);
+  CHECK(!all->background && compiled(all) > 2 && glow_executable_compile(all, 0) == GLOW_OK);
   glow_executable_release(library);
   glow_executable_release(all);
 }
@@ -214,7 +214,7 @@ static void check_threads(const Fixture *t) {
     threads[i] = (Thread){.fixture = t, .execution = execution_of(e)};
   for (int i = 0; i < THREADS; i++)
     CHECK(!pthread_create(&threads[i].thread, NULL, run_thread, &threads[i]));
-  glow_executable_improve(e, 0);
+  glow_executable_compile(e, 0);
   glow_executable_release(e);
   for (int i = 0; i < THREADS; i++) {
     pthread_join(threads[i].thread, NULL);
@@ -230,7 +230,7 @@ static void check_cache(const Fixture *t) {
   CHECK(mkdtemp(dir));
   const GlowCache cache = {.dir = dir, .limit = INT64_C(1) << 30};
   GlowExecutable *e = compile(t, GLOW_TIER_AUTO, &cache);
-  CHECK(compiled(e) == 0 && glow_executable_improve(e, LONG));
+  CHECK(compiled(e) == 0 && glow_executable_compile(e, LONG) == GLOW_OK);
   uint32_t count = compiled(e);
   glow_executable_release(e);
   e = compile(t, GLOW_TIER_AUTO, &cache);
@@ -256,11 +256,11 @@ int main(void) {
   check_threads(&t);
   check_cache(&t);
   GlowExecutable *released = compile(&t, GLOW_TIER_AUTO, NULL);
-  glow_executable_improve(released, 0);
+  glow_executable_compile(released, 0);
   glow_executable_release(released);
   unfinished = compile(&t, GLOW_TIER_AUTO, NULL);
   if (getenv("GLOW_TEST_UNFINISHED")) {
-    glow_executable_improve(unfinished, 0);
+    glow_executable_compile(unfinished, 0);
     return unit_finish();
   }
   glow_executable_release(unfinished);

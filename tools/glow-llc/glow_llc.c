@@ -193,7 +193,7 @@ static GlowStatus write_executable(const Command *c, GlowModule *m) {
     return GLOW_BAD_INPUT;
   GlowDefer release;
   glow_defer_push(c->ctx, &release, glow_executable_release_fn, e);
-  GlowStatus status = glow_executable_save(e, c->output ? c->output : "-");
+  GlowStatus status = glow_executable_write(e, c->output ? c->output : "-");
   glow_defer_pop(c->ctx, &release, true);
   return status;
 }

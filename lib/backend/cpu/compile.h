@@ -16,6 +16,6 @@ typedef struct GlowCpuBackend {
 } GlowCpuBackend;
 
 /* GlowEngine.write. */
-bool glow_cpu_write(GlowExecutable *e, const char *path);
+GlowStatus glow_cpu_write(const GlowExecutable *e, const char *path);
 
 #endif

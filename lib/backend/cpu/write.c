@@ -5,7 +5,7 @@
 #include "ir/ir.h"
 
 typedef struct Writer {
-  GlowExecutable *executable;
+  const GlowExecutable *executable;
   GlowContext *ctx;
   GlowArena *arena;
   GlowModule *module; /* a copy */
@@ -92,9 +92,9 @@ static void take_images(Writer *w) {
   }
 }
 
-static bool write(Writer *w, const char *path) {
+static GlowStatus write(Writer *w, const char *path) {
   if (!take_values(w))
-    return false;
+    return GLOW_BAD_INPUT;
   drop_unused(w);
   take_images(w);
   GlowText text;
@@ -109,14 +109,14 @@ static bool write(Writer *w, const char *path) {
                                               .images = w->images.data,
                                               .nimages = w->images.count});
   glow_defer_pop(w->ctx, &defer, true);
-  return ok;
+  return ok ? GLOW_OK : GLOW_IO;
 }
 
 static void destroy_module(void *module) { glow_module_destroy(module); }
 
 static void destroy_arena(void *arena) { glow_arena_destroy(arena); }
 
-bool glow_cpu_write(GlowExecutable *e, const char *path) {
+GlowStatus glow_cpu_write(const GlowExecutable *e, const char *path) {
   const GlowCpuBackend *b = e->entries->backend;
   GlowContext *ctx = e->ctx;
   GlowDefer arena, module;
@@ -125,8 +125,8 @@ bool glow_cpu_write(GlowExecutable *e, const char *path) {
   w.module = glow_module_clone(b->function->module);
   glow_defer_push(ctx, &module, destroy_module, w.module);
   keep_entries(&w);
-  bool ok = write(&w, path);
+  GlowStatus status = write(&w, path);
   glow_defer_pop(ctx, &module, true);
   glow_defer_pop(ctx, &arena, true);
-  return ok;
+  return status;
 }
