@@ -1,5 +1,5 @@
 /* What compiled programs and whoever runs them agree on. C99, no headers but stdint.h, no code:
- * bundles bring it along, the JIT and the kernels include it. Structs hold only pointers and
+ * bundles bring it along, code generation and the kernels include it. Structs hold only pointers and
  * 64-bit integers: the machine's compilers lay them out alike, and all 64-bit ones in one way. */
 #ifndef GLOW_RT_RT_H
 #define GLOW_RT_RT_H

@@ -43,31 +43,49 @@ static bool choose(const GlowOptionText *o, const GlowOption *row, const GlowOpt
   return true;
 }
 
-static bool take_option(GlowOptionText *o, const GlowOption *row, const char *value,
-                        const GlowOption **level, const GlowOption **math) {
-  if (row->kind == GLOW_OPT_FLAG || row->kind == GLOW_OPT_ONE_OF) {
-    if (!glow_options_no_value(o, row->name, value))
-      return false;
-    if (row->kind == GLOW_OPT_ONE_OF)
-      return choose(o, row, row->name[0] == 'O' ? level : math);
-    *(bool *)row->target = true;
+/* Says at the option that is read now what is wrong with it, if anything. */
+static bool check_value(Make *m, const GlowOptionText *o, GlowStr name, const char *value) {
+  if (strcmp(name, "target") == 0)
+    return glow_target_named(m->ctx, glow_options_here(o), value) != NULL;
+  if (strcmp(name, "backend") != 0 && strcmp(name, "tier") != 0)
     return true;
-  }
+  GlowHold hold;
+  glow_hold_begin(m->ctx, &hold);
+  bool ok = glow_model_backend(m->ctx, &glow_backends, &m->flags) != NULL;
+  glow_hold_end(&hold);
+  if (!ok)
+    glow_error(m->ctx, glow_options_here(o), "%s", glow_held_error(&hold));
+  return ok;
+}
+
+static bool take_value(Make *m, GlowOptionText *o, const GlowOption *row, const char *value) {
   if (row->kind == GLOW_OPT_OPTIONAL && !value)
     value = "";
   else if (!glow_options_value(o, row->name, &value))
     return false;
-  const char *why = glow_option_set(o->ctx, row, value);
+  const char *why = glow_option_set(m->ctx, row, value);
   if (why)
-    glow_error(o->ctx, glow_options_here(o), "option '-%s'%s", row->name, why);
-  bool target = strcmp(row->name, "target") == 0;
-  return !why && (!target || glow_target_named(o->ctx, glow_options_here(o), value));
+    glow_error(m->ctx, glow_options_here(o), "option '-%s'%s", row->name, why);
+  return !why && check_value(m, o, row->name, value);
+}
+
+/* The option of a row. `chosen`: of -O and its like, and of -exact and its like, the one so far. */
+static bool take_option(Make *m, GlowOptionText *o, const GlowOption *row, const char *value,
+                        const GlowOption *chosen[2]) {
+  if (row->kind != GLOW_OPT_FLAG && row->kind != GLOW_OPT_ONE_OF)
+    return take_value(m, o, row, value);
+  if (!glow_options_no_value(o, row->name, value))
+    return false;
+  if (row->kind == GLOW_OPT_ONE_OF)
+    return choose(o, row, &chosen[row->target == &m->flags.math]);
+  *(bool *)row->target = true;
+  return true;
 }
 
 /* Reads the options by a table of rows. False after a diagnostic. */
-static bool read_options(GlowOptionText *o, const GlowOption *rows, size_t count) {
-  const GlowOption *level = NULL, *math = NULL;
-  const char **names = GLOW_NEW_ARRAY(o->ctx->arena, const char *, count);
+static bool read_options(Make *m, GlowOptionText *o, const GlowOption *rows, size_t count) {
+  const GlowOption *chosen[2] = {NULL, NULL};
+  const char **names = GLOW_NEW_ARRAY(m->ctx->arena, const char *, count);
   for (size_t i = 0; i < count; i++)
     names[i] = rows[i].name;
   GlowStr name;
@@ -78,7 +96,7 @@ static bool read_options(GlowOptionText *o, const GlowOption *rows, size_t count
       row = strcmp(rows[i].name, name) ? NULL : &rows[i];
     if (!row)
       return glow_options_unknown(o, name, names, count);
-    if (!take_option(o, row, value, &level, &math))
+    if (!take_option(m, o, row, value, chosen))
       return false;
   }
   return !o->failed;
@@ -93,7 +111,7 @@ static bool take_options(Make *m) {
       GLOW_MODEL_OPTIONS(m->flags)};
   GlowOptionText o;
   glow_options_begin(&o, m->ctx, m->options ? m->options : "");
-  if (!read_options(&o, rows, sizeof rows / sizeof *rows))
+  if (!read_options(m, &o, rows, sizeof rows / sizeof *rows))
     return false;
   m->backend = glow_model_backend(m->ctx, &glow_backends, &m->flags);
   return m->backend != NULL;

@@ -574,6 +574,41 @@ static void check_store(void) {
   glow_executable_release(e[2]);
 }
 
+/* A thread that compiles and runs. */
+typedef struct Compiling {
+  pthread_t thread;
+  GlowStore *store;
+  GlowStatus status;
+  Results results;
+} Compiling;
+
+static void *compile_and_run(void *arg) {
+  Compiling *c = arg;
+  GlowExecutable *e = NULL;
+  c->status = compile(models[1].text, ways[1], c->store, NULL, &e);
+  if (e)
+    run(e, NULL, NULL, 0, &c->results);
+  glow_executable_release(e);
+  return NULL;
+}
+
+/* Threads use a store at the same time. */
+static void check_shared_store(void) {
+  enum { COMPILING = 4 };
+  static Compiling threads[COMPILING];
+  GlowStore *store = NULL;
+  CHECK(glow_store_create(&store) == GLOW_OK);
+  for (int i = 0; i < COMPILING; i++) {
+    threads[i].store = store;
+    CHECK(!pthread_create(&threads[i].thread, NULL, compile_and_run, &threads[i]));
+  }
+  for (int i = 0; i < COMPILING; i++) {
+    pthread_join(threads[i].thread, NULL);
+    CHECK(threads[i].status == GLOW_OK && same(&threads[0].results, &threads[i].results));
+  }
+  glow_store_destroy(store);
+}
+
 /* ---- Threads --------------------------------------------------------------------------------- */
 
 enum { THREADS = 8 };
@@ -719,12 +754,12 @@ static const Option options[] = {
     {"-remarks=codegen", NULL},
     {"-O7", "options:1:1: unknown option '-O7'; did you mean '-O0'?"},
     {"-O1 -dce", "options:1:5: unknown option '-dce'"},
-    {"-O1 -O2", "options:1:5: options '-O1' and '-O2' exclude each other"},
     {"-O1 -exact -fast-math", "options:1:12: options '-exact' and '-fast-math' exclude each other"},
     {"-O1\n --tier", "options:2:2: option '-tier' needs a value"},
-    {"--backend=vax", "unknown backend 'vax'; this build has: "},
-    {"--tier=fast", "--tier: 'fast' is none of"},
-    {"--tier=library --backend=interp", "--tier: the backend interp runs no machine code"},
+    {"-O1 --backend=vax", "options:1:5: unknown backend 'vax'; this build has: "},
+    {"--tier fast", "options:1:1: --tier: 'fast' is none of"},
+    {"--tier=library --backend=interp", "options:1:16: --tier: the backend interp runs no machine"},
+    {"-O0 -O1 ", "options:1:5: options '-O0' and '-O1' exclude each other"},
     {"-g -target=vax", "options:1:4: unknown target 'vax'"},
     {"--threads=0", "options:1:1: option '-threads': 0 is not between 1 and 256"},
     {"--threads=many", "options:1:1: option '-threads' needs an integer, not 'many'"},
@@ -1045,6 +1080,7 @@ int main(void) {
         check_memory(m, ways[w], threads);
   }
   check_store();
+  check_shared_store();
   check_busy();
   check_options();
   check_arguments();
