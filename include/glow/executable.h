@@ -92,7 +92,7 @@ typedef struct GlowMemory {
   size_t size;
   size_t constants; /* of the executable alone */
   size_t shared;    /* constants in mapped files or a store, which others may use, too */
-  size_t code;      /* machine code that was made for it before the first run */
+  size_t code;      /* machine code that has been made for it so far */
   size_t state;     /* of each state */
   size_t execution; /* of each execution: what GlowExecutionOptions.memory must have */
   size_t outputs;   /* what comes to that with GlowExecutionOptions.outputs */

@@ -6,7 +6,7 @@ void glow_costs_print(GlowText *out, const GlowExecutable *e) {
   if (!e->entries->program)
     return;
   glow_text_printf(out, "%-10s select %.3f, ", "compile", c->select);
-  if (c->code)
+  if (e->code)
     glow_text_printf(out,
                      "cache %.3f%s, emit %.3f, link %.3f, LLVM passes %.3f, machine code %.3f, "
                      "load %.3f, ",

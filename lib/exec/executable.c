@@ -16,6 +16,7 @@ GlowExecutable *glow_executable_make(GlowArena *arena, uint32_t nentries) {
     e->entries[i].executable = e;
   atomic_init(&e->users, 1);
   atomic_init(&e->spent, 0);
+  atomic_init(&e->code, 0);
   pthread_mutex_init(&e->lock, NULL);
   return e;
 }

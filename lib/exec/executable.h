@@ -37,11 +37,10 @@ typedef struct GlowExecValue {
   const GlowTensor *value; /* of a constant; of a variable before the first run, if it is touched */
 } GlowExecValue;
 
-/* The seconds that each step of making an executable took, and its sizes in bytes. 0: not known, or
- * there was no such step. */
+/* The seconds that each step of making an executable took. 0: not known, or there was no such step.
+ */
 typedef struct GlowExecutableCosts {
   double select, cache, emit, link, optimize, generate, load, constants;
-  int64_t code;
   bool cached; /* what had to be made before the first run was found in the cache */
 } GlowExecutableCosts;
 
@@ -115,6 +114,7 @@ struct GlowExecutable {
   GlowBackground *background; /* makes code while programs run; NULL: nothing is to be made */
   double patience;            /* seconds of runs until the background starts */
   atomic_llong spent;         /* nanoseconds of runs so far, while it has not started */
+  atomic_llong code;          /* bytes of the code that was made for the programs, so far */
   GlowExecutableCosts costs;
   GlowExecution *speaker; /* messages to the context are about its run; guarded by `lock` */
   struct GlowHome *home; /* what the public API knows of it; NULL: the context is somebody else's */

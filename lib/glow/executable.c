@@ -193,7 +193,7 @@ GlowStatus glow_executable_memory(const GlowExecutable *e, const char *entry, in
   if (!x || threads < 1)
     return GLOW_BAD_USAGE;
   GlowMemory m = {.size = sizeof m,
-                  .code = (size_t)e->costs.code,
+                  .code = (size_t)e->code,
                   .state = sizeof(GlowState) + ((size_t)e->nstorage + 1) * sizeof(GlowTensor *) +
                            e->home->nvariables * GLOW_MAX_RANK * sizeof(int64_t)};
   pthread_mutex_lock((pthread_mutex_t *)(uintptr_t)&e->lock);

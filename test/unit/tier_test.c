@@ -87,7 +87,7 @@ static GlowExecutable *compile(const Fixture *t, GlowTier tier, const GlowCache 
 static uint32_t compiled(const GlowExecutable *e) {
   uint32_t all, better;
   glow_executable_count_pieces(e, &all, &better);
-  CHECK(all >= better && all > 4);
+  CHECK(all >= better && all > 4 && (better ? e->code > 0 : !e->code));
   return better;
 }
 

@@ -27,14 +27,14 @@ static void print_speed(GlowText *out, const GlowBench *b) {
 }
 
 static void print_costs(GlowText *out, const GlowBench *b) {
-  const GlowExecutableCosts *c = &b->runnable->executable->costs;
-  bool walked = b->runnable->executable->entries->program != NULL;
+  const GlowExecutable *e = b->runnable->executable;
+  bool walked = e->entries->program != NULL;
   glow_text_printf(out, "%-10s import %.3f, optimize %.3f, compile %.3f, first run %.3f\n",
                    "seconds", b->import, b->optimize, b->compile, b->first);
-  glow_costs_print(out, b->runnable->executable);
+  glow_costs_print(out, e);
   glow_text_printf(out, "%-10s ", "memory");
-  if (c->code)
-    glow_text_printf(out, "code %.1f KiB, ", (double)c->code / 1024);
+  if (e->code)
+    glow_text_printf(out, "code %.1f KiB, ", (double)e->code / 1024);
   if (walked)
     glow_text_printf(out, "arena %.2f MiB, ",
                      (double)b->runnable->execution->arena / (1 << 20));
@@ -130,7 +130,6 @@ static void put_nodes(GlowText *out, const GlowProfile *p) {
 
 static void put_model(GlowText *out, const GlowBench *b) {
   const GlowBenchCommand *c = b->command;
-  const GlowExecutableCosts *costs = &b->runnable->executable->costs;
   glow_text_puts(out, "  {");
   put_string(out, "model", b->path);
   glow_text_puts(out, ", ");
@@ -142,7 +141,8 @@ static void put_model(GlowText *out, const GlowBench *b) {
   glow_text_printf(out,
                    "\"import_s\": %.9g, \"optimize_s\": %.9g, \"compile_s\": %.9g, "
                    "\"first_run_s\": %.9g, \"code_bytes\": %lld, \"arena_bytes\": %lld,\n   ",
-                   b->import, b->optimize, b->compile, b->first, (long long)costs->code,
+                   b->import, b->optimize, b->compile, b->first,
+                   (long long)b->runnable->executable->code,
                    (long long)b->runnable->execution->arena);
   glow_text_printf(out,
                    "\"min_s\": %.9g, \"median_s\": %.9g, \"p50_s\": %.9g, \"p90_s\": %.9g, "

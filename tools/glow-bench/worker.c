@@ -53,7 +53,8 @@ GlowStatus glow_bench_serve(GlowBench *b, const char *output) {
          "constants=%.3f cached=%d code=%lld arena=%lld engine=glow-%s\n",
          b->import + b->optimize + b->compile, b->first, glow_bench_peak_mib(), b->import,
          b->optimize, b->compile - costs->constants, costs->constants, costs->cached,
-         (long long)costs->code, (long long)b->runnable->execution->arena, GLOW_VERSION_STRING);
+         (long long)b->runnable->executable->code, (long long)b->runnable->execution->arena,
+         GLOW_VERSION_STRING);
   return answer(b->session.ctx, time_runs, b->runnable);
 }
 

@@ -54,7 +54,7 @@ static void put_bytes(GlowText *out, const GlowExecution *x) {
     if (e->values[i].read || e->values[i].written)
       sums[e->values[i].memory] += glow_type_bytes(e->values[i].room);
   glow_text_printf(out, "%-10s code %lld, constants %lld, variables %lld, ", "bytes",
-                   (long long)e->executable->costs.code, (long long)sums[GLOW_MEMORY_CONSTANT],
+                   (long long)e->executable->code, (long long)sums[GLOW_MEMORY_CONSTANT],
                    (long long)sums[GLOW_MEMORY_VARIABLE]);
   glow_text_printf(out, "inputs and outputs %lld, arena %lld, scratch %lld\n",
                    (long long)sums[GLOW_MEMORY_PORT], (long long)e->memory,

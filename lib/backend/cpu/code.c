@@ -50,6 +50,7 @@ bool glow_cpu_code_map(GlowCpuCode *c, GlowContext *ctx, GlowBytes image) {
   m->next = c->images;
   c->images = m;
   pthread_mutex_unlock(&c->lock);
+  atomic_fetch_add(&c->entry->executable->code, glow_code_size(m->code));
   install(c, pieces);
   return true;
 }
@@ -61,13 +62,6 @@ void glow_cpu_code_release(GlowCpuCode *c) {
     forget(m);
   }
   pthread_mutex_destroy(&c->lock);
-}
-
-int64_t glow_cpu_code_size(const GlowCpuCode *c) {
-  int64_t size = 0;
-  for (const GlowCpuImage *m = c->images; m; m = m->next)
-    size += glow_code_size(m->code);
-  return size;
 }
 
 /* ---- Files ----------------------------------------------------------------------------------- */

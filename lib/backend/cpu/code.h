@@ -47,8 +47,6 @@ const char *glow_cpu_code_make(GlowCpuCode *c, GlowContext *ctx,
                                GlowRemarkFn *remark, uint32_t threads, GlowCodegenTimes *times);
 /* Stores all images in the cache. */
 void glow_cpu_code_store(GlowCpuCode *c, GlowContext *ctx);
-/* Bytes of instructions. */
-int64_t glow_cpu_code_size(const GlowCpuCode *c);
 void glow_cpu_code_release(GlowCpuCode *c);
 
 /* Work in the background that makes all code that is missing, a group at a time. `codes` lives as

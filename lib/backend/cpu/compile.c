@@ -336,14 +336,12 @@ static bool make_program(Compile *c) {
   c->costs->select += lap(&since);
   if (!e->program)
     return false;
-  if (library) {
+  if (library)
     choose_cache(c);
-  } else {
+  else
     b->code.groups = glow_pieces_that_pay(c->arena, b->data, &e->code);
-    if (!improve(c))
-      return false;
-    c->costs->code += glow_cpu_code_size(&b->code);
-  }
+  if (!library && !improve(c))
+    return false;
   tell_pieces(c);
   return true;
 }
