@@ -26,13 +26,13 @@ typedef struct GlowPort {
   bool read;    /* runs read it; they may write it too */
 } GlowPort;
 
-/* Elements, row-major, packed as in a weight file, in this machine's byte order. They must be
- * aligned as their elements are; where they are aligned to 64 bytes no run copies them. The struct
- * never grows. */
+/* Elements, row-major unless the type names a layout, packed as in a weight file, in this machine's
+ * byte order. They must be aligned as a single element is; where they are aligned to 64 bytes no
+ * run copies them. The struct never grows. */
 typedef struct GlowBuffer {
   void *data;
-  size_t bytes;           /* of `data`, at least what the extents need */
-  const int64_t *extents; /* of each axis; NULL: the port's, which are known */
+  size_t bytes; /* of `data`: at least what the extents need; to be written, GlowPort.bytes */
+  const int64_t *extents; /* of each axis of an input; NULL: the port's, which are known */
 } GlowBuffer;
 
 #ifdef __cplusplus

@@ -115,16 +115,20 @@ static GlowStatus refuse(Run *r, const char *format, ...) {
   return GLOW_BAD_USAGE;
 }
 
-/* What a buffer must have: of an input the bytes of its extents, else those of any result. */
+/* Of a port that is read, *bytes is what its extents need. A run may write as much as any value of
+ * the port has, *most (0: nobody knows how much that is). */
 static GlowStatus check_size(Run *r, const GlowHomePort *p, const GlowExecValue *v,
-                             const GlowBuffer *b, int64_t *bytes) {
-  *bytes = v->read ? glow_port_bytes(v->type, b->extents) : (int64_t)p->port.bytes;
-  if (*bytes < 0)
+                             const GlowBuffer *b, size_t *bytes, size_t *most) {
+  int64_t input = v->read ? glow_port_bytes(v->type, b->extents) : 0;
+  *bytes = input < 0 ? 0 : (size_t)input;
+  *most = v->written ? p->port.bytes : 0;
+  size_t needed = *bytes > *most ? *bytes : *most;
+  if (input < 0)
     return refuse(r, "@%s: %s %s", v->name,
                   b->extents ? "the extents do not fit" : "extents are needed for", p->port.type);
-  if (b->bytes < (size_t)*bytes)
-    return refuse(r, "@%s: the buffer has %zu bytes, %s needs %lld", v->name, b->bytes,
-                  p->port.type, (long long)*bytes);
+  if (b->bytes < needed)
+    return refuse(r, "@%s: the buffer has %zu bytes, %s needs %zu", v->name, b->bytes, p->port.type,
+                  needed);
   if ((uintptr_t)b->data % glow_port_align(v->type))
     return refuse(r, "@%s: the buffer is not aligned to its elements of %zu bytes", v->name,
                   glow_port_align(v->type));
@@ -155,12 +159,13 @@ static GlowStatus take_buffer(GlowExecution *x, Run *r, uint32_t i, const GlowBu
     return leave_out(r, v);
   if (!glow_type_is_bytes(v->type))
     return refuse(r, "@%s: no buffer holds values of %s", v->name, p->port.type);
-  int64_t bytes;
-  GlowStatus status = check_size(r, p, v, b, &bytes);
+  size_t bytes, most;
+  GlowStatus status = check_size(r, p, v, b, &bytes, &most);
   if (status != GLOW_OK)
     return status;
   uintptr_t at = (uintptr_t)b->data;
-  r->ranges[i] = (Range){at, at + (uintptr_t)(v->written ? (int64_t)b->bytes : bytes), v->written};
+  size_t used = !v->written ? bytes : most ? most : b->bytes;
+  r->ranges[i] = (Range){at, at + used, v->written};
   bool aligned = at % GLOW_EXEC_ALIGN == 0;
   if (v->written && x->places && !aligned && !r->outputs)
     return refuse(r,
@@ -174,7 +179,7 @@ static GlowStatus take_buffer(GlowExecution *x, Run *r, uint32_t i, const GlowBu
   const GlowType *type = glow_port_type(x->entry->executable, v->type, b->extents);
   if (!type)
     return GLOW_NO_MEMORY;
-  r->tensors[p->value] = (GlowTensor){.type = type, .data = b->data, .bytes = (size_t)bytes};
+  r->tensors[p->value] = (GlowTensor){.type = type, .data = b->data, .bytes = bytes};
   r->inputs[p->value] = &r->tensors[p->value];
   return GLOW_OK;
 }

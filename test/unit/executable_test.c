@@ -388,6 +388,61 @@ static void check_extents(void) {
   glow_executable_release(e);
 }
 
+/* A port that is read and written may grow up to its bound; texts are no bytes. */
+static void check_bounds(void) {
+  static const char grows[] = "declare {\n"
+                              "  placeholder @x : i64<1 x ..64>\n"
+                              "  placeholder @d : float<8>\n"
+                              "  placeholder @twice : i64<1 x ..64>\n"
+                              "}\n"
+                              "program @main {\n"
+                              "  add @out @twice, @in @x, @in @x\n"
+                              "  non_zero @out @x, @in @d\n"
+                              "}\n";
+  static const char texts[] = "declare {\n"
+                              "  placeholder @s : string<2>\n"
+                              "  placeholder @y : string<2>\n"
+                              "}\n"
+                              "func @main {\n"
+                              "  %r = Identity(@s)\n"
+                              "  Save(%r, @y)\n"
+                              "}\n";
+  static _Alignas(64) int64_t x[64];
+  static _Alignas(64) float d[8] = {0, 1, 0, 1, 1, 0, 0, 0};
+  const int64_t one[] = {1, 1}, many[] = {1, 65};
+  for (int w = 0; w < 2; w++) {
+    GlowExecutable *e = compiled(grows, ways[w]);
+    GlowExecution *run = NULL;
+    GlowBuffer b[2] = {{x, sizeof x, one}, {d, sizeof d, NULL}};
+    x[0] = 21;
+    CHECK(glow_execution_create(e, &with_outputs, &run) == GLOW_OK);
+    EXPECT(glow_execution_run(run, NULL, b, 2) == GLOW_OK, "%s", fault_of(run));
+    const GlowBuffer *grown = glow_execution_output(run, 0);
+    const GlowBuffer *twice = glow_execution_output(run, 2);
+    CHECK(twice && twice->bytes == 8 && *(const int64_t *)twice->data == 42);
+    CHECK(grown && grown->bytes == 3 * sizeof *x && grown->extents[1] == 3);
+    CHECK(x[0] == 1 && x[1] == 3 && x[2] == 4);
+    b[0].bytes = 8; /* enough for what is given, not for what may be written */
+    CHECK(glow_execution_run(run, NULL, b, 2) == GLOW_BAD_USAGE);
+    EXPECT(strstr(fault_of(run), "@x: the buffer has 8 bytes, i64<1 x ..64> needs 512"), "%s",
+           fault_of(run));
+    b[0] = (GlowBuffer){x, sizeof x, many};
+    CHECK(glow_execution_run(run, NULL, b, 2) == GLOW_BAD_USAGE);
+    glow_execution_destroy(run);
+    glow_executable_release(e);
+  }
+  GlowExecutable *e = compiled(texts, "--backend=interp");
+  GlowExecution *run = NULL;
+  GlowBuffer b = {x, sizeof x, NULL};
+  GlowPort p;
+  CHECK(port_of(e, "s", &p) == 0 && p.bytes == 0 && !strcmp(p.kind, "string"));
+  CHECK(glow_execution_create(e, &with_outputs, &run) == GLOW_OK);
+  CHECK(glow_execution_run(run, NULL, &b, 1) == GLOW_BAD_USAGE);
+  EXPECT(strstr(fault_of(run), "@s: no buffer holds values of string<2>"), "%s", fault_of(run));
+  glow_execution_destroy(run);
+  glow_executable_release(e);
+}
+
 /* ---- Faults, stopping, times ----------------------------------------------------------------- */
 
 static const char gather[] = "declare {\n"
@@ -1060,6 +1115,7 @@ static void check_arguments(void) {
 int main(void) {
   check_bits();
   check_extents();
+  check_bounds();
   for (int w = 0; w < WAYS; w++) {
     check_refusals(ways[w]);
     check_faults(ways[w]);
