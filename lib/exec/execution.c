@@ -285,7 +285,7 @@ static GlowStatus walk_hosted(GlowExecution *x) {
   GlowStatus status = call_engine(x, e->engine->begin);
   if (status == GLOW_OK) {
     walk_profiled(x);
-    e->engine->end(x);
+    status = call_engine(x, e->engine->end);
   }
   unlock(x);
   return status;

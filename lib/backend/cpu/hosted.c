@@ -66,8 +66,12 @@ void glow_hosted_begin(GlowExecution *x) {
 }
 
 void glow_hosted_end(GlowExecution *x) {
-  release(x->hosted);
+  Hosted *h = x->hosted;
+  GlowDefer defer;
   x->hosted = NULL;
+  glow_defer_push(h->ctx, &defer, release, h);
+  glow_program_finish(h->run);
+  glow_defer_pop(h->ctx, &defer, true);
 }
 
 static void take_step(GlowContext *ctx, void *hosted) {

@@ -235,7 +235,9 @@ GlowProgramRun *glow_program_begin(GlowFunction *f, GlowCells *cells);
 void glow_program_place(GlowProgramRun *p, const GlowValue *v, void *data);
 /* Runs n, which may be an alloc or a view of open extents. False after a diagnostic. */
 bool glow_program_step(GlowProgramRun *p, GlowNode *n);
-/* Gives tensors of open extents the types that were written, and releases everything. */
+/* Gives tensors of open extents the types that were written. */
+void glow_program_finish(GlowProgramRun *p);
+/* Releases everything. Throws nothing. */
 void glow_program_end(GlowProgramRun *p);
 /* How much of a run n is: a weight, guessed from the elements that it touches. */
 uint64_t glow_node_weight(const GlowNode *n);

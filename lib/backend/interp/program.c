@@ -535,11 +535,20 @@ static bool note_view(GlowNode *n, void *program) {
   return true;
 }
 
+static void release_run(void *run) {
+  release(run);
+  free(run);
+}
+
 GlowProgramRun *glow_program_begin(GlowFunction *f, GlowCells *cells) {
-  Program *p = glow_malloc(f->module->ctx, sizeof *p);
+  GlowContext *ctx = f->module->ctx;
+  Program *p = glow_malloc(ctx, sizeof *p);
+  GlowDefer defer;
+  glow_defer_push(ctx, &defer, release_run, p);
   begin(p, f, cells, NULL);
   p->placed = true;
   glow_block_walk(f->body, note_view, p);
+  glow_defer_pop(ctx, &defer, false);
   return p;
 }
 
@@ -551,8 +560,6 @@ void glow_program_place(GlowProgramRun *p, const GlowValue *v, void *data) {
 
 bool glow_program_step(GlowProgramRun *p, GlowNode *n) { return run_instruction(p, n); }
 
-void glow_program_end(GlowProgramRun *p) {
-  finish_outer(p);
-  release(p);
-  free(p);
-}
+void glow_program_finish(GlowProgramRun *p) { finish_outer(p); }
+
+void glow_program_end(GlowProgramRun *p) { release_run(p); }

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 
 void glow_cells_begin(GlowContext *ctx, GlowCells *c, GlowValues *values, const GlowModule *m) {
-  c->values = values;
+  *c = (GlowCells){.values = values}; /* what glow_cells_end ends if the next line throws */
+  c->cells = glow_malloc(ctx, (m->next_id + 1) * sizeof *c->cells);
   c->count = m->next_id;
-  c->cells = glow_malloc(ctx, (c->count + 1) * sizeof *c->cells);
 }
 
 void glow_cells_end(void *cells) {
