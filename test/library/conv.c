@@ -33,7 +33,7 @@ static Windows draw_windows(Program *p, int axes, int most) {
 }
 
 /* Windows as networks have them: of one size, undilated, padded by half of it at most, so that
- * kernels have tiles for them. Sizes: 1, 3 or 5 up to `most_size`. */
+ * kernels have tiles for them. Sizes: 1, 3, 5 or 7 up to `most_size`. */
 static Windows draw_usual_windows(Program *p, int low_size, int most_size, int most) {
   Windows w = {.axes = 2};
   int size = draw_in(p, low_size / 2, most_size / 2) * 2 + 1, stride = draw_in(p, 1, 2);
@@ -163,11 +163,12 @@ void case_conv(Program *p) {
 void case_conv_few(Program *p) {
   char filter[32], tile[64];
   Blocked c = {.n = draw_in(p, 1, 3), .groups = 1, .filter = filter, .members = tile};
-  c.ic = draw_in(p, 1, 15);
-  c.oc = draw_channels(p, 80);
-  c.w = draw_windows(p, 2, 9);
+  bool image = draw(p, 3) == 0; /* as in the first layer of a network */
+  c.ic = image ? 3 : draw_in(p, 1, 15);
+  c.oc = image ? 16 * draw_in(p, 1, 5) : draw_channels(p, 80);
+  c.w = image ? draw_usual_windows(p, 3, 7, 20) : draw_windows(p, 2, 9);
   draw_tile(p, &c.w, true, tile);
-  write_filter(draw(p, 2) ? c.ic : 16, draw_block(p), filter);
+  write_filter(image || draw(p, 2) ? c.ic : 16, image ? whole_filter(p) : draw_block(p), filter);
   put_blocked(p, &c);
 }
 

@@ -9,9 +9,10 @@
 #include "backend/cpu/cpu.h"
 #include "ops/infer.h"
 
-/* In multiply-adds of a core: moving a byte; what library code needs besides for each call; how
- * often the body of a loop runs. */
+/* In multiply-adds of a core: moving a byte from a far cache, and from a near one; what library code
+ * needs besides for each call; how often the body of a loop runs. */
 #define BYTE 4.0
+#define NEAR_BYTE 2.0
 #define CALL 4000.0
 #define ROUNDS 16.0
 #define LEFT_OUT 0.01 /* of the time of the program */
@@ -40,10 +41,16 @@ static double pieces_of_node(const GlowProgramData *p, int64_t i) {
   return (double)(to - from + 1);
 }
 
-/* The time of a call by compiled code. */
+/* The time of a call by compiled code. A contraction of few multiply-adds for each element, such as
+ * a depthwise convolution or the product with a vector, waits for its operands. */
 static double time_of(const GlowNode *n) {
-  double cost = (double)glow_instr_cost(n);
-  return glow_macs_hooks[n->op] ? cost : cost * BYTE;
+  double cost = (double)glow_instr_cost(n), bytes = 0;
+  if (!glow_macs_hooks[n->op])
+    return cost * BYTE;
+  for (uint32_t i = 0; cost > 0 && i < n->noperands; i++)
+    if (n->operands[i].value)
+      bytes += (double)glow_type_bytes(n->operands[i].value->type);
+  return fmax(cost, bytes * NEAR_BYTE);
 }
 
 static Piece describe(const GlowProgramData *p, int64_t i, double rounds) {

@@ -30,6 +30,7 @@ INLINE void slide(int cols, int size, int step, const GlowDepthwiseParams *s, Ti
           acc[o][j] = vec_fma(x, f[k], acc[o][j]);
       }
     }
+    UNROLL for (int i = 0; i < cols; i++) acc[i][j] = vec_now(acc[i][j]);
   }
 }
 

@@ -40,15 +40,12 @@ typedef struct Steps {
 } Steps;
 
 /* Returns v and emits nothing. But it keeps LLVM from putting a sum off until after the loads of
- * the next step, for which there is one register too few. See conv_tile.h for the fence. In library
- * code, where LLVM would move loads up, no load of memory passes it. */
+ * the next step, for which there is one register too few. See conv_tile.h for the fence. */
 INLINE GlowVec computed(GlowVec v) {
-#if defined(__x86_64__) && defined(GLOW_LIBRARY)
-  __asm__ volatile("" : "+v"(v));
-#elif defined(__AVX512F__)
+#if defined(__AVX512F__)
   __asm__("" : "+v"(v));
 #endif
-  return v;
+  return vec_now(v);
 }
 
 /* Where every third row of A is: two more rows are a stride and two strides away, which addresses

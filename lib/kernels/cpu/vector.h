@@ -51,6 +51,15 @@ INLINE GlowVec vec_fma(GlowVec a, GlowVec b, GlowVec c) {
 }
 #endif
 
+/* Returns v and emits nothing. In library code no load moves up from behind it to before it, which
+ * would take a register; code generation has no mind to. */
+INLINE GlowVec vec_now(GlowVec v) {
+#if defined(__x86_64__) && defined(GLOW_LIBRARY)
+  __asm__ volatile("" : "+v"(v));
+#endif
+  return v;
+}
+
 /* The larger of two lanes: the first of equals, a NaN above all. */
 INLINE GlowVec vec_top(GlowVec a, GlowVec b) {
   const GlowVecI above = ~(b <= a) & (a == a);
