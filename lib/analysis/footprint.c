@@ -122,7 +122,8 @@ static void note_peak(GlowFunction *f) {
     if (v->from <= at && at <= v->to && v->bytes)
       s.values.data[count++] = *v;
   }
-  qsort(s.values.data, count, sizeof *s.values.data, by_size);
+  if (count)
+    qsort(s.values.data, count, sizeof *s.values.data, by_size);
   for (uint32_t i = 0; i < count && i < SHOWN; i++) {
     const Live *v = &s.values.data[i];
     glow_note(ctx, glow_node_loc(v->value->def.node), "%%%s of %s lives at the peak",

@@ -12,6 +12,7 @@ typedef struct Hosted {
   GlowProgramRun *run;
   GlowNode *node; /* the one under way */
   bool ok;
+  GlowStatus thrown; /* by a step; the run ends with it */
 } Hosted;
 
 typedef struct Numbering {
@@ -67,11 +68,16 @@ void glow_hosted_begin(GlowExecution *x) {
 
 void glow_hosted_end(GlowExecution *x) {
   Hosted *h = x->hosted;
+  GlowContext *ctx = h->ctx;
+  GlowStatus thrown = h->thrown;
   GlowDefer defer;
   x->hosted = NULL;
-  glow_defer_push(h->ctx, &defer, release, h);
-  glow_program_finish(h->run);
-  glow_defer_pop(h->ctx, &defer, true);
+  glow_defer_push(ctx, &defer, release, h);
+  if (thrown == GLOW_OK)
+    glow_program_finish(h->run);
+  glow_defer_pop(ctx, &defer, true);
+  if (thrown != GLOW_OK)
+    glow_throw(ctx, thrown);
 }
 
 static void take_step(GlowContext *ctx, void *hosted) {
@@ -80,14 +86,12 @@ static void take_step(GlowContext *ctx, void *hosted) {
   h->ok = glow_program_step(h->run, h->node);
 }
 
-/* No throw may pass the compiled code. */
+/* No throw may pass the compiled code: it waits for the end. */
 void glow_hosted_step(GlowFault *fault, int64_t instruction) {
   Hosted *h = ((GlowExecution *)fault)->hosted;
   h->node = h->nodes[instruction];
   h->ok = false;
-  GlowStatus status = glow_protect(h->ctx, take_step, h);
-  if (status == GLOW_NO_MEMORY)
-    glow_error(h->ctx, glow_node_loc(h->node), "out of memory");
-  if (!h->ok || status != GLOW_OK)
+  h->thrown = glow_protect(h->ctx, take_step, h);
+  if (!h->ok || h->thrown != GLOW_OK)
     fault->error = GLOW_FAULT_HOSTED;
 }
