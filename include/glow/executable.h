@@ -33,7 +33,7 @@ typedef struct GlowCompileOptions {
   size_t size;
   /* As on glow-run's command line, quoted as for a shell; NULL: none. -O0 to -O3, -exact,
    * -fast-math, -target=NAME, -bind=N=8, -g, --backend=NAME, --tier=NAME, --entry=NAME,
-   * -remarks[=REGEX], --max-memory=SIZE, --threads=N, --cache-dir=DIR, --cache-limit=MIB,
+   * -remarks[=REGEX], --isolate, --max-memory=SIZE, --threads=N, --cache-dir=DIR, --cache-limit=MIB,
    * --no-cache. Without --backend machine code is run; without --tier that is `auto`: the library of
    * kernels at first, and code made for the programs when they have run for 0.3 seconds. */
   const char *options;

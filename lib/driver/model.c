@@ -68,6 +68,7 @@ GlowRunOptions glow_model_run_options(GlowContext *ctx, const GlowModelFlags *fl
   glow_tier_find(ctx, backend, flags->tier, &tier); /* glow_model_backend has checked the name */
   return (GlowRunOptions){.tier = tier,
                           .parallel = glow_pool_parallel(pool),
+                          .isolate = flags->isolate,
                           .max_memory = flags->max_memory,
                           .cache = glow_cache_choose(ctx, &flags->cache)};
 }

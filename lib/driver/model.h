@@ -16,6 +16,7 @@ typedef struct GlowModelFlags {
   const char *backend, *tier, *entry, *target;
   GlowTier default_tier; /* without --tier */
   int64_t threads, max_memory;
+  bool isolate;
   int level; /* -O, or -1 */
   GlowMath math;
   GlowRemarkFlags remarks;
@@ -38,6 +39,8 @@ typedef struct GlowModelFlags {
    .help = "refuse what needs more memory to run, such as 64M or 2G", .kind = GLOW_OPT_SIZE,       \
    .target = &(flags).max_memory, .two_dashes = true},                                             \
   GLOW_TIER_OPTION((flags).tier),                                                                  \
+  {.name = "isolate", .help = "LLVM runs in a process of its own, and only that ends if it fails", \
+   .kind = GLOW_OPT_FLAG, .target = &(flags).isolate, .two_dashes = true},                         \
   GLOW_CACHE_OPTIONS((flags).cache),                                                               \
   GLOW_LEVEL_OPTIONS((flags).level, "lower and generate instructions, then run the program",       \
                      "the same with cheap optimizations", "the same with all optimizations"),      \

@@ -3,14 +3,18 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "support/str.h"
+#include "support/threads.h"
 
 enum { MOST_THREADS = 16, NICE = 10 };
 
@@ -22,6 +26,7 @@ struct GlowBackground {
   uint32_t threads; /* that are to be joined */
   uint32_t done;    /* jobs */
   bool finished, failed;
+  char trouble[256]; /* the first error */
   atomic_bool started, ended;
   atomic_uint next; /* the job that nobody has begun */
   GlowBackground *following;
@@ -39,7 +44,13 @@ typedef struct Job {
   uint32_t number;
 } Job;
 
-static void silent(void *user, const GlowDiagnostic *d) { (void)user, (void)d; }
+static void hear(void *background, const GlowDiagnostic *d) {
+  GlowBackground *b = background;
+  pthread_mutex_lock(&b->lock);
+  if (d->severity == GLOW_ERROR && !b->trouble[0])
+    snprintf(b->trouble, sizeof b->trouble, "%s", d->message);
+  pthread_mutex_unlock(&b->lock);
+}
 
 static void make(GlowContext *ctx, void *arg) {
   const Job *j = arg;
@@ -73,7 +84,7 @@ static void do_job(Job *j) {
   GlowContext *ctx = glow_context_create();
   bool ok = ctx != NULL;
   if (ctx) {
-    glow_context_set_diagnostic_fn(ctx, silent, NULL);
+    glow_context_set_diagnostic_fn(ctx, hear, j->background);
     ok = glow_protect(ctx, make, j) == GLOW_OK;
   }
   bool last = note_done(j->background, ok);
@@ -95,8 +106,7 @@ static void *work(void *background) {
 
 /* One less than there are processors, so that runs go on; at least one. */
 static uint32_t threads_for(const GlowBackground *b) {
-  cpu_set_t cpus;
-  uint32_t n = sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? (uint32_t)CPU_COUNT(&cpus) : 1;
+  uint32_t n = glow_processors();
   n = n > 1 ? n - 1 : 1;
   n = n < MOST_THREADS ? n : MOST_THREADS;
   return n < b->work.jobs ? n : b->work.jobs;
@@ -204,6 +214,16 @@ bool glow_background_wait(GlowBackground *b, double seconds) {
   bool finished = b->finished;
   pthread_mutex_unlock(&b->lock);
   return finished;
+}
+
+bool glow_background_ended(const GlowBackground *b) { return atomic_load(&b->ended); }
+
+const char *glow_background_trouble(GlowBackground *b, GlowContext *ctx) {
+  char text[sizeof b->trouble];
+  pthread_mutex_lock(&b->lock);
+  memcpy(text, b->trouble, sizeof text);
+  pthread_mutex_unlock(&b->lock);
+  return text[0] ? glow_str(ctx, text) : NULL;
 }
 
 bool glow_background_failed(GlowBackground *b) {

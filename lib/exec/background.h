@@ -6,7 +6,7 @@
 
 typedef struct GlowBackground GlowBackground;
 
-/* What there is to do. Functions get a context of their thread, which says nothing, and may throw;
+/* What there is to do. Functions get a context of their thread, which keeps what it says, and may throw;
  * `user` is the owner's. */
 typedef struct GlowBackgroundWork {
   uint32_t jobs;
@@ -26,6 +26,10 @@ void glow_background_start(GlowBackground *b);
 bool glow_background_started(const GlowBackground *b);
 /* Waits until all is done that can be, and at most so long. Whether that was long enough. */
 bool glow_background_wait(GlowBackground *b, double seconds);
+/* Whether jobs should leave off, because nobody needs what they make. From jobs. */
+bool glow_background_ended(const GlowBackground *b);
+/* The first error that a job has reported, a text of ctx; NULL: none has. From any thread. */
+const char *glow_background_trouble(GlowBackground *b, GlowContext *ctx);
 /* Whether a job threw, or no thread could be started. After glow_background_wait. */
 bool glow_background_failed(GlowBackground *b);
 /* Ends the work: no job begins any more, and those under way are waited for. The end of the process

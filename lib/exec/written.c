@@ -93,6 +93,18 @@ static GlowBytes take_bytes(Reader *r) {
   return bytes;
 }
 
+/* The module's text, which has a NUL behind it. */
+static GlowBytes take_module(Reader *r) {
+  uint64_t size = take_number(r);
+  r->ok = r->ok && size < r->left && !r->at[size] && size / 8 * 8 + 8 <= r->left;
+  if (!r->ok)
+    return (GlowBytes){0};
+  GlowBytes text = {r->at, (size_t)size};
+  r->at += size / 8 * 8 + 8;
+  r->left -= (size_t)size / 8 * 8 + 8;
+  return text;
+}
+
 /* A text with its end. */
 static const char *take_text(GlowContext *ctx, Reader *r) {
   GlowBytes b = take_bytes(r);
@@ -140,7 +152,7 @@ const GlowWritten *glow_written_read(GlowContext *ctx, GlowBytes file, GlowLoc l
     const char *bytes = file.data;
     GlowBytes body = {bytes + body_offset((size_t)h.head), (size_t)h.body};
     Reader r = {.at = bytes + sizeof h, .left = (size_t)h.head, .ok = true};
-    w->text = take_bytes(&r);
+    w->text = take_module(&r);
     if (!r.ok || !take_values(ctx, &r, body, w) || !take_images(ctx, &r, w))
       wrong = "it is damaged";
   }
@@ -161,7 +173,9 @@ static void put_bytes(GlowText *out, const void *data, size_t size) {
 
 static void put_head(GlowText *out, const GlowWritten *w) {
   uint64_t at = 0;
-  put_bytes(out, w->text.data, w->text.size);
+  put_number(out, w->text.size);
+  glow_text_bytes(out, w->text.data, w->text.size);
+  glow_text_bytes(out, "\0\0\0\0\0\0\0", 8 - w->text.size % 8); /* one at least: parsers look */
   put_number(out, w->nvalues);
   for (uint32_t i = 0; i < w->nvalues; i++) {
     put_bytes(out, w->values[i].name, strlen(w->values[i].name));

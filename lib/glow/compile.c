@@ -265,6 +265,7 @@ static GlowStatus compile(Make *m) {
   threads->workers = m->flags.threads;
   GlowRunOptions options = {.tier = m->flags.default_tier,
                             .debug = m->debug,
+                            .isolate = m->flags.isolate,
                             .max_memory = m->flags.max_memory,
                             .parallel = threads,
                             .cache = glow_cache_choose(ctx, &m->flags.cache),

@@ -212,6 +212,8 @@ GlowStorage *glow_storage_create(GlowModule *m, GlowStorageClass cls, GlowStr na
 /* Moves s to stand before `before` (NULL: last): an eval block may only use earlier storage. */
 void glow_storage_move(GlowStorage *s, GlowStorage *before);
 void glow_storage_remove(GlowStorage *s); /* must be unused */
+/* Makes its initializer a splat of 0: the value is somewhere else. */
+void glow_storage_drop_initializer(GlowStorage *s);
 GlowFunction *glow_function_create(GlowModule *m, GlowFunctionKind kind, GlowStr name);
 void glow_function_remove(GlowFunction *f);
 /* Puts `new_one` into the module's list in place of `old_one`: a program takes the place of its

@@ -181,11 +181,15 @@ void glow_storage_move(GlowStorage *s, GlowStorage *before) {
   link_storage(s, before);
 }
 
+void glow_storage_drop_initializer(GlowStorage *s) {
+  while (s->init.eval && s->init.eval->last)
+    glow_node_remove(s->init.eval->last);
+  s->init = (GlowInit){.kind = GLOW_INIT_SPLAT, .splat = {.is_int = true}};
+}
+
 void glow_storage_remove(GlowStorage *s) {
   GLOW_CHECK(s->module->ctx, !s->value.uses, "removed storage is in use");
-  if (s->init.eval)
-    while (s->init.eval->last)
-      glow_node_remove(s->init.eval->last);
+  glow_storage_drop_initializer(s);
   glow_names_remove(s->module->names, s->value.name, s);
   unlink_storage(s);
 }

@@ -1009,9 +1009,9 @@ static void check_files(int m, const char *how) {
   remove(path);
 }
 
-static void check_compile(int m) {
+static void check_compile(int m, const char *how) {
   static Results want, got;
-  GlowExecutable *e = compiled(models[m].text, "--tier=auto --no-cache");
+  GlowExecutable *e = compiled(models[m].text, how);
   GlowExecutableInfo info = {.size = sizeof info};
   run(e, NULL, NULL, 0, &want);
   glow_executable_info(e, &info);
@@ -1126,7 +1126,7 @@ int main(void) {
     check_stop(ways[w]);
   }
   for (int m = 0; m < MODELS; m++) {
-    check_compile(m);
+    check_compile(m, "--tier=auto --no-cache");
     for (int w = 0; w < WAYS; w++)
       check_files(m, ways[w]);
     for (int w = 0; w < WAYS; w++)
@@ -1135,6 +1135,7 @@ int main(void) {
       for (int threads = 1; threads < 5; threads += 3)
         check_memory(m, ways[w], threads);
   }
+  check_compile(1, "--tier=auto --no-cache --isolate");
   check_store();
   check_shared_store();
   check_busy();

@@ -1,6 +1,11 @@
 # The library as users have it, and no other.
 set_property(TARGET ${program} PROPERTY LINK_LIBRARIES glow)
 
+# Compiles in a process of its own, --isolate.
+if(TARGET glow_bundle)
+  add_dependencies(${program} glow-llc)
+endif()
+
 # The same under the thread sanitizer, which sees what the API, executions and the walker do, and what
 # runs of the interpreter change that belongs to the executable.
 if(GLOW_HAVE_TSAN)

@@ -18,7 +18,8 @@
 
 typedef struct Command {
   GlowContext *ctx;
-  bool executable; /* -filetype=exe */
+  bool executable; /* -filetype=exe or code */
+  bool code_only;  /* -filetype=code */
   const char *output, *filetype, *bundle, *name, *constants;
   GlowRemarkFlags remarks;
   int64_t error_limit, max_memory;
@@ -44,10 +45,10 @@ static bool choose(GlowContext *ctx, const char *option, const char *text, const
 }
 
 static bool check_usage(GlowContext *ctx, Command *c, GlowBundleOptions *o) {
-  static const char *const forms[] = {"obj", "asm", "ll", "bc", "exe"};
+  static const char *const forms[] = {"obj", "asm", "ll", "bc", "exe", "code"};
   static const char *const places[] = {"file", "linked"};
   size_t form = 0, place = 0;
-  if (c->filetype && !choose(ctx, "filetype", c->filetype, forms, 5, &form))
+  if (c->filetype && !choose(ctx, "filetype", c->filetype, forms, 6, &form))
     return false;
   if (c->constants && !choose(ctx, "constants", c->constants, places, 2, &place))
     return false;
@@ -57,10 +58,11 @@ static bool check_usage(GlowContext *ctx, Command *c, GlowBundleOptions *o) {
                "not go with it");
     return false;
   }
-  c->executable = form == 4;
+  c->code_only = form == 5;
+  c->executable = form == 4 || c->code_only;
   if (c->executable && (c->machine.triple || c->machine.cpu || c->machine.attrs)) {
     glow_error(ctx, GLOW_NOWHERE,
-               "-filetype=exe is for this machine and the module's target; -mtriple, -mcpu and "
+               "-filetype=exe and code are for this machine and the module's target; -mtriple, -mcpu and "
                "-mattr do not go with it");
     return false;
   }
@@ -182,12 +184,14 @@ static bool list_programs(GlowModule *m, FunctionList *programs) {
   return programs->count > 0;
 }
 
-/* -filetype=exe: what glow-run takes. */
+/* -filetype=exe: what glow-run takes; =code: the same without values, for who compiles in a process
+ * of its own. */
 static GlowStatus write_executable(const Command *c, GlowModule *m) {
   FunctionList programs = {0};
   if (!list_programs(m, &programs))
     return GLOW_BAD_INPUT;
-  const GlowRunOptions how = {.tier = GLOW_TIER_COMPILED, .max_memory = c->max_memory};
+  const GlowRunOptions how = {
+      .tier = GLOW_TIER_COMPILED, .code_only = c->code_only, .max_memory = c->max_memory};
   GlowExecutable *e = glow_cpu_compile(programs.data, programs.count, &how);
   if (!e)
     return GLOW_BAD_INPUT;
@@ -266,8 +270,8 @@ static GlowStatus body(GlowContext *ctx, int argc, char **argv) {
   const GlowOption options[] = {
       {.name = "o", .value = "FILE", .help = "write to FILE instead of stdout",
        .kind = GLOW_OPT_STRING, .target = &c.output},
-      {.name = "filetype", .value = "obj|asm|ll|bc|exe",
-       .help = "an object (default), assembly, LLVM's text or bitcode, or what glow-run takes",
+      {.name = "filetype", .value = "obj|asm|ll|bc|exe|code",
+       .help = "an object (default), assembly, LLVM's text or bitcode; what glow-run takes, or its code",
        .kind = GLOW_OPT_STRING, .target = &c.filetype},
       {.name = "O0", .help = "refused: machine code has one level", .kind = GLOW_OPT_CALL,
        .call = refuse_level},

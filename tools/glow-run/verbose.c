@@ -61,6 +61,13 @@ static void put_bytes(GlowText *out, const GlowExecution *x) {
                    (long long)(x->arena - e->memory));
 }
 
+/* What went wrong while the program was compiled in the background. */
+static void put_background(GlowText *out, const GlowExecutable *e) {
+  const char *trouble = e->background ? glow_background_trouble(e->background, e->ctx) : NULL;
+  if (trouble)
+    glow_text_printf(out, "%-10s %s\n", "background", trouble);
+}
+
 void glow_run_tell(const GlowRun *run, const GlowRunnable *r) {
   GlowText out;
   GlowDefer defer;
@@ -71,6 +78,7 @@ void glow_run_tell(const GlowRun *run, const GlowRunnable *r) {
   put_seconds(&out, run);
   glow_costs_print(&out, r->executable);
   put_bytes(&out, r->execution);
+  put_background(&out, r->executable);
   fwrite(out.data, 1, out.size, stderr);
   glow_defer_pop(run->session->ctx, &defer, true);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "backend/cpu/cached.h"
+#include "backend/cpu/isolate.h"
 #include "backend/cpu/plugin.h"
 
 /* ---- Mapping --------------------------------------------------------------------------------- */
@@ -149,24 +150,34 @@ const char *glow_cpu_code_make(GlowCpuCode *c, GlowContext *ctx,
       !glow_cpu_code_map(c, ctx, (GlowBytes){image.data, image.size}))
     glow_throw(ctx, GLOW_BAD_INPUT);
   glow_defer_pop(ctx, &defer, true);
-  return unlinked;
+  return unlinked ? glow_str_printf(ctx, "its own cannot be linked: %s", unlinked) : NULL;
 }
 
 /* ---- In the background ----------------------------------------------------------------------- */
 
 typedef struct Job {
   GlowCpuCode *code;
-  const GlowPieceGroup *group;
+  const GlowPieceGroup *group; /* NULL: the whole program, by another process */
 } Job;
 
 typedef struct Jobs {
   GlowCpuCode *const *codes;
   uint32_t ncodes, count;
+  GlowBackground *background;
   Job *jobs; /* the largest gain first */
 } Jobs;
 
 static void make(GlowContext *ctx, uint32_t i, void *jobs) {
-  const Job *j = &((const Jobs *)jobs)->jobs[i];
+  const Jobs *all = jobs;
+  const Job *j = &all->jobs[i];
+  if (!j->group) {
+    const char *why = glow_isolate_compile(ctx, j->code->text, j->code, all->background);
+    if (why) {
+      glow_error(ctx, GLOW_NOWHERE, "%s", why);
+      glow_throw(ctx, GLOW_BAD_INPUT);
+    }
+    return;
+  }
   glow_cpu_code_make(j->code, ctx, &j->group, 1, NULL, 1, NULL);
 }
 
@@ -178,9 +189,21 @@ static void finish(GlowContext *ctx, void *jobs) {
 
 static int by_gain(const void *a, const void *b) {
   const Job *x = a, *y = b;
+  if (!x->group || !y->group)
+    return !y->group - !x->group;
   if (x->group->gain != y->group->gain)
     return x->group->gain > y->group->gain ? -1 : 1;
   return x->group < y->group ? -1 : x->group > y->group;
+}
+
+static void add_jobs(Jobs *all, GlowCpuCode *c) {
+  for (uint32_t i = 0; i < c->groups.count; i++) {
+    if (!glow_cpu_code_lacks(c, &c->groups.groups[i]))
+      continue;
+    all->jobs[all->count++] = (Job){c, c->text.size ? NULL : &c->groups.groups[i]};
+    if (c->text.size)
+      return;
+  }
 }
 
 GlowBackground *glow_cpu_code_later(GlowArena *arena, GlowCpuCode *const *codes, uint32_t count) {
@@ -190,12 +213,11 @@ GlowBackground *glow_cpu_code_later(GlowArena *arena, GlowCpuCode *const *codes,
   Jobs *all = GLOW_NEW(arena, Jobs);
   *all = (Jobs){.codes = codes, .ncodes = count, .jobs = GLOW_NEW_ARRAY(arena, Job, most)};
   for (uint32_t k = 0; k < count; k++)
-    for (uint32_t i = 0; i < codes[k]->groups.count; i++)
-      if (glow_cpu_code_lacks(codes[k], &codes[k]->groups.groups[i]))
-        all->jobs[all->count++] = (Job){codes[k], &codes[k]->groups.groups[i]};
+    add_jobs(all, codes[k]);
   if (!all->count)
     return NULL;
   qsort(all->jobs, all->count, sizeof *all->jobs, by_gain);
-  return glow_background_create(&(GlowBackgroundWork){
+  all->background = glow_background_create(&(GlowBackgroundWork){
       .jobs = all->count, .make = make, .finish = finish, .user = all});
+  return all->background;
 }

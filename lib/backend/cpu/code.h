@@ -25,6 +25,7 @@ typedef struct GlowCpuCode {
   uint64_t program;           /* a checksum of data that images must fit */
   const GlowCache *cache;     /* where the code is stored; NULL: nowhere */
   GlowBytes key;
+  GlowBytes text; /* for another process that compiles; empty: this one does */
   pthread_mutex_t lock; /* of the images */
   GlowCpuImage *images; /* newest first */
 } GlowCpuCode;
@@ -40,7 +41,7 @@ bool glow_cpu_code_find(GlowCpuCode *c, GlowContext *ctx, const GlowWritten *wri
 /* All images; the array is the arena's. From any thread. */
 const GlowBytes *glow_cpu_code_images(GlowCpuCode *c, GlowArena *arena, uint32_t *count);
 /* Makes code for `count` groups and maps it. Remarks go to `remark`, or NULL; at most so many
- * threads work, 0: one for each processor. Returns NULL, or why there is no code that can be linked.
+ * threads work, 0: one for each processor. Returns NULL, or why its own code cannot be linked.
  * Throws, after a diagnostic, if there is no code generation or if it fails. */
 const char *glow_cpu_code_make(GlowCpuCode *c, GlowContext *ctx,
                                const GlowPieceGroup *const *groups, uint32_t count,
@@ -49,7 +50,8 @@ const char *glow_cpu_code_make(GlowCpuCode *c, GlowContext *ctx,
 void glow_cpu_code_store(GlowCpuCode *c, GlowContext *ctx);
 void glow_cpu_code_release(GlowCpuCode *c);
 
-/* Work in the background that makes all code that is missing, a group at a time. `codes` lives as
+/* Work in the background that makes all code that is missing, a group at a time, or in other
+ * processes a program at a time. `codes` lives as
  * long as the executable. NULL: nothing is missing. */
 GlowBackground *glow_cpu_code_later(GlowArena *arena, GlowCpuCode *const *codes, uint32_t count);
 

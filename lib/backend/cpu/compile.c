@@ -6,6 +6,7 @@
 
 #include "analysis/access.h"
 #include "backend/cpu/hosted.h"
+#include "backend/cpu/isolate.h"
 #include "backend/cpu/library.h"
 #include "exec/memory.h"
 #include "ir/remarks.h"
@@ -91,7 +92,7 @@ static bool describe(Compile *c, uint32_t i, GlowExecValue *x) {
                        .loc = glow_value_loc(v),
                        .read = plan->reads[i],
                        .written = plan->writes[i]};
-  if (!x->read && !x->written)
+  if ((!x->read && !x->written) || c->options->code_only)
     return true;
   if (x->memory == GLOW_MEMORY_CONSTANT)
     return (x->value = constant(c, i)) != NULL;
@@ -117,7 +118,8 @@ static void pack_constants(Compile *c) {
 
 static bool describe_values(Compile *c) {
   const GlowCpuPlan *plan = &c->backend->plan;
-  pack_constants(c);
+  if (!c->options->code_only)
+    pack_constants(c);
   GlowExecValue *values = GLOW_NEW_ARRAY(c->arena, GlowExecValue, plan->nouter);
   bool ok = true;
   for (uint32_t i = 0; i < plan->nouter; i++)
@@ -236,7 +238,7 @@ static void describe_pieces(Compile *c) {
 /* Where code of the program is kept, if anywhere: what has lines is not, nor what is in a file. */
 static void choose_cache(Compile *c) {
   const GlowCache *cache =
-      c->options->debug || c->options->written ? NULL : c->options->cache;
+      c->options->debug || c->options->written || c->options->code_only ? NULL : c->options->cache;
   GlowCpuCode *code = &c->backend->code;
   GlowText key;
   GlowDefer defer;
@@ -265,15 +267,15 @@ static uint32_t choose_groups(const Compile *c, const GlowPieceGroup **groups) {
   return count;
 }
 
-/* False after a diagnostic: a piece has no code at all, because of `unlinked`. */
-static bool check_pieces(const Compile *c, const char *unlinked) {
+/* False after a diagnostic: a piece has no code at all. `why`: none could be made. */
+static bool check_pieces(const Compile *c, const char *why) {
   const GlowEntryCode *code = &c->entry->code;
   for (uint32_t i = 0; i < code->npieces; i++) {
     const GlowWork *w = c->backend->data->pieces[i];
     if (w->kind == GLOW_WORK_HOST || code->now[i])
       continue;
     glow_error(c->ctx, w->source->loc, "'%s' has no machine code: %s", w->source->desc->instr,
-               unlinked);
+               why);
     return false;
   }
   return true;
@@ -295,17 +297,19 @@ static bool improve(Compile *c) {
     tell(c, "is in the cache: nothing is compiled");
   if (!count)
     return true;
-  const char *unlinked =
-      glow_cpu_code_make(code, c->ctx, groups, count,
-                         glow_remarks_heard(c->ctx) ? glow_cpu_remark : NULL, 0, &t);
-  if (unlinked)
-    tell(c, glow_str_printf(c->ctx, "runs as library code: its own cannot be linked: %s", unlinked));
+  const char *why =
+      code->text.size
+          ? glow_isolate_compile(c->ctx, code->text, code, NULL)
+          : glow_cpu_code_make(code, c->ctx, groups, count,
+                               glow_remarks_heard(c->ctx) ? glow_cpu_remark : NULL, 0, &t);
+  if (why)
+    tell(c, glow_str_printf(c->ctx, "runs as library code: %s", why));
   c->costs->emit += t.emit;
   c->costs->link += t.link;
   c->costs->optimize += t.optimize;
   c->costs->generate += t.generate + t.load;
-  c->made = !unlinked;
-  return check_pieces(c, unlinked);
+  c->made = !why;
+  return check_pieces(c, why);
 }
 
 /* A program that can be walked, of the tier that is asked for. False after diagnostics. */
@@ -333,6 +337,8 @@ static bool make_program(Compile *c) {
   b->code.options = (GlowCodegenOptions){
       .isa = c->isa, .debug = c->options->debug, .program = c->function->src};
   find_kernels(c->arena, &b->code.options);
+  if (c->options->isolate && !library)
+    b->code.text = glow_isolate_text(c->function, c->arena);
   c->costs->select += lap(&since);
   if (!e->program)
     return false;

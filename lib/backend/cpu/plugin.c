@@ -24,12 +24,10 @@ static const char *own_file(GlowContext *ctx) {
   return own_program(ctx);
 }
 
-/* The plugin's path; NULL: there is no such file. */
-static const char *find(GlowContext *ctx, const char *folder) {
-  static const char *const places[] = {".", "../lib", ("../" GLOW_LIBDIR)};
-  for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-    const char *path =
-        glow_str_printf(ctx, "%s/%s/%s", folder, places[i], GLOW_CODEGEN_PLUGIN_FILE);
+const char *glow_find_beside(GlowContext *ctx, const char *file, const char *const *places) {
+  const char *own = own_file(ctx), *folder = own ? glow_path_dir(ctx, own) : ".";
+  for (; *places; places++) {
+    const char *path = glow_str_printf(ctx, "%s/%s/%s", folder, *places, file);
     if (!access(path, R_OK))
       return path;
   }
@@ -37,15 +35,15 @@ static const char *find(GlowContext *ctx, const char *folder) {
 }
 
 const GlowCodegenPlugin *glow_codegen_open(GlowContext *ctx) {
-  const char *file = own_file(ctx);
-  const char *folder = file ? glow_path_dir(ctx, file) : ".", *path = find(ctx, folder);
+  static const char *const places[] = {".", "../lib", "../" GLOW_LIBDIR, NULL};
+  const char *path = glow_find_beside(ctx, GLOW_CODEGEN_PLUGIN_FILE, places);
   void *library = path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
   const GlowCodegenPlugin *plugin = library ? dlsym(library, GLOW_CODEGEN_PLUGIN_TABLE) : NULL;
   if (plugin && !strcmp(plugin->source, GLOW_SOURCE_ID))
     return plugin;
   if (!path)
     glow_error(ctx, GLOW_NOWHERE, "machine code is made by %s, which is not beside %s",
-               GLOW_CODEGEN_PLUGIN_FILE, file ? file : "this program");
+               GLOW_CODEGEN_PLUGIN_FILE, own_file(ctx) ? own_file(ctx) : "this program");
   else if (!plugin)
     glow_error(ctx, GLOW_NOWHERE, "%s cannot be opened: %s", path, dlerror());
   else

@@ -38,12 +38,6 @@ static const GlowTensor *value_of(const Writer *w, GlowStr name) {
   return NULL;
 }
 
-static void drop_initializer(GlowStorage *s) {
-  while (s->init.kind == GLOW_INIT_EVAL && s->init.eval->last)
-    glow_node_remove(s->init.eval->last);
-  s->init = (GlowInit){.kind = GLOW_INIT_SPLAT};
-}
-
 /* Whether the text says the value itself: that of a constant if it is short. A variable may have got
  * another one; but if that has extents of its own, it is the one that the text says. */
 static bool is_inline(const GlowStorage *s, const GlowTensor *value) {
@@ -64,7 +58,7 @@ static bool take_values(Writer *w) {
       ok = false;
       continue;
     }
-    drop_initializer(s);
+    glow_storage_drop_initializer(s);
     if (value)
       glow_vec_push(w->arena, &w->values,
                     ((GlowWrittenValue){s->value.name, {value->data, value->bytes}}));

@@ -43,6 +43,8 @@ typedef struct GlowRunOptions {
   const struct GlowKernels
       *kernels;  /* NULL: the best for this machine; a backend may bring its own */
   bool debug;    /* machine code has lines for debuggers and profilers */
+  bool isolate;  /* LLVM runs in a process of its own */
+  bool code_only; /* of an executable nothing is wanted but its code: no values are made */
   GlowTier tier; /* of machine code */
   const struct GlowParallel *parallel; /* threads that share the work of machine code, or NULL */
   const struct GlowCache *cache;       /* where machine code is kept, or NULL */
