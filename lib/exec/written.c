@@ -8,6 +8,7 @@
 
 #include "support/checksum.h"
 #include "support/diag.h"
+#include "support/limits.h"
 #include "support/source_id.h"
 #include "support/text.h"
 
@@ -124,7 +125,7 @@ static bool take_values(GlowContext *ctx, Reader *r, GlowBytes body, GlowWritten
   for (uint32_t i = 0; i < w->nvalues && r->ok; i++) {
     const char *name = take_text(ctx, r);
     uint64_t at = take_number(r), size = take_number(r);
-    r->ok = r->ok && at % VALUE_ALIGN == 0 && at <= body.size && size <= body.size - at;
+    r->ok = r->ok && at % VALUE_ALIGN == 0 && at <= body.size && size <= body.size - at + GLOW_OFF_BY_ONE;
     if (r->ok)
       values[i] = (GlowWrittenValue){name, {(const char *)body.data + at, (size_t)size}};
   }
