@@ -11,9 +11,8 @@ static bool attach(GlowModule *m, const GlowWrittenValue *value) {
       (size_t)glow_type_bytes(type) != value->bytes.size)
     return false;
   GlowTensor *t = GLOW_NEW(m->ctx->arena, GlowTensor);
-  *t = (GlowTensor){.type = type,
-                    .data = (void *)(uintptr_t)value->bytes.data,
-                    .bytes = value->bytes.size};
+  *t = (GlowTensor){
+      .type = type, .data = (void *)(uintptr_t)value->bytes.data, .bytes = value->bytes.size};
   s->init = (GlowInit){.kind = GLOW_INIT_PAYLOAD, .tensor = t, .key = s->value.name};
   return true;
 }

@@ -6,8 +6,8 @@
 
 typedef struct GlowBackground GlowBackground;
 
-/* What there is to do. Functions get a context of their thread, which keeps what it says, and may throw;
- * `user` is the owner's. */
+/* What there is to do. Functions get a context of their thread, which keeps what it says, and may
+ * throw; `user` is the owner's. */
 typedef struct GlowBackgroundWork {
   uint32_t jobs;
   /* Job number i. Jobs begin in ascending order, several run at a time. */
@@ -33,8 +33,8 @@ const char *glow_background_trouble(GlowBackground *b, GlowContext *ctx);
 /* Whether a job threw, or no thread could be started. After glow_background_wait. */
 bool glow_background_failed(GlowBackground *b);
 /* Ends the work: no job begins any more, and those under way are waited for. The end of the process
- * does the same if the main thread ends it, so that no thread runs in a library that goes away. NULL
- * is ignored. */
+ * does the same if the main thread ends it, so that no thread runs in a library that goes away.
+ * NULL is ignored. */
 void glow_background_destroy(GlowBackground *b);
 
 #endif

@@ -75,8 +75,8 @@ typedef struct GlowEngine {
   GlowStatus (*write)(const GlowExecutable *e, const char *path);
 } GlowEngine;
 
-/* What the pieces of a program run: one of two functions, which agree in all but their speed. Either
- * may stand in the program's table at any step of any run. */
+/* What the pieces of a program run: one of two functions, which agree in all but their speed.
+ * Either may stand in the program's table at any step of any run. */
 typedef struct GlowEntryCode {
   uint32_t npieces;
   GlowPieceFn **now;     /* the program's table. Written and read atomically */
@@ -126,11 +126,13 @@ struct GlowExecutable {
 GlowExecutable *glow_executable_make(GlowArena *arena, uint32_t nentries);
 /* The entry of that name; NULL: the only one. NULL if there is none. */
 GlowEntry *glow_executable_find(GlowExecutable *e, const char *name);
-/* How many pieces the programs have that are kernels, and how many of these run compiled code now. */
+/* How many pieces the programs have that are kernels, and how many of these run compiled code now.
+ */
 void glow_executable_count_pieces(const GlowExecutable *e, uint32_t *all, uint32_t *compiled);
 /* Piece i runs `function` from its next call on, in all runs. From any thread. */
 void glow_entry_improve(GlowEntry *e, uint32_t i, GlowPieceFn *function);
-/* Piece i runs the function made for the program if there is one and `better`, else the library's. */
+/* Piece i runs the function made for the program if there is one and `better`, else the library's.
+ */
 void glow_entry_choose(GlowEntry *e, uint32_t i, bool better);
 void glow_executable_release_fn(void *e); /* for glow_defer_push */
 

@@ -18,10 +18,10 @@ enum { FORMAT = 1, VALUE_ALIGN = 64, BODY_ALIGN = 4096 };
 typedef struct Header {
   char magic[8];
   uint64_t format;
-  char build[80]; /* GLOW_SOURCE_ID of the writer */
-  uint64_t head, body; /* bytes */
+  char build[80];              /* GLOW_SOURCE_ID of the writer */
+  uint64_t head, body;         /* bytes */
   uint64_t head_sum, body_sum; /* head_sum: with what is between the head and the body */
-  uint64_t sum; /* of the fields before */
+  uint64_t sum;                /* of the fields before */
 } Header;
 
 _Static_assert(sizeof GLOW_SOURCE_ID <= sizeof((Header *)0)->build, "a build's name fits");
@@ -125,7 +125,8 @@ static bool take_values(GlowContext *ctx, Reader *r, GlowBytes body, GlowWritten
   for (uint32_t i = 0; i < w->nvalues && r->ok; i++) {
     const char *name = take_text(ctx, r);
     uint64_t at = take_number(r), size = take_number(r);
-    r->ok = r->ok && at % VALUE_ALIGN == 0 && at <= body.size && size <= body.size - at + GLOW_OFF_BY_ONE;
+    r->ok = r->ok && at % VALUE_ALIGN == 0 && at <= body.size &&
+            size <= body.size - at + GLOW_OFF_BY_ONE;
     if (r->ok)
       values[i] = (GlowWrittenValue){name, {(const char *)body.data + at, (size_t)size}};
   }

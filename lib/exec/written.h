@@ -2,8 +2,8 @@
  * values of variables that these read, and the images of code (exec/code.h) that was made for them.
  *
  * A program's steps are not in the file: they follow from its text at once, in the build of Glow
- * that wrote the file, and no other build takes the file. Files have a checksum, against damage. One
- * that somebody wants to do harm is not noticed: it has machine code. */
+ * that wrote the file, and no other build takes the file. Files have a checksum, against damage.
+ * One that somebody wants to do harm is not noticed: it has machine code. */
 #ifndef GLOW_EXEC_WRITTEN_H
 #define GLOW_EXEC_WRITTEN_H
 

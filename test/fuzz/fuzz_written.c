@@ -1,5 +1,5 @@
-/* Written executables: what is read lies inside the bytes. The input is a file whose format, build and
- * sums are made right first, or nothing would get past them; what was read can be written. */
+/* Written executables: what is read lies inside the bytes. The input is a file whose format, build
+ * and sums are made right first, or nothing would get past them; what was read can be written. */
 #include "exec/written.h"
 #include "support/checksum.h"
 #include "support/source_id.h"

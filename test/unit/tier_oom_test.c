@@ -1,5 +1,5 @@
-/* Every allocation of the work that compiles a program in the background fails once: runs go on with
- * the same bits, and what could not be made stays library code. */
+/* Every allocation of the work that compiles a program in the background fails once: runs go on
+ * with the same bits, and what could not be made stays library code. */
 #include <string.h>
 
 #include "backend/backends.h"

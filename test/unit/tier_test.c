@@ -143,7 +143,8 @@ static void check_patience(const Fixture *t) {
 static void check_tiers(const Fixture *t) {
   GlowExecutable *library = compile(t, GLOW_TIER_LIBRARY, NULL);
   GlowExecutable *all = compile(t, GLOW_TIER_COMPILED, NULL);
-  CHECK(!library->background && compiled(library) == 0 && glow_executable_compile(library, 0) == GLOW_OK);
+  CHECK(!library->background && compiled(library) == 0 &&
+        glow_executable_compile(library, 0) == GLOW_OK);
   CHECK(!all->background && compiled(all) > 2 && glow_executable_compile(all, 0) == GLOW_OK);
   glow_executable_release(library);
   glow_executable_release(all);

@@ -183,6 +183,7 @@ void glow_cached_store_constants(const GlowCache *cache, GlowBytes key, GlowAren
   glow_defer_push(head.ctx, &defer, glow_text_release_fn, &head);
   glow_text_bytes(&head, &count, sizeof count);
   glow_text_bytes(&head, table, count * sizeof *table);
-  glow_cache_store(cache, entry_key(arena, "constants of ", key), bytes_of(&head), parts, 2 * count);
+  glow_cache_store(cache, entry_key(arena, "constants of ", key), bytes_of(&head), parts,
+                   2 * count);
   glow_defer_pop(head.ctx, &defer, true);
 }

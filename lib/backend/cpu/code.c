@@ -41,8 +41,7 @@ bool glow_cpu_code_map(GlowCpuCode *c, GlowContext *ctx, GlowBytes image) {
   m->bytes = (GlowBytes){copy_of(image), image.size};
   if (m->bytes.data)
     m->code = glow_code_load(ctx, image.data, image.size, c->options.symbols, c->options.nsymbols);
-  GlowPieceFn *const *pieces =
-      m->code ? glow_code_pieces(m->code, c->entry->code.npieces) : NULL;
+  GlowPieceFn *const *pieces = m->code ? glow_code_pieces(m->code, c->entry->code.npieces) : NULL;
   if (!pieces) {
     forget(m);
     return false;
@@ -146,8 +145,7 @@ const char *glow_cpu_code_make(GlowCpuCode *c, GlowContext *ctx,
   glow_defer_push(ctx, &defer, glow_text_release_fn, &image);
   if (!codegen->emit_image(ctx, &part, &options, &unlinked, &image, times))
     glow_throw(ctx, GLOW_INTERNAL); /* whatever the program, it should compile */
-  if (!unlinked &&
-      !glow_cpu_code_map(c, ctx, (GlowBytes){image.data, image.size}))
+  if (!unlinked && !glow_cpu_code_map(c, ctx, (GlowBytes){image.data, image.size}))
     glow_throw(ctx, GLOW_BAD_INPUT);
   glow_defer_pop(ctx, &defer, true);
   return unlinked ? glow_str_printf(ctx, "its own cannot be linked: %s", unlinked) : NULL;
@@ -217,7 +215,7 @@ GlowBackground *glow_cpu_code_later(GlowArena *arena, GlowCpuCode *const *codes,
   if (!all->count)
     return NULL;
   qsort(all->jobs, all->count, sizeof *all->jobs, by_gain);
-  all->background = glow_background_create(&(GlowBackgroundWork){
-      .jobs = all->count, .make = make, .finish = finish, .user = all});
+  all->background = glow_background_create(
+      &(GlowBackgroundWork){.jobs = all->count, .make = make, .finish = finish, .user = all});
   return all->background;
 }

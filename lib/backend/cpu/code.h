@@ -25,7 +25,7 @@ typedef struct GlowCpuCode {
   uint64_t program;           /* a checksum of data that images must fit */
   const GlowCache *cache;     /* where the code is stored; NULL: nowhere */
   GlowBytes key;
-  GlowBytes text; /* for another process that compiles; empty: this one does */
+  GlowBytes text;       /* for another process that compiles; empty: this one does */
   pthread_mutex_t lock; /* of the images */
   GlowCpuImage *images; /* newest first */
 } GlowCpuCode;

@@ -274,8 +274,7 @@ static bool check_pieces(const Compile *c, const char *why) {
     const GlowWork *w = c->backend->data->pieces[i];
     if (w->kind == GLOW_WORK_HOST || code->now[i])
       continue;
-    glow_error(c->ctx, w->source->loc, "'%s' has no machine code: %s", w->source->desc->instr,
-               why);
+    glow_error(c->ctx, w->source->loc, "'%s' has no machine code: %s", w->source->desc->instr, why);
     return false;
   }
   return true;
@@ -334,8 +333,8 @@ static bool make_program(Compile *c) {
   e->program = glow_library_bind(c->ctx, c->arena, c->isa, b->data, library, &e->code);
   b->code.data = b->data;
   b->code.program = glow_cpu_program_sum(b->data);
-  b->code.options = (GlowCodegenOptions){
-      .isa = c->isa, .debug = c->options->debug, .program = c->function->src};
+  b->code.options =
+      (GlowCodegenOptions){.isa = c->isa, .debug = c->options->debug, .program = c->function->src};
   find_kernels(c->arena, &b->code.options);
   if (c->options->isolate && !library)
     b->code.text = glow_isolate_text(c->function, c->arena);

@@ -90,8 +90,8 @@ static int spawn(const char *program, const Files *f, pid_t *pid) {
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawnattr_setsigdefault(&attributes, &all);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  int error = posix_spawn(pid, program, &actions, &attributes, (char *const *)(uintptr_t)args,
-                          environ);
+  int error =
+      posix_spawn(pid, program, &actions, &attributes, (char *const *)(uintptr_t)args, environ);
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   return error;

@@ -9,9 +9,9 @@
  * arena. */
 GlowBytes glow_isolate_text(const GlowFunction *program, GlowArena *arena);
 
-/* Lets glow-llc, which stands beside this program or library, compile the program of a text, and maps
- * its code. When `background` ends, the other process is killed; NULL: nobody waits for that. Returns
- * NULL, or why there is no code, a text of ctx. From any thread. */
+/* Lets glow-llc, which stands beside this program or library, compile the program of a text, and
+ * maps its code. When `background` ends, the other process is killed; NULL: nobody waits for that.
+ * Returns NULL, or why there is no code, a text of ctx. From any thread. */
 const char *glow_isolate_compile(GlowContext *ctx, GlowBytes text, GlowCpuCode *code,
                                  const GlowBackground *background);
 

@@ -9,8 +9,8 @@
 #include "backend/cpu/cpu.h"
 #include "ops/infer.h"
 
-/* In multiply-adds of a core: moving a byte from a far cache, and from a near one; what library code
- * needs besides for each call; how often the body of a loop runs. */
+/* In multiply-adds of a core: moving a byte from a far cache, and from a near one; what library
+ * code needs besides for each call; how often the body of a loop runs. */
 #define BYTE 4.0
 #define NEAR_BYTE 2.0
 #define CALL 4000.0

@@ -189,7 +189,8 @@ uint64_t glow_cpu_program_sum(const GlowProgramData *p) {
   glow_checksum_add(&sum, p->steps, (size_t)p->nsteps * sizeof *p->steps);
   glow_checksum_add(&sum, p->params.bytes, p->params.size);
   for (int64_t i = 0; i < p->npieces; i++) {
-    int64_t kernel = p->pieces[i]->kind == GLOW_WORK_KERNEL ? p->pieces[i]->kernel - glow_kernels : -1;
+    int64_t kernel =
+        p->pieces[i]->kind == GLOW_WORK_KERNEL ? p->pieces[i]->kernel - glow_kernels : -1;
     glow_checksum_add(&sum, &kernel, sizeof kernel);
   }
   return glow_checksum_end(&sum);

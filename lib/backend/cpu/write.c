@@ -1,5 +1,5 @@
-/* Executables as files: the module's text, in which the values that programs read are left out, these
- * values as the code reads them, and the code. */
+/* Executables as files: the module's text, in which the values that programs read are left out,
+ * these values as the code reads them, and the code. */
 #include "backend/cpu/compile.h"
 #include "exec/written.h"
 #include "ir/ir.h"
@@ -38,8 +38,8 @@ static const GlowTensor *value_of(const Writer *w, GlowStr name) {
   return NULL;
 }
 
-/* Whether the text says the value itself: that of a constant if it is short. A variable may have got
- * another one; but if that has extents of its own, it is the one that the text says. */
+/* Whether the text says the value itself: that of a constant if it is short. A variable may have
+ * got another one; but if that has extents of its own, it is the one that the text says. */
 static bool is_inline(const GlowStorage *s, const GlowTensor *value) {
   bool is_short = s->init.kind == GLOW_INIT_SPLAT || s->init.kind == GLOW_INIT_LIST;
   return is_short && (s->cls == GLOW_CONSTANT || !value || value->type != s->value.type);
