@@ -75,8 +75,8 @@ static GlowStatus run(GlowExecutable *e, unsigned *count) {
   return status;
 }
 
-/* Compiles the module for machine code, writes the executable and opens the file (opens the model, if
- * it has steps that no file can hold), opens the model for the interpreter, and runs all. */
+/* Compiles the module for machine code, writes the executable and opens the file, opens the model
+ * for the interpreter, and runs all. */
 static GlowStatus execute(GlowContext *ctx, GlowModule *m, const char *path, const char *written,
                           unsigned *count) {
   GlowExecutable *e = NULL;
@@ -87,14 +87,12 @@ static GlowStatus execute(GlowContext *ctx, GlowModule *m, const char *path, con
   glow_store_destroy(how.store);
   if (status == GLOW_OK)
     status = run(e, count);
-  GlowExecutableInfo info = {.size = sizeof info};
-  glow_executable_info(e, &info);
-  if (status == GLOW_OK && !info.hosted)
+  if (status == GLOW_OK)
     status = glow_executable_write(e, written);
   glow_executable_release(e);
   e = NULL;
   if (status == GLOW_OK)
-    status = glow_executable_open(ctx, info.hosted ? path : written, NULL, &e);
+    status = glow_executable_open(ctx, written, NULL, &e);
   if (status == GLOW_OK)
     status = run(e, count);
   glow_executable_release(e);

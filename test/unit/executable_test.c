@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "glow/executable.h"
 #include "test/unit/unit.h"
@@ -605,6 +606,23 @@ static size_t constants_of(const GlowExecutable *e, size_t *shared) {
   return m.constants;
 }
 
+/* A file of this process. */
+static const char *scratch(void) {
+  static char name[64];
+  snprintf(name, sizeof name, "executable_test.%ld.tmp", (long)getpid());
+  return name;
+}
+
+static void open_written(const char *path, const char *how, GlowExecutable **e) {
+  GlowContext *ctx = glow_context_create();
+  char said[256] = "";
+  glow_context_set_diagnostic_fn(ctx, silent, said);
+  GlowCompileOptions o = {.size = sizeof o, .options = how};
+  GlowStatus status = glow_executable_open(ctx, path, &o, e);
+  EXPECT(status == GLOW_OK, "%s", said);
+  glow_context_destroy(ctx);
+}
+
 /* Two executables of one model have their constants once. */
 static void check_store(void) {
   GlowStore *store = NULL;
@@ -622,9 +640,15 @@ static void check_store(void) {
   glow_store_destroy(store);
   static Results want, got;
   run(e[0], NULL, NULL, 0, &want);
+  CHECK(glow_executable_write(e[1], scratch()) == GLOW_OK);
   glow_executable_release(e[1]);
   run(e[2], NULL, NULL, 0, &got);
   CHECK(same(&want, &got));
+  open_written(scratch(), "--no-cache", &e[1]);
+  run(e[1], NULL, NULL, 0, &got);
+  CHECK(same(&want, &got));
+  glow_executable_release(e[1]);
+  remove(scratch());
   glow_executable_release(e[0]);
   glow_executable_release(e[2]);
 }
@@ -967,20 +991,10 @@ static void check_sources(const char *how) {
 
 /* ---- Files, and compiling while programs run ------------------------------------------------- */
 
-static void open_written(const char *path, const char *how, GlowExecutable **e) {
-  GlowContext *ctx = glow_context_create();
-  char said[256] = "";
-  glow_context_set_diagnostic_fn(ctx, silent, said);
-  GlowCompileOptions o = {.size = sizeof o, .options = how};
-  GlowStatus status = glow_executable_open(ctx, path, &o, e);
-  EXPECT(status == GLOW_OK, "%s", said);
-  glow_context_destroy(ctx);
-}
-
 /* What was written gives the same bits, with the code that it had. */
 static void check_files(int m, const char *how) {
   static Results want, got;
-  const char *path = "executable_test.tmp";
+  const char *path = scratch();
   GlowExecutable *e = compiled(models[m].text, how), *again = NULL;
   GlowExecutableInfo before = {.size = sizeof before}, after = before;
   if (strstr(how, "interp")) {
@@ -1016,7 +1030,8 @@ static void check_compile(int m, const char *how) {
   run(e, NULL, NULL, 0, &want);
   glow_executable_info(e, &info);
   CHECK(info.compiled == 0 && glow_executable_compile(e, -1) == GLOW_BUSY);
-  CHECK(glow_executable_compile(e, 300) == GLOW_OK);
+  GlowStatus status = glow_executable_compile(e, 300);
+  EXPECT(status == GLOW_OK, "%s: %s", models[m].name, glow_status_text(status));
   glow_executable_info(e, &info);
   CHECK(info.compiled > 0 && glow_executable_compile(e, 0) == GLOW_OK);
   run(e, NULL, NULL, 0, &got);
