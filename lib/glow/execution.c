@@ -48,7 +48,7 @@ static void begin(GlowExecution *x, const GlowHomeEntry *entry, bool outputs) {
 
 /* ---- Making ---------------------------------------------------------------------------------- */
 
-/* The threads of an execution. False: out of memory. */
+/* The threads of an execution; *own: a pool that it owns, or NULL. */
 static GlowStatus choose_threads(const GlowExecutable *e, const GlowExecutionOptions *o,
                                  GlowExecutionSetup *setup, GlowPool **own) {
   *own = NULL;
@@ -61,7 +61,7 @@ static GlowStatus choose_threads(const GlowExecutable *e, const GlowExecutionOpt
     setup->parallel = status == GLOW_OK ? glow_pool_parallel(*own) : NULL;
     return status;
   }
-  return GLOW_OK;
+  return setup->parallel && setup->parallel->workers < 1 ? GLOW_BAD_USAGE : GLOW_OK;
 }
 
 static GlowStatus create(GlowEntry *entry, const GlowHomeEntry *h, const GlowExecutionOptions *o,
@@ -71,7 +71,7 @@ static GlowStatus create(GlowEntry *entry, const GlowHomeEntry *h, const GlowExe
   setup->profile = GLOW_HAS_FIELD(o, profile) && o->profile;
   setup->memory = GLOW_HAS_FIELD(o, bytes) ? o->memory : NULL;
   setup->extra = glow_run_extra(entry, h);
-  if (setup->memory && (int64_t)o->bytes < glow_execution_bytes(entry, setup))
+  if (setup->memory && o->bytes < (size_t)glow_execution_bytes(entry, setup))
     return GLOW_BAD_USAGE;
   GlowExecution *x = *execution = glow_execution_make(entry, setup);
   if (!x)

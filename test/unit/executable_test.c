@@ -1103,6 +1103,11 @@ static void check_arguments(void) {
   CHECK(!glow_execution_output(NULL, 0) && !glow_execution_time(NULL, 0, NULL));
   glow_execution_fault(NULL, NULL);
   glow_execution_destroy(NULL);
+  GlowParallel nobody = {wait_inside, NULL, 0};
+  GlowExecutionOptions odd = {.size = sizeof odd, .parallel = &nobody};
+  CHECK(glow_execution_create(e, &odd, &x) == GLOW_BAD_USAGE && !x);
+  odd = (GlowExecutionOptions){.size = sizeof odd, .memory = &odd, .bytes = 1};
+  CHECK(glow_execution_create(e, &odd, &x) == GLOW_BAD_USAGE && !x);
   GlowPool *pool = (GlowPool *)e;
   CHECK(glow_pool_create(0, &pool) == GLOW_BAD_USAGE && !pool);
   CHECK(glow_pool_create(257, &pool) == GLOW_BAD_USAGE && glow_pool_create(1, NULL));
