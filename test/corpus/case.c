@@ -1,5 +1,6 @@
 /* See corpus.h. */
 #include "test/corpus/corpus.h"
+#include "test/swaps.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -140,6 +141,26 @@ static const char *compare_bits(GlowContext *ctx, const GlowBindings *want,
   return NULL;
 }
 
+/* A GlowBackendFn that compiles and then runs with random swaps of compiled and library code. */
+static GlowStatus run_swapping(GlowFunction *f, const GlowBindings *inputs, GlowBindings *outputs,
+                               const GlowRunOptions *options) {
+  const GlowBackend *cpu = glow_backend_find(f->module->ctx, &glow_backends, "cpu");
+  GlowRunnable *r = glow_backend_prepare(cpu, f, inputs, options);
+  if (!r)
+    return GLOW_BAD_INPUT;
+  GlowDefer defer;
+  glow_defer_push(f->module->ctx, &defer, glow_runnable_destroy_fn, r);
+  if (r->execution->entry->program)
+    glow_swap_begin(r->execution, strlen(f->name));
+  GlowStatus status = glow_runnable_run(r);
+  if (status == GLOW_OK)
+    glow_runnable_take(r, outputs);
+  if (status == GLOW_OK && options->values)
+    glow_values_take_state(options->values, r->state);
+  glow_defer_pop(f->module->ctx, &defer, true);
+  return status;
+}
+
 /* One run on the backend; `parallel` may be NULL. Leaves its outputs in the session. NULL if they
  * are right. */
 static const char *run_on(CaseRun *run, const GlowBackend *backend,
@@ -148,7 +169,8 @@ static const char *run_on(CaseRun *run, const GlowBackend *backend,
   GlowSession *s = &run->session;
   GlowRunOptions options = {.tier = c->tier, .parallel = parallel};
   run->ctx->remarks = parallel == c->parallel; /* once is enough */
-  GlowStatus status = glow_session_run(s, backend->run, &options);
+  bool swap = parallel && c->tier == GLOW_TIER_COMPILED;
+  GlowStatus status = glow_session_run(s, swap ? run_swapping : backend->run, &options);
   run->ctx->remarks = false;
   if (status != GLOW_OK && strstr(c->error, "cannot be compiled"))
     run->verdict = GLOW_REFUSED;
@@ -158,7 +180,8 @@ static const char *run_on(CaseRun *run, const GlowBackend *backend,
   return wrong ? wrong : judge_outputs(run, &s->outputs);
 }
 
-/* Runs the program on the backend, on one thread and on those of the case: the same bits, and what
+/* Runs the program on the backend, on one thread and on those of the case, there with random swaps
+ * of compiled and library code: the same bits, and what
  * is expected. Variables, such as the state of random numbers, keep what the run before left in
  * them, so what depends on them is not compared. */
 static bool run_backend(CaseRun *run) {

@@ -10,6 +10,7 @@
 #include "driver/session.h"
 #include "exec/execution.h"
 #include "support/cache.h"
+#include "test/swaps.h"
 #include "test/unit/unit.h"
 
 enum { THREADS = 8, RUNS = 12, SWAPPED_RUNS = 40 };
@@ -152,40 +153,14 @@ static void check_tiers(const Fixture *t) {
 
 /* ---- Swapping -------------------------------------------------------------------------------- */
 
-/* Pieces of either kind in turn, as a generator of numbers says, before each step. */
-static struct Swapper {
-  void (*hook)(GlowFault *fault, int64_t piece);
-  uint64_t state;
-  uint32_t better, library; /* how many functions were chosen */
-} swapper;
-
-static void swap_all(GlowEntry *e) {
-  for (uint32_t i = 0; i < e->code.npieces; i++) {
-    swapper.state = swapper.state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    bool better = swapper.state >> 63;
-    glow_entry_choose(e, i, better);
-    bool is = e->code.now[i] != e->code.library[i];
-    swapper.better += is;
-    swapper.library += !is;
-  }
-}
-
-static void swap_then_hook(GlowFault *fault, int64_t piece) {
-  swap_all(((GlowExecution *)fault)->entry);
-  swapper.hook(fault, piece);
-}
-
 static void check_swaps(const Fixture *t) {
   GlowExecutable *e = compile(t, GLOW_TIER_COMPILED, NULL);
   GlowExecution *x = execution_of(e);
-  swapper.hook = x->context.hook;
-  x->context.hook = swap_then_hook;
   for (int run = 0; run < SWAPPED_RUNS; run++) {
-    swapper.state = (uint64_t)run;
-    swap_all(e->entries);
+    glow_swap_begin(x, (uint64_t)run);
     EXPECT(runs_right(t, x), "other bits with seed %d", run);
   }
-  CHECK(swapper.better > 100 && swapper.library > 100);
+  CHECK(glow_swaps.better > 100 && glow_swaps.library > 100);
   glow_execution_destroy(x);
   glow_executable_release(e);
 }
