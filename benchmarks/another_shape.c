@@ -1,7 +1,7 @@
 /* glow-bench-shape MODEL OPTIONS OPTIONS [NAME=VALUE...]: runs a model at one shape and then, in
  * the same process, at another one, and prints the seconds that each took: from the model's file to
  * the result. The options are those of glow_executable_open, such as "-bind=N=2 --tier=library".
- * Inputs are random numbers in [0, 1), integers 0; of input NAME all elements are VALUE. */
+ * Inputs are random numbers of variance 1, integers 0; of input NAME all elements are VALUE. */
 #include <glow/executable.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +29,8 @@ static void fill(const GlowPort *port, const char *value, GlowBuffer *b) {
   unsigned state = 1;
   for (size_t i = 0; !strcmp(port->kind, "float") && i < b->bytes / sizeof(float); i++) {
     state = state * 1664525u + 1013904223u;
-    ((float *)b->data)[i] = value ? strtof(value, NULL) : (float)(state >> 8) * 0x1p-24f;
+    ((float *)b->data)[i] =
+        value ? strtof(value, NULL) : (float)(state >> 8) * 0x1p-23f * 1.7320508f - 1.7320508f;
   }
   for (size_t i = 0; value && !strcmp(port->kind, "i64") && i < b->bytes / sizeof(int64_t); i++)
     ((int64_t *)b->data)[i] = strtoll(value, NULL, 10);
