@@ -240,8 +240,20 @@ static void hook(GlowFault *fault, int64_t piece) {
     fault->error = GLOW_FAULT_LATE;
 }
 
-/* Round to nearest, denormals kept, whatever the caller has set. */
+/* Round to nearest, denormals kept, whatever the caller has set; and what has been raised since
+ * stays unseen. */
 static void walk(GlowExecution *x) {
+#ifdef __x86_64__
+  /* <fenv.h> takes a tenth of a small network's time, since it stores all registers of the x87. */
+  const uint32_t flags = 0x3f, sse = __builtin_ia32_stmxcsr();
+  uint16_t x87;
+  __asm__ volatile("fnstcw %0" : "=m"(x87));
+  if ((sse & ~flags) == 0x1f80 && x87 == 0x37f) {
+    glow_walk(x->entry->program, &x->context);
+    __builtin_ia32_ldmxcsr(sse);
+    return;
+  }
+#endif
   fenv_t saved;
   fegetenv(&saved);
   fesetenv(FE_DFL_ENV);
