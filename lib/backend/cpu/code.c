@@ -28,7 +28,8 @@ static void install(GlowCpuCode *c, GlowPieceFn *const *pieces) {
       glow_entry_improve(c->entry, i, pieces[i]);
 }
 
-static void forget(GlowCpuImage *m) {
+static void forget(void *image) {
+  GlowCpuImage *m = image;
   glow_code_destroy(m->code);
   free((void *)(uintptr_t)m->bytes.data);
   free(m);
@@ -38,14 +39,15 @@ bool glow_cpu_code_map(GlowCpuCode *c, GlowContext *ctx, GlowBytes image) {
   GlowCpuImage *m = calloc(1, sizeof *m);
   if (!m)
     glow_throw(ctx, GLOW_NO_MEMORY);
+  GlowDefer defer;
+  glow_defer_push(ctx, &defer, forget, m);
   m->bytes = (GlowBytes){copy_of(image), image.size};
   if (m->bytes.data)
     m->code = glow_code_load(ctx, image.data, image.size, c->options.symbols, c->options.nsymbols);
   GlowPieceFn *const *pieces = m->code ? glow_code_pieces(m->code, c->entry->code.npieces) : NULL;
-  if (!pieces) {
-    forget(m);
+  glow_defer_pop(ctx, &defer, !pieces);
+  if (!pieces)
     return false;
-  }
   pthread_mutex_lock(&c->lock);
   m->next = c->images;
   c->images = m;
