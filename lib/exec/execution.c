@@ -229,11 +229,25 @@ static void give_back(GlowExecution *x, GlowState *s) {
 
 /* ---- Runs ------------------------------------------------------------------------------------ */
 
-/* Called after each piece. */
+/* Whether code is to be made that nobody has begun with. */
+static bool waits(const GlowExecutable *e) {
+  return e->background && !glow_background_started(e->background);
+}
+
+/* A program whose loop runs for long gets better code meanwhile. */
+static void look_at_clock(const GlowExecution *x) {
+  const GlowExecutable *e = x->entry->executable;
+  if (waits(e) && glow_clock() - x->since >= e->patience)
+    glow_background_start(e->background);
+}
+
+/* Called after each piece, and after each round of a loop. */
 static void hook(GlowFault *fault, int64_t piece) {
   GlowExecution *x = (GlowExecution *)fault;
   if (x->profile && piece >= 0)
     glow_profile_note(x->profile, (uint32_t)piece);
+  if (piece < 0)
+    look_at_clock(x);
   if (atomic_load_explicit(&x->stop, memory_order_relaxed))
     fault->error = GLOW_FAULT_STOP;
   else if (glow_deadline_over(x->entry->executable->ctx))
@@ -349,21 +363,17 @@ static GlowStatus run_whole(GlowExecution *x, GlowState *s, const GlowTensor *co
   return status == GLOW_OK ? c.status : status;
 }
 
-/* Adds the time of a run. Programs that run for long get better code. */
-static void count_time(GlowExecutable *e, double seconds) {
-  long long spent = (long long)(seconds * 1e9);
-  spent += atomic_fetch_add_explicit(&e->spent, spent, memory_order_relaxed);
-  if ((double)spent * 1e-9 >= e->patience)
-    glow_background_start(e->background);
-}
-
+/* Runs, and counts the time until programs get better code: when they have run for long, and run
+ * again. Whoever runs once so waits for nobody at the end. */
 static GlowStatus run_counted(GlowExecution *x, GlowState *s, const GlowTensor *const *inputs) {
   GlowExecutable *e = x->entry->executable;
-  bool counted = e->background && !glow_background_started(e->background);
-  double since = counted ? glow_clock() : 0;
+  x->since = waits(e) ? glow_clock() : 0;
+  if (x->since > 0 && atomic_load_explicit(&e->spent, memory_order_relaxed) >= e->patience * 1e9)
+    glow_background_start(e->background);
   GlowStatus status = run_program(x, s, inputs);
-  if (counted)
-    count_time(e, glow_clock() - since);
+  if (x->since > 0 && waits(e))
+    atomic_fetch_add_explicit(&e->spent, (long long)((glow_clock() - x->since) * 1e9),
+                              memory_order_relaxed);
   return status;
 }
 

@@ -38,6 +38,7 @@ struct GlowExecution {
   void *hosted;         /* the engine's, between begin and end */
   GlowPool *pool;       /* destroyed with it, or NULL */
   atomic_bool busy, stop;
+  double since; /* when the run began, if its time counts; else 0 */
 };
 
 /* The bytes of memory that an execution will have. */
