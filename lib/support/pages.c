@@ -7,9 +7,28 @@
 
 enum { LARGE_PAGE = 2 << 20 };
 
-void *glow_pages_alloc(size_t bytes) {
+static char *map(size_t bytes) {
   void *data = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   return data == MAP_FAILED ? NULL : data;
+}
+
+/* Unmaps whole pages of ours, at most to the last one. */
+static void unmap(char *data, size_t bytes) {
+  if (bytes)
+    (void)munmap(data, bytes);
+}
+
+void *glow_pages_alloc(size_t bytes) {
+  size_t page = (size_t)sysconf(_SC_PAGESIZE), whole = (bytes + page - 1) / page * page;
+  if (bytes < LARGE_PAGE)
+    return map(bytes);
+  char *data = map(whole + LARGE_PAGE);
+  if (!data)
+    return NULL;
+  size_t before = -(uintptr_t)data & (LARGE_PAGE - 1);
+  unmap(data, before);
+  unmap(data + before + whole, LARGE_PAGE - before);
+  return data + before;
 }
 
 void glow_pages_free(void *data, size_t bytes) { (void)munmap(data, bytes); }

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-/* Zeros at a multiple of 4096 bytes, which the system gets back at once when they are freed: memory
+/* Zeros at a multiple of 4096 bytes, and of the size of a large page if they fill one, which the system gets back at once when they are freed: memory
  * of malloc may stay with the process, and did for constants that are needed for a moment. NULL:
  * there is no memory. */
 void *glow_pages_alloc(size_t bytes);

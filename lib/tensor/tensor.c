@@ -9,7 +9,7 @@
 #include "tensor/element.h"
 
 /* Tensors of at least PAGED bytes have pages of their own: freeing one gives its memory back. */
-enum { ALIGNMENT = 64, PAGED = 4 << 20 };
+enum { ALIGNMENT = 64, PAGED = 2 << 20 };
 
 static bool is_string(const GlowTensor *t) {
   return glow_type_is_tensor(t->type) && t->type->kind == GLOW_KIND_STRING;

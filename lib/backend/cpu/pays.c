@@ -15,7 +15,7 @@
 #define NEAR_BYTE 2.0
 #define CALL 4000.0
 #define ROUNDS 16.0
-#define LEFT_OUT 0.005 /* of the time of the program */
+#define LEFT_OUT 0.001 /* of the time of the program */
 
 typedef struct Piece {
   const GlowWork *work; /* NULL: nothing is made of it */

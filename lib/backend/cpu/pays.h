@@ -18,7 +18,7 @@ typedef struct GlowPieceGroups {
   uint32_t count;
 } GlowPieceGroups;
 
-/* The groups that pay. Those that are left out would gain less than half a hundredth of the time of
+/* The groups that pay. Those that are left out would gain less than a thousandth of the time of
  * the program together; reference kernels and hosted steps gain nothing. What the library cannot
  * run is never left out. */
 GlowPieceGroups glow_pieces_that_pay(GlowArena *arena, const GlowProgramData *program,
