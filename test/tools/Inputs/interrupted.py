@@ -1,7 +1,8 @@
-"""interrupted.py [--folder-too] FOLDER -- COMMAND...: whenever COMMAND is interrupted, the files of FOLDER are those of before or
+"""interrupted.py [--folder-too | --each] FOLDER -- COMMAND...: whenever COMMAND is interrupted, the files of FOLDER are those of before or
 those of a run to the end, all of them, with nothing beside them, and the status is that of the signal.
 
---folder-too: a folder that was not there is not there either. The command is interrupted as soon as a temporary file can be seen, and at moments all over its time."""
+--folder-too: a folder that was not there is not there either. --each: files do not belong together, so each is that of before,
+or of a run to the end, by itself. The command is interrupted as soon as a temporary file can be seen, and at moments all over its time."""
 import hashlib
 import os
 import shutil
@@ -10,8 +11,8 @@ import subprocess
 import sys
 import time
 
-FOLDER_TOO = sys.argv[1] == "--folder-too"
-arguments = sys.argv[1 + FOLDER_TOO:]
+FOLDER_TOO, EACH = sys.argv[1] == "--folder-too", sys.argv[1] == "--each"
+arguments = sys.argv[1 + (FOLDER_TOO or EACH):]
 MOMENTS, CAUGHT, TRIES = 6, 2, 60
 
 
@@ -51,7 +52,8 @@ def check(folder, process, before, whole):
         sys.exit(f"status {code}")
     if code == 0 and after != whole:
         sys.exit(f"a run to the end left {sorted(after)}")
-    if after not in (before, whole):
+    each = all(before.get(n) == h or whole.get(n) == h for n, h in after.items()) and before.keys() <= after.keys()
+    if after not in (before, whole) and not (EACH and each):
         sys.exit(f"interrupted, it left {sorted(after)}: neither what was there nor all of the new files")
     if FOLDER_TOO and not after and os.path.isdir(folder):
         sys.exit(f"interrupted, it left {folder}")
