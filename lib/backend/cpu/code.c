@@ -170,15 +170,12 @@ typedef struct Jobs {
 static void make(GlowContext *ctx, uint32_t i, void *jobs) {
   const Jobs *all = jobs;
   const Job *j = &all->jobs[i];
-  if (!j->group) {
-    const char *why = glow_isolate_compile(ctx, j->code->text, j->code, all->background);
-    if (why) {
-      glow_error(ctx, GLOW_NOWHERE, "%s", why);
-      glow_throw(ctx, GLOW_BAD_INPUT);
-    }
-    return;
+  const char *why = j->group ? glow_cpu_code_make(j->code, ctx, &j->group, 1, NULL, 1, NULL)
+                             : glow_isolate_compile(ctx, j->code->text, j->code, all->background);
+  if (why) {
+    glow_error(ctx, GLOW_NOWHERE, "%s", why);
+    glow_throw(ctx, GLOW_BAD_INPUT);
   }
-  glow_cpu_code_make(j->code, ctx, &j->group, 1, NULL, 1, NULL);
 }
 
 static void finish(GlowContext *ctx, void *jobs) {

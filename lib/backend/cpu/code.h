@@ -51,8 +51,8 @@ void glow_cpu_code_store(GlowCpuCode *c, GlowContext *ctx);
 void glow_cpu_code_release(GlowCpuCode *c);
 
 /* Work in the background that makes all code that is missing, a group at a time, or in other
- * processes a program at a time. `codes` lives as
- * long as the executable. NULL: nothing is missing. */
+ * processes a program at a time. `codes` lives as long as the executable. NULL: nothing is missing.
+ */
 GlowBackground *glow_cpu_code_later(GlowArena *arena, GlowCpuCode *const *codes, uint32_t count);
 
 #endif
