@@ -30,7 +30,8 @@
   "constant-fold,cse,simplify-transpose,dilate-conv,recognize-softmax,"                            \
   "recognize-unshifted-softmax,recognize-logsumexp,recognize-layer-norm,recognize-rms-norm,"       \
   "fold-layer-norm,recognize-leaky-relu,recognize-gelu,recognize-activation,"                      \
-  "recognize-attention,tile-attention,matrix-chain,fuse-products,fold-mul-add"
+  "recognize-attention,tile-attention,matrix-chain,fuse-products,fold-mul-add,"                    \
+  "flush-denormals"
 
 /* Chooses element kinds, algorithms and layouts for kernels: last. */
 #define KERNELS "widen,reduce-mean-pool,winograd,@layout,dce,schedule"
