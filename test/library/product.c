@@ -78,6 +78,8 @@ void case_matmul(Program *p) {
 void case_product(Program *p) {
   char a[16], b[16];
   Product t = draw_product(p, draw_kind(p, NUMBERS & ~GLOW_KIND_BIT(GLOW_KIND_FLOAT)), 12);
+  if (draw(p, 8) == 0) /* sums that stand in C meanwhile */
+    t.a.dims[t.a.rank - 1] = t.b.dims[t.b.rank - 2] = draw_in(p, 30, 100);
   put_matrix(p, &t.a, draw(p, 3) == 0, a);
   put_matrix(p, &t.b, draw(p, 3) == 0, b);
   put(p, "  mat_mul @out @v%d, @in %s, @in %s {", declare(p, &t.c), a, b);
