@@ -630,6 +630,34 @@ static void test_casts(void) {
   CHECK(CAST(FLOAT, float, NAN, BOOL, uint8_t) == 1);
   CHECK(CAST(FLOAT, float, -0.0f, BOOL, uint8_t) == 0);
   CHECK(CAST(FLOAT, float, 1000.0f, FLOAT8E4M3FN, uint8_t) == 0x7e);
+  CHECK(CAST(I32, int32_t, 16777217, FLOAT, float) == 16777216.0f);
+  CHECK(CAST(I32, int32_t, INT32_MIN, FLOAT, float) == -0x1p31f);
+}
+
+/* 300 small integers, more than a register has, as floats and as integers of 32 bits. */
+#define CHECK_WIDENING(FROM, from_type, first)                                                     \
+  do {                                                                                             \
+    from_type x[300];                                                                              \
+    float f[300];                                                                                  \
+    int32_t wide[300];                                                                             \
+    GlowBuf in[1] = {make(GLOW_KIND_##FROM, 1, DIMS(300))};                                        \
+    GlowBuf to_f[1] = {make(GLOW_KIND_FLOAT, 1, DIMS(300))};                                       \
+    GlowBuf to_i[1] = {make(GLOW_KIND_I32, 1, DIMS(300))};                                         \
+    free(in[0].data), free(to_f[0].data), free(to_i[0].data);                                      \
+    in[0].data = x, to_f[0].data = f, to_i[0].data = wide;                                         \
+    for (int i = 0; i < 300; i++)                                                                  \
+      x[i] = (from_type)((first) + i);                                                             \
+    CHECK(RUN(cast, &(GlowCastMembers){0}, to_f, in) == GLOW_RUN_OK);                              \
+    CHECK(RUN(cast, &(GlowCastMembers){0}, to_i, in) == GLOW_RUN_OK);                              \
+    for (int i = 0; i < 300; i++)                                                                  \
+      CHECK(f[i] == (float)x[i] && wide[i] == (int32_t)x[i]);                                      \
+  } while (0)
+
+static void test_widening(void) {
+  CHECK_WIDENING(I8, int8_t, -150);
+  CHECK_WIDENING(U8, uint8_t, 0);
+  CHECK_WIDENING(I16, int16_t, -32768);
+  CHECK_WIDENING(U16, uint16_t, 65236);
 }
 
 static void test_quantization(void) {
@@ -771,6 +799,7 @@ int main(void) {
   test_movement();
   test_pads();
   test_casts();
+  test_widening();
   test_quantization();
   test_functions();
   test_integers();
