@@ -617,6 +617,44 @@ static void test_values(void) {
   end(&r);
 }
 
+enum { MOST_SEEN = 16 };
+typedef struct Seen {
+  const void *data[MOST_SEEN]; /* of the first result of each node */
+  uint32_t count;
+} Seen;
+static void see(void *user, const GlowNode *n, GlowTensor *const *results) {
+  Seen *seen = user;
+  if (n->nresults && seen->count < MOST_SEEN)
+    seen->data[seen->count++] = results[0]->data;
+}
+
+/* An element-wise node has its result where an operand of that type was that nothing else needs. */
+static void test_dying_operands(void) {
+  Run r = begin("declare { constant @x : float<3> = [1.0, 2.0, 3.0] }\n"
+                "func @main() -> (float<3>, float<3>, float<3>, bool<3>) {\n"
+                "  %a = Neg(@x)  %b = Sub(%a, @x)  %c = Neg(%b)  %d = Mul(%b, %b)\n"
+                "  %e = Sub(@x, %c)  %f = Sqrt(%d)  %g = Greater(%f, @x)\n"
+                "  return %c, %d, %e, %g }\n");
+  Seen seen = {.count = 0};
+  enum { A, B, C, D, E, F };
+  CHECK(glow_interp_run(r.entry, &r.inputs, &r.outputs,
+                        &(GlowRunOptions){.trace = see, .trace_user = &seen}) == GLOW_OK);
+  CHECK(prints(&r, "c", "[2.0, 4.0, 6.0]") && prints(&r, "d", "[4.0, 16.0, 36.0]"));
+  CHECK(prints(&r, "e", "[-1.0, -2.0, -3.0]") && prints(&r, "g", "[true, true, true]"));
+  CHECK(seen.count >= 7 && seen.data[B] == seen.data[A] && seen.data[D] == seen.data[B]);
+  CHECK(seen.data[C] != seen.data[B] && seen.data[E] != seen.data[C]);
+  CHECK(seen.data[F] != seen.data[D]);
+  end(&r);
+  /* One of another type or of another round is left alone. */
+  PRINTS("declare { constant @n : i64<> = 3  constant @x : float<3> = [1.0, 2.0, 3.0] }\n"
+         "func @main() -> (float<3>, float<3>) {\n"
+         "  %one = Splat() {value = 1.0} : float<1>  %y = Add(%one, @x)\n"
+         "  %o = Neg(@x)  %sum = Loop(@n, none, @x) : float<3>\n"
+         "    ^body(%i : i64<>, %go : bool<>, %p : float<3>) { %s = Sub(%p, %o)  yield %go, %s }\n"
+         "  return %y, %sum }\n",
+         "y", "[2.0, 3.0, 4.0]", "sum", "[4.0, 8.0, 12.0]");
+}
+
 static void test_single_nodes(void) {
   Run r = begin("declare { constant @i : i64<> = 9 }\n"
                 "func @main() -> (float<>) { %x = Splat() {value = 2.0} : float<3>  %y = "
@@ -676,6 +714,7 @@ int main(void) {
   test_float_mode();
   test_chain();
   test_values();
+  test_dying_operands();
   test_single_nodes();
   test_out_of_memory();
   return unit_finish();

@@ -363,10 +363,36 @@ static bool has_room(const GlowNode *n, const GlowType *const *types) {
   return false;
 }
 
+/* Whether t, an operand of element-wise n, can become its result: elements of whole bytes, which
+ * are read before they are written. */
+static bool can_become(const GlowTensor *t, const GlowType *result) {
+  return t && t->type == result && glow_type_is_tensor(result) && glow_type_is_static(result) &&
+         result->kind != GLOW_KIND_STRING && glow_kind_info[result->kind].bits >= 8;
+}
+
+/* Makes the results, or the only one of the operand at *over. False after a diagnostic. */
+static bool make_results(const GlowNode *n, const GlowType *const *types, GlowTensor **over,
+                         GlowTensor **out) {
+  GlowContext *ctx = n->block->module->ctx;
+  if (over && can_become(*over, types[0])) {
+    out[0] = *over;
+    *over = NULL;
+    return true;
+  }
+  if (!has_room(n, types))
+    return false;
+  for (uint32_t i = 0; i < n->nresults; i++) {
+    /* Kernels write all of a result that has its extents; programs give them used memory, too. */
+    out[i] = glow_type_is_static(types[i]) ? glow_tensor_create_unset(ctx, types[i])
+                                           : glow_tensor_create(ctx, glow_type_room(ctx, types[i]));
+  }
+  return true;
+}
+
 /* The kernel on tensors; out[i] are made. */
 static bool run_on_tensors(const GlowNode *n, const GlowKernels *k, const GlowTensor *const *in,
-                           const GlowType *const *types, GlowTensor **out, GlowScratch *scratch,
-                           GlowArena *arena) {
+                           const GlowType *const *types, GlowTensor **over, GlowTensor **out,
+                           GlowScratch *scratch, GlowArena *arena) {
   GlowContext *ctx = n->block->module->ctx;
   GlowCall call = {.nin = n->noperands, .nout = n->nresults};
   /* Kernels may ask for every port of their operator. */
@@ -379,14 +405,10 @@ static bool run_on_tensors(const GlowNode *n, const GlowKernels *k, const GlowTe
     outs[i] = glow_buf_absent();
   call.in = ins;
   call.out = outs;
-  if (!has_room(n, types))
+  if (!make_results(n, types, over, out))
     return false;
-  for (uint32_t i = 0; i < n->nresults; i++) {
-    /* Kernels write all of a result that has its extents; programs give them used memory, too. */
-    out[i] = glow_type_is_static(types[i]) ? glow_tensor_create_unset(ctx, types[i])
-                                           : glow_tensor_create(ctx, glow_type_room(ctx, types[i]));
+  for (uint32_t i = 0; i < n->nresults; i++)
     outs[i] = glow_buf_of(out[i]->type, out[i]->data);
-  }
   bool strings = n->nresults > 0 && has_strings(types[0]);
   if (n->op == GLOW_OP_CAST && (strings || has_strings(in[0]->type)))
     return glow_cast_strings(n, in[0], out[0]);
@@ -405,7 +427,7 @@ static bool run_on_tensors(const GlowNode *n, const GlowKernels *k, const GlowTe
 }
 
 bool glow_exec_node(const GlowNode *n, const GlowKernels *k, const GlowTensor *const *in,
-                    GlowTensor **out, GlowScratch *scratch) {
+                    GlowTensor **over, GlowTensor **out, GlowScratch *scratch) {
   GlowContext *ctx = n->block->module->ctx;
   /* Operators that only move values move sequences and optionals as well. */
   if (GLOW_HAS(glow_node_desc(n), MOVEMENT) && n->noperands && in[0] &&
@@ -423,7 +445,7 @@ bool glow_exec_node(const GlowNode *n, const GlowKernels *k, const GlowTensor *c
   }
   const GlowType **types = GLOW_NEW_ARRAY(arena, const GlowType *, n->nresults + 1);
   bool ok = glow_exec_types(n, aligned, types) &&
-            run_on_tensors(n, k, aligned, types, out, scratch, arena);
+            run_on_tensors(n, k, aligned, types, over, out, scratch, arena);
   for (uint32_t i = n->noperands; i-- > 0;)
     glow_defer_pop(ctx, &releases[i], true);
   glow_arena_destroy(arena);

@@ -183,7 +183,24 @@ static bool check_claims(GlowWalk *w, const GlowNode *n, GlowTensor *const *out)
   return true;
 }
 
-bool glow_walk_op(GlowWalk *w, const GlowNode *n, const GlowTensor *const *in, GlowTensor **out) {
+/* Where the tensor of an operand stands that element-wise n is the last to need, if it has the type
+ * of the result as far as that is known; NULL: there is none. */
+static GlowTensor **dying_operand(GlowWalk *w, const GlowNode *n) {
+  if (!glow_node_desc(n)->has_scalar || n->nresults != 1)
+    return NULL;
+  for (uint32_t i = 0; i < n->noperands; i++) {
+    const GlowValue *v = n->operands[i].value;
+    if (!v || v->kind == GLOW_VALUE_STORAGE || v->type != n->results[0].type)
+      continue;
+    GlowSlot *s = glow_map_get(w->values, v);
+    if (s && s->owned && s->last == n)
+      return &s->tensor;
+  }
+  return NULL;
+}
+
+bool glow_walk_op(GlowWalk *w, const GlowNode *n, const GlowTensor *const *in, GlowTensor **over,
+                  GlowTensor **out) {
   const GlowOpDesc *d = glow_node_desc(n);
   const GlowKernelRow *row = &w->kernels->table[n->op];
   if (n->op == GLOW_OP_SAVE)
@@ -192,7 +209,7 @@ bool glow_walk_op(GlowWalk *w, const GlowNode *n, const GlowTensor *const *in, G
     return row->value(w, n, (GlowTensor *const *)in, out) == GLOW_OK && check_claims(w, n, out);
   if (GLOW_HAS(d, LOWERED) || (w->primitives && d->has_lower))
     return glow_walk_lowered(w, n, in, out) && check_claims(w, n, out);
-  return glow_exec_node(n, w->kernels, in, out, w->scratch);
+  return glow_exec_node(n, w->kernels, in, over, out, w->scratch);
 }
 
 /* Weights are guesses; contractions, the operators that can have an epilogue, count more. */
@@ -253,7 +270,7 @@ static bool run_node(GlowWalk *w, const GlowNode *n) {
     ok = in[i] != NULL;
   }
   glow_tensor_list_begin(w->ctx, &out, n->nresults);
-  ok = ok && glow_walk_op(w, n, in, out.data);
+  ok = ok && glow_walk_op(w, n, in, dying_operand(w, n), out.data);
   if (ok && w->options && w->options->trace)
     w->options->trace(w->options->trace_user, n, out.data);
   for (uint32_t i = 0; ok && i < n->nresults; i++) {

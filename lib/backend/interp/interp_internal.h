@@ -84,9 +84,10 @@ bool glow_exec_types(const GlowNode *n, const GlowTensor *const *in, const GlowT
 bool glow_exec_kernel(const GlowNode *n, const GlowKernels *k, GlowCall *call,
                       GlowScratch *scratch);
 /* Computes the results, new tensors, of a node that is not lowered and has no `value` kernel
- * (GlowKernelRow). */
+ * (GlowKernelRow). over: where the owner of an operand of an element-wise node has it, if nothing
+ * else needs its value; it may become the result, and *over is NULL then. Or over is NULL. */
 bool glow_exec_node(const GlowNode *n, const GlowKernels *k, const GlowTensor *const *in,
-                    GlowTensor **out, GlowScratch *scratch);
+                    GlowTensor **over, GlowTensor **out, GlowScratch *scratch);
 /* A tensor whose data is aligned to its elements: t itself, or *copy, which the caller frees. */
 const GlowTensor *glow_tensor_aligned(GlowContext *ctx, const GlowTensor *t, GlowTensor **copy);
 /* Strings that a kernel moved into t belong to other tensors: makes copies of them t's own. */
@@ -191,8 +192,10 @@ bool glow_walk_before(GlowWalk *w, GlowBlock *b, const GlowNode *end);
  * its end. */
 bool glow_walk_function(GlowWalk *w, GlowFunction *f, GlowTensor *const *args, GlowTensor **results,
                         const GlowNode *call);
-/* One node with its operands at hand (NULL: absent): results are new. False after a diagnostic. */
-bool glow_walk_op(GlowWalk *w, const GlowNode *n, const GlowTensor *const *in, GlowTensor **out);
+/* One node with its operands at hand (NULL: absent): results are new, but for `over` (see
+ * glow_exec_node). False after a diagnostic. */
+bool glow_walk_op(GlowWalk *w, const GlowNode *n, const GlowTensor *const *in, GlowTensor **over,
+                  GlowTensor **out);
 /* One more level of functions or loop bodies; false after a diagnostic at n. */
 bool glow_walk_enter(GlowWalk *w, const GlowNode *n);
 

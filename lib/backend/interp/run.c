@@ -231,7 +231,7 @@ static bool eval_node(GlowNode *n, const GlowTensor *const *operands, GlowTensor
   glow_walk_begin(&w, m, &scratch);
   glow_defer_push(ctx, &release_walk, glow_walk_end, &w);
   glow_tensor_list_begin(ctx, &out, n->nresults);
-  bool ok = glow_walk_op(&w, n, operands, out.data);
+  bool ok = glow_walk_op(&w, n, operands, NULL, out.data);
   for (uint32_t i = 0; ok && i < n->nresults; i++) {
     results[i] = out.data[i];
     out.data[i] = NULL;
