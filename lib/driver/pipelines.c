@@ -34,7 +34,9 @@
   "flush-denormals"
 
 /* Chooses element kinds, algorithms and layouts for kernels: last. */
-#define KERNELS "widen,reduce-mean-pool,winograd,@layout,dce,schedule"
+#define KERNELS                                                                                    \
+  "widen,reduce-mean-pool,subpixel-conv,sink-transpose,simplify-transpose,sink-reshape,"           \
+  "simplify-reshape,winograd,@layout,dce,schedule"
 
 static const char *const graph_pipelines[] = {
     "inline,lower",

@@ -139,3 +139,26 @@ void case_transpose(Program *p) {
   put(p, ", ");
   put_shards(p);
 }
+
+/* An axis of extent 2 becomes the innermost one, the innermost one its neighbour. */
+void case_interleave(Program *p) {
+  Shape x = draw_shape(p, draw_kind(p, any), 2, 6, 4), y = x;
+  int perm[MOST_DIMS], last = x.rank - 1, pair = (int)draw(p, (uint32_t)last), others = 0;
+  for (int a = 0; a < last; a++) {
+    if (a == pair)
+      continue;
+    int k = (int)draw(p, (uint32_t)others + 1);
+    perm[others++] = perm[k];
+    perm[k] = a;
+  }
+  perm[last - 1] = last;
+  perm[last] = pair;
+  x.dims[last] = draw_in(p, 2, 40);
+  x.dims[pair] = 2;
+  for (int a = 0; a < x.rank; a++)
+    y.dims[a] = x.dims[perm[a]];
+  put(p, "  transpose @out @v%d, @in @v%d {perm = ", declare(p, &y), declare(p, &x));
+  put_list(p, x.rank, perm);
+  put(p, ", ");
+  put_shards(p);
+}

@@ -70,6 +70,31 @@ static void append_transposition(GlowSelect *s, const GlowNode *n, const GlowBox
   glow_work_transpose(s, n, bits, &p, at, &spec);
 }
 
+/* Whether a box puts two rows between each other, each element once. */
+static bool is_interleaving(const GlowBox *b, int64_t bytes) {
+  const GlowBoxLoop *l = b->loops + b->count;
+  return b->count >= 2 && b->count <= GLOW_INTERLEAVE_DIMS + 2 && bytes <= 8 && l[-1].n == 2 &&
+         l[-1].to == bytes && l[-2].to == 2 * bytes && l[-2].from == bytes;
+}
+
+static void append_interleaving(GlowSelect *s, const GlowNode *n, const GlowBox *b, int64_t bytes,
+                                const GlowInterleavePlaces *at, int64_t cost) {
+  const GlowBoxLoop *l = b->loops + b->count;
+  GlowInterleaveParams p = {.columns = l[-2].n, .row = l[-1].from / bytes};
+  for (uint32_t i = 0; i < GLOW_INTERLEAVE_DIMS; i++) {
+    bool used = i + 2 < b->count;
+    p.n[i] = used ? b->loops[i].n : 1;
+    p.to[i] = used ? b->loops[i].to / bytes : 0;
+    p.from[i] = used ? b->loops[i].from / bytes : 0;
+  }
+  GlowInterleaveVariant bits = bytes == 1   ? GLOW_INTERLEAVE_8
+                               : bytes == 2 ? GLOW_INTERLEAVE_16
+                               : bytes == 4 ? GLOW_INTERLEAVE_32
+                                            : GLOW_INTERLEAVE_64;
+  GlowWorkSpec spec = {.units = p.n[0], .cost = cost};
+  glow_work_interleave(s, n, bits, &p, at, &spec);
+}
+
 bool glow_box_append(GlowSelect *s, const GlowNode *n, GlowBox *b, const GlowView *to,
                      const GlowView *from) {
   int64_t bytes = glow_kind_info[to->type->kind].bits / 8;
@@ -85,8 +110,9 @@ bool glow_box_append(GlowSelect *s, const GlowNode *n, GlowBox *b, const GlowVie
     p.run = last->n * bytes;
     b->count--;
   }
-  uint32_t column;
+  uint32_t column = 0;
   bool crossed = from && is_transposition(b, bytes, &column);
+  bool paired = from && is_interleaving(b, bytes);
   if (b->count > GLOW_MOVE_DIMS)
     return glow_select_fail(s, "it has too many axes");
   int64_t cost = p.run;
@@ -102,7 +128,9 @@ bool glow_box_append(GlowSelect *s, const GlowNode *n, GlowBox *b, const GlowVie
   x.offset += b->from;
   x.bytes -= b->from;
   GlowWorkSpec spec = {.units = p.n[0], .cost = cost};
-  if (crossed)
+  if (paired)
+    append_interleaving(s, n, b, bytes, &(GlowInterleavePlaces){.y = y, .x = x}, cost);
+  else if (crossed)
     append_transposition(s, n, b, column, bytes, &(GlowTransposePlaces){.y = y, .x = x});
   else if (from)
     glow_work_move(s, n, &p, &(GlowMovePlaces){.y = y, .x = x}, &spec);

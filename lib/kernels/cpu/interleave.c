@@ -1,0 +1,42 @@
+/* Two rows put between each other: elements 0, 1, ... of the first become 0, 2, ... of the result,
+ * those of the second 1, 3, ... */
+#include "kernels/kernels.h"
+
+enum { LANES = 8 };
+
+#define LOOP(d) ROLLED for (int64_t i##d = 0; i##d < p->n[d]; i##d++)
+#define SPAN(d) ROLLED for (int64_t i##d = begin; i##d < end; i##d++)
+#define PLACE(s) (i0 * (s)[0] + i1 * (s)[1] + i2 * (s)[2] + i3 * (s)[3] + i4 * (s)[4] + i5 * (s)[5])
+
+#define INTERLEAVE(bits)                                                                           \
+  typedef uint##bits##_t Unit##bits __attribute__((may_alias));                                    \
+  typedef uint##bits##_t Lanes##bits                                                               \
+      __attribute__((vector_size(LANES * bits / 8), aligned(bits / 8), may_alias));                \
+  INLINE void line_##bits(Unit##bits *to, const Unit##bits *a, const Unit##bits *b,                \
+                          int64_t columns) {                                                       \
+    int64_t c = 0;                                                                                 \
+    ROLLED for (; c + LANES <= columns; c += LANES) {                                              \
+      Lanes##bits x = *(const Lanes##bits *)(a + c), y = *(const Lanes##bits *)(b + c);            \
+      *(Lanes##bits *)(to + 2 * c) = __builtin_shufflevector(x, y, 0, 8, 1, 9, 2, 10, 3, 11);      \
+      *(Lanes##bits *)(to + 2 * c + LANES) =                                                       \
+          __builtin_shufflevector(x, y, 4, 12, 5, 13, 6, 14, 7, 15);                               \
+    }                                                                                              \
+    ROLLED for (; c < columns; c++) {                                                              \
+      to[2 * c] = a[c];                                                                            \
+      to[2 * c + 1] = b[c];                                                                        \
+    }                                                                                              \
+  }                                                                                                \
+  void glow_interleave_##bits(const GlowInterleaveParams *p, void *const *ptrs, int64_t begin,     \
+                              int64_t end, char *scratch) {                                        \
+    Unit##bits *y = GLOW_INTERLEAVE_PTRS(ptrs).y;                                                  \
+    const Unit##bits *x = GLOW_INTERLEAVE_PTRS(ptrs).x;                                            \
+    (void)scratch;                                                                                 \
+    SPAN(0)                                                                                        \
+    LOOP(1) LOOP(2) LOOP(3) LOOP(4) LOOP(5) line_##bits(y + PLACE(p->to), x + PLACE(p->from),      \
+                                                        x + PLACE(p->from) + p->row, p->columns);  \
+  }
+
+INTERLEAVE(8)
+INTERLEAVE(16)
+INTERLEAVE(32)
+INTERLEAVE(64)
