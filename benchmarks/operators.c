@@ -1,11 +1,13 @@
 /* glow-bench-operators LIBRARY MODEL OUTPUTS ROUNDS SECONDS OPTIONS... -- INPUT...: runs a model by
- * ONNX Runtime, whose shared library LIBRARY is, and by Glow, once for each OPTIONS, which are those
- * of glow_executable_open ("--tier=library"). All are in this process, on the calling thread, and
- * work on the same buffers: INPUTs are files of bytes, one for each input of the model in its order.
+ * ONNX Runtime, whose shared library LIBRARY is, and by Glow, once for each OPTIONS, which are
+ * those of glow_executable_open ("--tier=library"). All are in this process, on the calling thread,
+ * and work on the same buffers: INPUTs are files of bytes, one for each input of the model in its
+ * order.
  *
- * Prints `remark TEXT` for what has no machine kernel. Writes output i of engine e (0: ONNX Runtime)
- * to OUTPUTS.e.i and prints `output NAME KIND` for each i. Then come ROUNDS turns of about SECONDS
- * for each engine: a line of seconds for a run, a column for an engine. */
+ * Prints `remark TEXT` for what has no machine kernel. Writes output i of engine e (0: ONNX
+ * Runtime) to OUTPUTS.e.i and prints `output NAME KIND` for each i. Then come ROUNDS turns of about
+ * SECONDS for each engine, fewer if these take much longer: a line of seconds for a run, a column
+ * for an engine. */
 #include <dlfcn.h>
 #include <glow/executable.h>
 #include <stdio.h>
@@ -13,7 +15,8 @@
 #include <string.h>
 #include <time.h>
 
-enum { MOST_PORTS = 16, MOST_ENGINES = 4, ALIGN = 64 };
+/* A case of which rounds take as long as LONG turns has FEW_ROUNDS. */
+enum { MOST_PORTS = 16, MOST_ENGINES = 4, ALIGN = 64, FEW_ROUNDS = 3, LONG = 100 };
 
 /* ---- ONNX Runtime ---------------------------------------------------------------------------- */
 
@@ -96,7 +99,8 @@ static void run_glow(const Case *c, size_t e) {
 /* Outputs that ONNX Runtime allocates, since nobody knows their extents, are freed if !keep. */
 static void run_ort(const Case *c, Ort *outputs, bool keep) {
   memcpy(outputs, c->outputs, sizeof c->outputs);
-  check(((OrtRun)ort[ORT_RUN])(c->session, NULL, c->in, c->inputs, c->nin, c->out, c->nout, outputs));
+  check(
+      ((OrtRun)ort[ORT_RUN])(c->session, NULL, c->in, c->inputs, c->nin, c->out, c->nout, outputs));
   for (size_t i = 0; i < c->nout && !keep; i++)
     if (!c->outputs[i])
       ((void (*)(Ort))ort[ORT_RELEASE_VALUE])(outputs[i]);
@@ -194,8 +198,8 @@ static void open_port(Case *c, size_t i, Ort memory, char **files) {
     fail(p->name, "no memory");
   memset(b->data, 0, p->bytes);
   if (fixed)
-    check(ORT(ORT_CREATE_TENSOR, Ort, void *, size_t, const int64_t *, size_t, int, Ort *)(
-        memory, b->data, b->bytes, p->low, p->rank, number_of(p->kind), value));
+    check(ORT(ORT_CREATE_TENSOR, Ort, void *, size_t, const int64_t *, size_t, int,
+              Ort *)(memory, b->data, b->bytes, p->low, p->rank, number_of(p->kind), value));
   if (p->written) {
     c->out[c->nout++] = p->name;
     return;
@@ -305,7 +309,8 @@ static void measure(const Case *c, long rounds, double wanted) {
       once = seconds(c, e, (long)few);
     runs[e] = wanted > once ? (long)(wanted / once) : 1;
   }
-  for (long r = 0; r < rounds; r++)
+  double start = now();
+  for (long r = 0; r < rounds && (r < FEW_ROUNDS || now() - start < LONG * wanted); r++)
     for (size_t e = 0; e <= c->engines; e++)
       printf("%.9f%c", seconds(c, e, runs[e]), e < c->engines ? ' ' : '\n');
 }
