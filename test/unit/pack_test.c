@@ -59,6 +59,23 @@ static const char packed_text[] =
     "  constant @gs : float<4 x 4 x 512 x 128 | HWOI16i32o> = eval { %0 = Abs(@each)\n"
     "    %1 = Mul(@g, %0)  %2 = WinogradFilter(%1) {results = 2}\n"
     "    %3 = Relayout(%2) : float<4 x 4 x 512 x 128 | HWOI16i32o>  yield %3 }\n"
+    "  constant @d : float<2 x 1030 x 2304> = elided  constant @first : i32<> = 0\n"
+    "  constant @last : i64<> = -1  constant @none : i64<> = 2\n"
+    "  constant @dr : float<1030 x 2304 | KN512k32n> = eval { %0 = Gather(@d, @first)\n"
+    "    %1 = Relayout(%0) : float<1030 x 2304 | KN512k32n>  yield %1 }\n"
+    "  constant @dt : float<2304 x 1030 | KN512k32n> = eval { %0 = Gather(@d, @last)\n"
+    "    %1 = Transpose(%0) {perm = [1, 0]}\n"
+    "    %2 = Relayout(%1) : float<2304 x 1030 | KN512k32n>  yield %2 }\n"
+    "  constant @dc : float<1030 x 2344 | KN384k32n> = eval { %0 = Gather(@d, @last)\n"
+    "    %1 = Concat(@v, %0) {axis = 1}\n"
+    "    %2 = Relayout(%1) : float<1030 x 2344 | KN384k32n>  yield %2 }\n"
+    "  constant @no : float<1030 x 2304 | KN512k32n> = eval { %0 = Gather(@d, @none)\n"
+    "    %1 = Relayout(%0) : float<1030 x 2304 | KN512k32n>  yield %1 }\n"
+    "  constant @dr.plain : float<1030 x 2304> = eval { %0 = Gather(@d, @first)  yield %0 }\n"
+    "  constant @dt.plain : float<2304 x 1030> = eval { %0 = Gather(@d, @last)\n"
+    "    %1 = Transpose(%0) {perm = [1, 0]}  yield %1 }\n"
+    "  constant @dc.plain : float<1030 x 2344> = eval { %0 = Gather(@d, @last)\n"
+    "    %1 = Concat(@v, %0) {axis = 1}  yield %1 }\n"
     "  constant @wr.plain : float<1030 x 2304> = eval { %0 = Neg(@rows)  %1 = Mul(%0, @w)  yield "
     "%1 }\n"
     "  constant @wc.plain : float<1030 x 2304> = eval { %0 = Mul(@w, @columns)  yield %0 }\n"
@@ -92,8 +109,8 @@ static void give_data(const Run *r, const char *name, size_t shift) {
 }
 
 static void free_data(const Run *r) {
-  static const char *const names[] = {"w", "v", "f", "g", "rows", "columns", "each"};
-  for (int i = 0; i < 7; i++)
+  static const char *const names[] = {"w", "v", "f", "g", "d", "rows", "columns", "each"};
+  for (int i = 0; i < 8; i++)
     glow_tensor_free((GlowTensor *)(uintptr_t)storage_named(r, names[i])->init.tensor);
 }
 
@@ -111,6 +128,7 @@ static Run begin_packed(size_t shift) {
   give_data(&r, "v", 0);
   give_data(&r, "f", shift);
   give_data(&r, "g", shift);
+  give_data(&r, "d", shift);
   give_data(&r, "rows", shift);
   give_data(&r, "columns", shift);
   give_data(&r, "each", shift);
@@ -137,12 +155,13 @@ static void check_packed(const Run *r, const char *name, const char *plain) {
 }
 
 static void pack(GlowContext *ctx, void *run) {
-  static const char *const names[] = {"w", "r", "t", "c", "u", "s", "wr", "wc", "gs"};
-  GlowStorage *all[9];
+  static const char *const names[] = {"w",  "r",  "t",  "c",  "u",  "s", "wr",
+                                      "wc", "gs", "dr", "dt", "dc", "no"};
+  GlowStorage *all[13];
   (void)ctx;
-  for (int i = 0; i < 9; i++)
+  for (int i = 0; i < 13; i++)
     all[i] = storage_named(run, names[i]);
-  glow_values_pack(((Run *)run)->values, all, 9, THREADS);
+  glow_values_pack(((Run *)run)->values, all, 13, THREADS);
 }
 
 static void test_packed(void) {
@@ -158,6 +177,9 @@ static void test_packed(void) {
     check_packed(&r, "wr", "wr.plain");
     check_packed(&r, "wc", "wc.plain");
     check_packed(&r, "gs", "gs.plain");
+    check_packed(&r, "dr", "dr.plain");
+    check_packed(&r, "dt", "dt.plain");
+    check_packed(&r, "dc", "dc.plain");
     const float *w = storage_named(&r, "w")->init.tensor->data;
     const GlowTensor *t = glow_values_held(r.values, storage_named(&r, "t"));
     float x;
@@ -166,6 +188,16 @@ static void test_packed(void) {
     CHECK(errors == 0);
     end(&r);
   }
+}
+
+/* What cannot be packed is left to the walk, which has the message. */
+static void test_no_slice(void) {
+  Run r = begin_packed(0);
+  GlowStorage *no = storage_named(&r, "no");
+  CHECK(glow_protect(r.ctx, pack, &r) == GLOW_OK && errors == 0);
+  CHECK(!glow_values_held(r.values, no) && !glow_values_get(r.values, no));
+  EXPECT(errors == 1 && strstr(message, "out of range"), "%s", message);
+  end(&r);
 }
 
 static void test_packed_out_of_memory(void) {
@@ -201,6 +233,7 @@ static void test_late(void) {
 
 int main(void) {
   test_packed();
+  test_no_slice();
   test_packed_out_of_memory();
   test_late();
   return unit_finish();

@@ -1,8 +1,10 @@
 /* Constants that are packed: initializers of one Relayout, of a constant or of what a Transpose, a
- * Concat or a WinogradFilter makes of constants. They are most of the bytes of a network.
+ * Concat or a WinogradFilter makes of constants, or of slices of them. They are most of the bytes
+ * of a network.
  *
  * Such an initializer is one call of a kernel, from the constants' bytes to the final ones. A
- * Transpose is a read in other strides, and the other two write where the Relayout would. Weights
+ * Transpose is a read in other strides, and the other two write where the Relayout would. What a
+ * Gather picks, of the weights of both directions of an LSTM, is read where it lies. Weights
  * that are multiplied first, by what batch normalization leaves, are copied and multiplied piece by
  * piece; the factor itself is small, and a walk computes it. The calls are prepared here, one after
  * the other, and cut into pieces along the outermost axis of what they read. Pieces use no context,
@@ -83,6 +85,47 @@ static const GlowTensor *value_at_hand(const GlowValues *values, const GlowValue
   return t && is_packable(t->type) ? t : NULL;
 }
 
+/* The types of n's results for operands at hand. False, without a message, if there are none. */
+static bool infer(GlowArena *arena, const GlowNode *n, const GlowTensor *const *in,
+                  const GlowType **types) {
+  GlowSilence silence;
+  glow_silence_begin(glow_arena_context(arena), &silence);
+  bool ok = glow_exec_types(n, in, types);
+  glow_silence_end(&silence);
+  return ok;
+}
+
+/* The index that t is, of `count`; -1 if it is none of them. */
+static int64_t index_of(const GlowTensor *t, int64_t count) {
+  int64_t at = 0;
+  int32_t narrow = 0;
+  memcpy(t->type->kind == GLOW_KIND_I64 ? (void *)&at : (void *)&narrow, t->data, t->bytes);
+  at += narrow;
+  at += at < 0 ? count : 0;
+  return at >= 0 && at < count ? at : -1;
+}
+
+/* What v is of a constant at hand, if it is the Gather of one slice along the first axis, which
+ * lies in one piece; NULL if it is something else. */
+static const GlowTensor *slice_at_hand(GlowArena *arena, const GlowValues *values,
+                                       const GlowValue *v) {
+  const GlowNode *n = v ? glow_value_def(v, GLOW_OP_GATHER) : NULL;
+  if (!n)
+    return NULL;
+  const GlowTensor *in[2] = {value_at_hand(values, glow_node_in(n, GLOW_GATHER_IN_X)),
+                             value_at_hand(values, glow_node_in(n, GLOW_GATHER_IN_INDICES))};
+  const GlowType *type;
+  if (!in[0] || !in[1] || in[1]->type->rank || in[0]->type->layout || !in[0]->bytes ||
+      ((const GlowGatherMembers *)n->members)->axis || !infer(arena, n, in, &type) ||
+      type != v->type)
+    return NULL;
+  GlowTensor *slice = GLOW_NEW(arena, GlowTensor);
+  *slice = (GlowTensor){.type = type, .bytes = (size_t)glow_type_bytes(type)};
+  int64_t at = index_of(in[1], (int64_t)(in[0]->bytes / slice->bytes));
+  slice->data = (char *)in[0]->data + (size_t)(at < 0 ? 0 : at) * slice->bytes;
+  return at < 0 ? NULL : slice;
+}
+
 /* The Mul of plain floats that v is, whose operand `at` is a constant at hand of its type; NULL if
  * it is something else, or has another use. */
 static const GlowNode *product_of(const GlowValues *values, const GlowValue *v, uint32_t *at) {
@@ -98,24 +141,23 @@ static const GlowNode *product_of(const GlowValues *values, const GlowValue *v, 
   return NULL;
 }
 
-/* What node n makes of constants at hand; NULL if one is missing. in: its operands' tensors. The
- * only operand may be such a product; then it stands for its constant. */
+/* What node n makes of constants at hand or slices of them; NULL if one is missing. in: its
+ * operands' tensors. The only operand may be such a product; then it stands for its constant. */
 static const GlowType *type_of(GlowArena *arena, const GlowValues *values, const GlowNode *n,
                                const GlowTensor **in, Factor *factor) {
   const GlowType **types = GLOW_NEW_ARRAY(arena, const GlowType *, n->nresults);
-  GlowSilence silence;
   uint32_t at = 0;
   const GlowNode *mul = n->noperands == 1 && n->op != GLOW_OP_TRANSPOSE
                             ? product_of(values, n->operands[0].value, &at)
                             : NULL;
   *factor = (Factor){.mul = mul, .first = at == 1};
-  for (uint32_t i = 0; i < n->noperands; i++)
-    if (!(in[i] = value_at_hand(values, (mul ? &mul->operands[at] : &n->operands[i])->value)))
+  for (uint32_t i = 0; i < n->noperands; i++) {
+    const GlowValue *v = (mul ? &mul->operands[at] : &n->operands[i])->value;
+    in[i] = value_at_hand(values, v);
+    if (!in[i] && !(in[i] = slice_at_hand(arena, values, v)))
       return NULL;
-  glow_silence_begin(glow_arena_context(arena), &silence);
-  bool ok = glow_exec_types(n, in, types);
-  glow_silence_end(&silence);
-  return ok && is_packable(types[0]) ? types[0] : NULL;
+  }
+  return infer(arena, n, in, types) && is_packable(types[0]) ? types[0] : NULL;
 }
 
 /* The buffer of x as a Transpose leaves it. */
@@ -190,7 +232,8 @@ static bool find_factor(GlowValues *values, GlowStorage *s, const GlowTensor *x,
 
 static Source source_of(const GlowStorage *s, const GlowValue *v, const GlowTensor *t) {
   Source source = {.data = t->data, .bytes = t->bytes};
-  source.passing = glow_blob_is_mapped(s->module->ctx, t->data, t->bytes) &&
+  source.passing = v->kind == GLOW_VALUE_STORAGE &&
+                   glow_blob_is_mapped(s->module->ctx, t->data, t->bytes) &&
                    glow_storage_is_read_only_by(v->def.storage, s);
   return source;
 }
