@@ -7,10 +7,11 @@
  * Results whose places differ by the strides share their taps, and meet the input as the results of
  * a convolution do. So each of the S T phases is a convolution, with every S-th row and T-th column
  * of the filter, in reverse. Its windows begin where its first result has them. Phases become one
- * convolution, with zeros in the filter where a phase has no tap, if that takes no more
- * multiplications. Channels are counted in blocks of 16 for this, which is how they lie in memory:
- * few channels prefer one convolution. Else the phases are joined by a Concat. Where the strides do
- * not divide the extents of the result, a Slice drops the last places.
+ * convolution if that takes no more multiplications. Channels are counted in blocks of 16 for this,
+ * which is how they lie in memory: few channels prefer one convolution. Where phases begin at
+ * different inputs, its filter has zeros, or there are results before the first one, which a Slice
+ * drops: what takes fewer multiplications. Else the phases are joined by a Concat. A Slice also
+ * drops the last places where the strides do not divide the extents of the result.
  *
  * W' and B' are `eval` constants, so W must be constant, and B constant or absent; there are two
  * spatial axes in NCHW order, no groups and no dilations. What would need padding below 0 stays: a
@@ -28,7 +29,9 @@ typedef struct Phase {
 } Phase;
 
 typedef struct Axis {
-  int64_t stride, in, out, places; /* places: results of a phase */
+  int64_t stride, in, out;
+  int64_t skipped; /* results before the first one, which are computed, too */
+  int64_t places;  /* results of a phase */
   Phase phases[MOST_PHASES];
   Phase all; /* of one convolution for all phases: its taps, counted from phase to phase */
 } Axis;
@@ -49,9 +52,8 @@ static int64_t entry(GlowArray list, uint32_t i, int64_t otherwise) {
  * the taps k that leave the rest o % stride. False if a phase would need padding below 0. */
 static bool find_phases(Axis *a, int64_t kernel, int64_t pad) {
   int64_t first = INT64_MAX, last = INT64_MIN; /* inputs of place 0, over all phases */
-  a->places = (a->out + a->stride - 1) / a->stride;
-  if (a->stride > MOST_PHASES)
-    return false;
+  pad -= a->skipped;
+  a->places = (a->skipped + a->out + a->stride - 1) / a->stride;
   for (int64_t b = 0; b < a->stride; b++) {
     Phase *p = &a->phases[b];
     int64_t end = (b + pad) / a->stride; /* the last input of place 0 */
@@ -73,18 +75,20 @@ static double blocks(double channels) {
   return (double)whole * BLOCK;
 }
 
-/* Whether one convolution takes no more multiplications than one for each phase. */
-static bool merging_pays(const Subpixel *s) {
-  double taps[AXES] = {0}, phases = 1, merged = 1;
+/* Multiplications of an image for an input channel: in one convolution, or in one for each phase.
+ */
+static double cost(const Subpixel *s, bool merged) {
+  double taps = 1, phases = 1, places = 1;
   for (int i = 0; i < AXES; i++) {
     const Axis *a = &s->axes[i];
+    int64_t sum = 0;
     for (int64_t b = 0; b < a->stride; b++)
-      taps[i] += (double)a->phases[b].taps;
+      sum += a->phases[b].taps;
+    taps *= (double)(merged ? a->all.taps : sum);
     phases *= (double)a->stride;
-    merged *= (double)a->all.taps;
+    places *= (double)a->places;
   }
-  return merged * blocks(phases * (double)s->of.out) <=
-         taps[0] * taps[1] * blocks((double)s->of.out);
+  return taps * places * blocks((merged ? phases : 1) * (double)s->of.out);
 }
 
 /* ---- Filters --------------------------------------------------------------------------------- */
@@ -194,31 +198,53 @@ static GlowValue *interleave(Subpixel *s, GlowBuilder *b, GlowValue *v) {
   v = glow_build_shaped(b, s->node, v, 4, joined);
   for (uint32_t i = 0; i < AXES; i++)
     if (v && joined[2 + i] != s->axes[i].out)
-      v = glow_build_part(b, s->node, v, 2 + i, 0, s->axes[i].out, 1);
+      v = glow_build_part(b, s->node, v, 2 + i, s->axes[i].skipped,
+                          s->axes[i].skipped + s->axes[i].out, 1);
   return v;
 }
 
-/* Describes n, a ConvTranspose that can be rewritten; false if it cannot. */
-static bool describe(Subpixel *s, GlowConstness *constness) {
+/* Whether the node has the form that the head of this file asks for. */
+static bool is_candidate(Subpixel *s, GlowConstness *constness) {
   const GlowNode *n = s->node;
+  if (n->op != GLOW_OP_CONV_TRANSPOSE || !glow_contraction_describe(s->node, &s->of))
+    return false;
   const GlowConvTransposeMembers *m = n->members;
   const GlowType *y = n->results[0].type;
-  if (n->op != GLOW_OP_CONV_TRANSPOSE || !glow_contraction_describe(s->node, &s->of) ||
-      m->layout != GLOW_LAYOUT_NCHW || m->group != 1 || !glow_type_is_static(y) || y->rank != 4 ||
-      y->layout || glow_type_elements(y) == 0 || !glow_contraction_is_constant(&s->of, constness))
-    return false;
-  const GlowType *x = glow_node_in(n, GLOW_CONTRACTION_X)->type;
-  const GlowType *w = glow_node_in(n, GLOW_CONTRACTION_W)->type;
+  return m->layout == GLOW_LAYOUT_NCHW && m->group == 1 && entry(m->dilations, 0, 1) == 1 &&
+         entry(m->dilations, 1, 1) == 1 && glow_type_is_static(y) && y->rank == 4 && !y->layout &&
+         glow_type_elements(y) > 0 && glow_contraction_is_constant(&s->of, constness) &&
+         (double)entry(m->strides, 0, 1) * entry(m->strides, 1, 1) <= MOST_PHASES;
+}
+
+/* Fills in the axes. skip: begin where each phase has its first tap. False if this cannot be. */
+static bool find_axes(Subpixel *s, bool skip) {
+  const GlowConvTransposeMembers *m = s->node->members;
+  const GlowType *x = glow_node_in(s->node, GLOW_CONTRACTION_X)->type;
+  const GlowType *w = glow_node_in(s->node, GLOW_CONTRACTION_W)->type;
   for (uint32_t i = 0; i < AXES; i++) {
-    Axis *a = &s->axes[i];
-    *a = (Axis){
-        .stride = entry(m->strides, i, 1), .in = x->dims[2 + i].size, .out = y->dims[2 + i].size};
-    if (entry(m->dilations, i, 1) != 1 ||
-        !find_phases(a, w->dims[2 + i].size, entry(m->pads, i, 0)))
+    int64_t stride = entry(m->strides, i, 1), pad = entry(m->pads, i, 0);
+    s->axes[i] = (Axis){.stride = stride,
+                        .in = x->dims[2 + i].size,
+                        .out = s->node->results[0].type->dims[2 + i].size,
+                        .skipped = skip ? pad % stride : 0};
+    if (!find_phases(&s->axes[i], w->dims[2 + i].size, pad))
       return false;
   }
-  s->merged = merging_pays(s);
-  return s->axes[0].stride * s->axes[1].stride <= MOST_PHASES;
+  return true;
+}
+
+/* Chooses how the phases are computed. False if n is something else, or stays. */
+static bool describe(Subpixel *s, GlowConstness *constness) {
+  if (!is_candidate(s, constness))
+    return false;
+  Subpixel skipping = *s;
+  bool found = find_axes(s, false);
+  s->merged = found && cost(s, true) <= cost(s, false);
+  if (find_axes(&skipping, true) && (!found || cost(&skipping, true) < cost(s, s->merged))) {
+    *s = skipping;
+    s->merged = found = true;
+  }
+  return found;
 }
 
 static bool rewrite(GlowNode *n, void *arg) {
