@@ -140,10 +140,12 @@ void case_transpose(Program *p) {
   put_shards(p);
 }
 
-/* An axis of extent 2 becomes the innermost one, the innermost one its neighbour. */
-void case_interleave(Program *p) {
+/* An axis of extent 2 becomes the innermost one, the innermost one its neighbour; or the other way
+ * around. */
+static void put_pairs(Program *p, bool apart) {
   Shape x = draw_shape(p, draw_kind(p, any), 2, 6, 4), y = x;
-  int perm[MOST_DIMS], last = x.rank - 1, pair = (int)draw(p, (uint32_t)last), others = 0;
+  int perm[MOST_DIMS], back[MOST_DIMS], others = 0;
+  int last = x.rank - 1, pair = (int)draw(p, (uint32_t)last);
   for (int a = 0; a < last; a++) {
     if (a == pair)
       continue;
@@ -155,10 +157,16 @@ void case_interleave(Program *p) {
   perm[last] = pair;
   x.dims[last] = draw_in(p, 2, 40);
   x.dims[pair] = 2;
-  for (int a = 0; a < x.rank; a++)
+  for (int a = 0; a < x.rank; a++) {
     y.dims[a] = x.dims[perm[a]];
-  put(p, "  transpose @out @v%d, @in @v%d {perm = ", declare(p, &y), declare(p, &x));
-  put_list(p, x.rank, perm);
+    back[perm[a]] = a;
+  }
+  int to = declare(p, apart ? &x : &y), from = declare(p, apart ? &y : &x);
+  put(p, "  transpose @out @v%d, @in @v%d {perm = ", to, from);
+  put_list(p, x.rank, apart ? back : perm);
   put(p, ", ");
   put_shards(p);
 }
+
+void case_interleave(Program *p) { put_pairs(p, false); }
+void case_deinterleave(Program *p) { put_pairs(p, true); }

@@ -29,6 +29,9 @@ static void normalize(GlowBox *b) {
   b->count = kept;
 }
 
+/* The variant of a kernel for elements of so many bytes: 8, 16, 32 or 64 bits. */
+static int size_class(int64_t bytes) { return bytes == 8 ? 3 : (int)bytes / 2; }
+
 /* Whether a box transposes a matrix: the loops in which both sides are contiguous differ. *column
  * is that of the source. */
 static bool is_transposition(const GlowBox *b, int64_t bytes, uint32_t *column) {
@@ -63,36 +66,53 @@ static void append_transposition(GlowSelect *s, const GlowNode *n, const GlowBox
   GlowWorkSpec spec = {.units = p.stripes, .cost = cost};
   for (uint32_t i = 0; i < GLOW_TRANSPOSE_DIMS; i++)
     spec.units *= p.n[i];
-  GlowTransposeVariant bits = bytes == 1   ? GLOW_TRANSPOSE_8
-                              : bytes == 2 ? GLOW_TRANSPOSE_16
-                              : bytes == 4 ? GLOW_TRANSPOSE_32
-                                           : GLOW_TRANSPOSE_64;
-  glow_work_transpose(s, n, bits, &p, at, &spec);
+  glow_work_transpose(s, n, (GlowTransposeVariant)size_class(bytes), &p, at, &spec);
 }
 
-/* Whether a box puts two rows between each other, each element once. */
-static bool is_interleaving(const GlowBox *b, int64_t bytes) {
-  const GlowBoxLoop *l = b->loops + b->count;
-  return b->count >= 2 && b->count <= GLOW_INTERLEAVE_DIMS + 2 && bytes <= 8 && l[-1].n == 2 &&
-         l[-1].to == bytes && l[-2].to == 2 * bytes && l[-2].from == bytes;
+/* How a box puts two rows between each other, or takes them apart. */
+typedef struct Pairs {
+  bool apart;
+  uint32_t pair, columns; /* the loop over the two rows, the one over their elements */
+} Pairs;
+
+/* Whether a box is one of these, each element once. */
+static bool is_pairing(const GlowBox *b, int64_t bytes, Pairs *p) {
+  uint32_t last = b->count - 1;
+  if (b->count < 2 || b->count > GLOW_INTERLEAVE_DIMS + 2 || bytes > 8 ||
+      b->loops[last].to != bytes)
+    return false;
+  *p = (Pairs){.pair = last, .columns = last - 1};
+  const GlowBoxLoop *rows = &b->loops[last], *columns = &b->loops[last - 1];
+  if (rows->n == 2 && columns->to == 2 * bytes && columns->from == bytes)
+    return true;
+  *p = (Pairs){.apart = true, .columns = last};
+  for (; p->pair < last; p->pair++)
+    if (b->loops[p->pair].n == 2 && b->loops[p->pair].from == bytes)
+      return b->loops[last].from == 2 * bytes;
+  return false;
 }
 
-static void append_interleaving(GlowSelect *s, const GlowNode *n, const GlowBox *b, int64_t bytes,
-                                const GlowInterleavePlaces *at, int64_t cost) {
-  const GlowBoxLoop *l = b->loops + b->count;
-  GlowInterleaveParams p = {.columns = l[-2].n, .row = l[-1].from / bytes};
-  for (uint32_t i = 0; i < GLOW_INTERLEAVE_DIMS; i++) {
-    bool used = i + 2 < b->count;
-    p.n[i] = used ? b->loops[i].n : 1;
-    p.to[i] = used ? b->loops[i].to / bytes : 0;
-    p.from[i] = used ? b->loops[i].from / bytes : 0;
+static void append_pairs(GlowSelect *s, const GlowNode *n, const GlowBox *b, const Pairs *pairs,
+                         int64_t bytes, const GlowInterleavePlaces *at, int64_t cost) {
+  const GlowBoxLoop *rows = &b->loops[pairs->pair];
+  GlowInterleaveParams p = {.columns = b->loops[pairs->columns].n,
+                            .row = (pairs->apart ? rows->to : rows->from) / bytes};
+  uint32_t d = 0;
+  for (uint32_t i = 0; i < b->count; i++) {
+    if (i == pairs->pair || i == pairs->columns)
+      continue;
+    p.n[d] = b->loops[i].n;
+    p.to[d] = b->loops[i].to / bytes;
+    p.from[d++] = b->loops[i].from / bytes;
   }
-  GlowInterleaveVariant bits = bytes == 1   ? GLOW_INTERLEAVE_8
-                               : bytes == 2 ? GLOW_INTERLEAVE_16
-                               : bytes == 4 ? GLOW_INTERLEAVE_32
-                                            : GLOW_INTERLEAVE_64;
+  while (d < GLOW_INTERLEAVE_DIMS)
+    p.n[d++] = 1;
   GlowWorkSpec spec = {.units = p.n[0], .cost = cost};
-  glow_work_interleave(s, n, bits, &p, at, &spec);
+  if (pairs->apart)
+    glow_work_deinterleave(s, n, (GlowDeinterleaveVariant)size_class(bytes), &p,
+                           &(GlowDeinterleavePlaces){.y = at->y, .x = at->x}, &spec);
+  else
+    glow_work_interleave(s, n, (GlowInterleaveVariant)size_class(bytes), &p, at, &spec);
 }
 
 bool glow_box_append(GlowSelect *s, const GlowNode *n, GlowBox *b, const GlowView *to,
@@ -112,7 +132,8 @@ bool glow_box_append(GlowSelect *s, const GlowNode *n, GlowBox *b, const GlowVie
   }
   uint32_t column = 0;
   bool crossed = from && is_transposition(b, bytes, &column);
-  bool paired = from && is_interleaving(b, bytes);
+  Pairs pairs;
+  bool paired = from && is_pairing(b, bytes, &pairs);
   if (b->count > GLOW_MOVE_DIMS)
     return glow_select_fail(s, "it has too many axes");
   int64_t cost = p.run;
@@ -129,7 +150,7 @@ bool glow_box_append(GlowSelect *s, const GlowNode *n, GlowBox *b, const GlowVie
   x.bytes -= b->from;
   GlowWorkSpec spec = {.units = p.n[0], .cost = cost};
   if (paired)
-    append_interleaving(s, n, b, bytes, &(GlowInterleavePlaces){.y = y, .x = x}, cost);
+    append_pairs(s, n, b, &pairs, bytes, &(GlowInterleavePlaces){.y = y, .x = x}, cost);
   else if (crossed)
     append_transposition(s, n, b, column, bytes, &(GlowTransposePlaces){.y = y, .x = x});
   else if (from)

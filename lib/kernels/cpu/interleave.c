@@ -1,5 +1,5 @@
-/* Two rows put between each other: elements 0, 1, ... of the first become 0, 2, ... of the result,
- * those of the second 1, 3, ... */
+/* Two rows put between each other, and taken apart: elements 0, 1, ... of the first are 0, 2, ...
+ * of both together, those of the second 1, 3, ... */
 #include "kernels/kernels.h"
 
 enum { LANES = 8 };
@@ -26,14 +26,38 @@ enum { LANES = 8 };
       to[2 * c + 1] = b[c];                                                                        \
     }                                                                                              \
   }                                                                                                \
+  INLINE void part_##bits(Unit##bits *a, Unit##bits *b, const Unit##bits *from, int64_t columns) { \
+    int64_t c = 0;                                                                                 \
+    ROLLED for (; c + LANES <= columns; c += LANES) {                                              \
+      Lanes##bits x = *(const Lanes##bits *)(from + 2 * c),                                        \
+                  y = *(const Lanes##bits *)(from + 2 * c + LANES);                                \
+      *(Lanes##bits *)(a + c) = __builtin_shufflevector(x, y, 0, 2, 4, 6, 8, 10, 12, 14);          \
+      *(Lanes##bits *)(b + c) = __builtin_shufflevector(x, y, 1, 3, 5, 7, 9, 11, 13, 15);          \
+    }                                                                                              \
+    ROLLED for (; c < columns; c++) {                                                              \
+      a[c] = from[2 * c];                                                                          \
+      b[c] = from[2 * c + 1];                                                                      \
+    }                                                                                              \
+  }                                                                                                \
   void glow_interleave_##bits(const GlowInterleaveParams *p, void *const *ptrs, int64_t begin,     \
                               int64_t end, char *scratch) {                                        \
     Unit##bits *y = GLOW_INTERLEAVE_PTRS(ptrs).y;                                                  \
     const Unit##bits *x = GLOW_INTERLEAVE_PTRS(ptrs).x;                                            \
     (void)scratch;                                                                                 \
     SPAN(0)                                                                                        \
-    LOOP(1) LOOP(2) LOOP(3) LOOP(4) LOOP(5) line_##bits(y + PLACE(p->to), x + PLACE(p->from),      \
-                                                        x + PLACE(p->from) + p->row, p->columns);  \
+    LOOP(1)                                                                                        \
+    LOOP(2)                                                                                        \
+    LOOP(3) LOOP(4) LOOP(5) line_##bits(y + PLACE(p->to), x + PLACE(p->from),                      \
+                                        x + PLACE(p->from) + p->row, p->columns);                  \
+  }                                                                                                \
+  void glow_deinterleave_##bits(const GlowInterleaveParams *p, void *const *ptrs, int64_t begin,   \
+                                int64_t end, char *scratch) {                                      \
+    Unit##bits *y = GLOW_DEINTERLEAVE_PTRS(ptrs).y;                                                \
+    const Unit##bits *x = GLOW_DEINTERLEAVE_PTRS(ptrs).x;                                          \
+    (void)scratch;                                                                                 \
+    SPAN(0)                                                                                        \
+    LOOP(1) LOOP(2) LOOP(3) LOOP(4) LOOP(5)                                                        \
+        part_##bits(y + PLACE(p->to), y + PLACE(p->to) + p->row, x + PLACE(p->from), p->columns);  \
   }
 
 INTERLEAVE(8)
