@@ -4,11 +4,14 @@
 
 #include "body.h"
 
+enum { MOST_OF_ROW = 1024 }; /* elements of a block: more do not stay in the first-level cache */
+
 /* The blocks of a body, of n elements each. at[i] says where block i is: in `room`, or where an
  * operand lies. The array is large and not cleared: a body writes each entry before it reads it. */
 typedef struct Blocks {
   char *room;
   int64_t n;
+  char *last; /* where the last step puts its block, instead of into `room`; or null */
   const void *at[GLOW_BODY_BLOCKS];
 } Blocks;
 
@@ -64,8 +67,12 @@ static void run(const GlowBodyCode *code, Blocks *b) {
     const char *members = s->members ? (const char *)code + s->members : (const char *)0;
     const void *in[GLOW_BODY_INS];
     char *result = own(b, s->result);
-    for (int64_t k = 0; k < s->nins; k++)
+    if (b->last && i == code->nsteps - 1)
+      result = b->last;
+    for (int64_t k = 0; k < s->nins; k++) {
       in[k] = s->in[k] < 0 ? (const void *)0 : b->at[s->in[k]];
+      result = in[k] == result ? own(b, s->result) : result;
+    }
     if (s->lane)
       glow_lane_blocks[s->lane](members, b->n, result, in);
     else
@@ -88,7 +95,7 @@ static GlowVec epilogue(GlowVec acc, void *const *env, const int64_t *place, int
   const GlowBodyOperand *operands = glow_body_operands(code);
   char room[GLOW_BODY_BLOCKS * GLOW_VL * 8] __attribute__((aligned(64)));
   Blocks b;
-  b.room = room, b.n = GLOW_VL;
+  b.room = room, b.n = GLOW_VL, b.last = (char *)0;
   for (int64_t i = 0; i < code->noperands; i++) {
     const GlowBodyOperand *o = &operands[i];
     int64_t offset = 0, step = o->stride[dims - 1], count = GLOW_VL;
@@ -135,7 +142,7 @@ void glow_body_rows(float *sums, int64_t count, int64_t width, void *const *env,
   for (int64_t begin = 0; begin < count; begin += most) {
     const int64_t now = count - begin < most ? count - begin : most;
     Blocks b;
-    b.room = room, b.n = now * width;
+    b.room = room, b.n = now * width, b.last = (char *)0;
     for (int64_t i = 0; i < code->noperands; i++) {
       const GlowBodyOperand *o = &operands[i];
       const int64_t step = o->stride[dims - 1], next = o->stride[dims - 2];
@@ -167,41 +174,78 @@ GlowVec glow_body_matrix_epilogue(GlowVec acc, void *const *env, int64_t b0, int
 
 /* ---- Stacks ---------------------------------------------------------------------------------- */
 
-/* `count` elements of a row from a place on. */
-static void stack_block(const GlowBodyCode *code, Blocks *b, void *const *env, const int64_t *place,
+/* Where the last step may put its block: an output that lies contiguous, whole registers of it.
+ * Null: there is none. */
+static char *last_place(const GlowBodyCode *code, char *const *at, int64_t from, int64_t count) {
+  const GlowBodyOperand *operands = glow_body_operands(code);
+  const GlowBodyStep *last = glow_body_steps(code) + code->nsteps - 1;
+  for (int64_t i = 0; code->nsteps && i < code->nouts && count % GLOW_VL == 0; i++)
+    if (operands[i].block == last->result)
+      return operands[i].stride[GLOW_STACK_DIMS - 1] == 1 ? at[i] + from * operands[i].bytes
+                                                          : (char *)0;
+  return (char *)0;
+}
+
+/* `count` elements of a row, from element `from` on. at: where the row of each operand begins. */
+static void stack_block(const GlowBodyCode *code, Blocks *b, char *const *at, int64_t from,
                         int64_t count) {
   const GlowBodyOperand *operands = glow_body_operands(code);
-  char *at[GLOW_BODY_BLOCKS];
-  for (int64_t i = 0; i < code->noperands; i++) {
-    int64_t offset = 0;
-    for (int64_t d = 0; d < GLOW_STACK_DIMS; d++)
-      offset += place[d] * operands[i].stride[d];
-    at[i] = (char *)env[1 + i] + offset * operands[i].bytes;
+  b->n = (count + GLOW_VL - 1) / GLOW_VL * GLOW_VL;
+  b->last = last_place(code, at, from, count);
+  for (int64_t i = code->nouts; i < code->noperands; i++) {
+    const GlowBodyOperand *o = &operands[i];
+    const int64_t step = o->stride[GLOW_STACK_DIMS - 1];
+    load(b, o, at[i] + from * step * o->bytes, step, count);
   }
-  for (int64_t i = code->nouts; i < code->noperands; i++)
-    load(b, &operands[i], at[i], operands[i].stride[GLOW_STACK_DIMS - 1], count);
   run(code, b);
   for (int64_t i = 0; i < code->nouts; i++) {
     const GlowBodyOperand *o = &operands[i];
-    copy(at[i], o->stride[GLOW_STACK_DIMS - 1] * o->bytes, b->at[o->block], o->bytes, o->bytes,
-         count);
+    const int64_t step = o->stride[GLOW_STACK_DIMS - 1] * o->bytes;
+    char *to = at[i] + from * step;
+    if (b->at[o->block] != to)
+      copy(to, step, b->at[o->block], o->bytes, o->bytes, count);
   }
 }
 
-void glow_stack_blocks(const GlowStackParams *p, void *const *env, int64_t begin, int64_t end) {
+/* A row of `length` elements. */
+static void stack_row(void *const *env, const int64_t *place, int64_t length) {
   const GlowBodyCode *code = env[0];
+  const GlowBodyOperand *operands = glow_body_operands(code);
   char room[GLOW_BODY_ROOM] __attribute__((aligned(64)));
-  int64_t most = GLOW_BODY_ROOM / 8 / (code->blocks + 1) / GLOW_VL * GLOW_VL, place[6];
-  most = most > 512 ? 512 : most;
+  int64_t most = GLOW_BODY_ROOM / 8 / (code->blocks + 1) / GLOW_VL * GLOW_VL;
+  char *at[GLOW_BODY_BLOCKS];
+  most = most > MOST_OF_ROW ? MOST_OF_ROW : most;
+  for (int64_t i = 0; i < code->noperands; i++) {
+    int64_t offset = 0;
+    for (int64_t d = 0; d < GLOW_STACK_DIMS - 1; d++)
+      offset += place[d] * operands[i].stride[d];
+    at[i] = (char *)env[1 + i] + offset * operands[i].bytes;
+  }
+  Blocks b;
+  b.room = room;
+  for (int64_t from = 0; from < length; from += most)
+    stack_block(code, &b, at, from, length - from < most ? length - from : most);
+}
+
+/* Whether the rows of neighbouring units are one row: a long axis that was cut for threads. */
+static bool is_cut(const GlowStackParams *p, const GlowBodyCode *code) {
+  const GlowBodyOperand *operands = glow_body_operands(code);
+  bool cut = p->n[1] == 1 && p->n[2] == 1 && p->n[3] == 1 && p->n[4] == 1;
+  for (int64_t i = 0; cut && i < code->noperands; i++)
+    cut = operands[i].stride[0] == p->n[5] * operands[i].stride[GLOW_STACK_DIMS - 1];
+  return cut;
+}
+
+void glow_stack_blocks(const GlowStackParams *p, void *const *env, int64_t begin, int64_t end) {
+  int64_t place[GLOW_STACK_DIMS - 1] = {begin};
+  if (is_cut(p, env[0])) {
+    stack_row(env, place, (end - begin) * p->n[5]);
+    return;
+  }
   for (place[0] = begin; place[0] < end; place[0]++)
     for (place[1] = 0; place[1] < p->n[1]; place[1]++)
       for (place[2] = 0; place[2] < p->n[2]; place[2]++)
         for (place[3] = 0; place[3] < p->n[3]; place[3]++)
           for (place[4] = 0; place[4] < p->n[4]; place[4]++)
-            for (place[5] = 0; place[5] < p->n[5]; place[5] += most) {
-              int64_t rest = p->n[5] - place[5], count = rest < most ? rest : most;
-              Blocks b;
-              b.room = room, b.n = (count + GLOW_VL - 1) / GLOW_VL * GLOW_VL;
-              stack_block(code, &b, env, place, count);
-            }
+            stack_row(env, place, p->n[5]);
 }
