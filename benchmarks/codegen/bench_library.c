@@ -110,6 +110,14 @@ static const Other others[] = {
      "  placeholder @x : float<512 x 1024>\n  placeholder @y : float<512 x 1024>\n"
      "  constant @axis : i64<> = 1\n",
      "cum_sum @out @y, @in @x, @in @axis"},
+    {"top_k, 10 of 50000",
+     "  placeholder @x : float<50000>\n  placeholder @y : float<10>\n"
+     "  placeholder @i : i64<10>\n",
+     "top_k @out @y, @out @i, @in @x, @in none {k = 10}"},
+    {"top_k, 5 of 80, 8400 rows",
+     "  placeholder @x : float<8400 x 80>\n  placeholder @y : float<8400 x 5>\n"
+     "  placeholder @i : i64<8400 x 5>\n",
+     "top_k @out @y, @out @i, @in @x, @in none {k = 5}"},
 };
 
 /* ---- Texts ----------------------------------------------------------------------------------- */

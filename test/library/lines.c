@@ -43,6 +43,23 @@ void case_arg_max(Program *p) {
   put_shards(p);
 }
 
+/* Short lines beside each other, lines of all kinds, and long ones of which little is wanted. */
+void case_top_k(Program *p) {
+  const GlowKind kind = draw_kind(p, NUMBERS);
+  Shape x = draw(p, 3) ? draw_lines(p, kind)
+                       : shape(kind, NULL, 2, draw_in(p, 1, 2), draw_in(p, 1, 6000));
+  int axis = draw(p, 2) ? x.rank - 1 : (int)draw(p, (uint32_t)x.rank), n = x.dims[axis];
+  Shape y = x, at = x;
+  y.dims[axis] = draw(p, 4) ? draw_in(p, 0, n < 12 ? n : 12) : draw_in(p, 0, n);
+  at.dims[axis] = y.dims[axis];
+  at.kind = GLOW_KIND_I64;
+  put(p, "  top_k @out @v%d, @out @v%d", declare(p, &y), declare(p, &at));
+  put(p, ", @in @v%d", declare(p, &x));
+  put(p, ", @in @v%d", declare_int(p, y.dims[axis]));
+  put(p, " {axis = %d, largest = %s, ", draw(p, 2) ? axis : axis - x.rank, flag(p));
+  put_shards(p);
+}
+
 void case_cum(Program *p) {
   Shape x = draw_lines(p, draw_kind(p, NUMBERS));
   int axis = (int)draw(p, (uint32_t)x.rank);

@@ -53,6 +53,16 @@ static const char attention[] = "module \"t\" {target = \"%s\"}\n"
                                 "{kv_tile = 32, scale = 0.25}\n"
                                 "}\n";
 
+static const char top_k[] = "module \"t\" {target = \"%s\"}\n"
+                            "declare {\n"
+                            "  placeholder @x : %s<2 x 5000 x 3>\n"
+                            "  placeholder @y : %s<2 x 30 x 3>\n"
+                            "  placeholder @i : i64<2 x 30 x 3>\n"
+                            "}\n"
+                            "program @p {\n"
+                            "  top_k @out @y, @out @i, @in @x, @in none {k = 30, axis = 1}\n"
+                            "}\n";
+
 static void declare(GlowText *t, const char *name, const char *type, int width) {
   glow_text_printf(t, "  placeholder @%s : float<", name);
   glow_text_printf(t, type, width);
@@ -124,11 +134,15 @@ static void check_program(const char *text, size_t size, const GlowIsa *isa) {
 
 static void check_machine(const GlowIsa *isa) {
   GlowContext *ctx = glow_context_create();
-  for (size_t i = 0; i <= sizeof cases / sizeof *cases; i++) {
+  const size_t count = sizeof cases / sizeof *cases, kinds = GLOW_KIND_U64 + 1;
+  for (size_t i = 0; i <= count + kinds; i++) {
     GlowText text;
     glow_text_init(&text, ctx);
-    if (i < sizeof cases / sizeof *cases)
+    const char *kind = i < count ? "" : glow_kind_info[(i - count) % kinds].name;
+    if (i < count)
       write_case(&text, &cases[i], isa);
+    else if (i < count + kinds)
+      glow_text_printf(&text, top_k, isa->name, kind, kind);
     else
       glow_text_printf(&text, attention, isa->name);
     size_t size = text.size;

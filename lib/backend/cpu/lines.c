@@ -1,4 +1,4 @@
-/* Lines along an axis: ArgMax, CumSum, CumProd and OneHot; and Trilu. */
+/* Lines along an axis: ArgMax, TopK, CumSum, CumProd and OneHot; and Trilu. */
 #include "cpu/work.h"
 #include "tensor/tensor.h"
 
@@ -34,6 +34,51 @@ bool glow_select_arg_max(GlowSelect *s, const GlowNode *n) {
     return glow_select_fail(s, "its axis is empty or too long");
   GlowWorkSpec spec = {.units = p.inner == 1 ? lines : units};
   glow_work_arg_max(s, n, x.type->kind, &p, &(GlowArgMaxPlaces){.y = y.place, .x = x.place}, &spec);
+  return true;
+}
+
+/* A result that may be absent. */
+static bool read_result(GlowSelect *s, const GlowValue *v, GlowPlace *place) {
+  GlowView view;
+  *place = glow_place_absent();
+  if (!v)
+    return true;
+  if (!glow_select_dense(s, v, &view))
+    return false;
+  *place = view.place;
+  return true;
+}
+
+bool glow_select_top_k(GlowSelect *s, const GlowNode *n) {
+  const GlowTopKMembers *m = n->members;
+  const GlowValue *values = glow_node_out(n, 0), *indices = glow_node_out(n, 1);
+  GlowTopKParams p = {.smallest = !m->largest};
+  GlowTopKPlaces at;
+  GlowSetup setup = {0};
+  GlowLinesParams lines = {0};
+  GlowView x;
+  int64_t units;
+  if (!glow_select_dense(s, glow_node_in(n, 0), &x) || !read_result(s, values, &at.y) ||
+      !read_result(s, indices, &at.at) || !has_kernel(s, glow_find_top_k(x.type->kind)))
+    return false;
+  if (!x.rank)
+    return glow_select_fail(s, "it has no axis");
+  uint32_t axis = glow_axis_from(m->axis, x.rank);
+  int64_t count = read_lines(&x, axis, &lines, &units);
+  if (!values && !indices)
+    return true;
+  p.outer = glow_view_extent(&x, 0, axis);
+  p.n = lines.n;
+  p.inner = lines.inner;
+  p.k = (values ? values : indices)->type->dims[axis].size;
+  p.bytes = bytes_of(&x);
+  at.x = x.place;
+  if (!count || !p.k)
+    return true;
+  if (p.k > p.n || p.n > INT32_MAX)
+    return glow_select_fail(s, "it takes more than there is, or its axis is too long");
+  glow_setup_top_k(&s->cpu, &p, &setup);
+  glow_work_top_k(s, n, x.type->kind, &p, &setup, &at);
   return true;
 }
 

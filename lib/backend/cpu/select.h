@@ -128,6 +128,7 @@ bool glow_select_loop(GlowSelect *s, const GlowNode *n);
 bool glow_has_reference(const GlowNode *n);
 bool glow_select_reference(GlowSelect *s, const GlowNode *n);
 bool glow_select_tile(GlowSelect *s, const GlowNode *n);
+bool glow_select_top_k(GlowSelect *s, const GlowNode *n);
 bool glow_select_transpose(GlowSelect *s, const GlowNode *n);
 bool glow_select_trilu(GlowSelect *s, const GlowNode *n);
 /* A scalar body over buffers: values[0, nouts) = body(the other values). The body is that of b, or

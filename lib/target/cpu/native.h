@@ -50,6 +50,7 @@
   NATIVE(STACK, stack)                                                                             \
   NATIVE(TILE, tile)                                                                               \
   NATIVE(TILED_ATTENTION, tiled_attention)                                                         \
+  NATIVE(TOP_K, top_k)                                                                             \
   NATIVE(TRANSPOSE, transpose)                                                                     \
   NATIVE(TRILU, trilu)
 
