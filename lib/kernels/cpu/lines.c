@@ -122,20 +122,53 @@ INLINE int64_t lines_at(const GlowLinesParams *p, int64_t u, int64_t *line, int 
     }                                                                                              \
   }
 
+/* Neighbouring lines at a time, n <= BAND of them, a multiple of 16: rows are read as they lie in
+ * memory, and sums are in the first-level cache. */
+enum { BAND = 1024 };
+#define SCAN_BAND(name, S, C, LOAD, STORE, OP, FIRST)                                              \
+  INLINE void name(const GlowLinesParams *p, const S *x, S *y, int64_t n) {                        \
+    const int64_t step = p->reverse ? -p->inner : p->inner;                                        \
+    int64_t at = p->reverse ? (p->n - 1) * p->inner : 0;                                           \
+    C sums[BAND], sum[16], before[16];                                                             \
+    LANES16 before[l] = FIRST;                                                                     \
+    ROLLED for (int64_t j = 0; j < n; j += 16) {                                                   \
+      LANES16 sum[l] = LOAD(x[at + j + l]);                                                        \
+      LANES16 sums[j + l] = sum[l];                                                                \
+      LANES16 y[at + j + l] = p->exclusive ? STORE(before[l]) : STORE(sum[l]);                     \
+    }                                                                                              \
+    ROLLED for (int64_t i = 1; i < p->n; i++) {                                                    \
+      at += step;                                                                                  \
+      ROLLED for (int64_t j = 0; j < n; j += 16) {                                                 \
+        LANES16 before[l] = sums[j + l];                                                           \
+        LANES16 sum[l] = OP(before[l], LOAD(x[at + j + l]));                                       \
+        LANES16 sums[j + l] = sum[l];                                                              \
+        LANES16 y[at + j + l] = p->exclusive ? STORE(before[l]) : STORE(sum[l]);                   \
+      }                                                                                            \
+    }                                                                                              \
+  }
+
 #define SCAN(name, S, C, LOAD, STORE, OP, FIRST)                                                   \
   SCAN_LINES(name##_all, S, C, LOAD, STORE, OP, FIRST, LANES16, 16)                                \
   SCAN_LINES(name##_one, S, C, LOAD, STORE, OP, FIRST, ONE, 1)                                     \
+  SCAN_BAND(name##_band, S, C, LOAD, STORE, OP, FIRST)                                             \
   void glow_##name(const GlowLinesParams *p, void *const *ptrs, int64_t begin, int64_t end,        \
                    char *scratch) {                                                                \
+    const S *x = GLOW_CUM_PTRS(ptrs).x;                                                            \
+    S *y = GLOW_CUM_PTRS(ptrs).y;                                                                  \
     int64_t line;                                                                                  \
     int wide;                                                                                      \
     (void)scratch;                                                                                 \
-    ROLLED for (int64_t u = begin; u < end; u++) {                                                 \
-      const int64_t at = lines_at(p, u, &line, &wide);                                             \
-      if (wide)                                                                                    \
-        name##_all(p, (const S *)GLOW_CUM_PTRS(ptrs).x + at, (S *)GLOW_CUM_PTRS(ptrs).y + at);     \
+    ROLLED for (int64_t u = begin, now; u < end; u += now) {                                       \
+      const int64_t at = lines_at(p, u, &line, &wide), left = p->inner - line % p->inner;          \
+      now = wide ? left / 16 : 1;                                                                  \
+      now = now < end - u ? now : end - u;                                                         \
+      now = now < BAND / 16 ? now : BAND / 16;                                                     \
+      if (now > 1)                                                                                 \
+        name##_band(p, x + at, y + at, now * 16);                                                  \
+      else if (wide)                                                                               \
+        name##_all(p, x + at, y + at);                                                             \
       else                                                                                         \
-        name##_one(p, (const S *)GLOW_CUM_PTRS(ptrs).x + at, (S *)GLOW_CUM_PTRS(ptrs).y + at);     \
+        name##_one(p, x + at, y + at);                                                             \
     }                                                                                              \
   }
 #define SCANS(kind, S, C, LOAD, STORE, SUM, PRODUCT)                                               \
