@@ -2,7 +2,8 @@
  *
  *   LpNormalization = X / N,  N = ReduceSum(Abs(X)) or Sqrt(ReduceSum(X * X)), 1 where that is 0
  *   LRN = X / Pow(bias + alpha * A, beta),  A the AveragePool of X * X along channels, in which
- *         padding counts
+ *         padding counts; with the beta that everybody has, 0.75, the power is
+ *         Sqrt(V) * Sqrt(Sqrt(V))
  *
  * 16-bit floats are computed in float. */
 #include "lower/lower.h"
@@ -51,6 +52,14 @@ static GlowValue *mean_square(GlowBuilder *b, const GlowNode *n, GlowValue *x, u
   return mean ? glow_build_reshape(b, n, mean, t->rank, t->dims) : NULL;
 }
 
+/* v to the power of beta. */
+static GlowValue *power(GlowBuilder *b, GlowValue *v, GlowKind kind, float beta) {
+  if (beta != 0.75f)
+    return glow_then2(b, GLOW_OP_POW, v, glow_build_scalar(b, kind, (double)beta));
+  GlowValue *root = glow_then1(b, GLOW_OP_SQRT, v, NULL);
+  return glow_then2(b, GLOW_OP_MUL, root, glow_then1(b, GLOW_OP_SQRT, root, NULL));
+}
+
 bool glow_lower_lrn(GlowBuilder *b, const GlowNode *n, GlowValue **results) {
   const GlowLRNMembers *m = n->members;
   GlowValue *x = glow_node_in(n, GLOW_LRN_IN_X);
@@ -63,11 +72,10 @@ bool glow_lower_lrn(GlowBuilder *b, const GlowNode *n, GlowValue **results) {
   }
   x = glow_then_cast(b, x, wide);
   GlowValue *alpha = glow_build_scalar(b, wide, (double)m->alpha);
-  GlowValue *beta = glow_build_scalar(b, wide, (double)m->beta);
   GlowValue *bias = glow_build_scalar(b, wide, (double)m->bias);
   GlowValue *y = x ? mean_square(b, n, x, m->size) : NULL;
   y = glow_then2(b, GLOW_OP_ADD, glow_then2(b, GLOW_OP_MUL, y, alpha), bias);
-  y = glow_then2(b, GLOW_OP_DIV, x, glow_then2(b, GLOW_OP_POW, y, beta));
+  y = glow_then2(b, GLOW_OP_DIV, x, power(b, y, wide, m->beta));
   results[0] = glow_then_cast(b, y, kind);
   return results[0] != NULL;
 }
