@@ -110,6 +110,10 @@ static const Other others[] = {
      "  placeholder @x : float<512 x 1024>\n  placeholder @y : float<512 x 1024>\n"
      "  constant @axis : i64<> = 1\n",
      "cum_sum @out @y, @in @x, @in @axis"},
+    {"grid_sample, linear, 32@56",
+     "  placeholder @x : float<1 x 32 x 56 x 56>\n  placeholder @y : float<1 x 32 x 56 x 56>\n"
+     "  placeholder @g : float<1 x 56 x 56 x 2>\n",
+     "grid_sample @out @y, @in @x, @in @g"},
     {"top_k, 10 of 50000",
      "  placeholder @x : float<50000>\n  placeholder @y : float<10>\n"
      "  placeholder @i : i64<10>\n",

@@ -1,4 +1,4 @@
-/* Resizes along some axes of an image. */
+/* Resizes along some axes of an image, and samples of a grid. */
 #include "test/library/cases.h"
 
 static void put_resize(Program *p, GlowKind kind, const char *mode, bool antialias) {
@@ -33,4 +33,29 @@ void case_resize_nearest(Program *p) {
 void case_resize(Program *p) {
   const GlowKindSet kinds = FLOATS | GLOW_KIND_BIT(GLOW_KIND_U8) | GLOW_KIND_BIT(GLOW_KIND_I8);
   put_resize(p, draw_kind(p, kinds), draw(p, 2) ? "linear" : "cubic", draw(p, 3) == 0);
+}
+
+static void put_grid_sample(Program *p, GlowKind kind, const char *mode) {
+  static const char *const paddings[] = {"zeros", "border", "reflection"};
+  const int axes = draw_in(p, 1, 3);
+  Shape x = {.kind = kind, .rank = axes + 2, .dims = {draw_in(p, 1, 2), draw_in(p, 1, 9)}}, y = x;
+  Shape grid = {.kind = draw_kind(p, FLOATS), .rank = axes + 2, .dims = {x.dims[0]}};
+  for (int a = 0; a < axes; a++) {
+    x.dims[a + 2] = draw_in(p, 1, axes == 1 ? 40 : 9);
+    y.dims[a + 2] = grid.dims[a + 1] = draw_in(p, 1, axes == 1 ? 90 : 9);
+  }
+  grid.dims[axes + 1] = axes;
+  put(p, "  grid_sample @out @v%d, @in @v%d", declare(p, &y), declare(p, &x));
+  put(p, ", @in @v%d {mode = %s, padding_mode = %s, align_corners = %s, ", declare(p, &grid), mode,
+      paddings[draw(p, 3)], draw(p, 2) ? "true" : "false");
+  put_shards(p);
+}
+
+void case_grid_nearest(Program *p) {
+  put_grid_sample(p, draw_kind(p, NUMBERS | GLOW_KIND_BIT(GLOW_KIND_BOOL)), "nearest");
+}
+
+void case_grid_sample(Program *p) {
+  const GlowKindSet kinds = FLOATS | GLOW_KIND_BIT(GLOW_KIND_U8) | GLOW_KIND_BIT(GLOW_KIND_I8);
+  put_grid_sample(p, draw_kind(p, kinds), draw(p, 2) ? "linear" : "cubic");
 }

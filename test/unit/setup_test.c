@@ -63,6 +63,17 @@ static const char top_k[] = "module \"t\" {target = \"%s\"}\n"
                             "  top_k @out @y, @out @i, @in @x, @in none {k = 30, axis = 1}\n"
                             "}\n";
 
+/* Also of a mode. */
+static const char grid_sample[] = "module \"t\" {target = \"%s\"}\n"
+                                  "declare {\n"
+                                  "  placeholder @x : %s<2 x 9 x 20 x 30>\n"
+                                  "  placeholder @g : float<2 x 300 x 200 x 2>\n"
+                                  "  placeholder @y : %s<2 x 9 x 300 x 200>\n"
+                                  "}\n"
+                                  "program @p {\n"
+                                  "  grid_sample @out @y, @in @x, @in @g {mode = %s}\n"
+                                  "}\n";
+
 static void declare(GlowText *t, const char *name, const char *type, int width) {
   glow_text_printf(t, "  placeholder @%s : float<", name);
   glow_text_printf(t, type, width);
@@ -132,21 +143,34 @@ static void check_program(const char *text, size_t size, const GlowIsa *isa) {
   glow_context_destroy(ctx);
 }
 
+/* The programs of one kind. */
+static void write_kind(GlowText *t, uint32_t program, const char *kind, const GlowIsa *isa) {
+  if (program == 0)
+    glow_text_printf(t, top_k, isa->name, kind, kind);
+  else
+    glow_text_printf(t, grid_sample, isa->name, kind, kind, program == 1 ? "nearest" : "linear");
+}
+
+static bool has_kind(uint32_t program, GlowKind kind) {
+  return program < 2 || glow_find_grid_sample(kind);
+}
+
 static void check_machine(const GlowIsa *isa) {
   GlowContext *ctx = glow_context_create();
-  const size_t count = sizeof cases / sizeof *cases, kinds = GLOW_KIND_U64 + 1;
-  for (size_t i = 0; i <= count + kinds; i++) {
+  const uint32_t count = sizeof cases / sizeof *cases, kinds = GLOW_KIND_U64 + 1;
+  for (uint32_t i = 0; i <= count + 3 * kinds; i++) {
     GlowText text;
     glow_text_init(&text, ctx);
-    const char *kind = i < count ? "" : glow_kind_info[(i - count) % kinds].name;
+    const uint32_t rest = i < count ? 0 : i - count;
     if (i < count)
       write_case(&text, &cases[i], isa);
-    else if (i < count + kinds)
-      glow_text_printf(&text, top_k, isa->name, kind, kind);
-    else
+    else if (i == count + 3 * kinds)
       glow_text_printf(&text, attention, isa->name);
+    else if (has_kind(rest / kinds, rest % kinds))
+      write_kind(&text, rest / kinds, glow_kind_info[rest % kinds].name, isa);
     size_t size = text.size;
-    check_program(glow_text_cstr(&text), size, isa);
+    if (size)
+      check_program(glow_text_cstr(&text), size, isa);
     glow_text_release(&text);
   }
   glow_context_destroy(ctx);

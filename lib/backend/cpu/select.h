@@ -106,6 +106,7 @@ bool glow_select_expand(GlowSelect *s, const GlowNode *n);
 bool glow_select_gather(GlowSelect *s, const GlowNode *n);
 bool glow_select_gather_elements(GlowSelect *s, const GlowNode *n);
 bool glow_select_gather_nd(GlowSelect *s, const GlowNode *n);
+bool glow_select_grid_sample(GlowSelect *s, const GlowNode *n);
 bool glow_select_halo(GlowSelect *s, const GlowNode *n);
 bool glow_select_move(GlowSelect *s, const GlowNode *n);
 bool glow_select_one_hot(GlowSelect *s, const GlowNode *n);

@@ -24,6 +24,7 @@
   NATIVE(GATHER, gather)                                                                           \
   NATIVE(GATHER_ELEMENTS, gather_elements)                                                         \
   NATIVE(GATHER_ND, gather_nd)                                                                     \
+  NATIVE(GRID_SAMPLE, grid_sample)                                                                 \
   NATIVE(HALO, halo)                                                                               \
   NATIVE(IDENTITY, move)                                                                           \
   NATIVE(IF, if)                                                                                   \
