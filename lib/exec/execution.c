@@ -120,6 +120,7 @@ static bool prepare(GlowExecution *x, const GlowExecutionSetup *o) {
   x->context.fault = &x->fault;
   x->context.host = e->engine->host;
   x->context.hook = hook;
+  x->context.apart = o->profile;
   glow_resolve(e->program, &x->context, x->context.resolved);
   return true;
 }

@@ -71,6 +71,31 @@ static void call(const GlowProgram *p, const GlowRunContext *run, const GlowStep
     piece(operands, 0, s->number, 0);
 }
 
+/* Calls the hook after a piece, and after a round of a loop. */
+static void tell(const GlowRunContext *run, const GlowStep *s) {
+  if (!run->fault->error && s->kind <= GLOW_STEP_HOST)
+    run->hook(run->fault, s->piece);
+  else if (s->kind == GLOW_STEP_AGAIN)
+    run->hook(run->fault, -1);
+}
+
+/* The pieces from step `first` on take turns at bands of their units. The step behind them. */
+static int64_t call_bands(const GlowProgram *p, const GlowRunContext *run, const GlowStep *bands,
+                          int64_t first) {
+  const int64_t end = first + bands->shards;
+  for (int64_t b = 0; b < bands->number; b++)
+    for (int64_t i = first; i < end; i++) {
+      const GlowStep *s = &p->steps[i];
+      const int64_t units = s->number / bands->number;
+      piece_of(p, s)(operands_of(p, run, s, i + 1), b * units, (b + 1) * units, 0);
+      if (!IN_BUNDLE && run->hook)
+        tell(run, s);
+      if (run->fault->error)
+        return end;
+    }
+  return end;
+}
+
 static int holds(const GlowProgram *p, const GlowRunContext *run, int32_t address) {
   const uint8_t *flag = address_of(p, run, address);
   return !flag || *flag;
@@ -92,14 +117,6 @@ static int begin_round(const GlowProgram *p, const GlowRunContext *run, const Gl
   return 1;
 }
 
-/* Calls the hook after a piece, and after a round of a loop. */
-static void tell(const GlowRunContext *run, const GlowStep *s) {
-  if (!run->fault->error && s->kind <= GLOW_STEP_HOST)
-    run->hook(run->fault, s->piece);
-  else if (s->kind == GLOW_STEP_AGAIN)
-    run->hook(run->fault, -1);
-}
-
 /* The number of the step to go on at after s, a step of control. `next`: the step behind s. */
 static int64_t go_on(const GlowProgram *p, const GlowRunContext *run, const GlowStep *s,
                      int64_t next) {
@@ -114,6 +131,10 @@ static int64_t go_on(const GlowProgram *p, const GlowRunContext *run, const Glow
   case GLOW_STEP_AGAIN:
     run->rounds[2 * s->piece]++;
     return s->number;
+  case GLOW_STEP_BANDS: /* threads share whole pieces */
+    if ((run->parallel && run->parallel->workers > 1) || run->apart)
+      return next;
+    return call_bands(p, run, s, next);
   default:
     return s->number;
   }

@@ -29,20 +29,23 @@ typedef enum GlowStepKind {
   GLOW_STEP_LOOP,  /* address: the number of rounds, an i64, or absent. Begins at round 0 */
   GLOW_STEP_TEST,  /* addresses: a bool or absent, and the i64 that gets the round; goes on at
                       `number` if the bool is false or all rounds are done */
-  GLOW_STEP_AGAIN  /* the next round: goes on at `number`, a TEST */
+  GLOW_STEP_AGAIN, /* the next round: goes on at `number`, a TEST */
+  GLOW_STEP_BANDS  /* one thread may take the next `shards` steps, pieces all of them, in turns:
+                      the first of `number` equal parts of their units, then the next */
 } GlowStepKind;
 
 typedef struct GlowStep {
   int16_t kind;        /* a GlowStepKind */
-  int16_t shards;      /* of a piece */
+  int16_t shards;      /* of a piece; BANDS: how many pieces */
   int32_t instruction; /* its number in the text */
   int32_t piece;       /* PIECE and HOST: their number in order; LOOP, TEST, AGAIN: the loop's */
   int32_t address; /* the first of its addresses, which end where those of the next step begin */
-  int64_t number;  /* PIECE: its units; IF, JUMP, TEST, AGAIN: the step to go on at */
+  int64_t number;  /* PIECE: its units; IF, JUMP, TEST, AGAIN: the step to go on at; BANDS: their
+                      number */
 } GlowStep;
 
-/* A program. What it points to is constant, but for the elements of `pieces`: in a process that makes
- * better code while programs run, they are replaced atomically. */
+/* A program. What it points to is constant, but for the elements of `pieces`: in a process that
+ * makes better code while programs run, they are replaced atomically. */
 typedef struct GlowProgram {
   const GlowStep *steps;
   const GlowAddress *addresses;
@@ -65,9 +68,10 @@ typedef struct GlowRunContext {
   int64_t *rounds;              /* room for two for each loop */
   /* Runs an instruction; sets an error to end the run. NULL if the program has no HOST step. */
   void (*host)(GlowFault *fault, int64_t instruction);
-  /* Called after each piece with its number, and after each round of a loop with -1. May set an
-   * error. Or NULL. */
+  /* Called after each piece, or a band of it, with its number, and after each round of a loop with
+   * -1. May set an error. Or NULL. */
   void (*hook)(GlowFault *fault, int64_t piece);
+  int64_t apart; /* each piece runs whole before the next one: there are no bands */
 } GlowRunContext;
 
 /* Adds up all addresses of a program into `resolved`, which has room for program->naddresses. From

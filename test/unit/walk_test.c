@@ -73,7 +73,7 @@ typedef struct Case {
   int64_t naddresses;
   int64_t storage[4]; /* storage i holds one number */
   int64_t error, instruction;
-  int hooked, parallel;
+  int hooked, parallel, apart;
 } Case;
 
 static GlowPieceFn *const pieces[] = {one, two, fails, below};
@@ -105,7 +105,8 @@ static void check_way(const Case *c, int ahead) {
                         .pointers = pointers,
                         .rounds = rounds,
                         .host = host,
-                        .hook = c->hooked ? hook : NULL};
+                        .hook = c->hooked ? hook : NULL,
+                        .apart = c->apart};
   *text = '\0';
   if (ahead) {
     glow_resolve(&p, &run, resolved);
@@ -151,6 +152,37 @@ int main(void) {
                   .storage = {5},
                   .parallel = parallel,
                   .instruction = -1});
+  /* Bands: pieces take turns, but not with threads, or if they are to run apart. */
+  for (int way = 0; way < 4; way++)
+    check(&(Case){
+        .want =
+            (const char *const[]){"part 5; two 5,6; part 5; two 5,6; one 6; ",
+                                  "part 5; (0) two 5,6; (1) part 5; (0) two 5,6; (1) one 6; (0) ",
+                                  "part 5; part 5; two 5,6; two 5,6; one 6; ",
+                                  "part 5; two 5,6; one 6; "}[way],
+        .steps = {{.kind = GLOW_STEP_BANDS, .number = 2, .shards = 2},
+                  {PIECE(ONE, 0), .number = 8, .shards = 4},
+                  {PIECE(TWO, 1), .number = 4, .shards = 2},
+                  {PIECE(ONE, 3), .number = 1}},
+        .nsteps = 4,
+        .addresses = {in(0), in(0), in(1), in(1)},
+        .naddresses = 4,
+        .storage = {5, 6},
+        .hooked = way == 1,
+        .parallel = way == 2,
+        .apart = way == 3,
+        .instruction = -1});
+  /* A fault ends the run within a band. */
+  check(&(Case){.want = "fails 5; ",
+                .steps = {{.kind = GLOW_STEP_BANDS, .number = 2, .shards = 2, .instruction = 3},
+                          {PIECE(FAILS, 0), .number = 2},
+                          {PIECE(ONE, 2), .number = 2}},
+                .nsteps = 3,
+                .addresses = {in(0), at(GLOW_SPACE_FAULT, 0), in(0)},
+                .naddresses = 3,
+                .storage = {5},
+                .error = GLOW_FAULT_INDEX,
+                .instruction = 3});
   /* If: both ways. */
   for (int way = 0; way < 2; way++)
     check(&(Case){.want = way ? "one 1; (0) two 1,2; (1) " : "two 2,0; (1) two 0,2; (1) ",

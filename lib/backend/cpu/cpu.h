@@ -76,6 +76,9 @@ uint64_t glow_cpu_program_sum(const GlowProgramData *program);
 /* The same for compiled code alone, as small as it can be: bare (see GlowProgramData). */
 const GlowProgramData *glow_cpu_bare_program(GlowArena *arena, const GlowCpuPlan *plan);
 
+/* How many pieces from work[0] on take turns at bands, and how many bands; 0: it stands alone. */
+uint32_t glow_cpu_bands(const GlowWork *work, uint32_t count, int64_t *bands);
+
 /* Whether what a planned program touches, its arena and the scratch memory of `workers` threads fit
  * into `limit` bytes (0: no limit). False after a diagnostic. */
 bool glow_cpu_fits(GlowFunction *program, const GlowCpuPlan *plan, int64_t workers, int64_t limit);

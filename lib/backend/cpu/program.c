@@ -134,9 +134,19 @@ static void add_loop(Tables *t, const GlowWork *w) {
   go_on_here(t, test);
 }
 
+/* Says that the next `count` pieces may take turns. */
+static void add_bands(Tables *t, const GlowWork *work, uint32_t count, int64_t bands) {
+  GlowStep *s = end_step(t, begin_step(t, GLOW_STEP_BANDS, work));
+  s->shards = (int16_t)count;
+  s->number = bands;
+}
+
 static void add_list(Tables *t, const GlowWork *work, uint32_t count) {
-  for (uint32_t i = 0; i < count; i++) {
+  for (uint32_t i = 0, banded = 0; i < count; i++) {
     const GlowWork *w = &work[i];
+    int64_t bands;
+    if (i >= banded && (banded = i + glow_cpu_bands(w, count - i, &bands)) > i)
+      add_bands(t, w, banded - i, bands);
     switch (w->kind) {
     case GLOW_WORK_KERNEL:
     case GLOW_WORK_REFERENCE:
