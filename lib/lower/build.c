@@ -116,6 +116,11 @@ GlowValue *glow_build_deviation(GlowBuilder *b, GlowValue *x, GlowValue *axes, d
   return glow_then1(b, GLOW_OP_SQRT, mean, NULL);
 }
 
+GlowValue *glow_build_inverse_deviation(GlowBuilder *b, GlowValue *x, GlowValue *axes,
+                                        double epsilon) {
+  return glow_then1(b, GLOW_OP_RECIPROCAL, glow_build_deviation(b, x, axes, epsilon), NULL);
+}
+
 /* ---- Movement -------------------------------------------------------------------------------- */
 
 GlowValue *glow_build_permuted(GlowBuilder *b, GlowValue *x, const uint32_t *perm, uint32_t rank) {

@@ -1,19 +1,19 @@
 /* Normalization of groups of elements by their mean and deviation:
  *
- *   InstanceNormalization      D / Sqrt(ReduceMean(D * D) + epsilon) * Scale' + Bias'
+ *   InstanceNormalization      D * Reciprocal(Sqrt(ReduceMean(D * D) + epsilon)) * Scale' + Bias'
  *                              over axes 2, 3, ...
  *   GroupNormalization         the same over the last axis of [batch, groups, the rest]
- *   MeanVarianceNormalization  D / (Sqrt(ReduceMean(D * D)) + 1e-9)
+ *   MeanVarianceNormalization  D * Reciprocal(Sqrt(ReduceMean(D * D)) + 1e-9)
  *
- * with D = X - ReduceMean(X). 16-bit floats are computed in float up to the quotient
+ * with D = X - ReduceMean(X). 16-bit floats are computed in float up to that product
  * (GroupNormalization: in the kind stash_type). ' means that the list stands along axis 1. */
 #include "lower/lower.h"
 #include "ops/lower.h"
 
-/* D / deviation in x's kind. */
+/* D over its deviation in x's kind. */
 static GlowValue *normalized(GlowBuilder *b, GlowValue *x, GlowValue *axes, double epsilon) {
   GlowValue *d = glow_then2(b, GLOW_OP_SUB, x, glow_then2(b, GLOW_OP_REDUCE_MEAN, x, axes));
-  return glow_then2(b, GLOW_OP_DIV, d, glow_build_deviation(b, d, axes, epsilon));
+  return glow_then2(b, GLOW_OP_MUL, d, glow_build_inverse_deviation(b, d, axes, epsilon));
 }
 
 static GlowValue *axes_from(GlowBuilder *b, const GlowNode *n, uint32_t first, uint32_t rank) {
@@ -92,7 +92,9 @@ bool glow_lower_mean_variance_normalization(GlowBuilder *b, const GlowNode *n,
   GlowValue *d = glow_then2(b, GLOW_OP_SUB, wide, glow_then2(b, GLOW_OP_REDUCE_MEAN, wide, axes));
   GlowValue *s = glow_build_deviation(b, d, axes, 0);
   GlowValue *small = glow_build_scalar(b, glow_sum_kind(kind), 1e-9);
-  GlowValue *y = glow_then2(b, GLOW_OP_DIV, d, glow_then2(b, GLOW_OP_ADD, s, small));
+  GlowValue *inverse =
+      glow_then1(b, GLOW_OP_RECIPROCAL, glow_then2(b, GLOW_OP_ADD, s, small), NULL);
+  GlowValue *y = glow_then2(b, GLOW_OP_MUL, d, inverse);
   results[0] = glow_then_cast(b, y, kind);
   return results[0] != NULL;
 }

@@ -1,10 +1,10 @@
 /* LayerNormalization over the axes from `axis` on, in kind stash_type (ONNX, version 17):
  *
- *   D = X - ReduceMean(X),  S = Sqrt(ReduceMean(D * D) + epsilon)
- *   Y = D / S * Scale + Bias,  Mean = ReduceMean(X),  InvStdDev = Reciprocal(S)
+ *   D = X - ReduceMean(X),  InvStdDev = Reciprocal(Sqrt(ReduceMean(D * D) + epsilon))
+ *   Y = D * InvStdDev * Scale + Bias,  Mean = ReduceMean(X)
  *
- * RMSNormalization (version 23) is X / Sqrt(ReduceMean(X * X) + epsilon) * Scale. Quotients are
- * cast back to X's kind before Scale and Bias are applied. */
+ * RMSNormalization (version 23) is X * Reciprocal(Sqrt(ReduceMean(X * X) + epsilon)) * Scale. The
+ * first product is cast back to X's kind before Scale and Bias are applied. */
 #include "lower/lower.h"
 #include "ops/lower.h"
 
@@ -27,14 +27,14 @@ bool glow_lower_layer_normalization(GlowBuilder *b, const GlowNode *n, GlowValue
   GlowValue *wide = glow_then_cast(b, x, m->stash_type);
   GlowValue *mean = glow_then2(b, GLOW_OP_REDUCE_MEAN, wide, axes);
   GlowValue *d = glow_then2(b, GLOW_OP_SUB, wide, mean);
-  GlowValue *s = glow_build_deviation(b, d, axes, (double)m->epsilon);
-  GlowValue *y = glow_then_cast(b, glow_then2(b, GLOW_OP_DIV, d, s), x->type->kind);
+  GlowValue *inverse = glow_build_inverse_deviation(b, d, axes, (double)m->epsilon);
+  GlowValue *y = glow_then_cast(b, glow_then2(b, GLOW_OP_MUL, d, inverse), x->type->kind);
   y = scale ? glow_then2(b, GLOW_OP_MUL, y, scale) : y;
   results[0] = bias ? glow_then2(b, GLOW_OP_ADD, y, bias) : y;
   if (n->nresults > GLOW_LAYER_NORMALIZATION_OUT_MEAN)
     results[GLOW_LAYER_NORMALIZATION_OUT_MEAN] = mean;
   if (n->nresults > GLOW_LAYER_NORMALIZATION_OUT_INV_STD_DEV)
-    results[GLOW_LAYER_NORMALIZATION_OUT_INV_STD_DEV] = glow_then1(b, GLOW_OP_RECIPROCAL, s, NULL);
+    results[GLOW_LAYER_NORMALIZATION_OUT_INV_STD_DEV] = inverse;
   return results[0] && results[n->nresults - 1];
 }
 
@@ -46,8 +46,8 @@ bool glow_lower_rms_normalization(GlowBuilder *b, const GlowNode *n, GlowValue *
     return false;
   GlowValue *axes = axes_from(b, n, m->axis, x->type->rank);
   GlowValue *wide = glow_then_cast(b, x, m->stash_type);
-  GlowValue *y =
-      glow_then2(b, GLOW_OP_DIV, wide, glow_build_deviation(b, wide, axes, (double)m->epsilon));
+  GlowValue *y = glow_then2(b, GLOW_OP_MUL, wide,
+                            glow_build_inverse_deviation(b, wide, axes, (double)m->epsilon));
   y = glow_then_cast(b, y, x->type->kind);
   results[0] =
       scale ? glow_then2(b, GLOW_OP_MUL, glow_then_cast(b, y, scale->type->kind), scale) : y;

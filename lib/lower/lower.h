@@ -63,6 +63,9 @@ GlowValue *glow_build_along(GlowBuilder *b, const GlowNode *n, GlowValue *v, uin
 GlowValue *glow_along_channels(GlowBuilder *b, const GlowNode *n, GlowValue *v, uint32_t rank);
 /* Sqrt(ReduceMean(x * x) + epsilon) over axes, which stay with extent 1. NULL if x is. */
 GlowValue *glow_build_deviation(GlowBuilder *b, GlowValue *x, GlowValue *axes, double epsilon);
+/* Its Reciprocal. */
+GlowValue *glow_build_inverse_deviation(GlowBuilder *b, GlowValue *x, GlowValue *axes,
+                                        double epsilon);
 /* ReduceMax, ReduceSum, ... of x over one axis, which stays with extent 1. */
 GlowValue *glow_build_reduce(GlowBuilder *b, GlowOp op, GlowValue *x, GlowValue *axes);
 
