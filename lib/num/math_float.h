@@ -9,52 +9,54 @@
 #define GLOW_LOG2E_F 0x1.715476p+0f
 #define GLOW_LN2_HI_F 0x1.62e43p-1f
 #define GLOW_LN2_LO_F -0x1.05c61p-29f
-#define GLOW_MAGIC_F 0x1.8p23f /* adding it leaves the nearest integer in the low bits */
+#define GLOW_MAGIC_F 0x1.8p23f       /* adding it leaves the nearest integer in the low bits */
+#define GLOW_BIASED_F 0x1.8000fep23f /* 127 more: a sum's low bits are the exponent of a float */
 
 static inline float glow_fabsf(float x) { return __builtin_fabsf(x); }
 static inline float glow_copysignf(float x, float sign) { return __builtin_copysignf(x, sign); }
+static inline float glow_sqrtf(float x) { return __builtin_sqrtf(x); }
 
-/* 2^k for -126 <= k <= 127. */
-static inline float glow_exp2i_f(int32_t k) {
-  return glow_float_from_bits((uint32_t)(k + 127) << 23);
+/* 2^n for shifted = n + GLOW_BIASED_F and -126 <= n <= 127. */
+static inline float glow_power_f(float shifted) {
+  return glow_float_from_bits(glow_float_bits(shifted) << 23);
 }
 
 /* (e^r - 1 - r) / r^2 for |r| <= ln 2 / 2. */
 static inline float glow_exp_poly_f(float r) {
-  float p = 0x1.9a66b4p-13f;
-  p = glow_fmaf(p, r, 0x1.6d4f08p-10f);
-  p = glow_fmaf(p, r, 0x1.1115cap-7f);
-  p = glow_fmaf(p, r, 0x1.5554e6p-5f);
-  p = glow_fmaf(p, r, 0x1.555552p-3f);
+  float p = 0x1.6cd0eep-10f;
+  p = glow_fmaf(p, r, 0x1.1229fcp-7f);
+  p = glow_fmaf(p, r, 0x1.55553ap-5f);
+  p = glow_fmaf(p, r, 0x1.5554aep-3f);
   return glow_fmaf(p, r, 0.5f);
 }
 
-/* e^t = 2^k p for moderate t; |log p| <= ln 2 / 2. */
-static inline float glow_exp_parts_f(float t, int32_t *k) {
-  float shifted = glow_fmaf(t, GLOW_LOG2E_F, GLOW_MAGIC_F), n = shifted - GLOW_MAGIC_F;
-  float r = glow_fmaf(n, -GLOW_LN2_LO_F, glow_fmaf(n, -GLOW_LN2_HI_F, t));
-  *k = (int32_t)(glow_float_bits(shifted) - glow_float_bits(GLOW_MAGIC_F));
-  return glow_fmaf(glow_exp_poly_f(r) * r, r, r) + 1.0f;
+/* e^t = s^2 times the result for -104 <= t <= 89. With the power as two equal factors, results that
+ * overflow or are subnormal round once; it costs the polynomial one degree, for |r| <= ln 2. */
+static inline float glow_exp_parts_f(float t, float *s) {
+  float shifted = glow_fmaf(t, 0.5f * GLOW_LOG2E_F, GLOW_BIASED_F), n = shifted - GLOW_BIASED_F;
+  float r = glow_fmaf(n, -2.0f * GLOW_LN2_HI_F, t), p = 0x1.9bc7b2p-13f;
+  r = glow_fmaf(n, -2.0f * GLOW_LN2_LO_F, r);
+  p = glow_fmaf(p, r, 0x1.71cc5cp-10f);
+  p = glow_fmaf(p, r, 0x1.112768p-7f);
+  p = glow_fmaf(p, r, 0x1.5549c8p-5f);
+  p = glow_fmaf(p, r, 0x1.55551p-3f);
+  p = glow_fmaf(p, r, 0x1.00000cp-1f);
+  p = glow_fmaf(p, r, 1.0f);
+  *s = glow_power_f(shifted);
+  return glow_fmaf(p, r, 1.0f);
 }
-
-/* The power is applied in two steps, so that results that overflow or are subnormal round once. */
 static inline float glow_expf(float x) {
-  float t = x > 89.0f ? 89.0f : x;
+  float t = x > 89.0f ? 89.0f : x, s;
   t = t < -104.0f ? -104.0f : t;
-  int32_t k;
-  float p = glow_exp_parts_f(t, &k);
-  k = x == x ? k : 0;
-  int32_t half = k >> 1;
-  p = p * glow_exp2i_f(half) * glow_exp2i_f(k - half);
-  return x == x ? p : x;
+  float p = glow_exp_parts_f(t, &s);
+  return p * s * s;
 }
 
 /* e^x for x <= 0 as glow_expf has it, but +0 below -87: what attention weighs values with. */
 static inline float glow_weightf(float x) {
-  float t = x < -87.0f ? -87.0f : x;
-  int32_t k;
-  float p = glow_exp_parts_f(t, &k) * glow_exp2i_f(k);
-  return x < -87.0f ? 0.0f : p;
+  float t = x < -87.0f ? -87.0f : x, s;
+  float p = glow_exp_parts_f(t, &s);
+  return x < -87.0f ? 0.0f : p * s * s;
 }
 
 /* x = 2^e (1 + f) with 1 + f in [sqrt 1/2, sqrt 2); log(1 + f) = f - f^2/2 + f^3 P(f). */
@@ -84,25 +86,33 @@ static inline float glow_logf(float x) {
   return x < 0 ? __builtin_nanf("") : p;
 }
 
+/* With g = (1 - e^-2|x|) / 2, whose relative error is small near zero too, tanh |x| is g + g q for
+ * q = g / (1 - g). The powers of -2 are in the coefficients. */
 static inline float glow_tanhf(float x) {
-  float a = glow_fabsf(x), z = x * x;
-  float p = -0x1.279b06p-9f;
-  p = glow_fmaf(p, z, 0x1.43bc9p-8f);
-  p = glow_fmaf(p, z, -0x1.3839bap-7f);
-  p = glow_fmaf(p, z, 0x1.68c5e6p-6f);
-  p = glow_fmaf(p, z, -0x1.ba3dc6p-5f);
-  p = glow_fmaf(p, z, 0x1.111176p-3f);
-  p = glow_fmaf(p, z, -0x1.555556p-2f);
-  float small = glow_fmaf(p * z, x, x);
-  float large = 1.0f - 2.0f / (glow_expf(2.0f * a) + 1.0f);
-  return glow_copysignf(a > 0.6f ? large : small, x);
+  float a = glow_fabsf(x), t = a > 9.5f ? 9.5f : a;
+  float shifted = glow_fmaf(t, -2.0f * GLOW_LOG2E_F, GLOW_BIASED_F), n = shifted - GLOW_BIASED_F;
+  float r = glow_fmaf(n, 0.5f * GLOW_LN2_HI_F, t), s = glow_power_f(shifted), p = -0x1.6cd0eep-5f;
+  p = glow_fmaf(p, r, 0x1.1229fcp-3f);
+  p = glow_fmaf(p, r, -0x1.55553ap-2f);
+  p = glow_fmaf(p, r, 0x1.5554aep-1f);
+  p = glow_fmaf(p, r, -1.0f);
+  p = glow_fmaf(p * r, r, r);
+  float g = glow_fmaf(s, p, glow_fmaf(s, -0.5f, 0.5f)), q = g / (1.0f - g);
+  return glow_copysignf(glow_fmaf(g, q, g), x);
 }
 
-/* From e = e^-|x|, so that both tails are accurate; `lost` is what rounding 1 + e cut off. */
+/* From e = e^-|x| = 2^n (1 + p), so that both tails are accurate: 1 / (1 + e), and below zero this
+ * times 2^n times 1 + p. `lost` is what rounding 1 + e cut off; its quotient by 1 + e is taken to
+ * be 0.72 of it. The powers are times 2^30, so that nothing before the quotient is subnormal. */
 static inline float glow_sigmoidf(float x) {
-  float e = glow_expf(-glow_fabsf(x)), d = 1.0f + e, lost = e - (d - 1.0f);
-  float q = (x < 0 ? e : 1.0f) / d, inverse = x < 0 ? 1.0f - q : q;
-  return glow_fmaf(-q * lost, inverse, q);
+  float a = glow_fabsf(x), t = a > 104.0f ? 104.0f : a;
+  float shifted = glow_fmaf(t, -GLOW_LOG2E_F, GLOW_BIASED_F + 30.0f);
+  float n = shifted - (GLOW_BIASED_F + 30.0f), r = glow_fmaf(n, -GLOW_LN2_HI_F, -t);
+  r = glow_fmaf(n, -GLOW_LN2_LO_F, r);
+  float p = glow_fmaf(glow_exp_poly_f(r) * r, r, r), s = glow_power_f(shifted);
+  float e = glow_fmaf(s, p, s), d = 0x1p30f + e, lost = e - (d - 0x1p30f);
+  float q = (x < 0 ? s : 0x1p30f) / d;
+  return glow_fmaf(q, glow_fmaf(-0x1.7p-31f, lost, x < 0 ? p : 0.0f), q);
 }
 
 /* x + x P(x^2) near zero; beyond, 1 - e^-Q(|x|) with Q = -log erfc. */
@@ -123,13 +133,18 @@ static inline float glow_erff(float x) {
   q = glow_fmaf(q, t, 0x1.444472p-1f);
   q = glow_fmaf(q, t, 0x1.212846p0f);
   q = glow_fmaf(q, t, -0x1.70d54p-13f);
-  float large = glow_copysignf(1.0f - glow_expf(-q), x);
+  float shifted = glow_fmaf(q, -GLOW_LOG2E_F, GLOW_BIASED_F), n = shifted - GLOW_BIASED_F;
+  float r = glow_fmaf(n, -GLOW_LN2_HI_F, -q);
+  float w = glow_fmaf(glow_fmaf(glow_exp_poly_f(r), r, 1.0f), r, 1.0f);
+  float large = glow_copysignf(glow_fmaf(-glow_power_f(shifted), w, 1.0f), x);
   return a > 0.921875f ? large : glow_fmaf(p, x, x);
 }
 
+/* ---- Gelu ------------------------------------------------------------------------------------ */
+
 /* a t(a) as the sum of the result and *rest, where t(a) is the share of a normal distribution
  * beyond a = |x|, divided by e^(-a^2 / 2). a t(a) is a times a polynomial in a - 1 below 2, and a
- * polynomial in 1 / (a + 1.5) from there on. */
+ * polynomial in 1 / (a + 1.25) from there on. Both are a large part and a product. */
 static inline float glow_tail_parts_f(float a, float *rest) {
   float s = a - 1.0f, m = -0x1.06586ep-19f;
   m = glow_fmaf(m, s, 0x1.ff8caep-18f);
@@ -142,41 +157,101 @@ static inline float glow_tail_parts_f(float a, float *rest) {
   m = glow_fmaf(m, s, -0x1.9b00e0p-6f);
   m = glow_fmaf(m, s, 0x1.fcc828p-5f);
   m = glow_fmaf(m, s, -0x1.19524ap-3f);
-  float v = 1.0f / (a + 1.5f), w = 0x1.6de9eep5f;
-  w = glow_fmaf(w, v, -0x1.fde2e2p5f);
-  w = glow_fmaf(w, v, 0x1.bfef58p4f);
-  w = glow_fmaf(w, v, 0x1.060f8ep-5f);
-  w = glow_fmaf(w, v, -0x1.80b892p0f);
-  w = glow_fmaf(w, v, -0x1.2ce4e2p0f);
-  w = glow_fmaf(w, v, -0x1.9adb6cp-2f);
-  w = glow_fmaf(w, v, 0x1.b63668p-14f);
-  /* The constant terms are the larger part. */
-  float one = 0x1.0bdb2ep-2f, near = a * one, more = m * s, next = a * more;
-  float lost = glow_fmaf(a, one, -near) + glow_fmaf(a, more, -next);
-  float first = a < 2.0f ? near : 0x1.9883d8p-2f, second = a < 2.0f ? next : w * v;
-  float sum = first + second;
-  *rest = second - (sum - first) + (a < 2.0f ? lost : 0.0f);
+  float v = 1.0f / (a + 1.25f), w = 0x1.153178p+3f;
+  w = glow_fmaf(w, v, -0x1.19900ep+4f);
+  w = glow_fmaf(w, v, 0x1.9a35eap+3f);
+  w = glow_fmaf(w, v, -0x1.5b8d64p+1f);
+  w = glow_fmaf(w, v, -0x1.7fa31ap-1f);
+  w = glow_fmaf(w, v, -0x1.aacd6ap-2f);
+  w = glow_fmaf(w, v, 0x1.6fa656p-11f);
+  float one = 0x1.0bdb2ep-2f, near = a * one, lost = a < 2.0f ? glow_fmaf(a, one, -near) : 0.0f;
+  float first = a < 2.0f ? near : 0x1.98814ep-2f;
+  float x = a < 2.0f ? m * s : w, y = a < 2.0f ? a : v, sum = glow_fmaf(x, y, first);
+  *rest = glow_fmaf(x, y, first - sum) + lost;
   return sum;
 }
 
 /* Gelu: x minus the tail a t(a) e^(-a^2 / 2), and below zero minus the tail alone. e^(-a^2 / 2) =
  * 2^k e^r e^c, where r is exact and c is small, since the square is a sum of two floats. What is
- * left out of each sum is carried along: errors of an ULP each would be more than two together. */
+ * left out of each sum is carried along: errors of an ULP each would be more than two together. The
+ * tail is times 2^64 until its last rounding, since it may be subnormal. */
 static inline float glow_geluf(float x) {
-  float a = glow_fabsf(x), t = a > 15.0f ? 15.0f : a;
-  float square = t * t, lost = glow_fmaf(t, t, -square);
-  float shifted = glow_fmaf(square, -0.5f * GLOW_LOG2E_F, GLOW_MAGIC_F), n = shifted - GLOW_MAGIC_F;
-  float r = glow_fmaf(n, -GLOW_LN2_HI_F, -0.5f * square);
-  float c = glow_fmaf(n, -GLOW_LN2_LO_F, -0.5f * lost);
-  float rest, y = glow_tail_parts_f(t, &rest);
+  float a = glow_fabsf(x), t = a > 15.0f ? 15.0f : a, half = 0.5f * t;
+  float square = half * t, lost = glow_fmaf(half, t, -square);
+  float shifted = glow_fmaf(square, -GLOW_LOG2E_F, GLOW_BIASED_F + 64.0f);
+  float n = shifted - (GLOW_BIASED_F + 64.0f), r = glow_fmaf(n, -GLOW_LN2_HI_F, -square);
+  float c = glow_fmaf(n, -GLOW_LN2_LO_F, -lost), rest, y = glow_tail_parts_f(t, &rest);
   float q = glow_exp_poly_f(r) * r * r, e = glow_fmaf(c, r + q, c) + q; /* e^r e^c - 1 - r */
-  float tail = y + glow_fmaf(y, r, glow_fmaf(y, e, rest));
-  int32_t k = (int32_t)(glow_float_bits(shifted) - glow_float_bits(GLOW_MAGIC_F)), half = k >> 1;
-  tail = tail * glow_exp2i_f(half) * glow_exp2i_f(k - half);
-  return x < 0 ? glow_fmaf(0.0f, x, -tail) : x - tail; /* NaN for -inf, as 0 inf is */
+  float tail = (y + glow_fmaf(y, r, glow_fmaf(y, e, rest))) * glow_power_f(shifted);
+  return glow_fmaf(tail, -0x1p-64f, x < 0 ? 0.0f * x : x); /* NaN for -inf, as 0 inf is */
 }
 
-static inline float glow_sqrtf(float x) { return __builtin_sqrtf(x); }
+/* Gelu with (1 + tanh u) / 2 = 1 / (1 + e^-2u) as the distribution function, for u = sqrt(2 / pi)
+ * (x + 0.044715 x^3): x or x e^-2|u|, divided by 1 + e^-2|u|. 2 u is w + wl, since its absolute
+ * error becomes the relative error of the result. Below zero what rounding the dividend and the
+ * divisor cut off counts too; the powers are times 2^64, as those of Gelu. */
+static inline float glow_gelu_tanhf(float x) {
+  const float k = 0x1.9884p0f, kl = 0x1.4cf50ep-18f;    /* 2 sqrt(2 / pi) */
+  const float c = 0x1.2444f2p-4f, cl = 0x1.49b16ap-29f; /* 0.044715 times that */
+  float a = glow_fabsf(x), t = a > 11.0f ? 11.0f : a;
+  float z = t * t, zl = glow_fmaf(t, t, -z), g = glow_fmaf(c, z, k);
+  float gl = glow_fmaf(c, z, k - g) + glow_fmaf(c, zl, glow_fmaf(cl, z, kl));
+  float w = t * g, wl = glow_fmaf(t, gl, glow_fmaf(t, g, -w));
+  float shifted = glow_fmaf(w, -GLOW_LOG2E_F, GLOW_BIASED_F + 64.0f);
+  float n = shifted - (GLOW_BIASED_F + 64.0f), s = glow_power_f(shifted);
+  float r = glow_fmaf(n, -GLOW_LN2_HI_F, -w) + glow_fmaf(n, -GLOW_LN2_LO_F, -wl);
+  float q = glow_fmaf(glow_exp_poly_f(r) * r, r, r), y = t * s, e = glow_fmaf(s, q, s);
+  float num = glow_fmaf(y, q, y), numl = glow_fmaf(y, q, y - num) * 0x1p-64f;
+  float d = glow_fmaf(e, 0x1p-64f, 1.0f), dl = glow_fmaf(e, 0x1p-64f, 1.0f - d);
+  float v = (x < 0 ? glow_fmaf(0.0f, x, num * -0x1p-64f) : x) / d; /* NaN for -inf */
+  float lost = x < 0 ? glow_fmaf(v, dl, numl) : 0.0f;
+  return glow_fmaf(-0.875f, lost, v);
+}
+
+/* ---- Inverse trigonometric functions --------------------------------------------------------- */
+
+#define GLOW_PIO2_HI_F 0x1.921fb6p0f
+#define GLOW_PIO2_LO_F -0x1.777a5cp-25f
+
+/* Beyond 1, pi / 2 - atan(1 / a). */
+static inline float glow_atanf(float x) {
+  float a = glow_fabsf(x), t = (a > 1.0f ? -1.0f : a) / (a > 1.0f ? a : 1.0f), z = t * t;
+  float p = 0x1.7ea322p-9f;
+  p = glow_fmaf(p, z, -0x1.0c1652p-6f);
+  p = glow_fmaf(p, z, 0x1.61eda6p-5f);
+  p = glow_fmaf(p, z, -0x1.35508p-4f);
+  p = glow_fmaf(p, z, 0x1.b4de92p-4f);
+  p = glow_fmaf(p, z, -0x1.230a92p-3f);
+  p = glow_fmaf(p, z, 0x1.9978ecp-3f);
+  p = glow_fmaf(p, z, -0x1.5554dcp-2f);
+  float r = t + glow_fmaf(p * z, t, a > 1.0f ? GLOW_PIO2_LO_F : 0.0f);
+  return glow_copysignf(a > 1.0f ? r + GLOW_PIO2_HI_F : r, x);
+}
+
+/* asin(s) - s, where s = |x| up to 1/2. Above, s = sqrt((1 - |x|) / 2), so that asin(s) is half of
+ * pi/2 - asin |x|. */
+static inline float glow_asin_rest_f(float a, float *s) {
+  float far = glow_fmaf(-0.5f, a, 0.5f), z = a < 0.5f ? a * a : far;
+  float root = a < 0.5f ? a : glow_sqrtf(far), p = 0x1.595becp-5f;
+  p = glow_fmaf(p, z, 0x1.8c3e96p-6f);
+  p = glow_fmaf(p, z, 0x1.747bb4p-5f);
+  p = glow_fmaf(p, z, 0x1.330204p-4f);
+  p = glow_fmaf(p, z, 0x1.5555c8p-3f);
+  *s = root;
+  return p * z * root;
+}
+static inline float glow_asinf(float x) {
+  float a = glow_fabsf(x), s, rest = glow_asin_rest_f(a, &s);
+  float far = glow_fmaf(-2.0f, s + (rest - 0.5f * GLOW_PIO2_LO_F), GLOW_PIO2_HI_F);
+  return glow_copysignf(a < 0.5f ? s + rest : far, x);
+}
+static inline float glow_acosf(float x) {
+  float a = glow_fabsf(x), s, rest = glow_asin_rest_f(a, &s), r = glow_copysignf(s + rest, x);
+  float far = glow_fmaf(2.0f, r, x < 0 ? 2.0f * GLOW_PIO2_HI_F : 0.0f);
+  return a < 0.5f ? GLOW_PIO2_HI_F - r : far;
+}
+
+/* ---- Rounding -------------------------------------------------------------------------------- */
 
 static inline float glow_rintf(float x) {
   float a = glow_fabsf(x), r = (a + 0x1p23f) - 0x1p23f;

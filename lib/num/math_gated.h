@@ -1,5 +1,5 @@
 /* Hyperbolic functions, and the activations that are made of exponentials and logarithms, in
- * double. Those of float but Gelu (math_float.h) compute in double and round once, so sums that
+ * double. Those of float but Gelu's (math_float.h) compute in double and round once, so sums that
  * cancel (Softplus far below) cost no digits. */
 #ifndef GLOW_NUM_MATH_GATED_H
 #define GLOW_NUM_MATH_GATED_H
@@ -128,7 +128,6 @@ GLOW_MATH_FROM_DOUBLE(acosh)
 GLOW_MATH_FROM_DOUBLE(atanh)
 GLOW_MATH_FROM_DOUBLE(softplus)
 GLOW_MATH_FROM_DOUBLE(mish)
-GLOW_MATH_FROM_DOUBLE(gelu_tanh)
 #undef GLOW_MATH_FROM_DOUBLE
 
 #endif

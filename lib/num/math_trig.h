@@ -3,7 +3,8 @@
  * Sine, cosine and tangent subtract a multiple of pi / 2. Small arguments take a product with two
  * or three parts of pi / 2, large ones as many bits of 2 / pi as the exponent asks for, in
  * integers, so every finite argument has an accurate result. The functions of float compute in
- * double, with selects only. The inverse functions reduce to a short interval around zero. */
+ * double, with selects only. The inverse functions reduce to a short interval around zero; those
+ * of float are in math_float.h. */
 #ifndef GLOW_NUM_MATH_TRIG_H
 #define GLOW_NUM_MATH_TRIG_H
 
@@ -139,18 +140,19 @@ static inline double glow_tan(double x) {
 
 /* ---- Sine, cosine, tangent of float ---------------------------------------------------------- */
 
-static const uint32_t glow_two_over_pi_words[7] = {
-    0xa2f9836eu, 0x4e441529u, 0xfc2757d1u, 0xf534ddc0u, 0xdb629599u, 0x3c439041u, 0xfe5163abu,
-};
-
-/* As glow_angle_large with 96 bits, and double for the angle. Any a; accurate from 2^30 on. */
+/* As glow_angle_large with 96 bits, and double for the angle. Any a; accurate from 2^30 on. The
+ * words of 2 / pi are selected, since loads from a table do not vectorize. */
 static inline double glow_angle_large_f(float a, uint32_t *quarters) {
   uint32_t u = glow_float_bits(a), i = (u >> 23) - 152u, s = i & 31u;
-  const uint32_t *w = &glow_two_over_pi_words[i >> 5 & 3u];
+  bool odd = (i & 32u) != 0, far = (i & 64u) != 0;
+  uint32_t p0 = odd ? 0x4e441529u : 0xa2f9836eu, p1 = odd ? 0xfc2757d1u : 0x4e441529u;
+  uint32_t p2 = odd ? 0xf534ddc0u : 0xfc2757d1u, p3 = odd ? 0xdb629599u : 0xf534ddc0u;
+  uint32_t p4 = odd ? 0x3c439041u : 0xdb629599u, p5 = odd ? 0xfe5163abu : 0x3c439041u;
+  uint32_t w0 = far ? p2 : p0, w1 = far ? p3 : p1, w2 = far ? p4 : p2, w3 = far ? p5 : p3;
   uint64_t m = (u & 0x7fffffu) | 0x800000u;
-  uint64_t top = ((uint64_t)w[0] << 32 | w[1]) << s >> 32;
-  uint64_t mid = ((uint64_t)w[1] << 32 | w[2]) << s >> 32;
-  uint64_t low = ((uint64_t)w[2] << 32 | w[3]) << s >> 32;
+  uint64_t top = ((uint64_t)w0 << 32 | w1) << s >> 32;
+  uint64_t mid = ((uint64_t)w1 << 32 | w2) << s >> 32;
+  uint64_t low = ((uint64_t)w2 << 32 | w3) << s >> 32;
   uint64_t v = (m * top << 32) + m * mid + (m * low >> 32);
   uint64_t q = (v + (UINT64_C(1) << 61)) >> 62;
   *quarters = (uint32_t)q;
@@ -272,9 +274,5 @@ static inline double glow_atan(double x) {
   GLOW_POLY(p, z, -0x1.5555555555555p-2);
   return glow_copysign(hi + (t + glow_fma(t * z, p, lo)), x);
 }
-
-static inline float glow_asinf(float x) { return (float)glow_asin((double)x); }
-static inline float glow_acosf(float x) { return (float)glow_acos((double)x); }
-static inline float glow_atanf(float x) { return (float)glow_atan((double)x); }
 
 #endif
