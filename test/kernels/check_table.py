@@ -47,7 +47,7 @@ PLANTED = (
     ("variant", LINES, TABLE, "  params LinesParams\n  variants sum, prod\n", "  params LinesParams\n", "too many arguments"),
     ("variant", KERNEL_REDUCE, TABLE, "params ReduceParams\n  variants sum, prod, max, min",
      "params ReduceParams\n  variants sum, max, min", "no previous prototype for function 'glow_reduce_prod_float'"),
-    ("kind", KERNEL_REDUCE, KERNEL_REDUCE, "INTEGER(i8, int8_t, i64)", "INTEGER(i4, int8_t, i64)", "undeclared function 'glow_max_i4'"),
+    ("kind", KERNEL_REDUCE, KERNEL_REDUCE, "INTEGER(i8, int8_t, int8_t, i64, ", "INTEGER(i4, int8_t, int8_t, i64, ", "undeclared function 'glow_max_i4'"),
     ("kernel", KERNEL_LINES, TABLE, "kernel trilu ", "kernel triangle ", "no previous prototype for function 'glow_trilu'"),
     ("kind", KERNEL_LINES, TABLE, "  out y : i64  in x : T", "  out y : i32  in x : T", "incompatible pointer types"),
     ("kind", LINES, LINES, "glow_work_arg_max(s, n, x.type->kind, ", "glow_work_arg_max(s, n, ", "too few arguments"),

@@ -278,8 +278,8 @@ INLINE Doubles doubles_fma(Doubles a, Doubles b, Doubles c) {
 #define PLAIN(v) (v)
 #define TO_FLOAT(v) ((float)(v))
 static inline uint8_t to_u8(double v) {
-  const uint64_t u = glow_trunc_u64(v);
-  return (uint8_t)(u > 255 ? 255 : u);
+  const int64_t i = glow_trunc_i64(v);
+  return (uint8_t)(i > 255 ? 255 : i < 0 ? 0 : i);
 }
 static inline int8_t to_i8(double v) {
   const int64_t i = glow_trunc_i64(v);
