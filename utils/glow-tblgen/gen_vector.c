@@ -91,8 +91,10 @@ static bool can_cast(int to, int from) {
 }
 static bool can_quantize(int to, int from) { return is_quantized(to) && is_wide(from); }
 static bool can_dequantize(int to, int from) { return is_wide(to) && is_quantized(from); }
-/* From a rounded quotient, a double. */
-static bool can_offset(int to, int from) { return is_quantized(to) && from == GLOW_KIND_DOUBLE; }
+/* From a rounded quotient. */
+static bool can_offset(int to, int from) { return is_quantized(to) && from == GLOW_KIND_FLOAT; }
+/* With a scale and a zero point as operands. */
+static bool can_scale(int to, int from) { return can_offset(to, from) || can_offset(from, to); }
 
 static const struct {
   const char *name;
@@ -100,7 +102,8 @@ static const struct {
 } conversions[] = {{"cast", can_cast},
                    {"quantize", can_quantize},
                    {"dequantize", can_dequantize},
-                   {"offset", can_offset}};
+                   {"offset", can_offset},
+                   {"linear", can_scale}};
 enum { NCONVERSIONS = sizeof conversions / sizeof *conversions };
 
 static GlowStr conversion_name(const OpFile *file, int c, int to, int from) {

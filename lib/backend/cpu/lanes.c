@@ -230,12 +230,11 @@ static uint32_t apply(GlowLaneList *l, GlowOp op, uint32_t a, uint32_t b) {
               b == GLOW_BODY_ABSENT ? 1 : 2, 0);
 }
 
-/* The zero point as doubles; 0 if it is absent. */
-static uint32_t zero_point(GlowLaneList *l, const GlowNode *n, const GlowLane *in) {
-  const double zero = 0;
-  if (glow_node_nins(n) > 2 && !is_absent(&in[2]))
-    return glow_lanes_cast(l, in[2].value, GLOW_KIND_DOUBLE);
-  return constant(l, &zero, GLOW_KIND_DOUBLE);
+/* The zero point, of the kind of the stored elements; 0 if it is absent. */
+static uint32_t zero_point(GlowLaneList *l, const GlowNode *n, const GlowLane *in, GlowKind kind) {
+  const uint64_t zero = 0;
+  bool here = glow_node_nins(n) > 2 && !is_absent(&in[2]);
+  return here ? in[2].value : constant(l, &zero, kind);
 }
 
 /* clamp(round(X / Scale) + ZeroPoint); the quotient is rounded to Scale's kind. */
@@ -243,23 +242,25 @@ static uint32_t quantize_linear(GlowLaneList *l, const GlowNode *n, const GlowLa
                                 GlowKind to) {
   GlowKind precision = in[1].kind;
   uint32_t v = glow_lanes_cast(l, in[0].value, GLOW_KIND_FLOAT);
-  uint32_t by = glow_lanes_cast(l, in[1].value, GLOW_KIND_FLOAT);
+  uint32_t by = glow_lanes_cast(l, in[1].value, GLOW_KIND_FLOAT), zero = zero_point(l, n, in, to);
+  if (precision == GLOW_KIND_FLOAT)
+    return call(l, lanes_linear[to][GLOW_KIND_FLOAT], (Members){0}, to,
+                (const uint32_t[]){v, by, zero}, 3, 0);
   v = glow_lanes_cast(l, glow_lanes_cast(l, v, precision), GLOW_KIND_FLOAT);
   v = apply(l, GLOW_OP_DIV, v, by);
   v = glow_lanes_cast(l, glow_lanes_cast(l, v, precision), GLOW_KIND_FLOAT);
-  v = apply(l, GLOW_OP_ROUND, v, GLOW_BODY_ABSENT);
-  v = glow_lanes_cast(l, v, GLOW_KIND_DOUBLE);
-  const uint32_t ins[] = {v, zero_point(l, n, in)};
-  return call(l, lanes_offset[to][GLOW_KIND_DOUBLE], (Members){0}, to, ins, 2, 0);
+  return call(l, lanes_offset[to][GLOW_KIND_FLOAT], (Members){0}, to, (const uint32_t[]){v, zero},
+              2, 0);
 }
 
 /* (X - ZeroPoint) * Scale: the difference is exact, and becomes a float. */
 static uint32_t dequantize_linear(GlowLaneList *l, const GlowNode *n, const GlowLane *in,
                                   GlowKind to) {
-  uint32_t v = glow_lanes_cast(l, in[0].value, GLOW_KIND_DOUBLE);
-  v = apply(l, GLOW_OP_SUB, v, zero_point(l, n, in));
-  v = glow_lanes_cast(l, v, GLOW_KIND_FLOAT);
-  v = apply(l, GLOW_OP_MUL, v, glow_lanes_cast(l, in[1].value, GLOW_KIND_FLOAT));
+  GlowKind from = in[0].kind;
+  const uint32_t ins[] = {in[0].value, glow_lanes_cast(l, in[1].value, GLOW_KIND_FLOAT),
+                          zero_point(l, n, in, from)};
+  uint32_t v =
+      call(l, lanes_linear[GLOW_KIND_FLOAT][from], (Members){0}, GLOW_KIND_FLOAT, ins, 3, 0);
   return glow_lanes_cast(l, v, to);
 }
 

@@ -1,6 +1,7 @@
 /* Conversions on lanes: glow_lanes_cast_<to>_<from>, glow_lanes_quantize_<to>_<from> and
- * glow_lanes_dequantize_<to>_<from>; glow_lanes_offset_<to>_double adds offsets to rounded
- * quotients. Each rounds, truncates, saturates or wraps once, as Cast and Quantize say. Casts to
+ * glow_lanes_dequantize_<to>_<from>; glow_lanes_linear_<to>_<from> are QuantizeLinear and
+ * DequantizeLinear with a scale of float, and glow_lanes_offset_<to>_float is the former behind the
+ * division. Each rounds, truncates, saturates or wraps once, as Cast and Quantize say. Casts to
  * floats of 8 bits exist from float and double, casts from them only to float; all others take two
  * steps. */
 #include "lane_scale.h"
@@ -12,8 +13,11 @@
 
 #define BLOCK1(name, TO, FROM)                                                                     \
   GLOW_BLOCK(name, glow_lanes_##name(members, BLOCK_OUT(TO), BLOCK_IN(FROM, 0)))
-#define BLOCK2(name, TO, FROM)                                                                     \
-  GLOW_BLOCK(name, glow_lanes_##name(members, BLOCK_OUT(TO), BLOCK_IN(FROM, 0), BLOCK_IN(FROM, 1)))
+#define BLOCK2(name, TO, A, B)                                                                     \
+  GLOW_BLOCK(name, glow_lanes_##name(members, BLOCK_OUT(TO), BLOCK_IN(A, 0), BLOCK_IN(B, 1)))
+#define BLOCK3(name, TO, A, B, C)                                                                  \
+  GLOW_BLOCK(name, glow_lanes_##name(members, BLOCK_OUT(TO), BLOCK_IN(A, 0), BLOCK_IN(B, 1),       \
+                                     BLOCK_IN(C, 2)))
 
 /* ---- 16-bit floats: the machine's own conversions give the same bits ------------------------- */
 
@@ -72,6 +76,26 @@ SATURATE(u32, uint32_t, 0, UINT32_MAX)
 static inline int64_t saturate_i64(double v) { return glow_trunc_i64(v); }
 static inline uint64_t saturate_u64(double v) { return glow_trunc_u64(v); }
 static inline uint8_t saturate_bool(double v) { return v != 0; }
+
+/* The same of a float. Limits of up to 16 bits are exact floats; of i32 the upper one is not. */
+#define SATURATE_FLOAT(k, T, low, high)                                                            \
+  static inline T trim_##k(float v) {                                                              \
+    v = v == v ? v : 0;                                                                            \
+    return (T)(int32_t)(v < (low) ? (low) : v > (high) ? (high) : v);                              \
+  }
+SATURATE_FLOAT(i8, int8_t, INT8_MIN, INT8_MAX)
+SATURATE_FLOAT(i16, int16_t, INT16_MIN, INT16_MAX)
+SATURATE_FLOAT(u8, uint8_t, 0, UINT8_MAX)
+SATURATE_FLOAT(u16, uint16_t, 0, UINT16_MAX)
+static inline int32_t trim_i32(float v) {
+  v = v == v ? v : 0;
+  const float most = 0x1.fffffep30F, inside = v < -0x1p31F ? -0x1p31F : v > most ? most : v;
+  return v > most ? INT32_MAX : (int32_t)inside;
+}
+static inline uint32_t trim_u32(float v) { return saturate_u32((double)v); }
+static inline int64_t trim_i64(float v) { return saturate_i64((double)v); }
+static inline uint64_t trim_u64(float v) { return saturate_u64((double)v); }
+static inline uint8_t trim_bool(float v) { return v != 0; }
 
 /* a with 53 significant bits at most, rounded to odd: the last of them is set if any is lost. */
 static inline uint64_t odd_size(uint64_t a) {
@@ -137,11 +161,10 @@ CAST(double, double, bool, uint8_t, v != 0)
 CAST(float16, uint16_t, bool, uint8_t, v ? 0x3c00 : 0)
 CAST(bfloat16, uint16_t, bool, uint8_t, v ? 0x3f80 : 0)
 
-#define FROM_FLOAT(k, T, a) CAST(k, T, float, float, saturate_##k((double)v))
+#define FROM_FLOAT(k, T, a) CAST(k, T, float, float, trim_##k(v))
 #define FROM_DOUBLE(k, T, a) CAST(k, T, double, double, saturate_##k(v))
-#define FROM_FLOAT16(k, T, a) CAST(k, T, float16, uint16_t, saturate_##k((double)from_half(v)))
-#define FROM_BFLOAT16(k, T, a)                                                                     \
-  CAST(k, T, bfloat16, uint16_t, saturate_##k((double)glow_bfloat_to_float(v)))
+#define FROM_FLOAT16(k, T, a) CAST(k, T, float16, uint16_t, trim_##k(from_half(v)))
+#define FROM_BFLOAT16(k, T, a) CAST(k, T, bfloat16, uint16_t, trim_##k(glow_bfloat_to_float(v)))
 #define FROM_REAL(M) INTEGERS(M, ) M(bool, uint8_t, )
 FROM_REAL(FROM_FLOAT)
 FROM_REAL(FROM_DOUBLE)
@@ -186,26 +209,64 @@ static inline double clamped(double q, double offset, double low, double high) {
   return q < low ? low : q > high ? high : q;
 }
 
-#define QUANTIZED(k, T, low, high)                                                                 \
+/* The same for kinds of up to 16 bits, an offset within the kind, and a quotient that is not
+ * rounded yet: limits are integers, so it may be clamped first. The sum with 1.5 * 2^23 is rounded
+ * to an integer, whose last 16 bits are those of the number. */
+static inline uint32_t clamped_float(float q, float offset, float low, float high) {
+  uint32_t bits;
+  low -= offset;
+  high -= offset;
+  q = q == q ? q : 0;
+  q = low > q ? low : q;
+  q = (high < q ? high : q) + 0x1.8p23F;
+  __builtin_memcpy(&bits, &q, sizeof bits);
+  return bits;
+}
+#define ROUND_NARROW(T, q, offset, low, high)                                                      \
+  (T)(clamped_float(q, (float)(offset), low, high) + (uint32_t)(offset))
+#define ROUND_WIDE(T, q, offset, low, high)                                                        \
+  (T) clamped((double)glow_rintf(q), (double)(offset), low, high)
+
+/* A difference of integers, rounded to float once. */
+#define MINUS_NARROW(x, zero) ((float)(x) - (float)(zero))
+#define MINUS_WIDE(x, zero) (float)((double)(x) - (double)(zero))
+
+/* SIZE: NARROW for kinds of up to 16 bits. Offsets of types may be anything. */
+#define QUANTIZED(k, T, low, high, SIZE)                                                           \
   void glow_lanes_quantize_##k##_float(const void *m, T *restrict r, const float *restrict x) {    \
     const GlowLaneScale s = *(const GlowLaneScale *)m;                                             \
-    GLOW_LANES for (int l = 0; l < GLOW_VL; l++) r[l] =                                            \
-        (T)clamped((double)glow_rintf(x[l] / s.scale), (double)s.offset, low, high);               \
+    if ((double)s.offset >= low && (double)s.offset <= high) {                                     \
+      GLOW_LANES for (int l = 0; l < GLOW_VL; l++) r[l] =                                          \
+          ROUND_##SIZE(T, x[l] / s.scale, s.offset, low, high);                                    \
+    } else {                                                                                       \
+      GLOW_LANES for (int l = 0; l < GLOW_VL; l++) r[l] =                                          \
+          ROUND_WIDE(T, x[l] / s.scale, s.offset, low, high);                                      \
+    }                                                                                              \
   }                                                                                                \
   void glow_lanes_quantize_##k##_double(const void *m, T *restrict r, const double *restrict x) {  \
     const GlowLaneScale s = *(const GlowLaneScale *)m;                                             \
     GLOW_LANES for (int l = 0; l < GLOW_VL; l++) r[l] =                                            \
         (T)clamped(glow_rint(x[l] / (double)s.scale), (double)s.offset, low, high);                \
   }                                                                                                \
-  void glow_lanes_offset_##k##_double(const void *m, T *restrict r, const double *restrict q,      \
-                                      const double *restrict offset) {                             \
+  void glow_lanes_offset_##k##_float(const void *m, T *restrict r, const float *restrict q,        \
+                                     const T *restrict zero) {                                     \
     (void)m;                                                                                       \
-    GLOW_LANES for (int l = 0; l < GLOW_VL; l++) r[l] = (T)clamped(q[l], offset[l], low, high);    \
+    GLOW_LANES for (int l = 0; l < GLOW_VL; l++) r[l] = ROUND_##SIZE(T, q[l], zero[l], low, high); \
+  }                                                                                                \
+  void glow_lanes_linear_##k##_float(const void *m, T *restrict r, const float *restrict x,        \
+                                     const float *restrict scale, const T *restrict zero) {        \
+    (void)m;                                                                                       \
+    GLOW_LANES for (int l = 0; l < GLOW_VL; l++) r[l] =                                            \
+        ROUND_##SIZE(T, x[l] / scale[l], zero[l], low, high);                                      \
+  }                                                                                                \
+  void glow_lanes_linear_float_##k(const void *m, float *restrict r, const T *restrict x,          \
+                                   const float *restrict scale, const T *restrict zero) {          \
+    (void)m;                                                                                       \
+    GLOW_LANES for (int l = 0; l < GLOW_VL; l++) r[l] = MINUS_##SIZE(x[l], zero[l]) * scale[l];    \
   }                                                                                                \
   void glow_lanes_dequantize_float_##k(const void *m, float *restrict r, const T *restrict x) {    \
     const GlowLaneScale s = *(const GlowLaneScale *)m;                                             \
-    GLOW_LANES for (int l = 0; l < GLOW_VL; l++) r[l] =                                            \
-        (float)((double)x[l] - (double)s.offset) * s.scale;                                        \
+    GLOW_LANES for (int l = 0; l < GLOW_VL; l++) r[l] = MINUS_WIDE(x[l], s.offset) * s.scale;      \
   }                                                                                                \
   void glow_lanes_dequantize_double_##k(const void *m, double *restrict r, const T *restrict x) {  \
     const GlowLaneScale s = *(const GlowLaneScale *)m;                                             \
@@ -214,12 +275,14 @@ static inline double clamped(double q, double offset, double low, double high) {
   }                                                                                                \
   BLOCK1(quantize_##k##_float, T, float)                                                           \
   BLOCK1(quantize_##k##_double, T, double)                                                         \
-  BLOCK2(offset_##k##_double, T, double)                                                           \
+  BLOCK2(offset_##k##_float, T, float, T)                                                          \
+  BLOCK3(linear_##k##_float, T, float, float, T)                                                   \
+  BLOCK3(linear_float_##k, float, T, float, T)                                                     \
   BLOCK1(dequantize_float_##k, float, T)                                                           \
   BLOCK1(dequantize_double_##k, double, T)
-QUANTIZED(i8, int8_t, INT8_MIN, INT8_MAX)
-QUANTIZED(i16, int16_t, INT16_MIN, INT16_MAX)
-QUANTIZED(i32, int32_t, INT32_MIN, INT32_MAX)
-QUANTIZED(u8, uint8_t, 0, UINT8_MAX)
-QUANTIZED(u16, uint16_t, 0, UINT16_MAX)
-QUANTIZED(u32, uint32_t, 0, UINT32_MAX)
+QUANTIZED(i8, int8_t, INT8_MIN, INT8_MAX, NARROW)
+QUANTIZED(i16, int16_t, INT16_MIN, INT16_MAX, NARROW)
+QUANTIZED(i32, int32_t, INT32_MIN, INT32_MAX, WIDE)
+QUANTIZED(u8, uint8_t, 0, UINT8_MAX, NARROW)
+QUANTIZED(u16, uint16_t, 0, UINT16_MAX, NARROW)
+QUANTIZED(u32, uint32_t, 0, UINT32_MAX, WIDE)
