@@ -67,7 +67,7 @@ typedef struct GlowEngine {
   /* The first value of variable i, where it is not known before: a copy. NULL after a diagnostic.
    */
   GlowTensor *(*first)(const GlowEntry *entry, uint32_t i);
-  /* Frees what a run has left in x->result. */
+  /* Frees what runs have left in x->result and x->hosted. */
   void (*forget)(GlowExecution *x);
   void (*destroy)(GlowEntry *entry);
   /* Writes the executable (exec/written.h) to a file. IO or BAD_INPUT after a diagnostic. NULL: no

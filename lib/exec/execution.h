@@ -35,7 +35,7 @@ struct GlowExecution {
   bool profiled;        /* somebody asked for a profile */
   GlowProfile *profile; /* of the last run; of engine->run, the engine's. NULL: nobody asked */
   GlowBindings result;  /* engine->run: what the last run wrote */
-  void *hosted;         /* the engine's, between begin and end */
+  void *hosted;         /* the engine's; it frees it when it forgets x */
   GlowPool *pool;       /* destroyed with it, or NULL */
   atomic_bool busy, stop;
   double since; /* when the run began, if its time counts; else 0 */

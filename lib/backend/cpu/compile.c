@@ -173,6 +173,7 @@ static const GlowEngine engine = {.report = report, .destroy = destroy, .write =
 static const GlowEngine hosted_engine = {.begin = glow_hosted_begin,
                                          .end = glow_hosted_end,
                                          .host = glow_hosted_step,
+                                         .forget = glow_hosted_forget,
                                          .report = report,
                                          .destroy = destroy,
                                          .write = glow_cpu_write};

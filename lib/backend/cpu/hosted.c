@@ -3,7 +3,7 @@
 
 #include "backend/cpu/compile.h"
 
-/* One run. */
+/* The runs of an execution, one after the other. */
 typedef struct Hosted {
   GlowContext *ctx;
   GlowArena *arena;
@@ -39,7 +39,8 @@ static void release(void *hosted) {
   glow_arena_destroy(h->arena);
 }
 
-void glow_hosted_begin(GlowExecution *x) {
+/* What all runs of an execution have in common. */
+static Hosted *make(const GlowExecution *x) {
   const GlowCpuBackend *b = x->entry->backend;
   GlowFunction *f = b->function;
   GlowContext *ctx = f->module->ctx;
@@ -53,31 +54,42 @@ void glow_hosted_begin(GlowExecution *x) {
   h->nodes = numbering.nodes = GLOW_NEW_ARRAY(arena, GlowNode *, numbering.count);
   glow_block_walk(f->body, note_node, &numbering);
   glow_cells_begin(ctx, &h->cells, b->values, f->module);
-  for (uint32_t i = 0; i < b->plan.nouter; i++)
-    if (x->storage[i])
-      h->cells.cells[b->plan.outer[i]->id] =
-          (GlowCell){.tensor = &x->tensors[i], .written = b->plan.writes[i]};
   h->run = glow_program_begin(f, &h->cells);
   for (uint32_t i = 0; i < b->plan.buffers.count; i++) {
     const GlowCpuBuffer *buffer = &b->plan.buffers.data[i];
     glow_program_place(h->run, buffer->value, x->context.arena + buffer->place->offset);
   }
   glow_defer_pop(ctx, &defer, false);
-  x->hosted = h;
+  return h;
+}
+
+void glow_hosted_begin(GlowExecution *x) {
+  const GlowCpuBackend *b = x->entry->backend;
+  if (!x->hosted)
+    x->hosted = make(x);
+  Hosted *h = x->hosted;
+  h->thrown = GLOW_OK;
+  glow_program_restart(h->run);
+  for (uint32_t i = 0; i < b->plan.nouter; i++) {
+    GlowCell *cell = &h->cells.cells[b->plan.outer[i]->id];
+    if (cell->owned)
+      glow_tensor_free(cell->tensor);
+    *cell = (GlowCell){.tensor = x->storage[i] ? &x->tensors[i] : NULL,
+                       .written = x->storage[i] && b->plan.writes[i]};
+  }
 }
 
 void glow_hosted_end(GlowExecution *x) {
   Hosted *h = x->hosted;
-  GlowContext *ctx = h->ctx;
-  GlowStatus thrown = h->thrown;
-  GlowDefer defer;
+  if (h->thrown != GLOW_OK)
+    glow_throw(h->ctx, h->thrown);
+  glow_program_finish(h->run);
+}
+
+void glow_hosted_forget(GlowExecution *x) {
+  if (x->hosted)
+    release(x->hosted);
   x->hosted = NULL;
-  glow_defer_push(ctx, &defer, release, h);
-  if (thrown == GLOW_OK)
-    glow_program_finish(h->run);
-  glow_defer_pop(ctx, &defer, true);
-  if (thrown != GLOW_OK)
-    glow_throw(ctx, thrown);
 }
 
 static void take_step(GlowContext *ctx, void *hosted) {

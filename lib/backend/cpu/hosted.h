@@ -10,6 +10,7 @@
 /* The functions of GlowEngine for such a program; the entry has a GlowCpuBackend. */
 void glow_hosted_begin(GlowExecution *x);
 void glow_hosted_end(GlowExecution *x);
+void glow_hosted_forget(GlowExecution *x);
 void glow_hosted_step(GlowFault *fault, int64_t instruction);
 
 #endif

@@ -236,6 +236,8 @@ bool glow_program_is_dynamic(const GlowNode *n);
 GlowProgramRun *glow_program_begin(GlowFunction *f, GlowCells *cells);
 /* The memory of an alloc, or of the counter of a loop. */
 void glow_program_place(GlowProgramRun *p, const GlowValue *v, void *data);
+/* Begins another run, in the same memory. */
+void glow_program_restart(GlowProgramRun *p);
 /* Runs n, which may be an alloc or a view of open extents. False after a diagnostic. */
 bool glow_program_step(GlowProgramRun *p, GlowNode *n);
 /* Gives tensors of open extents the types that were written. */

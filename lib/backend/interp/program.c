@@ -18,6 +18,16 @@ typedef struct Buffer {
   struct Buffer *next;         /* every buffer of the run */
 } Buffer;
 
+/* What an instruction needs at each of its runs: operands in order, NULL where they are absent, and
+ * rooms for what its kernel and its inference see. */
+typedef struct Step {
+  Buffer **operands;
+  GlowBuf *ins, *outs;
+  const GlowType **in, **out, **claims;
+  GlowTensor *values;
+  const GlowTensor **known;
+} Step;
+
 struct GlowProgramRun {
   GlowContext *ctx;
   GlowFunction *function;
@@ -25,8 +35,9 @@ struct GlowProgramRun {
   const GlowRunOptions *options;
   GlowCells *cells;
   GlowArena *arena;
-  GlowMap *buffers;
+  GlowMap *buffers, *steps;
   Buffer *all;
+  GlowOuterValues outer;
   GlowScratch scratch;
   char *memory; /* the planned arena, or NULL */
   bool placed;  /* memory of allocs is set by glow_program_place */
@@ -201,8 +212,8 @@ static const GlowType *type_now(Program *p, const Buffer *b) {
     return b->type;
   for (uint32_t a = 0; a < b->type->rank; a++)
     dims[a] = GLOW_EXACT(b->dims[a]);
-  return glow_type_with_layout(p->ctx, glow_type_with_dims(p->ctx, b->type, b->type->rank, dims),
-                               b->type->layout);
+  const GlowType *type = glow_type_with_dims(p->ctx, b->type, b->type->rank, dims);
+  return b->type->layout ? glow_type_with_layout(p->ctx, type, b->type->layout) : type;
 }
 
 static GlowBuf kernel_buf(Program *p, const Buffer *b) {
@@ -250,53 +261,71 @@ static bool stack_types(GlowInfer *infer) {
   return true;
 }
 
+/* Kernels may ask for every port of their operator. */
+static Step *step_of(Program *p, const GlowNode *n) {
+  Step *s = glow_map_get(p->steps, n);
+  if (s)
+    return s;
+  const GlowOpDesc *d = glow_node_desc(n);
+  uint32_t ins = glow_node_nins(n) + n->nextra + d->nin + 1, outs = n->nouts + d->nout + 1;
+  s = GLOW_NEW(p->arena, Step);
+  s->operands = GLOW_NEW_ARRAY(p->arena, Buffer *, n->noperands + 1);
+  s->ins = GLOW_NEW_ARRAY(p->arena, GlowBuf, ins);
+  s->outs = GLOW_NEW_ARRAY(p->arena, GlowBuf, outs);
+  s->in = GLOW_NEW_ARRAY(p->arena, const GlowType *, ins);
+  s->out = GLOW_NEW_ARRAY(p->arena, const GlowType *, outs);
+  s->claims = GLOW_NEW_ARRAY(p->arena, const GlowType *, outs);
+  s->values = GLOW_NEW_ARRAY(p->arena, GlowTensor, ins);
+  s->known = GLOW_NEW_ARRAY(p->arena, const GlowTensor *, ins);
+  glow_map_set(p->steps, n, s);
+  return s;
+}
+
 /* Sets the extents of what n writes, from the types and values of its operands. */
-static bool set_extents(Program *p, const GlowNode *n, Buffer *const *operands) {
+static bool set_extents(Program *p, const GlowNode *n, Step *s) {
   uint32_t nins = glow_node_nins(n);
-  GlowArena *arena = glow_arena_create(p->ctx);
-  const GlowType **in = GLOW_NEW_ARRAY(arena, const GlowType *, nins + 1);
-  const GlowType **out = GLOW_NEW_ARRAY(arena, const GlowType *, n->nouts + 1);
-  const GlowType **claims = GLOW_NEW_ARRAY(arena, const GlowType *, n->nouts + 1);
-  GlowTensor *values = GLOW_NEW_ARRAY(arena, GlowTensor, nins + 1);
-  const GlowTensor **known = GLOW_NEW_ARRAY(arena, const GlowTensor *, nins + 1);
+  Buffer *const *operands = s->operands;
   for (uint32_t i = 0; i < nins; i++) {
     const Buffer *b = operands[n->nouts + i];
-    in[i] = b ? type_now(p, b) : NULL;
+    s->in[i] = b ? type_now(p, b) : NULL;
+    s->known[i] = NULL;
     if (!b || b->strides.count)
       continue;
-    values[i] =
-        (GlowTensor){.type = in[i], .data = b->data, .bytes = (size_t)glow_type_bytes(in[i])};
-    known[i] = &values[i];
+    s->values[i] =
+        (GlowTensor){.type = s->in[i], .data = b->data, .bytes = (size_t)glow_type_bytes(s->in[i])};
+    s->known[i] = &s->values[i];
   }
-  for (uint32_t i = 0; i < n->nouts; i++)
-    claims[i] = operands[i] ? operands[i]->type : NULL;
+  for (uint32_t i = 0; i < n->nouts; i++) {
+    s->out[i] = NULL;
+    s->claims[i] = operands[i] ? operands[i]->type : NULL;
+  }
   GlowInfer infer = {.ctx = p->ctx,
                      .desc = glow_node_desc(n),
                      .members = n->members,
                      .loc = glow_node_loc(n),
                      .nin = nins,
                      .nout = n->nouts,
-                     .in = in,
-                     .known = known,
-                     .out = out,
+                     .in = s->in,
+                     .known = s->known,
+                     .out = s->out,
                      .node = n,
-                     .claims = claims,
+                     .claims = s->claims,
                      .runtime = true};
   bool ok = glow_node_desc(n)->body ? stack_types(&infer) : glow_infer_run(&infer);
   for (uint32_t i = 0; ok && i < n->nouts; i++) {
     Buffer *b = operands[i];
-    if (!b || !out[i])
+    if (!b || !s->out[i])
       continue;
-    ok = out[i]->rank == b->type->rank;
+    ok = s->out[i]->rank == b->type->rank;
     if (!ok)
-      glow_run_error(n, "the result has rank %u, which does not fit %s", out[i]->rank,
+      glow_run_error(n, "the result has rank %u, which does not fit %s", s->out[i]->rank,
                      glow_type_str(p->ctx, b->type));
     for (uint32_t a = 0; ok && a < b->type->rank; a++) {
       GlowDim room = b->type->dims[a];
-      int64_t size = out[i]->dims[a].size;
-      bool fits = room.kind == GLOW_DIM_EXACT && out[i]->dims[a].kind == GLOW_DIM_EXACT
+      int64_t size = s->out[i]->dims[a].size;
+      bool fits = room.kind == GLOW_DIM_EXACT && s->out[i]->dims[a].kind == GLOW_DIM_EXACT
                       ? size == room.size
-                      : out[i]->dims[a].kind != GLOW_DIM_EXACT || size <= room.size;
+                      : s->out[i]->dims[a].kind != GLOW_DIM_EXACT || size <= room.size;
       if (!fits)
         glow_run_error(n, "extent %lld of axis %u does not fit %s", (long long)size, a,
                        glow_type_str(p->ctx, b->type));
@@ -304,7 +333,6 @@ static bool set_extents(Program *p, const GlowNode *n, Buffer *const *operands) 
       b->dims[a] = size < room.size ? size : room.size;
     }
   }
-  glow_arena_destroy(arena);
   return ok;
 }
 
@@ -356,12 +384,10 @@ static bool operand_buffers(Program *p, const GlowNode *n, Buffer **operands) {
   return true;
 }
 
-static bool call_kernel(Program *p, const GlowNode *n, Buffer **operands) {
+static bool call_kernel(Program *p, const GlowNode *n, Step *s) {
   const GlowOpDesc *d = glow_node_desc(n);
-  GlowArena *arena = glow_arena_create(p->ctx);
-  GlowCall call = {.nin = glow_node_nins(n), .nout = n->nouts};
-  call.in = GLOW_NEW_ARRAY(arena, GlowBuf, call.nin + n->nextra + d->nin + 1);
-  call.out = GLOW_NEW_ARRAY(arena, GlowBuf, call.nout + d->nout + 1);
+  Buffer **operands = s->operands;
+  GlowCall call = {.nin = glow_node_nins(n), .nout = n->nouts, .in = s->ins, .out = s->outs};
   for (uint32_t i = 0; i < call.nin + n->nextra + d->nin; i++) {
     const Buffer *b = i < call.nin + n->nextra ? operands[n->nouts + i] : NULL;
     call.in[i] = b ? kernel_buf(p, b) : glow_buf_absent();
@@ -372,25 +398,21 @@ static bool call_kernel(Program *p, const GlowNode *n, Buffer **operands) {
   for (uint32_t i = 0; ok && i < call.nout; i++)
     if (operands[i] && !glow_type_is_static(operands[i]->type))
       memcpy(operands[i]->dims, call.out[i].dims, sizeof operands[i]->dims);
-  glow_arena_destroy(arena);
   return ok;
 }
 
 static bool run_plain(Program *p, const GlowNode *n) {
   if (p->options && p->options->primitives && !glow_run_primitive(n))
     return false;
-  Buffer **operands = glow_malloc(p->ctx, (n->noperands + 1) * sizeof *operands);
-  GlowDefer defer;
-  glow_defer_push(p->ctx, &defer, free, operands);
-  bool ok = operand_buffers(p, n, operands);
+  Step *s = step_of(p, n);
+  bool ok = operand_buffers(p, n, s->operands);
   if (ok && n->op == GLOW_OP_APPEND) {
-    GlowBuf index = kernel_buf(p, operands[2]);
-    ok = before_append(n, operands[0], operands[1], glow_ref_int(&index, 0));
+    GlowBuf index = kernel_buf(p, s->operands[2]);
+    ok = before_append(n, s->operands[0], s->operands[1], glow_ref_int(&index, 0));
   } else if (ok && (!all_static(n) || reads_list(n))) {
-    ok = set_extents(p, n, operands);
+    ok = set_extents(p, n, s);
   }
-  ok = ok && call_kernel(p, n, operands);
-  glow_defer_pop(p->ctx, &defer, true);
+  ok = ok && call_kernel(p, n, s);
   if (ok && p->options && p->options->finished)
     p->options->finished(p->options->finished_user, n);
   return ok;
@@ -468,9 +490,8 @@ static bool run_block(Program *p, GlowBlock *b) {
 /* Outputs that the program may write but this run did not write get the values they began with. */
 static void begin_unwritten(Program *p) {
   GlowAccesses accesses = glow_function_accesses(p->function, p->arena);
-  GlowOuterValues outer = glow_function_outer_values(p->function, p->arena);
-  for (uint32_t i = 0; i < outer.count; i++) {
-    const GlowValue *v = outer.data[i];
+  for (uint32_t i = 0; i < p->outer.count; i++) {
+    const GlowValue *v = p->outer.data[i];
     if (accesses.of[v->id].written && glow_outer_class(v) == GLOW_PLACEHOLDER)
       outer_buffer(p, v, true);
   }
@@ -478,9 +499,8 @@ static void begin_unwritten(Program *p) {
 
 /* Tensors of bounded outer values take the extents that were written. */
 static void finish_outer(Program *p) {
-  GlowOuterValues outer = glow_function_outer_values(p->function, p->arena);
-  for (uint32_t i = 0; i < outer.count; i++) {
-    const GlowValue *v = outer.data[i];
+  for (uint32_t i = 0; i < p->outer.count; i++) {
+    const GlowValue *v = p->outer.data[i];
     GlowCell *c = &p->cells->cells[v->id];
     const Buffer *b = glow_map_get(p->buffers, v);
     if (!c->written || !b || glow_type_is_static(v->type))
@@ -496,6 +516,8 @@ static void begin(Program *p, GlowFunction *f, GlowCells *cells, const GlowRunOp
   p->kernels = options && options->kernels ? options->kernels : glow_kernels_best();
   p->arena = glow_arena_create(p->ctx);
   p->buffers = glow_map_create(p->arena);
+  p->steps = glow_map_create(p->arena);
+  p->outer = glow_function_outer_values(f, p->arena);
 }
 
 bool glow_program_run(GlowFunction *f, GlowCells *cells, const GlowRunOptions *options) {
@@ -556,6 +578,13 @@ void glow_program_place(GlowProgramRun *p, const GlowValue *v, void *data) {
   Buffer *b = buffer_for(p, v);
   b->data = data;
   reset_dims(b);
+}
+
+void glow_program_restart(GlowProgramRun *p) {
+  for (Buffer *b = p->all; b; b = b->next) {
+    b->tensor = NULL;
+    reset_dims(b);
+  }
 }
 
 bool glow_program_step(GlowProgramRun *p, GlowNode *n) { return run_instruction(p, n); }

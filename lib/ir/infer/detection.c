@@ -7,13 +7,14 @@ static bool check_dims(const GlowInfer *in, uint32_t i, uint32_t rank, int64_t l
   const GlowType *t = glow_infer_in(in, i);
   if (!t || t->unranked)
     return true;
-  const char *name = in->desc->in[i].name, *type = glow_type_str(in->ctx, t);
+  const char *name = in->desc->in[i].name;
   GlowDim same;
   if (t->rank != rank)
-    return glow_infer_error(in, "%s has type %s, expected rank %u", name, type, rank);
+    return glow_infer_error(in, "%s has type %s, expected rank %u", name, glow_type_str(in->ctx, t),
+                            rank);
   return last < 0 || glow_dim_meet(t->dims[rank - 1], GLOW_EXACT(last), &same) ||
-         glow_infer_error(in, "%s has type %s, expected a last extent of %lld", name, type,
-                          (long long)last);
+         glow_infer_error(in, "%s has type %s, expected a last extent of %lld", name,
+                          glow_type_str(in->ctx, t), (long long)last);
 }
 
 static GlowDim extent(const GlowType *t, uint32_t axis) {

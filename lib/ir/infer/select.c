@@ -26,9 +26,10 @@ static GlowDim chosen(const GlowInfer *in, GlowDim whole) {
   const GlowType *t = in->in[GLOW_COMPRESS_IN_COND];
   GlowDim length = t->unranked || t->rank != 1 ? GLOW_UNKNOWN : t->dims[0];
   if (cond && whole.kind == GLOW_DIM_EXACT) {
+    const uint8_t *values = cond->type->layout ? NULL : cond->data;
     int64_t n = glow_tensor_elements(cond), count = 0;
     for (int64_t i = 0; i < n && i < whole.size; i++)
-      count += glow_tensor_get_int(cond, i) != 0;
+      count += (values ? values[i] : glow_tensor_get_int(cond, i)) != 0;
     return GLOW_EXACT(count);
   }
   if (glow_dim_has_size(length) && (!glow_dim_has_size(whole) || length.size < whole.size))

@@ -19,21 +19,20 @@ static inline void glow_load_keys(const GlowBuf *b, int64_t at, int64_t stride, 
                                   uint64_t *keys) {
   GlowBuf plain = *b;
   plain.quantized = false;
-  GlowRowClass cls = glow_ref_class(&plain);
-  for (int64_t i = 0; i < n; i++) {
-    int64_t from = at + i * stride, v;
-    double d;
-    float f;
-    if (cls >= GLOW_ROW_INT) {
-      glow_load_int(&plain, from, 1, 1, &v);
-      keys[i] = (uint64_t)v ^ (cls == GLOW_ROW_INT ? UINT64_C(1) << 63 : 0);
-    } else if (cls == GLOW_ROW_DOUBLE) {
-      glow_load_double(&plain, from, 1, 1, &d);
-      keys[i] = glow_real_key(d);
-    } else {
-      glow_load_float(&plain, from, 1, 1, &f);
-      keys[i] = glow_real_key((double)f);
-    }
+  const GlowRowClass cls = glow_ref_class(&plain);
+  for (int64_t done = 0, m; done < n; done += m) {
+    const int64_t from = at + done * stride;
+    int64_t v[64];
+    double d[64];
+    m = n - done < 64 ? n - done : 64;
+    if (cls >= GLOW_ROW_INT)
+      glow_load_int(&plain, from, stride, m, v);
+    else
+      glow_load_real(&plain, from, stride, m, d);
+    for (int64_t i = 0; i < m; i++)
+      keys[done + i] = cls == GLOW_ROW_INT    ? (uint64_t)v[i] ^ UINT64_C(1) << 63
+                       : cls == GLOW_ROW_UINT ? (uint64_t)v[i]
+                                              : glow_real_key(d[i]);
   }
 }
 
