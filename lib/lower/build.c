@@ -137,6 +137,19 @@ GlowValue *glow_build_part(GlowBuilder *b, const GlowNode *n, GlowValue *x, int6
   return glow_then(b, GLOW_OP_SLICE, ins, step == 1 ? 4 : 5, NULL);
 }
 
+GlowValue *glow_build_padded(GlowBuilder *b, const GlowNode *n, GlowValue *x, uint32_t axis,
+                             int64_t before, int64_t behind) {
+  if (!x || (before == 0 && behind == 0))
+    return x;
+  int64_t list[2 * GLOW_MAX_RANK] = {0};
+  uint32_t rank = x->type->rank;
+  list[axis] = before;
+  list[rank + axis] = behind;
+  GlowPadMembers members = {.mode = GLOW_PAD_MODE_CONSTANT};
+  GlowValue *ins[] = {x, glow_constant_ints(b->module, n, "pads", list, 2 * rank)};
+  return glow_then(b, GLOW_OP_PAD, ins, 2, &members);
+}
+
 GlowValue *glow_build_picked(GlowBuilder *b, GlowValue *x, GlowValue *which, int64_t axis) {
   return glow_then(b, GLOW_OP_GATHER, (GlowValue *[]){x, which}, 2,
                    &(GlowGatherMembers){.axis = axis});

@@ -39,12 +39,15 @@ GlowValue *glow_then_cast(GlowBuilder *b, GlowValue *x, GlowKind kind);
 static inline GlowKind glow_sum_kind(GlowKind kind) {
   return kind == GLOW_KIND_FLOAT16 || kind == GLOW_KIND_BFLOAT16 ? GLOW_KIND_FLOAT : kind;
 }
-/* The next four return NULL if an operand is NULL. */
+/* The next five return NULL if an operand is NULL. */
 /* A Transpose of x by `perm`. */
 GlowValue *glow_build_permuted(GlowBuilder *b, GlowValue *x, const uint32_t *perm, uint32_t rank);
 /* A Slice of x along `axis`: from start up to end by `step`, counted as Slice counts. */
 GlowValue *glow_build_part(GlowBuilder *b, const GlowNode *n, GlowValue *x, int64_t axis,
                            int64_t start, int64_t end, int64_t step);
+/* x with so many zeros before and behind the places of `axis`; x itself if there are none. */
+GlowValue *glow_build_padded(GlowBuilder *b, const GlowNode *n, GlowValue *x, uint32_t axis,
+                             int64_t before, int64_t behind);
 /* A Gather of the slices `which` of x along `axis`. */
 GlowValue *glow_build_picked(GlowBuilder *b, GlowValue *x, GlowValue *which, int64_t axis);
 GlowValue *glow_build_concat(GlowBuilder *b, GlowValue *const *parts, uint32_t count, int64_t axis);

@@ -18,6 +18,7 @@
  * ConvTranspose that pads by more than its window.
  *
  * Bounded: the order of taps in sums changes, and zeros are added: c = 2 K + 2 for K products. */
+#include "lower/window.h"
 #include "transforms/contraction.h"
 
 enum { AXES = 2, MOST_PHASES = 64, BLOCK = 16 };
@@ -43,10 +44,6 @@ typedef struct Subpixel {
   Axis axes[AXES];
   bool merged; /* one convolution */
 } Subpixel;
-
-static int64_t entry(GlowArray list, uint32_t i, int64_t otherwise) {
-  return i < list.count ? glow_array_at(list, uint32_t, i) : otherwise;
-}
 
 /* Fills in the phases of an axis. With o = y + pad, result y meets input i at tap k = o - stride i:
  * the taps k that leave the rest o % stride. False if a phase would need padding below 0. */
@@ -95,12 +92,9 @@ static double cost(const Subpixel *s, bool merged) {
 
 /* Zeros before and after axes 2 and 3 of v. */
 static GlowValue *padded(Subpixel *s, GlowBuilder *b, GlowValue *v, const int64_t pads[4]) {
-  if (!v || (pads[0] | pads[1] | pads[2] | pads[3]) == 0)
-    return v;
-  int64_t list[] = {0, 0, pads[0], pads[1], 0, 0, pads[2], pads[3]};
-  GlowPadMembers members = {.mode = GLOW_PAD_MODE_CONSTANT};
-  GlowValue *ins[] = {v, glow_constant_ints(s->run->module, s->node, "pads", list, 8)};
-  return glow_then(b, GLOW_OP_PAD, ins, 2, &members);
+  for (uint32_t i = 0; i < AXES; i++)
+    v = glow_build_padded(b, s->node, v, 2 + i, pads[i], pads[2 + i]);
+  return v;
 }
 
 /* The filter of a phase, O x C x taps, in an eval block; with zeros if it is for one convolution of
@@ -210,10 +204,10 @@ static bool is_candidate(Subpixel *s, GlowConstness *constness) {
     return false;
   const GlowConvTransposeMembers *m = n->members;
   const GlowType *y = n->results[0].type;
-  return m->layout == GLOW_LAYOUT_NCHW && m->group == 1 && entry(m->dilations, 0, 1) == 1 &&
-         entry(m->dilations, 1, 1) == 1 && glow_type_is_static(y) && y->rank == 4 && !y->layout &&
+  return m->layout == GLOW_LAYOUT_NCHW && m->group == 1 && glow_slide_entry(m->dilations, 0, 1) == 1 &&
+         glow_slide_entry(m->dilations, 1, 1) == 1 && glow_type_is_static(y) && y->rank == 4 && !y->layout &&
          glow_type_elements(y) > 0 && glow_contraction_is_constant(&s->of, constness) &&
-         (double)entry(m->strides, 0, 1) * entry(m->strides, 1, 1) <= MOST_PHASES;
+         (double)glow_slide_entry(m->strides, 0, 1) * glow_slide_entry(m->strides, 1, 1) <= MOST_PHASES;
 }
 
 /* Fills in the axes. skip: begin where each phase has its first tap. False if this cannot be. */
@@ -222,7 +216,7 @@ static bool find_axes(Subpixel *s, bool skip) {
   const GlowType *x = glow_node_in(s->node, GLOW_CONTRACTION_X)->type;
   const GlowType *w = glow_node_in(s->node, GLOW_CONTRACTION_W)->type;
   for (uint32_t i = 0; i < AXES; i++) {
-    int64_t stride = entry(m->strides, i, 1), pad = entry(m->pads, i, 0);
+    int64_t stride = glow_slide_entry(m->strides, i, 1), pad = glow_slide_entry(m->pads, i, 0);
     s->axes[i] = (Axis){.stride = stride,
                         .in = x->dims[2 + i].size,
                         .out = s->node->results[0].type->dims[2 + i].size,
