@@ -115,6 +115,9 @@ static const Other others[] = {
      "  placeholder @x : float<1 x 32 x 56 x 56>\n  placeholder @y : float<1 x 32 x 56 x 56>\n"
      "  placeholder @g : float<1 x 56 x 56 x 2>\n",
      "grid_sample @out @y, @in @x, @in @g"},
+    {"dft, 100 frames of 512",
+     "  placeholder @x : float<100 x 512 x 1>\n  placeholder @y : float<100 x 257 x 2>\n",
+     "dft @out @y, @in @x, @in none {onesided = true}"},
     {"top_k, 10 of 50000",
      "  placeholder @x : float<50000>\n  placeholder @y : float<10>\n"
      "  placeholder @i : i64<10>\n",

@@ -181,20 +181,64 @@ static GlowValue *frame_count(GlowBuilder *b, const GlowNode *n, GlowValue *samp
   return glow_then2(b, GLOW_OP_ADD, steps, integer(b, n, "one", 1));
 }
 
+/* The value of a constant of one integer, or 0. */
+static int64_t known_count(GlowValue *v) {
+  const GlowTensor *known = v ? glow_value_known(v) : NULL;
+  return known ? glow_tensor_get_int(known, 0) : 0;
+}
+
+/* The indices [frames, length] of frames that begin `step` apart. */
+static GlowValue *frame_indices(GlowBuilder *b, const GlowNode *n, GlowValue *frames,
+                                GlowValue *length, GlowValue *step) {
+  static const int64_t column[] = {-1, 1};
+  GlowValue *first = glow_then2(b, GLOW_OP_MUL, frames ? count_to(b, n, frames) : NULL, step);
+  return glow_then2(b, GLOW_OP_ADD, shaped(b, n, first, column, 2),
+                    length ? count_to(b, n, length) : NULL);
+}
+
+/* The frames [batch, frames, length, parts], of runs of g samples, which step and length are
+ * multiples of. */
+static GlowValue *frames_of_runs(GlowBuilder *b, const GlowNode *n, int64_t frames, int64_t length,
+                                 int64_t step, int64_t g) {
+  GlowValue *x = glow_node_in(n, GLOW_STFT_IN_X);
+  const int64_t end = (frames - 1) * step + length, parts = x->type->dims[2].size;
+  const GlowGatherMembers gather = {.axis = 1};
+  GlowValue *runs = glow_build_part(b, n, x, 1, 0, end, 1);
+  runs = shaped(b, n, runs, (int64_t[]){0, end / g, g * parts}, 3);
+  GlowValue *index =
+      frame_indices(b, n, integer(b, n, "frames", frames), integer(b, n, "runs", length / g),
+                    integer(b, n, "step", step / g));
+  GlowValue *y = glow_then(b, GLOW_OP_GATHER, (GlowValue *[]){runs, index}, 2, &gather);
+  return shaped(b, n, y, (int64_t[]){0, frames, length, parts}, 4);
+}
+
+static int64_t common_divisor(int64_t a, int64_t b) {
+  while (b) {
+    const int64_t rest = a % b;
+    a = b;
+    b = rest;
+  }
+  return a;
+}
+
 bool glow_lower_stft(GlowBuilder *b, const GlowNode *n, GlowValue **results) {
   static const int64_t column[] = {-1, 1};
   const GlowSTFTMembers *m = n->members;
   GlowValue *x = glow_node_in(n, GLOW_STFT_IN_X), *step = glow_node_in(n, GLOW_STFT_IN_STEP);
   GlowValue *window = glow_node_in(n, GLOW_STFT_IN_WINDOW);
-  GlowValue *length = glow_node_in(n, GLOW_STFT_IN_LENGTH), *samples = extent(b, n, x, 1);
+  GlowValue *length = glow_node_in(n, GLOW_STFT_IN_LENGTH), *samples = extent(b, n, x, 1), *y;
   if (!length)
     length = window ? extent(b, n, window, 0) : samples;
   GlowValue *frames = frame_count(b, n, samples, length, step);
-  GlowValue *first = glow_then2(b, GLOW_OP_MUL, frames ? count_to(b, n, frames) : NULL, step);
-  GlowValue *index = glow_then2(b, GLOW_OP_ADD, shaped(b, n, first, column, 2),
-                                length ? count_to(b, n, length) : NULL);
-  GlowGatherMembers gather = {.axis = 1};
-  GlowValue *y = glow_then(b, GLOW_OP_GATHER, (GlowValue *[]){x, index}, 2, &gather);
+  const int64_t count = known_count(frames), each = known_count(length), apart = known_count(step);
+  const int64_t run = count > 0 ? common_divisor(each, apart) : 1;
+  if (run > 1 && !x->type->unranked && x->type->dims[2].kind == GLOW_DIM_EXACT) {
+    y = frames_of_runs(b, n, count, each, apart, run);
+  } else {
+    const GlowGatherMembers gather = {.axis = 1};
+    GlowValue *index = frame_indices(b, n, frames, length, step);
+    y = glow_then(b, GLOW_OP_GATHER, (GlowValue *[]){x, index}, 2, &gather);
+  }
   if (window)
     y = glow_then2(b, GLOW_OP_MUL, y, shaped(b, n, window, column, 2));
   results[0] = glow_then1(b, GLOW_OP_DFT, y, &(GlowDFTMembers){.axis = 2, .onesided = m->onesided});

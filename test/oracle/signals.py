@@ -22,7 +22,7 @@ def dft(g):
         inverse, onesided = bool(g.integer(0, 1)), bool(g.integer(0, 1))
         shape = [g.integer(1, 3) for _ in range(g.integer(1, 3))]
         axis = g.integer(0, len(shape) - 1)
-        shape[axis] = g.integer(2, 17)
+        shape[axis] = g.pick([g.integer(2, 17), g.integer(18, 140)])
         parts = 2 if inverse and onesided else 1 if onesided else g.integer(1, 2)
         x = g.tensor(kind, (*shape, parts), special=False)
         v = x.wide().astype(np.float64)
@@ -30,7 +30,7 @@ def dft(g):
         n = 2 * (shape[axis] - 1) if inverse and onesided else shape[axis]
         length = None
         if g.integer(0, 1):
-            n = g.integer(1, 20)
+            n = g.pick([g.integer(1, 20), g.integer(21, 140)])
             length = Tensor("i64", n).const()
         if inverse and onesided:
             z = z[..., :n // 2 + 1]

@@ -102,6 +102,7 @@ bool glow_select_conv(GlowSelect *s, const GlowNode *n);
 bool glow_select_matmul(GlowSelect *s, const GlowNode *n);
 bool glow_select_arg_max(GlowSelect *s, const GlowNode *n);
 bool glow_select_concat(GlowSelect *s, const GlowNode *n);
+bool glow_select_dft(GlowSelect *s, const GlowNode *n);
 bool glow_select_expand(GlowSelect *s, const GlowNode *n);
 bool glow_select_gather(GlowSelect *s, const GlowNode *n);
 bool glow_select_gather_elements(GlowSelect *s, const GlowNode *n);

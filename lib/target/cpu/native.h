@@ -20,6 +20,7 @@
   NATIVE(CUM_SUM, scan)                                                                            \
   NATIVE(DEQUANTIZE, stack)                                                                        \
   NATIVE(DEQUANTIZE_LINEAR, stack)                                                                 \
+  NATIVE(DFT, dft)                                                                                 \
   NATIVE(EXPAND, expand)                                                                           \
   NATIVE(GATHER, gather)                                                                           \
   NATIVE(GATHER_ELEMENTS, gather_elements)                                                         \
