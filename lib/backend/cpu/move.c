@@ -36,7 +36,7 @@ static int size_class(int64_t bytes) { return bytes == 8 ? 3 : (int)bytes / 2; }
  * is that of the source. */
 static bool is_transposition(const GlowBox *b, int64_t bytes, uint32_t *column) {
   const GlowBoxLoop *row = b->count ? &b->loops[b->count - 1] : NULL;
-  if (!row || bytes > 8 || row->to != bytes || row->from == bytes || row->n < 4)
+  if (!row || bytes > 8 || row->to != bytes || row->from <= bytes || row->n < 4)
     return false;
   for (*column = 0; *column + 1 < b->count; ++*column)
     if (b->loops[*column].from == bytes && b->loops[*column].n >= 4)
@@ -69,6 +69,12 @@ static void append_transposition(GlowSelect *s, const GlowNode *n, const GlowBox
   glow_work_transpose(s, n, (GlowTransposeVariant)size_class(bytes), &p, at, &spec);
 }
 
+/* Which of `dims` loops of a kernel loop i of `count` is: the outermost one first, the others last.
+ */
+static uint32_t place_of(uint32_t i, uint32_t count, uint32_t dims) {
+  return i ? dims - count + i : 0;
+}
+
 /* How a box puts two rows between each other, or takes them apart. */
 typedef struct Pairs {
   bool apart;
@@ -92,21 +98,38 @@ static bool is_pairing(const GlowBox *b, int64_t bytes, Pairs *p) {
   return false;
 }
 
+enum { LARGE = 1 << 20 }; /* bytes that are not in a cache when they are written */
+
+/* Two rows of the result are written at once anyway, so the source may be read as it lies. */
+static void order_by_source(GlowBoxLoop *loops, uint32_t count) {
+  for (uint32_t i = 1; i < count; i++)
+    for (uint32_t k = i; k > 0 && loops[k - 1].from < loops[k].from; k--) {
+      GlowBoxLoop t = loops[k];
+      loops[k] = loops[k - 1];
+      loops[k - 1] = t;
+    }
+}
+
 static void append_pairs(GlowSelect *s, const GlowNode *n, const GlowBox *b, const Pairs *pairs,
                          int64_t bytes, const GlowInterleavePlaces *at, int64_t cost) {
   const GlowBoxLoop *rows = &b->loops[pairs->pair];
   GlowInterleaveParams p = {.columns = b->loops[pairs->columns].n,
                             .row = (pairs->apart ? rows->to : rows->from) / bytes};
-  uint32_t d = 0;
-  for (uint32_t i = 0; i < b->count; i++) {
-    if (i == pairs->pair || i == pairs->columns)
-      continue;
-    p.n[d] = b->loops[i].n;
-    p.to[d] = b->loops[i].to / bytes;
-    p.from[d++] = b->loops[i].from / bytes;
+  for (uint32_t i = 0; i < GLOW_INTERLEAVE_DIMS; i++)
+    p.n[i] = 1;
+  GlowBoxLoop around[GLOW_INTERLEAVE_DIMS];
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < b->count; i++)
+    if (i != pairs->pair && i != pairs->columns)
+      around[count++] = b->loops[i];
+  if (pairs->apart && cost > LARGE)
+    order_by_source(around, count);
+  for (uint32_t i = 0; i < count; i++) {
+    uint32_t d = place_of(i, count, GLOW_INTERLEAVE_DIMS);
+    p.n[d] = around[i].n;
+    p.to[d] = around[i].to / bytes;
+    p.from[d] = around[i].from / bytes;
   }
-  while (d < GLOW_INTERLEAVE_DIMS)
-    p.n[d++] = 1;
   GlowWorkSpec spec = {.units = p.n[0], .cost = cost};
   if (pairs->apart)
     glow_work_deinterleave(s, n, (GlowDeinterleaveVariant)size_class(bytes), &p,
@@ -115,19 +138,81 @@ static void append_pairs(GlowSelect *s, const GlowNode *n, const GlowBox *b, con
     glow_work_interleave(s, n, (GlowInterleaveVariant)size_class(bytes), &p, at, &spec);
 }
 
+/* Each element by itself: the innermost loop is that of the result, unless it is short. */
+static void append_elements(GlowSelect *s, const GlowNode *n, GlowBox *b, int64_t bytes,
+                            const GlowMoveElementsPlaces *at, int64_t cost) {
+  uint32_t count = b->count - 1;
+  if (count && b->loops[count].n < 8 && b->loops[count - 1].n > b->loops[count].n) {
+    GlowBoxLoop t = b->loops[count];
+    b->loops[count] = b->loops[count - 1];
+    b->loops[count - 1] = t;
+  }
+  const GlowBoxLoop *line = &b->loops[count];
+  GlowMoveElementsParams p = {.columns = line->n,
+                              .column_to = line->to / bytes,
+                              .column_from = line->from / bytes,
+                              .part = count ? line->n : GLOW_MOVE_PART};
+  p.parts = (line->n + p.part - 1) / p.part;
+  for (uint32_t i = 0; i < GLOW_MOVE_LINES; i++)
+    p.n[i] = 1;
+  for (uint32_t i = 0; i < count; i++) {
+    uint32_t d = place_of(i, count, GLOW_MOVE_LINES);
+    p.n[d] = b->loops[i].n;
+    p.to[d] = b->loops[i].to / bytes;
+    p.from[d] = b->loops[i].from / bytes;
+  }
+  glow_work_move_elements(s, n, (GlowMoveElementsVariant)size_class(bytes), &p, at,
+                          &(GlowWorkSpec){.units = p.n[0] * p.parts, .cost = cost});
+}
+
+/* Where runs that follow each other in the result are far apart in the source, but have neighbours
+ * there in the next outer loop: some of the former at a time, so that pages of both sides are used
+ * while they are at hand. */
+static void cut_far_loop(GlowBox *b, int64_t run) {
+  enum { PAGE = 4096, SHORT = 1024, TOGETHER = 8 };
+  if (b->count < 2 || b->count >= GLOW_MOVE_DIMS || run > SHORT)
+    return;
+  GlowBoxLoop *inner = &b->loops[b->count - 1], *outer = inner - 1;
+  if (inner->from < PAGE || outer->from <= 0 || outer->from > SHORT || inner->n % TOGETHER ||
+      inner->n == TOGETHER)
+    return;
+  const GlowBoxLoop group = {inner->n / TOGETHER, inner->to * TOGETHER, inner->from * TOGETHER};
+  b->loops[b->count++] = (GlowBoxLoop){TOGETHER, inner->to, inner->from};
+  *inner = *outer;
+  *outer = group;
+}
+
+/* Runs of bytes; zeros if !source. */
+static void append_runs(GlowSelect *s, const GlowNode *n, const GlowBox *b, int64_t run,
+                        bool source, const GlowMovePlaces *at, int64_t cost) {
+  GlowMoveParams p = {.run = run};
+  for (uint32_t i = 0; i < GLOW_MOVE_DIMS; i++)
+    p.n[i] = 1;
+  for (uint32_t i = 0; i < b->count; i++) {
+    uint32_t d = place_of(i, b->count, GLOW_MOVE_DIMS);
+    p.n[d] = b->loops[i].n;
+    p.to[d] = b->loops[i].to;
+    p.from[d] = source ? b->loops[i].from : 0;
+  }
+  GlowWorkSpec spec = {.units = p.n[0], .cost = cost};
+  if (source)
+    glow_work_move(s, n, &p, at, &spec);
+  else
+    glow_work_zero(s, n, &p, &(GlowZeroPlaces){.y = at->y}, &spec);
+}
+
 bool glow_box_append(GlowSelect *s, const GlowNode *n, GlowBox *b, const GlowView *to,
                      const GlowView *from) {
-  int64_t bytes = glow_kind_info[to->type->kind].bits / 8;
+  int64_t bytes = glow_kind_info[to->type->kind].bits / 8, run = bytes, cost;
   for (uint32_t i = 0; i < b->count; i++) {
     if (!b->loops[i].n)
       return true;
   }
   normalize(b);
-  GlowMoveParams p = {.run = bytes};
   GlowPlace y = to->place, x = from ? from->place : glow_place_absent();
   const GlowBoxLoop *last = b->count ? &b->loops[b->count - 1] : NULL;
   if (last && last->to == bytes && (!from || last->from == bytes)) {
-    p.run = last->n * bytes;
+    run = last->n * bytes;
     b->count--;
   }
   uint32_t column = 0;
@@ -136,27 +221,24 @@ bool glow_box_append(GlowSelect *s, const GlowNode *n, GlowBox *b, const GlowVie
   bool paired = from && is_pairing(b, bytes, &pairs);
   if (b->count > GLOW_MOVE_DIMS)
     return glow_select_fail(s, "it has too many axes");
-  int64_t cost = p.run;
-  for (uint32_t i = 0; i < GLOW_MOVE_DIMS; i++) {
-    GlowBoxLoop none = {1, 0, 0}, l = i < b->count ? b->loops[i] : none;
-    p.n[i] = l.n;
-    p.to[i] = l.to;
-    p.from[i] = from ? l.from : 0;
-    cost *= l.n;
-  }
+  cost = run;
+  for (uint32_t i = 0; i < b->count; i++)
+    cost *= b->loops[i].n;
   y.offset += b->to;
   y.bytes -= b->to;
   x.offset += b->from;
   x.bytes -= b->from;
-  GlowWorkSpec spec = {.units = p.n[0], .cost = cost};
   if (paired)
     append_pairs(s, n, b, &pairs, bytes, &(GlowInterleavePlaces){.y = y, .x = x}, cost);
   else if (crossed)
     append_transposition(s, n, b, column, bytes, &(GlowTransposePlaces){.y = y, .x = x});
-  else if (from)
-    glow_work_move(s, n, &p, &(GlowMovePlaces){.y = y, .x = x}, &spec);
-  else
-    glow_work_zero(s, n, &p, &(GlowZeroPlaces){.y = y}, &spec);
+  else if (from && run == bytes && b->count && bytes <= 8)
+    append_elements(s, n, b, bytes, &(GlowMoveElementsPlaces){.y = y, .x = x}, cost);
+  else {
+    if (from)
+      cut_far_loop(b, run);
+    append_runs(s, n, b, run, from != NULL, &(GlowMovePlaces){.y = y, .x = x}, cost);
+  }
   return true;
 }
 

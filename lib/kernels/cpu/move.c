@@ -1,35 +1,162 @@
-/* Copies between strided boxes, and zeros into one. Copy and Relayout are made of these. */
+/* Copies between strided boxes, and zeros into one. Copy and Relayout are made of these. Loops that
+ * are not needed stand behind the outermost one, so that the innermost one has steps to take. */
 #include "kernels/kernels.h"
 
 #define LOOP(d) ROLLED for (int64_t i##d = 0; i##d < p->n[d]; i##d++)
-
-/* The byte offset of a place: a sum that folds to constants for loops of one step. */
-#define PLACE(s)                                                                                   \
-  (i0 * (s)[0] + i1 * (s)[1] + i2 * (s)[2] + i3 * (s)[3] + i4 * (s)[4] + i5 * (s)[5] +             \
-   i6 * (s)[6] + i7 * (s)[7])
-
 #define SPAN(d) ROLLED for (int64_t i##d = begin; i##d < end; i##d++)
+
+/* The offset of a place but for the innermost loop: a sum that folds to constants for loops of one
+ * step. */
+#define PLACE(s)                                                                                   \
+  (i0 * (s)[0] + i1 * (s)[1] + i2 * (s)[2] + i3 * (s)[3] + i4 * (s)[4] + i5 * (s)[5] + i6 * (s)[6])
+
+/* ---- Runs of bytes --------------------------------------------------------------------------- */
+
+#ifdef GLOW_LIBRARY
+#define BYTES(size)                                                                                \
+  INLINE void copy_##size(char *to, const char *from, int64_t last) {                              \
+    typedef char Part __attribute__((vector_size(size), aligned(1), may_alias));                   \
+    const Part a = *(const Part *)from, b = *(const Part *)(from + last);                          \
+    *(Part *)to = a;                                                                               \
+    *(Part *)(to + last) = b;                                                                      \
+  }
+BYTES(4)
+BYTES(8)
+BYTES(16)
+BYTES(32)
+BYTES(64)
+BYTES(128)
+
+/* A call of memcpy would take longer than most runs do. */
+INLINE void copy(char *to, const char *from, int64_t run) {
+  if (run > 256) {
+    __builtin_memcpy(to, from, (size_t)run);
+  } else if (run >= 128) {
+    copy_128(to, from, run - 128);
+  } else if (run >= 64) {
+    copy_64(to, from, run - 64);
+  } else if (run >= 32) {
+    copy_32(to, from, run - 32);
+  } else if (run >= 16) {
+    copy_16(to, from, run - 16);
+  } else if (run >= 8) {
+    copy_8(to, from, run - 8);
+  } else if (run >= 4) {
+    copy_4(to, from, run - 4);
+  } else {
+    ROLLED for (int64_t i = 0; i < run; i++) to[i] = from[i];
+  }
+}
+#else
+INLINE void copy(char *to, const char *from, int64_t run) {
+  __builtin_memcpy(to, from, (size_t)run);
+}
+#endif
+
+/* Whether the loops between the outermost and the innermost one have one step each: library code is
+ * faster without them. */
+INLINE bool is_flat(const int64_t *n, int dims) {
+  int64_t steps = 1;
+  UNROLL for (int i = 1; i < dims - 1; i++) steps *= n[i];
+  return steps == 1;
+}
 
 void glow_move(const GlowMoveParams *p, void *const *ptrs, int64_t begin, int64_t end,
                char *scratch) {
-  char *to = GLOW_MOVE_PTRS(ptrs).y;
-  const char *from = GLOW_MOVE_PTRS(ptrs).x;
+  char *y = GLOW_MOVE_PTRS(ptrs).y;
+  const char *x = GLOW_MOVE_PTRS(ptrs).x;
   (void)scratch;
-  SPAN(0)
-  LOOP(1)
-  LOOP(2)
-  LOOP(3)
-  LOOP(4)
-  LOOP(5) LOOP(6) LOOP(7)
-      __builtin_memcpy(to + PLACE(p->to), from + PLACE(p->from), (size_t)p->run);
+  if (is_flat(p->n, GLOW_MOVE_DIMS)) {
+    SPAN(0)
+    LOOP(7)
+    copy(y + i0 * p->to[0] + i7 * p->to[7], x + i0 * p->from[0] + i7 * p->from[7], p->run);
+    return;
+  }
+  SPAN(0) LOOP(1) LOOP(2) LOOP(3) LOOP(4) LOOP(5) LOOP(6) {
+    char *to = y + PLACE(p->to);
+    const char *from = x + PLACE(p->from);
+    LOOP(7) copy(to + i7 * p->to[7], from + i7 * p->from[7], p->run);
+  }
 }
 
 void glow_zero(const GlowMoveParams *p, void *const *ptrs, int64_t begin, int64_t end,
                char *scratch) {
-  char *to = GLOW_ZERO_PTRS(ptrs).y;
+  char *y = GLOW_ZERO_PTRS(ptrs).y;
   (void)scratch;
-  SPAN(0)
-  LOOP(1)
-  LOOP(2)
-  LOOP(3) LOOP(4) LOOP(5) LOOP(6) LOOP(7) __builtin_memset(to + PLACE(p->to), 0, (size_t)p->run);
+  SPAN(0) LOOP(1) LOOP(2) LOOP(3) LOOP(4) LOOP(5) LOOP(6) {
+    char *to = y + PLACE(p->to);
+    LOOP(7) __builtin_memset(to + i7 * p->to[7], 0, (size_t)p->run);
+  }
 }
+
+/* ---- Elements -------------------------------------------------------------------------------- */
+
+enum { LANES = 8 };
+
+#define AT(bits, place) (*(const Lanes##bits *)(place))
+
+/* A line of elements: of one that is repeated, backwards, every second or third one, or any. A line
+ * in steps reads nothing behind its last element. */
+#define ELEMENTS(bits)                                                                             \
+  typedef uint##bits##_t Unit##bits __attribute__((may_alias));                                    \
+  typedef uint##bits##_t Lanes##bits                                                               \
+      __attribute__((vector_size(LANES * bits / 8), aligned(bits / 8), may_alias));                \
+  INLINE void line_##bits(Unit##bits *to, const Unit##bits *from, int64_t n, int64_t ts,           \
+                          int64_t fs) {                                                            \
+    int64_t i = 0;                                                                                 \
+    if (ts == 1 && fs == 0) {                                                                      \
+      const Lanes##bits v = (Lanes##bits){0} + *from;                                              \
+      ROLLED for (; i + LANES <= n; i += LANES) * (Lanes##bits *)(to + i) = v;                     \
+    } else if (ts == 1 && fs == -1) {                                                              \
+      ROLLED for (; i + LANES <= n; i += LANES) {                                                  \
+        const Lanes##bits v = AT(bits, from - i - (LANES - 1));                                    \
+        *(Lanes##bits *)(to + i) = __builtin_shufflevector(v, v, 7, 6, 5, 4, 3, 2, 1, 0);          \
+      }                                                                                            \
+    } else if (ts == 1 && fs == 2) {                                                               \
+      ROLLED for (; i + LANES <= n; i += LANES) {                                                  \
+        const Unit##bits *f = from + 2 * i;                                                        \
+        *(Lanes##bits *)(to + i) = __builtin_shufflevector(AT(bits, f), AT(bits, f + LANES - 1),   \
+                                                           0, 2, 4, 6, 9, 11, 13, 15);             \
+      }                                                                                            \
+    } else if (ts == 1 && fs == 3) {                                                               \
+      ROLLED for (; i + LANES <= n; i += LANES) {                                                  \
+        const Unit##bits *f = from + 3 * i;                                                        \
+        const Lanes##bits v =                                                                      \
+            __builtin_shufflevector(AT(bits, f), AT(bits, f + LANES), 0, 3, 6, 9, 12, 15, -1, -1); \
+        *(Lanes##bits *)(to + i) =                                                                 \
+            __builtin_shufflevector(v, AT(bits, f + 2 * LANES - 2), 0, 1, 2, 3, 4, 5, 12, 15);     \
+      }                                                                                            \
+    } else {                                                                                       \
+      ROLLED for (; i + 4 <= n; i += 4) {                                                          \
+        UNROLL for (int64_t k = i; k < i + 4; k++) to[k * ts] = from[k * fs];                      \
+      }                                                                                            \
+    }                                                                                              \
+    ROLLED for (; i < n; i++) to[i * ts] = from[i * fs];                                           \
+  }                                                                                                \
+  void glow_move_elements_##bits(const GlowMoveElementsParams *p, void *const *ptrs,               \
+                                 int64_t begin, int64_t end, char *scratch) {                      \
+    Unit##bits *y = GLOW_MOVE_ELEMENTS_PTRS(ptrs).y;                                               \
+    const Unit##bits *x = GLOW_MOVE_ELEMENTS_PTRS(ptrs).x;                                         \
+    (void)scratch;                                                                                 \
+    if (is_flat(p->n, GLOW_MOVE_LINES) && p->parts == 1) {                                         \
+      SPAN(0)                                                                                      \
+      LOOP(6)                                                                                      \
+          line_##bits(y + i0 * p->to[0] + i6 * p->to[6], x + i0 * p->from[0] + i6 * p->from[6],    \
+                      p->columns, p->column_to, p->column_from);                                   \
+      return;                                                                                      \
+    }                                                                                              \
+    ROLLED for (int64_t u = begin; u < end; u++) {                                                 \
+      const int64_t i0 = u / p->parts, first = u % p->parts * p->part;                             \
+      const int64_t n = p->columns - first < p->part ? p->columns - first : p->part;               \
+      LOOP(1)                                                                                      \
+      LOOP(2)                                                                                      \
+      LOOP(3) LOOP(4) LOOP(5) LOOP(6) line_##bits(y + PLACE(p->to) + first * p->column_to,         \
+                                                  x + PLACE(p->from) + first * p->column_from, n,  \
+                                                  p->column_to, p->column_from);                   \
+    }                                                                                              \
+  }
+
+ELEMENTS(8)
+ELEMENTS(16)
+ELEMENTS(32)
+ELEMENTS(64)

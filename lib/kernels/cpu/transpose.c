@@ -1,6 +1,10 @@
 /* Transpositions of matrices of 8-, 16-, 32- and 64-bit elements: 4x4 elements in registers, in
- * stripes of columns so that every cache line that is touched is used while it is there. */
+ * stripes of columns so that every cache line that is touched is used while it is there. Where
+ * columns are far apart in the result, whole lines of it are written one after the other: those
+ * that lie a power of two apart would drive each other out of the cache. */
 #include "kernels/kernels.h"
+
+enum { LINE = 64, FAR = 4096 }; /* bytes */
 
 #define TRANSPOSE(bits)                                                                            \
   typedef uint##bits##_t Four##bits                                                                \
@@ -35,13 +39,23 @@
         rest /= p->n[d];                                                                           \
       }                                                                                            \
       const int64_t rows = p->rows / 4 * 4, columns = column + (last - column) / 4 * 4;            \
-      ROLLED for (int64_t r = 0; r < rows; r += 4) {                                               \
-        ROLLED for (int64_t c = column; c < columns; c += 4) four_##bits(                          \
-            to + c * p->column_to + r, p->column_to, from + r * p->row_from + c, p->row_from);     \
-        ROLLED for (int64_t c = columns; c < last; c++) {                                          \
-          UNROLL for (int i = 0; i < 4; i++) to[c * p->column_to + r + i] =                        \
-              from[(r + i) * p->row_from + c];                                                     \
+      if (p->column_to * bits / 8 < FAR) {                                                         \
+        ROLLED for (int64_t r = 0; r < rows; r += 4) {                                             \
+          ROLLED for (int64_t c = column; c < columns; c += 4) four_##bits(                        \
+              to + c * p->column_to + r, p->column_to, from + r * p->row_from + c, p->row_from);   \
         }                                                                                          \
+      } else {                                                                                     \
+        ROLLED for (int64_t r0 = 0, r1; r0 < rows; r0 = r1) {                                      \
+          r1 = r0 + LINE * 8 / bits < rows ? r0 + LINE * 8 / bits : rows;                          \
+          ROLLED for (int64_t c = column; c < columns; c += 4) {                                   \
+            ROLLED for (int64_t r = r0; r < r1; r += 4) four_##bits(                               \
+                to + c * p->column_to + r, p->column_to, from + r * p->row_from + c, p->row_from); \
+          }                                                                                        \
+        }                                                                                          \
+      }                                                                                            \
+      ROLLED for (int64_t c = columns; c < last; c++) {                                            \
+        ROLLED for (int64_t r = 0; r < rows; r++) to[c * p->column_to + r] =                       \
+            from[r * p->row_from + c];                                                             \
       }                                                                                            \
       ROLLED for (int64_t r = rows; r < p->rows; r++) {                                            \
         ROLLED for (int64_t c = column; c < last; c++) to[c * p->column_to + r] =                  \
