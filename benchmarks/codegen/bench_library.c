@@ -96,6 +96,10 @@ static const Other others[] = {
      "  placeholder @x : float<1 x 2048 x 7 x 7 | NCHW16c>\n"
      "  placeholder @y : float<1 x 2048 x 1 x 1 | NCHW16c>\n",
      "average_pool @out @y, @in @x {kernels = [7, 7]}"},
+    {"max_pool 5x5, plain, 256@20",
+     "  placeholder @x : float<1 x 256 x 20 x 20>\n"
+     "  placeholder @y : float<1 x 256 x 20 x 20>\n",
+     "max_pool @out @y, @out none, @in @x {kernels = [5, 5], pads = [2, 2, 2, 2]}"},
     {"relayout to blocks, 64@56",
      "  placeholder @x : float<1 x 64 x 56 x 56>\n"
      "  placeholder @y : float<1 x 64 x 56 x 56 | NCHW16c>\n",

@@ -49,11 +49,26 @@ static void put_pool(Program *p, const Pool *t) {
   put(p, ", ");
 }
 
+static void put_max_pool(Program *p, const Pool *t) {
+  put(p, "  max_pool @out @v%d, @out none", declare(p, &t->y));
+  put(p, ", @in @v%d", declare(p, &t->x));
+  put_pool(p, t);
+  put_shards(p);
+}
+
 void case_max_pool(Program *p) {
   Pool t = draw_pool(p, draw_kind(p, NUMBERS), false);
-  put(p, "  max_pool @out @v%d, @out none", declare(p, &t.y));
+  put_max_pool(p, &t);
+}
+
+static void put_max_pool_arg(Program *p, GlowKind kind) {
+  Pool t = draw_pool(p, kind, true);
+  Shape at = t.y;
+  at.kind = GLOW_KIND_I64;
+  put(p, "  max_pool @out @v%d, @out @v%d", declare(p, &t.y), declare(p, &at));
   put(p, ", @in @v%d", declare(p, &t.x));
   put_pool(p, &t);
+  put(p, "column_major = %s, ", draw(p, 3) ? "false" : "true");
   put_shards(p);
 }
 
@@ -61,28 +76,48 @@ void case_max_pool_arg(Program *p) {
   const GlowKindSet kinds = GLOW_KIND_BIT(GLOW_KIND_FLOAT) | GLOW_KIND_BIT(GLOW_KIND_DOUBLE) |
                             GLOW_KIND_BIT(GLOW_KIND_FLOAT16) | GLOW_KIND_BIT(GLOW_KIND_I8) |
                             GLOW_KIND_BIT(GLOW_KIND_U8);
-  Pool t = draw_pool(p, draw_kind(p, kinds), true);
-  Shape at = t.y;
-  at.kind = GLOW_KIND_I64;
-  put(p, "  max_pool @out @v%d, @out @v%d", declare(p, &t.y), declare(p, &at));
-  put(p, ", @in @v%d", declare(p, &t.x));
-  put_pool(p, &t);
-  put(p, "column_major = %s, ", draw(p, 2) ? "true" : "false");
+  put_max_pool_arg(p, draw_kind(p, kinds));
+}
+
+static void put_average_pool(Program *p, const Pool *t) {
+  put(p, "  average_pool @out @v%d, @in @v%d", declare(p, &t->y), declare(p, &t->x));
+  put_pool(p, t);
+  put(p, "count_include_pad = %s, ", draw(p, 2) ? "true" : "false");
   put_shards(p);
 }
 
 void case_average_pool(Program *p) {
   Pool t = draw_pool(p, draw_kind(p, FLOATS), false);
-  put(p, "  average_pool @out @v%d, @in @v%d", declare(p, &t.y), declare(p, &t.x));
-  put_pool(p, &t);
-  put(p, "count_include_pad = %s, ", draw(p, 2) ? "true" : "false");
+  put_average_pool(p, &t);
+}
+
+static void put_lp_pool(Program *p, const Pool *t, int norm) {
+  put(p, "  lp_pool @out @v%d, @in @v%d", declare(p, &t->y), declare(p, &t->x));
+  put_pool(p, t);
+  put(p, "p = %d.0, ", norm);
   put_shards(p);
 }
 
 void case_lp_pool(Program *p) {
   Pool t = draw_pool(p, draw_kind(p, FLOATS), false);
-  put(p, "  lp_pool @out @v%d, @in @v%d", declare(p, &t.y), declare(p, &t.x));
-  put_pool(p, &t);
-  put(p, "p = %d.0, ", draw_in(p, 1, 3));
-  put_shards(p);
+  put_lp_pool(p, &t, draw_in(p, 1, 3));
 }
+
+/* Also maps of several bands. */
+void case_pool_rows(Program *p) {
+  Pool t = draw_pool(p, GLOW_KIND_FLOAT, true);
+  const int what = draw(p, 4);
+  if (t.axes == 2 && draw(p, 3) == 0) {
+    const int more = draw_in(p, 20, 120);
+    t.x.dims[2] += more * t.strides[0];
+    t.y.dims[2] += more;
+  }
+  if (what < 2)
+    put_max_pool(p, &t);
+  else if (what == 2)
+    put_average_pool(p, &t);
+  else
+    put_lp_pool(p, &t, draw_in(p, 1, 2));
+}
+
+void case_pool_rows_arg(Program *p) { put_max_pool_arg(p, GLOW_KIND_FLOAT); }

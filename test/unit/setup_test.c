@@ -63,6 +63,25 @@ static const char top_k[] = "module \"t\" {target = \"%s\"}\n"
                             "  top_k @out @y, @out @i, @in @x, @in none {k = 30, axis = 1}\n"
                             "}\n";
 
+static const char pools[] =
+    "module \"t\" {target = \"%s\"}\n"
+    "declare {\n"
+    "  placeholder @x : float<2 x 9 x 200 x 31>\n"
+    "  placeholder @a : float<2 x 9 x 200 x 31>\n"
+    "  placeholder @b : float<2 x 9 x 100 x 15>\n"
+    "  placeholder @c : float<2 x 9 x 100 x 15>\n"
+    "  placeholder @d : float<2 x 9 x 100 x 15>\n"
+    "  placeholder @e : float<2 x 9 x 100 x 15>\n"
+    "  placeholder @i : i64<2 x 9 x 100 x 15>\n"
+    "}\n"
+    "program @p {\n"
+    "  max_pool @out @a, @out none, @in @x {kernels = [5, 5], pads = [2, 2, 2, 2]}\n"
+    "  average_pool @out @b, @in @x {kernels = [2, 2], strides = [2, 2]}\n"
+    "  lp_pool @out @c, @in @x {kernels = [2, 2], strides = [2, 2], p = 1.0}\n"
+    "  lp_pool @out @d, @in @x {kernels = [2, 2], strides = [2, 2]}\n"
+    "  max_pool @out @e, @out @i, @in @x {kernels = [2, 2], strides = [2, 2]}\n"
+    "}\n";
+
 /* Also of a mode. */
 static const char grid_sample[] = "module \"t\" {target = \"%s\"}\n"
                                   "declare {\n"
@@ -158,7 +177,7 @@ static bool has_kind(uint32_t program, GlowKind kind) {
 static void check_machine(const GlowIsa *isa) {
   GlowContext *ctx = glow_context_create();
   const uint32_t count = sizeof cases / sizeof *cases, kinds = GLOW_KIND_U64 + 1;
-  for (uint32_t i = 0; i <= count + 3 * kinds; i++) {
+  for (uint32_t i = 0; i < count + 3 * kinds + 2; i++) {
     GlowText text;
     glow_text_init(&text, ctx);
     const uint32_t rest = i < count ? 0 : i - count;
@@ -166,6 +185,8 @@ static void check_machine(const GlowIsa *isa) {
       write_case(&text, &cases[i], isa);
     else if (i == count + 3 * kinds)
       glow_text_printf(&text, attention, isa->name);
+    else if (i == count + 3 * kinds + 1)
+      glow_text_printf(&text, pools, isa->name);
     else if (has_kind(rest / kinds, rest % kinds))
       write_kind(&text, rest / kinds, glow_kind_info[rest % kinds].name, isa);
     size_t size = text.size;

@@ -78,6 +78,45 @@ static const GlowKernel *kernel_of(const GlowNode *n, GlowKind kind) {
                                          : glow_find_lp_pool(kind);
 }
 
+/* ---- Rows ------------------------------------------------------------------------------------ */
+
+/* Whether the kernels of rows take it: float, plain, few taps. Indices into an image have 32 bits,
+ * and floats hold the numbers of taps. */
+static bool takes_rows(const GlowView *x, const GlowView *y, const GlowPoolParams *p) {
+  const int64_t rows = p->kernel[0] * p->kernel[1], columns = p->kernel[2];
+  int64_t image = 1;
+  for (uint32_t a = 0; a < GLOW_POOL_DIMS; a++)
+    image *= p->in[a];
+  return x->type->kind == GLOW_KIND_FLOAT && !x->type->layout && p->lanes == 1 && p->xs[2] == 1 &&
+         glow_view_is_dense(y) && rows * columns <= GLOW_POOL_TAPS && image <= INT32_MAX;
+}
+
+/* Appends the kernel of rows. False, without a reason, if it does not take the pool. */
+static bool select_rows(GlowSelect *s, const GlowNode *n, const GlowPoolParams *pool,
+                        const GlowView *x, const GlowView *y, const GlowPlace *arg) {
+  const float norm = glow_float_from_bits((uint32_t)pool->norm);
+  const GlowPoolRowsVariant what = n->op == GLOW_OP_MAX_POOL       ? GLOW_POOL_ROWS_MAX
+                                   : n->op == GLOW_OP_AVERAGE_POOL ? GLOW_POOL_ROWS_MEAN
+                                   : norm == 1                     ? GLOW_POOL_ROWS_NORM1
+                                                                   : GLOW_POOL_ROWS_NORM2;
+  GlowPoolRowsParams p = {.pool = *pool};
+  GlowSetup setup = {0};
+  if (!takes_rows(x, y, pool) || (n->op == GLOW_OP_LP_POOL && norm != 1 && norm != 2) ||
+      (arg && pool->column_major))
+    return false;
+  if (arg) {
+    GlowPoolRowsArgPlaces at = {.y = y->place, .at = *arg, .x = x->place};
+    glow_setup_pool_rows_arg(&s->cpu, &p, &setup);
+    glow_work_pool_rows_arg(s, n, &p, &setup, &at);
+    return true;
+  }
+  GlowPoolRowsPlaces at = {.y = y->place, .x = x->place};
+  p.maxima = what == GLOW_POOL_ROWS_MAX;
+  glow_setup_pool_rows(&s->cpu, &p, &setup);
+  glow_work_pool_rows(s, n, what, &p, &setup, &at);
+  return true;
+}
+
 bool glow_select_pool(GlowSelect *s, const GlowNode *n) {
   GlowPoolParams p = {0};
   GlowView x, y, arg;
@@ -109,6 +148,8 @@ bool glow_select_pool(GlowSelect *s, const GlowNode *n) {
     return glow_select_fail(s, "there is no kernel for its layout that finds indices");
   int64_t pixels = p.n * p.c * p.out[0] * p.out[1] * p.out[2];
   if (!pixels || !p.lanes)
+    return true;
+  if (select_rows(s, n, &p, &x, &y, where ? &arg.place : NULL))
     return true;
   GlowWorkSpec spec = {.units = p.n * p.c * p.out[0] * p.out[1]};
   if (where)

@@ -4,7 +4,7 @@
  * ascending spatial order, 16 neighbouring channels at a time where there are that many. Maximum:
  * the first of equals, a NaN above all. Mean: a chain from +0, then a division. Norm: a chain over
  * |x|^p, then the root. */
-#include "kernels/kernels.h"
+#include "pool_window.h"
 
 #include "num/half.h"
 #include "num/math.h"
@@ -12,33 +12,6 @@
 #define LANES16                                                                                    \
   _Pragma("clang loop vectorize(enable) interleave(disable)") for (int l = 0; l < 16; l++)
 #define ONE for (int l = 0; l < 1; l++)
-#define AXES UNROLL for (int a = 0; a < GLOW_POOL_DIMS; a++)
-
-/* The taps of a window that lie inside of X: [first, first + count) along each axis. `elements` is
- * their number, `divisor` what a mean is divided by, `at` the offset in X of the first of them. */
-typedef struct Window {
-  int64_t first[GLOW_POOL_DIMS], count[GLOW_POOL_DIMS], divisor, elements, at;
-} Window;
-
-INLINE int64_t div_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-INLINE void clip(const GlowPoolParams *p, const int64_t *place, Window *w) {
-  w->divisor = w->elements = 1;
-  w->at = 0;
-  AXES {
-    int64_t d = p->dilation[a], o = place[a] * p->stride[a] - p->before[a];
-    int64_t first = o < 0 ? div_up(-o, d) : 0;
-    int64_t end = p->in[a] > o ? div_up(p->in[a] - o, d) : 0;
-    int64_t limit = p->in[a] + p->after[a] > o ? div_up(p->in[a] + p->after[a] - o, d) : 0;
-    end = end < p->kernel[a] ? end : p->kernel[a];
-    limit = limit < p->kernel[a] ? limit : p->kernel[a];
-    w->first[a] = first;
-    w->count[a] = end > first ? end - first : 0;
-    w->elements *= w->count[a];
-    w->divisor *= p->include_pad ? limit : w->count[a];
-    w->at += (o + first * d) * p->xs[a];
-  }
-}
 
 /* A loop over the taps i, j, k that lie inside, and the offset in X of such a tap. */
 #define TAPS(p, w)                                                                                 \

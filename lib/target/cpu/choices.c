@@ -103,7 +103,8 @@ static uint32_t pool_choices(const GlowNode *n, int order, GlowChoice *choices, 
     return stays_plain(why, "it has not two spatial axes of float in the order NCHW, or an Argmax");
   choices[0] = (GlowChoice){.out = blocks(n->block->module->ctx)};
   choices[0].in[0] = choices[0].out;
-  return 1;
+  choices[1] = (GlowChoice){0}; /* rows of plain values are as fast as blocks without a Relayout */
+  return 2;
 }
 
 uint32_t glow_cpu_choices(const GlowTarget *t, const GlowNode *n, GlowChoice choices[GLOW_CHOICES],
