@@ -14,14 +14,14 @@
  * drops the last places where the strides do not divide the extents of the result.
  *
  * W' and B' are `eval` constants, so W must be constant, and B constant or absent; there are two
- * spatial axes in NCHW order, no groups and no dilations. What would need padding below 0 stays: a
- * ConvTranspose that pads by more than its window.
+ * or three spatial axes in NCHW order, no groups and no dilations. What would need padding below 0
+ * stays: a ConvTranspose that pads by more than its window.
  *
  * Bounded: the order of taps in sums changes, and zeros are added: c = 2 K + 2 for K products. */
 #include "lower/window.h"
 #include "transforms/contraction.h"
 
-enum { AXES = 2, MOST_PHASES = 64, BLOCK = 16 };
+enum { MOST_AXES = 3, MOST_PHASES = 64, BLOCK = 16 };
 
 /* The phases along one axis: results b, b + stride, ... for b below the stride. */
 typedef struct Phase {
@@ -41,7 +41,8 @@ typedef struct Subpixel {
   GlowPassRun *run;
   GlowNode *node;
   GlowContraction of;
-  Axis axes[AXES];
+  uint32_t spatial; /* how many axes */
+  Axis axes[MOST_AXES];
   bool merged; /* one convolution */
 } Subpixel;
 
@@ -76,7 +77,7 @@ static double blocks(double channels) {
  */
 static double cost(const Subpixel *s, bool merged) {
   double taps = 1, phases = 1, places = 1;
-  for (int i = 0; i < AXES; i++) {
+  for (uint32_t i = 0; i < s->spatial; i++) {
     const Axis *a = &s->axes[i];
     int64_t sum = 0;
     for (int64_t b = 0; b < a->stride; b++)
@@ -90,36 +91,29 @@ static double cost(const Subpixel *s, bool merged) {
 
 /* ---- Filters --------------------------------------------------------------------------------- */
 
-/* Zeros before and after axes 2 and 3 of v. */
-static GlowValue *padded(Subpixel *s, GlowBuilder *b, GlowValue *v, const int64_t pads[4]) {
-  for (uint32_t i = 0; i < AXES; i++)
-    v = glow_build_padded(b, s->node, v, 2 + i, pads[i], pads[2 + i]);
-  return v;
+/* The place of phase number i along each axis. */
+static void phase_at(const Subpixel *s, int64_t i, int64_t at[MOST_AXES]) {
+  for (uint32_t k = s->spatial; k-- > 0; i /= s->axes[k].stride)
+    at[k] = i % s->axes[k].stride;
 }
 
 /* The filter of a phase, O x C x taps, in an eval block; with zeros if it is for one convolution of
  * all. w: a copy of W there. */
-static GlowValue *phase_filter(Subpixel *s, GlowBuilder *b, GlowValue *w, const int64_t at[AXES]) {
-  int64_t pads[4] = {0};
-  for (uint32_t i = 0; i < AXES && w; i++) {
+static GlowValue *phase_filter(Subpixel *s, GlowBuilder *b, GlowValue *w, const int64_t *at) {
+  static const uint32_t perm[] = {1, 0, 2, 3, 4};
+  for (uint32_t i = 0; i < s->spatial && w; i++) {
     const Axis *a = &s->axes[i];
     const Phase *p = &a->phases[at[i]];
-    int64_t last = p->tap + (p->taps - 1) * a->stride;
-    if (last >= w->type->dims[2 + i].size) { /* it has no taps but zeros */
-      int64_t zeros[4] = {0};
-      zeros[2 + i] = last + 1 - w->type->dims[2 + i].size;
-      w = padded(s, b, w, zeros);
-    }
-    w = w ? glow_build_part(b, s->node, w, 2 + i, last, p->tap - 1 < 0 ? INT64_MIN : p->tap - 1,
-                            -a->stride)
-          : NULL;
-    if (s->merged) {
-      pads[i] = a->all.before - p->before;
-      pads[2 + i] = a->all.taps - p->taps - pads[i];
-    }
+    int64_t last = p->tap + (p->taps - 1) * a->stride, extent = w->type->dims[2 + i].size;
+    if (last >= extent) /* it has no taps but zeros */
+      w = glow_build_padded(b, s->node, w, 2 + i, 0, last + 1 - extent);
+    w = glow_build_part(b, s->node, w, 2 + i, last, p->tap - 1 < 0 ? INT64_MIN : p->tap - 1,
+                        -a->stride);
+    int64_t before = a->all.before - p->before;
+    if (s->merged)
+      w = glow_build_padded(b, s->node, w, 2 + i, before, a->all.taps - p->taps - before);
   }
-  w = w ? glow_build_permuted(b, w, (uint32_t[]){1, 0, 2, 3}, 4) : NULL;
-  return padded(s, b, w, pads);
+  return glow_build_permuted(b, w, perm, 2 + s->spatial);
 }
 
 /* The filters of phases first up to end, one after the other, as a constant. */
@@ -127,7 +121,8 @@ static GlowValue *filter_of(Subpixel *s, int64_t first, int64_t end) {
   GlowValue *w = glow_node_in(s->node, GLOW_CONTRACTION_W), *parts[MOST_PHASES];
   GlowEval e = glow_eval_create(s->run->module, s->run->arena, s->node);
   for (int64_t i = first; i < end; i++) {
-    int64_t at[AXES] = {i / s->axes[1].stride, i % s->axes[1].stride};
+    int64_t at[MOST_AXES];
+    phase_at(s, i, at);
     parts[i - first] = phase_filter(s, &e.builder, glow_eval_copy(&e, w), at);
     if (!parts[i - first])
       return NULL;
@@ -154,12 +149,16 @@ static GlowValue *bias_of(Subpixel *s, uint32_t count) {
 
 /* ---- The rewrite ----------------------------------------------------------------------------- */
 
-/* The convolution of phases first up to end, padded as `rows` and `columns` say. */
+/* The convolution of phases first up to end; `along` says for each axis how it is padded. */
 static GlowValue *convolve(Subpixel *s, GlowBuilder *b, int64_t first, int64_t end,
-                           const Phase *rows, const Phase *columns) {
-  uint32_t pads[] = {(uint32_t)rows->before, (uint32_t)columns->before, (uint32_t)rows->after,
-                     (uint32_t)columns->after};
-  GlowConvolutionMembers members = {.group = 1, .pads = glow_array_u32(s->run->module, pads, 4)};
+                           const Phase *const *along) {
+  uint32_t pads[2 * MOST_AXES];
+  for (uint32_t i = 0; i < s->spatial; i++) {
+    pads[i] = (uint32_t)along[i]->before;
+    pads[s->spatial + i] = (uint32_t)along[i]->after;
+  }
+  GlowConvolutionMembers members = {.group = 1,
+                                    .pads = glow_array_u32(s->run->module, pads, 2 * s->spatial)};
   GlowValue *ins[] = {glow_node_in(s->node, GLOW_CONTRACTION_X), filter_of(s, first, end),
                       bias_of(s, (uint32_t)(end - first))};
   GlowNode *n = ins[1] ? glow_build(b, GLOW_OP_CONVOLUTION, ins, 3, &members, NULL) : NULL;
@@ -168,14 +167,20 @@ static GlowValue *convolve(Subpixel *s, GlowBuilder *b, int64_t first, int64_t e
 
 /* All phases, N x (S T O) x H' x W'. */
 static GlowValue *phases_of(Subpixel *s, GlowBuilder *b) {
-  const Axis *rows = &s->axes[0], *columns = &s->axes[1];
-  int64_t count = rows->stride * columns->stride;
-  if (s->merged)
-    return convolve(s, b, 0, count, &rows->all, &columns->all);
   GlowValue *parts[MOST_PHASES];
-  for (int64_t i = 0; i < count; i++) {
-    const Phase *row = &rows->phases[i / columns->stride];
-    if (!(parts[i] = convolve(s, b, i, i + 1, row, &columns->phases[i % columns->stride])))
+  const Phase *along[MOST_AXES];
+  int64_t count = 1, at[MOST_AXES];
+  for (uint32_t i = 0; i < s->spatial; i++) {
+    count *= s->axes[i].stride;
+    along[i] = &s->axes[i].all;
+  }
+  if (s->merged)
+    return convolve(s, b, 0, count, along);
+  for (int64_t k = 0; k < count; k++) {
+    phase_at(s, k, at);
+    for (uint32_t i = 0; i < s->spatial; i++)
+      along[i] = &s->axes[i].phases[at[i]];
+    if (!(parts[k] = convolve(s, b, k, k + 1, along)))
       return NULL;
   }
   return glow_build_concat(b, parts, (uint32_t)count, 1);
@@ -183,14 +188,22 @@ static GlowValue *phases_of(Subpixel *s, GlowBuilder *b) {
 
 /* The phases put between each other, and what is too much cut off. */
 static GlowValue *interleave(Subpixel *s, GlowBuilder *b, GlowValue *v) {
-  const Axis *rows = &s->axes[0], *columns = &s->axes[1];
-  int64_t images = s->node->results[0].type->dims[0].size, out = s->of.out;
-  int64_t apart[] = {images, rows->stride, columns->stride, out, rows->places, columns->places};
-  int64_t joined[] = {images, out, rows->places * rows->stride, columns->places * columns->stride};
-  v = glow_build_shaped(b, s->node, v, 6, apart);
-  v = glow_build_permuted(b, v, (uint32_t[]){0, 3, 4, 1, 5, 2}, 6);
-  v = glow_build_shaped(b, s->node, v, 4, joined);
-  for (uint32_t i = 0; i < AXES; i++)
+  uint32_t axes = s->spatial, perm[2 + 2 * MOST_AXES] = {0, 1 + axes};
+  int64_t apart[2 + 2 * MOST_AXES], joined[2 + MOST_AXES];
+  apart[0] = joined[0] = s->node->results[0].type->dims[0].size;
+  apart[1 + axes] = joined[1] = s->of.out;
+  for (uint32_t i = 0; i < axes; i++) {
+    const Axis *a = &s->axes[i];
+    apart[1 + i] = a->stride;
+    apart[2 + axes + i] = a->places;
+    joined[2 + i] = a->places * a->stride;
+    perm[2 + 2 * i] = 2 + axes + i;
+    perm[3 + 2 * i] = 1 + i;
+  }
+  v = glow_build_shaped(b, s->node, v, 2 + 2 * axes, apart);
+  v = glow_build_permuted(b, v, perm, 2 + 2 * axes);
+  v = glow_build_shaped(b, s->node, v, 2 + axes, joined);
+  for (uint32_t i = 0; i < axes; i++)
     if (v && joined[2 + i] != s->axes[i].out)
       v = glow_build_part(b, s->node, v, 2 + i, s->axes[i].skipped,
                           s->axes[i].skipped + s->axes[i].out, 1);
@@ -204,10 +217,18 @@ static bool is_candidate(Subpixel *s, GlowConstness *constness) {
     return false;
   const GlowConvTransposeMembers *m = n->members;
   const GlowType *y = n->results[0].type;
-  return m->layout == GLOW_LAYOUT_NCHW && m->group == 1 && glow_slide_entry(m->dilations, 0, 1) == 1 &&
-         glow_slide_entry(m->dilations, 1, 1) == 1 && glow_type_is_static(y) && y->rank == 4 && !y->layout &&
-         glow_type_elements(y) > 0 && glow_contraction_is_constant(&s->of, constness) &&
-         (double)glow_slide_entry(m->strides, 0, 1) * glow_slide_entry(m->strides, 1, 1) <= MOST_PHASES;
+  if (m->layout != GLOW_LAYOUT_NCHW || m->group != 1 || !glow_type_is_static(y) || y->rank < 4 ||
+      y->rank > 2 + MOST_AXES || y->layout || glow_type_elements(y) == 0 ||
+      !glow_contraction_is_constant(&s->of, constness))
+    return false;
+  double phases = 1;
+  s->spatial = y->rank - 2;
+  for (uint32_t i = 0; i < s->spatial; i++) {
+    if (glow_slide_entry(m->dilations, i, 1) != 1)
+      return false;
+    phases *= (double)glow_slide_entry(m->strides, i, 1);
+  }
+  return phases <= MOST_PHASES;
 }
 
 /* Fills in the axes. skip: begin where each phase has its first tap. False if this cannot be. */
@@ -215,7 +236,7 @@ static bool find_axes(Subpixel *s, bool skip) {
   const GlowConvTransposeMembers *m = s->node->members;
   const GlowType *x = glow_node_in(s->node, GLOW_CONTRACTION_X)->type;
   const GlowType *w = glow_node_in(s->node, GLOW_CONTRACTION_W)->type;
-  for (uint32_t i = 0; i < AXES; i++) {
+  for (uint32_t i = 0; i < s->spatial; i++) {
     int64_t stride = glow_slide_entry(m->strides, i, 1), pad = glow_slide_entry(m->pads, i, 0);
     s->axes[i] = (Axis){.stride = stride,
                         .in = x->dims[2 + i].size,

@@ -1,6 +1,7 @@
 """Writes into a folder: subpixel.gg, with a function of transposed convolutions that become convolutions and one of
-others; their input x.npy; and the expected results of both, computed in double precision with numpy by scattering
-each input."""
+others; their inputs x.npy and, with three spatial axes, v.npy; and the expected results of both, computed in double
+precision with numpy by scattering each input."""
+import itertools
 import sys
 
 import numpy as np
@@ -13,38 +14,42 @@ CASES = [
     (17, (2, 2), (2, 2), (0, 0, 0, 0), 1, "", True),
     (4, (2, 3), (3, 2), (0, 1, 0, 0), 1, "", False),
     (5, (3, 2), (1, 1), (2, 0, 1, 1), 1, "", True),
+    (18, (2, 3, 2), (2, 2, 1), (0, 1, 0, 0, 1, 1), 1, "", True),
 ]
 KEPT = [
     (6, (3, 3), (2, 2), (1, 1, 1, 1), 2, "", True),
     (6, (2, 2), (2, 2), (0, 1, 0, 0), 1, ", dilations = [2, 2]", True),
     (3, (3, 3), (2, 2), (2, 2, 2, 2), 1, "", False),
 ]
-N, C, H, W = 2, 6, 3, 4
+N, C, EXTENTS = 2, 6, {2: (3, 4), 3: (2, 3, 4)}
 
 
 def transposed(x, w, b, strides, pads, group, spread, more):
     """w[in][out / group][..]; `more` places at the end."""
-    per = w.shape[1]
+    per, extents, axes = w.shape[1], x.shape[2:], len(strides)
     reach = [(k - 1) * spread + 1 for k in w.shape[2:]]
-    y = np.zeros((N, per * group, *((e - 1) * s + k + more for e, s, k in zip((H, W), strides, reach))))
+    y = np.zeros((N, per * group, *((e - 1) * s + k + more for e, s, k in zip(extents, strides, reach))))
     for c in range(C):
         first = c // (C // group) * per
-        for i in range(H):
-            for j in range(W):
-                y[:, first:first + per, strides[0] * i:strides[0] * i + reach[0]:spread,
-                  strides[1] * j:strides[1] * j + reach[1]:spread] += x[:, c, i, j][:, None, None, None] * w[c]
-    y = y[:, :, pads[0]:y.shape[2] - pads[2], pads[1]:y.shape[3] - pads[3]]
-    return y if b is None else y + b[:, None, None]
+        for at in itertools.product(*map(range, extents)):
+            cut = [slice(s * i, s * i + r, spread) for s, i, r in zip(strides, at, reach)]
+            y[(slice(None), slice(first, first + per), *cut)] += np.multiply.outer(x[(slice(None), c, *at)], w[c])
+    y = y[(slice(None), slice(None), *(slice(p, e - q) for p, q, e in zip(pads, pads[axes:], y.shape[2:])))]
+    return y if b is None else y + b[(slice(None), *[None] * axes)]
 
 
 folder = sys.argv[1]
 rng = np.random.default_rng(3)
-x = rng.normal(0, 1, (N, C, H, W)).astype(np.float32)
-np.save(f"{folder}/x.npy", x)
 storage, functions, number = [], [], 0
+inputs = {}
+for axes, name in (2, "x"), (3, "v"):
+    inputs[axes] = name, rng.normal(0, 1, (N, C, *EXTENTS[axes])).astype(np.float32)
+    np.save(f"{folder}/{name}.npy", inputs[axes][1])
+    storage.append(f"  placeholder @{name} : float<{' x '.join(map(str, inputs[axes][1].shape))}>\n")
 for name, cases in ("main", CASES), ("kept", KEPT):
     lines, types, values = [], [], []
     for filters, window, strides, pads, group, members, bias in cases:
+        name_of_x, x = inputs[len(window)]
         w = rng.normal(0, 1, (C, filters // group, *window)).astype(np.float32)
         b = rng.normal(0, 1, filters).astype(np.float32) if bias else None
         y = transposed(x.astype(np.float64), w.astype(np.float64), b, strides, pads, group, 2 if "dil" in members else 1,
@@ -54,7 +59,7 @@ for name, cases in ("main", CASES), ("kept", KEPT):
         storage.append(f"  constant @w{number} : float<{shape}> = {w.tolist()}\n")
         if bias:
             storage.append(f"  constant @b{number} : float<{filters}> = {b.tolist()}\n")
-        operands = f"@x, @w{number}" + (f", @b{number}" if bias else "")
+        operands = f"@{name_of_x}, @w{number}" + (f", @b{number}" if bias else "")
         lines.append(f"  %y{number} = ConvTranspose({operands}) {{group = {group}, strides = {list(strides)}, "
                      f"pads = {list(pads)}{members}}}\n")
         types.append(f"float<{' x '.join(map(str, y.shape))}>")
@@ -62,4 +67,4 @@ for name, cases in ("main", CASES), ("kept", KEPT):
         number += 1
     functions.append(f"func @{name}() -> ({', '.join(types)}) {{\n{''.join(lines)}  return {', '.join(values)}\n}}\n")
 with open(f"{folder}/subpixel.gg", "w") as out:
-    out.write(f"declare {{\n  placeholder @x : float<{N} x {C} x {H} x {W}>\n{''.join(storage)}}}\n{''.join(functions)}")
+    out.write(f"declare {{\n{''.join(storage)}}}\n{''.join(functions)}")
