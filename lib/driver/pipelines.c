@@ -35,8 +35,8 @@
 
 /* Chooses element kinds, algorithms and layouts for kernels: last. */
 #define KERNELS                                                                                    \
-  "widen,reduce-mean-pool,subpixel-conv,conv-3d,sink-transpose,simplify-transpose,sink-reshape,"   \
-  "simplify-reshape,winograd,@layout,dce,schedule"
+  "widen,reduce-mean-pool,subpixel-conv,conv-3d,merge-groups,sink-transpose,simplify-transpose,"   \
+  "sink-reshape,simplify-reshape,winograd,@layout,dce,schedule"
 
 static const char *const graph_pipelines[] = {
     "inline,lower",
