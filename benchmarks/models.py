@@ -40,6 +40,9 @@ class Model:
     def number(self, value):
         return self.constant(FLOAT, (), struct.pack("<f", value))
 
+    def integer(self, value):
+        return self.constant(I64, (), struct.pack("<q", value))
+
     def integers(self, *values):
         return self.constant(I64, (len(values),), struct.pack(f"<{len(values)}q", *values))
 

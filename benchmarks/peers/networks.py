@@ -1,5 +1,5 @@
-"""The networks that engines are compared on: fp32 ONNX with random weights of He scale, one input, one
-output, written as protobuf bytes by ../models.py.
+"""The networks that engines are compared on: fp32 ONNX with random weights, one input, one output, written as
+protobuf bytes by ../models.py.
 
 Beside NAME.onnx lie NAME.json (shapes, multiply-accumulates) and NAME.in (raw little-endian input).
 Names are NETWORK_bBATCH. Residual branches end in smaller weights, so that values stay near 1 through
@@ -7,118 +7,10 @@ the whole depth.
 """
 import json
 import os
-import struct
-import sys
 
 import numpy as np
-
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-import models  # noqa: E402
-
-
-class Builder:
-    """A model that knows the shapes of its values and counts multiply-accumulates."""
-
-    def __init__(self, shape):
-        self.model, self.random, self.macs = models.Model(17), np.random.default_rng(1), 0
-        self.shapes = {"x": tuple(shape)}
-
-    def shape(self, value):
-        return self.shapes[value]
-
-    def node(self, op, inputs, shape, **attributes):
-        y = self.model.node(op, *inputs, **attributes)
-        self.shapes[y] = tuple(shape)
-        return y
-
-    def normal(self, dims, deviation):
-        values = self.random.standard_normal(dims, dtype=np.float32) * np.float32(deviation)
-        return self.model.constant(models.FLOAT, dims, values.tobytes())
-
-    def ones(self, n):
-        return self.model.constant(models.FLOAT, (n,), struct.pack("<f", 1.0))
-
-    # Layers of convolutional networks.
-
-    def convolution(self, x, channels, window, stride=1, groups=1, gain=2.0):
-        n, c, h, w = self.shape(x)
-        pad, terms = window // 2, c // groups * window * window
-        h, w = ((size + 2 * pad - window) // stride + 1 for size in (h, w))
-        weights = self.normal((channels, c // groups, window, window), (gain / terms) ** 0.5)
-        bias = self.normal((channels,), 0.05)
-        self.macs += n * channels * h * w * terms
-        return self.node("Conv", (x, weights, bias), (n, channels, h, w), kernel_shape=[window] * 2,
-                         strides=[stride] * 2, pads=[pad] * 4, group=groups)
-
-    def relu(self, x):
-        return self.node("Relu", (x,), self.shape(x))
-
-    def relu6(self, x):
-        return self.node("Clip", (x, self.model.number(0.0), self.model.number(6.0)), self.shape(x))
-
-    def add(self, a, b):
-        return self.node("Add", (a, b), self.shape(a))
-
-    def max_pool(self, x, window, stride, pad):
-        n, c, h, w = self.shape(x)
-        h, w = ((size + 2 * pad - window) // stride + 1 for size in (h, w))
-        return self.node("MaxPool", (x,), (n, c, h, w), kernel_shape=[window] * 2, strides=[stride] * 2,
-                         pads=[pad] * 4)
-
-    def average(self, x):
-        n, c = self.shape(x)[:2]
-        return self.flatten(self.node("GlobalAveragePool", (x,), (n, c, 1, 1)))
-
-    def flatten(self, x):
-        n, *rest = self.shape(x)
-        return self.node("Flatten", (x,), (n, int(np.prod(rest))), axis=1)
-
-    def dense(self, x, outputs, gain=1.0):
-        n, c = self.shape(x)
-        self.macs += n * c * outputs
-        weights = self.normal((outputs, c), (gain / c) ** 0.5)
-        return self.node("Gemm", (x, weights, self.normal((outputs,), 0.05)), (n, outputs), transB=1)
-
-    # Layers of transformers.
-
-    def product(self, a, b):
-        left, right = self.shape(a), self.shape(b)
-        self.macs += int(np.prod(left)) * right[-1]
-        return self.node("MatMul", (a, b), left[:-1] + right[-1:])
-
-    def linear(self, x, outputs, deviation):
-        weights = self.normal((self.shape(x)[-1], outputs), deviation)
-        self.shapes[weights] = (self.shape(x)[-1], outputs)
-        y = self.product(x, weights)
-        return self.node("Add", (y, self.normal((outputs,), 0.02)), self.shape(y))
-
-    def scalar(self, op, x, value):
-        return self.node(op, (x, self.model.number(value)), self.shape(x))
-
-    def reshape(self, x, shape):
-        return self.node("Reshape", (x, self.model.integers(*shape)), shape)
-
-    def transpose(self, x, order):
-        return self.node("Transpose", (x,), [self.shape(x)[i] for i in order], perm=list(order))
-
-    def attention(self, q, k, v, heads):
-        n, tokens, width = self.shape(q)
-        split = n, tokens, heads, width // heads
-        q = self.transpose(self.reshape(q, split), (0, 2, 1, 3))
-        k = self.transpose(self.reshape(k, split), (0, 2, 3, 1))
-        v = self.transpose(self.reshape(v, split), (0, 2, 1, 3))
-        scores = self.scalar("Div", self.product(q, k), (width // heads) ** 0.5)
-        shares = self.node("Softmax", (scores,), self.shape(scores), axis=3)
-        return self.reshape(self.transpose(self.product(shares, v), (0, 2, 1, 3)), (n, tokens, width))
-
-    def normalize(self, x):
-        width = self.shape(x)[-1]
-        inputs = x, self.ones(width), self.normal((width,), 0.02)
-        return self.node("LayerNormalization", inputs, self.shape(x), axis=2, epsilon=1e-12)
-
-    def gelu(self, x):
-        e = self.node("Erf", (self.scalar("Div", x, 2 ** 0.5),), self.shape(x))
-        return self.scalar("Mul", self.node("Mul", (x, self.scalar("Add", e, 1.0)), self.shape(x)), 0.5)
+from builder import Builder
+from other_networks import OTHERS
 
 
 def resnet50(batch):
@@ -180,7 +72,7 @@ def attention(batch, tokens=2048, width=768):
     return b, b.attention("q", "k", "v", 12)
 
 
-NETWORKS = {f.__name__: f for f in (resnet50, vgg19, mobilenetv2, bert, attention)}
+NETWORKS = {f.__name__: f for f in (resnet50, vgg19, mobilenetv2, bert, attention, *OTHERS)}
 
 
 def make(folder, name):
