@@ -78,7 +78,9 @@ void glow_setup_matmul(const GlowCpuNumbers *cpu, GlowMatmulParams *p, GlowSetup
   p->lda += p->lda / 16 % 2 ? 0 : 16;
   cut_rows(cpu, p);
   group_panels(cpu, batch, p);
-  p->ahead = p->direct ? 0 : glow_min64(glow_div_up(nb, 4 * p->block), GLOW_MATMUL_AHEAD);
+  /* One row leaves no time to fetch ahead: it only takes turns with the loads. */
+  p->ahead =
+      p->direct || p->m == 1 ? 0 : glow_min64(glow_div_up(nb, 4 * p->block), GLOW_MATMUL_AHEAD);
   setup->units = batch * p->groups * p->blocks;
   setup->scratch = scratch_bytes(p, nb);
   name_tiles(cpu, p, setup->tiles);
