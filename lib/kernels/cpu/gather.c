@@ -27,6 +27,14 @@ INLINE int in_range(int64_t v, int64_t n) { return (uint64_t)v + (uint64_t)n < 2
       if (!wrong)                                                                                  \
         return;                                                                                    \
     }                                                                                              \
+    if (p->length == 2) {                                                                          \
+      const int64_t limit = p->limit[0], limit1 = p->limit[1];                                     \
+      int wrong = 0;                                                                               \
+      _Pragma("clang loop vectorize(enable)") for (int64_t i = 0; i < count; i += 2) wrong |=      \
+          !in_range(at[i], limit) | !in_range(at[i + 1], limit1);                                  \
+      if (!wrong)                                                                                  \
+        return;                                                                                    \
+    }                                                                                              \
     ROLLED for (int64_t i = 0, k = 0; i < count; i++, k = k + 1 < p->length ? k + 1 : 0) {         \
       if (!in_range(at[i], p->limit[k])) {                                                         \
         fault->error = GLOW_FAULT_INDEX;                                                           \
@@ -46,26 +54,43 @@ INLINE void fetch_row(const GlowGatherParams *p, const char *row) {
   ROLLED for (int64_t b = 0; b < p->run && b < 1024; b += 64) __builtin_prefetch(row + b);
 }
 
+/* Some rows of a group; `run` and `length` are those of p. */
+#define GATHER_ROWS(kind, I)                                                                       \
+  INLINE void rows_##kind(const GlowGatherParams *p, int64_t run, int64_t length, char *to,        \
+                          const char *from, const I *at, int64_t count) {                          \
+    ROLLED for (int64_t r = 0; r < count; r++) {                                                   \
+      int64_t offset = 0, next = 0;                                                                \
+      INDEX_OFFSET(p, length, at + r * length, offset)                                             \
+      if (run >= 256 && r + 1 < count) {                                                           \
+        INDEX_OFFSET(p, length, at + (r + 1) * length, next)                                       \
+        fetch_row(p, from + next);                                                                 \
+      }                                                                                            \
+      copy_run(to + r * run, from + offset, run);                                                  \
+    }                                                                                              \
+  }
+GATHER_ROWS(i32, int32_t)
+GATHER_ROWS(i64, int64_t)
+
 #define GATHER(kind, I)                                                                            \
   void glow_gather_##kind(const GlowGatherParams *p, void *const *ptrs, int64_t begin,             \
                           int64_t end, char *scratch) {                                            \
     (void)scratch;                                                                                 \
-    ROLLED for (int64_t u = begin, count; u < end; u += count) {                                   \
-      const int64_t first = u % p->group, left = p->group - first;                                 \
+    int64_t block = begin / p->group, first = begin % p->group;                                    \
+    ROLLED for (int64_t u = begin, count; u < end; u += count, block++, first = 0) {               \
+      const int64_t left = p->group - first;                                                       \
       count = end - u < left ? end - u : left;                                                     \
       const GlowGatherPtrs all = GLOW_GATHER_PTRS(ptrs);                                           \
       char *to = (char *)all.y + u * p->run;                                                       \
-      const char *from = (const char *)all.x + u / p->group * p->group_stride;                     \
+      const char *from = (const char *)all.x + block * p->group_stride;                            \
       const I *at = (const I *)all.indices + (p->shared ? first : u) * p->length;                  \
-      ROLLED for (int64_t r = 0; r < count; r++) {                                                 \
-        int64_t offset = 0, next = 0;                                                              \
-        INDEX_OFFSET(p, at + r * p->length, offset)                                                \
-        if (p->run >= 256 && r + 1 < count) {                                                      \
-          INDEX_OFFSET(p, at + (r + 1) * p->length, next)                                          \
-          fetch_row(p, from + next);                                                               \
-        }                                                                                          \
-        __builtin_memcpy(to + r * p->run, from + offset, (size_t)p->run);                          \
-      }                                                                                            \
+      if (p->length == 1 && p->run == 4)                                                           \
+        rows_##kind(p, 4, 1, to, from, at, count);                                                 \
+      else if (p->length == 2 && p->run == 4)                                                      \
+        rows_##kind(p, 4, 2, to, from, at, count);                                                 \
+      else if (p->length == 1)                                                                     \
+        rows_##kind(p, p->run, 1, to, from, at, count);                                            \
+      else                                                                                         \
+        rows_##kind(p, p->run, p->length, to, from, at, count);                                    \
     }                                                                                              \
   }
 GATHER(i32, int32_t)
@@ -73,7 +98,7 @@ GATHER(i64, int64_t)
 
 /* ---- Elements -------------------------------------------------------------------------------- */
 
-#define COPY(picked, listed) __builtin_memcpy(to + (listed), from + (picked), (size_t)p->bytes);
+#define COPY(picked, listed, size) __builtin_memcpy(to + (listed), from + (picked), (size_t)(size));
 #define PICK(kind, I)                                                                              \
   void glow_gather_elements_##kind(const GlowPickParams *p, void *const *ptrs, int64_t begin,      \
                                    int64_t end, char *scratch) {                                   \
@@ -81,7 +106,9 @@ GATHER(i64, int64_t)
     char *to = all.y;                                                                              \
     const char *from = all.x;                                                                      \
     (void)scratch;                                                                                 \
-    EACH_PICK(p, I, all.indices, begin, end, COPY)                                                 \
+    BY_SIZE(p->bytes, PICK_##kind)                                                                 \
   }
+#define PICK_i32(size) EACH_PICK(p, int32_t, all.indices, begin, end, size, COPY)
+#define PICK_i64(size) EACH_PICK(p, int64_t, all.indices, begin, end, size, COPY)
 PICK(i32, int32_t)
 PICK(i64, int64_t)

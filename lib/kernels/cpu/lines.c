@@ -27,7 +27,7 @@ INLINE int64_t lines_at(const GlowLinesParams *p, int64_t u, int64_t *line, int 
 #define ABOVE_INT(a, b) ((a) > (b))
 
 #define ARG_LINES(name, S, C, LOAD, ABOVE, EACH, N)                                                \
-  INLINE void name(const GlowLinesParams *p, const S *restrict x, int64_t *restrict y) {           \
+  INLINE void name(const GlowLinesParams *p, int last, const S *restrict x, int64_t *restrict y) { \
     C top[N];                                                                                      \
     int32_t best[N];                                                                               \
     EACH top[l] = LOAD(x[l]);                                                                      \
@@ -36,7 +36,7 @@ INLINE int64_t lines_at(const GlowLinesParams *p, int64_t u, int64_t *line, int 
       const S *restrict at = x + i * p->inner;                                                     \
       EACH {                                                                                       \
         const C e = LOAD(at[l]);                                                                   \
-        const int taken = p->last ? !ABOVE(top[l], e) : ABOVE(e, top[l]);                          \
+        const int taken = last ? !ABOVE(top[l], e) : ABOVE(e, top[l]);                             \
         best[l] = taken ? i : best[l];                                                             \
         top[l] = taken ? e : top[l];                                                               \
       }                                                                                            \
@@ -46,7 +46,7 @@ INLINE int64_t lines_at(const GlowLinesParams *p, int64_t u, int64_t *line, int 
 
 /* A line of neighbours: each of 16 lanes finds a maximum of its own; the best of these wins. */
 #define ARG_ROW(name, S, C, LOAD, ABOVE)                                                           \
-  INLINE int64_t name##_row(const GlowLinesParams *p, const S *x) {                                \
+  INLINE int64_t name##_row(const GlowLinesParams *p, int last, const S *x) {                      \
     const int64_t whole = p->n / 16 * 16;                                                          \
     C top[16], most = LOAD(x[0]);                                                                  \
     int32_t best[16];                                                                              \
@@ -57,7 +57,7 @@ INLINE int64_t lines_at(const GlowLinesParams *p, int64_t u, int64_t *line, int 
       ROLLED for (int32_t i = 16; i < (int32_t)whole; i += 16) {                                   \
         LANES16 {                                                                                  \
           const C e = LOAD(x[i + l]);                                                              \
-          const int taken = p->last ? !ABOVE(top[l], e) : ABOVE(e, top[l]);                        \
+          const int taken = last ? !ABOVE(top[l], e) : ABOVE(e, top[l]);                           \
           best[l] = taken ? i : best[l];                                                           \
           top[l] = taken ? e : top[l];                                                             \
         }                                                                                          \
@@ -65,7 +65,7 @@ INLINE int64_t lines_at(const GlowLinesParams *p, int64_t u, int64_t *line, int 
       ROLLED for (int l = 0; l < 16; l++) {                                                        \
         const int64_t at = best[l] + l;                                                            \
         const int equal = !ABOVE(top[l], most) && !ABOVE(most, top[l]);                            \
-        if (ABOVE(top[l], most) || (equal && (p->last ? at > found : at < found))) {               \
+        if (ABOVE(top[l], most) || (equal && (last ? at > found : at < found))) {                  \
           found = at;                                                                              \
           most = top[l];                                                                           \
         }                                                                                          \
@@ -73,7 +73,7 @@ INLINE int64_t lines_at(const GlowLinesParams *p, int64_t u, int64_t *line, int 
     }                                                                                              \
     ROLLED for (int64_t i = whole; i < p->n; i++) {                                                \
       const C e = LOAD(x[i]);                                                                      \
-      if (p->last ? !ABOVE(most, e) : ABOVE(e, most)) {                                            \
+      if (last ? !ABOVE(most, e) : ABOVE(e, most)) {                                               \
         found = i;                                                                                 \
         most = e;                                                                                  \
       }                                                                                            \
@@ -93,14 +93,17 @@ INLINE int64_t lines_at(const GlowLinesParams *p, int64_t u, int64_t *line, int 
     (void)scratch;                                                                                 \
     ROLLED for (int64_t u = begin; u < end; u++) {                                                 \
       if (p->inner == 1) {                                                                         \
-        y[u] = arg_max_##kind##_row(p, x + u * p->n);                                              \
+        y[u] = p->last ? arg_max_##kind##_row(p, 1, x + u * p->n)                                  \
+                       : arg_max_##kind##_row(p, 0, x + u * p->n);                                 \
         continue;                                                                                  \
       }                                                                                            \
       const S *from = x + lines_at(p, u, &line, &wide);                                            \
-      if (wide)                                                                                    \
-        arg_max_##kind##_all(p, from, y + line);                                                   \
+      if (!wide)                                                                                   \
+        arg_max_##kind##_one(p, (int)p->last, from, y + line);                                     \
+      else if (p->last)                                                                            \
+        arg_max_##kind##_all(p, 1, from, y + line);                                                \
       else                                                                                         \
-        arg_max_##kind##_one(p, from, y + line);                                                   \
+        arg_max_##kind##_all(p, 0, from, y + line);                                                \
     }                                                                                              \
   }
 
@@ -177,6 +180,30 @@ enum { BAND = 1024 };
 
 /* ---- OneHot ---------------------------------------------------------------------------------- */
 
+/* n cold elements, `step` bytes apart. */
+#define COLD(T)                                                                                    \
+  {                                                                                                \
+    typedef T Element __attribute__((may_alias));                                                  \
+    const Element value = *(const Element *)cold;                                                  \
+    if (step == (int64_t)sizeof(T))                                                                \
+      _Pragma("clang loop vectorize(enable)") for (int64_t i = 0; i < n; i++)((Element *)to)[i] =  \
+          value;                                                                                   \
+    else                                                                                           \
+      ROLLED for (int64_t i = 0; i < n; i++) * (Element *)(to + i * step) = value;                 \
+    return;                                                                                        \
+  }
+INLINE void write_cold(char *to, const char *cold, int64_t n, int64_t step, int64_t bytes) {
+  if (bytes == 4)
+    COLD(uint32_t)
+  if (bytes == 8)
+    COLD(uint64_t)
+  if (bytes == 2)
+    COLD(uint16_t)
+  if (bytes == 1)
+    COLD(uint8_t)
+  ROLLED for (int64_t i = 0; i < n; i++) __builtin_memcpy(to + i * step, cold, (size_t)bytes);
+}
+
 /* An index that is not in the depth has no hot element. */
 #define ONE_HOT(kind, S, INDEX)                                                                    \
   void glow_one_hot_##kind(const GlowLinesParams *p, void *const *ptrs, int64_t begin,             \
@@ -188,8 +215,7 @@ enum { BAND = 1024 };
       const int64_t v = INDEX(at[u]), hot = v < 0 ? v + p->n : v, step = p->inner * p->bytes;      \
       char *to = (char *)GLOW_ONE_HOT_PTRS(ptrs).y +                                               \
                  (u / p->inner * p->n * p->inner + u % p->inner) * p->bytes;                       \
-      ROLLED for (int64_t i = 0; i < p->n; i++)                                                    \
-          __builtin_memcpy(to + i * step, cold, (size_t)p->bytes);                                 \
+      write_cold(to, cold, p->n, step, p->bytes);                                                  \
       if (hot >= 0 && hot < p->n)                                                                  \
         __builtin_memcpy(to + hot * step, cold + p->bytes, (size_t)p->bytes);                      \
     }                                                                                              \

@@ -1,6 +1,6 @@
 /* Copies between strided boxes, and zeros into one. Copy and Relayout are made of these. Loops that
  * are not needed stand behind the outermost one, so that the innermost one has steps to take. */
-#include "kernels/kernels.h"
+#include "run.h"
 
 #define LOOP(d) ROLLED for (int64_t i##d = 0; i##d < p->n[d]; i##d++)
 #define SPAN(d) ROLLED for (int64_t i##d = begin; i##d < end; i##d++)
@@ -9,49 +9,6 @@
  * step. */
 #define PLACE(s)                                                                                   \
   (i0 * (s)[0] + i1 * (s)[1] + i2 * (s)[2] + i3 * (s)[3] + i4 * (s)[4] + i5 * (s)[5] + i6 * (s)[6])
-
-/* ---- Runs of bytes --------------------------------------------------------------------------- */
-
-#ifdef GLOW_LIBRARY
-#define BYTES(size)                                                                                \
-  INLINE void copy_##size(char *to, const char *from, int64_t last) {                              \
-    typedef char Part __attribute__((vector_size(size), aligned(1), may_alias));                   \
-    const Part a = *(const Part *)from, b = *(const Part *)(from + last);                          \
-    *(Part *)to = a;                                                                               \
-    *(Part *)(to + last) = b;                                                                      \
-  }
-BYTES(4)
-BYTES(8)
-BYTES(16)
-BYTES(32)
-BYTES(64)
-BYTES(128)
-
-/* A call of memcpy would take longer than most runs do. */
-INLINE void copy(char *to, const char *from, int64_t run) {
-  if (run > 256) {
-    __builtin_memcpy(to, from, (size_t)run);
-  } else if (run >= 128) {
-    copy_128(to, from, run - 128);
-  } else if (run >= 64) {
-    copy_64(to, from, run - 64);
-  } else if (run >= 32) {
-    copy_32(to, from, run - 32);
-  } else if (run >= 16) {
-    copy_16(to, from, run - 16);
-  } else if (run >= 8) {
-    copy_8(to, from, run - 8);
-  } else if (run >= 4) {
-    copy_4(to, from, run - 4);
-  } else {
-    ROLLED for (int64_t i = 0; i < run; i++) to[i] = from[i];
-  }
-}
-#else
-INLINE void copy(char *to, const char *from, int64_t run) {
-  __builtin_memcpy(to, from, (size_t)run);
-}
-#endif
 
 /* Whether the loops between the outermost and the innermost one have one step each: library code is
  * faster without them. */
@@ -69,13 +26,13 @@ void glow_move(const GlowMoveParams *p, void *const *ptrs, int64_t begin, int64_
   if (is_flat(p->n, GLOW_MOVE_DIMS)) {
     SPAN(0)
     LOOP(7)
-    copy(y + i0 * p->to[0] + i7 * p->to[7], x + i0 * p->from[0] + i7 * p->from[7], p->run);
+    copy_run(y + i0 * p->to[0] + i7 * p->to[7], x + i0 * p->from[0] + i7 * p->from[7], p->run);
     return;
   }
   SPAN(0) LOOP(1) LOOP(2) LOOP(3) LOOP(4) LOOP(5) LOOP(6) {
     char *to = y + PLACE(p->to);
     const char *from = x + PLACE(p->from);
-    LOOP(7) copy(to + i7 * p->to[7], from + i7 * p->from[7], p->run);
+    LOOP(7) copy_run(to + i7 * p->to[7], from + i7 * p->from[7], p->run);
   }
 }
 
@@ -141,8 +98,8 @@ enum { LANES = 8 };
     if (is_flat(p->n, GLOW_MOVE_LINES) && p->parts == 1) {                                         \
       SPAN(0)                                                                                      \
       LOOP(6)                                                                                      \
-          line_##bits(y + i0 * p->to[0] + i6 * p->to[6], x + i0 * p->from[0] + i6 * p->from[6],    \
-                      p->columns, p->column_to, p->column_from);                                   \
+      line_##bits(y + i0 * p->to[0] + i6 * p->to[6], x + i0 * p->from[0] + i6 * p->from[6],        \
+                  p->columns, p->column_to, p->column_from);                                       \
       return;                                                                                      \
     }                                                                                              \
     ROLLED for (int64_t u = begin; u < end; u++) {                                                 \
@@ -150,9 +107,10 @@ enum { LANES = 8 };
       const int64_t n = p->columns - first < p->part ? p->columns - first : p->part;               \
       LOOP(1)                                                                                      \
       LOOP(2)                                                                                      \
-      LOOP(3) LOOP(4) LOOP(5) LOOP(6) line_##bits(y + PLACE(p->to) + first * p->column_to,         \
-                                                  x + PLACE(p->from) + first * p->column_from, n,  \
-                                                  p->column_to, p->column_from);                   \
+      LOOP(3)                                                                                      \
+      LOOP(4) LOOP(5) LOOP(6) line_##bits(y + PLACE(p->to) + first * p->column_to,                 \
+                                          x + PLACE(p->from) + first * p->column_from, n,          \
+                                          p->column_to, p->column_from);                           \
     }                                                                                              \
   }
 

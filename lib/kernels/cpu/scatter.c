@@ -21,11 +21,11 @@
     (void)scratch;                                                                                 \
     ROLLED for (int64_t r = 0; r < p->rows; r++, at += p->length, from += p->run) {                \
       int64_t offset = 0;                                                                          \
-      INDEX_OFFSET(p, at, offset)                                                                  \
+      INDEX_OFFSET(p, p->length, at, offset)                                                       \
       if (combine)                                                                                 \
         combine(GLOW_IN_LIBRARY(p) to + offset, from, count);                                      \
       else                                                                                         \
-        __builtin_memcpy(to + offset, from, (size_t)(count * p->bytes));                           \
+        copy_run(to + offset, from, count * p->bytes);                                             \
     }                                                                                              \
   }
 SCATTER(i32, int32_t)
@@ -33,13 +33,10 @@ SCATTER(i64, int64_t)
 
 /* ---- Elements -------------------------------------------------------------------------------- */
 
-#define PUT_ONE(picked, listed)                                                                    \
-  {                                                                                                \
-    if (combine)                                                                                   \
-      combine(GLOW_IN_LIBRARY(p) to + (picked), from + (listed), 1);                               \
-    else                                                                                           \
-      __builtin_memcpy(to + (picked), from + (listed), (size_t)p->bytes);                          \
-  }
+#define PUT_ONE(picked, listed, size)                                                              \
+  __builtin_memcpy(to + (picked), from + (listed), (size_t)(size));
+#define COMBINE_ONE(picked, listed, size)                                                          \
+  combine(GLOW_IN_LIBRARY(p) to + (picked), from + (listed), 1);
 /* Operands: y, updates, indices. */
 #define PUT(kind, I)                                                                               \
   void glow_scatter_elements_##kind(const GlowPickParams *p, GlowCombineFn *combine,               \
@@ -48,8 +45,13 @@ SCATTER(i64, int64_t)
     char *to = ptrs[0];                                                                            \
     const char *from = ptrs[1];                                                                    \
     (void)scratch;                                                                                 \
-    EACH_PICK(p, I, ptrs[2], begin, end, PUT_ONE)                                                  \
+    if (combine)                                                                                   \
+      EACH_PICK(p, I, ptrs[2], begin, end, p->bytes, COMBINE_ONE)                                  \
+    else                                                                                           \
+      BY_SIZE(p->bytes, PUT_##kind)                                                                \
   }
+#define PUT_i32(size) EACH_PICK(p, int32_t, ptrs[2], begin, end, size, PUT_ONE)
+#define PUT_i64(size) EACH_PICK(p, int64_t, ptrs[2], begin, end, size, PUT_ONE)
 PUT(i32, int32_t)
 PUT(i64, int64_t)
 
