@@ -115,6 +115,23 @@ static const Other others[] = {
      "  placeholder @x : float<512 x 1024>\n  placeholder @y : float<512 x 1024>\n"
      "  constant @axis : i64<> = 1\n",
      "cum_sum @out @y, @in @x, @in @axis"},
+    {"softmax, 4608 x 384",
+     "  placeholder @x : float<4608 x 384>\n  placeholder @y : float<4608 x 384>\n"
+     "  constant @axis : i64<1> = [1]\n",
+     "%max = alloc float<4608 x 1>\n  %e = alloc float<4608 x 384>\n"
+     "  reduce_max @out %max, @in @x, @in @axis\n  sub @out %e, @in @x, @in %max\n"
+     "  exp @out %e, @in %e\n  reduce_sum @out %max, @in %e, @in @axis\n"
+     "  div @out @y, @in %e, @in %max\n  dealloc %max\n  dealloc %e"},
+    {"normalize, 1024 x 1024",
+     "  placeholder @x : float<1024 x 1024>\n  placeholder @y : float<1024 x 1024>\n"
+     "  constant @axis : i64<1> = [1]\n",
+     "%row = alloc float<1024 x 1>\n  %e = alloc float<1024 x 1024>\n"
+     "  mul @out %e, @in @x, @in @x\n  reduce_mean @out %row, @in %e, @in @axis\n"
+     "  stack @out %row, @in %row\n    ^body(%v : float<>) = {\n"
+     "      %c = Splat() {value = 0.25} : float<>\n      %a = Add(%v, %c) : float<>\n"
+     "      %r = Sqrt(%a) : float<>\n      %i = Reciprocal(%r) : float<>\n"
+     "      yield %i\n    }\n"
+     "  mul @out @y, @in @x, @in %row\n  dealloc %row\n  dealloc %e"},
     {"grid_sample, linear, 32@56",
      "  placeholder @x : float<1 x 32 x 56 x 56>\n  placeholder @y : float<1 x 32 x 56 x 56>\n"
      "  placeholder @g : float<1 x 56 x 56 x 2>\n",

@@ -30,26 +30,37 @@ static inline float glow_exp_poly_f(float r) {
   return glow_fmaf(p, r, 0.5f);
 }
 
+/* e^r = 1 + r + EXP2 r^2 + ... + EXP7 r^7 for |r| <= ln 2. */
+#define GLOW_EXP2_F 0x1.00000cp-1f
+#define GLOW_EXP3_F 0x1.55551p-3f
+#define GLOW_EXP4_F 0x1.5549c8p-5f
+#define GLOW_EXP5_F 0x1.112768p-7f
+#define GLOW_EXP6_F 0x1.71cc5cp-10f
+#define GLOW_EXP7_F 0x1.9bc7b2p-13f
+
 /* e^t = s^2 times the result for -104 <= t <= 89. With the power as two equal factors, results that
  * overflow or are subnormal round once; it costs the polynomial one degree, for |r| <= ln 2. */
 static inline float glow_exp_parts_f(float t, float *s) {
   float shifted = glow_fmaf(t, 0.5f * GLOW_LOG2E_F, GLOW_BIASED_F), n = shifted - GLOW_BIASED_F;
-  float r = glow_fmaf(n, -2.0f * GLOW_LN2_HI_F, t), p = 0x1.9bc7b2p-13f;
+  float r = glow_fmaf(n, -2.0f * GLOW_LN2_HI_F, t), p = GLOW_EXP7_F;
   r = glow_fmaf(n, -2.0f * GLOW_LN2_LO_F, r);
-  p = glow_fmaf(p, r, 0x1.71cc5cp-10f);
-  p = glow_fmaf(p, r, 0x1.112768p-7f);
-  p = glow_fmaf(p, r, 0x1.5549c8p-5f);
-  p = glow_fmaf(p, r, 0x1.55551p-3f);
-  p = glow_fmaf(p, r, 0x1.00000cp-1f);
+  p = glow_fmaf(p, r, GLOW_EXP6_F);
+  p = glow_fmaf(p, r, GLOW_EXP5_F);
+  p = glow_fmaf(p, r, GLOW_EXP4_F);
+  p = glow_fmaf(p, r, GLOW_EXP3_F);
+  p = glow_fmaf(p, r, GLOW_EXP2_F);
   p = glow_fmaf(p, r, 1.0f);
   *s = glow_power_f(shifted);
   return glow_fmaf(p, r, 1.0f);
 }
-static inline float glow_expf(float x) {
-  float t = x > 89.0f ? 89.0f : x, s;
-  t = t < -104.0f ? -104.0f : t;
-  float p = glow_exp_parts_f(t, &s);
+/* e^t for -104 <= t <= 89. */
+static inline float glow_exp_near_f(float t) {
+  float s, p = glow_exp_parts_f(t, &s);
   return p * s * s;
+}
+static inline float glow_expf(float x) {
+  float t = x > 89.0f ? 89.0f : x;
+  return glow_exp_near_f(t < -104.0f ? -104.0f : t);
 }
 
 /* e^x for x <= 0 as glow_expf has it, but +0 below -87: what attention weighs values with. */

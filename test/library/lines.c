@@ -1,6 +1,8 @@
 /* Reductions, and what goes along lines. */
 #include "test/library/cases.h"
 
+#include <stdio.h>
+
 static const char *flag(Program *p) { return draw(p, 2) ? "true" : "false"; }
 
 /* Lines of some length, or many of them beside each other. */
@@ -26,6 +28,110 @@ void case_reduce(Program *p) {
   put(p, ", @in @v%d, @in @v%d", declare(p, &x), declare_ints(p, count, axes));
   put(p, " {keep = %s, ", keep ? "true" : "false");
   put_shards(p);
+}
+
+/* ---- Rows through several steps -------------------------------------------------------------- */
+
+/* Rows over the axes of x from `first` on; `each` has one element for each of them, `axes` is the
+ * number of the list of axes. */
+typedef struct Rows {
+  Shape x, each;
+  int first, axes;
+} Rows;
+
+static Rows draw_rows(Program *p) {
+  int list[MOST_DIMS], count = 0;
+  Rows r = {.x = draw_lines(p, GLOW_KIND_FLOAT)};
+  r.each = r.x;
+  r.first = draw_in(p, 0, r.x.rank - 1);
+  for (int a = r.first; a < r.x.rank; a++) {
+    list[count++] = draw(p, 2) ? a : a - r.x.rank;
+    r.each.dims[a] = 1;
+  }
+  r.axes = declare_ints(p, count, list);
+  return r;
+}
+
+/* A buffer of the program: the number k of %bk. */
+static int put_alloc(Program *p, const Shape *s) {
+  put(p, "  %%b%d = alloc ", p->values);
+  put_type(&p->body, s);
+  put(p, "\n");
+  return p->values++;
+}
+
+static void put_deallocs(Program *p, int first, int last) {
+  for (int b = first; b <= last; b++)
+    put(p, "  dealloc %%b%d\n", b);
+}
+
+/* Softmax or LogSoftmax, of which some elements may be far below the largest one. */
+void case_softmax(Program *p) {
+  const Rows r = draw_rows(p);
+  const bool log = draw(p, 2), apart = log || draw(p, 2);
+  const int y = declare(p, &r.x), in = declare(p, &r.x), x = put_alloc(p, &r.x);
+  const int max = put_alloc(p, &r.each), d = put_alloc(p, &r.x);
+  const int e = apart ? put_alloc(p, &r.x) : d;
+  put(p, "  stack @out %%b%d, @in @v%d\n    ^body(%%v : float<>) = {\n", x, in);
+  put(p, "      %%f = Splat() {value = %s} : float<>\n", draw(p, 2) ? "1.0" : "80.0");
+  put(p, "      %%y = Mul(%%v, %%f) : float<>\n      yield %%y\n    }\n");
+  put(p, "  reduce_max @out %%b%d, @in %%b%d, @in @v%d\n", max, x, r.axes);
+  put(p, "  sub @out %%b%d, @in %%b%d, @in %%b%d\n", d, x, max);
+  put(p, "  exp @out %%b%d, @in %%b%d\n", e, d);
+  put(p, "  reduce_sum @out %%b%d, @in %%b%d, @in @v%d\n", max, e, r.axes);
+  if (log)
+    put(p, "  log @out %%b%d, @in %%b%d\n", max, max);
+  put(p, "  %s @out @v%d, @in %%b%d", log ? "sub" : "div", y, log ? d : e);
+  put(p, ", @in %%b%d {", max);
+  put_shards(p);
+  put_deallocs(p, x, e);
+}
+
+/* One number for each row, for all, for each of the last rows, or for each column. */
+static int draw_numbers(Program *p, const Rows *r, bool of_rows) {
+  Shape s = r->each;
+  const uint32_t which = draw(p, of_rows ? 3 : 4);
+  for (int a = 0; a < s.rank; a++) {
+    if (which == 1 || (which == 2 && a == 0))
+      s.dims[a] = 1;
+    else if (which == 3)
+      s.dims[a] = a < r->first ? 1 : r->x.dims[a];
+  }
+  return declare(p, &s);
+}
+
+void case_normalize(Program *p) {
+  const Rows r = draw_rows(p);
+  const bool centered = draw(p, 2), outside = draw(p, 2), factor = draw(p, 2);
+  const bool scale = draw(p, 2), bias = draw(p, 2);
+  const int y = declare(p, &r.x), in = declare(p, &r.x);
+  const int factors = draw_numbers(p, &r, true), scales = draw_numbers(p, &r, false);
+  const int biases = draw_numbers(p, &r, false);
+  const int row = put_alloc(p, &r.each), d = put_alloc(p, &r.x), e = put_alloc(p, &r.x);
+  char from[16];
+  snprintf(from, sizeof from, centered ? "%%b%d" : "@v%d", centered ? d : in);
+  if (centered) {
+    put(p, "  reduce_mean @out %%b%d, @in @v%d, @in @v%d\n", row, in, r.axes);
+    put(p, "  sub @out %%b%d, @in @v%d, @in %%b%d\n", d, in, row);
+  }
+  put(p, "  mul @out %%b%d, @in %s, @in %s\n", e, from, from);
+  put(p, "  reduce_mean @out %%b%d, @in %%b%d, @in @v%d\n", row, e, r.axes);
+  put(p, "  stack @out %%b%d, @in %%b%d\n    ^body(%%v : float<>) = {\n", row, row);
+  put(p, "      %%c = Splat() {value = 0.25} : float<>\n");
+  put(p, outside ? "      %%a = Sqrt(%%v) : float<>\n      %%r = Add(%%a, %%c) : float<>\n"
+                 : "      %%a = Add(%%v, %%c) : float<>\n      %%r = Sqrt(%%a) : float<>\n");
+  put(p, "      %%y = Reciprocal(%%r) : float<>\n      yield %%y\n    }\n");
+  if (factor)
+    put(p, "  mul @out %%b%d, @in %%b%d, @in @v%d\n", row, row, factors);
+  put(p, "  mul @out %%b%d, @in %s, @in %%b%d\n", e, from, row);
+  if (scale)
+    put(p, "  mul @out %%b%d, @in %%b%d, @in @v%d\n", e, e, scales);
+  if (bias)
+    put(p, "  add @out @v%d, @in %%b%d, @in @v%d {", y, e, biases);
+  else
+    put(p, "  copy @out @v%d, @in %%b%d {", y, e);
+  put_shards(p);
+  put_deallocs(p, row, e);
 }
 
 void case_arg_max(Program *p) {

@@ -2,22 +2,6 @@
 #include "cpu/work.h"
 #include "tensor/tensor.h"
 
-/* Sets bit a of *mask if axis a is reduced. False if the axes are not known. */
-static bool read_axes(GlowSelect *s, const GlowNode *n, bool noop, uint32_t rank, uint32_t *mask) {
-  const GlowValue *v = glow_node_nins(n) > 1 ? glow_node_in(n, 1) : NULL;
-  const GlowTensor *axes = v ? glow_value_known(v) : NULL;
-  if (v && !axes)
-    return glow_select_fail(s, "its axes are not known before it runs");
-  *mask = 0;
-  if (!axes || glow_tensor_elements(axes) == 0)
-    *mask = noop ? 0 : (1u << rank) - 1u;
-  for (int64_t i = 0; axes && i < glow_tensor_elements(axes); i++) {
-    int64_t a = glow_tensor_get_int(axes, i);
-    *mask |= 1u << (a < 0 ? a + rank : a);
-  }
-  return true;
-}
-
 /* Axes from the outermost inward, in the order in which they are visited. */
 typedef struct Axes {
   uint32_t rank;
@@ -95,6 +79,23 @@ static GlowReduceVariant variant_of(const GlowNode *n, bool *noop) {
   }
 }
 
+bool glow_select_reduced_axes(GlowSelect *s, const GlowNode *n, uint32_t rank, uint32_t *mask) {
+  const GlowValue *v = glow_node_nins(n) > 1 ? glow_node_in(n, 1) : NULL;
+  const GlowTensor *axes = v ? glow_value_known(v) : NULL;
+  bool noop;
+  variant_of(n, &noop);
+  if (v && !axes)
+    return glow_select_fail(s, "its axes are not known before it runs");
+  *mask = 0;
+  if (!axes || glow_tensor_elements(axes) == 0)
+    *mask = noop ? 0 : (1u << rank) - 1u;
+  for (int64_t i = 0; axes && i < glow_tensor_elements(axes); i++) {
+    int64_t a = glow_tensor_get_int(axes, i);
+    *mask |= 1u << (a < 0 ? a + rank : a);
+  }
+  return true;
+}
+
 bool glow_select_reduce(GlowSelect *s, const GlowNode *n) {
   GlowReduceParams p = {.mean = n->op == GLOW_OP_REDUCE_MEAN};
   GlowView x, y;
@@ -110,7 +111,7 @@ bool glow_select_reduce(GlowSelect *s, const GlowNode *n) {
     return glow_select_fail(s, "an operand is not dense");
   if (glow_type_elements(y.type) == 0)
     return true;
-  if (!read_axes(s, n, noop, x.rank, &mask) || !read_shape(s, &x, mask, &p))
+  if (!glow_select_reduced_axes(s, n, x.rank, &mask) || !read_shape(s, &x, mask, &p))
     return false;
   int64_t rows = 1;
   for (uint32_t a = 0; a < GLOW_REDUCE_DIMS; a++)

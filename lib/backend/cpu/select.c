@@ -374,9 +374,12 @@ static void report(GlowSelect *s, const GlowFunction *f) {
 GlowWorkList glow_select_block(GlowSelect *s, GlowBlock *b) {
   GlowWorkList outer = s->work;
   s->work = (GlowWorkList){0};
-  for (GlowNode *n = b ? b->first : NULL; n; n = n->next) {
-    if (glow_select_instruction(s, n))
+  for (const GlowNode *n = b ? b->first : NULL; n; n = n->next) {
+    const GlowNode *last = glow_select_rows(s, n);
+    if (last || glow_select_instruction(s, n)) {
+      n = last ? last : n;
       continue;
+    }
     GlowCpuNote r = {n, s->why};
     glow_vec_push(s->arena, &s->refusals, r);
   }

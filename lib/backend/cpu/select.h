@@ -138,6 +138,13 @@ bool glow_select_trilu(GlowSelect *s, const GlowNode *n);
 bool glow_select_body(GlowSelect *s, const GlowNode *n, const GlowBlock *b,
                       const GlowValue *const *values, uint32_t count, uint32_t nouts);
 
+/* Sets bit a of *mask for each axis a of `rank` that a reduction reduces. False, with s->why, if
+ * the axes are not known. */
+bool glow_select_reduced_axes(GlowSelect *s, const GlowNode *n, uint32_t rank, uint32_t *mask);
+/* One kernel for n and the instructions behind it, if they take rows through several steps, as a
+ * Softmax does: appends its work and returns the last of them. NULL: nothing is appended. */
+const GlowNode *glow_select_rows(GlowSelect *s, const GlowNode *n);
+
 /* A machine kernel, or else the reference kernel; which and why is noted. False, with s->why, if
  * there is neither. */
 bool glow_select_instruction(GlowSelect *s, const GlowNode *n);

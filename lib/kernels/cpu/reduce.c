@@ -4,6 +4,7 @@
  * and the lanes are combined by a fixed tree; otherwise each result is one chain in ascending
  * order. The first element starts a chain. See docs/Numerics. A lane waits for its last addition,
  * so several rows are added up side by side. Extrema are exact in any order. */
+#include "extremes.h"
 #include "index.h"
 
 #include "num/half.h"
@@ -104,62 +105,9 @@ INLINE int64_t kept_offset(const GlowReduceParams *p, int64_t index) {
     }                                                                                              \
   }
 
-/* The extrema of the bits of a row as signed and as unsigned integers, I and U. What nobody asks
- * for is not computed. */
-#define EXTREMES(I, U)                                                                             \
-  typedef struct Extremes_##I {                                                                    \
-    I most, least;                                                                                 \
-    U umost, uleast;                                                                               \
-  } Extremes_##I;                                                                                  \
-  INLINE Extremes_##I extremes_##I(const void *row, int64_t n) {                                   \
-    enum { LANES = GLOW_VL * 4 / sizeof(I) };                                                      \
-    typedef I Signed __attribute__((vector_size(GLOW_VL * 4), aligned(sizeof(I))));                \
-    typedef U Unsigned __attribute__((vector_size(GLOW_VL * 4), aligned(sizeof(I))));              \
-    const I *x = row;                                                                              \
-    I few[LANES];                                                                                  \
-    if (n < LANES) {                                                                               \
-      ROLLED for (int64_t l = 0; l < LANES; l++) few[l] = x[l < n ? l : 0];                        \
-      x = few, n = LANES;                                                                          \
-    }                                                                                              \
-    Signed v = *(const Signed *)x, most = v, least = v;                                            \
-    Unsigned umost = (Unsigned)v, uleast = (Unsigned)v;                                            \
-    ROLLED for (int64_t j = LANES; j < n; j += LANES) {                                            \
-      v = *(const Signed *)(x + (j + LANES <= n ? j : n - LANES)); /* the last ones twice */       \
-      most = __builtin_elementwise_max(most, v);                                                   \
-      least = __builtin_elementwise_min(least, v);                                                 \
-      umost = __builtin_elementwise_max(umost, (Unsigned)v);                                       \
-      uleast = __builtin_elementwise_min(uleast, (Unsigned)v);                                     \
-    }                                                                                              \
-    return (Extremes_##I){__builtin_reduce_max(most), __builtin_reduce_min(least),                 \
-                          __builtin_reduce_max(umost), __builtin_reduce_min(uleast)};              \
-  }
 EXTREMES(int8_t, uint8_t)
 EXTREMES(int16_t, uint16_t)
-EXTREMES(int32_t, uint32_t)
 EXTREMES(int64_t, uint64_t)
-
-/* The maximum and the minimum of a row of floating point numbers, whose infinity has the bits INF:
- * numbers below zero have the order of their bits backwards, and a NaN is beyond an infinity. */
-#define REAL_EXTREMES(kind, S, I, U, INF)                                                          \
-  INLINE U nan_##kind(Extremes_##I e) {                                                            \
-    const U lowest = (U)((U)1 << (sizeof(U) * 8 - 1) | INF);                                       \
-    return e.most > INF ? (U)e.most : e.umost > lowest ? e.umost : 0;                              \
-  }                                                                                                \
-  INLINE S most_##kind(const S *x, int64_t n) {                                                    \
-    const Extremes_##I e = extremes_##I(x, n);                                                     \
-    const U nan = nan_##kind(e), bits = nan ? nan : e.most >= 0 ? (U)e.most : e.uleast;            \
-    S v;                                                                                           \
-    __builtin_memcpy(&v, &bits, sizeof v);                                                         \
-    return v;                                                                                      \
-  }                                                                                                \
-  INLINE S least_##kind(const S *x, int64_t n) {                                                   \
-    const Extremes_##I e = extremes_##I(x, n);                                                     \
-    const U nan = nan_##kind(e), bits = nan ? nan : (I)e.umost < 0 ? e.umost : e.uleast;           \
-    S v;                                                                                           \
-    __builtin_memcpy(&v, &bits, sizeof v);                                                         \
-    return v;                                                                                      \
-  }
-REAL_EXTREMES(float, float, int32_t, uint32_t, 0x7f800000)
 REAL_EXTREMES(double, double, int64_t, uint64_t, 0x7ff0000000000000)
 REAL_EXTREMES(float16, uint16_t, int16_t, uint16_t, 0x7c00)
 REAL_EXTREMES(bfloat16, uint16_t, int16_t, uint16_t, 0x7f80)

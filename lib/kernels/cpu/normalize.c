@@ -1,0 +1,126 @@
+/* Normalization of rows: their elements, less the mean if they are centered, divided by the root of
+ * the mean of their squares. Some rows at a time go through all steps while they are in the cache,
+ * since a lane of a sum waits for its last addition. Sums have the lanes and the tree of reduce.c.
+ */
+#include "kernels/kernels.h"
+
+#include "num/math.h"
+
+#define BELOW(n) UNROLL for (int l = 0; l < (n); l++)
+
+/* Rows side by side: as many as keep their lanes in half of the registers. */
+enum { GROUP = GLOW_TILE_PIXELS == 1 ? 1 : GLOW_VL == 4 ? 2 : 4 };
+
+typedef float Lanes __attribute__((vector_size(64), aligned(4)));
+
+/* What changes no number that it is added to. */
+INLINE void clear(Lanes *v) { BELOW(16)(*v)[l] = -0.0f; }
+
+/* The first `count` elements, then what changes no sum. */
+INLINE void load_first(Lanes *v, const float *x, int64_t count) {
+  clear(v);
+  __builtin_memcpy(v, x, (size_t)count * sizeof *x);
+}
+
+INLINE float mean_of(const Lanes *sum, int64_t n) {
+  Lanes v = *sum;
+  BELOW(8) v[l] += v[l + 8];
+  BELOW(4) v[l] += v[l + 4];
+  BELOW(2) v[l] += v[l + 2];
+  return (v[0] + v[1]) / (float)n;
+}
+
+/* The mean of each of N rows, the first of which begins at x. */
+INLINE void means(const float *x, int64_t n, float *mean, int N) {
+  const int64_t whole = n / 16 * 16;
+  Lanes sum[GROUP], v;
+  UNROLL for (int r = 0; r < N; r++) clear(&sum[r]);
+  ROLLED for (int64_t j = 0; j < whole; j += 16) {
+    UNROLL for (int r = 0; r < N; r++) sum[r] += *(const Lanes *)(x + r * n + j);
+  }
+  if (whole < n) {
+    UNROLL for (int r = 0; r < N; r++) {
+      load_first(&v, x + r * n + whole, n - whole);
+      sum[r] += v;
+    }
+  }
+  UNROLL for (int r = 0; r < N; r++) mean[r] = mean_of(&sum[r], n);
+}
+
+/* The mean of the squares of what differs from the mean. */
+INLINE void variances(const float *x, int64_t n, const float *mean, float *variance, int N) {
+  const int64_t whole = n / 16 * 16;
+  Lanes sum[GROUP], v;
+  UNROLL for (int r = 0; r < N; r++) clear(&sum[r]);
+  ROLLED for (int64_t j = 0; j < whole; j += 16) {
+    UNROLL for (int r = 0; r < N; r++) {
+      v = *(const Lanes *)(x + r * n + j) - mean[r];
+      sum[r] += v * v;
+    }
+  }
+  if (whole < n) {
+    UNROLL for (int r = 0; r < N; r++) {
+      load_first(&v, x + r * n + whole, n - whole);
+      v = v - mean[r];
+      v = v * v;
+      BELOW(16) v[l] = l < n - whole ? v[l] : -0.0f;
+      sum[r] += v;
+    }
+  }
+  UNROLL for (int r = 0; r < N; r++) variance[r] = mean_of(&sum[r], n);
+}
+
+/* y = (x - mean) * inverse * s + b. Each of s and b is a number, or one for each column. */
+INLINE void scale(const float *x, float *y, int64_t n, float mean, float inverse, float s,
+                  const float *scales, float b, const float *biases) {
+  const int64_t whole = n / 16 * 16;
+  ROLLED for (int64_t j = 0; j < whole; j += 16) {
+    Lanes v = (*(const Lanes *)(x + j) - mean) * inverse;
+    v = scales ? v * *(const Lanes *)(scales + j) : v * s;
+    *(Lanes *)(y + j) = biases ? v + *(const Lanes *)(biases + j) : v + b;
+  }
+  ROLLED for (int64_t j = whole; j < n; j++) {
+    const float v = (x[j] - mean) * inverse * (scales ? scales[j] : s);
+    y[j] = v + (biases ? biases[j] : b);
+  }
+}
+
+/* The number of a row, or what changes nothing. */
+INLINE float of_row(const float *v, int64_t period, int64_t row, float absent) {
+  return period ? v[row % period] : absent;
+}
+
+INLINE void rows(const GlowNormalizeParams *p, const GlowNormalizePtrs *at, int64_t row, int N) {
+  const int64_t n = p->n;
+  const float epsilon = glow_float_from_bits((uint32_t)p->epsilon);
+  const float *x = at->x + row * n;
+  float mean[GROUP] = {0}, variance[GROUP];
+  if (p->centered)
+    means(x, n, mean, N);
+  variances(x, n, mean, variance, N);
+  ROLLED for (int r = 0; r < N; r++) {
+    const float s = of_row(at->scale, p->scales, row + r, 1.0f);
+    const float b = of_row(at->bias, p->biases, row + r, -0.0f);
+    float *y = at->y + (row + r) * n;
+    float inverse = p->outside ? glow_sqrtf(variance[r]) + epsilon : variance[r] + epsilon;
+    inverse = 1.0f / (p->outside ? inverse : glow_sqrtf(inverse));
+    inverse = p->factors ? inverse * at->factor[(row + r) % p->factors] : inverse;
+    if (p->scale_columns && p->bias_columns)
+      scale(x + r * n, y, n, mean[r], inverse, s, at->scale, b, at->bias);
+    else if (p->scale_columns)
+      scale(x + r * n, y, n, mean[r], inverse, s, at->scale, b, (const float *)0);
+    else if (p->bias_columns)
+      scale(x + r * n, y, n, mean[r], inverse, s, (const float *)0, b, at->bias);
+    else
+      scale(x + r * n, y, n, mean[r], inverse, s, (const float *)0, b, (const float *)0);
+  }
+}
+
+void glow_normalize(const GlowNormalizeParams *p, void *const *ptrs, int64_t begin, int64_t end,
+                    char *scratch) {
+  const GlowNormalizePtrs at = GLOW_NORMALIZE_PTRS(ptrs);
+  int64_t u = begin;
+  (void)scratch;
+  ROLLED for (; u + GROUP <= end; u += GROUP) rows(p, &at, u, GROUP);
+  ROLLED for (; u < end; u++) rows(p, &at, u, 1);
+}

@@ -1,0 +1,186 @@
+/* Softmax and LogSoftmax of rows, each row through all steps while it is in the first-level cache:
+ * the maximum, exponentials and their sum, quotients. Sums have the lanes and the tree of reduce.c.
+ */
+#include "exp.h"
+#include "extremes.h"
+#include "kernels/kernels.h"
+
+#include "num/math.h"
+
+#define LANES16                                                                                    \
+  _Pragma("clang loop vectorize(enable) interleave(disable)") for (int l = 0; l < 16; l++)
+#define BELOW(n) UNROLL for (int l = 0; l < (n); l++)
+#define EACH UNROLL for (int v = 0; v < 16 / GLOW_VL; v++)
+
+typedef float Lanes __attribute__((vector_size(64), aligned(4)));
+
+/* Copies count < 16 elements. */
+INLINE void copy_few(float *to, const float *from, int64_t count) {
+  UNROLL for (int64_t size = 8; size; size /= 2) {
+    if (count & size) {
+      __builtin_memcpy(to, from, (size_t)size * sizeof *to);
+      to += size, from += size;
+    }
+  }
+}
+
+/* a where it is larger, or smaller, than b, else b. */
+INLINE GlowVec larger(GlowVec a, GlowVec b) {
+  const GlowVecI above = a > b;
+  return (GlowVec)(((GlowVecI)a & above) | ((GlowVecI)b & ~above));
+}
+INLINE GlowVec smaller(GlowVec a, GlowVec b) {
+  const GlowVecI below = a < b;
+  return (GlowVec)(((GlowVecI)a & below) | ((GlowVecI)b & ~below));
+}
+
+/* The largest element of a row, and how far below it the smallest one is. Where there is a NaN they
+ * are any elements: the sum is NaN then, and so is every result. Nor does it matter which of two
+ * zeros is taken. */
+INLINE float extremes(const float *x, int64_t n, float *span) {
+  enum { STEP = 4 * GLOW_VL };
+  GlowVec high[4], low[4];
+  if (n < STEP) {
+    const Extremes_int32_t e = extremes_int32_t(x, n);
+    *span = least_of_float(e) - most_of_float(e);
+    return most_of_float(e);
+  }
+  UNROLL for (int v = 0; v < 4; v++) high[v] = low[v] = vec_load(x + v * GLOW_VL);
+  ROLLED for (int64_t j = STEP; j < n; j += STEP) {
+    const float *at = x + (j + STEP <= n ? j : n - STEP); /* the last ones twice */
+    UNROLL for (int v = 0; v < 4; v++) {
+      const GlowVec e = vec_load(at + v * GLOW_VL);
+      high[v] = larger(e, high[v]);
+      low[v] = smaller(e, low[v]);
+    }
+  }
+  const GlowVec most = larger(larger(high[0], high[1]), larger(high[2], high[3]));
+  const GlowVec least = smaller(smaller(low[0], low[1]), smaller(low[2], low[3]));
+  float top[16], bottom[16];
+  UNROLL for (int l = 0; l < 16; l++) top[l] = most[l % GLOW_VL], bottom[l] = least[l % GLOW_VL];
+#define MEET(n)                                                                                    \
+  BELOW(n) top[l] = top[l] > top[l + n] ? top[l] : top[l + n];                                     \
+  BELOW(n) bottom[l] = bottom[l] < bottom[l + n] ? bottom[l] : bottom[l + n];
+  MEET(8)
+  MEET(4) MEET(2) MEET(1)
+#undef MEET
+      *span = bottom[0] - top[0];
+  return top[0];
+}
+
+/* The sum of e^(x - max) over a row, whose terms go to y unless that is null. Behind the end of the
+ * row terms are +0, which change no sum of such terms. */
+INLINE float sum_of_powers(const float *x, float *y, int64_t n, float max, bool near) {
+  const int64_t whole = n / 16 * 16;
+  float e[16], in[16];
+  GlowVec sum[16 / GLOW_VL];
+  EACH sum[v] = vec_splat(0.0f);
+  ROLLED for (int64_t j = 0; j < whole; j += 16) {
+    __builtin_prefetch(x + n + j);
+    if (y)
+      __builtin_prefetch(y + n + j, 1);
+    EACH {
+      const GlowVec p = vec_exp(vec_load(x + j + v * GLOW_VL) - max, near);
+      sum[v] += p;
+      if (y)
+        vec_store(y + j + v * GLOW_VL, p);
+    }
+  }
+  if (whole < n) {
+    LANES16 in[l] = -__builtin_inff();
+    copy_few(in, x + whole, n - whole);
+    EACH vec_store(e + v * GLOW_VL, vec_exp(vec_load(in + v * GLOW_VL) - max, false));
+    EACH sum[v] += vec_load(e + v * GLOW_VL);
+    if (y)
+      copy_few(y + whole, e, n - whole);
+  }
+  EACH vec_store(e + v * GLOW_VL, sum[v]);
+  BELOW(8) e[l] += e[l + 8];
+  BELOW(4) e[l] += e[l + 4];
+  BELOW(2) e[l] += e[l + 2];
+  return e[0] + e[1];
+}
+
+/* Whether one of 16 exponentials is so small that what a quotient leaves may be no float. */
+INLINE bool has_tiny(const float *y) {
+  const Lanes v = *(const Lanes *)y;
+  return __builtin_reduce_or((v > 0.0f) & (v < 0x1p-100f)) != 0;
+}
+
+/* What the quotients of a row are made of: `less` is what the reciprocal was rounded by. */
+typedef struct Divisor {
+  float sum, inverse, less;
+} Divisor;
+
+/* Divides 16 exponentials by their sum, in a third of the time of divisions: the product with the
+ * reciprocal is right up to the last place, and the exact rest rounds it, since the reciprocal is
+ * rounded (Markstein). `far`: there may be tiny exponentials. */
+INLINE void divide(float *y, Divisor d, bool far) {
+  if (!GLOW_HAS_FMA || (far && has_tiny(y))) {
+    LANES16 y[l] = y[l] / d.sum;
+  } else {
+    LANES16 {
+      const float e = y[l], q = glow_fmaf(e, d.inverse, e * d.less);
+      y[l] = glow_fmaf(glow_fmaf(-q, d.sum, e), d.inverse, q);
+    }
+  }
+}
+
+/* STEP takes 16 elements of a row from `from` to `to`, which may be the same memory. The last 16,
+ * if they overlap others, are taken first and stored last; `few`: 16 elements of a shorter row. */
+#define ROW(to, from, n, few, STEP)                                                                \
+  {                                                                                                \
+    const int64_t whole = (n) / 16 * 16, rest = (n)-whole, last = whole ? (n)-16 : 0;              \
+    if (rest && whole)                                                                             \
+      *(Lanes *)few = *(const Lanes *)((from) + last);                                             \
+    else if (rest)                                                                                 \
+      copy_few(few, from, rest);                                                                   \
+    if (rest)                                                                                      \
+      STEP(few);                                                                                   \
+    ROLLED for (int64_t j = 0; j < whole; j += 16) {                                               \
+      float some[16];                                                                              \
+      *(Lanes *)some = *(const Lanes *)((from) + j);                                               \
+      STEP(some);                                                                                  \
+      *(Lanes *)((to) + j) = *(const Lanes *)some;                                                 \
+    }                                                                                              \
+    if (rest && whole)                                                                             \
+      *(Lanes *)((to) + last) = *(const Lanes *)few;                                               \
+    else if (rest)                                                                                 \
+      copy_few(to, few, rest);                                                                     \
+  }
+
+INLINE void divide_row(float *y, int64_t n, float sum, bool far) {
+  Divisor d = {sum, 1.0f / sum, 0};
+  float few[16] = {0};
+  d.less = glow_fmaf(-d.inverse, sum, 1.0f) * d.inverse;
+#define STEP(v) divide(v, d, far)
+  ROW(y, y, n, few, STEP)
+#undef STEP
+}
+
+INLINE void subtract_row(const float *x, float *y, int64_t n, float max, float log) {
+  float few[16] = {0};
+#define STEP(v) LANES16 v[l] = (v[l] - max) - log
+  ROW(y, x, n, few, STEP)
+#undef STEP
+}
+
+void glow_softmax(const GlowSoftmaxParams *p, void *const *ptrs, int64_t begin, int64_t end,
+                  char *scratch) {
+  const int64_t n = p->n;
+  (void)scratch;
+  ROLLED for (int64_t u = begin; u < end; u++) {
+    const float *x = GLOW_SOFTMAX_PTRS(ptrs).x + u * n;
+    float *y = GLOW_SOFTMAX_PTRS(ptrs).y + u * n, span;
+    const float max = extremes(x, n, &span);
+    float *terms = p->log ? (float *)0 : y;
+    const float sum = span > -87.0f ? sum_of_powers(x, terms, n, max, true)
+                                    : sum_of_powers(x, terms, n, max, false);
+    if (p->log)
+      subtract_row(x, y, n, max, glow_logf(sum));
+    else if (span > -69.0f)
+      divide_row(y, n, sum, false);
+    else
+      divide_row(y, n, sum, true);
+  }
+}
