@@ -132,6 +132,15 @@ static const Other others[] = {
      "      %r = Sqrt(%a) : float<>\n      %i = Reciprocal(%r) : float<>\n"
      "      yield %i\n    }\n"
      "  mul @out @y, @in @x, @in %row\n  dealloc %row\n  dealloc %e"},
+    {"mat_mul_integer, 128 x 768 x 768",
+     "  placeholder @x : u8<128 x 768>\n  placeholder @y : i32<128 x 768>\n"
+     "  placeholder @w : i8<768 x 768 | KN192k16n4k>\n",
+     "mat_mul_integer @out @y, @in @x, @in @w, @in none, @in none"},
+    {"conv_integer, 3x3, 64@28",
+     "  placeholder @x : u8<1 x 28 x 28 x 64>\n  placeholder @y : i32<1 x 28 x 28 x 64>\n"
+     "  placeholder @w : i8<64 x 3 x 3 x 64 | OHWI16i16o4i>\n",
+     "conv_integer @out @y, @in @x, @in @w, @in none, @in none {layout = NHWC, pads = [1, 1, 1, "
+     "1]}"},
     {"grid_sample, linear, 32@56",
      "  placeholder @x : float<1 x 32 x 56 x 56>\n  placeholder @y : float<1 x 32 x 56 x 56>\n"
      "  placeholder @g : float<1 x 56 x 56 x 2>\n",

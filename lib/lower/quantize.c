@@ -1,10 +1,11 @@
 /* Products of quantized tensors are products of i32 (float for 8-bit floats) after zero points have
  * been subtracted. So the zeros of padding mean the zero point of X:
  *
- *   MatMulInteger  = MatMul(i32(A) - AZero', i32(B) - BZero)
- *   ConvInteger    = Convolution(i32(X) - XZero, i32(W) - WZero')
- *   QLinearMatMul  = QuantizeLinear(float(product) * (AScale' * BScale), YScale, YZero)
- *   QLinearConv    = the same of the convolution with B as its bias
+ *   MatMulInteger  = MatMul(i32(A) - AZero', i32(B) - BZero), for -lower=all
+ *   ConvInteger    = Convolution(i32(X) - XZero, i32(W) - WZero'), the same
+ *   QLinearMatMul  = Cast(Round(float(product) * (AScale' * BScale) / YScale) + float(YZero)),
+ *                    the product a MatMulInteger, or of floats with QuantizeLinear behind it
+ *   QLinearConv    = the same of ConvInteger + B, in the order NHWC between Transposes
  *
  * where ' stands along rows or filters: a list gets further axes of extent 1. */
 #include "lower/lower.h"
@@ -48,21 +49,11 @@ static GlowValue *product(GlowBuilder *b, const GlowNode *n, GlowKind kind, Glow
   return glow_then2(b, GLOW_OP_MAT_MUL, rows, columns);
 }
 
-static GlowValue *convolution(GlowBuilder *b, const GlowNode *n, GlowValue *x, GlowValue *w,
-                              GlowValue *xzero, GlowValue *wzero, GlowValue *bias,
-                              GlowConvolutionMembers m) {
-  int axes = filter_axes(w);
-  if (axes < 0)
-    return NULL;
-  m.layout = GLOW_LAYOUT_NCHW;
-  m.strategy = GLOW_CONV_STRATEGY_DIRECT;
-  /* Filters are axis 0 of W, so its zero points get an axis of extent 1 for each other axis. */
-  GlowValue *ins[] = {NULL, NULL, bias};
-  ins[0] = centered(b, n, GLOW_KIND_I32, x, xzero, 0);
-  ins[1] = centered(b, n, GLOW_KIND_I32, w, wzero, (uint32_t)axes + 1);
-  GlowNode *conv =
-      ins[0] && ins[1] ? glow_build(b, GLOW_OP_CONVOLUTION, ins, bias ? 3 : 2, &m, NULL) : NULL;
-  return conv ? &conv->results[0] : NULL;
+static GlowValue *integer_product(GlowBuilder *b, GlowValue *x, GlowValue *y,
+                                  GlowValue *const *zeros) {
+  GlowValue *ins[] = {x, y, zeros[0], zeros[1]};
+  GlowNode *n = glow_build(b, GLOW_OP_MAT_MUL_INTEGER, ins, 4, NULL, NULL);
+  return n ? &n->results[0] : NULL;
 }
 
 bool glow_lower_mat_mul_integer(GlowBuilder *b, const GlowNode *n, GlowValue **results) {
@@ -73,18 +64,36 @@ bool glow_lower_mat_mul_integer(GlowBuilder *b, const GlowNode *n, GlowValue **r
   return results[0] != NULL;
 }
 
+/* Filters are axis 0 of W, so its zero points get an axis of extent 1 for each other axis. */
 bool glow_lower_conv_integer(GlowBuilder *b, const GlowNode *n, GlowValue **results) {
   const GlowConvIntegerMembers *m = n->members;
-  GlowConvolutionMembers conv = {
-      .group = m->group, .strides = m->strides, .pads = m->pads, .dilations = m->dilations};
-  results[0] = convolution(b, n, glow_node_in(n, GLOW_CONV_INTEGER_IN_X),
-                           glow_node_in(n, GLOW_CONV_INTEGER_IN_W),
-                           glow_node_in(n, GLOW_CONV_INTEGER_IN_XZERO),
-                           glow_node_in(n, GLOW_CONV_INTEGER_IN_WZERO), NULL, conv);
-  return results[0] != NULL;
+  GlowConvolutionMembers conv = {.layout = m->layout,
+                                 .group = m->group,
+                                 .strides = m->strides,
+                                 .pads = m->pads,
+                                 .dilations = m->dilations,
+                                 .strategy = GLOW_CONV_STRATEGY_DIRECT};
+  GlowValue *w = glow_node_in(n, GLOW_CONV_INTEGER_IN_W), *ins[2];
+  int axes = filter_axes(w);
+  if (axes < 0)
+    return false;
+  ins[0] = centered(b, n, GLOW_KIND_I32, glow_node_in(n, GLOW_CONV_INTEGER_IN_X),
+                    glow_node_in(n, GLOW_CONV_INTEGER_IN_XZERO), 0);
+  ins[1] = centered(b, n, GLOW_KIND_I32, w, glow_node_in(n, GLOW_CONV_INTEGER_IN_WZERO),
+                    (uint32_t)axes + 1);
+  GlowNode *y = ins[0] && ins[1] ? glow_build(b, GLOW_OP_CONVOLUTION, ins, 2, &conv, NULL) : NULL;
+  results[0] = y ? &y->results[0] : NULL;
+  return y != NULL;
 }
 
 /* ---- Products that are quantized again ------------------------------------------------------- */
+
+/* clamp(round(v / yscale) + yzero): Cast saturates. Element-wise, so that one loop does all. */
+static GlowValue *rounded(GlowBuilder *b, GlowValue *v, GlowValue *yscale, GlowValue *yzero) {
+  GlowValue *q = glow_then1(b, GLOW_OP_ROUND, glow_then2(b, GLOW_OP_DIV, v, yscale), NULL);
+  q = glow_then2(b, GLOW_OP_ADD, q, glow_then_cast(b, yzero, GLOW_KIND_FLOAT));
+  return glow_then_cast(b, q, yzero->type->kind);
+}
 
 static GlowValue *requantized(GlowBuilder *b, const GlowNode *n, GlowValue *sum, GlowValue *scale,
                               GlowValue *yscale, GlowValue *yzero) {
@@ -96,6 +105,8 @@ static GlowValue *requantized(GlowBuilder *b, const GlowNode *n, GlowValue *sum,
   ins[2] = aligned(b, n, yzero, 0);
   if (!ins[0] || !ins[1] || !ins[2])
     return NULL;
+  if (glow_kind_is_integer(yzero->type->kind))
+    return rounded(b, ins[0], ins[1], ins[2]);
   m.kind = yzero->type->kind;
   GlowNode *q = glow_build(b, GLOW_OP_QUANTIZE_LINEAR, ins, 3, &m, NULL);
   return q ? &q->results[0] : NULL;
@@ -113,9 +124,10 @@ bool glow_lower_qlinear_mat_mul(GlowBuilder *b, const GlowNode *n, GlowValue **r
   GlowValue *x = glow_node_in(n, GLOW_QLINEAR_MAT_MUL_IN_A);
   GlowValue *y = glow_node_in(n, GLOW_QLINEAR_MAT_MUL_IN_B);
   bool integers = glow_kind_is_integer(x->type->kind) && glow_kind_is_integer(y->type->kind);
-  GlowValue *sum = product(b, n, integers ? GLOW_KIND_I32 : GLOW_KIND_FLOAT, x, y,
-                           glow_node_in(n, GLOW_QLINEAR_MAT_MUL_IN_AZERO),
-                           glow_node_in(n, GLOW_QLINEAR_MAT_MUL_IN_BZERO));
+  GlowValue *zeros[] = {glow_node_in(n, GLOW_QLINEAR_MAT_MUL_IN_AZERO),
+                        glow_node_in(n, GLOW_QLINEAR_MAT_MUL_IN_BZERO)};
+  GlowValue *sum = integers ? integer_product(b, x, y, zeros)
+                            : product(b, n, GLOW_KIND_FLOAT, x, y, zeros[0], zeros[1]);
   bool vector = !y->type->unranked && y->type->rank == 1; /* the product's rows are its last axis */
   GlowValue *scale = sum ? both_scales(b, n, glow_node_in(n, GLOW_QLINEAR_MAT_MUL_IN_ASCALE),
                                        !vector, glow_node_in(n, GLOW_QLINEAR_MAT_MUL_IN_BSCALE), 0)
@@ -127,21 +139,49 @@ bool glow_lower_qlinear_mat_mul(GlowBuilder *b, const GlowNode *n, GlowValue **r
   return results[0] != NULL;
 }
 
+/* x with its axis 1 as the last one, or the other way around. */
+static GlowValue *channels_last(GlowBuilder *b, GlowValue *x, uint32_t rank) {
+  uint32_t perm[GLOW_MAX_RANK] = {0};
+  for (uint32_t i = 1; i < rank; i++)
+    perm[i] = i + 1 < rank ? i + 1 : 1;
+  return x ? glow_build_permuted(b, x, perm, rank) : NULL;
+}
+static GlowValue *channels_first(GlowBuilder *b, GlowValue *x, uint32_t rank) {
+  uint32_t perm[GLOW_MAX_RANK] = {0};
+  for (uint32_t i = 1; i < rank; i++)
+    perm[i] = i > 1 ? i - 1 : rank - 1;
+  return x ? glow_build_permuted(b, x, perm, rank) : NULL;
+}
+
+/* In the order NHWC, which is that of sums over channels; Transposes between two of these meet. */
 bool glow_lower_qlinear_conv(GlowBuilder *b, const GlowNode *n, GlowValue **results) {
   const GlowQLinearConvMembers *m = n->members;
-  GlowConvolutionMembers conv = {
-      .group = m->group, .strides = m->strides, .pads = m->pads, .dilations = m->dilations};
+  GlowConvIntegerMembers conv = {.layout = GLOW_LAYOUT_NHWC,
+                                 .group = m->group,
+                                 .strides = m->strides,
+                                 .pads = m->pads,
+                                 .dilations = m->dilations};
   GlowValue *w = glow_node_in(n, GLOW_QLINEAR_CONV_IN_W);
-  GlowValue *sum = convolution(
-      b, n, glow_node_in(n, GLOW_QLINEAR_CONV_IN_X), w, glow_node_in(n, GLOW_QLINEAR_CONV_IN_XZERO),
-      glow_node_in(n, GLOW_QLINEAR_CONV_IN_WZERO), glow_node_in(n, GLOW_QLINEAR_CONV_IN_B), conv);
-  GlowValue *scale =
-      sum ? both_scales(b, n, glow_node_in(n, GLOW_QLINEAR_CONV_IN_XSCALE), 0,
-                        glow_node_in(n, GLOW_QLINEAR_CONV_IN_WSCALE), (uint32_t)filter_axes(w))
-          : NULL;
-  results[0] = scale ? requantized(b, n, sum, scale, glow_node_in(n, GLOW_QLINEAR_CONV_IN_YSCALE),
-                                   glow_node_in(n, GLOW_QLINEAR_CONV_IN_YZERO))
-                     : NULL;
+  GlowValue *bias = glow_node_in(n, GLOW_QLINEAR_CONV_IN_B), *ins[4];
+  int axes = filter_axes(w);
+  if (axes < 0)
+    return false;
+  uint32_t rank = (uint32_t)axes + 2;
+  ins[0] = channels_last(b, glow_node_in(n, GLOW_QLINEAR_CONV_IN_X), rank);
+  ins[1] = channels_last(b, w, rank);
+  ins[2] = glow_node_in(n, GLOW_QLINEAR_CONV_IN_XZERO);
+  ins[3] = glow_node_in(n, GLOW_QLINEAR_CONV_IN_WZERO);
+  GlowNode *y = ins[0] && ins[1] ? glow_build(b, GLOW_OP_CONV_INTEGER, ins, 4, &conv, NULL) : NULL;
+  GlowValue *sum = y ? &y->results[0] : NULL;
+  if (bias && sum)
+    sum = glow_then2(b, GLOW_OP_ADD, sum, bias);
+  GlowValue *scale = sum ? both_scales(b, n, glow_node_in(n, GLOW_QLINEAR_CONV_IN_XSCALE), 0,
+                                       glow_node_in(n, GLOW_QLINEAR_CONV_IN_WSCALE), 0)
+                         : NULL;
+  GlowValue *q = scale ? requantized(b, n, sum, scale, glow_node_in(n, GLOW_QLINEAR_CONV_IN_YSCALE),
+                                     glow_node_in(n, GLOW_QLINEAR_CONV_IN_YZERO))
+                       : NULL;
+  results[0] = channels_first(b, q, rank);
   return results[0] != NULL;
 }
 

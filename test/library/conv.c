@@ -266,3 +266,55 @@ void case_conv_plain(Program *p) {
   put_shards(p);
   put_epilogue(p, &e);
 }
+
+/* ---- Of bytes -------------------------------------------------------------------------------- */
+
+static void put_bytes(Program *p, const Shape *x, Shape *f, const Shape *y, const Windows *w,
+                      int groups, bool nhwc) {
+  const GlowKindSet bytes = GLOW_KIND_BIT(GLOW_KIND_I8) | GLOW_KIND_BIT(GLOW_KIND_U8);
+  const Shape one = shape(x->kind, NULL, 0);
+  f->kind = draw_kind(p, bytes);
+  const Shape zeros = shape(f->kind, NULL, draw(p, 2), y->dims[nhwc ? y->rank - 1 : 1]);
+  put(p, "  conv_integer @out @v%d, @in @v%d", declare(p, y), declare(p, x));
+  put(p, ", @in @v%d", declare(p, f));
+  if (draw(p, 4))
+    put(p, ", @in @v%d", declare(p, &one));
+  else
+    put(p, ", @in none");
+  if (draw(p, 2))
+    put(p, ", @in @v%d", declare(p, &zeros));
+  else
+    put(p, ", @in none");
+  put_windows(p, w);
+  put(p, "layout = %s, group = %d, ", nhwc ? "NHWC" : "NCHW", groups);
+  put_shards(p);
+}
+
+void case_dot_conv(Program *p) {
+  const GlowKindSet bytes = GLOW_KIND_BIT(GLOW_KIND_I8) | GLOW_KIND_BIT(GLOW_KIND_U8);
+  char layout[32];
+  int axes = draw_in(p, 1, 2), groups = draw(p, 3) ? 1 : draw_in(p, 2, 3), n = draw_in(p, 1, 2);
+  int ic = draw(p, 3) ? draw_in(p, 1, 20) : 64, oc = draw_in(p, 1, 70);
+  bool nhwc = draw(p, 4) > 0, packed = axes == 2 && groups == 1 && nhwc && draw(p, 2);
+  Windows w = draw(p, 2) && axes == 2 ? draw_usual_windows(p, 1, 3, 12)
+                                      : draw_windows(p, axes, axes == 1 ? 60 : 9);
+  const Shape x = image(draw_kind(p, bytes), n, ic * groups, w.in, axes, nhwc);
+  const Shape y = image(GLOW_KIND_I32, n, oc * groups, w.out, axes, nhwc);
+  Shape f = image(GLOW_KIND_I8, oc * groups, ic, w.size, axes, nhwc);
+  if (packed) {
+    if (ic > 4)
+      snprintf(layout, sizeof layout, "OHWI%di16o4i", (ic + 3) / 4);
+    f.layout = ic > 4 ? layout : "OHWI16o4i";
+  }
+  put_bytes(p, &x, &f, &y, &w, groups, nhwc);
+}
+
+void case_dot_lanes(Program *p) {
+  const GlowKindSet bytes = GLOW_KIND_BIT(GLOW_KIND_I8) | GLOW_KIND_BIT(GLOW_KIND_U8);
+  int channels = draw_channels(p, 48), n = draw_in(p, 1, 2);
+  Windows w = draw(p, 2) ? draw_windows(p, 2, 9) : draw_usual_windows(p, 3, 5, 9);
+  const Shape x = image(draw_kind(p, bytes), n, channels, w.in, 2, true);
+  const Shape y = image(GLOW_KIND_I32, n, channels, w.out, 2, true);
+  Shape f = image(GLOW_KIND_I8, channels, 1, w.size, 2, true);
+  put_bytes(p, &x, &f, &y, &w, channels, true);
+}

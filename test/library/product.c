@@ -86,6 +86,42 @@ void case_product(Program *p) {
   put_shards(p);
 }
 
+/* A zero point: none, one number, or a list of `lines`. */
+static void put_zeros(Program *p, GlowKind kind, int lines) {
+  const Shape one = shape(kind, NULL, 0), list = shape(kind, NULL, 1, lines);
+  const int which = draw(p, 4);
+  if (which == 0)
+    put(p, ", @in none");
+  else
+    put(p, ", @in @v%d", declare(p, which == 1 ? &list : &one));
+}
+
+static const GlowKindSet BYTES = GLOW_KIND_BIT(GLOW_KIND_I8) | GLOW_KIND_BIT(GLOW_KIND_U8);
+
+void case_dot(Program *p) {
+  char layout[32], a[16], b[16];
+  Product t = draw_product(p, draw_kind(p, BYTES), 40);
+  const int rows = t.a.rank - 2;
+  t.b.kind = draw_kind(p, BYTES);
+  t.c.kind = GLOW_KIND_I32;
+  if (draw(p, 4) == 0) /* whole squares of 64 steps, and what is left of them */
+    t.a.dims[rows + 1] = t.b.dims[t.b.rank - 2] = 64 * draw_in(p, 1, 3) - draw(p, 3);
+  if (t.a.rank == 2 && draw(p, 8) == 0) /* several blocks of rows and groups of columns */
+    t.a.dims[0] = t.c.dims[0] = draw_in(p, 100, 1500);
+  const bool packed = t.b.rank == 2 && draw(p, 2);
+  if (packed) {
+    snprintf(layout, sizeof layout, "KN%dk16n4k", (t.b.dims[0] + 63) / 64 * 16);
+    t.b.layout = layout;
+  }
+  put_matrix(p, &t.a, draw(p, 3) == 0, a);
+  put_matrix(p, &t.b, !packed && draw(p, 3) == 0, b);
+  put(p, "  mat_mul_integer @out @v%d, @in %s, @in %s", declare(p, &t.c), a, b);
+  put_zeros(p, t.a.kind, t.a.dims[rows]);
+  put_zeros(p, t.b.kind, t.b.dims[t.b.rank - 1]);
+  put(p, " {");
+  put_shards(p);
+}
+
 void case_attention(Program *p) {
   int batch = draw_in(p, 1, 2), shared = draw_in(p, 1, 2), heads = shared * draw_in(p, 1, 3);
   int queries = draw_in(p, 1, 20), keys = draw_in(p, 1, 50), size = draw_in(p, 1, 24);

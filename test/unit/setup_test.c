@@ -93,6 +93,27 @@ static const char grid_sample[] = "module \"t\" {target = \"%s\"}\n"
                                   "  grid_sample @out @y, @in @x, @in @g {mode = %s}\n"
                                   "}\n";
 
+/* Of bytes: a product, and convolutions of groups and of channels. */
+static const char of_bytes[] =
+    "module \"t\" {target = \"%s\"}\n"
+    "declare {\n"
+    "  placeholder @a : u8<3000 x 200>\n"
+    "  placeholder @b : i8<200 x 300>\n"
+    "  placeholder @c : i32<3000 x 300>\n"
+    "  placeholder @x : u8<2 x 30 x 30 x 36>\n"
+    "  placeholder @w : i8<60 x 3 x 3 x 36>\n"
+    "  placeholder @v : i8<36 x 3 x 3 x 1>\n"
+    "  placeholder @y : i32<2 x 30 x 30 x 60>\n"
+    "  placeholder @l : i32<2 x 30 x 30 x 36>\n"
+    "}\n"
+    "program @p {\n"
+    "  mat_mul_integer @out @c, @in @a, @in @b, @in none, @in none\n"
+    "  conv_integer @out @y, @in @x, @in @w, @in none, @in none {layout = NHWC, pads = [1, 1, 1, "
+    "1]}\n"
+    "  conv_integer @out @l, @in @x, @in @v, @in none, @in none {layout = NHWC, group = 36, pads = "
+    "[1, 1, 1, 1]}\n"
+    "}\n";
+
 static void declare(GlowText *t, const char *name, const char *type, int width) {
   glow_text_printf(t, "  placeholder @%s : float<", name);
   glow_text_printf(t, type, width);
@@ -177,12 +198,14 @@ static bool has_kind(uint32_t program, GlowKind kind) {
 static void check_machine(const GlowIsa *isa) {
   GlowContext *ctx = glow_context_create();
   const uint32_t count = sizeof cases / sizeof *cases, kinds = GLOW_KIND_U64 + 1;
-  for (uint32_t i = 0; i < count + 3 * kinds + 2; i++) {
+  for (uint32_t i = 0; i < count + 3 * kinds + 3; i++) {
     GlowText text;
     glow_text_init(&text, ctx);
     const uint32_t rest = i < count ? 0 : i - count;
     if (i < count)
       write_case(&text, &cases[i], isa);
+    else if (i == count + 3 * kinds + 2)
+      glow_text_printf(&text, of_bytes, isa->name);
     else if (i == count + 3 * kinds)
       glow_text_printf(&text, attention, isa->name);
     else if (i == count + 3 * kinds + 1)

@@ -28,6 +28,10 @@ int64_t glow_macs_convolution(const GlowNode *n) {
   return convolution(n, w);
 }
 
+int64_t glow_macs_conv_integer(const GlowNode *n) {
+  return convolution(n, glow_node_in(n, GLOW_CONV_INTEGER_IN_W));
+}
+
 int64_t glow_macs_deform_conv(const GlowNode *n) {
   return convolution(n, glow_node_in(n, GLOW_DEFORM_CONV_IN_W));
 }
@@ -51,6 +55,10 @@ static int64_t product(const GlowNode *n, const GlowValue *a) {
 
 int64_t glow_macs_mat_mul(const GlowNode *n) {
   return product(n, glow_node_in(n, GLOW_MAT_MUL_IN_A));
+}
+
+int64_t glow_macs_mat_mul_integer(const GlowNode *n) {
+  return product(n, glow_node_in(n, GLOW_MAT_MUL_INTEGER_IN_A));
 }
 
 int64_t glow_macs_fully_connected(const GlowNode *n) {

@@ -175,7 +175,14 @@ static bool check_filters(const GlowNode *n, uint32_t parameter, uint32_t w) {
                     "one number, or one for each filter");
 }
 
+/* Kernels read rows of A and write rows of C; a matrix B may be packed in panels. */
 bool glow_verify_mat_mul_integer(const GlowNode *n) {
+  const GlowType *b = glow_node_in(n, GLOW_MAT_MUL_INTEGER_IN_B)->type;
+  for (uint32_t i = 0; i < n->noperands; i++) {
+    const GlowValue *v = n->operands[i].value;
+    if (v && v->type->layout && (v->type != b || b->rank != 2))
+      return glow_verify_error(n, "only B may have a layout, if it is a matrix");
+  }
   return check_lines(n, GLOW_MAT_MUL_INTEGER_IN_AZERO, GLOW_MAT_MUL_INTEGER_IN_A, true) &&
          check_lines(n, GLOW_MAT_MUL_INTEGER_IN_BZERO, GLOW_MAT_MUL_INTEGER_IN_B, false);
 }
@@ -190,6 +197,12 @@ bool glow_verify_qlinear_mat_mul(const GlowNode *n) {
 }
 
 bool glow_verify_conv_integer(const GlowNode *n) {
+  const GlowType *w = glow_node_in(n, GLOW_CONV_INTEGER_IN_W)->type;
+  for (uint32_t i = 0; i < n->noperands; i++) {
+    const GlowValue *v = n->operands[i].value;
+    if (v && v->type->layout && v->type != w)
+      return glow_verify_error(n, "only W may have a layout");
+  }
   return check_one(n, GLOW_CONV_INTEGER_IN_XZERO) &&
          check_filters(n, GLOW_CONV_INTEGER_IN_WZERO, GLOW_CONV_INTEGER_IN_W);
 }

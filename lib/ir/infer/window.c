@@ -118,7 +118,7 @@ bool glow_infer_conv_integer(GlowInfer *in) {
   const GlowConvIntegerMembers *m = in->members;
   Window w = {.strides = m->strides, .pads = m->pads, .dilations = m->dilations};
   return convolve(in, in->in[GLOW_CONV_INTEGER_IN_X], in->in[GLOW_CONV_INTEGER_IN_W], NULL, &w,
-                  GLOW_LAYOUT_NCHW, m->group, glow_type_scalar(in->ctx, GLOW_KIND_I32));
+                  m->layout, m->group, glow_type_scalar(in->ctx, GLOW_KIND_I32));
 }
 
 bool glow_infer_qlinear_conv(GlowInfer *in) {

@@ -95,6 +95,34 @@ static uint32_t product_choices(const GlowIsa *isa, const GlowNode *n, GlowChoic
   return 2;
 }
 
+/* The same of bytes: panels are as deep as B, in whole squares of 16 groups of four steps. */
+static uint32_t dot_choices(const GlowIsa *isa, const GlowNode *n, GlowChoice *choices) {
+  const GlowType *b = glow_node_in(n, GLOW_MAT_MUL_INTEGER_IN_B)->type;
+  if (!glow_type_is_static(b) || b->rank != 2 ||
+      (!b->layout && (b->dims[0].size < 2 || b->dims[1].size < 2)))
+    return 0;
+  int64_t groups = (b->dims[0].size + 63) / 64 * 16;
+  choices[0] = (GlowChoice){.packed = 1u << GLOW_MAT_MUL_INTEGER_IN_B};
+  choices[0].in[GLOW_MAT_MUL_INTEGER_IN_B] =
+      glow_kernel_layout(n->block->module->ctx, glow_find_dot(), "b", 0, isa, groups);
+  choices[1] = (GlowChoice){0};
+  return 2;
+}
+
+/* Filters of bytes in the order NHWC, each tap with its channels in groups of four. */
+static uint32_t dot_conv_choices(const GlowIsa *isa, const GlowNode *n, GlowChoice *choices) {
+  const GlowConvIntegerMembers *m = n->members;
+  const GlowType *w = glow_node_in(n, GLOW_CONV_INTEGER_IN_W)->type;
+  if (!glow_type_is_static(w) || w->rank != 4 || m->layout != GLOW_LAYOUT_NHWC || m->group > 1 ||
+      glow_type_elements(w) == 0)
+    return 0;
+  choices[0] = (GlowChoice){.packed = 1u << GLOW_CONV_INTEGER_IN_W};
+  choices[0].in[GLOW_CONV_INTEGER_IN_W] = glow_kernel_layout(
+      n->block->module->ctx, glow_find_dot_conv(), "w", 0, isa, (w->dims[3].size + 3) / 4);
+  choices[1] = (GlowChoice){0};
+  return 2;
+}
+
 static uint32_t pool_choices(const GlowNode *n, int order, GlowChoice *choices, const char **why) {
   const GlowType *x = glow_node_in(n, 0)->type;
   bool argmax = n->nresults > 1 && n->results[1].uses;
@@ -114,6 +142,10 @@ uint32_t glow_cpu_choices(const GlowTarget *t, const GlowNode *n, GlowChoice cho
     return convolution_choices(t->machine, n, choices, why);
   case GLOW_OP_MAT_MUL:
     return product_choices(t->machine, n, choices);
+  case GLOW_OP_MAT_MUL_INTEGER:
+    return dot_choices(t->machine, n, choices);
+  case GLOW_OP_CONV_INTEGER:
+    return dot_conv_choices(t->machine, n, choices);
   case GLOW_OP_MAX_POOL:
     return pool_choices(n, ((const GlowMaxPoolMembers *)n->members)->layout, choices, why);
   case GLOW_OP_AVERAGE_POOL:

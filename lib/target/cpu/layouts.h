@@ -11,7 +11,7 @@
 #include "target/cpu/table.h"
 #include "tensor/type.h"
 
-enum { GLOW_LAYOUT_BLOCKS = 2 };
+enum { GLOW_LAYOUT_BLOCKS = 3 };
 
 /* Whether the kernel takes an operand in a layout (NULL: plain) on a machine. blocks[i]: the size
  * of block i of the table's text; or `blocks` is NULL. */

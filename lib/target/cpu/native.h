@@ -14,6 +14,7 @@
   NATIVE(CAST, stack)                                                                              \
   NATIVE(CONCAT, concat)                                                                           \
   NATIVE(CONVOLUTION, conv)                                                                        \
+  NATIVE(CONV_INTEGER, conv_integer)                                                               \
   NATIVE(CONV_TRANSPOSE, conv_transpose)                                                           \
   NATIVE(COPY, move)                                                                               \
   NATIVE(CUM_PROD, scan)                                                                           \
@@ -32,6 +33,7 @@
   NATIVE(LOOP, loop)                                                                               \
   NATIVE(LP_POOL, pool)                                                                            \
   NATIVE(MAT_MUL, matmul)                                                                          \
+  NATIVE(MAT_MUL_INTEGER, mat_mul_integer)                                                         \
   NATIVE(MAX_POOL, pool)                                                                           \
   NATIVE(ONE_HOT, one_hot)                                                                         \
   NATIVE(PAD, pad)                                                                                 \

@@ -1,0 +1,67 @@
+/* The setups of products and convolutions of bytes: blocks of rows that stay in the second level of
+ * cache, as two bytes each, and groups of columns for threads. */
+#include "target/cpu/setups.h"
+
+enum { PANEL = 16, GROUP = 4, FEW_UNITS = 8, LEAST_COLUMNS = 64, LINE = 64 };
+
+static int64_t lines(int64_t bytes) { return glow_div_up(bytes, LINE) * LINE; }
+
+/* Of so many rows those that fit, as whole tiles. */
+static int64_t rows_of_block(const GlowCpuNumbers *cpu, int64_t lda, int64_t rows) {
+  int64_t fit = glow_max64(cpu->l2 / 4 / (2 * lda), 1);
+  int64_t tile = cpu->vl >= PANEL ? PANEL : cpu->tile_pixels;
+  return glow_min64(fit > tile ? fit / tile * tile : fit, rows);
+}
+
+/* Columns of a unit: all, unless there would be few units. */
+static int64_t columns_of_unit(int64_t n, int64_t others) {
+  int64_t columns = glow_div_up(n, PANEL) * PANEL, wanted = glow_div_up(FEW_UNITS, others);
+  int64_t part = glow_div_up(columns, wanted * 2 * PANEL) * 2 * PANEL;
+  return glow_min64(columns, glow_max64(part, LEAST_COLUMNS));
+}
+
+void glow_setup_dot(const GlowCpuNumbers *cpu, GlowDotParams *p, GlowSetup *setup) {
+  int64_t batch = 1;
+  p->b_shared = 1;
+  for (int i = 0; i < GLOW_PRODUCT_BATCH; i++) {
+    batch *= p->batch[i];
+    p->b_shared &= p->batch[i] == 1 || p->b_batch[i] == 0;
+  }
+  p->depth = p->packed ? p->packed : glow_div_up(p->k, GROUP);
+  p->lda = lines(p->depth * GROUP);
+  p->block = rows_of_block(cpu, p->lda, p->m);
+  p->blocks = glow_div_up(p->m, p->block);
+  p->columns = columns_of_unit(p->n, batch * p->blocks);
+  p->groups = glow_div_up(p->n, p->columns);
+  p->ones_at = p->block * p->lda * 2;
+  p->sums_at = p->ones_at + p->lda * 2;
+  p->terms_at = p->sums_at + lines(2 * p->block * 4);
+  p->panels_at = p->terms_at + lines((2 * p->columns + 2 * PANEL) * 4);
+  setup->units = batch * p->blocks * p->groups;
+  setup->scratch = p->panels_at + (p->packed ? 0 : p->columns * p->depth * GROUP);
+}
+
+void glow_setup_dot_conv(const GlowCpuNumbers *cpu, GlowDotConvParams *p, GlowSetup *setup) {
+  p->depth = p->kh * p->kw * p->tap;
+  p->lda = lines(p->depth * GROUP);
+  p->block = rows_of_block(cpu, p->lda, p->oh * p->ow);
+  p->blocks = glow_div_up(p->oh * p->ow, p->block);
+  p->columns = columns_of_unit(p->oc, p->images * p->groups * p->blocks);
+  p->parts = glow_div_up(p->oc, p->columns);
+  p->ones_at = p->block * p->lda * 2;
+  p->sums_at = p->ones_at + p->lda * 2;
+  p->terms_at = p->sums_at + lines(2 * p->block * 4);
+  p->panels_at = p->terms_at + lines((2 * p->columns + 2 * PANEL) * 4);
+  setup->units = p->images * p->groups * p->blocks * p->parts;
+  setup->scratch = p->panels_at + (p->packed ? 0 : p->columns * p->depth * GROUP);
+}
+
+void glow_setup_dot_lanes(const GlowCpuNumbers *cpu, GlowDotLanesParams *p, GlowSetup *setup) {
+  int64_t channels = glow_div_up(p->channels, cpu->vl) * cpu->vl;
+  p->pairs = glow_div_up(p->kh * p->kw, 2);
+  p->start_at = lines(channels * p->pairs * 4);
+  p->zeros_at = p->start_at + lines(channels * 4);
+  p->taps_at = p->zeros_at + lines(channels);
+  setup->units = p->images * p->oh;
+  setup->scratch = p->taps_at + 2 * p->pairs * 8;
+}
