@@ -49,10 +49,11 @@ function(glow_kernel_file form output source triple march level)
     set(width -malign-double) # structs as in codegen/reference.c
   endif()
   list(TRANSFORM ARGN PREPEND -D OUTPUT_VARIABLE definitions)
+  separate_arguments(machine UNIX_COMMAND "-march=${march}")
   cmake_path(RELATIVE_PATH output BASE_DIRECTORY ${GLOW_GEN_DIR}/kernels OUTPUT_VARIABLE short)
   add_custom_command(
     OUTPUT ${output}
-    COMMAND ${CMAKE_C_COMPILER_LAUNCHER} ${GLOW_CLANG} -target ${triple} -march=${march} ${width}
+    COMMAND ${CMAKE_C_COMPILER_LAUNCHER} ${GLOW_CLANG} -target ${triple} ${machine} ${width}
             ${level} -std=c17 -ffreestanding -nostdinc -isystem ${glow_clang_resources}/include
             -ffp-contract=off -fno-math-errno -fwrapv -fno-unwind-tables
             -fno-asynchronous-unwind-tables ${warnings} ${includes} ${definitions} ${form}
@@ -71,8 +72,12 @@ file(READ ${table} text)
 string(REGEX MATCH "\nsources O2 =([^\"]*)\"" row "${text}")
 string(REGEX MATCHALL "[a-z0-9_]+" glow_o2_sources "${CMAKE_MATCH_1}")
 
-# The kernels of one row; appends to `outputs` and `blobs` of the caller.
-function(glow_bitcode_row group id name triple march dir)
+# What a row with another base has of its own; bundles of it ask for what its kernels need.
+set(glow_row_sources bundle dot dot_conv)
+
+# The kernels of one row; appends to `outputs` and `blobs` of the caller. A row with another base names
+# the files of that one for most of its sources.
+function(glow_bitcode_row group id base name triple march dir)
   file(MAKE_DIRECTORY ${GLOW_GEN_DIR}/kernels/${name})
   foreach(source IN LISTS arg_${group})
     set(level -O1)
@@ -82,6 +87,11 @@ function(glow_bitcode_row group id name triple march dir)
       set(level -O1 -Xclang -disable-llvm-passes) # many functions, of which a program uses few
     endif()
     string(TOLOWER ${group} sub)
+    if(NOT base STREQUAL id AND NOT source IN_LIST glow_row_sources)
+      set(output ${GLOW_GEN_DIR}/kernels/${glow_row_name_${base}}/${sub}_${source}.bc)
+      string(APPEND blobs "BLOB(${id}, ${group}, ${source}, \"${output}\")\n")
+      continue()
+    endif()
     set(output ${GLOW_GEN_DIR}/kernels/${name}/${sub}_${source}.bc)
     glow_bitcode_file(${output} ${dir}/${sub}/${source}.c ${triple} ${march} "${level}" ${ARGN})
     list(APPEND outputs ${output})
@@ -91,17 +101,18 @@ function(glow_bitcode_row group id name triple march dir)
   set(blobs "${blobs}" PARENT_SCOPE)
 endfunction()
 
-# glow_rows(CALL): evaluates CALL(id name triple march ref definitions...) for each row of isa.def.
+# glow_rows(CALL): evaluates CALL(id name triple march ref base definitions...) for each row of isa.def.
 set(glow_isa ${PROJECT_SOURCE_DIR}/lib/kernels/isa.def)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${glow_isa})
 macro(glow_rows call)
   file(READ ${glow_isa} text)
-  string(REPEAT "\"([^\"]+)\",[ \n]+" 4 names)
-  set(row "ISA\\(([A-Z0-9_]+), ${names}([A-Z0-9_]+),[ \n]+\"[^\"]+\",[ \n]+([0-9]+),[ \n]+([0-9]+),[ \n]+([0-9]+),")
+  string(REPEAT "\"([^\"]+)\",[ \n]+" 2 names)
+  set(row "ISA\\(([A-Z0-9_]+), ${names}\"[^\"]+\",[ \n]+\"([^\"]+)\",[ \n]+([A-Z0-9_]+),[ \n]+([A-Z0-9_]+),[ \n]+\"[^\"]+\",[ \n]+([0-9]+),[ \n]+([0-9]+),[ \n]+([0-9]+),")
   string(REGEX MATCHALL "${row}" rows "${text}")
   foreach(line IN LISTS rows)
     string(REGEX MATCH "${row}" line "${line}")
-    cmake_language(CALL ${call} ${CMAKE_MATCH_1} ${CMAKE_MATCH_2} ${CMAKE_MATCH_3} ${CMAKE_MATCH_5} ${CMAKE_MATCH_6}
+    set(glow_row_name_${CMAKE_MATCH_1} ${CMAKE_MATCH_2})
+    cmake_language(CALL ${call} ${CMAKE_MATCH_1} ${CMAKE_MATCH_2} ${CMAKE_MATCH_3} ${CMAKE_MATCH_4} ${CMAKE_MATCH_5} ${CMAKE_MATCH_6}
                    GLOW_VL=${CMAKE_MATCH_7} GLOW_TILE_PIXELS=${CMAKE_MATCH_8}
                    GLOW_TILE_VECTORS=${CMAKE_MATCH_9})
   endforeach()
@@ -116,10 +127,10 @@ function(glow_bitcode)
   endforeach()
   set(blobs "")
   set(outputs "")
-  macro(glow_bitcode_rows id name triple march ref)
-    glow_bitcode_row(CPU ${id} ${name} ${triple} ${march} ${arg_DIR} ${ARGN})
+  macro(glow_bitcode_rows id name triple march ref base)
+    glow_bitcode_row(CPU ${id} ${base} ${name} ${triple} ${march} ${arg_DIR} ${ARGN})
     if(${ref} STREQUAL ${id})
-      glow_bitcode_row(REF ${id} ${name} ${triple} ${march} ${arg_DIR})
+      glow_bitcode_row(REF ${id} ${id} ${name} ${triple} ${march} ${arg_DIR})
     endif()
   endmacro()
   glow_rows(glow_bitcode_rows)
@@ -130,12 +141,16 @@ endfunction()
 
 # The library of one row: GLOW_GEN_DIR/kernels/<row>/library.o, in which the table alone is global.
 # Appends to `objects` and `library` of the caller.
-function(glow_library_row id name triple march dir)
+function(glow_library_row id base name triple march dir)
   set(folder ${GLOW_GEN_DIR}/kernels/${name})
   file(MAKE_DIRECTORY ${folder})
   set(parts)
   set(definitions GLOW_ROW=${id} GLOW_ROW_NAME="${name}" ${ARGN})
   foreach(source IN LISTS arg_CPU)
+    if(NOT base STREQUAL id AND NOT source IN_LIST glow_row_sources)
+      list(APPEND parts ${GLOW_GEN_DIR}/kernels/${glow_row_name_${base}}/library_${source}.o)
+      continue()
+    endif()
     glow_library_file(${folder}/library_${source}.o ${dir}/cpu/${source}.c ${triple} ${march} -O2 ${definitions})
     list(APPEND parts ${folder}/library_${source}.o)
   endforeach()
@@ -157,9 +172,9 @@ function(glow_library_rows)
   set(library "")
   set(objects "")
   string(REPLACE "AMD64" "x86_64" processor ${CMAKE_SYSTEM_PROCESSOR})
-  macro(glow_library_rows_of_host id name triple march ref)
+  macro(glow_library_rows_of_host id name triple march ref base)
     if(${triple} MATCHES "^${processor}-")
-      glow_library_row(${id} ${name} ${triple} ${march} ${arg_DIR} ${ARGN})
+      glow_library_row(${id} ${base} ${name} ${triple} ${march} ${arg_DIR} ${ARGN})
     endif()
   endmacro()
   glow_rows(glow_library_rows_of_host)

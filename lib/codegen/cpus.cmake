@@ -4,12 +4,13 @@
 # cmake -DCLANG=clang-19 -DLLC=llc -DTABLE=isa.def -DOUT=cpus.inc -P cpus.cmake
 cmake_policy(VERSION 3.25)
 file(READ ${TABLE} text)
+string(REGEX REPLACE "\"[ \n]+\"" "" text "${text}") # strings in pieces
 file(WRITE ${OUT}.c "void f(void) {}\n")
 
 # The columns that are needed here: id, triple, family, features.
 set(string "\"([^\"]*)\",[ \n]+")
 string(REPEAT "[0-9]+,[ \n]+" 3 numbers)
-string(REGEX MATCHALL "ISA\\([A-Z0-9_]+, ${string}${string}${string}${string}[A-Z0-9_]+,[ \n]+${string}${numbers}${string}" rows
+string(REGEX MATCHALL "ISA\\([A-Z0-9_]+, ${string}${string}${string}${string}[A-Z0-9_]+,[ \n]+[A-Z0-9_]+,[ \n]+${string}${numbers}${string}" rows
        "${text}")
 set(arches)
 foreach(row IN LISTS rows)

@@ -92,7 +92,7 @@ bool glow_target_fuses(const GlowTarget *t, const GlowNode *into, const GlowNode
 
 void glow_targets_print(GlowText *out) {
   for (const GlowTarget *t = next_target(NULL); t; t = next_target(t)) {
-    glow_text_printf(out, "  %-12s ", t->name);
+    glow_text_printf(out, "  %-14s ", t->name);
     if (t->family->describe)
       t->family->describe(t, out);
     else

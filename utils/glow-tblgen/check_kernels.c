@@ -8,7 +8,7 @@
 enum { MOST_SIZES = 4, LARGEST_SIZE = 32, MOST_OPERANDS = 8, MOST_DIGITS = 9, MOST_LAYOUTS = 2 };
 
 const Machine machines[] = {
-#define ISA(id, name, triple, cpu, march, ref, arch, vl, pixels, vectors, ...)                     \
+#define ISA(id, name, triple, cpu, march, ref, base, arch, vl, pixels, vectors, ...)               \
   {#id, name, vl, pixels, vectors},
 #include "kernels/isa.def"
 #undef ISA

@@ -7,6 +7,16 @@
 /* What stands before the buffers in GlowBundleArguments, for `detail`. */
 enum { MEMBER_ARENA = 0, MEMBER_WEIGHTS = 2, MEMBER_VARIABLES = 4, MEMBER_BUFFERS = 5 };
 
+/* Linux must be asked once by a process that uses the tiles of AMX: arch_prctl with
+ * ARCH_REQ_XCOMP_PERM and XFEATURE_XTILEDATA. That it is refused is no case on a machine that has
+ * them. */
+static void ask_for_tiles(void) {
+#if defined(__AMX_INT8__) && defined(__linux__)
+  int64_t result = 158;
+  __asm__ volatile("syscall" : "+a"(result) : "D"(0x1023), "S"(18) : "rcx", "r11", "memory");
+#endif
+}
+
 /* Called by the functions of bundles. */
 int64_t glow_bundle_enter(const GlowBundleParams *p, const GlowBundleSlot *slots,
                           const char *linked, const GlowProgram *program, void **storage,
@@ -71,6 +81,7 @@ int64_t glow_bundle_enter(const GlowBundleParams *p, const GlowBundleSlot *slots
   int64_t error = check(p, linked, a, parallel, fault);
   if (error)
     return error;
+  ask_for_tiles();
   const char *weights = linked ? linked : a->weights;
   for (int64_t i = 0; i < p->nstorage; i++) {
     int64_t source = slots[i] % GLOW_BUNDLE_SOURCES, offset = slots[i] / GLOW_BUNDLE_SOURCES;

@@ -6,10 +6,15 @@
 #if defined(__riscv) && defined(__linux__)
 #include <sys/auxv.h>
 #endif
+#if defined(__x86_64__) && defined(__linux__)
+#include <stdatomic.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
 const GlowIsa glow_isa[GLOW_ISA_COUNT] = {
-#define ISA(id, name, triple, cpu, march, ref, arch, vl, pixels, vectors, features, l1, l2, attrs, \
-            abi)                                                                                   \
+#define ISA(id, name, triple, cpu, march, ref, base, arch, vl, pixels, vectors, features, l1, l2,  \
+            attrs, abi)                                                                            \
   [GLOW_ISA_##id] = {name,    triple,   cpu, march, GLOW_ISA_##ref, arch, vl, pixels,              \
                      vectors, features, l1,  l2,    attrs,          abi},
 #include "kernels/isa.def"
@@ -37,6 +42,24 @@ int64_t glow_isa_chunk(const GlowIsa *isa, int64_t k) {
   return glow_product_chunk(&cpu, k);
 }
 
+#if defined(__x86_64__)
+/* Whether this process may use the tiles of AMX, for which it must ask Linux once. */
+static bool may_use_tiles(void) {
+#if defined(__linux__)
+  enum { ASK = 0x1023, TILES = 18 }; /* ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA */
+  static atomic_int answer;          /* 0: not asked yet; 1: yes; 2: no */
+  int known = atomic_load(&answer);
+  if (!known) {
+    known = syscall(SYS_arch_prctl, ASK, TILES) == 0 ? 1 : 2;
+    atomic_store(&answer, known);
+  }
+  return known == 1;
+#else
+  return false;
+#endif
+}
+#endif
+
 bool glow_isa_runs_here(const GlowIsa *isa) {
   switch ((GlowIsaId)(isa - glow_isa)) {
 #if defined(__x86_64__)
@@ -50,6 +73,14 @@ bool glow_isa_runs_here(const GlowIsa *isa) {
   case GLOW_ISA_X86_64_V4:
     __builtin_cpu_init();
     return __builtin_cpu_supports("x86-64-v4") != 0;
+  case GLOW_ISA_X86_64_V4_VNNI:
+    __builtin_cpu_init();
+    return __builtin_cpu_supports("x86-64-v4") && __builtin_cpu_supports("avx512vnni");
+  case GLOW_ISA_X86_64_V4_AMX:
+    __builtin_cpu_init();
+    return __builtin_cpu_supports("x86-64-v4") && __builtin_cpu_supports("avx512vnni") &&
+           __builtin_cpu_supports("amx-tile") && __builtin_cpu_supports("amx-int8") &&
+           may_use_tiles();
 #elif defined(__aarch64__)
   case GLOW_ISA_AARCH64:
     return true;
