@@ -164,6 +164,15 @@ static bool places(Attention *a, GlowValue **seen) {
   return *seen != NULL;
 }
 
+GlowValue *glow_build_attention_seen(GlowBuilder *b, const GlowNode *n, int64_t queries,
+                                     int64_t keys) {
+  Attention a = {.b = b, .n = n, .m = n->members};
+  GlowValue *seen = NULL;
+  a.dims[2] = GLOW_EXACT(queries);
+  a.dims[3] = GLOW_EXACT(keys);
+  return places(&a, &seen) ? seen : NULL;
+}
+
 /* A mask that is shorter than the keys hides the rest. */
 static GlowValue *full_mask(const Attention *a, GlowValue *mask) {
   const GlowType *t = mask->type;

@@ -39,6 +39,10 @@ GlowValue *glow_then_cast(GlowBuilder *b, GlowValue *x, GlowKind kind);
 static inline GlowKind glow_sum_kind(GlowKind kind) {
   return kind == GLOW_KIND_FLOAT16 || kind == GLOW_KIND_BFLOAT16 ? GLOW_KIND_FLOAT : kind;
 }
+/* Which keys is_causal and the windows of the Attention n, without past or Lengths, let a query see:
+ * bool<queries x keys>. NULL if a node is refused, or if they hide none. */
+GlowValue *glow_build_attention_seen(GlowBuilder *b, const GlowNode *n, int64_t queries,
+                                     int64_t keys);
 /* The next five return NULL if an operand is NULL. */
 /* A Transpose of x by `perm`. */
 GlowValue *glow_build_permuted(GlowBuilder *b, GlowValue *x, const uint32_t *perm, uint32_t rank);

@@ -16,7 +16,7 @@ static inline float glow_fabsf(float x) { return __builtin_fabsf(x); }
 static inline float glow_copysignf(float x, float sign) { return __builtin_copysignf(x, sign); }
 static inline float glow_sqrtf(float x) { return __builtin_sqrtf(x); }
 
-/* 2^n for shifted = n + GLOW_BIASED_F and -126 <= n <= 127. */
+/* 2^n for shifted = n + GLOW_BIASED_F and -126 <= n <= 127; 0 for n = -127. */
 static inline float glow_power_f(float shifted) {
   return glow_float_from_bits(glow_float_bits(shifted) << 23);
 }
@@ -38,8 +38,9 @@ static inline float glow_exp_poly_f(float r) {
 #define GLOW_EXP6_F 0x1.71cc5cp-10f
 #define GLOW_EXP7_F 0x1.9bc7b2p-13f
 
-/* e^t = s^2 times the result for -104 <= t <= 89. With the power as two equal factors, results that
- * overflow or are subnormal round once; it costs the polynomial one degree, for |r| <= ln 2. */
+/* e^t = s^2 times the result for -176.06 <= t <= 89. With the power as two equal factors, results
+ * that overflow or are subnormal round once; it costs the polynomial one degree, for |r| <= ln 2.
+ */
 static inline float glow_exp_parts_f(float t, float *s) {
   float shifted = glow_fmaf(t, 0.5f * GLOW_LOG2E_F, GLOW_BIASED_F), n = shifted - GLOW_BIASED_F;
   float r = glow_fmaf(n, -2.0f * GLOW_LN2_HI_F, t), p = GLOW_EXP7_F;
@@ -53,14 +54,15 @@ static inline float glow_exp_parts_f(float t, float *s) {
   *s = glow_power_f(shifted);
   return glow_fmaf(p, r, 1.0f);
 }
-/* e^t for -104 <= t <= 89. */
+/* e^t for -176.06 <= t <= 89. At -176.06 s is 0, so what masks hide takes no product that
+ * underflows, which would take many times as long; the result is 0 from -104 on. */
 static inline float glow_exp_near_f(float t) {
   float s, p = glow_exp_parts_f(t, &s);
   return p * s * s;
 }
 static inline float glow_expf(float x) {
   float t = x > 89.0f ? 89.0f : x;
-  return glow_exp_near_f(t < -104.0f ? -104.0f : t);
+  return glow_exp_near_f(t < -176.06f ? -176.06f : t);
 }
 
 /* e^x for x <= 0 as glow_expf has it, but +0 below -87: what attention weighs values with. */

@@ -19,7 +19,8 @@ typedef struct Nest {
   int64_t stride[MOST][GLOW_VIEW_RANK]; /* along batch axes */
   int64_t row[MOST], column[MOST];      /* of A: rows and k; of B: k and columns */
   GlowPlace place[MOST];
-  int64_t chunk; /* rows of a block of B, if it is packed, else 0 */
+  GlowKind kind[MOST]; /* of the operands of the epilogue */
+  int64_t chunk;       /* rows of a block of B, if it is packed, else 0 */
 } Nest;
 
 /* ---- Reading --------------------------------------------------------------------------------- */
@@ -36,10 +37,14 @@ static bool is_packed(GlowSelect *s, const GlowView *b, int64_t *chunk) {
   return true;
 }
 
+static bool is_plain(GlowSelect *s, const GlowView *v) {
+  return !v->type->layout || glow_select_fail(s, "an operand has a blocked layout");
+}
+
 static bool is_plain_float(GlowSelect *s, const GlowView *v) {
   if (v->type->kind != GLOW_KIND_FLOAT || v->type->quantized)
     return glow_select_fail(s, "an operand is not of float");
-  return !v->type->layout || glow_select_fail(s, "an operand has a blocked layout");
+  return is_plain(s, v);
 }
 
 /* Strides of operand `i` along C's batch axes; `matrix` of its last axes are no batch axes. */
@@ -94,9 +99,10 @@ static bool read_epilogue(GlowSelect *s, const GlowNode *n, const GlowView *c, N
     const GlowValue *value = n->operands[n->noperands - n->nextra + i].value;
     if (!value || !glow_select_view(s, value, &v))
       return value ? false : glow_select_fail(s, "an operand of its epilogue is absent");
-    if (!is_plain_float(s, &v) || !glow_select_operand(s, c, &v, stride, &channels))
+    if (!is_plain(s, &v) || !glow_select_operand(s, c, &v, stride, &channels))
       return false;
     t->place[t->count] = v.place;
+    t->kind[t->count] = v.type->kind;
     memcpy(t->stride[t->count], stride, t->rank * sizeof *stride);
     t->row[t->count] = rows ? stride[t->rank] : 0;
     t->column[t->count++] = columns ? stride[t->rank + rows] : 0;
@@ -187,7 +193,7 @@ static GlowOperand *operands_of(GlowSelect *s, const Nest *t) {
   GlowOperand *operands = GLOW_NEW_ARRAY(s->arena, GlowOperand, t->count);
   for (uint32_t i = EXTRA; i < t->count; i++) {
     GlowOperand *o = &operands[i - EXTRA];
-    *o = (GlowOperand){.place = t->place[i], .channels = t->n};
+    *o = (GlowOperand){.place = t->place[i], .kind = t->kind[i], .channels = t->n};
     memcpy(o->stride, t->stride[i], t->rank * sizeof *o->stride);
     o->stride[GLOW_MATMUL_BATCH] = t->row[i];
     o->stride[GLOW_MATMUL_BATCH + 1] = t->column[i];

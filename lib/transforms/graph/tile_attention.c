@@ -3,9 +3,10 @@
  *   Attention(q, k, v, mask)  ->  TiledAttention(q, k, v, mask)     [batch, heads, sequence, size]
  *
  * with Reshape and Transpose around it if the heads lie side by side. The plain form is float, has
- * no mask or one that is added, no past, windows, lengths or softcap, and only its Y is used. It
- * must have at least 16 queries and 16 keys. Up to 512 keys make one tile; more keys are cut into
- * tiles of 512. All this depends on one image alone, not on the batch.
+ * no past, lengths or softcap, and only its Y is used. A mask of bools becomes one that is added;
+ * so does what is_causal and windows hide, a constant, if it has at most 2^20 elements. It must
+ * have at least 16 queries and 16 keys. Up to 512 keys make one tile; more keys are cut into tiles
+ * of 512. All this depends on one image alone, not on the batch.
  *
  * Bounded, c = K + 32 for K numbers in a head and S with the exponentials of absolute scores: the
  * scale rounds at another place, each tile rounds the sums once more, and weights below e^-87 of
@@ -15,21 +16,25 @@
 
 #include <math.h>
 
-enum { LEAST = 16, TILE = 512, LANES = 16 };
+enum { LEAST = 16, TILE = 512, LANES = 16, MOST = 1 << 20 };
 
 static bool is_used(const GlowNode *n, uint32_t i) {
   return i < n->nresults && n->results[i].uses != NULL;
 }
 
-static bool is_float(const GlowValue *v) {
+static bool is_of(const GlowValue *v, GlowKind kind) {
   const GlowType *t = v->type;
-  return t->kind == GLOW_KIND_FLOAT && glow_type_is_static(t) && !t->quantized && !t->layout;
+  return t->kind == kind && glow_type_is_static(t) && !t->quantized && !t->layout;
 }
 
 static bool has_plain_members(const GlowAttentionMembers *m) {
-  return m->softcap == 0 && !m->is_causal && m->left_window_size < 0 && m->right_window_size < 0 &&
-         (m->softmax_precision.count == 0 ||
-          glow_array_at(m->softmax_precision, GlowKind, 0) == GLOW_KIND_FLOAT);
+  return m->softcap == 0 && (m->softmax_precision.count == 0 ||
+                             glow_array_at(m->softmax_precision, GlowKind, 0) == GLOW_KIND_FLOAT);
+}
+
+/* Whether keys are hidden by where they stand. */
+static bool hides(const GlowAttentionMembers *m) {
+  return m->is_causal || m->left_window_size >= 0 || m->right_window_size >= 0;
 }
 
 /* Whether the Attention n has the plain form and is large enough. Sets *keys to the number of
@@ -37,7 +42,9 @@ static bool has_plain_members(const GlowAttentionMembers *m) {
 static bool is_plain(const GlowNode *n, int64_t *keys) {
   for (uint32_t i = 0; i < glow_node_nins(n); i++) {
     const GlowValue *v = glow_node_in(n, i);
-    if (v && (i > GLOW_ATTENTION_IN_MASK || !is_float(v)))
+    if (v &&
+        (i > GLOW_ATTENTION_IN_MASK ||
+         !(is_of(v, GLOW_KIND_FLOAT) || (i == GLOW_ATTENTION_IN_MASK && is_of(v, GLOW_KIND_BOOL)))))
       return false;
   }
   for (uint32_t i = 1; i < n->nresults; i++)
@@ -48,9 +55,41 @@ static bool is_plain(const GlowNode *n, int64_t *keys) {
   const GlowValue *mask = glow_node_in(n, GLOW_ATTENTION_IN_MASK);
   *keys = k->dims[k->rank - 2].size;
   int64_t columns = mask && mask->type->rank ? mask->type->dims[mask->type->rank - 1].size : *keys;
-  return has_plain_members(n->members) && *keys >= LEAST && q->dims[q->rank - 2].size >= LEAST &&
-         q->dims[q->rank - 1].size > 0 && (columns == *keys || columns == 1);
+  int64_t queries = q->dims[q->rank - 2].size;
+  return has_plain_members(n->members) && *keys >= LEAST && queries >= LEAST &&
+         q->dims[q->rank - 1].size > 0 && (columns == *keys || columns == 1) &&
+         (!hides(n->members) || queries <= MOST / *keys);
 }
+
+/* ---- Masks ----------------------------------------------------------------------------------- */
+
+/* 0 where it is seen, else -inf. */
+static GlowValue *added(GlowBuilder *b, GlowValue *seen) {
+  GlowValue *zero = glow_build_scalar(b, GLOW_KIND_FLOAT, 0);
+  return glow_then3(b, GLOW_OP_WHERE, seen, zero, glow_build_scalar(b, GLOW_KIND_FLOAT, -INFINITY));
+}
+
+/* Sets *mask to what is added to the scores, or NULL. False if a node is refused. */
+static bool build_mask(GlowPassRun *run, GlowBuilder *b, const GlowNode *n, int64_t keys,
+                       GlowValue **mask) {
+  const GlowType *q = glow_node_in(n, GLOW_ATTENTION_IN_Q)->type;
+  *mask = glow_node_in(n, GLOW_ATTENTION_IN_MASK);
+  if (*mask && (*mask)->type->kind == GLOW_KIND_BOOL && !(*mask = added(b, *mask)))
+    return false;
+  if (!hides(n->members))
+    return true;
+  GlowEval e = glow_eval_create(run->module, run->arena, n);
+  GlowValue *v =
+      added(&e.builder, glow_build_attention_seen(&e.builder, n, q->dims[q->rank - 2].size, keys));
+  if (!v)
+    return false;
+  GlowStr name = glow_str_printf(run->ctx, "%s.mask", n->results[0].name);
+  GlowValue *hidden = &glow_eval_finish(&e, v, name)->value;
+  *mask = *mask ? glow_then2(b, GLOW_OP_ADD, *mask, hidden) : hidden;
+  return *mask != NULL;
+}
+
+/* ---- Heads ----------------------------------------------------------------------------------- */
 
 /* [batch, sequence, heads * size] as [batch, heads, sequence, size], and back. */
 static GlowValue *swap_heads(GlowBuilder *b, GlowValue *x) {
@@ -67,11 +106,13 @@ static GlowValue *split_heads(GlowBuilder *b, const GlowNode *n, GlowValue *x, u
   return swap_heads(b, glow_build_reshape(b, n, x, 4, dims));
 }
 
-static GlowValue *build(GlowBuilder *b, const GlowNode *n, int64_t keys) {
+static GlowValue *build(GlowPassRun *run, GlowBuilder *b, const GlowNode *n, int64_t keys) {
   const GlowAttentionMembers *m = n->members;
   GlowValue *ins[4];
-  for (uint32_t i = 0; i < 4; i++)
+  for (uint32_t i = 0; i < 3; i++)
     ins[i] = glow_node_in(n, i);
+  if (!build_mask(run, b, n, keys, &ins[3]))
+    return NULL;
   uint32_t q_heads = m->q_num_heads, kv_heads = m->kv_num_heads;
   ins[0] = split_heads(b, n, ins[0], q_heads);
   ins[1] = split_heads(b, n, ins[1], kv_heads);
@@ -101,7 +142,7 @@ static bool rewrite(GlowNode *n, void *arg) {
   }
   glow_pass_check_limit(run);
   GlowBuilder b = glow_builder_before(n);
-  GlowValue *y = build(&b, n, keys);
+  GlowValue *y = build(run, &b, n, keys);
   if (!y)
     return false;
   glow_pass_changed(run, n, "Attention over tiles of keys");
