@@ -1,12 +1,14 @@
-/* Pieces of a Concat that lie in one stretch of memory are computed where they belong:
+/* Pieces of a Concat are computed where they belong:
  *
  *   relu @out %a, ..;  exp @out %b, ..;  concat @out %y, @in %a, @in %b
  *     becomes   %v = tensorview %y;  relu @out %v, ..;  %w = tensorview %y {offset = ..};
  *               exp @out %w, ..
  *
- * A piece lies in one stretch if all axes before the joined axis have one index. A piece that
- * cannot be computed there (storage, a piece that stands twice, a buffer that is needed elsewhere
- * and changes) is copied there. If all pieces would be copied, the Concat stays. */
+ * A piece lies in one stretch of memory if all axes before the joined axis have one index. Others
+ * are views with strides, if each piece has runs of 16 elements or more and comes from what runs in
+ * rows already: a contraction, or an instruction that reads views with strides. A piece that cannot
+ * be computed there (storage, a piece that stands twice, a buffer that is needed elsewhere and
+ * changes) is copied there. If all pieces would be copied, the Concat stays. */
 #include "transforms/programs.h"
 
 typedef struct Inserts {
@@ -15,26 +17,65 @@ typedef struct Inserts {
   int64_t bytes;
 } Inserts;
 
+enum { RUN = 16 }; /* elements */
+
+static uint32_t axis_of(const GlowNode *n) {
+  int64_t axis = ((const GlowConcatMembers *)n->members)->axis;
+  return (uint32_t)(axis < 0 ? axis + n->operands[0].value->type->rank : axis);
+}
+
+/* Elements of a value that lie side by side along `axis` and the axes behind it. */
+static int64_t run_of(const GlowValue *v, uint32_t axis) {
+  int64_t run = 1;
+  for (uint32_t k = axis; k < v->type->rank; k++)
+    run *= v->type->dims[k].size;
+  return run;
+}
+
+static bool is_one_stretch(const GlowNode *n) {
+  const GlowValue *y = n->operands[0].value;
+  return run_of(y, axis_of(n)) == glow_type_elements(y->type);
+}
+
+/* Whether rows that are apart cost no more where x, an operand of n, is computed. Other loops would
+ * take whole buffers as one row. */
+static bool comes_in_rows(const GlowNode *n, GlowValue *x) {
+  const GlowNode *source = glow_instr_producer(n, x);
+  if (!source || glow_node_desc(source)->epilogue >= 0)
+    return source != NULL;
+  for (uint32_t i = 0; i < glow_node_nins(source); i++) {
+    const GlowValue *v = glow_node_in(source, i);
+    if (v && glow_value_is_strided(v))
+      return true;
+  }
+  return false;
+}
+
 static bool lies_in_pieces(const GlowNode *n) {
   const GlowValue *y = n->op == GLOW_OP_CONCAT ? n->operands[0].value : NULL;
   if (!y || n->pred.value || !glow_type_is_static(y->type) || y->type->layout ||
       glow_kind_info[y->type->kind].bits < 8 || glow_value_is_strided(y))
     return false;
-  int64_t axis = ((const GlowConcatMembers *)n->members)->axis;
-  axis += axis < 0 ? y->type->rank : 0;
-  for (int64_t k = 0; k < axis; k++)
-    if (y->type->dims[k].size != 1)
+  const bool whole = is_one_stretch(n);
+  for (uint32_t i = 0; i < glow_node_nins(n); i++) {
+    GlowValue *x = glow_node_in(n, i);
+    if (!glow_type_is_static(x->type) || glow_value_is_strided(x) || x->type->layout ||
+        (!whole && (run_of(x, axis_of(n)) < RUN || !comes_in_rows(n, x))))
       return false;
-  for (uint32_t i = 0; i < glow_node_nins(n); i++)
-    if (!glow_type_is_static(glow_node_in(n, i)->type) ||
-        glow_value_is_strided(glow_node_in(n, i)) || glow_node_in(n, i)->type->layout)
-      return false;
+  }
   return true;
 }
 
-/* A copy of x to the elements of y from offset on; the view that it writes stands before it. */
-static GlowNode *build_copy(GlowBuilder *b, GlowValue *x, GlowValue *y, int64_t offset) {
+/* A copy of x to the elements of y from offset on, with y's strides if x is not one stretch of it;
+ * the view that it writes stands before it. */
+static GlowNode *build_copy(GlowBuilder *b, GlowValue *x, GlowValue *y, int64_t offset,
+                            bool whole) {
   GlowTensorviewMembers members = {.offset = offset};
+  int64_t strides[GLOW_MAX_RANK], size = 1;
+  for (uint32_t k = y->type->rank; k-- > 0; size *= y->type->dims[k].size)
+    strides[k] = size;
+  if (!whole)
+    members.strides = glow_array_i64(b->module, strides, y->type->rank);
   GlowNodeSpec spec = {
       .op = GLOW_OP_TENSORVIEW, .ins = &y, .nins = 1, .members = &members, .types = &x->type};
   GlowNode *view = glow_node_create(b, &spec);
@@ -56,12 +97,14 @@ static void insert(Inserts *s, GlowNode *n) {
   GlowValue *y = n->operands[0].value, **xs = GLOW_NEW_ARRAY(run->arena, GlowValue *, nins);
   GlowNode **copies = GLOW_NEW_ARRAY(run->arena, GlowNode *, nins);
   GlowBuilder b = glow_builder_before(n);
+  const bool whole = is_one_stretch(n);
+  const uint32_t axis = axis_of(n);
   int64_t offset = 0;
   uint64_t merged = 0;
   for (uint32_t i = 0; i < nins; i++) {
     xs[i] = glow_node_in(n, i);
-    copies[i] = build_copy(&b, xs[i], y, offset);
-    offset += glow_type_elements(xs[i]->type);
+    copies[i] = build_copy(&b, xs[i], y, offset, whole);
+    offset += run_of(xs[i], axis);
   }
   for (uint32_t i = 0; i < n->noperands; i++)
     glow_use_set(&n->operands[i], NULL);
