@@ -1,14 +1,18 @@
 /* What lowering rules build more than once. */
 #include "lower/lower.h"
+#include "tensor/element.h"
 
-static GlowValue *make_list(GlowModule *m, const GlowNode *n, const char *what,
+static GlowValue *make_list(GlowModule *m, const GlowNode *n, const char *what, GlowKind kind,
                             const int64_t *values, uint32_t rank, uint32_t count) {
   const char *base = n->nresults && n->results[0].name ? n->results[0].name : "c";
   int64_t dims[] = {count};
+  const GlowType *type = glow_type_exact(m->ctx, kind, rank, dims);
   GlowTensor *t = GLOW_NEW(m->ctx->arena, GlowTensor);
-  t->type = glow_type_exact(m->ctx, GLOW_KIND_I64, rank, dims);
-  t->bytes = count * sizeof *values;
-  t->data = glow_arena_copy(m->ctx->arena, values, t->bytes);
+  t->type = type;
+  t->bytes = (size_t)glow_type_bytes(type);
+  t->data = glow_arena_alloc(m->ctx->arena, t->bytes);
+  for (uint32_t i = 0; i < count; i++)
+    glow_element_set(kind, t->data, i, glow_scalar_int(values[i]));
   GlowInit init = {.kind = GLOW_INIT_LIST, .tensor = t};
   GlowStr name = glow_str_printf(m->ctx, "%s.%s", base, what);
   return &glow_storage_create(m, GLOW_CONSTANT, name, t->type, init)->value;
@@ -16,11 +20,16 @@ static GlowValue *make_list(GlowModule *m, const GlowNode *n, const char *what,
 
 GlowValue *glow_constant_ints(GlowModule *m, const GlowNode *n, const char *what,
                               const int64_t *values, uint32_t count) {
-  return make_list(m, n, what, values, 1, count);
+  return make_list(m, n, what, GLOW_KIND_I64, values, 1, count);
 }
 
 GlowValue *glow_constant_int(GlowModule *m, const GlowNode *n, const char *what, int64_t value) {
-  return make_list(m, n, what, &value, 0, 1);
+  return make_list(m, n, what, GLOW_KIND_I64, &value, 0, 1);
+}
+
+GlowValue *glow_constant_numbers(GlowModule *m, const GlowNode *n, const char *what, GlowKind kind,
+                                 const int64_t *values, uint32_t count) {
+  return make_list(m, n, what, kind, values, 1, count);
 }
 
 /* The number with the fewest digits that rounds to the same float: what a person would write. */

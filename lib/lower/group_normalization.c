@@ -81,13 +81,26 @@ bool glow_lower_group_normalization(GlowBuilder *b, const GlowNode *n, GlowValue
   return results[0] != NULL;
 }
 
+/* The axes of a list that have more than one element: a batch of one image is reduced over its last
+ * axes, in lanes. If there are none, the list. */
+static GlowValue *long_axes(GlowBuilder *b, const GlowNode *n, const GlowType *t, GlowArray axes) {
+  int64_t list[GLOW_MAX_RANK], all[GLOW_MAX_RANK];
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < axes.count; i++) {
+    all[i] = glow_array_at(axes, int64_t, i);
+    const GlowDim *d = t->unranked ? NULL : &t->dims[all[i] < 0 ? all[i] + t->rank : all[i]];
+    if (!d || d->kind != GLOW_DIM_EXACT || d->size != 1)
+      list[count++] = all[i];
+  }
+  return glow_constant_ints(b->module, n, "axes", count ? list : all, count ? count : axes.count);
+}
+
 bool glow_lower_mean_variance_normalization(GlowBuilder *b, const GlowNode *n,
                                             GlowValue **results) {
   const GlowMeanVarianceNormalizationMembers *m = n->members;
   GlowValue *x = glow_node_in(n, GLOW_MEAN_VARIANCE_NORMALIZATION_IN_X);
   GlowKind kind = x->type->kind;
-  const int64_t none = 0, *list = m->axes.count ? m->axes.data : &none;
-  GlowValue *axes = glow_constant_ints(b->module, n, "axes", list, m->axes.count);
+  GlowValue *axes = long_axes(b, n, x->type, m->axes);
   GlowValue *wide = glow_then_cast(b, x, glow_sum_kind(kind));
   GlowValue *d = glow_then2(b, GLOW_OP_SUB, wide, glow_then2(b, GLOW_OP_REDUCE_MEAN, wide, axes));
   GlowValue *s = glow_build_deviation(b, d, axes, 0);

@@ -1,4 +1,4 @@
-/* Hardmax = Cast(OneHot(ArgMax(X), n, [0, 1])), along an axis of extent n. Without elements it is X
+/* Hardmax = OneHot(ArgMax(X), n, [0, 1]), along an axis of extent n. Without elements it is X
  * itself. */
 #include "lower/lower.h"
 #include "ops/lower.h"
@@ -18,16 +18,16 @@ bool glow_lower_hardmax(GlowBuilder *b, const GlowNode *n, GlowValue **results) 
   }
   GlowArgMaxMembers arg_max = {.axis = axis, .keep = false};
   GlowOneHotMembers one_hot = {.axis = axis};
-  GlowCastMembers cast = {.to = x->type->kind};
   GlowValue *first = glow_build1(b, GLOW_OP_ARG_MAX, x, &arg_max, NULL);
   GlowValue *depth = glow_constant_int(b->module, n, "depth", extent);
-  GlowValue *values = glow_constant_ints(b->module, n, "values", (int64_t[]){0, 1}, 2);
+  GlowValue *values =
+      glow_constant_numbers(b->module, n, "values", x->type->kind, (int64_t[]){0, 1}, 2);
   GlowNodeSpec spec = {.op = GLOW_OP_ONE_HOT,
                        .ins = (GlowValue *[]){first, depth, values},
                        .nins = 3,
                        .members = &one_hot,
                        .nresults = 1};
   GlowNode *hot = first ? glow_node_create(b, &spec) : NULL;
-  results[0] = hot ? glow_build1(b, GLOW_OP_CAST, &hot->results[0], &cast, NULL) : NULL;
+  results[0] = hot ? &hot->results[0] : NULL;
   return results[0] != NULL;
 }

@@ -18,6 +18,9 @@ GlowValue *glow_constant_ints(GlowModule *m, const GlowNode *n, const char *what
                               const int64_t *values, uint32_t count);
 GlowValue *glow_constant_int(GlowModule *m, const GlowNode *n, const char *what,
                              int64_t value); /* i64<> */
+/* The same of numbers of a kind. */
+GlowValue *glow_constant_numbers(GlowModule *m, const GlowNode *n, const char *what, GlowKind kind,
+                                 const int64_t *values, uint32_t count);
 /* Splat() {value = v} : kind<>. */
 GlowValue *glow_build_scalar(GlowBuilder *b, GlowKind kind, double v);
 /* Reshape of x to `dims`; one extent may be open. NULL if more are, or a node is refused. */

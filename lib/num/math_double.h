@@ -254,7 +254,11 @@ static inline double glow_pow(double x, double y) {
   return odd ? glow_copysign(r, x) : r;
 }
 
-/* Computed in double, so the only error that matters is the final rounding. */
-static inline float glow_powf(float x, float y) { return (float)glow_pow((double)x, (double)y); }
+/* Computed in double, so the only error that matters is the final rounding. A cube is two products.
+ */
+static inline float glow_powf(float x, float y) {
+  const double d = (double)x;
+  return (float)(y == 3.0f ? d * d * d : glow_pow(d, (double)y));
+}
 
 #endif

@@ -25,8 +25,9 @@ static void block_function(const OpDecl *op, int k, GlowText *out) {
 
 static void vector_function(const OpDecl *op, int k, GlowText *out) {
   const ScalarKind *row = &scalar_kinds[k];
-  glow_text_printf(out, "void glow_lanes_%s_%s(const void *m, %s *restrict r", op->snake,
-                   kind_names[row->kind],
+  glow_text_printf(out, "#ifndef GLOW_OWN_%s_%s\n", op->upper, kind_enums[row->kind]);
+  glow_text_printf(out, "GLOW_LANES_FUNCTION void glow_lanes_%s_%s(const void *m, %s *restrict r",
+                   op->snake, kind_names[row->kind],
                    scalar_kinds[scalar_port_row(&op->out.data[0], k)].stored);
   for (uint32_t i = 0; i < op->in.count; i++) {
     const PortDecl *p = &op->in.data[i];
@@ -44,7 +45,7 @@ static void vector_function(const OpDecl *op, int k, GlowText *out) {
     if (op->in.data[i].flags & GLOW_PORT_OPTIONAL)
       glow_text_printf(out, ", has%u", i);
   }
-  glow_text_puts(out, ");\n}\n");
+  glow_text_puts(out, ");\n}\n#endif\n");
   block_function(op, k, out);
 }
 
@@ -64,7 +65,8 @@ void gen_vector(const OpFile *file, GlowText *out) {
   gen_head(out, "Element-wise operators on a register of lanes.");
   glow_text_puts(out, "/* glow_lanes_<instruction>_<kind>(members, results, operands...); after an "
                       "optional operand\n * stands whether it is there. "
-                      "GLOW_LANES_<KIND> must be defined for a kind. */\n");
+                      "GLOW_LANES_<KIND> must be defined for a kind, GLOW_OWN_<INSTRUCTION>_<KIND> "
+                      "where the\n * file has a function of its own. */\n");
   for (int k = 0; k < NSCALAR_KINDS; k++) {
     glow_text_printf(out, "#ifdef GLOW_LANES_%s\n", kind_enums[scalar_kinds[k].kind]);
     for (uint32_t i = 0; i < file->ops.count; i++)

@@ -2,6 +2,7 @@
 #include "backend/cpu/lanes.h"
 #include "backend/cpu/select.h"
 #include "ir/remarks.h"
+#include "tensor/tensor.h"
 
 /* As DWARF can say it: a node of a model has no line, so its number in the program is its line. */
 static GlowLoc line_of(const GlowNode *n) {
@@ -22,15 +23,29 @@ static GlowBody finish(const GlowLaneList *l, uint32_t nparams, uint32_t operato
                     .results = results};
 }
 
+const GlowTensor *glow_select_literal(const GlowNode *n, uint32_t i) {
+  const GlowValue *v = i && glow_node_desc(n)->has_scalar ? glow_node_in(n, i) : NULL;
+  const GlowTensor *t = v ? glow_value_known(v) : NULL;
+  const GlowLane lane = glow_lane_of(v);
+  return t && lane.kind != GLOW_KIND_COUNT && !lane.quantized && glow_tensor_elements(t) == 1
+             ? t
+             : NULL;
+}
+
 const GlowNode *glow_select_node_body(GlowSelect *s, const GlowNode *n, GlowBody *body) {
   GlowLaneList l = {.ctx = s->ctx, .arena = s->arena, .loc = line_of(n)};
   GlowLane out, *in = GLOW_NEW_ARRAY(s->arena, GlowLane, glow_node_nins(n) + 1);
   for (uint32_t i = 0; i < glow_node_nins(n); i++) {
     in[i] = glow_lane_of(glow_node_in(n, i));
-    if (glow_node_in(n, i))
+    if (glow_node_in(n, i) && !glow_select_literal(n, i))
       glow_lane_param(&l, &in[i]);
   }
   uint32_t nparams = l.kinds.count;
+  for (uint32_t i = 0; i < glow_node_nins(n); i++) {
+    const GlowTensor *literal = glow_select_literal(n, i);
+    if (literal)
+      in[i].value = glow_lanes_constant(&l, literal->data, in[i].kind);
+  }
   if (!glow_lanes_append(&l, n, in, &out))
     return n;
   *body = finish(&l, nparams, 1, glow_arena_copy(s->arena, &out.value, sizeof out.value), 1);

@@ -134,8 +134,7 @@ static uint32_t call(GlowLaneList *l, uint32_t lane, Members members, GlowKind r
   return append(l, c, result);
 }
 
-/* One element on all lanes. */
-static uint32_t constant(GlowLaneList *l, const void *element, GlowKind kind) {
+uint32_t glow_lanes_constant(GlowLaneList *l, const void *element, GlowKind kind) {
   uint32_t bytes = glow_kind_info[kind].bits / 8;
   GlowLaneCall c = {.members = glow_arena_copy(l->arena, element, bytes), .bytes = bytes};
   return append(l, c, kind);
@@ -199,7 +198,7 @@ static uint32_t splat(GlowLaneList *l, const GlowNode *n, const GlowLane *t) {
                  .offset = t->offset};
   GlowCall c = {.members = n->members, .nout = 1, .out = &out};
   GLOW_CHECK(l->ctx, glow_kernel_splat(&c) == GLOW_RUN_OK, "a splat cannot fail");
-  return constant(l, &one, t->kind);
+  return glow_lanes_constant(l, &one, t->kind);
 }
 
 static uint32_t append_scalar(GlowLaneList *l, const GlowNode *n, const GlowLane *in,
@@ -234,7 +233,7 @@ static uint32_t apply(GlowLaneList *l, GlowOp op, uint32_t a, uint32_t b) {
 static uint32_t zero_point(GlowLaneList *l, const GlowNode *n, const GlowLane *in, GlowKind kind) {
   const uint64_t zero = 0;
   bool here = glow_node_nins(n) > 2 && !is_absent(&in[2]);
-  return here ? in[2].value : constant(l, &zero, kind);
+  return here ? in[2].value : glow_lanes_constant(l, &zero, kind);
 }
 
 /* clamp(round(X / Scale) + ZeroPoint); the quotient is rounded to Scale's kind. */

@@ -28,6 +28,8 @@ typedef struct GlowLaneList {
 GlowLane glow_lane_of(const GlowValue *v);
 /* A parameter: the next value. */
 void glow_lane_param(GlowLaneList *l, GlowLane *lane);
+/* One element of a kind on all lanes. */
+uint32_t glow_lanes_constant(GlowLaneList *l, const void *element, GlowKind kind);
 /* Appends the calls that compute n; in: its operands, in order. False if n has no vector form for
  * its kinds. */
 bool glow_lanes_append(GlowLaneList *l, const GlowNode *n, const GlowLane *in, GlowLane *out);

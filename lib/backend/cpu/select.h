@@ -160,8 +160,11 @@ void glow_select_place(GlowSelect *s, const GlowValue *v, const GlowPlace *place
 /* Memory that lives as long as the run, behind the planned buffers. */
 GlowPlace glow_select_extra(GlowSelect *s, int64_t bytes);
 
-/* Make the body of an element-wise instruction, whose parameters are the operands that are present,
- * or of a scalar block. Return the first node that has no vector form for its kinds, or NULL. */
+/* What operand i of an element-wise instruction is, if it is one constant number behind the first
+ * operand: a part of the body. Else NULL. */
+const GlowTensor *glow_select_literal(const GlowNode *n, uint32_t i);
+/* Make the body of an element-wise instruction, whose parameters are the operands that are present
+ * and no literals, or of a scalar block. Return the first node that has no vector form for its kinds, or NULL. */
 const GlowNode *glow_select_node_body(GlowSelect *s, const GlowNode *n, GlowBody *body);
 const GlowNode *glow_select_block_body(GlowSelect *s, const GlowBlock *b, GlowBody *body);
 /* Makes the body of n's epilogue, which gets a float from the kernel and gives it one to store;

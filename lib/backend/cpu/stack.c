@@ -174,8 +174,8 @@ bool glow_select_body(GlowSelect *s, const GlowNode *n, const GlowBlock *b,
 bool glow_select_stack(GlowSelect *s, const GlowNode *n) {
   const GlowValue **values = GLOW_NEW_ARRAY(s->arena, const GlowValue *, n->noperands);
   uint32_t count = 0;
-  for (uint32_t i = 0; i < n->noperands; i++) { /* absent inputs are left out */
-    if (n->operands[i].value)
+  for (uint32_t i = 0; i < n->noperands; i++) { /* absent inputs are left out, and literals */
+    if (n->operands[i].value && (i < n->nouts || !glow_select_literal(n, i - n->nouts)))
       values[count++] = n->operands[i].value;
   }
   const GlowBlock *block = n->op == GLOW_OP_STACK ? glow_node_epilogue(n) : NULL;

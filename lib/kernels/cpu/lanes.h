@@ -24,12 +24,14 @@
     (void)zeros;                                                                                   \
     ROLLED for (int64_t at = 0; at < n; at += GLOW_VL) call;                                       \
   }
+#define GLOW_LANES_FUNCTION static inline __attribute__((always_inline)) /* in that caller */
 #define BLOCK_OUT(T) (T *)result + at
 #define BLOCK_IN(T, i) (const T *)operands[i] + at
 #define BLOCK_OPTIONAL(T, i)                                                                       \
   operands[i] ? (const T *)operands[i] + at : (const T *)(const void *)zeros
 #else
 #define GLOW_BLOCK(name, call)
+#define GLOW_LANES_FUNCTION
 #endif
 
 #define GLOW_LANES                                                                                 \

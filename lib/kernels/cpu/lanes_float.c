@@ -1,7 +1,16 @@
 /* Element-wise operators on lanes of float. */
+#include "exp.h"
 #include "lanes.h"
 
 GlowVec glow_lanes_weight(GlowVec x);
+
+/* Exp, where a machine has more than the loop over the scalar body would use. */
+#define GLOW_OWN_EXP_FLOAT
+GLOW_LANES_FUNCTION void glow_lanes_exp_float(const void *m, float *restrict r,
+                                              const float *restrict x0) {
+  (void)m;
+  vec_store(r, vec_exp(vec_load(x0), false));
+}
 
 #define GLOW_LANES_FLOAT
 #include "ops/vector.inc"

@@ -169,6 +169,25 @@ static GlowValue *pow_two(GlowPassRun *run, GlowNode *n) {
   return square ? build2(n, GLOW_OP_MUL, x_of(n), x_of(n)) : NULL;
 }
 
+static GlowValue *as_kind(GlowNode *n, GlowValue *v, GlowKind kind) {
+  GlowBuilder b = glow_builder_before(n);
+  GlowCastMembers members = {.to = kind};
+  return v && v->type->kind != kind ? glow_build1(&b, GLOW_OP_CAST, v, &members, NULL) : v;
+}
+
+/* Pow of float is two products in double there, if the exponent is a float, too. */
+static GlowValue *pow_three(GlowPassRun *run, GlowNode *n) {
+  const GlowKind base = kind_of(n), exponent = y_of(n)->type->kind;
+  (void)run;
+  if (!glow_value_is_all(y_of(n), 3.0) ||
+      (base == GLOW_KIND_FLOAT ? !glow_kind_is_float(exponent) || glow_kind_info[exponent].bits > 32
+                               : !pow_is_exact(n) || is_float(n)))
+    return NULL;
+  GlowValue *x = as_kind(n, x_of(n), base == GLOW_KIND_FLOAT ? GLOW_KIND_DOUBLE : base);
+  GlowValue *square = x ? build2(n, GLOW_OP_MUL, x, x) : NULL;
+  return as_kind(n, square ? build2(n, GLOW_OP_MUL, square, x) : NULL, base);
+}
+
 /* ---- One operand ----------------------------------------------------------------------------- */
 
 /* f(f(x)) -> x */
@@ -278,6 +297,7 @@ static const GlowRule rules[] = {
     {GLOW_OP_POW, pow_one, "dropped a power of 1"},
     {GLOW_OP_POW, pow_minus_one, "a power of -1 becomes Reciprocal"},
     {GLOW_OP_POW, pow_two, "a square becomes Mul"},
+    {GLOW_OP_POW, pow_three, "a cube becomes two Muls"},
     {GLOW_OP_NEG, cancel, "two Neg cancel out"},
     {GLOW_OP_NOT, cancel, "two Not cancel out"},
     {GLOW_OP_ABS, idempotent, "dropped the second Abs"},
