@@ -23,14 +23,16 @@
 #define GLOW_FOURIER_INLINE static inline __attribute__((always_inline))
 #ifdef __clang__
 #define GLOW_FOURIER_UNROLL _Pragma("clang loop unroll(full)")
-#if defined(GLOW_VL) && GLOW_VL >= 8
+#else
+#define GLOW_FOURIER_UNROLL
+#endif
+/* Kernels, which know a vector length, run these loops in vectors. */
+#if !defined(GLOW_VL)
+#define GLOW_FOURIER_LANES
+#elif GLOW_VL >= 8
 #define GLOW_FOURIER_LANES _Pragma("clang loop vectorize_width(4) interleave(disable)")
 #else
 #define GLOW_FOURIER_LANES _Pragma("clang loop vectorize(enable) interleave(disable)")
-#endif
-#else
-#define GLOW_FOURIER_UNROLL
-#define GLOW_FOURIER_LANES
 #endif
 
 /* A transform of lines. What is loaded is `loaded` points, with 0 for samples that are not given:

@@ -10,7 +10,8 @@
  * places of each tap for each group. Windows of one tap stay. So does a filter that is no constant:
  * W' is an `eval` constant.
  *
- * Bounded: a sum of -0 may become 0, and zeros meet what is not finite. */
+ * Bounded: the chain of a sum runs over blocks of 16 channels, which begin elsewhere in a larger
+ * group, so its order changes; a sum of -0 may become 0, and zeros meet what is not finite. */
 #include "lower/window.h"
 #include "transforms/contraction.h"
 
