@@ -148,6 +148,19 @@ static const Other others[] = {
     {"dft, 100 frames of 512",
      "  placeholder @x : float<100 x 512 x 1>\n  placeholder @y : float<100 x 257 x 2>\n",
      "dft @out @y, @in @x, @in none {onesided = true}"},
+    {"roi_align, 7x7 of 64@50x68",
+     "  placeholder @x : float<1 x 64 x 50 x 68>\n  placeholder @y : float<20 x 64 x 7 x 7>\n"
+     "  placeholder @r : float<20 x 4>\n  placeholder @b : i64<20>\n",
+     "roi_align @out @y, @in @x, @in @r, @in @b {output_height = 7, output_width = 7, "
+     "sampling_ratio = 2}"},
+    {"col2_im 3x3, 32@28",
+     "  placeholder @x : float<1 x 288 x 676>\n  placeholder @y : float<1 x 32 x 28 x 28>\n"
+     "  constant @i : i64<2> = [28, 28]\n  constant @k : i64<2> = [3, 3]\n",
+     "col2_im @out @y, @in @x, @in @i, @in @k"},
+    {"deform_conv 3x3, 32@28",
+     "  placeholder @x : float<1 x 32 x 28 x 28>\n  placeholder @y : float<1 x 32 x 28 x 28>\n"
+     "  placeholder @w : float<32 x 32 x 3 x 3>\n  placeholder @o : float<1 x 18 x 28 x 28>\n",
+     "deform_conv @out @y, @in @x, @in @w, @in @o, @in none, @in none {pads = [1, 1, 1, 1]}"},
     {"top_k, 10 of 50000",
      "  placeholder @x : float<50000>\n  placeholder @y : float<10>\n"
      "  placeholder @i : i64<10>\n",

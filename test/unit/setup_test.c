@@ -82,6 +82,40 @@ static const char pools[] =
     "  max_pool @out @e, @out @i, @in @x {kernels = [2, 2], strides = [2, 2]}\n"
     "}\n";
 
+static const char windows[] = "module \"t\" {target = \"%s\"}\n"
+                              "declare {\n"
+                              "  placeholder @x : float<1 x 40 x 30 x 31>\n"
+                              "  placeholder @w : float<24 x 20 x 3 x 3>\n"
+                              "  placeholder @o : float<1 x 36 x 28 x 29>\n"
+                              "  placeholder @y : float<1 x 24 x 28 x 29>\n"
+                              "}\n"
+                              "program @p {\n"
+                              "  deform_conv @out @y, @in @x, @in @w, @in @o, @in none, @in none "
+                              "{group = 2, offset_group = 2}\n"
+                              "}\n";
+
+/* Of a kind. */
+static const char regions[] = "module \"t\" {target = \"%s\"}\n"
+                              "declare {\n"
+                              "  placeholder @x : %s<2 x 9 x 20 x 30>\n"
+                              "  placeholder @r : %s<5 x 4>\n"
+                              "  placeholder @b : i64<5>\n"
+                              "  placeholder @s : %s<5 x 5>\n"
+                              "  placeholder @c : %s<2 x 54 x 99>\n"
+                              "  placeholder @y : %s<5 x 9 x 7 x 7>\n"
+                              "  placeholder @z : %s<5 x 9 x 7 x 7>\n"
+                              "  placeholder @i : %s<2 x 9 x 12 x 10>\n"
+                              "  constant @extents : i64<2> = [12, 10]\n"
+                              "  constant @block : i64<2> = [2, 3]\n"
+                              "}\n"
+                              "program @p {\n"
+                              "  roi_align @out @y, @in @x, @in @r, @in @b {output_height = 7, "
+                              "output_width = 7}\n"
+                              "  max_roi_pool @out @z, @in @x, @in @s {pooled_shape = [7, 7]}\n"
+                              "  col2_im @out @i, @in @c, @in @extents, @in @block "
+                              "{pads = [0, 1, 0, 0]}\n"
+                              "}\n";
+
 /* Also of a mode. */
 static const char grid_sample[] = "module \"t\" {target = \"%s\"}\n"
                                   "declare {\n"
@@ -187,29 +221,30 @@ static void check_program(const char *text, size_t size, const GlowIsa *isa) {
 static void write_kind(GlowText *t, uint32_t program, const char *kind, const GlowIsa *isa) {
   if (program == 0)
     glow_text_printf(t, top_k, isa->name, kind, kind);
+  else if (program == 3)
+    glow_text_printf(t, regions, isa->name, kind, kind, kind, kind, kind, kind, kind);
   else
     glow_text_printf(t, grid_sample, isa->name, kind, kind, program == 1 ? "nearest" : "linear");
 }
 
+static const char *const others[] = {attention, pools, windows, of_bytes};
+
 static bool has_kind(uint32_t program, GlowKind kind) {
-  return program < 2 || glow_find_grid_sample(kind);
+  return program < 2 ||
+         (program == 2 ? glow_find_grid_sample(kind) != NULL : glow_find_roi_align(kind) != NULL);
 }
 
 static void check_machine(const GlowIsa *isa) {
   GlowContext *ctx = glow_context_create();
   const uint32_t count = sizeof cases / sizeof *cases, kinds = GLOW_KIND_U64 + 1;
-  for (uint32_t i = 0; i < count + 3 * kinds + 3; i++) {
+  for (uint32_t i = 0; i < count + 4 * kinds + 4; i++) {
     GlowText text;
     glow_text_init(&text, ctx);
     const uint32_t rest = i < count ? 0 : i - count;
     if (i < count)
       write_case(&text, &cases[i], isa);
-    else if (i == count + 3 * kinds + 2)
-      glow_text_printf(&text, of_bytes, isa->name);
-    else if (i == count + 3 * kinds)
-      glow_text_printf(&text, attention, isa->name);
-    else if (i == count + 3 * kinds + 1)
-      glow_text_printf(&text, pools, isa->name);
+    else if (i >= count + 4 * kinds)
+      glow_text_printf(&text, others[i - count - 4 * kinds], isa->name);
     else if (has_kind(rest / kinds, rest % kinds))
       write_kind(&text, rest / kinds, glow_kind_info[rest % kinds].name, isa);
     size_t size = text.size;

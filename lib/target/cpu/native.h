@@ -12,6 +12,7 @@
   NATIVE(ARG_MAX, arg_max)                                                                         \
   NATIVE(AVERAGE_POOL, pool)                                                                       \
   NATIVE(CAST, stack)                                                                              \
+  NATIVE(COL2_IM, col2_im)                                                                         \
   NATIVE(CONCAT, concat)                                                                           \
   NATIVE(CONVOLUTION, conv)                                                                        \
   NATIVE(CONV_INTEGER, conv_integer)                                                               \
@@ -19,6 +20,7 @@
   NATIVE(COPY, move)                                                                               \
   NATIVE(CUM_PROD, scan)                                                                           \
   NATIVE(CUM_SUM, scan)                                                                            \
+  NATIVE(DEFORM_CONV, deform_conv)                                                                 \
   NATIVE(DEQUANTIZE, stack)                                                                        \
   NATIVE(DEQUANTIZE_LINEAR, stack)                                                                 \
   NATIVE(DFT, dft)                                                                                 \
@@ -35,6 +37,8 @@
   NATIVE(MAT_MUL, matmul)                                                                          \
   NATIVE(MAT_MUL_INTEGER, mat_mul_integer)                                                         \
   NATIVE(MAX_POOL, pool)                                                                           \
+  NATIVE(MAX_ROI_POOL, max_roi_pool)                                                               \
+  NATIVE(MAX_UNPOOL, max_unpool)                                                                   \
   NATIVE(ONE_HOT, one_hot)                                                                         \
   NATIVE(PAD, pad)                                                                                 \
   NATIVE(QUANTIZE, stack)                                                                          \
@@ -46,6 +50,7 @@
   NATIVE(REDUCE_SUM, reduce)                                                                       \
   NATIVE(RELAYOUT, move)                                                                           \
   NATIVE(RESIZE, resize)                                                                           \
+  NATIVE(ROI_ALIGN, roi_align)                                                                     \
   NATIVE(SCATTER_ELEMENTS, scatter_elements)                                                       \
   NATIVE(SCATTER_ND, scatter_nd)                                                                   \
   NATIVE(SLICE, slice)                                                                             \
