@@ -136,6 +136,9 @@ INLINE Rows rows_in(const GlowResizeParams *p, char *scratch) {
   Rows r = {(int64_t *)scratch, (p->out[2] * p->run + 15) / 16 * 16, NULL};
   r.data = (double *)(scratch + (slots_of(p) + 7) / 8 * 64);
   BELOW(slots_of(p)) r.ids[l] = -1;
+  /* Sums behind a row are not of what was there, which may take long. */
+  ROLLED for (int64_t i = 0; i < slots_of(p); i++)
+      ROLLED for (int64_t k = p->out[2] * p->run; k < r.size; k++) r.data[i * r.size + k] = 0;
   return r;
 }
 INLINE int64_t slot_of(const GlowResizeParams *p, int64_t i, int64_t j) {
