@@ -1,6 +1,8 @@
 /* What reads and writes where indices say. */
 #include "test/library/cases.h"
 
+enum { MOST_EXTENT = 8 };
+
 static const GlowKindSet any = NUMBERS | GLOW_KIND_BIT(GLOW_KIND_BOOL);
 
 /* Without an axis of no elements, which has no index. */
@@ -115,5 +117,35 @@ void case_scatter_elements(Program *p) {
   put(p, "  scatter_elements @out @v%d, @in @v%d", declare(p, &x), declare(p, &x));
   put(p, ", @in @v%d", declare_indices(p, &indices, x.dims[axis]));
   put(p, ", @in @v%d {axis = %d, reduction = %s, ", declare(p, &updates), axis, draw_reduction(p));
+  put_shards(p);
+}
+
+void case_reverse_sequence(Program *p) {
+  Shape x = draw_data(p, any, 2);
+  int batch = (int)draw(p, (uint32_t)x.rank), time = (int)draw(p, (uint32_t)x.rank - 1);
+  int lengths[MOST_EXTENT];
+  time += time >= batch;
+  for (int b = 0; b < x.dims[batch]; b++)
+    lengths[b] = draw_in(p, 0, x.dims[time]);
+  put(p, "  reverse_sequence @out @v%d, @in @v%d", declare(p, &x), declare(p, &x));
+  put(p, ", @in @v%d", declare_ints(p, x.dims[batch], lengths));
+  put(p, " {batch_axis = %d, time_axis = %d, ", draw(p, 2) ? batch : batch - x.rank, time);
+  put_shards(p);
+}
+
+/* Batches, lines, rows. */
+void case_tensor_scatter(Program *p) {
+  Shape x = draw_data(p, any, 2), update = x;
+  int axis = draw_in(p, 1, x.rank - 1), starts[MOST_EXTENT];
+  bool circular = draw(p, 2), given = draw(p, 3);
+  update.dims[axis] = draw_in(p, 1, x.dims[axis]);
+  for (int b = 0; b < x.dims[0]; b++)
+    starts[b] = circular ? draw_in(p, -20, 20) : draw_in(p, 0, x.dims[axis] - update.dims[axis]);
+  put(p, "  tensor_scatter @out @v%d, @in @v%d", declare(p, &x), declare(p, &x));
+  put(p, ", @in @v%d", declare(p, &update));
+  if (given)
+    put(p, ", @in @v%d", declare_ints(p, x.dims[0], starts));
+  put(p, " {axis = %d, mode = %s, ", draw(p, 2) ? axis : axis - x.rank,
+      circular ? "circular" : "linear");
   put_shards(p);
 }

@@ -202,3 +202,11 @@ void case_trilu(Program *p) {
   put(p, " {upper = %s, ", flag(p));
   put_shards(p);
 }
+
+void case_det(Program *p) {
+  const int n = draw_in(p, 1, draw(p, 4) ? 6 : 40), count = draw_in(p, 1, 5);
+  const Shape x = shape(draw_kind(p, FLOATS), NULL, 3, count, n, n);
+  Shape y = shape(x.kind, NULL, 1, count);
+  put(p, "  det @out @v%d, @in @v%d {", declare(p, &y), declare(p, &x));
+  put_shards(p);
+}

@@ -218,8 +218,8 @@ static void check_fatal(void) {
 /* An image for this host that calls a reference kernel, which it is then not given. */
 static void make_orphan(GlowContext *ctx, GlowText *out) {
   static const char orphan[] = "declare {\n"
-                               "  placeholder @x : float<4 x 4>\n  placeholder @y : float<>\n}\n"
-                               "program @main { det @out @y, @in @x }\n";
+                               "  placeholder @x : float<4 x 4>\n  placeholder @y : float<4 x 4>\n}\n"
+                               "program @main { eye_like @out @y, @in @x }\n";
   const GlowSymbol unused = {"unused", ctx};
   GlowModule *m = glow_module_parse(ctx, "orphan.gir", orphan, strlen(orphan));
   GlowCodegenOptions o = {.isa = glow_isa_host(), .symbols = &unused, .nsymbols = 1};
@@ -246,7 +246,7 @@ static void check_loading(void) {
     GlowCode *code = glow_code_load(ctx, image.data, image.size, NULL, 0);
     EXPECT(!code && r.errors == 1 &&
                strcmp(r.message, orphan ? "machine code cannot be loaded: this process does not "
-                                          "have 'glow_kernel_det'"
+                                          "have 'glow_kernel_eye_like'"
                                         : "machine code cannot be loaded: it is shorter than its "
                                           "head") == 0,
            "%u errors, the first '%s'", r.errors, r.message);

@@ -1,6 +1,6 @@
 /* Instructions that read and write where indices say: Gather, GatherElements, GatherND,
- * ScatterElements and ScatterND. Indices are checked by a piece of work of their own, unless they
- * are known to be in range; what follows trusts them. */
+ * ReverseSequence, ScatterElements, ScatterND and TensorScatter. Indices are checked by a piece of
+ * work of their own, unless they are known to be in range; what follows trusts them. */
 #include "backend/cpu/box.h"
 #include "cpu/work.h"
 #include "tensor/tensor.h"
@@ -99,6 +99,37 @@ bool glow_select_gather_nd(GlowSelect *s, const GlowNode *n) {
   return append_check(s, n, &which, rows, &c) && append_rows(s, n, &p, rows, &to, &from, &which);
 }
 
+/* A view whose elements are whole bytes. */
+static bool read_bytes(GlowSelect *s, const GlowValue *v, GlowView *view) {
+  return glow_select_dense(s, v, view) &&
+         (bytes_of(view) || glow_select_fail(s, "its elements are not whole bytes"));
+}
+
+bool glow_select_reverse_sequence(GlowSelect *s, const GlowNode *n) {
+  const GlowReverseSequenceMembers *m = n->members;
+  GlowView to, from, lengths;
+  const GlowCall *call = glow_select_call(s, n);
+  if (!call || !read_bytes(s, glow_node_out(n, 0), &to) ||
+      !read_bytes(s, glow_node_in(n, 0), &from) ||
+      !glow_select_dense(s, glow_node_in(n, 1), &lengths))
+    return false;
+  uint32_t batch = glow_axis_from(m->batch_axis, from.rank);
+  uint32_t time = glow_axis_from(m->time_axis, from.rank);
+  uint32_t first = batch < time ? batch : time, second = batch < time ? time : batch;
+  GlowReverseParams p = {.outer = glow_view_extent(&from, 0, first),
+                         .first = from.dims[first],
+                         .middle = glow_view_extent(&from, first + 1, second),
+                         .second = from.dims[second],
+                         .run = glow_view_extent(&from, second + 1, from.rank) * bytes_of(&from),
+                         .steps_first = time == first};
+  if (p.outer * p.first * p.middle * p.second * p.run == 0)
+    return from.dims[batch] == 0 || glow_select_fail(s, "it has no elements");
+  GlowReverseSequencePlaces at = {.y = to.place, .x = from.place, .lengths = lengths.place};
+  glow_work_reverse_sequence(s, n, &p, &at,
+                             &(GlowWorkSpec){.units = p.outer * p.first, .fault = call});
+  return true;
+}
+
 /* Elements: the extents of the indices, the strides of `other`, which has the indexed axis. */
 static void read_elements(const GlowView *which, const GlowView *other, uint32_t axis,
                           GlowPickParams *p) {
@@ -184,6 +215,38 @@ bool glow_select_scatter_nd(GlowSelect *s, const GlowNode *n) {
                        .cost = rows * p.run};
   GlowScatterNdPlaces at = {.y = to.place, .updates = updates.place, .indices = which.place};
   glow_work_scatter_nd(s, n, which.type->kind, &p, &(GlowScatterNdTiles){combine}, &at, &spec);
+  return true;
+}
+
+bool glow_select_tensor_scatter(GlowSelect *s, const GlowNode *n) {
+  const GlowTensorScatterMembers *m = n->members;
+  const GlowValue *starts = glow_node_nins(n) > 2 ? glow_node_in(n, 2) : NULL;
+  GlowView to, from, updates, where;
+  GlowPlace place = glow_place_absent();
+  const GlowCall *call = glow_select_call(s, n);
+  if (!call || !read_bytes(s, glow_node_out(n, 0), &to) ||
+      !read_bytes(s, glow_node_in(n, 0), &from) || !read_bytes(s, glow_node_in(n, 1), &updates))
+    return false;
+  if (starts) {
+    if (!glow_select_dense(s, starts, &where))
+      return false;
+    place = where.place;
+  }
+  uint32_t axis = glow_axis_from(m->axis, to.rank);
+  GlowWriteParams p = {.batches = to.dims[0],
+                       .lines = glow_view_extent(&to, 1, axis),
+                       .room = to.dims[axis],
+                       .n = updates.dims[axis],
+                       .run = glow_view_extent(&to, axis + 1, to.rank) * bytes_of(&to),
+                       .circular = m->mode == GLOW_WRITE_MODE_CIRCULAR};
+  if (p.lines * p.n * p.run == 0)
+    return glow_select_fail(s, "it has no elements");
+  if (!append_copy(s, n, &to, &from))
+    return false;
+  GlowWorkSpec spec = {
+      .units = p.batches * p.lines, .cost = p.batches * p.lines * p.n * p.run, .fault = call};
+  GlowTensorScatterPlaces at = {.y = to.place, .updates = updates.place, .starts = place};
+  glow_work_tensor_scatter(s, n, &p, &at, &spec);
   return true;
 }
 

@@ -1,4 +1,4 @@
-/* Lines along an axis: ArgMax, TopK, CumSum, CumProd and OneHot; and Trilu. */
+/* Lines along an axis: ArgMax, TopK, CumSum, CumProd and OneHot; Trilu and Det. */
 #include "cpu/work.h"
 #include "tensor/tensor.h"
 
@@ -148,5 +148,21 @@ bool glow_select_trilu(GlowSelect *s, const GlowNode *n) {
     return true;
   GlowTriluPlaces at = {.y = y.place, .x = x.place, .diagonal = k.place};
   glow_work_trilu(s, n, &p, &at, &(GlowWorkSpec){.units = rows});
+  return true;
+}
+
+bool glow_select_det(GlowSelect *s, const GlowNode *n) {
+  GlowView x, y;
+  if (!glow_select_dense(s, glow_node_in(n, 0), &x) ||
+      !glow_select_dense(s, glow_node_out(n, 0), &y) || !has_kernel(s, glow_find_det(x.type->kind)))
+    return false;
+  GlowDetParams p = {.n = x.dims[x.rank - 1]};
+  int64_t count = glow_view_extent(&y, 0, y.rank), room = p.n * p.n * (int64_t)sizeof(double);
+  if (count == 0)
+    return true;
+  GlowWorkSpec spec = {.units = count};
+  GlowWork *w =
+      glow_work_det(s, n, x.type->kind, &p, &(GlowDetPlaces){.y = y.place, .x = x.place}, &spec);
+  w->scratch = room;
   return true;
 }

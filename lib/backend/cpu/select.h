@@ -103,6 +103,7 @@ bool glow_select_matmul(GlowSelect *s, const GlowNode *n);
 bool glow_select_arg_max(GlowSelect *s, const GlowNode *n);
 bool glow_select_col2_im(GlowSelect *s, const GlowNode *n);
 bool glow_select_concat(GlowSelect *s, const GlowNode *n);
+bool glow_select_det(GlowSelect *s, const GlowNode *n);
 bool glow_select_dft(GlowSelect *s, const GlowNode *n);
 bool glow_select_deform_conv(GlowSelect *s, const GlowNode *n);
 bool glow_select_expand(GlowSelect *s, const GlowNode *n);
@@ -117,6 +118,8 @@ bool glow_select_move(GlowSelect *s, const GlowNode *n);
 bool glow_select_one_hot(GlowSelect *s, const GlowNode *n);
 bool glow_select_pad(GlowSelect *s, const GlowNode *n);
 bool glow_select_pool(GlowSelect *s, const GlowNode *n);
+bool glow_select_reverse_sequence(GlowSelect *s, const GlowNode *n);
+bool glow_select_tensor_scatter(GlowSelect *s, const GlowNode *n);
 /* Matrix products that glow_select_matmul has no tiles for. */
 bool glow_select_product(GlowSelect *s, const GlowNode *n);
 bool glow_select_mat_mul_integer(GlowSelect *s, const GlowNode *n);

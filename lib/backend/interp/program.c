@@ -237,9 +237,12 @@ static bool all_static(const GlowNode *n) {
   return true;
 }
 
-/* Whether n reads a list at run time, which may ask for other extents than the text promises. */
+/* Whether n reads a list at run time, which may ask for other extents than the text promises.
+ * Lengths of sequences and places of updates do not. */
 static bool reads_list(const GlowNode *n) {
   const GlowOpDesc *d = glow_node_desc(n);
+  if (n->op == GLOW_OP_REVERSE_SEQUENCE || n->op == GLOW_OP_TENSOR_SCATTER)
+    return false;
   for (uint32_t i = 0; i < glow_node_nins(n); i++) {
     const GlowOpPort *port = glow_op_in_port(d, i);
     const GlowValue *v = glow_node_in(n, i);

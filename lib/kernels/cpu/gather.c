@@ -1,6 +1,6 @@
-/* Reading where indices say: Gather and GatherND copy rows, GatherElements single elements. Indices
- * are checked before by a kernel of their own, so that rows can be shared among threads and the
- * index that is reported is the first one. */
+/* Reading where indices say: Gather, GatherND and ReverseSequence copy rows, GatherElements single
+ * elements. Indices are checked before by a kernel of their own, so that rows can be shared among
+ * threads and the index that is reported is the first one. */
 #include "index.h"
 
 #include "glow/rt.h"
@@ -95,6 +95,49 @@ GATHER_ROWS(i64, int64_t)
   }
 GATHER(i32, int32_t)
 GATHER(i64, int64_t)
+
+/* ---- ReverseSequence ------------------------------------------------------------------------- */
+
+/* The first shard reports the first length that is out of range. */
+INLINE void check_lengths(const int64_t *lengths, int64_t batches, int64_t steps,
+                          GlowFault *fault) {
+  ROLLED for (int64_t b = 0; b < batches; b++) {
+    if ((uint64_t)lengths[b] > (uint64_t)steps) {
+      fault->error = GLOW_FAULT_INDEX;
+      fault->detail = lengths[b];
+      return;
+    }
+  }
+}
+
+/* The fault stands behind the operands. */
+void glow_reverse_sequence(const GlowReverseParams *p, void *const *ptrs, int64_t begin,
+                           int64_t end, char *scratch) {
+  const GlowReverseSequencePtrs all = GLOW_REVERSE_SEQUENCE_PTRS(ptrs);
+  const int64_t batches = p->steps_first ? p->second : p->first;
+  const int64_t steps = p->steps_first ? p->first : p->second;
+  const int64_t row = p->middle * p->second, second = p->second, run = p->run;
+  (void)scratch;
+  if (begin == 0)
+    check_lengths(all.lengths, batches, steps, ptrs[3]);
+  ROLLED for (int64_t u = begin; u < end; u++) {
+    const int64_t outer = u / p->first, first = u % p->first;
+    char *to = (char *)all.y + u * row * run;
+    const char *from = (const char *)all.x + outer * p->first * row * run;
+    ROLLED for (int64_t m = 0; m < p->middle; m++, to += second * run) {
+      ROLLED for (int64_t s = 0; s < second; s++) {
+        const int64_t step = p->steps_first ? first : s;
+        const int64_t length = all.lengths[p->steps_first ? s : first];
+        const int64_t back = step < length && length <= steps ? length - 1 - step : step;
+        copy_run(to + s * run,
+                 from + ((p->steps_first ? back : first) * row + m * second +
+                         (p->steps_first ? s : back)) *
+                            run,
+                 run);
+      }
+    }
+  }
+}
 
 /* ---- Elements -------------------------------------------------------------------------------- */
 

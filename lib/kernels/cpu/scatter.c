@@ -1,9 +1,10 @@
-/* Writing where indices say: ScatterND puts rows, ScatterElements single elements, in ascending
- * order of the updates. A function of its own combines an update with the element that is there;
- * without such a function the update replaces it. The result holds X already, and the indices have
- * been checked. */
+/* Writing where indices say: ScatterND puts rows, TensorScatter pieces of lines, ScatterElements
+ * single elements, in ascending order of the updates. A function of its own combines an update with
+ * the element that is there; without such a function the update replaces it. The result holds X
+ * already, and the indices have been checked. */
 #include "index.h"
 
+#include "glow/rt.h"
 #include "num/half.h"
 #include "num/math.h"
 
@@ -30,6 +31,40 @@
   }
 SCATTER(i32, int32_t)
 SCATTER(i64, int64_t)
+
+/* ---- TensorScatter --------------------------------------------------------------------------- */
+
+INLINE int64_t start_of(const GlowWriteParams *p, const int64_t *starts, int64_t batch) {
+  const int64_t start = starts ? starts[batch] : 0;
+  return !p->circular ? start : start % p->room < 0 ? start % p->room + p->room : start % p->room;
+}
+
+/* The fault stands behind the operands. The first shard reports the first place that is out of
+ * range; lines whose place is are left alone. */
+void glow_tensor_scatter(const GlowWriteParams *p, void *const *ptrs, int64_t begin, int64_t end,
+                         char *scratch) {
+  const GlowTensorScatterPtrs all = GLOW_TENSOR_SCATTER_PTRS(ptrs);
+  GlowFault *fault = ptrs[3];
+  (void)scratch;
+  ROLLED for (int64_t b = 0; begin == 0 && b < p->batches; b++) {
+    const int64_t start = start_of(p, all.starts, b);
+    if (start < 0 || start > (p->circular ? p->room - 1 : p->room - p->n)) {
+      fault->error = GLOW_FAULT_INDEX;
+      fault->detail = start;
+      return;
+    }
+  }
+  ROLLED for (int64_t u = begin; u < end; u++) {
+    const int64_t start = start_of(p, all.starts, u / p->lines);
+    const int64_t first = p->n < p->room - start ? p->n : p->room - start;
+    char *to = (char *)all.y + u * p->room * p->run;
+    const char *from = (const char *)all.updates + u * p->n * p->run;
+    if (start < 0 || start > p->room || (!p->circular && first < p->n))
+      continue;
+    copy_run(to + start * p->run, from, first * p->run);
+    copy_run(to, from + first * p->run, (p->n - first) * p->run);
+  }
+}
 
 /* ---- Elements -------------------------------------------------------------------------------- */
 

@@ -23,6 +23,7 @@
   NATIVE(DEFORM_CONV, deform_conv)                                                                 \
   NATIVE(DEQUANTIZE, stack)                                                                        \
   NATIVE(DEQUANTIZE_LINEAR, stack)                                                                 \
+  NATIVE(DET, det)                                                                                 \
   NATIVE(DFT, dft)                                                                                 \
   NATIVE(EXPAND, expand)                                                                           \
   NATIVE(GATHER, gather)                                                                           \
@@ -51,12 +52,14 @@
   NATIVE(RELAYOUT, move)                                                                           \
   NATIVE(RESIZE, resize)                                                                           \
   NATIVE(ROI_ALIGN, roi_align)                                                                     \
+  NATIVE(REVERSE_SEQUENCE, reverse_sequence)                                                       \
   NATIVE(SCATTER_ELEMENTS, scatter_elements)                                                       \
   NATIVE(SCATTER_ND, scatter_nd)                                                                   \
   NATIVE(SLICE, slice)                                                                             \
   NATIVE(SPLAT, stack)                                                                             \
   NATIVE(SPLIT, split)                                                                             \
   NATIVE(STACK, stack)                                                                             \
+  NATIVE(TENSOR_SCATTER, tensor_scatter)                                                           \
   NATIVE(TILE, tile)                                                                               \
   NATIVE(TILED_ATTENTION, tiled_attention)                                                         \
   NATIVE(TOP_K, top_k)                                                                             \
