@@ -110,23 +110,23 @@ INLINE int64_t lines_at(const GlowLinesParams *p, int64_t u, int64_t *line, int 
 /* ---- Scans ----------------------------------------------------------------------------------- */
 
 #define SCAN_LINES(name, S, C, LOAD, STORE, OP, FIRST, EACH, N)                                    \
-  INLINE void name(const GlowLinesParams *p, const S *x, S *y) {                                   \
-    const int64_t step = p->reverse ? -p->inner : p->inner;                                        \
-    int64_t at = p->reverse ? (p->n - 1) * p->inner : 0;                                           \
+  INLINE void name(const GlowLinesParams *p, int64_t step, int64_t exclusive, const S *x, S *y) {  \
+    int64_t at = step < 0 ? (p->n - 1) * -step : 0;                                                \
     C sum[N], before[N];                                                                           \
     EACH before[l] = FIRST;                                                                        \
     EACH sum[l] = LOAD(x[at + l]);                                                                 \
-    EACH y[at + l] = p->exclusive ? STORE(before[l]) : STORE(sum[l]);                              \
+    EACH y[at + l] = exclusive ? STORE(before[l]) : STORE(sum[l]);                                 \
     ROLLED for (int64_t i = 1; i < p->n; i++) {                                                    \
       at += step;                                                                                  \
       EACH before[l] = sum[l];                                                                     \
       EACH sum[l] = OP(sum[l], LOAD(x[at + l]));                                                   \
-      EACH y[at + l] = p->exclusive ? STORE(before[l]) : STORE(sum[l]);                            \
+      EACH y[at + l] = exclusive ? STORE(before[l]) : STORE(sum[l]);                               \
     }                                                                                              \
   }
 
 /* Neighbouring lines at a time, n <= BAND of them, a multiple of 16: rows are read as they lie in
- * memory, and sums are in the first-level cache. */
+ * memory, and sums are in the first-level cache: by themselves, or as the row that was written
+ * last, where that holds all of them. */
 enum { BAND = 1024 };
 #define SCAN_BAND(name, S, C, LOAD, STORE, OP, FIRST)                                              \
   INLINE void name(const GlowLinesParams *p, const S *x, S *y, int64_t n) {                        \
@@ -138,6 +138,16 @@ enum { BAND = 1024 };
       LANES16 sum[l] = LOAD(x[at + j + l]);                                                        \
       LANES16 sums[j + l] = sum[l];                                                                \
       LANES16 y[at + j + l] = p->exclusive ? STORE(before[l]) : STORE(sum[l]);                     \
+    }                                                                                              \
+    if (sizeof(S) == sizeof(C) && !p->exclusive) {                                                 \
+      ROLLED for (int64_t i = 1; i < p->n; i++) {                                                  \
+        at += step;                                                                                \
+        ROLLED for (int64_t j = 0; j < n; j += 16) {                                               \
+          LANES16 sum[l] = OP(LOAD(y[at - step + j + l]), LOAD(x[at + j + l]));                    \
+          LANES16 y[at + j + l] = STORE(sum[l]);                                                   \
+        }                                                                                          \
+      }                                                                                            \
+      return;                                                                                      \
     }                                                                                              \
     ROLLED for (int64_t i = 1; i < p->n; i++) {                                                    \
       at += step;                                                                                  \
@@ -158,6 +168,7 @@ enum { BAND = 1024 };
                    char *scratch) {                                                                \
     const S *x = GLOW_CUM_PTRS(ptrs).x;                                                            \
     S *y = GLOW_CUM_PTRS(ptrs).y;                                                                  \
+    const int64_t step = p->reverse ? -p->inner : p->inner;                                        \
     int64_t line;                                                                                  \
     int wide;                                                                                      \
     (void)scratch;                                                                                 \
@@ -169,9 +180,11 @@ enum { BAND = 1024 };
       if (now > 1)                                                                                 \
         name##_band(p, x + at, y + at, now * 16);                                                  \
       else if (wide)                                                                               \
-        name##_all(p, x + at, y + at);                                                             \
+        name##_all(p, step, p->exclusive, x + at, y + at);                                         \
+      else if (step == 1 && !p->exclusive)                                                         \
+        name##_one(p, 1, 0, x + at, y + at);                                                       \
       else                                                                                         \
-        name##_one(p, x + at, y + at);                                                             \
+        name##_one(p, step, p->exclusive, x + at, y + at);                                         \
     }                                                                                              \
   }
 #define SCANS(kind, S, C, LOAD, STORE, SUM, PRODUCT)                                               \
