@@ -3,13 +3,14 @@
  *
  * Lanes are output places. For some registers of places, a chunk, the input of every term of the
  * chains is gathered into rows, in the order of docs/Numerics; then each weight is broadcast to a
- * tile of output channels by places. A chunk of a transposed convolution is of one phase; where
- * only some of its places meet an input at a tap, the others keep their sums.
+ * tile of output channels by places. A whole chunk of a convolution of one tap, whose places follow
+ * each other, is read where it is. A chunk of a transposed convolution is of one phase; where only
+ * some of its places meet an input at a tap, the others keep their sums.
  *
  * Scratch: the rows; a TapState per tap; the input's offset per tap and place; the masks of mixed
  * taps; the results of a tile; the filter of a group as floats, if it is not float. Operands:
  * result, input, filter, bias. */
-#include "kernels/kernels.h"
+#include "matrix_tile.h"
 #include "num/half.h"
 
 #define LANES (GLOW_TILE_VECTORS * GLOW_VL)
@@ -47,22 +48,8 @@ INLINE void store(const GlowConvPlainParams *s, void *p, int64_t i, float v) {
 
 /* ---- The tile -------------------------------------------------------------------------------- */
 
-/* One term of all chains of mr output channels. */
-INLINE void term(int mr, const GlowConvPlainParams *s,
-                 GlowVec acc[GLOW_TILE_PIXELS][GLOW_TILE_VECTORS], const float *w,
-                 const float *row) {
-  GlowVec f[GLOW_TILE_VECTORS];
-  __atomic_signal_fence(__ATOMIC_SEQ_CST);
-  UNROLL for (int j = 0; j < GLOW_TILE_VECTORS; j++) f[j] = vec_load(row + j * GLOW_VL);
-  UNROLL for (int i = 0; i < mr; i++) {
-    GlowVec v = vec_splat(w[i * s->wo]);
-    UNROLL for (int j = 0; j < GLOW_TILE_VECTORS; j++) acc[i][j] = vec_fma(f[j], v, acc[i][j]);
-  }
-}
-
 /* n terms for the places whose mask is not 0, one vector of places after the other. */
-INLINE void mixed_terms(int mr, const GlowConvPlainParams *s,
-                        GlowVec acc[GLOW_TILE_PIXELS][GLOW_TILE_VECTORS], const float *w,
+INLINE void mixed_terms(int mr, const GlowConvPlainParams *s, Accumulators acc, const float *w,
                         const float *row, const int32_t *mask, int64_t n) {
   UNROLL for (int j = 0; j < GLOW_TILE_VECTORS; j++) {
     const GlowVecI m = *(const GlowVecI *)(mask + j * GLOW_VL);
@@ -79,8 +66,8 @@ INLINE void mixed_terms(int mr, const GlowConvPlainParams *s,
 /* mr output channels from `channel` on, at all places of a chunk. */
 INLINE void tile(int mr, const GlowConvPlainParams *s, float *results, const float *rows,
                  const float *filter, const void *bias, const int64_t *taps, const int32_t *masks,
-                 int64_t channel) {
-  GlowVec acc[GLOW_TILE_PIXELS][GLOW_TILE_VECTORS];
+                 int64_t channel, int64_t apart) {
+  Accumulators acc;
   UNROLL for (int i = 0; i < mr; i++) {
     GlowVec b = {0};
     if (s->bias)
@@ -89,13 +76,14 @@ INLINE void tile(int mr, const GlowConvPlainParams *s, float *results, const flo
   }
   ROLLED for (int64_t c = 0; c < s->ic; c += BLOCK) {
     const int64_t n = s->ic - c < BLOCK ? s->ic - c : BLOCK;
-    ROLLED for (int64_t t = 0; t < s->taps; t++, rows += n * LANES) {
+    ROLLED for (int64_t t = 0; t < s->taps; t++, rows += n * apart) {
       const float *w = filter + c * s->wc + t * s->wt;
       if (s->transposed && taps[t] != TAP_ALL) {
         mixed_terms(mr, s, acc, w, rows, masks + t * LANES, taps[t] == TAP_MIXED ? n : 0);
         continue;
       }
-      ROLLED for (int64_t k = 0; k < n; k++) term(mr, s, acc, w + k * s->wc, rows + k * LANES);
+      ROLLED for (int64_t k = 0; k < n; k++)
+          product_step(mr, GLOW_TILE_VECTORS, acc, w + k * s->wc, s->wo, rows + k * apart);
     }
   }
   UNROLL for (int i = 0; i < mr; i++) UNROLL for (int j = 0; j < GLOW_TILE_VECTORS; j++)
@@ -105,8 +93,9 @@ INLINE void tile(int mr, const GlowConvPlainParams *s, float *results, const flo
 #define TILE(mr)                                                                                   \
   void glow_conv_plain_tile_##mr(const GlowConvPlainParams *params, float *results,                \
                                  const float *rows, const float *w, const void *bias,              \
-                                 const int64_t *taps, const int32_t *masks, int64_t channel) {     \
-    tile(mr, params, results, rows, w, bias, taps, masks, channel);                                \
+                                 const int64_t *taps, const int32_t *masks, int64_t channel,       \
+                                 int64_t apart) {                                                  \
+    tile(mr, params, results, rows, w, bias, taps, masks, channel, apart);                         \
   }
 
 EACH_CONV_PLAIN_TILE(TILE)
@@ -227,8 +216,8 @@ INLINE void gather_all(const GlowConvPlainParams *s, const void *x, int64_t firs
 
 /* ---- The kernel ------------------------------------------------------------------------------ */
 
-INLINE void put(const GlowConvPlainParams *s, void *y, int64_t at, const Chunk *c,
-                const float *results) {
+INLINE void put_row(const GlowConvPlainParams *s, void *y, int64_t at, const Chunk *c,
+                    const float *results) {
   if (s->element == GLOW_CONV_ELEMENT_FLOAT && c->dense && c->places == LANES) {
     UNROLL for (int j = 0; j < GLOW_TILE_VECTORS; j++)
         vec_store((float *)y + at + c->out[0] + j * GLOW_VL, vec_load(results + j * GLOW_VL));
@@ -282,8 +271,12 @@ void glow_conv_plain(const GlowConvPlainParams *s, GlowConvPlainTileFn *full,
       find_places(s, &phase, at.chunk * LANES, &c, inputs);
       find_taps(s, &c, inputs);
     }
-    if (moved || at.image != last.image || at.group != last.group)
-      gather_all(s, GLOW_CONV_PLAIN_PTRS(ptrs).x, at.image * s->xn + at.group * s->ic * s->xc, &c);
+    const int64_t from = at.image * s->xn + at.group * s->ic * s->xc;
+    const bool in_place = s->direct && c.places == LANES;
+    if (!in_place && (moved || at.image != last.image || at.group != last.group))
+      gather_all(s, GLOW_CONV_PLAIN_PTRS(ptrs).x, from, &c);
+    const float *rows =
+        in_place ? (const float *)GLOW_CONV_PLAIN_PTRS(ptrs).x + from + at.chunk * LANES : c.rows;
     if (s->element != GLOW_CONV_ELEMENT_FLOAT && at.group != last.group) {
       ROLLED for (int64_t i = 0; i < s->wg; i++) converted[i] =
           load(s, GLOW_CONV_PLAIN_PTRS(ptrs).w, at.group * s->wg + i);
@@ -295,11 +288,12 @@ void glow_conv_plain(const GlowConvPlainParams *s, GlowConvPlainTileFn *full,
     ROLLED for (int64_t i = at.part * tiles / s->parts; i < (at.part + 1) * tiles / s->parts; i++) {
       const int64_t o = i * s->rows, channel = at.group * s->oc + o;
       const int64_t n = s->oc - o < s->rows ? s->oc - o : s->rows;
-      (n < s->rows ? rest : full)(GLOW_IN_LIBRARY(s) results, c.rows, filter + o * s->wo,
-                                  GLOW_CONV_PLAIN_PTRS(ptrs).bias, c.taps, c.masks, channel);
+      (n < s->rows ? rest : full)(GLOW_IN_LIBRARY(s) results, rows, filter + o * s->wo,
+                                  GLOW_CONV_PLAIN_PTRS(ptrs).bias, c.taps, c.masks, channel,
+                                  in_place ? s->xc : LANES);
       ROLLED for (int64_t r = 0; r < n; r++)
-          put(s, GLOW_CONV_PLAIN_PTRS(ptrs).y, at.image * s->yn + (channel + r) * s->yc, &c,
-              results + r * LANES);
+          put_row(s, GLOW_CONV_PLAIN_PTRS(ptrs).y, at.image * s->yn + (channel + r) * s->yc, &c,
+                  results + r * LANES);
     }
   }
 }

@@ -1,5 +1,5 @@
 /* The inner loop of products of matrices: a tile of rows of A by registers of columns of B, one FMA
- * chain for each output. Shared by MatMul and attention. */
+ * chain for each output. Shared by MatMul, attention and plain convolutions. */
 #ifndef GLOW_KERNELS_CPU_MATRIX_TILE_H
 #define GLOW_KERNELS_CPU_MATRIX_TILE_H
 

@@ -51,8 +51,8 @@
   NATIVE(REDUCE_SUM, reduce)                                                                       \
   NATIVE(RELAYOUT, move)                                                                           \
   NATIVE(RESIZE, resize)                                                                           \
-  NATIVE(ROI_ALIGN, roi_align)                                                                     \
   NATIVE(REVERSE_SEQUENCE, reverse_sequence)                                                       \
+  NATIVE(ROI_ALIGN, roi_align)                                                                     \
   NATIVE(SCATTER_ELEMENTS, scatter_elements)                                                       \
   NATIVE(SCATTER_ND, scatter_nd)                                                                   \
   NATIVE(SLICE, slice)                                                                             \

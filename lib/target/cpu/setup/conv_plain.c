@@ -13,6 +13,18 @@ static void count_phases(const GlowCpuNumbers *cpu, GlowConvPlainParams *p) {
   p->chunks = glow_div_up(places, glow_cpu_columns(cpu));
 }
 
+/* Whether output places are input places of one tap, which follow each other in memory. */
+static bool is_direct(const GlowConvPlainParams *p) {
+  int64_t step = 1;
+  bool direct = p->element == GLOW_CONV_ELEMENT_FLOAT && !p->transposed && p->taps == 1;
+  for (int64_t i = p->axes - 1; i >= 0; i--) {
+    direct = direct && p->stride[i] == 1 && p->pad[i] == 0 && p->in[i] == p->out[i] &&
+             (p->in[i] == 1 || p->xs[i] == step);
+    step *= p->in[i];
+  }
+  return direct;
+}
+
 /* Bytes of scratch, and where its pieces are. Every piece is a multiple of 64 bytes. */
 static int64_t place_scratch(const GlowCpuNumbers *cpu, GlowConvPlainParams *p) {
   int64_t lanes = glow_cpu_columns(cpu);
@@ -32,6 +44,7 @@ enum { SHARE_MACS = 1 << 20 };
 
 void glow_setup_conv_plain(const GlowCpuNumbers *cpu, GlowConvPlainParams *p, GlowSetup *setup) {
   count_phases(cpu, p);
+  p->direct = is_direct(p);
   int64_t chunks = p->images * p->groups * p->phases * p->chunks;
   p->rows = glow_min64(p->oc, cpu->tile_pixels);
   int64_t tiles = glow_div_up(p->oc, p->rows), rest = p->oc % p->rows;
