@@ -244,13 +244,16 @@ static void write_other(GlowText *t, const Other *o, const GlowIsa *isa) {
 enum { TIERS = 2 };
 static const GlowTier tiers[TIERS] = {GLOW_TIER_COMPILED, GLOW_TIER_LIBRARY};
 
-/* Numbers for everything that the program reads. */
+/* Numbers for everything that the program reads; the first place where it reads indices. */
 static void bind_inputs(GlowContext *ctx, GlowModule *m, GlowBindings *inputs) {
   for (GlowStorage *s = m->first_storage; s; s = s->next) {
     if (s->cls != GLOW_PLACEHOLDER)
       continue;
     GlowTensor *t = glow_tensor_create(ctx, s->value.type);
-    bench_fill(t->data, (int64_t)(t->bytes / sizeof(float)), inputs->count + 1);
+    if (t->type->kind == GLOW_KIND_I64)
+      memset(t->data, 0, t->bytes);
+    else
+      bench_fill(t->data, (int64_t)(t->bytes / sizeof(float)), inputs->count + 1);
     glow_vec_push(ctx->arena, inputs, ((GlowBinding){s->value.name, t}));
   }
 }

@@ -57,6 +57,8 @@ static GlowValue *integer_product(GlowBuilder *b, GlowValue *x, GlowValue *y,
 }
 
 bool glow_lower_mat_mul_integer(GlowBuilder *b, const GlowNode *n, GlowValue **results) {
+  if (glow_node_in(n, GLOW_MAT_MUL_INTEGER_IN_B)->type->layout)
+    return false; /* packed for a kernel */
   results[0] = product(b, n, GLOW_KIND_I32, glow_node_in(n, GLOW_MAT_MUL_INTEGER_IN_A),
                        glow_node_in(n, GLOW_MAT_MUL_INTEGER_IN_B),
                        glow_node_in(n, GLOW_MAT_MUL_INTEGER_IN_AZERO),
@@ -75,7 +77,7 @@ bool glow_lower_conv_integer(GlowBuilder *b, const GlowNode *n, GlowValue **resu
                                  .strategy = GLOW_CONV_STRATEGY_DIRECT};
   GlowValue *w = glow_node_in(n, GLOW_CONV_INTEGER_IN_W), *ins[2];
   int axes = filter_axes(w);
-  if (axes < 0)
+  if (axes < 0 || w->type->layout)
     return false;
   ins[0] = centered(b, n, GLOW_KIND_I32, glow_node_in(n, GLOW_CONV_INTEGER_IN_X),
                     glow_node_in(n, GLOW_CONV_INTEGER_IN_XZERO), 0);

@@ -1,19 +1,12 @@
 /* Regions of maps, samples where offsets say, and what goes back to where windows were. */
 #include "test/library/cases.h"
 
-/* Whole numbers in [-12, 12] as `kind`, so that none is infinite. */
-static int declare_whole(Program *p, const Shape *s) {
+/* Whole numbers in [low, 12] as `kind`, so that none is infinite. */
+static int declare_whole(Program *p, const Shape *s, int low) {
   Shape bytes = *s;
   bytes.kind = GLOW_KIND_I8;
-  const int to = declare(p, s), from = declare(p, &bytes);
+  const int to = declare(p, s), from = declare_between(p, &bytes, low, 12);
   put(p, "  cast @out @v%d, @in @v%d {to = %s}\n", to, from, glow_kind_info[s->kind].name);
-  return to;
-}
-
-/* Their magnitudes. */
-static int declare_above(Program *p, const Shape *s, int from) {
-  const int to = declare(p, s);
-  put(p, "  abs @out @v%d, @in @v%d\n", to, from);
   return to;
 }
 
@@ -30,8 +23,8 @@ void case_roi_align(Program *p) {
   y.dims[0] = regions;
   y.dims[2] = draw_in(p, 1, 7);
   y.dims[3] = draw_in(p, 1, 20);
-  const int boxes = declare_whole(p, &rois);
-  const int from = declare_above(p, &batches, declare_indices(p, &batches, images - 1));
+  const int boxes = declare_whole(p, &rois, -12);
+  const int from = declare_between(p, &batches, 0, images - 1);
   put(p, "  roi_align @out @v%d, @in @v%d", declare(p, &y), declare(p, &x));
   put(p, ", @in @v%d, @in @v%d {mode = %s, coordinate_transformation_mode = %s, ", boxes, from,
       draw(p, 3) ? "avg" : "max", draw(p, 2) ? "half_pixel" : "output_half_pixel");
@@ -48,7 +41,7 @@ void case_max_roi_pool(Program *p) {
   y.dims[0] = regions;
   y.dims[2] = draw_in(p, 1, 7);
   y.dims[3] = draw_in(p, 1, 7);
-  const int boxes = declare_above(p, &rois, declare_whole(p, &rois));
+  const int boxes = declare_whole(p, &rois, 0);
   put(p, "  max_roi_pool @out @v%d, @in @v%d", declare(p, &y), declare(p, &x));
   put(p, ", @in @v%d {pooled_shape = [%d, %d], ", boxes, y.dims[2], y.dims[3]);
   put(p, "spatial_scale = %s, ", draw(p, 2) ? "0.75" : "2.5");
@@ -86,7 +79,7 @@ void case_max_unpool(Program *p) {
   }
   Shape indices = x;
   indices.kind = GLOW_KIND_I64;
-  const int at = declare_above(p, &indices, declare_indices(p, &indices, elements - 1));
+  const int at = declare_between(p, &indices, 0, elements - 1);
   put(p, "  max_unpool @out @v%d, @in @v%d, @in @v%d, ", declare(p, &y), declare(p, &x), at);
   if (larger)
     put(p, "@in @v%d", declare_ints(p, y.rank, extents));

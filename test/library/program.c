@@ -85,11 +85,14 @@ int declare(Program *p, const Shape *s) {
   return p->values++;
 }
 
-int declare_indices(Program *p, const Shape *s, int limit) {
-  int v = declare(p, s);
-  Limit l = {v, limit};
+int declare_between(Program *p, const Shape *s, int low, int high) {
+  Limit l = {declare(p, s), low, high};
   glow_vec_push(p->ctx->arena, &p->limits, l);
-  return v;
+  return l.value;
+}
+
+int declare_indices(Program *p, const Shape *s, int limit) {
+  return declare_between(p, s, -limit, limit - 1);
 }
 
 int declare_ints(Program *p, int count, const int *values) {
@@ -186,12 +189,12 @@ static GlowScalar draw_element(Program *p, GlowKind kind, bool odd) {
 }
 
 static void fill(Program *p, int value, GlowTensor *t) {
-  int limit = 0;
+  const Limit *limit = NULL;
   bool odd = draw(p, 3) == 0;
   for (uint32_t i = 0; i < p->limits.count; i++)
-    limit = p->limits.data[i].value == value ? p->limits.data[i].limit : limit;
+    limit = p->limits.data[i].value == value ? &p->limits.data[i] : limit;
   for (int64_t i = 0, n = glow_tensor_elements(t); i < n; i++) {
-    GlowScalar index = {.is_int = true, .i = limit ? draw_in(p, -limit, limit - 1) : 0};
+    GlowScalar index = {.is_int = true, .i = limit ? draw_in(p, limit->low, limit->high) : 0};
     index.f = (double)index.i;
     glow_tensor_set(t, i, limit ? index : draw_element(p, t->type->kind, odd));
   }

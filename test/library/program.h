@@ -9,9 +9,9 @@
 
 enum { MOST_DIMS = 8 };
 
-/* Indices are in [-limit, limit). */
+/* The elements of @v<value> are whole numbers in [low, high]. */
 typedef struct Limit {
-  int value, limit;
+  int value, low, high;
 } Limit;
 
 typedef struct Program {
@@ -55,6 +55,8 @@ void put_type(GlowText *t, const Shape *s);
 
 /* A placeholder: the number k of @vk. What no instruction writes gets random elements. */
 int declare(Program *p, const Shape *s);
+/* The same with whole numbers in [low, high] as elements, and with indices in [-limit, limit). */
+int declare_between(Program *p, const Shape *s, int low, int high);
 int declare_indices(Program *p, const Shape *s, int limit);
 /* A constant list of i64, or one number. */
 int declare_ints(Program *p, int count, const int *values);
