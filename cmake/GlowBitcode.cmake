@@ -6,8 +6,8 @@
 # GLOW_GEN_DIR/kernels/<row>/cpu_name.bc and ref_name.bc; writes GLOW_GEN_DIR/kernels/blobs.inc, a
 # line BLOB(row, CPU or REF, name, "path") for each. The target glow_kernel_bitcode makes them all.
 
-# glow_library_rows(CPU name... DIR dir): the latter, GLOW_GEN_DIR/kernels/<row>/library.o; writes
-# GLOW_GEN_DIR/kernels/library.inc, a line ROW(row) for each, and sets GLOW_LIBRARY_OBJECTS.
+# glow_library_rows(CPU name... DIR dir): the latter, GLOW_GEN_DIR/kernels/<base>/library.o for all
+# rows of a base; writes GLOW_GEN_DIR/kernels/library.inc, a line ROW(row) for each, and sets GLOW_LIBRARY_OBJECTS.
 
 # glow_bitcode_file(OUTPUT SOURCE TRIPLE MARCH LEVEL DEFINITIONS...), glow_library_file(the same): one
 # file. The kernels are freestanding: they see clang's own headers, the project's, and nothing of the host. The program that
@@ -139,31 +139,42 @@ function(glow_bitcode)
   set_property(GLOBAL PROPERTY GLOW_BITCODE ${outputs})
 endfunction()
 
-# The library of one row: GLOW_GEN_DIR/kernels/<row>/library.o, in which the table alone is global.
-# Appends to `objects` and `library` of the caller.
-function(glow_library_row id base name triple march dir)
-  set(folder ${GLOW_GEN_DIR}/kernels/${name})
-  file(MAKE_DIRECTORY ${folder})
-  set(parts)
-  set(definitions GLOW_ROW=${id} GLOW_ROW_NAME="${name}" ${ARGN})
-  foreach(source IN LISTS arg_CPU)
-    if(NOT base STREQUAL id AND NOT source IN_LIST glow_row_sources)
-      list(APPEND parts ${GLOW_GEN_DIR}/kernels/${glow_row_name_${base}}/library_${source}.o)
-      continue()
-    endif()
-    glow_library_file(${folder}/library_${source}.o ${dir}/cpu/${source}.c ${triple} ${march} -O2 ${definitions})
-    list(APPEND parts ${folder}/library_${source}.o)
-  endforeach()
-  glow_library_file(${folder}/library_table.o ${GLOW_GEN_DIR}/kernels/library.c ${triple} ${march} -O2 ${definitions})
-  list(APPEND parts ${folder}/library_table.o)
+# Links `parts` to `output`, in which the tables of the rows `ids` alone are global.
+function(glow_link_library output parts ids)
+  list(TRANSFORM ids PREPEND --keep-global-symbol=glow_library_)
+  cmake_path(GET output PARENT_PATH folder)
+  cmake_path(GET folder FILENAME name)
   add_custom_command(
-    OUTPUT ${folder}/library.o
-    COMMAND ${CMAKE_LINKER} -r -o ${folder}/library.o ${parts}
-    COMMAND ${CMAKE_OBJCOPY} --keep-global-symbol=glow_library_${id} ${folder}/library.o
+    OUTPUT ${output}
+    COMMAND ${CMAKE_LINKER} -r -o ${output} ${parts}
+    COMMAND ${CMAKE_OBJCOPY} ${ids} ${output}
     DEPENDS ${parts}
     COMMENT "library ${name}"
     VERBATIM)
-  set(objects ${objects} ${folder}/library.o PARENT_SCOPE)
+endfunction()
+
+# The library of one row; appends to the lists of the caller: `library`, and of the base b `parts_b`,
+# what is linked, and `rows_b`. A row with another base has the sources glow_row_sources and the table
+# alone, and calls the base's kernels for the rest.
+function(glow_library_row id base name triple march dir)
+  set(folder ${GLOW_GEN_DIR}/kernels/${name})
+  file(MAKE_DIRECTORY ${folder})
+  set(own)
+  set(definitions GLOW_ROW=${id} GLOW_ROW_NAME="${name}" ${ARGN})
+  foreach(source IN LISTS arg_CPU)
+    if(base STREQUAL id OR source IN_LIST glow_row_sources)
+      glow_library_file(${folder}/library_${source}.o ${dir}/cpu/${source}.c ${triple} ${march} -O2 ${definitions})
+      list(APPEND own ${folder}/library_${source}.o)
+    endif()
+  endforeach()
+  glow_library_file(${folder}/library_table.o ${GLOW_GEN_DIR}/kernels/library.c ${triple} ${march} -O2 ${definitions})
+  list(APPEND own ${folder}/library_table.o)
+  if(NOT base STREQUAL id)
+    glow_link_library(${folder}/library.o "${own}" ${id})
+    set(own ${folder}/library.o)
+  endif()
+  set(parts_${base} ${parts_${base}} ${own} PARENT_SCOPE)
+  set(rows_${base} ${rows_${base}} ${id} PARENT_SCOPE)
   set(library "${library}ROW(${id})\n" PARENT_SCOPE)
 endfunction()
 
@@ -171,13 +182,21 @@ function(glow_library_rows)
   cmake_parse_arguments(PARSE_ARGV 0 arg "" "DIR" "CPU")
   set(library "")
   set(objects "")
+  set(bases "")
   string(REPLACE "AMD64" "x86_64" processor ${CMAKE_SYSTEM_PROCESSOR})
   macro(glow_library_rows_of_host id name triple march ref base)
     if(${triple} MATCHES "^${processor}-")
       glow_library_row(${id} ${base} ${name} ${triple} ${march} ${arg_DIR} ${ARGN})
+      list(APPEND bases ${base})
     endif()
   endmacro()
   glow_rows(glow_library_rows_of_host)
+  list(REMOVE_DUPLICATES bases)
+  foreach(base IN LISTS bases)
+    list(APPEND objects ${GLOW_GEN_DIR}/kernels/${glow_row_name_${base}}/library.o)
+    glow_link_library(${GLOW_GEN_DIR}/kernels/${glow_row_name_${base}}/library.o "${parts_${base}}"
+                      "${rows_${base}}")
+  endforeach()
   file(CONFIGURE OUTPUT ${GLOW_GEN_DIR}/kernels/library.inc CONTENT "${library}")
   set(GLOW_LIBRARY_OBJECTS ${objects} PARENT_SCOPE)
 endfunction()

@@ -62,10 +62,10 @@ expect 1 'FAILED node/test_acos: too many cases are refused' --refused "$scratch
 # Operators that run as reference kernels are those that are named.
 n=15
 if "$driver" --backend cpu "$scratch/two" >"$scratch/out" 2>&1; then
-  printf 'node/test_det_2d\nnode/test_abs\n' >"$scratch/two"
-  expect 0 '2 passed, 0 failed' --backend cpu --references det "$scratch/two"
-  expect 1 "FAILED: 'det' has no machine kernel" --backend cpu --references '' "$scratch/two"
-  expect 1 "FAILED: 'dft' no longer runs as its reference kernel" --backend cpu --references det,dft "$scratch/two"
+  printf 'node/test_eyelike_with_dtype\nnode/test_abs\n' >"$scratch/two"
+  expect 0 '2 passed, 0 failed' --backend cpu --references eye_like "$scratch/two"
+  expect 1 "FAILED: 'eye_like' has no machine kernel" --backend cpu --references '' "$scratch/two"
+  expect 1 "FAILED: 'dft' no longer runs as its reference kernel" --backend cpu --references eye_like,dft "$scratch/two"
   n=18
 fi
 echo "$n passed, 0 failed"
