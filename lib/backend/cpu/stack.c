@@ -42,8 +42,9 @@ static void merge(Nest *nest) {
   nest->rank = kept;
 }
 
-/* The loops: the innermost axis last, the others first, so that threads share the outermost. A
- * single long axis is cut into equal pieces of whole vectors. */
+/* The loops: the outermost axis first, so that threads share it, and the others last, so that
+ * library code may take short rows together. A single long axis is cut into equal pieces of whole
+ * vectors. */
 static void order_loops(Nest *nest, int64_t vl, int64_t axis_of[GLOW_STACK_DIMS]) {
   for (int64_t pieces = 64; nest->rank == 1 && pieces > 1; pieces--) {
     if (nest->dims[0] % (pieces * vl))
@@ -56,9 +57,11 @@ static void order_loops(Nest *nest, int64_t vl, int64_t axis_of[GLOW_STACK_DIMS]
       nest->strides[i][0] *= nest->dims[1];
     }
   }
-  for (uint32_t d = 0; d < GLOW_STACK_DIMS; d++)
-    axis_of[d] = d + 1 < nest->rank ? (int64_t)d : -1;
-  axis_of[GLOW_STACK_DIMS - 1] = (int64_t)nest->rank - 1;
+  for (uint32_t d = 0; d < GLOW_STACK_DIMS; d++) {
+    int64_t a = (int64_t)d + nest->rank - GLOW_STACK_DIMS;
+    axis_of[d] = a > 0 ? a : -1;
+  }
+  axis_of[nest->rank > 1 ? 0 : GLOW_STACK_DIMS - 1] = nest->rank ? 0 : -1;
 }
 
 static bool finish(GlowSelect *s, GlowStackParams *p, GlowOperand *operands, Nest *nest) {

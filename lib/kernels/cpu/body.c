@@ -174,78 +174,114 @@ GlowVec glow_body_matrix_epilogue(GlowVec acc, void *const *env, int64_t b0, int
 
 /* ---- Stacks ---------------------------------------------------------------------------------- */
 
+enum { ALONG = GLOW_STACK_DIMS - 1 }; /* the axis of a row */
+
+/* Rows of a stack that are computed together: `rows` of them along axis `down`, of `width` elements
+ * each. at[i] says where those of operand i begin. */
+typedef struct Sheet {
+  int64_t rows, width, down;
+  char *at[GLOW_BODY_BLOCKS];
+} Sheet;
+
+/* Whether the rows of an operand follow each other as its elements do. */
+static bool is_row(const GlowBodyOperand *o, const Sheet *s) {
+  return s->rows == 1 || o->stride[s->down] == s->width * o->stride[ALONG];
+}
+
 /* Where the last step may put its block: an output that lies contiguous, whole registers of it.
  * Null: there is none. */
-static char *last_place(const GlowBodyCode *code, char *const *at, int64_t from, int64_t count) {
+static char *last_place(const GlowBodyCode *code, const Sheet *s) {
   const GlowBodyOperand *operands = glow_body_operands(code);
   const GlowBodyStep *last = glow_body_steps(code) + code->nsteps - 1;
-  for (int64_t i = 0; code->nsteps && i < code->nouts && count % GLOW_VL == 0; i++)
+  for (int64_t i = 0; code->nsteps && i < code->nouts && s->rows * s->width % GLOW_VL == 0; i++)
     if (operands[i].block == last->result)
-      return operands[i].stride[GLOW_STACK_DIMS - 1] == 1 ? at[i] + from * operands[i].bytes
-                                                          : (char *)0;
+      return operands[i].stride[ALONG] == 1 && is_row(&operands[i], s) ? s->at[i] : (char *)0;
   return (char *)0;
 }
 
-/* `count` elements of a row, from element `from` on. at: where the row of each operand begins. */
-static void stack_block(const GlowBodyCode *code, Blocks *b, char *const *at, int64_t from,
-                        int64_t count) {
-  const GlowBodyOperand *operands = glow_body_operands(code);
-  b->n = (count + GLOW_VL - 1) / GLOW_VL * GLOW_VL;
-  b->last = last_place(code, at, from, count);
-  for (int64_t i = code->nouts; i < code->noperands; i++) {
-    const GlowBodyOperand *o = &operands[i];
-    const int64_t step = o->stride[GLOW_STACK_DIMS - 1];
-    load(b, o, at[i] + from * step * o->bytes, step, count);
+/* Reads the rows of an operand, which do not follow each other; the rest of the block is zero. */
+static void load_sheet(Blocks *b, const GlowBodyOperand *o, const char *from, const Sheet *s) {
+  const int64_t row = s->width * o->bytes, all = s->rows * row;
+  char *to = own(b, o->block);
+  b->at[o->block] = to;
+  copy(to, o->bytes, from, o->stride[ALONG] * o->bytes, o->bytes, s->width);
+  if (o->stride[s->down]) {
+    for (int64_t i = 1; i < s->rows; i++)
+      copy(to + i * row, o->bytes, from + i * o->stride[s->down] * o->bytes,
+           o->stride[ALONG] * o->bytes, o->bytes, s->width);
+  } else { /* one row, over and over */
+    for (int64_t done = row; done < all; done += done)
+      __builtin_memcpy(to + done, to, (size_t)(done < all - done ? done : all - done));
   }
-  run(code, b);
-  for (int64_t i = 0; i < code->nouts; i++) {
-    const GlowBodyOperand *o = &operands[i];
-    const int64_t step = o->stride[GLOW_STACK_DIMS - 1] * o->bytes;
-    char *to = at[i] + from * step;
-    if (b->at[o->block] != to)
-      copy(to, step, b->at[o->block], o->bytes, o->bytes, count);
-  }
+  __builtin_memset(to + all, 0, (size_t)(b->n * o->bytes - all));
 }
 
-/* A row of `length` elements. */
-static void stack_row(void *const *env, const int64_t *place, int64_t length) {
+static void store_sheet(const GlowBodyOperand *o, char *to, const char *from, const Sheet *s) {
+  const int64_t step = o->stride[ALONG] * o->bytes;
+  if (is_row(o, s)) {
+    copy(to, step, from, o->bytes, o->bytes, s->rows * s->width);
+    return;
+  }
+  for (int64_t i = 0; i < s->rows; i++)
+    copy(to + i * o->stride[s->down] * o->bytes, step, from + i * s->width * o->bytes, o->bytes,
+         o->bytes, s->width);
+}
+
+/* A sheet that fits the blocks. */
+static void stack_block(const GlowBodyCode *code, Blocks *b, const Sheet *s) {
+  const GlowBodyOperand *operands = glow_body_operands(code);
+  const int64_t count = s->rows * s->width;
+  b->n = (count + GLOW_VL - 1) / GLOW_VL * GLOW_VL;
+  b->last = last_place(code, s);
+  for (int64_t i = code->nouts; i < code->noperands; i++) {
+    if (is_row(&operands[i], s))
+      load(b, &operands[i], s->at[i], operands[i].stride[ALONG], count);
+    else
+      load_sheet(b, &operands[i], s->at[i], s);
+  }
+  run(code, b);
+  for (int64_t i = 0; i < code->nouts; i++)
+    if (b->at[operands[i].block] != s->at[i])
+      store_sheet(&operands[i], s->at[i], b->at[operands[i].block], s);
+}
+
+/* `rows` rows of `width` elements; the first one is at `place`, and `down` is the axis from row to
+ * row. Short rows share blocks: a row of 16 channels is less work than what leads to it. */
+static void stack_rows(void *const *env, const int64_t *place, int64_t down, int64_t rows,
+                       int64_t width) {
   const GlowBodyCode *code = env[0];
   const GlowBodyOperand *operands = glow_body_operands(code);
   char room[GLOW_BODY_ROOM] __attribute__((aligned(64)));
   int64_t most = GLOW_BODY_ROOM / 8 / (code->blocks + 1) / GLOW_VL * GLOW_VL;
-  char *at[GLOW_BODY_BLOCKS];
   most = most > MOST_OF_ROW ? MOST_OF_ROW : most;
-  for (int64_t i = 0; i < code->noperands; i++) {
-    int64_t offset = 0;
-    for (int64_t d = 0; d < GLOW_STACK_DIMS - 1; d++)
-      offset += place[d] * operands[i].stride[d];
-    at[i] = (char *)env[1 + i] + offset * operands[i].bytes;
-  }
+  const int64_t high = width < most ? most / width : 1, wide = width < most ? width : most;
   Blocks b;
   b.room = room;
-  for (int64_t from = 0; from < length; from += most)
-    stack_block(code, &b, at, from, length - from < most ? length - from : most);
-}
-
-/* Whether the rows of neighbouring units are one row: a long axis that was cut for threads. */
-static bool is_cut(const GlowStackParams *p, const GlowBodyCode *code) {
-  const GlowBodyOperand *operands = glow_body_operands(code);
-  bool cut = p->n[1] == 1 && p->n[2] == 1 && p->n[3] == 1 && p->n[4] == 1;
-  for (int64_t i = 0; cut && i < code->noperands; i++)
-    cut = operands[i].stride[0] == p->n[5] * operands[i].stride[GLOW_STACK_DIMS - 1];
-  return cut;
+  for (int64_t y = 0; y < rows; y += high)
+    for (int64_t x = 0; x < width; x += wide) {
+      Sheet s;
+      s.down = down;
+      s.rows = rows - y < high ? rows - y : high;
+      s.width = width - x < wide ? width - x : wide;
+      for (int64_t i = 0; i < code->noperands; i++) {
+        int64_t offset = y * operands[i].stride[down] + x * operands[i].stride[ALONG];
+        for (int64_t d = 0; d < ALONG; d++)
+          offset += place[d] * operands[i].stride[d];
+        s.at[i] = (char *)env[1 + i] + offset * operands[i].bytes;
+      }
+      stack_block(code, &b, &s);
+    }
 }
 
 void glow_stack_blocks(const GlowStackParams *p, void *const *env, int64_t begin, int64_t end) {
-  int64_t place[GLOW_STACK_DIMS - 1] = {begin};
-  if (is_cut(p, env[0])) {
-    stack_row(env, place, (end - begin) * p->n[5]);
+  int64_t place[ALONG] = {begin};
+  if (p->n[1] == 1 && p->n[2] == 1 && p->n[3] == 1 && p->n[4] == 1) {
+    stack_rows(env, place, 0, end - begin, p->n[5]);
     return;
   }
   for (place[0] = begin; place[0] < end; place[0]++)
     for (place[1] = 0; place[1] < p->n[1]; place[1]++)
       for (place[2] = 0; place[2] < p->n[2]; place[2]++)
         for (place[3] = 0; place[3] < p->n[3]; place[3]++)
-          for (place[4] = 0; place[4] < p->n[4]; place[4]++)
-            stack_row(env, place, p->n[5]);
+          stack_rows(env, place, 4, p->n[4], p->n[5]);
 }
