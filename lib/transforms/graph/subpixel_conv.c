@@ -13,6 +13,14 @@
  * drops: what takes fewer multiplications. Else the phases are joined by a Concat. A Slice also
  * drops the last places where the strides do not divide the extents of the result.
  *
+ * Where x has one place, each result meets one tap at most, and all of them are one product:
+ *
+ *   ConvTranspose(x : N x C x 1 x 1, W, B)
+ *     becomes   Reshape(Add(MatMul(Reshape(x) : N x C, W'), B') : N x O x OH x OW)
+ *
+ * There W' is W, C x (O OH OW), without the taps that the padding cuts off, and with zeros where no
+ * tap reaches. B' has the bias of a channel for each of its places.
+ *
  * W' and B' are `eval` constants, so W must be constant, and B constant or absent; there are two
  * or three spatial axes in NCHW order, no groups and no dilations. What would need padding below 0
  * stays: a ConvTranspose that pads by more than its window.
@@ -43,7 +51,8 @@ typedef struct Subpixel {
   GlowContraction of;
   uint32_t spatial; /* how many axes */
   Axis axes[MOST_AXES];
-  bool merged; /* one convolution */
+  bool product; /* x has one place; the rest does not count then */
+  bool merged;  /* one convolution */
 } Subpixel;
 
 /* Fills in the phases of an axis. With o = y + pad, result y meets input i at tap k = o - stride i:
@@ -147,7 +156,7 @@ static GlowValue *bias_of(Subpixel *s, uint32_t count) {
   return v ? &glow_eval_finish(&e, v, name)->value : NULL;
 }
 
-/* ---- The rewrite ----------------------------------------------------------------------------- */
+/* ---- Convolutions ---------------------------------------------------------------------------- */
 
 /* The convolution of phases first up to end; `along` says for each axis how it is padded. */
 static GlowValue *convolve(Subpixel *s, GlowBuilder *b, int64_t first, int64_t end,
@@ -210,6 +219,57 @@ static GlowValue *interleave(Subpixel *s, GlowBuilder *b, GlowValue *v) {
   return v;
 }
 
+/* ---- One place ------------------------------------------------------------------------------- */
+
+/* The taps of all results, C x (O OH OW), as a constant. */
+static GlowValue *matrix_of(Subpixel *s) {
+  const GlowConvTransposeMembers *m = s->node->members;
+  const GlowType *y = s->node->results[0].type;
+  GlowValue *w = glow_node_in(s->node, GLOW_CONTRACTION_W);
+  GlowEval e = glow_eval_create(s->run->module, s->run->arena, s->node);
+  GlowValue *v = glow_eval_copy(&e, w);
+  int64_t extents[] = {s->of.in, s->of.out};
+  for (uint32_t i = 0; i < s->spatial; i++) {
+    int64_t pad = glow_slide_entry(m->pads, i, 0), out = y->dims[2 + i].size;
+    int64_t reached = w->type->dims[2 + i].size - pad, taps = reached < out ? reached : out;
+    v = glow_build_part(&e.builder, s->node, v, 2 + i, pad, pad + taps, 1);
+    v = glow_build_padded(&e.builder, s->node, v, 2 + i, 0, out - taps);
+    extents[1] *= out;
+  }
+  v = glow_build_shaped(&e.builder, s->node, v, 2, extents);
+  GlowStr name = glow_str_printf(s->run->ctx, "%s.taps", w->name ? w->name : "filter");
+  return v ? &glow_eval_finish(&e, v, name)->value : NULL;
+}
+
+/* The bias of each result of an image, as a constant. */
+static GlowValue *places_bias(Subpixel *s, int64_t places) {
+  GlowValue *bias = glow_node_in(s->node, GLOW_CONTRACTION_B);
+  int64_t column[] = {s->of.out, 1}, all[] = {s->of.out, places}, flat[] = {s->of.out * places};
+  GlowEval e = glow_eval_create(s->run->module, s->run->arena, s->node);
+  GlowValue *v = glow_build_shaped(&e.builder, s->node, glow_eval_copy(&e, bias), 2, column);
+  v = glow_then2(&e.builder, GLOW_OP_EXPAND, v,
+                 glow_constant_ints(s->run->module, s->node, "places", all, 2));
+  v = glow_build_shaped(&e.builder, s->node, v, 1, flat);
+  GlowStr name = glow_str_printf(s->run->ctx, "%s.places", bias->name ? bias->name : "bias");
+  return v ? &glow_eval_finish(&e, v, name)->value : NULL;
+}
+
+static GlowValue *multiply(Subpixel *s, GlowBuilder *b) {
+  const GlowType *y = s->node->results[0].type;
+  int64_t rows[] = {y->dims[0].size, s->of.in}, extents[2 + MOST_AXES], places = 1;
+  for (uint32_t i = 0; i < y->rank; i++)
+    extents[i] = y->dims[i].size;
+  for (uint32_t i = 0; i < s->spatial; i++)
+    places *= extents[2 + i];
+  GlowValue *x = glow_build_shaped(b, s->node, glow_node_in(s->node, GLOW_CONTRACTION_X), 2, rows);
+  GlowValue *v = glow_then2(b, GLOW_OP_MAT_MUL, x, matrix_of(s));
+  if (glow_node_in(s->node, GLOW_CONTRACTION_B))
+    v = glow_then2(b, GLOW_OP_ADD, v, places_bias(s, places));
+  return glow_build_shaped(b, s->node, v, y->rank, extents);
+}
+
+/* ---- The choice ------------------------------------------------------------------------------ */
+
 /* Whether the node has the form that the head of this file asks for. */
 static bool is_candidate(Subpixel *s, GlowConstness *constness) {
   const GlowNode *n = s->node;
@@ -248,10 +308,23 @@ static bool find_axes(Subpixel *s, bool skip) {
   return true;
 }
 
-/* Chooses how the phases are computed. False if n is something else, or stays. */
+/* Whether x has one place, and each result is one of W's taps, or lies behind them. */
+static bool is_product(const Subpixel *s) {
+  const GlowConvTransposeMembers *m = s->node->members;
+  const GlowType *x = glow_node_in(s->node, GLOW_CONTRACTION_X)->type;
+  const GlowType *w = glow_node_in(s->node, GLOW_CONTRACTION_W)->type;
+  for (uint32_t i = 0; i < s->spatial; i++)
+    if (x->dims[2 + i].size != 1 || glow_slide_entry(m->pads, i, 0) >= w->dims[2 + i].size)
+      return false;
+  return true;
+}
+
+/* Chooses how the results are computed. False if n is something else, or stays. */
 static bool describe(Subpixel *s, GlowConstness *constness) {
   if (!is_candidate(s, constness))
     return false;
+  if ((s->product = is_product(s)))
+    return true;
   Subpixel skipping = *s;
   bool found = find_axes(s, false);
   s->merged = found && cost(s, true) <= cost(s, false);
@@ -268,12 +341,14 @@ static bool rewrite(GlowNode *n, void *arg) {
   if (n->op != GLOW_OP_CONV_TRANSPOSE || !describe(&s, glow_constness_create(run->arena)))
     return true;
   GlowBuilder b = glow_builder_before(n);
-  GlowValue *v = phases_of(&s, &b);
-  v = v ? interleave(&s, &b, v) : NULL;
+  GlowValue *v = s.product ? multiply(&s, &b) : phases_of(&s, &b);
+  v = v && !s.product ? interleave(&s, &b, v) : v;
   if (!v)
     return false;
   glow_pass_changed(run, n, "became %s",
-                    s.merged ? "a convolution" : "a convolution for each phase");
+                    s.product  ? "a product"
+                    : s.merged ? "a convolution"
+                               : "a convolution for each phase");
   glow_node_replace(n, &v, 1);
   return true;
 }

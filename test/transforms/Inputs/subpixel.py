@@ -1,6 +1,6 @@
-"""Writes into a folder: subpixel.gg, with a function of transposed convolutions that become convolutions and one of
-others; their inputs x.npy and, with three spatial axes, v.npy; and the expected results of both, computed in double
-precision with numpy by scattering each input."""
+"""Writes into a folder: subpixel.gg, with a function of transposed convolutions that become convolutions, one of those
+that become products and one of others; their inputs x.npy, with three spatial axes v.npy, with one place p.npy and q.npy;
+and the expected results of all, computed in double precision with numpy by scattering each input."""
 import itertools
 import sys
 
@@ -21,7 +21,15 @@ KEPT = [
     (6, (2, 2), (2, 2), (0, 1, 0, 0), 1, ", dilations = [2, 2]", True),
     (3, (3, 3), (2, 2), (2, 2, 2, 2), 1, "", False),
 ]
-N, C, EXTENTS = 2, 6, {2: (3, 4), 3: (2, 3, 4)}
+PRODUCTS = [
+    (5, (3, 4), (1, 1), (0, 0, 0, 0), 1, "", True),
+    (3, (4, 3), (2, 3), (1, 0, 0, 2), 1, "", False),
+    (2, (2, 3), (3, 2), (0, 1, 0, 0), 1, ", output_padding = [1, 1]", True),
+    (2, (2, 1, 3), (1, 1, 2), (0, 0, 1, 0, 0, 0), 1, "", True),
+]
+N, C = 2, 6
+INPUTS = {"main": (("x", (3, 4)), ("v", (2, 3, 4))), "product": (("p", (1, 1)), ("q", (1, 1, 1)))}
+INPUTS["kept"] = INPUTS["main"]
 
 
 def transposed(x, w, b, strides, pads, group, spread, more):
@@ -42,14 +50,15 @@ folder = sys.argv[1]
 rng = np.random.default_rng(3)
 storage, functions, number = [], [], 0
 inputs = {}
-for axes, name in (2, "x"), (3, "v"):
-    inputs[axes] = name, rng.normal(0, 1, (N, C, *EXTENTS[axes])).astype(np.float32)
-    np.save(f"{folder}/{name}.npy", inputs[axes][1])
-    storage.append(f"  placeholder @{name} : float<{' x '.join(map(str, inputs[axes][1].shape))}>\n")
-for name, cases in ("main", CASES), ("kept", KEPT):
+for name, extents in INPUTS["main"] + INPUTS["product"]:
+    inputs[name] = rng.normal(0, 1, (N, C, *extents)).astype(np.float32)
+    np.save(f"{folder}/{name}.npy", inputs[name])
+    storage.append(f"  placeholder @{name} : float<{' x '.join(map(str, inputs[name].shape))}>\n")
+for name, cases in ("main", CASES), ("kept", KEPT), ("product", PRODUCTS):
     lines, types, values = [], [], []
     for filters, window, strides, pads, group, members, bias in cases:
-        name_of_x, x = inputs[len(window)]
+        name_of_x = INPUTS[name][len(window) - 2][0]
+        x = inputs[name_of_x]
         w = rng.normal(0, 1, (C, filters // group, *window)).astype(np.float32)
         b = rng.normal(0, 1, filters).astype(np.float32) if bias else None
         y = transposed(x.astype(np.float64), w.astype(np.float64), b, strides, pads, group, 2 if "dil" in members else 1,
