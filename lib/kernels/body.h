@@ -9,13 +9,14 @@ enum {
   GLOW_BODY_DIMS = 6,     /* coordinates of an operand: see GlowOperand in codegen.h */
   GLOW_BODY_INS = 8,      /* operands of a step */
   GLOW_BODY_BLOCKS = 255, /* of a body at most, and operands of a stack */
-  GLOW_BODY_ROOM = 32768  /* bytes for all blocks of a body */
+  GLOW_BODY_ROOM = 32768, /* bytes for all blocks of a body */
+  GLOW_BODY_LANES = 16    /* no register has more */
 };
 
 /* One call of a function of lanes on blocks. A value has a block until its last reader is done;
  * then another value may have that block. */
 typedef struct GlowBodyStep {
-  int64_t lane;    /* number in glow_lane_names; 0: `members` are one element, for all lanes */
+  int64_t lane;    /* number in glow_lane_names; 0: `members` are GLOW_BODY_LANES equal elements */
   int64_t members; /* where they begin, in bytes from the beginning of the body; 0: none */
   int64_t bytes;   /* of an element of the result */
   int64_t result;
@@ -38,6 +39,8 @@ typedef struct GlowBodyCode {
   float below, low, high, unused; /* infinities: no limit */
   int64_t nouts;                  /* stacks: the first operands are results */
   int64_t noperands, nsteps, blocks;
+  int64_t ncalls;      /* steps that are no constants */
+  int64_t most;        /* stacks: elements of a block, whole registers */
   int64_t acc, result; /* blocks of an epilogue's parameter 0 and of its result, floats */
 } GlowBodyCode;
 

@@ -15,9 +15,17 @@ typedef struct GlowPieceHead {
   int64_t scratch;                 /* bytes of each worker's part of it; 0: all share it */
 } GlowPieceHead;
 
-/* A function of lanes on n elements, a multiple of GLOW_VL; `result` overlaps no operand.
- * operands[i] is NULL where an optional one is absent. */
-typedef void GlowBlockFn(const void *members, int64_t n, void *result, const void *const *operands);
+/* What a function on blocks reads. */
+typedef struct GlowBlockOperand {
+  const char *at; /* NULL: an optional operand that is absent */
+  int64_t
+      varies; /* -1: each element has its own; 0: the first GLOW_VL are those of every register */
+} GlowBlockOperand;
+
+/* A function of lanes on n elements, a multiple of GLOW_VL; `result` overlaps no operand. A single
+ * operand varies, or n is GLOW_VL. */
+typedef void GlowBlockFn(const void *members, int64_t n, void *result,
+                         const GlowBlockOperand *const *operands);
 
 typedef struct GlowLibrary {
   const char *row;             /* x86-64-v3 */

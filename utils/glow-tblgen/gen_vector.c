@@ -9,14 +9,14 @@
  * look at. */
 static void block_function(const OpDecl *op, int k, GlowText *out) {
   const char *kind = kind_names[scalar_kinds[k].kind];
-  glow_text_printf(out, "GLOW_BLOCK(%s_%s, glow_lanes_%s_%s(members, BLOCK_OUT(%s)", op->snake,
-                   kind, op->snake, kind,
+  glow_text_printf(out, "GLOW_BLOCK(%s_%s, %u, glow_lanes_%s_%s(members, BLOCK_OUT(%s)", op->snake,
+                   kind, op->in.count, op->snake, kind,
                    scalar_kinds[scalar_port_row(&op->out.data[0], k)].stored);
   for (uint32_t i = 0; i < op->in.count; i++) {
     const PortDecl *p = &op->in.data[i];
     const char *type = scalar_kinds[scalar_port_row(p, k)].stored;
     if (p->flags & GLOW_PORT_OPTIONAL)
-      glow_text_printf(out, ", BLOCK_OPTIONAL(%s, %u), operands[%u] != NULL", type, i, i);
+      glow_text_printf(out, ", BLOCK_OPTIONAL(%s, %u), in[%u].at != NULL", type, i, i);
     else
       glow_text_printf(out, ", BLOCK_IN(%s, %u)", type, i);
   }

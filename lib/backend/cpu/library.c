@@ -39,6 +39,10 @@ static bool calls(const GlowLaneCall *c, GlowOp op) {
   return c->lane == glow_op_desc[op].lanes[GLOW_KIND_FLOAT];
 }
 
+static bool is_constant(const GlowBody *body, uint32_t v) {
+  return v >= body->nparams && !body->calls[v - body->nparams].lane;
+}
+
 /* A limit: the constant that is operand i of a call, or `absent`. False if it is no constant, or
  * one that Clip compares otherwise than machines do: NaN, or -0, which is below +0 to Clip. */
 static bool limit_of(const GlowBody *body, const GlowLaneCall *c, uint32_t i, float absent,
@@ -47,7 +51,7 @@ static bool limit_of(const GlowBody *body, const GlowLaneCall *c, uint32_t i, fl
   *limit = absent;
   if (v == GLOW_BODY_ABSENT)
     return true;
-  if (v < body->nparams || body->calls[v - body->nparams].lane)
+  if (!is_constant(body, v))
     return false;
   memcpy(limit, body->calls[v - body->nparams].members, sizeof *limit);
   return !isnan(*limit) && !(*limit == 0 && signbit(*limit));
@@ -87,11 +91,12 @@ static bool is_clip(const GlowWork *w, GlowBodyCode *code) {
 
 /* Blocks for the values of a body. */
 typedef struct Blocks {
-  int64_t *of;    /* by value */
-  uint32_t *last; /* by value: the last call that reads it; the number of calls: a result */
-  int64_t *free;  /* blocks that no value needs any more */
-  uint32_t nfree; /* how many of them */
-  int64_t count;  /* of all blocks */
+  int64_t *of;     /* by value */
+  uint32_t *last;  /* by value: the last call that reads it; the number of calls: a result */
+  int64_t *free;   /* blocks that no value needs any more */
+  uint32_t nfree;  /* how many of them */
+  int64_t count;   /* of all blocks that need room; constants have numbers behind these */
+  int64_t numbers; /* with constants */
 } Blocks;
 
 static int64_t take_block(Blocks *b) { return b->nfree ? b->free[--b->nfree] : b->count++; }
@@ -101,7 +106,7 @@ static void release(Blocks *b, const GlowBody *body, uint32_t k) {
   const GlowLaneCall *c = &body->calls[k];
   for (uint32_t i = 0; i < c->nins; i++) {
     uint32_t v = c->ins[i];
-    if (v == GLOW_BODY_ABSENT || b->last[v] != k)
+    if (v == GLOW_BODY_ABSENT || b->last[v] != k || is_constant(body, v))
       continue;
     b->free[b->nfree++] = b->of[v];
     b->last[v] = UINT32_MAX; /* once */
@@ -124,10 +129,15 @@ static Blocks assign_blocks(GlowArena *arena, const GlowBody *body) {
     b.last[body->results[i]] = body->ncalls;
   for (uint32_t v = 0; v < body->nparams; v++)
     b.of[v] = take_block(&b);
-  for (uint32_t k = 0; k < body->ncalls; k++) {
-    b.of[body->nparams + k] = take_block(&b);
-    release(&b, body, k);
-  }
+  for (uint32_t k = 0; k < body->ncalls; k++)
+    if (body->calls[k].lane) {
+      b.of[body->nparams + k] = take_block(&b);
+      release(&b, body, k);
+    }
+  b.numbers = b.count;
+  for (uint32_t k = 0; k < body->ncalls; k++)
+    if (!body->calls[k].lane)
+      b.of[body->nparams + k] = b.numbers++;
   return b;
 }
 
@@ -138,7 +148,7 @@ static bool has_body(const GlowWork *w) {
 const char *glow_library_refuses(GlowArena *arena, const GlowWork *w) {
   if (!has_body(w))
     return NULL;
-  int64_t blocks = assign_blocks(arena, &w->body).count;
+  int64_t blocks = assign_blocks(arena, &w->body).numbers;
   if (blocks > GLOW_BODY_BLOCKS)
     return glow_arena_printf(arena, "its body keeps %lld values at a time, of at most %d",
                              (long long)blocks, GLOW_BODY_BLOCKS);
@@ -164,6 +174,12 @@ static void fill_operands(const GlowWork *w, const Blocks *b, GlowBodyOperand *o
   }
 }
 
+/* A constant is a register of equal lanes. */
+static uint32_t copies_of(const GlowLaneCall *c) { return c->lane ? 1 : GLOW_BODY_LANES; }
+static size_t room_of(const GlowLaneCall *c) {
+  return (copies_of(c) * (size_t)c->bytes + 15) / 16 * 16;
+}
+
 /* Members are appended to `all`, a body's bytes so far. */
 static void fill_steps(const GlowBody *body, const Blocks *b, GlowBodyStep *steps, char *all,
                        size_t *size) {
@@ -179,9 +195,17 @@ static void fill_steps(const GlowBody *body, const Blocks *b, GlowBodyStep *step
     if (!c->bytes)
       continue;
     s->members = (int64_t)*size;
-    memcpy(all + *size, c->members, c->bytes);
-    *size += (c->bytes + 15) / 16 * 16;
+    for (uint32_t l = 0; l < copies_of(c); l++)
+      memcpy(all + *size + l * c->bytes, c->members, c->bytes);
+    *size += room_of(c);
   }
+}
+
+/* More elements would not stay in the first-level cache, or need more room than there is. */
+static int64_t most_of_block(int64_t blocks) {
+  enum { MOST = 1024 };
+  int64_t fit = GLOW_BODY_ROOM / 8 / (blocks + 1) / GLOW_BODY_LANES * GLOW_BODY_LANES;
+  return fit < MOST ? fit : MOST;
 }
 
 int64_t glow_library_body(GlowImageBuilder *b, const GlowWork *w) {
@@ -192,6 +216,9 @@ int64_t glow_library_body(GlowImageBuilder *b, const GlowWork *w) {
   Blocks blocks = assign_blocks(b->arena, body);
   code.clip = is_clip(w, &code);
   code.blocks = blocks.count;
+  code.most = most_of_block(blocks.count);
+  for (uint32_t k = 0; k < body->ncalls; k++)
+    code.ncalls += body->calls[k].lane != 0;
   if (w->form != GLOW_BODY_STEPS) {
     code.acc = blocks.of[0];
     code.result = blocks.of[body->results[0]];
@@ -199,7 +226,7 @@ int64_t glow_library_body(GlowImageBuilder *b, const GlowWork *w) {
   size_t operands = sizeof code, steps = operands + w->noperands * sizeof(GlowBodyOperand);
   size_t size = (steps + body->ncalls * sizeof(GlowBodyStep) + 15) / 16 * 16, room = size;
   for (uint32_t k = 0; k < body->ncalls; k++)
-    room += (body->calls[k].bytes + 15) / 16 * 16;
+    room += room_of(&body->calls[k]);
   char *all = glow_arena_alloc(b->arena, room);
   fill_operands(w, &blocks, (GlowBodyOperand *)(void *)(all + operands));
   fill_steps(body, &blocks, (GlowBodyStep *)(void *)(all + steps), all, &size);

@@ -4,18 +4,20 @@
 
 #include "body.h"
 
-enum { MOST_OF_ROW = 1024 }; /* elements of a block: more do not stay in the first-level cache */
-
-/* The blocks of a body, of n elements each. at[i] says where block i is: in `room`, or where an
- * operand lies. The array is large and not cleared: a body writes each entry before it reads it. */
+/* The blocks of a body, of n elements each. at[i] says where block i is: in `room`, where an
+ * operand lies, or where a constant does. What is the same for all elements is one register. The
+ * array is large and not cleared: a body writes each entry before it reads it. */
 typedef struct Blocks {
   char *room;
-  int64_t n;
-  char *last; /* where the last step puts its block, instead of into `room`; or null */
-  const void *at[GLOW_BODY_BLOCKS];
+  int64_t n, pitch; /* from block to block in `room`, in bytes */
+  char *last;       /* where the last step puts its block, instead of into `room`; or null */
+  GlowBlockOperand at[GLOW_BODY_BLOCKS];
 } Blocks;
 
-static char *own(const Blocks *b, int64_t block) { return b->room + block * b->n * 8; }
+static GlowBlockOperand block_at(const void *at) { return (GlowBlockOperand){at, -1}; }
+static GlowBlockOperand register_at(const void *at) { return (GlowBlockOperand){at, 0}; }
+
+static char *own(const Blocks *b, int64_t block) { return b->room + block * b->pitch; }
 
 /* Copies `count` elements of 1, 2, 4 or 8 bytes. Steps are the bytes from element to element. */
 static void copy(char *to, int64_t to_step, const char *from, int64_t from_step, int64_t bytes,
@@ -44,40 +46,70 @@ static void copy(char *to, int64_t to_step, const char *from, int64_t from_step,
 #undef COPY
 }
 
+/* Makes `count` elements like the one at `from`. */
+static void splat(char *to, const char *from, int64_t bytes, int64_t count) {
+#define SPLAT(T)                                                                                   \
+  T v;                                                                                             \
+  __builtin_memcpy(&v, from, sizeof v);                                                            \
+  for (int64_t i = 0; i < count; i++)                                                              \
+  __builtin_memcpy(to + i * (int64_t)sizeof v, &v, sizeof v)
+  if (bytes == 4) {
+    SPLAT(int32_t);
+  } else if (bytes == 1) {
+    SPLAT(int8_t);
+  } else if (bytes == 8) {
+    SPLAT(int64_t);
+  } else {
+    SPLAT(int16_t);
+  }
+#undef SPLAT
+}
+
+/* Reads one element for all lanes. */
+static void load_one(Blocks *b, const GlowBodyOperand *o, const char *from) {
+  char *to = own(b, o->block);
+  splat(to, from, o->bytes, GLOW_VL);
+  b->at[o->block] = register_at(to);
+}
+
 /* Reads the first `count` elements of a block, which may be fewer than it has; the rest is zero. A
  * whole, contiguous block stays where it is. */
 static void load(Blocks *b, const GlowBodyOperand *o, const char *from, int64_t step,
                  int64_t count) {
   char *to = own(b, o->block);
-  b->at[o->block] = to;
   if (step == 1 && count == b->n) {
-    b->at[o->block] = from;
+    b->at[o->block] = block_at(from);
   } else if (step == 0) {
-    copy(to, o->bytes, from, 0, o->bytes, b->n);
+    load_one(b, o, from);
   } else {
     copy(to, o->bytes, from, step * o->bytes, o->bytes, count);
     __builtin_memset(to + count * o->bytes, 0, (size_t)((b->n - count) * o->bytes));
+    b->at[o->block] = block_at(to);
   }
 }
 
+/* Runs a step. `place`: where its result may go, unless an operand lies there; or null. */
+static void run_step(const char *code, const GlowBodyStep *s, Blocks *b, char *place) {
+  static const GlowBlockOperand absent;
+  const GlowBlockOperand *in[GLOW_BODY_INS];
+  int64_t varies = 0;
+  for (int64_t k = 0; k < s->nins; k++) {
+    in[k] = s->in[k] < 0 ? &absent : &b->at[s->in[k]];
+    varies |= in[k]->varies;
+    place = in[k]->at == place ? (char *)0 : place;
+  }
+  char *result = place && varies ? place : own(b, s->result);
+  glow_lane_blocks[s->lane](code + s->members, varies ? b->n : GLOW_VL, result, in);
+  b->at[s->result] = (GlowBlockOperand){result, varies};
+}
+
 static void run(const GlowBodyCode *code, Blocks *b) {
-  const GlowBodyStep *steps = glow_body_steps(code);
-  for (int64_t i = 0; i < code->nsteps; i++) {
-    const GlowBodyStep *s = &steps[i];
-    const char *members = s->members ? (const char *)code + s->members : (const char *)0;
-    const void *in[GLOW_BODY_INS];
-    char *result = own(b, s->result);
-    if (b->last && i == code->nsteps - 1)
-      result = b->last;
-    for (int64_t k = 0; k < s->nins; k++) {
-      in[k] = s->in[k] < 0 ? (const void *)0 : b->at[s->in[k]];
-      result = in[k] == result ? own(b, s->result) : result;
-    }
+  const GlowBodyStep *steps = glow_body_steps(code), *last = steps + code->nsteps - 1;
+  for (const GlowBodyStep *s = steps; s <= last; s++) {
     if (s->lane)
-      glow_lane_blocks[s->lane](members, b->n, result, in);
+      run_step((const char *)code, s, b, s == last ? b->last : (char *)0);
     else
-      copy(result, s->bytes, members, 0, s->bytes, b->n);
-    b->at[s->result] = result;
+      b->at[s->result] = register_at((const char *)code + s->members);
   }
 }
 
@@ -95,7 +127,7 @@ static GlowVec epilogue(GlowVec acc, void *const *env, const int64_t *place, int
   const GlowBodyOperand *operands = glow_body_operands(code);
   char room[GLOW_BODY_BLOCKS * GLOW_VL * 8] __attribute__((aligned(64)));
   Blocks b;
-  b.room = room, b.n = GLOW_VL, b.last = (char *)0;
+  b.room = room, b.n = GLOW_VL, b.pitch = GLOW_VL * 8, b.last = (char *)0;
   for (int64_t i = 0; i < code->noperands; i++) {
     const GlowBodyOperand *o = &operands[i];
     int64_t offset = 0, step = o->stride[dims - 1], count = GLOW_VL;
@@ -106,9 +138,9 @@ static GlowVec epilogue(GlowVec acc, void *const *env, const int64_t *place, int
     load(&b, o, (const char *)env[1 + i] + offset * o->bytes, step, count > 0 ? count : 0);
   }
   vec_store((float *)own(&b, code->acc), acc);
-  b.at[code->acc] = own(&b, code->acc);
+  b.at[code->acc] = block_at(own(&b, code->acc));
   run(code, &b);
-  return vec_load(b.at[code->result]);
+  return vec_load((const float *)(const void *)b.at[code->result].at);
 }
 
 /* An operand of rows of `width` elements that are `step` apart, the rows `next` apart; the first
@@ -116,13 +148,13 @@ static GlowVec epilogue(GlowVec acc, void *const *env, const int64_t *place, int
 static void load_rows(Blocks *b, const GlowBodyOperand *o, const char *from, int64_t next,
                       int64_t step, int64_t lanes, int64_t width) {
   char *to = own(b, o->block);
-  b->at[o->block] = to;
+  b->at[o->block] = block_at(to);
   if (step == 1 && lanes == width && (next == width || b->n == width)) {
-    b->at[o->block] = from;
+    b->at[o->block] = block_at(from);
     return;
   }
   if (!step && !next) {
-    copy(to, o->bytes, from, 0, o->bytes, b->n);
+    load_one(b, o, from);
     return;
   }
   for (int64_t i = 0; i < b->n; i += width, from += next * o->bytes, to += width * o->bytes) {
@@ -142,7 +174,7 @@ void glow_body_rows(float *sums, int64_t count, int64_t width, void *const *env,
   for (int64_t begin = 0; begin < count; begin += most) {
     const int64_t now = count - begin < most ? count - begin : most;
     Blocks b;
-    b.room = room, b.n = now * width, b.last = (char *)0;
+    b.room = room, b.n = now * width, b.pitch = b.n * 8, b.last = (char *)0;
     for (int64_t i = 0; i < code->noperands; i++) {
       const GlowBodyOperand *o = &operands[i];
       const int64_t step = o->stride[dims - 1], next = o->stride[dims - 2];
@@ -154,9 +186,11 @@ void glow_body_rows(float *sums, int64_t count, int64_t width, void *const *env,
       load_rows(&b, o, (const char *)env[1 + i] + offset * o->bytes, next, step,
                 lanes > 0 ? lanes : 0, width);
     }
-    b.at[code->acc] = sums + begin * width;
+    b.at[code->acc] = block_at(sums + begin * width);
     run(code, &b);
-    __builtin_memmove(sums + begin * width, b.at[code->result], (size_t)b.n * sizeof(float));
+    const GlowBlockOperand *result = &b.at[code->result];
+    if (result->at != (char *)(sums + begin * width))
+      copy((char *)(sums + begin * width), 4, result->at, result->varies & 4, 4, b.n);
   }
 }
 
@@ -203,28 +237,31 @@ static char *last_place(const GlowBodyCode *code, const Sheet *s) {
 static void load_sheet(Blocks *b, const GlowBodyOperand *o, const char *from, const Sheet *s) {
   const int64_t row = s->width * o->bytes, all = s->rows * row;
   char *to = own(b, o->block);
-  b->at[o->block] = to;
-  copy(to, o->bytes, from, o->stride[ALONG] * o->bytes, o->bytes, s->width);
-  if (o->stride[s->down]) {
-    for (int64_t i = 1; i < s->rows; i++)
+  b->at[o->block] = block_at(to);
+  if (!o->stride[ALONG]) {
+    for (int64_t i = 0; i < s->rows; i++)
+      splat(to + i * row, from + i * o->stride[s->down] * o->bytes, o->bytes, s->width);
+  } else if (o->stride[s->down]) {
+    for (int64_t i = 0; i < s->rows; i++)
       copy(to + i * row, o->bytes, from + i * o->stride[s->down] * o->bytes,
            o->stride[ALONG] * o->bytes, o->bytes, s->width);
   } else { /* one row, over and over */
+    copy(to, o->bytes, from, o->stride[ALONG] * o->bytes, o->bytes, s->width);
     for (int64_t done = row; done < all; done += done)
       __builtin_memcpy(to + done, to, (size_t)(done < all - done ? done : all - done));
   }
   __builtin_memset(to + all, 0, (size_t)(b->n * o->bytes - all));
 }
 
-static void store_sheet(const GlowBodyOperand *o, char *to, const char *from, const Sheet *s) {
-  const int64_t step = o->stride[ALONG] * o->bytes;
+static void store_sheet(const GlowBodyOperand *o, char *to, GlowBlockOperand from, const Sheet *s) {
+  const int64_t step = o->stride[ALONG] * o->bytes, from_step = o->bytes & from.varies;
   if (is_row(o, s)) {
-    copy(to, step, from, o->bytes, o->bytes, s->rows * s->width);
+    copy(to, step, from.at, from_step, o->bytes, s->rows * s->width);
     return;
   }
   for (int64_t i = 0; i < s->rows; i++)
-    copy(to + i * o->stride[s->down] * o->bytes, step, from + i * s->width * o->bytes, o->bytes,
-         o->bytes, s->width);
+    copy(to + i * o->stride[s->down] * o->bytes, step, from.at + i * s->width * from_step,
+         from_step, o->bytes, s->width);
 }
 
 /* A sheet that fits the blocks. */
@@ -241,35 +278,69 @@ static void stack_block(const GlowBodyCode *code, Blocks *b, const Sheet *s) {
   }
   run(code, b);
   for (int64_t i = 0; i < code->nouts; i++)
-    if (b->at[operands[i].block] != s->at[i])
+    if (b->at[operands[i].block].at != s->at[i])
       store_sheet(&operands[i], s->at[i], b->at[operands[i].block], s);
 }
 
+/* What all rows share that stack_rows is called for. */
+typedef struct Stack {
+  const GlowBodyCode *code;
+  const GlowBodyOperand *operands;
+  int64_t rows, width, down;
+  bool whole; /* the body is one step, and no operand needs room: rows may have any length */
+  char *first[GLOW_BODY_BLOCKS];
+} Stack;
+
+/* Reads where the operands are at `place`, and whether all rows are one long row. */
+static void begin_rows(Stack *k, void *const *env, const int64_t *place) {
+  bool one_row = true;
+  k->whole = k->code->ncalls == 1 && k->code->nouts == 1;
+  for (int64_t i = 0; i < k->code->noperands; i++) {
+    const GlowBodyOperand *o = &k->operands[i];
+    int64_t offset = 0;
+    ROLLED for (int64_t d = 0; d < ALONG; d++) offset += place[d] * o->stride[d];
+    k->first[i] = (char *)env[1 + i] + offset * o->bytes;
+    one_row &= k->rows == 1 || o->stride[k->down] == k->width * o->stride[ALONG];
+    k->whole &= o->stride[ALONG] == 1 || (i && !o->stride[ALONG]);
+    k->whole &= !i || k->first[i] != k->first[0];
+  }
+  if (one_row) {
+    k->width *= k->rows;
+    k->rows = 1;
+  }
+}
+
 /* `rows` rows of `width` elements; the first one is at `place`, and `down` is the axis from row to
- * row. Short rows share blocks: a row of 16 channels is less work than what leads to it. */
+ * row. Short rows share blocks: a row of 16 channels is less work than what leads to it. Long ones
+ * are cut; what is left of a register is a block of its own. */
 static void stack_rows(void *const *env, const int64_t *place, int64_t down, int64_t rows,
                        int64_t width) {
-  const GlowBodyCode *code = env[0];
-  const GlowBodyOperand *operands = glow_body_operands(code);
   char room[GLOW_BODY_ROOM] __attribute__((aligned(64)));
-  int64_t most = GLOW_BODY_ROOM / 8 / (code->blocks + 1) / GLOW_VL * GLOW_VL;
-  most = most > MOST_OF_ROW ? MOST_OF_ROW : most;
-  const int64_t high = width < most ? most / width : 1, wide = width < most ? width : most;
+  Stack k;
+  k.code = env[0], k.operands = glow_body_operands(k.code);
+  k.rows = rows, k.width = width, k.down = down;
+  begin_rows(&k, env, place);
+  int64_t most = k.code->most, high = 1;
+  if (k.width <= most / 2 && k.rows > 1) {
+    high = most / k.width;
+    high -= high > GLOW_VL ? high % GLOW_VL : 0;
+  } else if (k.whole) {
+    most = k.width;
+  }
   Blocks b;
-  b.room = room;
-  for (int64_t y = 0; y < rows; y += high)
-    for (int64_t x = 0; x < width; x += wide) {
-      Sheet s;
-      s.down = down;
-      s.rows = rows - y < high ? rows - y : high;
-      s.width = width - x < wide ? width - x : wide;
-      for (int64_t i = 0; i < code->noperands; i++) {
-        int64_t offset = y * operands[i].stride[down] + x * operands[i].stride[ALONG];
-        for (int64_t d = 0; d < ALONG; d++)
-          offset += place[d] * operands[i].stride[d];
-        s.at[i] = (char *)env[1 + i] + offset * operands[i].bytes;
-      }
-      stack_block(code, &b, &s);
+  b.room = room, b.pitch = k.code->most * 8;
+  Sheet s;
+  s.down = down;
+  for (int64_t y = 0; y < k.rows; y += high)
+    for (int64_t x = 0; x < k.width; x += s.width) {
+      s.rows = k.rows - y < high ? k.rows - y : high;
+      s.width = k.width - x < most ? k.width - x : most;
+      if (s.rows == 1 && s.width > GLOW_VL)
+        s.width -= s.width % GLOW_VL;
+      for (int64_t i = 0; i < k.code->noperands; i++)
+        s.at[i] = k.first[i] + (y * k.operands[i].stride[down] + x * k.operands[i].stride[ALONG]) *
+                                   k.operands[i].bytes;
+      stack_block(k.code, &b, &s);
     }
 }
 

@@ -12,12 +12,13 @@
 #undef bool /* it is part of names here */
 
 #define BLOCK1(name, TO, FROM)                                                                     \
-  GLOW_BLOCK(name, glow_lanes_##name(members, BLOCK_OUT(TO), BLOCK_IN(FROM, 0)))
+  GLOW_BLOCK(name, 1, glow_lanes_##name(members, BLOCK_OUT(TO), BLOCK_IN(FROM, 0)))
 #define BLOCK2(name, TO, A, B)                                                                     \
-  GLOW_BLOCK(name, glow_lanes_##name(members, BLOCK_OUT(TO), BLOCK_IN(A, 0), BLOCK_IN(B, 1)))
+  GLOW_BLOCK(name, 2, glow_lanes_##name(members, BLOCK_OUT(TO), BLOCK_IN(A, 0), BLOCK_IN(B, 1)))
 #define BLOCK3(name, TO, A, B, C)                                                                  \
-  GLOW_BLOCK(name, glow_lanes_##name(members, BLOCK_OUT(TO), BLOCK_IN(A, 0), BLOCK_IN(B, 1),       \
-                                     BLOCK_IN(C, 2)))
+  GLOW_BLOCK(                                                                                      \
+      name, 3,                                                                                     \
+      glow_lanes_##name(members, BLOCK_OUT(TO), BLOCK_IN(A, 0), BLOCK_IN(B, 1), BLOCK_IN(C, 2)))
 
 /* ---- 16-bit floats: the machine's own conversions give the same bits ------------------------- */
 
