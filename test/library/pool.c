@@ -103,21 +103,37 @@ void case_lp_pool(Program *p) {
   put_lp_pool(p, &t, draw_in(p, 1, 3));
 }
 
+static void put_row_pool(Program *p, const Pool *t) {
+  const int what = draw(p, 4);
+  if (what < 2)
+    put_max_pool(p, t);
+  else if (what == 2)
+    put_average_pool(p, t);
+  else
+    put_lp_pool(p, t, draw_in(p, 1, 2));
+}
+
+/* Windows are whole planes. */
+void case_pool_planes(Program *p) {
+  Pool t = draw_pool(p, GLOW_KIND_FLOAT, true);
+  t.x.dims[1] = t.y.dims[1] = draw_in(p, 1, 40);
+  for (int a = 0; a < t.axes; a++) {
+    t.x.dims[2 + a] = t.kernels[a] = draw_in(p, 1, t.axes == 1 ? 40 : t.axes == 2 ? 9 : 4);
+    t.y.dims[2 + a] = t.dilations[a] = 1;
+    t.pads[a] = t.pads[a + t.axes] = 0;
+  }
+  put_row_pool(p, &t);
+}
+
 /* Also maps of several bands. */
 void case_pool_rows(Program *p) {
   Pool t = draw_pool(p, GLOW_KIND_FLOAT, true);
-  const int what = draw(p, 4);
   if (t.axes == 2 && draw(p, 3) == 0) {
     const int more = draw_in(p, 20, 120);
     t.x.dims[2] += more * t.strides[0];
     t.y.dims[2] += more;
   }
-  if (what < 2)
-    put_max_pool(p, &t);
-  else if (what == 2)
-    put_average_pool(p, &t);
-  else
-    put_lp_pool(p, &t, draw_in(p, 1, 2));
+  put_row_pool(p, &t);
 }
 
 void case_pool_rows_arg(Program *p) { put_max_pool_arg(p, GLOW_KIND_FLOAT); }

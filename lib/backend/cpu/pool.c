@@ -78,31 +78,65 @@ static const GlowKernel *kernel_of(const GlowNode *n, GlowKind kind) {
                                          : glow_find_lp_pool(kind);
 }
 
+/* ---- Planes ---------------------------------------------------------------------------------- */
+
+/* Whether a window is a whole plane of dense float maps. */
+static bool takes_planes(const GlowView *x, const GlowView *y, const GlowPoolParams *p) {
+  bool whole = x->type->kind == GLOW_KIND_FLOAT && !x->type->layout && p->lanes == 1 &&
+               glow_view_is_dense(x) && glow_view_is_dense(y);
+  for (uint32_t a = 0; whole && a < GLOW_POOL_DIMS; a++)
+    whole = p->kernel[a] == p->in[a] && p->out[a] == 1 && !p->before[a] && !p->after[a] &&
+            (p->dilation[a] == 1 || p->kernel[a] == 1);
+  return whole;
+}
+
+/* What is computed of a window, as the kernels of planes and of rows number it; -1: they have no
+ * such norm. */
+static int variant_of(const GlowNode *n, const GlowPoolParams *p) {
+  _Static_assert((int)GLOW_POOL_ROWS_NORM2 == (int)GLOW_POOL_PLANES_NORM2, "the same variants");
+  const float norm = glow_float_from_bits((uint32_t)p->norm);
+  return n->op == GLOW_OP_MAX_POOL       ? GLOW_POOL_ROWS_MAX
+         : n->op == GLOW_OP_AVERAGE_POOL ? GLOW_POOL_ROWS_MEAN
+         : norm == 1                     ? GLOW_POOL_ROWS_NORM1
+         : norm == 2                     ? GLOW_POOL_ROWS_NORM2
+                                         : -1;
+}
+
+/* Appends the kernel of planes. False, without a reason, if it does not take the pool. */
+static bool select_planes(GlowSelect *s, const GlowNode *n, const GlowPoolParams *pool,
+                          const GlowView *x, const GlowView *y) {
+  const int what = variant_of(n, pool);
+  if (!takes_planes(x, y, pool) || what < 0)
+    return false;
+  GlowPoolPlanesParams p = {.planes = pool->n * pool->c,
+                            .taps = pool->in[0] * pool->in[1] * pool->in[2]};
+  GlowPoolPlanesPlaces at = {.y = y->place, .x = x->place};
+  GlowWorkSpec spec = {.units = glow_div_up(p.planes, s->isa->vl)};
+  glow_work_pool_planes(s, n, (GlowPoolPlanesVariant)what, &p, &at, &spec);
+  return true;
+}
+
 /* ---- Rows ------------------------------------------------------------------------------------ */
 
-/* Whether the kernels of rows take it: float, plain, few taps. Indices into an image have 32 bits,
- * and floats hold the numbers of taps. */
+/* Whether the kernels of rows take it: float, plain, rows of several results, few taps. Indices
+ * into an image have 32 bits, and floats hold the numbers of taps. */
 static bool takes_rows(const GlowView *x, const GlowView *y, const GlowPoolParams *p) {
   const int64_t rows = p->kernel[0] * p->kernel[1], columns = p->kernel[2];
   int64_t image = 1;
   for (uint32_t a = 0; a < GLOW_POOL_DIMS; a++)
     image *= p->in[a];
   return x->type->kind == GLOW_KIND_FLOAT && !x->type->layout && p->lanes == 1 && p->xs[2] == 1 &&
-         glow_view_is_dense(y) && rows * columns <= GLOW_POOL_TAPS && image <= INT32_MAX;
+         glow_view_is_dense(y) && p->out[2] > 1 && rows * columns <= GLOW_POOL_TAPS &&
+         image <= INT32_MAX;
 }
 
 /* Appends the kernel of rows. False, without a reason, if it does not take the pool. */
 static bool select_rows(GlowSelect *s, const GlowNode *n, const GlowPoolParams *pool,
                         const GlowView *x, const GlowView *y, const GlowPlace *arg) {
-  const float norm = glow_float_from_bits((uint32_t)pool->norm);
-  const GlowPoolRowsVariant what = n->op == GLOW_OP_MAX_POOL       ? GLOW_POOL_ROWS_MAX
-                                   : n->op == GLOW_OP_AVERAGE_POOL ? GLOW_POOL_ROWS_MEAN
-                                   : norm == 1                     ? GLOW_POOL_ROWS_NORM1
-                                                                   : GLOW_POOL_ROWS_NORM2;
   GlowPoolRowsParams p = {.pool = *pool};
   GlowSetup setup = {0};
-  if (!takes_rows(x, y, pool) || (n->op == GLOW_OP_LP_POOL && norm != 1 && norm != 2) ||
-      (arg && pool->column_major))
+  const int what = variant_of(n, pool);
+  if (!takes_rows(x, y, pool) || what < 0 || (arg && pool->column_major))
     return false;
   if (arg) {
     GlowPoolRowsArgPlaces at = {.y = y->place, .at = *arg, .x = x->place};
@@ -113,7 +147,7 @@ static bool select_rows(GlowSelect *s, const GlowNode *n, const GlowPoolParams *
   GlowPoolRowsPlaces at = {.y = y->place, .x = x->place};
   p.maxima = what == GLOW_POOL_ROWS_MAX;
   glow_setup_pool_rows(&s->cpu, &p, &setup);
-  glow_work_pool_rows(s, n, what, &p, &setup, &at);
+  glow_work_pool_rows(s, n, (GlowPoolRowsVariant)what, &p, &setup, &at);
   return true;
 }
 
@@ -148,6 +182,8 @@ bool glow_select_pool(GlowSelect *s, const GlowNode *n) {
     return glow_select_fail(s, "there is no kernel for its layout that finds indices");
   int64_t pixels = p.n * p.c * p.out[0] * p.out[1] * p.out[2];
   if (!pixels || !p.lanes)
+    return true;
+  if (!where && select_planes(s, n, &p, &x, &y))
     return true;
   if (select_rows(s, n, &p, &x, &y, where ? &arg.place : NULL))
     return true;

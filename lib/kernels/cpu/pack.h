@@ -30,10 +30,8 @@
     }                                                                                              \
   }
 
-/* A square of GLOW_VL rows and columns, columns contiguous on one side and rows on the other. */
-INLINE void pack_square(float *to, int64_t ld, const float *from, int64_t cs) {
-  GlowVec v[GLOW_VL];
-  UNROLL for (int i = 0; i < GLOW_VL; i++) v[i] = vec_load(from + i * cs);
+/* Transposes a square of GLOW_VL registers. */
+INLINE void transpose_square(GlowVec *v) {
   GLOW_EXCHANGE(v, 1)
   GLOW_EXCHANGE(v, 2)
 #if GLOW_VL >= 8
@@ -42,6 +40,13 @@ INLINE void pack_square(float *to, int64_t ld, const float *from, int64_t cs) {
 #if GLOW_VL >= 16
   GLOW_EXCHANGE(v, 8)
 #endif
+}
+
+/* A square of GLOW_VL rows and columns, columns contiguous on one side and rows on the other. */
+INLINE void pack_square(float *to, int64_t ld, const float *from, int64_t cs) {
+  GlowVec v[GLOW_VL];
+  UNROLL for (int i = 0; i < GLOW_VL; i++) v[i] = vec_load(from + i * cs);
+  transpose_square(v);
   UNROLL for (int i = 0; i < GLOW_VL; i++) vec_store(to + i * ld, v[i]);
 }
 
