@@ -22,19 +22,36 @@ INLINE void fill_bytes(const GlowResizeParams *p, char *to, int64_t count) {
       __builtin_memcpy(to + i * p->bytes, &p->fill, (size_t)p->bytes);
 }
 
-/* Each of n elements twice, four at a time. */
-INLINE void double_row(const char *from, char *to, int64_t n) {
-  typedef uint32_t Four __attribute__((vector_size(16), aligned(1), may_alias));
+/* Each of n elements twice, eight at a time; the row goes to `again`, too, unless that is null. */
+INLINE void double_row(const char *from, char *to, char *again, int64_t n) {
+  typedef uint32_t Eight __attribute__((vector_size(32), aligned(1), may_alias));
   int64_t i = 0;
-  ROLLED for (; i + 4 <= n; i += 4) {
-    const Four v = *(const Four *)(from + 4 * i);
-    *(Four *)(to + 8 * i) = __builtin_shufflevector(v, v, 0, 0, 1, 1);
-    *(Four *)(to + 8 * i + 16) = __builtin_shufflevector(v, v, 2, 2, 3, 3);
+  ROLLED for (; i + 8 <= n; i += 8) {
+    const Eight v = *(const Eight *)(from + 4 * i);
+    const Eight low = __builtin_shufflevector(v, v, 0, 0, 1, 1, 2, 2, 3, 3);
+    const Eight high = __builtin_shufflevector(v, v, 4, 4, 5, 5, 6, 6, 7, 7);
+    *(Eight *)(to + 8 * i) = low;
+    *(Eight *)(to + 8 * i + 32) = high;
+    if (again) {
+      *(Eight *)(again + 8 * i) = low;
+      *(Eight *)(again + 8 * i + 32) = high;
+    }
   }
   ROLLED for (; i < n; i++) {
-    __builtin_memcpy(to + 8 * i, from + 4 * i, 4);
-    __builtin_memcpy(to + 8 * i + 4, from + 4 * i, 4);
+    uint64_t both;
+    __builtin_memcpy(&both, from + 4 * i, 4);
+    both = (uint32_t)both * UINT64_C(0x100000001);
+    __builtin_memcpy(to + 8 * i, &both, 8);
+    if (again)
+      __builtin_memcpy(again + 8 * i, &both, 8);
   }
+}
+
+/* Whether the row behind row `rest` of an image is the same; `more`: it is to be written, too. */
+INLINE bool is_repeated(const GlowResizeParams *p, int64_t rest, bool more) {
+  const int64_t row = rest % p->out[1];
+  return more && row + 1 < p->out[1] &&
+         p->table[p->places[1] + row + 1] == p->table[p->places[1] + row];
 }
 
 void glow_resize_nearest(const GlowResizeParams *p, void *const *ptrs, int64_t begin, int64_t end,
@@ -57,7 +74,12 @@ void glow_resize_nearest(const GlowResizeParams *p, void *const *ptrs, int64_t b
     else if (!p->changes[2])
       __builtin_memcpy(to, from, (size_t)row);
     else if (p->doubles)
-      double_row(from, to, p->in[2]);
+      if (is_repeated(p, rest, u + 1 < end)) {
+        double_row(from, to, to + row, p->in[2]);
+        u++;
+      } else {
+        double_row(from, to, (char *)0, p->in[2]);
+      }
     else
       ROLLED for (int64_t k = 0; k < p->out[2]; k++) {
         if (p->fills && last[k] < 0)

@@ -12,6 +12,7 @@
 #define BELOW(n) UNROLL for (int l = 0; l < (n); l++)
 #define EACH UNROLL for (int v = 0; v < 16 / GLOW_VL; v++)
 
+enum { AHEAD = 2048 }; /* floats */
 typedef float Lanes __attribute__((vector_size(64), aligned(4)));
 
 /* Copies count < 16 elements. */
@@ -71,14 +72,15 @@ INLINE float extremes(const float *x, int64_t n, float *span) {
 /* The sum of e^(x - max) over a row, whose terms go to y unless that is null. Behind the end of the
  * row terms are +0, which change no sum of such terms. */
 INLINE float sum_of_powers(const float *x, float *y, int64_t n, float max, bool near) {
-  const int64_t whole = n / 16 * 16;
+  /* The next row, or memory takes longer to answer than a short row takes. */
+  const int64_t whole = n / 16 * 16, ahead = n > AHEAD ? n : AHEAD;
   float e[16], in[16];
   GlowVec sum[16 / GLOW_VL];
   EACH sum[v] = vec_splat(0.0f);
   ROLLED for (int64_t j = 0; j < whole; j += 16) {
-    __builtin_prefetch(x + n + j);
+    __builtin_prefetch(x + ahead + j);
     if (y)
-      __builtin_prefetch(y + n + j, 1);
+      __builtin_prefetch(y + ahead + j, 1);
     EACH {
       const GlowVec p = vec_exp(vec_load(x + j + v * GLOW_VL) - max, near);
       sum[v] += p;
