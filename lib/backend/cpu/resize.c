@@ -81,7 +81,7 @@ static bool doubles(const Tables *t) {
   return true;
 }
 
-/* Appends the list of place i. A short list has room for a second element, which may be read. */
+/* Appends the list of place i. */
 static void push_list(Tables *t, const GlowResizeAxis *a, uint32_t axis, int64_t i,
                       double *weights) {
   GlowTaps taps = {.first = i, .count = 1, .weights = weights};
@@ -102,12 +102,29 @@ static void push_list(Tables *t, const GlowResizeAxis *a, uint32_t axis, int64_t
     push(t, (int64_t)glow_double_bits(weights[k]));
     t->table.data[start]++;
   }
-  for (uint32_t k = t->table.count - start; k < 5; k++)
-    push(t, 0);
   if (taps.count > t->params.span[axis])
     t->params.span[axis] = taps.count;
-  if (axis == GLOW_RESIZE_AXES - 1 && (t->table.data[start] < 1 || t->table.data[start] > 2))
-    t->params.pairs = 0;
+}
+
+/* Appends the indices and weights of the last axis once more, if its lists have one element or two
+ * each: see `pairs` of ResizeParams. */
+static void push_pairs(Tables *t) {
+  const int64_t n = t->params.out[GLOW_RESIZE_AXES - 1];
+  const int64_t places = t->params.places[GLOW_RESIZE_AXES - 1];
+  const uint32_t pairs = t->table.count;
+  for (int64_t i = 0; i < n; i++) {
+    const int64_t count = t->table.data[t->table.data[places + i]];
+    if (count < 1 || count > 2)
+      return;
+  }
+  for (int part = 0; part < 4; part++) {
+    for (int64_t i = 0; i < n; i++) {
+      const int64_t *list = &t->table.data[t->table.data[places + i]];
+      bool second = part % 2, weight = part >= 2;
+      push(t, second && list[0] < 2 ? 0 : list[1 + 2 * second + weight]);
+    }
+  }
+  t->params.pairs = pairs;
 }
 
 static void push_lists(Tables *t, const GlowResizeAxis *a, uint32_t axis) {
@@ -144,7 +161,7 @@ bool glow_select_resize(GlowSelect *s, const GlowNode *n) {
   bool nearest = m->mode == GLOW_RESIZE_MODE_NEAREST;
   GlowResizePlan plan;
   GlowView x, y;
-  Tables t = {.s = s, .plan = &plan, .params = {.pairs = 1}};
+  Tables t = {.s = s, .plan = &plan};
   int64_t images;
   if (!glow_select_view(s, glow_node_in(n, 0), &x) || !glow_select_view(s, glow_node_out(n, 0), &y))
     return false;
@@ -164,6 +181,8 @@ bool glow_select_resize(GlowSelect *s, const GlowNode *n) {
     else
       push_lists(&t, axes[a], a);
   }
+  if (!nearest && t.params.run == 1 && t.params.changes[GLOW_RESIZE_AXES - 1])
+    push_pairs(&t);
   t.params.bytes = glow_kind_info[kind].bits / 8;
   t.params.fill = fill_bits(m, kind);
   t.params.doubles = nearest && doubles(&t);

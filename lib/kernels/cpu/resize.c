@@ -107,16 +107,20 @@ INLINE const int64_t *list_of(const GlowResizeParams *p, int a, int64_t i) {
   INLINE void row_##kind(const GlowResizeParams *p, const S *restrict x, double *restrict to) {    \
     if (!p->changes[2]) {                                                                          \
       EACH(p->in[2] * p->run) to[l] = LOAD(x[l]);                                                  \
+    } else if (p->pairs) {                                                                         \
+      const int64_t n = p->out[2], *first = p->table + p->pairs, *second = first + n;              \
+      const int64_t *weights = second + n;                                                         \
+      EACH(n) {                                                                                    \
+        const double w = glow_double_from_bits((uint64_t)weights[l]);                              \
+        const double v = glow_double_from_bits((uint64_t)weights[n + l]);                          \
+        const double one = glow_fma(w, LOAD(x[first[l]]), 0.0);                                    \
+        const double both = glow_fma(v, LOAD(x[second[l]]), one);                                  \
+        to[l] = v != 0 ? both : one;                                                               \
+      }                                                                                            \
     } else if (p->run == 1) {                                                                      \
       ROLLED for (int64_t i = 0; i < p->out[2]; i++) {                                             \
         const int64_t *list = list_of(p, 2, i);                                                    \
         double sum = 0;                                                                            \
-        if (p->pairs) {                                                                            \
-          sum = glow_fma(list_weight(list, 0), LOAD(x[list_index(list, 0)]), sum);                 \
-          const double both = glow_fma(list_weight(list, 1), LOAD(x[list_index(list, 1)]), sum);   \
-          to[i] = list[0] > 1 ? both : sum;                                                        \
-          continue;                                                                                \
-        }                                                                                          \
         ROLLED for (int64_t k = 0; k < list[0]; k++) sum =                                         \
             glow_fma(list_weight(list, k), LOAD(x[list_index(list, k)]), sum);                     \
         to[i] = sum;                                                                               \
