@@ -8,9 +8,10 @@
  *
  * Slice and Split are read in place likewise. A reshape in between becomes a view with other
  * strides, if there are such strides. Readers that move elements, and all writers, need contiguous
- * rows; element-wise instructions need long contiguous rows (LONG_ROW). What is read must stay as
- * it is until it is read for the last time; what is written must not be touched from its new writer
- * on. */
+ * rows; element-wise instructions need long contiguous rows (LONG_ROW). A Relayout needs what it
+ * blocks to be contiguous: it puts channels that lie side by side into blocks of channels, or back,
+ * without the Transpose. What is read must stay as it is until it is read for the last time; what
+ * is written must not be touched from its new writer on. */
 #include "transforms/pieces.h"
 #include "transforms/programs.h"
 
@@ -149,6 +150,16 @@ static bool has_long_rows(const Strided *s) {
   return s->rank && s->dims[s->rank - 1] >= LONG_ROW && s->strides[s->rank - 1] == 1;
 }
 
+/* Whether the innermost blocks of `blocked`, the other side of a Relayout, are contiguous in s,
+ * too. It has whole blocks, so nothing but them is moved. */
+static bool has_blocks(const Strided *s, const GlowValue *blocked) {
+  const GlowLayout *layout = blocked->type->layout;
+  if (!layout || !layout->nblocks || layout->rank != s->rank)
+    return false;
+  const uint32_t last = layout->nblocks - 1u, axis = layout->blocks[last].axis;
+  return s->strides[axis] == 1 && s->dims[axis] % layout->blocks[last].size == 0;
+}
+
 /* A view of s, before n; it has n's number. */
 static GlowValue *build_view(Views *w, const Strided *s, const GlowType *t, GlowNode *n) {
   GlowTensorviewMembers members = {.offset = s->offset,
@@ -182,6 +193,8 @@ static bool takes_strides(const GlowUse *u, const Strided *s) {
   if (i < n->nouts || i >= n->noperands - n->nextra)
     return false;
   const GlowOpDesc *d = glow_node_desc(n);
+  if (n->op == GLOW_OP_RELAYOUT && has_blocks(s, glow_node_out(n, 0)))
+    return true;
   return (glow_op_in_port(d, i - n->nouts)->flags & GLOW_PORT_STRIDED) &&
          (GLOW_HAS(d, ELEMENTWISE) ? has_long_rows(s) : has_rows(s) || !GLOW_HAS(d, MOVEMENT));
 }
@@ -271,14 +284,17 @@ static GlowNode *find_writer(const GlowNode *n, Strided *s) {
   if (!c || c->block != n->block || c->pred.value || uses.reader->user != n)
     return NULL;
   uint32_t out = (uint32_t)(uses.writer - c->operands);
+  bool blocks = c->op == GLOW_OP_RELAYOUT;
   if (!(glow_op_out_port(glow_node_desc(c), out)->flags & GLOW_PORT_STRIDED) ||
-      GLOW_HAS(glow_node_desc(c), MOVEMENT))
+      (GLOW_HAS(glow_node_desc(c), MOVEMENT) && !blocks))
     return NULL;
   const GlowArray perm = ((const GlowTransposeMembers *)n->members)->perm;
   for (uint32_t i = 0; i < y.rank; i++)
     s->strides[perm.count ? glow_array_at(perm, uint32_t, i) : y.rank - 1 - i] = y.strides[i];
   s->root = y.root;
   s->offset = y.offset;
+  if (blocks)
+    return has_blocks(s, glow_node_in(c, 0)) ? c : NULL;
   bool loops = GLOW_HAS(glow_node_desc(c), ELEMENTWISE);
   return (loops ? has_long_rows(s) : has_rows(s)) ? c : NULL;
 }
