@@ -40,7 +40,7 @@ typedef struct GlowBodyCode {
   int64_t nouts;                  /* stacks: the first operands are results */
   int64_t noperands, nsteps, blocks;
   int64_t ncalls;      /* steps that are no constants */
-  int64_t most;        /* stacks: elements of a block, whole registers */
+  int64_t most, pitch; /* stacks: elements of a block, whole registers, and its bytes */
   int64_t acc, result; /* blocks of an epilogue's parameter 0 and of its result, floats */
 } GlowBodyCode;
 

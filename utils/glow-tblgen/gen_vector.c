@@ -23,11 +23,57 @@ static void block_function(const OpDecl *op, int k, GlowText *out) {
   glow_text_puts(out, "))\n");
 }
 
+/* The loop over a register. */
+static void lanes_loop(const OpDecl *op, int k, const char *members, GlowText *out) {
+  glow_text_printf(out,
+                   "  GLOW_LANES for (int l = 0; l < GLOW_VL; l++)\n"
+                   "    r[l] = glow_scalar_%s_%s(%s",
+                   op->snake, kind_names[scalar_kinds[k].kind], members);
+  for (uint32_t i = 0; i < op->in.count; i++) {
+    glow_text_printf(out, ", x%u[l]", i);
+    if (op->in.data[i].flags & GLOW_PORT_OPTIONAL)
+      glow_text_printf(out, ", has%u", i);
+  }
+  glow_text_puts(out, ");\n");
+}
+
+/* Whether a member says which of two things the operator is. */
+static bool is_choice(const MemberDecl *m) {
+  return m->member_type == GLOW_MEMBER_BOOL ||
+         (m->member_type == GLOW_MEMBER_ENUM && m->enumeration->values.count == 2);
+}
+
+static bool has_choice(const OpDecl *op) {
+  for (uint32_t i = 0; i < op->members.count; i++)
+    if (is_choice(&op->members.data[i]))
+      return true;
+  return false;
+}
+
+/* The loops for members from number `i` on. Lanes do not differ in members: where one says which of
+ * two things the operator is, each has a loop, in which the member is a known number. So no lane
+ * computes both. */
+static void lanes_loops(const OpDecl *op, int k, uint32_t i, GlowText *out) {
+  while (i < op->members.count && !is_choice(&op->members.data[i]))
+    i++;
+  if (i == op->members.count) {
+    lanes_loop(op, k, has_choice(op) ? "&one" : "m", out);
+    return;
+  }
+  const char *field = op->members.data[i].field;
+  glow_text_printf(out, "  if (one.%s) {\n  one.%s = 1;\n", field, field);
+  lanes_loops(op, k, i + 1, out);
+  glow_text_puts(out, "  } else {\n");
+  lanes_loops(op, k, i + 1, out);
+  glow_text_puts(out, "  }\n");
+}
+
 static void vector_function(const OpDecl *op, int k, GlowText *out) {
   const ScalarKind *row = &scalar_kinds[k];
   glow_text_printf(out, "#ifndef GLOW_OWN_%s_%s\n", op->upper, kind_enums[row->kind]);
-  glow_text_printf(out, "GLOW_LANES_FUNCTION void glow_lanes_%s_%s(const void *m, %s *restrict r",
-                   op->snake, kind_names[row->kind],
+  glow_text_printf(out, "%sGLOW_LANES_FUNCTION void glow_lanes_%s_%s(const void *m, %s *restrict r",
+                   has_choice(op) ? "__attribute__((flatten)) " : "", op->snake,
+                   kind_names[row->kind],
                    scalar_kinds[scalar_port_row(&op->out.data[0], k)].stored);
   for (uint32_t i = 0; i < op->in.count; i++) {
     const PortDecl *p = &op->in.data[i];
@@ -36,16 +82,12 @@ static void vector_function(const OpDecl *op, int k, GlowText *out) {
     if (p->flags & GLOW_PORT_OPTIONAL)
       glow_text_printf(out, ", bool has%u", i);
   }
-  glow_text_printf(out,
-                   ") {\n  GLOW_LANES for (int l = 0; l < GLOW_VL; l++)\n"
-                   "    r[l] = glow_scalar_%s_%s(m",
-                   op->snake, kind_names[row->kind]);
-  for (uint32_t i = 0; i < op->in.count; i++) {
-    glow_text_printf(out, ", x%u[l]", i);
-    if (op->in.data[i].flags & GLOW_PORT_OPTIONAL)
-      glow_text_printf(out, ", has%u", i);
-  }
-  glow_text_puts(out, ");\n}\n#endif\n");
+  glow_text_puts(out, ") {\n");
+  if (has_choice(op))
+    glow_text_printf(out, "  Glow%sMembers one = *(const Glow%sMembers *)m;\n", op->camel,
+                     op->camel);
+  lanes_loops(op, k, 0, out);
+  glow_text_puts(out, "}\n#endif\n");
   block_function(op, k, out);
 }
 

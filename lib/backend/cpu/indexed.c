@@ -130,15 +130,20 @@ bool glow_select_reverse_sequence(GlowSelect *s, const GlowNode *n) {
   return true;
 }
 
-/* Elements: the extents of the indices, the strides of `other`, which has the indexed axis. */
+/* Elements: the extents of the indices, the strides of `other`, which has the indexed axis. Axes of
+ * one element are left out, so that the innermost one has elements to take. */
 static void read_elements(const GlowView *which, const GlowView *other, uint32_t axis,
                           GlowPickParams *p) {
-  uint32_t lead = GLOW_INDEX_DIMS - which->rank;
+  uint32_t to = GLOW_INDEX_DIMS;
   *p = (GlowPickParams){.limit = other->dims[axis], .bytes = bytes_of(other), .part = 1};
-  for (uint32_t a = 0; a < GLOW_INDEX_DIMS; a++) {
-    p->n[a] = a < lead ? 1 : which->dims[a - lead];
-    p->stride[a] = a < lead || a - lead == axis ? 0 : other->strides[a - lead] * p->bytes;
+  for (uint32_t a = which->rank; a > 0; a--) {
+    if (which->dims[a - 1] == 1)
+      continue;
+    p->n[--to] = which->dims[a - 1];
+    p->stride[to] = a - 1 == axis ? 0 : other->strides[a - 1] * p->bytes;
   }
+  while (to > 0)
+    p->n[--to] = 1;
   p->axis_stride = other->strides[axis] * p->bytes;
 }
 

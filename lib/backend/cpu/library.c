@@ -201,11 +201,18 @@ static void fill_steps(const GlowBody *body, const Blocks *b, GlowBodyStep *step
   }
 }
 
-/* More elements would not stay in the first-level cache, or need more room than there is. */
-static int64_t most_of_block(int64_t blocks) {
+/* How large blocks are: more elements would not stay in the first-level cache, or need more room
+ * than there is. A block may be written up to a register beyond its elements. */
+static void size_blocks(const GlowBody *body, GlowBodyCode *code) {
   enum { MOST = 1024 };
-  int64_t fit = GLOW_BODY_ROOM / 8 / (blocks + 1) / GLOW_BODY_LANES * GLOW_BODY_LANES;
-  return fit < MOST ? fit : MOST;
+  int64_t widest = 1;
+  for (uint32_t v = 0; v < body->nparams + body->ncalls; v++) {
+    int64_t bytes = glow_kind_info[body->kinds[v]].bits / 8;
+    widest = bytes > widest ? bytes : widest;
+  }
+  int64_t fit = GLOW_BODY_ROOM / widest / (code->blocks + 1) / GLOW_BODY_LANES * GLOW_BODY_LANES;
+  code->most = fit < MOST ? fit : MOST;
+  code->pitch = (code->most + GLOW_BODY_LANES) * widest;
 }
 
 int64_t glow_library_body(GlowImageBuilder *b, const GlowWork *w) {
@@ -216,7 +223,7 @@ int64_t glow_library_body(GlowImageBuilder *b, const GlowWork *w) {
   Blocks blocks = assign_blocks(b->arena, body);
   code.clip = is_clip(w, &code);
   code.blocks = blocks.count;
-  code.most = most_of_block(blocks.count);
+  size_blocks(body, &code);
   for (uint32_t k = 0; k < body->ncalls; k++)
     code.ncalls += body->calls[k].lane != 0;
   if (w->form != GLOW_BODY_STEPS) {

@@ -3,6 +3,7 @@
 #include "kernels/body.h"
 
 #include "body.h"
+#include "run.h"
 
 /* The blocks of a body, of n elements each. at[i] says where block i is: in `room`, where an
  * operand lies, or where a constant does. What is the same for all elements is one register. The
@@ -20,8 +21,8 @@ static GlowBlockOperand register_at(const void *at) { return (GlowBlockOperand){
 static char *own(const Blocks *b, int64_t block) { return b->room + block * b->pitch; }
 
 /* Copies `count` elements of 1, 2, 4 or 8 bytes. Steps are the bytes from element to element. */
-static void copy(char *to, int64_t to_step, const char *from, int64_t from_step, int64_t bytes,
-                 int64_t count) {
+static __attribute__((noinline)) void copy(char *to, int64_t to_step, const char *from,
+                                           int64_t from_step, int64_t bytes, int64_t count) {
   if (to_step == bytes && from_step == bytes) {
     __builtin_memcpy(to, from, (size_t)(count * bytes));
     return;
@@ -46,21 +47,43 @@ static void copy(char *to, int64_t to_step, const char *from, int64_t from_step,
 #undef COPY
 }
 
-/* Makes `count` elements like the one at `from`. */
-static void splat(char *to, const char *from, int64_t bytes, int64_t count) {
+/* Copies `rows` rows of `row` bytes, which are `to_next` and `from_next` bytes apart, in pieces of
+ * a register. The last piece of a row may overlap the one before it. */
+static void copy_rows(char *to, int64_t to_next, const char *from, int64_t from_next, int64_t row,
+                      int64_t rows) {
+  enum { PIECE = GLOW_VL * 4 };
+  ROLLED for (; rows > 0; rows--, to += to_next, from += from_next) {
+    if (row < PIECE)
+      copy_run(to, from, row);
+    else
+      ROLLED for (int64_t i = 0; i < row; i += PIECE) {
+        const int64_t at = i < row - PIECE ? i : row - PIECE;
+        __builtin_memcpy(to + at, from + at, PIECE);
+      }
+  }
+}
+
+/* Rows of `width` elements that are like one each, those at `from`, which are `step` bytes apart.
+ * Writes whole registers: what is too much is part of the next row, or behind the last one. */
+static void splat(char *to, const char *from, int64_t step, int64_t bytes, int64_t width,
+                  int64_t rows) {
 #define SPLAT(T)                                                                                   \
-  T v;                                                                                             \
-  __builtin_memcpy(&v, from, sizeof v);                                                            \
-  for (int64_t i = 0; i < count; i++)                                                              \
-  __builtin_memcpy(to + i * (int64_t)sizeof v, &v, sizeof v)
+  ROLLED for (int64_t y = 0; y < rows; y++) {                                                      \
+    T v[GLOW_VL];                                                                                  \
+    char *row = to + y * width * (int64_t)sizeof v[0];                                             \
+    UNROLL for (int l = 0; l < GLOW_VL; l++)                                                       \
+        __builtin_memcpy(&v[l], from + y * step, sizeof v[l]);                                     \
+    ROLLED for (int64_t i = 0; i < width; i += GLOW_VL)                                            \
+        __builtin_memcpy(row + i * (int64_t)sizeof v[0], v, sizeof v);                             \
+  }
   if (bytes == 4) {
-    SPLAT(int32_t);
+    SPLAT(int32_t)
   } else if (bytes == 1) {
-    SPLAT(int8_t);
+    SPLAT(int8_t)
   } else if (bytes == 8) {
-    SPLAT(int64_t);
+    SPLAT(int64_t)
   } else {
-    SPLAT(int16_t);
+    SPLAT(int16_t)
   }
 #undef SPLAT
 }
@@ -68,7 +91,7 @@ static void splat(char *to, const char *from, int64_t bytes, int64_t count) {
 /* Reads one element for all lanes. */
 static void load_one(Blocks *b, const GlowBodyOperand *o, const char *from) {
   char *to = own(b, o->block);
-  splat(to, from, o->bytes, GLOW_VL);
+  splat(to, from, 0, o->bytes, GLOW_VL, 1);
   b->at[o->block] = register_at(to);
 }
 
@@ -234,13 +257,15 @@ static char *last_place(const GlowBodyCode *code, const Sheet *s) {
 }
 
 /* Reads the rows of an operand, which do not follow each other; the rest of the block is zero. */
-static void load_sheet(Blocks *b, const GlowBodyOperand *o, const char *from, const Sheet *s) {
+static __attribute__((noinline)) void load_sheet(Blocks *b, const GlowBodyOperand *o,
+                                                 const char *from, const Sheet *s) {
   const int64_t row = s->width * o->bytes, all = s->rows * row;
   char *to = own(b, o->block);
   b->at[o->block] = block_at(to);
   if (!o->stride[ALONG]) {
-    for (int64_t i = 0; i < s->rows; i++)
-      splat(to + i * row, from + i * o->stride[s->down] * o->bytes, o->bytes, s->width);
+    splat(to, from, o->stride[s->down] * o->bytes, o->bytes, s->width, s->rows);
+  } else if (o->stride[ALONG] == 1 && o->stride[s->down]) {
+    copy_rows(to, row, from, o->stride[s->down] * o->bytes, row, s->rows);
   } else if (o->stride[s->down]) {
     for (int64_t i = 0; i < s->rows; i++)
       copy(to + i * row, o->bytes, from + i * o->stride[s->down] * o->bytes,
@@ -250,13 +275,20 @@ static void load_sheet(Blocks *b, const GlowBodyOperand *o, const char *from, co
     for (int64_t done = row; done < all; done += done)
       __builtin_memcpy(to + done, to, (size_t)(done < all - done ? done : all - done));
   }
-  __builtin_memset(to + all, 0, (size_t)(b->n * o->bytes - all));
+  if (b->n * o->bytes > all)
+    __builtin_memset(to + all, 0, (size_t)(b->n * o->bytes - all));
 }
 
-static void store_sheet(const GlowBodyOperand *o, char *to, GlowBlockOperand from, const Sheet *s) {
+static __attribute__((noinline)) void store_sheet(const GlowBodyOperand *o, char *to,
+                                                  GlowBlockOperand from, const Sheet *s) {
   const int64_t step = o->stride[ALONG] * o->bytes, from_step = o->bytes & from.varies;
   if (is_row(o, s)) {
     copy(to, step, from.at, from_step, o->bytes, s->rows * s->width);
+    return;
+  }
+  if (step == o->bytes && from_step) {
+    copy_rows(to, o->stride[s->down] * o->bytes, from.at, s->width * o->bytes, s->width * o->bytes,
+              s->rows);
     return;
   }
   for (int64_t i = 0; i < s->rows; i++)
@@ -310,25 +342,34 @@ static void begin_rows(Stack *k, void *const *env, const int64_t *place) {
   }
 }
 
+/* How many rows of `width` elements are whole registers. */
+static int64_t rows_of_registers(int64_t width) {
+  int64_t rows = GLOW_VL;
+  for (; rows > 1 && width % 2 == 0; width /= 2)
+    rows /= 2;
+  return rows;
+}
+
 /* `rows` rows of `width` elements; the first one is at `place`, and `down` is the axis from row to
  * row. Short rows share blocks: a row of 16 channels is less work than what leads to it. Long ones
  * are cut; what is left of a register is a block of its own. */
 static void stack_rows(void *const *env, const int64_t *place, int64_t down, int64_t rows,
                        int64_t width) {
-  char room[GLOW_BODY_ROOM] __attribute__((aligned(64)));
+  char room[GLOW_BODY_ROOM + GLOW_BODY_BLOCKS * GLOW_BODY_LANES * 8] __attribute__((aligned(64)));
   Stack k;
   k.code = env[0], k.operands = glow_body_operands(k.code);
   k.rows = rows, k.width = width, k.down = down;
   begin_rows(&k, env, place);
   int64_t most = k.code->most, high = 1;
   if (k.width <= most / 2 && k.rows > 1) {
+    const int64_t even = rows_of_registers(k.width);
     high = most / k.width;
-    high -= high > GLOW_VL ? high % GLOW_VL : 0;
+    high -= high > even ? high % even : 0;
   } else if (k.whole) {
     most = k.width;
   }
   Blocks b;
-  b.room = room, b.pitch = k.code->most * 8;
+  b.room = room, b.pitch = k.code->pitch;
   Sheet s;
   s.down = down;
   for (int64_t y = 0; y < k.rows; y += high)

@@ -12,18 +12,6 @@ GLOW_LANES_FUNCTION void glow_lanes_exp_float(const void *m, float *restrict r,
   vec_store(r, vec_exp(vec_load(x0), false));
 }
 
-/* Gelu has one form for all lanes, so each form has a loop. All that these call is inlined. */
-#define GLOW_OWN_GELU_FLOAT
-__attribute__((flatten)) GLOW_LANES_FUNCTION void
-glow_lanes_gelu_float(const void *m, float *restrict r, const float *restrict x0) {
-  const GlowGeluMembers *members = m;
-  if (members->approximate == GLOW_GELU_FORM_TANH) {
-    GLOW_LANES for (int l = 0; l < GLOW_VL; l++) r[l] = glow_gelu_tanhf(x0[l]);
-  } else {
-    GLOW_LANES for (int l = 0; l < GLOW_VL; l++) r[l] = glow_geluf(x0[l]);
-  }
-}
-
 #define GLOW_LANES_FLOAT
 #include "ops/vector.inc"
 
