@@ -16,7 +16,7 @@ INLINE void slide(int cols, int size, int step, const GlowDepthwiseParams *s, Ti
                   const float *p, const float *w, const float *zeros, int64_t left) {
   const int inputs = (cols - 1) * step + size;
   UNROLL for (int j = 0; j < VECTORS; j++) {
-    GlowVec f[5];
+    GlowVec f[7];
     __atomic_signal_fence(__ATOMIC_SEQ_CST); /* one half after the other: see conv_tile.h */
     UNROLL for (int k = 0; k < size; k++) f[k] = vec_load(w + k * GLOW_CONV_BLOCK + j * GLOW_VL);
     UNROLL for (int i = 0; i < inputs; i++) {
@@ -52,13 +52,17 @@ INLINE void taps(int cols, const GlowDepthwiseParams *s, Tile acc, const float *
   }
 }
 
-/* A window of 5 columns slides where a block of channels is one register; in library code also
- * where the window is known. */
+/* A window of 5 or 7 columns slides where a block of channels is one register; one of 5 in
+ * library code also where the window is known. */
 #ifdef GLOW_LIBRARY
 #define SLIDES_5(s) (VECTORS == 1 || __builtin_constant_p((s)->g.kw))
 #else
 #define SLIDES_5(s) (VECTORS == 1 && (s)->g.sw == 1)
 #endif
+
+/* Of one row alone, whose filter stays in registers for all tiles, 7 columns leave too few of them.
+ */
+#define SLIDES_7(s) (VECTORS == 1 && (s)->g.kh > 1)
 
 INLINE void tile(int cols, const GlowDepthwiseParams *params, GlowEpilogueFn *epilogue, float *y,
                  const float *x, const float *w, const float *bias, const float *zeros,
@@ -88,6 +92,8 @@ INLINE void tile(int cols, const GlowDepthwiseParams *params, GlowEpilogueFn *ep
       slide(cols, 5, 1, &s, acc, p, w, zeros, left);
     else if (SLIDES_5(&s) && s.g.dw == 1 && s.g.kw == 5 && s.g.sw == 2)
       slide(cols, 5, 2, &s, acc, p, w, zeros, left);
+    else if (SLIDES_7(&s) && s.g.dw == 1 && s.g.kw == 7 && s.g.sw == 1)
+      slide(cols, 7, 1, &s, acc, p, w, zeros, left);
     else
       taps(cols, &s, acc, p, w, zeros, left);
     w += s.g.kw * GLOW_CONV_BLOCK;
