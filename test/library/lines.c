@@ -12,22 +12,46 @@ static Shape draw_lines(Program *p, GlowKind kind) {
   return s;
 }
 
+/* Lines to reduce, along which axes, and what comes of them. */
+typedef struct Reduction {
+  Shape x, y;
+  int axes[MOST_DIMS], count;
+  bool keep;
+} Reduction;
+
+static Reduction draw_reduction(Program *p, GlowKind kind) {
+  Reduction r = {.x = draw_lines(p, kind), .y = {.kind = kind}, .keep = draw(p, 2)};
+  for (int a = 0; a < r.x.rank; a++) {
+    bool reduced = draw(p, 2) || (a == r.x.rank - 1 && !r.count);
+    if (reduced)
+      r.axes[r.count++] = draw(p, 2) ? a : a - r.x.rank;
+    if (!reduced || r.keep)
+      r.y.dims[r.y.rank++] = reduced ? 1 : r.x.dims[a];
+  }
+  return r;
+}
+
+/* x: the number of the operand. */
+static void put_reduction(Program *p, const char *name, const Reduction *r, int x) {
+  put(p, "  reduce_%s @out @v%d", name, declare(p, &r->y));
+  put(p, ", @in @v%d, @in @v%d", x, declare_ints(p, r->count, r->axes));
+  put(p, " {keep = %s, ", r->keep ? "true" : "false");
+  put_shards(p);
+}
+
 void case_reduce(Program *p) {
   static const char *const names[] = {"sum", "mean", "prod", "max", "min"};
-  Shape x = draw_lines(p, draw_kind(p, NUMBERS)), y = {.kind = x.kind};
-  int axes[MOST_DIMS], count = 0;
-  bool keep = draw(p, 2);
-  for (int a = 0; a < x.rank; a++) {
-    bool reduced = draw(p, 2) || (a == x.rank - 1 && !count);
-    if (reduced)
-      axes[count++] = draw(p, 2) ? a : a - x.rank;
-    if (!reduced || keep)
-      y.dims[y.rank++] = reduced ? 1 : x.dims[a];
-  }
-  put(p, "  reduce_%s @out @v%d", names[draw(p, 5)], declare(p, &y));
-  put(p, ", @in @v%d, @in @v%d", declare(p, &x), declare_ints(p, count, axes));
-  put(p, " {keep = %s, ", keep ? "true" : "false");
-  put_shards(p);
+  Reduction r = draw_reduction(p, draw_kind(p, NUMBERS));
+  put_reduction(p, names[draw(p, 5)], &r, declare(p, &r.x));
+}
+
+/* Two in a row; those along the last axes alone become one. */
+void case_reduce_range(Program *p) {
+  Reduction r = draw_reduction(p, GLOW_KIND_FLOAT);
+  const int x = declare(p, &r.x);
+  const bool turned = draw(p, 2);
+  put_reduction(p, turned ? "max" : "min", &r, x);
+  put_reduction(p, turned ? "min" : "max", &r, x);
 }
 
 /* ---- Rows through several steps -------------------------------------------------------------- */

@@ -60,11 +60,14 @@ static bool add_slices(Group *g, const GlowPlace *place, int64_t bytes, bool wri
 /* Rows of neighbours, one behind the other. */
 static bool add_reduction(Group *g, const GlowWork *w) {
   const GlowReduceParams *p = (const GlowReduceParams *)w->params;
-  const GlowPlace *y = &w->places[0], *x = &w->places[1];
+  const GlowPlace *y = w->places, *x = y + w->nwritten;
   int64_t size = y->bytes / w->units, row = p->kept_stride[GLOW_REDUCE_DIMS - 1];
   if (p->inner || p->kept[GLOW_REDUCE_DIMS - 1] != w->units || row != p->count)
     return false;
-  return add_slices(g, y, y->bytes, true) && add_slices(g, x, row * size * w->units, false);
+  for (uint32_t i = 0; i < w->nwritten; i++)
+    if (!add_slices(g, &y[i], y[i].bytes, true))
+      return false;
+  return add_slices(g, x, row * size * w->units, false);
 }
 
 /* The bytes of an operand of a stack, or 0 if its units are no slices. */

@@ -96,6 +96,30 @@ bool glow_select_reduced_axes(GlowSelect *s, const GlowNode *n, uint32_t rank, u
   return true;
 }
 
+static bool same_place(GlowPlace a, GlowPlace b) {
+  return a.storage == b.storage && a.offset == b.offset;
+}
+
+/* Rows whose smallest elements were found right before are read once for the largest ones, too, or
+ * the other way round: both follow from the same keys. False if the work before is another. */
+static bool join_extremes(GlowSelect *s, const GlowNode *n, GlowReduceVariant op,
+                          const GlowReduceParams *p, const GlowReducePlaces *at,
+                          const GlowWorkSpec *spec) {
+  GlowWork *before = s->work.count ? &s->work.data[s->work.count - 1] : NULL;
+  const GlowReduceVariant other = op == GLOW_REDUCE_MIN ? GLOW_REDUCE_MAX : GLOW_REDUCE_MIN;
+  if ((op != GLOW_REDUCE_MIN && op != GLOW_REDUCE_MAX) || p->inner || !before ||
+      before->kernel != glow_find_reduce(other, GLOW_KIND_FLOAT) ||
+      memcmp(before->params, p, sizeof *p) != 0 || !same_place(before->places[1], at->x))
+    return false;
+  const GlowPlace *y = before->places;
+  GlowReduceRangePlaces both = {.low = op == GLOW_REDUCE_MIN ? at->y : *y,
+                                .high = op == GLOW_REDUCE_MIN ? *y : at->y,
+                                .x = at->x};
+  s->work.count--;
+  glow_work_reduce_range(s, n, p, &both, spec);
+  return true;
+}
+
 bool glow_select_reduce(GlowSelect *s, const GlowNode *n) {
   GlowReduceParams p = {.mean = n->op == GLOW_OP_REDUCE_MEAN};
   GlowView x, y;
@@ -120,6 +144,8 @@ bool glow_select_reduce(GlowSelect *s, const GlowNode *n) {
   if (!p.count)
     return glow_select_fail(s, "its results are those of no elements");
   GlowReducePlaces at = {.y = y.place, .x = x.place};
-  glow_work_reduce(s, n, op, kind, &p, &at, &(GlowWorkSpec){.units = units});
+  GlowWorkSpec spec = {.units = units};
+  if (kind != GLOW_KIND_FLOAT || !join_extremes(s, n, op, &p, &at, &spec))
+    glow_work_reduce(s, n, op, kind, &p, &at, &spec);
   return true;
 }

@@ -230,3 +230,14 @@ INTEGER(u8, uint8_t, int8_t, u64, umost, uleast)
 INTEGER(u16, uint16_t, int16_t, u64, umost, uleast)
 INTEGER(u32, uint32_t, int32_t, u64, umost, uleast)
 INTEGER(u64, uint64_t, int64_t, u64, umost, uleast)
+
+void glow_reduce_range(const GlowReduceParams *p, void *const *ptrs, int64_t begin, int64_t end,
+                       char *scratch) {
+  const GlowReduceRangePtrs at = GLOW_REDUCE_RANGE_PTRS(ptrs);
+  (void)scratch;
+  ROLLED for (int64_t u = begin; u < end; u++) {
+    const Extremes_int32_t e = extremes_int32_t((const float *)at.x + kept_offset(p, u), p->count);
+    at.low[u] = least_of_float(e);
+    at.high[u] = most_of_float(e);
+  }
+}
