@@ -175,7 +175,7 @@ void case_conv_few(Program *p) {
 void case_depthwise(Program *p) {
   Blocked c = {.n = draw_in(p, 1, 3), .ic = 1, .x = "NCHW16c", .filter = "OIHW16o", .members = ""};
   c.groups = c.oc = draw_channels(p, 48);
-  c.w = draw(p, 2) ? draw_windows(p, 2, 16) : draw_usual_windows(p, 3, 5, 30);
+  c.w = draw(p, 2) ? draw_windows(p, 2, 16) : draw_usual_windows(p, 3, 7, 30);
   put_blocked(p, &c);
 }
 
