@@ -5,7 +5,7 @@
 
 #include "glow/rt.h"
 
-enum { GLOW_PIECE_TILES = 4 };
+enum { GLOW_PIECE_TILES = 5 };
 
 /* The head of a piece's params in library code; the params of the kernel follow. The first address
  * of a piece is that of this head. */

@@ -238,7 +238,7 @@ static void check_planted(void) {
   } else {
     bool one = plan_one(ctx, &text, isa, "matmul", &plan);
     const GlowTile planted_tile = {"matmul_tile_7x4", "glow_matmul_tile_7x4", 0, {7, 4}};
-    const GlowTile *tiles[4] = {&planted_tile};
+    const GlowTile *tiles[GLOW_SETUP_TILES] = {&planted_tile};
     if (one)
       plan.work[0].tiles.all = tiles;
     GlowCodegenOptions options = {

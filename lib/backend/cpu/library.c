@@ -11,6 +11,7 @@
 #include "kernels/reference.h"
 
 _Static_assert(GLOW_BODY_DIMS == GLOW_OPERAND_DIMS, "operands have as many coordinates");
+_Static_assert((int)GLOW_PIECE_TILES == (int)GLOW_SETUP_TILES, "pieces have as many tiles");
 
 /* ---- Params ---------------------------------------------------------------------------------- */
 

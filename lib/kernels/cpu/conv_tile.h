@@ -95,6 +95,11 @@ INLINE void store(int rows, int cols, int nr, const GlowConvParams *s, const Glo
   }
 }
 
+/* The input of the group that block `group` of the filter belongs to. */
+INLINE const float *group_input(const GlowConvParams *s, const float *x, int64_t group) {
+  return s->gx ? x + group / s->gb * s->gx : x;
+}
+
 /* rows by cols pixels by nr vectors, all literals. Addresses outside of the input are computed but
  * not used; -fwrapv makes that defined. */
 INLINE void tile(int rows, int cols, int nr, const GlowConvParams *params, const GlowConvPtrs *t,
@@ -115,7 +120,7 @@ INLINE void tile(int rows, int cols, int nr, const GlowConvParams *params, const
   if (s.ahead)
     next = next_filter(&s, w, group,
                        row / s.tile_rows * ((s.g.ow - 1) / s.tile_cols + 1) + col / s.tile_cols);
-  const float *x0 = t->x + group / s.gb * s.gx;
+  const float *x0 = group_input(&s, t->x, group);
   ROLLED for (int64_t c = 0; c < s.g.ic; c += s.block) {
     ROLLED for (int64_t kh = 0; kh < s.g.kh; kh++) {
       ROLLED for (int64_t kw = 0; kw < s.g.kw; kw++) {
@@ -150,6 +155,12 @@ INLINE void tile(int rows, int cols, int nr, const GlowConvParams *params, const
 typedef struct GlowConvPixel {
   int64_t n, h, w;
 } GlowConvPixel;
+
+/* The pixel behind p: divisions would take longer. */
+INLINE GlowConvPixel next_pixel(const GlowConvParams *s, GlowConvPixel p) {
+  const bool row = p.w + 1 == s->g.ow, image = row && p.h + 1 == s->g.oh;
+  return (GlowConvPixel){p.n + image, image ? 0 : p.h + row, row ? 0 : p.w + 1};
+}
 
 /* Where a pixel reads a tap. Inside of the input `from` is the address of the first block of
  * channels; the offset of other blocks is added. Outside it is that of zeros, for all blocks. */
@@ -186,10 +197,12 @@ INLINE void scattered_tile(int count, int nr, const GlowConvParams *params, cons
     GlowVec b = bias_at(&s, t->bias, group * s.ob + j * GLOW_VL);
     UNROLL for (int i = 0; i < count; i++) acc[i][j] = b;
   }
+  const float *x0 = group_input(&s, t->x, group);
+  at[0] = (GlowConvPixel){first / s.g.ow / s.g.oh, first / s.g.ow % s.g.oh, first % s.g.ow};
   UNROLL for (int i = 0; i < count; i++) {
-    int64_t q = first + i;
-    at[i] = (GlowConvPixel){q / s.g.ow / s.g.oh, q / s.g.ow % s.g.oh, q % s.g.ow};
-    base[i] = t->x + group / s.gb * s.gx + at[i].n * s.g.xn + (at[i].h * s.g.sh - s.g.pt) * s.g.xh +
+    if (i)
+      at[i] = next_pixel(&s, at[i - 1]);
+    base[i] = x0 + at[i].n * s.g.xn + (at[i].h * s.g.sh - s.g.pt) * s.g.xh +
               (at[i].w * s.g.sw - s.g.pl) * s.g.xw;
     if (s.padded)
       find_taps(&s, base[i], t->zeros, &at[i], i, taps);

@@ -88,6 +88,58 @@ INLINE void tile(int rows, int nr, const GlowMatmulParams *params, GlowMatrixEpi
   }
 EACH_MATMUL_TILE(TILE)
 
+/* ---- One row --------------------------------------------------------------------------------- */
+
+#define ROW_VECTORS 8 /* sums of a row, in as many registers */
+
+/* Floats from one panel of B to the next. */
+INLINE int64_t panel_stride(const GlowMatmulParams *s) { return s->direct ? PANEL : s->kc * PANEL; }
+
+/* One row by ROW_VECTORS / GLOW_TILE_VECTORS whole panels, the first one at b. */
+INLINE void row_tile(int panels, const GlowMatmulParams *params, GlowMatrixEpilogueFn *epilogue,
+                     float *c, const float *a, const float *b, void *const *env, int64_t batch,
+                     int64_t row, int64_t col, int64_t depth, int64_t phase) {
+  const GlowMatmulParams s = *params;
+  const int64_t apart = panel_stride(&s), step = s.direct ? s.bk : PANEL;
+  GlowVec sums[ROW_VECTORS];
+  UNROLL for (int i = 0; i < ROW_VECTORS; i++) {
+    sums[i] = (GlowVec){0};
+    if (s.kc < s.k && !(phase & FIRST))
+      sums[i] = vec_load(c + i * GLOW_VL);
+  }
+  ROLLED for (int64_t k = 0; k < depth; k++) {
+    const GlowVec v = vec_splat(a[k * s.ak]);
+    UNROLL for (int p = 0; p < panels; p++) {
+      UNROLL for (int j = 0; j < GLOW_TILE_VECTORS; j++) {
+        const int i = p * GLOW_TILE_VECTORS + j;
+        sums[i] = vec_fma(v, vec_load(b + p * apart + j * GLOW_VL), sums[i]);
+      }
+    }
+    b += step;
+  }
+  if (!s.plain && (s.kc >= s.k || phase & LAST)) {
+    UNROLL for (int p = 0; p < panels; p++) {
+      Accumulators acc;
+      UNROLL for (int j = 0; j < GLOW_TILE_VECTORS; j++) acc[0][j] =
+          sums[p * GLOW_TILE_VECTORS + j];
+      finish(1, GLOW_TILE_VECTORS, &s, acc, c + p * PANEL, env, batch, row, col + p * PANEL,
+             epilogue);
+    }
+    return;
+  }
+  UNROLL for (int i = 0; i < ROW_VECTORS; i++) vec_store(c + i * GLOW_VL, sums[i]);
+}
+
+#define ROW(panels)                                                                                \
+  void glow_matmul_row_##panels(const GlowMatmulParams *params, GlowMatrixEpilogueFn *epilogue,    \
+                                float *c, const float *a, const float *b, const float *next,       \
+                                void *const *env, int64_t batch, int64_t row, int64_t col,         \
+                                int64_t depth, int64_t phase) {                                    \
+    (void)next;                                                                                    \
+    row_tile(panels, params, epilogue, c, a, b, env, batch, row, col, depth, phase);               \
+  }
+EACH_MATMUL_ROW(ROW)
+
 /* ---- All tiles ------------------------------------------------------------------------------- */
 
 typedef struct Product {
@@ -99,7 +151,7 @@ typedef struct Product {
 } Product;
 
 typedef struct Tiles {
-  GlowMatmulTileFn *full, *small, *full_odd, *small_odd;
+  GlowMatmulTileFn *full, *small, *full_odd, *small_odd, *row;
   const GlowMatmulParams *params; /* what they take first */
   GlowMatrixEpilogueFn *callback;
 } Tiles;
@@ -143,6 +195,20 @@ INLINE void panel(const GlowMatmulParams *s, const Tiles *tiles, const Product *
   }
 }
 
+/* One row by as many of the whole panels [p0, p1) as the tile for rows takes, for `depth` steps
+ * from step k on. Returns the first panel that is left. */
+INLINE int64_t row_panels(const GlowMatmulParams *s, const Tiles *tiles, const Product *x,
+                          int64_t k, int64_t depth, int64_t p0, int64_t p1) {
+  enum { PANELS = ROW_VECTORS / GLOW_TILE_VECTORS };
+  const int64_t all = (s->n + PANEL - 1) / PANEL;
+  const int64_t phase = (k == 0 ? FIRST : 0) | (k + depth == s->k ? LAST : 0);
+  const float *b = x->b + k * (s->direct ? s->bk : all * PANEL), *a = x->a + k * s->ak;
+  ROLLED for (; p0 + PANELS <= p1 && (p0 + PANELS) * PANEL <= s->n; p0 += PANELS)
+      tiles->row(GLOW_IN_LIBRARY(tiles->params, tiles->callback) x->c + p0 * PANEL, a,
+                 b + p0 * panel_stride(s), b, x->env, x->batch, 0, p0 * PANEL, depth, phase);
+  return p0;
+}
+
 /* Blocks of rows [r0, r1) of one group of panels: chunk by chunk. */
 INLINE void product(const GlowMatmulParams *s, const Tiles *tiles, const Product *x, int64_t group,
                     int64_t r0, int64_t r1) {
@@ -156,7 +222,10 @@ INLINE void product(const GlowMatmulParams *s, const Tiles *tiles, const Product
       if (s->copy_a)
         pack(x->rows, s->lda, x->a + row * s->am + k * s->ak, s->am, s->ak, tile_row(s, t1) - row,
              depth);
-      ROLLED for (int64_t p = p0; p < p1; p++) {
+      int64_t p = p0;
+      if (tiles->row)
+        p = row_panels(s, tiles, x, k, depth, p0, p1);
+      ROLLED for (; p < p1; p++) {
         const float *b = x->b + k * s->bk + p * PANEL, *next = b;
         if (s->packed) {
           b = x->b + k * all * PANEL + p * s->kc * PANEL;
@@ -176,13 +245,14 @@ INLINE void product(const GlowMatmulParams *s, const Tiles *tiles, const Product
 }
 
 /* `full` and `small` are specialized tiles; `small` has one row less. The _odd ones serve a last
- * panel of which only one register exists. Tiles that are not used may be null. */
+ * panel of which only one register exists; `row` serves products of one row. Tiles that are not
+ * used may be null. */
 void glow_matmul(const GlowMatmulParams *params, GlowMatmulTileFn *full, GlowMatmulTileFn *small,
-                 GlowMatmulTileFn *full_odd, GlowMatmulTileFn *small_odd,
+                 GlowMatmulTileFn *full_odd, GlowMatmulTileFn *small_odd, GlowMatmulTileFn *row,
                  GlowMatrixEpilogueFn *callback, void *const *ptrs, int64_t begin, int64_t end,
                  char *scratch) {
   const GlowMatmulParams s = *params;
-  const Tiles tiles = {full, small, full_odd, small_odd, params, callback};
+  const Tiles tiles = {full, small, full_odd, small_odd, row, params, callback};
   ROLLED for (int64_t unit = begin, next; unit < end; unit = next) {
     const int64_t r0 = unit % s.blocks, pair = unit / s.blocks;
     const int64_t r1 = min64(s.blocks, r0 + end - unit);

@@ -11,6 +11,9 @@ enum { COPY_COLUMNS = 128 };
 enum { FEW_UNITS = 8 };
 /* Panels of a group at least. */
 enum { FEW_PANELS = 8 };
+_Static_assert((int)GLOW_MATMUL_TILE_ROW < (int)GLOW_SETUP_TILES, "there is room for each tile");
+/* Registers that a tile of one row fills, on machines with at least so many rows in a tile. */
+enum { ROW_VECTORS = 8, ROW_PIXELS = 6 };
 
 int64_t glow_product_chunk(const GlowCpuNumbers *cpu, int64_t k) {
   int64_t most = glow_strip_bytes(cpu) / (glow_cpu_columns(cpu) * 4);
@@ -65,6 +68,10 @@ static void name_tiles(const GlowCpuNumbers *cpu, const GlowMatmulParams *p, Glo
     tiles[GLOW_MATMUL_TILE_FULL_ODD] = glow_size_matmul_tile(p->tile, 1);
   if (small && odd)
     tiles[GLOW_MATMUL_TILE_SMALL_ODD] = glow_size_matmul_tile(p->tile - 1, 1);
+  int64_t side_by_side = ROW_VECTORS / vectors;
+  if (p->m == 1 && (p->packed || p->direct) && cpu->tile_pixels >= ROW_PIXELS &&
+      glow_min64(p->panels, p->n / nb) >= side_by_side)
+    tiles[GLOW_MATMUL_TILE_ROW] = glow_size_matmul_row(side_by_side);
 }
 
 void glow_setup_matmul(const GlowCpuNumbers *cpu, GlowMatmulParams *p, GlowSetup *setup) {

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { GLOW_TILE_SIZES = 4, GLOW_SETUP_TILES = 4 };
+enum { GLOW_TILE_SIZES = 4, GLOW_SETUP_TILES = 5 };
 
 /* What a setup knows of a machine: columns of isa.def. */
 typedef struct GlowCpuNumbers {
