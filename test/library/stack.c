@@ -143,7 +143,8 @@ static void put_linear(Program *p) {
 
 /* ---- Stacks ---------------------------------------------------------------------------------- */
 
-/* In blocks of channels too, whose padding stays zero. */
+/* In blocks of channels too, whose padding stays zero. What is the same for all elements, or for a
+ * row, is the first operand of a step, too, and all that one reads. */
 static void put_stack(Program *p) {
   Shape y = draw_result(p, GLOW_KIND_FLOAT), s;
   if (draw(p, 3) == 0)
@@ -157,10 +158,11 @@ static void put_stack(Program *p) {
   put(p, "    ^body(%%x : float<>, %%s : float<>) = {\n"
          "      %%0 = Exp(%%x) : float<>\n"
          "      %%half = Splat() {value = 0.5} : float<>\n"
-         "      %%1 = Mul(%%0, %%half) : float<>\n"
-         "      %%2 = Sub(%%1, %%s) : float<>\n"
-         "      %%3 = Max(%%s, %%x) : float<>\n"
-         "      yield %%2, %%3\n    }\n");
+         "      %%1 = Mul(%%half, %%0) : float<>\n"
+         "      %%2 = Exp(%%s) : float<>\n"
+         "      %%3 = Sub(%%2, %%1) : float<>\n"
+         "      %%4 = Max(%%s, %%x) : float<>\n"
+         "      yield %%3, %%4\n    }\n");
 }
 
 void case_stack(Program *p) {

@@ -24,7 +24,7 @@ static char *own(const Blocks *b, int64_t block) { return b->room + block * b->p
 static __attribute__((noinline)) void copy(char *to, int64_t to_step, const char *from,
                                            int64_t from_step, int64_t bytes, int64_t count) {
   if (to_step == bytes && from_step == bytes) {
-    __builtin_memcpy(to, from, (size_t)(count * bytes));
+    copy_run(to, from, count * bytes);
     return;
   }
 #define COPY(T)                                                                                    \
@@ -323,14 +323,15 @@ typedef struct Stack {
   char *first[GLOW_BODY_BLOCKS];
 } Stack;
 
-/* Reads where the operands are at `place`, and whether all rows are one long row. */
-static void begin_rows(Stack *k, void *const *env, const int64_t *place) {
+/* Reads where the operands are at `place`, which has `dims` coordinates that are not 0, and whether
+ * all rows are one long row. */
+static void begin_rows(Stack *k, void *const *env, const int64_t *place, int64_t dims) {
   bool one_row = true;
   k->whole = k->code->ncalls == 1 && k->code->nouts == 1;
   for (int64_t i = 0; i < k->code->noperands; i++) {
     const GlowBodyOperand *o = &k->operands[i];
     int64_t offset = 0;
-    ROLLED for (int64_t d = 0; d < ALONG; d++) offset += place[d] * o->stride[d];
+    ROLLED for (int64_t d = 0; d < dims; d++) offset += place[d] * o->stride[d];
     k->first[i] = (char *)env[1 + i] + offset * o->bytes;
     one_row &= k->rows == 1 || o->stride[k->down] == k->width * o->stride[ALONG];
     k->whole &= o->stride[ALONG] == 1 || (i && !o->stride[ALONG]);
@@ -350,16 +351,16 @@ static int64_t rows_of_registers(int64_t width) {
   return rows;
 }
 
-/* `rows` rows of `width` elements; the first one is at `place`, and `down` is the axis from row to
- * row. Short rows share blocks: a row of 16 channels is less work than what leads to it. Long ones
- * are cut; what is left of a register is a block of its own. */
-static void stack_rows(void *const *env, const int64_t *place, int64_t down, int64_t rows,
-                       int64_t width) {
+/* `rows` rows of `width` elements; the first one is at `place`, of `dims` coordinates, and `down`
+ * is the axis from row to row. Short rows share blocks: a row of 16 channels is less work than what
+ * leads to it. Long ones are cut; what is left of a register is a block of its own. */
+static void stack_rows(void *const *env, const int64_t *place, int64_t dims, int64_t down,
+                       int64_t rows, int64_t width) {
   char room[GLOW_BODY_ROOM + GLOW_BODY_BLOCKS * GLOW_BODY_LANES * 8] __attribute__((aligned(64)));
   Stack k;
   k.code = env[0], k.operands = glow_body_operands(k.code);
   k.rows = rows, k.width = width, k.down = down;
-  begin_rows(&k, env, place);
+  begin_rows(&k, env, place, dims);
   int64_t most = k.code->most, high = 1;
   if (k.width <= most / 2 && k.rows > 1) {
     const int64_t even = rows_of_registers(k.width);
@@ -388,12 +389,12 @@ static void stack_rows(void *const *env, const int64_t *place, int64_t down, int
 void glow_stack_blocks(const GlowStackParams *p, void *const *env, int64_t begin, int64_t end) {
   int64_t place[ALONG] = {begin};
   if (p->n[1] == 1 && p->n[2] == 1 && p->n[3] == 1 && p->n[4] == 1) {
-    stack_rows(env, place, 0, end - begin, p->n[5]);
+    stack_rows(env, place, 1, 0, end - begin, p->n[5]);
     return;
   }
   for (place[0] = begin; place[0] < end; place[0]++)
     for (place[1] = 0; place[1] < p->n[1]; place[1]++)
       for (place[2] = 0; place[2] < p->n[2]; place[2]++)
         for (place[3] = 0; place[3] < p->n[3]; place[3]++)
-          stack_rows(env, place, 4, p->n[4], p->n[5]);
+          stack_rows(env, place, 4, 4, p->n[4], p->n[5]);
 }
