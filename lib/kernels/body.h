@@ -39,7 +39,7 @@ typedef struct GlowBodyCode {
   float below, low, high, unused; /* infinities: no limit */
   int64_t nouts;                  /* stacks: the first operands are results */
   int64_t noperands, nsteps, blocks;
-  int64_t ncalls;      /* steps that are no constants */
+  int64_t single; /* stacks: number of the only step that is no constant, the result; -1: none */
   int64_t most, pitch; /* stacks: elements of a block, whole registers, and its bytes */
   int64_t acc, result; /* blocks of an epilogue's parameter 0 and of its result, floats */
 } GlowBodyCode;

@@ -202,6 +202,17 @@ static void fill_steps(const GlowBody *body, const Blocks *b, GlowBodyStep *step
   }
 }
 
+/* The only call that is no constant, if it is the result; otherwise -1. */
+static int64_t single_step(const GlowBody *body) {
+  int64_t found = -1;
+  for (uint32_t k = 0; k < body->ncalls; k++)
+    if (body->calls[k].lane && (found >= 0 || body->results[0] != body->nparams + k))
+      return -1;
+    else if (body->calls[k].lane)
+      found = k;
+  return body->nresults == 1 ? found : -1;
+}
+
 /* How large blocks are: more elements would not stay in the first-level cache, or need more room
  * than there is. A block may be written up to a register beyond its elements. */
 static void size_blocks(const GlowBody *body, GlowBodyCode *code) {
@@ -225,8 +236,7 @@ int64_t glow_library_body(GlowImageBuilder *b, const GlowWork *w) {
   code.clip = is_clip(w, &code);
   code.blocks = blocks.count;
   size_blocks(body, &code);
-  for (uint32_t k = 0; k < body->ncalls; k++)
-    code.ncalls += body->calls[k].lane != 0;
+  code.single = single_step(body);
   if (w->form != GLOW_BODY_STEPS) {
     code.acc = blocks.of[0];
     code.result = blocks.of[body->results[0]];

@@ -111,9 +111,10 @@ static void load(Blocks *b, const GlowBodyOperand *o, const char *from, int64_t 
   }
 }
 
+static const GlowBlockOperand absent;
+
 /* Runs a step. `place`: where its result may go, unless an operand lies there; or null. */
 static void run_step(const char *code, const GlowBodyStep *s, Blocks *b, char *place) {
-  static const GlowBlockOperand absent;
   const GlowBlockOperand *in[GLOW_BODY_INS];
   int64_t varies = 0;
   for (int64_t k = 0; k < s->nins; k++) {
@@ -319,15 +320,15 @@ typedef struct Stack {
   const GlowBodyCode *code;
   const GlowBodyOperand *operands;
   int64_t rows, width, down;
-  bool whole; /* the body is one step, and no operand needs room: rows may have any length */
+  bool whole; /* the body is one step, and no operand needs room: see whole_rows */
   char *first[GLOW_BODY_BLOCKS];
 } Stack;
 
 /* Reads where the operands are at `place`, which has `dims` coordinates that are not 0, and whether
  * all rows are one long row. */
 static void begin_rows(Stack *k, void *const *env, const int64_t *place, int64_t dims) {
-  bool one_row = true;
-  k->whole = k->code->ncalls == 1 && k->code->nouts == 1;
+  bool one_row = true, varies = false;
+  k->whole = k->code->single >= 0;
   for (int64_t i = 0; i < k->code->noperands; i++) {
     const GlowBodyOperand *o = &k->operands[i];
     int64_t offset = 0;
@@ -336,10 +337,36 @@ static void begin_rows(Stack *k, void *const *env, const int64_t *place, int64_t
     one_row &= k->rows == 1 || o->stride[k->down] == k->width * o->stride[ALONG];
     k->whole &= o->stride[ALONG] == 1 || (i && !o->stride[ALONG]);
     k->whole &= !i || k->first[i] != k->first[0];
+    varies |= i && o->stride[ALONG];
   }
+  k->whole &= varies;
   if (one_row) {
     k->width *= k->rows;
     k->rows = 1;
+  }
+}
+
+/* Runs a body of one step on rows of whole registers, each as it lies. */
+static void whole_rows(const Stack *k, Blocks *b, int64_t width) {
+  const GlowBodyStep *steps = glow_body_steps(k->code), *s = steps + k->code->single;
+  const GlowBlockOperand *in[GLOW_BODY_INS];
+  for (int64_t i = 0; i < k->code->nsteps; i++)
+    if (!steps[i].lane)
+      b->at[steps[i].result] = register_at((const char *)k->code + steps[i].members);
+  for (int64_t i = 0; i < s->nins; i++)
+    in[i] = s->in[i] < 0 ? &absent : &b->at[s->in[i]];
+  for (int64_t y = 0; y < k->rows; y++) {
+    for (int64_t i = 1; i < k->code->noperands; i++) {
+      const GlowBodyOperand *o = &k->operands[i];
+      const char *from = k->first[i] + y * o->stride[k->down] * o->bytes;
+      if (o->stride[ALONG])
+        b->at[o->block] = block_at(from);
+      else
+        load_one(b, o, from);
+    }
+    glow_lane_blocks[s->lane](
+        (const char *)k->code + s->members, width,
+        k->first[0] + y * k->operands[0].stride[k->down] * k->operands[0].bytes, in);
   }
 }
 
@@ -353,7 +380,8 @@ static int64_t rows_of_registers(int64_t width) {
 
 /* `rows` rows of `width` elements; the first one is at `place`, of `dims` coordinates, and `down`
  * is the axis from row to row. Short rows share blocks: a row of 16 channels is less work than what
- * leads to it. Long ones are cut; what is left of a register is a block of its own. */
+ * leads to it. Long ones are cut; what is left of a register is a block of its own. A body of one
+ * step takes rows of four registers and more as they lie. */
 static void stack_rows(void *const *env, const int64_t *place, int64_t dims, int64_t down,
                        int64_t rows, int64_t width) {
   char room[GLOW_BODY_ROOM + GLOW_BODY_BLOCKS * GLOW_BODY_LANES * 8] __attribute__((aligned(64)));
@@ -362,19 +390,22 @@ static void stack_rows(void *const *env, const int64_t *place, int64_t dims, int
   k.rows = rows, k.width = width, k.down = down;
   begin_rows(&k, env, place, dims);
   int64_t most = k.code->most, high = 1;
-  if (k.width <= most / 2 && k.rows > 1) {
+  const bool rows_alone = k.whole && k.width % GLOW_VL == 0 && k.width >= 4 * GLOW_VL;
+  if (k.width <= most / 2 && k.rows > 1 && !rows_alone) {
     const int64_t even = rows_of_registers(k.width);
     high = most / k.width;
     high -= high > even ? high % even : 0;
-  } else if (k.whole) {
-    most = k.width;
+    k.whole = false;
   }
   Blocks b;
   b.room = room, b.pitch = k.code->pitch;
+  const int64_t done = k.whole ? k.width - k.width % GLOW_VL : 0;
+  if (done)
+    whole_rows(&k, &b, done);
   Sheet s;
   s.down = down;
   for (int64_t y = 0; y < k.rows; y += high)
-    for (int64_t x = 0; x < k.width; x += s.width) {
+    for (int64_t x = done; x < k.width; x += s.width) {
       s.rows = k.rows - y < high ? k.rows - y : high;
       s.width = k.width - x < most ? k.width - x : most;
       if (s.rows == 1 && s.width > GLOW_VL)
