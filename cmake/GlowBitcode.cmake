@@ -109,9 +109,12 @@ macro(glow_rows call)
   string(REPEAT "\"([^\"]+)\",[ \n]+" 2 names)
   set(row "ISA\\(([A-Z0-9_]+), ${names}\"[^\"]+\",[ \n]+\"([^\"]+)\",[ \n]+([A-Z0-9_]+),[ \n]+([A-Z0-9_]+),[ \n]+\"[^\"]+\",[ \n]+([0-9]+),[ \n]+([0-9]+),[ \n]+([0-9]+),")
   string(REGEX MATCHALL "${row}" rows "${text}")
-  foreach(line IN LISTS rows)
+  foreach(line IN LISTS rows) # a base may stand behind its rows
     string(REGEX MATCH "${row}" line "${line}")
     set(glow_row_name_${CMAKE_MATCH_1} ${CMAKE_MATCH_2})
+  endforeach()
+  foreach(line IN LISTS rows)
+    string(REGEX MATCH "${row}" line "${line}")
     cmake_language(CALL ${call} ${CMAKE_MATCH_1} ${CMAKE_MATCH_2} ${CMAKE_MATCH_3} ${CMAKE_MATCH_4} ${CMAKE_MATCH_5} ${CMAKE_MATCH_6}
                    GLOW_VL=${CMAKE_MATCH_7} GLOW_TILE_PIXELS=${CMAKE_MATCH_8}
                    GLOW_TILE_VECTORS=${CMAKE_MATCH_9})
