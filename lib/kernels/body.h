@@ -35,7 +35,8 @@ typedef struct GlowBodyOperand {
  * there is none; the others are those of the operands. */
 typedef struct GlowBodyCode {
   int64_t clip; /* not 0: tiles need no steps; they compute v = acc, plus operand 0 if there is one;
-                   then `low` if v <= below, then `high` if v > high */
+                   then `low` if v <= below, then `high` if v > high. For a stack, acc is its first
+                   operand */
   float below, low, high, unused; /* infinities: no limit */
   int64_t nouts;                  /* stacks: the first operands are results */
   int64_t noperands, nsteps, blocks;

@@ -15,17 +15,19 @@ typedef struct GlowPieceHead {
   int64_t scratch;                 /* bytes of each worker's part of it; 0: all share it */
 } GlowPieceHead;
 
-/* What a function on blocks reads. */
+/* What a function on blocks reads: rows of elements. */
 typedef struct GlowBlockOperand {
   const char *at; /* NULL: an optional operand that is absent */
   int64_t
-      varies; /* -1: each element has its own; 0: the first GLOW_VL are those of every register */
+      varies; /* -1: each element of a row has its own; 0: the first GLOW_VL are those of a row */
+  int64_t next; /* bytes from row to row; 0: all rows are the same, or it is absent */
 } GlowBlockOperand;
 
-/* A function of lanes on n elements, a multiple of GLOW_VL; `result` overlaps no operand. A single
- * operand varies, or n is GLOW_VL. */
-typedef void GlowBlockFn(const void *members, int64_t n, void *result,
-                         const GlowBlockOperand *const *operands);
+/* A function of lanes on `rows` rows of `width` elements, at least GLOW_VL; rows of the result are
+ * `next` bytes apart. The last register of a row may overlap the one before it, so `result`
+ * overlaps no operand. A single operand varies, or width is GLOW_VL. */
+typedef void GlowBlockFn(const void *members, int64_t rows, int64_t width, char *result,
+                         int64_t next, const GlowBlockOperand *const *operands);
 
 typedef struct GlowLibrary {
   const char *row;             /* x86-64-v3 */

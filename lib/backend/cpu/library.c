@@ -59,14 +59,15 @@ static bool limit_of(const GlowBody *body, const GlowLaneCall *c, uint32_t i, fl
 }
 
 /* Whether the body of an epilogue is what tiles do themselves: the sum, plus the operand if there
- * is one, then limits. */
+ * is one, then limits. The first operand of a stack is such a sum, too. */
 static bool is_clip(const GlowWork *w, GlowBodyCode *code) {
   const GlowBody *body = &w->body;
+  const uint32_t extra = w->form == GLOW_BODY_STEPS ? w->noperands - w->nouts - 1 : w->noperands;
   uint32_t v = 0, added = 0;
   bool limited = false;
   code->below = code->low = -INFINITY;
   code->high = INFINITY;
-  if (w->form == GLOW_BODY_STEPS || w->noperands > 1)
+  if (extra > 1 || body->nresults != 1 || body->kinds[0] != GLOW_KIND_FLOAT)
     return false;
   for (uint32_t k = 0; k < body->ncalls; k++) {
     const GlowLaneCall *c = &body->calls[k];
@@ -74,7 +75,7 @@ static bool is_clip(const GlowWork *w, GlowBodyCode *code) {
       continue;
     if (body->kinds[body->nparams + k] != GLOW_KIND_FLOAT || !c->nins || c->ins[0] != v || limited)
       return false;
-    if (calls(c, GLOW_OP_ADD) && !added && w->noperands && c->ins[1] == 1)
+    if (calls(c, GLOW_OP_ADD) && !added && extra && c->ins[1] == 1)
       added = 1;
     else if (calls(c, GLOW_OP_RELU)) /* -0 stays */
       limited = true, code->below = -FLT_TRUE_MIN, code->low = 0;
@@ -85,7 +86,7 @@ static bool is_clip(const GlowWork *w, GlowBodyCode *code) {
       return false;
     v = body->nparams + k;
   }
-  return body->results[0] == v && w->noperands == added;
+  return body->results[0] == v && extra == added;
 }
 
 /* ---- Bodies ---------------------------------------------------------------------------------- */

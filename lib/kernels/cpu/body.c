@@ -3,20 +3,27 @@
 #include "kernels/body.h"
 
 #include "body.h"
+#include "finish.h"
 #include "run.h"
 
-/* The blocks of a body, of n elements each. at[i] says where block i is: in `room`, where an
- * operand lies, or where a constant does. What is the same for all elements is one register. The
- * array is large and not cleared: a body writes each entry before it reads it. */
+/* The blocks of a body, of `rows` rows of `width` elements each. at[i] says where block i is: in
+ * `room`, where an operand lies, or where a constant does. What is the same for a row is one
+ * register of it, what is the same for all rows one row. The array is large and not cleared: a body
+ * writes each entry before it reads it. */
 typedef struct Blocks {
   char *room;
-  int64_t n, pitch; /* from block to block in `room`, in bytes */
-  char *last;       /* where the last step puts its block, instead of into `room`; or null */
+  int64_t rows, width, pitch; /* from block to block in `room`, in bytes */
+  char *last;        /* where the last step puts its block, instead of into `room`; or null */
+  int64_t last_next; /* bytes from row to row there */
   GlowBlockOperand at[GLOW_BODY_BLOCKS];
 } Blocks;
 
-static GlowBlockOperand block_at(const void *at) { return (GlowBlockOperand){at, -1}; }
-static GlowBlockOperand register_at(const void *at) { return (GlowBlockOperand){at, 0}; }
+static GlowBlockOperand rows_at(const void *at, int64_t next) {
+  return (GlowBlockOperand){at, -1, next};
+}
+static GlowBlockOperand registers_at(const void *at, int64_t next) {
+  return (GlowBlockOperand){at, 0, next};
+}
 
 static char *own(const Blocks *b, int64_t block) { return b->room + block * b->pitch; }
 
@@ -92,48 +99,76 @@ static void splat(char *to, const char *from, int64_t step, int64_t bytes, int64
 static void load_one(Blocks *b, const GlowBodyOperand *o, const char *from) {
   char *to = own(b, o->block);
   splat(to, from, 0, o->bytes, GLOW_VL, 1);
-  b->at[o->block] = register_at(to);
+  b->at[o->block] = registers_at(to, 0);
 }
 
-/* Reads the first `count` elements of a block, which may be fewer than it has; the rest is zero. A
- * whole, contiguous block stays where it is. */
+/* Reads the first `count` elements of a row, which may be fewer than it has; the rest is zero. A
+ * whole, contiguous row stays where it is. */
 static void load(Blocks *b, const GlowBodyOperand *o, const char *from, int64_t step,
                  int64_t count) {
   char *to = own(b, o->block);
-  if (step == 1 && count == b->n) {
-    b->at[o->block] = block_at(from);
+  if (step == 1 && count == b->width) {
+    b->at[o->block] = rows_at(from, 0);
   } else if (step == 0) {
     load_one(b, o, from);
   } else {
     copy(to, o->bytes, from, step * o->bytes, o->bytes, count);
-    __builtin_memset(to + count * o->bytes, 0, (size_t)((b->n - count) * o->bytes));
-    b->at[o->block] = block_at(to);
+    __builtin_memset(to + count * o->bytes, 0, (size_t)((b->width - count) * o->bytes));
+    b->at[o->block] = rows_at(to, 0);
+  }
+}
+
+/* Reads rows of elements that are `step` apart, the rows `next` apart; the first `lanes` of a row
+ * may be read, the others are zeros. Rows of elements side by side stay where they are. */
+static void load_rows(Blocks *b, const GlowBodyOperand *o, const char *from, int64_t next,
+                      int64_t step, int64_t lanes) {
+  const int64_t row = b->width * o->bytes, rows = next ? b->rows : 1;
+  char *to = own(b, o->block);
+  next *= o->bytes;
+  if (step == 1 && lanes == b->width) {
+    b->at[o->block] = rows_at(from, next);
+  } else if (step == 0) {
+    splat(to, from, next, o->bytes, GLOW_VL, rows);
+    b->at[o->block] = registers_at(to, next ? GLOW_VL * o->bytes : 0);
+  } else {
+    b->at[o->block] = rows_at(to, next ? row : 0);
+    ROLLED for (int64_t y = 0; y < rows; y++, from += next, to += row) {
+      copy(to, o->bytes, from, step * o->bytes, o->bytes, lanes);
+      __builtin_memset(to + lanes * o->bytes, 0, (size_t)((b->width - lanes) * o->bytes));
+    }
   }
 }
 
 static const GlowBlockOperand absent;
 
-/* Runs a step. `place`: where its result may go, unless an operand lies there; or null. */
-static void run_step(const char *code, const GlowBodyStep *s, Blocks *b, char *place) {
+/* Runs a step. What its operands share, its result does: elements of a row, or all rows. */
+static void run_step(const char *code, const GlowBodyStep *s, Blocks *b, bool last) {
   const GlowBlockOperand *in[GLOW_BODY_INS];
-  int64_t varies = 0;
+  char *result = last ? b->last : (char *)0;
+  int64_t varies = 0, moves = 0;
   for (int64_t k = 0; k < s->nins; k++) {
     in[k] = s->in[k] < 0 ? &absent : &b->at[s->in[k]];
     varies |= in[k]->varies;
-    place = in[k]->at == place ? (char *)0 : place;
+    moves |= in[k]->next;
+    result = in[k]->at == result ? (char *)0 : result;
   }
-  char *result = place && varies ? place : own(b, s->result);
-  glow_lane_blocks[s->lane](code + s->members, varies ? b->n : GLOW_VL, result, in);
-  b->at[s->result] = (GlowBlockOperand){result, varies};
+  const int64_t width = varies ? b->width : GLOW_VL, rows = moves ? b->rows : 1;
+  int64_t next = b->last_next;
+  if (!result || !varies || rows != b->rows) {
+    result = own(b, s->result);
+    next = moves ? width * s->bytes : 0;
+  }
+  glow_lane_blocks[s->lane](code + s->members, rows, width, result, next, in);
+  b->at[s->result] = (GlowBlockOperand){result, varies, next};
 }
 
 static void run(const GlowBodyCode *code, Blocks *b) {
   const GlowBodyStep *steps = glow_body_steps(code), *last = steps + code->nsteps - 1;
   for (const GlowBodyStep *s = steps; s <= last; s++) {
     if (s->lane)
-      run_step((const char *)code, s, b, s == last ? b->last : (char *)0);
+      run_step((const char *)code, s, b, s == last);
     else
-      b->at[s->result] = register_at((const char *)code + s->members);
+      b->at[s->result] = registers_at((const char *)code + s->members, 0);
   }
 }
 
@@ -151,7 +186,7 @@ static GlowVec epilogue(GlowVec acc, void *const *env, const int64_t *place, int
   const GlowBodyOperand *operands = glow_body_operands(code);
   char room[GLOW_BODY_BLOCKS * GLOW_VL * 8] __attribute__((aligned(64)));
   Blocks b;
-  b.room = room, b.n = GLOW_VL, b.pitch = GLOW_VL * 8, b.last = (char *)0;
+  b.room = room, b.rows = 1, b.width = GLOW_VL, b.pitch = GLOW_VL * 8, b.last = (char *)0;
   for (int64_t i = 0; i < code->noperands; i++) {
     const GlowBodyOperand *o = &operands[i];
     int64_t offset = 0, step = o->stride[dims - 1], count = GLOW_VL;
@@ -162,30 +197,9 @@ static GlowVec epilogue(GlowVec acc, void *const *env, const int64_t *place, int
     load(&b, o, (const char *)env[1 + i] + offset * o->bytes, step, count > 0 ? count : 0);
   }
   vec_store((float *)own(&b, code->acc), acc);
-  b.at[code->acc] = block_at(own(&b, code->acc));
+  b.at[code->acc] = rows_at(own(&b, code->acc), 0);
   run(code, &b);
   return vec_load((const float *)(const void *)b.at[code->result].at);
-}
-
-/* An operand of rows of `width` elements that are `step` apart, the rows `next` apart; the first
- * `lanes` of a row may be read, the others are zeros. */
-static void load_rows(Blocks *b, const GlowBodyOperand *o, const char *from, int64_t next,
-                      int64_t step, int64_t lanes, int64_t width) {
-  char *to = own(b, o->block);
-  b->at[o->block] = block_at(to);
-  if (step == 1 && lanes == width && (next == width || b->n == width)) {
-    b->at[o->block] = block_at(from);
-    return;
-  }
-  if (!step && !next) {
-    load_one(b, o, from);
-    return;
-  }
-  for (int64_t i = 0; i < b->n; i += width, from += next * o->bytes, to += width * o->bytes) {
-    copy(to, o->bytes, from, step * o->bytes, o->bytes, step ? lanes : width);
-    if (step && lanes < width)
-      __builtin_memset(to + lanes * o->bytes, 0, (size_t)((width - lanes) * o->bytes));
-  }
 }
 
 void glow_body_rows(float *sums, int64_t count, int64_t width, void *const *env,
@@ -198,7 +212,7 @@ void glow_body_rows(float *sums, int64_t count, int64_t width, void *const *env,
   for (int64_t begin = 0; begin < count; begin += most) {
     const int64_t now = count - begin < most ? count - begin : most;
     Blocks b;
-    b.room = room, b.n = now * width, b.pitch = b.n * 8, b.last = (char *)0;
+    b.room = room, b.rows = now, b.width = width, b.pitch = now * width * 8, b.last = (char *)0;
     for (int64_t i = 0; i < code->noperands; i++) {
       const GlowBodyOperand *o = &operands[i];
       const int64_t step = o->stride[dims - 1], next = o->stride[dims - 2];
@@ -208,13 +222,17 @@ void glow_body_rows(float *sums, int64_t count, int64_t width, void *const *env,
       if (step && o->channels % GLOW_VL)
         lanes = o->channels - lane < width ? o->channels - lane : width;
       load_rows(&b, o, (const char *)env[1 + i] + offset * o->bytes, next, step,
-                lanes > 0 ? lanes : 0, width);
+                lanes > 0 ? lanes : 0);
     }
-    b.at[code->acc] = block_at(sums + begin * width);
+    b.at[code->acc] = rows_at(sums + begin * width, width * 4);
     run(code, &b);
     const GlowBlockOperand *result = &b.at[code->result];
-    if (result->at != (char *)(sums + begin * width))
-      copy((char *)(sums + begin * width), 4, result->at, result->varies & 4, 4, b.n);
+    char *to = (char *)(sums + begin * width);
+    if (result->varies && result->next == width * 4)
+      copy(to, 4, result->at, 4, 4, now * width);
+    else
+      ROLLED for (int64_t y = 0; y < now; y++)
+          copy(to + y * width * 4, 4, result->at + y * result->next, result->varies & 4, 4, width);
   }
 }
 
@@ -238,6 +256,7 @@ enum { ALONG = GLOW_STACK_DIMS - 1 }; /* the axis of a row */
  * each. at[i] says where those of operand i begin. */
 typedef struct Sheet {
   int64_t rows, width, down;
+  bool packed; /* rows are shorter than a register, and follow each other in blocks */
   char *at[GLOW_BODY_BLOCKS];
 } Sheet;
 
@@ -246,23 +265,29 @@ static bool is_row(const GlowBodyOperand *o, const Sheet *s) {
   return s->rows == 1 || o->stride[s->down] == s->width * o->stride[ALONG];
 }
 
-/* Where the last step may put its block: an output that lies contiguous, whole registers of it.
- * Null: there is none. */
-static char *last_place(const GlowBodyCode *code, const Sheet *s) {
+/* Where the last step may put its block: an output whose rows are contiguous; those that are packed
+ * are whole registers together. */
+static void find_last(const GlowBodyCode *code, const Sheet *s, Blocks *b) {
   const GlowBodyOperand *operands = glow_body_operands(code);
   const GlowBodyStep *last = glow_body_steps(code) + code->nsteps - 1;
-  for (int64_t i = 0; code->nsteps && i < code->nouts && s->rows * s->width % GLOW_VL == 0; i++)
-    if (operands[i].block == last->result)
-      return operands[i].stride[ALONG] == 1 && is_row(&operands[i], s) ? s->at[i] : (char *)0;
-  return (char *)0;
+  b->last = (char *)0;
+  if (s->packed && s->rows * s->width % GLOW_VL)
+    return;
+  for (int64_t i = 0; code->nsteps && i < code->nouts; i++) {
+    const GlowBodyOperand *o = &operands[i];
+    if (o->block == last->result && o->stride[ALONG] == 1 && (!s->packed || is_row(o, s))) {
+      b->last = s->at[i];
+      b->last_next = o->stride[s->down] * o->bytes;
+    }
+  }
 }
 
-/* Reads the rows of an operand, which do not follow each other; the rest of the block is zero. */
-static __attribute__((noinline)) void load_sheet(Blocks *b, const GlowBodyOperand *o,
-                                                 const char *from, const Sheet *s) {
+/* Reads packed rows of an operand that do not follow each other; the rest of the block is zero. */
+static __attribute__((noinline)) void load_packed(Blocks *b, const GlowBodyOperand *o,
+                                                  const char *from, const Sheet *s) {
   const int64_t row = s->width * o->bytes, all = s->rows * row;
   char *to = own(b, o->block);
-  b->at[o->block] = block_at(to);
+  b->at[o->block] = rows_at(to, 0);
   if (!o->stride[ALONG]) {
     splat(to, from, o->stride[s->down] * o->bytes, o->bytes, s->width, s->rows);
   } else if (o->stride[ALONG] == 1 && o->stride[s->down]) {
@@ -276,38 +301,42 @@ static __attribute__((noinline)) void load_sheet(Blocks *b, const GlowBodyOperan
     for (int64_t done = row; done < all; done += done)
       __builtin_memcpy(to + done, to, (size_t)(done < all - done ? done : all - done));
   }
-  if (b->n * o->bytes > all)
-    __builtin_memset(to + all, 0, (size_t)(b->n * o->bytes - all));
+  if (b->width * o->bytes > all)
+    __builtin_memset(to + all, 0, (size_t)(b->width * o->bytes - all));
 }
 
 static __attribute__((noinline)) void store_sheet(const GlowBodyOperand *o, char *to,
                                                   GlowBlockOperand from, const Sheet *s) {
   const int64_t step = o->stride[ALONG] * o->bytes, from_step = o->bytes & from.varies;
-  if (is_row(o, s)) {
+  const int64_t row = s->width * o->bytes, next = s->packed ? s->width * from_step : from.next;
+  if (is_row(o, s) && (s->rows == 1 || next == s->width * from_step)) {
     copy(to, step, from.at, from_step, o->bytes, s->rows * s->width);
     return;
   }
   if (step == o->bytes && from_step) {
-    copy_rows(to, o->stride[s->down] * o->bytes, from.at, s->width * o->bytes, s->width * o->bytes,
-              s->rows);
+    copy_rows(to, o->stride[s->down] * o->bytes, from.at, next, row, s->rows);
     return;
   }
   for (int64_t i = 0; i < s->rows; i++)
-    copy(to + i * o->stride[s->down] * o->bytes, step, from.at + i * s->width * from_step,
-         from_step, o->bytes, s->width);
+    copy(to + i * o->stride[s->down] * o->bytes, step, from.at + i * next, from_step, o->bytes,
+         s->width);
 }
 
 /* A sheet that fits the blocks. */
 static void stack_block(const GlowBodyCode *code, Blocks *b, const Sheet *s) {
   const GlowBodyOperand *operands = glow_body_operands(code);
   const int64_t count = s->rows * s->width;
-  b->n = (count + GLOW_VL - 1) / GLOW_VL * GLOW_VL;
-  b->last = last_place(code, s);
+  b->rows = s->packed ? 1 : s->rows;
+  b->width = s->packed ? (count + GLOW_VL - 1) / GLOW_VL * GLOW_VL : s->width;
+  find_last(code, s, b);
   for (int64_t i = code->nouts; i < code->noperands; i++) {
-    if (is_row(&operands[i], s))
-      load(b, &operands[i], s->at[i], operands[i].stride[ALONG], count);
+    const GlowBodyOperand *o = &operands[i];
+    if (!s->packed)
+      load_rows(b, o, s->at[i], s->rows > 1 ? o->stride[s->down] : 0, o->stride[ALONG], s->width);
+    else if (is_row(o, s))
+      load(b, o, s->at[i], o->stride[ALONG], count);
     else
-      load_sheet(b, &operands[i], s->at[i], s);
+      load_packed(b, o, s->at[i], s);
   }
   run(code, b);
   for (int64_t i = 0; i < code->nouts; i++)
@@ -320,53 +349,34 @@ typedef struct Stack {
   const GlowBodyCode *code;
   const GlowBodyOperand *operands;
   int64_t rows, width, down;
-  bool whole; /* the body is one step, and no operand needs room: see whole_rows */
+  bool in_place; /* no element needs room: the body is one step or limits, whose results are put in
+                    place */
+  bool splats;   /* some operand has an element for each row */
   char *first[GLOW_BODY_BLOCKS];
 } Stack;
 
 /* Reads where the operands are at `place`, which has `dims` coordinates that are not 0, and whether
  * all rows are one long row. */
 static void begin_rows(Stack *k, void *const *env, const int64_t *place, int64_t dims) {
-  bool one_row = true, varies = false;
-  k->whole = k->code->single >= 0;
+  bool one_row = true, varies = false, moves = k->rows == 1;
+  k->in_place = k->code->single >= 0 || k->code->clip;
+  k->splats = false;
   for (int64_t i = 0; i < k->code->noperands; i++) {
     const GlowBodyOperand *o = &k->operands[i];
     int64_t offset = 0;
     ROLLED for (int64_t d = 0; d < dims; d++) offset += place[d] * o->stride[d];
     k->first[i] = (char *)env[1 + i] + offset * o->bytes;
     one_row &= k->rows == 1 || o->stride[k->down] == k->width * o->stride[ALONG];
-    k->whole &= o->stride[ALONG] == 1 || (i && !o->stride[ALONG]);
-    k->whole &= !i || k->first[i] != k->first[0];
+    k->in_place &= o->stride[ALONG] == 1 || (i && !o->stride[ALONG]);
+    k->in_place &= !i || k->first[i] != k->first[0];
+    k->splats |= !o->stride[ALONG] && o->stride[k->down];
     varies |= i && o->stride[ALONG];
+    moves |= i && o->stride[k->down];
   }
-  k->whole &= varies;
+  k->in_place &= varies && moves && (!k->splats || k->code->single >= 0);
   if (one_row) {
     k->width *= k->rows;
     k->rows = 1;
-  }
-}
-
-/* Runs a body of one step on rows of whole registers, each as it lies. */
-static void whole_rows(const Stack *k, Blocks *b, int64_t width) {
-  const GlowBodyStep *steps = glow_body_steps(k->code), *s = steps + k->code->single;
-  const GlowBlockOperand *in[GLOW_BODY_INS];
-  for (int64_t i = 0; i < k->code->nsteps; i++)
-    if (!steps[i].lane)
-      b->at[steps[i].result] = register_at((const char *)k->code + steps[i].members);
-  for (int64_t i = 0; i < s->nins; i++)
-    in[i] = s->in[i] < 0 ? &absent : &b->at[s->in[i]];
-  for (int64_t y = 0; y < k->rows; y++) {
-    for (int64_t i = 1; i < k->code->noperands; i++) {
-      const GlowBodyOperand *o = &k->operands[i];
-      const char *from = k->first[i] + y * o->stride[k->down] * o->bytes;
-      if (o->stride[ALONG])
-        b->at[o->block] = block_at(from);
-      else
-        load_one(b, o, from);
-    }
-    glow_lane_blocks[s->lane](
-        (const char *)k->code + s->members, width,
-        k->first[0] + y * k->operands[0].stride[k->down] * k->operands[0].bytes, in);
   }
 }
 
@@ -378,10 +388,67 @@ static int64_t rows_of_registers(int64_t width) {
   return rows;
 }
 
+/* How many rows of a stack fit the blocks. */
+static int64_t rows_at_once(const Stack *k) {
+  const int64_t most = k->code->most;
+  if (k->in_place && k->width >= GLOW_VL)
+    return most / GLOW_VL;
+  int64_t high = k->width < most ? most / k->width : 1;
+  if (k->width < GLOW_VL) {
+    const int64_t even = rows_of_registers(k->width);
+    high -= high > even ? high % even : 0;
+  }
+  return high;
+}
+
+/* Puts what a body of limits makes of rows in place; `b`: what is added to them, or null. */
+static void limit_rows(const Stack *k, GlowBlockOperand a, const GlowBlockOperand *b) {
+  const GlowLimits limits = limits_of(k->code);
+  const int64_t last = k->width - GLOW_VL, next = k->operands[0].stride[k->down] * 4;
+  GlowBlockOperand sum = b ? *b : a;
+  char *to = k->first[0];
+  ROLLED for (int64_t y = 0; y < k->rows; y++) {
+    int64_t at = 0;
+    ROLLED for (int left = 1; left; left = at < k->width, at = last) {
+      ROLLED for (int more = 1; more; at += GLOW_VL, more = at <= last) {
+        GlowVec v = vec_load((const float *)(const void *)a.at + (at & a.varies));
+        if (b)
+          v += vec_load((const float *)(const void *)sum.at + (at & sum.varies));
+        vec_store((float *)(void *)to + at, within(v, &limits));
+      }
+    }
+    to += next, a.at += a.next, sum.at += sum.next;
+  }
+}
+
+/* Runs a body of one step, or of limits, on all rows, where they lie. */
+static void run_in_place(const Stack *k, Blocks *b) {
+  const GlowBodyStep *steps = glow_body_steps(k->code), *s = steps + k->code->single;
+  const GlowBlockOperand *in[GLOW_BODY_INS];
+  for (int64_t i = 0; i < k->code->nsteps; i++)
+    if (!steps[i].lane)
+      b->at[steps[i].result] = registers_at((const char *)k->code + steps[i].members, 0);
+  for (int64_t i = 1; i < k->code->noperands; i++) {
+    const GlowBodyOperand *o = &k->operands[i];
+    if (o->stride[ALONG])
+      b->at[o->block] = rows_at(k->first[i], o->stride[k->down] * o->bytes);
+    else
+      load_one(b, o, k->first[i]);
+  }
+  if (k->code->clip && k->code->nsteps != 1) { /* a step alone is a tighter loop */
+    limit_rows(k, b->at[k->operands[1].block],
+               k->code->noperands > 2 ? &b->at[k->operands[2].block] : (const GlowBlockOperand *)0);
+    return;
+  }
+  for (int64_t i = 0; i < s->nins; i++)
+    in[i] = s->in[i] < 0 ? &absent : &b->at[s->in[i]];
+  glow_lane_blocks[s->lane]((const char *)k->code + s->members, k->rows, k->width, k->first[0],
+                            k->operands[0].stride[k->down] * k->operands[0].bytes, in);
+}
+
 /* `rows` rows of `width` elements; the first one is at `place`, of `dims` coordinates, and `down`
- * is the axis from row to row. Short rows share blocks: a row of 16 channels is less work than what
- * leads to it. Long ones are cut; what is left of a register is a block of its own. A body of one
- * step takes rows of four registers and more as they lie. */
+ * is the axis from row to row. Rows shorter than a register are packed: a row of 4 channels is less
+ * work than what leads to it. Long ones are cut, unless none of their elements needs room. */
 static void stack_rows(void *const *env, const int64_t *place, int64_t dims, int64_t down,
                        int64_t rows, int64_t width) {
   char room[GLOW_BODY_ROOM + GLOW_BODY_BLOCKS * GLOW_BODY_LANES * 8] __attribute__((aligned(64)));
@@ -389,27 +456,20 @@ static void stack_rows(void *const *env, const int64_t *place, int64_t dims, int
   k.code = env[0], k.operands = glow_body_operands(k.code);
   k.rows = rows, k.width = width, k.down = down;
   begin_rows(&k, env, place, dims);
-  int64_t most = k.code->most, high = 1;
-  const bool rows_alone = k.whole && k.width % GLOW_VL == 0 && k.width >= 4 * GLOW_VL;
-  if (k.width <= most / 2 && k.rows > 1 && !rows_alone) {
-    const int64_t even = rows_of_registers(k.width);
-    high = most / k.width;
-    high -= high > even ? high % even : 0;
-    k.whole = false;
-  }
   Blocks b;
   b.room = room, b.pitch = k.code->pitch;
-  const int64_t done = k.whole ? k.width - k.width % GLOW_VL : 0;
-  if (done)
-    whole_rows(&k, &b, done);
+  if (k.in_place && !k.splats && k.width >= GLOW_VL) {
+    run_in_place(&k, &b);
+    return;
+  }
+  const int64_t high = rows_at_once(&k), most = k.in_place ? k.width : k.code->most;
   Sheet s;
   s.down = down;
   for (int64_t y = 0; y < k.rows; y += high)
-    for (int64_t x = done; x < k.width; x += s.width) {
+    for (int64_t x = 0; x < k.width; x += s.width) {
       s.rows = k.rows - y < high ? k.rows - y : high;
       s.width = k.width - x < most ? k.width - x : most;
-      if (s.rows == 1 && s.width > GLOW_VL)
-        s.width -= s.width % GLOW_VL;
+      s.packed = s.width < GLOW_VL;
       for (int64_t i = 0; i < k.code->noperands; i++)
         s.at[i] = k.first[i] + (y * k.operands[i].stride[down] + x * k.operands[i].stride[ALONG]) *
                                    k.operands[i].bytes;

@@ -19,17 +19,42 @@
 /* `count` operands. They are copied, since a result of bytes may alias anything. */
 #define GLOW_BLOCK(name, count, call)                                                              \
   GlowBlockFn glow_block_##name;                                                                   \
-  void glow_block_##name(const void *members, int64_t n, void *result,                             \
-                         const GlowBlockOperand *const *operands) {                                \
+  void glow_block_##name(const void *members, int64_t rows, int64_t width, char *result,           \
+                         int64_t next, const GlowBlockOperand *const *operands) {                  \
     static const uint64_t zeros[GLOW_VL];                                                          \
     enum { COUNT = count };                                                                        \
+    const int64_t last = width - GLOW_VL;                                                          \
     GlowBlockOperand in[COUNT];                                                                    \
     (void)zeros;                                                                                   \
     UNROLL for (int i = 0; i < COUNT; i++) in[i] = *operands[i];                                   \
-    ROLLED for (int64_t at = 0; at < n; at += GLOW_VL) call;                                       \
+    BLOCK_FORMS(call)                                                                              \
   }
+/* The loops over rows and registers. */
+#define BLOCK_LOOPS(call)                                                                          \
+  ROLLED for (int64_t y = 0; y < rows; y++) {                                                      \
+    int64_t at = 0;                                                                                \
+    ROLLED for (int left = 1; left; left = at < width, at = last) {                                \
+      ROLLED for (int more = 1; more; at += GLOW_VL, more = at <= last) call;                      \
+    }                                                                                              \
+    result += next;                                                                                \
+    UNROLL for (int i = 0; i < COUNT; i++) in[i].at += in[i].next;                                 \
+  }
+/* GLOW_BLOCK_FORMS: there is a loop more, which knows that the first operand varies alone. */
+#ifdef GLOW_BLOCK_FORMS
+#define BLOCK_FORMS(call)                                                                          \
+  int64_t others = ~in[0].varies;                                                                  \
+  UNROLL for (int i = 1; i < COUNT; i++) others |= in[i].varies;                                   \
+  if (COUNT > 1 && !others) {                                                                      \
+    UNROLL for (int i = 0; i < COUNT; i++) in[i].varies = i ? 0 : -1;                              \
+    BLOCK_LOOPS(call)                                                                              \
+  } else {                                                                                         \
+    BLOCK_LOOPS(call)                                                                              \
+  }
+#else
+#define BLOCK_FORMS(call) BLOCK_LOOPS(call)
+#endif
 #define GLOW_LANES_FUNCTION static inline __attribute__((always_inline)) /* in that caller */
-#define BLOCK_OUT(T) (T *)result + at
+#define BLOCK_OUT(T) (T *)(void *)result + at
 #define BLOCK_AT(T, i, from) (const T *)(const void *)(from) + (COUNT > 1 ? at & in[i].varies : at)
 #define BLOCK_IN(T, i) BLOCK_AT(T, i, in[i].at)
 #define BLOCK_OPTIONAL(T, i) BLOCK_AT(T, i, in[i].at ? in[i].at : (const char *)zeros)

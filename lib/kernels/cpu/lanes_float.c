@@ -1,4 +1,5 @@
 /* Element-wise operators on lanes of float. */
+#define GLOW_BLOCK_FORMS
 #include "exp.h"
 #include "lanes.h"
 
