@@ -18,7 +18,7 @@ typedef struct Rule {
   GlowValue *columns[GLOW_MAX_RANK]; /* of Theta: [batch, 1, ..., spatial] */
 } Rule;
 
-enum { LOOP = 16, MOST_PLACES = 64 };
+enum { LOOP = 32, MOST_PLACES = 64 };
 
 /* The fewest places that fill a loop: whole vectors of it if such a number divides `width`. */
 static int64_t group_of(int64_t width, int64_t spatial) {
@@ -53,13 +53,11 @@ static bool read_theta(Rule *r) {
   shape[r->spatial + 1] = r->spatial;
   for (uint32_t k = 0; split && k <= r->spatial; k++)
     r->columns[k] = shaped(r, &split->results[k], shape, r->spatial + 2);
-  for (uint32_t k = 1; split && k <= r->spatial && r->group > 1; k++) {
-    GlowValue *copies[MOST_PLACES];
-    for (int64_t i = 0; i < r->group; i++)
-      copies[i] = r->columns[k];
-    r->columns[k] =
-        r->columns[k] ? glow_build_concat(b, copies, (uint32_t)r->group, r->spatial + 1) : NULL;
-  }
+  for (uint32_t a = 0; a < r->spatial + 2; a++)
+    shape[a] = a <= r->spatial ? 1 : r->group;
+  GlowValue *repeats = glow_constant_ints(b->module, r->n, "repeats", shape, r->spatial + 2);
+  for (uint32_t k = 1; split && k <= r->spatial && r->group > 1; k++)
+    r->columns[k] = r->columns[k] ? glow_then2(b, GLOW_OP_TILE, r->columns[k], repeats) : NULL;
   return split != NULL;
 }
 

@@ -152,7 +152,7 @@ static int64_t fill_bits(const GlowResizeMembers *m, GlowKind kind) {
 
 static int64_t scratch_bytes(const GlowResizeParams *p) {
   int64_t slots = p->span[0] * p->span[1], row = (p->out[2] * p->run + 15) / 16 * 16;
-  return (slots + 7) / 8 * 64 + slots * row * (int64_t)sizeof(double);
+  return (slots + 7) / 8 * 128 + slots * row * (int64_t)sizeof(double);
 }
 
 bool glow_select_resize(GlowSelect *s, const GlowNode *n) {

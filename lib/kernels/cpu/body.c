@@ -134,7 +134,8 @@ static void load_rows(Blocks *b, const GlowBodyOperand *o, const char *from, int
     b->at[o->block] = rows_at(to, next ? row : 0);
     ROLLED for (int64_t y = 0; y < rows; y++, from += next, to += row) {
       copy(to, o->bytes, from, step * o->bytes, o->bytes, lanes);
-      __builtin_memset(to + lanes * o->bytes, 0, (size_t)((b->width - lanes) * o->bytes));
+      if (lanes < b->width)
+        __builtin_memset(to + lanes * o->bytes, 0, (size_t)((b->width - lanes) * o->bytes));
     }
   }
 }

@@ -4,7 +4,8 @@
 
 enum { LANES = 8 };
 
-#define LOOP(d) ROLLED for (int64_t i##d = 0; i##d < p->n[d]; i##d++)
+/* A copy of the params: what is stored may alias the others. */
+#define LOOP(d) ROLLED for (int64_t i##d = 0; i##d < q.n[d]; i##d++)
 #define SPAN(d) ROLLED for (int64_t i##d = begin; i##d < end; i##d++)
 #define PLACE(s) (i0 * (s)[0] + i1 * (s)[1] + i2 * (s)[2] + i3 * (s)[3] + i4 * (s)[4])
 
@@ -43,26 +44,26 @@ enum { LANES = 8 };
                               int64_t end, char *scratch) {                                        \
     Unit##bits *y = GLOW_INTERLEAVE_PTRS(ptrs).y;                                                  \
     const Unit##bits *x = GLOW_INTERLEAVE_PTRS(ptrs).x;                                            \
+    const GlowInterleaveParams q = *p;                                                             \
     (void)scratch;                                                                                 \
     SPAN(0) LOOP(1) LOOP(2) LOOP(3) LOOP(4) {                                                      \
-      Unit##bits *to = y + PLACE(p->to);                                                           \
-      const Unit##bits *from = x + PLACE(p->from);                                                 \
-      LOOP(5)                                                                                      \
-      line_##bits(to + i5 * p->to[5], from + i5 * p->from[5], from + i5 * p->from[5] + p->row,     \
-                  p->columns);                                                                     \
+      Unit##bits *to = y + PLACE(q.to);                                                            \
+      const Unit##bits *from = x + PLACE(q.from);                                                  \
+      ROLLED for (int64_t i = 0; i < q.n[5]; i++, to += q.to[5], from += q.from[5])                \
+          line_##bits(to, from, from + q.row, q.columns);                                          \
     }                                                                                              \
   }                                                                                                \
   void glow_deinterleave_##bits(const GlowInterleaveParams *p, void *const *ptrs, int64_t begin,   \
                                 int64_t end, char *scratch) {                                      \
     Unit##bits *y = GLOW_DEINTERLEAVE_PTRS(ptrs).y;                                                \
     const Unit##bits *x = GLOW_DEINTERLEAVE_PTRS(ptrs).x;                                          \
+    const GlowInterleaveParams q = *p;                                                             \
     (void)scratch;                                                                                 \
     SPAN(0) LOOP(1) LOOP(2) LOOP(3) LOOP(4) {                                                      \
-      Unit##bits *to = y + PLACE(p->to);                                                           \
-      const Unit##bits *from = x + PLACE(p->from);                                                 \
-      LOOP(5)                                                                                      \
-      part_##bits(to + i5 * p->to[5], to + i5 * p->to[5] + p->row, from + i5 * p->from[5],         \
-                  p->columns);                                                                     \
+      Unit##bits *to = y + PLACE(q.to);                                                            \
+      const Unit##bits *from = x + PLACE(q.from);                                                  \
+      ROLLED for (int64_t i = 0; i < q.n[5]; i++, to += q.to[5], from += q.from[5])                \
+          part_##bits(to, to + q.row, from, q.columns);                                            \
     }                                                                                              \
   }
 

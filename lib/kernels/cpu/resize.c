@@ -93,6 +93,21 @@ void glow_resize_nearest(const GlowResizeParams *p, void *const *ptrs, int64_t b
 
 /* ---- Sums ------------------------------------------------------------------------------------ */
 
+/* The place of a row of the result, along the axes but the last one. */
+typedef struct Place {
+  int64_t image, plane, line;
+} Place;
+INLINE Place place_of(const GlowResizeParams *p, int64_t u) {
+  const int64_t rows = u / p->out[1];
+  return (Place){rows / p->out[0], rows % p->out[0], u % p->out[1]};
+}
+INLINE void step(const GlowResizeParams *p, Place *at) {
+  at->line = at->line + 1 < p->out[1] ? at->line + 1 : 0;
+  if (!at->line)
+    at->plane = at->plane + 1 < p->out[0] ? at->plane + 1 : 0;
+  at->image += !at->line && !at->plane;
+}
+
 /* Elements of a list. */
 INLINE int64_t list_index(const int64_t *list, int64_t k) { return list[1 + 2 * k]; }
 INLINE double list_weight(const int64_t *list, int64_t k) {
@@ -150,25 +165,30 @@ INLINE const int64_t *list_of(const GlowResizeParams *p, int a, int64_t i) {
     }                                                                                              \
   }
 
-/* Resampled rows in scratch memory: first which row of X each slot holds (-1: none), then the
- * slots, of `size` elements, a multiple of 16. */
+/* Resampled rows in scratch memory: first which row of X each slot holds (-1: none), then where the
+ * rows of a sum are, in its order, then the slots, of `size` elements, a multiple of 16. */
 typedef struct Rows {
   int64_t *ids, size;
+  const double **list;
   double *data;
 } Rows;
 
 INLINE int64_t slots_of(const GlowResizeParams *p) { return p->span[0] * p->span[1]; }
 INLINE Rows rows_in(const GlowResizeParams *p, char *scratch) {
-  Rows r = {(int64_t *)scratch, (p->out[2] * p->run + 15) / 16 * 16, NULL};
-  r.data = (double *)(scratch + (slots_of(p) + 7) / 8 * 64);
+  const int64_t all = (slots_of(p) + 7) / 8 * 64; /* bytes for a number or address of each slot */
+  Rows r = {(int64_t *)scratch, (p->out[2] * p->run + 15) / 16 * 16, NULL, NULL};
+  r.list = (const double **)(void *)(scratch + all);
+  r.data = (double *)(void *)(scratch + 2 * all);
   BELOW(slots_of(p)) r.ids[l] = -1;
   /* Sums behind a row are not of what was there, which may take long. */
   ROLLED for (int64_t i = 0; i < slots_of(p); i++)
       ROLLED for (int64_t k = p->out[2] * p->run; k < r.size; k++) r.data[i * r.size + k] = 0;
   return r;
 }
+/* i % n without a division for the spans of two neighbours, which library code does not know. */
+INLINE int64_t turn(int64_t i, int64_t n) { return n == 1 ? 0 : n == 2 ? i & 1 : i % n; }
 INLINE int64_t slot_of(const GlowResizeParams *p, int64_t i, int64_t j) {
-  return i % p->span[0] * p->span[1] + j % p->span[1];
+  return turn(i, p->span[0]) * p->span[1] + turn(j, p->span[1]);
 }
 
 /* 16 sums from offset `at` of the rows on. */
@@ -180,8 +200,7 @@ INLINE void sum_rows(const GlowResizeParams *p, const Rows *r, const int64_t *pl
     double inner[16];
     LANES16 inner[l] = 0;
     ROLLED for (int64_t b = 0; b < lines[0]; b++) {
-      const double *restrict row =
-          r->data + slot_of(p, list_index(planes, a), list_index(lines, b)) * r->size + at;
+      const double *restrict row = r->list[a * lines[0] + b] + at;
       const double w = list_weight(lines, b);
       if (p->changes[1])
         LANES16 inner[l] = glow_fma(w, row[l], inner[l]);
@@ -197,6 +216,33 @@ INLINE void sum_rows(const GlowResizeParams *p, const Rows *r, const int64_t *pl
   LANES16 out[l] = outer[l];
 }
 
+/* Sums of one row or two, of one plane. */
+INLINE void sum_lines(const Rows *r, const int64_t *lines, int64_t at, double *restrict out) {
+  const double w = list_weight(lines, 0), v = lines[0] > 1 ? list_weight(lines, 1) : 0;
+  const double *restrict x = r->list[0] + at, *restrict z = r->list[lines[0] - 1] + at;
+  if (lines[0] > 1)
+    LANES16 out[l] = glow_fma(v, z[l], glow_fma(w, x[l], 0.0));
+  else
+    LANES16 out[l] = glow_fma(w, x[l], 0.0);
+}
+
+/* Stores SUM(at) for each 16 columns, the last ones over those before them. */
+#define EACH_SUM(size, y, STORE, SUM)                                                              \
+  {                                                                                                \
+    double sums[16];                                                                               \
+    ROLLED for (int64_t x = 0; (size) >= 16 && x < (size); x += 16) {                              \
+      const int64_t at = x + 16 <= (size) ? x : (size)-16;                                         \
+      SUM(at);                                                                                     \
+      LANES16 y[at + l] = STORE(sums[l]);                                                          \
+    }                                                                                              \
+    if ((size) < 16) {                                                                             \
+      SUM(0);                                                                                      \
+      BELOW(size) y[l] = STORE(sums[l]);                                                           \
+    }                                                                                              \
+  }
+#define SUM_ROWS(at) sum_rows(p, &r, planes, lines, at, sums)
+#define SUM_LINES(at) sum_lines(&r, lines, at, sums)
+
 #define RESIZE(kind, S, LOAD, STORE)                                                               \
   ROW(kind, S, LOAD)                                                                               \
   void glow_resize_##kind(const GlowResizeParams *p, void *const *ptrs, int64_t begin,             \
@@ -204,10 +250,10 @@ INLINE void sum_rows(const GlowResizeParams *p, const Rows *r, const int64_t *pl
     const int64_t size = p->out[2] * p->run;                                                       \
     const S fill = (S)FILL_##S(p->fill);                                                           \
     const Rows r = rows_in(p, scratch);                                                            \
-    ROLLED for (int64_t u = begin; u < end; u++) {                                                 \
-      const int64_t image = u / (p->out[0] * p->out[1]), rest = u % (p->out[0] * p->out[1]);       \
-      const int64_t *planes = list_of(p, 0, rest / p->out[1]);                                     \
-      const int64_t *lines = list_of(p, 1, rest % p->out[1]);                                      \
+    Place place = place_of(p, begin);                                                              \
+    ROLLED for (int64_t u = begin; u < end; u++, step(p, &place)) {                                \
+      const int64_t *planes = list_of(p, 0, place.plane), *lines = list_of(p, 1, place.line);      \
+      const int64_t first = place.image * p->in[0];                                                \
       S *restrict y = (S *)ptrs[0] + u * size;                                                     \
       if (p->fills && (planes[0] < 0 || lines[0] < 0)) {                                           \
         BELOW(size) y[l] = fill;                                                                   \
@@ -216,21 +262,16 @@ INLINE void sum_rows(const GlowResizeParams *p, const Rows *r, const int64_t *pl
       ROLLED for (int64_t a = 0; a < planes[0]; a++)                                               \
           ROLLED for (int64_t b = 0; b < lines[0]; b++) {                                          \
         const int64_t i = list_index(planes, a), j = list_index(lines, b);                         \
-        const int64_t id = (image * p->in[0] + i) * p->in[1] + j, slot = slot_of(p, i, j);         \
+        const int64_t id = (first + i) * p->in[1] + j, slot = slot_of(p, i, j);                    \
         if (r.ids[slot] != id)                                                                     \
           row_##kind(p, (const S *)ptrs[1] + id * p->in[2] * p->run, r.data + slot * r.size);      \
         r.ids[slot] = id;                                                                          \
+        r.list[a * lines[0] + b] = r.data + slot * r.size;                                         \
       }                                                                                            \
-      int64_t at = 0;                                                                              \
-      double sums[16];                                                                             \
-      ROLLED for (; at + 16 <= size; at += 16) {                                                   \
-        sum_rows(p, &r, planes, lines, at, sums);                                                  \
-        LANES16 y[at + l] = STORE(sums[l]);                                                        \
-      }                                                                                            \
-      if (at < size) {                                                                             \
-        sum_rows(p, &r, planes, lines, at, sums);                                                  \
-        BELOW(size - at) y[at + l] = STORE(sums[l]);                                               \
-      }                                                                                            \
+      if (!p->changes[0] && p->changes[1] && (lines[0] == 1 || lines[0] == 2))                     \
+        EACH_SUM(size, y, STORE, SUM_LINES)                                                        \
+      else                                                                                         \
+        EACH_SUM(size, y, STORE, SUM_ROWS)                                                         \
       ROLLED for (int64_t k = 0; p->fills && k < p->out[2]; k++) {                                 \
         if (list_of(p, 2, k)[0] < 0)                                                               \
           BELOW(p->run) y[k * p->run + l] = fill;                                                  \

@@ -46,6 +46,43 @@ INLINE void copy_run(char *to, const char *from, int64_t run) {
 }
 #endif
 
+/* Two loops over runs: steps of each, and the bytes from one to the next on both sides, the inner
+ * loop last. */
+typedef struct Runs {
+  int64_t n[2], to[2], from[2], run;
+} Runs;
+
+#define EACH_RUN(COPY)                                                                             \
+  ROLLED for (int64_t i = 0; i < r->n[0]; i++) {                                                   \
+    char *t = to + i * r->to[0];                                                                   \
+    const char *f = from + i * r->from[0];                                                         \
+    ROLLED for (int64_t j = 0; j < r->n[1]; j++, t += r->to[1], f += r->from[1]) COPY;             \
+  }
+
+/* Library code asks how long runs are before the loops. */
+INLINE void copy_runs(char *to, const char *from, const Runs *r) {
+#ifdef GLOW_LIBRARY
+  const int64_t run = r->run;
+  if (run > 128 && run <= 256) {
+    EACH_RUN(copy_128(t, f, run - 128))
+  } else if (run > 64 && run <= 128) {
+    EACH_RUN(copy_64(t, f, run - 64))
+  } else if (run > 32 && run <= 64) {
+    EACH_RUN(copy_32(t, f, run - 32))
+  } else if (run > 16 && run <= 32) {
+    EACH_RUN(copy_16(t, f, run - 16))
+  } else if (run > 8 && run <= 16) {
+    EACH_RUN(copy_8(t, f, run - 8))
+  } else if (run >= 4 && run <= 8) {
+    EACH_RUN(copy_4(t, f, run - 4))
+  } else {
+    EACH_RUN(copy_run(t, f, run))
+  }
+#else
+  EACH_RUN(copy_run(t, f, r->run))
+#endif
+}
+
 /* CALL(bytes) with a constant for the sizes of most elements: one of them in compiled code. */
 #define BY_SIZE(bytes, CALL)                                                                       \
   if ((bytes) == 4)                                                                                \
