@@ -7,6 +7,7 @@ typedef struct Pool {
   Shape x, y;
   int axes, kernels[AXES], strides[AXES], pads[2 * AXES], dilations[AXES];
   bool nhwc;
+  bool apart; /* windows of 2 elements side by side */
 } Pool;
 
 /* No window is all padding, which means and norms of windows do not have. */
@@ -16,6 +17,11 @@ static void draw_axis(Program *p, Pool *t, int a, int most) {
   t->strides[a] = draw_in(p, 1, 3);
   for (int k = 0; k < 2; k++)
     t->pads[a + k * t->axes] = draw(p, 2) ? draw_in(p, 0, kernel - 1) : 0;
+  if (t->apart) {
+    kernel = t->kernels[a] = t->strides[a] = 2;
+    dilation = t->dilations[a] = 1;
+    t->pads[a] = 0;
+  }
   int reach = (kernel - 1) * dilation + 1;
   t->x.dims[at] = reach + draw_in(p, 0, most);
   t->y.dims[at] = (t->x.dims[at] + t->pads[a] + t->pads[a + t->axes] - reach) / t->strides[a] + 1;
@@ -26,6 +32,7 @@ static Pool draw_pool(Program *p, GlowKind kind, bool plain) {
   bool blocked = !plain && !t.nhwc && draw(p, 2);
   if (blocked)
     t.axes = 2;
+  t.apart = plain && draw(p, 3) == 0;
   t.x.kind = t.y.kind = kind;
   t.x.rank = t.y.rank = t.axes + 2;
   t.x.layout = t.y.layout = blocked ? "NCHW16c" : NULL;
@@ -33,7 +40,7 @@ static Pool draw_pool(Program *p, GlowKind kind, bool plain) {
   int channel = t.nhwc ? t.axes + 1 : 1;
   t.x.dims[channel] = t.y.dims[channel] = draw_in(p, 1, blocked || t.nhwc ? 36 : 4);
   for (int a = 0; a < t.axes; a++)
-    draw_axis(p, &t, a, t.axes == 1 ? 30 : t.axes == 2 ? 8 : 3);
+    draw_axis(p, &t, a, t.axes == 1 || (t.apart && a == t.axes - 1) ? 40 : t.axes == 2 ? 8 : 3);
   return t;
 }
 

@@ -394,7 +394,7 @@ INLINE void band(const GlowPoolRowsParams *p, What what, Call *c, const int64_t 
     join_line(LARGER, tap, taps, c->sums, floats);
 }
 
-/* ---- Kernels --------------------------------------------------------------------------------- */
+/* ---- Calls ----------------------------------------------------------------------------------- */
 
 /* Columns [whole[0], whole[1]) of results have all their taps inside. */
 INLINE void whole_columns(const GlowPoolParams *p, int64_t *whole) {
@@ -445,39 +445,104 @@ INLINE Call begin_call(const GlowPoolRowsParams *p, What what, const float *x, c
   return c;
 }
 
+/* Where a call is in X and Y. */
+typedef struct Walk {
+  int64_t place[2], image, channel;
+  const float *plane;
+} Walk;
+
+INLINE Walk begin_walk(const GlowPoolParams *q, const float *x, int64_t begin) {
+  Walk w = {
+      {begin / q->out[1] % q->out[0], begin % q->out[1]}, begin / (q->out[0] * q->out[1]), 0, x};
+  w.channel = w.image % q->c;
+  w.plane += w.image / q->c * q->xn + w.channel * q->xc;
+  return w;
+}
+
+/* `count` rows of the same plane further. */
+INLINE void walk(const GlowPoolParams *q, Walk *w, int64_t count) {
+  w->place[1] += count;
+  if (w->place[1] < q->out[1])
+    return;
+  w->place[1] = 0;
+  if (++w->place[0] < q->out[0])
+    return;
+  w->place[0] = 0;
+  w->image++;
+  w->plane += q->xc;
+  if (++w->channel < q->c)
+    return;
+  w->channel = 0;
+  w->plane += q->xn - q->c * q->xc;
+}
+
+/* ---- Windows of 2 x 2 or 2 x 2 x 2 side by side ---------------------------------------------- */
+
+/* These read each element once, so they need no scratch memory. */
+INLINE bool are_apart(const GlowPoolParams *q, What what) {
+  bool all = what == MAX || what == MEAN;
+  UNROLL for (int a = 0; a < GLOW_POOL_DIMS; a++) {
+    const int64_t side = q->kernel[a];
+    all &= (side == 2 || (side == 1 && !a)) && q->stride[a] == side && q->dilation[a] == 1 &&
+           !q->before[a] && side * q->out[a] <= q->in[a];
+  }
+  return all;
+}
+
+/* The even and the odd ones of the floats at x; those from `end` on do not count. */
+INLINE void take_pairs(const float *x, const float *end, GlowVec *even, GlowVec *odd) {
+  const int64_t left = end - x, more = left - GLOW_VL;
+  const GlowVec a = left >= GLOW_VL ? vec_load(x) : vec_load_first(x, left);
+  const GlowVec b = more >= GLOW_VL ? vec_load(x + GLOW_VL) : vec_load_first(x + GLOW_VL, more);
+  *even = EVEN(a, b);
+  *odd = ODD(a, b);
+}
+
+INLINE void windows_apart(const GlowPoolParams *q, What what, float *y, const float *x,
+                          int64_t begin, int64_t end) {
+  const float *x_end = x + last_of(q) + 1, *limit = y + end * q->out[2];
+  const GlowVec part = vec_splat(q->kernel[0] == 2 ? 0.125f : 0.25f);
+  Walk w = begin_walk(q, x, begin);
+  ROLLED for (int64_t u = begin; u < end; u++, walk(q, &w, 1)) {
+    const float *from = w.plane + q->kernel[0] * w.place[0] * q->xs[0] + 2 * w.place[1] * q->xs[1];
+    ROLLED for (int64_t j = 0; j < q->out[2]; j += GLOW_VL) {
+      GlowVec all = vec_splat(what == MEAN ? 0 : -__builtin_inff());
+      ROLLED for (int64_t i = 0; i < q->kernel[0]; i++) {
+        const float *at = from + i * q->xs[0] + 2 * j;
+        GlowVec v[4];
+        take_pairs(at, x_end, &v[0], &v[1]);
+        take_pairs(at + q->xs[1], x_end, &v[2], &v[3]);
+        UNROLL for (int k = 0; k < 4; k++) all = what == MEAN ? all + v[k] : vec_top(all, v[k]);
+      }
+      put(y + u * q->out[2] + j, limit, what == MEAN ? all * part : all);
+    }
+  }
+}
+
+/* ---- Kernels --------------------------------------------------------------------------------- */
+
 INLINE void pool(const GlowPoolRowsParams *params, What what, float *y, int64_t *at, const float *x,
                  int64_t begin, int64_t end, char *scratch) {
   const GlowPoolRowsParams copy = *params, *p = &copy; /* no store changes it */
   const GlowPoolParams *q = &p->pool;
+  if (are_apart(q, what)) {
+    windows_apart(q, what, y, x, begin, end);
+    return;
+  }
   Call c = begin_call(p, what, x, scratch);
-  int64_t place[] = {begin / q->out[1] % q->out[0], begin % q->out[1]};
-  int64_t image = begin / (q->out[0] * q->out[1]), channel = image % q->c;
-  const float *plane = x + image / q->c * q->xn + channel * q->xc;
+  Walk w = begin_walk(q, x, begin);
   const float *limit = y + end * q->out[2];
-  ROLLED for (int64_t u = begin, count; u < end; u += count) {
-    count = least(least(p->band, q->out[1] - place[1]), end - u);
-    band(p, what, &c, place, count, plane);
+  ROLLED for (int64_t u = begin, count; u < end; u += count, walk(q, &w, count)) {
+    count = least(least(p->band, q->out[1] - w.place[1]), end - u);
+    band(p, what, &c, w.place, count, w.plane);
     ROLLED for (int64_t i = 0; i < count; i++) {
-      const int64_t row = (u + i) * q->out[2], here[] = {place[0], place[1] + i};
+      const int64_t row = (u + i) * q->out[2], here[] = {w.place[0], w.place[1] + i};
       if (what == ARG)
-        put_row_arg(p, &c, here, plane, image * (q->in[0] * q->in[1] * q->in[2]),
+        put_row_arg(p, &c, here, w.plane, w.image * (q->in[0] * q->in[1] * q->in[2]),
                     c.sums + i * p->pitch, c.from + i * p->pitch, y + row, at + row, limit);
       else
         put_row(p, what, &c, here, c.sums + i * p->pitch, y + row, limit);
     }
-    place[1] += count;
-    if (place[1] < q->out[1])
-      continue;
-    place[1] = 0;
-    if (++place[0] < q->out[0])
-      continue;
-    place[0] = 0;
-    image++;
-    plane += q->xc;
-    if (++channel < q->c)
-      continue;
-    channel = 0;
-    plane += q->xn - q->c * q->xc;
   }
 }
 

@@ -96,14 +96,16 @@ typedef struct Tap {
   int64_t first, end, k; /* k: along the last axis */
 } Tap;
 
-/* Which lanes of the vectors of a row each tap along the last axis has. */
+/* What each tap along the last axis has: columns [first, end) of the image, column c from block
+ * c - at, and lanes of the vectors of a row. */
 typedef struct Masks {
-  int64_t vectors; /* of a row; 0: there are too many */
+  int64_t vectors; /* of a row; 0: there are too many for masks */
+  int64_t first[GLOW_COL2_IM_TAPS], end[GLOW_COL2_IM_TAPS], at[GLOW_COL2_IM_TAPS];
   GlowVecI of[GLOW_COL2_IM_TAPS];
 } Masks;
 
-INLINE int64_t find_taps(const GlowCol2ImParams *p, const float *x, int64_t r0, int64_t r1,
-                         Tap *taps) {
+INLINE int64_t find_taps(const GlowCol2ImParams *p, const Masks *m, const float *x, int64_t r0,
+                         int64_t r1, Tap *taps) {
   const int64_t row_blocks = p->count[2], blocks = p->count[0] * p->count[1] * row_blocks;
   int64_t count = 0;
   ROLLED for (int64_t i = 0; i < p->kernel[0]; i++) {
@@ -112,11 +114,9 @@ INLINE int64_t find_taps(const GlowCol2ImParams *p, const float *x, int64_t r0, 
       const int64_t b1 = block_at(p, 1, r1, j);
       ROLLED for (int64_t k = 0; b1 >= 0 && k < p->kernel[2]; k++) {
         const int64_t tap = (i * p->kernel[1] + j) * p->kernel[2] + k;
-        int64_t first, end, at;
-        blocks_at(p, 2, k, &first, &end, &at);
-        if (first < end)
-          taps[count++] = (Tap){x + tap * blocks + (b0 * p->count[1] + b1) * row_blocks - at,
-                                first + at, end + at, k};
+        if (m->first[k] < m->end[k])
+          taps[count++] = (Tap){x + tap * blocks + (b0 * p->count[1] + b1) * row_blocks - m->at[k],
+                                m->first[k], m->end[k], k};
       }
     }
   }
@@ -143,9 +143,10 @@ INLINE void find_masks(const GlowCol2ImParams *p, Masks *m) {
   m->vectors = (p->image[2] + GLOW_VL - 1) / GLOW_VL;
   if (m->vectors * p->kernel[2] > GLOW_COL2_IM_TAPS)
     m->vectors = 0;
-  ROLLED for (int64_t k = 0; m->vectors && k < p->kernel[2]; k++) {
+  ROLLED for (int64_t k = 0; k < p->kernel[2]; k++) {
     int64_t first, end, at;
     blocks_at(p, 2, k, &first, &end, &at);
+    m->first[k] = first + at, m->end[k] = end + at, m->at[k] = at;
     ROLLED for (int64_t v = 0; v < m->vectors; v++) {
       const int32_t begin = (int32_t)(first + at - v * GLOW_VL),
                     stop = (int32_t)(end + at - v * GLOW_VL);
@@ -154,20 +155,36 @@ INLINE void find_masks(const GlowCol2ImParams *p, Masks *m) {
   }
 }
 
-/* A row of the image whose taps may be read whole. */
+/* N vectors, the first of them number v, of a row of the image whose taps may be read whole: one
+ * alone waits for its last sum. */
+#define FOLD_WHOLE(N)                                                                              \
+  INLINE void fold_whole##N(const Masks *m, const Tap *taps, int64_t count, int64_t v, float *y,   \
+                            const float *y_limit) {                                                \
+    GlowVec sum[N];                                                                                \
+    UNROLL for (int n = 0; n < N; n++) sum[n] = vec_splat(0);                                      \
+    ROLLED for (int64_t t = 0; t < count; t++) {                                                   \
+      const float *from = taps[t].from + v * GLOW_VL;                                              \
+      const GlowVecI *mask = m->of + taps[t].k * m->vectors + v;                                   \
+      UNROLL for (int n = 0; n < N; n++) sum[n] +=                                                 \
+          (GlowVec)((GlowVecI)vec_load(from + n * GLOW_VL) & mask[n]);                             \
+    }                                                                                              \
+    UNROLL for (int n = 0; n < N; n++) {                                                           \
+      float *to = y + (v + n) * GLOW_VL;                                                           \
+      if (to + GLOW_VL <= y_limit)                                                                 \
+        vec_store(to, sum[n]);                                                                     \
+      else                                                                                         \
+        vec_store_first(to, sum[n], most(y_limit - to, 0));                                        \
+    }                                                                                              \
+  }
+FOLD_WHOLE(2)
+FOLD_WHOLE(1)
+
 INLINE void fold_whole_row(const Masks *m, const Tap *taps, int64_t count, float *y,
                            const float *y_limit) {
-  ROLLED for (int64_t v = 0; v < m->vectors; v++) {
-    GlowVec sum = vec_splat(0);
-    float *to = y + v * GLOW_VL;
-    ROLLED for (int64_t t = 0; t < count; t++) sum +=
-        (GlowVec)((GlowVecI)vec_load(taps[t].from + v * GLOW_VL) &
-                  m->of[taps[t].k * m->vectors + v]);
-    if (to + GLOW_VL <= y_limit)
-      vec_store(to, sum);
-    else
-      vec_store_first(to, sum, y_limit - to);
-  }
+  int64_t v = 0;
+  ROLLED for (; v + 2 <= m->vectors; v += 2) fold_whole2(m, taps, count, v, y, y_limit);
+  if (v < m->vectors)
+    fold_whole1(m, taps, count, v, y, y_limit);
 }
 
 /* A row of the image; y_limit: where no more is stored. */
@@ -200,7 +217,7 @@ INLINE void fold_rows(const GlowCol2ImParams *p, const float *x, float *y, int64
     const int64_t r1 = u % p->image[1], rest = u / p->image[1];
     Tap taps[GLOW_COL2_IM_TAPS];
     const int64_t count =
-        find_taps(p, x + rest / p->image[0] * plane, rest % p->image[0], r1, taps);
+        find_taps(p, &masks, x + rest / p->image[0] * plane, rest % p->image[0], r1, taps);
     bool whole = masks.vectors > 0;
     ROLLED for (int64_t t = 0; t < count; t++) whole &=
         (uintptr_t)taps[t].from >= (uintptr_t)x &&
