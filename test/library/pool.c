@@ -12,16 +12,11 @@ typedef struct Pool {
 
 /* No window is all padding, which means and norms of windows do not have. */
 static void draw_axis(Program *p, Pool *t, int a, int most) {
-  int at = t->nhwc ? 1 + a : 2 + a, kernel = t->kernels[a] = draw_in(p, 1, 4);
-  int dilation = t->dilations[a] = draw(p, 4) ? 1 : draw_in(p, 1, 2);
-  t->strides[a] = draw_in(p, 1, 3);
+  int at = t->nhwc ? 1 + a : 2 + a, kernel = t->kernels[a] = t->apart ? 2 : draw_in(p, 1, 4);
+  int dilation = t->dilations[a] = t->apart || draw(p, 4) ? 1 : draw_in(p, 1, 2);
+  t->strides[a] = t->apart ? 2 : draw_in(p, 1, 3);
   for (int k = 0; k < 2; k++)
-    t->pads[a + k * t->axes] = draw(p, 2) ? draw_in(p, 0, kernel - 1) : 0;
-  if (t->apart) {
-    kernel = t->kernels[a] = t->strides[a] = 2;
-    dilation = t->dilations[a] = 1;
-    t->pads[a] = 0;
-  }
+    t->pads[a + k * t->axes] = draw(p, 2) && (k || !t->apart) ? draw_in(p, 0, kernel - 1) : 0;
   int reach = (kernel - 1) * dilation + 1;
   t->x.dims[at] = reach + draw_in(p, 0, most);
   t->y.dims[at] = (t->x.dims[at] + t->pads[a] + t->pads[a + t->axes] - reach) / t->strides[a] + 1;
