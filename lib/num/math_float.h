@@ -9,6 +9,8 @@
 #define GLOW_LOG2E_F 0x1.715476p+0f
 #define GLOW_LN2_HI_F 0x1.62e43p-1f
 #define GLOW_LN2_LO_F -0x1.05c61p-29f
+#define GLOW_LN2_TOP_F 0x1.62e4p-1f /* 15 bits: its product with an exponent is exact */
+#define GLOW_LN2_REST_F 0x1.7f7d1cp-20f
 #define GLOW_MAGIC_F 0x1.8p23f       /* adding it leaves the nearest integer in the low bits */
 #define GLOW_BIASED_F 0x1.8000fep23f /* 127 more: a sum's low bits are the exponent of a float */
 
@@ -114,18 +116,22 @@ static inline float glow_tanhf(float x) {
   return glow_copysignf(glow_fmaf(g, q, g), x);
 }
 
-/* From e = e^-|x| = 2^n (1 + p), so that both tails are accurate: 1 / (1 + e), and below zero this
- * times 2^n times 1 + p. `lost` is what rounding 1 + e cut off; its quotient by 1 + e is taken to
- * be 0.72 of it. The powers are times 2^30, so that nothing before the quotient is subnormal. */
+/* 2^n and *one = 1, both divided by 2^(n / 2), so that neither overflows, for |n| <= 254 and
+ * shifted = n + GLOW_MAGIC_F. For n = 254 *one is 0. */
+static inline float glow_scaled_f(float shifted, float *one) {
+  uint32_t n = glow_float_bits(shifted) - 0x4b400000u, scale = ((254u - n) << 22) & 0xff800000u;
+  *one = glow_float_from_bits(scale);
+  return glow_float_from_bits((n << 23) + scale);
+}
+
+/* 1 / (1 + e^-x) with e^-x = 2^n (1 + q). */
 static inline float glow_sigmoidf(float x) {
-  float a = glow_fabsf(x), t = a > 104.0f ? 104.0f : a;
-  float shifted = glow_fmaf(t, -GLOW_LOG2E_F, GLOW_BIASED_F + 30.0f);
-  float n = shifted - (GLOW_BIASED_F + 30.0f), r = glow_fmaf(n, -GLOW_LN2_HI_F, -t);
-  r = glow_fmaf(n, -GLOW_LN2_LO_F, r);
-  float p = glow_fmaf(glow_exp_poly_f(r) * r, r, r), s = glow_power_f(shifted);
-  float e = glow_fmaf(s, p, s), d = 0x1p30f + e, lost = e - (d - 0x1p30f);
-  float q = (x < 0 ? s : 0x1p30f) / d;
-  return glow_fmaf(q, glow_fmaf(-0x1.7p-31f, lost, x < 0 ? p : 0.0f), q);
+  float high = x > 104.0f ? 104.0f : x, t = high < -104.0f ? -104.0f : high;
+  float shifted = glow_fmaf(t, -GLOW_LOG2E_F, GLOW_MAGIC_F), n = shifted - GLOW_MAGIC_F;
+  float r = glow_fmaf(n, -GLOW_LN2_LO_F, glow_fmaf(n, -GLOW_LN2_HI_F, -t));
+  float q = glow_fmaf(glow_exp_poly_f(r) * r, r, r);
+  float one, power = glow_scaled_f(shifted, &one);
+  return one / (glow_fmaf(power, q, one) + power);
 }
 
 /* x + x P(x^2) near zero; beyond, 1 - e^-Q(|x|) with Q = -log erfc. */
@@ -155,70 +161,57 @@ static inline float glow_erff(float x) {
 
 /* ---- Gelu ------------------------------------------------------------------------------------ */
 
-/* a t(a) as the sum of the result and *rest, where t(a) is the share of a normal distribution
- * beyond a = |x|, divided by e^(-a^2 / 2). a t(a) is a times a polynomial in a - 1 below 2, and a
- * polynomial in 1 / (a + 1.25) from there on. Both are a large part and a product. */
-static inline float glow_tail_parts_f(float a, float *rest) {
-  float s = a - 1.0f, m = -0x1.06586ep-19f;
-  m = glow_fmaf(m, s, 0x1.ff8caep-18f);
-  m = glow_fmaf(m, s, -0x1.9013b2p-16f);
-  m = glow_fmaf(m, s, 0x1.6db588p-14f);
-  m = glow_fmaf(m, s, -0x1.42a5e8p-12f);
-  m = glow_fmaf(m, s, 0x1.0a328ep-10f);
-  m = glow_fmaf(m, s, -0x1.9ef46ep-9f);
-  m = glow_fmaf(m, s, 0x1.2f46d6p-7f);
-  m = glow_fmaf(m, s, -0x1.9b00e0p-6f);
-  m = glow_fmaf(m, s, 0x1.fcc828p-5f);
-  m = glow_fmaf(m, s, -0x1.19524ap-3f);
-  float v = 1.0f / (a + 1.25f), w = 0x1.153178p+3f;
-  w = glow_fmaf(w, v, -0x1.19900ep+4f);
-  w = glow_fmaf(w, v, 0x1.9a35eap+3f);
-  w = glow_fmaf(w, v, -0x1.5b8d64p+1f);
-  w = glow_fmaf(w, v, -0x1.7fa31ap-1f);
-  w = glow_fmaf(w, v, -0x1.aacd6ap-2f);
-  w = glow_fmaf(w, v, 0x1.6fa656p-11f);
-  float one = 0x1.0bdb2ep-2f, near = a * one, lost = a < 2.0f ? glow_fmaf(a, one, -near) : 0.0f;
-  float first = a < 2.0f ? near : 0x1.98814ep-2f;
-  float x = a < 2.0f ? m * s : w, y = a < 2.0f ? a : v, sum = glow_fmaf(x, y, first);
-  *rest = glow_fmaf(x, y, first - sum) + lost;
-  return sum;
-}
-
-/* Gelu: x minus the tail a t(a) e^(-a^2 / 2), and below zero minus the tail alone. e^(-a^2 / 2) =
- * 2^k e^r e^c, where r is exact and c is small, since the square is a sum of two floats. What is
- * left out of each sum is carried along: errors of an ULP each would be more than two together. The
- * tail is times 2^64 until its last rounding, since it may be subnormal. */
+/* Gelu: x minus the tail a t(a) e^(-a^2 / 2), and below zero minus the tail alone, where t(a) is
+ * the share of a normal distribution beyond a = |x|, divided by e^(-a^2 / 2).
+ *
+ * 2 a t(a) is v + v p for v = a / (a + 1.5) and a polynomial p in v, whose even and odd powers are
+ * summed side by side. What rounding cut off from v is `lost` / (a + 1.5); it counts with the slope
+ * of v + v p, about 1.5 (1 - v). e^(-a^2 / 2) = 2^n (1 + q); the product of a / 2 and a is not
+ * rounded. The tail is times 2^65 until its last rounding, since it may be subnormal. */
 static inline float glow_geluf(float x) {
   float a = glow_fabsf(x), t = a > 15.0f ? 15.0f : a, half = 0.5f * t;
-  float square = half * t, lost = glow_fmaf(half, t, -square);
-  float shifted = glow_fmaf(square, -GLOW_LOG2E_F, GLOW_BIASED_F + 64.0f);
-  float n = shifted - (GLOW_BIASED_F + 64.0f), r = glow_fmaf(n, -GLOW_LN2_HI_F, -square);
-  float c = glow_fmaf(n, -GLOW_LN2_LO_F, -lost), rest, y = glow_tail_parts_f(t, &rest);
-  float q = glow_exp_poly_f(r) * r * r, e = glow_fmaf(c, r + q, c) + q; /* e^r e^c - 1 - r */
-  float tail = (y + glow_fmaf(y, r, glow_fmaf(y, e, rest))) * glow_power_f(shifted);
-  return glow_fmaf(tail, -0x1p-64f, x < 0 ? 0.0f * x : x); /* NaN for -inf, as 0 inf is */
+  float v = t / (t + 1.5f), u = v - 0.375f, z = u * u, w = 1.0f - v;
+  float lost = glow_fmaf(-v, t, glow_fmaf(-v, 1.5f, t));
+  float p = 0x1.e82a5p-4f, odd = 0x1.30ee98p-1f;
+  p = glow_fmaf(p, z, -0x1.703462p-2f);
+  odd = glow_fmaf(odd, z, -0x1.92c30ap-2f);
+  p = glow_fmaf(p, z, 0x1.f84c14p-5f);
+  odd = glow_fmaf(odd, z, -0x1.86bdc8p-3f);
+  p = glow_fmaf(p, z, 0x1.7abcfcp-2f);
+  odd = glow_fmaf(odd, z, 0x1.48f9bep-2f);
+  p = glow_fmaf(p, z, -0x1.0a528p-1f);
+  odd = glow_fmaf(odd, z, 0x1.a326d8p-5f);
+  p = glow_fmaf(p, z, 0x1.4c685p-2f);
+  odd = glow_fmaf(odd, z, -0x1.4fe4ccp-1f);
+  p = glow_fmaf(odd, u, p);
+  float shifted = glow_fmaf(half * t, -GLOW_LOG2E_F, GLOW_BIASED_F + 64.0f);
+  float n = shifted - (GLOW_BIASED_F + 64.0f), r = glow_fmaf(-half, t, n * -GLOW_LN2_TOP_F);
+  r = glow_fmaf(n, -GLOW_LN2_REST_F, r);
+  float q = glow_fmaf(glow_exp_poly_f(r) * r, r, r), b = glow_fmaf(v, p, lost * (w * w));
+  float tail = (v + glow_fmaf(v + b, q, b)) * glow_power_f(shifted);
+  float rest = (int32_t)glow_float_bits(x) < 0 ? 0.0f * x : x; /* NaN for -inf, as 0 inf is */
+  return glow_fmaf(tail, -0x1p-65f, rest);
 }
 
-/* Gelu with (1 + tanh u) / 2 = 1 / (1 + e^-2u) as the distribution function, for u = sqrt(2 / pi)
- * (x + 0.044715 x^3): x or x e^-2|u|, divided by 1 + e^-2|u|. 2 u is w + wl, since its absolute
- * error becomes the relative error of the result. Below zero what rounding the dividend and the
- * divisor cut off counts too; the powers are times 2^64, as those of Gelu. */
+/* Gelu with (1 + tanh m) / 2 = 1 / (1 + e^-2m) as the distribution function, for m = sqrt(2 / pi)
+ * (x + 0.044715 x^3): x / (1 + 2^e), where e = x (g + gl) is n + f. The absolute error of f becomes
+ * the relative error of the result. k and c are near -2 sqrt(2 / pi) log2 e and 0.044715 times
+ * that: both are too small by the same factor, `more`, and k has so few digits that k - g is exact.
+ * Below -12.95 the result is x times 0, which is NaN for -inf. */
 static inline float glow_gelu_tanhf(float x) {
-  const float k = 0x1.9884p0f, kl = 0x1.4cf50ep-18f;    /* 2 sqrt(2 / pi) */
-  const float c = 0x1.2444f2p-4f, cl = 0x1.49b16ap-29f; /* 0.044715 times that */
-  float a = glow_fabsf(x), t = a > 11.0f ? 11.0f : a;
-  float z = t * t, zl = glow_fmaf(t, t, -z), g = glow_fmaf(c, z, k);
-  float gl = glow_fmaf(c, z, k - g) + glow_fmaf(c, zl, glow_fmaf(cl, z, kl));
-  float w = t * g, wl = glow_fmaf(t, gl, glow_fmaf(t, g, -w));
-  float shifted = glow_fmaf(w, -GLOW_LOG2E_F, GLOW_BIASED_F + 64.0f);
-  float n = shifted - (GLOW_BIASED_F + 64.0f), s = glow_power_f(shifted);
-  float r = glow_fmaf(n, -GLOW_LN2_HI_F, -w) + glow_fmaf(n, -GLOW_LN2_LO_F, -wl);
-  float q = glow_fmaf(glow_exp_poly_f(r) * r, r, r), y = t * s, e = glow_fmaf(s, q, s);
-  float num = glow_fmaf(y, q, y), numl = glow_fmaf(y, q, y - num) * 0x1p-64f;
-  float d = glow_fmaf(e, 0x1p-64f, 1.0f), dl = glow_fmaf(e, 0x1p-64f, 1.0f - d);
-  float v = (x < 0 ? glow_fmaf(0.0f, x, num * -0x1p-64f) : x) / d; /* NaN for -inf */
-  float lost = x < 0 ? glow_fmaf(v, dl, numl) : 0.0f;
-  return glow_fmaf(-0.875f, lost, v);
+  const float k = -0x1.26a6cp+1f, c = -0x1.a59c5ap-4f, more = 0x1.bd4bacp-14f;
+  float high = x > 12.95f ? 12.95f : x, t = high < -12.95f ? -12.95f : high;
+  float z = t * t, g = glow_fmaf(c, z, k), zl = glow_fmaf(t, t, -z);
+  float gl = glow_fmaf(more, g, glow_fmaf(c, zl, glow_fmaf(c, z, k - g)));
+  float shifted = glow_fmaf(t, g, GLOW_MAGIC_F), n = shifted - GLOW_MAGIC_F;
+  float f = glow_fmaf(t, gl, glow_fmaf(t, g, -n)), p = 0x1.417e0ep-13f;
+  p = glow_fmaf(p, f, 0x1.5f10e6p-10f);
+  p = glow_fmaf(p, f, 0x1.3b2dd8p-7f);
+  p = glow_fmaf(p, f, 0x1.c6af7p-5f);
+  p = glow_fmaf(p, f, 0x1.ebfbdcp-3f);
+  float one, power = glow_scaled_f(shifted, &one), y = power * f;
+  float q = glow_fmaf(y, GLOW_LN2_HI_F, y * f * p); /* 2^n (2^f - 1), scaled as 2^n is */
+  return x / (q + one + power) * one;
 }
 
 /* ---- Inverse trigonometric functions --------------------------------------------------------- */
