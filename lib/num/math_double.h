@@ -145,7 +145,7 @@ static inline double glow_tanh(double x) {
   return glow_copysign(a > 0.55 ? large : glow_fma(p * z, x, x), x);
 }
 
-/* As glow_sigmoidf. */
+/* From e = e^-|x|, so that both tails are accurate. `lost` is what rounding 1 + e cut off. */
 static inline double glow_sigmoid(double x) {
   double e = glow_exp(-glow_fabs(x)), d = 1.0 + e, lost = e - (d - 1.0);
   double q = (x < 0 ? e : 1.0) / d, inverse = x < 0 ? 1.0 - q : q;

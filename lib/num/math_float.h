@@ -134,6 +134,18 @@ static inline float glow_sigmoidf(float x) {
   return one / (glow_fmaf(power, q, one) + power);
 }
 
+/* e^x - 1 with e^x = 2^n e^r: 2^n - 1 + 2^n r, which is nearly exact where it is small, and the
+ * other terms of 2^n e^r. Below -18 it is -1. */
+static inline float glow_expm1f(float x) {
+  float high = x > 89.0f ? 89.0f : x, t = high < -18.0f ? -18.0f : high;
+  float shifted = glow_fmaf(t, GLOW_LOG2E_F, GLOW_MAGIC_F), n = shifted - GLOW_MAGIC_F;
+  float r = glow_fmaf(n, -GLOW_LN2_LO_F, glow_fmaf(n, -GLOW_LN2_HI_F, t));
+  float one, power = glow_scaled_f(shifted, &one), line = glow_fmaf(power, r, power - one);
+  float y = glow_fmaf(power, glow_exp_poly_f(r) * (r * r), line);
+  float inverse = glow_float_from_bits(0x7f000000u - glow_float_bits(one));
+  return glow_copysignf(y * inverse, x);
+}
+
 /* x + x P(x^2) near zero; beyond, 1 - e^-Q(|x|) with Q = -log erfc. */
 static inline float glow_erff(float x) {
   float a = glow_fabsf(x), z = x * x, t = a > 4.0f ? 4.0f : a;

@@ -1,6 +1,6 @@
 /* Hyperbolic functions, and the activations that are made of exponentials and logarithms, in
- * double. Those of float but Gelu's (math_float.h) compute in double and round once, so sums that
- * cancel (Softplus far below) cost no digits. */
+ * double. Those of float but Gelu's and Expm1 (math_float.h) compute in double and round once, so
+ * sums that cancel (Softplus far below) cost no digits. */
 #ifndef GLOW_NUM_MATH_GATED_H
 #define GLOW_NUM_MATH_GATED_H
 
@@ -119,7 +119,6 @@ static inline double glow_gelu_tanh(double x) {
 
 #define GLOW_MATH_FROM_DOUBLE(name)                                                                \
   static inline float glow_##name##f(float x) { return (float)glow_##name((double)x); }
-GLOW_MATH_FROM_DOUBLE(expm1)
 GLOW_MATH_FROM_DOUBLE(log1p)
 GLOW_MATH_FROM_DOUBLE(sinh)
 GLOW_MATH_FROM_DOUBLE(cosh)

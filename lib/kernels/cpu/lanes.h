@@ -64,6 +64,7 @@
 #endif
 
 #define GLOW_LANES                                                                                 \
-  _Pragma("clang loop vectorize(enable) interleave(disable) vectorize_width(GLOW_VL)")
+  _Pragma(                                                                                         \
+      "clang loop vectorize(enable) interleave(disable) vectorize_width(GLOW_VL) unroll(disable)")
 
 #endif

@@ -74,7 +74,28 @@ SATURATE(i32, int32_t, INT32_MIN, INT32_MAX)
 SATURATE(u8, uint8_t, 0, UINT8_MAX)
 SATURATE(u16, uint16_t, 0, UINT16_MAX)
 SATURATE(u32, uint32_t, 0, UINT32_MAX)
+#if defined(__AVX2__) && !defined(__AVX512DQ__)
+/* An integer from -2^63 to 2^63, saturated, where no instruction converts to 64 bits: the high half
+ * and the low one are sums with 2^52, and the constants above them cancel. */
+static inline int64_t whole_i64(double v) {
+  const double high = __builtin_floor(v * 0x1p-32), low = __builtin_fma(high, -0x1p32, v);
+  const uint64_t bits = glow_double_bits(high + (0x1.8p52 - 0x43300000)) << 32;
+  return (int64_t)(bits + glow_double_bits(low + 0x1p52) - (v >= 0x1p63 ? 1 : 0));
+}
+static inline int64_t saturate_i64(double v) {
+  v = v == v ? v : 0;
+  v = v < -0x1p63 ? -0x1p63 : v;
+  return whole_i64(__builtin_trunc(v > 0x1p63 ? 0x1p63 : v));
+}
+static inline int64_t trim_i64(float v) {
+  v = v == v ? v : 0;
+  v = v < -0x1p63F ? -0x1p63F : v;
+  return whole_i64((double)__builtin_truncf(v > 0x1p63F ? 0x1p63F : v));
+}
+#else
 static inline int64_t saturate_i64(double v) { return glow_trunc_i64(v); }
+static inline int64_t trim_i64(float v) { return glow_trunc_i64((double)v); }
+#endif
 static inline uint64_t saturate_u64(double v) { return glow_trunc_u64(v); }
 static inline uint8_t saturate_bool(double v) { return v != 0; }
 
@@ -82,19 +103,20 @@ static inline uint8_t saturate_bool(double v) { return v != 0; }
 #define SATURATE_FLOAT(k, T, low, high)                                                            \
   static inline T trim_##k(float v) {                                                              \
     v = v == v ? v : 0;                                                                            \
-    return (T)(int32_t)(v < (low) ? (low) : v > (high) ? (high) : v);                              \
+    v = v < (low) ? (low) : v;                                                                     \
+    return (T)(int32_t)(v > (high) ? (high) : v);                                                  \
   }
 SATURATE_FLOAT(i8, int8_t, INT8_MIN, INT8_MAX)
 SATURATE_FLOAT(i16, int16_t, INT16_MIN, INT16_MAX)
 SATURATE_FLOAT(u8, uint8_t, 0, UINT8_MAX)
 SATURATE_FLOAT(u16, uint16_t, 0, UINT16_MAX)
 static inline int32_t trim_i32(float v) {
+  const float most = 0x1.fffffep30F; /* without the last 7 bits of INT32_MAX */
   v = v == v ? v : 0;
-  const float most = 0x1.fffffep30F, inside = v < -0x1p31F ? -0x1p31F : v > most ? most : v;
-  return v > most ? INT32_MAX : (int32_t)inside;
+  v = v < -0x1p31F ? -0x1p31F : v;
+  return (int32_t)(v > most ? most : v) | (v > most ? 127 : 0);
 }
 static inline uint32_t trim_u32(float v) { return saturate_u32((double)v); }
-static inline int64_t trim_i64(float v) { return saturate_i64((double)v); }
 static inline uint64_t trim_u64(float v) { return saturate_u64((double)v); }
 static inline uint8_t trim_bool(float v) { return v != 0; }
 
