@@ -254,11 +254,54 @@ static inline double glow_pow(double x, double y) {
   return odd ? glow_copysign(r, x) : r;
 }
 
-/* Computed in double, so the only error that matters is the final rounding. A cube is two products.
- */
+/* log2 a for a >= 0, within 2^-44 of itself. a = 2^n m with m in [sqrt 1/2, sqrt 2). */
+static inline double glow_log2_of_float(float a) {
+  const double inf = __builtin_inf();
+  bool tiny = a < 0x1p-126f;
+  float scaled = a * 0x1p23f;
+  uint32_t u = glow_float_bits(tiny ? scaled : a);
+  int32_t n = (int32_t)(u - 0x3f3504f3u) >> 23;
+  double m = (double)glow_float_from_bits(u - ((uint32_t)n << 23));
+  double s = (m - 1.0) / (m + 1.0), z = s * s, p = 0x1.21525c1633ae3p-2;
+  GLOW_POLY(p, z, 0x1.479cf53c40137p-2);
+  GLOW_POLY(p, z, 0x1.a619f5bf564f8p-2);
+  GLOW_POLY(p, z, 0x1.2776c2f02c8f7p-1);
+  GLOW_POLY(p, z, 0x1.ec709dc4c23f2p-1);
+  p = glow_fma(s * z, p, s * 0x1.71547652b82fep+1) + (double)(n - (tiny ? 23 : 0));
+  p = a == (float)inf ? inf : p;
+  return a == 0 ? -inf : p;
+}
+
+/* 2^(y log2 |x|), computed in double, so the only error that matters is the final rounding. Powers
+ * of 2, 3 and -1 are products and a quotient, and as exact as these. Selects only. */
 static inline float glow_powf(float x, float y) {
   const double d = (double)x;
-  return (float)(y == 3.0f ? d * d * d : glow_pow(d, (double)y));
+  float a = __builtin_fabsf(x), size = __builtin_fabsf(y), h = 0.5f * size;
+  bool even = (h + 0x1p23f) - 0x1p23f == h || h >= 0x1p23f;
+  bool whole = (size + 0x1p23f) - 0x1p23f == size || size >= 0x1p23f, odd = whole && !even;
+  double square = d * d, cube = square * d, inverse = 1.0 / d;
+  double exact = y == 3.0f ? cube : square, t = (double)y * glow_log2_of_float(a);
+  exact = y == -1.0f ? inverse : exact;
+  t = a == 1.0f ? 0.0 : t;
+  t = t > 200.0 ? 200.0 : t;
+  t = t < -200.0 ? -200.0 : t;
+  double shifted = t + GLOW_MAGIC, r = t - (shifted - GLOW_MAGIC), p = 0x1.fde5f7e57b998p-17;
+  GLOW_POLY(p, r, 0x1.445c8456d5a64p-13);
+  GLOW_POLY(p, r, 0x1.5d8a8604715efp-10);
+  GLOW_POLY(p, r, 0x1.3b29f39cd1ac3p-7);
+  GLOW_POLY(p, r, 0x1.c6b08ac06592ep-5);
+  GLOW_POLY(p, r, 0x1.ebfbe07787d18p-3);
+  GLOW_POLY(p, r, 0x1.62e42ff0e1958p-1);
+  p = glow_fma(p, r, 1.0);
+  p = glow_double_from_bits(glow_double_bits(p) + (glow_double_bits(shifted) << 52));
+  exact = y == 3.0f || y == 2.0f || y == -1.0f ? glow_fabs(exact) : p;
+  float v = (float)exact;
+  uint32_t sign = odd ? glow_float_bits(x) & 0x80000000u : 0;
+  v = glow_float_from_bits(glow_float_bits(v) | sign);
+  v = x < 0 && !whole && a < __builtin_inff() ? __builtin_nanf("") : v;
+  float sum = x + y;
+  v = x == x && y == y ? v : sum;
+  return y == 0 || x == 1.0f ? 1.0f : v;
 }
 
 #endif

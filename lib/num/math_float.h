@@ -124,14 +124,14 @@ static inline float glow_scaled_f(float shifted, float *one) {
   return glow_float_from_bits((n << 23) + scale);
 }
 
-/* 1 / (1 + e^-x) with e^-x = 2^n (1 + q). */
+/* 1 / (1 + e^-x) with e^-x = 2^n (1 + q). Powers are times 2^-40, so that none overflows. */
 static inline float glow_sigmoidf(float x) {
-  float high = x > 104.0f ? 104.0f : x, t = high < -104.0f ? -104.0f : high;
-  float shifted = glow_fmaf(t, -GLOW_LOG2E_F, GLOW_MAGIC_F), n = shifted - GLOW_MAGIC_F;
+  float high = x > 50.0f ? 50.0f : x, t = high < -104.0f ? -104.0f : high;
+  float shifted = glow_fmaf(t, -GLOW_LOG2E_F, GLOW_BIASED_F - 40.0f);
+  float n = shifted - (GLOW_BIASED_F - 40.0f), power = glow_power_f(shifted);
   float r = glow_fmaf(n, -GLOW_LN2_LO_F, glow_fmaf(n, -GLOW_LN2_HI_F, -t));
   float q = glow_fmaf(glow_exp_poly_f(r) * r, r, r);
-  float one, power = glow_scaled_f(shifted, &one);
-  return one / (glow_fmaf(power, q, one) + power);
+  return 0x1p-40f / (glow_fmaf(power, q, 0x1p-40f) + power);
 }
 
 /* e^x - 1 with e^x = 2^n e^r: 2^n - 1 + 2^n r, which is nearly exact where it is small, and the
