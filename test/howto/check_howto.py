@@ -9,7 +9,8 @@ A fenced block whose first line is a comment that names a file is a change to a 
     ; lib/x.map: replace Relu                the block takes the place of the first line that starts so
 
 All pages share one copy and one build. The lit tests that the pages add must pass there, and fail with
-the tools of this build, which lack the changes. Kernels with a case of random shapes must pass these.
+the tools of this build, which lack the changes. Kernels with a case of random shapes must pass these, and so
+must derivatives with theirs.
 """
 import argparse
 import os
@@ -68,16 +69,19 @@ def main():
     options = parser.parse_args()
     pages = PAGES + (LLVM_PAGES if options.llvm else ())
     copy = Copy(options.source, options.scratch)
-    tests, cases = [], []
+    tests, cases, derivatives = [], [], []
     for page in pages:
         for path, how, anchor, block in changes(os.path.join(options.source, page)):
             apply(copy.root, path, how, anchor, block)
             print(f"{page}: {path} {how or 'new'}")
             if path.startswith("test/") and path.endswith((".gg", ".gir", ".test")):
                 tests.append(path)
+            if path.endswith(".cases"):
+                derivatives.append(path)
             if path.endswith("cases.def"):
                 cases += re.findall(r"^CASE\((\w+)\)", "\n".join(block), re.M)
     programs = ["library_test"] if cases else []
+    programs += ["autodiff-check"] if derivatives else []
     copy.make("glow-opt", "glow-irgen", "glow-import", "glow-run", *programs, llvm=options.llvm)
     before = lit(copy.build, tests, "-v", f"-Dtools={options.tools}")
     if len(tests) < len(pages) or before.stdout.count("FAIL: ") < len(tests):
@@ -87,6 +91,10 @@ def main():
         shapes = run([os.path.join(copy.build, "test/unit/library_test"), "--shapes", "100", "--kernel", case])
         print(shapes.stdout)
         result.returncode |= shapes.returncode
+    for path in derivatives:
+        check = run([os.path.join(copy.build, "test/autodiff/autodiff-check"), os.path.join(copy.root, path)])
+        print(check.stdout)
+        result.returncode |= check.returncode
     print(result.stdout)
     print(f"{len(tests) if not result.returncode else 0} passed, {len(tests) if result.returncode else 0} failed")
     copy.remove()

@@ -1,0 +1,263 @@
+/* autodiff-check [--complete] FILE...: derivatives of the cases in the files (see case.h) against
+ * differences.
+ *
+ * The differences are central ones of the interpreter's own function, at three steps, extrapolated
+ * as Richardson does; operands are double. The function is the sum of its results times random
+ * weights. A derivative must agree with them to 1e-8 (1 + |g|), and with the other sign it must
+ * not: so a wrong sign in a rule is noticed. With --complete, each operand that has a rule must be
+ * varied in a case whose last node is its operator. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/file.h"
+#include "test/autodiff/derived.h"
+
+static const double STEP = 0x1p-8, TOLERANCE = 1e-8;
+static unsigned cases, derivatives, failures;
+static uint32_t seen[GLOW_OP_COUNT]; /* bit i: operand i is varied in a case */
+
+typedef struct Place {
+  const char *file, *text;
+  unsigned line;
+} Place;
+
+static void complain(const Place *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void complain(const Place *p, const char *format, ...) {
+  va_list args;
+  failures++;
+  printf("%s:%u: ", p->file, p->line);
+  va_start(args, format);
+  vprintf(format, args);
+  va_end(args);
+  printf("\n  %s\n", p->text);
+}
+
+static void print_message(void *user, const GlowDiagnostic *d) {
+  (void)user;
+  printf("%s\n", d->message);
+}
+
+/* ---- Values ---------------------------------------------------------------------------------- */
+
+static uint64_t state;
+static double draw(void) { /* from [0, 1) */
+  state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+  return (double)(state >> 11) * 0x1p-53;
+}
+
+/* Values between low and high in random order, no two nearer than half of their mean distance. */
+static void spread(double *v, int64_t n, double low, double high) {
+  for (int64_t i = 0; i < n; i++)
+    v[i] = low + (high - low) * ((double)i + 0.25 + 0.5 * draw()) / (double)n;
+  for (int64_t i = n - 1; i > 0; i--) {
+    int64_t j = (int64_t)(draw() * (double)(i + 1));
+    double t = v[i];
+    v[i] = v[j];
+    v[j] = t;
+  }
+}
+
+static void bind(GlowContext *ctx, GlowBindings *b, char letter, uint32_t i, const GlowType *type,
+                 double low, double high) {
+  GlowBinding one = {numbered(ctx, letter, i), glow_tensor_create(ctx, type)};
+  spread(one.tensor->data, glow_tensor_elements(one.tensor), low, high);
+  glow_vec_push(ctx->arena, b, one);
+}
+
+/* ---- Differences ----------------------------------------------------------------------------- */
+
+/* The function that is differentiated: the sum of outputs <letter><i> times inputs <weight><i>. */
+typedef struct Function {
+  const Derived *d;
+  const GlowBindings *inputs;
+  GlowBindings outputs;
+  char letter, weight;
+  uint32_t count;
+} Function;
+
+static double value_of(Function *f) {
+  GlowContext *ctx = f->d->module->ctx;
+  long double sum = 0;
+  if (!derived_run(f->d, f->inputs, &f->outputs))
+    return NAN;
+  for (uint32_t r = 0; r < f->count; r++) {
+    const double *y = bindings_get(ctx, &f->outputs, f->letter, r)->data;
+    const GlowTensor *w = bindings_get(ctx, f->inputs, f->weight, r);
+    for (int64_t i = glow_tensor_elements(w); i-- > 0;)
+      sum += (long double)y[i] * (long double)((const double *)w->data)[i];
+  }
+  return (double)sum;
+}
+
+/* The derivative of f by *x. */
+static double difference(Function *f, double *x) {
+  double at = *x, central[3];
+  for (int k = 0; k < 3; k++) {
+    double h = ldexp(STEP, -k);
+    *x = at + h;
+    double above = value_of(f);
+    *x = at - h;
+    central[k] = (above - value_of(f)) / (2 * h);
+  }
+  *x = at;
+  double once = (4 * central[1] - central[0]) / 3, finer = (4 * central[2] - central[1]) / 3;
+  return (16 * finer - once) / 15;
+}
+
+typedef enum Size { ANY, ZERO, SEEN } Size; /* SEEN: large enough that its sign is noticed */
+
+/* Compares derivative g, which must be of this size, with the differences of f by x. */
+static void compare(const Place *p, Function *f, GlowTensor *x, const GlowTensor *g, Size size,
+                    const char *name) {
+  double largest = 0;
+  int64_t n = glow_tensor_elements(x);
+  if (x->type != g->type) {
+    complain(p, "%s has another type", name);
+    return;
+  }
+  for (int64_t i = 0; i < n; i++) {
+    double got = ((const double *)g->data)[i], want = difference(f, (double *)x->data + i);
+    derivatives++;
+    largest = fmax(largest, fabs(want));
+    if (!(fabs(got - want) <= TOLERANCE * (1 + fabs(want)))) {
+      complain(p, "element %lld of %s is %.15g, but the differences give %.15g", (long long)i, name,
+               got, want);
+      return;
+    }
+  }
+  if (size == ZERO && largest > TOLERANCE)
+    complain(p, "%s is not 0: the largest is %g", name, largest);
+  if (size == SEEN && n > 0 && largest < 1e-3)
+    complain(p, "%s would pass with the other sign: the largest is %g", name, largest);
+}
+
+/* ---- Cases ----------------------------------------------------------------------------------- */
+
+/* Notes which operands of the last node are varied. */
+static void note(const GlowNode *n) {
+  for (uint32_t i = 0; i < glow_node_nins(n) && i < 32; i++) {
+    const GlowValue *v = glow_node_in(n, i);
+    if (v && v->kind == GLOW_VALUE_STORAGE && v->def.storage->cls == GLOW_PLACEHOLDER)
+      seen[n->op] |= UINT32_C(1) << i;
+  }
+}
+
+/* Gives the operands values; false if one is of another kind. */
+static bool bind_operands(GlowContext *ctx, const Case *c, const Derived *d, GlowBindings *inputs) {
+  for (uint32_t i = 0; i < c->nvaried; i++) {
+    const GlowType *type = glow_module_storage(d->module, numbered(ctx, 'x', i))->value.type;
+    if (!glow_type_is_static(type) || type->kind != GLOW_KIND_DOUBLE)
+      return false;
+    bind(ctx, inputs, 'x', i, type, c->varied[i].low, c->varied[i].high);
+  }
+  return true;
+}
+
+/* Compares what `by` saves as <letter><i> with the differences of f. */
+static void compare_all(const Place *p, const Case *c, const Derived *by, Function *f, char letter,
+                        GlowBindings *inputs) {
+  GlowContext *ctx = by->module->ctx;
+  GlowBindings outputs = {0};
+  if (!derived_run(by, inputs, &outputs)) {
+    complain(p, "the derivatives do not run");
+    return;
+  }
+  uint32_t all = letter == 'g' ? c->nvaried : c->nvaried + by->results;
+  for (uint32_t i = 0; i < all; i++) {
+    char from = i < c->nvaried ? 'x' : 'w';
+    uint32_t at = i < c->nvaried ? i : i - c->nvaried;
+    char name[40];
+    snprintf(name, sizeof name, "the %s derivative by %c%u", letter == 'g' ? "first" : "second",
+             from, at);
+    const GlowTensor *got = bindings_get(ctx, &outputs, letter, i);
+    Size size = letter == 'h' ? ANY : c->varied[i].flat ? ZERO : SEEN;
+    compare(p, f, bindings_get(ctx, inputs, from, at), got, size, name);
+  }
+  bindings_release(&outputs);
+}
+
+static void run_case(GlowContext *ctx, const Place *p, const Case *c) {
+  Derived d[3] = {0};
+  GlowBindings inputs = {0};
+  Function value = {.d = &d[0], .inputs = &inputs, .letter = 'y', .weight = 'w'};
+  Function slope = {.d = &d[1], .inputs = &inputs, .letter = 'g', .weight = 'u'};
+  if (!derived_begin(&d[0], ctx, c, 0) || !derived_begin(&d[1], ctx, c, 1) ||
+      (c->twice && !derived_begin(&d[2], ctx, c, 2))) {
+    complain(p, "the function or its derivative is refused");
+  } else if (!bind_operands(ctx, c, &d[0], &inputs)) {
+    complain(p, "operands must be double tensors, or constants");
+  } else if (!derived_run(&d[0], &inputs, &value.outputs)) {
+    complain(p, "the function does not run");
+  } else {
+    note(d[0].last);
+    value.count = d[0].results;
+    slope.count = c->nvaried;
+    for (uint32_t r = 0; r < d[0].results; r++)
+      bind(ctx, &inputs, 'w', r, bindings_get(ctx, &value.outputs, 'y', r)->type, 0.5, 1.5);
+    for (uint32_t i = 0; i < c->nvaried; i++)
+      bind(ctx, &inputs, 'u', i, bindings_get(ctx, &inputs, 'x', i)->type, 0.5, 1.5);
+    compare_all(p, c, &d[1], &value, 'g', &inputs);
+    if (c->twice)
+      compare_all(p, c, &d[2], &slope, 'h', &inputs);
+  }
+  bindings_release(&inputs);
+  bindings_release(&value.outputs);
+  bindings_release(&slope.outputs);
+  for (int i = 0; i < 3; i++)
+    derived_end(&d[i]);
+}
+
+static void check_line(Place *p) {
+  GlowContext *ctx = glow_context_create();
+  glow_context_set_diagnostic_fn(ctx, print_message, NULL);
+  Case c = case_read(ctx, p->text);
+  state = 17; /* a case does not depend on those before */
+  cases++;
+  if (c.error)
+    complain(p, "%s", c.error);
+  else
+    run_case(ctx, p, &c);
+  glow_text_release(&c.module);
+  glow_context_destroy(ctx);
+}
+
+static void check_file(const char *path) {
+  FILE *in = fopen(path, "r");
+  char line[1000];
+  Place p = {.file = path, .text = line};
+  if (!in) {
+    printf("%s: cannot be read\n", path);
+    failures++;
+    return;
+  }
+  while (fgets(line, sizeof line, in)) {
+    p.line++;
+    line[strcspn(line, "\n")] = 0;
+    if (line[0] && line[0] != ';')
+      check_line(&p);
+  }
+  fclose(in);
+}
+
+static void check_complete(void) {
+  for (uint32_t op = 0; op < GLOW_OP_COUNT; op++)
+    for (uint32_t i = 0; i < 32; i++)
+      if ((glow_op_desc[op].grad & ~seen[op]) >> i & 1) {
+        const GlowOpPort *port = glow_op_in_port(&glow_op_desc[op], i);
+        printf("%s has a gradient rule for %s, but no case\n", glow_op_desc[op].node,
+               port ? port->name : "?");
+        failures++;
+      }
+}
+
+int main(int argc, char **argv) {
+  bool complete = argc > 1 && strcmp(argv[1], "--complete") == 0;
+  for (int i = 1 + complete; i < argc; i++)
+    check_file(argv[i]);
+  if (complete)
+    check_complete();
+  printf("%u cases, %u derivatives, %u failures\n", cases, derivatives, failures);
+  return failures != 0 || cases == 0;
+}

@@ -1,0 +1,106 @@
+/* Builds the modules of a case: see derived.h. */
+#include "test/autodiff/derived.h"
+
+#include "autodiff/autodiff.h"
+
+GlowStr numbered(GlowContext *ctx, char letter, uint32_t i) {
+  return glow_str_printf(ctx, "%c%u", letter, i);
+}
+
+static GlowStorage *placeholder(GlowModule *m, char letter, uint32_t i, const GlowType *type) {
+  return glow_storage_create(m, GLOW_PLACEHOLDER, numbered(m->ctx, letter, i), type,
+                             (GlowInit){.kind = GLOW_INIT_NONE});
+}
+
+static bool is_real(const GlowValue *v) {
+  return glow_type_is_tensor(v->type) && glow_kind_is_float(v->type->kind) && !v->type->quantized;
+}
+
+static bool save(GlowBuilder *b, char letter, uint32_t i, GlowValue *v) {
+  GlowStorage *s = placeholder(b->module, letter, i, v->type);
+  GlowNodeSpec spec = {.op = GLOW_OP_SAVE, .ins = (GlowValue *[]){v, &s->value}, .nins = 2};
+  return glow_node_create(b, &spec) != NULL;
+}
+
+/* Sets sums[i] to the derivatives of the sum of all weights[r] * ys[r] by xs[i]. */
+static bool differentiate(GlowBuilder *b, GlowValue *const *ys, GlowValue *const *weights,
+                          uint32_t count, GlowValue *const *xs, uint32_t nxs, GlowValue **sums) {
+  for (uint32_t r = 0; r < count; r++) {
+    GlowValue *parts[MAX_VARIED + MAX_RESULTS];
+    GlowValue *product = glow_build2(b, GLOW_OP_MUL, ys[r], weights[r], NULL, NULL);
+    if (!product || !glow_differentiate(b, product, xs, nxs, parts))
+      return false;
+    for (uint32_t i = 0; i < nxs; i++) {
+      sums[i] = r ? glow_build2(b, GLOW_OP_ADD, sums[i], parts[i], NULL, NULL) : parts[i];
+      if (!sums[i])
+        return false;
+    }
+  }
+  return true;
+}
+
+static bool save_all(GlowBuilder *b, char letter, GlowValue *const *values, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++)
+    if (!save(b, letter, i, values[i]))
+      return false;
+  return true;
+}
+
+static bool extend(Derived *d, GlowBlock *body, int order) {
+  GlowModule *m = d->module;
+  GlowBuilder b = glow_builder_at_end(body);
+  GlowValue *ys[MAX_RESULTS], *weights[MAX_RESULTS], *xs[MAX_VARIED + MAX_RESULTS];
+  GlowValue *first[MAX_VARIED], *second[MAX_VARIED + MAX_RESULTS], *directions[MAX_VARIED];
+  for (uint32_t i = 0; i < d->operands; i++)
+    xs[i] = &glow_module_storage(m, numbered(m->ctx, 'x', i))->value;
+  for (uint32_t i = 0; i < body->last->nresults && d->results < MAX_RESULTS; i++)
+    if (is_real(&body->last->results[i]))
+      ys[d->results++] = &body->last->results[i];
+  d->last = body->last;
+  if (order == 0)
+    return save_all(&b, 'y', ys, d->results);
+  for (uint32_t r = 0; r < d->results; r++)
+    xs[d->operands + r] = weights[r] = &placeholder(m, 'w', r, ys[r]->type)->value;
+  if (!differentiate(&b, ys, weights, d->results, xs, d->operands, first))
+    return false;
+  if (order == 1)
+    return save_all(&b, 'y', ys, d->results) && save_all(&b, 'g', first, d->operands);
+  for (uint32_t i = 0; i < d->operands; i++)
+    directions[i] = &placeholder(m, 'u', i, first[i]->type)->value;
+  return differentiate(&b, first, directions, d->operands, xs, d->operands + d->results, second) &&
+         save_all(&b, 'h', second, d->operands + d->results);
+}
+
+bool derived_begin(Derived *d, GlowContext *ctx, const Case *c, int order) {
+  *d = (Derived){.operands = c->nvaried};
+  d->module = glow_module_parse(ctx, "case", c->module.data, c->module.size);
+  if (!d->module || !glow_module_verify(d->module))
+    return false;
+  d->entry = glow_module_function(d->module, glow_str(ctx, "main"));
+  if (!extend(d, d->entry->body, order) || !glow_module_verify(d->module))
+    return false;
+  d->values = glow_values_create(d->module);
+  return true;
+}
+
+bool derived_run(const Derived *d, const GlowBindings *inputs, GlowBindings *outputs) {
+  bindings_release(outputs);
+  return glow_interp_run(d->entry, inputs, outputs, &(GlowRunOptions){.values = d->values}) ==
+         GLOW_OK;
+}
+
+void derived_end(Derived *d) {
+  glow_values_destroy(d->values);
+  if (d->module)
+    glow_module_destroy(d->module);
+}
+
+void bindings_release(GlowBindings *b) {
+  for (uint32_t i = 0; i < b->count; i++)
+    glow_tensor_free(b->data[i].tensor);
+  b->count = 0;
+}
+
+GlowTensor *bindings_get(GlowContext *ctx, const GlowBindings *b, char letter, uint32_t i) {
+  return glow_bindings_find(b, numbered(ctx, letter, i));
+}
