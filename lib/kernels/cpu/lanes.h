@@ -7,7 +7,14 @@
 
 #include "vector.h"
 
+/* In library code a call would keep the loop around it from being vector code. */
+#ifdef GLOW_LIBRARY
+#pragma clang attribute push(__attribute__((flatten)), apply_to = function)
+#endif
 #include "ops/scalar.h"
+#ifdef GLOW_LIBRARY
+#pragma clang attribute pop
+#endif
 
 /* The functions have no prototypes: they are called by number (glow_lane_names). The test unit.isa
  * looks for all of them. */
@@ -53,7 +60,7 @@
 #else
 #define BLOCK_FORMS(call) BLOCK_LOOPS(call)
 #endif
-#define GLOW_LANES_FUNCTION static inline __attribute__((always_inline)) /* in that caller */
+#define GLOW_LANES_FUNCTION static inline __attribute__((always_inline, flatten)) /* in that caller */
 #define BLOCK_OUT(T) (T *)(void *)result + at
 #define BLOCK_AT(T, i, from) (const T *)(const void *)(from) + (COUNT > 1 ? at & in[i].varies : at)
 #define BLOCK_IN(T, i) BLOCK_AT(T, i, in[i].at)
