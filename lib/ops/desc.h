@@ -166,7 +166,9 @@ typedef struct GlowOpDesc {
   const uint16_t *lanes; /* by kind: the function on a register of lanes, an index into
                             glow_lane_names, 0: none; NULL: the operator has no scalar body */
   bool has_verify, has_fold, has_lower, has_scratch, has_scalar, has_irgen;
-  uint32_t grad; /* bit i: operand i has a gradient rule */
+  uint32_t grad;       /* bit i: port i has a gradient rule; see glow_op_has_grad */
+  bool grad_lowering;  /* derivatives are those of the nodes that the lowering rule builds */
+  const char *no_grad; /* why some operand has no derivative; NULL if nothing is said */
   GlowTraits traits;
 } GlowOpDesc;
 

@@ -42,4 +42,11 @@ static inline const GlowOpPort *glow_op_out_port(const GlowOpDesc *d, uint32_t i
   return glow_op_port(d->out, d->nout, i);
 }
 
+/* Whether operand i has a gradient rule of its own; a variadic last port stands for all further
+ * operands. */
+static inline bool glow_op_has_grad(const GlowOpDesc *d, uint32_t i) {
+  const GlowOpPort *port = glow_op_in_port(d, i);
+  return port && (d->grad >> (port - d->in) & 1) != 0;
+}
+
 #endif

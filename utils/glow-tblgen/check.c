@@ -91,8 +91,7 @@ static int port_index(const Ports *ports, GlowStr name) {
   return -1;
 }
 
-/* The index of a port of one side or of either; reports an unknown name. */
-static int find_port(const OpFile *file, const OpDecl *op, Name n, bool in, bool out) {
+int ops_find_port(const OpFile *file, const OpDecl *op, Name n, bool in, bool out) {
   int i = in ? port_index(&op->in, n.text) : -1;
   if (i < 0 && out)
     i = port_index(&op->out, n.text);
@@ -272,22 +271,22 @@ static bool port_trait(const OpFile *file, OpDecl *op, const Call *c) {
   if (strcmp(s, "inplace") == 0) {
     if (!want_args(file, c, 2))
       return true;
-    int out = find_port(file, op, c->args.data[0], false, true);
-    int in = find_port(file, op, c->args.data[1], true, false);
+    int out = ops_find_port(file, op, c->args.data[0], false, true);
+    int in = ops_find_port(file, op, c->args.data[1], true, false);
     if (out >= 0 && in >= 0) {
       GlowInplace pair = {(uint8_t)out, (uint8_t)in};
       glow_vec_push(file->arena, &op->inplace, pair);
     }
   } else if (strcmp(s, "strided") == 0) {
     for (uint32_t i = 0; i < c->args.count; i++) {
-      int k = find_port(file, op, c->args.data[i], true, true);
+      int k = ops_find_port(file, op, c->args.data[i], true, true);
       bool in = k >= 0 && port_index(&op->in, c->args.data[i].text) >= 0;
       if (k >= 0)
         (in ? &op->in : &op->out)->data[k].flags |= GLOW_PORT_STRIDED;
     }
   } else if (strcmp(s, "epilogue") == 0) {
     if (want_args(file, c, 1))
-      op->epilogue = (int8_t)find_port(file, op, c->args.data[0], false, true);
+      op->epilogue = (int8_t)ops_find_port(file, op, c->args.data[0], false, true);
   } else if (strcmp(s, "body") == 0) {
     op->body = want_args(file, c, 0);
   } else {
@@ -360,7 +359,7 @@ static void check_infer(const OpFile *file, OpDecl *op) {
   if (!want_args(file, c, rule == GLOW_INFER_SAME ? 1 : 0))
     return;
   if (rule == GLOW_INFER_SAME) {
-    int i = find_port(file, op, c->args.data[0], true, false);
+    int i = ops_find_port(file, op, c->args.data[0], true, false);
     op->rule_arg = (uint8_t)(i < 0 ? 0 : i);
   }
   if (rule == GLOW_INFER_NONE && op->out.count && !op->is_instr)
@@ -368,7 +367,7 @@ static void check_infer(const OpFile *file, OpDecl *op) {
 }
 
 static int port_number(const OpFile *file, const OpDecl *op, Name n) {
-  int i = find_port(file, op, n, true, true);
+  int i = ops_find_port(file, op, n, true, true);
   return i < 0 ? 0 : port_index(&op->in, n.text) >= 0 ? i + (int)op->out.count : i;
 }
 
@@ -405,8 +404,6 @@ static void check_rules(const OpFile *file, OpDecl *op) {
   want_word(file, op->scratch, "hook", NULL);
   want_word(file, op->macs, "hook", NULL);
   want_word(file, op->irgen, "hook", "auto");
-  for (uint32_t i = 0; i < op->grads.count; i++)
-    find_port(file, op, op->grads.data[i], true, false);
   if (op->scalar.text && (!HAS(op, ELEMENTWISE) || op->out.count != 1))
     glow_error(file->ctx, op->scalar.loc,
                "a scalar body needs the trait 'elementwise' and exactly one output");
@@ -461,6 +458,7 @@ void ops_check(OpFile *file) {
       check_member(file, op, &op->members.data[k]);
     check_traits(file, op);
     check_rules(file, op);
+    grads_check(file, op);
   }
   check_all_also(file);
 }

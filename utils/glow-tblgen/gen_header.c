@@ -221,14 +221,25 @@ static void row_array(GlowText *out, const char *field, const char *counter, con
                      count);
 }
 
-/* The operands with a gradient rule, one bit each. */
-static uint32_t grad_ports(const OpDecl *op) {
+/* Where derivatives come from. */
+static void grad_fields(const OpDecl *op, GlowText *out) {
   uint32_t set = 0;
-  for (uint32_t i = 0; i < op->grads.count; i++)
-    for (uint32_t k = 0; k < op->in.count; k++)
-      if (strcmp(op->in.data[k].name.text, op->grads.data[i].text) == 0)
-        set |= UINT32_C(1) << k;
-  return set;
+  bool lowering = false;
+  GlowStr reason = NULL;
+  for (uint32_t i = 0; i < op->grads.count; i++) {
+    const GradDecl *g = &op->grads.data[i];
+    lowering |= g->kind == GRAD_LOWERING;
+    if (g->kind == GRAD_NONE)
+      reason = reason ? reason : g->text.text;
+    else if (g->port.text)
+      set |= UINT32_C(1) << g->operand;
+  }
+  glow_text_printf(out, "      .grad = 0x%x, .grad_lowering = %d,\n", set, lowering);
+  if (reason) {
+    glow_text_puts(out, "      .no_grad = ");
+    glow_text_quoted(out, reason, strlen(reason));
+    glow_text_puts(out, ",\n");
+  }
 }
 
 static void table_row(const OpDecl *op, GlowText *out) {
@@ -258,9 +269,10 @@ static void table_row(const OpDecl *op, GlowText *out) {
     glow_text_printf(out, "      .kernel = \"glow_kernel_%s\",\n", op->snake);
   if (op->scalar.text)
     glow_text_printf(out, "      .lanes = lanes_%s,\n", op->snake);
-  glow_text_printf(out, "      .has_verify = %d, .has_fold = %d, .has_lower = %d, .grad = 0x%x,\n",
+  glow_text_printf(out, "      .has_verify = %d, .has_fold = %d, .has_lower = %d,\n",
                    op->verify.count > 0, op->fold.text != NULL,
-                   op->lower.text != NULL || op->expanded, grad_ports(op));
+                   op->lower.text != NULL || op->expanded);
+  grad_fields(op, out);
   glow_text_printf(out, "      .has_scratch = %d, .has_scalar = %d, .has_irgen = %d,\n",
                    op->scratch.text != NULL, op->scalar.text != NULL,
                    op->irgen.text && strcmp(op->irgen.text, "hook") == 0);

@@ -14,7 +14,12 @@ static bool fold_hook(const OpDecl *op) { return op->fold.text != NULL; }
 static bool irgen_hook(const OpDecl *op) {
   return op->irgen.text && strcmp(op->irgen.text, "hook") == 0;
 }
-static bool grad_hook(const OpDecl *op) { return op->grads.count > 0; }
+static bool grad_hook(const OpDecl *op) {
+  for (uint32_t i = 0; i < op->grads.count; i++)
+    if (op->grads.data[i].kind == GRAD_HOOK)
+      return true;
+  return false;
+}
 static bool macs_hook(const OpDecl *op) { return op->macs.text != NULL; }
 static bool scratch_hook(const OpDecl *op) { return op->scratch.text != NULL; }
 
@@ -28,7 +33,8 @@ static bool steers(const OpDecl *op) {
 }
 /* Neither runs by a rule, a scalar body or a walker's own code. */
 bool op_has_kernel(const OpDecl *op) {
-  return !HAS(op, LOWERED) && !HAS(op, HEAP) && !steers(op) && !HAS(op, SYNTAX) && !op->scalar.text && !op->body && !(HAS(op, WRITES) && HAS(op, NODE_ONLY));
+  return !HAS(op, LOWERED) && !HAS(op, HEAP) && !steers(op) && !HAS(op, SYNTAX) &&
+         !op->scalar.text && !op->body && !(HAS(op, WRITES) && HAS(op, NODE_ONLY));
 }
 
 static void prototypes(const OpFile *file, Filter *filter, const char *result, const char *stem,

@@ -128,11 +128,10 @@ lits(L) ::= lits(M) COMMA lit(I).              { L = M; glow_vec_push(p->file->a
 
 grads ::= grad.
 grads ::= grads COMMA grad.
-grad ::= ID(N) ID(H).                          {
-  if (strcmp(H.text, "hook"))
-    glow_error(p->file->ctx, H.loc, "expected 'hook' after the name of an input");
-  glow_vec_push(p->file->arena, &p->op->grads, N);
-}
+grad ::= ID(N) ID(H).                          { parse_grad_hook(p, N, H); }
+grad ::= ID(N) STRING(S).                      { parse_grad_none(p, (Name){0}, N, S); }
+grad ::= ID(N) ID(K) STRING(S).                { parse_grad_none(p, N, K, S); }
+grad ::= ID(K).                                { parse_grad_lowering(p, K); }
 
 calls(L) ::= call(C).                          { L = (Calls){0}; glow_vec_push(p->file->arena, &L, C); }
 calls(L) ::= calls(M) COMMA call(C).           { L = M; glow_vec_push(p->file->arena, &L, C); }

@@ -1,6 +1,8 @@
 /* glow-tblgen: compiles operator descriptions (the .ops files of lib/ops) and the kernel table
  * (lib/kernels/kernels.ops) into C, documentation and keyword lists. Links glow_support only, since
  * everything else is made from its output. */
+#include <stdio.h>
+
 #include "support/cmdline.h"
 #include "support/file.h"
 #include "tblgen.h"
@@ -83,6 +85,22 @@ static bool read_file(OpFile *file, const char *path) {
   return true;
 }
 
+/* Whether the file has this text already. Such a file is left as it is, so that the build makes
+ * nothing anew that depends on it. */
+static bool is_written(const char *path, const GlowText *text) {
+  FILE *file = path && strcmp(path, "-") ? fopen(path, "rb") : NULL;
+  if (!file)
+    return false;
+  char part[4096];
+  size_t at = 0, n;
+  while ((n = fread(part, 1, sizeof part, file)) > 0 && at + n <= text->size &&
+         memcmp(part, text->data + at, n) == 0)
+    at += n;
+  bool same = n == 0 && !ferror(file) && at == text->size;
+  fclose(file);
+  return same;
+}
+
 static GlowStatus generate(const OpFile *file, Generator *generator, const char *path) {
   GlowText out;
   glow_text_init(&out, file->ctx);
@@ -90,7 +108,7 @@ static GlowStatus generate(const OpFile *file, Generator *generator, const char 
   glow_defer_push(file->ctx, &defer, glow_text_release_fn, &out);
   generator(file, &out);
   GlowBytes bytes = {out.data, out.size};
-  bool ok = glow_output_write(file->ctx, path, &bytes, 1);
+  bool ok = is_written(path, &out) || glow_output_write(file->ctx, path, &bytes, 1);
   glow_defer_pop(file->ctx, &defer, true);
   return ok ? GLOW_OK : GLOW_IO;
 }

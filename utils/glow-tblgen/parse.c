@@ -189,6 +189,32 @@ void parse_member(Parser *p, Name name, Name type, bool array, Lit initial, Name
   glow_vec_push(p->file->arena, &p->op->members, m);
 }
 
+/* ---- Derivatives ----------------------------------------------------------------------------- */
+
+static void add_grad(Parser *p, GradDecl grad, Name word, const char *expected, const char *where) {
+  if (strcmp(word.text, expected))
+    glow_error(p->file->ctx, word.loc, "expected '%s'%s, found '%s'", expected, where, word.text);
+  else
+    glow_vec_push(p->file->arena, &p->op->grads, grad);
+}
+
+void parse_grad_hook(Parser *p, Name port, Name word) {
+  GradDecl grad = {.kind = GRAD_HOOK, .port = port, .loc = port.loc};
+  add_grad(p, grad, word, "hook", " after the name of an input");
+}
+
+void parse_grad_none(Parser *p, Name port, Name word, Name reason) {
+  GlowLoc loc = port.text ? port.loc : word.loc;
+  GradDecl grad = {.kind = GRAD_NONE, .port = port, .text = reason, .loc = loc};
+  add_grad(p, grad, word, "none", " before a reason");
+}
+
+void parse_grad_lowering(Parser *p, Name word) {
+  add_grad(p, (GradDecl){.kind = GRAD_LOWERING, .loc = word.loc}, word, "lowering", "");
+}
+
+/* ---- Actions of onnx.map --------------------------------------------------------------------- */
+
 void parse_domain(Parser *p, Name name, Name newest) {
   OnnxDomain d = {name, newest};
   glow_vec_push(p->file->arena, &p->file->domains, d);

@@ -45,6 +45,9 @@ void parse_port(Parser *p, Name name, Name type, bool scalar, uint8_t flags);
 void parse_member(Parser *p, Name name, Name type, bool array, Lit initial, Name doc);
 void parse_domain(Parser *p, Name name, Name newest);
 void parse_row(Parser *p, Name op, Names versions, OnnxRow target);
+void parse_grad_hook(Parser *p, Name port, Name word);
+void parse_grad_none(Parser *p, Name port, Name word, Name reason); /* port.text NULL: of all */
+void parse_grad_lowering(Parser *p, Name word);
 Lit parse_lit(LitKind kind, Name text);
 void parse_number(Parser *p, Name name, Name value, Name doc);
 void parse_sources(Parser *p, Name level, Names files, Name doc);

@@ -75,6 +75,20 @@ typedef struct RegionDecl {
   bool optional;
 } RegionDecl;
 
+/* An item of a `grad` clause: where derivatives by an operand, or by all, come from. */
+typedef enum GradKind {
+  GRAD_NONE,     /* there are none */
+  GRAD_HOOK,     /* glow_grad_<op> in lib/autodiff */
+  GRAD_LOWERING, /* from what the lowering rule builds */
+} GradKind;
+typedef struct GradDecl {
+  GradKind kind;
+  GlowLoc loc;
+  Name port;        /* text NULL: all operands */
+  Name text;        /* GRAD_NONE: why */
+  uint32_t operand; /* after check, if there is a port */
+} GradDecl;
+
 typedef struct OpDecl {
   Name name;
   GlowStr doc;
@@ -86,7 +100,7 @@ typedef struct OpDecl {
   Calls traits_list, verify;
   Call infer;
   Name scalar; /* the body without its braces; text NULL if there is none */
-  Names grads;
+  GLOW_VEC(GradDecl) grads;
   Names also;                             /* operators elsewhere */
   Name lower, irgen, fold, scratch, macs; /* the word after each; text NULL if absent */
   GlowLoc clause_loc[16];                 /* where each kind of clause stood first, by its number */
@@ -304,6 +318,8 @@ typedef enum Clause {
 void ops_parse(OpFile *file, const GlowSource *source, bool map);
 /* check.c: resolves everything; reports errors. */
 void ops_check(OpFile *file);
+/* The index of a port of one side or of either; reports an unknown name. */
+int ops_find_port(const OpFile *file, const OpDecl *op, Name n, bool in, bool out);
 /* The union of kinds and declared sets of kinds; reports other words. */
 GlowKindSet kinds_union(const OpFile *file, const Names *parts);
 /* onnx.c: the same for the rows of onnx.map, after ops_check. */
@@ -360,6 +376,9 @@ void write_setups(const OpFile *file, GlowText *out);
 
 /* gen_kernels.c: a hash of all that kernels see of the table. */
 uint64_t table_hash(const OpFile *file);
+
+/* check_grads.c: resolves a `grad` clause; reports errors. */
+void grads_check(const OpFile *file, OpDecl *op);
 
 /* gen_hooks.c: whether it has a reference kernel. */
 bool op_has_kernel(const OpDecl *op);
