@@ -2,13 +2,17 @@
  * every engine alike then chooses the code that it would run on a machine that ends at AVX2.
  * Linux lets a process have its CPUID instructions trapped (arch_prctl, ARCH_SET_CPUID; threads
  * inherit it); the handler executes them in its place and clears bits of the answer. What the
- * dynamic loader has asked before (the C library's choice of memcpy) stays as it was. Where the
- * processor cannot trap CPUID, the process ends at once rather than measure something else. */
+ * dynamic loader has asked before (the C library's choice of memcpy) stays as it was.
+ *
+ * Where the processor cannot trap CPUID, programs and libraries must have UD2 in its place, an
+ * instruction of the same length that always traps (hiding.py makes such copies, and sets
+ * CPUID_IS_UD2). Otherwise the process ends at once rather than measure something else. */
 #include <cpuid.h>
 #include <dlfcn.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -30,6 +34,9 @@ static const struct {
     {13, 0, 0x000600e0, 0, 0, 0},
 };
 
+static int trap = SIGSEGV; /* the signal of CPUID, or of UD2 */
+static uint8_t second_byte = 0xa2;
+
 static long set_cpuid(long allowed) { return syscall(SYS_arch_prctl, ARCH_SET_CPUID, allowed); }
 
 static int real_sigaction(int number, const struct sigaction *to, struct sigaction *from) {
@@ -41,14 +48,16 @@ static void answer(int number, siginfo_t *info, void *context) {
   greg_t *r = ((ucontext_t *)context)->uc_mcontext.gregs;
   const uint8_t *at = (const uint8_t *)r[REG_RIP];
   (void)info;
-  if (at[0] != 0x0f || at[1] != 0xa2) { /* a fault of the program's own */
+  if (at[0] != 0x0f || at[1] != second_byte) { /* a fault of the program's own */
     real_sigaction(number, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
     return;
   }
   uint32_t leaf = (uint32_t)r[REG_RAX], subleaf = (uint32_t)r[REG_RCX], eax, ebx, ecx, edx;
-  set_cpuid(1);
+  if (trap == SIGSEGV)
+    set_cpuid(1);
   __cpuid_count(leaf, subleaf, eax, ebx, ecx, edx);
-  set_cpuid(0);
+  if (trap == SIGSEGV)
+    set_cpuid(0);
   for (size_t i = 0; i < sizeof hidden / sizeof *hidden; i++)
     if (hidden[i].leaf == leaf && hidden[i].subleaf == subleaf) {
       eax &= ~hidden[i].eax;
@@ -65,7 +74,7 @@ static void answer(int number, siginfo_t *info, void *context) {
 
 /* The program may not take the signal away: it would end at its next CPUID. */
 int sigaction(int number, const struct sigaction *to, struct sigaction *from) {
-  return real_sigaction(number, number == SIGSEGV ? NULL : to, from);
+  return real_sigaction(number, number == trap ? NULL : to, from);
 }
 
 sighandler_t signal(int number, sighandler_t handler) {
@@ -73,11 +82,19 @@ sighandler_t signal(int number, sighandler_t handler) {
   return sigaction(number, &to, &from) ? SIG_ERR : from.sa_handler;
 }
 
-__attribute__((constructor)) static void hide(void) {
+/* Constructors have the arguments of main; the C library does not know the environment yet. */
+__attribute__((constructor)) static void hide(int argc, char **argv, char **environment) {
+  (void)argc;
+  (void)argv;
   struct sigaction action = {.sa_sigaction = answer,
                              .sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK};
   static const char complaint[] = "this processor cannot trap CPUID: AVX-512 cannot be hidden\n";
-  if (real_sigaction(SIGSEGV, &action, NULL) == 0 && set_cpuid(0) == 0)
+  for (; *environment; environment++)
+    if (strcmp(*environment, "CPUID_IS_UD2=1") == 0) {
+      trap = SIGILL;
+      second_byte = 0x0b;
+    }
+  if (real_sigaction(trap, &action, NULL) == 0 && (trap == SIGILL || set_cpuid(0) == 0))
     return;
   (void)!write(2, complaint, sizeof complaint - 1);
   _exit(1);
