@@ -1,11 +1,16 @@
 /* Updates of weights by PyTorch's formulas, and Regression, which is its operand.
  *
- *   SGD        G' = G + decay * W          W' = W - rate * G'
- *   Momentum   V' = momentum * V + G'      W' = W - rate * V', nesterov W - rate * (G' + momentum
- * V') Adam       M' = M + (G' - M) * (1 - beta1) V' = V * beta2 + (G' * G') * (1 - beta2) W' = W -
- * rate / c1 * (M' / (Sqrt(V') / Sqrt(c2) + epsilon)), c = 1 - beta^Step hat    W' = W - rate *
- * Sqrt(c2) / c1 * (M' / (Sqrt(V') + epsilon)) decoupled  G' = G, and W * (1 - rate * decay) stands
- * for W
+ *   SGD        G' = G + decay * W
+ *              W' = W - rate * G'
+ *   Momentum   V' = momentum * V + G'
+ *              W' = W - rate * V'
+ *   nesterov   W' = W - rate * (G' + momentum * V')
+ *   Adam       M' = M + (G' - M) * (1 - beta1)
+ *              V' = V * beta2 + (G' * G') * (1 - beta2)
+ *              W' = W - rate / c1 * (M' / (Sqrt(V') / Sqrt(c2) + epsilon))
+ *              where c = 1 - beta^Step
+ *   hat        W' = W - rate * Sqrt(c2) / c1 * (M' / (Sqrt(V') + epsilon))
+ *   decoupled  G' = G, and W * (1 - rate * decay) stands for W
  *
  * Without decay its terms are left out, so that an infinite weight gives no NaN. 16-bit floats are
  * computed in float, and each result is rounded once. What one number says for all elements (rate,
