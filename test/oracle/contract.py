@@ -395,6 +395,44 @@ def conv_transpose(g):
         yield Case([x, w], members=members, error=why)
 
 
+def filter_gradient_of(x, dy, window, group):
+    """Each place of dy adds what a filter there reads: [channels of dy, channels of a group of x, window]."""
+    each, filters = x.shape[1] // group, dy.shape[1] // group
+    w = np.zeros((dy.shape[1], each, *window.kernel), x.dtype)
+    for place in itertools.product(*(range(n) for n in window.out())):
+        for tap in window.taps():
+            index, inside = window.at(place, tap)
+            for k in range(group):
+                f = slice(k * filters, (k + 1) * filters)
+                v = x[(slice(None), slice(k * each, (k + 1) * each)) + index] if inside else \
+                    np.zeros((x.shape[0], each), x.dtype)
+                w[(f, slice(None)) + tap] += (dy[(slice(None), f) + place][:, :, None] * v[:, None, :]).sum(0)
+    return w
+
+
+@oracle("FilterGradient")
+def filter_gradient(g):
+    for kind in FLOATS:
+        window, group, batch = Window(g, g.integer(1, 3), 7), g.pick([1, 1, 2, 3]), g.integer(0, 3)
+        x = values(g, kind, (batch, group * g.pick([1, 2, 5]), *window.size))
+        dy = values(g, kind, (batch, group * g.pick([1, 3, 18]), *window.out()))
+        f = lambda x, dy: filter_gradient_of(x, dy, window, group)
+        yield Case([x, dy], [contraction(kind, f, x, dy)], ulps=12,
+                   members=window.members() + f", group = {group}, kernels = {window.kernel}")
+    # Nothing to add up: zeros.
+    for channels, filters in ((0, 2), (2, 0)):
+        x, dy = (values(g, "float", (2, n, 3)) for n in (channels, filters))
+        yield Case([x, dy], [Result("float", np.zeros((filters, channels, 1)))], members="kernels = [1]")
+    t = lambda *s: Tensor("float", np.zeros(s))
+    for x, dy, members, why in (
+            (t(2, 4, 5), t(2, 3, 3), "kernels = [3], strides = [0]", "strides must be positive"),
+            (t(2, 4, 5), t(2, 3, 4), "kernels = [3]", "DY has 4 places along spatial axis 0, but X has 3 windows"),
+            (t(2, 4, 5), t(2, 3, 1), "kernels = [3], group = 3", "4 channels of X cannot be divided into 3 groups"),
+            (t(2, 4, 5), t(3, 3, 3), "kernels = [3]", "X has 2 images, but DY 3"),
+            (t(2, 4, 5), t(2, 3, 3), "kernels = [3, 3]", "kernels has 2 values, expected 1")):
+        yield Case([x, dy], members=members, error=why)
+
+
 # ---- pools ---------------------------------------------------------------------------------------
 
 

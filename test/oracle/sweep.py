@@ -466,3 +466,19 @@ def transposed(op):
         t, l, b, r = pads
         m.add([x, weights], full[:, :, t:full.shape[2] - b, l:full.shape[3] - r], strides=list(stride), pads=list(pads))
     yield m.case()
+
+
+@sweep("FilterGradient")
+def filter_gradients(op):
+    m, x, kernel = Module(op), whole(2, 2, 4, 5), (2, 3)
+    for pads, stride in itertools.product(SIDES, ((1, 1), (2, 2))):
+        w = window_of((4, 5), kernel, stride, pads)
+        t, l, b, r = pads
+        padded = np.pad(x.wide(), ((0, 0), (0, 0), (t, b), (l, r)))
+        dy, (rows, columns) = whole(2, 3, *w.out()), w.out()
+        want = np.zeros((3, 2, *kernel))
+        for i, j in np.ndindex(*kernel):
+            part = padded[:, :, i:i + stride[0] * rows:stride[0], j:j + stride[1] * columns:stride[1]]
+            want[:, :, i, j] = np.einsum("nfab,ncab->fc", dy.wide(), part[:, :, :rows, :columns])
+        m.add([x, dy.const()], want, kernels=list(kernel), strides=list(stride), pads=list(pads))
+    yield m.case()

@@ -45,6 +45,14 @@ int64_t glow_macs_conv_transpose(const GlowNode *n) {
   return times(glow_type_elements(x->type), glow_type_elements(w->type) / w->type->dims[0].size);
 }
 
+/* Each element of DY meets the taps of its group: all extents of DW but the first. */
+int64_t glow_macs_filter_gradient(const GlowNode *n) {
+  const GlowValue *dy = glow_node_in(n, GLOW_FILTER_GRADIENT_IN_DY), *dw = glow_node_out(n, 0);
+  if (!is_known(dy) || !is_known(dw) || dw->type->dims[0].size == 0)
+    return is_known(dy) && is_known(dw) ? 0 : -1;
+  return times(glow_type_elements(dy->type), glow_type_elements(dw->type) / dw->type->dims[0].size);
+}
+
 /* Each output sums over the last axis of A. */
 static int64_t product(const GlowNode *n, const GlowValue *a) {
   const GlowValue *c = glow_node_out(n, 0);

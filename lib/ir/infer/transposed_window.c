@@ -1,4 +1,5 @@
-/* Inference of operators that undo a sliding window: ConvTranspose, MaxUnpool and Col2Im. */
+/* Inference of operators that undo a sliding window: ConvTranspose, FilterGradient, MaxUnpool and
+ * Col2Im. */
 #include "ir/infer/window.h"
 
 /* stride * (in - 1) + (kernel - 1) * dilation + 1 + extra - pads, for spatial axis i. */
@@ -69,6 +70,62 @@ bool glow_infer_conv_transpose(GlowInfer *in) {
     if (!spread(in, &w, i, x->dims[w.first + i], f->dims[w.first + i],
                 entry(m->output_padding, i, 0), &dims[w.first + i]))
       return false;
+  return glow_infer_set(in, 0, x, x->rank, dims);
+}
+
+/* ---- FilterGradient -------------------------------------------------------------------------- */
+
+/* Checks that X and DY are images and channels of one Convolution. */
+static bool check_maps(const GlowInfer *in, const GlowType *x, const GlowType *dy) {
+  const GlowFilterGradientMembers *m = in->members;
+  GlowDim same;
+  if (x->rank < 3 || x->rank != dy->rank)
+    return glow_infer_error(in,
+                            "X has rank %u and DY rank %u; they must be the same and at least 3",
+                            x->rank, dy->rank);
+  if (!glow_dim_meet(x->dims[0], dy->dims[0], &same))
+    return glow_infer_error(in, "X has %s images, but DY %s", glow_dim_str(in->ctx, x->dims[0]),
+                            glow_dim_str(in->ctx, dy->dims[0]));
+  if (m->group == 0)
+    return glow_infer_error(in, "group is 0");
+  for (uint32_t i = 0; i < 2; i++) {
+    GlowDim channels = (i ? dy : x)->dims[1];
+    if (channels.kind == GLOW_DIM_EXACT && channels.size % m->group)
+      return glow_infer_error(in, "%lld channels of %s cannot be divided into %u groups",
+                              (long long)channels.size, in->desc->in[i].name, m->group);
+  }
+  return true;
+}
+
+/* DW: [channels of DY, channels of a group of X, window]. */
+bool glow_infer_filter_gradient(GlowInfer *in) {
+  const GlowFilterGradientMembers *m = in->members;
+  const GlowType *x = in->in[GLOW_FILTER_GRADIENT_IN_X], *dy = in->in[GLOW_FILTER_GRADIENT_IN_DY];
+  if (x->unranked || dy->unranked)
+    return glow_infer_set_unknown(in, 0, x, (int64_t)m->kernels.count + 2);
+  if (!check_maps(in, x, dy))
+    return false;
+  Window w = window_of(x, GLOW_LAYOUT_NCHW);
+  w.strides = m->strides;
+  w.pads = m->pads;
+  w.dilations = m->dilations;
+  GlowDim dims[GLOW_MAX_RANK] = {dy->dims[1], x->dims[1]};
+  if (m->kernels.count != w.spatial)
+    return glow_infer_error(in, "kernels has %u values, expected %u", m->kernels.count, w.spatial);
+  if (!glow_infer_window(in, &w))
+    return false;
+  if (m->group > 1)
+    dims[1] = dims[1].kind == GLOW_DIM_EXACT ? GLOW_EXACT(dims[1].size / m->group) : GLOW_UNKNOWN;
+  for (uint32_t i = 0; i < w.spatial; i++) {
+    GlowDim places, same;
+    dims[2 + i] = GLOW_EXACT(glow_array_at(m->kernels, uint32_t, i));
+    if (!glow_infer_slide(in, &w, i, x->dims[2 + i], dims[2 + i], &places))
+      return false;
+    if (!glow_dim_meet(places, dy->dims[2 + i], &same))
+      return glow_infer_error(in, "DY has %s places along spatial axis %u, but X has %s windows",
+                              glow_dim_str(in->ctx, dy->dims[2 + i]), i,
+                              glow_dim_str(in->ctx, places));
+  }
   return glow_infer_set(in, 0, x, x->rank, dims);
 }
 
