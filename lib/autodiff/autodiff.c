@@ -1,24 +1,27 @@
-/* The sweep: finds the values that depend on xs, then applies the rules from y back to xs. Where
- * several nodes use a value, its derivative is the sum of what they contribute, the last user
+/* The sweep: finds the values that depend on xs, then applies the rules from the ys back to xs.
+ * Where several nodes use a value, its derivative is the sum of what they contribute, the last user
  * first. */
+#include <ctype.h>
+
 #include "autodiff/autodiff.h"
 #include "lower/lower.h"
+#include "ops/lower.h"
 
 typedef struct Sweep {
   GlowBuilder *b;
+  GlowLoc where; /* for diagnostics */
   GlowArena *arena;
   GlowMap *active;      /* values that depend on xs, as keys */
   GlowMap *independent; /* xs, as keys */
-  GlowMap *adjoint;     /* values -> the derivative of y by them, so far */
-  GlowMap *reached;     /* in a refusal: values that y depends on, as keys */
+  GlowMap *adjoint;     /* values -> the derivative of the ys by them, so far */
+  GlowMap *reached;     /* in a refusal: values that the ys depend on, as keys */
 } Sweep;
 
 static bool is_real(const GlowValue *v) {
   return glow_type_is_tensor(v->type) && glow_kind_is_float(v->type->kind) && !v->type->quantized;
 }
 
-/* A tensor of one value in the shape of v. */
-static GlowValue *fill_like(GlowBuilder *b, GlowValue *v, double value) {
+GlowValue *glow_grad_filled(GlowBuilder *b, GlowValue *v, double value) {
   GlowScalar s = {.f = value};
   if (glow_type_is_static(v->type)) {
     GlowNodeSpec spec = {
@@ -48,18 +51,37 @@ static bool captures_active(const Sweep *s, const GlowNode *n) {
   return false;
 }
 
-/* Whether operand i has a rule. */
+/* Whether operand i has a rule, or the node's lowering stands for one. */
 static bool has_rule(const GlowNode *n, uint32_t i) {
-  return i < 32 && (glow_node_desc(n)->grad >> i & 1) != 0;
+  const GlowOpDesc *d = glow_node_desc(n);
+  return d->grad_lowering || glow_op_has_grad(d, i);
+}
+
+static void mark_results(Sweep *s, const GlowNode *n) {
+  bool reached = uses_active(s, n) || captures_active(s, n);
+  for (uint32_t i = 0; reached && i < n->nresults; i++)
+    if (is_real(&n->results[i]))
+      glow_map_set(s->active, &n->results[i], &n->results[i]);
 }
 
 static void mark_active(Sweep *s) {
-  for (GlowNode *n = s->b->block->first; n && n != s->b->before; n = n->next) {
-    bool reached = uses_active(s, n) || captures_active(s, n);
-    for (uint32_t i = 0; reached && i < n->nresults; i++)
-      if (is_real(&n->results[i]))
-        glow_map_set(s->active, &n->results[i], &n->results[i]);
-  }
+  for (GlowNode *n = s->b->block->first; n && n != s->b->before; n = n->next)
+    mark_results(s, n);
+}
+
+static bool is_number(GlowStr name) {
+  while (isdigit((unsigned char)*name))
+    name++;
+  return !*name;
+}
+
+/* Gives the derivative of v, which is complete, the name NAME.grad. A derivative that has a name
+ * already keeps it: one node may compute those of several values. */
+static void name_adjoint(const Sweep *s, const GlowValue *v) {
+  GlowValue *dv = glow_map_get(s->adjoint, v);
+  bool named = v->name && !is_number(v->name);
+  if (named && dv && dv->kind == GLOW_VALUE_RESULT && dv->name && is_number(dv->name))
+    glow_value_set_name(dv, glow_str_printf(s->b->module->ctx, "%s.grad", v->name));
 }
 
 static bool add_adjoint(Sweep *s, GlowValue *v, GlowValue *part) {
@@ -118,26 +140,135 @@ static bool refuse_missing(Sweep *s, const GlowNode *n) {
       order[missing++] = n->op;
     }
   }
-  glow_error(ctx, s->b->src, "%u operator%s between %s no gradient rule", missing,
+  glow_error(ctx, s->where, "%u operator%s between %s no gradient rule", missing,
              missing == 1 ? "" : "s", missing == 1 ? "has" : "have");
   for (uint32_t i = 0; i < missing; i++) {
     const GlowNode *k = last[order[i]];
-    glow_note(ctx, glow_node_loc(k), "%s has none: '%s' is the last of %u", glow_node_desc(k)->node,
+    const GlowOpDesc *d = glow_node_desc(k);
+    glow_note(ctx, glow_node_loc(k), "%s has none%s%s%s: '%s' is the last of %u", d->node,
+              d->no_grad ? " (" : "", d->no_grad ? d->no_grad : "", d->no_grad ? ")" : "",
               name_of(k), count[order[i]]);
   }
   return false;
 }
 
-/* Adds what the derivatives of n's results contribute to those of its operands, by n's rule. */
-static bool visit(Sweep *s, const GlowNode *n) {
-  GlowValue **dy = GLOW_NEW_ARRAY(s->arena, GlowValue *, n->nresults + 1);
+/* ---- Predicates ------------------------------------------------------------------------------ */
+
+/* Nodes that are built from here on have the place of n, and its predicate if that is a bool<>. */
+static void stand_for(Sweep *s, const GlowNode *n) {
+  GlowBuilder like = glow_builder_before((GlowNode *)n);
+  s->b->src = like.src;
+  s->b->origin = like.origin;
+  s->b->pred = like.pred;
+}
+
+/* v where the predicate of n holds, else 0; v itself if n has none. A vector predicate holds for
+ * rows of v. NULL after a diagnostic. */
+static GlowValue *where_it_holds(Sweep *s, const GlowNode *n, GlowValue *v) {
+  GlowValue *mask = n->pred.value;
+  if (!mask)
+    return v;
+  if (mask->type->rank == 1 && v->type->rank > 1) {
+    GlowDim dims[GLOW_MAX_RANK] = {mask->type->dims[0]};
+    for (uint32_t i = 1; i < v->type->rank; i++)
+      dims[i] = GLOW_EXACT(1);
+    mask = glow_build_reshape(s->b, n, mask, v->type->rank, dims);
+  }
+  return glow_then3(s->b, GLOW_OP_WHERE, mask, v, glow_build_scalar(s->b, v->type->kind, 0));
+}
+
+/* What is unspecified where a predicate does not hold counts as zero there: derivatives by results,
+ * row by row, before the rule for a vector predicate; for a bool<>, which the nodes of the rule
+ * copy, behind the rule, where a derivative leaves the predicate. */
+static bool mask_results(Sweep *s, const GlowNode *n, GlowValue **dy) {
+  if (!n->pred.value || n->pred.value->type->rank == 0)
+    return true;
+  for (uint32_t i = 0; i < n->nresults; i++)
+    if (dy[i] && !(dy[i] = where_it_holds(s, n, dy[i])))
+      return false;
+  return true;
+}
+
+static GlowValue *leave_predicate(Sweep *s, const GlowNode *n, const GlowValue *operand,
+                                  GlowValue *dx) {
+  s->b->pred = NULL;
+  const GlowNode *def = operand->kind == GLOW_VALUE_RESULT ? operand->def.node : NULL;
+  bool leaves =
+      n->pred.value && n->pred.value->type->rank == 0 && !(def && def->pred.value == n->pred.value);
+  return leaves ? where_it_holds(s, n, dx) : dx;
+}
+
+/* ---- The sweep ------------------------------------------------------------------------------- */
+
+static bool refuse_extents(Sweep *s, const GlowNode *n, unsigned errors) {
+  if (glow_context_error_count(s->b->module->ctx) == errors)
+    glow_error(s->b->module->ctx, s->where, "%s '%s' lies between, whose extents are not known",
+               glow_node_desc(n)->node, name_of(n));
+  return false;
+}
+
+/* `to` computes the same as the result `from`: it takes the uses, the name and the derivative. */
+static bool take_over(Sweep *s, GlowValue *from, GlowValue *to) {
+  GlowValue *dv = glow_map_get(s->adjoint, from);
+  if (!to || glow_map_get(s->independent, from))
+    return true;
+  GlowStr name = from->name;
+  glow_value_replace_uses(from, to);
+  if (name && !is_number(name) && to->kind == GLOW_VALUE_RESULT && to->name &&
+      is_number(to->name)) {
+    glow_value_set_name(from, NULL);
+    glow_value_set_name(to, name);
+  }
+  return !dv || add_adjoint(s, to, dv);
+}
+
+/* Builds before n what n's lowering rule says. The sweep goes on with these nodes, which all users
+ * of n read from now on. */
+static bool visit_lowering(Sweep *s, GlowNode *n) {
+  GlowNode *before = n->prev;
+  GlowBuilder b = glow_builder_before(n);
+  GlowValue **results = GLOW_NEW_ARRAY(s->arena, GlowValue *, n->nresults);
+  unsigned errors = glow_context_error_count(s->b->module->ctx);
+  if (!glow_lower_hooks[n->op](&b, n, results))
+    return refuse_extents(s, n, errors);
+  for (GlowNode *k = before ? before->next : n->block->first; k != n; k = k->next)
+    mark_results(s, k);
+  for (uint32_t i = 0; i < n->nresults; i++)
+    if (!take_over(s, &n->results[i], results[i]))
+      return false;
+  return true;
+}
+
+/* Adds what the derivatives dy of n's results contribute to those of its operands, by n's rule. */
+static bool visit_rule(Sweep *s, const GlowNode *n, GlowValue **dy, const bool *wanted) {
   GlowValue **dx = GLOW_NEW_ARRAY(s->arena, GlowValue *, n->noperands + 1);
+  unsigned errors = glow_context_error_count(s->b->module->ctx);
+  stand_for(s, n);
+  if (!mask_results(s, n, dy))
+    return false;
+  GlowGrad g = {.b = s->b, .n = n, .dy = dy, .wanted = wanted, .dx = dx};
+  if (!glow_grad_hooks[n->op](&g))
+    return refuse_extents(s, n, errors);
+  for (uint32_t i = 0; i < n->noperands; i++) {
+    GlowValue *x = glow_node_in(n, i);
+    if (!wanted[i] || !dx[i])
+      continue;
+    dx[i] = leave_predicate(s, n, x, dx[i]);
+    if (!dx[i] || !add_adjoint(s, x, dx[i]))
+      return false;
+  }
+  return true;
+}
+
+static bool visit(Sweep *s, GlowNode *n) {
+  GlowValue **dy = GLOW_NEW_ARRAY(s->arena, GlowValue *, n->nresults + 1);
   bool *wanted = GLOW_NEW_ARRAY(s->arena, bool, n->noperands + 1);
   bool any_result = false, any_operand = false;
   for (uint32_t i = 0; i < n->nresults; i++) {
     const GlowValue *v = &n->results[i];
     dy[i] = glow_map_get(s->independent, v) ? NULL : glow_map_get(s->adjoint, v);
     any_result |= dy[i] != NULL;
+    name_adjoint(s, v);
   }
   if (any_result && n->nregions && captures_active(s, n))
     return refuse_missing(s, n);
@@ -150,63 +281,58 @@ static bool visit(Sweep *s, const GlowNode *n) {
   }
   if (!any_result || !any_operand)
     return true;
-  unsigned errors = glow_context_error_count(s->b->module->ctx);
-  GlowGrad g = {.b = s->b, .n = n, .dy = dy, .wanted = wanted, .dx = dx};
-  if (!glow_grad_hooks[n->op](&g)) {
-    if (glow_context_error_count(s->b->module->ctx) == errors)
-      glow_error(s->b->module->ctx, s->b->src, "%s '%s' lies between, whose extents are not known",
-                 glow_node_desc(n)->node, name_of(n));
-    return false;
-  }
-  for (uint32_t i = 0; i < n->noperands; i++)
-    if (wanted[i] && dx[i] && !add_adjoint(s, glow_node_in(n, i), dx[i]))
+  return glow_node_desc(n)->grad_lowering ? visit_lowering(s, n) : visit_rule(s, n, dy, wanted);
+}
+
+static bool start(Sweep *s, const GlowDerivatives *d) {
+  for (uint32_t i = 0; i < d->nys; i++) {
+    GlowValue *y = d->ys[i], *seed = d->seeds ? d->seeds[i] : NULL;
+    if (!glow_map_get(s->active, y))
+      continue;
+    if (!seed)
+      seed = glow_grad_filled(s->b, y, 1);
+    if (!seed || !add_adjoint(s, y, seed))
       return false;
+  }
   return true;
 }
 
-static bool sweep(Sweep *s, GlowValue *y, GlowValue *const *xs, uint32_t count,
-                  GlowValue **results) {
-  for (uint32_t i = 0; i < count; i++) {
-    glow_map_set(s->active, xs[i], xs[i]);
-    glow_map_set(s->independent, xs[i], xs[i]);
+static bool sweep(Sweep *s, const GlowDerivatives *d) {
+  for (uint32_t i = 0; i < d->nxs; i++) {
+    glow_map_set(s->active, d->xs[i], d->xs[i]);
+    glow_map_set(s->independent, d->xs[i], d->xs[i]);
   }
   mark_active(s);
   GlowNode *n = s->b->before ? s->b->before->prev : s->b->block->last;
-  if (glow_map_get(s->active, y)) {
-    GlowValue *seed = fill_like(s->b, y, 1);
-    if (!seed || !add_adjoint(s, y, seed))
+  if (!start(s, d))
+    return false;
+  for (; n; n = n->prev)
+    if (!visit(s, n))
       return false;
-    for (; n; n = n->prev)
-      if (!visit(s, n))
-        return false;
-  }
-  for (uint32_t i = 0; i < count; i++) {
-    results[i] = glow_map_get(s->adjoint, xs[i]);
-    if (!results[i])
-      results[i] = fill_like(s->b, xs[i], 0);
-    if (!results[i])
-      return false;
+  for (uint32_t i = 0; i < d->nxs; i++) {
+    d->results[i] = glow_map_get(s->adjoint, d->xs[i]);
+    name_adjoint(s, d->xs[i]);
   }
   return true;
 }
 
-bool glow_differentiate(GlowBuilder *b, GlowValue *y, GlowValue *const *xs, uint32_t count,
-                        GlowValue **results) {
+bool glow_differentiate(GlowBuilder *b, const GlowDerivatives *d) {
   GlowContext *ctx = b->module->ctx;
-  for (uint32_t i = 0; i <= count; i++) {
-    const GlowValue *v = i < count ? xs[i] : y;
+  for (uint32_t i = 0; i < d->nxs + d->nys; i++) {
+    const GlowValue *v = i < d->nxs ? d->xs[i] : d->ys[i - d->nxs];
     if (is_real(v))
       continue;
     glow_error(ctx, b->src, "'%s' is %s; only floating-point tensors have derivatives",
                v->name ? v->name : "_", glow_type_str(ctx, v->type));
     return false;
   }
-  Sweep s = {.b = b, .arena = glow_arena_create(ctx)};
+  GlowBuilder at = *b;
+  Sweep s = {.b = &at, .where = b->src, .arena = glow_arena_create(ctx)};
   s.active = glow_map_create(s.arena);
   s.independent = glow_map_create(s.arena);
   s.adjoint = glow_map_create(s.arena);
   s.reached = glow_map_create(s.arena);
-  bool ok = sweep(&s, y, xs, count, results);
+  bool ok = sweep(&s, d);
   glow_arena_destroy(s.arena);
   return ok;
 }

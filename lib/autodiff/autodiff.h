@@ -21,13 +21,25 @@ struct GlowGrad {
   GlowValue **dx;       /* by operand: to fill where wanted, of its type; NULL: it is zero */
 };
 
-/* Builds at b the derivatives of the sum of y's elements by the elements of each of xs, and sets
- * results[i], of the type of xs[i]. b must stand in the body of a function; only nodes of this body
- * before b's place are differentiated. xs count as independent of each other. False after a
- * diagnostic at b's location: operators between y and xs have no rule (notes at their nodes list
- * all of them), or extents are not known. */
-bool glow_differentiate(GlowBuilder *b, GlowValue *y, GlowValue *const *xs, uint32_t count,
-                        GlowValue **results);
+/* What to differentiate. All values are floating-point tensors. */
+typedef struct GlowDerivatives {
+  GlowValue *const *ys;    /* what to differentiate */
+  GlowValue *const *seeds; /* by y, of its type: the derivative by it; NULL entries: ones */
+  uint32_t nys;
+  GlowValue *const *xs; /* by what; they count as independent of each other */
+  uint32_t nxs;
+  GlowValue **results; /* by x: to fill. NULL: no y depends on the x */
+} GlowDerivatives;
+
+/* Builds at b the derivatives of the sum of the ys, each times its seed, by the elements of each of
+ * the xs. results[i] has the type of xs[i]. b must stand in a block; only nodes of this block
+ * before b's place are differentiated. The nodes built carry the locations of the nodes whose
+ * derivatives they compute. The derivative of %v is called %v.grad, unless v has a number for a
+ * name. False after a diagnostic at b's location: operators between have no rule (notes at their
+ * nodes list all of them), or extents are not known. */
+bool glow_differentiate(GlowBuilder *b, const GlowDerivatives *d);
+/* A tensor of the type of v with one value everywhere. NULL after a diagnostic. */
+GlowValue *glow_grad_filled(GlowBuilder *b, GlowValue *v, double value);
 
 /* v summed over the axes along which an operand of these dims was repeated to v's shape. NULL if v
  * is NULL, or if these axes cannot be told. */

@@ -228,7 +228,7 @@ uint32_t glow_function_number(GlowFunction *f);
  * the result's position. */
 const GlowStr *glow_function_result_names(const GlowFunction *f, GlowArena *arena);
 /* Writes these names into the signature, so that they stay when passes replace the returned
- * values. */
+ * values. A gradient declaration stays as it is: what it becomes has values to name results by. */
 void glow_function_keep_result_names(GlowFunction *f);
 /* Whether a text must show the names in the signature, since they do not follow from the body. */
 bool glow_function_shows_result_names(const GlowFunction *f);

@@ -47,7 +47,7 @@ const GlowStr *glow_function_result_names(const GlowFunction *f, GlowArena *aren
 }
 
 void glow_function_keep_result_names(GlowFunction *f) {
-  if (f->nresults)
+  if (f->nresults && f->kind != GLOW_GRADIENT)
     f->result_names = derive(f, f->result_names, f->module->arena);
 }
 

@@ -22,19 +22,17 @@ static bool save(GlowBuilder *b, char letter, uint32_t i, GlowValue *v) {
   return glow_node_create(b, &spec) != NULL;
 }
 
-/* Sets sums[i] to the derivatives of the sum of all weights[r] * ys[r] by xs[i]. */
+/* Sets parts[i] to the derivatives of the sum of all weights[r] * ys[r] by xs[i]. */
 static bool differentiate(GlowBuilder *b, GlowValue *const *ys, GlowValue *const *weights,
-                          uint32_t count, GlowValue *const *xs, uint32_t nxs, GlowValue **sums) {
-  for (uint32_t r = 0; r < count; r++) {
-    GlowValue *parts[MAX_VARIED + MAX_RESULTS];
-    GlowValue *product = glow_build2(b, GLOW_OP_MUL, ys[r], weights[r], NULL, NULL);
-    if (!product || !glow_differentiate(b, product, xs, nxs, parts))
+                          uint32_t count, GlowValue *const *xs, uint32_t nxs, GlowValue **parts) {
+  GlowDerivatives what = {
+      .ys = ys, .seeds = weights, .nys = count, .xs = xs, .nxs = nxs, .results = parts};
+  if (!glow_differentiate(b, &what))
+    return false;
+  for (uint32_t i = 0; i < nxs; i++) {
+    parts[i] = parts[i] ? parts[i] : glow_grad_filled(b, xs[i], 0);
+    if (!parts[i])
       return false;
-    for (uint32_t i = 0; i < nxs; i++) {
-      sums[i] = r ? glow_build2(b, GLOW_OP_ADD, sums[i], parts[i], NULL, NULL) : parts[i];
-      if (!sums[i])
-        return false;
-    }
   }
   return true;
 }

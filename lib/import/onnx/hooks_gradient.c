@@ -40,10 +40,14 @@ bool glow_onnx_gradient(GlowOnnxNode *n) {
   if (n->nouts > xs.count)
     return glow_onnx_fail(n, "%u results where there are at most %u", n->nouts, xs.count);
   GlowValue **results = GLOW_NEW_ARRAY(n->im->arena, GlowValue *, xs.count);
-  if (!glow_differentiate(&n->b, target, n->ins, xs.count, results))
+  if (!glow_differentiate(
+          &n->b, &(GlowDerivatives){
+                     .ys = &target, .nys = 1, .xs = n->ins, .nxs = xs.count, .results = results}))
     return false;
-  for (uint32_t i = 0; i < n->nouts; i++)
-    if (n->outs[i] && !glow_onnx_result(n, i, GLOW_OP_IDENTITY, &results[i], 1, NULL))
+  for (uint32_t i = 0; i < n->nouts; i++) {
+    GlowValue *dx = results[i] ? results[i] : glow_grad_filled(&n->b, n->ins[i], 0);
+    if (!dx || (n->outs[i] && !glow_onnx_result(n, i, GLOW_OP_IDENTITY, &dx, 1, NULL)))
       return false;
+  }
   return true;
 }
