@@ -147,6 +147,46 @@ static LLVMValueRef step_address(GlowEmitter *e, const GlowOperand *o, uint32_t 
                                "");
 }
 
+static bool disjoint(const GlowPlace *a, const GlowPlace *b) {
+  return a->storage != b->storage || a->offset + a->bytes <= b->offset ||
+         b->offset + b->bytes <= a->offset;
+}
+
+/* The operands of a stack that are the same for all elements of a row, and that it does not write:
+ * bit i for operand i. */
+static uint32_t fixed_operands(const GlowWork *w) {
+  uint32_t mask = 0;
+  for (uint32_t i = w->nouts; w->form == GLOW_BODY_STEPS && i < w->noperands && i < 32; i++) {
+    bool fixed = !w->operands[i].stride[GLOW_STACK_DIMS - 1];
+    for (uint32_t k = 0; k < w->nouts; k++)
+      fixed = fixed && disjoint(&w->operands[k].place, &w->operands[i].place);
+    mask |= fixed ? 1u << i : 0;
+  }
+  return mask;
+}
+
+/* LLVM's metadata by which loads and stores of a function are told apart: a list of one scope. */
+static LLVMValueRef alias_scope(GlowEmitter *e, LLVMValueRef f) {
+  size_t size;
+  const char *name = LLVMGetValueName2(f, &size);
+  LLVMMetadataRef domain = LLVMMDStringInContext2(e->l.llvm, "steps", 5), scope[2];
+  scope[0] = LLVMMDStringInContext2(e->l.llvm, name, size);
+  scope[1] = LLVMMDNodeInContext2(e->l.llvm, &domain, 1);
+  scope[0] = LLVMMDNodeInContext2(e->l.llvm, scope, 2);
+  return LLVMMetadataAsValue(e->l.llvm, LLVMMDNodeInContext2(e->l.llvm, scope, 1));
+}
+
+/* Gives the instructions behind `before` that access memory a list of scopes: of those that they
+ * are in ("alias.scope"), or of those in which nothing aliases them ("noalias"). */
+static void set_scope(GlowEmitter *e, LLVMValueRef before, const char *kind, LLVMValueRef scope) {
+  unsigned id = LLVMGetMDKindIDInContext(e->l.llvm, kind, (unsigned)strlen(kind));
+  for (LLVMValueRef i = LLVMGetNextInstruction(before); i; i = LLVMGetNextInstruction(i)) {
+    LLVMOpcode op = LLVMGetInstructionOpcode(i);
+    if (op == LLVMLoad || op == LLVMStore || op == LLVMCall)
+      LLVMSetMetadata(i, id, scope);
+  }
+}
+
 /* GlowStackFn of kernels.ops: the next `lanes` elements. */
 static LLVMValueRef emit_step(GlowEmitter *e, const GlowWork *w, uint32_t lanes) {
   LLVMTypeRef types[1 + GLOW_STACK_DIMS] = {e->l.ptr};
@@ -163,24 +203,28 @@ static LLVMValueRef emit_step(GlowEmitter *e, const GlowWork *w, uint32_t lanes)
   LLVMValueRef *out = GLOW_NEW_ARRAY(e->arena, LLVMValueRef, w->nouts);
   for (uint32_t i = 0; i < w->noperands; i++)
     at[i] = step_address(e, &w->operands[i], i + !e->bare, LLVMGetParam(f, 0), place);
+  const uint32_t fixed = fixed_operands(w);
+  LLVMValueRef scope = alias_scope(e, f), last;
+  LLVMBasicBlockRef block = LLVMGetEntryBasicBlock(f);
   for (uint32_t i = 0; i < nins; i++) {
     const GlowOperand *o = &w->operands[w->nouts + i];
+    last = LLVMGetLastInstruction(block);
     in[i] = glow_emit_load(e, o, at[w->nouts + i], o->stride[GLOW_STACK_DIMS - 1], lanes);
+    if (fixed >> (w->nouts + i) & 1u)
+      set_scope(e, last, "noalias", scope);
   }
   glow_emit_body(e, &w->body, in, out);
+  last = LLVMGetLastInstruction(block);
   for (uint32_t i = 0; i < w->nouts; i++)
     glow_emit_store(e, &w->operands[i], out[i], at[i], w->operands[i].stride[GLOW_STACK_DIMS - 1],
                     lanes);
+  if (fixed)
+    set_scope(e, last, "alias.scope", scope);
   LLVMBuildRetVoid(e->l.builder);
   return f;
 }
 
 /* ---- Wrappers -------------------------------------------------------------------------------- */
-
-static bool disjoint(const GlowPlace *a, const GlowPlace *b) {
-  return a->storage != b->storage || a->offset + a->bytes <= b->offset ||
-         b->offset + b->bytes <= a->offset;
-}
 
 /* The pointers of a tile behind which no store writes: bit i for pointer i. */
 static uint32_t noalias_pointers(const GlowWork *w) {
@@ -308,7 +352,8 @@ static void work_key(const GlowWork *w, GlowText *key) {
     glow_text_puts(key, w->source->desc->kernel);
     return;
   }
-  uint32_t numbers[] = {noalias_pointers(w), w->nplaces, w->noperands, w->nouts, w->form,
+  uint32_t numbers[] = {noalias_pointers(w), fixed_operands(w), w->nplaces,
+                        w->noperands,        w->nouts,          w->form,
                         w->faults,           w->common};
   glow_text_puts(key, w->kernel->name);
   glow_text_bytes(key, numbers, sizeof numbers);
