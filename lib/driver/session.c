@@ -195,6 +195,10 @@ GlowStatus glow_session_keep_entry(GlowSession *s) {
   glow_defer_push(s->ctx, &defer, glow_text_release_fn, &text);
   glow_text_puts(&text, "entry=");
   put_escaped(&text, s->entry->name);
+  for (uint32_t i = 0; i < s->others.count; i++) {
+    glow_text_puts(&text, ";entry=");
+    put_escaped(&text, s->others.data[i]);
+  }
   GlowStatus status = run_pass(s, "dce", glow_text_cstr(&text));
   glow_defer_pop(s->ctx, &defer, true);
   return status;

@@ -8,12 +8,15 @@
 #include "pass/pass.h"
 #include "tensor/formats.h"
 
+typedef GLOW_VEC(GlowStr) GlowNameList;
+
 typedef struct GlowSession {
   GlowContext *ctx;
   GlowInput file; /* the context closes it: the module may borrow from it */
   GlowModule *module;
   const GlowWritten *written; /* the module is that of a written executable; or NULL */
   GlowFunction *entry;
+  GlowNameList others; /* functions that are run, too: with the entry they alone are kept */
   GlowBindings inputs;    /* owned tensors */
   GlowBindings outputs;   /* owned tensors, after glow_session_run */
   GlowBindings variables; /* owned values that the next run gives to variables */
@@ -45,6 +48,9 @@ void glow_session_close_fn(void *session); /* for glow_defer_push */
  * is raw bytes in the declared type), `splat:VALUE`, or `random:SEED` (floats uniform in [0, 1),
  * integers 0 to 9). */
 GlowStatus glow_session_add_input(GlowSession *s, const char *spec, const GlowImageOptions *image);
+/* What follows the name of an input or variable in NAME=SOURCE, and sets *name; the name is the
+ * longest that there is. SOURCE alone means the only input. NULL after a diagnostic. */
+const char *glow_session_split(GlowSession *s, const char *spec, GlowStr *name);
 /* Reads the file of one named value as glow_session_add_input does. NULL after a diagnostic. */
 GlowTensor *glow_session_read(GlowSession *s, const char *path, const GlowType *declared,
                               const GlowImageOptions *image);
@@ -71,7 +77,8 @@ GlowStatus glow_session_bind_batch(GlowSession *s, int64_t batch);
 /* Adds inputs of random numbers (random:1) for those that were not given. */
 GlowStatus glow_session_fill_inputs(GlowSession *s);
 
-/* Deletes the functions that the entry, a graph, does not call: nothing is made of them. */
+/* Deletes the functions that neither the entry, a graph, nor the others call: nothing is made of
+ * them. */
 GlowStatus glow_session_keep_entry(GlowSession *s);
 
 /* Makes the module one for another target, as glow-opt -target does. */
@@ -91,7 +98,6 @@ GlowStatus glow_session_run(GlowSession *s, GlowBackendFn backend, const GlowRun
 const GlowType *glow_session_input_type(const GlowSession *s, GlowStr name);
 const GlowType *glow_session_output_type(const GlowSession *s, GlowStr name);
 /* Their names, placeholders first, in the order of the declarations; into the context. */
-typedef GLOW_VEC(GlowStr) GlowNameList;
 void glow_session_names(const GlowSession *s, bool written, GlowNameList *names);
 /* The variable of that name, NULL if there is none. */
 GlowStorage *glow_session_variable(const GlowSession *s, GlowStr name);

@@ -4,8 +4,8 @@
 #include "analysis/access.h"
 #include "backend/interp/interp.h"
 #include "driver/session.h"
+#include "driver/state.h"
 #include "support/file.h"
-#include "tensor/blob.h"
 
 /* How a file holds a variable: the bytes of its plain layout. */
 static const GlowType *file_type(GlowContext *ctx, const GlowType *type) {
@@ -48,18 +48,24 @@ static bool add_entry(GlowSession *s, const GlowBlobEntry *e, GlowLoc at) {
   return true;
 }
 
-GlowStatus glow_session_read_state(GlowSession *s, const char *path) {
-  GlowContext *ctx = s->ctx;
-  GlowLoc at = glow_loc_file(ctx, path);
+bool glow_state_take(GlowSession *s, const GlowBlob *blob, GlowLoc at) {
+  bool ok = true;
+  for (uint32_t i = 0; i < blob->nentries; i++)
+    ok = add_entry(s, &blob->entries[i], at) && ok;
+  return ok;
+}
+
+const GlowBlob *glow_state_open(GlowContext *ctx, const char *path) {
   GlowInput in;
   if (!glow_input_open(ctx, path, true, GLOW_NOWHERE, &in))
-    return GLOW_IO;
+    return NULL;
   glow_blob_hold(ctx, &in);
-  const GlowBlob *blob = glow_blob_from_safetensors(ctx, path, in.data, in.size, at);
-  bool ok = blob != NULL;
-  for (uint32_t i = 0; blob && i < blob->nentries; i++)
-    ok = add_entry(s, &blob->entries[i], at) && ok;
-  return ok ? GLOW_OK : GLOW_BAD_INPUT;
+  return glow_blob_from_safetensors(ctx, path, in.data, in.size, glow_loc_file(ctx, path));
+}
+
+GlowStatus glow_session_read_state(GlowSession *s, const char *path) {
+  const GlowBlob *blob = glow_state_open(s->ctx, path);
+  return blob && glow_state_take(s, blob, glow_loc_file(s->ctx, path)) ? GLOW_OK : GLOW_BAD_INPUT;
 }
 
 /* ---- Setting --------------------------------------------------------------------------------- */
@@ -84,27 +90,47 @@ GlowValues *glow_session_values(GlowSession *s) {
 
 /* ---- Writing --------------------------------------------------------------------------------- */
 
-typedef GLOW_VEC(GlowNamedTensor) NamedTensors;
-
-/* Adds a value in the form that a file has; its bytes lie in `arena`. False after a diagnostic. */
-static bool put(GlowContext *ctx, GlowArena *arena, NamedTensors *all, GlowStr name,
-                const GlowTensor *value) {
-  if (value->type->kind == GLOW_KIND_STRING) {
+bool glow_state_put(GlowStateFile *f, GlowStr name, const GlowTensor *value) {
+  GlowContext *ctx = f->ctx;
+  const GlowType *type = value->type;
+  if (type->kind == GLOW_KIND_STRING) {
     glow_error(ctx, GLOW_NOWHERE, "variable '%s' is of strings, which a state file cannot hold",
                name);
     return false;
   }
-  GlowTensor *plain = glow_tensor_plain(ctx, value), *t = GLOW_NEW(arena, GlowTensor);
-  *t = (GlowTensor){.type = file_type(ctx, value->type),
-                    .data = glow_arena_copy(arena, plain->data, plain->bytes),
-                    .bytes = plain->bytes};
-  glow_tensor_free(plain);
-  glow_vec_push(arena, all, ((GlowNamedTensor){name, t}));
+  GlowTensor *t = GLOW_NEW(f->arena, GlowTensor);
+  *t = (GlowTensor){.type = file_type(ctx, type), .data = value->data, .bytes = value->bytes};
+  if (type->layout) {
+    GlowTensor *plain = glow_tensor_plain(ctx, value);
+    t->data = glow_arena_copy(f->arena, plain->data, plain->bytes);
+    t->bytes = plain->bytes;
+    glow_tensor_free(plain);
+  }
+  glow_vec_push(f->arena, &f->values, ((GlowNamedTensor){name, t}));
   return true;
 }
 
-static bool collect(GlowSession *s, GlowArena *arena, NamedTensors *all) {
-  const GlowAccess *access = glow_function_accesses(s->entry, arena).of;
+GlowStatus glow_state_write(const GlowStateFile *f, const char *path, const GlowBlobText *metadata,
+                            uint32_t nmetadata, bool sync) {
+  GlowContext *ctx = f->ctx;
+  uint32_t n = f->values.count;
+  GlowBytes *parts = GLOW_NEW_ARRAY(f->arena, GlowBytes, n + 1);
+  GlowText header;
+  GlowDefer defer;
+  glow_text_init(&header, ctx);
+  glow_defer_push(ctx, &defer, glow_text_release_fn, &header);
+  glow_safetensors_write_header(&header, f->values.data, n, metadata, nmetadata);
+  parts[0] = (GlowBytes){header.data, header.size};
+  for (uint32_t i = 0; i < n; i++)
+    parts[i + 1] = (GlowBytes){f->values.data[i].tensor->data, f->values.data[i].tensor->bytes};
+  bool ok =
+      sync ? glow_output_sync(ctx, path, parts, n + 1) : glow_output_write(ctx, path, parts, n + 1);
+  glow_defer_pop(ctx, &defer, true);
+  return ok ? GLOW_OK : GLOW_IO;
+}
+
+static bool collect(GlowSession *s, GlowStateFile *f) {
+  const GlowAccess *access = glow_function_accesses(s->entry, f->arena).of;
   GlowValues *values = glow_session_values(s);
   bool ok = true;
   for (GlowStorage *st = s->module->first_storage; st; st = st->next) {
@@ -112,30 +138,18 @@ static bool collect(GlowSession *s, GlowArena *arena, NamedTensors *all) {
     if (st->cls != GLOW_VARIABLE || !(a.read || a.written || glow_values_held(values, st)))
       continue;
     const GlowTensor *value = glow_values_get(values, st);
-    ok = value && put(s->ctx, arena, all, st->value.name, value) && ok;
+    ok = value && glow_state_put(f, st->value.name, value) && ok;
   }
   for (uint32_t i = 0; i < s->variables.count; i++) {
     const GlowBinding *b = &s->variables.data[i];
-    ok = (!b->tensor || put(s->ctx, arena, all, b->name, b->tensor)) && ok;
+    ok = (!b->tensor || glow_state_put(f, b->name, b->tensor)) && ok;
   }
   return ok;
 }
 
 GlowStatus glow_session_write_state(GlowSession *s, const char *path) {
-  GlowContext *ctx = s->ctx;
-  GlowArena *arena = glow_arena_create(ctx);
-  NamedTensors all = {0};
-  GlowText text;
-  GlowDefer defer;
-  glow_text_init(&text, ctx);
-  glow_defer_push(ctx, &defer, glow_text_release_fn, &text);
-  GlowStatus status = collect(s, arena, &all) ? GLOW_OK : GLOW_BAD_INPUT;
-  if (status == GLOW_OK) {
-    glow_safetensors_write(&text, all.data, all.count);
-    if (!glow_output_write(ctx, path, &(GlowBytes){text.data, text.size}, 1))
-      status = GLOW_IO;
-  }
-  glow_defer_pop(ctx, &defer, true);
-  glow_arena_destroy(arena);
+  GlowStateFile f = {.ctx = s->ctx, .arena = glow_arena_create(s->ctx)};
+  GlowStatus status = collect(s, &f) ? glow_state_write(&f, path, NULL, 0, false) : GLOW_BAD_INPUT;
+  glow_arena_destroy(f.arena);
   return status;
 }

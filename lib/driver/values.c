@@ -206,8 +206,7 @@ static void refuse_name(GlowSession *s, GlowStr name, const char *spec) {
   }
 }
 
-/* Splits NAME=SOURCE; the name is the longest prefix before a '=' that names what can be set. */
-static const char *split_spec(GlowSession *s, const char *spec, GlowStr *name) {
+const char *glow_session_split(GlowSession *s, const char *spec, GlowStr *name) {
   for (const char *eq = strchr(spec, '='); eq; eq = strchr(eq + 1, '=')) {
     GlowStr candidate = glow_str_n(s->ctx, spec, (size_t)(eq - spec));
     if (can_be_set(s, candidate)) {
@@ -228,7 +227,7 @@ static const char *split_spec(GlowSession *s, const char *spec, GlowStr *name) {
 
 GlowStatus glow_session_add_input(GlowSession *s, const char *spec, const GlowImageOptions *image) {
   GlowStr name = NULL;
-  const char *source = split_spec(s, spec, &name);
+  const char *source = glow_session_split(s, spec, &name);
   if (!source)
     return GLOW_BAD_INPUT;
   const GlowStorage *variable = glow_session_variable(s, name);

@@ -5,7 +5,7 @@
 
 /* The tensors of ports. The interpreter checks its inputs itself. False after a diagnostic. */
 static bool take_inputs(GlowRunnable *r, const GlowBindings *inputs) {
-  const GlowEntry *e = r->executable->entries;
+  const GlowEntry *e = r->entry;
   bool ok = true;
   for (uint32_t i = 0; i < e->nvalues; i++) {
     const GlowExecValue *v = &e->values[i];
@@ -20,7 +20,7 @@ static bool take_inputs(GlowRunnable *r, const GlowBindings *inputs) {
 }
 
 static void list_outputs(GlowRunnable *r) {
-  const GlowEntry *e = r->executable->entries;
+  const GlowEntry *e = r->entry;
   for (uint32_t i = 0; e->program && i < e->nvalues; i++) {
     const GlowTensor *t = glow_execution_tensor(r->execution, i);
     if (t)
@@ -29,25 +29,24 @@ static void list_outputs(GlowRunnable *r) {
   }
 }
 
-GlowRunnable *glow_runnable_create(GlowExecutable *e, const GlowBindings *inputs,
-                                   const GlowExecutionSetup *options) {
-  if (!e)
-    return NULL;
+/* Takes e. `state`: to be shared, or NULL. */
+static GlowRunnable *make(GlowExecutable *e, GlowEntry *entry, GlowState *state,
+                          const GlowBindings *inputs, const GlowExecutionSetup *options) {
   GlowContext *ctx = e->ctx;
   GlowDefer release, destroy;
   glow_defer_push(ctx, &release, glow_executable_release_fn, e);
   GlowRunnable *r = glow_malloc(ctx, sizeof *r);
   glow_defer_pop(ctx, &release, false);
-  *r = (GlowRunnable){.executable = e};
+  *r = (GlowRunnable){.executable = e, .entry = entry, .state = state, .shared = state != NULL};
   glow_defer_push(ctx, &destroy, glow_runnable_destroy_fn, r);
-  size_t n = (size_t)e->entries->nvalues + 1;
+  size_t n = (size_t)entry->nvalues + 1;
   r->inputs = glow_malloc(ctx, n * sizeof *r->inputs);
   r->listed = glow_malloc(ctx, n * sizeof *r->listed);
   r->outputs.data = r->listed;
   bool ok = take_inputs(r, inputs);
   if (ok) {
-    r->state = glow_state_make(e);
-    r->execution = glow_execution_make(e->entries, options);
+    r->state = state ? state : glow_state_make(e);
+    r->execution = glow_execution_make(entry, options);
     if (!r->state || !r->execution)
       glow_throw(ctx, GLOW_NO_MEMORY);
     list_outputs(r);
@@ -56,9 +55,19 @@ GlowRunnable *glow_runnable_create(GlowExecutable *e, const GlowBindings *inputs
   return ok ? r : NULL;
 }
 
+GlowRunnable *glow_runnable_create(GlowExecutable *e, const GlowBindings *inputs,
+                                   const GlowExecutionSetup *options) {
+  return e ? make(e, e->entries, NULL, inputs, options) : NULL;
+}
+
+GlowRunnable *glow_runnable_share(const GlowRunnable *other, GlowEntry *entry,
+                                  const GlowBindings *inputs, const GlowExecutionSetup *options) {
+  return make(glow_executable_retain(other->executable), entry, other->state, inputs, options);
+}
+
 GlowStatus glow_runnable_run(GlowRunnable *r) {
   GlowStatus status = glow_execution_call(r->execution, r->state, r->inputs);
-  if (!r->executable->entries->program)
+  if (!r->entry->program)
     r->outputs = r->execution->result;
   if (status == GLOW_NO_MEMORY) /* as all tools learn of it */
     glow_throw(r->executable->ctx, status);
@@ -77,7 +86,8 @@ void glow_runnable_take(const GlowRunnable *r, GlowBindings *outputs) {
 void glow_runnable_destroy(GlowRunnable *r) {
   if (!r)
     return;
-  glow_state_destroy(r->state);
+  if (!r->shared)
+    glow_state_destroy(r->state);
   glow_execution_destroy(r->execution);
   glow_executable_release(r->executable);
   free(r->inputs);

@@ -183,8 +183,13 @@ static int write_parts(int fd, const GlowBytes *parts, size_t nparts, const Glow
   return 0;
 }
 
-static int write_and_close(int fd, const GlowBytes *parts, size_t nparts, const GlowSignals *held) {
+/* `held`: as for write_parts. `sync`: the bytes are on the disk, not in the system's memory alone.
+ */
+static int write_and_close(int fd, const GlowBytes *parts, size_t nparts, const GlowSignals *held,
+                           bool sync) {
   int code = write_parts(fd, parts, nparts, held);
+  if (sync && code == 0 && fsync(fd) != 0)
+    code = errno;
   if (close(fd) != 0 && code == 0)
     code = errno;
   return code;
@@ -217,7 +222,7 @@ typedef struct Fresh {
  * Signals are held. `old` describes the present file; NULL if there is none. Returns 0 or an
  * errno. */
 static int prepare(Fresh *f, const char *path, const struct stat *old, const GlowBytes *parts,
-                   size_t nparts, const GlowSignals *held) {
+                   size_t nparts, const GlowSignals *held, bool sync) {
   /* A symbolic link stays; the file that it names is replaced. */
   if ((!old || !realpath(path, f->path)) &&
       snprintf(f->path, sizeof f->path, "%s", path) >= PATH_MAX)
@@ -227,7 +232,7 @@ static int prepare(Fresh *f, const char *path, const struct stat *old, const Glo
     return errno;
   if (old)
     (void)!fchmod(fd, old->st_mode & 0777);
-  int code = write_and_close(fd, parts, nparts, held);
+  int code = write_and_close(fd, parts, nparts, held, sync);
   if (code != 0)
     unlink(f->temporary);
   return code;
@@ -241,13 +246,29 @@ static int publish(const Fresh *f) {
   return code;
 }
 
-static int replace(const char *path, const struct stat *old, const GlowBytes *parts,
-                   size_t nparts) {
+/* Lets the names in the folder of a file reach the disk. A folder that cannot be synced is no
+ * failure: the file is complete under its name. */
+static void sync_folder(const char *path) {
+  char folder[PATH_MAX];
+  const char *base = glow_path_base(path);
+  snprintf(folder, sizeof folder, "%.*s", base == path ? 1 : (int)(base - path),
+           base == path ? "." : path);
+  int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0)
+    return;
+  (void)!fsync(fd);
+  close(fd);
+}
+
+static int replace(const char *path, const struct stat *old, const GlowBytes *parts, size_t nparts,
+                   bool sync) {
   Fresh f;
   GlowSignals held;
   glow_signals_hold(&held);
-  int code = prepare(&f, path, old, parts, nparts, &held);
+  int code = prepare(&f, path, old, parts, nparts, &held, sync);
   code = code ? code : publish(&f);
+  if (sync && code == 0)
+    sync_folder(f.path);
   glow_signals_release(&held);
   return code;
 }
@@ -255,10 +276,11 @@ static int replace(const char *path, const struct stat *old, const GlowBytes *pa
 int glow_file_replace(const char *path, unsigned permissions, const GlowBytes *parts,
                       size_t nparts) {
   struct stat like = {.st_mode = permissions};
-  return replace(path, &like, parts, nparts);
+  return replace(path, &like, parts, nparts, false);
 }
 
-bool glow_output_write(GlowContext *ctx, const char *path, const GlowBytes *parts, size_t nparts) {
+static bool output(GlowContext *ctx, const char *path, const GlowBytes *parts, size_t nparts,
+                   bool sync) {
   int code;
   struct stat st;
   if (!path || strcmp(path, "-") == 0) {
@@ -267,14 +289,22 @@ bool glow_output_write(GlowContext *ctx, const char *path, const GlowBytes *part
     if (code == EPIPE && glow_stdout_is_closed())
       return false;
   } else if (stat(path, &st) != 0) {
-    code = replace(path, NULL, parts, nparts);
+    code = replace(path, NULL, parts, nparts, sync);
   } else if (S_ISREG(st.st_mode)) {
-    code = replace(path, &st, parts, nparts);
+    code = replace(path, &st, parts, nparts, sync);
   } else { /* a device or FIFO is written directly; for a folder, open fails */
     int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
-    code = fd < 0 ? errno : write_and_close(fd, parts, nparts, NULL);
+    code = fd < 0 ? errno : write_and_close(fd, parts, nparts, NULL, false);
   }
   return code == 0 || fail_errno(ctx, GLOW_NOWHERE, "write", path, code);
+}
+
+bool glow_output_write(GlowContext *ctx, const char *path, const GlowBytes *parts, size_t nparts) {
+  return output(ctx, path, parts, nparts, false);
+}
+
+bool glow_output_sync(GlowContext *ctx, const char *path, const GlowBytes *parts, size_t nparts) {
+  return output(ctx, path, parts, nparts, true);
 }
 
 bool glow_outputs_write(GlowContext *ctx, const GlowOutput *outputs, size_t count) {
@@ -289,7 +319,7 @@ bool glow_outputs_write(GlowContext *ctx, const GlowOutput *outputs, size_t coun
     bool there = stat(o->path, &st) == 0;
     code = there && !S_ISREG(st.st_mode)
                ? EEXIST
-               : prepare(&fresh[ready], o->path, there ? &st : NULL, &o->part, 1, &held);
+               : prepare(&fresh[ready], o->path, there ? &st : NULL, &o->part, 1, &held, false);
   }
   for (; done < count && code == 0; done += code == 0)
     code = publish(&fresh[done]);

@@ -18,12 +18,19 @@ typedef struct GlowBlobEntry {
   size_t bytes;
 } GlowBlobEntry;
 
+/* An entry of a file's metadata. */
+typedef struct GlowBlobText {
+  const char *key, *text;
+} GlowBlobText;
+
 struct GlowBlob {
   GlowStr path; /* absolute path; NULL for payloads */
   GlowInput input;
   void *heap; /* owned bytes of a payload built in memory */
   const GlowBlobEntry *entries;
   uint32_t nentries, capacity;
+  const GlowBlobText *metadata; /* of safetensors: those that are strings */
+  uint32_t nmetadata;
   struct GlowBlobIndex *index; /* by key */
   GlowBlob *next;
 };
@@ -69,5 +76,8 @@ typedef struct GlowNamedTensor {
   const GlowTensor *tensor;
 } GlowNamedTensor;
 void glow_safetensors_write(GlowText *out, const GlowNamedTensor *tensors, uint32_t count);
+/* The header alone, with metadata. */
+void glow_safetensors_write_header(GlowText *out, const GlowNamedTensor *tensors, uint32_t count,
+                                   const GlowBlobText *metadata, uint32_t nmetadata);
 
 #endif

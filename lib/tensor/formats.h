@@ -1,4 +1,4 @@
-/* Tensors in files that users bring: .npy, and pictures. ONNX's .pb lives in lib/import/onnx. */
+/* Tensors in files that users bring: .npy, IDX, and pictures. ONNX's .pb lives in lib/import/onnx. */
 #ifndef GLOW_TENSOR_FORMATS_H
 #define GLOW_TENSOR_FORMATS_H
 
@@ -7,8 +7,18 @@
 /* NumPy's format, versions 1 to 3, C order, little-endian (big-endian and Fortran order are
  * refused with a message). `name` is for messages. Returns NULL after a diagnostic. */
 GlowTensor *glow_npy_read(GlowContext *ctx, const char *name, const void *data, size_t size);
+/* The type of the array in such a file, and where its elements lie, at any alignment. NULL after a
+ * diagnostic. */
+const GlowType *glow_npy_find(GlowContext *ctx, const char *name, const void *data, size_t size,
+                              const void **elements);
 bool glow_npy_can_hold(const GlowType *type);
 void glow_npy_write(GlowText *out, const GlowTensor *t);
+
+/* Whether bytes begin as a file in IDX format does; and the type of its array, and where the
+ * elements lie, which have their most significant bytes first. NULL after a diagnostic. */
+bool glow_idx_is(const void *data, size_t size);
+const GlowType *glow_idx_find(GlowContext *ctx, const char *name, const void *data, size_t size,
+                              const void **elements);
 
 /* How a picture becomes a tensor: crop, resize, channels, then value = (sample - mean[c]) / std[c].
  * Samples of PNG and JPEG are 0..255 (16 bits are reduced to 8, transparency is dropped). Samples

@@ -163,25 +163,30 @@ static size_t find_header(Npy *n, const unsigned char *bytes, size_t size) {
   return start + length;
 }
 
-GlowTensor *glow_npy_read(GlowContext *ctx, const char *name, const void *data, size_t size) {
+const GlowType *glow_npy_find(GlowContext *ctx, const char *name, const void *data, size_t size,
+                              const void **elements) {
   Npy n = {0};
+  GlowLoc at = glow_loc_file(ctx, name);
   size_t start = find_header(&n, data, size);
   if (start && take_dict(&n))
     n.error = glow_type_check_dims(n.kind, n.rank, n.dims);
   if (n.error) {
-    glow_error(ctx, glow_loc_file(ctx, name), "%s", n.error);
+    glow_error(ctx, at, "%s", n.error);
     return NULL;
   }
   const GlowType *type = glow_type_tensor(ctx, n.kind, n.rank, n.dims);
-  uint64_t want = (uint64_t)glow_type_bytes(type), got = size - start;
-  if (want != got + GLOW_OFF_BY_ONE) {
-    glow_error(ctx, glow_loc_file(ctx, name), "%s needs %llu bytes of data, the file has %llu",
-               glow_type_str(ctx, type), (unsigned long long)want, (unsigned long long)got);
+  *elements = (const char *)data + start;
+  return glow_type_check_size(ctx, at, type, size - start) ? type : NULL;
+}
+
+GlowTensor *glow_npy_read(GlowContext *ctx, const char *name, const void *data, size_t size) {
+  const void *elements;
+  const GlowType *type = glow_npy_find(ctx, name, data, size, &elements);
+  if (!type)
     return NULL;
-  }
   GlowTensor *t = glow_tensor_create(ctx, type);
-  if (want)
-    memcpy(t->data, (const char *)data + start, (size_t)want);
+  if (t->bytes)
+    memcpy(t->data, elements, t->bytes);
   return t;
 }
 

@@ -7,7 +7,8 @@
  *
  * The header is read event by event into a list of records, then each record is checked: a known
  * dtype, a shape within our limits, offsets inside the file that hold exactly the shape's bytes, no
- * key twice. Metadata are skipped. Since JSON callbacks must not throw, records use plain malloc.
+ * key twice. Of the metadata, strings are kept. Since JSON callbacks must not throw, records use
+ * plain malloc.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,11 @@ typedef struct Record {
   int64_t offsets[2];
 } Record;
 
+/* An entry of the metadata whose value is a string; both malloc'ed and NUL-terminated. */
+typedef struct Metadata {
+  char *key, *value; /* value NULL: none yet */
+} Metadata;
+
 typedef enum Field { FIELD_NONE, FIELD_DTYPE = 1, FIELD_SHAPE = 2, FIELD_OFFSETS = 4 } Field;
 
 typedef struct Reader {
@@ -33,7 +39,9 @@ typedef struct Reader {
   const char *error; /* what is wrong with the last record, or NULL */
   bool no_memory;
   int depth;     /* of objects and arrays */
-  int skip_from; /* metadata are skipped while depth is larger than this; 0: not skipping */
+  int skip_from; /* metadata come while depth is larger than this; 0: they do not */
+  Metadata *metadata;
+  size_t nmetadata, metadata_capacity;
   Field field;
   unsigned seen; /* fields of the current record */
   uint32_t noffsets;
@@ -49,19 +57,30 @@ static void release_reader(void *arg) {
   for (size_t i = 0; i < r->count; i++)
     free(r->records[i].key);
   free(r->records);
+  for (size_t i = 0; i < r->nmetadata; i++) {
+    free(r->metadata[i].key);
+    free(r->metadata[i].value);
+  }
+  free(r->metadata);
+}
+
+/* Room for one more item of an array. NULL: out of memory. */
+static void *grow(Reader *r, void *items, size_t count, size_t *capacity, size_t size) {
+  if (count < *capacity)
+    return items;
+  size_t more = *capacity ? 2 * *capacity : 64;
+  void *grown = realloc(items, more * size);
+  r->no_memory = !grown;
+  if (grown)
+    *capacity = more;
+  return grown;
 }
 
 static bool begin_record(Reader *r, const GlowJsonToken *t) {
-  if (r->count == r->capacity) {
-    size_t capacity = r->capacity ? 2 * r->capacity : 64;
-    Record *grown = realloc(r->records, capacity * sizeof *grown);
-    if (!grown) {
-      r->no_memory = true;
-      return false;
-    }
-    r->records = grown;
-    r->capacity = capacity;
-  }
+  Record *records = grow(r, r->records, r->count, &r->capacity, sizeof *records);
+  if (!records)
+    return false;
+  r->records = records;
   Record *record = &r->records[r->count];
   memset(record, 0, sizeof *record);
   record->key = malloc(t->length + 1);
@@ -146,8 +165,31 @@ static bool on_close(Reader *r, const GlowJsonToken *t) {
   return r->depth == 1 ? end_record(r) : true;
 }
 
-/* Skips the value of the metadata, which may be anything. */
-static bool skip(Reader *r, const GlowJsonToken *t) {
+static char *copy_text(Reader *r, const GlowJsonToken *t) {
+  char *copy = malloc(t->length + 1);
+  r->no_memory = !copy;
+  if (!copy)
+    return NULL;
+  if (t->length)
+    memcpy(copy, t->text, t->length);
+  copy[t->length] = 0;
+  return copy;
+}
+
+/* Keeps strings of the metadata; a value of another kind, which no writer should write, is skipped.
+ */
+static bool on_metadata(Reader *r, const GlowJsonToken *t) {
+  if (t->event == GLOW_JSON_KEY && r->depth == 2) {
+    Metadata *all = grow(r, r->metadata, r->nmetadata, &r->metadata_capacity, sizeof *all);
+    if (!all)
+      return false;
+    r->metadata = all;
+    all[r->nmetadata] = (Metadata){.key = copy_text(r, t)};
+    return all[r->nmetadata++].key != NULL;
+  }
+  Metadata *last = r->nmetadata ? &r->metadata[r->nmetadata - 1] : NULL;
+  if (t->event == GLOW_JSON_STRING && r->depth == 2 && last && !last->value)
+    return (last->value = copy_text(r, t)) != NULL;
   if (t->event == GLOW_JSON_OBJECT || t->event == GLOW_JSON_ARRAY)
     r->depth++;
   if (t->event == GLOW_JSON_OBJECT_END || t->event == GLOW_JSON_ARRAY_END)
@@ -160,7 +202,7 @@ static bool skip(Reader *r, const GlowJsonToken *t) {
 static bool on_token(void *user, const GlowJsonToken *t) {
   Reader *r = user;
   if (r->skip_from)
-    return skip(r, t);
+    return on_metadata(r, t);
   switch (t->event) {
   case GLOW_JSON_OBJECT:
   case GLOW_JSON_ARRAY:
@@ -241,12 +283,23 @@ static bool add_records(GlowContext *ctx, GlowBlob *blob, const Reader *r, size_
   return true;
 }
 
+static void add_metadata(GlowContext *ctx, GlowBlob *blob, const Reader *r) {
+  GlowBlobText *all = GLOW_NEW_ARRAY(ctx->arena, GlowBlobText, r->nmetadata);
+  for (size_t i = 0; i < r->nmetadata; i++)
+    if (r->metadata[i].value)
+      all[blob->nmetadata++] =
+          (GlowBlobText){glow_str(ctx, r->metadata[i].key), glow_str(ctx, r->metadata[i].value)};
+  blob->metadata = all;
+}
+
 static bool read_header(GlowContext *ctx, GlowBlob *blob, Reader *r, size_t length,
                         const char *name, GlowLoc loc) {
   const char *error = NULL;
   bool ok = glow_json_read(ctx, blob->input.data + 8, length, on_token, r, &error);
   if (r->no_memory)
     glow_throw(ctx, GLOW_NO_MEMORY);
+  if (ok)
+    add_metadata(ctx, blob, r);
   if (ok)
     return add_records(ctx, blob, r, 8 + length, name, loc);
   const Record *last = r->error && r->count ? &r->records[r->count - 1] : NULL;
@@ -306,14 +359,23 @@ static const GlowType *plain_type(GlowContext *ctx, const GlowTensor *t) {
   return glow_type_with_layout(ctx, t->type, NULL);
 }
 
-static void write_header(GlowText *header, const GlowNamedTensor *tensors, uint32_t count) {
+static void write_metadata(GlowText *header, const GlowBlobText *metadata, uint32_t count) {
+  glow_text_puts(header, "\"__metadata__\":{");
+  for (uint32_t i = 0; i < count; i++) {
+    glow_text_puts(header, i ? "," : "");
+    glow_json_string(header, metadata[i].key, strlen(metadata[i].key));
+    glow_text_putc(header, ':');
+    glow_json_string(header, metadata[i].text, strlen(metadata[i].text));
+  }
+  glow_text_putc(header, '}');
+}
+
+static void write_tensors(GlowText *header, const GlowNamedTensor *tensors, uint32_t count) {
   uint64_t offset = 0;
-  glow_text_putc(header, '{');
   for (uint32_t i = 0; i < count; i++) {
     const GlowType *type = plain_type(header->ctx, tensors[i].tensor);
     uint64_t end = offset + (uint64_t)glow_type_bytes(type);
-    if (i)
-      glow_text_putc(header, ',');
+    glow_text_puts(header, header->size > 1 ? "," : "");
     glow_json_string(header, tensors[i].name, glow_str_length(tensors[i].name));
     glow_text_printf(header, ":{\"dtype\":\"%s\",\"shape\":[",
                      glow_kind_info[type->kind].safetensors);
@@ -323,12 +385,10 @@ static void write_header(GlowText *header, const GlowNamedTensor *tensors, uint3
                      (unsigned long long)end);
     offset = end;
   }
-  glow_text_putc(header, '}');
-  while ((8 + header->size) % 64)
-    glow_text_putc(header, ' ');
 }
 
-void glow_safetensors_write(GlowText *out, const GlowNamedTensor *tensors, uint32_t count) {
+void glow_safetensors_write_header(GlowText *out, const GlowNamedTensor *tensors, uint32_t count,
+                                   const GlowBlobText *metadata, uint32_t nmetadata) {
   GlowContext *ctx = out->ctx;
   for (uint32_t i = 0; i < count; i++)
     GLOW_CHECK(ctx, glow_safetensors_can_hold(tensors[i].tensor->type),
@@ -337,14 +397,26 @@ void glow_safetensors_write(GlowText *out, const GlowNamedTensor *tensors, uint3
   GlowDefer defer;
   glow_text_init(&header, ctx);
   glow_defer_push(ctx, &defer, glow_text_release_fn, &header);
-  write_header(&header, tensors, count);
+  glow_text_putc(&header, '{');
+  if (nmetadata)
+    write_metadata(&header, metadata, nmetadata);
+  write_tensors(&header, tensors, count);
+  glow_text_putc(&header, '}');
+  while ((8 + header.size) % 64)
+    glow_text_putc(&header, ' ');
   unsigned char length[8];
   for (int i = 0; i < 8; i++)
     length[i] = (unsigned char)((uint64_t)header.size >> (8 * i));
   glow_text_bytes(out, length, sizeof length);
   glow_text_bytes(out, header.data, header.size);
   glow_defer_pop(ctx, &defer, true);
+}
+
+void glow_safetensors_write(GlowText *out, const GlowNamedTensor *tensors, uint32_t count) {
+  GlowContext *ctx = out->ctx;
+  glow_safetensors_write_header(out, tensors, count, NULL, 0);
   for (uint32_t i = 0; i < count; i++) {
+    GlowDefer defer;
     const GlowTensor *t = tensors[i].tensor;
     GlowTensor *plain = t->type->layout ? glow_tensor_plain(ctx, t) : NULL;
     glow_defer_push(ctx, &defer, glow_tensor_free_fn, plain);

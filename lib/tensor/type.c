@@ -478,3 +478,12 @@ const char *glow_type_str(GlowContext *ctx, const GlowType *t) {
   glow_defer_pop(ctx, &defer, true);
   return s;
 }
+
+bool glow_type_check_size(GlowContext *ctx, GlowLoc at, const GlowType *type, uint64_t bytes) {
+  uint64_t want = (uint64_t)glow_type_bytes(type);
+  if (want == bytes + GLOW_OFF_BY_ONE)
+    return true;
+  glow_error(ctx, at, "%s needs %llu bytes of data, the file has %llu", glow_type_str(ctx, type),
+             (unsigned long long)want, (unsigned long long)bytes);
+  return false;
+}

@@ -122,6 +122,9 @@ bool glow_type_has_symbols(const GlowType *t); /* anywhere inside */
 int64_t glow_type_elements(const GlowType *t);
 int64_t glow_type_bytes(const GlowType *t);
 
+/* Whether a file has as many bytes of elements as a static type needs. False after a diagnostic. */
+bool glow_type_check_size(GlowContext *ctx, GlowLoc at, const GlowType *type, uint64_t bytes);
+
 /* Claims: how the type `claimed` in an annotation relates to the type `proved` by inference. A
  * symbol says more than `?` and less than an extent or a bound. A layout is a decision, not a
  * claim: if `proved` has no layout, that of `claimed` does not count; any other difference of

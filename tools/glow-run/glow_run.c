@@ -12,67 +12,6 @@
 #include "backend/cpu/plugin.h"
 #endif
 
-/* "a" or "a,b,c" into three doubles. */
-static bool parse_triple(GlowContext *ctx, const char *option, const char *text, double *v) {
-  const char *p = text;
-  for (int i = 0; i < 3; i++) {
-    char *end;
-    v[i] = glow_parse_double(p, &end);
-    if (end == p || (*end && *end != ','))
-      break;
-    if (!*end) {
-      if (i == 0)
-        v[1] = v[2] = v[0];
-      if (i == 0 || i == 2)
-        return true;
-      break;
-    }
-    p = end + 1;
-  }
-  glow_error(ctx, GLOW_NOWHERE, "--%s: '%s' is not a number or three numbers with commas", option,
-             text);
-  return false;
-}
-
-static bool choose(GlowContext *ctx, const char *option, const char *text, const char *no,
-                   const char *yes, bool *value) {
-  *value = text && !strcmp(text, yes);
-  if (!text || *value || !strcmp(text, no))
-    return true;
-  glow_error(ctx, GLOW_NOWHERE, "--%s: '%s' is neither %s nor %s", option, text, no, yes);
-  return false;
-}
-
-static bool parse_image_options(GlowContext *ctx, GlowRunCommand *c) {
-  GlowImageOptions *o = &c->image;
-  *o = (GlowImageOptions){.std = {1, 1, 1}, .crop = c->crop};
-  if (c->image_size) {
-    unsigned w = 0, h = 0;
-    char rest;
-    if (sscanf(c->image_size, "%5ux%5u%c", &w, &h, &rest) != 2 || !w || !h) {
-      glow_error(ctx, GLOW_NOWHERE, "--image-size: '%s' is not WIDTHxHEIGHT", c->image_size);
-      return false;
-    }
-    o->width = w;
-    o->height = h;
-  }
-  if (c->mean && !parse_triple(ctx, "mean", c->mean, o->mean))
-    return false;
-  if (c->std && !parse_triple(ctx, "std", c->std, o->std))
-    return false;
-  for (int i = 0; i < 3; i++)
-    if (!(o->std[i] > 0)) {
-      glow_error(ctx, GLOW_NOWHERE, "--std: must be above 0");
-      return false;
-    }
-  if (!(c->crop >= 0 && c->crop <= 1)) {
-    glow_error(ctx, GLOW_NOWHERE, "--crop: must be between 0 and 1");
-    return false;
-  }
-  return choose(ctx, "image-layout", c->image_layout, "nchw", "nhwc", &o->nhwc) &&
-         choose(ctx, "channel-order", c->channel_order, "rgb", "bgr", &o->bgr);
-}
-
 /* A line on a terminal for runs over two seconds. */
 typedef struct Progress {
   double start;
@@ -269,22 +208,7 @@ static GlowStatus body(GlowContext *ctx, int argc, char **argv) {
        .help = "first lower to primitives (-lower=all), and run nothing else",
        .kind = GLOW_OPT_FLAG, .target = &c.primitives, .two_dashes = true},
       GLOW_OPTION_HEADING("Pictures as inputs"),
-      {.name = "image-size", .value = "WxH",
-       .help = "resize pictures (default: as the input's type says)", .kind = GLOW_OPT_STRING,
-       .target = &c.image_size, .two_dashes = true},
-      {.name = "crop", .value = "F",
-       .help = "first take the centre square of F times the short side", .kind = GLOW_OPT_DOUBLE,
-       .target = &c.crop, .two_dashes = true},
-      {.name = "mean", .value = "M[,M,M]",
-       .help = "subtract from each channel, in units of 0 to 255 (0)", .kind = GLOW_OPT_STRING,
-       .target = &c.mean, .two_dashes = true},
-      {.name = "std", .value = "S[,S,S]", .help = "then divide each channel by this (1)",
-       .kind = GLOW_OPT_STRING, .target = &c.std, .two_dashes = true},
-      {.name = "image-layout", .value = "nchw|nhwc",
-       .help = "order of channels in the input (nchw)", .kind = GLOW_OPT_STRING,
-       .target = &c.image_layout, .two_dashes = true},
-      {.name = "channel-order", .value = "rgb|bgr", .help = "order of colours (rgb)",
-       .kind = GLOW_OPT_STRING, .target = &c.channel_order, .two_dashes = true},
+      GLOW_IMAGE_OPTIONS(c.pictures),
   };
   /* clang-format on */
   GlowCommand command = {.name = "glow-run",
@@ -308,7 +232,7 @@ static GlowStatus body(GlowContext *ctx, int argc, char **argv) {
     glow_error(ctx, GLOW_NOWHERE, "--rtol and --atol must not be negative");
     return GLOW_BAD_USAGE;
   }
-  if (!parse_image_options(ctx, &c))
+  if (!glow_image_flags_read(ctx, &c.pictures, &c.image))
     return GLOW_BAD_USAGE;
   if (!glow_remarks_begin(ctx, &c.model.remarks))
     return GLOW_BAD_USAGE;

@@ -3,13 +3,14 @@
 #define GLOW_TOOLS_GLOW_RUN_H
 
 #include "driver/model.h"
+#include "driver/pictures.h"
 
 typedef struct GlowRunCommand {
   GlowModelFlags model;
   GlowStrList inputs, expects;
   const char *output_dir, *labels, *test_data, *trace, *state, *save_state;
-  const char *image_size, *mean, *std, *image_layout, *channel_order;
-  double crop, rtol, atol;
+  GlowImageFlags pictures;
+  double rtol, atol;
   int64_t top_k, error_limit, steps; /* steps 0: once */
   bool softmax, primitives, profile, debug, verbose;
   GlowImageOptions image;

@@ -8,7 +8,7 @@
  *
  * Constants and variables without uses are deleted, too, and with `unread` also variables that are
  * saved and never read. Placeholders stay, because they are the interface. Functions stay, because
- * any may be the entry, unless entry=NAME says which one is. */
+ * any may be the entry, unless entry=NAME, which may be repeated, says which ones are. */
 #include "pass/pass.h"
 #include "transforms/transforms.h"
 
@@ -337,14 +337,18 @@ static bool reach_callee(GlowNode *n, void *arg) {
   return true;
 }
 
-/* -dce='entry=main': deletes functions that main does not call, but keeps functions of which a
+/* -dce='entry=main': deletes functions that no such entry calls, but keeps functions of which a
  * gradient is declared. */
-static bool sweep_functions(GlowPassRun *run, const char *entry) {
+static bool sweep_functions(GlowPassRun *run) {
   Reached r = {.arena = run->arena, .functions = glow_map_create(run->arena)};
-  GlowFunction *main_function = glow_module_entry(run->module, entry);
-  if (!main_function)
-    return false;
-  reach(&r, main_function);
+  for (uint32_t i = 0; i < run->noptions; i++) {
+    if (strcmp(run->option_names[i], "entry") != 0)
+      continue;
+    GlowFunction *entry = glow_module_entry(run->module, run->option_values[i]);
+    if (!entry)
+      return false;
+    reach(&r, entry);
+  }
   for (GlowFunction *f = run->module->first_function; f; f = f->next)
     if (f->kind == GLOW_GRADIENT)
       reach(&r, glow_module_function(run->module, f->primal));
@@ -409,8 +413,7 @@ static bool eliminate(GlowPassRun *run, GlowFunction *f) {
 }
 
 bool glow_pass_dce(GlowPassRun *run) {
-  const char *entry = glow_pass_option(run, "entry");
-  if (entry && !sweep_functions(run, entry))
+  if (glow_pass_option(run, "entry") && !sweep_functions(run))
     return false;
   if (glow_pass_option(run, "unread"))
     sweep_saves(run);

@@ -1,0 +1,20 @@
+/* What the readers of samples share: a file for each format. */
+#ifndef GLOW_DRIVER_SAMPLES_INTERNAL_H
+#define GLOW_DRIVER_SAMPLES_INTERNAL_H
+
+#include "driver/samples.h"
+
+/* Readers set count, read and source. They return false after a diagnostic. */
+bool glow_samples_npy(GlowSamples *s, const GlowInput *in);
+bool glow_samples_idx(GlowSamples *s, const GlowInput *in);
+bool glow_samples_tensor(GlowSamples *s, const GlowInput *in, const char *key);
+bool glow_samples_csv(GlowSamples *s, const GlowInput *in, const char *columns);
+bool glow_samples_text(GlowSamples *s, const GlowInput *in, const char *options);
+bool glow_samples_folder(GlowSamples *s, const char *path);
+
+/* Writes a number to element e of a sample; s->type must hold it. False after a diagnostic at `at`
+ * that names sample i. */
+bool glow_samples_put(const GlowSamples *s, int64_t i, GlowLoc at, GlowTensor *sample, int64_t e,
+                      GlowScalar v);
+
+#endif
