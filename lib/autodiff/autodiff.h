@@ -44,7 +44,8 @@ GlowValue *glow_grad_filled(GlowBuilder *b, GlowValue *v, double value);
 /* v summed over the axes along which an operand of these dims was repeated to v's shape. NULL if v
  * is NULL, or if these axes cannot be told. */
 GlowValue *glow_grad_sum_to(const GlowGrad *g, GlowValue *v, uint32_t rank, const GlowDim *dims);
-/* Sets the derivative of operand i to v, summed as above; false if v is NULL or that fails. */
+/* Sets the derivative of operand i to v, summed as above, in the operand's kind; false if v is NULL
+ * or that fails. */
 bool glow_grad_set(GlowGrad *g, uint32_t i, GlowValue *v);
 
 #endif

@@ -28,8 +28,21 @@ GlowValue *glow_grad_sum_to(const GlowGrad *g, GlowValue *v, uint32_t rank, cons
   return v && more ? glow_build_reshape(g->b, g->n, v, rank, dims) : v;
 }
 
+/* The sum of all elements of v as the one element of a tensor of type t. */
+static GlowValue *total_as(const GlowGrad *g, GlowValue *v, const GlowType *t) {
+  GlowReduceSumMembers all = {.keep = false, .noop = false};
+  v = v->type->rank ? glow_then1(g->b, GLOW_OP_REDUCE_SUM, v, &all) : v;
+  return v && t->rank ? glow_build_reshape(g->b, g->n, v, t->rank, t->dims) : v;
+}
+
 bool glow_grad_set(GlowGrad *g, uint32_t i, GlowValue *v) {
   const GlowType *t = glow_node_in(g->n, i)->type;
-  g->dx[i] = t->unranked ? NULL : glow_grad_sum_to(g, v, t->rank, t->dims);
+  if (!v || t->unranked)
+    g->dx[i] = NULL;
+  else if (v->type->rank < t->rank && glow_type_is_static(t) && glow_type_elements(t) == 1)
+    g->dx[i] = total_as(g, v, t);
+  else
+    g->dx[i] = glow_grad_sum_to(g, v, t->rank, t->dims);
+  g->dx[i] = glow_then_cast(g->b, g->dx[i], t->kind);
   return g->dx[i] != NULL;
 }

@@ -16,7 +16,7 @@
 %fallback ID KINDS ENUM OP INSTR IN OUT INOUT REGION TYPES MEMBER IMEMBER TRAITS INFER VERIFY
              SCRATCH MACS GRAD LOWER IRGEN FOLD ALSO DOMAIN NEWEST HOOK UNSUPPORTED
              NUMBER PARAMS CALLBACK TILE TILES KERNEL AS TEMP INTS WHERE STEP STEPS VARIANTS SOURCES DERIVED LAYOUTS SHARE
-             FIXED.
+             FIXED SLOPE.
 
 %type ids { Names }
 %type flags { uint8_t }
@@ -54,6 +54,8 @@ decl ::= ENUM ID(N) LB ids(L) RB.              { parse_enum(p, N, L); }
 decl ::= head LB clauses RB.                   { p->op = NULL; }
 head ::= OP ID(N) STRING(D).                   { parse_op_begin(p, N, D, false); }
 head ::= INSTR ID(N) STRING(D).                { parse_op_begin(p, N, D, true); }
+
+decl ::= SLOPE ID(F) LP ids(L) RP BRACES(C).   { parse_slope(p, F, L, C); }
 
 decl ::= NUMBER ID(N) EQ INT(V) STRING(D).     { parse_number(p, N, V, D); }
 decl ::= SOURCES ID(L) EQ ids(N) STRING(D).    { parse_sources(p, L, N, D); }
@@ -131,6 +133,7 @@ grads ::= grads COMMA grad.
 grad ::= ID(N) ID(H).                          { parse_grad_hook(p, N, H); }
 grad ::= ID(N) STRING(S).                      { parse_grad_none(p, (Name){0}, N, S); }
 grad ::= ID(N) ID(K) STRING(S).                { parse_grad_none(p, N, K, S); }
+grad ::= ID(N) BRACES(C).                      { parse_grad_slope(p, N, C); }
 grad ::= ID(K).                                { parse_grad_lowering(p, K); }
 
 calls(L) ::= call(C).                          { L = (Calls){0}; glow_vec_push(p->file->arena, &L, C); }

@@ -1,10 +1,10 @@
-/* The lexer of .ops and onnx.map: a token each time it is called. `scalar {` swallows C code up to
- * the matching brace. Nothing is copied; positions count bytes from 1. */
+/* The lexer of .ops and onnx.map: a token each time it is called. `scalar {` and a slope's
+ * brace swallow C code up to the matching brace. Nothing is copied; positions count bytes from 1. */
 #include "parse.h"
 
 #include "tblgen/grammar.h"
 
-static int code_token(Lexer *lx) {
+static int code_token(Lexer *lx, int token) {
   /* The cursor stands behind the opening brace. Strings and comments are not special: bodies are
    * one line of arithmetic. */
   int depth = 1;
@@ -12,12 +12,17 @@ static int code_token(Lexer *lx) {
     char c = *lx->cursor++;
     depth += c == '{' ? 1 : c == '}' ? -1 : 0;
     if (depth == 0)
-      return T_CODE;
+      return token;
   }
   return LEX_OPEN_CODE;
 }
 
-int lexer_next(Lexer *lx) {
+/* Whether a brace opens code: in `slope EXP(x) {`, `grad X {` and `, Y {`. */
+static bool opens_code(const Lexer *lx) {
+  return lx->slope || (lx->last == T_ID && (lx->before == T_GRAD || lx->before == T_COMMA));
+}
+
+static int scan(Lexer *lx) {
   const char *marker;
   for (;;) {
     lx->token = lx->cursor;
@@ -37,7 +42,7 @@ int lexer_next(Lexer *lx) {
       space+        { continue; }
       "\n"          { lexer_newline(lx); continue; }
       ";" [^\n\x00]* { continue; }
-      "scalar" space* "{" { return code_token(lx); }
+      "scalar" space* "{" { return code_token(lx, T_CODE); }
       "kinds"       { return T_KINDS; }
       "enum"        { return T_ENUM; }
       "op"          { return T_OP; }
@@ -81,11 +86,12 @@ int lexer_next(Lexer *lx) {
       "temp"        { return T_TEMP; }
       "where"       { return T_WHERE; }
       "fixed"       { return T_FIXED; }
+      "slope"       { return T_SLOPE; }
       id            { return T_ID; }
       int           { return T_INT; }
       float         { return T_FLOAT; }
       ["] ([^"\\\n\x00] | "\\" [^\n\x00])* ["] { return T_STRING; }
-      "{"           { return T_LB; }
+      "{"           { return opens_code(lx) ? code_token(lx, T_BRACES) : T_LB; }
       "}"           { return T_RB; }
       "("           { return T_LP; }
       ")"           { return T_RP; }
@@ -104,4 +110,12 @@ int lexer_next(Lexer *lx) {
       *             { return LEX_BAD; }
     */
   }
+}
+
+int lexer_next(Lexer *lx) {
+  int token = scan(lx);
+  lx->slope = token == T_SLOPE || (lx->slope && token != T_BRACES);
+  lx->before = lx->last;
+  lx->last = token;
+  return token;
 }

@@ -160,6 +160,8 @@ static GlowStatus run(GlowContext *ctx, int argc, char **argv) {
     if (op->lower.text && strcmp(op->lower.text, "body") == 0 && !op->expanded)
       glow_error(ctx, op->lower.loc, "the body of '%s' cannot be made into nodes", op->name.text);
   }
+  if (!ctx->errors)
+    slopes_check(&file);
   if (ctx->errors)
     return GLOW_BAD_INPUT;
   return generate(&file, generator, o.output);

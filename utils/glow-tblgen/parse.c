@@ -23,7 +23,7 @@ static Name token_name(Parser *p, int token) {
   const char *s = p->lx.token;
   size_t n = (size_t)(p->lx.cursor - s);
   Name name = {NULL, here(p)};
-  if (token == T_CODE) {
+  if (token == T_CODE || token == T_BRACES) {
     const char *open = memchr(s, '{', n);
     name.loc.col += (uint32_t)(open + 1 - s);
     name.text = glow_str_n(ctx, open + 1, (size_t)(p->lx.cursor - 1 - (open + 1)));
@@ -64,8 +64,8 @@ void parse_syntax_error(Parser *p, int token, Name at) {
     glow_error(p->file->ctx, at.loc, "unexpected '%s' in the row of '%s'", at.text, p->row);
   else
     glow_error(p->file->ctx, at.loc,
-               "expected 'kinds', 'enum', 'op' or 'instr', or of kernels 'number', 'sources', "
-               "'params', 'callback', 'step', 'tile' or 'kernel', found '%s'",
+               "expected 'kinds', 'enum', 'op', 'instr' or 'slope', or of kernels 'number', "
+               "'sources', 'params', 'callback', 'step', 'tile' or 'kernel', found '%s'",
                at.text);
 }
 
@@ -74,12 +74,13 @@ static bool starts_declaration(const Parser *p, int token) {
     return true;
   return token == T_KINDS || token == T_ENUM || token == T_OP || token == T_INSTR ||
          token == T_NUMBER || token == T_SOURCES || token == T_PARAMS || token == T_CALLBACK ||
-         token == T_STEP || token == T_TILE || token == T_KERNEL;
+         token == T_STEP || token == T_TILE || token == T_KERNEL || token == T_SLOPE;
 }
 
 static void bad_character(Parser *p, int token) {
   if (token == LEX_OPEN_CODE)
-    glow_error(p->file->ctx, here(p), "the scalar body has no closing '}'");
+    glow_error(p->file->ctx, here(p), "the %s has no closing '}'",
+               *p->lx.token == '{' ? "slope" : "scalar body");
   else if (*p->lx.token == '"')
     glow_error(p->file->ctx, here(p), "the string does not end on its line");
   else if ((unsigned char)*p->lx.token < 0x20 || (unsigned char)*p->lx.token >= 0x7f)
@@ -113,7 +114,11 @@ static void start(void *parser, Parser *p) {
 
 void ops_parse(OpFile *file, const GlowSource *source, bool map) {
   Parser p = {.file = file, .source = source, .map = map};
-  p.lx = (Lexer){source->text, source->text + source->size, source->text, source->text, 1};
+  p.lx = (Lexer){.cursor = source->text,
+                 .limit = source->text + source->size,
+                 .token = source->text,
+                 .line_start = source->text,
+                 .line = 1};
   void *parser = OpsParseAlloc(malloc, &p);
   if (!parser)
     glow_throw(file->ctx, GLOW_NO_MEMORY);
@@ -211,6 +216,17 @@ void parse_grad_none(Parser *p, Name port, Name word, Name reason) {
 
 void parse_grad_lowering(Parser *p, Name word) {
   add_grad(p, (GradDecl){.kind = GRAD_LOWERING, .loc = word.loc}, word, "lowering", "");
+}
+
+void parse_grad_slope(Parser *p, Name port, Name code) {
+  GradDecl grad = {.kind = GRAD_SLOPE, .port = port, .text = code, .loc = port.loc};
+  glow_vec_push(p->file->arena, &p->op->grads, grad);
+}
+
+void parse_slope(Parser *p, Name function, Names params, Name code) {
+  SlopeDecl *d = GLOW_NEW(p->file->arena, SlopeDecl);
+  *d = (SlopeDecl){.function = function, .params = params, .code = code};
+  glow_vec_push(p->file->arena, &p->file->slopes, d);
 }
 
 /* ---- Actions of onnx.map --------------------------------------------------------------------- */

@@ -7,6 +7,8 @@
 typedef struct Lexer {
   const char *cursor, *limit, *token, *line_start;
   uint32_t line;
+  int before, last; /* the two tokens that were read last */
+  bool slope;       /* the next brace opens the code of a `slope` */
 } Lexer;
 
 /* What lexer_next returns besides tokens (0 is the end). */
@@ -48,6 +50,8 @@ void parse_row(Parser *p, Name op, Names versions, OnnxRow target);
 void parse_grad_hook(Parser *p, Name port, Name word);
 void parse_grad_none(Parser *p, Name port, Name word, Name reason); /* port.text NULL: of all */
 void parse_grad_lowering(Parser *p, Name word);
+void parse_grad_slope(Parser *p, Name port, Name code);
+void parse_slope(Parser *p, Name function, Names params, Name code);
 Lit parse_lit(LitKind kind, Name text);
 void parse_number(Parser *p, Name name, Name value, Name doc);
 void parse_sources(Parser *p, Name level, Names files, Name doc);

@@ -80,12 +80,22 @@ typedef enum GradKind {
   GRAD_NONE,     /* there are none */
   GRAD_HOOK,     /* glow_grad_<op> in lib/autodiff */
   GRAD_LOWERING, /* from what the lowering rule builds */
+  GRAD_SLOPE,    /* a slope, given in the language of scalar bodies */
+  GRAD_DERIVED   /* a slope that follows from the scalar body: added by the check */
 } GradKind;
+
+/* The derivatives of a function that scalar bodies call, by each of its parameters. */
+typedef struct SlopeDecl {
+  Name function;
+  Names params;
+  Name code;
+} SlopeDecl;
+
 typedef struct GradDecl {
   GradKind kind;
   GlowLoc loc;
   Name port;        /* text NULL: all operands */
-  Name text;        /* GRAD_NONE: why */
+  Name text;        /* GRAD_NONE: why; GRAD_SLOPE: the slope */
   uint32_t operand; /* after check, if there is a port */
 } GradDecl;
 
@@ -279,6 +289,7 @@ typedef struct OpFile {
   GLOW_VEC(KindsDecl *) kinds;
   GLOW_VEC(EnumDecl *) enums;
   GLOW_VEC(OpDecl *) ops;
+  GLOW_VEC(SlopeDecl *) slopes;
   GLOW_VEC(OnnxDomain) domains;
   GLOW_VEC(OnnxRow *) rows;
   GLOW_VEC(NumberDecl *) numbers;
@@ -380,6 +391,14 @@ uint64_t table_hash(const OpFile *file);
 /* check_grads.c: resolves a `grad` clause; reports errors. */
 void grads_check(const OpFile *file, OpDecl *op);
 
+/* gen_slope.c: adds GRAD_DERIVED items for what follows from scalar bodies, and checks all slopes.
+ */
+void slopes_check(const OpFile *file);
+/* Whether glow-tblgen writes op's derivatives, or a part of them. */
+bool has_slopes(const OpDecl *op);
+/* Writes statements that set them: a part of a GlowGradFn. */
+void slopes_write(const OpFile *file, const OpDecl *op, GlowText *out);
+
 /* gen_hooks.c: whether it has a reference kernel. */
 bool op_has_kernel(const OpDecl *op);
 
@@ -416,6 +435,9 @@ int scalar_port_row(const PortDecl *p, int k);
 /* gen_expand.c: writes the rule that op's scalar body gives, static bool expand_<op>, if `out` is
  * not NULL. False if it gives none: op is a primitive, or needs functions that are no operators. */
 bool expand_rule(const OpFile *file, const OpDecl *op, GlowText *out);
+
+/* The first operand of the type variable that the body is keyed by. */
+uint32_t expand_key(const OpDecl *op);
 
 /* The operator whose body is this call of its operands in order; NULL if there is none. */
 const OpDecl *find_call(const OpFile *file, const char *name, uint32_t nargs);

@@ -285,7 +285,7 @@ def make_families(w):
     dual = dict(imports=[(training, 1)])
     slope = lambda ins="x", **more: node("Gradient", ins, "y", "slope", training, **({"xs": ["x"], "y": "t"} | more))
     w("gradient", one([node("Mul", "x,x", "t"), slope()], **dual))
-    w("gradient-rule", one([node("Softmax", "x", "t"), slope()], **dual))
+    w("gradient-rule", one([node("Hardmax", "x", "t"), slope()], **dual))
     w("gradient-kind", one([node("Cast", "x", "t", to=I64), slope()], **dual))
     w("gradient-undefined", one(slope(y="nothing"), **dual))
     w("gradient-other", one([node("Mul", "x,x", "t"), node("Neg", "x", "u"), slope("u")], **dual))
@@ -293,8 +293,8 @@ def make_families(w):
         "If", "d", "t", "branch", then_branch=graph([node("Neg", "x", "u")], outs=[value("u", FLOAT, [2])]),
         else_branch=graph([node("Exp", "x", "v")], outs=[value("v", FLOAT, [2])])), slope()], opset=20, **dual))
     # Off the way: what y does not depend on, and what does not depend on x.
-    w("gradient-many", one([node("Cos", "x", "off"), node("Acos", "c", "k"), node("Softmax", "x", "s", "first"), node("Erf", "s", "e"),
-                            node("Mul", "e,k", "f"), node("Erf", "f", "t", "second"), node("Sin", "t", "after"), slope()],
+    w("gradient-many", one([node("Cos", "x", "off"), node("Acos", "c", "k"), node("Bernoulli", "x", "s", "first"), node("Hardmax", "s", "e"),
+                            node("Mul", "e,k", "f"), node("Hardmax", "f", "t", "second"), node("Sin", "t", "after"), slope()],
                            inits=[floats("c", [2], [0.5, 0.5])], **dual))
     w("momentum", trained(step("x,g,v", "y,v1")))
     w("ragged", trained(step("x,g,v,x", "y")))
