@@ -110,6 +110,16 @@ static void order_by_source(GlowBoxLoop *loops, uint32_t count) {
     }
 }
 
+/* A short innermost loop changes places with a longer one around it. */
+static void lengthen_innermost(GlowBoxLoop *loops, uint32_t count) {
+  GlowBoxLoop *last = &loops[count - 1];
+  if (count < 2 || last->n >= 8 || last[-1].n <= last->n)
+    return;
+  GlowBoxLoop t = *last;
+  *last = last[-1];
+  last[-1] = t;
+}
+
 static void append_pairs(GlowSelect *s, const GlowNode *n, const GlowBox *b, const Pairs *pairs,
                          int64_t bytes, const GlowInterleavePlaces *at, int64_t cost) {
   const GlowBoxLoop *rows = &b->loops[pairs->pair];
@@ -124,6 +134,8 @@ static void append_pairs(GlowSelect *s, const GlowNode *n, const GlowBox *b, con
       around[count++] = b->loops[i];
   if (pairs->apart && cost > LARGE)
     order_by_source(around, count);
+  else if (count && cost <= LARGE)
+    lengthen_innermost(around, count);
   for (uint32_t i = 0; i < count; i++) {
     uint32_t d = place_of(i, count, GLOW_INTERLEAVE_DIMS);
     p.n[d] = around[i].n;
@@ -142,11 +154,7 @@ static void append_pairs(GlowSelect *s, const GlowNode *n, const GlowBox *b, con
 static void append_elements(GlowSelect *s, const GlowNode *n, GlowBox *b, int64_t bytes,
                             const GlowMoveElementsPlaces *at, int64_t cost) {
   uint32_t count = b->count - 1;
-  if (count && b->loops[count].n < 8 && b->loops[count - 1].n > b->loops[count].n) {
-    GlowBoxLoop t = b->loops[count];
-    b->loops[count] = b->loops[count - 1];
-    b->loops[count - 1] = t;
-  }
+  lengthen_innermost(b->loops, b->count);
   const GlowBoxLoop *line = &b->loops[count];
   GlowMoveElementsParams p = {.columns = line->n,
                               .column_to = line->to / bytes,

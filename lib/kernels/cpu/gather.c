@@ -54,28 +54,31 @@ INLINE void fetch_row(const GlowGatherParams *p, const char *row) {
   ROLLED for (int64_t b = 0; b < p->run && b < 1024; b += 64) __builtin_prefetch(row + b);
 }
 
-/* Some rows of a group; `run` and `length` are those of p. */
+/* Some rows of a group; `run` and `length` are those of p. COPY(to, from) copies one. */
+#define EACH_ROW(COPY)                                                                             \
+  ROLLED for (int64_t r = 0; r < count; r++) {                                                     \
+    int64_t offset = 0, next = 0;                                                                  \
+    INDEX_OFFSET(p, length, at + r * length, offset)                                               \
+    if (run >= 256 && r + 1 < count) {                                                             \
+      INDEX_OFFSET(p, length, at + (r + 1) * length, next)                                         \
+      fetch_row(p, from + next);                                                                   \
+    }                                                                                              \
+    COPY(to + r * run, from + offset, run);                                                        \
+  }
 #define GATHER_ROWS(kind, I)                                                                       \
   INLINE void rows_##kind(const GlowGatherParams *p, int64_t run, int64_t length, char *to,        \
                           const char *from, const I *at, int64_t count) {                          \
-    ROLLED for (int64_t r = 0; r < count; r++) {                                                   \
-      int64_t offset = 0, next = 0;                                                                \
-      INDEX_OFFSET(p, length, at + r * length, offset)                                             \
-      if (run >= 256 && r + 1 < count) {                                                           \
-        INDEX_OFFSET(p, length, at + (r + 1) * length, next)                                       \
-        fetch_row(p, from + next);                                                                 \
-      }                                                                                            \
-      copy_run(to + r * run, from + offset, run);                                                  \
-    }                                                                                              \
+    BY_RUN(run, EACH_ROW)                                                                          \
   }
 GATHER_ROWS(i32, int32_t)
 GATHER_ROWS(i64, int64_t)
 
 #define GATHER(kind, I)                                                                            \
-  void glow_gather_##kind(const GlowGatherParams *p, void *const *ptrs, int64_t begin,             \
+  void glow_gather_##kind(const GlowGatherParams *params, void *const *ptrs, int64_t begin,        \
                           int64_t end, char *scratch) {                                            \
+    const GlowGatherParams copied = *params, *const p = &copied; /* results may alias params */    \
     (void)scratch;                                                                                 \
-    int64_t block = begin / p->group, first = begin % p->group;                                    \
+    int64_t block = begin ? begin / p->group : 0, first = begin ? begin % p->group : 0;            \
     ROLLED for (int64_t u = begin, count; u < end; u += count, block++, first = 0) {               \
       const int64_t left = p->group - first;                                                       \
       count = end - u < left ? end - u : left;                                                     \
@@ -110,33 +113,33 @@ INLINE void check_lengths(const int64_t *lengths, int64_t batches, int64_t steps
   }
 }
 
+/* Each row comes from as many steps ahead or back as its place among the first steps says. */
+#define EACH_STEP(COPY)                                                                            \
+  ROLLED for (int64_t u = begin; u < end; u++, first = first + 1 < count ? first + 1 : 0) {        \
+    ROLLED for (int64_t m = 0; m < middle; m++) {                                                  \
+      ROLLED for (int64_t s = 0; s < second; s++, y += run, x += run) {                            \
+        const int64_t step = steps_first ? first : s, length = lengths[steps_first ? s : first];   \
+        const int64_t ahead = step < length && length <= steps ? length - 1 - 2 * step : 0;        \
+        COPY(y, x + ahead * stride, run);                                                          \
+      }                                                                                            \
+    }                                                                                              \
+  }
+
 /* The fault stands behind the operands. */
 void glow_reverse_sequence(const GlowReverseParams *p, void *const *ptrs, int64_t begin,
                            int64_t end, char *scratch) {
   const GlowReverseSequencePtrs all = GLOW_REVERSE_SEQUENCE_PTRS(ptrs);
-  const int64_t batches = p->steps_first ? p->second : p->first;
-  const int64_t steps = p->steps_first ? p->first : p->second;
-  const int64_t row = p->middle * p->second, second = p->second, run = p->run;
+  const bool steps_first = p->steps_first;
+  const int64_t count = p->first, middle = p->middle, second = p->second, run = p->run;
+  const int64_t steps = steps_first ? count : second, *lengths = all.lengths;
+  const int64_t row = middle * second * run, stride = steps_first ? row : run;
+  int64_t first = begin ? begin % count : 0;
+  char *y = (char *)all.y + begin * row;
+  const char *x = (const char *)all.x + begin * row;
   (void)scratch;
   if (begin == 0)
-    check_lengths(all.lengths, batches, steps, ptrs[3]);
-  ROLLED for (int64_t u = begin; u < end; u++) {
-    const int64_t outer = u / p->first, first = u % p->first;
-    char *to = (char *)all.y + u * row * run;
-    const char *from = (const char *)all.x + outer * p->first * row * run;
-    ROLLED for (int64_t m = 0; m < p->middle; m++, to += second * run) {
-      ROLLED for (int64_t s = 0; s < second; s++) {
-        const int64_t step = p->steps_first ? first : s;
-        const int64_t length = all.lengths[p->steps_first ? s : first];
-        const int64_t back = step < length && length <= steps ? length - 1 - step : step;
-        copy_run(to + s * run,
-                 from + ((p->steps_first ? back : first) * row + m * second +
-                         (p->steps_first ? s : back)) *
-                            run,
-                 run);
-      }
-    }
-  }
+    check_lengths(lengths, steps_first ? second : count, steps, ptrs[3]);
+  BY_RUN(run, EACH_STEP)
 }
 
 /* ---- Elements -------------------------------------------------------------------------------- */

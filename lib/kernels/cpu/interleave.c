@@ -40,6 +40,20 @@ enum { LANES = 8 };
       b[c] = from[2 * c + 1];                                                                      \
     }                                                                                              \
   }                                                                                                \
+  INLINE void lines_##bits(Unit##bits *to, const Unit##bits *from,                                 \
+                           const GlowInterleaveParams *q) {                                        \
+    ROLLED for (int64_t i = 0; q->columns == LANES && i < q->n[5]; i++) line_##bits(               \
+        to + i * q->to[5], from + i * q->from[5], from + i * q->from[5] + q->row, LANES);          \
+    ROLLED for (int64_t i = 0; q->columns != LANES && i < q->n[5]; i++) line_##bits(               \
+        to + i * q->to[5], from + i * q->from[5], from + i * q->from[5] + q->row, q->columns);     \
+  }                                                                                                \
+  INLINE void parts_##bits(Unit##bits *to, const Unit##bits *from,                                 \
+                           const GlowInterleaveParams *q) {                                        \
+    ROLLED for (int64_t i = 0; q->columns == LANES && i < q->n[5]; i++)                            \
+        part_##bits(to + i * q->to[5], to + i * q->to[5] + q->row, from + i * q->from[5], LANES);  \
+    ROLLED for (int64_t i = 0; q->columns != LANES && i < q->n[5]; i++) part_##bits(               \
+        to + i * q->to[5], to + i * q->to[5] + q->row, from + i * q->from[5], q->columns);         \
+  }                                                                                                \
   void glow_interleave_##bits(const GlowInterleaveParams *p, void *const *ptrs, int64_t begin,     \
                               int64_t end, char *scratch) {                                        \
     Unit##bits *y = GLOW_INTERLEAVE_PTRS(ptrs).y;                                                  \
@@ -47,10 +61,7 @@ enum { LANES = 8 };
     const GlowInterleaveParams q = *p;                                                             \
     (void)scratch;                                                                                 \
     SPAN(0) LOOP(1) LOOP(2) LOOP(3) LOOP(4) {                                                      \
-      Unit##bits *to = y + PLACE(q.to);                                                            \
-      const Unit##bits *from = x + PLACE(q.from);                                                  \
-      ROLLED for (int64_t i = 0; i < q.n[5]; i++, to += q.to[5], from += q.from[5])                \
-          line_##bits(to, from, from + q.row, q.columns);                                          \
+      lines_##bits(y + PLACE(q.to), x + PLACE(q.from), &q);                                        \
     }                                                                                              \
   }                                                                                                \
   void glow_deinterleave_##bits(const GlowInterleaveParams *p, void *const *ptrs, int64_t begin,   \
@@ -60,10 +71,7 @@ enum { LANES = 8 };
     const GlowInterleaveParams q = *p;                                                             \
     (void)scratch;                                                                                 \
     SPAN(0) LOOP(1) LOOP(2) LOOP(3) LOOP(4) {                                                      \
-      Unit##bits *to = y + PLACE(q.to);                                                            \
-      const Unit##bits *from = x + PLACE(q.from);                                                  \
-      ROLLED for (int64_t i = 0; i < q.n[5]; i++, to += q.to[5], from += q.from[5])                \
-          part_##bits(to, to + q.row, from, q.columns);                                            \
+      parts_##bits(y + PLACE(q.to), x + PLACE(q.from), &q);                                        \
     }                                                                                              \
   }
 

@@ -22,19 +22,30 @@
 INLINE int64_t kept_offset(const GlowReduceParams *p, int64_t index) {
   if (p->kept[0] == 1 && p->kept[1] == 1 && p->kept[2] == 1)
     return index * p->kept_stride[3];
-  return offset_of(GLOW_REDUCE_DIMS, p->kept, p->kept_stride, index);
+  return place_of(GLOW_REDUCE_DIMS, p->kept, p->kept_stride, NULL, index).to;
 }
 
 /* ---- Rows of neighbours ---------------------------------------------------------------------- */
+
+/* in[l] = LOAD(x[l]) for l < n, of something else for the other lanes. Library code does not know
+ * n, and a copy of some bytes would be a call. */
+#ifdef GLOW_LIBRARY
+#define LOAD_FIRST(S, in, LOAD, x, n) LANES16 in[l] = l < (n) ? LOAD((x)[l]) : 0
+#else
+#define LOAD_FIRST(S, in, LOAD, x, n)                                                              \
+  {                                                                                                \
+    S part[16] = {0};                                                                              \
+    __builtin_memcpy(part, x, (size_t)(n) * sizeof(S));                                            \
+    LANES16 in[l] = LOAD(part[l]);                                                                 \
+  }
+#endif
 
 /* Reduces a row of n < 16 neighbours, the first of which starts at x. S is the type of a stored
  * element, C that of what is computed; LOAD and STORE convert between them. */
 #define SHORT_ROW(name, S, C, LOAD, OP)                                                            \
   INLINE C name##_short(const S *x, int64_t n) {                                                   \
     C acc[16];                                                                                     \
-    S row[16] = {0};                                                                               \
-    __builtin_memcpy(row, x, (size_t)n * sizeof *x);                                               \
-    LANES16 acc[l] = LOAD(row[l]);                                                                 \
+    LOAD_FIRST(S, acc, LOAD, x, n);                                                                \
     BELOW(8) acc[l] = l + 8 < n ? OP(acc[l], acc[l + 8]) : acc[l];                                 \
     BELOW(4) acc[l] = l + 4 < n ? OP(acc[l], acc[l + 4]) : acc[l];                                 \
     BELOW(2) acc[l] = l + 2 < n ? OP(acc[l], acc[l + 2]) : acc[l];                                 \
@@ -61,10 +72,8 @@ INLINE int64_t kept_offset(const GlowReduceParams *p, int64_t index) {
     }                                                                                              \
     if (whole < n) {                                                                               \
       UNROLL for (int r = 0; r < N; r++) {                                                         \
-        S tail[16] = {0};                                                                          \
         C both[16];                                                                                \
-        __builtin_memcpy(tail, x[r] + whole, (size_t)(n - whole) * sizeof(S));                     \
-        LANES16 in[l] = LOAD(tail[l]);                                                             \
+        LOAD_FIRST(S, in, LOAD, x[r] + whole, n - whole);                                          \
         *(Lanes *)both = acc[r];                                                                   \
         LANES16 both[l] = l < n - whole ? (C)(both[l] OP in[l]) : both[l];                         \
         acc[r] = *(const Lanes *)both;                                                             \
@@ -152,9 +161,11 @@ enum { CHAINS = 1024 };
         }                                                                                          \
       }                                                                                            \
     }                                                                                              \
-    ROLLED for (int64_t i = 0; i < n; i += N) {                                                    \
-      EACH y[i + l] = STORE(p->mean ? DIVIDE(acc[i + l], p->count) : acc[i + l]);                  \
+    const int64_t count = p->mean ? p->count : 0;                                                  \
+    ROLLED for (int64_t i = 0; count && i < n; i += N) {                                           \
+      EACH y[i + l] = STORE(DIVIDE(acc[i + l], count));                                            \
     }                                                                                              \
+    ROLLED for (int64_t i = 0; !count && i < n; i += N) { EACH y[i + l] = STORE(acc[i + l]); }     \
   }
 
 #define REDUCE(name, S, C, LOAD, STORE, OP, DIVIDE)                                                \

@@ -56,31 +56,41 @@ typedef struct Runs {
   ROLLED for (int64_t i = 0; i < r->n[0]; i++) {                                                   \
     char *t = to + i * r->to[0];                                                                   \
     const char *f = from + i * r->from[0];                                                         \
-    ROLLED for (int64_t j = 0; j < r->n[1]; j++, t += r->to[1], f += r->from[1]) COPY;             \
+    ROLLED for (int64_t j = 0; j < r->n[1]; j++, t += r->to[1], f += r->from[1]) COPY(t, f, run);  \
   }
 
-/* Library code asks how long runs are before the loops. */
-INLINE void copy_runs(char *to, const char *from, const Runs *r) {
+/* LOOP(COPY), where COPY(to, from, run) copies a run: library code asks how long runs are before
+ * the loop. */
+#define RUN_4(t, f, run) copy_4(t, f, (run)-4)
+#define RUN_8(t, f, run) copy_8(t, f, (run)-8)
+#define RUN_16(t, f, run) copy_16(t, f, (run)-16)
+#define RUN_32(t, f, run) copy_32(t, f, (run)-32)
+#define RUN_64(t, f, run) copy_64(t, f, (run)-64)
+#define RUN_128(t, f, run) copy_128(t, f, (run)-128)
 #ifdef GLOW_LIBRARY
-  const int64_t run = r->run;
-  if (run > 128 && run <= 256) {
-    EACH_RUN(copy_128(t, f, run - 128))
-  } else if (run > 64 && run <= 128) {
-    EACH_RUN(copy_64(t, f, run - 64))
-  } else if (run > 32 && run <= 64) {
-    EACH_RUN(copy_32(t, f, run - 32))
-  } else if (run > 16 && run <= 32) {
-    EACH_RUN(copy_16(t, f, run - 16))
-  } else if (run > 8 && run <= 16) {
-    EACH_RUN(copy_8(t, f, run - 8))
-  } else if (run >= 4 && run <= 8) {
-    EACH_RUN(copy_4(t, f, run - 4))
-  } else {
-    EACH_RUN(copy_run(t, f, run))
+#define BY_RUN(run, LOOP)                                                                          \
+  if ((run) > 128 && (run) <= 256) {                                                               \
+    LOOP(RUN_128)                                                                                  \
+  } else if ((run) > 64 && (run) <= 128) {                                                         \
+    LOOP(RUN_64)                                                                                   \
+  } else if ((run) > 32 && (run) <= 64) {                                                          \
+    LOOP(RUN_32)                                                                                   \
+  } else if ((run) > 16 && (run) <= 32) {                                                          \
+    LOOP(RUN_16)                                                                                   \
+  } else if ((run) > 8 && (run) <= 16) {                                                           \
+    LOOP(RUN_8)                                                                                    \
+  } else if ((run) >= 4 && (run) <= 8) {                                                           \
+    LOOP(RUN_4)                                                                                    \
+  } else {                                                                                         \
+    LOOP(copy_run)                                                                                 \
   }
 #else
-  EACH_RUN(copy_run(t, f, r->run))
+#define BY_RUN(run, LOOP) LOOP(copy_run)
 #endif
+
+INLINE void copy_runs(char *to, const char *from, const Runs *r) {
+  const int64_t run = r->run;
+  BY_RUN(run, EACH_RUN)
 }
 
 /* CALL(bytes) with a constant for the sizes of most elements: one of them in compiled code. */

@@ -2,7 +2,7 @@
  * stripes of columns so that every cache line that is touched is used while it is there. Where
  * columns are far apart in the result, whole lines of it are written one after the other: those
  * that lie a power of two apart would drive each other out of the cache. */
-#include "kernels/kernels.h"
+#include "place.h"
 
 enum { LINE = 64, FAR = 4096 }; /* bytes */
 
@@ -24,42 +24,56 @@ enum { LINE = 64, FAR = 4096 }; /* bytes */
     *(Four##bits *)(to + 2 * to_step) = __builtin_shufflevector(ac1, bd1, 0, 4, 1, 5);             \
     *(Four##bits *)(to + 3 * to_step) = __builtin_shufflevector(ac1, bd1, 2, 6, 3, 7);             \
   }                                                                                                \
-  void glow_transpose_##bits(const GlowTransposeParams *p, void *const *ptrs, int64_t begin,       \
+  INLINE void stripe_##bits(const GlowTransposeParams *p, Unit##bits *y, const Unit##bits *x,      \
+                            int64_t count) {                                                       \
+    const int64_t rows = p->rows / 4 * 4, columns = count / 4 * 4;                                 \
+    const int64_t next_to = p->column_to, next_from = p->row_from;                                 \
+    if (next_to * bits / 8 < FAR) {                                                                \
+      ROLLED for (int64_t r = 0; r < rows; r += 4) {                                               \
+        Unit##bits *to = y + r;                                                                    \
+        const Unit##bits *from = x + r * next_from;                                                \
+        if (count == GLOW_TRANSPOSE_TILE) {                                                        \
+          UNROLL for (int c = 0; c < GLOW_TRANSPOSE_TILE; c += 4)                                  \
+              four_##bits(to + c * next_to, next_to, from + c, next_from);                         \
+          continue;                                                                                \
+        }                                                                                          \
+        ROLLED for (int64_t c = 0; c < columns; c += 4, to += 4 * next_to)                         \
+            four_##bits(to, next_to, from + c, next_from);                                         \
+      }                                                                                            \
+    } else {                                                                                       \
+      ROLLED for (int64_t r0 = 0, r1; r0 < rows; r0 = r1) {                                        \
+        r1 = r0 + LINE * 8 / bits < rows ? r0 + LINE * 8 / bits : rows;                            \
+        Unit##bits *to = y;                                                                        \
+        ROLLED for (int64_t c = 0; c < columns; c += 4, to += 4 * next_to) {                       \
+          const Unit##bits *from = x + r0 * next_from + c;                                         \
+          ROLLED for (int64_t r = r0; r < r1; r += 4, from += 4 * next_from)                       \
+              four_##bits(to + r, next_to, from, next_from);                                       \
+        }                                                                                          \
+      }                                                                                            \
+    }                                                                                              \
+    ROLLED for (int64_t c = columns; c < count; c++) {                                             \
+      ROLLED for (int64_t r = 0; r < rows; r++) y[c * next_to + r] = x[r * next_from + c];         \
+    }                                                                                              \
+    ROLLED for (int64_t r = rows; r < p->rows; r++) {                                              \
+      ROLLED for (int64_t c = 0; c < count; c++) y[c * next_to + r] = x[r * next_from + c];        \
+    }                                                                                              \
+  }                                                                                                \
+  void glow_transpose_##bits(const GlowTransposeParams *params, void *const *ptrs, int64_t begin,  \
                              int64_t end, char *scratch) {                                         \
+    const GlowTransposeParams p = *params; /* what is stored may alias the others */               \
+    Place at = place_of(GLOW_TRANSPOSE_DIMS, p.n, p.to, p.from, begin ? begin / p.stripes : 0);    \
+    int64_t column = begin ? begin % p.stripes * GLOW_TRANSPOSE_TILE : 0;                          \
+    Unit##bits *y = GLOW_TRANSPOSE_PTRS(ptrs).y;                                                   \
+    const Unit##bits *x = GLOW_TRANSPOSE_PTRS(ptrs).x;                                             \
     (void)scratch;                                                                                 \
     ROLLED for (int64_t u = begin; u < end; u++) {                                                 \
-      Unit##bits *to = GLOW_TRANSPOSE_PTRS(ptrs).y;                                                \
-      const Unit##bits *from = GLOW_TRANSPOSE_PTRS(ptrs).x;                                        \
-      int64_t rest = u / p->stripes, column = u % p->stripes * GLOW_TRANSPOSE_TILE;                \
-      int64_t last =                                                                               \
-          column + GLOW_TRANSPOSE_TILE < p->columns ? column + GLOW_TRANSPOSE_TILE : p->columns;   \
-      UNROLL for (int d = GLOW_TRANSPOSE_DIMS - 1; d >= 0; d--) {                                  \
-        to += rest % p->n[d] * p->to[d];                                                           \
-        from += rest % p->n[d] * p->from[d];                                                       \
-        rest /= p->n[d];                                                                           \
-      }                                                                                            \
-      const int64_t rows = p->rows / 4 * 4, columns = column + (last - column) / 4 * 4;            \
-      if (p->column_to * bits / 8 < FAR) {                                                         \
-        ROLLED for (int64_t r = 0; r < rows; r += 4) {                                             \
-          ROLLED for (int64_t c = column; c < columns; c += 4) four_##bits(                        \
-              to + c * p->column_to + r, p->column_to, from + r * p->row_from + c, p->row_from);   \
-        }                                                                                          \
-      } else {                                                                                     \
-        ROLLED for (int64_t r0 = 0, r1; r0 < rows; r0 = r1) {                                      \
-          r1 = r0 + LINE * 8 / bits < rows ? r0 + LINE * 8 / bits : rows;                          \
-          ROLLED for (int64_t c = column; c < columns; c += 4) {                                   \
-            ROLLED for (int64_t r = r0; r < r1; r += 4) four_##bits(                               \
-                to + c * p->column_to + r, p->column_to, from + r * p->row_from + c, p->row_from); \
-          }                                                                                        \
-        }                                                                                          \
-      }                                                                                            \
-      ROLLED for (int64_t c = columns; c < last; c++) {                                            \
-        ROLLED for (int64_t r = 0; r < rows; r++) to[c * p->column_to + r] =                       \
-            from[r * p->row_from + c];                                                             \
-      }                                                                                            \
-      ROLLED for (int64_t r = rows; r < p->rows; r++) {                                            \
-        ROLLED for (int64_t c = column; c < last; c++) to[c * p->column_to + r] =                  \
-            from[r * p->row_from + c];                                                             \
+      const int64_t rest = p.columns - column;                                                     \
+      stripe_##bits(&p, y + at.to + column * p.column_to, x + at.from + column,                    \
+                    rest < GLOW_TRANSPOSE_TILE ? rest : GLOW_TRANSPOSE_TILE);                      \
+      column += GLOW_TRANSPOSE_TILE;                                                               \
+      if (column >= p.columns) {                                                                   \
+        column = 0;                                                                                \
+        next_place(GLOW_TRANSPOSE_DIMS, p.n, p.to, p.from, &at);                                   \
       }                                                                                            \
     }                                                                                              \
   }
