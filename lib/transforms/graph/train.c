@@ -1,0 +1,334 @@
+/* A function becomes a training step, as ordinary text:
+ *
+ *   func @net.loss       the function, then its loss and how many samples are right
+ *   gradient @net.grad   of @net.loss, with respect to the weights
+ *   func @train          the gradient, the rate of the schedule, the updates, and Saves
+ *   func @eval           the loss and how many are right, without effects
+ *
+ * -grad makes a function of the declaration. The function itself stays. Weights are the variables
+ * of floating point that it reads and does not save, or those that `wrt` names. What it saves,
+ * running statistics and the states of random numbers, is saved by @train, too.
+ *
+ * Requested: nothing that was there changes. docs/HowTo-train.md has the names that callers of the
+ * text rely on. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/access.h"
+#include "transforms/globs.h"
+#include "transforms/training/training.h"
+
+static bool refuse(GlowTraining *t, GlowLoc loc, const char *message, const char *name) {
+  glow_error(t->ctx, loc, "-train: %s%s", message, name);
+  return false;
+}
+
+/* ---- What the function gives ----------------------------------------------------------------- */
+
+static bool is_real(const GlowValue *v) {
+  return glow_type_is_tensor(v->type) && glow_kind_is_float(v->type->kind) && !v->type->quantized;
+}
+
+/* What a Save stores into a placeholder; NULL for other nodes. */
+static GlowValue *given_out(const GlowNode *n, const GlowValue **to) {
+  if (n->op != GLOW_OP_SAVE)
+    return NULL;
+  *to = glow_node_in(n, GLOW_SAVE_IN_STORAGE);
+  bool out = (*to)->kind == GLOW_VALUE_STORAGE && (*to)->def.storage->cls == GLOW_PLACEHOLDER;
+  return out ? glow_node_in(n, GLOW_SAVE_IN_VALUE) : NULL;
+}
+
+/* The only floating-point output of the function; NULL after a diagnostic. */
+static GlowValue *only_output(GlowTraining *t) {
+  GlowValue *found = NULL;
+  const GlowValue *to;
+  uint32_t count = 0;
+  for (const GlowNode *n = t->net->body->first; n; n = n->next) {
+    GlowValue *v = given_out(n, &to);
+    if (v && is_real(v))
+      found = v, count++;
+  }
+  const GlowNode *end = glow_block_terminator(t->net->body);
+  for (uint32_t i = 0; end && i < end->noperands; i++)
+    if (is_real(end->operands[i].value))
+      found = end->operands[i].value, count++;
+  if (count == 1)
+    return found;
+  glow_error(t->ctx, t->net->src,
+             "-train: @%s has %u floating-point outputs; say which one the "
+             "loss is of: of=%%value",
+             t->net->name, count);
+  return NULL;
+}
+
+/* The value that the text names: %value, @placeholder that it is saved into, or the number of a
+ * result. NULL after a diagnostic. */
+static GlowValue *find_value(GlowTraining *t, const char *text) {
+  const GlowFunction *f = t->net;
+  const GlowValue *to;
+  const GlowNode *end = glow_block_terminator(f->body);
+  char *rest;
+  unsigned long index = strtoul(text, &rest, 10);
+  if (*text >= '0' && *text <= '9' && !*rest && end && index < end->noperands)
+    return end->operands[index].value;
+  for (uint32_t i = 0; *text == '%' && i < f->body->nparams; i++)
+    if (strcmp(f->body->params[i]->name, text + 1) == 0)
+      return f->body->params[i];
+  for (const GlowNode *n = f->body->first; n; n = n->next) {
+    GlowValue *v = given_out(n, &to);
+    if (v && *text == '@' && strcmp(to->name, text + 1) == 0)
+      return v;
+    for (uint32_t i = 0; *text == '%' && i < n->nresults; i++)
+      if (n->results[i].name && strcmp(n->results[i].name, text + 1) == 0)
+        return &n->results[i];
+  }
+  glow_error(t->ctx, f->src,
+             "-train: @%s has no value '%s'; expected %%value, @placeholder that it "
+             "saves, or the number of a result",
+             f->name, text);
+  return NULL;
+}
+
+/* ---- Functions ------------------------------------------------------------------------------- */
+
+static GlowFunction *add_function(GlowTraining *t, GlowStr name, GlowMap *map) {
+  GlowFunction *f = glow_function_create(t->module, GLOW_FUNC, name);
+  f->src = t->net->src;
+  for (uint32_t i = 0; i < t->net->body->nparams; i++) {
+    GlowValue *from = t->net->body->params[i];
+    glow_map_set(map, from, glow_block_add_param(f->body, from->name, from->type));
+  }
+  return f;
+}
+
+/* Copies what the net computes to b, and with `effects` its Saves into variables. */
+static void copy_body(GlowTraining *t, GlowBuilder *b, GlowMap *map, bool effects) {
+  const GlowNode *end = glow_block_terminator(t->net->body);
+  for (const GlowNode *n = t->net->body->first; n && n != end; n = n->next) {
+    const GlowValue *to;
+    if (n->op == GLOW_OP_SAVE && (!effects || given_out(n, &to)))
+      continue;
+    glow_node_clone(b, n, map);
+  }
+}
+
+/* The value of the loss, and how many are right if that is known, of the copy in `map`. */
+static GlowValue *build_loss(GlowTraining *t, GlowBuilder *b, GlowMap *map, GlowValue *of,
+                             GlowValue **right) {
+  GlowValue *v = glow_map_get(map, of);
+  v = v ? v : of; /* storage stands for itself */
+  *right = NULL;
+  GlowValue *loss = glow_pass_option(t->run, "from") ? v : glow_training_loss(t, b, v, right);
+  if (loss && loss->kind == GLOW_VALUE_RESULT)
+    glow_value_set_name(loss, glow_str(t->ctx, "loss"));
+  if (*right)
+    glow_value_set_name(*right, glow_str(t->ctx, "right"));
+  return loss;
+}
+
+static GlowFunction *build_loss_function(GlowTraining *t, GlowValue *of) {
+  GlowMap *map = glow_map_create(t->run->arena);
+  GlowFunction *f = add_function(t, glow_str_printf(t->ctx, "%s.loss", t->net->name), map);
+  GlowBuilder b = glow_builder_at_end(f->body);
+  GlowValue *results[2];
+  copy_body(t, &b, map, true);
+  results[0] = build_loss(t, &b, map, of, &results[1]);
+  if (!results[0])
+    return NULL;
+  f->has_results = true;
+  f->nresults = results[1] ? 2 : 1;
+  f->results = GLOW_NEW_ARRAY(t->module->arena, const GlowType *, 2);
+  for (uint32_t i = 0; i < f->nresults; i++)
+    f->results[i] = results[i]->type;
+  return glow_build_terminator(f->body, GLOW_OP_RETURN, results, f->nresults) ? f : NULL;
+}
+
+static GlowGradientRef *storage_refs(GlowTraining *t, const GlowStorageList *list,
+                                     uint32_t before) {
+  GlowGradientRef *refs =
+      GLOW_NEW_ARRAY(t->module->arena, GlowGradientRef, before + list->count + 1);
+  for (uint32_t i = 0; i < before; i++)
+    refs[i].index = i;
+  for (uint32_t i = 0; i < list->count; i++)
+    refs[before + i] = (GlowGradientRef){.name = list->data[i]->value.name, .is_storage = true};
+  return refs;
+}
+
+static GlowFunction *declare_gradient(GlowTraining *t) {
+  GlowFunction *g = glow_function_create(t->module, GLOW_GRADIENT,
+                                         glow_str_printf(t->ctx, "%s.grad", t->net->name));
+  g->src = t->net->src;
+  g->primal = t->loss->name;
+  g->from = GLOW_NEW(t->module->arena, GlowGradientRef);
+  g->nfrom = 1;
+  g->wrt = storage_refs(t, &t->weights, 0);
+  g->nwrt = t->weights.count;
+  g->keeping = storage_refs(t, &t->states, t->loss->nresults);
+  g->nkeeping = t->loss->nresults + t->states.count;
+  return glow_gradient_signature(g) ? g : NULL;
+}
+
+/* A Call with the parameters of the function at b, which are those of the net. */
+static GlowNode *build_call(GlowTraining *t, GlowBuilder *b, const GlowFunction *callee,
+                            const GlowStr *names) {
+  GlowCallMembers members = {.callee = callee->name};
+  GlowNodeSpec spec = {.op = GLOW_OP_CALL,
+                       .ins = b->block->params,
+                       .nins = t->net->body->nparams,
+                       .members = &members,
+                       .nresults = callee->nresults,
+                       .names = names};
+  return glow_node_create(b, &spec);
+}
+
+/* ---- @train and @eval ------------------------------------------------------------------------ */
+
+static GlowStr str(GlowTraining *t, const char *text) { return glow_str(t->ctx, text); }
+
+/* The Call of the gradient in @train: the derivatives, the loss, how many are right, states. */
+static GlowNode *call_gradient(GlowTraining *t, const GlowFunction *g) {
+  GlowStr *names = GLOW_NEW_ARRAY(t->run->arena, GlowStr, g->nresults);
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < t->weights.count; i++)
+    names[n++] = glow_str_printf(t->ctx, "%s.grad", t->weights.data[i]->value.name);
+  names[n++] = str(t, "loss");
+  if (t->loss->nresults > 1)
+    names[n++] = str(t, "right");
+  for (uint32_t i = 0; i < t->states.count; i++)
+    names[n++] = glow_str_printf(t->ctx, "%s.next", t->states.data[i]->value.name);
+  return build_call(t, &t->b, g, names);
+}
+
+/* Saves the loss, and how many are right, into the placeholders of their names. */
+static bool save_scores(GlowTraining *t, GlowValue *loss, GlowValue *right) {
+  return glow_training_save(t, loss, glow_training_port(t, "loss", loss->type)) &&
+         (!right || glow_training_save(t, right, glow_training_port(t, "right", right->type)));
+}
+
+static bool build_train(GlowTraining *t, const GlowFunction *g) {
+  GlowFunction *f = add_function(t, str(t, "train"), glow_map_create(t->run->arena));
+  t->b = glow_builder_at_end(f->body);
+  GlowNode *call = call_gradient(t, g);
+  GlowStorage *step =
+      glow_training_variable(t, str(t, "train.step"), glow_type_scalar(t->ctx, GLOW_KIND_I64),
+                             (GlowScalar){.is_int = true});
+  if (!call || !step)
+    return false;
+  GlowValue **gradients = GLOW_NEW_ARRAY(t->run->arena, GlowValue *, t->weights.count), *norm;
+  for (uint32_t i = 0; i < t->weights.count; i++)
+    gradients[i] = &call->results[i];
+  GlowValue *count =
+      glow_then2(&t->b, GLOW_OP_ADD, &step->value, glow_build_scalar(&t->b, GLOW_KIND_I64, 1));
+  GlowValue *rate = count ? glow_training_rate(t, &step->value) : NULL;
+  if (!rate || !glow_training_clip(t, gradients, &norm) ||
+      !glow_training_update(t, gradients, rate, count) || !glow_training_save(t, count, step))
+    return false;
+  if (norm && !glow_training_save(t, norm, glow_training_port(t, "norm", norm->type)))
+    return false;
+  GlowValue *scores = call->results + t->weights.count;
+  for (uint32_t i = 0; i < t->states.count; i++)
+    if (!glow_training_save(t, scores + t->loss->nresults + i, t->states.data[i]))
+      return false;
+  return save_scores(t, scores, t->loss->nresults > 1 ? scores + 1 : NULL);
+}
+
+/* Without states @eval calls @net.loss; else it has a copy, which saves none of them. */
+static bool build_eval(GlowTraining *t, GlowValue *of) {
+  GlowMap *map = glow_map_create(t->run->arena);
+  GlowFunction *f = add_function(t, str(t, "eval"), map);
+  t->b = glow_builder_at_end(f->body);
+  GlowValue *loss, *right = NULL;
+  if (t->states.count) {
+    copy_body(t, &t->b, map, false);
+    loss = build_loss(t, &t->b, map, of, &right);
+  } else {
+    GlowStr names[] = {str(t, "loss"), str(t, "right")};
+    GlowNode *call = build_call(t, &t->b, t->loss, names);
+    loss = call ? &call->results[0] : NULL;
+    right = call && t->loss->nresults > 1 ? &call->results[1] : NULL;
+  }
+  return loss && save_scores(t, loss, right);
+}
+
+/* ---- The pass -------------------------------------------------------------------------------- */
+
+static bool is_weight(const GlowStorage *s) {
+  return s->cls == GLOW_VARIABLE && is_real(&s->value);
+}
+
+/* Finds the weights, and the variables that the function itself saves. */
+static bool choose_weights(GlowTraining *t) {
+  GlowPassRun *run = t->run;
+  const GlowAccess *access = glow_function_accesses(t->net, run->arena).of;
+  const char *wrt = glow_pass_option(run, "wrt");
+  GlowGlobs globs = glow_globs_read(run, wrt);
+  GLOW_VEC(const char *) names = {0};
+  bool ok = true;
+  for (GlowStorage *s = t->module->first_storage; s; s = s->next) {
+    GlowAccess a = access[s->value.id];
+    bool named = wrt && glow_globs_match(&globs, s->value.name);
+    if (s->cls == GLOW_VARIABLE && a.written) {
+      glow_vec_push(run->arena, &t->states, s);
+      if (named && is_weight(s))
+        ok = refuse(t, s->src, "the function saves into a weight itself: @", s->value.name);
+    } else if (is_weight(s) && a.read) {
+      glow_vec_push(run->arena, &names, s->value.name);
+      if (named || !wrt)
+        glow_vec_push(run->arena, &t->weights, s);
+    } else if (named && s->cls == GLOW_CONSTANT && is_real(&s->value) && !strpbrk(wrt, "*?[")) {
+      ok = refuse(t, s->src, "a weight is a constant (use -unfreeze): @", s->value.name);
+    }
+  }
+  if (!glow_globs_all_matched(&globs, "variable that the function reads", names.data,
+                              names.count) ||
+      !ok)
+    return false;
+  return t->weights.count ||
+         refuse(t, t->net->src, "no variable of floating point is read (use -unfreeze) by @",
+                t->net->name);
+}
+
+static bool is_taken(GlowTraining *t, const char *name) {
+  GlowStr s = str(t, name);
+  const GlowFunction *f = glow_module_function(t->module, s);
+  return f && !refuse(t, f->src, "the module has a function already: @", s);
+}
+
+/* Checks what the options say of the loss. */
+static bool check_loss(GlowTraining *t) {
+  bool loss = glow_pass_option(t->run, "loss"), from = glow_pass_option(t->run, "from");
+  if (loss != from)
+    return true;
+  return refuse(t, GLOW_NOWHERE,
+                loss ? "give one of loss and from"
+                     : "there is no loss; give "
+                       "loss=SoftmaxCrossEntropyLoss, or from=@value of the function's own",
+                "");
+}
+
+static bool check_scalar(GlowTraining *t, const GlowValue *loss) {
+  if (is_real(loss) && (!glow_pass_option(t->run, "from") || loss->type->rank == 0))
+    return true;
+  glow_error(t->ctx, glow_value_loc(loss),
+             "-train: the loss '%s' is %s, expected a floating-point "
+             "number of rank 0",
+             loss->name ? loss->name : "_", glow_type_str(t->ctx, loss->type));
+  return false;
+}
+
+bool glow_pass_train(GlowPassRun *run) {
+  GlowTraining t = {.run = run, .ctx = run->ctx, .module = run->module};
+  const char *from = glow_pass_option(run, "from"), *of = glow_pass_option(run, "of");
+  t.net = glow_module_entry(run->module, glow_pass_option(run, "entry"));
+  if (!t.net || !check_loss(&t) || is_taken(&t, "train") || is_taken(&t, "eval"))
+    return false;
+  if (t.net->kind != GLOW_FUNC)
+    return refuse(&t, t.net->src, "a program cannot be trained: @", t.net->name);
+  GlowValue *v = from ? find_value(&t, from) : of ? find_value(&t, of) : only_output(&t);
+  if (!v || !check_scalar(&t, v) || !choose_weights(&t))
+    return false;
+  glow_pass_changed(run, NULL, "@%s is trained", t.net->name);
+  t.loss = build_loss_function(&t, v);
+  const GlowFunction *g = t.loss ? declare_gradient(&t) : NULL;
+  return g && build_train(&t, g) && build_eval(&t, v);
+}
