@@ -4,8 +4,8 @@
  * The differences are central ones of the interpreter's own function, at three steps, extrapolated
  * as Richardson does; operands are double. The function is the sum of its results times random
  * weights. A derivative must agree with them to 1e-8 (1 + |g|), and with the other sign it must
- * not: so a wrong sign in a rule is noticed. With --complete, each operand that has a rule must be
- * varied in a case whose last node is its operator. */
+ * not: so a wrong sign in a rule is noticed. With --complete, each operand that has a derivative
+ * must be varied in a case whose last node is its operator. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -241,15 +241,22 @@ static void check_file(const char *path) {
   fclose(in);
 }
 
+/* Whether operand i can be a double tensor that has a derivative. */
+static bool has_derivative(const GlowOpDesc *d, uint32_t i) {
+  const GlowOpPort *p = &d->in[i];
+  bool is_double = p->type == GLOW_PORT_VAR && (d->vars[p->var].kinds >> GLOW_KIND_DOUBLE & 1);
+  return glow_op_has_grad(d, i) || (d->grad_lowering && is_double);
+}
+
 static void check_complete(void) {
-  for (uint32_t op = 0; op < GLOW_OP_COUNT; op++)
-    for (uint32_t i = 0; i < 32; i++)
-      if ((glow_op_desc[op].grad & ~seen[op]) >> i & 1) {
-        const GlowOpPort *port = glow_op_in_port(&glow_op_desc[op], i);
-        printf("%s has a gradient rule for %s, but no case\n", glow_op_desc[op].node,
-               port ? port->name : "?");
+  for (uint32_t op = 0; op < GLOW_OP_COUNT; op++) {
+    const GlowOpDesc *d = &glow_op_desc[op];
+    for (uint32_t i = 0; i < d->nin; i++)
+      if (has_derivative(d, i) && !(seen[op] >> i & 1)) {
+        printf("%s has a derivative by %s, but no case\n", d->node, d->in[i].name);
         failures++;
       }
+  }
 }
 
 int main(int argc, char **argv) {

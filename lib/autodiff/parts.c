@@ -1,0 +1,85 @@
+/* See parts.h. */
+#include "autodiff/parts.h"
+
+GlowValue *glow_grad_shaped(const GlowGrad *g, GlowValue *v, const GlowType *t) {
+  return v && !t->unranked ? glow_build_reshape(g->b, g->n, v, t->rank, t->dims) : NULL;
+}
+
+GlowValue *glow_grad_summed(const GlowGrad *g, GlowValue *v, const int64_t *axes, uint32_t count) {
+  if (!v || count == 0)
+    return v;
+  GlowValue *list = glow_constant_ints(g->b->module, g->n, "axes", axes, count);
+  return glow_then(g->b, GLOW_OP_REDUCE_SUM, (GlowValue *[]){v, list}, 2,
+                   &(GlowReduceSumMembers){.keep = false});
+}
+
+GlowValue *glow_grad_flat(const GlowGrad *g, GlowValue *v) {
+  static const int64_t all = -1;
+  return glow_then2(g->b, GLOW_OP_RESHAPE, v,
+                    glow_constant_ints(g->b->module, g->n, "flat", &all, 1));
+}
+
+GlowValue *glow_grad_added(const GlowGrad *g, GlowValue *x, GlowValue *indices,
+                           GlowValue *updates) {
+  return glow_then(g->b, GLOW_OP_SCATTER_ND, (GlowValue *[]){x, indices, updates}, 3,
+                   &(GlowScatterNDMembers){.reduction = GLOW_SCATTER_REDUCTION_ADD});
+}
+
+/* v with one more axis of extent 1 behind. */
+static GlowValue *with_column(const GlowGrad *g, GlowValue *v) {
+  GlowDim dims[GLOW_MAX_RANK];
+  uint32_t rank = v ? v->type->rank : 0;
+  if (!v || v->type->unranked || rank == GLOW_MAX_RANK)
+    return NULL;
+  for (uint32_t i = 0; i < rank; i++)
+    dims[i] = v->type->dims[i];
+  dims[rank] = GLOW_EXACT(1);
+  return glow_build_reshape(g->b, g->n, v, rank + 1, dims);
+}
+
+/* Moves `count` axes from `axis` on to the front, or with `back` those in front to there. */
+static GlowValue *to_front(const GlowGrad *g, GlowValue *v, uint32_t axis, uint32_t count,
+                           bool back) {
+  uint32_t perm[GLOW_MAX_RANK];
+  if (!v || axis == 0)
+    return v;
+  for (uint32_t i = 0; i < v->type->rank; i++) {
+    uint32_t from = i < count ? axis + i : i < count + axis ? i - count : i;
+    perm[back ? from : i] = back ? i : from;
+  }
+  return glow_build_permuted(g->b, v, perm, v->type->rank);
+}
+
+GlowValue *glow_grad_scattered(const GlowGrad *g, GlowValue *x, GlowValue *dy, GlowValue *indices,
+                               uint32_t axis) {
+  if (!dy || !indices || indices->type->unranked || dy->type->unranked)
+    return NULL;
+  GlowValue *zeros = to_front(g, glow_grad_filled(g->b, x, 0), axis, 1, false);
+  dy = to_front(g, dy, axis, indices->type->rank, false);
+  return to_front(g, glow_grad_added(g, zeros, with_column(g, indices), dy), axis, 1, true);
+}
+
+GlowValue *glow_grad_numbers(const GlowGrad *g, const GlowType *t) {
+  int64_t count = glow_type_elements(t);
+  GlowModule *m = g->b->module;
+  GlowValue *list =
+      glow_then3(g->b, GLOW_OP_RANGE, glow_constant_int(m, g->n, "first", 0),
+                 glow_constant_int(m, g->n, "count", count), glow_constant_int(m, g->n, "step", 1));
+  return glow_grad_shaped(g, list, t);
+}
+
+GlowValue *glow_grad_moved_back(const GlowGrad *g) {
+  GlowValue *ins[8], *x = glow_grad_in(g, 0);
+  uint32_t count = glow_node_nins(g->n);
+  if (!glow_type_is_static(x->type) || count > 8)
+    return NULL;
+  for (uint32_t i = 1; i < count; i++)
+    ins[i] = glow_grad_in(g, i);
+  ins[0] = glow_grad_numbers(g, x->type);
+  GlowNode *moved = ins[0] ? glow_build(g->b, g->n->op, ins, count, g->n->members, NULL) : NULL;
+  if (!moved)
+    return NULL;
+  GlowValue *at = with_column(g, glow_grad_flat(g, &moved->results[0]));
+  GlowValue *zeros = glow_grad_flat(g, glow_grad_zeros(g, 0));
+  return glow_grad_shaped(g, glow_grad_added(g, zeros, at, glow_grad_flat(g, g->dy[0])), x->type);
+}

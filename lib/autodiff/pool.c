@@ -1,0 +1,174 @@
+/* Gradient rules of pools.
+ *
+ *   MaxPool      dY is added to zeros where Argmax says: along rows, one for each image and channel
+ *   AveragePool  dY divided by the number of elements of each window goes to all of them: a
+ *                ConvTranspose of each channel with ones; where windows lie side by side, an Expand
+ *
+ * Extents must be known. */
+#include "autodiff/parts.h"
+#include "lower/window.h"
+
+/* ---- MaxPool --------------------------------------------------------------------------------- */
+
+/* Where each element of Y stood in X flattened in row-major order: a result of the node, or of the
+ * same node with this result. */
+static GlowValue *argmax_of(const GlowGrad *g) {
+  const GlowNode *n = g->n;
+  const GlowMaxPoolMembers *old = n->members;
+  if (n->nresults > 1 && !old->column_major)
+    return glow_node_out(n, GLOW_MAX_POOL_OUT_ARGMAX);
+  GlowMaxPoolMembers m = *old;
+  m.column_major = false;
+  GlowValue *x = glow_grad_in(g, 0);
+  GlowNodeSpec spec = {.op = GLOW_OP_MAX_POOL, .ins = &x, .nins = 1, .members = &m, .nresults = 2};
+  GlowNode *again = glow_node_create(g->b, &spec);
+  return again ? &again->results[1] : NULL;
+}
+
+bool glow_grad_max_pool(GlowGrad *g) {
+  const GlowMaxPoolMembers *m = g->n->members;
+  const GlowType *x = glow_grad_in(g, 0)->type, *y = g->dy[0]->type;
+  if (!glow_type_is_static(x) || !glow_type_is_static(y))
+    return false;
+  /* Elements of X and Y in a row; with channels last the maps of an image are one row. */
+  int64_t rows = x->dims[0].size * (m->layout == GLOW_LAYOUT_NHWC ? 1 : x->dims[1].size);
+  if (rows == 0)
+    return glow_grad_put(g, 0, glow_grad_zeros(g, 0));
+  int64_t wide[] = {rows, glow_type_elements(x) / rows};
+  int64_t narrow[] = {rows, glow_type_elements(y) / rows};
+  GlowValue *at = glow_build_shaped(g->b, g->n, argmax_of(g), 2, narrow);
+  at = glow_then2(g->b, GLOW_OP_MOD, at, glow_constant_int(g->b->module, g->n, "row", wide[1]));
+  GlowValue *ins[] = {glow_build_shaped(g->b, g->n, glow_grad_zeros(g, 0), 2, wide), at,
+                      glow_build_shaped(g->b, g->n, g->dy[0], 2, narrow)};
+  GlowScatterElementsMembers add = {.axis = 1, .reduction = GLOW_SCATTER_REDUCTION_ADD};
+  GlowValue *dx = glow_then(g->b, GLOW_OP_SCATTER_ELEMENTS, ins, 3, &add);
+  return glow_grad_put(g, 0, glow_grad_shaped(g, dx, x));
+}
+
+/* ---- AveragePool ----------------------------------------------------------------------------- */
+
+typedef struct Windows {
+  uint32_t spatial, first, channel; /* axes */
+  int64_t in[GLOW_MAX_RANK], out[GLOW_MAX_RANK], kernel[GLOW_MAX_RANK], stride[GLOW_MAX_RANK];
+  int64_t dilation[GLOW_MAX_RANK], before[GLOW_MAX_RANK], behind[GLOW_MAX_RANK];
+} Windows;
+
+static Windows windows_of(const GlowGrad *g) {
+  const GlowAveragePoolMembers *m = g->n->members;
+  const GlowType *x = glow_grad_in(g, 0)->type, *y = g->dy[0]->type;
+  bool last = m->layout == GLOW_LAYOUT_NHWC;
+  Windows w = {.spatial = x->rank - 2, .first = last ? 1 : 2, .channel = last ? x->rank - 1 : 1};
+  for (uint32_t i = 0; i < w.spatial; i++) {
+    w.in[i] = x->dims[w.first + i].size;
+    w.out[i] = y->dims[w.first + i].size;
+    w.kernel[i] = glow_slide_entry(m->kernels, i, 1);
+    w.stride[i] = glow_slide_entry(m->strides, i, 1);
+    w.dilation[i] = glow_slide_entry(m->dilations, i, 1);
+    w.before[i] = glow_slide_entry(m->pads, i, 0);
+    w.behind[i] = glow_slide_entry(m->pads, w.spatial + i, 0);
+  }
+  return w;
+}
+
+/* How many taps of a window count, along spatial axis i: those in X, or also those in the padding.
+ * Windows may reach further. */
+static int64_t taps_of(const Windows *w, uint32_t i, int64_t window, bool with_padding) {
+  int64_t low = with_padding ? -w->before[i] : 0, count = 0;
+  int64_t high = w->in[i] + (with_padding ? w->behind[i] : 0);
+  for (int64_t k = 0; k < w->kernel[i]; k++) {
+    int64_t at = window * w->stride[i] - w->before[i] + k * w->dilation[i];
+    count += at >= low && at < high;
+  }
+  return count;
+}
+
+/* v divided by the number of elements of each window, axis by axis. */
+static GlowValue *shared(const GlowGrad *g, const Windows *w, GlowValue *v) {
+  bool padding = ((const GlowAveragePoolMembers *)g->n->members)->count_include_pad;
+  GlowKind kind = v->type->kind;
+  for (uint32_t i = 0; v && i < w->spatial; i++) {
+    int64_t *taps = GLOW_NEW_ARRAY(g->b->module->arena, int64_t, (size_t)w->out[i] + 1);
+    bool same = true;
+    for (int64_t k = 0; k < w->out[i]; k++) {
+      taps[k] = taps_of(w, i, k, padding);
+      same = same && taps[k] == taps[0];
+    }
+    GlowValue *by = same ? glow_build_scalar(g->b, kind, w->out[i] ? (double)taps[0] : 1)
+                         : glow_build_along(g->b, g->n,
+                                            glow_constant_numbers(g->b->module, g->n, "taps", kind,
+                                                                  taps, (uint32_t)w->out[i]),
+                                            v->type->rank, w->first + i);
+    v = glow_then2(g->b, GLOW_OP_DIV, v, by);
+  }
+  return v;
+}
+
+/* Whether windows lie side by side and fill X. */
+static bool tile_exactly(const Windows *w, uint32_t rank) {
+  for (uint32_t i = 0; i < w->spatial; i++)
+    if (w->before[i] || (w->out[i] > 1 && w->stride[i] != w->kernel[i]) ||
+        (w->kernel[i] > 1 && w->dilation[i] > 1) || w->out[i] * w->kernel[i] != w->in[i])
+      return false;
+  return rank + w->spatial <= GLOW_MAX_RANK;
+}
+
+/* Each element of v repeated over its window. */
+static GlowValue *repeated(const GlowGrad *g, const Windows *w, GlowValue *v) {
+  const GlowType *t = v->type;
+  int64_t narrow[GLOW_MAX_RANK], wide[GLOW_MAX_RANK];
+  uint32_t rank = 0;
+  for (uint32_t a = 0; a < t->rank; a++) {
+    bool spatial = a >= w->first && a < w->first + w->spatial;
+    wide[rank] = narrow[rank] = t->dims[a].size;
+    rank++;
+    if (spatial) {
+      narrow[rank] = 1;
+      wide[rank++] = w->kernel[a - w->first];
+    }
+  }
+  v = glow_build_shaped(g->b, g->n, v, rank, narrow);
+  v = glow_then2(g->b, GLOW_OP_EXPAND, v,
+                 glow_constant_ints(g->b->module, g->n, "repeated", wide, rank));
+  return glow_grad_shaped(g, v, glow_grad_in(g, 0)->type);
+}
+
+/* Each element of v added to all elements of its window. */
+static GlowValue *spread(const GlowGrad *g, const Windows *w, GlowValue *v) {
+  const GlowAveragePoolMembers *old = g->n->members;
+  const GlowType *t = v->type;
+  int64_t ones[GLOW_MAX_RANK];
+  uint32_t pads[2 * GLOW_MAX_RANK], more[GLOW_MAX_RANK], n = w->spatial;
+  ones[0] = t->dims[w->channel].size;
+  ones[w->channel] = 1;
+  for (uint32_t i = 0; i < n; i++) {
+    int64_t over = (w->out[i] - 1) * w->stride[i] + (w->kernel[i] - 1) * w->dilation[i] + 1 -
+                   w->before[i] - w->in[i];
+    ones[w->first + i] = w->kernel[i];
+    pads[i] = (uint32_t)w->before[i];
+    pads[n + i] = over > 0 ? (uint32_t)over : 0;
+    more[i] = over < 0 ? (uint32_t)-over : 0;
+  }
+  GlowModule *m = g->b->module;
+  GlowConvTransposeMembers members = {.layout = old->layout,
+                                      .group = (uint32_t)ones[0],
+                                      .strides = old->strides,
+                                      .pads = glow_array_u32(m, pads, 2 * n),
+                                      .dilations = old->dilations,
+                                      .output_padding = glow_array_u32(m, more, n)};
+  GlowValue *filter = glow_build_filled(g->b, glow_type_exact(m->ctx, t->kind, t->rank, ones),
+                                        (GlowScalar){.f = 1});
+  return glow_then(g->b, GLOW_OP_CONV_TRANSPOSE, (GlowValue *[]){v, filter}, 2, &members);
+}
+
+bool glow_grad_average_pool(GlowGrad *g) {
+  const GlowType *x = glow_grad_in(g, 0)->type, *y = g->dy[0]->type;
+  if (!glow_type_is_static(x) || !glow_type_is_static(y))
+    return false;
+  if (glow_type_elements(x) == 0 || glow_type_elements(y) == 0)
+    return glow_grad_put(g, 0, glow_grad_zeros(g, 0));
+  Windows w = windows_of(g);
+  GlowValue *v = shared(g, &w, g->dy[0]);
+  if (!v)
+    return false;
+  return glow_grad_put(g, 0, tile_exactly(&w, x->rank) ? repeated(g, &w, v) : spread(g, &w, v));
+}
