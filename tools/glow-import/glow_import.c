@@ -13,7 +13,7 @@ typedef struct Options {
   const char *preflight; /* NULL: import; else text, json or "" */
   GlowStrList binds, bind_inputs;
   int64_t error_limit;
-  bool quiet;
+  bool training, quiet;
 } Options;
 
 /* Options that are malformed whatever the model is are errors of the command line. */
@@ -69,6 +69,7 @@ static GlowStatus import_file(GlowContext *ctx, const char *path, const Options 
                              .nbinds = o->binds.count,
                              .bind_inputs = o->bind_inputs.data,
                              .nbind_inputs = o->bind_inputs.count,
+                             .training = o->training,
                              .quiet = o->quiet};
   GlowStatus status = GLOW_BAD_INPUT;
   GlowModule *m = NULL;
@@ -117,6 +118,10 @@ static GlowStatus run(GlowContext *ctx, int argc, char **argv) {
        .kind = GLOW_OPT_OPTIONAL,
        .target = &o.preflight,
        .two_dashes = true},
+      {.name = "training",
+       .help = "read dropout and batch normalization as for training, whatever the model says",
+       .kind = GLOW_OPT_FLAG,
+       .target = &o.training},
       {.name = "quiet",
        .help = "leave out notes",
        .kind = GLOW_OPT_FLAG,

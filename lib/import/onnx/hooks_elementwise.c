@@ -234,20 +234,6 @@ static bool keep_all(GlowOnnxNode *n, GlowKind mask) {
   return glow_onnx_result(n, 1, GLOW_OP_CONSTANT_OF_SHAPE, &shape, 1, &m);
 }
 
-/* Before operator set 12. At first an attribute says whether to train; from version 7 on there is
- * no training. */
-bool glow_onnx_dropout_attributes(GlowOnnxNode *n) {
-  bool test = n->version >= 7;
-  if (!glow_onnx_check_ins(n, 1, 1) || !glow_onnx_bool(n, "is_test", &test))
-    return false;
-  glow_onnx_ignore(n, "ratio");
-  if (!test)
-    return glow_onnx_unsupported(n, "training mode (attribute 'is_test' = 0)");
-  if (!glow_type_is_tensor(n->ins[0]->type))
-    return glow_onnx_fail(n, "operand 0 must be a tensor");
-  return keep_all(n, n->version >= 10 ? GLOW_KIND_BOOL : n->ins[0]->type->kind);
-}
-
 /* Uniform numbers in [0, 1) of x's shape; the state is saved when the function ends. */
 static GlowValue *uniform_like(GlowOnnxNode *n, GlowValue *x) {
   int64_t seed = 0;
@@ -296,23 +282,49 @@ static bool drop(GlowOnnxNode *n, GlowValue *x, GlowValue *ratio, GlowValue *tra
          glow_onnx_result(n, 0, GLOW_OP_WHERE, (GlowValue *[]){mask, scaled, zero}, 3, NULL);
 }
 
+/* Checks the node, then draws. */
+static bool draw(GlowOnnxNode *n, GlowValue *ratio, GlowValue *training) {
+  if (!glow_type_is_tensor(n->ins[0]->type))
+    return glow_onnx_fail(n, "operand 0 must be a tensor");
+  if (n->nouts > 2 || n->nouts == 0)
+    return glow_onnx_fail(n, "%u results where there are 1 or 2", n->nouts);
+  return ratio && drop(n, n->ins[0], ratio, training);
+}
+
+/* Before operator set 12. At first an attribute says whether to train; from version 7 on there is
+ * no training but that of -training. */
+bool glow_onnx_dropout_attributes(GlowOnnxNode *n) {
+  bool test = n->version >= 7;
+  if (!glow_onnx_check_ins(n, 1, 1) || !glow_onnx_bool(n, "is_test", &test))
+    return false;
+  if (n->im->training) {
+    float ratio = 0.5f;
+    return glow_onnx_float(n, "ratio", &ratio) &&
+           draw(n, glow_onnx_make_scalar(n, "ratio", GLOW_KIND_FLOAT, (double)ratio), NULL);
+  }
+  glow_onnx_ignore(n, "ratio");
+  if (!test)
+    return glow_onnx_unsupported(n, "training mode (attribute 'is_test' = 0)");
+  if (!glow_type_is_tensor(n->ins[0]->type))
+    return glow_onnx_fail(n, "operand 0 must be a tensor");
+  return keep_all(n, n->version >= 10 ? GLOW_KIND_BOOL : n->ins[0]->type->kind);
+}
+
 bool glow_onnx_dropout(GlowOnnxNode *n) {
   if (!glow_onnx_check_ins(n, 1, 3))
     return false;
-  GlowValue *x = n->ins[0], *ratio = n->nins > 1 ? n->ins[1] : NULL;
+  GlowValue *ratio = n->nins > 1 ? n->ins[1] : NULL;
   GlowValue *training = n->nins > 2 ? n->ins[2] : NULL;
   const GlowTensor *known = training ? glow_value_known(training) : NULL;
   bool is_known = known && glow_tensor_elements(known) == 1;
-  if (!glow_type_is_tensor(x->type))
+  if (!glow_type_is_tensor(n->ins[0]->type))
     return glow_onnx_fail(n, "operand 0 must be a tensor");
-  if (!training || (is_known && !glow_tensor_get_int(known, 0))) {
+  if (!n->im->training && (!training || (is_known && !glow_tensor_get_int(known, 0)))) {
     glow_onnx_ignore(n, "seed");
     return keep_all(n, GLOW_KIND_BOOL);
   }
-  if (n->nouts > 2 || n->nouts == 0)
-    return glow_onnx_fail(n, "%u results where there are 1 or 2", n->nouts);
   ratio =
       ratio ? glow_onnx_rank0(n, ratio) : glow_onnx_make_scalar(n, "ratio", GLOW_KIND_FLOAT, 0.5);
-  training = is_known ? NULL : glow_onnx_rank0(n, training);
-  return ratio && drop(n, x, ratio, training);
+  training = is_known || !training ? NULL : glow_onnx_rank0(n, training);
+  return draw(n, ratio, training);
 }

@@ -13,6 +13,7 @@ static bool is_ranked(const GlowValue *v) {
 typedef struct BatchNorm {
   GlowValue *ins[5]; /* X, Scale, Bias, Mean, Var */
   bool training, spatial;
+  bool saves; /* -training: running averages are variables, which the function saves */
   float momentum;
   GlowBatchNormalizationMembers members;
 } BatchNorm;
@@ -29,6 +30,8 @@ static bool read_batch_norm(GlowOnnxNode *n, BatchNorm *bn) {
     if (!glow_onnx_bool(n, "training_mode", &bn->training))
       return false;
   }
+  bn->saves = n->im->training && !bn->training;
+  bn->training |= bn->saves;
   if (!bn->training && n->nouts > 1)
     return glow_onnx_fail(n, "%u results, of which all but the first need training mode", n->nouts);
   memcpy(bn->ins, n->ins, sizeof bn->ins);
@@ -61,21 +64,52 @@ static GlowValue *channel_mean(GlowOnnxNode *n, GlowValue *x, bool keep) {
            : NULL;
 }
 
-/* Result `index`: old * momentum + new * (1 - momentum). */
+/* The two parts of a running average in parts[]: old * momentum, new * (1 - momentum). */
+static bool average_parts(GlowOnnxNode *n, const BatchNorm *bn, GlowValue *old, GlowValue *current,
+                          GlowValue **parts) {
+  GlowKind kind = old->type->kind;
+  GlowValue *keep = glow_onnx_make_scalar(n, "momentum", kind, (double)bn->momentum);
+  GlowValue *take = glow_onnx_make_scalar(n, "rest", kind, 1 - (double)bn->momentum);
+  parts[0] = glow_onnx_emit2(n, GLOW_OP_MUL, old, keep, NULL);
+  parts[1] = glow_onnx_emit2(n, GLOW_OP_MUL, current, take, NULL);
+  return parts[0] && parts[1];
+}
+
+/* The running average of operand `index` + 2 is saved where the operand lies. */
+static bool save_running(GlowOnnxNode *n, const BatchNorm *bn, uint32_t index, GlowValue *old,
+                         GlowValue *current) {
+  GlowValue *stored = n->ins[index + 2], *parts[2];
+  GlowOnnxRegion *top = n->scope->region;
+  if (top->outer)
+    return glow_onnx_unsupported(n, "training inside a subgraph");
+  if (stored->kind != GLOW_VALUE_STORAGE || stored->def.storage->cls == GLOW_PLACEHOLDER)
+    return glow_onnx_unsupported(n, "training with running statistics that are computed");
+  if (glow_onnx_region_state(top, stored->def.storage))
+    return glow_onnx_unsupported(n, "training with running statistics that two nodes share");
+  if (!average_parts(n, bn, old, current, parts))
+    return false;
+  GlowValue *sum = glow_onnx_emit2(n, GLOW_OP_ADD, parts[0], parts[1], NULL);
+  GlowOnnxState s = {.variable = stored->def.storage, .in = stored};
+  s.next = sum ? glow_onnx_cast_to(n, sum, stored->type->kind) : NULL;
+  s.variable->cls = GLOW_VARIABLE;
+  glow_vec_push(n->im->arena, &top->states, s);
+  return s.next != NULL;
+}
+
+/* Result `index`: the running average. */
 static bool running(GlowOnnxNode *n, const BatchNorm *bn, uint32_t index, GlowValue *old,
                     GlowValue *current) {
+  GlowValue *parts[2];
+  if (bn->saves)
+    return save_running(n, bn, index, old, current);
   if (n->nouts <= index || !n->outs[index])
     return true;
   GlowKind kind = old->type->kind, result = n->ins[index + 2]->type->kind;
-  GlowValue *keep = glow_onnx_make_scalar(n, "momentum", kind, (double)bn->momentum);
-  GlowValue *take = glow_onnx_make_scalar(n, "rest", kind, 1 - (double)bn->momentum);
-  GlowValue *kept = glow_onnx_emit2(n, GLOW_OP_MUL, old, keep, NULL);
-  GlowValue *taken = glow_onnx_emit2(n, GLOW_OP_MUL, current, take, NULL);
-  if (!kept || !taken)
+  if (!average_parts(n, bn, old, current, parts))
     return false;
   if (kind == result)
-    return glow_onnx_result(n, index, GLOW_OP_ADD, (GlowValue *[]){kept, taken}, 2, NULL);
-  GlowValue *sum = glow_onnx_emit2(n, GLOW_OP_ADD, kept, taken, NULL);
+    return glow_onnx_result(n, index, GLOW_OP_ADD, parts, 2, NULL);
+  GlowValue *sum = glow_onnx_emit2(n, GLOW_OP_ADD, parts[0], parts[1], NULL);
   return sum && glow_onnx_result(n, index, GLOW_OP_CAST, &sum, 1, &(GlowCastMembers){.to = result});
 }
 

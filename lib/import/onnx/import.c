@@ -114,8 +114,11 @@ GlowModule *glow_onnx_import(GlowContext *ctx, const GlowInput *in, const GlowOn
 
 GlowModule *glow_onnx_preflight(GlowContext *ctx, const GlowInput *in, const GlowOnnxOptions *o,
                                 GlowOnnxUses *uses) {
-  GlowOnnxImporter im = {
-      .ctx = ctx, .quiet = o && o->quiet, .folder = o ? o->folder : NULL, .uses = uses};
+  GlowOnnxImporter im = {.ctx = ctx,
+                         .quiet = o && o->quiet,
+                         .training = o && o->training,
+                         .folder = o ? o->folder : NULL,
+                         .uses = uses};
   im.arena = glow_arena_create(ctx);
   GlowDefer release;
   glow_defer_push(ctx, &release, release_arena, im.arena);

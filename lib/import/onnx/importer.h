@@ -56,9 +56,9 @@ typedef struct GlowOnnxImporter {
   GlowArena *arena; /* released after the import */
   GlowModule *m;
   GlowFunction *func;
-  GlowBlob *blob; /* of the model file; NULL for a model from a pipe */
+  GlowBlob *blob;     /* of the model file; NULL for a model from a pipe */
   const char *folder; /* of external data, if the bytes are no file */
-  bool quiet;
+  bool quiet, training;
   GlowOnnxModel model;
   GlowMap *functions;         /* "domain:name:overload" -> GlowOnnxFunction */
   GlowMap *visited;           /* functions that the survey has seen, as keys */
@@ -73,10 +73,10 @@ typedef struct GlowOnnxImporter {
   GlowMap *claims;    /* names of the graph's outputs -> declared types, or NULL */
   uint32_t nrandom;
   uint32_t contradictions; /* nodes that inference refused, each with an error */
-  size_t inlined_cost; /* of nodes from function bodies, in bytes */
-  bool closed_inputs;  /* no input has an open dimension */
-  GlowOnnxUses *uses;  /* of a pre-flight report, or NULL */
-  GlowMap *use_index;  /* "domain:op:version" -> GlowOnnxUse */
+  size_t inlined_cost;     /* of nodes from function bodies, in bytes */
+  bool closed_inputs;      /* no input has an open dimension */
+  GlowOnnxUses *uses;      /* of a pre-flight report, or NULL */
+  GlowMap *use_index;      /* "domain:op:version" -> GlowOnnxUse */
 } GlowOnnxImporter;
 
 struct GlowOnnxScope {

@@ -15,6 +15,7 @@ typedef struct GlowOnnxOptions {
   const char *const *bind_inputs;
   uint32_t nbind_inputs;
   const char *folder; /* of external data, for bytes that are no file; NULL: such bytes have none */
+  bool training;      /* Dropout draws, BatchNormalization takes the batch's statistics */
   bool quiet;         /* no notes */
 } GlowOnnxOptions;
 
@@ -46,11 +47,11 @@ typedef enum GlowOnnxSupport {
 /* One operator under one definition; strings live in the context. */
 typedef struct GlowOnnxUse {
   GlowStr domain, op;
-  unsigned version; /* of the definition in force; 0: not known */
-  size_t count;     /* of nodes, subgraphs included, bodies of the model's functions once */
-  size_t unread;    /* how many of these cannot be read */
-  GlowStr why;      /* the reason of the first that cannot be read, if any */
-  GlowStr first;    /* its name */
+  unsigned version;      /* of the definition in force; 0: not known */
+  size_t count;          /* of nodes, subgraphs included, bodies of the model's functions once */
+  size_t unread;         /* how many of these cannot be read */
+  GlowStr why;           /* the reason of the first that cannot be read, if any */
+  GlowStr first;         /* its name */
   GlowOnnxSupport worst; /* of the nodes that it became */
 } GlowOnnxUse;
 
