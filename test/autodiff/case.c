@@ -60,6 +60,10 @@ static void read_varied(Reader *r, const char *type, size_t length, GlowText *ou
     v.high = glow_parse_double(end + strspn(end, " "), &end);
     r->at = end;
   }
+  if (take(r, "at ")) {
+    v.at = r->at;
+    r->at += length_to(r->at, ",)");
+  }
   v.flat = take(r, "flat");
   glow_text_printf(&r->declare, "  placeholder @x%u : %.*s\n", c->nvaried, (int)length, type);
   glow_text_printf(out, "@x%u", c->nvaried);
@@ -117,7 +121,7 @@ static void read_node(Reader *r, const char *results, size_t length, bool last) 
   glow_text_puts(&line, ") ");
   skip_blanks(r);
   if (*r->at == '{' || last)
-    copy_to(r, &line, last ? "" : ",)");
+    copy_to(r, &line, last ? "|" : ",)");
   glow_text_printf(&r->body, "%s\n", glow_text_cstr(&line));
   glow_text_release(&line);
 }
@@ -129,6 +133,7 @@ Case case_read(GlowContext *ctx, const char *line) {
   glow_text_init(&r.declare, ctx);
   glow_text_init(&r.body, ctx);
   c.twice = take(&r, "twice:");
+  bool corner = take(&r, "corner:");
   skip_blanks(&r);
   const char *results = *r.at == '%' ? r.at : "%y", *equals = strchr(r.at, '=');
   size_t length = results == r.at && equals ? (size_t)(equals - results) : strlen("%y");
@@ -136,6 +141,10 @@ Case case_read(GlowContext *ctx, const char *line) {
     r.at = equals ? equals + 1 : r.at + strlen(r.at);
   skip_blanks(&r);
   read_node(&r, results, length, true);
+  if (corner) {
+    expect(&r, "|", "no derivatives behind the corner");
+    c.corner = r.at;
+  }
   glow_text_printf(&c.module, "declare {\n%s}\n", glow_text_cstr(&r.declare));
   glow_text_printf(&c.module, "func @main {\n%s}\n", glow_text_cstr(&r.body));
   glow_text_release(&r.declare);

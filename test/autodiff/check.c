@@ -1,5 +1,5 @@
-/* autodiff-check [--complete] FILE...: derivatives of the cases in the files (see case.h) against
- * differences.
+/* autodiff-check [--reference FILE] [--complete] FILE...: derivatives of the cases in the files
+ * (see case.h) against differences, and against those in the reference.
  *
  * The differences are central ones of the interpreter's own function, at three steps, extrapolated
  * as Richardson does; operands are double. The function is the sum of its results times random
@@ -13,9 +13,11 @@
 
 #include "support/file.h"
 #include "test/autodiff/derived.h"
+#include "test/autodiff/reference.h"
 
 static const double STEP = 0x1p-8, TOLERANCE = 1e-8;
-static unsigned cases, derivatives, failures;
+static Reference reference;
+static unsigned cases, derivatives, referred, failures;
 static uint32_t seen[GLOW_OP_COUNT]; /* bit i: operand i is varied in a case */
 
 typedef struct Place {
@@ -144,13 +146,28 @@ static void note(const GlowNode *n) {
   }
 }
 
+/* Sets the elements to the numbers of a list, its brackets aside. */
+static void set_listed(const GlowTensor *t, const char *list) {
+  for (int64_t i = 0; i < glow_tensor_elements(t); i++) {
+    char *end;
+    ((double *)t->data)[i] = glow_parse_double(list + strspn(list, " [],"), &end);
+    list = end;
+  }
+}
+
 /* Gives the operands values; false if one is of another kind. */
 static bool bind_operands(GlowContext *ctx, const Case *c, const Derived *d, GlowBindings *inputs) {
   for (uint32_t i = 0; i < c->nvaried; i++) {
     const GlowType *type = glow_module_storage(d->module, numbered(ctx, 'x', i))->value.type;
     if (!glow_type_is_static(type) || type->kind != GLOW_KIND_DOUBLE)
       return false;
-    bind(ctx, inputs, 'x', i, type, c->varied[i].low, c->varied[i].high);
+    if (c->varied[i].at) {
+      GlowBinding one = {numbered(ctx, 'x', i), glow_tensor_create(ctx, type)};
+      set_listed(one.tensor, c->varied[i].at);
+      glow_vec_push(ctx->arena, inputs, one);
+    } else {
+      bind(ctx, inputs, 'x', i, type, c->varied[i].low, c->varied[i].high);
+    }
   }
   return true;
 }
@@ -178,6 +195,58 @@ static void compare_all(const Place *p, const Case *c, const Derived *by, Functi
   bindings_release(&outputs);
 }
 
+/* Compares first derivatives with those that another program computed. */
+static void compare_reference(const Place *p, const Case *c, const Derived *by,
+                              GlowBindings *inputs) {
+  const char *at = reference_find(&reference, p->text);
+  GlowBindings outputs = {0};
+  if (!at || !derived_run(by, inputs, &outputs))
+    return;
+  referred++;
+  for (uint32_t i = 0; i < c->nvaried; i++) {
+    int64_t wrong = reference_compare(&at, bindings_get(by->module->ctx, &outputs, 'g', i));
+    if (wrong >= 0) {
+      complain(p, "element %lld of the derivative by x%u is not the reference's", (long long)wrong,
+               i);
+      break;
+    }
+  }
+  bindings_release(&outputs);
+}
+
+/* Compares the derivatives at a corner with those of the line. */
+static void compare_corner(const Place *p, const Case *c, const Derived *by, GlowBindings *inputs) {
+  GlowContext *ctx = by->module->ctx;
+  GlowBindings outputs = {0};
+  const char *at = c->corner;
+  if (!derived_run(by, inputs, &outputs)) {
+    complain(p, "the derivatives do not run");
+    return;
+  }
+  for (uint32_t i = 0; i < c->nvaried; i++) {
+    const GlowTensor *g = bindings_get(ctx, &outputs, 'g', i);
+    for (int64_t k = 0; k < glow_tensor_elements(g); k++, derivatives++) {
+      char *end;
+      double got = ((const double *)g->data)[k];
+      double want = glow_parse_double(at + strspn(at, " "), &end);
+      at = end;
+      if (!(got == want || (isnan(got) && isnan(want))))
+        complain(p, "element %lld of the derivative by x%u is %.15g", (long long)k, i, got);
+    }
+  }
+  bindings_release(&outputs);
+}
+
+/* The weights of results are 1 at a corner. */
+static void bind_weights(GlowContext *ctx, const Case *c, const Derived *d,
+                         const GlowBindings *outputs, GlowBindings *inputs) {
+  double low = c->corner ? 1 : 0.5, high = c->corner ? 1 : 1.5;
+  for (uint32_t r = 0; r < d->results; r++)
+    bind(ctx, inputs, 'w', r, bindings_get(ctx, outputs, 'y', r)->type, low, high);
+  for (uint32_t i = 0; i < c->nvaried; i++)
+    bind(ctx, inputs, 'u', i, bindings_get(ctx, inputs, 'x', i)->type, 0.5, 1.5);
+}
+
 static void run_case(GlowContext *ctx, const Place *p, const Case *c) {
   Derived d[3] = {0};
   GlowBindings inputs = {0};
@@ -194,11 +263,12 @@ static void run_case(GlowContext *ctx, const Place *p, const Case *c) {
     note(d[0].last);
     value.count = d[0].results;
     slope.count = c->nvaried;
-    for (uint32_t r = 0; r < d[0].results; r++)
-      bind(ctx, &inputs, 'w', r, bindings_get(ctx, &value.outputs, 'y', r)->type, 0.5, 1.5);
-    for (uint32_t i = 0; i < c->nvaried; i++)
-      bind(ctx, &inputs, 'u', i, bindings_get(ctx, &inputs, 'x', i)->type, 0.5, 1.5);
-    compare_all(p, c, &d[1], &value, 'g', &inputs);
+    bind_weights(ctx, c, &d[0], &value.outputs, &inputs);
+    if (c->corner)
+      compare_corner(p, c, &d[1], &inputs);
+    else
+      compare_all(p, c, &d[1], &value, 'g', &inputs);
+    compare_reference(p, c, &d[1], &inputs);
     if (c->twice)
       compare_all(p, c, &d[2], &slope, 'h', &inputs);
   }
@@ -260,11 +330,21 @@ static void check_complete(void) {
 }
 
 int main(int argc, char **argv) {
-  bool complete = argc > 1 && strcmp(argv[1], "--complete") == 0;
-  for (int i = 1 + complete; i < argc; i++)
+  int first = 1;
+  if (argc > 2 && strcmp(argv[first], "--reference") == 0) {
+    if (!reference_read(&reference, argv[2])) {
+      printf("%s: cannot be read\n", argv[2]);
+      failures++;
+    }
+    first = 3;
+  }
+  bool complete = argc > first && strcmp(argv[first], "--complete") == 0;
+  for (int i = first + complete; i < argc; i++)
     check_file(argv[i]);
   if (complete)
     check_complete();
-  printf("%u cases, %u derivatives, %u failures\n", cases, derivatives, failures);
+  free(reference.text);
+  printf("%u cases, %u derivatives, %u cases with a reference, %u failures\n", cases, derivatives,
+         referred, failures);
   return failures != 0 || cases == 0;
 }
