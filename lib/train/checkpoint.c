@@ -165,13 +165,11 @@ static uint64_t hash_entries(const GlowBlob *blob) {
   return glow_checksum_end(&sum);
 }
 
-GlowStatus glow_checkpoint_read(GlowCheckpoints *c, GlowSession *s, const char *path, bool reset,
-                                int64_t *step) {
+GlowStatus glow_checkpoint_take(const GlowCheckpoints *c, GlowSession *s, const GlowBlob *blob,
+                                GlowLoc at, bool reset, int64_t *step) {
   GlowContext *ctx = s->ctx;
-  GlowLoc at = glow_loc_file(ctx, path);
-  const GlowBlob *blob = glow_state_open(ctx, path);
   uint64_t steps;
-  if (!blob || !read_number(ctx, at, blob, "step", &steps))
+  if (!read_number(ctx, at, blob, "step", &steps))
     return GLOW_BAD_INPUT;
   bool fits = glow_state_take(s, blob, at);
   fits = has_all(s, at, blob) && fits;
@@ -186,6 +184,13 @@ GlowStatus glow_checkpoint_read(GlowCheckpoints *c, GlowSession *s, const char *
   }
   *step = (int64_t)steps;
   return GLOW_OK;
+}
+
+GlowStatus glow_checkpoint_read(GlowCheckpoints *c, GlowSession *s, const char *path, bool reset,
+                                int64_t *step) {
+  const GlowBlob *blob = glow_state_open(s->ctx, path);
+  return blob ? glow_checkpoint_take(c, s, blob, glow_loc_file(s->ctx, path), reset, step)
+              : GLOW_BAD_INPUT;
 }
 
 /* ---- Writing --------------------------------------------------------------------------------- */

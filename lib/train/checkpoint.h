@@ -13,6 +13,7 @@
 #define GLOW_TRAIN_CHECKPOINT_H
 
 #include "driver/session.h"
+#include "tensor/blob.h"
 #include "train/order.h"
 
 /* A variable of the module as it was declared. */
@@ -44,6 +45,9 @@ void glow_checkpoints_close(GlowCheckpoints *c);
  * c->order unless `reset`. */
 GlowStatus glow_checkpoint_read(GlowCheckpoints *c, GlowSession *s, const char *path, bool reset,
                                 int64_t *step);
+/* The same of an open file; diagnostics are at `at`. */
+GlowStatus glow_checkpoint_take(const GlowCheckpoints *c, GlowSession *s, const GlowBlob *blob,
+                                GlowLoc at, bool reset, int64_t *step);
 
 /* Writes c->path after so many steps. A file there becomes STEM-STEP.EXT if more than the last are
  * kept, and those that are older than the last `keep` are removed. IO after a diagnostic: what was

@@ -119,13 +119,18 @@ static GlowStatus run_all(Evaluation *e, GlowArena *arena) {
   return GLOW_OK;
 }
 
+GlowStr glow_score_name(GlowContext *ctx, GlowStr output) {
+  return strcmp(output, "right") ? output : glow_str(ctx, "accuracy");
+}
+
 GlowStatus glow_evaluate(GlowFeed *f, GlowRunnable *r, GlowScores *scores) {
   GlowArena *arena = glow_arena_create(f->ctx);
   Evaluation e = {.feed = f, .runnable = r};
   GlowStatus status = run_all(&e, arena);
   for (uint32_t i = 0; status == GLOW_OK && i < r->outputs.count; i++)
     if (form_of(r->outputs.data[i].tensor, f->batch) != FORM_NONE)
-      set(f->ctx, scores, r->outputs.data[i].name, e.sums[i] / (double)f->count);
+      set(f->ctx, scores, glow_score_name(f->ctx, r->outputs.data[i].name),
+          e.sums[i] / (double)f->count);
   glow_arena_destroy(arena);
   return status;
 }

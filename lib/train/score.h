@@ -25,8 +25,12 @@ void glow_scores_of_run(GlowContext *ctx, const GlowRunnable *r, GlowScores *sco
  *
  * The last batch is filled up with repetitions of its first sample. These do not count: of the
  * second and third kind their share is what a run on that sample alone says. Numbers are summed in
- * double, in the order of the samples. A run that fails has been reported. */
+ * double, in the order of the samples. The score of an output `right`, which says how many samples
+ * are right, is called `accuracy`. A run that fails has been reported. */
 GlowStatus glow_evaluate(GlowFeed *f, GlowRunnable *r, GlowScores *scores);
+
+/* The name of the score of an output of an evaluation. */
+GlowStr glow_score_name(GlowContext *ctx, GlowStr output);
 
 /* A condition on a score: 'accuracy>=0.97'. */
 typedef struct GlowCondition {

@@ -81,13 +81,22 @@ static GlowStatus open_feeds(GlowTraining *t, GlowSession *s, const GlowTrainCom
   return status;
 }
 
-/* Whether some output has the name. */
-static bool is_output(GlowSession *s, GlowStr name) {
+/* Whether an output of the session's entry is called so, or its score is if `judged`. */
+static bool has_score(const GlowSession *s, GlowStr name, bool judged) {
+  GlowNameList outputs = {0};
+  glow_session_names(s, true, &outputs);
+  for (uint32_t i = 0; i < outputs.count; i++)
+    if ((judged ? glow_score_name(s->ctx, outputs.data[i]) : outputs.data[i]) == name)
+      return true;
+  return false;
+}
+
+static bool is_score(GlowSession *s, GlowStr name) {
   GlowFunction *train = s->entry;
-  bool found = glow_session_output_type(s, name) != NULL;
+  bool found = has_score(s, name, false);
   for (uint32_t i = 0; i < s->others.count; i++) {
     s->entry = glow_module_function(s->module, s->others.data[i]);
-    found |= glow_session_output_type(s, name) != NULL;
+    found |= has_score(s, name, true);
   }
   s->entry = train;
   return found;
@@ -101,7 +110,7 @@ static GlowStatus read_conditions(GlowTraining *t, GlowSession *s, const GlowTra
                  c->required.data[i]);
       return GLOW_BAD_USAGE;
     }
-    if (!is_output(s, condition.name)) {
+    if (!is_score(s, condition.name)) {
       glow_error(s->ctx, GLOW_NOWHERE, "--require: no function that runs has an output '%s'",
                  condition.name);
       return GLOW_BAD_INPUT;
