@@ -1,11 +1,14 @@
-/* autodiff-check [--reference FILE] [--complete] FILE...: derivatives of the cases in the files
- * (see case.h) against differences, and against those in the reference.
+/* autodiff-check [--reference FILE] [--planted] [--complete] FILE...: derivatives of the cases in
+ * the files (see case.h) against differences, and against those in the reference.
  *
  * The differences are central ones of the interpreter's own function, at three steps, extrapolated
  * as Richardson does; operands are double. The function is the sum of its results times random
  * weights. A derivative must agree with them to 1e-8 (1 + |g|), and with the other sign it must
  * not: so a wrong sign in a rule is noticed. With --complete, each operand that has a derivative
- * must be varied in a case whose last node is its operator. */
+ * must be varied in a case whose last node is its operator.
+ *
+ * With --planted, nothing is compared but with a wrong sign in the rule of the last node, for each
+ * operand that is varied in turn, and each of them must be noticed. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,10 +16,13 @@
 
 #include "support/file.h"
 #include "test/autodiff/derived.h"
+#include "test/autodiff/planted.h"
 #include "test/autodiff/reference.h"
 
 static const double STEP = 0x1p-8, TOLERANCE = 1e-8;
 static Reference reference;
+static bool planted; /* each case runs with wrong rules, which it must notice */
+static bool quiet;
 static unsigned cases, derivatives, referred, failures;
 static uint32_t seen[GLOW_OP_COUNT]; /* bit i: operand i is varied in a case */
 
@@ -29,6 +35,8 @@ static void complain(const Place *p, const char *format, ...) __attribute__((for
 static void complain(const Place *p, const char *format, ...) {
   va_list args;
   failures++;
+  if (quiet)
+    return;
   printf("%s:%u: ", p->file, p->line);
   va_start(args, format);
   vprintf(format, args);
@@ -38,7 +46,8 @@ static void complain(const Place *p, const char *format, ...) {
 
 static void print_message(void *user, const GlowDiagnostic *d) {
   (void)user;
-  printf("%s\n", d->message);
+  if (!quiet)
+    printf("%s\n", d->message);
 }
 
 /* ---- Values ---------------------------------------------------------------------------------- */
@@ -279,6 +288,31 @@ static void run_case(GlowContext *ctx, const Place *p, const Case *c) {
     derived_end(&d[i]);
 }
 
+/* Runs the case with a wrong sign in the rule of its last node, for one operand after the other. */
+static void run_planted(GlowContext *ctx, const Place *p, const Case *c) {
+  Derived d;
+  if (derived_begin(&d, ctx, c, 0) && has_rule(d.last->op)) {
+    for (uint32_t i = 0; i < glow_node_nins(d.last); i++) {
+      const GlowValue *v = glow_node_in(d.last, i);
+      bool is_varied = v && v->kind == GLOW_VALUE_STORAGE && v->name[0] == 'x';
+      if (!is_varied || c->corner || c->varied[atoi(v->name + 1)].flat)
+        continue;
+      unsigned before = failures;
+      state = 17;
+      quiet = true;
+      plant(d.last->op, i);
+      run_case(ctx, p, c);
+      plant(GLOW_OP_COUNT, 0);
+      quiet = false;
+      bool noticed = failures > before;
+      failures = before;
+      if (!noticed)
+        complain(p, "a wrong sign of the derivative by operand %u is not noticed", i);
+    }
+  }
+  derived_end(&d);
+}
+
 static void check_line(Place *p) {
   GlowContext *ctx = glow_context_create();
   glow_context_set_diagnostic_fn(ctx, print_message, NULL);
@@ -287,6 +321,8 @@ static void check_line(Place *p) {
   cases++;
   if (c.error)
     complain(p, "%s", c.error);
+  else if (planted)
+    run_planted(ctx, p, &c);
   else
     run_case(ctx, p, &c);
   glow_text_release(&c.module);
@@ -337,6 +373,10 @@ int main(int argc, char **argv) {
       failures++;
     }
     first = 3;
+  }
+  if (argc > first && strcmp(argv[first], "--planted") == 0) {
+    planted = true;
+    first++;
   }
   bool complete = argc > first && strcmp(argv[first], "--complete") == 0;
   for (int i = first + complete; i < argc; i++)
