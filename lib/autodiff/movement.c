@@ -1,26 +1,11 @@
 /* Gradient rules of operators that move whole slices:
  *
- *   Transpose, Reshape  the inverse
- *   Concat, Split       Slices of dY; a Concat
- *   Slice               dY between zeros; with a step, zeros between its elements, too
- *   Pad                 Pad of dY by the negative amounts; of other modes than constant, elements
- *                       are added where they came from
- *   Expand, Tile        sums over what was repeated
- *   Trilu               the same Trilu
- *   ReverseSequence     the same ReverseSequence, which is its own inverse */
+ *   Concat, Split  Slices of dY; a Concat
+ *   Slice          dY between zeros; with a step, zeros between its elements, too
+ *   Pad            Pad of dY by the negative amounts; of other modes than constant, elements are
+ *                  added where they came from
+ *   Tile           sums over what was repeated */
 #include "autodiff/parts.h"
-
-bool glow_grad_transpose(GlowGrad *g) {
-  const GlowTransposeMembers *m = g->n->members;
-  uint32_t inverse[GLOW_MAX_RANK], rank = m->perm.count;
-  for (uint32_t i = 0; i < rank; i++)
-    inverse[glow_array_at(m->perm, uint32_t, i)] = i;
-  return glow_grad_put(g, 0, glow_build_permuted(g->b, g->dy[0], inverse, rank));
-}
-
-bool glow_grad_reshape(GlowGrad *g) {
-  return glow_grad_put(g, 0, glow_grad_shaped(g, g->dy[0], glow_grad_in(g, 0)->type));
-}
 
 /* ---- Concat and Split ------------------------------------------------------------------------ */
 
@@ -153,9 +138,7 @@ bool glow_grad_pad(GlowGrad *g) {
           glow_grad_put(g, GLOW_PAD_IN_VALUE, outside(g, inside)));
 }
 
-/* ---- Expand, Tile, Trilu, ReverseSequence ---------------------------------------------------- */
-
-bool glow_grad_expand(GlowGrad *g) { return glow_grad_set(g, 0, g->dy[0]); }
+/* ---- Tile ------------------------------------------------------------------------------------ */
 
 bool glow_grad_tile(GlowGrad *g) {
   const GlowType *x = glow_grad_in(g, 0)->type, *y = g->dy[0]->type;
@@ -180,13 +163,3 @@ bool glow_grad_tile(GlowGrad *g) {
     v = glow_grad_zeros(g, 0);
   return glow_grad_put(g, 0, v);
 }
-
-/* The node once more, with dY in place of operand 0. */
-static bool same_of_seed(GlowGrad *g) {
-  GlowValue *ins[] = {g->dy[0], glow_grad_in(g, 1)};
-  GlowNode *n = glow_build(g->b, g->n->op, ins, glow_node_nins(g->n), g->n->members, NULL);
-  return n && glow_grad_put(g, 0, &n->results[0]);
-}
-
-bool glow_grad_trilu(GlowGrad *g) { return same_of_seed(g); }
-bool glow_grad_reverse_sequence(GlowGrad *g) { return same_of_seed(g); }

@@ -347,8 +347,11 @@ static void check_file(const char *path) {
   fclose(in);
 }
 
-/* Whether operand i can be a double tensor that has a derivative. */
+/* Whether operand i can be a double tensor that has a derivative. That of Regression is a
+ * definition: no differences agree with it. */
 static bool has_derivative(const GlowOpDesc *d, uint32_t i) {
+  if (d == &glow_op_desc[GLOW_OP_REGRESSION])
+    return false;
   const GlowOpPort *p = &d->in[i];
   bool is_double = p->type == GLOW_PORT_VAR && (d->vars[p->var].kinds >> GLOW_KIND_DOUBLE & 1);
   return glow_op_has_grad(d, i) || (d->grad_lowering && is_double);

@@ -161,26 +161,31 @@ void gen_grad_header(const OpFile *file, GlowText *out) {
   glow_text_puts(out, "\nextern GlowGradFn *const glow_grad_hooks[GLOW_OP_COUNT];\n\n#endif\n");
 }
 
-static bool only_hook(const OpDecl *op) { return grad_hook(op) && !has_slopes(op); }
+static bool grad_written(const OpDecl *op) { return has_slopes(op) || has_rules(op); }
+static bool only_hook(const OpDecl *op) { return grad_hook(op) && !grad_written(op); }
 
 /* What glow-tblgen knows of op's derivatives, and the hook for the rest. */
 static void grad_function(const OpFile *file, const OpDecl *op, GlowText *out) {
   glow_text_printf(out, "\nstatic bool grad_%s(GlowGrad *g) {\n", op->snake);
   if (grad_hook(op))
     glow_text_printf(out, "  if (!glow_grad_%s(g))\n    return false;\n", op->snake);
-  slopes_write(file, op, out);
+  if (has_slopes(op))
+    slopes_write(file, op, out);
+  if (has_rules(op))
+    rules_write(file, op, out);
   glow_text_puts(out, "  return true;\n}\n");
 }
 
 void gen_grad(const OpFile *file, GlowText *out) {
   gen_head(out, "Gradient rules.");
-  glow_text_puts(out, "#include \"ops/grad.h\"\n#include \"autodiff/slope.h\"\n");
+  glow_text_puts(out, "#include \"ops/grad.h\"\n#include \"autodiff/rule.h\"\n"
+                      "#include \"autodiff/slope.h\"\n");
   for (uint32_t i = 0; i < file->ops.count; i++)
-    if (has_slopes(file->ops.data[i]))
+    if (grad_written(file->ops.data[i]))
       grad_function(file, file->ops.data[i], out);
   glow_text_puts(out, "\nGlowGradFn *const glow_grad_hooks[GLOW_OP_COUNT] = {\n");
   bool any = rows(file, only_hook, "glow_grad_", out);
-  any |= rows(file, has_slopes, "grad_", out);
+  any |= rows(file, grad_written, "grad_", out);
   glow_text_puts(out, any ? "};\n" : "    0};\n");
 }
 

@@ -16,7 +16,7 @@
 %fallback ID KINDS ENUM OP INSTR IN OUT INOUT REGION TYPES MEMBER IMEMBER TRAITS INFER VERIFY
              SCRATCH MACS GRAD LOWER IRGEN FOLD ALSO DOMAIN NEWEST HOOK UNSUPPORTED
              NUMBER PARAMS CALLBACK TILE TILES KERNEL AS TEMP INTS WHERE STEP STEPS VARIANTS SOURCES DERIVED LAYOUTS SHARE
-             FIXED SLOPE.
+             FIXED SLOPE LOWERING.
 
 %type ids { Names }
 %type flags { uint8_t }
@@ -27,6 +27,10 @@
 %type doc { Name }
 %type call { Call }
 %type calls { Calls }
+%type rule { Rule * }
+%type rules { Rules }
+%type setting { Setting }
+%type settings { Settings }
 %type opt { bool }
 %type derived { bool }
 %type versions { Names }
@@ -134,7 +138,23 @@ grad ::= ID(N) ID(H).                          { parse_grad_hook(p, N, H); }
 grad ::= ID(N) STRING(S).                      { parse_grad_none(p, (Name){0}, N, S); }
 grad ::= ID(N) ID(K) STRING(S).                { parse_grad_none(p, N, K, S); }
 grad ::= ID(N) BRACES(C).                      { parse_grad_slope(p, N, C); }
-grad ::= ID(K).                                { parse_grad_lowering(p, K); }
+grad ::= ID(N) EQ rule(R).                     { parse_grad_rule(p, N, R); }
+grad ::= LOWERING(K).                          { parse_grad_lowering(p, K); }
+
+rule(R) ::= ID(N).                             { R = parse_rule(p, RULE_WORD, N); }
+rule(R) ::= INT(N).                            { R = parse_rule(p, RULE_NUMBER, N); }
+rule(R) ::= FLOAT(N).                          { R = parse_rule(p, RULE_NUMBER, N); }
+rule(R) ::= ID(N) LP rules(A) RP.              { R = parse_rule(p, RULE_CALL, N); R->args = A; }
+rule(R) ::= ID(N) LP rules(A) RP LB settings(M) RB. {
+  R = parse_rule(p, RULE_CALL, N);
+  R->args = A;
+  R->settings = M;
+}
+rules(L) ::= rule(R).                          { L = (Rules){0}; glow_vec_push(p->file->arena, &L, R); }
+rules(L) ::= rules(M) COMMA rule(R).           { L = M; glow_vec_push(p->file->arena, &L, R); }
+settings(L) ::= setting(S).                    { L = (Settings){0}; glow_vec_push(p->file->arena, &L, S); }
+settings(L) ::= settings(M) COMMA setting(S).  { L = M; glow_vec_push(p->file->arena, &L, S); }
+setting(S) ::= ID(N) EQ rule(R).               { S = (Setting){N, R}; }
 
 calls(L) ::= call(C).                          { L = (Calls){0}; glow_vec_push(p->file->arena, &L, C); }
 calls(L) ::= calls(M) COMMA call(C).           { L = M; glow_vec_push(p->file->arena, &L, C); }

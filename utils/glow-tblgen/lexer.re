@@ -87,6 +87,7 @@ static int scan(Lexer *lx) {
       "where"       { return T_WHERE; }
       "fixed"       { return T_FIXED; }
       "slope"       { return T_SLOPE; }
+      "lowering"    { return T_LOWERING; }
       id            { return T_ID; }
       int           { return T_INT; }
       float         { return T_FLOAT; }

@@ -162,6 +162,8 @@ static GlowStatus run(GlowContext *ctx, int argc, char **argv) {
   }
   if (!ctx->errors)
     slopes_check(&file);
+  if (!ctx->errors)
+    rules_check(&file);
   if (ctx->errors)
     return GLOW_BAD_INPUT;
   return generate(&file, generator, o.output);

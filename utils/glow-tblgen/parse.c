@@ -215,12 +215,24 @@ void parse_grad_none(Parser *p, Name port, Name word, Name reason) {
 }
 
 void parse_grad_lowering(Parser *p, Name word) {
-  add_grad(p, (GradDecl){.kind = GRAD_LOWERING, .loc = word.loc}, word, "lowering", "");
+  GradDecl grad = {.kind = GRAD_LOWERING, .loc = word.loc};
+  glow_vec_push(p->file->arena, &p->op->grads, grad);
 }
 
 void parse_grad_slope(Parser *p, Name port, Name code) {
   GradDecl grad = {.kind = GRAD_SLOPE, .port = port, .text = code, .loc = port.loc};
   glow_vec_push(p->file->arena, &p->op->grads, grad);
+}
+
+void parse_grad_rule(Parser *p, Name port, Rule *rule) {
+  GradDecl grad = {.kind = GRAD_RULE, .port = port, .rule = rule, .loc = port.loc};
+  glow_vec_push(p->file->arena, &p->op->grads, grad);
+}
+
+Rule *parse_rule(Parser *p, RuleKind kind, Name name) {
+  Rule *rule = GLOW_NEW(p->file->arena, Rule);
+  *rule = (Rule){.kind = kind, .name = name};
+  return rule;
 }
 
 void parse_slope(Parser *p, Name function, Names params, Name code) {

@@ -51,6 +51,8 @@ void parse_grad_hook(Parser *p, Name port, Name word);
 void parse_grad_none(Parser *p, Name port, Name word, Name reason); /* port.text NULL: of all */
 void parse_grad_lowering(Parser *p, Name word);
 void parse_grad_slope(Parser *p, Name port, Name code);
+void parse_grad_rule(Parser *p, Name port, Rule *rule);
+Rule *parse_rule(Parser *p, RuleKind kind, Name name);
 void parse_slope(Parser *p, Name function, Names params, Name code);
 Lit parse_lit(LitKind kind, Name text);
 void parse_number(Parser *p, Name name, Name value, Name doc);

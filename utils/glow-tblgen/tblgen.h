@@ -81,8 +81,29 @@ typedef enum GradKind {
   GRAD_HOOK,     /* glow_grad_<op> in lib/autodiff */
   GRAD_LOWERING, /* from what the lowering rule builds */
   GRAD_SLOPE,    /* a slope, given in the language of scalar bodies */
-  GRAD_DERIVED   /* a slope that follows from the scalar body: added by the check */
+  GRAD_DERIVED,  /* a slope that follows from the scalar body: added by the check */
+  GRAD_RULE      /* an expression of nodes */
 } GradKind;
+
+/* An expression of nodes: `Sub(dY, summed(dY, axis))`. */
+typedef struct OpDecl OpDecl;
+typedef struct Rule Rule;
+typedef GLOW_VEC(Rule *) Rules;
+typedef struct Setting {
+  Name member;
+  Rule *value;
+} Setting;
+typedef GLOW_VEC(Setting) Settings;
+typedef enum RuleKind { RULE_WORD, RULE_NUMBER, RULE_CALL } RuleKind;
+struct Rule {
+  RuleKind kind;
+  Name name; /* a port, dY, a member; a number; an operator or a helper */
+  Rules args;
+  Settings settings;
+  /* after check */
+  GlowKindSet kinds; /* that the value may have; 0: it is a member */
+  const OpDecl *op;  /* RULE_CALL: the operator; NULL: a helper */
+};
 
 /* The derivatives of a function that scalar bodies call, by each of its parameters. */
 typedef struct SlopeDecl {
@@ -96,10 +117,11 @@ typedef struct GradDecl {
   GlowLoc loc;
   Name port;        /* text NULL: all operands */
   Name text;        /* GRAD_NONE: why; GRAD_SLOPE: the slope */
+  Rule *rule;       /* GRAD_RULE */
   uint32_t operand; /* after check, if there is a port */
 } GradDecl;
 
-typedef struct OpDecl {
+struct OpDecl {
   Name name;
   GlowStr doc;
   bool is_instr; /* an `instr` block: there is no node */
@@ -124,7 +146,7 @@ typedef struct OpDecl {
   bool expanded; /* its scalar body gives a lowering rule */
   GLOW_VEC(GlowInplace) inplace;
   GLOW_VEC(GlowInplace) same_kind; /* verify same_kind(A, B); numbers count outputs, then inputs */
-} OpDecl;
+};
 
 /* ---- onnx.map -------------------------------------------------------------------------------- */
 
@@ -398,6 +420,12 @@ void slopes_check(const OpFile *file);
 bool has_slopes(const OpDecl *op);
 /* Writes statements that set them: a part of a GlowGradFn. */
 void slopes_write(const OpFile *file, const OpDecl *op, GlowText *out);
+
+/* gen_rule.c: resolves the rules of all operators, after slopes_check; reports errors. */
+void rules_check(const OpFile *file);
+bool has_rules(const OpDecl *op);
+/* Writes statements that set the derivatives: a part of a GlowGradFn. */
+void rules_write(const OpFile *file, const OpDecl *op, GlowText *out);
 
 /* gen_hooks.c: whether it has a reference kernel. */
 bool op_has_kernel(const OpDecl *op);
