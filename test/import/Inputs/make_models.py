@@ -361,6 +361,28 @@ def make_qlinear(w):
     w("qlinear-alpha", quantized("QLinearSigmoid", "q,s,z,s,z", alpha=1.0))
 
 
+def make_weights(w):
+    """Operators of ONNX Runtime with weights of a few bits."""
+    domain, bits = "com.microsoft", dict(K=32, N=2, block_size=16)
+    inits = [tensor("b", U8, [2, 2, 8], bytes(32)), floats("a", [1, 32], [1.0] * 32), floats("s", [2, 2], [0.5] * 4),
+             ints("i", [2], [0, 1]), tensor("t", U8, [2, 8], bytes(16)), floats("l", [2, 1], [0.5] * 2)]
+    narrow = lambda op, ins, **more: one(node(op, ins, "y", "q1", domain, **more), inits=inits, imports=[(domain, 1)])
+    w("weights-bits", narrow("MatMulNBits", "a,b,s", **bits))
+    w("weights-few", narrow("MatMulNBits", "a,b", **bits))
+    w("weights-extent", narrow("MatMulNBits", "a,b,s", K=32, block_size=16))
+    w("weights-huge", narrow("MatMulNBits", "a,b,s", K=1 << 40, N=2, block_size=16))
+    w("weights-block", narrow("MatMulNBits", "a,b,s", K=32, N=2, block_size=24))
+    w("weights-three", narrow("MatMulNBits", "a,b,s", bits=3, **bits))
+    w("weights-size", narrow("MatMulNBits", "a,b,s", K=64, N=2, block_size=16))
+    w("weights-kind", narrow("MatMulNBits", "a,s,s", **bits))
+    w("weights-order", narrow("MatMulNBits", "a,b,s,b,i", **bits))
+    w("weights-packed", narrow("MatMulNBits", "a,b,s", weight_prepacked=1, **bits))
+    w("weights-type", narrow("MatMulBnb4", "a,b,s", quant_type=2, **bits))
+    w("weights-axis", narrow("GatherBlockQuantized", "t,i,l", block_size=16, gather_axis=2))
+    w("weights-same", narrow("GatherBlockQuantized", "t,i,l", block_size=16, gather_axis=1))
+    w("weights-inner", narrow("GatherBlockQuantized", "t,i,l", block_size=16, gather_axis=1, quantize_axis=0))
+
+
 def make_movement(w):
     """Old and new forms of movement, reductions and selection."""
     x, m = floats("x", [2], [1.0, 2.0]), floats("m", [2, 2], [1.0, 2.0, 3.0, 4.0])
@@ -431,7 +453,7 @@ def main():
             out.write(data)
 
     for make in (make_basic, make_bind, make_control, make_elementwise, make_families, make_functions, make_movement, make_old, make_operators,
-                 make_qlinear, make_resampling, make_folded, make_unsupported, make_windows, make_wrong):
+                 make_qlinear, make_resampling, make_folded, make_unsupported, make_weights, make_windows, make_wrong):
         make(write)
     make_external(write, folder)
     write("empty", b"")
