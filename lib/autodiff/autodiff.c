@@ -1,21 +1,9 @@
 /* The sweep: finds the values that depend on xs, then applies the rules from the ys back to xs.
  * Where several nodes use a value, its derivative is the sum of what they contribute, the last user
  * first. */
-#include <ctype.h>
-
-#include "autodiff/autodiff.h"
+#include "autodiff/sweep.h"
 #include "lower/lower.h"
 #include "ops/lower.h"
-
-typedef struct Sweep {
-  GlowBuilder *b;
-  GlowLoc where; /* for diagnostics */
-  GlowArena *arena;
-  GlowMap *active;      /* values that depend on xs, as keys */
-  GlowMap *independent; /* xs, as keys */
-  GlowMap *adjoint;     /* values -> the derivative of the ys by them, so far */
-  GlowMap *reached;     /* in a refusal: values that the ys depend on, as keys */
-} Sweep;
 
 static bool is_real(const GlowValue *v) {
   return glow_type_is_tensor(v->type) && glow_kind_is_float(v->type->kind) && !v->type->quantized;
@@ -33,7 +21,7 @@ GlowValue *glow_grad_filled(GlowBuilder *b, GlowValue *v, double value) {
   return glow_then1(b, GLOW_OP_CONSTANT_OF_SHAPE, glow_then1(b, GLOW_OP_SHAPE, v, NULL), &m);
 }
 
-static bool uses_active(const Sweep *s, const GlowNode *n) {
+static bool uses_active(const GlowSweep *s, const GlowNode *n) {
   for (uint32_t i = 0; i < glow_node_nins(n); i++) {
     const GlowValue *v = glow_node_in(n, i);
     if (v && glow_map_get(s->active, v))
@@ -43,7 +31,7 @@ static bool uses_active(const Sweep *s, const GlowNode *n) {
 }
 
 /* Whether a region of n captures an active value. */
-static bool captures_active(const Sweep *s, const GlowNode *n) {
+static bool captures_active(const GlowSweep *s, const GlowNode *n) {
   for (uint32_t r = 0; r < n->nregions; r++)
     for (const GlowNode *k = n->regions[r] ? n->regions[r]->first : NULL; k; k = k->next)
       if (uses_active(s, k) || captures_active(s, k))
@@ -57,34 +45,36 @@ static bool has_rule(const GlowNode *n, uint32_t i) {
   return d->grad_lowering || glow_op_has_grad(d, i);
 }
 
-static void mark_results(Sweep *s, const GlowNode *n) {
+bool glow_sweep_is_active(const GlowSweep *s, const GlowValue *v) {
+  return glow_map_get(s->active, v) != NULL;
+}
+
+static void mark_results(GlowSweep *s, GlowNode *n) {
+  if (glow_sweep_has_regions(n)) {
+    glow_sweep_mark_regions(s, n);
+    return;
+  }
   bool reached = uses_active(s, n) || captures_active(s, n);
   for (uint32_t i = 0; reached && i < n->nresults; i++)
     if (is_real(&n->results[i]))
       glow_map_set(s->active, &n->results[i], &n->results[i]);
 }
 
-static void mark_active(Sweep *s) {
-  for (GlowNode *n = s->b->block->first; n && n != s->b->before; n = n->next)
+void glow_sweep_mark_block(GlowSweep *s, GlowBlock *b, const GlowNode *end) {
+  for (GlowNode *n = b->first; n && n != end; n = n->next)
     mark_results(s, n);
-}
-
-static bool is_number(GlowStr name) {
-  while (isdigit((unsigned char)*name))
-    name++;
-  return !*name;
 }
 
 /* Gives the derivative of v, which is complete, the name NAME.grad. A derivative that has a name
  * already keeps it: one node may compute those of several values. */
-static void name_adjoint(const Sweep *s, const GlowValue *v) {
+static void name_adjoint(const GlowSweep *s, const GlowValue *v) {
   GlowValue *dv = glow_map_get(s->adjoint, v);
-  bool named = v->name && !is_number(v->name);
-  if (named && dv && dv->kind == GLOW_VALUE_RESULT && dv->name && is_number(dv->name))
+  bool named = v->name && !glow_name_is_number(v->name);
+  if (named && dv && dv->kind == GLOW_VALUE_RESULT && dv->name && glow_name_is_number(dv->name))
     glow_value_set_name(dv, glow_str_printf(s->b->module->ctx, "%s.grad", v->name));
 }
 
-static bool add_adjoint(Sweep *s, GlowValue *v, GlowValue *part) {
+static bool add_adjoint(GlowSweep *s, GlowValue *v, GlowValue *part) {
   GlowValue *old = glow_map_get(s->adjoint, v);
   GlowValue *sum = old ? glow_build2(s->b, GLOW_OP_ADD, old, part, NULL, NULL) : part;
   if (sum)
@@ -98,56 +88,111 @@ static const char *name_of(const GlowNode *n) {
   return n->nresults && n->results[0].name ? n->results[0].name : "_";
 }
 
+/* The operators that lack a rule. */
+typedef struct Missing {
+  const GlowNode *last[GLOW_OP_COUNT]; /* their last nodes */
+  uint32_t count[GLOW_OP_COUNT];       /* how many nodes */
+  GlowOp order[GLOW_OP_COUNT];         /* as found, from the end */
+  uint32_t ops;
+} Missing;
+
+static void miss(Missing *m, const GlowNode *n) {
+  if (m->count[n->op]++ == 0) {
+    m->last[n->op] = n;
+    m->order[m->ops++] = n->op;
+  }
+}
+
+/* Marks v as reached if it is active; true if it is so for the first time. */
+static bool reach(GlowSweep *s, GlowValue *v) {
+  if (!v || !glow_map_get(s->active, v) || glow_map_get(s->reached, v))
+    return false;
+  glow_map_set(s->reached, v, v);
+  return true;
+}
+
+static bool is_reached(const GlowSweep *s, const GlowValue *v) {
+  return !glow_map_get(s->independent, v) &&
+         (glow_map_get(s->adjoint, v) || glow_map_get(s->reached, v));
+}
+
+static void reach_block(GlowSweep *s, Missing *m, GlowNode *last);
+
+/* The yields of an If are reached where its results are, those of a Loop also where what they carry
+ * is. True if that is news. */
+static bool reach_yields(GlowSweep *s, const GlowNode *n) {
+  bool changed = false;
+  uint32_t first = n->op == GLOW_OP_LOOP;
+  for (uint32_t i = 0; i < n->nresults; i++) {
+    GlowValue *param =
+        first && i + 2 < n->regions[0]->nparams ? n->regions[0]->params[i + 2] : NULL;
+    if (!is_reached(s, &n->results[i]) && !(param && is_reached(s, param)))
+      continue;
+    if (param)
+      changed |= reach(s, glow_node_in(n, i + 2)) | reach(s, param);
+    for (uint32_t r = 0; r < n->nregions; r++)
+      changed |= reach(s, glow_block_terminator(n->regions[r])->operands[i + first].value);
+  }
+  return changed;
+}
+
+static void reach_regions(GlowSweep *s, Missing *m, const GlowNode *n) {
+  Missing *none = GLOW_NEW(s->arena, Missing);
+  while (reach_yields(s, n))
+    for (uint32_t r = 0; r < n->nregions; r++)
+      reach_block(s, none, n->regions[r]->last);
+  for (uint32_t r = 0; r < n->nregions; r++)
+    reach_block(s, m, n->regions[r]->last);
+}
+
 /* Marks the active values that n and its regions read. True if the derivative by one of them has no
  * rule. */
-static bool reach_operands(Sweep *s, const GlowNode *n, bool captured) {
+static bool reach_operands(GlowSweep *s, const GlowNode *n, bool inner) {
   bool lacks = false;
   for (uint32_t i = 0; i < glow_node_nins(n); i++) {
     GlowValue *v = glow_node_in(n, i);
     if (!v || !glow_map_get(s->active, v))
       continue;
-    glow_map_set(s->reached, v, v);
-    lacks |= captured || !has_rule(n, i);
+    reach(s, v);
+    lacks |= !inner && !has_rule(n, i);
   }
   for (uint32_t r = 0; r < n->nregions; r++)
     for (const GlowNode *k = n->regions[r] ? n->regions[r]->first : NULL; k; k = k->next)
-      lacks |= reach_operands(s, k, true);
+      if (reach_operands(s, k, true))
+        lacks = true;
   return lacks;
 }
 
-static bool is_reached(const Sweep *s, const GlowNode *n) {
-  for (uint32_t i = 0; i < n->nresults; i++) {
-    const GlowValue *v = &n->results[i];
-    if (!glow_map_get(s->independent, v) &&
-        (glow_map_get(s->adjoint, v) || glow_map_get(s->reached, v)))
-      return true;
+/* Notes the operators from `last` back to the head of its block that are reached and lack a rule.
+ */
+static void reach_block(GlowSweep *s, Missing *m, GlowNode *last) {
+  for (GlowNode *n = last; n; n = n->prev) {
+    bool reached = false;
+    for (uint32_t i = 0; i < n->nresults; i++)
+      reached |= is_reached(s, &n->results[i]);
+    if (reached && glow_sweep_has_regions(n))
+      reach_regions(s, m, n);
+    else if (reached && reach_operands(s, n, false))
+      miss(m, n);
   }
-  return false;
 }
 
-/* Reports every operator that lies between xs and n, has no rule and is needed, with the last of
- * its nodes. */
-static bool refuse_missing(Sweep *s, const GlowNode *n) {
+/* False after a report of every operator that lies between xs and `last`, is needed and lacks a
+ * rule. */
+static bool check_rules(GlowSweep *s, GlowNode *last) {
   GlowContext *ctx = s->b->module->ctx;
-  const GlowNode **last = GLOW_NEW_ARRAY(s->arena, const GlowNode *, GLOW_OP_COUNT);
-  uint32_t *count = GLOW_NEW_ARRAY(s->arena, uint32_t, GLOW_OP_COUNT), missing = 0;
-  GlowOp *order = GLOW_NEW_ARRAY(s->arena, GlowOp, GLOW_OP_COUNT);
-  for (; n; n = n->prev) {
-    if (!is_reached(s, n) || !reach_operands(s, n, false))
-      continue;
-    if (count[n->op]++ == 0) {
-      last[n->op] = n;
-      order[missing++] = n->op;
-    }
-  }
-  glow_error(ctx, s->where, "%u operator%s between %s no gradient rule", missing,
-             missing == 1 ? "" : "s", missing == 1 ? "has" : "have");
-  for (uint32_t i = 0; i < missing; i++) {
-    const GlowNode *k = last[order[i]];
+  Missing *m = GLOW_NEW(s->arena, Missing);
+  reach_block(s, m, last);
+  if (!m->ops)
+    return true;
+  glow_error(ctx, s->where, "%u operator%s between %s no gradient rule", m->ops,
+             m->ops == 1 ? "" : "s", m->ops == 1 ? "has" : "have");
+  for (uint32_t i = 0; i < m->ops; i++) {
+    const GlowNode *k = m->last[m->order[i]];
     const GlowOpDesc *d = glow_node_desc(k);
     glow_note(ctx, glow_node_loc(k), "%s has none%s%s%s: '%s' is the last of %u", d->node,
               d->no_grad ? " (" : "", d->no_grad ? d->no_grad : "", d->no_grad ? ")" : "",
-              name_of(k), count[order[i]]);
+              name_of(k), m->count[k->op]);
   }
   return false;
 }
@@ -155,7 +200,7 @@ static bool refuse_missing(Sweep *s, const GlowNode *n) {
 /* ---- Predicates ------------------------------------------------------------------------------ */
 
 /* Nodes that are built from here on have the place of n, and its predicate if that is a bool<>. */
-static void stand_for(Sweep *s, const GlowNode *n) {
+static void stand_for(GlowSweep *s, const GlowNode *n) {
   GlowBuilder like = glow_builder_before((GlowNode *)n);
   s->b->src = like.src;
   s->b->origin = like.origin;
@@ -164,7 +209,7 @@ static void stand_for(Sweep *s, const GlowNode *n) {
 
 /* v where the predicate of n holds, else 0; v itself if n has none. A vector predicate holds for
  * rows of v. NULL after a diagnostic. */
-static GlowValue *where_it_holds(Sweep *s, const GlowNode *n, GlowValue *v) {
+static GlowValue *where_it_holds(GlowSweep *s, const GlowNode *n, GlowValue *v) {
   GlowValue *mask = n->pred.value;
   if (!mask)
     return v;
@@ -180,7 +225,7 @@ static GlowValue *where_it_holds(Sweep *s, const GlowNode *n, GlowValue *v) {
 /* What is unspecified where a predicate does not hold counts as zero there: derivatives by results,
  * row by row, before the rule for a vector predicate; for a bool<>, which the nodes of the rule
  * copy, behind the rule, where a derivative leaves the predicate. */
-static bool mask_results(Sweep *s, const GlowNode *n, GlowValue **dy) {
+static bool mask_results(GlowSweep *s, const GlowNode *n, GlowValue **dy) {
   if (!n->pred.value || n->pred.value->type->rank == 0)
     return true;
   for (uint32_t i = 0; i < n->nresults; i++)
@@ -189,18 +234,19 @@ static bool mask_results(Sweep *s, const GlowNode *n, GlowValue **dy) {
   return true;
 }
 
-static GlowValue *leave_predicate(Sweep *s, const GlowNode *n, const GlowValue *operand,
-                                  GlowValue *dx) {
+bool glow_sweep_add(GlowSweep *s, const GlowNode *n, GlowValue *x, GlowValue *dx) {
   s->b->pred = NULL;
-  const GlowNode *def = operand->kind == GLOW_VALUE_RESULT ? operand->def.node : NULL;
+  const GlowNode *def = x->kind == GLOW_VALUE_RESULT ? x->def.node : NULL;
   bool leaves =
       n->pred.value && n->pred.value->type->rank == 0 && !(def && def->pred.value == n->pred.value);
-  return leaves ? where_it_holds(s, n, dx) : dx;
+  if (dx && leaves)
+    dx = where_it_holds(s, n, dx);
+  return dx && add_adjoint(s, x, dx);
 }
 
 /* ---- The sweep ------------------------------------------------------------------------------- */
 
-static bool refuse_extents(Sweep *s, const GlowNode *n, unsigned errors) {
+static bool refuse_extents(GlowSweep *s, const GlowNode *n, unsigned errors) {
   if (glow_context_error_count(s->b->module->ctx) == errors)
     glow_error(s->b->module->ctx, s->where, "%s '%s' lies between, whose extents are not known",
                glow_node_desc(n)->node, name_of(n));
@@ -208,14 +254,14 @@ static bool refuse_extents(Sweep *s, const GlowNode *n, unsigned errors) {
 }
 
 /* `to` computes the same as the result `from`: it takes the uses, the name and the derivative. */
-static bool take_over(Sweep *s, GlowValue *from, GlowValue *to) {
+static bool take_over(GlowSweep *s, GlowValue *from, GlowValue *to) {
   GlowValue *dv = glow_map_get(s->adjoint, from);
   if (!to || glow_map_get(s->independent, from))
     return true;
   GlowStr name = from->name;
   glow_value_replace_uses(from, to);
-  if (name && !is_number(name) && to->kind == GLOW_VALUE_RESULT && to->name &&
-      is_number(to->name)) {
+  if (name && !glow_name_is_number(name) && to->kind == GLOW_VALUE_RESULT && to->name &&
+      glow_name_is_number(to->name)) {
     glow_value_set_name(from, NULL);
     glow_value_set_name(to, name);
   }
@@ -224,7 +270,7 @@ static bool take_over(Sweep *s, GlowValue *from, GlowValue *to) {
 
 /* Builds before n what n's lowering rule says. The sweep goes on with these nodes, which all users
  * of n read from now on. */
-static bool visit_lowering(Sweep *s, GlowNode *n) {
+static bool visit_lowering(GlowSweep *s, GlowNode *n) {
   GlowNode *before = n->prev;
   GlowBuilder b = glow_builder_before(n);
   GlowValue **results = GLOW_NEW_ARRAY(s->arena, GlowValue *, n->nresults);
@@ -240,7 +286,7 @@ static bool visit_lowering(Sweep *s, GlowNode *n) {
 }
 
 /* Adds what the derivatives dy of n's results contribute to those of its operands, by n's rule. */
-static bool visit_rule(Sweep *s, const GlowNode *n, GlowValue **dy, const bool *wanted) {
+static bool visit_rule(GlowSweep *s, const GlowNode *n, GlowValue **dy, const bool *wanted) {
   GlowValue **dx = GLOW_NEW_ARRAY(s->arena, GlowValue *, n->noperands + 1);
   unsigned errors = glow_context_error_count(s->b->module->ctx);
   stand_for(s, n);
@@ -249,18 +295,23 @@ static bool visit_rule(Sweep *s, const GlowNode *n, GlowValue **dy, const bool *
   GlowGrad g = {.b = s->b, .n = n, .dy = dy, .wanted = wanted, .dx = dx};
   if (!glow_grad_hooks[n->op](&g))
     return refuse_extents(s, n, errors);
-  for (uint32_t i = 0; i < n->noperands; i++) {
-    GlowValue *x = glow_node_in(n, i);
-    if (!wanted[i] || !dx[i])
-      continue;
-    dx[i] = leave_predicate(s, n, x, dx[i]);
-    if (!dx[i] || !add_adjoint(s, x, dx[i]))
+  for (uint32_t i = 0; i < n->noperands; i++)
+    if (wanted[i] && dx[i] && !glow_sweep_add(s, n, glow_node_in(n, i), dx[i]))
       return false;
+  return true;
+}
+
+/* What a lowering rule has built may lack rules that its node did not. */
+static bool lacks_none(GlowSweep *s, GlowNode *n) {
+  for (uint32_t i = 0; i < n->noperands; i++) {
+    const GlowValue *v = glow_node_in(n, i);
+    if (v && glow_map_get(s->active, v) && !has_rule(n, i))
+      return check_rules(s, n);
   }
   return true;
 }
 
-static bool visit(Sweep *s, GlowNode *n) {
+static bool visit(GlowSweep *s, GlowNode *n) {
   GlowValue **dy = GLOW_NEW_ARRAY(s->arena, GlowValue *, n->nresults + 1);
   bool *wanted = GLOW_NEW_ARRAY(s->arena, bool, n->noperands + 1);
   bool any_result = false, any_operand = false;
@@ -270,21 +321,24 @@ static bool visit(Sweep *s, GlowNode *n) {
     any_result |= dy[i] != NULL;
     name_adjoint(s, v);
   }
-  if (any_result && n->nregions && captures_active(s, n))
-    return refuse_missing(s, n);
+  if (any_result && glow_sweep_has_regions(n)) {
+    stand_for(s, n);
+    return mask_results(s, n, dy) && glow_sweep_visit_regions(s, n, dy);
+  }
+  any_operand = any_result && captures_active(s, n);
   for (uint32_t i = 0; any_result && i < n->noperands; i++) {
     GlowValue *v = glow_node_in(n, i);
     wanted[i] = v && glow_map_get(s->active, v);
     any_operand |= wanted[i];
-    if (wanted[i] && !has_rule(n, i))
-      return refuse_missing(s, n);
   }
   if (!any_result || !any_operand)
     return true;
+  if (!lacks_none(s, n))
+    return false;
   return glow_node_desc(n)->grad_lowering ? visit_lowering(s, n) : visit_rule(s, n, dy, wanted);
 }
 
-static bool start(Sweep *s, const GlowDerivatives *d) {
+static bool start(GlowSweep *s, const GlowDerivatives *d) {
   for (uint32_t i = 0; i < d->nys; i++) {
     GlowValue *y = d->ys[i], *seed = d->seeds ? d->seeds[i] : NULL;
     if (!glow_map_get(s->active, y))
@@ -297,14 +351,14 @@ static bool start(Sweep *s, const GlowDerivatives *d) {
   return true;
 }
 
-static bool sweep(Sweep *s, const GlowDerivatives *d) {
+static bool sweep(GlowSweep *s, const GlowDerivatives *d) {
   for (uint32_t i = 0; i < d->nxs; i++) {
     glow_map_set(s->active, d->xs[i], d->xs[i]);
     glow_map_set(s->independent, d->xs[i], d->xs[i]);
   }
-  mark_active(s);
+  glow_sweep_mark_block(s, s->b->block, s->b->before);
   GlowNode *n = s->b->before ? s->b->before->prev : s->b->block->last;
-  if (!start(s, d))
+  if (!start(s, d) || (s->checks && !check_rules(s, n)))
     return false;
   for (; n; n = n->prev)
     if (!visit(s, n))
@@ -314,6 +368,16 @@ static bool sweep(Sweep *s, const GlowDerivatives *d) {
     name_adjoint(s, d->xs[i]);
   }
   return true;
+}
+
+static bool run(GlowSweep *s, const GlowBuilder *b, const GlowDerivatives *d) {
+  GlowBuilder at = *b;
+  s->b = &at;
+  s->active = glow_map_create(s->arena);
+  s->independent = glow_map_create(s->arena);
+  s->adjoint = glow_map_create(s->arena);
+  s->reached = glow_map_create(s->arena);
+  return sweep(s, d);
 }
 
 bool glow_differentiate(GlowBuilder *b, const GlowDerivatives *d) {
@@ -326,13 +390,13 @@ bool glow_differentiate(GlowBuilder *b, const GlowDerivatives *d) {
                v->name ? v->name : "_", glow_type_str(ctx, v->type));
     return false;
   }
-  GlowBuilder at = *b;
-  Sweep s = {.b = &at, .where = b->src, .arena = glow_arena_create(ctx)};
-  s.active = glow_map_create(s.arena);
-  s.independent = glow_map_create(s.arena);
-  s.adjoint = glow_map_create(s.arena);
-  s.reached = glow_map_create(s.arena);
-  bool ok = sweep(&s, d);
+  GlowSweep s = {.where = b->src, .arena = glow_arena_create(ctx), .checks = true};
+  bool ok = run(&s, b, d);
   glow_arena_destroy(s.arena);
   return ok;
+}
+
+bool glow_sweep_block(const GlowSweep *s, GlowBuilder *b, const GlowDerivatives *d) {
+  GlowSweep inner = {.where = s->where, .arena = s->arena};
+  return run(&inner, b, d);
 }

@@ -112,7 +112,8 @@ static bool same_refs(const GlowGradientRef *x, uint32_t nx, const GlowGradientR
 static bool same_head(const GlowFunction *f, const GlowFunction *g) {
   if (f->kind != g->kind || f->nresults != g->nresults || f->device != g->device ||
       f->arena != g->arena || f->align != g->align || f->inline_always != g->inline_always ||
-      f->body->nparams != g->body->nparams || f->primal != g->primal || f->seedable != g->seedable)
+      f->body->nparams != g->body->nparams || f->primal != g->primal || f->seedable != g->seedable ||
+      f->forward != g->forward)
     return false;
   for (uint32_t i = 0; i < f->nresults; i++)
     if (f->results[i] != g->results[i])

@@ -62,6 +62,12 @@ GlowNode *glow_node_clone(GlowBuilder *b, const GlowNode *n, GlowMap *map) {
   return c;
 }
 
+void glow_node_renumber(GlowNode *n) {
+  for (uint32_t i = 0; i < n->nresults; i++)
+    if (n->results[i].name && glow_name_is_number(n->results[i].name))
+      glow_value_set_name(&n->results[i], NULL);
+}
+
 static void clone_nodes(GlowBlock *to, const GlowBlock *from, GlowMap *map) {
   GlowBuilder b = {.module = to->module, .block = to};
   for (const GlowNode *n = from->first; n; n = n->next)

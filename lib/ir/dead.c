@@ -49,3 +49,35 @@ void glow_remove_dead_since(GlowBlock *b, uint32_t id) {
       glow_node_remove(n);
   }
 }
+
+/* Whether n only computes: nothing in its regions writes or ends the run. */
+static bool only_computes(const GlowNode *n) {
+  const GlowOpDesc *d = glow_node_desc(n);
+  if (!GLOW_HAS(d, PURE) && !n->nregions)
+    return GLOW_HAS(d, TERMINATOR) && n->block->owner == GLOW_BLOCK_REGION;
+  for (uint32_t r = 0; r < n->nregions; r++)
+    for (const GlowNode *k = n->regions[r] ? n->regions[r]->first : NULL; k; k = k->next)
+      if (!only_computes(k))
+        return false;
+  return true;
+}
+
+static bool is_used(const GlowNode *n) {
+  for (uint32_t i = 0; i < n->nresults; i++)
+    if (n->results[i].uses)
+      return true;
+  return GLOW_HAS(glow_node_desc(n), TERMINATOR);
+}
+
+void glow_remove_unneeded(GlowBlock *b) {
+  for (GlowNode *n = b->last, *prev; n; n = prev) {
+    prev = n->prev;
+    if (!is_used(n) && only_computes(n)) {
+      glow_node_remove(n);
+      continue;
+    }
+    for (uint32_t r = 0; r < n->nregions; r++)
+      if (n->regions[r] && !n->regions[r]->scalar)
+        glow_remove_unneeded(n->regions[r]);
+  }
+}

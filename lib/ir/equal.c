@@ -108,7 +108,7 @@ static bool same_function(Pairing *p, const GlowFunction *a, const GlowFunction 
   if (a->kind != b->kind || a->name != b->name || a->has_results != b->has_results ||
       a->nresults != b->nresults || a->device != b->device || a->arena != b->arena ||
       a->align != b->align || a->inline_always != b->inline_always || a->primal != b->primal ||
-      a->seedable != b->seedable)
+      a->seedable != b->seedable || a->forward != b->forward)
     return false;
   return same_results(a, b) && same_refs(a->from, a->nfrom, b->from, b->nfrom) &&
          same_refs(a->wrt, a->nwrt, b->wrt, b->nwrt) &&

@@ -3,7 +3,10 @@
  *   gradient @g of @f from F wrt W keeping K seedable
  *
  * The parameters of @g are those of @f, then, if `seedable`, a seed for each F, of the same type.
- * The results are a derivative for each W, of the same type, then the values that K names. */
+ * The results are a derivative for each W, of the same type, then the values that K names.
+ *
+ * With `forward` in place of `seedable`, the further parameters are a tangent for each W, and the
+ * first results a tangent for each F. */
 #include <string.h>
 
 #include "ir/ir_internal.h"
@@ -100,16 +103,21 @@ typedef struct Signature {
 
 static bool compute(const GlowFunction *g, const GlowFunction *primal, Signature *s) {
   GlowArena *arena = g->module->arena;
-  uint32_t nprimal = primal->body->nparams;
-  s->nparams = nprimal + (g->seedable ? g->nfrom : 0);
-  s->nresults = g->nwrt + g->nkeeping;
-  s->params = GLOW_NEW_ARRAY(arena, const GlowType *, nprimal + g->nfrom);
-  s->results = GLOW_NEW_ARRAY(arena, const GlowType *, s->nresults);
+  uint32_t nprimal = primal->body->nparams, derived = g->forward ? g->nfrom : g->nwrt;
+  s->nparams = nprimal + (g->forward ? g->nwrt : g->seedable ? g->nfrom : 0);
+  s->nresults = derived + g->nkeeping;
+  s->params = GLOW_NEW_ARRAY(arena, const GlowType *, nprimal + g->nfrom + g->nwrt);
+  s->results = GLOW_NEW_ARRAY(arena, const GlowType *, s->nresults + g->nwrt);
   for (uint32_t i = 0; i < nprimal; i++)
     s->params[i] = primal->body->params[i]->type;
-  return collect(g, primal, g->from, g->nfrom, "from", s->params + nprimal) &&
-         collect(g, primal, g->wrt, g->nwrt, "wrt", s->results) &&
-         collect(g, primal, g->keeping, g->nkeeping, NULL, s->results + g->nwrt);
+  const GlowType **from = s->params + nprimal, **wrt = s->results;
+  if (g->forward) {
+    from = s->results;
+    wrt = s->params + nprimal;
+  }
+  return collect(g, primal, g->from, g->nfrom, "from", from) &&
+         collect(g, primal, g->wrt, g->nwrt, "wrt", wrt) &&
+         collect(g, primal, g->keeping, g->nkeeping, NULL, s->results + derived);
 }
 
 static bool check_list(const GlowFunction *g, const char *what, const GlowType *const *have,
@@ -139,11 +147,14 @@ static bool check_params(const GlowFunction *g, const Signature *s) {
 }
 
 /* Gives g the computed results and the parameters that are not written: those of the primal keep
- * their names, seeds are called `seed`. */
+ * their names, seeds are called `seed`, the tangent of %x %x.tangent. */
 static void adopt(GlowFunction *g, const GlowFunction *primal, const Signature *s) {
+  GlowContext *ctx = g->module->ctx;
+  uint32_t nprimal = primal->body->nparams;
   for (uint32_t i = g->body->nparams; i < s->nparams; i++) {
-    bool seed = i >= primal->body->nparams;
-    GlowStr name = seed ? glow_str(g->module->ctx, "seed") : primal->body->params[i]->name;
+    GlowStr name = i < nprimal  ? primal->body->params[i]->name
+                   : g->forward ? glow_str_printf(ctx, "%s.tangent", g->wrt[i - nprimal].name)
+                                : glow_str(ctx, "seed");
     glow_block_add_param(g->body, name, s->params[i]);
   }
   g->has_results = true;

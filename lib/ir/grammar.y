@@ -33,6 +33,7 @@ void glow_grammar_recovered(void *grammar) { ((yyParser *)grammar)->yyerrcnt = -
 }
 %stack_overflow { p->no_memory = true; }
 %fallback IDENT PLACEHOLDER VARIABLE CONSTANT SPLAT RANDOM RESOURCE EVAL PAYLOAD ELIDED OF FROM WRT
+          FORWARD
   KEEPING SEEDABLE YIELD RETURN NONE PRED LOC WITH AT ALLOC VIEW DEALLOC SEQ OPT BOOLEAN.
 %token TAIL BAD FRAGMENT.
 
@@ -131,6 +132,7 @@ clauses ::= clauses FROM(T) refs.             { glow_parse_gradient_clause(p, &T
 clauses ::= clauses WRT(T) refs.              { glow_parse_gradient_clause(p, &T, 'w'); }
 clauses ::= clauses KEEPING(T) refs.          { glow_parse_gradient_clause(p, &T, 'k'); }
 clauses ::= clauses SEEDABLE(T).              { glow_parse_gradient_clause(p, &T, 's'); }
+clauses ::= clauses FORWARD(T).               { glow_parse_gradient_clause(p, &T, 't'); }
 refs ::= gref.
 refs ::= refs COMMA gref.
 gref ::= INT(T).                              { glow_parse_gradient_ref(p, &T, '#'); }

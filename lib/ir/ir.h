@@ -161,11 +161,13 @@ struct GlowFunction {
   GlowStr device;        /* with {device = "..."}; NULL if absent */
   int64_t arena, align;  /* with {arena = n, align = n}, in bytes; -1 if absent */
   bool inline_always;    /* with {inline = true} */
-  /* GRADIENT: the clauses of gradient @g of @primal from ... wrt ... keeping ... seedable */
+  /* GRADIENT: the clauses of gradient @g of @primal from ... wrt ... keeping ... seedable, or
+   * forward */
   GlowStr primal;
   GlowGradientRef *from, *wrt, *keeping;
   uint32_t nfrom, nwrt, nkeeping;
   bool seedable;
+  bool forward; /* derivatives along tangents, which are further parameters */
   GlowLoc src;
   GlowFunction *prev, *next;
   GlowModule *module;
@@ -320,6 +322,10 @@ GlowArray glow_array_i64(GlowModule *m, const int64_t *data, uint32_t count);
 /* Copies n with its regions to the builder's place. An operand with an entry in `map` becomes the
  * value of the entry; other operands stay. The results of n get entries. */
 GlowNode *glow_node_clone(GlowBuilder *b, const GlowNode *n, GlowMap *map);
+/* For copies into another block: results whose names are only numbers are numbered anew. */
+void glow_node_renumber(GlowNode *n);
+/* Whether a name was given by counting: 7, or 7.1. */
+bool glow_name_is_number(GlowStr name);
 
 /* Members of an operator, compared and hashed field by field (arrays by content). The hash depends
  * on no address. */

@@ -65,6 +65,10 @@ bool glow_names_add(GlowNames *names, GlowStr name, void *owner) {
   return true;
 }
 
+bool glow_name_is_number(GlowStr name) {
+  return strspn(name, "0123456789.") == glow_str_length(name);
+}
+
 /* Length of `name` without a suffix ".digits", or all of it. */
 static size_t stem_length(GlowStr name) {
   size_t length = glow_str_length(name), i = length;

@@ -499,10 +499,12 @@ void glow_parse_gradient_clause(GlowParser *p, const GlowToken *t, char clause) 
     set_clause(p, t, &c->wrt, &c->nwrt);
   else if (clause == 'k')
     set_clause(p, t, &c->keeping, &c->nkeeping);
-  else if (c->seedable)
+  else if (clause == 't' ? c->forward : c->seedable)
     glow_parse_error(p, t, "this clause is given twice");
+  else if (c->forward || c->seedable)
+    glow_parse_error(p, t, "'forward' takes tangents instead of seeds, so it excludes 'seedable'");
   else
-    c->seedable = true;
+    *(clause == 't' ? &c->forward : &c->seedable) = true;
   for (uint32_t i = 0; clause == 'w' && i < c->nwrt; i++)
     if (!c->wrt[i].name)
       glow_parse_error(p, t, "'wrt' names parameters and storage, not results");
@@ -519,5 +521,6 @@ void glow_parse_gradient(GlowParser *p, const GlowToken *name, const GlowToken *
   f->keeping = p->clauses.keeping;
   f->nkeeping = p->clauses.nkeeping;
   f->seedable = p->clauses.seedable;
+  f->forward = p->clauses.forward;
   drop_statement(p);
 }

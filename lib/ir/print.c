@@ -461,6 +461,8 @@ static void print_gradient(GlowText *out, const GlowFunction *f) {
   print_refs(out, " keeping ", f->keeping, f->nkeeping);
   if (f->seedable)
     glow_text_puts(out, " seedable");
+  if (f->forward)
+    glow_text_puts(out, " forward");
 }
 
 void glow_function_print_head(GlowText *out, const GlowFunction *f) {

@@ -15,14 +15,6 @@ GlowEval glow_eval_create(GlowModule *m, GlowArena *arena, const GlowNode *for_n
   return e;
 }
 
-void glow_node_renumber(GlowNode *n) {
-  for (uint32_t i = 0; i < n->nresults; i++) {
-    GlowStr name = n->results[i].name;
-    if (name && strspn(name, "0123456789.") == glow_str_length(name))
-      glow_value_set_name(&n->results[i], NULL);
-  }
-}
-
 /* Pushes the first operand of n that has no copy yet. False if there is none. */
 static bool push_uncopied(GlowEval *e, const GlowNode *n, NodeVec *stack) {
   for (uint32_t i = 0; i < n->noperands; i++) {

@@ -54,8 +54,6 @@ GlowValue *glow_eval_copy(GlowEval *e, GlowValue *v);
 /* Ends the block with `v` and makes it a constant called `name` (or NAME.n). */
 GlowStorage *glow_eval_finish(GlowEval *e, GlowValue *v, GlowStr name);
 
-/* For copies into another block: results whose names are only numbers are numbered anew. */
-void glow_node_renumber(GlowNode *n);
 /* A constant with the elements of t (copied) as a list. */
 GlowStorage *glow_constant_list(GlowModule *m, GlowStr name, const GlowTensor *t);
 

@@ -88,32 +88,103 @@ static void open_function(Derived *d) {
   d->b = glow_builder_at_end(f->body);
 }
 
-/* Fills the first nwrt of `results`. */
-static bool differentiate(Derived *d, GlowValue **results) {
-  GlowPassRun *run = d->run;
+/* The sweep for the values that `from` and `wrt` name; fills results by wrt. */
+static bool sweep(Derived *d, GlowValue *const *seeds, GlowValue **ys, GlowValue **xs,
+                  GlowValue **results) {
   const GlowFunction *g = d->g;
-  GlowValue **ys = GLOW_NEW_ARRAY(run->arena, GlowValue *, g->nfrom);
-  GlowValue **xs = GLOW_NEW_ARRAY(run->arena, GlowValue *, g->nwrt);
   for (uint32_t i = 0; i < g->nfrom; i++)
     ys[i] = meant(d, &g->from[i]);
   for (uint32_t i = 0; i < g->nwrt; i++)
     xs[i] = named(d, &g->wrt[i]);
-  GlowDerivatives what = {.ys = ys, .nys = g->nfrom, .xs = xs, .nxs = g->nwrt, .results = results};
-  if (g->seedable)
-    what.seeds = d->function->body->params + d->primal->body->nparams;
   d->b.src = g->src;
-  if (!glow_differentiate(&d->b, &what))
+  return glow_differentiate(
+      &d->b,
+      &(GlowDerivatives){
+          .ys = ys, .seeds = seeds, .nys = g->nfrom, .xs = xs, .nxs = g->nwrt, .results = results});
+}
+
+/* The parameters behind those of the primal: seeds or tangents. */
+static GlowValue *const *further_params(const Derived *d) {
+  return d->function->body->params + d->primal->body->nparams;
+}
+
+static bool fill_zeros(Derived *d, GlowValue *like, const GlowGradientRef *ref, const char *suffix,
+                       GlowValue **result) {
+  *result = glow_grad_filled(&d->b, like, 0);
+  if (*result && ref->name)
+    glow_value_set_name(*result, glow_str_printf(d->run->ctx, "%s.%s", ref->name, suffix));
+  return *result != NULL;
+}
+
+static bool derivatives(Derived *d, GlowValue **results) {
+  const GlowFunction *g = d->g;
+  GlowValue **ys = GLOW_NEW_ARRAY(d->run->arena, GlowValue *, g->nfrom);
+  GlowValue **xs = GLOW_NEW_ARRAY(d->run->arena, GlowValue *, g->nwrt);
+  if (!sweep(d, g->seedable ? further_params(d) : NULL, ys, xs, results))
     return false;
   for (uint32_t i = 0; i < g->nwrt; i++) {
     if (results[i])
       continue;
-    glow_pass_remark(run, g->src,
+    glow_pass_remark(d->run, g->src,
                      "gradient @%s: nothing depends on %c%s, so its derivative is zero", g->name,
                      g->wrt[i].is_storage ? '@' : '%', g->wrt[i].name);
-    results[i] = glow_grad_filled(&d->b, xs[i], 0);
-    if (!results[i])
+    if (!fill_zeros(d, xs[i], &g->wrt[i], "grad", &results[i]))
       return false;
-    glow_value_set_name(results[i], glow_str_printf(run->ctx, "%s.grad", g->wrt[i].name));
+  }
+  return true;
+}
+
+/* The derivative of the derivative of %v, %v.grad.grad, is the tangent of %v. */
+static void name_tangents(const Derived *d) {
+  static const char twice[] = ".grad.grad";
+  for (GlowNode *n = d->function->body->first; n; n = n->next)
+    for (uint32_t i = 0; i < n->nresults; i++) {
+      GlowStr name = n->results[i].name;
+      size_t length = name ? glow_str_length(name) : 0, suffix = sizeof twice - 1;
+      if (length > suffix && strcmp(name + length - suffix, twice) == 0)
+        glow_value_set_name(&n->results[i], glow_str_printf(d->run->ctx, "%.*s.tangent",
+                                                            (int)(length - suffix), name));
+    }
+}
+
+static bool tangents(Derived *d, GlowValue **results) {
+  const GlowFunction *g = d->g;
+  GlowArena *arena = d->run->arena;
+  GlowValue **ys = GLOW_NEW_ARRAY(arena, GlowValue *, g->nfrom);
+  GlowValue **us = GLOW_NEW_ARRAY(arena, GlowValue *, g->nfrom);
+  GlowValue **xs = GLOW_NEW_ARRAY(arena, GlowValue *, g->nwrt);
+  GlowValue **dx = GLOW_NEW_ARRAY(arena, GlowValue *, g->nwrt);
+  GlowValue **tangents_of = GLOW_NEW_ARRAY(arena, GlowValue *, g->nwrt);
+  uint32_t count = 0;
+  d->b.src = g->src;
+  for (uint32_t i = 0; i < g->nfrom; i++) {
+    us[i] = glow_grad_filled(&d->b, meant(d, &g->from[i]), 1);
+    if (!us[i])
+      return false;
+  }
+  if (!sweep(d, us, ys, xs, dx))
+    return false;
+  for (uint32_t i = 0; i < g->nwrt; i++)
+    if (dx[i]) {
+      dx[count] = dx[i];
+      tangents_of[count++] = further_params(d)[i];
+    }
+  if (!glow_differentiate(&d->b, &(GlowDerivatives){.ys = dx,
+                                                    .seeds = tangents_of,
+                                                    .nys = count,
+                                                    .xs = us,
+                                                    .nxs = g->nfrom,
+                                                    .results = results}))
+    return false;
+  for (uint32_t i = 0; i < g->nfrom; i++) {
+    if (results[i])
+      continue;
+    glow_pass_remark(d->run, g->src,
+                     "gradient @%s: nothing of what 'wrt' names reaches value %u of 'from', so its "
+                     "tangent is zero",
+                     g->name, i);
+    if (!fill_zeros(d, us[i], &g->from[i], "tangent", &results[i]))
+      return false;
   }
   return true;
 }
@@ -137,8 +208,8 @@ static void hold_kept(Derived *d) {
   glow_build_terminator(d->function->body, GLOW_OP_RETURN, kept, g->nkeeping);
 }
 
-/* Puts the derivatives before what is kept, and Saves at the end of the text. */
-static void end_function(Derived *d, GlowValue **results) {
+/* Puts the `derived` derivatives before what is kept, and Saves at the end of the text. */
+static void end_function(Derived *d, GlowValue **results, uint32_t derived) {
   GlowNode *end = glow_block_terminator(d->function->body);
   GlowNode *last = end->prev, *next;
   for (GlowNode *n = d->function->body->first; n && n != last; n = next) {
@@ -147,50 +218,26 @@ static void end_function(Derived *d, GlowValue **results) {
       glow_node_move_before(n, end);
   }
   for (uint32_t i = 0; i < end->noperands; i++)
-    results[d->g->nwrt + i] = end->operands[i].value;
+    results[derived + i] = end->operands[i].value;
   glow_node_remove(end);
-  glow_build_terminator(d->function->body, GLOW_OP_RETURN, results, d->g->nwrt + d->g->nkeeping);
-}
-
-/* Whether n only computes: nothing in its regions writes or ends the run. */
-static bool only_computes(const GlowNode *n) {
-  const GlowOpDesc *d = glow_node_desc(n);
-  if (!GLOW_HAS(d, PURE) && !n->nregions)
-    return GLOW_HAS(d, TERMINATOR) && n->block->owner == GLOW_BLOCK_REGION;
-  for (uint32_t r = 0; r < n->nregions; r++)
-    for (const GlowNode *k = n->regions[r] ? n->regions[r]->first : NULL; k; k = k->next)
-      if (!only_computes(k))
-        return false;
-  return true;
-}
-
-static bool is_used(const GlowNode *n) {
-  for (uint32_t i = 0; i < n->nresults; i++)
-    if (n->results[i].uses)
-      return true;
-  return false;
-}
-
-static void delete_dead(GlowBlock *b) {
-  for (GlowNode *n = b->last, *prev; n; n = prev) {
-    prev = n->prev;
-    if (!is_used(n) && only_computes(n))
-      glow_node_remove(n);
-  }
+  glow_build_terminator(d->function->body, GLOW_OP_RETURN, results, derived + d->g->nkeeping);
 }
 
 static bool derive(GlowPassRun *run, GlowFunction *g, const GlowFunction *primal) {
   Derived d = {.run = run, .g = g, .primal = primal, .map = glow_map_create(run->arena)};
-  GlowValue **results = GLOW_NEW_ARRAY(run->arena, GlowValue *, g->nwrt + g->nkeeping);
+  uint32_t derived = g->forward ? g->nfrom : g->nwrt;
+  GlowValue **results = GLOW_NEW_ARRAY(run->arena, GlowValue *, derived + g->nkeeping);
   glow_pass_changed(run, NULL, NULL);
   open_function(&d);
   if (!glow_clone_inlined(run, &d.b, primal, d.map, &d.saved))
     return false;
   hold_kept(&d);
-  if (!differentiate(&d, results))
+  if (!(g->forward ? tangents(&d, results) : derivatives(&d, results)))
     return false;
-  end_function(&d, results);
-  delete_dead(d.function->body);
+  end_function(&d, results, derived);
+  glow_remove_unneeded(d.function->body);
+  if (g->forward)
+    name_tangents(&d);
   glow_function_replace(g, d.function);
   glow_function_keep_result_names(d.function);
   return true;

@@ -8,7 +8,7 @@ syntax case match
 runtime syntax/glow-words.vim
 
 syntax keyword glowStorage module declare placeholder variable constant
-syntax keyword glowFunction func program gradient of from wrt keeping seedable with
+syntax keyword glowFunction func program gradient of from wrt keeping seedable forward with
 syntax keyword glowStatement return yield pred alloc dealloc tensorview at loc
 syntax keyword glowInitializer splat random resource eval payload elided
 syntax keyword glowConstant true false none inf nan

@@ -1,0 +1,492 @@
+/* The rules of If and Loop. Their regions are copied, which computes their values again, and the
+ * copies are differentiated by a sweep of their own.
+ *
+ * If: an If on the same condition, whose regions yield a derivative for each captured value.
+ *
+ * Loop: a Loop that runs from the last iteration to the first
+ *
+ *   ^body(j, go, dh..., sums...):  k = T - 1 - j
+ *     h... = Gather(tape, k)       what the loop carried at the start of iteration k
+ *     the body again, and its derivatives by h and by captured values
+ *     yield go, dh..., sums + what this iteration adds
+ *
+ * The tapes are further stacked results of the loop, one for each carried value that the copy
+ * reads. T is the extent of a tape, or the trip count where that is known. */
+#include "autodiff/sweep.h"
+#include "ir/dead.h"
+#include "lower/lower.h"
+
+typedef GLOW_VEC(GlowValue *) Values;
+
+/* ---- Captured values ------------------------------------------------------------------------- */
+
+/* Whether v is defined in a region of n. */
+static bool is_inside(const GlowNode *n, const GlowValue *v) {
+  for (const GlowBlock *b = glow_value_block(v); b; b = glow_block_parent(b))
+    if (b->owner == GLOW_BLOCK_REGION && b->of.node == n)
+      return true;
+  return false;
+}
+
+/* The active values outside of n that its regions read, in the order of the text. */
+static Values captured(const GlowSweep *s, const GlowNode *n) {
+  Values found = {0};
+  GlowMap *seen = glow_map_create(s->arena);
+  for (uint32_t r = 0; r < n->nregions; r++) {
+    GlowNode *end = n->regions[r]->last;
+    for (GlowNode *k = n->regions[r]->first; k; k = k == end ? NULL : glow_next_in_walk(k))
+      for (uint32_t i = 0; i < k->noperands; i++) {
+        GlowValue *v = k->operands[i].value;
+        if (!v || !glow_sweep_is_active(s, v) || glow_map_get(seen, v) || is_inside(n, v))
+          continue;
+        glow_map_set(seen, v, v);
+        glow_vec_push(s->arena, &found, v);
+      }
+  }
+  return found;
+}
+
+/* ---- Copies of regions ----------------------------------------------------------------------- */
+
+static GlowBlock *new_block(const GlowSweep *s, const char *label, GlowBuilder *b) {
+  GlowModule *m = s->b->module;
+  GlowBlock *block =
+      glow_block_create(m, GLOW_LEVEL_GRAPH, s->b->block->names, glow_str(m->ctx, label));
+  *b = glow_builder_at_end(block);
+  b->src = s->b->src;
+  b->origin = s->b->origin;
+  return block;
+}
+
+static GlowValue *mapped(const GlowMap *map, GlowValue *v) {
+  GlowValue *to = v ? glow_map_get(map, v) : NULL;
+  return to ? to : v;
+}
+
+/* Copies the nodes of a region to b, up to its terminator. */
+static void copy_nodes(GlowBuilder *b, const GlowBlock *from, GlowMap *map) {
+  const GlowNode *end = glow_block_terminator(from);
+  for (const GlowNode *n = from->first; n != end; n = n->next)
+    glow_node_renumber(glow_node_clone(b, n, map));
+}
+
+/* ---- If -------------------------------------------------------------------------------------- */
+
+/* Makes region r of the derivative, without its terminator, and sets dx[i] to the derivatives by
+ * the captured values, NULL for zeros. NULL after a diagnostic. */
+static GlowBlock *derive_branch(GlowSweep *s, const GlowNode *n, uint32_t r, GlowValue *const *dy,
+                                const Values *xs, GlowValue **dx) {
+  GlowBuilder b;
+  const GlowBlock *from = n->regions[r];
+  GlowBlock *block = new_block(s, from->label, &b);
+  GlowMap *map = glow_map_create(s->arena);
+  GlowValue **ys = GLOW_NEW_ARRAY(s->arena, GlowValue *, n->nresults + 1);
+  GlowValue **seeds = GLOW_NEW_ARRAY(s->arena, GlowValue *, n->nresults + 1);
+  uint32_t count = 0;
+  copy_nodes(&b, from, map);
+  for (uint32_t i = 0; i < n->nresults; i++) {
+    GlowValue *y = glow_block_terminator(from)->operands[i].value;
+    if (!dy[i] || !glow_sweep_is_active(s, y))
+      continue;
+    ys[count] = mapped(map, y);
+    seeds[count++] = dy[i];
+  }
+  GlowDerivatives d = {
+      .ys = ys, .seeds = seeds, .nys = count, .xs = xs->data, .nxs = xs->count, .results = dx};
+  return glow_sweep_block(s, &b, &d) ? block : NULL;
+}
+
+/* Ends a region with the derivatives by the values that either branch depends on. */
+static bool end_branch(GlowSweep *s, GlowBlock *block, const Values *xs, GlowValue **dx,
+                       GlowValue *const *other) {
+  GlowBuilder b = glow_builder_at_end(block);
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < xs->count; i++) {
+    if (!dx[i] && !other[i])
+      continue;
+    GlowValue *v = dx[i] ? dx[i] : glow_grad_filled(&b, xs->data[i], 0);
+    if (!v)
+      return false;
+    dx[i] = v;
+    count++;
+  }
+  GlowValue **yields = GLOW_NEW_ARRAY(s->arena, GlowValue *, count + 1);
+  for (uint32_t i = 0, k = 0; i < xs->count; i++)
+    if (dx[i])
+      yields[k++] = dx[i];
+  glow_build_terminator(block, GLOW_OP_YIELD, yields, count)->src = s->b->src;
+  glow_remove_unneeded(block);
+  return true;
+}
+
+static bool derive_if(GlowSweep *s, const GlowNode *n, GlowValue *const *dy) {
+  Values xs = captured(s, n);
+  GlowBlock *blocks[2];
+  GlowValue **dx[2];
+  GlowValue *cond = glow_node_in(n, 0);
+  for (uint32_t r = 0; r < 2; r++) {
+    dx[r] = GLOW_NEW_ARRAY(s->arena, GlowValue *, xs.count + 1);
+    blocks[r] = derive_branch(s, n, r, dy, &xs, dx[r]);
+    if (!blocks[r])
+      return false;
+  }
+  if (!end_branch(s, blocks[0], &xs, dx[0], dx[1]) || !end_branch(s, blocks[1], &xs, dx[1], dx[0]))
+    return false;
+  uint32_t count = glow_block_terminator(blocks[0])->noperands;
+  if (!count)
+    return true;
+  GlowNode *made = glow_node_create(s->b, &(GlowNodeSpec){.op = GLOW_OP_IF,
+                                                          .ins = &cond,
+                                                          .nins = 1,
+                                                          .regions = blocks,
+                                                          .nregions = 2,
+                                                          .nresults = count});
+  for (uint32_t i = 0, k = 0; made && i < xs.count; i++)
+    if (dx[0][i] && !glow_sweep_add(s, n, xs.data[i], &made->results[k++]))
+      return false;
+  return made != NULL;
+}
+
+/* ---- Loop ------------------------------------------------------------------------------------ */
+
+typedef struct Reverse {
+  GlowSweep *s;
+  GlowNode *n;
+  GlowValue *const *dy;
+  uint32_t carried; /* values that n carries */
+  bool *varied;     /* by carried value: whether it has a derivative */
+  Values xs;        /* captured */
+  GlowValue **dx;   /* what an iteration adds to their derivatives, in the body; NULL: nothing */
+  GlowBlock *body;
+  GlowBuilder b;      /* at the end of the body */
+  GlowValue *index;   /* parameters of the body at first: the iteration, */
+  GlowValue **starts; /* and what n carries at the start of it */
+  GlowValue **tapes;  /* by carried value: what n stacks of it; NULL: not needed */
+  GlowValue *trip;    /* how often n ran */
+  GlowValue *last;    /* less 1 */
+} Reverse;
+
+static GlowNode *end_of(const GlowNode *n) { return glow_block_terminator(n->regions[0]); }
+
+/* How often n runs, if that is known; else -1. */
+static int64_t known_trips(const GlowNode *n) {
+  const GlowValue *trip = glow_node_in(n, GLOW_LOOP_IN_TRIP);
+  const GlowValue *conds[2] = {glow_node_in(n, GLOW_LOOP_IN_COND), end_of(n)->operands[0].value};
+  for (int i = 0; i < 2; i++) {
+    const GlowTensor *t = conds[i] ? glow_value_known(conds[i]) : NULL;
+    bool holds = !conds[i] || (i && conds[i] == n->regions[0]->params[1]) ||
+                 (t && glow_tensor_elements(t) == 1 && glow_tensor_get_int(t, 0));
+    if (!holds)
+      return -1;
+  }
+  const GlowTensor *t = trip ? glow_value_known(trip) : NULL;
+  if (!t || glow_tensor_elements(t) != 1)
+    return -1;
+  int64_t trips = glow_tensor_get_int(t, 0);
+  return trips < 0 ? 0 : trips;
+}
+
+static GlowValue *picked(GlowBuilder *b, GlowValue *v, GlowValue *index, const char *name) {
+  GlowGatherMembers members = {.axis = 0};
+  GlowValue *ins[] = {v, index};
+  GlowNode *n = v && index ? glow_build(b, GLOW_OP_GATHER, ins, 2, &members,
+                                        name ? glow_str(b->module->ctx, name) : NULL)
+                           : NULL;
+  return n ? &n->results[0] : NULL;
+}
+
+/* The parameters of the body, but those for sums; index and starts are among them for now. */
+static void add_params(Reverse *r) {
+  GlowContext *ctx = r->s->b->module->ctx;
+  const GlowBlock *from = r->n->regions[0];
+  glow_block_add_param(r->body, NULL, glow_type_scalar(ctx, GLOW_KIND_I64));
+  glow_block_add_param(r->body, NULL, glow_type_scalar(ctx, GLOW_KIND_BOOL));
+  for (uint32_t k = 0; k < r->carried; k++)
+    if (r->varied[k])
+      glow_block_add_param(r->body, glow_str_printf(ctx, "%s.grad", from->params[k + 2]->name),
+                           from->params[k + 2]->type);
+  r->index = glow_block_add_param(r->body, NULL, glow_type_scalar(ctx, GLOW_KIND_I64));
+  for (uint32_t k = 0; k < r->carried; k++)
+    r->starts[k] =
+        glow_block_add_param(r->body, from->params[k + 2]->name, from->params[k + 2]->type);
+}
+
+/* Copies the body of n and differentiates the copy. Sets dh[k] to the derivatives by the carried
+ * values that vary, and r->dx. */
+static bool derive_body(Reverse *r, GlowValue **dh) {
+  GlowSweep *s = r->s;
+  GlowNode *n = r->n, *end = end_of(n);
+  const GlowBlock *from = n->regions[0];
+  GlowMap *map = glow_map_create(s->arena);
+  uint32_t most = n->nresults + r->carried + r->xs.count + 1, nys = 0, nxs = 0, param = 2;
+  GlowValue **ys = GLOW_NEW_ARRAY(s->arena, GlowValue *, most);
+  GlowValue **seeds = GLOW_NEW_ARRAY(s->arena, GlowValue *, most);
+  GlowValue **xs = GLOW_NEW_ARRAY(s->arena, GlowValue *, most);
+  GlowValue **results = GLOW_NEW_ARRAY(s->arena, GlowValue *, most);
+  glow_map_set(map, from->params[0], r->index);
+  GlowSplatMembers yes = {.value = {.is_int = true, .i = 1, .f = 1}};
+  const GlowType *flag = from->params[1]->type;
+  GlowNode *go = glow_node_create(
+      &r->b, &(GlowNodeSpec){.op = GLOW_OP_SPLAT, .members = &yes, .types = &flag});
+  if (!go)
+    return false;
+  glow_map_set(map, from->params[1], &go->results[0]);
+  for (uint32_t k = 0; k < r->carried; k++)
+    glow_map_set(map, from->params[k + 2], r->starts[k]);
+  copy_nodes(&r->b, from, map);
+  for (uint32_t i = 0; i < n->nresults; i++) {
+    GlowValue *y = end->operands[i + 1].value;
+    bool carried = i < r->carried;
+    GlowValue *seed = carried ? (r->varied[i] ? r->body->params[param++] : NULL) : r->dy[i];
+    if (!seed || !glow_sweep_is_active(s, y))
+      continue;
+    ys[nys] = mapped(map, y);
+    seeds[nys++] = carried ? seed : picked(&r->b, seed, r->index, NULL);
+    if (!seeds[nys - 1])
+      return false;
+  }
+  for (uint32_t k = 0; k < r->carried; k++)
+    if (r->varied[k])
+      xs[nxs++] = r->starts[k];
+  for (uint32_t i = 0; i < r->xs.count; i++)
+    xs[nxs++] = r->xs.data[i];
+  GlowDerivatives d = {
+      .ys = ys, .seeds = seeds, .nys = nys, .xs = xs, .nxs = nxs, .results = results};
+  if (!glow_sweep_block(s, &r->b, &d))
+    return false;
+  nxs = 0;
+  for (uint32_t k = 0; k < r->carried; k++) {
+    if (!r->varied[k])
+      continue;
+    dh[k] = results[nxs] ? results[nxs] : glow_grad_filled(&r->b, xs[nxs], 0);
+    nxs++;
+    if (!dh[k])
+      return false;
+  }
+  r->dx = results + nxs;
+  return true;
+}
+
+/* Ends the body, with sums as further parameters, and deletes what it does not need. */
+static bool end_body(Reverse *r, GlowValue **dh) {
+  GlowValue **yields = GLOW_NEW_ARRAY(r->s->arena, GlowValue *, 1 + r->carried + r->xs.count);
+  uint32_t count = 0;
+  yields[count++] = r->body->params[1];
+  for (uint32_t k = 0; k < r->carried; k++)
+    if (r->varied[k])
+      yields[count++] = dh[k];
+  for (uint32_t i = 0; i < r->xs.count; i++) {
+    if (!r->dx[i])
+      continue;
+    GlowValue *sum =
+        glow_block_add_param(r->body, glow_str(r->s->b->module->ctx, "sum"), r->xs.data[i]->type);
+    yields[count] = glow_then2(&r->b, GLOW_OP_ADD, sum, r->dx[i]);
+    if (!yields[count++])
+      return false;
+  }
+  glow_build_terminator(r->body, GLOW_OP_YIELD, yields, count)->src = r->s->b->src;
+  glow_remove_unneeded(r->body);
+  return true;
+}
+
+/* Puts a copy of n before it that also stacks the parameters `taped` of its body, as its last
+ * results. The copy takes the uses of n. NULL after a diagnostic. */
+static GlowNode *with_tapes(Reverse *r, GlowValue *const *taped, uint32_t count) {
+  GlowNode *n = r->n;
+  GlowModule *m = r->s->b->module;
+  const GlowBlock *from = n->regions[0];
+  GlowBuilder at = glow_builder_before(n), b;
+  GlowBlock *body = new_block(r->s, from->label, &b);
+  GlowMap *map = glow_map_create(r->s->arena);
+  uint32_t nresults = n->nresults + count;
+  GlowValue **ins = GLOW_NEW_ARRAY(r->s->arena, GlowValue *, n->noperands + 1);
+  GlowValue **yields = GLOW_NEW_ARRAY(r->s->arena, GlowValue *, nresults + 1);
+  const GlowType **types = GLOW_NEW_ARRAY(r->s->arena, const GlowType *, nresults);
+  GlowStr *names = GLOW_NEW_ARRAY(r->s->arena, GlowStr, nresults);
+  for (uint32_t i = 0; i < n->noperands; i++)
+    ins[i] = glow_node_in(n, i);
+  for (uint32_t i = 0; i < from->nparams; i++)
+    glow_map_set(map, from->params[i],
+                 glow_block_add_param(body, from->params[i]->name, from->params[i]->type));
+  copy_nodes(&b, from, map);
+  for (uint32_t i = 0; i <= n->nresults; i++)
+    yields[i] = mapped(map, end_of(n)->operands[i].value);
+  for (uint32_t i = 0; i < count; i++) {
+    yields[n->nresults + 1 + i] = mapped(map, taped[i]);
+    names[n->nresults + i] = glow_str_printf(m->ctx, "%s.tape", taped[i]->name);
+  }
+  for (uint32_t i = 0; i < n->nresults; i++)
+    types[i] = n->results[i].type;
+  glow_build_terminator(body, GLOW_OP_YIELD, yields, nresults + 1)->src = end_of(n)->src;
+  return glow_node_create(&at, &(GlowNodeSpec){.op = GLOW_OP_LOOP,
+                                               .ins = ins,
+                                               .nins = n->noperands,
+                                               .regions = &body,
+                                               .nregions = 1,
+                                               .nresults = nresults,
+                                               .types = types,
+                                               .names = names});
+}
+
+/* Sets the tapes, trip and last. */
+static bool tape(Reverse *r) {
+  GlowModule *m = r->s->b->module;
+  GlowNode *n = r->n;
+  const GlowBlock *from = n->regions[0];
+  int64_t trips = known_trips(n);
+  GlowValue **taped = GLOW_NEW_ARRAY(r->s->arena, GlowValue *, r->carried + 1);
+  uint32_t count = 0;
+  for (uint32_t k = 0; k < r->carried; k++)
+    if (r->starts[k]->uses)
+      taped[count++] = from->params[k + 2];
+  if (!count && trips < 0)
+    taped[count++] = from->params[0];
+  GlowNode *loop = count ? with_tapes(r, taped, count) : NULL;
+  if (count && !loop)
+    return false;
+  for (uint32_t k = 0, i = n->nresults; k < r->carried; k++)
+    if (r->starts[k]->uses)
+      r->tapes[k] = &loop->results[i++];
+  if (trips >= 0) {
+    r->trip = glow_constant_int(m, n, "trips", trips);
+    r->last = glow_constant_int(m, n, "last", trips - 1);
+  } else {
+    r->trip = glow_build_extent(r->s->b, n, &loop->results[n->nresults], 0);
+    r->last = glow_then2(r->s->b, GLOW_OP_SUB, r->trip, glow_constant_int(m, n, "one", 1));
+  }
+  for (uint32_t i = 0; loop && i < n->nresults; i++)
+    if (!glow_map_get(r->s->independent, &n->results[i])) {
+      GlowStr name = n->results[i].name;
+      glow_value_replace_uses(&n->results[i], &loop->results[i]);
+      glow_value_set_name(&n->results[i], NULL);
+      glow_value_set_name(&loop->results[i], name);
+    }
+  return r->last != NULL;
+}
+
+/* Computes index and starts at the head of the body, in place of the parameters. */
+static bool read_tapes(Reverse *r) {
+  GlowBuilder b = r->b;
+  b.before = r->body->first;
+  GlowValue *index = glow_then2(&b, GLOW_OP_SUB, r->last, r->body->params[0]);
+  for (uint32_t k = 0; index && k < r->carried; k++) {
+    if (!r->tapes[k])
+      continue;
+    GlowStr name = r->starts[k]->name;
+    glow_value_set_name(r->starts[k], NULL);
+    GlowValue *start = picked(&b, r->tapes[k], index, name);
+    if (!start)
+      return false;
+    glow_value_replace_uses(r->starts[k], start);
+  }
+  if (!index)
+    return false;
+  glow_value_replace_uses(r->index, index);
+  uint32_t first = r->index->index;
+  for (uint32_t k = r->carried + 1; k-- > 0;)
+    glow_block_remove_param(r->body, first + k);
+  glow_remove_unneeded(r->body);
+  return true;
+}
+
+/* The Loop over the body, at the sweep's place; adds its results to the derivatives. */
+static bool run_reverse(Reverse *r) {
+  GlowSweep *s = r->s;
+  uint32_t count = r->body->nparams;
+  GlowValue **ins = GLOW_NEW_ARRAY(s->arena, GlowValue *, count);
+  GlowValue **xs = GLOW_NEW_ARRAY(s->arena, GlowValue *, count);
+  uint32_t nins = 0;
+  ins[nins++] = r->trip;
+  ins[nins++] = NULL;
+  for (uint32_t k = 0; k < r->carried; k++) {
+    if (!r->varied[k])
+      continue;
+    GlowValue *init = glow_node_in(r->n, GLOW_LOOP_IN_INIT + k);
+    xs[nins] = glow_sweep_is_active(s, init) ? init : NULL;
+    ins[nins++] = r->dy[k] ? r->dy[k] : glow_grad_filled(s->b, &r->n->results[k], 0);
+  }
+  for (uint32_t i = 0; i < r->xs.count; i++)
+    if (r->dx[i]) {
+      xs[nins] = r->xs.data[i];
+      ins[nins++] = glow_grad_filled(s->b, r->xs.data[i], 0);
+    }
+  for (uint32_t i = 2; i < nins; i++)
+    if (!ins[i])
+      return false;
+  GlowNode *loop = glow_node_create(s->b, &(GlowNodeSpec){.op = GLOW_OP_LOOP,
+                                                          .ins = ins,
+                                                          .nins = nins,
+                                                          .regions = &r->body,
+                                                          .nregions = 1,
+                                                          .nresults = nins - 2});
+  for (uint32_t i = 2; loop && i < nins; i++)
+    if (xs[i] && !glow_sweep_add(s, r->n, xs[i], &loop->results[i - 2]))
+      return false;
+  return loop != NULL;
+}
+
+static bool derive_loop(GlowSweep *s, GlowNode *n, GlowValue *const *dy) {
+  Reverse r = {.s = s, .n = n, .dy = dy, .carried = n->regions[0]->nparams - 2};
+  r.varied = GLOW_NEW_ARRAY(s->arena, bool, r.carried + 1);
+  r.starts = GLOW_NEW_ARRAY(s->arena, GlowValue *, r.carried + 1);
+  r.tapes = GLOW_NEW_ARRAY(s->arena, GlowValue *, r.carried + 1);
+  GlowValue **dh = GLOW_NEW_ARRAY(s->arena, GlowValue *, r.carried + 1);
+  for (uint32_t k = 0; k < r.carried; k++)
+    r.varied[k] = glow_sweep_is_active(s, n->regions[0]->params[k + 2]);
+  r.xs = captured(s, n);
+  r.body = new_block(s, "body", &r.b);
+  add_params(&r);
+  return derive_body(&r, dh) && end_body(&r, dh) && tape(&r) && read_tapes(&r) && run_reverse(&r);
+}
+
+bool glow_sweep_visit_regions(GlowSweep *s, GlowNode *n, GlowValue *const *dy) {
+  return n->op == GLOW_OP_IF ? derive_if(s, n, dy) : derive_loop(s, n, dy);
+}
+
+/* ---- Activity -------------------------------------------------------------------------------- */
+
+static void mark(GlowSweep *s, GlowValue *v) { glow_map_set(s->active, v, v); }
+
+static bool yields_active(const GlowSweep *s, const GlowBlock *b, uint32_t i) {
+  const GlowValue *v = glow_block_terminator(b)->operands[i].value;
+  return v && glow_sweep_is_active(s, v);
+}
+
+static void mark_if(GlowSweep *s, GlowNode *n) {
+  for (uint32_t r = 0; r < n->nregions; r++)
+    glow_sweep_mark_block(s, n->regions[r], NULL);
+  for (uint32_t i = 0; i < n->nresults; i++)
+    if (yields_active(s, n->regions[0], i) || yields_active(s, n->regions[1], i))
+      mark(s, &n->results[i]);
+}
+
+/* A carried value is active if it starts so, or becomes so in an iteration. */
+static void mark_loop(GlowSweep *s, GlowNode *n) {
+  GlowBlock *body = n->regions[0];
+  bool changed = true;
+  while (changed) {
+    changed = false;
+    for (uint32_t k = 2; k < body->nparams; k++) {
+      GlowValue *init = glow_node_in(n, k), *param = body->params[k];
+      if (glow_sweep_is_active(s, param) ||
+          !(glow_sweep_is_active(s, init) || yields_active(s, body, k - 1)))
+        continue;
+      mark(s, param);
+      changed = true;
+    }
+    glow_sweep_mark_block(s, body, NULL);
+    for (uint32_t k = 2; k < body->nparams; k++)
+      changed |= yields_active(s, body, k - 1) && !glow_sweep_is_active(s, body->params[k]);
+  }
+  for (uint32_t i = 0; i < n->nresults; i++)
+    if (yields_active(s, body, i + 1) ||
+        (i + 2 < body->nparams && glow_sweep_is_active(s, body->params[i + 2])))
+      mark(s, &n->results[i]);
+}
+
+void glow_sweep_mark_regions(GlowSweep *s, GlowNode *n) {
+  if (n->op == GLOW_OP_IF)
+    mark_if(s, n);
+  else
+    mark_loop(s, n);
+}
