@@ -107,7 +107,7 @@ static void look_at(Search *s, const GlowBindings *values) {
 static void run_again(GlowContext *ctx, void *arg) {
   Search *s = arg;
   const GlowWatch *w = s->watch;
-  if (glow_session_load(&s->session, ctx, w->path, w->load) != GLOW_OK)
+  if (glow_session_load(&s->session, ctx, w->path, &w->load) != GLOW_OK)
     return;
   look_at(s, &w->before);
   look_at(s, s->inputs);

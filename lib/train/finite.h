@@ -7,10 +7,10 @@
 #include "exec/runnable.h"
 
 typedef struct GlowWatch {
-  GlowSession *session;        /* passes have changed its module */
-  const char *path;            /* of the module as it was */
-  const GlowLoadOptions *load; /* how that is loaded, with the entry */
-  GlowBindings before;         /* owned: the variables before the step */
+  GlowSession *session; /* passes have changed its module */
+  const char *path;     /* of the module as it was */
+  GlowLoadOptions load; /* how that is loaded, with the entry */
+  GlowBindings before;  /* owned: the variables before the step */
 } GlowWatch;
 
 /* Notes the variables before a step. */

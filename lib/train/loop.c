@@ -41,16 +41,16 @@ static GlowStatus run_step(GlowTraining *t) {
   const uint64_t *samples = next_samples(t);
   if (!glow_feed_fill(&t->data, samples, t->data.batch))
     return GLOW_BAD_INPUT;
-  if (t->watch)
-    glow_watch_begin(t->watch, t->step->state);
+  if (t->watched)
+    glow_watch_begin(&t->watch, t->step->state);
   GlowStatus status = glow_runnable_run(t->step);
   if (status == GLOW_BAD_INPUT)
     blame(t, samples);
   if (status != GLOW_OK)
     return status;
-  if (t->watch && !glow_watch_holds(t->step)) {
+  if (t->watched && !glow_watch_holds(t->step)) {
     glow_log_end_line(&t->log);
-    glow_watch_explain(t->watch, &t->data.inputs, t->done + 1);
+    glow_watch_explain(&t->watch, &t->data.inputs, t->done + 1);
     return GLOW_BAD_INPUT;
   }
   t->done++;

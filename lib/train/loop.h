@@ -14,6 +14,7 @@
 
 typedef struct GlowTraining {
   GlowContext *ctx;
+  GlowSession session;
   int64_t steps;                    /* so many together, with those before */
   int64_t every;                    /* a checkpoint after each so many steps; 0: after each epoch */
   GLOW_VEC(GlowCondition) required; /* the first one also says what is best */
@@ -21,7 +22,8 @@ typedef struct GlowTraining {
   GlowFeed data, judged;             /* judged.batch 0: nothing is evaluated */
   GlowRunnable *step, *judge;
   GlowCheckpoints checkpoints;
-  GlowWatch *watch; /* stops at a value that is not finite; or NULL */
+  GlowWatch watch;
+  bool watched; /* stop at a value that is not finite */
   GlowLog log;
   int64_t done;                  /* steps so far */
   bool interrupted;              /* *stop ended the loop */

@@ -8,18 +8,13 @@
 #include "driver/passes.h"
 #include "driver/session.h"
 #include "import/onnx/onnx.h"
-#include "test/oom/failing.h"
+#include "test/oom/sweep.h"
 
 typedef struct Case {
   const char *dir;
   GlowInput model;
   GlowStatus status;
 } Case;
-
-static void silent(void *user, const GlowDiagnostic *d) {
-  (void)user;
-  (void)d;
-}
 
 /* Text and back, as two tools would pass it on. */
 static GlowModule *through_text(GlowContext *ctx, GlowModule *m, GlowText *text) {
@@ -58,44 +53,6 @@ static void whole_line(GlowContext *ctx, void *arg) {
   glow_defer_pop(ctx, &defer, true);
 }
 
-/* One run; the status is what a tool would exit with. */
-static GlowStatus attempt(Case *c, long fail_at) {
-  fired = false;
-  countdown = fail_at;
-  GlowContext *ctx = glow_context_create();
-  GlowStatus status = GLOW_NO_MEMORY;
-  if (ctx) {
-    glow_context_set_diagnostic_fn(ctx, silent, NULL);
-    status = glow_protect(ctx, whole_line, c);
-    countdown = -1;
-    glow_context_destroy(ctx);
-    if (status == GLOW_OK)
-      status = c->status;
-  }
-  countdown = -1;
-  return status;
-}
-
-static bool sweep(Case *c, long *total) {
-  for (long n = 0;; n++) {
-    long before = live;
-    GlowStatus status = attempt(c, n);
-    if (live != before) {
-      printf("%s: allocation %ld failed: %ld blocks left behind\n", c->dir, n, live - before);
-      return false;
-    }
-    if (!fired) {
-      *total += n;
-      printf("%s: %ld allocations, each failed once; then status %d\n", c->dir, n, status);
-      return status == GLOW_OK && n > 20;
-    }
-    if (status == GLOW_INTERNAL) {
-      printf("%s: allocation %ld failed: internal error\n", c->dir, n);
-      return false;
-    }
-  }
-}
-
 int main(int argc, char **argv) {
   setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
   printf("allocation failures in turn\n"); /* stdio's own buffer is allocated here */
@@ -108,7 +65,7 @@ int main(int argc, char **argv) {
     snprintf(path, sizeof path, "%s/model.onnx", argv[i]);
     if (!ctx || !glow_input_open(ctx, path, true, GLOW_NOWHERE, &c.model))
       return 1;
-    failed += !sweep(&c, &total);
+    failed += !sweep(&(Sweep){argv[i], whole_line, &c, &c.status}, &total);
     glow_input_close(&c.model);
     glow_context_destroy(ctx);
   }
