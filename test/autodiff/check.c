@@ -15,24 +15,18 @@
 #include <string.h>
 
 #include "support/file.h"
-#include "test/autodiff/derived.h"
+#include "test/autodiff/check.h"
 #include "test/autodiff/planted.h"
 #include "test/autodiff/reference.h"
 
 static const double STEP = 0x1p-8, TOLERANCE = 1e-8;
 static Reference reference;
 static bool planted; /* each case runs with wrong rules, which it must notice */
-static bool quiet;
-static unsigned cases, derivatives, referred, failures;
+bool quiet;
+static unsigned cases, derivatives, referred, lowered, failures;
 static uint32_t seen[GLOW_OP_COUNT]; /* bit i: operand i is varied in a case */
 
-typedef struct Place {
-  const char *file, *text;
-  unsigned line;
-} Place;
-
-static void complain(const Place *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void complain(const Place *p, const char *format, ...) {
+void complain(const Place *p, const char *format, ...) {
   va_list args;
   failures++;
   if (quiet)
@@ -53,7 +47,7 @@ static void print_message(void *user, const GlowDiagnostic *d) {
 /* ---- Values ---------------------------------------------------------------------------------- */
 
 static uint64_t state;
-static double draw(void) { /* from [0, 1) */
+double draw(void) {
   state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
   return (double)(state >> 11) * 0x1p-53;
 }
@@ -256,36 +250,60 @@ static void bind_weights(GlowContext *ctx, const Case *c, const Derived *d,
     bind(ctx, inputs, 'u', i, bindings_get(ctx, inputs, 'x', i)->type, 0.5, 1.5);
 }
 
+/* Builds all that a case wants; false after a message. */
+static bool begin_orders(GlowContext *ctx, const Case *c, Orders *o) {
+  *o = (Orders){0};
+  for (int i = 0; i < 2 + c->twice; i++)
+    if (!derived_begin(&o->d[i], ctx, c, i))
+      return false;
+  bool was_quiet = quiet;
+  quiet = true;
+  if (!derived_begin_lowered(&o->through, ctx, c)) {
+    derived_end(&o->through);
+    o->through = (Derived){0};
+  }
+  quiet = was_quiet;
+  return true;
+}
+
+static void compare_case(const Place *p, const Case *c, const Orders *o, Function *value,
+                         Function *slope, GlowBindings *inputs) {
+  value->count = o->d[0].results;
+  slope->count = c->nvaried;
+  bind_weights(o->d[0].module->ctx, c, &o->d[0], &value->outputs, inputs);
+  if (c->corner) {
+    compare_corner(p, c, &o->d[1], inputs);
+    return;
+  }
+  compare_all(p, c, &o->d[1], value, 'g', inputs);
+  compare_reference(p, c, &o->d[1], inputs);
+  if (c->twice)
+    compare_all(p, c, &o->d[2], slope, 'h', inputs);
+  lowered += o->through.module != NULL;
+  check_properties(p, c, o, inputs);
+}
+
 static void run_case(GlowContext *ctx, const Place *p, const Case *c) {
-  Derived d[3] = {0};
+  Orders o;
   GlowBindings inputs = {0};
-  Function value = {.d = &d[0], .inputs = &inputs, .letter = 'y', .weight = 'w'};
-  Function slope = {.d = &d[1], .inputs = &inputs, .letter = 'g', .weight = 'u'};
-  if (!derived_begin(&d[0], ctx, c, 0) || !derived_begin(&d[1], ctx, c, 1) ||
-      (c->twice && !derived_begin(&d[2], ctx, c, 2))) {
+  Function value = {.d = &o.d[0], .inputs = &inputs, .letter = 'y', .weight = 'w'};
+  Function slope = {.d = &o.d[1], .inputs = &inputs, .letter = 'g', .weight = 'u'};
+  if (!begin_orders(ctx, c, &o)) {
     complain(p, "the function or its derivative is refused");
-  } else if (!bind_operands(ctx, c, &d[0], &inputs)) {
+  } else if (!bind_operands(ctx, c, &o.d[0], &inputs)) {
     complain(p, "operands must be double tensors, or constants");
-  } else if (!derived_run(&d[0], &inputs, &value.outputs)) {
+  } else if (!derived_run(&o.d[0], &inputs, &value.outputs)) {
     complain(p, "the function does not run");
   } else {
-    note(d[0].last);
-    value.count = d[0].results;
-    slope.count = c->nvaried;
-    bind_weights(ctx, c, &d[0], &value.outputs, &inputs);
-    if (c->corner)
-      compare_corner(p, c, &d[1], &inputs);
-    else
-      compare_all(p, c, &d[1], &value, 'g', &inputs);
-    compare_reference(p, c, &d[1], &inputs);
-    if (c->twice)
-      compare_all(p, c, &d[2], &slope, 'h', &inputs);
+    note(o.d[0].last);
+    compare_case(p, c, &o, &value, &slope, &inputs);
   }
   bindings_release(&inputs);
   bindings_release(&value.outputs);
   bindings_release(&slope.outputs);
   for (int i = 0; i < 3; i++)
-    derived_end(&d[i]);
+    derived_end(&o.d[i]);
+  derived_end(&o.through);
 }
 
 /* Runs the case with a wrong sign in the rule of its last node, for one operand after the other. */
@@ -387,7 +405,7 @@ int main(int argc, char **argv) {
   if (complete)
     check_complete();
   free(reference.text);
-  printf("%u cases, %u derivatives, %u cases with a reference, %u failures\n", cases, derivatives,
-         referred, failures);
+  printf("%u cases, %u derivatives, %u cases with a reference, %u lowered, %u failures\n", cases,
+         derivatives, referred, lowered, failures);
   return failures != 0 || cases == 0;
 }

@@ -2,6 +2,7 @@
 #include "test/autodiff/derived.h"
 
 #include "autodiff/autodiff.h"
+#include "ops/lower.h"
 
 GlowStr numbered(GlowContext *ctx, char letter, uint32_t i) {
   return glow_str_printf(ctx, "%c%u", letter, i);
@@ -44,17 +45,14 @@ static bool save_all(GlowBuilder *b, char letter, GlowValue *const *values, uint
   return true;
 }
 
-static bool extend(Derived *d, GlowBlock *body, int order) {
+/* Adds the derivatives of ys, and Saves. */
+static bool extend(Derived *d, GlowValue *const *ys, int order) {
   GlowModule *m = d->module;
-  GlowBuilder b = glow_builder_at_end(body);
-  GlowValue *ys[MAX_RESULTS], *weights[MAX_RESULTS], *xs[MAX_VARIED + MAX_RESULTS];
+  GlowBuilder b = glow_builder_at_end(d->entry->body);
+  GlowValue *weights[MAX_RESULTS], *xs[MAX_VARIED + MAX_RESULTS];
   GlowValue *first[MAX_VARIED], *second[MAX_VARIED + MAX_RESULTS], *directions[MAX_VARIED];
   for (uint32_t i = 0; i < d->operands; i++)
     xs[i] = &glow_module_storage(m, numbered(m->ctx, 'x', i))->value;
-  for (uint32_t i = 0; i < body->last->nresults && d->results < MAX_RESULTS; i++)
-    if (is_real(&body->last->results[i]))
-      ys[d->results++] = &body->last->results[i];
-  d->last = body->last;
   if (order == 0)
     return save_all(&b, 'y', ys, d->results);
   for (uint32_t r = 0; r < d->results; r++)
@@ -69,16 +67,46 @@ static bool extend(Derived *d, GlowBlock *body, int order) {
          save_all(&b, 'h', second, d->operands + d->results);
 }
 
-bool derived_begin(Derived *d, GlowContext *ctx, const Case *c, int order) {
+static bool parse(Derived *d, GlowContext *ctx, const Case *c) {
   *d = (Derived){.operands = c->nvaried};
   d->module = glow_module_parse(ctx, "case", c->module.data, c->module.size);
   if (!d->module || !glow_module_verify(d->module))
     return false;
   d->entry = glow_module_function(d->module, glow_str(ctx, "main"));
-  if (!extend(d, d->entry->body, order) || !glow_module_verify(d->module))
+  d->last = d->entry->body->last;
+  return true;
+}
+
+/* Differentiates those of the values that are real. */
+static bool finish(Derived *d, GlowValue *const *values, uint32_t count, int order) {
+  GlowValue *ys[MAX_RESULTS];
+  for (uint32_t i = 0; i < count && d->results < MAX_RESULTS; i++)
+    if (is_real(values[i]))
+      ys[d->results++] = values[i];
+  if (!extend(d, ys, order) || !glow_module_verify(d->module))
     return false;
   d->values = glow_values_create(d->module);
   return true;
+}
+
+bool derived_begin(Derived *d, GlowContext *ctx, const Case *c, int order) {
+  GlowValue *results[MAX_RESULTS];
+  if (!parse(d, ctx, c))
+    return false;
+  uint32_t count = d->last->nresults < MAX_RESULTS ? d->last->nresults : MAX_RESULTS;
+  for (uint32_t i = 0; i < count; i++)
+    results[i] = &d->last->results[i];
+  return finish(d, results, count, order);
+}
+
+bool derived_begin_lowered(Derived *d, GlowContext *ctx, const Case *c) {
+  GlowValue *results[MAX_RESULTS] = {NULL};
+  if (!parse(d, ctx, c) || !glow_lower_hooks[d->last->op] || d->last->nresults > MAX_RESULTS ||
+      glow_node_desc(d->last)->has_scalar)
+    return false;
+  GlowBuilder b = glow_builder_at_end(d->entry->body);
+  return glow_lower_hooks[d->last->op](&b, d->last, results) &&
+         finish(d, results, d->last->nresults, 1);
 }
 
 bool derived_run(const Derived *d, const GlowBindings *inputs, GlowBindings *outputs) {

@@ -26,6 +26,9 @@ enum { MAX_RESULTS = 8 };
 
 /* False after a diagnostic; derived_end must be called all the same. */
 bool derived_begin(Derived *d, GlowContext *ctx, const Case *c, int order);
+/* Order 1 of the nodes that the lowering rule of the last node builds. False if it has none, or a
+ * scalar body, or if a diagnostic says what is missing. */
+bool derived_begin_lowered(Derived *d, GlowContext *ctx, const Case *c);
 /* Runs it; the outputs take the place of those of the last run. */
 bool derived_run(const Derived *d, const GlowBindings *inputs, GlowBindings *outputs);
 void derived_end(Derived *d);
