@@ -161,6 +161,7 @@ static GlowFunction *declare_gradient(GlowTraining *t) {
   g->primal = t->loss->name;
   g->from = GLOW_NEW(t->module->arena, GlowGradientRef);
   g->nfrom = 1;
+  g->seedable = glow_pass_option(t->run, "loss-scale") != NULL;
   g->wrt = storage_refs(t, &t->weights, 0);
   g->nwrt = t->weights.count;
   g->keeping = storage_refs(t, &t->states, t->loss->nresults);
@@ -168,13 +169,19 @@ static GlowFunction *declare_gradient(GlowTraining *t) {
   return glow_gradient_signature(g) ? g : NULL;
 }
 
-/* A Call with the parameters of the function at b, which are those of the net. */
+/* A Call with the parameters of the function at b, which are those of the net, and a seed if that
+ * is not NULL. */
 static GlowNode *build_call(GlowTraining *t, GlowBuilder *b, const GlowFunction *callee,
-                            const GlowStr *names) {
+                            GlowValue *seed, const GlowStr *names) {
+  uint32_t nparams = t->net->body->nparams;
+  GlowValue **ins = GLOW_NEW_ARRAY(t->run->arena, GlowValue *, nparams + 1);
+  for (uint32_t i = 0; i < nparams; i++)
+    ins[i] = b->block->params[i];
+  ins[nparams] = seed;
   GlowCallMembers members = {.callee = callee->name};
   GlowNodeSpec spec = {.op = GLOW_OP_CALL,
-                       .ins = b->block->params,
-                       .nins = t->net->body->nparams,
+                       .ins = ins,
+                       .nins = nparams + (seed != NULL),
                        .members = &members,
                        .nresults = callee->nresults,
                        .names = names};
@@ -196,7 +203,8 @@ static GlowNode *call_gradient(GlowTraining *t, const GlowFunction *g) {
     names[n++] = str(t, "right");
   for (uint32_t i = 0; i < t->states.count; i++)
     names[n++] = glow_str_printf(t->ctx, "%s.next", t->states.data[i]->value.name);
-  return build_call(t, &t->b, g, names);
+  GlowValue *seed = glow_then_cast(&t->b, t->scale, t->loss->results[0]->kind);
+  return build_call(t, &t->b, g, seed, names);
 }
 
 /* Saves the loss, and how many are right, into the placeholders of their names. */
@@ -208,11 +216,13 @@ static bool save_scores(GlowTraining *t, GlowValue *loss, GlowValue *right) {
 static bool build_train(GlowTraining *t, const GlowFunction *g) {
   GlowFunction *f = add_function(t, str(t, "train"), glow_map_create(t->run->arena));
   t->b = glow_builder_at_end(f->body);
-  GlowNode *call = call_gradient(t, g);
+  GlowNode *call = glow_training_begin_scale(t) ? call_gradient(t, g) : NULL;
+  if (!call)
+    return false;
   GlowStorage *step =
       glow_training_variable(t, str(t, "train.step"), glow_type_scalar(t->ctx, GLOW_KIND_I64),
                              (GlowScalar){.is_int = true});
-  if (!call || !step)
+  if (!step)
     return false;
   GlowValue **gradients = GLOW_NEW_ARRAY(t->run->arena, GlowValue *, t->weights.count), *norm;
   for (uint32_t i = 0; i < t->weights.count; i++)
@@ -220,7 +230,7 @@ static bool build_train(GlowTraining *t, const GlowFunction *g) {
   GlowValue *count =
       glow_then2(&t->b, GLOW_OP_ADD, &step->value, glow_build_scalar(&t->b, GLOW_KIND_I64, 1));
   GlowValue *rate = count ? glow_training_rate(t, &step->value) : NULL;
-  if (!rate || !glow_training_clip(t, gradients, &norm) ||
+  if (!rate || !glow_training_unscale(t, gradients) || !glow_training_clip(t, gradients, &norm) ||
       !glow_training_update(t, gradients, rate, count) || !glow_training_save(t, count, step))
     return false;
   if (norm && !glow_training_save(t, norm, glow_training_port(t, "norm", norm->type)))
@@ -243,7 +253,7 @@ static bool build_eval(GlowTraining *t, GlowValue *of) {
     loss = build_loss(t, &t->b, map, of, &right);
   } else {
     GlowStr names[] = {str(t, "loss"), str(t, "right")};
-    GlowNode *call = build_call(t, &t->b, t->loss, names);
+    GlowNode *call = build_call(t, &t->b, t->loss, NULL, names);
     loss = call ? &call->results[0] : NULL;
     right = call && t->loss->nresults > 1 ? &call->results[1] : NULL;
   }

@@ -38,6 +38,8 @@ GlowStorage *glow_training_variable(GlowTraining *t, GlowStr name, const GlowTyp
 }
 
 bool glow_training_save(GlowTraining *t, GlowValue *v, GlowStorage *s) {
+  if (v && s && t->finite && s->cls == GLOW_VARIABLE)
+    v = glow_then3(&t->b, GLOW_OP_WHERE, t->finite, v, &s->value);
   GlowValue *ins[] = {v, s ? &s->value : NULL};
   return v && s && glow_build(&t->b, GLOW_OP_SAVE, ins, 2, NULL, NULL);
 }

@@ -17,6 +17,9 @@ typedef struct GlowTraining {
   GlowStorageList weights; /* what is updated */
   GlowStorageList states;  /* what the net itself saves: running statistics, random states */
   GlowBuilder b;           /* at the end of @train */
+  GlowValue *scale;        /* of the loss, a float<>; NULL: 1 */
+  GlowStorage *good;       /* with a dynamic scale: counts good steps */
+  GlowValue *finite;       /* then: whether variables change; NULL: they do */
 } GlowTraining;
 
 /* Options as numbers. NaN after a diagnostic. */
@@ -29,6 +32,7 @@ GlowStorage *glow_training_port(GlowTraining *t, const char *name, const GlowTyp
  */
 GlowStorage *glow_training_variable(GlowTraining *t, GlowStr name, const GlowType *type,
                                     GlowScalar value);
+/* Saves v into s; a variable keeps its value if t->finite says that variables do not change. */
 bool glow_training_save(GlowTraining *t, GlowValue *v, GlowStorage *s);
 
 /* Builds the loss that option `loss` names, of the value `of`, at b. *right gets how many places
@@ -39,6 +43,11 @@ GlowValue *glow_training_loss(GlowTraining *t, GlowBuilder *b, GlowValue *of, Gl
 /* Builds the rate of the step with this number, from 0: a double<> by the options of the schedule.
  * NULL after a diagnostic. */
 GlowValue *glow_training_rate(GlowTraining *t, GlowValue *step);
+
+/* Sets t->scale, and t->good if the scale is dynamic, by option `loss-scale`. */
+bool glow_training_begin_scale(GlowTraining *t);
+/* Divides the derivatives of t->weights by the scale in place, and sets t->finite. */
+bool glow_training_unscale(GlowTraining *t, GlowValue **gradients);
 
 /* Clips the derivatives of t->weights in place. *norm gets the length of all of them if clip-norm
  * is given. */
