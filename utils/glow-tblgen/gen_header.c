@@ -230,7 +230,7 @@ static void grad_fields(const OpDecl *op, GlowText *out) {
     const GradDecl *g = &op->grads.data[i];
     lowering |= g->kind == GRAD_LOWERING;
     if (g->kind == GRAD_NONE)
-      reason = reason ? reason : g->text.text;
+      reason = reason ? reason : g->doc.text;
     else if (g->port.text)
       set |= UINT32_C(1) << g->operand;
   }

@@ -9,9 +9,6 @@
  * rule names needs a derivative by each operand that depends on the rule's values. */
 #include "tblgen.h"
 
-#define FLOATS                                                                                     \
-  (GLOW_KIND_BIT(GLOW_KIND_FLOAT) | GLOW_KIND_BIT(GLOW_KIND_DOUBLE) |                              \
-   GLOW_KIND_BIT(GLOW_KIND_FLOAT16) | GLOW_KIND_BIT(GLOW_KIND_BFLOAT16))
 #define EVERY ((GlowKindSet)-1)
 
 /* What an argument of a helper is. */
@@ -442,4 +439,18 @@ void rules_write(const OpFile *file, const OpDecl *op, GlowText *out) {
     glow_text_printf(out, "    if (!glow_rule_set(&rule, %u, v%d))\n      return false;\n  }\n",
                      g->operand, v);
   }
+}
+
+void rule_text(const Rule *r, GlowText *out) {
+  glow_text_puts(out, r->name.text);
+  for (uint32_t i = 0; i < r->args.count; i++) {
+    glow_text_puts(out, i ? ", " : "(");
+    rule_text(r->args.data[i], out);
+  }
+  glow_text_puts(out, r->args.count ? ")" : "");
+  for (uint32_t i = 0; i < r->settings.count; i++) {
+    glow_text_printf(out, "%s%s = ", i ? ", " : " {", r->settings.data[i].member.text);
+    rule_text(r->settings.data[i].value, out);
+  }
+  glow_text_puts(out, r->settings.count ? "}" : "");
 }

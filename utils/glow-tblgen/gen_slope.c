@@ -230,9 +230,9 @@ static Expr *derive(Deriver *d, Expr *e) {
 static Expr *slope_of(const OpFile *file, const OpDecl *op, const GradDecl *g) {
   Slopes s;
   if (g->kind == GRAD_SLOPE) {
-    if (read_slopes(file, op, g->text, &s) && s.count == 1)
+    if (read_slopes(file, op, g->slope, &s) && s.count == 1)
       return s.exprs[0];
-    glow_error(file->ctx, g->text.loc, "the slope of '%s' is no single expression", g->port.text);
+    glow_error(file->ctx, g->slope.loc, "the slope of '%s' is no single expression", g->port.text);
     return NULL;
   }
   Deriver d = {.file = file, .op = op, .port = g->operand};
@@ -359,24 +359,55 @@ void slopes_write(const OpFile *file, const OpDecl *op, GlowText *out) {
       write_item(&w, &op->grads.data[i]);
 }
 
+/* ---- As text --------------------------------------------------------------------------------- */
+
+static void put_expr(const Expr *e, bool inner, GlowText *out) {
+  bool brackets = inner && e->kind >= EXPR_BINARY;
+  if (e->kind <= EXPR_VALUE) {
+    glow_text_puts(out, e->text);
+    return;
+  }
+  if (e->kind == EXPR_CALL || brackets)
+    glow_text_printf(out, "%s(", e->kind == EXPR_CALL ? e->text : "");
+  if (e->kind == EXPR_UNARY)
+    glow_text_puts(out, e->text);
+  for (uint32_t i = 0; i < e->nargs; i++) {
+    const char *between = e->kind == EXPR_CALL                 ? ","
+                          : e->kind == EXPR_SELECT && i == 2 ? " :"
+                          : e->kind == EXPR_SELECT           ? " ?"
+                                                               : e->text;
+    if (i)
+      glow_text_printf(out, "%s%s ", e->kind == EXPR_BINARY ? " " : "", between);
+    put_expr(e->args[i], e->kind != EXPR_CALL && !(e->kind == EXPR_SELECT && i == 2), out);
+  }
+  if (e->kind == EXPR_CALL || brackets)
+    glow_text_putc(out, ')');
+}
+
+/* e with the names of operands and of the result. */
+static Expr *renamed(const OpFile *file, const OpDecl *op, Expr *e, const Expr *body) {
+  if (e->kind == EXPR_PORT || is_result(e, body)) {
+    bool in = e->kind == EXPR_PORT && e->port < op->in.count;
+    return c_value(file, in ? op->in.data[e->port].name.text : op->out.data[0].name.text);
+  }
+  Expr *args[3] = {0};
+  for (uint32_t i = 0; i < e->nargs; i++)
+    args[i] = renamed(file, op, e->args[i], body);
+  return expr_make(file, e->kind, e->text, args[0], args[1], args[2]);
+}
+
+void slope_text(const OpFile *file, const OpDecl *op, const GradDecl *g, GlowText *out,
+                GlowText *corners) {
+  Expr *slope = slope_of(file, op, g), *body = op->scalar.text ? body_tree(file, op) : NULL;
+  put_expr(renamed(file, op, slope, body), false, out);
+  const SlopeDecl *row =
+      g->kind == GRAD_DERIVED && body->kind == EXPR_CALL ? find_slope(file, body->text) : NULL;
+  const char *doc = g->doc.text ? g->doc.text : row ? row->doc : NULL;
+  if (doc && strstr(glow_text_cstr(corners), doc) == NULL)
+    glow_text_printf(corners, "%s%s", corners->size ? "; " : "", doc);
+}
+
 /* ---- The check ------------------------------------------------------------------------------- */
-
-#define FLOATS                                                                                     \
-  (GLOW_KIND_BIT(GLOW_KIND_FLOAT) | GLOW_KIND_BIT(GLOW_KIND_DOUBLE) |                              \
-   GLOW_KIND_BIT(GLOW_KIND_FLOAT16) | GLOW_KIND_BIT(GLOW_KIND_BFLOAT16))
-
-static bool may_be_float(const OpDecl *op, const PortDecl *p) {
-  if (p->type_kind == GLOW_PORT_VAR)
-    return (op->vars.data[p->var].set & FLOATS) != 0;
-  return p->type_kind == GLOW_PORT_KIND && (GLOW_KIND_BIT(p->var) & FLOATS) != 0;
-}
-
-static bool has_item(const OpDecl *op, uint32_t operand) {
-  for (uint32_t i = 0; i < op->grads.count; i++)
-    if (!op->grads.data[i].port.text || op->grads.data[i].operand == operand)
-      return true;
-  return false;
-}
 
 static void add_derived(const OpFile *file, OpDecl *op) {
   if (!op->scalar.text || !may_be_float(op, &op->out.data[0]))
@@ -384,7 +415,7 @@ static void add_derived(const OpFile *file, OpDecl *op) {
   for (uint32_t i = 0; i < op->in.count; i++) {
     const PortDecl *p = &op->in.data[i];
     GradDecl g = {.kind = GRAD_DERIVED, .port = p->name, .loc = p->name.loc, .operand = i};
-    if (may_be_float(op, p) && !has_item(op, i))
+    if (may_be_float(op, p) && !find_grad(op, i))
       glow_vec_push(file->arena, &op->grads, g);
   }
 }
@@ -444,7 +475,7 @@ void slopes_check(const OpFile *file) {
       const GradDecl *g = &op->grads.data[k];
       Expr *e = is_slope(g) ? slope_of(file, op, g) : NULL;
       if (e && g->kind == GRAD_SLOPE)
-        check_words(file, op, e, g->text.loc);
+        check_words(file, op, e, g->slope.loc);
       if (e && g->kind == GRAD_DERIVED)
         check_words(file, op, bound(file, op, e, body_tree(file, op)), op->scalar.loc);
     }

@@ -16,7 +16,7 @@
 %fallback ID KINDS ENUM OP INSTR IN OUT INOUT REGION TYPES MEMBER IMEMBER TRAITS INFER VERIFY
              SCRATCH MACS GRAD LOWER IRGEN FOLD ALSO DOMAIN NEWEST HOOK UNSUPPORTED
              NUMBER PARAMS CALLBACK TILE TILES KERNEL AS TEMP INTS WHERE STEP STEPS VARIANTS SOURCES DERIVED LAYOUTS SHARE
-             FIXED SLOPE LOWERING.
+             FIXED SLOPE LOWERING INSIDE.
 
 %type ids { Names }
 %type flags { uint8_t }
@@ -59,7 +59,7 @@ decl ::= head LB clauses RB.                   { p->op = NULL; }
 head ::= OP ID(N) STRING(D).                   { parse_op_begin(p, N, D, false); }
 head ::= INSTR ID(N) STRING(D).                { parse_op_begin(p, N, D, true); }
 
-decl ::= SLOPE ID(F) LP ids(L) RP BRACES(C).   { parse_slope(p, F, L, C); }
+decl ::= SLOPE ID(F) LP ids(L) RP BRACES(C) doc(D). { parse_slope(p, F, L, C, D); }
 
 decl ::= NUMBER ID(N) EQ INT(V) STRING(D).     { parse_number(p, N, V, D); }
 decl ::= SOURCES ID(L) EQ ids(N) STRING(D).    { parse_sources(p, L, N, D); }
@@ -134,12 +134,12 @@ lits(L) ::= lits(M) COMMA lit(I).              { L = M; glow_vec_push(p->file->a
 
 grads ::= grad.
 grads ::= grads COMMA grad.
-grad ::= ID(N) ID(H).                          { parse_grad_hook(p, N, H); }
-grad ::= ID(N) STRING(S).                      { parse_grad_none(p, (Name){0}, N, S); }
-grad ::= ID(N) ID(K) STRING(S).                { parse_grad_none(p, N, K, S); }
-grad ::= ID(N) BRACES(C).                      { parse_grad_slope(p, N, C); }
-grad ::= ID(N) EQ rule(R).                     { parse_grad_rule(p, N, R); }
-grad ::= LOWERING(K).                          { parse_grad_lowering(p, K); }
+grad ::= ID(K) STRING(S).                      { parse_grad_word(p, (Name){0}, K, S); }
+grad ::= ID(N) ID(K) doc(D).                   { parse_grad_word(p, N, K, D); }
+grad ::= ID(N) BRACES(C) doc(D).               { parse_grad_slope(p, N, C, D); }
+grad ::= ID(N) EQ rule(R) doc(D).              { parse_grad_rule(p, N, R, D); }
+grad ::= LOWERING(K).                          { parse_grad_all(p, GRAD_LOWERING, K); }
+grad ::= INSIDE(K).                            { parse_grad_all(p, GRAD_INSIDE, K); }
 
 rule(R) ::= ID(N).                             { R = parse_rule(p, RULE_WORD, N); }
 rule(R) ::= INT(N).                            { R = parse_rule(p, RULE_NUMBER, N); }

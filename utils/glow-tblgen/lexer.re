@@ -88,6 +88,7 @@ static int scan(Lexer *lx) {
       "fixed"       { return T_FIXED; }
       "slope"       { return T_SLOPE; }
       "lowering"    { return T_LOWERING; }
+      "inside"      { return T_INSIDE; }
       id            { return T_ID; }
       int           { return T_INT; }
       float         { return T_FLOAT; }

@@ -19,6 +19,7 @@ static const struct {
     {"lower-header", gen_lower_header},
     {"grad", gen_grad},
     {"grad-header", gen_grad_header},
+    {"gradients", gen_gradients},
     {"irgen", gen_irgen},
     {"irgen-header", gen_irgen_header},
     {"fold", gen_fold},
@@ -164,6 +165,8 @@ static GlowStatus run(GlowContext *ctx, int argc, char **argv) {
     slopes_check(&file);
   if (!ctx->errors)
     rules_check(&file);
+  if (!ctx->errors && (generator == gen_grad || generator == gen_gradients))
+    statuses_check(&file);
   if (ctx->errors)
     return GLOW_BAD_INPUT;
   return generate(&file, generator, o.output);

@@ -196,37 +196,35 @@ void parse_member(Parser *p, Name name, Name type, bool array, Lit initial, Name
 
 /* ---- Derivatives ----------------------------------------------------------------------------- */
 
-static void add_grad(Parser *p, GradDecl grad, Name word, const char *expected, const char *where) {
-  if (strcmp(word.text, expected))
-    glow_error(p->file->ctx, word.loc, "expected '%s'%s, found '%s'", expected, where, word.text);
+static void add_grad(Parser *p, GradDecl grad) {
+  glow_vec_push(p->file->arena, &p->op->grads, grad);
+}
+
+void parse_grad_word(Parser *p, Name port, Name word, Name doc) {
+  GradDecl grad = {.port = port, .doc = doc, .loc = port.text ? port.loc : word.loc};
+  grad.kind = strcmp(word.text, "none") == 0 ? GRAD_NONE : GRAD_HOOK;
+  if (grad.kind == GRAD_NONE && !doc.text)
+    glow_error(p->file->ctx, word.loc, "'none' needs a reason");
+  else if (grad.kind == GRAD_HOOK && (strcmp(word.text, "hook") || !port.text))
+    glow_error(p->file->ctx, word.loc, port.text ? "expected 'hook' or 'none', found '%s'"
+                                                 : "expected 'none' before a reason, found '%s'",
+               word.text);
   else
-    glow_vec_push(p->file->arena, &p->op->grads, grad);
+    add_grad(p, grad);
 }
 
-void parse_grad_hook(Parser *p, Name port, Name word) {
-  GradDecl grad = {.kind = GRAD_HOOK, .port = port, .loc = port.loc};
-  add_grad(p, grad, word, "hook", " after the name of an input");
+void parse_grad_all(Parser *p, GradKind kind, Name word) {
+  add_grad(p, (GradDecl){.kind = kind, .loc = word.loc});
 }
 
-void parse_grad_none(Parser *p, Name port, Name word, Name reason) {
-  GlowLoc loc = port.text ? port.loc : word.loc;
-  GradDecl grad = {.kind = GRAD_NONE, .port = port, .text = reason, .loc = loc};
-  add_grad(p, grad, word, "none", " before a reason");
+void parse_grad_slope(Parser *p, Name port, Name code, Name doc) {
+  add_grad(p, (GradDecl){
+                  .kind = GRAD_SLOPE, .port = port, .slope = code, .doc = doc, .loc = port.loc});
 }
 
-void parse_grad_lowering(Parser *p, Name word) {
-  GradDecl grad = {.kind = GRAD_LOWERING, .loc = word.loc};
-  glow_vec_push(p->file->arena, &p->op->grads, grad);
-}
-
-void parse_grad_slope(Parser *p, Name port, Name code) {
-  GradDecl grad = {.kind = GRAD_SLOPE, .port = port, .text = code, .loc = port.loc};
-  glow_vec_push(p->file->arena, &p->op->grads, grad);
-}
-
-void parse_grad_rule(Parser *p, Name port, Rule *rule) {
-  GradDecl grad = {.kind = GRAD_RULE, .port = port, .rule = rule, .loc = port.loc};
-  glow_vec_push(p->file->arena, &p->op->grads, grad);
+void parse_grad_rule(Parser *p, Name port, Rule *rule, Name doc) {
+  add_grad(p, (GradDecl){
+                  .kind = GRAD_RULE, .port = port, .rule = rule, .doc = doc, .loc = port.loc});
 }
 
 Rule *parse_rule(Parser *p, RuleKind kind, Name name) {
@@ -235,9 +233,9 @@ Rule *parse_rule(Parser *p, RuleKind kind, Name name) {
   return rule;
 }
 
-void parse_slope(Parser *p, Name function, Names params, Name code) {
+void parse_slope(Parser *p, Name function, Names params, Name code, Name doc) {
   SlopeDecl *d = GLOW_NEW(p->file->arena, SlopeDecl);
-  *d = (SlopeDecl){.function = function, .params = params, .code = code};
+  *d = (SlopeDecl){.function = function, .params = params, .code = code, .doc = doc.text};
   glow_vec_push(p->file->arena, &p->file->slopes, d);
 }
 

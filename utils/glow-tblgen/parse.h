@@ -47,13 +47,13 @@ void parse_port(Parser *p, Name name, Name type, bool scalar, uint8_t flags);
 void parse_member(Parser *p, Name name, Name type, bool array, Lit initial, Name doc);
 void parse_domain(Parser *p, Name name, Name newest);
 void parse_row(Parser *p, Name op, Names versions, OnnxRow target);
-void parse_grad_hook(Parser *p, Name port, Name word);
-void parse_grad_none(Parser *p, Name port, Name word, Name reason); /* port.text NULL: of all */
-void parse_grad_lowering(Parser *p, Name word);
-void parse_grad_slope(Parser *p, Name port, Name code);
-void parse_grad_rule(Parser *p, Name port, Rule *rule);
+/* Items of a `grad` clause; doc.text NULL: none was given. */
+void parse_grad_word(Parser *p, Name port, Name word, Name doc); /* port.text NULL: of all */
+void parse_grad_all(Parser *p, GradKind kind, Name word);
+void parse_grad_slope(Parser *p, Name port, Name code, Name doc);
+void parse_grad_rule(Parser *p, Name port, Rule *rule, Name doc);
 Rule *parse_rule(Parser *p, RuleKind kind, Name name);
-void parse_slope(Parser *p, Name function, Names params, Name code);
+void parse_slope(Parser *p, Name function, Names params, Name code, Name doc);
 Lit parse_lit(LitKind kind, Name text);
 void parse_number(Parser *p, Name name, Name value, Name doc);
 void parse_sources(Parser *p, Name level, Names files, Name doc);

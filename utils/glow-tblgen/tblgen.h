@@ -80,6 +80,7 @@ typedef enum GradKind {
   GRAD_NONE,     /* there are none */
   GRAD_HOOK,     /* glow_grad_<op> in lib/autodiff */
   GRAD_LOWERING, /* from what the lowering rule builds */
+  GRAD_INSIDE,   /* from its regions, or from the function that it calls */
   GRAD_SLOPE,    /* a slope, given in the language of scalar bodies */
   GRAD_DERIVED,  /* a slope that follows from the scalar body: added by the check */
   GRAD_RULE      /* an expression of nodes */
@@ -110,13 +111,15 @@ typedef struct SlopeDecl {
   Name function;
   Names params;
   Name code;
+  GlowStr doc; /* what counts at corners; NULL if nothing is said */
 } SlopeDecl;
 
 typedef struct GradDecl {
   GradKind kind;
   GlowLoc loc;
   Name port;        /* text NULL: all operands */
-  Name text;        /* GRAD_NONE: why; GRAD_SLOPE: the slope */
+  Name doc;         /* GRAD_NONE: why; else what counts at corners, text NULL if nothing is said */
+  Name slope;       /* GRAD_SLOPE */
   Rule *rule;       /* GRAD_RULE */
   uint32_t operand; /* after check, if there is a port */
 } GradDecl;
@@ -324,6 +327,11 @@ typedef struct OpFile {
   GLOW_VEC(MathMacro) macros;
 } OpFile;
 
+/* Kinds whose values have derivatives. */
+#define FLOATS                                                                                     \
+  (GLOW_KIND_BIT(GLOW_KIND_FLOAT) | GLOW_KIND_BIT(GLOW_KIND_DOUBLE) |                              \
+   GLOW_KIND_BIT(GLOW_KIND_FLOAT16) | GLOW_KIND_BIT(GLOW_KIND_BFLOAT16))
+
 #define HAS(op, TRAIT) (((op)->traits >> GLOW_TRAIT_BIT_##TRAIT) & 1u)
 
 /* Clauses that an operator may have once. */
@@ -399,7 +407,7 @@ Generator gen_header, gen_table, gen_infer, gen_infer_header, gen_lower, gen_low
 Generator gen_irgen, gen_irgen_header, gen_fold, gen_fold_header, gen_kernels, gen_kernels_header;
 Generator gen_values_header, gen_scalar, gen_elementwise, gen_vector, gen_casts, gen_blocks,
     gen_docs, gen_keywords, gen_vim;
-Generator gen_grad, gen_grad_header, gen_primitives, gen_onnx, gen_onnx_header, gen_onnx_docs;
+Generator gen_grad, gen_grad_header, gen_gradients, gen_primitives, gen_onnx, gen_onnx_header, gen_onnx_docs;
 Generator gen_params, gen_prototypes, gen_rows_header, gen_rows, gen_setups_header, gen_work_header,
     gen_work, gen_library;
 
@@ -413,6 +421,15 @@ uint64_t table_hash(const OpFile *file);
 /* check_grads.c: resolves a `grad` clause; reports errors. */
 void grads_check(const OpFile *file, OpDecl *op);
 
+/* Whether floating-point values may go from an operand, or into a region, to a result: then the
+ * operator must say where derivatives come from. */
+bool needs_grads(const OpDecl *op);
+bool may_be_float(const OpDecl *op, const PortDecl *p);
+/* The item for an operand; NULL if there is none. */
+const GradDecl *find_grad(const OpDecl *op, uint32_t operand);
+/* Reports operands that need an item and have none; after slopes_check. */
+void statuses_check(const OpFile *file);
+
 /* gen_slope.c: adds GRAD_DERIVED items for what follows from scalar bodies, and checks all slopes.
  */
 void slopes_check(const OpFile *file);
@@ -421,10 +438,16 @@ bool has_slopes(const OpDecl *op);
 /* Writes statements that set them: a part of a GlowGradFn. */
 void slopes_write(const OpFile *file, const OpDecl *op, GlowText *out);
 
+/* The slope of an item as text; what the item, or the row of the function that the body is, says of
+ * corners is added to `corners`. */
+void slope_text(const OpFile *file, const OpDecl *op, const GradDecl *g, GlowText *out,
+                GlowText *corners);
+
 /* gen_rule.c: resolves the rules of all operators, after slopes_check; reports errors. */
 void rules_check(const OpFile *file);
 bool has_rules(const OpDecl *op);
 /* Writes statements that set the derivatives: a part of a GlowGradFn. */
+void rule_text(const Rule *r, GlowText *out);
 void rules_write(const OpFile *file, const OpDecl *op, GlowText *out);
 
 /* gen_hooks.c: whether it has a reference kernel. */

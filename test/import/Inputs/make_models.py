@@ -290,7 +290,7 @@ def make_families(w):
     w("gradient-undefined", one(slope(y="nothing"), **dual))
     w("gradient-other", one([node("Mul", "x,x", "t"), node("Neg", "x", "u"), slope("u")], **dual))
     w("gradient-if", one([node("Cast", "x", "c", to=BOOL), node("ReduceMax", "c", "d", keepdims=0), node(
-        "If", "d", "t", "branch", then_branch=graph([node("Neg", "x", "u")], outs=[value("u", FLOAT, [2])]),
+        "If", "d", "t", "branch", then_branch=graph([node("Hardmax", "x", "u", "inner")], outs=[value("u", FLOAT, [2])]),
         else_branch=graph([node("Exp", "x", "v")], outs=[value("v", FLOAT, [2])])), slope()], opset=20, **dual))
     # Off the way: what y does not depend on, and what does not depend on x.
     w("gradient-many", one([node("Cos", "x", "off"), node("Acos", "c", "k"), node("Bernoulli", "x", "s", "first"), node("Hardmax", "s", "e"),
