@@ -254,6 +254,15 @@ static bool copy_values(GlowBundle *b, GlowValues *values, const int64_t *offset
   return true;
 }
 
+static void list_variables(GlowBundle *b, const int64_t *offsets) {
+  const GlowCpuPlan *p = &b->entries[0].plan;
+  for (uint32_t i = 0; i < p->nouter; i++) {
+    GlowBundleVariable v = {p->outer[i], offsets[i]};
+    if (glow_outer_class(v.value) == GLOW_VARIABLE && v.offset >= 0)
+      glow_vec_push(b->arena, &b->variables, v);
+  }
+}
+
 /* Lays out and fills the weights; offsets of variables count from the first of them. */
 static bool collect_weights(GlowBundle *b, int64_t *offsets) {
   int64_t end = sizeof(GlowWeightsHeader), variables = 0;
@@ -261,6 +270,7 @@ static bool collect_weights(GlowBundle *b, int64_t *offsets) {
     offsets[i] = -1;
   place_class(b, GLOW_CONSTANT, offsets, &end);
   place_class(b, GLOW_VARIABLE, offsets, &variables);
+  list_variables(b, offsets);
   if (end == (int64_t)sizeof(GlowWeightsHeader) && !variables)
     return true;
   b->header = (GlowWeightsHeader){.magic = GLOW_BUNDLE_MAGIC,

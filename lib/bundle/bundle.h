@@ -31,6 +31,12 @@ typedef struct GlowBundleEntry {
   GlowBundleBuffers buffers;
 } GlowBundleEntry;
 
+/* A variable, and where it lies in the memory of variables. */
+typedef struct GlowBundleVariable {
+  const GlowValue *value;
+  int64_t offset;
+} GlowBundleVariable;
+
 typedef struct GlowBundle {
   GlowArena *arena; /* of all that is below but the weights */
   GlowModule *module;
@@ -38,6 +44,7 @@ typedef struct GlowBundle {
   const char *name, *macro; /* options->name as the beginning of identifiers and of macros */
   GlowBundleEntry *entries;
   uint32_t nentries;
+  GLOW_VEC(GlowBundleVariable) variables; /* those that programs use, in order */
   GlowWeightsHeader header;
   uint8_t *weights; /* header.size bytes, malloc'ed; NULL if there are none */
 } GlowBundle;

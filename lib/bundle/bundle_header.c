@@ -4,6 +4,7 @@
 
 #include "bundle/bundle.h"
 #include "glow/context.h"
+#include "tensor/blob.h"
 
 /* include/glow/rt.h, embedded. */
 extern const char glow_rt_header[], glow_rt_header_end[];
@@ -155,6 +156,40 @@ static void write_errors(const GlowBundle *b, GlowText *out) {
       out, "};\n  return error >= 0 && error < %d ? words[error] : \"unknown error\";\n}\n", COUNT);
 }
 
+/* A string literal. Octal escapes end after three digits, whatever follows. */
+static void c_string(GlowText *out, const char *text) {
+  glow_text_putc(out, '"');
+  for (; *text; text++) {
+    unsigned char c = (unsigned char)*text;
+    bool plain = c >= ' ' && c < 127 && c != '"' && c != '\\' && c != '?';
+    glow_text_printf(out, plain ? "%c" : "\\%03o", c);
+  }
+  glow_text_putc(out, '"');
+}
+
+static void write_variables(const GlowBundle *b, GlowText *out) {
+  GlowContext *ctx = b->module->ctx;
+  glow_text_printf(out,
+                   "/* A variable: its name, kind and extents as safetensors spells them, and its\n"
+                   " * place in the memory of variables, in bytes. */\n"
+                   "typedef struct %s_variable {\n  const char *name, *kind, *extents;\n"
+                   "  int64_t offset, size;\n} %s_variable;\n"
+                   "/* All of them, in order: they begin an array. */\n#define %s_VARIABLES \\\n  {",
+                   b->name, b->name, b->macro);
+  for (uint32_t i = 0; i < b->variables.count; i++) {
+    const GlowBundleVariable *v = &b->variables.data[i];
+    const GlowType *t = glow_type_in_file(ctx, v->value->type);
+    glow_text_puts(out, i ? ", \\\n   {" : "{");
+    c_string(out, v->value->name);
+    glow_text_printf(out, ", \"%s\", \"", glow_kind_info[t->kind].safetensors);
+    for (uint32_t a = 0; a < t->rank; a++)
+      glow_text_printf(out, a ? ",%lld" : "%lld", (long long)t->dims[a].size);
+    glow_text_printf(out, "\", %lld, %lld}", (long long)v->offset,
+                     (long long)glow_type_bytes(v->value->type));
+  }
+  glow_text_puts(out, "}\n");
+}
+
 static void write_weights(const GlowBundle *b, GlowText *out) {
   bool file = b->weights && !b->options->link_weights;
   if (file)
@@ -171,6 +206,7 @@ static void write_weights(const GlowBundle *b, GlowText *out) {
                    "int64_t %s_reset_variables(void *variables, const void *weights, int64_t "
                    "weights_size);\n",
                    file ? "" : "; the weights are not used", b->name);
+  write_variables(b, out);
 }
 
 void glow_bundle_header(const GlowBundle *b, GlowText *out) {

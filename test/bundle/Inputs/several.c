@@ -15,6 +15,15 @@ static int show(int64_t error) {
   return error != 0;
 }
 
+/* The table of variables leads to the sum. */
+static int show_table(void) {
+  static const counter_variable table[] = COUNTER_VARIABLES;
+  for (unsigned i = 0; i < sizeof table / sizeof *table; i++)
+    printf("%s|%s|%s|%d|%g\n", table[i].name, table[i].kind, table[i].extents, (int)table[i].size,
+           *(float *)(variables + table[i].offset));
+  return 0;
+}
+
 int main(int argc, char **argv) {
   FILE *f = argc == 2 ? fopen(argv[1], "rb") : NULL;
   if (!f || fread(weights, sizeof weights, 1, f) != 1)
@@ -30,5 +39,5 @@ int main(int argc, char **argv) {
   /* A program that reads no variable needs no memory for them. */
   failed = failed || show(counter_other_one(&other, NULL, NULL));
   failed = failed || counter_reset_variables(variables, weights, sizeof weights);
-  return failed || show(counter_add(&add, NULL, NULL));
+  return failed || show(counter_add(&add, NULL, NULL)) || show_table();
 }

@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""Fifty steps of the digits network leave the same bits in all variables: in the interpreter, in machine code at each level
+with -exact, by library and compiled code, on one thread and two, and in bundles for x86-64, AArch64 and RISC-V under qemu.
+The same of the text that -O2 makes without -exact, by all that run it.
+
+    check_bits.py --source ROOT --tools BIN --scratch DIR"""
+import argparse
+import json
+import os
+import shutil
+import struct
+import subprocess
+import sys
+
+STEPS, BATCH = 50, 8
+TRAIN = "loss=SoftmaxCrossEntropyLoss;optimizer=Momentum;momentum=0.9;decay=1e-4;rate=0.02;schedule=cosine;steps=100"
+BUNDLES = {  # a row of isa.def: compiler, flags, emulator
+    "x86-64-v2": (["cc"], [], []),
+    "x86-64-v3": (["cc"], [], []),
+    "aarch64": (["aarch64-linux-gnu-gcc"], ["-static"], ["qemu-aarch64"]),
+    "rv64gc": (["riscv64-linux-gnu-gcc"], ["-static", "-march=rv64gc", "-mabi=lp64d"], ["qemu-riscv64"]),
+}
+
+
+def variables(path):
+    """The variables of a checkpoint, by name."""
+    data = open(path, "rb").read()
+    size, = struct.unpack("<Q", data[:8])
+    header = json.loads(data[8:8 + size])
+    return {n: (e["dtype"], e["shape"], data[8 + size:][slice(*e["data_offsets"])])
+            for n, e in header.items() if n != "__metadata__"}
+
+
+class Checker:
+    def __init__(self, options):
+        self.source, self.scratch = os.path.abspath(options.source), os.path.abspath(options.scratch)
+        self.env = dict(os.environ, PATH=os.path.abspath(options.tools) + os.pathsep + os.environ["PATH"],
+                        GLOW_CACHE_DIR="/dev/null")
+        self.data = os.path.join(self.source, "examples/train-digits")
+        self.passed = self.failed = 0
+
+    def shell(self, command):
+        result = subprocess.run(["bash", "-c", "set -o pipefail; " + command], cwd=self.scratch, env=self.env,
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        if result.returncode:
+            sys.exit(f"{command}\nfailed ({result.returncode}):\n{result.stdout}")
+
+    def train(self, model, options, out):
+        self.shell(f"glow-train {model} --data image={self.data}/train-images.idx --data label={self.data}/train-labels.idx"
+                   f" --std 16 --steps {STEPS} --checkpoint {out} {options}")
+        return variables(os.path.join(self.scratch, out))
+
+    def same(self, what, got, want):
+        wrong = [n for n in want if got.get(n) != want[n]]
+        self.passed += not wrong
+        self.failed += bool(wrong)
+        if wrong:
+            print(f"FAILED {what}: {', '.join(wrong)} differ")
+
+    def program(self, options, out):
+        self.shell(f"glow-opt -inline -dce='entry=train;entry=eval' step.gg | glow-opt {options} | glow-irgen"
+                   f" | glow-opt {options} -o {out}")
+
+    def bundle(self, row, want):
+        compiler, flags, emulator = BUNDLES[row]
+        if not shutil.which(compiler[0]) or emulator and not shutil.which(emulator[0]):
+            print(f"left out: {row}")
+            return
+        if row == "x86-64-v3" and " avx2 " not in open("/proc/cpuinfo").read():
+            return
+        self.program(f"-target={row} -O2 -exact", f"{row}.gir")
+        self.shell(f"glow-llc -bundle={row} -name=digits {row}.gir")
+        main = os.path.join(self.source, "examples/bundle-train/main.c")
+        files = " ".join(f"{self.data}/{n}.idx" for n in ("train-images", "train-labels", "test-images", "test-labels"))
+        self.shell(f"{' '.join(compiler)} -O1 {' '.join(flags)} -I{row} {main} {row}/digits.o -o {row}/learn")
+        self.shell(f"{' '.join(emulator)} {row}/learn {row}/digits.weights {files} {STEPS} {row}.st")
+        self.same(f"bundle for {row}", variables(os.path.join(self.scratch, f"{row}.st")), want)
+
+    def check(self):
+        shutil.rmtree(self.scratch, ignore_errors=True)
+        os.makedirs(self.scratch)
+        self.shell(f"glow-import -bind=batch={BATCH} {self.source}/examples/digits/digits-cnn.onnx"
+                   f" | glow-opt -unfreeze='*' -initialize='kind=he;seed=1' | glow-opt -train='{TRAIN}'"
+                   " | glow-opt -grad -o step.gg")
+        want = self.train("step.gg", "--backend=interp", "interp.st")
+        whole = open(os.path.join(self.scratch, "interp.st"), "rb").read()
+        for options in ("-O0", "-O1 -exact", "-O2 -exact", "-O2 -exact --tier=library", "-O2 -exact --tier=compiled",
+                        "-O2 -exact --tier=library --threads=2", "-O1 -exact --tier=compiled --threads=2",
+                        "--backend=interp -O2 -exact"):
+            self.same(f"cpu {options}", self.train("step.gg", options, "other.st"), want)
+            if open(os.path.join(self.scratch, "other.st"), "rb").read() != whole:
+                print(f"FAILED {options}: the bytes of the checkpoint differ")
+                self.failed += 1
+        for row in BUNDLES:
+            self.bundle(row, want)
+        self.program("-O2", "bounded.gir")
+        want = self.train("bounded.gir", "--backend=interp", "bounded.st")
+        for options in ("--tier=library", "--tier=compiled", "--tier=library --threads=2", "--tier=compiled --threads=2"):
+            self.same(f"-O2's text, {options}", self.train("bounded.gir", options, "other.st"), want)
+        print(f"{self.passed} passed, {self.failed} failed")
+        return self.failed or not self.passed
+
+
+parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+for name in "source", "tools", "scratch":
+    parser.add_argument("--" + name, required=True)
+sys.exit(Checker(parser.parse_args()).check())
