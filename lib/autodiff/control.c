@@ -11,7 +11,10 @@
  *     yield go, dh..., sums + what this iteration adds
  *
  * The tapes are further stacked results of the loop, one for each carried value that the copy
- * reads. T is the extent of a tape, or the trip count where that is known. */
+ * reads. T is the extent of a tape, or the trip count where that is known.
+ *
+ * A captured value that the body only reads as slice i, or as slice T - 1 - i, in iteration i gets
+ * no sum: its derivative is what the iterations yield for their slices, stacked. */
 #include "autodiff/sweep.h"
 #include "ir/dead.h"
 #include "lower/lower.h"
@@ -20,12 +23,16 @@ typedef GLOW_VEC(GlowValue *) Values;
 
 /* ---- Captured values ------------------------------------------------------------------------- */
 
-/* Whether v is defined in a region of n. */
-static bool is_inside(const GlowNode *n, const GlowValue *v) {
-  for (const GlowBlock *b = glow_value_block(v); b; b = glow_block_parent(b))
+static bool is_block_inside(const GlowNode *n, const GlowBlock *b) {
+  for (; b; b = glow_block_parent(b))
     if (b->owner == GLOW_BLOCK_REGION && b->of.node == n)
       return true;
   return false;
+}
+
+/* Whether v is defined in a region of n. */
+static bool is_inside(const GlowNode *n, const GlowValue *v) {
+  return is_block_inside(n, glow_value_block(v));
 }
 
 /* The active values outside of n that its regions read, in the order of the text. */
@@ -149,14 +156,23 @@ static bool derive_if(GlowSweep *s, const GlowNode *n, GlowValue *const *dy) {
 
 /* ---- Loop ------------------------------------------------------------------------------------ */
 
+/* A Gather in the body of a loop that reads slice i, or `last` - i, of a captured value in
+ * iteration i. */
+typedef struct Pick {
+  GlowNode *gather;
+  bool backwards;
+  GlowValue *dx; /* what an iteration yields for its slice, in the reverse body; NULL: nothing */
+} Pick;
+
 typedef struct Reverse {
   GlowSweep *s;
   GlowNode *n;
   GlowValue *const *dy;
   uint32_t carried; /* values that n carries */
   bool *varied;     /* by carried value: whether it has a derivative */
-  Values xs;        /* captured */
-  GlowValue **dx;   /* what an iteration adds to their derivatives, in the body; NULL: nothing */
+  Values xs;        /* captured, but those that picks read */
+  GLOW_VEC(Pick) picks;
+  GlowValue **dx; /* what an iteration adds to their derivatives, in the body; NULL: nothing */
   GlowBlock *body;
   GlowBuilder b;      /* at the end of the body */
   GlowValue *index;   /* parameters of the body at first: the iteration, */
@@ -184,6 +200,54 @@ static int64_t known_trips(const GlowNode *n) {
     return -1;
   int64_t trips = glow_tensor_get_int(t, 0);
   return trips < 0 ? 0 : trips;
+}
+
+static bool is_known(const GlowValue *v, int64_t number) {
+  const GlowTensor *t = v ? glow_value_known(v) : NULL;
+  return t && glow_tensor_elements(t) == 1 && glow_tensor_get_int(t, 0) == number;
+}
+
+/* Whether `use`, of a captured value, is a Pick of a loop that runs `trips` times. */
+static bool read_pick(const GlowNode *n, const GlowUse *use, int64_t trips, Pick *pick) {
+  GlowNode *gather = use->user;
+  GlowValue *iteration = n->regions[0]->params[0];
+  if (gather->op != GLOW_OP_GATHER || use != &gather->operands[0] ||
+      gather->block != n->regions[0] || gather->pred.value)
+    return false;
+  const GlowType *t = use->value->type;
+  int64_t axis = ((const GlowGatherMembers *)gather->members)->axis;
+  GlowValue *index = glow_node_in(gather, 1);
+  const GlowNode *sub = glow_value_def(index, GLOW_OP_SUB);
+  *pick = (Pick){.gather = gather, .backwards = index != iteration};
+  if (pick->backwards &&
+      !(sub && glow_node_in(sub, 1) == iteration && is_known(glow_node_in(sub, 0), trips - 1)))
+    return false;
+  axis += axis < 0 ? t->rank : 0;
+  return glow_type_is_static(t) && t->dims[axis].size == trips;
+}
+
+/* Moves the captured values that the body only picks slices of from xs to picks. */
+static void find_picks(Reverse *r) {
+  int64_t trips = known_trips(r->n);
+  uint32_t kept = 0;
+  for (uint32_t i = 0; i < r->xs.count; i++) {
+    GlowValue *x = r->xs.data[i];
+    uint32_t before = r->picks.count;
+    bool all = trips > 0;
+    for (const GlowUse *u = x->uses; all && u; u = u->next) {
+      Pick pick;
+      if (!is_block_inside(r->n, u->user->block))
+        continue;
+      all = read_pick(r->n, u, trips, &pick);
+      if (all)
+        glow_vec_push(r->s->arena, &r->picks, pick);
+    }
+    if (all)
+      continue;
+    r->picks.count = before;
+    r->xs.data[kept++] = x;
+  }
+  r->xs.count = kept;
 }
 
 static GlowValue *picked(GlowBuilder *b, GlowValue *v, GlowValue *index, const char *name) {
@@ -218,7 +282,8 @@ static bool derive_body(Reverse *r, GlowValue **dh) {
   GlowNode *n = r->n, *end = end_of(n);
   const GlowBlock *from = n->regions[0];
   GlowMap *map = glow_map_create(s->arena);
-  uint32_t most = n->nresults + r->carried + r->xs.count + 1, nys = 0, nxs = 0, param = 2;
+  uint32_t most = n->nresults + r->carried + r->xs.count + r->picks.count + 1;
+  uint32_t nys = 0, nxs = 0, param = 2;
   GlowValue **ys = GLOW_NEW_ARRAY(s->arena, GlowValue *, most);
   GlowValue **seeds = GLOW_NEW_ARRAY(s->arena, GlowValue *, most);
   GlowValue **xs = GLOW_NEW_ARRAY(s->arena, GlowValue *, most);
@@ -250,6 +315,8 @@ static bool derive_body(Reverse *r, GlowValue **dh) {
       xs[nxs++] = r->starts[k];
   for (uint32_t i = 0; i < r->xs.count; i++)
     xs[nxs++] = r->xs.data[i];
+  for (uint32_t i = 0; i < r->picks.count; i++)
+    xs[nxs++] = mapped(map, &r->picks.data[i].gather->results[0]);
   GlowDerivatives d = {
       .ys = ys, .seeds = seeds, .nys = nys, .xs = xs, .nxs = nxs, .results = results};
   if (!glow_sweep_block(s, &r->b, &d))
@@ -264,10 +331,13 @@ static bool derive_body(Reverse *r, GlowValue **dh) {
       return false;
   }
   r->dx = results + nxs;
+  for (uint32_t i = 0; i < r->picks.count; i++)
+    r->picks.data[i].dx = r->dx[r->xs.count + i];
   return true;
 }
 
-/* Ends the body, with sums as further parameters, and deletes what it does not need. */
+/* Ends the body, with sums as further parameters, and slices behind them; deletes what it does not
+ * need. */
 static bool end_body(Reverse *r, GlowValue **dh) {
   GlowValue **yields = GLOW_NEW_ARRAY(r->s->arena, GlowValue *, 1 + r->carried + r->xs.count);
   uint32_t count = 0;
@@ -284,6 +354,9 @@ static bool end_body(Reverse *r, GlowValue **dh) {
     if (!yields[count++])
       return false;
   }
+  for (uint32_t i = 0; i < r->picks.count; i++)
+    if (r->picks.data[i].dx)
+      yields[count++] = r->picks.data[i].dx;
   glow_build_terminator(r->body, GLOW_OP_YIELD, yields, count)->src = r->s->b->src;
   glow_remove_unneeded(r->body);
   return true;
@@ -389,6 +462,23 @@ static bool read_tapes(Reverse *r) {
   return true;
 }
 
+/* Adds the slices of a pick, which are stacked from the last iteration to the first, to the
+ * derivative of what it reads. */
+static bool add_slices(const Reverse *r, const Pick *pick, GlowValue *stack) {
+  GlowSweep *s = r->s;
+  GlowValue *x = glow_node_in(pick->gather, 0);
+  int64_t axis = ((const GlowGatherMembers *)pick->gather->members)->axis;
+  uint32_t perm[GLOW_MAX_RANK], rank = x->type->rank;
+  axis += axis < 0 ? rank : 0;
+  for (uint32_t i = 0; i < rank; i++)
+    perm[i] = i < axis ? i + 1 : i == axis ? 0 : i;
+  if (!pick->backwards)
+    stack = glow_build_part(s->b, r->n, stack, 0, -1, INT64_MIN, -1);
+  if (axis)
+    stack = glow_build_permuted(s->b, stack, perm, rank);
+  return glow_sweep_add(s, r->n, x, stack);
+}
+
 /* The Loop over the body, at the sweep's place; adds its results to the derivatives. */
 static bool run_reverse(Reverse *r) {
   GlowSweep *s = r->s;
@@ -413,14 +503,18 @@ static bool run_reverse(Reverse *r) {
   for (uint32_t i = 2; i < nins; i++)
     if (!ins[i])
       return false;
+  uint32_t nresults = glow_block_terminator(r->body)->noperands - 1;
   GlowNode *loop = glow_node_create(s->b, &(GlowNodeSpec){.op = GLOW_OP_LOOP,
                                                           .ins = ins,
                                                           .nins = nins,
                                                           .regions = &r->body,
                                                           .nregions = 1,
-                                                          .nresults = nins - 2});
+                                                          .nresults = nresults});
   for (uint32_t i = 2; loop && i < nins; i++)
     if (xs[i] && !glow_sweep_add(s, r->n, xs[i], &loop->results[i - 2]))
+      return false;
+  for (uint32_t i = 0, k = nins - 2; loop && i < r->picks.count; i++)
+    if (r->picks.data[i].dx && !add_slices(r, &r->picks.data[i], &loop->results[k++]))
       return false;
   return loop != NULL;
 }
@@ -434,6 +528,7 @@ static bool derive_loop(GlowSweep *s, GlowNode *n, GlowValue *const *dy) {
   for (uint32_t k = 0; k < r.carried; k++)
     r.varied[k] = glow_sweep_is_active(s, n->regions[0]->params[k + 2]);
   r.xs = captured(s, n);
+  find_picks(&r);
   r.body = new_block(s, "body", &r.b);
   add_params(&r);
   return derive_body(&r, dh) && end_body(&r, dh) && tape(&r) && read_tapes(&r) && run_reverse(&r);
