@@ -21,6 +21,11 @@ GlowValue *glow_grad_filled(GlowBuilder *b, GlowValue *v, double value) {
   return glow_then1(b, GLOW_OP_CONSTANT_OF_SHAPE, glow_then1(b, GLOW_OP_SHAPE, v, NULL), &m);
 }
 
+/* Whether n is a Call whose derivatives can be asked for. */
+static bool is_known_call(const GlowSweep *s, const GlowNode *n) {
+  return n->op == GLOW_OP_CALL && s->asked->gradient_of;
+}
+
 static bool uses_active(const GlowSweep *s, const GlowNode *n) {
   for (uint32_t i = 0; i < glow_node_nins(n); i++) {
     const GlowValue *v = glow_node_in(n, i);
@@ -54,7 +59,7 @@ static void mark_results(GlowSweep *s, GlowNode *n) {
     glow_sweep_mark_regions(s, n);
     return;
   }
-  bool reached = uses_active(s, n) || captures_active(s, n);
+  bool reached = uses_active(s, n) || captures_active(s, n) || glow_sweep_calls_active(s, n);
   for (uint32_t i = 0; reached && i < n->nresults; i++)
     if (is_real(&n->results[i]))
       glow_map_set(s->active, &n->results[i], &n->results[i]);
@@ -154,7 +159,7 @@ static bool reach_operands(GlowSweep *s, const GlowNode *n, bool inner) {
     if (!v || !glow_map_get(s->active, v))
       continue;
     reach(s, v);
-    lacks |= !inner && !has_rule(n, i);
+    lacks |= !inner && !has_rule(n, i) && !is_known_call(s, n);
   }
   for (uint32_t r = 0; r < n->nregions; r++)
     for (const GlowNode *k = n->regions[r] ? n->regions[r]->first : NULL; k; k = k->next)
@@ -321,9 +326,10 @@ static bool visit(GlowSweep *s, GlowNode *n) {
     any_result |= dy[i] != NULL;
     name_adjoint(s, v);
   }
-  if (any_result && glow_sweep_has_regions(n)) {
+  if (any_result && (glow_sweep_has_regions(n) || is_known_call(s, n))) {
     stand_for(s, n);
-    return mask_results(s, n, dy) && glow_sweep_visit_regions(s, n, dy);
+    return mask_results(s, n, dy) && (n->op == GLOW_OP_CALL ? glow_sweep_visit_call(s, n, dy)
+                                                            : glow_sweep_visit_regions(s, n, dy));
   }
   any_operand = any_result && captures_active(s, n);
   for (uint32_t i = 0; any_result && i < n->noperands; i++) {
@@ -351,18 +357,27 @@ static bool start(GlowSweep *s, const GlowDerivatives *d) {
   return true;
 }
 
+/* The node before b's place. */
+static GlowNode *last_built(const GlowSweep *s) {
+  return s->b->before ? s->b->before->prev : s->b->block->last;
+}
+
 static bool sweep(GlowSweep *s, const GlowDerivatives *d) {
   for (uint32_t i = 0; i < d->nxs; i++) {
     glow_map_set(s->active, d->xs[i], d->xs[i]);
     glow_map_set(s->independent, d->xs[i], d->xs[i]);
   }
   glow_sweep_mark_block(s, s->b->block, s->b->before);
-  GlowNode *n = s->b->before ? s->b->before->prev : s->b->block->last;
+  GlowNode *n = last_built(s);
   if (!start(s, d) || (s->checks && !check_rules(s, n)))
     return false;
-  for (; n; n = n->prev)
+  for (; n; n = n->prev) {
+    GlowNode *last = last_built(s);
     if (!visit(s, n))
       return false;
+    for (GlowNode *k = last ? last->next : s->b->block->first; k != s->b->before; k = k->next)
+      k->scratch = n;
+  }
   for (uint32_t i = 0; i < d->nxs; i++) {
     d->results[i] = glow_map_get(s->adjoint, d->xs[i]);
     name_adjoint(s, d->xs[i]);
@@ -372,7 +387,10 @@ static bool sweep(GlowSweep *s, const GlowDerivatives *d) {
 
 static bool run(GlowSweep *s, const GlowBuilder *b, const GlowDerivatives *d) {
   GlowBuilder at = *b;
+  if (!at.before)
+    at.before = glow_block_terminator(at.block);
   s->b = &at;
+  s->asked = d;
   s->active = glow_map_create(s->arena);
   s->independent = glow_map_create(s->arena);
   s->adjoint = glow_map_create(s->arena);
@@ -398,5 +416,8 @@ bool glow_differentiate(GlowBuilder *b, const GlowDerivatives *d) {
 
 bool glow_sweep_block(const GlowSweep *s, GlowBuilder *b, const GlowDerivatives *d) {
   GlowSweep inner = {.where = s->where, .arena = s->arena};
-  return run(&inner, b, d);
+  GlowDerivatives asked = *d;
+  asked.gradient_of = s->asked->gradient_of;
+  asked.user = s->asked->user;
+  return run(&inner, b, &asked);
 }

@@ -21,6 +21,13 @@ struct GlowGrad {
   GlowValue **dx;       /* by operand: to fill where wanted, of its type; NULL: it is zero */
 };
 
+/* The gradient of a function that is called, by references as in a declaration, with seeds. */
+typedef struct GlowCallGradient {
+  const GlowFunction *callee;
+  GlowGradientRef *from, *wrt;
+  uint32_t nfrom, nwrt;
+} GlowCallGradient;
+
 /* What to differentiate. All values are floating-point tensors. */
 typedef struct GlowDerivatives {
   GlowValue *const *ys;    /* what to differentiate */
@@ -29,14 +36,20 @@ typedef struct GlowDerivatives {
   GlowValue *const *xs; /* by what; they count as independent of each other */
   uint32_t nxs;
   GlowValue **results; /* by x: to fill. NULL: no y depends on the x */
+  /* Gives a function, or a declaration, that computes the gradient; NULL after a diagnostic. NULL
+   * here: Calls have no derivatives. */
+  GlowFunction *(*gradient_of)(void *user, const GlowCallGradient *call);
+  void *user;
 } GlowDerivatives;
 
 /* Builds at b the derivatives of the sum of the ys, each times its seed, by the elements of each of
  * the xs. results[i] has the type of xs[i]. b must stand in a block; only nodes of this block
  * before b's place are differentiated. The nodes built carry the locations of the nodes whose
  * derivatives they compute. The derivative of %v is called %v.grad, unless v has a number for a
- * name. False after a diagnostic at b's location: operators between have no rule (notes at their
- * nodes list all of them), or extents are not known. */
+ * name. A node whose derivatives come from its lowering loses its uses to what the lowering rule
+ * builds before it. The field `scratch` of each node that a rule has built at b is the node that it
+ * stands for. False after a diagnostic at b's location: operators between have no rule (notes at
+ * their nodes list all of them), or extents are not known. */
 bool glow_differentiate(GlowBuilder *b, const GlowDerivatives *d);
 /* A tensor of the type of v with one value everywhere. NULL after a diagnostic. */
 GlowValue *glow_grad_filled(GlowBuilder *b, GlowValue *v, double value);

@@ -14,6 +14,7 @@ typedef struct GlowSweep {
   GlowMap *adjoint;     /* values -> the derivative of the ys by them, so far */
   GlowMap *reached;     /* active values that the ys depend on, as keys */
   bool checks;          /* whether to look for operators without a rule first */
+  const GlowDerivatives *asked;
 } GlowSweep;
 
 bool glow_sweep_is_active(const GlowSweep *s, const GlowValue *v);
@@ -33,5 +34,11 @@ static inline bool glow_sweep_has_regions(const GlowNode *n) {
 /* Adds what the derivatives dy of the results of an If or Loop contribute to those of the values
  * that it reads and captures. */
 bool glow_sweep_visit_regions(GlowSweep *s, GlowNode *n, GlowValue *const *dy);
+
+/* Whether n is a Call of a function that reads active storage. */
+bool glow_sweep_calls_active(const GlowSweep *s, const GlowNode *n);
+/* Adds what the derivatives dy of the results of a Call contribute to those of its operands, and of
+ * storage that the callee reads: a Call of the callee's gradient. */
+bool glow_sweep_visit_call(GlowSweep *s, GlowNode *n, GlowValue *const *dy);
 
 #endif

@@ -9,6 +9,7 @@ enum { MOST_NODES = 100000 };
 typedef struct Copy {
   GlowPassRun *run;
   const GlowFunction *root;
+  const GlowMap *keep;
   GlowSavedValues *saved;
   uint32_t left; /* nodes that may still be copied */
 } Copy;
@@ -22,6 +23,10 @@ GlowFunction *glow_callee(const GlowNode *n) {
   return n->op == GLOW_OP_CALL
              ? glow_module_function(n->block->module, ((const GlowCallMembers *)n->members)->callee)
              : NULL;
+}
+
+static bool is_kept(const Copy *c, const GlowNode *call) {
+  return glow_map_get(c->keep, ((const GlowCallMembers *)call->members)->callee) != NULL;
 }
 
 static void save(Copy *c, GlowValue *storage, GlowValue *value) {
@@ -66,7 +71,7 @@ static bool expand_regions(Copy *c, GlowNode *n) {
       next = k->next;
       if (!expand_regions(c, k))
         return false;
-      if (k->op != GLOW_OP_CALL)
+      if (k->op != GLOW_OP_CALL || is_kept(c, k))
         continue;
       GlowBuilder b = glow_builder_before(k);
       uint32_t saves = c->saved->count;
@@ -92,7 +97,7 @@ static bool count(Copy *c, const GlowNode *n) {
 static bool copy_node(Copy *c, GlowBuilder *b, const GlowNode *n, GlowMap *map, bool callee) {
   if (!count(c, n))
     return false;
-  if (n->op != GLOW_OP_CALL) {
+  if (n->op != GLOW_OP_CALL || is_kept(c, n)) {
     GlowNode *copy = glow_node_clone(b, n, map);
     if (callee)
       glow_node_renumber(copy);
@@ -118,8 +123,8 @@ static bool copy_body(Copy *c, GlowBuilder *b, const GlowFunction *f, GlowMap *m
   return true;
 }
 
-bool glow_clone_inlined(GlowPassRun *run, GlowBuilder *b, const GlowFunction *f, GlowMap *map,
-                        GlowSavedValues *saved) {
-  Copy c = {.run = run, .root = f, .saved = saved, .left = MOST_NODES};
+bool glow_clone_inlined(GlowPassRun *run, GlowBuilder *b, const GlowFunction *f,
+                        const GlowMap *keep, GlowMap *map, GlowSavedValues *saved) {
+  Copy c = {.run = run, .root = f, .keep = keep, .saved = saved, .left = MOST_NODES};
   return copy_body(&c, b, f, map, false);
 }

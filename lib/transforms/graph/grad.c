@@ -10,20 +10,35 @@
  *
  * Without `seedable` the derivatives are those of the sum of the elements that F names.
  * Declarations come after the gradients that their functions need: @f may be a gradient, or call
- * one. */
+ * one.
+ *
+ * Calls of the functions that `keep` names stay. Their derivatives are Calls of gradients, one for
+ * each choice of results and operands, which are declared here and become functions in turn; Calls
+ * of these stay, too. */
+#include "transforms/grad.h"
 #include "autodiff/autodiff.h"
 #include "transforms/inlined.h"
 #include "transforms/transforms.h"
 
 typedef enum State { UNSEEN, OPEN, DONE } State;
 
+/* A gradient of a kept function, by name: a declaration, or the function that it has become. */
+typedef struct Asked {
+  GlowCallGradient call;
+  GlowStr gradient;
+} Asked;
+
 typedef struct Grad {
   GlowPassRun *run;
   GlowMap *states; /* functions to State, as a pointer */
+  GlowMap *keep;   /* the names of functions whose Calls stay, as keys */
+  GlowText *saved; /* what derived functions save; NULL: nobody asks */
+  GLOW_VEC(Asked) asked;
 } Grad;
 
 /* A function under construction, in place of the declaration g. */
 typedef struct Derived {
+  Grad *grad;
   GlowPassRun *run;
   const GlowFunction *g, *primal;
   GlowFunction *function;
@@ -88,6 +103,42 @@ static void open_function(Derived *d) {
   d->b = glow_builder_at_end(f->body);
 }
 
+static bool same_refs(const GlowGradientRef *a, uint32_t na, const GlowGradientRef *b,
+                      uint32_t nb) {
+  bool same = na == nb;
+  for (uint32_t i = 0; same && i < na; i++)
+    same = a[i].name == b[i].name && a[i].is_storage == b[i].is_storage && a[i].index == b[i].index;
+  return same;
+}
+
+/* The gradient of a kept function: that which an earlier Call asked for, or a new declaration. */
+static GlowFunction *gradient_of(void *user, const GlowCallGradient *call) {
+  Grad *grad = user;
+  GlowModule *m = grad->run->module;
+  for (uint32_t i = 0; i < grad->asked.count; i++) {
+    const Asked *a = &grad->asked.data[i];
+    if (a->call.callee == call->callee &&
+        same_refs(a->call.from, a->call.nfrom, call->from, call->nfrom) &&
+        same_refs(a->call.wrt, a->call.nwrt, call->wrt, call->nwrt))
+      return glow_module_function(m, a->gradient);
+  }
+  GlowFunction *g = glow_function_create(m, GLOW_GRADIENT,
+                                         glow_str_printf(m->ctx, "%s.grad", call->callee->name));
+  g->src = call->callee->src;
+  g->primal = call->callee->name;
+  g->from = glow_arena_copy(m->arena, call->from, call->nfrom * sizeof *call->from);
+  g->nfrom = call->nfrom;
+  g->wrt = glow_arena_copy(m->arena, call->wrt, call->nwrt * sizeof *call->wrt);
+  g->nwrt = call->nwrt;
+  g->seedable = true;
+  Asked asked = {*call, g->name};
+  asked.call.from = g->from;
+  asked.call.wrt = g->wrt;
+  glow_vec_push(grad->run->arena, &grad->asked, asked);
+  glow_map_set(grad->keep, g->name, grad);
+  return glow_gradient_signature(g) ? g : NULL;
+}
+
 /* The sweep for the values that `from` and `wrt` name; fills results by wrt. */
 static bool sweep(Derived *d, GlowValue *const *seeds, GlowValue **ys, GlowValue **xs,
                   GlowValue **results) {
@@ -97,10 +148,14 @@ static bool sweep(Derived *d, GlowValue *const *seeds, GlowValue **ys, GlowValue
   for (uint32_t i = 0; i < g->nwrt; i++)
     xs[i] = named(d, &g->wrt[i]);
   d->b.src = g->src;
-  return glow_differentiate(
-      &d->b,
-      &(GlowDerivatives){
-          .ys = ys, .seeds = seeds, .nys = g->nfrom, .xs = xs, .nxs = g->nwrt, .results = results});
+  return glow_differentiate(&d->b, &(GlowDerivatives){.ys = ys,
+                                                      .seeds = seeds,
+                                                      .nys = g->nfrom,
+                                                      .xs = xs,
+                                                      .nxs = g->nwrt,
+                                                      .results = results,
+                                                      .gradient_of = gradient_of,
+                                                      .user = d->grad});
 }
 
 /* The parameters behind those of the primal: seeds or tangents. */
@@ -174,7 +229,9 @@ static bool tangents(Derived *d, GlowValue **results) {
                                                     .nys = count,
                                                     .xs = us,
                                                     .nxs = g->nfrom,
-                                                    .results = results}))
+                                                    .results = results,
+                                                    .gradient_of = gradient_of,
+                                                    .user = d->grad}))
     return false;
   for (uint32_t i = 0; i < g->nfrom; i++) {
     if (results[i])
@@ -223,19 +280,35 @@ static void end_function(Derived *d, GlowValue **results, uint32_t derived) {
   glow_build_terminator(d->function->body, GLOW_OP_RETURN, results, derived + d->g->nkeeping);
 }
 
-static bool derive(GlowPassRun *run, GlowFunction *g, const GlowFunction *primal) {
-  Derived d = {.run = run, .g = g, .primal = primal, .map = glow_map_create(run->arena)};
+/* `first` is the order that the first backward node had before some nodes were removed. */
+static void print_saved(const Derived *d, uint32_t first) {
+  const GlowNode *n = d->function->body->first;
+  while (n && n->order < first)
+    n = n->next;
+  glow_saved_print(d->run, d->function, d->g->name, n, d->grad->saved);
+}
+
+static bool derive(Grad *grad, GlowFunction *g, const GlowFunction *primal) {
+  GlowPassRun *run = grad->run;
+  Derived d = {.grad = grad, .run = run, .g = g, .primal = primal};
+  d.map = glow_map_create(run->arena);
   uint32_t derived = g->forward ? g->nfrom : g->nwrt;
   GlowValue **results = GLOW_NEW_ARRAY(run->arena, GlowValue *, derived + g->nkeeping);
   glow_pass_changed(run, NULL, NULL);
   open_function(&d);
-  if (!glow_clone_inlined(run, &d.b, primal, d.map, &d.saved))
+  if (!glow_clone_inlined(run, &d.b, primal, grad->keep, d.map, &d.saved))
     return false;
   hold_kept(&d);
+  GlowNode *forward = glow_block_terminator(d.function->body)->prev;
   if (!(g->forward ? tangents(&d, results) : derivatives(&d, results)))
     return false;
+  GlowNode *backward = forward ? forward->next : d.function->body->first;
   end_function(&d, results, derived);
+  glow_function_number(d.function);
+  uint32_t first = backward ? backward->order : 0;
   glow_remove_unneeded(d.function->body);
+  if (grad->saved)
+    print_saved(&d, first);
   if (g->forward)
     name_tangents(&d);
   glow_function_replace(g, d.function);
@@ -271,16 +344,71 @@ static bool visit(Grad *grad, GlowFunction *f) {
   bool ok = primal ? visit(grad, primal) : visit_callees(grad, f);
   glow_map_set(grad->states, f, (void *)(uintptr_t)DONE);
   /* The primal, if it was a declaration, is a function of the same name now. */
-  return ok && (!primal || derive(run, f, glow_module_function(run->module, f->primal)));
+  return ok && (!primal || derive(grad, f, glow_module_function(run->module, f->primal)));
 }
 
-bool glow_pass_grad(GlowPassRun *run) {
-  Grad grad = {.run = run, .states = glow_map_create(run->arena)};
-  bool ok = true;
-  for (GlowFunction *f = run->module->first_function, *next; ok && f; f = next) {
-    next = f->next;
-    if (f->kind == GLOW_GRADIENT)
-      ok = visit(&grad, f);
+static GlowFunction *first_declaration(const GlowModule *m) {
+  GlowFunction *f = m->first_function;
+  while (f && f->kind != GLOW_GRADIENT)
+    f = f->next;
+  return f;
+}
+
+/* Whether f, or what it calls, saves. */
+static bool saves(Grad *grad, const GlowFunction *f, GlowMap *seen) {
+  if (glow_map_get(seen, f))
+    return false;
+  glow_map_set(seen, f, grad);
+  for (GlowNode *n = f->body->first; n; n = glow_next_in_walk(n)) {
+    const GlowFunction *callee = glow_callee(n);
+    if (n->op == GLOW_OP_SAVE || (callee && saves(grad, callee, seen)))
+      return true;
   }
+  return false;
+}
+
+/* Splits keep=@a,@b. False after a diagnostic. */
+static bool read_keep(Grad *grad) {
+  GlowPassRun *run = grad->run;
+  const char *at = glow_pass_option(run, "keep");
+  bool ok = true;
+  while (at && *at) {
+    at += *at == '@';
+    size_t length = strcspn(at, ",");
+    GlowStr name = glow_str_printf(run->ctx, "%.*s", (int)length, at);
+    const GlowFunction *f = glow_module_function(run->module, name);
+    if (!f || f->kind == GLOW_PROGRAM) {
+      glow_error(run->ctx, GLOW_NOWHERE, "-grad: keep=%s: no function @%s", name, name);
+      ok = false;
+    } else if (saves(grad, f, glow_map_create(run->arena))) {
+      glow_error(run->ctx, f->src, "-grad: keep=%s: @%s saves, so Calls of it cannot stay", name,
+                 name);
+      ok = false;
+    }
+    glow_map_set(grad->keep, name, grad);
+    at += length + (at[length] == ',');
+  }
+  return ok;
+}
+
+static bool derive_all(GlowPassRun *run, GlowText *saved) {
+  Grad grad = {.run = run, .saved = saved};
+  grad.states = glow_map_create(run->arena);
+  grad.keep = glow_map_create(run->arena);
+  bool ok = read_keep(&grad);
+  for (GlowFunction *f; ok && (f = first_declaration(run->module));)
+    ok = visit(&grad, f);
+  return ok;
+}
+
+bool glow_pass_grad(GlowPassRun *run) { return derive_all(run, NULL); }
+
+bool glow_grad_print_saved(GlowPassRun *run, GlowText *out) {
+  GlowPassRun scratch = *run;
+  scratch.module = glow_module_clone(run->module);
+  scratch.noptions = 0;
+  scratch.limit = UINT64_MAX;
+  bool ok = derive_all(&scratch, out);
+  glow_module_destroy(scratch.module);
   return ok;
 }

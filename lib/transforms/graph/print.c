@@ -1,5 +1,5 @@
 /* What analyses say of a module, as comments on stderr: print<uses>, print<liveness>,
- * print<memory>, print<cost>. Positions count the nodes of a function in text order, regions
+ * print<memory>, print<cost>, print<saved>. Positions count the nodes of a function in text order, regions
  * included. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -8,6 +8,7 @@
 #include "analysis/cost.h"
 #include "memplan/memplan.h"
 #include "ops/infer.h"
+#include "transforms/grad.h"
 #include "transforms/programs.h"
 
 typedef struct Printer {
@@ -177,7 +178,7 @@ bool glow_pass_print(GlowPassRun *run) {
   if (!run->noptions) {
     glow_error(run->ctx, GLOW_NOWHERE,
                "print: of which analysis? print<uses>, print<liveness>, "
-               "print<memory>, print<cost>");
+               "print<memory>, print<cost>, print<saved>");
     return false;
   }
   glow_text_init(&out, run->ctx);
@@ -192,8 +193,9 @@ bool glow_pass_print(GlowPassRun *run) {
       glow_text_printf(&out, "; %s of @%s\n", analyses[i].name, f->name);
       analyses[i].print(&p, f);
     }
+  bool ok = !glow_pass_option(run, "saved") || glow_grad_print_saved(run, &out);
   fflush(stdout);
   fwrite(out.data, 1, out.size, stderr);
   glow_defer_pop(run->ctx, &release, true);
-  return true;
+  return ok;
 }

@@ -176,7 +176,9 @@ def main(path, names):
             bound = dict(tuple(side.strip() for side in b.split("=")) for b in fixed.split(",") if b.strip())
             module, labels = case_text(text, name, params, results, bound, random.Random(7))
             cases += 1
-            for options in (["-grad"], ["-grad", "-dce", "-cse"], ["-grad", "-lower=all"]):
+            ways = [["-grad"], ["-grad", "-dce", "-cse"], ["-grad", "-lower=all"]]
+            kept = re.findall(r"^func @(_\w+)", text, re.M)
+            for options in ways + ([["-grad=keep=" + ",".join(kept)]] if kept else []):
                 out, error = run(module, options)
                 numbers = [float(line.split("=")[1]) for line in out.splitlines()] if out else []
                 wrong = [error] if error else failures_of(dict(zip(labels, numbers)))
