@@ -54,6 +54,12 @@ bool glow_sweep_is_active(const GlowSweep *s, const GlowValue *v) {
   return glow_map_get(s->active, v) != NULL;
 }
 
+/* Whether v may carry what depends on xs: besides real numbers these are quantized tensors,
+ * sequences and optionals, which no rule lets through. Integers end the path. */
+static bool may_carry(const GlowValue *v) {
+  return is_real(v) || !glow_type_is_tensor(v->type) || v->type->quantized;
+}
+
 static void mark_results(GlowSweep *s, GlowNode *n) {
   if (glow_sweep_has_regions(n)) {
     glow_sweep_mark_regions(s, n);
@@ -61,7 +67,7 @@ static void mark_results(GlowSweep *s, GlowNode *n) {
   }
   bool reached = uses_active(s, n) || captures_active(s, n) || glow_sweep_calls_active(s, n);
   for (uint32_t i = 0; reached && i < n->nresults; i++)
-    if (is_real(&n->results[i]))
+    if (may_carry(&n->results[i]))
       glow_map_set(s->active, &n->results[i], &n->results[i]);
 }
 
