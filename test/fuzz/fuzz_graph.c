@@ -1,5 +1,5 @@
 /* Graphs from bytes: a random module must print and read back, and compute the same bits as a graph
- * and as the program that -O2 makes of it. */
+ * and as the program that -O2 makes of it. Its gradient must verify, or be refused. */
 #include <stdio.h>
 
 #include "driver/passes.h"
@@ -23,11 +23,22 @@ static void print(const GlowModule *m) {
 static bool compile(GlowModule *m, bool runs) {
   GlowPipeline *p = glow_pipeline_parse(m->ctx, &glow_passes, "O2,dce,dce<entry=main>,irgen,O2");
   GlowStatus status =
-      p ? glow_pipeline_run(m, p, &(GlowRunnerOptions){.verify_each = true, .math = GLOW_MATH_EXACT})
+      p ? glow_pipeline_run(m, p,
+                            &(GlowRunnerOptions){.verify_each = true, .math = GLOW_MATH_EXACT})
         : GLOW_INTERNAL;
   if (status == GLOW_INTERNAL && runs)
     __builtin_trap();
   return status == GLOW_OK;
+}
+
+static void differentiate(const GlowModule *m) {
+  GlowModule *copy = glow_module_clone(m);
+  GlowFunction *f = glow_module_function(copy, glow_str(m->ctx, "main"));
+  GlowPipeline *p = glow_pipeline_parse(m->ctx, &glow_passes, "grad");
+  if (glow_random_declare(f, glow_str(m->ctx, "main.gradient")) &&
+      glow_pipeline_run(copy, p, &(GlowRunnerOptions){.verify_each = true}) == GLOW_INTERNAL)
+    __builtin_trap();
+  glow_module_destroy(copy);
 }
 
 static void body(GlowContext *ctx, void *arg) {
@@ -39,6 +50,7 @@ static void body(GlowContext *ctx, void *arg) {
   print(m);
   if (!m || !glow_module_verify_roundtrip(m))
     __builtin_trap();
+  differentiate(m);
   GlowStr name = glow_str(ctx, "main");
   if (glow_random_inputs(glow_module_function(m, name), &choice, &inputs)) {
     GlowStatus status = glow_run_copy(m, name, &inputs, &want);

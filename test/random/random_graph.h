@@ -19,6 +19,11 @@ GlowModule *glow_random_module(GlowContext *ctx, GlowChoice *choice, GlowText *t
  * more, which for a rerouted operand is no fault. */
 bool glow_random_mutate(GlowFunction *f, GlowChoice *choice);
 
+/* A declaration of the gradient of f: of all its floating-point results and what it saves, by all
+ * floating-point parameters and storage that it reads, keeping all results. NULL if there is
+ * nothing to declare. */
+GlowFunction *glow_random_declare(GlowFunction *f, GlowStr name);
+
 /* Values for every placeholder of the module and every parameter of f. Types must be static, else
  * false. Tensors are owned by the caller: glow_random_release. */
 bool glow_random_inputs(GlowFunction *f, GlowChoice *choice, GlowBindings *inputs);
