@@ -119,7 +119,9 @@ static GlowStatus run(GlowContext *ctx, int argc, char **argv) {
        .target = &o.preflight,
        .two_dashes = true},
       {.name = "training",
-       .help = "read dropout and batch normalization as for training, whatever the model says",
+       .help =
+           "read dropout and batch normalization as for training, or the training step that the "
+           "model has",
        .kind = GLOW_OPT_FLAG,
        .target = &o.training},
       {.name = "quiet",

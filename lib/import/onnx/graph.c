@@ -300,6 +300,7 @@ void glow_onnx_main_graph(GlowOnnxImporter *im, const GlowOnnxOptions *o) {
   GlowOnnxGraph graph;
   glow_wire_read(&im->file, &glow_onnx_msg_graph, im->model.graph, &graph);
   GlowOnnxScope *scope = glow_onnx_scope(im, NULL);
+  im->scope = scope;
   scope->block = im->func->body;
   scope->region = &im->top;
   scope->opsets =
@@ -323,6 +324,10 @@ void glow_onnx_main_graph(GlowOnnxImporter *im, const GlowOnnxOptions *o) {
          first_constant && first_constant->cls == GLOW_PLACEHOLDER;)
       first_constant = first_constant->next;
   make_outputs(im, scope, &outputs, first_constant);
+  glow_onnx_save_states(im);
+}
+
+void glow_onnx_save_states(GlowOnnxImporter *im) {
   GlowBuilder b = glow_builder_at_end(im->func->body);
   for (uint32_t i = 0; i < im->top.states.count; i++) {
     const GlowOnnxState *s = &im->top.states.data[i];

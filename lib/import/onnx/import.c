@@ -73,8 +73,10 @@ static bool read_model(GlowOnnxImporter *im) {
     glow_error(im->ctx, loc, "at byte %zu: the model has no graph", im->file.size);
     return false;
   }
-  if (im->model.training_info.count && !im->quiet)
-    glow_note(im->ctx, loc, "the model's training information is left out");
+  if (im->model.training_info.count && !im->training && !im->quiet)
+    glow_note(im->ctx, loc, "the model's training information is left out; -training reads it");
+  if (im->model.training_info.count) /* what the model says of training counts alone */
+    im->training = false;
   return true;
 }
 
@@ -97,6 +99,8 @@ static void run(GlowOnnxImporter *im, const GlowInput *in, const GlowOnnxOptions
   im->m->path_dir = glow_path_dir(ctx, in->name); /* resources are named relative to it */
   im->func = glow_function_create(im->m, GLOW_FUNC, glow_str(ctx, "main"));
   glow_onnx_main_graph(im, o);
+  if (o && o->training && im->scope->opsets)
+    glow_onnx_training_info(im, o);
   if (im->uses)
     glow_onnx_note_gaps(im);
   else

@@ -68,9 +68,10 @@ typedef struct GlowOnnxImporter {
   GLOW_VEC(GlowOnnxGap) gaps; /* at most GLOW_MAX_GAPS */
   size_t unlisted;            /* nodes found once the list is full */
   GLOW_VEC(GlowOnnxSymbol) symbols;
-  GlowOnnxRegion top; /* its states are saved at the end of the function */
-  GlowMap *outputs;   /* names of the graph's outputs, as keys */
-  GlowMap *claims;    /* names of the graph's outputs -> declared types, or NULL */
+  GlowOnnxRegion top;   /* its states are saved at the end of the function */
+  GlowOnnxScope *scope; /* of the model's graph */
+  GlowMap *outputs;     /* names of the graph's outputs, as keys */
+  GlowMap *claims;      /* names of the graph's outputs -> declared types, or NULL */
   uint32_t nrandom;
   uint32_t contradictions; /* nodes that inference refused, each with an error */
   size_t inlined_cost;     /* of nodes from function bodies, in bytes */
@@ -136,6 +137,10 @@ void glow_onnx_input_types(GlowOnnxImporter *im, const GlowOnnxOptions *o, const
 /* ---- Graphs and nodes (graph.c, node.c, survey.c) ------------------------------------------- */
 /* Reads the whole graph into im->func. */
 void glow_onnx_main_graph(GlowOnnxImporter *im, const GlowOnnxOptions *o);
+/* Saves the states that random nodes, and running statistics, have at the end of im->func. */
+void glow_onnx_save_states(GlowOnnxImporter *im);
+/* Reads the model's training information: each step as a func @train (training_info.c). */
+void glow_onnx_training_info(GlowOnnxImporter *im, const GlowOnnxOptions *o);
 /* Makes the initializers of a graph constants. */
 void glow_onnx_initializers(GlowOnnxImporter *im, GlowOnnxScope *scope, const GlowOnnxGraph *graph);
 /* Reads the nodes of a list in order. */

@@ -139,13 +139,23 @@ static const GlowWireField function_fields[] = {
 };
 MESSAGE(glow_onnx_msg_function, GlowOnnxFunction, "FunctionProto", function_fields, 0);
 
+static const GlowWireField training_info_fields[] = {
+    F(GlowOnnxTrainingInfo, initialization, 1, MESSAGE, "initialization", &glow_onnx_msg_graph),
+    F(GlowOnnxTrainingInfo, algorithm, 2, MESSAGE, "algorithm", &glow_onnx_msg_graph),
+    F(GlowOnnxTrainingInfo, initialization_binding, 3, MESSAGES, "initialization_binding",
+      &glow_onnx_msg_entry),
+    F(GlowOnnxTrainingInfo, update_binding, 4, MESSAGES, "update_binding", &glow_onnx_msg_entry),
+};
+MESSAGE(glow_onnx_msg_training_info, GlowOnnxTrainingInfo, "TrainingInfoProto",
+        training_info_fields, 0);
+
 static const GlowWireField model_fields[] = {
     F(GlowOnnxModel, ir_version, 1, INT, "ir_version", NULL),
     F(GlowOnnxModel, producer_name, 2, NAME, "producer_name", NULL),
     F(GlowOnnxModel, producer_version, 3, NAME, "producer_version", NULL),
     F(GlowOnnxModel, graph, 7, MESSAGE, "graph", &glow_onnx_msg_graph),
     F(GlowOnnxModel, opset_import, 8, MESSAGES, "opset_import", &glow_onnx_msg_opset),
-    F(GlowOnnxModel, training_info, 20, BYTESES, "training_info", NULL),
+    F(GlowOnnxModel, training_info, 20, MESSAGES, "training_info", &glow_onnx_msg_training_info),
     F(GlowOnnxModel, functions, 25, MESSAGES, "functions", &glow_onnx_msg_function),
 };
 MESSAGE(glow_onnx_msg_model, GlowOnnxModel, "ModelProto", model_fields, 0);

@@ -11,6 +11,12 @@ typedef struct GlowOnnxModel {
   GlowWireList opset_import, functions, training_info;
 } GlowOnnxModel;
 
+/* TrainingInfoProto */
+typedef struct GlowOnnxTrainingInfo {
+  GlowWireSpan initialization, algorithm; /* graphs */
+  GlowWireList initialization_binding, update_binding;
+} GlowOnnxTrainingInfo;
+
 typedef struct GlowOnnxOpset {
   GlowWireSpan domain;
   GlowWireInt version;
@@ -113,6 +119,6 @@ extern const GlowWireMessage glow_onnx_msg_model, glow_onnx_msg_opset, glow_onnx
     glow_onnx_msg_function, glow_onnx_msg_node, glow_onnx_msg_attribute, glow_onnx_msg_tensor,
     glow_onnx_msg_entry, glow_onnx_msg_value_info, glow_onnx_msg_type, glow_onnx_msg_tensor_type,
     glow_onnx_msg_elem_type, glow_onnx_msg_shape, glow_onnx_msg_dim, glow_onnx_msg_sequence,
-    glow_onnx_msg_optional, glow_onnx_msg_sparse_tensor;
+    glow_onnx_msg_optional, glow_onnx_msg_sparse_tensor, glow_onnx_msg_training_info;
 
 #endif
