@@ -339,7 +339,8 @@ static bool derive_body(Reverse *r, GlowValue **dh) {
 /* Ends the body, with sums as further parameters, and slices behind them; deletes what it does not
  * need. */
 static bool end_body(Reverse *r, GlowValue **dh) {
-  GlowValue **yields = GLOW_NEW_ARRAY(r->s->arena, GlowValue *, 1 + r->carried + r->xs.count);
+  uint32_t most = 1 + r->carried + r->xs.count + r->picks.count;
+  GlowValue **yields = GLOW_NEW_ARRAY(r->s->arena, GlowValue *, most);
   uint32_t count = 0;
   yields[count++] = r->body->params[1];
   for (uint32_t k = 0; k < r->carried; k++)

@@ -83,3 +83,27 @@ GlowValue *glow_grad_moved_back(const GlowGrad *g) {
   GlowValue *zeros = glow_grad_flat(g, glow_grad_zeros(g, 0));
   return glow_grad_shaped(g, glow_grad_added(g, zeros, at, glow_grad_flat(g, g->dy[0])), x->type);
 }
+
+bool glow_grad_through(GlowGrad *g, GlowValue *const *results) {
+  enum { MOST = 8 };
+  GlowValue *ys[MOST], *seeds[MOST], *xs[MOST], *parts[MOST];
+  uint32_t at[MOST];
+  GlowDerivatives d = {.ys = ys, .seeds = seeds, .xs = xs, .results = parts};
+  for (uint32_t i = 0; i < g->n->nresults && d.nys < MOST; i++)
+    if (g->dy[i]) {
+      ys[d.nys] = results[i];
+      seeds[d.nys++] = g->dy[i];
+      if (!results[i])
+        return false;
+    }
+  for (uint32_t i = 0; i < glow_node_nins(g->n) && d.nxs < MOST; i++)
+    if (g->wanted[i]) {
+      at[d.nxs] = i;
+      xs[d.nxs++] = glow_grad_in(g, i);
+    }
+  if (!glow_differentiate(g->b, &d))
+    return false;
+  for (uint32_t i = 0; i < d.nxs; i++)
+    g->dx[at[i]] = parts[i];
+  return true;
+}

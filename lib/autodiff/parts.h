@@ -41,5 +41,9 @@ GlowValue *glow_grad_numbers(const GlowGrad *g, const GlowType *t);
  * element where it came from. The node is built once more, to move the numbers of the places.
  * The extents of operand 0 must be known. */
 GlowValue *glow_grad_moved_back(const GlowGrad *g);
+/* For a node whose results are also those of nodes that the rule has built at g->b: its derivatives
+ * are theirs. Entries of `results` that dy has no derivative for are not read. False if one is
+ * NULL, or after a diagnostic. */
+bool glow_grad_through(GlowGrad *g, GlowValue *const *results);
 
 #endif
