@@ -17,6 +17,7 @@
  * no sum: its derivative is what the iterations yield for their slices, stacked. */
 #include "autodiff/sweep.h"
 #include "ir/dead.h"
+#include "ir/loop.h"
 #include "lower/lower.h"
 
 typedef GLOW_VEC(GlowValue *) Values;
@@ -184,24 +185,6 @@ typedef struct Reverse {
 
 static GlowNode *end_of(const GlowNode *n) { return glow_block_terminator(n->regions[0]); }
 
-/* How often n runs, if that is known; else -1. */
-static int64_t known_trips(const GlowNode *n) {
-  const GlowValue *trip = glow_node_in(n, GLOW_LOOP_IN_TRIP);
-  const GlowValue *conds[2] = {glow_node_in(n, GLOW_LOOP_IN_COND), end_of(n)->operands[0].value};
-  for (int i = 0; i < 2; i++) {
-    const GlowTensor *t = conds[i] ? glow_value_known(conds[i]) : NULL;
-    bool holds = !conds[i] || (i && conds[i] == n->regions[0]->params[1]) ||
-                 (t && glow_tensor_elements(t) == 1 && glow_tensor_get_int(t, 0));
-    if (!holds)
-      return -1;
-  }
-  const GlowTensor *t = trip ? glow_value_known(trip) : NULL;
-  if (!t || glow_tensor_elements(t) != 1)
-    return -1;
-  int64_t trips = glow_tensor_get_int(t, 0);
-  return trips < 0 ? 0 : trips;
-}
-
 static bool is_known(const GlowValue *v, int64_t number) {
   const GlowTensor *t = v ? glow_value_known(v) : NULL;
   return t && glow_tensor_elements(t) == 1 && glow_tensor_get_int(t, 0) == number;
@@ -228,7 +211,7 @@ static bool read_pick(const GlowNode *n, const GlowUse *use, int64_t trips, Pick
 
 /* Moves the captured values that the body only picks slices of from xs to picks. */
 static void find_picks(Reverse *r) {
-  int64_t trips = known_trips(r->n);
+  int64_t trips = glow_loop_trips(r->n);
   uint32_t kept = 0;
   for (uint32_t i = 0; i < r->xs.count; i++) {
     GlowValue *x = r->xs.data[i];
@@ -407,7 +390,7 @@ static bool tape(Reverse *r) {
   GlowModule *m = r->s->b->module;
   GlowNode *n = r->n;
   const GlowBlock *from = n->regions[0];
-  int64_t trips = known_trips(n);
+  int64_t trips = glow_loop_trips(n);
   GlowValue **taped = GLOW_NEW_ARRAY(r->s->arena, GlowValue *, r->carried + 1);
   uint32_t count = 0;
   for (uint32_t k = 0; k < r->carried; k++)

@@ -1,5 +1,8 @@
 /* The gradient rule of MatMul: dA = dC B', dB = A' dC, where ' swaps the last two axes and what was
- * repeated over the batch is summed. A vector is a matrix of one row (A) or one column (B). */
+ * repeated over the batch is summed. A vector is a matrix of one row (A) or one column (B).
+ *
+ * With a batch of A alone, B gets one product over all rows of the batch, without a sum of products
+ * behind it. */
 #include "autodiff/autodiff.h"
 #include "lower/lower.h"
 
@@ -47,6 +50,20 @@ static bool set(GlowGrad *g, uint32_t i, GlowValue *x, GlowValue *y, uint32_t ra
   return g->dx[i] != NULL;
 }
 
+/* v, of at least two axes, as a matrix of all its rows. */
+static GlowValue *all_rows(const GlowGrad *g, GlowValue *v) {
+  if (!v || v->type->rank == 2)
+    return v;
+  uint32_t rank = v->type->rank;
+  GlowDim dims[2] = {GLOW_EXACT(1), v->type->dims[rank - 1]};
+  for (uint32_t i = 0; i + 1 < rank; i++) {
+    GlowDim d = v->type->dims[i];
+    bool exact = d.kind == GLOW_DIM_EXACT && dims[0].kind == GLOW_DIM_EXACT;
+    dims[0] = exact ? GLOW_EXACT(dims[0].size * d.size) : GLOW_UNKNOWN;
+  }
+  return glow_build_reshape(g->b, g->n, v, 2, dims);
+}
+
 bool glow_grad_mat_mul(GlowGrad *g) {
   GlowValue *a = glow_node_in(g->n, GLOW_MAT_MUL_IN_A), *b = glow_node_in(g->n, GLOW_MAT_MUL_IN_B);
   const GlowType *t = glow_node_out(g->n, 0)->type;
@@ -65,5 +82,12 @@ bool glow_grad_mat_mul(GlowGrad *g) {
     return false;
   if (g->wanted[0] && !set(g, 0, dc, swapped(g, shaped(g, b, brank, bdims)), arank, adims))
     return false;
-  return !g->wanted[1] || set(g, 1, swapped(g, shaped(g, a, arank, adims)), dc, brank, bdims);
+  if (!g->wanted[1])
+    return true;
+  a = shaped(g, a, arank, adims);
+  if (brank == 2) {
+    a = all_rows(g, a);
+    dc = all_rows(g, dc);
+  }
+  return set(g, 1, swapped(g, a), dc, brank, bdims);
 }

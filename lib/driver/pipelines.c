@@ -21,7 +21,7 @@
 /* Convolutions that become smaller, or fewer. */
 #define CONVOLVE "small-conv,crop-filter,group-conv"
 #define O2_ROUND                                                                                   \
-  "fixpoint(constant-fold,simplify-control,hoist-invariant," SIMPLIFY                              \
+  "fixpoint(constant-fold,simplify-control,hoist-invariant,hoist-accumulation," SIMPLIFY           \
   ",cse,fold-bn,fold-input,merge-affine," CONVOLVE "," MOVE ",dce)"
 
 /* Finds operators in nodes that spell them out: before anything moves into neighbours, or is

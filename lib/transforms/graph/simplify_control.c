@@ -9,6 +9,7 @@
  * trips=N is the largest number of iterations that are unrolled (4), nodes=N the largest number of
  * copied nodes of one loop (64). One iteration is always unrolled. An If on a constant condition is
  * left to -constant-fold. */
+#include "ir/loop.h"
 #include "transforms/pieces.h"
 #include "transforms/rules.h"
 
@@ -63,32 +64,6 @@ static void join_equal_yields(GlowPassRun *run, GlowNode *n) {
 }
 
 /* ---- How often a loop runs ------------------------------------------------------------------- */
-
-/* 1 or 0 for a known condition, -1 for an unknown one. */
-static int known_condition(const GlowValue *v) {
-  const GlowTensor *t = glow_value_known(v);
-  return !t || glow_tensor_elements(t) != 1 ? -1 : glow_tensor_get_int(t, 0) != 0;
-}
-
-/* The number of iterations, or -1. */
-static int64_t loop_trips(const GlowNode *n) {
-  const GlowValue *trip = glow_node_in(n, GLOW_LOOP_IN_TRIP),
-                  *cond = glow_node_in(n, GLOW_LOOP_IN_COND);
-  const GlowValue *next = end_of(n, 0)->operands[0].value;
-  const GlowTensor *known = trip ? glow_value_known(trip) : NULL;
-  int start = cond ? known_condition(cond) : 1;
-  int goes_on = next == n->regions[0]->params[1] ? 1 : known_condition(next);
-  int64_t count = INT64_MAX;
-  if (known && glow_tensor_elements(known) == 1)
-    count = glow_tensor_get_int(known, 0);
-  if (count <= 0 || start == 0)
-    return 0;
-  if (start < 0 || (trip && !known))
-    return -1;
-  if (goes_on == 0)
-    return 1;
-  return goes_on > 0 && count != INT64_MAX ? count : -1;
-}
 
 static int64_t scan_trips(const GlowNode *n) {
   const GlowScanMembers *m = n->members;
@@ -233,7 +208,7 @@ static bool unroll(const Control *c, GlowNode *n) {
   bool loop = n->op == GLOW_OP_LOOP;
   Unroll u = {.run = c->run, .n = n, .b = glow_builder_before(n), .first = loop ? 1 : 0};
   u.carried = n->regions[0]->nparams - (loop ? 2 : ((const GlowScanMembers *)n->members)->num_scan);
-  u.trips = loop ? loop_trips(n) : scan_trips(n);
+  u.trips = loop ? glow_loop_trips(n) : scan_trips(n);
   if (!can_unroll(c, n, u.trips, u.carried))
     return false;
   u.state = GLOW_NEW_ARRAY(c->run->arena, GlowValue *, u.carried + 1);

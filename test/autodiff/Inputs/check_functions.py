@@ -176,7 +176,7 @@ def main(path, names):
             bound = dict(tuple(side.strip() for side in b.split("=")) for b in fixed.split(",") if b.strip())
             module, labels = case_text(text, name, params, results, bound, random.Random(7))
             cases += 1
-            ways = [["-grad"], ["-grad", "-dce", "-cse"], ["-grad", "-lower=all"]]
+            ways = [["-grad"], ["-grad", "-dce", "-cse"], ["-grad", "-lower=all"], ["-grad", "-O2"]]
             kept = re.findall(r"^func @(_\w+)", text, re.M)
             for options in ways + ([["-grad=keep=" + ",".join(kept)]] if kept else []):
                 out, error = run(module, options)
