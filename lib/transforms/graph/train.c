@@ -91,11 +91,13 @@ static GlowValue *find_value(GlowTraining *t, const char *text) {
 
 /* ---- Functions ------------------------------------------------------------------------------- */
 
-static GlowFunction *add_function(GlowTraining *t, GlowStr name, GlowMap *map) {
+/* A new function with the parameters of `like`. */
+static GlowFunction *add_function(GlowTraining *t, GlowStr name, const GlowFunction *like,
+                                  GlowMap *map) {
   GlowFunction *f = glow_function_create(t->module, GLOW_FUNC, name);
   f->src = t->net->src;
-  for (uint32_t i = 0; i < t->net->body->nparams; i++) {
-    GlowValue *from = t->net->body->params[i];
+  for (uint32_t i = 0; i < like->body->nparams; i++) {
+    GlowValue *from = like->body->params[i];
     glow_map_set(map, from, glow_block_add_param(f->body, from->name, from->type));
   }
   return f;
@@ -128,7 +130,7 @@ static GlowValue *build_loss(GlowTraining *t, GlowBuilder *b, GlowMap *map, Glow
 
 static GlowFunction *build_loss_function(GlowTraining *t, GlowValue *of) {
   GlowMap *map = glow_map_create(t->run->arena);
-  GlowFunction *f = add_function(t, glow_str_printf(t->ctx, "%s.loss", t->net->name), map);
+  GlowFunction *f = add_function(t, glow_str_printf(t->ctx, "%s.loss", t->net->name), t->net, map);
   GlowBuilder b = glow_builder_at_end(f->body);
   GlowValue *results[2];
   copy_body(t, &b, map, true);
@@ -169,11 +171,11 @@ static GlowFunction *declare_gradient(GlowTraining *t) {
   return glow_gradient_signature(g) ? g : NULL;
 }
 
-/* A Call with the parameters of the function at b, which are those of the net, and a seed if that
+/* A Call with the parameters of the function at b, which are those of the loss, and a seed if that
  * is not NULL. */
 static GlowNode *build_call(GlowTraining *t, GlowBuilder *b, const GlowFunction *callee,
                             GlowValue *seed, const GlowStr *names) {
-  uint32_t nparams = t->net->body->nparams;
+  uint32_t nparams = b->block->nparams;
   GlowValue **ins = GLOW_NEW_ARRAY(t->run->arena, GlowValue *, nparams + 1);
   for (uint32_t i = 0; i < nparams; i++)
     ins[i] = b->block->params[i];
@@ -192,8 +194,9 @@ static GlowNode *build_call(GlowTraining *t, GlowBuilder *b, const GlowFunction 
 
 static GlowStr str(GlowTraining *t, const char *text) { return glow_str(t->ctx, text); }
 
-/* The Call of the gradient in @train: the derivatives, the loss, how many are right, states. */
-static GlowNode *call_gradient(GlowTraining *t, const GlowFunction *g) {
+/* What the Call of the gradient in @train gives: the derivatives, the loss, how many are right,
+ * states. */
+static bool call_gradient(GlowTraining *t, const GlowFunction *g, GlowValue **results) {
   GlowStr *names = GLOW_NEW_ARRAY(t->run->arena, GlowStr, g->nresults);
   uint32_t n = 0;
   for (uint32_t i = 0; i < t->weights.count; i++)
@@ -204,7 +207,17 @@ static GlowNode *call_gradient(GlowTraining *t, const GlowFunction *g) {
   for (uint32_t i = 0; i < t->states.count; i++)
     names[n++] = glow_str_printf(t->ctx, "%s.next", t->states.data[i]->value.name);
   GlowValue *seed = glow_then_cast(&t->b, t->scale, t->loss->results[0]->kind);
-  return build_call(t, &t->b, g, seed, names);
+  if (t->slices > 1) {
+    if (!glow_training_accumulate(t, g, seed, results))
+      return false;
+    for (uint32_t i = 0; i < n; i++)
+      glow_value_set_name(results[i], names[i]);
+    return true;
+  }
+  GlowNode *call = build_call(t, &t->b, g, seed, names);
+  for (uint32_t i = 0; call && i < n; i++)
+    results[i] = &call->results[i];
+  return call != NULL;
 }
 
 /* Saves the loss, and how many are right, into the placeholders of their names. */
@@ -214,38 +227,37 @@ static bool save_scores(GlowTraining *t, GlowValue *loss, GlowValue *right) {
 }
 
 static bool build_train(GlowTraining *t, const GlowFunction *g) {
-  GlowFunction *f = add_function(t, str(t, "train"), glow_map_create(t->run->arena));
+  GlowFunction *f = add_function(t, str(t, "train"), t->loss, glow_map_create(t->run->arena));
+  for (uint32_t i = 0; t->slices > 1 && i < f->body->nparams; i++)
+    f->body->params[i]->type = glow_training_whole(t, f->body->params[i]->type);
   t->b = glow_builder_at_end(f->body);
-  GlowNode *call = glow_training_begin_scale(t) ? call_gradient(t, g) : NULL;
-  if (!call)
+  GlowValue **results = GLOW_NEW_ARRAY(t->run->arena, GlowValue *, g->nresults), *norm;
+  if (!glow_training_begin_scale(t) || !call_gradient(t, g, results))
     return false;
   GlowStorage *step =
       glow_training_variable(t, str(t, "train.step"), glow_type_scalar(t->ctx, GLOW_KIND_I64),
                              (GlowScalar){.is_int = true});
   if (!step)
     return false;
-  GlowValue **gradients = GLOW_NEW_ARRAY(t->run->arena, GlowValue *, t->weights.count), *norm;
-  for (uint32_t i = 0; i < t->weights.count; i++)
-    gradients[i] = &call->results[i];
   GlowValue *count =
       glow_then2(&t->b, GLOW_OP_ADD, &step->value, glow_build_scalar(&t->b, GLOW_KIND_I64, 1));
   GlowValue *rate = count ? glow_training_rate(t, &step->value) : NULL;
-  if (!rate || !glow_training_unscale(t, gradients) || !glow_training_clip(t, gradients, &norm) ||
-      !glow_training_update(t, gradients, rate, count) || !glow_training_save(t, count, step))
+  if (!rate || !glow_training_unscale(t, results) || !glow_training_clip(t, results, &norm) ||
+      !glow_training_update(t, results, rate, count) || !glow_training_save(t, count, step))
     return false;
   if (norm && !glow_training_save(t, norm, glow_training_port(t, "norm", norm->type)))
     return false;
-  GlowValue *scores = call->results + t->weights.count;
+  GlowValue **scores = results + t->weights.count;
   for (uint32_t i = 0; i < t->states.count; i++)
-    if (!glow_training_save(t, scores + t->loss->nresults + i, t->states.data[i]))
+    if (!glow_training_save(t, scores[t->loss->nresults + i], t->states.data[i]))
       return false;
-  return save_scores(t, scores, t->loss->nresults > 1 ? scores + 1 : NULL);
+  return save_scores(t, scores[0], t->loss->nresults > 1 ? scores[1] : NULL);
 }
 
 /* Without states @eval calls @net.loss; else it has a copy, which saves none of them. */
 static bool build_eval(GlowTraining *t, GlowValue *of) {
   GlowMap *map = glow_map_create(t->run->arena);
-  GlowFunction *f = add_function(t, str(t, "eval"), map);
+  GlowFunction *f = add_function(t, str(t, "eval"), t->states.count ? t->net : t->loss, map);
   t->b = glow_builder_at_end(f->body);
   GlowValue *loss, *right = NULL;
   if (t->states.count) {
@@ -326,6 +338,21 @@ static bool check_scalar(GlowTraining *t, const GlowValue *loss) {
   return false;
 }
 
+/* Reads accumulate=R, and makes parameters of the inputs. */
+static bool begin_slices(GlowTraining *t) {
+  bool ok = true;
+  t->slices = glow_pass_option_int(t->run, "accumulate", 1, &ok);
+  if (!ok)
+    return false;
+  if (t->slices < 1 || t->slices > INT32_MAX)
+    return refuse(t, GLOW_NOWHERE,
+                  "accumulate is no number of slices: ", glow_pass_option(t->run, "accumulate"));
+  if (t->slices > 1 && t->states.count)
+    return refuse(t, t->states.data[0]->src, "accumulate: the function saves @",
+                  t->states.data[0]->value.name);
+  return t->slices == 1 || glow_training_parameters(t, t->net);
+}
+
 bool glow_pass_train(GlowPassRun *run) {
   GlowTraining t = {.run = run, .ctx = run->ctx, .module = run->module};
   const char *from = glow_pass_option(run, "from"), *of = glow_pass_option(run, "of");
@@ -338,7 +365,9 @@ bool glow_pass_train(GlowPassRun *run) {
   if (!v || !check_scalar(&t, v) || !choose_weights(&t))
     return false;
   glow_pass_changed(run, NULL, "@%s is trained", t.net->name);
-  t.loss = build_loss_function(&t, v);
+  t.loss = begin_slices(&t) ? build_loss_function(&t, v) : NULL;
+  if (t.loss && t.slices > 1 && !glow_training_parameters(&t, t.loss))
+    return false;
   const GlowFunction *g = t.loss ? declare_gradient(&t) : NULL;
   return g && build_train(&t, g) && build_eval(&t, v);
 }

@@ -90,6 +90,8 @@ static bool build_factor(Rate *r, uint32_t schedule, GlowValue *step, GlowValue 
                schedules[schedule].name, warmup > 0 ? ", more than the warmup" : "");
     return false;
   }
+  if (!schedules[schedule].factor && !(warmup > 0))
+    return true;
   GlowValue *s = glow_then_cast(&r->t->b, step, GLOW_KIND_DOUBLE);
   r->steps = steps - warmup;
   r->s = warmup > 0 ? two(r, GLOW_OP_SUB, s, real(r, warmup)) : s;

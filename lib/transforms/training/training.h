@@ -17,6 +17,7 @@ typedef struct GlowTraining {
   GlowStorageList weights; /* what is updated */
   GlowStorageList states;  /* what the net itself saves: running statistics, random states */
   GlowBuilder b;           /* at the end of @train */
+  int64_t slices, batch;   /* with accumulate: how many slices a step has, and their extent */
   GlowValue *scale;        /* of the loss, a float<>; NULL: 1 */
   GlowStorage *good;       /* with a dynamic scale: counts good steps */
   GlowValue *finite;       /* then: whether variables change; NULL: they do */
@@ -48,6 +49,16 @@ GlowValue *glow_training_rate(GlowTraining *t, GlowValue *step);
 bool glow_training_begin_scale(GlowTraining *t);
 /* Divides the derivatives of t->weights by the scale in place, and sets t->finite. */
 bool glow_training_unscale(GlowTraining *t, GlowValue **gradients);
+
+/* Accumulation. Inputs that f reads become parameters of the same names; sets t->batch, their first
+ * extent. False after a diagnostic. */
+bool glow_training_parameters(GlowTraining *t, GlowFunction *f);
+/* The type of all slices of an input. */
+const GlowType *glow_training_whole(const GlowTraining *t, const GlowType *type);
+/* Builds the loop over slices of the parameters at t->b, which Calls g; results[i] gets the mean,
+ * or for counts the sum, of g's result i. */
+bool glow_training_accumulate(GlowTraining *t, const GlowFunction *g, GlowValue *seed,
+                              GlowValue **results);
 
 /* Clips the derivatives of t->weights in place. *norm gets the length of all of them if clip-norm
  * is given. */
