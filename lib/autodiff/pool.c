@@ -2,7 +2,8 @@
  *
  *   MaxPool      dY is added to zeros where Argmax says: along rows, one for each image and channel
  *   AveragePool  dY divided by the number of elements of each window goes to all of them: a
- *                ConvTranspose of each channel with ones; where windows lie side by side, an Expand
+ *                ConvTranspose of each channel with ones, with strides of 1 a Convolution; where
+ *                windows lie side by side, an Expand
  *
  * Extents must be known. */
 #include "autodiff/parts.h"
@@ -132,32 +133,48 @@ static GlowValue *repeated(const GlowGrad *g, const Windows *w, GlowValue *v) {
   return glow_grad_shaped(g, v, glow_grad_in(g, 0)->type);
 }
 
-/* Each element of v added to all elements of its window. */
+/* The filter of ones of each channel. */
+static GlowValue *ones_of(const GlowGrad *g, const Windows *w, const GlowType *t) {
+  int64_t dims[GLOW_MAX_RANK];
+  dims[0] = t->dims[w->channel].size;
+  dims[w->channel] = 1;
+  for (uint32_t i = 0; i < w->spatial; i++)
+    dims[w->first + i] = w->kernel[i];
+  return glow_build_filled(g->b, glow_type_exact(g->b->module->ctx, t->kind, t->rank, dims),
+                           (GlowScalar){.f = 1});
+}
+
+/* Each element of v added to all elements of its window: with strides of 1 a Convolution. */
 static GlowValue *spread(const GlowGrad *g, const Windows *w, GlowValue *v) {
   const GlowAveragePoolMembers *old = g->n->members;
-  const GlowType *t = v->type;
-  int64_t ones[GLOW_MAX_RANK];
-  uint32_t pads[2 * GLOW_MAX_RANK], more[GLOW_MAX_RANK], n = w->spatial;
-  ones[0] = t->dims[w->channel].size;
-  ones[w->channel] = 1;
+  uint32_t pads[2 * GLOW_MAX_RANK], around[2 * GLOW_MAX_RANK], more[GLOW_MAX_RANK], n = w->spatial;
+  uint32_t channels = (uint32_t)v->type->dims[w->channel].size;
+  bool slides = true;
   for (uint32_t i = 0; i < n; i++) {
-    int64_t over = (w->out[i] - 1) * w->stride[i] + (w->kernel[i] - 1) * w->dilation[i] + 1 -
-                   w->before[i] - w->in[i];
-    ones[w->first + i] = w->kernel[i];
+    int64_t window = (w->kernel[i] - 1) * w->dilation[i];
+    int64_t over = (w->out[i] - 1) * w->stride[i] + window + 1 - w->before[i] - w->in[i];
     pads[i] = (uint32_t)w->before[i];
     pads[n + i] = over > 0 ? (uint32_t)over : 0;
     more[i] = over < 0 ? (uint32_t)-over : 0;
+    around[i] = (uint32_t)(window - w->before[i]);
+    around[n + i] = (uint32_t)(window - over);
+    slides = slides && w->stride[i] == 1 && over <= window && w->before[i] <= window;
   }
   GlowModule *m = g->b->module;
+  GlowValue *ins[] = {v, ones_of(g, w, v->type)};
+  if (slides)
+    return glow_then(g->b, GLOW_OP_CONVOLUTION, ins, 2,
+                     &(GlowConvolutionMembers){.layout = old->layout,
+                                               .group = channels,
+                                               .pads = glow_array_u32(m, around, 2 * n),
+                                               .dilations = old->dilations});
   GlowConvTransposeMembers members = {.layout = old->layout,
-                                      .group = (uint32_t)ones[0],
+                                      .group = channels,
                                       .strides = old->strides,
                                       .pads = glow_array_u32(m, pads, 2 * n),
                                       .dilations = old->dilations,
                                       .output_padding = glow_array_u32(m, more, n)};
-  GlowValue *filter = glow_build_filled(g->b, glow_type_exact(m->ctx, t->kind, t->rank, ones),
-                                        (GlowScalar){.f = 1});
-  return glow_then(g->b, GLOW_OP_CONV_TRANSPOSE, (GlowValue *[]){v, filter}, 2, &members);
+  return glow_then(g->b, GLOW_OP_CONV_TRANSPOSE, ins, 2, &members);
 }
 
 bool glow_grad_average_pool(GlowGrad *g) {
