@@ -4,7 +4,10 @@
  *   Transpose(Transpose(x))                -> Transpose(x) by the product of both
  *   Transpose that only moves axes of      -> Reshape(x)
  *   extent 1
- */
+ *   Transpose(MatMul(Transpose(x), y))     -> MatMul(Transpose(y), x), of matrices
+ *
+ * The last one is what a derivative by a weight is that was transposed for its product. Exact: each
+ * element is the same chain over k. */
 #include "pass/pass.h"
 #include "transforms/transforms.h"
 
@@ -45,6 +48,44 @@ static bool moves_nothing(const Perm *p, const GlowType *x) {
   return true;
 }
 
+/* ---- Products -------------------------------------------------------------------------------- */
+
+/* What a Transpose of a matrix transposes; NULL: v is something else. */
+static GlowValue *matrix_of(GlowValue *v, const GlowNode *pred_of) {
+  GlowNode *n = glow_value_def(v, GLOW_OP_TRANSPOSE);
+  Perm p;
+  bool swaps = n && n->pred.value == pred_of->pred.value && read_perm(n, &p) && p.rank == 2 &&
+               p.axis[0] == 1;
+  return swaps ? glow_node_in(n, 0) : NULL;
+}
+
+/* v transposed, by a new node unless v is a Transpose itself. */
+static GlowValue *transposed(GlowBuilder *b, GlowValue *v, const GlowNode *pred_of) {
+  static const uint32_t swap[] = {1, 0};
+  GlowTransposeMembers members = {.perm = glow_array_u32(b->module, swap, 2)};
+  GlowValue *x = matrix_of(v, pred_of);
+  return x ? x : glow_build1(b, GLOW_OP_TRANSPOSE, v, &members, NULL);
+}
+
+/* Turns a transposed product around, whose factors are transposed then. NULL: n is no such product,
+ * something else uses it, or no factor gets rid of a Transpose. */
+static GlowValue *turn_product(GlowPassRun *run, GlowBuilder *b, GlowNode *n) {
+  GlowNode *product = glow_value_def(glow_node_in(n, 0), GLOW_OP_MAT_MUL);
+  if (!product || !matrix_of(&n->results[0], n) || product->pred.value != n->pred.value ||
+      product->results[0].uses->next)
+    return NULL;
+  GlowValue *left = glow_node_in(product, GLOW_MAT_MUL_IN_A);
+  GlowValue *right = glow_node_in(product, GLOW_MAT_MUL_IN_B);
+  if (left->type->rank != 2 || right->type->rank != 2 ||
+      !(matrix_of(left, n) || matrix_of(right, n)))
+    return NULL;
+  glow_pass_changed(run, n, "turned a product around");
+  GlowValue *first = transposed(b, right, n), *second = transposed(b, left, n);
+  return first && second ? glow_build2(b, GLOW_OP_MAT_MUL, first, second, NULL, NULL) : NULL;
+}
+
+/* ---- All rewrites ---------------------------------------------------------------------------- */
+
 /* Makes one rewrite of n. False if none applies. */
 static bool rewrite(GlowPassRun *run, GlowNode *n) {
   GlowValue *x = glow_node_in(n, 0);
@@ -70,6 +111,8 @@ static bool rewrite(GlowPassRun *run, GlowNode *n) {
   } else if (moves_nothing(&p, x->type)) {
     glow_pass_changed(run, n, "Transpose becomes Reshape");
     y = glow_build_reshape(&b, n, x, n->results[0].type->rank, n->results[0].type->dims);
+  } else if ((y = turn_product(run, &b, n))) {
+    inner = x->def.node;
   }
   if (!y)
     return false;

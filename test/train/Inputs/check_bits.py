@@ -1,19 +1,23 @@
 #!/usr/bin/env python3
 """Fifty steps of the digits network leave the same bits in all variables: in the interpreter, in machine code at each level
 with -exact, by library and compiled code, on one thread and two, and in bundles for x86-64, AArch64 and RISC-V under qemu.
-The same of the text that -O2 makes without -exact, by all that run it.
+The same of the text that -O2 makes without -exact, by all that run it. Bundles are as small as they should be, and what one
+learns in 20 epochs is right for 97 of 100 pictures.
 
     check_bits.py --source ROOT --tools BIN --scratch DIR"""
 import argparse
 import json
 import os
+import re
 import shutil
 import struct
 import subprocess
 import sys
 
-STEPS, BATCH = 50, 8
-TRAIN = "loss=SoftmaxCrossEntropyLoss;optimizer=Momentum;momentum=0.9;decay=1e-4;rate=0.02;schedule=cosine;steps=100"
+STEPS, BATCH, EPOCHS = 50, 8, 20
+ALLOWED = {"memcpy", "memmove", "memset"}
+ARENA, TEXT = 160 << 10, 256 << 10  # bytes that the arena, without scratch memory, and the code may have
+TRAIN = "loss=SoftmaxCrossEntropyLoss;optimizer=Momentum;momentum=0.9;decay=1e-4;rate=0.02;schedule=cosine;steps=3580"
 BUNDLES = {  # a row of isa.def: compiler, flags, emulator
     "x86-64-v2": (["cc"], [], []),
     "x86-64-v3": (["cc"], [], []),
@@ -44,6 +48,7 @@ class Checker:
                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         if result.returncode:
             sys.exit(f"{command}\nfailed ({result.returncode}):\n{result.stdout}")
+        return result.stdout
 
     def train(self, model, options, out):
         self.shell(f"glow-train {model} --data image={self.data}/train-images.idx --data label={self.data}/train-labels.idx"
@@ -61,6 +66,26 @@ class Checker:
         self.shell(f"glow-opt -inline -dce='entry=train;entry=eval' step.gg | glow-opt {options} | glow-irgen"
                    f" | glow-opt {options} -o {out}")
 
+    def sizes(self, row):
+        """Symbols, code and memory of a bundle."""
+        path = os.path.join(self.scratch, row)
+        names = subprocess.run(["nm", "-u", f"{path}/digits.o"], stdout=subprocess.PIPE, text=True).stdout.split()[1::2]
+        size = subprocess.run(["size", f"{path}/digits.o"], stdout=subprocess.PIPE, text=True).stdout.split()
+        header = open(f"{path}/digits.h", encoding="utf-8").read()
+        arena = int(re.search(r"DIGITS_TRAIN_ARENA_SIZE\(workers\) \((\d+)", header).group(1))
+        ok = set(names) <= ALLOWED and int(size[6]) <= TEXT and arena <= ARENA
+        self.passed += ok
+        self.failed += not ok
+        print(f"{'' if ok else 'FAILED '}bundle for {row}: code {size[6]}, arena {arena} bytes, calls {' '.join(names)}")
+
+    def learns(self, learn):
+        """Whether twenty epochs are enough."""
+        steps = EPOCHS * (1437 // BATCH)
+        right = int(self.shell(f"{learn} {steps} learned.st").split()[0])
+        self.passed += right >= 350
+        self.failed += right < 350
+        print(f"{'' if right >= 350 else 'FAILED '}the bundle learns: {right} of 360 are right")
+
     def bundle(self, row, want):
         compiler, flags, emulator = BUNDLES[row]
         if not shutil.which(compiler[0]) or emulator and not shutil.which(emulator[0]):
@@ -73,8 +98,12 @@ class Checker:
         main = os.path.join(self.source, "examples/bundle-train/main.c")
         files = " ".join(f"{self.data}/{n}.idx" for n in ("train-images", "train-labels", "test-images", "test-labels"))
         self.shell(f"{' '.join(compiler)} -O1 {' '.join(flags)} -I{row} {main} {row}/digits.o -o {row}/learn")
-        self.shell(f"{' '.join(emulator)} {row}/learn {row}/digits.weights {files} {STEPS} {row}.st")
+        learn = f"{' '.join(emulator)} {row}/learn {row}/digits.weights {files}"
+        self.shell(f"{learn} {STEPS} {row}.st")
         self.same(f"bundle for {row}", variables(os.path.join(self.scratch, f"{row}.st")), want)
+        self.sizes(row)
+        if row == "x86-64-v3":  # x86-64-v2 has no FMA, so it takes a minute
+            self.learns(learn)
 
     def check(self):
         shutil.rmtree(self.scratch, ignore_errors=True)
