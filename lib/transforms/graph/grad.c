@@ -139,12 +139,17 @@ static GlowFunction *gradient_of(void *user, const GlowCallGradient *call) {
   return glow_gradient_signature(g) ? g : NULL;
 }
 
+/* The value that reference i of `from` means. */
+static GlowValue *differentiated(const Derived *d, uint32_t i) {
+  return glow_block_terminator(d->function->body)->operands[d->g->nkeeping + i].value;
+}
+
 /* The sweep for the values that `from` and `wrt` name; fills results by wrt. */
 static bool sweep(Derived *d, GlowValue *const *seeds, GlowValue **ys, GlowValue **xs,
                   GlowValue **results) {
   const GlowFunction *g = d->g;
   for (uint32_t i = 0; i < g->nfrom; i++)
-    ys[i] = meant(d, &g->from[i]);
+    ys[i] = differentiated(d, i);
   for (uint32_t i = 0; i < g->nwrt; i++)
     xs[i] = named(d, &g->wrt[i]);
   d->b.src = g->src;
@@ -213,7 +218,7 @@ static bool tangents(Derived *d, GlowValue **results) {
   uint32_t count = 0;
   d->b.src = g->src;
   for (uint32_t i = 0; i < g->nfrom; i++) {
-    us[i] = glow_grad_filled(&d->b, meant(d, &g->from[i]), 1);
+    us[i] = glow_grad_filled(&d->b, differentiated(d, i), 1);
     if (!us[i])
       return false;
   }
@@ -246,11 +251,12 @@ static bool tangents(Derived *d, GlowValue **results) {
   return true;
 }
 
-/* Ends the function with what is kept and saves what is kept of the primal's Saves. Differentiating
- * moves uses to other values, so kept values must be uses by then. */
-static void hold_kept(Derived *d) {
+/* Ends the function with what is kept and what is differentiated, and saves what is kept of the
+ * primal's Saves. Folding and differentiating move uses to other values, so these values must be
+ * uses by then. */
+static void hold_values(Derived *d) {
   const GlowFunction *g = d->g;
-  GlowValue **kept = GLOW_NEW_ARRAY(d->run->arena, GlowValue *, g->nkeeping + 1);
+  GlowValue **kept = GLOW_NEW_ARRAY(d->run->arena, GlowValue *, g->nkeeping + g->nfrom);
   GlowMap *names = glow_map_create(d->run->arena);
   for (uint32_t i = 0; i < g->nkeeping; i++) {
     kept[i] = meant(d, &g->keeping[i]);
@@ -262,7 +268,9 @@ static void hold_kept(Derived *d) {
     if (glow_map_get(names, ins[1]))
       glow_build(&d->b, GLOW_OP_SAVE, ins, 2, NULL, NULL);
   }
-  glow_build_terminator(d->function->body, GLOW_OP_RETURN, kept, g->nkeeping);
+  for (uint32_t i = 0; i < g->nfrom; i++)
+    kept[g->nkeeping + i] = meant(d, &g->from[i]);
+  glow_build_terminator(d->function->body, GLOW_OP_RETURN, kept, g->nkeeping + g->nfrom);
 }
 
 /* Puts the `derived` derivatives before what is kept, and Saves at the end of the text. */
@@ -274,7 +282,7 @@ static void end_function(Derived *d, GlowValue **results, uint32_t derived) {
     if (n->op == GLOW_OP_SAVE)
       glow_node_move_before(n, end);
   }
-  for (uint32_t i = 0; i < end->noperands; i++)
+  for (uint32_t i = 0; i < d->g->nkeeping; i++)
     results[derived + i] = end->operands[i].value;
   glow_node_remove(end);
   glow_build_terminator(d->function->body, GLOW_OP_RETURN, results, derived + d->g->nkeeping);
@@ -298,7 +306,10 @@ static bool derive(Grad *grad, GlowFunction *g, const GlowFunction *primal) {
   open_function(&d);
   if (!glow_clone_inlined(run, &d.b, primal, grad->keep, d.map, &d.saved))
     return false;
-  hold_kept(&d);
+  hold_values(&d);
+  uint64_t folded = 0; /* rules need extents, which integers of the graph may tell */
+  if (!glow_fold_small_integers(d.function, run->arena, &folded))
+    return false;
   GlowNode *forward = glow_block_terminator(d.function->body)->prev;
   if (!(g->forward ? tangents(&d, results) : derivatives(&d, results)))
     return false;
