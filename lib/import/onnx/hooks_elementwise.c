@@ -299,6 +299,7 @@ bool glow_onnx_dropout_attributes(GlowOnnxNode *n) {
     return false;
   if (n->im->training) {
     float ratio = 0.5f;
+    n->im->differs = true;
     return glow_onnx_float(n, "ratio", &ratio) &&
            draw(n, glow_onnx_make_scalar(n, "ratio", GLOW_KIND_FLOAT, (double)ratio), NULL);
   }
@@ -323,6 +324,7 @@ bool glow_onnx_dropout(GlowOnnxNode *n) {
     glow_onnx_ignore(n, "seed");
     return keep_all(n, GLOW_KIND_BOOL);
   }
+  n->im->differs |= n->im->training;
   ratio =
       ratio ? glow_onnx_rank0(n, ratio) : glow_onnx_make_scalar(n, "ratio", GLOW_KIND_FLOAT, 0.5);
   training = is_known || !training ? NULL : glow_onnx_rank0(n, training);

@@ -32,6 +32,7 @@ static bool read_batch_norm(GlowOnnxNode *n, BatchNorm *bn) {
   }
   bn->saves = n->im->training && !bn->training;
   bn->training |= bn->saves;
+  n->im->differs |= bn->saves;
   if (!bn->training && n->nouts > 1)
     return glow_onnx_fail(n, "%u results, of which all but the first need training mode", n->nouts);
   memcpy(bn->ins, n->ins, sizeof bn->ins);

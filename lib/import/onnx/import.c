@@ -99,6 +99,8 @@ static void run(GlowOnnxImporter *im, const GlowInput *in, const GlowOnnxOptions
   im->m->path_dir = glow_path_dir(ctx, in->name); /* resources are named relative to it */
   im->func = glow_function_create(im->m, GLOW_FUNC, glow_str(ctx, "main"));
   glow_onnx_main_graph(im, o);
+  if (im->differs)
+    glow_onnx_inference_form(im);
   if (o && o->training && im->scope->opsets)
     glow_onnx_training_info(im, o);
   if (im->uses)

@@ -59,6 +59,7 @@ typedef struct GlowOnnxImporter {
   GlowBlob *blob;     /* of the model file; NULL for a model from a pipe */
   const char *folder; /* of external data, if the bytes are no file */
   bool quiet, training;
+  bool differs; /* some node is read otherwise for training */
   GlowOnnxModel model;
   GlowMap *functions;         /* "domain:name:overload" -> GlowOnnxFunction */
   GlowMap *visited;           /* functions that the survey has seen, as keys */
@@ -141,6 +142,8 @@ void glow_onnx_main_graph(GlowOnnxImporter *im, const GlowOnnxOptions *o);
 void glow_onnx_save_states(GlowOnnxImporter *im);
 /* Reads the model's training information: each step as a func @train (training_info.c). */
 void glow_onnx_training_info(GlowOnnxImporter *im, const GlowOnnxOptions *o);
+/* Reads the model once more as func @infer, without im->training, after its graph. */
+void glow_onnx_inference_form(GlowOnnxImporter *im);
 /* Makes the initializers of a graph constants. */
 void glow_onnx_initializers(GlowOnnxImporter *im, GlowOnnxScope *scope, const GlowOnnxGraph *graph);
 /* Reads the nodes of a list in order. */

@@ -1,10 +1,13 @@
-/* TrainingInfoProto: how a model is trained.
+/* Functions beside the one of the model's graph, which share its inputs and initializers.
  *
- * A step of training computes the model's graph and, behind that, the graph `algorithm`, in one
- * scope: so the algorithm reads what the model computes. This becomes func @train (@train.1, ...),
- * beside the model's own function. Its outputs are placeholders; what `update_binding` names is
- * saved into the initializer of that name, which is a variable then. The graph `initialization`
- * computes first values of such variables: each becomes an eval initializer. */
+ * A model that was read for training is read again as for inference, if that differs: func @infer.
+ *
+ * TrainingInfoProto says how a model is trained. A step of training computes the model's graph and,
+ * behind that, the graph `algorithm`, in one scope: so the algorithm reads what the model computes.
+ * This becomes func @train (@train.1, ...), beside the model's own function. Its outputs are
+ * placeholders; what `update_binding` names is saved into the initializer of that name, which is a
+ * variable then. The graph `initialization` computes first values of such variables: each becomes
+ * an eval initializer. */
 #include "import/onnx/importer.h"
 
 static GlowLoc file_loc(const GlowOnnxImporter *im) {
@@ -123,6 +126,40 @@ static void make_outputs(GlowOnnxImporter *im, GlowOnnxScope *scope, const GlowO
     if (v)
       save(&b, v, glow_storage_create(im->m, GLOW_PLACEHOLDER, name, v->type, (GlowInit){0}));
   }
+}
+
+/* ---- Inference ------------------------------------------------------------------------------- */
+
+/* Saves outputs of the scope where the function `like` saves them. */
+static void save_alike(GlowOnnxImporter *im, const GlowOnnxScope *scope, const GlowFunction *like,
+                       const GlowWireList *outputs) {
+  GlowBuilder b = glow_builder_at_end(scope->block);
+  GlowNode *n = like->body->first;
+  GlowWireIter i = {0};
+  while (glow_wire_each(&im->file, outputs, &i)) {
+    GlowOnnxValueInfo info;
+    glow_wire_read(&im->file, &glow_onnx_msg_value_info, i.span, &info);
+    GlowValue *v = glow_map_get(scope->values, glow_wire_str(&im->file, info.name));
+    while (n && n->op != GLOW_OP_SAVE)
+      n = n->next;
+    if (!n || !v || v == &glow_onnx_failed)
+      return;
+    save(&b, v, glow_node_in(n, GLOW_SAVE_IN_STORAGE)->def.storage);
+    n = n->next;
+  }
+}
+
+void glow_onnx_inference_form(GlowOnnxImporter *im) {
+  GlowOnnxGraph model;
+  const GlowFunction *main = im->func;
+  glow_wire_read(&im->file, &glow_onnx_msg_graph, im->model.graph, &model);
+  im->training = false;
+  im->func = glow_function_create(im->m, GLOW_FUNC, glow_str(im->ctx, "infer"));
+  im->top = (GlowOnnxRegion){0};
+  GlowOnnxScope *scope = open_scope(im, im->func->body, &model);
+  glow_onnx_nodes(im, scope, &model.nodes);
+  save_alike(im, scope, main, &model.outputs);
+  glow_onnx_save_states(im);
 }
 
 /* ---- Initialization -------------------------------------------------------------------------- */

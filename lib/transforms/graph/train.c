@@ -38,33 +38,32 @@ static GlowValue *given_out(const GlowNode *n, const GlowValue **to) {
   return out ? glow_node_in(n, GLOW_SAVE_IN_VALUE) : NULL;
 }
 
-/* The only floating-point output of the function; NULL after a diagnostic. */
-static GlowValue *only_output(GlowTraining *t) {
+/* The only floating-point output of f; NULL after a diagnostic. */
+static GlowValue *only_output(GlowTraining *t, const GlowFunction *f) {
   GlowValue *found = NULL;
   const GlowValue *to;
   uint32_t count = 0;
-  for (const GlowNode *n = t->net->body->first; n; n = n->next) {
+  for (const GlowNode *n = f->body->first; n; n = n->next) {
     GlowValue *v = given_out(n, &to);
     if (v && is_real(v))
       found = v, count++;
   }
-  const GlowNode *end = glow_block_terminator(t->net->body);
+  const GlowNode *end = glow_block_terminator(f->body);
   for (uint32_t i = 0; end && i < end->noperands; i++)
     if (is_real(end->operands[i].value))
       found = end->operands[i].value, count++;
   if (count == 1)
     return found;
-  glow_error(t->ctx, t->net->src,
+  glow_error(t->ctx, f->src,
              "-train: @%s has %u floating-point outputs; say which one the "
              "loss is of: of=%%value",
-             t->net->name, count);
+             f->name, count);
   return NULL;
 }
 
 /* The value that the text names: %value, @placeholder that it is saved into, or the number of a
  * result. NULL after a diagnostic. */
-static GlowValue *find_value(GlowTraining *t, const char *text) {
-  const GlowFunction *f = t->net;
+static GlowValue *find_value(GlowTraining *t, const GlowFunction *f, const char *text) {
   const GlowValue *to;
   const GlowNode *end = glow_block_terminator(f->body);
   char *rest;
@@ -103,15 +102,21 @@ static GlowFunction *add_function(GlowTraining *t, GlowStr name, const GlowFunct
   return f;
 }
 
-/* Copies what the net computes to b, and with `effects` its Saves into variables. */
-static void copy_body(GlowTraining *t, GlowBuilder *b, GlowMap *map, bool effects) {
-  const GlowNode *end = glow_block_terminator(t->net->body);
-  for (const GlowNode *n = t->net->body->first; n && n != end; n = n->next) {
+/* Copies what f computes to b, and with `effects` its Saves into variables. */
+static void copy_body(const GlowFunction *f, GlowBuilder *b, GlowMap *map, bool effects) {
+  const GlowNode *end = glow_block_terminator(f->body);
+  for (const GlowNode *n = f->body->first; n && n != end; n = n->next) {
     const GlowValue *to;
     if (n->op == GLOW_OP_SAVE && (!effects || given_out(n, &to)))
       continue;
     glow_node_clone(b, n, map);
   }
+}
+
+/* The value of f that the loss is of, or that is the loss; NULL after a diagnostic. */
+static GlowValue *loss_value(GlowTraining *t, const GlowFunction *f) {
+  const char *from = glow_pass_option(t->run, "from"), *of = glow_pass_option(t->run, "of");
+  return from ? find_value(t, f, from) : of ? find_value(t, f, of) : only_output(t, f);
 }
 
 /* The value of the loss, and how many are right if that is known, of the copy in `map`. */
@@ -133,7 +138,7 @@ static GlowFunction *build_loss_function(GlowTraining *t, GlowValue *of) {
   GlowFunction *f = add_function(t, glow_str_printf(t->ctx, "%s.loss", t->net->name), t->net, map);
   GlowBuilder b = glow_builder_at_end(f->body);
   GlowValue *results[2];
-  copy_body(t, &b, map, true);
+  copy_body(t->net, &b, map, true);
   results[0] = build_loss(t, &b, map, of, &results[1]);
   if (!results[0])
     return NULL;
@@ -254,22 +259,26 @@ static bool build_train(GlowTraining *t, const GlowFunction *g) {
   return save_scores(t, scores[0], t->loss->nresults > 1 ? scores[1] : NULL);
 }
 
-/* Without states @eval calls @net.loss; else it has a copy, which saves none of them. */
-static bool build_eval(GlowTraining *t, GlowValue *of) {
+/* @eval calls @net.loss if that is what is judged and it saves nothing; else it has a copy of what
+ * is judged, which saves nothing. */
+static bool build_eval(GlowTraining *t) {
+  bool calls = t->judged == t->net && t->states.count == 0;
   GlowMap *map = glow_map_create(t->run->arena);
-  GlowFunction *f = add_function(t, str(t, "eval"), t->states.count ? t->net : t->loss, map);
+  GlowFunction *f = add_function(t, str(t, "eval"), calls ? t->loss : t->judged, map);
   t->b = glow_builder_at_end(f->body);
-  GlowValue *loss, *right = NULL;
-  if (t->states.count) {
-    copy_body(t, &t->b, map, false);
+  t->finite = NULL;
+  GlowValue *loss = NULL, *right = NULL, *of = calls ? NULL : loss_value(t, t->judged);
+  if (of) {
+    copy_body(t->judged, &t->b, map, false);
     loss = build_loss(t, &t->b, map, of, &right);
-  } else {
+  } else if (calls) {
     GlowStr names[] = {str(t, "loss"), str(t, "right")};
     GlowNode *call = build_call(t, &t->b, t->loss, NULL, names);
     loss = call ? &call->results[0] : NULL;
     right = call && t->loss->nresults > 1 ? &call->results[1] : NULL;
   }
-  return loss && save_scores(t, loss, right);
+  return loss && save_scores(t, loss, right) &&
+         (calls || t->slices == 1 || glow_training_parameters(t, f));
 }
 
 /* ---- The pass -------------------------------------------------------------------------------- */
@@ -353,15 +362,36 @@ static bool begin_slices(GlowTraining *t) {
   return t->slices == 1 || glow_training_parameters(t, t->net);
 }
 
+/* The function to train: what `entry` names, else the only one that no other calls, but for what is
+ * judged. NULL after a diagnostic. */
+static GlowFunction *find_net(GlowTraining *t) {
+  const char *name = glow_pass_option(t->run, "entry"), *judged = glow_pass_option(t->run, "eval");
+  GlowFunctions all = glow_module_entries(t->module, t->run->arena);
+  GlowFunction *found = NULL;
+  uint32_t count = 0;
+  for (uint32_t i = 0; judged && !name && i < all.count; i++)
+    if (strcmp(all.data[i]->name, judged) != 0)
+      found = all.data[i], count++;
+  return count == 1 ? found : glow_module_entry(t->module, name);
+}
+
+/* Finds the net and what is judged. */
+static bool find_functions(GlowTraining *t) {
+  const char *judged = glow_pass_option(t->run, "eval");
+  t->net = find_net(t);
+  t->judged = judged ? glow_module_entry(t->module, judged) : t->net;
+  const GlowFunction *wrong = t->net && t->net->kind != GLOW_FUNC ? t->net : t->judged;
+  if (!t->net || !t->judged)
+    return false;
+  return wrong->kind == GLOW_FUNC ||
+         refuse(t, wrong->src, "a program cannot be trained: @", wrong->name);
+}
+
 bool glow_pass_train(GlowPassRun *run) {
   GlowTraining t = {.run = run, .ctx = run->ctx, .module = run->module};
-  const char *from = glow_pass_option(run, "from"), *of = glow_pass_option(run, "of");
-  t.net = glow_module_entry(run->module, glow_pass_option(run, "entry"));
-  if (!t.net || !check_loss(&t) || is_taken(&t, "train") || is_taken(&t, "eval"))
+  if (!find_functions(&t) || !check_loss(&t) || is_taken(&t, "train") || is_taken(&t, "eval"))
     return false;
-  if (t.net->kind != GLOW_FUNC)
-    return refuse(&t, t.net->src, "a program cannot be trained: @", t.net->name);
-  GlowValue *v = from ? find_value(&t, from) : of ? find_value(&t, of) : only_output(&t);
+  GlowValue *v = loss_value(&t, t.net);
   if (!v || !check_scalar(&t, v) || !choose_weights(&t))
     return false;
   glow_pass_changed(run, NULL, "@%s is trained", t.net->name);
@@ -369,5 +399,5 @@ bool glow_pass_train(GlowPassRun *run) {
   if (t.loss && t.slices > 1 && !glow_training_parameters(&t, t.loss))
     return false;
   const GlowFunction *g = t.loss ? declare_gradient(&t) : NULL;
-  return g && build_train(&t, g) && build_eval(&t, v);
+  return g && build_train(&t, g) && build_eval(&t);
 }

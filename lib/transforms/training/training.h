@@ -13,6 +13,7 @@ typedef struct GlowTraining {
   GlowContext *ctx;
   GlowModule *module;
   GlowFunction *net;       /* what is trained */
+  GlowFunction *judged;    /* what @eval computes; the net itself, unless option `eval` says else */
   GlowFunction *loss;      /* computes the loss, then how many are right if that is known */
   GlowStorageList weights; /* what is updated */
   GlowStorageList states;  /* what the net itself saves: running statistics, random states */
