@@ -58,16 +58,18 @@ static GlowValue *dilated(const GlowGrad *g, GlowValue *v, uint32_t axis, int64_
 static GlowValue *laid_out(const GlowGrad *g, GlowValue *v, uint32_t axis, int64_t size,
                            int64_t start, int64_t step) {
   int64_t count = v->type->dims[axis].size;
+  if (count <= 1) {
+    start = count ? start : 0;
+    step = 1;
+  }
   if (step < 0) {
     v = glow_build_part(g->b, g->n, v, axis, -1, INT64_MIN, -1);
     start += (count - 1) * step;
     step = -step;
   }
-  if (count == 0)
-    start = 0;
-  else if (step > 1)
-    v = v ? dilated(g, v, axis, count > 1 ? step : 1) : NULL;
-  count *= count > 1 ? step : 1;
+  if (step > 1)
+    v = v ? dilated(g, v, axis, step) : NULL;
+  count *= step;
   return glow_build_padded(g->b, g->n, v, axis, start, size - start - count);
 }
 
