@@ -24,8 +24,7 @@ bool glow_grad_gather(GlowGrad *g) {
 static GlowValue *elements_added(const GlowGrad *g, GlowValue *indices, GlowValue *dy,
                                  int64_t axis) {
   GlowScatterElementsMembers m = {.axis = axis, .reduction = GLOW_SCATTER_REDUCTION_ADD};
-  return glow_then(g->b, GLOW_OP_SCATTER_ELEMENTS,
-                   (GlowValue *[]){glow_grad_zeros(g, 0), indices, dy}, 3, &m);
+  return glow_grad_added(g, GLOW_OP_SCATTER_ELEMENTS, &m, glow_grad_zeros(g, 0), indices, dy);
 }
 
 bool glow_grad_gather_elements(GlowGrad *g) {
@@ -37,8 +36,10 @@ bool glow_grad_gather_nd(GlowGrad *g) {
   const GlowGatherNDMembers *m = g->n->members;
   if (m->batch_dims)
     return glow_grad_put(g, 0, glow_grad_moved_back(g));
+  GlowScatterNDMembers add = {.reduction = GLOW_SCATTER_REDUCTION_ADD};
   return glow_grad_put(g, 0,
-                       glow_grad_added(g, glow_grad_zeros(g, 0), glow_grad_in(g, 1), g->dy[0]));
+                       glow_grad_added(g, GLOW_OP_SCATTER_ND, &add, glow_grad_zeros(g, 0),
+                                       glow_grad_in(g, 1), g->dy[0]));
 }
 
 bool glow_grad_top_k(GlowGrad *g) {

@@ -19,10 +19,18 @@ GlowValue *glow_grad_flat(const GlowGrad *g, GlowValue *v) {
                     glow_constant_ints(g->b->module, g->n, "flat", &all, 1));
 }
 
-GlowValue *glow_grad_added(const GlowGrad *g, GlowValue *x, GlowValue *indices,
-                           GlowValue *updates) {
-  return glow_then(g->b, GLOW_OP_SCATTER_ND, (GlowValue *[]){x, indices, updates}, 3,
-                   &(GlowScatterNDMembers){.reduction = GLOW_SCATTER_REDUCTION_ADD});
+GlowValue *glow_grad_added(const GlowGrad *g, GlowOp op, const void *members, GlowValue *x,
+                           GlowValue *indices, GlowValue *updates) {
+  GlowKind kind = x ? x->type->kind : GLOW_KIND_FLOAT, wide = glow_sum_kind(kind);
+  GlowValue *ins[] = {glow_then_cast(g->b, x, wide), indices, glow_then_cast(g->b, updates, wide)};
+  return glow_then_cast(g->b, glow_then(g->b, op, ins, 3, members), kind);
+}
+
+/* The same for slices. */
+static GlowValue *slices_added(const GlowGrad *g, GlowValue *x, GlowValue *indices,
+                               GlowValue *updates) {
+  GlowScatterNDMembers m = {.reduction = GLOW_SCATTER_REDUCTION_ADD};
+  return glow_grad_added(g, GLOW_OP_SCATTER_ND, &m, x, indices, updates);
 }
 
 /* v with one more axis of extent 1 behind. */
@@ -56,7 +64,7 @@ GlowValue *glow_grad_scattered(const GlowGrad *g, GlowValue *x, GlowValue *dy, G
     return NULL;
   GlowValue *zeros = to_front(g, glow_grad_filled(g->b, x, 0), axis, 1, false);
   dy = to_front(g, dy, axis, indices->type->rank, false);
-  return to_front(g, glow_grad_added(g, zeros, with_column(g, indices), dy), axis, 1, true);
+  return to_front(g, slices_added(g, zeros, with_column(g, indices), dy), axis, 1, true);
 }
 
 GlowValue *glow_grad_numbers(const GlowGrad *g, const GlowType *t) {
@@ -81,7 +89,7 @@ GlowValue *glow_grad_moved_back(const GlowGrad *g) {
     return NULL;
   GlowValue *at = with_column(g, glow_grad_flat(g, &moved->results[0]));
   GlowValue *zeros = glow_grad_flat(g, glow_grad_zeros(g, 0));
-  return glow_grad_shaped(g, glow_grad_added(g, zeros, at, glow_grad_flat(g, g->dy[0])), x->type);
+  return glow_grad_shaped(g, slices_added(g, zeros, at, glow_grad_flat(g, g->dy[0])), x->type);
 }
 
 bool glow_grad_through(GlowGrad *g, GlowValue *const *results) {

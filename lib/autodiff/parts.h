@@ -29,8 +29,10 @@ GlowValue *glow_grad_shaped(const GlowGrad *g, GlowValue *v, const GlowType *t);
 GlowValue *glow_grad_summed(const GlowGrad *g, GlowValue *v, const int64_t *axes, uint32_t count);
 /* All elements of v as a vector. */
 GlowValue *glow_grad_flat(const GlowGrad *g, GlowValue *v);
-/* ScatterND(x, indices, updates) that adds up. */
-GlowValue *glow_grad_added(const GlowGrad *g, GlowValue *x, GlowValue *indices, GlowValue *updates);
+/* op(x, indices, updates), a scatter whose members say that it adds up; 16-bit floats are added as
+ * floats and rounded once. */
+GlowValue *glow_grad_added(const GlowGrad *g, GlowOp op, const void *members, GlowValue *x,
+                           GlowValue *indices, GlowValue *updates);
 /* Zeros of the type of x, to which the slices of dy are added along `axis`, where `indices` says:
  * the derivative of x by a Gather. */
 GlowValue *glow_grad_scattered(const GlowGrad *g, GlowValue *x, GlowValue *dy, GlowValue *indices,

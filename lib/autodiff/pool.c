@@ -39,10 +39,10 @@ bool glow_grad_max_pool(GlowGrad *g) {
   int64_t narrow[] = {rows, glow_type_elements(y) / rows};
   GlowValue *at = glow_build_shaped(g->b, g->n, argmax_of(g), 2, narrow);
   at = glow_then2(g->b, GLOW_OP_MOD, at, glow_constant_int(g->b->module, g->n, "row", wide[1]));
-  GlowValue *ins[] = {glow_build_shaped(g->b, g->n, glow_grad_zeros(g, 0), 2, wide), at,
-                      glow_build_shaped(g->b, g->n, g->dy[0], 2, narrow)};
   GlowScatterElementsMembers add = {.axis = 1, .reduction = GLOW_SCATTER_REDUCTION_ADD};
-  GlowValue *dx = glow_then(g->b, GLOW_OP_SCATTER_ELEMENTS, ins, 3, &add);
+  GlowValue *zeros = glow_build_shaped(g->b, g->n, glow_grad_zeros(g, 0), 2, wide);
+  GlowValue *dx = glow_grad_added(g, GLOW_OP_SCATTER_ELEMENTS, &add, zeros, at,
+                                  glow_build_shaped(g->b, g->n, g->dy[0], 2, narrow));
   return glow_grad_put(g, 0, glow_grad_shaped(g, dx, x));
 }
 
