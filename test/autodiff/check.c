@@ -313,7 +313,8 @@ static void run_planted(GlowContext *ctx, const Place *p, const Case *c) {
     for (uint32_t i = 0; i < glow_node_nins(d.last); i++) {
       const GlowValue *v = glow_node_in(d.last, i);
       bool is_varied = v && v->kind == GLOW_VALUE_STORAGE && v->name[0] == 'x';
-      if (!is_varied || c->corner || c->varied[atoi(v->name + 1)].flat)
+      if (!is_varied || c->corner || c->varied[atoi(v->name + 1)].flat ||
+          !glow_type_elements(v->type))
         continue;
       unsigned before = failures;
       state = 17;
