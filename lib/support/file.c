@@ -188,8 +188,8 @@ static int write_parts(int fd, const GlowBytes *parts, size_t nparts, const Glow
 static int write_and_close(int fd, const GlowBytes *parts, size_t nparts, const GlowSignals *held,
                            bool sync) {
   int code = write_parts(fd, parts, nparts, held);
-  if (sync && code == 0 && fsync(fd) != 0)
-    code = errno;
+  while (sync && code == 0 && fsync(fd) != 0)
+    code = errno == EINTR ? 0 : errno;
   if (close(fd) != 0 && code == 0)
     code = errno;
   return code;

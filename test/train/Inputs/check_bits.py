@@ -4,7 +4,10 @@ with -exact, by library and compiled code, on one thread and two, and in bundles
 The same of the text that -O2 makes without -exact, by all that run it. Bundles are as small as they should be, and what one
 learns in 20 epochs is right for 97 of 100 pictures.
 
-    check_bits.py --source ROOT --tools BIN --scratch DIR"""
+    check_bits.py --source ROOT --tools BIN --scratch DIR [--passes]
+
+With --passes, only: three steps leave the same bits after each exact pass that changes the text alone, on the graph and on
+the program that -O0 makes."""
 import argparse
 import json
 import os
@@ -50,9 +53,9 @@ class Checker:
             sys.exit(f"{command}\nfailed ({result.returncode}):\n{result.stdout}")
         return result.stdout
 
-    def train(self, model, options, out):
+    def train(self, model, options, out, steps=STEPS):
         self.shell(f"glow-train {model} --data image={self.data}/train-images.idx --data label={self.data}/train-labels.idx"
-                   f" --std 16 --steps {STEPS} --checkpoint {out} {options}")
+                   f" --std 16 --steps {steps} --checkpoint {out} {options}")
         return variables(os.path.join(self.scratch, out))
 
     def same(self, what, got, want):
@@ -102,15 +105,49 @@ class Checker:
         self.shell(f"{learn} {STEPS} {row}.st")
         self.same(f"bundle for {row}", variables(os.path.join(self.scratch, f"{row}.st")), want)
         self.sizes(row)
+        resumed = self.train("step.gg", f"-O2 -exact --resume {row}.st", "other.st", STEPS + 10)
+        self.same(f"steps after those of the bundle for {row}", resumed, self.further)
         if row == "x86-64-v3":  # x86-64-v2 has no FMA, so it takes a minute
             self.learns(learn)
 
-    def check(self):
+    def exact_passes(self):
+        """The exact passes of graphs and of programs, in the order of the table."""
+        level, name = None, None
+        for line in self.shell("glow-opt -print-passes").splitlines():
+            if re.match(r"\w+ passes:", line):
+                level = line.split()[0]
+            elif re.match(r"  \S", line):
+                name = line.strip()
+            elif line.strip().startswith("class: exact") and level in ("module", "graph", "program"):
+                yield level, name
+
+    def after_each_pass(self):
+        self.shell("glow-opt -inline -dce='entry=train;entry=eval' step.gg -o graph.gg")
+        self.shell("glow-opt -O0 graph.gg | glow-irgen -o program.gir")
+        want = self.train("graph.gg", "--backend=interp", "interp.st", 3)
+        text = {f: self.shell(f"cat {f}") for f in ("graph.gg", "program.gir")}
+        changed = set()
+        for level, name in self.exact_passes():
+            for file in text:
+                out = "out" + os.path.splitext(file)[1]
+                result = subprocess.run(["glow-opt", f"-{name}", file, "-o", out], cwd=self.scratch, env=self.env,
+                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                if result.returncode or self.shell(f"cat {out}") == text[file]:
+                    continue
+                changed.add(name)
+                self.same(f"{file} after {name}", self.train(out, "--backend=interp", "other.st", 3), want)
+        print(f"{len(changed)} exact passes change the step: {' '.join(sorted(changed))}")
+
+    def check(self, passes):
         shutil.rmtree(self.scratch, ignore_errors=True)
         os.makedirs(self.scratch)
         self.shell(f"glow-import -bind=batch={BATCH} {self.source}/examples/digits/digits-cnn.onnx"
                    f" | glow-opt -unfreeze='*' -initialize='kind=he;seed=1' | glow-opt -train='{TRAIN}'"
                    " | glow-opt -grad -o step.gg")
+        if passes:
+            self.after_each_pass()
+            print(f"{self.passed} passed, {self.failed} failed")
+            return self.failed or not self.passed
         want = self.train("step.gg", "--backend=interp", "interp.st")
         whole = open(os.path.join(self.scratch, "interp.st"), "rb").read()
         for options in ("-O0", "-O1 -exact", "-O2 -exact", "-O2 -exact --tier=library", "-O2 -exact --tier=compiled",
@@ -120,6 +157,7 @@ class Checker:
             if open(os.path.join(self.scratch, "other.st"), "rb").read() != whole:
                 print(f"FAILED {options}: the bytes of the checkpoint differ")
                 self.failed += 1
+        self.further = self.train("step.gg", "-O2 -exact", "further.st", STEPS + 10)
         for row in BUNDLES:
             self.bundle(row, want)
         self.program("-O2", "bounded.gir")
@@ -133,4 +171,6 @@ class Checker:
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 for name in "source", "tools", "scratch":
     parser.add_argument("--" + name, required=True)
-sys.exit(Checker(parser.parse_args()).check())
+parser.add_argument("--passes", action="store_true")
+parsed = parser.parse_args()
+sys.exit(Checker(parsed).check(parsed.passes))
