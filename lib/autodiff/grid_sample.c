@@ -24,8 +24,8 @@ static int64_t extent(const GlowType *t, uint32_t first, uint32_t end) {
 
 bool glow_grad_grid_sample(GlowGrad *g) {
   const GlowGridSampleMembers *m = g->n->members;
-  GlowValue *x = glow_grad_in(g, 0), *grid = glow_grad_in(g, 1);
-  if (!are_known(g) || x->type->rank - 2 > 4)
+  GlowValue *x = glow_grad_wide(g, 0), *grid = glow_grad_in(g, 1);
+  if (!are_known(g) || !x || x->type->rank - 2 > 4)
     return false;
   uint32_t spatial = x->type->rank - 2;
   int64_t batch = grid->type->dims[0].size, places = extent(grid->type, 1, grid->type->rank - 1);
@@ -67,9 +67,10 @@ static GlowValue *undisturbed(const GlowGrad *g, const Deform *d, uint32_t a) {
               glow_slide_entry(m->pads, a, 0);
   for (int64_t i = 0; i < out; i++)
     windows[i] = i * glow_slide_entry(m->strides, a, 1);
-  GlowValue *tap = glow_constant_numbers(module, g->n, "taps", w->kind, taps, (uint32_t)d->taps);
-  GlowValue *window =
-      glow_constant_numbers(module, g->n, "windows", w->kind, windows, (uint32_t)out);
+  GlowValue *tap =
+      glow_constant_numbers(module, g->n, "taps", glow_sum_kind(w->kind), taps, (uint32_t)d->taps);
+  GlowValue *window = glow_constant_numbers(module, g->n, "windows", glow_sum_kind(w->kind),
+                                            windows, (uint32_t)out);
   return two(g, GLOW_OP_ADD, glow_build_along(g->b, g->n, tap, 3 + d->spatial, 2),
              glow_build_along(g->b, g->n, window, 3 + d->spatial, 3 + a));
 }
@@ -81,7 +82,7 @@ static GlowValue *places_of(const GlowGrad *g, const Deform *d, uint32_t a) {
   int64_t wide[GLOW_MAX_RANK] = {d->batch, d->offset_groups, d->taps};
   for (uint32_t i = 0; i < d->spatial; i++)
     wide[3 + i] = y->dims[2 + i].size;
-  GlowValue *v = glow_build_shaped(g->b, g->n, glow_grad_in(g, 2), 3, split);
+  GlowValue *v = glow_build_shaped(g->b, g->n, glow_grad_wide(g, 2), 3, split);
   v = v ? glow_build_part(g->b, g->n, v, 1, a, a + 1, 1) : NULL;
   v = glow_build_shaped(g->b, g->n, v, 3 + d->spatial, wide);
   v = two(g, GLOW_OP_ADD, v, undisturbed(g, d, a));
@@ -91,7 +92,7 @@ static GlowValue *places_of(const GlowGrad *g, const Deform *d, uint32_t a) {
 
 /* [batch, groups, channels of a group * taps, outputs]. */
 static GlowValue *columns_of(const GlowGrad *g, const Deform *d) {
-  GlowValue *x = glow_grad_in(g, 0), *mask = glow_node_in(g->n, 4);
+  GlowValue *x = glow_grad_wide(g, 0), *mask = glow_grad_wide(g, 4);
   int64_t maps = d->batch * d->offset_groups, each = d->channels / d->offset_groups;
   int64_t dims[GLOW_MAX_RANK] = {maps, each}, places = d->taps * d->outputs;
   GlowSampling s = {.mode = GLOW_RESIZE_MODE_LINEAR, .padding = GLOW_GRID_PADDING_ZEROS};
@@ -123,8 +124,8 @@ bool glow_grad_deform_conv(GlowGrad *g) {
   d.taps = extent(w, 2, w->rank);
   d.outputs = extent(g->dy[0]->type, 2, x->rank);
   int64_t rows[] = {d.groups, d.filters / d.groups, d.channels / d.groups * d.taps};
-  GlowValue *filters = glow_build_shaped(g->b, g->n, glow_grad_in(g, 1), 3, rows);
-  GlowValue *y = two(g, GLOW_OP_MAT_MUL, filters, columns_of(g, &d)), *bias = glow_node_in(g->n, 3);
+  GlowValue *filters = glow_build_shaped(g->b, g->n, glow_grad_wide(g, 1), 3, rows);
+  GlowValue *y = two(g, GLOW_OP_MAT_MUL, filters, columns_of(g, &d)), *bias = glow_grad_wide(g, 3);
   y = glow_grad_shaped(g, y, g->dy[0]->type);
   if (bias)
     y = two(g, GLOW_OP_ADD, y, glow_along_channels(g->b, g->n, bias, x->rank));
@@ -137,7 +138,7 @@ bool glow_grad_deform_conv(GlowGrad *g) {
  * between columns `low` and `low` + 2 of Rois. */
 static GlowValue *shares(const GlowGrad *g, int64_t low, int64_t cells, int64_t size) {
   const GlowRoiAlignMembers *m = g->n->members;
-  GlowValue *rois = glow_grad_in(g, 1);
+  GlowValue *rois = glow_grad_wide(g, 1);
   bool half = m->coordinate_transformation_mode == GLOW_ROI_COORDINATES_HALF_PIXEL;
   int64_t samples = m->sampling_ratio, count = cells * samples, regions = rois->type->dims[0].size;
   double scale = (double)m->spatial_scale, shift = half ? 0.5 : 0;
@@ -188,7 +189,7 @@ bool glow_grad_roi_align(GlowGrad *g) {
   GlowValue *rows = shares(g, 1, y->dims[2].size, x->dims[2].size);
   GlowValue *columns = shares(g, 0, y->dims[3].size, x->dims[3].size);
   columns = columns ? glow_build_permuted(g->b, columns, (uint32_t[]){0, 1, 3, 2}, 4) : NULL;
-  GlowValue *maps = glow_build_picked(g->b, glow_grad_in(g, 0), glow_grad_in(g, 2), 0);
+  GlowValue *maps = glow_build_picked(g->b, glow_grad_wide(g, 0), glow_grad_in(g, 2), 0);
   GlowValue *v = two(g, GLOW_OP_MAT_MUL, two(g, GLOW_OP_MAT_MUL, rows, maps), columns);
   return glow_grad_through(g, &v);
 }

@@ -11,7 +11,7 @@ typedef struct Plan {
 static GlowValue *by_token(const GlowGrad *g, const Plan *p, uint32_t i, int64_t a, int64_t b,
                            int64_t c) {
   GlowValue *v = glow_node_in(g->n, i);
-  v = glow_then_cast(g->b, v, glow_grad_in(g, 0)->type->kind);
+  v = glow_then_cast(g->b, v, glow_sum_kind(glow_grad_in(g, 0)->type->kind));
   v = glow_build_shaped(g->b, g->n, v, 5, (int64_t[]){p->batch, p->tokens, a, b, c});
   return v ? glow_build_permuted(g->b, v, (uint32_t[]){1, 0, 2, 3, 4}, 5) : NULL;
 }
@@ -83,15 +83,15 @@ static GlowNode *loop_of(const GlowGrad *g, const Plan *p, GlowValue *state) {
 bool glow_grad_linear_attention(GlowGrad *g) {
   const GlowLinearAttentionMembers *m = g->n->members;
   GlowValue *past = glow_node_in(g->n, 3), *results[2] = {NULL};
-  const GlowType *t = glow_grad_in(g, 0)->type;
+  GlowKind kind = glow_sum_kind(glow_grad_in(g, 0)->type->kind);
   for (uint32_t i = 0; i < glow_node_nins(g->n); i++)
     if (glow_grad_in(g, i) && !glow_type_is_static(glow_grad_in(g, i)->type))
       return false;
   Plan p = plan_of(g);
   int64_t dims[] = {p.batch, p.heads, p.keys, p.values};
   GlowValue *state =
-      past ? glow_then_cast(g->b, past, t->kind)
-           : glow_build_filled(g->b, glow_type_exact(g->b->module->ctx, t->kind, 4, dims),
+      past ? glow_then_cast(g->b, past, kind)
+           : glow_build_filled(g->b, glow_type_exact(g->b->module->ctx, kind, 4, dims),
                                (GlowScalar){.f = 0});
   GlowNode *loop = p.q && p.k && p.v && state ? loop_of(g, &p, state) : NULL;
   if (!loop)
@@ -100,7 +100,6 @@ bool glow_grad_linear_attention(GlowGrad *g) {
   GlowValue *y = by(g, GLOW_OP_MUL, &loop->results[1], scale);
   y = y ? glow_build_permuted(g->b, y, (uint32_t[]){1, 0, 2, 3, 4}, 5) : NULL;
   results[0] = glow_grad_shaped(g, y, g->n->results[0].type);
-  if (g->n->nresults > 1)
-    results[1] = glow_then_cast(g->b, &loop->results[0], g->n->results[1].type->kind);
+  results[1] = &loop->results[0];
   return glow_grad_through(g, results);
 }

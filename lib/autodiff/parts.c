@@ -99,7 +99,7 @@ bool glow_grad_through(GlowGrad *g, GlowValue *const *results) {
   GlowDerivatives d = {.ys = ys, .seeds = seeds, .xs = xs, .results = parts};
   for (uint32_t i = 0; i < g->n->nresults && d.nys < MOST; i++)
     if (g->dy[i]) {
-      ys[d.nys] = results[i];
+      ys[d.nys] = glow_then_cast(g->b, results[i], g->dy[i]->type->kind);
       seeds[d.nys++] = g->dy[i];
       if (!results[i])
         return false;

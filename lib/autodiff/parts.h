@@ -9,6 +9,11 @@
 static inline GlowValue *glow_grad_in(const GlowGrad *g, uint32_t i) {
   return glow_node_in(g->n, i);
 }
+/* Operand i, or NULL if it is absent, in the kind in which sums of its kind are computed. */
+static inline GlowValue *glow_grad_wide(const GlowGrad *g, uint32_t i) {
+  GlowValue *v = glow_node_in(g->n, i);
+  return v ? glow_then_cast(g->b, v, glow_sum_kind(v->type->kind)) : NULL;
+}
 /* Zeros of the type of operand i. */
 static inline GlowValue *glow_grad_zeros(const GlowGrad *g, uint32_t i) {
   return glow_grad_filled(g->b, glow_grad_in(g, i), 0);
@@ -43,9 +48,9 @@ GlowValue *glow_grad_numbers(const GlowGrad *g, const GlowType *t);
  * element where it came from. The node is built once more, to move the numbers of the places.
  * The extents of operand 0 must be known. */
 GlowValue *glow_grad_moved_back(const GlowGrad *g);
-/* For a node whose results are also those of nodes that the rule has built at g->b: its derivatives
- * are theirs. Entries of `results` that dy has no derivative for are not read. False if one is
- * NULL, or after a diagnostic. */
+/* For a node whose results are also those of nodes that the rule has built at g->b, which may be
+ * wider: its derivatives are theirs. Entries of `results` that dy has no derivative for are not
+ * read. False if one is NULL, or after a diagnostic. */
 bool glow_grad_through(GlowGrad *g, GlowValue *const *results);
 
 #endif

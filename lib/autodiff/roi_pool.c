@@ -7,7 +7,7 @@
  * then halves away from 0. */
 static GlowValue *corner(const GlowGrad *g, int64_t i) {
   const GlowMaxRoiPoolMembers *m = g->n->members;
-  GlowValue *v = glow_build_part(g->b, g->n, glow_grad_in(g, 1), 1, i, i + 1, 1);
+  GlowValue *v = glow_build_part(g->b, g->n, glow_grad_wide(g, 1), 1, i, i + 1, 1);
   GlowKind kind = v ? v->type->kind : GLOW_KIND_FLOAT;
   v = glow_then_cast(g->b, by(g, GLOW_OP_MUL, v, (double)m->spatial_scale), GLOW_KIND_FLOAT);
   v = glow_then_cast(g->b, v, kind);

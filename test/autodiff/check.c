@@ -23,7 +23,7 @@ static const double STEP = 0x1p-8, TOLERANCE = 1e-8;
 static Reference reference;
 static bool planted; /* each case runs with wrong rules, which it must notice */
 bool quiet;
-static unsigned cases, derivatives, referred, lowered, failures;
+static unsigned cases, derivatives, referred, lowered, narrow, failures;
 static uint32_t seen[GLOW_OP_COUNT]; /* bit i: operand i is varied in a case */
 
 void complain(const Place *p, const char *format, ...) {
@@ -250,18 +250,26 @@ static void bind_weights(GlowContext *ctx, const Case *c, const Derived *d,
     bind(ctx, inputs, 'u', i, bindings_get(ctx, inputs, 'x', i)->type, 0.5, 1.5);
 }
 
+/* What could not be built has no module. */
+static void drop_unless(Derived *d, bool built) {
+  if (built)
+    return;
+  derived_end(d);
+  *d = (Derived){0};
+}
+
 /* Builds all that a case wants; false after a message. */
 static bool begin_orders(GlowContext *ctx, const Case *c, Orders *o) {
   *o = (Orders){0};
   for (int i = 0; i < 2 + c->twice; i++)
     if (!derived_begin(&o->d[i], ctx, c, i))
       return false;
+  static const char *const kinds[KINDS] = {"float", "float16", "bfloat16"};
   bool was_quiet = quiet;
   quiet = true;
-  if (!derived_begin_lowered(&o->through, ctx, c)) {
-    derived_end(&o->through);
-    o->through = (Derived){0};
-  }
+  drop_unless(&o->through, derived_begin_lowered(&o->through, ctx, c));
+  for (int i = 0; i < KINDS && !c->corner; i++)
+    drop_unless(&o->narrow[i], derived_begin_kind(&o->narrow[i], ctx, c, kinds[i]));
   quiet = was_quiet;
   return true;
 }
@@ -280,6 +288,8 @@ static void compare_case(const Place *p, const Case *c, const Orders *o, Functio
   if (c->twice)
     compare_all(p, c, &o->d[2], slope, 'h', inputs);
   lowered += o->through.module != NULL;
+  for (int i = 0; i < KINDS; i++)
+    narrow += o->narrow[i].module != NULL;
   check_properties(p, c, o, inputs);
 }
 
@@ -304,6 +314,8 @@ static void run_case(GlowContext *ctx, const Place *p, const Case *c) {
   for (int i = 0; i < 3; i++)
     derived_end(&o.d[i]);
   derived_end(&o.through);
+  for (int i = 0; i < KINDS; i++)
+    derived_end(&o.narrow[i]);
 }
 
 /* Runs the case with a wrong sign in the rule of its last node, for one operand after the other. */
@@ -406,7 +418,8 @@ int main(int argc, char **argv) {
   if (complete)
     check_complete();
   free(reference.text);
-  printf("%u cases, %u derivatives, %u cases with a reference, %u lowered, %u failures\n", cases,
-         derivatives, referred, lowered, failures);
+  printf("%u cases, %u derivatives, %u cases with a reference, %u lowered, %u in other kinds, %u "
+         "failures\n",
+         cases, derivatives, referred, lowered, narrow, failures);
   return failures != 0 || cases == 0;
 }

@@ -16,11 +16,15 @@ extern bool quiet;
 /* A number from [0, 1). */
 double draw(void);
 
+enum { KINDS = 3 }; /* float, float16, bfloat16 */
+
 /* The function of a case, and its derivatives: d[i] is of order i. */
 typedef struct Orders {
   Derived d[3];    /* d[2] only if the case says `twice` */
   Derived through; /* of order 1, of the nodes that the last node's lowering builds; without a
                       module if it has no lowering, or one with nodes that have no derivative */
+  /* Of order 1, in other kinds; without a module where an operator has no such kind. */
+  Derived narrow[KINDS];
 } Orders;
 
 /* What must hold of any derivatives: see properties.c. The inputs are changed. */

@@ -1,6 +1,8 @@
 /* Builds the modules of a case: see derived.h. */
 #include "test/autodiff/derived.h"
 
+#include <string.h>
+
 #include "autodiff/autodiff.h"
 #include "ops/lower.h"
 
@@ -67,9 +69,9 @@ static bool extend(Derived *d, GlowValue *const *ys, int order) {
          save_all(&b, 'h', second, d->operands + d->results);
 }
 
-static bool parse(Derived *d, GlowContext *ctx, const Case *c) {
+static bool parse(Derived *d, GlowContext *ctx, const Case *c, const GlowText *text) {
   *d = (Derived){.operands = c->nvaried};
-  d->module = glow_module_parse(ctx, "case", c->module.data, c->module.size);
+  d->module = glow_module_parse(ctx, "case", text->data, text->size);
   if (!d->module || !glow_module_verify(d->module))
     return false;
   d->entry = glow_module_function(d->module, glow_str(ctx, "main"));
@@ -89,20 +91,39 @@ static bool finish(Derived *d, GlowValue *const *values, uint32_t count, int ord
   return true;
 }
 
-bool derived_begin(Derived *d, GlowContext *ctx, const Case *c, int order) {
+static bool finish_last(Derived *d, int order) {
   GlowValue *results[MAX_RESULTS];
-  if (!parse(d, ctx, c))
-    return false;
   uint32_t count = d->last->nresults < MAX_RESULTS ? d->last->nresults : MAX_RESULTS;
   for (uint32_t i = 0; i < count; i++)
     results[i] = &d->last->results[i];
   return finish(d, results, count, order);
 }
 
+bool derived_begin(Derived *d, GlowContext *ctx, const Case *c, int order) {
+  return parse(d, ctx, c, &c->module) && finish_last(d, order);
+}
+
+bool derived_begin_kind(Derived *d, GlowContext *ctx, const Case *c, const char *kind) {
+  GlowText text, *kept = glow_arena_alloc(ctx->arena, sizeof text);
+  const char *from = c->module.data, *next;
+  glow_text_init(&text, ctx);
+  for (; (next = strstr(from, "double")); from = next + strlen("double")) {
+    glow_text_bytes(&text, from, (size_t)(next - from));
+    glow_text_puts(&text, kind);
+  }
+  glow_text_puts(&text, from);
+  /* What is parsed must outlive the context's diagnostics. */
+  char *copy = glow_arena_alloc(ctx->arena, text.size + 1);
+  memcpy(copy, glow_text_cstr(&text), text.size + 1);
+  *kept = (GlowText){.ctx = ctx, .data = copy, .size = text.size};
+  glow_text_release(&text);
+  return parse(d, ctx, c, kept) && finish_last(d, 1);
+}
+
 bool derived_begin_lowered(Derived *d, GlowContext *ctx, const Case *c) {
   GlowValue *results[MAX_RESULTS] = {NULL};
-  if (!parse(d, ctx, c) || !glow_lower_hooks[d->last->op] || d->last->nresults > MAX_RESULTS ||
-      glow_node_desc(d->last)->has_scalar)
+  if (!parse(d, ctx, c, &c->module) || !glow_lower_hooks[d->last->op] ||
+      d->last->nresults > MAX_RESULTS || glow_node_desc(d->last)->has_scalar)
     return false;
   GlowBuilder b = glow_builder_at_end(d->entry->body);
   return glow_lower_hooks[d->last->op](&b, d->last, results) &&

@@ -29,6 +29,9 @@ bool derived_begin(Derived *d, GlowContext *ctx, const Case *c, int order);
 /* Order 1 of the nodes that the lowering rule of the last node builds. False if it has none, or a
  * scalar body, or if a diagnostic says what is missing. */
 bool derived_begin_lowered(Derived *d, GlowContext *ctx, const Case *c);
+/* Order 1 in another kind than double. False after a diagnostic, where an operator has no such
+ * kind. */
+bool derived_begin_kind(Derived *d, GlowContext *ctx, const Case *c, const char *kind);
 /* Runs it; the outputs take the place of those of the last run. */
 bool derived_run(const Derived *d, const GlowBindings *inputs, GlowBindings *outputs);
 void derived_end(Derived *d);

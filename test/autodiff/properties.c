@@ -3,7 +3,8 @@
  *   linear     g(a u + b v) = a g(u) + b g(v) for seeds u and v; a seed of zeros gives zeros
  *   paired     <J x', w> = <x', J' w>, where J x' is the derivative of <x', g> by the seed w
  *   symmetric  H u . v = H v . u, by the operands
- *   lowered    the rule's derivatives are those of the nodes that the lowering builds */
+ *   lowered    the rule's derivatives are those of the nodes that the lowering builds
+ *   narrow     in other kinds they are those in double, but for roundings */
 #include <math.h>
 
 #include "test/autodiff/check.h"
@@ -163,10 +164,62 @@ static void check_lowered(const Place *p, const Case *c, const Orders *o,
   bindings_release(&lowered);
 }
 
+/* ---- Other kinds ----------------------------------------------------------------------------- */
+
+/* Copies the inputs into d's kind, and rounds the originals to it. */
+static void narrow_inputs(const Derived *d, GlowBindings *inputs, GlowBindings *copies) {
+  GlowContext *ctx = d->module->ctx;
+  for (uint32_t i = 0; i < inputs->count; i++) {
+    const GlowStorage *s = glow_module_storage(d->module, inputs->data[i].name);
+    if (!s)
+      continue;
+    GlowTensor *from = inputs->data[i].tensor;
+    const GlowType *type =
+        glow_type_with_dims(ctx, s->value.type, from->type->rank, from->type->dims);
+    GlowBinding copy = {inputs->data[i].name, glow_tensor_create(ctx, type)};
+    for (int64_t k = glow_tensor_elements(from); k-- > 0;) {
+      glow_tensor_set(copy.tensor, k, glow_tensor_get(from, k));
+      ((double *)from->data)[k] = glow_tensor_get_double(copy.tensor, k);
+    }
+    glow_vec_push(ctx->arena, copies, copy);
+  }
+}
+
+static void check_narrow(const Place *p, const Case *c, const Derived *wide, const Derived *d,
+                         GlowBindings *inputs, double tolerance) {
+  GlowContext *ctx = d->module->ctx;
+  GlowBindings copies = {0}, got = {0}, want = {0};
+  narrow_inputs(d, inputs, &copies);
+  bool ok = derived_run(wide, inputs, &want) && derived_run(d, &copies, &got);
+  if (!ok)
+    complain(p, "the derivatives do not run in another kind");
+  for (uint32_t i = 0; ok && i < c->nvaried; i++) {
+    GlowTensor *a = bindings_get(ctx, &want, 'g', i), *b = bindings_get(ctx, &got, 'g', i);
+    double most = 1;
+    for (int64_t k = glow_tensor_elements(a); k-- > 0;)
+      most = fmax(most, fabs(glow_tensor_get_double(a, k)));
+    for (int64_t k = glow_tensor_elements(a); k-- > 0;)
+      if (!(fabs(glow_tensor_get_double(a, k) - glow_tensor_get_double(b, k)) <=
+            tolerance * most)) {
+        complain(p, "element %lld of the derivative by x%u is %g in %s, but %g in double",
+                 (long long)k, i, glow_tensor_get_double(b, k), glow_kind_info[b->type->kind].name,
+                 glow_tensor_get_double(a, k));
+        break;
+      }
+  }
+  bindings_release(&copies);
+  bindings_release(&got);
+  bindings_release(&want);
+}
+
 void check_properties(const Place *p, const Case *c, const Orders *o, GlowBindings *inputs) {
   check_seeds(p, c, &o->d[1], inputs);
   if (o->through.module)
     check_lowered(p, c, o, inputs);
   if (c->twice)
     check_second(p, c, o, inputs);
+  static const double tolerances[KINDS] = {1e-5, 0.01, 0.08};
+  for (int i = 0; i < KINDS; i++)
+    if (o->narrow[i].module)
+      check_narrow(p, c, &o->d[1], &o->narrow[i], inputs, tolerances[i]);
 }
