@@ -92,6 +92,15 @@ GlowValue *glow_grad_moved_back(const GlowGrad *g) {
   return glow_grad_shaped(g, slices_added(g, zeros, at, glow_grad_flat(g, g->dy[0])), x->type);
 }
 
+/* Whether operand i is the first with its value that is wanted. */
+static bool is_first(const GlowGrad *g, uint32_t i) {
+  for (uint32_t k = 0; k < i; k++)
+    if (g->wanted[k] && glow_grad_in(g, k) == glow_grad_in(g, i))
+      return false;
+  return true;
+}
+
+/* Operands that are one value have one derivative, the sum: the first gets it. */
 bool glow_grad_through(GlowGrad *g, GlowValue *const *results) {
   enum { MOST = 8 };
   GlowValue *ys[MOST], *seeds[MOST], *xs[MOST], *parts[MOST];
@@ -105,7 +114,7 @@ bool glow_grad_through(GlowGrad *g, GlowValue *const *results) {
         return false;
     }
   for (uint32_t i = 0; i < glow_node_nins(g->n) && d.nxs < MOST; i++)
-    if (g->wanted[i]) {
+    if (g->wanted[i] && is_first(g, i)) {
       at[d.nxs] = i;
       xs[d.nxs++] = glow_grad_in(g, i);
     }

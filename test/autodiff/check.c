@@ -384,8 +384,9 @@ static bool has_derivative(const GlowOpDesc *d, uint32_t i) {
   if (d == &glow_op_desc[GLOW_OP_REGRESSION])
     return false;
   const GlowOpPort *p = &d->in[i];
-  bool is_double = p->type == GLOW_PORT_VAR && (d->vars[p->var].kinds >> GLOW_KIND_DOUBLE & 1);
-  return glow_op_has_grad(d, i) || (d->grad_lowering && is_double);
+  bool var = p->type == GLOW_PORT_VAR;
+  bool is_double = var && (d->vars[p->var].kinds >> GLOW_KIND_DOUBLE & 1);
+  return (glow_op_has_grad(d, i) && (is_double || !var)) || (d->grad_lowering && is_double);
 }
 
 static void check_complete(void) {
