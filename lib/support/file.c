@@ -6,10 +6,12 @@
  * mapping. */
 #include "support/file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -195,6 +197,12 @@ static int write_and_close(int fd, const GlowBytes *parts, size_t nparts, const 
   return code;
 }
 
+/* The folder of a path, cut off at `size`. */
+static void folder_of(const char *path, char *folder, size_t size) {
+  const char *base = glow_path_base(path);
+  snprintf(folder, size, "%.*s", base == path ? 1 : (int)(base - path), base == path ? "." : path);
+}
+
 /* Creates the file `DIR/.NAME.PID-N` with the first N that is free, and stores this path in `name`.
  * Returns its descriptor, or -1 with errno set. */
 static int create_beside(const char *path, char *name, size_t size) {
@@ -211,6 +219,32 @@ static int create_beside(const char *path, char *name, size_t size) {
       return fd;
   }
   return -1;
+}
+
+/* Whether a name is that of a temporary file that create_beside made for `base` in a process that
+ * has ended. */
+static bool is_orphan(const char *name, const char *base) {
+  size_t length = strlen(base) < 200 ? strlen(base) : 200;
+  long pid;
+  unsigned n;
+  int end = 0;
+  if (name[0] != '.' || strncmp(name + 1, base, length) != 0 ||
+      sscanf(name + 1 + length, ".%ld-%u%n", &pid, &n, &end) != 2 || name[1 + length + (size_t)end])
+    return false;
+  return pid > 0 && kill((pid_t)pid, 0) != 0 && errno == ESRCH;
+}
+
+void glow_output_clean(const char *path) {
+  char folder[PATH_MAX], orphan[PATH_MAX];
+  const char *base = glow_path_base(path);
+  folder_of(path, folder, sizeof folder);
+  DIR *dir = opendir(folder);
+  for (const struct dirent *e; dir && (e = readdir(dir));)
+    if (is_orphan(e->d_name, base) &&
+        snprintf(orphan, sizeof orphan, "%s/%s", folder, e->d_name) < (int)sizeof orphan)
+      unlink(orphan);
+  if (dir)
+    closedir(dir);
 }
 
 /* A complete file under a temporary name, and the path that it will get. */
@@ -250,9 +284,7 @@ static int publish(const Fresh *f) {
  * failure: the file is complete under its name. */
 static void sync_folder(const char *path) {
   char folder[PATH_MAX];
-  const char *base = glow_path_base(path);
-  snprintf(folder, sizeof folder, "%.*s", base == path ? 1 : (int)(base - path),
-           base == path ? "." : path);
+  folder_of(path, folder, sizeof folder);
   int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0)
     return;

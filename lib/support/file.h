@@ -40,6 +40,9 @@ bool glow_output_write(GlowContext *ctx, const char *path, const GlowBytes *part
 /* The same; a regular file also survives a loss of power: it is on the disk before it is renamed. */
 bool glow_output_sync(GlowContext *ctx, const char *path, const GlowBytes *parts, size_t nparts);
 
+/* Removes temporary files that a process which was killed has left beside `path`. */
+void glow_output_clean(const char *path);
+
 /* Files that belong together; none may be a device. glow_outputs_write writes all of them under
  * temporary names before it renames the first. */
 typedef struct GlowOutput {

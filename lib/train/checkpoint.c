@@ -15,6 +15,8 @@
 #include "driver/state.h"
 #include "support/checksum.h"
 
+static const char *sibling(const GlowCheckpoints *c, const char *what);
+
 /* ---- Variables ------------------------------------------------------------------------------- */
 
 /* Whether an entry of the session, or one of the others, saves a variable. */
@@ -69,6 +71,10 @@ static uint64_t hash_variables(const GlowModule *m) {
 
 GlowStatus glow_checkpoints_begin(GlowCheckpoints *c, GlowSession *s) {
   c->session = s;
+  if (c->path) {
+    glow_output_clean(c->path);
+    glow_output_clean(sibling(c, "best"));
+  }
   c->hash = hash_variables(s->module);
   GlowValues *values = glow_values_create(s->module);
   GlowDefer destroy;

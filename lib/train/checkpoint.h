@@ -35,8 +35,8 @@ typedef struct GlowCheckpoints {
 } GlowCheckpoints;
 
 /* Notes the variables of the session's module, whose entries are the session's, before passes
- * change it. After glow_checkpoint_read, if there is something to be resumed. BAD_INPUT after a
- * diagnostic. */
+ * change it. After glow_checkpoint_read, if there is something to be resumed. Removes what killed
+ * processes have left half written beside c->path. BAD_INPUT after a diagnostic. */
 GlowStatus glow_checkpoints_begin(GlowCheckpoints *c, GlowSession *s);
 void glow_checkpoints_close(GlowCheckpoints *c);
 

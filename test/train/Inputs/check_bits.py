@@ -4,7 +4,9 @@ with -exact, by library and compiled code, on one thread and two, and in bundles
 The same of the text that -O2 makes without -exact, by all that run it. Bundles are as small as they should be, and what one
 learns in 20 epochs is right for 97 of 100 pictures.
 
-    check_bits.py --source ROOT --tools BIN --scratch DIR [--passes]
+    check_bits.py --source ROOT --tools BIN --scratch DIR [--swapped PROGRAM] [--passes]
+
+--swapped: a program that trains while pieces of library code and of compiled code take turns at random.
 
 With --passes, only: three steps leave the same bits after each exact pass that changes the text alone, on the graph and on
 the program that -O0 makes."""
@@ -138,7 +140,7 @@ class Checker:
                 self.same(f"{file} after {name}", self.train(out, "--backend=interp", "other.st", 3), want)
         print(f"{len(changed)} exact passes change the step: {' '.join(sorted(changed))}")
 
-    def check(self, passes):
+    def check(self, passes, swapped):
         shutil.rmtree(self.scratch, ignore_errors=True)
         os.makedirs(self.scratch)
         self.shell(f"glow-import -bind=batch={BATCH} {self.source}/examples/digits/digits-cnn.onnx"
@@ -164,6 +166,9 @@ class Checker:
         want = self.train("bounded.gir", "--backend=interp", "bounded.st")
         for options in ("--tier=library", "--tier=compiled", "--tier=library --threads=2", "--tier=compiled --threads=2"):
             self.same(f"-O2's text, {options}", self.train("bounded.gir", options, "other.st"), want)
+        for seed in range(3 if swapped else 0):
+            self.shell(f"{swapped} bounded.gir {self.data}/train-images.idx {self.data}/train-labels.idx {STEPS} {seed} swapped.st")
+            self.same(f"pieces swapped with seed {seed}", variables(os.path.join(self.scratch, "swapped.st")), want)
         print(f"{self.passed} passed, {self.failed} failed")
         return self.failed or not self.passed
 
@@ -171,6 +176,7 @@ class Checker:
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 for name in "source", "tools", "scratch":
     parser.add_argument("--" + name, required=True)
+parser.add_argument("--swapped", type=os.path.abspath)
 parser.add_argument("--passes", action="store_true")
 parsed = parser.parse_args()
-sys.exit(Checker(parsed).check(parsed.passes))
+sys.exit(Checker(parsed).check(parsed.passes, parsed.swapped))

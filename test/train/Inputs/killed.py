@@ -45,6 +45,8 @@ if start(path, os.path.exists(path)).wait():
     sys.exit("the last run fails")
 if open(path, "rb").read() != whole:
     sys.exit("the checkpoints differ")
+if sorted(os.listdir(folder)) != ["killed.st", "whole.st"]:
+    sys.exit(f"beside them there are {os.listdir(folder)}")
 shutil.rmtree(folder)
 print(f"{met} of {kills} killed")
 if met < kills / 3:
