@@ -53,14 +53,14 @@ class Model:
         self.nodes.append(f(1, node(op, ",".join(inputs), ",".join(outputs or (name,)), name, **attributes)))
         return name
 
-    def write(self, path, x, x_dims, y, y_dims):
+    def write(self, path, x, x_dims, y, y_dims, x_kind=FLOAT):
         heads = []
         for name, kind, dims, _, size in self.tensors:
             head = b"".join(f(1, d) for d in dims) + f(2, kind) + f(8, name)
             head += varint(9 << 3 | 2) + varint(size)
             heads.append(varint(5 << 3 | 2) + varint(len(head) + size) + head)
         nodes = b"".join(self.nodes) + f(2, "benchmark")
-        tail = f(11, value(x, FLOAT, x_dims)) + f(12, value(y, FLOAT, y_dims))
+        tail = f(11, value(x, x_kind, x_dims)) + f(12, value(y, FLOAT, y_dims))
         size = len(nodes) + sum(map(len, heads)) + sum(t[4] for t in self.tensors) + len(tail)
         with open(path, "wb") as out:
             out.write(f(1, 8) + f(8, f(1, "") + f(2, self.opset)) + varint(7 << 3 | 2) + varint(size))

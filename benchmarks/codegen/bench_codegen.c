@@ -1,12 +1,13 @@
-/* glow-bench-codegen [--library] [--target=NAME] [--seconds=S]: for some convolutions, the time
- * that LLVM takes, the time that clang -O3 takes for the same kernel with the same constants, and
- * the speed of the code in percent of the FMA peak.
+/* glow-bench-codegen [--library | --gradients] [--target=NAME] [--seconds=S]: for some
+ * convolutions, the time that LLVM takes, the time that clang -O3 takes for the same kernel with
+ * the same constants, and the speed of the code in percent of the FMA peak.
  *
- * Other load makes wall time worthless, so the speed is a ratio: each call stands between two FMA
- * bursts, and counts only if they agree within 3 %. Compile times are CPU times, medians of 9.
+ * Other load makes wall time worthless, so calls count their thread's own time, and the speed is a
+ * ratio: each call stands between two FMA bursts, and counts only if they agree within 3 %. Compile
+ * times are CPU times, medians of 9.
  *
- * With --library: how fast library code is beside compiled code, for convolutions, products, stacks
- * and others (bench_library.h). */
+ * With --gradients: the speed of filter gradients. With --library: how fast library code is beside
+ * compiled code, for convolutions, products, stacks and others (bench_library.h). */
 #include <fcntl.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -196,19 +197,19 @@ static GlowCode *compile(GlowContext *ctx, const GlowCpuPlan *plan, const GlowIs
 /* ---- Running --------------------------------------------------------------------------------- */
 
 /* The median of flop/s over that of the bursts around each call; *count samples were good. */
-static double measure(GlowContext *ctx, GlowCode *code, void **storage, const GlowIsa *isa,
-                      double flops, double limit, size_t *count) {
+static double measure(GlowContext *ctx, GlowCode *code, void **storage, void *arena,
+                      const GlowIsa *isa, double flops, double limit, size_t *count) {
   double *ratio = malloc(MAX_SAMPLES * sizeof *ratio), start = glow_clock();
   GlowFault fault;
   const GlowProgram *program = glow_code_program(code);
-  GlowRunContext run = {.storage = storage, .fault = &fault};
+  GlowRunContext run = {.arena = arena, .storage = storage, .fault = &fault};
   glow_walk_tables(ctx->arena, program, &run);
   size_t n = 0;
   glow_walk(program, &run);
   while (n < MAX_SAMPLES && glow_clock() - start < limit) {
-    double before = glow_fma_burst(isa), t = glow_clock();
+    double before = glow_fma_burst(isa), t = bench_own_time();
     glow_walk(program, &run);
-    t = glow_clock() - t;
+    t = bench_own_time() - t;
     double after = glow_fma_burst(isa), agree = before / after;
     if (agree > 0.97 && agree < 1.03)
       ratio[n++] = flops / t / (0.5 * (before + after));
@@ -237,7 +238,7 @@ static bool run_case(GlowContext *ctx, const Case *c, const GlowIsa *isa, double
   double flops =
       2.0 * (double)(p->rows * p->g.ow) * (double)(p->g.oc * p->g.ic * p->g.kh * p->g.kw);
   size_t samples;
-  double speed = measure(ctx, code, storage, isa, flops, limit, &samples);
+  double speed = measure(ctx, code, storage, NULL, isa, flops, limit, &samples);
   printf("%-20s %2dx%-2d %7.1f %7.1f %8.1f %6.2f %8.1f %6d %8zu\n", c->name, (int)p->tile_rows,
          (int)p->tile_cols, times.total * 1e3, times.optimize * 1e3, times.clang * 1e3, times.ratio,
          speed * 100, c->goal, samples);
@@ -260,19 +261,93 @@ static bool run_cases(const GlowIsa *isa, double limit) {
   return true;
 }
 
+/* ---- Filter gradients ------------------------------------------------------------------------ */
+
+/* Those of ResNet-18 at 32x32, batch 32; `size` is that of X. */
+static const Case gradients[] = {
+    {"3x3 3-64@32", 32, 3, 64, 3, 1, 75},
+    {"3x3 64@32", 32, 64, 64, 3, 1, 85},
+    {"3x3 64-128@32 stride 2", 32, 64, 128, 3, 2, 85},
+    {"1x1 64-128@32 stride 2", 32, 64, 128, 1, 2, 85},
+    {"3x3 128@16", 16, 128, 128, 3, 1, 85},
+    {"3x3 128-256@16 stride 2", 16, 128, 256, 3, 2, 85},
+    {"1x1 128-256@16 stride 2", 16, 128, 256, 1, 2, 85},
+    {"3x3 256@8", 8, 256, 256, 3, 1, 85},
+    {"3x3 256-512@8 stride 2", 8, 256, 512, 3, 2, 85},
+    {"1x1 256-512@8 stride 2", 8, 256, 512, 1, 2, 85},
+    {"3x3 512@4", 4, 512, 512, 3, 1, 85},
+};
+
+enum { GRADIENT_BATCH = 32 };
+
+static void write_gradient(GlowText *t, const Case *c, const GlowIsa *isa) {
+  int pad = c->kernel / 2, out = (c->size - 1) / c->stride + 1;
+  glow_text_printf(t, "module \"bench\" {target = \"%s\"}\ndeclare {\n", isa->name);
+  glow_text_printf(t, "  placeholder @x : float<%d x %d x %d x %d%s>\n", GRADIENT_BATCH, c->ic,
+                   c->size, c->size, c->ic < GLOW_CONV_BLOCK ? "" : " | NCHW16c");
+  glow_text_printf(t, "  placeholder @dy : float<%d x %d x %d x %d | NCHW16c>\n", GRADIENT_BATCH,
+                   c->oc, out, out);
+  glow_text_printf(t, "  placeholder @dw : float<%d x %d x %d x %d>\n}\nprogram @p {\n", c->oc,
+                   c->ic, c->kernel, c->kernel);
+  glow_text_printf(t,
+                   "  filter_gradient @out @dw, @in @x, @in @dy {kernels = [%d, %d], strides = "
+                   "[%d, %d], pads = [%d, %d, %d, %d]}\n}\n",
+                   c->kernel, c->kernel, c->stride, c->stride, pad, pad, pad, pad);
+}
+
+static bool run_gradient(GlowContext *ctx, const Case *c, const GlowIsa *isa, double limit) {
+  GlowText text;
+  GlowCpuPlan plan;
+  void *storage[8] = {0};
+  glow_text_init(&text, ctx);
+  write_gradient(&text, c, isa);
+  if (!bench_plan(ctx, &text, isa, &plan))
+    return false;
+  GlowCodegenTimes times;
+  GlowCode *code = glow_codegen_compile(ctx, glow_cpu_program(ctx->arena, &plan, NULL),
+                                        &(GlowCodegenOptions){.isa = isa}, &times);
+  void *arena = bench_alloc(plan.arena + plan.scratch);
+  if (!code || !arena || !bench_make_storage(&plan, storage))
+    return false;
+  double out = (c->size - 1) / c->stride + 1;
+  double flops = 2.0 * GRADIENT_BATCH * c->ic * c->oc * c->kernel * c->kernel * out * out;
+  size_t samples;
+  double speed = measure(ctx, code, storage, arena, isa, flops, limit, &samples);
+  free(arena);
+  printf("%-26s %8.1f %6d %8zu\n", c->name, speed * 100, c->goal, samples);
+  fflush(stdout);
+  bench_free_storage(&plan, storage);
+  glow_code_destroy(code);
+  return true;
+}
+
+static bool run_gradients(const GlowIsa *isa, double limit) {
+  printf("%-26s %8s %6s %8s\n", "filter gradient, batch 32", "of peak", "goal", "samples");
+  for (size_t i = 0; i < sizeof gradients / sizeof *gradients; i++) {
+    GlowContext *ctx = glow_context_create();
+    if (!ctx || !run_gradient(ctx, &gradients[i], isa, limit))
+      return false;
+    glow_context_destroy(ctx);
+  }
+  return true;
+}
+
 static int usage(void) {
-  fprintf(stderr, "usage: glow-bench-codegen [--library] [--target=NAME] [--seconds=S]\n");
+  fprintf(stderr,
+          "usage: glow-bench-codegen [--library | --gradients] [--target=NAME] [--seconds=S]\n");
   return 2;
 }
 
 int main(int argc, char **argv) {
   double limit = 2.0;
-  bool library = false;
+  bool library = false, gradient = false;
   const GlowIsa *target = NULL;
   char name[256];
   for (int i = 1; i < argc; i++) {
     if (strcmp(argv[i], "--library") == 0)
       library = true;
+    else if (strcmp(argv[i], "--gradients") == 0)
+      gradient = true;
     else if (strncmp(argv[i], "--seconds=", 10) == 0)
       limit = atof(argv[i] + 10);
     else if (strncmp(argv[i], "--target=", 9) != 0 || !(target = glow_isa_find(argv[i] + 9)))
@@ -289,7 +364,7 @@ int main(int argc, char **argv) {
       best = b > best ? b : best;
     }
     printf("%s on %s: FMA peak %.1f GFLOP/s; %s\n", isa->name, name, best * 1e-9, isa->features);
-    if (!(library ? bench_library : run_cases)(isa, limit))
+    if (!(library ? bench_library : gradient ? run_gradients : run_cases)(isa, limit))
       return 1;
   }
   return 0;

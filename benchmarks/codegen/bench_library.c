@@ -4,7 +4,6 @@
 #include <float.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "exec/runnable.h"
 #include "program.h"
@@ -87,6 +86,11 @@ typedef struct Other {
 } Other;
 
 static const Other others[] = {
+    {"filter_gradient 3x3, batch 8 of 64@32",
+     "  placeholder @x : float<8 x 64 x 32 x 32 | NCHW16c>\n"
+     "  placeholder @d : float<8 x 64 x 32 x 32 | NCHW16c>\n"
+     "  placeholder @y : float<64 x 64 x 3 x 3>\n",
+     "filter_gradient @out @y, @in @x, @in @d {kernels = [3, 3], pads = [1, 1, 1, 1]}"},
     {"max_pool 3x3 stride 2, 64@112",
      "  placeholder @x : float<1 x 64 x 112 x 112 | NCHW16c>\n"
      "  placeholder @y : float<1 x 64 x 56 x 56 | NCHW16c>\n",
@@ -258,20 +262,13 @@ static void bind_inputs(GlowContext *ctx, GlowModule *m, GlowBindings *inputs) {
   }
 }
 
-/* This thread's own time: what the system gives to others does not count. */
-static double own_time(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* Seconds of one of `count` runs. */
 static double time_of(GlowRunnable *r, int count) {
-  double start = own_time();
+  double start = bench_own_time();
   for (int i = 0; i < count; i++)
     if (glow_runnable_run(r) != GLOW_OK)
       return -1;
-  return (own_time() - start) / count;
+  return (bench_own_time() - start) / count;
 }
 
 /* The best time of each entry, in turns. */

@@ -2,6 +2,7 @@
 #include "program.h"
 
 #include <stdlib.h>
+#include <time.h>
 
 #include "support/pages.h"
 
@@ -17,6 +18,12 @@ GlowModule *bench_parse(GlowContext *ctx, GlowText *text) {
 bool bench_plan(GlowContext *ctx, GlowText *text, const GlowIsa *isa, GlowCpuPlan *plan) {
   GlowModule *m = bench_parse(ctx, text);
   return m && glow_cpu_plan(ctx->arena, glow_module_entry(m, NULL), isa, plan);
+}
+
+double bench_own_time(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 void bench_fill(float *p, int64_t n, uint32_t seed) {

@@ -10,6 +10,9 @@ GlowModule *bench_parse(GlowContext *ctx, GlowText *text);
 /* The same, and plans its program. False after diagnostics. */
 bool bench_plan(GlowContext *ctx, GlowText *text, const GlowIsa *isa, GlowCpuPlan *plan);
 
+/* Seconds of this thread's own time: what the system gives to others does not count. */
+double bench_own_time(void);
+
 /* Numbers between -0.5 and 0.5. */
 void bench_fill(float *p, int64_t n, uint32_t seed);
 

@@ -9,7 +9,7 @@ ENGINES = {
     "onnxruntime": ("onnxruntime", ["onnxruntime==1.31.1", "numpy"], "3.11"),
     "openvino": ("openvino", ["openvino==2026.4.1", "numpy"], "3.11"),
     "mnn": ("mnn", ["mnn==3.6.1", "numpy"], "3.11"),
-    "xla": ("xla", ["jax==0.12.0", "onnx", "numpy"], "3.12"),
+    "xla": ("xla", ["jax==0.12.0", "onnx", "numpy", "safetensors"], "3.12"),
     "tvm": ("tvm", ["apache-tvm==0.27.0.post1", "onnx", "numpy"], "3.11"),
 }
 

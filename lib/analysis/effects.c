@@ -59,8 +59,8 @@ static bool same_value(const GlowMap *map, const GlowValue *a, const GlowValue *
 static bool same_block(GlowMap *map, GlowBlock *a, GlowBlock *b);
 
 static bool same_node(GlowMap *map, const GlowNode *a, const GlowNode *b) {
-  if (a->op != b->op || a->noperands != b->noperands || a->nresults != b->nresults ||
-      a->nregions != b->nregions || !same_value(map, a->pred.value, b->pred.value) ||
+  if (a->op != b->op || a->noperands != b->noperands || a->nregions != b->nregions ||
+      !same_value(map, a->pred.value, b->pred.value) ||
       (a->members && !glow_members_equal(glow_node_desc(a), a->members, b->members)))
     return false;
   for (uint32_t i = 0; i < a->noperands; i++)
@@ -83,7 +83,7 @@ static bool same_block(GlowMap *map, GlowBlock *a, GlowBlock *b) {
   }
   GlowNode *x = a->first, *y = b->first;
   for (; x && y; x = x->next, y = y->next) {
-    if (!same_node(map, x, y))
+    if (x->nresults != y->nresults || !same_node(map, x, y))
       return false;
     for (uint32_t i = 0; i < x->nresults; i++) {
       if (x->results[i].type != y->results[i].type)

@@ -13,8 +13,8 @@ bool glow_gradient_names(const GlowModule *m, GlowStr storage);
 /* Whether both are the same number to the bit: 0 and -0 are not. */
 bool glow_scalar_same(GlowScalar a, GlowScalar b);
 /* Whether both have the same operator, members, operands, predicate and regions. Two values inside
- * of regions are the same if they are defined at the same place. Types of the nodes' own results
- * may differ. */
+ * of regions are the same if they are defined at the same place. Types and number of the nodes' own
+ * results may differ. */
 bool glow_node_computes_same(const GlowNode *a, const GlowNode *b);
 /* The same for blocks, parameters and terminators included. */
 bool glow_blocks_compute_same(GlowBlock *a, GlowBlock *b);

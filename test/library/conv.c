@@ -1,5 +1,5 @@
 /* Convolutions: over blocks of channels, of few channels, depthwise, Winograd's, over plain
- * layouts. */
+ * layouts; gradients of their filters. */
 #include <stdio.h>
 
 #include "test/library/cases.h"
@@ -265,6 +265,34 @@ void case_conv_plain(Program *p) {
   }
   put_shards(p);
   put_epilogue(p, &e);
+}
+
+/* Channels that blocks hold, if there are groups. */
+static const char *draw_blocks(Program *p, int groups, int channels) {
+  return (groups == 1 || channels % 16 == 0) && draw(p, 2) ? "NCHW16c" : NULL;
+}
+
+void case_filter_gradient(Program *p) {
+  int axes = draw_in(p, 1, 2), groups = draw(p, 3) ? 1 : draw_in(p, 2, 3), n = draw_in(p, 1, 3);
+  bool few = draw(p, 4) == 0;
+  int ic = few ? draw_in(p, 1, 4) : draw_channels(p, 48);
+  int oc = few ? draw_in(p, 1, 8) : draw_channels(p, 80);
+  Windows w = draw_windows(p, axes, axes == 1 ? 40 : 8);
+  Shape x = image(GLOW_KIND_FLOAT, n, ic * groups, w.in, axes, false);
+  Shape dy = image(GLOW_KIND_FLOAT, n, oc * groups, w.out, axes, false);
+  const Shape f = image(GLOW_KIND_FLOAT, oc * groups, ic, w.size, axes, false);
+  if (axes == 2) {
+    x.layout = draw_blocks(p, groups, ic);
+    dy.layout = draw_blocks(p, groups, oc);
+  }
+  put(p, "  filter_gradient @out @v%d", declare(p, &f));
+  put(p, ", @in @v%d", declare(p, &x));
+  put(p, ", @in @v%d", declare(p, &dy));
+  put_windows(p, &w);
+  put(p, "kernels = ");
+  put_list(p, axes, w.size);
+  put(p, ", group = %d, ", groups);
+  put_shards(p);
 }
 
 /* ---- Of bytes -------------------------------------------------------------------------------- */

@@ -1,7 +1,7 @@
-/* The machine code of matrix products and of attention on the CPU backend: in every variant the
- * loop with the most FMAs has those of a register tile, on full vectors, and leaves the stack
- * alone. Batches that share a matrix cost what one product of all rows costs. test/codegen compares
- * their bits. */
+/* The machine code of matrix products, of attention and of filter gradients on the CPU backend: in
+ * every variant the loop with the most FMAs has those of a register tile, on full vectors, and
+ * leaves the stack alone. Batches that share a matrix cost what one product of all rows costs.
+ * test/codegen compares their bits. */
 #include <stdio.h>
 #include <string.h>
 
@@ -221,6 +221,53 @@ static void check_attention(const GlowIsa *isa, int queries, int keys, int size,
   glow_context_destroy(ctx);
 }
 
+/* ---- Filter gradients ------------------------------------------------------------------------ */
+
+typedef struct Gradient {
+  int ic, oc, size, kernel, stride;
+  bool blocked;
+} Gradient;
+
+/* A tile of as many terms as share a run of a window equally, by registers of output channels. */
+static void check_gradient(const GlowIsa *isa, const Gradient *g) {
+  GlowContext *ctx = glow_context_create();
+  GlowText t;
+  glow_text_init(&t, ctx);
+  const char *layout = g->blocked ? " | NCHW16c" : "";
+  int pad = g->kernel / 2, out = (g->size - 1) / g->stride + 1;
+  glow_text_printf(&t, "module \"t\" {target = \"%s\"}\ndeclare {\n", isa->name);
+  glow_text_printf(&t, "  placeholder @x : float<4 x %d x %d x %d%s>\n", g->ic, g->size, g->size,
+                   layout);
+  glow_text_printf(&t, "  placeholder @y : float<4 x %d x %d x %d%s>\n", g->oc, out, out, layout);
+  glow_text_printf(&t, "  placeholder @w : float<%d x %d x %d x %d>\n}\nprogram @p {\n", g->oc,
+                   g->ic, g->kernel, g->kernel);
+  glow_text_printf(&t,
+                   "  filter_gradient @out @w, @in @x, @in @y {kernels = [%d, %d], strides = "
+                   "[%d, %d], pads = [%d, %d, %d, %d]}\n}\n",
+                   g->kernel, g->kernel, g->stride, g->stride, pad, pad, pad, pad);
+  HotLoops hot = hot_loops_of(ctx, &t, isa, "filter_gradient");
+  char what[64];
+  snprintf(what, sizeof what, "%d to %d channels, %dx%d at %d, stride %d", g->ic, g->oc, g->kernel,
+           g->kernel, g->size, g->stride);
+  /* With few channels all rows of the window are in a run, else one. */
+  int channels = g->ic < 16 ? g->ic : 16, row = channels * g->kernel;
+  int run = row < (int)isa->tile_pixels ? row * g->kernel : row;
+  int vectors = g->oc > (int)isa->vl ? (int)isa->tile_vectors : 1;
+  expect_hot(&hot, vectors * div_up(run, div_up(run, (int)isa->tile_pixels)), isa, what);
+  glow_text_release(&t);
+  glow_context_destroy(ctx);
+}
+
+static void check_gradients(const GlowIsa *isa) {
+  static const Gradient gradients[] = {
+      {64, 64, 32, 3, 1, true},  {512, 512, 4, 3, 1, true}, {64, 128, 32, 3, 2, true},
+      {64, 128, 32, 1, 2, true}, {64, 64, 32, 3, 1, false}, {3, 64, 32, 3, 1, false},
+      {1, 8, 8, 3, 1, false},    {16, 64, 20, 5, 1, false}, {3, 64, 64, 7, 2, false},
+  };
+  for (size_t i = 0; i < sizeof gradients / sizeof *gradients; i++)
+    check_gradient(isa, &gradients[i]);
+}
+
 /* ---- A planted tile -------------------------------------------------------------------------- */
 
 /* A tile of 7 rows by 4 registers of 512 bits, which with its operands needs 33 registers of 32. */
@@ -267,6 +314,7 @@ int main(void) {
     /* With fewer queries the loop with the most FMAs is that of the exponential function. */
     for (int queries = 3; queries <= (int)isa->tile_pixels; queries++)
       check_attention(isa, queries, 128, 64, queries % 2);
+    check_gradients(isa);
   }
   return unit_finish();
 }

@@ -1,5 +1,8 @@
 /* Reductions over axes that are known: kept and reduced axes, neighbours merged. */
+#include <string.h>
+
 #include "cpu/work.h"
+#include "target/cpu/cpu.h"
 #include "tensor/tensor.h"
 
 /* Axes from the outermost inward, in the order in which they are visited. */
@@ -55,6 +58,18 @@ static bool read_shape(GlowSelect *s, const GlowView *x, uint32_t mask, GlowRedu
     p->inner = 0;
   return pad_axes(s, &kept, p->kept, p->kept_stride) &&
          pad_axes(s, &reduced, p->reduced, p->reduced_stride);
+}
+
+/* Whether the reduced axes, bits of `mask`, are those of images and places of whole blocks of
+ * channels: then the physical axes are visited as the logical ones, and results lie as they should.
+ */
+enum { ALL_BUT_CHANNELS = 0xd }; /* bits of axes 0, 2, 3 */
+static bool read_blocks(GlowSelect *s, const GlowView *x, uint32_t mask) {
+  const int64_t channels = x->type->dims[1].size;
+  if (strcmp(x->type->layout->text, GLOW_CPU_BLOCKS) || !glow_view_is_dense(x) ||
+      channels % x->dims[4] || mask != ALL_BUT_CHANNELS)
+    return glow_select_fail(s, "it does not keep whole blocks of channels alone");
+  return true;
 }
 
 static bool is_dense(const GlowView *v) { return !v->type->layout && glow_view_is_dense(v); }
@@ -131,11 +146,12 @@ bool glow_select_reduce(GlowSelect *s, const GlowNode *n) {
   GlowKind kind = x.type->kind == GLOW_KIND_BOOL ? GLOW_KIND_U8 : x.type->kind;
   if (!glow_find_reduce(op, kind) || x.type->quantized)
     return glow_select_fail(s, "there is no kernel for its kind");
-  if (!is_dense(&x) || !is_dense(&y))
+  if ((!x.type->layout && !is_dense(&x)) || !is_dense(&y))
     return glow_select_fail(s, "an operand is not dense");
   if (glow_type_elements(y.type) == 0)
     return true;
-  if (!glow_select_reduced_axes(s, n, x.rank, &mask) || !read_shape(s, &x, mask, &p))
+  if (!glow_select_reduced_axes(s, n, x.type->rank, &mask) ||
+      (x.type->layout && !read_blocks(s, &x, mask)) || !read_shape(s, &x, mask, &p))
     return false;
   int64_t rows = 1;
   for (uint32_t a = 0; a < GLOW_REDUCE_DIMS; a++)

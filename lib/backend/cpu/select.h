@@ -107,6 +107,7 @@ bool glow_select_det(GlowSelect *s, const GlowNode *n);
 bool glow_select_dft(GlowSelect *s, const GlowNode *n);
 bool glow_select_deform_conv(GlowSelect *s, const GlowNode *n);
 bool glow_select_expand(GlowSelect *s, const GlowNode *n);
+bool glow_select_filter_gradient(GlowSelect *s, const GlowNode *n);
 bool glow_select_gather(GlowSelect *s, const GlowNode *n);
 bool glow_select_gather_elements(GlowSelect *s, const GlowNode *n);
 bool glow_select_gather_nd(GlowSelect *s, const GlowNode *n);

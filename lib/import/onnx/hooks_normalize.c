@@ -131,8 +131,13 @@ static bool train(GlowOnnxNode *n, BatchNorm *bn) {
     for (uint32_t i = 0; i < 5; i++) /* sums of squares overflow */
       bn->ins[i] = glow_onnx_cast_to(n, bn->ins[i], GLOW_KIND_FLOAT);
   x = bn->ins[0];
-  GlowValue *d = glow_onnx_emit2(n, GLOW_OP_SUB, x, channel_mean(n, x, true), NULL);
-  GlowValue *mean = channel_mean(n, x, false);
+  GlowValue *mean = channel_mean(n, x, false), *from = mean;
+  if (x->type->rank > 2) { /* along axis 1, as BatchNormalization has it */
+    const int64_t along[GLOW_MAX_RANK] = {-1, 1, 1, 1, 1, 1, 1, 1};
+    from = glow_onnx_emit2(n, GLOW_OP_RESHAPE, mean,
+                           glow_onnx_make_ints(n, "shape", along, x->type->rank - 1), NULL);
+  }
+  GlowValue *d = glow_onnx_emit2(n, GLOW_OP_SUB, x, from, NULL);
   GlowValue *var = channel_mean(n, glow_onnx_emit2(n, GLOW_OP_MUL, d, d, NULL), false);
   if (!mean || !var || !running(n, bn, 1, bn->ins[3], mean) || !running(n, bn, 2, bn->ins[4], var))
     return false;

@@ -24,8 +24,20 @@ typedef struct GlowReduce {
   uint32_t nreduced, nkept;
   int64_t extent[GLOW_MAX_RANK], stride[GLOW_MAX_RANK];    /* reduced axes */
   int64_t kept[GLOW_MAX_RANK], kept_stride[GLOW_MAX_RANK]; /* kept ones, without the inner */
-  int64_t inner; /* neighbouring results behind the last reduced axis; 0: 16 lanes (file head) */
+  uint32_t axis[GLOW_MAX_RANK], kept_axis[GLOW_MAX_RANK];  /* their numbers */
+  int64_t inner;  /* neighbouring results behind the last reduced axis; 0: 16 lanes (file head) */
+  bool scattered; /* an operand has blocks: one element at a time, and inner is 0 or 1 */
 } GlowReduce;
+
+/* Where element i of the results is, in row-major order. */
+static int64_t result_offset(const GlowBuf *y, int64_t i) {
+  if (!y->nblocks)
+    return i;
+  int64_t offset = 0;
+  for (uint32_t a = y->rank; a-- > 0; i /= y->dims[a])
+    offset += glow_axis_offset(y, a, i % y->dims[a]);
+  return offset;
+}
 
 /* ---- The results of no elements -------------------------------------------------------------- */
 
@@ -133,16 +145,19 @@ static uint32_t reduced_axes(const GlowCall *call, bool noop) {
 static GlowReduce reduce_of(const GlowCall *call, GlowReduceOp op, uint32_t mask) {
   const GlowBuf *x = &call->in[0];
   GlowReduce r = {.op = op, .x = x, .count = 1, .inner = 1};
+  r.scattered = x->nblocks || call->out[0].nblocks;
   uint32_t last = 0; /* one past the last reduced axis */
   for (uint32_t a = 0; a < x->rank; a++)
     last = mask >> a & 1u ? a + 1 : last;
   for (uint32_t a = 0; a < x->rank; a++) {
     if (mask >> a & 1u) {
       r.extent[r.nreduced] = x->dims[a];
+      r.axis[r.nreduced] = a;
       r.stride[r.nreduced++] = x->strides[a];
       r.count *= x->dims[a];
-    } else if (a < last || r.nreduced == 0) {
+    } else if (a < last || r.nreduced == 0 || r.scattered) {
       r.kept[r.nkept] = x->dims[a];
+      r.kept_axis[r.nkept] = a;
       r.kept_stride[r.nkept++] = x->strides[a];
     } else {
       r.inner *= x->dims[a];
@@ -163,6 +178,7 @@ static GlowRunError reduce(GlowCall *call, GlowReduceOp op, bool mean, bool noop
   r.mean = mean;
   if (glow_buf_elements(y) == 0)
     return GLOW_RUN_OK;
+  glow_ref_clear_padding(y);
   if (r.count == 0) { /* each result is that of no elements: one at a time */
     r.nkept = 1;
     r.kept[0] = glow_buf_elements(y);

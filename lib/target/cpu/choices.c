@@ -5,8 +5,9 @@
 #include "target/cpu/cpu.h"
 #include "target/cpu/layouts.h"
 #include "target/cpu/rows.h"
+#include "tensor/tensor.h"
 
-enum { CHANNELS = GLOW_CONV_BLOCK };
+enum { CHANNELS = GLOW_CONV_BLOCK, ALL_BUT_CHANNELS = 0xd }; /* bits of axes 0, 2, 3 */
 
 static uint32_t stays_plain(const char **why, const char *reason) {
   *why = reason;
@@ -135,11 +136,54 @@ static uint32_t pool_choices(const GlowNode *n, int order, GlowChoice *choices, 
   return 2;
 }
 
+/* X and DY in blocks or plain, as they come. */
+static uint32_t filter_gradient_choices(GlowContext *ctx, const GlowNode *n, GlowChoice *choices) {
+  const GlowFilterGradientMembers *m = n->members;
+  const GlowType *x = glow_node_in(n, GLOW_FILTER_GRADIENT_IN_X)->type;
+  const GlowType *dy = glow_node_in(n, GLOW_FILTER_GRADIENT_IN_DY)->type;
+  if (!glow_type_is_static(x) || !glow_type_is_static(dy) || x->rank != 4 ||
+      x->kind != GLOW_KIND_FLOAT || m->group > 1)
+    return 0;
+  for (uint32_t i = 0; i < 4; i++) {
+    choices[i] = (GlowChoice){0};
+    choices[i].in[GLOW_FILTER_GRADIENT_IN_X] = i & 1 ? NULL : blocks(ctx);
+    choices[i].in[GLOW_FILTER_GRADIENT_IN_DY] = i & 2 ? NULL : blocks(ctx);
+  }
+  return 4;
+}
+
+/* A sum or mean for each channel over images and places reads blocks, too. */
+static uint32_t channel_choices(GlowContext *ctx, const GlowNode *n, GlowChoice *choices) {
+  const GlowType *x = glow_node_in(n, 0)->type;
+  const GlowValue *list = glow_node_nins(n) > 1 ? glow_node_in(n, 1) : NULL;
+  const GlowTensor *axes = list ? glow_value_known(list) : NULL;
+  uint32_t mask = 0;
+  for (int64_t i = 0; axes && i < glow_tensor_elements(axes); i++) {
+    int64_t a = glow_tensor_get_int(axes, i);
+    mask |= 1u << (a < 0 ? a + x->rank : a);
+  }
+  if (!glow_type_is_static(x) || x->rank != 4 || x->kind != GLOW_KIND_FLOAT || x->quantized ||
+      x->dims[1].size % CHANNELS || !glow_type_elements(x) || mask != ALL_BUT_CHANNELS)
+    return 0;
+  choices[0] = choices[1] = (GlowChoice){0};
+  choices[0].in[0] = blocks(ctx);
+  return 2;
+}
+
 uint32_t glow_cpu_choices(const GlowTarget *t, const GlowNode *n, GlowChoice choices[GLOW_CHOICES],
                           const char **why) {
   switch (n->op) {
   case GLOW_OP_CONVOLUTION:
     return convolution_choices(t->machine, n, choices, why);
+  case GLOW_OP_WINOGRAD_FILTER: /* packed as it is made */
+    choices[0] = (GlowChoice){.out = glow_kernel_layout(n->block->module->ctx, glow_find_winograd(),
+                                                        "w", 0, t->machine, 0)};
+    return 1;
+  case GLOW_OP_FILTER_GRADIENT:
+    return filter_gradient_choices(n->block->module->ctx, n, choices);
+  case GLOW_OP_REDUCE_MEAN:
+  case GLOW_OP_REDUCE_SUM:
+    return channel_choices(n->block->module->ctx, n, choices);
   case GLOW_OP_MAT_MUL:
     return product_choices(t->machine, n, choices);
   case GLOW_OP_MAT_MUL_INTEGER:

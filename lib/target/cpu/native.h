@@ -26,6 +26,7 @@
   NATIVE(DET, det)                                                                                 \
   NATIVE(DFT, dft)                                                                                 \
   NATIVE(EXPAND, expand)                                                                           \
+  NATIVE(FILTER_GRADIENT, filter_gradient)                                                         \
   NATIVE(GATHER, gather)                                                                           \
   NATIVE(GATHER_ELEMENTS, gather_elements)                                                         \
   NATIVE(GATHER_ND, gather_nd)                                                                     \

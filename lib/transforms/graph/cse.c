@@ -1,8 +1,9 @@
 /* Common subexpressions: if two nodes are equal, the later one is removed and its users take the
  * results of the earlier one.
  *
- * Nodes are equal if operator, operands, members, predicate and result types are equal. Regions
- * must be equal node by node; names of values do not matter. Operators that write are left alone,
+ * Nodes are equal if operator, operands, members, predicate and result types are equal; if one has
+ * optional results that the other lacks, the one that stays has them. Regions must be equal node
+ * by node; names of values do not matter. Operators that write are left alone,
  * and so are Calls of functions that write. Random numbers come from a state operand, so equal
  * nodes draw equal numbers.
  *
@@ -84,8 +85,8 @@ static uint64_t hash_node(const GlowNode *n) {
   for (uint32_t i = 0; i < n->noperands; i++)
     h = mix(h, n->operands[i].value ? n->operands[i].value->id : UINT32_MAX);
   h = mix(h, n->pred.value ? n->pred.value->id : UINT32_MAX);
-  for (uint32_t i = 0; i < n->nresults; i++)
-    h = mix(h, n->results[i].type->id);
+  if (n->nresults) /* others may be missing */
+    h = mix(h, n->results[0].type->id);
   if (n->members)
     h = mix(h, glow_members_hash(glow_node_desc(n), n->members));
   for (uint32_t i = 0; i < n->nregions; i++)
@@ -119,19 +120,27 @@ static bool only_computes(const GlowNode *n) {
   return GLOW_HAS(d, PURE) || (GLOW_HAS(d, CONTROL) && d->nregions && !glow_regions_write(n));
 }
 
-static bool same_results(const GlowNode *a, const GlowNode *b) {
-  if (a->nresults != b->nresults)
+/* Whether the results of `few` are the first ones of `many`, and what that has besides may be
+ * missing. */
+static bool begins(const GlowNode *few, const GlowNode *many) {
+  const GlowOpDesc *d = glow_node_desc(many);
+  if (few->op != many->op || few->nresults > many->nresults)
     return false;
-  for (uint32_t i = 0; i < a->nresults; i++)
-    if (a->results[i].type != b->results[i].type)
+  for (uint32_t i = 0; i < few->nresults; i++)
+    if (few->results[i].type != many->results[i].type)
+      return false;
+  for (uint32_t i = few->nresults; i < many->nresults; i++)
+    if (i >= d->nout || !(d->out[i].flags & GLOW_PORT_OPTIONAL))
       return false;
   return true;
 }
 
-static GlowNode *find_node(const Cse *c, uint64_t hash, const GlowNode *n) {
+/* The entry of an equal node, which may have fewer or more results than n. */
+static Entry *find_node(const Cse *c, uint64_t hash, const GlowNode *n) {
   for (Entry *e = c->table.buckets[hash & c->table.mask]; e; e = e->next)
-    if (e->hash == hash && same_results(e->item, n) && glow_node_computes_same(e->item, n))
-      return e->item;
+    if (e->hash == hash && (begins(e->item, n) || begins(n, e->item)) &&
+        glow_node_computes_same(e->item, n))
+      return e;
   return NULL;
 }
 
@@ -145,6 +154,19 @@ static void merge(Cse *c, GlowNode *kept, GlowNode *n) {
   glow_node_remove(n);
 }
 
+/* n, which has more results than the equal node of the entry, takes its place and its names. */
+static void take_over(Cse *c, Entry *e, GlowNode *n) {
+  GlowNode *before = e->item;
+  glow_node_move_before(n, before);
+  glow_pass_changed(c->run, n, "'%%%s' gets the other results, too",
+                    before->results[0].name ? before->results[0].name : "_");
+  GlowValue **values = GLOW_NEW_ARRAY(c->run->arena, GlowValue *, before->nresults);
+  for (uint32_t i = 0; i < before->nresults; i++)
+    values[i] = &n->results[i];
+  glow_node_replace(before, values, before->nresults);
+  e->item = n;
+}
+
 static void merge_block(Cse *c, GlowBlock *b) {
   uint32_t scope = c->table.entries.count;
   for (GlowNode *n = b->first, *next; n; n = next) {
@@ -155,9 +177,11 @@ static void merge_block(Cse *c, GlowBlock *b) {
     if (n->nresults == 0 || !only_computes(n))
       continue;
     uint64_t hash = hash_node(n);
-    GlowNode *kept = find_node(c, hash, n);
-    if (kept)
-      merge(c, kept, n);
+    Entry *equal = find_node(c, hash, n);
+    if (equal && ((GlowNode *)equal->item)->nresults < n->nresults)
+      take_over(c, equal, n);
+    else if (equal)
+      merge(c, equal->item, n);
     else
       table_add(&c->table, hash, n);
   }

@@ -21,9 +21,10 @@
  * There W' is W, C x (O OH OW), without the taps that the padding cuts off, and with zeros where no
  * tap reaches. B' has the bias of a channel for each of its places.
  *
- * W' and B' are `eval` constants, so W must be constant, and B constant or absent; there are two
- * or three spatial axes in NCHW order, no groups and no dilations. What would need padding below 0
- * stays: a ConvTranspose that pads by more than its window.
+ * W' and B' are `eval` constants; W' of a W that is known at run time only is nodes, where there is
+ * no B and x has more than one place. There are two or three spatial axes in NCHW order, no groups
+ * and no dilations. What would need padding below 0 stays: a ConvTranspose that pads by more than
+ * its window.
  *
  * Bounded: the order of taps in sums changes, and zeros are added: c = 2 K + 2 for K products. */
 #include "lower/window.h"
@@ -51,8 +52,9 @@ typedef struct Subpixel {
   GlowContraction of;
   uint32_t spatial; /* how many axes */
   Axis axes[MOST_AXES];
-  bool product; /* x has one place; the rest does not count then */
-  bool merged;  /* one convolution */
+  bool product;  /* x has one place; the rest does not count then */
+  bool merged;   /* one convolution */
+  bool constant; /* W and B are */
 } Subpixel;
 
 /* Fills in the phases of an axis. With o = y + pad, result y meets input i at tap k = o - stride i:
@@ -106,8 +108,8 @@ static void phase_at(const Subpixel *s, int64_t i, int64_t at[MOST_AXES]) {
     at[k] = i % s->axes[k].stride;
 }
 
-/* The filter of a phase, O x C x taps, in an eval block; with zeros if it is for one convolution of
- * all. w: a copy of W there. */
+/* The filter of a phase, O x C x taps, where b builds; with zeros if it is for one convolution of
+ * all. w: W, or its copy there. */
 static GlowValue *phase_filter(Subpixel *s, GlowBuilder *b, GlowValue *w, const int64_t *at) {
   static const uint32_t perm[] = {1, 0, 2, 3, 4};
   for (uint32_t i = 0; i < s->spatial && w; i++) {
@@ -125,20 +127,27 @@ static GlowValue *phase_filter(Subpixel *s, GlowBuilder *b, GlowValue *w, const 
   return glow_build_permuted(b, w, perm, 2 + s->spatial);
 }
 
-/* The filters of phases first up to end, one after the other, as a constant. */
-static GlowValue *filter_of(Subpixel *s, int64_t first, int64_t end) {
-  GlowValue *w = glow_node_in(s->node, GLOW_CONTRACTION_W), *parts[MOST_PHASES];
-  GlowEval e = glow_eval_create(s->run->module, s->run->arena, s->node);
+/* The filters of phases first up to end, one after the other. */
+static GlowValue *join_filters(Subpixel *s, GlowBuilder *b, GlowValue *w, int64_t first,
+                               int64_t end) {
+  GlowValue *parts[MOST_PHASES];
   for (int64_t i = first; i < end; i++) {
     int64_t at[MOST_AXES];
     phase_at(s, i, at);
-    parts[i - first] = phase_filter(s, &e.builder, glow_eval_copy(&e, w), at);
+    parts[i - first] = phase_filter(s, b, w, at);
     if (!parts[i - first])
       return NULL;
   }
-  GlowValue *v = end - first == 1
-                     ? parts[0]
-                     : glow_build_concat(&e.builder, parts, (uint32_t)(end - first), 0);
+  return end - first == 1 ? parts[0] : glow_build_concat(b, parts, (uint32_t)(end - first), 0);
+}
+
+/* The same as a constant, if W is one. */
+static GlowValue *filter_of(Subpixel *s, GlowBuilder *b, int64_t first, int64_t end) {
+  GlowValue *w = glow_node_in(s->node, GLOW_CONTRACTION_W);
+  if (!s->constant)
+    return join_filters(s, b, w, first, end);
+  GlowEval e = glow_eval_create(s->run->module, s->run->arena, s->node);
+  GlowValue *v = join_filters(s, &e.builder, glow_eval_copy(&e, w), first, end);
   GlowStr name = glow_str_printf(s->run->ctx, "%s.phases", w->name ? w->name : "filter");
   return v ? &glow_eval_finish(&e, v, name)->value : NULL;
 }
@@ -168,7 +177,7 @@ static GlowValue *convolve(Subpixel *s, GlowBuilder *b, int64_t first, int64_t e
   }
   GlowConvolutionMembers members = {.group = 1,
                                     .pads = glow_array_u32(s->run->module, pads, 2 * s->spatial)};
-  GlowValue *ins[] = {glow_node_in(s->node, GLOW_CONTRACTION_X), filter_of(s, first, end),
+  GlowValue *ins[] = {glow_node_in(s->node, GLOW_CONTRACTION_X), filter_of(s, b, first, end),
                       bias_of(s, (uint32_t)(end - first))};
   GlowNode *n = ins[1] ? glow_build(b, GLOW_OP_CONVOLUTION, ins, 3, &members, NULL) : NULL;
   return n ? &n->results[0] : NULL;
@@ -278,8 +287,10 @@ static bool is_candidate(Subpixel *s, GlowConstness *constness) {
   const GlowConvTransposeMembers *m = n->members;
   const GlowType *y = n->results[0].type;
   if (m->layout != GLOW_LAYOUT_NCHW || m->group != 1 || !glow_type_is_static(y) || y->rank < 4 ||
-      y->rank > 2 + MOST_AXES || y->layout || glow_type_elements(y) == 0 ||
-      !glow_contraction_is_constant(&s->of, constness))
+      y->rank > 2 + MOST_AXES || y->layout || glow_type_elements(y) == 0)
+    return false;
+  s->constant = glow_contraction_is_constant(&s->of, constness);
+  if (!s->constant && glow_node_in(n, GLOW_CONTRACTION_B))
     return false;
   double phases = 1;
   s->spatial = y->rank - 2;
@@ -323,7 +334,7 @@ static bool is_product(const Subpixel *s) {
 static bool describe(Subpixel *s, GlowConstness *constness) {
   if (!is_candidate(s, constness))
     return false;
-  if ((s->product = is_product(s)))
+  if ((s->product = s->constant && is_product(s)))
     return true;
   Subpixel skipping = *s;
   bool found = find_axes(s, false);

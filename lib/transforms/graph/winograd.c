@@ -2,8 +2,8 @@
  *
  *   Convolution(x, W, B)  ->  Convolution(x, U, B) {strategy = winograd}
  *
- * where U is the `eval` constant WinogradFilter(W) {results = 4 or 2}. W must be constant; strides,
- * dilations and groups are 1, two spatial axes in NCHW order, and float.
+ * where U is WinogradFilter(W) {results = 4 or 2}, an `eval` constant if W is constant, else a
+ * node. Strides, dilations and groups are 1, two spatial axes in NCHW order, and float.
  *
  * The rule counts multiplications of one image, never of a batch, and is alike for all targets,
  * since the choice shows in the last bits. For I input and O output channels and T tiles of as many
@@ -13,7 +13,8 @@
  *   tiles of 4x4   36 * I * O * max(T, R) + 200 * T * (I + O)
  *   tiles of 2x2   16 * I * O * max(T, R) +  90 * T * (I + O)
  *
- * The smaller of the last two is taken if it is 1.25 times smaller than the first. R is the cost of
+ * A filter that is transformed at each run costs 4 multiplications more for each number of U. The
+ * smaller of the last two is taken if it is 1.25 times smaller than the first. R is the cost of
  * reading U: each of its numbers is loaded once for all tiles, which takes as long as its products
  * with 6 tiles, or with 16 if U has more than 2^21 numbers, 8 MB, which no cache keeps until the
  * next image. So small maps of many channels prefer the tiles with fewer places. 200 and 90 are the
@@ -29,7 +30,7 @@
 #include "pass/pass.h"
 #include "transforms/transforms.h"
 
-enum { BLOCK = 16, READ_NEAR = 6, READ_FAR = 16, FAR = 1 << 21 };
+enum { BLOCK = 16, READ_NEAR = 6, READ_FAR = 16, FAR = 1 << 21, MADE = 4 };
 
 /* A kind of tiles. */
 typedef struct Tiling {
@@ -56,7 +57,7 @@ static bool all_ones(GlowArray a) {
 }
 
 /* Why n cannot be done this way; NULL if it can. */
-static const char *obstacle(const Winograd *c, const GlowNode *n) {
+static const char *obstacle(const GlowNode *n) {
   const GlowConvolutionMembers *m = n->members;
   const GlowType *x = glow_node_in(n, GLOW_CONVOLUTION_IN_X)->type, *y = n->results[0].type;
   if (!all_ones(m->strides))
@@ -73,9 +74,11 @@ static const char *obstacle(const Winograd *c, const GlowNode *n) {
     return "its extents are not known";
   if (x->layout || y->layout)
     return "its layouts are assigned already";
-  if (!glow_constness_of(c->constness, glow_node_in(n, GLOW_CONVOLUTION_IN_W)))
-    return "its filter is not constant";
   return NULL;
+}
+
+static bool is_constant_filter(const Winograd *c, const GlowNode *n) {
+  return glow_constness_of(c->constness, glow_node_in(n, GLOW_CONVOLUTION_IN_W));
 }
 
 static double blocks(int64_t channels) { return (double)((channels + BLOCK - 1) / BLOCK * BLOCK); }
@@ -87,24 +90,30 @@ static double count_direct(const GlowNode *n) {
   return 9.0 * (double)in * (double)y[1].size * (double)y[2].size * (double)y[3].size;
 }
 
-static double count_transformed(const GlowNode *n, const Tiling *t) {
+static double count_transformed(const Winograd *c, const GlowNode *n, const Tiling *t) {
   const GlowDim *y = n->results[0].type->dims;
   int64_t in = glow_node_in(n, GLOW_CONVOLUTION_IN_X)->type->dims[1].size, out = y[1].size;
   int64_t down = (y[2].size + t->side - 1) / t->side, across = (y[3].size + t->side - 1) / t->side;
   double tiles = (double)down * (double)across, filter = t->places * (double)in * (double)out;
   double read = filter > FAR ? READ_FAR : READ_NEAR;
-  return filter * (tiles > read ? tiles : read) + t->transform * tiles * (blocks(in) + blocks(out));
+  double made = is_constant_filter(c, n) ? 0 : MADE * filter;
+  return made + filter * (tiles > read ? tiles : read) +
+         t->transform * tiles * (blocks(in) + blocks(out));
 }
 
-/* The transformed filter as a constant; one for all convolutions that share W. NULL after a
+/* The transformed filter; as a constant one for all convolutions that share W. NULL after a
  * diagnostic. */
-static GlowValue *transform(Winograd *c, const GlowNode *n, int tiling) {
+static GlowValue *transform(Winograd *c, GlowNode *n, int tiling) {
   GlowMap *filters = c->filters[tiling];
   GlowValue *w = glow_node_in(n, GLOW_CONVOLUTION_IN_W), *known = glow_map_get(filters, w);
   if (known)
     return known;
-  GlowEval e = glow_eval_create(c->run->module, c->run->arena, n);
   GlowWinogradFilterMembers members = {.results = tilings[tiling].side};
+  if (!is_constant_filter(c, n)) {
+    GlowBuilder b = glow_builder_before(n);
+    return glow_build1(&b, GLOW_OP_WINOGRAD_FILTER, w, &members, NULL);
+  }
+  GlowEval e = glow_eval_create(c->run->module, c->run->arena, n);
   GlowValue *u =
       glow_build1(&e.builder, GLOW_OP_WINOGRAD_FILTER, glow_eval_copy(&e, w), &members, NULL);
   if (!u)
@@ -129,14 +138,14 @@ static bool choose(GlowNode *n, void *arg) {
   Winograd *c = arg;
   if (!is_candidate(n))
     return true;
-  const char *why = obstacle(c, n);
+  const char *why = obstacle(n);
   if (why) {
     glow_pass_remark(c->run, glow_node_loc(n), "stays direct: %s", why);
     return true;
   }
   double direct = count_direct(n), counts[TILINGS];
   for (int i = 0; i < TILINGS; i++)
-    counts[i] = count_transformed(n, &tilings[i]);
+    counts[i] = count_transformed(c, n, &tilings[i]);
   int best = counts[0] <= counts[1] ? 0 : 1;
   if (!c->all && counts[best] * 1.25 > direct) {
     glow_pass_remark(c->run, glow_node_loc(n),
