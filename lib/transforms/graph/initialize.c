@@ -71,7 +71,9 @@ static double extent(const GlowType *t, int64_t axis) {
   return (double)t->dims[axis < 0 ? axis + t->rank : axis].size;
 }
 
-/* The fans of a weight of rank 2 or more. */
+static bool is_matrix(const GlowType *t) { return glow_type_is_static(t) && t->rank >= 2; }
+
+/* The fans of a weight, whose type as the node sees it is a matrix. */
 static Fans fans_of(const Reader *r) {
   const GlowType *t = r->type;
   double all = (double)glow_type_elements(t);
@@ -91,15 +93,16 @@ static double fan_beside(const Reader *r) {
   const GlowNode *n = r->n;
   if (!n)
     return 0;
-  if (is_cell(n))
-    return extent(glow_node_in(n, 2)->type, -1);
+  if (is_cell(n)) {
+    const GlowType *recurrent = glow_node_in(n, 2)->type;
+    return is_matrix(recurrent) ? extent(recurrent, -1) : 0;
+  }
   for (uint32_t i = 0; n->op == GLOW_OP_ADD && i < 2; i++)
     if (i != r->input && glow_node_in(n, i)->kind == GLOW_VALUE_RESULT)
       n = glow_node_in(n, i)->def.node;
   bool contracts = n->op == GLOW_OP_MAT_MUL || n->op == GLOW_OP_FULLY_CONNECTED ||
                    n->op == GLOW_OP_CONVOLUTION || n->op == GLOW_OP_CONV_TRANSPOSE;
-  if (!contracts || !glow_type_is_static(glow_node_in(n, 1)->type) ||
-      glow_node_in(n, 1)->type->rank < 2)
+  if (!contracts || !is_matrix(glow_node_in(n, 1)->type))
     return 0;
   Reader weight = {n, 1, glow_node_in(n, 1)->type};
   return fans_of(&weight).in;
@@ -128,7 +131,9 @@ static GlowInit init_vector(Kind kind, const Reader *r, uint64_t seed) {
   return splat(factor ? 1 : 0);
 }
 
-static GlowInit init_weight(Kind kind, const Reader *r, uint64_t seed) {
+static GlowInit init_weight(Kind kind, const Reader *r, const GlowType *own, uint64_t seed) {
+  Reader alone = {.type = own};
+  r = r->n && is_matrix(r->type) ? r : &alone;
   Fans f = fans_of(r);
   if (kind == HE)
     return normal(__builtin_sqrt(2 / f.in), seed);
@@ -193,8 +198,8 @@ bool glow_pass_initialize(GlowPassRun *run) {
       continue;
     Reader r = reader_of(&s->value);
     glow_pass_changed(run, NULL, "@%s has another initializer", s->value.name);
-    s->init =
-        is_vector(&r, s->value.type) ? init_vector(kind, &r, next) : init_weight(kind, &r, next);
+    s->init = is_vector(&r, s->value.type) ? init_vector(kind, &r, next)
+                                           : init_weight(kind, &r, s->value.type, next);
     next += s->init.kind == GLOW_INIT_RANDOM;
   }
   if (names.count == 0) {

@@ -62,13 +62,16 @@ static bool read_axis(Loss *l, bool *last) {
 /* Puts the classes behind the first axis: [N, ..., C] as [N..., C], and @label as a vector. */
 static bool flatten_places(Loss *l) {
   const GlowType *t = l->x->type;
+  if (l->x->kind != GLOW_VALUE_RESULT || !glow_type_is_static(t)) {
+    glow_error(l->t->ctx, glow_value_loc(l->x),
+               "-train: axis=-1: '%s' must be computed, with exact "
+               "extents, but is %s",
+               l->x->name, glow_type_str(l->t->ctx, t));
+    return false;
+  }
   int64_t classes = t->dims[t->rank - 1].size, places = 1;
   for (uint32_t i = 0; i + 1 < t->rank; i++)
     places *= t->dims[i].size;
-  if (l->x->kind != GLOW_VALUE_RESULT) {
-    glow_error(l->t->ctx, glow_value_loc(l->x), "-train: '%s' is computed by no node", l->x->name);
-    return false;
-  }
   const GlowNode *n = l->x->def.node;
   l->x = glow_build_shaped(l->b, n, l->x, 2, (int64_t[]){places, classes});
   l->target = glow_build_shaped(l->b, n, l->target, 1, (int64_t[]){places});

@@ -1,6 +1,7 @@
 """digits.py data YARDSTICK FOLDER: the images and classes of the yardstick's batches, one behind the other.
 digits.py losses YARDSTICK LOG OPTIMIZER KIND BOUND: the losses in a log against the yardstick's.
 digits.py accuracy YARDSTICK LOG KIND IMAGES: how many images lie between accuracies after epochs.
+digits.py near LOG LOG IMAGES: how many images lie between the last accuracies of two logs.
 digits.py gradients YARDSTICK FOLDER BOUND: gradients of the first batch against the yardstick's."""
 import json
 import os
@@ -45,6 +46,13 @@ def accuracy(yardstick, log, kind, images):
     assert worst <= int(images)
 
 
+def near(first, second, images):
+    last = [[e["eval"]["accuracy"] for e in map(json.loads, open(log)) if "eval" in e][-1] for log in (first, second)]
+    apart = abs(round(360 * last[0]) - round(360 * last[1]))
+    print(f"{apart} of 360 images, allowed {images}")
+    assert apart <= int(images)
+
+
 def gradients(yardstick, folder, bound):
     for name, want in tensors(yardstick + "/gradients.safetensors").items():
         got = np.load(f"{folder}/{name}.grad.npy")
@@ -53,4 +61,4 @@ def gradients(yardstick, folder, bound):
         assert worst <= float(bound)
 
 
-{"data": data, "losses": losses, "accuracy": accuracy, "gradients": gradients}[sys.argv[1]](*sys.argv[2:])
+{"data": data, "losses": losses, "accuracy": accuracy, "near": near, "gradients": gradients}[sys.argv[1]](*sys.argv[2:])
