@@ -78,14 +78,14 @@ static GlowArray list(const GlowGrad *g, const int64_t *values, uint32_t count) 
 
 /* ---- From large to small maps ---------------------------------------------------------------- */
 
-/* The padding behind with which large maps have as many windows as small ones have places. Places
- * that no window reaches are cut off from *large: their padding would be negative. */
+/* The padding behind with which large maps have as many windows as small ones have places. What
+ * lies behind the last window is cut off from *large if there is room for one more. */
 static bool fit(const GlowGrad *g, const Slide *s, GlowValue **large, int64_t *pads) {
   for (uint32_t i = 0; i < s->spatial; i++) {
     int64_t used = s->reach[i] - s->before[i];
     pads[i] = s->before[i];
     pads[s->spatial + i] = used > s->large[i] ? used - s->large[i] : 0;
-    if (used < s->large[i] && *large)
+    if (s->large[i] - used >= s->stride[i] && *large)
       *large = glow_build_part(g->b, g->n, *large, 2 + i, 0, used, 1);
   }
   return *large != NULL;
