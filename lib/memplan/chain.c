@@ -1,0 +1,112 @@
+/* See chain.h. With R(i, j, m) for the cost of what runs again in stages i to j within m slots:
+ *
+ *   R(i, j, m) = min( R(i + 1, j, m - saved_i),
+ *                     min over k: cost_i + ... + cost_k-1 + R(k, j, m - boundary_k-1) + R(i, k-1,
+ * m) )
+ */
+#include "memplan/chain.h"
+
+#define NEVER INT64_MAX
+
+struct GlowChain {
+  const GlowChainStage *stages;
+  uint32_t count;
+  int64_t slot;    /* bytes of one */
+  uint32_t slots;  /* how many there are */
+  int64_t *cost;   /* R by stretch and slots */
+  uint8_t *choice; /* k, or i to save stage i */
+  int64_t *sum;    /* of the costs of the stages before i */
+  uint32_t *fixed; /* number of fixed stages before i */
+};
+
+static size_t at(const GlowChain *c, uint32_t i, uint32_t j, uint32_t slots) {
+  return ((size_t)i * c->count + j) * (GLOW_CHAIN_SLOTS + 1) + slots;
+}
+
+static uint32_t slots_of(const GlowChain *c, int64_t bytes) {
+  int64_t n = bytes / c->slot + (bytes % c->slot != 0);
+  return n > GLOW_CHAIN_SLOTS ? GLOW_CHAIN_SLOTS + 1 : (uint32_t)n;
+}
+
+/* R, or NEVER if there is no plan. An empty stretch costs nothing. */
+static int64_t cost_of(const GlowChain *c, uint32_t i, uint32_t j, uint32_t have, uint32_t need) {
+  return need > have ? NEVER : i > j ? 0 : c->cost[at(c, i, j, have - need)];
+}
+
+static void solve_stretch(GlowChain *c, uint32_t i, uint32_t j, uint32_t slots) {
+  int64_t best = cost_of(c, i + 1, j, slots, slots_of(c, c->stages[i].saved));
+  uint32_t choice = i;
+  for (uint32_t k = i + 1; k <= j && c->fixed[k] == c->fixed[i]; k++) {
+    int64_t right = cost_of(c, k, j, slots, slots_of(c, c->stages[k - 1].boundary));
+    int64_t left = cost_of(c, i, k - 1, slots, 0);
+    if (right == NEVER || left == NEVER || c->sum[k] - c->sum[i] + right + left >= best)
+      continue;
+    best = c->sum[k] - c->sum[i] + right + left;
+    choice = k;
+  }
+  c->cost[at(c, i, j, slots)] = best;
+  c->choice[at(c, i, j, slots)] = (uint8_t)choice;
+}
+
+GlowChain *glow_chain_solve(GlowArena *arena, const GlowChainStage *stages, uint32_t count,
+                            int64_t memory) {
+  GlowChain *c = GLOW_NEW(arena, GlowChain);
+  size_t cells = (size_t)count * count * (GLOW_CHAIN_SLOTS + 1);
+  c->stages = stages;
+  c->count = count;
+  c->slot = memory / GLOW_CHAIN_SLOTS + (memory % GLOW_CHAIN_SLOTS != 0);
+  c->slot += c->slot == 0;
+  c->slots = (uint32_t)(memory / c->slot);
+  c->cost = GLOW_NEW_ARRAY(arena, int64_t, cells);
+  c->choice = GLOW_NEW_ARRAY(arena, uint8_t, cells);
+  c->sum = GLOW_NEW_ARRAY(arena, int64_t, count + 1);
+  c->fixed = GLOW_NEW_ARRAY(arena, uint32_t, count + 1);
+  for (uint32_t i = 0; i < count; i++) {
+    c->sum[i + 1] = c->sum[i] + stages[i].cost;
+    c->fixed[i + 1] = c->fixed[i] + stages[i].fixed;
+  }
+  for (uint32_t length = 1; length <= count; length++)
+    for (uint32_t i = 0; i + length <= count; i++)
+      for (uint32_t slots = 0; slots <= c->slots; slots++)
+        solve_stretch(c, i, i + length - 1, slots);
+  return c;
+}
+
+GlowChainPart glow_chain_all(const GlowChain *c) {
+  return (GlowChainPart){0, c->count - 1, c->slots};
+}
+
+int64_t glow_chain_recomputed(const GlowChain *c) {
+  int64_t cost = c->cost[at(c, 0, c->count - 1, c->slots)];
+  return cost == NEVER ? -1 : cost;
+}
+
+bool glow_chain_step(const GlowChain *c, GlowChainPart part, GlowChainPart *left,
+                     GlowChainPart *right) {
+  uint32_t k = c->choice[at(c, part.first, part.last, part.slots)];
+  bool saves = k == part.first;
+  int64_t kept = saves ? c->stages[k].saved : c->stages[k - 1].boundary;
+  *right = (GlowChainPart){saves ? k + 1 : k, part.last, part.slots - slots_of(c, kept)};
+  if (!saves)
+    *left = (GlowChainPart){part.first, k - 1, part.slots};
+  return saves;
+}
+
+/* M(i, j), the least memory for stages i to j, by the same recurrence. */
+int64_t glow_chain_least(GlowArena *arena, const GlowChainStage *stages, uint32_t count) {
+  int64_t *least = GLOW_NEW_ARRAY(arena, int64_t, (size_t)(count + 1) * (count + 1));
+  for (uint32_t length = 1; length <= count; length++)
+    for (uint32_t i = 0; i + length <= count; i++) {
+      uint32_t j = i + length - 1;
+      int64_t best = stages[i].saved + (length > 1 ? least[(i + 1) * count + j] : 0);
+      bool fixed = stages[i].fixed;
+      for (uint32_t k = i + 1; k <= j && !fixed; fixed |= stages[k].fixed, k++) {
+        int64_t right = stages[k - 1].boundary + least[k * count + j];
+        int64_t left = least[i * count + k - 1];
+        int64_t both = right > left ? right : left;
+        best = both < best ? both : best;
+      }
+      least[i * count + j] = best;
+    }
+  return least[count - 1];
+}

@@ -1,0 +1,343 @@
+/* Keeps a function within a budget of memory: values that a late part reads of an early part are
+ * computed again when they are needed, instead of being kept.
+ *
+ * The place of the text where most bytes are alive divides the function, behind -grad into a
+ * forward and a backward part. Where a single value goes on, the first part is cut into stages. A
+ * plan says which stages keep what the second part needs of them, and which run again, from the
+ * value before them, in front of the first node that reads what they compute (lib/memplan/chain.h).
+ * The copies have the names of the originals with numbers behind them.
+ *
+ *   memory=SIZE   the most bytes of values that may be alive at one time; values that are returned
+ *                 or saved do not count. Without the option, half of what is alive now
+ *
+ * Exact: a copy computes what its original does. A pass that merges equal nodes undoes it, so it
+ * runs behind all others on graphs. */
+#include <inttypes.h>
+
+#include "analysis/cost.h"
+#include "memplan/chain.h"
+#include "ops/infer.h"
+#include "support/sizes.h"
+#include "transforms/transforms.h"
+
+enum { TRIES = 8 };
+
+typedef struct Recompute {
+  GlowArena *arena;
+  GlowFunction *f;
+  GLOW_VEC(GlowNode *) nodes; /* of the body; `order` of a node, and of those in it, is its index */
+  uint32_t turn;              /* the first node of the second part */
+  int64_t peak;               /* the most bytes that are alive at one time */
+  GLOW_VEC(uint32_t) begins;  /* by stage: its first node; `turn` behind the last */
+  GLOW_VEC(GlowChainStage) stages;
+  const GlowChain *plan;
+} Recompute;
+
+/* ---- Values ---------------------------------------------------------------------------------- */
+
+static int64_t bytes_of(const GlowValue *v) {
+  int64_t bytes = glow_buffer_bytes(v->type);
+  return bytes < 0 ? 0 : bytes;
+}
+
+static bool ends(const GlowNode *n) {
+  return GLOW_HAS(glow_node_desc(n), TERMINATOR) || n->op == GLOW_OP_SAVE;
+}
+
+/* Whether v takes no room: it is computed into an output, or is one number that a node makes of
+ * nothing. */
+static bool is_free(const GlowValue *v) {
+  for (const GlowUse *u = v->uses; u; u = u->next)
+    if (ends(u->user) && u->user->block->owner == GLOW_BLOCK_FUNCTION)
+      return true;
+  return v->def.node->noperands == 0 && v->type->rank == 0;
+}
+
+/* Whether the second part computes with v. */
+static bool is_read_late(const Recompute *r, const GlowUse *u) {
+  return u->user->order >= r->turn && !(ends(u->user) && u->user->block == r->f->body);
+}
+
+static bool is_saved(const Recompute *r, const GlowValue *v) {
+  if (is_free(v))
+    return false;
+  for (const GlowUse *u = v->uses; u; u = u->next)
+    if (is_read_late(r, u))
+      return true;
+  return false;
+}
+
+/* The last node before `limit` that uses v; v's own, if there is none. */
+static uint32_t last_use(const GlowValue *v, uint32_t limit) {
+  uint32_t last = v->def.node->order;
+  for (const GlowUse *u = v->uses; u; u = u->next)
+    if (u->user->order < limit && u->user->order > last)
+      last = u->user->order;
+  return last;
+}
+
+/* ---- Stages ---------------------------------------------------------------------------------- */
+
+static void number(Recompute *r) {
+  for (GlowNode *n = r->f->body->first; n; n = n->next)
+    glow_vec_push(r->arena, &r->nodes, n);
+  for (uint32_t i = 0; i < r->nodes.count; i++) {
+    r->nodes.data[i]->order = i;
+    for (GlowNode *k = glow_next_in_walk(r->nodes.data[i]); k && k->block != r->f->body;
+         k = glow_next_in_walk(k))
+      k->order = i;
+  }
+}
+
+/* Finds the node that most bytes are alive in front of, and the most that are while a node runs:
+ * its operands and its results. */
+static void find_turn(Recompute *r) {
+  int64_t *begins = GLOW_NEW_ARRAY(r->arena, int64_t, r->nodes.count + 2), alive = 0, most = 0;
+  int64_t *ends_at = GLOW_NEW_ARRAY(r->arena, int64_t, r->nodes.count + 2);
+  for (uint32_t i = 0; i < r->nodes.count; i++)
+    for (uint32_t k = 0; k < r->nodes.data[i]->nresults; k++) {
+      const GlowValue *v = &r->nodes.data[i]->results[k];
+      if (is_free(v))
+        continue;
+      begins[i] += bytes_of(v);
+      ends_at[last_use(v, UINT32_MAX)] += bytes_of(v);
+    }
+  for (uint32_t i = 0; i < r->nodes.count; i++) {
+    if (alive > most) {
+      most = alive;
+      r->turn = i;
+    }
+    alive += begins[i];
+    r->peak = alive > r->peak ? alive : r->peak;
+    alive -= ends_at[i];
+  }
+}
+
+static int64_t cost_of(const GlowNode *n) {
+  int64_t cost = glow_macs_hooks[n->op] ? glow_macs_hooks[n->op](n) : 0;
+  for (uint32_t i = 0; i < n->nresults && cost <= 0; i++)
+    cost = glow_type_is_static(n->results[i].type) ? glow_type_elements(n->results[i].type) : 0;
+  return cost < 0 ? 0 : cost;
+}
+
+/* The stage of the nodes from `begin` to `end`, which `boundary` goes on from; NULL for the last.
+ */
+static GlowChainStage make_stage(const Recompute *r, uint32_t begin, uint32_t end,
+                                 const GlowValue *boundary) {
+  GlowChainStage s = {0};
+  for (uint32_t i = begin; i < end; i++) {
+    const GlowNode *n = r->nodes.data[i];
+    s.cost += cost_of(n);
+    s.fixed |= !GLOW_HAS(glow_node_desc(n), PURE) || n->nregions;
+    for (uint32_t k = 0; k < n->nresults; k++)
+      if (&n->results[k] == boundary || is_saved(r, &n->results[k]))
+        s.saved += bytes_of(&n->results[k]);
+  }
+  s.boundary = boundary ? bytes_of(boundary) : 0;
+  return s;
+}
+
+/* Cuts the first part where one value goes on that is kept anyway. */
+static void find_stages(Recompute *r) {
+  uint32_t *crossing = GLOW_NEW_ARRAY(r->arena, uint32_t, r->turn + 2), count = 0, cuts = 0;
+  const GlowValue **over = GLOW_NEW_ARRAY(r->arena, const GlowValue *, r->turn + 2);
+  for (uint32_t i = 0; i < r->turn; i++)
+    for (uint32_t k = 0; k < r->nodes.data[i]->nresults; k++) {
+      const GlowValue *v = &r->nodes.data[i]->results[k];
+      uint32_t last = is_free(v) ? i : last_use(v, r->turn);
+      for (uint32_t p = i + 1; p <= last; p++) {
+        crossing[p]++;
+        over[p] = v;
+      }
+    }
+  for (uint32_t p = 1; p < r->turn; p++)
+    cuts += crossing[p] == 1 && is_saved(r, over[p]);
+  uint32_t every = cuts / GLOW_CHAIN_MOST_STAGES + 1, begin = 0;
+  glow_vec_push(r->arena, &r->begins, begin);
+  for (uint32_t p = 1; p < r->turn; p++) {
+    if (crossing[p] != 1 || !is_saved(r, over[p]) || count++ % every)
+      continue;
+    GlowChainStage s = make_stage(r, begin, p, over[p]);
+    glow_vec_push(r->arena, &r->stages, s);
+    glow_vec_push(r->arena, &r->begins, p);
+    begin = p;
+  }
+  GlowChainStage s = make_stage(r, begin, r->turn, NULL);
+  glow_vec_push(r->arena, &r->stages, s);
+  glow_vec_push(r->arena, &r->begins, r->turn);
+}
+
+static Recompute analyze(GlowArena *arena, GlowFunction *f) {
+  Recompute r = {.arena = arena, .f = f};
+  number(&r);
+  find_turn(&r);
+  if (r.turn)
+    find_stages(&r);
+  return r;
+}
+
+/* ---- Copies ---------------------------------------------------------------------------------- */
+
+/* The first node of the second part that reads what the stages save; NULL if none does. */
+static GlowNode *first_reader(const Recompute *r, GlowChainPart stages) {
+  uint32_t first = UINT32_MAX;
+  for (uint32_t i = r->begins.data[stages.first]; i < r->begins.data[stages.last + 1]; i++)
+    for (uint32_t k = 0; k < r->nodes.data[i]->nresults; k++)
+      for (const GlowUse *u = r->nodes.data[i]->results[k].uses; u; u = u->next)
+        if (is_read_late(r, u) && u->user->order < first)
+          first = u->user->order;
+  return first == UINT32_MAX ? NULL : r->nodes.data[first];
+}
+
+/* Lets the second part read the copies of what a stage saves. */
+static void read_copies(const Recompute *r, uint32_t stage, const GlowMap *copies) {
+  for (uint32_t i = r->begins.data[stage]; i < r->begins.data[stage + 1]; i++)
+    for (uint32_t k = 0; k < r->nodes.data[i]->nresults; k++) {
+      GlowValue *v = &r->nodes.data[i]->results[k], *copy = glow_map_get(copies, v);
+      for (GlowUse *u = copy ? v->uses : NULL, *next; u; u = next) {
+        next = u->next;
+        if (is_read_late(r, u))
+          glow_use_set(u, copy);
+      }
+    }
+}
+
+/* Copies the stages to b; `copies` has the value before them. */
+static void copy_stages(const Recompute *r, GlowBuilder *b, GlowChainPart stages, GlowMap *copies) {
+  for (uint32_t i = r->begins.data[stages.first]; i < r->begins.data[stages.last + 1]; i++) {
+    GlowNode *copy = glow_node_clone(b, r->nodes.data[i], copies);
+    glow_node_renumber(copy);
+    copy->order = 0; /* of the first part */
+  }
+}
+
+/* Carries out the plan for a stretch of stages, whose values have these copies, or none. */
+static void apply(const Recompute *r, GlowChainPart part, GlowMap *copies) {
+  GlowChainPart left, right;
+  if (glow_chain_step(r->plan, part, &left, &right)) {
+    read_copies(r, part.first, copies);
+    if (part.first < part.last)
+      apply(r, right, copies);
+    return;
+  }
+  apply(r, right, copies);
+  GlowNode *reader = first_reader(r, left);
+  if (!reader)
+    return;
+  GlowBuilder b = glow_builder_before(reader);
+  b.pred = NULL;
+  GlowMap *again = glow_map_create(r->arena);
+  for (uint32_t i = 0; i < r->begins.data[left.first]; i++)
+    for (uint32_t k = 0; k < r->nodes.data[i]->nresults; k++) {
+      GlowValue *v = &r->nodes.data[i]->results[k], *copy = glow_map_get(copies, v);
+      if (copy)
+        glow_map_set(again, v, copy);
+    }
+  copy_stages(r, &b, left, again);
+  apply(r, left, again);
+}
+
+static void carry_out(Recompute *r, const GlowChain *plan) {
+  r->plan = plan;
+  apply(r, glow_chain_all(plan), glow_map_create(r->arena));
+  glow_remove_unneeded(r->f->body);
+}
+
+/* The bytes that are alive in a copy of the module after the plan. */
+static int64_t peak_after(const Recompute *r, const GlowChain *plan) {
+  GlowModule *copy = glow_module_clone(r->f->module);
+  Recompute other = analyze(r->arena, glow_module_function(copy, r->f->name));
+  carry_out(&other, plan);
+  int64_t peak = analyze(r->arena, other.f).peak;
+  glow_module_destroy(copy);
+  return peak;
+}
+
+/* ---- The pass -------------------------------------------------------------------------------- */
+
+/* The plan for `memory` bytes, and how many are alive with it; NULL if there is none. */
+static const GlowChain *try_memory(const Recompute *r, int64_t memory, int64_t *peak) {
+  const GlowChain *plan =
+      glow_chain_solve(r->arena, r->stages.data, r->stages.count, memory > 0 ? memory : 1);
+  *peak = INT64_MAX;
+  if (glow_chain_recomputed(plan) < 0)
+    return NULL;
+  *peak = peak_after(r, plan);
+  return plan;
+}
+
+/* The plan with the least work whose function stays within the budget. The memory of a plan leaves
+ * out what nodes of the second part need besides, so plans for less memory are tried: first for
+ * what is left beside that at the start, then between this and the least. NULL if none fits; *least
+ * is then the fewest bytes alive that were seen. */
+static const GlowChain *find_plan(const Recompute *r, int64_t budget, int64_t peak,
+                                  int64_t *least) {
+  const GlowChainStage *stages = r->stages.data;
+  uint32_t count = r->stages.count;
+  int64_t all = 0, high, low = glow_chain_least(r->arena, stages, count);
+  for (uint32_t i = 0; i < count; i++)
+    all += stages[i].saved;
+  high = budget - (peak - all);
+  low += low * count / GLOW_CHAIN_SLOTS + 1; /* sizes are rounded up to slots */
+  const GlowChain *best = high > low ? try_memory(r, high, &peak) : NULL;
+  if (best && peak <= budget)
+    return best;
+  best = try_memory(r, low, least);
+  if (!best || *least > budget)
+    return NULL;
+  for (int i = 0; i < TRIES && low < high; i++) {
+    int64_t middle = low + (high - low) / 2;
+    const GlowChain *plan = try_memory(r, middle, &peak);
+    if (plan && peak <= budget) {
+      best = plan;
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return best;
+}
+
+/* That a budget is too small is an error if it was given, else a remark. */
+static void refuse(GlowPassRun *run, const Recompute *r, int64_t budget, int64_t least) {
+  GlowStr what =
+      glow_str_printf(run->ctx,
+                      "@%s needs more than %" PRId64
+                      " bytes; with the least that can be kept, %" PRId64 " are alive at one time",
+                      r->f->name, budget, least);
+  if (glow_pass_option(run, "memory"))
+    glow_error(run->ctx, r->f->src, "recompute: %s", what);
+  else
+    glow_pass_remark(run, r->f->src, "%s", what);
+}
+
+static bool fit(GlowPassRun *run, Recompute *r, int64_t budget) {
+  int64_t least = INT64_MAX;
+  const GlowChain *plan = find_plan(r, budget, r->peak, &least);
+  if (!plan) {
+    refuse(run, r, budget, least < r->peak ? least : r->peak);
+    return !glow_pass_option(run, "memory");
+  }
+  glow_pass_changed(run, r->nodes.data[r->turn], NULL);
+  int64_t macs = glow_function_cost(r->f).macs;
+  carry_out(r, plan);
+  glow_pass_remark(run, r->f->src,
+                   "@%s: %" PRId64 " bytes alive at one time instead of %" PRId64 ", %" PRId64
+                   " multiply-accumulates again (%" PRId64 " before)",
+                   r->f->name, analyze(run->arena, r->f).peak, r->peak,
+                   glow_function_cost(r->f).macs - macs, macs);
+  return true;
+}
+
+bool glow_pass_recompute(GlowPassRun *run) {
+  const char *text = glow_pass_option(run, "memory");
+  int64_t budget = 0;
+  if (text && !glow_parse_size(text, &budget)) {
+    glow_error(run->ctx, GLOW_NOWHERE, "recompute: memory=%s is no size, such as 64M", text);
+    return false;
+  }
+  Recompute r = analyze(run->arena, run->function);
+  if (!text)
+    budget = r.peak / 2;
+  return r.peak <= budget || r.turn == 0 || fit(run, &r, budget);
+}
