@@ -70,7 +70,7 @@ void gen_gradients(const OpFile *file, GlowText *out) {
     const OpDecl *op = file->ops.data[i];
     all += !op->is_instr;
     with += !op->is_instr && has_derivative(op);
-    without += needs_grads(op) && !has_derivative(op);
+    without += !op->is_instr && op->grads.count && !has_derivative(op);
   }
   glow_text_printf(
       out,
