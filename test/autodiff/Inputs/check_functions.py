@@ -7,9 +7,11 @@ For random values x, directions v and u, and weights w of the results, with f th
   Jv . w      by `forward`, to 1e-12 of the gradient's
   J'(2w)      twice J'w, and J'0 = 0, to 1e-13
   Hv . u      of the gradient's gradient, against Hu . v, to 1e-12, and against differences of J'w . v, to 1e-7
+  (Tv)v . v   of its gradient, against differences of Hv . v, to 1e-6
 
 Parameters that are not double are bound as a comment above the function says: `; with n = 3 | n = 0`; each alternative
-is a case. A function whose name begins with _ is called by others only."""
+is a case. The third derivative is left out under `; twice`. A function whose name begins with _ is called by others
+only."""
 import os
 import random
 import re
@@ -17,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 
-HEAD = re.compile(r"((?:^; with .*\n)?)^func @([A-Za-z0-9]\w*)\(([^)]*)\) -> \(([^)]*)\)", re.M)
+HEAD = re.compile(r"((?:^; twice\n)?)((?:^; with .*\n)?)^func @([A-Za-z0-9]\w*)\(([^)]*)\) -> \(([^)]*)\)", re.M)
 STEPS = [0.0078125, 0.00390625, 0.001953125]
 
 
@@ -68,7 +70,7 @@ class Text:
         return total
 
 
-def case_text(text, name, params, results, fixed, rng):
+def case_text(text, name, params, results, fixed, rng, third):
     """The module with what checks function `name`, whose entry is @test.main, and the names of its results."""
     t, real = Text(), [i for i, (_, kind) in enumerate(params) if kind.startswith("double")]
     kinds, out = [params[i][1] for i in real], [k for k in results if k.startswith("double")]
@@ -106,6 +108,7 @@ def case_text(text, name, params, results, fixed, rng):
 
     value = lambda ops: t.dot([r for r, k in zip(t.call(name, ops, results), results) if k in out and k.startswith("double")], w)
     slope = lambda ops: t.dot(t.call("test.grad", ops + w, kinds), v)
+    bend = lambda ops: t.dot(t.call("test.second", ops + w + v, kinds), v)
     at = operands(x)
     grad = t.call("test.grad", at + w, kinds)
     double_w = [t.node("Add(%s, %s)" % (a, a)) for a in w]
@@ -121,12 +124,16 @@ def case_text(text, name, params, results, fixed, rng):
         "Hv.v": t.dot(t.call("test.second", at + w + v, kinds), v),
         "difference of reverse": richardson(slope),
     }
+    if third:
+        found["Tvv.v"] = t.dot(t.call("test.third", at + w + v + v, kinds), v)
+        found["difference of Hv.v"] = richardson(bend)
     wrt = ", ".join("%" + params[i][0] for i in real)
     declared = [
         "gradient @test.grad of @%s from %s wrt %s seedable" % (name, ", ".join(map(str, first)), wrt),
         "gradient @test.tangent of @%s from %s wrt %s forward" % (name, ", ".join(map(str, first)), wrt),
         "gradient @test.second of @test.grad from %s wrt %s seedable" % (", ".join(map(str, range(len(kinds)))), wrt),
-    ]
+    ] + ["gradient @test.third of @test.second from %s wrt %s seedable" % (", ".join(map(str, range(len(kinds)))), wrt)
+         for _ in range(third)]
     body = "func @test.main() -> (%s) {\n%s\n  return %s\n}\n" % (
         ", ".join(["double<>"] * len(found)), "\n".join(t.nodes), ", ".join(found.values()))
     return "%s\ndeclare {\n%s\n}\n%s\n%s" % (text, "\n".join(t.constants), "\n".join(declared), body), list(found)
@@ -138,8 +145,9 @@ def near(a, b, tolerance):
 
 def failures_of(found):
     checks = [("reverse", "difference", 1e-8), ("reverse", "forward", 1e-12), ("Hv.u", "Hu.v", 1e-12),
-              ("Hv.v", "difference of reverse", 1e-7)]
-    bad = ["%s is %.15g, %s %.15g" % (a, found[a], b, found[b]) for a, b, eps in checks if not near(found[a], found[b], eps)]
+              ("Hv.v", "difference of reverse", 1e-7), ("Tvv.v", "difference of Hv.v", 1e-6)]
+    bad = ["%s is %.15g, %s %.15g" % (a, found[a], b, found[b]) for a, b, eps in checks
+           if a in found and not near(found[a], found[b], eps)]
     if not near(found["doubled"], 2 * found["reverse"], 1e-13):
         bad.append("twice the seed gives %.15g" % found["doubled"])
     if found["zero"] != 0:
@@ -167,18 +175,19 @@ def main(path, names):
     with open(path) as f:
         text = f.read()
     cases = bad = 0
-    for with_line, name, params, results in HEAD.findall(text):
+    for twice, with_line, name, params, results in HEAD.findall(text):
         if names and name not in names:
             continue
         params = [tuple(part.strip() for part in p.strip()[1:].split(":")) for p in params.split(",") if p.strip()]
         results = [r.strip() for r in results.split(",")]
         for fixed in (with_line[len("; with "):].split("|") if with_line else [""]):
             bound = dict(tuple(side.strip() for side in b.split("=")) for b in fixed.split(",") if b.strip())
-            module, labels = case_text(text, name, params, results, bound, random.Random(7))
             cases += 1
             ways = [["-grad"], ["-grad", "-dce", "-cse"], ["-grad", "-lower=all"], ["-grad", "-O2"]]
             kept = re.findall(r"^func @(_\w+)", text, re.M)
             for options in ways + ([["-grad=keep=" + ",".join(kept)]] if kept else []):
+                module, labels = case_text(text, name, params, results, bound, random.Random(7),
+                                           third=not twice and options is ways[0])
                 out, error = run(module, options)
                 numbers = [float(line.split("=")[1]) for line in out.splitlines()] if out else []
                 wrong = [error] if error else failures_of(dict(zip(labels, numbers)))
