@@ -95,6 +95,23 @@ static bool holds(GlowKind kind, GlowScalar v) {
                                        : v.f < most);
 }
 
+int glow_samples_channel(const GlowSamples *s, int64_t e) {
+  const GlowType *t = s->type;
+  if (t->rank < 3)
+    return 0;
+  const GlowDim *d = &t->dims[t->rank - 3];
+  if (d[2].size == 3 && d[0].size != 3)
+    return (int)(e % 3);
+  return d[0].size == 3 ? (int)(e / (d[1].size * d[2].size) % 3) : 0;
+}
+
+GlowScalar glow_samples_number(const GlowSamples *s, int64_t e, GlowScalar v) {
+  if (s->type->rank != 3 || !glow_kind_is_float(s->type->kind))
+    return v;
+  int c = glow_samples_channel(s, e);
+  return glow_scalar_float((float)((v.f - s->image.mean[c]) / s->image.std[c]));
+}
+
 bool glow_samples_put(const GlowSamples *s, int64_t i, GlowLoc at, GlowTensor *sample, int64_t e,
                       GlowScalar v) {
   GlowKind kind = s->type->kind;

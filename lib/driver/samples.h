@@ -6,13 +6,13 @@
  *   safetensors, :KEY            the same of a tensor
  *   a folder                     pictures, one folder for each class; for integers without extents
  *                                the rank of the class among the sorted names
- *   any text, :window=N[,next]   pieces of N bytes; with `next` those that begin one byte further
- * on CSV, :3 or :0-63 or :NAME    a line each; columns by number from 0 or by name, with commas
- * between
+ *   any text, :window=N[,next]   pieces of N bytes; with `next`, one byte further on
+ *   CSV, :3 or :0-63 or :NAME    a line each; columns by number from 0, or by name
  *
  * Files are mapped and never read whole. What a source has is converted to the kind that is asked
- * for: floating-point kinds round, an integer must be whole and in range. Bytes of IDX and .npy
- * that become floating-point numbers are samples of pictures: (byte - mean) / std. */
+ * for: floating-point kinds round, an integer must be whole and in range. Bytes of arrays that
+ * become floating-point numbers are those of pictures, (byte - mean) / std, and so are numbers of
+ * CSV and of text where samples are floating-point numbers of three extents. */
 #ifndef GLOW_DRIVER_SAMPLES_H
 #define GLOW_DRIVER_SAMPLES_H
 

@@ -27,24 +27,13 @@ static GlowScalar element(const Array *a, const unsigned char *row, int64_t e) {
   return glow_element_get(a->kind, bytes, 0);
 }
 
-/* The channel of element e: the extent before the last two is that of channels, or the last. */
-static int channel_of(const GlowSamples *s, int64_t e) {
-  const GlowType *t = s->type;
-  if (t->rank < 3)
-    return 0;
-  const GlowDim *d = &t->dims[t->rank - 3];
-  if (d[2].size == 3 && d[0].size != 3)
-    return (int)(e % 3);
-  return d[0].size == 3 ? (int)(e / (d[1].size * d[2].size) % 3) : 0;
-}
-
 static bool read_array(const GlowSamples *s, int64_t i, GlowTensor *sample) {
   const Array *a = s->source;
   const unsigned char *row = a->data + (size_t)i * a->bytes;
   if (a->picture && s->type->kind == GLOW_KIND_FLOAT) {
     float *to = sample->data;
     for (int64_t e = 0; e < a->elements; e++)
-      to[e] = a->byte[channel_of(s, e)][row[e]];
+      to[e] = a->byte[glow_samples_channel(s, e)][row[e]];
     return true;
   }
   if (a->kind == s->type->kind && !a->swapped && !a->picture) {
@@ -54,8 +43,9 @@ static bool read_array(const GlowSamples *s, int64_t i, GlowTensor *sample) {
   }
   GlowLoc at = glow_loc_file(s->ctx, s->name);
   for (int64_t e = 0; e < a->elements; e++) {
-    GlowScalar v = a->picture ? glow_scalar_float((double)a->byte[channel_of(s, e)][row[e]])
-                              : element(a, row, e);
+    GlowScalar v = a->picture
+                       ? glow_scalar_float((double)a->byte[glow_samples_channel(s, e)][row[e]])
+                       : element(a, row, e);
     if (!glow_samples_put(s, i, at, sample, e, v))
       return false;
   }

@@ -225,8 +225,8 @@ static bool read_csv(const GlowSamples *s, int64_t i, GlowTensor *sample) {
   for (uint32_t k = 0; ok && k < csv->columns.count; k++) {
     Range r = csv->columns.data[k];
     ok = read_line(csv, line, r, values, &miss) || refuse(s, csv, line, miss);
-    for (uint32_t n = 0; ok && n <= r.last - r.first; n++)
-      ok = glow_samples_put(s, i, at, sample, e++, values[n]);
+    for (uint32_t n = 0; ok && n <= r.last - r.first; n++, e++)
+      ok = glow_samples_put(s, i, at, sample, e, glow_samples_number(s, e, values[n]));
   }
   glow_arena_destroy(arena);
   return ok;

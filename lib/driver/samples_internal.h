@@ -12,6 +12,12 @@ bool glow_samples_csv(GlowSamples *s, const GlowInput *in, const char *columns);
 bool glow_samples_text(GlowSamples *s, const GlowInput *in, const char *options);
 bool glow_samples_folder(GlowSamples *s, const char *path);
 
+/* The channel of element e of a picture: the extent of 3 before the last two, or else the last. */
+int glow_samples_channel(const GlowSamples *s, int64_t e);
+/* What the number `v` of a text becomes as element e: (v - mean) / std of its channel, in float, if
+ * samples are pictures, which are floating-point numbers of three extents. */
+GlowScalar glow_samples_number(const GlowSamples *s, int64_t e, GlowScalar v);
+
 /* Writes a number to element e of a sample; s->type must hold it. False after a diagnostic at `at`
  * that names sample i. */
 bool glow_samples_put(const GlowSamples *s, int64_t i, GlowLoc at, GlowTensor *sample, int64_t e,

@@ -13,9 +13,11 @@ typedef struct Text {
 static bool read_text(const GlowSamples *s, int64_t i, GlowTensor *sample) {
   const Text *t = s->source;
   GlowLoc at = glow_loc_file(s->ctx, s->name);
-  for (int64_t e = 0; e < t->window; e++)
-    if (!glow_samples_put(s, i, at, sample, e, glow_scalar_int(t->data[i * t->window + e])))
+  for (int64_t e = 0; e < t->window; e++) {
+    GlowScalar byte = glow_scalar_int(t->data[i * t->window + e]);
+    if (!glow_samples_put(s, i, at, sample, e, glow_samples_number(s, e, byte)))
       return false;
+  }
   return true;
 }
 

@@ -110,7 +110,7 @@ static void show(GlowTraining *t, double since, int64_t first, bool now) {
   glow_text_init(&line, t->ctx);
   glow_defer_push(t->ctx, &defer, glow_text_release_fn, &line);
   glow_text_printf(&line, "epoch %lld/%lld  step %lld", (long long)(t->done / steps),
-                   (long long)((t->steps + steps - 1) / steps), (long long)t->done);
+                   (long long)(t->steps / steps + (t->steps % steps != 0)), (long long)t->done);
   glow_log_put(&line, &t->scores, &t->evaluation);
   if (seconds > 0)
     glow_text_printf(&line, "  %.0f samples/s",

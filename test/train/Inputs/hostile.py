@@ -77,6 +77,13 @@ def run(command, times):
         code, text, usual, _ = attempt(command + [f"x={d}/ok.npy"])
         if code:
             sys.exit(f"what is right is refused: {text}")
+        with open(f"{d}/large.npy", "wb") as f:  # 300 MB, which lie in a hole of the file
+            f.write(npy("(12500000, 2, 3)"))
+            f.truncate(f.tell() + 300000000)
+        np.save(f"{d}/many.npy", np.zeros(12500000, np.uint8))
+        code, text, memory, _ = attempt([w.replace("/l.npy", "/many.npy") for w in command] + [f"x={d}/large.npy"])
+        if code or (memory - usual) * 1024 > (100 << 20) + LIMIT:  # an order takes 8 bytes a sample
+            sys.exit(f"300 MB of samples: status {code}, {memory} KiB\n{text}")
         least = min(attempt(command + [f"x={d}/none"])[3] for _ in range(9)) if times else 0
         for name, content in HOSTILE.items():
             open(f"{d}/{name.split(':')[0]}", "wb").write(content)
