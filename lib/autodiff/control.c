@@ -11,7 +11,8 @@
  *     yield go, dh..., sums + what this iteration adds
  *
  * The tapes are further stacked results of the loop, one for each carried value that the copy
- * reads. T is the extent of a tape, or the trip count where that is known.
+ * reads, and one for each of its products that takes more work than to store it. T is the extent of
+ * a tape, or the trip count where that is known.
  *
  * A captured value that the body only reads as slice i, or as slice T - 1 - i, in iteration i gets
  * no sum: its derivative is what the iterations yield for their slices, stacked. */
@@ -19,6 +20,7 @@
 #include "ir/dead.h"
 #include "ir/loop.h"
 #include "lower/lower.h"
+#include "ops/infer.h"
 
 typedef GLOW_VEC(GlowValue *) Values;
 
@@ -176,9 +178,10 @@ typedef struct Reverse {
   GlowValue **dx; /* what an iteration adds to their derivatives, in the body; NULL: nothing */
   GlowBlock *body;
   GlowBuilder b;      /* at the end of the body */
+  Values sources;     /* in n's body: what it carries, then products; tapes may have them */
   GlowValue *index;   /* parameters of the body at first: the iteration, */
-  GlowValue **starts; /* and what n carries at the start of it */
-  GlowValue **tapes;  /* by carried value: what n stacks of it; NULL: not needed */
+  GlowValue **starts; /* and by source: its value in the iteration */
+  GlowValue **tapes;  /* by source: what n stacks of it; NULL: not needed */
   GlowValue *trip;    /* how often n ran */
   GlowValue *last;    /* less 1 */
 } Reverse;
@@ -242,6 +245,27 @@ static GlowValue *picked(GlowBuilder *b, GlowValue *v, GlowValue *index, const c
   return n ? &n->results[0] : NULL;
 }
 
+/* Multiply-adds for a byte of the result from which on it is stored instead of computed again. */
+enum { WORK_FOR_A_BYTE = 32 };
+
+static bool is_work(const GlowNode *n) {
+  if (!glow_macs_hooks[n->op] || n->nresults != 1 || n->pred.value ||
+      !glow_type_is_static(n->results[0].type))
+    return false;
+  return glow_macs_hooks[n->op](n) / WORK_FOR_A_BYTE >= glow_type_bytes(n->results[0].type);
+}
+
+static void find_sources(Reverse *r) {
+  const GlowBlock *from = r->n->regions[0];
+  for (uint32_t k = 2; k < from->nparams; k++)
+    glow_vec_push(r->s->arena, &r->sources, from->params[k]);
+  for (GlowNode *k = from->first; k; k = k->next)
+    if (is_work(k))
+      glow_vec_push(r->s->arena, &r->sources, &k->results[0]);
+  r->starts = GLOW_NEW_ARRAY(r->s->arena, GlowValue *, r->sources.count + 1);
+  r->tapes = GLOW_NEW_ARRAY(r->s->arena, GlowValue *, r->sources.count + 1);
+}
+
 /* The parameters of the body, but those for sums; index and starts are among them for now. */
 static void add_params(Reverse *r) {
   GlowContext *ctx = r->s->b->module->ctx;
@@ -253,9 +277,9 @@ static void add_params(Reverse *r) {
       glow_block_add_param(r->body, glow_str_printf(ctx, "%s.grad", from->params[k + 2]->name),
                            from->params[k + 2]->type);
   r->index = glow_block_add_param(r->body, NULL, glow_type_scalar(ctx, GLOW_KIND_I64));
-  for (uint32_t k = 0; k < r->carried; k++)
+  for (uint32_t k = 0; k < r->sources.count; k++)
     r->starts[k] =
-        glow_block_add_param(r->body, from->params[k + 2]->name, from->params[k + 2]->type);
+        glow_block_add_param(r->body, r->sources.data[k]->name, r->sources.data[k]->type);
 }
 
 /* Copies the body of n and differentiates the copy. Sets dh[k] to the derivatives by the carried
@@ -304,6 +328,8 @@ static bool derive_body(Reverse *r, GlowValue **dh) {
       .ys = ys, .seeds = seeds, .nys = nys, .xs = xs, .nxs = nxs, .results = results};
   if (!glow_sweep_block(s, &r->b, &d))
     return false;
+  for (uint32_t k = r->carried; k < r->sources.count; k++)
+    glow_value_replace_uses(mapped(map, r->sources.data[k]), r->starts[k]);
   nxs = 0;
   for (uint32_t k = 0; k < r->carried; k++) {
     if (!r->varied[k])
@@ -391,17 +417,17 @@ static bool tape(Reverse *r) {
   GlowNode *n = r->n;
   const GlowBlock *from = n->regions[0];
   int64_t trips = glow_loop_trips(n);
-  GlowValue **taped = GLOW_NEW_ARRAY(r->s->arena, GlowValue *, r->carried + 1);
+  GlowValue **taped = GLOW_NEW_ARRAY(r->s->arena, GlowValue *, r->sources.count + 1);
   uint32_t count = 0;
-  for (uint32_t k = 0; k < r->carried; k++)
+  for (uint32_t k = 0; k < r->sources.count; k++)
     if (r->starts[k]->uses)
-      taped[count++] = from->params[k + 2];
+      taped[count++] = r->sources.data[k];
   if (!count && trips < 0)
     taped[count++] = from->params[0];
   GlowNode *loop = count ? with_tapes(r, taped, count) : NULL;
   if (count && !loop)
     return false;
-  for (uint32_t k = 0, i = n->nresults; k < r->carried; k++)
+  for (uint32_t k = 0, i = n->nresults; k < r->sources.count; k++)
     if (r->starts[k]->uses)
       r->tapes[k] = &loop->results[i++];
   if (trips >= 0) {
@@ -426,7 +452,7 @@ static bool read_tapes(Reverse *r) {
   GlowBuilder b = r->b;
   b.before = r->body->first;
   GlowValue *index = glow_then2(&b, GLOW_OP_SUB, r->last, r->body->params[0]);
-  for (uint32_t k = 0; index && k < r->carried; k++) {
+  for (uint32_t k = 0; index && k < r->sources.count; k++) {
     if (!r->tapes[k])
       continue;
     GlowStr name = r->starts[k]->name;
@@ -440,7 +466,7 @@ static bool read_tapes(Reverse *r) {
     return false;
   glow_value_replace_uses(r->index, index);
   uint32_t first = r->index->index;
-  for (uint32_t k = r->carried + 1; k-- > 0;)
+  for (uint32_t k = r->sources.count + 1; k-- > 0;)
     glow_block_remove_param(r->body, first + k);
   glow_remove_unneeded(r->body);
   return true;
@@ -506,8 +532,7 @@ static bool run_reverse(Reverse *r) {
 static bool derive_loop(GlowSweep *s, GlowNode *n, GlowValue *const *dy) {
   Reverse r = {.s = s, .n = n, .dy = dy, .carried = n->regions[0]->nparams - 2};
   r.varied = GLOW_NEW_ARRAY(s->arena, bool, r.carried + 1);
-  r.starts = GLOW_NEW_ARRAY(s->arena, GlowValue *, r.carried + 1);
-  r.tapes = GLOW_NEW_ARRAY(s->arena, GlowValue *, r.carried + 1);
+  find_sources(&r);
   GlowValue **dh = GLOW_NEW_ARRAY(s->arena, GlowValue *, r.carried + 1);
   for (uint32_t k = 0; k < r.carried; k++)
     r.varied[k] = glow_sweep_is_active(s, n->regions[0]->params[k + 2]);
