@@ -109,7 +109,7 @@ INLINE void pack_row(const GlowFilterGradientParams *s, float *to, const float *
     return;
   to += left * floats;
   const float *from = x + channel / s->x_block * s->xc + h * s->xh;
-  if (s->x_block > 1) { /* one block, padding lanes included */
+  if (s->x_block > 1) { /* of one block; padding lanes, too, where there are several */
     pack(to, floats, from, s->xw, 1, pixels, s->channels);
     return;
   }

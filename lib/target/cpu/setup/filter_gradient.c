@@ -13,13 +13,13 @@ static bool stays_inside(const GlowFilterGradientParams *p) {
 static void set_operands(const GlowCpuNumbers *cpu, GlowFilterGradientParams *p) {
   const int64_t columns = glow_cpu_columns(cpu), block = GLOW_CONV_BLOCK;
   p->parts = glow_div_up(p->ic, block);
-  p->channels = p->x_block > 1 ? block : glow_div_up(p->ic, p->parts);
+  p->channels = p->parts > 1 && p->x_block > 1 ? block : glow_div_up(p->ic, p->parts);
   p->outputs = glow_div_up(p->oc, columns);
   /* A run of few channels would leave most of a tile empty. */
-  bool few = p->x_block == 1 && p->channels * p->kw < cpu->tile_pixels;
+  bool few = p->channels < block && p->channels * p->kw < cpu->tile_pixels;
   p->fold = few || p->kh == 1 ? p->kh : 1;
   p->places = (p->ow - 1) * p->sw + (p->kw - 1) * p->dw + 1;
-  p->direct_x = p->x_block == block && stays_inside(p);
+  p->direct_x = p->x_block == block && p->channels == block && stays_inside(p);
   p->fold = p->direct_x ? 1 : p->fold;
   p->runs = p->kh / p->fold * (p->dw == 1 ? 1 : p->kw);
   p->run = p->fold * p->channels * (p->dw == 1 ? p->kw : 1);
