@@ -53,15 +53,20 @@ static GlowValue *sum_of_value(const GlowGrad *g, int64_t which) {
   GlowKind kind = g->dy[0]->type->kind;
   int64_t marks[] = {1 - which, which};
   GlowValue *values = glow_constant_numbers(g->b->module, g->n, "marks", kind, marks, 2);
-  GlowValue *there =
-      glow_then(g->b, GLOW_OP_ONE_HOT,
-                (GlowValue *[]){glow_grad_in(g, 0), glow_grad_in(g, 1), values}, 3, g->n->members);
-  GlowValue *v = glow_then2(g->b, GLOW_OP_MUL, g->dy[0], there);
+  GlowValue *ins[] = {glow_grad_in(g, 0), glow_grad_in(g, 1), values};
+  GlowNode *there = glow_node_create(g->b, &(GlowNodeSpec){.op = GLOW_OP_ONE_HOT,
+                                                           .ins = ins,
+                                                           .nins = 3,
+                                                           .members = g->n->members,
+                                                           .types = &g->n->results[0].type});
+  GlowValue *v = glow_then2(g->b, GLOW_OP_MUL, g->dy[0], there ? &there->results[0] : NULL);
   v = glow_then1(g->b, GLOW_OP_REDUCE_SUM, v, &(GlowReduceSumMembers){.keep = false});
   return glow_build_shaped(g->b, g->n, v, 1, (int64_t[]){1});
 }
 
 bool glow_grad_one_hot(GlowGrad *g) {
+  if (!g->wanted[2])
+    return true;
   GlowValue *parts[] = {sum_of_value(g, 0), sum_of_value(g, 1)};
   return glow_grad_put(g, 2, glow_build_concat(g->b, parts, 2, 0));
 }

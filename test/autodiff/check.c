@@ -1,5 +1,5 @@
-/* autodiff-check [--reference FILE] [--planted] [--complete] FILE...: derivatives of the cases in
- * the files (see case.h) against differences, and against those in the reference.
+/* autodiff-check [--reference FILE] [--planted] [--twice] [--complete] FILE...: derivatives of the
+ * cases in the files (see case.h) against differences, and against those in the reference.
  *
  * The differences are central ones of the interpreter's own function, at three steps, extrapolated
  * as Richardson does; operands are double. The function is the sum of its results times random
@@ -8,7 +8,8 @@
  * must be varied in a case whose last node is its operator.
  *
  * With --planted, nothing is compared but with a wrong sign in the rule of the last node, for each
- * operand that is varied in turn, and each of them must be noticed. */
+ * operand that is varied in turn, and each of them must be noticed. With --twice, each case counts
+ * as one that says so: rules are closed, their nodes have derivatives again. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +23,7 @@
 static const double STEP = 0x1p-8, TOLERANCE = 1e-8;
 static Reference reference;
 static bool planted; /* each case runs with wrong rules, which it must notice */
+static bool twice;   /* each case asks for second derivatives */
 bool quiet;
 static unsigned cases, derivatives, referred, lowered, narrow, failures;
 static uint32_t seen[GLOW_OP_COUNT]; /* bit i: operand i is varied in a case */
@@ -348,6 +350,7 @@ static void check_line(Place *p) {
   GlowContext *ctx = glow_context_create();
   glow_context_set_diagnostic_fn(ctx, print_message, NULL);
   Case c = case_read(ctx, p->text);
+  c.twice |= twice && !c.corner;
   state = 17; /* a case does not depend on those before */
   cases++;
   if (c.error)
@@ -409,9 +412,13 @@ int main(int argc, char **argv) {
     }
     first = 3;
   }
-  if (argc > first && strcmp(argv[first], "--planted") == 0) {
-    planted = true;
-    first++;
+  for (; argc > first; first++) {
+    if (strcmp(argv[first], "--planted") == 0)
+      planted = true;
+    else if (strcmp(argv[first], "--twice") == 0)
+      twice = true;
+    else
+      break;
   }
   bool complete = argc > first && strcmp(argv[first], "--complete") == 0;
   for (int i = first + complete; i < argc; i++)
