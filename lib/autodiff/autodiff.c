@@ -306,9 +306,12 @@ static bool visit_rule(GlowSweep *s, const GlowNode *n, GlowValue **dy, const bo
   GlowGrad g = {.b = s->b, .n = n, .dy = dy, .wanted = wanted, .dx = dx};
   if (!glow_grad_hooks[n->op](&g))
     return refuse_extents(s, n, errors);
-  for (uint32_t i = 0; i < n->noperands; i++)
+  for (uint32_t i = 0; i < n->noperands; i++) {
+    if (wanted[i] && !dx[i] && s->asked->ends)
+      s->asked->ends(s->asked->user, n, i);
     if (wanted[i] && dx[i] && !glow_sweep_add(s, n, glow_node_in(n, i), dx[i]))
       return false;
+  }
   return true;
 }
 
@@ -424,6 +427,7 @@ bool glow_sweep_block(const GlowSweep *s, GlowBuilder *b, const GlowDerivatives 
   GlowSweep inner = {.where = s->where, .arena = s->arena};
   GlowDerivatives asked = *d;
   asked.gradient_of = s->asked->gradient_of;
+  asked.ends = s->asked->ends;
   asked.user = s->asked->user;
   return run(&inner, b, &asked);
 }

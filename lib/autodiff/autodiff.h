@@ -39,7 +39,9 @@ typedef struct GlowDerivatives {
   /* Gives a function, or a declaration, that computes the gradient; NULL after a diagnostic. NULL
    * here: Calls have no derivatives. */
   GlowFunction *(*gradient_of)(void *user, const GlowCallGradient *call);
-  void *user;
+  /* Is told of each operand whose derivative by a node is zero, as by Floor; may be NULL. */
+  void (*ends)(void *user, const GlowNode *n, uint32_t operand);
+  void *user; /* of both */
 } GlowDerivatives;
 
 /* Builds at b the derivatives of the sum of the ys, each times its seed, by the elements of each of

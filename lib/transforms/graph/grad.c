@@ -111,6 +111,14 @@ static bool same_refs(const GlowGradientRef *a, uint32_t na, const GlowGradientR
   return same;
 }
 
+/* Slopes of 0 are easily overlooked where nothing of x is left. */
+static void path_ends(void *user, const GlowNode *n, uint32_t operand) {
+  const GlowOpPort *port = glow_op_in_port(glow_node_desc(n), operand);
+  const GlowStr name = n->results[0].name;
+  glow_pass_remark(((Grad *)user)->run, glow_node_loc(n), "%s '%s' has a derivative of 0 by %s",
+                   glow_node_desc(n)->node, name ? name : "_", port ? port->name : "an operand");
+}
+
 /* The gradient of a kept function: that which an earlier Call asked for, or a new declaration. */
 static GlowFunction *gradient_of(void *user, const GlowCallGradient *call) {
   Grad *grad = user;
@@ -160,6 +168,7 @@ static bool sweep(Derived *d, GlowValue *const *seeds, GlowValue **ys, GlowValue
                                                       .nxs = g->nwrt,
                                                       .results = results,
                                                       .gradient_of = gradient_of,
+                                                      .ends = path_ends,
                                                       .user = d->grad});
 }
 
