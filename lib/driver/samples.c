@@ -115,6 +115,10 @@ GlowScalar glow_samples_number(const GlowSamples *s, int64_t e, GlowScalar v) {
 bool glow_samples_put(const GlowSamples *s, int64_t i, GlowLoc at, GlowTensor *sample, int64_t e,
                       GlowScalar v) {
   GlowKind kind = s->type->kind;
+  if (kind == GLOW_KIND_FLOAT) {
+    ((float *)sample->data)[e] = (float)v.f;
+    return true;
+  }
   if (!glow_kind_is_float(kind)) {
     if (!holds(kind, v)) {
       glow_error(s->ctx, at, "sample %lld: %.17g is no %s", (long long)i, v.f,

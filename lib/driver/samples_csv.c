@@ -70,22 +70,31 @@ static void trim(Field *f) {
     f->length--;
 }
 
-/* A whole field as a number: an integer of 64 bits exactly, else a double. */
+/* A field of up to 18 digits with or without a minus as an integer, but for -0. */
+static bool read_integer(Field f, GlowScalar *v) {
+  bool negative = f.length && *f.text == '-';
+  int64_t n = 0;
+  if (f.length == negative || f.length > 18u + negative)
+    return false;
+  for (size_t i = negative; i < f.length; i++) {
+    if (f.text[i] < '0' || f.text[i] > '9')
+      return false;
+    n = 10 * n + (f.text[i] - '0');
+  }
+  *v = glow_scalar_int(negative ? -n : n);
+  return n || !negative;
+}
+
+/* A whole field as a number: most integers exactly, else a double. */
 static bool read_number(Field f, GlowScalar *v) {
   char text[MOST_DIGITS], *end;
   trim(&f);
+  if (read_integer(f, v))
+    return true;
   if (!f.length || f.length >= sizeof text)
     return false;
   memcpy(text, f.text, f.length);
   text[f.length] = 0;
-  size_t digits = strspn(text + (*text == '-'), "0123456789");
-  if (digits && digits <= 18 && digits + (*text == '-') == f.length) {
-    int64_t n = 0;
-    for (const char *p = text + (*text == '-'); *p; p++)
-      n = 10 * n + (*p - '0');
-    *v = glow_scalar_int(*text == '-' ? -n : n);
-    return true;
-  }
   *v = glow_scalar_float(glow_parse_double(text, &end));
   return !*end;
 }
