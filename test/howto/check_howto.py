@@ -20,7 +20,8 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from copies import Copy, run  # noqa: E402
 
-PAGES = ("docs/HowTo-add-an-operator.md", "docs/HowTo-add-a-pass.md", "docs/HowTo-add-a-backend.md")
+PAGES = ("docs/HowTo-add-an-operator.md", "docs/HowTo-add-a-pass.md", "docs/HowTo-add-a-backend.md",
+         "docs/HowTo-add-an-optimizer.md")
 LLVM_PAGES = ("docs/HowTo-add-a-kernel.md", "docs/HowTo-add-a-machine.md")  # for builds with the CPU backend
 NAME = re.compile(r"^\s*(?:/\*|;|#|//)\s*([\w./-]+\.[a-z]+)(?::\s*(append|(?:after|replace)\s+(.*?)))?\s*(?:\*/)?\s*$")
 
