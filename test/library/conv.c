@@ -339,7 +339,7 @@ void case_dot_conv(Program *p) {
 
 void case_dot_lanes(Program *p) {
   const GlowKindSet bytes = GLOW_KIND_BIT(GLOW_KIND_I8) | GLOW_KIND_BIT(GLOW_KIND_U8);
-  int channels = draw_channels(p, 48), n = draw_in(p, 1, 2);
+  int channels = draw(p, 2) ? draw_channels(p, 48) : draw_in(p, 60, 150), n = draw_in(p, 1, 2);
   Windows w = draw(p, 2) ? draw_windows(p, 2, 9) : draw_usual_windows(p, 3, 5, 9);
   const Shape x = image(draw_kind(p, bytes), n, channels, w.in, 2, true);
   const Shape y = image(GLOW_KIND_I32, n, channels, w.out, 2, true);

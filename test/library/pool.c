@@ -8,13 +8,17 @@ typedef struct Pool {
   int axes, kernels[AXES], strides[AXES], pads[2 * AXES], dilations[AXES];
   bool nhwc;
   bool apart; /* windows of 2 elements side by side */
+  int slides; /* if not 0: windows of so many elements along both axes move by one */
 } Pool;
 
 /* No window is all padding, which means and norms of windows do not have. */
 static void draw_axis(Program *p, Pool *t, int a, int most) {
-  int at = t->nhwc ? 1 + a : 2 + a, kernel = t->kernels[a] = t->apart ? 2 : draw_in(p, 1, 4);
-  int dilation = t->dilations[a] = t->apart || draw(p, 4) ? 1 : draw_in(p, 1, 2);
-  t->strides[a] = t->apart ? 2 : draw_in(p, 1, 3);
+  int at = t->nhwc ? 1 + a : 2 + a, kernel = t->apart    ? 2
+                                             : t->slides ? t->slides
+                                                         : draw_in(p, 1, 4);
+  int dilation = t->dilations[a] = t->apart || t->slides || draw(p, 4) ? 1 : draw_in(p, 1, 2);
+  t->kernels[a] = kernel;
+  t->strides[a] = t->apart ? 2 : t->slides ? 1 : draw_in(p, 1, 3);
   for (int k = 0; k < 2; k++)
     t->pads[a + k * t->axes] = draw(p, 2) && (k || !t->apart) ? draw_in(p, 0, kernel - 1) : 0;
   int reach = (kernel - 1) * dilation + 1;
@@ -28,6 +32,10 @@ static Pool draw_pool(Program *p, GlowKind kind, bool plain) {
   if (blocked)
     t.axes = 2;
   t.apart = plain && draw(p, 3) == 0;
+  if (plain && !t.apart && draw(p, 2)) {
+    t.slides = draw(p, 2) ? 3 : 5;
+    t.axes = 2;
+  }
   t.x.kind = t.y.kind = kind;
   t.x.rank = t.y.rank = t.axes + 2;
   t.x.layout = t.y.layout = blocked ? "NCHW16c" : NULL;
@@ -35,7 +43,10 @@ static Pool draw_pool(Program *p, GlowKind kind, bool plain) {
   int channel = t.nhwc ? t.axes + 1 : 1;
   t.x.dims[channel] = t.y.dims[channel] = draw_in(p, 1, blocked || t.nhwc ? 36 : 4);
   for (int a = 0; a < t.axes; a++)
-    draw_axis(p, &t, a, t.axes == 1 || (t.apart && a == t.axes - 1) ? 40 : t.axes == 2 ? 8 : 3);
+    draw_axis(p, &t, a,
+              t.axes == 1 || ((t.apart || t.slides) && a == t.axes - 1) ? 40
+              : t.axes == 2                                             ? 8
+                                                                        : 3);
   return t;
 }
 

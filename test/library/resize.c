@@ -7,14 +7,15 @@ static void put_resize(Program *p, GlowKind kind, const char *mode, bool antiali
                                             "asymmetric",         "tf_half_pixel_for_nn"};
   static const char *const nearest[] = {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"};
   Shape x = shape(kind, NULL, 4, draw_in(p, 1, 2), draw_in(p, 1, 20), draw_in(p, 1, 9),
-                  draw_in(p, 1, 12));
+                  draw_in(p, 1, 40));
   if (draw(p, 3) == 0)
     x.layout = "NCHW16c";
   Shape y = x;
   int first = x.layout ? 2 : draw_in(p, 1, 2), axes[3], count = 4 - first, sizes[3];
   for (int i = 0; i < count; i++) {
     int a = axes[i] = first + i;
-    sizes[i] = y.dims[a] = draw(p, 4) ? draw(p, 4) ? draw_in(p, 1, 20) : 2 * x.dims[a] : x.dims[a];
+    const int others[] = {draw_in(p, 1, 20), 2 * x.dims[a], (x.dims[a] + 1) / 2, x.dims[a]};
+    sizes[i] = y.dims[a] = others[draw(p, 2) ? 0 : 1 + draw(p, 3)];
   }
   put(p, "  resize @out @v%d, @in @v%d", declare(p, &y), declare(p, &x));
   put(p, ", @in none, @in none, @in @v%d {mode = %s, axes = ", declare_ints(p, count, sizes), mode);

@@ -170,3 +170,17 @@ void case_stack(Program *p) {
                                 put_operator, put_operator, put_operator, put_operator};
   cases[draw(p, sizeof cases / sizeof *cases)](p);
 }
+
+void case_logic(Program *p) {
+  static const char *const names[] = {"and", "or", "xor", "not"};
+  const int name = (int)draw(p, 4);
+  Shape x = draw_shape(p, GLOW_KIND_BOOL, 0, 3, 6);
+  if (draw(p, 2))
+    x = shape(GLOW_KIND_BOOL, NULL, 1, draw_in(p, 1, 9000));
+  put(p, "  %s @out @v%d", names[name], declare(p, &x));
+  put(p, ", @in @v%d", declare(p, &x));
+  if (name < 3)
+    put(p, ", @in @v%d", declare(p, &x));
+  put(p, " {");
+  put_shards(p);
+}

@@ -80,6 +80,16 @@ static bool finish(GlowSelect *s, GlowStackParams *p, GlowOperand *operands, Nes
   return true;
 }
 
+/* How many vectors a turn of the innermost loop computes. Where elements are narrow and the body is
+ * short, most of a turn would be the loop itself. */
+static int64_t vectors_at_once(const GlowSelect *s, const GlowBody *body,
+                               const GlowOperand *operands, uint32_t count, int64_t n) {
+  bool narrow = false;
+  for (uint32_t i = 0; i < count; i++)
+    narrow = narrow || glow_kind_info[operands[i].kind].bits < 32;
+  return narrow && body->ncalls <= 2 && n >= 16 * (int64_t)s->isa->vl ? 4 : 1;
+}
+
 /* The axis whose slices may have a scale and zero point each. */
 static int64_t parameter_axis(const GlowNode *n) {
   return n->op == GLOW_OP_QUANTIZE_LINEAR ? ((const GlowQuantizeLinearMembers *)n->members)->axis
@@ -154,6 +164,7 @@ bool glow_select_body(GlowSelect *s, const GlowNode *n, const GlowBlock *b,
   merge(&nest);
   if (!finish(s, &p, operands, &nest))
     return false;
+  p.at_once = vectors_at_once(s, &body, operands, noperands, p.n[GLOW_STACK_DIMS - 1]);
   GlowWorkSpec spec = {.units = p.n[0]};
   if (glow_node_desc(n)->epilogue >= 0) { /* it follows the work that n is about */
     spec.cost = 4 * noperands;
@@ -175,6 +186,8 @@ bool glow_select_body(GlowSelect *s, const GlowNode *n, const GlowBlock *b,
 }
 
 bool glow_select_stack(GlowSelect *s, const GlowNode *n) {
+  if (glow_select_logic(s, n))
+    return true;
   const GlowValue **values = GLOW_NEW_ARRAY(s->arena, const GlowValue *, n->noperands);
   uint32_t count = 0;
   for (uint32_t i = 0; i < n->noperands; i++) { /* absent inputs are left out, and literals */

@@ -66,6 +66,12 @@ INLINE void find_neighbours(const GlowDeformParams *p, const double *place, Neig
   }
 }
 
+/* The largest integer that is not above v, which is of their range. */
+INLINE int64_t floor_of(double v) {
+  const int64_t i = (int64_t)v;
+  return i - ((double)i > v);
+}
+
 /* The same for two axes, spelled out. */
 INLINE void find_four(const GlowDeformParams *p, const double *place, Neighbours *s) {
   const double v = place[0], h = place[1];
@@ -73,8 +79,8 @@ INLINE void find_four(const GlowDeformParams *p, const double *place, Neighbours
   s->start = v != v ? v : h != h ? h : 0;
   if (!(v > -1 && v < (double)p->in[0] && h > -1 && h < (double)p->in[1]))
     return;
-  const double low[] = {glow_floor(v), glow_floor(h)}, above[] = {v - low[0], h - low[1]};
-  const int64_t row = (int64_t)low[0], column = (int64_t)low[1];
+  const int64_t row = floor_of(v), column = floor_of(h);
+  const double above[] = {v - (double)row, h - (double)column};
   const double rows[] = {row < 0 ? 0 : 1 - above[0], row + 1 < p->in[0] ? above[0] : 0};
   const double columns[] = {column < 0 ? 0 : 1 - above[1], column + 1 < p->in[1] ? above[1] : 0};
   UNROLL for (int i = 0; i < 4; i++) {

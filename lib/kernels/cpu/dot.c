@@ -54,7 +54,7 @@ void glow_dot(const GlowDotParams *params, void *const *ptrs, int64_t begin, int
                      .b_zeros = (int32_t *)(void *)(scratch + p.terms_at) + p.columns,
                      .panels = (int8_t *)scratch + p.panels_at};
   const bool has_a = p.a_zeros || dot_a_bias(p.a_signed);
-  const bool has_b = p.b_zeros || dot_b_bias(p.b_signed);
+  const bool has_b = dot_b_moves((const uint8_t *)at.b_zero, p.b_zeros, p.b_signed);
   int64_t rows_of = -1, columns_of = -1;
   DotBlock t = {.groups = p.depth, .unsigned_b = !p.b_signed, .cm = p.cm, .cn = p.cn};
   t.a_zeros = has_a ? s.a_zeros : NULL;

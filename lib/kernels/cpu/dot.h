@@ -276,6 +276,14 @@ INLINE int32_t dot_zero(const uint8_t *zeros, int64_t count, int64_t i, bool is_
   return is_signed ? (int8_t)z : z;
 }
 
+/* Whether one of a list of zero points of columns is not 0 as these are stored. */
+INLINE bool dot_b_moves(const uint8_t *zeros, int64_t count, bool is_signed) {
+  bool moves = !count && dot_b_bias(is_signed);
+  ROLLED for (int64_t i = 0; i < count; i++) moves |=
+      dot_zero(zeros, count, i, is_signed) + dot_b_bias(is_signed) != 0;
+  return moves;
+}
+
 /* Packs `columns` columns of k steps into panels; what is left over becomes 0. */
 INLINE void dot_pack(int8_t *to, const uint8_t *b, int64_t bk, int64_t bn, int64_t k,
                      int64_t columns) {

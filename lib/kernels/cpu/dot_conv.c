@@ -1,8 +1,10 @@
 /* Convolutions of bytes, see dot.h: the rows of a product are the windows of outputs, gathered into
  * scratch memory, its columns are filters. Taps outside of the input read its zero point.
  *
- * A convolution of one channel in each group has channels as lanes: two taps at a time are pairs of
- * i16, whose products with pairs of weights a lane adds up. */
+ * A convolution of one channel in each group has channels as lanes. Neighbouring rows of X are put
+ * between each other, four bytes in a lane with VNNI, otherwise two of i16, so that a lane adds up
+ * the products of a part of a window's column; each column of X is used by all windows that it lies
+ * in. Without VNNI, or where few channels are left, two taps at a time are pairs of i16. */
 #include "kernels/kernels.h"
 
 #include "dot.h"
@@ -65,7 +67,7 @@ void glow_dot_conv(const GlowDotConvParams *params, void *const *ptrs, int64_t b
   int32_t *row_sums = (int32_t *)(void *)(scratch + p.sums_at), *zeros = row_sums + p.block;
   int32_t *terms = (int32_t *)(void *)(scratch + p.terms_at), *w_zeros = terms + p.columns;
   int8_t *panels = (int8_t *)scratch + p.panels_at;
-  const bool has_w = p.w_zeros || dot_b_bias(p.w_signed);
+  const bool has_w = dot_b_moves((const uint8_t *)at.w_zero, p.w_zeros, p.w_signed);
   Conv v = {.p = &p, .rows = rows};
   v.zero = dot_zero((const uint8_t *)at.x_zero, p.x_zeros, 0, p.x_signed) + dot_a_bias(p.x_signed);
   DotBlock t = {.a = rows, .lda = p.lda, .groups = p.depth, .unsigned_b = !p.w_signed};
@@ -164,10 +166,11 @@ INLINE void pack_lanes(const GlowDotLanesParams *p, int32_t *w, int32_t *start, 
   }
 }
 
-void glow_dot_lanes(const GlowDotLanesParams *params, void *const *ptrs, int64_t begin, int64_t end,
-                    char *scratch) {
+/* The same on all rows, by pairs of taps. */
+INLINE void lanes_by_pairs(const GlowDotLanesParams *params, const GlowDotLanesPtrs *ptrs,
+                           int64_t begin, int64_t end, char *scratch) {
   const GlowDotLanesParams p = *params;
-  const GlowDotLanesPtrs at = GLOW_DOT_LANES_PTRS(ptrs);
+  const GlowDotLanesPtrs at = *ptrs;
   int32_t *w = (int32_t *)(void *)scratch, *start = (int32_t *)(void *)(scratch + p.start_at);
   uint8_t *zero_row = (uint8_t *)scratch + p.zeros_at;
   const uint8_t **taps = (const uint8_t **)(void *)(scratch + p.taps_at);
@@ -198,5 +201,203 @@ void glow_dot_lanes(const GlowDotLanesParams *params, void *const *ptrs, int64_t
         y[c] = sum;
       }
     }
+  }
+}
+
+/* ---- Columns --------------------------------------------------------------------------------- */
+
+/* Rows of X in a lane; registers of sums of a block; outputs that are summed up together. */
+enum { ROWS = DOT_VNNI ? 4 : 2, WIDE = 4, BLOCK = WIDE * GLOW_VL, SIDE = GLOW_VL == 16 ? 4 : 2 };
+
+#ifdef __AVX512VNNI__
+typedef uint8_t Bytes64 __attribute__((vector_size(64), aligned(1)));
+typedef int16_t Words32 __attribute__((vector_size(64)));
+#define BYTES16(o)                                                                                 \
+  (o), (o) + 64, (o) + 1, (o) + 65, (o) + 2, (o) + 66, (o) + 3, (o) + 67, (o) + 4, (o) + 68,       \
+      (o) + 5, (o) + 69, (o) + 6, (o) + 70, (o) + 7, (o) + 71
+#define WORDS8(o) (o), (o) + 32, (o) + 1, (o) + 33, (o) + 2, (o) + 34, (o) + 3, (o) + 35
+#define MIX_BYTES(a, b, o)                                                                         \
+  ((Words32)__builtin_shufflevector(a, b, BYTES16(o), BYTES16(o + 16), BYTES16(o + 32),            \
+                                    BYTES16(o + 48)))
+#define MIX_WORDS(a, b, o)                                                                         \
+  ((GlowVecI)__builtin_shufflevector(a, b, WORDS8(o), WORDS8(o + 8), WORDS8(o + 16),               \
+                                     WORDS8(o + 24)))
+#define QUADS(a, b, i, j, k, l)                                                                    \
+  __builtin_shufflevector(a, b, i, i + 1, i + 2, i + 3, j, j + 1, j + 2, j + 3, k, k + 1, k + 2,   \
+                          k + 3, l, l + 1, l + 2, l + 3)
+
+/* The channel of lane l of register q: quarters of 16 bytes are mixed one by one. */
+INLINE int64_t lane_channel(int64_t q, int64_t l) { return l / 4 * 16 + 4 * q + l % 4; }
+
+/* Puts the bytes of four rows between each other. Signed ones have their first bit turned. */
+INLINE void mix_rows(GlowVecI *to, const uint8_t *const *row, int64_t at, bool is_signed) {
+  const Bytes64 flip = (Bytes64){0} + (uint8_t)(is_signed ? 0x80 : 0);
+  const Bytes64 a = *(const Bytes64 *)(row[0] + at) ^ flip;
+  const Bytes64 b = *(const Bytes64 *)(row[1] + at) ^ flip;
+  const Bytes64 c = *(const Bytes64 *)(row[2] + at) ^ flip;
+  const Bytes64 d = *(const Bytes64 *)(row[3] + at) ^ flip;
+  const Words32 ab[] = {MIX_BYTES(a, b, 0), MIX_BYTES(a, b, 8)};
+  const Words32 cd[] = {MIX_BYTES(c, d, 0), MIX_BYTES(c, d, 8)};
+  UNROLL for (int h = 0; h < 2; h++) {
+    to[2 * h] = MIX_WORDS(ab[h], cd[h], 0);
+    to[2 * h + 1] = MIX_WORDS(ab[h], cd[h], 4);
+  }
+}
+
+INLINE GlowVecI add_rows(GlowVecI acc, GlowVecI x, GlowVecI w) { return dot_step(acc, x, w); }
+
+/* Stores sums in the order of channels. */
+INLINE void put_block(int32_t *y, const GlowVecI *v) {
+  const GlowVecI a = QUADS(v[0], v[1], 0, 16, 4, 20), b = QUADS(v[0], v[1], 8, 24, 12, 28);
+  const GlowVecI c = QUADS(v[2], v[3], 0, 16, 4, 20), d = QUADS(v[2], v[3], 8, 24, 12, 28);
+  *(GlowVecI *)y = QUADS(a, c, 0, 4, 16, 20);
+  *(GlowVecI *)(y + 16) = QUADS(a, c, 8, 12, 24, 28);
+  *(GlowVecI *)(y + 32) = QUADS(b, d, 0, 4, 16, 20);
+  *(GlowVecI *)(y + 48) = QUADS(b, d, 8, 12, 24, 28);
+}
+
+INLINE bool fits_lane(int32_t weight) { return weight >= -128 && weight <= 127; }
+#else
+INLINE int64_t lane_channel(int64_t q, int64_t l) { return q * GLOW_VL + l; }
+INLINE void mix_rows(GlowVecI *to, const uint8_t *const *row, int64_t at, bool is_signed) {
+  UNROLL for (int q = 0; q < WIDE; q++) {
+    const GlowVecI a = load_lanes(row[0] + at + q * GLOW_VL, is_signed);
+    const GlowVecI b = load_lanes(row[1] + at + q * GLOW_VL, is_signed);
+    to[q] = (is_signed ? a & 0xffff : a) | b << 16;
+  }
+}
+INLINE GlowVecI add_rows(GlowVecI acc, GlowVecI x, GlowVecI w) { return add_pairs(acc, x, w); }
+INLINE void put_block(int32_t *y, const GlowVecI *v) {
+  UNROLL for (int q = 0; q < WIDE; q++) * (GlowVecI *)(y + q * GLOW_VL) = v[q];
+}
+INLINE bool fits_lane(int32_t weight) {
+  (void)weight;
+  return true;
+}
+#endif
+
+INLINE int64_t first_channel(const GlowDotLanesParams *p, int64_t block) {
+  return block + 1 < p->blocks ? block * BLOCK : p->channels - BLOCK;
+}
+
+/* Weights of a block without their zero points, [columns][groups of rows][WIDE registers], and what
+ * its sums begin with: -x_zero times the sum of the weights. False if one does not fit a lane. */
+INLINE bool pack_block(const GlowDotLanesParams *p, int32_t *w, int32_t *start,
+                       const GlowDotLanesPtrs *at, int64_t first, int32_t x_zero) {
+  const int64_t groups = (p->kh + ROWS - 1) / ROWS;
+  bool fits = true;
+  ROLLED for (int64_t i = 0; i < BLOCK; i++) {
+    const int64_t c = first + lane_channel(i / GLOW_VL, i % GLOW_VL);
+    const uint8_t *from = (const uint8_t *)at->w + c * p->wo;
+    const int32_t zero = dot_zero((const uint8_t *)at->w_zero, p->w_zeros, c, p->w_signed);
+    int32_t sum = 0;
+    ROLLED for (int64_t k = 0; k < p->kw; k++) ROLLED for (int64_t g = 0; g < groups; g++) {
+      uint32_t lane = 0;
+      UNROLL for (int r = 0; r < ROWS; r++) {
+        if (g * ROWS + r >= p->kh)
+          continue;
+        const uint8_t byte = from[(g * ROWS + r) * p->wh + k * p->ww];
+        const int32_t weight = (p->w_signed ? (int8_t)byte : byte) - zero;
+        fits &= fits_lane(weight);
+        lane |= ((uint32_t)weight & (DOT_VNNI ? 0xff : 0xffff)) << r * (32 / ROWS);
+        sum += weight;
+      }
+      w[(k * groups + g) * BLOCK + i] = (int32_t)lane;
+    }
+    start[i] = (int32_t)((uint32_t)-x_zero * (uint32_t)sum);
+  }
+  return fits;
+}
+
+/* Sums of `side` outputs, whose windows begin `next` registers apart. */
+INLINE void lane_block(int side, const GlowDotLanesParams *p, const GlowVecI *x, int64_t next,
+                       const GlowVecI *w, const GlowVecI *start, int32_t *y) {
+  const int64_t groups = (p->kh + ROWS - 1) / ROWS;
+  GlowVecI acc[SIDE][WIDE];
+  UNROLL for (int i = 0; i < side; i++) {
+    UNROLL for (int q = 0; q < WIDE; q++) acc[i][q] = start[q];
+  }
+  ROLLED for (int64_t k = 0; k < p->kw; k++) {
+    const GlowVecI *column = x + k * p->dw * groups * WIDE;
+    ROLLED for (int64_t g = 0; g < groups; g++, w += WIDE, column += WIDE) {
+      UNROLL for (int q = 0; q < WIDE; q++) {
+        const GlowVecI weights = w[q];
+        UNROLL for (int i = 0; i < side; i++) acc[i][q] =
+            add_rows(acc[i][q], column[i * next + q], weights);
+      }
+    }
+  }
+  UNROLL for (int i = 0; i < side; i++) put_block(y + i * p->yw, acc[i]);
+}
+
+/* Puts columns [0, count) of X into scratch memory, beginning with column `left`; those that are
+ * not there are zero points. `row`: where the rows of a window begin, and behind them that of zero
+ * points, up to whole groups. */
+INLINE void mix_columns(const GlowDotLanesParams *p, GlowVecI *to, const uint8_t *const *row,
+                        const uint8_t *zeros, int64_t left, int64_t count, int64_t first) {
+  const int64_t groups = (p->kh + ROWS - 1) / ROWS;
+  ROLLED for (int64_t i = 0; i < count; i++) {
+    const int64_t ix = left + i;
+    ROLLED for (int64_t g = 0; g < groups; g++, to += WIDE) {
+      const uint8_t *part[ROWS];
+      UNROLL for (int r = 0; r < ROWS; r++) {
+        const uint8_t *at = row[g * ROWS + r];
+        part[r] = ix < 0 || ix >= p->iw || at == zeros ? zeros : at + ix * p->xw;
+      }
+      mix_rows(to, part, first, p->x_signed);
+    }
+  }
+}
+
+/* A row of outputs. */
+INLINE void lane_row(const GlowDotLanesParams *p, const uint8_t *x, int64_t oy, int32_t *y,
+                     char *scratch) {
+  const int64_t groups = (p->kh + ROWS - 1) / ROWS, column = groups * WIDE;
+  const uint8_t *zeros = (const uint8_t *)scratch + p->zeros_at;
+  const uint8_t **row = (const uint8_t **)(void *)(scratch + p->taps_at);
+  GlowVecI *columns = (GlowVecI *)(void *)(scratch + p->columns_at);
+  ROLLED for (int64_t r = 0; r < groups * ROWS; r++) {
+    const int64_t iy = oy * p->sh - p->pt + r * p->dh;
+    row[r] = iy >= 0 && iy < p->ih && r < p->kh ? x + iy * p->xh : zeros;
+  }
+  ROLLED for (int64_t b = 0; b < p->blocks; b++) {
+    const int64_t first = first_channel(p, b);
+    const GlowVecI *w = (const GlowVecI *)(const void *)scratch + b * p->kw * column;
+    const GlowVecI *start = (const GlowVecI *)(const void *)(scratch + p->start_at) + b * WIDE;
+    ROLLED for (int64_t o = 0; o < p->ow; o += p->chunk) {
+      const int64_t count = p->ow - o < p->chunk ? p->ow - o : p->chunk;
+      mix_columns(p, columns, row, zeros, o * p->sw - p->pl,
+                  (count - 1) * p->sw + (p->kw - 1) * p->dw + 1, first);
+      int64_t i = 0;
+      ROLLED for (; i + SIDE <= count; i += SIDE)
+          lane_block(SIDE, p, columns + i * p->sw * column, p->sw * column, w, start,
+                     y + (o + i) * p->yw + first);
+      ROLLED for (; i < count; i++)
+          lane_block(1, p, columns + i * p->sw * column, 0, w, start, y + (o + i) * p->yw + first);
+    }
+  }
+}
+
+void glow_dot_lanes(const GlowDotLanesParams *params, void *const *ptrs, int64_t begin, int64_t end,
+                    char *scratch) {
+  const GlowDotLanesParams p = *params;
+  const GlowDotLanesPtrs at = GLOW_DOT_LANES_PTRS(ptrs);
+  const int32_t bias = dot_a_bias(p.x_signed);
+  const int32_t zero = dot_zero((const uint8_t *)at.x_zero, p.x_zeros, 0, p.x_signed);
+  bool fits = p.blocks > 0;
+  ROLLED for (int64_t b = 0; fits && b < p.blocks; b++) {
+    int32_t *w = (int32_t *)(void *)scratch + b * p.kw * ((p.kh + ROWS - 1) / ROWS) * BLOCK;
+    fits = pack_block(&p, w, (int32_t *)(void *)(scratch + p.start_at) + b * BLOCK, &at,
+                      first_channel(&p, b), zero + bias);
+  }
+  if (!fits) {
+    lanes_by_pairs(&p, &at, begin, end, scratch);
+    return;
+  }
+  __builtin_memset(scratch + p.zeros_at, zero, (size_t)p.channels);
+  ROLLED for (int64_t u = begin; u < end; u++) {
+    const int64_t oy = u % p.oh;
+    lane_row(&p, (const uint8_t *)at.x + u / p.oh * p.xn, oy, at.y + u / p.oh * p.yn + oy * p.yh,
+             scratch);
   }
 }

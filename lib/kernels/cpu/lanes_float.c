@@ -3,6 +3,8 @@
 #include "exp.h"
 #include "lanes.h"
 
+#include "num/math_trig.h"
+
 GlowVec glow_lanes_weight(GlowVec x);
 
 /* Exp, where a machine has more than the loop over the scalar body would use. */
@@ -11,6 +13,44 @@ GLOW_LANES_FUNCTION void glow_lanes_exp_float(const void *m, float *restrict r,
                                               const float *restrict x0) {
   (void)m;
   vec_store(r, vec_exp(vec_load(x0), false));
+}
+
+/* glow_sin_shifted_f (num/math_trig.h) below 2^30, where no bits of 2 / pi are needed: most of the
+ * steps of the function are those for larger arguments. */
+static inline float sin_near(float x, uint32_t shift) {
+  const double a = (double)glow_fabsf(x);
+  const double shifted = glow_fma(a, GLOW_TWO_OVER_PI, GLOW_MAGIC), n = shifted - GLOW_MAGIC;
+  const double angle = glow_fma(n, -GLOW_PIO2_LO, glow_fma(n, -GLOW_PIO2, a));
+  const uint32_t q = (uint32_t)glow_double_bits(shifted) + shift;
+  const float r = (float)(q & 1 ? glow_cos_short(angle) : glow_sin_short(angle));
+  return q & 2 ? -r : r;
+}
+
+/* Whether no lane is 2^30 or more in magnitude, or NaN. */
+static inline bool all_near(const float *x) {
+  return !__builtin_reduce_or(((GlowVecI)vec_load(x) & 0x7fffffff) >= 0x4e800000);
+}
+
+#define GLOW_OWN_SIN_FLOAT
+GLOW_LANES_FUNCTION void glow_lanes_sin_float(const void *m, float *restrict r,
+                                              const float *restrict x0) {
+  if (all_near(x0)) {
+    GLOW_LANES for (int l = 0; l < GLOW_VL; l++) {
+      const uint32_t sign = glow_float_bits(x0[l]) & 0x80000000u;
+      r[l] = glow_float_from_bits(glow_float_bits(sin_near(x0[l], 0)) ^ sign);
+    }
+  } else {
+    GLOW_LANES for (int l = 0; l < GLOW_VL; l++) r[l] = glow_scalar_sin_float(m, x0[l]);
+  }
+}
+
+#define GLOW_OWN_COS_FLOAT
+GLOW_LANES_FUNCTION void glow_lanes_cos_float(const void *m, float *restrict r,
+                                              const float *restrict x0) {
+  if (all_near(x0))
+    GLOW_LANES for (int l = 0; l < GLOW_VL; l++) r[l] = sin_near(x0[l], 1);
+  else
+    GLOW_LANES for (int l = 0; l < GLOW_VL; l++) r[l] = glow_scalar_cos_float(m, x0[l]);
 }
 
 #define GLOW_LANES_FLOAT

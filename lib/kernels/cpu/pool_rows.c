@@ -11,7 +11,7 @@
  *
  * Vectors at the end of rows are whole ones where memory allows it: what one writes beyond a row
  * the next row overwrites. */
-#include "pool_window.h"
+#include "pool_slide.h"
 
 #include "num/math.h"
 
@@ -498,24 +498,62 @@ INLINE void take_pairs(const float *x, const float *end, GlowVec *even, GlowVec 
   *odd = ODD(a, b);
 }
 
+/* A row of results. Maxima are taken as if no NaN were there unless `nan`; returns whether there
+ * is one. */
+INLINE bool row_apart(const GlowPoolParams *q, What what, bool nan, const float *from,
+                      const float *x_end, float *y, const float *limit) {
+  const GlowVec part = vec_splat(q->kernel[0] == 2 ? 0.125f : 0.25f);
+  GlowVecI seen = {0};
+  ROLLED for (int64_t j = 0; j < q->out[2]; j += GLOW_VL) {
+    GlowVec all = vec_splat(what == MEAN ? 0 : -__builtin_inff());
+    ROLLED for (int64_t i = 0; i < q->kernel[0]; i++) {
+      const float *at = from + i * q->xs[0] + 2 * j;
+      GlowVec v[4];
+      take_pairs(at, x_end, &v[0], &v[1]);
+      take_pairs(at + q->xs[1], x_end, &v[2], &v[3]);
+      if (what == MAX && !nan)
+        seen |= ((v[0] != v[0]) | (v[1] != v[1])) | ((v[2] != v[2]) | (v[3] != v[3]));
+      UNROLL for (int k = 0; k < 4; k++) all =
+          what == MEAN ? all + v[k] : join(nan ? TOP : LARGER, all, v[k]);
+    }
+    put(y + j, limit, what == MEAN ? all * part : all);
+  }
+  return what == MAX && !nan && __builtin_reduce_or(seen) != 0;
+}
+
 INLINE void windows_apart(const GlowPoolParams *q, What what, float *y, const float *x,
                           int64_t begin, int64_t end) {
   const float *x_end = x + last_of(q) + 1, *limit = y + end * q->out[2];
-  const GlowVec part = vec_splat(q->kernel[0] == 2 ? 0.125f : 0.25f);
   Walk w = begin_walk(q, x, begin);
   ROLLED for (int64_t u = begin; u < end; u++, walk(q, &w, 1)) {
     const float *from = w.plane + q->kernel[0] * w.place[0] * q->xs[0] + 2 * w.place[1] * q->xs[1];
-    ROLLED for (int64_t j = 0; j < q->out[2]; j += GLOW_VL) {
-      GlowVec all = vec_splat(what == MEAN ? 0 : -__builtin_inff());
-      ROLLED for (int64_t i = 0; i < q->kernel[0]; i++) {
-        const float *at = from + i * q->xs[0] + 2 * j;
-        GlowVec v[4];
-        take_pairs(at, x_end, &v[0], &v[1]);
-        take_pairs(at + q->xs[1], x_end, &v[2], &v[3]);
-        UNROLL for (int k = 0; k < 4; k++) all = what == MEAN ? all + v[k] : vec_top(all, v[k]);
-      }
-      put(y + u * q->out[2] + j, limit, what == MEAN ? all * part : all);
-    }
+    if (row_apart(q, what, false, from, x_end, y + u * q->out[2], limit))
+      row_apart(q, what, true, from, x_end, y + u * q->out[2], limit);
+  }
+}
+
+/* ---- Windows that move by one ---------------------------------------------------------------- */
+
+/* `scratch` has room for the divisors of a row and a register more. */
+INLINE void sliding(const GlowPoolParams *q, bool mean, int side, float *y, const float *x,
+                    int64_t begin, int64_t end, float *scratch) {
+  Slide s = {.q = q, .x = x, .x_end = x + last_of(q) + 1, .divisors = scratch};
+  s.limit = y + end * q->out[2];
+  ROLLED for (int64_t j = 0; j < q->out[2] + GLOW_VL; j += GLOW_VL)
+      vec_store(scratch + j, vec_splat(1));
+  ROLLED for (int64_t j = 0; mean && j < q->out[2]; j++) {
+    int64_t first, count, limit;
+    clip_axis(q, 2, j, &first, &count, &limit);
+    scratch[j] = (float)(q->include_pad ? limit : count);
+  }
+  Walk w = begin_walk(q, x, begin);
+  ROLLED for (int64_t u = begin, count; u < end; u += count, walk(q, &w, count)) {
+    count = least(q->out[1] - w.place[1], end - u);
+    s.plane = w.plane + w.place[0] * q->xs[0];
+    s.y = y + (u - w.place[1]) * q->out[2];
+    s.begin = w.place[1];
+    s.end = w.place[1] + count;
+    slide_plane(&s, mean, side);
   }
 }
 
@@ -527,6 +565,14 @@ INLINE void pool(const GlowPoolRowsParams *params, What what, float *y, int64_t 
   const GlowPoolParams *q = &p->pool;
   if (are_apart(q, what)) {
     windows_apart(q, what, y, x, begin, end);
+    return;
+  }
+  int64_t side;
+  if ((what == MAX || what == MEAN) && slides(q, what == MEAN, &side)) {
+    if (what == MAX && side == 5)
+      sliding(q, false, 5, y, x, begin, end, (float *)scratch);
+    else
+      sliding(q, what == MEAN, 3, y, x, begin, end, (float *)scratch);
     return;
   }
   Call c = begin_call(p, what, x, scratch);

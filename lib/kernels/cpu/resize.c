@@ -117,11 +117,31 @@ INLINE const int64_t *list_of(const GlowResizeParams *p, int a, int64_t i) {
   return p->table + p->table[p->places[a] + i];
 }
 
+/* Whether place l of a row is a sum of elements 2 l and 2 l + 1: a row that is halved. */
+INLINE bool is_halved(const GlowResizeParams *p) {
+  if (!p->pairs || p->in[2] < 2 * p->out[2])
+    return false;
+  const int64_t n = p->out[2], *first = p->table + p->pairs, *second = first + n;
+  int64_t others = 0;
+  EACH(n) others |= (first[l] ^ (2 * l)) | (second[l] ^ (2 * l + 1));
+  return !others;
+}
+
 /* Resamples a row of X along the last axis, in double. */
 #define ROW(kind, S, LOAD)                                                                         \
-  INLINE void row_##kind(const GlowResizeParams *p, const S *restrict x, double *restrict to) {    \
+  INLINE void row_##kind(const GlowResizeParams *p, bool halved, const S *restrict x,              \
+                         double *restrict to) {                                                    \
     if (!p->changes[2]) {                                                                          \
       EACH(p->in[2] * p->run) to[l] = LOAD(x[l]);                                                  \
+    } else if (halved) {                                                                           \
+      const int64_t n = p->out[2], *weights = p->table + p->pairs + 2 * n;                         \
+      EACH(n) {                                                                                    \
+        const double w = glow_double_from_bits((uint64_t)weights[l]);                              \
+        const double v = glow_double_from_bits((uint64_t)weights[n + l]);                          \
+        const double one = glow_fma(w, LOAD(x[2 * l]), 0.0);                                       \
+        const double both = glow_fma(v, LOAD(x[2 * l + 1]), one);                                  \
+        to[l] = v != 0 ? both : one;                                                               \
+      }                                                                                            \
     } else if (p->pairs) {                                                                         \
       const int64_t n = p->out[2], *first = p->table + p->pairs, *second = first + n;              \
       const int64_t *weights = second + n;                                                         \
@@ -250,6 +270,7 @@ INLINE void sum_lines(const Rows *r, const int64_t *lines, int64_t at, double *r
     const int64_t size = p->out[2] * p->run;                                                       \
     const S fill = (S)FILL_##S(p->fill);                                                           \
     const Rows r = rows_in(p, scratch);                                                            \
+    const bool halved = is_halved(p);                                                              \
     Place place = place_of(p, begin);                                                              \
     ROLLED for (int64_t u = begin; u < end; u++, step(p, &place)) {                                \
       const int64_t *planes = list_of(p, 0, place.plane), *lines = list_of(p, 1, place.line);      \
@@ -264,7 +285,8 @@ INLINE void sum_lines(const Rows *r, const int64_t *lines, int64_t at, double *r
         const int64_t i = list_index(planes, a), j = list_index(lines, b);                         \
         const int64_t id = (first + i) * p->in[1] + j, slot = slot_of(p, i, j);                    \
         if (r.ids[slot] != id)                                                                     \
-          row_##kind(p, (const S *)ptrs[1] + id * p->in[2] * p->run, r.data + slot * r.size);      \
+          row_##kind(p, halved, (const S *)ptrs[1] + id * p->in[2] * p->run,                       \
+                     r.data + slot * r.size);                                                      \
         r.ids[slot] = id;                                                                          \
         r.list[a * lines[0] + b] = r.data + slot * r.size;                                         \
       }                                                                                            \

@@ -1,6 +1,6 @@
 /* Softmax and LogSoftmax of rows, each row through all steps while it is in the first-level cache:
- * the maximum, exponentials and their sum, quotients. Sums have the lanes and the tree of reduce.c.
- */
+ * the maximum, exponentials and their sum, quotients. Four rows take turns, so that no step waits
+ * for the end of the one before. Sums have the lanes and the tree of reduce.c. */
 #include "exp.h"
 #include "extremes.h"
 #include "kernels/kernels.h"
@@ -12,7 +12,7 @@
 #define BELOW(n) UNROLL for (int l = 0; l < (n); l++)
 #define EACH UNROLL for (int v = 0; v < 16 / GLOW_VL; v++)
 
-enum { AHEAD = 2048 }; /* floats */
+enum { AHEAD = 2048, TURNS = 4, LONG = 1024 }; /* floats; rows by turns, up to so many floats */
 typedef float Lanes __attribute__((vector_size(64), aligned(4)));
 
 /* Copies count < 16 elements. */
@@ -63,7 +63,8 @@ INLINE float extremes(const float *x, int64_t n, float *span) {
   BELOW(n) top[l] = top[l] > top[l + n] ? top[l] : top[l + n];                                     \
   BELOW(n) bottom[l] = bottom[l] < bottom[l + n] ? bottom[l] : bottom[l + n];
   MEET(8)
-  MEET(4) MEET(2) MEET(1)
+  MEET(4)
+  MEET(2) MEET(1)
 #undef MEET
       *span = bottom[0] - top[0];
   return top[0];
@@ -167,22 +168,30 @@ INLINE void subtract_row(const float *x, float *y, int64_t n, float max, float l
 #undef STEP
 }
 
+/* Some rows, at most TURNS. */
+INLINE void softmax_rows(const float *x, float *y, int64_t rows, int64_t n, bool log) {
+  float max[TURNS], span[TURNS], sum[TURNS];
+  ROLLED for (int64_t i = 0; i < rows; i++) max[i] = extremes(x + i * n, n, &span[i]);
+  ROLLED for (int64_t i = 0; i < rows; i++) {
+    float *terms = log ? (float *)0 : y + i * n;
+    sum[i] = span[i] > -87.0f ? sum_of_powers(x + i * n, terms, n, max[i], true)
+                              : sum_of_powers(x + i * n, terms, n, max[i], false);
+  }
+  ROLLED for (int64_t i = 0; i < rows; i++) {
+    if (log)
+      subtract_row(x + i * n, y + i * n, n, max[i], glow_logf(sum[i]));
+    else if (span[i] > -69.0f)
+      divide_row(y + i * n, n, sum[i], false);
+    else
+      divide_row(y + i * n, n, sum[i], true);
+  }
+}
+
 void glow_softmax(const GlowSoftmaxParams *p, void *const *ptrs, int64_t begin, int64_t end,
                   char *scratch) {
-  const int64_t n = p->n;
+  const int64_t n = p->n, turns = n > LONG ? 1 : TURNS;
   (void)scratch;
-  ROLLED for (int64_t u = begin; u < end; u++) {
-    const float *x = GLOW_SOFTMAX_PTRS(ptrs).x + u * n;
-    float *y = GLOW_SOFTMAX_PTRS(ptrs).y + u * n, span;
-    const float max = extremes(x, n, &span);
-    float *terms = p->log ? (float *)0 : y;
-    const float sum = span > -87.0f ? sum_of_powers(x, terms, n, max, true)
-                                    : sum_of_powers(x, terms, n, max, false);
-    if (p->log)
-      subtract_row(x, y, n, max, glow_logf(sum));
-    else if (span > -69.0f)
-      divide_row(y, n, sum, false);
-    else
-      divide_row(y, n, sum, true);
-  }
+  ROLLED for (int64_t u = begin; u < end; u += turns)
+      softmax_rows(GLOW_SOFTMAX_PTRS(ptrs).x + u * n, GLOW_SOFTMAX_PTRS(ptrs).y + u * n,
+                   end - u < turns ? end - u : turns, n, p->log);
 }

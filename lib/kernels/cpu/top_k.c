@@ -12,6 +12,7 @@
 
 #define LANES16                                                                                    \
   _Pragma("clang loop vectorize(enable) interleave(disable)") for (int l = 0; l < 16; l++)
+#define EACH_OF(n) _Pragma("clang loop vectorize(enable)") for (int64_t i = 0; i < (n); i++)
 #define EACH(n) _Pragma("clang loop vectorize(enable)") for (int64_t l = 0; l < (n); l++)
 
 /* What library code calls, lest all of it share the registers. */
@@ -220,6 +221,8 @@ INTEGER_KEYS(i64, int64_t)
 /* ---- Lines ----------------------------------------------------------------------------------- */
 
 enum { ENOUGH = 64 }; /* entries that are sorted with those that are too many */
+enum { SHORT = 8 };   /* elements of a line that is one register */
+typedef Narrow Short __attribute__((vector_size(SHORT * 8), aligned(8)));
 
 /* F: the integer of the width of an element; `of`: the kind that has its keys; E, e: its entries.
  */
@@ -335,11 +338,40 @@ enum { ENOUGH = 64 }; /* entries that are sorted with those that are too many */
     return e##_sort(r.all, work, p->k);                                                            \
   }                                                                                                \
                                                                                                    \
+  /* Lines of at most eight elements with narrow entries: these are one register. */               \
+  INLINE void kind##_short(const GlowTopKParams *p, int64_t lines, const F *x, int64_t pitch,      \
+                           F *y, int64_t *at, int64_t next, F flip) {                              \
+    ROLLED for (int64_t l = 0; l < lines; l++, x += pitch) {                                       \
+      Narrow all[SHORT];                                                                           \
+      if (p->n == SHORT) {                                                                         \
+        EACH_OF(SHORT) all[i] = narrow_entry(of##_key(x[i], flip), i);                             \
+      } else {                                                                                     \
+        ROLLED for (int64_t i = 0; i < SHORT; i++) all[i] =                                        \
+            i < p->n ? narrow_entry(of##_key(x[i], flip), i) : narrow_worst();                     \
+      }                                                                                            \
+      Short v = *(const Short *)all;                                                               \
+      ROLLED for (int64_t i = 0; i < p->k; i++) {                                                  \
+        const Narrow best = __builtin_reduce_max(v);                                               \
+        const int64_t from = narrow_index(best);                                                   \
+        if (y)                                                                                     \
+          y[l * next + i * p->inner] = x[from];                                                    \
+        if (at)                                                                                    \
+          at[l * next + i * p->inner] = from;                                                      \
+        const Short taken = v == best;                                                             \
+        v = (v & ~taken) | (taken & narrow_worst());                                               \
+      }                                                                                            \
+    }                                                                                              \
+  }                                                                                                \
+                                                                                                   \
   /* Lines of neighbours, `pitch` apart, whose results are `next` apart and may be wanted or not.  \
    */                                                                                              \
   APART void kind##_lines(const GlowTopKParams *p, int64_t lines, const F *x, int64_t pitch, F *y, \
                           int64_t *at, int64_t next, char *scratch) {                              \
     const F flip = (F)((FLIP) ^ (p->smallest ? -1 : 0));                                           \
+    if (sizeof(E) == sizeof(Narrow) && p->n <= SHORT && p->k > 1 && p->k <= SHORT / 2) {           \
+      kind##_short(p, lines, x, pitch, y, at, next, flip);                                         \
+      return;                                                                                      \
+    }                                                                                              \
     ROLLED for (int64_t l = 0; p->k == 1 && l < lines; l++, x += pitch) {                          \
       const int64_t i = kind##_first(x, p->n, flip);                                               \
       if (y)                                                                                       \

@@ -1,12 +1,15 @@
-/* Transpositions of matrices of 8-, 16-, 32- and 64-bit elements: 4x4 elements in registers, in
- * stripes of columns so that every cache line that is touched is used while it is there. Where
+/* Transpositions of matrices of 8-, 16-, 32- and 64-bit elements: blocks of elements in registers,
+ * in stripes of columns so that every cache line that is touched is used while it is there. Where
  * columns are far apart in the result, whole lines of it are written one after the other: those
  * that lie a power of two apart would drive each other out of the cache. */
 #include "place.h"
 
 enum { LINE = 64, FAR = 4096 }; /* bytes */
 
-#define TRANSPOSE(bits)                                                                            \
+/* ---- Blocks ---------------------------------------------------------------------------------- */
+
+/* 4 x 4 elements. */
+#define FOUR(bits)                                                                                 \
   typedef uint##bits##_t Four##bits                                                                \
       __attribute__((vector_size(bits / 2), aligned(bits / 8), may_alias));                        \
   typedef uint##bits##_t Unit##bits __attribute__((may_alias));                                    \
@@ -23,34 +26,99 @@ enum { LINE = 64, FAR = 4096 }; /* bytes */
     *(Four##bits *)(to + to_step) = __builtin_shufflevector(ac0, bd0, 2, 6, 3, 7);                 \
     *(Four##bits *)(to + 2 * to_step) = __builtin_shufflevector(ac1, bd1, 0, 4, 1, 5);             \
     *(Four##bits *)(to + 3 * to_step) = __builtin_shufflevector(ac1, bd1, 2, 6, 3, 7);             \
-  }                                                                                                \
+  }
+FOUR(8)
+FOUR(16)
+FOUR(32)
+FOUR(64)
+
+/* 8 x 8 bytes: rows 0 and 4, then 0, 2, 4 and 6, then all are put between each other. */
+typedef uint8_t Half8 __attribute__((vector_size(8), aligned(1), may_alias));
+typedef uint8_t Whole8 __attribute__((vector_size(16)));
+#define LOW(a, b)                                                                                  \
+  __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
+#define HIGH(a, b)                                                                                 \
+  __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
+INLINE void block_8(Unit8 *to, int64_t to_step, const Unit8 *from, int64_t from_step) {
+  Whole8 z[4], out[4];
+  UNROLL for (int i = 0; i < 4; i++) {
+    const Half8 a = *(const Half8 *)(from + i * from_step);
+    const Half8 b = *(const Half8 *)(from + (i + 4) * from_step);
+    z[i] = __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15);
+  }
+  const Whole8 even0 = LOW(z[0], z[2]), even1 = HIGH(z[0], z[2]);
+  const Whole8 odd0 = LOW(z[1], z[3]), odd1 = HIGH(z[1], z[3]);
+  out[0] = LOW(even0, odd0), out[1] = HIGH(even0, odd0);
+  out[2] = LOW(even1, odd1), out[3] = HIGH(even1, odd1);
+  UNROLL for (int i = 0; i < 4; i++) {
+    *(Half8 *)(to + 2 * i * to_step) =
+        __builtin_shufflevector(out[i], out[i], 0, 1, 2, 3, 4, 5, 6, 7);
+    *(Half8 *)(to + (2 * i + 1) * to_step) =
+        __builtin_shufflevector(out[i], out[i], 8, 9, 10, 11, 12, 13, 14, 15);
+  }
+}
+
+/* 8 rows by 4 columns: rows 0 to 3 and 4 to 7 in the halves of registers. */
+typedef uint32_t Eight32 __attribute__((vector_size(32), aligned(4), may_alias));
+#define LOW_HALVES(a, b) __builtin_shufflevector(a, b, 0, 8, 1, 9, 4, 12, 5, 13)
+#define HIGH_HALVES(a, b) __builtin_shufflevector(a, b, 2, 10, 3, 11, 6, 14, 7, 15)
+INLINE void block_32(Unit32 *to, int64_t to_step, const Unit32 *from, int64_t from_step) {
+  Eight32 v[4];
+  UNROLL for (int i = 0; i < 4; i++) {
+    const Four32 a = *(const Four32 *)(from + i * from_step);
+    const Four32 b = *(const Four32 *)(from + (i + 4) * from_step);
+    v[i] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7);
+  }
+  const Eight32 even0 = LOW_HALVES(v[0], v[2]), even1 = HIGH_HALVES(v[0], v[2]);
+  const Eight32 odd0 = LOW_HALVES(v[1], v[3]), odd1 = HIGH_HALVES(v[1], v[3]);
+  *(Eight32 *)to = LOW_HALVES(even0, odd0);
+  *(Eight32 *)(to + to_step) = HIGH_HALVES(even0, odd0);
+  *(Eight32 *)(to + 2 * to_step) = LOW_HALVES(even1, odd1);
+  *(Eight32 *)(to + 3 * to_step) = HIGH_HALVES(even1, odd1);
+}
+
+#define block_16 four_16
+#define block_64 four_64
+
+/* ---- Matrices -------------------------------------------------------------------------------- */
+
+/* Rows [r0, r1) of columns [c0, c1), whole blocks of 4 x 4. */
+#define FOURS(bits, r0, r1, c0, c1)                                                                \
+  ROLLED for (int64_t r = (r0); r < (r1); r += 4) ROLLED for (int64_t c = (c0); c < (c1); c += 4)  \
+      four_##bits(y + c * next_to + r, next_to, x + r * next_from + c, next_from);
+
+/* R, C: rows and columns of a block. */
+#define TRANSPOSE(bits, R, C)                                                                      \
   INLINE void stripe_##bits(const GlowTransposeParams *p, Unit##bits *y, const Unit##bits *x,      \
                             int64_t count) {                                                       \
     const int64_t rows = p->rows / 4 * 4, columns = count / 4 * 4;                                 \
+    const int64_t rows_r = rows / R * R, columns_c = count / C * C;                                \
     const int64_t next_to = p->column_to, next_from = p->row_from;                                 \
     if (next_to * bits / 8 < FAR) {                                                                \
-      ROLLED for (int64_t r = 0; r < rows; r += 4) {                                               \
+      ROLLED for (int64_t r = 0; r < rows_r; r += R) {                                             \
         Unit##bits *to = y + r;                                                                    \
         const Unit##bits *from = x + r * next_from;                                                \
         if (count == GLOW_TRANSPOSE_TILE) {                                                        \
-          UNROLL for (int c = 0; c < GLOW_TRANSPOSE_TILE; c += 4)                                  \
-              four_##bits(to + c * next_to, next_to, from + c, next_from);                         \
+          UNROLL for (int c = 0; c < GLOW_TRANSPOSE_TILE; c += C)                                  \
+              block_##bits(to + c * next_to, next_to, from + c, next_from);                        \
           continue;                                                                                \
         }                                                                                          \
-        ROLLED for (int64_t c = 0; c < columns; c += 4, to += 4 * next_to)                         \
-            four_##bits(to, next_to, from + c, next_from);                                         \
+        ROLLED for (int64_t c = 0; c < columns_c; c += C, to += C * next_to)                       \
+            block_##bits(to, next_to, from + c, next_from);                                        \
       }                                                                                            \
     } else {                                                                                       \
-      ROLLED for (int64_t r0 = 0, r1; r0 < rows; r0 = r1) {                                        \
-        r1 = r0 + LINE * 8 / bits < rows ? r0 + LINE * 8 / bits : rows;                            \
+      ROLLED for (int64_t r0 = 0, r1; r0 < rows_r; r0 = r1) {                                      \
+        r1 = r0 + LINE * 8 / bits < rows_r ? r0 + LINE * 8 / bits : rows_r;                        \
         Unit##bits *to = y;                                                                        \
-        ROLLED for (int64_t c = 0; c < columns; c += 4, to += 4 * next_to) {                       \
+        ROLLED for (int64_t c = 0; c < columns_c; c += C, to += C * next_to) {                     \
           const Unit##bits *from = x + r0 * next_from + c;                                         \
-          ROLLED for (int64_t r = r0; r < r1; r += 4, from += 4 * next_from)                       \
-              four_##bits(to + r, next_to, from, next_from);                                       \
+          ROLLED for (int64_t r = r0; r < r1; r += R, from += R * next_from)                       \
+              block_##bits(to + r, next_to, from, next_from);                                      \
         }                                                                                          \
       }                                                                                            \
     }                                                                                              \
+    FOURS(bits, 0, rows_r, columns_c, columns)                                                     \
+    FOURS(bits, rows_r, rows, 0, columns)                                                          \
     ROLLED for (int64_t c = columns; c < count; c++) {                                             \
       ROLLED for (int64_t r = 0; r < rows; r++) y[c * next_to + r] = x[r * next_from + c];         \
     }                                                                                              \
@@ -78,7 +146,7 @@ enum { LINE = 64, FAR = 4096 }; /* bytes */
     }                                                                                              \
   }
 
-TRANSPOSE(8)
-TRANSPOSE(16)
-TRANSPOSE(32)
-TRANSPOSE(64)
+TRANSPOSE(8, 8, 8)
+TRANSPOSE(16, 4, 4)
+TRANSPOSE(32, 8, 4)
+TRANSPOSE(64, 4, 4)

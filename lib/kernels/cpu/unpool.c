@@ -9,8 +9,6 @@ INLINE int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 
 /* ---- MaxUnpool ------------------------------------------------------------------------------- */
 
-enum { AHEAD = 4096 }; /* bytes */
-
 /* Where an index of the implied extents lies in Y. */
 INLINE int64_t place_of(const GlowUnpoolParams *p, int64_t index) {
   int64_t place = 0;
@@ -23,8 +21,7 @@ INLINE int64_t place_of(const GlowUnpoolParams *p, int64_t index) {
   return place;
 }
 
-/* One unit. Zeros are written ahead of the elements, so that both meet in a cache: `done` elements
- * of Y have been. The fault stands behind the operands. */
+/* One unit. The fault stands behind the operands. */
 #define UNPOOL(bits, T)                                                                            \
   void glow_max_unpool_##bits(const GlowUnpoolParams *p, void *const *ptrs, int64_t begin,         \
                               int64_t end, char *scratch) {                                        \
@@ -33,8 +30,9 @@ INLINE int64_t place_of(const GlowUnpoolParams *p, int64_t index) {
     const int64_t *restrict indices = GLOW_MAX_UNPOOL_PTRS(ptrs).indices;                          \
     const int64_t elements = p->elements, size = p->size, count = begin < end ? p->count : 0;      \
     GlowFault *fault = ptrs[3];                                                                    \
-    int64_t done = 0;                                                                              \
     (void)scratch;                                                                                 \
+    if (begin < end)                                                                               \
+      __builtin_memset(y, 0, (size_t)size * sizeof(T));                                            \
     ROLLED for (int64_t i = 0; i < count; i++) {                                                   \
       const int64_t index = indices[i];                                                            \
       if ((uint64_t)index >= (uint64_t)elements) {                                                 \
@@ -42,15 +40,8 @@ INLINE int64_t place_of(const GlowUnpoolParams *p, int64_t index) {
         fault->detail = index;                                                                     \
         return;                                                                                    \
       }                                                                                            \
-      const int64_t place = place_of(p, index);                                                    \
-      if (place >= done) {                                                                         \
-        const int64_t next = least(place + AHEAD / (int64_t)sizeof(T), size);                      \
-        __builtin_memset(y + done, 0, (size_t)(next - done) * sizeof(T));                          \
-        done = next;                                                                               \
-      }                                                                                            \
-      y[place] = x[i];                                                                             \
+      y[place_of(p, index)] = x[i];                                                                \
     }                                                                                              \
-    __builtin_memset(y + done, 0, (size_t)(size - done) * sizeof(T));                              \
   }
 UNPOOL(8, uint8_t)
 UNPOOL(16, uint16_t)
@@ -206,6 +197,13 @@ INLINE void fold_row(const GlowCol2ImParams *p, const Tap *taps, int64_t count, 
   }
 }
 
+/* Whether row r of an image has all taps along its axis. Those of the next one, if it has them,
+ * too, are a row of blocks further. */
+INLINE bool row_has_all(const GlowCol2ImParams *p, int64_t r) {
+  const int64_t first = r + p->before[1];
+  return p->stride[1] == 1 && first < p->count[1] && first >= (p->kernel[1] - 1) * p->dilation[1];
+}
+
 INLINE void fold_rows(const GlowCol2ImParams *p, const float *x, float *y, int64_t begin,
                       int64_t end) {
   const int64_t blocks = p->count[0] * p->count[1] * p->count[2];
@@ -213,16 +211,24 @@ INLINE void fold_rows(const GlowCol2ImParams *p, const float *x, float *y, int64
   const float *limit = x + p->planes * plane;
   Masks masks;
   find_masks(p, &masks);
+  Tap taps[GLOW_COL2_IM_TAPS];
+  const float *low = x, *high = x; /* the lowest and the highest of where taps are from */
+  int64_t count = 0;
   ROLLED for (int64_t u = begin; u < end; u++) {
     const int64_t r1 = u % p->image[1], rest = u / p->image[1];
-    Tap taps[GLOW_COL2_IM_TAPS];
-    const int64_t count =
-        find_taps(p, &masks, x + rest / p->image[0] * plane, rest % p->image[0], r1, taps);
-    bool whole = masks.vectors > 0;
-    ROLLED for (int64_t t = 0; t < count; t++) whole &=
-        (uintptr_t)taps[t].from >= (uintptr_t)x &&
-        (uintptr_t)(taps[t].from + masks.vectors * GLOW_VL) <= (uintptr_t)limit;
-    if (whole)
+    if (u > begin && r1 > 0 && row_has_all(p, r1 - 1) && row_has_all(p, r1)) {
+      ROLLED for (int64_t t = 0; t < count; t++) taps[t].from += p->count[2];
+      low += p->count[2], high += p->count[2];
+    } else {
+      count = find_taps(p, &masks, x + rest / p->image[0] * plane, rest % p->image[0], r1, taps);
+      low = high = count ? taps[0].from : x;
+      ROLLED for (int64_t t = 1; t < count; t++) {
+        low = (uintptr_t)taps[t].from < (uintptr_t)low ? taps[t].from : low;
+        high = (uintptr_t)taps[t].from > (uintptr_t)high ? taps[t].from : high;
+      }
+    }
+    if (masks.vectors > 0 && (uintptr_t)low >= (uintptr_t)x &&
+        (uintptr_t)(high + masks.vectors * GLOW_VL) <= (uintptr_t)limit)
       fold_whole_row(&masks, taps, count, y + u * p->image[2], y + end * p->image[2]);
     else
       fold_row(p, taps, count, x, limit, y + u * p->image[2], y + end * p->image[2]);
