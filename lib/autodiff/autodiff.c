@@ -235,7 +235,8 @@ static GlowValue *where_it_holds(GlowSweep *s, const GlowNode *n, GlowValue *v) 
 
 /* What is unspecified where a predicate does not hold counts as zero there: derivatives by results,
  * row by row, before the rule for a vector predicate; for a bool<>, which the nodes of the rule
- * copy, behind the rule, where a derivative leaves the predicate. */
+ * copy, and for rows that an element-wise operator takes as they are, behind the rule, where a
+ * derivative leaves the predicate. */
 static bool mask_results(GlowSweep *s, const GlowNode *n, GlowValue **dy) {
   if (!n->pred.value || n->pred.value->type->rank == 0)
     return true;
@@ -245,11 +246,20 @@ static bool mask_results(GlowSweep *s, const GlowNode *n, GlowValue **dy) {
   return true;
 }
 
+/* Whether the rows of the operand x of n are those of n's result. */
+static bool has_rows_of(const GlowNode *n, const GlowValue *x) {
+  const GlowType *a = x->type, *b = n->nresults ? n->results[0].type : a;
+  return GLOW_HAS(glow_node_desc(n), ELEMENTWISE) && glow_type_is_static(a) &&
+         glow_type_is_static(b) && a->rank == b->rank && a->rank &&
+         a->dims[0].size == b->dims[0].size;
+}
+
 bool glow_sweep_add(GlowSweep *s, const GlowNode *n, GlowValue *x, GlowValue *dx) {
   s->b->pred = NULL;
   const GlowNode *def = x->kind == GLOW_VALUE_RESULT ? x->def.node : NULL;
+  const GlowValue *mask = n->pred.value;
   bool leaves =
-      n->pred.value && n->pred.value->type->rank == 0 && !(def && def->pred.value == n->pred.value);
+      mask && !(def && def->pred.value == mask) && (mask->type->rank == 0 || has_rows_of(n, x));
   if (dx && leaves)
     dx = where_it_holds(s, n, dx);
   return dx && add_adjoint(s, x, dx);
