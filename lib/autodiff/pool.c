@@ -1,6 +1,8 @@
 /* Gradient rules of pools.
  *
- *   MaxPool      dY is added to zeros where Argmax says: along rows, one for each image and channel
+ *   MaxPool      dY is added to zeros where Argmax says: along rows, one for each image and
+ * channel. Where windows lie side by side, dY is repeated over each, and chosen for the first
+ *                element that is the largest; that takes no indices
  *   AveragePool  dY divided by the number of elements of each window goes to all of them: a
  *                ConvTranspose of each channel with ones, with strides of 1 a Convolution; where
  *                windows lie side by side, an Expand
@@ -26,11 +28,86 @@ static GlowValue *argmax_of(const GlowGrad *g) {
   return again ? &again->results[1] : NULL;
 }
 
+/* Extents of windows that lie side by side and fill X. */
+typedef struct Tiles {
+  uint32_t spatial, first;
+  int64_t kernel[GLOW_MAX_RANK], in[GLOW_MAX_RANK], taps;
+} Tiles;
+
+/* False if windows do not lie so, or if their elements cannot be numbered in X's kind. */
+static bool find_tiles(const GlowGrad *g, Tiles *t) {
+  const GlowMaxPoolMembers *m = g->n->members;
+  const GlowType *x = glow_grad_in(g, 0)->type, *y = g->dy[0]->type;
+  *t = (Tiles){.spatial = x->rank - 2, .first = m->layout == GLOW_LAYOUT_NHWC ? 1 : 2, .taps = 1};
+  for (uint32_t i = 0; i < t->spatial; i++) {
+    int64_t k = glow_slide_entry(m->kernels, i, 1), out = y->dims[t->first + i].size;
+    t->kernel[i] = k;
+    t->in[i] = x->dims[t->first + i].size;
+    t->taps *= k;
+    if ((out > 1 && glow_slide_entry(m->strides, i, 1) != k) || t->in[i] != out * k ||
+        (k > 1 && glow_slide_entry(m->dilations, i, 1) > 1) || glow_slide_entry(m->pads, i, 0) ||
+        t->in[i] > 1 << 16 || t->taps > 128)
+      return false;
+  }
+  return true;
+}
+
+/* v repeated over its window. */
+static GlowValue *over_tiles(const GlowGrad *g, const Tiles *t, GlowValue *v) {
+  int64_t axes[GLOW_MAX_RANK];
+  for (uint32_t i = 0; i < t->spatial; i++)
+    axes[i] = t->first + i;
+  GlowResizeMembers m = {.mode = GLOW_RESIZE_MODE_NEAREST,
+                         .coordinate_transformation_mode = GLOW_COORDINATES_ASYMMETRIC,
+                         .nearest_mode = GLOW_NEAREST_MODE_FLOOR,
+                         .axes = glow_array_i64(g->b->module, axes, t->spatial),
+                         .cubic_coeff_a = -0.75f};
+  GlowValue *ins[] = {v, NULL, NULL,
+                      glow_constant_ints(g->b->module, g->n, "map", t->in, t->spatial)};
+  GlowNode *n = v ? glow_build(g->b, GLOW_OP_RESIZE, ins, 4, &m, NULL) : NULL;
+  return n ? &n->results[0] : NULL;
+}
+
+/* Minus the number of each element of X in its window, broadcast over images and channels. */
+static GlowValue *minus_number(const GlowGrad *g, const Tiles *t) {
+  const GlowType *x = glow_grad_in(g, 0)->type;
+  int64_t step = 1;
+  GlowValue *sum = NULL;
+  for (uint32_t i = t->spatial; i-- > 0; step *= t->kernel[i]) {
+    int64_t *list = GLOW_NEW_ARRAY(g->b->module->arena, int64_t, (size_t)t->in[i] + 1);
+    for (int64_t k = 0; k < t->in[i]; k++)
+      list[k] = -(k % t->kernel[i]) * step;
+    GlowValue *v =
+        glow_constant_numbers(g->b->module, g->n, "order", x->kind, list, (uint32_t)t->in[i]);
+    v = glow_build_along(g->b, g->n, v, x->rank, t->first + i);
+    sum = sum ? glow_then2(g->b, GLOW_OP_ADD, sum, v) : v;
+  }
+  return sum;
+}
+
+/* The numbers of the elements that are the largest of their windows, NaN above all; the first of
+ * them is where MaxPool finds the largest of these negative numbers. */
+static GlowValue *chosen(const GlowGrad *g, const Tiles *t) {
+  GlowValue *x = glow_grad_in(g, 0), *top = over_tiles(g, t, glow_node_out(g->n, 0));
+  GlowValue *is_top = glow_then2(g->b, GLOW_OP_EQUAL, x, top);
+  is_top = glow_then2(g->b, GLOW_OP_OR, is_top, glow_then1(g->b, GLOW_OP_IS_NAN, x, NULL));
+  GlowValue *none = glow_build_scalar(g->b, x->type->kind, -(double)t->taps);
+  GlowValue *number = glow_then3(g->b, GLOW_OP_WHERE, is_top, minus_number(g, t), none);
+  GlowMaxPoolMembers m = *(const GlowMaxPoolMembers *)g->n->members;
+  GlowValue *first = glow_then1(g->b, GLOW_OP_MAX_POOL, number, &m);
+  GlowValue *there = glow_then2(g->b, GLOW_OP_EQUAL, number, over_tiles(g, t, first));
+  return glow_then3(g->b, GLOW_OP_WHERE, there, over_tiles(g, t, g->dy[0]),
+                    glow_build_scalar(g->b, x->type->kind, 0));
+}
+
 bool glow_grad_max_pool(GlowGrad *g) {
   const GlowMaxPoolMembers *m = g->n->members;
   const GlowType *x = glow_grad_in(g, 0)->type, *y = g->dy[0]->type;
   if (!glow_type_is_static(x) || !glow_type_is_static(y))
     return false;
+  Tiles t;
+  if (glow_type_elements(x) && find_tiles(g, &t))
+    return glow_grad_put(g, 0, chosen(g, &t));
   /* Elements of X and Y in a row; with channels last the maps of an image are one row. */
   int64_t rows = x->dims[0].size * (m->layout == GLOW_LAYOUT_NHWC ? 1 : x->dims[1].size);
   if (rows == 0)
