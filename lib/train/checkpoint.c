@@ -2,7 +2,6 @@
 #include "train/checkpoint.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,8 +13,36 @@
 #include "backend/interp/interp.h"
 #include "driver/state.h"
 #include "support/checksum.h"
+#include "train/checkpoint_internal.h"
 
-static const char *sibling(const GlowCheckpoints *c, const char *what);
+/* ---- Names ----------------------------------------------------------------------------------- */
+
+/* How long the name of a path is without its extension. */
+static size_t stem_length(const char *path) {
+  const char *base = glow_path_base(path), *dot = strrchr(base, '.');
+  return dot && dot > base ? (size_t)(dot - path) : strlen(path);
+}
+
+/* STEM-WHAT.EXT of the last checkpoint's path. */
+static const char *sibling(const GlowCheckpoints *c, const char *what) {
+  size_t stem = stem_length(c->path);
+  return glow_str_printf(c->session->ctx, "%.*s-%s%s", (int)stem, c->path, what, c->path + stem);
+}
+
+/* The step in a name of the form STEM-STEP.EXT; -1: it has another form. */
+static int64_t step_of(const char *name, const char *base) {
+  size_t stem = stem_length(base), n = strlen(name), extension = strlen(base + stem);
+  if (n <= stem + 1 + extension || strncmp(name, base, stem) != 0 || name[stem] != '-' ||
+      strcmp(name + n - extension, base + stem) != 0)
+    return -1;
+  int64_t step = 0;
+  for (const char *p = name + stem + 1; p < name + n - extension; p++) {
+    if (*p < '0' || *p > '9' || step > INT64_MAX / 100)
+      return -1;
+    step = 10 * step + (*p - '0');
+  }
+  return step;
+}
 
 /* ---- Variables ------------------------------------------------------------------------------- */
 
@@ -54,28 +81,13 @@ static bool declare(GlowCheckpoints *c, GlowValues *values, GlowStorage *st) {
   return true;
 }
 
-/* A checksum of the names and types of all variables, in the order of the module. */
-static uint64_t hash_variables(const GlowModule *m) {
-  GlowChecksum sum = glow_checksum_begin(0);
-  for (const GlowStorage *st = m->first_storage; st; st = st->next) {
-    if (st->cls != GLOW_VARIABLE)
-      continue;
-    const char *type = glow_type_str(m->ctx, st->value.type);
-    glow_checksum_add(&sum, st->value.name, strlen(st->value.name));
-    glow_checksum_add(&sum, ":", 1);
-    glow_checksum_add(&sum, type, strlen(type));
-    glow_checksum_add(&sum, "\n", 1);
-  }
-  return glow_checksum_end(&sum);
-}
-
 GlowStatus glow_checkpoints_begin(GlowCheckpoints *c, GlowSession *s) {
   c->session = s;
   if (c->path) {
     glow_output_clean(c->path);
     glow_output_clean(sibling(c, "best"));
   }
-  c->hash = hash_variables(s->module);
+  c->hash = glow_checkpoint_hash(s->module);
   GlowValues *values = glow_values_create(s->module);
   GlowDefer destroy;
   glow_defer_push(s->ctx, &destroy, glow_values_destroy_fn, values);
@@ -90,113 +102,6 @@ void glow_checkpoints_close(GlowCheckpoints *c) {
   for (uint32_t i = 0; i < c->variables.count; i++)
     glow_tensor_free(c->variables.data[i].value);
   c->variables.count = 0;
-}
-
-/* ---- Reading --------------------------------------------------------------------------------- */
-
-static const char *metadata(const GlowBlob *blob, const char *key) {
-  for (uint32_t i = 0; i < blob->nmetadata; i++)
-    if (!strcmp(blob->metadata[i].key, key))
-      return blob->metadata[i].text;
-  return NULL;
-}
-
-/* A number in the metadata that is not negative. */
-static bool read_number(GlowContext *ctx, GlowLoc at, const GlowBlob *blob, const char *key,
-                        uint64_t *number) {
-  const char *text = metadata(blob, key);
-  char *end = NULL;
-  errno = 0;
-  *number = text && *text >= '0' && *text <= '9' ? strtoull(text, &end, 10) : 0;
-  if (end && !*end && !errno)
-    return true;
-  if (text)
-    glow_error(ctx, at, "'%s' is no %s", text, key);
-  else
-    glow_error(ctx, at, "this is no checkpoint: its metadata have no '%s'", key);
-  return false;
-}
-
-/* Whether a checksum in the metadata, if there is one, is this one. */
-static bool has_sum(GlowContext *ctx, GlowLoc at, const GlowBlob *blob, const char *key,
-                    uint64_t sum) {
-  const char *text = metadata(blob, key);
-  char wanted[17];
-  snprintf(wanted, sizeof wanted, "%016" PRIx64, sum);
-  if (!text || !strcmp(text, wanted))
-    return true;
-  glow_error(ctx, at, "the file is damaged: the checksum of its %s is %s, not %s", key, wanted,
-             text);
-  return false;
-}
-
-static bool has_order(GlowContext *ctx, GlowLoc at, const GlowBlob *blob, const GlowOrder *wanted) {
-  GlowOrder o = {0};
-  uint64_t samples, batch;
-  const char *seed = metadata(blob, "seed");
-  o.shuffled = !seed || strcmp(seed, "none") != 0;
-  if (!read_number(ctx, at, blob, "samples", &samples) ||
-      !read_number(ctx, at, blob, "batch", &batch) ||
-      (o.shuffled && !read_number(ctx, at, blob, "seed", &o.seed)))
-    return false;
-  if (o.shuffled == wanted->shuffled && (!o.shuffled || o.seed == wanted->seed) &&
-      samples == (uint64_t)wanted->samples && batch == (uint64_t)wanted->batch)
-    return true;
-  const char *now = wanted->shuffled ? glow_str_printf(ctx, "%" PRIu64, wanted->seed) : "none";
-  glow_error(ctx, at,
-             "it was made in another order: seed %s, %" PRIu64 " samples, batches of %" PRIu64
-             "; here they are seed %s, %lld samples, batches of %lld",
-             seed, samples, batch, now, (long long)wanted->samples, (long long)wanted->batch);
-  glow_note(ctx, GLOW_NOWHERE, "--reset-order takes the new order from this step on");
-  return false;
-}
-
-/* Says of each variable that the file lacks. */
-static bool has_all(GlowSession *s, GlowLoc at, const GlowBlob *blob) {
-  bool ok = true;
-  for (const GlowStorage *st = s->module->first_storage; st; st = st->next) {
-    if (st->cls != GLOW_VARIABLE || glow_blob_find(blob, st->value.name))
-      continue;
-    glow_error(s->ctx, at, "it has no variable '%s', which is %s", st->value.name,
-               glow_type_str(s->ctx, st->value.type));
-    ok = false;
-  }
-  return ok;
-}
-
-static uint64_t hash_entries(const GlowBlob *blob) {
-  GlowChecksum sum = glow_checksum_begin(0);
-  for (uint32_t i = 0; i < blob->nentries; i++)
-    glow_checksum_add(&sum, blob->entries[i].data, blob->entries[i].bytes);
-  return glow_checksum_end(&sum);
-}
-
-GlowStatus glow_checkpoint_take(const GlowCheckpoints *c, GlowSession *s, const GlowBlob *blob,
-                                GlowLoc at, bool reset, int64_t *step) {
-  GlowContext *ctx = s->ctx;
-  uint64_t steps;
-  if (!read_number(ctx, at, blob, "step", &steps))
-    return GLOW_BAD_INPUT;
-  bool fits = glow_state_take(s, blob, at);
-  fits = has_all(s, at, blob) && fits;
-  if (!fits || !has_sum(ctx, at, blob, "variables", hash_variables(s->module)) ||
-      !has_sum(ctx, at, blob, "data", hash_entries(blob)))
-    return GLOW_BAD_INPUT;
-  if (!reset && !has_order(ctx, at, blob, &c->order))
-    return GLOW_BAD_INPUT;
-  if (steps > INT64_MAX) {
-    glow_error(ctx, at, "'%s' is no step", metadata(blob, "step"));
-    return GLOW_BAD_INPUT;
-  }
-  *step = (int64_t)steps;
-  return GLOW_OK;
-}
-
-GlowStatus glow_checkpoint_read(GlowCheckpoints *c, GlowSession *s, const char *path, bool reset,
-                                int64_t *step) {
-  const GlowBlob *blob = glow_state_open(s->ctx, path);
-  return blob ? glow_checkpoint_take(c, s, blob, glow_loc_file(s->ctx, path), reset, step)
-              : GLOW_BAD_INPUT;
 }
 
 /* ---- Writing --------------------------------------------------------------------------------- */
@@ -266,34 +171,8 @@ static GlowStatus write_file(const GlowCheckpoints *c, const GlowState *state, i
   return status;
 }
 
-/* ---- Names ----------------------------------------------------------------------------------- */
-
-/* How long the name of a path is without its extension. */
-static size_t stem_length(const char *path) {
-  const char *base = glow_path_base(path), *dot = strrchr(base, '.');
-  return dot && dot > base ? (size_t)(dot - path) : strlen(path);
-}
-
-/* STEM-WHAT.EXT of the last checkpoint's path. */
-static const char *sibling(const GlowCheckpoints *c, const char *what) {
-  size_t stem = stem_length(c->path);
-  return glow_str_printf(c->session->ctx, "%.*s-%s%s", (int)stem, c->path, what, c->path + stem);
-}
-
-/* The step in a name of the form STEM-STEP.EXT; -1: it has another form. */
-static int64_t step_of(const char *name, const char *base) {
-  size_t stem = stem_length(base), n = strlen(name), extension = strlen(base + stem);
-  if (n <= stem + 1 + extension || strncmp(name, base, stem) != 0 || name[stem] != '-' ||
-      strcmp(name + n - extension, base + stem) != 0)
-    return -1;
-  int64_t step = 0;
-  for (const char *p = name + stem + 1; p < name + n - extension; p++) {
-    if (*p < '0' || *p > '9' || step > INT64_MAX / 100)
-      return -1;
-    step = 10 * step + (*p - '0');
-  }
-  return step;
-}
+/* ---- Which ones stay --------------------------------------------------------------------------
+ */
 
 typedef GLOW_VEC(int64_t) Steps;
 
@@ -359,7 +238,7 @@ bool glow_checkpoint_best(const GlowCheckpoints *c, double *score) {
   glow_hold_begin(ctx, &hold);
   const GlowBlob *blob = glow_state_open(ctx, path);
   glow_hold_end(&hold);
-  const char *text = blob ? metadata(blob, "score") : NULL;
+  const char *text = blob ? glow_checkpoint_text(blob, "score") : NULL;
   char *end = NULL;
   *score = text ? glow_parse_double(text, &end) : 0;
   return text && end != text && !*end;
