@@ -306,9 +306,19 @@ static bool visit_lowering(GlowSweep *s, GlowNode *n) {
   return true;
 }
 
+/* Entries that rules may read: one for each port as well, if the node leaves out optional ones. */
+static uint32_t operand_slots(const GlowNode *n) {
+  uint32_t ports = glow_node_desc(n)->nin;
+  return n->noperands > ports ? n->noperands : ports;
+}
+static uint32_t result_slots(const GlowNode *n) {
+  uint32_t ports = glow_node_desc(n)->nout;
+  return n->nresults > ports ? n->nresults : ports;
+}
+
 /* Adds what the derivatives dy of n's results contribute to those of its operands, by n's rule. */
 static bool visit_rule(GlowSweep *s, const GlowNode *n, GlowValue **dy, const bool *wanted) {
-  GlowValue **dx = GLOW_NEW_ARRAY(s->arena, GlowValue *, n->noperands + 1);
+  GlowValue **dx = GLOW_NEW_ARRAY(s->arena, GlowValue *, operand_slots(n));
   unsigned errors = glow_context_error_count(s->b->module->ctx);
   stand_for(s, n);
   if (!mask_results(s, n, dy))
@@ -336,8 +346,8 @@ static bool lacks_none(GlowSweep *s, GlowNode *n) {
 }
 
 static bool visit(GlowSweep *s, GlowNode *n) {
-  GlowValue **dy = GLOW_NEW_ARRAY(s->arena, GlowValue *, n->nresults + 1);
-  bool *wanted = GLOW_NEW_ARRAY(s->arena, bool, n->noperands + 1);
+  GlowValue **dy = GLOW_NEW_ARRAY(s->arena, GlowValue *, result_slots(n));
+  bool *wanted = GLOW_NEW_ARRAY(s->arena, bool, operand_slots(n));
   bool any_result = false, any_operand = false;
   for (uint32_t i = 0; i < n->nresults; i++) {
     const GlowValue *v = &n->results[i];

@@ -13,6 +13,8 @@
 #include "ir/ir.h"
 #include "ops/grad.h"
 
+/* The arrays have an entry for each port as well, of operands and results that the node leaves
+ * out. */
 struct GlowGrad {
   GlowBuilder *b;
   const GlowNode *n;

@@ -10,6 +10,7 @@
 #include "tblgen.h"
 
 #define EVERY ((GlowKindSet)-1)
+enum { MAX_ARGS = 32 }; /* bits of glow_rule_apply's `optional` */
 
 /* What an argument of a helper is. */
 typedef enum ArgKind { ARG_VALUE = 'v', ARG_OPERAND = 'o', ARG_MEMBER = 'm' } ArgKind;
@@ -235,6 +236,8 @@ static void check_operator(const Checker *c, Rule *r) {
   for (uint32_t i = 0; i < op->in.count; i++)
     if (!(op->in.data[i].flags & (GLOW_PORT_OPTIONAL | GLOW_PORT_VARIADIC)))
       needed = i + 1;
+  if (r->args.count > MAX_ARGS)
+    glow_error(c->file->ctx, r->name.loc, "a rule can give at most %d operands", MAX_ARGS);
   if (r->args.count < needed || !operand_port(op, r->args.count - 1))
     glow_error(c->file->ctx, r->name.loc, "%s has %u operands, not %u", op->name.text,
                r->args.count < needed ? needed : op->in.count, r->args.count);
@@ -375,8 +378,8 @@ static void write_settings(Writer *w, const Rule *r) {
 }
 
 static int write_operator(Writer *w, const Rule *r) {
-  int args[16];
-  uint32_t optional = 0, count = r->args.count < 16 ? r->args.count : 16;
+  uint32_t optional = 0, count = r->args.count;
+  int *args = GLOW_NEW_ARRAY(w->file->arena, int, count);
   for (uint32_t i = 0; i < count; i++) {
     args[i] = write_value(w, r->args.data[i]);
     optional |= (uint32_t)is_optional(w, r->args.data[i]) << i;
