@@ -59,7 +59,7 @@ static bool begin(Bench *b, double since) {
 
 static bool serve(Bench *b) {
   long long n;
-  while (scanf("run %lld\n", &n) == 1) {
+  while (scanf(" run %lld", &n) == 1) {
     double since = own_time();
     for (long long i = 0; i < n; i++)
       if (!run_step(b))
