@@ -148,13 +148,19 @@ void case_conv(Program *p) {
   Blocked c = {.n = draw_in(p, 1, 3), .groups = 1, .x = "NCHW16c", .filter = filter};
   c.ic = draw_channels(p, 48);
   c.oc = draw_channels(p, 80);
-  if (draw(p, 4) == 0) {
+  int grouped = draw(p, 8);
+  if (grouped < 2) {
     c.groups = draw_in(p, 2, 3);
     c.ic = 16 * draw_in(p, 1, 2);
     c.oc = c.groups * ob * draw_in(p, 1, 2);
+  } else if (grouped == 2) { /* two groups share a block */
+    ob = 16;
+    c.groups = 2 * draw_in(p, 1, 3);
+    c.ic = 8;
+    c.oc = c.groups * c.ic;
   }
   c.w = draw(p, 3) ? draw_windows(p, 2, 9) : draw_usual_windows(p, 1, 3, 15);
-  write_filter(c.ic < 16 && draw(p, 2) ? c.ic : 16, ob, filter);
+  write_filter(grouped == 2 || (c.ic < 16 && draw(p, 2)) ? c.ic : 16, ob, filter);
   draw_tile(p, &c.w, false, tile);
   c.members = tile;
   put_blocked(p, &c);

@@ -20,8 +20,9 @@ static uint32_t draw(uint32_t below) {
 static int draw_in(int low, int high) { return low + (int)draw((uint32_t)(high - low + 1)); }
 static bool same(float a, float b) { return (a != a && b != b) || memcmp(&a, &b, sizeof a) == 0; }
 
-typedef enum Kind { DIRECT, FEW, GROUPED, DEPTHWISE, KINDS } Kind;
-static const char *const kind_names[KINDS] = {"direct", "few", "grouped", "depthwise"};
+/* SHARED: groups of 8, of which two share a block. */
+typedef enum Kind { DIRECT, FEW, GROUPED, SHARED, DEPTHWISE, KINDS } Kind;
+static const char *const kind_names[KINDS] = {"direct", "few", "grouped", "shared", "depthwise"};
 enum { NO_EPILOGUE, RESIDUAL, CLIP, EPILOGUES };
 
 typedef struct Conv {
@@ -73,6 +74,10 @@ static void set_channels(Conv *c, const GlowIsa *isa) {
     if (c->oc % ob)
       snprintf(c->filter, sizeof c->filter, "OIHW16i16o");
     break;
+  case SHARED:
+    c->groups = 2 * draw_in(1, 4), c->ic = c->oc = 8;
+    snprintf(c->filter, sizeof c->filter, "OIHW8i16o");
+    break;
   default:
     c->groups = draw_in(1, 70), c->ic = c->oc = 1;
     snprintf(c->filter, sizeof c->filter, "OIHW16o");
@@ -103,7 +108,8 @@ static bool draw_conv(Conv *c, Kind kind, const GlowIsa *isa) {
     c->pt = c->pl = c->pb = c->pr = 0;
   }
   set_channels(c, isa);
-  if (kind == DIRECT && draw(3) == 0 && glow_conv_can_scatter(isa, c->kh * c->kw))
+  if ((kind == DIRECT || kind == SHARED) && draw(3) == 0 &&
+      glow_conv_can_scatter(isa, c->kh * c->kw))
     c->scattered = draw_in(1, (int)isa->tile_pixels);
   return out_h(c) > 0 && out_w(c) > 0;
 }
@@ -479,8 +485,8 @@ static void check_machine_code(const Shape *shape, const GlowIsa *isa) {
   bool half = c.kind == GROUPED && c.oc % packed_lanes(isa); /* of a block of the filter */
   if (c.kind == DEPTHWISE)
     snprintf(c.filter, sizeof c.filter, "OIHW16o");
-  else if (c.kind == FEW)
-    set_compact_filter(&c, packed_lanes(isa));
+  else if (c.kind == FEW || c.kind == SHARED)
+    set_compact_filter(&c, c.kind == SHARED ? 16 : packed_lanes(isa));
   else
     snprintf(c.filter, sizeof c.filter, "OIHW16i%do", half ? 16 : packed_lanes(isa));
   GlowContext *ctx = glow_context_create();
@@ -542,7 +548,8 @@ static void check_all_machine_code(const GlowIsa *isa) {
       {DEPTHWISE, 28, 240, 1, 1, 3, 1, 2, false}, {GROUPED, 28, 4, 32, 32, 3, 1, 2, false},
       {DIRECT, 1000, 1, 64, 96, 9, 1, 1, true},   {DIRECT, 1000, 1, 64, 64, 3, 2, 1, true},
       {FEW, 16000, 1, 1, 64, 10, 5, 1, true},     {DEPTHWISE, 500, 96, 1, 1, 7, 1, 1, true},
-      {GROUPED, 500, 4, 32, 32, 3, 1, 1, true},
+      {GROUPED, 500, 4, 32, 32, 3, 1, 1, true},   {SHARED, 56, 16, 8, 8, 3, 1, 1, false},
+      {SHARED, 14, 32, 8, 8, 3, 1, 1, false},     {SHARED, 28, 32, 8, 8, 3, 2, 1, false},
   };
   for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
     check_machine_code(&shapes[i], isa);

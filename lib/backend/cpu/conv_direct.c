@@ -8,16 +8,25 @@
 
 #include <string.h>
 
+/* Whether two groups share each block of channels, in x, in the filter and in y. */
+static bool are_shared(const GlowConvView *c) {
+  return c->groups % 2 == 0 && c->ic == GLOW_CONV_GROUP && c->oc == c->groups * GLOW_CONV_GROUP;
+}
+
 static void read_params(const GlowConvView *c, int64_t wi, int64_t ob, GlowConvParams *p) {
   int64_t group_out = c->oc / c->groups;
+  bool shared = are_shared(c);
   *p = (GlowConvParams){
       .g = c->g,
       .rows = c->y.type->dims[0].size * c->g.oh,
       .ob = ob,
       .block = c->ic < 1 ? 1 : glow_min64(c->ic, GLOW_CONV_BLOCK),
       .wi = wi,
-      .gb = glow_div_up(group_out, ob),
-      .gx = c->groups > 1 ? c->ic / GLOW_CONV_BLOCK * c->g.xc : 0,
+      .gb = shared ? 1 : glow_div_up(group_out, ob),
+      .gx = shared          ? c->g.xc
+            : c->groups > 1 ? c->ic / GLOW_CONV_BLOCK * c->g.xc
+                            : 0,
+      .shared = shared,
   };
 }
 
@@ -128,7 +137,8 @@ static bool read_layouts(GlowSelect *s, const GlowConvView *c, bool few, int64_t
   *ob = blocks[1];
   if (*wi != GLOW_CONV_BLOCK && (*wi != c->ic || *wi > GLOW_CONV_BLOCK))
     return glow_select_fail(s, "a block of its filter has neither 16 input channels nor all");
-  if (c->groups > 1 && (c->ic % GLOW_CONV_BLOCK || c->oc / c->groups % *ob))
+  if (are_shared(c) ? *ob != GLOW_CONV_BLOCK
+                    : c->groups > 1 && (c->ic % GLOW_CONV_BLOCK || c->oc / c->groups % *ob))
     return glow_select_fail(s, "its groups are not whole blocks of channels");
   if ((!few && c->x.strides[4] != 1) || c->y.strides[4] != 1 || !glow_view_is_dense(&c->w))
     return glow_select_fail(s, "the channels of a block are not contiguous");

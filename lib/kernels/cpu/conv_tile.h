@@ -41,10 +41,48 @@ INLINE void step(int mr, int nr, GlowVec acc[GLOW_TILE_PIXELS][GLOW_TILE_VECTORS
   }
 }
 
+/* Channel k of a pixel for vector j of the results, where two groups share a block: each result
+ * reads channel k of its own group. */
+INLINE GlowVec shared_input(const float *pixel, int64_t k, int j) {
+#if GLOW_VL <= GLOW_CONV_GROUP
+  return vec_splat(pixel[j * GLOW_VL / GLOW_CONV_GROUP * GLOW_CONV_GROUP + k]);
+#else
+  (void)j;
+  return vec_halves(pixel[k], pixel[GLOW_CONV_GROUP + k]);
+#endif
+}
+
+/* The same as `step` for groups that share a block. Vectors come one after the other, since no two
+ * read the same input. */
+INLINE void shared_step(int mr, int nr, GlowVec acc[GLOW_TILE_PIXELS][GLOW_TILE_VECTORS],
+                        const float *const *pixel, const float *w, int64_t k) {
+  UNROLL for (int j = 0; j < nr; j++) {
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    const GlowVec f = vec_load(w + j * GLOW_VL);
+    UNROLL for (int i = 0; i < mr; i++) {
+      acc[i][j] = vec_fma(shared_input(pixel[i], k, j), f, acc[i][j]);
+    }
+  }
+}
+
+/* The channels of one group at one tap, where two groups share a block. One step at a time: LLVM
+ * takes new registers for the sums of each step, and of several steps spills some. */
+INLINE void shared_tap(int mr, int nr, const GlowConvParams *s,
+                       GlowVec acc[GLOW_TILE_PIXELS][GLOW_TILE_VECTORS], const float *const *pixel,
+                       const float *w) {
+  ROLLED for (int64_t k = 0; k < GLOW_CONV_GROUP; k++) {
+    shared_step(mr, nr, acc, pixel, w + k * s->ob, k);
+  }
+}
+
 /* The channels of one block at one tap, up to four at a time. */
 INLINE void tap(int mr, int nr, const GlowConvParams *s,
                 GlowVec acc[GLOW_TILE_PIXELS][GLOW_TILE_VECTORS], const float *const *pixel,
                 const float *w, int64_t channels) {
+  if (s->shared) {
+    shared_tap(mr, nr, s, acc, pixel, w);
+    return;
+  }
   const int64_t n = s->g.ic % s->block == 0 ? s->block : channels;
   const bool fours = s->g.ic % 4 == 0 && s->block % 4 == 0;
   const int64_t unit = fours ? 4 : s->g.ic % s->block || s->block % 3 ? 1 : 3;

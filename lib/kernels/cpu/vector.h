@@ -30,6 +30,12 @@ INLINE GlowVec vec_splat(float s) {
   UNROLL for (int l = 0; l < GLOW_VL; l++) v[l] = s;
   return v;
 }
+/* One number in the first half of the lanes, another in the second. */
+INLINE GlowVec vec_halves(float first, float second) {
+  GlowVec v;
+  UNROLL for (int l = 0; l < GLOW_VL; l++) v[l] = l < GLOW_VL / 2 ? first : second;
+  return v;
+}
 INLINE GlowVec vec_load(const float *p) { return *(const GlowVec *)p; }
 INLINE void vec_store(float *p, GlowVec v) { *(GlowVec *)p = v; }
 #if GLOW_HAS_FMA

@@ -35,17 +35,19 @@ static GlowChoice convolution(GlowContext *ctx, const GlowIsa *isa, const GlowKe
   return c;
 }
 
-/* Groups: each of one channel, or of whole blocks of channels. */
+/* Groups: each of one channel, of half a block of channels in and out, or of whole blocks. */
 static uint32_t grouped_choices(GlowContext *ctx, const GlowIsa *isa, int64_t groups, int64_t in,
                                 int64_t out, GlowChoice *choices, const char **why) {
   bool depthwise = in == 1 && out == 1;
-  if (!depthwise && (in % CHANNELS || out % CHANNELS))
+  bool shared = in == GLOW_CONV_GROUP && out == GLOW_CONV_GROUP && groups % 2 == 0;
+  if (!depthwise && !shared && (in % CHANNELS || out % CHANNELS))
     return stays_plain(why, glow_arena_printf(ctx->arena,
                                               "each of its %lld groups has %lld channels in and "
                                               "%lld out, which are no whole blocks of %d",
                                               (long long)groups, (long long)in, (long long)out,
                                               CHANNELS));
   choices[0] = depthwise ? convolution(ctx, isa, glow_find_depthwise(), 0, 1)
+               : shared  ? convolution(ctx, isa, glow_find_conv(), 1, in)
                          : convolution(ctx, isa, glow_find_conv(), filter_of(isa, out), CHANNELS);
   return 1;
 }

@@ -4,18 +4,27 @@
  *     becomes   Convolution(x, W' : O x (M I) x KH x KW, B) {group = G}
  *
  * Filter o of W' has filter o of W at the channels of its old group, and zeros at those of the
- * M - 1 groups that joined it. M is the least number with whole blocks of 16 channels in and out of
- * each group. Blocked values then fit, and each place is read by 16 filters, not by a few. That is
- * worth up to 4 times the products: where a window has several taps, plain kernels gather the
- * places of each tap for each group. Windows of one tap stay. So does a filter that is no constant:
- * W' is an `eval` constant.
+ * M - 1 groups that joined it. M is the least number with 8 channels in and as many out of each
+ * group, of which two share a block of 16; else with whole blocks in and out. Blocked values then
+ * fit, and each place is read by 8 or 16 filters, not by a few. That is worth up to 4 times the
+ * products: where a window has several taps, plain kernels gather the places of each tap for each
+ * group. Windows of one tap stay. So does a filter that is no constant: W' is an `eval` constant.
  *
  * Bounded: the chain of a sum runs over blocks of 16 channels, which begin elsewhere in a larger
  * group, so its order changes; a sum of -0 may become 0, and zeros meet what is not finite. */
 #include "lower/window.h"
 #include "transforms/contraction.h"
 
-enum { BLOCK = 16, MOST_MERGED = 4 };
+enum { HALF = 8, BLOCK = 16, MOST_MERGED = 4 };
+
+/* Whether so many groups make whole groups of 8 channels in and out, and two of these a block. */
+static bool make_halves(int64_t groups, int64_t merged, int64_t in, int64_t out) {
+  return merged * in == HALF && merged * out == HALF && groups % (2 * merged) == 0;
+}
+
+static bool make_blocks(int64_t groups, int64_t merged, int64_t in, int64_t out) {
+  return groups % merged == 0 && merged * in % BLOCK == 0 && merged * out % BLOCK == 0;
+}
 
 /* How many groups become one; 0 if n is something else, or stays. */
 static int64_t merged_groups(GlowNode *n, GlowConstness *constness) {
@@ -32,7 +41,7 @@ static int64_t merged_groups(GlowNode *n, GlowConstness *constness) {
   if (in == 0 || out == 0 || (in == 1 && out == 1))
     return 0;
   for (int64_t merged = 1; merged <= MOST_MERGED; merged++)
-    if (c.groups % merged == 0 && merged * in % BLOCK == 0 && merged * out % BLOCK == 0)
+    if (make_halves(c.groups, merged, in, out) || make_blocks(c.groups, merged, in, out))
       return merged == 1 ? 0 : merged;
   return 0;
 }
