@@ -6,19 +6,27 @@
 #include <stdint.h>
 
 enum {
-  GLOW_BODY_DIMS = 6,     /* coordinates of an operand: see GlowOperand in codegen.h */
-  GLOW_BODY_INS = 8,      /* operands of a step */
-  GLOW_BODY_BLOCKS = 255, /* of a body at most, and operands of a stack */
-  GLOW_BODY_ROOM = 32768, /* bytes for all blocks of a body */
-  GLOW_BODY_LANES = 16    /* no register has more */
+  GLOW_BODY_DIMS = 6,       /* coordinates of an operand: see GlowOperand in codegen.h */
+  GLOW_BODY_INS = 8,        /* operands of a step */
+  GLOW_BODY_BLOCKS = 255,   /* of a body at most, and operands of a stack */
+  GLOW_BODY_ROOM = 32768,   /* bytes for all blocks of a body */
+  GLOW_BODY_LANES = 16,     /* no register has more */
+  GLOW_BODY_PAIRS = 1 << 16 /* numbers of functions from here on are those of pairs */
 };
 
-/* One call of a function of lanes on blocks. A value has a block until its last reader is done;
+/* Two operators in one loop, (a first b) second c; FROM is c - (a first b). Pair number n of kind
+ * k, 0 for float and 1 for double: GLOW_BODY_PAIRS + (k * GLOW_PAIR_FIRST + first) *
+ * GLOW_PAIR_SECOND + second. */
+enum { GLOW_PAIR_ADD, GLOW_PAIR_SUB, GLOW_PAIR_MUL, GLOW_PAIR_FIRST };
+enum { GLOW_PAIR_FROM = GLOW_PAIR_FIRST, GLOW_PAIR_DIV, GLOW_PAIR_SECOND };
+
+/* One call of a function on blocks. A value has a block until its last reader is done;
  * then another value may have that block. */
 typedef struct GlowBodyStep {
-  int64_t lane;    /* number in glow_lane_names; 0: `members` are GLOW_BODY_LANES equal elements */
+  int64_t lane;    /* number in glow_lane_names, or of a pair; 0: `members` are an element */
   int64_t members; /* where they begin, in bytes from the beginning of the body; 0: none */
   int64_t bytes;   /* of an element of the result */
+  int64_t read;    /* of an element of the first operand */
   int64_t result;
   int64_t nins, in[GLOW_BODY_INS]; /* blocks; -1: absent */
 } GlowBodyStep;

@@ -18,9 +18,8 @@ typedef struct GlowPieceHead {
 /* What a function on blocks reads: rows of elements. */
 typedef struct GlowBlockOperand {
   const char *at; /* NULL: an optional operand that is absent */
-  int64_t
-      varies; /* -1: each element of a row has its own; 0: the first GLOW_VL are those of a row */
-  int64_t next; /* bytes from row to row; 0: all rows are the same, or it is absent */
+  int64_t varies; /* -1: each element of a row has its own; 0: all are like the first one */
+  int64_t next;   /* bytes from row to row; 0: all rows are the same, or it is absent */
 } GlowBlockOperand;
 
 /* A function of lanes on `rows` rows of `width` elements, at least GLOW_VL; rows of the result are

@@ -165,8 +165,28 @@ static void put_stack(Program *p) {
          "      yield %%3, %%4\n    }\n");
 }
 
+/* Two steps of arithmetic, of which the second reads the first as either operand. */
+static void put_pair(Program *p) {
+  static const char *const operators[] = {"Add", "Sub", "Mul", "Div"};
+  const GlowKindSet whole = GLOW_KIND_BIT(GLOW_KIND_I32) | GLOW_KIND_BIT(GLOW_KIND_I64);
+  const GlowKindSet real = GLOW_KIND_BIT(GLOW_KIND_FLOAT) | GLOW_KIND_BIT(GLOW_KIND_DOUBLE);
+  const GlowKind kind = draw_kind(p, draw(p, 3) ? real : whole);
+  const char *name = glow_kind_info[kind].name;
+  const Shape y = draw_result(p, kind);
+  const Shape b = draw_operand(p, &y, kind), c = draw_operand(p, &y, kind);
+  const int out = declare(p, &y), ins[] = {declare(p, &y), declare(p, &b), declare(p, &c)};
+  const char *first = operators[draw(p, 3)];
+  const char *second = operators[draw(p, GLOW_KIND_BIT(kind) & real ? 4 : 3)];
+  put(p, "  stack @out @v%d, @in @v%d, @in @v%d, @in @v%d {", out, ins[0], ins[1], ins[2]);
+  put_shards(p);
+  put(p, "    ^body(%%a : %s<>, %%b : %s<>, %%c : %s<>) = {\n", name, name, name);
+  put(p, "      %%0 = %s(%s) : %s<>\n", first, draw(p, 2) ? "%a, %b" : "%b, %a", name);
+  put(p, "      %%1 = %s(%s) : %s<>\n", second, draw(p, 2) ? "%0, %c" : "%c, %0", name);
+  put(p, "      yield %%1\n    }\n");
+}
+
 void case_stack(Program *p) {
-  static Case *const cases[] = {put_stack,    put_cast,     put_quantize, put_linear,
+  static Case *const cases[] = {put_stack,    put_cast,     put_quantize, put_linear,  put_pair,
                                 put_operator, put_operator, put_operator, put_operator};
   cases[draw(p, sizeof cases / sizeof *cases)](p);
 }

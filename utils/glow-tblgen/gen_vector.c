@@ -9,8 +9,11 @@
  * look at. */
 static void block_function(const OpDecl *op, int k, GlowText *out) {
   const char *kind = kind_names[scalar_kinds[k].kind];
-  glow_text_printf(out, "GLOW_BLOCK(%s_%s, %u, glow_lanes_%s_%s(members, BLOCK_OUT(%s)", op->snake,
-                   kind, op->in.count, op->snake, kind,
+  glow_text_printf(out, "GLOW_BLOCK(%s_%s, %u,", op->snake, kind, op->in.count);
+  for (uint32_t i = 0; i < op->in.count; i++)
+    glow_text_printf(out, " BLOCK_ROW(%s, %u)",
+                     scalar_kinds[scalar_port_row(&op->in.data[i], k)].stored, i);
+  glow_text_printf(out, ", glow_lanes_%s_%s(members, BLOCK_OUT(%s)", op->snake, kind,
                    scalar_kinds[scalar_port_row(&op->out.data[0], k)].stored);
   for (uint32_t i = 0; i < op->in.count; i++) {
     const PortDecl *p = &op->in.data[i];

@@ -8,7 +8,7 @@
 
 /* The blocks of a body, of `rows` rows of `width` elements each. at[i] says where block i is: in
  * `room`, where an operand lies, or where a constant does. What is the same for a row is one
- * register of it, what is the same for all rows one row. The array is large and not cleared: a body
+ * element of it, what is the same for all rows one row. The array is large and not cleared: a body
  * writes each entry before it reads it. */
 typedef struct Blocks {
   char *room;
@@ -21,7 +21,7 @@ typedef struct Blocks {
 static GlowBlockOperand rows_at(const void *at, int64_t next) {
   return (GlowBlockOperand){at, -1, next};
 }
-static GlowBlockOperand registers_at(const void *at, int64_t next) {
+static GlowBlockOperand elements_at(const void *at, int64_t next) {
   return (GlowBlockOperand){at, 0, next};
 }
 
@@ -95,22 +95,15 @@ static void splat(char *to, const char *from, int64_t step, int64_t bytes, int64
 #undef SPLAT
 }
 
-/* Reads one element for all lanes. */
-static void load_one(Blocks *b, const GlowBodyOperand *o, const char *from) {
-  char *to = own(b, o->block);
-  splat(to, from, 0, o->bytes, GLOW_VL, 1);
-  b->at[o->block] = registers_at(to, 0);
-}
-
 /* Reads the first `count` elements of a row, which may be fewer than it has; the rest is zero. A
- * whole, contiguous row stays where it is. */
+ * whole, contiguous row stays where it is, and so does the element of a row of equal ones. */
 static void load(Blocks *b, const GlowBodyOperand *o, const char *from, int64_t step,
                  int64_t count) {
   char *to = own(b, o->block);
   if (step == 1 && count == b->width) {
     b->at[o->block] = rows_at(from, 0);
   } else if (step == 0) {
-    load_one(b, o, from);
+    b->at[o->block] = elements_at(from, 0);
   } else {
     copy(to, o->bytes, from, step * o->bytes, o->bytes, count);
     __builtin_memset(to + count * o->bytes, 0, (size_t)((b->width - count) * o->bytes));
@@ -119,7 +112,8 @@ static void load(Blocks *b, const GlowBodyOperand *o, const char *from, int64_t 
 }
 
 /* Reads rows of elements that are `step` apart, the rows `next` apart; the first `lanes` of a row
- * may be read, the others are zeros. Rows of elements side by side stay where they are. */
+ * may be read, the others are zeros. Rows of elements side by side stay where they are, and so do
+ * rows of equal elements. */
 static void load_rows(Blocks *b, const GlowBodyOperand *o, const char *from, int64_t next,
                       int64_t step, int64_t lanes) {
   const int64_t row = b->width * o->bytes, rows = next ? b->rows : 1;
@@ -128,8 +122,7 @@ static void load_rows(Blocks *b, const GlowBodyOperand *o, const char *from, int
   if (step == 1 && lanes == b->width) {
     b->at[o->block] = rows_at(from, next);
   } else if (step == 0) {
-    splat(to, from, next, o->bytes, GLOW_VL, rows);
-    b->at[o->block] = registers_at(to, next ? GLOW_VL * o->bytes : 0);
+    b->at[o->block] = elements_at(from, next);
   } else {
     b->at[o->block] = rows_at(to, next ? row : 0);
     ROLLED for (int64_t y = 0; y < rows; y++, from += next, to += row) {
@@ -141,6 +134,24 @@ static void load_rows(Blocks *b, const GlowBodyOperand *o, const char *from, int
 }
 
 static const GlowBlockOperand absent;
+
+static GlowBlockFn *function_of(const GlowBodyStep *s) {
+  return s->lane < GLOW_BODY_PAIRS ? glow_lane_blocks[s->lane]
+                                   : glow_pair_blocks[s->lane - GLOW_BODY_PAIRS];
+}
+
+/* Runs a step on an operand whose rows are one element each: a register of copies of it. */
+static __attribute__((noinline)) void run_single(const char *code, const GlowBodyStep *s,
+                                                 const GlowBlockOperand *in, int64_t rows,
+                                                 char *result, int64_t next) {
+  int64_t copies[GLOW_VL];
+  const GlowBlockOperand one = rows_at(copies, 0);
+  const GlowBlockOperand *const operands[] = {&one};
+  for (int64_t y = 0; y < rows; y++) {
+    splat((char *)copies, in->at + y * in->next, 0, s->read, GLOW_VL, 1);
+    function_of(s)(code + s->members, 1, GLOW_VL, result + y * next, next, operands);
+  }
+}
 
 /* Runs a step. What its operands share, its result does: elements of a row, or all rows. */
 static void run_step(const char *code, const GlowBodyStep *s, Blocks *b, bool last) {
@@ -159,7 +170,10 @@ static void run_step(const char *code, const GlowBodyStep *s, Blocks *b, bool la
     result = own(b, s->result);
     next = moves ? width * s->bytes : 0;
   }
-  glow_lane_blocks[s->lane](code + s->members, rows, width, result, next, in);
+  if (s->nins == 1 && !varies)
+    run_single(code, s, in[0], rows, result, next);
+  else
+    function_of(s)(code + s->members, rows, width, result, next, in);
   b->at[s->result] = (GlowBlockOperand){result, varies, next};
 }
 
@@ -169,13 +183,20 @@ static void run(const GlowBodyCode *code, Blocks *b) {
     if (s->lane)
       run_step((const char *)code, s, b, s == last);
     else
-      b->at[s->result] = registers_at((const char *)code + s->members, 0);
+      b->at[s->result] = elements_at((const char *)code + s->members, 0);
   }
 }
 
 #include "ops/blocks.inc"
 
 /* ---- Epilogues ------------------------------------------------------------------------------- */
+
+/* Where a row of floats is read from: its elements, or `one`, copies of the one that they are. */
+static const float *row_of(const GlowBlockOperand *o, GlowVec *one) {
+  const float *at = (const float *)(const void *)o->at;
+  *one = vec_splat(*at);
+  return o->varies ? at : (const float *)one;
+}
 
 /* Runs the body in env[0] on a register of sums. `place` has `dims` coordinates, the last one along
  * the axis of the register; `lane` is the number of the first lane, counted over all blocks. */
@@ -200,7 +221,36 @@ static GlowVec epilogue(GlowVec acc, void *const *env, const int64_t *place, int
   vec_store((float *)own(&b, code->acc), acc);
   b.at[code->acc] = rows_at(own(&b, code->acc), 0);
   run(code, &b);
-  return vec_load((const float *)(const void *)b.at[code->result].at);
+  const GlowBlockOperand *result = &b.at[code->result];
+  const float *at = (const float *)(const void *)result->at;
+  return result->varies ? vec_load(at) : vec_splat(*at);
+}
+
+/* The same for a body that is limits, perhaps after a sum, where all of what is added may be read.
+ */
+static bool limit_sums(float *sums, int64_t count, int64_t width, void *const *env,
+                       const int64_t *place, int dims, int64_t lane) {
+  const GlowBodyCode *code = env[0];
+  const GlowBodyOperand *o = glow_body_operands(code);
+  const GlowLimits limits = limits_of(code);
+  if (!code->noperands) {
+    ROLLED for (int64_t i = 0; i < count * width; i += GLOW_VL)
+        vec_store(sums + i, within(vec_load(sums + i), &limits));
+    return true;
+  }
+  const int64_t next = o->stride[dims - 2];
+  const float *from = env[1];
+  if (o->stride[dims - 1] && o->channels && lane + width > o->channels)
+    return false;
+  ROLLED for (int64_t d = 0; d < dims; d++) from += place[d] * o->stride[d];
+  ROLLED for (int64_t y = 0; y < count; y++, from += next, sums += width) {
+    GlowVec one;
+    const GlowBlockOperand row = {(const char *)from, o->stride[dims - 1] ? -1 : 0, 0};
+    const float *added = row_of(&row, &one);
+    ROLLED for (int64_t i = 0; i < width; i += GLOW_VL) vec_store(
+        sums + i, within(vec_load(sums + i) + vec_load(added + (i & row.varies)), &limits));
+  }
+  return true;
 }
 
 void glow_body_rows(float *sums, int64_t count, int64_t width, void *const *env,
@@ -210,6 +260,8 @@ void glow_body_rows(float *sums, int64_t count, int64_t width, void *const *env,
   const GlowBodyOperand *operands = glow_body_operands(code);
   char room[ROW > GLOW_BODY_ROOM ? ROW : GLOW_BODY_ROOM] __attribute__((aligned(64)));
   const int64_t most = (int64_t)sizeof room / 8 / width / code->blocks;
+  if (code->clip && limit_sums(sums, count, width, env, place, dims, lane))
+    return;
   for (int64_t begin = 0; begin < count; begin += most) {
     const int64_t now = count - begin < most ? count - begin : most;
     Blocks b;
@@ -220,7 +272,7 @@ void glow_body_rows(float *sums, int64_t count, int64_t width, void *const *env,
       int64_t offset = begin * next, lanes = width;
       for (int64_t d = 0; d < dims; d++)
         offset += place[d] * o->stride[d];
-      if (step && o->channels % GLOW_VL)
+      if (step && o->channels)
         lanes = o->channels - lane < width ? o->channels - lane : width;
       load_rows(&b, o, (const char *)env[1 + i] + offset * o->bytes, next, step,
                 lanes > 0 ? lanes : 0);
@@ -352,33 +404,40 @@ typedef struct Stack {
   int64_t rows, width, down;
   bool in_place; /* no element needs room: the body is one step or limits, whose results are put in
                     place */
-  bool splats;   /* some operand has an element for each row */
   char *first[GLOW_BODY_BLOCKS];
 } Stack;
 
-/* Reads where the operands are at `place`, which has `dims` coordinates that are not 0, and whether
- * all rows are one long row. */
-static void begin_rows(Stack *k, void *const *env, const int64_t *place, int64_t dims) {
+/* Finds out, once for all places, whether all rows are one long row, and whether they may stay
+ * where they are. */
+static void begin_stack(Stack *k) {
   bool one_row = true, varies = false, moves = k->rows == 1;
   k->in_place = k->code->single >= 0 || k->code->clip;
-  k->splats = false;
+  for (int64_t i = 0; i < k->code->noperands; i++) {
+    const GlowBodyOperand *o = &k->operands[i];
+    one_row &= k->rows == 1 || o->stride[k->down] == k->width * o->stride[ALONG];
+    k->in_place &= o->stride[ALONG] == 1 || (i && !o->stride[ALONG]);
+    varies |= i && o->stride[ALONG];
+    moves |= i && o->stride[k->down];
+  }
+  if (one_row) {
+    k->width *= k->rows;
+    k->rows = 1;
+  }
+  k->in_place &= varies && moves && k->width >= GLOW_VL;
+}
+
+/* Finds the operands at `place`, which has `dims` coordinates that are not 0. Whether none of them
+ * is the result. */
+static bool find_operands(Stack *k, void *const *env, const int64_t *place, int64_t dims) {
+  bool apart = true;
   for (int64_t i = 0; i < k->code->noperands; i++) {
     const GlowBodyOperand *o = &k->operands[i];
     int64_t offset = 0;
     ROLLED for (int64_t d = 0; d < dims; d++) offset += place[d] * o->stride[d];
     k->first[i] = (char *)env[1 + i] + offset * o->bytes;
-    one_row &= k->rows == 1 || o->stride[k->down] == k->width * o->stride[ALONG];
-    k->in_place &= o->stride[ALONG] == 1 || (i && !o->stride[ALONG]);
-    k->in_place &= !i || k->first[i] != k->first[0];
-    k->splats |= !o->stride[ALONG] && o->stride[k->down];
-    varies |= i && o->stride[ALONG];
-    moves |= i && o->stride[k->down];
+    apart &= !i || k->first[i] != k->first[0];
   }
-  k->in_place &= varies && moves && (!k->splats || k->code->single >= 0);
-  if (one_row) {
-    k->width *= k->rows;
-    k->rows = 1;
-  }
+  return apart;
 }
 
 /* How many rows of `width` elements are whole registers. */
@@ -392,8 +451,6 @@ static int64_t rows_of_registers(int64_t width) {
 /* How many rows of a stack fit the blocks. */
 static int64_t rows_at_once(const Stack *k) {
   const int64_t most = k->code->most;
-  if (k->in_place && k->width >= GLOW_VL)
-    return most / GLOW_VL;
   int64_t high = k->width < most ? most / k->width : 1;
   if (k->width < GLOW_VL) {
     const int64_t even = rows_of_registers(k->width);
@@ -409,12 +466,14 @@ static void limit_rows(const Stack *k, GlowBlockOperand a, const GlowBlockOperan
   GlowBlockOperand sum = b ? *b : a;
   char *to = k->first[0];
   ROLLED for (int64_t y = 0; y < k->rows; y++) {
+    GlowVec one, other;
+    const float *x = row_of(&a, &one), *z = row_of(&sum, &other);
     int64_t at = 0;
     ROLLED for (int left = 1; left; left = at < k->width, at = last) {
       ROLLED for (int more = 1; more; at += GLOW_VL, more = at <= last) {
-        GlowVec v = vec_load((const float *)(const void *)a.at + (at & a.varies));
+        GlowVec v = vec_load(x + (at & a.varies));
         if (b)
-          v += vec_load((const float *)(const void *)sum.at + (at & sum.varies));
+          v += vec_load(z + (at & sum.varies));
         vec_store((float *)(void *)to + at, within(v, &limits));
       }
     }
@@ -428,13 +487,12 @@ static void run_in_place(const Stack *k, Blocks *b) {
   const GlowBlockOperand *in[GLOW_BODY_INS];
   for (int64_t i = 0; i < k->code->nsteps; i++)
     if (!steps[i].lane)
-      b->at[steps[i].result] = registers_at((const char *)k->code + steps[i].members, 0);
+      b->at[steps[i].result] = elements_at((const char *)k->code + steps[i].members, 0);
   for (int64_t i = 1; i < k->code->noperands; i++) {
     const GlowBodyOperand *o = &k->operands[i];
-    if (o->stride[ALONG])
-      b->at[o->block] = rows_at(k->first[i], o->stride[k->down] * o->bytes);
-    else
-      load_one(b, o, k->first[i]);
+    const int64_t next = o->stride[k->down] * o->bytes;
+    b->at[o->block] =
+        o->stride[ALONG] ? rows_at(k->first[i], next) : elements_at(k->first[i], next);
   }
   if (k->code->clip && k->code->nsteps != 1) { /* a step alone is a tighter loop */
     limit_rows(k, b->at[k->operands[1].block],
@@ -443,50 +501,51 @@ static void run_in_place(const Stack *k, Blocks *b) {
   }
   for (int64_t i = 0; i < s->nins; i++)
     in[i] = s->in[i] < 0 ? &absent : &b->at[s->in[i]];
-  glow_lane_blocks[s->lane]((const char *)k->code + s->members, k->rows, k->width, k->first[0],
-                            k->operands[0].stride[k->down] * k->operands[0].bytes, in);
+  function_of(s)((const char *)k->code + s->members, k->rows, k->width, k->first[0],
+                 k->operands[0].stride[k->down] * k->operands[0].bytes, in);
 }
 
-/* `rows` rows of `width` elements; the first one is at `place`, of `dims` coordinates, and `down`
- * is the axis from row to row. Rows shorter than a register are packed: a row of 4 channels is less
- * work than what leads to it. Long ones are cut, unless none of their elements needs room. */
-static void stack_rows(void *const *env, const int64_t *place, int64_t dims, int64_t down,
-                       int64_t rows, int64_t width) {
-  char room[GLOW_BODY_ROOM + GLOW_BODY_BLOCKS * GLOW_BODY_LANES * 8] __attribute__((aligned(64)));
-  Stack k;
-  k.code = env[0], k.operands = glow_body_operands(k.code);
-  k.rows = rows, k.width = width, k.down = down;
-  begin_rows(&k, env, place, dims);
-  Blocks b;
-  b.room = room, b.pitch = k.code->pitch;
-  if (k.in_place && !k.splats && k.width >= GLOW_VL) {
-    run_in_place(&k, &b);
+/* The rows of a stack at `place`, of `dims` coordinates. Rows shorter than a register are packed: a
+ * row of 4 channels is less work than what leads to it. Long ones are cut, unless none of their
+ * elements needs room. */
+static void stack_rows(Stack *k, Blocks *b, void *const *env, const int64_t *place, int64_t dims) {
+  if (find_operands(k, env, place, dims) && k->in_place) {
+    run_in_place(k, b);
     return;
   }
-  const int64_t high = rows_at_once(&k), most = k.in_place ? k.width : k.code->most;
+  const int64_t high = rows_at_once(k), most = k->code->most;
   Sheet s;
-  s.down = down;
-  for (int64_t y = 0; y < k.rows; y += high)
-    for (int64_t x = 0; x < k.width; x += s.width) {
-      s.rows = k.rows - y < high ? k.rows - y : high;
-      s.width = k.width - x < most ? k.width - x : most;
+  s.down = k->down;
+  for (int64_t y = 0; y < k->rows; y += high)
+    for (int64_t x = 0; x < k->width; x += s.width) {
+      s.rows = k->rows - y < high ? k->rows - y : high;
+      s.width = k->width - x < most ? k->width - x : most;
       s.packed = s.width < GLOW_VL;
-      for (int64_t i = 0; i < k.code->noperands; i++)
-        s.at[i] = k.first[i] + (y * k.operands[i].stride[down] + x * k.operands[i].stride[ALONG]) *
-                                   k.operands[i].bytes;
-      stack_block(k.code, &b, &s);
+      for (int64_t i = 0; i < k->code->noperands; i++)
+        s.at[i] =
+            k->first[i] + (y * k->operands[i].stride[k->down] + x * k->operands[i].stride[ALONG]) *
+                              k->operands[i].bytes;
+      stack_block(k->code, b, &s);
     }
 }
 
 void glow_stack_blocks(const GlowStackParams *p, void *const *env, int64_t begin, int64_t end) {
+  char room[GLOW_BODY_ROOM + GLOW_BODY_BLOCKS * GLOW_BODY_LANES * 8] __attribute__((aligned(64)));
   int64_t place[ALONG] = {begin};
-  if (p->n[1] == 1 && p->n[2] == 1 && p->n[3] == 1 && p->n[4] == 1) {
-    stack_rows(env, place, 1, 0, end - begin, p->n[5]);
+  const bool flat = p->n[1] == 1 && p->n[2] == 1 && p->n[3] == 1 && p->n[4] == 1;
+  Stack k;
+  k.code = env[0], k.operands = glow_body_operands(k.code);
+  k.rows = flat ? end - begin : p->n[4], k.width = p->n[5], k.down = flat ? 0 : 4;
+  begin_stack(&k);
+  Blocks b;
+  b.room = room, b.pitch = k.code->pitch;
+  if (flat) {
+    stack_rows(&k, &b, env, place, 1);
     return;
   }
   for (place[0] = begin; place[0] < end; place[0]++)
     for (place[1] = 0; place[1] < p->n[1]; place[1]++)
       for (place[2] = 0; place[2] < p->n[2]; place[2]++)
         for (place[3] = 0; place[3] < p->n[3]; place[3]++)
-          stack_rows(env, place, 4, 4, p->n[4], p->n[5]);
+          stack_rows(&k, &b, env, place, 4);
 }

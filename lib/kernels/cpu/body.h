@@ -7,6 +7,8 @@
 
 /* The functions of lanes of this row, by number. */
 extern GlowBlockFn *const glow_lane_blocks[];
+/* Those of pairs (pairs.c), by number from GLOW_BODY_PAIRS on. */
+extern GlowBlockFn *const glow_pair_blocks[];
 
 /* Epilogues: run the body in env[0] on a vector that is about to be stored. */
 GlowVec glow_body_epilogue(GlowVec acc, void *const *env, int64_t n, int64_t c, int64_t h,

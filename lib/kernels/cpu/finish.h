@@ -79,13 +79,12 @@ INLINE GlowVec finish_matrix(GlowMatrixEpilogueFn *callback, GlowVec acc, void *
   FINISH(acc, env, place, 6, col, callback(acc, env, at[0], at[1], at[2], at[3], row, col));
 }
 
-/* Runs a body that is a list on `count` rows of `width` sums in place; false if a tile finishes
+/* Runs a body of library code on `count` rows of `width` sums in place; false if a tile finishes
  * register by register. */
 INLINE bool finish_rows(float *sums, int64_t count, int64_t width, void *const *env,
                         const int64_t *at, int64_t row, int64_t col) {
 #ifdef GLOW_LIBRARY
-  const GlowBodyCode *b = env[0];
-  if (!b || b->clip)
+  if (!env[0])
     return false;
   glow_body_rows(sums, count, width, env, (const int64_t[]){at[0], at[1], at[2], at[3], row, col},
                  6, col);

@@ -65,10 +65,29 @@ INLINE void fetch_row(const GlowGatherParams *p, const char *row) {
     }                                                                                              \
     COPY(to + r * run, from + offset, run);                                                        \
   }
+typedef uint32_t Four __attribute__((may_alias, aligned(1)));
+
+/* rows: any. lines: one index each. fours: of 4 bytes, which lie side by side. */
 #define GATHER_ROWS(kind, I)                                                                       \
   INLINE void rows_##kind(const GlowGatherParams *p, int64_t run, int64_t length, char *to,        \
                           const char *from, const I *at, int64_t count) {                          \
+    EACH_ROW(copy_run);                                                                            \
+  }                                                                                                \
+  INLINE void lines_##kind(const GlowGatherParams *p, char *to, const char *from, const I *at,     \
+                           int64_t count) {                                                        \
+    const int64_t run = p->run, length = 1;                                                        \
     BY_RUN(run, EACH_ROW)                                                                          \
+  }                                                                                                \
+  INLINE void fours_##kind(const GlowGatherParams *p, char *to, const char *from, const I *at,     \
+                           int64_t count) {                                                        \
+    const int64_t limit = p->limit[0];                                                             \
+    const Four *x = (const Four *)(const void *)from;                                              \
+    Four *y = (Four *)(void *)to;                                                                  \
+    int64_t r = 0;                                                                                 \
+    ROLLED for (; r + 4 <= count; r += 4) {                                                        \
+      UNROLL for (int i = 0; i < 4; i++) y[r + i] = x[index_at(at[r + i], limit)];                 \
+    }                                                                                              \
+    ROLLED for (; r < count; r++) y[r] = x[index_at(at[r], limit)];                                \
   }
 GATHER_ROWS(i32, int32_t)
 GATHER_ROWS(i64, int64_t)
@@ -86,12 +105,14 @@ GATHER_ROWS(i64, int64_t)
       char *to = (char *)all.y + u * p->run;                                                       \
       const char *from = (const char *)all.x + block * p->group_stride;                            \
       const I *at = (const I *)all.indices + (p->shared ? first : u) * p->length;                  \
-      if (p->length == 1 && p->run == 4)                                                           \
+      if (p->length == 1 && p->run == 4 && p->stride[0] == 4)                                      \
+        fours_##kind(p, to, from, at, count);                                                      \
+      else if (p->length == 1 && p->run == 4)                                                      \
         rows_##kind(p, 4, 1, to, from, at, count);                                                 \
       else if (p->length == 2 && p->run == 4)                                                      \
         rows_##kind(p, 4, 2, to, from, at, count);                                                 \
       else if (p->length == 1)                                                                     \
-        rows_##kind(p, p->run, 1, to, from, at, count);                                            \
+        lines_##kind(p, to, from, at, count);                                                      \
       else                                                                                         \
         rows_##kind(p, p->run, p->length, to, from, at, count);                                    \
     }                                                                                              \

@@ -31,6 +31,8 @@ enum { ROWS = GLOW_INDEX_DIMS - 1 }; /* the axes of rows; the last one is along 
         ONE_PICK(r, size, steps, stride, MOVE)                                                     \
   }
 
+#define IS_KNOWN(size) (__builtin_constant_p(size) && (size) >= 4)
+
 /* MOVE(picked, listed, size) for each index of type I in units [begin, end). The first two are
  * offsets in bytes. picked: of the element in the buffer that the index points into; listed: of the
  * element in the buffer that has one element for each index, in the order of the indices. */
@@ -45,7 +47,7 @@ enum { ROWS = GLOW_INDEX_DIMS - 1 }; /* the axes of rows; the last one is along 
       const int64_t place = row.to + first * step;                                                 \
       const I *at = (const I *)(indices) + u;                                                      \
       count = stop - u < inner - first ? stop - u : inner - first;                                 \
-      if (step == 0 && axis_stride == (size)) /* along the axis itself */                          \
+      if (IS_KNOWN(size) && step == 0 && axis_stride == (size)) /* along rows */                   \
         ROW_OF_PICKS(size, 0, size, MOVE)                                                          \
       else                                                                                         \
         ROW_OF_PICKS(size, step, axis_stride, MOVE)                                                \

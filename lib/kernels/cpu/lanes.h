@@ -7,12 +7,16 @@
 
 #include "vector.h"
 
-/* In library code a call would keep the loop around it from being vector code. */
-#ifdef GLOW_LIBRARY
+/* A call in the loop of library code would keep it from being vector code. GLOW_BLOCK_FLAT: a file
+ * has such functions. Registers of 4 floats make them too long. */
+#if defined(GLOW_LIBRARY) && defined(GLOW_BLOCK_FLAT) && GLOW_VL >= 8
+#define LANES_FLAT
+#endif
+#ifdef LANES_FLAT
 #pragma clang attribute push(__attribute__((flatten)), apply_to = function)
 #endif
 #include "ops/scalar.h"
-#ifdef GLOW_LIBRARY
+#ifdef LANES_FLAT
 #pragma clang attribute pop
 #endif
 
@@ -23,8 +27,9 @@
 /* In library code each function of lanes gets a caller that works on blocks, a GlowBlockFn. */
 #ifdef GLOW_LIBRARY
 #include "kernels/library.h"
-/* `count` operands. They are copied, since a result of bytes may alias anything. */
-#define GLOW_BLOCK(name, count, call)                                                              \
+/* `count` operands. They are copied, since a result of bytes may alias anything. rows: a BLOCK_ROW
+ * for each of them. */
+#define GLOW_BLOCK(name, count, rows_of, call)                                                     \
   GlowBlockFn glow_block_##name;                                                                   \
   void glow_block_##name(const void *members, int64_t rows, int64_t width, char *result,           \
                          int64_t next, const GlowBlockOperand *const *operands) {                  \
@@ -34,39 +39,62 @@
     GlowBlockOperand in[COUNT];                                                                    \
     (void)zeros;                                                                                   \
     UNROLL for (int i = 0; i < COUNT; i++) in[i] = *operands[i];                                   \
-    BLOCK_FORMS(call)                                                                              \
+    BLOCK_FORMS(rows_of, call)                                                                     \
+  }
+/* What a row of operand i is read from: its elements, or copies of the one that all of them are. A
+ * single operand has these. */
+#define BLOCK_ROW(T, i)                                                                            \
+  T one##i[GLOW_VL];                                                                               \
+  const char *from##i = in[i].at;                                                                  \
+  if (COUNT > 1 && !in[i].varies && from##i) {                                                     \
+    const T only = *(const T *)(const void *)from##i;                                              \
+    UNROLL for (int l = 0; l < GLOW_VL; l++) one##i[l] = only;                                     \
+    from##i = (const char *)one##i;                                                                \
   }
 /* The loops over rows and registers. */
-#define BLOCK_LOOPS(call)                                                                          \
+#define BLOCK_LOOPS(rows_of, call)                                                                 \
   ROLLED for (int64_t y = 0; y < rows; y++) {                                                      \
     int64_t at = 0;                                                                                \
-    ROLLED for (int left = 1; left; left = at < width, at = last) {                                \
+    rows_of ROLLED for (int left = 1; left; left = at < width, at = last) {                        \
       ROLLED for (int more = 1; more; at += GLOW_VL, more = at <= last) call;                      \
     }                                                                                              \
     result += next;                                                                                \
     UNROLL for (int i = 0; i < COUNT; i++) in[i].at += in[i].next;                                 \
   }
-/* GLOW_BLOCK_FORMS: there is a loop more, which knows that the first operand varies alone. */
+/* Rows of whole registers. */
+#define BLOCK_REGISTERS(rows_of, call)                                                             \
+  ROLLED for (int64_t y = 0; y < rows; y++) {                                                      \
+    rows_of ROLLED for (int64_t at = 0; at < width; at += GLOW_VL) call;                           \
+    result += next;                                                                                \
+    UNROLL for (int i = 0; i < COUNT; i++) in[i].at += in[i].next;                                 \
+  }
+/* GLOW_BLOCK_FORMS: there are loops more, which know that the first operand varies alone, or that
+ * all vary. */
 #ifdef GLOW_BLOCK_FORMS
-#define BLOCK_FORMS(call)                                                                          \
-  int64_t others = ~in[0].varies;                                                                  \
+#define BLOCK_FORMS(rows_of, call)                                                                 \
+  int64_t others = ~in[0].varies, all = in[0].varies;                                              \
   UNROLL for (int i = 1; i < COUNT; i++) others |= in[i].varies;                                   \
+  UNROLL for (int i = 1; i < COUNT; i++) all &= in[i].varies;                                      \
   if (COUNT > 1 && !others) {                                                                      \
     UNROLL for (int i = 0; i < COUNT; i++) in[i].varies = i ? 0 : -1;                              \
-    BLOCK_LOOPS(call)                                                                              \
+    BLOCK_LOOPS(rows_of, call)                                                                     \
+  } else if (COUNT > 1 && all && width % GLOW_VL == 0) {                                           \
+    UNROLL for (int i = 0; i < COUNT; i++) in[i].varies = -1;                                      \
+    BLOCK_REGISTERS(rows_of, call)                                                                 \
   } else {                                                                                         \
-    BLOCK_LOOPS(call)                                                                              \
+    BLOCK_LOOPS(rows_of, call)                                                                     \
   }
 #else
-#define BLOCK_FORMS(call) BLOCK_LOOPS(call)
+#define BLOCK_FORMS(rows_of, call) BLOCK_LOOPS(rows_of, call)
 #endif
-#define GLOW_LANES_FUNCTION static inline __attribute__((always_inline, flatten)) /* in that caller */
+#define GLOW_LANES_FUNCTION                                                                        \
+  static inline __attribute__((always_inline, flatten)) /* in that caller */
 #define BLOCK_OUT(T) (T *)(void *)result + at
 #define BLOCK_AT(T, i, from) (const T *)(const void *)(from) + (COUNT > 1 ? at & in[i].varies : at)
-#define BLOCK_IN(T, i) BLOCK_AT(T, i, in[i].at)
-#define BLOCK_OPTIONAL(T, i) BLOCK_AT(T, i, in[i].at ? in[i].at : (const char *)zeros)
+#define BLOCK_IN(T, i) BLOCK_AT(T, i, from##i)
+#define BLOCK_OPTIONAL(T, i) BLOCK_AT(T, i, in[i].at ? from##i : (const char *)zeros)
 #else
-#define GLOW_BLOCK(name, count, call)
+#define GLOW_BLOCK(name, count, rows_of, call)
 #define GLOW_LANES_FUNCTION
 #endif
 

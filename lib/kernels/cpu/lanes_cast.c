@@ -4,6 +4,7 @@
  * division. Each rounds, truncates, saturates or wraps once, as Cast and Quantize say. Casts to
  * floats of 8 bits exist from float and double, casts from them only to float; all others take two
  * steps. */
+#define GLOW_BLOCK_FORMS
 #include "lane_scale.h"
 #include "lanes.h"
 
@@ -12,12 +13,14 @@
 #undef bool /* it is part of names here */
 
 #define BLOCK1(name, TO, FROM)                                                                     \
-  GLOW_BLOCK(name, 1, glow_lanes_##name(members, BLOCK_OUT(TO), BLOCK_IN(FROM, 0)))
+  GLOW_BLOCK(name, 1, BLOCK_ROW(FROM, 0),                                                          \
+             glow_lanes_##name(members, BLOCK_OUT(TO), BLOCK_IN(FROM, 0)))
 #define BLOCK2(name, TO, A, B)                                                                     \
-  GLOW_BLOCK(name, 2, glow_lanes_##name(members, BLOCK_OUT(TO), BLOCK_IN(A, 0), BLOCK_IN(B, 1)))
+  GLOW_BLOCK(name, 2, BLOCK_ROW(A, 0) BLOCK_ROW(B, 1),                                             \
+             glow_lanes_##name(members, BLOCK_OUT(TO), BLOCK_IN(A, 0), BLOCK_IN(B, 1)))
 #define BLOCK3(name, TO, A, B, C)                                                                  \
   GLOW_BLOCK(                                                                                      \
-      name, 3,                                                                                     \
+      name, 3, BLOCK_ROW(A, 0) BLOCK_ROW(B, 1) BLOCK_ROW(C, 2),                                    \
       glow_lanes_##name(members, BLOCK_OUT(TO), BLOCK_IN(A, 0), BLOCK_IN(B, 1), BLOCK_IN(C, 2)))
 
 /* ---- 16-bit floats: the machine's own conversions give the same bits ------------------------- */

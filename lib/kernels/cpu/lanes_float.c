@@ -1,5 +1,6 @@
 /* Element-wise operators on lanes of float. */
 #define GLOW_BLOCK_FORMS
+#define GLOW_BLOCK_FLAT
 #include "exp.h"
 #include "lanes.h"
 
@@ -52,6 +53,24 @@ GLOW_LANES_FUNCTION void glow_lanes_cos_float(const void *m, float *restrict r,
   else
     GLOW_LANES for (int l = 0; l < GLOW_VL; l++) r[l] = glow_scalar_cos_float(m, x0[l]);
 }
+
+/* Cubes are a product of doubles in Pow, too. Library code asks for them; compiled code knows. */
+#ifdef GLOW_LIBRARY
+#define GLOW_OWN_POW_FLOAT
+static inline float cube(float x) {
+  const double d = (double)x;
+  return x == x ? (float)(d * d * d) : x + 3.0f;
+}
+GLOW_LANES_FUNCTION void glow_lanes_pow_float(const void *m, float *restrict r,
+                                              const float *restrict x0, const float *restrict x1) {
+  const GlowVecI cubes = vec_load(x1) == 3.0f;
+  if (__builtin_reduce_and(cubes)) {
+    GLOW_LANES for (int l = 0; l < GLOW_VL; l++) r[l] = cube(x0[l]);
+  } else {
+    GLOW_LANES for (int l = 0; l < GLOW_VL; l++) r[l] = glow_scalar_pow_float(m, x0[l], x1[l]);
+  }
+}
+#endif
 
 #define GLOW_LANES_FLOAT
 #include "ops/vector.inc"

@@ -9,6 +9,7 @@
 #include "finish.h"
 #include "matrix_tile.h"
 #include "pack.h"
+#include "place.h"
 
 enum { FIRST = 1, LAST = 2 };
 
@@ -34,8 +35,8 @@ INLINE void finish(int rows, int nr, const GlowMatmulParams *s, const Accumulato
   }
   int64_t at[GLOW_MATMUL_BATCH];
   UNROLL for (int d = GLOW_MATMUL_BATCH - 1; d >= 0; d--) {
-    at[d] = batch % s->batch[d];
-    batch /= s->batch[d];
+    at[d] = part_of(batch, s->batch[d]);
+    batch = whole_of(batch, s->batch[d]);
   }
   const bool done = finish_rows(sums, rows, nr * GLOW_VL, env, at, row, col);
   ROLLED for (int64_t i = 0; i < rows; i++) {
@@ -254,22 +255,22 @@ void glow_matmul(const GlowMatmulParams *params, GlowMatmulTileFn *full, GlowMat
   const GlowMatmulParams s = *params;
   const Tiles tiles = {full, small, full_odd, small_odd, row, params, callback};
   ROLLED for (int64_t unit = begin, next; unit < end; unit = next) {
-    const int64_t r0 = unit % s.blocks, pair = unit / s.blocks;
+    const int64_t r0 = part_of(unit, s.blocks), pair = whole_of(unit, s.blocks);
     const int64_t r1 = min64(s.blocks, r0 + end - unit);
     next = unit + r1 - r0;
     const GlowMatmulPtrs at = GLOW_MATMUL_PTRS(ptrs);
     Product x = {.c = at.c, .a = at.a, .b = at.b, .env = at.env};
-    x.batch = pair / s.groups;
+    x.batch = whole_of(pair, s.groups);
     x.rows = (float *)scratch;
     x.columns = x.rows + (s.copy_a ? s.block * s.tile * s.lda : 0);
     int64_t rest = x.batch;
     UNROLL for (int d = GLOW_MATMUL_BATCH - 1; d >= 0; d--) {
-      int64_t i = rest % s.batch[d];
-      rest /= s.batch[d];
+      int64_t i = part_of(rest, s.batch[d]);
+      rest = whole_of(rest, s.batch[d]);
       x.a += i * s.a_batch[d];
       x.b += i * s.b_batch[d];
       x.c += i * s.c_batch[d];
     }
-    product(&s, &tiles, &x, pair % s.groups, r0, r1);
+    product(&s, &tiles, &x, part_of(pair, s.groups), r0, r1);
   }
 }

@@ -15,11 +15,35 @@ typedef GlowVec Accumulators[GLOW_TILE_PIXELS][GLOW_TILE_VECTORS];
 INLINE bool is_partial(int64_t n, int64_t c) { return n % GLOW_VL && c + GLOW_VL > n; }
 INLINE bool is_outside(int64_t n, int64_t c) { return n % PANEL && c >= n; }
 
+/* The first `count` lanes of a register. Library code does not know how many: it uses masks where
+ * the machine has them, since a copy of some bytes is a call. */
+#if defined(GLOW_LIBRARY) && GLOW_VL >= 8
+#define MASKED                                                                                     \
+  _Pragma(                                                                                         \
+      "clang loop vectorize(enable) interleave(disable) vectorize_width(GLOW_VL) unroll(disable)")
+INLINE void put_first(float *to, GlowVec v, int64_t count) {
+  float all[GLOW_VL];
+  vec_store(all, v);
+  MASKED for (int l = 0; l < GLOW_VL; l++) {
+    if (l < count)
+      to[l] = all[l];
+  }
+}
+INLINE GlowVec get_first(const float *from, int64_t count) {
+  float all[GLOW_VL];
+  MASKED for (int l = 0; l < GLOW_VL; l++) all[l] = l < count ? from[l] : 0;
+  return vec_load(all);
+}
+#else
+INLINE void put_first(float *to, GlowVec v, int64_t count) { vec_store_first(to, v, count); }
+INLINE GlowVec get_first(const float *from, int64_t count) { return vec_load_first(from, count); }
+#endif
+
 INLINE void put(float *to, GlowVec v, int64_t c, int64_t n) {
   if (is_outside(n, c))
     return;
   if (is_partial(n, c))
-    vec_store_first(to, v, n % GLOW_VL);
+    put_first(to, v, n % GLOW_VL);
   else
     vec_store(to, v);
 }
@@ -27,7 +51,7 @@ INLINE void put(float *to, GlowVec v, int64_t c, int64_t n) {
 INLINE GlowVec get(const float *from, int64_t c, int64_t n) {
   if (is_outside(n, c))
     return (GlowVec){0};
-  return is_partial(n, c) ? vec_load_first(from, n % GLOW_VL) : vec_load(from);
+  return is_partial(n, c) ? get_first(from, n % GLOW_VL) : vec_load(from);
 }
 
 /* ---- Steps ----------------------------------------------------------------------------------- */

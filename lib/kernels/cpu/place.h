@@ -5,6 +5,10 @@
 
 #include "kernels/kernels.h"
 
+/* i / n and i % n, of which n is mostly 1, or i 0. */
+INLINE int64_t whole_of(int64_t i, int64_t n) { return n == 1 || !i ? i : i / n; }
+INLINE int64_t part_of(int64_t i, int64_t n) { return n == 1 || !i ? 0 : i % n; }
+
 enum { PLACE_DIMS = 8 };
 
 /* The number of each loop, the outermost first, and the offsets that they add up to in two buffers.

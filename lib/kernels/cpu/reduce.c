@@ -27,18 +27,48 @@ INLINE int64_t kept_offset(const GlowReduceParams *p, int64_t index) {
 
 /* ---- Rows of neighbours ---------------------------------------------------------------------- */
 
-/* in[l] = LOAD(x[l]) for l < n, of something else for the other lanes. Library code does not know
- * n, and a copy of some bytes would be a call. */
+/* Copies n < 16 elements. Library code does not know n, and a copy of some bytes would be a call.
+ */
 #ifdef GLOW_LIBRARY
-#define LOAD_FIRST(S, in, LOAD, x, n) LANES16 in[l] = l < (n) ? LOAD((x)[l]) : 0
+#define COPY_FIRST(to, from, n) ROLLED for (int64_t l = 0; l < (n); l++)(to)[l] = (from)[l]
 #else
-#define LOAD_FIRST(S, in, LOAD, x, n)                                                              \
-  {                                                                                                \
-    S part[16] = {0};                                                                              \
-    __builtin_memcpy(part, x, (size_t)(n) * sizeof(S));                                            \
-    LANES16 in[l] = LOAD(part[l]);                                                                 \
-  }
+#define COPY_FIRST(to, from, n) __builtin_memcpy(to, from, (size_t)(n) * sizeof *(to))
 #endif
+
+/* The first `count` < 16 elements of 4 bytes at p, then zeros: library code does not know how many,
+ * and loads them by a mask where the machine can. */
+#if defined(GLOW_LIBRARY) && defined(__AVX512F__)
+#define HAS_PARTS 1
+INLINE void load_part(void *to, const void *p, int64_t count) {
+  typedef float Part __attribute__((vector_size(64)));
+  const Part part =
+      __builtin_ia32_loadups512_mask(p, (Part){0}, (unsigned short)((1u << count) - 1));
+  __builtin_memcpy(to, &part, sizeof part);
+}
+#elif defined(GLOW_LIBRARY) && defined(__AVX__)
+#define HAS_PARTS 1
+INLINE void load_part(void *to, const void *p, int64_t count) {
+  typedef float Part __attribute__((vector_size(32)));
+  typedef int32_t Mask __attribute__((vector_size(32)));
+  UNROLL for (int i = 0; i < 2; i++) {
+    const Mask lanes = {0, 1, 2, 3, 4, 5, 6, 7}, mask = lanes < (int32_t)count - 8 * i;
+    const Part part = __builtin_ia32_maskloadps256((const Part *)p + i, mask);
+    __builtin_memcpy((char *)to + i * sizeof part, &part, sizeof part);
+  }
+}
+#else
+#define HAS_PARTS 0
+INLINE void load_part(void *to, const void *p, int64_t count) { (void)to, (void)p, (void)count; }
+#endif
+
+/* in[l] = LOAD(x[l]) for l < n < 16, of zeros in the other lanes. */
+#define LOAD_FIRST(S, in, LOAD, x, n)                                                              \
+  S row[16] = {0};                                                                                 \
+  if (HAS_PARTS && sizeof(S) == 4)                                                                 \
+    load_part(row, x, n);                                                                          \
+  else                                                                                             \
+    COPY_FIRST(row, x, n);                                                                         \
+  LANES16 in[l] = LOAD(row[l])
 
 /* Reduces a row of n < 16 neighbours, the first of which starts at x. S is the type of a stored
  * element, C that of what is computed; LOAD and STORE convert between them. */
@@ -161,11 +191,14 @@ enum { CHAINS = 1024 };
         }                                                                                          \
       }                                                                                            \
     }                                                                                              \
-    const int64_t count = p->mean ? p->count : 0;                                                  \
-    ROLLED for (int64_t i = 0; count && i < n; i += N) {                                           \
-      EACH y[i + l] = STORE(DIVIDE(acc[i + l], count));                                            \
+    if (p->mean && __builtin_types_compatible_p(C, float)) {                                       \
+      ROLLED for (int64_t i = 0; i < n; i += N) {                                                  \
+        EACH acc[i + l] = DIVIDE(acc[i + l], p->count);                                            \
+      }                                                                                            \
+    } else if (p->mean) {                                                                          \
+      ROLLED for (int64_t i = 0; i < n; i++) acc[i] = DIVIDE(acc[i], p->count);                    \
     }                                                                                              \
-    ROLLED for (int64_t i = 0; !count && i < n; i += N) { EACH y[i + l] = STORE(acc[i + l]); }     \
+    ROLLED for (int64_t i = 0; i < n; i += N) { EACH y[i + l] = STORE(acc[i + l]); }               \
   }
 
 #define REDUCE(name, S, C, LOAD, STORE, OP, DIVIDE)                                                \
@@ -209,7 +242,7 @@ enum { CHAINS = 1024 };
 
 #define REAL(kind, S, C, LOAD, STORE, MAXIMUM, MINIMUM)                                            \
   SUMS(sum_##kind, S, C, LOAD, STORE, +, PLUS, RATIO_##C)                                          \
-  SUMS(prod_##kind, S, C, LOAD, STORE, *, TIMES, RATIO_##C)                                        \
+  SUMS(prod_##kind, S, C, LOAD, STORE, *, TIMES, UNDIVIDED)                                        \
   EXTREME(max_##kind, S, C, LOAD, STORE, MAXIMUM, most_##kind)                                     \
   EXTREME(min_##kind, S, C, LOAD, STORE, MINIMUM, least_##kind)
 #define RATIO_float(v, n) ((v) / (float)(n))
@@ -228,7 +261,7 @@ REAL(bfloat16, uint16_t, float, glow_bfloat_to_float, glow_bfloat_from_float, gl
   static inline T most_##kind(const T *x, int64_t n) { return extremes_##I(x, n).MOST; }           \
   static inline T least_##kind(const T *x, int64_t n) { return extremes_##I(x, n).LEAST; }         \
   SUMS(sum_##kind, T, T, PLAIN, PLAIN, +, add_##kind, ratio_##kind)                                \
-  SUMS(prod_##kind, T, T, PLAIN, PLAIN, *, mul_##kind, ratio_##kind)                               \
+  SUMS(prod_##kind, T, T, PLAIN, PLAIN, *, mul_##kind, UNDIVIDED)                                  \
   EXTREME(max_##kind, T, T, PLAIN, PLAIN, glow_max_##kind, most_##kind)                            \
   EXTREME(min_##kind, T, T, PLAIN, PLAIN, glow_min_##kind, least_##kind)
 typedef int64_t i64_type;

@@ -15,6 +15,21 @@
 #define EACH(n) _Pragma("clang loop vectorize(enable)") for (int64_t l = 0; l < (n); l++)
 #define BELOW(n) ROLLED for (int64_t l = 0; l < (n); l++)
 
+/* The place of a row of the result, along the axes but the last one. */
+typedef struct Place {
+  int64_t image, plane, line;
+} Place;
+INLINE Place place_of(const GlowResizeParams *p, int64_t u) {
+  const int64_t rows = u ? u / p->out[1] : 0;
+  return u ? (Place){rows / p->out[0], rows % p->out[0], u % p->out[1]} : (Place){0, 0, 0};
+}
+INLINE void step(const GlowResizeParams *p, Place *at) {
+  at->line = at->line + 1 < p->out[1] ? at->line + 1 : 0;
+  if (!at->line)
+    at->plane = at->plane + 1 < p->out[0] ? at->plane + 1 : 0;
+  at->image += !at->line && !at->plane;
+}
+
 /* ---- Nearest --------------------------------------------------------------------------------- */
 
 INLINE void fill_bytes(const GlowResizeParams *p, char *to, int64_t count) {
@@ -47,38 +62,34 @@ INLINE void double_row(const char *from, char *to, char *again, int64_t n) {
   }
 }
 
-/* Whether the row behind row `rest` of an image is the same; `more`: it is to be written, too. */
-INLINE bool is_repeated(const GlowResizeParams *p, int64_t rest, bool more) {
-  const int64_t row = rest % p->out[1];
-  return more && row + 1 < p->out[1] &&
-         p->table[p->places[1] + row + 1] == p->table[p->places[1] + row];
-}
-
 void glow_resize_nearest(const GlowResizeParams *p, void *const *ptrs, int64_t begin, int64_t end,
                          char *scratch) {
-  const int64_t run = p->run * p->bytes, row = p->out[2] * run;
+  const int64_t run = p->run * p->bytes, row = p->out[2] * run, columns = p->in[2];
+  const int64_t lines = p->in[1], last_line = p->out[1] - 1;
+  const int64_t *planes_of = p->table + p->places[0], *lines_of = p->table + p->places[1];
   const int64_t *last = p->table + p->places[2];
+  const bool whole = !p->changes[2], doubles = p->doubles;
   int64_t before = -1; /* the row of X that the row before this one came from */
+  Place at = place_of(p, begin);
+  char *to = (char *)GLOW_RESIZE_NEAREST_PTRS(ptrs).y + begin * row;
+  const char *x = GLOW_RESIZE_NEAREST_PTRS(ptrs).x;
   (void)scratch;
-  ROLLED for (int64_t u = begin; u < end; u++) {
-    const int64_t image = u / (p->out[0] * p->out[1]), rest = u % (p->out[0] * p->out[1]);
-    const int64_t i = p->table[p->places[0] + rest / p->out[1]];
-    const int64_t j = p->table[p->places[1] + rest % p->out[1]];
-    const int64_t source = i < 0 || j < 0 ? -1 : (image * p->in[0] + i) * p->in[1] + j;
-    char *to = (char *)GLOW_RESIZE_NEAREST_PTRS(ptrs).y + u * row;
-    const char *from = (const char *)GLOW_RESIZE_NEAREST_PTRS(ptrs).x + source * p->in[2] * run;
+  ROLLED for (int64_t u = begin; u < end; u++, step(p, &at), to += row) {
+    const int64_t i = planes_of[at.plane], j = lines_of[at.line];
+    const int64_t source = i < 0 || j < 0 ? -1 : (at.image * p->in[0] + i) * lines + j;
+    const char *from = x + source * columns * run;
     if (source < 0)
       fill_bytes(p, to, p->out[2] * p->run);
     else if (source == before)
       __builtin_memcpy(to, to - row, (size_t)row);
-    else if (!p->changes[2])
+    else if (whole)
       __builtin_memcpy(to, from, (size_t)row);
-    else if (p->doubles)
-      if (is_repeated(p, rest, u + 1 < end)) {
-        double_row(from, to, to + row, p->in[2]);
-        u++;
+    else if (doubles)
+      if (u + 1 < end && at.line < last_line && lines_of[at.line + 1] == j) {
+        double_row(from, to, to + row, columns); /* the row behind it, too */
+        u++, at.line++, to += row;
       } else {
-        double_row(from, to, (char *)0, p->in[2]);
+        double_row(from, to, (char *)0, columns);
       }
     else
       ROLLED for (int64_t k = 0; k < p->out[2]; k++) {
@@ -92,21 +103,6 @@ void glow_resize_nearest(const GlowResizeParams *p, void *const *ptrs, int64_t b
 }
 
 /* ---- Sums ------------------------------------------------------------------------------------ */
-
-/* The place of a row of the result, along the axes but the last one. */
-typedef struct Place {
-  int64_t image, plane, line;
-} Place;
-INLINE Place place_of(const GlowResizeParams *p, int64_t u) {
-  const int64_t rows = u / p->out[1];
-  return (Place){rows / p->out[0], rows % p->out[0], u % p->out[1]};
-}
-INLINE void step(const GlowResizeParams *p, Place *at) {
-  at->line = at->line + 1 < p->out[1] ? at->line + 1 : 0;
-  if (!at->line)
-    at->plane = at->plane + 1 < p->out[0] ? at->plane + 1 : 0;
-  at->image += !at->line && !at->plane;
-}
 
 /* Elements of a list. */
 INLINE int64_t list_index(const int64_t *list, int64_t k) { return list[1 + 2 * k]; }

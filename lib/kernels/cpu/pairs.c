@@ -1,0 +1,36 @@
+/* Pairs of operators in one loop, for bodies of library code: what the first one makes needs no
+ * block. See kernels/body.h. */
+#define GLOW_BLOCK_FORMS
+#include "lanes.h"
+
+#include "body.h"
+#include "kernels/body.h"
+
+#define FIRST_add(a, b) ((a) + (b))
+#define FIRST_sub(a, b) ((a) - (b))
+#define FIRST_mul(a, b) ((a) * (b))
+#define SECOND_add(v, c) ((v) + (c))
+#define SECOND_sub(v, c) ((v) - (c))
+#define SECOND_mul(v, c) ((v) * (c))
+#define SECOND_from(v, c) ((c) - (v))
+#define SECOND_div(v, c) ((v) / (c))
+
+#define PAIR(T, first, second)                                                                     \
+  INLINE void pair_##first##_##second##_##T(T *restrict r, const T *restrict a,                    \
+                                            const T *restrict b, const T *restrict c) {            \
+    GLOW_LANES for (int l = 0; l < GLOW_VL; l++) r[l] =                                            \
+        SECOND_##second(FIRST_##first(a[l], b[l]), c[l]);                                          \
+  }                                                                                                \
+  GLOW_BLOCK(                                                                                      \
+      pair_##first##_##second##_##T, 3, BLOCK_ROW(T, 0) BLOCK_ROW(T, 1) BLOCK_ROW(T, 2),           \
+      pair_##first##_##second##_##T(BLOCK_OUT(T), BLOCK_IN(T, 0), BLOCK_IN(T, 1), BLOCK_IN(T, 2)))
+/* In the order of GLOW_PAIR_... */
+#define SECONDS(M, T, first)                                                                       \
+  M(T, first, add) M(T, first, sub) M(T, first, mul) M(T, first, from) M(T, first, div)
+#define FIRSTS(M, T) SECONDS(M, T, add) SECONDS(M, T, sub) SECONDS(M, T, mul)
+
+FIRSTS(PAIR, float)
+FIRSTS(PAIR, double)
+
+#define NAME(T, first, second) glow_block_pair_##first##_##second##_##T,
+GlowBlockFn *const glow_pair_blocks[] = {FIRSTS(NAME, float) FIRSTS(NAME, double)};
