@@ -139,8 +139,10 @@ static bool reach_yields(GlowSweep *s, const GlowNode *n) {
         first && i + 2 < n->regions[0]->nparams ? n->regions[0]->params[i + 2] : NULL;
     if (!is_reached(s, &n->results[i]) && !(param && is_reached(s, param)))
       continue;
-    if (param)
-      changed |= reach(s, glow_node_in(n, i + 2)) | reach(s, param);
+    if (param) {
+      changed |= reach(s, glow_node_in(n, i + 2));
+      changed |= reach(s, param);
+    }
     for (uint32_t r = 0; r < n->nregions; r++)
       changed |= reach(s, glow_block_terminator(n->regions[r])->operands[i + first].value);
   }
