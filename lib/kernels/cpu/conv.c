@@ -4,6 +4,13 @@
  * the convolution's epilogue, and hands the wrappers to glow_conv. */
 #include "conv_tile.h"
 
+/* Whether a tile may be called with these params: only windows over blocks have tiles of several
+ * rows, and no tile is wider than a block of the filter. Where params are constants, the code of
+ * the other tiles vanishes. */
+INLINE bool is_called(int rows, int vectors, const GlowConvParams *s) {
+  return (rows == 1 || s->g.xw >= GLOW_CONV_BLOCK) && vectors * GLOW_VL <= s->ob;
+}
+
 /* fixed_params: declares `fixed`. */
 #define TILE_OF(name, fixed_params, rows, cols, vectors)                                           \
   void name(const GlowConvParams *params, GlowEpilogueFn *epilogue, float *y, const float *x,      \
@@ -11,6 +18,8 @@
             int64_t from, int64_t to, int64_t group) {                                             \
     GlowConvPtrs ptrs = {y, x, w, bias, zeros, env};                                               \
     fixed_params;                                                                                  \
+    if (!is_called(rows, vectors, fixed))                                                          \
+      return;                                                                                      \
     ROLLED for (bool more = true; more; more = GLOW_CONV_SIDE_BY_SIDE && from < to) {              \
       tile(rows, cols, vectors, fixed, &ptrs, row, from, group, epilogue);                         \
       from += cols;                                                                                \
