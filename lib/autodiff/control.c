@@ -58,16 +58,6 @@ static Values captured(const GlowSweep *s, const GlowNode *n) {
 
 /* ---- Copies of regions ----------------------------------------------------------------------- */
 
-static GlowBlock *new_block(const GlowSweep *s, const char *label, GlowBuilder *b) {
-  GlowModule *m = s->b->module;
-  GlowBlock *block =
-      glow_block_create(m, GLOW_LEVEL_GRAPH, s->b->block->names, glow_str(m->ctx, label));
-  *b = glow_builder_at_end(block);
-  b->src = s->b->src;
-  b->origin = s->b->origin;
-  return block;
-}
-
 static GlowValue *mapped(const GlowMap *map, GlowValue *v) {
   GlowValue *to = v ? glow_map_get(map, v) : NULL;
   return to ? to : v;
@@ -88,7 +78,7 @@ static GlowBlock *derive_branch(GlowSweep *s, const GlowNode *n, uint32_t r, Glo
                                 const Values *xs, GlowValue **dx) {
   GlowBuilder b;
   const GlowBlock *from = n->regions[r];
-  GlowBlock *block = new_block(s, from->label, &b);
+  GlowBlock *block = glow_build_region(s->b, from->label, &b);
   GlowMap *map = glow_map_create(s->arena);
   GlowValue **ys = GLOW_NEW_ARRAY(s->arena, GlowValue *, n->nresults + 1);
   GlowValue **seeds = GLOW_NEW_ARRAY(s->arena, GlowValue *, n->nresults + 1);
@@ -379,7 +369,7 @@ static GlowNode *with_tapes(Reverse *r, GlowValue *const *taped, uint32_t count)
   GlowModule *m = r->s->b->module;
   const GlowBlock *from = n->regions[0];
   GlowBuilder at = glow_builder_before(n), b;
-  GlowBlock *body = new_block(r->s, from->label, &b);
+  GlowBlock *body = glow_build_region(r->s->b, from->label, &b);
   GlowMap *map = glow_map_create(r->s->arena);
   uint32_t nresults = n->nresults + count;
   GlowValue **ins = GLOW_NEW_ARRAY(r->s->arena, GlowValue *, n->noperands + 1);
@@ -538,7 +528,7 @@ static bool derive_loop(GlowSweep *s, GlowNode *n, GlowValue *const *dy) {
     r.varied[k] = glow_sweep_is_active(s, n->regions[0]->params[k + 2]);
   r.xs = captured(s, n);
   find_picks(&r);
-  r.body = new_block(s, "body", &r.b);
+  r.body = glow_build_region(s->b, "body", &r.b);
   add_params(&r);
   return derive_body(&r, dh) && end_body(&r, dh) && tape(&r) && read_tapes(&r) && run_reverse(&r);
 }

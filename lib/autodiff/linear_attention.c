@@ -58,14 +58,11 @@ static GlowValue *next_state(GlowBuilder *b, const Plan *p, GlowValue *s, GlowVa
 /* The last state, and results [tokens, batch, heads, shared, values], not scaled. */
 static GlowNode *loop_of(const GlowGrad *g, const Plan *p, GlowValue *state) {
   GlowModule *m = g->b->module;
-  GlowBlock *body =
-      glow_block_create(m, GLOW_LEVEL_GRAPH, g->b->block->names, glow_str(m->ctx, "body"));
+  GlowBuilder in;
+  GlowBlock *body = glow_build_region(g->b, "body", &in);
   GlowValue *token = glow_block_add_param(body, NULL, glow_type_scalar(m->ctx, GLOW_KIND_I64));
   GlowValue *go = glow_block_add_param(body, NULL, glow_type_scalar(m->ctx, GLOW_KIND_BOOL));
   GlowValue *s = glow_block_add_param(body, NULL, state->type);
-  GlowBuilder in = glow_builder_at_end(body);
-  in.src = g->b->src;
-  in.origin = g->b->origin;
   in.pred = g->b->pred;
   s = next_state(&in, p, s, token);
   GlowValue *y = glow_then2(&in, GLOW_OP_MAT_MUL, glow_build_picked(&in, p->q, token, 0), s);

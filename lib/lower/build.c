@@ -200,3 +200,13 @@ GlowValue *glow_build_along(GlowBuilder *b, const GlowNode *n, GlowValue *v, uin
     dims[i] = i == axis ? v->type->dims[0] : GLOW_EXACT(1);
   return glow_build_reshape(b, n, v, rank, dims);
 }
+
+GlowBlock *glow_build_region(const GlowBuilder *b, const char *label, GlowBuilder *inside) {
+  GlowModule *m = b->module;
+  GlowBlock *block =
+      glow_block_create(m, GLOW_LEVEL_GRAPH, b->block->names, glow_str(m->ctx, label));
+  *inside = glow_builder_at_end(block);
+  inside->src = b->src;
+  inside->origin = b->origin;
+  return block;
+}

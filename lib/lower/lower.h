@@ -42,8 +42,8 @@ GlowValue *glow_then_cast(GlowBuilder *b, GlowValue *x, GlowKind kind);
 static inline GlowKind glow_sum_kind(GlowKind kind) {
   return kind == GLOW_KIND_FLOAT16 || kind == GLOW_KIND_BFLOAT16 ? GLOW_KIND_FLOAT : kind;
 }
-/* Which keys is_causal and the windows of the Attention n, without past or Lengths, let a query see:
- * bool<queries x keys>. NULL if a node is refused, or if they hide none. */
+/* Which keys is_causal and the windows of the Attention n, without past or Lengths, let a query
+ * see: bool<queries x keys>. NULL if a node is refused, or if they hide none. */
 GlowValue *glow_build_attention_seen(GlowBuilder *b, const GlowNode *n, int64_t queries,
                                      int64_t keys);
 /* The next five return NULL if an operand is NULL. */
@@ -78,5 +78,9 @@ GlowValue *glow_build_inverse_deviation(GlowBuilder *b, GlowValue *x, GlowValue 
                                         double epsilon);
 /* ReduceMax, ReduceSum, ... of x over one axis, which stays with extent 1. */
 GlowValue *glow_build_reduce(GlowBuilder *b, GlowOp op, GlowValue *x, GlowValue *axes);
+
+/* An empty region for a node at b, with the names of b's function. *inside builds in the region,
+ * with the place in the source that b has. */
+GlowBlock *glow_build_region(const GlowBuilder *b, const char *label, GlowBuilder *inside);
 
 #endif

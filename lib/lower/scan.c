@@ -46,16 +46,6 @@ static uint32_t scanned_axis(const Rule *r, uint32_t k) {
   return axis_of(r->m->in_axes, k, scanned(r, k)->type->rank);
 }
 
-static GlowBlock *region(const Rule *r, const char *label, GlowBuilder *b) {
-  GlowModule *m = r->b->module;
-  GlowBlock *block =
-      glow_block_create(m, GLOW_LEVEL_GRAPH, r->b->block->names, glow_str(m->ctx, label));
-  *b = glow_builder_at_end(block);
-  b->src = r->b->src;
-  b->origin = r->b->origin;
-  return block;
-}
-
 /* T, after a check at run time that operand k has as many slices: an If with a Fail in its other
  * branch. NULL after a diagnostic. */
 static GlowValue *checked_steps(const Rule *r, uint32_t k) {
@@ -65,8 +55,8 @@ static GlowValue *checked_steps(const Rule *r, uint32_t k) {
   GlowValue *same =
       glow_then2(r->b, GLOW_OP_EQUAL, trip, glow_build_extent(r->b, r->n, x, scanned_axis(r, k)));
   GlowBlock *blocks[2];
-  blocks[0] = region(r, "then", &b);
-  blocks[1] = region(r, "else", &b);
+  blocks[0] = glow_build_region(r->b, "then", &b);
+  blocks[1] = glow_build_region(r->b, "else", &b);
   GlowStr why = glow_str_printf(
       ctx, "operand %u of Scan has another number of slices than the others", r->states + k);
   GlowValue *none = glow_build_fail(&b, why, trip->type);
@@ -157,7 +147,7 @@ static GlowBlock *make_body(const Rule *r) {
   const GlowNode *end = glow_block_terminator(from);
   GlowMap *map = glow_map_create(m->arena);
   GlowBuilder b;
-  GlowBlock *to = region(r, "body", &b);
+  GlowBlock *to = glow_build_region(r->b, "body", &b);
   GlowValue *iteration = glow_block_add_param(to, NULL, glow_type_scalar(ctx, GLOW_KIND_I64));
   GlowValue *go = glow_block_add_param(to, NULL, glow_type_scalar(ctx, GLOW_KIND_BOOL));
   for (uint32_t i = 0; i < from->nparams; i++) {
