@@ -3,10 +3,10 @@
 #
 # glow_bitcode(CPU name... REF name... DIR dir): compiles DIR/cpu/name.c for every row and
 # DIR/ref/name.c for the rows that others name in their column `ref`, to
-# GLOW_GEN_DIR/kernels/<row>/cpu_name.bc and ref_name.bc; writes GLOW_GEN_DIR/kernels/blobs.inc, a
+# GLOW_KERNELS_DIR/<row>/cpu_name.bc and ref_name.bc; writes GLOW_GEN_DIR/kernels/blobs.inc, a
 # line BLOB(row, CPU or REF, name, "path") for each. The target glow_kernel_bitcode makes them all.
 
-# glow_library_rows(CPU name... DIR dir): the latter, GLOW_GEN_DIR/kernels/<base>/library.o for all
+# glow_library_rows(CPU name... DIR dir): the latter, GLOW_KERNELS_DIR/<base>/library.o for all
 # rows of a base; writes GLOW_GEN_DIR/kernels/library.inc, a line ROW(row) for each, and sets GLOW_LIBRARY_OBJECTS.
 
 # glow_bitcode_file(OUTPUT SOURCE TRIPLE MARCH LEVEL DEFINITIONS...), glow_library_file(the same): one
@@ -24,7 +24,20 @@ function(glow_library_file output source triple march level)
                    ${ARGN})
 endfunction()
 
+# Sets `taken` to whether the file is one that the build GLOW_KERNELS made; then no rule makes it here.
+function(glow_is_taken taken file)
+  set(${taken} OFF PARENT_SCOPE)
+  if(GLOW_KERNELS)
+    cmake_path(IS_PREFIX GLOW_KERNELS_DIR ${file} is_prefix)
+    set(${taken} ${is_prefix} PARENT_SCOPE)
+  endif()
+endfunction()
+
 function(glow_kernel_file form output source triple march level)
+  glow_is_taken(taken ${output})
+  if(taken)
+    return()
+  endif()
   separate_arguments(form)
   set(includes)
   set(first)
@@ -39,7 +52,7 @@ function(glow_kernel_file form output source triple march level)
   if(source MATCHES "/cpu/")
     list(APPEND warnings -Wmissing-prototypes) # a kernel without a row
   endif()
-  if(GLOW_WERROR)
+  if(GLOW_WERROR OR CMAKE_C_FLAGS MATCHES "-Werror")
     list(APPEND warnings -Werror)
   endif()
   if(triple MATCHES "^x86_64")
@@ -50,7 +63,7 @@ function(glow_kernel_file form output source triple march level)
   endif()
   list(TRANSFORM ARGN PREPEND -D OUTPUT_VARIABLE definitions)
   separate_arguments(machine UNIX_COMMAND "-march=${march}")
-  cmake_path(RELATIVE_PATH output BASE_DIRECTORY ${GLOW_GEN_DIR}/kernels OUTPUT_VARIABLE short)
+  cmake_path(RELATIVE_PATH output BASE_DIRECTORY ${GLOW_KERNELS_DIR} OUTPUT_VARIABLE short)
   add_custom_command(
     OUTPUT ${output}
     COMMAND ${CMAKE_C_COMPILER_LAUNCHER} ${GLOW_CLANG} -target ${triple} ${machine} ${width}
@@ -78,7 +91,7 @@ set(glow_row_sources bundle dot dot_conv)
 # The kernels of one row; appends to `outputs` and `blobs` of the caller. A row with another base names
 # the files of that one for most of its sources.
 function(glow_bitcode_row group id base name triple march dir)
-  file(MAKE_DIRECTORY ${GLOW_GEN_DIR}/kernels/${name})
+  file(MAKE_DIRECTORY ${GLOW_KERNELS_DIR}/${name})
   foreach(source IN LISTS arg_${group})
     set(level -O1)
     if(source IN_LIST glow_o2_sources)
@@ -88,11 +101,11 @@ function(glow_bitcode_row group id base name triple march dir)
     endif()
     string(TOLOWER ${group} sub)
     if(NOT base STREQUAL id AND NOT source IN_LIST glow_row_sources)
-      set(output ${GLOW_GEN_DIR}/kernels/${glow_row_name_${base}}/${sub}_${source}.bc)
+      set(output ${GLOW_KERNELS_DIR}/${glow_row_name_${base}}/${sub}_${source}.bc)
       string(APPEND blobs "BLOB(${id}, ${group}, ${source}, \"${output}\")\n")
       continue()
     endif()
-    set(output ${GLOW_GEN_DIR}/kernels/${name}/${sub}_${source}.bc)
+    set(output ${GLOW_KERNELS_DIR}/${name}/${sub}_${source}.bc)
     glow_bitcode_file(${output} ${dir}/${sub}/${source}.c ${triple} ${march} "${level}" ${ARGN})
     list(APPEND outputs ${output})
     string(APPEND blobs "BLOB(${id}, ${group}, ${source}, \"${output}\")\n")
@@ -144,6 +157,10 @@ endfunction()
 
 # Links `parts` to `output`, in which the tables of the rows `ids` alone are global.
 function(glow_link_library output parts ids)
+  glow_is_taken(taken ${output})
+  if(taken)
+    return()
+  endif()
   list(TRANSFORM ids PREPEND --keep-global-symbol=glow_library_)
   cmake_path(GET output PARENT_PATH folder)
   cmake_path(GET folder FILENAME name)
@@ -160,7 +177,7 @@ endfunction()
 # what is linked, and `rows_b`. A row with another base has the sources glow_row_sources and the table
 # alone, and calls the base's kernels for the rest.
 function(glow_library_row id base name triple march dir)
-  set(folder ${GLOW_GEN_DIR}/kernels/${name})
+  set(folder ${GLOW_KERNELS_DIR}/${name})
   file(MAKE_DIRECTORY ${folder})
   set(own)
   set(definitions GLOW_ROW=${id} GLOW_ROW_NAME="${name}" ${ARGN})
@@ -196,8 +213,8 @@ function(glow_library_rows)
   glow_rows(glow_library_rows_of_host)
   list(REMOVE_DUPLICATES bases)
   foreach(base IN LISTS bases)
-    list(APPEND objects ${GLOW_GEN_DIR}/kernels/${glow_row_name_${base}}/library.o)
-    glow_link_library(${GLOW_GEN_DIR}/kernels/${glow_row_name_${base}}/library.o "${parts_${base}}"
+    list(APPEND objects ${GLOW_KERNELS_DIR}/${glow_row_name_${base}}/library.o)
+    glow_link_library(${GLOW_KERNELS_DIR}/${glow_row_name_${base}}/library.o "${parts_${base}}"
                       "${rows_${base}}")
   endforeach()
   file(CONFIGURE OUTPUT ${GLOW_GEN_DIR}/kernels/library.inc CONTENT "${library}")

@@ -15,6 +15,13 @@ set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
 set(GLOW_GEN_DIR ${PROJECT_BINARY_DIR}/gen)
 file(MAKE_DIRECTORY ${GLOW_GEN_DIR})
 
+# Kernels know no sanitizers, so builds of one checkout can share them.
+set(GLOW_KERNELS "" CACHE PATH "A finished build of this checkout, whose compiled kernels are taken")
+set(GLOW_KERNELS_DIR ${GLOW_GEN_DIR}/kernels)
+if(GLOW_KERNELS)
+  set(GLOW_KERNELS_DIR ${GLOW_KERNELS}/gen/kernels)
+endif()
+
 include_directories(${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/lib ${GLOW_GEN_DIR}
                     ${PROJECT_SOURCE_DIR})
 add_compile_definitions(_GNU_SOURCE)

@@ -2,4 +2,4 @@
 file(GLOB cases CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/test/library/*.c)
 target_sources(library_test PRIVATE ${cases})
 target_link_libraries(library_test PRIVATE glow_cpu)
-target_compile_definitions(library_test PRIVATE GLOW_TEST_LIBRARIES="${GLOW_GEN_DIR}/kernels")
+target_compile_definitions(library_test PRIVATE GLOW_TEST_LIBRARIES="${GLOW_KERNELS_DIR}")
