@@ -10,10 +10,14 @@ list(APPEND GLOW_OPS_FILES ${math})
 set(GLOW_OPS_GEN_DIR ${GLOW_GEN_DIR}/ops)
 file(MAKE_DIRECTORY ${GLOW_OPS_GEN_DIR})
 
-# glow_kernel_table(GENERATOR OUTPUT [TABLE]): runs it over lib/kernels/kernels.ops, or another table;
+# The kernel table. A file may use what those before it declare.
+set(GLOW_KERNEL_TABLE kernels conv matmul bytes indices reduce pool lines move sample elements)
+list(TRANSFORM GLOW_KERNEL_TABLE REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/lib/kernels/\\1.ops")
+
+# glow_kernel_table(GENERATOR OUTPUT [FILES...]): runs it over the kernel table, or another one;
 # OUTPUT is relative to GLOW_GEN_DIR.
 function(glow_kernel_table generator output)
-  set(table ${PROJECT_SOURCE_DIR}/lib/kernels/kernels.ops)
+  set(table ${GLOW_KERNEL_TABLE})
   if(ARGN)
     set(table ${ARGN})
   endif()

@@ -21,7 +21,7 @@
 enum { BATCH = 8, MOST_WITHOUT = 4 };
 
 static const struct {
-  const char *name; /* of a row of kernels.ops, which the names of its kernels begin with */
+  const char *name; /* of a row of the kernel table, which the names of its kernels begin with */
   Case *add;
 } cases[] = {
 #define CASE(row) {#row, case_##row},

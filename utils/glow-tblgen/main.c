@@ -1,5 +1,5 @@
 /* glow-tblgen: compiles operator descriptions (the .ops files of lib/ops) and the kernel table
- * (lib/kernels/kernels.ops) into C, documentation and keyword lists. Links glow_support only, since
+ * (those of lib/kernels) into C, documentation and keyword lists. Links glow_support only, since
  * everything else is made from its output. */
 #include <stdio.h>
 

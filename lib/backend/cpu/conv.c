@@ -1,5 +1,5 @@
 /* Convolutions: which kernel is for what. The layouts that each takes stand in its row of
- * lib/kernels/kernels.ops.
+ * lib/kernels/conv.ops.
  *
  *   conv        one group, or whole blocks of channels in each
  *   conv_few    one group of at most 15 channels, which are stored plain

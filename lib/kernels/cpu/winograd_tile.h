@@ -1,5 +1,5 @@
 /* Winograd's convolution F(n x n, 3x3), where n, called side, is 4 or 2, over blocked activations;
- * see docs/Numerics for what it computes and kernels.ops for what lies where.
+ * see docs/Numerics for what it computes and conv.ops for what lies where.
  *
  * A block of tiles goes through three steps while it is in the cache: the input transform, 36 or 16
  * matrix products (tiles by input channels, times a place of the filter), and the output transform,

@@ -1,6 +1,6 @@
-/* The kernel table (kernels.ops) as data: which kernels there are, and which tiles each machine
- * has. target/cpu/rows.h, which is generated, has a function for each row that finds them by
- * variant, kind and sizes. */
+/* The kernel table (the .ops files of lib/kernels) as data: which kernels there are, and which tiles
+ * each machine has. target/cpu/rows.h, which is generated, has a function for each row that finds
+ * them by variant, kind and sizes. */
 #ifndef GLOW_TARGET_CPU_TABLE_H
 #define GLOW_TARGET_CPU_TABLE_H
 

@@ -1,6 +1,6 @@
 /* Setups: functions that decide for a machine how a kernel works; no result depends on them. A
- * setup fills in the derived fields of the kernel's params (lib/kernels/kernels.ops) from the
- * others, and says how the work is split, what scratch memory it takes and which tiles it calls.
+ * setup fills in the derived fields of the kernel's params (the .ops files of lib/kernels) from
+ * the others, and says how the work is split, what scratch memory it takes and which tiles it calls.
  * Prototypes are in target/cpu/setups.h.
  *
  * Setups are freestanding and know no program, so whoever knows the extents last can call them:
