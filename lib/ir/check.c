@@ -122,6 +122,31 @@ static bool in_set(GlowKindSet set, const GlowType *t) {
   return t->quantized ? (set & GLOW_KINDS_QUANTIZED) != 0 : (set & GLOW_KIND_BIT(t->kind)) != 0;
 }
 
+bool glow_op_is_narrow(const GlowOpDesc *d, const GlowType *const *in, uint32_t count) {
+  bool any = false;
+  for (uint32_t i = 0; i < d->nin; i++) {
+    GlowKindSet set = d->in[i].narrow;
+    const GlowType *t = i < count ? in[i] : NULL;
+    if (!set)
+      continue;
+    if (!t || !glow_type_is_tensor(t) || !(set & GLOW_KIND_BIT(t->kind)) ||
+        (t->quantized && !(set & GLOW_KINDS_QUANTIZED)))
+      return false;
+    any = true;
+  }
+  return any;
+}
+
+bool glow_node_is_narrow(const GlowNode *n) {
+  const GlowOpDesc *d = glow_node_desc(n);
+  const GlowType *in[8] = {NULL};
+  uint32_t count = glow_node_nins(n);
+  count = count < 8 ? count : 8;
+  for (uint32_t i = 0; i < count; i++)
+    in[i] = glow_node_in(n, i) ? glow_node_in(n, i)->type : NULL;
+  return glow_op_is_narrow(d, in, count);
+}
+
 /* Whether a port of an operator takes values of type t. */
 static bool port_accepts(const GlowOpDesc *d, const GlowOpPort *port, const GlowType *t) {
   switch ((GlowPortTypeKind)port->type) {
@@ -140,6 +165,18 @@ static bool port_accepts(const GlowOpDesc *d, const GlowOpPort *port, const Glow
   return false;
 }
 
+static void describe_kinds(GlowText *t, GlowKindSet set) {
+  bool first = true;
+  for (uint32_t k = 0; k < GLOW_KIND_COUNT; k++) {
+    if (!(set & GLOW_KIND_BIT(k)))
+      continue;
+    glow_text_printf(t, "%s%s", first ? "" : ", ", glow_kind_info[k].name);
+    first = false;
+  }
+  if (set & GLOW_KINDS_QUANTIZED)
+    glow_text_printf(t, "%sa quantized kind", first ? "" : ", ");
+}
+
 /* What a port accepts, for messages: "float, double or a quantized kind". */
 static void describe_port(GlowText *t, const GlowOpDesc *d, const GlowOpPort *port) {
   static const char *const plain[] = {"any type", "", "", "a sequence", "an optional"};
@@ -151,16 +188,15 @@ static void describe_port(GlowText *t, const GlowOpDesc *d, const GlowOpPort *po
     glow_text_puts(t, plain[port->type]);
     return;
   }
-  GlowKindSet set = d->vars[port->var].kinds;
-  bool first = true;
-  for (uint32_t k = 0; k < GLOW_KIND_COUNT; k++) {
-    if (!(set & GLOW_KIND_BIT(k)))
+  describe_kinds(t, d->vars[port->var].kinds);
+  for (uint32_t i = 0; port->narrow && i < d->nin; i++) {
+    if (!d->in[i].narrow || &d->in[i] == port)
       continue;
-    glow_text_printf(t, "%s%s", first ? "" : ", ", glow_kind_info[k].name);
-    first = false;
+    glow_text_puts(t, "; or ");
+    describe_kinds(t, port->narrow);
+    glow_text_printf(t, " if %s is ", d->in[i].name);
+    describe_kinds(t, d->in[i].narrow);
   }
-  if (set & GLOW_KINDS_QUANTIZED)
-    glow_text_printf(t, "%sa quantized kind", first ? "" : ", ");
 }
 
 /* The first operand or result seen for each type variable. */
@@ -184,13 +220,21 @@ static bool report_port(const GlowNode *n, const GlowOpPort *port, const GlowVal
   return false;
 }
 
-static bool check_type(const GlowNode *n, const GlowOpPort *port, const GlowValue *v,
+static bool check_type(const GlowNode *n, const GlowOpPort *port, const GlowValue *v, bool narrow,
                        Binding *bindings) {
   const GlowOpDesc *d = glow_node_desc(n);
+  if (port->narrow && narrow)
+    return true;
   if (!port_accepts(d, port, v->type))
     return report_port(n, port, v);
   if (port->type != GLOW_PORT_VAR)
     return true;
+  if (narrow && (v->type->kind != GLOW_KIND_I32 || v->type->quantized)) {
+    glow_verify_error(n, "%s has type %s, expected i32: the operands are narrow integers",
+                      port->name, glow_type_str(n->block->module->ctx, v->type));
+    glow_note_value(n, v);
+    return false;
+  }
   Binding *b = &bindings[port->var];
   if (!b->type) {
     *b = (Binding){v->type, port->name, v};
@@ -216,19 +260,20 @@ static bool check_types(const GlowNode *n, bool results) {
   Binding bindings[MAX_VARS] = {{0}};
   GLOW_CHECK(n->block->module->ctx, d->nvars <= MAX_VARS,
              "an operator has too many type variables");
+  bool narrow = glow_node_is_narrow(n);
   for (uint32_t i = 0; i < glow_node_nins(n); i++) {
     const GlowValue *v = glow_node_in(n, i);
-    if (v && !check_type(n, glow_op_in_port(d, i), v, bindings))
+    if (v && !check_type(n, glow_op_in_port(d, i), v, narrow, bindings))
       return false;
   }
   for (uint32_t i = 0; i < n->nouts; i++) {
     const GlowValue *v = n->operands[i].value;
     if (v && !((int)i == d->epilogue && glow_node_epilogue(n)) &&
-        !check_type(n, glow_op_out_port(d, i), v, bindings))
+        !check_type(n, glow_op_out_port(d, i), v, narrow, bindings))
       return false;
   }
   for (uint32_t i = 0; results && i < n->nresults; i++)
-    if (!check_type(n, glow_op_out_port(d, i), &n->results[i], bindings))
+    if (!check_type(n, glow_op_out_port(d, i), &n->results[i], narrow, bindings))
       return false;
   return true;
 }
@@ -345,6 +390,19 @@ static const GlowType *without_layout(GlowContext *ctx, const GlowType *t) {
   return glow_type_is_tensor(t) && t->layout ? glow_type_with_layout(ctx, t, NULL) : t;
 }
 
+/* The parameter of an epilogue that stands for output i has the kind that the operator computes. */
+static bool check_computed(const GlowNode *n, uint32_t i, const GlowType *proved) {
+  const GlowBlock *body = glow_node_epilogue(n);
+  const GlowType *t = i < body->nparams ? body->params[i]->type : proved;
+  if (!glow_type_is_tensor(t) || (t->kind == proved->kind && t->quantized == proved->quantized))
+    return true;
+  GlowContext *ctx = n->block->module->ctx;
+  const GlowType *element = glow_type_with_dims(ctx, proved, 0, NULL);
+  return glow_verify_error(n, "%%%s of ^%s has type %s, but what is computed has %s",
+                           body->params[i]->name, body->label, glow_type_str(ctx, t),
+                           glow_type_str(ctx, element));
+}
+
 /* Compares the type of output i's buffer with the type `proved` by inference: they must be the same
  * up to layout and bounds. */
 static bool check_output(const GlowNode *n, uint32_t i, const GlowType *proved) {
@@ -354,6 +412,8 @@ static bool check_output(const GlowNode *n, uint32_t i, const GlowType *proved) 
     return true;
   const GlowType *have = without_layout(ctx, v->type), *want = without_layout(ctx, proved);
   bool free_kind = (int)i == glow_node_desc(n)->epilogue && glow_node_epilogue(n);
+  if (free_kind && glow_type_is_tensor(want) && !check_computed(n, i, want))
+    return false;
   if (free_kind && glow_type_is_tensor(want) && glow_type_is_tensor(have))
     want = glow_type_with_quant(ctx, glow_type_with_kind(ctx, want, have->kind), have->quantized,
                                 have->scale, have->offset);

@@ -32,6 +32,10 @@ bool glow_infer_run(GlowInfer *in);
 /* Infers the result types of an existing node: from the types and known values of its operands and
  * from the present types of its results. `types` has room for all results (or outputs). */
 bool glow_node_infer(const GlowNode *n, const GlowType **types);
+/* Whether the operands, in[0] to in[count - 1] (NULL: absent), have kinds that a `narrow` clause
+ * allows, so that the operator computes in i32; and the same of a node. */
+bool glow_op_is_narrow(const GlowOpDesc *d, const GlowType *const *in, uint32_t count);
+bool glow_node_is_narrow(const GlowNode *n);
 /* Whether the operator's verify hook accepts n (true without a hook). The hook reports errors. */
 bool glow_node_check_hook(const GlowNode *n);
 /* Reports with the operator's name in front; returns false. */

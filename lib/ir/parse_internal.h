@@ -179,6 +179,7 @@ typedef struct GlowQuantText {
   bool present, bad;
   float scale;
   int32_t offset;
+  GlowToken at; /* the offset's */
 } GlowQuantText;
 GlowQuantText glow_parse_quant(GlowParser *p, const GlowToken *s, const GlowToken *scale,
                                const GlowToken *o, const GlowToken *offset);

@@ -69,6 +69,8 @@ static const GlowType *kind_of(const GlowNode *n, uint32_t i) {
     return glow_type_scalar(ctx, (GlowKind)port->var);
   if (!port || port->type != GLOW_PORT_VAR)
     return NULL;
+  if (!port->narrow && glow_node_is_narrow(n))
+    return glow_type_scalar(ctx, GLOW_KIND_I32);
   const GlowType *t = variable_operand(n, port, true);
   t = t ? t : variable_claim(n, port);
   return t ? t : variable_operand(n, port, false);

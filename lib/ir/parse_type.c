@@ -160,6 +160,10 @@ const GlowType *glow_parse_tensor_type(GlowParser *p, const GlowToken *kind, Glo
     glow_parse_error(p, kind, "only integer kinds are quantized, not %s", glow_kind_info[k].name);
     return glow_type_error(p->ctx);
   }
+  if (!glow_kind_holds(k, quant.offset)) {
+    glow_parse_error(p, &quant.at, "the offset %d is no %s", quant.offset, glow_kind_info[k].name);
+    return glow_type_error(p->ctx);
+  }
   return glow_type_with_quant(p->ctx, t, true, quant.scale, quant.offset);
 }
 
@@ -169,7 +173,7 @@ static bool is_letter_token(const GlowParser *p, const GlowToken *t, char c) {
 
 GlowQuantText glow_parse_quant(GlowParser *p, const GlowToken *s, const GlowToken *scale,
                                const GlowToken *o, const GlowToken *offset) {
-  GlowQuantText q = {.present = true};
+  GlowQuantText q = {.present = true, .at = *offset};
   int64_t n = 0;
   q.scale = glow_parse_float(glow_token_text(p, scale), NULL);
   if (!is_letter_token(p, s, 'S') || !is_letter_token(p, o, 'O')) {

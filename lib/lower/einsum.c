@@ -186,6 +186,17 @@ static GlowValue *arranged(const Einsum *s, Part p, const Part *a, const Part *b
   return reshape(s, p.v, 3, shape);
 }
 
+/* MatMul; integers of 8 and 16 bits, of which it gives no products in their kind, wrap behind it.
+ */
+static GlowValue *product(const Einsum *s, GlowValue *x, GlowValue *y) {
+  GlowKind kind = x ? x->type->kind : GLOW_KIND_I32;
+  if (!glow_kind_is_integer(kind) || glow_kind_info[kind].bits >= 32)
+    return glow_then2(s->b, GLOW_OP_MAT_MUL, x, y);
+  x = glow_then_cast(s->b, x, GLOW_KIND_I32);
+  y = glow_then_cast(s->b, y, GLOW_KIND_I32);
+  return glow_then_cast(s->b, glow_then2(s->b, GLOW_OP_MAT_MUL, x, y), kind);
+}
+
 static Part multiply(const Einsum *s, Part a, Part b) {
   Groups g = group(s, &a, &b);
   const GlowEinsumTerm *rows[] = {&g.batch, &g.first, &g.inner};
@@ -200,7 +211,7 @@ static Part multiply(const Einsum *s, Part a, Part b) {
     }
   }
   GlowValue *x = arranged(s, a, &a, &b, rows), *y = arranged(s, b, &a, &b, columns);
-  c.v = glow_then2(s->b, g.inner.rank ? GLOW_OP_MAT_MUL : GLOW_OP_MUL, x, y);
+  c.v = g.inner.rank ? product(s, x, y) : glow_then2(s->b, GLOW_OP_MUL, x, y);
   c.v = reshape(s, c.v, c.t.rank, shape);
   return c;
 }

@@ -68,10 +68,12 @@ typedef enum GlowPortTypeKind {
 
 typedef struct GlowOpPort {
   const char *name;
-  uint8_t flags;  /* of GlowPortFlag */
-  uint8_t type;   /* GlowPortTypeKind */
-  uint8_t var;    /* GLOW_PORT_VAR: index into GlowOpDesc.vars; GLOW_PORT_KIND: the GlowKind */
-  uint8_t scalar; /* GLOW_PORT_KIND with <>: rank 0 */
+  uint8_t flags;      /* of GlowPortFlag */
+  uint8_t type;       /* GlowPortTypeKind */
+  uint8_t var;        /* GLOW_PORT_VAR: index into GlowOpDesc.vars; GLOW_PORT_KIND: the GlowKind */
+  uint8_t scalar;     /* GLOW_PORT_KIND with <>: rank 0 */
+  GlowKindSet narrow; /* kinds that the operands with such a set may have together; then the type
+                         variable of these ports is i32. 0: none */
 } GlowOpPort;
 
 /* A type variable of an operator and the kinds that it may stand for. */

@@ -22,3 +22,10 @@ GlowKind glow_kind_from_onnx(int data_type) {
       return (GlowKind)k;
   return GLOW_KIND_COUNT;
 }
+
+bool glow_kind_holds(GlowKind k, int64_t v) {
+  uint32_t bits = glow_kind_info[k].bits;
+  if (glow_kind_info[k].cls == GLOW_CLASS_UINT)
+    return v >= 0 && (bits >= 63 || v >> bits == 0);
+  return bits >= 64 || (v >= -(INT64_C(1) << (bits - 1)) && v < INT64_C(1) << (bits - 1));
+}

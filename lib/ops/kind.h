@@ -45,6 +45,8 @@ typedef uint32_t GlowKindSet; /* bit i: kind i; the last bit: quantized types of
 /* Finds a kind by its name in texts; GLOW_KIND_COUNT if there is none. */
 GlowKind glow_kind_from_name(const char *name, size_t length);
 GlowKind glow_kind_from_onnx(int data_type);
+/* Whether v is a value of an integer kind. */
+bool glow_kind_holds(GlowKind k, int64_t v);
 
 static inline bool glow_kind_is_integer(GlowKind k) {
   return glow_kind_info[k].cls == GLOW_CLASS_SINT || glow_kind_info[k].cls == GLOW_CLASS_UINT;

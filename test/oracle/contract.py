@@ -3,9 +3,11 @@ import itertools
 
 import numpy as np
 
+import quantize
 from oracle import FLOATS, INTS, Case, Result, Tensor, limits, oracle
 
 NUMS = FLOATS + INTS
+WIDE = ["i32", "i64", "u32", "u64"]  # of which MatMul gives products in the same kind
 
 
 def values(g, kind, shape, special=True):
@@ -53,9 +55,12 @@ def matmul_shapes(g):
 
 @oracle("MatMul")
 def mat_mul(g):
-    for kind in FLOATS + [g.pick(INTS), g.pick(INTS)]:
+    for kind in FLOATS + [g.pick(WIDE), g.pick(WIDE)]:
         a, b = (values(g, kind, s) for s in matmul_shapes(g))
         yield Case([a, b], [contraction(kind, np.matmul, a, b)], ulps=8)
+    for a, b, want in [*quantize.narrow_products(g), quantize.deep_product(g)]:
+        yield Case([a, b], [Result("i32", want)])
+    yield Case([a, Tensor("u8", b.data % 2)], error="A has type")
     t = lambda *s: Tensor("float", np.zeros(s))
     yield Case([t(2, 3), t(2, 3)], error="A has 3 columns, but B 2 rows")
     yield Case([t(), t(2)], error="A has rank 0")
@@ -70,6 +75,9 @@ def fully_connected(g):
             r = contraction(kind, np.matmul, x, w)
             yield Case([x, w, b], [Result(kind, r.values + b.wide(), scale=np.nan_to_num(
                 r.scale + np.abs(b.wide()), posinf=0))], ulps=8)
+    for x, w, want in quantize.narrow_products(g):
+        b = g.tensor("i32", (want.shape[-1],))
+        yield Case([x, w, b], [Result("i32", quantize.wrapped(want + b.data))])
     t = lambda *s: Tensor("float", np.zeros(s))
     yield Case([t(2, 3), t(3, 4), t(3)], error="B has type")
 
@@ -214,6 +222,8 @@ def convolution(g):
             (t(1, 4, 5), t(2, 4, 3), "group = 0", "group is 0"),
             (t(1, 4), t(2, 4), "", "at least 3")):
         yield Case([x, w], members=members, error=why)
+    yield Case([t(1, 4, 5), t(2, 4, 3)], members="pad = 1", error="only integers have a pad")
+    yield from quantize.narrow_convolutions(g)
     yield from winograd_cases(g)
 
 

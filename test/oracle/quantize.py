@@ -58,6 +58,10 @@ def typed(g, op):
         back = narrow("float", narrow("float", (q - offset).astype(np.float64)) * scale)
         yield Case([x], [Result(to, back)], ulps=0,
                    body=[f"%q = Quantize($0) : {note}", f"%r0 = Dequantize(%q) {{to = {to}}}"])
+        q = quantized(kind, x.wide(), 1, offset)
+        yield Case([x], [Result("double", (q - offset).astype(np.float64))], ulps=0,
+                   body=[f"%q = Quantize($0) {{steps = true}} : {note}",
+                         "%r0 = Dequantize(%q) {to = double, steps = true}"])
     plain = [f"%r0 = {op}($0) : float<3>"]
     yield Case([g.tensor("float", (3,))], [Result("float", [0.0] * 3)], body=plain, error=op)
 
@@ -189,9 +193,9 @@ def small_float_products(g):
                    [Result(kind, round_to(kind, want + 0.0))], ulps=0)
 
 
-def convolution(x, w, group, stride, pad, dilation):
-    """2-D, with exact integers; `x` is padded with 0."""
-    x = np.pad(x.astype(np.int64), [(0, 0), (0, 0), (pad, pad), (pad, pad)])
+def convolution(x, w, group, stride, pad, dilation, fill=0):
+    """2-D, with exact integers; `x` is padded with `fill`."""
+    x = np.pad(x.astype(np.int64), [(0, 0), (0, 0), (pad, pad), (pad, pad)], constant_values=fill)
     w = w.astype(np.int64)
     n, c, h, wd = x.shape
     o, ci, k, _ = w.shape
@@ -219,6 +223,69 @@ def windows(g):
 def window_members(group, stride, pad, dilation):
     return (f"group = {group}, strides = [{stride}, {stride}], pads = [{pad}, {pad}, {pad}, {pad}], "
             f"dilations = [{dilation}, {dilation}]")
+
+
+def narrow_convolutions(g):
+    """Convolution of X of 8 bits, plain or quantized (its stored integers), and W of 8 or 16; what
+    taps outside of X read is any value of its kind."""
+    for x_kind in BYTES:
+        xs, ws, window = windows(g)
+        x, w = g.tensor(x_kind, xs), g.tensor(g.pick(["i8", "i16"]), ws)
+        b = g.tensor("i32", (ws[0],)) if g.integer(0, 1) else None
+        low, high = limits(x_kind)
+        pad, offset = g.pick([0, low, high, g.integer(low, high)]), g.integer(low, high)
+        want = convolution(x.data, w.data, *window, pad)
+        want = wrapped(want + (b.data.astype(np.int64).reshape(1, -1, 1, 1) if b else 0))
+        members = window_members(*window) + f", pad = {pad}"
+        yield Case([x, w, b], [Result("i32", want)], members=members)
+        last = [0, 2, 3, 1]
+        turned = [Tensor(t.kind, np.ascontiguousarray(t.data.transpose(last))) for t in (x, w)]
+        yield Case([*turned, b], [Result("i32", want.transpose(last))],
+                   members=members + ", layout = NHWC")
+        steps = Tensor("float", x.data.astype(np.float64) - offset)
+        yield Case([steps, w, b], [Result("i32", want)],
+                   body=[f"%q = Quantize($0) {{steps = true}} : {x_kind}[S:0.5 O:{offset}]{shape_text(xs)}",
+                         f"%r0 = Convolution(%q, $1{', $2' if b else ''}) {{{members}}}"])
+    yield Case([x, w], members=members + ", strategy = winograd", error="strategy = winograd")
+    yield Case([x, Tensor("float", w.data)], members=members, error="X has type")
+    yield Case([x, w, Tensor("float", [0.0] * ws[0])], members=members, error="B has type")
+    yield Case([x, w], members=window_members(*window) + f", pad = {high + 1}", error=f"pad is {high + 1}")
+
+
+def narrow_products(g):
+    """A and B of a product of bytes, and what it is in i32."""
+    for a_kind in BYTES:
+        for b_kind in ["i8", "i16"]:
+            a_shape, b_shape = matrices(g)
+            a, b = g.tensor(a_kind, a_shape), g.tensor(b_kind, b_shape)
+            yield a, b, wrapped(a.data.astype(np.int64) @ b.data.astype(np.int64))
+
+
+def deep_product(g):
+    """One that wraps: 66,312 products of 255 and -128."""
+    k = 66312
+    a, b = Tensor("u8", np.full((2, k), 255)), Tensor("i8", np.full((k, 1), -128))
+    return a, b, wrapped(np.full((2, 1), -255 * 128 * k, np.int64))
+
+
+@oracle("Rescale")
+def rescale(g):
+    """From one quantized type to another: dequantized and quantized in float."""
+    for kind in BYTES:
+        to = g.pick(BYTES)
+        (low, high), (least, most) = limits(kind), limits(to)
+        s, t = (2.0 ** -g.integer(0, 6) * g.pick([1, 3]) for _ in "st")
+        o, p = g.integer(low, high), g.integer(least, most)
+        x = g.tensor("float", g.shape())
+        q = quantized(kind, x.wide(), s, o)
+        real = narrow("float", (q - o).astype(np.float64) * s)
+        r = quantized(to, real, t, p)
+        text = shape_text(x.shape)
+        yield Case([x], [Result("float", (r - p).astype(np.float64))], ulps=0,
+                   body=[f"%q = Quantize($0) : {kind}[S:{s!r} O:{o}]{text}",
+                         f"%r = Rescale(%q) : {to}[S:{t!r} O:{p}]{text}",
+                         "%r0 = Dequantize(%r) {steps = true}"])
+    yield Case([x], [Result("float", x.data)], body=["%r0 = Rescale($0) : float<3>"], error="Rescale")
 
 
 @oracle("ConvInteger")

@@ -163,6 +163,28 @@ static void check_side(const OpFile *file, const OpDecl *op, Ports *ports, bool 
   }
 }
 
+/* Each item of a `narrow` clause is an operand with a type variable that may be i32. */
+static void check_narrow(const OpFile *file, OpDecl *op) {
+  for (uint32_t i = 0; i < op->narrow.count; i++) {
+    const Call *c = &op->narrow.data[i];
+    int k = ops_find_port(file, op, c->name, true, false);
+    if (k < 0)
+      continue;
+    PortDecl *p = &op->in.data[k];
+    if (p->narrow)
+      glow_error(file->ctx, c->name.loc, "'%s' is listed twice", c->name.text);
+    p->narrow = kind_set(file, &c->args, file->kinds.count);
+    if (!p->narrow)
+      glow_error(file->ctx, c->name.loc, "'%s' needs the kinds that it may have", c->name.text);
+    if (p->type_kind != GLOW_PORT_VAR ||
+        !(op->vars.data[p->var].set & GLOW_KIND_BIT(GLOW_KIND_I32)))
+      glow_error(file->ctx, c->name.loc, "the type of '%s' is no variable that may be i32",
+                 c->name.text);
+    else if (op->vars.data[p->var].set & p->narrow)
+      glow_error(file->ctx, c->name.loc, "'%s' may have one of these kinds anyway", c->name.text);
+  }
+}
+
 static void check_ports(const OpFile *file, OpDecl *op) {
   for (uint32_t i = 0; i < op->vars.count; i++) {
     VarDecl *v = &op->vars.data[i];
@@ -178,6 +200,7 @@ static void check_ports(const OpFile *file, OpDecl *op) {
   }
   check_side(file, op, &op->in, false);
   check_side(file, op, &op->out, true);
+  check_narrow(file, op);
 }
 
 /* ---- Members --------------------------------------------------------------------------------- */

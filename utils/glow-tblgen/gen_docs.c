@@ -32,6 +32,23 @@ static void ports_row(const char *title, const Ports *ports, GlowText *out) {
   glow_text_putc(out, '\n');
 }
 
+/* - or X of i8, u8, quantized and W of i8, i16; then T is i32 */
+static void narrow_row(const OpDecl *op, GlowText *out) {
+  const char *sets = "- or ";
+  uint8_t var = 0;
+  for (uint32_t i = 0; i < op->in.count; i++) {
+    const PortDecl *p = &op->in.data[i];
+    if (!p->narrow)
+      continue;
+    glow_text_printf(out, "%s%s of ", sets, p->name.text);
+    kind_list(p->narrow, out);
+    sets = " and ";
+    var = p->var;
+  }
+  if (op->narrow.count)
+    glow_text_printf(out, "; then %s is i32\n", op->vars.data[var].name.text);
+}
+
 static void lit_text(const Lit *lit, GlowText *out) {
   if (lit->kind == LIT_STRING) {
     glow_text_quoted(out, lit->text.text, strlen(lit->text.text));
@@ -113,6 +130,7 @@ void docs_op(const OpDecl *op, GlowText *out) {
     kind_list(op->vars.data[i].set, out);
     glow_text_putc(out, '\n');
   }
+  narrow_row(op, out);
   members_row(op, out);
   for (uint32_t i = 0; i < op->regions.count; i++)
     glow_text_printf(out, "- region `^%s`%s\n", op->regions.data[i].name.text,

@@ -32,8 +32,10 @@ int scalar_compute_row(int k) {
 }
 
 GlowKindSet scalar_row_kinds(const OpDecl *op) {
-  if (op->vars.count)
-    return op->vars.data[0].set;
+  if (op->vars.count) {
+    GlowKindSet set = op->vars.data[0].set;
+    return set & GLOW_KINDS_QUANTIZED ? set | GLOW_KIND_BIT(GLOW_KIND_FLOAT) : set;
+  }
   return GLOW_KIND_BIT(op->in.data[0].var);
 }
 

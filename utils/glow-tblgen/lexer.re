@@ -55,6 +55,7 @@ static int scan(Lexer *lx) {
       "member"      { return T_MEMBER; }
       "imember"     { return T_IMEMBER; }
       "traits"      { return T_TRAITS; }
+      "narrow"      { return T_NARROW; }
       "infer"       { return T_INFER; }
       "verify"      { return T_VERIFY; }
       "scratch"     { return T_SCRATCH; }

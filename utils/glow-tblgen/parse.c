@@ -170,8 +170,8 @@ void parse_op_begin(Parser *p, Name name, Name doc, bool is_instr) {
 
 void parse_clause(Parser *p, Clause clause, Name at) {
   static const char *const words[CLAUSE_COUNT] = {
-      "in",      "out",  "region", "member", "imember", "traits", "infer", "verify",
-      "scratch", "macs", "scalar", "grad",   "lower",   "irgen",  "fold",  "also"};
+      "in",   "out",    "region", "member", "imember", "traits", "infer", "verify", "scratch",
+      "macs", "scalar", "grad",   "lower",  "irgen",   "fold",   "also",  "narrow"};
   GlowLoc *first = &p->op->clause_loc[clause];
   if (first->line) {
     glow_error(p->file->ctx, at.loc, "'%s' has a second '%s' clause", p->op->name.text,
@@ -206,8 +206,9 @@ void parse_grad_word(Parser *p, Name port, Name word, Name doc) {
   if (grad.kind == GRAD_NONE && !doc.text)
     glow_error(p->file->ctx, word.loc, "'none' needs a reason");
   else if (grad.kind == GRAD_HOOK && (strcmp(word.text, "hook") || !port.text))
-    glow_error(p->file->ctx, word.loc, port.text ? "expected 'hook' or 'none', found '%s'"
-                                                 : "expected 'none' before a reason, found '%s'",
+    glow_error(p->file->ctx, word.loc,
+               port.text ? "expected 'hook' or 'none', found '%s'"
+                         : "expected 'none' before a reason, found '%s'",
                word.text);
   else
     add_grad(p, grad);
@@ -218,13 +219,13 @@ void parse_grad_all(Parser *p, GradKind kind, Name word) {
 }
 
 void parse_grad_slope(Parser *p, Name port, Name code, Name doc) {
-  add_grad(p, (GradDecl){
-                  .kind = GRAD_SLOPE, .port = port, .slope = code, .doc = doc, .loc = port.loc});
+  add_grad(
+      p, (GradDecl){.kind = GRAD_SLOPE, .port = port, .slope = code, .doc = doc, .loc = port.loc});
 }
 
 void parse_grad_rule(Parser *p, Name port, Rule *rule, Name doc) {
-  add_grad(p, (GradDecl){
-                  .kind = GRAD_RULE, .port = port, .rule = rule, .doc = doc, .loc = port.loc});
+  add_grad(p,
+           (GradDecl){.kind = GRAD_RULE, .port = port, .rule = rule, .doc = doc, .loc = port.loc});
 }
 
 Rule *parse_rule(Parser *p, RuleKind kind, Name name) {

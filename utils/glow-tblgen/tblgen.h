@@ -50,6 +50,7 @@ typedef struct PortDecl {
   bool scalar;            /* written kind<> */
   uint8_t flags;          /* GlowPortFlag */
   uint8_t type_kind, var; /* after check: as in GlowOpPort */
+  GlowKindSet narrow;     /* after check: of a `narrow` clause; 0 if it does not name the port */
 } PortDecl;
 typedef GLOW_VEC(PortDecl) Ports;
 
@@ -132,13 +133,13 @@ struct OpDecl {
   GLOW_VEC(VarDecl) vars;
   GLOW_VEC(MemberDecl) members;
   GLOW_VEC(RegionDecl) regions;
-  Calls traits_list, verify;
+  Calls traits_list, verify, narrow;
   Call infer;
   Name scalar; /* the body without its braces; text NULL if there is none */
   GLOW_VEC(GradDecl) grads;
   Names also;                             /* operators elsewhere */
   Name lower, irgen, fold, scratch, macs; /* the word after each; text NULL if absent */
-  GlowLoc clause_loc[16];                 /* where each kind of clause stood first, by its number */
+  GlowLoc clause_loc[17];                 /* where each kind of clause stood first, by its number */
   /* after check */
   GlowStr camel, snake, upper; /* MaxPool max_pool MAX_POOL */
   GlowTraits traits;
@@ -352,6 +353,7 @@ typedef enum Clause {
   CLAUSE_IRGEN,
   CLAUSE_FOLD,
   CLAUSE_ALSO,
+  CLAUSE_NARROW,
   CLAUSE_COUNT
 } Clause;
 
@@ -407,7 +409,8 @@ Generator gen_header, gen_table, gen_infer, gen_infer_header, gen_lower, gen_low
 Generator gen_irgen, gen_irgen_header, gen_fold, gen_fold_header, gen_kernels, gen_kernels_header;
 Generator gen_values_header, gen_scalar, gen_elementwise, gen_vector, gen_casts, gen_blocks,
     gen_docs, gen_keywords, gen_vim;
-Generator gen_grad, gen_grad_header, gen_gradients, gen_primitives, gen_onnx, gen_onnx_header, gen_onnx_docs;
+Generator gen_grad, gen_grad_header, gen_gradients, gen_primitives, gen_onnx, gen_onnx_header,
+    gen_onnx_docs;
 Generator gen_params, gen_prototypes, gen_rows_header, gen_rows, gen_setups_header, gen_work_header,
     gen_work, gen_library;
 
@@ -468,7 +471,8 @@ enum { NSCALAR_KINDS = 14 };
 extern const ScalarKind scalar_kinds[NSCALAR_KINDS];
 /* The row whose scalar function computes row k: float's for the 16-bit floats. */
 int scalar_compute_row(int k);
-/* The kinds an operator's rows are keyed by: its first type variable's, or its fixed kind. */
+/* The kinds an operator's rows are keyed by: its first type variable's, with float for quantized
+ * ones, or its fixed kind. */
 GlowKindSet scalar_row_kinds(const OpDecl *op);
 /* gen_vector.c: whether there is a function on lanes for row k. */
 bool op_has_lanes(const OpDecl *op, int k);

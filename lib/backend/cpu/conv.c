@@ -140,6 +140,8 @@ bool glow_select_conv(GlowSelect *s, const GlowNode *n) {
   GlowConvView c;
   GlowMaxPoolMembers pool;
   const GlowConvolutionMembers *m = n->members;
+  if (glow_node_is_narrow(n))
+    return glow_select_fail(s, "there is no kernel for narrow integers");
   if (glow_node_pool(n, &pool) &&
       (m->strategy != GLOW_CONV_STRATEGY_WINOGRAD || !glow_winograd_can_pool(&pool) || is_plain(n)))
     return glow_select_fail(s, "its kernel does not pool");

@@ -263,6 +263,17 @@ static uint32_t dequantize_linear(GlowLaneList *l, const GlowNode *n, const Glow
   return glow_lanes_cast(l, v, to);
 }
 
+/* Cast, Quantize, Dequantize; the latter two count steps by a scale of 1. */
+static uint32_t conversion(GlowLaneList *l, const GlowNode *n, GlowLane x, GlowLane y) {
+  Members members = n->op == GLOW_OP_CAST ? members_of(l, n) : (Members){0};
+  GlowKind kind = x.quantized ? plain_kind(&y) : plain_kind(&x);
+  if (n->op == GLOW_OP_QUANTIZE && ((const GlowQuantizeMembers *)n->members)->steps)
+    y.scale = 1;
+  if (n->op == GLOW_OP_DEQUANTIZE && ((const GlowDequantizeMembers *)n->members)->steps)
+    x.scale = 1;
+  return write_as(l, read_as(l, &x, kind, members), &y, members);
+}
+
 static uint32_t append_operator(GlowLaneList *l, const GlowNode *n, const GlowLane *in,
                                 const GlowLane *out) {
   if (n->op == GLOW_OP_QUANTIZE_LINEAR)
@@ -273,10 +284,7 @@ static uint32_t append_operator(GlowLaneList *l, const GlowNode *n, const GlowLa
     return splat(l, n, out);
   if (glow_node_desc(n)->has_scalar)
     return append_scalar(l, n, in, out);
-  /* A conversion. */
-  Members members = n->op == GLOW_OP_CAST ? members_of(l, n) : (Members){0};
-  GlowKind kind = in[0].quantized ? plain_kind(out) : plain_kind(&in[0]);
-  return write_as(l, read_as(l, &in[0], kind, members), out, members);
+  return conversion(l, n, in[0], *out);
 }
 
 GlowLane glow_lane_of(const GlowValue *v) {

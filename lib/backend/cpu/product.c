@@ -2,6 +2,7 @@
  * width wrap alike, so unsigned ones use the kernels of the signed. */
 #include "backend/cpu/select.h"
 #include "cpu/work.h"
+#include "ir/infer.h"
 
 static GlowKind kernel_kind(GlowKind k) {
   switch (k) {
@@ -37,6 +38,8 @@ bool glow_select_product(GlowSelect *s, const GlowNode *n) {
     return false;
   bool rows = a.rank > 1, columns = b.rank > 1;
   uint32_t batch = c.rank - rows - columns;
+  if (glow_node_is_narrow(n))
+    return glow_select_fail(s, "there is no kernel for narrow integers");
   if (c.type->kind > GLOW_KIND_U64 || c.type->kind == GLOW_KIND_FLOAT || c.type->quantized)
     return glow_select_fail(s, "there is no kernel for its kind");
   if (a.type->layout || b.type->layout || c.type->layout || batch > GLOW_PRODUCT_BATCH)

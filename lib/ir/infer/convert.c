@@ -42,10 +42,10 @@ bool glow_infer_relayout(GlowInfer *in) {
   return true;
 }
 
-bool glow_verify_quantize(const GlowNode *n) {
+/* The result has X's shape; its kind, scale and offset are its own. */
+static bool check_quantized(const GlowNode *n) {
   GlowContext *ctx = n->block->module->ctx;
-  const GlowType *x = glow_node_in(n, GLOW_QUANTIZE_IN_X)->type;
-  const GlowType *y = glow_node_out(n, GLOW_QUANTIZE_OUT_Y)->type;
+  const GlowType *x = glow_node_in(n, 0)->type, *y = glow_node_out(n, 0)->type;
   const GlowType *expected = glow_type_with_quant(ctx, glow_type_with_kind(ctx, x, y->kind),
                                                   y->quantized, y->scale, y->offset);
   if (glow_type_fit(y, expected) != GLOW_FIT_CONTRADICTS)
@@ -53,6 +53,9 @@ bool glow_verify_quantize(const GlowNode *n) {
   return glow_verify_error(n, "X has type %s, but the result %s", glow_type_str(ctx, x),
                            glow_type_str(ctx, y));
 }
+
+bool glow_verify_quantize(const GlowNode *n) { return check_quantized(n); }
+bool glow_verify_rescale(const GlowNode *n) { return check_quantized(n); }
 
 bool glow_infer_dequantize(GlowInfer *in) {
   const GlowDequantizeMembers *m = in->members;

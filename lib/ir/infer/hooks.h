@@ -54,6 +54,8 @@ bool glow_infer_set(GlowInfer *in, uint32_t i, const GlowType *base, uint32_t ra
                     const GlowDim *dims);
 /* The same with `rank` unknown dims; rank -1: unknown, too. */
 bool glow_infer_set_unknown(GlowInfer *in, uint32_t i, const GlowType *base, int64_t rank);
+/* A type with the kind in which a contraction of x computes: i32 of narrow operands, else x's. */
+const GlowType *glow_infer_computed(const GlowInfer *in, const GlowType *x);
 
 /* The dims of the matrix product of a and b, as NumPy defines it: the broadcast batch axes, then
  * the rows of a (unless a is a vector) and the columns of b (unless b is a vector). a and b are

@@ -1,6 +1,11 @@
 /* Inference of matrix products: MatMul, which is NumPy's, and FullyConnected. */
 #include "ir/infer/hooks.h"
 
+const GlowType *glow_infer_computed(const GlowInfer *in, const GlowType *x) {
+  return glow_op_is_narrow(in->desc, in->in, in->nin) ? glow_type_scalar(in->ctx, GLOW_KIND_I32)
+                                                      : x;
+}
+
 bool glow_infer_product(const GlowInfer *in, const GlowType *a, const GlowType *b, GlowDim *dims,
                         uint32_t *rank) {
   if (a->rank == 0 || b->rank == 0)
@@ -30,18 +35,23 @@ bool glow_infer_mat_mul(GlowInfer *in) {
   const GlowType *a = in->in[GLOW_MAT_MUL_IN_A], *b = in->in[GLOW_MAT_MUL_IN_B];
   GlowDim dims[GLOW_MAX_RANK];
   uint32_t rank;
+  const GlowType *base = glow_infer_computed(in, a);
   if (a->unranked || b->unranked)
-    return glow_infer_set_unknown(in, 0, a, -1);
-  return glow_infer_product(in, a, b, dims, &rank) && glow_infer_set(in, 0, a, rank, dims);
+    return glow_infer_set_unknown(in, 0, base, -1);
+  return glow_infer_product(in, a, b, dims, &rank) && glow_infer_set(in, 0, base, rank, dims);
 }
 
-/* Kernels read rows of A and write rows of C; a matrix B of floats may be packed in panels. */
+/* Kernels read rows of A and write rows of C; a matrix B may be packed in panels, if it is one of
+ * floats or of narrow integers. */
 bool glow_verify_mat_mul(const GlowNode *n) {
   const GlowType *b = glow_node_in(n, GLOW_MAT_MUL_IN_B)->type;
   if (glow_node_in(n, GLOW_MAT_MUL_IN_A)->type->layout || glow_node_out(n, 0)->type->layout)
     return glow_verify_error(n, "works on plain A and C; only B may have a layout");
-  if (b->layout && (b->rank != 2 || glow_kind_is_integer(b->kind)))
-    return glow_verify_error(n, "B has type %s; only a matrix of floating point may have a layout",
+  bool packs = glow_kind_is_float(b->kind) || glow_node_is_narrow(n);
+  if (b->layout && (b->rank != 2 || !packs))
+    return glow_verify_error(n,
+                             "B has type %s; only a matrix of floating point or of narrow integers "
+                             "may have a layout",
                              glow_type_str(n->block->module->ctx, b));
   return true;
 }
@@ -49,10 +59,11 @@ bool glow_verify_mat_mul(const GlowNode *n) {
 bool glow_infer_fully_connected(GlowInfer *in) {
   const GlowType *x = in->in[GLOW_FULLY_CONNECTED_IN_X], *w = in->in[GLOW_FULLY_CONNECTED_IN_W];
   const GlowType *b = glow_infer_in(in, GLOW_FULLY_CONNECTED_IN_B);
+  const GlowType *base = glow_infer_computed(in, x);
   GlowDim dims[GLOW_MAX_RANK];
   uint32_t rank;
   if (x->unranked || w->unranked)
-    return glow_infer_set_unknown(in, 0, x, -1);
+    return glow_infer_set_unknown(in, 0, base, -1);
   if (!glow_infer_product(in, x, w, dims, &rank))
     return false;
   for (uint32_t i = 0; b && !b->unranked && i < b->rank; i++) {
@@ -65,7 +76,7 @@ bool glow_infer_fully_connected(GlowInfer *in) {
                               glow_type_str(in->ctx, b), glow_dim_str(in->ctx, p));
     dims[i + rank - b->rank] = sum;
   }
-  return glow_infer_set(in, 0, x, rank, dims);
+  return glow_infer_set(in, 0, base, rank, dims);
 }
 
 bool glow_infer_det(GlowInfer *in) {

@@ -317,7 +317,8 @@ static bool infer_map(GlowInfer *in, const GlowConvolutionMembers *m) {
   Window w = {.strides = m->strides, .pads = m->pads, .dilations = m->dilations};
   if (m->strategy == GLOW_CONV_STRATEGY_WINOGRAD && !glow_infer_winograd(in, &f))
     return false;
-  return convolve(in, x, f, glow_infer_in(in, GLOW_CONVOLUTION_IN_B), &w, m->layout, m->group, x);
+  return convolve(in, x, f, glow_infer_in(in, GLOW_CONVOLUTION_IN_B), &w, m->layout, m->group,
+                  glow_infer_computed(in, x));
 }
 
 bool glow_infer_convolution(GlowInfer *in) {
@@ -365,9 +366,23 @@ static bool check_pool(const GlowNode *n, const GlowConvolutionMembers *m) {
   return check_padding(n, "pool_pads", m->pool_kernels, m->pool_pads, (GlowArray){0});
 }
 
-/* Checks the members that only the instruction has. */
+/* What taps outside of X read is an element of X; in floating point it is 0. */
+static bool check_pad(const GlowNode *n, int64_t pad) {
+  const GlowType *x = glow_node_in(n, GLOW_CONVOLUTION_IN_X)->type;
+  if (pad == 0)
+    return true;
+  if (!glow_kind_is_integer(x->kind))
+    return glow_verify_error(n, "pad is %lld, but X has type %s: only integers have a pad",
+                             (long long)pad, glow_type_str(n->block->module->ctx, x));
+  return glow_kind_holds(x->kind, pad) ||
+         glow_verify_error(n, "pad is %lld, which is no %s", (long long)pad,
+                           glow_kind_info[x->kind].name);
+}
+
 bool glow_verify_convolution(const GlowNode *n) {
   const GlowConvolutionMembers *m = n->members;
+  if (!check_pad(n, m->pad))
+    return false;
   for (uint32_t i = 0; i < m->tile.count; i++)
     if (glow_array_at(m->tile, uint32_t, i) == 0)
       return glow_verify_error(n, "tile %u is 0", i);

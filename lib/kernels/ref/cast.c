@@ -247,9 +247,14 @@ static GlowRunError convert_all(GlowBuf *out, const GlowBuf *in) {
   return GLOW_RUN_OK;
 }
 
+/* Steps are what a scale of 1 gives. */
 GlowRunError glow_kernel_quantize(GlowCall *call) {
-  return convert_all(&call->out[0], &call->in[0]);
+  GlowBuf y = call->out[0];
+  y.scale = ((const GlowQuantizeMembers *)call->members)->steps ? 1 : y.scale;
+  return convert_all(&y, &call->in[0]);
 }
 GlowRunError glow_kernel_dequantize(GlowCall *call) {
-  return convert_all(&call->out[0], &call->in[0]);
+  GlowBuf x = call->in[0];
+  x.scale = ((const GlowDequantizeMembers *)call->members)->steps ? 1 : x.scale;
+  return convert_all(&call->out[0], &x);
 }

@@ -1,7 +1,7 @@
 /* Convolution of any spatial rank, with groups, strides, pads and dilations, in any layout.
  *
  * Input and filter are packed into scratch in the compute type: the input of one image and group as
- * [place][channel] with its padding as real zeros, the filter as [panel][k][16 output channels]
+ * [place][channel] with its padding as real elements, the filter as [panel][k][16 output channels]
  * with k in contract order (ic/16, taps ascending, ic%16). Then every output is one chain of fused
  * multiply-adds that starts at the bias, 6 places by 16 channels at a time. A depthwise
  * convolution has one channel a group, so there the 16 lanes are groups. */
@@ -24,20 +24,10 @@ _Static_assert((int)GLOW_CONV_LANES == (int)GLOW_TILE_COLUMNS, "a tile is one pa
 #define LOAD glow_load_double
 #include "kernels/ref/conv_body.inc"
 
-static void load_i32(const GlowBuf *b, int64_t offset, int64_t stride, int64_t n, int32_t *out) {
-  const int32_t *p = (const int32_t *)b->data + offset;
-  for (int64_t i = 0; i < n; i++)
-    out[i] = p[i * stride];
-}
-static void run_load_i32(const GlowRun *r, int64_t n, int32_t *out) {
-  for (int64_t i = 0; i < n; i++)
-    load_i32(r->buf, r->offset + glow_axis_offset(r->buf, r->axis, r->start + i), 1, 1, &out[i]);
-}
-
 #define T int32_t
 #define NAME(x) x##_i32
-#define LOAD_RUN run_load_i32
-#define LOAD load_i32
+#define LOAD_RUN glow_run_load_i32
+#define LOAD glow_load_i32
 #include "kernels/ref/conv_body.inc"
 
 GlowRunError glow_kernel_convolution(GlowCall *call) {
@@ -57,15 +47,11 @@ GlowRunError glow_kernel_convolution(GlowCall *call) {
   glow_ref_clear_padding(p.y);
   if (p.outputs == 0)
     return GLOW_RUN_OK;
-  switch (p.x->kind) {
-  case GLOW_KIND_DOUBLE:
+  if (p.y->kind == GLOW_KIND_DOUBLE)
     (p.depthwise ? depthwise_double : grouped_double)(&p, scratch, taps);
-    break;
-  case GLOW_KIND_I32:
+  else if (p.y->kind == GLOW_KIND_I32)
     (p.depthwise ? depthwise_i32 : grouped_i32)(&p, scratch, taps);
-    break;
-  default:
+  else
     (p.depthwise ? depthwise_float : grouped_float)(&p, scratch, taps);
-  }
   return GLOW_RUN_OK;
 }

@@ -33,6 +33,7 @@ GlowConvPlan glow_conv_plan(const GlowCall *call) {
   const GlowConvolutionMembers *m = call->members;
   GlowConvPlan p = {.x = &call->in[0], .w = &call->in[1], .b = &call->in[2], .y = &call->out[0]};
   bool nhwc = m->layout == GLOW_LAYOUT_NHWC;
+  p.pad = m->pad;
   p.spatial = p.x->rank - 2;
   p.c_axis = nhwc ? p.x->rank - 1 : 1;
   p.first_axis = nhwc ? 1 : 2;

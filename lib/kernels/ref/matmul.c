@@ -1,6 +1,6 @@
 /* MatMul: matrices are the last two axes, vectors are NumPy's; the axes before broadcast. One chain
  * of fused multiply-adds in ascending k from +0 for each output; integers wrap. Views with strides
- * are read and written where they are, and B in any blocked layout (integers: plain). */
+ * are read and written where they are, and B in any blocked layout (wide integers: plain). */
 #include "kernels/ref/ref.h"
 #include "kernels/ref/tile.h"
 
@@ -66,6 +66,22 @@ static GlowRun b_row(const GlowMatMul *m, int64_t b_at, int64_t k, int64_t j) {
 #define FMA glow_fma
 #include "kernels/ref/matmul_body.inc"
 
+/* Of narrow integers, whose results are i32. */
+static void store_i32(GlowBuf *b, int64_t offset, int64_t stride, int64_t n, const int32_t *in) {
+  int32_t *p = (int32_t *)b->data + offset;
+  for (int64_t i = 0; i < n; i++)
+    p[i * stride] = in[i];
+}
+
+#define T int32_t
+#define NAME(x) x##_narrow
+#define glow_tile_narrow glow_tile_i32
+#define LOAD glow_load_i32
+#define RUN_LOAD glow_run_load_i32
+#define STORE store_i32
+#define FMA GLOW_WRAPPING_ADD
+#include "kernels/ref/matmul_body.inc"
+
 #define INTEGER_PRODUCT(s, T, U)                                                                   \
   static void product_##s(const GlowMatMul *m, int64_t a_at, int64_t b_at, GlowBuf *out,           \
                           int64_t c_at) {                                                          \
@@ -81,8 +97,10 @@ static GlowRun b_row(const GlowMatMul *m, int64_t b_at, int64_t k, int64_t j) {
                   (uint64_t)a[k * m->a_step] * (uint64_t)b[k * m->b_step + j * m->b_column]);      \
     }                                                                                              \
   }
-GLOW_MATH_SIGNED(INTEGER_PRODUCT)
-GLOW_MATH_UNSIGNED(INTEGER_PRODUCT)
+INTEGER_PRODUCT(i32, int32_t, uint32_t)
+INTEGER_PRODUCT(i64, int64_t, uint64_t)
+INTEGER_PRODUCT(u32, uint32_t, uint32_t)
+INTEGER_PRODUCT(u64, uint64_t, uint64_t)
 
 #define INTEGER_CASE(s, KIND)                                                                      \
   case GLOW_KIND_##KIND:                                                                           \
@@ -95,12 +113,12 @@ static void product(const GlowMatMul *m, int64_t a_at, int64_t b_at, GlowBuf *c,
   case GLOW_KIND_DOUBLE:
     product_double(m, a_at, b_at, c, c_at, scratch);
     return;
-    INTEGER_CASE(i8, I8)
-    INTEGER_CASE(i16, I16)
+  case GLOW_KIND_I8:
+  case GLOW_KIND_U8:
+    product_narrow(m, a_at, b_at, c, c_at, scratch);
+    return;
     INTEGER_CASE(i32, I32)
     INTEGER_CASE(i64, I64)
-    INTEGER_CASE(u8, U8)
-    INTEGER_CASE(u16, U16)
     INTEGER_CASE(u32, U32)
     INTEGER_CASE(u64, U64)
   default:
@@ -123,7 +141,8 @@ GlowRunError glow_kernel_mat_mul(GlowCall *call) {
   uint32_t batch = a_batch > b_batch ? a_batch : b_batch;
   if (glow_buf_elements(c) == 0)
     return GLOW_RUN_OK;
-  if (m.b->nblocks && glow_ref_class(m.b) >= GLOW_ROW_INT)
+  bool wide = glow_ref_class(m.b) >= GLOW_ROW_INT && glow_ref_bits(m.b->kind) >= 32;
+  if (m.b->nblocks && wide)
     return GLOW_RUN_UNSUPPORTED;
   int64_t index[GLOW_MAX_RANK] = {0};
   do {

@@ -96,6 +96,18 @@ void glow_load_int(const GlowBuf *b, int64_t offset, int64_t stride, int64_t n, 
   }
 }
 
+void glow_load_i32(const GlowBuf *b, int64_t offset, int64_t stride, int64_t n, int32_t *out) {
+  switch (b->kind) {
+    LOAD(I8, int8_t)
+    LOAD(I16, int16_t)
+    LOAD(U8, uint8_t)
+    LOAD(U16, uint16_t)
+    LOAD(I32, int32_t)
+  default:
+    return;
+  }
+}
+
 static void load_small_float(const GlowBuf *b, int64_t offset, int64_t stride, int64_t n,
                              float *out) {
   const GlowSmallFloat *f = glow_small_format(b->kind);
@@ -289,16 +301,17 @@ static Stretch stretch_of(const GlowRun *r, int64_t i, int64_t n) {
   return s;
 }
 
-#define RUN_LOAD(T)                                                                                \
-  void glow_run_load_##T(const GlowRun *r, int64_t n, T *out) {                                    \
+#define RUN_LOAD(T, C)                                                                             \
+  void glow_run_load_##T(const GlowRun *r, int64_t n, C *out) {                                    \
     for (int64_t i = 0; i < n;) {                                                                  \
       Stretch s = stretch_of(r, i, n);                                                             \
       glow_load_##T(r->buf, s.offset, s.stride, s.n, out + i);                                     \
       i += s.n;                                                                                    \
     }                                                                                              \
   }
-RUN_LOAD(float)
-RUN_LOAD(double)
+RUN_LOAD(float, float)
+RUN_LOAD(double, double)
+RUN_LOAD(i32, int32_t)
 #undef RUN_LOAD
 
 int64_t glow_ref_int(const GlowBuf *b, int64_t i) {

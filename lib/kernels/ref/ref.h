@@ -80,6 +80,8 @@ typedef struct GlowRun {
 void glow_load_float(const GlowBuf *b, int64_t offset, int64_t stride, int64_t n, float *out);
 void glow_load_double(const GlowBuf *b, int64_t offset, int64_t stride, int64_t n, double *out);
 void glow_load_int(const GlowBuf *b, int64_t offset, int64_t stride, int64_t n, int64_t *out);
+/* Integers of up to 32 bits; of a quantized kind the stored ones. */
+void glow_load_i32(const GlowBuf *b, int64_t offset, int64_t stride, int64_t n, int32_t *out);
 void glow_store_float(GlowBuf *b, int64_t offset, int64_t stride, int64_t n, const float *in);
 void glow_store_double(GlowBuf *b, int64_t offset, int64_t stride, int64_t n, const double *in);
 void glow_store_int(GlowBuf *b, int64_t offset, int64_t stride, int64_t n, const int64_t *in);
@@ -88,6 +90,7 @@ void glow_load_real(const GlowBuf *b, int64_t offset, int64_t stride, int64_t n,
 /* The same along a run. */
 void glow_run_load_float(const GlowRun *r, int64_t n, float *out);
 void glow_run_load_double(const GlowRun *r, int64_t n, double *out);
+void glow_run_load_i32(const GlowRun *r, int64_t n, int32_t *out);
 
 /* Stores n floats in a floating point kind of 8 or 4 bits. Without `saturate`, numbers that are too
  * large for a kind of 8 bits become infinity or NaN. */

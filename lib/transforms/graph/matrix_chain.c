@@ -45,8 +45,9 @@ static bool is_plain(const GlowType *t) {
 }
 
 static bool is_product(const GlowNode *n) {
-  return n->op == GLOW_OP_MAT_MUL && is_plain(glow_node_in(n, 0)->type) &&
-         is_plain(glow_node_in(n, 1)->type) && glow_node_in(n, 1)->type->rank <= 2;
+  return n->op == GLOW_OP_MAT_MUL && !glow_node_is_narrow(n) &&
+         is_plain(glow_node_in(n, 0)->type) && is_plain(glow_node_in(n, 1)->type) &&
+         glow_node_in(n, 1)->type->rank <= 2;
 }
 
 /* The product that defines operand `port` of n, if it is a link of n's chain. A vector or a batch

@@ -31,8 +31,8 @@ static bool is_product(const GlowNode *n) {
 }
 
 static bool is_constant(Context *ctx, const GlowValue *v, uint32_t rank) {
-  return glow_type_is_static(v->type) && v->type->rank == rank && glow_type_elements(v->type) > 0 &&
-         glow_constness_of(ctx->constness, v);
+  return glow_type_is_static(v->type) && !v->type->quantized && v->type->rank == rank &&
+         glow_type_elements(v->type) > 0 && glow_constness_of(ctx->constness, v);
 }
 
 /* Whether n can be merged over its operand `shared` with products like it. */

@@ -2,6 +2,7 @@
  * on spatial axes; the value must be the one that the operator assumes outside of its input anyway:
  *
  *   +0                    Convolution; AveragePool that counts padding, or has none of its own
+ *   `pad`, or any value   Convolution of integers; that has no padding of its own
  *   the smallest value    MaxPool without Argmax (its indices would change)
  *
  * Also merges a Pad into the Pad after it. The first Pad is removed if nothing else uses it. Exact:
@@ -29,20 +30,32 @@ static bool is_smallest(const GlowType *t, GlowScalar v) {
 
 static bool is_plus_zero(GlowScalar v) { return v.is_int ? v.i == 0 : v.f == 0 && !signbit(v.f); }
 
+static bool has_pads(GlowArray pads) {
+  for (uint32_t i = 0; i < pads.count; i++)
+    if (glow_array_at(pads, uint32_t, i) != 0)
+      return true;
+  return false;
+}
+
+/* Whether taps of a Convolution outside of X can read `fill`. */
+static bool can_pad(const GlowNode *n, const GlowConvolutionMembers *m, GlowScalar fill) {
+  const GlowType *x = glow_node_in(n, GLOW_CONVOLUTION_IN_X)->type;
+  if (!glow_kind_is_integer(x->kind))
+    return is_plus_zero(fill);
+  return fill.is_int && !x->quantized && (fill.i == m->pad || !has_pads(m->pads));
+}
+
 /* The operator that the pass may merge into, or false. `pad` fills with `fill`. */
 static bool find_window(GlowNode *n, const GlowNode *pad, GlowScalar fill, Window *w) {
-  if (n->op == GLOW_OP_CONVOLUTION && is_plus_zero(fill)) {
+  if (n->op == GLOW_OP_CONVOLUTION) {
     GlowConvolutionMembers *m = n->members;
     *w = (Window){m->layout, &m->pads, NULL};
-    return true;
+    return can_pad(n, m, fill);
   }
   if (n->op == GLOW_OP_AVERAGE_POOL && is_plus_zero(fill)) {
     GlowAveragePoolMembers *m = n->members;
-    bool padded = false;
-    for (uint32_t i = 0; i < m->pads.count; i++)
-      padded |= glow_array_at(m->pads, uint32_t, i) != 0;
     *w = (Window){m->layout, &m->pads, &m->kernels};
-    return !m->ceil && (m->count_include_pad || !padded);
+    return !m->ceil && (m->count_include_pad || !has_pads(m->pads));
   }
   if (n->op == GLOW_OP_MAX_POOL && is_smallest(pad->results[0].type, fill)) {
     GlowMaxPoolMembers *m = n->members;
@@ -112,7 +125,7 @@ static bool merge(GlowNode *n, void *arg) {
     return true;
   GlowValue *x = glow_node_in(pad, GLOW_PAD_IN_X),
             *fill_value = glow_node_in(pad, GLOW_PAD_IN_VALUE);
-  GlowScalar fill = {.f = 0};
+  GlowScalar fill = {.is_int = glow_kind_is_integer(pad->results[0].type->kind)};
   int64_t amounts[2 * GLOW_MAX_RANK];
   uint32_t sums[2 * GLOW_MAX_RANK], rank = x->type->rank;
   Window w;
@@ -124,6 +137,8 @@ static bool merge(GlowNode *n, void *arg) {
   glow_pass_changed(run, n, "merged Pad '%%%s' into %s", pad->results[0].name,
                     glow_node_desc(n)->node);
   *w.pads = glow_array_u32(run->module, sums, 2 * (rank - 2));
+  if (n->op == GLOW_OP_CONVOLUTION && fill.is_int)
+    ((GlowConvolutionMembers *)n->members)->pad = fill.i;
   if (n->op == GLOW_OP_AVERAGE_POOL)
     ((GlowAveragePoolMembers *)n->members)->count_include_pad = true;
   glow_use_set(&n->operands[0], x);

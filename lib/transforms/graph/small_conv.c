@@ -140,7 +140,7 @@ static GlowValue *slice_filter(const Crop *c, const GlowNode *n, const Window *w
 static bool crop(GlowNode *n, void *arg) {
   const Crop *c = arg;
   Window w;
-  if (n->op != GLOW_OP_CONVOLUTION || !read_window(n, &w) ||
+  if (n->op != GLOW_OP_CONVOLUTION || !read_window(n, &w) || w.members->pad ||
       !glow_constness_of(c->constness, glow_node_in(n, GLOW_CONVOLUTION_IN_W)))
     return true;
   int64_t starts[GLOW_MAX_RANK], ends[GLOW_MAX_RANK];
