@@ -1,6 +1,7 @@
 /* Products of matrices, and attention. */
 #include <stdio.h>
 
+#include "ops/op.h"
 #include "test/library/cases.h"
 
 /* A matrix with batch axes before it, or `turned`: a view of its transpose. The operand's text. */
@@ -81,7 +82,8 @@ void case_matmul(Program *p) {
 
 void case_product(Program *p) {
   char a[16], b[16];
-  Product t = draw_product(p, draw_kind(p, NUMBERS & ~GLOW_KIND_BIT(GLOW_KIND_FLOAT)), 12);
+  const GlowKindSet kinds = glow_op_desc[GLOW_OP_MAT_MUL].vars[0].kinds;
+  Product t = draw_product(p, draw_kind(p, kinds & ~GLOW_KIND_BIT(GLOW_KIND_FLOAT)), 12);
   if (draw(p, 8) == 0) /* sums that stand in C meanwhile */
     t.a.dims[t.a.rank - 1] = t.b.dims[t.b.rank - 2] = draw_in(p, 30, 100);
   put_matrix(p, &t.a, draw(p, 3) == 0, a);

@@ -344,13 +344,15 @@ static void test_mat_mul(void) {
   mat_mul_case(GLOW_KIND_FLOAT16, 7, 20, 18);
   mat_mul_case(GLOW_KIND_BFLOAT16, 2, 20, 18);
   mat_mul_case(GLOW_KIND_DOUBLE, 8, 20, 18);
-  int8_t a[2] = {100, 3}, b[2] = {100, 2}, r[1] = {0};
-  GlowBuf in[2] = {make(GLOW_KIND_I8, 1, DIMS(2)), make(GLOW_KIND_I8, 1, DIMS(2))};
-  GlowBuf c[1] = {make(GLOW_KIND_I8, 0, NULL)};
+  uint8_t a[2] = {255, 3};
+  int8_t b[2] = {-128, 2};
+  int32_t r[1] = {0};
+  GlowBuf in[2] = {make(GLOW_KIND_U8, 1, DIMS(2)), make(GLOW_KIND_I8, 1, DIMS(2))};
+  GlowBuf c[1] = {make(GLOW_KIND_I32, 0, NULL)};
   free(in[0].data), free(in[1].data), free(c[0].data);
   in[0].data = a, in[1].data = b, c[0].data = r;
   CHECK(run(glow_kernel_mat_mul, glow_scratch_mat_mul, NULL, c, 1, in, 2) == GLOW_RUN_OK);
-  CHECK(r[0] == (int8_t)(10006 & 255));
+  CHECK(r[0] == -255 * 128 + 6);
 }
 
 /* ---- Pooling --------------------------------------------------------------------------------- */

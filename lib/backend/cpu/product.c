@@ -5,18 +5,7 @@
 #include "ir/infer.h"
 
 static GlowKind kernel_kind(GlowKind k) {
-  switch (k) {
-  case GLOW_KIND_U8:
-    return GLOW_KIND_I8;
-  case GLOW_KIND_U16:
-    return GLOW_KIND_I16;
-  case GLOW_KIND_U32:
-    return GLOW_KIND_I32;
-  case GLOW_KIND_U64:
-    return GLOW_KIND_I64;
-  default:
-    return k;
-  }
+  return k == GLOW_KIND_U32 ? GLOW_KIND_I32 : k == GLOW_KIND_U64 ? GLOW_KIND_I64 : k;
 }
 
 /* Strides along the batch axes of the result, which are its first ones. */

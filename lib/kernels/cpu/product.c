@@ -142,14 +142,10 @@ INLINE void find_matrix(const GlowProductParams *p, int64_t rest, int64_t *a, in
 #define FUSED_FLOAT(x, w, acc) FUSED(float, glow_fmaf, x, w, acc)
 
 #define PLAIN(v) (v)
-#define WRAP8(a, b, c) (uint8_t)((c) + (uint32_t)(a) * (b))
-#define WRAP16(a, b, c) (uint16_t)((c) + (uint32_t)(a) * (b))
 #define WRAPPING(a, b, c) ((c) + (a) * (b))
 PRODUCT(double, double, double, PLAIN, PLAIN, glow_fma, FUSED_DOUBLE)
 PRODUCT(float16, uint16_t, float, glow_half_to_float, glow_half_from_float, glow_fmaf, FUSED_FLOAT)
 PRODUCT(bfloat16, uint16_t, float, glow_bfloat_to_float, glow_bfloat_from_float, glow_fmaf,
         FUSED_FLOAT)
-PRODUCT(i8, uint8_t, uint8_t, PLAIN, PLAIN, WRAP8, WRAPPING)
-PRODUCT(i16, uint16_t, uint16_t, PLAIN, PLAIN, WRAP16, WRAPPING)
 PRODUCT(i32, uint32_t, uint32_t, PLAIN, PLAIN, WRAPPING, WRAPPING)
 PRODUCT(i64, uint64_t, uint64_t, PLAIN, PLAIN, WRAPPING, WRAPPING)
