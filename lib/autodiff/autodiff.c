@@ -60,12 +60,56 @@ static bool may_carry(const GlowValue *v) {
   return is_real(v) || !glow_type_is_tensor(v->type) || v->type->quantized;
 }
 
+static GlowWhole whole_of(const GlowSweep *s, const GlowValue *v) {
+  return (GlowWhole)(uintptr_t)glow_map_get(s->whole, v);
+}
+
+static bool mark_whole(GlowSweep *s, const GlowValue *v, GlowWhole of) {
+  bool news = of > whole_of(s, v);
+  if (news)
+    glow_map_set(s->whole, v, (void *)(uintptr_t)of);
+  return news;
+}
+
+bool glow_sweep_flow(GlowSweep *s, const GlowValue *from, GlowValue *to) {
+  bool news = glow_map_get(s->active, from) && !glow_map_get(s->active, to);
+  if (news)
+    glow_map_set(s->active, to, to);
+  return mark_whole(s, to, whole_of(s, from)) || news;
+}
+
+/* What integers that n computes have of its operands. An operator with a rule rounds, and one
+ * without, whose results are no draws, encodes. */
+static GlowWhole mark_integers(GlowSweep *s, GlowNode *n) {
+  const GlowOpDesc *d = glow_node_desc(n);
+  GlowWhole most = GLOW_WHOLE_NONE;
+  for (uint32_t i = 0; i < glow_node_nins(n); i++) {
+    const GlowValue *v = glow_node_in(n, i);
+    bool encodes = d->no_grad && !GLOW_HAS(d, RANDOM);
+    GlowWhole of = !v                            ? GLOW_WHOLE_NONE
+                   : !glow_map_get(s->active, v) ? whole_of(s, v)
+                   : has_rule(n, i)              ? GLOW_WHOLE_ROUNDED
+                   : encodes                     ? GLOW_WHOLE_ENCODED
+                                                 : GLOW_WHOLE_NONE;
+    most = of > most ? of : most;
+  }
+  for (uint32_t i = 0; i < n->nresults; i++) {
+    const GlowType *t = n->results[i].type;
+    /* A port of one kind has indices and counts. */
+    if (glow_type_is_tensor(t) && glow_kind_is_integer(t->kind) &&
+        glow_op_out_port(d, i)->type != GLOW_PORT_KIND)
+      mark_whole(s, &n->results[i], most);
+  }
+  return most;
+}
+
 static void mark_results(GlowSweep *s, GlowNode *n) {
   if (glow_sweep_has_regions(n)) {
     glow_sweep_mark_regions(s, n);
     return;
   }
-  bool reached = uses_active(s, n) || captures_active(s, n) || glow_sweep_calls_active(s, n);
+  bool reached = mark_integers(s, n) == GLOW_WHOLE_ENCODED || uses_active(s, n) ||
+                 captures_active(s, n) || glow_sweep_calls_active(s, n);
   for (uint32_t i = 0; reached && i < n->nresults; i++)
     if (may_carry(&n->results[i]))
       glow_map_set(s->active, &n->results[i], &n->results[i]);
@@ -105,6 +149,7 @@ typedef struct Missing {
   uint32_t count[GLOW_OP_COUNT];       /* how many nodes */
   GlowOp order[GLOW_OP_COUNT];         /* as found, from the end */
   uint32_t ops;
+  bool remarks; /* whether to tell where a path ends in rounded numbers */
 } Missing;
 
 static void miss(Missing *m, const GlowNode *n) {
@@ -114,9 +159,14 @@ static void miss(Missing *m, const GlowNode *n) {
   }
 }
 
-/* Marks v as reached if it is active; true if it is so for the first time. */
+/* Whether a derivative by v, or by what it encodes, is asked for if v is reached. */
+static bool is_on_path(const GlowSweep *s, const GlowValue *v) {
+  return v && (glow_map_get(s->active, v) || whole_of(s, v) == GLOW_WHOLE_ENCODED);
+}
+
+/* Marks v as reached if it lies on a path; true if it is so for the first time. */
 static bool reach(GlowSweep *s, GlowValue *v) {
-  if (!v || !glow_map_get(s->active, v) || glow_map_get(s->reached, v))
+  if (!is_on_path(s, v) || glow_map_get(s->reached, v))
     return false;
   glow_map_set(s->reached, v, v);
   return true;
@@ -158,22 +208,32 @@ static void reach_regions(GlowSweep *s, Missing *m, const GlowNode *n) {
     reach_block(s, m, n->regions[r]->last);
 }
 
-/* Marks the active values that n and its regions read. True if the derivative by one of them has no
- * rule. */
+/* Marks the values on a path that n and its regions read. True if the derivative by an active one
+ * has no rule. */
 static bool reach_operands(GlowSweep *s, const GlowNode *n, bool inner) {
   bool lacks = false;
   for (uint32_t i = 0; i < glow_node_nins(n); i++) {
     GlowValue *v = glow_node_in(n, i);
-    if (!v || !glow_map_get(s->active, v))
-      continue;
     reach(s, v);
-    lacks |= !inner && !has_rule(n, i) && !is_known_call(s, n);
+    lacks |= v && glow_map_get(s->active, v) && !inner && !has_rule(n, i) && !is_known_call(s, n);
   }
   for (uint32_t r = 0; r < n->nregions; r++)
     for (const GlowNode *k = n->regions[r] ? n->regions[r]->first : NULL; k; k = k->next)
       if (reach_operands(s, k, true))
         lacks = true;
   return lacks;
+}
+
+/* Tells of numbers that n makes of rounded ones. */
+static void tell_rounded(const GlowSweep *s, const GlowNode *n) {
+  bool real = false;
+  for (uint32_t i = 0; i < n->nresults; i++)
+    real |= is_real(&n->results[i]) && n->results[i].uses;
+  for (uint32_t i = 0; real && i < glow_node_nins(n); i++) {
+    const GlowValue *v = glow_node_in(n, i);
+    if (v && whole_of(s, v) == GLOW_WHOLE_ROUNDED && has_rule(n, i))
+      s->asked->ends(s->asked->user, n, i);
+  }
 }
 
 /* Notes the operators from `last` back to the head of its block that are reached and lack a rule.
@@ -187,6 +247,8 @@ static void reach_block(GlowSweep *s, Missing *m, GlowNode *last) {
       reach_regions(s, m, n);
     else if (reached && reach_operands(s, n, false))
       miss(m, n);
+    if (m->remarks)
+      tell_rounded(s, n);
   }
 }
 
@@ -195,6 +257,7 @@ static void reach_block(GlowSweep *s, Missing *m, GlowNode *last) {
 static bool check_rules(GlowSweep *s, GlowNode *last) {
   GlowContext *ctx = s->b->module->ctx;
   Missing *m = GLOW_NEW(s->arena, Missing);
+  m->remarks = s->checks && s->asked->ends;
   reach_block(s, m, last);
   if (!m->ops)
     return true;
@@ -220,21 +283,6 @@ static void stand_for(GlowSweep *s, const GlowNode *n) {
   s->b->pred = like.pred;
 }
 
-/* v where the predicate of n holds, else 0; v itself if n has none. A vector predicate holds for
- * rows of v. NULL after a diagnostic. */
-static GlowValue *where_it_holds(GlowSweep *s, const GlowNode *n, GlowValue *v) {
-  GlowValue *mask = n->pred.value;
-  if (!mask)
-    return v;
-  if (mask->type->rank == 1 && v->type->rank > 1) {
-    GlowDim dims[GLOW_MAX_RANK] = {mask->type->dims[0]};
-    for (uint32_t i = 1; i < v->type->rank; i++)
-      dims[i] = GLOW_EXACT(1);
-    mask = glow_build_reshape(s->b, n, mask, v->type->rank, dims);
-  }
-  return glow_then3(s->b, GLOW_OP_WHERE, mask, v, glow_build_scalar(s->b, v->type->kind, 0));
-}
-
 /* What is unspecified where a predicate does not hold counts as zero there: derivatives by results,
  * row by row, before the rule for a vector predicate; for a bool<>, which the nodes of the rule
  * copy, and for rows that an element-wise operator takes as they are, behind the rule, where a
@@ -243,8 +291,32 @@ static bool mask_results(GlowSweep *s, const GlowNode *n, GlowValue **dy) {
   if (!n->pred.value || n->pred.value->type->rank == 0)
     return true;
   for (uint32_t i = 0; i < n->nresults; i++)
-    if (dy[i] && !(dy[i] = where_it_holds(s, n, dy[i])))
+    if (dy[i] && !(dy[i] = glow_grad_where(s->b, n, dy[i])))
       return false;
+  return true;
+}
+
+/* Lets n read zeros in rows that a vector predicate leaves unspecified, because a rule may add up
+ * products with them, and 0 times NaN is NaN. Element-wise nodes have no such sums but those of
+ * glow_grad_set. */
+static bool mask_operands(GlowSweep *s, GlowNode *n) {
+  const GlowValue *mask = n->pred.value;
+  if (!mask || mask->type->rank == 0 || GLOW_HAS(glow_node_desc(n), ELEMENTWISE))
+    return true;
+  GlowNode *before = n->prev;
+  GlowBuilder b = glow_builder_before(n);
+  b.pred = NULL;
+  for (uint32_t i = 0; i < glow_node_nins(n); i++) {
+    GlowValue *v = glow_node_in(n, i);
+    if (!v || v->kind != GLOW_VALUE_RESULT || v->def.node->pred.value != mask || !is_real(v))
+      continue;
+    GlowValue *masked = glow_grad_where(&b, n, v);
+    if (!masked)
+      return false;
+    glow_use_set(&n->operands[i], masked);
+  }
+  for (GlowNode *k = before ? before->next : n->block->first; k != n; k = k->next)
+    mark_results(s, k);
   return true;
 }
 
@@ -263,7 +335,7 @@ bool glow_sweep_add(GlowSweep *s, const GlowNode *n, GlowValue *x, GlowValue *dx
   bool leaves =
       mask && !(def && def->pred.value == mask) && (mask->type->rank == 0 || has_rows_of(n, x));
   if (dx && leaves)
-    dx = where_it_holds(s, n, dx);
+    dx = glow_grad_where(s->b, n, dx);
   return dx && add_adjoint(s, x, dx);
 }
 
@@ -319,11 +391,11 @@ static uint32_t result_slots(const GlowNode *n) {
 }
 
 /* Adds what the derivatives dy of n's results contribute to those of its operands, by n's rule. */
-static bool visit_rule(GlowSweep *s, const GlowNode *n, GlowValue **dy, const bool *wanted) {
+static bool visit_rule(GlowSweep *s, GlowNode *n, GlowValue **dy, const bool *wanted) {
   GlowValue **dx = GLOW_NEW_ARRAY(s->arena, GlowValue *, operand_slots(n));
   unsigned errors = glow_context_error_count(s->b->module->ctx);
   stand_for(s, n);
-  if (!mask_results(s, n, dy))
+  if (!mask_results(s, n, dy) || !mask_operands(s, n))
     return false;
   GlowGrad g = {.b = s->b, .n = n, .dy = dy, .wanted = wanted, .dx = dx};
   if (!glow_grad_hooks[n->op](&g))
@@ -341,7 +413,7 @@ static bool visit_rule(GlowSweep *s, const GlowNode *n, GlowValue **dy, const bo
 static bool lacks_none(GlowSweep *s, GlowNode *n) {
   for (uint32_t i = 0; i < n->noperands; i++) {
     const GlowValue *v = glow_node_in(n, i);
-    if (v && glow_map_get(s->active, v) && !has_rule(n, i))
+    if (is_on_path(s, v) && !(glow_map_get(s->active, v) && has_rule(n, i)))
       return check_rules(s, n);
   }
   return true;
@@ -368,10 +440,10 @@ static bool visit(GlowSweep *s, GlowNode *n) {
     wanted[i] = v && glow_map_get(s->active, v);
     any_operand |= wanted[i];
   }
+  if (any_result && !lacks_none(s, n))
+    return false;
   if (!any_result || !any_operand)
     return true;
-  if (!lacks_none(s, n))
-    return false;
   return glow_node_desc(n)->grad_lowering ? visit_lowering(s, n) : visit_rule(s, n, dy, wanted);
 }
 
@@ -423,6 +495,7 @@ static bool run(GlowSweep *s, const GlowBuilder *b, const GlowDerivatives *d) {
   s->b = &at;
   s->asked = d;
   s->active = glow_map_create(s->arena);
+  s->whole = glow_map_create(s->arena);
   s->independent = glow_map_create(s->arena);
   s->adjoint = glow_map_create(s->arena);
   s->reached = glow_map_create(s->arena);

@@ -58,6 +58,10 @@ bool glow_differentiate(GlowBuilder *b, const GlowDerivatives *d);
 /* A tensor of the type of v with one value everywhere. NULL after a diagnostic. */
 GlowValue *glow_grad_filled(GlowBuilder *b, GlowValue *v, double value);
 
+/* v where the predicate of n holds, else 0; v itself if n has none. A vector predicate holds for
+ * rows of v. NULL if v is NULL, or after a diagnostic. */
+GlowValue *glow_grad_where(GlowBuilder *b, const GlowNode *n, GlowValue *v);
+
 /* v summed over the axes along which an operand of these dims was repeated to v's shape. NULL if v
  * is NULL, or if these axes cannot be told. */
 GlowValue *glow_grad_sum_to(const GlowGrad *g, GlowValue *v, uint32_t rank, const GlowDim *dims);

@@ -28,6 +28,19 @@ GlowValue *glow_grad_sum_to(const GlowGrad *g, GlowValue *v, uint32_t rank, cons
   return v && more ? glow_build_reshape(g->b, g->n, v, rank, dims) : v;
 }
 
+GlowValue *glow_grad_where(GlowBuilder *b, const GlowNode *n, GlowValue *v) {
+  GlowValue *mask = n->pred.value;
+  if (!mask || !v)
+    return v;
+  if (mask->type->rank == 1 && v->type->rank > 1) {
+    GlowDim dims[GLOW_MAX_RANK] = {mask->type->dims[0]};
+    for (uint32_t i = 1; i < v->type->rank; i++)
+      dims[i] = GLOW_EXACT(1);
+    mask = glow_build_reshape(b, n, mask, v->type->rank, dims);
+  }
+  return glow_then3(b, GLOW_OP_WHERE, mask, v, glow_build_scalar(b, v->type->kind, 0));
+}
+
 /* The sum of all elements of v as the one element of a tensor of type t. */
 static GlowValue *total_as(const GlowGrad *g, GlowValue *v, const GlowType *t) {
   GlowReduceSumMembers all = {.keep = false, .noop = false};
@@ -37,6 +50,10 @@ static GlowValue *total_as(const GlowGrad *g, GlowValue *v, const GlowType *t) {
 
 bool glow_grad_set(GlowGrad *g, uint32_t i, GlowValue *v) {
   const GlowType *t = glow_node_in(g->n, i)->type;
+  const GlowValue *mask = g->n->pred.value;
+  bool rows = mask && mask->type->rank && GLOW_HAS(glow_node_desc(g->n), ELEMENTWISE);
+  if (rows && v && v->type->rank && v->type->rank >= t->rank && v->type != t)
+    v = glow_grad_where(g->b, g->n, v);
   if (!v || t->unranked)
     g->dx[i] = NULL;
   else if (v->type->rank < t->rank && glow_type_is_static(t) && glow_type_elements(t) == 1)

@@ -539,43 +539,37 @@ bool glow_sweep_visit_regions(GlowSweep *s, GlowNode *n, GlowValue *const *dy) {
 
 /* ---- Activity -------------------------------------------------------------------------------- */
 
-static void mark(GlowSweep *s, GlowValue *v) { glow_map_set(s->active, v, v); }
-
-static bool yields_active(const GlowSweep *s, const GlowBlock *b, uint32_t i) {
-  const GlowValue *v = glow_block_terminator(b)->operands[i].value;
-  return v && glow_sweep_is_active(s, v);
+/* Marks v as what b yields as value i is marked; true if that is news. */
+static bool flow_yield(GlowSweep *s, const GlowBlock *b, uint32_t i, GlowValue *v) {
+  const GlowValue *from = glow_block_terminator(b)->operands[i].value;
+  return from && glow_sweep_flow(s, from, v);
 }
 
 static void mark_if(GlowSweep *s, GlowNode *n) {
   for (uint32_t r = 0; r < n->nregions; r++)
     glow_sweep_mark_block(s, n->regions[r], NULL);
   for (uint32_t i = 0; i < n->nresults; i++)
-    if (yields_active(s, n->regions[0], i) || yields_active(s, n->regions[1], i))
-      mark(s, &n->results[i]);
+    for (uint32_t r = 0; r < n->nregions; r++)
+      flow_yield(s, n->regions[r], i, &n->results[i]);
 }
 
 /* A carried value is active if it starts so, or becomes so in an iteration. */
 static void mark_loop(GlowSweep *s, GlowNode *n) {
   GlowBlock *body = n->regions[0];
-  bool changed = true;
-  while (changed) {
+  bool changed;
+  do {
     changed = false;
-    for (uint32_t k = 2; k < body->nparams; k++) {
-      GlowValue *init = glow_node_in(n, k), *param = body->params[k];
-      if (glow_sweep_is_active(s, param) ||
-          !(glow_sweep_is_active(s, init) || yields_active(s, body, k - 1)))
-        continue;
-      mark(s, param);
-      changed = true;
-    }
+    for (uint32_t k = 2; k < body->nparams; k++)
+      glow_sweep_flow(s, glow_node_in(n, k), body->params[k]);
     glow_sweep_mark_block(s, body, NULL);
     for (uint32_t k = 2; k < body->nparams; k++)
-      changed |= yields_active(s, body, k - 1) && !glow_sweep_is_active(s, body->params[k]);
+      changed |= flow_yield(s, body, k - 1, body->params[k]);
+  } while (changed);
+  for (uint32_t i = 0; i < n->nresults; i++) {
+    flow_yield(s, body, i + 1, &n->results[i]);
+    if (i + 2 < body->nparams)
+      glow_sweep_flow(s, body->params[i + 2], &n->results[i]);
   }
-  for (uint32_t i = 0; i < n->nresults; i++)
-    if (yields_active(s, body, i + 1) ||
-        (i + 2 < body->nparams && glow_sweep_is_active(s, body->params[i + 2])))
-      mark(s, &n->results[i]);
 }
 
 void glow_sweep_mark_regions(GlowSweep *s, GlowNode *n) {

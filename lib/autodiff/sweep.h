@@ -10,6 +10,7 @@ typedef struct GlowSweep {
   GlowLoc where; /* for diagnostics */
   GlowArena *arena;
   GlowMap *active;      /* values that depend on xs, as keys; those in regions too */
+  GlowMap *whole;       /* integers that are computed of active values -> GlowWhole */
   GlowMap *independent; /* xs, as keys */
   GlowMap *adjoint;     /* values -> the derivative of the ys by them, so far */
   GlowMap *reached;     /* active values that the ys depend on, as keys */
@@ -17,7 +18,13 @@ typedef struct GlowSweep {
   const GlowDerivatives *asked;
 } GlowSweep;
 
+/* What integers have of active values: nothing, a number that Cast has rounded, or a number in
+ * other form, as its bits are. Numbers that are computed of the latter have no derivative. */
+typedef enum GlowWhole { GLOW_WHOLE_NONE, GLOW_WHOLE_ROUNDED, GLOW_WHOLE_ENCODED } GlowWhole;
+
 bool glow_sweep_is_active(const GlowSweep *s, const GlowValue *v);
+/* Marks `to` as what `from` is marked as; true if that is news. */
+bool glow_sweep_flow(GlowSweep *s, const GlowValue *from, GlowValue *to);
 /* Marks the active values in the regions of an If or Loop, and its active results. */
 void glow_sweep_mark_regions(GlowSweep *s, GlowNode *n);
 void glow_sweep_mark_block(GlowSweep *s, GlowBlock *b, const GlowNode *end);

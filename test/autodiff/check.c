@@ -25,7 +25,7 @@ static Reference reference;
 static bool planted; /* each case runs with wrong rules, which it must notice */
 static bool twice;   /* each case asks for second derivatives */
 bool quiet;
-static unsigned cases, derivatives, referred, lowered, narrow, failures;
+static unsigned cases, derivatives, referred, lowered, primitive, narrow, failures;
 static uint32_t seen[GLOW_OP_COUNT]; /* bit i: operand i is varied in a case */
 
 void complain(const Place *p, const char *format, ...) {
@@ -270,6 +270,8 @@ static bool begin_orders(GlowContext *ctx, const Case *c, Orders *o) {
   bool was_quiet = quiet;
   quiet = true;
   drop_unless(&o->through, derived_begin_lowered(&o->through, ctx, c));
+  if (!c->corner)
+    drop_unless(&o->primitive, derived_begin_primitive(&o->primitive, ctx, c));
   for (int i = 0; i < KINDS && !c->corner; i++)
     drop_unless(&o->narrow[i], derived_begin_kind(&o->narrow[i], ctx, c, kinds[i]));
   quiet = was_quiet;
@@ -290,6 +292,7 @@ static void compare_case(const Place *p, const Case *c, const Orders *o, Functio
   if (c->twice)
     compare_all(p, c, &o->d[2], slope, 'h', inputs);
   lowered += o->through.module != NULL;
+  primitive += o->primitive.module != NULL;
   for (int i = 0; i < KINDS; i++)
     narrow += o->narrow[i].module != NULL;
   check_properties(p, c, o, inputs);
@@ -316,6 +319,7 @@ static void run_case(GlowContext *ctx, const Place *p, const Case *c) {
   for (int i = 0; i < 3; i++)
     derived_end(&o.d[i]);
   derived_end(&o.through);
+  derived_end(&o.primitive);
   for (int i = 0; i < KINDS; i++)
     derived_end(&o.narrow[i]);
 }
@@ -426,8 +430,8 @@ int main(int argc, char **argv) {
   if (complete)
     check_complete();
   free(reference.text);
-  printf("%u cases, %u derivatives, %u cases with a reference, %u lowered, %u in other kinds, %u "
-         "failures\n",
-         cases, derivatives, referred, lowered, narrow, failures);
+  printf("%u cases, %u derivatives, %u cases with a reference, %u lowered, %u as primitives, %u in "
+         "other kinds, %u failures\n",
+         cases, derivatives, referred, lowered, primitive, narrow, failures);
   return failures != 0 || cases == 0;
 }

@@ -20,9 +20,10 @@ enum { KINDS = 3 }; /* float, float16, bfloat16 */
 
 /* The function of a case, and its derivatives: d[i] is of order i. */
 typedef struct Orders {
-  Derived d[3];    /* d[2] only if the case says `twice` */
-  Derived through; /* of order 1, of the nodes that the last node's lowering builds; without a
-                      module if it has no lowering, or one with nodes that have no derivative */
+  Derived d[3];      /* d[2] only if the case says `twice` */
+  Derived through;   /* of order 1, of the nodes that the last node's lowering builds; without a
+                        module if it has no lowering, or one with nodes that have no derivative */
+  Derived primitive; /* of order 1, of primitives; without a module if one has no derivative */
   /* Of order 1, in other kinds; without a module where an operator has no such kind. */
   Derived narrow[KINDS];
 } Orders;

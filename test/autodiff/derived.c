@@ -130,6 +130,41 @@ bool derived_begin_lowered(Derived *d, GlowContext *ctx, const Case *c) {
          finish(d, results, d->last->nresults, 1);
 }
 
+/* Replaces the nodes of a block by primitives, as -lower=all does. */
+static bool lower_block(GlowContext *ctx, GlowBlock *block) {
+  for (GlowNode *n = block->last, *before; n; n = before) {
+    GlowBuilder b = glow_builder_before(n);
+    for (uint32_t i = 0; i < n->nregions; i++)
+      if (n->regions[i] && !lower_block(ctx, n->regions[i]))
+        return false;
+    before = n->prev;
+    if (!glow_lower_hooks[n->op])
+      continue;
+    GlowValue **results = GLOW_NEW_ARRAY(ctx->arena, GlowValue *, n->nresults + 1);
+    if (!glow_lower_hooks[n->op](&b, n, results))
+      return false;
+    before = n->prev;
+    glow_node_replace(n, results, n->nresults);
+  }
+  return true;
+}
+
+bool derived_begin_primitive(Derived *d, GlowContext *ctx, const Case *c) {
+  GlowValue *results[MAX_RESULTS] = {NULL};
+  if (!parse(d, ctx, c, &c->module) || d->last->nresults > MAX_RESULTS)
+    return false;
+  uint32_t count = d->last->nresults;
+  for (uint32_t i = 0; i < count; i++)
+    results[i] = &d->last->results[i];
+  GlowNode *end = glow_build_terminator(d->entry->body, GLOW_OP_RETURN, results, count);
+  if (!lower_block(ctx, d->entry->body))
+    return false;
+  for (uint32_t i = 0; i < count; i++)
+    results[i] = end->operands[i].value;
+  glow_node_remove(end);
+  return finish(d, results, count, 1);
+}
+
 bool derived_run(const Derived *d, const GlowBindings *inputs, GlowBindings *outputs) {
   bindings_release(outputs);
   return glow_interp_run(d->entry, inputs, outputs, &(GlowRunOptions){.values = d->values}) ==

@@ -29,6 +29,8 @@ bool derived_begin(Derived *d, GlowContext *ctx, const Case *c, int order);
 /* Order 1 of the nodes that the lowering rule of the last node builds. False if it has none, or a
  * scalar body, or if a diagnostic says what is missing. */
 bool derived_begin_lowered(Derived *d, GlowContext *ctx, const Case *c);
+/* Order 1 of the primitives that -lower=all makes of the function. */
+bool derived_begin_primitive(Derived *d, GlowContext *ctx, const Case *c);
 /* Order 1 in another kind than double. False after a diagnostic, where an operator has no such
  * kind. */
 bool derived_begin_kind(Derived *d, GlowContext *ctx, const Case *c, const char *kind);

@@ -140,11 +140,11 @@ static void check_second(const Place *p, const Case *c, const Orders *o, GlowBin
   bindings_release(&old);
 }
 
-static void check_lowered(const Place *p, const Case *c, const Orders *o,
-                          const GlowBindings *inputs) {
+static void check_lowered(const Place *p, const Case *c, const Orders *o, const Derived *other,
+                          const GlowBindings *inputs, double tolerance) {
   GlowContext *ctx = o->d[1].module->ctx;
   GlowBindings rule = {0}, lowered = {0};
-  bool ok = derived_run(&o->d[1], inputs, &rule) && derived_run(&o->through, inputs, &lowered);
+  bool ok = derived_run(&o->d[1], inputs, &rule) && derived_run(other, inputs, &lowered);
   if (!ok)
     complain(p, "the derivatives of the lowering do not run");
   for (uint32_t i = 0; ok && i < c->nvaried; i++) {
@@ -154,11 +154,12 @@ static void check_lowered(const Place *p, const Case *c, const Orders *o,
     for (int64_t k = glow_tensor_elements(a); k-- > 0;)
       most = fmax(most, fabs(((double *)a->data)[k]));
     for (int64_t k = glow_tensor_elements(a); k-- > 0;)
-      if (!(fabs(((double *)a->data)[k] - ((double *)b->data)[k]) <= 1e-12 * most))
+      if (!(fabs(((double *)a->data)[k] - ((double *)b->data)[k]) <= tolerance * most))
         wrong = k;
     if (wrong >= 0)
-      complain(p, "element %lld of the derivative by x%u differs from the lowering's",
-               (long long)wrong, i);
+      complain(p, "element %lld of the derivative by x%u is %g, but %g of %s", (long long)wrong, i,
+               ((double *)a->data)[wrong], ((double *)b->data)[wrong],
+               other == &o->through ? "the lowering" : "primitives");
   }
   bindings_release(&rule);
   bindings_release(&lowered);
@@ -215,7 +216,9 @@ static void check_narrow(const Place *p, const Case *c, const Derived *wide, con
 void check_properties(const Place *p, const Case *c, const Orders *o, GlowBindings *inputs) {
   check_seeds(p, c, &o->d[1], inputs);
   if (o->through.module)
-    check_lowered(p, c, o, inputs);
+    check_lowered(p, c, o, &o->through, inputs, 1e-12);
+  if (o->primitive.module)
+    check_lowered(p, c, o, &o->primitive, inputs, 1e-12);
   if (c->twice)
     check_second(p, c, o, inputs);
   static const double tolerances[KINDS] = {1e-5, 0.01, 0.08};
