@@ -220,6 +220,12 @@ static bool report_port(const GlowNode *n, const GlowOpPort *port, const GlowVal
   return false;
 }
 
+/* Whether stored elements of a and b, of one kind, stand for the same numbers. */
+static bool same_parameters(const GlowType *a, const GlowType *b) {
+  return a->quantized == b->quantized &&
+         (!a->quantized || (a->scale == b->scale && a->offset == b->offset));
+}
+
 static bool check_type(const GlowNode *n, const GlowOpPort *port, const GlowValue *v, bool narrow,
                        Binding *bindings) {
   const GlowOpDesc *d = glow_node_desc(n);
@@ -242,11 +248,13 @@ static bool check_type(const GlowNode *n, const GlowOpPort *port, const GlowValu
   }
   bool same = b->type->kind == v->type->kind &&
               (!GLOW_HAS(d, ELEMENTWISE) || b->type->quantized == v->type->quantized);
-  if (same)
+  bool tied = d->quant != GLOW_QUANT_SAME || same_parameters(b->type, v->type);
+  if (same && tied)
     return true;
   GlowContext *ctx = n->block->module->ctx;
-  glow_verify_error(n, "%s has type %s, but %s has %s: they must have the same element kind",
-                    port->name, glow_type_str(ctx, v->type), b->port, glow_type_str(ctx, b->type));
+  glow_verify_error(n, "%s has type %s, but %s has %s: they must have the same %s", port->name,
+                    glow_type_str(ctx, v->type), b->port, glow_type_str(ctx, b->type),
+                    same ? "scale and offset" : "element kind");
   glow_note_value(n, v);
   if (b->value != v)
     glow_note_value(n, b->value);
@@ -278,8 +286,33 @@ static bool check_types(const GlowNode *n, bool results) {
   return true;
 }
 
+/* An operator with limits of its quantized form takes quantized operands within these alone. */
+static bool check_quantized(const GlowNode *n) {
+  const GlowOpDesc *d = glow_node_desc(n);
+  const GlowValue *x = d->nquant_limits ? glow_node_in(n, d->quant_in) : NULL;
+  if (!x || !glow_type_is_tensor(x->type) || !x->type->quantized ||
+      glow_node_quant_form(n) != GLOW_QUANT_NONE)
+    return true;
+  GlowContext *ctx = n->block->module->ctx;
+  GlowText t;
+  GlowDefer release;
+  glow_text_init(&t, ctx);
+  glow_defer_push(ctx, &release, glow_text_release_fn, &t);
+  for (uint32_t i = 0; i < d->nquant_limits; i++) {
+    const GlowQuantLimit *l = &d->quant_limits[i];
+    const GlowMember *m = &d->members[l->index];
+    glow_text_printf(&t, "%s%s = %s", i ? " and " : "", l->absent ? d->in[l->index].name : m->name,
+                     l->absent ? "none" : m->enumeration->values[l->value]);
+  }
+  glow_verify_error(n, "%s is quantized, which needs %s", d->in[d->quant_in].name,
+                    glow_text_cstr(&t));
+  glow_defer_pop(ctx, &release, true);
+  return false;
+}
+
 bool glow_node_check(const GlowNode *n) {
-  return check_counts(n) && check_regions(n) && !has_error(n) && check_types(n, false);
+  return check_counts(n) && check_regions(n) && !has_error(n) && check_types(n, false) &&
+         check_quantized(n);
 }
 
 /* ---- Inference ------------------------------------------------------------------------------- */

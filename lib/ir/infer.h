@@ -25,7 +25,7 @@ typedef struct GlowInfer {
  * false after a diagnostic at in->loc. */
 
 /* Infers by the operator's rule or hook. A quantized result takes scale and offset from its claim,
- * unless the operator only moves elements. At run time every type in `out` that is a tensor is
+ * unless the operator only moves or selects elements. At run time every type in `out` that is a tensor is
  * bounded (exact but for DYNAMIC operators), and a claim replaces an entry that the operator leaves
  * NULL. */
 bool glow_infer_run(GlowInfer *in);

@@ -353,6 +353,9 @@ void glow_node_move_before(GlowNode *n, GlowNode *before);
 GlowNode *glow_next_in_walk(GlowNode *n);
 
 static inline const GlowOpDesc *glow_node_desc(const GlowNode *n) { return &glow_op_desc[n->op]; }
+/* What n is between quantized values, by the description of its operator and n's own members and
+ * operands. */
+GlowQuantForm glow_node_quant_form(const GlowNode *n);
 /* The number of inputs, at either level: operands without outputs and extras. */
 static inline uint32_t glow_node_nins(const GlowNode *n) {
   return n->noperands - n->nouts - n->nextra;

@@ -178,6 +178,17 @@ void glow_node_move_before(GlowNode *n, GlowNode *before) {
   }
 }
 
+GlowQuantForm glow_node_quant_form(const GlowNode *n) {
+  const GlowOpDesc *d = glow_node_desc(n);
+  for (uint32_t i = 0; i < d->nquant_limits; i++) {
+    const GlowQuantLimit *l = &d->quant_limits[i];
+    const void *member = (const char *)n->members + d->members[l->index].offset;
+    if (l->absent ? glow_node_in(n, l->index) != NULL : *(const int *)member != l->value)
+      return GLOW_QUANT_NONE;
+  }
+  return (GlowQuantForm)d->quant;
+}
+
 bool glow_node_is(const GlowNode *n, GlowOp op) { return n && n->op == op; }
 
 GlowLoc glow_node_loc(const GlowNode *n) {

@@ -136,6 +136,32 @@ typedef struct GlowInplace {
   uint8_t out, in; /* port indices: output `out` may have the buffer of input `in` */
 } GlowInplace;
 
+/* What an operator is between quantized values: the clause `quantize`. FORM(enumerator, spelling in
+ * .ops, sentence for the documentation). */
+#define GLOW_QUANT_FORMS(FORM)                                                                     \
+  FORM(NONE, "none", "Stays in floating point.")                                                   \
+  FORM(CONTRACTION, "contraction", "Has a form on 8-bit integers, with a result of i32.")          \
+  FORM(SAME, "same",                                                                               \
+       "Moves or selects elements: works on the stored integers, and the result has the "          \
+       "parameters of the operand, as have all operands of its type.")                             \
+  FORM(CLAMP, "clamp",                                                                             \
+       "Limits elements: the same, with limits that are rounded; rounding keeps the order.")       \
+  FORM(TABLE, "table", "A function of one element: 256 results for 8 bits.")                       \
+  FORM(FLOAT, "float", "Dequantizes, computes in floating point and quantizes, in one loop.")
+
+typedef enum GlowQuantForm {
+#define FORM(e, s, d) GLOW_QUANT_##e,
+  GLOW_QUANT_FORMS(FORM)
+#undef FORM
+} GlowQuantForm;
+
+/* What must hold for a node to have the form of its operator. */
+typedef struct GlowQuantLimit {
+  bool absent; /* input `index` must be absent; else member `index`, of an enum, must be `value` */
+  uint8_t index;
+  int value;
+} GlowQuantLimit;
+
 typedef enum GlowInferRule {
   GLOW_INFER_SAME,      /* every result has the type of input `infer_arg` */
   GLOW_INFER_BROADCAST, /* result 0: kind of input 0, dims broadcast over all inputs */
@@ -171,6 +197,10 @@ typedef struct GlowOpDesc {
   uint32_t grad;       /* bit i: port i has a gradient rule; see glow_op_has_grad */
   bool grad_lowering;  /* derivatives are those of the nodes that the lowering rule builds */
   const char *no_grad; /* why some operand has no derivative; NULL if nothing is said */
+  uint8_t quant;       /* GlowQuantForm; of a node: glow_node_quant_form */
+  uint8_t quant_out, quant_in; /* of `same` and `clamp`: the result and the operand that are tied */
+  const GlowQuantLimit *quant_limits;
+  uint8_t nquant_limits;
   GlowTraits traits;
 } GlowOpDesc;
 

@@ -154,9 +154,7 @@ static bool is_cheap(const GlowBlock *b) {
   return true;
 }
 
-/* Sets *number to the one number that all elements of v are; false if there is none. Looks through
- * Cast between floating-point kinds, Reshape and the like, and into small eval constants. */
-static bool read_number(GlowValues *values, const GlowValue *v, double *number) {
+bool glow_value_number(GlowValues *values, const GlowValue *v, double *number) {
   for (int i = 0; i < 16 && v->kind == GLOW_VALUE_RESULT && keeps_numbers(v->def.node); i++)
     v = glow_node_in(v->def.node, 0);
   GlowScalar s;
@@ -275,7 +273,7 @@ static bool match_choice(GlowMatch *m, const Part *p, GlowValue *v, const Goal *
 
 static bool match_number(GlowMatch *m, const Part *p, const GlowValue *v) {
   double number;
-  if (!read_number(m->values, v, &number))
+  if (!glow_value_number(m->values, v, &number))
     return false;
   if (p->kind == PART_SCALAR) {
     m->number[p->letter - 'a'] = number;

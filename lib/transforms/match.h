@@ -59,6 +59,10 @@ typedef struct GlowFormula {
 bool glow_recognize(GlowPassRun *run, const char *what, const GlowFormula *formulas,
                     uint32_t count);
 
+/* Sets *number to the one number that all elements of v are; false if there is none. Looks through
+ * Cast between floating-point kinds, Reshape and the like, and into small eval constants, which
+ * `values` evaluates. */
+bool glow_value_number(GlowValues *values, const GlowValue *v, double *number);
 /* Half the distance of 1 and the next number of a floating-point kind; 0 for other kinds. */
 double glow_kind_roundoff(GlowKind kind);
 /* Whether both are the same value, or known constants of equal bits. */

@@ -4,6 +4,10 @@
 #include <math.h>
 
 void glow_replace_by(GlowPassRun *run, GlowNode *n, GlowValue *by, const char *what) {
+  glow_replace_all(run, n, &by, what);
+}
+
+void glow_replace_all(GlowPassRun *run, GlowNode *n, GlowValue *const *values, const char *what) {
   glow_pass_changed(run, n, "%s", what);
   uint32_t count = n->noperands;
   GlowNode **defs = GLOW_NEW_ARRAY(run->arena, GlowNode *, count);
@@ -11,7 +15,7 @@ void glow_replace_by(GlowPassRun *run, GlowNode *n, GlowValue *by, const char *w
     const GlowValue *v = n->operands[i].value;
     defs[i] = v && v->kind == GLOW_VALUE_RESULT ? v->def.node : NULL;
   }
-  glow_node_replace(n, &by, 1);
+  glow_node_replace(n, values, n->nresults);
   for (uint32_t i = 0; i < count; i++)
     if (defs[i])
       glow_remove_dead(defs[i]);

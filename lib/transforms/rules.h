@@ -20,8 +20,10 @@ typedef struct GlowRule {
  * to a new node that replaces it. False if a rule left a diagnostic. */
 bool glow_rules_run(GlowPassRun *run, const GlowRule *rules, uint32_t count);
 
-/* Puts `by` in the place of n's only result, with a remark, and removes what is dead then. */
+/* Puts `by` in the place of n's only result, or values in the place of all of its results, with a
+ * remark, and removes what is dead then. */
 void glow_replace_by(GlowPassRun *run, GlowNode *n, GlowValue *by, const char *what);
+void glow_replace_all(GlowPassRun *run, GlowNode *n, GlowValue *const *values, const char *what);
 
 /* The node that defines v, if its operator is op and it has the predicate of `user`, so that both
  * may be merged. NULL otherwise. */

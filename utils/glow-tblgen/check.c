@@ -482,6 +482,7 @@ void ops_check(OpFile *file) {
     check_traits(file, op);
     check_rules(file, op);
     grads_check(file, op);
+    quantize_check(file, op);
   }
   check_all_also(file);
 }

@@ -121,6 +121,24 @@ static void instr_form(const OpDecl *op, GlowText *out) {
   glow_text_puts(out, "`\n");
 }
 
+static void quant_row(const OpDecl *op, GlowText *out) {
+  static const char *const forms[] = {
+#define FORM(e, s, d) s,
+      GLOW_QUANT_FORMS(FORM)
+#undef FORM
+  };
+  if (op->quant == GLOW_QUANT_NONE)
+    return;
+  glow_text_printf(out, "- quantized: %s", forms[op->quant]);
+  if (op->quantize.args.count == 2)
+    glow_text_printf(out, "(%s, %s)", op->quantize.args.data[0].text,
+                     op->quantize.args.data[1].text);
+  for (uint32_t i = 0; i < op->quant_limits.count; i++)
+    glow_text_printf(out, "%s `%s = %s`", i ? " and" : " where", op->quant_limits.data[i].what.text,
+                     op->quant_limits.data[i].value.text);
+  glow_text_putc(out, '\n');
+}
+
 void docs_op(const OpDecl *op, GlowText *out) {
   glow_text_printf(out, "## %s\n\n%s\n\n", op->name.text, op->doc);
   ports_row("operands", &op->in, out);
@@ -136,6 +154,7 @@ void docs_op(const OpDecl *op, GlowText *out) {
     glow_text_printf(out, "- region `^%s`%s\n", op->regions.data[i].name.text,
                      op->regions.data[i].optional ? ", optional" : "");
   traits_row(op, out);
+  quant_row(op, out);
   if (!HAS(op, NODE_ONLY) && !HAS(op, SYNTAX))
     instr_form(op, out);
   for (uint32_t i = 0; i < op->also.count; i++)
@@ -156,7 +175,11 @@ void gen_docs(const OpFile *file, GlowText *out) {
   glow_text_puts(out, "| inplace(Y, X) | Y may share the buffer of X. |\n"
                       "| strided(X) | The instruction takes a tensorview with strides as X. |\n"
                       "| epilogue(Y) | Takes an `^epilogue` body that transforms Y. |\n"
-                      "| body | Takes a scalar `^body`. |\n");
+                      "| body | Takes a scalar `^body`. |\n\n"
+                      "| quantized | meaning |\n|---|---|\n");
+#define FORM(e, s, d) glow_text_printf(out, "| %s | %s |\n", s, d);
+  GLOW_QUANT_FORMS(FORM)
+#undef FORM
   for (uint32_t i = 0; i < file->ops.count; i++) {
     glow_text_putc(out, '\n');
     docs_op(file->ops.data[i], out);

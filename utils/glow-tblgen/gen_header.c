@@ -211,6 +211,14 @@ static void table_parts(const OpFile *file, const OpDecl *op, const LaneNames *l
                        op->inplace.data[i].in);
     glow_text_puts(out, "};\n");
   }
+  if (op->quant_limits.count) {
+    glow_text_printf(out, "static const GlowQuantLimit quant_limits_%s[] = {", op->snake);
+    for (uint32_t i = 0; i < op->quant_limits.count; i++) {
+      const GlowQuantLimit *l = &op->quant_limits.data[i].limit;
+      glow_text_printf(out, "%s{%d, %u, %d}", i ? ", " : "", l->absent, l->index, l->value);
+    }
+    glow_text_puts(out, "};\n");
+  }
   table_lanes(file, op, lanes, out);
 }
 
@@ -240,6 +248,17 @@ static void grad_fields(const OpDecl *op, GlowText *out) {
     glow_text_quoted(out, reason, strlen(reason));
     glow_text_puts(out, ",\n");
   }
+}
+
+static void quant_fields(const OpDecl *op, GlowText *out) {
+  static const char *const forms[] = {
+#define FORM(e, s, d) #e,
+      GLOW_QUANT_FORMS(FORM)
+#undef FORM
+  };
+  glow_text_printf(out, "      .quant = GLOW_QUANT_%s, .quant_out = %u, .quant_in = %u,\n",
+                   forms[op->quant], op->quant_out, op->quant_in);
+  row_array(out, "quant_limits", "nquant_limits", "quant_limits", op, op->quant_limits.count);
 }
 
 static void table_row(const OpDecl *op, GlowText *out) {
@@ -273,6 +292,7 @@ static void table_row(const OpDecl *op, GlowText *out) {
                    op->verify.count > 0, op->fold.text != NULL,
                    op->lower.text != NULL || op->expanded);
   grad_fields(op, out);
+  quant_fields(op, out);
   glow_text_printf(out, "      .has_scratch = %d, .has_scalar = %d, .has_irgen = %d,\n",
                    op->scratch.text != NULL, op->scalar.text != NULL,
                    op->irgen.text && strcmp(op->irgen.text, "hook") == 0);

@@ -14,7 +14,7 @@
 %stack_overflow { p->failed = true; }
 
 %fallback ID KINDS ENUM OP INSTR IN OUT INOUT REGION TYPES MEMBER IMEMBER TRAITS INFER VERIFY
-             SCRATCH MACS GRAD LOWER IRGEN FOLD ALSO DOMAIN NEWEST HOOK UNSUPPORTED
+             SCRATCH MACS GRAD QUANTIZE LOWER IRGEN FOLD ALSO DOMAIN NEWEST HOOK UNSUPPORTED
              NUMBER PARAMS CALLBACK TILE TILES KERNEL AS TEMP INTS WHERE STEP STEPS VARIANTS SOURCES DERIVED LAYOUTS SHARE
              FIXED SLOPE LOWERING INSIDE NARROW.
 
@@ -29,6 +29,9 @@
 %type calls { Calls }
 %type rule { Rule * }
 %type rules { Rules }
+%type quant_limits { QuantLimits }
+%type quant_list { QuantLimits }
+%type quant_limit { QuantLimit }
 %type setting { Setting }
 %type settings { Settings }
 %type opt { bool }
@@ -88,6 +91,11 @@ clause ::= SCRATCH(K) ID(N).                   { parse_clause(p, CLAUSE_SCRATCH,
 clause ::= MACS(K) ID(N).                      { parse_clause(p, CLAUSE_MACS, K); p->op->macs = N; }
 clause ::= CODE(C).                            { parse_clause(p, CLAUSE_SCALAR, C); p->op->scalar = C; }
 clause ::= GRAD(K) grads.                      { parse_clause(p, CLAUSE_GRAD, K); }
+clause ::= QUANTIZE(K) call(C) quant_limits(L). {
+  parse_clause(p, CLAUSE_QUANTIZE, K);
+  p->op->quantize = C;
+  p->op->quant_limits = L;
+}
 clause ::= LOWER(K) ID(N).                     { parse_clause(p, CLAUSE_LOWER, K); p->op->lower = N; }
 clause ::= IRGEN(K) ID(N).                     { parse_clause(p, CLAUSE_IRGEN, K); p->op->irgen = N; }
 clause ::= FOLD(K) ID(N).                      { parse_clause(p, CLAUSE_FOLD, K); p->op->fold = N; }
@@ -141,6 +149,12 @@ grad ::= ID(N) BRACES(C) doc(D).               { parse_grad_slope(p, N, C, D); }
 grad ::= ID(N) EQ rule(R) doc(D).              { parse_grad_rule(p, N, R, D); }
 grad ::= LOWERING(K).                          { parse_grad_all(p, GRAD_LOWERING, K); }
 grad ::= INSIDE(K).                            { parse_grad_all(p, GRAD_INSIDE, K); }
+
+quant_limits(L) ::= .                          { L = (QuantLimits){0}; }
+quant_limits(L) ::= WHERE quant_list(M).       { L = M; }
+quant_list(L) ::= quant_limit(I).              { L = (QuantLimits){0}; glow_vec_push(p->file->arena, &L, I); }
+quant_list(L) ::= quant_list(M) COMMA quant_limit(I). { L = M; glow_vec_push(p->file->arena, &L, I); }
+quant_limit(I) ::= ID(N) EQ ID(V).             { I = (QuantLimit){.what = N, .value = V}; }
 
 rule(R) ::= ID(N).                             { R = parse_rule(p, RULE_WORD, N); }
 rule(R) ::= INT(N).                            { R = parse_rule(p, RULE_NUMBER, N); }

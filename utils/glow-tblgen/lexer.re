@@ -61,6 +61,7 @@ static int scan(Lexer *lx) {
       "scratch"     { return T_SCRATCH; }
       "macs"        { return T_MACS; }
       "grad"        { return T_GRAD; }
+      "quantize"    { return T_QUANTIZE; }
       "lower"       { return T_LOWER; }
       "irgen"       { return T_IRGEN; }
       "fold"        { return T_FOLD; }

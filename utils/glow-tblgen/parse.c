@@ -170,8 +170,8 @@ void parse_op_begin(Parser *p, Name name, Name doc, bool is_instr) {
 
 void parse_clause(Parser *p, Clause clause, Name at) {
   static const char *const words[CLAUSE_COUNT] = {
-      "in",   "out",    "region", "member", "imember", "traits", "infer", "verify", "scratch",
-      "macs", "scalar", "grad",   "lower",  "irgen",   "fold",   "also",  "narrow"};
+      "in",   "out",    "region", "member",   "imember", "traits", "infer", "verify", "scratch",
+      "macs", "scalar", "grad",   "quantize", "lower",   "irgen",  "fold",  "also",   "narrow"};
   GlowLoc *first = &p->op->clause_loc[clause];
   if (first->line) {
     glow_error(p->file->ctx, at.loc, "'%s' has a second '%s' clause", p->op->name.text,

@@ -125,6 +125,14 @@ typedef struct GradDecl {
   uint32_t operand; /* after check, if there is a port */
 } GradDecl;
 
+/* What must hold for the form that a `quantize` clause names: a member of an enum has a value, or
+ * an operand is absent (`Roi = none`). */
+typedef struct QuantLimit {
+  Name what, value;
+  GlowQuantLimit limit; /* after check */
+} QuantLimit;
+typedef GLOW_VEC(QuantLimit) QuantLimits;
+
 struct OpDecl {
   Name name;
   GlowStr doc;
@@ -137,9 +145,11 @@ struct OpDecl {
   Call infer;
   Name scalar; /* the body without its braces; text NULL if there is none */
   GLOW_VEC(GradDecl) grads;
+  Call quantize; /* name.text NULL if there is no clause */
+  QuantLimits quant_limits;
   Names also;                             /* operators elsewhere */
   Name lower, irgen, fold, scratch, macs; /* the word after each; text NULL if absent */
-  GlowLoc clause_loc[17];                 /* where each kind of clause stood first, by its number */
+  GlowLoc clause_loc[18];                 /* where each kind of clause stood first, by its number */
   /* after check */
   GlowStr camel, snake, upper; /* MaxPool max_pool MAX_POOL */
   GlowTraits traits;
@@ -148,6 +158,8 @@ struct OpDecl {
   int8_t epilogue;
   bool body, verify_hook;
   bool expanded; /* its scalar body gives a lowering rule */
+  GlowQuantForm quant;
+  uint8_t quant_out, quant_in; /* ports of `same` and `clamp` */
   GLOW_VEC(GlowInplace) inplace;
   GLOW_VEC(GlowInplace) same_kind; /* verify same_kind(A, B); numbers count outputs, then inputs */
 };
@@ -349,6 +361,7 @@ typedef enum Clause {
   CLAUSE_MACS,
   CLAUSE_SCALAR,
   CLAUSE_GRAD,
+  CLAUSE_QUANTIZE,
   CLAUSE_LOWER,
   CLAUSE_IRGEN,
   CLAUSE_FOLD,
@@ -423,6 +436,9 @@ uint64_t table_hash(const OpFile *file);
 
 /* check_grads.c: resolves a `grad` clause; reports errors. */
 void grads_check(const OpFile *file, OpDecl *op);
+
+/* check_quantize.c: resolves a `quantize` clause, or finds the form without one; reports errors. */
+void quantize_check(const OpFile *file, OpDecl *op);
 
 /* Whether floating-point values may go from an operand, or into a region, to a result: then the
  * operator must say where derivatives come from. */

@@ -22,9 +22,15 @@ bool glow_verify_cast(const GlowNode *n) {
   return true;
 }
 
+/* The claim says whether the result is quantized, and how. */
 bool glow_infer_bit_cast(GlowInfer *in) {
   const GlowBitCastMembers *m = in->members;
-  return with_kind(in, in->in[GLOW_BIT_CAST_IN_X], m->to);
+  const GlowType *claim = in->claims ? in->claims[0] : NULL;
+  const GlowType *y = glow_type_with_kind(in->ctx, in->in[GLOW_BIT_CAST_IN_X], m->to);
+  if (claim && glow_type_is_tensor(claim) && claim->quantized && claim->kind == m->to)
+    y = glow_type_with_quant(in->ctx, y, true, claim->scale, claim->offset);
+  glow_infer_put(in, 0, y);
+  return true;
 }
 
 bool glow_verify_bit_cast(const GlowNode *n) {

@@ -238,8 +238,9 @@ static bool infer(GlowInfer *in) {
  * claim. */
 static void adopt_quantization(GlowInfer *in, uint32_t i, const GlowType *claim) {
   const GlowType *t = in->out[i];
-  if (GLOW_HAS(in->desc, MOVEMENT) || !t || !glow_type_is_tensor(t) || !t->quantized ||
-      !glow_type_is_tensor(claim) || !claim->quantized || claim->kind != t->kind)
+  if (in->desc->quant == GLOW_QUANT_SAME || GLOW_HAS(in->desc, MOVEMENT) || !t ||
+      !glow_type_is_tensor(t) || !t->quantized || !glow_type_is_tensor(claim) ||
+      !claim->quantized || claim->kind != t->kind)
     return;
   in->out[i] = glow_type_with_quant(in->ctx, t, true, claim->scale, claim->offset);
 }

@@ -226,6 +226,7 @@ static bool pad_axis(const GlowInfer *in, uint32_t axis, int64_t begin, int64_t 
 }
 
 bool glow_infer_pad(GlowInfer *in) {
+  const GlowPadMembers *m = in->members;
   const GlowType *x = in->in[GLOW_PAD_IN_X];
   uint32_t npads, naxes = x->rank;
   const int64_t *pads = glow_infer_ints(in, GLOW_PAD_IN_PADS, &npads), *axes = NULL;
@@ -234,6 +235,8 @@ bool glow_infer_pad(GlowInfer *in) {
   if (value && glow_type_is_static(value) && glow_type_elements(value) != 1)
     return glow_infer_error(in, "Value is %s, but has to be one element",
                             glow_type_str(in->ctx, value));
+  if (x->quantized && !value && m->mode == GLOW_PAD_MODE_CONSTANT)
+    return glow_infer_error(in, "X is quantized, so Value must say what stands around it");
   if (has_axes)
     axes = glow_infer_ints(in, GLOW_PAD_IN_AXES, &naxes);
   if (x->unranked)

@@ -253,6 +253,24 @@ static inline uint32_t clamped_float(float q, float offset, float low, float hig
 #define ROUND_WIDE(T, q, offset, low, high)                                                        \
   (T) clamped((double)glow_rintf(q), (double)(offset), low, high)
 
+/* Quotients by a scale that all lanes share. For narrow kinds they take no division where the
+ * machine has fused multiply-adds: a product by the reciprocal, corrected by its residual, which is
+ * exact. The sum is the IEEE quotient wherever that is small enough to be rounded to such a kind;
+ * where it is not, both are beyond the limits. No product may leave the range of float: scales that
+ * are neither tiny nor huge ensure that. */
+#if GLOW_HAS_FMA
+static inline float quotient(float x, float scale, float inverse) {
+  float q = x * inverse;
+  q = q > 0x1p24F ? 0x1p24F : q;
+  q = q < -0x1p24F ? -0x1p24F : q;
+  return __builtin_fmaf(__builtin_fmaf(-q, scale, x), inverse, q);
+}
+#define DIVIDED_NARROW(x, scale) quotient(x, scale, inverse)
+#else
+#define DIVIDED_NARROW(x, scale) ((x) / (scale))
+#endif
+#define DIVIDED_WIDE(x, scale) ((x) / (scale))
+
 /* A difference of integers, rounded to float once. */
 #define MINUS_NARROW(x, zero) ((float)(x) - (float)(zero))
 #define MINUS_WIDE(x, zero) (float)((double)(x) - (double)(zero))
@@ -261,9 +279,12 @@ static inline uint32_t clamped_float(float q, float offset, float low, float hig
 #define QUANTIZED(k, T, low, high, SIZE)                                                           \
   void glow_lanes_quantize_##k##_float(const void *m, T *restrict r, const float *restrict x) {    \
     const GlowLaneScale s = *(const GlowLaneScale *)m;                                             \
-    if ((double)s.offset >= low && (double)s.offset <= high) {                                     \
+    const int usual = s.scale > 0x1p-100F && s.scale < 0x1p100F;                                   \
+    const float inverse = 1 / s.scale;                                                             \
+    (void)inverse;                                                                                 \
+    if (usual && (double)s.offset >= low && (double)s.offset <= high) {                            \
       GLOW_LANES for (int l = 0; l < GLOW_VL; l++) r[l] =                                          \
-          ROUND_##SIZE(T, x[l] / s.scale, s.offset, low, high);                                    \
+          ROUND_##SIZE(T, DIVIDED_##SIZE(x[l], s.scale), s.offset, low, high);                     \
     } else {                                                                                       \
       GLOW_LANES for (int l = 0; l < GLOW_VL; l++) r[l] =                                          \
           ROUND_WIDE(T, x[l] / s.scale, s.offset, low, high);                                      \
