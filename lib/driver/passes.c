@@ -17,9 +17,10 @@ enum {
 
 /* The class of a row and its bound: BOUNDED(k, c) in the table is c = k * K + c. */
 #define GLOW_PASS_BOUNDED(per_term, constant)                                                      \
-  GLOW_PASS_BOUNDED, .bound = {per_term, constant, false}
+  GLOW_PASS_BOUNDED, .bound = {per_term, constant, false, false}
 #define GLOW_PASS_BOUNDED_OVERALL(per_term, constant)                                              \
-  GLOW_PASS_BOUNDED, .bound = {per_term, constant, true}
+  GLOW_PASS_BOUNDED, .bound = {per_term, constant, true, false}
+#define GLOW_PASS_BOUNDED_TIES(constant) GLOW_PASS_BOUNDED, .bound = {0, constant, .ties = true}
 #define GLOW_PASS_REQUIRED(cls) GLOW_PASS_##cls, .required = true
 static const GlowPass passes[] = {
 #define PASS(name, fn, level, cls, needs, options, doc)                                            \

@@ -58,6 +58,8 @@ typedef struct GlowPassOption {
 typedef struct GlowPassBound {
   double per_term, constant;
   bool overall; /* S takes the largest magnitude of an operand for all its elements */
+  bool ties;    /* quantized results move by one step, where the value before rounding lies within
+                   c u S of a tie */
 } GlowPassBound;
 
 typedef struct GlowPass {

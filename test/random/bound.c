@@ -12,10 +12,15 @@
  * the expression over absolute values, and works for exp and division too. Where the pass says
  * BOUNDED_OVERALL, the largest magnitude of an operand stands for all. K, the number of products,
  * is what the node gives on ones, of a mean the number of elements. Cones that overflow or
- * underflow on the way, or hold quantized values, are not judged. */
+ * underflow on the way are not judged; they begin at what was dequantized, and hold no other
+ * quantized values.
+ *
+ * With BOUNDED_TIES, integers that Quantize made differ by one at most, and only where the number
+ * that was quantized lies within c u S of a tie. */
 #include "test/random/bound.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 #include "driver/passes.h"
 #include "tensor/element.h"
@@ -55,10 +60,10 @@ typedef struct Judge {
   const GlowFunction *before;
   GlowModule *lowered, *wide; /* before, lowered; the same in double */
   GlowFunction *old_wide;
-  GlowMap *old;    /* name -> tensor, before */
-  GlowMap *fresh;  /* name -> tensor, after, where the name is new */
-  GlowMap *cuts;   /* name -> Names: what a new value started from */
-  GlowMap *values; /* name -> value of the wide function */
+  GlowMap *old;             /* name -> tensor, before */
+  GlowMap *fresh;           /* name -> tensor, after, where the name is new */
+  GlowMap *cuts;            /* name -> Names: what a new value started from */
+  GlowMap *values;          /* name -> value of the wide function */
   GlowValues *constants[2]; /* of the lowered module, and after */
   GLOW_VEC(GlowTensor *) owned;
   /* Of the value that is judged: */
@@ -319,6 +324,7 @@ static Cell *cell_of(Judge *j, GlowValue *v) {
   if (c)
     return c;
   bool node = v->kind == GLOW_VALUE_RESULT && !in_cut(j, v->name) &&
+              v->def.node->op != GLOW_OP_DEQUANTIZE &&
               GLOW_HAS(glow_node_desc(v->def.node), PURE) && !v->def.node->nregions &&
               !GLOW_HAS(glow_node_desc(v->def.node), RANDOM);
   c = node ? node_cells(j, v->def.node, v->index) : leaf(j, v);
@@ -348,12 +354,34 @@ static const char *compare(Judge *j, GlowStr name, const GlowTensor *want, const
   return NULL;
 }
 
+/* The same of what the Quantize `def` made; c is what it read. */
+static const char *compare_steps(Judge *j, GlowStr name, const GlowTensor *want,
+                                 const GlowTensor *got, const Cell *c) {
+  double scale = (double)want->type->scale, bound = j->pass->bound.constant;
+  for (int64_t i = 0, n = glow_tensor_elements(want); i < n; i++) {
+    int64_t w = glow_tensor_get_int(want, i), g = glow_tensor_get_int(got, i);
+    double x = glow_tensor_get_double(c->value, i), s = glow_tensor_get_double(c->size, i);
+    double steps = x / scale, tie = fabs(steps - floor(steps) - 0.5) * scale;
+    if (w == g || !isfinite(x) || !isfinite(s))
+      continue;
+    if (llabs(w - g) > 1 || !(tie <= bound * j->unit * (s + scale)))
+      return glow_str_printf(j->ctx,
+                             "%%%s, element %lld: %lld before, %lld after; %.9g is %.3g u S from a "
+                             "tie, allowed %.3g",
+                             name, (long long)i, (long long)w, (long long)g, x,
+                             tie / j->unit / (s + scale), bound);
+  }
+  return NULL;
+}
+
 /* Compares what the new function computes for the old value `name`. */
 static void judge(Judge *j, GlowStr name, const GlowTensor *got, const Names *cut) {
   static const Names none;
   const GlowTensor *want = glow_map_get(j->old, name);
   GlowValue *v = glow_map_get(j->values, name);
-  if (j->why || !want || !v || !is_float(want->type) || want->type != got->type)
+  bool steps =
+      j->pass->bound.ties && want && want->type->cls == GLOW_TYPE_TENSOR && want->type->quantized;
+  if (j->why || !want || !v || (!steps && !is_float(want->type)) || want->type != got->type)
     return;
   GlowFunction *f = j->old_wide;
   GlowNode *def = NULL;
@@ -361,20 +389,21 @@ static void judge(Judge *j, GlowStr name, const GlowTensor *got, const Names *cu
     for (uint32_t i = 0; i < n->nresults; i++)
       if (n->results[i].name == name)
         def = n;
-  if (!def)
+  if (!def || (steps && def->op != GLOW_OP_QUANTIZE))
     return;
   uint32_t index = 0;
   while (def->results[index].name != name)
     index++;
   j->cut = cut ? cut : &none;
   j->cells = glow_map_create(j->arena);
-  j->unit = precision(want->type->kind)->unit;
+  j->unit = precision(steps ? GLOW_KIND_FLOAT : want->type->kind)->unit;
   j->lost = false;
-  const Cell *c = in_cut(j, name) ? leaf(j, v) : cell_of(j, &def->results[index]);
-  if (!c || j->lost)
+  GlowValue *judged = steps ? glow_node_in(def, 0) : &def->results[index];
+  const Cell *c = !steps && in_cut(j, name) ? leaf(j, v) : cell_of(j, judged);
+  if (!c || j->lost || !is_float(c->value->type))
     return;
   ++*j->judged;
-  j->why = compare(j, name, want, got, c);
+  j->why = steps ? compare_steps(j, name, want, got, c) : compare(j, name, want, got, c);
 }
 
 /* ---- The new function ------------------------------------------------------------------------ */
@@ -430,6 +459,8 @@ static GlowStr meaning(const Judge *j, const GlowValue *v) {
   const GlowNode *def = v->kind == GLOW_VALUE_RESULT ? node_before(j, v->def.node) : NULL;
   if (def && same_operands(def, v->def.node))
     return v->name;
+  if (j->pass->bound.ties && !(glow_type_is_tensor(v->type) && v->type->quantized))
+    return NULL; /* numbers are in other steps */
   for (const GlowUse *u = v->uses; u; u = u->next) {
     const GlowNode *was = u->user->block->owner == GLOW_BLOCK_FUNCTION && u != &u->user->pred
                               ? node_before(j, u->user)
