@@ -89,23 +89,6 @@ static GlowValue *typed(GlowBuilder *b, GlowOp op, GlowValue *x, const void *mem
   return n ? &n->results[0] : NULL;
 }
 
-/* bias - 128 * the sums of w over all axes but that of the results. */
-static GlowValue *correction(GlowBuilder *b, const GlowNode *n, GlowValue *bias) {
-  GlowValue *w = glow_node_in(n, 1);
-  uint32_t out = n->op == GLOW_OP_CONVOLUTION ? 0 : w->type->rank - 1, count = 0;
-  int64_t axes[GLOW_MAX_RANK];
-  bool convolves = n->op == GLOW_OP_CONVOLUTION;
-  for (uint32_t i = 0; i < w->type->rank; i++)
-    if (convolves ? i != out : i + 1 == out)
-      axes[count++] = i;
-  GlowReduceSumMembers m = {.keep = !convolves && w->type->rank > 2};
-  GlowValue *ins[] = {glow_then_cast(b, w, GLOW_KIND_I32), NULL};
-  ins[1] = glow_constant_ints(b->module, n, "axes", axes, count);
-  GlowValue *sum = glow_then(b, GLOW_OP_REDUCE_SUM, ins, 2, &m);
-  sum = glow_then2(b, GLOW_OP_MUL, sum, glow_build_scalar(b, GLOW_KIND_I32, -SHIFT));
-  return bias ? glow_then2(b, GLOW_OP_ADD, sum, bias) : sum;
-}
-
 /* Adds c to the constant that alone is added to n's result. False if there is none. */
 static bool added_behind(const Shift *s, const GlowNode *n, GlowBuilder *b, GlowValue *c) {
   GlowNode *add = glow_only_user(&n->results[0]);
@@ -125,10 +108,13 @@ static bool added_behind(const Shift *s, const GlowNode *n, GlowBuilder *b, Glow
 static GlowValue *contraction(const Shift *s, GlowNode *n, GlowValue *q) {
   GlowBuilder b = glow_builder_before(n);
   GlowValue *w = glow_node_in(n, 1), *bias = glow_node_in(n, 2);
-  GlowValue *c = correction(&b, n, n->op == GLOW_OP_CONVOLUTION ? bias : NULL);
+  bool convolves = n->op == GLOW_OP_CONVOLUTION;
+  GlowValue *c = glow_weight_sums(&b, n, w, convolves, -SHIFT);
+  if (convolves && bias)
+    c = glow_then2(&b, GLOW_OP_ADD, c, bias);
   if (!c)
     return NULL;
-  if (n->op == GLOW_OP_MAT_MUL) {
+  if (!convolves) {
     GlowValue *sum = glow_then2(&b, GLOW_OP_MAT_MUL, q, w);
     return added_behind(s, n, &b, c) ? sum : glow_then2(&b, GLOW_OP_ADD, sum, c);
   }

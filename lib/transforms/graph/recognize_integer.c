@@ -103,16 +103,6 @@ static bool find_stored(Integer *g, GlowValue *v, Stored *s, int depth) {
   return s->v != NULL;
 }
 
-/* The elements of a list along `axis` of a tensor of `rank` axes; one element as rank 0. */
-static GlowValue *along(Integer *g, GlowValue *v, uint32_t rank, uint32_t axis) {
-  GlowBuilder *b = &g->e.builder;
-  if (one_element(v))
-    return glow_build_shaped(b, g->c->node, v, 0, NULL);
-  int64_t count = glow_type_elements(v->type);
-  return glow_build_along(b, g->c->node, glow_build_shaped(b, g->c->node, v, 1, &count), rank,
-                          axis);
-}
-
 static GlowEval begin(const Integer *g) {
   return glow_eval_create(g->run->module, g->run->arena, g->c->node);
 }
@@ -132,17 +122,10 @@ static GlowValue *weights(Integer *g, GlowValue *w) {
   g->e = begin(g);
   if (!find_stored(g, w, &s, 0))
     return NULL;
-  if (s.zero || s.v->type->kind == GLOW_KIND_U8) {
-    double z = 0;
-    bool known = !s.zero || glow_value_number(g->values, s.zero, &z);
-    GlowValue *wide = glow_then_cast(b, s.v, GLOW_KIND_I16);
-    if (s.zero) {
-      GlowValue *zero = along(g, s.zero, s.v->type->rank, s.axis < 0 ? 0 : (uint32_t)s.axis);
-      wide = glow_then2(b, GLOW_OP_SUB, wide, glow_then_cast(b, zero, GLOW_KIND_I16));
-    }
-    bool fits = known && s.v->type->kind == GLOW_KIND_U8 && z == 128;
-    s.v = fits ? glow_then_cast(b, wide, GLOW_KIND_I8) : wide;
-  }
+  double z = -1;
+  if (s.zero && !glow_value_number(g->values, s.zero, &z))
+    z = -1;
+  s.v = glow_centered_weights(b, g->c->node, s.v, s.zero, s.axis < 0 ? 0 : (uint32_t)s.axis, z);
   return finish(g, s.v, "weights");
 }
 
@@ -157,7 +140,7 @@ static GlowValue *factor(Integer *g, GlowValue *w) {
   uint32_t rank = g->c->node->results[0].type->rank;
   GlowValue *m = glow_then2(b, GLOW_OP_MUL, glow_build_scalar(b, GLOW_KIND_FLOAT, sx), s.scale);
   if (m)
-    m = along(g, m, rank - g->c->y_axis, 0);
+    m = glow_build_parameter(b, g->c->node, m, rank - g->c->y_axis, 0);
   return finish(g, m, "scale");
 }
 
@@ -222,16 +205,8 @@ static GlowValue *correction(Integer *g, GlowValue *w, GlowValue *bias, bool *ok
   if (offset == 0)
     return bias;
   g->e = begin(g);
-  int64_t axes[GLOW_MAX_RANK];
-  uint32_t count = 0;
-  for (uint32_t i = 0; i < w->type->rank; i++)
-    if (i != g->c->w_out)
-      axes[count++] = i;
-  GlowReduceSumMembers m = {.keep = false};
-  GlowValue *ins[] = {glow_then_cast(b, w, GLOW_KIND_I32), NULL};
-  ins[1] = glow_constant_ints(g->run->module, g->c->node, "axes", axes, count);
-  GlowValue *sum = glow_then(b, GLOW_OP_REDUCE_SUM, ins, 2, &m);
-  sum = glow_then2(b, GLOW_OP_MUL, sum, glow_build_scalar(b, GLOW_KIND_I32, -(double)offset));
+  bool convolves = g->c->node->op == GLOW_OP_CONVOLUTION;
+  GlowValue *sum = glow_weight_sums(b, g->c->node, w, convolves, -offset);
   if (bias)
     sum = glow_then2(b, GLOW_OP_ADD, sum, bias);
   GlowValue *v = finish(g, sum, "correction");

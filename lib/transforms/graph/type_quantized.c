@@ -30,13 +30,6 @@ static const GlowType *typed(const Typing *c, const GlowNode *n, const GlowType 
   return glow_quantization_is_usual(t) ? t : NULL;
 }
 
-static GlowValue *bit_cast(GlowBuilder *b, GlowValue *x, const GlowType *t) {
-  GlowBitCastMembers m = {.to = t->kind};
-  GlowNodeSpec spec = {.op = GLOW_OP_BIT_CAST, .ins = &x, .nins = 1, .members = &m, .types = &t};
-  GlowNode *n = glow_node_create(b, &spec);
-  return n ? &n->results[0] : NULL;
-}
-
 static GlowValue *quantize(const Typing *c, GlowNode *n) {
   const GlowQuantizeLinearMembers *m = n->members;
   GlowValue *x = glow_node_in(n, 0);
@@ -47,7 +40,7 @@ static GlowValue *quantize(const Typing *c, GlowNode *n) {
   GlowBuilder b = glow_builder_before(n);
   GlowNodeSpec spec = {.op = GLOW_OP_QUANTIZE, .ins = &x, .nins = 1, .types = &t};
   GlowNode *q = glow_node_create(&b, &spec);
-  return q ? bit_cast(&b, &q->results[0], y) : NULL;
+  return q ? glow_build_bit_cast(&b, &q->results[0], y) : NULL;
 }
 
 static GlowValue *dequantize(const Typing *c, GlowNode *n) {
@@ -58,7 +51,7 @@ static GlowValue *dequantize(const Typing *c, GlowNode *n) {
   if (!t)
     return NULL;
   GlowBuilder b = glow_builder_before(n);
-  GlowValue *q = bit_cast(&b, x, t);
+  GlowValue *q = glow_build_bit_cast(&b, x, t);
   return q ? glow_build1(&b, GLOW_OP_DEQUANTIZE, q, &to, NULL) : NULL;
 }
 
@@ -71,7 +64,7 @@ static GlowValue *twice(GlowNode *n) {
     return NULL;
   GlowValue *x = glow_node_in(inner, 0);
   GlowBuilder b = glow_builder_before(n);
-  return x->type == t ? x : bit_cast(&b, x, t);
+  return x->type == t ? x : glow_build_bit_cast(&b, x, t);
 }
 
 static bool visit(GlowNode *n, void *arg) {
