@@ -32,7 +32,8 @@ INLINE void step(int rows, int nr, Sums acc, const float *x, const float *dy, in
 }
 
 INLINE void tile(int rows, int nr, const GlowFilterGradientParams *params, float *total,
-                 const float *x, const float *dy, float *sums, int64_t count, int64_t phase) {
+                 const float *x, const float *dy, float *sums, int64_t count, int64_t phase,
+                 int64_t x_next, int64_t dy_next) {
   const GlowFilterGradientParams s = *params;
   Sums acc;
   UNROLL for (int i = 0; i < rows; i++) {
@@ -46,6 +47,10 @@ INLINE void tile(int rows, int nr, const GlowFilterGradientParams *params, float
   ROLLED for (int64_t r = 0; r < count; r++) {
     const float *a = x, *d = dy;
     ROLLED for (int64_t k = 0; k < s.ow; k++) {
+      if (s.fetch) {
+        __builtin_prefetch(a + x_next, 0, 2);
+        UNROLL for (int j = 0; j < nr; j++) __builtin_prefetch(d + dy_next + j * s.d_vector, 0, 2);
+      }
       step(rows, nr, acc, a, d, s.d_vector);
       a += s.a_place;
       d += s.d_place;
@@ -68,10 +73,10 @@ INLINE void tile(int rows, int nr, const GlowFilterGradientParams *params, float
 }
 
 #define TILE(rows, vectors)                                                                        \
-  void glow_filter_gradient_tile_##rows##x##vectors(const GlowFilterGradientParams *params,        \
-                                                    float *total, const float *x, const float *dy, \
-                                                    float *sums, int64_t count, int64_t phase) {   \
-    tile(rows, vectors, params, total, x, dy, sums, count, phase);                                 \
+  void glow_filter_gradient_tile_##rows##x##vectors(                                               \
+      const GlowFilterGradientParams *params, float *total, const float *x, const float *dy,       \
+      float *sums, int64_t count, int64_t phase, int64_t x_next, int64_t dy_next) {                \
+    tile(rows, vectors, params, total, x, dy, sums, count, phase, x_next, dy_next);                \
   }
 EACH_FILTER_GRADIENT_TILE(TILE)
 
@@ -154,7 +159,7 @@ typedef struct Tiles {
 /* All tiles of a unit at `count` rows of places. */
 INLINE void unit_tiles(const GlowFilterGradientParams *s, const Tiles *t, const Unit *u,
                        float *total, float *sums, const float *x, const float *dy, int64_t count,
-                       int64_t phase) {
+                       int64_t phase, int64_t x_next, int64_t dy_next) {
   const bool odd = GLOW_TILE_VECTORS > 1 && s->oc - u->output * COLUMNS <= GLOW_VL;
   const int64_t tiles = (s->run + s->narrow) / s->rows, columns = s->dw == 1 ? 1 : s->kw;
   ROLLED for (int64_t i = 0; i < s->runs; i++) {
@@ -165,7 +170,7 @@ INLINE void unit_tiles(const GlowFilterGradientParams *s, const Tiles *t, const 
                                      : small ? t->small
                                              : t->full;
       const int64_t rows = s->rows - small;
-      fn(GLOW_IN_LIBRARY(s) total, from, dy, sums, count, phase);
+      fn(GLOW_IN_LIBRARY(s) total, from, dy, sums, count, phase, x_next, dy_next);
       from += rows;
       total += rows * COLUMNS;
       sums += rows * COLUMNS;
@@ -195,9 +200,19 @@ INLINE void store(const GlowFilterGradientParams *s, float *dw, const float *tot
 /* Where the sums and operands of one block of units are. */
 typedef struct Block {
   const float *x, *dy; /* of an image */
+  bool last;           /* image */
   float *total, *sums, *packed_x, *packed_dy;
   int64_t begin, end;
 } Block;
+
+/* Floats from `count` rows of an operand, from row h on, to those that are read next, if it is read
+ * where it is. */
+INLINE int64_t next_rows(const GlowFilterGradientParams *s, const Block *b, int64_t h,
+                         int64_t count, bool direct, int64_t image, int64_t row) {
+  if (!direct || !s->fetch)
+    return 0;
+  return h + count < s->oh ? count * row : b->last ? 0 : image - h * row;
+}
 
 /* Adds `count` rows of places from row h on, of one image, to the sums of a block. */
 INLINE void add_band(const GlowFilterGradientParams *s, const Tiles *t, const Block *b, int64_t h,
@@ -205,6 +220,8 @@ INLINE void add_band(const GlowFilterGradientParams *s, const Tiles *t, const Bl
   const int64_t unit = s->runs * s->run * COLUMNS, group = s->outputs * s->parts;
   const int64_t phase = (h == 0 ? FIRST : 0) | (h + count == s->oh ? LAST : 0);
   const int64_t dy_unit = s->band * s->d_row;
+  const int64_t x_next = next_rows(s, b, h, count, s->direct_x, s->xn, s->a_row);
+  const int64_t dy_next = next_rows(s, b, h, count, s->direct_y, s->yn, s->yh);
   Unit last = {-1, -1, -1};
   ROLLED for (int64_t i = b->begin; i < b->end; i++) {
     const Unit u = unit_of(s, i);
@@ -221,7 +238,7 @@ INLINE void add_band(const GlowFilterGradientParams *s, const Tiles *t, const Bl
       pack_dy(s, b->packed_dy + u.output * dy_unit, b->dy, &u, h, count);
     last = u;
     unit_tiles(s, t, &u, b->total + (i - b->begin) * unit, b->sums + (i - b->begin) * unit, x, dy,
-               count, phase);
+               count, phase, x_next, dy_next);
   }
 }
 
@@ -245,6 +262,7 @@ void glow_filter_gradient(const GlowFilterGradientParams *params, GlowFilterGrad
     ROLLED for (int64_t n = 0; n < s.images; n++) {
       b.x = at.x + n * s.xn;
       b.dy = at.dy + n * s.yn;
+      b.last = n + 1 == s.images;
       ROLLED for (int64_t h = 0; h < s.oh; h += s.band)
           add_band(&s, &tiles, &b, h, min64(s.band, s.oh - h));
     }

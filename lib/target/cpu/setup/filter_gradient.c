@@ -3,6 +3,10 @@
 #include "target/cpu/setup/cache.h"
 #include "target/cpu/setups.h"
 
+/* Outputs that have at most so many terms are read from memory about as fast as their terms are
+ * computed, so reading has to go on meanwhile. */
+enum { FEW_TERMS = 256 };
+
 /* Whether every tap of every place is inside of X. */
 static bool stays_inside(const GlowFilterGradientParams *p) {
   return p->pt == 0 && p->pl == 0 && (p->oh - 1) * p->sh + (p->kh - 1) * p->dh < p->ih &&
@@ -15,8 +19,9 @@ static void set_operands(const GlowCpuNumbers *cpu, GlowFilterGradientParams *p)
   p->parts = glow_div_up(p->ic, block);
   p->channels = p->parts > 1 && p->x_block > 1 ? block : glow_div_up(p->ic, p->parts);
   p->outputs = glow_div_up(p->oc, columns);
-  /* A run of few channels would leave most of a tile empty. */
-  bool few = p->channels < block && p->channels * p->kw < cpu->tile_pixels;
+  /* A run of few channels has too few chains. Folding packs a row of X as often as the window has
+   * rows, so half of the largest tile is enough. */
+  bool few = p->channels < block && p->channels * p->kw < glow_min64(cpu->tile_pixels, 7);
   p->fold = few || p->kh == 1 ? p->kh : 1;
   p->places = (p->ow - 1) * p->sw + (p->kw - 1) * p->dw + 1;
   p->direct_x = p->x_block == block && p->channels == block && stays_inside(p);
@@ -41,6 +46,7 @@ static void set_blocks(const GlowCpuNumbers *cpu, GlowFilterGradientParams *p) {
   const int64_t kept = p->band < p->oh ? 2 * unit : unit;
   p->block = glow_max64(cpu->l2 / 2 / kept, 1);
   p->block = glow_min64(p->block, p->groups * p->parts * p->outputs);
+  p->fetch = p->ic * p->kh * p->kw <= FEW_TERMS;
 }
 
 static int64_t place_scratch(const GlowCpuNumbers *cpu, GlowFilterGradientParams *p) {
