@@ -1,5 +1,5 @@
-/* glow-bench-step STEP.gg THREADS NAME=SOURCE...: runs the function @train of a module on batches of
- * samples, in order, and answers the protocol of benchmarks/training/serve.py. */
+/* glow-bench-step STEP.gg THREADS NAME=SOURCE...: runs the function @train of a module on batches
+ * of samples, in order, and answers the protocol of benchmarks/training/serve.py. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +28,29 @@ static double own_time(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* Bytes of this process in memory by a row of /proc/self/status: RssAnon for its own, RssFile for
+ * mapped files, VmHWM for the most of both since reset_peak. -1: not known. */
+static long long resident(const char *row) {
+  FILE *f = fopen("/proc/self/status", "r");
+  const size_t length = strlen(row);
+  long long kib = -1;
+  char line[256];
+  while (f && kib < 0 && fgets(line, sizeof line, f))
+    if (strncmp(line, row, length) == 0)
+      kib = atoll(line + length + 1);
+  if (f)
+    fclose(f);
+  return kib < 0 ? -1 : kib << 10;
+}
+
+static void reset_peak(void) {
+  FILE *f = fopen("/proc/self/clear_refs", "w");
+  if (f) {
+    fputs("5", f);
+    fclose(f);
+  }
+}
+
 /* One step on the next batch. */
 static bool run_step(Bench *b) {
   uint64_t samples[1024];
@@ -38,8 +61,9 @@ static bool run_step(Bench *b) {
   return glow_feed_fill(&b->feed, samples, b->feed.batch) && glow_runnable_run(b->step) == GLOW_OK;
 }
 
-/* The first steps: prints their losses. */
-static bool begin(Bench *b, double since) {
+/* The first steps: prints their losses. `before`: bytes of its own that the process had in memory
+ * before weights, states and arena. */
+static bool begin(Bench *b, double since, long long before) {
   double losses[FIRST_STEPS];
   for (int i = 0; i < FIRST_STEPS; i++) {
     GlowScores scores = {0};
@@ -49,8 +73,9 @@ static bool begin(Bench *b, double since) {
     const GlowScore *loss = glow_scores_find(&scores, "loss");
     losses[i] = loss ? loss->value : 0;
   }
-  printf("ready first=%.2f engine=glow-%s arena=%lld losses=", glow_clock() - since,
-         GLOW_VERSION_STRING, (long long)b->step->execution->arena);
+  printf("ready first=%.2f engine=glow-%s arena=%lld memory=%lld losses=", glow_clock() - since,
+         GLOW_VERSION_STRING, (long long)b->step->execution->arena,
+         resident("VmHWM") - resident("RssFile") - before);
   for (int i = 0; i < FIRST_STEPS; i++)
     printf("%s%.6f", i ? "," : "", losses[i]);
   putchar('\n');
@@ -95,9 +120,11 @@ static GlowStatus bench(Bench *b, int argc, char **argv) {
   options.values = glow_session_values(s);
   options.written = s->written;
   GlowExecutionSetup how = {.parallel = options.parallel};
-  b->step = glow_runnable_create(glow_backend_compile(backend, &s->entry, 1, &options),
-                                 &b->feed.inputs, &how);
-  bool ok = b->step && begin(b, since) && serve(b);
+  GlowExecutable *code = glow_backend_compile(backend, &s->entry, 1, &options);
+  reset_peak();
+  const long long before = resident("RssAnon");
+  b->step = glow_runnable_create(code, &b->feed.inputs, &how);
+  bool ok = b->step && begin(b, since, before) && serve(b);
   if (b->step)
     glow_runnable_destroy(b->step);
   glow_pool_destroy_fn(pool);
