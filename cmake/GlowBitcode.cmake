@@ -86,7 +86,7 @@ string(REGEX MATCH "\nsources O2 =([^\"]*)\"" row "${text}")
 string(REGEX MATCHALL "[a-z0-9_]+" glow_o2_sources "${CMAKE_MATCH_1}")
 
 # What a row with another base has of its own; bundles of it ask for what its kernels need.
-set(glow_row_sources bundle dot dot_conv)
+set(glow_row_sources bundle dot dot_conv narrow)
 
 # The kernels of one row; appends to `outputs` and `blobs` of the caller. A row with another base names
 # the files of that one for most of its sources.

@@ -352,3 +352,98 @@ void case_dot_lanes(Program *p) {
   Shape f = image(GLOW_KIND_I8, channels, 1, w.size, 2, true);
   put_bytes(p, &x, &f, &y, &w, channels, true);
 }
+
+/* What follows sums of bytes that their kernel finishes itself. Extra operands are so many factors,
+ * then bytes of the shape of the result. */
+typedef struct Finish {
+  GlowKind kind;
+  int factors;
+  const char *added, *quantized; /* NULL: nothing is added; the result is not quantized */
+  const char *body;
+} Finish;
+
+#define REAL "%f = Cast(%a) {to = float} : float<> "
+#define SCALED REAL "%r = MulAdd(%f, %m, %b) : float<> "
+#define LAST(type) "%y = Quantize(%t) {steps = true} : " type " yield %y }\n"
+static const Finish finishes[] = {
+    {GLOW_KIND_I32, 0, NULL, NULL, ""},
+    {GLOW_KIND_FLOAT, 0, NULL, NULL, "    ^epilogue(%a : i32<>) = {" REAL "yield %f }\n"},
+    {GLOW_KIND_FLOAT, 2, NULL, NULL,
+     "    ^epilogue(%a : i32<>, %m : float<>, %b : float<>) = {" SCALED
+     "%t = Relu(%r) : float<> yield %t }\n"},
+    {GLOW_KIND_U8, 1, NULL, "S:0.5 O:7",
+     "    ^epilogue(%a : i32<>, %m : float<>) = {" REAL
+     "%t = Mul(%m, %f) : float<> " LAST("u8[S:0.5 O:7]<>")},
+    {GLOW_KIND_I8, 2, "S:0.25 O:-9", "S:0.5 O:-128",
+     "    ^epilogue(%a : i32<>, %m : float<>, %b : float<>, %s : i8[S:0.25 O:-9]<>) = {" SCALED
+     "%d = Dequantize(%s) {steps = true} : float<> %k = Splat() {value = 0.75} : float<> "
+     "%t = MulAdd(%k, %d, %r) : float<> " LAST("i8[S:0.5 O:-128]<>")},
+    {GLOW_KIND_U8, 2, "S:0.25 O:3", "S:0.5 O:255",
+     "    ^epilogue(%a : i32<>, %m : float<>, %b : float<>, %s : u8[S:0.25 O:3]<>) = {" SCALED
+     "%d = Dequantize(%s) {steps = true} : float<> %c = Add(%r, %d) : float<> "
+     "%l = Splat() {value = -90.5} : float<> %h = Splat() {value = 6.0} : float<> "
+     "%t = Clip(%c, %l, %h) : float<> " LAST("u8[S:0.5 O:255]<>")}};
+#undef REAL
+#undef SCALED
+#undef LAST
+
+/* A convolution in one block of channels, or in the order NHWC, or of few plain channels; or a
+ * product. */
+void case_narrow(Program *p) {
+  const GlowKindSet bytes = GLOW_KIND_BIT(GLOW_KIND_I8) | GLOW_KIND_BIT(GLOW_KIND_U8);
+  const Finish *f = &finishes[draw(p, sizeof finishes / sizeof *finishes)];
+  char layouts[3][32];
+  const int order = (int)draw(p, 4), n = draw_in(p, 1, 2), oc = draw_in(p, 2, 70);
+  const bool nhwc = order == 1, product = order == 3;
+  int ic = draw(p, 3) ? draw_in(p, 2, 20) : 64, rows = draw_in(p, 1, 60);
+  Windows w = draw(p, 2) ? draw_usual_windows(p, 1, 3, 12) : draw_windows(p, 2, 9);
+  Shape x = image(draw_kind(p, bytes), n, ic, w.in, 2, nhwc);
+  Shape y = image(f->kind, n, oc, w.out, 2, nhwc);
+  Shape filter = image(GLOW_KIND_I8, oc, ic, w.size, 2, nhwc);
+  if (product) {
+    x = shape(x.kind, NULL, 2, rows, ic);
+    y = shape(f->kind, NULL, 2, rows, oc);
+    filter = shape(GLOW_KIND_I8, NULL, 2, ic, oc);
+  }
+  for (int i = 0; i < 2; i++)
+    snprintf(layouts[i], sizeof layouts[i], "NCHW%dc", i ? oc : ic);
+  snprintf(layouts[2], sizeof layouts[2], ic > 4 ? "%s%d%s16%s4%s" : "%s%.0d%.0s16%s4%s",
+           product ? "KN"
+           : nhwc  ? "OHWI"
+                   : "OIHW",
+           ic > 4 ? (ic + 3) / 4 : 0, product ? "k" : "i", product ? "n" : "o",
+           product ? "k" : "i");
+  filter.layout = layouts[2];
+  if (order == 0 || order == 2)
+    y.layout = layouts[1];
+  if (order == 0)
+    x.layout = layouts[0];
+  y.quantized = f->quantized;
+  const Shape factor = shape(GLOW_KIND_FLOAT, NULL, 0), each = shape(GLOW_KIND_FLOAT, NULL, 1, oc);
+  const Shape channels = shape(GLOW_KIND_FLOAT, NULL, 3, oc, 1, 1);
+  const Shape bias = shape(GLOW_KIND_I32, NULL, 1, oc);
+  Shape added = y;
+  added.quantized = f->added;
+  put(p, "  %s @out @v%d, @in @v%d", product ? "mat_mul" : "convolution", declare(p, &y),
+      declare(p, &x));
+  put(p, ", @in @v%d", declare(p, &filter));
+  if (!product && draw(p, 2))
+    put(p, ", @in @v%d", declare(p, &bias));
+  else if (!product)
+    put(p, ", @in none");
+  for (int i = 0; i < f->factors; i++)
+    put(p, ", @in @v%d",
+        declare(p, draw(p, 3) == 0   ? &factor
+                   : product || nhwc ? &each
+                                     : &channels));
+  if (f->added)
+    put(p, ", @in @v%d", declare(p, &added));
+  if (product) {
+    put(p, " {");
+  } else {
+    put_windows(p, &w);
+    put(p, "layout = %s, pad = %d, ", nhwc ? "NHWC" : "NCHW", draw_in(p, 0, 127));
+  }
+  put_shards(p);
+  put(p, "%s", f->body);
+}

@@ -141,7 +141,7 @@ bool glow_select_conv(GlowSelect *s, const GlowNode *n) {
   GlowMaxPoolMembers pool;
   const GlowConvolutionMembers *m = n->members;
   if (glow_node_is_narrow(n))
-    return glow_select_fail(s, "there is no kernel for narrow integers");
+    return glow_select_narrow_conv(s, n);
   if (glow_node_pool(n, &pool) &&
       (m->strategy != GLOW_CONV_STRATEGY_WINOGRAD || !glow_winograd_can_pool(&pool) || is_plain(n)))
     return glow_select_fail(s, "its kernel does not pool");

@@ -34,5 +34,8 @@ bool glow_select_conv_direct(GlowSelect *s, const GlowNode *n, const GlowConvVie
 bool glow_select_depthwise(GlowSelect *s, const GlowNode *n, const GlowConvView *c);
 bool glow_select_winograd(GlowSelect *s, const GlowNode *n, const GlowConvView *c);
 bool glow_select_conv_plain(GlowSelect *s, const GlowNode *n);
+/* Of narrow integers, also a MatMul. */
+bool glow_select_narrow_conv(GlowSelect *s, const GlowNode *n);
+bool glow_select_narrow_product(GlowSelect *s, const GlowNode *n);
 
 #endif

@@ -3,8 +3,9 @@
  * Batch axes that are one axis to every operand are merged, and those that B does not have become
  * rows. The product of a matrix and one column is turned around, so that its rows fill registers.
  * Sizes are the setup's. None of it changes a bit. */
-#include "backend/cpu/select.h"
+#include "backend/cpu/conv.h"
 #include "cpu/work.h"
+#include "ir/infer.h"
 
 #include <string.h>
 
@@ -205,6 +206,8 @@ bool glow_select_matmul(GlowSelect *s, const GlowNode *n) {
   Nest t = {0};
   GlowView c;
   GlowBody body;
+  if (glow_node_is_narrow(n))
+    return glow_select_narrow_product(s, n);
   if (glow_node_out(n, 0)->type->kind != GLOW_KIND_FLOAT)
     return glow_select_product(s, n);
   if (!read_product(s, n, &t, &c) || !read_epilogue(s, n, &c, &t, &body))

@@ -2,7 +2,6 @@
  * width wrap alike, so unsigned ones use the kernels of the signed. */
 #include "backend/cpu/select.h"
 #include "cpu/work.h"
-#include "ir/infer.h"
 
 static GlowKind kernel_kind(GlowKind k) {
   return k == GLOW_KIND_U32 ? GLOW_KIND_I32 : k == GLOW_KIND_U64 ? GLOW_KIND_I64 : k;
@@ -27,8 +26,6 @@ bool glow_select_product(GlowSelect *s, const GlowNode *n) {
     return false;
   bool rows = a.rank > 1, columns = b.rank > 1;
   uint32_t batch = c.rank - rows - columns;
-  if (glow_node_is_narrow(n))
-    return glow_select_fail(s, "there is no kernel for narrow integers");
   if (c.type->kind > GLOW_KIND_U64 || c.type->kind == GLOW_KIND_FLOAT || c.type->quantized)
     return glow_select_fail(s, "there is no kernel for its kind");
   if (a.type->layout || b.type->layout || c.type->layout || batch > GLOW_PRODUCT_BATCH)

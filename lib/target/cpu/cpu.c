@@ -1,7 +1,9 @@
 /* The family `cpu`. */
 #include "target/cpu/cpu.h"
 
+#include "ir/infer.h"
 #include "target/cpu/native.h"
+#include "target/cpu/requantize.h"
 #include "target/cpu/rules.h"
 
 static const GlowTarget targets[GLOW_ISA_COUNT] = {
@@ -47,9 +49,14 @@ static GlowSupport support(const GlowTarget *t, const GlowNode *n, const char **
   return heap ? GLOW_HOSTED : glow_cpu_is_native(n->op) ? GLOW_NATIVE : GLOW_REFERENCE;
 }
 
-/* Epilogues and loops take whatever a scalar body may hold. */
+/* Epilogues and loops take whatever a scalar body may hold, but for those of narrow integers. */
 static bool fuses(const GlowTarget *t, const GlowNode *into, const GlowNode *n, const char **why) {
   (void)t;
+  if (glow_node_is_narrow(into)) {
+    bool takes = n->op != GLOW_OP_MAX_POOL && glow_requantize_takes(into, n);
+    *why = takes ? NULL : "sums of narrow integers are finished in another form";
+    return takes;
+  }
   if (n->op != GLOW_OP_MAX_POOL)
     return true;
   const GlowValue *y = n->operands[0].value, *x = glow_node_in(n, GLOW_MAX_POOL_IN_X);

@@ -8,7 +8,7 @@
 #include "target/cpu/setup/setup.h"
 
 /* The layouts that a kernel takes an operand in, best first: see target/cpu/layouts.h. */
-enum { GLOW_KERNEL_LAYOUTS = 2 };
+enum { GLOW_KERNEL_LAYOUTS = 3 };
 typedef struct GlowKernelLayout {
   const char *operand;
   const char *texts[GLOW_KERNEL_LAYOUTS];

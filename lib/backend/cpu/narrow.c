@@ -1,0 +1,196 @@
+/* Convolutions and products of narrow integers by filters that are packed, with the epilogues that
+ * their kernel has in its stores. */
+#include "backend/cpu/conv.h"
+#include "cpu/work.h"
+#include "ir/infer.h"
+#include "target/cpu/requantize.h"
+
+#include <string.h>
+
+/* A map as its kernel sees it: an element is at n * image + h * row + w * pixel + c * channel. */
+typedef struct Map {
+  int64_t images, rows, columns, channels;
+  int64_t image, row, pixel, channel;
+} Map;
+
+/* How axes lie: two spatial axes in one of the two orders, or the rows of matrices. */
+enum { ROWS = GLOW_LAYOUT_NHWC + 1 };
+
+/* A map, plain or in one block of channels; rows are pixels of one row. */
+static bool read_map(GlowSelect *s, const GlowView *v, int order, Map *m) {
+  const int64_t *d = v->dims, *t = v->strides;
+  const GlowType *type = v->type;
+  bool block = type->layout && v->rank == 5 && d[1] == 1 && type->layout->nblocks == 1 &&
+               type->layout->blocks[0].axis == 1 && order == GLOW_LAYOUT_NCHW;
+  const uint32_t last = v->rank - 1;
+  if (order == ROWS && !type->layout && (v->rank == 2 || (v->rank > 2 && glow_view_is_dense(v))))
+    *m = (Map){.images = 1,
+               .rows = 1,
+               .columns = glow_view_extent(v, 0, last),
+               .channels = d[last],
+               .row = glow_view_extent(v, 0, last) * t[last - 1],
+               .pixel = t[last - 1],
+               .channel = t[last]};
+  else if (block)
+    *m = (Map){d[0], d[2], d[3], type->dims[1].size, t[0], t[2], t[3], t[4]};
+  else if (v->rank == 4 && !type->layout && order == GLOW_LAYOUT_NCHW)
+    *m = (Map){d[0], d[2], d[3], d[1], t[0], t[2], t[3], t[1]};
+  else if (v->rank == 4 && !type->layout && order == GLOW_LAYOUT_NHWC)
+    *m = (Map){d[0], d[1], d[2], d[3], t[0], t[1], t[2], t[3]};
+  else
+    return glow_select_fail(s, "its operands are no maps of two axes whose channels lie together");
+  return true;
+}
+
+/* An extra operand with a number for each of `channels`, or one for all. */
+static bool read_term(GlowSelect *s, const GlowNode *n, const GlowRequantizeTerm *t,
+                      int64_t channels, GlowPlace *place, int64_t *count) {
+  GlowView v;
+  *place = glow_place_absent();
+  *count = 0;
+  if (t->extra < 0)
+    return true;
+  const GlowValue *x = n->operands[n->noperands - n->nextra + (uint32_t)t->extra].value;
+  if (!glow_select_dense(s, x, &v))
+    return false;
+  *place = v.place;
+  *count = glow_view_extent(&v, 0, v.rank);
+  return v.type->kind == GLOW_KIND_FLOAT &&
+         (*count == 1 || *count == channels ||
+          glow_select_fail(s, "its epilogue has factors that are not those of channels"));
+}
+
+static int64_t bits_of(float f) {
+  int32_t bits;
+  memcpy(&bits, &f, sizeof bits);
+  return bits;
+}
+
+/* The epilogue. Numbers that are no operands are folded into the limits' neighbours: a scale or
+ * bias that is a number must be the neutral one. */
+static bool read_epilogue(GlowSelect *s, const GlowNode *n, const GlowType *y, int order,
+                          GlowNarrowParams *p, GlowNarrowPlaces *at) {
+  GlowRequantize r;
+  if (!glow_requantize_match(n, &r))
+    return glow_select_fail(s, "its epilogue has another form than its kernel");
+  if (!read_term(s, n, &r.scale, p->oc, &at->scale, &p->scales) ||
+      !read_term(s, n, &r.bias, p->oc, &at->bias, &p->biases))
+    return false;
+  p->scale = bits_of(r.scale.number);
+  p->shift = bits_of(r.bias.number);
+  p->result = r.stage == GLOW_REQUANTIZE_SUM     ? GLOW_NARROW_RESULT_SUMS
+              : r.stage == GLOW_REQUANTIZE_BYTES ? GLOW_NARROW_RESULT_BYTES
+                                                 : GLOW_NARROW_RESULT_REALS;
+  GlowKind kind = p->result == GLOW_NARROW_RESULT_SUMS    ? GLOW_KIND_I32
+                  : p->result == GLOW_NARROW_RESULT_REALS ? GLOW_KIND_FLOAT
+                                                          : y->kind;
+  if (y->kind != kind)
+    return glow_select_fail(s, "its epilogue gives another kind than its kernel");
+  p->low = bits_of(r.low);
+  p->high = bits_of(r.high);
+  p->offset = r.offset;
+  at->add = glow_place_absent();
+  if (r.add < 0)
+    return true;
+  GlowView v;
+  Map m;
+  const GlowValue *x = n->operands[n->noperands - n->nextra + (uint32_t)r.add].value;
+  if (!glow_select_view(s, x, &v) || !read_map(s, &v, order, &m))
+    return false;
+  if (m.channel != 1 || m.images != p->images || m.rows != p->oh || m.columns != p->ow ||
+      m.channels != p->oc)
+    return glow_select_fail(s, "what its epilogue adds has another shape");
+  p->adds = 1;
+  p->add_signed = v.type->kind == GLOW_KIND_I8;
+  p->add_offset = r.add_type->offset;
+  p->add_scale = bits_of(r.add_scale);
+  p->an = m.image, p->ah = m.row, p->aw = m.pixel;
+  at->add = v.place;
+  return true;
+}
+
+/* The filter in panels: its taps and groups of channels. */
+static bool read_filter(GlowSelect *s, const GlowView *w, GlowNarrowParams *p) {
+  int64_t blocks[GLOW_LAYOUT_BLOCKS] = {0};
+  p->tap = (p->ic + 3) / 4;
+  if (w->type->kind != GLOW_KIND_I8 || w->type->quantized)
+    return glow_select_fail(s, "its filter is not of i8");
+  if (!glow_select_layout(s, glow_find_narrow(), "w", w, blocks))
+    return false;
+  return (glow_view_is_dense(w) && blocks[0] == p->tap) ||
+         glow_select_fail(s, "its filter has a layout of other channels");
+}
+
+static bool append(GlowSelect *s, const GlowNode *n, GlowNarrowParams *p, const GlowView *y,
+                   int order, GlowNarrowPlaces *at) {
+  const GlowValue *bias = glow_node_nins(n) > 2 ? glow_node_in(n, 2) : NULL;
+  GlowView b;
+  at->start = glow_place_absent();
+  if (bias && !glow_select_dense(s, bias, &b))
+    return false;
+  if (bias)
+    at->start = b.place;
+  if (!read_epilogue(s, n, y->type, order, p, at))
+    return false;
+  if (glow_view_extent(y, 0, y->rank) == 0)
+    return true;
+  if (y->type->layout && y->type->layout->blocks[0].size != p->oc)
+    return glow_select_fail(s, "the last channels of its result fill no block");
+  GlowSetup setup = {0};
+  glow_setup_narrow(&s->cpu, p, &setup);
+  glow_work_narrow(s, n, p, &setup, at);
+  return true;
+}
+
+static bool read_operands(GlowSelect *s, const GlowNode *n, GlowView *x, GlowView *w, GlowView *y) {
+  return glow_select_view(s, glow_node_in(n, 0), x) && glow_select_view(s, glow_node_in(n, 1), w) &&
+         glow_select_view(s, glow_node_out(n, 0), y);
+}
+
+bool glow_select_narrow_conv(GlowSelect *s, const GlowNode *n) {
+  const GlowConvolutionMembers *m = n->members;
+  const GlowType *f = glow_node_in(n, GLOW_CONVOLUTION_IN_W)->type;
+  GlowMaxPoolMembers pool;
+  GlowView x, w, y;
+  Map in, out;
+  if (!read_operands(s, n, &x, &w, &y) || !read_map(s, &x, m->layout, &in) ||
+      !read_map(s, &y, m->layout, &out))
+    return false;
+  if (f->rank != 4 || m->group > 1 || glow_node_pool(n, &pool))
+    return glow_select_fail(s, "it has groups, or pools");
+  bool last = m->layout == GLOW_LAYOUT_NHWC;
+  GlowNarrowParams p = {.images = out.images, .ic = in.channels, .oc = out.channels};
+  p.oh = out.rows, p.ow = out.columns, p.ih = in.rows, p.iw = in.columns;
+  p.kh = f->dims[last ? 1 : 2].size, p.kw = f->dims[last ? 2 : 3].size;
+  p.sh = glow_conv_member(m->strides, 0, 1), p.sw = glow_conv_member(m->strides, 1, 1);
+  p.dh = glow_conv_member(m->dilations, 0, 1), p.dw = glow_conv_member(m->dilations, 1, 1);
+  p.pt = glow_conv_member(m->pads, 0, 0), p.pl = glow_conv_member(m->pads, 1, 0);
+  p.xn = in.image, p.xh = in.row, p.xw = in.pixel, p.xc = in.channel;
+  p.yn = out.image, p.yh = out.row, p.yw = out.pixel;
+  p.pad = m->pad;
+  p.x_signed = x.type->kind == GLOW_KIND_I8;
+  if (out.channel != 1 || in.channels == 0)
+    return glow_select_fail(s, "the channels of its result do not lie together");
+  GlowNarrowPlaces at = {.y = y.place, .x = x.place, .w = w.place};
+  return read_filter(s, &w, &p) && append(s, n, &p, &y, m->layout, &at);
+}
+
+bool glow_select_narrow_product(GlowSelect *s, const GlowNode *n) {
+  GlowView x, w, y;
+  Map in, out;
+  if (!read_operands(s, n, &x, &w, &y) || !read_map(s, &x, ROWS, &in) ||
+      !read_map(s, &y, ROWS, &out))
+    return false;
+  if (w.type->rank != 2)
+    return glow_select_fail(s, "its right operand is no matrix");
+  GlowNarrowParams p = {.images = 1, .ic = in.channels, .oc = out.channels};
+  p.oh = p.ih = p.kh = p.kw = p.sh = p.sw = p.dh = p.dw = 1;
+  p.ow = p.iw = in.columns;
+  p.xh = in.row, p.xw = in.pixel, p.xc = in.channel;
+  p.yh = out.row, p.yw = out.pixel;
+  p.x_signed = x.type->kind == GLOW_KIND_I8;
+  if (out.channel != 1 || in.channels == 0)
+    return glow_select_fail(s, "rows of its result have gaps");
+  GlowNarrowPlaces at = {.y = y.place, .x = x.place, .w = w.place};
+  return read_filter(s, &w, &p) && append(s, n, &p, &y, ROWS, &at);
+}

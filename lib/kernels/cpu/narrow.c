@@ -1,0 +1,374 @@
+/* Convolutions and products of narrow integers, see dot.h for what a machine does in a step.
+ *
+ * A tile is some neighbouring pixels of a row of the output by NARROW_COLUMNS filters: a register
+ * of four channels of each pixel, broadcast, meets registers of filters. The pixels that a band of
+ * output rows reads are copied first where windows leave the input, where channels do not lie next
+ * to each other in fours, or where the machine wants them wider. Taps outside of the input read
+ * `pad` there, so no tile asks.
+ *
+ * The sums of a tile go through memory in the first level of cache to what finishes them, a pixel
+ * after the other: all filters of a pixel lie next to each other in the output. */
+#include "kernels/kernels.h"
+
+#include "dot.h"
+
+enum {
+  NARROW_VECTORS = DOT_VNNI ? 2 : GLOW_TILE_VECTORS,
+  NARROW_COLUMNS = NARROW_VECTORS * DOT_WIDTH,
+  NARROW_ROOM = GLOW_TILE_PIXELS * NARROW_COLUMNS
+};
+
+/* What a unit works on. */
+typedef struct Unit {
+  const GlowNarrowParams *p;
+  const DotA *x;        /* of the window of its first output */
+  int64_t row, pixel;   /* elements from a row of the input to the next, from a pixel to the next */
+  const int8_t *w;      /* panels of its filters */
+  int64_t panel;        /* bytes of one */
+  const int32_t *start; /* of its filters: what sums begin with, */
+  const float *scale, *bias; /* and what they are multiplied by and added to */
+  bool nan;                  /* whether results may be NaN */
+} Unit;
+
+/* ---- Sums ------------------------------------------------------------------------------------ */
+
+/* Sums of `count` pixels from x on by the filters from panel w on. */
+INLINE void narrow_sums(int count, const Unit *t, const DotA *x, const int8_t *w,
+                        const int32_t *start, int32_t *sums) {
+  const GlowNarrowParams *p = t->p;
+  GlowVecI acc[GLOW_TILE_PIXELS][NARROW_VECTORS];
+  const int64_t step = p->sw * t->pixel;
+  UNROLL for (int j = 0; j < NARROW_VECTORS; j++) {
+    const GlowVecI first = DOT_VNNI ? *(const GlowVecI *)(start + j * GLOW_VL) : dot_splat(0);
+    UNROLL for (int i = 0; i < count; i++) acc[i][j] = first;
+  }
+  ROLLED for (int64_t r = 0; r < p->kh; r++) {
+    ROLLED for (int64_t s = 0; s < p->runs; s++) {
+      const DotA *a = x + r * p->dh * t->row + s * p->dw * t->pixel;
+      ROLLED for (int64_t g = 0; g < p->run; g++, w += DOT_BYTES, a += DOT_GROUP) {
+        DotB b[NARROW_VECTORS];
+        UNROLL for (int j = 0; j < NARROW_VECTORS; j++) {
+          const int64_t at = j * DOT_WIDTH;
+          b[j] = dot_columns(w + at / DOT_PANEL * t->panel + at % DOT_PANEL * DOT_GROUP, false);
+        }
+        UNROLL for (int i = 0; i < count; i++) {
+          const __typeof__(dot_row(a)) v = dot_row(a + i * step);
+          UNROLL for (int j = 0; j < NARROW_VECTORS; j++) acc[i][j] = dot_step(acc[i][j], v, b[j]);
+        }
+      }
+    }
+  }
+  UNROLL for (int i = 0; i < count; i++) {
+    int32_t *to = sums + i * NARROW_COLUMNS;
+#ifdef __AVX512VNNI__
+    UNROLL for (int j = 0; j < NARROW_VECTORS; j++) * (GlowVecI *)(to + j * GLOW_VL) = acc[i][j];
+#else
+    UNROLL for (int j = 0; j < NARROW_VECTORS; j += 2) {
+      const int64_t at = j * DOT_WIDTH;
+      *(GlowVecI *)(to + at) =
+          dot_add_pairs(acc[i][j], acc[i][j + 1]) + *(const GlowVecI *)(start + at);
+    }
+#endif
+  }
+}
+
+/* ---- Results --------------------------------------------------------------------------------- */
+
+typedef uint8_t NarrowU8 __attribute__((vector_size(GLOW_VL), aligned(1)));
+typedef int8_t NarrowI8 __attribute__((vector_size(GLOW_VL), aligned(1)));
+
+INLINE float narrow_float(int64_t bits) {
+  const int32_t b = (int32_t)bits;
+  float f;
+  __builtin_memcpy(&f, &b, sizeof f);
+  return f;
+}
+
+INLINE GlowVec narrow_limited(const GlowNarrowParams *p, GlowVec t) {
+  const GlowVec low = vec_splat(narrow_float(p->low)), high = vec_splat(narrow_float(p->high));
+  const GlowVecI below = low > t;
+  t = (GlowVec)(((GlowVecI)low & below) | ((GlowVecI)t & ~below));
+  const GlowVecI above = high < t;
+  return (GlowVec)(((GlowVecI)high & above) | ((GlowVecI)t & ~above));
+}
+
+/* A float in the range of a few hundreds, rounded to the nearest even, plus `offset`: adding
+ * 1.5 * 2^23 leaves the integer in the low bits. */
+INLINE GlowVecI narrow_rounded(GlowVec t, int32_t offset) {
+  return (GlowVecI)(t + vec_splat(0x1.8p23f)) + dot_splat(offset - 0x4b400000);
+}
+
+/* What a register of results is finished as, which library code has as constants in its loops. */
+typedef struct Form {
+  int64_t result; /* a GlowNarrowResult */
+  bool adds;
+} Form;
+
+/* The results of a register of sums: fma(sum, scale, bias), plus what `add` has there, limited. */
+INLINE GlowVec narrow_result(Form f, const Unit *u, GlowVecI sum, int64_t col, const uint8_t *add) {
+  const GlowNarrowParams *p = u->p;
+  GlowVec t = vec_fma(__builtin_convertvector(sum, GlowVec), vec_load(u->scale + col),
+                      vec_load(u->bias + col));
+  if (f.adds) {
+    const GlowVecI v = p->add_signed ? __builtin_convertvector(*(const NarrowI8 *)add, GlowVecI)
+                                     : __builtin_convertvector(*(const NarrowU8 *)add, GlowVecI);
+    const GlowVecI centered = v - dot_splat((int32_t)p->add_offset);
+    t = vec_fma(__builtin_convertvector(centered, GlowVec), vec_splat(narrow_float(p->add_scale)),
+                t);
+  }
+  return narrow_limited(p, t);
+}
+
+INLINE NarrowU8 narrow_bytes(const Unit *u, GlowVec t) {
+  const int32_t offset = (int32_t)u->p->offset;
+  GlowVecI q = narrow_rounded(t, offset);
+  if (u->nan) {
+    const GlowVecI is = t == t;
+    q = (q & is) | (dot_splat(offset) & ~is);
+  }
+  return __builtin_convertvector(q, NarrowU8);
+}
+
+/* A register of results from channel `col` on. */
+INLINE void narrow_whole(Form f, const Unit *u, GlowVecI sum, int64_t col, char *y,
+                         const uint8_t *add) {
+  if (f.result == GLOW_NARROW_RESULT_SUMS)
+    *(GlowVecI *)(void *)y = sum;
+  else if (f.result == GLOW_NARROW_RESULT_REALS)
+    vec_store((float *)(void *)y, narrow_result(f, u, sum, col, add));
+  else
+    *(NarrowU8 *)y = narrow_bytes(u, narrow_result(f, u, sum, col, add));
+}
+
+/* The first `count` of them. */
+INLINE void narrow_part(Form f, const Unit *u, GlowVecI sum, int64_t col, int64_t count, char *y,
+                        const uint8_t *add) {
+  const int64_t size = f.result == GLOW_NARROW_RESULT_BYTES ? 1 : 4;
+  uint8_t added[GLOW_VL] = {0};
+  char results[GLOW_VL * 4];
+  ROLLED for (int64_t l = 0; f.adds && l < count; l++) added[l] = add[l];
+  narrow_whole(f, u, sum, col, results, added);
+  ROLLED for (int64_t l = 0; l < count * size; l++) y[l] = results[l];
+}
+
+/* The results of a tile: `count` pixels of `columns` filters from `col` on. */
+INLINE void narrow_pixels(Form f, const Unit *u, int64_t count, int64_t col, int64_t columns,
+                          const int32_t *sums, char *y, const uint8_t *add) {
+  const GlowNarrowParams *p = u->p;
+  const int64_t size = f.result == GLOW_NARROW_RESULT_BYTES ? 1 : 4;
+  if (columns >= NARROW_COLUMNS) {
+    ROLLED for (int64_t i = 0; i < count; i++) {
+      UNROLL for (int at = 0; at < NARROW_COLUMNS; at += GLOW_VL)
+          narrow_whole(f, u, *(const GlowVecI *)(sums + i * NARROW_COLUMNS + at), col + at,
+                       y + (i * p->yw + at) * size, add + i * p->aw + at);
+    }
+    return;
+  }
+  ROLLED for (int64_t i = 0; i < count; i++) {
+    ROLLED for (int64_t at = 0; at < columns; at += GLOW_VL)
+        narrow_part(f, u, *(const GlowVecI *)(sums + i * NARROW_COLUMNS + at), col + at,
+                    columns - at < GLOW_VL ? columns - at : GLOW_VL, y + (i * p->yw + at) * size,
+                    add + i * p->aw + at);
+  }
+}
+
+INLINE void narrow_finish(const Unit *u, int64_t count, int64_t col, int64_t columns,
+                          const int32_t *sums, char *y, const uint8_t *add) {
+  const GlowNarrowParams *p = u->p;
+  if (p->result == GLOW_NARROW_RESULT_BYTES && !p->adds)
+    narrow_pixels((Form){GLOW_NARROW_RESULT_BYTES, false}, u, count, col, columns, sums, y, add);
+  else if (p->result == GLOW_NARROW_RESULT_BYTES)
+    narrow_pixels((Form){GLOW_NARROW_RESULT_BYTES, true}, u, count, col, columns, sums, y, add);
+  else
+    narrow_pixels((Form){p->result, p->adds}, u, count, col, columns, sums, y, add);
+}
+
+/* One tile of each number of pixels that a register tile holds: selected by a number that compiled
+ * code knows. */
+#define NARROW_TILE(n)                                                                             \
+  case n:                                                                                          \
+    if (n <= GLOW_TILE_PIXELS)                                                                     \
+      narrow_sums(n <= GLOW_TILE_PIXELS ? n : 1, t, x, w, start, sums);                            \
+    return;
+INLINE void narrow_tile(int64_t count, const Unit *t, const DotA *x, const int8_t *w,
+                        const int32_t *start, int32_t *sums) {
+  switch (count) {
+    NARROW_TILE(1)
+    NARROW_TILE(2)
+    NARROW_TILE(3)
+    NARROW_TILE(4)
+    NARROW_TILE(5)
+    NARROW_TILE(6)
+    NARROW_TILE(7)
+    NARROW_TILE(8)
+    NARROW_TILE(9)
+    NARROW_TILE(10)
+    NARROW_TILE(11)
+    NARROW_TILE(12)
+    NARROW_TILE(13)
+    NARROW_TILE(14)
+  default:
+    return;
+  }
+}
+
+/* ---- Bands ----------------------------------------------------------------------------------- */
+
+/* Copies `count` pixels; `room` elements each. */
+INLINE void narrow_copy(const GlowNarrowParams *p, DotA *to, const uint8_t *x, int64_t count) {
+  const int64_t room = p->tap * DOT_GROUP;
+  if (p->xc == 1 && p->xw == room && p->ic == room) {
+    dot_widen(to, x, count * room, p->x_signed);
+    return;
+  }
+  ROLLED for (int64_t i = 0; i < count; i++, x += p->xw, to += room) {
+    if (p->xc == 1) {
+      dot_widen(to, x, p->ic, p->x_signed);
+    } else {
+      ROLLED for (int64_t c = 0; c < p->ic; c++) dot_widen(to + c, x + c * p->xc, 1, p->x_signed);
+    }
+    ROLLED for (int64_t c = p->ic; c < room; c++) to[c] = 0;
+  }
+}
+
+INLINE void narrow_fill(DotA *to, int64_t count, DotA pad) {
+  for (int64_t i = 0; i < count; i++)
+    to[i] = pad;
+}
+
+/* The rows that output rows [row, row + rows) of an image read, with what stands beside them. Where
+ * pixels are counted through, the last row of the input ends as that of the output does. */
+INLINE void narrow_band(const GlowNarrowParams *p, DotA *to, const uint8_t *image, int64_t row,
+                        int64_t rows) {
+  const int64_t room = p->tap * DOT_GROUP, first = row * p->sh - p->pt;
+  const int64_t count = (rows - 1) * p->sh + (p->kh - 1) * p->dh + 1;
+  const int64_t seen = p->line - p->pl, inside = p->iw < seen ? p->iw : seen;
+  const uint8_t pad = (uint8_t)(p->pad ^ (DOT_VNNI && p->x_signed ? 0x80 : 0));
+  const DotA fill = DOT_VNNI ? (DotA)pad : (DotA)p->pad;
+  ROLLED for (int64_t r = first; r < first + count; r++, to += p->line * room) {
+    if (r < 0 || r >= p->ih) {
+      narrow_fill(to, p->line * room, fill);
+      continue;
+    }
+    const int64_t left = p->pixels < p->oh * p->ow ? p->pixels - r * p->ow : inside;
+    const int64_t here = left < inside ? left : inside;
+    narrow_fill(to, p->pl * room, fill);
+    narrow_copy(p, to + p->pl * room, image + r * p->xh, here);
+    narrow_fill(to + (p->pl + here) * room, (seen - here) * room, fill);
+  }
+}
+
+/* ---- Filters --------------------------------------------------------------------------------- */
+
+/* Numbers of the filters from `first` on, which a unit needs in whole tiles: `value` behind the
+ * last one, and everywhere if there is no list; a list of one number is that of all. */
+INLINE void narrow_numbers(float *to, const float *from, int64_t listed, int64_t first,
+                           int64_t count, int64_t room, float value) {
+  for (int64_t i = 0; i < room; i++)
+    to[i] = value;
+  if (from)
+    ROLLED for (int64_t i = 0; i < count; i++) to[i] = from[listed > 1 ? first + i : 0];
+}
+
+INLINE bool narrow_finite(const float *v, int64_t count) {
+  bool finite = true;
+  ROLLED for (int64_t i = 0; i < count; i++) finite &= v[i] - v[i] == 0;
+  return finite;
+}
+
+/* What sums of `columns` filters begin with; i8 of X is u8 with 128 added. */
+INLINE void narrow_starts(const Unit *u, int32_t *to, const int32_t *from, int64_t first,
+                          int64_t columns, int64_t room) {
+  for (int64_t i = 0; i < room; i++)
+    to[i] = 0;
+  if (from)
+    ROLLED for (int64_t i = 0; i < columns; i++) to[i] = from[first + i];
+#ifdef __AVX512VNNI__
+  ROLLED for (int64_t i = 0; u->p->x_signed && i < columns; i += DOT_PANEL) {
+    const int8_t *w = u->w + i / DOT_PANEL * u->panel;
+    GlowVecI sum = dot_splat(0);
+    ROLLED for (int64_t at = 0; at < u->panel; at += DOT_BYTES) sum =
+        dot_step(sum, dot_splat(0x01010101), dot_columns(w + at, false));
+    *(GlowVecI *)(to + i) -= sum * dot_splat(128);
+  }
+#endif
+}
+
+/* ---- Units ----------------------------------------------------------------------------------- */
+
+/* All tiles of a row by the filters of a tile. */
+INLINE void narrow_row(const Unit *u, const DotA *x, int64_t pixels, int64_t col, int64_t columns,
+                       int32_t *sums, char *y, const uint8_t *add) {
+  const GlowNarrowParams *p = u->p;
+  const int64_t size = p->result == GLOW_NARROW_RESULT_BYTES ? 1 : 4;
+  const int8_t *w = u->w + col / DOT_PANEL * u->panel + col % DOT_PANEL * DOT_GROUP;
+  const int64_t wide = p->tiles - p->narrow;
+  int64_t at = 0;
+#define PART(n)                                                                                    \
+  narrow_tile(n, u, x + at * p->sw * u->pixel, w, u->start + col, sums);                           \
+  narrow_finish(u, n, col, columns, sums, y + at * p->yw * size, add + at * p->aw);                \
+  at += n
+  if (pixels == p->ow) {
+    ROLLED for (int64_t i = 0; i < wide; i++) { PART(p->cols); }
+    ROLLED for (int64_t i = 0; i < p->narrow; i++) { PART(p->cols - 1); }
+    return;
+  }
+  ROLLED while (at < pixels) { /* the last row of pixels that are counted through */
+    const int64_t left = pixels - at < p->cols ? pixels - at : p->cols;
+    PART(left);
+  }
+#undef PART
+}
+
+/* Output rows [row, row + rows) of an image by the filters of a unit. */
+INLINE void narrow_rows(const Unit *u, int64_t row, int64_t rows, int64_t columns, int32_t *sums,
+                        char *y, const uint8_t *add) {
+  const GlowNarrowParams *p = u->p;
+  const int64_t size = p->result == GLOW_NARROW_RESULT_BYTES ? 1 : 4;
+  ROLLED for (int64_t col = 0; col < columns; col += NARROW_COLUMNS) {
+    ROLLED for (int64_t r = 0; r < rows; r++) {
+      const int64_t left = p->pixels - (row + r) * p->ow, pixels = left < p->ow ? left : p->ow;
+      narrow_row(u, u->x + r * p->sh * u->row, pixels, col, columns - col, sums,
+                 y + (r * p->yh + col) * size, add + r * p->ah + col);
+    }
+  }
+}
+
+void glow_narrow(const GlowNarrowParams *params, void *const *ptrs, int64_t begin, int64_t end,
+                 char *scratch) {
+  const GlowNarrowParams p = *params;
+  const GlowNarrowPtrs at = GLOW_NARROW_PTRS(ptrs);
+  const int64_t size = p.result == GLOW_NARROW_RESULT_BYTES ? 1 : 4;
+  int32_t *sums = (int32_t *)(void *)scratch, *start = sums + NARROW_ROOM;
+  float *scale = (float *)(void *)(start + p.columns), *bias = scale + p.columns;
+  DotA *band = (DotA *)(void *)(scratch + p.band_at);
+  Unit u = {.p = &p, .panel = p.kh * p.kw * p.tap * DOT_BYTES};
+  u.start = start, u.scale = scale, u.bias = bias;
+  const bool copied = p.copied || !DOT_VNNI;
+  u.pixel = copied ? p.tap * DOT_GROUP : p.xw;
+  u.row = copied ? p.line * u.pixel : p.xh;
+  int64_t part_of = -1, band_of = -1;
+  ROLLED for (int64_t i = begin; i < end; i++) {
+    const int64_t part = i % p.parts, b = i / p.parts, image = b / p.bands;
+    const int64_t row = b % p.bands * p.band, col = part * p.columns;
+    const int64_t rows = p.oh - row < p.band ? p.oh - row : p.band;
+    const int64_t columns = p.oc - col < p.columns ? p.oc - col : p.columns;
+    const uint8_t *x = (const uint8_t *)at.x + image * p.xn;
+    if (part != part_of) {
+      part_of = part;
+      u.w = (const int8_t *)at.w + col / DOT_PANEL * u.panel;
+      narrow_starts(&u, start, at.start, col, columns, p.columns);
+      narrow_numbers(scale, at.scale, p.scales, col, columns, p.columns, narrow_float(p.scale));
+      narrow_numbers(bias, at.bias, p.biases, col, columns, p.columns, narrow_float(p.shift));
+      u.nan = !narrow_finite(scale, columns) || !narrow_finite(bias, columns);
+    }
+    if (copied && b != band_of) {
+      band_of = b;
+      narrow_band(&p, band, x, row, rows);
+    }
+    u.x = copied ? band : (const DotA *)(const void *)(x + row * p.sh * p.xh);
+    narrow_rows(&u, row, rows, columns, sums,
+                (char *)at.y + (image * p.yn + row * p.yh + col) * size,
+                (const uint8_t *)at.add + image * p.an + row * p.ah + col);
+  }
+}

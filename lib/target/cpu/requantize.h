@@ -1,0 +1,46 @@
+/* The epilogues that kernels of narrow integers have in their stores. With the sum of an output as
+ * a float, rounded to even,
+ *
+ *   r = limit(fma(sum, scale, bias) + (add - offset of add) * add_scale)
+ *
+ * where the second sum is an FMA, too: what `Cast`, `MulAdd`, `MulAdd` of what a `Dequantize` in
+ * steps gives, and `Relu` or `Clip` say in this order. Each but the first may be missing. The
+ * result is r, or `Quantize` of it in steps of 8 bits. */
+#ifndef GLOW_TARGET_CPU_REQUANTIZE_H
+#define GLOW_TARGET_CPU_REQUANTIZE_H
+
+#include "ir/ir.h"
+
+/* A factor or summand: an extra operand of the instruction, or a number. */
+typedef struct GlowRequantizeTerm {
+  int extra; /* which, from 0; -1: `number` */
+  float number;
+} GlowRequantizeTerm;
+
+/* How far an epilogue has come. */
+typedef enum GlowRequantizeStage {
+  GLOW_REQUANTIZE_SUM,
+  GLOW_REQUANTIZE_REAL,
+  GLOW_REQUANTIZE_SCALED,
+  GLOW_REQUANTIZE_ADDED,
+  GLOW_REQUANTIZE_LIMITED,
+  GLOW_REQUANTIZE_BYTES
+} GlowRequantizeStage;
+
+typedef struct GlowRequantize {
+  GlowRequantizeStage stage;
+  GlowRequantizeTerm scale, bias; /* the numbers are 1 and -0 where nothing stands */
+  int add;                        /* which extra operand; -1: nothing is added */
+  const GlowType *add_type;
+  float add_scale, low, high; /* limits of r; infinities where there are none */
+  int32_t offset;             /* of the result, if it is in bytes */
+} GlowRequantize;
+
+/* Whether the epilogue of n, if it has one, has this form; *r is what it says. */
+bool glow_requantize_match(const GlowNode *n, GlowRequantize *r);
+
+/* Whether the epilogue of `into` still has it with the element-wise instruction n at its end, one
+ * of whose operands is what `into` writes. */
+bool glow_requantize_takes(const GlowNode *into, const GlowNode *n);
+
+#endif
