@@ -143,6 +143,10 @@ static const char of_bytes[] =
     "  placeholder @v : i8<36 x 3 x 3 x 1>\n"
     "  placeholder @y : i32<2 x 30 x 30 x 60>\n"
     "  placeholder @l : i32<2 x 30 x 30 x 36>\n"
+    "  placeholder @f : i8<40 x 36 x 3 x 3 | OIHW9i16o4i>\n"
+    "  placeholder @g : i8<200 x 300 | KN50k16n4k>\n"
+    "  placeholder @n : u8<2 x 36 x 30 x 30 | NCHW36c>\n"
+    "  placeholder @m : i32<2 x 40 x 15 x 15 | NCHW40c>\n"
     "}\n"
     "program @p {\n"
     "  mat_mul_integer @out @c, @in @a, @in @b, @in none, @in none\n"
@@ -150,6 +154,8 @@ static const char of_bytes[] =
     "1]}\n"
     "  conv_integer @out @l, @in @x, @in @v, @in none, @in none {layout = NHWC, group = 36, pads = "
     "[1, 1, 1, 1]}\n"
+    "  convolution @out @m, @in @n, @in @f {strides = [2, 2], pads = [1, 1, 1, 1]}\n"
+    "  mat_mul @out @c, @in @a, @in @g\n"
     "}\n";
 
 static void declare(GlowText *t, const char *name, const char *type, int width) {

@@ -121,6 +121,28 @@ static bool read_filter(GlowSelect *s, const GlowView *w, GlowNarrowParams *p) {
          glow_select_fail(s, "its filter has a layout of other channels");
 }
 
+/* Whether rows can be seen as one: a window of one tap on buffers without gaps. */
+static bool is_flat(const GlowNarrowParams *p) {
+  return p->kh == 1 && p->kw == 1 && p->sh == 1 && p->sw == 1 && p->oh == p->ih && p->ow == p->iw &&
+         p->xh == p->iw * p->xw && p->yh == p->ow * p->yw && (!p->adds || p->ah == p->ow * p->aw);
+}
+
+/* Sees all pixels, those of all images if these lie one behind the other, as rows of one tile each
+ * if a number of pixels divides them that nearly fills a tile; else as one row. */
+static void flatten(const GlowSelect *s, GlowNarrowParams *p) {
+  const int64_t most = s->cpu.tile_pixels;
+  if (p->xn == p->ih * p->xh && p->yn == p->oh * p->yh && (!p->adds || p->an == p->oh * p->ah)) {
+    p->oh *= p->images;
+    p->images = 1;
+  }
+  int64_t pixels = p->oh * p->ow, row = most;
+  while (row > most / 2 && pixels % row)
+    row--;
+  p->ow = p->iw = row > most / 2 ? row : pixels;
+  p->oh = p->ih = pixels / p->ow;
+  p->xh = p->ow * p->xw, p->yh = p->ow * p->yw, p->ah = p->ow * p->aw;
+}
+
 static bool append(GlowSelect *s, const GlowNode *n, GlowNarrowParams *p, const GlowView *y,
                    int order, GlowNarrowPlaces *at) {
   const GlowValue *bias = glow_node_nins(n) > 2 ? glow_node_in(n, 2) : NULL;
@@ -136,6 +158,8 @@ static bool append(GlowSelect *s, const GlowNode *n, GlowNarrowParams *p, const 
     return true;
   if (y->type->layout && y->type->layout->blocks[0].size != p->oc)
     return glow_select_fail(s, "the last channels of its result fill no block");
+  if (is_flat(p))
+    flatten(s, p);
   GlowSetup setup = {0};
   glow_setup_narrow(&s->cpu, p, &setup);
   glow_work_narrow(s, n, p, &setup, at);

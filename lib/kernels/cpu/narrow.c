@@ -236,8 +236,7 @@ INLINE void narrow_fill(DotA *to, int64_t count, DotA pad) {
     to[i] = pad;
 }
 
-/* The rows that output rows [row, row + rows) of an image read, with what stands beside them. Where
- * pixels are counted through, the last row of the input ends as that of the output does. */
+/* The rows that output rows [row, row + rows) of an image read, with what stands beside them. */
 INLINE void narrow_band(const GlowNarrowParams *p, DotA *to, const uint8_t *image, int64_t row,
                         int64_t rows) {
   const int64_t room = p->tap * DOT_GROUP, first = row * p->sh - p->pt;
@@ -250,11 +249,9 @@ INLINE void narrow_band(const GlowNarrowParams *p, DotA *to, const uint8_t *imag
       narrow_fill(to, p->line * room, fill);
       continue;
     }
-    const int64_t left = p->pixels < p->oh * p->ow ? p->pixels - r * p->ow : inside;
-    const int64_t here = left < inside ? left : inside;
     narrow_fill(to, p->pl * room, fill);
-    narrow_copy(p, to + p->pl * room, image + r * p->xh, here);
-    narrow_fill(to + (p->pl + here) * room, (seen - here) * room, fill);
+    narrow_copy(p, to + p->pl * room, image + r * p->xh, inside);
+    narrow_fill(to + (p->pl + inside) * room, (seen - inside) * room, fill);
   }
 }
 
@@ -297,8 +294,8 @@ INLINE void narrow_starts(const Unit *u, int32_t *to, const int32_t *from, int64
 /* ---- Units ----------------------------------------------------------------------------------- */
 
 /* All tiles of a row by the filters of a tile. */
-INLINE void narrow_row(const Unit *u, const DotA *x, int64_t pixels, int64_t col, int64_t columns,
-                       int32_t *sums, char *y, const uint8_t *add) {
+INLINE void narrow_row(const Unit *u, const DotA *x, int64_t col, int64_t columns, int32_t *sums,
+                       char *y, const uint8_t *add) {
   const GlowNarrowParams *p = u->p;
   const int64_t size = p->result == GLOW_NARROW_RESULT_BYTES ? 1 : 4;
   const int8_t *w = u->w + col / DOT_PANEL * u->panel + col % DOT_PANEL * DOT_GROUP;
@@ -308,29 +305,20 @@ INLINE void narrow_row(const Unit *u, const DotA *x, int64_t pixels, int64_t col
   narrow_tile(n, u, x + at * p->sw * u->pixel, w, u->start + col, sums);                           \
   narrow_finish(u, n, col, columns, sums, y + at * p->yw * size, add + at * p->aw);                \
   at += n
-  if (pixels == p->ow) {
-    ROLLED for (int64_t i = 0; i < wide; i++) { PART(p->cols); }
-    ROLLED for (int64_t i = 0; i < p->narrow; i++) { PART(p->cols - 1); }
-    return;
-  }
-  ROLLED while (at < pixels) { /* the last row of pixels that are counted through */
-    const int64_t left = pixels - at < p->cols ? pixels - at : p->cols;
-    PART(left);
-  }
+  ROLLED for (int64_t i = 0; i < wide; i++) { PART(p->cols); }
+  ROLLED for (int64_t i = 0; i < p->narrow; i++) { PART(p->cols - 1); }
 #undef PART
 }
 
-/* Output rows [row, row + rows) of an image by the filters of a unit. */
-INLINE void narrow_rows(const Unit *u, int64_t row, int64_t rows, int64_t columns, int32_t *sums,
-                        char *y, const uint8_t *add) {
+/* Some output rows of an image by the filters of a unit. */
+INLINE void narrow_rows(const Unit *u, int64_t rows, int64_t columns, int32_t *sums, char *y,
+                        const uint8_t *add) {
   const GlowNarrowParams *p = u->p;
   const int64_t size = p->result == GLOW_NARROW_RESULT_BYTES ? 1 : 4;
   ROLLED for (int64_t col = 0; col < columns; col += NARROW_COLUMNS) {
-    ROLLED for (int64_t r = 0; r < rows; r++) {
-      const int64_t left = p->pixels - (row + r) * p->ow, pixels = left < p->ow ? left : p->ow;
-      narrow_row(u, u->x + r * p->sh * u->row, pixels, col, columns - col, sums,
-                 y + (r * p->yh + col) * size, add + r * p->ah + col);
-    }
+    ROLLED for (int64_t r = 0; r < rows; r++)
+        narrow_row(u, u->x + r * p->sh * u->row, col, columns - col, sums,
+                   y + (r * p->yh + col) * size, add + r * p->ah + col);
   }
 }
 
@@ -367,8 +355,7 @@ void glow_narrow(const GlowNarrowParams *params, void *const *ptrs, int64_t begi
       narrow_band(&p, band, x, row, rows);
     }
     u.x = copied ? band : (const DotA *)(const void *)(x + row * p.sh * p.xh);
-    narrow_rows(&u, row, rows, columns, sums,
-                (char *)at.y + (image * p.yn + row * p.yh + col) * size,
+    narrow_rows(&u, rows, columns, sums, (char *)at.y + (image * p.yn + row * p.yh + col) * size,
                 (const uint8_t *)at.add + image * p.an + row * p.ah + col);
   }
 }

@@ -81,42 +81,10 @@ static bool leaves_input(const GlowNarrowParams *p) {
          (p->ow - 1) * p->sw + (p->kw - 1) * p->dw >= p->iw;
 }
 
-/* Whether all pixels are one row: a window of one tap on buffers without gaps. */
-static bool is_flat(const GlowNarrowParams *p) {
-  return p->kh == 1 && p->kw == 1 && p->sh == 1 && p->sw == 1 && !leaves_input(p) &&
-         p->oh == p->ih && p->ow == p->iw && p->xh == p->iw * p->xw && p->yh == p->ow * p->yw &&
-         (!p->adds || p->ah == p->ow * p->aw);
-}
-
-/* Pixels of a tile that divide a row of so many, if there is such a number that is no small one. */
-static int64_t dividing_tile(int64_t most, int64_t pixels) {
-  for (int64_t n = most; n > most / 2; n--)
-    if (pixels % n == 0)
-      return n;
-  return glow_min64(most, pixels);
-}
-
-/* Rows of one tile each, of all images if these lie one behind the other. */
-static void flatten(const GlowCpuNumbers *cpu, GlowNarrowParams *p) {
-  bool together = p->xn == p->ih * p->xh && p->yn == p->oh * p->yh &&
-                  (!p->adds || p->an == p->oh * p->ah);
-  if (together) {
-    p->oh *= p->images;
-    p->images = 1;
-  }
-  p->pixels = p->oh * p->ow;
-  p->ow = p->iw = dividing_tile(cpu->tile_pixels, p->pixels);
-  p->oh = p->ih = glow_div_up(p->pixels, p->ow);
-  p->xh = p->ow * p->xw, p->yh = p->ow * p->yw, p->ah = p->ow * p->aw;
-}
-
-/* A band, copied as elements of two bytes at most, fills a quarter of the second level of cache, but
- * threads want some units. */
+/* A band, copied as elements of two bytes at most, fills a quarter of the second level of cache,
+ * but threads want some units. */
 void glow_setup_narrow(const GlowCpuNumbers *cpu, GlowNarrowParams *p, GlowSetup *setup) {
   int64_t room = p->tap * GROUP;
-  p->pixels = p->oh * p->ow;
-  if (is_flat(p))
-    flatten(cpu, p);
   p->copied = leaves_input(p) || p->xc != 1 || p->ic % GROUP || p->x_signed;
   p->line = (p->ow - 1) * p->sw + (p->kw - 1) * p->dw + 1;
   bool merged = p->dw == 1 && (p->copied || p->xw == room);
