@@ -56,6 +56,8 @@ bool glow_instr_can_move_down(const GlowNode *n, const GlowNode *to);
 GlowNode *glow_instr_producer(const GlowNode *n, GlowValue *link);
 /* `fused`, which stands before n, does the work of `producer` and of n: both go. */
 void glow_instr_replace_pair(GlowNode *producer, GlowNode *n, GlowNode *fused);
+/* `fused`, which stands behind n, does n's work, too: n goes, and the alloc that it alone wrote. */
+void glow_instr_remove_into(GlowNode *n, GlowNode *fused);
 
 /* ---- Scalar bodies --------------------------------------------------------------------------- */
 /* A buffer, and the scalar that stands for each of its elements inside of a body. */
@@ -82,6 +84,8 @@ GlowScalarBody glow_scalar_begin(GlowModule *m, GlowArena *arena, const char *la
 /* Takes the body out of a stack, to append to it; the caller then has to remove the stack. The
  * stack's outputs have values (glow_scalar_value). */
 GlowScalarBody glow_scalar_continue(GlowArena *arena, GlowNode *stack);
+/* The type of an element of a buffer: of rank 0, quantized as the buffer is. */
+const GlowType *glow_scalar_type(GlowContext *ctx, const GlowType *t);
 /* The value of a buffer that the body computes; NULL for other buffers. */
 GlowValue *glow_scalar_value(const GlowScalarBody *s, const GlowValue *buffer);
 /* From now on the elements of `buffer` are `value`. */

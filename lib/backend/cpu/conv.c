@@ -141,7 +141,8 @@ bool glow_select_conv(GlowSelect *s, const GlowNode *n) {
   GlowMaxPoolMembers pool;
   const GlowConvolutionMembers *m = n->members;
   if (glow_node_is_narrow(n))
-    return glow_select_narrow_conv(s, n);
+    return glow_node_in(n, GLOW_CONVOLUTION_IN_W)->type->layout ? glow_select_narrow_conv(s, n)
+                                                                : glow_select_plain_narrow(s, n);
   if (glow_node_pool(n, &pool) &&
       (m->strategy != GLOW_CONV_STRATEGY_WINOGRAD || !glow_winograd_can_pool(&pool) || is_plain(n)))
     return glow_select_fail(s, "its kernel does not pool");

@@ -37,5 +37,7 @@ bool glow_select_conv_plain(GlowSelect *s, const GlowNode *n);
 /* Of narrow integers, also a MatMul. */
 bool glow_select_narrow_conv(GlowSelect *s, const GlowNode *n);
 bool glow_select_narrow_product(GlowSelect *s, const GlowNode *n);
+/* A convolution whose filter is not packed, or that has groups: sums alone, and padding by 0. */
+bool glow_select_plain_narrow(GlowSelect *s, const GlowNode *n);
 
 #endif

@@ -1,6 +1,6 @@
 /* Convolutions of bytes over one or two spatial axes, in both orders of axes; of a channel in each
  * group, if channels are innermost, by a kernel of their own. */
-#include "backend/cpu/select.h"
+#include "backend/cpu/conv.h"
 #include "cpu/work.h"
 
 /* The axes of X, W and Y; `rows` is -1 if there is one spatial axis. */
@@ -72,8 +72,15 @@ static void append_lanes(GlowSelect *s, const GlowNode *n, const GlowDotConvPara
   glow_work_dot_lanes(s, n, &p, &setup, &to);
 }
 
-bool glow_select_conv_integer(GlowSelect *s, const GlowNode *n) {
-  const GlowConvIntegerMembers *m = n->members;
+/* What a ConvInteger and a Convolution say alike. */
+typedef struct Lists {
+  int layout;
+  int64_t group;
+  GlowArray strides, pads, dilations;
+} Lists;
+
+static bool select_conv(GlowSelect *s, const GlowNode *n, const Lists *m, const GlowValue *x_zero,
+                        const GlowValue *w_zero) {
   const GlowType *filter = glow_node_in(n, GLOW_CONV_INTEGER_IN_W)->type;
   GlowView x, w, y;
   if (!glow_select_view(s, glow_node_in(n, GLOW_CONV_INTEGER_IN_X), &x) ||
@@ -106,9 +113,8 @@ bool glow_select_conv_integer(GlowSelect *s, const GlowNode *n) {
   if (p.ic == 0 || (p.oh > 1 && stride(&y, axes.rows) != p.yw * p.ow))
     return glow_select_fail(s, "it has no channels, or its result has gaps");
   GlowDotConvPlaces at = {.x = x.place, .w = w.place, .y = y.place};
-  if (!read_filter(s, &axes, &w, &p) ||
-      !read_zeros(s, glow_node_in(n, GLOW_CONV_INTEGER_IN_XZERO), &at.x_zero, &p.x_zeros) ||
-      !read_zeros(s, glow_node_in(n, GLOW_CONV_INTEGER_IN_WZERO), &at.w_zero, &p.w_zeros))
+  if (!read_filter(s, &axes, &w, &p) || !read_zeros(s, x_zero, &at.x_zero, &p.x_zeros) ||
+      !read_zeros(s, w_zero, &at.w_zero, &p.w_zeros))
     return false;
   if (has_lanes(&p)) {
     append_lanes(s, n, &p, &at);
@@ -118,4 +124,20 @@ bool glow_select_conv_integer(GlowSelect *s, const GlowNode *n) {
   glow_setup_dot_conv(&s->cpu, &p, &setup);
   glow_work_dot_conv(s, n, &p, &setup, &at);
   return true;
+}
+
+bool glow_select_conv_integer(GlowSelect *s, const GlowNode *n) {
+  const GlowConvIntegerMembers *m = n->members;
+  const Lists lists = {m->layout, m->group, m->strides, m->pads, m->dilations};
+  return select_conv(s, n, &lists, glow_node_in(n, GLOW_CONV_INTEGER_IN_XZERO),
+                     glow_node_in(n, GLOW_CONV_INTEGER_IN_WZERO));
+}
+
+bool glow_select_plain_narrow(GlowSelect *s, const GlowNode *n) {
+  const GlowConvolutionMembers *m = n->members;
+  const Lists lists = {m->layout, m->group, m->strides, m->pads, m->dilations};
+  if (m->pad || glow_node_in(n, GLOW_CONVOLUTION_IN_B) || glow_node_epilogue(n) ||
+      glow_node_in(n, GLOW_CONVOLUTION_IN_W)->type->kind != GLOW_KIND_I8)
+    return glow_select_fail(s, "only a packed filter of i8 has a kernel with more than sums");
+  return select_conv(s, n, &lists, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* Which of the layouts that rows of the kernel table take is best for a node. Filters and constant
  * right operands of products are packed by the columns of a tile, so they are what a change of the
  * target changes. Nothing here affects a result. */
+#include "ir/infer.h"
 #include "kernels/params.h"
 #include "target/cpu/cpu.h"
 #include "target/cpu/layouts.h"
@@ -52,6 +53,34 @@ static uint32_t grouped_choices(GlowContext *ctx, const GlowIsa *isa, int64_t gr
   return 1;
 }
 
+/* The filter in panels of 16 for steps of four channels. In the order NCHW all channels of a map
+ * are one block, but those of an input of a few, which is copied anyway. */
+static uint32_t narrow_choices(const GlowIsa *isa, const GlowNode *n, GlowChoice *choices,
+                               const char **why) {
+  enum { FEW = 8 };
+  GlowContext *ctx = n->block->module->ctx;
+  const GlowKernel *k = glow_find_narrow();
+  const GlowConvolutionMembers *m = n->members;
+  const GlowType *x = glow_node_in(n, GLOW_CONVOLUTION_IN_X)->type;
+  const GlowType *w = glow_node_in(n, GLOW_CONVOLUTION_IN_W)->type;
+  const GlowType *y = glow_node_out(n, 0)->type;
+  bool last = m->layout == GLOW_LAYOUT_NHWC;
+  if (m->group > 1 || x->rank != 4 || w->kind != GLOW_KIND_I8 || w->quantized)
+    return stays_plain(why, "it has groups, a filter that is not of i8, or not two spatial axes");
+  int64_t in = w->dims[last ? 3 : 1].size, out = w->dims[0].size;
+  if (out < 2 || glow_type_elements(y) == 0 || glow_type_elements(w) == 0)
+    return stays_plain(why, "it has few filters, or no elements");
+  choices[0] = (GlowChoice){.packed = 1u << GLOW_CONVOLUTION_IN_W};
+  choices[0].in[GLOW_CONVOLUTION_IN_W] =
+      glow_kernel_layout(ctx, k, "w", last ? 1 : 0, isa, (in + 3) / 4);
+  if (last)
+    return 1;
+  choices[0].out = glow_kernel_layout(ctx, k, "y", 0, isa, out);
+  if (in >= FEW)
+    choices[0].in[GLOW_CONVOLUTION_IN_X] = glow_kernel_layout(ctx, k, "x", 0, isa, in);
+  return 1;
+}
+
 /* Input channels may stay plain, too, if there are fewer than a block has. */
 static uint32_t convolution_choices(const GlowIsa *isa, const GlowNode *n, GlowChoice *choices,
                                     const char **why) {
@@ -62,6 +91,8 @@ static uint32_t convolution_choices(const GlowIsa *isa, const GlowNode *n, GlowC
   const GlowType *y = glow_node_out(n, 0)->type;
   if (!glow_type_is_static(x) || !glow_type_is_static(w) || !glow_type_is_static(y))
     return stays_plain(why, "its extents are not known");
+  if (glow_node_is_narrow(n))
+    return narrow_choices(isa, n, choices, why);
   if (x->kind != GLOW_KIND_FLOAT || y->kind != GLOW_KIND_FLOAT)
     return stays_plain(why, "it is not of float");
   if (x->rank != 4 || m->layout != GLOW_LAYOUT_NCHW)
@@ -87,11 +118,17 @@ static uint32_t convolution_choices(const GlowIsa *isa, const GlowNode *n, GlowC
  * or plain. Blocks of a layout have two elements or more, so small operands have no choice. */
 static uint32_t product_choices(const GlowIsa *isa, const GlowNode *n, GlowChoice *choices) {
   const GlowType *b = glow_node_in(n, GLOW_MAT_MUL_IN_B)->type;
-  if (!glow_type_is_static(b) || b->rank != 2 || b->kind != GLOW_KIND_FLOAT ||
+  const bool narrow = glow_node_is_narrow(n) && b->kind == GLOW_KIND_I8;
+  if (!glow_type_is_static(b) || b->rank != 2 || (b->kind != GLOW_KIND_FLOAT && !narrow) ||
       (!b->layout && (b->dims[0].size < 2 || b->dims[1].size < 2)))
     return 0;
   GlowContext *ctx = n->block->module->ctx;
   choices[0] = (GlowChoice){.packed = 1u << GLOW_MAT_MUL_IN_B};
+  if (narrow) {
+    choices[0].in[GLOW_MAT_MUL_IN_B] =
+        glow_kernel_layout(ctx, glow_find_narrow(), "w", 2, isa, (b->dims[0].size + 3) / 4);
+    return 1;
+  }
   choices[0].in[GLOW_MAT_MUL_IN_B] = glow_kernel_layout(ctx, glow_find_matmul(), "b", 0, isa,
                                                         glow_isa_chunk(isa, b->dims[0].size));
   choices[1] = (GlowChoice){0};

@@ -2,8 +2,10 @@
 #include "target/cpu/cpu.h"
 
 #include "ir/infer.h"
+#include "target/cpu/layouts.h"
 #include "target/cpu/native.h"
 #include "target/cpu/requantize.h"
+#include "target/cpu/rows.h"
 #include "target/cpu/rules.h"
 
 static const GlowTarget targets[GLOW_ISA_COUNT] = {
@@ -51,9 +53,11 @@ static GlowSupport support(const GlowTarget *t, const GlowNode *n, const char **
 
 /* Epilogues and loops take whatever a scalar body may hold, but for those of narrow integers. */
 static bool fuses(const GlowTarget *t, const GlowNode *into, const GlowNode *n, const char **why) {
-  (void)t;
   if (glow_node_is_narrow(into)) {
-    bool takes = n->op != GLOW_OP_MAX_POOL && glow_requantize_takes(into, n);
+    const GlowType *w = glow_node_in(into, 1)->type;
+    bool takes = n->op != GLOW_OP_MAX_POOL && w->layout &&
+                 glow_kernel_takes(glow_find_narrow(), "w", t->machine, w->layout, NULL) &&
+                 glow_requantize_takes(into, n);
     *why = takes ? NULL : "sums of narrow integers are finished in another form";
     return takes;
   }

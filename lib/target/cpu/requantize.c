@@ -199,12 +199,39 @@ static uint32_t channels_of(const GlowNode *n, const GlowType *y) {
   return ((const GlowConvolutionMembers *)n->members)->layout == GLOW_LAYOUT_NHWC ? y->rank - 1 : 1;
 }
 
+/* The instruction that alone writes a buffer; NULL if there are several. */
+static const GlowNode *writer_of(const GlowValue *v) {
+  const GlowNode *writer = NULL;
+  for (const GlowUse *u = v->uses; u; u = u->next) {
+    if (u->qual != GLOW_QUAL_OUT && u->qual != GLOW_QUAL_INOUT)
+      continue;
+    if (writer)
+      return NULL;
+    writer = u->user;
+  }
+  return writer;
+}
+
+static bool same_shape(const GlowType *a, const GlowType *b) {
+  bool same = a->rank == b->rank && a->layout == b->layout;
+  for (uint32_t i = 0; same && i < a->rank; i++)
+    same = a->dims[i].kind == b->dims[i].kind && a->dims[i].size == b->dims[i].size;
+  return same;
+}
+
 /* A buffer that n reads: `link` is what `into` writes. */
 static Operand buffer(const GlowNode *into, const GlowValue *v, const GlowValue *link) {
   Operand o = {.is_sum = v == link, .extra = -1};
   const GlowType *y = link->type;
   if (!v || o.is_sum)
     return o;
+  const GlowNode *bytes = writer_of(v);
+  if (bytes && bytes->op == GLOW_OP_DEQUANTIZE && is_bytes_in_steps(bytes)) {
+    o.type = glow_node_in(bytes, 0)->type;
+    o.in_steps = glow_kind_info[o.type->kind].bits == 8 && same_shape(o.type, y);
+    o.extra = o.in_steps ? (int)into->nextra : -1;
+    return o;
+  }
   o.is_number = number_of(v, &o.term.number);
   o.type = v->type;
   if (v->type->kind == GLOW_KIND_FLOAT && !v->type->quantized &&

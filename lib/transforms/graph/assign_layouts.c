@@ -6,6 +6,7 @@
  *
  * Nodes with a choice begin a blocked stretch. Element-wise nodes, Concat, Slice, Split, Pad and
  * Resize join it if the larger part of what they read is in it. Pieces may begin inside a block.
+ * Maps of bytes have all channels in one block; element-wise nodes alone join these.
  * Relayouts that meet cancel, so that they remain where a stretch is entered and left. Small
  * operands with one value for each channel stay plain; constants are relaid out in `eval`
  * initializers.
@@ -129,6 +130,50 @@ static bool plan_elementwise(Assign *a, GlowNode *n, Plan *p) {
   return true;
 }
 
+/* The layout in one block of all channels that v has, or had before a Relayout; NULL if it has
+ * none. Kernels of bytes have such maps. */
+static const GlowLayout *channels_layout(const GlowValue *v) {
+  const GlowNode *relayout = glow_value_def(v, GLOW_OP_RELAYOUT);
+  const GlowType *t = relayout ? glow_node_in(relayout, 0)->type : v->type;
+  const GlowLayout *l = t->layout;
+  bool one = l && glow_type_is_static(t) && t->rank == 4 && l->nblocks == 1 &&
+             l->blocks[0].axis == 1 && l->blocks[0].size == t->dims[1].size;
+  return one ? l : NULL;
+}
+
+/* Whether v has one number, or one for each channel. */
+static bool is_small(const GlowValue *v) {
+  const GlowType *t = v->type;
+  return glow_type_is_static(t) && !t->layout && t->rank <= 3 &&
+         (t->rank < 2 || t->dims[t->rank - 1].size * t->dims[t->rank - 2].size == 1) &&
+         (t->rank != 1 || t->dims[0].size == 1);
+}
+
+/* Element-wise nodes on maps in one block of channels: all operands but small ones come so. */
+static bool plan_channels(Assign *a, GlowNode *n, Plan *p) {
+  const GlowLayout *l = NULL;
+  uint32_t nins = glow_node_nins(n);
+  if (n->nresults != 1 || !glow_type_is_static(n->results[0].type) || n->results[0].type->rank != 4)
+    return false;
+  for (uint32_t i = 0; i < nins; i++) {
+    const GlowValue *v = p->ins[i];
+    const GlowLayout *own = v ? channels_layout(v) : NULL;
+    if (v && !own && !is_small(v))
+      return false;
+    if (own && l && own != l)
+      return false;
+    l = own ? own : l;
+  }
+  if (!l)
+    return false;
+  p->out = l;
+  for (uint32_t i = 0; i < nins; i++)
+    if (p->ins[i] && channels_layout(p->ins[i]) &&
+        !(p->ins[i] = glow_value_in(&a->relayouts, p->ins[i], l, n)))
+      return false;
+  return true;
+}
+
 static bool takes_no_steps(const GlowNode *n) {
   for (uint32_t i = 0; i < n->nresults; i++) {
     GlowPiece piece;
@@ -213,7 +258,7 @@ static bool plan(Assign *a, GlowNode *n, Plan *p) {
     return plan_resize(a, n, p);
   if (GLOW_HAS(d, BLOCKS))
     return plan_movement(a, n, p);
-  return GLOW_HAS(d, ANY_LAYOUT) && plan_elementwise(a, n, p);
+  return GLOW_HAS(d, ANY_LAYOUT) && (plan_channels(a, n, p) || plan_elementwise(a, n, p));
 }
 
 /* The types of n's results under the plan. Results behind the first that nobody uses keep

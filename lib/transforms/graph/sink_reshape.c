@@ -12,8 +12,7 @@
 
 static bool is_elementwise(const GlowNode *n) {
   const GlowOpDesc *d = glow_node_desc(n);
-  return (GLOW_HAS(d, ELEMENTWISE) || n->op == GLOW_OP_QUANTIZE || n->op == GLOW_OP_DEQUANTIZE) &&
-         !GLOW_HAS(d, RANDOM) && n->nresults == 1 && !n->nregions;
+  return GLOW_HAS(d, ELEMENTWISE) && !GLOW_HAS(d, RANDOM) && n->nresults == 1 && !n->nregions;
 }
 
 static bool same_dims(const GlowType *a, const GlowType *b) {

@@ -146,7 +146,7 @@ static bool is_elementwise(const GlowNode *n) {
   const GlowOpDesc *d = glow_node_desc(n);
   if (GLOW_HAS(d, RANDOM) || n->nregions || n->noperands == 0)
     return false;
-  return GLOW_HAS(d, ELEMENTWISE) || n->op == GLOW_OP_QUANTIZE || n->op == GLOW_OP_DEQUANTIZE;
+  return GLOW_HAS(d, ELEMENTWISE);
 }
 
 static GlowValue *sink_concat(GlowPassRun *run, GlowNode *n, const Perm *p) {

@@ -110,10 +110,17 @@ void glow_instr_replace_pair(GlowNode *producer, GlowNode *n, GlowNode *fused) {
   glow_node_remove(producer);
 }
 
+void glow_instr_remove_into(GlowNode *n, GlowNode *fused) {
+  GlowValue *out = n->operands[0].value;
+  keep_buffers(n, fused);
+  glow_node_remove(n);
+  glow_buffer_remove(out);
+}
+
 /* ---- Scalar bodies --------------------------------------------------------------------------- */
 
-static const GlowType *element_type(GlowContext *ctx, const GlowType *t) {
-  return glow_type_scalar(ctx, t->kind);
+const GlowType *glow_scalar_type(GlowContext *ctx, const GlowType *t) {
+  return glow_type_with_dims(ctx, t, 0, NULL);
 }
 
 uint32_t glow_scalar_steps(const GlowNode *n) {
@@ -127,7 +134,7 @@ uint32_t glow_scalar_steps(const GlowNode *n) {
 /* Whether one loop visits the elements of an operand beside those of the result: it has them in the
  * same layout, or, if it is an input, broadcasts. A limit of Clip may have more axes. */
 static bool goes_along(const GlowType *t, const GlowType *out, bool input) {
-  if (t->quantized || !glow_type_is_static(t) || t->rank > out->rank)
+  if (!glow_type_is_static(t) || t->rank > out->rank)
     return false;
   bool same = t->rank == out->rank && !memcmp(t->dims, out->dims, t->rank * sizeof *t->dims);
   return same ? t->layout == out->layout : input && (!t->layout || out->layout);
@@ -198,7 +205,7 @@ static GlowValue *scalar_input(GlowScalarBody *s, GlowValue *v) {
     return known;
   GlowSplatMembers literal = {0};
   if (is_literal(v, &literal.value)) {
-    const GlowType *type = element_type(ctx, v->type);
+    const GlowType *type = glow_scalar_type(ctx, v->type);
     GlowBuilder b = glow_builder_at_end(s->body);
     GlowNodeSpec spec = {.op = GLOW_OP_SPLAT, .members = &literal, .types = &type};
     GlowNode *n = glow_node_create(&b, &spec);
@@ -208,7 +215,7 @@ static GlowValue *scalar_input(GlowScalarBody *s, GlowValue *v) {
     if (s->inputs.data[i] == v)
       return s->body->params[s->first_param + i];
   glow_vec_push(s->arena, &s->inputs, v);
-  return glow_block_add_param(s->body, NULL, element_type(ctx, v->type));
+  return glow_block_add_param(s->body, NULL, glow_scalar_type(ctx, v->type));
 }
 
 GlowScalarBody glow_scalar_begin(GlowModule *m, GlowArena *arena, const char *label) {
@@ -245,6 +252,19 @@ void glow_scalar_inline(GlowScalarBody *s, const GlowBlock *body, GlowValue *con
   }
 }
 
+/* What n computes of its operands' elements. A quantized result has the parameters of n's output.
+ */
+static GlowNode *build_scalar(GlowBuilder *b, const GlowNode *n, GlowValue *const *args,
+                              uint32_t nins) {
+  const GlowType *y = n->operands[0].value->type;
+  if (!y->quantized)
+    return glow_build(b, n->op, args, nins, n->members, NULL);
+  const GlowType *type = glow_scalar_type(b->module->ctx, y);
+  return glow_node_create(
+      b, &(GlowNodeSpec){
+             .op = n->op, .ins = args, .nins = nins, .members = n->members, .types = &type});
+}
+
 bool glow_scalar_apply(GlowScalarBody *s, const GlowNode *n) {
   uint32_t nins = glow_node_nins(n);
   GlowValue **args = GLOW_NEW_ARRAY(s->arena, GlowValue *, nins);
@@ -261,7 +281,7 @@ bool glow_scalar_apply(GlowScalarBody *s, const GlowNode *n) {
     GlowBuilder b = glow_builder_at_end(s->body);
     b.src = n->src;
     b.origin = n->origin;
-    GlowNode *scalar = glow_build(&b, n->op, args, nins, n->members, NULL);
+    GlowNode *scalar = build_scalar(&b, n, args, nins);
     if (!scalar)
       return false;
     values[0] = &scalar->results[0];

@@ -4,7 +4,13 @@
  *   convolution @out %t, ..;  add @out %u, @in %t, @in %skip;  relu @out %y, @in %u
  *     becomes   convolution @out %y, .., @in %skip ^epilogue(%acc, %s) = { Add, Relu }
  *
- * The contraction moves down to the instruction, so nothing in between may write what it reads. */
+ * The contraction moves down to the instruction, so nothing in between may write what it reads.
+ *
+ * Kernels of narrow integers store other kinds than they compute, as the target says. With the
+ * instruction goes what alone widens another operand of it for it:
+ *
+ *   convolution @out %t, ..;  dequantize @out %d, @in %s;  add @out %y, @in %t, @in %d
+ *     becomes   convolution @out %y, .., @in %s ^epilogue(%acc, %s) = { Dequantize, Add } */
 #include "ir/infer.h"
 #include "target/target.h"
 #include "transforms/programs.h"
@@ -33,6 +39,32 @@ static bool keeps_kind(const GlowNode *c, const GlowNode *n) {
          glow_scalar_steps(c) + glow_scalar_steps(n) + glow_scalar_steps(next) <= GLOW_MAX_STEPS;
 }
 
+/* The instruction that alone writes operand v of n, for n alone, from narrower elements. */
+static GlowNode *widening(const GlowNode *c, const GlowNode *n, GlowValue *v) {
+  GlowNode *p = v && glow_node_is_narrow(c) ? glow_instr_producer(n, v) : NULL;
+  if (!p || p == c || !can_take(p) || glow_node_nins(p) != 1 || glow_node_epilogue(p))
+    return NULL;
+  const GlowType *x = glow_node_in(p, 0)->type;
+  return glow_kind_info[x->kind].bits < glow_kind_info[v->type->kind].bits ? p : NULL;
+}
+
+/* What widens an operand of n beside `link`, which c writes; NULL if there is none. One is enough:
+ * what is added to a sum. *fits: no other operand has as many elements as the result. */
+static GlowNode *widened_operand(const GlowNode *c, const GlowNode *n, const GlowValue *link,
+                                 bool *fits) {
+  GlowNode *found = NULL;
+  *fits = true;
+  for (uint32_t i = n->nouts; i < n->noperands; i++) {
+    GlowValue *v = n->operands[i].value;
+    if (!v || v == link)
+      continue;
+    GlowNode *p = found ? NULL : widening(c, n, v);
+    found = p ? p : found;
+    *fits = *fits && (p || glow_type_elements(v->type) < glow_type_elements(link->type));
+  }
+  return found;
+}
+
 /* The contraction that can take n into its epilogue; NULL if there is none. *link becomes the
  * buffer between both, which n alone reads and which then disappears. */
 static GlowNode *find_contraction(GlowPassRun *run, const GlowNode *n, GlowValue **link) {
@@ -45,9 +77,14 @@ static GlowNode *find_contraction(GlowPassRun *run, const GlowNode *n, GlowValue
     GlowNode *c = glow_instr_producer(n, v);
     GlowMaxPoolMembers pool;
     if (!c || glow_node_desc(c)->epilogue != 0 || glow_node_pool(c, &pool) ||
-        glow_scalar_steps(c) + glow_scalar_steps(n) > GLOW_MAX_STEPS || !keeps_kind(c, n))
+        glow_scalar_steps(c) + glow_scalar_steps(n) > GLOW_MAX_STEPS ||
+        (!glow_node_is_narrow(c) && !keeps_kind(c, n)))
       continue;
     const char *why = NULL;
+    bool fits;
+    widened_operand(c, n, v, &fits);
+    if (glow_node_is_narrow(c) && !fits)
+      continue;
     if (!glow_target_fuses(glow_target_asked(run->module), c, n, &why)) {
       glow_pass_remark(run, glow_node_loc(n), "%s stays: %s", glow_node_desc(n)->instr, why);
       continue;
@@ -63,11 +100,11 @@ static GlowValue *begin_body(GlowScalarBody *s, const GlowNode *c, const GlowTyp
   const GlowBlock *old = glow_node_epilogue(c);
   GlowContext *ctx = s->body->module->ctx;
   GlowValue **args = GLOW_NEW_ARRAY(s->arena, GlowValue *, 1 + c->nextra);
-  args[0] = glow_block_add_param(s->body, glow_str(ctx, "acc"), glow_type_scalar(ctx, acc->kind));
+  args[0] = glow_block_add_param(s->body, glow_str(ctx, "acc"), glow_scalar_type(ctx, acc));
   s->first_param = 1;
   for (uint32_t i = 0; i < c->nextra; i++) {
     GlowValue *extra = c->operands[c->noperands - c->nextra + i].value;
-    args[1 + i] = glow_block_add_param(s->body, NULL, glow_type_scalar(ctx, extra->type->kind));
+    args[1 + i] = glow_block_add_param(s->body, NULL, glow_scalar_type(ctx, extra->type));
     glow_vec_push(s->arena, &s->inputs, extra);
   }
   GlowValue *value = args[0];
@@ -82,7 +119,9 @@ static GlowNode *fuse(GlowPassRun *run, GlowNode *c, GlowNode *n, GlowValue *lin
   const GlowBlock *old = glow_node_epilogue(c);
   const GlowType *acc = old ? old->params[0]->type : link->type;
   glow_scalar_define(&s, link, begin_body(&s, c, acc));
-  if (!glow_scalar_apply(&s, n))
+  bool fits;
+  GlowNode *wide = widened_operand(c, n, link, &fits);
+  if ((wide && !glow_scalar_apply(&s, wide)) || !glow_scalar_apply(&s, n))
     return NULL;
   GlowValue *v = glow_scalar_value(&s, n->operands[0].value);
   glow_build_terminator(s.body, GLOW_OP_YIELD, &v, 1);
@@ -113,6 +152,8 @@ static GlowNode *fuse(GlowPassRun *run, GlowNode *c, GlowNode *n, GlowValue *lin
   glow_pass_changed(run, n, "moved %s into the epilogue of %s", glow_node_desc(n)->instr,
                     glow_node_desc(c)->instr);
   glow_instr_replace_pair(c, n, fused);
+  if (wide)
+    glow_instr_remove_into(wide, fused);
   glow_buffer_remove(link);
   return fused;
 }
