@@ -39,7 +39,8 @@ static const GlowOpDesc *draw_operator(Program *p) {
   const GlowOpDesc *d;
   do
     d = &glow_op_desc[draw(p, GLOW_OP_COUNT)];
-  while (!d->has_scalar || GLOW_HAS(d, NODE_ONLY) || d->nout != 1 || !d->lanes);
+  while (!d->has_scalar || GLOW_HAS(d, NODE_ONLY) || d->nout != 1 || !d->lanes ||
+         (d->nvars && !(d->vars[0].kinds & numbers)));
   return d;
 }
 
@@ -107,8 +108,22 @@ static void put_cast(Program *p) {
   put_shards(p);
 }
 
-/* Quantize, or Dequantize. */
+static void put_rescale(Program *p) {
+  Shape x = draw_result(p, draw_kind(p, quantized)), y = x;
+  y.kind = draw_kind(p, quantized);
+  x.quantized = "S:0.05 O:3";
+  y.quantized = "S:0.75 O:101";
+  put(p, "  rescale @out @v%d", declare(p, &y));
+  put(p, ", @in @v%d {", declare(p, &x));
+  put_shards(p);
+}
+
+/* Quantize, or Dequantize; or Rescale. */
 static void put_quantize(Program *p) {
+  if (draw(p, 4) == 0) {
+    put_rescale(p);
+    return;
+  }
   bool quantizes = draw(p, 2);
   Shape real = draw_result(p, draw_kind(p, FLOATS)), stored = real;
   stored.kind = draw_kind(p, quantized);
@@ -118,6 +133,7 @@ static void put_quantize(Program *p) {
   put(p, ", @in @v%d {", declare(p, x));
   if (!quantizes)
     put(p, "to = %s, ", glow_kind_info[real.kind].name);
+  put(p, "steps = %s, ", draw(p, 2) ? "true" : "false");
   put_shards(p);
 }
 
