@@ -201,9 +201,48 @@ static void put_pair(Program *p) {
   put(p, "      yield %%1\n    }\n");
 }
 
+/* The sum or difference of two products. At times something else reads one of them, or they are
+ * doubles. */
+static void put_products(Program *p) {
+  const GlowKind kind = draw(p, 4) ? GLOW_KIND_FLOAT : GLOW_KIND_DOUBLE;
+  const char *name = glow_kind_info[kind].name;
+  const Shape y = draw_result(p, kind), b = draw_operand(p, &y, kind),
+              c = draw_operand(p, &y, kind);
+  const bool two = draw(p, 4) == 0;
+  const int out = declare(p, &y), other = two ? declare(p, &y) : 0;
+  put(p, "  stack @out @v%d", out);
+  if (two)
+    put(p, ", @out @v%d", other);
+  put(p, ", @in @v%d, @in @v%d", draw(p, 4) ? declare(p, &y) : out, declare(p, &b));
+  put(p, ", @in @v%d {", declare(p, &c));
+  put_shards(p);
+  put(p, "    ^body(%%a : %s<>, %%b : %s<>, %%c : %s<>) = {\n", name, name, name);
+  put(p, "      %%0 = Mul(%s) : %s<>\n", draw(p, 2) ? "%a, %b" : "%b, %c", name);
+  put(p, "      %%1 = Mul(%s) : %s<>\n", draw(p, 2) ? "%c, %a" : "%b, %b", name);
+  put(p, "      %%2 = %s(%%0, %%1) : %s<>\n", draw(p, 2) ? "Add" : "Sub", name);
+  put(p, "      yield %%2%s\n    }\n", two ? ", %0" : "");
+}
+
+/* A cube in double. At times something else reads the square. */
+static void put_cube(Program *p) {
+  const Shape y = draw_result(p, GLOW_KIND_FLOAT), x = draw_operand(p, &y, GLOW_KIND_FLOAT);
+  const int out = declare(p, &y);
+  put(p, "  stack @out @v%d, @in @v%d, @in @v%d {", out, declare(p, &x), declare(p, &y));
+  put_shards(p);
+  put(p, "    ^body(%%x : float<>, %%s : float<>) = {\n"
+         "      %%0 = Cast(%%x) {to = double} : double<>\n"
+         "      %%1 = Mul(%%0, %%0) : double<>\n"
+         "      %%2 = Mul(%%1, %%0) : double<>\n");
+  if (draw(p, 3) == 0)
+    put(p, "      %%3 = Add(%%2, %%1) : double<>\n");
+  put(p, "      %%4 = Cast(%%%d) {to = float} : float<>\n", draw(p, 3) ? 2 : 1);
+  put(p, "      %%5 = Sub(%%4, %%s) : float<>\n      yield %%5\n    }\n");
+}
+
 void case_stack(Program *p) {
-  static Case *const cases[] = {put_stack,    put_cast,     put_quantize, put_linear,  put_pair,
-                                put_operator, put_operator, put_operator, put_operator};
+  static Case *const cases[] = {put_stack,    put_cast,     put_quantize, put_linear,
+                                put_pair,     put_products, put_cube,     put_operator,
+                                put_operator, put_operator, put_operator};
   cases[draw(p, sizeof cases / sizeof *cases)](p);
 }
 

@@ -164,6 +164,10 @@ uint32_t glow_lanes_cast(GlowLaneList *l, uint32_t v, GlowKind to) {
   return cast(l, v, to, (Members){0});
 }
 
+bool glow_lane_casts(const GlowLaneCall *c, GlowKind from, GlowKind to) {
+  return c->lane && c->lane == lanes_cast[to][from];
+}
+
 static Members scale_of(GlowLaneList *l, const GlowLane *t) {
   GlowLaneScale s = {t->scale, t->offset};
   return (Members){glow_arena_copy(l->arena, &s, sizeof s), sizeof s};

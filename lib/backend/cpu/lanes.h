@@ -35,5 +35,7 @@ uint32_t glow_lanes_constant(GlowLaneList *l, const void *element, GlowKind kind
 bool glow_lanes_append(GlowLaneList *l, const GlowNode *n, const GlowLane *in, GlowLane *out);
 /* Value v as another kind, as Cast does it. */
 uint32_t glow_lanes_cast(GlowLaneList *l, uint32_t v, GlowKind to);
+/* Whether a call is Cast from one kind to another. */
+bool glow_lane_casts(const GlowLaneCall *c, GlowKind from, GlowKind to);
 
 #endif

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "backend/cpu/pairs.h"
 #include "backend/interp/interp_internal.h"
 #include "kernels/body.h"
 #include "kernels/library.h"
@@ -89,103 +90,6 @@ static bool is_clip(const GlowWork *w, GlowBodyCode *code) {
   return body->results[0] == v && extra == added;
 }
 
-/* ---- Pairs ----------------------------------------------------------------------------------- */
-
-/* Which of the operators that pairs have a call is on operands of a kind, as GLOW_PAIR_...; -1:
- * none of them. */
-static int arithmetic_of(const GlowLaneCall *c, GlowKind kind) {
-  static const GlowOp ops[] = {GLOW_OP_ADD, GLOW_OP_SUB, GLOW_OP_MUL, GLOW_OP_DIV};
-  static const int numbers[] = {GLOW_PAIR_ADD, GLOW_PAIR_SUB, GLOW_PAIR_MUL, GLOW_PAIR_DIV};
-  for (size_t i = 0; c->lane && i < sizeof ops / sizeof *ops; i++)
-    if (c->lane == glow_op_desc[ops[i]].lanes[kind])
-      return numbers[i];
-  return -1;
-}
-
-/* The function of the pair that `second` makes with what computes its operand i; 0: there is none.
- */
-static uint32_t pair_of(const GlowBody *body, const GlowLaneCall *second, uint32_t i) {
-  const GlowKind kind = body->kinds[second->ins[i]];
-  const GlowLaneCall *first = &body->calls[second->ins[i] - body->nparams];
-  int a = arithmetic_of(first, kind), b = arithmetic_of(second, kind);
-  if (i && b == GLOW_PAIR_SUB)
-    b = GLOW_PAIR_FROM;
-  else if (i && b == GLOW_PAIR_DIV)
-    b = -1;
-  if ((kind != GLOW_KIND_FLOAT && kind != GLOW_KIND_DOUBLE) || a < 0 || a >= GLOW_PAIR_FIRST ||
-      b < 0)
-    return 0;
-  int number = (kind == GLOW_KIND_DOUBLE) * GLOW_PAIR_FIRST + a;
-  return GLOW_BODY_PAIRS + (uint32_t)(number * GLOW_PAIR_SECOND + b);
-}
-
-/* How often values are read; results once more. */
-static uint32_t *count_readers(GlowArena *arena, const GlowBody *body) {
-  uint32_t *readers = GLOW_NEW_ARRAY(arena, uint32_t, body->nparams + body->ncalls);
-  for (uint32_t k = 0; k < body->ncalls; k++)
-    for (uint32_t i = 0; i < body->calls[k].nins; i++)
-      if (body->calls[k].ins[i] != GLOW_BODY_ABSENT)
-        readers[body->calls[k].ins[i]]++;
-  for (uint32_t i = 0; i < body->nresults; i++)
-    readers[body->results[i]]++;
-  return readers;
-}
-
-/* Makes one call of call k and of what computes an operand that nothing else reads. Says that the
- * latter is left out. */
-static void pair_call(GlowArena *arena, const GlowBody *body, const uint32_t *readers, uint32_t k,
-                      GlowLaneCall *calls, bool *left_out) {
-  const GlowLaneCall *c = &body->calls[k];
-  for (uint32_t i = 0; i < 2 && c->lane && c->nins == 2; i++) {
-    const uint32_t v = c->ins[i], first = v - body->nparams;
-    if (v == GLOW_BODY_ABSENT || v < body->nparams || readers[v] != 1 ||
-        calls[first].lane != body->calls[first].lane || !pair_of(body, c, i))
-      continue;
-    uint32_t *ins = GLOW_NEW_ARRAY(arena, uint32_t, 3);
-    ins[0] = body->calls[first].ins[0];
-    ins[1] = body->calls[first].ins[1];
-    ins[2] = c->ins[1 - i];
-    calls[k] = (GlowLaneCall){.lane = pair_of(body, c, i), .ins = ins, .nins = 3};
-    left_out[first] = true;
-    return;
-  }
-}
-
-/* The body with pairs of calls as one, where only the second reads what the first one makes. */
-static GlowBody paired(GlowArena *arena, const GlowBody *body) {
-  const uint32_t *readers = count_readers(arena, body);
-  const uint32_t values = body->nparams + body->ncalls;
-  GlowLaneCall *calls = GLOW_NEW_ARRAY(arena, GlowLaneCall, body->ncalls);
-  bool *left_out = GLOW_NEW_ARRAY(arena, bool, body->ncalls);
-  uint32_t *number = GLOW_NEW_ARRAY(arena, uint32_t, values);
-  GlowKind *kinds = GLOW_NEW_ARRAY(arena, GlowKind, values);
-  uint32_t *results = GLOW_NEW_ARRAY(arena, uint32_t, body->nresults);
-  GlowBody to = *body;
-  for (uint32_t k = 0; k < body->ncalls; k++) {
-    calls[k] = body->calls[k];
-    pair_call(arena, body, readers, k, calls, left_out);
-  }
-  to.ncalls = 0;
-  for (uint32_t v = 0; v < values; v++) {
-    const uint32_t k = v - body->nparams;
-    if (v >= body->nparams && left_out[k])
-      continue;
-    number[v] = v < body->nparams ? v : body->nparams + to.ncalls;
-    kinds[number[v]] = body->kinds[v];
-    if (v < body->nparams)
-      continue;
-    uint32_t *ins = GLOW_NEW_ARRAY(arena, uint32_t, calls[k].nins);
-    for (uint32_t i = 0; i < calls[k].nins; i++)
-      ins[i] = calls[k].ins[i] == GLOW_BODY_ABSENT ? GLOW_BODY_ABSENT : number[calls[k].ins[i]];
-    calls[k].ins = ins;
-    calls[to.ncalls++] = calls[k];
-  }
-  for (uint32_t i = 0; i < body->nresults; i++)
-    results[i] = number[body->results[i]];
-  to.calls = calls, to.kinds = kinds, to.results = results;
-  return to;
-}
-
 /* ---- Bodies ---------------------------------------------------------------------------------- */
 
 /* Blocks for the values of a body. */
@@ -247,7 +151,7 @@ static bool has_body(const GlowWork *w) {
 const char *glow_library_refuses(GlowArena *arena, const GlowWork *w) {
   if (!has_body(w))
     return NULL;
-  const GlowBody body = paired(arena, &w->body);
+  const GlowBody body = glow_pair_calls(arena, &w->body);
   int64_t blocks = assign_blocks(arena, &body).numbers;
   if (blocks > GLOW_BODY_BLOCKS)
     return glow_arena_printf(arena, "its body keeps %lld values at a time, of at most %d",
@@ -326,7 +230,7 @@ static void size_blocks(const GlowBody *body, GlowBodyCode *code) {
 int64_t glow_library_body(GlowImageBuilder *b, const GlowWork *w) {
   if (!has_body(w) || glow_library_refuses(b->arena, w))
     return -1;
-  const GlowBody pairs = paired(b->arena, &w->body), *body = &pairs;
+  const GlowBody pairs = glow_pair_calls(b->arena, &w->body), *body = &pairs;
   GlowBodyCode code = {.nouts = w->nouts, .noperands = w->noperands, .nsteps = body->ncalls};
   Blocks blocks = assign_blocks(b->arena, body);
   code.clip = is_clip(w, &code);

@@ -1,5 +1,5 @@
-/* Pairs of operators in one loop, for bodies of library code: what the first one makes needs no
- * block. See kernels/body.h. */
+/* Operators that follow each other in one loop, for bodies of library code: what is between them
+ * needs no block. See kernels/body.h. */
 #define GLOW_BLOCK_FORMS
 #include "lanes.h"
 
@@ -32,5 +32,27 @@
 FIRSTS(PAIR, float)
 FIRSTS(PAIR, double)
 
+#define PRODUCTS(name, op)                                                                         \
+  INLINE void name##_products(float *restrict r, const float *restrict a, const float *restrict b, \
+                              const float *restrict c, const float *restrict d) {                  \
+    GLOW_LANES for (int l = 0; l < GLOW_VL; l++) r[l] = a[l] * b[l] op c[l] * d[l];                \
+  }                                                                                                \
+  GLOW_BLOCK(name##_products, 4,                                                                   \
+             BLOCK_ROW(float, 0) BLOCK_ROW(float, 1) BLOCK_ROW(float, 2) BLOCK_ROW(float, 3),      \
+             name##_products(BLOCK_OUT(float), BLOCK_IN(float, 0), BLOCK_IN(float, 1),             \
+                             BLOCK_IN(float, 2), BLOCK_IN(float, 3)))
+PRODUCTS(add, +)
+PRODUCTS(sub, -)
+
+INLINE void cube(float *restrict r, const float *restrict a) {
+  GLOW_LANES for (int l = 0; l < GLOW_VL; l++) {
+    const double v = a[l];
+    r[l] = (float)(v * v * v);
+  }
+}
+GLOW_BLOCK(cube, 1, BLOCK_ROW(float, 0), cube(BLOCK_OUT(float), BLOCK_IN(float, 0)))
+
 #define NAME(T, first, second) glow_block_pair_##first##_##second##_##T,
-GlowBlockFn *const glow_pair_blocks[] = {FIRSTS(NAME, float) FIRSTS(NAME, double)};
+GlowBlockFn *const glow_pair_blocks[] = {FIRSTS(NAME, float) FIRSTS(NAME, double)
+                                             glow_block_add_products,
+                                         glow_block_sub_products, glow_block_cube};

@@ -53,11 +53,14 @@ typedef struct Call {
 INLINE float term(What what, float v) {
   return what == NORM1 ? glow_fabsf(v) : what == NORM2 ? v * v : v;
 }
+INLINE GlowVec magnitude(What what, GlowVec v) {
+  return what == NORM1 ? (GlowVec)((GlowVecI)v & 0x7fffffff) : what == NORM2 ? v * v : v;
+}
 INLINE GlowVec terms(What what, const float *x, GlowVecI *nan) {
   const GlowVec v = vec_load(x);
   if (what == MAX)
     *nan |= v != v;
-  return what == NORM1 ? (GlowVec)((GlowVecI)v & 0x7fffffff) : what == NORM2 ? v * v : v;
+  return magnitude(what, v);
 }
 
 /* Where column c of a row in scratch memory lies in its field. Fields of the columns that are equal
@@ -480,7 +483,7 @@ INLINE void walk(const GlowPoolParams *q, Walk *w, int64_t count) {
 
 /* These read each element once, so they need no scratch memory. */
 INLINE bool are_apart(const GlowPoolParams *q, What what) {
-  bool all = what == MAX || what == MEAN;
+  bool all = what != ARG;
   UNROLL for (int a = 0; a < GLOW_POOL_DIMS; a++) {
     const int64_t side = q->kernel[a];
     all &= (side == 2 || (side == 1 && !a)) && q->stride[a] == side && q->dilation[a] == 1 &&
@@ -489,46 +492,87 @@ INLINE bool are_apart(const GlowPoolParams *q, What what) {
   return all;
 }
 
-/* The even and the odd ones of the floats at x; those from `end` on do not count. */
-INLINE void take_pairs(const float *x, const float *end, GlowVec *even, GlowVec *odd) {
+/* The even and the odd ones of the floats at x; those from `end` on do not count. `inside`: there
+ * are two registers of them. */
+INLINE void take_pairs(const float *x, const float *end, bool inside, GlowVec *even, GlowVec *odd) {
   const int64_t left = end - x, more = left - GLOW_VL;
-  const GlowVec a = left >= GLOW_VL ? vec_load(x) : vec_load_first(x, left);
-  const GlowVec b = more >= GLOW_VL ? vec_load(x + GLOW_VL) : vec_load_first(x + GLOW_VL, more);
+  const GlowVec a = inside || left >= GLOW_VL ? vec_load(x) : vec_load_first(x, left);
+  const GlowVec b =
+      inside || more >= GLOW_VL ? vec_load(x + GLOW_VL) : vec_load_first(x + GLOW_VL, more);
   *even = EVEN(a, b);
   *odd = ODD(a, b);
 }
 
-/* A row of results. Maxima are taken as if no NaN were there unless `nan`; returns whether there
- * is one. */
-INLINE bool row_apart(const GlowPoolParams *q, What what, bool nan, const float *from,
-                      const float *x_end, float *y, const float *limit) {
-  const GlowVec part = vec_splat(q->kernel[0] == 2 ? 0.125f : 0.25f);
-  GlowVecI seen = {0};
-  ROLLED for (int64_t j = 0; j < q->out[2]; j += GLOW_VL) {
-    GlowVec all = vec_splat(what == MEAN ? 0 : -__builtin_inff());
-    ROLLED for (int64_t i = 0; i < q->kernel[0]; i++) {
-      const float *at = from + i * q->xs[0] + 2 * j;
-      GlowVec v[4];
-      take_pairs(at, x_end, &v[0], &v[1]);
-      take_pairs(at + q->xs[1], x_end, &v[2], &v[3]);
-      if (what == MAX && !nan)
-        seen |= ((v[0] != v[0]) | (v[1] != v[1])) | ((v[2] != v[2]) | (v[3] != v[3]));
-      UNROLL for (int k = 0; k < 4; k++) all =
-          what == MEAN ? all + v[k] : join(nan ? TOP : LARGER, all, v[k]);
-    }
-    put(y + j, limit, what == MEAN ? all * part : all);
+/* How rows of results are computed. Maxima are taken as if no NaN were there unless `nan`;
+ * `inside`: whole registers can be read and written up to their ends; planes: of a window, 1 or 2.
+ */
+typedef struct Apart {
+  What what;
+  bool nan, inside;
+  int64_t planes;
+  const float *x_end, *limit; /* nothing is read or written from there on */
+} Apart;
+
+/* A register of results, whose windows begin at `from`. */
+INLINE GlowVec register_apart(const GlowPoolParams *q, const Apart *how, const float *from,
+                              GlowVecI *seen) {
+  const bool max = how->what == MAX;
+  GlowVec all = vec_splat(max ? -__builtin_inff() : 0);
+  ROLLED for (int64_t i = 0; i < how->planes; i++) {
+    const float *at = from + i * q->xs[0];
+    GlowVec v[4];
+    take_pairs(at, how->x_end, how->inside, &v[0], &v[1]);
+    take_pairs(at + q->xs[1], how->x_end, how->inside, &v[2], &v[3]);
+    if (max && !how->nan)
+      *seen |= ((v[0] != v[0]) | (v[1] != v[1])) | ((v[2] != v[2]) | (v[3] != v[3]));
+    UNROLL for (int k = 0; k < 4; k++) all =
+        max ? join(how->nan ? TOP : LARGER, all, v[k]) : all + magnitude(how->what, v[k]);
   }
-  return what == MAX && !nan && __builtin_reduce_or(seen) != 0;
+  if (how->what == MEAN)
+    return all * vec_splat(how->planes == 2 ? 0.125f : 0.25f);
+  return how->what == NORM2 ? __builtin_elementwise_sqrt(all) : all;
+}
+
+/* `count` rows of a plane. Returns whether there is a NaN that `how` does not know of. */
+INLINE bool rows_apart(const GlowPoolParams *q, Apart how, const float *from, float *y,
+                       int64_t count) {
+  const int64_t columns = q->out[2], step = 2 * q->xs[1];
+  GlowVecI seen = {0};
+  ROLLED for (int64_t r = 0; r < count; r++, from += step, y += columns) {
+    ROLLED for (int64_t j = 0; j < columns; j += GLOW_VL) {
+      const GlowVec v = register_apart(q, &how, from + 2 * j, &seen);
+      if (how.inside)
+        vec_store(y + j, v);
+      else
+        put(y + j, how.limit, v);
+    }
+  }
+  return how.what == MAX && !how.nan && __builtin_reduce_or(seen) != 0;
 }
 
 INLINE void windows_apart(const GlowPoolParams *q, What what, float *y, const float *x,
                           int64_t begin, int64_t end) {
+  const int64_t whole = (q->out[2] + GLOW_VL - 1) / GLOW_VL * GLOW_VL, planes = q->kernel[0];
+  const int64_t reach = (planes - 1) * q->xs[0] + q->xs[1] + 2 * whole, step = 2 * q->xs[1];
   const float *x_end = x + last_of(q) + 1, *limit = y + end * q->out[2];
   Walk w = begin_walk(q, x, begin);
-  ROLLED for (int64_t u = begin; u < end; u++, walk(q, &w, 1)) {
-    const float *from = w.plane + q->kernel[0] * w.place[0] * q->xs[0] + 2 * w.place[1] * q->xs[1];
-    if (row_apart(q, what, false, from, x_end, y + u * q->out[2], limit))
-      row_apart(q, what, true, from, x_end, y + u * q->out[2], limit);
+  ROLLED for (int64_t u = begin, count; u < end; u += count, walk(q, &w, count)) {
+    const float *from = w.plane + planes * w.place[0] * q->xs[0] + w.place[1] * step;
+    float *to = y + u * q->out[2];
+    const int64_t rows = least(q->out[1] - w.place[1], end - u);
+    bool again;
+    count = rows;
+    ROLLED while (count > 0 && (x_end - from < (count - 1) * step + reach ||
+                                limit - to < (count - 1) * q->out[2] + whole)) count--;
+    if (!count)
+      again = rows_apart(q, (Apart){what, false, false, planes, x_end, limit}, from, to, rows);
+    else if (planes == 1)
+      again = rows_apart(q, (Apart){what, false, true, 1, x_end, limit}, from, to, count);
+    else
+      again = rows_apart(q, (Apart){what, false, true, 2, x_end, limit}, from, to, count);
+    count = count ? count : rows;
+    if (again)
+      rows_apart(q, (Apart){what, true, false, planes, x_end, limit}, from, to, count);
   }
 }
 

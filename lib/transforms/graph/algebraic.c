@@ -6,6 +6,7 @@
  *   x / 2^k                                         -> x * 2^-k, floating point
  *   x ^ 0, 1 ^ x                                    -> 1        of NaN, too
  *   x ^ 2, x ^ -1                                   -> x * x, Reciprocal(x)
+ *   Celu(x) with alpha 1                            -> Elu(x)
  *   Neg(Neg(x)), Not(Not(x)), Abs(Neg(x)), Floor(Ceil(x)), ...
  *   Max(x, x), And(x, true), x * 0 of integers, ...
  *   Where on a constant condition, of equal branches, on Not
@@ -190,6 +191,16 @@ static GlowValue *pow_three(GlowPassRun *run, GlowNode *n) {
 
 /* ---- One operand ----------------------------------------------------------------------------- */
 
+/* Both divisions by 1 and products with 1 are exact. */
+static GlowValue *celu_one(GlowPassRun *run, GlowNode *n) {
+  GlowBuilder b = glow_builder_before(n);
+  const GlowEluMembers members = {.alpha = 1};
+  (void)run;
+  if (((const GlowCeluMembers *)n->members)->alpha != 1)
+    return NULL;
+  return glow_build1(&b, GLOW_OP_ELU, x_of(n), &members, NULL);
+}
+
 /* f(f(x)) -> x */
 static GlowValue *cancel(GlowPassRun *run, GlowNode *n) {
   (void)run;
@@ -298,6 +309,7 @@ static const GlowRule rules[] = {
     {GLOW_OP_POW, pow_minus_one, "a power of -1 becomes Reciprocal"},
     {GLOW_OP_POW, pow_two, "a square becomes Mul"},
     {GLOW_OP_POW, pow_three, "a cube becomes two Muls"},
+    {GLOW_OP_CELU, celu_one, "Celu with alpha 1 is Elu"},
     {GLOW_OP_NEG, cancel, "two Neg cancel out"},
     {GLOW_OP_NOT, cancel, "two Not cancel out"},
     {GLOW_OP_ABS, idempotent, "dropped the second Abs"},
