@@ -223,7 +223,7 @@ static void put_products(Program *p) {
   put(p, "      yield %%2%s\n    }\n", two ? ", %0" : "");
 }
 
-/* A cube in double. At times something else reads the square. */
+/* A cube in double; at times the square, or the sum of both. */
 static void put_cube(Program *p) {
   const Shape y = draw_result(p, GLOW_KIND_FLOAT), x = draw_operand(p, &y, GLOW_KIND_FLOAT);
   const int out = declare(p, &y);
@@ -233,9 +233,10 @@ static void put_cube(Program *p) {
          "      %%0 = Cast(%%x) {to = double} : double<>\n"
          "      %%1 = Mul(%%0, %%0) : double<>\n"
          "      %%2 = Mul(%%1, %%0) : double<>\n");
-  if (draw(p, 3) == 0)
+  const int last = draw(p, 3) ? 2 : draw_in(p, 1, 3);
+  if (last == 3)
     put(p, "      %%3 = Add(%%2, %%1) : double<>\n");
-  put(p, "      %%4 = Cast(%%%d) {to = float} : float<>\n", draw(p, 3) ? 2 : 1);
+  put(p, "      %%4 = Cast(%%%d) {to = float} : float<>\n", last);
   put(p, "      %%5 = Sub(%%4, %%s) : float<>\n      yield %%5\n    }\n");
 }
 

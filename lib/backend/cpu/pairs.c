@@ -120,6 +120,18 @@ static void join_cube(Pairing *p, uint32_t k) {
   p->left_out[wide] = p->left_out[square] = p->left_out[cube] = true;
 }
 
+/* Makes one call of call k and of what it converts to float, if that is a sum of doubles. */
+static bool join_narrow(Pairing *p, uint32_t k) {
+  const GlowLaneCall *c = &p->body->calls[k];
+  const uint32_t sum =
+      glow_lane_casts(c, GLOW_KIND_DOUBLE, GLOW_KIND_FLOAT) ? call_of(p, c->ins[0], 1) : UINT32_MAX;
+  if (sum == UINT32_MAX || arithmetic_of(&p->body->calls[sum], GLOW_KIND_DOUBLE) != GLOW_PAIR_ADD)
+    return false;
+  become(p, k, GLOW_BODY_NARROW_ADD, p->body->calls[sum].ins, 2);
+  p->left_out[sum] = true;
+  return true;
+}
+
 /* ---- The body -------------------------------------------------------------------------------- */
 
 /* How often values are read; results once more. */
@@ -148,7 +160,7 @@ GlowBody glow_pair_calls(GlowArena *arena, const GlowBody *body) {
   for (uint32_t k = 0; k < body->ncalls; k++) /* before their products are pairs */
     join_cube(&p, k);
   for (uint32_t k = 0; k < body->ncalls; k++)
-    if (calls[k].lane && !left_out[k] && !join_products(&p, k))
+    if (calls[k].lane && !left_out[k] && !join_products(&p, k) && !join_narrow(&p, k))
       pair_call(&p, k);
   to.ncalls = 0;
   for (uint32_t v = 0; v < values; v++) {

@@ -62,19 +62,22 @@ INLINE void block_8(Unit8 *to, int64_t to_step, const Unit8 *from, int64_t from_
 typedef uint32_t Eight32 __attribute__((vector_size(32), aligned(4), may_alias));
 #define LOW_HALVES(a, b) __builtin_shufflevector(a, b, 0, 8, 1, 9, 4, 12, 5, 13)
 #define HIGH_HALVES(a, b) __builtin_shufflevector(a, b, 2, 10, 3, 11, 6, 14, 7, 15)
-INLINE void block_32(Unit32 *to, int64_t to_step, const Unit32 *from, int64_t from_step) {
+INLINE void block_32(Unit32 *y, int64_t to_step, const Unit32 *x, int64_t from_step) {
+  const int64_t t = to_step * 4, f = from_step * 4;
+  const char *from = (const char *)x, *high = from + 4 * f;
+  char *to = (char *)y;
   Eight32 v[4];
   UNROLL for (int i = 0; i < 4; i++) {
-    const Four32 a = *(const Four32 *)(from + i * from_step);
-    const Four32 b = *(const Four32 *)(from + (i + 4) * from_step);
+    const Four32 a = *(const Four32 *)(const void *)(from + i * f);
+    const Four32 b = *(const Four32 *)(const void *)(high + i * f);
     v[i] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7);
   }
   const Eight32 even0 = LOW_HALVES(v[0], v[2]), even1 = HIGH_HALVES(v[0], v[2]);
   const Eight32 odd0 = LOW_HALVES(v[1], v[3]), odd1 = HIGH_HALVES(v[1], v[3]);
-  *(Eight32 *)to = LOW_HALVES(even0, odd0);
-  *(Eight32 *)(to + to_step) = HIGH_HALVES(even0, odd0);
-  *(Eight32 *)(to + 2 * to_step) = LOW_HALVES(even1, odd1);
-  *(Eight32 *)(to + 3 * to_step) = HIGH_HALVES(even1, odd1);
+  *(Eight32 *)(void *)to = LOW_HALVES(even0, odd0);
+  *(Eight32 *)(void *)(to + t) = HIGH_HALVES(even0, odd0);
+  *(Eight32 *)(void *)(to + 2 * t) = LOW_HALVES(even1, odd1);
+  *(Eight32 *)(void *)(to + 3 * t) = HIGH_HALVES(even1, odd1);
 }
 
 #define block_16 four_16
@@ -87,35 +90,45 @@ INLINE void block_32(Unit32 *to, int64_t to_step, const Unit32 *from, int64_t fr
   ROLLED for (int64_t r = (r0); r < (r1); r += 4) ROLLED for (int64_t c = (c0); c < (c1); c += 4)  \
       four_##bits(y + c * next_to + r, next_to, x + r * next_from + c, next_from);
 
+/* A stripe's loops over blocks. In library code they are functions, so that steps stay in general
+ * registers. */
+#ifdef GLOW_LIBRARY
+#define LOOPS static __attribute__((noinline))
+#else
+#define LOOPS INLINE
+#endif
+
 /* R, C: rows and columns of a block. */
 #define TRANSPOSE(bits, R, C)                                                                      \
+  /* A whole stripe, rows of blocks one after the other. */                                        \
+  LOOPS void near_##bits(Unit##bits *to, int64_t next_to, const Unit##bits *from,                  \
+                         int64_t next_from, int64_t rows) {                                        \
+    ROLLED for (int64_t r = 0; r < rows; r += R, to += R, from += R * next_from) {                 \
+      UNROLL for (int c = 0; c < GLOW_TRANSPOSE_TILE; c += C)                                      \
+          block_##bits(to + c * next_to, next_to, from + c, next_from);                            \
+    }                                                                                              \
+  }                                                                                                \
+  /* `columns` lines of the result, `rows` elements of each. */                                    \
+  LOOPS void lines_##bits(Unit##bits *to, int64_t next_to, const Unit##bits *from,                 \
+                          int64_t next_from, int64_t rows, int64_t columns) {                      \
+    ROLLED for (int64_t c = 0; c < columns; c += C, to += C * next_to, from += C) {                \
+      const Unit##bits *at = from;                                                                 \
+      ROLLED for (int64_t r = 0; r < rows; r += R, at += R * next_from)                            \
+          block_##bits(to + r, next_to, at, next_from);                                            \
+    }                                                                                              \
+  }                                                                                                \
   INLINE void stripe_##bits(const GlowTransposeParams *p, Unit##bits *y, const Unit##bits *x,      \
                             int64_t count) {                                                       \
     const int64_t rows = p->rows / 4 * 4, columns = count / 4 * 4;                                 \
     const int64_t rows_r = rows / R * R, columns_c = count / C * C;                                \
     const int64_t next_to = p->column_to, next_from = p->row_from;                                 \
-    if (next_to * bits / 8 < FAR) {                                                                \
-      ROLLED for (int64_t r = 0; r < rows_r; r += R) {                                             \
-        Unit##bits *to = y + r;                                                                    \
-        const Unit##bits *from = x + r * next_from;                                                \
-        if (count == GLOW_TRANSPOSE_TILE) {                                                        \
-          UNROLL for (int c = 0; c < GLOW_TRANSPOSE_TILE; c += C)                                  \
-              block_##bits(to + c * next_to, next_to, from + c, next_from);                        \
-          continue;                                                                                \
-        }                                                                                          \
-        ROLLED for (int64_t c = 0; c < columns_c; c += C, to += C * next_to)                       \
-            block_##bits(to, next_to, from + c, next_from);                                        \
-      }                                                                                            \
+    if (next_to * bits / 8 < FAR && count == GLOW_TRANSPOSE_TILE) {                                \
+      near_##bits(y, next_to, x, next_from, rows_r);                                               \
     } else {                                                                                       \
-      ROLLED for (int64_t r0 = 0, r1; r0 < rows_r; r0 = r1) {                                      \
-        r1 = r0 + LINE * 8 / bits < rows_r ? r0 + LINE * 8 / bits : rows_r;                        \
-        Unit##bits *to = y;                                                                        \
-        ROLLED for (int64_t c = 0; c < columns_c; c += C, to += C * next_to) {                     \
-          const Unit##bits *from = x + r0 * next_from + c;                                         \
-          ROLLED for (int64_t r = r0; r < r1; r += R, from += R * next_from)                       \
-              block_##bits(to + r, next_to, from, next_from);                                      \
-        }                                                                                          \
-      }                                                                                            \
+      const int64_t most = next_to * bits / 8 < FAR ? R : LINE * 8 / bits;                         \
+      ROLLED for (int64_t r = 0; r < rows_r; r += most)                                            \
+          lines_##bits(y + r, next_to, x + r * next_from, next_from,                               \
+                       most < rows_r - r ? most : rows_r - r, columns_c);                          \
     }                                                                                              \
     FOURS(bits, 0, rows_r, columns_c, columns)                                                     \
     FOURS(bits, rows_r, rows, 0, columns)                                                          \
