@@ -223,7 +223,7 @@ static void put_products(Program *p) {
   put(p, "      yield %%2%s\n    }\n", two ? ", %0" : "");
 }
 
-/* A cube in double; at times the square, or the sum of both. */
+/* A cube in double; at times the square, or the sum of all powers. */
 static void put_cube(Program *p) {
   const Shape y = draw_result(p, GLOW_KIND_FLOAT), x = draw_operand(p, &y, GLOW_KIND_FLOAT);
   const int out = declare(p, &y);
@@ -235,7 +235,7 @@ static void put_cube(Program *p) {
          "      %%2 = Mul(%%1, %%0) : double<>\n");
   const int last = draw(p, 3) ? 2 : draw_in(p, 1, 3);
   if (last == 3)
-    put(p, "      %%3 = Add(%%2, %%1) : double<>\n");
+    put(p, "      %%6 = Add(%%0, %%2) : double<>\n      %%3 = Add(%%1, %%6) : double<>\n");
   put(p, "      %%4 = Cast(%%%d) {to = float} : float<>\n", last);
   put(p, "      %%5 = Sub(%%4, %%s) : float<>\n      yield %%5\n    }\n");
 }

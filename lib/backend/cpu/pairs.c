@@ -120,16 +120,24 @@ static void join_cube(Pairing *p, uint32_t k) {
   p->left_out[wide] = p->left_out[square] = p->left_out[cube] = true;
 }
 
-/* Makes one call of call k and of what it converts to float, if that is a sum of doubles. */
-static bool join_narrow(Pairing *p, uint32_t k) {
+/* The same of the sum of three doubles, as a float. */
+static void join_sum(Pairing *p, uint32_t k) {
   const GlowLaneCall *c = &p->body->calls[k];
-  const uint32_t sum =
-      glow_lane_casts(c, GLOW_KIND_DOUBLE, GLOW_KIND_FLOAT) ? call_of(p, c->ins[0], 1) : UINT32_MAX;
-  if (sum == UINT32_MAX || arithmetic_of(&p->body->calls[sum], GLOW_KIND_DOUBLE) != GLOW_PAIR_ADD)
-    return false;
-  become(p, k, GLOW_BODY_NARROW_ADD, p->body->calls[sum].ins, 2);
-  p->left_out[sum] = true;
-  return true;
+  if (!glow_lane_casts(c, GLOW_KIND_DOUBLE, GLOW_KIND_FLOAT))
+    return;
+  const uint32_t all = call_of(p, c->ins[0], 1);
+  if (all == UINT32_MAX || arithmetic_of(&p->body->calls[all], GLOW_KIND_DOUBLE) != GLOW_PAIR_ADD)
+    return;
+  const uint32_t *ins = p->body->calls[all].ins;
+  for (uint32_t i = 0; i < 2; i++) {
+    const uint32_t two = call_of(p, ins[i], 1);
+    if (two == UINT32_MAX || arithmetic_of(&p->body->calls[two], GLOW_KIND_DOUBLE) != GLOW_PAIR_ADD)
+      continue;
+    const uint32_t *x = p->body->calls[two].ins;
+    become(p, k, GLOW_BODY_NARROW_SUM, (uint32_t[]){x[0], x[1], ins[1 - i]}, 3);
+    p->left_out[all] = p->left_out[two] = true;
+    return;
+  }
 }
 
 /* ---- The body -------------------------------------------------------------------------------- */
@@ -157,10 +165,12 @@ GlowBody glow_pair_calls(GlowArena *arena, const GlowBody *body) {
   GlowBody to = *body;
   for (uint32_t k = 0; k < body->ncalls; k++)
     calls[k] = body->calls[k];
-  for (uint32_t k = 0; k < body->ncalls; k++) /* before their products are pairs */
+  for (uint32_t k = 0; k < body->ncalls; k++) { /* before parts of them are pairs */
     join_cube(&p, k);
+    join_sum(&p, k);
+  }
   for (uint32_t k = 0; k < body->ncalls; k++)
-    if (calls[k].lane && !left_out[k] && !join_products(&p, k) && !join_narrow(&p, k))
+    if (calls[k].lane && !left_out[k] && !join_products(&p, k))
       pair_call(&p, k);
   to.ncalls = 0;
   for (uint32_t v = 0; v < values; v++) {

@@ -52,13 +52,15 @@ INLINE void cube(float *restrict r, const float *restrict a) {
 }
 GLOW_BLOCK(cube, 1, BLOCK_ROW(float, 0), cube(BLOCK_OUT(float), BLOCK_IN(float, 0)))
 
-INLINE void narrow_add(float *restrict r, const double *restrict a, const double *restrict b) {
-  GLOW_LANES for (int l = 0; l < GLOW_VL; l++) r[l] = (float)(a[l] + b[l]);
+INLINE void narrow_sum(float *restrict r, const double *restrict a, const double *restrict b,
+                       const double *restrict c) {
+  GLOW_LANES for (int l = 0; l < GLOW_VL; l++) r[l] = (float)(a[l] + b[l] + c[l]);
 }
-GLOW_BLOCK(narrow_add, 2, BLOCK_ROW(double, 0) BLOCK_ROW(double, 1),
-           narrow_add(BLOCK_OUT(float), BLOCK_IN(double, 0), BLOCK_IN(double, 1)))
+GLOW_BLOCK(narrow_sum, 3, BLOCK_ROW(double, 0) BLOCK_ROW(double, 1) BLOCK_ROW(double, 2),
+           narrow_sum(BLOCK_OUT(float), BLOCK_IN(double, 0), BLOCK_IN(double, 1),
+                      BLOCK_IN(double, 2)))
 
 #define NAME(T, first, second) glow_block_pair_##first##_##second##_##T,
 GlowBlockFn *const glow_pair_blocks[] = {
     FIRSTS(NAME, float) FIRSTS(NAME, double) glow_block_add_products, glow_block_sub_products,
-    glow_block_cube, glow_block_narrow_add};
+    glow_block_cube, glow_block_narrow_sum};
