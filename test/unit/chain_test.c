@@ -1,4 +1,4 @@
-/* Plans for chains of stages against all plans that there are: 600 random chains of up to 7 stages.
+/* Plans for chains of stages against all plans that there are: 600 random chains of up to 8 stages.
  * A plan is a tree, whose peak and cost are taken from the tree itself. There are as many slots as
  * bytes, so sizes are not rounded. */
 #include <stdio.h>
@@ -18,7 +18,7 @@ typedef struct Plan {
   int64_t cost, peak;
 } Plan;
 
-enum { MOST = 7, PLANS = 1 << 14 };
+enum { MOST = 8, PLANS = 1 << 16 };
 
 /* All plans for stages i to j that no other plan beats in both cost and peak; returns how many. */
 static uint32_t enumerate(const GlowChainStage *s, uint32_t i, uint32_t j, Plan *out) {
