@@ -24,10 +24,15 @@
   "fixpoint(constant-fold,simplify-control,hoist-invariant,hoist-accumulation," SIMPLIFY           \
   ",cse,fold-bn,fold-input,merge-affine," CONVOLVE "," MOVE ",dce)"
 
+/* Makes integers of what a model quantizes: before anything is folded into its weights. */
+#define INTEGERS                                                                                   \
+  "type-quantized,merge-quantize,sink-quantize,merge-quantize,clip-in-steps,recognize-integer,"    \
+  "scale-in-steps,offset-binary"
+
 /* Finds operators in nodes that spell them out: before anything moves into neighbours, or is
  * lowered. */
 #define RECOGNIZE                                                                                  \
-  "constant-fold,cse,simplify-transpose,dilate-conv,recognize-softmax,"                            \
+  "constant-fold,cse,simplify-transpose," INTEGERS ",dilate-conv,recognize-softmax,"               \
   "recognize-unshifted-softmax,recognize-logsumexp,recognize-layer-norm,recognize-rms-norm,"       \
   "fold-layer-norm,recognize-leaky-relu,recognize-gelu,recognize-activation,"                      \
   "recognize-attention,tile-attention,matrix-chain,fuse-products,fold-mul-add,"                    \

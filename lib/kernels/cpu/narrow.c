@@ -301,8 +301,11 @@ INLINE void narrow_row(const Unit *u, const DotA *x, int64_t col, int64_t column
   const int8_t *w = u->w + col / DOT_PANEL * u->panel + col % DOT_PANEL * DOT_GROUP;
   const int64_t wide = p->tiles - p->narrow;
   int64_t at = 0;
+  Unit tile = *u;
+  if (columns <= DOT_PANEL)
+    tile.panel = 0; /* no panel need be behind this one; nobody reads what the tile gives there */
 #define PART(n)                                                                                    \
-  narrow_tile(n, u, x + at * p->sw * u->pixel, w, u->start + col, sums);                           \
+  narrow_tile(n, &tile, x + at * p->sw * u->pixel, w, u->start + col, sums);                       \
   narrow_finish(u, n, col, columns, sums, y + at * p->yw * size, add + at * p->aw);                \
   at += n
   ROLLED for (int64_t i = 0; i < wide; i++) { PART(p->cols); }
