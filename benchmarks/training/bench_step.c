@@ -8,7 +8,7 @@
 #include "backend/backends.h"
 #include "driver/model.h"
 #include "support/process.h"
-#include "train/feed.h"
+#include "driver/feed.h"
 #include "train/score.h"
 
 enum { FIRST_STEPS = 5 };

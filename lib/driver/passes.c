@@ -31,6 +31,8 @@ static const GlowPass passes[] = {
 
 const GlowPassTable glow_passes = {.passes = passes,
                                    .count = sizeof passes / sizeof *passes,
+                                   .named = glow_named_pipelines,
+                                   .nnamed = GLOW_NAMED_PIPELINES,
                                    .pipeline = glow_pipeline_text,
                                    .to_programs = "irgen",
                                    .retarget = "retarget"};

@@ -9,6 +9,7 @@
 #include "driver/passes.def"
 #undef PASS
 
+enum { GLOW_NAMED_PIPELINES = 1 };
 extern const GlowPassTable glow_passes;
 /* The table for people, then the named pipelines. */
 void glow_passes_print(GlowText *out);
@@ -21,6 +22,7 @@ void glow_passes_print(GlowText *out);
 GlowPipeline *glow_pipeline_to_programs(const GlowModule *m, int optimization, GlowMath math);
 
 /* ---- pipelines.c, for the table -------------------------------------------------------------- */
+extern const GlowNamedPipeline glow_named_pipelines[GLOW_NAMED_PIPELINES];
 const char *glow_pipeline_text(GlowContext *ctx, const char *target, GlowLevel level,
                                int optimization);
 void glow_pipelines_print(GlowText *out);

@@ -51,6 +51,12 @@ static const char *const graph_pipelines[] = {
     "," KERNELS,
 };
 
+const GlowNamedPipeline glow_named_pipelines[GLOW_NAMED_PIPELINES] = {
+    /* A graph with as few nodes as possible and none lowered: what is profiled and quantized. */
+    {"prepare", "inline,drop-layouts," RECOGNIZE
+                ",fold-bn,fold-input,merge-affine,constant-fold," SIMPLIFY "," MOVE ",cse,dce"},
+};
+
 /* One loop for several instructions. */
 #define FUSE "fuse-epilogue,fuse-pool,stack"
 
@@ -93,6 +99,9 @@ void glow_pipelines_print(GlowText *out) {
     glow_text_printf(out, "  O%d on graphs\n      %s\n  O%d on programs\n      %s\n", i,
                      glow_pipeline_text(out->ctx, NULL, GLOW_LEVEL_GRAPH, i), i,
                      glow_pipeline_text(out->ctx, NULL, GLOW_LEVEL_PROGRAM, i));
+  for (int i = 0; i < GLOW_NAMED_PIPELINES; i++)
+    glow_text_printf(out, "  %s\n      %s\n", glow_named_pipelines[i].name,
+                     glow_named_pipelines[i].passes);
   glow_text_puts(out, "  -exact leaves their bounded passes out; unsafe ones run only with "
                       "-fast-math.\n");
 }

@@ -42,7 +42,8 @@ static bool choose_reader(GlowSamples *s, const GlowInput *in, const char *selec
   if (selection)
     return glow_samples_csv(s, in, selection);
   glow_error(s->ctx, glow_loc_file(s->ctx, s->name),
-             "this is neither .npy nor IDX; of safetensors say FILE:KEY, of CSV FILE:COLUMNS, of a "
+             "this is neither a picture nor .npy nor IDX; of safetensors say FILE:KEY, of CSV "
+             "FILE:COLUMNS, of a "
              "text FILE:window=N");
   return false;
 }
@@ -60,7 +61,14 @@ GlowSamples *glow_samples_take(GlowContext *ctx, GlowInput *input, const char *s
 GlowSamples *glow_samples_open(GlowContext *ctx, const char *source, const GlowType *type,
                                const GlowImageOptions *image) {
   struct stat st;
-  const char *colon = stat(source, &st) ? strrchr(source, ':') : NULL;
+  bool found = stat(source, &st) == 0;
+  if (!found && (*source == '@' || strpbrk(source, "*?["))) {
+    GlowSamples *s = make(ctx, source, type, image);
+    return (*source == '@' ? glow_samples_listed(s, source + 1) : glow_samples_glob(s, source))
+               ? s
+               : NULL;
+  }
+  const char *colon = found ? NULL : strrchr(source, ':');
   const char *path = colon ? glow_str_n(ctx, source, (size_t)(colon - source)) : source;
   if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
     GlowSamples *s = make(ctx, path, type, image);
@@ -69,6 +77,11 @@ GlowSamples *glow_samples_open(GlowContext *ctx, const char *source, const GlowT
   GlowInput input;
   if (!glow_input_open(ctx, path, true, GLOW_NOWHERE, &input))
     return NULL;
+  if (!colon && glow_image_format(input.data, input.size) != GLOW_IMAGE_NONE) {
+    glow_input_close(&input);
+    GlowSamples *s = make(ctx, path, type, image);
+    return glow_samples_files(s, &path, 1) ? s : NULL;
+  }
   return glow_samples_take(ctx, &input, colon ? colon + 1 : NULL, type, image);
 }
 

@@ -6,6 +6,9 @@
  *   safetensors, :KEY            the same of a tensor
  *   a folder                     pictures, one folder for each class; for integers without extents
  *                                the rank of the class among the sorted names
+ *   PNG, JPEG, PNM               one sample
+ *   *.png, photo?.npy            the files that the pattern fits, by their names: pictures, or .npy
+ *   @LIST                        the files whose paths are the lines of the file LIST
  *   any text, :window=N[,next]   pieces of N bytes; with `next`, one byte further on
  *   CSV, :3 or :0-63 or :NAME    a line each; columns by number from 0, or by name
  *

@@ -85,10 +85,9 @@ static bool fits(const GlowType *found, const GlowType *wanted) {
   return same;
 }
 
-static bool read_picture(const GlowSamples *s, int64_t i, GlowTensor *sample) {
-  const Picture *p = &((const Folder *)s->source)->pictures.data[i];
-  GlowLoc at = glow_loc_file(s->ctx, p->path);
-  GlowTensor *t = decode(s, p->path);
+bool glow_samples_picture(const GlowSamples *s, int64_t i, const char *path, GlowTensor *sample) {
+  GlowLoc at = glow_loc_file(s->ctx, path);
+  GlowTensor *t = decode(s, path);
   if (!t)
     return false;
   GlowDefer release;
@@ -101,6 +100,11 @@ static bool read_picture(const GlowSamples *s, int64_t i, GlowTensor *sample) {
     ok = glow_samples_put(s, i, at, sample, e, glow_tensor_get(t, e));
   glow_defer_pop(s->ctx, &release, true);
   return ok;
+}
+
+static bool read_picture(const GlowSamples *s, int64_t i, GlowTensor *sample) {
+  const Folder *f = s->source;
+  return glow_samples_picture(s, i, f->pictures.data[i].path, sample);
 }
 
 /* ---- Opening --------------------------------------------------------------------------------- */
@@ -116,8 +120,7 @@ static bool add_class(GlowSamples *s, Folder *f, const char *path, uint32_t labe
   return true;
 }
 
-/* Pictures get the size and channels that the type asks for. */
-static bool set_size(GlowSamples *s) {
+bool glow_samples_picture_size(GlowSamples *s) {
   const GlowType *t = s->type;
   GlowImageOptions *o = &s->image;
   if (t->rank != 3 || !glow_kind_is_float(t->kind)) {
@@ -136,7 +139,7 @@ static bool set_size(GlowSamples *s) {
 
 bool glow_samples_folder(GlowSamples *s, const char *path) {
   bool labels = s->type->rank == 0 && glow_kind_is_integer(s->type->kind);
-  if (!labels && !set_size(s))
+  if (!labels && !glow_samples_picture_size(s))
     return false;
   Names classes = {0};
   if (!list(s->ctx, path, &classes))

@@ -33,8 +33,8 @@ static GlowStatus load_module(GlowSession *s, const GlowLoadOptions *options) {
     GlowOnnxOptions how = {.binds = options->binds, .nbinds = options->nbinds, .quiet = true};
     s->module = glow_onnx_import(s->ctx, &s->file, &how);
   } else if (glow_written_is((GlowBytes){s->file.data, s->file.size})) {
-    s->module = glow_written_module(s->ctx, s->file.name,
-                                    (GlowBytes){s->file.data, s->file.size}, &s->written);
+    s->module = glow_written_module(s->ctx, s->file.name, (GlowBytes){s->file.data, s->file.size},
+                                    &s->written);
   } else if (s->file.size && !glow_text_is_module(s->file.data, s->file.size)) {
     glow_error(s->ctx, glow_loc_file(s->ctx, s->file.name),
                "this is neither an ONNX model nor a text of a module");
@@ -159,20 +159,35 @@ static bool put_batch(GlowSession *s, GlowText *text, const GlowNameList *names,
   return true;
 }
 
-GlowStatus glow_session_bind_batch(GlowSession *s, int64_t batch) {
-  GlowNameList names = {0};
-  glow_session_names(s, false, &names);
+static GlowStatus bind_batch(GlowSession *s, const GlowNameList *names, int64_t batch) {
   GlowText text;
   glow_text_init(&text, s->ctx);
   GlowDefer defer;
   glow_defer_push(s->ctx, &defer, glow_text_release_fn, &text);
   GlowStatus status = GLOW_OK;
-  for (uint32_t i = 0; i < names.count && status == GLOW_OK; i++)
-    status = put_batch(s, &text, &names, i, batch) ? GLOW_OK : GLOW_BAD_INPUT;
+  for (uint32_t i = 0; i < names->count && status == GLOW_OK; i++)
+    status = put_batch(s, &text, names, i, batch) ? GLOW_OK : GLOW_BAD_INPUT;
   if (status == GLOW_OK && text.size)
     status = run_pass(s, "bind", glow_text_cstr(&text));
   glow_defer_pop(s->ctx, &defer, true);
   return status;
+}
+
+GlowStatus glow_session_bind_batch(GlowSession *s, int64_t batch) {
+  GlowNameList names = {0};
+  glow_session_names(s, false, &names);
+  return bind_batch(s, &names, batch);
+}
+
+GlowStatus glow_session_bind_first(GlowSession *s, const GlowNameList *inputs, int64_t extent) {
+  GlowNameList open = {0};
+  for (uint32_t i = 0; i < inputs->count; i++) {
+    const GlowType *type = glow_session_input_type(s, inputs->data[i]);
+    if (type && glow_type_is_tensor(type) && !type->unranked && type->rank &&
+        type->dims[0].kind == GLOW_DIM_SYMBOL)
+      glow_vec_push(s->ctx->arena, &open, inputs->data[i]);
+  }
+  return bind_batch(s, &open, extent);
 }
 
 GlowStatus glow_session_fill_inputs(GlowSession *s) {
@@ -208,6 +223,10 @@ GlowStatus glow_session_lower_all(GlowSession *s) {
   return glow_module_has_level(s->module, GLOW_LEVEL_GRAPH)
              ? run_pipeline(s, glow_pipeline_parse(s->ctx, &glow_passes, "lower<all>,dce"), false)
              : GLOW_OK;
+}
+
+GlowStatus glow_session_pass(GlowSession *s, const char *pass) {
+  return run_pipeline(s, glow_pipeline_parse(s->ctx, &glow_passes, pass), GLOW_MATH_BOUNDED);
 }
 
 GlowStatus glow_session_retarget(GlowSession *s, const char *target) {

@@ -16,7 +16,7 @@ typedef struct GlowSession {
   GlowModule *module;
   const GlowWritten *written; /* the module is that of a written executable; or NULL */
   GlowFunction *entry;
-  GlowNameList others; /* functions that are run, too: with the entry they alone are kept */
+  GlowNameList others;    /* functions that are run, too: with the entry they alone are kept */
   GlowBindings inputs;    /* owned tensors */
   GlowBindings outputs;   /* owned tensors, after glow_session_run */
   GlowBindings variables; /* owned values that the next run gives to variables */
@@ -30,8 +30,8 @@ typedef struct GlowLoadOptions {
   uint32_t nbinds;
 } GlowLoadOptions;
 
-/* Opens .onnx, .gg, .gir or a written executable (or "-"), recognised by content, verifies it and binds the dimensions
- * that `binds` names. BAD_INPUT or IO after a diagnostic. */
+/* Opens .onnx, .gg, .gir or a written executable (or "-"), recognised by content, verifies it and
+ * binds the dimensions that `binds` names. BAD_INPUT or IO after a diagnostic. */
 GlowStatus glow_session_load(GlowSession *s, GlowContext *ctx, const char *path,
                              const GlowLoadOptions *options);
 /* The same without choosing an entry. */
@@ -74,12 +74,19 @@ GlowStatus glow_session_bind(GlowSession *s);
  * none that can be bound. */
 GlowStatus glow_session_bind_batch(GlowSession *s, int64_t batch);
 
+/* Gives symbols that are the first dimension of these inputs an extent. BAD_INPUT after a
+ * diagnostic. */
+GlowStatus glow_session_bind_first(GlowSession *s, const GlowNameList *inputs, int64_t extent);
+
 /* Adds inputs of random numbers (random:1) for those that were not given. */
 GlowStatus glow_session_fill_inputs(GlowSession *s);
 
 /* Deletes the functions that neither the entry, a graph, nor the others call: nothing is made of
  * them. */
 GlowStatus glow_session_keep_entry(GlowSession *s);
+
+/* Runs one pass without options. */
+GlowStatus glow_session_pass(GlowSession *s, const char *pass);
 
 /* Makes the module one for another target, as glow-opt -target does. */
 GlowStatus glow_session_retarget(GlowSession *s, const char *target);

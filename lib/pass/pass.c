@@ -65,11 +65,14 @@ void glow_pass_table_print(const GlowPassTable *table, GlowText *out) {
 }
 
 const char *glow_pass_nearest(GlowContext *ctx, const GlowPassTable *table, const char *name) {
-  const char **names = GLOW_NEW_ARRAY(ctx->arena, const char *, table->count + 1);
+  const char **names = GLOW_NEW_ARRAY(ctx->arena, const char *, table->count + table->nnamed + 1);
+  uint32_t n = 0;
   for (uint32_t i = 0; i < table->count; i++)
-    names[i] = table->passes[i].name;
-  names[table->count] = "fixpoint";
-  return glow_nearest(name, names, table->count + 1);
+    names[n++] = table->passes[i].name;
+  for (uint32_t i = 0; i < table->nnamed; i++)
+    names[n++] = table->named[i].name;
+  names[n++] = "fixpoint";
+  return glow_nearest(name, names, n);
 }
 
 /* ---- While a pass runs ----------------------------------------------------------------------- */

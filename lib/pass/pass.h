@@ -74,10 +74,18 @@ typedef struct GlowPass {
   const GlowPassOption *options; /* ends with an entry without name */
 } GlowPass;
 
-/* The passes that pipelines may name, and what O0 to O2 stand for. */
+/* A pipeline of graphs that others may name as an item. As of O0 to O2, passes that the run does
+ * not allow are left out. */
+typedef struct GlowNamedPipeline {
+  const char *name, *passes;
+} GlowNamedPipeline;
+
+/* The passes and pipelines that pipelines may name, and what O0 to O2 stand for. */
 typedef struct GlowPassTable {
   const GlowPass *passes;
   uint32_t count;
+  const GlowNamedPipeline *named;
+  uint32_t nnamed;
   /* The pipeline, as text, that O<optimization> stands for in a module of this level and target
    * (NULL: without a target). */
   const char *(*pipeline)(GlowContext *ctx, const char *target, GlowLevel level, int optimization);

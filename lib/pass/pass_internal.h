@@ -18,6 +18,7 @@ struct GlowPipelineItem {
   uint32_t noptions;
   GlowPipelineItem *first, *last; /* FIXPOINT */
   int optimization;               /* LEVEL */
+  const GlowNamedPipeline *named; /* LEVEL: it stands for this, not for an optimization; or NULL */
   GlowPipelineItem *next;
 };
 

@@ -3,6 +3,7 @@
  *   pipeline := item (',' item)*          item := 'fixpoint' '(' pipeline ')'
  *   options  := option (';' option)*              | pass ('<' options '>')?
  *   option   := key ('=' value)?                  | 'O0' | 'O1' | 'O2' | 'O3' (which is O2)
+ *                                                 | a named pipeline
  *
  * In a value, '\' takes the next character as it is. Spaces stand anywhere between tokens. Every
  * error has a caret inside the text. */
@@ -208,6 +209,13 @@ static bool parse_fixpoint(Parser *p, GlowPipelineItem *item, const char *start,
   return true;
 }
 
+static const GlowNamedPipeline *find_named(const GlowPassTable *t, const char *name, size_t n) {
+  for (uint32_t i = 0; i < t->nnamed; i++)
+    if (strlen(t->named[i].name) == n && !memcmp(t->named[i].name, name, n))
+      return &t->named[i];
+  return NULL;
+}
+
 static GlowPipelineItem *parse_item(Parser *p, int depth) {
   skip_spaces(p);
   const char *start = p->at;
@@ -226,6 +234,12 @@ static GlowPipelineItem *parse_item(Parser *p, int depth) {
   if (n == 8 && memcmp(start, "fixpoint", n) == 0) {
     GlowPipelineItem *item = new_item(p->ctx, GLOW_ITEM_FIXPOINT);
     return parse_fixpoint(p, item, start, depth) ? item : NULL;
+  }
+  const GlowNamedPipeline *named = find_named(p->table, start, n);
+  if (named) {
+    GlowPipelineItem *item = new_item(p->ctx, GLOW_ITEM_LEVEL);
+    item->named = named;
+    return item;
   }
   GlowPipelineItem *item = new_item(p->ctx, GLOW_ITEM_PASS);
   item->pass = glow_pass_find(p->table, glow_str_n(p->ctx, start, n));
@@ -344,15 +358,20 @@ GlowPipeline *glow_pipeline_without(const GlowPipeline *p, const GlowPass *pass)
   return kept;
 }
 
-GlowPipeline *glow_pipeline_default(GlowContext *ctx, const GlowPassTable *table,
-                                    const char *target, GlowLevel level, int optimization,
-                                    GlowMath math) {
-  const char *text = table->pipeline(ctx, target, level, optimization);
+/* The passes of a text that `math` allows. */
+static GlowPipeline *parse_allowed(GlowContext *ctx, const GlowPassTable *table, const char *text,
+                                   GlowMath math) {
   GlowPipeline *whole = glow_pipeline_parse(ctx, table, text);
   GLOW_CHECK(ctx, whole, "a named pipeline does not parse");
   GlowPipeline *kept = glow_pipeline_create(ctx, table);
   copy_kept(ctx, is_allowed, &math, whole->first, &kept->first, &kept->last);
   return kept;
+}
+
+GlowPipeline *glow_pipeline_default(GlowContext *ctx, const GlowPassTable *table,
+                                    const char *target, GlowLevel level, int optimization,
+                                    GlowMath math) {
+  return parse_allowed(ctx, table, table->pipeline(ctx, target, level, optimization), math);
 }
 
 /* The module as it will be when the run reaches an item. */
@@ -372,16 +391,18 @@ static void pass_by(const GlowPipeline *p, const GlowPipelineItem *item, State *
 }
 
 /* Appends copies of `item` and of the items behind it to the list from `first` to `last`, with O0
- * to O2 expanded. */
+ * to O2 and named pipelines, which are of graphs, expanded. */
 static void resolve(const GlowPipeline *p, const GlowPipelineItem *item, State *state,
                     GlowMath math, GlowPipelineItem **first, GlowPipelineItem **last) {
   for (; item; item = item->next) {
     if (item->kind == GLOW_ITEM_LEVEL) {
       for (int level = 0; level < 2; level++) {
-        if (level == GLOW_LEVEL_GRAPH ? !state->graph : !state->program)
+        if (level == GLOW_LEVEL_GRAPH ? !state->graph : !state->program || item->named)
           continue;
-        const GlowPipeline *meant = glow_pipeline_default(
-            p->ctx, p->table, state->target, (GlowLevel)level, item->optimization, math);
+        const GlowPipeline *meant =
+            item->named ? parse_allowed(p->ctx, p->table, item->named->passes, math)
+                        : glow_pipeline_default(p->ctx, p->table, state->target, (GlowLevel)level,
+                                                item->optimization, math);
         for (const GlowPipelineItem *i = meant->first; i; i = i->next)
           append_item(first, last, copy_item(p->ctx, i));
       }
@@ -427,7 +448,9 @@ static void print_items(const GlowPipelineItem *item, GlowText *out) {
   for (const GlowPipelineItem *i = item; i; i = i->next) {
     if (i != item)
       glow_text_putc(out, ',');
-    if (i->kind == GLOW_ITEM_LEVEL) {
+    if (i->kind == GLOW_ITEM_LEVEL && i->named) {
+      glow_text_puts(out, i->named->name);
+    } else if (i->kind == GLOW_ITEM_LEVEL) {
       glow_text_printf(out, "O%d", i->optimization);
     } else if (i->kind == GLOW_ITEM_FIXPOINT) {
       glow_text_puts(out, "fixpoint(");

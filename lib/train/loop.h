@@ -6,8 +6,8 @@
 
 #include <signal.h>
 
+#include "driver/feed.h"
 #include "train/checkpoint.h"
-#include "train/feed.h"
 #include "train/finite.h"
 #include "train/log.h"
 #include "train/score.h"

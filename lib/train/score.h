@@ -2,8 +2,8 @@
 #ifndef GLOW_TRAIN_SCORE_H
 #define GLOW_TRAIN_SCORE_H
 
+#include "driver/feed.h"
 #include "exec/runnable.h"
-#include "train/feed.h"
 
 typedef struct GlowScore {
   GlowStr name;

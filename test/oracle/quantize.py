@@ -118,6 +118,40 @@ def dynamic_quantize_linear(g):
                    [Result("u8", want), Result("float", scale), Result("u8", np.array(zero))], ulps=0)
 
 
+def range_state(data):
+    """Bins, count, exponent, bits of the smallest and largest element, NaN, infinities, and two zeros."""
+    data = np.asarray(data, np.float32).ravel()
+    finite = data[np.isfinite(data)].astype(np.float64) + 0.0
+    state = np.zeros(4104, np.int64)
+    state[4100:4102] = np.isnan(data).sum(), np.isinf(data).sum()
+    if not finite.size:
+        return state
+    e = next(e for e in range(-126, 129) if all(-2.0**e <= v < 2.0**e for v in finite))
+    for v in finite:
+        state[int(np.floor(np.ldexp(v, 11 - e))) + 2048] += 1
+    ends = np.array([finite.min(), finite.max()], np.float32).view(np.uint32)
+    state[4096:4100] = finite.size, e, ends[0], ends[1]
+    return state
+
+
+@oracle("ObserveRange")
+def observe_range(g):
+    """One tensor and then another; that the order does not count follows from the expectation."""
+    zeros = Tensor("i64", np.zeros(4104, np.int64))
+    for low, high in ((None, None), (-1e-3, 1e-3), (0.0, 3.0), (-2.0**100, 2.0**100), (-1e-40, 1e-40)):
+        x, y = (g.tensor("float", g.shape(), low=low, high=high) for _ in range(2))
+        want = range_state(np.concatenate([x.data.ravel(), y.data.ravel()]))
+        yield Case([x, y, zeros], [Result("i64", want)],
+                   body=["%s = ObserveRange($0, $2)", "%r0 = ObserveRange($1, %s)"])
+    for edge in (2.0, -2.0, np.nextafter(np.float32(2), np.float32(0)), -0.0, 2.0**-149, -2.0**-126):
+        x = Tensor("float", np.array([edge], np.float32))
+        yield Case([x, zeros], [Result("i64", range_state(x.data))])
+    bad = np.zeros(4104, np.int64)
+    bad[4096:4098] = 1, 129
+    yield Case([Tensor("float", np.ones(3)), Tensor("i64", bad)], error="value is not allowed")
+    yield Case([Tensor("float", np.ones(3)), Tensor("i64", np.zeros(4096, np.int64))], error="State must have type")
+
+
 def matrices(g):
     batch = [g.integer(1, 3) for _ in range(g.integer(0, 2))]
     m, k, n = (g.integer(1, 5) for _ in range(3))

@@ -149,6 +149,7 @@ static void describe_machine(GlowContext *ctx, GlowCommand *command) {
 
 static GlowStatus body(GlowContext *ctx, int argc, char **argv) {
   GlowRunCommand c = {.model = GLOW_MODEL_DEFAULTS(GLOW_DEFAULT_BACKEND, GLOW_TIER_AUTO),
+                      .verdict = {.accuracy = -1, .agreement = -1, .cosine = -2},
                       .rtol = 1e-3,
                       .atol = 1e-7,
                       .error_limit = 20};
@@ -191,6 +192,23 @@ static GlowStatus body(GlowContext *ctx, int argc, char **argv) {
       {.name = "atol", .value = "X",
        .help = "absolute tolerance of --expect and --test-data (1e-7)", .kind = GLOW_OPT_DOUBLE,
        .target = &c.atol, .two_dashes = true},
+      GLOW_OPTION_HEADING("Runs on samples"),
+      {.name = "each", .value = "NAME=SOURCE",
+       .help = "run on each sample: of a pattern for files, of FILE.npy, of @LIST, or as glow-train --data takes it",
+       .kind = GLOW_OPT_REPEAT, .target = &c.each, .two_dashes = true},
+      {.name = "ranges", .value = "FILE",
+       .help = "write what the values of the graph were, for -quantize; implies -exact",
+       .kind = GLOW_OPT_STRING, .target = &c.ranges, .two_dashes = true},
+      {.name = "truth", .value = "FILE", .help = "count how often the first output is right: a label for each sample",
+       .kind = GLOW_OPT_STRING, .target = &c.truth, .two_dashes = true},
+      {.name = "against", .value = "MODEL", .help = "compare the outputs with those of another model on the same samples",
+       .kind = GLOW_OPT_STRING, .target = &c.against, .two_dashes = true},
+      {.name = "min-accuracy", .value = "X", .help = "exit status 1 if a smaller share of the labels is right",
+       .kind = GLOW_OPT_DOUBLE, .target = &c.verdict.accuracy, .two_dashes = true},
+      {.name = "min-agreement", .value = "X", .help = "exit status 1 if the models agree on a smaller share of the samples",
+       .kind = GLOW_OPT_DOUBLE, .target = &c.verdict.agreement, .two_dashes = true},
+      {.name = "min-cosine", .value = "X", .help = "exit status 1 if a sample's output has a smaller cosine with that of the other model",
+       .kind = GLOW_OPT_DOUBLE, .target = &c.verdict.cosine, .two_dashes = true},
       GLOW_OPTION_HEADING("How it runs"),
       {.name = "backend", .value = "NAME",
        .help = "cpu (the default where it is built): machine code, implies -O2; or interp", .kind = GLOW_OPT_STRING,
@@ -234,9 +252,11 @@ static GlowStatus body(GlowContext *ctx, int argc, char **argv) {
   }
   if (!glow_image_flags_read(ctx, &c.pictures, &c.image))
     return GLOW_BAD_USAGE;
-  if (!glow_remarks_begin(ctx, &c.model.remarks))
+  if (!glow_run_check_each(ctx, &c) || !glow_remarks_begin(ctx, &c.model.remarks))
     return GLOW_BAD_USAGE;
-  return glow_remarks_end(ctx, run_model(ctx, &c, positional.data[0]));
+  const char *path = positional.data[0];
+  return glow_remarks_end(ctx, c.each.count ? glow_run_each(ctx, &c, path)
+                                            : run_model(ctx, &c, path));
 }
 
 int main(int argc, char **argv) { return glow_tool_main("glow-run", argc, argv, body); }

@@ -2,12 +2,15 @@
 #ifndef GLOW_TOOLS_GLOW_RUN_H
 #define GLOW_TOOLS_GLOW_RUN_H
 
+#include "driver/judge.h"
 #include "driver/model.h"
 #include "driver/pictures.h"
 
 typedef struct GlowRunCommand {
   GlowModelFlags model;
-  GlowStrList inputs, expects;
+  GlowStrList inputs, expects, each;
+  const char *ranges, *truth, *against; /* with --each */
+  GlowVerdict verdict;
   const char *output_dir, *labels, *test_data, *trace, *state, *save_state;
   GlowImageFlags pictures;
   double rtol, atol;
@@ -42,6 +45,10 @@ GlowStatus glow_run_check_test_outputs(GlowSession *s, const GlowRunCommand *c);
 /* --profile: runs until a run is as fast as those before, prints where its time went and keeps its
  * outputs; --trace writes the same as a Chrome trace. */
 GlowStatus glow_run_profile(GlowSession *s, GlowRunnable *r, const GlowRunCommand *c);
+/* Whether the options about samples fit together; an error, if not. */
+bool glow_run_check_each(GlowContext *ctx, const GlowRunCommand *c);
+/* --each NAME=SOURCE: runs the model on samples, for --ranges, --truth, --against, --output-dir. */
+GlowStatus glow_run_each(GlowContext *ctx, const GlowRunCommand *c, const char *path);
 /* --verbose: says on stderr what ran, the seconds of each stage, and bytes. */
 void glow_run_tell(const GlowRun *run, const GlowRunnable *r);
 

@@ -1,6 +1,7 @@
 /* Inference and verification of ONNX's quantized operators: QuantizeLinear and its kin, and the
  * products of quantized tensors, whose scales and zero points are operands. */
 #include "ir/infer/hooks.h"
+#include "num/range.h"
 
 static bool wrong_type(const GlowNode *n, const char *name, const GlowType *t,
                        const char *expected) {
@@ -101,6 +102,19 @@ bool glow_infer_dynamic_quantize_linear(GlowInfer *in) {
   glow_infer_put(in, 0, glow_type_with_kind(in->ctx, x, GLOW_KIND_U8));
   glow_infer_put(in, 1, glow_type_scalar(in->ctx, x->kind));
   glow_infer_put(in, 2, glow_type_scalar(in->ctx, GLOW_KIND_U8));
+  return true;
+}
+
+/* ---- ObserveRange ---------------------------------------------------------------------------- */
+
+bool glow_infer_observe_range(GlowInfer *in) {
+  const GlowType *state = in->in[GLOW_OBSERVE_RANGE_IN_STATE];
+  int64_t size = GLOW_RANGE_SIZE;
+  const GlowType *type = glow_type_exact(in->ctx, GLOW_KIND_I64, 1, &size);
+  if (state->layout || !glow_type_meet(in->ctx, state, type))
+    return glow_infer_error(in, "State must have type %s, but has %s", glow_type_str(in->ctx, type),
+                            glow_type_str(in->ctx, state));
+  glow_infer_put(in, 0, type);
   return true;
 }
 

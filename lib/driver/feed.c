@@ -1,9 +1,20 @@
 /* See feed.h. */
-#include "train/feed.h"
+#include "driver/feed.h"
 
 #include <string.h>
 
 #include "analysis/access.h"
+
+GlowStatus glow_feed_bind(GlowSession *s, const char *const *sources, uint32_t count) {
+  GlowNameList names = {0};
+  for (uint32_t i = 0; i < count; i++) {
+    GlowStr name = NULL;
+    if (!glow_session_split(s, sources[i], &name))
+      return GLOW_BAD_INPUT;
+    glow_vec_push(s->ctx->arena, &names, name);
+  }
+  return glow_session_bind_first(s, &names, 1);
+}
 
 /* The type of one sample of an input. NULL after a diagnostic. */
 static const GlowType *sample_type(const GlowFeed *f, const GlowStorage *st, GlowStr name,

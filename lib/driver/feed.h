@@ -1,6 +1,6 @@
 /* Feeds: the inputs of a function, of which each run gets a batch of samples. */
-#ifndef GLOW_TRAIN_FEED_H
-#define GLOW_TRAIN_FEED_H
+#ifndef GLOW_DRIVER_FEED_H
+#define GLOW_DRIVER_FEED_H
 
 #include "driver/samples.h"
 #include "driver/session.h"
@@ -12,6 +12,9 @@ typedef struct GlowFeed {
   int64_t count, batch;            /* samples there are; samples of a run */
 } GlowFeed;
 
+/* Gives symbols that are the first extent of inputs with sources the size 1. BAD_INPUT after a
+ * diagnostic. */
+GlowStatus glow_feed_bind(GlowSession *s, const char *const *sources, uint32_t count);
 /* Opens the sources NAME=SOURCE of the inputs of the session's entry. An input without a source has
  * a value that the session was given. `option`: what the command line calls sources, for messages.
  * BAD_INPUT after diagnostics: no data for an input, sources of different lengths, inputs of
