@@ -1,0 +1,88 @@
+/* The options of -quantize. */
+#include <math.h>
+#include <string.h>
+
+#include "transforms/quantize/quantize.h"
+
+/* The place of a word among `words`; -1 after an error. */
+static int choose(GlowPassRun *run, const char *option, const char *text, const char *const *words,
+                  uint32_t count) {
+  const char *list = "";
+  for (uint32_t i = 0; i < count; i++) {
+    if (!strcmp(text, words[i]))
+      return (int)i;
+    list = glow_str_printf(run->ctx, "%s%s%s", list, i ? ", " : "", words[i]);
+  }
+  glow_error(run->ctx, GLOW_NOWHERE, "-%s: %s=%s is none of %s", run->pass->name, option, text,
+             list);
+  return -1;
+}
+
+/* Sets *value to the place of the option's word, if the option is given. */
+static bool read_word(GlowPassRun *run, const char *option, const char *const *words,
+                      uint32_t count, int *value) {
+  const char *text = glow_pass_option(run, option);
+  if (text)
+    *value = choose(run, option, text, words, count);
+  return *value >= 0;
+}
+
+static bool read_number(GlowPassRun *run, const char *option, const char *text, double least,
+                        double most, double *value) {
+  char *end;
+  *value = glow_parse_double(text, &end);
+  if (end != text && !*end && *value >= least && *value <= most)
+    return true;
+  glow_error(run->ctx, GLOW_NOWHERE, "-%s: %s: '%s' is no number from %g to %g", run->pass->name,
+             option, text, least, most);
+  return false;
+}
+
+/* calibrate=percentile:99.9, and the others without a number. */
+static bool read_calibration(GlowPassRun *run, GlowQuantizeOptions *o) {
+  const char *text = glow_pass_option(run, "calibrate"), *colon = text ? strchr(text, ':') : NULL;
+  GlowStr word = !text   ? "minmax"
+                 : colon ? glow_str_n(run->ctx, text, (size_t)(colon - text))
+                         : glow_str(run->ctx, text);
+  int which = choose(run, "calibrate", word, glow_calibrations, GLOW_CALIBRATIONS);
+  o->calibrate = (GlowCalibration)which;
+  o->percent = 99.99;
+  if (which < 0 || !colon)
+    return which >= 0;
+  if (o->calibrate == GLOW_CALIBRATE_PERCENTILE)
+    return read_number(run, "calibrate=percentile", colon + 1, 50, 100, &o->percent);
+  glow_error(run->ctx, GLOW_NOWHERE, "-%s: calibrate=%s takes no number", run->pass->name, word);
+  return false;
+}
+
+bool glow_quantize_read_options(GlowPassRun *run, GlowQuantizeOptions *o) {
+  static const char *const kinds[] = {"u8", "i8"}, *const weights[] = {"pairs", "8", "7"},
+                           *const parts[] = {"channel", "tensor"};
+  int scheme = GLOW_SCHEME_ASYMMETRIC, kind = 0, bits = GLOW_WEIGHTS_PAIRS, part = 0;
+  const char *path = glow_pass_option(run, "ranges"), *tie = glow_pass_option(run, "tie");
+  *o = (GlowQuantizeOptions){.tie = 4,
+                             .keep = glow_globs_read(run, glow_pass_option(run, "keep")),
+                             .nodes = glow_globs_read(run, glow_pass_option(run, "nodes")),
+                             .inputs = glow_pass_option(run, "inputs") != NULL,
+                             .outputs = glow_pass_option(run, "outputs") != NULL,
+                             .partial = glow_pass_option(run, "partial") != NULL,
+                             .all = glow_pass_option(run, "all") != NULL,
+                             .assert_all = glow_pass_option(run, "assert-all") != NULL};
+  if (!read_calibration(run, o) ||
+      !read_word(run, "scheme", glow_quant_schemes, GLOW_QUANT_SCHEMES, &scheme) ||
+      !read_word(run, "kind", kinds, 2, &kind) || !read_word(run, "weights", weights, 3, &bits) ||
+      !read_word(run, "weight-scheme", parts, 2, &part) ||
+      (tie && !read_number(run, "tie", tie, 1, 1e9, &o->tie)))
+    return false;
+  o->scheme = (GlowQuantScheme)scheme;
+  o->kind = kind ? GLOW_KIND_I8 : GLOW_KIND_U8;
+  o->weights = (GlowWeightHow){.bits = (GlowWeightBits)bits, .tensor = part == 1};
+  if (!path) {
+    glow_error(run->ctx, GLOW_NOWHERE,
+               "-%s: ranges=FILE is missing; glow-run --each --ranges=FILE writes it",
+               run->pass->name);
+    return false;
+  }
+  o->ranges = glow_ranges_read(run->ctx, path);
+  return o->ranges != NULL;
+}

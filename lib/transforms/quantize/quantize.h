@@ -1,0 +1,87 @@
+/* What the passes that quantize share. */
+#ifndef GLOW_TRANSFORMS_QUANTIZE_H
+#define GLOW_TRANSFORMS_QUANTIZE_H
+
+#include "quantize/parameters.h"
+#include "transforms/contraction.h"
+#include "transforms/globs.h"
+
+/* How much of 8 bits the weights of a contraction use.
+ *
+ *   pairs   as much as lets no sum of two neighbouring products with bytes leave 16 bits
+ *   8       -127 to 127
+ *   7       -63 to 63 */
+typedef enum GlowWeightBits { GLOW_WEIGHTS_PAIRS, GLOW_WEIGHTS_8, GLOW_WEIGHTS_7 } GlowWeightBits;
+
+typedef struct GlowWeightHow {
+  GlowWeightBits bits;
+  bool tensor; /* one scale for all, in place of one for each channel */
+} GlowWeightHow;
+
+/* The weights of a contraction as DequantizeLinear of an `eval` constant of i8, built before its
+ * node. They must be constant. NULL after a diagnostic. */
+GlowValue *glow_quantize_weights(GlowPassRun *run, const GlowContraction *c, GlowWeightHow how);
+
+/* The options of -quantize. */
+typedef struct GlowQuantizeOptions {
+  GlowRanges *ranges;
+  GlowCalibration calibrate;
+  double percent; /* of percentile */
+  GlowQuantScheme scheme;
+  GlowKind kind;
+  GlowWeightHow weights;
+  double tie;
+  GlowGlobs keep, nodes; /* names of operators, results and nodes; no `nodes`: all */
+  bool inputs, outputs, partial, all, assert_all;
+} GlowQuantizeOptions;
+
+/* False after a diagnostic. */
+bool glow_quantize_read_options(GlowPassRun *run, GlowQuantizeOptions *o);
+
+/* A floating-point value of the function. */
+typedef struct GlowQuantValue GlowQuantValue;
+struct GlowQuantValue {
+  GlowValue *value;
+  const GlowRange *range; /* NULL: there is none */
+  GlowQuantValue *tied;   /* towards the head of the values with the same parameters; NULL: this is
+                             the head, which has the next seven fields for all of them */
+  bool ranged;            /* a value has a range; else min, max and least mean nothing */
+  double min, max;        /* what all of them need; 0 lies between */
+  double least;           /* the smallest max - min of one that is more than 0; infinite: none is */
+  bool right;             /* one is the right operand of a product: i8 with offset 0 */
+  bool leads;             /* others are tied to it */
+  const GlowRange *fixed; /* the line that gives the parameters, or NULL */
+  bool rooted;    /* a contraction computes it, or element-wise nodes on the result of one */
+  bool converted; /* Quantize and Dequantize follow it */
+};
+
+/* A node of the function, outside of regions. */
+typedef struct GlowQuantNode {
+  GlowNode *node;
+  GlowQuantForm form;
+  const char *reason; /* why it stays in float; NULL: it does not, or it has no part in it */
+} GlowQuantNode;
+
+/* Which nodes of a function work on quantized values, and which values become such. */
+typedef struct GlowQuantPlan {
+  GlowPassRun *run;
+  GlowQuantizeOptions *options;
+  GlowConstness *constness;
+  GLOW_VEC(GlowQuantNode) nodes;     /* in order */
+  GLOW_VEC(GlowQuantValue *) values; /* in the order of the text */
+  GlowMap *by_node, *by_value;       /* to a GlowQuantNode, to a GlowQuantValue */
+  bool failed;                       /* an error was reported */
+} GlowQuantPlan;
+
+/* Plans for run->function. False after diagnostics: a value that is needed has no range, or had NaN
+ * or infinities. */
+bool glow_quantize_plan(GlowQuantPlan *p);
+/* Whether n works on quantized values. */
+bool glow_quant_is_quantized(const GlowQuantPlan *p, const GlowNode *n);
+/* The value of operand i of n, if it is a floating-point one that counts; of a contraction these
+ * are X and W. NULL for others and for constants. */
+GlowQuantValue *glow_quant_operand(const GlowQuantPlan *p, const GlowNode *n, uint32_t i);
+/* The parameters of a value that is converted. */
+GlowQuantParameters glow_quant_parameters_of(const GlowQuantPlan *p, const GlowQuantValue *v);
+
+#endif

@@ -1,0 +1,100 @@
+"""Two layers for quantize-numbers.test, and what numpy makes of their quantized form.
+
+    quantize_numbers.py make DIR             writes m.gg, x.npy and for each way y-WAY.npy
+    quantize_numbers.py check FILE DIR WAY   compares the weights in a text with numpy's
+"""
+import re
+import sys
+
+import numpy as np
+
+F = np.float32
+RNG = np.random.default_rng(11)
+X = RNG.uniform(-1, 2, (50, 5)).astype(F)
+W = [RNG.normal(size=(5, 6)).astype(F), RNG.normal(size=(6, 4)).astype(F)]
+W[0][:, 2] = 0
+W[0][0:2, 3] = 1
+B = RNG.normal(size=6).astype(F)
+WAYS = {"plain": ("asymmetric", "u8", "pairs", False), "symmetric": ("symmetric", "i8", "8", False),
+        "power2": ("power2", "u8", "7", True), "bytes": ("symmetric-uint8", "u8", "pairs", True)}
+
+
+def parameters(scheme, kind, low, high):
+    least = 0 if kind == "u8" else -128
+    low, high = min(float(low), 0), max(float(high), 0)
+    if scheme == "symmetric" or (scheme == "symmetric-uint8" and low < 0):
+        return F(max(-low, high) / 127), 128 if kind == "u8" else 0, least
+    s = F((high - low) / 255)
+    if scheme == "power2":
+        s = F(2.0 ** np.ceil(np.log2(float(s))))
+    return s, int(np.clip(np.rint(least - low / float(s)), least, least + 255)), least
+
+
+def rounded(v, scheme, kind):
+    s, o, least = parameters(scheme, kind, v.min(), v.max())
+    return (np.clip(np.rint(v / s) + o, least, least + 255) - o).astype(F) * s
+
+
+def weights(w, bits, tensor):
+    top = abs(w).max(0)
+    if bits == "pairs":
+        even = np.vstack([w, np.zeros((w.shape[0] % 2, w.shape[1]), F)]).reshape(-1, 2, w.shape[1])
+        for sign in (1, -1):
+            top = np.maximum(top, np.maximum(even * F(sign), 0).sum(1).max(0))
+    top = np.full_like(top, top.max()) if tensor else top
+    s = np.maximum(top / F(63 if bits == "7" else 127), F(2.0**-60))
+    q = np.rint(w / s)
+    assert abs(q).max() <= 127
+    if bits == "pairs":
+        pairs = np.vstack([q, np.zeros((q.shape[0] % 2, q.shape[1]))]).reshape(-1, 2, q.shape[1])
+        assert np.maximum(pairs, 0).sum(1).max() <= 128 and np.minimum(pairs, 0).sum(1).min() >= -128
+    return q.astype(int), s
+
+
+def layers(scheme, kind, bits, tensor):
+    hidden = np.maximum(X.astype(np.float64) @ W[0] + B, 0).astype(F)  # the profile is that of float
+    q = [weights(w, bits, tensor) for w in W]
+    x = rounded(X, scheme, kind).astype(np.float64)
+    h = np.maximum(x @ (q[0][0] * q[0][1].astype(np.float64)) + B, 0).astype(F)
+    s, o, least = parameters(scheme, kind, hidden.min(), hidden.max())
+    h = (np.clip(np.rint(h / s) + o, least, least + 255) - o).astype(np.float64) * s
+    return h @ (q[1][0] * q[1][1].astype(np.float64))
+
+
+def listed(v):
+    return "[" + ", ".join(map(listed, v)) + "]" if v.ndim else repr(float(v))
+
+
+def make(top):
+    with open(f"{top}/m.gg", "w", encoding="utf-8") as f:
+        f.write(f"""declare {{
+  placeholder @x : float<1 x 5>
+  placeholder @y : float<1 x 4>
+  constant @w0 : float<5 x 6> = {listed(W[0])}
+  constant @w1 : float<6 x 4> = {listed(W[1])}
+  constant @b : float<6> = {listed(B)}
+}}
+func @main {{
+  %h = FullyConnected(@x, @w0, @b)
+  %r = Relu(%h)
+  %m = MatMul(%r, @w1)
+  Save(%m, @y)
+}}
+""")
+    np.save(f"{top}/x.npy", X)
+    for name, way in WAYS.items():
+        np.save(f"{top}/y-{name}.npy", layers(*way).astype(F))
+
+
+def check(path, way):
+    with open(path, encoding="utf-8") as f:
+        text = f.read()
+    for i, w in enumerate(W):
+        found = re.search(rf"@w{i}\.i8 : i8<\d+ x \d+> = (\[.*\])", text).group(1)
+        got = np.array(eval(found))  # pylint: disable=eval-used
+        want = weights(w, *WAYS[way][2:])[0]
+        assert (got == want).all(), (got, want)
+
+
+if __name__ == "__main__":
+    make(sys.argv[2]) if sys.argv[1] == "make" else check(sys.argv[2], sys.argv[3])
