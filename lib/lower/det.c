@@ -73,16 +73,14 @@ static bool eliminate(Elimination *e, GlowValue **a, GlowValue **det, GlowValue 
 static GlowNode *elimination_loop(GlowBuilder *b, const GlowNode *n, GlowValue *const *init,
                                   int64_t batch, int64_t size) {
   GlowContext *ctx = b->module->ctx;
-  GlowBlock *body =
-      glow_block_create(b->module, GLOW_LEVEL_GRAPH, b->block->names, glow_str(ctx, "body"));
+  Elimination e = {.n = n, .kind = init[0]->type->kind, .batch = batch, .size = size};
+  GlowBlock *body = glow_build_region(b, "body", &e.b);
   GlowValue *k = glow_block_add_param(body, NULL, glow_type_scalar(ctx, GLOW_KIND_I64));
   GlowValue *next[4] = {glow_block_add_param(body, NULL, glow_type_scalar(ctx, GLOW_KIND_BOOL))};
   for (uint32_t i = 0; i < 3; i++)
     next[i + 1] = glow_block_add_param(body, NULL, init[i]->type);
-  Elimination e = {glow_builder_at_end(body), n, k, init[0]->type->kind, batch, size};
-  e.b.src = b->src;
-  e.b.origin = b->origin;
   e.b.pred = b->pred;
+  e.k = k;
   if (!eliminate(&e, &next[1], &next[2], &next[3]) ||
       !glow_build_terminator(body, GLOW_OP_YIELD, next, 4))
     return NULL;

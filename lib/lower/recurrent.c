@@ -193,12 +193,10 @@ static bool read_weights(const GlowCellRule *r, uint32_t direction, bool reverse
 
 /* ---- The loop -------------------------------------------------------------------------------- */
 
-/* Fills the body; its parameters are the step, the condition, and the states. */
-static bool build_body(const GlowCellRule *r, GlowBlock *body, const GlowCellWeights *w) {
-  GlowBuilder in = glow_builder_at_end(body), *b = &in;
-  in.src = r->b->src;
-  in.origin = r->b->origin;
-  in.pred = r->b->pred;
+/* Fills the body, at b; its parameters are the step, the condition, and the states. */
+static bool build_body(const GlowCellRule *r, GlowBuilder *b, const GlowCellWeights *w) {
+  GlowBlock *body = b->block;
+  b->pred = r->b->pred;
   bool lstm = r->r.op == GLOW_OP_LSTM;
   GlowCellState s = {body->params[2], lstm ? body->params[3] : NULL};
   GlowValue *p = glow_then2(b, GLOW_OP_GATHER, w->input, body->params[0]);
@@ -227,15 +225,15 @@ static bool run_direction(const GlowCellRule *r, uint32_t direction, GlowValue *
   GlowValue *c = lstm ? initial(r, GLOW_LSTM_IN_INITIAL_C, direction) : NULL;
   if (!h || (lstm && !c) || !read_weights(r, direction, reverse, &w))
     return false;
-  GlowBlock *body =
-      glow_block_create(r->b->module, GLOW_LEVEL_GRAPH, r->b->block->names, glow_str(ctx, "body"));
+  GlowBuilder inside;
+  GlowBlock *body = glow_build_region(r->b, "body", &inside);
   GlowDim dims[2] = {r->batch, GLOW_EXACT(r->hidden)};
   const GlowType *state = glow_type_tensor(ctx, r->kind, 2, dims);
   glow_block_add_param(body, NULL, glow_type_scalar(ctx, GLOW_KIND_I64));
   glow_block_add_param(body, NULL, glow_type_scalar(ctx, GLOW_KIND_BOOL));
   for (int i = 0; i <= lstm; i++)
     glow_block_add_param(body, NULL, state);
-  if (!build_body(r, body, &w))
+  if (!build_body(r, &inside, &w))
     return false;
   GlowNodeSpec spec = {.op = GLOW_OP_LOOP,
                        .ins = (GlowValue *[]){r->trip, NULL, h, c},

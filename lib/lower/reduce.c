@@ -77,14 +77,11 @@ bool glow_lower_reduce_min(GlowBuilder *b, const GlowNode *n, GlowValue **result
 static GlowValue *scan_loop(GlowBuilder *b, const GlowNode *n, GlowOp op, GlowValue *x,
                             GlowValue *first) {
   GlowContext *ctx = b->module->ctx;
-  GlowBlock *body =
-      glow_block_create(b->module, GLOW_LEVEL_GRAPH, b->block->names, glow_str(ctx, "body"));
+  GlowBuilder in;
+  GlowBlock *body = glow_build_region(b, "body", &in);
   GlowValue *step = glow_block_add_param(body, NULL, glow_type_scalar(ctx, GLOW_KIND_I64));
   GlowValue *go = glow_block_add_param(body, NULL, glow_type_scalar(ctx, GLOW_KIND_BOOL));
   GlowValue *sum = glow_block_add_param(body, NULL, first->type);
-  GlowBuilder in = glow_builder_at_end(body);
-  in.src = b->src;
-  in.origin = b->origin;
   in.pred = b->pred;
   GlowValue *next = glow_then2(&in, op, sum, glow_build_picked(&in, x, step, 0));
   if (!next || !glow_build_terminator(body, GLOW_OP_YIELD, (GlowValue *[]){go, next, next}, 3))

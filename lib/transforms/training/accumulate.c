@@ -92,10 +92,8 @@ static GlowValue *as_slices(GlowTraining *t, const GlowNode *n, GlowValue *x) {
 /* The body: a Call for slice %i, and the sums of what it gives. */
 static GlowBlock *build_body(GlowTraining *t, const GlowFunction *g, GlowValue *const *slices,
                              GlowValue *seed, GlowValue *const *zeros) {
-  GlowBlock *body =
-      glow_block_create(t->module, GLOW_LEVEL_GRAPH, t->b.block->names, glow_str(t->ctx, "body"));
-  GlowBuilder b = glow_builder_at_end(body);
-  b.src = t->b.src;
+  GlowBuilder b;
+  GlowBlock *body = glow_build_region(&t->b, "body", &b);
   GlowValue *i = glow_block_add_param(body, glow_str(t->ctx, "slice"),
                                       glow_type_scalar(t->ctx, GLOW_KIND_I64));
   uint32_t nparams = t->loss->body->nparams, count = g->nresults;
