@@ -669,11 +669,12 @@ static void test_quantization(void) {
   free(in[0].data), free(out[0].data);
   in[0].data = x, out[0].data = q;
   out[0].quantized = true, out[0].scale = 0.5f, out[0].offset = -1;
-  CHECK(RUN(quantize, NULL, out, in) == GLOW_RUN_OK);
+  GlowQuantizeMembers by_scale = {.steps = false};
+  CHECK(RUN(quantize, &by_scale, out, in) == GLOW_RUN_OK);
   static const int8_t want[6] = {0, 2, -128, 127, -1, -2};
   CHECK(memcmp(q, want, sizeof want) == 0);
   x[0] = 0.25f, x[1] = 0.75f; /* ties to even before the offset */
-  CHECK(RUN(quantize, NULL, out, in) == GLOW_RUN_OK && q[0] == -1 && q[1] == 1);
+  CHECK(RUN(quantize, &by_scale, out, in) == GLOW_RUN_OK && q[0] == -1 && q[1] == 1);
   float back[6];
   GlowBuf to[1] = {in[0]};
   to[0].data = back;

@@ -65,6 +65,7 @@ class Reached:
 class Followed:
     def __init__(self):
         self.operators, self.passes, self.onnx = set(), set(), False
+        self.tools = set()  # by a way that meets no row of a table
 
     def __bool__(self):
         return bool(self.operators or self.passes or self.onnx)
@@ -83,12 +84,13 @@ def follow(source, tables, items, reached):
         if item.path.startswith("test/unit/"):
             reached.units.add(re.sub(r"_test\.c$", "", os.path.basename(item.path)))
         elif item.path.startswith("tools/"):
-            reached.tools.add(item.path.split("/")[1])
+            found.tools.add(item.path.split("/")[1])
         elif not rows and not item.path.startswith("test/") and "[GLOW_OP_" not in item.text:
             for user in source.users_of(item):
                 if id(user) not in seen:
                     seen.add(id(user))
                     queue.append(user)
+    reached.tools |= found.tools
     return found
 
 
@@ -217,6 +219,8 @@ class Chooser:
                                 "passes use it")
         elif not found and not path.startswith("tools/"):
             reached.wide.append(f"{path}: neither an operator nor a pass is known to use it")
+        elif found.tools and not path.startswith("tools/"):
+            reached.wide.append(f"{path}: tools use it, and not through operators and passes alone")
         else:
             reached.operators |= found.operators
             reached.passes |= found.passes
