@@ -6,9 +6,9 @@ enum { PANEL = 16, GROUP = 4, FEW_UNITS = 8, LEAST_COLUMNS = 64, LINE = 64 };
 
 static int64_t lines(int64_t bytes) { return glow_div_up(bytes, LINE) * LINE; }
 
-/* Of so many rows those that fit, as whole tiles. */
+/* Of so many rows those that fit, as whole tiles. Rows may have no elements. */
 static int64_t rows_of_block(const GlowCpuNumbers *cpu, int64_t lda, int64_t rows) {
-  int64_t fit = glow_max64(cpu->l2 / 4 / (2 * lda), 1);
+  int64_t fit = glow_max64(cpu->l2 / 4 / glow_max64(2 * lda, LINE), 1);
   int64_t tile = cpu->vl >= PANEL ? PANEL : cpu->tile_pixels;
   return glow_min64(fit > tile ? fit / tile * tile : fit, rows);
 }
