@@ -104,7 +104,8 @@ bool glow_value_splat(const GlowValue *v, GlowScalar *value) {
     *value = ((const GlowSplatMembers *)n->members)->value;
     return true;
   }
-  if (!is_constant_leaf(v) || glow_kind_info[v->type->kind].cls == GLOW_CLASS_COMPLEX)
+  if (!is_constant_leaf(v) || glow_kind_info[v->type->kind].cls == GLOW_CLASS_COMPLEX ||
+      v->type->quantized)
     return false;
   const GlowInit *init = &v->def.storage->init;
   if (init->kind == GLOW_INIT_SPLAT) {

@@ -17,7 +17,8 @@ bool glow_constness_of(GlowConstness *c, const GlowValue *v);
 /* True if n is pure, draws no random numbers and has no regions and no predicate. */
 bool glow_node_is_foldable(const GlowNode *n);
 /* If v is a splat, or a constant whose elements are known now and all the same, sets *value to that
- * number. False for all others, among them complex constants and large ones. */
+ * number. False for all others, among them complex constants, large ones, and quantized ones: these
+ * have stored integers, where the value of a quantized Splat is real. */
 bool glow_value_splat(const GlowValue *v, GlowScalar *value);
 
 #endif

@@ -238,7 +238,12 @@ static void lift(GlowPassRun *run, GlowNode *q, Nodes *todo) {
     }
   }
   const GlowType *t = q->results[0].type;
-  GlowNodeSpec spec = {.op = f->op, .ins = ins, .nins = count, .members = f->members, .types = &t};
+  GlowNodeSpec spec = {.op = f->op,
+                       .ins = ins,
+                       .nins = count,
+                       .members = f->members,
+                       .types = &t,
+                       .nresults = f->nresults};
   GlowNode *above = ok ? glow_node_create(&b, &spec) : NULL;
   if (above)
     glow_replace_by(run, q, &above->results[0], "moved Quantize up");
