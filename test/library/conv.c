@@ -343,6 +343,28 @@ void case_dot_conv(Program *p) {
   put_bytes(p, &x, &f, &y, &w, groups, nhwc);
 }
 
+/* A Convolution with a filter for each channel, in one block of channels or in the order NHWC. */
+static void put_lanes(Program *p, Shape x, Shape y, Shape f, const Windows *w, int channels) {
+  char layout[32];
+  const bool nhwc = draw(p, 2);
+  const Shape start = shape(GLOW_KIND_I32, NULL, 1, channels);
+  snprintf(layout, sizeof layout, "NCHW%dc", channels);
+  x = image(x.kind, x.dims[0], channels, w->in, 2, nhwc);
+  y = image(y.kind, y.dims[0], channels, w->out, 2, nhwc);
+  f = image(f.kind, channels, 1, w->size, 2, nhwc);
+  x.layout = y.layout = nhwc ? NULL : layout;
+  put(p, "  convolution @out @v%d, @in @v%d", declare(p, &y), declare(p, &x));
+  put(p, ", @in @v%d", declare(p, &f));
+  if (draw(p, 2))
+    put(p, ", @in @v%d", declare(p, &start));
+  else
+    put(p, ", @in none");
+  put_windows(p, w);
+  put(p, "layout = %s, group = %d, pad = %d, ", nhwc ? "NHWC" : "NCHW", channels,
+      draw_in(p, 0, 127));
+  put_shards(p);
+}
+
 void case_dot_lanes(Program *p) {
   const GlowKindSet bytes = GLOW_KIND_BIT(GLOW_KIND_I8) | GLOW_KIND_BIT(GLOW_KIND_U8);
   int channels = draw(p, 2) ? draw_channels(p, 48) : draw_in(p, 60, 150), n = draw_in(p, 1, 2);
@@ -350,6 +372,10 @@ void case_dot_lanes(Program *p) {
   const Shape x = image(draw_kind(p, bytes), n, channels, w.in, 2, true);
   const Shape y = image(GLOW_KIND_I32, n, channels, w.out, 2, true);
   Shape f = image(GLOW_KIND_I8, channels, 1, w.size, 2, true);
+  if (channels > 1 && draw(p, 2)) {
+    put_lanes(p, x, y, f, &w, channels);
+    return;
+  }
   put_bytes(p, &x, &f, &y, &w, channels, true);
 }
 

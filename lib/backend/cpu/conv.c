@@ -142,6 +142,7 @@ bool glow_select_conv(GlowSelect *s, const GlowNode *n) {
   const GlowConvolutionMembers *m = n->members;
   if (glow_node_is_narrow(n))
     return glow_node_in(n, GLOW_CONVOLUTION_IN_W)->type->layout ? glow_select_narrow_conv(s, n)
+           : glow_narrow_has_lanes(n)                           ? glow_select_narrow_lanes(s, n)
                                                                 : glow_select_plain_narrow(s, n);
   if (glow_node_pool(n, &pool) &&
       (m->strategy != GLOW_CONV_STRATEGY_WINOGRAD || !glow_winograd_can_pool(&pool) || is_plain(n)))

@@ -1,5 +1,5 @@
 /* Convolutions and products of narrow integers by filters that are packed, with the epilogues that
- * their kernel has in its stores. */
+ * their kernel has in its stores; and convolutions with a filter for each channel. */
 #include "backend/cpu/conv.h"
 #include "cpu/work.h"
 #include "ir/infer.h"
@@ -217,4 +217,49 @@ bool glow_select_narrow_product(GlowSelect *s, const GlowNode *n) {
     return glow_select_fail(s, "rows of its result have gaps");
   GlowNarrowPlaces at = {.y = y.place, .x = x.place, .w = w.place};
   return read_filter(s, &w, &p) && append(s, n, &p, &y, ROWS, &at);
+}
+
+/* ---- A filter for each channel --------------------------------------------------------------- */
+
+bool glow_narrow_has_lanes(const GlowNode *n) {
+  const GlowConvolutionMembers *m = n->members;
+  const GlowType *w = glow_node_in(n, GLOW_CONVOLUTION_IN_W)->type;
+  GlowMaxPoolMembers pool;
+  bool last = m->layout == GLOW_LAYOUT_NHWC;
+  return w->rank == 4 && !w->layout && !w->quantized && w->kind == GLOW_KIND_I8 && m->group > 1 &&
+         w->dims[0].size == (int64_t)m->group && w->dims[last ? 3 : 1].size == 1 &&
+         (last || glow_node_out(n, 0)->type->layout) && !glow_node_epilogue(n) &&
+         !glow_node_pool(n, &pool);
+}
+
+bool glow_select_narrow_lanes(GlowSelect *s, const GlowNode *n) {
+  const GlowConvolutionMembers *m = n->members;
+  const GlowValue *bias = glow_node_in(n, GLOW_CONVOLUTION_IN_B);
+  GlowView x, w, y, b = {.place = glow_place_absent()};
+  Map in, out;
+  if (!read_operands(s, n, &x, &w, &y) || !read_map(s, &x, m->layout, &in) ||
+      !read_map(s, &y, m->layout, &out) || (bias && !glow_select_dense(s, bias, &b)))
+    return false;
+  if (in.channel != 1 || out.channel != 1)
+    return glow_select_fail(s, "its channels do not lie together");
+  if (glow_view_extent(&y, 0, y.rank) == 0)
+    return true;
+  bool last = m->layout == GLOW_LAYOUT_NHWC;
+  GlowDotLanesParams p = {.images = out.images, .channels = out.channels};
+  p.oh = out.rows, p.ow = out.columns, p.ih = in.rows, p.iw = in.columns;
+  p.kh = w.dims[last ? 1 : 2], p.kw = w.dims[last ? 2 : 3];
+  p.wo = w.strides[0], p.wh = w.strides[last ? 1 : 2], p.ww = w.strides[last ? 2 : 3];
+  p.sh = glow_conv_member(m->strides, 0, 1), p.sw = glow_conv_member(m->strides, 1, 1);
+  p.dh = glow_conv_member(m->dilations, 0, 1), p.dw = glow_conv_member(m->dilations, 1, 1);
+  p.pt = glow_conv_member(m->pads, 0, 0), p.pl = glow_conv_member(m->pads, 1, 0);
+  p.xn = in.image, p.xh = in.row, p.xw = in.pixel;
+  p.yn = out.image, p.yh = out.row, p.yw = out.pixel;
+  p.x_signed = x.type->kind == GLOW_KIND_I8, p.w_signed = 1;
+  p.pad = m->pad;
+  GlowDotLanesPlaces at = {.y = y.place, .x = x.place, .w = w.place, .start = b.place};
+  at.x_zero = at.w_zero = glow_place_absent();
+  GlowSetup setup = {0};
+  glow_setup_dot_lanes(&s->cpu, &p, &setup);
+  glow_work_dot_lanes(s, n, &p, &setup, &at);
+  return true;
 }

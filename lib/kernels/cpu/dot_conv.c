@@ -148,10 +148,23 @@ INLINE GlowVecI lane_sums(const GlowDotLanesParams *p, const uint8_t *const *tap
   return acc;
 }
 
+/* What taps outside of the input read. */
+INLINE int32_t outside_of(const GlowDotLanesParams *p, const GlowDotLanesPtrs *at) {
+  return p->x_zeros ? dot_zero((const uint8_t *)at->x_zero, p->x_zeros, 0, p->x_signed)
+                    : (int32_t)p->pad;
+}
+
+/* What the sum of channel c begins with: its start, less x_zero times the sum of its weights. */
+INLINE int32_t first_sum(const GlowDotLanesPtrs *at, int64_t c, int32_t x_zero, int32_t weights) {
+  const uint32_t start = at->start ? (uint32_t)at->start[c] : 0;
+  return (int32_t)(start - (uint32_t)x_zero * (uint32_t)weights);
+}
+
 /* Weights without their zero points, as pairs of taps of a register of channels, and what sums
- * begin with: -x_zero times the sum of the weights. */
-INLINE void pack_lanes(const GlowDotLanesParams *p, int32_t *w, int32_t *start, const uint8_t *from,
-                       const uint8_t *zeros, int32_t x_zero) {
+ * begin with. */
+INLINE void pack_lanes(const GlowDotLanesParams *p, int32_t *w, int32_t *start,
+                       const GlowDotLanesPtrs *at, int32_t x_zero) {
+  const uint8_t *from = (const uint8_t *)at->w, *zeros = (const uint8_t *)at->w_zero;
   ROLLED for (int64_t c = 0; c < p->channels; c++) {
     const int32_t zero = dot_zero(zeros, p->w_zeros, c, p->w_signed);
     int32_t *to = w + c / GLOW_VL * p->pairs * GLOW_VL + c % GLOW_VL, sum = 0;
@@ -162,7 +175,7 @@ INLINE void pack_lanes(const GlowDotLanesParams *p, int32_t *w, int32_t *start, 
       *pair = t % 2 ? (int32_t)((uint32_t)*pair | (uint32_t)weight << 16) : weight & 0xffff;
       sum += weight;
     }
-    start[c] = -x_zero * sum;
+    start[c] = first_sum(at, c, x_zero, sum);
   }
 }
 
@@ -174,10 +187,10 @@ INLINE void lanes_by_pairs(const GlowDotLanesParams *params, const GlowDotLanesP
   int32_t *w = (int32_t *)(void *)scratch, *start = (int32_t *)(void *)(scratch + p.start_at);
   uint8_t *zero_row = (uint8_t *)scratch + p.zeros_at;
   const uint8_t **taps = (const uint8_t **)(void *)(scratch + p.taps_at);
-  const int32_t zero = dot_zero((const uint8_t *)at.x_zero, p.x_zeros, 0, p.x_signed);
+  const int32_t outside = outside_of(&p, &at);
   const int64_t whole = p.channels / GLOW_VL * GLOW_VL;
-  pack_lanes(&p, w, start, (const uint8_t *)at.w, (const uint8_t *)at.w_zero, zero);
-  __builtin_memset(zero_row, zero, (size_t)p.channels);
+  pack_lanes(&p, w, start, &at, p.x_zeros ? outside : 0);
+  __builtin_memset(zero_row, outside, (size_t)p.channels);
   ROLLED for (int64_t u = begin; u < end; u++) {
     const int64_t oy = u % p.oh;
     const uint8_t *x = (const uint8_t *)at.x + u / p.oh * p.xn;
@@ -281,7 +294,7 @@ INLINE int64_t first_channel(const GlowDotLanesParams *p, int64_t block) {
 }
 
 /* Weights of a block without their zero points, [columns][groups of rows][WIDE registers], and what
- * its sums begin with: -x_zero times the sum of the weights. False if one does not fit a lane. */
+ * its sums begin with. False if a weight does not fit a lane. */
 INLINE bool pack_block(const GlowDotLanesParams *p, int32_t *w, int32_t *start,
                        const GlowDotLanesPtrs *at, int64_t first, int32_t x_zero) {
   const int64_t groups = (p->kh + ROWS - 1) / ROWS;
@@ -304,7 +317,7 @@ INLINE bool pack_block(const GlowDotLanesParams *p, int32_t *w, int32_t *start,
       }
       w[(k * groups + g) * BLOCK + i] = (int32_t)lane;
     }
-    start[i] = (int32_t)((uint32_t)-x_zero * (uint32_t)sum);
+    start[i] = first_sum(at, c, x_zero, sum);
   }
   return fits;
 }
@@ -383,7 +396,7 @@ void glow_dot_lanes(const GlowDotLanesParams *params, void *const *ptrs, int64_t
   const GlowDotLanesParams p = *params;
   const GlowDotLanesPtrs at = GLOW_DOT_LANES_PTRS(ptrs);
   const int32_t bias = dot_a_bias(p.x_signed);
-  const int32_t zero = dot_zero((const uint8_t *)at.x_zero, p.x_zeros, 0, p.x_signed);
+  const int32_t outside = outside_of(&p, &at), zero = p.x_zeros ? outside : 0;
   bool fits = p.blocks > 0;
   ROLLED for (int64_t b = 0; fits && b < p.blocks; b++) {
     int32_t *w = (int32_t *)(void *)scratch + b * p.kw * ((p.kh + ROWS - 1) / ROWS) * BLOCK;
@@ -394,7 +407,7 @@ void glow_dot_lanes(const GlowDotLanesParams *params, void *const *ptrs, int64_t
     lanes_by_pairs(&p, &at, begin, end, scratch);
     return;
   }
-  __builtin_memset(scratch + p.zeros_at, zero, (size_t)p.channels);
+  __builtin_memset(scratch + p.zeros_at, outside, (size_t)p.channels);
   ROLLED for (int64_t u = begin; u < end; u++) {
     const int64_t oy = u % p.oh;
     lane_row(&p, (const uint8_t *)at.x + u / p.oh * p.xn, oy, at.y + u / p.oh * p.yn + oy * p.yh,

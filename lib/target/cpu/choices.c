@@ -53,6 +53,21 @@ static uint32_t grouped_choices(GlowContext *ctx, const GlowIsa *isa, int64_t gr
   return 1;
 }
 
+/* Maps of narrow integers with a filter for each channel: all channels are one block. */
+static uint32_t lane_choices(const GlowIsa *isa, const GlowNode *n, GlowChoice *choices,
+                             const char **why) {
+  GlowContext *ctx = n->block->module->ctx;
+  const GlowType *y = glow_node_out(n, 0)->type;
+  if (((const GlowConvolutionMembers *)n->members)->layout == GLOW_LAYOUT_NHWC)
+    return stays_plain(why, "its channels lie together");
+  int64_t channels = y->dims[1].size;
+  choices[0] =
+      (GlowChoice){.out = glow_kernel_layout(ctx, glow_find_dot_lanes(), "y", 0, isa, channels)};
+  choices[0].in[GLOW_CONVOLUTION_IN_X] =
+      glow_kernel_layout(ctx, glow_find_dot_lanes(), "x", 0, isa, channels);
+  return 1;
+}
+
 /* The filter in panels of 16 for steps of four channels. In the order NCHW all channels of a map
  * are one block, but those of an input of a few, which is copied anyway. */
 static uint32_t narrow_choices(const GlowIsa *isa, const GlowNode *n, GlowChoice *choices,
@@ -65,9 +80,13 @@ static uint32_t narrow_choices(const GlowIsa *isa, const GlowNode *n, GlowChoice
   const GlowType *w = glow_node_in(n, GLOW_CONVOLUTION_IN_W)->type;
   const GlowType *y = glow_node_out(n, 0)->type;
   bool last = m->layout == GLOW_LAYOUT_NHWC;
-  if (m->group > 1 || x->rank != 4 || w->kind != GLOW_KIND_I8 || w->quantized)
-    return stays_plain(why, "it has groups, a filter that is not of i8, or not two spatial axes");
+  if (x->rank != 4 || w->kind != GLOW_KIND_I8 || w->quantized)
+    return stays_plain(why, "it has a filter that is not of i8, or not two spatial axes");
   int64_t in = w->dims[last ? 3 : 1].size, out = w->dims[0].size;
+  if (m->group > 1 && in == 1 && out == (int64_t)m->group && glow_type_elements(y) > 0)
+    return lane_choices(isa, n, choices, why);
+  if (m->group > 1)
+    return stays_plain(why, "it has groups of several channels, or no elements");
   if (out < 2 || glow_type_elements(y) == 0 || glow_type_elements(w) == 0)
     return stays_plain(why, "it has few filters, or no elements");
   choices[0] = (GlowChoice){.packed = 1u << GLOW_CONVOLUTION_IN_W};

@@ -75,6 +75,22 @@ static GlowValue *moved(Integer *g, GlowNode *n, Stored *s) {
   return glow_then(&g->e.builder, n->op, ins, n->noperands, n->members);
 }
 
+static const GlowTensor *tensor_of(const Integer *g, const GlowValue *v) {
+  return v->kind == GLOW_VALUE_STORAGE && v->def.storage->cls == GLOW_CONSTANT
+             ? glow_values_get(g->values, v->def.storage)
+             : NULL;
+}
+
+/* Whether zero points are all 0. */
+static bool is_zero(const Integer *g, const GlowValue *zeros) {
+  const GlowTensor *t = tensor_of(g, zeros);
+  int64_t count = t ? glow_tensor_elements(t) : 0, i = 0;
+  while (i < count && glow_tensor_get_int(t, i) == 0)
+    i++;
+  double z;
+  return t ? i == count : glow_value_number(g->values, zeros, &z) && z == 0;
+}
+
 /* Finds the integers behind the constant v and copies what makes them to the eval block. */
 static bool find_stored(Integer *g, GlowValue *v, Stored *s, int depth) {
   v = inside(v);
@@ -91,8 +107,7 @@ static bool find_stored(Integer *g, GlowValue *v, Stored *s, int depth) {
     int64_t axis = m->axis < 0 ? m->axis + q->type->rank : m->axis;
     *s = (Stored){glow_eval_copy(&g->e, q), glow_eval_copy(&g->e, scale),
                   zero ? glow_eval_copy(&g->e, zero) : NULL, one_element(scale) ? -1 : axis};
-    double z;
-    if (zero && glow_value_number(g->values, zero, &z) && z == 0)
+    if (zero && is_zero(g, zero))
       s->zero = NULL;
     return true;
   }
@@ -145,12 +160,6 @@ static GlowValue *factor(Integer *g, GlowValue *w) {
 }
 
 /* ---- The bias -------------------------------------------------------------------------------- */
-
-static const GlowTensor *tensor_of(const Integer *g, const GlowValue *v) {
-  return v->kind == GLOW_VALUE_STORAGE && v->def.storage->cls == GLOW_CONSTANT
-             ? glow_values_get(g->values, v->def.storage)
-             : NULL;
-}
 
 /* Whether the scales of the bias are those of the products, to the bit. */
 static bool has_scale_of(const Integer *g, const GlowValue *bias, const GlowValue *w) {
