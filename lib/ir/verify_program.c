@@ -61,7 +61,7 @@ static int64_t reach(const GlowType *t, GlowArray strides) {
   return end;
 }
 
-/* Each view has been verified to lie inside its base. */
+/* Each view has been verified to lie inside its base, and to have elements as wide as its base. */
 GlowSpan glow_value_span(const GlowValue *v) {
   int64_t offset = 0, size = -1;
   for (const GlowNode *view; (view = glow_value_def(v, GLOW_OP_TENSORVIEW));

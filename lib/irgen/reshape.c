@@ -1,6 +1,6 @@
-/* Reshape moves no data: the result is a view of the operand's buffer. If an extent is only
- * bounded, the extents are known at run time alone; then Reshape becomes the instruction, which
- * computes them. A Relayout that leaves every element in its place becomes a view, too. */
+/* Reshape and BitCast move no data: the result is a view of the operand's buffer. If an extent is
+ * only bounded, the extents are known at run time alone; then the node becomes the instruction,
+ * which computes them. A Relayout that leaves every element in its place becomes a view, too. */
 #include "analysis/layouts.h"
 #include "irgen/irgen_internal.h"
 
@@ -14,6 +14,16 @@ bool glow_irgen_reshape(GlowIrgen *g, const GlowNode *n) {
   GlowValue *x = glow_node_in(n, GLOW_RESHAPE_IN_X);
   const GlowType *t = n->results[0].type;
   if (!glow_type_is_static(x->type) || !glow_type_is_static(t) || x->type->layout || t->layout)
+    return glow_irgen_default(g, n);
+  return view(g, n, x);
+}
+
+/* A BitCast to bool changes bytes. */
+bool glow_irgen_bit_cast(GlowIrgen *g, const GlowNode *n) {
+  GlowValue *x = glow_node_in(n, GLOW_BIT_CAST_IN_X);
+  const GlowType *t = n->results[0].type;
+  if (!glow_type_is_static(x->type) || !glow_type_is_static(t) ||
+      (t->kind == GLOW_KIND_BOOL && x->type->kind != GLOW_KIND_BOOL))
     return glow_irgen_default(g, n);
   return view(g, n, x);
 }

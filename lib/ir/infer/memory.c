@@ -36,13 +36,20 @@ static int64_t view_end(const int64_t *extents, uint32_t rank, GlowArray strides
   return last + 1;
 }
 
+/* A view may read the elements of its base as another kind of the same bits, as BitCast does.
+ * Strings have no bits, and a byte may be no bool. */
+static bool has_elements_of(const GlowType *base, const GlowType *view) {
+  const GlowKindInfo *from = &glow_kind_info[base->kind], *to = &glow_kind_info[view->kind];
+  return base->kind == view->kind || (from->bits == to->bits && from->cls != GLOW_CLASS_STRING &&
+                                      to->cls != GLOW_CLASS_STRING && view->kind != GLOW_KIND_BOOL);
+}
+
 bool glow_verify_tensorview(const GlowNode *n) {
   const GlowTensorviewMembers *m = n->members;
   GlowContext *ctx = n->block->module->ctx;
   const GlowType *base = glow_node_in(n, 0)->type, *view = n->results[0].type;
   int64_t extents[GLOW_MAX_RANK + 4], whole[GLOW_MAX_RANK + 4], end;
-  if (!glow_type_is_tensor(base) || !glow_type_is_tensor(view) || base->kind != view->kind ||
-      base->quantized != view->quantized)
+  if (!glow_type_is_tensor(base) || !glow_type_is_tensor(view) || !has_elements_of(base, view))
     return glow_verify_error(n, "%s cannot be viewed as %s", glow_type_str(ctx, base),
                              glow_type_str(ctx, view));
   if (!glow_type_is_bounded(base) || !glow_type_is_bounded(view))

@@ -22,6 +22,11 @@
   GLOW_BLOCK(                                                                                      \
       name, 3, BLOCK_ROW(A, 0) BLOCK_ROW(B, 1) BLOCK_ROW(C, 2),                                    \
       glow_lanes_##name(members, BLOCK_OUT(TO), BLOCK_IN(A, 0), BLOCK_IN(B, 1), BLOCK_IN(C, 2)))
+/* The members hold a scale. A copy outside of the loop over registers is read once: a result of
+ * bytes may alias the members. */
+#define BLOCK_SCALED(name, TO, FROM)                                                               \
+  GLOW_BLOCK(name, 1, const GlowLaneScale scale = *(const GlowLaneScale *)members;                 \
+             BLOCK_ROW(FROM, 0), glow_lanes_##name(&scale, BLOCK_OUT(TO), BLOCK_IN(FROM, 0)))
 
 /* ---- 16-bit floats: the machine's own conversions give the same bits ------------------------- */
 
@@ -235,41 +240,65 @@ static inline double clamped(double q, double offset, double low, double high) {
   return q < low ? low : q > high ? high : q;
 }
 
-/* The same for kinds of up to 16 bits, an offset within the kind, and a quotient that is not
- * rounded yet: limits are integers, so it may be clamped first. The sum with 1.5 * 2^23 is rounded
- * to an integer, whose last 16 bits are those of the number. */
-static inline uint32_t clamped_float(float q, float offset, float low, float high) {
+/* x, or 0 for NaN, between two floats. */
+static inline float bounded(float x, float least, float most) {
+  x = x == x ? x : 0;
+  x = least > x ? least : x;
+  return most < x ? most : x;
+}
+
+/* A float of at most 17 bits, rounded to an integer, modulo 2^16: the sum with 1.5 * 2^23 has no
+ * place for a fraction, and its last bits are those of the integer. */
+static inline uint32_t rounded(float q) {
   uint32_t bits;
-  low -= offset;
-  high -= offset;
-  q = q == q ? q : 0;
-  q = low > q ? low : q;
-  q = (high < q ? high : q) + 0x1.8p23F;
+  q += 0x1.8p23F;
   __builtin_memcpy(&bits, &q, sizeof bits);
   return bits;
 }
+
+/* For kinds of up to 16 bits, an offset within the kind, and a quotient that is not rounded yet:
+ * limits are integers, so the quotient may be clamped first. */
 #define ROUND_NARROW(T, q, offset, low, high)                                                      \
-  (T)(clamped_float(q, (float)(offset), low, high) + (uint32_t)(offset))
+  (T)(rounded(bounded(q, (low) - (float)(offset), (high) - (float)(offset))) + (uint32_t)(offset))
 #define ROUND_WIDE(T, q, offset, low, high)                                                        \
   (T) clamped((double)glow_rintf(q), (double)(offset), low, high)
 
-/* Quotients by a scale that all lanes share. For narrow kinds they take no division where the
- * machine has fused multiply-adds: a product by the reciprocal, corrected by its residual, which is
- * exact. The sum is the IEEE quotient wherever that is small enough to be rounded to such a kind;
- * where it is not, both are beyond the limits. No product may leave the range of float: scales that
- * are neither tiny nor huge ensure that. */
-#if GLOW_HAS_FMA
+/* A quotient of at most 17 bits by a scale that all lanes share. No division is needed where the
+ * machine has fused multiply-adds: a product by the reciprocal is corrected by its residual, which
+ * is exact. No product may leave the range of float: scales that are neither tiny nor huge ensure
+ * that. */
 static inline float quotient(float x, float scale, float inverse) {
-  float q = x * inverse;
-  q = q > 0x1p24F ? 0x1p24F : q;
-  q = q < -0x1p24F ? -0x1p24F : q;
+#if GLOW_HAS_FMA
+  const float q = x * inverse;
   return __builtin_fmaf(__builtin_fmaf(-q, scale, x), inverse, q);
-}
-#define DIVIDED_NARROW(x, scale) quotient(x, scale, inverse)
 #else
-#define DIVIDED_NARROW(x, scale) ((x) / (scale))
+  (void)inverse;
+  return x / scale;
 #endif
-#define DIVIDED_WIDE(x, scale) ((x) / (scale))
+}
+
+/* The quotients of a register by one scale, rounded, plus the offset. A narrow kind clamps x first:
+ * products of the limits and the scale are rounded once, and their quotients round to the limits
+ * again. */
+#define QUANTIZE_NARROW(T, low, high)                                                              \
+  if (s.scale > 0x1p-100F && s.scale < 0x1p100F && WITHIN(s.offset, low, high)) {                  \
+    const float inverse = 1 / s.scale, least = ((low) - (float)s.offset) * s.scale,                \
+                most = ((high) - (float)s.offset) * s.scale;                                       \
+    GLOW_LANES for (int l = 0; l < GLOW_VL; l++) r[l] =                                            \
+        (T)(rounded(quotient(bounded(x[l], least, most), s.scale, inverse)) + (uint32_t)s.offset); \
+    return;                                                                                        \
+  }
+#define QUANTIZE_WIDE(T, low, high)
+
+#define WITHIN(offset, low, high) ((double)(offset) >= (low) && (double)(offset) <= (high))
+
+/* Integers minus the offset, times the scale. A narrow kind has exact differences in float. */
+#define DEQUANTIZE_NARROW(low, high)                                                               \
+  if (WITHIN(s.offset, low, high)) {                                                               \
+    GLOW_LANES for (int l = 0; l < GLOW_VL; l++) r[l] = MINUS_NARROW(x[l], s.offset) * s.scale;    \
+    return;                                                                                        \
+  }
+#define DEQUANTIZE_WIDE(low, high)
 
 /* A difference of integers, rounded to float once. */
 #define MINUS_NARROW(x, zero) ((float)(x) - (float)(zero))
@@ -279,16 +308,9 @@ static inline float quotient(float x, float scale, float inverse) {
 #define QUANTIZED(k, T, low, high, SIZE)                                                           \
   void glow_lanes_quantize_##k##_float(const void *m, T *restrict r, const float *restrict x) {    \
     const GlowLaneScale s = *(const GlowLaneScale *)m;                                             \
-    const int usual = s.scale > 0x1p-100F && s.scale < 0x1p100F;                                   \
-    const float inverse = 1 / s.scale;                                                             \
-    (void)inverse;                                                                                 \
-    if (usual && (double)s.offset >= low && (double)s.offset <= high) {                            \
-      GLOW_LANES for (int l = 0; l < GLOW_VL; l++) r[l] =                                          \
-          ROUND_##SIZE(T, DIVIDED_##SIZE(x[l], s.scale), s.offset, low, high);                     \
-    } else {                                                                                       \
-      GLOW_LANES for (int l = 0; l < GLOW_VL; l++) r[l] =                                          \
-          ROUND_WIDE(T, x[l] / s.scale, s.offset, low, high);                                      \
-    }                                                                                              \
+    QUANTIZE_##SIZE(T, low, high);                                                                 \
+    GLOW_LANES for (int l = 0; l < GLOW_VL; l++) r[l] =                                            \
+        ROUND_WIDE(T, x[l] / s.scale, s.offset, low, high);                                        \
   }                                                                                                \
   void glow_lanes_quantize_##k##_double(const void *m, T *restrict r, const double *restrict x) {  \
     const GlowLaneScale s = *(const GlowLaneScale *)m;                                             \
@@ -313,6 +335,7 @@ static inline float quotient(float x, float scale, float inverse) {
   }                                                                                                \
   void glow_lanes_dequantize_float_##k(const void *m, float *restrict r, const T *restrict x) {    \
     const GlowLaneScale s = *(const GlowLaneScale *)m;                                             \
+    DEQUANTIZE_##SIZE(low, high);                                                                  \
     GLOW_LANES for (int l = 0; l < GLOW_VL; l++) r[l] = MINUS_WIDE(x[l], s.offset) * s.scale;      \
   }                                                                                                \
   void glow_lanes_dequantize_double_##k(const void *m, double *restrict r, const T *restrict x) {  \
@@ -320,13 +343,13 @@ static inline float quotient(float x, float scale, float inverse) {
     GLOW_LANES for (int l = 0; l < GLOW_VL; l++) r[l] =                                            \
         ((double)x[l] - (double)s.offset) * (double)s.scale;                                       \
   }                                                                                                \
-  BLOCK1(quantize_##k##_float, T, float)                                                           \
-  BLOCK1(quantize_##k##_double, T, double)                                                         \
+  BLOCK_SCALED(quantize_##k##_float, T, float)                                                     \
+  BLOCK_SCALED(quantize_##k##_double, T, double)                                                   \
   BLOCK2(offset_##k##_float, T, float, T)                                                          \
   BLOCK3(linear_##k##_float, T, float, float, T)                                                   \
   BLOCK3(linear_float_##k, float, T, float, T)                                                     \
-  BLOCK1(dequantize_float_##k, float, T)                                                           \
-  BLOCK1(dequantize_double_##k, double, T)
+  BLOCK_SCALED(dequantize_float_##k, float, T)                                                     \
+  BLOCK_SCALED(dequantize_double_##k, double, T)
 QUANTIZED(i8, int8_t, INT8_MIN, INT8_MAX, NARROW)
 QUANTIZED(i16, int16_t, INT16_MIN, INT16_MAX, NARROW)
 QUANTIZED(i32, int32_t, INT32_MIN, INT32_MAX, WIDE)
