@@ -23,55 +23,48 @@ static inline float glow_power_f(float shifted) {
   return glow_float_from_bits(glow_float_bits(shifted) << 23);
 }
 
-/* (e^r - 1 - r) / r^2 for |r| <= ln 2 / 2. */
+/* e^r = 1 + r + EXP2 r^2 + ... + EXP6 r^6 for |r| <= ln 2 / 2. */
+#define GLOW_EXP2_F 0.5f
+#define GLOW_EXP3_F 0x1.5554aep-3f
+#define GLOW_EXP4_F 0x1.55553ap-5f
+#define GLOW_EXP5_F 0x1.1229fcp-7f
+#define GLOW_EXP6_F 0x1.6cd0eep-10f
+
+/* (e^r - 1 - r) / r^2. */
 static inline float glow_exp_poly_f(float r) {
-  float p = 0x1.6cd0eep-10f;
-  p = glow_fmaf(p, r, 0x1.1229fcp-7f);
-  p = glow_fmaf(p, r, 0x1.55553ap-5f);
-  p = glow_fmaf(p, r, 0x1.5554aep-3f);
-  return glow_fmaf(p, r, 0.5f);
-}
-
-/* e^r = 1 + r + EXP2 r^2 + ... + EXP7 r^7 for |r| <= ln 2. */
-#define GLOW_EXP2_F 0x1.00000cp-1f
-#define GLOW_EXP3_F 0x1.55551p-3f
-#define GLOW_EXP4_F 0x1.5549c8p-5f
-#define GLOW_EXP5_F 0x1.112768p-7f
-#define GLOW_EXP6_F 0x1.71cc5cp-10f
-#define GLOW_EXP7_F 0x1.9bc7b2p-13f
-
-/* e^t = s^2 times the result for -176.06 <= t <= 89. With the power as two equal factors, results
- * that overflow or are subnormal round once; it costs the polynomial one degree, for |r| <= ln 2.
- */
-static inline float glow_exp_parts_f(float t, float *s) {
-  float shifted = glow_fmaf(t, 0.5f * GLOW_LOG2E_F, GLOW_BIASED_F), n = shifted - GLOW_BIASED_F;
-  float r = glow_fmaf(n, -2.0f * GLOW_LN2_HI_F, t), p = GLOW_EXP7_F;
-  r = glow_fmaf(n, -2.0f * GLOW_LN2_LO_F, r);
-  p = glow_fmaf(p, r, GLOW_EXP6_F);
+  float p = GLOW_EXP6_F;
   p = glow_fmaf(p, r, GLOW_EXP5_F);
   p = glow_fmaf(p, r, GLOW_EXP4_F);
   p = glow_fmaf(p, r, GLOW_EXP3_F);
-  p = glow_fmaf(p, r, GLOW_EXP2_F);
-  p = glow_fmaf(p, r, 1.0f);
-  *s = glow_power_f(shifted);
-  return glow_fmaf(p, r, 1.0f);
+  return glow_fmaf(p, r, GLOW_EXP2_F);
 }
-/* e^t for -176.06 <= t <= 89. At -176.06 s is 0, so what masks hide takes no product that
- * underflows, which would take many times as long; the result is 0 from -104 on. */
-static inline float glow_exp_near_f(float t) {
-  float s, p = glow_exp_parts_f(t, &s);
-  return p * s * s;
+
+/* e^t = 2^n times the result, for *shifted = n + bias, where bias is GLOW_MAGIC_F or a little more.
+ */
+static inline float glow_exp_parts_f(float t, float bias, float *shifted) {
+  *shifted = glow_fmaf(t, GLOW_LOG2E_F, bias);
+  float n = *shifted - bias, r = glow_fmaf(n, -GLOW_LN2_LO_F, glow_fmaf(n, -GLOW_LN2_HI_F, t));
+  return glow_fmaf(glow_fmaf(glow_exp_poly_f(r), r, 1.0f), r, 1.0f);
 }
+/* e^t for -87 <= t <= 88, where it is a normal number: its exponent is added as an integer. */
+static inline float glow_exp_normal_f(float t) {
+  float shifted, p = glow_exp_parts_f(t, GLOW_MAGIC_F, &shifted);
+  return glow_float_from_bits(glow_float_bits(p) + (glow_float_bits(shifted) << 23));
+}
+/* With the power as two factors, 2^(n / 2) rounded up and down, results that overflow or are
+ * subnormal round once. For n = -253, where lesser x are moved to, the second is 0: what masks hide
+ * takes no product that underflows, which would take many times as long. */
 static inline float glow_expf(float x) {
-  float t = x > 89.0f ? 89.0f : x;
-  return glow_exp_near_f(t < -176.06f ? -176.06f : t);
+  float t = x > 89.0f ? 89.0f : x, shifted;
+  float p = glow_exp_parts_f(t < -175.36f ? -175.36f : t, GLOW_MAGIC_F + 254.0f, &shifted);
+  uint32_t power = glow_float_bits(shifted) << 23, half = power >> 1 & 0xff800000u;
+  return p * glow_float_from_bits(power - half) * glow_float_from_bits(half);
 }
 
 /* e^x for x <= 0 as glow_expf has it, but +0 below -87: what attention weighs values with. */
 static inline float glow_weightf(float x) {
-  float t = x < -87.0f ? -87.0f : x, s;
-  float p = glow_exp_parts_f(t, &s);
-  return x < -87.0f ? 0.0f : p * s * s;
+  float p = glow_exp_normal_f(x < -87.0f ? -87.0f : x);
+  return x < -87.0f ? 0.0f : p;
 }
 
 /* x = 2^e (1 + f) with 1 + f in [sqrt 1/2, sqrt 2); log(1 + f) = f - f^2/2 + f^3 P(f). */

@@ -13,13 +13,12 @@
  * the exponent. */
 INLINE GlowVec vec_exp(GlowVec x, bool near) {
   typedef float Whole __attribute__((vector_size(64)));
-  const GlowVec magic = vec_splat(2.0f * GLOW_MAGIC_F), one = vec_splat(1.0f);
+  const GlowVec magic = vec_splat(GLOW_MAGIC_F), one = vec_splat(1.0f);
   const GlowVec n = vec_fma(x, vec_splat(GLOW_LOG2E_F), magic) - magic;
   (void)near;
-  GlowVec r = vec_fma(n, vec_splat(-GLOW_LN2_HI_F), x), p = vec_splat(GLOW_EXP7_F);
+  GlowVec r = vec_fma(n, vec_splat(-GLOW_LN2_HI_F), x), p = vec_splat(GLOW_EXP6_F);
   r = vec_fma(n, vec_splat(-GLOW_LN2_LO_F), r);
   r = __builtin_ia32_rangeps512_mask((Whole)r, (Whole)one, 2, (Whole)r, -1, 4);
-  p = vec_fma(p, r, vec_splat(GLOW_EXP6_F));
   p = vec_fma(p, r, vec_splat(GLOW_EXP5_F));
   p = vec_fma(p, r, vec_splat(GLOW_EXP4_F));
   p = vec_fma(p, r, vec_splat(GLOW_EXP3_F));
@@ -28,20 +27,6 @@ INLINE GlowVec vec_exp(GlowVec x, bool near) {
   return __builtin_ia32_scalefps512_mask((Whole)p, (Whole)n, (Whole)p, -1, 4);
 }
 #else
-/* The steps of glow_expf where the result is a normal number: its exponent is added as an integer.
- */
-static inline float exp_normal(float t) {
-  float shifted = glow_fmaf(t, 0.5f * GLOW_LOG2E_F, GLOW_MAGIC_F), n = shifted - GLOW_MAGIC_F;
-  float r = glow_fmaf(n, -2.0f * GLOW_LN2_HI_F, t), p = GLOW_EXP7_F;
-  r = glow_fmaf(n, -2.0f * GLOW_LN2_LO_F, r);
-  p = glow_fmaf(p, r, GLOW_EXP6_F);
-  p = glow_fmaf(p, r, GLOW_EXP5_F);
-  p = glow_fmaf(p, r, GLOW_EXP4_F);
-  p = glow_fmaf(p, r, GLOW_EXP3_F);
-  p = glow_fmaf(p, r, GLOW_EXP2_F);
-  p = glow_fmaf(glow_fmaf(p, r, 1.0f), r, 1.0f);
-  return glow_float_from_bits(glow_float_bits(p) + (glow_float_bits(shifted) << 24));
-}
 #define VECTOR_LANES                                                                               \
   _Pragma(                                                                                         \
       "clang loop vectorize(enable) interleave(disable) vectorize_width(GLOW_VL)") for (int l = 0; \
@@ -52,7 +37,7 @@ INLINE GlowVec vec_exp(GlowVec x, bool near) {
   float in[GLOW_VL], out[GLOW_VL];
   __builtin_memcpy(in, &x, sizeof in);
   if (near)
-    VECTOR_LANES out[l] = exp_normal(in[l]);
+    VECTOR_LANES out[l] = glow_exp_normal_f(in[l]);
   else
     VECTOR_LANES out[l] = glow_expf(in[l]);
   return vec_load(out);
