@@ -175,11 +175,15 @@ endfunction()
 
 # The library of one row; appends to the lists of the caller: `library`, and of the base b `parts_b`,
 # what is linked, and `rows_b`. A row with another base has the sources glow_row_sources and the table
-# alone, and calls the base's kernels for the rest.
+# alone, and calls the base's kernels for the rest, tiles through the base's table of them.
 function(glow_library_row id base name triple march dir)
   set(folder ${GLOW_KERNELS_DIR}/${name})
   file(MAKE_DIRECTORY ${folder})
   set(own)
+  set(is_base 0)
+  if(base STREQUAL id)
+    set(is_base 1)
+  endif()
   set(definitions GLOW_ROW=${id} GLOW_ROW_NAME="${name}" ${ARGN})
   foreach(source IN LISTS arg_CPU)
     if(base STREQUAL id OR source IN_LIST glow_row_sources)
@@ -187,7 +191,8 @@ function(glow_library_row id base name triple march dir)
       list(APPEND own ${folder}/library_${source}.o)
     endif()
   endforeach()
-  glow_library_file(${folder}/library_table.o ${GLOW_GEN_DIR}/kernels/library.c ${triple} ${march} -O2 ${definitions})
+  glow_library_file(${folder}/library_table.o ${GLOW_GEN_DIR}/kernels/library.c ${triple} ${march} -O2 ${definitions}
+                    GLOW_BASE=${base} GLOW_IS_BASE=${is_base})
   list(APPEND own ${folder}/library_table.o)
   if(NOT base STREQUAL id)
     glow_link_library(${folder}/library.o "${own}" ${id})

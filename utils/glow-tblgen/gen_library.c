@@ -1,7 +1,8 @@
 /* The library of a machine (lib/kernels/library.h): a file that is compiled once for each row of
- * isa.def, with its kernels. Adapters turn the addresses of a piece into a call of its kernel;
- * tables have adapters and tiles in the order of gen/target/cpu/rows.c. blocks.inc: the table of
- * functions on blocks of lanes, in the order of glow_lane_names. */
+ * isa.def, with its kernels: GLOW_ROW, whose base is GLOW_BASE; GLOW_IS_BASE: its own. Adapters turn
+ * the addresses of a piece into a call of its kernel; tables have adapters and tiles in the order of
+ * gen/target/cpu/rows.c. blocks.inc: the table of functions on blocks of lanes, in the order of
+ * glow_lane_names. */
 #include "tblgen.h"
 
 /* ---- Tiles ----------------------------------------------------------------------------------- */
@@ -29,15 +30,19 @@ static void write_form(const OpFile *file, const TileDecl *t, uint32_t form, Glo
       glow_text_printf(out, "    (Code *)glow_%s,\n", members.data[k].name.text);
 }
 
-/* In the order of glow_tiles, in one form after the other. */
+/* In the order of glow_tiles, in one form after the other. Rows of a base share its table: no source
+ * that a row has of its own has tiles. */
 static void write_tiles(const OpFile *file, GlowText *out) {
   glow_text_puts(out, "/* By number; each is called by its own type. */\n"
                       "typedef void Code(void);\n"
-                      "static Code *const tiles[] = {\n");
+                      "#define TILES_(base) glow_tiles_##base\n#define TILES(base) TILES_(base)\n"
+                      "extern Code *const TILES(GLOW_BASE)[];\n"
+                      "#if GLOW_IS_BASE\n"
+                      "Code *const TILES(GLOW_BASE)[] = {\n");
   for (uint32_t form = 0; form < tile_forms(file); form++)
     for (uint32_t i = 0; i < file->tiles.count; i++)
       write_form(file, file->tiles.data[i], form, out);
-  glow_text_puts(out, "    (Code *)0};\n\n");
+  glow_text_puts(out, "    (Code *)0};\n#endif\n\n");
 }
 
 /* M of EACH_<TILE>(M); `fixed`: NULL, or the name of such a form. */
@@ -100,7 +105,8 @@ void gen_library(const OpFile *file, GlowText *out) {
   write_tiles(file, out);
   glow_text_puts(out,
                  "static inline Code *tile_of(const GlowPieceHead *head, int which) {\n"
-                 "  return head->tiles[which] < 0 ? (Code *)0 : tiles[head->tiles[which]];\n}\n"
+                 "  const int64_t tile = head->tiles[which];\n"
+                 "  return tile < 0 ? (Code *)0 : TILES(GLOW_BASE)[tile];\n}\n"
                  "static inline char *scratch_of(const GlowPieceHead *head, void *const *ptrs, "
                  "int64_t worker) {\n"
                  "  if (head->scratch_at < 0)\n    return (char *)0;\n"
