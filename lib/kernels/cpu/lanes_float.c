@@ -5,6 +5,7 @@
 #include "lanes.h"
 
 #include "num/math_trig.h"
+#include "num/remainder.h"
 
 GlowVec glow_lanes_weight(GlowVec x);
 
@@ -52,6 +53,25 @@ GLOW_LANES_FUNCTION void glow_lanes_cos_float(const void *m, float *restrict r,
     GLOW_LANES for (int l = 0; l < GLOW_VL; l++) r[l] = sin_near(x0[l], 1);
   else
     GLOW_LANES for (int l = 0; l < GLOW_VL; l++) r[l] = glow_scalar_cos_float(m, x0[l]);
+}
+
+/* glow_fmod_f and glow_mod_f (num/math.h); a register with a quotient that is far takes them. */
+#define GLOW_OWN_MOD_FLOAT
+GLOW_LANES_FUNCTION void glow_lanes_mod_float(const void *m, float *restrict r,
+                                              const float *restrict x0, const float *restrict x1) {
+  const bool fmod = ((const GlowModMembers *)m)->fmod;
+  int32_t far = 0;
+  GLOW_LANES for (int l = 0; l < GLOW_VL; l++) far |= !glow_quotient_is_near(x0[l], x1[l]);
+  if (far) {
+    ROLLED for (int l = 0; l < GLOW_VL; l++) r[l] = glow_scalar_mod_float(m, x0[l], x1[l]);
+  } else if (fmod) {
+    GLOW_LANES for (int l = 0; l < GLOW_VL; l++) r[l] = glow_fmod_near(x0[l], x1[l]);
+  } else {
+    GLOW_LANES for (int l = 0; l < GLOW_VL; l++) {
+      const float z = glow_fmod_near(x0[l], x1[l]);
+      r[l] = z == 0 ? glow_copysignf(z, x1[l]) : (z < 0) != (x1[l] < 0) ? z + x1[l] : z;
+    }
+  }
 }
 
 /* Cubes are a product of doubles in Pow, too. Library code asks for them; compiled code knows. */
