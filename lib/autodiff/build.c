@@ -5,8 +5,9 @@
 static bool is_one(GlowDim d) { return d.kind == GLOW_DIM_EXACT && d.size == 1; }
 
 static bool is_same(GlowDim a, GlowDim b) {
-  return a.kind == b.kind && ((a.kind == GLOW_DIM_EXACT && a.size == b.size) ||
-                              (a.kind == GLOW_DIM_SYMBOL && a.symbol == b.symbol));
+  return a.kind == b.kind &&
+         ((a.kind == GLOW_DIM_EXACT && a.size == b.size) ||
+          (a.kind == GLOW_DIM_SYMBOL && a.symbol == b.symbol && a.extent == b.extent));
 }
 
 GlowValue *glow_grad_sum_to(const GlowGrad *g, GlowValue *v, uint32_t rank, const GlowDim *dims) {

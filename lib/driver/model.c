@@ -19,7 +19,7 @@ static GlowStatus check_shapes(GlowSession *s) {
   GlowStatus status = GLOW_OK;
   for (uint32_t i = 0; i < names.count; i++) {
     const GlowType *type = glow_session_input_type(s, names.data[i]);
-    if (glow_type_has_symbols(type) &&
+    if (glow_type_has_rangeless(type) &&
         !glow_bindings_take(s->ctx, &s->inputs, names.data[i], type, GLOW_NOWHERE))
       status = GLOW_BAD_INPUT;
   }

@@ -54,7 +54,7 @@ typedef struct GlowModelFlags {
    .help = "make it a program for this target, as glow-opt does; help lists them",                 \
    .kind = GLOW_OPT_STRING, .target = &(flags).target, .list = glow_targets_print},                    \
   {.name = "bind", .value = "N=8",                                                                 \
-   .help = "give an open dimension a size, or a bound with N=..8", .kind = GLOW_OPT_REPEAT,        \
+   .help = "give an open dimension a size, a bound with N=..8, or a range with N=1..8", .kind = GLOW_OPT_REPEAT,        \
    .target = &(flags).binds},                                                                      \
   {.name = "entry", .value = "NAME",                                                               \
    .help = "the function or program to run, if there are several", .kind = GLOW_OPT_STRING,        \

@@ -107,18 +107,29 @@ static void put_escaped(GlowText *text, GlowStr name) {
     glow_text_printf(text, strchr("\\;=> \t\r\n\v\f", *c) ? "\\%c" : "%c", *c);
 }
 
-/* Appends 'name=1x3x224x224' for an input whose declared type is open. */
+/* Whether extents are open that the run is to fix: symbols with a range stay open. */
+static bool has_to_bind(const GlowType *t) {
+  for (uint32_t i = 0; i < t->rank; i++)
+    if (t->dims[i].kind != GLOW_DIM_EXACT && !t->dims[i].extent)
+      return true;
+  return false;
+}
+
+/* Appends 'name=1x3x224x224' for an input whose declared type is open; '?' where it stays so. */
 static void put_shape(GlowSession *s, GlowText *text, const GlowBinding *b) {
   const GlowType *declared = glow_session_input_type(s, b->name);
   const GlowType *given = b->tensor->type;
   if (!declared || declared->cls != GLOW_TYPE_TENSOR || given->cls != GLOW_TYPE_TENSOR ||
-      glow_type_is_static(declared))
+      !(declared->unranked || has_to_bind(declared)))
     return;
   glow_text_puts(text, text->size ? ";" : "");
   put_escaped(text, b->name);
   glow_text_puts(text, given->rank ? "=" : "=scalar");
   for (uint32_t i = 0; i < given->rank; i++)
-    glow_text_printf(text, "%s%lld", i ? "x" : "", (long long)given->dims[i].size);
+    if (i < declared->rank && declared->dims[i].extent)
+      glow_text_printf(text, "%s?", i ? "x" : "");
+    else
+      glow_text_printf(text, "%s%lld", i ? "x" : "", (long long)given->dims[i].size);
 }
 
 GlowStatus glow_session_bind(GlowSession *s) {

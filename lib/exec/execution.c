@@ -219,6 +219,60 @@ static bool take_operands(GlowExecution *x, GlowState *s, const GlowTensor *cons
   return true;
 }
 
+/* The first axis, in the order of the inputs, whose extent is `symbol`. */
+static int64_t first_extent(const GlowEntry *e, const GlowTensor *const *inputs,
+                            const GlowExtent *symbol, GlowStr *name) {
+  for (uint32_t i = 0;; i++)
+    for (uint32_t a = 0; inputs[i] && a < e->values[i].type->rank; a++)
+      if (e->values[i].type->dims[a].extent == symbol) {
+        *name = e->values[i].name;
+        return inputs[i]->type->dims[a].size;
+      }
+}
+
+typedef struct Agreement {
+  const GlowEntry *entry;
+  const GlowTensor *const *inputs;
+  bool ok;
+} Agreement;
+
+/* Compares extents that one symbol names; reports those that differ. */
+static void compare_extents(GlowContext *ctx, void *arg) {
+  Agreement *g = arg;
+  for (uint32_t i = 0; i < g->entry->nvalues; i++) {
+    const GlowExecValue *v = &g->entry->values[i];
+    for (uint32_t a = 0; g->inputs[i] && a < v->type->rank; a++) {
+      GlowStr other;
+      const GlowDim *d = &v->type->dims[a];
+      int64_t size = g->inputs[i]->type->dims[a].size;
+      int64_t first = d->extent ? first_extent(g->entry, g->inputs, d->extent, &other) : size;
+      if (first == size)
+        continue;
+      glow_error(ctx, v->loc, "input '%s' has extent %lld along axis %u, but $%s is %lld by '%s'",
+                 v->name, (long long)size, a, d->symbol, (long long)first, other);
+      g->ok = false;
+    }
+  }
+}
+
+static bool has_ranges(const GlowEntry *e) {
+  for (uint32_t i = 0; i < e->nvalues; i++)
+    if (e->values[i].memory == GLOW_MEMORY_PORT && glow_type_has_symbols(e->values[i].type))
+      return true;
+  return false;
+}
+
+/* Whether inputs that name the same symbol have the same extent there. */
+static GlowStatus check_extents(GlowExecution *x, const GlowTensor *const *inputs) {
+  Agreement g = {x->entry, inputs, true};
+  if (!inputs || !has_ranges(x->entry))
+    return GLOW_OK;
+  lock(x);
+  GlowStatus status = glow_protect(x->entry->executable->ctx, compare_extents, &g);
+  unlock(x);
+  return status != GLOW_OK ? status : g.ok ? GLOW_OK : GLOW_BAD_INPUT;
+}
+
 /* What HOST steps did to extents of variables. */
 static void give_back(GlowExecution *x, GlowState *s) {
   for (uint32_t i = 0; s && i < x->entry->executable->nstorage; i++)
@@ -388,7 +442,9 @@ GlowStatus glow_execution_begin(GlowExecution *x, GlowState *s) {
 }
 
 GlowStatus glow_execution_go(GlowExecution *x, GlowState *s, const GlowTensor *const *inputs) {
-  GlowStatus status = x->entry->program ? run_counted(x, s, inputs) : run_whole(x, s, inputs);
+  GlowStatus status = check_extents(x, inputs);
+  if (status == GLOW_OK)
+    status = x->entry->program ? run_counted(x, s, inputs) : run_whole(x, s, inputs);
   if (status == GLOW_CANCELLED) /* a stop that came too late for this run ends the next one */
     atomic_store_explicit(&x->stop, false, memory_order_relaxed);
   return status;

@@ -173,7 +173,7 @@ static GlowStatus choose_entries(Make *m) {
 /* Appends the options that give extents to the symbols of a type, but for those that are known. */
 static void put_binds(GlowText *text, GlowMap *known, const GlowType *t) {
   for (uint32_t a = 0; glow_type_is_tensor(t) && a < t->rank; a++) {
-    GlowStr symbol = t->dims[a].kind == GLOW_DIM_SYMBOL ? t->dims[a].symbol : NULL;
+    GlowStr symbol = t->dims[a].extent ? NULL : t->dims[a].symbol;
     if (!symbol || glow_map_get(known, symbol))
       continue;
     glow_map_set(known, symbol, (void *)(uintptr_t)symbol);

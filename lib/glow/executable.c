@@ -39,23 +39,12 @@ size_t glow_port_align(const GlowType *t) {
   return bytes ? bytes : 1;
 }
 
-static bool fits(GlowDim d, int64_t extent) {
-  switch (d.kind) {
-  case GLOW_DIM_EXACT:
-    return extent == d.size;
-  case GLOW_DIM_BOUND:
-    return extent >= 0 && extent <= d.size;
-  default:
-    return extent >= 0;
-  }
-}
-
 int64_t glow_port_bytes(const GlowType *t, const int64_t *extents) {
   if (!extents)
     return glow_type_is_static(t) ? glow_type_bytes(t) : -1;
   GlowType exact = *t;
   for (uint32_t a = 0; a < t->rank; a++) {
-    if (!fits(t->dims[a], extents[a]))
+    if (!glow_dim_allows(t->dims[a], extents[a]))
       return -1;
     exact.dims[a] = GLOW_EXACT(extents[a]);
   }
@@ -101,9 +90,9 @@ static GlowPort describe(GlowContext *ctx, const GlowExecValue *v) {
   int64_t *low = GLOW_NEW_ARRAY(ctx->arena, int64_t, p.rank);
   int64_t *high = GLOW_NEW_ARRAY(ctx->arena, int64_t, p.rank);
   for (uint32_t a = 0; a < p.rank; a++) {
-    bool exact = t->dims[a].kind == GLOW_DIM_EXACT, bound = t->dims[a].kind == GLOW_DIM_BOUND;
-    low[a] = exact ? t->dims[a].size : 0;
-    high[a] = exact || bound ? t->dims[a].size : INT64_MAX;
+    const GlowDim *d = &t->dims[a];
+    low[a] = d->kind == GLOW_DIM_EXACT ? d->size : d->extent ? d->extent->least : 0;
+    high[a] = glow_dim_has_size(*d) ? d->size : INT64_MAX;
   }
   p.low = low;
   p.high = high;

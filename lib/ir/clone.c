@@ -118,6 +118,8 @@ GlowModule *glow_module_clone(const GlowModule *m) {
   c->producer = m->producer;
   c->path_dir = m->path_dir;
   c->elided = m->elided;
+  for (uint32_t i = 0; i < m->extents.count; i++)
+    glow_vec_push(c->arena, &c->extents, m->extents.data[i]);
   GlowArena *scratch = glow_arena_create(m->ctx);
   GlowMap *map = glow_map_create(scratch);
   for (const GlowStorage *s = m->first_storage; s; s = s->next)

@@ -116,9 +116,18 @@ static bool same_function(Pairing *p, const GlowFunction *a, const GlowFunction 
          same_block(p, a->body, b->body);
 }
 
+static bool same_extents(const GlowModule *a, const GlowModule *b) {
+  if (a->extents.count != b->extents.count)
+    return false;
+  for (uint32_t i = 0; i < a->extents.count; i++)
+    if (a->extents.data[i] != b->extents.data[i])
+      return false;
+  return true;
+}
+
 static bool same_module(Pairing *p, const GlowModule *a, const GlowModule *b) {
   if (a->name != b->name || a->version != b->version || a->target != b->target ||
-      a->producer != b->producer || a->elided != b->elided)
+      a->producer != b->producer || a->elided != b->elided || !same_extents(a, b))
     return false;
   const GlowStorage *s = a->first_storage, *t = b->first_storage;
   for (; s && t; s = s->next, t = t->next)

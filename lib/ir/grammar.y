@@ -34,7 +34,7 @@ void glow_grammar_recovered(void *grammar) { ((yyParser *)grammar)->yyerrcnt = -
 %stack_overflow { p->no_memory = true; }
 %fallback IDENT PLACEHOLDER VARIABLE CONSTANT SPLAT RANDOM RESOURCE EVAL PAYLOAD ELIDED OF FROM WRT
           FORWARD
-  KEEPING SEEDABLE YIELD RETURN NONE PRED LOC WITH AT ALLOC VIEW DEALLOC SEQ OPT BOOLEAN.
+  EXTENT STEP KEEPING SEEDABLE YIELD RETURN NONE PRED LOC WITH AT ALLOC VIEW DEALLOC SEQ OPT BOOLEAN.
 %token TAIL BAD FRAGMENT.
 
 file ::= header items.
@@ -72,6 +72,10 @@ storage ::= VARIABLE GLOBAL(N) COLON type(T) EQ init loc. {
 }
 storage ::= CONSTANT GLOBAL(N) COLON type(T) EQ init loc. {
   glow_parse_storage(p, GLOW_CONSTANT, &N, T, true);
+}
+storage ::= EXTENT SYMBOL(N) COLON RANGE(R).  { glow_parse_extent(p, &N, &R, NULL); }
+storage ::= EXTENT SYMBOL(N) COLON RANGE(R) STEP INT(S). {
+  glow_parse_extent(p, &N, &R, &S);
 }
 init ::= SPLAT(T) LPAREN scalar RPAREN.       { glow_parse_init_splat(p, &T); }
 init ::= scalar(T).                           { glow_parse_init_value(p, &T); }

@@ -180,7 +180,8 @@ struct GlowModule {
   GlowStr name;              /* NULL if there is no module line */
   int64_t version;           /* -1 if absent */
   GlowStr target, base, producer;
-  GlowLoc src; /* of the module line; no line if there is none */
+  GlowLoc src;                          /* of the module line; no line if there is none */
+  GLOW_VEC(const GlowExtent *) extents; /* ranges of symbols, in the order of the text */
   GlowStorage *first_storage, *last_storage;
   GlowFunction *first_function, *last_function;
   struct GlowNames *names;     /* storage */
@@ -198,6 +199,10 @@ void glow_module_destroy(GlowModule *m);
 GlowModule *glow_module_clone(const GlowModule *m);
 GlowStorage *glow_module_storage(const GlowModule *m, GlowStr name);   /* NULL if none */
 GlowFunction *glow_module_function(const GlowModule *m, GlowStr name); /* NULL if none */
+/* The range that the module declares for a symbol; NULL: none. */
+const GlowExtent *glow_module_extent(const GlowModule *m, GlowStr symbol);
+/* Declares the ranges in a type that are not declared yet. */
+void glow_module_add_extents(GlowModule *m, const GlowType *t);
 /* The functions to run, funcs and programs: those that no function calls and that are for no
  * device; if there are none, those for a device; else all. The list lies in `arena`. */
 typedef GLOW_VEC(GlowFunction *) GlowFunctions;

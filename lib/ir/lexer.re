@@ -95,6 +95,8 @@ int glow_lexer_next(GlowLexer *l, GlowToken *t) {
       "@" (word | quoted) { TOKEN(GLOBAL); }
       "%" (word | quoted) { TOKEN(VALUE); }
       "^" word  { TOKEN(REGION); }
+      "$" [A-Za-z_][A-Za-z0-9_]* { TOKEN(SYMBOL); }
+      digits ".." digits { TOKEN(RANGE); }
       [@%]? open { goto unterminated; }
       quoted    { TOKEN(STRING); }
       "-"? digits { TOKEN(INT); }

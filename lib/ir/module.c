@@ -52,6 +52,23 @@ GlowFunction *glow_module_function(const GlowModule *m, GlowStr name) {
   return glow_names_find(m->functions, name);
 }
 
+const GlowExtent *glow_module_extent(const GlowModule *m, GlowStr symbol) {
+  for (uint32_t i = 0; i < m->extents.count; i++)
+    if (m->extents.data[i]->symbol == symbol)
+      return m->extents.data[i];
+  return NULL;
+}
+
+void glow_module_add_extents(GlowModule *m, const GlowType *t) {
+  while (t->elem)
+    t = t->elem;
+  for (uint32_t i = 0; i < t->rank; i++) {
+    const GlowExtent *e = t->dims[i].extent;
+    if (e && !glow_module_extent(m, e->symbol))
+      glow_vec_push(m->arena, &m->extents, e);
+  }
+}
+
 /* ---- The entry ------------------------------------------------------------------------------- */
 
 /* The set of functions that some function calls. */

@@ -22,6 +22,7 @@ static const Word keywords[] = {{"alloc", GLOW_TOK_ALLOC},
                                 {"declare", GLOW_TOK_DECLARE},
                                 {"elided", GLOW_TOK_ELIDED},
                                 {"eval", GLOW_TOK_EVAL},
+                                {"extent", GLOW_TOK_EXTENT},
                                 {"false", GLOW_TOK_BOOLEAN},
                                 {"forward", GLOW_TOK_FORWARD},
                                 {"from", GLOW_TOK_FROM},
@@ -43,6 +44,7 @@ static const Word keywords[] = {{"alloc", GLOW_TOK_ALLOC},
                                 {"seedable", GLOW_TOK_SEEDABLE},
                                 {"seq", GLOW_TOK_SEQ},
                                 {"splat", GLOW_TOK_SPLAT},
+                                {"step", GLOW_TOK_STEP},
                                 {"tensorview", GLOW_TOK_VIEW},
                                 {"true", GLOW_TOK_BOOLEAN},
                                 {"variable", GLOW_TOK_VARIABLE},
@@ -113,6 +115,10 @@ static const char *spelling(int kind) {
     return "a name such as @x";
   case GLOW_TOK_REGION:
     return "a region such as ^body";
+  case GLOW_TOK_SYMBOL:
+    return "a symbol such as $N";
+  case GLOW_TOK_RANGE:
+    return "a range such as 1..512";
   case GLOW_TOK_IDENT:
     return "a lower-case name";
   case GLOW_TOK_OPNAME:

@@ -109,6 +109,7 @@ struct GlowParser {
   GLOW_VEC(const GlowType *) list_types; /* types that are attribute values */
   GLOW_VEC(GlowOperandText) operands;
   GLOW_VEC(GlowToken) names;
+  GLOW_VEC(GlowStr) rangeless; /* symbols that types name and that have no range so far */
   GLOW_VEC(GlowParamText) params;
   GLOW_VEC(GlowParamText) results; /* of a signature; a token of length 0: no name */
   GLOW_VEC(GlowGradientRef) refs;
@@ -222,6 +223,9 @@ void glow_parse_init_resource(GlowParser *p, const GlowToken *t, const GlowToken
 void glow_parse_init_payload(GlowParser *p, const GlowToken *t, const GlowToken *key);
 void glow_parse_init_elided(GlowParser *p, const GlowToken *t);
 void glow_parse_init_eval(GlowParser *p, const GlowToken *t, GlowBlock *block);
+/* `extent $N : 1..512 step 4`; step may be NULL. */
+void glow_parse_extent(GlowParser *p, const GlowToken *name, const GlowToken *range,
+                       const GlowToken *step);
 void glow_parse_storage(GlowParser *p, GlowStorageClass cls, const GlowToken *name,
                         const GlowType *type, bool has_init);
 /* Reads an item as an element of `type`, which has rank 0. Reports a value that does not fit. */

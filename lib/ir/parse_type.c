@@ -51,6 +51,18 @@ static bool read_extent(Shape *h, int64_t *size) {
   return true;
 }
 
+/* The dim of a symbol, with its range if that is declared. */
+static GlowDim symbol_dim(GlowParser *p, GlowStr name) {
+  const GlowExtent *e = glow_module_extent(p->module, name);
+  if (e)
+    return glow_dim_ranged(e);
+  for (uint32_t i = 0; i < p->rangeless.count; i++)
+    if (p->rangeless.data[i] == name)
+      return GLOW_SYMBOL(name);
+  glow_vec_push(p->arena, &p->rangeless, name);
+  return GLOW_SYMBOL(name);
+}
+
 static bool read_dim(Shape *h, GlowDim *dim) {
   if (h->s < h->end && is_digit(*h->s)) {
     *dim = GLOW_EXACT(0);
@@ -72,7 +84,7 @@ static bool read_dim(Shape *h, GlowDim *dim) {
       h->s++;
     if (h->s - start > GLOW_MAX_NAME)
       return bad(h, "the name of a symbol is too long");
-    *dim = (GlowDim){GLOW_DIM_SYMBOL, 0, glow_str_n(h->p->ctx, start, (size_t)(h->s - start))};
+    *dim = symbol_dim(h->p, glow_str_n(h->p->ctx, start, (size_t)(h->s - start)));
     return true;
   }
   if (h->s < h->end && *h->s == '-')
@@ -209,4 +221,46 @@ const GlowType *glow_parse_seq_type(GlowParser *p, const GlowType *elem, const G
 const GlowType *glow_parse_opt_type(GlowParser *p, const GlowType *elem) {
   p->type_depth--;
   return glow_type_is_error(elem) ? elem : glow_type_opt(p->ctx, elem);
+}
+
+/* Whether a range may be declared for the symbol here; else reports. */
+static bool is_new_extent(GlowParser *p, const GlowToken *name, GlowStr symbol) {
+  if (glow_module_extent(p->module, symbol)) {
+    glow_parse_error(p, name, "'$%s' is declared twice", symbol);
+    return false;
+  }
+  for (uint32_t i = 0; i < p->rangeless.count; i++)
+    if (p->rangeless.data[i] == symbol) {
+      glow_parse_error(p, name, "'$%s' is used before its range is declared", symbol);
+      return false;
+    }
+  return true;
+}
+
+void glow_parse_extent(GlowParser *p, const GlowToken *name, const GlowToken *range,
+                       const GlowToken *step) {
+  const char *text = glow_token_text(p, range);
+  const char *error = NULL, *end = text + range->length;
+  size_t length = name->length - 1;
+  if (length > GLOW_MAX_NAME) {
+    glow_parse_error(p, name, "the name of a symbol is too long");
+    return;
+  }
+  GlowStr symbol = glow_str_n(p->ctx, glow_token_text(p, name) + 1, length);
+  const GlowExtent *e = glow_extent_parse(p->ctx, symbol, text, end, &error);
+  int64_t by = 1;
+  if (!is_new_extent(p, name, symbol))
+    return;
+  if (!e) {
+    glow_parse_error(p, range, "bad range: %s", error ? error : "extents lie between 0 and 2^40");
+    return;
+  }
+  if (step && !glow_parse_i64(p, step, 1, GLOW_MAX_ELEMENTS, "the step", &by))
+    return;
+  error = glow_extent_problem(e->least, e->most, by);
+  if (error)
+    glow_parse_error(p, step, "bad range: %s", error);
+  else
+    glow_vec_push(p->module->arena, &p->module->extents,
+                  glow_extent(p->ctx, symbol, e->least, e->most, by));
 }

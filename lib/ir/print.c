@@ -535,8 +535,11 @@ void glow_module_print(const GlowModule *m, GlowText *out, const GlowPrintOption
     glow_text_puts(out, "; Constants are elided: this text is for reading and cannot be run.\n");
   if (!o->shows)
     print_header(out, m, o);
-  if (m->first_storage && !o->shows) {
+  if ((m->first_storage || m->extents.count) && !o->shows) {
     glow_text_puts(out, "declare {\n");
+    for (uint32_t i = 0; i < m->extents.count; i++)
+      glow_text_printf(out, "  extent $%s : %s\n", m->extents.data[i]->symbol,
+                       glow_extent_str(m->ctx, m->extents.data[i]));
     for (const GlowStorage *s = m->first_storage; s; s = s->next)
       print_storage(out, s, o);
     glow_text_puts(out, "}\n");

@@ -147,11 +147,9 @@ static const GlowType *predicated_type(const GlowNode *n) {
 
 /* Whether two dims may be the same extent. */
 static bool may_be_as_long(GlowDim a, GlowDim b) {
-  if (a.kind == GLOW_DIM_BOUND && b.kind == GLOW_DIM_EXACT)
-    return b.size <= a.size;
-  if (a.kind == GLOW_DIM_EXACT && b.kind == GLOW_DIM_BOUND)
-    return a.size <= b.size;
-  return a.kind != GLOW_DIM_EXACT || b.kind != GLOW_DIM_EXACT || a.size == b.size;
+  if (b.kind == GLOW_DIM_EXACT)
+    return glow_dim_allows(a, b.size);
+  return a.kind != GLOW_DIM_EXACT || glow_dim_allows(b, a.size);
 }
 
 static bool rule_predicate(Verifier *v, GlowNode *n) {

@@ -11,8 +11,8 @@ typedef struct Check {
 } Check;
 
 static const char *symbol_reason(GlowContext *ctx, const GlowType *type) {
-  return glow_type_has_symbols(type) ? glow_str_printf(ctx, "type %s", glow_type_str(ctx, type))
-                                     : NULL;
+  return glow_type_has_rangeless(type) ? glow_str_printf(ctx, "type %s", glow_type_str(ctx, type))
+                                       : NULL;
 }
 
 static void refuse_call(const GlowNode *n, Check *c) {

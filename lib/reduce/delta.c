@@ -96,9 +96,7 @@ static const GlowType *closed(GlowContext *ctx, const GlowType *t) {
   if (glow_type_is_static(t))
     return t;
   for (uint32_t i = 0; i < t->rank; i++)
-    dims[i] = GLOW_EXACT(t->dims[i].kind == GLOW_DIM_EXACT || t->dims[i].kind == GLOW_DIM_BOUND
-                             ? t->dims[i].size
-                             : 1);
+    dims[i] = GLOW_EXACT(glow_dim_has_size(t->dims[i]) ? t->dims[i].size : 1);
   return glow_type_with_dims(ctx, t, t->rank, dims);
 }
 

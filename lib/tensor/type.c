@@ -27,7 +27,8 @@ static void make_key(const GlowType *t, uint64_t *key) {
   key[3] = (uint64_t)(uintptr_t)t->elem;
   key[4] = (uint64_t)t->max_count;
   for (uint32_t i = 0; i < t->rank; i++) {
-    key[6 + 2 * i] = (uint64_t)t->dims[i].kind;
+    const GlowExtent *e = t->dims[i].extent;
+    key[6 + 2 * i] = (uint64_t)t->dims[i].kind | (uint64_t)(e ? e->id : 0) << 8;
     key[7 + 2 * i] = t->dims[i].kind == GLOW_DIM_SYMBOL ? (uint64_t)(uintptr_t)t->dims[i].symbol
                                                         : (uint64_t)t->dims[i].size;
   }
@@ -49,6 +50,96 @@ static const GlowType *intern(GlowContext *ctx, const GlowType *t) {
   return &entry->type;
 }
 
+/* ---- Ranges of symbols ------------------------------------------------------------------------
+ */
+
+struct GlowExtentEntry {
+  GlowExtent extent;
+  struct GlowExtentEntry *next;
+};
+
+const char *glow_extent_problem(int64_t least, int64_t most, int64_t step) {
+  if (least < 0 || most > GLOW_MAX_ELEMENTS)
+    return "extents lie between 0 and 2^40";
+  if (most < least)
+    return "the range ends before it begins";
+  if (step < 1)
+    return "a step is at least 1";
+  return (most - least) % step ? "steps from the least extent do not reach the largest" : NULL;
+}
+
+const GlowExtent *glow_extent(GlowContext *ctx, GlowStr symbol, int64_t least, int64_t most,
+                              int64_t step) {
+  GLOW_CHECK(ctx, !glow_extent_problem(least, most, step), "a range of a symbol is malformed");
+  if (least == most)
+    step = 1;
+  for (const struct GlowExtentEntry *e = ctx->extents; e; e = e->next)
+    if (e->extent.symbol == symbol && e->extent.least == least && e->extent.most == most &&
+        e->extent.step == step)
+      return &e->extent;
+  struct GlowExtentEntry *e = GLOW_NEW(ctx->arena, struct GlowExtentEntry);
+  e->extent =
+      (GlowExtent){symbol, least, most, step, ctx->extents ? ctx->extents->extent.id + 1 : 1};
+  e->next = ctx->extents;
+  ctx->extents = e;
+  return &e->extent;
+}
+
+const char *glow_extent_str(GlowContext *ctx, const GlowExtent *e) {
+  if (e->step == 1)
+    return glow_arena_printf(ctx->arena, "%lld..%lld", (long long)e->least, (long long)e->most);
+  return glow_arena_printf(ctx->arena, "%lld..%lld step %lld", (long long)e->least,
+                           (long long)e->most, (long long)e->step);
+}
+
+/* Digits up to `end`, at most 2^40; -1 if there are none, or too large a number. */
+static int64_t read_number(const char **at, const char *end) {
+  int64_t n = 0;
+  const char *s = *at;
+  for (; s < end && *s >= '0' && *s <= '9' && n <= GLOW_MAX_ELEMENTS; s++)
+    n = n * 10 + (*s - '0');
+  bool ok = s > *at && n <= GLOW_MAX_ELEMENTS;
+  *at = s;
+  return ok ? n : -1;
+}
+
+const GlowExtent *glow_extent_parse(GlowContext *ctx, GlowStr symbol, const char *text,
+                                    const char *end, const char **error) {
+  static const char word[] = "step";
+  const char *s = text;
+  *error = NULL;
+  int64_t least = read_number(&s, end), step = 1;
+  if (least < 0 || end - s < 3 || s[0] != '.' || s[1] != '.')
+    return NULL;
+  s += 2;
+  int64_t most = read_number(&s, end);
+  if (most < 0)
+    return NULL;
+  const char *behind = s;
+  while (s < end && (*s == ' ' || *s == '\t'))
+    s++;
+  if (s < end) {
+    if (s == behind || (size_t)(end - s) < sizeof word || memcmp(s, word, sizeof word - 1))
+      return NULL;
+    s += sizeof word - 1;
+    while (s < end && (*s == ' ' || *s == '\t'))
+      s++;
+    step = read_number(&s, end);
+    if (step < 0 || s < end)
+      return NULL;
+  }
+  *error = glow_extent_problem(least, most, step);
+  return *error ? NULL : glow_extent(ctx, symbol, least, most, step);
+}
+
+bool glow_dim_allows(GlowDim d, int64_t n) {
+  if (d.kind == GLOW_DIM_EXACT)
+    return n == d.size;
+  if (n < 0 || (glow_dim_has_size(d) && n > d.size))
+    return false;
+  return !d.extent || (n >= d.extent->least && (n - d.extent->least) % d.extent->step == 0);
+}
+
 /* ---- Constructors ---------------------------------------------------------------------------- */
 
 static void set_dims(GlowType *t, uint32_t rank, const GlowDim *dims) {
@@ -56,7 +147,9 @@ static void set_dims(GlowType *t, uint32_t rank, const GlowDim *dims) {
   t->rank = rank;
   for (uint32_t i = 0; i < rank; i++) {
     t->dims[i].kind = dims[i].kind;
-    if (dims[i].kind == GLOW_DIM_SYMBOL)
+    if (dims[i].kind == GLOW_DIM_SYMBOL && dims[i].extent)
+      t->dims[i] = glow_dim_ranged(dims[i].extent);
+    else if (dims[i].kind == GLOW_DIM_SYMBOL)
       t->dims[i].symbol = dims[i].symbol;
     else if (dims[i].kind != GLOW_DIM_UNKNOWN)
       t->dims[i].size = dims[i].size;
@@ -158,7 +251,7 @@ const char *glow_type_check_dims(GlowKind kind, uint32_t rank, const GlowDim *di
     return "the rank is over 8";
   int64_t product = 1;
   for (uint32_t i = 0; i < rank; i++) {
-    if (dims[i].kind != GLOW_DIM_EXACT && dims[i].kind != GLOW_DIM_BOUND)
+    if (!glow_dim_has_size(dims[i]))
       continue;
     if (dims[i].size < 0)
       return "an extent is negative";
@@ -188,19 +281,22 @@ bool glow_type_is_bounded(const GlowType *t) {
   if (t->cls != GLOW_TYPE_TENSOR || t->unranked)
     return false;
   for (uint32_t i = 0; i < t->rank; i++)
-    if (t->dims[i].kind != GLOW_DIM_EXACT && t->dims[i].kind != GLOW_DIM_BOUND)
+    if (!glow_dim_has_size(t->dims[i]))
       return false;
   return true;
 }
 
-bool glow_type_has_symbols(const GlowType *t) {
+static bool has_symbols(const GlowType *t, bool ranged) {
   while (t->cls == GLOW_TYPE_SEQ || t->cls == GLOW_TYPE_OPT)
     t = t->elem;
   for (uint32_t i = 0; i < t->rank; i++)
-    if (t->dims[i].kind == GLOW_DIM_SYMBOL)
+    if (t->dims[i].kind == GLOW_DIM_SYMBOL && (ranged || !t->dims[i].extent))
       return true;
   return false;
 }
+
+bool glow_type_has_symbols(const GlowType *t) { return has_symbols(t, true); }
+bool glow_type_has_rangeless(const GlowType *t) { return has_symbols(t, false); }
 
 int64_t glow_type_elements(const GlowType *t) {
   if (t->cls != GLOW_TYPE_TENSOR || !glow_type_is_bounded(t))
@@ -246,21 +342,32 @@ static GlowFit worse(GlowFit a, GlowFit b) {
   return weight[a] > weight[b] ? a : b;
 }
 
-/* How much a kind of dim says, as a number: unknown, symbol, bound, exact. */
-static int precision(GlowDimKind k) {
-  return k == GLOW_DIM_EXACT ? 3 : k == GLOW_DIM_BOUND ? 2 : k == GLOW_DIM_SYMBOL ? 1 : 0;
+/* How much a dim says, as a number: unknown, symbol, bound or symbol with a range, exact. */
+static int precision(const GlowDim *d) {
+  return d->kind == GLOW_DIM_EXACT ? 3 : glow_dim_has_size(*d) ? 2 : d->symbol ? 1 : 0;
+}
+
+/* The same for dims that allow several extents, where both say how large they can be. What names a
+ * symbol says more than a bound that is not below its range. */
+static GlowFit open_fit(const GlowDim *claimed, const GlowDim *proved) {
+  if (claimed->extent == proved->extent && claimed->size == proved->size)
+    return GLOW_FIT_EQUAL;
+  if (!claimed->extent)
+    return claimed->size < proved->size ? GLOW_FIT_NARROWER : GLOW_FIT_WIDER;
+  return claimed->extent->least > proved->size ? GLOW_FIT_CONTRADICTS : GLOW_FIT_NARROWER;
 }
 
 static GlowFit dim_fit(const GlowDim *claimed, const GlowDim *proved) {
-  int c = precision(claimed->kind), p = precision(proved->kind);
+  int c = precision(claimed), p = precision(proved);
   if (c >= 2 && p >= 2) {
+    if (c == 2 && p == 2)
+      return open_fit(claimed, proved);
     if (c == p && claimed->size == proved->size)
       return GLOW_FIT_EQUAL;
     if (p == 3)
-      return c == 2 && proved->size <= claimed->size ? GLOW_FIT_WIDER : GLOW_FIT_CONTRADICTS;
-    if (c == 3)
-      return claimed->size <= proved->size ? GLOW_FIT_NARROWER : GLOW_FIT_CONTRADICTS;
-    return claimed->size < proved->size ? GLOW_FIT_NARROWER : GLOW_FIT_WIDER;
+      return glow_dim_allows(*claimed, proved->size) && c == 2 ? GLOW_FIT_WIDER
+                                                               : GLOW_FIT_CONTRADICTS;
+    return glow_dim_allows(*proved, claimed->size) ? GLOW_FIT_NARROWER : GLOW_FIT_CONTRADICTS;
   }
   if (c == p)
     return claimed->symbol == proved->symbol ? GLOW_FIT_EQUAL : GLOW_FIT_NARROWER;
@@ -347,7 +454,7 @@ const GlowType *glow_type_meet(GlowContext *ctx, const GlowType *a, const GlowTy
 static GlowDim dim_join(const GlowDim *a, const GlowDim *b) {
   if (dim_fit(a, b) == GLOW_FIT_EQUAL)
     return *a;
-  if (precision(a->kind) < 2 || precision(b->kind) < 2)
+  if (precision(a) < 2 || precision(b) < 2)
     return GLOW_UNKNOWN;
   return GLOW_BOUND(a->size > b->size ? a->size : b->size);
 }

@@ -1,6 +1,6 @@
 /* Types: immutable, interned in the context (equal types have equal pointers).
  *
- *   float<8 x ..24 x $N x ?>          tensor: exact, at most, symbol, unknown
+ *   float<8 x ..24 x $N x ?>          tensor: exact, at most, symbol (with a range or without), unknown
  *   float<*>                          tensor of unknown rank
  *   i8[S:0.041 O:-128]<1 x 112>       quantized
  *   float<8 x 64 x 56 x 56 | NCHW16c> with a physical layout
@@ -21,14 +21,47 @@ typedef enum GlowDimKind {
   GLOW_DIM_UNKNOWN
 } GlowDimKind;
 
+/* The range of a symbol: least, least + step, and so on up to most, which is one of them. Interned in
+ * the context: equal ones have equal pointers. */
+typedef struct GlowExtent {
+  GlowStr symbol; /* its name without $ */
+  int64_t least, most, step;
+  uint32_t id; /* order of creation, from 1 */
+} GlowExtent;
+
 typedef struct GlowDim {
   GlowDimKind kind;
-  int64_t size;   /* EXACT: the extent; BOUND: the largest extent */
-  GlowStr symbol; /* SYMBOL: its name without $ */
+  int64_t size; /* EXACT: the extent; BOUND, and SYMBOL with a range: the largest extent */
+  GlowStr symbol;           /* SYMBOL: its name without $ */
+  const GlowExtent *extent; /* SYMBOL: its range, or NULL */
 } GlowDim;
-#define GLOW_EXACT(n) ((GlowDim){GLOW_DIM_EXACT, (n), NULL})
-#define GLOW_BOUND(n) ((GlowDim){GLOW_DIM_BOUND, (n), NULL})
-#define GLOW_UNKNOWN ((GlowDim){GLOW_DIM_UNKNOWN, 0, NULL})
+#define GLOW_EXACT(n) ((GlowDim){GLOW_DIM_EXACT, (n), NULL, NULL})
+#define GLOW_BOUND(n) ((GlowDim){GLOW_DIM_BOUND, (n), NULL, NULL})
+#define GLOW_SYMBOL(name) ((GlowDim){GLOW_DIM_SYMBOL, 0, (name), NULL})
+#define GLOW_UNKNOWN ((GlowDim){GLOW_DIM_UNKNOWN, 0, NULL, NULL})
+
+/* What is wrong with a range, as text; NULL: nothing. */
+const char *glow_extent_problem(int64_t least, int64_t most, int64_t step);
+/* A range that glow_extent_problem accepts. */
+const GlowExtent *glow_extent(GlowContext *ctx, GlowStr symbol, int64_t least, int64_t most,
+                              int64_t step);
+/* '1..512', '32..640 step 32'. The text lives in the context's arena. */
+const char *glow_extent_str(GlowContext *ctx, const GlowExtent *e);
+/* Reads such a text up to `end`; the range is of `symbol`. NULL if it is malformed, with a message
+ * in *error where the form is right and the numbers are wrong. */
+const GlowExtent *glow_extent_parse(GlowContext *ctx, GlowStr symbol, const char *text,
+                                    const char *end, const char **error);
+
+static inline GlowDim glow_dim_ranged(const GlowExtent *e) {
+  return (GlowDim){GLOW_DIM_SYMBOL, e->most, e->symbol, e};
+}
+/* Whether d.size says how large the extent can be: it is exact, bounded, or a symbol with a range.
+ */
+static inline bool glow_dim_has_size(GlowDim d) {
+  return d.kind == GLOW_DIM_EXACT || d.kind == GLOW_DIM_BOUND || d.extent;
+}
+/* Whether an extent of n is one that d allows. */
+bool glow_dim_allows(GlowDim d, int64_t n);
 
 /* A physical layout over logical dimensions. Its text has one capital letter per logical axis in
  * logical order, then inner blocks such as 16c: NCHW16c is stored [N][C/16][H][W][16]. Physical
@@ -110,12 +143,13 @@ uint32_t glow_layout_physical(const GlowLayout *layout, uint32_t rank, const int
  * logical extents. */
 int64_t glow_type_physical_index(const GlowType *t, int64_t i);
 
-/* Questions. "static": tensor, ranked, every extent exact. "bounded": every extent exact or
- * bounded. */
+/* Questions. "static": tensor, ranked, every extent exact. "bounded": every extent exact, bounded, or
+ * a symbol with a range. */
 static inline bool glow_type_is_tensor(const GlowType *t) { return t->cls == GLOW_TYPE_TENSOR; }
 bool glow_type_is_static(const GlowType *t);
 bool glow_type_is_bounded(const GlowType *t);
-bool glow_type_has_symbols(const GlowType *t); /* anywhere inside */
+bool glow_type_has_symbols(const GlowType *t); /* anywhere inside; with ranges or without */
+bool glow_type_has_rangeless(const GlowType *t); /* symbols without a range */
 /* For a bounded tensor type, whose bounds count as extents: the number of logical elements; and the
  * bytes in memory, with the padding of a layout, packed kinds rounded up to bytes. -1 if the type
  * is not bounded. */

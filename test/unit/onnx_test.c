@@ -447,8 +447,15 @@ static void test_sniffing(void) {
   CHECK(!glow_onnx_is_model("", 0));
   make_model();
   CHECK(glow_onnx_is_model((const char *)model.data, model.size));
-  CHECK(glow_onnx_bind_valid("N=8") && glow_onnx_bind_valid("a=b=..4"));
-  CHECK(!glow_onnx_bind_valid("N") && !glow_onnx_bind_valid("N=x") && !glow_onnx_bind_valid("=1"));
+  static const char *const right[] = {"N=8", "a=b=..4", "N=1..8", "N=0..9 step 3;M=2"};
+  static const char *const wrong[] = {"N",     "N=x",          "=1",    "N=8..1", "N=1..8 step 3",
+                                      "N=1..", "N=1..8 steps", "N=8;M", "N=8;",   "N=1..9 step 0"};
+  GlowContext *ctx = glow_context_create();
+  for (size_t i = 0; i < sizeof right / sizeof *right; i++)
+    CHECK(glow_onnx_bind_valid(ctx, right[i]));
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+    CHECK(!glow_onnx_bind_valid(ctx, wrong[i]));
+  glow_context_destroy(ctx);
   CHECK(glow_onnx_bind_input_valid("x=1x..3x5") && glow_onnx_bind_input_valid("x="));
   CHECK(!glow_onnx_bind_input_valid("x=1x") && !glow_onnx_bind_input_valid("x=1x2x3x4x5x6x7x8x9"));
 }

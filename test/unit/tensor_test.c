@@ -202,8 +202,8 @@ static void test_types(GlowContext *ctx) {
   CHECK(a != type_of(ctx, GLOW_KIND_FLOAT, 2, 24, 8, 0, 0));
   CHECK(a != type_of(ctx, GLOW_KIND_I32, 2, 8, 24, 0, 0));
   CHECK(!strcmp(glow_type_str(ctx, a), "float<8 x 24>"));
-  const GlowDim mixed[] = {
-      GLOW_EXACT(8), GLOW_BOUND(24), {GLOW_DIM_SYMBOL, 0, glow_str(ctx, "N")}, GLOW_UNKNOWN};
+  const GlowDim mixed[] = {GLOW_EXACT(8), GLOW_BOUND(24), GLOW_SYMBOL(glow_str(ctx, "N")),
+                           GLOW_UNKNOWN};
   const GlowType *m = glow_type_tensor(ctx, GLOW_KIND_FLOAT, 4, mixed);
   CHECK(!strcmp(glow_type_str(ctx, m), "float<8 x ..24 x $N x ?>"));
   CHECK(glow_type_has_symbols(glow_type_opt(ctx, m)) && !glow_type_is_bounded(m));
@@ -244,11 +244,54 @@ static const GlowType *one_dim(GlowContext *ctx, GlowDim d) {
   return glow_type_tensor(ctx, GLOW_KIND_FLOAT, 1, &d);
 }
 
+/* Ranges of symbols, and how types that name them relate. */
+static void test_ranges(GlowContext *ctx) {
+  GlowStr n = glow_str(ctx, "N"), m = glow_str(ctx, "M");
+  const GlowExtent *e = glow_extent(ctx, n, 2, 8, 3);
+  CHECK(e == glow_extent(ctx, n, 2, 8, 3) && e != glow_extent(ctx, m, 2, 8, 3));
+  CHECK(e != glow_extent(ctx, n, 2, 8, 2) && e != glow_extent(ctx, n, 2, 5, 3));
+  CHECK(!strcmp(glow_extent_str(ctx, e), "2..8 step 3"));
+  CHECK(!glow_extent_problem(0, 0, 5) && glow_extent_problem(-1, 4, 1));
+  CHECK(glow_extent_problem(3, 2, 1) && glow_extent_problem(1, 4, 2) &&
+        glow_extent_problem(1, 4, 0));
+  static const char *const texts[] = {"2..8 step 3", "2..8  step\t3", "2..8",
+                                      "2..8step 3",  "2..8 step",     "..8",
+                                      "2..8 x",      "2.8",           "2..1"};
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+    const char *error, *end = texts[i] + strlen(texts[i]);
+    const GlowExtent *read = glow_extent_parse(ctx, n, texts[i], end, &error);
+    CHECK(i < 2 ? read == e : i == 2 ? read && read->step == 1 : !read);
+    CHECK((error != NULL) == (i == 8));
+  }
+  const GlowDim d = glow_dim_ranged(e);
+  for (int64_t i = -1; i < 10; i++)
+    CHECK(glow_dim_allows(d, i) == (i == 2 || i == 5 || i == 8));
+  const GlowType *s = one_dim(ctx, d), *bare = one_dim(ctx, GLOW_SYMBOL(n));
+  const GlowType *other = one_dim(ctx, glow_dim_ranged(glow_extent(ctx, m, 2, 8, 3)));
+  const GlowType *b1 = one_dim(ctx, GLOW_BOUND(1)), *b7 = one_dim(ctx, GLOW_BOUND(7));
+  const GlowType *b8 = one_dim(ctx, GLOW_BOUND(8)), *e5 = one_dim(ctx, GLOW_EXACT(5));
+  const GlowType *e6 = one_dim(ctx, GLOW_EXACT(6));
+  CHECK(s != bare && s == glow_type_with_kind(ctx, s, GLOW_KIND_FLOAT));
+  CHECK(glow_type_is_bounded(s) && !glow_type_is_static(s) && glow_type_bytes(s) == 32);
+  CHECK(glow_type_has_symbols(s) && !glow_type_has_rangeless(s) && glow_type_has_rangeless(bare));
+  CHECK(glow_type_room(ctx, s) == one_dim(ctx, GLOW_EXACT(8)));
+  CHECK(glow_type_fit(s, e5) == GLOW_FIT_WIDER && glow_type_fit(e5, s) == GLOW_FIT_NARROWER);
+  CHECK(glow_type_fit(s, e6) == GLOW_FIT_CONTRADICTS);
+  CHECK(glow_type_fit(e6, s) == GLOW_FIT_CONTRADICTS);
+  CHECK(glow_type_fit(s, b8) == GLOW_FIT_NARROWER && glow_type_fit(b8, s) == GLOW_FIT_WIDER);
+  CHECK(glow_type_fit(b7, s) == GLOW_FIT_NARROWER && glow_type_fit(s, b1) == GLOW_FIT_CONTRADICTS);
+  CHECK(glow_type_fit(s, bare) == GLOW_FIT_NARROWER && glow_type_fit(bare, s) == GLOW_FIT_WIDER);
+  CHECK(glow_type_meet(ctx, s, b8) == s && glow_type_meet(ctx, e5, s) == e5);
+  CHECK(glow_type_join(ctx, s, s) == s && glow_type_join(ctx, s, other) == b8);
+  CHECK(glow_type_join(ctx, s, e5) == b8 && glow_type_join(ctx, s, bare) != s);
+}
+
 static void test_relations(GlowContext *ctx) {
+  test_ranges(ctx);
   const GlowType *e8 = one_dim(ctx, GLOW_EXACT(8)), *e9 = one_dim(ctx, GLOW_EXACT(9));
   const GlowType *b8 = one_dim(ctx, GLOW_BOUND(8)), *b9 = one_dim(ctx, GLOW_BOUND(9));
   const GlowType *u = one_dim(ctx, GLOW_UNKNOWN);
-  const GlowType *s = one_dim(ctx, (GlowDim){GLOW_DIM_SYMBOL, 0, glow_str(ctx, "N")});
+  const GlowType *s = one_dim(ctx, GLOW_SYMBOL(glow_str(ctx, "N")));
   const GlowType *any = glow_type_unranked(ctx, GLOW_KIND_FLOAT);
   const GlowType *error = glow_type_error(ctx);
   CHECK(glow_type_fit(e8, e8) == GLOW_FIT_EQUAL && glow_type_fit(e8, error) == GLOW_FIT_EQUAL);

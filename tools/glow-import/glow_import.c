@@ -21,8 +21,10 @@ static bool check_options(GlowContext *ctx, const Options *o) {
   GlowLoc loc = glow_loc_file(ctx, "glow-import");
   bool ok = true;
   for (uint32_t i = 0; i < o->binds.count; i++)
-    if (!glow_onnx_bind_valid(o->binds.data[i])) {
-      glow_error(ctx, loc, "-bind='%s': expected NAME=EXTENT or NAME=..EXTENT", o->binds.data[i]);
+    if (!glow_onnx_bind_valid(ctx, o->binds.data[i])) {
+      glow_error(ctx, loc,
+                 "-bind='%s': expected NAME=EXTENT, NAME=..EXTENT or NAME=LEAST..MOST step STEP",
+                 o->binds.data[i]);
       ok = false;
     }
   for (uint32_t i = 0; i < o->bind_inputs.count; i++)
@@ -96,7 +98,9 @@ static GlowStatus run(GlowContext *ctx, int argc, char **argv) {
        .target = &o.output},
       {.name = "bind",
        .value = "NAME=EXTENT",
-       .help = "bind an open dimension: N=8, or N=..8 for at most 8; may be repeated",
+       .help = "bind an open dimension: N=8, N=..8 for at most 8, or N=1..8 (step 2) to keep it "
+               "open in this "
+               "range; several by ; or repeated",
        .kind = GLOW_OPT_REPEAT,
        .target = &o.binds},
       {.name = "bind-input",

@@ -46,7 +46,7 @@ static bool count_results(GlowNode *n, void *arg) {
 
 static void collect_symbols(Report *r, const GlowType *t) {
   for (uint32_t i = 0; t->cls == GLOW_TYPE_TENSOR && i < t->rank; i++) {
-    bool known = t->dims[i].kind != GLOW_DIM_SYMBOL;
+    bool known = t->dims[i].kind != GLOW_DIM_SYMBOL || t->dims[i].extent;
     for (uint32_t k = 0; k < r->symbols.count && !known; k++)
       known = r->symbols.data[k] == t->dims[i].symbol;
     if (!known)

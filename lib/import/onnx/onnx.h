@@ -20,7 +20,7 @@ typedef struct GlowOnnxOptions {
 } GlowOnnxOptions;
 
 /* Whether the text of an option is well formed. */
-bool glow_onnx_bind_valid(const char *text);
+bool glow_onnx_bind_valid(GlowContext *ctx, const char *text);
 bool glow_onnx_bind_input_valid(const char *text);
 
 /* Whether the bytes look like a serialized model rather than a text or another format. */

@@ -162,9 +162,8 @@ static const GlowType *with_symbols(GlowOnnxImporter *im, Open *open, uint32_t *
     return t;
   GlowDim dims[GLOW_MAX_RANK];
   for (uint32_t i = 0; i < t->rank; i++)
-    dims[i] = t->dims[i].kind == GLOW_DIM_EXACT
-                  ? t->dims[i]
-                  : (GlowDim){GLOW_DIM_SYMBOL, 0, symbol_for(im, open->names[i], next)};
+    dims[i] = t->dims[i].kind == GLOW_DIM_EXACT ? t->dims[i]
+                                                : GLOW_SYMBOL(symbol_for(im, open->names[i], next));
   return glow_type_with_dims(im->ctx, t, t->rank, dims);
 }
 
@@ -186,6 +185,11 @@ static bool parse_extent(const char *text, const char *end, GlowDim *dim) {
   return value <= GLOW_MAX_ELEMENTS;
 }
 
+/* Whether the symbol is bound to an extent or has a range. */
+static bool is_bound(const GlowOnnxSymbol *s) {
+  return s->bound.kind != GLOW_DIM_SYMBOL || s->bound.extent;
+}
+
 static bool parse_shape(const char *text, GlowDim *dims, uint32_t *rank) {
   *rank = 0;
   if (!*text)
@@ -201,10 +205,35 @@ static bool parse_shape(const char *text, GlowDim *dims, uint32_t *rank) {
   }
 }
 
-bool glow_onnx_bind_valid(const char *text) {
+/* The end of the binding that starts at `text`: a ';' or the end of the text. */
+static const char *end_of_bind(const char *text) { return text + strcspn(text, ";"); }
+
+/* NAME=8, NAME=..8 or NAME=1..8 step 2, up to `end`. The range is of no symbol yet. */
+static bool parse_bind(GlowContext *ctx, const char *text, const char *end, const char **equals,
+                       GlowDim *dim) {
+  const char *error, *s = end;
+  while (s > text && s[-1] != '=')
+    s--;
+  if (s <= text + 1)
+    return false;
+  *equals = s - 1;
+  const GlowExtent *e = glow_extent_parse(ctx, glow_str(ctx, ""), s, end, &error);
+  if (e)
+    *dim = glow_dim_ranged(e);
+  return e || parse_extent(s, end, dim);
+}
+
+bool glow_onnx_bind_valid(GlowContext *ctx, const char *text) {
   GlowDim dim;
-  const char *equals = strrchr(text, '=');
-  return equals && equals != text && parse_extent(equals + 1, text + strlen(text), &dim);
+  const char *equals;
+  for (;; text++) {
+    const char *end = end_of_bind(text);
+    if (!parse_bind(ctx, text, end, &equals, &dim))
+      return false;
+    text = end;
+    if (!*text)
+      return true;
+  }
 }
 
 bool glow_onnx_bind_input_valid(const char *text) {
@@ -214,27 +243,40 @@ bool glow_onnx_bind_input_valid(const char *text) {
   return equals && equals != text && parse_shape(equals + 1, dims, &rank);
 }
 
-static bool same_dim(GlowDim a, GlowDim b) { return a.kind == b.kind && a.size == b.size; }
+static bool same_dim(GlowDim a, GlowDim b) {
+  return a.kind == b.kind && a.size == b.size && a.extent == b.extent;
+}
+
+static const char *dim_str(GlowContext *ctx, GlowDim d) {
+  if (d.extent)
+    return glow_extent_str(ctx, d.extent);
+  return glow_arena_printf(ctx->arena, "%s%lld", d.kind == GLOW_DIM_BOUND ? ".." : "",
+                           (long long)d.size);
+}
 
 static bool bind_symbol(GlowOnnxImporter *im, GlowOnnxSymbol *s, GlowDim dim, const char *option) {
-  if (s->bound.kind != GLOW_DIM_SYMBOL && !same_dim(s->bound, dim)) {
-    glow_error(im->ctx, GLOW_NOWHERE, "%s: $%s is already bound to %s%lld", option, s->symbol,
-               s->bound.kind == GLOW_DIM_BOUND ? ".." : "", (long long)s->bound.size);
+  if (dim.extent)
+    dim = glow_dim_ranged(
+        glow_extent(im->ctx, s->symbol, dim.extent->least, dim.extent->most, dim.extent->step));
+  if (is_bound(s) && !same_dim(s->bound, dim)) {
+    glow_error(im->ctx, GLOW_NOWHERE, "%s: $%s is already bound to %s", option, s->symbol,
+               dim_str(im->ctx, s->bound));
     return false;
   }
   s->bound = dim;
   return true;
 }
 
-/* -bind='N=8'; N is the model's name or ours, with or without $. */
-static void apply_bind(GlowOnnxImporter *im, const char *text) {
+/* 'N=8' up to `end`; N is the model's name or ours, with or without $. */
+static void apply_bind(GlowOnnxImporter *im, const char *text, const char *end) {
   GlowDim dim;
-  const char *equals = strrchr(text, '=');
-  if (!glow_onnx_bind_valid(text)) {
-    glow_error(im->ctx, GLOW_NOWHERE, "-bind='%s': expected NAME=EXTENT or NAME=..EXTENT", text);
+  const char *equals;
+  if (!parse_bind(im->ctx, text, end, &equals, &dim)) {
+    glow_error(im->ctx, GLOW_NOWHERE,
+               "-bind='%.*s': expected NAME=EXTENT, NAME=..EXTENT or NAME=LEAST..MOST step STEP",
+               (int)(end - text), text);
     return;
   }
-  parse_extent(equals + 1, text + strlen(text), &dim);
   if (*text == '$')
     text++;
   GlowStr name = glow_str_n(im->ctx, text, (size_t)(equals - text));
@@ -310,7 +352,7 @@ static const GlowType *substitute(GlowOnnxImporter *im, const GlowType *t, GlowS
     dims[i] = t->dims[i];
     if (dims[i].kind == GLOW_DIM_SYMBOL) {
       const GlowOnnxSymbol *s = find_symbol(im, dims[i].symbol);
-      if (s->bound.kind != GLOW_DIM_SYMBOL)
+      if (is_bound(s))
         dims[i] = s->bound;
     }
   }
@@ -331,7 +373,7 @@ static void note_open(GlowOnnxImporter *im, GlowStr name, const Open *open, cons
   }
   GlowStr list = NULL;
   for (uint32_t i = 0; glow_type_is_tensor(t) && i < t->rank; i++) {
-    if (t->dims[i].kind != GLOW_DIM_SYMBOL)
+    if (t->dims[i].kind != GLOW_DIM_SYMBOL || t->dims[i].extent)
       continue;
     GlowStr symbol = t->dims[i].symbol, model = open->names[i];
     GlowStr item = model == symbol ? glow_str_printf(im->ctx, "$%s", symbol)
@@ -361,11 +403,19 @@ void glow_onnx_input_types(GlowOnnxImporter *im, const GlowOnnxOptions *o, const
   for (uint32_t i = 0; i < count; i++)
     opens[i].type = with_symbols(im, &opens[i], &next);
   for (uint32_t i = 0; o && i < o->nbinds; i++)
-    apply_bind(im, o->binds[i]);
+    for (const char *s = o->binds[i];; s++) {
+      const char *end = end_of_bind(s);
+      apply_bind(im, s, end);
+      s = end;
+      if (!*s)
+        break;
+    }
   for (uint32_t i = 0; o && i < o->nbind_inputs; i++)
     apply_bind_input(im, o->bind_inputs[i], names, opens, count);
   for (uint32_t i = 0; i < count; i++) {
     types[i] = substitute(im, opens[i].type, names[i]);
+    if (types[i])
+      glow_module_add_extents(im->m, types[i]);
     if (types[i] && !im->quiet)
       note_open(im, names[i], &opens[i], types[i]);
   }

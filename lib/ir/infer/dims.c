@@ -5,8 +5,9 @@
 static bool is_same(GlowDim a, GlowDim b) {
   if (a.kind != b.kind)
     return false;
-  return a.kind == GLOW_DIM_EXACT ? a.size == b.size
-                                  : a.kind == GLOW_DIM_SYMBOL && a.symbol == b.symbol;
+  return a.kind == GLOW_DIM_EXACT
+             ? a.size == b.size
+             : a.kind == GLOW_DIM_SYMBOL && a.symbol == b.symbol && a.extent == b.extent;
 }
 
 GlowDim glow_dim_part(GlowDim d) {
@@ -45,10 +46,15 @@ GlowDim glow_dim_mul(GlowDim a, GlowDim b) {
   return sized(a, b, size);
 }
 
+/* How much a dim says: unknown, symbol, bound, symbol with a range, exact. */
+static int precision(GlowDim d) {
+  static const int of[] = {
+      [GLOW_DIM_EXACT] = 4, [GLOW_DIM_BOUND] = 2, [GLOW_DIM_SYMBOL] = 1, [GLOW_DIM_UNKNOWN] = 0};
+  return d.extent ? 3 : of[d.kind];
+}
+
 bool glow_dim_meet(GlowDim a, GlowDim b, GlowDim *result) {
-  static const int precision[] = {
-      [GLOW_DIM_EXACT] = 3, [GLOW_DIM_BOUND] = 2, [GLOW_DIM_SYMBOL] = 1, [GLOW_DIM_UNKNOWN] = 0};
-  if (precision[a.kind] < precision[b.kind]) {
+  if (precision(a) < precision(b)) {
     GlowDim swap = a;
     a = b;
     b = swap;
@@ -56,10 +62,12 @@ bool glow_dim_meet(GlowDim a, GlowDim b, GlowDim *result) {
   *result = a;
   if (!glow_dim_has_size(a) || !glow_dim_has_size(b))
     return true;
-  if (a.kind == GLOW_DIM_BOUND)
-    result->size = a.size < b.size ? a.size : b.size;
-  return a.kind == GLOW_DIM_BOUND ||
-         (b.kind == GLOW_DIM_BOUND ? a.size <= b.size : a.size == b.size);
+  if (a.kind == GLOW_DIM_EXACT)
+    return glow_dim_allows(b, a.size);
+  if (a.extent)
+    return a.extent->least <= b.size;
+  result->size = a.size < b.size ? a.size : b.size;
+  return true;
 }
 
 /* Broadcasts two extents. With an exact 1, the result is the other one. Any other exact extent is
@@ -73,10 +81,10 @@ bool glow_dim_broadcast(GlowDim a, GlowDim b, GlowDim *result) {
     return a.size == b.size;
   } else if (a.kind == GLOW_DIM_EXACT || b.kind == GLOW_DIM_EXACT) {
     *result = a.kind == GLOW_DIM_EXACT ? a : b;
-  } else if (glow_dim_has_size(a) && glow_dim_has_size(b)) {
-    *result = GLOW_BOUND(a.size > b.size ? a.size : b.size);
   } else if (is_same(a, b)) {
     *result = a;
+  } else if (glow_dim_has_size(a) && glow_dim_has_size(b)) {
+    *result = GLOW_BOUND(a.size > b.size ? a.size : b.size);
   }
   return true;
 }

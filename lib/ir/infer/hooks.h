@@ -11,9 +11,13 @@
 static inline bool glow_dim_is_exact(GlowDim d, int64_t size) {
   return d.kind == GLOW_DIM_EXACT && d.size == size;
 }
-/* Whether d is exact or bounded, so that d.size is valid. */
-static inline bool glow_dim_has_size(GlowDim d) {
-  return d.kind == GLOW_DIM_EXACT || d.kind == GLOW_DIM_BOUND;
+/* Whether d has a largest extent, d.size, and may be smaller. */
+static inline bool glow_dim_is_open(GlowDim d) {
+  return d.kind != GLOW_DIM_EXACT && glow_dim_has_size(d);
+}
+/* What an extent becomes whose size becomes `size`: exact if it was, else at most that. */
+static inline GlowDim glow_dim_resized(GlowDim d, int64_t size) {
+  return d.kind == GLOW_DIM_EXACT ? GLOW_EXACT(size) : GLOW_BOUND(size);
 }
 /* An extent of at most `d`: that of an unknown part of an axis. */
 GlowDim glow_dim_part(GlowDim d);

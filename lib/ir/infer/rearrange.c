@@ -13,7 +13,8 @@ static bool divide_dim(const GlowInfer *in, uint32_t axis, int64_t by, GlowDim *
   if (d->kind == GLOW_DIM_EXACT && d->size % by != 0)
     return glow_infer_error(in, "extent %lld of axis %u is no multiple of %lld", (long long)d->size,
                             axis, (long long)by);
-  d->size /= by;
+  if (by != 1)
+    *d = glow_dim_resized(*d, d->size / by);
   return true;
 }
 

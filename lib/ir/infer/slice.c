@@ -49,7 +49,7 @@ static bool check_sizes(const GlowInfer *in, const int64_t *sizes, uint32_t coun
     if (sizes[i] < 0 || __builtin_add_overflow(sum, sizes[i], &sum))
       return glow_infer_error(in, "size %u is %lld", i, (long long)sizes[i]);
   if ((whole.kind == GLOW_DIM_EXACT && sum != whole.size) ||
-      (whole.kind == GLOW_DIM_BOUND && sum > whole.size))
+      (glow_dim_is_open(whole) && sum > whole.size))
     return glow_infer_error(in, "the sizes add up to %lld, the axis has extent %s", (long long)sum,
                             glow_dim_str(in->ctx, whole));
   return true;
@@ -60,7 +60,7 @@ static GlowDim equal_piece(GlowDim whole, uint32_t count, uint32_t i) {
   if (count == 1 || !glow_dim_has_size(whole))
     return count == 1 ? whole : GLOW_UNKNOWN;
   int64_t piece = whole.size / count + (whole.size % count != 0);
-  if (whole.kind == GLOW_DIM_BOUND)
+  if (glow_dim_is_open(whole))
     return GLOW_BOUND(piece);
   int64_t left = whole.size - piece * (int64_t)i;
   return GLOW_EXACT(left < 0 ? 0 : left < piece ? left : piece);
@@ -126,7 +126,7 @@ static GlowDim slice_open(GlowDim d, int64_t start, int64_t end, int64_t step) {
     limit = end > start ? (int64_t)(((uint64_t)end - (uint64_t)start - 1) / (uint64_t)step + 1) : 0;
   if (limit < 0 || limit > GLOW_MAX_ELEMENTS)
     return most;
-  return glow_dim_part(most.kind == GLOW_DIM_BOUND && most.size < limit ? most : GLOW_EXACT(limit));
+  return glow_dim_part(glow_dim_is_open(most) && most.size < limit ? most : GLOW_EXACT(limit));
 }
 
 typedef struct SliceLists {
@@ -221,7 +221,7 @@ static bool pad_axis(const GlowInfer *in, uint32_t axis, int64_t begin, int64_t 
   if (size < 0 && d->kind == GLOW_DIM_EXACT)
     return glow_infer_error(in, "axis %u of extent %lld is cropped by %lld", axis,
                             (long long)d->size, (long long)-added);
-  d->size = size < 0 ? 0 : size;
+  *d = glow_dim_resized(*d, size < 0 ? 0 : size);
   return true;
 }
 

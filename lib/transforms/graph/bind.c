@@ -1,8 +1,10 @@
 /* Binding open dimensions.
  *
  *   -bind='N=8;M=..64'            a symbol becomes an extent or a bound
+ *   -bind='N=1..64 step 4'        a symbol stays, and has this range from now on
  *   -bind-input='x=1x3x48x192'    the placeholder or parameter x gets this shape: its symbols are
- *                                 bound everywhere, its unknown extents become exact
+ *                                 bound everywhere, its unknown extents become exact; `?` for
+ *                                 an extent leaves it as it is
  *
  * -bind takes names of inputs too, where no symbol has the name. Afterwards every type is inferred
  * again, so what depends on the dimensions becomes known; a claim that contradicts is an error. */
@@ -15,8 +17,9 @@
 
 typedef struct Symbol {
   GlowStr name;
-  GlowDim dim;  /* what replaces it; kind SYMBOL: nothing yet */
-  GlowStr from; /* the input that said so, or NULL */
+  GlowDim old, dim; /* what it was, and what replaces it */
+  bool set;         /* an option said what replaces it */
+  GlowStr from;     /* the input that said so, or NULL */
 } Symbol;
 
 typedef struct Bind {
@@ -78,9 +81,14 @@ static const GlowType *collect(Bind *b, const GlowType *t) {
     collect(b, t->elem);
   for (uint32_t i = 0; i < t->rank; i++)
     if (t->dims[i].kind == GLOW_DIM_SYMBOL && !find_symbol(b, t->dims[i].symbol)) {
-      Symbol s = {.name = t->dims[i].symbol, .dim = t->dims[i]};
+      Symbol s = {.name = t->dims[i].symbol, .old = t->dims[i], .dim = t->dims[i]};
       glow_vec_push(b->run->arena, &b->symbols, s);
     }
+  return t;
+}
+
+static const GlowType *note_extents(Bind *b, const GlowType *t) {
+  glow_module_add_extents(b->run->module, t);
   return t;
 }
 
@@ -123,13 +131,15 @@ static bool parse_dim(const char **at, GlowDim *dim) {
   return true;
 }
 
-/* A shape: extents with 'x' between them; "scalar" is rank 0. */
+/* A shape: extents, or `?`, with 'x' between them; "scalar" is rank 0. */
 static bool parse_shape(const char *text, GlowDim *dims, uint32_t *rank) {
   *rank = 0;
   if (strcmp(text, "scalar") == 0)
     return true;
   for (const char *s = text; *rank < GLOW_MAX_RANK; s++) {
-    if (!parse_dim(&s, &dims[*rank]))
+    if (*s == '?')
+      s++, dims[*rank] = GLOW_UNKNOWN;
+    else if (!parse_dim(&s, &dims[*rank]))
       return false;
     ++*rank;
     if (!*s)
@@ -140,21 +150,38 @@ static bool parse_shape(const char *text, GlowDim *dims, uint32_t *rank) {
   return false;
 }
 
-static bool same_dim(GlowDim a, GlowDim b) { return a.kind == b.kind && a.size == b.size; }
+static bool same_dim(GlowDim a, GlowDim b) {
+  return a.kind == b.kind && a.size == b.size && a.extent == b.extent;
+}
+
+/* Whether all extents of `dim` are ones that `old` allows. */
+static bool is_within(GlowDim dim, GlowDim old) {
+  if (!old.extent || dim.kind == GLOW_DIM_EXACT)
+    return glow_dim_allows(old, dim.size);
+  return dim.extent && glow_dim_allows(old, dim.extent->least) &&
+         glow_dim_allows(old, dim.extent->most) && dim.extent->step % old.extent->step == 0;
+}
+
+static const char *dim_str(Bind *b, GlowDim d) {
+  if (d.extent)
+    return glow_extent_str(b->ctx, d.extent);
+  return glow_arena_printf(b->ctx->arena, "%s%lld", d.kind == GLOW_DIM_BOUND ? ".." : "",
+                           (long long)d.size);
+}
 
 static bool bind_symbol(Bind *b, Symbol *s, GlowDim dim, GlowStr from) {
-  if (s->dim.kind == GLOW_DIM_SYMBOL) {
+  if (!s->set && is_within(dim, s->old)) {
     s->dim = dim;
+    s->set = true;
     s->from = from;
     return true;
   }
-  if (same_dim(s->dim, dim))
+  if (s->set && same_dim(s->dim, dim))
     return true;
-  glow_error(b->ctx, GLOW_NOWHERE, "%s: $%s is %s%lld%s%s, and cannot be %s%lld%s%s too",
-             b->run->pass->name, s->name, s->dim.kind == GLOW_DIM_BOUND ? ".." : "",
-             (long long)s->dim.size, s->from ? " by the shape of " : "", s->from ? s->from : "",
-             dim.kind == GLOW_DIM_BOUND ? ".." : "", (long long)dim.size,
-             from ? " by the shape of " : "", from ? from : "");
+  glow_error(b->ctx, GLOW_NOWHERE, "%s: $%s is %s%s%s, and cannot be %s%s%s%s", b->run->pass->name,
+             s->name, dim_str(b, s->dim), s->from ? " by the shape of " : "",
+             s->from ? s->from : "", dim_str(b, dim), from ? " by the shape of " : "",
+             from ? from : "", s->set ? " too" : "");
   return false;
 }
 
@@ -184,7 +211,9 @@ static bool bind_value(Bind *b, GlowValue *v, GlowStr name, const char *shape) {
     return shape_error(b, v, name, shape);
   for (uint32_t i = 0; i < rank; i++) {
     GlowDim old = t->unranked ? GLOW_UNKNOWN : t->dims[i];
-    dims[i] = given[i];
+    dims[i] = given[i].kind == GLOW_DIM_UNKNOWN ? old : given[i];
+    if (given[i].kind == GLOW_DIM_UNKNOWN)
+      continue;
     if (old.kind == GLOW_DIM_SYMBOL) {
       dims[i] = old;
       if (!bind_symbol(b, find_symbol(b, old.symbol), given[i], name))
@@ -230,11 +259,16 @@ static bool bind_option(Bind *b, GlowStr name, const char *value, bool symbols) 
   Symbol *symbol = symbols ? find_symbol(b, name) : NULL;
   if (symbol) {
     GlowDim dim;
-    const char *end = value;
-    if (parse_dim(&end, &dim) && !*end)
-      return bind_symbol(b, symbol, dim, NULL);
-    glow_error(b->ctx, GLOW_NOWHERE, "%s: $%s needs an extent such as 8 or ..64, not '%s'",
-               b->run->pass->name, name, value);
+    const char *end = value, *error;
+    const GlowExtent *e = glow_extent_parse(b->ctx, name, value, value + strlen(value), &error);
+    if (e || (parse_dim(&end, &dim) && !*end))
+      return bind_symbol(b, symbol, e ? glow_dim_ranged(e) : dim, NULL);
+    if (error)
+      glow_error(b->ctx, GLOW_NOWHERE, "%s: the range of $%s is '%s': %s", b->run->pass->name, name,
+                 value, error);
+    else
+      glow_error(b->ctx, GLOW_NOWHERE, "%s: $%s needs an extent such as 8, ..64 or 1..64, not '%s'",
+                 b->run->pass->name, name, value);
     return false;
   }
   GlowValue *input = find_input(b, name);
@@ -256,6 +290,8 @@ static bool run_bind(GlowPassRun *run, bool symbols) {
     return false;
   glow_pass_changed(run, NULL, NULL);
   map_module(&b, substitute);
+  run->module->extents.count = 0;
+  map_module(&b, note_extents);
   return glow_context_error_count(run->ctx) == errors && glow_reinfer_module(run->module);
 }
 

@@ -7,7 +7,7 @@ endif
 syntax case match
 runtime syntax/glow-words.vim
 
-syntax keyword glowStorage module declare placeholder variable constant
+syntax keyword glowStorage module declare extent step placeholder variable constant
 syntax keyword glowFunction func program gradient of from wrt keeping seedable forward with
 syntax keyword glowStatement return yield pred alloc dealloc tensorview at loc
 syntax keyword glowInitializer splat random resource eval payload elided
