@@ -12,6 +12,10 @@ ENGINES = {
     "xla": ("xla", ["jax==0.12.0", "onnx", "numpy", "safetensors"], "3.12"),
     "tvm": ("tvm", ["apache-tvm==0.27.0.post1", "onnx", "numpy"], "3.11"),
 }
+# What other programs of the benchmarks run in.
+TOOLS = {
+    "quantizer": ("quantizer", ["onnxruntime==1.31.1", "onnx", "numpy", "sympy"], "3.11"),
+}
 
 
 class Failed(Exception):
@@ -34,8 +38,8 @@ def find_python(oldest):
 
 
 def environment(folder, engine):
-    """The engine's own Python, installed if it is not there."""
-    name, packages, oldest = ENGINES[engine]
+    """The Python of an engine or a tool, installed if it is not there."""
+    name, packages, oldest = {**ENGINES, **TOOLS}[engine]
     venv = os.path.join(folder, "venv-" + name)
     python = os.path.join(venv, "bin", "python")
     if not os.path.exists(os.path.join(venv, "complete")):
