@@ -1,9 +1,9 @@
 /* MaxPool, AveragePool and LpPool, a kernel for each kind: glow_<pool>_<kind>.
  *
  * Units are output rows of all images. A window is clipped to the input; its taps are visited in
- * ascending spatial order, 16 neighbouring channels at a time where there are that many. Maximum:
- * the first of equals, a NaN above all. Mean: a chain from +0, then a division. Norm: a chain over
- * |x|^p, then the root. */
+ * ascending spatial order, 16 neighbouring channels at a time, or 64 of bytes, where there are that
+ * many. Maximum: the first of equals, a NaN above all. Mean: a chain from +0, then a division.
+ * Norm: a chain over |x|^p, then the root. */
 #include "pool_window.h"
 
 #include "num/half.h"
@@ -11,6 +11,8 @@
 
 #define LANES16                                                                                    \
   _Pragma("clang loop vectorize(enable) interleave(disable)") for (int l = 0; l < 16; l++)
+#define LANES64                                                                                    \
+  _Pragma("clang loop vectorize(enable) interleave(disable)") for (int l = 0; l < 64; l++)
 #define ONE for (int l = 0; l < 1; l++)
 
 /* A loop over the taps i, j, k that lie inside, and the offset in X of such a tap. */
@@ -22,10 +24,11 @@
   ((w)->at + i * (p)->dilation[0] * (p)->xs[0] + j * (p)->dilation[1] * (p)->xs[1] +               \
    k * (p)->dilation[2] * (p)->xs[2])
 
-/* A kernel that calls STEP##_all for 16 channels and STEP##_one for single ones at each pixel.
+/* A kernel that calls STEP##_more for 64 channels where there is such a step (MORE), STEP##_all for
+ * 16 and STEP##_one for single ones at each pixel.
  * Here and below S is the type of a stored element, C that of what is computed; LOAD and STORE
  * convert between them. EACH is a loop over l, the N channels of a step. */
-#define KERNEL(name, PTRS, S, STEP)                                                                \
+#define KERNEL(name, PTRS, S, STEP, MORE)                                                          \
   void glow_##name(const GlowPoolParams *p, void *const *ptrs, int64_t begin, int64_t end,         \
                    char *scratch) {                                                                \
     (void)scratch;                                                                                 \
@@ -40,12 +43,17 @@
         Window w;                                                                                  \
         clip(p, place, &w);                                                                        \
         int64_t l = 0;                                                                             \
+        MORE(STEP##_more)                                                                          \
         ROLLED for (; l + 16 <= p->lanes; l += 16)                                                 \
             STEP##_all(p, &w, x + l, y + place[2] * p->ys[2] + l);                                 \
         ROLLED for (; l < p->lanes; l++) STEP##_one(p, &w, x + l, y + place[2] * p->ys[2] + l);    \
       }                                                                                            \
     }                                                                                              \
   }
+
+#define NO_MORE(step)
+#define MORE64(step)                                                                               \
+  ROLLED for (; l + 64 <= p->lanes; l += 64) step(p, &w, x + l, y + place[2] * p->ys[2] + l);
 
 /* ---- Maximum --------------------------------------------------------------------------------- */
 
@@ -76,7 +84,12 @@
 #define MAX_POOL(kind, S, C, LOAD, ABOVE, LOWEST)                                                  \
   MAX_STEP(max_##kind##_all, S, C, LOAD, ABOVE, LOWEST, LANES16, 16)                               \
   MAX_STEP(max_##kind##_one, S, C, LOAD, ABOVE, LOWEST, ONE, 1)                                    \
-  KERNEL(max_pool_##kind, GLOW_MAX_POOL_PTRS, S, max_##kind)
+  KERNEL(max_pool_##kind, GLOW_MAX_POOL_PTRS, S, max_##kind, NO_MORE)
+#define MAX_POOL_BYTES(kind, S, LOWEST)                                                            \
+  MAX_STEP(max_##kind##_more, S, S, PLAIN, ABOVE_INT, LOWEST, LANES64, 64)                         \
+  MAX_STEP(max_##kind##_all, S, S, PLAIN, ABOVE_INT, LOWEST, LANES16, 16)                          \
+  MAX_STEP(max_##kind##_one, S, S, PLAIN, ABOVE_INT, LOWEST, ONE, 1)                               \
+  KERNEL(max_pool_##kind, GLOW_MAX_POOL_PTRS, S, max_##kind, MORE64)
 
 #define PLAIN(v) (v)
 
@@ -126,16 +139,16 @@ INLINE void max_float_all(const GlowPoolParams *p, const Window *w, const float 
   }
 }
 MAX_STEP(max_float_one, float, float, PLAIN, ABOVE_REAL, -__builtin_inff(), ONE, 1)
-KERNEL(max_pool_float, GLOW_MAX_POOL_PTRS, float, max_float)
+KERNEL(max_pool_float, GLOW_MAX_POOL_PTRS, float, max_float, NO_MORE)
 
 MAX_POOL(double, double, double, PLAIN, ABOVE_REAL, -__builtin_inf())
 MAX_POOL(float16, uint16_t, float, glow_half_to_float, ABOVE_REAL, 0xfc00)
 MAX_POOL(bfloat16, uint16_t, float, glow_bfloat_to_float, ABOVE_REAL, 0xff80)
-MAX_POOL(i8, int8_t, int8_t, PLAIN, ABOVE_INT, INT8_MIN)
+MAX_POOL_BYTES(i8, int8_t, INT8_MIN)
 MAX_POOL(i16, int16_t, int16_t, PLAIN, ABOVE_INT, INT16_MIN)
 MAX_POOL(i32, int32_t, int32_t, PLAIN, ABOVE_INT, INT32_MIN)
 MAX_POOL(i64, int64_t, int64_t, PLAIN, ABOVE_INT, INT64_MIN)
-MAX_POOL(u8, uint8_t, uint8_t, PLAIN, ABOVE_INT, 0)
+MAX_POOL_BYTES(u8, uint8_t, 0)
 MAX_POOL(u16, uint16_t, uint16_t, PLAIN, ABOVE_INT, 0)
 MAX_POOL(u32, uint32_t, uint32_t, PLAIN, ABOVE_INT, 0)
 MAX_POOL(u64, uint64_t, uint64_t, PLAIN, ABOVE_INT, 0)
@@ -205,7 +218,7 @@ ARG_POOL(u8, uint8_t, uint8_t, PLAIN, ABOVE_INT, 0)
 #define SUM_POOL(pool, PTRS, kind, S, C, LOAD, STORE, TERM, FINISH)                                \
   SUM_STEP(pool##_##kind##_all, S, C, LOAD, STORE, TERM, FINISH, LANES16, 16)                      \
   SUM_STEP(pool##_##kind##_one, S, C, LOAD, STORE, TERM, FINISH, ONE, 1)                           \
-  KERNEL(pool##_##kind, PTRS, S, pool##_##kind)
+  KERNEL(pool##_##kind, PTRS, S, pool##_##kind, NO_MORE)
 
 #define ELEMENT(v, p) (v)
 #define QUOTIENT(sum, divisor, p) ((sum) / (divisor))

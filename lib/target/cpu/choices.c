@@ -182,12 +182,29 @@ static uint32_t dot_conv_choices(const GlowIsa *isa, const GlowNode *n, GlowChoi
   return 2;
 }
 
-static uint32_t pool_choices(const GlowNode *n, int order, GlowChoice *choices, const char **why) {
+/* Maxima of bytes read maps with all channels in one block, as products of bytes do. */
+static uint32_t byte_pool_choices(const GlowIsa *isa, const GlowNode *n, GlowChoice *choices) {
+  int64_t channels = glow_node_in(n, 0)->type->dims[1].size;
+  choices[0] = choices[1] = (GlowChoice){0};
+  if (channels < CHANNELS)
+    return 1;
+  choices[0].out = choices[0].in[0] =
+      glow_kernel_layout(n->block->module->ctx, glow_find_narrow(), "y", 0, isa, channels);
+  return 2;
+}
+
+static uint32_t pool_choices(const GlowIsa *isa, const GlowNode *n, int order, GlowChoice *choices,
+                             const char **why) {
   const GlowType *x = glow_node_in(n, 0)->type;
   bool argmax = n->nresults > 1 && n->results[1].uses;
-  if (!glow_type_is_static(x) || x->rank != 4 || x->quantized || glow_type_elements(x) == 0 ||
-      x->kind != GLOW_KIND_FLOAT || order != GLOW_LAYOUT_NCHW || argmax)
-    return stays_plain(why, "it has not two spatial axes of float in the order NCHW, or an Argmax");
+  bool bytes = n->op == GLOW_OP_MAX_POOL && glow_kind_info[x->kind].bits == 8;
+  if (!glow_type_is_static(x) || x->rank != 4 || glow_type_elements(x) == 0 ||
+      order != GLOW_LAYOUT_NCHW || argmax ||
+      !(bytes || (x->kind == GLOW_KIND_FLOAT && !x->quantized)))
+    return stays_plain(why, "it has not two spatial axes of float, or of bytes for maxima, in the "
+                            "order NCHW, or an Argmax");
+  if (bytes)
+    return byte_pool_choices(isa, n, choices);
   choices[0] = (GlowChoice){.out = blocks(n->block->module->ctx)};
   choices[0].in[0] = choices[0].out;
   choices[1] = (GlowChoice){0}; /* rows of plain values are as fast as blocks without a Relayout */
@@ -249,11 +266,14 @@ uint32_t glow_cpu_choices(const GlowTarget *t, const GlowNode *n, GlowChoice cho
   case GLOW_OP_CONV_INTEGER:
     return dot_conv_choices(t->machine, n, choices);
   case GLOW_OP_MAX_POOL:
-    return pool_choices(n, ((const GlowMaxPoolMembers *)n->members)->layout, choices, why);
+    return pool_choices(t->machine, n, ((const GlowMaxPoolMembers *)n->members)->layout, choices,
+                        why);
   case GLOW_OP_AVERAGE_POOL:
-    return pool_choices(n, ((const GlowAveragePoolMembers *)n->members)->layout, choices, why);
+    return pool_choices(t->machine, n, ((const GlowAveragePoolMembers *)n->members)->layout,
+                        choices, why);
   case GLOW_OP_LP_POOL:
-    return pool_choices(n, ((const GlowLpPoolMembers *)n->members)->layout, choices, why);
+    return pool_choices(t->machine, n, ((const GlowLpPoolMembers *)n->members)->layout, choices,
+                        why);
   default:
     return 0;
   }
