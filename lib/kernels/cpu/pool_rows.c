@@ -17,19 +17,6 @@
 
 typedef enum What { MAX, MEAN, NORM1, NORM2, ARG } What;
 
-#if GLOW_VL == 4
-#define EVEN(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6)
-#define ODD(a, b) __builtin_shufflevector(a, b, 1, 3, 5, 7)
-#elif GLOW_VL == 8
-#define EVEN(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14)
-#define ODD(a, b) __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15)
-#else
-#define EVEN(a, b)                                                                                 \
-  __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30)
-#define ODD(a, b)                                                                                  \
-  __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31)
-#endif
-
 INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 INLINE int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 
@@ -576,11 +563,11 @@ INLINE void windows_apart(const GlowPoolParams *q, What what, float *y, const fl
   }
 }
 
-/* ---- Windows that move by one ---------------------------------------------------------------- */
+/* ---- Windows that move by one or two --------------------------------------------------------- */
 
 /* `scratch` has room for the divisors of a row and a register more. */
-INLINE void sliding(const GlowPoolParams *q, bool mean, int side, float *y, const float *x,
-                    int64_t begin, int64_t end, float *scratch) {
+INLINE void sliding(const GlowPoolParams *q, bool mean, int side, int stride, float *y,
+                    const float *x, int64_t begin, int64_t end, float *scratch) {
   Slide s = {.q = q, .x = x, .x_end = x + last_of(q) + 1, .divisors = scratch};
   s.limit = y + end * q->out[2];
   ROLLED for (int64_t j = 0; j < q->out[2] + GLOW_VL; j += GLOW_VL)
@@ -597,7 +584,7 @@ INLINE void sliding(const GlowPoolParams *q, bool mean, int side, float *y, cons
     s.y = y + (u - w.place[1]) * q->out[2];
     s.begin = w.place[1];
     s.end = w.place[1] + count;
-    slide_plane(&s, mean, side);
+    slide_plane(&s, mean, side, stride);
   }
 }
 
@@ -613,10 +600,12 @@ INLINE void pool(const GlowPoolRowsParams *params, What what, float *y, int64_t 
   }
   int64_t side;
   if ((what == MAX || what == MEAN) && slides(q, what == MEAN, &side)) {
-    if (what == MAX && side == 5)
-      sliding(q, false, 5, y, x, begin, end, (float *)scratch);
+    if (what == MAX && q->stride[2] == 2)
+      sliding(q, false, 3, 2, y, x, begin, end, (float *)scratch);
+    else if (what == MAX && side == 5)
+      sliding(q, false, 5, 1, y, x, begin, end, (float *)scratch);
     else
-      sliding(q, what == MEAN, 3, y, x, begin, end, (float *)scratch);
+      sliding(q, what == MEAN, 3, 1, y, x, begin, end, (float *)scratch);
     return;
   }
   Call c = begin_call(p, what, x, scratch);
