@@ -64,15 +64,16 @@ INLINE float extremes(const float *x, int64_t n, float *span) {
   BELOW(n) bottom[l] = bottom[l] < bottom[l + n] ? bottom[l] : bottom[l + n];
   MEET(8)
   MEET(4)
-  MEET(2) MEET(1)
+  MEET(2)
+  MEET(1)
 #undef MEET
       *span = bottom[0] - top[0];
   return top[0];
 }
 
-/* The sum of e^(x - max) over a row, whose terms go to y unless that is null. Behind the end of the
- * row terms are +0, which change no sum of such terms. */
-INLINE float sum_of_powers(const float *x, float *y, int64_t n, float max, bool near) {
+/* The sum of e^(x - max) over a row, whose terms go to y if `keep`. Behind the end of the row terms
+ * are +0, which change no sum of such terms. */
+INLINE float sum_of_powers(const float *x, float *y, bool keep, int64_t n, float max, bool near) {
   /* The next row, or memory takes longer to answer than a short row takes. */
   const int64_t whole = n / 16 * 16, ahead = n > AHEAD ? n : AHEAD;
   float e[16], in[16];
@@ -80,12 +81,11 @@ INLINE float sum_of_powers(const float *x, float *y, int64_t n, float max, bool 
   EACH sum[v] = vec_splat(0.0f);
   ROLLED for (int64_t j = 0; j < whole; j += 16) {
     __builtin_prefetch(x + ahead + j);
-    if (y)
-      __builtin_prefetch(y + ahead + j, 1);
+    __builtin_prefetch(y + ahead + j, 1);
     EACH {
       const GlowVec p = vec_exp(vec_load(x + j + v * GLOW_VL) - max, near);
       sum[v] += p;
-      if (y)
+      if (keep)
         vec_store(y + j + v * GLOW_VL, p);
     }
   }
@@ -94,7 +94,7 @@ INLINE float sum_of_powers(const float *x, float *y, int64_t n, float max, bool 
     copy_few(in, x + whole, n - whole);
     EACH vec_store(e + v * GLOW_VL, vec_exp(vec_load(in + v * GLOW_VL) - max, false));
     EACH sum[v] += vec_load(e + v * GLOW_VL);
-    if (y)
+    if (keep)
       copy_few(y + whole, e, n - whole);
   }
   EACH vec_store(e + v * GLOW_VL, sum[v]);
@@ -173,9 +173,8 @@ INLINE void softmax_rows(const float *x, float *y, int64_t rows, int64_t n, bool
   float max[TURNS], span[TURNS], sum[TURNS];
   ROLLED for (int64_t i = 0; i < rows; i++) max[i] = extremes(x + i * n, n, &span[i]);
   ROLLED for (int64_t i = 0; i < rows; i++) {
-    float *terms = log ? (float *)0 : y + i * n;
-    sum[i] = span[i] > -87.0f ? sum_of_powers(x + i * n, terms, n, max[i], true)
-                              : sum_of_powers(x + i * n, terms, n, max[i], false);
+    sum[i] = span[i] > -87.0f ? sum_of_powers(x + i * n, y + i * n, !log, n, max[i], true)
+                              : sum_of_powers(x + i * n, y + i * n, !log, n, max[i], false);
   }
   ROLLED for (int64_t i = 0; i < rows; i++) {
     if (log)
