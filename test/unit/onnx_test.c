@@ -447,8 +447,8 @@ static void test_sniffing(void) {
   CHECK(!glow_onnx_is_model("", 0));
   make_model();
   CHECK(glow_onnx_is_model((const char *)model.data, model.size));
-  static const char *const right[] = {"N=8", "a=b=..4", "N=1..8", "N=0..9 step 3;M=2"};
-  static const char *const wrong[] = {"N",     "N=x",          "=1",    "N=8..1", "N=1..8 step 3",
+  static const char *const right[] = {"N=8", "a=b=..4", "N=1..8", "N=0..9 step 3;M=2", "M=N;N=$K"};
+  static const char *const wrong[] = {"N",     "N=x y",        "=1",    "N=8..1", "N=1..8 step 3",
                                       "N=1..", "N=1..8 steps", "N=8;M", "N=8;",   "N=1..9 step 0"};
   GlowContext *ctx = glow_context_create();
   for (size_t i = 0; i < sizeof right / sizeof *right; i++)

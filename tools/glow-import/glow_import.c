@@ -23,7 +23,8 @@ static bool check_options(GlowContext *ctx, const Options *o) {
   for (uint32_t i = 0; i < o->binds.count; i++)
     if (!glow_onnx_bind_valid(ctx, o->binds.data[i])) {
       glow_error(ctx, loc,
-                 "-bind='%s': expected NAME=EXTENT, NAME=..EXTENT or NAME=LEAST..MOST step STEP",
+                 "-bind='%s': expected NAME=EXTENT, NAME=..EXTENT, NAME=LEAST..MOST step STEP "
+                 "or NAME=SYMBOL",
                  o->binds.data[i]);
       ok = false;
     }
@@ -99,8 +100,7 @@ static GlowStatus run(GlowContext *ctx, int argc, char **argv) {
       {.name = "bind",
        .value = "NAME=EXTENT",
        .help = "bind an open dimension: N=8, N=..8 for at most 8, or N=1..8 (step 2) to keep it "
-               "open in this "
-               "range; several by ; or repeated",
+               "open in this range, N=M for two that are one; several by ; or repeated",
        .kind = GLOW_OPT_REPEAT,
        .target = &o.binds},
       {.name = "bind-input",

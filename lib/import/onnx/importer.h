@@ -17,7 +17,8 @@ typedef struct GlowOnnxScope GlowOnnxScope;
 typedef struct GlowOnnxSymbol {
   GlowStr symbol; /* its name here */
   GlowStr model;  /* what the model calls it; NULL if nothing */
-  GlowDim bound;  /* kind GLOW_DIM_SYMBOL: not bound */
+  GlowDim bound;  /* kind GLOW_DIM_SYMBOL: not bound, or has a range */
+  GlowStr same;   /* the symbol that it is to be, or NULL */
 } GlowOnnxSymbol;
 
 /* One kind of thing that is not supported, for the report at the end. */

@@ -208,7 +208,7 @@ static bool parse_shape(const char *text, GlowDim *dims, uint32_t *rank) {
 /* The end of the binding that starts at `text`: a ';' or the end of the text. */
 static const char *end_of_bind(const char *text) { return text + strcspn(text, ";"); }
 
-/* NAME=8, NAME=..8 or NAME=1..8 step 2, up to `end`. The range is of no symbol yet. */
+/* NAME=8, NAME=..8, NAME=1..8 step 2 or NAME=SYMBOL, up to `end`. The range is of no symbol yet. */
 static bool parse_bind(GlowContext *ctx, const char *text, const char *end, const char **equals,
                        GlowDim *dim) {
   const char *error, *s = end;
@@ -220,7 +220,11 @@ static bool parse_bind(GlowContext *ctx, const char *text, const char *end, cons
   const GlowExtent *e = glow_extent_parse(ctx, glow_str(ctx, ""), s, end, &error);
   if (e)
     *dim = glow_dim_ranged(e);
-  return e || parse_extent(s, end, dim);
+  if (e || parse_extent(s, end, dim))
+    return true;
+  s += s < end && *s == '$';
+  *dim = GLOW_SYMBOL(glow_str_n(ctx, s, (size_t)(end - s)));
+  return is_identifier(dim->symbol);
 }
 
 bool glow_onnx_bind_valid(GlowContext *ctx, const char *text) {
@@ -258,13 +262,29 @@ static bool bind_symbol(GlowOnnxImporter *im, GlowOnnxSymbol *s, GlowDim dim, co
   if (dim.extent)
     dim = glow_dim_ranged(
         glow_extent(im->ctx, s->symbol, dim.extent->least, dim.extent->most, dim.extent->step));
-  if (is_bound(s) && !same_dim(s->bound, dim)) {
+  if (s->same || (is_bound(s) && !same_dim(s->bound, dim))) {
     glow_error(im->ctx, GLOW_NOWHERE, "%s: $%s is already bound to %s", option, s->symbol,
-               dim_str(im->ctx, s->bound));
+               s->same ? s->same : dim_str(im->ctx, s->bound));
     return false;
   }
   s->bound = dim;
   return true;
+}
+
+/* Makes s the symbol `name`. */
+static void tie_symbol(GlowOnnxImporter *im, GlowOnnxSymbol *s, GlowStr name) {
+  const GlowOnnxSymbol *end = find_symbol(im, name);
+  if (!end) {
+    glow_error(im->ctx, GLOW_NOWHERE, "-bind: $%s needs an extent, a range or a symbol, not '%s'",
+               s->symbol, name);
+    return;
+  }
+  while (end != s && end->same)
+    end = find_symbol(im, end->same);
+  if (end == s || is_bound(s) || (s->same && s->same != name))
+    glow_error(im->ctx, GLOW_NOWHERE, "-bind: $%s cannot be $%s too", s->symbol, name);
+  else
+    s->same = name;
 }
 
 /* 'N=8' up to `end`; N is the model's name or ours, with or without $. */
@@ -273,7 +293,8 @@ static void apply_bind(GlowOnnxImporter *im, const char *text, const char *end) 
   const char *equals;
   if (!parse_bind(im->ctx, text, end, &equals, &dim)) {
     glow_error(im->ctx, GLOW_NOWHERE,
-               "-bind='%.*s': expected NAME=EXTENT, NAME=..EXTENT or NAME=LEAST..MOST step STEP",
+               "-bind='%.*s': expected NAME=EXTENT, NAME=..EXTENT, NAME=LEAST..MOST step STEP "
+               "or NAME=SYMBOL",
                (int)(end - text), text);
     return;
   }
@@ -284,6 +305,10 @@ static void apply_bind(GlowOnnxImporter *im, const char *text, const char *end) 
   for (uint32_t i = 0; !s && i < im->symbols.count; i++)
     if (im->symbols.data[i].model == name && !is_anonymous(name))
       s = &im->symbols.data[i];
+  if (s && dim.kind == GLOW_DIM_SYMBOL && !dim.extent) {
+    tie_symbol(im, s, dim.symbol);
+    return;
+  }
   if (s) {
     bind_symbol(im, s, dim, "-bind");
     return;
@@ -352,8 +377,9 @@ static const GlowType *substitute(GlowOnnxImporter *im, const GlowType *t, GlowS
     dims[i] = t->dims[i];
     if (dims[i].kind == GLOW_DIM_SYMBOL) {
       const GlowOnnxSymbol *s = find_symbol(im, dims[i].symbol);
-      if (is_bound(s))
-        dims[i] = s->bound;
+      while (s->same)
+        s = find_symbol(im, s->same);
+      dims[i] = is_bound(s) ? s->bound : GLOW_SYMBOL(s->symbol);
     }
   }
   const char *bad = glow_type_check_dims(t->kind, t->rank, dims);

@@ -2,6 +2,7 @@
  *
  *   -bind='N=8;M=..64'            a symbol becomes an extent or a bound
  *   -bind='N=1..64 step 4'        a symbol stays, and has this range from now on
+ *   -bind='M=N'                   the symbol M is the symbol N from now on, whatever that becomes
  *   -bind-input='x=1x3x48x192'    the placeholder or parameter x gets this shape: its symbols are
  *                                 bound everywhere, its unknown extents become exact; `?` for
  *                                 an extent leaves it as it is
@@ -17,9 +18,10 @@
 
 typedef struct Symbol {
   GlowStr name;
-  GlowDim old, dim; /* what it was, and what replaces it */
-  bool set;         /* an option said what replaces it */
-  GlowStr from;     /* the input that said so, or NULL */
+  GlowDim old, dim;    /* what it was, and what replaces it */
+  bool set;            /* an option said what replaces it */
+  GlowStr from;        /* the input that said so, or NULL */
+  struct Symbol *same; /* the symbol that it is, or NULL */
 } Symbol;
 
 typedef struct Bind {
@@ -165,6 +167,8 @@ static bool is_within(GlowDim dim, GlowDim old) {
 static const char *dim_str(Bind *b, GlowDim d) {
   if (d.extent)
     return glow_extent_str(b->ctx, d.extent);
+  if (d.kind == GLOW_DIM_SYMBOL)
+    return glow_arena_printf(b->ctx->arena, "$%s", d.symbol);
   return glow_arena_printf(b->ctx->arena, "%s%lld", d.kind == GLOW_DIM_BOUND ? ".." : "",
                            (long long)d.size);
 }
@@ -183,6 +187,40 @@ static bool bind_symbol(Bind *b, Symbol *s, GlowDim dim, GlowStr from) {
              s->from ? s->from : "", dim_str(b, dim), from ? " by the shape of " : "",
              from ? from : "", s->set ? " too" : "");
   return false;
+}
+
+/* Notes that s is to be `other`. */
+static bool tie_symbol(Bind *b, Symbol *s, Symbol *other) {
+  const Symbol *end = other;
+  while (end && end != s)
+    end = end->same;
+  if (!s->set && !end) {
+    s->same = other;
+    s->dim = GLOW_SYMBOL(other->name);
+    s->set = true;
+    return true;
+  }
+  if (s->same == other)
+    return true;
+  glow_error(b->ctx, GLOW_NOWHERE, "%s: $%s cannot be $%s too", b->run->pass->name, s->name,
+             end ? s->name : other->name);
+  return false;
+}
+
+/* What tied symbols become, after all options. */
+static void resolve_ties(Bind *b) {
+  for (uint32_t i = 0; i < b->symbols.count; i++) {
+    Symbol *s = &b->symbols.data[i];
+    const Symbol *end = s;
+    while (end->same)
+      end = end->same;
+    if (!s->same)
+      continue;
+    s->dim = end->dim;
+    if (s->old.extent && !is_within(s->dim, s->old))
+      glow_error(b->ctx, GLOW_NOWHERE, "%s: $%s is %s, and cannot be $%s, which is %s",
+                 b->run->pass->name, s->name, dim_str(b, s->old), end->name, dim_str(b, s->dim));
+  }
 }
 
 static bool shape_error(Bind *b, const GlowValue *v, GlowStr name, const char *shape) {
@@ -263,11 +301,15 @@ static bool bind_option(Bind *b, GlowStr name, const char *value, bool symbols) 
     const GlowExtent *e = glow_extent_parse(b->ctx, name, value, value + strlen(value), &error);
     if (e || (parse_dim(&end, &dim) && !*end))
       return bind_symbol(b, symbol, e ? glow_dim_ranged(e) : dim, NULL);
+    Symbol *other = find_symbol(b, glow_str(b->ctx, *value == '$' ? value + 1 : value));
+    if (other)
+      return tie_symbol(b, symbol, other);
     if (error)
       glow_error(b->ctx, GLOW_NOWHERE, "%s: the range of $%s is '%s': %s", b->run->pass->name, name,
                  value, error);
     else
-      glow_error(b->ctx, GLOW_NOWHERE, "%s: $%s needs an extent such as 8, ..64 or 1..64, not '%s'",
+      glow_error(b->ctx, GLOW_NOWHERE,
+                 "%s: $%s needs an extent such as 8, ..64 or 1..64, or a symbol, not '%s'",
                  b->run->pass->name, name, value);
     return false;
   }
@@ -286,6 +328,7 @@ static bool run_bind(GlowPassRun *run, bool symbols) {
   map_module(&b, collect);
   for (uint32_t i = 0; i < run->noptions; i++)
     bind_option(&b, run->option_names[i], run->option_values[i], symbols);
+  resolve_ties(&b);
   if (glow_context_error_count(run->ctx) != errors)
     return false;
   glow_pass_changed(run, NULL, NULL);
