@@ -389,6 +389,59 @@ static void check_extents(void) {
   glow_executable_release(e);
 }
 
+/* Symbols with ranges: what ports say of them, and buffers that are out of range or do not agree.
+ * One execution runs all extents. */
+static void check_ranges(void) {
+  static const char text[] = "declare {\n"
+                             "  extent $N : 2..6 step 2\n"
+                             "  placeholder @x : float<$N x 2>\n"
+                             "  placeholder @z : float<$N x 2>\n"
+                             "  placeholder @y : float<$N x 2>\n"
+                             "}\n"
+                             "func @main {\n"
+                             "  %r = Sub(@x, @z)\n"
+                             "  Save(%r, @y)\n"
+                             "}\n";
+  static _Alignas(64) float in[12], other[16], out[16];
+  for (int i = 0; i < 12; i++) {
+    in[i] = (float)(3 * i);
+    other[i] = (float)i;
+  }
+  for (int w = 0; w < WAYS; w++) {
+    GlowExecutable *e = compiled(text, ways[w]);
+    GlowExecution *x = NULL;
+    GlowPort p;
+    CHECK(port_of(e, "x", &p) == 0 && p.low[0] == 2 && p.high[0] == 6 && p.bytes == 48);
+    size_t z = port_of(e, "z", &p), y = port_of(e, "y", &p);
+    CHECK(glow_execution_create(e, NULL, &x) == GLOW_OK);
+    for (int64_t n = 6; n >= 1; n--) {
+      const int64_t extents[] = {n, 2};
+      GlowBuffer b[3] = {{in, sizeof in, extents}};
+      b[z] = (GlowBuffer){other, sizeof other, extents};
+      b[y] = (GlowBuffer){out, sizeof out, NULL};
+      memset(out, 0, sizeof out);
+      GlowStatus status = glow_execution_run(x, NULL, b, 3);
+      CHECK(status == (n % 2 ? GLOW_BAD_USAGE : GLOW_OK));
+      const GlowBuffer *got = glow_execution_output(x, y);
+      CHECK(n % 2 ? !got : got && got->extents[0] == n && got->bytes == 16 * (size_t)n / 2);
+      for (int64_t i = 0; i < 16; i++)
+        CHECK(out[i] == (float)(n % 2 == 0 && i < 2 * n ? 2 * i : 0));
+    }
+    const int64_t two[] = {2, 2}, four[] = {4, 2};
+    GlowBuffer b[3] = {{in, sizeof in, two}};
+    b[z] = (GlowBuffer){other, sizeof other, four};
+    b[y] = (GlowBuffer){out, sizeof out, NULL};
+    for (int k = 0; k < 40; k++)
+      CHECK(glow_execution_run(x, NULL, b, 3) == GLOW_BAD_INPUT);
+    EXPECT(strstr(fault_of(x), "has extent") && strstr(fault_of(x), "axis 0, but $N is"), "%s",
+           fault_of(x));
+    b[z].extents = two;
+    EXPECT(glow_execution_run(x, NULL, b, 3) == GLOW_OK, "%s", fault_of(x));
+    glow_execution_destroy(x);
+    glow_executable_release(e);
+  }
+}
+
 /* A port that is read and written may grow up to its bound; texts are no bytes. */
 static void check_bounds(void) {
   static const char grows[] = "declare {\n"
@@ -1135,6 +1188,7 @@ static void check_arguments(void) {
 int main(void) {
   check_bits();
   check_extents();
+  check_ranges();
   check_bounds();
   for (int w = 0; w < WAYS; w++) {
     check_refusals(ways[w]);
