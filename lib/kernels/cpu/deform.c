@@ -16,6 +16,8 @@ enum { LANES = GLOW_VL / 2, ROWS = GLOW_TILE_PIXELS, VECTORS = GLOW_TILE_VECTORS
 /* One register of doubles, and as many floats. */
 typedef double Doubles __attribute__((vector_size(GLOW_VL * 4), aligned(8)));
 typedef float Floats __attribute__((vector_size(GLOW_VL * 2), aligned(4)));
+typedef int64_t Longs __attribute__((vector_size(GLOW_VL * 4), aligned(8)));
+typedef int32_t Ints __attribute__((vector_size(GLOW_VL * 2), aligned(4)));
 
 INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
@@ -31,10 +33,14 @@ INLINE Doubles doubles_fma(double a, Doubles b, Doubles c) {
 
 /* ---- Samples --------------------------------------------------------------------------------- */
 
-/* The neighbours of one tap's place: offsets of their channels, and their weights. */
+/* The neighbours of one tap's place: offsets of their channels, and their weights. FEW: there are
+ * `count` of them. FOUR: there are four, of which those whose `takes` is 0 and not -1 count as +0,
+ * with the weight +0, which changes no sum: none is -0. WHOLE: all four take part. */
+typedef enum How { FEW, FOUR, WHOLE } How;
 typedef struct Neighbours {
   int64_t count, at[1 << GLOW_DEFORM_AXES];
   double weight[1 << GLOW_DEFORM_AXES], start, mask; /* start: +0, or NaN */
+  int32_t takes[4];
 } Neighbours;
 
 /* place: the coordinates in X. */
@@ -66,45 +72,61 @@ INLINE void find_neighbours(const GlowDeformParams *p, const double *place, Neig
   }
 }
 
-/* The largest integer that is not above v, which is of their range. */
-INLINE int64_t floor_of(double v) {
-  const int64_t i = (int64_t)v;
-  return i - ((double)i > v);
+/* The neighbours of LANES places in planes. */
+typedef struct Fours {
+  int32_t at[4][LANES], takes[4][LANES];
+  double weight[4][LANES], start[LANES];
+} Fours;
+
+INLINE Doubles choose(Longs which, Doubles a, Doubles b) {
+  return (Doubles)(((Longs)a & which) | ((Longs)b & ~which));
 }
 
-/* The same for two axes, spelled out. */
-INLINE void find_four(const GlowDeformParams *p, const double *place, Neighbours *s) {
-  const double v = place[0], h = place[1];
-  s->count = 0;
-  s->start = v != v ? v : h != h ? h : 0;
-  if (!(v > -1 && v < (double)p->in[0] && h > -1 && h < (double)p->in[1]))
-    return;
-  const int64_t row = floor_of(v), column = floor_of(h);
-  const double above[] = {v - (double)row, h - (double)column};
-  const double rows[] = {row < 0 ? 0 : 1 - above[0], row + 1 < p->in[0] ? above[0] : 0};
-  const double columns[] = {column < 0 ? 0 : 1 - above[1], column + 1 < p->in[1] ? above[1] : 0};
+/* Of a coordinate inside of an axis, or beside it by less than one: the elements below and above
+ * it, as indices in the axis, and their weights, which are 0 where there is no such element. */
+INLINE void find_pair(Doubles v, double size, Doubles *index, Doubles *weight) {
+  const Doubles zero = {0},
+                whole = __builtin_convertvector(__builtin_convertvector(v, Ints), Doubles);
+  const Doubles low = whole - choose(whole > v, zero + 1, zero), above = v - low;
+  const Longs first = low >= 0, second = low + 1 < size;
+  index[0] = choose(first, low, zero), weight[0] = choose(first, 1 - above, zero);
+  index[1] = choose(second, low + 1, low), weight[1] = choose(second, above, zero);
+}
+
+/* find_neighbours for LANES places in planes, where all offsets are below 2^31. */
+INLINE void find_fours(const GlowDeformParams *p, Doubles v, Doubles h, Fours *s) {
+  const Doubles zero = {0};
+  const double height = (double)p->in[0], width = (double)p->in[1];
+  const Longs here = (v > -1) & (v < height) & (h > -1) & (h < width);
+  Doubles row[2], rows[2], column[2], columns[2];
+  *(Doubles *)s->start = choose(v != v, v, choose(h != h, h, zero));
+  find_pair(choose(here, v, zero), height, row, rows);
+  find_pair(choose(here, h, zero), width, column, columns);
   UNROLL for (int i = 0; i < 4; i++) {
-    s->at[s->count] = ((row + i / 2) * p->in[1] + column + i % 2) * p->channels;
-    s->weight[s->count] = rows[i / 2] * columns[i % 2];
-    s->count += rows[i / 2] * columns[i % 2] != 0;
+    const Doubles weight = choose(here, rows[i / 2] * columns[i % 2], zero);
+    const Doubles at = (row[i / 2] * width + column[i % 2]) * (double)p->channels;
+    *(Doubles *)s->weight[i] = weight;
+    *(Ints *)s->at[i] = __builtin_convertvector(at, Ints);
+    *(Ints *)s->takes[i] = __builtin_convertvector(weight != 0, Ints);
   }
 }
 
 /* LANES samples from channel x on. */
-INLINE Floats sample(const Neighbours *s, bool masked, const float *x) {
+INLINE Floats sample(const Neighbours *s, How how, bool masked, const float *x) {
   Doubles sum = (Doubles){0} + s->start;
-  if (s->count == 4) {
-    UNROLL for (int i = 0; i < 4; i++) sum = doubles_fma(
-        s->weight[i], __builtin_convertvector(*(const Floats *)(x + s->at[i]), Doubles), sum);
-  } else {
-    ROLLED for (int64_t i = 0; i < s->count; i++) sum = doubles_fma(
-        s->weight[i], __builtin_convertvector(*(const Floats *)(x + s->at[i]), Doubles), sum);
+  UNROLL for (int i = 0; i < 4 && how != FEW; i++) {
+    Floats v = *(const Floats *)(x + s->at[i]);
+    if (how == FOUR)
+      v = (Floats)((Ints)v & s->takes[i]);
+    sum = doubles_fma(s->weight[i], __builtin_convertvector(v, Doubles), sum);
   }
+  ROLLED for (int64_t i = 0; i < s->count && how == FEW; i++) sum = doubles_fma(
+      s->weight[i], __builtin_convertvector(*(const Floats *)(x + s->at[i]), Doubles), sum);
   return __builtin_convertvector(masked ? sum * s->mask : sum, Floats);
 }
 
 /* Samples of tap `tap` for channels [first, end), which have their neighbours in common. */
-INLINE void sample_channels(const GlowDeformParams *p, const Neighbours *s, bool masked,
+INLINE void sample_channels(const GlowDeformParams *p, const Neighbours *s, How how, bool masked,
                             const float *x, int64_t tap, int64_t first, int64_t end, float *row) {
   const int64_t channels = p->channels / p->group;
   ROLLED for (int64_t c = first, count; c < end; c += count) {
@@ -115,9 +137,9 @@ INLINE void sample_channels(const GlowDeformParams *p, const Neighbours *s, bool
     float *to = row + group * p->k + (in_group - in_block) * p->taps + tap * block + in_block;
     int64_t i = 0;
     ROLLED for (; i + LANES <= count; i += LANES) * (Floats *)(to + i) =
-        sample(s, masked, x + c + i);
+        sample(s, how, masked, x + c + i);
     if (i < count) {
-      const Floats rest = sample(s, masked, x + c + i);
+      const Floats rest = sample(s, how, masked, x + c + i);
       float each[LANES];
       __builtin_memcpy(each, &rest, sizeof each);
       ROLLED for (int64_t l = 0; i + l < count; l++) to[i + l] = each[l];
@@ -143,13 +165,60 @@ INLINE void sample_place(const GlowDeformParams *p, const float *x, const float 
       ROLLED for (int64_t a = 0; a < p->axes; a++) place[a] =
           (double)(index[a] + k[a] * p->dilation[a]) +
           (double)offset[(number * p->axes + a) * p->places + output];
-      if (p->axes == 2)
-        find_four(p, place, &s);
-      else
-        find_neighbours(p, place, &s);
+      find_neighbours(p, place, &s);
       s.mask = mask ? (double)mask[number * p->places + output] : 1;
-      sample_channels(p, &s, mask != NULL, x, tap, g * each, (g + 1) * each, row);
+      sample_channels(p, &s, FEW, mask != NULL, x, tap, g * each, (g + 1) * each, row);
       ROLLED for (int64_t a = p->axes - 1; a >= 0 && ++k[a] == p->kernel[a]; a--) k[a] = 0;
+    }
+  }
+}
+
+/* The samples of a tap at place l of some. With many channels a test of whether all neighbours take
+ * part costs less than to treat them as if they might not. */
+INLINE void sample_four(const GlowDeformParams *p, const Fours *some, int64_t l, const float *mask,
+                        const float *x, int64_t tap, int64_t first, int64_t end, float *row) {
+  Neighbours s = {.start = some->start[l], .mask = mask ? (double)*mask : 1};
+  UNROLL for (int i = 0; i < 4; i++) {
+    s.at[i] = some->at[i][l], s.weight[i] = some->weight[i][l];
+    s.takes[i] = some->takes[i][l];
+  }
+  if (end - first > 2 * LANES && (s.takes[0] & s.takes[1] & s.takes[2] & s.takes[3]))
+    sample_channels(p, &s, WHOLE, mask != NULL, x, tap, first, end, row);
+  else
+    sample_channels(p, &s, FOUR, mask != NULL, x, tap, first, end, row);
+}
+
+/* sample_place for `count` <= LANES places in planes from `output` on. */
+INLINE void sample_places(const GlowDeformParams *p, const float *x, const float *offset,
+                          const float *mask, int64_t output, int64_t count, float *rows) {
+  const int64_t each = p->channels / p->offset_group;
+  Doubles v, h, by[2];
+  int64_t row = output / p->out[1], column = output % p->out[1];
+  UNROLL for (int l = 0; l < LANES; l++) {
+    v[l] = (double)(row * p->stride[0] - p->before[0]);
+    h[l] = (double)(column * p->stride[1] - p->before[1]);
+    row += ++column == p->out[1];
+    column = column == p->out[1] ? 0 : column;
+  }
+  ROLLED for (int64_t g = 0; g < p->offset_group; g++) {
+    ROLLED for (int64_t tap = 0; tap < p->taps; tap++) {
+      const int64_t number = g * p->taps + tap;
+      const float *at = offset + number * 2 * p->places + output;
+      float few[LANES] = {0};
+      Fours some;
+      UNROLL for (int a = 0; a < 2; a++, at += p->places) {
+        const float *from = at;
+        if (count < LANES) {
+          ROLLED for (int64_t l = 0; l < count; l++) few[l] = at[l];
+          from = few;
+        }
+        by[a] = __builtin_convertvector(*(const Floats *)from, Doubles);
+      }
+      find_fours(p, v + (double)(tap / p->kernel[1] * p->dilation[0]) + by[0],
+                 h + (double)(tap % p->kernel[1] * p->dilation[1]) + by[1], &some);
+      ROLLED for (int64_t l = 0; l < count; l++)
+          sample_four(p, &some, l, mask ? mask + number * p->places + output + l : NULL, x, tap,
+                      g * each, (g + 1) * each, rows + l * p->pitch);
     }
   }
 }
@@ -199,6 +268,8 @@ void glow_deform_conv(const GlowDeformParams *params, void *const *ptrs, int64_t
                       char *scratch) {
   const GlowDeformParams copy = *params, *const p = &copy; /* no store changes it */
   const int64_t numbers = p->offset_group * p->taps;
+  const bool planes = p->axes == 2 && p->channels > 0 && p->channels <= INT32_MAX &&
+                      p->in_places > 0 && p->in_places <= INT32_MAX / p->channels;
   const float *offset = GLOW_DEFORM_CONV_PTRS(ptrs).offset,
               *mask = GLOW_DEFORM_CONV_PTRS(ptrs).mask;
   float *results = (float *)scratch, *samples = results + (ROWS + 1) * VECTORS * GLOW_VL;
@@ -206,9 +277,12 @@ void glow_deform_conv(const GlowDeformParams *params, void *const *ptrs, int64_t
     const int64_t image = u / p->chunks, first = u % p->chunks * p->chunk;
     const int64_t count = least(p->places - first, p->chunk);
     const float *x = GLOW_DEFORM_CONV_PTRS(ptrs).x + image * p->in_places * p->channels;
-    ROLLED for (int64_t i = 0; i < count; i++) sample_place(
-        p, x, offset + image * numbers * p->axes * p->places,
-        mask ? mask + image * numbers * p->places : NULL, first + i, samples + i * p->pitch);
+    const float *by = offset + image * numbers * p->axes * p->places;
+    const float *masks = mask ? mask + image * numbers * p->places : NULL;
+    ROLLED for (int64_t i = 0; i < count && planes; i += LANES)
+        sample_places(p, x, by, masks, first + i, least(count - i, LANES), samples + i * p->pitch);
+    ROLLED for (int64_t i = 0; i < count && !planes; i++)
+        sample_place(p, x, by, masks, first + i, samples + i * p->pitch);
     /* Rows of the last tile that nothing is stored of. */
     __builtin_memset(samples + count * p->pitch, 0,
                      (size_t)((count + ROWS - 1) / ROWS * ROWS - count) * (size_t)p->pitch *
