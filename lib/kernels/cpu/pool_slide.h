@@ -53,9 +53,10 @@ INLINE GlowVec slide_load_few(const Slide *s, const float *at) {
   return vec_load(v);
 }
 
-/* The taps of row r of X for the columns of a stripe, which begin with tap 0 at column `left`. */
+/* The taps of row r of X for the columns of a stripe, which begin with tap 0 at column `left`.
+ * `finite`, unless NULL, becomes NaN where a tap is NaN, or infinite. */
 INLINE void slide_taps(const Slide *s, int side, int64_t r, int64_t left, const GlowVecI *mask,
-                       GlowVec padding, GlowVec *tap) {
+                       GlowVec padding, GlowVec *tap, GlowVec *finite) {
   const float *at = s->plane + r * s->q->xs[1] + left;
   if (r < 0 || r >= s->q->in[1]) {
     UNROLL for (int k = 0; k < side; k++) tap[k] = padding;
@@ -66,6 +67,8 @@ INLINE void slide_taps(const Slide *s, int side, int64_t r, int64_t left, const 
   } else {
     UNROLL for (int k = 0; k < side; k++) tap[k] = slide_load_few(s, at + k);
   }
+  if (finite)
+    finite[0] *= tap[0], finite[1] *= tap[side - 1];
   UNROLL for (int k = 0; k < side; k++) tap[k] =
       (GlowVec)(((GlowVecI)tap[k] & mask[k]) | ((GlowVecI)padding & ~mask[k]));
 }
@@ -89,7 +92,7 @@ INLINE void slide_means(const Slide *s, int side, int64_t j) {
     sum[k] = zero;
   }
   ROLLED for (int64_t row = s->begin - (side - 1); row < s->end; row++) {
-    slide_taps(s, side, row - top + side - 1, left, mask, zero, tap);
+    slide_taps(s, side, row - top + side - 1, left, mask, zero, tap, NULL);
     sum[side - 1] = zero;
     UNROLL for (int i = 0; i < side; i++) {
       UNROLL for (int k = 0; k < side; k++) sum[i] += tap[k];
@@ -110,20 +113,19 @@ INLINE GlowVec slide_larger(bool nan, GlowVec a, GlowVec b) {
   return nan ? vec_top(a, b) : (GlowVec)(((GlowVecI)b & larger) | ((GlowVecI)a & ~larger));
 }
 
-/* Whether there was a NaN, which `nan` says that there may be. */
+/* Whether there may have been a NaN, which `nan` says that there may be. */
 INLINE bool slide_maxima(const Slide *s, int side, bool nan, int64_t j) {
   const int64_t left = j - s->q->before[2], top = s->q->before[1];
   const GlowVec low = vec_splat(-__builtin_inff());
-  GlowVec max[MOST_SIDE], tap[MOST_SIDE];
-  GlowVecI mask[MOST_SIDE], seen = {0};
+  GlowVec max[MOST_SIDE], tap[MOST_SIDE], finite[2] = {vec_splat(0), vec_splat(0)};
+  GlowVecI mask[MOST_SIDE];
   UNROLL for (int k = 0; k < side; k++) {
     mask[k] = slide_mask(left + k, 1, s->q->in[2]);
     max[k] = low;
   }
   ROLLED for (int64_t row = s->begin - (side - 1); row < s->end; row++) {
-    slide_taps(s, side, row - top + side - 1, left, mask, low, tap);
+    slide_taps(s, side, row - top + side - 1, left, mask, low, tap, finite);
     GlowVec line = tap[0];
-    UNROLL for (int k = 0; k < side; k++) seen |= tap[k] != tap[k];
     UNROLL for (int k = 1; k < side; k++) line = slide_larger(nan, line, tap[k]);
     max[side - 1] = line;
     UNROLL for (int i = 0; i < side - 1; i++) max[i] = slide_larger(nan, max[i], line);
@@ -131,7 +133,8 @@ INLINE bool slide_maxima(const Slide *s, int side, bool nan, int64_t j) {
       slide_put(s, row, j, max[0]);
     UNROLL for (int i = 0; i < side - 1; i++) max[i] = max[i + 1];
   }
-  return __builtin_reduce_or(seen) != 0;
+  const GlowVec all = finite[0] + finite[1];
+  return __builtin_reduce_or(all != all) != 0;
 }
 
 /* A stripe of windows that move by two. */
