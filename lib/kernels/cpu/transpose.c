@@ -1,10 +1,11 @@
 /* Transpositions of matrices of 8-, 16-, 32- and 64-bit elements: blocks of elements in registers,
  * in stripes of columns so that every cache line that is touched is used while it is there. Where
  * columns are far apart in the result, whole lines of it are written one after the other: those
- * that lie a power of two apart would drive each other out of the cache. */
+ * that lie a power of two apart would drive each other out of the cache. It is four lines at a time
+ * where rows are close, so that what is read of them stays there meanwhile. */
 #include "place.h"
 
-enum { LINE = 64, FAR = 4096 }; /* bytes */
+enum { LINE = 64, CLOSE = 512, FAR = 4096 }; /* bytes */
 
 /* ---- Blocks ---------------------------------------------------------------------------------- */
 
@@ -125,7 +126,8 @@ INLINE void block_32(Unit32 *y, int64_t to_step, const Unit32 *x, int64_t from_s
     if (next_to * bits / 8 < FAR && count == GLOW_TRANSPOSE_TILE) {                                \
       near_##bits(y, next_to, x, next_from, rows_r);                                               \
     } else {                                                                                       \
-      const int64_t most = next_to * bits / 8 < FAR ? R : LINE * 8 / bits;                         \
+      const int64_t line = (next_from * bits / 8 <= CLOSE ? 4 * LINE : LINE) * 8 / bits;           \
+      const int64_t most = next_to * bits / 8 < FAR ? R : line;                                    \
       ROLLED for (int64_t r = 0; r < rows_r; r += most)                                            \
           lines_##bits(y + r, next_to, x + r * next_from, next_from,                               \
                        most < rows_r - r ? most : rows_r - r, columns_c);                          \
