@@ -219,3 +219,14 @@ bool glow_lower_dynamic_quantize_linear(GlowBuilder *b, const GlowNode *n, GlowV
   results[2] = zero;
   return y != NULL;
 }
+
+/* A Gather of whole numbers. */
+bool glow_lower_lookup_table(GlowBuilder *b, const GlowNode *n, GlowValue **results) {
+  GlowValue *x = glow_node_in(n, GLOW_LOOKUP_TABLE_IN_X);
+  if (x->type->layout)
+    return false;
+  GlowValue *byte = glow_then1(b, GLOW_OP_BIT_CAST, x, &(GlowBitCastMembers){.to = GLOW_KIND_U8});
+  GlowValue *index = glow_then1(b, GLOW_OP_CAST, byte, &(GlowCastMembers){.to = GLOW_KIND_I32});
+  results[0] = glow_then2(b, GLOW_OP_GATHER, glow_node_in(n, GLOW_LOOKUP_TABLE_IN_TABLE), index);
+  return results[0] != NULL;
+}

@@ -260,3 +260,19 @@ void case_logic(Program *p) {
   put(p, " {");
   put_shards(p);
 }
+
+void case_lookup(Program *p) {
+  const GlowKindSet bytes = GLOW_KIND_BIT(GLOW_KIND_I8) | GLOW_KIND_BIT(GLOW_KIND_U8);
+  Shape x = draw_shape(p, draw_kind(p, bytes), 0, 4, 9), y;
+  if (draw(p, 2))
+    x = shape(x.kind, NULL, 1, draw_in(p, 1, 9000));
+  else if (draw(p, 2))
+    x = shape(x.kind, "NCHW16c", 4, draw_in(p, 1, 3), draw_in(p, 1, 40), 3, 5);
+  y = x;
+  y.kind = draw_kind(p, bytes);
+  const Shape table = shape(y.kind, NULL, 1, 256);
+  put(p, "  lookup_table @out @v%d", declare(p, &y));
+  put(p, ", @in @v%d", declare(p, &x));
+  put(p, ", @in @v%d {", declare(p, &table));
+  put_shards(p);
+}

@@ -66,6 +66,15 @@ def typed(g, op):
     yield Case([g.tensor("float", (3,))], [Result("float", [0.0] * 3)], body=plain, error=op)
 
 
+@oracle("LookupTable")
+def lookup_table(g):
+    for kind in BYTES:
+        for to in BYTES:
+            x, table = g.tensor(kind, g.shape()), g.tensor(to, (256,))
+            yield Case([x, table], [Result(to, table.data[x.data.astype(np.int64) & 255])], ulps=0)
+    yield Case([Tensor("u8", [1, 2]), Tensor("u8", [0] * 255)], error="256 bytes")
+
+
 @oracle("QuantizeLinear")
 def quantize_linear(g):
     for kind in NARROW:

@@ -135,6 +135,7 @@ bool glow_select_slice(GlowSelect *s, const GlowNode *n);
 bool glow_select_split(GlowSelect *s, const GlowNode *n);
 bool glow_select_tiled_attention(GlowSelect *s, const GlowNode *n);
 bool glow_select_stack(GlowSelect *s, const GlowNode *n);
+bool glow_select_lookup_table(GlowSelect *s, const GlowNode *n);
 bool glow_select_logic(GlowSelect *s, const GlowNode *n);
 bool glow_select_if(GlowSelect *s, const GlowNode *n);
 bool glow_select_loop(GlowSelect *s, const GlowNode *n);

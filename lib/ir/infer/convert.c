@@ -42,6 +42,23 @@ bool glow_verify_bit_cast(const GlowNode *n) {
   return glow_verify_error(n, "the bits of %s are no %s", from->name, to->name);
 }
 
+/* The elements of a table in the places of X. */
+bool glow_infer_lookup_table(GlowInfer *in) {
+  const GlowType *x = in->in[GLOW_LOOKUP_TABLE_IN_X], *table = in->in[GLOW_LOOKUP_TABLE_IN_TABLE];
+  if (glow_kind_info[x->kind].bits != 8)
+    return glow_infer_error(in, "X has elements of %s, which are no bytes",
+                            glow_kind_info[x->kind].name);
+  GlowDim all = GLOW_EXACT(256);
+  if (glow_kind_info[table->kind].bits != 8 || table->layout ||
+      (!table->unranked && (table->rank != 1 || !glow_dim_meet(table->dims[0], all, &all))))
+    return glow_infer_error(in, "Table has type %s, but it must be a list of 256 bytes",
+                            glow_type_str(in->ctx, table));
+  const GlowType *y = glow_type_with_kind(in->ctx, x, table->kind);
+  glow_infer_put(in, 0,
+                 glow_type_with_quant(in->ctx, y, table->quantized, table->scale, table->offset));
+  return true;
+}
+
 /* The claim gives the layout of the result; without a claim the layout is plain. */
 bool glow_infer_relayout(GlowInfer *in) {
   glow_infer_put(in, 0, glow_type_with_layout(in->ctx, in->in[GLOW_RELAYOUT_IN_X], NULL));

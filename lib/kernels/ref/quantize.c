@@ -162,3 +162,25 @@ GlowRunError glow_kernel_dequantize_linear(GlowCall *call) {
     each_row(call, &g, dequantize_row);
   return e;
 }
+
+/* X and Y are of the same layout, and so is each element's place; what no index names stays 0. */
+GlowRunError glow_kernel_lookup_table(GlowCall *call) {
+  const GlowBuf *x = &call->in[0], *table = &call->in[1];
+  GlowBuf *y = &call->out[0];
+  const uint8_t *from = x->data, *results = table->data;
+  uint8_t *to = y->data;
+  int64_t index[GLOW_MAX_RANK] = {0};
+  if (table->dims[0] != 256)
+    return misfit(call, table->dims[0]);
+  if (y->nblocks) {
+    int64_t dims[GLOW_MAX_PHYSICAL], strides[GLOW_MAX_PHYSICAL], bytes = 1;
+    for (uint32_t a = glow_ref_physical(y, dims, strides); a-- > 0;)
+      bytes *= dims[a];
+    __builtin_memset(to, 0, (size_t)bytes);
+  }
+  if (glow_buf_elements(x) > 0)
+    do
+      to[glow_index_offset(y, index)] = results[from[glow_index_offset(x, index)]];
+    while (glow_next_index(x->rank, x->dims, index));
+  return GLOW_RUN_OK;
+}

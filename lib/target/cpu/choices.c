@@ -182,10 +182,13 @@ static uint32_t dot_conv_choices(const GlowIsa *isa, const GlowNode *n, GlowChoi
   return 2;
 }
 
-/* Maxima of bytes read maps with all channels in one block, as products of bytes do. */
-static uint32_t byte_pool_choices(const GlowIsa *isa, const GlowNode *n, GlowChoice *choices) {
-  int64_t channels = glow_node_in(n, 0)->type->dims[1].size;
+/* Maps of bytes come and go with all channels in one block, as products of bytes have them. */
+static uint32_t byte_map_choices(const GlowIsa *isa, const GlowNode *n, GlowChoice *choices) {
+  const GlowType *x = glow_node_in(n, 0)->type;
   choices[0] = choices[1] = (GlowChoice){0};
+  if (!glow_type_is_static(x) || x->rank != 4)
+    return 0;
+  int64_t channels = x->dims[1].size;
   if (channels < CHANNELS)
     return 1;
   choices[0].out = choices[0].in[0] =
@@ -204,7 +207,7 @@ static uint32_t pool_choices(const GlowIsa *isa, const GlowNode *n, int order, G
     return stays_plain(why, "it has not two spatial axes of float, or of bytes for maxima, in the "
                             "order NCHW, or an Argmax");
   if (bytes)
-    return byte_pool_choices(isa, n, choices);
+    return byte_map_choices(isa, n, choices);
   choices[0] = (GlowChoice){.out = blocks(n->block->module->ctx)};
   choices[0].in[0] = choices[0].out;
   choices[1] = (GlowChoice){0}; /* rows of plain values are as fast as blocks without a Relayout */
@@ -271,6 +274,8 @@ uint32_t glow_cpu_choices(const GlowTarget *t, const GlowNode *n, GlowChoice cho
   case GLOW_OP_AVERAGE_POOL:
     return pool_choices(t->machine, n, ((const GlowAveragePoolMembers *)n->members)->layout,
                         choices, why);
+  case GLOW_OP_LOOKUP_TABLE:
+    return byte_map_choices(t->machine, n, choices);
   case GLOW_OP_LP_POOL:
     return pool_choices(t->machine, n, ((const GlowLpPoolMembers *)n->members)->layout, choices,
                         why);

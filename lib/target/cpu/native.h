@@ -34,6 +34,7 @@
   NATIVE(HALO, halo)                                                                               \
   NATIVE(IDENTITY, move)                                                                           \
   NATIVE(IF, if)                                                                                   \
+  NATIVE(LOOKUP_TABLE, lookup_table)                                                               \
   NATIVE(LOOP, loop)                                                                               \
   NATIVE(LP_POOL, pool)                                                                            \
   NATIVE(MAT_MUL, matmul)                                                                          \
