@@ -289,8 +289,12 @@ INLINE bool fits_lane(int32_t weight) {
 }
 #endif
 
+/* Channels of a block: all there are, if they are fewer than a block has. */
+INLINE int64_t block_channels(const GlowDotLanesParams *p) {
+  return p->channels < BLOCK ? p->channels : BLOCK;
+}
 INLINE int64_t first_channel(const GlowDotLanesParams *p, int64_t block) {
-  return block + 1 < p->blocks ? block * BLOCK : p->channels - BLOCK;
+  return block + 1 < p->blocks ? block * BLOCK : p->channels - block_channels(p);
 }
 
 /* Weights of a block without their zero points, [columns][groups of rows][WIDE registers], and what
@@ -300,22 +304,27 @@ INLINE bool pack_block(const GlowDotLanesParams *p, int32_t *w, int32_t *start,
   const int64_t groups = (p->kh + ROWS - 1) / ROWS;
   bool fits = true;
   ROLLED for (int64_t i = 0; i < BLOCK; i++) {
-    const int64_t c = first + lane_channel(i / GLOW_VL, i % GLOW_VL);
+    const int64_t lane = lane_channel(i / GLOW_VL, i % GLOW_VL), c = first + lane;
+    if (lane >= block_channels(p)) {
+      ROLLED for (int64_t k = 0; k < p->kw * groups; k++) w[k * BLOCK + i] = 0;
+      start[i] = 0;
+      continue;
+    }
     const uint8_t *from = (const uint8_t *)at->w + c * p->wo;
     const int32_t zero = dot_zero((const uint8_t *)at->w_zero, p->w_zeros, c, p->w_signed);
     int32_t sum = 0;
     ROLLED for (int64_t k = 0; k < p->kw; k++) ROLLED for (int64_t g = 0; g < groups; g++) {
-      uint32_t lane = 0;
+      uint32_t bytes = 0;
       UNROLL for (int r = 0; r < ROWS; r++) {
         if (g * ROWS + r >= p->kh)
           continue;
         const uint8_t byte = from[(g * ROWS + r) * p->wh + k * p->ww];
         const int32_t weight = (p->w_signed ? (int8_t)byte : byte) - zero;
         fits &= fits_lane(weight);
-        lane |= ((uint32_t)weight & (DOT_VNNI ? 0xff : 0xffff)) << r * (32 / ROWS);
+        bytes |= ((uint32_t)weight & (DOT_VNNI ? 0xff : 0xffff)) << r * (32 / ROWS);
         sum += weight;
       }
-      w[(k * groups + g) * BLOCK + i] = (int32_t)lane;
+      w[(k * groups + g) * BLOCK + i] = (int32_t)bytes;
     }
     start[i] = first_sum(at, c, x_zero, sum);
   }
@@ -340,7 +349,30 @@ INLINE void lane_block(int side, const GlowDotLanesParams *p, const GlowVecI *x,
       }
     }
   }
-  UNROLL for (int i = 0; i < side; i++) put_block(y + i * p->yw, acc[i]);
+  UNROLL for (int i = 0; i < side; i++) {
+    if (p->channels < BLOCK) {
+      int32_t all[BLOCK];
+      put_block(all, acc[i]);
+      __builtin_memcpy(y + i * p->yw, all, (size_t)p->channels * sizeof *all);
+    } else {
+      put_block(y + i * p->yw, acc[i]);
+    }
+  }
+}
+
+/* mix_rows of fewer channels than a block has. Nothing behind them is read. */
+INLINE void mix_few(GlowVecI *to, const uint8_t *const *row, int64_t channels, bool is_signed) {
+  uint8_t copies[ROWS][BLOCK];
+  const uint8_t *copy[ROWS];
+  UNROLL for (int r = 0; r < ROWS; r++) {
+    UNROLL for (int i = 0; i < BLOCK; i += GLOW_VL) {
+      if (i + GLOW_VL > channels)
+        *(LaneU8 *)(copies[r] + i) = (LaneU8){0};
+    }
+    __builtin_memcpy(copies[r], row[r], (size_t)channels);
+    copy[r] = copies[r];
+  }
+  mix_rows(to, copy, 0, is_signed);
 }
 
 /* Puts columns [0, count) of X into scratch memory, beginning with column `left`; those that are
@@ -357,7 +389,10 @@ INLINE void mix_columns(const GlowDotLanesParams *p, GlowVecI *to, const uint8_t
         const uint8_t *at = row[g * ROWS + r];
         part[r] = ix < 0 || ix >= p->iw || at == zeros ? zeros : at + ix * p->xw;
       }
-      mix_rows(to, part, first, p->x_signed);
+      if (p->channels < BLOCK)
+        mix_few(to, part, p->channels, p->x_signed);
+      else
+        mix_rows(to, part, first, p->x_signed);
     }
   }
 }

@@ -63,12 +63,12 @@ void glow_setup_dot_lanes(const GlowCpuNumbers *cpu, GlowDotLanesParams *p, Glow
   int64_t groups = glow_div_up(p->kh, 2), column = groups * wide * 4;
   int64_t reach = (p->kw - 1) * p->dw + 1;
   p->pairs = glow_div_up(p->kh * p->kw, 2);
-  p->blocks = p->channels < wide ? 0 : glow_div_up(p->channels, wide);
+  p->blocks = p->channels < cpu->vl ? 0 : glow_div_up(p->channels, wide);
   p->chunk = glow_max64((cpu->l1 / 2 / column - reach) / p->sw, 4);
   p->chunk = glow_min64(p->chunk, p->ow);
   p->start_at = lines(glow_max64(channels * p->pairs * 4, p->blocks * p->kw * column));
   p->zeros_at = p->start_at + lines(glow_max64(channels, p->blocks * wide) * 4);
-  p->taps_at = p->zeros_at + lines(channels);
+  p->taps_at = p->zeros_at + lines(glow_max64(channels, wide));
   p->columns_at = p->taps_at + lines(glow_max64(2 * p->pairs, 2 * groups + 2) * 8);
   setup->units = p->images * p->oh;
   setup->scratch = p->columns_at + (p->blocks ? ((p->chunk - 1) * p->sw + reach) * column : 0);
