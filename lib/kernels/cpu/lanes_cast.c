@@ -306,7 +306,8 @@ static inline float quotient(float x, float scale, float inverse) {
 
 /* SIZE: NARROW for kinds of up to 16 bits. Offsets of types may be anything. */
 #define QUANTIZED(k, T, low, high, SIZE)                                                           \
-  void glow_lanes_quantize_##k##_float(const void *m, T *restrict r, const float *restrict x) {    \
+  GLOW_LANES_FUNCTION void glow_lanes_quantize_##k##_float(const void *m, T *restrict r,           \
+                                                           const float *restrict x) {              \
     const GlowLaneScale s = *(const GlowLaneScale *)m;                                             \
     QUANTIZE_##SIZE(T, low, high);                                                                 \
     GLOW_LANES for (int l = 0; l < GLOW_VL; l++) r[l] =                                            \
