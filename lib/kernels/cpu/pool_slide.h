@@ -53,24 +53,43 @@ INLINE GlowVec slide_load_few(const Slide *s, const float *at) {
   return vec_load(v);
 }
 
-/* The taps of row r of X for the columns of a stripe, which begin with tap 0 at column `left`.
- * `finite`, unless NULL, becomes NaN where a tap is NaN, or infinite. */
-INLINE void slide_taps(const Slide *s, int side, int64_t r, int64_t left, const GlowVecI *mask,
-                       GlowVec padding, GlowVec *tap, GlowVec *finite) {
-  const float *at = s->plane + r * s->q->xs[1] + left;
-  if (r < 0 || r >= s->q->in[1]) {
+/* What the rows of a stripe have in common. */
+typedef struct Stripe {
+  const float *first; /* the first tap of row 0 of X */
+  int64_t next;       /* floats from row to row */
+  int64_t low, rows;  /* rows of X from `low` on that whole registers can be read of */
+  bool inside;        /* no tap lies beside a row */
+  GlowVecI mask[MOST_SIDE];
+} Stripe;
+
+INLINE Stripe stripe_at(const Slide *s, int side, int stride, int64_t j) {
+  const int64_t left = stride * j - s->q->before[2], reach = stride * GLOW_VL + side - 1;
+  Stripe t = {.first = s->plane + left, .next = s->q->xs[1], .rows = s->q->in[1]};
+  UNROLL for (int k = 0; k < side; k++) t.mask[k] = slide_mask(left + k, stride, s->q->in[2]);
+  t.inside = left >= 0 && left + (GLOW_VL - 1) * stride + side <= s->q->in[2];
+  ROLLED while (t.low < t.rows && t.first + t.low * t.next < s->x) t.low++;
+  ROLLED while (t.rows > t.low && s->x_end - t.first < (t.rows - 1) * t.next + reach) t.rows--;
+  t.rows = t.rows > t.low ? t.rows - t.low : 0;
+  return t;
+}
+
+/* The taps of row r of X for the columns of a stripe that move by one. `finite`, unless NULL,
+ * becomes NaN where a tap is NaN, or infinite. */
+INLINE void slide_taps(const Slide *s, const Stripe *t, int side, int64_t r, GlowVec padding,
+                       GlowVec *tap, GlowVec *finite) {
+  const float *at = t->first + r * t->next;
+  if ((uint64_t)(r - t->low) < (uint64_t)t->rows) {
+    UNROLL for (int k = 0; k < side; k++) tap[k] = vec_load(at + k);
+  } else if (r < 0 || r >= s->q->in[1]) {
     UNROLL for (int k = 0; k < side; k++) tap[k] = padding;
     return;
-  }
-  if (at >= s->x && at + side + GLOW_VL <= s->x_end) {
-    UNROLL for (int k = 0; k < side; k++) tap[k] = vec_load(at + k);
   } else {
     UNROLL for (int k = 0; k < side; k++) tap[k] = slide_load_few(s, at + k);
   }
   if (finite)
     finite[0] *= tap[0], finite[1] *= tap[side - 1];
   UNROLL for (int k = 0; k < side; k++) tap[k] =
-      (GlowVec)(((GlowVecI)tap[k] & mask[k]) | ((GlowVecI)padding & ~mask[k]));
+      (GlowVec)(((GlowVecI)tap[k] & t->mask[k]) | ((GlowVecI)padding & ~t->mask[k]));
 }
 
 /* Stores a register of row `row` from column j on. */
@@ -83,25 +102,26 @@ INLINE void slide_put(const Slide *s, int64_t row, int64_t j, GlowVec v) {
 }
 
 INLINE void slide_means(const Slide *s, int side, int64_t j) {
-  const int64_t left = j - s->q->before[2], top = s->q->before[1];
+  const Stripe t = stripe_at(s, side, 1, j);
+  const int64_t top = s->q->before[1], inner = s->q->in[1] - side + 1;
   const GlowVec columns = vec_load(s->divisors + j), zero = vec_splat(0);
+  const GlowVec whole = vec_splat((float)side) * columns;
   GlowVec sum[MOST_SIDE], tap[MOST_SIDE];
-  GlowVecI mask[MOST_SIDE];
-  UNROLL for (int k = 0; k < side; k++) {
-    mask[k] = slide_mask(left + k, 1, s->q->in[2]);
-    sum[k] = zero;
-  }
+  UNROLL for (int k = 0; k < side; k++) sum[k] = zero;
   ROLLED for (int64_t row = s->begin - (side - 1); row < s->end; row++) {
-    slide_taps(s, side, row - top + side - 1, left, mask, zero, tap, NULL);
+    slide_taps(s, &t, side, row - top + side - 1, zero, tap, NULL);
     sum[side - 1] = zero;
     UNROLL for (int i = 0; i < side; i++) {
       UNROLL for (int k = 0; k < side; k++) sum[i] += tap[k];
     }
     if (row >= s->begin) {
-      int64_t first, count, limit;
-      clip_axis(s->q, 1, row, &first, &count, &limit);
-      const float rows = (float)(s->q->include_pad ? limit : count);
-      slide_put(s, row, j, sum[0] / (vec_splat(rows) * columns));
+      GlowVec divisor = whole;
+      if (row < top || row - top >= inner) {
+        int64_t first, count, limit;
+        clip_axis(s->q, 1, row, &first, &count, &limit);
+        divisor = vec_splat((float)(s->q->include_pad ? limit : count)) * columns;
+      }
+      slide_put(s, row, j, sum[0] / divisor);
     }
     UNROLL for (int i = 0; i < side - 1; i++) sum[i] = sum[i + 1];
   }
@@ -115,16 +135,13 @@ INLINE GlowVec slide_larger(bool nan, GlowVec a, GlowVec b) {
 
 /* Whether there may have been a NaN, which `nan` says that there may be. */
 INLINE bool slide_maxima(const Slide *s, int side, bool nan, int64_t j) {
-  const int64_t left = j - s->q->before[2], top = s->q->before[1];
+  const Stripe t = stripe_at(s, side, 1, j);
+  const int64_t top = s->q->before[1];
   const GlowVec low = vec_splat(-__builtin_inff());
   GlowVec max[MOST_SIDE], tap[MOST_SIDE], finite[2] = {vec_splat(0), vec_splat(0)};
-  GlowVecI mask[MOST_SIDE];
-  UNROLL for (int k = 0; k < side; k++) {
-    mask[k] = slide_mask(left + k, 1, s->q->in[2]);
-    max[k] = low;
-  }
+  UNROLL for (int k = 0; k < side; k++) max[k] = low;
   ROLLED for (int64_t row = s->begin - (side - 1); row < s->end; row++) {
-    slide_taps(s, side, row - top + side - 1, left, mask, low, tap, finite);
+    slide_taps(s, &t, side, row - top + side - 1, low, tap, finite);
     GlowVec line = tap[0];
     UNROLL for (int k = 1; k < side; k++) line = slide_larger(nan, line, tap[k]);
     max[side - 1] = line;
@@ -137,29 +154,9 @@ INLINE bool slide_maxima(const Slide *s, int side, bool nan, int64_t j) {
   return __builtin_reduce_or(all != all) != 0;
 }
 
-/* A stripe of windows that move by two. */
-typedef struct ByTwo {
-  const float *first; /* the first tap of row 0 of X */
-  int64_t next;       /* floats from row to row */
-  int64_t low, rows;  /* rows of X from `low` on that whole registers can be read of */
-  bool inside;        /* no tap lies beside a row */
-  GlowVecI mask[3];
-} ByTwo;
-
-INLINE ByTwo by_two(const Slide *s, int64_t j) {
-  const int64_t left = 2 * j - s->q->before[2], reach = 2 * GLOW_VL + 2;
-  ByTwo t = {.first = s->plane + left, .next = s->q->xs[1], .rows = s->q->in[1]};
-  UNROLL for (int k = 0; k < 3; k++) t.mask[k] = slide_mask(left + k, 2, s->q->in[2]);
-  t.inside = left >= 0 && left + reach - 1 <= s->q->in[2];
-  ROLLED while (t.low < t.rows && t.first + t.low * t.next < s->x) t.low++;
-  ROLLED while (t.rows > t.low && s->x_end - t.first < (t.rows - 1) * t.next + reach) t.rows--;
-  t.rows = t.rows > t.low ? t.rows - t.low : 0;
-  return t;
-}
-
 /* The maxima of three columns of row r of X, for each second column. `finite` becomes NaN where a
  * tap is NaN, or infinite. */
-INLINE GlowVec slide_line(const Slide *s, const ByTwo *t, bool nan, bool inside, int64_t r,
+INLINE GlowVec slide_line(const Slide *s, const Stripe *t, bool nan, bool inside, int64_t r,
                           GlowVec *finite) {
   const GlowVec low = vec_splat(-__builtin_inff());
   const float *at = t->first + r * t->next;
@@ -183,7 +180,7 @@ INLINE GlowVec slide_line(const Slide *s, const ByTwo *t, bool nan, bool inside,
 
 /* As slide_maxima; a row of X that two windows have in common is read once. Whether there may have
  * been a NaN. */
-INLINE bool slide_by_two(const Slide *s, const ByTwo *t, bool nan, bool inside, int64_t j) {
+INLINE bool slide_by_two(const Slide *s, const Stripe *t, bool nan, bool inside, int64_t j) {
   const int64_t top = s->q->before[1];
   GlowVec finite[3] = {vec_splat(0), vec_splat(0), vec_splat(0)};
   GlowVec first = slide_line(s, t, nan, inside, 2 * s->begin - top, finite);
@@ -198,7 +195,7 @@ INLINE bool slide_by_two(const Slide *s, const ByTwo *t, bool nan, bool inside, 
 }
 
 INLINE void slide_stripe_by_two(const Slide *s, int64_t j) {
-  const ByTwo t = by_two(s, j);
+  const Stripe t = stripe_at(s, 3, 2, j);
   if (t.inside ? slide_by_two(s, &t, false, true, j) : slide_by_two(s, &t, false, false, j))
     slide_by_two(s, &t, true, false, j);
 }
