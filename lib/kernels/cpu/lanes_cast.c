@@ -27,6 +27,13 @@
 #define BLOCK_SCALED(name, TO, FROM)                                                               \
   GLOW_BLOCK(name, 1, const GlowLaneScale scale = *(const GlowLaneScale *)members;                 \
              BLOCK_ROW(FROM, 0), glow_lanes_##name(&scale, BLOCK_OUT(TO), BLOCK_IN(FROM, 0)))
+/* A loop of its own where the scale and the offset are such that a narrow kind needs less. */
+#define BLOCK_SCALED_NARROW(name, TO, FROM, simple)                                                \
+  GLOW_BLOCK(name, 1, const GlowLaneScale scale = *(const GlowLaneScale *)members;                 \
+             BLOCK_ROW(FROM, 0) if (simple) BLOCK_ROW_LOOP(                                        \
+                 glow_lanes_##name(&scale, BLOCK_OUT(TO), BLOCK_IN(FROM, 0))) else,                \
+             glow_lanes_##name(&scale, BLOCK_OUT(TO), BLOCK_IN(FROM, 0)))
+#define BLOCK_SCALED_WIDE(name, TO, FROM, simple) BLOCK_SCALED(name, TO, FROM)
 
 /* ---- 16-bit floats: the machine's own conversions give the same bits ------------------------- */
 
@@ -349,7 +356,7 @@ static inline float quotient(float x, float scale, float inverse) {
   BLOCK2(offset_##k##_float, T, float, T)                                                          \
   BLOCK3(linear_##k##_float, T, float, float, T)                                                   \
   BLOCK3(linear_float_##k, float, T, float, T)                                                     \
-  BLOCK_SCALED(dequantize_float_##k, float, T)                                                     \
+  BLOCK_SCALED_##SIZE(dequantize_float_##k, float, T, WITHIN(scale.offset, low, high))             \
   BLOCK_SCALED(dequantize_double_##k, double, T)
 QUANTIZED(i8, int8_t, INT8_MIN, INT8_MAX, NARROW)
 QUANTIZED(i16, int16_t, INT16_MIN, INT16_MAX, NARROW)
