@@ -51,16 +51,16 @@
     UNROLL for (int l = 0; l < GLOW_VL; l++) one##i[l] = only;                                     \
     from##i = (const char *)one##i;                                                                \
   }
-/* The loop over the registers of a row. */
-#define BLOCK_ROW_LOOP(call)                                                                       \
+/* The loop over the registers of a row. turn: ROLLED, or how many of them a turn has. */
+#define BLOCK_ROW_LOOP(turn, call)                                                                 \
   ROLLED for (int left = 1; left; left = at < width, at = last) {                                  \
-    ROLLED for (int more = 1; more; at += GLOW_VL, more = at <= last) call;                        \
+    turn for (int more = 1; more; at += GLOW_VL, more = at <= last) call;                          \
   }
 /* The loops over rows and registers. */
 #define BLOCK_LOOPS(rows_of, call)                                                                 \
   ROLLED for (int64_t y = 0; y < rows; y++) {                                                      \
     int64_t at = 0;                                                                                \
-    rows_of BLOCK_ROW_LOOP(call)                                                                   \
+    rows_of BLOCK_ROW_LOOP(ROLLED, call)                                                           \
     result += next;                                                                                \
     UNROLL for (int i = 0; i < COUNT; i++) in[i].at += in[i].next;                                 \
   }

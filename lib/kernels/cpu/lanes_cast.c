@@ -28,10 +28,11 @@
   GLOW_BLOCK(name, 1, const GlowLaneScale scale = *(const GlowLaneScale *)members;                 \
              BLOCK_ROW(FROM, 0), glow_lanes_##name(&scale, BLOCK_OUT(TO), BLOCK_IN(FROM, 0)))
 /* A loop of its own where the scale and the offset are such that a narrow kind needs less. */
+#define TWO_A_TURN _Pragma("clang loop unroll_count(2)")
 #define BLOCK_SCALED_NARROW(name, TO, FROM, simple)                                                \
   GLOW_BLOCK(name, 1, const GlowLaneScale scale = *(const GlowLaneScale *)members;                 \
              BLOCK_ROW(FROM, 0) if (simple) BLOCK_ROW_LOOP(                                        \
-                 glow_lanes_##name(&scale, BLOCK_OUT(TO), BLOCK_IN(FROM, 0))) else,                \
+                 TWO_A_TURN, glow_lanes_##name(&scale, BLOCK_OUT(TO), BLOCK_IN(FROM, 0))) else,    \
              glow_lanes_##name(&scale, BLOCK_OUT(TO), BLOCK_IN(FROM, 0)))
 #define BLOCK_SCALED_WIDE(name, TO, FROM, simple) BLOCK_SCALED(name, TO, FROM)
 
