@@ -22,8 +22,9 @@ static inline bool glow_quotient_is_near(float x, float y) {
  * with y has no more than 53 bits, and what x is beyond that product is a float. */
 static inline float glow_fmod_near(float x, float y) {
   const double a = (double)glow_fabsf(x), b = (double)glow_fabsf(y);
-  const double quotient = (double)(int32_t)(a / b);
-  return glow_copysignf((float)(a - quotient * b), x);
+  const double quotient = a / b, nearest = quotient + 0x1p52 - 0x1p52;
+  const double whole = nearest - (nearest > quotient ? 1.0 : 0.0);
+  return glow_copysignf((float)(a - whole * b), x);
 }
 
 #endif

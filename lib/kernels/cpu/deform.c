@@ -82,11 +82,13 @@ INLINE Doubles choose(Longs which, Doubles a, Doubles b) {
   return (Doubles)(((Longs)a & which) | ((Longs)b & ~which));
 }
 
+/* Adding this leaves the nearest integer in the low bits of a double. */
+#define LAST_BITS 0x1.8p52
+
 /* Of a coordinate inside of an axis, or beside it by less than one: the elements below and above
  * it, as indices in the axis, and their weights, which are 0 where there is no such element. */
 INLINE void find_pair(Doubles v, double size, Doubles *index, Doubles *weight) {
-  const Doubles zero = {0},
-                whole = __builtin_convertvector(__builtin_convertvector(v, Ints), Doubles);
+  const Doubles zero = {0}, whole = v + LAST_BITS - LAST_BITS;
   const Doubles low = whole - choose(whole > v, zero + 1, zero), above = v - low;
   const Longs first = low >= 0, second = low + 1 < size;
   index[0] = choose(first, low, zero), weight[0] = choose(first, 1 - above, zero);
@@ -106,7 +108,7 @@ INLINE void find_fours(const GlowDeformParams *p, Doubles v, Doubles h, Fours *s
     const Doubles weight = choose(here, rows[i / 2] * columns[i % 2], zero);
     const Doubles at = (row[i / 2] * width + column[i % 2]) * (double)p->channels;
     *(Doubles *)s->weight[i] = weight;
-    *(Ints *)s->at[i] = __builtin_convertvector(at, Ints);
+    *(Ints *)s->at[i] = __builtin_convertvector((Longs)(at + LAST_BITS), Ints);
     *(Ints *)s->takes[i] = __builtin_convertvector(weight != 0, Ints);
   }
 }

@@ -248,6 +248,9 @@ static inline double clamped(double q, double offset, double low, double high) {
   return q < low ? low : q > high ? high : q;
 }
 
+/* The last bits of an integer below 2^32 in size: adding 1.5 * 2^52 leaves them at the end. */
+static inline uint32_t last_bits(double v) { return (uint32_t)glow_double_bits(v + 0x1.8p52); }
+
 /* x, or 0 for NaN, between two floats. */
 static inline float bounded(float x, float least, float most) {
   x = x == x ? x : 0;
@@ -269,7 +272,7 @@ static inline uint32_t rounded(float q) {
 #define ROUND_NARROW(T, q, offset, low, high)                                                      \
   (T)(rounded(bounded(q, (low) - (float)(offset), (high) - (float)(offset))) + (uint32_t)(offset))
 #define ROUND_WIDE(T, q, offset, low, high)                                                        \
-  (T) clamped((double)glow_rintf(q), (double)(offset), low, high)
+  (T) last_bits(clamped((double)glow_rintf(q), (double)(offset), low, high))
 
 /* A quotient of at most 17 bits by a scale that all lanes share. No division is needed where the
  * machine has fused multiply-adds: a product by the reciprocal is corrected by its residual, which
@@ -324,7 +327,7 @@ static inline float quotient(float x, float scale, float inverse) {
   void glow_lanes_quantize_##k##_double(const void *m, T *restrict r, const double *restrict x) {  \
     const GlowLaneScale s = *(const GlowLaneScale *)m;                                             \
     GLOW_LANES for (int l = 0; l < GLOW_VL; l++) r[l] =                                            \
-        (T)clamped(glow_rint(x[l] / (double)s.scale), (double)s.offset, low, high);                \
+        (T)last_bits(clamped(glow_rint(x[l] / (double)s.scale), (double)s.offset, low, high));     \
   }                                                                                                \
   void glow_lanes_offset_##k##_float(const void *m, T *restrict r, const float *restrict q,        \
                                      const T *restrict zero) {                                     \
@@ -358,7 +361,7 @@ static inline float quotient(float x, float scale, float inverse) {
   BLOCK3(linear_##k##_float, T, float, float, T)                                                   \
   BLOCK3(linear_float_##k, float, T, float, T)                                                     \
   BLOCK_SCALED_##SIZE(dequantize_float_##k, float, T, WITHIN(scale.offset, low, high))             \
-  BLOCK_SCALED(dequantize_double_##k, double, T)
+      BLOCK_SCALED(dequantize_double_##k, double, T)
 QUANTIZED(i8, int8_t, INT8_MIN, INT8_MAX, NARROW)
 QUANTIZED(i16, int16_t, INT16_MIN, INT16_MAX, NARROW)
 QUANTIZED(i32, int32_t, INT32_MIN, INT32_MAX, WIDE)
