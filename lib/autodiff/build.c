@@ -4,12 +4,6 @@
 
 static bool is_one(GlowDim d) { return d.kind == GLOW_DIM_EXACT && d.size == 1; }
 
-static bool is_same(GlowDim a, GlowDim b) {
-  return a.kind == b.kind &&
-         ((a.kind == GLOW_DIM_EXACT && a.size == b.size) ||
-          (a.kind == GLOW_DIM_SYMBOL && a.symbol == b.symbol && a.extent == b.extent));
-}
-
 GlowValue *glow_grad_sum_to(const GlowGrad *g, GlowValue *v, uint32_t rank, const GlowDim *dims) {
   int64_t axes[GLOW_MAX_RANK];
   uint32_t count = 0;
@@ -17,7 +11,7 @@ GlowValue *glow_grad_sum_to(const GlowGrad *g, GlowValue *v, uint32_t rank, cons
     return NULL;
   uint32_t more = v->type->rank - rank;
   for (uint32_t i = 0; i < v->type->rank; i++) {
-    bool kept = i >= more && is_same(v->type->dims[i], dims[i - more]);
+    bool kept = i >= more && glow_dim_is_same(v->type->dims[i], dims[i - more]);
     if (!kept && i >= more && !is_one(dims[i - more]))
       return NULL;
     if (!kept)

@@ -140,6 +140,23 @@ bool glow_dim_allows(GlowDim d, int64_t n) {
   return !d.extent || (n >= d.extent->least && (n - d.extent->least) % d.extent->step == 0);
 }
 
+bool glow_dim_equals(GlowDim a, GlowDim b) {
+  return a.kind == b.kind && a.size == b.size && a.symbol == b.symbol && a.extent == b.extent;
+}
+
+const char *glow_dim_str(GlowContext *ctx, GlowDim d) {
+  if (d.kind == GLOW_DIM_SYMBOL)
+    return glow_arena_printf(ctx->arena, "$%s", d.symbol);
+  if (d.kind == GLOW_DIM_UNKNOWN)
+    return "?";
+  return glow_arena_printf(ctx->arena, "%s%lld", d.kind == GLOW_DIM_BOUND ? ".." : "",
+                           (long long)d.size);
+}
+
+const char *glow_dim_range_str(GlowContext *ctx, GlowDim d) {
+  return d.extent ? glow_extent_str(ctx, d.extent) : glow_dim_str(ctx, d);
+}
+
 /* ---- Constructors ---------------------------------------------------------------------------- */
 
 static void set_dims(GlowType *t, uint32_t rank, const GlowDim *dims) {

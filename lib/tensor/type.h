@@ -62,6 +62,16 @@ static inline bool glow_dim_has_size(GlowDim d) {
 }
 /* Whether an extent of n is one that d allows. */
 bool glow_dim_allows(GlowDim d, int64_t n);
+/* Whether both say the same: one number, bound, symbol with its range, or nothing. */
+bool glow_dim_equals(GlowDim a, GlowDim b);
+/* Whether both are the same extent for certain: a number or a symbol. */
+static inline bool glow_dim_is_same(GlowDim a, GlowDim b) {
+  return (a.kind == GLOW_DIM_EXACT || a.kind == GLOW_DIM_SYMBOL) && glow_dim_equals(a, b);
+}
+/* '8', '..8', '$N' or '?'. The text lives in the context's arena. */
+const char *glow_dim_str(GlowContext *ctx, GlowDim d);
+/* The same, but '1..512' for a symbol that has this range. */
+const char *glow_dim_range_str(GlowContext *ctx, GlowDim d);
 
 /* A physical layout over logical dimensions. Its text has one capital letter per logical axis in
  * logical order, then inner blocks such as 16c: NCHW16c is stored [N][C/16][H][W][16]. Physical

@@ -17,7 +17,8 @@ mkdir -p "$cross"
 vectors=
 if [ "$machine" = riscv64 ]; then
   vectors="-cpu rv64,v=true,vlen=128,vext_spec=v1.0"
-  # Its translator aborts at vectors of floats that are truncated, if nothing was rounded just before.
+  # Its translator aborts at vectors of floats that are truncated, if nothing was rounded just before; also
+  # somewhere in remainders of floats.
   case $(qemu-riscv64 --version) in
   *" version 7."*) set -- --without glow_lanes_cast_u --without glow_lanes_shrink_u --without glow_lanes_mod_float "$@" ;;
   esac

@@ -247,24 +247,13 @@ bool glow_onnx_bind_input_valid(const char *text) {
   return equals && equals != text && parse_shape(equals + 1, dims, &rank);
 }
 
-static bool same_dim(GlowDim a, GlowDim b) {
-  return a.kind == b.kind && a.size == b.size && a.extent == b.extent;
-}
-
-static const char *dim_str(GlowContext *ctx, GlowDim d) {
-  if (d.extent)
-    return glow_extent_str(ctx, d.extent);
-  return glow_arena_printf(ctx->arena, "%s%lld", d.kind == GLOW_DIM_BOUND ? ".." : "",
-                           (long long)d.size);
-}
-
 static bool bind_symbol(GlowOnnxImporter *im, GlowOnnxSymbol *s, GlowDim dim, const char *option) {
   if (dim.extent)
     dim = glow_dim_ranged(
         glow_extent(im->ctx, s->symbol, dim.extent->least, dim.extent->most, dim.extent->step));
-  if (s->same || (is_bound(s) && !same_dim(s->bound, dim))) {
+  if (s->same || (is_bound(s) && !glow_dim_equals(s->bound, dim))) {
     glow_error(im->ctx, GLOW_NOWHERE, "%s: $%s is already bound to %s", option, s->symbol,
-               s->same ? s->same : dim_str(im->ctx, s->bound));
+               s->same ? s->same : glow_dim_range_str(im->ctx, s->bound));
     return false;
   }
   s->bound = dim;
@@ -340,7 +329,7 @@ static void bind_shape(GlowOnnxImporter *im, Open *open, GlowStr name, const Glo
     if (t->dims[i].kind == GLOW_DIM_SYMBOL)
       ok = bind_symbol(im, find_symbol(im, t->dims[i].symbol), dims[i], "-bind-input");
     else
-      ok = same_dim(t->dims[i], dims[i]);
+      ok = glow_dim_equals(t->dims[i], dims[i]);
   }
   if (!ok)
     glow_error(im->ctx, GLOW_NOWHERE, "-bind-input: the shape does not fit '%s', which is %s", name,

@@ -1,15 +1,6 @@
 /* Arithmetic on dims. */
 #include "ir/infer/hooks.h"
 
-/* Whether both are certainly the same extent. */
-static bool is_same(GlowDim a, GlowDim b) {
-  if (a.kind != b.kind)
-    return false;
-  return a.kind == GLOW_DIM_EXACT
-             ? a.size == b.size
-             : a.kind == GLOW_DIM_SYMBOL && a.symbol == b.symbol && a.extent == b.extent;
-}
-
 GlowDim glow_dim_part(GlowDim d) {
   if (glow_dim_is_exact(d, 0))
     return d;
@@ -81,19 +72,10 @@ bool glow_dim_broadcast(GlowDim a, GlowDim b, GlowDim *result) {
     return a.size == b.size;
   } else if (a.kind == GLOW_DIM_EXACT || b.kind == GLOW_DIM_EXACT) {
     *result = a.kind == GLOW_DIM_EXACT ? a : b;
-  } else if (is_same(a, b)) {
+  } else if (glow_dim_is_same(a, b)) {
     *result = a;
   } else if (glow_dim_has_size(a) && glow_dim_has_size(b)) {
     *result = GLOW_BOUND(a.size > b.size ? a.size : b.size);
   }
   return true;
-}
-
-const char *glow_dim_str(GlowContext *ctx, GlowDim d) {
-  if (d.kind == GLOW_DIM_SYMBOL)
-    return glow_arena_printf(ctx->arena, "$%s", d.symbol);
-  if (d.kind == GLOW_DIM_UNKNOWN)
-    return "?";
-  return glow_arena_printf(ctx->arena, "%s%lld", d.kind == GLOW_DIM_BOUND ? ".." : "",
-                           (long long)d.size);
 }

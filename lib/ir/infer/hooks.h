@@ -27,7 +27,6 @@ GlowDim glow_dim_mul(GlowDim a, GlowDim b);
 /* Sets *result to the narrowest extent that agrees with both. False if they contradict. */
 bool glow_dim_meet(GlowDim a, GlowDim b, GlowDim *result);
 bool glow_dim_broadcast(GlowDim a, GlowDim b, GlowDim *result);
-const char *glow_dim_str(GlowContext *ctx, GlowDim d);
 
 /* ---- Types ----------------------------------------------------------------------------------- */
 

@@ -152,25 +152,12 @@ static bool parse_shape(const char *text, GlowDim *dims, uint32_t *rank) {
   return false;
 }
 
-static bool same_dim(GlowDim a, GlowDim b) {
-  return a.kind == b.kind && a.size == b.size && a.extent == b.extent;
-}
-
 /* Whether all extents of `dim` are ones that `old` allows. */
 static bool is_within(GlowDim dim, GlowDim old) {
   if (!old.extent || dim.kind == GLOW_DIM_EXACT)
     return glow_dim_allows(old, dim.size);
   return dim.extent && glow_dim_allows(old, dim.extent->least) &&
          glow_dim_allows(old, dim.extent->most) && dim.extent->step % old.extent->step == 0;
-}
-
-static const char *dim_str(Bind *b, GlowDim d) {
-  if (d.extent)
-    return glow_extent_str(b->ctx, d.extent);
-  if (d.kind == GLOW_DIM_SYMBOL)
-    return glow_arena_printf(b->ctx->arena, "$%s", d.symbol);
-  return glow_arena_printf(b->ctx->arena, "%s%lld", d.kind == GLOW_DIM_BOUND ? ".." : "",
-                           (long long)d.size);
 }
 
 static bool bind_symbol(Bind *b, Symbol *s, GlowDim dim, GlowStr from) {
@@ -180,12 +167,12 @@ static bool bind_symbol(Bind *b, Symbol *s, GlowDim dim, GlowStr from) {
     s->from = from;
     return true;
   }
-  if (s->set && same_dim(s->dim, dim))
+  if (s->set && glow_dim_equals(s->dim, dim))
     return true;
   glow_error(b->ctx, GLOW_NOWHERE, "%s: $%s is %s%s%s, and cannot be %s%s%s%s", b->run->pass->name,
-             s->name, dim_str(b, s->dim), s->from ? " by the shape of " : "",
-             s->from ? s->from : "", dim_str(b, dim), from ? " by the shape of " : "",
-             from ? from : "", s->set ? " too" : "");
+             s->name, glow_dim_range_str(b->ctx, s->dim), s->from ? " by the shape of " : "",
+             s->from ? s->from : "", glow_dim_range_str(b->ctx, dim),
+             from ? " by the shape of " : "", from ? from : "", s->set ? " too" : "");
   return false;
 }
 
@@ -219,7 +206,8 @@ static void resolve_ties(Bind *b) {
     s->dim = end->dim;
     if (s->old.extent && !is_within(s->dim, s->old))
       glow_error(b->ctx, GLOW_NOWHERE, "%s: $%s is %s, and cannot be $%s, which is %s",
-                 b->run->pass->name, s->name, dim_str(b, s->old), end->name, dim_str(b, s->dim));
+                 b->run->pass->name, s->name, glow_dim_range_str(b->ctx, s->old), end->name,
+                 glow_dim_range_str(b->ctx, s->dim));
   }
 }
 
@@ -256,7 +244,7 @@ static bool bind_value(Bind *b, GlowValue *v, GlowStr name, const char *shape) {
       dims[i] = old;
       if (!bind_symbol(b, find_symbol(b, old.symbol), given[i], name))
         return false;
-    } else if ((old.kind == GLOW_DIM_EXACT && !same_dim(old, given[i])) ||
+    } else if ((old.kind == GLOW_DIM_EXACT && !glow_dim_equals(old, given[i])) ||
                (old.kind == GLOW_DIM_BOUND && given[i].size > old.size)) {
       return shape_error(b, v, name, shape);
     }
