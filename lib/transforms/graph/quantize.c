@@ -79,7 +79,7 @@ static bool convert_weights(GlowQuantPlan *p, GlowNode *n) {
     return true;
   if (!glow_contraction_describe(n, &c))
     return false;
-  GlowValue *stored = glow_quantize_weights(p->run, &c, p->options->weights);
+  GlowValue *stored = glow_quantize_weights(p->run, &c, p->options->nodes.weights);
   if (stored)
     glow_use_set(&n->operands[GLOW_CONTRACTION_W], stored);
   return stored != NULL;
@@ -136,21 +136,10 @@ static void convert_ports(GlowPassRun *run, bool output) {
 
 /* Says why nodes stay in float. False with assert-all, if one does. */
 static bool tell_reasons(GlowQuantPlan *p) {
-  GlowPassRun *run = p->run;
   bool ok = true;
   for (uint32_t i = 0; i < p->nodes.count; i++) {
     const GlowQuantNode *q = &p->nodes.data[i];
-    const char *op = glow_node_desc(q->node)->node;
-    GlowLoc loc = glow_node_loc(q->node);
-    glow_pass_count(run, q->reason ? "nodes in float" : "nodes on 8 bits", 1);
-    if (q->reason && p->options->assert_all) {
-      glow_error(run->ctx, loc, "%s '%s' stays in float: %s", op, q->node->results[0].name,
-                 q->reason);
-      ok = false;
-    } else if (q->reason) {
-      glow_pass_remark(run, loc, "%s '%s' stays in float: %s", op, q->node->results[0].name,
-                       q->reason);
-    }
+    ok &= glow_quant_tell(p->run, &p->options->nodes, q->node, q->reason);
   }
   return ok;
 }

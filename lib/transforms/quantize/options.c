@@ -1,4 +1,4 @@
-/* The options of -quantize. */
+/* The options of -quantize, and those that -quantize-dynamic shares with it. */
 #include <math.h>
 #include <string.h>
 
@@ -55,28 +55,63 @@ static bool read_calibration(GlowPassRun *run, GlowQuantizeOptions *o) {
   return false;
 }
 
+bool glow_quantize_read_node_options(GlowPassRun *run, GlowQuantNodeOptions *o) {
+  static const char *const weights[] = {"pairs", "8", "7"}, *const parts[] = {"channel", "tensor"};
+  int bits = GLOW_WEIGHTS_PAIRS, part = 0;
+  if (!read_word(run, "weights", weights, 3, &bits) ||
+      !read_word(run, "weight-scheme", parts, 2, &part))
+    return false;
+  *o = (GlowQuantNodeOptions){
+      .weights = {.bits = (GlowWeightBits)bits, .tensor = part == 1},
+      .keep = glow_globs_read(run, glow_pass_option(run, "keep")),
+      .nodes = glow_globs_read(run, glow_pass_option(run, "nodes")),
+      .assert_all = glow_pass_option(run, "assert-all") != NULL};
+  return true;
+}
+
+static bool is_named(const GlowNode *n, GlowGlobs *globs) {
+  bool named = glow_globs_match(globs, glow_node_desc(n)->node);
+  named |= n->origin && n->origin->name && glow_globs_match(globs, n->origin->name);
+  for (uint32_t i = 0; i < n->nresults; i++)
+    named |= n->results[i].name && glow_globs_match(globs, n->results[i].name);
+  return named;
+}
+
+const char *glow_quant_unwanted(GlowQuantNodeOptions *o, const GlowNode *n) {
+  bool named = is_named(n, &o->nodes);
+  if (is_named(n, &o->keep))
+    return "keep= names it";
+  return o->nodes.list.count && !named ? "nodes= does not name it" : NULL;
+}
+
+bool glow_quant_tell(GlowPassRun *run, const GlowQuantNodeOptions *o, const GlowNode *n,
+                     const char *reason) {
+  const char *op = glow_node_desc(n)->node, *name = n->results[0].name;
+  glow_pass_count(run, reason ? "nodes in float" : "nodes on 8 bits", 1);
+  if (reason && o->assert_all)
+    glow_error(run->ctx, glow_node_loc(n), "%s '%s' stays in float: %s", op, name, reason);
+  else if (reason)
+    glow_pass_remark(run, glow_node_loc(n), "%s '%s' stays in float: %s", op, name, reason);
+  return !reason || !o->assert_all;
+}
+
 bool glow_quantize_read_options(GlowPassRun *run, GlowQuantizeOptions *o) {
-  static const char *const kinds[] = {"u8", "i8"}, *const weights[] = {"pairs", "8", "7"},
-                           *const parts[] = {"channel", "tensor"};
-  int scheme = GLOW_SCHEME_ASYMMETRIC, kind = 0, bits = GLOW_WEIGHTS_PAIRS, part = 0;
+  static const char *const kinds[] = {"u8", "i8"};
+  int scheme = GLOW_SCHEME_ASYMMETRIC, kind = 0;
   const char *path = glow_pass_option(run, "ranges"), *tie = glow_pass_option(run, "tie");
   *o = (GlowQuantizeOptions){.tie = 4,
-                             .keep = glow_globs_read(run, glow_pass_option(run, "keep")),
-                             .nodes = glow_globs_read(run, glow_pass_option(run, "nodes")),
                              .inputs = glow_pass_option(run, "inputs") != NULL,
                              .outputs = glow_pass_option(run, "outputs") != NULL,
                              .partial = glow_pass_option(run, "partial") != NULL,
-                             .all = glow_pass_option(run, "all") != NULL,
-                             .assert_all = glow_pass_option(run, "assert-all") != NULL};
+                             .all = glow_pass_option(run, "all") != NULL};
   if (!read_calibration(run, o) ||
       !read_word(run, "scheme", glow_quant_schemes, GLOW_QUANT_SCHEMES, &scheme) ||
-      !read_word(run, "kind", kinds, 2, &kind) || !read_word(run, "weights", weights, 3, &bits) ||
-      !read_word(run, "weight-scheme", parts, 2, &part) ||
+      !read_word(run, "kind", kinds, 2, &kind) ||
+      !glow_quantize_read_node_options(run, &o->nodes) ||
       (tie && !read_number(run, "tie", tie, 1, 1e9, &o->tie)))
     return false;
   o->scheme = (GlowQuantScheme)scheme;
   o->kind = kind ? GLOW_KIND_I8 : GLOW_KIND_U8;
-  o->weights = (GlowWeightHow){.bits = (GlowWeightBits)bits, .tensor = part == 1};
   if (!path) {
     glow_error(run->ctx, GLOW_NOWHERE,
                "-%s: ranges=FILE is missing; glow-run --each --ranges=FILE writes it",

@@ -174,29 +174,17 @@ static void tie_limited(GlowQuantPlan *p, const GlowNode *n) {
 
 /* ---- Nodes ----------------------------------------------------------------------------------- */
 
-static bool is_named(const GlowNode *n, GlowGlobs *globs) {
-  bool named = glow_globs_match(globs, glow_node_desc(n)->node);
-  named |= n->origin && n->origin->name && glow_globs_match(globs, n->origin->name);
-  for (uint32_t i = 0; i < n->nresults; i++)
-    named |= n->results[i].name && glow_globs_match(globs, n->results[i].name);
-  return named;
-}
-
 /* Why the user does not want n to be quantized; NULL: nobody has said so. */
 static const char *unwanted(GlowQuantPlan *p, const GlowNode *n) {
   GlowQuantizeOptions *o = p->options;
-  bool named = is_named(n, &o->nodes);
-  if (is_named(n, &o->keep))
-    return "keep= names it";
-  if (o->nodes.list.count && !named)
-    return "nodes= does not name it";
-  for (uint32_t i = 0; i < n->nresults; i++) {
+  const char *why = glow_quant_unwanted(&o->nodes, n);
+  for (uint32_t i = 0; i < n->nresults && !why; i++) {
     const GlowRange *r = glow_ranges_find(o->ranges, n->results[i].name ? n->results[i].name : "");
     if (r && r->keep)
-      return r->why ? glow_str_printf(p->run->ctx, "the ranges file keeps it: %s", r->why)
-                    : "the ranges file keeps it";
+      why = r->why ? glow_str_printf(p->run->ctx, "the ranges file keeps it: %s", r->why)
+                   : "the ranges file keeps it";
   }
-  return NULL;
+  return why;
 }
 
 static bool is_float(const GlowValue *v) {

@@ -18,9 +18,28 @@ typedef struct GlowWeightHow {
   bool tensor; /* one scale for all, in place of one for each channel */
 } GlowWeightHow;
 
-/* The weights of a contraction as DequantizeLinear of an `eval` constant of i8, built before its
- * node. They must be constant. NULL after a diagnostic. */
+/* The weights of a contraction, which must be constant, as an `eval` constant of i8, and the float
+ * of a step: one number, or one for each result channel. NULL after a diagnostic. */
+GlowValue *glow_store_weights(GlowPassRun *run, const GlowContraction *c, GlowWeightHow how,
+                              GlowValue **scale);
+/* DequantizeLinear of both, built before the node of c. NULL after a diagnostic. */
 GlowValue *glow_quantize_weights(GlowPassRun *run, const GlowContraction *c, GlowWeightHow how);
+
+/* What -quantize and -quantize-dynamic are told about nodes. */
+typedef struct GlowQuantNodeOptions {
+  GlowWeightHow weights;
+  GlowGlobs keep, nodes; /* names of operators, results and nodes; no `nodes`: all */
+  bool assert_all;
+} GlowQuantNodeOptions;
+
+/* False after a diagnostic. */
+bool glow_quantize_read_node_options(GlowPassRun *run, GlowQuantNodeOptions *o);
+/* Why the options keep n in float; NULL: they do not. */
+const char *glow_quant_unwanted(GlowQuantNodeOptions *o, const GlowNode *n);
+/* Counts n, and says why it stays in float unless `reason` is NULL. False if the options make an
+ * error of that. */
+bool glow_quant_tell(GlowPassRun *run, const GlowQuantNodeOptions *o, const GlowNode *n,
+                     const char *reason);
 
 /* The options of -quantize. */
 typedef struct GlowQuantizeOptions {
@@ -29,10 +48,9 @@ typedef struct GlowQuantizeOptions {
   double percent; /* of percentile */
   GlowQuantScheme scheme;
   GlowKind kind;
-  GlowWeightHow weights;
+  GlowQuantNodeOptions nodes;
   double tie;
-  GlowGlobs keep, nodes; /* names of operators, results and nodes; no `nodes`: all */
-  bool inputs, outputs, partial, all, assert_all;
+  bool inputs, outputs, partial, all;
 } GlowQuantizeOptions;
 
 /* False after a diagnostic. */

@@ -84,7 +84,8 @@ static GlowValue *build_scale(Weights *w, GlowWeightHow how, bool pairs) {
            : NULL;
 }
 
-GlowValue *glow_quantize_weights(GlowPassRun *run, const GlowContraction *c, GlowWeightHow how) {
+GlowValue *glow_store_weights(GlowPassRun *run, const GlowContraction *c, GlowWeightHow how,
+                              GlowValue **scale) {
   GlowContext *ctx = run->ctx;
   GlowNode *n = c->node;
   GlowValue *old = glow_node_in(n, GLOW_CONTRACTION_W);
@@ -92,19 +93,21 @@ GlowValue *glow_quantize_weights(GlowPassRun *run, const GlowContraction *c, Glo
   bool depthwise = c->groups > 1 && old->type->dims[c->w_in].size == 1;
   if (!arrange(&w, c, glow_eval_copy(&w.eval, old)))
     return NULL;
-  GlowValue *scale = build_scale(&w, how, how.bits == GLOW_WEIGHTS_PAIRS && !depthwise);
-  if (!scale)
+  GlowValue *s = build_scale(&w, how, how.bits == GLOW_WEIGHTS_PAIRS && !depthwise);
+  if (!s)
     return NULL;
   GlowStr name = old->name ? old->name : "weights";
-  scale = &glow_eval_finish(&w.eval, scale, glow_str_printf(ctx, "%s.scale", name))->value;
+  *scale = &glow_eval_finish(&w.eval, s, glow_str_printf(ctx, "%s.scale", name))->value;
   GlowEval stored = glow_eval_create(run->module, run->arena, n);
-  GlowValue *ins[] = {glow_eval_copy(&stored, old), scale};
+  GlowValue *ins[] = {glow_eval_copy(&stored, old), *scale};
   GlowQuantizeLinearMembers q = {.axis = c->w_out, .kind = GLOW_KIND_I8, .saturate = true};
   GlowValue *v = glow_then(&stored.builder, GLOW_OP_QUANTIZE_LINEAR, ins, 2, &q);
-  if (!v)
-    return NULL;
-  v = &glow_eval_finish(&stored, v, glow_str_printf(ctx, "%s.i8", name))->value;
-  GlowBuilder b = glow_builder_before(n);
+  return v ? &glow_eval_finish(&stored, v, glow_str_printf(ctx, "%s.i8", name))->value : NULL;
+}
+
+GlowValue *glow_quantize_weights(GlowPassRun *run, const GlowContraction *c, GlowWeightHow how) {
+  GlowValue *scale, *v = glow_store_weights(run, c, how, &scale);
+  GlowBuilder b = glow_builder_before(c->node);
   GlowDequantizeLinearMembers d = {.axis = c->w_out};
-  return glow_build2(&b, GLOW_OP_DEQUANTIZE_LINEAR, v, scale, &d, NULL);
+  return v ? glow_build2(&b, GLOW_OP_DEQUANTIZE_LINEAR, v, scale, &d, NULL) : NULL;
 }
