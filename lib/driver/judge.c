@@ -162,6 +162,20 @@ static const GlowJudged *labelled_output(const GlowJudge *j) {
   return NULL;
 }
 
+GlowDistance glow_judge_distance(const GlowJudge *j) {
+  GlowDistance d = {.cosine = 1, .agreement = 1, .sqnr = INFINITY};
+  for (uint32_t i = 0; i < j->outputs.count; i++) {
+    const GlowJudged *o = &j->outputs.data[i];
+    if (!o->classes)
+      continue;
+    d.cosine = fmin(d.cosine, o->least);
+    d.agreement = fmin(d.agreement, share(j, o->agreed));
+    double sqnr = decibels(o);
+    d.sqnr = fmin(d.sqnr, isnan(sqnr) ? -INFINITY : sqnr);
+  }
+  return d;
+}
+
 void glow_judge_print(GlowText *out, const GlowJudge *j) {
   const GlowJudged *first = labelled_output(j);
   if (first)

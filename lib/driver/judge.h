@@ -37,6 +37,13 @@ typedef struct GlowVerdict {
  * not finite counts as infinite, and the cosine of such a row as -1. False after a diagnostic. */
 bool glow_judge_add(GlowJudge *j, const GlowBindings *got, const GlowBindings *want, int64_t batch,
                     int64_t n);
+/* How far a model is from the other one, in the worst of its outputs. */
+typedef struct GlowDistance {
+  double cosine;    /* the smallest of a row */
+  double agreement; /* the share of samples whose largest element is in the same place */
+  double sqnr;      /* squares of values to squares of differences, in dB; infinite: none differs */
+} GlowDistance;
+GlowDistance glow_judge_distance(const GlowJudge *j);
 /* A line for each output and way of judging. */
 void glow_judge_print(GlowText *out, const GlowJudge *j);
 /* False after an error for each requirement that does not hold. */

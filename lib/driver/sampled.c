@@ -2,6 +2,7 @@
 #include "driver/sampled.h"
 
 #include "driver/passes.h"
+#include "support/process.h"
 
 static GlowStatus load(GlowSampled *s, GlowContext *ctx, const GlowSampledSetup *how) {
   GlowSession *session = &s->session;
@@ -9,6 +10,15 @@ static GlowStatus load(GlowSampled *s, GlowContext *ctx, const GlowSampledSetup 
   for (uint32_t i = 0; i < how->inputs->count && status == GLOW_OK; i++)
     status = glow_session_add_input(session, how->inputs->data[i], how->image);
   return status == GLOW_OK && how->state ? glow_session_read_state(session, how->state) : status;
+}
+
+static GlowStatus run_passes(GlowSampled *s, const GlowSampledSetup *how) {
+  GlowSession *session = &s->session;
+  GlowStr entry = session->entry->name;
+  GlowRunnerOptions options = {.math = how->model->math};
+  GlowStatus status = glow_pipeline_run(session->module, how->passes, &options);
+  session->entry = glow_module_function(session->module, entry);
+  return status;
 }
 
 /* Notes what the module is like in its file. */
@@ -61,6 +71,8 @@ static GlowStatus compile(GlowSampled *s, const GlowSampledSetup *how) {
 GlowStatus glow_sampled_open(GlowSampled *s, GlowContext *ctx, const GlowSampledSetup *how) {
   *s = (GlowSampled){0};
   GlowStatus status = load(s, ctx, how);
+  if (status == GLOW_OK && how->passes)
+    status = run_passes(s, how);
   if (status == GLOW_OK && how->observes && s->session.entry->kind != GLOW_FUNC) {
     glow_error(ctx, s->session.entry->src, "ranges are those of a graph, not of a program");
     status = GLOW_BAD_INPUT;
@@ -86,7 +98,9 @@ GlowStatus glow_sampled_run(GlowSampled *s, int64_t first, int64_t n) {
     samples[i] = (uint64_t)(first + i);
   bool filled = glow_feed_fill(&s->feed, samples, n);
   glow_arena_destroy(arena);
+  double start = glow_clock();
   GlowStatus status = filled ? glow_runnable_run(s->runnable) : GLOW_BAD_INPUT;
+  s->seconds = glow_clock() - start;
   if (filled && status != GLOW_OK)
     glow_note(s->feed.ctx, GLOW_NOWHERE, "this was sample %lld", (long long)first);
   return status;

@@ -10,6 +10,7 @@ typedef struct GlowSampled {
   GlowSession session;
   GlowFeed feed; /* count and batch say how many samples there are, and those of a run */
   GlowRunnable *runnable;
+  double seconds;            /* that the last run took, without reading its samples */
   bool observes;             /* what follows is set: the model counts its values */
   GlowObservedList observed; /* by the names and types that the model has in its file */
   uint64_t text;             /* glow_function_text_hash of the entry */
@@ -23,6 +24,7 @@ typedef struct GlowSampledSetup {
   const GlowStrList *each, *inputs; /* NAME=SOURCE: samples; values that are the same in all runs */
   const char *state;                /* values of variables, NULL: those of the model */
   const GlowImageOptions *image;
+  const GlowPipeline *passes; /* run on the model as it is in its file; NULL: none */
   bool observes;
 } GlowSampledSetup;
 

@@ -167,6 +167,13 @@ GlowPipeline *glow_pipeline_default(GlowContext *ctx, const GlowPassTable *table
                                     GlowMath math);
 /* A copy that lacks one pass, in groups too; O0 to O2 are not looked into. */
 GlowPipeline *glow_pipeline_without(const GlowPipeline *p, const GlowPass *pass);
+/* The value of an option of the first item that names the pass, in groups too: NULL if there is no
+ * such item or it does not give the option. *found says whether there is one. */
+const char *glow_pipeline_option(const GlowPipeline *p, const GlowPass *pass, const char *name,
+                                 bool *found);
+/* A copy in which all items of the pass have the option with this value; a flag has "". */
+GlowPipeline *glow_pipeline_with(const GlowPipeline *p, const GlowPass *pass, const char *name,
+                                 const char *value);
 /* A copy in which each of O0 to O2 is replaced by the passes that it stands for. Those depend on
  * the levels and the target that m will have when the run reaches that item. */
 GlowPipeline *glow_pipeline_resolve(const GlowPipeline *p, const GlowModule *m, GlowMath math);

@@ -66,5 +66,7 @@ void glow_ranges_put_head(GlowText *out, const GlowModule *m, GlowStr function, 
                           int64_t samples);
 /* The line of a value; `state` has GLOW_RANGE_SIZE numbers. */
 void glow_ranges_put(GlowText *out, const GlowObserved *o, const int64_t *state);
+/* A line that leaves the node of this value in float. */
+void glow_ranges_put_keep(GlowText *out, GlowStr value, GlowStr why);
 
 #endif

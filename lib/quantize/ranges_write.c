@@ -54,3 +54,12 @@ void glow_ranges_put(GlowText *out, const GlowObserved *o, const int64_t *state)
   }
   glow_text_puts(out, "}\n");
 }
+
+void glow_ranges_put_keep(GlowText *out, GlowStr value, GlowStr why) {
+  glow_text_putc(out, '{');
+  put_string(out, "value", value);
+  put_string(out, "keep", "float");
+  glow_text_puts(out, "\"why\":");
+  glow_json_string(out, why, strlen(why));
+  glow_text_puts(out, "}\n");
+}

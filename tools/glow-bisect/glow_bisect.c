@@ -1,5 +1,5 @@
 /* glow-bisect: which pass, and which rewrite of it, makes a command fail; or, of a model with
- * inputs, which one makes it compute something else. */
+ * inputs, which one makes it compute something else; or which node costs accuracy on 8 bits. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,19 +9,23 @@
 #include "backend/backends.h"
 #include "bisect/command.h"
 #include "bisect/numeric.h"
+#include "bisect/rank.h"
 #include "driver/options.h"
 #include "driver/passes.h"
+#include "driver/pictures.h"
 #include "support/cmdline.h"
 #include "support/file.h"
 
 typedef struct Bisect {
   GlowContext *ctx;
   double timeout, rtol, atol, reduce_time;
-  bool show_output, quiet;
+  bool show_output, quiet, rank;
   GlowMath math;
   const char *passes, *backends, *tier, *entry, *output;
+  const char *keep_until;
   int level; /* -O, or -1 */
-  GlowStrList inputs, references, binds;
+  GlowStrList inputs, references, binds, each;
+  GlowImageFlags pictures;
 } Bisect;
 
 static GlowLoc here(GlowContext *ctx) { return glow_loc_file(ctx, "glow-bisect"); }
@@ -37,7 +41,7 @@ static GlowStatus run_command(const Bisect *b, char **argv) {
   if (!argv[0])
     return usage(b->ctx, "the command behind '--' is missing");
   if (b->passes || b->level >= 0 || b->backends || b->inputs.count || b->references.count ||
-      b->output)
+      b->output || b->each.count || b->rank || b->keep_until)
     return usage(b->ctx, "options of a model and '-- COMMAND' do not go together");
   GlowBisectCommand command = {.argv = (const char *const *)argv,
                                .timeout = b->timeout,
@@ -205,19 +209,74 @@ static GlowStatus run_model(const Bisect *b, const char *path) {
   return status;
 }
 
+/* ---- Accuracy -------------------------------------------------------------------------------- */
+
+static GlowStatus check_ranking(const Bisect *b, const char *path) {
+  if (!strcmp(path, "-"))
+    return usage(b->ctx, "--rank and --keep-until read the model several times: give its file");
+  if (!b->each.count)
+    return usage(b->ctx, "--rank and --keep-until need samples: --each=NAME=SOURCE");
+  if (!b->passes)
+    return usage(b->ctx, "--rank and --keep-until need -passes='quantize<ranges=FILE>'");
+  if (b->backends || b->references.count || b->tier)
+    return usage(b->ctx, "--rank and --keep-until compare with the model in float on this machine");
+  if (b->keep_until ? !b->output : b->output != NULL)
+    return usage(b->ctx, "--keep-until and -o belong together: the file of ranges that it writes");
+  return GLOW_OK;
+}
+
+static GlowStatus rank_nodes(const Bisect *b, const char *path) {
+  GlowContext *ctx = b->ctx;
+  GlowModelFlags model = GLOW_MODEL_DEFAULTS(GLOW_DEFAULT_BACKEND, GLOW_TIER_LIBRARY);
+  GlowBar bar;
+  GlowImageOptions image;
+  model.binds = b->binds;
+  model.entry = b->entry;
+  model.math = b->math;
+  GlowRanking r = {.ctx = ctx,
+                   .pipeline = glow_pipeline_parse(ctx, &glow_passes, b->passes),
+                   .bar = b->keep_until ? &bar : NULL,
+                   .output = b->output,
+                   .verbose = !b->quiet};
+  if (!r.pipeline || !glow_pipeline_check_math(r.pipeline, b->math, here(ctx)) ||
+      (r.bar && !glow_bar_read(ctx, b->keep_until, &bar)) ||
+      !glow_image_flags_read(ctx, &b->pictures, &image))
+    return GLOW_BAD_USAGE;
+  if (!can_write(b))
+    return GLOW_IO;
+  GlowPool *pool = glow_pool_make(ctx, 1);
+  r.how = (GlowSampledSetup){.path = path,
+                             .model = &model,
+                             .backend = glow_model_backend(ctx, &glow_backends, &model),
+                             .pool = pool,
+                             .each = &b->each,
+                             .inputs = &b->inputs,
+                             .image = &image};
+  GlowDefer close;
+  glow_defer_push(ctx, &close, glow_pool_destroy_fn, pool);
+  GlowStatus status = glow_bisect_rank(&r);
+  glow_defer_pop(ctx, &close, true);
+  return status;
+}
+
 /* ---- The command line ------------------------------------------------------------------------ */
 
-static GlowStatus check(const Bisect *b, bool command) {
+/* path NULL: a command is bisected. */
+static GlowStatus check(const Bisect *b, const char *path) {
   if (!(b->timeout >= 0))
     return usage(b->ctx, "--timeout needs a number of seconds, 0 or more");
   if (!(b->reduce_time >= 0))
     return usage(b->ctx, "--reduce-time needs a number of seconds, 0 or more");
   if (!(b->rtol >= 0 && b->atol >= 0))
     return usage(b->ctx, "--rtol and --atol must not be negative");
-  if (command)
+  if (!path)
     return GLOW_OK;
   if (b->passes && b->level >= 0)
     return usage(b->ctx, "passes are given by -passes or as -O, not both");
+  if (b->rank || b->keep_until)
+    return check_ranking(b, path);
+  if (b->each.count)
+    return usage(b->ctx, "--each needs --rank or --keep-until");
   if (!b->passes && b->level < 0 && !b->backends)
     return usage(b->ctx, "which passes? Give -passes or -O0 to -O2, or --backends");
   if (b->backends && b->references.count)
@@ -246,6 +305,12 @@ static GlowStatus run(GlowContext *ctx, int argc, char **argv) {
       {.name = "backends", .value = "A,B", .help = "Compare two backends on what the passes make: interp,cpu",
        .kind = GLOW_OPT_STRING, .target = &b.backends, .two_dashes = true},
       GLOW_TIER_OPTION(b.tier),
+      {.name = "rank", .help = "Round each node of 'quantize<ranges=FILE>' alone, and print the worst first",
+       .kind = GLOW_OPT_FLAG, .target = &b.rank, .two_dashes = true},
+      {.name = "keep-until", .value = "BAR", .help = "Leave nodes in float until cosine>=X, agreement>=X or sqnr>=DB; -o gets the ranges with them",
+       .kind = GLOW_OPT_STRING, .target = &b.keep_until, .two_dashes = true},
+      {.name = "each", .value = "NAME=SOURCE", .help = "With these two: samples, as glow-run --each takes them",
+       .kind = GLOW_OPT_REPEAT, .target = &b.each, .two_dashes = true},
       {.name = "o", .value = "FILE", .help = "Reduce the fault to a test, and its inputs to files beside it",
        .kind = GLOW_OPT_STRING, .target = &b.output},
       {.name = "reduce-time", .value = "SECONDS", .help = "With -o: look for a smaller test for so long, in time of the processor (30; 0: no limit)",
@@ -260,20 +325,22 @@ static GlowStatus run(GlowContext *ctx, int argc, char **argv) {
        .kind = GLOW_OPT_FLAG, .target = &b.show_output, .two_dashes = true},
       {.name = "quiet", .help = "Print no line for each step",
        .kind = GLOW_OPT_FLAG, .target = &b.quiet, .two_dashes = true},
+      GLOW_OPTION_HEADING("Pictures as samples"),
+      GLOW_IMAGE_OPTIONS(b.pictures),
   };
   /* clang-format on */
   int own = 1;
   while (own < argc && strcmp(argv[own], "--") != 0)
     own++;
   bool commands = own < argc;
-  GlowCommand command = {
-      .name = "glow-bisect",
-      .overview = "finds the pass, and in it the rewrite, that breaks a command or a model",
-      .usage = "[options] MODEL | [options] -- COMMAND [ARG]...",
-      .options = options,
-      .noptions = sizeof options / sizeof *options,
-      .user = &b,
-      .max_positional = commands ? 0 : 1};
+  GlowCommand command = {.name = "glow-bisect",
+                         .overview = "finds the pass and the rewrite that break a command or a "
+                                     "model, or the nodes that cost accuracy",
+                         .usage = "[options] MODEL | [options] -- COMMAND [ARG]...",
+                         .options = options,
+                         .noptions = sizeof options / sizeof *options,
+                         .user = &b,
+                         .max_positional = commands ? 0 : 1};
   GlowStrList files;
   bool exit_now;
   GlowStatus status = glow_cmdline_parse(ctx, &command, own, argv, &files, &exit_now);
@@ -281,10 +348,12 @@ static GlowStatus run(GlowContext *ctx, int argc, char **argv) {
     return status;
   if (!commands && files.count == 0)
     return usage(ctx, "there is nothing to do: give a model, or a command behind '--'");
-  status = check(&b, commands);
+  status = check(&b, commands ? NULL : files.data[0]);
   if (status != GLOW_OK)
     return status;
-  return commands ? run_command(&b, argv + own + 1) : run_model(&b, files.data[0]);
+  if (commands)
+    return run_command(&b, argv + own + 1);
+  return b.rank || b.keep_until ? rank_nodes(&b, files.data[0]) : run_model(&b, files.data[0]);
 }
 
 int main(int argc, char **argv) { return glow_tool_main("glow-bisect", argc, argv, run); }

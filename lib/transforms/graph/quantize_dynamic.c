@@ -69,8 +69,7 @@ static GlowNode *round_operand(Dynamic *d, GlowBuilder *b, const GlowNode *n) {
   GlowStr names[] = {glow_str_printf(ctx, "%s.q", x->name),
                      glow_str_printf(ctx, "%s.scale", x->name),
                      glow_str_printf(ctx, "%s.zero", x->name)};
-  GlowNodeSpec spec = {
-      .op = GLOW_OP_DYNAMIC_QUANTIZE_LINEAR, .ins = &x, .nins = 1, .names = names};
+  GlowNodeSpec spec = {.op = GLOW_OP_DYNAMIC_QUANTIZE_LINEAR, .ins = &x, .nins = 1, .names = names};
   made = glow_node_create(b, &spec);
   glow_map_set(d->rounded, x, made);
   return made;

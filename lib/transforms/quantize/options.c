@@ -61,19 +61,21 @@ bool glow_quantize_read_node_options(GlowPassRun *run, GlowQuantNodeOptions *o) 
   if (!read_word(run, "weights", weights, 3, &bits) ||
       !read_word(run, "weight-scheme", parts, 2, &part))
     return false;
-  *o = (GlowQuantNodeOptions){
-      .weights = {.bits = (GlowWeightBits)bits, .tensor = part == 1},
-      .keep = glow_globs_read(run, glow_pass_option(run, "keep")),
-      .nodes = glow_globs_read(run, glow_pass_option(run, "nodes")),
-      .assert_all = glow_pass_option(run, "assert-all") != NULL};
+  *o = (GlowQuantNodeOptions){.weights = {.bits = (GlowWeightBits)bits, .tensor = part == 1},
+                              .keep = glow_globs_read(run, glow_pass_option(run, "keep")),
+                              .nodes = glow_globs_read(run, glow_pass_option(run, "nodes")),
+                              .assert_all = glow_pass_option(run, "assert-all") != NULL};
   return true;
 }
 
 static bool is_named(const GlowNode *n, GlowGlobs *globs) {
+  GlowContext *ctx = globs->run->ctx;
   bool named = glow_globs_match(globs, glow_node_desc(n)->node);
   named |= n->origin && n->origin->name && glow_globs_match(globs, n->origin->name);
   for (uint32_t i = 0; i < n->nresults; i++)
-    named |= n->results[i].name && glow_globs_match(globs, n->results[i].name);
+    named |= n->results[i].name &&
+             (glow_globs_match(globs, n->results[i].name) ||
+              glow_globs_match(globs, glow_str_printf(ctx, "%%%s", n->results[i].name)));
   return named;
 }
 

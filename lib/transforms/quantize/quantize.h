@@ -28,7 +28,8 @@ GlowValue *glow_quantize_weights(GlowPassRun *run, const GlowContraction *c, Glo
 /* What -quantize and -quantize-dynamic are told about nodes. */
 typedef struct GlowQuantNodeOptions {
   GlowWeightHow weights;
-  GlowGlobs keep, nodes; /* names of operators, results and nodes; no `nodes`: all */
+  GlowGlobs keep, nodes; /* names of operators, results, nodes; %NAME: only of results. No `nodes`:
+                            all */
   bool assert_all;
 } GlowQuantNodeOptions;
 
