@@ -10,16 +10,9 @@
 #include "import/onnx/index.h"
 #include "import/onnx/map.h"
 #include "import/onnx/onnx.h"
+#include "tensor/binds.h"
 
 typedef struct GlowOnnxScope GlowOnnxScope;
-
-/* A dimension that the model leaves open. */
-typedef struct GlowOnnxSymbol {
-  GlowStr symbol; /* its name here */
-  GlowStr model;  /* what the model calls it; NULL if nothing */
-  GlowDim bound;  /* kind GLOW_DIM_SYMBOL: not bound, or has a range */
-  GlowStr same;   /* the symbol that it is to be, or NULL */
-} GlowOnnxSymbol;
 
 /* One kind of thing that is not supported, for the report at the end. */
 typedef struct GlowOnnxGap {
@@ -69,11 +62,11 @@ typedef struct GlowOnnxImporter {
   GlowMap *gap_index;         /* key of a gap -> its index, plus 1 */
   GLOW_VEC(GlowOnnxGap) gaps; /* at most GLOW_MAX_GAPS */
   size_t unlisted;            /* nodes found once the list is full */
-  GLOW_VEC(GlowOnnxSymbol) symbols;
-  GlowOnnxRegion top;   /* its states are saved at the end of the function */
-  GlowOnnxScope *scope; /* of the model's graph */
-  GlowMap *outputs;     /* names of the graph's outputs, as keys */
-  GlowMap *claims;      /* names of the graph's outputs -> declared types, or NULL */
+  GlowBinds binds;            /* dimensions that the model leaves open */
+  GlowOnnxRegion top;         /* its states are saved at the end of the function */
+  GlowOnnxScope *scope;       /* of the model's graph */
+  GlowMap *outputs;           /* names of the graph's outputs, as keys */
+  GlowMap *claims;            /* names of the graph's outputs -> declared types, or NULL */
   uint32_t nrandom;
   uint32_t contradictions; /* nodes that inference refused, each with an error */
   size_t inlined_cost;     /* of nodes from function bodies, in bytes */

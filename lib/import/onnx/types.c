@@ -123,17 +123,10 @@ static bool is_anonymous(const char *s) {
   return false;
 }
 
-static GlowOnnxSymbol *find_symbol(GlowOnnxImporter *im, const char *symbol) {
-  for (uint32_t i = 0; i < im->symbols.count; i++)
-    if (strcmp(im->symbols.data[i].symbol, symbol) == 0)
-      return &im->symbols.data[i];
-  return NULL;
-}
-
 static GlowStr generate_name(GlowOnnxImporter *im, uint32_t *next) {
   for (;;) {
     GlowStr name = glow_str_printf(im->ctx, "d%u", (*next)++);
-    if (!find_symbol(im, name))
+    if (!glow_binds_find(&im->binds, name))
       return name;
   }
 }
@@ -141,13 +134,13 @@ static GlowStr generate_name(GlowOnnxImporter *im, uint32_t *next) {
 /* The symbol for a dimension that the model calls `name`, or NULL. */
 static GlowStr symbol_for(GlowOnnxImporter *im, GlowStr name, uint32_t *next) {
   if (name && !is_anonymous(name))
-    for (uint32_t i = 0; i < im->symbols.count; i++)
-      if (im->symbols.data[i].model == name)
-        return im->symbols.data[i].symbol;
-  GlowOnnxSymbol s = {.model = name, .bound = {.kind = GLOW_DIM_SYMBOL}};
-  s.symbol = name && is_identifier(name) && !is_anonymous(name) ? name : generate_name(im, next);
-  glow_vec_push(im->arena, &im->symbols, s);
-  return s.symbol;
+    for (uint32_t i = 0; i < im->binds.symbols.count; i++)
+      if (im->binds.symbols.data[i].model == name)
+        return im->binds.symbols.data[i].name;
+  GlowStr symbol =
+      name && is_identifier(name) && !is_anonymous(name) ? name : generate_name(im, next);
+  glow_binds_add(&im->binds, GLOW_SYMBOL(symbol), name);
+  return symbol;
 }
 
 /* The type of one input, and what the model calls its open dimensions. */
@@ -169,70 +162,24 @@ static const GlowType *with_symbols(GlowOnnxImporter *im, Open *open, uint32_t *
 
 /* ---- Binding -------------------------------------------------------------------------------- */
 
-/* "8" or "..8" up to `end`. */
-static bool parse_extent(const char *text, const char *end, GlowDim *dim) {
-  bool bound = end - text > 2 && text[0] == '.' && text[1] == '.';
-  text += bound ? 2 : 0;
-  int64_t value = 0;
-  if (text == end)
-    return false;
-  for (; text < end; text++) {
-    if (*text < '0' || *text > '9' || value > GLOW_MAX_ELEMENTS)
-      return false;
-    value = value * 10 + (*text - '0');
-  }
-  *dim = bound ? GLOW_BOUND(value) : GLOW_EXACT(value);
-  return value <= GLOW_MAX_ELEMENTS;
-}
-
-/* Whether the symbol is bound to an extent or has a range. */
-static bool is_bound(const GlowOnnxSymbol *s) {
-  return s->bound.kind != GLOW_DIM_SYMBOL || s->bound.extent;
-}
-
-static bool parse_shape(const char *text, GlowDim *dims, uint32_t *rank) {
-  *rank = 0;
-  if (!*text)
-    return true;
-  for (;;) {
-    const char *end = strchr(text, 'x');
-    if (*rank == GLOW_MAX_RANK ||
-        !parse_extent(text, end ? end : text + strlen(text), &dims[(*rank)++]))
-      return false;
-    if (!end)
-      return true;
-    text = end + 1;
-  }
+/* NAME of NAME=VALUE, which ends at `end`. VALUE has no '='. Returns where VALUE begins, or NULL.
+ */
+static const char *value_of(const char *text, const char *end) {
+  const char *s = end;
+  while (s > text && s[-1] != '=')
+    s--;
+  return s > text + 1 ? s : NULL;
 }
 
 /* The end of the binding that starts at `text`: a ';' or the end of the text. */
 static const char *end_of_bind(const char *text) { return text + strcspn(text, ";"); }
 
-/* NAME=8, NAME=..8, NAME=1..8 step 2 or NAME=SYMBOL, up to `end`. The range is of no symbol yet. */
-static bool parse_bind(GlowContext *ctx, const char *text, const char *end, const char **equals,
-                       GlowDim *dim) {
-  const char *error, *s = end;
-  while (s > text && s[-1] != '=')
-    s--;
-  if (s <= text + 1)
-    return false;
-  *equals = s - 1;
-  const GlowExtent *e = glow_extent_parse(ctx, glow_str(ctx, ""), s, end, &error);
-  if (e)
-    *dim = glow_dim_ranged(e);
-  if (e || parse_extent(s, end, dim))
-    return true;
-  s += s < end && *s == '$';
-  *dim = GLOW_SYMBOL(glow_str_n(ctx, s, (size_t)(end - s)));
-  return is_identifier(dim->symbol);
-}
-
 bool glow_onnx_bind_valid(GlowContext *ctx, const char *text) {
   GlowDim dim;
-  const char *equals;
+  const char *error;
   for (;; text++) {
-    const char *end = end_of_bind(text);
-    if (!parse_bind(ctx, text, end, &equals, &dim))
+    const char *end = end_of_bind(text), *value = value_of(text, end);
+    if (!value || !glow_bind_parse(ctx, glow_str(ctx, ""), value, end, &dim, &error))
       return false;
     text = end;
     if (!*text)
@@ -243,69 +190,33 @@ bool glow_onnx_bind_valid(GlowContext *ctx, const char *text) {
 bool glow_onnx_bind_input_valid(const char *text) {
   GlowDim dims[GLOW_MAX_RANK];
   uint32_t rank;
-  const char *equals = strrchr(text, '=');
-  return equals && equals != text && parse_shape(equals + 1, dims, &rank);
-}
-
-static bool bind_symbol(GlowOnnxImporter *im, GlowOnnxSymbol *s, GlowDim dim, const char *option) {
-  if (dim.extent)
-    dim = glow_dim_ranged(
-        glow_extent(im->ctx, s->symbol, dim.extent->least, dim.extent->most, dim.extent->step));
-  if (s->same || (is_bound(s) && !glow_dim_equals(s->bound, dim))) {
-    glow_error(im->ctx, GLOW_NOWHERE, "%s: $%s is already bound to %s", option, s->symbol,
-               s->same ? s->same : glow_dim_range_str(im->ctx, s->bound));
-    return false;
-  }
-  s->bound = dim;
-  return true;
-}
-
-/* Makes s the symbol `name`. */
-static void tie_symbol(GlowOnnxImporter *im, GlowOnnxSymbol *s, GlowStr name) {
-  const GlowOnnxSymbol *end = find_symbol(im, name);
-  if (!end) {
-    glow_error(im->ctx, GLOW_NOWHERE, "-bind: $%s needs an extent, a range or a symbol, not '%s'",
-               s->symbol, name);
-    return;
-  }
-  while (end != s && end->same)
-    end = find_symbol(im, end->same);
-  if (end == s || is_bound(s) || (s->same && s->same != name))
-    glow_error(im->ctx, GLOW_NOWHERE, "-bind: $%s cannot be $%s too", s->symbol, name);
-  else
-    s->same = name;
+  const char *value = value_of(text, text + strlen(text));
+  return value && glow_bind_parse_shape(value, dims, &rank);
 }
 
 /* 'N=8' up to `end`; N is the model's name or ours, with or without $. */
 static void apply_bind(GlowOnnxImporter *im, const char *text, const char *end) {
-  GlowDim dim;
-  const char *equals;
-  if (!parse_bind(im->ctx, text, end, &equals, &dim)) {
-    glow_error(im->ctx, GLOW_NOWHERE,
-               "-bind='%.*s': expected NAME=EXTENT, NAME=..EXTENT, NAME=LEAST..MOST step STEP "
-               "or NAME=SYMBOL",
-               (int)(end - text), text);
+  const char *value = value_of(text, end);
+  if (!value) {
+    glow_error(im->ctx, GLOW_NOWHERE, "-bind='%.*s': expected NAME=VALUE", (int)(end - text), text);
     return;
   }
   if (*text == '$')
     text++;
-  GlowStr name = glow_str_n(im->ctx, text, (size_t)(equals - text));
-  GlowOnnxSymbol *s = find_symbol(im, name);
-  for (uint32_t i = 0; !s && i < im->symbols.count; i++)
-    if (im->symbols.data[i].model == name && !is_anonymous(name))
-      s = &im->symbols.data[i];
-  if (s && dim.kind == GLOW_DIM_SYMBOL && !dim.extent) {
-    tie_symbol(im, s, dim.symbol);
-    return;
-  }
+  GlowStr name = glow_str_n(im->ctx, text, (size_t)(value - 1 - text));
+  GlowBinds *b = &im->binds;
+  GlowBind *s = glow_binds_find(b, name);
+  for (uint32_t i = 0; !s && i < b->symbols.count; i++)
+    if (b->symbols.data[i].model == name && !is_anonymous(name))
+      s = &b->symbols.data[i];
   if (s) {
-    bind_symbol(im, s, dim, "-bind");
+    glow_binds_read(b, s, value, end);
     return;
   }
-  const char **all = GLOW_NEW_ARRAY(im->arena, const char *, im->symbols.count);
-  for (uint32_t i = 0; i < im->symbols.count; i++)
-    all[i] = im->symbols.data[i].symbol;
-  const char *near = glow_nearest(name, all, im->symbols.count);
+  const char **all = GLOW_NEW_ARRAY(im->arena, const char *, b->symbols.count);
+  for (uint32_t i = 0; i < b->symbols.count; i++)
+    all[i] = b->symbols.data[i].name;
+  const char *near = glow_nearest(name, all, b->symbols.count);
   glow_error(im->ctx, GLOW_NOWHERE, "-bind: the model has no open dimension '%s'%s%s%s", name,
              near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
@@ -326,8 +237,11 @@ static void bind_shape(GlowOnnxImporter *im, Open *open, GlowStr name, const Glo
   }
   bool ok = glow_type_is_tensor(t) && t->rank == rank;
   for (uint32_t i = 0; ok && i < rank; i++) {
+    if (dims[i].kind == GLOW_DIM_UNKNOWN)
+      continue;
     if (t->dims[i].kind == GLOW_DIM_SYMBOL)
-      ok = bind_symbol(im, find_symbol(im, t->dims[i].symbol), dims[i], "-bind-input");
+      ok =
+          glow_binds_set(&im->binds, glow_binds_find(&im->binds, t->dims[i].symbol), dims[i], name);
     else
       ok = glow_dim_equals(t->dims[i], dims[i]);
   }
@@ -340,13 +254,12 @@ static void apply_bind_input(GlowOnnxImporter *im, const char *text, const GlowS
                              Open *opens, uint32_t count) {
   GlowDim dims[GLOW_MAX_RANK];
   uint32_t rank;
-  const char *equals = strrchr(text, '=');
-  if (!glow_onnx_bind_input_valid(text)) {
+  const char *value = value_of(text, text + strlen(text));
+  if (!value || !glow_bind_parse_shape(value, dims, &rank)) {
     glow_error(im->ctx, GLOW_NOWHERE, "-bind-input='%s': expected NAME=1x3x224x224", text);
     return;
   }
-  parse_shape(equals + 1, dims, &rank);
-  GlowStr name = glow_str_n(im->ctx, text, (size_t)(equals - text));
+  GlowStr name = glow_str_n(im->ctx, text, (size_t)(value - 1 - text));
   for (uint32_t i = 0; i < count; i++)
     if (names[i] == name) {
       bind_shape(im, &opens[i], name, dims, rank);
@@ -364,12 +277,8 @@ static const GlowType *substitute(GlowOnnxImporter *im, const GlowType *t, GlowS
   GlowDim dims[GLOW_MAX_RANK];
   for (uint32_t i = 0; i < t->rank; i++) {
     dims[i] = t->dims[i];
-    if (dims[i].kind == GLOW_DIM_SYMBOL) {
-      const GlowOnnxSymbol *s = find_symbol(im, dims[i].symbol);
-      while (s->same)
-        s = find_symbol(im, s->same);
-      dims[i] = is_bound(s) ? s->bound : GLOW_SYMBOL(s->symbol);
-    }
+    if (dims[i].kind == GLOW_DIM_SYMBOL)
+      dims[i] = glow_binds_find(&im->binds, dims[i].symbol)->dim;
   }
   const char *bad = glow_type_check_dims(t->kind, t->rank, dims);
   if (!bad)
@@ -406,6 +315,7 @@ static void note_open(GlowOnnxImporter *im, GlowStr name, const Open *open, cons
 void glow_onnx_input_types(GlowOnnxImporter *im, const GlowOnnxOptions *o, const GlowStr *names,
                            const GlowWireSpan *protos, uint32_t count, const GlowType **types) {
   Open *opens = GLOW_NEW_ARRAY(im->arena, Open, count);
+  im->binds = (GlowBinds){.ctx = im->ctx, .arena = im->arena};
   uint32_t next = 0;
   GlowLoc loc = glow_loc_file(im->ctx, im->file.name);
   for (uint32_t i = 0; i < count && !im->ctx->too_many_errors; i++) {
@@ -417,6 +327,7 @@ void glow_onnx_input_types(GlowOnnxImporter *im, const GlowOnnxOptions *o, const
   }
   for (uint32_t i = 0; i < count; i++)
     opens[i].type = with_symbols(im, &opens[i], &next);
+  im->binds.option = "-bind";
   for (uint32_t i = 0; o && i < o->nbinds; i++)
     for (const char *s = o->binds[i];; s++) {
       const char *end = end_of_bind(s);
@@ -425,8 +336,11 @@ void glow_onnx_input_types(GlowOnnxImporter *im, const GlowOnnxOptions *o, const
       if (!*s)
         break;
     }
+  im->binds.option = "-bind-input";
   for (uint32_t i = 0; o && i < o->nbind_inputs; i++)
     apply_bind_input(im, o->bind_inputs[i], names, opens, count);
+  im->binds.option = "-bind";
+  glow_binds_resolve(&im->binds);
   for (uint32_t i = 0; i < count; i++) {
     types[i] = substitute(im, opens[i].type, names[i]);
     if (types[i])

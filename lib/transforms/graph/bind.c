@@ -9,25 +9,14 @@
  *
  * -bind takes names of inputs too, where no symbol has the name. Afterwards every type is inferred
  * again, so what depends on the dimensions becomes known; a claim that contradicts is an error. */
-#include <ctype.h>
-#include <errno.h>
-#include <stdlib.h>
-
 #include "pass/pass.h"
+#include "tensor/binds.h"
 #include "transforms/transforms.h"
-
-typedef struct Symbol {
-  GlowStr name;
-  GlowDim old, dim;    /* what it was, and what replaces it */
-  bool set;            /* an option said what replaces it */
-  GlowStr from;        /* the input that said so, or NULL */
-  struct Symbol *same; /* the symbol that it is, or NULL */
-} Symbol;
 
 typedef struct Bind {
   GlowPassRun *run;
   GlowContext *ctx;
-  GLOW_VEC(Symbol) symbols; /* every symbol of the module, in order of appearance */
+  GlowBinds symbols; /* every symbol of the module, in order of appearance */
 } Bind;
 
 /* ---- Every type of a module ------------------------------------------------------------------ */
@@ -71,21 +60,12 @@ static void map_module(Bind *b, TypeFn *fn) {
   }
 }
 
-static Symbol *find_symbol(Bind *b, GlowStr name) {
-  for (uint32_t i = 0; i < b->symbols.count; i++)
-    if (b->symbols.data[i].name == name)
-      return &b->symbols.data[i];
-  return NULL;
-}
-
 static const GlowType *collect(Bind *b, const GlowType *t) {
   if (t->elem)
     collect(b, t->elem);
   for (uint32_t i = 0; i < t->rank; i++)
-    if (t->dims[i].kind == GLOW_DIM_SYMBOL && !find_symbol(b, t->dims[i].symbol)) {
-      Symbol s = {.name = t->dims[i].symbol, .old = t->dims[i], .dim = t->dims[i]};
-      glow_vec_push(b->run->arena, &b->symbols, s);
-    }
+    if (t->dims[i].kind == GLOW_DIM_SYMBOL && !glow_binds_find(&b->symbols, t->dims[i].symbol))
+      glow_binds_add(&b->symbols, t->dims[i], NULL);
   return t;
 }
 
@@ -103,8 +83,9 @@ static const GlowType *substitute(Bind *b, const GlowType *t) {
     return glow_type_opt(b->ctx, substitute(b, t->elem));
   GlowDim dims[GLOW_MAX_RANK];
   for (uint32_t i = 0; i < t->rank; i++)
-    dims[i] =
-        t->dims[i].kind == GLOW_DIM_SYMBOL ? find_symbol(b, t->dims[i].symbol)->dim : t->dims[i];
+    dims[i] = t->dims[i].kind == GLOW_DIM_SYMBOL
+                  ? glow_binds_find(&b->symbols, t->dims[i].symbol)->dim
+                  : t->dims[i];
   const char *error = glow_type_check_dims(t->kind, t->rank, dims);
   if (error) {
     glow_error(b->ctx, GLOW_NOWHERE, "%s: binding %s: %s", b->run->pass->name,
@@ -117,100 +98,6 @@ static const GlowType *substitute(Bind *b, const GlowType *t) {
 
 /* ---- What to bind ---------------------------------------------------------------------------- */
 
-/* One extent: 8 or ..64. */
-static bool parse_dim(const char **at, GlowDim *dim) {
-  bool bound = strncmp(*at, "..", 2) == 0;
-  const char *digits = *at + (bound ? 2 : 0);
-  if (!isdigit((unsigned char)*digits))
-    return false;
-  char *end;
-  errno = 0;
-  long long n = strtoll(digits, &end, 10);
-  if (errno || n > GLOW_MAX_ELEMENTS)
-    return false;
-  *dim = bound ? GLOW_BOUND(n) : GLOW_EXACT(n);
-  *at = end;
-  return true;
-}
-
-/* A shape: extents, or `?`, with 'x' between them; "scalar" is rank 0. */
-static bool parse_shape(const char *text, GlowDim *dims, uint32_t *rank) {
-  *rank = 0;
-  if (strcmp(text, "scalar") == 0)
-    return true;
-  for (const char *s = text; *rank < GLOW_MAX_RANK; s++) {
-    if (*s == '?')
-      s++, dims[*rank] = GLOW_UNKNOWN;
-    else if (!parse_dim(&s, &dims[*rank]))
-      return false;
-    ++*rank;
-    if (!*s)
-      return true;
-    if (*s != 'x')
-      return false;
-  }
-  return false;
-}
-
-/* Whether all extents of `dim` are ones that `old` allows. */
-static bool is_within(GlowDim dim, GlowDim old) {
-  if (!old.extent || dim.kind == GLOW_DIM_EXACT)
-    return glow_dim_allows(old, dim.size);
-  return dim.extent && glow_dim_allows(old, dim.extent->least) &&
-         glow_dim_allows(old, dim.extent->most) && dim.extent->step % old.extent->step == 0;
-}
-
-static bool bind_symbol(Bind *b, Symbol *s, GlowDim dim, GlowStr from) {
-  if (!s->set && is_within(dim, s->old)) {
-    s->dim = dim;
-    s->set = true;
-    s->from = from;
-    return true;
-  }
-  if (s->set && glow_dim_equals(s->dim, dim))
-    return true;
-  glow_error(b->ctx, GLOW_NOWHERE, "%s: $%s is %s%s%s, and cannot be %s%s%s%s", b->run->pass->name,
-             s->name, glow_dim_range_str(b->ctx, s->dim), s->from ? " by the shape of " : "",
-             s->from ? s->from : "", glow_dim_range_str(b->ctx, dim),
-             from ? " by the shape of " : "", from ? from : "", s->set ? " too" : "");
-  return false;
-}
-
-/* Notes that s is to be `other`. */
-static bool tie_symbol(Bind *b, Symbol *s, Symbol *other) {
-  const Symbol *end = other;
-  while (end && end != s)
-    end = end->same;
-  if (!s->set && !end) {
-    s->same = other;
-    s->dim = GLOW_SYMBOL(other->name);
-    s->set = true;
-    return true;
-  }
-  if (s->same == other)
-    return true;
-  glow_error(b->ctx, GLOW_NOWHERE, "%s: $%s cannot be $%s too", b->run->pass->name, s->name,
-             end ? s->name : other->name);
-  return false;
-}
-
-/* What tied symbols become, after all options. */
-static void resolve_ties(Bind *b) {
-  for (uint32_t i = 0; i < b->symbols.count; i++) {
-    Symbol *s = &b->symbols.data[i];
-    const Symbol *end = s;
-    while (end->same)
-      end = end->same;
-    if (!s->same)
-      continue;
-    s->dim = end->dim;
-    if (s->old.extent && !is_within(s->dim, s->old))
-      glow_error(b->ctx, GLOW_NOWHERE, "%s: $%s is %s, and cannot be $%s, which is %s",
-                 b->run->pass->name, s->name, glow_dim_range_str(b->ctx, s->old), end->name,
-                 glow_dim_range_str(b->ctx, s->dim));
-  }
-}
-
 static bool shape_error(Bind *b, const GlowValue *v, GlowStr name, const char *shape) {
   glow_error(b->ctx, glow_value_loc(v), "%s: '%s' has type %s, which the shape %s does not fit",
              b->run->pass->name, name, glow_type_str(b->ctx, v->type), shape);
@@ -222,7 +109,7 @@ static bool bind_value(Bind *b, GlowValue *v, GlowStr name, const char *shape) {
   GlowDim given[GLOW_MAX_RANK], dims[GLOW_MAX_RANK];
   uint32_t rank;
   const GlowType *t = v->type;
-  if (!parse_shape(shape, given, &rank)) {
+  if (!glow_bind_parse_shape(shape, given, &rank)) {
     glow_error(b->ctx, GLOW_NOWHERE, "%s: '%s' is not a shape such as 1x3x224x224",
                b->run->pass->name, shape);
     return false;
@@ -242,7 +129,7 @@ static bool bind_value(Bind *b, GlowValue *v, GlowStr name, const char *shape) {
       continue;
     if (old.kind == GLOW_DIM_SYMBOL) {
       dims[i] = old;
-      if (!bind_symbol(b, find_symbol(b, old.symbol), given[i], name))
+      if (!glow_binds_set(&b->symbols, glow_binds_find(&b->symbols, old.symbol), given[i], name))
         return false;
     } else if ((old.kind == GLOW_DIM_EXACT && !glow_dim_equals(old, given[i])) ||
                (old.kind == GLOW_DIM_BOUND && given[i].size > old.size)) {
@@ -268,8 +155,8 @@ static GlowValue *find_input(Bind *b, GlowStr name) {
 
 static bool unknown_name(Bind *b, GlowStr name, bool symbols) {
   GLOW_VEC(const char *) names = {0};
-  for (uint32_t i = 0; symbols && i < b->symbols.count; i++)
-    glow_vec_push(b->run->arena, &names, b->symbols.data[i].name);
+  for (uint32_t i = 0; symbols && i < b->symbols.symbols.count; i++)
+    glow_vec_push(b->run->arena, &names, b->symbols.symbols.data[i].name);
   for (GlowStorage *s = b->run->module->first_storage; s; s = s->next)
     if (s->cls == GLOW_PLACEHOLDER)
       glow_vec_push(b->run->arena, &names, s->value.name);
@@ -282,31 +169,15 @@ static bool unknown_name(Bind *b, GlowStr name, bool symbols) {
 
 /* One option NAME=VALUE. */
 static bool bind_option(Bind *b, GlowStr name, const char *value, bool symbols) {
-  Symbol *symbol = symbols ? find_symbol(b, name) : NULL;
-  if (symbol) {
-    GlowDim dim;
-    const char *end = value, *error;
-    const GlowExtent *e = glow_extent_parse(b->ctx, name, value, value + strlen(value), &error);
-    if (e || (parse_dim(&end, &dim) && !*end))
-      return bind_symbol(b, symbol, e ? glow_dim_ranged(e) : dim, NULL);
-    Symbol *other = find_symbol(b, glow_str(b->ctx, *value == '$' ? value + 1 : value));
-    if (other)
-      return tie_symbol(b, symbol, other);
-    if (error)
-      glow_error(b->ctx, GLOW_NOWHERE, "%s: the range of $%s is '%s': %s", b->run->pass->name, name,
-                 value, error);
-    else
-      glow_error(b->ctx, GLOW_NOWHERE,
-                 "%s: $%s needs an extent such as 8, ..64 or 1..64, or a symbol, not '%s'",
-                 b->run->pass->name, name, value);
-    return false;
-  }
+  GlowBind *symbol = symbols ? glow_binds_find(&b->symbols, name) : NULL;
+  if (symbol)
+    return glow_binds_read(&b->symbols, symbol, value, value + strlen(value));
   GlowValue *input = find_input(b, name);
   return input ? bind_value(b, input, name, value) : unknown_name(b, name, symbols);
 }
 
 static bool run_bind(GlowPassRun *run, bool symbols) {
-  Bind b = {.run = run, .ctx = run->ctx};
+  Bind b = {.run = run, .ctx = run->ctx, .symbols = {run->ctx, run->arena, run->pass->name, {0}}};
   if (run->noptions == 0) {
     glow_error(run->ctx, GLOW_NOWHERE, "%s: nothing to bind; write -%s='%s'", run->pass->name,
                run->pass->name, symbols ? "N=8" : "x=1x3x224x224");
@@ -316,7 +187,7 @@ static bool run_bind(GlowPassRun *run, bool symbols) {
   map_module(&b, collect);
   for (uint32_t i = 0; i < run->noptions; i++)
     bind_option(&b, run->option_names[i], run->option_values[i], symbols);
-  resolve_ties(&b);
+  glow_binds_resolve(&b.symbols);
   if (glow_context_error_count(run->ctx) != errors)
     return false;
   glow_pass_changed(run, NULL, NULL);
