@@ -4,6 +4,7 @@
 #include "cpu/work.h"
 #include "ir/infer.h"
 #include "target/cpu/requantize.h"
+#include "target/cpu/setup/narrow.h"
 
 #include <string.h>
 
@@ -130,7 +131,7 @@ static bool is_flat(const GlowNarrowParams *p) {
 /* Sees all pixels, those of all images if these lie one behind the other, as rows of one tile each
  * if a number of pixels divides them that nearly fills a tile; else as one row. */
 static void flatten(const GlowSelect *s, GlowNarrowParams *p) {
-  const int64_t most = s->cpu.tile_pixels;
+  const int64_t most = glow_narrow_pixels(&s->cpu);
   if (p->xn == p->ih * p->xh && p->yn == p->oh * p->yh && (!p->adds || p->an == p->oh * p->ah)) {
     p->oh *= p->images;
     p->images = 1;

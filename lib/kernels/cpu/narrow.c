@@ -1,76 +1,14 @@
-/* Convolutions and products of narrow integers, see dot.h for what a machine does in a step.
+/* Convolutions and products of narrow integers; narrow_sums.h has the sums of a tile.
  *
- * A tile is some neighbouring pixels of a row of the output by NARROW_COLUMNS filters: a register
- * of four channels of each pixel, broadcast, meets registers of filters. The pixels that a band of
- * output rows reads are copied first where windows leave the input, where channels do not lie next
- * to each other in fours, or where the machine wants them wider. Taps outside of the input read
- * `pad` there, so no tile asks.
+ * The pixels that a band of output rows reads are copied first where windows leave the input, where
+ * channels do not lie next to each other in fours, or where the machine wants them wider. Taps
+ * outside of the input read `pad` there, so no tile asks.
  *
  * The sums of a tile go through memory in the first level of cache to what finishes them, a pixel
  * after the other: all filters of a pixel lie next to each other in the output. */
 #include "kernels/kernels.h"
 
-#include "dot.h"
-
-enum {
-  NARROW_VECTORS = DOT_VNNI ? 2 : GLOW_TILE_VECTORS,
-  NARROW_COLUMNS = NARROW_VECTORS * DOT_WIDTH,
-  NARROW_ROOM = GLOW_TILE_PIXELS * NARROW_COLUMNS
-};
-
-/* What a unit works on. */
-typedef struct Unit {
-  const GlowNarrowParams *p;
-  const DotA *x;        /* of the window of its first output */
-  int64_t row, pixel;   /* elements from a row of the input to the next, from a pixel to the next */
-  const int8_t *w;      /* panels of its filters */
-  int64_t panel;        /* bytes of one */
-  const int32_t *start; /* of its filters: what sums begin with, */
-  const float *scale, *bias; /* and what they are multiplied by and added to */
-  bool nan;                  /* whether results may be NaN */
-} Unit;
-
-/* ---- Sums ------------------------------------------------------------------------------------ */
-
-/* Sums of `count` pixels from x on by the filters from panel w on. */
-INLINE void narrow_sums(int count, const Unit *t, const DotA *x, const int8_t *w,
-                        const int32_t *start, int32_t *sums) {
-  const GlowNarrowParams *p = t->p;
-  GlowVecI acc[GLOW_TILE_PIXELS][NARROW_VECTORS];
-  const int64_t step = p->sw * t->pixel;
-  UNROLL for (int j = 0; j < NARROW_VECTORS; j++) {
-    const GlowVecI first = DOT_VNNI ? *(const GlowVecI *)(start + j * GLOW_VL) : dot_splat(0);
-    UNROLL for (int i = 0; i < count; i++) acc[i][j] = first;
-  }
-  ROLLED for (int64_t r = 0; r < p->kh; r++) {
-    ROLLED for (int64_t s = 0; s < p->runs; s++) {
-      const DotA *a = x + r * p->dh * t->row + s * p->dw * t->pixel;
-      ROLLED for (int64_t g = 0; g < p->run; g++, w += DOT_BYTES, a += DOT_GROUP) {
-        DotB b[NARROW_VECTORS];
-        UNROLL for (int j = 0; j < NARROW_VECTORS; j++) {
-          const int64_t at = j * DOT_WIDTH;
-          b[j] = dot_columns(w + at / DOT_PANEL * t->panel + at % DOT_PANEL * DOT_GROUP, false);
-        }
-        UNROLL for (int i = 0; i < count; i++) {
-          const __typeof__(dot_row(a)) v = dot_row(a + i * step);
-          UNROLL for (int j = 0; j < NARROW_VECTORS; j++) acc[i][j] = dot_step(acc[i][j], v, b[j]);
-        }
-      }
-    }
-  }
-  UNROLL for (int i = 0; i < count; i++) {
-    int32_t *to = sums + i * NARROW_COLUMNS;
-#ifdef __AVX512VNNI__
-    UNROLL for (int j = 0; j < NARROW_VECTORS; j++) * (GlowVecI *)(to + j * GLOW_VL) = acc[i][j];
-#else
-    UNROLL for (int j = 0; j < NARROW_VECTORS; j += 2) {
-      const int64_t at = j * DOT_WIDTH;
-      *(GlowVecI *)(to + at) =
-          dot_add_pairs(acc[i][j], acc[i][j + 1]) + *(const GlowVecI *)(start + at);
-    }
-#endif
-  }
-}
+#include "narrow_sums.h"
 
 /* ---- Results --------------------------------------------------------------------------------- */
 
@@ -187,10 +125,10 @@ INLINE void narrow_finish(const Unit *u, int64_t count, int64_t col, int64_t col
  * code knows. */
 #define NARROW_TILE(n)                                                                             \
   case n:                                                                                          \
-    if (n <= GLOW_TILE_PIXELS)                                                                     \
-      narrow_sums(n <= GLOW_TILE_PIXELS ? n : 1, t, x, w, start, sums);                            \
+    if (n <= NARROW_PIXELS)                                                                        \
+      narrow_sums(n <= NARROW_PIXELS ? n : 1, t, x, w, start, sums);                               \
     return;
-INLINE void narrow_tile(int64_t count, const Unit *t, const DotA *x, const int8_t *w,
+INLINE void narrow_tile(int64_t count, const Unit *t, const NarrowX *x, const int8_t *w,
                         const int32_t *start, int32_t *sums) {
   switch (count) {
     NARROW_TILE(1)
@@ -215,35 +153,36 @@ INLINE void narrow_tile(int64_t count, const Unit *t, const DotA *x, const int8_
 /* ---- Bands ----------------------------------------------------------------------------------- */
 
 /* Copies `count` pixels; `room` elements each. */
-INLINE void narrow_copy(const GlowNarrowParams *p, DotA *to, const uint8_t *x, int64_t count) {
+INLINE void narrow_copy(const GlowNarrowParams *p, NarrowX *to, const uint8_t *x, int64_t count) {
   const int64_t room = p->tap * DOT_GROUP;
   if (p->xc == 1 && p->xw == room && p->ic == room) {
-    dot_widen(to, x, count * room, p->x_signed);
+    narrow_widen(to, x, count * room, p->x_signed);
     return;
   }
   ROLLED for (int64_t i = 0; i < count; i++, x += p->xw, to += room) {
     if (p->xc == 1) {
-      dot_widen(to, x, p->ic, p->x_signed);
+      narrow_widen(to, x, p->ic, p->x_signed);
     } else {
-      ROLLED for (int64_t c = 0; c < p->ic; c++) dot_widen(to + c, x + c * p->xc, 1, p->x_signed);
+      ROLLED for (int64_t c = 0; c < p->ic; c++)
+          narrow_widen(to + c, x + c * p->xc, 1, p->x_signed);
     }
     ROLLED for (int64_t c = p->ic; c < room; c++) to[c] = 0;
   }
 }
 
-INLINE void narrow_fill(DotA *to, int64_t count, DotA pad) {
+INLINE void narrow_fill(NarrowX *to, int64_t count, NarrowX pad) {
   for (int64_t i = 0; i < count; i++)
     to[i] = pad;
 }
 
 /* The rows that output rows [row, row + rows) of an image read, with what stands beside them. */
-INLINE void narrow_band(const GlowNarrowParams *p, DotA *to, const uint8_t *image, int64_t row,
+INLINE void narrow_band(const GlowNarrowParams *p, NarrowX *to, const uint8_t *image, int64_t row,
                         int64_t rows) {
   const int64_t room = p->tap * DOT_GROUP, first = row * p->sh - p->pt;
   const int64_t count = (rows - 1) * p->sh + (p->kh - 1) * p->dh + 1;
   const int64_t seen = p->line - p->pl, inside = p->iw < seen ? p->iw : seen;
-  const uint8_t pad = (uint8_t)(p->pad ^ (DOT_VNNI && p->x_signed ? 0x80 : 0));
-  const DotA fill = DOT_VNNI ? (DotA)pad : (DotA)p->pad;
+  const uint8_t pad = (uint8_t)(p->pad ^ (NARROW_BYTES && p->x_signed ? 0x80 : 0));
+  const NarrowX fill = NARROW_BYTES ? (NarrowX)pad : (NarrowX)p->pad;
   ROLLED for (int64_t r = first; r < first + count; r++, to += p->line * room) {
     if (r < 0 || r >= p->ih) {
       narrow_fill(to, p->line * room, fill);
@@ -280,21 +219,38 @@ INLINE void narrow_starts(const Unit *u, int32_t *to, const int32_t *from, int64
     to[i] = 0;
   if (from)
     ROLLED for (int64_t i = 0; i < columns; i++) to[i] = from[first + i];
-#ifdef __AVX512VNNI__
-  ROLLED for (int64_t i = 0; u->p->x_signed && i < columns; i += DOT_PANEL) {
-    const int8_t *w = u->w + i / DOT_PANEL * u->panel;
+  ROLLED for (int64_t i = 0; NARROW_BYTES && u->p->x_signed && i < columns; i += GLOW_VL) {
+    const int8_t *w = u->w + i / DOT_PANEL * u->panel + i % DOT_PANEL * DOT_GROUP;
     GlowVecI sum = dot_splat(0);
-    ROLLED for (int64_t at = 0; at < u->panel; at += DOT_BYTES) sum =
-        dot_step(sum, dot_splat(0x01010101), dot_columns(w + at, false));
+    ROLLED for (int64_t at = 0; at < u->panel; at += DOT_BYTES) sum = narrow_weights(sum, w + at);
     *(GlowVecI *)(to + i) -= sum * dot_splat(128);
   }
+}
+
+/* The orders of the panels of `columns` filters, where sums need them, and where groups lie. */
+INLINE void narrow_orders(Unit *u, float *scratch, int64_t columns) {
+#if NARROW_PROVES
+  const GlowNarrowParams *p = u->p;
+  const int64_t groups = p->kh * p->runs * p->run;
+  int64_t *steps = (int64_t *)(void *)scratch;
+  uint32_t *wide = (uint32_t *)(void *)(steps + groups);
+  u->steps = steps, u->orders = wide + groups;
+  ROLLED for (int64_t r = 0; r < p->kh; r++) {
+    ROLLED for (int64_t s = 0; s < p->runs; s++) {
+      const int64_t from = r * p->dh * u->row + s * p->dw * u->pixel;
+      ROLLED for (int64_t g = 0; g < p->run; g++) *steps++ = from + g * DOT_GROUP;
+    }
+  }
+  ROLLED for (int64_t i = 0; i < columns; i += DOT_PANEL)
+      narrow_order(p, u->orders + i / DOT_PANEL * (groups + 2), u->w + i / DOT_PANEL * u->panel,
+                   wide);
 #endif
 }
 
 /* ---- Units ----------------------------------------------------------------------------------- */
 
 /* All tiles of a row by the filters of a tile. */
-INLINE void narrow_row(const Unit *u, const DotA *x, int64_t col, int64_t columns, int32_t *sums,
+INLINE void narrow_row(const Unit *u, const NarrowX *x, int64_t col, int64_t columns, int32_t *sums,
                        char *y, const uint8_t *add) {
   const GlowNarrowParams *p = u->p;
   const int64_t size = p->result == GLOW_NARROW_RESULT_BYTES ? 1 : 4;
@@ -304,6 +260,8 @@ INLINE void narrow_row(const Unit *u, const DotA *x, int64_t col, int64_t column
   Unit tile = *u;
   if (columns <= DOT_PANEL)
     tile.panel = 0; /* no panel need be behind this one; nobody reads what the tile gives there */
+  if (NARROW_PROVES)
+    tile.order = narrow_order_of(p, u->orders, col / DOT_PANEL);
 #define PART(n)                                                                                    \
   narrow_tile(n, &tile, x + at * p->sw * u->pixel, w, u->start + col, sums);                       \
   narrow_finish(u, n, col, columns, sums, y + at * p->yw * size, add + at * p->aw);                \
@@ -332,15 +290,17 @@ void glow_narrow(const GlowNarrowParams *params, void *const *ptrs, int64_t begi
   const int64_t size = p.result == GLOW_NARROW_RESULT_BYTES ? 1 : 4;
   int32_t *sums = (int32_t *)(void *)scratch, *start = sums + NARROW_ROOM;
   float *scale = (float *)(void *)(start + p.columns), *bias = scale + p.columns;
-  DotA *band = (DotA *)(void *)(scratch + p.band_at);
+  NarrowX *band = (NarrowX *)(void *)(scratch + p.band_at);
   Unit u = {.p = &p, .panel = p.kh * p.kw * p.tap * DOT_BYTES};
   u.start = start, u.scale = scale, u.bias = bias;
-  const bool copied = p.copied || !DOT_VNNI;
+  const bool copied = p.copied || !NARROW_BYTES;
   u.pixel = copied ? p.tap * DOT_GROUP : p.xw;
   u.row = copied ? p.line * u.pixel : p.xh;
   int64_t part_of = -1, band_of = -1;
   ROLLED for (int64_t i = begin; i < end; i++) {
-    const int64_t part = i % p.parts, b = i / p.parts, image = b / p.bands;
+    const int64_t all = p.images * p.bands; /* units of a part, whose proofs serve all of them */
+    const int64_t part = NARROW_PROVES ? i / all : i % p.parts;
+    const int64_t b = NARROW_PROVES ? i % all : i / p.parts, image = b / p.bands;
     const int64_t row = b % p.bands * p.band, col = part * p.columns;
     const int64_t rows = p.oh - row < p.band ? p.oh - row : p.band;
     const int64_t columns = p.oc - col < p.columns ? p.oc - col : p.columns;
@@ -351,13 +311,14 @@ void glow_narrow(const GlowNarrowParams *params, void *const *ptrs, int64_t begi
       narrow_starts(&u, start, at.start, col, columns, p.columns);
       narrow_numbers(scale, at.scale, p.scales, col, columns, p.columns, narrow_float(p.scale));
       narrow_numbers(bias, at.bias, p.biases, col, columns, p.columns, narrow_float(p.shift));
+      narrow_orders(&u, bias + p.columns, columns);
       u.nan = !narrow_finite(scale, columns) || !narrow_finite(bias, columns);
     }
     if (copied && b != band_of) {
       band_of = b;
       narrow_band(&p, band, x, row, rows);
     }
-    u.x = copied ? band : (const DotA *)(const void *)(x + row * p.sh * p.xh);
+    u.x = copied ? band : (const NarrowX *)(const void *)(x + row * p.sh * p.xh);
     narrow_rows(&u, rows, columns, sums, (char *)at.y + (image * p.yn + row * p.yh + col) * size,
                 (const uint8_t *)at.add + image * p.an + row * p.ah + col);
   }

@@ -1,5 +1,6 @@
 /* The setups of products and convolutions of bytes: blocks of rows that stay in the second level of
  * cache, as two bytes each, and groups of columns for threads. */
+#include "target/cpu/setup/narrow.h"
 #include "target/cpu/setups.h"
 
 enum { PANEL = 16, GROUP = 4, FEW_UNITS = 8, LEAST_COLUMNS = 64, LINE = 64 };
@@ -81,6 +82,14 @@ static bool leaves_input(const GlowNarrowParams *p) {
          (p->ow - 1) * p->sw + (p->kw - 1) * p->dw >= p->iw;
 }
 
+/* Bytes of what proofs leave: where groups are, a spare list, and lists of all panels. */
+static int64_t proofs(const GlowCpuNumbers *cpu, const GlowNarrowParams *p) {
+  int64_t groups = p->kh * p->runs * p->run, list = 4;
+  if (!glow_narrow_proves(cpu))
+    return 0;
+  return lines(groups * (8 + list) + p->columns / PANEL * (groups + 2) * list);
+}
+
 /* A band, copied as elements of two bytes at most, fills a quarter of the second level of cache,
  * but threads want some units. */
 void glow_setup_narrow(const GlowCpuNumbers *cpu, GlowNarrowParams *p, GlowSetup *setup) {
@@ -90,7 +99,7 @@ void glow_setup_narrow(const GlowCpuNumbers *cpu, GlowNarrowParams *p, GlowSetup
   bool merged = p->dw == 1 && (p->copied || p->xw == room);
   p->runs = merged ? 1 : p->kw;
   p->run = merged ? p->kw * p->tap : p->tap;
-  p->tiles = glow_div_up(p->ow, cpu->tile_pixels);
+  p->tiles = glow_div_up(p->ow, glow_narrow_pixels(cpu));
   p->cols = glow_div_up(p->ow, p->tiles);
   p->narrow = p->tiles * p->cols - p->ow;
   int64_t row = 2 * p->line * room * p->sh, few = glow_div_up(FEW_UNITS, p->images);
@@ -100,7 +109,7 @@ void glow_setup_narrow(const GlowCpuNumbers *cpu, GlowNarrowParams *p, GlowSetup
   p->columns = glow_div_up(p->columns, 2 * PANEL) * 2 * PANEL;
   p->parts = glow_div_up(p->oc, p->columns);
   int64_t rows = (p->band - 1) * p->sh + (p->kh - 1) * p->dh + 1;
-  p->band_at = lines(cpu->tile_pixels * 2 * PANEL * 4) + lines(3 * p->columns * 4);
+  p->band_at = lines(cpu->tile_pixels * 2 * PANEL * 4) + lines(3 * p->columns * 4) + proofs(cpu, p);
   setup->units = p->images * p->bands * p->parts;
   setup->scratch = p->band_at + lines(2 * rows * p->line * room);
 }

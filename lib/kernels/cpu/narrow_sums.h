@@ -1,0 +1,279 @@
+/* The sums of a tile of narrow integers: some neighbouring pixels of a row of the output by
+ * NARROW_COLUMNS filters. A register of four channels of each pixel, broadcast, meets registers of
+ * filters; dot.h says what a machine with VNNI, and any machine, does in a step.
+ *
+ * AVX2 without VNNI has a product that adds two neighbours up in 16 bits and saturates there. So a
+ * unit looks at its filters first, and puts the groups of four steps of a panel in an order:
+ *
+ *   quads   eight steps at a time: no input lets sums of four products leave 16 bits, so they are
+ *           added up before they become 32 bits wide
+ *   wides   four steps at a time, of which products are added up in 32 bits
+ *   pairs   four steps at a time: no input lets sums of two products leave 16 bits
+ *
+ * Sums are the same in any order. */
+#ifndef GLOW_KERNELS_CPU_NARROW_SUMS_H
+#define GLOW_KERNELS_CPU_NARROW_SUMS_H
+
+#include "kernels/kernels.h"
+
+#include "dot.h"
+
+#if defined(__AVX2__) && GLOW_VL == 8
+#define NARROW_PROVES 1 /* its sums need orders */
+typedef uint8_t NarrowX;
+enum { NARROW_PIXELS = 4, NARROW_MANY = 16 };
+#else
+#define NARROW_PROVES 0
+typedef DotA NarrowX;
+enum { NARROW_PIXELS = GLOW_TILE_PIXELS };
+#endif
+
+enum {
+  NARROW_BYTES = DOT_VNNI || NARROW_PROVES, /* X is of bytes, as u8 */
+  NARROW_VECTORS = NARROW_BYTES ? 2 : GLOW_TILE_VECTORS,
+  NARROW_WIDTH = NARROW_BYTES ? GLOW_VL : DOT_WIDTH, /* columns of a register */
+  NARROW_COLUMNS = NARROW_VECTORS * NARROW_WIDTH,
+  NARROW_ROOM = NARROW_PIXELS * NARROW_COLUMNS
+};
+
+/* The groups of a panel in their order: the first of two for each of the quads; from `wide` on, as
+ * many wides; then pairs. */
+typedef struct NarrowOrder {
+  int64_t quads, wide, wides, pairs;
+  const uint32_t *groups;
+} NarrowOrder;
+
+/* What a unit works on. */
+typedef struct Unit {
+  const GlowNarrowParams *p;
+  const NarrowX *x;     /* of the window of its first output */
+  int64_t row, pixel;   /* elements from a row of the input to the next, from a pixel to the next */
+  const int8_t *w;      /* panels of its filters */
+  int64_t panel;        /* bytes of one */
+  const int32_t *start; /* of its filters: what sums begin with, */
+  const float *scale, *bias; /* and what they are multiplied by and added to */
+  bool nan;                  /* whether results may be NaN */
+  const int64_t *steps; /* by group of a panel: where its elements of X are, from x on */
+  uint32_t *orders;     /* by panel: how many quads and wides there are, then its groups */
+  NarrowOrder order;    /* of the panel at work */
+} Unit;
+
+/* `count` neighbours of X. */
+INLINE void narrow_widen(NarrowX *to, const uint8_t *from, int64_t count, bool is_signed) {
+#if NARROW_PROVES
+  for (int64_t k = 0; k < count; k++)
+    to[k] = from[k] ^ (is_signed ? 0x80 : 0);
+#else
+  dot_widen(to, from, count, is_signed);
+#endif
+}
+
+/* The order of a panel, of all of them. */
+INLINE NarrowOrder narrow_order_of(const GlowNarrowParams *p, const uint32_t *orders,
+                                   int64_t panel) {
+  const int64_t groups = p->kh * p->runs * p->run;
+  const uint32_t *from = orders + panel * (groups + 2);
+  const int64_t quads = from[0], wides = from[1];
+  return (NarrowOrder){quads, 2 * quads, wides, groups - 2 * quads - wides, from + 2};
+}
+
+#if NARROW_PROVES
+
+typedef char NarrowFour __attribute__((vector_size(32), aligned(1)));
+typedef int16_t NarrowTwo __attribute__((vector_size(32), aligned(2)));
+
+INLINE NarrowFour narrow_load(const int8_t *w) { return *(const NarrowFour *)(const void *)w; }
+/* Returns w and emits nothing; what was loaded from there is loaded again. */
+INLINE const int8_t *narrow_again(const int8_t *w) {
+  __asm__("" : "+r"(w));
+  return w;
+}
+INLINE NarrowFour narrow_row_of(const NarrowX *x) {
+  int32_t four;
+  __builtin_memcpy(&four, x, sizeof four);
+  return (NarrowFour)dot_splat(four);
+}
+INLINE NarrowTwo narrow_twos(int16_t s) {
+  return (NarrowTwo)dot_splat((int32_t)(0x10001U * (uint16_t)s));
+}
+/* Products of u8 by i8, two neighbours added up. */
+INLINE NarrowTwo narrow_product(NarrowFour x, NarrowFour w) {
+  return (NarrowTwo)__builtin_ia32_pmaddubsw256(x, w);
+}
+INLINE NarrowTwo narrow_high(NarrowTwo v) {
+  typedef uint16_t Unsigned __attribute__((vector_size(32)));
+  return (NarrowTwo)((Unsigned)v >> 8);
+}
+INLINE GlowVecI narrow_wide(NarrowTwo x, NarrowTwo w) {
+  return (GlowVecI)__builtin_ia32_pmaddwd256(x, w);
+}
+
+/* Adds the sums of four weights. */
+INLINE GlowVecI narrow_weights(GlowVecI sum, const int8_t *w) {
+  const NarrowTwo two = narrow_product((NarrowFour)dot_splat(0x01010101), narrow_load(w));
+  return sum + narrow_wide(two, narrow_twos(1));
+}
+
+/* ---- Proofs ---------------------------------------------------------------------------------- */
+
+/* Two weights in each lane: their sum, and that of their magnitudes. */
+typedef struct NarrowPair {
+  NarrowTwo sum, magnitude;
+} NarrowPair;
+
+INLINE NarrowPair narrow_pair(const int8_t *w) {
+  const NarrowFour v = narrow_load(w), ones = (NarrowFour)dot_splat(0x01010101);
+  typedef signed char Signed __attribute__((vector_size(32)));
+  const NarrowFour magnitude = (NarrowFour)__builtin_elementwise_abs((Signed)v);
+  return (NarrowPair){narrow_product(ones, v), narrow_product(magnitude, ones)};
+}
+
+/* Whether the weights of each sign add up to at most 128, the largest magnitude of which 255 times
+ * is in 16 bits: the larger of both sums is half of all magnitudes and of the sum's. */
+INLINE NarrowTwo narrow_leaves(NarrowPair v) {
+  return v.magnitude + __builtin_elementwise_abs(v.sum) > narrow_twos(256);
+}
+INLINE bool narrow_none(NarrowTwo a, NarrowTwo b) {
+  return !__builtin_ia32_pmovmskb256((NarrowFour)(a | b));
+}
+/* Whether two groups from w on may be a quad. */
+INLINE bool narrow_is_quad(const int8_t *w) {
+  NarrowTwo leaves[2];
+  UNROLL for (int j = 0; j < 2; j++) {
+    const NarrowPair a = narrow_pair(w + j * 32), b = narrow_pair(w + DOT_BYTES + j * 32);
+    leaves[j] = narrow_leaves((NarrowPair){a.sum + b.sum, a.magnitude + b.magnitude});
+  }
+  return narrow_none(leaves[0], leaves[1]);
+}
+
+/* The order of the groups of a panel, as Unit has it; `wide` has room for all of them. For fewer
+ * pixels than NARROW_MANY proofs take longer than what they save, and all groups are wides. */
+INLINE void narrow_order(const GlowNarrowParams *p, uint32_t *to, const int8_t *w, uint32_t *wide) {
+  const int64_t groups = p->kh * p->runs * p->run;
+  uint32_t *order = to + 2;
+  const bool proves = p->images * p->oh * p->ow >= NARROW_MANY;
+  int64_t quads = 0, wides = 0, end = groups;
+  ROLLED for (int64_t g = 0, left = p->run; g < groups; left = left ? left : p->run) {
+    const int8_t *at = w + g * DOT_BYTES;
+    if (proves && left > 1 && narrow_is_quad(at)) {
+      order[quads++] = (uint32_t)g;
+      g += 2, left -= 2;
+      continue;
+    }
+    if (proves && narrow_none(narrow_leaves(narrow_pair(at)), narrow_leaves(narrow_pair(at + 32))))
+      order[--end] = (uint32_t)g;
+    else
+      wide[wides++] = (uint32_t)g;
+    g++, left--;
+  }
+  to[0] = (uint32_t)quads, to[1] = (uint32_t)wides;
+  ROLLED for (int64_t i = 0; i < wides; i++) order[end - wides + i] = wide[i];
+}
+
+/* ---- Sums ------------------------------------------------------------------------------------ */
+
+/* Sums of `count` pixels from x on by the filters from panel w on. */
+INLINE void narrow_sums(int count, const Unit *t, const NarrowX *x, const int8_t *w,
+                        const int32_t *start, int32_t *sums) {
+  GlowVecI acc[NARROW_PIXELS][2];
+  const int64_t step = t->p->sw * t->pixel;
+  const NarrowTwo ones = narrow_twos(1);
+  const uint32_t *list = t->order.groups;
+  UNROLL for (int j = 0; j < 2; j++) {
+    UNROLL for (int i = 0; i < count; i++) acc[i][j] = *(const GlowVecI *)(start + j * GLOW_VL);
+  }
+  ROLLED for (int64_t k = 0; k < t->order.quads; k++, list++) {
+    const NarrowX *a = x + t->steps[*list];
+    const int8_t *b = w + (int64_t)*list * DOT_BYTES;
+    const NarrowFour b0[2] = {narrow_load(b), narrow_load(b + 32)}, b1 = narrow_load(b + DOT_BYTES);
+    UNROLL for (int i = 0; i < count; i++) {
+      const NarrowFour a0 = narrow_row_of(a + i * step), a1 = narrow_row_of(a + i * step + 4);
+      b = narrow_again(b); /* 16 registers are one too few */
+      acc[i][0] += narrow_wide(narrow_product(a0, b0[0]) + narrow_product(a1, b1), ones);
+      acc[i][1] += narrow_wide(narrow_product(a0, b0[1]) +
+                                   narrow_product(a1, narrow_load(b + DOT_BYTES + 32)),
+                               ones);
+    }
+  }
+  list = t->order.groups + t->order.wide;
+  ROLLED for (int64_t k = 0; k < t->order.wides; k++, list++) {
+    const NarrowX *a = x + t->steps[*list];
+    const int8_t *b = w + (int64_t)*list * DOT_BYTES;
+    NarrowTwo even[2], odd[2];
+    UNROLL for (int j = 0; j < 2; j++) {
+      const NarrowTwo v = (NarrowTwo)narrow_load(b + j * 32);
+      even[j] = v << 8 >> 8, odd[j] = v >> 8;
+    }
+    UNROLL for (int i = 0; i < count; i++) {
+      const NarrowTwo v = (NarrowTwo)narrow_row_of(a + i * step);
+      const NarrowTwo e = v & narrow_twos(255), o = narrow_high(v);
+      UNROLL for (int j = 0; j < 2; j++) acc[i][j] +=
+          narrow_wide(e, even[j]) + narrow_wide(o, odd[j]);
+    }
+  }
+  ROLLED for (int64_t k = 0; k < t->order.pairs; k++, list++) {
+    const NarrowX *a = x + t->steps[*list];
+    const int8_t *b = w + (int64_t)*list * DOT_BYTES;
+    const NarrowFour v[2] = {narrow_load(b), narrow_load(b + 32)};
+    UNROLL for (int i = 0; i < count; i++) {
+      UNROLL for (int j = 0; j < 2; j++) acc[i][j] +=
+          narrow_wide(narrow_product(narrow_row_of(a + i * step), v[j]), ones);
+    }
+  }
+  UNROLL for (int i = 0; i < count; i++) {
+    UNROLL for (int j = 0; j < 2; j++) *(GlowVecI *)(sums + i * NARROW_COLUMNS + j * GLOW_VL) =
+        acc[i][j];
+  }
+}
+
+#else
+
+INLINE GlowVecI narrow_weights(GlowVecI sum, const int8_t *w) {
+#ifdef __AVX512VNNI__
+  sum = dot_step(sum, dot_splat(0x01010101), dot_columns(w, false));
+#endif
+  return sum;
+}
+
+/* Sums of `count` pixels from x on by the filters from panel w on. */
+INLINE void narrow_sums(int count, const Unit *t, const NarrowX *x, const int8_t *w,
+                        const int32_t *start, int32_t *sums) {
+  const GlowNarrowParams *p = t->p;
+  GlowVecI acc[NARROW_PIXELS][NARROW_VECTORS];
+  const int64_t step = p->sw * t->pixel;
+  UNROLL for (int j = 0; j < NARROW_VECTORS; j++) {
+    const GlowVecI first = DOT_VNNI ? *(const GlowVecI *)(start + j * GLOW_VL) : dot_splat(0);
+    UNROLL for (int i = 0; i < count; i++) acc[i][j] = first;
+  }
+  ROLLED for (int64_t r = 0; r < p->kh; r++) {
+    ROLLED for (int64_t s = 0; s < p->runs; s++) {
+      const NarrowX *a = x + r * p->dh * t->row + s * p->dw * t->pixel;
+      ROLLED for (int64_t g = 0; g < p->run; g++, w += DOT_BYTES, a += DOT_GROUP) {
+        DotB b[NARROW_VECTORS];
+        UNROLL for (int j = 0; j < NARROW_VECTORS; j++) {
+          const int64_t at = j * NARROW_WIDTH;
+          b[j] = dot_columns(w + at / DOT_PANEL * t->panel + at % DOT_PANEL * DOT_GROUP, false);
+        }
+        UNROLL for (int i = 0; i < count; i++) {
+          const __typeof__(dot_row(a)) v = dot_row(a + i * step);
+          UNROLL for (int j = 0; j < NARROW_VECTORS; j++) acc[i][j] = dot_step(acc[i][j], v, b[j]);
+        }
+      }
+    }
+  }
+  UNROLL for (int i = 0; i < count; i++) {
+    int32_t *to = sums + i * NARROW_COLUMNS;
+#ifdef __AVX512VNNI__
+    UNROLL for (int j = 0; j < NARROW_VECTORS; j++) * (GlowVecI *)(to + j * GLOW_VL) = acc[i][j];
+#else
+    UNROLL for (int j = 0; j < NARROW_VECTORS; j += 2) {
+      const int64_t at = j * NARROW_WIDTH;
+      *(GlowVecI *)(to + at) =
+          dot_add_pairs(acc[i][j], acc[i][j + 1]) + *(const GlowVecI *)(start + at);
+    }
+#endif
+  }
+}
+
+#endif
+#endif
