@@ -12,6 +12,13 @@ def machine():
     return f"{name}, {os.cpu_count()} cores, {platform.system()} {platform.release()}"
 
 
+def has_flag(*names):
+    """Whether the processor has one of these features, as Linux names them."""
+    with open("/proc/cpuinfo") as f:
+        flags = next((line.split() for line in f if line.startswith(("flags", "Features"))), [])
+    return any(name in flags for name in names)
+
+
 def run(command, stdin=None, stdout=None, stderr=None):
     """(seconds, peak MiB) of one run. The peak is the kernel's account of the finished process
     (wait4): it counts mapped pages of weight files, and what a forked script had before it started."""

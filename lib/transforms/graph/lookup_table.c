@@ -5,7 +5,8 @@
  * where f is any graph of element-wise nodes that reads x, 8 bits wide, and numbers that are known,
  * and nothing else uses a value between; f may quantize and dequantize on its way. At least one of
  * its nodes has the quantized form `table`: conversions, products and sums alone are about as fast
- * as a table. The table is a constant: the same nodes on the 256 bytes.
+ * as a table. The table is a constant: the same nodes on the 256 bytes. Values of fewer elements
+ * than that stay as they are, since the table takes longer to make than they do.
  *
  * Exact: the same operators compute the same elements. */
 #include "analysis/constness.h"
@@ -177,7 +178,8 @@ bool glow_pass_lookup_table(GlowPassRun *run) {
   while (ends.count) {
     GlowNode *n = ends.data[--ends.count];
     uint32_t count = 0;
-    GlowValue *first = n->results[0].uses ? find(&c, n, &count) : NULL;
+    bool pays = n->results[0].uses && glow_type_elements(n->results[0].type) >= BYTES;
+    GlowValue *first = pays ? find(&c, n, &count) : NULL;
     if (!first)
       continue;
     GlowValue *ins[] = {first, table_of(&c, first, count)};
