@@ -22,14 +22,14 @@ static GlowStatus run_passes(GlowSampled *s, const GlowSampledSetup *how) {
 }
 
 /* Notes what the module is like in its file. */
-static GlowStatus observe(GlowSampled *s) {
+static GlowStatus observe(GlowSampled *s, bool channels) {
   GlowSession *session = &s->session;
   GlowStr entry = session->entry->name;
   s->observes = true;
   s->text = glow_function_text_hash(session->entry);
   GlowStatus status = glow_session_keep_entry(session);
   if (status == GLOW_OK)
-    status = glow_session_pass(session, "observe");
+    status = glow_session_pass(session, channels ? "observe<channels>" : "observe");
   session->entry = glow_module_function(session->module, entry);
   s->observed = glow_observed_values(session->entry);
   return status;
@@ -78,7 +78,7 @@ GlowStatus glow_sampled_open(GlowSampled *s, GlowContext *ctx, const GlowSampled
     status = GLOW_BAD_INPUT;
   }
   if (status == GLOW_OK && how->observes)
-    status = observe(s);
+    status = observe(s, how->channels);
   if (status == GLOW_OK)
     status = open_feed(s, how);
   return status == GLOW_OK ? compile(s, how) : status;
@@ -106,6 +106,23 @@ GlowStatus glow_sampled_run(GlowSampled *s, int64_t first, int64_t n) {
   return status;
 }
 
+static const GlowTensor *value_of(const GlowSampled *s, GlowValues *values, GlowStr variable) {
+  return glow_values_get(values, glow_module_storage(s->session.module, variable));
+}
+
+/* The lines of a value. */
+static bool put_range(const GlowSampled *s, GlowValues *values, GlowText *out,
+                      const GlowObserved *o) {
+  const GlowTensor *state = value_of(s, values, o->variable);
+  const GlowTensor *low = o->low ? value_of(s, values, o->low) : NULL;
+  const GlowTensor *high = o->high ? value_of(s, values, o->high) : NULL;
+  if (state)
+    glow_ranges_put(out, o, state->data);
+  if (low && high)
+    glow_ranges_put_channels(out, o, low, high);
+  return state != NULL;
+}
+
 GlowStatus glow_sampled_write_ranges(GlowSampled *s, const char *path) {
   GlowSession *session = &s->session;
   GlowContext *ctx = session->ctx;
@@ -117,14 +134,8 @@ GlowStatus glow_sampled_write_ranges(GlowSampled *s, const char *path) {
   glow_defer_push(ctx, &release, glow_text_release_fn, &out);
   glow_ranges_put_head(&out, session->module, session->entry->name, s->text, s->feed.count);
   bool ok = true;
-  for (uint32_t i = 0; i < s->observed.count && ok; i++) {
-    const GlowObserved *o = &s->observed.data[i];
-    const GlowTensor *state =
-        glow_values_get(values, glow_module_storage(session->module, o->variable));
-    ok = state != NULL;
-    if (ok)
-      glow_ranges_put(&out, o, state->data);
-  }
+  for (uint32_t i = 0; i < s->observed.count && ok; i++)
+    ok = put_range(s, values, &out, &s->observed.data[i]);
   ok = ok && glow_output_write(ctx, path, &(GlowBytes){out.data, out.size}, 1);
   glow_defer_pop(ctx, &release, true);
   return ok ? GLOW_OK : GLOW_IO;

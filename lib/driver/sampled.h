@@ -25,7 +25,7 @@ typedef struct GlowSampledSetup {
   const char *state;                /* values of variables, NULL: those of the model */
   const GlowImageOptions *image;
   const GlowPipeline *passes; /* run on the model as it is in its file; NULL: none */
-  bool observes;
+  bool observes, channels; /* `channels`: observes the channels of what contractions read, too */
 } GlowSampledSetup;
 
 /* Loads, binds, optimizes and compiles a model. Symbols that are the first extent of inputs with

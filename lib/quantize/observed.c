@@ -39,11 +39,22 @@ const char *glow_observed_source(const GlowValue *v) {
   return v->def.storage->cls == GLOW_VARIABLE ? "variable" : "placeholder";
 }
 
-/* The variable that the state of an ObserveRange is saved in; NULL: it is saved nowhere. */
+/* The variable that result 0 of n is saved in; NULL: it is saved nowhere. */
 static const GlowStorage *variable_of(const GlowNode *n) {
   for (const GlowUse *u = n->results[0].uses; u; u = u->next)
     if (u->user->op == GLOW_OP_SAVE && u == &u->user->operands[GLOW_SAVE_IN_VALUE])
       return glow_node_in(u->user, GLOW_SAVE_IN_STORAGE)->def.storage;
+  return NULL;
+}
+
+/* The variable with the ends of v's channels: that of merge(reduce(v), variable). */
+static GlowStr ends_of(const GlowValue *v, GlowOp reduce, GlowOp merge) {
+  for (const GlowUse *u = v->uses; u; u = u->next)
+    for (const GlowUse *r = u->user->op == reduce ? u->user->results[0].uses : NULL; r; r = r->next) {
+      const GlowStorage *s = r->user->op == merge ? variable_of(r->user) : NULL;
+      if (s && glow_node_in(r->user, 1) == &s->value)
+        return s->value.name;
+    }
   return NULL;
 }
 
@@ -58,7 +69,9 @@ GlowObservedList glow_observed_values(GlowFunction *f) {
     GlowObserved o = {.name = glow_observed_name(ctx, v),
                       .source = glow_observed_source(v),
                       .type = glow_type_str(ctx, v->type),
-                      .variable = s->value.name};
+                      .variable = s->value.name,
+                      .low = ends_of(v, GLOW_OP_REDUCE_MIN, GLOW_OP_MIN),
+                      .high = ends_of(v, GLOW_OP_REDUCE_MAX, GLOW_OP_MAX)};
     glow_vec_push(ctx->arena, &list, o);
   }
   return list;

@@ -21,6 +21,8 @@ const char *glow_observed_source(const GlowValue *v);
 typedef struct GlowObserved {
   GlowStr name, variable;
   const char *source, *type;
+  GlowStr low, high; /* the variables with the ends of each channel, or NULL; extents of other axes
+                        are 1 */
 } GlowObserved;
 typedef GLOW_VEC(GlowObserved) GlowObservedList;
 

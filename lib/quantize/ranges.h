@@ -5,6 +5,9 @@
  *    "samples":200}                                             (one line)
  *   {"value":"relu","op":"Relu","type":"float<1 x 8>","min":0.0,"max":4.8125,"nan":0,"inf":0,
  *    "exponent":3,"bins":[[2048,51234],[2049,410]]}             (one line for each value)
+ *   {"value":"relu","channels":1,"min":[0.0,0.0],"max":[4.1,4.8125]}    the ends of each slice of
+ *                                                               axis 1, or 0; glow-run
+ * --ranges-channels
  *   {"value":"mul","keep":"float","why":"cosine 0.91 alone"}    stays in float
  *   {"value":"concat","kind":"u8","scale":0.0625,"offset":3}    has these parameters
  *
@@ -32,9 +35,11 @@ typedef struct GlowRange {
   int64_t nan, inf;
   int exponent;
   GLOW_VEC(GlowRangeBin) bins;
-  bool keep;   /* it stays in float */
-  GlowStr why; /* NULL: no reason is given */
-  bool fixed;  /* it has these parameters */
+  int64_t axis;              /* the next two have its slices; -1: they are not given */
+  GLOW_VEC(float) low, high; /* at most 0, at least 0 */
+  bool keep;                 /* it stays in float */
+  GlowStr why;               /* NULL: no reason is given */
+  bool fixed;                /* it has these parameters */
   GlowKind kind;
   float scale;
   int32_t offset;
@@ -66,6 +71,10 @@ void glow_ranges_put_head(GlowText *out, const GlowModule *m, GlowStr function, 
                           int64_t samples);
 /* The line of a value; `state` has GLOW_RANGE_SIZE numbers. */
 void glow_ranges_put(GlowText *out, const GlowObserved *o, const int64_t *state);
+/* The line of its channels; none, if an end is not finite. All axes of the tensors but one have
+ * extent 1. */
+void glow_ranges_put_channels(GlowText *out, const GlowObserved *o, const GlowTensor *low,
+                              const GlowTensor *high);
 /* A line that leaves the node of this value in float. */
 void glow_ranges_put_keep(GlowText *out, GlowStr value, GlowStr why);
 

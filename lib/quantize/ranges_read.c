@@ -12,7 +12,13 @@
 enum { MAX_LINE = 1 << 20 };
 
 /* What stands behind a key. */
-typedef enum Form { TEXT, WHOLE, NUMBER, BINS } Form;
+typedef enum Form {
+  TEXT,
+  WHOLE,
+  NUMBER,
+  ENDS,
+  BINS
+} Form; /* ENDS: a number, or a list of numbers */
 
 #define KEYS(KEY)                                                                                  \
   KEY(glow, TEXT)                                                                                  \
@@ -26,10 +32,11 @@ typedef enum Form { TEXT, WHOLE, NUMBER, BINS } Form;
   KEY(type, TEXT)                                                                                  \
   KEY(nan, WHOLE)                                                                                  \
   KEY(inf, WHOLE)                                                                                  \
-  KEY(min, NUMBER)                                                                                 \
-  KEY(max, NUMBER)                                                                                 \
+  KEY(min, ENDS)                                                                                   \
+  KEY(max, ENDS)                                                                                   \
   KEY(exponent, WHOLE)                                                                             \
   KEY(bins, BINS)                                                                                  \
+  KEY(channels, WHOLE)                                                                             \
   KEY(keep, TEXT)                                                                                  \
   KEY(why, TEXT)                                                                                   \
   KEY(kind, TEXT)                                                                                  \
@@ -60,13 +67,13 @@ typedef struct Line {
   GlowContext *ctx;
   GlowLoc loc;
   const char *problem; /* NULL: none so far */
-  int depth;           /* 1: between the braces; 2: in the bins; 3: in a bin */
+  int depth;           /* 1: between the braces; 2: in a list; 3: in a bin */
   Key key;
-  uint32_t seen; /* a bit for each key */
+  uint32_t seen, listed; /* a bit for each key; for those with a list of numbers */
   GlowStr text[KEY_COUNT];
   int64_t whole[KEY_COUNT];
   double number[KEY_COUNT];
-  GlowRange range; /* gets the bins */
+  GlowRange range; /* gets bins and channels */
   int64_t pair[2]; /* of the bin that is being read */
   uint32_t npair;
 } Line;
@@ -105,7 +112,8 @@ static bool take_key(Line *l, const GlowJsonToken *t) {
 }
 
 static bool take_scalar(Line *l, const GlowJsonToken *t) {
-  static const char *const wanted[] = {"a text", "a whole number", "a number", "a list"};
+  static const char *const wanted[] = {"a text", "a whole number", "a number", "a number or a list",
+                                       "a list"};
   Form form = forms[l->key];
   bool whole = t->event == GLOW_JSON_INTEGER;
   if (form == TEXT && t->event == GLOW_JSON_STRING) {
@@ -118,7 +126,7 @@ static bool take_scalar(Line *l, const GlowJsonToken *t) {
     l->whole[l->key] = t->integer;
     return true;
   }
-  if (form == NUMBER && (whole || t->event == GLOW_JSON_DOUBLE)) {
+  if ((form == NUMBER || form == ENDS) && (whole || t->event == GLOW_JSON_DOUBLE)) {
     l->number[l->key] = whole ? (double)t->integer : t->number;
     return true;
   }
@@ -152,18 +160,36 @@ static bool in_bins(Line *l, const GlowJsonToken *t) {
   return true;
 }
 
+/* A number of a list of ends, or its end. */
+static bool in_ends(Line *l, const GlowJsonToken *t) {
+  bool whole = t->event == GLOW_JSON_INTEGER, min = l->key == KEY_min;
+  if (t->event == GLOW_JSON_ARRAY_END)
+    return l->depth = 1, true;
+  double v = whole ? (double)t->integer : t->event == GLOW_JSON_DOUBLE ? t->number : NAN;
+  if (!(fabs(v) <= FLT_MAX) || (min ? v > 0 : v < 0))
+    return fail(l, "'%s' of channels has finite floats %s 0", names[l->key],
+                min ? "up to" : "from");
+  if (min)
+    glow_vec_push(l->ctx->arena, &l->range.low, (float)v);
+  else
+    glow_vec_push(l->ctx->arena, &l->range.high, (float)v);
+  return true;
+}
+
 static bool on_token(void *user, const GlowJsonToken *t) {
   Line *l = user;
   if (l->depth >= 2)
-    return in_bins(l, t);
+    return forms[l->key] == ENDS ? in_ends(l, t) : in_bins(l, t);
   if (l->depth == 0)
     return t->event == GLOW_JSON_OBJECT ? (l->depth = 1, true) : fail(l, "a line is an object");
   if (t->event == GLOW_JSON_OBJECT_END)
     return l->depth = 0, true;
   if (t->event == GLOW_JSON_KEY)
     return take_key(l, t);
-  if (t->event == GLOW_JSON_ARRAY && forms[l->key] == BINS)
+  if (t->event == GLOW_JSON_ARRAY && (forms[l->key] == BINS || forms[l->key] == ENDS)) {
+    l->listed |= 1u << l->key;
     return l->depth = 2, true;
+  }
   return take_scalar(l, t);
 }
 
@@ -230,10 +256,28 @@ static bool take_parameters(Line *l, GlowRange *r) {
   return true;
 }
 
+/* A line about channels says nothing else. */
+static bool take_channels(Line *l, GlowRange *r) {
+  const uint32_t keys = BIT(value) | BIT(channels) | BIT(min) | BIT(max),
+                 ends = BIT(min) | BIT(max);
+  if (l->seen != keys || (l->listed & ends) != ends)
+    return fail(l, "'channels' belongs together with lists 'min' and 'max' alone");
+  r->axis = l->whole[KEY_channels];
+  if (r->axis < 0 || r->axis >= GLOW_MAX_RANK)
+    return fail(l, "'channels' is %" PRId64 ", which is no axis", r->axis);
+  return r->low.count == r->high.count ||
+         fail(l, "'min' has %u entries, and 'max' %u", r->low.count, r->high.count);
+}
+
 /* Fills the range of a line about a value. */
 static bool take_value(Line *l, GlowRange *r) {
   if (l->seen & (BIT(glow) | BIT(version) | BIT(module) | BIT(function) | BIT(text) | BIT(samples)))
     return fail(l, "this belongs into the first line");
+  r->axis = -1;
+  if (has(l, BIT(channels)))
+    return take_channels(l, r);
+  if (l->listed & ~BIT(bins))
+    return fail(l, "lists 'min' and 'max' need 'channels'");
   if (!all_or_none(l, BIT(op) | BIT(type) | BIT(nan) | BIT(inf), "'op', 'type', 'nan' and 'inf'",
                    &r->observed) ||
       !all_or_none(l, BIT(min) | BIT(max) | BIT(exponent) | BIT(bins),
@@ -268,11 +312,20 @@ static bool merge(Line *l, GlowRanges *r, const GlowRange *from) {
     return true;
   }
   GlowRange *to = &r->list.data[at - 1], old = *to;
-  if ((old.observed && from->observed) || (old.keep && from->keep) || (old.fixed && from->fixed))
+  if ((old.observed && from->observed) || (old.keep && from->keep) || (old.fixed && from->fixed) ||
+      (old.axis >= 0 && from->axis >= 0))
     return fail(l, "'%s' stands in line %u already", from->value, old.loc.line);
   if (from->observed) {
     *to = *from;
     to->loc = old.loc;
+  }
+  if (old.axis >= 0 || from->axis >= 0) {
+    const GlowRange *c = old.axis >= 0 ? &old : from;
+    to->axis = c->axis;
+    to->low.data = c->low.data;
+    to->low.count = c->low.count;
+    to->high.data = c->high.data;
+    to->high.count = c->high.count;
   }
   if (old.keep || from->keep) {
     to->keep = true;

@@ -1,5 +1,6 @@
 /* Writing files of ranges: see ranges.h. */
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "num/bits.h"
@@ -52,6 +53,38 @@ void glow_ranges_put(GlowText *out, const GlowObserved *o, const int64_t *state)
     glow_text_printf(out, ",\"exponent\":%" PRId64, state[GLOW_RANGE_EXPONENT]);
     put_bins(out, state);
   }
+  glow_text_puts(out, "}\n");
+}
+
+static bool are_finite(const GlowTensor *t) {
+  for (int64_t i = 0; i < glow_tensor_elements(t); i++)
+    if (!isfinite(glow_tensor_get_double(t, i)))
+      return false;
+  return true;
+}
+
+static void put_ends(GlowText *out, const char *key, const GlowTensor *t) {
+  glow_text_printf(out, ",\"%s\":[", key);
+  for (int64_t i = 0; i < glow_tensor_elements(t); i++) {
+    char digits[64];
+    size_t n = glow_format_float(digits, (float)glow_tensor_get_double(t, i) + 0.0f);
+    glow_text_printf(out, "%s%.*s", i ? "," : "", (int)n, digits);
+  }
+  glow_text_putc(out, ']');
+}
+
+void glow_ranges_put_channels(GlowText *out, const GlowObserved *o, const GlowTensor *low,
+                              const GlowTensor *high) {
+  uint32_t axis = 0;
+  while (axis + 1 < low->type->rank && low->type->dims[axis].size == 1)
+    axis++;
+  if (!are_finite(low) || !are_finite(high))
+    return;
+  glow_text_putc(out, '{');
+  put_string(out, "value", o->name);
+  glow_text_printf(out, "\"channels\":%u", axis);
+  put_ends(out, "min", low);
+  put_ends(out, "max", high);
   glow_text_puts(out, "}\n");
 }
 

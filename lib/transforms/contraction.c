@@ -37,6 +37,18 @@ bool glow_contraction_describe(GlowNode *n, GlowContraction *c) {
   return true;
 }
 
+GlowNode *glow_channels_reader(const GlowValue *v, uint32_t *axis) {
+  for (const GlowUse *u = v->uses; u; u = u->next) {
+    GlowContraction c;
+    if (u == &u->user->operands[GLOW_CONTRACTION_X] && glow_contraction_describe(u->user, &c) &&
+        v->type->dims[c.x_axis].kind == GLOW_DIM_EXACT) {
+      *axis = c.x_axis;
+      return u->user;
+    }
+  }
+  return NULL;
+}
+
 bool glow_contraction_is_constant(const GlowContraction *c, GlowConstness *constness) {
   const GlowValue *b = glow_node_in(c->node, GLOW_CONTRACTION_B);
   if (!glow_constness_of(constness, glow_node_in(c->node, GLOW_CONTRACTION_W)))

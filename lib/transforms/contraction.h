@@ -19,6 +19,9 @@ typedef struct GlowContraction {
  * shape. The weights of FullyConnected and MatMul must be one matrix, and the strategy of a
  * Convolution direct. False if n is something else. */
 bool glow_contraction_describe(GlowNode *n, GlowContraction *c);
+/* A contraction that reads v and whose channels in v are of known number; sets *axis to theirs. NULL
+ * if there is none. */
+GlowNode *glow_channels_reader(const GlowValue *v, uint32_t *axis);
 /* Whether weights and bias are constants, the bias with one value for each channel, or absent. */
 bool glow_contraction_is_constant(const GlowContraction *c, GlowConstness *constness);
 /* Builds the contraction with other operands; ins[2], the bias, may be NULL. For MatMul, an Add of

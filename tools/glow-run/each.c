@@ -44,6 +44,7 @@ bool glow_run_check_each(GlowContext *ctx, const GlowRunCommand *c) {
                   "--output-dir alone") ||
            refuse(ctx, each && !c->ranges && !labels && !other && !c->output_dir,
                   "--each runs a model for --ranges, --truth, --against or --output-dir") ||
+           refuse(ctx, c->ranges_channels && !c->ranges, "--ranges-channels needs --ranges") ||
            refuse(ctx, c->verdict.accuracy >= 0 && !labels, "--min-accuracy needs --truth") ||
            refuse(ctx, (c->verdict.agreement >= 0 || c->verdict.cosine >= -1) && !other,
                   "--min-agreement and --min-cosine need --against"));
@@ -186,7 +187,8 @@ GlowStatus glow_run_each(GlowContext *ctx, const GlowRunCommand *c, const char *
                     .inputs = &c->inputs,
                     .state = c->state,
                     .image = &c->image,
-                    .observes = c->ranges != NULL},
+                    .observes = c->ranges != NULL,
+                    .channels = c->ranges_channels},
             .judge = {.ctx = ctx}};
   GlowDefer close_pool, close;
   glow_defer_push(ctx, &close_pool, glow_pool_destroy_fn, pool);

@@ -199,6 +199,8 @@ static GlowStatus body(GlowContext *ctx, int argc, char **argv) {
       {.name = "ranges", .value = "FILE",
        .help = "write what the values of the graph were, for -quantize; implies -exact",
        .kind = GLOW_OPT_STRING, .target = &c.ranges, .two_dashes = true},
+      {.name = "ranges-channels", .help = "with --ranges: the ends of each channel of what contractions read, too",
+       .kind = GLOW_OPT_FLAG, .target = &c.ranges_channels, .two_dashes = true},
       {.name = "truth", .value = "FILE", .help = "count how often the first output is right: a label for each sample",
        .kind = GLOW_OPT_STRING, .target = &c.truth, .two_dashes = true},
       {.name = "against", .value = "MODEL", .help = "compare the outputs with those of another model on the same samples",

@@ -15,7 +15,7 @@ typedef struct GlowRunCommand {
   GlowImageFlags pictures;
   double rtol, atol;
   int64_t top_k, error_limit, steps; /* steps 0: once */
-  bool softmax, primitives, profile, debug, verbose;
+  bool softmax, primitives, profile, debug, verbose, ranges_channels;
   GlowImageOptions image;
 } GlowRunCommand;
 

@@ -166,24 +166,11 @@ static bool quantize_function(GlowPassRun *run, GlowQuantizeOptions *o) {
          tell_reasons(&plan) && rewrite(&plan);
 }
 
-/* The function that the ranges are of. */
-static GlowFunction *find_function(GlowPassRun *run, const GlowQuantizeOptions *o) {
-  GlowStr name = o->ranges->function;
-  GlowFunction *f =
-      name ? glow_module_function(run->module, name) : glow_module_entry(run->module, NULL);
-  if (f && f->kind == GLOW_FUNC)
-    return f;
-  if (f || name)
-    glow_error(run->ctx, f ? f->src : GLOW_NOWHERE, "-%s: the ranges are those of the graph @%s%s",
-               run->pass->name, name ? name : f->name, f ? "" : ", which is not there");
-  return NULL;
-}
-
 bool glow_pass_quantize(GlowPassRun *run) {
   GlowQuantizeOptions options;
   if (!glow_quantize_read_options(run, &options))
     return false;
-  run->function = find_function(run, &options);
+  run->function = glow_quantize_function(run, options.ranges);
   bool ok = run->function && quantize_function(run, &options);
   run->function = NULL;
   if (ok && options.inputs)

@@ -27,8 +27,8 @@ static bool read_word(GlowPassRun *run, const char *option, const char *const *w
   return *value >= 0;
 }
 
-static bool read_number(GlowPassRun *run, const char *option, const char *text, double least,
-                        double most, double *value) {
+bool glow_quantize_read_number(GlowPassRun *run, const char *option, const char *text, double least,
+                               double most, double *value) {
   char *end;
   *value = glow_parse_double(text, &end);
   if (end != text && !*end && *value >= least && *value <= most)
@@ -50,7 +50,7 @@ static bool read_calibration(GlowPassRun *run, GlowQuantizeOptions *o) {
   if (which < 0 || !colon)
     return which >= 0;
   if (o->calibrate == GLOW_CALIBRATE_PERCENTILE)
-    return read_number(run, "calibrate=percentile", colon + 1, 50, 100, &o->percent);
+    return glow_quantize_read_number(run, "calibrate=percentile", colon + 1, 50, 100, &o->percent);
   glow_error(run->ctx, GLOW_NOWHERE, "-%s: calibrate=%s takes no number", run->pass->name, word);
   return false;
 }
@@ -97,10 +97,32 @@ bool glow_quant_tell(GlowPassRun *run, const GlowQuantNodeOptions *o, const Glow
   return !reason || !o->assert_all;
 }
 
+GlowRanges *glow_quantize_read_ranges(GlowPassRun *run) {
+  const char *path = glow_pass_option(run, "ranges");
+  if (path)
+    return glow_ranges_read(run->ctx, path);
+  glow_error(run->ctx, GLOW_NOWHERE,
+             "-%s: ranges=FILE is missing; glow-run --each --ranges=FILE writes it",
+             run->pass->name);
+  return NULL;
+}
+
+GlowFunction *glow_quantize_function(GlowPassRun *run, const GlowRanges *r) {
+  GlowStr name = r->function;
+  GlowFunction *f =
+      name ? glow_module_function(run->module, name) : glow_module_entry(run->module, NULL);
+  if (f && f->kind == GLOW_FUNC)
+    return f;
+  if (f || name)
+    glow_error(run->ctx, f ? f->src : GLOW_NOWHERE, "-%s: the ranges are those of the graph @%s%s",
+               run->pass->name, name ? name : f->name, f ? "" : ", which is not there");
+  return NULL;
+}
+
 bool glow_quantize_read_options(GlowPassRun *run, GlowQuantizeOptions *o) {
   static const char *const kinds[] = {"u8", "i8"};
   int scheme = GLOW_SCHEME_ASYMMETRIC, kind = 0;
-  const char *path = glow_pass_option(run, "ranges"), *tie = glow_pass_option(run, "tie");
+  const char *tie = glow_pass_option(run, "tie");
   *o = (GlowQuantizeOptions){.tie = 4,
                              .inputs = glow_pass_option(run, "inputs") != NULL,
                              .outputs = glow_pass_option(run, "outputs") != NULL,
@@ -110,16 +132,10 @@ bool glow_quantize_read_options(GlowPassRun *run, GlowQuantizeOptions *o) {
       !read_word(run, "scheme", glow_quant_schemes, GLOW_QUANT_SCHEMES, &scheme) ||
       !read_word(run, "kind", kinds, 2, &kind) ||
       !glow_quantize_read_node_options(run, &o->nodes) ||
-      (tie && !read_number(run, "tie", tie, 1, 1e9, &o->tie)))
+      (tie && !glow_quantize_read_number(run, "tie", tie, 1, 1e9, &o->tie)))
     return false;
   o->scheme = (GlowQuantScheme)scheme;
   o->kind = kind ? GLOW_KIND_I8 : GLOW_KIND_U8;
-  if (!path) {
-    glow_error(run->ctx, GLOW_NOWHERE,
-               "-%s: ranges=FILE is missing; glow-run --each --ranges=FILE writes it",
-               run->pass->name);
-    return false;
-  }
-  o->ranges = glow_ranges_read(run->ctx, path);
+  o->ranges = glow_quantize_read_ranges(run);
   return o->ranges != NULL;
 }

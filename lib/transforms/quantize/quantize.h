@@ -42,6 +42,14 @@ const char *glow_quant_unwanted(GlowQuantNodeOptions *o, const GlowNode *n);
 bool glow_quant_tell(GlowPassRun *run, const GlowQuantNodeOptions *o, const GlowNode *n,
                      const char *reason);
 
+/* The file that the option `ranges` names. NULL after a diagnostic. */
+GlowRanges *glow_quantize_read_ranges(GlowPassRun *run);
+/* The function that the ranges are of. NULL after an error. */
+GlowFunction *glow_quantize_function(GlowPassRun *run, const GlowRanges *r);
+/* The number that an option's text is. False after an error: it is none from least to most. */
+bool glow_quantize_read_number(GlowPassRun *run, const char *option, const char *text, double least,
+                               double most, double *value);
+
 /* The options of -quantize. */
 typedef struct GlowQuantizeOptions {
   GlowRanges *ranges;

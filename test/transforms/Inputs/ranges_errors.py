@@ -29,6 +29,14 @@ FILES = {
     "digits": HEAD + value(SEEN, ENDS.replace('"max":1', '"max":' + "1" * 100000)),
     "deep": HEAD + value('"bins":' + "[" * 40 + "]" * 40), "nothing": HEAD + value('"keep":null'),
 }
+CHANNELS = '"channels":1,"min":[-1,0],"max":[2,3]'
+FILES |= {
+    "axis": HEAD + value(CHANNELS.replace(":1", ":-1", 1)), "uneven": HEAD + value(CHANNELS.replace("[2,3]", "[2]")),
+    "sign": HEAD + value(CHANNELS.replace("[-1,0]", "[1,0]")), "wide": HEAD + value(CHANNELS.replace("3]", "1e39]")),
+    "nested": HEAD + value(CHANNELS.replace("[2,3]", "[[2,3]]")), "scalar": HEAD + value(CHANNELS.replace("[2,3]", "3")),
+    "mixed": HEAD + value(CHANNELS, SEEN), "list": HEAD + value(SEEN, ENDS.replace('"max":1', '"max":[1]')),
+    "channels": HEAD + value(CHANNELS) * 2,
+}
 for scale in ("0", "-1", "1e-45", "1e39"):
     FILES["scale" + scale] = HEAD + value('"kind":"u8","scale":%s,"offset":0' % scale)
 
