@@ -67,6 +67,11 @@ typedef struct GlowEngine {
   /* The first value of variable i, where it is not known before: a copy. NULL after a diagnostic.
    */
   GlowTensor *(*first)(const GlowEntry *entry, uint32_t i);
+  /* The program of an entry that names symbols, for these numbers in place of the symbols: the same
+   * values, memory of the same alignment. The caller's until it leaves it. NULL after a
+   * diagnostic. Under the lock. */
+  GlowEntry *(*at)(const GlowEntry *entry, const int64_t *extents);
+  void (*leave)(GlowEntry *at);
   /* Frees what runs have left in x->result and x->hosted. */
   void (*forget)(GlowExecution *x);
   void (*destroy)(GlowEntry *entry);
@@ -84,7 +89,14 @@ typedef struct GlowEntryCode {
   GlowPieceFn **better;  /* made for the program; NULL: there is none, or none yet. Atomic, too */
 } GlowEntryCode;
 
-/* A program of an executable. */
+/* A symbol that each run sets: the extent of an input along an axis. */
+typedef struct GlowEntrySymbol {
+  const GlowExtent *extent;
+  uint32_t value, axis; /* of several, the first one */
+} GlowEntrySymbol;
+
+/* A program of an executable. If it names symbols, `program` and what belongs to it are for their
+ * largest numbers, and engine->at gives those for others. */
 struct GlowEntry {
   GlowExecutable *executable;
   GlowStr name;
@@ -93,6 +105,8 @@ struct GlowEntry {
   /* Those of the module's storage first, in the same order in all entries; then parameters. */
   const GlowExecValue *values;
   uint32_t nvalues;
+  const GlowEntrySymbol *symbols;
+  uint32_t nsymbols;
   const GlowProgram *program; /* NULL: engine->run */
   GlowEntryCode code;         /* of `program` */
   int64_t memory, align;      /* bytes of the arena of a run */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "exec/extents.h"
 #include "exec/memory.h"
 #include "support/deadline.h"
 #include "support/pages.h"
@@ -12,10 +13,12 @@
 
 /* ---- Memory ---------------------------------------------------------------------------------- */
 
-/* How the memory of an execution is divided: the arena with scratch memory, ports, tables. */
+/* How the memory of an execution is divided: what stays, ports and tables of values, then what is
+ * divided anew for other extents, the arena with scratch memory and tables of addresses. */
 typedef struct Layout {
   int64_t align; /* of the arena */
-  int64_t arena, ports, tables, extra;
+  int64_t ports, values, extra;
+  int64_t arena, tables;
 } Layout;
 
 /* Bytes for a port that the program touches; 0 for any other value. */
@@ -24,24 +27,33 @@ static int64_t port_bytes(const GlowExecValue *v, bool placed) {
   return touched && !(v->written && placed) ? glow_exec_round(glow_type_bytes(v->room) + 1) : 0;
 }
 
+static int64_t arena_bytes(const GlowEntry *e, const GlowParallel *parallel) {
+  return e->memory + (parallel ? parallel->workers : 1) * e->scratch;
+}
+
+static int64_t up_to(int64_t bytes, int64_t align) { return (bytes + align - 1) / align * align; }
+
 static Layout layout_of(const GlowEntry *e, const GlowExecutionSetup *o) {
-  int64_t workers = o->parallel ? o->parallel->workers : 1, n = e->nvalues;
+  int64_t n = e->nvalues;
   Layout l = {.align = e->align > GLOW_EXEC_ALIGN ? e->align : GLOW_EXEC_ALIGN,
               .extra = glow_exec_round(o->extra)};
   if (!e->program)
     return l;
-  l.arena = glow_exec_round(e->memory + workers * e->scratch);
   for (uint32_t i = 0; i < e->nvalues; i++)
     l.ports += port_bytes(&e->values[i], o->placed);
-  l.tables = glow_exec_round(n * (int64_t)(sizeof(GlowTensor) + 3 * sizeof(void *)) +
-                             e->program->naddresses * (int64_t)sizeof(void *) +
+  l.values = glow_exec_round(n * (int64_t)(sizeof(GlowTensor) + 3 * sizeof(void *)) +
+                             e->nsymbols * (int64_t)sizeof(int64_t));
+  l.arena = glow_exec_round(arena_bytes(e, o->parallel));
+  l.tables = glow_exec_round(e->program->naddresses * (int64_t)sizeof(void *) +
                              e->program->loops * 2 * (int64_t)sizeof(int64_t));
   return l;
 }
 
+static int64_t lasting(const Layout *l) { return up_to(l->ports + l->values + l->extra, l->align); }
+
 int64_t glow_execution_bytes(const GlowEntry *e, const GlowExecutionSetup *o) {
   Layout l = layout_of(e, o);
-  return l.align + l.arena + l.ports + l.tables + l.extra;
+  return l.align + lasting(&l) + l.arena + l.tables;
 }
 
 /* `bytes` of the memory at *at, which moves on. */
@@ -51,26 +63,35 @@ static void *take(uint8_t **at, int64_t bytes) {
   return taken;
 }
 
-static void place_tables(GlowExecution *x, uint8_t *at) {
-  const GlowProgram *p = x->entry->program;
-  int64_t n = x->entry->nvalues, pointers = n * (int64_t)sizeof(void *);
-  x->storage = take(&at, pointers);
-  x->own = take(&at, pointers);
-  x->places = take(&at, pointers);
-  x->context.resolved = take(&at, p->naddresses * (int64_t)sizeof(void *));
-  x->context.rounds = take(&at, p->loops * 2 * (int64_t)sizeof(int64_t));
-  x->tensors = take(&at, n * (int64_t)sizeof(GlowTensor));
-  x->context.storage = x->storage;
+static uint8_t *aligned(uint8_t *memory, int64_t align) {
+  return memory + (align - (int64_t)((uintptr_t)memory % (uintptr_t)align)) % align;
 }
 
-/* Memory of ports behind the arena, and where constants are. */
-static void place_values(GlowExecution *x, uint8_t *ports, bool placed) {
+/* Memory of ports, and tables of values. */
+static void place_values(GlowExecution *x, uint8_t *ports, uint8_t *tables, bool placed) {
   const GlowEntry *e = x->entry;
+  int64_t n = e->nvalues, pointers = n * (int64_t)sizeof(void *);
+  x->tensors = take(&tables, n * (int64_t)sizeof(GlowTensor));
+  x->storage = take(&tables, pointers);
+  x->own = take(&tables, pointers);
+  x->places = take(&tables, pointers);
+  x->extents = take(&tables, e->nsymbols * (int64_t)sizeof(int64_t));
+  x->context.storage = x->storage;
+  for (uint32_t i = 0; i < e->nvalues; i++) {
+    int64_t bytes = port_bytes(&e->values[i], placed);
+    x->own[i] = bytes ? take(&ports, bytes) : NULL;
+  }
+  for (uint32_t i = 0; i < e->nsymbols; i++)
+    x->extents[i] = e->symbols[i].extent->most;
+}
+
+/* The values that x->now has before a run. */
+static void begin_values(GlowExecution *x) {
+  const GlowEntry *e = x->now;
   for (uint32_t i = 0; i < e->nvalues; i++) {
     const GlowExecValue *v = &e->values[i];
-    int64_t bytes = port_bytes(v, placed);
     if (v->memory == GLOW_MEMORY_PORT && (v->read || v->written)) {
-      x->own[i] = x->storage[i] = bytes ? take(&ports, bytes) : NULL;
+      x->storage[i] = x->own[i];
       x->tensors[i] = (GlowTensor){.type = v->before, .data = x->own[i]};
       x->tensors[i].bytes = (size_t)glow_type_bytes(v->before);
     } else if (v->memory == GLOW_MEMORY_CONSTANT && v->value) {
@@ -78,6 +99,20 @@ static void place_values(GlowExecution *x, uint8_t *ports, bool placed) {
       x->storage[i] = v->value->data;
     }
   }
+}
+
+/* Divides the memory at `at` for the program of x->now. */
+static void place_program(GlowExecution *x, uint8_t *at, const Layout *l) {
+  const GlowProgram *p = x->now->program;
+  uint8_t *tables = at + l->arena;
+  memset(tables, 0, (size_t)l->tables);
+  x->arena = arena_bytes(x->now, x->context.parallel);
+  x->bytes = l->ports + l->arena;
+  x->context.arena = at;
+  x->context.resolved = take(&tables, p->naddresses * (int64_t)sizeof(void *));
+  x->context.rounds = take(&tables, p->loops * 2 * (int64_t)sizeof(int64_t));
+  begin_values(x);
+  glow_resolve(p, &x->context, x->context.resolved);
 }
 
 static bool allocate(GlowExecution *x, const GlowExecutionSetup *o) {
@@ -91,38 +126,37 @@ static bool allocate(GlowExecution *x, const GlowExecutionSetup *o) {
       return false;
     glow_prefer_large_pages(memory, (size_t)all);
   }
-  uint8_t *arena = memory + (l.align - (int64_t)((uintptr_t)memory % (uintptr_t)l.align)) % l.align;
-  uint8_t *tables = arena + l.arena + l.ports;
-  memset(tables, 0, (size_t)(l.tables + l.extra));
-  x->extra = tables + l.tables;
+  uint8_t *ports = aligned(memory, l.align), *tables = ports + l.ports;
+  memset(tables, 0, (size_t)(l.values + l.extra));
+  x->extra = tables + l.values;
   if (!e->program)
     return true;
-  int64_t workers = o->parallel ? o->parallel->workers : 1;
-  x->arena = e->memory + workers * e->scratch;
-  x->bytes = l.arena + l.ports;
-  x->context.arena = arena;
-  place_tables(x, tables);
-  place_values(x, arena + l.arena, o->placed);
+  x->divided = ports + lasting(&l);
+  x->room = l.arena + l.tables;
+  place_values(x, ports, tables, o->placed);
+  place_program(x, x->divided, &l);
   return true;
 }
 
 static void hook(GlowFault *fault, int64_t piece);
 
-static bool prepare(GlowExecution *x, const GlowExecutionSetup *o) {
-  const GlowEntry *e = x->entry;
-  x->profiled = o->profile;
-  if (!allocate(x, o))
-    return false;
-  if (!e->program)
+/* A profile of the program of x->now, if somebody asked for one. */
+static bool make_profile(GlowExecution *x) {
+  const GlowEntry *e = x->now;
+  if (!x->profiled || !e->program)
     return true;
-  if (o->profile && !(x->profile = glow_profile_create(e->pieces, e->npieces)))
-    return false;
+  glow_profile_destroy(x->profile);
+  x->profile = glow_profile_create(e->pieces, e->npieces);
+  return x->profile != NULL;
+}
+
+static bool prepare(GlowExecution *x, const GlowExecutionSetup *o) {
+  x->profiled = o->profile;
   x->context.fault = &x->fault;
-  x->context.host = e->engine->host;
+  x->context.host = x->now->engine->host;
   x->context.hook = hook;
   x->context.apart = o->profile;
-  glow_resolve(e->program, &x->context, x->context.resolved);
-  return true;
+  return allocate(x, o) && make_profile(x);
 }
 
 GlowExecution *glow_execution_make(GlowEntry *e, const GlowExecutionSetup *o) {
@@ -132,7 +166,7 @@ GlowExecution *glow_execution_make(GlowEntry *e, const GlowExecutionSetup *o) {
   atomic_init(&x->busy, false);
   atomic_init(&x->stop, false);
   glow_executable_retain(e->executable);
-  x->entry = e;
+  x->entry = x->now = e;
   x->context.parallel = o->parallel;
   if (prepare(x, o))
     return x;
@@ -151,20 +185,97 @@ static void unlock(GlowExecution *x) {
   pthread_mutex_unlock(&x->entry->executable->lock);
 }
 
+/* Gives up the program of x->now and what its engine keeps for x. Under the lock. */
+static void leave_program(GlowExecution *x) {
+  GlowEntry *now = x->now;
+  if (now->engine->forget)
+    now->engine->forget(x);
+  x->now = x->entry;
+  if (now != x->entry)
+    x->entry->engine->leave(now);
+}
+
 void glow_execution_destroy(GlowExecution *x) {
   if (!x)
     return;
-  if (x->entry->engine->forget) {
-    lock(x);
-    x->entry->engine->forget(x);
-    unlock(x);
-  }
+  lock(x);
+  leave_program(x);
+  unlock(x);
   if (x->entry->program)
     glow_profile_destroy(x->profile);
   glow_pool_destroy(x->pool);
   glow_executable_release(x->entry->executable);
   free(x->memory);
+  free(x->larger);
   free(x);
+}
+
+/* ---- Programs for other extents -------------------------------------------------------------- */
+
+/* x runs the program of x->now from now on. Memory is allocated only if this program needs more
+ * than there is. */
+static bool begin_program(GlowExecution *x) {
+  Layout l = layout_of(x->now, &(GlowExecutionSetup){.parallel = x->context.parallel});
+  int64_t bytes = l.arena + l.tables;
+  if (bytes > x->room) {
+    uint8_t *larger = malloc((size_t)(l.align + bytes));
+    if (!larger)
+      return false;
+    free(x->larger);
+    x->larger = larger;
+    x->divided = aligned(larger, l.align);
+    x->room = bytes;
+  }
+  x->context.host = x->now->engine->host;
+  place_program(x, x->divided, &l);
+  return make_profile(x);
+}
+
+typedef struct Turn {
+  const GlowEntry *entry;
+  const int64_t *extents;
+  GlowEntry *now; /* NULL: a message says why not */
+} Turn;
+
+static void find_program(GlowContext *ctx, void *arg) {
+  Turn *t = arg;
+  (void)ctx;
+  t->now = t->entry->engine->at(t->entry, t->extents);
+}
+
+/* Sets x->extents to those of the inputs. Whether they were others. */
+static bool take_extents(GlowExecution *x, const GlowTensor *const *inputs) {
+  bool others = false;
+  for (uint32_t i = 0; i < x->entry->nsymbols; i++) {
+    const GlowEntrySymbol *s = &x->entry->symbols[i];
+    int64_t size = inputs[s->value]->type->dims[s->axis].size;
+    others |= size != x->extents[i];
+    x->extents[i] = size;
+  }
+  return others;
+}
+
+/* Lets x run the program for the extents of the inputs. */
+static GlowStatus turn(GlowExecution *x, const GlowTensor *const *inputs) {
+  const GlowEntry *e = x->entry;
+  for (uint32_t i = 0; i < e->nsymbols; i++)
+    if (!inputs || !inputs[e->symbols[i].value])
+      return GLOW_BAD_USAGE;
+  if (!take_extents(x, inputs))
+    return GLOW_OK;
+  Turn t = {.entry = e, .extents = x->extents};
+  lock(x);
+  leave_program(x);
+  GlowStatus status = glow_protect(e->executable->ctx, find_program, &t);
+  x->now = t.now ? t.now : x->entry;
+  unlock(x);
+  if (status == GLOW_OK && !begin_program(x))
+    status = GLOW_NO_MEMORY;
+  if (status == GLOW_OK && !t.now)
+    status = GLOW_BAD_INPUT;
+  if (status != GLOW_OK)
+    x->extents[0] = -1; /* the next run asks again */
+  return status;
 }
 
 /* ---- Operands of a run ----------------------------------------------------------------------- */
@@ -180,7 +291,7 @@ static bool use(GlowExecution *x, uint32_t i, const GlowTensor *t) {
 /* Gives a port the place that somebody chose, or its own memory, with the value that it has before
  * the run. */
 static bool use_place(GlowExecution *x, uint32_t i, const GlowTensor *input) {
-  const GlowExecValue *v = &x->entry->values[i];
+  const GlowExecValue *v = &x->now->values[i];
   const GlowType *type = input ? input->type : v->cleared ? v->before : x->tensors[i].type;
   void *place = x->places[i] ? x->places[i] : x->own[i];
   GlowTensor t = {.type = type, .data = place, .bytes = (size_t)glow_type_bytes(type)};
@@ -195,7 +306,7 @@ static bool use_place(GlowExecution *x, uint32_t i, const GlowTensor *input) {
 
 /* Where all values are. False: the caller has left one out. */
 static bool take_operands(GlowExecution *x, GlowState *s, const GlowTensor *const *inputs) {
-  const GlowEntry *e = x->entry;
+  const GlowEntry *e = x->now;
   bool moved = false;
   for (uint32_t i = 0; i < e->nvalues; i++) {
     const GlowExecValue *v = &e->values[i];
@@ -219,58 +330,14 @@ static bool take_operands(GlowExecution *x, GlowState *s, const GlowTensor *cons
   return true;
 }
 
-/* The first axis, in the order of the inputs, whose extent is `symbol`. */
-static int64_t first_extent(const GlowEntry *e, const GlowTensor *const *inputs,
-                            const GlowExtent *symbol, GlowStr *name) {
-  for (uint32_t i = 0;; i++)
-    for (uint32_t a = 0; inputs[i] && a < e->values[i].type->rank; a++)
-      if (e->values[i].type->dims[a].extent == symbol) {
-        *name = e->values[i].name;
-        return inputs[i]->type->dims[a].size;
-      }
-}
-
-typedef struct Agreement {
-  const GlowEntry *entry;
-  const GlowTensor *const *inputs;
-  bool ok;
-} Agreement;
-
-/* Compares extents that one symbol names; reports those that differ. */
-static void compare_extents(GlowContext *ctx, void *arg) {
-  Agreement *g = arg;
-  for (uint32_t i = 0; i < g->entry->nvalues; i++) {
-    const GlowExecValue *v = &g->entry->values[i];
-    for (uint32_t a = 0; g->inputs[i] && a < v->type->rank; a++) {
-      GlowStr other;
-      const GlowDim *d = &v->type->dims[a];
-      int64_t size = g->inputs[i]->type->dims[a].size;
-      int64_t first = d->extent ? first_extent(g->entry, g->inputs, d->extent, &other) : size;
-      if (first == size)
-        continue;
-      glow_error(ctx, v->loc, "input '%s' has extent %lld along axis %u, but $%s is %lld by '%s'",
-                 v->name, (long long)size, a, d->symbol, (long long)first, other);
-      g->ok = false;
-    }
-  }
-}
-
-static bool has_ranges(const GlowEntry *e) {
-  for (uint32_t i = 0; i < e->nvalues; i++)
-    if (e->values[i].memory == GLOW_MEMORY_PORT && glow_type_has_symbols(e->values[i].type))
-      return true;
-  return false;
-}
-
 /* Whether inputs that name the same symbol have the same extent there. */
 static GlowStatus check_extents(GlowExecution *x, const GlowTensor *const *inputs) {
-  Agreement g = {x->entry, inputs, true};
-  if (!inputs || !has_ranges(x->entry))
+  if (!inputs || !glow_entry_has_ranges(x->entry))
     return GLOW_OK;
   lock(x);
-  GlowStatus status = glow_protect(x->entry->executable->ctx, compare_extents, &g);
+  GlowStatus status = glow_entry_check_extents(x->entry, inputs);
   unlock(x);
-  return status != GLOW_OK ? status : g.ok ? GLOW_OK : GLOW_BAD_INPUT;
+  return status;
 }
 
 /* What HOST steps did to extents of variables. */
@@ -318,7 +385,7 @@ static void walk(GlowExecution *x) {
   uint16_t x87;
   __asm__ volatile("fnstcw %0" : "=m"(x87));
   if ((sse & ~flags) == 0x1f80 && x87 == 0x37f) {
-    glow_walk(x->entry->program, &x->context);
+    glow_walk(x->now->program, &x->context);
     __builtin_ia32_ldmxcsr(sse);
     return;
   }
@@ -326,7 +393,7 @@ static void walk(GlowExecution *x) {
   fenv_t saved;
   fegetenv(&saved);
   fesetenv(FE_DFL_ENV);
-  glow_walk(x->entry->program, &x->context);
+  glow_walk(x->now->program, &x->context);
   fesetenv(&saved);
 }
 
@@ -361,7 +428,7 @@ static void walk_profiled(GlowExecution *x) {
 
 /* Runs with HOST steps take turns. */
 static GlowStatus walk_hosted(GlowExecution *x) {
-  const GlowEntry *e = x->entry;
+  const GlowEntry *e = x->now;
   lock(x);
   GlowStatus status = call_engine(x, e->engine->begin);
   if (status == GLOW_OK) {
@@ -373,7 +440,7 @@ static GlowStatus walk_hosted(GlowExecution *x) {
 }
 
 static GlowStatus report(GlowExecution *x) {
-  const GlowEntry *e = x->entry;
+  const GlowEntry *e = x->now;
   lock(x);
   GlowStatus status = call_engine(x, e->engine->report);
   unlock(x);
@@ -384,7 +451,7 @@ static GlowStatus run_program(GlowExecution *x, GlowState *s, const GlowTensor *
   if (!take_operands(x, s, inputs))
     return GLOW_BAD_USAGE;
   GlowStatus status = GLOW_OK;
-  if (x->entry->engine->begin)
+  if (x->now->engine->begin)
     status = walk_hosted(x);
   else
     walk_profiled(x);
@@ -443,6 +510,8 @@ GlowStatus glow_execution_begin(GlowExecution *x, GlowState *s) {
 
 GlowStatus glow_execution_go(GlowExecution *x, GlowState *s, const GlowTensor *const *inputs) {
   GlowStatus status = check_extents(x, inputs);
+  if (status == GLOW_OK && x->entry->nsymbols)
+    status = turn(x, inputs);
   if (status == GLOW_OK)
     status = x->entry->program ? run_counted(x, s, inputs) : run_whole(x, s, inputs);
   if (status == GLOW_CANCELLED) /* a stop that came too late for this run ends the next one */

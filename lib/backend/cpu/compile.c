@@ -8,6 +8,7 @@
 #include "backend/cpu/hosted.h"
 #include "backend/cpu/isolate.h"
 #include "backend/cpu/library.h"
+#include "backend/cpu/open.h"
 #include "exec/memory.h"
 #include "ir/remarks.h"
 #include "support/process.h"
@@ -21,8 +22,9 @@ typedef struct Compile {
   GlowCpuBackend *backend;
   GlowContext *ctx;
   GlowFunction *function;
-  GlowArena *arena;
+  GlowArena *arena; /* of the entry */
   const GlowRunOptions *options;
+  const GlowEntry *same; /* an entry of the same text, which has the values of constants; or NULL */
   const GlowIsa *isa;
   bool made; /* code that the cache may want */
 } Compile;
@@ -94,6 +96,10 @@ static bool describe(Compile *c, uint32_t i, GlowExecValue *x) {
                        .written = plan->writes[i]};
   if ((!x->read && !x->written) || c->options->code_only)
     return true;
+  if (c->same)
+    x->value = c->same->values[i].value;
+  if (x->value)
+    return true;
   if (x->memory == GLOW_MEMORY_CONSTANT)
     return (x->value = constant(c, i)) != NULL;
   if (x->memory == GLOW_MEMORY_VARIABLE)
@@ -118,7 +124,7 @@ static void pack_constants(Compile *c) {
 
 static bool describe_values(Compile *c) {
   const GlowCpuPlan *plan = &c->backend->plan;
-  if (!c->options->code_only)
+  if (!c->options->code_only && !c->same)
     pack_constants(c);
   GlowExecValue *values = GLOW_NEW_ARRAY(c->arena, GlowExecValue, plan->nouter);
   bool ok = true;
@@ -147,7 +153,7 @@ static const GlowWork *find_work(const GlowWork *work, uint32_t count, int64_t o
 }
 
 static void report(GlowExecution *x) {
-  const GlowCpuBackend *b = x->entry->backend;
+  const GlowCpuBackend *b = x->now->backend;
   const GlowFault *fault = &x->fault;
   bool late = fault->error == GLOW_FAULT_LATE;
   const GlowWork *w = find_work(b->plan.work, b->plan.count, fault->instruction, late);
@@ -165,12 +171,19 @@ static void report(GlowExecution *x) {
 
 static void destroy(GlowEntry *entry) {
   GlowCpuBackend *b = entry->backend;
+  glow_cpu_forget_programs(entry);
   glow_cpu_code_release(&b->code);
   glow_cache_close(&b->cached.entry);
 }
 
-static const GlowEngine engine = {.report = report, .destroy = destroy, .write = glow_cpu_write};
-static const GlowEngine hosted_engine = {.begin = glow_hosted_begin,
+static const GlowEngine engine = {.at = glow_cpu_program_at,
+                                  .leave = glow_cpu_leave_program,
+                                  .report = report,
+                                  .destroy = destroy,
+                                  .write = glow_cpu_write};
+static const GlowEngine hosted_engine = {.at = glow_cpu_program_at,
+                                         .leave = glow_cpu_leave_program,
+                                         .begin = glow_hosted_begin,
                                          .end = glow_hosted_end,
                                          .host = glow_hosted_step,
                                          .forget = glow_hosted_forget,
@@ -375,10 +388,11 @@ static void store(Compile *c) {
   c->costs->cache += lap(&since);
 }
 
-/* Fills in one entry. False after diagnostics. */
-static bool compile_entry(GlowEntry *entry, GlowFunction *f, const GlowRunOptions *options) {
+bool glow_cpu_compile_entry(GlowEntry *entry, GlowFunction *f, GlowArena *arena,
+                            const GlowRunOptions *options, const GlowEntry *same) {
   GlowExecutable *e = entry->executable;
-  GlowCpuBackend *backend = GLOW_NEW(e->arena, GlowCpuBackend);
+  GlowCpuBackend *backend = GLOW_NEW(arena, GlowCpuBackend);
+  GlowExecutableCosts unseen;
   backend->function = f;
   backend->values = e->shared;
   backend->code.entry = entry;
@@ -387,19 +401,21 @@ static bool compile_entry(GlowEntry *entry, GlowFunction *f, const GlowRunOption
   entry->engine = &engine;
   entry->backend = backend;
   Compile c = {.entry = entry,
-               .costs = &e->costs,
+               .costs = same ? &unseen : &e->costs,
                .ctx = e->ctx,
                .function = f,
-               .arena = e->arena,
+               .arena = arena,
                .backend = backend,
+               .same = same,
                .options = options};
   if (!make_program(&c))
     return false;
-  find_constants(&c);
+  if (!same)
+    find_constants(&c);
   double since = glow_clock();
   bool ok = describe_values(&c);
-  e->costs.constants += lap(&since);
-  if (ok)
+  c.costs->constants += lap(&since);
+  if (ok && !same)
     store(&c);
   return ok;
 }
@@ -441,7 +457,7 @@ GlowExecutable *glow_cpu_compile(GlowFunction *const *functions, uint32_t count,
     e->nstorage++;
   bool ok = true;
   for (uint32_t i = 0; i < count; i++)
-    ok = compile_entry(&e->entries[i], functions[i], options ? options : &defaults) && ok;
+    ok = glow_cpu_compile_open(&e->entries[i], functions[i], options ? options : &defaults) && ok;
   if (ok) {
     forget_unread(e);
     plan_background(e, options ? options->tier : defaults.tier);

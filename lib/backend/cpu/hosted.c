@@ -41,7 +41,7 @@ static void release(void *hosted) {
 
 /* What all runs of an execution have in common. */
 static Hosted *make(const GlowExecution *x) {
-  const GlowCpuBackend *b = x->entry->backend;
+  const GlowCpuBackend *b = x->now->backend;
   GlowFunction *f = b->function;
   GlowContext *ctx = f->module->ctx;
   GlowArena *arena = glow_arena_create(ctx);
@@ -63,8 +63,13 @@ static Hosted *make(const GlowExecution *x) {
   return h;
 }
 
+static void swap_types(void *entry) { glow_cpu_swap_types(entry); }
+
 void glow_hosted_begin(GlowExecution *x) {
-  const GlowCpuBackend *b = x->entry->backend;
+  const GlowCpuBackend *b = x->now->backend;
+  GlowDefer back;
+  glow_cpu_swap_types(x->now);
+  glow_defer_push(x->now->executable->ctx, &back, swap_types, x->now);
   if (!x->hosted)
     x->hosted = make(x);
   Hosted *h = x->hosted;
@@ -77,10 +82,12 @@ void glow_hosted_begin(GlowExecution *x) {
     *cell = (GlowCell){.tensor = x->storage[i] ? &x->tensors[i] : NULL,
                        .written = x->storage[i] && b->plan.writes[i]};
   }
+  glow_defer_pop(x->now->executable->ctx, &back, false);
 }
 
 void glow_hosted_end(GlowExecution *x) {
   Hosted *h = x->hosted;
+  glow_cpu_swap_types(x->now);
   if (h->thrown != GLOW_OK)
     glow_throw(h->ctx, h->thrown);
   glow_program_finish(h->run);

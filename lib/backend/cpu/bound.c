@@ -1,0 +1,121 @@
+/* See bound.h. */
+#include "backend/cpu/bound.h"
+
+#include "ir/infer.h"
+
+typedef struct Bind {
+  GlowContext *ctx;
+  GlowArena *arena;
+  const GlowBoundSymbol *symbols;
+  uint32_t count;
+  GlowBound bound; /* the values whose types are not static, with the types of the text */
+  bool ok;
+} Bind;
+
+static int64_t size_of(const Bind *b, GlowDim d) {
+  for (uint32_t i = 0; d.extent && i < b->count; i++)
+    if (b->symbols[i].extent == d.extent)
+      return b->symbols[i].size;
+  return -1;
+}
+
+static const GlowType *with_dims(Bind *b, const GlowType *t, const GlowDim *dims) {
+  const GlowType *type = glow_type_with_dims(b->ctx, t, t->rank, dims);
+  return t->layout ? glow_type_with_layout(b->ctx, type, t->layout) : type;
+}
+
+static void bind_value(Bind *b, GlowValue *v) {
+  const GlowType *t = v->type;
+  GlowDim dims[GLOW_MAX_RANK];
+  if (!glow_type_is_tensor(t) || t->unranked || glow_type_is_static(t))
+    return;
+  for (uint32_t a = 0; a < t->rank; a++) {
+    int64_t size = size_of(b, t->dims[a]);
+    dims[a] = size < 0 ? t->dims[a] : GLOW_EXACT(size);
+  }
+  glow_vec_push(b->arena, &b->bound.values, v);
+  glow_vec_push(b->arena, &b->bound.types, t);
+  v->type = with_dims(b, t, dims);
+}
+
+static void bind_params(Bind *b, GlowBlock *block) {
+  for (uint32_t i = 0; i < block->nparams; i++)
+    bind_value(b, block->params[i]);
+}
+
+static bool bind_node(GlowNode *n, void *arg) {
+  for (uint32_t i = 0; i < n->nresults; i++)
+    bind_value(arg, &n->results[i]);
+  for (uint32_t i = 0; i < n->nregions; i++)
+    if (n->regions[i])
+      bind_params(arg, n->regions[i]);
+  return true;
+}
+
+/* ---- What follows from operands -------------------------------------------------------------- */
+
+/* Whether v is a buffer of n's block that nothing but n writes. */
+static bool is_only_writer(const GlowNode *n, const GlowValue *v) {
+  const GlowNode *alloc = glow_value_def(v, GLOW_OP_ALLOC);
+  if (!alloc || alloc->block != n->block)
+    return false;
+  for (const GlowUse *u = v->uses; u; u = u->next)
+    if (u->user != n && (u->qual == GLOW_QUAL_OUT || u->qual == GLOW_QUAL_INOUT ||
+                         u->user->op == GLOW_OP_TENSORVIEW))
+      return false;
+  return true;
+}
+
+/* A stack has no rule of its own: its results are as large as its operands together. */
+static bool infer_stack(const GlowNode *n, GlowArena *arena, const GlowType **types) {
+  const char *error = NULL;
+  uint32_t nin = glow_node_nins(n);
+  const GlowType **in = GLOW_NEW_ARRAY(arena, const GlowType *, nin);
+  for (uint32_t i = 0; i < nin; i++)
+    in[i] = glow_node_in(n, i) ? glow_node_in(n, i)->type : NULL;
+  GlowInfer infer = {.ctx = n->block->module->ctx, .desc = glow_node_desc(n), .loc = glow_node_loc(n)};
+  const GlowType *t = glow_infer_broadcast(&infer, in, nin, &error);
+  for (uint32_t i = 0; i < n->nouts; i++)
+    types[i] = t;
+  return t || glow_infer_error(&infer, "%s", error);
+}
+
+static bool infer_node(GlowNode *n, void *arg) {
+  Bind *b = arg;
+  const GlowType **types = NULL;
+  for (uint32_t i = 0; i < n->nouts; i++) {
+    GlowValue *v = n->operands[i].value;
+    if (!v || glow_type_is_static(v->type) || !is_only_writer(n, v))
+      continue;
+    if (!types) {
+      types = GLOW_NEW_ARRAY(b->arena, const GlowType *, n->nouts);
+      b->ok = glow_node_desc(n)->body ? infer_stack(n, b->arena, types) : glow_node_infer(n, types);
+    }
+    if (b->ok && types[i] && glow_type_is_static(types[i]) && types[i]->rank == v->type->rank)
+      v->type = with_dims(b, v->type, types[i]->dims);
+  }
+  return b->ok;
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+
+bool glow_bound_make(GlowArena *arena, GlowFunction *f, const GlowBoundSymbol *symbols,
+                     uint32_t count, GlowBound *bound) {
+  Bind b = {.ctx = f->module->ctx, .arena = arena, .symbols = symbols, .count = count, .ok = true};
+  for (GlowStorage *s = f->module->first_storage; s; s = s->next)
+    bind_value(&b, &s->value);
+  bind_params(&b, f->body);
+  glow_block_walk(f->body, bind_node, &b);
+  glow_block_walk(f->body, infer_node, &b);
+  glow_bound_swap(&b.bound);
+  *bound = b.bound;
+  return b.ok;
+}
+
+void glow_bound_swap(GlowBound *b) {
+  for (uint32_t i = 0; i < b->values.count; i++) {
+    const GlowType *now = b->values.data[i]->type;
+    b->values.data[i]->type = b->types.data[i];
+    b->types.data[i] = now;
+  }
+}

@@ -1,0 +1,28 @@
+/* The types that the values of a program have when its symbols are numbers. */
+#ifndef GLOW_BACKEND_CPU_BOUND_H
+#define GLOW_BACKEND_CPU_BOUND_H
+
+#include "ir/ir.h"
+
+/* A symbol with its number. */
+typedef struct GlowBoundSymbol {
+  const GlowExtent *extent;
+  int64_t size;
+} GlowBoundSymbol;
+
+typedef struct GlowBound {
+  GLOW_VEC(GlowValue *) values;
+  GLOW_VEC(const GlowType *) types; /* of each value: the type that it does not have now */
+} GlowBound;
+
+/* Finds the types of f's values, of those of its regions and of all storage, where `count` symbols
+ * are numbers; the values keep the types of the text. A buffer of which the text says no more than
+ * a bound gets the extents that follow from the operands of its only writer. Memory is the arena's.
+ * False after a diagnostic: operands do not fit each other. */
+bool glow_bound_make(GlowArena *arena, GlowFunction *f, const GlowBoundSymbol *symbols,
+                     uint32_t count, GlowBound *bound);
+/* The values change their types: those of the text become those of the numbers, or the other way
+ * round. */
+void glow_bound_swap(GlowBound *b);
+
+#endif

@@ -1,0 +1,204 @@
+/* See open.h. */
+#include "backend/cpu/open.h"
+
+#include <string.h>
+
+#include "analysis/access.h"
+#include "backend/cpu/bound.h"
+#include "backend/cpu/compile.h"
+
+enum { KEPT = 32 }; /* programs that nobody runs */
+
+/* A program for some extents. */
+typedef struct Program {
+  GlowEntry entry; /* the first member: who leaves a program has its entry */
+  GlowOpenProgram *open;
+  GlowArena *arena; /* of all of it */
+  int64_t *extents;
+  GlowBound bound;
+  uint32_t users;
+  struct Program *next;
+} Program;
+
+struct GlowOpenProgram {
+  const GlowEntry *entry;
+  Program *programs; /* the last that somebody asked for first */
+  GlowBound bound;   /* to the largest extents */
+};
+
+/* ---- Symbols --------------------------------------------------------------------------------- */
+
+typedef struct Symbols {
+  GlowArena *arena;
+  GLOW_VEC(GlowEntrySymbol) found;
+  bool unset; /* a type names a symbol that no input says */
+} Symbols;
+
+static bool knows(const Symbols *s, const GlowExtent *extent) {
+  for (uint32_t i = 0; i < s->found.count; i++)
+    if (s->found.data[i].extent == extent)
+      return true;
+  return false;
+}
+
+static void check_value(Symbols *s, const GlowValue *v) {
+  for (uint32_t a = 0; glow_type_is_tensor(v->type) && a < v->type->rank; a++)
+    if (v->type->dims[a].extent && !knows(s, v->type->dims[a].extent))
+      s->unset = true;
+}
+
+static bool check_node(GlowNode *n, void *symbols) {
+  for (uint32_t i = 0; i < n->nresults; i++)
+    check_value(symbols, &n->results[i]);
+  return true;
+}
+
+/* The symbols that the inputs of f say, none if they do not say all that f names. */
+static Symbols find_symbols(GlowArena *arena, GlowFunction *f) {
+  Symbols s = {.arena = arena};
+  GlowOuterValues outer = glow_function_outer_values(f, arena);
+  GlowAccesses accesses = glow_function_accesses(f, arena);
+  for (uint32_t i = 0; i < outer.count; i++) {
+    const GlowValue *v = outer.data[i];
+    const GlowAccess *access = &accesses.of[v->id];
+    if (glow_outer_class(v) != GLOW_PLACEHOLDER || !access->read || access->written)
+      continue;
+    for (uint32_t a = 0; glow_type_is_tensor(v->type) && a < v->type->rank; a++) {
+      GlowEntrySymbol symbol = {v->type->dims[a].extent, i, a};
+      if (symbol.extent && !knows(&s, symbol.extent))
+        glow_vec_push(arena, &s.found, symbol);
+    }
+  }
+  for (uint32_t i = 0; i < outer.count; i++)
+    check_value(&s, outer.data[i]);
+  glow_block_walk(f->body, check_node, &s);
+  return s;
+}
+
+/* ---- Types ----------------------------------------------------------------------------------- */
+
+static void swap_back(void *bound) { glow_bound_swap(bound); }
+
+/* Compiles an entry while the types of f are those of the numbers. */
+static bool compile_bound(GlowEntry *entry, GlowFunction *f, GlowArena *arena, GlowBound *bound,
+                          const GlowRunOptions *options, const GlowEntry *same) {
+  GlowDefer back;
+  glow_bound_swap(bound);
+  glow_defer_push(f->module->ctx, &back, swap_back, bound);
+  bool ok = glow_cpu_compile_entry(entry, f, arena, options, same);
+  glow_defer_pop(f->module->ctx, &back, true);
+  return ok;
+}
+
+static bool bind(GlowArena *arena, GlowFunction *f, const GlowEntry *entry, const int64_t *extents,
+                 GlowBound *bound) {
+  GlowBoundSymbol *symbols = GLOW_NEW_ARRAY(arena, GlowBoundSymbol, entry->nsymbols);
+  for (uint32_t i = 0; i < entry->nsymbols; i++) {
+    const GlowExtent *extent = entry->symbols[i].extent;
+    symbols[i] = (GlowBoundSymbol){extent, extents ? extents[i] : extent->most};
+  }
+  return glow_bound_make(arena, f, symbols, entry->nsymbols, bound);
+}
+
+void glow_cpu_swap_types(const GlowEntry *entry) {
+  GlowOpenProgram *open = ((const GlowCpuBackend *)entry->backend)->open;
+  if (open)
+    glow_bound_swap(entry == open->entry ? &open->bound : &((Program *)(uintptr_t)entry)->bound);
+}
+
+/* ---- Entries --------------------------------------------------------------------------------- */
+
+/* Callers see the types of the text. */
+static void declare_types(GlowEntry *entry, GlowFunction *f, GlowArena *arena) {
+  const GlowOuterValues outer = glow_function_outer_values(f, arena);
+  GlowExecValue *values = (GlowExecValue *)(uintptr_t)entry->values;
+  for (uint32_t i = 0; i < outer.count; i++)
+    values[i].type = outer.data[i]->type;
+}
+
+bool glow_cpu_compile_open(GlowEntry *entry, GlowFunction *f, const GlowRunOptions *options) {
+  GlowArena *arena = entry->executable->arena;
+  Symbols s = find_symbols(arena, f);
+  if (!s.found.count || s.unset)
+    return glow_cpu_compile_entry(entry, f, arena, options, NULL);
+  GlowOpenProgram *open = GLOW_NEW(arena, GlowOpenProgram);
+  open->entry = entry;
+  entry->symbols = s.found.data;
+  entry->nsymbols = s.found.count;
+  if (!bind(arena, f, entry, NULL, &open->bound) ||
+      !compile_bound(entry, f, arena, &open->bound, options, NULL))
+    return false;
+  ((GlowCpuBackend *)entry->backend)->open = open;
+  declare_types(entry, f, arena);
+  return true;
+}
+
+static void destroy(Program *p) {
+  if (p->entry.backend)
+    p->entry.engine->destroy(&p->entry);
+  glow_arena_destroy(p->arena);
+}
+
+static void destroy_fn(void *program) { destroy(program); }
+
+/* NULL after a diagnostic. */
+static Program *make(GlowOpenProgram *open, const int64_t *extents) {
+  const GlowEntry *entry = open->entry;
+  const GlowCpuBackend *b = entry->backend;
+  static const GlowRunOptions options = {.tier = GLOW_TIER_LIBRARY};
+  GlowContext *ctx = entry->executable->ctx;
+  GlowArena *arena = glow_arena_create(ctx);
+  Program *p = GLOW_NEW(arena, Program);
+  GlowDefer defer;
+  p->arena = arena;
+  p->open = open;
+  p->entry.executable = entry->executable;
+  p->extents = glow_arena_copy(arena, extents, entry->nsymbols * sizeof *extents);
+  glow_defer_push(ctx, &defer, destroy_fn, p);
+  bool ok = bind(arena, b->function, entry, extents, &p->bound) &&
+            compile_bound(&p->entry, b->function, arena, &p->bound, &options, entry);
+  glow_defer_pop(ctx, &defer, !ok);
+  if (!ok)
+    return NULL;
+  ((GlowCpuBackend *)p->entry.backend)->open = open;
+  return p;
+}
+
+/* Destroys programs that nobody runs, but for the last few. */
+static void tidy(GlowOpenProgram *open, uint32_t kept) {
+  uint32_t unused = 0;
+  for (Program **at = &open->programs; *at;) {
+    Program *p = *at;
+    if (p->users || unused++ < kept) {
+      at = &p->next;
+      continue;
+    }
+    *at = p->next;
+    destroy(p);
+  }
+}
+
+GlowEntry *glow_cpu_program_at(const GlowEntry *entry, const int64_t *extents) {
+  GlowOpenProgram *open = ((const GlowCpuBackend *)entry->backend)->open;
+  Program **at = &open->programs;
+  while (*at && memcmp((*at)->extents, extents, entry->nsymbols * sizeof *extents))
+    at = &(*at)->next;
+  Program *p = *at;
+  if (p)
+    *at = p->next;
+  else if (!(p = make(open, extents)))
+    return NULL;
+  p->users++;
+  p->next = open->programs;
+  open->programs = p;
+  tidy(open, KEPT);
+  return &p->entry;
+}
+
+void glow_cpu_leave_program(GlowEntry *at) { ((Program *)at)->users--; }
+
+void glow_cpu_forget_programs(GlowEntry *entry) {
+  GlowOpenProgram *open = ((const GlowCpuBackend *)entry->backend)->open;
+  if (open && open->entry == entry)
+    tidy(open, 0);
+}

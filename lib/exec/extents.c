@@ -1,0 +1,51 @@
+/* See extents.h. */
+#include "exec/extents.h"
+
+/* The first axis, in the order of the inputs, whose extent is `symbol`. */
+static int64_t first_extent(const GlowEntry *e, const GlowTensor *const *inputs,
+                            const GlowExtent *symbol, GlowStr *name) {
+  for (uint32_t i = 0;; i++)
+    for (uint32_t a = 0; inputs[i] && a < e->values[i].type->rank; a++)
+      if (e->values[i].type->dims[a].extent == symbol) {
+        *name = e->values[i].name;
+        return inputs[i]->type->dims[a].size;
+      }
+}
+
+typedef struct Agreement {
+  const GlowEntry *entry;
+  const GlowTensor *const *inputs;
+  bool ok;
+} Agreement;
+
+/* Compares extents that one symbol names; reports those that differ. */
+static void compare_extents(GlowContext *ctx, void *arg) {
+  Agreement *g = arg;
+  for (uint32_t i = 0; i < g->entry->nvalues; i++) {
+    const GlowExecValue *v = &g->entry->values[i];
+    for (uint32_t a = 0; g->inputs[i] && a < v->type->rank; a++) {
+      GlowStr other;
+      const GlowDim *d = &v->type->dims[a];
+      int64_t size = g->inputs[i]->type->dims[a].size;
+      int64_t first = d->extent ? first_extent(g->entry, g->inputs, d->extent, &other) : size;
+      if (first == size)
+        continue;
+      glow_error(ctx, v->loc, "input '%s' has extent %lld along axis %u, but $%s is %lld by '%s'",
+                 v->name, (long long)size, a, d->symbol, (long long)first, other);
+      g->ok = false;
+    }
+  }
+}
+
+bool glow_entry_has_ranges(const GlowEntry *e) {
+  for (uint32_t i = 0; i < e->nvalues; i++)
+    if (e->values[i].memory == GLOW_MEMORY_PORT && glow_type_has_symbols(e->values[i].type))
+      return true;
+  return false;
+}
+
+GlowStatus glow_entry_check_extents(const GlowEntry *e, const GlowTensor *const *inputs) {
+  Agreement g = {e, inputs, true};
+  GlowStatus status = glow_protect(e->executable->ctx, compare_extents, &g);
+  return status != GLOW_OK ? status : g.ok ? GLOW_OK : GLOW_BAD_INPUT;
+}
