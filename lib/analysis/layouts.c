@@ -29,7 +29,8 @@ static bool places(const GlowType *t, int64_t *extents, uint8_t *axes, uint32_t 
   *count = 0;
   for (uint32_t a = 0; a < rank; a++) {
     uint8_t axis = a < t->rank ? (uint8_t)a : t->layout->blocks[a - t->rank].axis;
-    if (a >= t->rank && dims[axis] % (int64_t)t->layout->blocks[a - t->rank].size)
+    if (a >= t->rank && (t->dims[axis].kind != GLOW_DIM_EXACT ||
+                         dims[axis] % (int64_t)t->layout->blocks[a - t->rank].size))
       return false;
     if (physical[a] == 1)
       continue;
@@ -47,7 +48,8 @@ bool glow_layouts_agree(const GlowType *a, const GlowType *b) {
   int64_t x[GLOW_MAX_RANK + 4], y[GLOW_MAX_RANK + 4];
   uint8_t x_axes[GLOW_MAX_RANK + 4], y_axes[GLOW_MAX_RANK + 4];
   uint32_t m, n;
-  if (!glow_type_is_static(a) || !glow_type_is_static(b) || !places(a, x, x_axes, &m) ||
+  bool open = !glow_type_is_static(a) || !glow_type_is_static(b);
+  if ((open && !glow_type_is_same_shape(a, b)) || !places(a, x, x_axes, &m) ||
       !places(b, y, y_axes, &n) || m != n)
     return false;
   return memcmp(x, y, m * sizeof *x) == 0 && memcmp(x_axes, y_axes, m) == 0;

@@ -13,7 +13,7 @@ static bool view(GlowIrgen *g, const GlowNode *n, GlowValue *x) {
 bool glow_irgen_reshape(GlowIrgen *g, const GlowNode *n) {
   GlowValue *x = glow_node_in(n, GLOW_RESHAPE_IN_X);
   const GlowType *t = n->results[0].type;
-  if (!glow_type_is_static(x->type) || !glow_type_is_static(t) || x->type->layout || t->layout)
+  if (!glow_type_same_elements(x->type, t) || x->type->layout || t->layout)
     return glow_irgen_default(g, n);
   return view(g, n, x);
 }
@@ -22,7 +22,7 @@ bool glow_irgen_reshape(GlowIrgen *g, const GlowNode *n) {
 bool glow_irgen_bit_cast(GlowIrgen *g, const GlowNode *n) {
   GlowValue *x = glow_node_in(n, GLOW_BIT_CAST_IN_X);
   const GlowType *t = n->results[0].type;
-  if (!glow_type_is_static(x->type) || !glow_type_is_static(t) ||
+  if (!glow_type_same_elements(x->type, t) ||
       (t->kind == GLOW_KIND_BOOL && x->type->kind != GLOW_KIND_BOOL))
     return glow_irgen_default(g, n);
   return view(g, n, x);

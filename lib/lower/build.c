@@ -51,18 +51,28 @@ GlowValue *glow_build_scalar(GlowBuilder *b, GlowKind kind, double v) {
   return n ? &n->results[0] : NULL;
 }
 
+bool glow_reshape_list(const GlowType *x, uint32_t rank, const GlowDim *dims, int64_t *shape,
+                       bool *allow_zero) {
+  uint32_t open = 0, kept = 0; /* axes of symbols that x has in the same place may be copied */
+  *allow_zero = false;
+  for (uint32_t i = 0; i < rank; i++) {
+    bool exact = dims[i].kind == GLOW_DIM_EXACT;
+    bool keeps = !exact && i < x->rank && glow_dim_is_same(dims[i], x->dims[i]);
+    shape[i] = exact ? dims[i].size : keeps ? 0 : -1;
+    kept += keeps;
+    open += !exact && !keeps;
+    *allow_zero |= exact && dims[i].size == 0;
+  }
+  for (uint32_t i = 0; i < rank && kept == 1 && !open; i++)
+    shape[i] = dims[i].kind == GLOW_DIM_EXACT ? shape[i] : -1;
+  return open <= 1 && !((open || kept) && *allow_zero);
+}
+
 GlowValue *glow_build_reshape(GlowBuilder *b, const GlowNode *n, GlowValue *x, uint32_t rank,
                               const GlowDim *dims) {
   int64_t shape[GLOW_MAX_RANK];
-  uint32_t open = 0;
-  GlowReshapeMembers members = {.allow_zero = false};
-  for (uint32_t i = 0; i < rank; i++) {
-    bool exact = dims[i].kind == GLOW_DIM_EXACT;
-    shape[i] = exact ? dims[i].size : -1;
-    open += !exact;
-    members.allow_zero |= exact && dims[i].size == 0;
-  }
-  if (open > 1 || (open && members.allow_zero))
+  GlowReshapeMembers members;
+  if (!glow_reshape_list(x->type, rank, dims, shape, &members.allow_zero))
     return NULL;
   GlowValue *to = glow_constant_ints(b->module, n, "shape", shape, rank);
   return glow_build2(b, GLOW_OP_RESHAPE, x, to, &members, NULL);

@@ -23,7 +23,12 @@ GlowValue *glow_constant_numbers(GlowModule *m, const GlowNode *n, const char *w
                                  const int64_t *values, uint32_t count);
 /* Splat() {value = v} : kind<>. */
 GlowValue *glow_build_scalar(GlowBuilder *b, GlowKind kind, double v);
-/* Reshape of x to `dims`; one extent may be open. NULL if more are, or a node is refused. */
+/* Sets `shape` to what Reshape must be told to turn an x into `dims`: axes of symbols that x has in
+ * the same place are copied, and one open extent besides may follow from the others. False if more
+ * are open. */
+bool glow_reshape_list(const GlowType *x, uint32_t rank, const GlowDim *dims, int64_t *shape,
+                       bool *allow_zero);
+/* Reshape of x to `dims`. NULL if there is no such list, or a node is refused. */
 GlowValue *glow_build_reshape(GlowBuilder *b, const GlowNode *n, GlowValue *x, uint32_t rank,
                               const GlowDim *dims);
 /* The extent of an axis of x as i64<>: a constant if it is known. NULL if a node is refused. */

@@ -290,6 +290,50 @@ bool glow_type_is_static(const GlowType *t) {
   return true;
 }
 
+bool glow_type_is_known(const GlowType *t) {
+  if (t->cls != GLOW_TYPE_TENSOR || t->unranked)
+    return false;
+  for (uint32_t i = 0; i < t->rank; i++)
+    if (t->dims[i].kind != GLOW_DIM_EXACT && !t->dims[i].extent)
+      return false;
+  return true;
+}
+
+bool glow_type_is_same_shape(const GlowType *a, const GlowType *b) {
+  bool same = glow_type_is_known(a) && glow_type_is_known(b) && a->rank == b->rank;
+  for (uint32_t i = 0; same && i < a->rank; i++)
+    same = glow_dim_equals(a->dims[i], b->dims[i]);
+  return same;
+}
+
+/* How often the symbol of d is an extent of t. */
+static uint32_t count_symbol(const GlowType *t, GlowDim d) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < t->rank; i++)
+    count += t->dims[i].extent == d.extent;
+  return count;
+}
+
+static int64_t number_of_exact(const GlowType *t) {
+  int64_t n = 1;
+  for (uint32_t i = 0; i < t->rank; i++)
+    if (t->dims[i].kind == GLOW_DIM_EXACT)
+      n *= t->dims[i].size;
+  return n;
+}
+
+bool glow_type_same_elements(const GlowType *a, const GlowType *b) {
+  if (!glow_type_is_known(a) || !glow_type_is_known(b) || number_of_exact(a) != number_of_exact(b))
+    return false;
+  for (uint32_t i = 0; i < a->rank; i++)
+    if (a->dims[i].extent && count_symbol(a, a->dims[i]) != count_symbol(b, a->dims[i]))
+      return false;
+  for (uint32_t i = 0; i < b->rank; i++)
+    if (b->dims[i].extent && !count_symbol(a, b->dims[i]))
+      return false;
+  return true;
+}
+
 bool glow_type_is_bounded(const GlowType *t) {
   if (t->cls == GLOW_TYPE_SEQ)
     return t->max_count >= 0 && glow_type_is_bounded(t->elem);

@@ -60,6 +60,9 @@ static inline GlowDim glow_dim_ranged(const GlowExtent *e) {
 static inline bool glow_dim_has_size(GlowDim d) {
   return d.kind == GLOW_DIM_EXACT || d.kind == GLOW_DIM_BOUND || d.extent;
 }
+static inline bool glow_dim_is_exact(GlowDim d, int64_t size) {
+  return d.kind == GLOW_DIM_EXACT && d.size == size;
+}
 /* Whether an extent of n is one that d allows. */
 bool glow_dim_allows(GlowDim d, int64_t n);
 /* Whether both say the same: one number, bound, symbol with its range, or nothing. */
@@ -153,10 +156,11 @@ uint32_t glow_layout_physical(const GlowLayout *layout, uint32_t rank, const int
  * logical extents. */
 int64_t glow_type_physical_index(const GlowType *t, int64_t i);
 
-/* Questions. "static": tensor, ranked, every extent exact. "bounded": every extent exact, bounded, or
- * a symbol with a range. */
+/* Questions. "static": tensor, ranked, every extent exact. "known": every extent exact, or a symbol
+ * with a range. "bounded": bounds may be among them. */
 static inline bool glow_type_is_tensor(const GlowType *t) { return t->cls == GLOW_TYPE_TENSOR; }
 bool glow_type_is_static(const GlowType *t);
+bool glow_type_is_known(const GlowType *t);
 bool glow_type_is_bounded(const GlowType *t);
 bool glow_type_has_symbols(const GlowType *t); /* anywhere inside; with ranges or without */
 bool glow_type_has_rangeless(const GlowType *t); /* symbols without a range */
@@ -165,6 +169,11 @@ bool glow_type_has_rangeless(const GlowType *t); /* symbols without a range */
  * is not bounded. */
 int64_t glow_type_elements(const GlowType *t);
 int64_t glow_type_bytes(const GlowType *t);
+
+/* Whether two known types have the same extents: numbers and symbols. False for others. */
+bool glow_type_is_same_shape(const GlowType *a, const GlowType *b);
+/* Whether two known types have as many elements, whatever the symbols are. False for others. */
+bool glow_type_same_elements(const GlowType *a, const GlowType *b);
 
 /* Whether a file has as many bytes of elements as a static type needs. False after a diagnostic. */
 bool glow_type_check_size(GlowContext *ctx, GlowLoc at, const GlowType *type, uint64_t bytes);

@@ -108,6 +108,14 @@ static void run_alloc(Program *p, const GlowNode *n) {
 
 static Buffer *buffer_of(Program *p, const GlowValue *v);
 
+/* The extent of the axis of `base` that has the symbol of d; a view names no others. */
+static int64_t symbol_size(const Buffer *base, GlowDim d) {
+  for (uint32_t a = 0; a < base->type->rank; a++)
+    if (base->type->dims[a].extent == d.extent)
+      return base->dims[a];
+  return d.size;
+}
+
 /* The address is not set here, but at each use (view_buffer): storage moves when it is written. */
 static bool run_view(Program *p, const GlowNode *n) {
   const GlowTensorviewMembers *m = n->members;
@@ -121,7 +129,9 @@ static bool run_view(Program *p, const GlowNode *n) {
     return false;
   bool same = base->type->rank == b->type->rank;
   for (uint32_t a = 0; a < b->type->rank; a++)
-    if (b->type->dims[a].kind != GLOW_DIM_EXACT)
+    if (b->type->dims[a].extent)
+      b->dims[a] = symbol_size(base, b->type->dims[a]);
+    else if (b->type->dims[a].kind != GLOW_DIM_EXACT)
       b->dims[a] = same ? base->dims[a] : b->type->dims[a].size;
   return true;
 }

@@ -8,9 +8,6 @@
 
 /* ---- Dims: results are as exact as can be proved --------------------------------------------- */
 
-static inline bool glow_dim_is_exact(GlowDim d, int64_t size) {
-  return d.kind == GLOW_DIM_EXACT && d.size == size;
-}
 /* Whether d has a largest extent, d.size, and may be smaller. */
 static inline bool glow_dim_is_open(GlowDim d) {
   return d.kind != GLOW_DIM_EXACT && glow_dim_has_size(d);

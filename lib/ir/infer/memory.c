@@ -52,6 +52,10 @@ bool glow_verify_tensorview(const GlowNode *n) {
   if (!glow_type_is_tensor(base) || !glow_type_is_tensor(view) || !has_elements_of(base, view))
     return glow_verify_error(n, "%s cannot be viewed as %s", glow_type_str(ctx, base),
                              glow_type_str(ctx, view));
+  if ((glow_type_has_symbols(base) || glow_type_has_symbols(view)) &&
+      (!glow_type_same_elements(base, view) || m->offset || m->strides.count))
+    return glow_verify_error(n, "a view of an open buffer has all its elements: %s is no view of %s",
+                             glow_type_str(ctx, view), glow_type_str(ctx, base));
   if (!glow_type_is_bounded(base) || !glow_type_is_bounded(view))
     return true;
   uint32_t rank = physical(view, extents), base_rank = physical(base, whole);

@@ -360,7 +360,7 @@ static bool check_pool(const GlowNode *n, const GlowConvolutionMembers *m) {
     return (!m->pool_strides.count && !m->pool_pads.count) ||
            glow_verify_error(n, "pool_strides and pool_pads need pool_kernels");
   const GlowType *map = glow_node_map(n);
-  if (!glow_type_is_static(map))
+  if (!glow_type_is_known(map))
     return glow_verify_error(n, "pools a map of type %s: its extents must be known",
                              glow_type_str(n->block->module->ctx, map));
   return check_padding(n, "pool_pads", m->pool_kernels, m->pool_pads, (GlowArray){0});

@@ -108,7 +108,7 @@ static uint32_t convolution_choices(const GlowIsa *isa, const GlowNode *n, GlowC
   const GlowType *x = glow_node_in(n, GLOW_CONVOLUTION_IN_X)->type;
   const GlowType *w = glow_node_in(n, GLOW_CONVOLUTION_IN_W)->type;
   const GlowType *y = glow_node_out(n, 0)->type;
-  if (!glow_type_is_static(x) || !glow_type_is_static(w) || !glow_type_is_static(y))
+  if (!glow_type_is_known(x) || !glow_type_is_static(w) || !glow_type_is_known(y))
     return stays_plain(why, "its extents are not known");
   if (glow_node_is_narrow(n))
     return narrow_choices(isa, n, choices, why);
@@ -186,7 +186,7 @@ static uint32_t dot_conv_choices(const GlowIsa *isa, const GlowNode *n, GlowChoi
 static uint32_t byte_map_choices(const GlowIsa *isa, const GlowNode *n, GlowChoice *choices) {
   const GlowType *x = glow_node_in(n, 0)->type;
   choices[0] = choices[1] = (GlowChoice){0};
-  if (!glow_type_is_static(x) || x->rank != 4)
+  if (!glow_type_is_known(x) || x->rank != 4 || x->dims[1].kind != GLOW_DIM_EXACT)
     return 0;
   int64_t channels = x->dims[1].size;
   if (channels < CHANNELS)
@@ -201,8 +201,8 @@ static uint32_t pool_choices(const GlowIsa *isa, const GlowNode *n, int order, G
   const GlowType *x = glow_node_in(n, 0)->type;
   bool argmax = n->nresults > 1 && n->results[1].uses;
   bool bytes = n->op == GLOW_OP_MAX_POOL && glow_kind_info[x->kind].bits == 8;
-  if (!glow_type_is_static(x) || x->rank != 4 || glow_type_elements(x) == 0 ||
-      order != GLOW_LAYOUT_NCHW || argmax ||
+  if (!glow_type_is_known(x) || x->rank != 4 || x->dims[1].kind != GLOW_DIM_EXACT ||
+      glow_type_elements(x) == 0 || order != GLOW_LAYOUT_NCHW || argmax ||
       !(bytes || (x->kind == GLOW_KIND_FLOAT && !x->quantized)))
     return stays_plain(why, "it has not two spatial axes of float, or of bytes for maxima, in the "
                             "order NCHW, or an Argmax");
@@ -240,8 +240,8 @@ static uint32_t channel_choices(GlowContext *ctx, const GlowNode *n, GlowChoice 
     int64_t a = glow_tensor_get_int(axes, i);
     mask |= 1u << (a < 0 ? a + x->rank : a);
   }
-  if (!glow_type_is_static(x) || x->rank != 4 || x->kind != GLOW_KIND_FLOAT || x->quantized ||
-      x->dims[1].size % CHANNELS || !glow_type_elements(x) || mask != ALL_BUT_CHANNELS)
+  if (!glow_type_is_known(x) || x->rank != 4 || x->kind != GLOW_KIND_FLOAT || x->quantized ||
+      x->dims[1].kind != GLOW_DIM_EXACT || x->dims[1].size % CHANNELS || !glow_type_elements(x) || mask != ALL_BUT_CHANNELS)
     return 0;
   choices[0] = choices[1] = (GlowChoice){0};
   choices[0].in[0] = blocks(ctx);

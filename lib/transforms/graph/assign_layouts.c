@@ -74,7 +74,8 @@ static bool plan_choice(Assign *a, GlowNode *n, Plan *p, const GlowChoice *choic
 /* ---- What joins a blocked stretch ------------------------------------------------------------ */
 
 static bool is_blockable(const GlowType *t) {
-  return glow_type_is_static(t) && t->rank == 4 && !t->quantized && glow_type_elements(t) > 0;
+  return glow_type_is_known(t) && t->rank == 4 && t->dims[1].kind == GLOW_DIM_EXACT &&
+         !t->quantized && glow_type_elements(t) > 0;
 }
 
 /* Whether a value of type t cannot stay plain beside blocked values of four axes. It can if it does
@@ -95,7 +96,7 @@ static bool joins(const Assign *a, const GlowNode *n, uint32_t count) {
     GlowValue *v = glow_node_in(n, i);
     if (!v)
       continue;
-    if (!glow_type_is_static(v->type) || v->type->rank > 4 || v->type->quantized)
+    if (!glow_type_is_known(v->type) || v->type->rank > 4 || v->type->quantized)
       return false;
     if (is_blocked(a, v))
       blocked += glow_type_elements(v->type);
@@ -136,7 +137,7 @@ static const GlowLayout *channels_layout(const GlowValue *v) {
   const GlowNode *relayout = glow_value_def(v, GLOW_OP_RELAYOUT);
   const GlowType *t = relayout ? glow_node_in(relayout, 0)->type : v->type;
   const GlowLayout *l = t->layout;
-  bool one = l && glow_type_is_static(t) && t->rank == 4 && l->nblocks == 1 &&
+  bool one = l && glow_type_is_known(t) && t->rank == 4 && l->nblocks == 1 &&
              l->blocks[0].axis == 1 && l->blocks[0].size == t->dims[1].size;
   return one ? l : NULL;
 }
@@ -144,7 +145,7 @@ static const GlowLayout *channels_layout(const GlowValue *v) {
 /* Whether v has one number, or one for each channel. */
 static bool is_small(const GlowValue *v) {
   const GlowType *t = v->type;
-  return glow_type_is_static(t) && !t->layout && t->rank <= 3 &&
+  return glow_type_is_known(t) && !t->layout && t->rank <= 3 &&
          (t->rank < 2 || t->dims[t->rank - 1].size * t->dims[t->rank - 2].size == 1) &&
          (t->rank != 1 || t->dims[0].size == 1);
 }
@@ -153,7 +154,7 @@ static bool is_small(const GlowValue *v) {
 static bool plan_channels(Assign *a, GlowNode *n, Plan *p) {
   const GlowLayout *l = NULL;
   uint32_t nins = glow_node_nins(n);
-  if (n->nresults != 1 || !glow_type_is_static(n->results[0].type) || n->results[0].type->rank != 4)
+  if (n->nresults != 1 || !glow_type_is_known(n->results[0].type) || n->results[0].type->rank != 4)
     return false;
   for (uint32_t i = 0; i < nins; i++) {
     const GlowValue *v = p->ins[i];

@@ -13,7 +13,7 @@
 
 static GlowValue *if_same_type(const GlowNode *n) {
   GlowValue *x = glow_node_in(n, 0);
-  return x->type == n->results[0].type && glow_type_is_static(x->type) ? x : NULL;
+  return x->type == n->results[0].type && glow_type_is_known(x->type) ? x : NULL;
 }
 
 static GlowValue *same_shape(GlowPassRun *run, GlowNode *n) {
@@ -82,8 +82,8 @@ static GlowValue *reduce_nothing(GlowPassRun *run, GlowNode *n) {
   (void)run;
   GlowValue *x = glow_node_in(n, 0);
   const GlowType *t = n->results[0].type;
-  if (!glow_type_is_static(x->type) || !glow_type_is_static(t) || x->type->layout || t->layout ||
-      glow_type_elements(x->type) != glow_type_elements(t) || glow_type_elements(t) == 0)
+  if (!glow_type_same_elements(x->type, t) || x->type->layout || t->layout ||
+      glow_type_elements(t) == 0)
     return NULL;
   if (x->type == t)
     return x;

@@ -19,11 +19,14 @@ typedef struct Flatten {
 
 /* Whether the Reshape from t to `flat` keeps all axes but the last ones, which it joins to one. */
 static bool joins_last(const GlowType *t, const GlowType *flat) {
-  if (!glow_type_is_static(t) || !glow_type_is_static(flat) || t->layout || flat->rank < 2 ||
+  if (!glow_type_is_known(t) || !glow_type_is_known(flat) || t->layout || flat->rank < 2 ||
       t->rank <= flat->rank)
     return false;
   for (uint32_t k = 0; k + 1 < flat->rank; k++)
-    if (t->dims[k].size != flat->dims[k].size)
+    if (!glow_dim_equals(t->dims[k], flat->dims[k]))
+      return false;
+  for (uint32_t k = flat->rank - 1; k < t->rank; k++)
+    if (t->dims[k].kind != GLOW_DIM_EXACT)
       return false;
   return glow_type_elements(t) > 0;
 }
@@ -37,7 +40,7 @@ static bool find(const GlowNode *n, const GlowValue *v, Flatten *f) {
   f->x = glow_node_in(transpose, 0);
   f->t = transpose->results[0].type;
   f->first = v->type->rank - 1;
-  if (!joins_last(f->t, v->type) || perm.count != f->t->rank || !glow_type_is_static(f->x->type))
+  if (!joins_last(f->t, v->type) || perm.count != f->t->rank || !glow_type_is_known(f->x->type))
     return false;
   f->perm = perm.data;
   for (uint32_t k = 0; k < f->first; k++)

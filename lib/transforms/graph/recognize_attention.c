@@ -110,14 +110,17 @@ static GlowValue *as_rank_4(GlowBuilder *b, const GlowNode *n, GlowValue *x) {
 
 /* Whether q, k' and v are tensors of one batch and one set of heads. */
 static bool fit_together(const GlowType *q, const GlowType *k, const GlowType *v) {
-  if (!glow_type_is_static(q) || !glow_type_is_static(k) || !glow_type_is_static(v) ||
+  if (!glow_type_is_known(q) || !glow_type_is_known(k) || !glow_type_is_known(v) ||
       (q->rank != 3 && q->rank != 4) || k->rank != q->rank || v->rank != q->rank ||
       k->kind != q->kind || v->kind != q->kind || !glow_kind_is_float(q->kind))
     return false;
   for (uint32_t i = 0; i + 2 < q->rank; i++)
-    if (q->dims[i].size != k->dims[i].size || q->dims[i].size != v->dims[i].size)
+    if (!glow_dim_equals(q->dims[i], k->dims[i]) || !glow_dim_equals(q->dims[i], v->dims[i]))
       return false;
-  return q->dims[q->rank - 1].size > 0 && k->dims[q->rank - 1].size == v->dims[q->rank - 2].size;
+  return q->dims[q->rank - 1].kind == GLOW_DIM_EXACT && q->dims[q->rank - 1].size > 0 &&
+         v->dims[q->rank - 1].kind == GLOW_DIM_EXACT &&
+         glow_dim_equals(k->dims[q->rank - 1], v->dims[q->rank - 2]) &&
+         (q->rank == 4 || q->dims[0].kind == GLOW_DIM_EXACT);
 }
 
 /* Whether a mask that is added broadcasts to the scores and has their kind. */
@@ -125,12 +128,13 @@ static bool fits_scores(const GlowValue *mask, const GlowType *scores) {
   const GlowType *t = mask ? mask->type : NULL;
   if (!t)
     return true;
-  if (!glow_type_is_static(t) || t->rank > scores->rank ||
+  if (!glow_type_is_known(t) || t->rank > scores->rank ||
       (t->kind != scores->kind && t->kind != GLOW_KIND_BOOL))
     return false;
   for (uint32_t i = 0; i < t->rank; i++) {
-    int64_t size = t->dims[i].size, all = scores->dims[i + scores->rank - t->rank].size;
-    if (size != all && (size != 1 || i + 1 == t->rank)) /* a short last axis hides keys */
+    bool all = glow_dim_equals(t->dims[i], scores->dims[i + scores->rank - t->rank]);
+    if (!all && (!glow_dim_is_exact(t->dims[i], 1) ||
+                 i + 1 == t->rank)) /* a short last axis hides keys */
       return false;
   }
   return true;

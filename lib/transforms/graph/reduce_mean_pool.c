@@ -58,16 +58,18 @@ static bool pays(const GlowTarget *t, const GlowValue *x, int64_t axis) {
          x->type->dims[2].size * x->type->dims[3].size <= MOST_ELEMENTS && comes_in_blocks(t, x);
 }
 
+static bool fits_window(GlowDim d) { return d.kind == GLOW_DIM_EXACT && d.size <= INT32_MAX; }
+
 static GlowValue *to_pool(GlowPassRun *run, GlowNode *n) {
   GlowValue *x = glow_node_in(n, GLOW_REDUCE_MEAN_IN_X);
   const GlowType *from = x->type, *to = n->results[0].type;
-  if (!glow_type_is_static(from) || !glow_type_is_static(to) || from->rank != 4 || from->layout ||
+  if (!glow_type_is_known(from) || !glow_type_is_known(to) || from->rank != 4 || from->layout ||
       !glow_kind_is_float(from->kind) || glow_type_elements(from) == 0)
     return NULL;
   int64_t axis = first_axis(run, n, 4);
   if (axis >= 0 && !glow_pass_option(run, "all") && !pays(glow_target_asked(run->module), x, axis))
     return NULL;
-  if (axis < 0 || from->dims[axis].size > INT32_MAX || from->dims[axis + 1].size > INT32_MAX)
+  if (axis < 0 || !fits_window(from->dims[axis]) || !fits_window(from->dims[axis + 1]))
     return NULL;
   uint32_t kernels[] = {(uint32_t)from->dims[axis].size, (uint32_t)from->dims[axis + 1].size};
   GlowAveragePoolMembers members = {.layout = axis == 1 ? GLOW_LAYOUT_NHWC : GLOW_LAYOUT_NCHW,

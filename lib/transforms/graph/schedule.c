@@ -42,7 +42,7 @@ static GlowValue *viewed(const GlowNode *n) {
     return NULL;
   GlowValue *x = glow_node_in(n, 0);
   const GlowType *from = x->type, *to = n->results[0].type;
-  bool dense = glow_type_is_static(from) && glow_type_is_static(to) && !from->layout && !to->layout;
+  bool dense = glow_type_same_elements(from, to) && !from->layout && !to->layout;
   return from == to || (n->op == GLOW_OP_RESHAPE && dense) ? x : NULL;
 }
 

@@ -1,11 +1,12 @@
 /* Reshape and Identity that change nothing.
  *
  *   Identity(x)                      -> x
- *   Reshape(x), same static type     -> x
- *   Reshape(Reshape(x)), static      -> Reshape(x)
+ *   Reshape(x), same known type      -> x
+ *   Reshape(Reshape(x)), known       -> Reshape(x)
  *
- * A Reshape to a static type by a computed shape gets a constant shape, so that the nodes that
+ * A Reshape to a known type by a computed shape gets a constant shape, so that the nodes that
  * compute the shape can be deleted. */
+#include "lower/lower.h"
 #include "pass/pass.h"
 #include "transforms/transforms.h"
 
@@ -28,21 +29,16 @@ static GlowValue *source(const GlowNode *n) {
   return x;
 }
 
-/* Makes the shape operand a constant list of the static result's extents. */
-static void make_shape_constant(GlowPassRun *run, GlowNode *n) {
+/* Makes the shape operand this list of the result's extents. */
+static void make_shape_constant(GlowPassRun *run, GlowNode *n, const int64_t *shape,
+                                bool allow_zero) {
   const GlowType *t = n->results[0].type;
-  int64_t shape[GLOW_MAX_RANK];
-  bool zero = false;
-  for (uint32_t i = 0; i < t->rank; i++) {
-    shape[i] = t->dims[i].size;
-    zero |= shape[i] == 0;
-  }
   GlowNode *def = NULL;
   GlowValue *old = glow_node_in(n, GLOW_RESHAPE_IN_SHAPE);
   if (old->kind == GLOW_VALUE_RESULT)
     def = old->def.node;
   GlowReshapeMembers *members = n->members;
-  members->allow_zero = zero;
+  members->allow_zero = allow_zero;
   glow_use_set(&n->operands[GLOW_RESHAPE_IN_SHAPE],
                glow_constant_ints(run->module, n, "shape", shape, t->rank));
   if (def)
@@ -53,16 +49,20 @@ static bool simplify(GlowNode *n, void *arg) {
   GlowPassRun *run = arg;
   if (n->op == GLOW_OP_IDENTITY)
     return replace(run, n, glow_node_in(n, 0), "dropped Identity");
-  if (n->op != GLOW_OP_RESHAPE || !glow_type_is_static(n->results[0].type))
+  if (n->op != GLOW_OP_RESHAPE || !glow_type_is_known(n->results[0].type))
     return true;
   GlowValue *direct = glow_node_in(n, GLOW_RESHAPE_IN_X), *x = source(n);
   if (x->type == n->results[0].type)
     return replace(run, n, x, "dropped a Reshape to the same shape");
   bool constant = glow_node_in(n, GLOW_RESHAPE_IN_SHAPE)->kind == GLOW_VALUE_STORAGE;
-  if (x == direct && constant)
+  const GlowType *t = n->results[0].type;
+  int64_t shape[GLOW_MAX_RANK];
+  bool allow_zero;
+  if ((x == direct && constant) ||
+      !glow_reshape_list(x->type, t->rank, t->dims, shape, &allow_zero))
     return true;
   glow_pass_changed(run, n, "%s", x == direct ? "made the shape constant" : "merged two Reshapes");
-  make_shape_constant(run, n);
+  make_shape_constant(run, n, shape, allow_zero);
   if (x != direct) {
     GlowNode *inner = direct->def.node;
     glow_use_set(&n->operands[GLOW_RESHAPE_IN_X], x);

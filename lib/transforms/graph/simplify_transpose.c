@@ -36,10 +36,10 @@ static bool is_identity(const Perm *p) {
 /* Whether all axes but those of extent 1 keep their order: such a Transpose moves no data. */
 static bool moves_nothing(const Perm *p, const GlowType *x) {
   int64_t last = -1;
-  if (!glow_type_is_static(x))
+  if (!glow_type_is_known(x))
     return false;
   for (uint32_t i = 0; i < p->rank; i++) {
-    if (x->dims[p->axis[i]].size == 1)
+    if (glow_dim_is_exact(x->dims[p->axis[i]], 1))
       continue;
     if ((int64_t)p->axis[i] < last)
       return false;

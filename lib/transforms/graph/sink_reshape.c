@@ -24,7 +24,7 @@ static bool broadcasts_alike(const GlowType *v, const GlowType *t, const GlowTyp
   if (v->rank > t->rank || v->rank > from->rank)
     return false;
   for (uint32_t i = 1; i <= v->rank; i++)
-    if (t->dims[t->rank - i].size != from->dims[from->rank - i].size)
+    if (!glow_dim_equals(t->dims[t->rank - i], from->dims[from->rank - i]))
       return false;
   return true;
 }
@@ -36,13 +36,13 @@ static const GlowType *common_source(const GlowNode *n) {
     const GlowValue *v = glow_node_in(n, i);
     if (!v)
       continue;
-    if (!glow_type_is_static(v->type) || v->type->layout)
+    if (!glow_type_is_known(v->type) || v->type->layout)
       return NULL;
     const GlowNode *reshape = glow_match(v, GLOW_OP_RESHAPE, n);
     const GlowType *x = reshape ? glow_node_in(reshape, 0)->type : NULL;
     if (!reshape || !same_dims(v->type, t))
       continue;
-    if (!glow_type_is_static(x) || x->layout || !glow_value_has_one_use(v) ||
+    if (!glow_type_is_known(x) || x->layout || !glow_value_has_one_use(v) ||
         (from && !same_dims(from, x)))
       return NULL;
     from = x;
@@ -56,17 +56,17 @@ static bool dims_above(const GlowType *c, const GlowType *t, const GlowType *fro
   uint32_t k = 0;
   for (uint32_t i = 0; i < from->rank; i++) {
     dims[i] = GLOW_EXACT(1);
-    if (from->dims[i].size == 1)
+    if (glow_dim_is_exact(from->dims[i], 1))
       continue;
-    while (k < t->rank && t->dims[k].size == 1)
+    while (k < t->rank && glow_dim_is_exact(t->dims[k], 1))
       k++;
-    if (k == t->rank || t->dims[k].size != from->dims[i].size)
+    if (k == t->rank || !glow_dim_equals(t->dims[k], from->dims[i]))
       return false;
     if (k + c->rank >= t->rank)
       dims[i] = c->dims[k + c->rank - t->rank];
     k++;
   }
-  while (k < t->rank && t->dims[k].size == 1)
+  while (k < t->rank && glow_dim_is_exact(t->dims[k], 1))
     k++;
   return k == t->rank && c->rank <= t->rank;
 }
@@ -91,7 +91,7 @@ static GlowValue *operand_above(GlowNode *n, uint32_t i, const GlowType *from) {
 static bool sink(GlowNode *n, void *arg) {
   GlowPassRun *run = arg;
   const GlowType *t = n->results[0].type, *from;
-  if (!is_elementwise(n) || !glow_type_is_static(t) || t->layout ||
+  if (!is_elementwise(n) || !glow_type_is_known(t) || t->layout ||
       !glow_op_moves(GLOW_OP_RESHAPE, t) || !(from = common_source(n)))
     return true;
   GlowValue **ins = GLOW_NEW_ARRAY(run->arena, GlowValue *, n->noperands);

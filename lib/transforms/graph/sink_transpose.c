@@ -21,7 +21,7 @@ static bool read_perm(const GlowNode *n, Perm *p) {
   const GlowTransposeMembers *m = n->members;
   const GlowType *t = n->results[0].type;
   p->rank = t->rank;
-  if (!glow_type_is_static(t) || t->layout)
+  if (!glow_type_is_known(t) || t->layout)
     return false;
   for (uint32_t i = 0; i < t->rank; i++)
     p->axis[i] = m->perm.count ? glow_array_at(m->perm, uint32_t, i) : t->rank - 1 - i;
@@ -114,14 +114,14 @@ static OperandKind classify(const GlowNode *n, const GlowValue *v, const Perm *p
 static GlowValue *sink_operands(GlowPassRun *run, GlowNode *n, const Perm *p, const void *members,
                                 bool broadcasts) {
   const GlowType *t = n->results[0].type;
-  if (!glow_type_is_static(t) || t->rank != p->rank || t->layout ||
+  if (!glow_type_is_known(t) || t->rank != p->rank || t->layout ||
       !glow_op_moves(GLOW_OP_TRANSPOSE, t))
     return NULL;
   for (uint32_t i = 0; i < n->noperands; i++) {
     const GlowValue *v = glow_node_in(n, i);
     OperandKind kind = classify(n, v, p, broadcasts);
     if (kind == REFUSE ||
-        (kind == STRIP && broadcasts && glow_type_elements(v->type) != glow_type_elements(t)))
+        (kind == STRIP && broadcasts && !glow_type_same_elements(v->type, t)))
       return NULL;
   }
   GlowBuilder b = glow_builder_before(n);

@@ -13,7 +13,8 @@
 typedef struct Window {
   const GlowConvolutionMembers *members;
   uint32_t spatial, first; /* axes: how many, where in X, W and Y */
-  int64_t in[GLOW_MAX_RANK], out[GLOW_MAX_RANK], taps[GLOW_MAX_RANK];
+  int64_t in[GLOW_MAX_RANK], taps[GLOW_MAX_RANK];
+  int64_t out[GLOW_MAX_RANK]; /* 1; -1: more, or it is open */
   uint32_t stride[GLOW_MAX_RANK], dilation[GLOW_MAX_RANK];
   uint32_t begin[GLOW_MAX_RANK], end[GLOW_MAX_RANK]; /* padding */
 } Window;
@@ -26,14 +27,15 @@ static bool read_window(const GlowNode *n, Window *w) {
   const GlowConvolutionMembers *m = n->members;
   const GlowType *x = glow_node_in(n, GLOW_CONVOLUTION_IN_X)->type, *y = n->results[0].type;
   const GlowType *filter = glow_node_in(n, GLOW_CONVOLUTION_IN_W)->type;
-  if (!glow_type_is_static(x) || !glow_type_is_static(y) || !glow_type_is_static(filter) ||
+  if (!glow_type_is_known(x) || !glow_type_is_known(y) || !glow_type_is_static(filter) ||
       m->strategy != GLOW_CONV_STRATEGY_DIRECT)
     return false;
   bool last = m->layout == GLOW_LAYOUT_NHWC;
   *w = (Window){.members = m, .spatial = x->rank - 2, .first = last ? 1 : 2};
   for (uint32_t i = 0; i < w->spatial; i++) {
     w->in[i] = x->dims[w->first + i].size;
-    w->out[i] = y->dims[w->first + i].size;
+    bool exact = x->dims[w->first + i].kind == GLOW_DIM_EXACT;
+    w->out[i] = exact && glow_dim_is_exact(y->dims[w->first + i], 1) ? 1 : -1;
     w->taps[i] = filter->dims[w->first + i].size;
     w->stride[i] = entry(m->strides, i, 1);
     w->dilation[i] = entry(m->dilations, i, 1);

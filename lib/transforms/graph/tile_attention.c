@@ -24,7 +24,7 @@ static bool is_used(const GlowNode *n, uint32_t i) {
 
 static bool is_of(const GlowValue *v, GlowKind kind) {
   const GlowType *t = v->type;
-  return t->kind == kind && glow_type_is_static(t) && !t->quantized && !t->layout;
+  return t->kind == kind && glow_type_is_known(t) && !t->quantized && !t->layout;
 }
 
 static bool has_plain_members(const GlowAttentionMembers *m) {
@@ -46,6 +46,8 @@ static bool is_plain(const GlowNode *n, int64_t *keys) {
         (i > GLOW_ATTENTION_IN_MASK ||
          !(is_of(v, GLOW_KIND_FLOAT) || (i == GLOW_ATTENTION_IN_MASK && is_of(v, GLOW_KIND_BOOL)))))
       return false;
+    if (i < GLOW_ATTENTION_IN_MASK && v->type->dims[v->type->rank - 1].kind != GLOW_DIM_EXACT)
+      return false;
   }
   for (uint32_t i = 1; i < n->nresults; i++)
     if (is_used(n, i))
@@ -53,12 +55,14 @@ static bool is_plain(const GlowNode *n, int64_t *keys) {
   const GlowType *q = glow_node_in(n, GLOW_ATTENTION_IN_Q)->type;
   const GlowType *k = glow_node_in(n, GLOW_ATTENTION_IN_K)->type;
   const GlowValue *mask = glow_node_in(n, GLOW_ATTENTION_IN_MASK);
-  *keys = k->dims[k->rank - 2].size;
-  int64_t columns = mask && mask->type->rank ? mask->type->dims[mask->type->rank - 1].size : *keys;
-  int64_t queries = q->dims[q->rank - 2].size;
-  return has_plain_members(n->members) && *keys >= LEAST && queries >= LEAST &&
-         q->dims[q->rank - 1].size > 0 && (columns == *keys || columns == 1) &&
-         (!hides(n->members) || queries <= MOST / *keys);
+  const GlowDim keys_dim = k->dims[k->rank - 2], queries = q->dims[q->rank - 2];
+  GlowDim columns = mask && mask->type->rank ? mask->type->dims[mask->type->rank - 1] : keys_dim;
+  bool exact = keys_dim.kind == GLOW_DIM_EXACT && queries.kind == GLOW_DIM_EXACT;
+  *keys = keys_dim.size;
+  return has_plain_members(n->members) && *keys >= LEAST && queries.size >= LEAST &&
+         q->dims[q->rank - 1].size > 0 &&
+         (glow_dim_equals(columns, keys_dim) || glow_dim_is_exact(columns, 1)) &&
+         (!hides(n->members) || (exact && queries.size <= MOST / *keys));
 }
 
 /* ---- Masks ----------------------------------------------------------------------------------- */

@@ -70,7 +70,7 @@ static const char *obstacle(const GlowNode *n) {
     return "its layout is not NCHW";
   if (x->kind != GLOW_KIND_FLOAT)
     return "it is not of float";
-  if (!glow_type_is_static(x) || !glow_type_is_static(y))
+  if (!glow_type_is_known(x) || !glow_type_is_known(y))
     return "its extents are not known";
   if (x->layout || y->layout)
     return "its layouts are assigned already";

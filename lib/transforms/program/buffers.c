@@ -134,7 +134,7 @@ uint32_t glow_scalar_steps(const GlowNode *n) {
 /* Whether one loop visits the elements of an operand beside those of the result: it has them in the
  * same layout, or, if it is an input, broadcasts. A limit of Clip may have more axes. */
 static bool goes_along(const GlowType *t, const GlowType *out, bool input) {
-  if (!glow_type_is_static(t) || t->rank > out->rank)
+  if (!glow_type_is_known(t) || t->rank > out->rank)
     return false;
   bool same = t->rank == out->rank && !memcmp(t->dims, out->dims, t->rank * sizeof *t->dims);
   return same ? t->layout == out->layout : input && (!t->layout || out->layout);

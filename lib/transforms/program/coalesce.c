@@ -182,7 +182,7 @@ bool glow_copy_merge(GlowPassRun *run, GlowNode *copy) {
   m.alloc = glow_buffer_dense_base(from);
   if (copy->pred.value || !glow_buffer_is_plain_alloc(m.alloc) ||
       m.alloc->def.node->block != copy->block || from->type != m.to->type ||
-      !glow_type_is_static(m.to->type) || !glow_type_is_static(m.alloc->type) ||
+      !glow_type_is_known(m.to->type) || !glow_type_is_known(m.alloc->type) ||
       (m.alloc != from && (m.to->type->layout || m.alloc->type->layout)) ||
       (glow_value_is_strided(m.to) && !takes_strides(m.alloc, m.to)) ||
       glow_buffer_base(m.to) == m.alloc || !find_uses(run->arena, &m) || !is_free(&m))

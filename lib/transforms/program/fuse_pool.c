@@ -12,9 +12,9 @@
 #include "target/target.h"
 #include "transforms/programs.h"
 
-static bool all_static(const GlowNode *n) {
+static bool all_known(const GlowNode *n) {
   for (uint32_t i = 0; i < n->noperands; i++)
-    if (n->operands[i].value && !glow_type_is_static(n->operands[i].value->type))
+    if (n->operands[i].value && !glow_type_is_known(n->operands[i].value->type))
       return false;
   return true;
 }
@@ -30,7 +30,7 @@ static const char *obstacle(const GlowNode *n, GlowNode **c) {
   if (!*c || (*c)->op != GLOW_OP_CONVOLUTION || glow_node_pool(*c, &pool))
     return "no convolution computes what it alone reads";
   const GlowConvolutionMembers *conv = (*c)->members;
-  if (conv->layout != m->layout || !all_static(*c))
+  if (conv->layout != m->layout || !all_known(*c))
     return "the order of its axes is another, or extents are not known";
   const char *why = NULL;
   return glow_target_fuses(glow_target_asked(n->block->module), *c, n, &why) ? NULL : why;

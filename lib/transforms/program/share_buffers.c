@@ -59,7 +59,7 @@ static bool all_inplace(const GlowNode *n, uint32_t out, const GlowValue *base) 
 static bool can_share(GlowArena *arena, const GlowNode *n, uint32_t out, GlowValue *in) {
   GlowValue *to = n->operands[out].value, *base = glow_buffer_base(in);
   if (!to || !is_local_alloc(to, n) || !is_local_alloc(base, n) || to == base ||
-      in->type != to->type || !glow_type_is_static(to->type) || !all_inplace(n, out, base))
+      in->type != to->type || !glow_type_is_known(to->type) || !all_inplace(n, out, base))
     return false;
   if (glow_buffer_dense_base(in) != base)
     return false;

@@ -70,7 +70,7 @@ static void shrink_block(GlowPassRun *run, GlowBlock *b, Step step) {
       hoist_end(run, n);
     else if ((n->op == GLOW_OP_ALLOC && step == SINK_ALLOCS) ||
              (n->op == GLOW_OP_TENSORVIEW && step == SINK_VIEWS &&
-              glow_type_is_static(n->results[0].type)))
+              glow_type_is_known(n->results[0].type)))
       sink(run, n);
   }
 }
