@@ -23,20 +23,20 @@ enum {
 struct GlowExecution {
   GlowFault fault; /* of the last run. The first member: callbacks get nothing but its address */
   GlowEntry *entry;
-  GlowEntry *now; /* whose program is walked: of the same program of the text, but for the extents
-                     of the last run; entry itself if that names no symbols */
+  GlowEntry *now;   /* whose program is walked: of the same program of the text, but for the extents
+                       of the last run; entry itself if that names no symbols */
   int64_t *extents; /* of entry->symbols in the last run */
   GlowRunContext context;
   int64_t arena, bytes; /* of the program's arena with scratch memory; of all its memory */
   void *memory;         /* of all that follows and of the arena; NULL: it is the caller's */
   uint8_t *divided;     /* the part of it that each program divides for itself, and its bytes */
   int64_t room;
-  void *larger; /* `divided`, if a program needed more than `memory` has; or NULL */
-  void *extra;          /* of the setup's size, at first zeros */
-  void **storage;       /* what the program gets: the memory of each value */
-  void **own;           /* memory for each port that the program touches; NULL: there is none */
-  void **places; /* memory of the caller, aligned to 64 bytes, where the next run writes a port;
-                    NULL: its own */
+  void *larger;   /* `divided`, if a program needed more than `memory` has; or NULL */
+  void *extra;    /* of the setup's size, at first zeros */
+  void **storage; /* what the program gets: the memory of each value */
+  void **own;     /* memory for each port that the program touches; NULL: there is none */
+  void **places;  /* memory of the caller, aligned to 64 bytes, where the next run writes a port;
+                     NULL: its own */
   GlowTensor *tensors;  /* what storage[i] is the data of, with the type that it has now */
   bool profiled;        /* somebody asked for a profile */
   GlowProfile *profile; /* of the last run; of engine->run, the engine's. NULL: nobody asked */

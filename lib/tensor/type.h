@@ -1,10 +1,9 @@
 /* Types: immutable, interned in the context (equal types have equal pointers).
  *
- *   float<8 x ..24 x $N x ?>          tensor: exact, at most, symbol (with a range or without), unknown
- *   float<*>                          tensor of unknown rank
- *   i8[S:0.041 O:-128]<1 x 112>       quantized
- *   float<8 x 64 x 56 x 56 | NCHW16c> with a physical layout
- *   seq<float<?>, 16>  opt<i64<>>     sequence (at most 16 elements), optional */
+ *   float<8 x ..24 x $N x ?>          tensor: exact, at most, symbol (with a range or without),
+ * unknown float<*>                          tensor of unknown rank i8[S:0.041 O:-128]<1 x 112>
+ * quantized float<8 x 64 x 56 x 56 | NCHW16c> with a physical layout seq<float<?>, 16>  opt<i64<>>
+ * sequence (at most 16 elements), optional */
 #ifndef GLOW_TENSOR_TYPE_H
 #define GLOW_TENSOR_TYPE_H
 
@@ -21,8 +20,8 @@ typedef enum GlowDimKind {
   GLOW_DIM_UNKNOWN
 } GlowDimKind;
 
-/* The range of a symbol: least, least + step, and so on up to most, which is one of them. Interned in
- * the context: equal ones have equal pointers. */
+/* The range of a symbol: least, least + step, and so on up to most, which is one of them. Interned
+ * in the context: equal ones have equal pointers. */
 typedef struct GlowExtent {
   GlowStr symbol; /* its name without $ */
   int64_t least, most, step;
@@ -31,8 +30,8 @@ typedef struct GlowExtent {
 
 typedef struct GlowDim {
   GlowDimKind kind;
-  int64_t size; /* EXACT: the extent; BOUND, and SYMBOL with a range: the largest extent */
-  GlowStr symbol;           /* SYMBOL: its name without $ */
+  int64_t size;   /* EXACT: the extent; BOUND, and SYMBOL with a range: the largest extent */
+  GlowStr symbol; /* SYMBOL: its name without $ */
   const GlowExtent *extent; /* SYMBOL: its range, or NULL */
 } GlowDim;
 #define GLOW_EXACT(n) ((GlowDim){GLOW_DIM_EXACT, (n), NULL, NULL})
@@ -162,7 +161,7 @@ static inline bool glow_type_is_tensor(const GlowType *t) { return t->cls == GLO
 bool glow_type_is_static(const GlowType *t);
 bool glow_type_is_known(const GlowType *t);
 bool glow_type_is_bounded(const GlowType *t);
-bool glow_type_has_symbols(const GlowType *t); /* anywhere inside; with ranges or without */
+bool glow_type_has_symbols(const GlowType *t);   /* anywhere inside; with ranges or without */
 bool glow_type_has_rangeless(const GlowType *t); /* symbols without a range */
 /* For a bounded tensor type, whose bounds count as extents: the number of logical elements; and the
  * bytes in memory, with the padding of a layout, packed kinds rounded up to bytes. -1 if the type

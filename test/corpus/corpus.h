@@ -21,10 +21,11 @@ typedef enum GlowVerdict {
 typedef struct GlowCase {
   const char *dir; /* holds model.onnx and test_data_set_0 */
   const char *name;
-  bool shape_only;    /* the outputs are random: judged by type and shape */
-  bool primitives;    /* lower to primitives, and run nothing else */
-  bool passes;        /* every pass alone and left out of -O2 as well */
-  int level;          /* -O<level> first; negative: nothing */
+  bool shape_only; /* the outputs are random: judged by type and shape */
+  bool primitives; /* lower to primitives, and run nothing else */
+  bool open;       /* extents of inputs become symbols: the bits of the program without symbols */
+  bool passes;     /* every pass alone and left out of -O2 as well */
+  int level;       /* -O<level> first; negative: nothing */
   const bool *wanted; /* GLOW_OP_COUNT of them: operators that a case must have; NULL: any case */
   /* The name of a backend that must give the interpreter's bits, besides what is expected; NULL:
    * the interpreter alone. `tier` says by which code. */
@@ -35,6 +36,8 @@ typedef struct GlowCase {
   /* Results. */
   char error[512];                    /* the first diagnostic */
   unsigned pipelines;                 /* that were judged */
+  unsigned opened;                    /* extents that became symbols */
+  unsigned steps;                     /* instructions that the interpreter runs */
   bool hosted;                        /* has no bundle: the process must take part in each run */
   uint16_t references[GLOW_OP_COUNT]; /* instructions that the backend runs as reference kernels */
 } GlowCase;

@@ -1,7 +1,7 @@
 /* Eight threads run one executable at the same time: each with an execution and a state of its own,
  * and with executions of their own that take turns at one state. All get the bits of a single
- * thread. Programs that are walked, one with instructions that the interpreter runs, and a graph
- * that the interpreter runs as a whole. */
+ * thread. Programs that are walked, one with instructions that the interpreter runs, one whose
+ * inputs have another extent in each run, and a graph that the interpreter runs as a whole. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "exec/execution.h"
 #include "test/unit/unit.h"
 
-enum { THREADS = 8, RUNS = 20, COUNT = 64 };
+enum { THREADS = 8, RUNS = 40, COUNT = 64 };
 
 /* @y depends on @x and on how many runs there were. */
 static const char walked[] = "declare {\n"
@@ -45,6 +45,24 @@ static const char hosted[] = "declare {\n"
                              "  non_zero @out @y, @in %d\n"
                              "  dealloc %d\n"
                              "}\n";
+
+/* As many extents as runs: more than are kept. */
+static const char open[] = "declare {\n"
+                           "  extent $N : 1..40\n"
+                           "  placeholder @x : float<$N x 4>\n"
+                           "  placeholder @y : float<$N x 4>\n"
+                           "  variable @runs : float<8 x 8> = splat(0.0)\n"
+                           "  constant @w : float<4 x 4> = random {kind = uniform, low = -1.0, "
+                           "high = 1.0, seed = 3}\n"
+                           "  constant @one : float<8 x 8> = splat(1.0)\n"
+                           "}\n"
+                           "program @main {\n"
+                           "  %p = alloc float<$N x 4>\n"
+                           "  mat_mul @out %p, @in @x, @in @w\n"
+                           "  add @out @runs, @in @runs, @in @one\n"
+                           "  tanh @out @y, @in %p\n"
+                           "  dealloc %p\n"
+                           "}\n";
 
 static const char graph[] = "declare {\n"
                             "  placeholder @x : float<8 x 8>\n"
@@ -96,8 +114,8 @@ static void note(Results *r, int run, const GlowTensor *y) {
 typedef struct Thread {
   pthread_t thread;
   GlowExecutable *executable;
-  const GlowTensor *x;
-  GlowState *shared; /* NULL: a state of its own */
+  GlowTensor *const *x; /* by run */
+  GlowState *shared;    /* NULL: a state of its own */
   Results results;
   GlowStatus status;
   int busy;
@@ -109,9 +127,9 @@ static void *run_thread(void *arg) {
   GlowExecution *x = glow_execution_make(t->executable->entries, &(GlowExecutionSetup){0});
   const GlowTensor *inputs[16] = {0};
   Ports ports = ports_of(t->executable);
-  inputs[ports.x] = t->x;
   t->status = s && x ? GLOW_OK : GLOW_NO_MEMORY;
   for (int run = 0; run < RUNS && t->status == GLOW_OK; run++) {
+    inputs[ports.x] = t->x[run];
     while ((t->status = glow_execution_call(x, s, inputs)) == GLOW_BUSY) {
       t->busy++;
       sched_yield();
@@ -153,6 +171,17 @@ static void check_shared(const char *what, Thread *threads, const Thread *one) {
   glow_state_destroy(s);
 }
 
+/* The input of a run, whose first extent is the number of the run if it is open. */
+static GlowTensor *input_of(GlowContext *ctx, const GlowType *type, int run) {
+  GlowDim dims[2] = {type->dims[0], type->dims[1]};
+  if (dims[0].kind != GLOW_DIM_EXACT)
+    dims[0] = GLOW_EXACT(RUNS - run);
+  GlowTensor *x = glow_tensor_create(ctx, glow_type_with_dims(ctx, type, 2, dims));
+  for (size_t i = 0; i < x->bytes / sizeof(float); i++)
+    ((float *)x->data)[i] = (float)(i % 7) + 1;
+  return x;
+}
+
 static void check(const char *what, const char *text, const char *backend, GlowTier tier) {
   GlowContext *ctx = glow_context_create();
   GlowModule *m = glow_module_parse(ctx, what, text, strlen(text));
@@ -162,9 +191,9 @@ static void check(const char *what, const char *text, const char *backend, GlowT
   GlowExecutable *e = f ? glow_backend_compile(b, &f, 1, &(GlowRunOptions){.tier = tier}) : NULL;
   CHECK(e);
   static Thread one, threads[THREADS];
-  GlowTensor *x = e ? glow_tensor_create(ctx, e->entries->values[ports_of(e).x].type) : NULL;
-  for (int i = 0; x && i < COUNT; i++)
-    ((float *)x->data)[i] = (float)(i % 7) + 1;
+  static GlowTensor *x[RUNS];
+  for (int run = 0; e && run < RUNS; run++)
+    x[run] = input_of(ctx, e->entries->values[ports_of(e).x].type, run);
   if (e) {
     one = (Thread){.executable = e, .x = x};
     run_thread(&one);
@@ -174,7 +203,8 @@ static void check(const char *what, const char *text, const char *backend, GlowT
       same_results(what, &one.results, &threads[i].results);
     check_shared(what, threads, &one);
   }
-  glow_tensor_free(x);
+  for (int run = 0; e && run < RUNS; run++)
+    glow_tensor_free(x[run]);
   glow_executable_release(e);
   glow_context_destroy(ctx);
 }
@@ -209,6 +239,8 @@ int main(void) {
   check("library code", walked, "cpu", GLOW_TIER_LIBRARY);
   check("compiled code", walked, "cpu", GLOW_TIER_COMPILED);
   check("steps of the interpreter", hosted, "cpu", GLOW_TIER_LIBRARY);
+  check("open extents", open, "cpu", GLOW_TIER_LIBRARY);
+  check("open extents, compiled code", open, "cpu", GLOW_TIER_COMPILED);
   check("the interpreter", graph, "interp", GLOW_TIER_COMPILED);
   check_stop();
   return unit_finish();

@@ -73,7 +73,8 @@ static bool infer_stack(const GlowNode *n, GlowArena *arena, const GlowType **ty
   const GlowType **in = GLOW_NEW_ARRAY(arena, const GlowType *, nin);
   for (uint32_t i = 0; i < nin; i++)
     in[i] = glow_node_in(n, i) ? glow_node_in(n, i)->type : NULL;
-  GlowInfer infer = {.ctx = n->block->module->ctx, .desc = glow_node_desc(n), .loc = glow_node_loc(n)};
+  GlowInfer infer = {
+      .ctx = n->block->module->ctx, .desc = glow_node_desc(n), .loc = glow_node_loc(n)};
   const GlowType *t = glow_infer_broadcast(&infer, in, nin, &error);
   for (uint32_t i = 0; i < n->nouts; i++)
     types[i] = t;

@@ -54,7 +54,8 @@ bool glow_verify_tensorview(const GlowNode *n) {
                              glow_type_str(ctx, view));
   if ((glow_type_has_symbols(base) || glow_type_has_symbols(view)) &&
       (!glow_type_same_elements(base, view) || m->offset || m->strides.count))
-    return glow_verify_error(n, "a view of an open buffer has all its elements: %s is no view of %s",
+    return glow_verify_error(n,
+                             "a view of an open buffer has all its elements: %s is no view of %s",
                              glow_type_str(ctx, view), glow_type_str(ctx, base));
   if (!glow_type_is_bounded(base) || !glow_type_is_bounded(view))
     return true;

@@ -241,7 +241,8 @@ static uint32_t channel_choices(GlowContext *ctx, const GlowNode *n, GlowChoice 
     mask |= 1u << (a < 0 ? a + x->rank : a);
   }
   if (!glow_type_is_known(x) || x->rank != 4 || x->kind != GLOW_KIND_FLOAT || x->quantized ||
-      x->dims[1].kind != GLOW_DIM_EXACT || x->dims[1].size % CHANNELS || !glow_type_elements(x) || mask != ALL_BUT_CHANNELS)
+      x->dims[1].kind != GLOW_DIM_EXACT || x->dims[1].size % CHANNELS || !glow_type_elements(x) ||
+      mask != ALL_BUT_CHANNELS)
     return 0;
   choices[0] = choices[1] = (GlowChoice){0};
   choices[0].in[0] = blocks(ctx);

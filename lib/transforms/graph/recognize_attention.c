@@ -133,8 +133,8 @@ static bool fits_scores(const GlowValue *mask, const GlowType *scores) {
     return false;
   for (uint32_t i = 0; i < t->rank; i++) {
     bool all = glow_dim_equals(t->dims[i], scores->dims[i + scores->rank - t->rank]);
-    if (!all && (!glow_dim_is_exact(t->dims[i], 1) ||
-                 i + 1 == t->rank)) /* a short last axis hides keys */
+    if (!all &&
+        (!glow_dim_is_exact(t->dims[i], 1) || i + 1 == t->rank)) /* a short last axis hides keys */
       return false;
   }
   return true;

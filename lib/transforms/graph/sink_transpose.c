@@ -120,8 +120,7 @@ static GlowValue *sink_operands(GlowPassRun *run, GlowNode *n, const Perm *p, co
   for (uint32_t i = 0; i < n->noperands; i++) {
     const GlowValue *v = glow_node_in(n, i);
     OperandKind kind = classify(n, v, p, broadcasts);
-    if (kind == REFUSE ||
-        (kind == STRIP && broadcasts && !glow_type_same_elements(v->type, t)))
+    if (kind == REFUSE || (kind == STRIP && broadcasts && !glow_type_same_elements(v->type, t)))
       return NULL;
   }
   GlowBuilder b = glow_builder_before(n);
