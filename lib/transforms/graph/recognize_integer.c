@@ -12,6 +12,8 @@
  *
  * Bounded: the sum of integers is exact, Cast, Mul and the sum with the bias round once each, while
  * the chain of K products rounds with every product. No sum may leave i32, so K has a limit. */
+#include <math.h>
+
 #include "transforms/contraction.h"
 #include "transforms/match.h"
 #include "transforms/quantized.h"
@@ -116,6 +118,19 @@ static bool find_stored(Integer *g, GlowValue *v, Stored *s, int depth) {
     return false;
   s->v = moved(g, n, s);
   return s->v != NULL;
+}
+
+/* Whether no scale of the weights is NaN, infinite or so large that products with it are. Scales
+ * that are computed, as -quantize makes them, are taken as they are: reading them takes all
+ * weights. */
+static bool has_usual_scales(const Integer *g, const GlowValue *scale) {
+  bool computed =
+      scale->kind == GLOW_VALUE_STORAGE && scale->def.storage->init.kind == GLOW_INIT_EVAL;
+  const GlowTensor *t = computed ? NULL : tensor_of(g, scale);
+  for (int64_t i = 0; t && i < glow_tensor_elements(t); i++)
+    if (!(fabs(glow_tensor_get_double(t, i)) <= 0x1p60))
+      return false;
+  return true;
 }
 
 static GlowEval begin(const Integer *g) {
@@ -265,7 +280,8 @@ static GlowValue *build(Integer *g) {
   GlowValue *w = glow_node_in(n, GLOW_CONTRACTION_W);
   Stored s;
   g->e = begin(g);
-  if (!find_stored(g, w, &s, 0) || (s.axis >= 0 && s.axis != g->c->w_out))
+  if (!find_stored(g, w, &s, 0) || (s.axis >= 0 && s.axis != g->c->w_out) ||
+      !has_usual_scales(g, s.scale))
     return NULL;
   GlowValue *stored = weights(g, w), *m = stored ? factor(g, w) : NULL;
   int64_t sum = stored ? largest_sum(g->c, glow_node_in(g->x, 0)->type, stored) : 0;
