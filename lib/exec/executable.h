@@ -113,6 +113,8 @@ struct GlowEntry {
   int64_t scratch;            /* bytes that each worker needs behind it */
   const GlowProfilePiece *pieces;
   uint32_t npieces;
+  GlowBackground *background; /* of an entry that engine->at gave: makes its code; or NULL */
+  atomic_llong spent;         /* nanoseconds of its runs so far, while that has not started */
 };
 
 struct GlowExecutable {

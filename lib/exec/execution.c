@@ -351,16 +351,21 @@ static void give_back(GlowExecution *x, GlowState *s) {
 
 /* ---- Runs ------------------------------------------------------------------------------------ */
 
+/* What makes better code for the program that x runs, or NULL. */
+static GlowBackground *background_of(const GlowExecution *x) {
+  return x->now == x->entry ? x->entry->executable->background : x->now->background;
+}
+
 /* Whether code is to be made that nobody has begun with. */
-static bool waits(const GlowExecutable *e) {
-  return e->background && !glow_background_started(e->background);
+static bool waits(const GlowExecution *x) {
+  GlowBackground *b = background_of(x);
+  return b && !glow_background_started(b);
 }
 
 /* A program whose loop runs for long gets better code meanwhile. */
 static void look_at_clock(const GlowExecution *x) {
-  const GlowExecutable *e = x->entry->executable;
-  if (waits(e) && glow_clock() - x->since >= e->patience)
-    glow_background_start(e->background);
+  if (waits(x) && glow_clock() - x->since >= x->entry->executable->patience)
+    glow_background_start(background_of(x));
 }
 
 /* Called after each piece, and after each round of a loop. */
@@ -489,12 +494,13 @@ static GlowStatus run_whole(GlowExecution *x, GlowState *s, const GlowTensor *co
  * again. Whoever runs once so waits for nobody at the end. */
 static GlowStatus run_counted(GlowExecution *x, GlowState *s, const GlowTensor *const *inputs) {
   GlowExecutable *e = x->entry->executable;
-  x->since = waits(e) ? glow_clock() : 0;
-  if (x->since > 0 && atomic_load_explicit(&e->spent, memory_order_relaxed) >= e->patience * 1e9)
-    glow_background_start(e->background);
+  atomic_llong *spent = x->now == x->entry ? &e->spent : &x->now->spent;
+  x->since = waits(x) ? glow_clock() : 0;
+  if (x->since > 0 && atomic_load_explicit(spent, memory_order_relaxed) >= e->patience * 1e9)
+    glow_background_start(background_of(x));
   GlowStatus status = run_program(x, s, inputs);
-  if (x->since > 0 && waits(e))
-    atomic_fetch_add_explicit(&e->spent, (long long)((glow_clock() - x->since) * 1e9),
+  if (x->since > 0 && waits(x))
+    atomic_fetch_add_explicit(spent, (long long)((glow_clock() - x->since) * 1e9),
                               memory_order_relaxed);
   return status;
 }

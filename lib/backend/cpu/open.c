@@ -22,6 +22,7 @@ typedef struct Program {
 
 struct GlowOpenProgram {
   const GlowEntry *entry;
+  GlowTier tier;     /* of the programs for other extents than the largest */
   Program *programs; /* the last that somebody asked for first */
   GlowBound bound;   /* to the largest extents */
 };
@@ -123,6 +124,7 @@ bool glow_cpu_compile_open(GlowEntry *entry, GlowFunction *f, const GlowRunOptio
     return glow_cpu_compile_entry(entry, f, arena, options, NULL);
   GlowOpenProgram *open = GLOW_NEW(arena, GlowOpenProgram);
   open->entry = entry;
+  open->tier = options->tier == GLOW_TIER_LIBRARY ? GLOW_TIER_LIBRARY : GLOW_TIER_AUTO;
   entry->symbols = s.found.data;
   entry->nsymbols = s.found.count;
   if (!bind(arena, f, entry, NULL, &open->bound) ||
@@ -134,6 +136,7 @@ bool glow_cpu_compile_open(GlowEntry *entry, GlowFunction *f, const GlowRunOptio
 }
 
 static void destroy(Program *p) {
+  glow_background_destroy(p->entry.background);
   if (p->entry.backend)
     p->entry.engine->destroy(&p->entry);
   glow_arena_destroy(p->arena);
@@ -145,7 +148,7 @@ static void destroy_fn(void *program) { destroy(program); }
 static Program *make(GlowOpenProgram *open, const int64_t *extents) {
   const GlowEntry *entry = open->entry;
   const GlowCpuBackend *b = entry->backend;
-  static const GlowRunOptions options = {.tier = GLOW_TIER_LIBRARY};
+  const GlowRunOptions options = {.tier = open->tier};
   GlowContext *ctx = entry->executable->ctx;
   GlowArena *arena = glow_arena_create(ctx);
   Program *p = GLOW_NEW(arena, Program);
@@ -160,7 +163,13 @@ static Program *make(GlowOpenProgram *open, const int64_t *extents) {
   glow_defer_pop(ctx, &defer, !ok);
   if (!ok)
     return NULL;
-  ((GlowCpuBackend *)p->entry.backend)->open = open;
+  GlowCpuBackend *made = p->entry.backend;
+  made->open = open;
+  if (open->tier == GLOW_TIER_AUTO) {
+    GlowCpuCode **code = GLOW_NEW_ARRAY(arena, GlowCpuCode *, 1);
+    *code = &made->code;
+    p->entry.background = glow_cpu_code_later(arena, code, 1);
+  }
   return p;
 }
 
