@@ -24,6 +24,13 @@ bool glow_quantization_is_same(const GlowType *a, const GlowType *b) {
          a->kind == b->kind && a->scale == b->scale && a->offset == b->offset;
 }
 
+void glow_quantized_range(const GlowType *t, double *low, double *high) {
+  int32_t least, most;
+  glow_stored_limits(t->kind, &least, &most);
+  *low = ((double)least - t->offset) * (double)t->scale;
+  *high = ((double)most - t->offset) * (double)t->scale;
+}
+
 int32_t glow_stored_of(const GlowType *t, float x) {
   int32_t low, high;
   glow_stored_limits(t->kind, &low, &high);

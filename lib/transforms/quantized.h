@@ -12,6 +12,8 @@ bool glow_quantization_is_usual(const GlowType *t);
 bool glow_quantization_is_same(const GlowType *a, const GlowType *b);
 /* The smallest and the largest stored integer of a kind of at most 16 bits. */
 void glow_stored_limits(GlowKind kind, int32_t *low, int32_t *high);
+/* The smallest and the largest number that a usual type of 8 or 16 bits stands for. */
+void glow_quantized_range(const GlowType *t, double *low, double *high);
 /* What Quantize to t, a usual type, makes of x. */
 int32_t glow_stored_of(const GlowType *t, float x);
 
