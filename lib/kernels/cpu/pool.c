@@ -11,8 +11,6 @@
 
 #define LANES16                                                                                    \
   _Pragma("clang loop vectorize(enable) interleave(disable)") for (int l = 0; l < 16; l++)
-#define LANES64                                                                                    \
-  _Pragma("clang loop vectorize(enable) interleave(disable)") for (int l = 0; l < 64; l++)
 #define ONE for (int l = 0; l < 1; l++)
 
 /* A loop over the taps i, j, k that lie inside, and the offset in X of such a tap. */
@@ -85,9 +83,19 @@
   MAX_STEP(max_##kind##_all, S, C, LOAD, ABOVE, LOWEST, LANES16, 16)                               \
   MAX_STEP(max_##kind##_one, S, C, LOAD, ABOVE, LOWEST, ONE, 1)                                    \
   KERNEL(max_pool_##kind, GLOW_MAX_POOL_PTRS, S, max_##kind, NO_MORE)
+/* Of bytes, N at a time. */
+#define MAX_BYTES(name, S, LOWEST, N)                                                              \
+  INLINE void name(const GlowPoolParams *p, const Window *w, const S *x, S *y) {                   \
+    typedef S Bytes __attribute__((vector_size(N), aligned(1)));                                   \
+    Bytes top = (Bytes){0} + (S)(LOWEST);                                                          \
+    if (w->elements) {                                                                             \
+      TAPS(p, w) top = __builtin_elementwise_max(top, *(const Bytes *)(x + TAP(p, w)));            \
+    }                                                                                              \
+    *(Bytes *)y = top;                                                                             \
+  }
 #define MAX_POOL_BYTES(kind, S, LOWEST)                                                            \
-  MAX_STEP(max_##kind##_more, S, S, PLAIN, ABOVE_INT, LOWEST, LANES64, 64)                         \
-  MAX_STEP(max_##kind##_all, S, S, PLAIN, ABOVE_INT, LOWEST, LANES16, 16)                          \
+  MAX_BYTES(max_##kind##_more, S, LOWEST, 64)                                                      \
+  MAX_BYTES(max_##kind##_all, S, LOWEST, 16)                                                       \
   MAX_STEP(max_##kind##_one, S, S, PLAIN, ABOVE_INT, LOWEST, ONE, 1)                               \
   KERNEL(max_pool_##kind, GLOW_MAX_POOL_PTRS, S, max_##kind, MORE64)
 
