@@ -57,6 +57,41 @@ INLINE GlowVec narrow_result(Form f, const Unit *u, GlowVecI sum, int64_t col, c
   return narrow_limited(p, t);
 }
 
+/* Whether the sums of a tile of so many columns become bytes in registers. */
+INLINE bool narrow_is_direct(const Unit *u, int64_t columns) {
+  return NARROW_PROVES && columns >= NARROW_COLUMNS &&
+         u->p->result == GLOW_NARROW_RESULT_BYTES && !u->p->adds && !u->nan;
+}
+
+#if NARROW_PROVES
+/* The bytes of `count` pixels, two at a time. Packing makes 0 of what is below: signed results are
+ * 128 larger meanwhile. */
+INLINE void narrow_direct(int count, const Unit *u, int64_t col, GlowVecI (*acc)[2], char *y) {
+  typedef char Bytes __attribute__((vector_size(32)));
+  typedef char Half __attribute__((vector_size(16), aligned(1)));
+  const Form f = {GLOW_NARROW_RESULT_BYTES, false};
+  const int32_t offset = (int32_t)u->p->offset;
+  const int32_t more = narrow_float(u->p->low) + (float)offset < 0 ? 128 : 0;
+  UNROLL for (int i = 0; i < count; i += 2) {
+    const int both[2] = {i, i + 1 < count ? i + 1 : i};
+    NarrowTwo words[2];
+    UNROLL for (int k = 0; k < 2; k++) {
+      GlowVecI q[2];
+      UNROLL for (int j = 0; j < 2; j++) q[j] = narrow_rounded(
+          narrow_result(f, u, acc[both[k]][j], col + j * GLOW_VL, NULL), offset + more);
+      words[k] = (NarrowTwo)__builtin_ia32_packssdw256(q[0], q[1]);
+    }
+    const GlowVecI v = (GlowVecI)__builtin_ia32_packuswb256(words[0], words[1]);
+    const Bytes b = (Bytes)(__builtin_shufflevector(v, v, 0, 4, 1, 5, 2, 6, 3, 7) ^
+                            dot_splat(more * 0x01010101));
+    *(Half *)(y + i * u->p->yw) =
+        __builtin_shufflevector(b, b, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    *(Half *)(y + both[1] * u->p->yw) = __builtin_shufflevector(
+        b, b, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31);
+  }
+}
+#endif
+
 INLINE NarrowU8 narrow_bytes(const Unit *u, GlowVec t) {
   const int32_t offset = (int32_t)u->p->offset;
   GlowVecI q = narrow_rounded(t, offset);
@@ -121,15 +156,35 @@ INLINE void narrow_finish(const Unit *u, int64_t count, int64_t col, int64_t col
     narrow_pixels((Form){p->result, p->adds}, u, count, col, columns, sums, y, add);
 }
 
+/* Sums of `count` pixels from x on by the filters from panel w on, of which there are `columns`
+ * from `col` on; or results, where narrow_is_direct. */
+INLINE void narrow_some(int count, const Unit *u, const NarrowX *x, const int8_t *w, int64_t col,
+                        int64_t columns, int32_t *sums, char *y) {
+#if NARROW_PROVES
+  GlowVecI acc[NARROW_PIXELS][2];
+  narrow_sums(count, u, x, w, u->start + col, acc);
+  if (narrow_is_direct(u, columns)) {
+    narrow_direct(count, u, col, acc, y);
+    return;
+  }
+  UNROLL for (int i = 0; i < count; i++) {
+    UNROLL for (int j = 0; j < 2; j++) *(GlowVecI *)(sums + i * NARROW_COLUMNS + j * GLOW_VL) =
+        acc[i][j];
+  }
+#else
+  narrow_sums(count, u, x, w, u->start + col, sums);
+#endif
+}
+
 /* One tile of each number of pixels that a register tile holds: selected by a number that compiled
  * code knows. */
 #define NARROW_TILE(n)                                                                             \
   case n:                                                                                          \
     if (n <= NARROW_PIXELS)                                                                        \
-      narrow_sums(n <= NARROW_PIXELS ? n : 1, t, x, w, start, sums);                               \
-    return;
+      narrow_some(n <= NARROW_PIXELS ? n : 1, t, x, w, col, columns, sums, y);                     \
+    break;
 INLINE void narrow_tile(int64_t count, const Unit *t, const NarrowX *x, const int8_t *w,
-                        const int32_t *start, int32_t *sums) {
+                        int64_t col, int64_t columns, int32_t *sums, char *y, const uint8_t *add) {
   switch (count) {
     NARROW_TILE(1)
     NARROW_TILE(2)
@@ -148,15 +203,37 @@ INLINE void narrow_tile(int64_t count, const Unit *t, const NarrowX *x, const in
   default:
     return;
   }
+  if (!narrow_is_direct(t, columns))
+    narrow_finish(t, count, col, columns, sums, y, add);
 }
 
 /* ---- Bands ----------------------------------------------------------------------------------- */
+
+/* Copies `count` pixels of at most four channels, whose neighbours lie next to each other. */
+INLINE void narrow_planes(const GlowNarrowParams *p, NarrowX *to, const uint8_t *x, int64_t count) {
+  const uint8_t *plane[DOT_GROUP], flip = p->x_signed ? 0x80 : 0;
+  uint32_t has[DOT_GROUP];
+  UNROLL for (int c = 0; c < DOT_GROUP; c++) {
+    plane[c] = x + (c < p->ic ? c * p->xc : 0);
+    has[c] = c < p->ic ? UINT32_C(0xff) << 8 * c : 0;
+  }
+  for (int64_t i = 0; i < count; i++) {
+    uint32_t four = 0;
+    UNROLL for (int c = 0; c < DOT_GROUP; c++) four |=
+        ((uint32_t)(plane[c][i] ^ flip) << 8 * c) & has[c];
+    __builtin_memcpy(to + i * DOT_GROUP, &four, sizeof four);
+  }
+}
 
 /* Copies `count` pixels; `room` elements each. */
 INLINE void narrow_copy(const GlowNarrowParams *p, NarrowX *to, const uint8_t *x, int64_t count) {
   const int64_t room = p->tap * DOT_GROUP;
   if (p->xc == 1 && p->xw == room && p->ic == room) {
     narrow_widen(to, x, count * room, p->x_signed);
+    return;
+  }
+  if (NARROW_BYTES && p->tap == 1 && p->xw == 1) {
+    narrow_planes(p, to, x, count);
     return;
   }
   ROLLED for (int64_t i = 0; i < count; i++, x += p->xw, to += room) {
@@ -263,8 +340,8 @@ INLINE void narrow_row(const Unit *u, const NarrowX *x, int64_t col, int64_t col
   if (NARROW_PROVES)
     tile.order = narrow_order_of(p, u->orders, col / DOT_PANEL);
 #define PART(n)                                                                                    \
-  narrow_tile(n, &tile, x + at * p->sw * u->pixel, w, u->start + col, sums);                       \
-  narrow_finish(u, n, col, columns, sums, y + at * p->yw * size, add + at * p->aw);                \
+  narrow_tile(n, &tile, x + at * p->sw * u->pixel, w, col, columns, sums, y + at * p->yw * size,   \
+              add + at * p->aw);                                                                   \
   at += n
   ROLLED for (int64_t i = 0; i < wide; i++) { PART(p->cols); }
   ROLLED for (int64_t i = 0; i < p->narrow; i++) { PART(p->cols - 1); }

@@ -174,8 +174,7 @@ INLINE void narrow_order(const GlowNarrowParams *p, uint32_t *to, const int8_t *
 
 /* Sums of `count` pixels from x on by the filters from panel w on. */
 INLINE void narrow_sums(int count, const Unit *t, const NarrowX *x, const int8_t *w,
-                        const int32_t *start, int32_t *sums) {
-  GlowVecI acc[NARROW_PIXELS][2];
+                        const int32_t *start, GlowVecI (*acc)[2]) {
   const int64_t step = t->p->sw * t->pixel;
   const NarrowTwo ones = narrow_twos(1);
   const uint32_t *list = t->order.groups;
@@ -219,10 +218,6 @@ INLINE void narrow_sums(int count, const Unit *t, const NarrowX *x, const int8_t
       UNROLL for (int j = 0; j < 2; j++) acc[i][j] +=
           narrow_wide(narrow_product(narrow_row_of(a + i * step), v[j]), ones);
     }
-  }
-  UNROLL for (int i = 0; i < count; i++) {
-    UNROLL for (int j = 0; j < 2; j++) *(GlowVecI *)(sums + i * NARROW_COLUMNS + j * GLOW_VL) =
-        acc[i][j];
   }
 }
 
