@@ -117,11 +117,12 @@ INLINE void narrow_whole(Form f, const Unit *u, GlowVecI sum, int64_t col, char 
 INLINE void narrow_part(Form f, const Unit *u, GlowVecI sum, int64_t col, int64_t count, char *y,
                         const uint8_t *add) {
   const int64_t size = f.result == GLOW_NARROW_RESULT_BYTES ? 1 : 4;
+  const bool whole = count == GLOW_VL;
   uint8_t added[GLOW_VL] = {0};
   char results[GLOW_VL * 4];
-  ROLLED for (int64_t l = 0; f.adds && l < count; l++) added[l] = add[l];
-  narrow_whole(f, u, sum, col, results, added);
-  ROLLED for (int64_t l = 0; l < count * size; l++) y[l] = results[l];
+  ROLLED for (int64_t l = 0; f.adds && !whole && l < count; l++) added[l] = add[l];
+  narrow_whole(f, u, sum, col, whole ? y : results, whole ? add : added);
+  ROLLED for (int64_t l = 0; !whole && l < count * size; l++) y[l] = results[l];
 }
 
 /* The results of a tile: `count` pixels of `columns` filters from `col` on. */
@@ -129,7 +130,7 @@ INLINE void narrow_pixels(Form f, const Unit *u, int64_t count, int64_t col, int
                           const int32_t *sums, char *y, const uint8_t *add) {
   const GlowNarrowParams *p = u->p;
   const int64_t size = f.result == GLOW_NARROW_RESULT_BYTES ? 1 : 4;
-  if (columns >= NARROW_COLUMNS) {
+  if (!NARROW_PROVES && columns >= NARROW_COLUMNS) {
     ROLLED for (int64_t i = 0; i < count; i++) {
       UNROLL for (int at = 0; at < NARROW_COLUMNS; at += GLOW_VL)
           narrow_whole(f, u, *(const GlowVecI *)(sums + i * NARROW_COLUMNS + at), col + at,
@@ -138,7 +139,7 @@ INLINE void narrow_pixels(Form f, const Unit *u, int64_t count, int64_t col, int
     return;
   }
   ROLLED for (int64_t i = 0; i < count; i++) {
-    ROLLED for (int64_t at = 0; at < columns; at += GLOW_VL)
+    ROLLED for (int64_t at = 0; at < columns && at < NARROW_COLUMNS; at += GLOW_VL)
         narrow_part(f, u, *(const GlowVecI *)(sums + i * NARROW_COLUMNS + at), col + at,
                     columns - at < GLOW_VL ? columns - at : GLOW_VL, y + (i * p->yw + at) * size,
                     add + i * p->aw + at);
@@ -275,40 +276,43 @@ INLINE void narrow_band(const GlowNarrowParams *p, NarrowX *to, const uint8_t *i
 
 /* Numbers of the filters from `first` on, which a unit needs in whole tiles: `value` behind the
  * last one, and everywhere if there is no list; a list of one number is that of all. */
-INLINE void narrow_numbers(float *to, const float *from, int64_t listed, int64_t first,
-                           int64_t count, int64_t room, float value) {
+NARROW_APART void narrow_numbers(float *to, const float *from, int64_t listed, int64_t first,
+                                 int64_t count, int64_t room, float value) {
   for (int64_t i = 0; i < room; i++)
     to[i] = value;
   if (from)
     ROLLED for (int64_t i = 0; i < count; i++) to[i] = from[listed > 1 ? first + i : 0];
 }
 
-INLINE bool narrow_finite(const float *v, int64_t count) {
+NARROW_APART bool narrow_finite(const float *v, int64_t count) {
   bool finite = true;
   ROLLED for (int64_t i = 0; i < count; i++) finite &= v[i] - v[i] == 0;
   return finite;
 }
 
-/* What sums of `columns` filters begin with; i8 of X is u8 with 128 added. */
-INLINE void narrow_starts(const Unit *u, int32_t *to, const int32_t *from, int64_t first,
-                          int64_t columns, int64_t room) {
+/* What sums of `columns` filters begin with, whose panels are at w; X is i8 and `turned` to u8, that
+ * is, 128 is added to all of it. */
+NARROW_APART void narrow_starts(int32_t *to, const int32_t *from, int64_t first, int64_t columns,
+                                int64_t room, const int8_t *w, int64_t panel, bool turned) {
   for (int64_t i = 0; i < room; i++)
     to[i] = 0;
   if (from)
     ROLLED for (int64_t i = 0; i < columns; i++) to[i] = from[first + i];
-  ROLLED for (int64_t i = 0; NARROW_BYTES && u->p->x_signed && i < columns; i += GLOW_VL) {
-    const int8_t *w = u->w + i / DOT_PANEL * u->panel + i % DOT_PANEL * DOT_GROUP;
+  ROLLED for (int64_t i = 0; turned && i < columns; i += GLOW_VL) {
+    const int8_t *of = w + i / DOT_PANEL * panel + i % DOT_PANEL * DOT_GROUP;
     GlowVecI sum = dot_splat(0);
-    ROLLED for (int64_t at = 0; at < u->panel; at += DOT_BYTES) sum = narrow_weights(sum, w + at);
+    ROLLED for (int64_t at = 0; at < panel; at += DOT_BYTES) sum = narrow_weights(sum, of + at);
     *(GlowVecI *)(to + i) -= sum * dot_splat(128);
   }
 }
 
-/* The orders of the panels of `columns` filters, where sums need them, and where groups lie. */
+/* The orders of the panels of `columns` filters, where sums need them, and where groups lie. For
+ * fewer pixels than NARROW_MANY proofs take longer than what they save. */
 INLINE void narrow_orders(Unit *u, float *scratch, int64_t columns) {
 #if NARROW_PROVES
   const GlowNarrowParams *p = u->p;
   const int64_t groups = p->kh * p->runs * p->run;
+  const bool proves = p->images * p->oh * p->ow >= NARROW_MANY;
   int64_t *steps = (int64_t *)(void *)scratch;
   uint32_t *wide = (uint32_t *)(void *)(steps + groups);
   u->steps = steps, u->orders = wide + groups;
@@ -319,8 +323,8 @@ INLINE void narrow_orders(Unit *u, float *scratch, int64_t columns) {
     }
   }
   ROLLED for (int64_t i = 0; i < columns; i += DOT_PANEL)
-      narrow_order(p, u->orders + i / DOT_PANEL * (groups + 2), u->w + i / DOT_PANEL * u->panel,
-                   wide);
+      narrow_order(groups, p->run, proves, u->orders + i / DOT_PANEL * (groups + 2),
+                   u->w + i / DOT_PANEL * u->panel, wide);
 #endif
 }
 
@@ -385,7 +389,8 @@ void glow_narrow(const GlowNarrowParams *params, void *const *ptrs, int64_t begi
     if (part != part_of) {
       part_of = part;
       u.w = (const int8_t *)at.w + col / DOT_PANEL * u.panel;
-      narrow_starts(&u, start, at.start, col, columns, p.columns);
+      narrow_starts(start, at.start, col, columns, p.columns, u.w, u.panel,
+                    NARROW_BYTES && p.x_signed);
       narrow_numbers(scale, at.scale, p.scales, col, columns, p.columns, narrow_float(p.scale));
       narrow_numbers(bias, at.bias, p.biases, col, columns, p.columns, narrow_float(p.shift));
       narrow_orders(&u, bias + p.columns, columns);

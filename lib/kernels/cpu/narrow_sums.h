@@ -36,6 +36,9 @@ enum {
   NARROW_ROOM = NARROW_PIXELS * NARROW_COLUMNS
 };
 
+/* Compiled code has these functions once, not once for each piece of work. */
+#define NARROW_APART static __attribute__((noinline))
+
 /* The groups of a panel in their order: the first of two for each of the quads; from `wide` on, as
  * many wides; then pairs. */
 typedef struct NarrowOrder {
@@ -146,14 +149,13 @@ INLINE bool narrow_is_quad(const int8_t *w) {
   return narrow_none(leaves[0], leaves[1]);
 }
 
-/* The order of the groups of a panel, as Unit has it; `wide` has room for all of them. For fewer
- * pixels than NARROW_MANY proofs take longer than what they save, and all groups are wides. */
-INLINE void narrow_order(const GlowNarrowParams *p, uint32_t *to, const int8_t *w, uint32_t *wide) {
-  const int64_t groups = p->kh * p->runs * p->run;
+/* The order of the groups of a panel, as Unit has it; `run` of them lie next to each other in X,
+ * `wide` has room for all. Without `proves` all are wides. */
+NARROW_APART void narrow_order(int64_t groups, int64_t run, bool proves, uint32_t *to,
+                               const int8_t *w, uint32_t *wide) {
   uint32_t *order = to + 2;
-  const bool proves = p->images * p->oh * p->ow >= NARROW_MANY;
   int64_t quads = 0, wides = 0, end = groups;
-  ROLLED for (int64_t g = 0, left = p->run; g < groups; left = left ? left : p->run) {
+  ROLLED for (int64_t g = 0, left = run; g < groups; left = left ? left : run) {
     const int8_t *at = w + g * DOT_BYTES;
     if (proves && left > 1 && narrow_is_quad(at)) {
       order[quads++] = (uint32_t)g;
