@@ -1,9 +1,10 @@
 /* Types: immutable, interned in the context (equal types have equal pointers).
  *
- *   float<8 x ..24 x $N x ?>          tensor: exact, at most, symbol (with a range or without),
- * unknown float<*>                          tensor of unknown rank i8[S:0.041 O:-128]<1 x 112>
- * quantized float<8 x 64 x 56 x 56 | NCHW16c> with a physical layout seq<float<?>, 16>  opt<i64<>>
- * sequence (at most 16 elements), optional */
+ *   float<8 x ..24 x $N x ?>          tensor: exact, at most, symbol, unknown
+ *   float<*>                          tensor of unknown rank
+ *   i8[S:0.041 O:-128]<1 x 112>       quantized
+ *   float<8 x 64 x 56 x 56 | NCHW16c> with a physical layout
+ *   seq<float<?>, 16>  opt<i64<>>     sequence (at most 16 elements), optional */
 #ifndef GLOW_TENSOR_TYPE_H
 #define GLOW_TENSOR_TYPE_H
 

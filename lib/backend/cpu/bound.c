@@ -1,6 +1,7 @@
 /* See bound.h. */
 #include "backend/cpu/bound.h"
 
+#include "analysis/access.h"
 #include "ir/infer.h"
 
 typedef struct Bind {
@@ -9,7 +10,6 @@ typedef struct Bind {
   const GlowBoundSymbol *symbols;
   uint32_t count;
   GlowBound bound; /* the values whose types are not static, with the types of the text */
-  bool ok;
 } Bind;
 
 static int64_t size_of(const Bind *b, GlowDim d) {
@@ -54,16 +54,23 @@ static bool bind_node(GlowNode *n, void *arg) {
 
 /* ---- What follows from operands -------------------------------------------------------------- */
 
-/* Whether v is a buffer of n's block that nothing but n writes. */
+/* Whether an instruction other than n writes v, or a view of it. */
+static bool others_write(const GlowNode *n, const GlowValue *v) {
+  for (const GlowUse *u = v->uses; u; u = u->next)
+    if (u->user != n &&
+        (u->qual == GLOW_QUAL_OUT || u->qual == GLOW_QUAL_INOUT ||
+         (u->user->op == GLOW_OP_TENSORVIEW && others_write(n, &u->user->results[0]))))
+      return true;
+  return false;
+}
+
+/* Whether v is a buffer of n's block, or a port, that nothing but n writes. */
 static bool is_only_writer(const GlowNode *n, const GlowValue *v) {
   const GlowNode *alloc = glow_value_def(v, GLOW_OP_ALLOC);
-  if (!alloc || alloc->block != n->block)
-    return false;
-  for (const GlowUse *u = v->uses; u; u = u->next)
-    if (u->user != n && (u->qual == GLOW_QUAL_OUT || u->qual == GLOW_QUAL_INOUT ||
-                         u->user->op == GLOW_OP_TENSORVIEW))
-      return false;
-  return true;
+  bool mine = alloc ? alloc->block == n->block
+                    : glow_value_is_outer(v) && glow_outer_class(v) == GLOW_PLACEHOLDER &&
+                          n->block->owner == GLOW_BLOCK_FUNCTION;
+  return mine && !others_write(n, v);
 }
 
 /* A stack has no rule of its own: its results are as large as its operands together. */
@@ -84,33 +91,36 @@ static bool infer_stack(const GlowNode *n, GlowArena *arena, const GlowType **ty
 static bool infer_node(GlowNode *n, void *arg) {
   Bind *b = arg;
   const GlowType **types = NULL;
-  for (uint32_t i = 0; i < n->nouts; i++) {
+  bool ok = true;
+  for (uint32_t i = 0; ok && i < n->nouts; i++) {
     GlowValue *v = n->operands[i].value;
     if (!v || glow_type_is_static(v->type) || !is_only_writer(n, v))
       continue;
     if (!types) {
       types = GLOW_NEW_ARRAY(b->arena, const GlowType *, n->nouts);
-      b->ok = glow_node_desc(n)->body ? infer_stack(n, b->arena, types) : glow_node_infer(n, types);
+      ok = glow_node_desc(n)->body ? infer_stack(n, b->arena, types) : glow_node_infer(n, types);
     }
-    if (b->ok && types[i] && glow_type_is_static(types[i]) && types[i]->rank == v->type->rank)
+    if (ok && types[i] && glow_type_is_static(types[i]) && types[i]->rank == v->type->rank)
       v->type = with_dims(b, v->type, types[i]->dims);
   }
-  return b->ok;
+  return true;
 }
 
 /* ---------------------------------------------------------------------------------------------- */
 
-bool glow_bound_make(GlowArena *arena, GlowFunction *f, const GlowBoundSymbol *symbols,
+void glow_bound_make(GlowArena *arena, GlowFunction *f, const GlowBoundSymbol *symbols,
                      uint32_t count, GlowBound *bound) {
-  Bind b = {.ctx = f->module->ctx, .arena = arena, .symbols = symbols, .count = count, .ok = true};
+  Bind b = {.ctx = f->module->ctx, .arena = arena, .symbols = symbols, .count = count};
   for (GlowStorage *s = f->module->first_storage; s; s = s->next)
     bind_value(&b, &s->value);
   bind_params(&b, f->body);
   glow_block_walk(f->body, bind_node, &b);
+  GlowSilence silence; /* what does not fit is a fault of the run, at the instruction */
+  glow_silence_begin(b.ctx, &silence);
   glow_block_walk(f->body, infer_node, &b);
+  glow_silence_end(&silence);
   glow_bound_swap(&b.bound);
   *bound = b.bound;
-  return b.ok;
 }
 
 void glow_bound_swap(GlowBound *b) {

@@ -17,9 +17,9 @@ typedef struct GlowBound {
 
 /* Finds the types of f's values, of those of its regions and of all storage, where `count` symbols
  * are numbers; the values keep the types of the text. A buffer of which the text says no more than
- * a bound gets the extents that follow from the operands of its only writer. Memory is the arena's.
- * False after a diagnostic: operands do not fit each other. */
-bool glow_bound_make(GlowArena *arena, GlowFunction *f, const GlowBoundSymbol *symbols,
+ * a bound gets the extents that follow from the operands of its only writer, if they fit each
+ * other. Memory is the arena's. */
+void glow_bound_make(GlowArena *arena, GlowFunction *f, const GlowBoundSymbol *symbols,
                      uint32_t count, GlowBound *bound);
 /* The values change their types: those of the text become those of the numbers, or the other way
  * round. */

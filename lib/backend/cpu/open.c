@@ -91,14 +91,14 @@ static bool compile_bound(GlowEntry *entry, GlowFunction *f, GlowArena *arena, G
   return ok;
 }
 
-static bool bind(GlowArena *arena, GlowFunction *f, const GlowEntry *entry, const int64_t *extents,
+static void bind(GlowArena *arena, GlowFunction *f, const GlowEntry *entry, const int64_t *extents,
                  GlowBound *bound) {
   GlowBoundSymbol *symbols = GLOW_NEW_ARRAY(arena, GlowBoundSymbol, entry->nsymbols);
   for (uint32_t i = 0; i < entry->nsymbols; i++) {
     const GlowExtent *extent = entry->symbols[i].extent;
     symbols[i] = (GlowBoundSymbol){extent, extents ? extents[i] : extent->most};
   }
-  return glow_bound_make(arena, f, symbols, entry->nsymbols, bound);
+  glow_bound_make(arena, f, symbols, entry->nsymbols, bound);
 }
 
 void glow_cpu_swap_types(const GlowEntry *entry) {
@@ -127,8 +127,8 @@ bool glow_cpu_compile_open(GlowEntry *entry, GlowFunction *f, const GlowRunOptio
   open->tier = options->tier == GLOW_TIER_LIBRARY ? GLOW_TIER_LIBRARY : GLOW_TIER_AUTO;
   entry->symbols = s.found.data;
   entry->nsymbols = s.found.count;
-  if (!bind(arena, f, entry, NULL, &open->bound) ||
-      !compile_bound(entry, f, arena, &open->bound, options, NULL))
+  bind(arena, f, entry, NULL, &open->bound);
+  if (!compile_bound(entry, f, arena, &open->bound, options, NULL))
     return false;
   ((GlowCpuBackend *)entry->backend)->open = open;
   declare_types(entry, f, arena);
@@ -158,8 +158,8 @@ static Program *make(GlowOpenProgram *open, const int64_t *extents) {
   p->entry.executable = entry->executable;
   p->extents = glow_arena_copy(arena, extents, entry->nsymbols * sizeof *extents);
   glow_defer_push(ctx, &defer, destroy_fn, p);
-  bool ok = bind(arena, b->function, entry, extents, &p->bound) &&
-            compile_bound(&p->entry, b->function, arena, &p->bound, &options, entry);
+  bind(arena, b->function, entry, extents, &p->bound);
+  bool ok = compile_bound(&p->entry, b->function, arena, &p->bound, &options, entry);
   glow_defer_pop(ctx, &defer, !ok);
   if (!ok)
     return NULL;
