@@ -9,6 +9,20 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import models  # noqa: E402
 
 
+class Symbol(int):
+    """An extent that the model leaves open: a name, and the number that it counts as while the model grows."""
+
+    def __new__(cls, name, value):
+        symbol = super().__new__(cls, value)
+        symbol.name = name
+        return symbol
+
+
+def names(shape):
+    """The shape as the model's file has it."""
+    return [d.name if isinstance(d, Symbol) else d for d in shape]
+
+
 def each(size, rank):
     """A window, stride or padding for each axis; a number stands for all."""
     return (size,) * rank if isinstance(size, int) else tuple(size)
@@ -134,7 +148,8 @@ class Builder:
         return self.node(op, (x, self.model.number(value)), self.shape(x))
 
     def reshape(self, x, shape):
-        return self.node("Reshape", (x, self.model.integers(*shape)), shape)
+        """Open extents stay where they are."""
+        return self.node("Reshape", (x, self.model.integers(*(0 if isinstance(d, Symbol) else d for d in shape))), shape)
 
     def transpose(self, x, order):
         return self.node("Transpose", (x,), [self.shape(x)[i] for i in order], perm=list(order))

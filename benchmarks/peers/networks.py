@@ -9,7 +9,7 @@ import json
 import os
 
 import numpy as np
-from builder import Builder
+from builder import Builder, Symbol, names
 from other_networks import OTHERS
 
 
@@ -73,6 +73,20 @@ def attention(batch, tokens=2048, width=768):
 
 
 NETWORKS = {f.__name__: f for f in (resnet50, vgg19, mobilenetv2, bert, attention, *OTHERS)}
+
+
+OPEN = {"bert": "tokens", "attention": "tokens"}  # what is open in a network; of the others the batch
+
+
+def make_open(folder, network):
+    """Writes NETWORK_open.onnx unless it is there; returns its path and the name of the symbol."""
+    path, symbol = os.path.join(folder, f"{network}_open.onnx"), OPEN.get(network, "batch")
+    if not os.path.exists(path):
+        os.makedirs(folder, exist_ok=True)
+        tokens = {"tokens": Symbol("tokens", 128)} if symbol == "tokens" else {}
+        b, y = NETWORKS[network](1 if tokens else Symbol("batch", 2), **tokens)
+        b.model.write(path, "x", names(b.shape("x")), y, names(b.shape(y)))
+    return path, symbol
 
 
 def make(folder, name):
