@@ -95,17 +95,18 @@ static inline float glow_logf(float x) {
 }
 
 /* With g = (1 - e^-2|x|) / 2, whose relative error is small near zero too, tanh |x| is g + g q for
- * q = g / (1 - g). The powers of -2 are in the coefficients. */
+ * q = g / (1 - g). The powers of -2 are in the coefficients; h is 2^n / 2. */
 static inline float glow_tanhf(float x) {
+  const float bias = GLOW_BIASED_F - 1.0f;
   float a = glow_fabsf(x), t = a > 9.5f ? 9.5f : a;
-  float shifted = glow_fmaf(t, -2.0f * GLOW_LOG2E_F, GLOW_BIASED_F), n = shifted - GLOW_BIASED_F;
-  float r = glow_fmaf(n, 0.5f * GLOW_LN2_HI_F, t), s = glow_power_f(shifted), p = -0x1.6cd0eep-5f;
-  p = glow_fmaf(p, r, 0x1.1229fcp-3f);
-  p = glow_fmaf(p, r, -0x1.55553ap-2f);
-  p = glow_fmaf(p, r, 0x1.5554aep-1f);
-  p = glow_fmaf(p, r, -1.0f);
-  p = glow_fmaf(p * r, r, r);
-  float g = glow_fmaf(s, p, glow_fmaf(s, -0.5f, 0.5f)), q = g / (1.0f - g);
+  float shifted = glow_fmaf(t, -2.0f * GLOW_LOG2E_F, bias), n = shifted - bias;
+  float r = glow_fmaf(n, 0.5f * GLOW_LN2_HI_F, t), h = glow_power_f(shifted), p = -0x1.6cd0eep-4f;
+  p = glow_fmaf(p, r, 0x1.1229fcp-2f);
+  p = glow_fmaf(p, r, -0x1.55553ap-1f);
+  p = glow_fmaf(p, r, 0x1.5554aep0f);
+  p = glow_fmaf(p, r, -2.0f);
+  p = glow_fmaf(p, r * r, r + r);
+  float g = glow_fmaf(h, p, 0.5f - h), q = g / (1.0f - g);
   return glow_copysignf(glow_fmaf(g, q, g), x);
 }
 
@@ -139,29 +140,23 @@ static inline float glow_expm1f(float x) {
   return glow_copysignf(y * inverse, x);
 }
 
-/* x + x P(x^2) near zero; beyond, 1 - e^-Q(|x|) with Q = -log erfc. */
+/* 1 - e^-q for q = -log erfc |x|, a polynomial without a constant term. With e^-q = s (1 + p) for a
+ * power of two s, 1 - s is exact, and near zero the result is -p alone. */
 static inline float glow_erff(float x) {
-  float a = glow_fabsf(x), z = x * x, t = a > 4.0f ? 4.0f : a;
-  float p = 0x1.6115fap-14f;
-  p = glow_fmaf(p, z, -0x1.ab51c2p-11f);
-  p = glow_fmaf(p, z, 0x1.54de4cp-8f);
-  p = glow_fmaf(p, z, -0x1.b80f96p-6f);
-  p = glow_fmaf(p, z, 0x1.ce2dfep-4f);
-  p = glow_fmaf(p, z, -0x1.812742p-2f);
-  p = glow_fmaf(p, z, 0x1.06eba8p-3f);
-  float q = 0x1.630952p-16f;
-  q = glow_fmaf(q, t, -0x1.c85becp-12f);
-  q = glow_fmaf(q, t, 0x1.1196dp-8f);
-  q = glow_fmaf(q, t, -0x1.9bb50cp-6f);
-  q = glow_fmaf(q, t, 0x1.bb926ap-4f);
-  q = glow_fmaf(q, t, 0x1.444472p-1f);
-  q = glow_fmaf(q, t, 0x1.212846p0f);
-  q = glow_fmaf(q, t, -0x1.70d54p-13f);
+  float a = glow_fabsf(x), t = a > 4.0f ? 4.0f : a, q = -0x1.3b0444p-17f;
+  q = glow_fmaf(q, t, 0x1.f28bf4p-14f);
+  q = glow_fmaf(q, t, -0x1.4e29dcp-11f);
+  q = glow_fmaf(q, t, 0x1.b744e6p-10f);
+  q = glow_fmaf(q, t, -0x1.637a48p-13f);
+  q = glow_fmaf(q, t, -0x1.39b7cap-6f);
+  q = glow_fmaf(q, t, 0x1.a4f8c4p-4f);
+  q = glow_fmaf(q, t, 0x1.45f3p-1f);
+  q = glow_fmaf(q, t, 0x1.06eba8p-3f);
+  q = glow_fmaf(q, t, t);
   float shifted = glow_fmaf(q, -GLOW_LOG2E_F, GLOW_BIASED_F), n = shifted - GLOW_BIASED_F;
-  float r = glow_fmaf(n, -GLOW_LN2_HI_F, -q);
-  float w = glow_fmaf(glow_fmaf(glow_exp_poly_f(r), r, 1.0f), r, 1.0f);
-  float large = glow_copysignf(glow_fmaf(-glow_power_f(shifted), w, 1.0f), x);
-  return a > 0.921875f ? large : glow_fmaf(p, x, x);
+  float r = glow_fmaf(n, -GLOW_LN2_HI_F, -q), s = glow_power_f(shifted);
+  float p = glow_fmaf(glow_exp_poly_f(r), r * r, r);
+  return glow_copysignf(glow_fmaf(-s, p, 1.0f - s), x);
 }
 
 /* ---- Gelu ------------------------------------------------------------------------------------ */
