@@ -2,6 +2,7 @@
  *
  * Units are lines where they lie one behind the other (inner is 1); otherwise groups of 16
  * neighbouring lines, and single ones for what is left over, as in reduce.c. */
+#include "extremes.h"
 #include "kernels/kernels.h"
 
 #include "num/half.h"
@@ -81,10 +82,35 @@ INLINE int64_t lines_at(const GlowLinesParams *p, int64_t u, int64_t *line, int 
     return found;                                                                                  \
   }
 
+/* Where a register has a maximum of its line, which is a NaN if the line has one. */
+INLINE GlowVecI has_most(const float *x, GlowVec most) {
+  const GlowVec v = vec_load(x);
+  return (v == most) | (v != v);
+}
+
+/* A line of floats: its maximum, then where that stands. A lane that keeps both waits for each of
+ * its comparisons. */
+INLINE int64_t arg_max_float_row(const GlowLinesParams *p, int last, const float *x) {
+  const float one = most_float(x, p->n);
+  const GlowVec most = vec_splat(one);
+  int64_t i = last ? p->n - 1 : 0;
+  if (last) {
+    ROLLED while (i >= GLOW_VL && !__builtin_reduce_or(has_most(x + i - GLOW_VL + 1, most)))
+      i -= GLOW_VL;
+    ROLLED while (i > 0 && x[i] != one && x[i] == x[i])
+      i--;
+  } else {
+    ROLLED while (i + GLOW_VL <= p->n && !__builtin_reduce_or(has_most(x + i, most)))
+      i += GLOW_VL;
+    ROLLED while (i < p->n - 1 && x[i] != one && x[i] == x[i])
+      i++;
+  }
+  return i;
+}
+
 #define ARG_MAX(kind, S, C, LOAD, ABOVE)                                                           \
   ARG_LINES(arg_max_##kind##_all, S, C, LOAD, ABOVE, LANES16, 16)                                  \
   ARG_LINES(arg_max_##kind##_one, S, C, LOAD, ABOVE, ONE, 1)                                       \
-  ARG_ROW(arg_max_##kind, S, C, LOAD, ABOVE)                                                       \
   void glow_arg_max_##kind(const GlowLinesParams *p, void *const *ptrs, int64_t begin,             \
                            int64_t end, char *scratch) {                                           \
     int64_t *y = GLOW_ARG_MAX_PTRS(ptrs).y, line;                                                  \
@@ -247,6 +273,9 @@ INLINE void write_cold(char *to, const char *cold, int64_t n, int64_t step, int6
 #define REAL_INDEX_double(v) glow_trunc_i64(v)
 #define REAL_INDEX_float16(v) glow_trunc_i64((double)glow_half_to_float(v))
 #define REAL_INDEX_bfloat16(v) glow_trunc_i64((double)glow_bfloat_to_float(v))
+ARG_ROW(arg_max_double, double, double, PLAIN, ABOVE_REAL)
+ARG_ROW(arg_max_float16, uint16_t, float, glow_half_to_float, ABOVE_REAL)
+ARG_ROW(arg_max_bfloat16, uint16_t, float, glow_bfloat_to_float, ABOVE_REAL)
 REAL(float, float, float, PLAIN, PLAIN)
 REAL(double, double, double, PLAIN, PLAIN)
 REAL(float16, uint16_t, float, glow_half_to_float, glow_half_from_float)
@@ -256,6 +285,7 @@ REAL(bfloat16, uint16_t, float, glow_bfloat_to_float, glow_bfloat_from_float)
 #define INTEGER(kind, T, INDEX)                                                                    \
   static inline T add_##kind(T a, T b) { return (T)(a + b); }                                      \
   static inline T mul_##kind(T a, T b) { return (T)((uint64_t)a * (uint64_t)b); }                  \
+  ARG_ROW(arg_max_##kind, T, T, PLAIN, ABOVE_INT)                                                  \
   ARG_MAX(kind, T, T, PLAIN, ABOVE_INT)                                                            \
   SCANS(kind, T, T, PLAIN, PLAIN, add_##kind, mul_##kind)                                          \
   ONE_HOT(kind, T, INDEX)
