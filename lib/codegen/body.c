@@ -16,47 +16,80 @@ static LLVMValueRef emit_constant_lanes(GlowEmitter *e, const GlowLaneCall *c, G
   return LLVMConstVector(lanes, e->l.isa->vl);
 }
 
-/* Lanes go through memory that the optimizer removes. */
-static LLVMValueRef emit_call(GlowEmitter *e, const GlowLaneCall *c, GlowKind kind,
-                              const LLVMValueRef *values) {
+/* Room for `count` vectors; *at is where each of them is. */
+static LLVMValueRef room(GlowEmitter *e, LLVMTypeRef vector, uint32_t count, LLVMValueRef *at) {
   LLVMBuilderRef b = e->l.builder;
-  LLVMTypeRef out = LLVMVectorType(glow_emit_element_type(e, kind), e->l.isa->vl);
+  LLVMValueRef all = LLVMBuildAlloca(b, LLVMArrayType2(vector, count), "");
+  for (uint32_t j = 0; j < count; j++) {
+    LLVMValueRef index = glow_emit_i64(e, j);
+    at[j] = LLVMBuildInBoundsGEP2(b, vector, all, &index, 1, "");
+  }
+  return all;
+}
+
+/* Calls a function on `count` vectors from number `first` on; values[i] are those of value i. Lanes go through memory that
+ * the optimizer removes. */
+static void emit_call(GlowEmitter *e, const GlowLaneCall *c, const char *function, GlowKind kind,
+                      uint32_t first, uint32_t count, LLVMValueRef (*values)[GLOW_BODY_TURN],
+                      LLVMValueRef *out) {
+  LLVMBuilderRef b = e->l.builder;
+  LLVMTypeRef vector = LLVMVectorType(glow_emit_element_type(e, kind), e->l.isa->vl);
   LLVMTypeRef *types = GLOW_NEW_ARRAY(e->arena, LLVMTypeRef, 2 + 2 * (size_t)c->nins);
   LLVMValueRef *args = GLOW_NEW_ARRAY(e->arena, LLVMValueRef, 2 + 2 * (size_t)c->nins);
-  uint32_t count = 0;
-  args[count++] = c->bytes ? glow_emit_constant(e, c->members, c->bytes) : LLVMConstNull(e->l.ptr);
-  args[count++] = LLVMBuildAlloca(b, out, "");
+  LLVMValueRef at[GLOW_BODY_TURN], to[GLOW_BODY_TURN];
+  uint32_t nargs = 0;
+  args[nargs++] = c->bytes ? glow_emit_constant(e, c->members, c->bytes) : LLVMConstNull(e->l.ptr);
+  args[nargs++] = room(e, vector, count, to);
   for (uint32_t i = 0; i < c->nins; i++) {
     /* The function loads an absent operand as a vector, too, but does not use it. */
     bool here = c->ins[i] != GLOW_BODY_ABSENT;
-    LLVMValueRef v = here ? values[c->ins[i]] : LLVMConstNull(out);
-    args[count] = LLVMBuildAlloca(b, LLVMTypeOf(v), "");
-    LLVMBuildStore(b, v, args[count++]);
+    LLVMValueRef none = LLVMConstNull(vector);
+    const LLVMValueRef *v = here ? values[c->ins[i]] + first : NULL;
+    args[nargs++] = room(e, v ? LLVMTypeOf(v[0]) : vector, count, at);
+    for (uint32_t j = 0; j < count; j++)
+      LLVMBuildStore(b, v ? v[j] : none, at[j]);
     if (c->optional >> i & 1u)
-      args[count++] = LLVMConstInt(e->l.i1, here, 0);
+      args[nargs++] = LLVMConstInt(e->l.i1, here, 0);
   }
-  for (uint32_t i = 0; i < count; i++)
+  for (uint32_t i = 0; i < nargs; i++)
     types[i] = LLVMTypeOf(args[i]);
-  glow_emit_kernel_call(e, glow_lane_names[c->lane], e->l.void_type, types, args, count);
-  return LLVMBuildLoad2(b, out, args[1], "");
+  glow_emit_kernel_call(e, function, e->l.void_type, types, args, nargs);
+  for (uint32_t j = 0; j < count; j++)
+    out[j] = LLVMBuildLoad2(b, vector, to[j], "");
 }
 
-void glow_emit_body(GlowEmitter *e, const GlowBody *body, const LLVMValueRef *params,
-                    LLVMValueRef *results) {
-  LLVMValueRef *values = GLOW_NEW_ARRAY(e->arena, LLVMValueRef, body->nparams + body->ncalls);
+/* A call on `count` vectors: of a function that they take turns in, or one for each of them. */
+static void emit_step(GlowEmitter *e, const GlowLaneCall *c, GlowKind kind, uint32_t count,
+                      LLVMValueRef (*values)[GLOW_BODY_TURN], LLVMValueRef *out) {
+  if (!c->lane) {
+    out[0] = emit_constant_lanes(e, c, kind);
+    for (uint32_t j = 1; j < count; j++)
+      out[j] = out[0];
+  } else if (count == GLOW_BODY_TURN && c->turns) {
+    emit_call(e, c, c->turns, kind, 0, count, values, out);
+  } else {
+    for (uint32_t j = 0; j < count; j++)
+      emit_call(e, c, glow_lane_names[c->lane], kind, j, 1, values, out + j);
+  }
+}
+
+void glow_emit_body(GlowEmitter *e, const GlowBody *body, uint32_t count,
+                    const LLVMValueRef *params, LLVMValueRef *results) {
+  LLVMValueRef(*values)[GLOW_BODY_TURN] =
+      glow_arena_array(e->arena, body->nparams + body->ncalls, sizeof *values);
   for (uint32_t i = 0; i < body->nparams; i++)
-    values[i] = params[i];
+    for (uint32_t j = 0; j < count; j++)
+      values[i][j] = params[i * count + j];
   LLVMValueRef here = LLVMGetBasicBlockParent(LLVMGetInsertBlock(e->l.builder));
   for (uint32_t k = 0, v = body->nparams; k < body->ncalls; k++, v++) {
-    const GlowLaneCall *c = &body->calls[k];
-    glow_debug_at(&e->debug, here, c->loc);
-    values[v] = c->lane ? emit_call(e, c, body->kinds[v], values)
-                        : emit_constant_lanes(e, c, body->kinds[v]);
+    glow_debug_at(&e->debug, here, body->calls[k].loc);
+    emit_step(e, &body->calls[k], body->kinds[v], count, values, values[v]);
   }
   if (body->yield.line)
     glow_debug_at(&e->debug, here, body->yield);
   for (uint32_t i = 0; i < body->nresults; i++)
-    results[i] = values[body->results[i]];
+    for (uint32_t j = 0; j < count; j++)
+      results[i * count + j] = values[body->results[i]][j];
 }
 
 void glow_body_key(const GlowBody *body, GlowText *key) {

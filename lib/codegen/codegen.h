@@ -42,9 +42,12 @@ typedef struct GlowOperand {
 
 #define GLOW_BODY_ABSENT UINT32_MAX /* an operand that is not there */
 
+enum { GLOW_BODY_TURN = 4 }; /* vectors that take turns: GLOW_TURN of lib/kernels/cpu/lanes.h */
+
 /* One step of a body: a function of lanes (lib/kernels/cpu/lanes_*.c), or a constant. */
 typedef struct GlowLaneCall {
   uint32_t lane; /* number of the function; 0: `members` are one element, which all lanes get */
+  const char *turns;   /* the same function on GLOW_BODY_TURN vectors; NULL: there is none */
   const void *members; /* what it reads besides lanes; bytes are constant, without pointers */
   const uint32_t *ins; /* numbers of values, or GLOW_BODY_ABSENT */
   uint32_t bytes;      /* of members */
@@ -69,7 +72,8 @@ typedef enum GlowBodyForm {
   GLOW_BODY_EPILOGUE, /* one GlowEpilogueFn, which gets what the kernel is about to store: parameter
                          0 and result 0 are floats */
   GLOW_BODY_MATRIX,   /* the same for matrices: one GlowMatrixEpilogueFn */
-  GLOW_BODY_STEPS     /* two GlowStackFn: a whole vector, and what is left of a row */
+  GLOW_BODY_STEPS     /* two GlowStackFn: as many vectors as the kernel's params say, and what is
+                         left of a row */
 } GlowBodyForm;
 
 /* Functions of the library that become functions of their own, specialized by the parameters and

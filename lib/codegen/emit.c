@@ -130,7 +130,7 @@ static LLVMValueRef emit_epilogue(GlowEmitter *e, const GlowWork *w) {
       params[i + 1] = glow_emit_load(e, o, at, last, e->l.isa->vl);
   }
   LLVMValueRef result;
-  glow_emit_body(e, &w->body, params, &result);
+  glow_emit_body(e, &w->body, 1, params, &result);
   LLVMBuildRet(b, result);
   return f;
 }
@@ -187,7 +187,18 @@ static void set_scope(GlowEmitter *e, LLVMValueRef before, const char *kind, LLV
   }
 }
 
-/* GlowStackFn of kernels.ops: the next `lanes` elements. */
+/* Vector j of operand o, and how many of its lanes are among the next `lanes`. */
+static LLVMValueRef vector_at(GlowEmitter *e, const GlowOperand *o, LLVMValueRef at, uint32_t j,
+                              uint32_t lanes, uint32_t *count) {
+  uint32_t vl = e->l.isa->vl, before = j * vl;
+  LLVMValueRef offset = glow_emit_i64(e, before * o->stride[GLOW_STACK_DIMS - 1]);
+  *count = lanes - before < vl ? lanes - before : vl;
+  return j ? LLVMBuildInBoundsGEP2(e->l.builder, glow_emit_element_type(e, o->kind), at, &offset, 1,
+                                   "")
+           : at;
+}
+
+/* GlowStackFn of kernels.ops: the next `lanes` elements, at most GLOW_BODY_TURN vectors. */
 static LLVMValueRef emit_step(GlowEmitter *e, const GlowWork *w, uint32_t lanes) {
   LLVMTypeRef types[1 + GLOW_STACK_DIMS] = {e->l.ptr};
   for (uint32_t i = 0; i < GLOW_STACK_DIMS; i++)
@@ -197,27 +208,35 @@ static LLVMValueRef emit_step(GlowEmitter *e, const GlowWork *w, uint32_t lanes)
   LLVMValueRef place[GLOW_STACK_DIMS];
   for (uint32_t i = 0; i < GLOW_STACK_DIMS; i++)
     place[i] = LLVMGetParam(f, i + 1);
-  uint32_t nins = w->noperands - w->nouts;
+  uint32_t nins = w->noperands - w->nouts, count = (lanes + e->l.isa->vl - 1) / e->l.isa->vl, n;
   LLVMValueRef *at = GLOW_NEW_ARRAY(e->arena, LLVMValueRef, w->noperands);
-  LLVMValueRef *in = GLOW_NEW_ARRAY(e->arena, LLVMValueRef, nins);
-  LLVMValueRef *out = GLOW_NEW_ARRAY(e->arena, LLVMValueRef, w->nouts);
+  LLVMValueRef *in = GLOW_NEW_ARRAY(e->arena, LLVMValueRef, (size_t)nins * count);
+  LLVMValueRef *out = GLOW_NEW_ARRAY(e->arena, LLVMValueRef, (size_t)w->nouts * count);
   for (uint32_t i = 0; i < w->noperands; i++)
     at[i] = step_address(e, &w->operands[i], i + !e->bare, LLVMGetParam(f, 0), place);
   const uint32_t fixed = fixed_operands(w);
-  LLVMValueRef scope = alias_scope(e, f), last;
+  LLVMValueRef scope = alias_scope(e, f), last, v;
   LLVMBasicBlockRef block = LLVMGetEntryBasicBlock(f);
   for (uint32_t i = 0; i < nins; i++) {
     const GlowOperand *o = &w->operands[w->nouts + i];
+    const int64_t stride = o->stride[GLOW_STACK_DIMS - 1];
     last = LLVMGetLastInstruction(block);
-    in[i] = glow_emit_load(e, o, at[w->nouts + i], o->stride[GLOW_STACK_DIMS - 1], lanes);
+    for (uint32_t j = 0; j < count; j++) {
+      v = vector_at(e, o, at[w->nouts + i], j, lanes, &n);
+      in[i * count + j] = j && !stride ? in[i * count] : glow_emit_load(e, o, v, stride, n);
+    }
     if (fixed >> (w->nouts + i) & 1u)
       set_scope(e, last, "noalias", scope);
   }
-  glow_emit_body(e, &w->body, in, out);
+  glow_emit_body(e, &w->body, count, in, out);
   last = LLVMGetLastInstruction(block);
-  for (uint32_t i = 0; i < w->nouts; i++)
-    glow_emit_store(e, &w->operands[i], out[i], at[i], w->operands[i].stride[GLOW_STACK_DIMS - 1],
-                    lanes);
+  for (uint32_t i = 0; i < w->nouts; i++) {
+    const GlowOperand *o = &w->operands[i];
+    for (uint32_t j = 0; j < count; j++) {
+      v = vector_at(e, o, at[i], j, lanes, &n);
+      glow_emit_store(e, o, out[i * count + j], v, o->stride[GLOW_STACK_DIMS - 1], n);
+    }
+  }
   if (fixed)
     set_scope(e, last, "alias.scope", scope);
   LLVMBuildRetVoid(e->l.builder);
@@ -274,6 +293,7 @@ static uint32_t emit_body_functions(GlowEmitter *e, const GlowWork *w, LLVMValue
     return 1;
   case GLOW_BODY_STEPS:
     n = w->params[GLOW_STACK_DIMS - 1];
+    vl *= ((const GlowStackParams *)(const void *)w->params)->at_once;
     functions[0] = n >= vl ? emit_step(e, w, (uint32_t)vl) : null;
     functions[1] = n % vl ? emit_step(e, w, (uint32_t)(n % vl)) : null;
     return 2;

@@ -54,10 +54,11 @@ void glow_emit_names(GlowEmitter *e);
 /* note [lanes]: the value of an operator is one vector of GLOW_VL elements as they are stored,
  * whatever the kind: halves and bools are integers, quantized elements their integers. */
 
-/* Emits the calls of a body at the builder's place, which is in the entry block of a function:
- * parameters in, one vector per result out. */
-void glow_emit_body(GlowEmitter *e, const GlowBody *body, const LLVMValueRef *params,
-                    LLVMValueRef *results);
+/* Emits the calls of a body on `count` vectors, at most GLOW_BODY_TURN, at the builder's place,
+ * which is in the entry block of a function: `count` vectors for each parameter in, and for each
+ * result out. */
+void glow_emit_body(GlowEmitter *e, const GlowBody *body, uint32_t count,
+                    const LLVMValueRef *params, LLVMValueRef *results);
 /* Appends everything that the code of a body depends on except for names. */
 void glow_body_key(const GlowBody *body, GlowText *key);
 

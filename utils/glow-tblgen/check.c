@@ -430,6 +430,8 @@ static void check_rules(const OpFile *file, OpDecl *op) {
   if (op->scalar.text && (!HAS(op, ELEMENTWISE) || op->out.count != 1))
     glow_error(file->ctx, op->scalar.loc,
                "a scalar body needs the trait 'elementwise' and exactly one output");
+  if (op->turns && (op->in.count != 1 || (op->in.data[0].flags & GLOW_PORT_OPTIONAL)))
+    glow_error(file->ctx, op->scalar.loc, "a scalar body that takes turns has one operand");
   for (uint32_t i = 0; i < op->regions.count; i++)
     for (uint32_t k = 0; k < i; k++)
       if (op->regions.data[k].name.text == op->regions.data[i].name.text)

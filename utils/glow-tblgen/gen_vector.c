@@ -2,13 +2,28 @@
  * become bitcode (lib/kernels/cpu/lanes_*.c). Each is a loop over the scalar body, which clang
  * turns into vector code when the kernels are built, so that nothing is left to vectorize when a
  * program is compiled. Lanes travel through memory, since only some fit a register of the calling
- * convention; once the calls are inlined the memory goes. casts.inc: numbers of conversions. */
+ * convention; once the calls are inlined the memory goes. casts.inc: numbers of conversions,
+ * and the names of functions on several registers, whose steps take turns, so that none waits for
+ * the one before: glow_turns_<operator>_<kind>. */
 #include "tblgen.h"
+
+/* Whether there is a function on several registers that take turns. */
+static bool takes_turns(const OpDecl *op, int k) {
+  return op->turns && scalar_kinds[k].kind == GLOW_KIND_FLOAT;
+}
 
 /* The same on blocks, for library code. An operand that is absent is zeros, which the body does not
  * look at. */
 static void block_function(const OpDecl *op, int k, GlowText *out) {
   const char *kind = kind_names[scalar_kinds[k].kind];
+  if (takes_turns(op, k)) {
+    glow_text_printf(out,
+                     "GLOW_BLOCK_TURNS(%s_%s, BLOCK_ROW(float, 0), glow_lanes_%s_%s(members, "
+                     "BLOCK_OUT(float), BLOCK_IN(float, 0)), glow_turns_%s_%s(members, "
+                     "BLOCK_OUT(float), BLOCK_IN(float, 0)))\n",
+                     op->snake, kind, op->snake, kind, op->snake, kind);
+    return;
+  }
   glow_text_printf(out, "GLOW_BLOCK(%s_%s, %u,", op->snake, kind, op->in.count);
   for (uint32_t i = 0; i < op->in.count; i++)
     glow_text_printf(out, " BLOCK_ROW(%s, %u)",
@@ -19,18 +34,19 @@ static void block_function(const OpDecl *op, int k, GlowText *out) {
     const PortDecl *p = &op->in.data[i];
     const char *type = scalar_kinds[scalar_port_row(p, k)].stored;
     if (p->flags & GLOW_PORT_OPTIONAL)
-      glow_text_printf(out, ", BLOCK_OPTIONAL(%s, %u), in[%u].at != NULL", type, i, i);
+      glow_text_printf(out, ", BLOCK_IN(%s, %u), in[%u].at != NULL", type, i, i);
     else
       glow_text_printf(out, ", BLOCK_IN(%s, %u)", type, i);
   }
   glow_text_puts(out, "))\n");
 }
 
-/* The loop over a register. */
-static void lanes_loop(const OpDecl *op, int k, const char *members, GlowText *out) {
+/* The loop over a register, or over those of a turn. */
+static void lanes_loop(const OpDecl *op, int k, bool turn, const char *members, GlowText *out) {
   glow_text_printf(out,
-                   "  GLOW_LANES for (int l = 0; l < GLOW_VL; l++)\n"
+                   "  %s for (int l = 0; l < %s; l++)\n"
                    "    r[l] = glow_scalar_%s_%s(%s",
+                   turn ? "GLOW_TURNS" : "GLOW_LANES", turn ? "GLOW_TURN * GLOW_VL" : "GLOW_VL",
                    op->snake, kind_names[scalar_kinds[k].kind], members);
   for (uint32_t i = 0; i < op->in.count; i++) {
     glow_text_printf(out, ", x%u[l]", i);
@@ -56,27 +72,26 @@ static bool has_choice(const OpDecl *op) {
 /* The loops for members from number `i` on. Lanes do not differ in members: where one says which of
  * two things the operator is, each has a loop, in which the member is a known number. So no lane
  * computes both. */
-static void lanes_loops(const OpDecl *op, int k, uint32_t i, GlowText *out) {
+static void lanes_loops(const OpDecl *op, int k, bool turn, uint32_t i, GlowText *out) {
   while (i < op->members.count && !is_choice(&op->members.data[i]))
     i++;
   if (i == op->members.count) {
-    lanes_loop(op, k, has_choice(op) ? "&one" : "m", out);
+    lanes_loop(op, k, turn, has_choice(op) ? "&one" : "m", out);
     return;
   }
   const char *field = op->members.data[i].field;
   glow_text_printf(out, "  if (one.%s) {\n  one.%s = 1;\n", field, field);
-  lanes_loops(op, k, i + 1, out);
+  lanes_loops(op, k, turn, i + 1, out);
   glow_text_puts(out, "  } else {\n");
-  lanes_loops(op, k, i + 1, out);
+  lanes_loops(op, k, turn, i + 1, out);
   glow_text_puts(out, "  }\n");
 }
 
-static void vector_function(const OpDecl *op, int k, GlowText *out) {
+static void lanes_function(const OpDecl *op, int k, bool turn, GlowText *out) {
   const ScalarKind *row = &scalar_kinds[k];
-  glow_text_printf(out, "#ifndef GLOW_OWN_%s_%s\n", op->upper, kind_enums[row->kind]);
-  glow_text_printf(out, "%sGLOW_LANES_FUNCTION void glow_lanes_%s_%s(const void *m, %s *restrict r",
-                   has_choice(op) ? "__attribute__((flatten)) " : "", op->snake,
-                   kind_names[row->kind],
+  glow_text_printf(out, "%sGLOW_LANES_FUNCTION void glow_%s_%s_%s(const void *m, %s *restrict r",
+                   has_choice(op) ? "__attribute__((flatten)) " : "", turn ? "turns" : "lanes",
+                   op->snake, kind_names[row->kind],
                    scalar_kinds[scalar_port_row(&op->out.data[0], k)].stored);
   for (uint32_t i = 0; i < op->in.count; i++) {
     const PortDecl *p = &op->in.data[i];
@@ -89,8 +104,16 @@ static void vector_function(const OpDecl *op, int k, GlowText *out) {
   if (has_choice(op))
     glow_text_printf(out, "  Glow%sMembers one = *(const Glow%sMembers *)m;\n", op->camel,
                      op->camel);
-  lanes_loops(op, k, 0, out);
-  glow_text_puts(out, "}\n#endif\n");
+  lanes_loops(op, k, turn, 0, out);
+  glow_text_puts(out, "}\n");
+}
+
+static void vector_function(const OpDecl *op, int k, GlowText *out) {
+  glow_text_printf(out, "#ifndef GLOW_OWN_%s_%s\n", op->upper, kind_enums[scalar_kinds[k].kind]);
+  lanes_function(op, k, false, out);
+  glow_text_puts(out, "#endif\n");
+  if (takes_turns(op, k))
+    lanes_function(op, k, true, out);
   block_function(op, k, out);
 }
 
@@ -158,10 +181,22 @@ static GlowStr conversion_name(const OpFile *file, int c, int to, int from) {
                          kind_names[from]);
 }
 
+/* The functions on several registers, by the numbers of those on one. */
+static void table_turns(const OpFile *file, const LaneNames *all, GlowText *out) {
+  glow_text_printf(out, "static const char *const lanes_turns[%u] = {\n", all->count);
+  for (uint32_t i = 0; i < file->ops.count; i++)
+    for (int k = 0; k < NSCALAR_KINDS; k++)
+      if (takes_turns(file->ops.data[i], k) && op_has_lanes(file->ops.data[i], k))
+        glow_text_printf(out, "    [%u] = \"glow_turns_%s_%s\",\n",
+                         lane_number(all, lanes_name(file, file->ops.data[i], k)),
+                         file->ops.data[i]->snake, kind_names[scalar_kinds[k].kind]);
+  glow_text_puts(out, "};\n");
+}
+
 void gen_casts(const OpFile *file, GlowText *out) {
   const LaneNames all = lane_names(file);
   gen_head(out, "Numbers of the functions of lib/kernels/cpu/lanes_cast.c: [to][from], 0 if there "
-                "is none.");
+                "is none; and names of those that take turns.");
   for (int c = 0; c < NCONVERSIONS; c++) {
     glow_text_printf(out, "static const uint16_t lanes_%s[GLOW_KIND_COUNT][GLOW_KIND_COUNT] = {\n",
                      conversions[c].name);
@@ -172,6 +207,7 @@ void gen_casts(const OpFile *file, GlowText *out) {
                            kind_enums[from], lane_number(&all, conversion_name(file, c, to, from)));
     glow_text_puts(out, "};\n");
   }
+  table_turns(file, &all, out);
 }
 
 /* ---- Numbers --------------------------------------------------------------------------------- */

@@ -90,6 +90,7 @@ clause ::= VERIFY(K) calls(L).                 { parse_clause(p, CLAUSE_VERIFY, 
 clause ::= SCRATCH(K) ID(N).                   { parse_clause(p, CLAUSE_SCRATCH, K); p->op->scratch = N; }
 clause ::= MACS(K) ID(N).                      { parse_clause(p, CLAUSE_MACS, K); p->op->macs = N; }
 clause ::= CODE(C).                            { parse_clause(p, CLAUSE_SCALAR, C); p->op->scalar = C; }
+clause ::= TURNS(C).                           { parse_clause(p, CLAUSE_SCALAR, C); p->op->scalar = C; p->op->turns = true; }
 clause ::= GRAD(K) grads.                      { parse_clause(p, CLAUSE_GRAD, K); }
 clause ::= QUANTIZE(K) call(C) quant_limits(L). {
   parse_clause(p, CLAUSE_QUANTIZE, K);

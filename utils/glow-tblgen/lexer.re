@@ -43,6 +43,7 @@ static int scan(Lexer *lx) {
       "\n"          { lexer_newline(lx); continue; }
       ";" [^\n\x00]* { continue; }
       "scalar" space* "{" { return code_token(lx, T_CODE); }
+      "scalar" space+ "turns" space* "{" { return code_token(lx, T_TURNS); }
       "kinds"       { return T_KINDS; }
       "enum"        { return T_ENUM; }
       "op"          { return T_OP; }

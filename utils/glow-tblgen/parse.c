@@ -23,7 +23,7 @@ static Name token_name(Parser *p, int token) {
   const char *s = p->lx.token;
   size_t n = (size_t)(p->lx.cursor - s);
   Name name = {NULL, here(p)};
-  if (token == T_CODE || token == T_BRACES) {
+  if (token == T_CODE || token == T_TURNS || token == T_BRACES) {
     const char *open = memchr(s, '{', n);
     name.loc.col += (uint32_t)(open + 1 - s);
     name.text = glow_str_n(ctx, open + 1, (size_t)(p->lx.cursor - 1 - (open + 1)));

@@ -144,6 +144,7 @@ struct OpDecl {
   Calls traits_list, verify, narrow;
   Call infer;
   Name scalar; /* the body without its braces; text NULL if there is none */
+  bool turns;  /* written `scalar turns` */
   GLOW_VEC(GradDecl) grads;
   Call quantize; /* name.text NULL if there is no clause */
   QuantLimits quant_limits;

@@ -126,6 +126,7 @@ static uint32_t call(GlowLaneList *l, uint32_t lane, Members members, GlowKind r
                      const uint32_t *ins, uint32_t nins, uint32_t optional) {
   GLOW_CHECK(l->ctx, lane, "the library has lanes of the kind");
   GlowLaneCall c = {.lane = lane,
+                    .turns = lanes_turns[lane],
                     .members = members.data,
                     .bytes = members.bytes,
                     .ins = glow_arena_copy(l->arena, ins, nins * sizeof *ins),

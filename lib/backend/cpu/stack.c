@@ -81,13 +81,18 @@ static bool finish(GlowSelect *s, GlowStackParams *p, GlowOperand *operands, Nes
 }
 
 /* How many vectors a turn of the innermost loop computes. Where elements are narrow and the body is
- * short, most of a turn would be the loop itself. */
+ * short, most of a turn would be the loop itself; where a function has many steps, each would wait
+ * for the one before. */
 static int64_t vectors_at_once(const GlowSelect *s, const GlowBody *body,
                                const GlowOperand *operands, uint32_t count, int64_t n) {
-  bool narrow = false;
+  bool narrow = false, waits = false;
   for (uint32_t i = 0; i < count; i++)
     narrow = narrow || glow_kind_info[operands[i].kind].bits < 32;
-  return narrow && body->ncalls <= 2 && n >= 16 * (int64_t)s->isa->vl ? 4 : 1;
+  for (uint32_t i = 0; i < body->ncalls; i++)
+    waits = waits || body->calls[i].turns;
+  bool pays = waits ? n >= GLOW_BODY_TURN * (int64_t)s->isa->vl
+                    : narrow && body->ncalls <= 2 && n >= 16 * (int64_t)s->isa->vl;
+  return pays ? GLOW_BODY_TURN : 1;
 }
 
 /* The axis whose slices may have a scale and zero point each. */

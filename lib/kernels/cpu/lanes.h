@@ -33,21 +33,20 @@
   GlowBlockFn glow_block_##name;                                                                   \
   void glow_block_##name(const void *members, int64_t rows, int64_t width, char *result,           \
                          int64_t next, const GlowBlockOperand *const *operands) {                  \
-    static const uint64_t zeros[GLOW_VL];                                                          \
     enum { COUNT = count };                                                                        \
     const int64_t last = width - GLOW_VL;                                                          \
     GlowBlockOperand in[COUNT];                                                                    \
-    (void)zeros;                                                                                   \
     UNROLL for (int i = 0; i < COUNT; i++) in[i] = *operands[i];                                   \
     BLOCK_FORMS(rows_of, call)                                                                     \
   }
-/* What a row of operand i is read from: its elements, or copies of the one that all of them are. A
- * single operand has these. */
+/* What a row of operand i is read from: its elements, or copies of the one that all of them are, 0
+ * if it is absent. A single operand has elements. Where a loop knows that an operand does not vary,
+ * its copies are a register. */
 #define BLOCK_ROW(T, i)                                                                            \
   T one##i[GLOW_VL];                                                                               \
   const char *from##i = in[i].at;                                                                  \
-  if (COUNT > 1 && !in[i].varies && from##i) {                                                     \
-    const T only = *(const T *)(const void *)from##i;                                              \
+  if (COUNT > 1 && !in[i].varies) {                                                                \
+    const T only = from##i ? *(const T *)(const void *)from##i : (T)0;                             \
     UNROLL for (int l = 0; l < GLOW_VL; l++) one##i[l] = only;                                     \
     from##i = (const char *)one##i;                                                                \
   }
@@ -94,16 +93,32 @@
 #define GLOW_LANES_FUNCTION                                                                        \
   static inline __attribute__((always_inline, flatten)) /* in that caller */
 #define BLOCK_OUT(T) (T *)(void *)result + at
-#define BLOCK_AT(T, i, from) (const T *)(const void *)(from) + (COUNT > 1 ? at & in[i].varies : at)
-#define BLOCK_IN(T, i) BLOCK_AT(T, i, from##i)
-#define BLOCK_OPTIONAL(T, i) BLOCK_AT(T, i, in[i].at ? from##i : (const char *)zeros)
+#define BLOCK_IN(T, i)                                                                             \
+  (const T *)(const void *)from##i + (COUNT > 1 ? at & in[i].varies : at)
+/* Of one operand, with a function for the registers of a turn; what is left of a row are one or
+ * more registers, the last of which may overlap the ones before it. */
+#if GLOW_VL >= 8
+#define GLOW_BLOCK_TURNS(name, rows_of, call, turn)                                                \
+  GLOW_BLOCK(name, 1,                                                                              \
+             rows_of ROLLED for (; at + GLOW_TURN * GLOW_VL <= width; at += GLOW_TURN * GLOW_VL)   \
+                 turn;                                                                             \
+             at = at < last ? at : last;, call)
+#else
+#define GLOW_BLOCK_TURNS(name, rows_of, call, turn) GLOW_BLOCK(name, 1, rows_of, call)
+#endif
 #else
 #define GLOW_BLOCK(name, count, rows_of, call)
+#define GLOW_BLOCK_TURNS(name, rows_of, call, turn)
 #define GLOW_LANES_FUNCTION
 #endif
 
 #define GLOW_LANES                                                                                 \
   _Pragma(                                                                                         \
       "clang loop vectorize(enable) interleave(disable) vectorize_width(GLOW_VL) unroll(disable)")
+/* Of several registers, of which each step is done before the next one. */
+enum { GLOW_TURN = 4 };
+#define GLOW_TURNS                                                                                 \
+  _Pragma(                                                                                         \
+      "clang loop vectorize(enable) interleave_count(4) vectorize_width(GLOW_VL) unroll(disable)")
 
 #endif

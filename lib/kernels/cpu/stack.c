@@ -1,23 +1,16 @@
-/* Loops of element-wise instructions: a register of elements per step, or four by turns, then one
- * masked step. */
+/* Loops of element-wise instructions: a register of elements per step, or four, and one step for
+ * what is left of a row. */
 #include "kernels/kernels.h"
 
 #define LOOP(d) ROLLED for (int64_t i##d = 0; i##d < p->n[d]; i##d++)
 
 void glow_stack(const GlowStackParams *p, GlowStackFn *step, GlowStackFn *rest, void *const *ptrs,
                 int64_t begin, int64_t end, char *scratch) {
-  const int64_t whole = p->n[5] / GLOW_VL * GLOW_VL;
-  const int64_t fours = p->at_once > 1 ? whole / (4 * GLOW_VL) * (4 * GLOW_VL) : 0;
+  const int64_t lanes = p->at_once * GLOW_VL, whole = p->n[5] / lanes * lanes;
   (void)scratch;
   ROLLED for (int64_t i0 = begin; i0 < end; i0++) LOOP(1) LOOP(2) LOOP(3) LOOP(4) {
     /* `!=`, not `<`: LLVM would compare the old index, and keep it beside the new one. */
-    ROLLED for (int64_t i5 = 0; i5 != fours; i5 += 4 * GLOW_VL) {
-      step(ptrs, i0, i1, i2, i3, i4, i5);
-      step(ptrs, i0, i1, i2, i3, i4, i5 + GLOW_VL);
-      step(ptrs, i0, i1, i2, i3, i4, i5 + 2 * GLOW_VL);
-      step(ptrs, i0, i1, i2, i3, i4, i5 + 3 * GLOW_VL);
-    }
-    ROLLED for (int64_t i5 = fours; i5 != whole; i5 += GLOW_VL) step(ptrs, i0, i1, i2, i3, i4, i5);
+    ROLLED for (int64_t i5 = 0; i5 != whole; i5 += lanes) step(ptrs, i0, i1, i2, i3, i4, i5);
     if (p->n[5] > whole)
       rest(ptrs, i0, i1, i2, i3, i4, whole);
   }
