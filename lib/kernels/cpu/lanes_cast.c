@@ -160,10 +160,10 @@ static inline double odd_u64(uint64_t v) { return (double)odd_size(v); }
   BLOCK1(cast_##to##_##from, TO, FROM)
 
 /* M(kind, type, argument). */
-#define INTEGERS(M, a)                                                                             \
+#define INTEGERS(M, a) M(i32, int32_t, a) OTHER_INTEGERS(M, a)
+#define OTHER_INTEGERS(M, a)                                                                       \
   M(i8, int8_t, a)                                                                                 \
   M(i16, int16_t, a)                                                                               \
-  M(i32, int32_t, a)                                                                               \
   M(i64, int64_t, a) M(u8, uint8_t, a) M(u16, uint16_t, a) M(u32, uint32_t, a) M(u64, uint64_t, a)
 
 /* From an integer: wide is the double to round from, for the 16-bit floats. */
@@ -205,10 +205,31 @@ CAST(bfloat16, uint16_t, bool, uint8_t, v ? 0x3f80 : 0)
 #define FROM_FLOAT16(k, T, a) CAST(k, T, float16, uint16_t, trim_##k(from_half(v)))
 #define FROM_BFLOAT16(k, T, a) CAST(k, T, bfloat16, uint16_t, trim_##k(glow_bfloat_to_float(v)))
 #define FROM_REAL(M) INTEGERS(M, ) M(bool, uint8_t, )
-FROM_REAL(FROM_FLOAT)
+OTHER_INTEGERS(FROM_FLOAT, )
+FROM_FLOAT(bool, uint8_t, )
 FROM_REAL(FROM_DOUBLE)
 FROM_REAL(FROM_FLOAT16)
 FROM_REAL(FROM_BFLOAT16)
+
+/* The machine's own conversion gives INT32_MIN for what i32 does not hold. */
+#ifdef __x86_64__
+#ifdef __AVX__
+#define TRUNCATE "vcvttps2dq %1, %0"
+#else
+#define TRUNCATE "cvttps2dq %1, %0"
+#endif
+void glow_lanes_cast_i32_float(const void *m, int32_t *restrict r, const float *restrict x) {
+  (void)m;
+  const GlowVec v = vec_load(x);
+  GlowVecI whole;
+  __asm__(TRUNCATE : "=v"(whole) : "v"(v));
+  whole = (whole ^ (v >= 0x1p31F)) & (v == v); /* INT32_MAX is ~INT32_MIN */
+  __builtin_memcpy(r, &whole, sizeof whole);
+}
+BLOCK1(cast_i32_float, int32_t, float)
+#else
+FROM_FLOAT(i32, int32_t, )
+#endif
 
 CAST(double, double, float, float, v)
 #ifndef CAST_VECTOR
