@@ -51,13 +51,24 @@ static bool is_channel_constant(const Smooth *s, const GlowValue *v, uint32_t ra
          glow_is_per_channel(v->type, rank, axis, count);
 }
 
+/* Whether weights have each channel that r reads in a slice of axis w_in. Of a filter for each
+ * channel, that is the axis of its results. */
+static bool has_slices(const Channels *c, GlowContraction *r) {
+  const GlowType *w = glow_node_in(r->node, GLOW_CONTRACTION_W)->type;
+  if (r->groups > 1 && r->groups == c->count && r->node->op == GLOW_OP_CONVOLUTION)
+    r->w_in = r->w_out;
+  else if (r->groups > 1)
+    return false;
+  return r->x_axis == c->axis && w->dims[r->w_in].size == c->count;
+}
+
 /* Lists the contractions that read v. Why that cannot be done, or NULL. */
 static const char *find_readers(const Smooth *s, Channels *c) {
   for (GlowUse *u = c->v->uses; u; u = u->next) {
     GlowContraction r;
     if (u != &u->user->operands[GLOW_CONTRACTION_X] || !glow_contraction_describe(u->user, &r) ||
-        r.groups != 1 || r.x_axis != c->axis)
-      return "not only contractions without groups read it";
+        !has_slices(c, &r))
+      return "not only contractions without groups, or one for each channel, read it";
     const GlowValue *w = glow_node_in(u->user, GLOW_CONTRACTION_W);
     if (!glow_constness_of(s->constness, w) || w->type->kind != GLOW_KIND_FLOAT)
       return "the weights that read it are no constant floats";
@@ -99,7 +110,7 @@ static bool take_norm(const Smooth *s, Channels *c, GlowNode *n) {
 /* Weights and bias of a contraction that computes the channels. */
 static bool take_contraction(const Smooth *s, Channels *c, GlowNode *n) {
   GlowContraction p;
-  if (!glow_contraction_describe(n, &p) || p.groups != 1 || p.y_axis != c->axis ||
+  if (!glow_contraction_describe(n, &p) || (p.groups > 1 && p.w_out != 0) || p.y_axis != c->axis ||
       !glow_contraction_is_constant(&p, s->constness) ||
       glow_node_in(n, GLOW_CONTRACTION_W)->type->kind != GLOW_KIND_FLOAT)
     return false;

@@ -27,6 +27,7 @@ C = {
     "gamma": GAIN, "beta": normal(8) * GAIN, "q": normal(8, 8) / GAIN[:, None], "k": normal(8, 8) / GAIN[:, None],
     "add": normal(8), "last": normal(8, 5), "f": normal(6, 2, 3, 3) * MAPS[:, None, None, None], "fb": normal(6) * MAPS,
     "g": normal(4, 6, 2, 2) / MAPS[:, None, None], "gain": LAST[:, None, None], "h": normal(3, 4, 1, 1) / LAST[:, None, None],
+    "t": normal(4, 1, 1, 1),
 }
 C["q"][2] = 0  # nothing reads this channel but k
 C["last"][4] = 0  # nor this one
@@ -46,13 +47,16 @@ MODEL = """func @main {
   %p, %_ = MaxPool(%e) {kernels = [2, 2], strides = [2, 2]}
   %g = Convolution(%p, @g)
   %m = Mul(%g, @gain)
-  %h = Convolution(%m, @h)
+  %t = Convolution(%m, @t) {group = 4}
+  %u = Relu(%t)
+  %h = Convolution(%u, @h)
   Save(%h, @z)
 }
 """
 # What is divided, what computes the values between, and what is multiplied along an axis.
 MOVES = [("n", ["gamma", "beta"], [("q", 0), ("k", 0)]), ("r", ["add", "k"], [("last", 0)]),
-         ("p", ["f", "fb"], [("g", 1)]), ("m", ["gain"], [("h", 1)])]
+         ("p", ["f", "fb"], [("g", 1)]), ("m", ["gain"], [("t", 0)]),
+         ("u", [], [("h", 1)])]
 
 
 def make(top):
@@ -90,6 +94,7 @@ def check(ranges, path):
         lines = [json.loads(line) for line in f]
     ends = {v["value"]: np.maximum(-np.array(v["min"], F), np.array(v["max"], F)) for v in lines if "channels" in v}
     have = constants(path)
+    factors = {}
     for value, divided, read in MOVES:
         large = np.max([abs(np.moveaxis(C[name], axis, 0)).reshape(len(ends[value]), -1).max(1) for name, axis in read],
                        axis=0).astype(np.float64)
@@ -97,6 +102,7 @@ def check(ranges, path):
             k = np.rint(np.log2(ends[value].astype(np.float64)) / 2 - np.log2(large) / 2)
         s = np.where(large > 0, 2.0 ** np.clip(k, -24, 24), 1)
         assert len(set(s)) > 2, s
+        factors[value] = s
         for name, axis in read:
             along = s.reshape([-1 if i == axis else 1 for i in range(C[name].ndim)])
             assert (have[f"{name}.even"] == C[name] * along).all(), name
@@ -104,6 +110,9 @@ def check(ranges, path):
             behind = C[name].ndim - 1 if name in ("f", "gain") else 0
             name_of = "k.even.1" if name == "k" else f"{name}.even"
             assert (have[name_of] == C[name] / s.reshape([-1] + [1] * behind)).all(), name
+    # A filter for each channel takes the factors of what it reads, and gives those of its results.
+    twice = factors["m"] / factors["u"]
+    assert (have["t.even.even"] == C["t"] * twice.reshape(4, 1, 1, 1)).all()
 
 
 if __name__ == "__main__":
