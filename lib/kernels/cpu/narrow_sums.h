@@ -86,10 +86,11 @@ typedef char NarrowFour __attribute__((vector_size(32), aligned(1)));
 typedef int16_t NarrowTwo __attribute__((vector_size(32), aligned(2)));
 
 INLINE NarrowFour narrow_load(const int8_t *w) { return *(const NarrowFour *)(const void *)w; }
-/* Returns w and emits nothing; what was loaded from there is loaded again. */
-INLINE const int8_t *narrow_again(const int8_t *w) {
-  __asm__("" : "+r"(w));
-  return w;
+/* Returns p and emits nothing; what was loaded from there is loaded again. Loops of tiles have one
+ * value too many for 16 registers, and a sum would go to memory. */
+INLINE const void *narrow_again(const void *p) {
+  __asm__("" : "+r"(p));
+  return p;
 }
 INLINE NarrowFour narrow_row_of(const NarrowX *x) {
   int32_t four;
@@ -189,7 +190,7 @@ INLINE void narrow_sums(int count, const Unit *t, const NarrowX *x, const int8_t
     const NarrowFour b0[2] = {narrow_load(b), narrow_load(b + 32)}, b1 = narrow_load(b + DOT_BYTES);
     UNROLL for (int i = 0; i < count; i++) {
       const NarrowFour a0 = narrow_row_of(a + i * step), a1 = narrow_row_of(a + i * step + 4);
-      b = narrow_again(b); /* 16 registers are one too few */
+      b = narrow_again(b);
       acc[i][0] += narrow_wide(narrow_product(a0, b0[0]) + narrow_product(a1, b1), ones);
       acc[i][1] += narrow_wide(narrow_product(a0, b0[1]) +
                                    narrow_product(a1, narrow_load(b + DOT_BYTES + 32)),
@@ -207,9 +208,10 @@ INLINE void narrow_sums(int count, const Unit *t, const NarrowX *x, const int8_t
     }
     UNROLL for (int i = 0; i < count; i++) {
       const NarrowTwo v = (NarrowTwo)narrow_row_of(a + i * step);
-      const NarrowTwo e = v & narrow_twos(255), o = narrow_high(v);
       UNROLL for (int j = 0; j < 2; j++) acc[i][j] +=
-          narrow_wide(e, even[j]) + narrow_wide(o, odd[j]);
+          narrow_wide(v & narrow_twos(255), even[j]);
+      const NarrowTwo high = narrow_high((NarrowTwo)narrow_row_of(narrow_again(a + i * step)));
+      UNROLL for (int j = 0; j < 2; j++) acc[i][j] += narrow_wide(high, odd[j]);
     }
   }
   ROLLED for (int64_t k = 0; k < t->order.pairs; k++, list++) {
