@@ -329,6 +329,12 @@ static bool copy_axis(CopyAxis *x, const GlowBuf *dst, int64_t dst_at, const Glo
   return true;
 }
 
+static void add_loop(GlowBoxCopy *c, int64_t size, int64_t to, int64_t from) {
+  c->dims[c->rank] = size;
+  c->dst_strides[c->rank] = to;
+  c->src_strides[c->rank++] = from;
+}
+
 /* Adds the loops of an axis: over whole blocks, or over the elements of the last, partial one. */
 static void add_loops(GlowBoxCopy *c, const CopyAxis *x, bool partial) {
   int64_t block = x->block ? x->block : 1, whole = x->size / block;
@@ -339,21 +345,60 @@ static void add_loops(GlowBoxCopy *c, const CopyAxis *x, bool partial) {
     c->src_offset += whole * x->from.outer;
   }
   int64_t outer = partial ? 1 : whole, inner = partial ? x->size % block : block;
-  c->dims[c->rank] = outer;
-  c->dst_strides[c->rank] = x->to.outer;
-  c->src_strides[c->rank++] = x->from.outer;
-  if (!x->block)
-    return;
-  c->dims[c->rank] = inner;
-  c->dst_strides[c->rank] = x->to.inner;
-  c->src_strides[c->rank++] = x->from.inner;
+  add_loop(c, outer, x->to.outer, x->from.outer);
+  if (x->block)
+    add_loop(c, inner, x->to.inner, x->from.inner);
+}
+
+/* How many elements all blocks of an axis have together; *count: how many blocks there are. */
+static int64_t blocks_of(const GlowBuf *b, uint32_t axis, uint32_t *count) {
+  int64_t size = 1;
+  *count = 0;
+  for (uint32_t k = 0; k < b->nblocks; k++)
+    if (b->block_axis[k] == axis)
+      size *= b->block_size[k], ++*count;
+  return size;
+}
+
+/* The side on which an axis has several blocks that a copy of the whole axis fills, if it has none
+ * on the other one; NULL: there is no such side. */
+static const GlowBuf *nested_side(const GlowBuf *dst, int64_t dst_at, const GlowBuf *src,
+                                  int64_t src_at, uint32_t axis, int64_t size, uint32_t *count) {
+  uint32_t to, from;
+  int64_t to_size = blocks_of(dst, axis, &to), from_size = blocks_of(src, axis, &from);
+  *count = to + from;
+  if (dst_at || src_at || size % to_size || size % from_size)
+    return NULL;
+  return to > 1 && !from ? dst : from > 1 && !to ? src : NULL;
+}
+
+/* Adds the loops of such an axis: over all blocks, then inside of each, the outer one first. */
+static void add_nested(GlowBoxCopy *c, const GlowBuf *b, bool is_dst, int64_t plain, uint32_t axis,
+                       int64_t size) {
+  uint32_t count;
+  int64_t step = blocks_of(b, axis, &count), stride = b->strides[axis];
+  add_loop(c, size / step, is_dst ? stride : plain * step, is_dst ? plain * step : stride);
+  for (uint32_t k = 0; k < b->nblocks; k++) {
+    if (b->block_axis[k] != axis)
+      continue;
+    step /= b->block_size[k];
+    stride = b->block_stride[k];
+    add_loop(c, b->block_size[k], is_dst ? stride : plain * step, is_dst ? plain * step : stride);
+  }
 }
 
 bool glow_ref_copy_blocks(const GlowBuf *dst, const int64_t *dst_at, const GlowBuf *src,
                           const int64_t *src_at, const int64_t *dims) {
   CopyAxis axes[GLOW_MAX_RANK];
+  const GlowBuf *nested[GLOW_MAX_RANK];
   uint32_t loops = dst->rank, cut = 0; /* cut: axes that end in a partial block */
   for (uint32_t a = 0; a < dst->rank; a++) {
+    uint32_t blocks;
+    nested[a] = nested_side(dst, dst_at[a], src, src_at[a], a, dims[a], &blocks);
+    if (nested[a]) {
+      loops += blocks;
+      continue;
+    }
     if (!copy_axis(&axes[a], dst, dst_at[a], src, src_at[a], a, dims[a]))
       return false;
     loops += axes[a].block != 0;
@@ -365,8 +410,13 @@ bool glow_ref_copy_blocks(const GlowBuf *dst, const int64_t *dst_at, const GlowB
     if (partial & ~cut)
       continue;
     GlowBoxCopy c = {.dst = dst->data, .src = src->data, .bits = glow_ref_bits(dst->kind)};
-    for (uint32_t a = 0; a < dst->rank; a++)
-      add_loops(&c, &axes[a], partial >> a & 1u);
+    for (uint32_t a = 0; a < dst->rank; a++) {
+      if (nested[a])
+        add_nested(&c, nested[a], nested[a] == dst, (nested[a] == dst ? src : dst)->strides[a], a,
+                   dims[a]);
+      else
+        add_loops(&c, &axes[a], partial >> a & 1u);
+    }
     glow_box_copy(&c);
   }
   return true;
