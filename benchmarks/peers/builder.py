@@ -156,10 +156,10 @@ class Builder:
 
     def attention(self, q, k, v, heads):
         n, tokens, width = self.shape(q)
-        split = n, tokens, heads, width // heads
-        q = self.transpose(self.reshape(q, split), (0, 2, 1, 3))
-        k = self.transpose(self.reshape(k, split), (0, 2, 3, 1))
-        v = self.transpose(self.reshape(v, split), (0, 2, 1, 3))
+        past = n, self.shape(k)[1], heads, width // heads
+        q = self.transpose(self.reshape(q, (n, tokens, heads, width // heads)), (0, 2, 1, 3))
+        k = self.transpose(self.reshape(k, past), (0, 2, 3, 1))
+        v = self.transpose(self.reshape(v, past), (0, 2, 1, 3))
         scores = self.scalar("Div", self.product(q, k), (width // heads) ** 0.5)
         shares = self.node("Softmax", (scores,), self.shape(scores), axis=3)
         return self.reshape(self.transpose(self.product(shares, v), (0, 2, 1, 3)), (n, tokens, width))

@@ -72,7 +72,30 @@ def attention(batch, tokens=2048, width=768):
     return b, b.attention("q", "k", "v", 12)
 
 
-NETWORKS = {f.__name__: f for f in (resnet50, vgg19, mobilenetv2, bert, attention, *OTHERS)}
+def matmul(batch, width=4096):
+    b = Builder((batch, width))
+    return b, b.product("x", b.normal((width, width), width ** -0.5))
+
+
+def decoder(batch, layers=12, past=127, width=768):
+    """One token of a decoder. Its input has the token, then the keys and values of each layer's past."""
+    b = Builder((batch, 1 + 2 * layers * past, width))
+
+    def rows(start, count):
+        bounds = [b.model.integers(v) for v in (start, start + count, 1)]
+        return b.node("Slice", ("x", *bounds), (batch, count, width))
+
+    x = rows(0, 1)
+    for i in range(layers):
+        inside = b.normalize(x)
+        q, k, v = (b.linear(inside, width, 0.036) for _ in range(3))
+        k, v = (b.concat(rows(1 + (2 * i + j) * past, past), y) for j, y in enumerate((k, v)))
+        x = b.add(x, b.linear(b.attention(q, k, v, 12), width, 0.036))
+        x = b.add(x, b.linear(b.gelu(b.linear(b.normalize(x), 4 * width, 0.036)), width, 0.018))
+    return b, b.normalize(x)
+
+
+NETWORKS = {f.__name__: f for f in (resnet50, vgg19, mobilenetv2, bert, attention, matmul, decoder, *OTHERS)}
 
 
 OPEN = {"bert": "tokens", "attention": "tokens"}  # what is open in a network; of the others the batch
