@@ -12,7 +12,7 @@ typedef struct GlowTarget {
   const void *machine; /* the family's own description of it: a GlowIsa for `cpu`; or NULL */
 } GlowTarget;
 
-enum { GLOW_CHOICES = 4, GLOW_CHOICE_PORTS = 3, GLOW_TILE_VALUES = 3 };
+enum { GLOW_CHOICES = 4, GLOW_CHOICE_PORTS = 4, GLOW_TILE_VALUES = 3 };
 
 /* A way to compute a node in layouts of the target's own. */
 typedef struct GlowChoice {

@@ -53,6 +53,12 @@ GlowStorage *glow_eval_finish(GlowEval *e, GlowValue *v, GlowStr name) {
   return s;
 }
 
+GlowValue *glow_eval_inside(GlowValue *v) {
+  while (v->kind == GLOW_VALUE_STORAGE && v->def.storage->init.kind == GLOW_INIT_EVAL)
+    v = v->def.storage->init.eval->last->operands[0].value;
+  return v;
+}
+
 /* ---- Lists ----------------------------------------------------------------------------------- */
 
 GlowStorage *glow_constant_list(GlowModule *m, GlowStr name, const GlowTensor *t) {

@@ -54,6 +54,9 @@ GlowValue *glow_eval_copy(GlowEval *e, GlowValue *v);
 /* Ends the block with `v` and makes it a constant called `name` (or NAME.n). */
 GlowStorage *glow_eval_finish(GlowEval *e, GlowValue *v, GlowStr name);
 
+/* The value that an eval constant yields; other values themselves. */
+GlowValue *glow_eval_inside(GlowValue *v);
+
 /* A constant with the elements of t (copied) as a list. */
 GlowStorage *glow_constant_list(GlowModule *m, GlowStr name, const GlowTensor *t);
 

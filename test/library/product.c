@@ -128,6 +128,33 @@ void case_dot(Program *p) {
   put_shards(p);
 }
 
+void case_few_bits(Program *p) {
+  const int bits = 2 << draw(p, 3), block = 16 * draw_in(p, 1, 3), k = draw_in(p, 1, 200);
+  const int words = (k * bits + 31) / 32, blocks = (k + block - 1) / block;
+  int n = draw_in(p, 1, 100);
+  bool packed = words > 1 && blocks > 1 && n > 1 && draw(p, 2);
+  char w_layout[32], layout[32];
+  snprintf(w_layout, sizeof w_layout, "KN%dk32n", words);
+  snprintf(layout, sizeof layout, "KN%dk32n", blocks);
+  if (!packed)
+    n = 32 * draw_in(p, 1, 4);
+  Shape a = draw_shape(p, GLOW_KIND_FLOAT, 1, 3, 3), c = a;
+  a.dims[a.rank - 1] = k;
+  c.dims[c.rank - 1] = n;
+  const Shape w = shape(GLOW_KIND_U32, packed ? w_layout : NULL, 2, words, n);
+  const Shape scale = shape(GLOW_KIND_FLOAT, packed ? layout : NULL, 2, blocks, n);
+  const Shape zero = shape(GLOW_KIND_U8, packed ? layout : NULL, 2, blocks, n);
+  put(p, "  mat_mul_nbits @out @v%d, @in @v%d", declare(p, &c), declare(p, &a));
+  put(p, ", @in @v%d", declare(p, &w));
+  put(p, ", @in @v%d", declare(p, &scale));
+  if (draw(p, 2))
+    put(p, ", @in @v%d", declare(p, &zero));
+  else
+    put(p, ", @in none");
+  put(p, " {bits = %d, block = %d, ", bits, block);
+  put_shards(p);
+}
+
 void case_attention(Program *p) {
   int batch = draw_in(p, 1, 2), shared = draw_in(p, 1, 2), heads = shared * draw_in(p, 1, 3);
   int queries = draw_in(p, 1, 20), keys = draw_in(p, 1, 50), size = draw_in(p, 1, 24);

@@ -198,6 +198,26 @@ def mat_mul_integer(g):
     yield Case([a, b, Tensor("u8" if a_kind == "i8" else "i8", 1)], error="AZero")
 
 
+@oracle("MatMulNBits")
+def mat_mul_nbits(g):
+    for bits in (2, 4, 8):
+        block, depth, columns = g.pick([16, 32, 48]), g.integer(1, 100), g.integer(1, 40)
+        blocks, in_word = -(-depth // block), 32 // bits
+        a = g.tensor("float", g.pick([(), (3,), (2, 2)]) + (depth,))
+        words = g.tensor("u32", (-(-depth // in_word), columns))
+        scale = g.tensor("float", (blocks, columns), low=0.01, high=1)
+        zero = g.tensor("u8", (blocks, columns))
+        q = np.stack([words.data.astype(np.int64) >> (i * bits) & (1 << bits) - 1 for i in range(in_word)], 1)
+        q = q.reshape(-1, columns)[:depth]
+        for z in (zero, None):
+            point = spread(zero.data.astype(np.int64), q.shape, 0, block) if z else 1 << bits - 1
+            w = narrow("float", (q - point) * spread(scale.wide(), q.shape, 0, block).astype(np.float64))
+            want = a.wide().astype(np.float64) @ w
+            yield Case([a, words, scale] + [z] * bool(z), ulps=8, members=f"bits = {bits}, block = {block}",
+                       results=[Result("float", want, scale=np.abs(a.wide().astype(np.float64)) @ np.abs(w))])
+    yield Case([a, words, Tensor("float", [[1.0]] * (blocks + 1))], members=f"bits = {bits}, block = {block}", error="Scale")
+
+
 @oracle("QLinearMatMul")
 def qlinear_mat_mul(g):
     for kind in BYTES:

@@ -124,6 +124,7 @@ bool glow_select_tensor_scatter(GlowSelect *s, const GlowNode *n);
 /* Matrix products that glow_select_matmul has no tiles for. */
 bool glow_select_product(GlowSelect *s, const GlowNode *n);
 bool glow_select_mat_mul_integer(GlowSelect *s, const GlowNode *n);
+bool glow_select_mat_mul_nbits(GlowSelect *s, const GlowNode *n);
 bool glow_select_conv_integer(GlowSelect *s, const GlowNode *n);
 bool glow_select_reduce(GlowSelect *s, const GlowNode *n);
 bool glow_select_resize(GlowSelect *s, const GlowNode *n);

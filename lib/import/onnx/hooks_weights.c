@@ -63,15 +63,20 @@ static GlowValue *unpacked(GlowOnnxNode *n, GlowValue *bytes, uint32_t bits, boo
   return glow_onnx_emit(n, GLOW_OP_CONCAT, parts, count, &(GlowConcatMembers){.axis = -1});
 }
 
+static GlowKind kind_of(int64_t bits) {
+  return bits == 2 ? GLOW_KIND_U2 : bits == 4 ? GLOW_KIND_U4 : GLOW_KIND_U8;
+}
+
 /* The u8 operand i, whose rows of bytes hold at least `columns` elements each, as a matrix of
- * elements. */
+ * elements of the kind that has these bits. */
 static GlowValue *unpacked_rows(GlowOnnxNode *n, uint32_t i, uint32_t bits, int64_t rows,
                                 int64_t columns) {
   int64_t in_byte = 8 / bits, bytes = (columns + in_byte - 1) / in_byte;
   GlowValue *v = as_matrix(n, n->ins[i], rows, bytes);
   if (bits < 8 && v)
     v = as_matrix(n, unpacked(n, v, bits, false), rows, bytes * in_byte);
-  return first_columns(n, v, bytes * in_byte, columns);
+  v = first_columns(n, v, bytes * in_byte, columns);
+  return v ? glow_onnx_cast_to(n, v, kind_of(bits)) : NULL;
 }
 
 /* Reads an extent that must be given. */
@@ -132,9 +137,9 @@ static GlowValue *weights_of(GlowOnnxNode *n, const Weights *w) {
   } else {
     GlowScalar middle = {.is_int = true, .i = (int64_t)1 << (w->bits - 1)};
     zero = zero ? unpacked_rows(n, 3, (uint32_t)w->bits, w->rows, w->blocks)
-                : glow_onnx_make_splat(n, "zero",
-                                       glow_type_with_kind(n->im->ctx, scale->type, GLOW_KIND_U8),
-                                       middle);
+                : glow_onnx_make_splat(
+                      n, "zero", glow_type_with_kind(n->im->ctx, scale->type, kind_of(w->bits)),
+                      middle);
     GlowValue *ins[] = {q, scale, zero};
     x = zero ? glow_onnx_emit(n, GLOW_OP_DEQUANTIZE_LINEAR, ins, 3,
                               &(GlowDequantizeLinearMembers){.axis = 1, .block = w->block})

@@ -69,6 +69,10 @@ int64_t glow_macs_mat_mul_integer(const GlowNode *n) {
   return product(n, glow_node_in(n, GLOW_MAT_MUL_INTEGER_IN_A));
 }
 
+int64_t glow_macs_mat_mul_nbits(const GlowNode *n) {
+  return product(n, glow_node_in(n, GLOW_MAT_MUL_NBITS_IN_A));
+}
+
 int64_t glow_macs_fully_connected(const GlowNode *n) {
   return product(n, glow_node_in(n, GLOW_FULLY_CONNECTED_IN_X));
 }

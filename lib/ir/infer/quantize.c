@@ -134,6 +134,20 @@ bool glow_infer_mat_mul_integer(GlowInfer *in) {
                  GLOW_KIND_I32);
 }
 
+/* A's shape, with the columns of W as its last axis. */
+bool glow_infer_mat_mul_nbits(GlowInfer *in) {
+  const GlowType *a = in->in[GLOW_MAT_MUL_NBITS_IN_A], *w = in->in[GLOW_MAT_MUL_NBITS_IN_W];
+  GlowDim dims[GLOW_MAX_RANK];
+  if (a->unranked || w->unranked)
+    return glow_infer_set_unknown(in, 0, a, -1);
+  if (a->rank == 0 || w->rank != 2)
+    return glow_infer_error(in, "A has rank %u and W %u, expected at least 1 and 2", a->rank,
+                            w->rank);
+  for (uint32_t i = 0; i < a->rank; i++)
+    dims[i] = i + 1 < a->rank ? a->dims[i] : w->dims[1];
+  return glow_infer_set(in, 0, a, a->rank, dims);
+}
+
 bool glow_infer_qlinear_mat_mul(GlowInfer *in) {
   return product(in, in->in[GLOW_QLINEAR_MAT_MUL_IN_A], in->in[GLOW_QLINEAR_MAT_MUL_IN_B],
                  in->in[GLOW_QLINEAR_MAT_MUL_IN_YZERO]->kind);
@@ -199,6 +213,38 @@ bool glow_verify_mat_mul_integer(const GlowNode *n) {
   }
   return check_lines(n, GLOW_MAT_MUL_INTEGER_IN_AZERO, GLOW_MAT_MUL_INTEGER_IN_A, true) &&
          check_lines(n, GLOW_MAT_MUL_INTEGER_IN_BZERO, GLOW_MAT_MUL_INTEGER_IN_B, false);
+}
+
+/* Whether t is a matrix with a row for each `group` of the depth that A has, and W's columns. */
+static bool has_groups(const GlowType *t, const GlowType *a, const GlowType *w, int64_t group) {
+  GlowDim depth = a->unranked ? GLOW_UNKNOWN : a->dims[a->rank - 1], same;
+  GlowDim rows = depth.kind == GLOW_DIM_EXACT ? GLOW_EXACT((depth.size + group - 1) / group)
+                                              : GLOW_UNKNOWN;
+  return t->unranked || (t->rank == 2 && glow_dim_meet(t->dims[0], rows, &same) &&
+                         (w->unranked || glow_dim_meet(t->dims[1], w->dims[1], &same)));
+}
+
+/* A word never has elements of two blocks. The constants may be packed in panels. */
+bool glow_verify_mat_mul_nbits(const GlowNode *n) {
+  const GlowMatMulNBitsMembers *m = n->members;
+  const GlowType *a = glow_node_in(n, GLOW_MAT_MUL_NBITS_IN_A)->type;
+  const GlowType *w = glow_node_in(n, GLOW_MAT_MUL_NBITS_IN_W)->type;
+  if (m->bits != 2 && m->bits != 4 && m->bits != 8)
+    return glow_verify_error(n, "bits is %u, expected 2, 4 or 8", m->bits);
+  if (m->block < 16 || m->block > INT32_MAX || m->block % 16)
+    return glow_verify_error(n, "block is %lld, expected a multiple of 16", (long long)m->block);
+  if (a->layout || glow_node_out(n, 0)->type->layout)
+    return glow_verify_error(n, "only the weights may have a layout");
+  for (uint32_t i = GLOW_MAT_MUL_NBITS_IN_W; i <= GLOW_MAT_MUL_NBITS_IN_ZERO; i++) {
+    const GlowValue *v = glow_node_in(n, i);
+    int64_t group = i == GLOW_MAT_MUL_NBITS_IN_W ? 32 / m->bits : m->block;
+    if (v && !has_groups(v->type, a, w, group))
+      return wrong_type(n, glow_node_desc(n)->in[i].name, v->type,
+                        glow_arena_printf(n->block->module->ctx->arena,
+                                          "a row for each %lld of A's columns, and W's columns",
+                                          (long long)group));
+  }
+  return true;
 }
 
 bool glow_verify_qlinear_mat_mul(const GlowNode *n) {

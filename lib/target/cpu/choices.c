@@ -168,6 +168,22 @@ static uint32_t dot_choices(const GlowIsa *isa, const GlowNode *n, GlowChoice *c
   return 2;
 }
 
+/* Words of weights, scales and zero points in panels as deep as they are. */
+static uint32_t few_bits_choices(const GlowIsa *isa, const GlowNode *n, GlowChoice *choices) {
+  choices[0] = choices[1] = (GlowChoice){0};
+  for (uint32_t i = GLOW_MAT_MUL_NBITS_IN_W; i <= GLOW_MAT_MUL_NBITS_IN_ZERO; i++) {
+    const GlowType *t = glow_node_in(n, i) ? glow_node_in(n, i)->type : NULL;
+    if (!t)
+      continue;
+    if (!glow_type_is_static(t) || t->dims[0].size < 2 || t->dims[1].size < 2)
+      return 0;
+    choices[0].packed |= 1u << i;
+    choices[0].in[i] = glow_kernel_layout(n->block->module->ctx, glow_find_few_bits(), "w", 0, isa,
+                                          t->dims[0].size);
+  }
+  return 2;
+}
+
 /* Filters of bytes in the order NHWC, each tap with its channels in groups of four. */
 static uint32_t dot_conv_choices(const GlowIsa *isa, const GlowNode *n, GlowChoice *choices) {
   const GlowConvIntegerMembers *m = n->members;
@@ -267,6 +283,8 @@ uint32_t glow_cpu_choices(const GlowTarget *t, const GlowNode *n, GlowChoice cho
     return product_choices(t->machine, n, choices);
   case GLOW_OP_MAT_MUL_INTEGER:
     return dot_choices(t->machine, n, choices);
+  case GLOW_OP_MAT_MUL_NBITS:
+    return few_bits_choices(t->machine, n, choices);
   case GLOW_OP_CONV_INTEGER:
     return dot_conv_choices(t->machine, n, choices);
   case GLOW_OP_MAX_POOL:

@@ -39,6 +39,7 @@
   NATIVE(LP_POOL, pool)                                                                            \
   NATIVE(MAT_MUL, matmul)                                                                          \
   NATIVE(MAT_MUL_INTEGER, mat_mul_integer)                                                         \
+  NATIVE(MAT_MUL_NBITS, mat_mul_nbits)                                                             \
   NATIVE(MAX_POOL, pool)                                                                           \
   NATIVE(MAX_ROI_POOL, max_roi_pool)                                                               \
   NATIVE(MAX_UNPOOL, max_unpool)                                                                   \

@@ -43,15 +43,6 @@ static bool one_element(const GlowValue *v) {
   return glow_type_is_static(v->type) && glow_type_elements(v->type) == 1;
 }
 
-/* The value that an eval constant yields; other values themselves. */
-static GlowValue *inside(GlowValue *v) {
-  for (int i = 0; i < MAX_DEPTH && v->kind == GLOW_VALUE_STORAGE &&
-                  v->def.storage->init.kind == GLOW_INIT_EVAL;
-       i++)
-    v = v->def.storage->init.eval->last->operands[0].value;
-  return v;
-}
-
 /* n over other integers, in the eval block. NULL if it does not only move them, or if slices with
  * scales of their own would not stay. */
 static GlowValue *moved(Integer *g, GlowNode *n, Stored *s) {
@@ -95,7 +86,7 @@ static bool is_zero(const Integer *g, const GlowValue *zeros) {
 
 /* Finds the integers behind the constant v and copies what makes them to the eval block. */
 static bool find_stored(Integer *g, GlowValue *v, Stored *s, int depth) {
-  v = inside(v);
+  v = glow_eval_inside(v);
   GlowNode *n = v->kind == GLOW_VALUE_RESULT ? v->def.node : NULL;
   if (!n || depth > MAX_DEPTH || n->pred.value || n->noperands == 0)
     return false;
@@ -213,7 +204,7 @@ static bool stays_in_i32(const Integer *g, const GlowValue *bias, int64_t sum) {
  * scale; it stays in float then. */
 static GlowValue *integer_bias(Integer *g, const GlowValue *scale, int64_t sum) {
   GlowValue *b = glow_node_in(g->c->node, GLOW_CONTRACTION_B);
-  const GlowNode *n = b ? glow_value_def(inside(b), GLOW_OP_DEQUANTIZE_LINEAR) : NULL;
+  const GlowNode *n = b ? glow_value_def(glow_eval_inside(b), GLOW_OP_DEQUANTIZE_LINEAR) : NULL;
   GlowValue *q = n ? glow_node_in(n, 0) : NULL;
   double z = 0;
   bool fits = q && q->type->kind == GLOW_KIND_I32 && !q->type->quantized && q->type->rank == 1 &&

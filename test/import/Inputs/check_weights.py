@@ -103,6 +103,9 @@ def cases():
     yield product(64, 4, 4, 32, "f4")
     yield product(96, 4, 4, 32, "u1", flat=True)
     yield product(32, 1, 8, 32, rows=1)
+    for bits in (2, 4, 8):  # so large that MatMulNBits of Glow computes them
+        yield product(300, 258, bits, 32, rows=1)
+        yield product(256, 321, bits, 16, "u1", bias=True, rows=2)
     for kind in (0, 1):
         yield bnb4(64, 3, 16, kind)
         yield bnb4(33, 3, 32, kind)
