@@ -116,13 +116,20 @@ static bool same_function(Pairing *p, const GlowFunction *a, const GlowFunction 
          same_block(p, a->body, b->body);
 }
 
+/* The next declared symbol that has no definition. */
+static const GlowExtent *next_extent(const GlowModule *m, uint32_t *i) {
+  while (*i < m->extents.count && m->extents.data[*i]->form)
+    ++*i;
+  return *i < m->extents.count ? m->extents.data[(*i)++] : NULL;
+}
+
+/* Definitions do not count: types have them, declared or not. */
 static bool same_extents(const GlowModule *a, const GlowModule *b) {
-  if (a->extents.count != b->extents.count)
-    return false;
-  for (uint32_t i = 0; i < a->extents.count; i++)
-    if (a->extents.data[i] != b->extents.data[i])
-      return false;
-  return true;
+  uint32_t i = 0, k = 0;
+  const GlowExtent *e = next_extent(a, &i);
+  while (e && e == next_extent(b, &k))
+    e = next_extent(a, &i);
+  return !e && !next_extent(b, &k);
 }
 
 static bool same_module(Pairing *p, const GlowModule *a, const GlowModule *b) {

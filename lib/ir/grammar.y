@@ -73,6 +73,13 @@ storage ::= VARIABLE GLOBAL(N) COLON type(T) EQ init loc. {
 storage ::= CONSTANT GLOBAL(N) COLON type(T) EQ init loc. {
   glow_parse_storage(p, GLOW_CONSTANT, &N, T, true);
 }
+storage ::= EXTENT DEFINITION(D).             { glow_parse_definition(p, &D, NULL, NULL); }
+storage ::= EXTENT DEFINITION(D) COLON RANGE(R). {
+  glow_parse_definition(p, &D, &R, NULL);
+}
+storage ::= EXTENT DEFINITION(D) COLON RANGE(R) STEP INT(S). {
+  glow_parse_definition(p, &D, &R, &S);
+}
 storage ::= EXTENT SYMBOL(N) COLON RANGE(R).  { glow_parse_extent(p, &N, &R, NULL); }
 storage ::= EXTENT SYMBOL(N) COLON RANGE(R) STEP INT(S). {
   glow_parse_extent(p, &N, &R, &S);

@@ -173,6 +173,8 @@ struct GlowFunction {
   GlowModule *module;
 };
 
+typedef GLOW_VEC(const GlowExtent *) GlowExtents;
+
 struct GlowModule {
   GlowContext *ctx;
   GlowArena *arena;
@@ -180,8 +182,8 @@ struct GlowModule {
   GlowStr name;              /* NULL if there is no module line */
   int64_t version;           /* -1 if absent */
   GlowStr target, base, producer;
-  GlowLoc src;                          /* of the module line; no line if there is none */
-  GLOW_VEC(const GlowExtent *) extents; /* ranges of symbols, in the order of the text */
+  GlowLoc src;         /* of the module line; no line if there is none */
+  GlowExtents extents; /* symbols with ranges, in the order of the text; no two with one name */
   GlowStorage *first_storage, *last_storage;
   GlowFunction *first_function, *last_function;
   struct GlowNames *names;     /* storage */
@@ -203,6 +205,8 @@ GlowFunction *glow_module_function(const GlowModule *m, GlowStr name); /* NULL i
 const GlowExtent *glow_module_extent(const GlowModule *m, GlowStr symbol);
 /* Declares the ranges in a type that are not declared yet. */
 void glow_module_add_extents(GlowModule *m, const GlowType *t);
+/* The declared symbols, and those that types have from inference. The list lies in `arena`. */
+GlowExtents glow_module_extents(const GlowModule *m, GlowArena *arena);
 /* The functions to run, funcs and programs: those that no function calls and that are for no
  * device; if there are none, those for a device; else all. The list lies in `arena`. */
 typedef GLOW_VEC(GlowFunction *) GlowFunctions;

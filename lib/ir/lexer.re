@@ -96,6 +96,7 @@ int glow_lexer_next(GlowLexer *l, GlowToken *t) {
       "%" (word | quoted) { TOKEN(VALUE); }
       "^" word  { TOKEN(REGION); }
       "$" [A-Za-z_][A-Za-z0-9_]* { TOKEN(SYMBOL); }
+      "$" [A-Za-z_][A-Za-z0-9_]* [ \t]* "=" [^:;{}"\n\x00]* { TOKEN(DEFINITION); }
       digits ".." digits { TOKEN(RANGE); }
       [@%]? open { goto unterminated; }
       quoted    { TOKEN(STRING); }

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "ir/ir_internal.h"
+#include "tensor/form.h"
 
 /* Called by the context when it is destroyed: a throw may have left modules behind. */
 static void release_modules(GlowContext *ctx) {
@@ -59,14 +60,59 @@ const GlowExtent *glow_module_extent(const GlowModule *m, GlowStr symbol) {
   return NULL;
 }
 
-void glow_module_add_extents(GlowModule *m, const GlowType *t) {
+typedef struct ExtentList {
+  GlowArena *arena;
+  GlowExtents *extents;
+} ExtentList;
+
+/* Symbols stand before the definitions that name them. */
+static void add_extent(void *list, const GlowExtent *e) {
+  ExtentList *l = list;
+  for (uint32_t i = 0; i < l->extents->count; i++)
+    if (l->extents->data[i]->symbol == e->symbol)
+      return;
+  if (e->form)
+    glow_form_symbols(e->form, add_extent, l);
+  glow_vec_push(l->arena, l->extents, e);
+}
+
+static void add_type(ExtentList *l, const GlowType *t) {
   while (t->elem)
     t = t->elem;
-  for (uint32_t i = 0; i < t->rank; i++) {
-    const GlowExtent *e = t->dims[i].extent;
-    if (e && !glow_module_extent(m, e->symbol))
-      glow_vec_push(m->arena, &m->extents, e);
+  for (uint32_t i = 0; i < t->rank; i++)
+    if (t->dims[i].extent)
+      add_extent(l, t->dims[i].extent);
+}
+
+static void add_block(ExtentList *l, const GlowBlock *block) {
+  for (uint32_t i = 0; i < block->nparams; i++)
+    add_type(l, block->params[i]->type);
+  for (const GlowNode *n = block->first; n; n = n->next) {
+    for (uint32_t i = 0; i < n->nresults; i++)
+      add_type(l, n->results[i].type);
+    for (uint32_t i = 0; i < n->nregions; i++)
+      if (n->regions[i])
+        add_block(l, n->regions[i]);
   }
+}
+
+void glow_module_add_extents(GlowModule *m, const GlowType *t) {
+  add_type(&(ExtentList){m->arena, &m->extents}, t);
+}
+
+GlowExtents glow_module_extents(const GlowModule *m, GlowArena *arena) {
+  GlowExtents all = {0};
+  ExtentList l = {arena, &all};
+  for (uint32_t i = 0; i < m->extents.count; i++)
+    add_extent(&l, m->extents.data[i]);
+  for (const GlowStorage *s = m->first_storage; s; s = s->next)
+    add_type(&l, s->value.type);
+  for (const GlowFunction *f = m->first_function; f; f = f->next) {
+    add_block(&l, f->body);
+    for (uint32_t i = 0; i < f->nresults; i++)
+      add_type(&l, f->results[i]);
+  }
+  return all;
 }
 
 /* ---- The entry ------------------------------------------------------------------------------- */

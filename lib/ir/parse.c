@@ -117,6 +117,8 @@ static const char *spelling(int kind) {
     return "a region such as ^body";
   case GLOW_TOK_SYMBOL:
     return "a symbol such as $N";
+  case GLOW_TOK_DEFINITION:
+    return "a definition such as $M = $N + 1";
   case GLOW_TOK_RANGE:
     return "a range such as 1..512";
   case GLOW_TOK_IDENT:

@@ -226,6 +226,9 @@ void glow_parse_init_eval(GlowParser *p, const GlowToken *t, GlowBlock *block);
 /* `extent $N : 1..512 step 4`; step may be NULL. */
 void glow_parse_extent(GlowParser *p, const GlowToken *name, const GlowToken *range,
                        const GlowToken *step);
+/* `extent $M = $N + 1 : 2..513`; range and step may be NULL. */
+void glow_parse_definition(GlowParser *p, const GlowToken *definition, const GlowToken *range,
+                           const GlowToken *step);
 void glow_parse_storage(GlowParser *p, GlowStorageClass cls, const GlowToken *name,
                         const GlowType *type, bool has_init);
 /* Reads an item as an element of `type`, which has rank 0. Reports a value that does not fit. */

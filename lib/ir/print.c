@@ -527,6 +527,17 @@ static void print_header(GlowText *out, const GlowModule *m, const GlowPrintOpti
   glow_text_putc(out, '\n');
 }
 
+static void print_extents(GlowText *out, const GlowModule *m) {
+  GlowArena *arena = glow_arena_create(m->ctx);
+  GlowExtents all = glow_module_extents(m, arena);
+  for (uint32_t i = 0; i < all.count; i++) {
+    const GlowExtent *e = all.data[i];
+    glow_text_printf(out, "  extent $%s%s%s : %s\n", e->symbol, e->form ? " = " : "",
+                     e->form ? e->text : "", glow_extent_str(m->ctx, e));
+  }
+  glow_arena_destroy(arena);
+}
+
 void glow_module_print(const GlowModule *m, GlowText *out, const GlowPrintOptions *options) {
   static const GlowPrintOptions plain = {0};
   const GlowPrintOptions *o = options ? options : &plain;
@@ -537,9 +548,7 @@ void glow_module_print(const GlowModule *m, GlowText *out, const GlowPrintOption
     print_header(out, m, o);
   if ((m->first_storage || m->extents.count) && !o->shows) {
     glow_text_puts(out, "declare {\n");
-    for (uint32_t i = 0; i < m->extents.count; i++)
-      glow_text_printf(out, "  extent $%s : %s\n", m->extents.data[i]->symbol,
-                       glow_extent_str(m->ctx, m->extents.data[i]));
+    print_extents(out, m);
     for (const GlowStorage *s = m->first_storage; s; s = s->next)
       print_storage(out, s, o);
     glow_text_puts(out, "}\n");

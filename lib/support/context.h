@@ -32,7 +32,8 @@ struct GlowContext {
   struct GlowStrEntry *strings;
   struct GlowTypeEntry *types;     /* lib/tensor: interned types */
   struct GlowLayoutEntry *layouts; /* lib/tensor: interned layouts */
-  struct GlowExtentEntry *extents; /* lib/tensor: interned ranges of symbols, newest first */
+  struct GlowExtentEntry *extents; /* lib/tensor: interned symbols, newest first */
+  struct GlowAtomEntry *atoms;     /* lib/tensor: interned atoms of forms, newest first */
   struct GlowBlob *blobs;          /* lib/tensor: files mapped and heap blobs, newest first */
   int64_t tensor_bytes;            /* lib/tensor: bytes that living tensors own */
   int64_t tensor_limit; /* an operator's results may not take tensor_bytes over this; 0: no limit */

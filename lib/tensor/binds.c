@@ -92,7 +92,19 @@ static bool is_within(GlowDim dim, GlowDim old) {
          glow_dim_allows(old, dim.extent->most) && dim.extent->step % old.extent->step == 0;
 }
 
+/* Reports a symbol with a definition. */
+static bool is_free(GlowBinds *b, const GlowBind *s) {
+  const GlowExtent *e = s->old.extent;
+  if (!e || !e->form)
+    return true;
+  glow_error(b->ctx, GLOW_NOWHERE, "%s: $%s follows from other symbols: it is %s", b->option,
+             s->name, e->text);
+  return false;
+}
+
 bool glow_binds_set(GlowBinds *b, GlowBind *s, GlowDim dim, GlowStr from) {
+  if (!is_free(b, s))
+    return false;
   if (!s->set && is_within(dim, s->old)) {
     s->dim = dim;
     s->set = true;
@@ -111,6 +123,8 @@ bool glow_binds_set(GlowBinds *b, GlowBind *s, GlowDim dim, GlowStr from) {
 /* Notes that s becomes `other`. */
 static bool tie(GlowBinds *b, GlowBind *s, GlowBind *other) {
   const GlowBind *end = other;
+  if (!is_free(b, s) || !is_free(b, other))
+    return false;
   while (end && end != s)
     end = end->same;
   if (!s->set && !end) {

@@ -50,87 +50,15 @@ static const GlowType *intern(GlowContext *ctx, const GlowType *t) {
   return &entry->type;
 }
 
-/* ---- Ranges of symbols ------------------------------------------------------------------------
- */
-
-struct GlowExtentEntry {
-  GlowExtent extent;
-  struct GlowExtentEntry *next;
-};
-
-const char *glow_extent_problem(int64_t least, int64_t most, int64_t step) {
-  if (least < 0 || most > GLOW_MAX_ELEMENTS)
-    return "extents lie between 0 and 2^40";
-  if (most < least)
-    return "the range ends before it begins";
-  if (step < 1)
-    return "a step is at least 1";
-  return (most - least) % step ? "steps from the least extent do not reach the largest" : NULL;
+bool glow_type_names_symbol(const GlowContext *ctx, GlowStr name) {
+  for (const struct GlowTypeEntry *e = ctx->types; e; e = e->hh.next)
+    for (uint32_t i = 0; i < e->type.rank; i++)
+      if (e->type.dims[i].kind == GLOW_DIM_SYMBOL && e->type.dims[i].symbol == name)
+        return true;
+  return false;
 }
 
-const GlowExtent *glow_extent(GlowContext *ctx, GlowStr symbol, int64_t least, int64_t most,
-                              int64_t step) {
-  GLOW_CHECK(ctx, !glow_extent_problem(least, most, step), "a range of a symbol is malformed");
-  if (least == most)
-    step = 1;
-  for (const struct GlowExtentEntry *e = ctx->extents; e; e = e->next)
-    if (e->extent.symbol == symbol && e->extent.least == least && e->extent.most == most &&
-        e->extent.step == step)
-      return &e->extent;
-  struct GlowExtentEntry *e = GLOW_NEW(ctx->arena, struct GlowExtentEntry);
-  e->extent =
-      (GlowExtent){symbol, least, most, step, ctx->extents ? ctx->extents->extent.id + 1 : 1};
-  e->next = ctx->extents;
-  ctx->extents = e;
-  return &e->extent;
-}
-
-const char *glow_extent_str(GlowContext *ctx, const GlowExtent *e) {
-  if (e->step == 1)
-    return glow_arena_printf(ctx->arena, "%lld..%lld", (long long)e->least, (long long)e->most);
-  return glow_arena_printf(ctx->arena, "%lld..%lld step %lld", (long long)e->least,
-                           (long long)e->most, (long long)e->step);
-}
-
-/* Digits up to `end`, at most 2^40; -1 if there are none, or too large a number. */
-static int64_t read_number(const char **at, const char *end) {
-  int64_t n = 0;
-  const char *s = *at;
-  for (; s < end && *s >= '0' && *s <= '9' && n <= GLOW_MAX_ELEMENTS; s++)
-    n = n * 10 + (*s - '0');
-  bool ok = s > *at && n <= GLOW_MAX_ELEMENTS;
-  *at = s;
-  return ok ? n : -1;
-}
-
-const GlowExtent *glow_extent_parse(GlowContext *ctx, GlowStr symbol, const char *text,
-                                    const char *end, const char **error) {
-  static const char word[] = "step";
-  const char *s = text;
-  *error = NULL;
-  int64_t least = read_number(&s, end), step = 1;
-  if (least < 0 || end - s < 3 || s[0] != '.' || s[1] != '.')
-    return NULL;
-  s += 2;
-  int64_t most = read_number(&s, end);
-  if (most < 0)
-    return NULL;
-  const char *behind = s;
-  while (s < end && (*s == ' ' || *s == '\t'))
-    s++;
-  if (s < end) {
-    if (s == behind || (size_t)(end - s) < sizeof word || memcmp(s, word, sizeof word - 1))
-      return NULL;
-    s += sizeof word - 1;
-    while (s < end && (*s == ' ' || *s == '\t'))
-      s++;
-    step = read_number(&s, end);
-    if (step < 0 || s < end)
-      return NULL;
-  }
-  *error = glow_extent_problem(least, most, step);
-  return *error ? NULL : glow_extent(ctx, symbol, least, most, step);
-}
+/* ---- Dims ------------------------------------------------------------------------------------ */
 
 bool glow_dim_allows(GlowDim d, int64_t n) {
   if (d.kind == GLOW_DIM_EXACT)

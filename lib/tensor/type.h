@@ -21,12 +21,18 @@ typedef enum GlowDimKind {
   GLOW_DIM_UNKNOWN
 } GlowDimKind;
 
-/* The range of a symbol: least, least + step, and so on up to most, which is one of them. Interned
- * in the context: equal ones have equal pointers. */
+typedef struct GlowForm GlowForm; /* tensor/form.h */
+
+/* The range of a symbol: least, least + step, and so on up to most, which is one of them; and its
+ * definition, if it follows from other symbols. Interned in the context: equal ones have equal
+ * pointers. */
 typedef struct GlowExtent {
+  GlowContext *ctx;
   GlowStr symbol; /* its name without $ */
   int64_t least, most, step;
-  uint32_t id; /* order of creation, from 1 */
+  const GlowForm *form; /* NULL: each run sets it */
+  GlowStr text;         /* of the definition, or NULL */
+  uint32_t id;          /* order of creation, from 1 */
 } GlowExtent;
 
 typedef struct GlowDim {
@@ -42,7 +48,7 @@ typedef struct GlowDim {
 
 /* What is wrong with a range, as text; NULL: nothing. */
 const char *glow_extent_problem(int64_t least, int64_t most, int64_t step);
-/* A range that glow_extent_problem accepts. */
+/* A symbol of its own, with a range that glow_extent_problem accepts. */
 const GlowExtent *glow_extent(GlowContext *ctx, GlowStr symbol, int64_t least, int64_t most,
                               int64_t step);
 /* '1..512', '32..640 step 32'. The text lives in the context's arena. */
@@ -164,6 +170,8 @@ bool glow_type_is_known(const GlowType *t);
 bool glow_type_is_bounded(const GlowType *t);
 bool glow_type_has_symbols(const GlowType *t);   /* anywhere inside; with ranges or without */
 bool glow_type_has_rangeless(const GlowType *t); /* symbols without a range */
+/* Whether any type of the context names this symbol. */
+bool glow_type_names_symbol(const GlowContext *ctx, GlowStr name);
 /* For a bounded tensor type, whose bounds count as extents: the number of logical elements; and the
  * bytes in memory, with the padding of a layout, packed kinds rounded up to bytes. -1 if the type
  * is not bounded. */

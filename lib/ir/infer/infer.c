@@ -122,7 +122,7 @@ bool glow_infer_set(GlowInfer *in, uint32_t i, const GlowType *base, uint32_t ra
   if (error && rank <= GLOW_MAX_RANK) {
     bool opened = false;
     for (uint32_t k = 0; k < rank; k++) {
-      bool bound = dims[k].kind == GLOW_DIM_BOUND;
+      bool bound = dims[k].kind == GLOW_DIM_BOUND || (dims[k].extent && dims[k].extent->form);
       open[k] = bound ? GLOW_UNKNOWN : dims[k];
       opened |= bound;
     }

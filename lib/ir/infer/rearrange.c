@@ -14,7 +14,7 @@ static bool divide_dim(const GlowInfer *in, uint32_t axis, int64_t by, GlowDim *
     return glow_infer_error(in, "extent %lld of axis %u is no multiple of %lld", (long long)d->size,
                             axis, (long long)by);
   if (by != 1)
-    *d = glow_dim_resized(*d, d->size / by);
+    *d = glow_dim_affine(*d, 1, 0, by, 0, d->size / by);
   return true;
 }
 

@@ -40,7 +40,11 @@ static bool scale_extent(const GlowInfer *in, GlowDim d, float scale, GlowDim *r
   float size = floorf((float)d.size * scale);
   if (!(size <= (float)GLOW_MAX_ELEMENTS))
     return glow_infer_error(in, "the result has too many elements");
-  *result = d.kind == GLOW_DIM_EXACT ? GLOW_EXACT((int64_t)size) : GLOW_BOUND((int64_t)size);
+  bool whole = scale == floorf(scale) && size < 16777216; /* no product is rounded */
+  if (d.extent && whole)
+    *result = glow_dim_affine(d, (int64_t)scale, 0, 1, 0, (int64_t)size);
+  else
+    *result = d.kind == GLOW_DIM_EXACT ? GLOW_EXACT((int64_t)size) : GLOW_BOUND((int64_t)size);
   return true;
 }
 

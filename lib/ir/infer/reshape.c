@@ -37,11 +37,10 @@ static bool divide(const GlowInfer *in, const Product *x, int64_t others, GlowDi
     *result = x->open[0];
     return true;
   }
-  GlowDim bound = GLOW_EXACT(x->number);
+  GlowDim whole = GLOW_EXACT(x->number);
   for (uint32_t i = 0; i < x->nopen; i++)
-    bound = glow_dim_mul(bound, x->open[i]);
-  if (glow_dim_has_size(bound))
-    *result = GLOW_BOUND(bound.size / others);
+    whole = glow_dim_mul(whole, x->open[i]);
+  *result = glow_dim_div(whole, GLOW_EXACT(others));
   return true;
 }
 

@@ -1,6 +1,7 @@
 /* Inference of operators that take tensors apart or put them together along axes: Concat, Split,
  * Slice, Pad, Gather. Definitions as ONNX's. */
 #include "ir/infer/hooks.h"
+#include "tensor/form.h"
 
 /* ---- Concat ---------------------------------------------------------------------------------- */
 
@@ -60,8 +61,10 @@ static GlowDim equal_piece(GlowDim whole, uint32_t count, uint32_t i) {
   if (count == 1 || !glow_dim_has_size(whole))
     return count == 1 ? whole : GLOW_UNKNOWN;
   int64_t piece = whole.size / count + (whole.size % count != 0);
-  if (glow_dim_is_open(whole))
-    return GLOW_BOUND(piece);
+  if (glow_dim_is_open(whole)) /* the last piece is a quotient only if the others are */
+    return whole.extent && whole.extent->step % count == 0 && whole.extent->least % count == 0
+               ? glow_dim_affine(whole, 1, 0, count, 0, piece)
+               : GLOW_BOUND(piece);
   int64_t left = whole.size - piece * (int64_t)i;
   return GLOW_EXACT(left < 0 ? 0 : left < piece ? left : piece);
 }
@@ -112,11 +115,43 @@ static int64_t slice_count(int64_t size, int64_t start, int64_t end, int64_t ste
   return span <= 0 ? 0 : (int64_t)((uint64_t)(span - 1) / by + 1);
 }
 
+/* Where a slice begins or ends: the end counts from d if it is negative; then it is limited to
+ * low..d + high. */
+static bool slice_end(GlowContext *ctx, const GlowForm *d, int64_t end, int64_t low, int64_t high,
+                      GlowForm *f) {
+  int64_t most = 2 * GLOW_MAX_ELEMENTS;
+  GlowForm floor = glow_form_number(low), shift = glow_form_number(high), top;
+  *f = glow_form_number(end < -most ? -most : end > most ? most : end);
+  return (end >= 0 || glow_form_add(f, d, f)) && glow_form_add(d, &shift, &top) &&
+         glow_form_min(ctx, f, &top, f) && glow_form_max(ctx, f, &floor, f);
+}
+
+/* The same for a symbol with a range. False if no form says it. */
+static bool slice_symbol(GlowDim d, int64_t start, int64_t end, int64_t step, GlowDim *result) {
+  GlowContext *ctx = d.extent->ctx;
+  GlowForm size, from, to, none = {0};
+  bool up = step > 0;
+  if (step > GLOW_MAX_ELEMENTS || step < -GLOW_MAX_ELEMENTS)
+    return false;
+  GlowForm by = glow_form_number(up ? step : -step), more = glow_form_number(by.constant - 1);
+  if (!glow_form_of(ctx, d, &size) || !slice_end(ctx, &size, start, 0, up ? 0 : -1, &from) ||
+      !slice_end(ctx, &size, end, up ? 0 : -1, up ? 0 : -1, &to))
+    return false;
+  if (!(up ? glow_form_sub(&to, &from, &size) : glow_form_sub(&from, &to, &size)) ||
+      !glow_form_max(ctx, &size, &none, &size) || !glow_form_add(&size, &more, &size) ||
+      !glow_form_div(ctx, &size, &by, &size))
+    return false;
+  *result = glow_form_dim(ctx, &size, 0, d.size);
+  return result->kind == GLOW_DIM_EXACT || result->extent;
+}
+
 /* The same when the extent is not exact. */
 static GlowDim slice_open(GlowDim d, int64_t start, int64_t end, int64_t step) {
   if (start == 0 && end == INT64_MAX && step == 1)
     return d;
-  GlowDim most = glow_dim_part(d);
+  GlowDim most = glow_dim_part(d), defined;
+  if (d.extent && d.extent->least > 0 && slice_symbol(d, start, end, step, &defined))
+    return defined;
   int64_t limit = -1;
   if (step > 0 && start >= 0 && end >= 0)
     limit = end > start ? (int64_t)(((uint64_t)end - (uint64_t)start - 1) / (uint64_t)step + 1) : 0;
@@ -221,7 +256,7 @@ static bool pad_axis(const GlowInfer *in, uint32_t axis, int64_t begin, int64_t 
   if (size < 0 && d->kind == GLOW_DIM_EXACT)
     return glow_infer_error(in, "axis %u of extent %lld is cropped by %lld", axis,
                             (long long)d->size, (long long)-added);
-  *d = glow_dim_resized(*d, size < 0 ? 0 : size);
+  *d = glow_dim_affine(*d, 1, added, 1, 0, size < 0 ? 0 : size);
   return true;
 }
 

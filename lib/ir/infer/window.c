@@ -40,6 +40,25 @@ static int64_t count_windows(const Window *w, uint32_t i, int64_t size, int64_t 
   return count;
 }
 
+/* The number of windows, which is `count` for the largest extent. With ceil a window more fits
+ * where it begins before the padding at the end. */
+static GlowDim windows_of(const Window *w, uint32_t i, GlowDim size, int64_t kernel,
+                          int64_t count) {
+  int64_t stride = entry(w->strides, i, 1), begin = entry(w->pads, i, 0);
+  int64_t end = entry(w->pads, w->spatial + i, 0);
+  int64_t reach = (kernel - 1) * entry(w->dilations, i, 1);
+  int64_t rest = begin + end - reach - 1;
+  if (!size.extent || (w->ceil && end > reach))
+    return size.kind == GLOW_DIM_EXACT ? GLOW_EXACT(count) : GLOW_BOUND(count);
+  if (!w->ceil)
+    return glow_dim_affine(size, 1, rest + stride, stride, 1, count);
+  GlowDim fit = glow_dim_affine(size, 1, rest + 2 * stride - 1, stride, 1,
+                                (size.size + rest + stride - 1) / stride + 1);
+  GlowDim begun = glow_dim_affine(size, 1, begin + stride - 1, stride, 1,
+                                  (size.size + begin + stride - 1) / stride);
+  return glow_dim_min(fit, begun);
+}
+
 bool glow_infer_slide(const GlowInfer *in, const Window *w, uint32_t i, GlowDim size,
                       GlowDim kernel, GlowDim *result) {
   *result = GLOW_UNKNOWN;
@@ -61,7 +80,7 @@ bool glow_infer_slide(const GlowInfer *in, const Window *w, uint32_t i, GlowDim 
                             "a window of %lld with its dilation is larger than spatial axis %u,"
                             " which has extent %s before padding",
                             (long long)kernel.size, i, glow_dim_str(in->ctx, size));
-  *result = size.kind == GLOW_DIM_EXACT ? GLOW_EXACT(count) : GLOW_BOUND(count);
+  *result = windows_of(w, i, size, kernel.size, count);
   return true;
 }
 

@@ -11,6 +11,7 @@
  * again, so what depends on the dimensions becomes known; a claim that contradicts is an error. */
 #include "pass/pass.h"
 #include "tensor/binds.h"
+#include "tensor/form.h"
 #include "transforms/transforms.h"
 
 typedef struct Bind {
@@ -60,13 +61,52 @@ static void map_module(Bind *b, TypeFn *fn) {
   }
 }
 
+static void add_symbol(void *bind, const GlowExtent *e) {
+  Bind *b = bind;
+  if (!glow_binds_find(&b->symbols, e->symbol))
+    glow_binds_add(&b->symbols, glow_dim_ranged(e), NULL);
+}
+
 static const GlowType *collect(Bind *b, const GlowType *t) {
   if (t->elem)
     collect(b, t->elem);
-  for (uint32_t i = 0; i < t->rank; i++)
-    if (t->dims[i].kind == GLOW_DIM_SYMBOL && !glow_binds_find(&b->symbols, t->dims[i].symbol))
-      glow_binds_add(&b->symbols, t->dims[i], NULL);
+  for (uint32_t i = 0; i < t->rank; i++) {
+    GlowDim d = t->dims[i];
+    if (d.extent && d.extent->form)
+      glow_form_symbols(d.extent->form, add_symbol, b);
+    if (d.kind == GLOW_DIM_SYMBOL && !glow_binds_find(&b->symbols, d.symbol))
+      glow_binds_add(&b->symbols, d, NULL);
+  }
   return t;
+}
+
+/* The form of what takes the place of a symbol that has no definition. */
+static bool bound_form(void *bind, const GlowExtent *e, GlowForm *f) {
+  Bind *b = bind;
+  return glow_form_of(b->ctx, glow_binds_find(&b->symbols, e->symbol)->dim, f);
+}
+
+/* What definitions become. A symbol keeps its name, and its range where that is the narrower one.
+ */
+static void resolve_definitions(Bind *b) {
+  for (uint32_t i = 0; i < b->symbols.symbols.count; i++) {
+    GlowBind *s = &b->symbols.symbols.data[i];
+    const GlowExtent *e = s->old.extent;
+    GlowForm f;
+    if (!e || !e->form)
+      continue;
+    if (!glow_form_replace(b->ctx, e->form, bound_form, b, &f)) {
+      s->dim = GLOW_BOUND(e->most);
+      continue;
+    }
+    glow_extent_define(b->ctx, e->symbol, &f, e->least, e->most);
+    s->dim = glow_form_dim(b->ctx, &f, e->least, e->most);
+    if (!glow_dim_has_size(s->dim) || s->dim.kind == GLOW_DIM_SYMBOL ||
+        glow_dim_allows(s->old, s->dim.size))
+      continue;
+    glow_error(b->ctx, GLOW_NOWHERE, "%s: $%s becomes %s, but its range is %s", b->run->pass->name,
+               s->name, glow_dim_str(b->ctx, s->dim), glow_extent_str(b->ctx, e));
+  }
 }
 
 static const GlowType *note_extents(Bind *b, const GlowType *t) {
@@ -188,6 +228,7 @@ static bool run_bind(GlowPassRun *run, bool symbols) {
   for (uint32_t i = 0; i < run->noptions; i++)
     bind_option(&b, run->option_names[i], run->option_values[i], symbols);
   glow_binds_resolve(&b.symbols);
+  resolve_definitions(&b);
   if (glow_context_error_count(run->ctx) != errors)
     return false;
   glow_pass_changed(run, NULL, NULL);
