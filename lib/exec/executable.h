@@ -95,8 +95,8 @@ typedef struct GlowEntrySymbol {
   uint32_t value, axis; /* of several, the first one */
 } GlowEntrySymbol;
 
-/* A program of an executable. If it names symbols, `program` and what belongs to it are for their
- * largest numbers, and engine->at gives those for others. */
+/* A program of an executable. If it names symbols, `program` and what belongs to it are for these
+ * extents, and engine->at gives those for others. */
 struct GlowEntry {
   GlowExecutable *executable;
   GlowStr name;
@@ -105,7 +105,8 @@ struct GlowEntry {
   /* Those of the module's storage first, in the same order in all entries; then parameters. */
   const GlowExecValue *values;
   uint32_t nvalues;
-  const GlowEntrySymbol *symbols;
+  const GlowEntrySymbol *symbols; /* those that no definition gives */
+  const int64_t *extents;         /* of the symbols; those of `program` */
   uint32_t nsymbols;
   const GlowProgram *program; /* NULL: engine->run */
   GlowEntryCode code;         /* of `program` */

@@ -82,7 +82,7 @@ static void place_values(GlowExecution *x, uint8_t *ports, uint8_t *tables, bool
     x->own[i] = bytes ? take(&ports, bytes) : NULL;
   }
   for (uint32_t i = 0; i < e->nsymbols; i++)
-    x->extents[i] = e->symbols[i].extent->most;
+    x->extents[i] = e->extents[i];
 }
 
 /* The values that x->now has before a run. */

@@ -1,6 +1,8 @@
 /* See extents.h. */
 #include "exec/extents.h"
 
+#include "tensor/form.h"
+
 /* The first axis, in the order of the inputs, whose extent is `symbol`. */
 static int64_t first_extent(const GlowEntry *e, const GlowTensor *const *inputs,
                             const GlowExtent *symbol, GlowStr *name) {
@@ -18,6 +20,30 @@ typedef struct Agreement {
   bool ok;
 } Agreement;
 
+/* The extent that the inputs give a symbol. False: none names it. */
+static bool extent_of(void *agreement, const GlowExtent *symbol, GlowForm *f) {
+  const Agreement *g = agreement;
+  for (uint32_t i = 0; i < g->entry->nvalues; i++)
+    for (uint32_t a = 0; g->inputs[i] && a < g->entry->values[i].type->rank; a++)
+      if (g->entry->values[i].type->dims[a].extent == symbol) {
+        *f = glow_form_number(g->inputs[i]->type->dims[a].size);
+        return true;
+      }
+  return false;
+}
+
+/* Compares the extent of axis a of an input with what follows from other inputs by its definition.
+ */
+static void check_definition(Agreement *g, const GlowExecValue *v, uint32_t a, int64_t size) {
+  const GlowExtent *e = v->type->dims[a].extent;
+  GlowForm f;
+  if (!glow_form_replace(e->ctx, e->form, extent_of, g, &f) || f.count || f.constant == size)
+    return;
+  glow_error(e->ctx, v->loc, "input '%s' has extent %lld along axis %u, but $%s = %s is %lld",
+             v->name, (long long)size, a, e->symbol, e->text, (long long)f.constant);
+  g->ok = false;
+}
+
 /* Compares extents that one symbol names; reports those that differ. */
 static void compare_extents(GlowContext *ctx, void *arg) {
   Agreement *g = arg;
@@ -27,6 +53,8 @@ static void compare_extents(GlowContext *ctx, void *arg) {
       GlowStr other;
       const GlowDim *d = &v->type->dims[a];
       int64_t size = g->inputs[i]->type->dims[a].size;
+      if (d->extent && d->extent->form)
+        check_definition(g, v, a, size);
       int64_t first = d->extent ? first_extent(g->entry, g->inputs, d->extent, &other) : size;
       if (first == size)
         continue;

@@ -3,6 +3,7 @@
 
 #include "analysis/access.h"
 #include "ir/infer.h"
+#include "tensor/form.h"
 
 typedef struct Bind {
   GlowContext *ctx;
@@ -12,12 +13,32 @@ typedef struct Bind {
   GlowBound bound; /* the values whose types are not static, with the types of the text */
 } Bind;
 
-static int64_t size_of(const Bind *b, GlowDim d) {
-  for (uint32_t i = 0; d.extent && i < b->count; i++)
-    if (b->symbols[i].extent == d.extent)
-      return b->symbols[i].size;
-  return -1;
+/* ---- Numbers --------------------------------------------------------------------------------- */
+
+typedef struct Numbers {
+  const GlowBoundSymbol *symbols;
+  uint32_t count;
+} Numbers;
+
+static bool number_of(void *numbers, const GlowExtent *symbol, GlowForm *f) {
+  const Numbers *n = numbers;
+  for (uint32_t i = 0; i < n->count; i++)
+    if (n->symbols[i].extent == symbol) {
+      *f = glow_form_number(n->symbols[i].size);
+      return true;
+    }
+  return false;
 }
+
+int64_t glow_bound_size(const GlowExtent *extent, const GlowBoundSymbol *symbols, uint32_t count) {
+  Numbers n = {symbols, count};
+  GlowForm f;
+  bool found = extent->form ? glow_form_replace(extent->ctx, extent->form, number_of, &n, &f)
+                            : number_of(&n, extent, &f);
+  return found && !f.count ? f.constant : -1;
+}
+
+/* ---- Types ----------------------------------------------------------------------------------- */
 
 static const GlowType *with_dims(Bind *b, const GlowType *t, const GlowDim *dims) {
   const GlowType *type = glow_type_with_dims(b->ctx, t, t->rank, dims);
@@ -30,7 +51,8 @@ static void bind_value(Bind *b, GlowValue *v) {
   if (!glow_type_is_tensor(t) || t->unranked || glow_type_is_static(t))
     return;
   for (uint32_t a = 0; a < t->rank; a++) {
-    int64_t size = size_of(b, t->dims[a]);
+    const GlowExtent *extent = t->dims[a].extent;
+    int64_t size = extent ? glow_bound_size(extent, b->symbols, b->count) : -1;
     dims[a] = size < 0 ? t->dims[a] : GLOW_EXACT(size);
   }
   glow_vec_push(b->arena, &b->bound.values, v);

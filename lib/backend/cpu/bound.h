@@ -10,6 +10,10 @@ typedef struct GlowBoundSymbol {
   int64_t size;
 } GlowBoundSymbol;
 
+/* The number of an extent: that of a symbol, or what follows by its definition. -1: it follows from
+ * other symbols. */
+int64_t glow_bound_size(const GlowExtent *extent, const GlowBoundSymbol *symbols, uint32_t count);
+
 typedef struct GlowBound {
   GLOW_VEC(GlowValue *) values;
   GLOW_VEC(const GlowType *) types; /* of each value: the type that it does not have now */

@@ -6,6 +6,7 @@
 #include "analysis/access.h"
 #include "backend/cpu/bound.h"
 #include "backend/cpu/compile.h"
+#include "tensor/form.h"
 
 enum { KEPT = 32 }; /* programs that nobody runs */
 
@@ -22,9 +23,11 @@ typedef struct Program {
 
 struct GlowOpenProgram {
   const GlowEntry *entry;
-  GlowTier tier;     /* of the programs for other extents than the largest */
+  GlowTier tier;                    /* of the programs for other extents than the largest */
+  const GlowExtent *const *defined; /* extents that follow from the symbols */
+  uint32_t ndefined;
   Program *programs; /* the last that somebody asked for first */
-  GlowBound bound;   /* to the largest extents */
+  GlowBound bound;   /* of the entry's own program */
 };
 
 /* ---- Symbols --------------------------------------------------------------------------------- */
@@ -32,20 +35,38 @@ struct GlowOpenProgram {
 typedef struct Symbols {
   GlowArena *arena;
   GLOW_VEC(GlowEntrySymbol) found;
-  bool unset; /* a type names a symbol that no input says */
+  GLOW_VEC(const GlowExtent *) defined; /* extents that follow from symbols */
+  bool unset;                           /* a type names a symbol that no input says */
 } Symbols;
 
-static bool knows(const Symbols *s, const GlowExtent *extent) {
+static bool is_found(const Symbols *s, const GlowExtent *symbol) {
   for (uint32_t i = 0; i < s->found.count; i++)
-    if (s->found.data[i].extent == extent)
+    if (s->found.data[i].extent == symbol)
       return true;
   return false;
 }
 
+static void check_symbol(void *symbols, const GlowExtent *symbol) {
+  Symbols *s = symbols;
+  s->unset |= !is_found(s, symbol);
+}
+
+static void check_extent(Symbols *s, const GlowExtent *extent) {
+  if (!extent->form) {
+    check_symbol(s, extent);
+    return;
+  }
+  for (uint32_t i = 0; i < s->defined.count; i++)
+    if (s->defined.data[i] == extent)
+      return;
+  glow_vec_push(s->arena, &s->defined, extent);
+  glow_form_symbols(extent->form, check_symbol, s);
+}
+
 static void check_value(Symbols *s, const GlowValue *v) {
   for (uint32_t a = 0; glow_type_is_tensor(v->type) && a < v->type->rank; a++)
-    if (v->type->dims[a].extent && !knows(s, v->type->dims[a].extent))
-      s->unset = true;
+    if (v->type->dims[a].extent)
+      check_extent(s, v->type->dims[a].extent);
 }
 
 static bool check_node(GlowNode *n, void *symbols) {
@@ -66,7 +87,7 @@ static Symbols find_symbols(GlowArena *arena, GlowFunction *f) {
       continue;
     for (uint32_t a = 0; glow_type_is_tensor(v->type) && a < v->type->rank; a++) {
       GlowEntrySymbol symbol = {v->type->dims[a].extent, i, a};
-      if (symbol.extent && !knows(&s, symbol.extent))
+      if (symbol.extent && !symbol.extent->form && !is_found(&s, symbol.extent))
         glow_vec_push(arena, &s.found, symbol);
     }
   }
@@ -91,14 +112,56 @@ static bool compile_bound(GlowEntry *entry, GlowFunction *f, GlowArena *arena, G
   return ok;
 }
 
-static void bind(GlowArena *arena, GlowFunction *f, const GlowEntry *entry, const int64_t *extents,
-                 GlowBound *bound) {
+static const GlowBoundSymbol *numbers(GlowArena *arena, const GlowEntry *entry,
+                                      const int64_t *extents) {
   GlowBoundSymbol *symbols = GLOW_NEW_ARRAY(arena, GlowBoundSymbol, entry->nsymbols);
-  for (uint32_t i = 0; i < entry->nsymbols; i++) {
-    const GlowExtent *extent = entry->symbols[i].extent;
-    symbols[i] = (GlowBoundSymbol){extent, extents ? extents[i] : extent->most};
+  for (uint32_t i = 0; i < entry->nsymbols; i++)
+    symbols[i] = (GlowBoundSymbol){entry->symbols[i].extent, extents[i]};
+  return symbols;
+}
+
+/* The first definition whose extent does not lie in its range; *size is the extent. NULL: all do.
+ */
+static const GlowExtent *find_outside(const GlowOpenProgram *open, const GlowBoundSymbol *symbols,
+                                      int64_t *size) {
+  for (uint32_t i = 0; i < open->ndefined; i++) {
+    const GlowExtent *e = open->defined[i];
+    *size = glow_bound_size(e, symbols, open->entry->nsymbols);
+    if (!glow_dim_allows(glow_dim_ranged(e), *size))
+      return e;
+  }
+  return NULL;
+}
+
+/* Types for these extents. False after a diagnostic: they allow no extent that follows from them.
+ */
+static bool bind(GlowArena *arena, GlowFunction *f, const GlowOpenProgram *open,
+                 const int64_t *extents, GlowBound *bound) {
+  const GlowEntry *entry = open->entry;
+  const GlowBoundSymbol *symbols = numbers(arena, entry, extents);
+  int64_t size;
+  const GlowExtent *e = find_outside(open, symbols, &size);
+  if (e) {
+    GlowContext *ctx = f->module->ctx;
+    glow_error(ctx, f->src, "$%s = %s is %lld, out of %s", e->symbol, e->text, (long long)size,
+               glow_extent_str(ctx, e));
+    return false;
   }
   glow_bound_make(arena, f, symbols, entry->nsymbols, bound);
+  return true;
+}
+
+/* The largest extents; where definitions do not allow them, the least. */
+static const int64_t *first_extents(GlowArena *arena, const GlowOpenProgram *open) {
+  const GlowEntry *entry = open->entry;
+  int64_t *extents = GLOW_NEW_ARRAY(arena, int64_t, entry->nsymbols), size;
+  for (uint32_t i = 0; i < entry->nsymbols; i++)
+    extents[i] = entry->symbols[i].extent->most;
+  if (!find_outside(open, numbers(arena, entry, extents), &size))
+    return extents;
+  for (uint32_t i = 0; i < entry->nsymbols; i++)
+    extents[i] = entry->symbols[i].extent->least;
+  return extents;
 }
 
 void glow_cpu_swap_types(const GlowEntry *entry) {
@@ -125,10 +188,13 @@ bool glow_cpu_compile_open(GlowEntry *entry, GlowFunction *f, const GlowRunOptio
   GlowOpenProgram *open = GLOW_NEW(arena, GlowOpenProgram);
   open->entry = entry;
   open->tier = options->tier == GLOW_TIER_LIBRARY ? GLOW_TIER_LIBRARY : GLOW_TIER_AUTO;
+  open->defined = s.defined.data;
+  open->ndefined = s.defined.count;
   entry->symbols = s.found.data;
   entry->nsymbols = s.found.count;
-  bind(arena, f, entry, NULL, &open->bound);
-  if (!compile_bound(entry, f, arena, &open->bound, options, NULL))
+  entry->extents = first_extents(arena, open);
+  if (!bind(arena, f, open, entry->extents, &open->bound) ||
+      !compile_bound(entry, f, arena, &open->bound, options, NULL))
     return false;
   ((GlowCpuBackend *)entry->backend)->open = open;
   declare_types(entry, f, arena);
@@ -158,8 +224,8 @@ static Program *make(GlowOpenProgram *open, const int64_t *extents) {
   p->entry.executable = entry->executable;
   p->extents = glow_arena_copy(arena, extents, entry->nsymbols * sizeof *extents);
   glow_defer_push(ctx, &defer, destroy_fn, p);
-  bind(arena, b->function, entry, extents, &p->bound);
-  bool ok = compile_bound(&p->entry, b->function, arena, &p->bound, &options, entry);
+  bool ok = bind(arena, b->function, open, extents, &p->bound) &&
+            compile_bound(&p->entry, b->function, arena, &p->bound, &options, entry);
   glow_defer_pop(ctx, &defer, !ok);
   if (!ok)
     return NULL;
