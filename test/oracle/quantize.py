@@ -203,7 +203,7 @@ def mat_mul_nbits(g):
     for bits in (2, 4, 8):
         block, depth, columns = g.pick([16, 32, 48]), g.integer(1, 100), g.integer(1, 40)
         blocks, in_word = -(-depth // block), 32 // bits
-        a = g.tensor("float", g.pick([(), (3,), (2, 2)]) + (depth,))
+        a = g.tensor("float", g.pick([(), (3,), (2, 2)]) + (depth,), low=-4, high=4)
         words = g.tensor("u32", (-(-depth // in_word), columns))
         scale = g.tensor("float", (blocks, columns), low=0.01, high=1)
         zero = g.tensor("u8", (blocks, columns))
