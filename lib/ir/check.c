@@ -404,9 +404,10 @@ static bool settle_all(GlowNode *n, const bool *claimed, const GlowType **types)
 bool glow_node_resolve(GlowNode *n, const bool *claimed) {
   GlowContext *ctx = n->block->module->ctx;
   const GlowType *small[16], **types = small;
+  uint32_t count = n->nouts > n->nresults ? n->nouts : n->nresults;
   GlowDefer release;
-  if (n->nresults > 16) {
-    types = glow_malloc(ctx, n->nresults * sizeof *types);
+  if (count > 16) {
+    types = glow_malloc(ctx, count * sizeof *types);
     glow_defer_push(ctx, &release, free, types);
   }
   bool ok = settle_all(n, claimed, types);
