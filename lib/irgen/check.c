@@ -49,7 +49,8 @@ static void check_block(Check *c, const GlowBlock *b) {
     check_value(c, b->params[i]);
   for (const GlowNode *n = b->first; n; n = n->next) {
     const GlowOpDesc *d = glow_node_desc(n);
-    if (!d->instr && !GLOW_HAS(d, TERMINATOR) && n->op != GLOW_OP_SAVE)
+    bool converts = d->instr || glow_irgen_hooks[n->op] || GLOW_HAS(d, TERMINATOR);
+    if (!converts && n->op != GLOW_OP_SAVE)
       glow_error(c->g->ctx, glow_node_loc(n), "irgen: %s has no form as an instruction", d->node);
     else
       for (uint32_t i = 0; i < n->nresults; i++)

@@ -1,6 +1,7 @@
 /* Reshape and BitCast move no data: the result is a view of the operand's buffer. If an extent is
  * only bounded, the extents are known at run time alone; then the node becomes the instruction,
- * which computes them. A Relayout that leaves every element in its place becomes a view, too. */
+ * which computes them. A Relayout that leaves every element in its place becomes a view, too. A
+ * Barrier is its operand's buffer: instructions keep the order of the text. */
 #include "analysis/layouts.h"
 #include "irgen/irgen_internal.h"
 
@@ -31,4 +32,9 @@ bool glow_irgen_bit_cast(GlowIrgen *g, const GlowNode *n) {
 bool glow_irgen_relayout(GlowIrgen *g, const GlowNode *n) {
   GlowValue *x = glow_node_in(n, GLOW_RELAYOUT_IN_X);
   return glow_layouts_agree(x->type, n->results[0].type) ? view(g, n, x) : glow_irgen_default(g, n);
+}
+
+bool glow_irgen_barrier(GlowIrgen *g, const GlowNode *n) {
+  GlowValue *x = glow_node_in(n, GLOW_BARRIER_IN_X);
+  return glow_irgen_finish(g, &n->results[0], glow_irgen_get(g, x), x->type);
 }

@@ -33,6 +33,14 @@ def identity(g):
         yield Case([x], moved(x, x.data), ulps=0)
 
 
+@oracle("Barrier")
+def barrier(g):
+    for kind in kinds(g):
+        x = tensor(g, kind)
+        yield Case([x], moved(x, x.data), ulps=0)
+        yield Case([x, tensor(g, "float"), tensor(g, "i32")], moved(x, x.data), ulps=0)
+
+
 @oracle("Transpose")
 def transpose(g):
     for kind in kinds(g):

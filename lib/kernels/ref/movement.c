@@ -6,6 +6,8 @@ GlowRunError glow_kernel_identity(GlowCall *call) {
   return GLOW_RUN_OK;
 }
 
+GlowRunError glow_kernel_barrier(GlowCall *call) { return glow_kernel_identity(call); }
+
 /* Of bool, bytes other than 0 become 1: other bytes are no values. */
 GlowRunError glow_kernel_bit_cast(GlowCall *call) {
   const GlowBuf *out = &call->out[0];

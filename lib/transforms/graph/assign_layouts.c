@@ -192,6 +192,7 @@ static bool pad_keeps_blocks(const GlowNode *n) {
 static bool keeps_blocks(const GlowNode *n) {
   switch (n->op) {
   case GLOW_OP_CONCAT:
+  case GLOW_OP_BARRIER:
     return true;
   case GLOW_OP_SLICE:
   case GLOW_OP_SPLIT:

@@ -5,13 +5,15 @@
  * forward and a backward part. Where a single value goes on, the first part is cut into stages. A
  * plan says which stages keep what the second part needs of them, and which run again, from the
  * value before them, in front of the first node that reads what they compute (lib/memplan/chain.h).
- * The copies have the names of the originals with numbers behind them.
+ * The copies have the names of the originals with numbers behind them. They read the value before
+ * the first of their stages, or the inputs of the function, through Barriers, which wait for a
+ * value of the second part: so no later pass merges copies with their originals, or starts them
+ * earlier.
  *
  *   memory=SIZE   the most bytes of values that may be alive at one time; values that are returned
  *                 or saved do not count. Without the option, half of what is alive now
  *
- * Exact: a copy computes what its original does. A pass that merges equal nodes undoes it, so it
- * runs behind all others on graphs. */
+ * Exact: a copy computes what its original does. */
 #include <inttypes.h>
 
 #include "analysis/cost.h"
@@ -44,9 +46,17 @@ static bool ends(const GlowNode *n) {
   return GLOW_HAS(glow_node_desc(n), TERMINATOR) || n->op == GLOW_OP_SAVE;
 }
 
-/* Whether v takes no room: it is computed into an output, or is one number that a node makes of
- * nothing. */
+/* The Barrier whose operand X this use is; NULL if it is none. */
+static const GlowNode *barrier_at(const GlowUse *u) {
+  const GlowNode *n = u->user;
+  return n->op == GLOW_OP_BARRIER && u == &n->operands[GLOW_BARRIER_IN_X] ? n : NULL;
+}
+
+/* Whether v takes no room: it is computed into an output, is what a Barrier lets through, or is one
+ * number that a node makes of nothing. */
 static bool is_free(const GlowValue *v) {
+  if (v->def.node->op == GLOW_OP_BARRIER)
+    return true;
   for (const GlowUse *u = v->uses; u; u = u->next)
     if (ends(u->user) && u->user->block->owner == GLOW_BLOCK_FUNCTION)
       return true;
@@ -67,12 +77,15 @@ static bool is_saved(const Recompute *r, const GlowValue *v) {
   return false;
 }
 
-/* The last node before `limit` that uses v; v's own, if there is none. */
+/* The last node before `limit` that uses v, behind Barriers, too; v's own, if there is none. */
 static uint32_t last_use(const GlowValue *v, uint32_t limit) {
   uint32_t last = v->def.node->order;
-  for (const GlowUse *u = v->uses; u; u = u->next)
-    if (u->user->order < limit && u->user->order > last)
-      last = u->user->order;
+  for (const GlowUse *u = v->uses; u; u = u->next) {
+    const GlowNode *barrier = barrier_at(u);
+    uint32_t at = barrier ? last_use(&barrier->results[0], limit) : u->user->order;
+    if (at < limit && at > last)
+      last = at;
+  }
   return last;
 }
 
@@ -202,9 +215,54 @@ static void read_copies(const Recompute *r, uint32_t stage, const GlowMap *copie
     }
 }
 
-/* Copies the stages to b; `copies` has the value before them. */
-static void copy_stages(const Recompute *r, GlowBuilder *b, GlowChainPart stages, GlowMap *copies) {
+/* The first value of the second part, computed before `reader`, that this or a later node reads:
+ * what a copy in front of `reader` has to wait for. NULL if there is none. */
+static GlowValue *value_before(const Recompute *r, const GlowNode *reader) {
+  for (uint32_t i = reader->order; i < r->nodes.count; i++) {
+    const GlowNode *n = r->nodes.data[i];
+    for (uint32_t k = 0; k < n->noperands; k++) {
+      GlowValue *v = n->operands[k].value;
+      if (v && v->kind == GLOW_VALUE_RESULT && v->def.node->order >= r->turn &&
+          v->def.node->order < reader->order)
+        return v;
+    }
+  }
+  return NULL;
+}
+
+/* Whether copies from stage `first` on read v through a Barrier: a value before them or, from the
+ * start on, an input. Weights stay as they are, so that what is made of them alone is shared. */
+static bool is_held_back(const Recompute *r, uint32_t first, const GlowValue *v) {
+  if (v->kind == GLOW_VALUE_RESULT)
+    return v->def.node->order < r->begins.data[first] && v->def.node->noperands > 0;
+  bool weight = v->kind == GLOW_VALUE_STORAGE && v->def.storage->cls != GLOW_PLACEHOLDER;
+  return first == 0 && !weight;
+}
+
+/* Puts Barriers that wait for `after` in front of what a copy of n reads. `copies` has their
+ * results from then on, `held` the values that have one. */
+static void hold_back(const Recompute *r, GlowBuilder *b, uint32_t first, const GlowNode *n,
+                      GlowValue *after, GlowMap *copies, GlowMap *held) {
+  for (uint32_t k = 0; k < n->noperands; k++) {
+    GlowValue *v = n->operands[k].value, *copy = v ? glow_map_get(copies, v) : NULL;
+    if (!v || glow_map_get(held, v) || !is_held_back(r, first, v))
+      continue;
+    GlowValue *ins[] = {copy ? copy : v, after};
+    GlowNode *barrier = glow_build(b, GLOW_OP_BARRIER, ins, after ? 2 : 1, NULL, v->name);
+    GLOW_CHECK(r->f->module->ctx, barrier, "a Barrier cannot be built");
+    barrier->order = 0; /* of the first part */
+    glow_map_set(held, v, barrier);
+    glow_map_set(copies, v, &barrier->results[0]);
+  }
+}
+
+/* Copies the stages to b, in front of `reader`; `copies` has the value before them. */
+static void copy_stages(const Recompute *r, GlowBuilder *b, GlowChainPart stages,
+                        const GlowNode *reader, GlowMap *copies) {
+  GlowValue *after = value_before(r, reader);
+  GlowMap *held = glow_map_create(r->arena);
   for (uint32_t i = r->begins.data[stages.first]; i < r->begins.data[stages.last + 1]; i++) {
+    hold_back(r, b, stages.first, r->nodes.data[i], after, copies, held);
     GlowNode *copy = glow_node_clone(b, r->nodes.data[i], copies);
     glow_node_renumber(copy);
     copy->order = 0; /* of the first part */
@@ -233,7 +291,7 @@ static void apply(const Recompute *r, GlowChainPart part, GlowMap *copies) {
       if (copy)
         glow_map_set(again, v, copy);
     }
-  copy_stages(r, &b, left, again);
+  copy_stages(r, &b, left, reader, again);
   apply(r, left, again);
 }
 

@@ -2,11 +2,11 @@
  * by block, inner blocks first. Exact: what a node computes depends on its operands alone; a func
  * reads storage as it was at entry, and Save takes effect at exit.
  *
- * Bytes are counted for the buffers that irgen will make. A Reshape is a view of its operand. A
- * value that is computed directly into an output or variable takes no room in the arena. A result
- * may take the place of an operand that is not needed any more. A node with regions needs the bytes
- * of its regions while it runs. Nodes that may do more than compute keep their order among
- * themselves. A block changes only if its peak becomes lower. */
+ * Bytes are counted for the buffers that irgen will make. A Reshape or Barrier is a view of its
+ * operand. A value that is computed directly into an output or variable takes no room in the arena.
+ * A result may take the place of an operand that is not needed any more. A node with regions needs
+ * the bytes of its regions while it runs. Nodes that may do more than compute keep their order
+ * among themselves. A block changes only if its peak becomes lower. */
 #include "memplan/order.h"
 #include "pass/pass.h"
 #include "transforms/programs.h"
@@ -38,7 +38,7 @@ static Peaks schedule_block(GlowPassRun *run, GlowBlock *b);
 
 /* The operand whose buffer n's result is, or NULL. */
 static GlowValue *viewed(const GlowNode *n) {
-  if (n->op != GLOW_OP_RESHAPE && n->op != GLOW_OP_IDENTITY)
+  if (n->op != GLOW_OP_RESHAPE && n->op != GLOW_OP_IDENTITY && n->op != GLOW_OP_BARRIER)
     return NULL;
   GlowValue *x = glow_node_in(n, 0);
   const GlowType *from = x->type, *to = n->results[0].type;
