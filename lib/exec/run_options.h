@@ -14,7 +14,8 @@ typedef enum GlowTier {
 } GlowTier;
 
 typedef struct GlowRunOptions {
-  /* Called after each node with its results (graph walker): numerical bisection, tracing. */
+  /* Called after each node with its results, and after each instruction with what it wrote, NULL
+   * where that is absent: numerical bisection, tracing. */
   void (*trace)(void *user, const struct GlowNode *n, GlowTensor *const *results);
   void *trace_user;
   /* Called after each node or instruction that computes; not for If, Loop and the like, whose nodes

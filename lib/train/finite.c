@@ -84,12 +84,14 @@ static void report(Search *s, GlowLoc at, const char *sigil, GlowStr name, const
   s->found = true;
 }
 
-/* Called after each node. Ends the run at the first one with such a value. */
+/* Called after each node or instruction. Ends the run at the first one with such a value. */
 static void look(void *user, const GlowNode *n, GlowTensor *const *results) {
   Search *s = user;
-  for (uint32_t i = 0; i < n->nresults && !s->found; i++)
+  for (uint32_t i = 0; i < (n->nouts ? n->nouts : n->nresults) && !s->found; i++) {
+    const GlowValue *v = glow_node_out(n, i);
     if (results[i] && first_bad(results[i]) >= 0)
-      report(s, glow_node_loc(n), "%", n->results[i].name, results[i]);
+      report(s, glow_node_loc(n), v->kind == GLOW_VALUE_STORAGE ? "@" : "%", v->name, results[i]);
+  }
   if (s->found)
     glow_throw(s->session.ctx, GLOW_CANCELLED);
 }

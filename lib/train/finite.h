@@ -17,8 +17,8 @@ typedef struct GlowWatch {
 void glow_watch_begin(GlowWatch *w, const GlowState *state);
 /* Whether all outputs of one element and all variables are finite after a step. */
 bool glow_watch_holds(const GlowRunnable *r);
-/* Reports an error at the node whose value is the first one that is not finite. `step` and `inputs`
- * are those of the step. */
+/* Reports an error at the node or instruction whose value is the first one that is not finite.
+ * `step` and `inputs` are those of the step. */
 void glow_watch_explain(const GlowWatch *w, const GlowBindings *inputs, int64_t step);
 void glow_watch_close(GlowWatch *w);
 

@@ -414,6 +414,28 @@ static bool call_kernel(Program *p, const GlowNode *n, Step *s) {
   return ok;
 }
 
+/* What a buffer holds, as a tensor in the run's arena; its elements are copied where they lie with
+ * strides. */
+static GlowTensor *traced(Program *p, const Buffer *b) {
+  GlowTensor *t = GLOW_NEW(p->arena, GlowTensor);
+  const GlowType *type = type_now(p, b);
+  *t = (GlowTensor){.type = type, .data = b->data, .bytes = (size_t)glow_type_bytes(type)};
+  if (!b->strides.count)
+    return t;
+  t->data = glow_arena_alloc(p->arena, t->bytes);
+  GlowBuf from = kernel_buf(p, b), to = glow_buf_of(type, t->data);
+  GlowCall call = {.nin = 1, .nout = 1, .in = &from, .out = &to};
+  return p->kernels->table[GLOW_OP_COPY].kernel(&call) == GLOW_RUN_OK ? t : NULL;
+}
+
+/* Shows what n wrote. Of what `append` adds to, not all slices may be written yet. */
+static void trace(Program *p, const GlowNode *n, const Step *s) {
+  GlowTensor **results = GLOW_NEW_ARRAY(p->arena, GlowTensor *, n->nouts);
+  for (uint32_t i = 0; i < n->nouts && n->op != GLOW_OP_APPEND; i++)
+    results[i] = s->operands[i] ? traced(p, s->operands[i]) : NULL;
+  p->options->trace(p->options->trace_user, n, results);
+}
+
 static bool run_plain(Program *p, const GlowNode *n) {
   if (p->options && p->options->primitives && !glow_run_primitive(n))
     return false;
@@ -426,6 +448,8 @@ static bool run_plain(Program *p, const GlowNode *n) {
     ok = set_extents(p, n, s);
   }
   ok = ok && call_kernel(p, n, s);
+  if (ok && p->options && p->options->trace)
+    trace(p, n, s);
   if (ok && p->options && p->options->finished)
     p->options->finished(p->options->finished_user, n);
   return ok;
