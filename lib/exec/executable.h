@@ -68,8 +68,9 @@ typedef struct GlowEngine {
    */
   GlowTensor *(*first)(const GlowEntry *entry, uint32_t i);
   /* The program of an entry that names symbols, for these numbers in place of the symbols: the same
-   * values, memory of the same alignment. The caller's until it leaves it. NULL after a
-   * diagnostic. Under the lock. */
+   * values, memory of the same alignment. The caller's until it leaves it; for the
+   * numbers of entry->extents the entry itself, which nobody leaves. NULL after a diagnostic. Under
+   * the lock. */
   GlowEntry *(*at)(const GlowEntry *entry, const int64_t *extents);
   void (*leave)(GlowEntry *at);
   /* Frees what runs have left in x->result and x->hosted. */

@@ -188,6 +188,14 @@ static void check_open(void) {
   EXPECT(better > 0, "%u pieces", better);
   CHECK(runs_right(&t, x));
   CHECK(!glow_background_started(e->background)); /* nobody has run the largest */
+  GlowTensor *largest =
+      glow_tensor_create(t.ctx, glow_type_room(t.ctx, e->entries->values[port(e, "x")].type));
+  const GlowTensor *inputs[16] = {0};
+  memset(largest->data, 0, largest->bytes);
+  inputs[port(e, "x")] = largest;
+  CHECK(glow_execution_call(x, NULL, inputs) == GLOW_OK && x->now == e->entries);
+  CHECK(runs_right(&t, x) && x->now == now);
+  glow_tensor_free(largest);
   glow_execution_destroy(x);
   glow_executable_release(e);
   end(&t);

@@ -255,8 +255,11 @@ static void tidy(GlowOpenProgram *open, uint32_t kept) {
 
 GlowEntry *glow_cpu_program_at(const GlowEntry *entry, const int64_t *extents) {
   GlowOpenProgram *open = ((const GlowCpuBackend *)entry->backend)->open;
+  size_t bytes = entry->nsymbols * sizeof *extents;
+  if (!memcmp(entry->extents, extents, bytes))
+    return (GlowEntry *)(uintptr_t)entry;
   Program **at = &open->programs;
-  while (*at && memcmp((*at)->extents, extents, entry->nsymbols * sizeof *extents))
+  while (*at && memcmp((*at)->extents, extents, bytes))
     at = &(*at)->next;
   Program *p = *at;
   if (p)
